@@ -1,0 +1,127 @@
+// GradientTape: records what this thread computes, and differentiates it.
+#pragma once
+#include <array>
+
+#include "tapedeck/gradient.h"
+#include "tapedeck/variable.h"
+
+namespace tapedeck {
+
+class Tape;
+
+struct TapeOptions {
+  bool persistent = false;                  // gradient() may be called more than once
+  bool watch_accessed_variables = true;     // trainable variables are watched when they are read
+};
+
+/// What gradient() gives for a source that the targets do not depend on.
+enum class UnconnectedGradients { none, zero };
+
+/// What to differentiate, or with respect to what: tensors and variables, one or many. A variable as a source stands for
+/// all its reads; as a target, for its present value.
+class TAPEDECK_EXPORT Source {
+ public:
+  Source(const Tensor& t) : tensor_(t) {}
+  Source(const Variable& v) : variable_(v) {}
+  const std::optional<Variable>& variable() const { return variable_; }
+  const Tensor& tensor() const { return tensor_; }   // undefined for a variable
+
+ private:
+  Tensor tensor_;
+  std::optional<Variable> variable_;
+};
+
+class Sources {
+ public:
+  template <class T> requires std::convertible_to<const T&, Source>
+  Sources(const T& one) : all_{Source(one)} {}
+  Sources(std::initializer_list<Source> list) : all_(list) {}
+  Sources(std::span<const Tensor> list) : all_(list.begin(), list.end()) {}
+  Sources(std::span<const Variable> list) : all_(list.begin(), list.end()) {}
+  Sources(const std::vector<Tensor>& list) : all_(list.begin(), list.end()) {}
+  Sources(const std::vector<Variable>& list) : all_(list.begin(), list.end()) {}
+  std::span<const Source> all() const { return all_; }
+
+ private:
+  std::vector<Source> all_;
+};
+using Targets = Sources;
+
+struct GradientOptions {
+  /// One for each target, of its shape and dtype; an undefined tensor stands for ones. Empty: ones for all.
+  std::vector<Tensor> output_gradients = {};
+  UnconnectedGradients unconnected = UnconnectedGradients::none;
+  /// The terms of one tensor's gradient are summed early when there are at least min_aggregate_count of them and together
+  /// they take more than min_aggregate_bytes.
+  std::size_t min_aggregate_count = 4;
+  std::int64_t min_aggregate_bytes = std::int64_t{128} << 20;
+};
+
+/// One line of GradientTape::recorded(). inputs and outputs count tensors.
+struct RecordedOp {
+  std::string_view name;
+  int inputs, outputs;
+};
+
+/// Records from its construction to its end, on the thread that made it, where it must stay. Tapes nest: an op is
+/// recorded by every tape that tracks one of its inputs, and the gradient of an inner tape is recorded by the outer ones.
+class TAPEDECK_EXPORT GradientTape {
+ public:
+  explicit GradientTape(TapeOptions options = {});
+  ~GradientTape();
+  GradientTape(const GradientTape&) = delete;
+  GradientTape& operator=(const GradientTape&) = delete;
+
+  /// Follow x from here on. Integers and bools have no derivative and only cause a warning. Ignored while recording is
+  /// stopped for the thread by StopRecording.
+  void watch(const Tensor& x);
+  void watch(const Variable& v);
+
+  /// End the recording, and go on with it. Throw GradientError where it is stopped, or recording, already.
+  void stop();
+  void start();
+  /// Forget all that was recorded and watched, and go on. Throws GradientError where the tape is not recording.
+  void reset();
+
+  /// The gradient of target with respect to source: none where there is no path. A target that is no scalar counts as its
+  /// sum. Ends and uses up the tape unless it is persistent; a second call throws GradientError.
+  Gradient gradient(const Source& target, const Source& source);
+  /// The same for several sources: auto [dw, db] = tape.gradient(loss, w, b).
+  template <class A, class B, class... S> std::array<Gradient, sizeof...(S) + 2> gradient(const Source& target, const A& a, const B& b, const S&... more)
+    requires std::convertible_to<const A&, Source> && std::convertible_to<const B&, Source> {
+    std::vector<Gradient> g = gradient(Targets{target}, Sources{Source(a), Source(b), Source(more)...});
+    std::array<Gradient, sizeof...(S) + 2> result;
+    for (std::size_t i = 0; i < g.size(); ++i) result[i] = std::move(g[i]);
+    return result;
+  }
+  /// The gradient of the sum of all targets for each source, in the order of the sources.
+  /// Throws ArgumentError, ShapeError or DTypeError where output_gradients do not fit the targets; the tape is then as it was.
+  std::vector<Gradient> gradient(const Targets& targets, const Sources& sources, const GradientOptions& options = {});
+
+  /// The variables that the tape watches, in order of creation. They outlive gradient(), not reset().
+  std::vector<Variable> watched_variables() const;
+  /// Ops on the tape that something can still reach, in no particular order.
+  std::vector<RecordedOp> recorded() const;
+  std::size_t size() const;
+  bool recording() const;
+
+ private:
+  friend class StopRecording;
+  std::unique_ptr<Tape> tape_;
+};
+
+/// While it lives, nothing on this thread is recorded, by tapes or accumulators; or, given a tape, by that tape alone.
+class TAPEDECK_EXPORT StopRecording {
+ public:
+  [[nodiscard]] StopRecording();
+  [[nodiscard]] explicit StopRecording(GradientTape& tape);
+  ~StopRecording();
+  StopRecording(const StopRecording&) = delete;
+  StopRecording& operator=(const StopRecording&) = delete;
+
+ private:
+  Tape* tape_ = nullptr;
+  void* scope_[3] = {};
+};
+
+}  // namespace tapedeck

@@ -1,0 +1,252 @@
+// To define an op: one entry says its name, shapes, kernel, derivative and test samples. The library's tables and a
+// user's own ops use this same header; docs/adding_an_op.md walks through both.
+#pragma once
+#include <concepts>
+#include <new>
+#include <string_view>
+
+#include "tapedeck/gradient.h"
+#include "tapedeck/operand.h"
+
+namespace tapedeck {
+
+struct Op;
+
+/// Inputs that an op may have without cost; with more, recording it allocates.
+inline constexpr int kMaxInputs = 4;
+
+/// A list of tensors that somebody else holds.
+class Refs {
+ public:
+  constexpr Refs() = default;
+  constexpr Refs(const Tensor* const* x, int n) : x_(x), n_(n) {}
+  const Tensor& operator[](int i) const { return *x_[i]; }
+  int size() const { return n_; }
+
+ private:
+  const Tensor* const* x_ = nullptr;
+  int n_ = 0;
+};
+
+/// How values of an attribute type are kept and dropped.
+struct AttrsType {
+  std::uint32_t size, align;
+  void (*copy)(const void* from, void* to);   // null: the bytes
+  void (*destroy)(void*);                     // null: nothing to do
+};
+template <class T> inline constexpr AttrsType kAttrsType = {
+    sizeof(T), alignof(T),
+    std::is_trivially_copyable_v<T> ? nullptr : +[](const void* from, void* to) { new (to) T(*static_cast<const T*>(from)); },
+    std::is_trivially_destructible_v<T> ? nullptr : +[](void* p) { static_cast<T*>(p)->~T(); }};
+
+/// The attributes of a call: a small struct of the op's own, seen through a pointer.
+struct Attrs {
+  const void* data = nullptr;
+  const AttrsType* type = nullptr;
+
+  Attrs() = default;
+  template <class T> requires (!std::same_as<T, Attrs>) Attrs(const T& value) : data(&value), type(&kAttrsType<T>) {}
+  Attrs(const void* d, const AttrsType* t) : data(d), type(t) {}
+};
+
+/// Attributes kept by value: 16 bytes inline, the rest on the heap.
+class TAPEDECK_EXPORT OwnedAttrs {
+ public:
+  OwnedAttrs() = default;
+  OwnedAttrs(const Attrs& a) { if (a.type) copy_from(a); }
+  OwnedAttrs(const OwnedAttrs& o) : OwnedAttrs(o.view()) {}
+  OwnedAttrs(OwnedAttrs&& o) noexcept : type_(std::exchange(o.type_, nullptr)), bytes_(o.bytes_) {}
+  OwnedAttrs& operator=(OwnedAttrs o) noexcept { std::swap(type_, o.type_), std::swap(bytes_, o.bytes_); return *this; }
+  ~OwnedAttrs() { if (type_) destroy(); }
+
+  Attrs view() const { return {type_ ? (inline_fits(*type_) ? bytes_.data : bytes_.heap) : nullptr, type_}; }
+
+ private:
+  // Values inline may be moved as bytes, so they must be trivially copyable.
+  static bool inline_fits(const AttrsType& t) { return t.size <= 16 && t.align <= 8 && !t.copy; }
+  void copy_from(const Attrs& a);
+  void destroy() noexcept;
+
+  const AttrsType* type_ = nullptr;
+  union Bytes { alignas(8) std::byte data[16]; void* heap; } bytes_ = {};
+};
+
+/// One execution, as an op's functions see it. In a rule, an input or output that the rule does not read is hollow: its
+/// shape and dtype are there, its data is not.
+struct Call {
+  const Op& op;
+  Attrs raw_attrs = {};
+  Refs x = {};                          // the inputs
+  Refs y = {};                          // the outputs; in rules only
+  std::uint64_t wanted = ~std::uint64_t{0};
+
+  /// Whether anybody wants the gradient of input i; the others need not be computed.
+  bool needs(int i) const { return i >= 64 || (wanted >> i & 1); }
+  template <class T> const T& attrs() const { return *static_cast<const T*>(raw_attrs.data); }
+};
+
+/// How an op's derivative is given.
+enum class RuleKind : std::uint8_t {
+  none,        // has no derivative: gradients through it are none
+  undefined,   // must not be differentiated: asking for it throws GradientError
+  partials,    // elementwise, from one partial for each input
+  linear,      // linear in its first input
+  bilinear,    // linear in each of its first two inputs
+  custom,      // vjp and jvp as they are
+};
+
+struct Rule {
+  /// Everything at once: dy[k] is the gradient of output k (none where nothing came, if accepts_none; else zeros). The vjp
+  /// sets dx[i] for every input that c.needs(i); what it leaves is none. It is made of ops, so that it can be differentiated.
+  using Vjp = void (*)(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx);
+  /// dx[i] is undefined where input i has no tangent; the result has one tangent for each output, undefined for zero.
+  using Jvp = void (*)(const Call& c, Refs dx, std::span<Tensor> dy);
+
+  RuleKind kind = RuleKind::none;
+  std::uint32_t reads_x = 0;     // bit i: input i is kept for the vjp; bit 31 stands for all from 31 on
+  bool reads_y = false;          // outputs are kept
+  bool reads_shapes = false;     // the shapes of inputs and outputs that are not kept are kept
+  bool accepts_none = false;     // the vjp takes none for an output that nobody used, instead of zeros
+  bool passes_slices = false;    // the vjp takes IndexedSlices; for others they are made dense
+  bool stacks = true;            // cotangents with extra leading axes pass through; else they are looped over
+  Vjp vjp = nullptr;
+  Jvp jvp = nullptr;             // null: by transposing the vjp
+
+  bool keeps(int i) const { return reads_x >> (i < 31 ? i : 31) & 1; }
+};
+
+/// Where the memory of an op's outputs comes from.
+enum class Outputs : std::uint8_t {
+  fresh,          // allocated by the door
+  may_overwrite,  // the same, but a first output may be the memory of an input of its spec
+  own,            // made by the kernel: views, and ops computed by other ops
+};
+
+struct Kernel {
+  /// Fills the outputs. They may be written up to the next multiple of 64 bytes.
+  using Run = void (*)(const Call& c, std::span<Tensor> y);
+  Run run = nullptr;
+  Outputs outputs = Outputs::fresh;
+
+  constexpr Kernel() = default;
+  template <class F> requires std::convertible_to<F, Run> constexpr Kernel(F f, Outputs o = Outputs::fresh) : run(f), outputs(o) {}
+};
+
+/// The elements of a fresh output, to be written by its kernel.
+template <class T> std::span<T> writable(Tensor& y) {
+  (void)y.data<T>();   // checks the dtype
+  return {reinterpret_cast<T*>(y.raw()), static_cast<std::size_t>(y.size())};
+}
+
+/// The specs of the outputs. One function for ops with one output, another for those with several.
+struct Infer {
+  using One = Spec (*)(const Call&);
+  using Many = std::vector<Spec> (*)(const Call&);
+  One one = nullptr;
+  Many many = nullptr;
+
+  template <class F> requires std::convertible_to<F, One> constexpr Infer(F f) : one(f) {}
+  template <class F> requires std::convertible_to<F, Many> constexpr Infer(F f) : many(f) {}
+};
+
+/// Inputs and attributes to test an op with, and what comes out.
+struct Sample {
+  std::vector<Tensor> inputs;
+  OwnedAttrs attrs = {};
+  /// The outputs from an independent source, and that source: a NumPy, SciPy or torch expression of the inputs by the
+  /// op's argument names, or "by hand".
+  std::vector<Tensor> expected = {};
+  std::string_view oracle = {};
+};
+
+struct Op {
+  std::string_view name, doc;
+  std::string_view args[kMaxInputs] = {};   // names of the tensor arguments, for messages; the last one stands for all further
+  Infer infer;
+  Kernel forward;
+  Rule rule;
+  std::vector<Sample> (*samples)() = nullptr;
+
+  /// The one door, for ops without attributes: infers, allocates, computes, records. Numbers and mixed dtypes are
+  /// converted first.
+  template <std::same_as<Operand>... X> Tensor operator()(X... x) const {
+    if ((!x.tensor() || ...)) [[unlikely]] return with_numbers({x...});
+    const Tensor* refs[] = {x.tensor()...};
+    unsigned temporaries = 0, bit = 1;
+    ((temporaries |= x.temporary() ? bit : 0, bit <<= 1), ...);
+    if (((refs[0]->defined() && x.tensor()->defined() && refs[0]->handle()->dtype != x.tensor()->handle()->dtype) || ...)) [[unlikely]]
+      return with_numbers({x...});
+    return execute({refs, sizeof...(X)}, {}, temporaries);
+  }
+  /// The same for an op with attributes; nothing is converted.
+  template <class A, class... X> Tensor with(const A& attrs, const X&... x) const {
+    const Tensor* refs[sizeof...(X) + 1] = {&x...};
+    return execute({refs, sizeof...(X)}, Attrs(attrs));
+  }
+  /// The general form, for ops with one output. Bit i of temporaries: the caller gives input i away.
+  TAPEDECK_EXPORT Tensor execute(Refs x, Attrs attrs = {}, unsigned temporaries = 0) const;
+  /// The general form, for any number of outputs.
+  TAPEDECK_EXPORT std::vector<Tensor> run(std::span<const Tensor> x, Attrs attrs = {}) const;
+  /// Numbers become tensors, and mixed dtypes are promoted.
+  TAPEDECK_EXPORT Tensor with_numbers(std::initializer_list<Operand> x) const;
+};
+
+/// "op: what: a is f32[2,3], b is f32[4]", with the inputs of the call.
+TAPEDECK_EXPORT std::string describe(const Call& c, std::string_view what);
+[[noreturn]] TAPEDECK_EXPORT void throw_shape_error(const Call& c, std::string_view what);
+[[noreturn]] TAPEDECK_EXPORT void throw_dtype_error(const Call& c, std::string_view what);
+
+/// The entry of that name. An unknown name does not compile.
+template <std::size_t N> consteval const Op& find(const Op (&table)[N], std::string_view name) {
+  for (const Op& op : table) if (op.name == name) return op;
+  throw "no op of this name in this table";
+}
+
+/// The tables of the library, family by family.
+struct OpFamily {
+  std::string_view name;
+  std::span<const Op> ops;
+};
+TAPEDECK_EXPORT std::span<const OpFamily> op_families();
+
+// The kinds of rules. f(call, dy) gives the gradient of an input from that of the only output.
+
+/// No derivative.
+constexpr Rule none() { return {}; }
+/// A derivative that must not be asked for.
+constexpr Rule undefined() { return {.kind = RuleKind::undefined}; }
+
+/// What a custom rule reads: bit i of x is input i, bit 31 all further ones.
+struct Reads {
+  std::uint32_t x = 0;
+  bool y = false;
+};
+/// vjp and jvp as they are; without a jvp, forward mode transposes the vjp.
+constexpr Rule custom(Reads reads, Rule::Vjp vjp, Rule::Jvp jvp = nullptr) {
+  return {.kind = RuleKind::custom, .reads_x = reads.x, .reads_y = reads.y, .reads_shapes = true, .vjp = vjp, .jvp = jvp};
+}
+
+namespace detail {
+TAPEDECK_EXPORT Tensor jvp_of_linear(const Call& c, Refs dx);
+TAPEDECK_EXPORT Tensor jvp_of_bilinear(const Call& c, Refs dx);
+}  // namespace detail
+
+/// An op that is linear in its first input, the only one with a derivative; transpose(call, dy) is the adjoint.
+/// `reads` tells which other inputs it needs.
+template <class F> constexpr Rule linear(F, Reads reads = {}) {
+  return {.kind = RuleKind::linear, .reads_x = reads.x, .reads_shapes = true,
+          .vjp = [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = F{}(c, std::move(dy[0]).dense()); },
+          .jvp = [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = detail::jvp_of_linear(c, dx); }};
+}
+/// An op that is linear in each of its two inputs; the two adjoints.
+template <class A, class B> constexpr Rule bilinear(A, B) {
+  return {.kind = RuleKind::bilinear, .reads_x = 3, .reads_shapes = true,
+          .vjp = [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+            const Tensor dy = std::move(dys[0]).dense();
+            if (c.needs(0)) dx[0] = A{}(c, dy);
+            if (c.needs(1)) dx[1] = B{}(c, dy);
+          },
+          .jvp = [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = detail::jvp_of_bilinear(c, dx); }};
+}
+
+}  // namespace tapedeck

@@ -1,0 +1,33 @@
+// Operand: what an elementwise op takes.
+#pragma once
+#include <concepts>
+
+#include "tapedeck/tensor.h"
+
+namespace tapedeck {
+
+class Variable;
+
+/// A tensor; a temporary, whose memory the result may take over; a variable, whose value is read; or a number, which takes
+/// the dtype of the tensors beside it (with integer tensors, a number with a decimal point makes the result f64).
+/// For parameters only: it refers to what it was made from. Two words, so it travels in registers.
+class TAPEDECK_EXPORT Operand {
+ public:
+  Operand(const Tensor& t) noexcept : bits_(reinterpret_cast<std::uintptr_t>(&t)) {}
+  Operand(Tensor&& t) noexcept : bits_(reinterpret_cast<std::uintptr_t>(&t) | 1) {}
+  Operand(const Variable& v);
+  template <std::floating_point T> Operand(T number) noexcept : number_(static_cast<double>(number)) {}
+  template <std::integral T> Operand(T number) noexcept : bits_(kInteger), number_(static_cast<double>(number)) {}
+
+  const Tensor* tensor() const { return reinterpret_cast<const Tensor*>(bits_ & ~std::uintptr_t{kFlags}); }   // null: a number
+  double number() const { return number_; }
+  bool integer() const { return bits_ & kInteger; }
+  bool temporary() const { return bits_ & 1; }
+
+ private:
+  static constexpr std::uintptr_t kInteger = 2, kFlags = 3;
+  std::uintptr_t bits_ = 0;   // address of the tensor; bit 0: a temporary; bit 1: an integer
+  double number_ = 0;
+};
+
+}  // namespace tapedeck

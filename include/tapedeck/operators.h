@@ -1,0 +1,18 @@
+// Arithmetic and ordering with operators. a == b is left out, since it would not be a bool: write equal(a, b).
+#pragma once
+#include "tapedeck/ops/compare.h"
+#include "tapedeck/ops/math.h"
+
+namespace tapedeck {
+
+inline Tensor operator-(Operand x) { return neg(x); }
+inline Tensor operator+(Operand a, Operand b) { return add(a, b); }
+inline Tensor operator-(Operand a, Operand b) { return sub(a, b); }
+inline Tensor operator*(Operand a, Operand b) { return mul(a, b); }
+inline Tensor operator/(Operand a, Operand b) { return div(a, b); }
+inline Tensor operator<(Operand a, Operand b) { return less(a, b); }
+inline Tensor operator<=(Operand a, Operand b) { return less_equal(a, b); }
+inline Tensor operator>(Operand a, Operand b) { return greater(a, b); }
+inline Tensor operator>=(Operand a, Operand b) { return greater_equal(a, b); }
+
+}  // namespace tapedeck

@@ -1,0 +1,78 @@
+// Shape: the extents of a tensor, stored inline. Spec: a tensor without its data.
+#pragma once
+#include <initializer_list>
+#include <span>
+#include <string>
+
+#include "tapedeck/dtype.h"
+
+namespace tapedeck {
+
+/// Up to eight dimensions, outermost first; unused ones are zero. Rank 0 is a single element.
+class Shape {
+ public:
+  static constexpr int kMaxRank = 8;
+
+  constexpr Shape() = default;
+  constexpr Shape(std::initializer_list<std::int64_t> dims) { for (const std::int64_t d : dims) push_back(d); }
+  constexpr explicit Shape(std::span<const std::int64_t> dims) { for (const std::int64_t d : dims) push_back(d); }
+
+  constexpr int ndim() const { return ndim_; }
+  constexpr std::int64_t operator[](int axis) const { return dims_[axis]; }
+  constexpr std::span<const std::int64_t> dims() const { return {dims_, static_cast<std::size_t>(ndim_)}; }
+  constexpr const std::int64_t* begin() const { return dims_; }
+  constexpr const std::int64_t* end() const { return dims_ + ndim_; }
+
+  /// Throws ShapeError beyond eight dimensions.
+  constexpr void push_back(std::int64_t d) {
+    if (ndim_ == kMaxRank) throw ShapeError("shape: more than 8 dimensions");
+    dims_[ndim_++] = d;
+  }
+  constexpr void set(int axis, std::int64_t d) { dims_[axis] = d; }
+
+  /// Number of elements. Throws ShapeError where a dimension is negative or the product overflows.
+  constexpr std::int64_t size() const {
+    std::int64_t n = 1;
+    bool bad = false, empty = false;
+    for (int i = 0; i < ndim_; ++i) {
+      bad |= dims_[i] < 0;
+      empty |= dims_[i] == 0;
+    }
+    if (empty && !bad) return 0;
+    for (int i = 0; i < ndim_; ++i) bad |= __builtin_mul_overflow(n, dims_[i], &n);
+    if (bad) throw_bad_size();
+    return n;
+  }
+
+  friend constexpr bool operator==(const Shape& a, const Shape& b) {
+    if (a.ndim_ != b.ndim_) return false;
+    for (int i = 0; i < a.ndim_; ++i) if (a.dims_[i] != b.dims_[i]) return false;
+    return true;
+  }
+
+ private:
+  [[noreturn]] TAPEDECK_EXPORT void throw_bad_size() const;
+
+  std::int64_t dims_[kMaxRank] = {};
+  std::int32_t ndim_ = 0;
+};
+
+/// The shape that a and b broadcast to: aligned at the last axis, extents of 1 repeat. Throws ShapeError where they do not fit.
+TAPEDECK_EXPORT Shape broadcast_shapes(const Shape& a, const Shape& b);
+
+/// Dtype and shape. Its bytes: element count times element size, checked.
+struct Spec {
+  DType dtype = DType::f32;
+  Shape shape;
+
+  /// Throws ShapeError where the number of bytes overflows.
+  TAPEDECK_EXPORT std::int64_t nbytes() const;
+  friend bool operator==(const Spec&, const Spec&) = default;
+};
+
+/// "[2,3]"
+TAPEDECK_EXPORT std::string to_string(const Shape& shape);
+/// "f32[2,3]", as in every message.
+TAPEDECK_EXPORT std::string to_string(const Spec& spec);
+
+}  // namespace tapedeck

@@ -1,0 +1,7 @@
+// Everything but the opt-in headers (xtensor.h) and what defines and tests ops (op.h, gradcheck.h).
+#pragma once
+#include "tapedeck/forward_accumulator.h"
+#include "tapedeck/gradient_tape.h"
+#include "tapedeck/ops.h"
+#include "tapedeck/optimizer.h"
+#include "tapedeck/threads.h"

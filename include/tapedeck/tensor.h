@@ -1,0 +1,200 @@
+// Tensor: an immutable, shared, dense row-major value. Copying it is a reference count. Factories and readers.
+#pragma once
+#include <atomic>
+#include <iosfwd>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tapedeck/shape.h"
+
+namespace tapedeck {
+
+class Tensor;
+
+namespace detail {
+
+/// Memory of a large tensor, shared by its reshapes and slices.
+struct Buffer { std::atomic<std::uint32_t> refs; };
+
+/// Everything about one tensor: two cache lines, then up to 64 bytes of data in a third.
+struct alignas(64) Block {
+  std::atomic<std::uint32_t> refs;
+  std::int32_t slot;                  // where `tape` keeps it; only that tape's thread reads this
+  std::atomic<std::uint64_t> tape;    // serial of the first tape that tracked it; 0: none
+  DType dtype;
+  bool saved;                         // a tape's own copy of a handle: its end means nothing to tapes
+  std::atomic<bool> mapped;           // further recorders know it by its id
+  Shape shape;
+  std::int64_t size;
+  std::uint64_t id;
+  std::byte* data;                    // null: a hollow tensor, which has kept its shape only
+  Buffer* buffer;                     // null: the data is inline, or there is none
+  alignas(64) std::byte inline_data[64];
+};
+
+TAPEDECK_EXPORT void free_block(Block* block) noexcept;
+[[noreturn]] TAPEDECK_EXPORT void throw_undefined();
+TAPEDECK_EXPORT Tensor tensor_from(const void* values, DType from, const Shape& shape, DType to);
+TAPEDECK_EXPORT void convert_to(const Tensor& x, std::int64_t first, std::int64_t count, DType to, void* out);
+TAPEDECK_EXPORT std::int64_t offset_of(const Tensor& x, std::span<const std::int64_t> index);
+
+}  // namespace detail
+
+/// A value that never changes: no op writes to its inputs. Handles may be copied to and dropped on any thread.
+/// A default-constructed or moved-from Tensor is undefined: it may be assigned, copied, destroyed and asked `defined()`;
+/// everything else throws ArgumentError.
+class TAPEDECK_EXPORT Tensor {
+ public:
+  Tensor() = default;
+  Tensor(const Tensor& o) noexcept : b_(o.b_) { if (b_) b_->refs.fetch_add(1, std::memory_order_relaxed); }
+  Tensor(Tensor&& o) noexcept : b_(std::exchange(o.b_, nullptr)) {}
+  Tensor& operator=(const Tensor& o) noexcept { Tensor t(o); std::swap(b_, t.b_); return *this; }
+  Tensor& operator=(Tensor&& o) noexcept { Tensor t(std::move(o)); std::swap(b_, t.b_); return *this; }
+  ~Tensor() { if (b_) release(); }
+
+  bool defined() const { return b_ != nullptr; }
+  DType dtype() const { return block().dtype; }
+  const Shape& shape() const { return block().shape; }
+  int ndim() const { return block().shape.ndim(); }
+  std::int64_t size() const { return block().size; }
+  std::int64_t nbytes() const { return block().size * size_of(block().dtype); }
+  /// Unique in the process for every value that an op or factory has made; copies of a handle share it.
+  std::uint64_t id() const { return block().id; }
+  Spec spec() const { return {dtype(), shape()}; }
+
+  /// The elements in row-major order, valid while this handle lives. Throws DTypeError where T is not the tensor's type.
+  template <class T> std::span<const T> data() const {
+    return {static_cast<const T*>(data_as(dtype_of<T>)), static_cast<std::size_t>(b_->size)};
+  }
+  /// The only element, converted to T. Throws ShapeError where there is not exactly one.
+  template <class T = double> T item() const {
+    require_one();
+    T out;
+    detail::convert_to(*this, 0, 1, dtype_of<T>, &out);
+    return out;
+  }
+  /// One element, converted to T; negative indices count from the end. Throws ShapeError out of range.
+  template <class T = double> T at(std::initializer_list<std::int64_t> index) const {
+    T out;
+    detail::convert_to(*this, detail::offset_of(*this, {index.begin(), index.size()}), 1, dtype_of<T>, &out);
+    return out;
+  }
+  /// All elements in row-major order, converted to T.
+  template <class T = double> std::vector<T> to_vector() const {
+    static_assert(!std::is_same_v<T, bool>, "std::vector<bool> is packed: use to_vector<std::uint8_t>()");
+    std::vector<T> out(static_cast<std::size_t>(size()));
+    detail::convert_to(*this, 0, size(), dtype_of<T>, out.data());
+    return out;
+  }
+
+  /// For kernels: memory that nobody else sees, through this handle or another tensor, may be overwritten.
+  bool unique() const {
+    return b_->refs.load(std::memory_order_acquire) == 1 && (!b_->buffer || b_->buffer->refs.load(std::memory_order_acquire) == 1);
+  }
+  std::byte* raw() const { return b_->data; }
+  const detail::Block& block() const {
+    if (!b_) [[unlikely]] detail::throw_undefined();
+    return *b_;
+  }
+  detail::Block* handle() const { return b_; }
+  static Tensor adopt(detail::Block* b) { Tensor t; t.b_ = b; return t; }
+
+ private:
+  const void* data_as(DType t) const;
+  void require_one() const;
+  void release() noexcept {
+    // The last owner needs no atomic read-modify-write.
+    if (b_->refs.load(std::memory_order_acquire) == 1 || b_->refs.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      detail::free_block(b_);
+  }
+
+  detail::Block* b_ = nullptr;
+};
+
+/// Like NumPy's: nested brackets, columns aligned, long tensors shortened, then the dtype where it is not f32.
+TAPEDECK_EXPORT std::ostream& operator<<(std::ostream& out, const Tensor& x);
+TAPEDECK_EXPORT std::string to_string(const Tensor& x);
+
+namespace detail {
+
+/// What a literal becomes: numbers with a decimal point are f32, as in every other factory; the rest keep their type.
+template <class T> inline constexpr DType literal_dtype = dtype_of<std::conditional_t<std::is_same_v<T, double>, float, T>>;
+
+template <class T> using List1 = std::initializer_list<T>;
+template <class T> using List2 = std::initializer_list<List1<T>>;
+template <class T> using List3 = std::initializer_list<List2<T>>;
+template <class T> using List4 = std::initializer_list<List3<T>>;
+
+/// Collects nested lists row by row; throws ShapeError where rows differ in length.
+template <class T> struct Flattened {
+  static_assert(!std::is_same_v<T, bool>, "write 0 and 1 with DType::boolean");
+  std::vector<T> values;
+  Shape shape;
+
+  template <class L> explicit Flattened(const L& list) { describe(list), append(list, 0); }
+
+ private:
+  void describe(const T&) {}
+  template <class U> void describe(const std::initializer_list<U>& list) {
+    shape.push_back(static_cast<std::int64_t>(list.size()));
+    if (list.size()) describe(*list.begin());
+  }
+  void append(const T& v, int) { values.push_back(v); }
+  template <class U> void append(const std::initializer_list<U>& list, int depth) {
+    if (static_cast<std::int64_t>(list.size()) != shape[depth]) throw ShapeError("tensor: the rows of the list differ in length");
+    for (const U& e : list) append(e, depth + 1);
+  }
+};
+template <class T, class L> Tensor tensor_from_list(const L& list, std::optional<DType> dtype) {
+  const Flattened<T> flat(list);
+  return tensor_from(flat.values.data(), dtype_of<T>, flat.shape, dtype.value_or(literal_dtype<T>));
+}
+
+}  // namespace detail
+
+/// A tensor of rank 0. Literals with a decimal point make f32 unless dtype says otherwise; other types keep theirs.
+template <class T> requires std::is_arithmetic_v<T>
+Tensor tensor(T value, std::optional<DType> dtype = {}) {
+  return detail::tensor_from(&value, dtype_of<T>, {}, dtype.value_or(detail::literal_dtype<T>));
+}
+/// Nested braces: tensor({{1.0, 2.0}, {3.0, 4.0}}) is f32[2,2].
+template <class T> Tensor tensor(std::initializer_list<T> v, std::optional<DType> dtype = {}) { return detail::tensor_from_list<T>(v, dtype); }
+template <class T> Tensor tensor(detail::List2<T> v, std::optional<DType> dtype = {}) { return detail::tensor_from_list<T>(v, dtype); }
+template <class T> Tensor tensor(detail::List3<T> v, std::optional<DType> dtype = {}) { return detail::tensor_from_list<T>(v, dtype); }
+template <class T> Tensor tensor(detail::List4<T> v, std::optional<DType> dtype = {}) { return detail::tensor_from_list<T>(v, dtype); }
+
+/// A copy of the values in row-major order; their C++ type gives the dtype. Throws ShapeError where the count is not the shape's.
+template <class T> Tensor tensor(std::span<const T> values, const Shape& shape) {
+  if (static_cast<std::int64_t>(values.size()) != shape.size())
+    throw ShapeError("tensor: " + std::to_string(values.size()) + " values for shape " + to_string(shape));
+  return detail::tensor_from(values.data(), dtype_of<T>, shape, dtype_of<T>);
+}
+template <class T> Tensor tensor(const std::vector<T>& values, const Shape& shape) { return tensor(std::span<const T>(values), shape); }
+template <class T> Tensor tensor(const std::vector<T>& values) { return tensor(std::span<const T>(values), {static_cast<std::int64_t>(values.size())}); }
+
+TAPEDECK_EXPORT Tensor full(const Shape& shape, double value, DType dtype = DType::f32);
+inline Tensor zeros(const Shape& shape, DType dtype = DType::f32) { return full(shape, 0, dtype); }
+inline Tensor ones(const Shape& shape, DType dtype = DType::f32) { return full(shape, 1, dtype); }
+/// value in x's shape and dtype.
+inline Tensor full_like(const Tensor& x, double value) { return full(x.shape(), value, x.dtype()); }
+/// start, start + step, … up to but without stop. Throws ArgumentError where step is zero or not finite.
+TAPEDECK_EXPORT Tensor arange(double start, double stop, double step = 1, DType dtype = DType::f32);
+/// 0, 1, … n - 1.
+TAPEDECK_EXPORT Tensor arange(std::int64_t n, DType dtype = DType::i64);
+/// count values from start to stop, both included. Throws ArgumentError where count is negative.
+TAPEDECK_EXPORT Tensor linspace(double start, double stop, std::int64_t count, DType dtype = DType::f32);
+/// Ones on the diagonal of an n × m matrix; m is n by default.
+TAPEDECK_EXPORT Tensor eye(std::int64_t n, std::optional<std::int64_t> m = {}, DType dtype = DType::f32);
+
+/// Bytes of tensors' buffers that are in use, in the whole process; tensors of up to 64 bytes live in their handle and do not count.
+TAPEDECK_EXPORT std::int64_t live_bytes();
+/// Bytes of freed buffers that this thread keeps for its next results.
+TAPEDECK_EXPORT std::int64_t cached_bytes();
+/// The most that a thread keeps, in bytes (1 GiB at the start); takes effect with the next buffer that is freed.
+TAPEDECK_EXPORT void set_buffer_cache_limit(std::int64_t nbytes);
+/// Gives this thread's cached buffers back to the system.
+TAPEDECK_EXPORT void release_buffers();
+
+}  // namespace tapedeck

@@ -1,0 +1,66 @@
+// Variable: a named, mutable cell that holds a Tensor, such as a weight that training changes.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "tapedeck/operand.h"
+
+namespace tapedeck {
+
+namespace detail { struct VariableCell; }
+
+struct VariableOptions {
+  std::string name = {};      // "" becomes "variable"
+  bool trainable = true;      // trainable variables are watched by tapes when they are read
+};
+
+/// A handle: copies share the cell. Reading it gives its present value, which later updates never change. Reads and
+/// updates of one variable from several threads at once must be ordered by the caller.
+class TAPEDECK_EXPORT Variable {
+ public:
+  explicit Variable(Tensor initial, VariableOptions options = {});
+
+  const std::string& name() const;
+  bool trainable() const;
+  DType dtype() const;
+  const Shape& shape() const;
+  /// Order of creation in the process.
+  std::uint64_t id() const;
+
+  /// The present value; recorded on the thread's tapes. The reference is valid until the next update.
+  const Tensor& value() const;
+  operator const Tensor&() const { return value(); }
+
+  /// Replace, add, subtract. value has the variable's dtype and shape, else DTypeError or ShapeError and no change. Not
+  /// differentiated. The update is made in place where nobody else holds the memory.
+  void assign(const Tensor& value) const;
+  void assign_add(const Tensor& value) const;
+  void assign_sub(const Tensor& value) const;
+
+  friend bool operator==(const Variable& a, const Variable& b) { return a.cell_ == b.cell_; }
+
+  detail::VariableCell& cell() const { return *cell_; }   // for the library
+
+ private:
+  std::shared_ptr<detail::VariableCell> cell_;
+};
+
+class VariableNotes;
+
+/// Notes the trainable variables that are read or updated on this thread while it lives. Watchers nest: an outer one
+/// notes what an inner one does.
+class TAPEDECK_EXPORT VariableWatcher {
+ public:
+  [[nodiscard]] VariableWatcher();
+  ~VariableWatcher();
+  VariableWatcher(const VariableWatcher&) = delete;
+  VariableWatcher& operator=(const VariableWatcher&) = delete;
+
+  /// Each once, in order of creation.
+  std::vector<Variable> watched_variables() const;
+
+ private:
+  std::unique_ptr<VariableNotes> notes_;
+};
+
+}  // namespace tapedeck

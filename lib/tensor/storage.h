@@ -1,0 +1,27 @@
+// Memory of tensors. Small ones: one block from the thread's free list. Large ones: a cached buffer, padded to whole vectors.
+#pragma once
+#include "base/thread_state.h"
+#include "tapedeck/tensor.h"
+
+namespace tapedeck {
+
+/// A fresh tensor whose elements are not set. Its memory may be written up to the next multiple of 64 bytes.
+Tensor allocate(DType dtype, const Shape& shape, std::int64_t size);
+inline Tensor allocate(const Spec& s) { return allocate(s.dtype, s.shape, s.nbytes() / size_of(s.dtype)); }
+/// The elements of x from `first` on under another shape: the same buffer (a copy of inline data), a new id.
+Tensor share(const Tensor& x, const Shape& shape, std::int64_t first = 0);
+/// The dtype, shape and id of x without its data.
+Tensor hollow(const Tensor& x);
+Tensor hollow(const Spec& spec);
+/// The same value under the same id, for a tape to keep: recorders find it, but its end means nothing to them.
+Tensor saved_copy(const Tensor& x);
+/// After an update in place: the value is another one, so it gets a new id and nobody tracks it.
+void renew(Tensor& x);
+
+template <class T> const T* elements(const Tensor& x) { return reinterpret_cast<const T*>(x.raw()); }
+template <class T> T* elements(Tensor& x) { return reinterpret_cast<T*>(x.raw()); }
+
+/// What recorders do when a tensor that they track ends.
+void tensor_ended(const detail::Block& block) noexcept;
+
+}  // namespace tapedeck
