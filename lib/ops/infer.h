@@ -1,0 +1,22 @@
+// How the specs of results are inferred, for the tables.
+#pragma once
+#include "tapedeck/op.h"
+
+namespace tapedeck {
+
+/// The broadcast shape of the inputs, which are all f32 or all f64.
+Spec elementwise(const Call& c);
+/// The same for f32, f64, i32, i64 and u8.
+Spec arithmetic(const Call& c);
+/// bool of the broadcast shape; inputs of one dtype.
+Spec comparison(const Call& c);
+/// The first input's spec, whatever its dtype.
+Spec same_as_first(const Call& c);
+/// Throws DTypeError, naming the op and its inputs, unless input i is f32 or f64.
+void require_floating(const Call& c, int i);
+/// Throws DTypeError unless input i is i32 or i64.
+void require_indices(const Call& c, int i);
+/// axis counted from 0, of a tensor of that rank. Throws ShapeError: "sum: axis 3 is out of range for x of rank 2; use -2..1".
+int checked_axis(const Op& op, int axis, int ndim);
+
+}  // namespace tapedeck

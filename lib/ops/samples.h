@@ -1,0 +1,36 @@
+// Inputs for the samples of the tables: f64, always the same, with the domain in the name.
+#pragma once
+#include <algorithm>
+#include <cmath>
+
+#include "tapedeck/op.h"
+
+namespace tapedeck::samples {
+
+/// Values spread over [low, high] without a pattern; `which` gives another set.
+inline Tensor uniform(const Shape& shape, double low, double high, int which = 0) {
+  std::vector<double> v(static_cast<std::size_t>(shape.size()));
+  double u = 0.5 + 0.3 * which;
+  for (double& e : v) {
+    u = std::fmod(u + 0.6180339887498949, 1.0);   // the golden ratio's multiples fill the interval evenly
+    e = low + (high - low) * u;
+  }
+  return tensor(v, shape);
+}
+/// Values at least 0.1 apart, in no order: for max, sorting and choices that must not flip under a small step.
+inline Tensor distinct(const Shape& shape, int which = 0) {
+  const Tensor order = uniform(shape, 0, 1, which);
+  const std::vector<double> key = order.to_vector();
+  std::vector<double> sorted = key, v;
+  std::sort(sorted.begin(), sorted.end());
+  for (const double k : key)
+    v.push_back(0.1 * static_cast<double>(std::lower_bound(sorted.begin(), sorted.end(), k) - sorted.begin()) - 0.05 * static_cast<double>(key.size()) + 0.03);
+  return tensor(v, shape);
+}
+/// f64 from nested braces or numbers.
+inline Tensor f64(std::initializer_list<double> v) { return tensor(v, DType::f64); }
+inline Tensor f64(detail::List2<double> v) { return tensor(v, DType::f64); }
+inline Tensor f64(detail::List3<double> v) { return tensor(v, DType::f64); }
+inline Tensor f64(double v) { return tensor(v, DType::f64); }
+
+}  // namespace tapedeck::samples
