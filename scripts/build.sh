@@ -1,0 +1,27 @@
+# Sourced by the scripts beside it: goes to the top of the sources, installs what is missing and offers `build`.
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+scripts/setup
+
+# build FOLDER [meson options] [-- targets]: configures as asked and compiles; what meson and ninja say goes to standard error.
+build() {
+  local folder=$1 options=() targets=()
+  shift
+  while [ $# -gt 0 ] && [ "$1" != -- ]; do options+=("$1"); shift; done
+  targets=("${@:2}")
+  [ -z "${CI:-}" ] || options+=(-Dwerror=true)
+  configure "$folder" "${options[@]}" >&2
+  ninja -C "$folder" "${targets[@]}" >&2
+}
+
+# A folder that an interrupted run left half configured is made again.
+configure() {
+  local folder=$1 wanted
+  shift
+  wanted="$PWD $(meson --version) $*"
+  if [ -f "$folder/build.ninja" ]; then
+    [ "$(cat "$folder/configured-for" 2>/dev/null)" != "$wanted" ] || return 0
+    meson setup --reconfigure "$folder" "$@" || rm -rf "$folder"
+  fi
+  [ -f "$folder/build.ninja" ] || { rm -rf "$folder"; meson setup "$folder" "$@"; }
+  echo "$wanted" >"$folder/configured-for"
+}
