@@ -1,0 +1,152 @@
+// Derivatives against central differences. In: a function and a point. Out: two numbers that should agree.
+#include "tapedeck/gradcheck.h"
+
+#include <algorithm>
+#include <ostream>
+#include <random>
+
+#include "base/format.h"
+#include "tapedeck/forward_accumulator.h"
+#include "tapedeck/gradient_tape.h"
+#include "tapedeck/operators.h"
+#include "tapedeck/ops/reduce.h"
+
+namespace tapedeck {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+bool varies(const Tensor& x) { return is_trainable(x.dtype()); }
+
+Tensor tensor_of(const std::vector<double>& values, const Spec& spec) {
+  const Tensor x = tensor(values, spec.shape);
+  return spec.dtype == DType::f64 ? x : astype(x, spec.dtype);
+}
+
+/// The point, the directions and the settings of one check.
+class Check {
+ public:
+  Check(std::string_view what, const TensorFunction& f, const Tensors& x, const GradcheckOptions& options)
+      : what_(what), f_(f), x_(x), engine_(options.seed) {
+    if (std::none_of(x.begin(), x.end(), varies)) throw_error<DTypeError>("{}: no input is f32 or f64", what);
+    const Tensor y = f(x);
+    if (!varies(y)) throw_error<DTypeError>("{}: the function gives {}; it must be f32 or f64", what, y.spec());
+    dy_ = random_like(y);
+    for (const Tensor& t : x) v_.push_back(varies(t) ? random_like(t) : t);
+    const auto is_f32 = [](const Tensor& t) { return t.dtype() == DType::f32; };
+    const bool single = is_f32(y) || std::any_of(x.begin(), x.end(), is_f32);
+    step_ = options.step > 0 ? options.step : single ? 1e-2 : 1e-5;
+    tolerance_ = options.tolerance > 0 ? options.tolerance : single ? 1e-3 : 1e-6;
+  }
+
+  const Tensor& dy() const { return dy_; }
+  const Tensor& v(std::size_t i) const { return v_[i]; }
+  Tensor random_like(const Tensor& x) {
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    std::vector<double> values(static_cast<std::size_t>(x.size()));
+    for (double& e : values) e = uniform(engine_);
+    return tensor_of(values, x.spec());
+  }
+  /// In plain numbers, so that no op that is tested takes part.
+  double dot(const Tensor& derivative, const Tensor& direction) const {
+    if (derivative.shape() != direction.shape())
+      throw_error<ShapeError>("{}: a derivative is {}, its tensor {}", what_, derivative.spec(), direction.spec());
+    const std::vector<double> a = derivative.to_vector(), b = direction.to_vector();
+    double total = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) total += a[i] * b[i];
+    return total;
+  }
+  Agreement against_differences(double analytic) const {
+    return {what_, analytic, (dot(f_(moved(step_)), dy_) - dot(f_(moved(-step_)), dy_)) / (2 * step_), tolerance_};
+  }
+
+ private:
+  Tensors moved(double step) const {
+    Tensors result = x_;
+    for (std::size_t i = 0; i < x_.size(); ++i) {
+      if (!varies(x_[i])) continue;
+      std::vector<double> values = x_[i].to_vector();
+      const std::vector<double> v = v_[i].to_vector();
+      for (std::size_t k = 0; k < v.size(); ++k) values[k] += step * v[k];
+      result[i] = tensor_of(values, x_[i].spec());
+    }
+    return result;
+  }
+
+  std::string_view what_;
+  const TensorFunction& f_;
+  const Tensors& x_;
+  std::mt19937_64 engine_;
+  Tensor dy_;
+  Tensors v_;
+  double step_ = 0, tolerance_ = 0;
+};
+
+/// The gradient of each input that varies, zeros where there is none; undefined for the others.
+Tensors vjp(const TensorFunction& f, const Tensors& x, const Tensor& dy) {
+  GradientTape tape;
+  Tensors sources;
+  for (const Tensor& t : x) if (varies(t)) tape.watch(t), sources.push_back(t);
+  const Tensor y = f(x);
+  std::vector<Gradient> g = tape.gradient(Targets(y), Sources(sources), {.output_gradients = {dy}, .unconnected = UnconnectedGradients::zero});
+  Tensors dx;
+  auto next = g.begin();
+  for (const Tensor& t : x) dx.push_back(varies(t) ? std::move(*next++).dense() : Tensor());
+  return dx;
+}
+
+Agreement vjp_against_differences(std::string_view what, const TensorFunction& f, const Tensors& x, const GradcheckOptions& options) {
+  const Check check(what, f, x, options);
+  const Tensors dx = vjp(f, x, check.dy());
+  double analytic = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) if (dx[i].defined()) analytic += check.dot(dx[i], check.v(i));
+  return check.against_differences(analytic);
+}
+
+Agreement jvp_against_differences(std::string_view what, const TensorFunction& f, const Tensors& x, const GradcheckOptions& options) {
+  const Check check(what, f, x, options);
+  double analytic = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (!varies(x[i])) continue;
+    const ForwardAccumulator forward(x[i], check.v(i));
+    const Tensor tangent = forward.jvp(f(x));
+    if (tangent.defined()) analytic += check.dot(tangent, check.dy());
+  }
+  return check.against_differences(analytic);
+}
+
+}  // namespace
+
+std::ostream& operator<<(std::ostream& out, const Agreement& a) {
+  return out << fmt::format("{}: analytic {:.12g}, numeric {:.12g}, tolerance {:g}", a.what, a.analytic, a.numeric, a.tolerance);
+}
+
+Agreement check_vjp(const TensorFunction& f, const Tensors& x, const GradcheckOptions& options) { return vjp_against_differences("vjp", f, x, options); }
+Agreement check_jvp(const TensorFunction& f, const Tensors& x, const GradcheckOptions& options) { return jvp_against_differences("jvp", f, x, options); }
+
+Agreement check_gradients(const TensorFunction& f, const Tensors& x, const GradcheckOptions& options) {
+  GradcheckOptions others = options;
+  ++others.seed;
+  Check point("vjp", f, x, others);
+  // All gradients, each with weights of its own, in one number.
+  const TensorFunction vjp_of_f = [&](const Tensors& in) {
+    const Tensors dx = vjp(f, Tensors(in.begin(), in.end() - 1), in.back());
+    Tensor all;
+    for (std::size_t i = 0; i < dx.size(); ++i) {
+      if (!dx[i].defined()) continue;
+      const Tensor part = sum(dx[i] * point.v(i));
+      all = all.defined() ? all + part : part;
+    }
+    return all;
+  };
+  Tensors x_and_dy = x;
+  x_and_dy.push_back(point.dy());
+
+  Agreement a = check_vjp(f, x, options);
+  if (a) a = check_jvp(f, x, options);
+  if (a) a = vjp_against_differences("vjp of vjp", vjp_of_f, x_and_dy, options);
+  if (a) a = jvp_against_differences("jvp of vjp", vjp_of_f, x_and_dy, options);
+  return a;
+}
+
+}  // namespace tapedeck

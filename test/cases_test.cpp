@@ -1,0 +1,471 @@
+// The cases of test/data/cases.json that tape and engine reproduce. Where a case is told in terms of a functional form, the
+// same derivative is taken with tapes. What is not run, and why, is in docs/testing.md.
+#include <catch2/catch.hpp>
+
+#include "case.h"
+#include "odd_ops.h"
+
+using namespace tapedeck;
+using namespace tapedeck::test;
+
+namespace {
+
+/// d/dx of f at x, by a tape of its own, so that calls nest.
+template <class F> Tensor derivative(const F& f, const Tensor& x) {
+  GradientTape tape;
+  tape.watch(x);
+  return tape.gradient(f(x), x).dense();
+}
+
+std::vector<Gradient> gradients(GradientTape& tape, const Targets& targets, const Sources& sources, const GradientOptions& options = {}) {
+  return tape.gradient(targets, sources, options);
+}
+
+Tensor cube(const Tensor& x) { return x * x * x; }
+
+}  // namespace
+
+TEST_CASE("cases: targets and sources", "[cases]") {
+  {
+    Case c("tape-two-targets");
+    GradientTape tape;
+    const Tensor x = c.input("x"), y = c.input("y");
+    tape.watch(x), tape.watch(y);
+    const std::vector<Gradient> g = gradients(tape, {2 * x, 3 * y}, {x, y});
+    c.check("dx", g[0]);
+    c.check("dy", g[1]);
+  }
+  {
+    Case c("tape-noop-target-is-source");
+    GradientTape tape;
+    const Tensor x = c.input("x"), y = x;
+    tape.watch(x);
+    c.check("g", tape.gradient(y, x));
+  }
+  {
+    Case c("tape-identity-grad");
+    GradientTape tape;
+    const Tensor x = c.input("x");
+    tape.watch(x);
+    c.check("g", tape.gradient(identity(x), x));
+  }
+  {
+    Case c("tape-same-target-twice");
+    GradientTape tape;
+    const Tensor x = c.input("x");
+    tape.watch(x);
+    c.check("g", gradients(tape, {x, x}, x)[0]);
+  }
+  {
+    Case c("tape-noop-2x2");
+    GradientTape tape({.persistent = true});
+    const Tensor a = c.input("a");
+    tape.watch(a);
+    c.check("g", gradients(tape, a, a));
+  }
+  {
+    Case c("tape-repeated-source");
+    GradientTape tape;
+    const Tensor x = c.input("x");
+    tape.watch(x);
+    c.check("g", tape.gradient(2 * x, x, x));
+  }
+  {
+    Case c("tape-repeated-source-persistent");
+    GradientTape tape({.persistent = true});
+    const Tensor x = c.input("x"), y = c.input("y");
+    tape.watch(x), tape.watch(y);
+    const Tensor z = x * x + x * y;
+    c.check("g1", tape.gradient(z, x, x));
+    c.check("g2", tape.gradient(z, y, x));
+  }
+  {
+    Case c("tape-noop-ops-make-new-tensors");
+    const Tensor x = c.input("x"), x1 = identity(x), x2 = x + 0, x3 = x - 0, x4 = x * 1;
+    GradientTape tape;
+    for (const Tensor& t : {x, x1, x2, x3, x4}) tape.watch(t);
+    const Tensor loss = 2 * x + 3 * x1 + 3 * x2 + 3 * x3 + 3 * x4;
+    c.check("g", tape.gradient(loss, x, x1, x2, x3, x4));
+  }
+  {
+    Case c("tape-no-scalar-cache");
+    const Tensor x1 = tensor(3.0), x2 = tensor(3.0);
+    GradientTape tape;
+    tape.watch(x1), tape.watch(x2);
+    c.check("g", gradients(tape, x1 + x2, x1));
+  }
+  {
+    Case c("tape-stack-duplicate");
+    const Variable v(c.input("v"));
+    GradientTape tape;
+    const Tensor a = v + 1, b = concat({expand_dims(a, 0), expand_dims(a, 0)}, 0);
+    c.check("g", tape.gradient(mean(b), v));
+  }
+  {
+    Case c("tape-multi-output-function");
+    GradientTape tape;
+    const Tensor x = c.input("x");
+    tape.watch(x);
+    c.check("g", gradients(tape, {x + 2, x * x}, x)[0]);
+  }
+  {
+    Case c("tape-varargs");
+    c.check("g", derivative([](const Tensor& x) { return x * x; }, c.input("x")));
+  }
+  {
+    Case c("tape-val-and-grad-params");
+    GradientTape tape;
+    const Tensor a = c.input("a"), b = c.input("b");
+    tape.watch(b);
+    const Tensor value = a * b;
+    c.check("val", value);
+    c.check("grads", gradients(tape, value, b));
+  }
+  {
+    Case c("rec-matmul-by-name");
+    GradientTape tape;
+    const Tensor a = c.input("a");
+    tape.watch(a);
+    c.check("da", tape.gradient(sum(matmul(a, c.input("b"))), a));
+  }
+}
+
+TEST_CASE("cases: output gradients", "[cases]") {
+  {
+    Case c("tape-dy");
+    GradientTape tape;
+    const Tensor x = c.input("x");
+    tape.watch(x);
+    c.check("g", gradients(tape, identity(x), x, {.output_gradients = {c.input("dy")}}));
+  }
+  {
+    Case c("tape-make-vjp");
+    GradientTape tape;
+    const Tensor x = c.input("x");
+    tape.watch(x);
+    const Tensor y = x * x;
+    c.check("result", y);
+    c.check("vjp", gradients(tape, y, x, {.output_gradients = {c.input("dy")}}));
+  }
+  {
+    Case c("ig-gradient-shape-mismatch-output-gradients");
+    GradientTape tape;
+    const Tensor x = tensor(1.0);
+    tape.watch(x);
+    const Tensor y = 2 * x, z = 3 * x;
+    c.check_error([&] { gradients(tape, {y, z}, x, {.output_gradients = {ones_like(y)}}); },
+                  "gradient: 1 output_gradients for 2 targets; give one for each, undefined for ones");
+  }
+}
+
+TEST_CASE("cases: what is cut and what is not connected", "[cases]") {
+  {
+    Case c("tape-stop-gradient-hides-downstream");
+    seen = {};
+    GradientTape tape;
+    const Tensor x = c.input("x");
+    tape.watch(x);
+    c.check("g", tape.gradient(output(kThrowingRule, stop_gradient(x)), x));
+    c.check("custom_backward_called", seen.runs > 0);
+  }
+  {
+    Case c("tape-stop-gradient-argmax");
+    GradientTape tape;
+    const Tensor x = c.input("x");
+    tape.watch(x);
+    c.check("g", gradients(tape, stop_gradient(argmax(x)), x));
+  }
+  {
+    Case c("tape-stop-start-recording");
+    GradientTape tape({.persistent = true});
+    const Variable v(c.input("v"));
+    const Tensor x2 = v * 2;
+    Tensor y;
+    {
+      const StopRecording pause(tape);
+      y = x2 * x2;
+    }
+    const Tensor z = x2 * x2;
+    c.check("g1", tape.gradient(y, x2));
+    c.check("g2", tape.gradient(z, x2));
+  }
+  {
+    Case c("tape-unconnected-zero");
+    GradientTape tape;
+    const Tensor x = ones({2, 2}), y = c.input("y");
+    tape.watch(x), tape.watch(y);
+    c.check("g", gradients(tape, 2 * y, x, {.unconnected = UnconnectedGradients::zero})[0]);
+  }
+  {
+    Case c("tape-unconnected-zero-variable");
+    GradientTape tape;
+    const Variable x(ones({2, 2})), y(c.input("y"));
+    tape.watch(x), tape.watch(y);
+    c.check("g", gradients(tape, 2 * y, x, {.unconnected = UnconnectedGradients::zero})[0]);
+  }
+  {
+    Case c("tape-identity-n-with-non-float-companion");
+    GradientTape tape;
+    const Tensor x = c.input("x"), handle = arange(3);
+    set_warning_handler([](std::string_view) {});
+    tape.watch(x), tape.watch(handle);
+    set_warning_handler({});
+    const Tensor y = outputs(kIdentities, {x, handle})[0];
+    c.check("g", tape.gradient(y, x));
+  }
+  {
+    Case c("tape-exception-safety");
+    const Tensor x = c.input("x");
+    CHECK_THROWS_AS(derivative([](const Tensor&) -> Tensor { throw std::runtime_error("in the function"); }, x), std::runtime_error);
+    c.check("g", derivative([](const Tensor& t) { return t * t; }, x));
+  }
+}
+
+TEST_CASE("cases: higher order", "[cases]") {
+  {
+    Case c("tape-gradgrad-square");
+    c.check("g", derivative([](const Tensor& x) { return derivative([](const Tensor& t) { return t * t; }, x); }, c.input("x")));
+  }
+  {
+    Case c("tape-gradgrad-exp");
+    c.check("g", derivative([](const Tensor& x) { return derivative([](const Tensor& t) { return exp(t); }, x); }, c.input("x")));
+  }
+  {
+    Case c("tape-nested-basic");
+    GradientTape outer;
+    const Tensor x = c.input("x");
+    outer.watch(x);
+    const Tensor y = x * x;
+    Tensor inner_gradient;
+    {
+      GradientTape inner;
+      inner.watch(y);
+      inner_gradient = inner.gradient(2 * y, y).dense();
+    }
+    c.check("inner", inner_gradient);
+    c.check("outer", outer.gradient(y + inner_gradient, x));
+  }
+  {
+    Case c("tape-higher-order-single-persistent");
+    GradientTape tape({.persistent = true});
+    const Tensor x = c.input("x");
+    tape.watch(x);
+    const Tensor y = cube(x), dy = tape.gradient(y, x).dense(), d2 = tape.gradient(dy, x).dense();
+    tape.stop();
+    c.check("y", y);
+    c.check("dy", dy);
+    c.check("d2", d2);
+    c.check("d3", tape.gradient(d2, x));
+  }
+  {
+    Case c("tape-watching-is-tape-local");
+    const Variable x1(c.input("x1"), {.trainable = false}), x2(c.input("x2"), {.trainable = false});
+    GradientTape outer;
+    outer.watch(x1);
+    std::vector<Gradient> first;
+    {
+      GradientTape inner;
+      inner.watch(x1), inner.watch(x2);
+      first = gradients(inner, {pow(x1, 3), square(x2)}, {x1, x2});
+    }
+    const std::vector<Gradient> second = gradients(outer, {first[0].dense(), first[1].dense()}, {x1, x2});
+    c.check("d2y", second[0]);
+    c.check("d2z", second[1]);
+  }
+}
+
+TEST_CASE("cases: variables", "[cases]") {
+  {
+    Case c("tape-variable-auto-watch");
+    const Variable v(c.input("v"));
+    GradientTape tape;
+    c.check("g", tape.gradient(v * v, v));
+  }
+  {
+    Case c("tape-implicit-grad-order");
+    const Variable v0(c.input("v0"), {.name = "v0"}), v1(c.input("v1"), {.name = "v1"});
+    GradientTape tape;
+    const Tensor y = v1 * v1 + v0 * v0;
+    const std::vector<Variable> watched = tape.watched_variables();
+    c.check("order", watched);
+    c.check("grads", gradients(tape, y, watched));
+  }
+  {
+    Case c("tape-consts-vs-vars");
+    const Tensor a = tensor(2.0), b = tensor(2.0);
+    GradientTape tape;
+    tape.watch(a), tape.watch(b);
+    const std::vector<Gradient> of_tensors = gradients(tape, {pow(a, 3), square(b)}, {a, b});
+    const Variable v(tensor(2.0)), w(tensor(2.0));
+    GradientTape other;
+    const std::vector<Gradient> of_variables = gradients(other, {pow(v, 3), square(w)}, {v, w});
+    CHECK(json_of(of_tensors) == json_of(of_variables));
+    c.check("g", of_variables);
+  }
+  {
+    Case c("tape-watched-vars-after-gradient");
+    const Variable v(c.input("v"), {.name = "v"});
+    GradientTape tape;
+    tape.watch(v);
+    tape.gradient(v, v);
+    c.check("watched", tape.watched_variables());
+  }
+  {
+    Case c("tape-watched-vars-last-tape-only");
+    const Variable x(tensor(1.0), {.name = "x"}), z(tensor(2.0), {.name = "z"});
+    {
+      GradientTape first;
+      first.watch(x);
+    }
+    GradientTape tape;
+    tape.watch(z);
+    tape.gradient(z, z);
+    c.check("watched", tape.watched_variables());
+  }
+  {
+    Case c("tape-watched-vars-reset");
+    const Variable x(tensor(1.0), {.name = "x"}), z(tensor(2.0), {.name = "z"});
+    GradientTape tape;
+    tape.watch(x);
+    c.check("before_reset", tape.watched_variables());
+    tape.reset();
+    tape.watch(z);
+    c.check("after", tape.watched_variables());
+    tape.gradient(z, z);
+    c.check("after_gradient", tape.watched_variables());
+  }
+  const Variable var1(tensor(0.0), {.name = "var1"}), var2(tensor(0.0), {.name = "var2"}), fixed(tensor(0.0), {.name = "fixed", .trainable = false});
+  {
+    Case c("varwatch-basic");
+    const VariableWatcher watcher;
+    var1.assign_add(tensor(1.0));
+    var2.assign_add(tensor(2.0));
+    c.check("watched", watcher.watched_variables());
+  }
+  {
+    Case c("varwatch-nontrainable");
+    const VariableWatcher watcher;
+    var1.assign_add(tensor(1.0));
+    fixed.assign_add(tensor(2.0));
+    c.check("watched", watcher.watched_variables());
+  }
+  {
+    Case c("varwatch-nested");
+    const VariableWatcher outer;
+    var1.assign_add(tensor(1.0));
+    {
+      const VariableWatcher inner;
+      var2.assign_add(tensor(2.0));
+      c.check("inner", inner.watched_variables());
+    }
+    c.check("outer", outer.watched_variables());
+  }
+}
+
+TEST_CASE("cases: ops with two outputs", "[cases]") {
+  {
+    Case c("tape-xent-second-output-none");
+    seen = {};
+    GradientTape tape;
+    const Tensor labels = c.input("labels"), logits = c.input("logits");
+    tape.watch(logits);
+    const Tensor loss = mean(outputs(kCrossEntropy, {labels, logits})[0], 0);
+    c.check("dlogits", tape.gradient(loss, logits));
+    CHECK(seen.nones == 1);
+  }
+  {
+    Case c("tape-second-grad-xent");
+    const Tensor labels = tensor({{0.0}});
+    const auto first = [&](const Tensor& x) { return sum(outputs(kCrossEntropy, {labels, x})[0], 0); };
+    const auto second = [&](const Tensor& x) { return sum(derivative(first, x), 0); };
+    c.check("g", derivative(second, c.input("x")));
+  }
+  {
+    Case c("ig-missing-output-zeros");
+    seen = {};
+    GradientTape tape;
+    const Tensor x = tensor(1.0);
+    tape.watch(x);
+    c.check("gradient", tape.gradient(3 * outputs(kPair, {x})[0], x));
+    c.check("zeros_built", seen.zeros);
+  }
+  {
+    Case c("ig-accepts-none-table");
+    seen = {};
+    GradientTape tape;
+    const Tensor x = tensor(1.0);
+    tape.watch(x);
+    c.check("gradient_coeff", tape.gradient(outputs(kLoose, {x})[0], x));
+    c.check("arg1_is_none", seen.nones == 1 && seen.zeros == 0);
+  }
+  {
+    Case c("ig-multi-output-op-waits");
+    seen = {};
+    GradientTape tape;
+    const Tensor x = tensor(1.0);
+    tape.watch(x);
+    const std::vector<Tensor> p = outputs(kPair, {x});
+    c.check("gradient", tape.gradient(3 * p[0] + 5 * p[1], x));
+    c.check("p_runs", seen.runs);
+  }
+  {
+    Case c("ig-source-is-one-of-two-outputs");
+    GradientTape tape;
+    const Tensor x = tensor(1.0);
+    tape.watch(x);
+    const std::vector<Tensor> p = outputs(kPair, {x});
+    c.check("later", tape.gradient(3 * p[0] + 5 * p[1], x, p[0]));
+    c.superseded("seed", "V5");
+  }
+}
+
+TEST_CASE("cases: the engine", "[cases]") {
+  {
+    Case c("ig-target-feeds-target");
+    GradientTape tape;
+    const Tensor x = tensor(1.0);
+    tape.watch(x);
+    const Tensor y = 3 * x, z = 5 * y;
+    c.check("later", gradients(tape, {y, z}, x));
+    c.superseded("seed", "V2");
+  }
+  {
+    Case c("ig-gc-of-unreachable-ops");
+    bool all_freed = true;
+    for (const bool persistent : {false, true}) {
+      GradientTape tape({.persistent = persistent});
+      const Tensor x = tensor(1.0);
+      tape.watch(x);
+      Tensor y = tanh(exp(x));
+      all_freed &= tape.size() == 2;
+      y = {};
+      all_freed &= tape.size() == 0;
+    }
+    c.holds("property", all_freed);
+  }
+  // The sums are ops, so an outer tape sees them: one add_n, and how many terms it had.
+  struct Early { const char* id; int uses; std::int64_t bytes; };
+  for (const Early& early : {Early{"ig-early-aggregation-mb64-k5", 5, 64}, Early{"ig-early-aggregation-mb64-k4", 4, 64}, Early{"ig-early-aggregation-mb1-k10", 10, 1}}) {
+    Case c(early.id);
+    const Tensor x = ones({4});
+    GradientTape outer({.persistent = true});
+    outer.watch(x);
+    std::vector<int> sizes;
+    Gradient g;
+    {
+      GradientTape inner;
+      inner.watch(x);
+      std::vector<Tensor> scaled;
+      for (int k = 1; k <= early.uses; ++k) scaled.push_back(square(x) * (0.5 * k));   // not linear, so that the outer tape tracks the terms
+      const Tensor y = add_n(scaled);
+      const std::size_t before = outer.recorded().size();
+      g = inner.gradient({y}, {x}, {.min_aggregate_count = 4, .min_aggregate_bytes = early.bytes})[0];
+      REQUIRE(outer.recorded().size() > before);
+      for (const RecordedOp& op : outer.recorded()) if (op.name == "add_n") sizes.push_back(op.inputs);
+      std::erase(sizes, early.uses);   // the forward one
+    }
+    c.check("gradient", mean(g.dense()));
+    c.check("aggregate_sizes_seed", sizes);
+    c.superseded("aggregate_sizes_later", "V8");
+  }
+}
