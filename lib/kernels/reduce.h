@@ -1,0 +1,17 @@
+// Reductions over axes. In: a tensor and axes, as bits counted from the end (bit i is axis -1 - i). Out: y, which has the
+// other axes. Results do not depend on the number of threads.
+#pragma once
+#include "tapedeck/tensor.h"
+
+namespace tapedeck::kernels {
+
+/// f32, f64, i32 and i64; integers wrap around.
+void sum(const Tensor& x, unsigned axes, Tensor& y);
+/// f32 and f64.
+void mean(const Tensor& x, unsigned axes, Tensor& y);
+/// Every dtype but bool. Over no elements: the dtype's lowest value.
+void max(const Tensor& x, unsigned axes, Tensor& y);
+/// y is i64. Every dtype but bool; `axis` counts from the end and is not empty.
+void argmax(const Tensor& x, int axis, Tensor& y);
+
+}  // namespace tapedeck::kernels
