@@ -28,9 +28,9 @@ class Check {
  public:
   Check(std::string_view what, const TensorFunction& f, const Tensors& x, const GradcheckOptions& options)
       : what_(what), f_(f), x_(x), engine_(options.seed) {
-    if (std::none_of(x.begin(), x.end(), varies)) throw_error<DTypeError>("{}: no input is f32 or f64", what);
+    if (std::none_of(x.begin(), x.end(), varies)) throw_error<DTypeError>("gradcheck: no input is f32 or f64");
     const Tensor y = f(x);
-    if (!varies(y)) throw_error<DTypeError>("{}: the function gives {}; it must be f32 or f64", what, y.spec());
+    if (!varies(y)) throw_error<DTypeError>("gradcheck: the function gives {}; it must be f32 or f64", y.spec());
     dy_ = random_like(y);
     for (const Tensor& t : x) v_.push_back(varies(t) ? random_like(t) : t);
     const auto is_f32 = [](const Tensor& t) { return t.dtype() == DType::f32; };
@@ -50,7 +50,7 @@ class Check {
   /// In plain numbers, so that no op that is tested takes part.
   double dot(const Tensor& derivative, const Tensor& direction) const {
     if (derivative.shape() != direction.shape())
-      throw_error<ShapeError>("{}: a derivative is {}, its tensor {}", what_, derivative.spec(), direction.spec());
+      throw_error<ShapeError>("gradcheck: a derivative of the {} is {}, its tensor {}", what_, derivative.spec(), direction.spec());
     const std::vector<double> a = derivative.to_vector(), b = direction.to_vector();
     double total = 0;
     for (std::size_t i = 0; i < a.size(); ++i) total += a[i] * b[i];

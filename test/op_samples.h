@@ -1,0 +1,102 @@
+// What the tests of the op tables do with samples: run an op, move its inputs about, compare.
+#pragma once
+#include <algorithm>
+#include <cmath>
+
+#include "ops/samples.h"
+#include "tapedeck/gradcheck.h"
+#include "tapedeck/op.h"
+#include "tapedeck/tapedeck.h"
+
+namespace tapedeck::test {
+
+using Tensors = std::vector<Tensor>;
+
+/// Pointers to tensors of a vector, as an op wants them.
+class Held {
+ public:
+  explicit Held(const Tensors& x) { for (const Tensor& t : x) pointers_.push_back(&t); }
+  Refs refs() const { return {pointers_.data(), static_cast<int>(pointers_.size())}; }
+
+ private:
+  std::vector<const Tensor*> pointers_;
+};
+
+inline Tensors run(const Op& op, const Tensors& x, const OwnedAttrs& attrs) { return op.run(x, attrs.view()); }
+
+inline std::vector<Spec> inferred(const Op& op, const Tensors& x, const OwnedAttrs& attrs) {
+  const Held held(x);
+  const Call call{.op = op, .raw_attrs = attrs.view(), .x = held.refs()};
+  return op.infer.many ? op.infer.many(call) : std::vector<Spec>{op.infer.one(call)};
+}
+
+inline std::vector<Spec> specs_of(const Tensors& x) {
+  std::vector<Spec> specs;
+  for (const Tensor& t : x) specs.push_back(t.spec());
+  return specs;
+}
+
+/// The op as a function with one result: all its outputs that have derivatives, end to end.
+inline TensorFunction as_function(const Op& op, const OwnedAttrs& attrs) {
+  return [&op, attrs](const Tensors& x) {
+    const Tensors y = run(op, x, attrs);
+    if (y.size() == 1) return y[0];
+    Tensors flat;
+    for (const Tensor& t : y) if (is_trainable(t.dtype())) flat.push_back(reshape(t, {-1}));
+    return concat(flat, 0);
+  };
+}
+
+/// Within tolerance, relative to 1 or the larger one; NaN equals NaN.
+inline bool close(const Tensor& a, const Tensor& b, double tolerance) {
+  if (a.shape() != b.shape()) return false;
+  const std::vector<double> u = a.to_vector(), v = b.to_vector();
+  return std::equal(u.begin(), u.end(), v.begin(), [=](double p, double q) {
+    return p == q || (std::isnan(p) && std::isnan(q)) || std::abs(p - q) <= tolerance * std::max(1.0, std::abs(q));
+  });
+}
+
+/// The values of x by a function of their position, under another shape, in x's dtype. astype of a tensor of that dtype is no copy.
+template <class F> Tensor gathered(const Tensor& x, const Shape& shape, const F& position) {
+  const std::vector<double> from = x.to_vector();
+  std::vector<double> to(static_cast<std::size_t>(shape.size()));
+  for (std::size_t i = 0; i < to.size(); ++i) to[i] = from[static_cast<std::size_t>(position(static_cast<std::int64_t>(i)))];
+  return astype(tensor(to, shape), x.dtype());
+}
+inline Tensor fresh(const Tensor& x) { return gathered(x, x.shape(), [](std::int64_t i) { return i; }); }
+/// x's values over and over.
+inline Tensor tiled(const Tensor& x, const Shape& shape) { return gathered(x, shape, [n = x.size()](std::int64_t i) { return i % n; }); }
+inline Tensor rotated(const Tensor& x, std::int64_t by) { return gathered(x, x.shape(), [=, n = x.size()](std::int64_t i) { return (i + by) % n; }); }
+/// x broadcast to shape, without an op.
+inline Tensor repeated(const Tensor& x, const Shape& shape) {
+  return gathered(x, shape, [&](std::int64_t i) {
+    std::int64_t position = 0, stride = 1;
+    for (int axis = 1; axis <= shape.ndim(); ++axis) {
+      const std::int64_t n = shape[shape.ndim() - axis], at = i % n, own = axis <= x.ndim() ? x.shape()[x.ndim() - axis] : 1;
+      i /= n;
+      if (own == 1) continue;
+      position += at * stride;
+      stride *= own;
+    }
+    return position;
+  });
+}
+/// The same values as a slice of a larger buffer, one element in.
+inline Tensor at_odd_offset(const Tensor& x) {
+  if (x.size() == 0) return x;
+  const Tensor longer = gathered(x, {x.size() + 1}, [](std::int64_t i) { return std::max<std::int64_t>(i - 1, 0); });
+  return reshape(slice(longer, {1}, {x.size()}), x.shape());
+}
+inline Tensors in_f32(const Tensors& x) {
+  Tensors y;
+  for (const Tensor& t : x) y.push_back(t.dtype() == DType::f64 ? astype(t, DType::f32) : t);
+  return y;
+}
+/// x[i]
+inline Tensor row(const Tensor& x, std::int64_t i) {
+  Shape shape;
+  for (int axis = 1; axis < x.ndim(); ++axis) shape.push_back(x.shape()[axis]);
+  return gathered(x, shape, [=, n = shape.size()](std::int64_t k) { return i * n + k; });
+}
+
+}  // namespace tapedeck::test

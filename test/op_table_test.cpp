@@ -1,0 +1,264 @@
+// Every op of every table, tested from its own entry; a new op is covered the moment it is in a table.
+//   build/test/tapedeck_test '[op]' -c exp     runs one op
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <set>
+
+#include "op_samples.h"
+#include "tapedeck/forward_accumulator.h"
+#include "tapedeck/gradcheck.h"
+
+using namespace tapedeck;
+using namespace tapedeck::test;
+
+namespace {
+
+/// check(op, sample) for each sample of each op, an op a section.
+template <class F> void for_every_sample(const F& check) {
+  for (const OpFamily& family : op_families())
+    for (const Op& op : family.ops)
+      DYNAMIC_SECTION(op.name) {
+        int number = 0;
+        for (const Sample& sample : op.samples()) {
+          INFO(family.name << ": " << op.name << ", sample " << number++);
+          check(op, sample);
+        }
+      }
+}
+
+bool elementwise(const Op& op) { return op.rule.kind == RuleKind::partials; }
+bool has_derivative(const Op& op) { return op.rule.kind != RuleKind::none && op.rule.kind != RuleKind::undefined; }
+bool any_trainable(const Tensors& x) {
+  return std::any_of(x.begin(), x.end(), [](const Tensor& t) { return is_trainable(t.dtype()); });
+}
+/// Whether there is something to differentiate.
+bool differentiable(const Op& op, const Sample& s) { return has_derivative(op) && any_trainable(s.inputs) && any_trainable(run(op, s.inputs, s.attrs)); }
+
+/// The gradients of all inputs at once, for the cotangents dy; undefined where there is none.
+Tensors vjp(const Op& op, const Sample& s, const Tensors& x, const Tensors& dy) {
+  GradientTape tape;
+  for (const Tensor& t : x) if (is_trainable(t.dtype())) tape.watch(t);
+  const Tensors y = run(op, x, s.attrs);
+  Tensors dx;
+  for (const Gradient& g : tape.gradient(Targets(y), Sources(x), {.output_gradients = dy})) dx.push_back(g.defined() ? g.dense() : Tensor());
+  return dx;
+}
+
+/// Values without a pattern in [-1, 1], of x's spec; integers get zeros.
+Tensor any_like(const Tensor& x, int which) {
+  return is_trainable(x.dtype()) ? astype(samples::uniform(x.shape(), -1, 1, which), x.dtype()) : zeros_like(x);
+}
+Tensors any_like(const Tensors& x) {
+  Tensors all;
+  for (const Tensor& t : x) all.push_back(any_like(t, static_cast<int>(all.size()) + 3));
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("every entry is complete", "[op]") {
+  std::set<std::string_view> names;
+  for (const OpFamily& family : op_families())
+    for (const Op& op : family.ops) {
+      INFO(op.name);
+      CHECK(names.insert(op.name).second);
+      CHECK_FALSE(op.doc.empty());
+      REQUIRE(op.samples);
+      const std::vector<Sample> samples = op.samples();
+      CHECK_FALSE(samples.empty());
+      CHECK(std::any_of(samples.begin(), samples.end(), [](const Sample& s) { return !s.expected.empty(); }));
+      for (const Sample& s : samples) {
+        CHECK(s.expected.empty() == s.oracle.empty());
+        if (!s.inputs.empty()) CHECK_FALSE(op.args[0].empty());
+        if (s.inputs.size() < kMaxInputs) CHECK(op.args[s.inputs.size()].empty());
+      }
+    }
+}
+
+TEST_CASE("every op gives the expected outputs, with the specs that it infers", "[op]") {
+  for_every_sample([](const Op& op, const Sample& s) {
+    const Tensors y = run(op, s.inputs, s.attrs);
+    CHECK(specs_of(y) == inferred(op, s.inputs, s.attrs));
+    if (s.expected.empty()) return;
+    REQUIRE(s.expected.size() == y.size());
+    for (std::size_t k = 0; k < y.size(); ++k) {
+      CHECK(y[k].spec() == s.expected[k].spec());
+      CHECK(close(y[k], s.expected[k], y[k].dtype() == DType::f32 ? 1e-6 : 1e-13));
+    }
+  });
+}
+
+TEST_CASE("every derivative agrees with differences, to second order", "[op]") {
+  for_every_sample([](const Op& op, const Sample& s) {
+    if (!differentiable(op, s)) return;
+    CHECK(check_vjp(as_function(op, s.attrs), s.inputs));
+    CHECK(check_jvp(as_function(op, s.attrs), s.inputs));
+    CHECK(check_gradients(as_function(op, s.attrs), s.inputs));
+  });
+}
+
+TEST_CASE("an op without a derivative gives none, and one that must not be differentiated throws", "[op]") {
+  for_every_sample([](const Op& op, const Sample& s) {
+    if (has_derivative(op) || !any_trainable(s.inputs)) return;
+    const Tensors dy = any_like(run(op, s.inputs, s.attrs));
+    if (op.rule.kind == RuleKind::undefined) CHECK_THROWS_AS(vjp(op, s, s.inputs, dy), GradientError);
+    else for (const Tensor& dx : vjp(op, s, s.inputs, dy)) CHECK_FALSE(dx.defined());
+  });
+}
+
+TEST_CASE("f32 agrees with f64", "[op]") {
+  for_every_sample([](const Op& op, const Sample& s) {
+    if (!any_trainable(s.inputs)) return;
+    Sample single{.inputs = in_f32(s.inputs), .attrs = s.attrs};
+    const Tensors y = run(op, s.inputs, s.attrs), z = run(op, single.inputs, s.attrs);
+    for (std::size_t k = 0; k < y.size(); ++k) CHECK(close(z[k], y[k], is_trainable(y[k].dtype()) ? 2e-5 : 0));
+    if (!differentiable(op, s)) return;
+    const Tensors dy = any_like(y), dz = any_like(z);
+    const Tensors dx = vjp(op, s, s.inputs, dy), dw = vjp(op, single, single.inputs, dz);
+    for (std::size_t i = 0; i < dx.size(); ++i) {
+      REQUIRE(dx[i].defined() == dw[i].defined());
+      if (!dx[i].defined()) continue;
+      CHECK(dw[i].spec() == single.inputs[i].spec());
+      CHECK(close(dw[i], dx[i], 1e-4));
+    }
+  });
+}
+
+TEST_CASE("elementwise ops take every pair of shapes that broadcast", "[op]") {
+  const Shape shapes[] = {{}, {1}, {0}, {37}, {5, 37}, {3, 1, 37}, {5, 1}, {3, 5, 1}, {2, 0, 37}};
+  const auto fits = [](const Shape& a, const Shape& b) {
+    try {
+      return broadcast_shapes(a, b).ndim() >= 0;
+    } catch (const ShapeError&) {
+      return false;
+    }
+  };
+  for_every_sample([&](const Op& op, const Sample& s) {
+    if (!elementwise(op) || s.inputs[0].size() == 0) return;
+    for (const Shape& a : shapes)
+      for (const Shape& b : shapes) {
+        if (!fits(a, b)) continue;
+        INFO(to_string(a) << " and " << to_string(b));
+        const Shape all = broadcast_shapes(a, b);
+        Tensors x, expanded;
+        for (std::size_t i = 0; i < s.inputs.size(); ++i) {
+          x.push_back(tiled(s.inputs[i], i % 2 ? b : a));
+          expanded.push_back(repeated(x.back(), all));
+        }
+        const Tensor y = run(op, x, s.attrs)[0];
+        CHECK(y.shape() == all);
+        CHECK(close(y, run(op, expanded, s.attrs)[0], 0));
+        if (differentiable(op, s)) {
+          CHECK(check_vjp(as_function(op, s.attrs), x));
+          CHECK(check_jvp(as_function(op, s.attrs), x));
+        }
+        if (s.inputs.size() == 1) break;   // b is rank 0 here: all is a
+      }
+  });
+}
+
+TEST_CASE("where the inputs lie in memory makes no difference", "[op]") {
+  for_every_sample([](const Op& op, const Sample& s) {
+    Tensors odd;
+    for (const Tensor& t : s.inputs) odd.push_back(at_odd_offset(t));
+    const Tensors y = run(op, s.inputs, s.attrs), z = run(op, odd, s.attrs);
+    for (std::size_t k = 0; k < y.size(); ++k) CHECK(close(z[k], y[k], 1e-15));
+    if (!differentiable(op, s)) return;
+    const Tensors dy = any_like(y);
+    const Tensors dx = vjp(op, s, s.inputs, dy), dz = vjp(op, s, odd, dy);
+    for (std::size_t i = 0; i < dx.size(); ++i) if (dx[i].defined()) CHECK(close(dz[i], dx[i], 1e-14));
+  });
+}
+
+TEST_CASE("an op may take over the memory of temporaries only", "[op]") {
+  for_every_sample([](const Op& op, const Sample& s) {
+    if (op.infer.many || s.inputs.empty()) return;
+    const Tensor y = run(op, s.inputs, s.attrs)[0];
+    Tensors given, held;
+    std::vector<const Tensor*> refs;
+    for (const Tensor& t : s.inputs) given.push_back(fresh(t)), held.push_back(fresh(t));
+    for (const Tensor& t : given) refs.push_back(&t);
+    CHECK(close(op.execute({refs.data(), static_cast<int>(refs.size())}, s.attrs.view(), ~0u), y, 1e-15));
+    const Tensors kept = held;
+    refs.clear();
+    for (const Tensor& t : held) refs.push_back(&t);
+    CHECK(close(op.execute({refs.data(), static_cast<int>(refs.size())}, s.attrs.view(), ~0u), y, 1e-15));
+    for (std::size_t i = 0; i < kept.size(); ++i) CHECK(close(kept[i], s.inputs[i], 0));
+  });
+}
+
+// What must be NaN is found by trying: an element that changes when the values of an input change places depends on that
+// input, so it must be NaN when all of that input is.
+TEST_CASE("NaN in, NaN out", "[op]") {
+  for_every_sample([](const Op& op, const Sample& s) {
+    const Tensors y = run(op, s.inputs, s.attrs);
+    for (std::size_t i = 0; i < s.inputs.size(); ++i) {
+      if (!is_trainable(s.inputs[i].dtype()) || s.inputs[i].size() < 2) continue;
+      INFO("input " << i);
+      Tensors x = s.inputs;
+      x[i] = full_like(s.inputs[i], std::nan(""));
+      const Tensors with_nan = run(op, x, s.attrs);
+      for (const std::int64_t by : {1, 2}) {
+        x[i] = rotated(s.inputs[i], by);
+        const Tensors moved = run(op, x, s.attrs);
+        for (std::size_t k = 0; k < y.size(); ++k) {
+          if (!is_trainable(y[k].dtype())) continue;
+          const std::vector<double> a = y[k].to_vector(), b = moved[k].to_vector(), n = with_nan[k].to_vector();
+          std::int64_t lost = 0;
+          for (std::size_t e = 0; e < a.size(); ++e) lost += a[e] != b[e] && !std::isnan(n[e]);
+          CHECK(lost == 0);
+        }
+      }
+    }
+  });
+}
+
+TEST_CASE("K stacked cotangents give the K gradients", "[op]") {
+  constexpr std::int64_t kCount = 3;
+  for_every_sample([](const Op& op, const Sample& s) {
+    if (!differentiable(op, s) || !op.rule.stacks) return;
+    const Tensors y = run(op, s.inputs, s.attrs);
+    const Held x_refs(s.inputs), y_refs(y);
+    const Call call{.op = op, .raw_attrs = s.attrs.view(), .x = x_refs.refs(), .y = y_refs.refs()};
+    const auto pull_back = [&](const Tensors& dy) {
+      std::vector<Gradient> cotangents(dy.begin(), dy.end()), dx(s.inputs.size());
+      op.rule.vjp(call, cotangents, dx);
+      return dx;
+    };
+    std::vector<Tensors> single(kCount);
+    Tensors stacked;
+    for (std::size_t k = 0; k < y.size(); ++k) {
+      Tensors rows;
+      for (std::int64_t j = 0; j < kCount; ++j) {
+        single[static_cast<std::size_t>(j)].push_back(any_like(y[k], static_cast<int>(j) + 5));
+        rows.push_back(expand_dims(single[static_cast<std::size_t>(j)].back(), 0));
+      }
+      stacked.push_back(concat(rows, 0));
+    }
+    const std::vector<Gradient> all = pull_back(stacked);
+    for (std::int64_t j = 0; j < kCount; ++j) {
+      const std::vector<Gradient> one = pull_back(single[static_cast<std::size_t>(j)]);
+      for (std::size_t i = 0; i < one.size(); ++i) {
+        REQUIRE(one[i].defined() == all[i].defined());
+        if (one[i].defined()) CHECK(close(row(all[i].dense(), j), one[i].dense(), 1e-12));
+      }
+    }
+  });
+}
+
+TEST_CASE("a rule computes what is wanted, whichever inputs those are", "[op]") {
+  for_every_sample([](const Op& op, const Sample& s) {
+    if (!differentiable(op, s)) return;
+    const Tensors dy = any_like(run(op, s.inputs, s.attrs));
+    const Tensors all = vjp(op, s, s.inputs, dy);
+    for (std::size_t i = 0; i < s.inputs.size(); ++i) {
+      if (!all[i].defined()) continue;
+      GradientTape tape;
+      tape.watch(s.inputs[i]);
+      const Tensors y = run(op, s.inputs, s.attrs);
+      const Gradient g = tape.gradient(Targets(y), s.inputs[i], {.output_gradients = dy})[0];
+      REQUIRE(g.defined());
+      CHECK(close(g.dense(), all[i], 1e-13));
+    }
+  });
+}
