@@ -1,13 +1,12 @@
 // Optimizers: from gradients to new values of variables.
 #pragma once
-#include <map>
+#include <memory>
+#include <vector>
 
 #include "tapedeck/gradient.h"
 #include "tapedeck/variable.h"
 
 namespace tapedeck {
-
-struct UpdateRule;
 
 /// A gradient and the variable it is for; pairs whose gradient is none are passed over.
 struct GradientAndVariable {
@@ -15,29 +14,40 @@ struct GradientAndVariable {
   Variable variable;
 };
 
+struct Hyperparameter {
+  std::string_view name;
+  double value;
+};
+
 /// Applies one update rule, and keeps its slots: tensors of a variable's shape, such as running means.
 /// Not to be used from several threads at once.
 class TAPEDECK_EXPORT Optimizer {
  public:
-  /// rule: an entry of the library's table. Throws ArgumentError for a hyperparameter that the rule does not know or accept.
-  Optimizer(const UpdateRule& rule, const std::map<std::string, double>& hyperparameters);
+  /// By the name of its rule: "gradient_descent", "adam". Those not given keep their defaults. Throws ArgumentError for a
+  /// rule that does not exist and a hyperparameter that the rule does not know or accept.
+  explicit Optimizer(std::string_view rule, std::initializer_list<Hyperparameter> hyperparameters = {});
   ~Optimizer();
   Optimizer(Optimizer&&) noexcept;
   Optimizer& operator=(Optimizer&&) noexcept;
 
-  /// One step. All is checked before anything changes: throws ArgumentError for an empty list or where every gradient is
+  /// One step: a new value for each variable that has a gradient, in place where nobody else holds the old one. Anything
+  /// that is thrown is thrown before a variable or slot changes: ArgumentError for an empty list or where every gradient is
   /// none, ShapeError or DTypeError for a gradient that does not fit its variable.
-  void apply_gradients(const std::vector<GradientAndVariable>& pairs);
+  void apply_gradients(std::span<const GradientAndVariable> pairs);
+  void apply_gradients(std::initializer_list<GradientAndVariable> pairs) { apply_gradients(std::span(pairs.begin(), pairs.size())); }
+  /// The same for two lists of one length, as in apply_gradients(tape.gradient(loss, weights), weights).
+  void apply_gradients(std::span<const Gradient> gradients, std::span<const Variable> variables);
 
   /// Steps taken so far.
   std::int64_t iterations() const;
-  /// Undefined where the slot does not exist yet.
+  /// The present value; undefined where there is no such slot, or none yet.
   Tensor slot(const Variable& v, std::string_view name) const;
   /// Sorted.
   std::vector<std::string> slot_names() const;
-  double hyperparameter(const std::string& name) const;
-  /// For schedules; takes effect with the next step.
-  void set_hyperparameter(const std::string& name, double value);
+  /// Both throw ArgumentError for a name that the rule does not know; the second also for a value that it does not accept.
+  /// A change, as schedules make it, takes effect with the next step.
+  double hyperparameter(std::string_view name) const;
+  void set_hyperparameter(std::string_view name, double value);
 
  private:
   struct State;
@@ -52,8 +62,8 @@ class TAPEDECK_EXPORT GradientDescent : public Optimizer {
 };
 
 struct AdamOptions { double learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8; };
-/// m and v are running means of g and g²; v -= lr·√(1-β2ᵗ)/(1-β1ᵗ) · m / (√v + ε). Kingma and Ba 2015, the form before
-/// section 2.1. With sparse gradients m and v decay, and the variable moves, in all rows.
+/// m and v are running means of g and g²; the variable moves by -learning_rate·√(1-β2ᵗ)/(1-β1ᵗ) · m / (√v + ε). Kingma and
+/// Ba 2015, the form before section 2.1. With sparse gradients m and v decay, and the variable moves, in all rows.
 class TAPEDECK_EXPORT Adam : public Optimizer {
  public:
   explicit Adam(AdamOptions options = {});
