@@ -24,6 +24,8 @@ class TAPEDECK_EXPORT Gradient {
   /// The gradient as a tensor of the source's shape; slices are added into zeros. Throws GradientError for none.
   Tensor dense() const&;
   Tensor dense() &&;
+  /// The dense tensor as it is; undefined for slices and none.
+  const Tensor& tensor() const { return dense_; }
 
  private:
   Tensor dense_;

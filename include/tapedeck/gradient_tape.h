@@ -8,6 +8,7 @@
 namespace tapedeck {
 
 class Tape;
+struct RecordingScope;
 
 struct TapeOptions {
   bool persistent = false;                  // gradient() may be called more than once
@@ -86,6 +87,8 @@ class TAPEDECK_EXPORT GradientTape {
   /// The gradient of target with respect to source: none where there is no path. A target that is no scalar counts as its
   /// sum. Ends and uses up the tape unless it is persistent; a second call throws GradientError.
   Gradient gradient(const Source& target, const Source& source);
+  template <class S> Gradient gradient(const Source& target, const S& source)
+    requires std::convertible_to<const S&, Source> { return gradient(target, Source(source)); }
   /// The same for several sources: auto [dw, db] = tape.gradient(loss, w, b).
   template <class A, class B, class... S> std::array<Gradient, sizeof...(S) + 2> gradient(const Source& target, const A& a, const B& b, const S&... more)
     requires std::convertible_to<const A&, Source> && std::convertible_to<const B&, Source> {
@@ -120,8 +123,8 @@ class TAPEDECK_EXPORT StopRecording {
   StopRecording& operator=(const StopRecording&) = delete;
 
  private:
-  Tape* tape_ = nullptr;
-  void* scope_[3] = {};
+  Tape* tape_ = nullptr;               // must outlive this
+  RecordingScope* scope_ = nullptr;
 };
 
 }  // namespace tapedeck

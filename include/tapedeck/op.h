@@ -191,6 +191,9 @@ struct Op {
   TAPEDECK_EXPORT Tensor with_numbers(std::initializer_list<Operand> x) const;
 };
 
+/// Operands as tensors of one dtype, by the rules of op(): refs[i] is operand i itself, or converted[i].
+TAPEDECK_EXPORT void promote(std::initializer_list<Operand> x, Tensor* converted, const Tensor** refs);
+
 /// "op: what: a is f32[2,3], b is f32[4]", with the inputs of the call.
 TAPEDECK_EXPORT std::string describe(const Call& c, std::string_view what);
 [[noreturn]] TAPEDECK_EXPORT void throw_shape_error(const Call& c, std::string_view what);

@@ -39,7 +39,9 @@ class TAPEDECK_EXPORT Variable {
 
   friend bool operator==(const Variable& a, const Variable& b) { return a.cell_ == b.cell_; }
 
-  detail::VariableCell& cell() const { return *cell_; }   // for the library
+  // For the library.
+  explicit Variable(std::shared_ptr<detail::VariableCell> cell) noexcept : cell_(std::move(cell)) {}
+  detail::VariableCell& cell() const { return *cell_; }
 
  private:
   std::shared_ptr<detail::VariableCell> cell_;

@@ -4,6 +4,8 @@
 
 namespace tapedeck {
 
+/// The shape that the inputs broadcast to. Throws ShapeError, naming the op and its inputs.
+Shape broadcast_of(const Call& c);
 /// The broadcast shape of the inputs, which are all f32 or all f64.
 Spec elementwise(const Call& c);
 /// The same for f32, f64, i32, i64 and u8.

@@ -33,6 +33,8 @@ TAPEDECK_EXPORT Tensor where(Operand condition, Operand a, Operand b);
 TAPEDECK_EXPORT Tensor astype(const Tensor& x, DType dtype);
 /// Sum of tensors of one shape and dtype, in one pass. Throws ArgumentError for an empty list.
 TAPEDECK_EXPORT Tensor add_n(std::span<const Tensor> x);
+/// The same, into the memory of a term that nobody else holds.
+TAPEDECK_EXPORT Tensor add_n(std::vector<Tensor>&& x);
 inline Tensor add_n(std::initializer_list<Tensor> x) { return add_n(std::span<const Tensor>(x.begin(), x.size())); }
 
 }  // namespace tapedeck

@@ -1,0 +1,71 @@
+// Forward mode. In: executions. Out: their tangents, computed at once by the op's rule and seen only by outer recorders.
+#include "autodiff/forward.h"
+
+#include "base/format.h"
+#include "tapedeck/forward_accumulator.h"
+
+namespace tapedeck {
+
+Forward::Forward(const Tensor& primal, const Tensor& tangent) {
+  if (primal.dtype() != tangent.dtype()) throw_error<DTypeError>("forward accumulator: the primal is {}, its tangent {}; use astype", primal.spec(), tangent.spec());
+  if (primal.shape() != tangent.shape()) throw_error<ShapeError>("forward accumulator: the primal is {}, its tangent {}", primal.spec(), tangent.spec());
+  put(primal, tangent);
+}
+
+void Forward::put(const Tensor& x, Tensor tangent) {
+  reserve_names(1);
+  std::int32_t slot = static_cast<std::int32_t>(tangents_.size());
+  if (free_.empty()) {
+    tangents_.push_back({std::move(tangent), x.id()});
+    free_.reserve(tangents_.size());   // so that a tensor's end never allocates
+  } else {
+    slot = free_.back();
+    free_.pop_back();
+    tangents_[static_cast<std::size_t>(slot)] = {std::move(tangent), x.id()};
+  }
+  name(x, slot);
+}
+
+void Forward::ended(std::int32_t slot) noexcept {
+  Tangent& t = tangents_[static_cast<std::size_t>(slot)];
+  unname(t.id);
+  free_.push_back(slot);
+  const Tensor gone = std::move(t.value);   // may end other tensors, and come back here
+}
+
+const Tensor& Forward::tangent_of(const Tensor& x) const {
+  static const Tensor none;
+  const std::int32_t i = slot_of(x);
+  return i < 0 ? none : tangents_[static_cast<std::size_t>(i)].value;
+}
+
+void Forward::record(const Call& c, std::span<Tensor> y) {
+  sweep_mail();
+  std::vector<Tensor> held(static_cast<std::size_t>(c.x.size()));   // the rule's ops may move the list of tangents
+  std::vector<const Tensor*> dx;
+  bool any = false;
+  for (int i = 0; i < c.x.size(); ++i) {
+    Tensor& t = held[static_cast<std::size_t>(i)] = tangent_of(c.x[i]);
+    dx.push_back(&t);
+    any |= t.defined();
+  }
+  if (!any) return;
+  if (!c.op.rule.jvp) throw_error<GradientError>("{}: this op has no jvp", c.op.name);
+  std::vector<const Tensor*> refs_y;
+  for (const Tensor& t : y) refs_y.push_back(&t);
+  const Call call{.op = c.op, .raw_attrs = c.raw_attrs, .x = c.x, .y = {refs_y.data(), static_cast<int>(refs_y.size())}};
+  std::vector<Tensor> dy(y.size());
+  {
+    const RecordingScope outside(outer());
+    c.op.rule.jvp(call, {dx.data(), c.x.size()}, dy);
+  }
+  for (std::size_t k = 0; k < y.size(); ++k)
+    if (dy[k].defined() && is_trainable(y[k].dtype())) put(y[k], std::move(dy[k]));
+}
+
+ForwardAccumulator::ForwardAccumulator(const Tensor& primal, const Tensor& tangent)
+    : forward_(std::make_unique<Forward>(primal, tangent)) { forward_->enter(); }
+ForwardAccumulator::~ForwardAccumulator() = default;
+Tensor ForwardAccumulator::jvp(const Tensor& x) const { return forward_->tangent_of(x); }
+
+}  // namespace tapedeck

@@ -1,0 +1,118 @@
+// The public face of tapes: what may be called when, and checks of what comes in.
+#include "tapedeck/gradient_tape.h"
+
+#include "autodiff/imperative_grad.h"
+#include "base/format.h"
+
+namespace tapedeck {
+namespace {
+
+// What stands for a source or target on a tape.
+const Tensor& tensor_of(const Source& s) { return s.variable() ? s.variable()->cell().handle : s.tensor(); }
+
+std::vector<Tensor> tensors_of(const Sources& sources, std::string_view what) {
+  std::vector<Tensor> result;
+  for (const Source& s : sources.all()) {
+    const Tensor& t = result.emplace_back(tensor_of(s));
+    if (!t.defined()) throw_error<ArgumentError>("gradient: {} {} is undefined", what, result.size() - 1);
+    if (!is_trainable(t.dtype())) warn(fmt::format("gradient: a {} is {}, which has no derivative", what, name_of(t.dtype())));
+  }
+  return result;
+}
+
+void check(std::span<const Tensor> targets, std::span<const Tensor> output_gradients) {
+  if (output_gradients.empty()) return;
+  if (output_gradients.size() != targets.size())
+    throw_error<ArgumentError>("gradient: {} output gradients for {} targets", output_gradients.size(), targets.size());
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const Tensor& g = output_gradients[i];
+    if (!g.defined()) continue;
+    if (g.dtype() != targets[i].dtype())
+      throw_error<DTypeError>("gradient: output gradient {} is {}, its target {}; use astype", i, g.spec(), targets[i].spec());
+    if (g.shape() != targets[i].shape()) throw_error<ShapeError>("gradient: output gradient {} is {}, its target {}", i, g.spec(), targets[i].spec());
+  }
+}
+
+bool thread_paused() { return thread_state.scopes && !thread_state.innermost; }
+
+void watch_checked(Tape& tape, const Tensor& x) {
+  if (!x.defined()) throw_error<ArgumentError>("watch: the tensor is undefined");
+  if (!is_trainable(x.dtype())) return warn(fmt::format("watch: the tensor is {}, which has no derivative", name_of(x.dtype())));
+  if (!thread_paused() && !tape.paused) tape.watch(x);
+}
+
+}  // namespace
+
+GradientTape::GradientTape(TapeOptions options) : tape_(std::make_unique<Tape>(options)) { tape_->enter(); }
+GradientTape::~GradientTape() = default;
+
+void GradientTape::watch(const Tensor& x) { watch_checked(*tape_, x); }
+void GradientTape::watch(const Variable& v) {
+  if (!is_trainable(v.dtype())) return watch_checked(*tape_, v.cell().handle);
+  if (!thread_paused() && !tape_->paused) tape_->watch(v);
+}
+
+void GradientTape::stop() {
+  if (!tape_->entered()) throw GradientError("stop: this tape is not recording");
+  tape_->leave();
+}
+
+void GradientTape::start() {
+  if (tape_->entered()) throw GradientError("start: this tape is recording already");
+  if (tape_->used) throw GradientError("start: this tape was already used; make it persistent to record after calling gradient");
+  tape_->enter();
+}
+
+void GradientTape::reset() {
+  if (!tape_->entered()) throw GradientError("reset: this tape is not recording");
+  tape_->reset();
+}
+
+Gradient GradientTape::gradient(const Source& target, const Source& source) {
+  return std::move(gradient(Targets{target}, Sources{source})[0]);
+}
+
+std::vector<Gradient> GradientTape::gradient(const Targets& targets, const Sources& sources, const GradientOptions& options) {
+  if (tape_->used) throw GradientError("gradient: this tape was already used; make it persistent to call gradient twice");
+  const std::vector<Tensor> ys = tensors_of(targets, "target"), xs = tensors_of(sources, "source");
+  check(ys, options.output_gradients);
+  std::vector<Gradient> result;
+  if (tape_->options().persistent) {
+    result = imperative_grad(kGradients, *tape_, ys, xs, options);
+  } else {
+    struct Free {
+      Tape& tape;
+      ~Free() { tape.free_entries(); }
+    } free{*tape_};
+    tape_->consume();
+    result = imperative_grad(kGradients, *tape_, ys, xs, options);
+  }
+  if (options.unconnected == UnconnectedGradients::zero)
+    for (std::size_t i = 0; i < xs.size(); ++i)
+      if (!result[i].defined() && is_trainable(xs[i].dtype())) result[i] = kGradients.zeros(xs[i].spec());
+  return result;
+}
+
+std::vector<Variable> GradientTape::watched_variables() const { return tape_->watched_variables(); }
+std::size_t GradientTape::size() const { return tape_->size(); }
+bool GradientTape::recording() const { return tape_->entered(); }
+
+std::vector<RecordedOp> GradientTape::recorded() const {
+  tape_->size();
+  std::vector<RecordedOp> result;
+  for (std::int32_t k = 0; k < tape_->entries().end(); ++k)
+    if (const TapeEntry& e = tape_->entries()[k]; e.op) result.push_back({e.op->name, e.inputs, e.outputs});
+  return result;
+}
+
+StopRecording::StopRecording() : scope_(new RecordingScope(nullptr)) {}
+StopRecording::StopRecording(GradientTape& tape) : tape_(tape.tape_.get()) {
+  if (!tape_->entered()) throw GradientError("stop recording: this tape is not recording");
+  ++tape_->paused;
+}
+StopRecording::~StopRecording() {
+  if (tape_) --tape_->paused;
+  delete scope_;
+}
+
+}  // namespace tapedeck

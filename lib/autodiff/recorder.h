@@ -1,0 +1,86 @@
+// Recorder: something on the thread's stack that sees every op, namely a tape or a forward accumulator.
+#pragma once
+#include <atomic>
+
+#include "autodiff/id_map.h"
+#include "base/thread_state.h"
+#include "tapedeck/op.h"
+
+namespace tapedeck {
+
+namespace detail { struct VariableCell; }
+
+class Recorder {
+ public:
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  /// The door shows one execution. Throws nothing but what leaves the recorder as it was.
+  virtual void record(const Call& call, std::span<Tensor> y) = 0;
+  virtual bool tracks(const Tensor& x) const = 0;
+  /// A variable is read.
+  virtual void read(detail::VariableCell&) {}
+  /// A tracked tensor ends: nobody but the recorders can reach it any more.
+  virtual void ended(std::int32_t slot) noexcept = 0;
+
+  /// See ops from now on, as the innermost recorder; see them no more.
+  void enter();
+  void leave() noexcept;
+  bool entered() const { return entered_; }
+  Recorder* outer() const { return outer_; }
+
+  /// The number that a tensor has here, or -1.
+  std::int32_t slot_of(const Tensor& x) const {
+    const detail::Block* b = x.handle();
+    if (b->tape.load(std::memory_order_relaxed) == serial_) return b->slot;
+    return b->mapped.load(std::memory_order_relaxed) ? map_.find(b->id) : -1;
+  }
+
+ protected:
+  Recorder();
+  ~Recorder();
+  /// Be told of ended tensors no more.
+  void retire() noexcept;
+  /// Makes room for n tensors to be named without throwing.
+  void reserve_names(std::size_t n) { map_.reserve(n); }
+  void name(const Tensor& x, std::int32_t slot) noexcept;
+  void unname(std::uint64_t id) noexcept { map_.erase(id); }
+  void unname_all() noexcept;
+  /// Looks after tensors that have ended on other threads.
+  void sweep_mail() { if (has_mail_.load(std::memory_order_relaxed)) [[unlikely]] read_mail(); }
+
+ private:
+  friend struct Registry;
+  friend struct RecordingScope;
+  friend void tensor_ended(const detail::Block& block) noexcept;
+  struct Letter { std::uint64_t id; std::int32_t slot; };
+  void read_mail();
+
+  Recorder* outer_ = nullptr;
+  bool entered_ = false, alive_ = false;
+  std::uint64_t serial_;             // names this recorder in the blocks that it tracks first
+  IdMap map_;                        // the other tensors
+  Recorder* next_alive_ = nullptr;
+  ThreadState* thread_ = nullptr;
+  std::vector<Letter> mail_;         // guarded by the registry's mutex
+  std::atomic<bool> has_mail_{false};
+};
+
+/// For a scope, only `innermost` and the recorders around it see ops.
+struct RecordingScope {
+  explicit RecordingScope(Recorder* innermost);
+  ~RecordingScope();
+  RecordingScope(const RecordingScope&) = delete;
+
+  Recorder* waiting;        // what records again after the scope
+  Recorder* until;          // what it began with
+  RecordingScope* around;
+};
+
+/// Whether a recorder that sees ops tracks x.
+inline bool tracked(const Tensor& x) {
+  for (Recorder* r = thread_state.innermost; r; r = r->outer()) if (r->tracks(x)) return true;
+  return false;
+}
+
+}  // namespace tapedeck

@@ -1,0 +1,127 @@
+// How a `partials` rule runs: fused over vectors, or, where somebody records the derivative itself or cotangents are
+// stacked, as ops. And what linear and bilinear rules share.
+#include "autodiff/rules.h"
+
+#include "autodiff/recorder.h"
+#include "tensor/storage.h"
+
+namespace tapedeck {
+namespace detail {
+namespace {
+
+bool recording(const PartialsRule& rule, const Call& c, const Tensor& dy) {
+  if (!thread_state.innermost) return false;
+  if (tracked(dy) || ((rule.vjp.read >> rule.vjp.inputs & 1) && tracked(c.y[0]))) return true;
+  for (int i = 0; i < rule.vjp.inputs; ++i) if ((rule.vjp.read >> i & 1) && tracked(c.x[i])) return true;
+  return false;
+}
+
+/// Numbers in a rule that is run on tensors are of the rule's dtype.
+class NumberDType {
+ public:
+  explicit NumberDType(DType t) : saved_(std::exchange(thread_state.number_dtype, t)) {}
+  ~NumberDType() { thread_state.number_dtype = saved_; }
+  NumberDType(const NumberDType&) = delete;
+
+ private:
+  DType saved_;
+};
+
+}  // namespace
+
+void vjp_of_partials(const PartialsRule& rule, const Call& call, Tensor&& moved_dy, std::span<Gradient> dx) {
+  const Tensor dy = std::move(moved_dy);
+  const int n = rule.vjp.inputs;
+  const Tensor* y = call.y[0].defined() ? &call.y[0] : &dy;   // what was not kept is of dy's shape
+  const Tensor* x[kMaxInputs];
+  for (int i = 0; i < n; ++i) x[i] = call.x[i].defined() ? &call.x[i] : y;
+  const Call c{.op = call.op, .raw_attrs = call.raw_attrs, .x = {x, n}, .y = {&y, 1}, .wanted = call.wanted};
+  if (dy.shape() != y->shape() || recording(rule, c, dy)) {
+    const NumberDType dtype(dy.dtype());
+    for (int i = 0; i < n; ++i) if (c.needs(i)) dx[static_cast<std::size_t>(i)] = unbroadcast(c, rule.times[i](c, dy), i);
+    return;
+  }
+  // A gradient of partial 1 is dy itself. A dy that nobody else holds becomes the first gradient of its shape.
+  Tensor out[kMaxInputs];
+  bool work = false;
+  for (int i = 0; i < n; ++i) {
+    if (!c.needs(i)) continue;
+    const bool same = x[i] == &dy || x[i]->shape() == dy.shape();
+    if (same && (rule.ones >> i & 1)) {
+      dx[static_cast<std::size_t>(i)] = dy;
+      continue;
+    }
+    out[i] = same && dy.unique() ? dy : allocate(dy.dtype(), x[i]->shape(), x[i]->size());
+    work = true;
+  }
+  if (!work) return;
+  kernels::run_vjp(rule.vjp, dy, x, y, out);
+  for (int i = 0; i < n; ++i) if (out[i].defined()) dx[static_cast<std::size_t>(i)] = std::move(out[i]);
+}
+
+Tensor jvp_of_partials(const PartialsRule& rule, const Call& c, Refs dx) {
+  const int n = rule.vjp.inputs;
+  bool as_ops = false;
+  for (int i = 0; i < n; ++i) as_ops |= dx[i].defined() && (dx[i].shape() != c.x[i].shape() || recording(rule, c, dx[i]));
+  if (as_ops) {
+    const NumberDType dtype(c.y[0].dtype());
+    Tensor dy;
+    for (int i = 0; i < n; ++i) {
+      if (!dx[i].defined()) continue;
+      const Tensor term = rule.times[i](c, dx[i]);
+      dy = dy.defined() ? dy + term : term;
+    }
+    return dy.ndim() <= c.y[0].ndim() ? broadcast_to(dy, c.y[0].shape()) : dy;
+  }
+  const Tensor zero = full({}, 0, c.y[0].dtype());
+  const Tensor* refs[kernels::kMaxOperands];
+  for (int i = 0; i < n; ++i) {
+    refs[i] = &c.x[i];
+    refs[n + 1 + i] = dx[i].defined() ? &dx[i] : &zero;
+  }
+  refs[n] = &c.y[0];
+  Tensor dy = allocate(c.y[0].spec());
+  kernels::run_map(*rule.jvp, {refs, 2 * n + 1}, dy);
+  return dy;
+}
+
+namespace {
+
+// The op on its inputs, with input i replaced.
+Tensor with_input(const Call& c, int i, const Tensor& dx) {
+  std::vector<const Tensor*> x;
+  for (int k = 0; k < c.x.size(); ++k) x.push_back(k == i ? &dx : &c.x[k]);
+  return c.op.execute({x.data(), c.x.size()}, c.raw_attrs);
+}
+
+}  // namespace
+
+Tensor jvp_of_linear(const Call& c, Refs dx) { return dx[0].defined() ? with_input(c, 0, dx[0]) : Tensor(); }
+
+Tensor jvp_of_bilinear(const Call& c, Refs dx) {
+  if (!dx[1].defined()) return dx[0].defined() ? with_input(c, 0, dx[0]) : Tensor();
+  const Tensor right = with_input(c, 1, dx[1]);
+  return dx[0].defined() ? with_input(c, 0, dx[0]) + right : right;
+}
+
+}  // namespace detail
+
+Tensor unbroadcast(const Call& c, const Tensor& dx, int i) {
+  const Shape& x = c.x[i].shape();
+  const Shape& y = c.y[0].shape();
+  if (x == y) return dx;
+  std::vector<int> axes;   // from the end
+  for (int d = 1; d <= y.ndim(); ++d) {
+    const std::int64_t extent = d <= x.ndim() ? x[x.ndim() - d] : 1;
+    if (extent == 1 && (y[y.ndim() - d] != 1 || d > x.ndim())) axes.push_back(-d);
+  }
+  // A partial that reads nothing of this shape may leave dx smaller than the output: there is nothing to add up along that axis.
+  Shape shape;
+  const int extra = dx.ndim() - y.ndim();
+  for (int d = 0; d < extra; ++d) shape.push_back(dx.shape()[d]);
+  for (const std::int64_t d : x) shape.push_back(d);
+  const Tensor summed = axes.empty() ? dx : sum(dx, Axes(std::move(axes)), true);
+  return reshape(summed, shape);
+}
+
+}  // namespace tapedeck

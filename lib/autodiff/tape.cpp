@@ -1,0 +1,209 @@
+// In: executions from the door, and ends of tensors. Out: entries, and for each tracked tensor its slot and its producer.
+#include "autodiff/tape.h"
+
+#include <algorithm>
+
+#include "tensor/storage.h"
+
+namespace tapedeck {
+namespace {
+
+// Reading a variable: its value depends on the variable itself, which a hollow handle stands for.
+constexpr Op read_variable = {
+    .name = "read_variable",
+    .doc = "The value that a variable holds.",
+    .args = {"variable"},
+    .infer = [](const Call& c) { return c.x[0].spec(); },
+    .forward = {},
+    .rule = {.kind = RuleKind::linear, .passes_slices = true,
+             .vjp = [](const Call&, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = std::move(dy[0]); },
+             .jvp = [](const Call&, Refs dx, std::span<Tensor> dy) { dy[0] = dx[0]; }},
+};
+
+// The inputs' slots, in place for ops with few inputs. Returns whether the tape tracks one of them.
+bool find_inputs(const Tape& tape, const Call& c, Slot* slots) {
+  bool any = false;
+  for (int i = 0; i < c.x.size(); ++i) {
+    slots[i] = is_trainable(c.x[i].dtype()) ? tape.slot_of(c.x[i]) : -1;
+    any |= slots[i] >= 0;
+  }
+  return any;
+}
+
+void keep(TapeEntry& e, const Call& c, std::span<Tensor> y) {
+  const Rule& rule = c.op.rule;
+  const std::span<Tensor> kept_x = e.kept_x(), kept_y = e.kept_y();
+  const bool many = y.size() != 1;
+  for (int i = 0; i < c.x.size(); ++i) {
+    if (rule.keeps(i)) kept_x[static_cast<std::size_t>(i)] = c.x[i];
+    else if (rule.reads_shapes || many || c.x[i].shape() != y[0].shape()) kept_x[static_cast<std::size_t>(i)] = hollow(c.x[i]);
+  }
+  for (std::size_t k = 0; k < y.size(); ++k) {
+    if (rule.reads_y) kept_y[k] = saved_copy(y[k]);
+    else if (many) kept_y[k] = hollow(y[k]);
+  }
+}
+
+}  // namespace
+
+Tape::Tape(const TapeOptions& options) : options_(options) { tracked_.reserve(64); }
+
+void Tape::make_room(std::size_t slots) {
+  if (tracked_.capacity() < tracked_.size() + slots) tracked_.reserve(std::max(2 * tracked_.size(), tracked_.size() + slots));
+  reserve_names(slots);
+}
+
+Slot Tape::new_slot(const Tensor& x, std::int32_t producer) noexcept {
+  Slot s = free_;
+  if (s >= 0) {
+    free_ = tracked_[static_cast<std::size_t>(s)].next;
+  } else {
+    s = static_cast<Slot>(tracked_.size());
+    tracked_.emplace_back();
+  }
+  const detail::Block& b = x.block();
+  Tracked& t = tracked_[static_cast<std::size_t>(s)];
+  t.producer = producer;
+  t.uses = 1;
+  t.spec.dtype = b.dtype;
+  t.spec.shape = b.shape;
+  t.id = b.id;
+  name(x, s);
+  return s;
+}
+
+void Tape::watch(const Tensor& x) {
+  if (slot_of(x) >= 0) return;
+  sweep_mail();
+  make_room(1);
+  new_slot(x, -1);
+}
+
+void Tape::watch(const Variable& v) {
+  watch(v.cell().handle);
+  note(v);
+}
+
+void Tape::note(const Variable& v) {
+  if (std::find(variables_.begin(), variables_.end(), v) == variables_.end()) variables_.push_back(v);
+}
+
+void Tape::read(detail::VariableCell& cell) {
+  if (paused) return;
+  const bool watched = slot_of(cell.handle) >= 0;
+  if (!watched && (!options_.watch_accessed_variables || !cell.trainable)) return;
+  if (!watched) watch(Variable(cell.shared_from_this()));
+  if (slot_of(cell.value) >= 0) return;
+  const Tensor* x[] = {&cell.handle};
+  record({.op = read_variable, .x = {x, 1}}, {&cell.value, 1});
+}
+
+void Tape::record(const Call& c, std::span<Tensor> y) {
+  if (paused) return;
+  sweep_mail();
+  const int n = c.x.size();
+  const bool few = n <= kMaxInputs && y.size() == 1;
+  std::array<Slot, kMaxInputs> few_x;
+  std::unique_ptr<TapeEntry::More> more;
+  if (few) {
+    if (!find_inputs(*this, c, few_x.data())) return;
+    if (!is_trainable(y[0].dtype())) return;
+  } else {
+    std::vector<Slot> x(static_cast<std::size_t>(n));
+    if (!find_inputs(*this, c, x.data())) return;
+    if (std::none_of(y.begin(), y.end(), [](const Tensor& t) { return is_trainable(t.dtype()); })) return;
+    more = std::make_unique<TapeEntry::More>();
+    more->x = std::move(x);
+    more->y.resize(y.size(), -1);
+    more->kept_x.resize(more->x.size());
+    more->kept_y.resize(y.size());
+  }
+
+  // All that may throw comes first.
+  make_room(y.size());
+  const std::int32_t k = entries_.acquire();
+  TapeEntry& e = entries_[k];
+  try {
+    e.op = &c.op;
+    e.inputs = n;
+    e.outputs = static_cast<std::int32_t>(y.size());
+    if (few) e.few_x = few_x;
+    e.more = std::move(more);
+    if (c.raw_attrs.type) e.attrs = OwnedAttrs(c.raw_attrs);
+    keep(e, c, y);
+  } catch (...) {
+    entries_.release(k);
+    throw;
+  }
+  for (const Slot s : e.x()) if (s >= 0) ++tracked_[static_cast<std::size_t>(s)].uses;
+  const std::span<Slot> out = e.y();
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    if (!is_trainable(y[i].dtype())) continue;
+    out[i] = new_slot(y[i], k);
+    ++e.reachable_outputs;
+  }
+  // Copies made before their tensor had a slot would not be found by this tape.
+  if (c.op.rule.reads_y)
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      detail::Block* copy = e.kept_y()[i].handle();
+      copy->tape.store(y[i].handle()->tape.load(std::memory_order_relaxed), std::memory_order_relaxed);
+      copy->slot = y[i].handle()->slot;
+    }
+}
+
+void Tape::drop_use(Slot s) noexcept {
+  Tracked& t = tracked_[static_cast<std::size_t>(s)];
+  if (--t.uses > 0) return;
+  t.next = dead_;
+  dead_ = s;
+}
+
+void Tape::ended(Slot s) noexcept {
+  drop_use(s);
+  if (dead_ >= 0 && !freeing_) free_dead();
+}
+
+// Frees what is out of reach, and what that leaves out of reach, as a list instead of by recursion: the end of a kept
+// tensor comes back to `ended`, which only adds to the list.
+void Tape::free_dead() noexcept {
+  freeing_ = true;
+  while (dead_ >= 0) {
+    const Slot s = dead_;
+    Tracked& t = tracked_[static_cast<std::size_t>(s)];
+    dead_ = t.next;
+    unname(t.id);
+    t.next = free_;
+    free_ = s;
+    if (t.producer < 0) continue;
+    TapeEntry& e = entries_[t.producer];
+    for (Slot& y : e.y()) if (y == s) y = -1;
+    if (--e.reachable_outputs > 0) continue;
+    for (const Slot x : e.x()) if (x >= 0) drop_use(x);
+    entries_.release(t.producer);
+  }
+  freeing_ = false;
+}
+
+void Tape::reset() {
+  unname_all();
+  entries_.clear();
+  tracked_.clear();
+  free_ = dead_ = -1;
+  variables_.clear();
+}
+
+void Tape::consume() noexcept {
+  leave();
+  retire();
+  used = true;
+}
+
+void Tape::free_entries() noexcept { entries_.clear(); }
+
+std::vector<Variable> Tape::watched_variables() const {
+  std::vector<Variable> sorted = variables_;
+  std::sort(sorted.begin(), sorted.end(), [](const Variable& a, const Variable& b) { return a.id() < b.id(); });
+  return sorted;
+}
+
+}  // namespace tapedeck

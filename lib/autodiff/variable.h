@@ -1,0 +1,17 @@
+// What handles of one variable share.
+#pragma once
+#include <string>
+
+#include "tapedeck/variable.h"
+
+namespace tapedeck::detail {
+
+struct VariableCell : std::enable_shared_from_this<VariableCell> {
+  std::string name;
+  bool trainable;
+  std::uint64_t id;     // order of creation
+  Tensor value;
+  Tensor handle;        // hollow; stands for the variable on tapes, whatever its value
+};
+
+}  // namespace tapedeck::detail

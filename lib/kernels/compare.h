@@ -1,0 +1,59 @@
+// Kernels whose operands and results differ in type: comparisons, and the choice between two tensors.
+#pragma once
+#include <algorithm>
+
+#include "base/visit.h"
+#include "kernels/broadcast.h"
+#include "tensor/storage.h"
+
+namespace tapedeck::kernels {
+
+/// out[i] = f(a[i], b[i]) along a row; an operand that does not move is one element. The compiler makes vectors of these.
+template <class Out, class T, class F> void row_of_two(Out* out, const T* a, bool a_moves, const T* b, bool b_moves, std::int64_t n, F f) {
+  if (a_moves && b_moves) for (std::int64_t i = 0; i < n; ++i) out[i] = f(a[i], b[i]);
+  else if (a_moves) for (std::int64_t i = 0; i < n; ++i) out[i] = f(a[i], *b);
+  else if (b_moves) for (std::int64_t i = 0; i < n; ++i) out[i] = f(*a, b[i]);
+  else for (std::int64_t i = 0; i < n; ++i) out[i] = f(*a, *b);
+}
+
+/// y = f(a, b), bool.
+template <class F> void compare(const Tensor& a, const Tensor& b, Tensor& y, F f) {
+  if (y.size() == 0) return;
+  const Shape* shapes[] = {&a.shape(), &b.shape()};
+  const Rows rows = rows_of(y.shape(), shapes);
+  visit(a.dtype(), [&](auto t) {
+    using T = decltype(t);
+    rows.each([&](std::int64_t r, const Offsets& offset) {
+      row_of_two(elements<bool>(y) + r * rows.inner, elements<T>(a) + offset[0], rows.moves[0], elements<T>(b) + offset[1], rows.moves[1], rows.inner, f);
+    });
+  });
+}
+
+/// y = a where condition, else b.
+inline void choose(const Tensor& condition, const Tensor& a, const Tensor& b, Tensor& y) {
+  if (y.size() == 0) return;
+  const Shape* shapes[] = {&condition.shape(), &a.shape(), &b.shape()};
+  const Rows rows = rows_of(y.shape(), shapes);
+  visit_size(y.dtype(), [&](auto t) {
+    using T = decltype(t);
+    rows.each([&](std::int64_t r, const Offsets& offset) {
+      const bool* c = elements<bool>(condition) + offset[0];
+      const T* p = elements<T>(a) + offset[1];
+      const T* q = elements<T>(b) + offset[2];
+      T* out = elements<T>(y) + r * rows.inner;
+      if (!rows.moves[0]) {
+        const bool chosen = *c;
+        const T* from = chosen ? p : q;
+        if (rows.moves[chosen ? 1 : 2]) std::copy_n(from, rows.inner, out);
+        else std::fill_n(out, rows.inner, *from);
+      } else if (rows.moves[1] && rows.moves[2]) {
+        for (std::int64_t i = 0; i < rows.inner; ++i) out[i] = c[i] ? p[i] : q[i];
+      } else {
+        const std::int64_t pm = rows.moves[1] ? -1 : 0, qm = rows.moves[2] ? -1 : 0;
+        for (std::int64_t i = 0; i < rows.inner; ++i) out[i] = c[i] ? p[i & pm] : q[i & qm];
+      }
+    });
+  });
+}
+
+}  // namespace tapedeck::kernels

@@ -1,0 +1,63 @@
+// What surrounds the loops of elementwise passes: types, shapes, rows, tails, threads.
+#include "base/parallel.h"
+#include "base/visit.h"
+#include "kernels/row.h"
+#include "tensor/storage.h"
+
+namespace tapedeck::kernels {
+namespace {
+
+// All operands have every element, or one. Storage is padded to whole groups: no tail.
+template <class T> void run_flat(MapLoop<T> loop, int operands, Refs x, Tensor& y) {
+  const std::int64_t n = y.size();
+  Row<T> row;
+  for (int i = 0; i < operands; ++i) row.set(i, elements<T>(x[i]), x[i].size() == n);
+  T* out = elements<T>(y);
+  if (n <= kPiece) return loop(out, row.x, padded<T>(n));
+  parallel_for(n, 4 * kPiece, [&](std::int64_t begin, std::int64_t end) {
+    Stream<T> part[kMaxOperands];
+    for (int i = 0; i < operands; ++i) part[i] = {row.x[i].p + (begin & row.x[i].mask), row.x[i].mask};
+    loop(out + begin, part, padded<T>(end - begin));
+  });
+}
+
+template <class T> void run_rows(MapLoop<T> loop, int operands, Refs x, Tensor& y) {
+  const Shape* shapes[kMaxOperands];
+  for (int i = 0; i < operands; ++i) shapes[i] = &x[i].shape();
+  const Rows rows = rows_of(y.shape(), {shapes, static_cast<std::size_t>(operands)});
+  const std::int64_t main = whole<T>(rows.inner);
+  Row<T> row;
+  rows.each([&](std::int64_t r, const Offsets& offset) {
+    for (int i = 0; i < operands; ++i) row.set(i, elements<T>(x[i]) + offset[static_cast<std::size_t>(i)], rows.moves[static_cast<std::size_t>(i)]);
+    T* out = elements<T>(y) + r * rows.inner;
+    loop(out, row.x, main);
+    if (main == rows.inner) return;
+    row.cut(main, rows.inner);
+    alignas(64) T last[kGroup<T>];
+    loop(last, row.x, kGroup<T>);
+    std::copy(last, last + (rows.inner - main), out + main);
+  });
+}
+
+template <class T> void run(MapLoop<T> loop, int operands, Refs x, Tensor& y) {
+  const std::int64_t n = y.size();
+  if (n == 0) return;
+  bool flat = true;
+  for (int i = 0; i < operands; ++i) flat &= x[i].size() == n || x[i].size() == 1;
+  if (flat) run_flat(loop, operands, x, y);
+  else run_rows(loop, operands, x, y);
+}
+
+}  // namespace
+
+void run_map(const MapKernel& k, Refs x, Tensor& y) {
+  switch (y.dtype()) {
+    case DType::f32: return run(k.f32, k.operands, x, y);
+    case DType::f64: return run(k.f64, k.operands, x, y);
+    case DType::i32: return run(k.i32, k.operands, x, y);
+    case DType::i64: return run(k.i64, k.operands, x, y);
+    default: return run(k.u8, k.operands, x, y);
+  }
+}
+
+}  // namespace tapedeck::kernels

@@ -1,0 +1,65 @@
+// map(f): the kernel of an elementwise op. In: tensors of one dtype that broadcast to y. Out: f of every element, in one pass
+// over vectors. Only the loop over whole groups is compiled for each op; types, shapes, rows and tails are in map.cpp, once.
+#pragma once
+#include "kernels/broadcast.h"
+#include "kernels/simd.h"
+#include "tapedeck/op.h"
+
+namespace tapedeck {
+namespace kernels {
+
+/// One operand of a row: it advances, or one group of copies of its element serves.
+template <class T> struct Stream {
+  const T* p;
+  std::int64_t mask;   // position & mask: the position itself, or always 0
+
+  Vector<T> load(std::int64_t i) const { return Vector<T>::load_unaligned(p + (i & mask)); }
+};
+
+/// f over whole groups of 64 bytes: n is a multiple of kGroup.
+template <class T> using MapLoop = void (*)(T* out, const Stream<T>* x, std::int64_t n);
+struct MapKernel {
+  int operands;
+  MapLoop<float> f32;
+  MapLoop<double> f64;
+  MapLoop<std::int32_t> i32 = nullptr;   // integers: only for ops that take them
+  MapLoop<std::int64_t> i64 = nullptr;
+  MapLoop<std::uint8_t> u8 = nullptr;
+};
+
+void run_map(const MapKernel& kernel, Refs x, Tensor& y);
+
+template <class F, class T, std::size_t... I> constexpr MapLoop<T> map_loop(std::index_sequence<I...>) {
+  return [](T* out, const Stream<T>* x, std::int64_t n) {
+    const Stream<T> p[] = {x[I]...};   // locals: a vector store may alias anything else
+    for (std::int64_t i = 0; i < n; i += kStep<T>) F{}(p[I].load(i)...).store_unaligned(out + i);
+  };
+}
+
+template <class F, class... X> constexpr std::size_t arity() {
+  if constexpr (std::is_invocable_v<F, X...>) return sizeof...(X);
+  else return arity<F, X..., Batch<double>>();
+}
+
+template <class F, std::size_t N> inline constexpr MapKernel map_kernel = {
+    N, map_loop<F, float>(std::make_index_sequence<N>{}), map_loop<F, double>(std::make_index_sequence<N>{})};
+
+template <class F, std::size_t N> inline constexpr MapKernel arithmetic_kernel = {
+    N, map_loop<F, float>(std::make_index_sequence<N>{}), map_loop<F, double>(std::make_index_sequence<N>{}),
+    map_loop<F, std::int32_t>(std::make_index_sequence<N>{}), map_loop<F, std::int64_t>(std::make_index_sequence<N>{}),
+    map_loop<F, std::uint8_t>(std::make_index_sequence<N>{})};
+
+}  // namespace kernels
+
+/// Lifts a lambda on vectors over f32 and f64 and broadcasting.
+template <class F> constexpr Kernel map(F) {
+  return {[](const Call& c, std::span<Tensor> y) { kernels::run_map(kernels::map_kernel<F, kernels::arity<F, kernels::Batch<double>>()>, c.x, y[0]); },
+          Outputs::may_overwrite};
+}
+/// The same, over the integers too.
+template <class F> constexpr Kernel map_arithmetic(F) {
+  return {[](const Call& c, std::span<Tensor> y) { kernels::run_map(kernels::arithmetic_kernel<F, kernels::arity<F, kernels::Batch<double>>()>, c.x, y[0]); },
+          Outputs::may_overwrite};
+}
+
+}  // namespace tapedeck

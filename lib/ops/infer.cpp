@@ -1,0 +1,69 @@
+// The specs of results.
+#include "ops/infer.h"
+
+#include "base/format.h"
+
+namespace tapedeck {
+[[gnu::noinline]] Shape broadcast_of(const Call& c) {
+  int ndim = 0;
+  for (int i = 0; i < c.x.size(); ++i) ndim = std::max(ndim, c.x[i].ndim());
+  Shape y;
+  for (int d = 0; d < ndim; ++d) {
+    std::int64_t dim = 1;
+    for (int i = 0; i < c.x.size(); ++i) {
+      const int axis = d - (ndim - c.x[i].ndim());
+      const std::int64_t own = axis < 0 ? 1 : c.x[i].shape()[axis];
+      if (own == 1) continue;
+      if (dim != 1 && own != dim) throw_shape_error(c, "shapes do not broadcast");
+      dim = own;
+    }
+    y.push_back(dim);
+  }
+  return y;
+}
+
+namespace {
+
+Spec broadcast_of_one_dtype(const Call& c) {
+  const Tensor& a = c.x[0];
+  bool same = true;
+  for (int i = 1; i < c.x.size(); ++i) {
+    if (c.x[i].dtype() != a.dtype()) throw_dtype_error(c, "dtypes differ");
+    same &= c.x[i].shape() == a.shape();
+  }
+  return {a.dtype(), same ? a.shape() : broadcast_of(c)};
+}
+
+}  // namespace
+
+Spec elementwise(const Call& c) {
+  require_floating(c, 0);
+  return broadcast_of_one_dtype(c);
+}
+
+Spec arithmetic(const Call& c) {
+  if (c.x[0].dtype() == DType::boolean) throw_dtype_error(c, "bool has no arithmetic, use astype");
+  return broadcast_of_one_dtype(c);
+}
+
+Spec comparison(const Call& c) { return {DType::boolean, broadcast_of_one_dtype(c).shape}; }
+
+Spec same_as_first(const Call& c) { return c.x[0].spec(); }
+
+void require_floating(const Call& c, int i) {
+  if (!is_trainable(c.x[i].dtype())) [[unlikely]] throw_dtype_error(c, "takes f32 or f64, use astype");
+}
+
+void require_indices(const Call& c, int i) {
+  if (const DType t = c.x[i].dtype(); t != DType::i32 && t != DType::i64) [[unlikely]] throw_dtype_error(c, "indices must be i32 or i64, use astype");
+}
+
+int checked_axis(const Op& op, int axis, int ndim) {
+  if (axis < -ndim || axis >= ndim) {
+    if (ndim == 0) throw_error<ShapeError>("{}: axis {} is out of range for {} of rank 0", op.name, axis, op.args[0]);
+    throw_error<ShapeError>("{}: axis {} is out of range for {} of rank {}; use {}..{}", op.name, axis, op.args[0], ndim, -ndim, ndim - 1);
+  }
+  return axis < 0 ? axis + ndim : axis;
+}
+
+}  // namespace tapedeck

@@ -1,0 +1,276 @@
+// Elementwise mathematics. In: tensors that broadcast. Out: a tensor of the broadcast shape.
+#include <array>
+
+#include "autodiff/rules.h"
+#include "kernels/add_n.h"
+#include "kernels/compare.h"
+#include "kernels/copy.h"
+#include "kernels/map.h"
+#include "ops/infer.h"
+#include "ops/samples.h"
+
+namespace tapedeck {
+namespace {
+
+using namespace samples;
+
+// The test adds the shapes that every elementwise op meets; a sample gives the domain, and values from elsewhere.
+Tensor signs() { return f64({-1.5, -0.25, 0.5, 2}); }
+Tensor positive() { return f64({0.25, 1, 2.5, 9}); }
+Tensor matrix() { return f64({{-1.5, 0.5, 2}, {0.25, 3, -2}}); }
+Tensor row() { return f64({2, -0.5, 4}); }
+std::vector<Sample> of_one(double low, double high, Tensor x, Tensor y, std::string_view oracle) {
+  return {{.inputs = {uniform({2, 3}, low, high)}}, {.inputs = {std::move(x)}, .expected = {std::move(y)}, .oracle = oracle}};
+}
+std::vector<Sample> of_two(Tensor y, std::string_view oracle) {
+  return {{.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, 0.5, 2, 1)}}, {.inputs = {matrix(), row()}, .expected = {std::move(y)}, .oracle = oracle}};
+}
+
+Spec infer_where(const Call& c) {
+  if (c.x[0].dtype() != DType::boolean) throw_dtype_error(c, "the condition must be bool");
+  if (c.x[1].dtype() != c.x[2].dtype()) throw_dtype_error(c, "dtypes differ");
+  return {c.x[1].dtype(), broadcast_of(c)};
+}
+
+struct AsTypeAttrs { DType dtype; };
+
+Spec infer_add_n(const Call& c) {
+  for (int i = 1; i < c.x.size(); ++i) {
+    if (c.x[i].dtype() != c.x[0].dtype()) throw_dtype_error(c, "dtypes differ");
+    if (c.x[i].shape() != c.x[0].shape()) throw_shape_error(c, "shapes differ");
+  }
+  return arithmetic(c);
+}
+
+constexpr Op table[] = {
+    {.name = "add",
+     .doc = "a + b.",
+     .args = {"a", "b"},
+     .infer = arithmetic,
+     .forward = map_arithmetic([](auto a, auto b) { return a + b; }),
+     .rule = partials([](auto, auto) { return 1; },
+                      [](auto, auto) { return 1; }),
+     .samples = [] { return of_two(f64({{0.5, 0, 6}, {2.25, 2.5, 2}}), "a + b"); }},
+
+    {.name = "sub",
+     .doc = "a - b.",
+     .args = {"a", "b"},
+     .infer = arithmetic,
+     .forward = map_arithmetic([](auto a, auto b) { return a - b; }),
+     .rule = partials([](auto, auto) { return 1; },
+                      [](auto, auto) { return -1; }),
+     .samples = [] { return of_two(f64({{-3.5, 1, -2}, {-1.75, 3.5, -6}}), "a - b"); }},
+
+    {.name = "mul",
+     .doc = "a · b.",
+     .args = {"a", "b"},
+     .infer = arithmetic,
+     .forward = map_arithmetic([](auto a, auto b) { return a * b; }),
+     .rule = partials([](auto, auto b) { return b; },
+                      [](auto a, auto) { return a; }),
+     .samples = [] { return of_two(f64({{-3, -0.25, 8}, {0.5, -1.5, -8}}), "a * b"); }},
+
+    {.name = "div",
+     .doc = "a / b.",
+     .args = {"a", "b"},
+     .infer = elementwise,
+     .forward = map([](auto a, auto b) { return a / b; }),
+     .rule = partials([](auto, auto b) { return 1 / b; },
+                      [](auto, auto b, auto y) { return -y / b; }),
+     .samples = [] { return of_two(f64({{-0.75, -1, 0.5}, {0.125, -6, -0.5}}), "a / b"); }},
+
+    {.name = "neg",
+     .doc = "-x.",
+     .args = {"x"},
+     .infer = arithmetic,
+     .forward = map_arithmetic([](auto x) { return -x; }),
+     .rule = partials([](auto) { return -1; }),
+     .samples = [] { return of_one(-2, 2, signs(), f64({1.5, 0.25, -0.5, -2}), "-x"); }},
+
+    {.name = "abs",
+     .doc = "|x|; the derivative at 0 is 0.",
+     .args = {"x"},
+     .infer = arithmetic,
+     .forward = map_arithmetic([](auto x) { return abs(x); }),
+     .rule = partials([](auto x) { return where(x > 0, 1, where(x < 0, -1, 0 * x)); }),
+     .samples = [] { return of_one(-2, 2, signs(), f64({1.5, 0.25, 0.5, 2}), "np.abs(x)"); }},
+
+    {.name = "square",
+     .doc = "x².",
+     .args = {"x"},
+     .infer = arithmetic,
+     .forward = map_arithmetic([](auto x) { return x * x; }),
+     .rule = partials([](auto x) { return 2 * x; }),
+     .samples = [] { return of_one(-2, 2, signs(), f64({2.25, 0.0625, 0.25, 4}), "np.square(x)"); }},
+
+    {.name = "sqrt",
+     .doc = "√x.",
+     .args = {"x"},
+     .infer = elementwise,
+     .forward = map([](auto x) { return sqrt(x); }),
+     .rule = partials([](auto, auto y) { return 0.5 / y; }),
+     .samples = [] { return of_one(0.5, 4, positive(), f64({0.5, 1.0, 1.5811388300841898, 3.0}), "np.sqrt(x)"); }},
+
+    {.name = "exp",
+     .doc = "eˣ.",
+     .args = {"x"},
+     .infer = elementwise,
+     .forward = map([](auto x) { return exp(x); }),
+     .rule = partials([](auto, auto y) { return y; }),
+     .samples = [] { return of_one(-2, 2, signs(), f64({0.22313016014842982, 0.7788007830714049, 1.6487212707001282, 7.38905609893065}), "np.exp(x)"); }},
+
+    {.name = "log",
+     .doc = "Natural logarithm of x.",
+     .args = {"x"},
+     .infer = elementwise,
+     .forward = map([](auto x) { return log(x); }),
+     .rule = partials([](auto x) { return 1 / x; }),
+     .samples = [] { return of_one(0.5, 4, positive(), f64({-1.3862943611198906, 0.0, 0.9162907318741551, 2.1972245773362196}), "np.log(x)"); }},
+
+    {.name = "tanh",
+     .doc = "Hyperbolic tangent of x.",
+     .args = {"x"},
+     .infer = elementwise,
+     .forward = map([](auto x) { return tanh(x); }),
+     .rule = partials([](auto, auto y) { return 1 - y * y; }),
+     .samples = [] { return of_one(-2, 2, signs(), f64({-0.9051482536448665, -0.24491866240370913, 0.46211715726000973, 0.9640275800758169}), "np.tanh(x)"); }},
+
+    {.name = "sigmoid",
+     .doc = "1 / (1 + e⁻ˣ).",
+     .args = {"x"},
+     .infer = elementwise,
+     .forward = map([](auto x) { return 1 / (1 + exp(-x)); }),
+     .rule = partials([](auto, auto y) { return y * (1 - y); }),
+     .samples = [] { return of_one(-2, 2, signs(), f64({0.18242552380635635, 0.43782349911420193, 0.6224593312018546, 0.8807970779778823}), "1 / (1 + np.exp(-x))"); }},
+
+    {.name = "pow",
+     .doc = "a to the power b; the derivative in b is aᵇ·log a where a is positive, else 0.",
+     .args = {"a", "b"},
+     .infer = elementwise,
+     .forward = map([](auto a, auto b) { return pow(a, b); }),
+     .rule = partials([](auto a, auto b) { return b * pow(a, b - 1); },
+                      [](auto a, auto, auto y) { return where(a > 0, y * log(where(a > 0, a, 1)), 0 * a); }),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({2, 3}, 0.5, 2), uniform({2, 3}, -2, 2, 1)}},
+           {.inputs = {positive(), f64({2, -1.5, 0.5, 1.5})}, .expected = {f64({0.0625, 1.0, 1.5811388300841898, 27.0})}, .oracle = "np.power(a, b)"}};
+     }},
+
+    {.name = "maximum",
+     .doc = "The larger of a and b; where they are equal the gradient is a's.",
+     .args = {"a", "b"},
+     .infer = arithmetic,
+     .forward = map_arithmetic([](auto a, auto b) { return maximum(a, b); }),
+     .rule = partials([](auto a, auto b) { return where(a >= b, 1, 0); },
+                      [](auto a, auto b) { return where(a >= b, 0, 1); }),
+     .samples = [] { return of_two(f64({{2, 0.5, 4}, {2, 3, 4}}), "np.maximum(a, b)"); }},
+
+    {.name = "minimum",
+     .doc = "The smaller of a and b; where they are equal the gradient is a's.",
+     .args = {"a", "b"},
+     .infer = arithmetic,
+     .forward = map_arithmetic([](auto a, auto b) { return minimum(a, b); }),
+     .rule = partials([](auto a, auto b) { return where(a <= b, 1, 0); },
+                      [](auto a, auto b) { return where(a <= b, 0, 1); }),
+     .samples = [] { return of_two(f64({{-1.5, -0.5, 2}, {0.25, -0.5, -2}}), "np.minimum(a, b)"); }},
+
+    {.name = "where",
+     .doc = "a where condition holds, else b.",
+     .args = {"condition", "a", "b"},
+     .infer = infer_where,
+     .forward = [](const Call& c, std::span<Tensor> y) { kernels::choose(c.x[0], c.x[1], c.x[2], y[0]); },
+     .rule = custom(
+         {.x = 0b001},
+         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+           const Tensor dy = std::move(dys[0]).dense(), zero = zeros({}, dy.dtype());
+           if (c.needs(1)) dx[1] = unbroadcast(c, where(c.x[0], dy, zero), 1);
+           if (c.needs(2)) dx[2] = unbroadcast(c, where(c.x[0], zero, dy), 2);
+         },
+         [](const Call& c, Refs dx, std::span<Tensor> dy) {
+           const Tensor zero = zeros({}, c.y[0].dtype());
+           dy[0] = broadcast_to(where(c.x[0], dx[1].defined() ? dx[1] : zero, dx[2].defined() ? dx[2] : zero), c.y[0].shape());
+         }),
+     .samples = [] {
+       const Tensor c = tensor({{1, 0, 1}, {0, 0, 1}}, DType::boolean);
+       return std::vector<Sample>{
+           {.inputs = {c, uniform({3}, -2, 2), uniform({2, 1}, -2, 2, 1)}},
+           {.inputs = {c, matrix(), row()}, .expected = {f64({{-1.5, -0.5, 2}, {2, -0.5, -2}})}, .oracle = "np.where(condition, a, b)"}};
+     }},
+
+    {.name = "astype",
+     .doc = "x converted to another dtype: towards zero and stopping at the ends for integers, x ≠ 0 for bool.",
+     .args = {"x"},
+     .infer = [](const Call& c) { return Spec{c.attrs<AsTypeAttrs>().dtype, c.x[0].shape()}; },
+     .forward = [](const Call& c, std::span<Tensor> y) { kernels::cast(c.x[0], y[0]); },
+     .rule = linear([](const Call& c, const Tensor& dy) { return astype(dy, c.x[0].dtype()); }),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({2, 3}, -2, 2)}, .attrs = Attrs(AsTypeAttrs{DType::f64})},
+           {.inputs = {f64({-1.75, 0, 2.5})}, .attrs = Attrs(AsTypeAttrs{DType::i32}), .expected = {tensor({-1, 0, 2})}, .oracle = "x.astype(np.int32)"}};
+     }},
+
+    {.name = "add_n",
+     .doc = "Sum of all x, which have one shape and dtype.",
+     .args = {"x"},
+     .infer = infer_add_n,
+     .forward = {[](const Call& c, std::span<Tensor> y) { kernels::add_n(c.x, y[0]); }, Outputs::may_overwrite},
+     .rule = custom(
+         {},
+         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+           const Tensor each = std::move(dy[0]).dense();
+           for (int i = 0; i < c.x.size(); ++i) if (c.needs(i)) dx[static_cast<std::size_t>(i)] = each;
+         },
+         [](const Call& c, Refs dx, std::span<Tensor> dy) {
+           std::vector<Tensor> terms;
+           for (int i = 0; i < c.x.size(); ++i) if (dx[i].defined()) terms.push_back(dx[i]);
+           if (!terms.empty()) dy[0] = terms.size() == 1 ? terms[0] : add_n(std::move(terms));
+         }),
+     .samples = [] {
+       return std::vector<Sample>{{.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, -2, 2, 1), uniform({2, 3}, -2, 2, 2)}},
+                                  {.inputs = {signs(), positive(), signs()}, .expected = {f64({-2.75, 0.5, 3.5, 13})}, .oracle = "2 * x + [0.25, 1, 2.5, 9]"}};
+     }},
+};
+
+Tensor add_n(std::span<const Tensor> x, unsigned temporaries) {
+  if (x.empty()) throw ArgumentError("add_n: no tensors given");
+  std::vector<const Tensor*> refs;
+  for (const Tensor& t : x) refs.push_back(&t);
+  return find(table, "add_n").execute({refs.data(), static_cast<int>(refs.size())}, {}, temporaries);
+}
+
+}  // namespace
+
+Tensor add(Operand a, Operand b) { return find(table, "add")(a, b); }
+Tensor sub(Operand a, Operand b) { return find(table, "sub")(a, b); }
+Tensor mul(Operand a, Operand b) { return find(table, "mul")(a, b); }
+Tensor div(Operand a, Operand b) { return find(table, "div")(a, b); }
+Tensor neg(Operand x) { return find(table, "neg")(x); }
+Tensor abs(Operand x) { return find(table, "abs")(x); }
+Tensor square(Operand x) { return find(table, "square")(x); }
+Tensor sqrt(Operand x) { return find(table, "sqrt")(x); }
+Tensor exp(Operand x) { return find(table, "exp")(x); }
+Tensor log(Operand x) { return find(table, "log")(x); }
+Tensor tanh(Operand x) { return find(table, "tanh")(x); }
+Tensor sigmoid(Operand x) { return find(table, "sigmoid")(x); }
+Tensor pow(Operand a, Operand b) { return find(table, "pow")(a, b); }
+Tensor maximum(Operand a, Operand b) { return find(table, "maximum")(a, b); }
+Tensor minimum(Operand a, Operand b) { return find(table, "minimum")(a, b); }
+
+Tensor where(Operand condition, Operand a, Operand b) {
+  Tensor converted[2];
+  const Tensor* ab[2];
+  promote({a, b}, converted, ab);
+  const Tensor c = condition.tensor() ? *condition.tensor() : full({}, condition.number(), DType::boolean);
+  return find(table, "where").execute({std::array{&c, ab[0], ab[1]}.data(), 3});
+}
+
+Tensor astype(const Tensor& x, DType dtype) {
+  return dtype == x.dtype() ? identity(x) : find(table, "astype").with(AsTypeAttrs{dtype}, x);
+}
+
+Tensor add_n(std::span<const Tensor> x) { return add_n(x, 0); }
+Tensor add_n(std::vector<Tensor>&& x) { return add_n(x, ~0u); }
+
+std::span<const Op> math_ops() { return table; }
+
+}  // namespace tapedeck
