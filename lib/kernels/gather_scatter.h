@@ -1,0 +1,18 @@
+// Slices along one axis, chosen by indices that are known to be in range.
+#pragma once
+#include "tapedeck/tensor.h"
+
+namespace tapedeck::kernels {
+
+/// A tensor seen around one axis: the elements before it, along it and after it.
+struct AroundAxis {
+  std::int64_t before = 1, extent = 1, after = 1;
+  AroundAxis(const Shape& shape, int axis);
+};
+
+/// y[b, k, a] = x[b, indices[k], a]; x is seen as `around`.
+void gather(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y);
+/// y = 0, then y[b, indices[k], a] += x[b, k, a] in the order of k; y is seen as `around`. Not for bool.
+void scatter_add(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y);
+
+}  // namespace tapedeck::kernels

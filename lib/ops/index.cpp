@@ -1,0 +1,141 @@
+// Slices chosen by an index tensor. In: a tensor and indices, which are checked here. Out: rows, or sums of rows.
+#include "tapedeck/ops/index.h"
+
+#include "base/format.h"
+#include "kernels/gather_scatter.h"
+#include "ops/infer.h"
+#include "ops/samples.h"
+#include "tapedeck/ops/array.h"
+
+namespace tapedeck {
+namespace {
+
+using namespace samples;
+
+// Axes count from the end, and attributes speak of the last axes only, so that further axes in front pass through.
+struct GatherAttrs { int axis; };
+struct ScatterAttrs { Shape shape; int axis; };
+
+// shape with `count` axes from position axis on replaced by others.
+Shape replaced(const Shape& shape, int axis, int count, const Shape& others) {
+  Shape result(shape.dims().first(static_cast<std::size_t>(axis)));
+  for (const std::int64_t d : others) result.push_back(d);
+  for (int d = axis + count; d < shape.ndim(); ++d) result.push_back(shape[d]);
+  return result;
+}
+
+Spec infer_gather(const Call& c) {
+  require_indices(c, 1);
+  const Tensor& x = c.x[0];
+  return {x.dtype(), replaced(x.shape(), x.ndim() + c.attrs<GatherAttrs>().axis, 1, c.x[1].shape())};
+}
+
+Spec infer_scatter_add(const Call& c) {
+  require_indices(c, 1);
+  const Tensor &x = c.x[0], &indices = c.x[1];
+  const auto& [shape, axis] = c.attrs<ScatterAttrs>();
+  if (x.dtype() == DType::boolean) throw_dtype_error(c, "bool cannot be added");
+  const int front = x.ndim() - (shape.ndim() - 1 + indices.ndim());
+  if (front < 0) throw_shape_error(c, fmt::format("x has too few axes for shape {}", shape));
+  const int at = front + shape.ndim() + axis;
+  const Shape result = replaced(x.shape(), at, indices.ndim(), Shape{shape[shape.ndim() + axis]});
+  if (Shape(result.dims().last(static_cast<std::size_t>(shape.ndim()))) != shape || replaced(result, at, 1, indices.shape()) != x.shape())
+    throw_shape_error(c, fmt::format("x does not fit shape {} along axis {}", shape, shape.ndim() + axis));
+  return {x.dtype(), result};
+}
+
+void check_indices(const Call& c, const Spec& chosen_from, int axis) {
+  const Tensor& indices = c.x[1];
+  const std::int64_t extent = chosen_from.shape[axis];
+  const auto check = [&](const auto list) {
+    for (std::size_t k = 0; k < list.size(); ++k)
+      if (list[k] < 0 || list[k] >= extent)
+        throw_error<ShapeError>("{}: index {} at position {} is out of range for axis {} of x, {}", c.op.name, list[k], k, axis, chosen_from);
+  };
+  if (indices.dtype() == DType::i32) check(indices.data<std::int32_t>());
+  else check(indices.data<std::int64_t>());
+}
+
+void run_gather(const Call& c, std::span<Tensor> y) {
+  const Tensor& x = c.x[0];
+  const int axis = x.ndim() + c.attrs<GatherAttrs>().axis;
+  check_indices(c, x.spec(), axis);
+  kernels::gather(x, c.x[1], kernels::AroundAxis(x.shape(), axis), y[0]);
+}
+
+void run_scatter_add(const Call& c, std::span<Tensor> y) {
+  const int axis = y[0].ndim() + c.attrs<ScatterAttrs>().axis;
+  check_indices(c, y[0].spec(), axis);
+  kernels::scatter_add(c.x[0], c.x[1], kernels::AroundAxis(y[0].shape(), axis), y[0]);
+}
+
+Gradient gather_vjp(const Call& c, const Tensor& dy);
+Gradient scatter_add_vjp(const Call& c, const Tensor& dy);
+
+Tensor i64(std::initializer_list<std::int64_t> v) { return tensor(v); }
+
+constexpr Op table[] = {
+    {.name = "gather",
+     .doc = "Slices of x along an axis: y[…, k, …] = x[…, indices[k], …].",
+     .args = {"x", "indices"},
+     .infer = infer_gather,
+     .forward = run_gather,
+     .rule = linear([](const Call& c, const Tensor& dy) { return gather_vjp(c, dy); }, {.x = 0b10}),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({5, 3}, -1, 1), i64({4, 0, 4, 2})}, .attrs = Attrs(GatherAttrs{-2})},
+           {.inputs = {uniform({7}, -1, 1), tensor<std::int32_t>({{1, 6}, {1, 0}, {3, 3}})}, .attrs = Attrs(GatherAttrs{-1})},
+           {.inputs = {uniform({2, 4, 3}, -1, 1), tensor(std::int64_t{3})}, .attrs = Attrs(GatherAttrs{-2})},
+           {.inputs = {uniform({37, 2}, -1, 1), tensor(std::vector<std::int64_t>{}, {0})}, .attrs = Attrs(GatherAttrs{-2})},
+           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), i64({2, 0, 2, 1})},
+            .attrs = Attrs(GatherAttrs{-1}),
+            .expected = {f64({{3, 1, 3, 2}, {6, 4, 6, 5}})},
+            .oracle = "np.take(x, indices, axis=-1)"}};
+     }},
+
+    {.name = "scatter_add",
+     .doc = "The adjoint of gather: zeros of a shape, with y[…, indices[k], …] += x[…, k, …].",
+     .args = {"x", "indices"},
+     .infer = infer_scatter_add,
+     .forward = run_scatter_add,
+     .rule = linear([](const Call& c, const Tensor& dy) { return scatter_add_vjp(c, dy); }, {.x = 0b10}),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({4, 3}, -1, 1), i64({4, 0, 4, 2})}, .attrs = Attrs(ScatterAttrs{{5, 3}, -2})},
+           {.inputs = {uniform({2, 3, 2}, -1, 1), tensor<std::int32_t>({{1, 6, 1}, {0, 3, 3}})}, .attrs = Attrs(ScatterAttrs{{7, 2}, -2})},
+           {.inputs = {uniform({2, 3}, -1, 1), tensor(std::int64_t{1})}, .attrs = Attrs(ScatterAttrs{{2, 37, 3}, -2})},
+           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), i64({3, 0, 3})},
+            .attrs = Attrs(ScatterAttrs{{2, 4}, -1}),
+            .expected = {f64({{2, 0, 0, 4}, {5, 0, 0, 10}})},
+            .oracle = "torch.zeros(2, 4, dtype=torch.float64).index_add(1, torch.tensor(indices), torch.tensor(x)).numpy()"}};
+     }},
+};
+
+// Rows of an embedding: the gradient names the rows that were used. Stacked cotangents have no such form and are added up.
+Gradient gather_vjp(const Call& c, const Tensor& dy) {
+  const Tensor &x = c.x[0], &indices = c.x[1];
+  const int axis = c.attrs<GatherAttrs>().axis;
+  if (axis != -x.ndim() || dy.ndim() != c.y[0].ndim()) return find(table, "scatter_add").with(ScatterAttrs{x.shape(), axis}, dy, indices);
+  return IndexedSlices{reshape(dy, replaced(x.shape(), 0, 1, {indices.size()})), reshape(indices, {indices.size()}), x.shape()};
+}
+
+Gradient scatter_add_vjp(const Call& c, const Tensor& dy) { return find(table, "gather").with(GatherAttrs{c.attrs<ScatterAttrs>().axis}, dy, c.x[1]); }
+
+}  // namespace
+
+Tensor gather(const Tensor& x, const Tensor& indices, int axis) {
+  const Op& op = find(table, "gather");
+  return op.with(GatherAttrs{checked_axis(op, axis, x.ndim()) - x.ndim()}, x, indices);
+}
+
+Tensor scatter_add(const Tensor& x, const Tensor& indices, const Shape& shape, int axis) {
+  const Op& op = find(table, "scatter_add");
+  const ScatterAttrs attrs{shape, checked_axis(op, axis, shape.ndim()) - shape.ndim()};
+  if (x.ndim() != shape.ndim() - 1 + indices.ndim())
+    throw_error<ShapeError>("scatter_add: x has another number of axes than shape with indices at axis {}: x is {}, indices is {}, shape is {}", axis, x.spec(), indices.spec(), shape);
+  return op.with(attrs, x, indices);
+}
+
+std::span<const Op> index_ops() { return table; }
+
+}  // namespace tapedeck
