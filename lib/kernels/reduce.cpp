@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <memory>
 
 #include "base/parallel.h"
 #include "base/visit.h"
-#include "kernels/simd.h"
+#include "kernels/fold.h"
 #include "tensor/storage.h"
 
 namespace tapedeck::kernels {
@@ -18,43 +17,6 @@ namespace {
 constexpr std::int64_t kGrain = 1 << 20;     // elements that are worth a thread
 constexpr std::int64_t kBlock = 1 << 14;     // elements folded in order; blocks are folded pairwise, so errors grow with log n
 constexpr std::int64_t kRows = 512;          // the same for columns
-
-struct Sum {
-  template <class T> static constexpr T identity = T(0);
-  template <class V> V operator()(const V& a, const V& b) const { return a + b; }
-};
-// NaN wins, from either side.
-struct Max {
-  template <class T> static constexpr T identity = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
-  template <class T> requires std::is_integral_v<T> T operator()(T a, T b) const { return a > b ? a : b; }
-  template <class T> requires std::is_floating_point_v<T> T operator()(T a, T b) const { return a > b || a != a ? a : b; }
-  template <class T, class A> xsimd::batch<T, A> operator()(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) const { return maximum(a, b); }
-};
-
-template <class Fold, class T> T fold_lanes(const Batch<T>& v) {
-  alignas(64) T lanes[kWidth<T>];
-  v.store_aligned(lanes);
-  for (std::int64_t half = kWidth<T> / 2; half; half /= 2)
-    for (std::int64_t i = 0; i < half; ++i) lanes[i] = Fold{}(lanes[i], lanes[i + half]);
-  return lanes[0];
-}
-
-template <class Fold, class T> T fold_block(const T* x, std::int64_t n) {
-  constexpr Fold f;
-  constexpr std::int64_t w = kWidth<T>;
-  T y = Fold::template identity<T>;
-  std::int64_t i = 0;
-  if (n >= w) {
-    const Batch<T> none(y);
-    Batch<T> s[4] = {none, none, none, none};
-    for (; i + 4 * w <= n; i += 4 * w)
-      for (int k = 0; k < 4; ++k) s[k] = f(s[k], Batch<T>::load_unaligned(x + i + k * w));
-    for (; i + w <= n; i += w) s[0] = f(s[0], Batch<T>::load_unaligned(x + i));
-    y = fold_lanes<Fold>(f(f(s[0], s[1]), f(s[2], s[3])));
-  }
-  for (; i < n; ++i) y = f(y, x[i]);
-  return y;
-}
 
 template <class Fold, class T> T fold_pairwise(const T* x, std::int64_t n) {
   if (n <= kBlock) return fold_block<Fold>(x, n);

@@ -1,0 +1,50 @@
+// Folds of contiguous elements on SIMD batches: the sum and the maximum.
+#pragma once
+#include <limits>
+
+#include "kernels/simd.h"
+
+namespace tapedeck::kernels {
+
+struct Sum {
+  template <class T> static constexpr T identity = T(0);
+  template <class V> V operator()(const V& a, const V& b) const { return a + b; }
+};
+
+/// NaN wins, from either side.
+struct Max {
+  template <class T> static constexpr T identity = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+  template <class T> requires std::is_integral_v<T> T operator()(T a, T b) const { return a > b ? a : b; }
+  template <class T> requires std::is_floating_point_v<T> T operator()(T a, T b) const { return a > b || a != a ? a : b; }
+  template <class T, class A> xsimd::batch<T, A> operator()(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) const { return maximum(a, b); }
+};
+
+template <class Fold, class T> T fold_lanes(const Batch<T>& v) {
+  constexpr Fold f;
+  constexpr std::int64_t w = kWidth<T>, m = w < 4 ? w : 4;
+  alignas(64) T lanes[w];
+  v.store_aligned(lanes);
+  for (std::int64_t i = m; i < w; i += m)
+    for (std::int64_t k = 0; k < m; ++k) lanes[k] = f(lanes[k], lanes[i + k]);
+  if constexpr (m == 4) return f(f(lanes[0], lanes[2]), f(lanes[1], lanes[3]));
+  else return f(lanes[0], lanes[1]);
+}
+
+template <class Fold, class T> T fold_block(const T* x, std::int64_t n) {
+  constexpr Fold f;
+  constexpr std::int64_t w = kWidth<T>;
+  T y = Fold::template identity<T>;
+  std::int64_t i = 0;
+  if (n >= w) {
+    const Batch<T> none(y);
+    Batch<T> s[4] = {none, none, none, none};
+    for (; i + 4 * w <= n; i += 4 * w)
+      for (int k = 0; k < 4; ++k) s[k] = f(s[k], Batch<T>::load_unaligned(x + i + k * w));
+    for (; i + w <= n; i += w) s[0] = f(s[0], Batch<T>::load_unaligned(x + i));
+    y = fold_lanes<Fold>(f(f(s[0], s[1]), f(s[2], s[3])));
+  }
+  for (; i < n; ++i) y = f(y, x[i]);
+  return y;
+}
+
+}  // namespace tapedeck::kernels
