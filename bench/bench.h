@@ -1,0 +1,25 @@
+// What the benchmark programs share. A case is named suite/case/size; compare.cpp joins the programs by these names.
+#pragma once
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+
+namespace bench {
+
+inline void sizes(benchmark::internal::Benchmark* b) { b->Arg(10'000)->Arg(1'000'000)->Arg(16'000'000); }
+
+/// Reports work per second instead of time; `work` is what one iteration does, in the unit's prefix.
+inline void report_rate(benchmark::State& state, const char* unit, double work) {
+  state.counters[unit] = benchmark::Counter(work, benchmark::Counter::kIsIterationInvariantRate);
+}
+inline void report_gigabytes(benchmark::State& state, std::int64_t bytes) { report_rate(state, "GB/s", static_cast<double>(bytes) * 1e-9); }
+/// For `products` products of n×n matrices.
+inline void report_gigaflops(benchmark::State& state, std::int64_t n, int products = 1) {
+  report_rate(state, "GFLOP/s", 2e-9 * static_cast<double>(n * n * n) * products);
+}
+
+template <class F> void each(benchmark::State& state, F f) {
+  for (auto _ : state) benchmark::DoNotOptimize(f());
+}
+
+}  // namespace bench

@@ -1,0 +1,42 @@
+// One call of every op of the tables, on the first of its own samples: forward, and recorded with its gradient.
+#include "bench.h"
+#include "tapedeck/gradient_tape.h"
+#include "tapedeck/op.h"
+
+namespace td = tapedeck;
+using benchmark::State;
+
+namespace {
+
+void forward(State& state, const td::Op* op, td::Sample sample) {
+  bench::each(state, [&] { return op->run(sample.inputs, sample.attrs.view()); });
+}
+
+void gradient(State& state, const td::Op* op, td::Sample sample) {
+  bench::each(state, [&] {
+    td::GradientTape tape;
+    for (const td::Tensor& x : sample.inputs) if (td::is_trainable(x.dtype())) tape.watch(x);
+    return tape.gradient(op->run(sample.inputs, sample.attrs.view()), sample.inputs);
+  });
+}
+
+void register_ops() {
+  for (const td::OpFamily& family : td::op_families()) {
+    for (const td::Op& op : family.ops) {
+      const std::string name = std::string(family.name) + "/" + std::string(op.name);
+      const td::Sample sample = op.samples().front();
+      benchmark::RegisterBenchmark((name + "/forward").c_str(), forward, &op, sample);
+      if (op.rule.kind != td::RuleKind::none && op.rule.kind != td::RuleKind::undefined)
+        benchmark::RegisterBenchmark((name + "/gradient").c_str(), gradient, &op, sample);
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  register_ops();
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+}
