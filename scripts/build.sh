@@ -18,10 +18,11 @@ configure() {
   local folder=$1 wanted
   shift
   wanted="$PWD $(meson --version) $*"
-  if [ -f "$folder/build.ninja" ]; then
+  if is_whole "$folder"; then
     [ "$(cat "$folder/configured-for" 2>/dev/null)" != "$wanted" ] || return 0
     meson setup --reconfigure "$folder" "$@" || rm -rf "$folder"
   fi
-  [ -f "$folder/build.ninja" ] || { rm -rf "$folder"; meson setup "$folder" "$@"; }
+  is_whole "$folder" || { rm -rf "$folder"; meson setup "$folder" "$@"; }
   echo "$wanted" >"$folder/configured-for"
 }
+is_whole() { [ -f "$1/build.ninja" ] && [ -f "$1/meson-private/coredata.dat" ]; }
