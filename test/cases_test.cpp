@@ -1,5 +1,7 @@
 // The cases of test/data/cases.json that tape and engine reproduce. Where a case is told in terms of a functional form, the
 // same derivative is taken with tapes. What is not run, and why, is in docs/testing.md.
+#include <algorithm>
+
 #include <catch2/catch.hpp>
 
 #include "case.h"
@@ -154,7 +156,7 @@ TEST_CASE("cases: output gradients", "[cases]") {
     tape.watch(x);
     const Tensor y = 2 * x, z = 3 * x;
     c.check_error([&] { gradients(tape, {y, z}, x, {.output_gradients = {ones_like(y)}}); },
-                  "gradient: 1 output_gradients for 2 targets; give one for each, undefined for ones");
+                  "gradient: 1 output gradients for 2 targets");
   }
 }
 
@@ -458,11 +460,11 @@ TEST_CASE("cases: the engine", "[cases]") {
       std::vector<Tensor> scaled;
       for (int k = 1; k <= early.uses; ++k) scaled.push_back(square(x) * (0.5 * k));   // not linear, so that the outer tape tracks the terms
       const Tensor y = add_n(scaled);
-      const std::size_t before = outer.recorded().size();
-      g = inner.gradient({y}, {x}, {.min_aggregate_count = 4, .min_aggregate_bytes = early.bytes})[0];
-      REQUIRE(outer.recorded().size() > before);
+      g = inner.gradient(y, x, {.min_aggregate_count = 4, .min_aggregate_bytes = early.bytes})[0];
       for (const RecordedOp& op : outer.recorded()) if (op.name == "add_n") sizes.push_back(op.inputs);
-      std::erase(sizes, early.uses);   // the forward one
+      const auto forward = std::find(sizes.begin(), sizes.end(), early.uses);
+      REQUIRE(forward != sizes.end());
+      sizes.erase(forward);
     }
     c.check("gradient", mean(g.dense()));
     c.check("aggregate_sizes_seed", sizes);

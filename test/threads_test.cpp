@@ -1,0 +1,144 @@
+// Threads: a tape per thread, tensors that end elsewhere, and results that do not depend on how many threads an op uses.
+// Catch2's macros are called on the main thread only.
+#include <catch2/catch.hpp>
+#include <atomic>
+#include <thread>
+
+#include "tapedeck/tapedeck.h"
+
+using namespace tapedeck;
+
+namespace {
+
+constexpr int kThreads = 8;
+
+template <class F> void on_threads(const F& f) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) threads.emplace_back(f, i);
+  for (std::thread& t : threads) t.join();
+}
+
+/// A small network's gradients, from a seed.
+std::vector<double> gradients_of_network(std::uint64_t seed, const Variable& shared) {
+  const random::Key key{seed};
+  const Tensor x = random::normal({20, 30}, key.split(0)), w = random::normal({30, 10}, key.split(1));
+  GradientTape tape;
+  tape.watch(w);
+  const Tensor y = tanh(matmul(x, w)) * shared, loss = mean(square(softmax(y) - 0.1));
+  const auto [dw, ds] = tape.gradient(loss, w, shared);
+  std::vector<double> result = dw.dense().to_vector();
+  result.push_back(ds.dense().item());
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("a tape per thread gives the bits of one thread", "[threads]") {
+  const Variable shared(tensor(0.7));
+  std::vector<std::vector<double>> serial, parallel(kThreads);
+  for (int i = 0; i < kThreads; ++i) serial.push_back(gradients_of_network(static_cast<std::uint64_t>(i), shared));
+  on_threads([&](int i) {
+    for (int repeat = 0; repeat < 20; ++repeat) parallel[static_cast<std::size_t>(i)] = gradients_of_network(static_cast<std::uint64_t>(i), shared);
+  });
+  CHECK(serial == parallel);
+}
+
+TEST_CASE("a tape sees its own thread only", "[threads]") {
+  const Tensor x = tensor(2.0);
+  GradientTape tape;
+  tape.watch(x);
+  Tensor elsewhere;
+  std::thread([&] { elsewhere = x * x; }).join();
+  CHECK(tape.size() == 0);
+  CHECK_FALSE(tape.gradient(elsewhere, x).defined());
+}
+
+TEST_CASE("tensors that end on another thread free their entries", "[threads]") {
+  const Tensor x = ones({64, 64});
+  const std::int64_t base = live_bytes();
+  {
+    GradientTape tape;
+    tape.watch(x);
+    for (int i = 0; i < 100; ++i) {
+      Tensor y = exp(x);
+      for (int k = 0; k < 10; ++k) y = y * x;
+      std::thread([gone = std::move(y)]() mutable { gone = {}; }).join();
+    }
+    CHECK(tape.size() == 0);
+    const Tensor y = x * x;
+    CHECK(tape.size() == 1);
+    CHECK(tape.gradient(y, x).dense().at({0, 0}) == 2);
+  }
+  CHECK(live_bytes() == base);
+}
+
+TEST_CASE("many threads drop what one tape records", "[threads]") {
+  const Tensor x = tensor(1.0);
+  GradientTape tape;
+  tape.watch(x);
+  std::vector<std::vector<Tensor>> mine(kThreads);
+  for (auto& list : mine) for (int k = 0; k < 200; ++k) list.push_back(exp(x) * 2);
+  CHECK(tape.size() == 2 * 200 * kThreads);
+  std::atomic<bool> go = false;
+  std::vector<std::thread> threads;
+  for (auto& list : mine) threads.emplace_back([&] { while (!go) {} list.clear(); });
+  go = true;
+  Tensor y = x;
+  for (int k = 0; k < 1000; ++k) y = y * x;
+  for (std::thread& t : threads) t.join();
+  CHECK(tape.size() == 1000);
+  CHECK(tape.gradient(y, x).dense().item() == 1001);
+}
+
+TEST_CASE("tensors outlive the thread that made them", "[threads]") {
+  std::vector<Tensor> results(kThreads);
+  on_threads([&](int i) { results[static_cast<std::size_t>(i)] = full({i % 2 ? 3 : 3000}, i) + 1; });
+  for (int i = 0; i < kThreads; ++i) CHECK(results[static_cast<std::size_t>(i)].at({2}) == i + 1);
+}
+
+TEST_CASE("a gradient is the same with one thread in an op and with several", "[threads]") {
+  const random::Key key{3};
+  const Tensor a = random::normal({400, 500}, key.split(0)), b = random::normal({500, 300}, key.split(1)), row = random::normal({300}, key.split(2));
+  const auto work = [&] {
+    GradientTape tape;
+    for (const Tensor& t : {a, b, row}) tape.watch(t);
+    const Tensor y = tanh(matmul(a, b) * 0.01 + row), loss = sum(log_softmax(y)) + sum(max(y, 0)) + mean(exp(a)) + sum(square(b), 1).at<float>({7});
+    std::vector<double> all = {loss.item<double>()};
+    for (const Gradient& g : tape.gradient(loss, a, b, row)) {
+      const std::vector<double> v = g.dense().to_vector();
+      all.insert(all.end(), v.begin(), v.end());
+    }
+    return all;
+  };
+  const std::vector<double> one = work();
+  for (const int n : {2, 3, 4}) {
+    set_num_threads(n);
+    CHECK(num_threads() == n);
+    CHECK(work() == one);
+  }
+  set_num_threads(1);
+  CHECK_THROWS_AS(set_num_threads(0), ArgumentError);
+  CHECK(num_threads() == 1);
+}
+
+TEST_CASE("ops that use several threads run on several threads at once", "[threads]") {
+  set_num_threads(2);
+  const Tensor x = random::normal({500, 2000}, {5});
+  const double expected = sum(tanh(x)).item();
+  std::atomic<int> wrong = 0;
+  on_threads([&](int) { for (int k = 0; k < 5; ++k) wrong += sum(tanh(x)).item() != expected; });
+  set_num_threads(1);
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("warnings may come from many threads", "[threads]") {
+  std::atomic<int> told = 0;
+  set_warning_handler([&](std::string_view) { ++told; });
+  on_threads([](int) {
+    const Tensor flags = tensor({0, 1}, DType::u8);
+    GradientTape tape;
+    for (int k = 0; k < 10; ++k) tape.watch(flags);
+  });
+  set_warning_handler({});
+  CHECK(told == 5);
+}
