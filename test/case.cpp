@@ -12,7 +12,7 @@ namespace {
 
 const Json& all_cases() {
   static const Json cases = [] {
-    std::ifstream file(TAPEDECK_SOURCE_DIR "/test/data/cases.json");
+    std::ifstream file(TAPEDECK_TEST_DATA "/cases.json");
     return Json::parse(file);
   }();
   return cases;
