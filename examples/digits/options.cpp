@@ -1,0 +1,65 @@
+// Reads the command line. Values may follow their option or an equals sign.
+#include "options.h"
+
+#include <charconv>
+#include <filesystem>
+#include <limits>
+#include <string_view>
+
+#include <fmt/format.h>
+
+const char* const kHelp = R"(digits: trains a small network on handwritten digits and tests it on others
+
+  --epochs N    passes over the training digits (30)
+  --batch N     digits in a step (32)
+  --seed N      of the first weights and the order of the digits (1)
+  --threads N   threads that compute; the result does not depend on it (1)
+  --data FILE   the digits (examples/data/digits.csv.gz)
+  --plot FILE   where the loss curve is written, as SVG (loss.svg beside the program)
+  --help        this text
+)";
+
+namespace {
+
+namespace fs = std::filesystem;
+
+template <class T> T number(std::string_view option, std::string_view text, T lowest, T highest) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < lowest || value > highest)
+    throw WrongOption(fmt::format("{} takes a whole number from {} to {}: \"{}\"", option, lowest, highest, text));
+  return value;
+}
+
+// The source folder that the program was built from, or else the current one.
+std::string default_data() { return fs::exists(DIGITS_DATA) ? DIGITS_DATA : "examples/data/digits.csv.gz"; }
+
+std::string default_plot() {
+  std::error_code unknown;
+  return (fs::read_symlink("/proc/self/exe", unknown).parent_path() / "loss.svg").string();
+}
+
+}  // namespace
+
+Options parse_options(int argc, char** argv) {
+  Options options;
+  options.data = default_data();
+  options.plot = default_plot();
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i], option = argument.substr(0, argument.find('='));
+    const auto value = [&]() -> std::string_view {
+      if (option.size() < argument.size()) return argument.substr(option.size() + 1);
+      if (i + 1 == argc) throw WrongOption(fmt::format("{} needs a value", option));
+      return argv[++i];
+    };
+    if (argument == "--help") options.help = true;
+    else if (option == "--epochs") options.epochs = number<std::int64_t>(option, value(), 1, 100'000);
+    else if (option == "--batch") options.batch = number<std::int64_t>(option, value(), 1, 100'000);
+    else if (option == "--seed") options.seed = number<std::uint64_t>(option, value(), 0, std::numeric_limits<std::uint64_t>::max());
+    else if (option == "--threads") options.threads = number(option, value(), 1, 1024);
+    else if (option == "--data") options.data = value();
+    else if (option == "--plot") options.plot = value();
+    else throw WrongOption(fmt::format("there is no option {}", argument));
+  }
+  return options;
+}

@@ -1,0 +1,22 @@
+// What the command line asks for.
+#pragma once
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+struct Options {
+  std::int64_t epochs = 30;
+  std::int64_t batch = 32;
+  std::uint64_t seed = 1;
+  int threads = 1;
+  std::string data;        // found by itself
+  std::string plot;        // beside the program
+  bool help = false;
+};
+
+/// An option that does not exist, or a value that it does not take.
+struct WrongOption : std::runtime_error { using std::runtime_error::runtime_error; };
+
+extern const char* const kHelp;
+
+Options parse_options(int argc, char** argv);

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# The digits program as its user meets it: wrong options, damaged data, and the same digits with any number of threads.
+#   digits_test.sh PROGRAM
+set -uo pipefail
+program=$1
+data=$(dirname "${BASH_SOURCE[0]}")/../examples/data/digits.csv.gz
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+failed=0
+
+# expect STATUS TEXT ARGUMENT…: the exit status, and a piece of what the program prints.
+expect() {
+  local status=$1 text=$2 output actual
+  shift 2
+  output=$("$program" --plot "$folder/loss.svg" "$@" 2>&1)
+  actual=$?
+  if [[ $actual != "$status" || $output != *"$text"* ]]; then
+    printf 'digits %s: expected status %s and "%s", got status %s:\n%s\n' "$*" "$status" "$text" "$actual" "$output"
+    failed=1
+  fi
+}
+
+expect 0 "--epochs" --help
+expect 2 "there is no option --epoch; see --help" --epoch 3
+expect 2 "there is no option 3; see --help" 3
+expect 2 '--epochs takes a whole number from 1 to 100000: "0"' --epochs 0
+expect 2 '--batch takes a whole number from 1 to 100000: "ten"' --batch ten
+expect 2 '--seed takes a whole number from 0 to 18446744073709551615: "-1"' --seed=-1
+expect 2 "--threads needs a value" --threads
+
+# damaged TEXT: the program says TEXT of the file on standard input.
+damaged() {
+  cat > "$folder/digits.csv"
+  expect 1 "$1" --data "$folder/digits.csv"
+}
+damaged "digits.csv has 0 digits, not 1797" < /dev/null
+head -c 20000 "$data" | damaged "digits.csv is damaged"
+{ head -c 20000 "$data"; head -c 100 /dev/zero; tail -c +20101 "$data"; } | damaged "digits.csv is damaged"
+zcat "$data" | head -n 100 | damaged "digits.csv has 100 digits, not 1797"
+zcat "$data" | sed '7s/^0/17/' | damaged "digits.csv, line 7: pixel 0 is not a number from 0 to 16"
+zcat "$data" | sed '8s/^0/-1/' | damaged "digits.csv, line 8: pixel 0 is not a number from 0 to 16"
+zcat "$data" | sed '9s/.$/x/' | damaged "digits.csv, line 9: the label is not a number from 0 to 9"
+zcat "$data" | sed '9s/.$/12/' | damaged "digits.csv, line 9: the label is not a number from 0 to 9"
+zcat "$data" | sed '10s/$/,5/' | damaged "digits.csv, line 10: there is more than 64 pixels and a label"
+zcat "$data" | sed '11s/,/;/' | damaged "digits.csv, line 11: a comma is missing"
+zcat "$data" | sed '12d' | damaged "digits.csv has 1796 digits, not 1797"
+expect 1 "cannot open $folder/none.csv" --data "$folder/none.csv"
+expect 1 "cannot write $folder/none/loss.svg" --plot "$folder/none/loss.svg"
+
+# What is printed for a seed does not depend on the number of threads, and the last line is the accuracy.
+run() { "$program" --epochs 3 --plot "$folder/loss.svg" "$@"; }
+run --seed 2 --threads 1 > "$folder/one" && run --seed 2 --threads 2 > "$folder/two" && run --seed 3 > "$folder/other" || failed=1
+cmp "$folder/one" "$folder/two" || failed=1
+if cmp -s "$folder/one" "$folder/other"; then echo "another seed gives the same digits"; failed=1; fi
+tail -n 1 "$folder/one" | grep -qE '^test accuracy: mlp 0\.[0-9]{3}$' || { echo "the last line is not the accuracy"; failed=1; }
+grep -q '<polyline' "$folder/loss.svg" && tail -n 1 "$folder/loss.svg" | grep -q '^</svg>$' || { echo "loss.svg is not whole"; failed=1; }
+exit $failed
