@@ -1,0 +1,186 @@
+// Golden texts of errors: every op with a wrong rank, dtype, shape, axis and element count, then tapes and tensors.
+#include <catch2/catch.hpp>
+
+#include "tapedeck/forward_accumulator.h"
+#include "tapedeck/tapedeck.h"
+
+using namespace tapedeck;
+
+namespace {
+
+/// The text of an E that f throws; of another error, its text with what it is not.
+template <class E = ShapeError, class F> std::string error(const F& f) {
+  try {
+    f();
+  } catch (const E& e) {
+    return e.what();
+  } catch (const std::exception& e) {
+    return std::string("of another kind: ") + e.what();
+  }
+  return "nothing was thrown";
+}
+template <class F> std::string dtype_error(const F& f) { return error<DTypeError>(f); }
+
+constexpr std::int64_t kHuge = std::int64_t{1} << 40;
+const Tensor f23 = ones({2, 3}), f4 = ones({4}), f45 = ones({4, 5}), scalar = tensor(1.0), i3 = arange(3), flags = tensor({1, 0}, DType::boolean);
+/// Few elements in memory, many when combined.
+const Tensor row = zeros({1, 1 << 20}), column = zeros({1 << 20, 1});
+
+}  // namespace
+
+TEST_CASE("texts: elementwise ops", "[errors]") {
+  struct Binary { std::string name; Tensor (*op)(Operand, Operand); };
+  for (const auto& [name, op] : {Binary{"add", add}, {"sub", sub}, {"mul", mul}, {"maximum", maximum}, {"minimum", minimum}, {"div", div}, {"pow", pow}, {"equal", equal},
+                                 {"not_equal", not_equal}, {"less", less}, {"less_equal", less_equal}, {"greater", greater}, {"greater_equal", greater_equal}}) {
+    const auto call = op;
+    CHECK(error([&] { call(f23, f4); }) == name + ": shapes do not broadcast: a is f32[2,3], b is f32[4]");
+    CHECK(error<ArgumentError>([&] { call(f23, Tensor()); }) == name + ": input 1 is undefined; it was default-constructed or moved from");
+  }
+  for (const auto& [name, op] : {Binary{"add", add}, {"sub", sub}, {"mul", mul}, {"maximum", maximum}, {"minimum", minimum}}) {
+    const auto call = op;
+    CHECK(dtype_error([&] { call(flags, flags); }) == name + ": bool has no arithmetic, use astype: a is bool[2], b is bool[2]");
+  }
+  struct Unary { std::string name; Tensor (*op)(Operand); };
+  for (const auto& [name, op] : {Unary{"sqrt", sqrt}, {"exp", exp}, {"log", log}, {"tanh", tanh}, {"sigmoid", sigmoid}, {"relu", relu}}) {
+    const auto call = op;
+    CHECK(dtype_error([&] { call(i3); }) == name + ": takes f32 or f64, use astype: x is i64[3]");
+    CHECK(dtype_error([&] { call(flags); }) == name + ": takes f32 or f64, use astype: x is bool[2]");
+  }
+  for (const auto& [name, op] : {Unary{"neg", neg}, {"abs", abs}, {"square", square}}) {
+    const auto call = op;
+    CHECK(dtype_error([&] { call(flags); }) == name + ": bool has no arithmetic, use astype: x is bool[2]");
+  }
+  CHECK(dtype_error([] { div(i3, i3); }) == "div: takes f32 or f64, use astype: a is i64[3], b is i64[3]");
+  CHECK(dtype_error([] { pow(i3, 2); }) == "pow: takes f32 or f64, use astype: a is i64[3], b is i64[]");
+}
+
+TEST_CASE("texts: where, astype and add_n", "[errors]") {
+  CHECK(dtype_error([] { where(f23, f23, f23); }) == "where: condition must be bool: condition is f32[2,3], a is f32[2,3], b is f32[2,3]");
+  CHECK(error([] { where(flags, f23, f23); }) == "where: shapes do not broadcast: condition is bool[2], a is f32[2,3], b is f32[2,3]");
+  CHECK(error<ArgumentError>([] { add_n({}); }) == "add_n: no tensors");
+  CHECK(error([] { add_n({f23, f23, f4}); }) == "add_n: shapes differ: x is f32[2,3], input 1 is f32[2,3], input 2 is f32[4]");
+  CHECK(dtype_error([] { add_n({f23, ones({2, 3}, DType::f64)}); }) == "add_n: dtypes differ: x is f32[2,3], input 1 is f64[2,3]");
+}
+
+TEST_CASE("texts: reductions", "[errors]") {
+  struct Reduction { std::string name; Tensor (*op)(const Tensor&, const Axes&, bool); };
+  for (const auto& [name, op] : {Reduction{"sum", sum}, {"mean", mean}, {"max", max}}) {
+    const auto call = op;
+    CHECK(error([&] { call(f23, 3, false); }) == name + ": axis 3 is out of range for x of rank 2; use -2..1");
+    CHECK(error([&] { call(f23, {0, -3}, false); }) == name + ": axis -3 is out of range for x of rank 2; use -2..1");
+    CHECK(error([&] { call(f23, {1, -1}, false); }) == name + ": axis 1 is named twice");
+    CHECK(error([&] { call(scalar, 0, false); }) == name + ": axis 0 is out of range for x of rank 0");
+  }
+  CHECK(dtype_error([] { mean(i3); }) == "mean: takes f32 or f64, use astype: x is i64[3]");
+  CHECK(dtype_error([] { sum(flags); }) == "sum: takes f32, f64, i32 or i64, use astype: x is bool[2]");
+  CHECK(error([] { max(zeros({0, 3})); }) == "max: no elements to choose from: x is f32[0,3]");
+  CHECK(error([] { argmax(zeros({0})); }) == "argmax: no elements to choose from: x is f32[0]");
+  CHECK(error([] { argmax(f23, 2); }) == "argmax: axis 2 is out of range for x of rank 2; use -2..1");
+}
+
+TEST_CASE("texts: arrays", "[errors]") {
+  CHECK(error([] { reshape(f23, {4}); }) == "reshape: 6 elements do not fit the shape [4]: x is f32[2,3]");
+  CHECK(error([] { reshape(f23, {-1, -1}); }) == "reshape: more than one dimension is -1 in [-1,-1]: x is f32[2,3]");
+  CHECK(error([] { reshape(f23, {4, -1}); }) == "reshape: 6 elements do not fit the shape [4,-1]: x is f32[2,3]");
+  CHECK(error([] { expand_dims(f23, 4); }) == "expand_dims: axis 4 is out of range for a result of rank 3; use -3..2");
+  CHECK(error([] { squeeze(f23, {0}); }) == "squeeze: axis 0 has extent 2, not 1: x is f32[2,3]");
+  CHECK(error([] { transpose(f23, {0}); }) == "transpose: perm has 1 axes: x is f32[2,3]");
+  CHECK(error([] { transpose(f23, {0, 0}); }) == "transpose: axis 0 is named twice");
+  CHECK(error([] { transpose(f23, {0, 2}); }) == "transpose: axis 2 is out of range for x of rank 2; use -2..1");
+  CHECK(error([] { broadcast_to(f23, {2, 4}); }) == "broadcast_to: does not broadcast to [2,4]: x is f32[2,3]");
+  CHECK(error<ArgumentError>([] { concat({}, 0); }) == "concat: no tensors");
+  CHECK(error([] { concat({f23, f45}, 0); }) == "concat: extents differ besides axis 0: x is f32[2,3], input 1 is f32[4,5]");
+  CHECK(error([] { concat({f23, f4}, 0); }) == "concat: ranks differ: x is f32[2,3], input 1 is f32[4]");
+  CHECK(error([] { concat({f23, f23}, 2); }) == "concat: axis 2 is out of range for x of rank 2; use -2..1");
+  CHECK(dtype_error([] { concat({f23, ones({2, 3}, DType::f64)}, 0); }) == "concat: dtypes differ: x is f32[2,3], input 1 is f64[2,3]");
+  CHECK(error([] { slice(f23, {0, 1}, {2, 3}); }) == "slice: begin 1 and size 3 reach outside axis 1: x is f32[2,3]");
+  CHECK(error([] { slice(f23, {0}, {2}); }) == "slice: begin and size need 2 extents: x is f32[2,3]");
+  CHECK(error([] { pad(f23, {-1, 0}, {0, 0}); }) == "pad: negative padding: x is f32[2,3]");
+  CHECK(dtype_error([] { one_hot(f23, 3); }) == "one_hot: indices must be i32 or i64, use astype: indices is f32[2,3]");
+  CHECK(error([] { one_hot(i3, -1); }) == "one_hot: depth -1 is negative: indices is i64[3]");
+}
+
+TEST_CASE("texts: gather and scatter", "[errors]") {
+  CHECK(error([] { gather(f23, tensor({0, 2})); }) == "gather: index 2 is out of range for axis 0 of extent 2: x is f32[2,3], indices is i32[2]");
+  CHECK(error([] { gather(f23, i3, 5); }) == "gather: axis 5 is out of range for x of rank 2; use -2..1");
+  CHECK(error([] { gather(scalar, i3); }) == "gather: axis 0 is out of range for x of rank 0");
+  CHECK(dtype_error([] { gather(f23, f4); }) == "gather: indices must be i32 or i64, use astype: x is f32[2,3], indices is f32[4]");
+  CHECK(error([] { scatter_add(f23, tensor({0, 9}), {4, 3}); }) == "scatter_add: index 9 is out of range for axis 0 of extent 4: x is f32[2,3], indices is i32[2]");
+}
+
+TEST_CASE("texts: matmul", "[errors]") {
+  CHECK(error([] { matmul(f23, f45); }) == "matmul: inner dimensions differ: a is f32[2,3], b is f32[4,5]");
+  CHECK(error([] { matmul(f23, f4); }) == "matmul: takes matrices of rank 2 or more: a is f32[2,3], b is f32[4]");
+  CHECK(dtype_error([] { matmul(i3, i3); }) == "matmul: takes f32 or f64, use astype: a is i64[3], b is i64[3]");
+  CHECK(dtype_error([] { matmul(f23, ones({3, 2}, DType::f64)); }) == "matmul: dtypes differ: a is f32[2,3], b is f64[3,2]");
+  CHECK(error([] { matmul(ones({2, 4, 3}), ones({5, 3, 4})); }) == "matmul: batch dimensions do not broadcast: a is f32[2,4,3], b is f32[5,3,4]");
+}
+
+TEST_CASE("texts: networks", "[errors]") {
+  CHECK(error([] { softmax(f23, 2); }) == "softmax: axis 2 is out of range for x of rank 2; use -2..1");
+  CHECK(error([] { log_softmax(f23, -3); }) == "log_softmax: axis -3 is out of range for x of rank 2; use -2..1");
+  CHECK(dtype_error([] { softmax(i3); }) == "softmax: takes f32 or f64, use astype: x is i64[3]");
+  const auto loss = sparse_softmax_cross_entropy;
+  CHECK(error([&] { loss(i3, f23); }) == "sparse_softmax_cross_entropy: labels must have the shape of logits without the last axis: labels is i64[3], logits is f32[2,3]");
+  CHECK(error([&] { loss(tensor({0, 3}), f23); }) ==
+        "sparse_softmax_cross_entropy: label 3 is out of range for 3 classes: labels is i32[2], logits is f32[2,3]");
+  CHECK(dtype_error([&] { loss(flags, f23); }) == "sparse_softmax_cross_entropy: labels must be i32 or i64, use astype: labels is bool[2], logits is f32[2,3]");
+}
+
+TEST_CASE("texts: element counts that overflow", "[errors]") {
+  CHECK(error([] { zeros({kHuge, kHuge}); }) == "shape: too many elements: [1099511627776,1099511627776]");
+  CHECK(error([] { zeros({-1, 2}); }) == "shape: a negative extent: [-1,2]");
+  CHECK(error([] { zeros({std::int64_t{1} << 60}); }) == "shape: too many bytes: f32[1152921504606846976]");
+  const Tensor empty = zeros({0, 1});
+  CHECK(error([&] { broadcast_to(scalar, {kHuge, kHuge}); }) == "shape: too many elements: [1099511627776,1099511627776]");
+  CHECK(error([&] { one_hot(arange(4), std::int64_t{1} << 62); }) == "shape: too many elements: [4,4611686018427387904]");
+  CHECK(error([&] { pad(scalar, {1}, {1}); }) == "pad: before and after need 0 extents: x is f32[]");
+  CHECK(error([&] { pad(f4, {kHuge}, {std::numeric_limits<std::int64_t>::max()}); }) == "pad: too many elements: x is f32[4]");
+  CHECK(error([] { arange(0, 1e18); }) == "arange: too many elements: 0 to 1e+18 by 1");
+  CHECK(error([] { reshape(zeros({0}), {kHuge, kHuge}); }) == "shape: too many elements: [1099511627776,1099511627776]");
+}
+
+TEST_CASE("texts: tensors", "[errors]") {
+  CHECK(error([] { f23.item(); }) == "item: the tensor has 6 elements: f32[2,3]; use at or to_vector");
+  CHECK(error([] { f23.at({0, 3}); }) == "at: index 3 is out of range for axis 1 of f32[2,3]");
+  CHECK(error([] { f23.at({0}); }) == "at: 1 indices for f32[2,3]");
+  CHECK(dtype_error([] { (void)f23.data<double>(); }) == "data: the tensor is f32[2,3], not f64; use astype");
+  CHECK(error<ArgumentError>([] { Tensor().shape(); }) == "tensor: undefined; it was default-constructed or moved from");
+  CHECK(error([] { tensor(std::vector<float>{1, 2}, {3}); }) == "tensor: 2 values for shape [3]");
+  CHECK(error([] { tensor({{1.0, 2.0}, {3.0}}); }) == "tensor: the rows of the list differ in length");
+  CHECK(error<ArgumentError>([] { arange(0, 1, 0); }) == "arange: no steps of 0 lead from 0 to 1");
+  CHECK(error<ArgumentError>([] { linspace(0, 1, -1); }) == "linspace: -1 elements; use 0 or more");
+  CHECK(error<ArgumentError>([] { set_num_threads(0); }) == "set_num_threads: 0 threads; use 1 or more");
+}
+
+TEST_CASE("texts: tapes", "[errors]") {
+  const Tensor x = tensor({1.0, 2.0});
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = x * x;
+  const auto with = [&](std::vector<Tensor> dy) {
+    return [&, dy] { tape.gradient(y, x, {.output_gradients = dy}); };
+  };
+  CHECK(error<ArgumentError>(with({y, y})) == "gradient: 2 output gradients for 1 targets");
+  CHECK(error(with({scalar})) == "gradient: output gradient 0 is f32[], its target f32[2]");
+  CHECK(dtype_error(with({ones({2}, DType::f64)})) == "gradient: output gradient 0 is f64[2], its target f32[2]; use astype");
+  CHECK(error<ArgumentError>([&] { tape.gradient(Tensor(), x); }) == "gradient: target 0 is undefined");
+  CHECK(error<GradientError>([&] { tape.start(); }) == "start: this tape is recording already");
+  tape.gradient(y, x);
+  CHECK(error<GradientError>([&] { tape.gradient(y, x); }) == "gradient: this tape was already used; make it persistent to call gradient twice");
+  CHECK(error<GradientError>([&] { tape.stop(); }) == "stop: this tape is not recording");
+  CHECK(error<GradientError>([&] { tape.reset(); }) == "reset: this tape is not recording");
+  CHECK(error<GradientError>([&] { tape.start(); }) == "start: this tape was already used; make it persistent to record after calling gradient");
+  CHECK(error<GradientError>([&] { const StopRecording pause(tape); }) == "stop recording: this tape is not recording");
+  CHECK(error<GradientError>([] { Gradient().dense(); }) ==
+        "dense: this gradient is none: no path leads from the target to the source; ask defined() first, or for UnconnectedGradients::zero");
+}
+
+TEST_CASE("texts: variables and accumulators", "[errors]") {
+  const Variable v(f23, {.name = "dense/kernel"});
+  CHECK(error([&] { v.assign(f4); }) == "assign: variable \"dense/kernel\" is f32[2,3], the value is f32[4]");
+  CHECK(dtype_error([&] { v.assign_add(ones({2, 3}, DType::f64)); }) == "assign_add: variable \"dense/kernel\" is f32[2,3], the value is f64[2,3]; use astype");
+  CHECK(error<ArgumentError>([&] { v.assign_sub(Tensor()); }) == "assign_sub: the value for variable \"dense/kernel\" is undefined");
+  CHECK(error([] { const ForwardAccumulator forward(f23, f4); }) == "forward accumulator: the primal is f32[2,3], its tangent f32[4]");
+  CHECK(dtype_error([] { const ForwardAccumulator forward(f4, ones({4}, DType::f64)); }) == "forward accumulator: the primal is f32[4], its tangent f64[4]; use astype");
+}
