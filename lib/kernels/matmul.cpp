@@ -1,0 +1,119 @@
+// Matrix products by BLAS, which is held at one thread while panels of the results, cut by size alone, are computed in
+// parallel. Small ones too: a kernel of our own was not faster than OpenBLAS's for sizes from 8 to 64.
+#include "kernels/matmul.h"
+
+#include <algorithm>
+#include <cblas.h>
+#include <limits>
+#include <utility>
+
+#include "base/parallel.h"
+#include "base/visit.h"
+#include "tensor/storage.h"
+
+extern "C" {
+int openblas_get_num_threads(void);
+void openblas_set_num_threads(int);
+}
+
+namespace tapedeck::kernels {
+namespace {
+
+constexpr std::int64_t kPanel = 256;       // lines of a result that BLAS wants at least: fewer repeat its packing too often
+constexpr std::int64_t kGrain = 1 << 22;   // multiplications that are worth a thread
+constexpr std::int64_t kMaxExtent = std::numeric_limits<blasint>::max();
+
+/// y = a b for one pair of matrices, row-major. y is m × n, a is m × k and b is k × n, stored so or transposed.
+template <class T> struct Product {
+  std::int64_t m, n, k;
+  const T *a, *b;
+  T* y;
+  bool a_transposed, b_transposed;
+  std::int64_t lda, ldb, ldy;
+
+  const T* a_row(std::int64_t i) const { return a + (a_transposed ? i : i * lda); }
+  const T* b_column(std::int64_t j) const { return b + (b_transposed ? j * ldb : j); }
+  Product rows(std::int64_t begin, std::int64_t end) const {
+    Product p = *this;
+    p.m = end - begin, p.a = a_row(begin), p.y = y + begin * ldy;
+    return p;
+  }
+  Product columns(std::int64_t begin, std::int64_t end) const {
+    Product p = *this;
+    p.n = end - begin, p.b = b_column(begin), p.y = y + begin;
+    return p;
+  }
+};
+
+void gemm(const Product<float>& p) {
+  const auto i = [](std::int64_t n) { return static_cast<blasint>(n); };
+  cblas_sgemm(CblasRowMajor, p.a_transposed ? CblasTrans : CblasNoTrans, p.b_transposed ? CblasTrans : CblasNoTrans, i(p.m), i(p.n), i(p.k), 1,
+              p.a, i(p.lda), p.b, i(p.ldb), 0, p.y, i(p.ldy));
+}
+void gemm(const Product<double>& p) {
+  const auto i = [](std::int64_t n) { return static_cast<blasint>(n); };
+  cblas_dgemm(CblasRowMajor, p.a_transposed ? CblasTrans : CblasNoTrans, p.b_transposed ? CblasTrans : CblasNoTrans, i(p.m), i(p.n), i(p.k), 1,
+              p.a, i(p.lda), p.b, i(p.ldb), 0, p.y, i(p.ldy));
+}
+
+/// BLAS has one thread while this lives, then the user's number again.
+class OneBlasThread {
+ public:
+  OneBlasThread() { if (before_ != 1) openblas_set_num_threads(1); }
+  ~OneBlasThread() { if (before_ != 1) openblas_set_num_threads(before_); }
+  OneBlasThread(const OneBlasThread&) = delete;
+  OneBlasThread& operator=(const OneBlasThread&) = delete;
+
+ private:
+  int before_ = openblas_get_num_threads();
+};
+
+// Which matrix of x belongs to the i-th of y.
+std::int64_t matrix_of(const Shape& x, const Shape& y, std::int64_t i) {
+  std::int64_t matrix = 0, stride = 1;
+  for (int back = 3; back <= x.ndim(); ++back) {
+    const std::int64_t extent = x[x.ndim() - back], repeats = y[y.ndim() - back];
+    if (extent != 1) matrix += i % repeats * stride;
+    stride *= extent;
+    i /= repeats;
+  }
+  return matrix;
+}
+
+template <class T> void multiply(const Tensor& a, const Tensor& b, Transposed t, Tensor& y) {
+  const auto extent = [](const Tensor& x, int back) { return x.shape()[x.ndim() - back]; };
+  Product<T> first{.m = extent(y, 2), .n = extent(y, 1), .k = extent(a, t.a ? 2 : 1), .a = elements<T>(a), .b = elements<T>(b), .y = elements<T>(y),
+                   .a_transposed = t.a, .b_transposed = t.b, .lda = extent(a, 1), .ldb = extent(b, 1), .ldy = extent(y, 1)};
+  if (y.size() == 0) return;
+  if (first.k == 0) {
+    std::fill_n(first.y, y.size(), T(0));
+    return;
+  }
+  std::int64_t count = y.size() / (first.m * first.n);
+  const std::int64_t a_size = first.m * first.k, b_size = first.k * first.n, y_size = first.m * first.n;   // of one matrix
+  // Many matrices times one are one tall matrix times that.
+  if (!t.a && b.size() == b_size && a.size() == count * a_size && count * first.m <= kMaxExtent) first.m *= std::exchange(count, 1);
+
+  const bool by_rows = first.m >= first.n;
+  const std::int64_t lines = by_rows ? first.m : first.n, work_of_line = (by_rows ? first.n : first.m) * first.k;
+  const std::int64_t panel = std::min(lines, std::max(kPanel, (kGrain / work_of_line + 63) / 64 * 64)), panels = (lines + panel - 1) / panel;
+  const OneBlasThread guard;
+  parallel_for(count * panels, std::max<std::int64_t>(kGrain / (panel * work_of_line), 1), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t matrix = i / panels, from = i % panels * panel, to = std::min(from + panel, lines);
+      Product<T> p = first;
+      p.a += matrix_of(a.shape(), y.shape(), matrix) * a_size;
+      p.b += matrix_of(b.shape(), y.shape(), matrix) * b_size;
+      p.y += matrix * y_size;
+      gemm(by_rows ? p.rows(from, to) : p.columns(from, to));
+    }
+  });
+}
+
+}  // namespace
+
+void matmul(const Tensor& a, const Tensor& b, Transposed t, Tensor& y) {
+  visit_floating(y.dtype(), [&](auto one) { multiply<decltype(one)>(a, b, t, y); });
+}
+
+}  // namespace tapedeck::kernels
