@@ -71,7 +71,7 @@ TEST_CASE("outputs that are dropped take their entries with them", "[memory]") {
   tape.watch(x);
   for (const int end : {1, 2, 3}) {
     Tensor y = x;
-    for (int i = 0; i < 20; ++i) y = end == 1 ? exp(y) * 0.1 : end == 2 ? y * x : outputs(kPair, {y})[i % 2];
+    for (int i = 0; i < 20; ++i) y = end == 1 ? exp(y) * 0.1 : end == 2 ? y * x : outputs(kPair, {y})[static_cast<std::size_t>(i % 2)];
     CHECK(tape.size() >= 20);
     y = {};
     CHECK(tape.size() == 0);

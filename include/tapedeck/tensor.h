@@ -125,7 +125,6 @@ template <class T> inline constexpr DType literal_dtype = dtype_of<std::conditio
 template <class T> using List1 = std::initializer_list<T>;
 template <class T> using List2 = std::initializer_list<List1<T>>;
 template <class T> using List3 = std::initializer_list<List2<T>>;
-template <class T> using List4 = std::initializer_list<List3<T>>;
 
 /// Collects nested lists row by row; throws ShapeError where rows differ in length.
 template <class T> struct Flattened {
@@ -159,11 +158,16 @@ template <class T> requires std::is_arithmetic_v<T>
 Tensor tensor(T value, std::optional<DType> dtype = {}) {
   return detail::tensor_from(&value, dtype_of<T>, {}, dtype.value_or(detail::literal_dtype<T>));
 }
+// The types are spelt out since clang 14 does not deduce through an alias.
 /// Nested braces: tensor({{1.0, 2.0}, {3.0, 4.0}}) is f32[2,2].
 template <class T> Tensor tensor(std::initializer_list<T> v, std::optional<DType> dtype = {}) { return detail::tensor_from_list<T>(v, dtype); }
-template <class T> Tensor tensor(detail::List2<T> v, std::optional<DType> dtype = {}) { return detail::tensor_from_list<T>(v, dtype); }
-template <class T> Tensor tensor(detail::List3<T> v, std::optional<DType> dtype = {}) { return detail::tensor_from_list<T>(v, dtype); }
-template <class T> Tensor tensor(detail::List4<T> v, std::optional<DType> dtype = {}) { return detail::tensor_from_list<T>(v, dtype); }
+template <class T> Tensor tensor(std::initializer_list<std::initializer_list<T>> v, std::optional<DType> dtype = {}) { return detail::tensor_from_list<T>(v, dtype); }
+template <class T> Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<T>>> v, std::optional<DType> dtype = {}) {
+  return detail::tensor_from_list<T>(v, dtype);
+}
+template <class T> Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<std::initializer_list<T>>>> v, std::optional<DType> dtype = {}) {
+  return detail::tensor_from_list<T>(v, dtype);
+}
 
 /// A copy of the values in row-major order; their C++ type gives the dtype. Throws ShapeError where the count is not the shape's.
 template <class T> Tensor tensor(std::span<const T> values, const Shape& shape) {
