@@ -1,0 +1,38 @@
+// Axes counted from the end, so that rules see the same ones whatever stands in front: bit i of a mask is axis -1 - i.
+#pragma once
+#include "base/format.h"
+#include "ops/infer.h"
+#include "tapedeck/ops/reduce.h"
+
+namespace tapedeck {
+
+/// The axes of an x of that rank as a mask. Throws ShapeError for one that is out of range or named twice.
+inline unsigned mask_of(const Op& op, const Axes& axes, int ndim) {
+  if (axes.all) return (1u << ndim) - 1;
+  unsigned mask = 0;
+  for (const int axis : axes.list) {
+    const unsigned bit = 1u << (ndim - 1 - checked_axis(op, axis, ndim));
+    if (mask & bit) throw_error<ShapeError>("{}: axis {} is named twice for {} of rank {}", op.name, axis, op.args[0], ndim);
+    mask |= bit;
+  }
+  return mask;
+}
+
+/// x without the axes of the mask, or with extents of 1 in their places.
+inline Shape without(const Shape& x, unsigned mask, bool keepdims) {
+  Shape y;
+  for (int d = 0; d < x.ndim(); ++d) {
+    if (!(mask >> (x.ndim() - 1 - d) & 1)) y.push_back(x[d]);
+    else if (keepdims) y.push_back(1);
+  }
+  return y;
+}
+
+/// `shape` behind the axes that dy has in front of its last `ndim`.
+inline Shape behind_extra(const Tensor& dy, int ndim, const Shape& shape) {
+  Shape result(dy.shape().dims().first(static_cast<std::size_t>(dy.ndim() - ndim)));
+  for (const std::int64_t d : shape) result.push_back(d);
+  return result;
+}
+
+}  // namespace tapedeck

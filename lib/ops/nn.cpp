@@ -1,0 +1,155 @@
+// Neural networks. In: activations or logits. Out: activations, probabilities or losses.
+#include <numeric>
+
+#include "autodiff/rules.h"
+#include "base/format.h"
+#include "kernels/map.h"
+#include "kernels/softmax.h"
+#include "ops/infer.h"
+#include "ops/samples.h"
+
+namespace tapedeck {
+namespace {
+
+using namespace samples;
+
+Spec infer_rows(const Call& c) {
+  require_floating(c, 0);
+  return c.x[0].spec();
+}
+
+Spec infer_cross_entropy(const Call& c) {
+  const Tensor &labels = c.x[0], &logits = c.x[1];
+  require_indices(c, 0);
+  require_floating(c, 1);
+  if (logits.ndim() == 0 || Shape(logits.shape().dims().first(static_cast<std::size_t>(logits.ndim() - 1))) != labels.shape())
+    throw_shape_error(c, "labels do not have the shape of logits without its last axis");
+  return {logits.dtype(), labels.shape()};
+}
+
+[[noreturn]] void throw_bad_label(const Call& c, std::int64_t label, std::int64_t position, std::int64_t classes) {
+  const Shape& shape = c.x[0].shape();
+  Shape index = shape;
+  for (int d = shape.ndim(); d-- > 0; position /= shape[d]) index.set(d, position % shape[d]);
+  throw_error<ShapeError>("{}: label {} at {} is out of range for {} classes: labels is {}, logits is {}", c.op.name, label, index, classes, c.x[0].spec(), c.x[1].spec());
+}
+
+template <class T> void check_labels(const Call& c, std::int64_t classes) {
+  const std::span<const T> labels = c.x[0].data<T>();
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    if (labels[i] < 0 || labels[i] >= classes) throw_bad_label(c, labels[i], static_cast<std::int64_t>(i), classes);
+}
+
+void run_cross_entropy(const Call& c, std::span<Tensor> y) {
+  const Tensor &labels = c.x[0], &logits = c.x[1];
+  const std::int64_t classes = logits.shape()[logits.ndim() - 1];
+  if (labels.dtype() == DType::i32) check_labels<std::int32_t>(c, classes);
+  else check_labels<std::int64_t>(c, classes);
+  kernels::cross_entropy(labels, logits, y[0]);
+}
+
+// The derivative of each row's loss in its logits.
+Tensor error_of(const Call& c) {
+  const Tensor &labels = c.x[0], &logits = c.x[1];
+  return softmax(logits) - one_hot(labels, logits.shape()[logits.ndim() - 1], logits.dtype());
+}
+
+// Symmetric: the vjp and the jvp.
+Tensor softmax_derivative(const Tensor& y, const Tensor& v) { return (v - sum(v * y, -1, true)) * y; }
+
+constexpr Op table[] = {
+    {.name = "relu",
+     .doc = "x where it is positive, else 0.",
+     .args = {"x"},
+     .infer = elementwise,
+     .forward = map([](auto x) { return maximum(x, 0); }),
+     .rule = partials([](auto, auto y) { return where(y > 0, 1, 0); }),
+     .samples = [] {
+       return std::vector<Sample>{{.inputs = {distinct({3, 5})}},
+                                  {.inputs = {f64({-1.5, -0.25, 0.5, 2})}, .expected = {f64({0, 0, 0.5, 2})}, .oracle = "np.maximum(x, 0)"}};
+     }},
+
+    {.name = "softmax",
+     .doc = "Exponentials over their sum along the last axis: yᵢ = exp(xᵢ) / Σⱼ exp(xⱼ).",
+     .args = {"x"},
+     .infer = infer_rows,
+     .forward = [](const Call& c, std::span<Tensor> y) { kernels::softmax(c.x[0], y[0]); },
+     .rule = custom(
+         {.y = true},
+         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = softmax_derivative(c.y[0], std::move(dy[0]).dense()); },
+         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = softmax_derivative(c.y[0], dx[0]); }),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({37}, -2, 2)}},
+           {.inputs = {uniform({2, 3, 5}, -2, 2)}},
+           {.inputs = {uniform({2, 1}, -2, 2)}},
+           {.inputs = {uniform({0, 3}, -2, 2)}},
+           {.inputs = {f64({{1, 2, 3}, {-1, 0, 0.5}})},
+            .expected = {f64({{0.09003057317038043, 0.24472847105479767, 0.6652409557748218}, {0.12195165230972886, 0.33149896042409155, 0.5465493872661796}})},
+            .oracle = "np.exp(x) / np.exp(x).sum(-1, keepdims=True)"}};
+     }},
+
+    {.name = "log_softmax",
+     .doc = "Logarithm of the softmax along the last axis: yᵢ = xᵢ - log Σⱼ exp(xⱼ).",
+     .args = {"x"},
+     .infer = infer_rows,
+     .forward = [](const Call& c, std::span<Tensor> y) { kernels::log_softmax(c.x[0], y[0]); },
+     .rule = custom(
+         {.y = true},
+         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+           const Tensor dy = std::move(dys[0]).dense();
+           dx[0] = dy - exp(c.y[0]) * sum(dy, -1, true);
+         },
+         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = dx[0] - sum(exp(c.y[0]) * dx[0], -1, true); }),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({37}, -2, 2)}},
+           {.inputs = {uniform({2, 3, 5}, -2, 2)}},
+           {.inputs = {uniform({0, 3}, -2, 2)}},
+           {.inputs = {f64({{1, 2, 3}, {-1, 0, 0.5}})},
+            .expected = {f64({{-2.4076059644443806, -1.4076059644443801, -0.40760596444438046}, {-2.1041306053367284, -1.1041306053367281, -0.6041306053367282}})},
+            .oracle = "x - np.log(np.exp(x).sum(-1, keepdims=True))"}};
+     }},
+
+    {.name = "sparse_softmax_cross_entropy",
+     .doc = "Minus the log-probability of each row's label: y = log Σⱼ exp(logits[j]) - logits[label].",
+     .args = {"labels", "logits"},
+     .infer = infer_cross_entropy,
+     .forward = run_cross_entropy,
+     .rule = custom(
+         {.x = 0b11},
+         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[1] = error_of(c) * expand_dims(std::move(dy[0]).dense(), -1); },
+         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum(error_of(c) * dx[1], -1); }),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {tensor(5, DType::i64), uniform({37}, -2, 2)}},
+           {.inputs = {tensor({{0, 4, 2}, {1, 1, 3}}, DType::i32), uniform({2, 3, 5}, -2, 2)}},
+           {.inputs = {tensor({2, 0}, DType::i64), f64({{1, 2, 3}, {-1, 0, 0.5}})},
+            .expected = {f64({0.40760596444438046, 2.1041306053367284})},
+            .oracle = "torch.nn.functional.cross_entropy(torch.tensor(logits), torch.tensor(labels), reduction='none').numpy()"}};
+     }},
+};
+
+// op works along the last axis.
+Tensor along(const Op& op, const Tensor& x, int axis) {
+  const int from_start = checked_axis(op, axis, x.ndim());
+  if (from_start == x.ndim() - 1) return op(Operand(x));
+  std::vector<int> swapped(static_cast<std::size_t>(x.ndim()));
+  std::iota(swapped.begin(), swapped.end(), 0);
+  std::swap(swapped[static_cast<std::size_t>(from_start)], swapped.back());
+  return transpose(op(Operand(transpose(x, swapped))), swapped);
+}
+
+}  // namespace
+
+Tensor relu(Operand x) { return find(table, "relu")(x); }
+Tensor softmax(const Tensor& x, int axis) { return along(find(table, "softmax"), x, axis); }
+Tensor log_softmax(const Tensor& x, int axis) { return along(find(table, "log_softmax"), x, axis); }
+Tensor sparse_softmax_cross_entropy(const Tensor& labels, const Tensor& logits) {
+  const Tensor* x[] = {&labels, &logits};
+  return find(table, "sparse_softmax_cross_entropy").execute({x, 2});
+}
+
+std::span<const Op> nn_ops() { return table; }
+
+}  // namespace tapedeck
