@@ -32,16 +32,13 @@ class Shape {
 
   /// Number of elements. Throws ShapeError where a dimension is negative or the product overflows.
   constexpr std::int64_t size() const {
-    std::int64_t n = 1;
-    bool bad = false, empty = false;
+    std::int64_t n = 1, negative = 0;
+    bool overflow = false;
     for (int i = 0; i < ndim_; ++i) {
-      bad |= dims_[i] < 0;
-      empty |= dims_[i] == 0;
+      overflow |= __builtin_mul_overflow(n, dims_[i], &n);
+      negative |= dims_[i];
     }
-    if (empty && !bad) return 0;
-    for (int i = 0; i < ndim_; ++i) bad |= __builtin_mul_overflow(n, dims_[i], &n);
-    if (bad) throw_bad_size();
-    return n;
+    return overflow || negative < 0 ? unusual_size() : n;
   }
 
   friend constexpr bool operator==(const Shape& a, const Shape& b) {
@@ -51,7 +48,7 @@ class Shape {
   }
 
  private:
-  [[noreturn]] TAPEDECK_EXPORT void throw_bad_size() const;
+  TAPEDECK_EXPORT std::int64_t unusual_size() const;   // throws, or returns 0 for an empty shape with huge extents
 
   std::int64_t dims_[kMaxRank] = {};
   std::int32_t ndim_ = 0;

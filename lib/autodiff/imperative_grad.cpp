@@ -27,7 +27,7 @@ class Backprop {
   }
 
   void filter() {
-    std::vector<std::int32_t> stack, found;
+    CachedVector<std::int32_t> stack, found;
     const auto visit = [&](Slot s) {
       const std::int32_t p = tape_.producer(s);
       if (p < 0 || pending(p) != kNotNeeded) return;
@@ -57,12 +57,9 @@ class Backprop {
     while (!ready_.empty()) {
       const std::int32_t k = ready_.back();
       ready_.pop_back();
-      if (tape_.used) {
-        TapeEntry mine = std::move(tape_.entries()[k]);
-        pull_back(mine);
-      } else {
-        pull_back(tape_.entries()[k]);
-      }
+      TapeEntry& e = tape_.entries()[k];
+      pull_back(e);
+      if (tape_.used) e.drop_kept();
     }
   }
 
@@ -194,9 +191,9 @@ class Backprop {
   Tape& tape_;
   std::span<const Tensor> targets_, sources_;
   const GradientOptions& options_;
-  std::vector<TensorState> tensors_;      // by slot
-  std::vector<std::int32_t> pending_;     // by entry: outputs that are used and not complete
-  std::vector<std::int32_t> ready_;
+  CachedVector<TensorState> tensors_;      // by slot
+  CachedVector<std::int32_t> pending_;     // by entry: outputs that are used and not complete
+  CachedVector<std::int32_t> ready_;
   Tensor zeros_;                          // the last ones that were needed
 };
 

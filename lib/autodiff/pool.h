@@ -3,7 +3,8 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
-#include <vector>
+
+#include "tensor/storage.h"
 
 namespace tapedeck {
 
@@ -29,7 +30,7 @@ template <class T> class Pool {
     }
     const Place p = place(end_);
     if (p.chunk == chunks_.size()) {
-      chunks_.emplace_back(std::allocator<T>().allocate(kFirst << p.chunk), Free{kFirst << p.chunk});
+      chunks_.emplace_back(CachedAllocator<T>().allocate(kFirst << p.chunk));
       free_.reserve(kFirst << (p.chunk + 1));   // so that releasing never allocates
     }
     new (chunks_[p.chunk].get() + p.index) T;
@@ -59,12 +60,11 @@ template <class T> class Pool {
     return {chunk, n - (kFirst << chunk)};
   }
   struct Free {
-    std::size_t n;
-    void operator()(T* p) const { std::allocator<T>().deallocate(p, n); }
+    void operator()(T* p) const { give_memory(p); }
   };
 
   std::vector<std::unique_ptr<T, Free>> chunks_;
-  std::vector<std::int32_t> free_;
+  CachedVector<std::int32_t> free_;
   std::int32_t end_ = 0;
 };
 

@@ -112,7 +112,7 @@ void Recorder::name(const Tensor& x, std::int32_t slot) noexcept {
   std::uint64_t none = 0;
   const bool first = b->tape.compare_exchange_strong(none, serial_, std::memory_order_relaxed);
   if (first) b->slot = slot;
-  if (first && thread_->alive_count == 1) return;
+  if (first && alone()) return;
   b->mapped.store(true, std::memory_order_relaxed);
   map_.insert(b->id, slot);
 }

@@ -41,6 +41,8 @@ class Recorder {
   ~Recorder();
   /// Be told of ended tensors no more.
   void retire() noexcept;
+  /// Whether no other recorder is alive on the thread: a tensor that nobody tracks yet then needs no room in the map.
+  bool alone() const { return thread_->alive_count == 1; }
   /// Makes room for n tensors to be named without throwing.
   void reserve_names(std::size_t n) { map_.reserve(n); }
   void name(const Tensor& x, std::int32_t slot) noexcept;

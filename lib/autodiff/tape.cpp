@@ -48,10 +48,7 @@ void keep(TapeEntry& e, const Call& c, std::span<Tensor> y) {
 
 Tape::Tape(const TapeOptions& options) : options_(options) { tracked_.reserve(64); }
 
-void Tape::make_room(std::size_t slots) {
-  if (tracked_.capacity() < tracked_.size() + slots) tracked_.reserve(std::max(2 * tracked_.size(), tracked_.size() + slots));
-  reserve_names(slots);
-}
+void Tape::grow(std::size_t more) { tracked_.reserve(std::max(2 * tracked_.size(), tracked_.size() + more)); }
 
 Slot Tape::new_slot(const Tensor& x, std::int32_t producer) noexcept {
   Slot s = free_;
@@ -76,6 +73,7 @@ void Tape::watch(const Tensor& x) {
   if (slot_of(x) >= 0) return;
   sweep_mail();
   make_room(1);
+  reserve_names(1);
   new_slot(x, -1);
 }
 
@@ -94,6 +92,7 @@ void Tape::read(detail::VariableCell& cell) {
   if (!watched && (!options_.watch_accessed_variables || !cell.trainable)) return;
   if (!watched) watch(Variable(cell.shared_from_this()));
   if (slot_of(cell.value) >= 0) return;
+  reserve_names(1);   // another tape may have been the first to know this value
   const Tensor* x[] = {&cell.handle};
   record({.op = read_variable, .x = {x, 1}}, {&cell.value, 1});
 }
@@ -121,6 +120,7 @@ void Tape::record(const Call& c, std::span<Tensor> y) {
 
   // All that may throw comes first.
   make_room(y.size());
+  if (!alone()) reserve_names(y.size());
   const std::int32_t k = entries_.acquire();
   TapeEntry& e = entries_[k];
   try {

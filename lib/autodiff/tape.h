@@ -28,6 +28,13 @@ struct TapeEntry {
   };
   std::unique_ptr<More> more;
 
+  /// Lets go of what it holds, once it has run for the last time.
+  void drop_kept() noexcept {
+    few_kept_x = {};
+    one_kept_y = {};
+    more.reset();
+    attrs = {};
+  }
   std::span<Slot> x() { return more ? std::span<Slot>(more->x) : std::span<Slot>(few_x.data(), static_cast<std::size_t>(inputs)); }
   std::span<Slot> y() { return more ? std::span<Slot>(more->y) : std::span<Slot>(&one_y, 1); }
   std::span<Tensor> kept_x() { return more ? std::span<Tensor>(more->kept_x) : std::span<Tensor>(few_kept_x.data(), static_cast<std::size_t>(inputs)); }
@@ -73,13 +80,15 @@ class Tape final : public Recorder {
 
  private:
   Slot new_slot(const Tensor& x, std::int32_t producer) noexcept;
-  void make_room(std::size_t slots);
+  /// Room for more slots, so that new_slot does not throw.
+  void make_room(std::size_t more) { if (tracked_.capacity() - tracked_.size() < more) [[unlikely]] grow(more); }
+  void grow(std::size_t more);
   void drop_use(Slot s) noexcept;
   void free_dead() noexcept;
   void note(const Variable& v);
 
   Pool<TapeEntry> entries_;
-  std::vector<Tracked> tracked_;      // by slot
+  CachedVector<Tracked> tracked_;      // by slot
   Slot free_ = -1, dead_ = -1;
   bool freeing_ = false;
   std::vector<Variable> variables_;

@@ -11,9 +11,10 @@ std::string to_string(const Shape& shape) {
   return out + "]";
 }
 
-void Shape::throw_bad_size() const {
-  const bool negative = std::any_of(begin(), end(), [](std::int64_t d) { return d < 0; });
-  throw ShapeError("shape: " + std::string(negative ? "a negative extent: " : "too many elements: ") + to_string(*this));
+std::int64_t Shape::unusual_size() const {
+  if (std::any_of(begin(), end(), [](std::int64_t d) { return d < 0; })) throw ShapeError("shape: a negative extent: " + to_string(*this));
+  if (std::find(begin(), end(), 0) == end()) throw ShapeError("shape: too many elements: " + to_string(*this));
+  return 0;
 }
 
 Shape broadcast_shapes(const Shape& a, const Shape& b) {

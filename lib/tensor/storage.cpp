@@ -38,6 +38,7 @@ struct CachedBuffer : detail::Buffer {
 constexpr std::uint32_t kMaxFreeBlocks = 1 << 20;
 constexpr int kBlocksAtOnce = 64;
 constexpr std::uint64_t kIdsPerThread = 1 << 16;
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 62;
 constexpr std::int64_t kInline = sizeof(Block::inline_data);
 
 std::atomic<std::uint64_t> next_ids{1};
@@ -150,13 +151,10 @@ CachedBuffer* new_buffer(std::int64_t bytes) {
     // 64 bytes in front for the header; behind, whole vectors, and one more because slices start anywhere.
     b = new (aligned(static_cast<std::size_t>(64 + (capacity + 63) / 64 * 64 + 64))) CachedBuffer{{1}, c, capacity, nullptr};
   }
-  live.fetch_add(capacity, std::memory_order_relaxed);
   return b;
 }
 
-void free_buffer(CachedBuffer* b) noexcept {
-  if (b->refs.load(std::memory_order_acquire) != 1 && b->refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  live.fetch_sub(b->capacity, std::memory_order_relaxed);
+void keep_or_free(CachedBuffer* b) noexcept {
   BufferCache* cache = thread_state.buffers;
   if (kReuse && cache && cache->bytes + b->capacity <= cache_limit.load(std::memory_order_relaxed)) {
     cache->bytes += b->capacity;
@@ -165,6 +163,12 @@ void free_buffer(CachedBuffer* b) noexcept {
   } else {
     std::free(b);
   }
+}
+
+void free_buffer(CachedBuffer* b) noexcept {
+  if (b->refs.load(std::memory_order_acquire) != 1 && b->refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  live.fetch_sub(b->capacity, std::memory_order_relaxed);
+  keep_or_free(b);
 }
 
 Block* new_block(DType dtype, const Shape& shape, std::int64_t size) {
@@ -202,11 +206,13 @@ void detail::free_block(Block* b) noexcept {
 }
 
 Tensor allocate(DType dtype, const Shape& shape, std::int64_t size) {
+  if (size > kMaxBytes / 8) [[unlikely]] (void)Spec{dtype, shape}.nbytes();   // throws where it overflows
   Block* b = new_block(dtype, shape, size);
   Tensor t = Tensor::adopt(b);
   const std::int64_t bytes = size * size_of(dtype);
   if (bytes > kInline) {
     CachedBuffer* buffer = new_buffer(bytes);
+    live.fetch_add(buffer->capacity, std::memory_order_relaxed);
     b->buffer = buffer;
     b->data = buffer->data();
   }
@@ -251,6 +257,11 @@ Tensor saved_copy(const Tensor& x) {
   b->mapped.store(true, std::memory_order_relaxed);
   b->saved = true;
   return copy;
+}
+
+void* take_memory(std::int64_t bytes) { return new_buffer(bytes)->data(); }
+void give_memory(void* p) noexcept {
+  if (p) keep_or_free(reinterpret_cast<CachedBuffer*>(static_cast<std::byte*>(p) - 64));
 }
 
 void renew(Tensor& x) {

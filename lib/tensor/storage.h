@@ -6,8 +6,9 @@
 namespace tapedeck {
 
 /// A fresh tensor whose elements are not set. Its memory may be written up to the next multiple of 64 bytes.
+/// Throws ShapeError where the number of bytes overflows.
 Tensor allocate(DType dtype, const Shape& shape, std::int64_t size);
-inline Tensor allocate(const Spec& s) { return allocate(s.dtype, s.shape, s.nbytes() / size_of(s.dtype)); }
+inline Tensor allocate(const Spec& s) { return allocate(s.dtype, s.shape, s.shape.size()); }
 /// The elements of x from `first` on under another shape: the same buffer (a copy of inline data), a new id.
 Tensor share(const Tensor& x, const Shape& shape, std::int64_t first = 0);
 /// The dtype, shape and id of x without its data.
@@ -20,6 +21,19 @@ void renew(Tensor& x);
 
 template <class T> const T* elements(const Tensor& x) { return reinterpret_cast<const T*>(x.raw()); }
 template <class T> T* elements(Tensor& x) { return reinterpret_cast<T*>(x.raw()); }
+
+/// Memory from the thread's cache of buffers, for lists that come and go with every tape. Not counted as live.
+void* take_memory(std::int64_t bytes);
+void give_memory(void* p) noexcept;
+template <class T> struct CachedAllocator {
+  using value_type = T;
+  CachedAllocator() = default;
+  template <class U> CachedAllocator(const CachedAllocator<U>&) noexcept {}
+  T* allocate(std::size_t n) { return static_cast<T*>(take_memory(static_cast<std::int64_t>(n * sizeof(T)))); }
+  void deallocate(T* p, std::size_t) noexcept { give_memory(p); }
+  friend bool operator==(const CachedAllocator&, const CachedAllocator&) { return true; }
+};
+template <class T> using CachedVector = std::vector<T, CachedAllocator<T>>;
 
 /// What recorders do when a tensor that they track ends.
 void tensor_ended(const detail::Block& block) noexcept;
