@@ -29,6 +29,7 @@ void vjp(State& state, Unary f) {
   td::GradientTape tape({.persistent = true});
   tape.watch(x);
   const td::Tensor y = f(x);
+  tape.stop();   // else it would record its own backward pass
   const td::GradientOptions options{.output_gradients = {dy}};
   bench::each(state, [&] { return tape.gradient(td::Targets(y), td::Sources(x), options); });
 }
