@@ -1,5 +1,7 @@
 // From and to xtensor's arrays. Opt-in: the only header of the library that includes xtensor.
 #pragma once
+#include <memory>
+
 #include <xtensor/xadapt.hpp>
 #include <xtensor/xnoalias.hpp>
 
@@ -25,7 +27,7 @@ template <class T> auto as_xtensor(Tensor x) {
   const std::span<const T> values = x.data<T>();
   std::vector<std::size_t> extents;
   for (const std::int64_t n : x.shape()) extents.push_back(static_cast<std::size_t>(n));
-  return xt::adapt_smart_ptr(values.data(), extents, std::move(x));
+  return xt::adapt_smart_ptr(values.data(), extents, std::make_shared<const Tensor>(std::move(x)));   // xtensor knows owners as smart pointers
 }
 
 }  // namespace tapedeck

@@ -121,14 +121,12 @@ template <class T> void transpose_all(const Walk& w, const T* from, T* to) {
 template <class T> auto adapted(const Walk& w, T* data, std::int64_t Axis::*step) {
   std::vector<std::size_t> shape;
   std::vector<std::ptrdiff_t> strides;
-  std::size_t reach = 1;
   for (int d = 0; d < w.ndim; ++d) {
     const Axis& a = w.axes[static_cast<std::size_t>(d)];
     shape.push_back(static_cast<std::size_t>(a.extent));
     strides.push_back(a.*step);
-    reach += static_cast<std::size_t>((a.extent - 1) * (a.*step));
   }
-  return xt::adapt(data, reach, xt::no_ownership(), shape, strides);
+  return xt::adapt(data, static_cast<std::size_t>(w.count(0)), xt::no_ownership(), shape, strides);
 }
 
 template <class T> void copy(Walk w, const T* from, T* to) {

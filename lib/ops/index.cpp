@@ -44,13 +44,13 @@ Spec infer_scatter_add(const Call& c) {
   return {x.dtype(), result};
 }
 
-void check_indices(const Call& c, const Spec& chosen_from, int axis) {
+void check_indices(const Call& c, const Tensor& indexed, std::string_view name, int axis) {
   const Tensor& indices = c.x[1];
-  const std::int64_t extent = chosen_from.shape[axis];
+  const std::int64_t extent = indexed.shape()[axis];
   const auto check = [&](const auto list) {
     for (std::size_t k = 0; k < list.size(); ++k)
       if (list[k] < 0 || list[k] >= extent)
-        throw_error<ShapeError>("{}: index {} at position {} is out of range for axis {} of x, {}", c.op.name, list[k], k, axis, chosen_from);
+        throw_error<ShapeError>("{}: index {} at position {} is out of range for axis {} of {}, {}", c.op.name, list[k], k, axis, name, indexed.spec());
   };
   if (indices.dtype() == DType::i32) check(indices.data<std::int32_t>());
   else check(indices.data<std::int64_t>());
@@ -59,13 +59,13 @@ void check_indices(const Call& c, const Spec& chosen_from, int axis) {
 void run_gather(const Call& c, std::span<Tensor> y) {
   const Tensor& x = c.x[0];
   const int axis = x.ndim() + c.attrs<GatherAttrs>().axis;
-  check_indices(c, x.spec(), axis);
+  check_indices(c, x, "x", axis);
   kernels::gather(x, c.x[1], kernels::AroundAxis(x.shape(), axis), y[0]);
 }
 
 void run_scatter_add(const Call& c, std::span<Tensor> y) {
   const int axis = y[0].ndim() + c.attrs<ScatterAttrs>().axis;
-  check_indices(c, y[0].spec(), axis);
+  check_indices(c, y[0], "the result", axis);
   kernels::scatter_add(c.x[0], c.x[1], kernels::AroundAxis(y[0].shape(), axis), y[0]);
 }
 

@@ -1,0 +1,216 @@
+// Tensors without ops' derivatives: how they are made, read, promoted, shared, kept in memory and printed.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <thread>
+
+#include "tapedeck/tapedeck.h"
+
+using namespace tapedeck;
+using Catch::Equals;
+
+namespace {
+
+using Doubles = std::vector<double>;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+TEST_CASE("nested lists make tensors; a decimal point makes f32", "[tensor]") {
+  CHECK(tensor(2.5).spec() == Spec{DType::f32, {}});
+  CHECK(tensor({1.0, 2.0, 3.0}).spec() == Spec{DType::f32, {3}});
+  CHECK(tensor({{1, 2}, {3, 4}, {5, 6}}).spec() == Spec{DType::i32, {3, 2}});
+  CHECK(tensor({{{1.f}, {2.f}}, {{3.f}, {4.f}}}).spec() == Spec{DType::f32, {2, 2, 1}});
+  CHECK(tensor({{{{1, 0}}}}, DType::boolean).spec() == Spec{DType::boolean, {1, 1, 1, 2}});
+  CHECK(tensor({1.0, 2.0}, DType::f64).spec() == Spec{DType::f64, {2}});
+  CHECK(tensor({1.9, -1.9, 300.0, kNan}, DType::u8).to_vector<int>() == std::vector<int>{1, 0, 255, 0});
+  CHECK(tensor({{1.0, 2.0}, {3.0, 4.0}}).to_vector() == Doubles{1, 2, 3, 4});
+}
+
+TEST_CASE("lists whose rows differ in length are refused", "[tensor]") {
+  CHECK_THROWS_AS(tensor({{1, 2}, {3}}), ShapeError);
+  CHECK_THROWS_AS(tensor({{{1.0}, {2.0}}, {{3.0}}}), ShapeError);
+}
+
+TEST_CASE("vectors and spans keep their type", "[tensor]") {
+  const std::vector<double> v{1, 2, 3, 4, 5, 6};
+  const Tensor t = tensor(v, {2, 3});
+  CHECK(t.spec() == Spec{DType::f64, {2, 3}});
+  CHECK(t.to_vector() == v);
+  CHECK(tensor(std::vector<std::int64_t>{7}).spec() == Spec{DType::i64, {1}});
+  CHECK(tensor(std::span<const double>(v), {6}).data<double>()[5] == 6);
+  CHECK_THROWS_WITH(tensor(v, {4}), "tensor: 6 values for shape [4]");
+}
+
+TEST_CASE("factories", "[tensor]") {
+  CHECK(full({2}, 1.5).to_vector() == Doubles{1.5, 1.5});
+  CHECK(zeros({2, 0}).size() == 0);
+  CHECK(ones({}, DType::i64).item<int>() == 1);
+  CHECK(full_like(tensor({1, 2}), 7).to_vector<int>() == std::vector<int>{7, 7});
+  CHECK(arange(3).spec() == Spec{DType::i64, {3}});
+  CHECK(arange(0, 1, 0.25).to_vector() == Doubles{0, 0.25, 0.5, 0.75});
+  CHECK(arange(2, 0, -1, DType::i32).to_vector<int>() == std::vector<int>{2, 1});
+  CHECK(arange(1, 0).size() == 0);
+  CHECK_THROWS_AS(arange(0, 1, 0), ArgumentError);
+  CHECK_THROWS_AS(arange(0, kInf), ArgumentError);
+  CHECK(linspace(0, 1, 5).to_vector() == Doubles{0, 0.25, 0.5, 0.75, 1});
+  CHECK(linspace(3, 9, 1).to_vector() == Doubles{3});
+  CHECK(linspace(0, 0.3, 4, DType::f64).at({-1}) == 0.3);
+  CHECK_THROWS_AS(linspace(0, 1, -1), ArgumentError);
+  CHECK(eye(2).to_vector() == Doubles{1, 0, 0, 1});
+  CHECK(eye(2, 3, DType::boolean).to_vector<int>() == std::vector<int>{1, 0, 0, 0, 1, 0});
+}
+
+TEST_CASE("readers convert, and check what they are asked for", "[tensor]") {
+  const Tensor t = tensor({{1.5, 2.5}, {3.5, 4.5}});
+  CHECK(t.at({1, 0}) == 3.5);
+  CHECK(t.at({-1, -1}) == 4.5);
+  CHECK(t.at<int>({0, 1}) == 2);
+  CHECK(slice(t, {1, 1}, {1, 1}).item() == 4.5);
+  CHECK_THROWS_WITH(t.at({0, 2}), "at: index 2 is out of range for axis 1 of f32[2,2]");
+  CHECK_THROWS_AS(t.at({-3, 0}), ShapeError);
+  CHECK_THROWS_WITH(t.at({0}), "at: 1 indices for f32[2,2]");
+  CHECK_THROWS_WITH(t.item(), "item: the tensor has 4 elements: f32[2,2]; use at or to_vector");
+  CHECK_THROWS_WITH(t.data<double>(), "data: the tensor is f32[2,2], not f64; use astype");
+}
+
+TEST_CASE("an undefined tensor throws wherever it is used", "[tensor]") {
+  Tensor undefined;
+  CHECK_FALSE(undefined.defined());
+  CHECK_THROWS_AS(undefined.shape(), ArgumentError);
+  CHECK_THROWS_AS(undefined.dtype(), ArgumentError);
+  CHECK_THROWS_AS(undefined.item(), ArgumentError);
+  CHECK_THROWS_AS(undefined.id(), ArgumentError);
+  CHECK_THROWS_AS(undefined + 1.0, ArgumentError);
+  CHECK_THROWS_AS(reshape(undefined, {1}), ArgumentError);
+  CHECK_THROWS_AS(concat({tensor({1.0}), undefined}, 0), ArgumentError);
+  CHECK_THROWS_AS(zeros_like(undefined), ArgumentError);
+
+  Tensor moved = tensor(1.0);
+  undefined = std::move(moved);
+  CHECK(undefined.item() == 1);
+  CHECK_FALSE(moved.defined());
+}
+
+TEST_CASE("every value has an id of its own, on every thread", "[tensor]") {
+  const Tensor t = tensor({1.0, 2.0});
+  const Tensor same = t;
+  CHECK(same.id() == t.id());
+  std::vector<std::uint64_t> here{t.id(), identity(t).id(), stop_gradient(t).id(), reshape(t, {2}).id(), slice(t, {0}, {2}).id(),
+                                  astype(t, DType::f32).id(), transpose(t).id(), broadcast_to(t, {2}).id(), (t + 0.0).id(), (t * 1.0).id()};
+  std::vector<std::uint64_t> there;
+  std::thread([&] { for (int i = 0; i < 100; ++i) there.push_back(zeros({}).id()); }).join();
+  std::set<std::uint64_t> all(here.begin(), here.end());
+  all.insert(there.begin(), there.end());
+  CHECK(all.size() == here.size() + there.size());
+}
+
+// np.promote_types of the six types, in the order of DType.
+TEST_CASE("dtypes promote as NumPy's do", "[tensor]") {
+  using enum DType;
+  const DType expected[kDTypes][kDTypes] = {{f32, f64, f64, f64, f32, f32}, {f64, f64, f64, f64, f64, f64}, {f64, f64, i32, i64, i32, i32},
+                                            {f64, f64, i64, i64, i64, i64}, {f32, f64, i32, i64, u8, u8},   {f32, f64, i32, i64, u8, boolean}};
+  for (int a = 0; a < kDTypes; ++a)
+    for (int b = 0; b < kDTypes; ++b) {
+      const auto left = static_cast<DType>(a), right = static_cast<DType>(b);
+      INFO(name_of(left) << " with " << name_of(right));
+      CHECK(promote(left, right) == expected[a][b]);
+      CHECK(concat({ones({1}, left), ones({1}, right)}, 0).dtype() == expected[a][b]);
+      if (left != boolean || right != boolean) CHECK((ones({1}, left) + ones({1}, right)).dtype() == expected[a][b]);
+    }
+}
+
+TEST_CASE("numbers take the dtype beside them", "[tensor]") {
+  CHECK((ones({2}) * 2.0).dtype() == DType::f32);
+  CHECK((2 * ones({2}, DType::f64)).dtype() == DType::f64);
+  CHECK((ones({2}, DType::i32) * 2).dtype() == DType::i32);
+  CHECK((ones({2}, DType::u8) + 1).dtype() == DType::u8);
+  CHECK((ones({2}, DType::i32) * 2.0).dtype() == DType::f64);
+  CHECK((1 - tensor({1.0, 3.0})).to_vector() == Doubles{0, -2});
+}
+
+TEST_CASE("element counts and bytes that overflow are refused", "[tensor]") {
+  const std::int64_t large = std::int64_t{1} << 32;
+  CHECK_THROWS_AS(zeros({large, large}), ShapeError);
+  CHECK_THROWS_AS(zeros({std::int64_t{1} << 61}, DType::f64), ShapeError);
+  CHECK_THROWS_AS(zeros({-1}), ShapeError);
+  CHECK_THROWS_AS(zeros({0, -1}), ShapeError);
+  CHECK(zeros({large, large, 0}).size() == 0);
+  CHECK_THROWS_AS(broadcast_to(zeros({1, 1}), {large, large}), ShapeError);
+  CHECK_THROWS_AS((Shape{1, 2, 3, 4, 5, 6, 7, 8, 9}), ShapeError);
+}
+
+TEST_CASE("empty tensors go through ops", "[tensor]") {
+  const Tensor none = zeros({0, 3});
+  CHECK((none + 1.0).shape() == Shape{0, 3});
+  CHECK(transpose(none).shape() == Shape{3, 0});
+  CHECK(concat({none, ones({2, 3})}, 0).shape() == Shape{2, 3});
+  CHECK(sum(none).item() == 0);
+  CHECK(none.to_vector().empty());
+}
+
+TEST_CASE("reshapes and slices of rows share memory", "[tensor]") {
+  const Tensor t = arange(0, 600, 1, DType::f32);
+  const float* data = t.data<float>().data();
+  CHECK(reshape(t, {20, 30}).data<float>().data() == data);
+  CHECK(identity(t).data<float>().data() == data);
+  CHECK(stop_gradient(t).data<float>().data() == data);
+  const Tensor rows = slice(reshape(t, {20, 30}), {4, 0}, {10, 30});
+  CHECK(rows.data<float>().data() == data + 120);
+  CHECK(slice(reshape(t, {2, 10, 30}), {1, 2, 0}, {1, 3, 30}).data<float>().data() == data + 360);
+  CHECK(transpose(reshape(t, {1, 600})).data<float>().data() == data);
+  CHECK(slice(reshape(t, {20, 30}), {0, 1}, {20, 29}).data<float>().data() != data + 1);
+
+  const Tensor last = [] { return slice(arange(0, 600, 1, DType::f32), {500}, {100}); }();
+  CHECK(last.at({99}) == 599);
+}
+
+TEST_CASE("buffers are counted, kept for the next results, and given back", "[tensor]") {
+  release_buffers();
+  const std::int64_t before = live_bytes();
+  {
+    const Tensor small = zeros({16});
+    CHECK(live_bytes() == before);
+    const Tensor large = zeros({1 << 16});
+    CHECK(live_bytes() >= before + large.nbytes());
+    const Tensor view = reshape(large, {1 << 8, 1 << 8});
+    CHECK(live_bytes() < before + 2 * large.nbytes());
+  }
+  CHECK(live_bytes() == before);
+  if (cached_bytes() == 0) return;   // sanitized builds keep nothing
+
+  CHECK(cached_bytes() >= 4 << 16);
+  const std::int64_t cached = cached_bytes();
+  { const Tensor again = zeros({1 << 16}); CHECK(cached_bytes() < cached); }
+  CHECK(cached_bytes() == cached);
+  release_buffers();
+  CHECK(cached_bytes() == 0);
+
+  set_buffer_cache_limit(0);
+  zeros({1 << 16});
+  CHECK(cached_bytes() == 0);
+  set_buffer_cache_limit(std::int64_t{1} << 30);
+  CHECK_THROWS_AS(set_buffer_cache_limit(-1), ArgumentError);
+}
+
+TEST_CASE("tensors print like arrays", "[tensor][print]") {
+  CHECK(to_string(Tensor()) == "undefined");
+  CHECK(to_string(tensor(2.5)) == "2.5");
+  CHECK(to_string(tensor(-3)) == "-3 i32");
+  CHECK(to_string(tensor({1.0, 2.5, -10.25})) == "[  1.00   2.50 -10.25]");
+  CHECK(to_string(tensor({1.0, 2.0}, DType::f64)) == "[1.0 2.0] f64");
+  CHECK(to_string(tensor({1.0 / 3, 2.0})) == "[0.3333 2.0000]");
+  CHECK(to_string(tensor({{1, -20}, {300, 4}})) == "[[  1 -20]\n [300   4]] i32");
+  CHECK(to_string(tensor({{{1.0}, {2.0}}, {{3.0}, {4.0}}})) == "[[[1.0]\n  [2.0]]\n\n [[3.0]\n  [4.0]]]");
+  CHECK(to_string(tensor({1, 0}, DType::boolean)) == "[ true false] bool");
+  CHECK(to_string(tensor({1.0, kNan, -kInf})) == "[ 1.0  nan -inf]");
+  CHECK(to_string(tensor({1e-5, 1.0})) == "[1.0e-05 1.0e+00]");
+  CHECK(to_string(tensor({1.25e10, kNan}, DType::f64)) == "[1.25e+10      nan] f64");
+  CHECK(to_string(tensor({std::numeric_limits<std::int64_t>::max()})) == "[9223372036854775807] i64");
+  CHECK(to_string(zeros({0, 3})) == "[] f32[0,3]");
+  CHECK(to_string(arange(1001)) == "[   0    1    2 ...  998  999 1000] i64");
+  CHECK(to_string(arange(1000)).find("...") == std::string::npos);
+  CHECK(to_string(zeros({501, 2})) == "[[0.0 0.0]\n [0.0 0.0]\n [0.0 0.0]\n ...\n [0.0 0.0]\n [0.0 0.0]\n [0.0 0.0]]");
+}
