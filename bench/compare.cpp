@@ -109,7 +109,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
 class Programs {
  public:
   explicit Programs(std::filesystem::path folder) : folder_(std::move(folder)), has_torch_(exists(folder_ / "torch_bench")) {
-    for (const std::string& name : list("limits")) limits_.insert(name);
+    for (const std::string& name : list("limit_bench")) limits_.insert(name);
   }
   bool has_torch() const { return has_torch_; }
 
@@ -126,7 +126,7 @@ class Programs {
 
   void measure(Case& c) const {
     c.tapedeck.push_back(run(c.program, c));
-    if (limits_.contains(c.path())) c.limit.push_back(run("limits", c));
+    if (limits_.contains(c.path())) c.limit.push_back(run("limit_bench", c));
   }
   /// Lines of libtorch's program by "case,size,threads,metric".
   std::map<std::string, double> torch(const std::string& process) const {
