@@ -53,6 +53,12 @@ Tensor Op::execute(Refs x, Attrs attrs, unsigned temporaries) const {
   return y;
 }
 
+void enter_computed(const Call& c, std::span<Tensor> y) {
+  require_defined(c);
+  for (const Tensor& t : y) if (!t.defined()) throw_error<ArgumentError>("{}: an output is undefined", c.op.name);
+  record(c, y);
+}
+
 std::vector<Tensor> Op::run(std::span<const Tensor> x, Attrs attrs) const {
   std::vector<const Tensor*> refs;
   for (const Tensor& t : x) refs.push_back(&t);

@@ -60,7 +60,7 @@ void Forward::record(const Call& c, std::span<Tensor> y) {
     c.op.rule.jvp(call, {dx.data(), c.x.size()}, dy);
   }
   for (std::size_t k = 0; k < y.size(); ++k)
-    if (dy[k].defined() && is_trainable(y[k].dtype())) put(y[k], std::move(dy[k]));
+    if (dy[k].defined() && is_trainable(y[k].dtype()) && slot_of(y[k]) < 0) put(y[k], std::move(dy[k]));
 }
 
 ForwardAccumulator::ForwardAccumulator(const Tensor& primal, const Tensor& tangent)

@@ -117,6 +117,13 @@ void Recorder::name(const Tensor& x, std::int32_t slot) noexcept {
   map_.insert(b->id, slot);
 }
 
+void Recorder::forget_name(const Tensor& x) noexcept {
+  detail::Block* b = x.handle();
+  std::uint64_t mine = serial_;
+  b->tape.compare_exchange_strong(mine, 0, std::memory_order_relaxed);
+  map_.erase(b->id);
+}
+
 void Recorder::unname_all() noexcept {
   const std::lock_guard lock(registry().mutex);
   mail_.clear();

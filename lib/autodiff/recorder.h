@@ -45,7 +45,10 @@ class Recorder {
   bool alone() const { return thread_->alive_count == 1; }
   /// Makes room for n tensors to be named without throwing.
   void reserve_names(std::size_t n) { map_.reserve(n); }
+  /// x must not have a number here yet.
   void name(const Tensor& x, std::int32_t slot) noexcept;
+  /// Takes the number of x away.
+  void forget_name(const Tensor& x) noexcept;
   void unname(std::uint64_t id) noexcept { map_.erase(id); }
   void unname_all() noexcept;
   /// Looks after tensors that have ended on other threads.
@@ -78,6 +81,9 @@ struct RecordingScope {
   Recorder* until;          // what it began with
   RecordingScope* around;
 };
+
+/// The door for outputs that are there already: they are only recorded.
+void enter_computed(const Call& c, std::span<Tensor> y);
 
 /// Whether a recorder that sees ops tracks x.
 inline bool tracked(const Tensor& x) {

@@ -92,7 +92,6 @@ void Tape::read(detail::VariableCell& cell) {
   if (!watched && (!options_.watch_accessed_variables || !cell.trainable)) return;
   if (!watched) watch(Variable(cell.shared_from_this()));
   if (slot_of(cell.value) >= 0) return;
-  reserve_names(1);   // another tape may have been the first to know this value
   const Tensor* x[] = {&cell.handle};
   record({.op = read_variable, .x = {x, 1}}, {&cell.value, 1});
 }
@@ -120,7 +119,7 @@ void Tape::record(const Call& c, std::span<Tensor> y) {
 
   // All that may throw comes first.
   make_room(y.size());
-  if (!alone()) reserve_names(y.size());
+  if (!alone() || c.op.forward.run == nullptr) reserve_names(y.size());
   const std::int32_t k = entries_.acquire();
   TapeEntry& e = entries_[k];
   try {
@@ -139,8 +138,11 @@ void Tape::record(const Call& c, std::span<Tensor> y) {
   const std::span<Slot> out = e.y();
   for (std::size_t i = 0; i < y.size(); ++i) {
     if (!is_trainable(y[i].dtype())) continue;
+    const Slot before = slot_of(y[i]);   // outputs that were not made by the door may be known already
+    if (before >= 0) forget_name(y[i]);
     out[i] = new_slot(y[i], k);
     ++e.reachable_outputs;
+    if (before >= 0) ended(before);
   }
   // Copies made before their tensor had a slot would not be found by this tape.
   if (c.op.rule.reads_y)

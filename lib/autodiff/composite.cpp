@@ -1,0 +1,59 @@
+// composite: one op for everything that brings a backward function of its own. It enters by the door, which has nothing to
+// compute for it.
+#include "autodiff/recorder.h"
+#include "base/format.h"
+#include "tapedeck/custom_gradient.h"
+
+namespace tapedeck {
+namespace {
+
+struct Functions {
+  std::string name;
+  Backward backward;
+  Pushforward forward;
+};
+using CompositeAttrs = std::shared_ptr<const Functions>;
+
+void composite_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+  const Functions& f = *c.attrs<CompositeAttrs>();
+  std::vector<Tensor> dy;
+  for (Gradient& g : dys) dy.push_back(g.defined() ? std::move(g).dense() : Tensor());
+  std::vector<Gradient> result = f.backward(dy);
+  if (result.size() != dx.size())
+    throw_error<GradientError>("{}: the backward function returned {} gradients for {} inputs", f.name, result.size(), dx.size());
+  std::move(result.begin(), result.end(), dx.begin());
+}
+
+void composite_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
+  const Functions& f = *c.attrs<CompositeAttrs>();
+  if (!f.forward) throw_error<GradientError>("{}: this operation was recorded without a forward function", f.name);
+  std::vector<Tensor> tangents;
+  for (int i = 0; i < dx.size(); ++i) tangents.push_back(dx[i]);
+  std::vector<Tensor> result = f.forward(tangents);
+  if (result.size() != dy.size())
+    throw_error<GradientError>("{}: the forward function returned {} tangents for {} outputs", f.name, result.size(), dy.size());
+  std::move(result.begin(), result.end(), dy.begin());
+}
+
+constexpr Op composite = {
+    .name = "composite",
+    .doc = "An operation with a backward function of its own.",
+    .args = {"x"},
+    .infer = [](const Call& c) { return c.x[0].spec(); },
+    .forward = {},
+    .rule = {.kind = RuleKind::custom, .reads_shapes = true, .stacks = false, .vjp = composite_vjp, .jvp = composite_jvp},
+};
+
+}  // namespace
+
+void record_operation(std::string name, std::span<const Tensor> outputs, std::span<const Tensor> inputs, Backward backward, Pushforward forward) {
+  if (!backward) throw_error<ArgumentError>("record_operation: \"{}\" has no backward function", name);
+  if (outputs.empty()) throw_error<ArgumentError>("record_operation: \"{}\" has no outputs", name);
+  const CompositeAttrs functions = std::make_shared<const Functions>(Functions{std::move(name), std::move(backward), std::move(forward)});
+  std::vector<const Tensor*> x;
+  for (const Tensor& t : inputs) x.push_back(&t);
+  std::vector<Tensor> y(outputs.begin(), outputs.end());
+  enter_computed({.op = composite, .raw_attrs = functions, .x = {x.data(), static_cast<int>(x.size())}}, y);
+}
+
+}  // namespace tapedeck
