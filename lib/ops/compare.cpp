@@ -2,6 +2,7 @@
 #include "kernels/compare.h"
 #include "ops/infer.h"
 #include "ops/samples.h"
+#include "tapedeck/ops/compare.h"
 
 namespace tapedeck {
 namespace {
