@@ -17,4 +17,4 @@ ${CXX:-g++} main.cpp "${flags[@]}" -o "$root/consumer"
 needed=$(readelf -d "$root/consumer")
 grep -q 'NEEDED.*\[libtapedeck\.so\.0\]' <<<"$needed" || { echo "consumer: does not ask for libtapedeck.so.0: $needed" >&2; exit 1; }
 output=$("$root/consumer")
-[ "$output" = "[2 4 6]" ] || { echo "consumer: prints \"$output\", not \"[2 4 6]\"" >&2; exit 1; }
+[ "$output" = "[2.0 4.0 6.0]" ] || { echo "consumer: prints \"$output\", not \"[2.0 4.0 6.0]\"" >&2; exit 1; }
