@@ -14,22 +14,18 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr std::int64_t kGrain = 1 << 20;     // elements that are worth a thread
-constexpr std::int64_t kBlock = 1 << 14;     // elements folded in order; blocks are folded pairwise, so errors grow with log n
-constexpr std::int64_t kRows = 512;          // the same for columns
-
-template <class Fold, class T> T fold_pairwise(const T* x, std::int64_t n) {
-  if (n <= kBlock) return fold_block<Fold>(x, n);
-  const std::int64_t half = (n / 2 + kBlock - 1) / kBlock * kBlock;
-  return Fold{}(fold_pairwise<Fold>(x, half), fold_pairwise<Fold>(x + half, n - half));
-}
+constexpr std::int64_t kGrain = 1 << 20;   // elements that are worth a thread
+constexpr std::int64_t kBlock = 1 << 18;   // elements of a row that are folded at once; the results of blocks are folded likewise
+constexpr std::int64_t kRows = 512;        // the same for columns
 
 template <class Fold, class T> T fold_row(const T* x, std::int64_t n) {
-  if (n <= kGrain) return fold_pairwise<Fold>(x, n);
-  const std::int64_t pieces = (n + kGrain - 1) / kGrain;
-  const auto parts = std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(pieces));
-  parallel_for(n, kGrain, [&](std::int64_t begin, std::int64_t end) { parts[static_cast<std::size_t>(begin / kGrain)] = fold_pairwise<Fold>(x + begin, end - begin); });
-  return fold_row<Fold>(parts.get(), pieces);
+  if (n <= kBlock) return fold_block<Fold>(x, n);
+  const std::int64_t blocks = (n + kBlock - 1) / kBlock;
+  const auto parts = std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(blocks));
+  parallel_for(blocks, kGrain / kBlock, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t b = begin; b < end; ++b) parts[static_cast<std::size_t>(b)] = fold_block<Fold>(x + b * kBlock, std::min(kBlock, n - b * kBlock));
+  });
+  return fold_row<Fold>(parts.get(), blocks);
 }
 
 // Folds n rows of `width` elements, `stride` apart, into y. Eight rows a pass: y is read and written once for all.
@@ -133,11 +129,11 @@ template <class Fold, class T> void fold(const Tensor& in, unsigned axes, T* y, 
 template <class T> bool larger(T a, T b) { return a > b || (a != a && b == b); }
 
 template <class T> std::int64_t argmax_row(const T* x, std::int64_t n) {
-  const T best = fold_pairwise<Max>(x, n);
-  const bool is_nan = best != best;
+  const T best = fold_block<Max>(x, n);
+  const bool is_nan = best != best;   // xsimd's != is false for NaN
   std::int64_t i = 0;
   for (; i + kWidth<T> <= n; i += kWidth<T>)
-    if (const auto v = Batch<T>::load_unaligned(x + i); xsimd::any(is_nan ? v != v : v == Batch<T>(best))) break;
+    if (const auto v = Batch<T>::load_unaligned(x + i); xsimd::any(is_nan ? ~(v == v) : v == Batch<T>(best))) break;
   return std::find_if(x + i, x + n, [&](T v) { return is_nan ? v != v : v == best; }) - x;
 }
 

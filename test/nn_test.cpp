@@ -1,0 +1,111 @@
+// Softmax and cross-entropy: closed forms, any axis, extreme values, labels, and the same bits for any number of threads.
+// Derivatives are in the op table test.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "ops/samples.h"
+#include "tapedeck/tapedeck.h"
+
+using namespace tapedeck;
+
+namespace {
+
+const double kNaN = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
+
+double worst(const Tensor& a, const Tensor& b) {
+  REQUIRE(a.shape() == b.shape());
+  const std::vector<double> u = a.to_vector(), v = b.to_vector();
+  double w = 0;
+  for (std::size_t i = 0; i < u.size(); ++i) w = std::max(w, std::abs(u[i] - v[i]));
+  return w;
+}
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.spec() == b.spec() && std::memcmp(a.raw(), b.raw(), static_cast<std::size_t>(a.nbytes())) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("softmax of rows of every length agrees with its definition", "[nn]") {
+  for (const std::int64_t n : {1, 2, 7, 8, 10, 16, 17, 37, 1000}) {
+    INFO("rows of " << n);
+    const Tensor x = samples::uniform({5, n}, -4, 4);
+    const Tensor e = exp(x), total = sum(e, -1, true);
+    CHECK(worst(softmax(x), e / total) < 1e-15);
+    CHECK(worst(log_softmax(x), x - log(total)) < 2e-14);
+    CHECK(worst(softmax(astype(x, DType::f32)), e / total) < 2e-7);
+    CHECK(worst(log_softmax(astype(x, DType::f32)), x - log(total)) < 2e-6);
+    const Tensor labels = astype(arange(5) * 0 + (n - 1), DType::i32);
+    CHECK(worst(sparse_softmax_cross_entropy(labels, x), log(reshape(total, {5})) - reshape(slice(x, {0, n - 1}, {5, 1}), {5})) < 2e-14);
+  }
+}
+
+TEST_CASE("softmax along any axis", "[nn]") {
+  const Tensor x = samples::uniform({3, 4, 5}, -4, 4), e = exp(x);
+  for (const int axis : {0, 1, 2, -1, -2, -3}) {
+    CHECK(worst(softmax(x, axis), e / sum(e, axis, true)) < 1e-15);
+    CHECK(worst(log_softmax(x, axis), log(e / sum(e, axis, true))) < 1e-14);
+  }
+  CHECK(softmax(zeros({0, 3})).shape() == Shape{0, 3});
+  CHECK(softmax(zeros({3, 0})).shape() == Shape{3, 0});
+}
+
+TEST_CASE("softmax neither overflows nor hides NaN", "[nn]") {
+  const Tensor x = tensor({{1000.0, 1001.0}, {-1000.0, 0.0}, {-1e30, -1e30}}, DType::f64);
+  // 1 / (1 + e) and its complement.
+  CHECK(worst(softmax(x), samples::f64({{0.2689414213699951, 0.7310585786300049}, {0, 1}, {0.5, 0.5}})) < 1e-15);
+  CHECK(worst(log_softmax(x), samples::f64({{-1.3132616875182228, -0.31326168751822286}, {-1000, 0}, {-std::log(2.0), -std::log(2.0)}})) < 1e-12);
+
+  const Tensor odd = tensor({{-kInf, 0.0, 0.0}, {-kInf, -kInf, -kInf}, {kNaN, 0.0, 1.0}, {0.0, 0.0, 0.0}}, DType::f64);
+  const std::vector<double> y = softmax(odd).to_vector(), l = log_softmax(odd).to_vector();
+  CHECK((y[0] == 0 && y[1] == 0.5 && y[2] == 0.5));
+  CHECK(l[0] == -kInf);
+  for (std::size_t i = 3; i < 9; ++i) CHECK((std::isnan(y[i]) && std::isnan(l[i])));
+  CHECK(y[9] == Approx(1.0 / 3));
+}
+
+TEST_CASE("the gradient of the cross-entropy is softmax minus one-hot", "[nn]") {
+  const Tensor logits = samples::uniform({4, 10}, -2, 2), labels = tensor({3, 0, 9, 3}, DType::i64);
+  GradientTape tape;
+  tape.watch(logits);
+  const Tensor loss = mean(sparse_softmax_cross_entropy(labels, logits));
+  const Tensor expected = (softmax(logits) - one_hot(labels, 10, DType::f64)) / 4;
+  CHECK(worst(tape.gradient(loss, logits).dense(), expected) < 1e-16);
+}
+
+TEST_CASE("relu", "[nn]") {
+  const Tensor x = tensor({-2.0, 0.0, 3.0, -kInf, kInf}, DType::f64);
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = relu(x);
+  CHECK(y.to_vector() == std::vector<double>{0, 0, 3, 0, kInf});
+  CHECK(tape.gradient(y, x).dense().to_vector() == std::vector<double>{0, 0, 1, 0, 1});
+  CHECK(std::isnan(relu(tensor(kNaN, DType::f64)).item()));
+}
+
+TEST_CASE("softmax does not depend on the number of threads", "[nn]") {
+  const Tensor x = astype(samples::uniform({3000, 101}, -4, 4), DType::f32), labels = full({3000}, 7, DType::i64);
+  const int before = num_threads();
+  const auto all = [&](int threads) {
+    set_num_threads(threads);
+    return std::vector<Tensor>{softmax(x), log_softmax(x), sparse_softmax_cross_entropy(labels, x), softmax(x, 0)};
+  };
+  const std::vector<Tensor> one = all(1), two = all(2);
+  set_num_threads(before);
+  for (std::size_t i = 0; i < one.size(); ++i) CHECK(same_bits(one[i], two[i]));
+}
+
+TEST_CASE("what softmax and cross-entropy refuse", "[nn][errors]") {
+  const Tensor logits = zeros({2, 3});
+  CHECK_THROWS_WITH(softmax(logits, 2), "softmax: axis 2 is out of range for x of rank 2; use -2..1");
+  CHECK_THROWS_WITH(softmax(tensor({1, 2})), "softmax: takes f32 or f64, use astype: x is i32[2]");
+  CHECK_THROWS_AS(softmax(tensor(1.0)), ShapeError);
+  CHECK_THROWS_WITH(sparse_softmax_cross_entropy(tensor({0, 3}), logits),
+                    "sparse_softmax_cross_entropy: label 3 at [1] is out of range for 3 classes: labels is i32[2], logits is f32[2,3]");
+  CHECK_THROWS_WITH(sparse_softmax_cross_entropy(tensor({{0, 1}, {2, -1}}, DType::i64), zeros({2, 2, 3})),
+                    "sparse_softmax_cross_entropy: label -1 at [1,1] is out of range for 3 classes: labels is i64[2,2], logits is f32[2,2,3]");
+  CHECK_THROWS_WITH(sparse_softmax_cross_entropy(tensor({0}), logits),
+                    "sparse_softmax_cross_entropy: labels do not have the shape of logits without its last axis: labels is i32[1], logits is f32[2,3]");
+  CHECK_THROWS_AS(sparse_softmax_cross_entropy(tensor({0.0, 1.0}), logits), DTypeError);
+}
