@@ -1,6 +1,7 @@
 // Runs every case of the benchmark programs, the limits and libtorch turn by turn on one core, a process each, and joins
 // them by name. In: suites. Out: a table of medians, and with --json a file of them.
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -155,11 +156,16 @@ class Programs {
     const std::string out = output_of(file(program) + " --benchmark_filter='^" + c.path() + "(/|$)' --benchmark_format=json" +
                                       " --benchmark_min_warmup_time=0.1 --benchmark_min_time=0.02 --benchmark_repetitions=15" +
                                       " --benchmark_report_aggregates_only=true 2>/dev/null");
-    for (const json& b : json::parse(out).at("benchmarks")) {
-      if (b.at("aggregate_name") != "median") continue;
-      c.unit = b.at("time_unit");
-      for (const std::string_view unit : {"ns/op", "GB/s", "GFLOP/s"}) if (b.contains(unit)) c.unit = unit;
-      return b.at(c.unit == b.at("time_unit") ? "real_time" : c.unit);
+    const json parsed = json::parse(out);
+    for (const json& b : parsed.at("benchmarks")) {
+      if (b.at("aggregate_name").get<std::string>() != "median") continue;
+      for (const std::string unit : {"ns/op", "GB/s", "GFLOP/s"}) {
+        if (!b.contains(unit)) continue;
+        c.unit = unit;
+        return b.at(unit).get<double>();
+      }
+      c.unit = b.at("time_unit").get<std::string>();
+      return b.at("real_time").get<double>();
     }
     throw std::runtime_error("bench: " + program + " has no median for " + c.path());
   }
@@ -169,10 +175,14 @@ class Programs {
   std::set<std::string> limits_;
 };
 
+void show_progress(const std::string& text) {
+  if (isatty(STDERR_FILENO)) std::cerr << "\r\033[K" << text << std::flush;
+}
+
 void run_round(const Programs& programs, std::vector<Case>& cases) {
   std::map<std::string, std::map<std::string, double>> torch;
   for (Case& c : cases) {
-    std::cerr << "\r\033[K" << c.path() << std::flush;
+    show_progress(c.path());
     programs.measure(c);
     const Peer* peer = programs.has_torch() ? c.torch() : nullptr;
     if (!peer) continue;
@@ -181,7 +191,7 @@ void run_round(const Programs& programs, std::vector<Case>& cases) {
     const std::string size = peer->size.empty() ? c.size : std::string(peer->size);
     c.peer.push_back(torch[process].at(std::string(peer->peer_case) + "," + size + ",1," + std::string(peer->metric)));
   }
-  std::cerr << "\r\033[K";
+  show_progress("");
 }
 
 void print_table(const std::vector<Case>& cases) {
