@@ -67,15 +67,26 @@ struct Walk {
   }
   // Calls f(from, to) with the offsets of positions [begin, end) of count(without).
   template <class F> void each(int without, std::int64_t begin, std::int64_t end, F f) const {
+    std::array<std::int64_t, Shape::kMaxRank + 1> index{};
+    std::int64_t from = 0, to = 0;
+    const auto step = [&](std::size_t d, std::int64_t by) {
+      index[d] += by;
+      from += by * axes[d].from;
+      to += by * axes[d].to;
+    };
+    const auto outer = static_cast<std::size_t>(ndim - without);
+    for (std::size_t d = outer, rest = static_cast<std::size_t>(begin); d-- > 0;) {
+      const auto extent = static_cast<std::size_t>(axes[d].extent);
+      step(d, static_cast<std::int64_t>(rest % extent));
+      rest /= extent;
+    }
     for (std::int64_t position = begin; position < end; ++position) {
-      std::int64_t rest = position, from = 0, to = 0;
-      for (int d = ndim - without; d-- > 0;) {
-        const Axis& a = axes[static_cast<std::size_t>(d)];
-        from += rest % a.extent * a.from;
-        to += rest % a.extent * a.to;
-        rest /= a.extent;
-      }
       f(from, to);
+      for (std::size_t d = outer; d-- > 0;) {
+        step(d, 1);
+        if (index[d] < axes[d].extent) break;
+        step(d, -axes[d].extent);
+      }
     }
   }
 };
@@ -157,7 +168,7 @@ void copy(const Walk& w, const Tensor& x, std::int64_t first_from, Tensor& y, st
 
 }  // namespace
 
-void transpose(const Tensor& x, std::span<const int> perm, Tensor& y) {
+void transpose(const Tensor& x, std::span<const std::int8_t> perm, Tensor& y) {
   const Strides strides = strides_of(x.shape());
   Strides from{};
   for (std::size_t d = 0; d < perm.size(); ++d) from[d] = strides[static_cast<std::size_t>(perm[d])];

@@ -7,7 +7,7 @@
 namespace tapedeck::kernels {
 
 /// Fills y of shape x.shape[perm[0]], x.shape[perm[1]], …
-void transpose(const Tensor& x, std::span<const int> perm, Tensor& y);
+void transpose(const Tensor& x, std::span<const std::int8_t> perm, Tensor& y);
 /// Fills y with x, repeated along the axes that x does not have or where its extent is 1.
 void broadcast(const Tensor& x, Tensor& y);
 /// Fills y with the part of x that starts at begin.

@@ -34,10 +34,12 @@ void gather(const Tensor& x, const Tensor& indices, const AroundAxis& around, Te
       const T* in = elements<T>(x);
       T* out = elements<T>(y);
       parallel_for(around.before * count, grain_for(after), [&](std::int64_t begin, std::int64_t end) {
+        std::int64_t slab = begin / count * extent, k = begin % count;
         for (std::int64_t row = begin; row < end; ++row) {
-          const T* from = in + (row / count * extent + index[row % count]) * after;
+          const T* from = in + (slab + index[k]) * after;
           if (after == 1) out[row] = *from;
           else std::memcpy(out + row * after, from, static_cast<std::size_t>(after) * sizeof(T));
+          if (++k == count) k = 0, slab += extent;
         }
       });
     });

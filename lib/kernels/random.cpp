@@ -19,7 +19,7 @@ namespace {
 using random::Key;
 using Words = r123::Philox4x32::ctr_type;
 
-constexpr std::int64_t kPiece = 1 << 12;   // elements made at a time; a multiple of a block's
+constexpr std::int64_t kPiece = 1 << 12;   // elements made at a time
 // Sets the keys of split() apart from those that numbers are drawn with.
 constexpr std::uint64_t kSplitting = 0x9e3779b97f4a7c15;
 
@@ -31,42 +31,50 @@ Words block(const Key& key, std::uint64_t counter) {
   return r123::Philox4x32()({{low_word(counter), high_word(counter), low_word(key.stream), high_word(key.stream)}}, {{low_word(key.seed), high_word(key.seed)}});
 }
 
-// Random bits of one element: 32 for f32, of which each block has four; 64 for f64.
-template <class T> using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-template <class T> constexpr std::int64_t kPerBlock = 16 / sizeof(T);
-template <class T> constexpr std::int64_t kPair = 2 * kGroup<T>;   // elements that normal numbers are made for at once
+// Blocks that are made at once, word by word, which compilers turn into vectors.
+constexpr std::size_t kBlocks = 16;
+constexpr std::size_t kBatch = 4 * kBlocks;   // words
 
-// The bits of elements first, first + 1, …; whole blocks of them.
-template <class T> void fill_bits(const Key& key, std::int64_t first, std::int64_t count, Bits<T>* bits) {
-  for (std::int64_t i = 0; i < count; i += kPerBlock<T>) {
-    const Words w = block(key, static_cast<std::uint64_t>((first + i) / kPerBlock<T>));
-    if constexpr (sizeof(T) == 4) std::copy_n(w.v, 4, bits + i);
-    else bits[i] = joined(w[0], w[1]), bits[i + 1] = joined(w[2], w[3]);
+// Words from the block `first` on; whole batches of them.
+void fill_words(const Key& key, std::uint64_t first, std::size_t count, std::uint32_t* words) {
+  for (std::size_t i = 0; i < count; i += kBatch, first += kBlocks) {
+    std::uint32_t lanes[4][kBlocks];
+    for (std::size_t b = 0; b < kBlocks; ++b) {
+      const Words w = block(key, first + b);
+      for (std::size_t k = 0; k < 4; ++k) lanes[k][b] = w.v[k];
+    }
+    for (std::size_t b = 0; b < kBlocks; ++b)
+      for (std::size_t k = 0; k < 4; ++k) words[i + 4 * b + k] = lanes[k][b];
   }
 }
 
-// As many leading bits as T holds exactly, as a number in [0, 1).
-template <class T> constexpr int kUnused = sizeof(T) == 4 ? 8 : 11;
+// Element i of a tensor has word i for f32, words 2 i and 2 i + 1 for f64; it takes as many leading bits of them as T holds
+// exactly, as a whole number, and kUnit times that is in [0, 1).
+template <class T> constexpr std::size_t kWords = sizeof(T) / 4;
 template <class T> constexpr T kUnit = static_cast<T>(sizeof(T) == 4 ? 0x1p-24 : 0x1p-53);
+template <class T> auto leading_bits(const std::uint32_t* words, std::int64_t i) {
+  if constexpr (sizeof(T) == 4) return static_cast<std::int32_t>(words[i] >> 8);
+  else return static_cast<std::int64_t>(joined(words[2 * i], words[2 * i + 1]) >> 11);
+}
 
-// Calls fill(bits, out, n) for pieces of y; the bits go on to the end of the last pair of groups.
+// Calls fill(words, out, n) for pieces of y; there are words up to the end of the last batch.
 template <class T, class Fill> void fill_pieces(const Key& key, Tensor& y, Fill fill) {
   T* out = elements<T>(y);
   parallel_for(y.size(), kPiece, [&](std::int64_t begin, std::int64_t end) {
-    alignas(64) std::array<Bits<T>, kPiece> bits;
-    fill_bits<T>(key, begin, (end - begin + kPair<T> - 1) / kPair<T> * kPair<T>, bits.data());
-    fill(bits.data(), out + begin, end - begin);
+    alignas(64) std::array<std::uint32_t, static_cast<std::size_t>(kPiece) * kWords<T>> words;
+    fill_words(key, static_cast<std::uint64_t>(begin) * kWords<T> / 4, static_cast<std::size_t>(end - begin) * kWords<T>, words.data());
+    fill(words.data(), out + begin, end - begin);
   });
 }
 
-// Box and Muller: a and b, from the bits of one group and of the next, give sqrt(-2 log a) cos(2 pi b) for the one and
+// Box and Muller: a and b, from the words of one group and of the next, give sqrt(-2 log a) cos(2 pi b) for the one and
 // sqrt(-2 log a) sin(2 pi b) for the other. a is in (0, 1], so that its logarithm is finite.
-template <class T> void box_muller(const Bits<T>* bits, T* out) {
+template <class T> void box_muller(const std::uint32_t* words, T* out) {
   constexpr std::int64_t n = kGroup<T>;
   alignas(64) T a[n], angle[n];
   for (std::int64_t i = 0; i < n; ++i) {
-    a[i] = static_cast<T>((bits[i] >> kUnused<T>) + 1) * kUnit<T>;
-    angle[i] = static_cast<T>(bits[n + i] >> kUnused<T>) * (kUnit<T> * static_cast<T>(6.283185307179586));
+    a[i] = static_cast<T>(leading_bits<T>(words, i) + 1) * kUnit<T>;
+    angle[i] = static_cast<T>(leading_bits<T>(words, n + i)) * (kUnit<T> * static_cast<T>(6.283185307179586));
   }
   for (std::int64_t i = 0; i < n; i += kWidth<T>) {
     const Batch<T> radius = sqrt(T(-2) * log(Batch<T>::load_aligned(a + i)));
@@ -87,10 +95,10 @@ void uniform(const Key& key, double low, double high, Tensor& y) {
   visit_floating(y.dtype(), [&](auto t) {
     using T = decltype(t);
     const T below_high = std::nextafter(static_cast<T>(high), static_cast<T>(low));
-    fill_pieces<T>(key, y, [&](const Bits<T>* bits, T* out, std::int64_t n) {
+    fill_pieces<T>(key, y, [&](const std::uint32_t* words, T* out, std::int64_t n) {
       // fma by name, since the compiler may or may not contract; the sum may round up to high.
       for (std::int64_t i = 0; i < n; ++i)
-        out[i] = std::min(static_cast<T>(std::fma(static_cast<double>(static_cast<T>(bits[i] >> kUnused<T>) * kUnit<T>), high - low, low)), below_high);
+        out[i] = std::min(static_cast<T>(std::fma(static_cast<double>(leading_bits<T>(words, i)), double{kUnit<T>} * (high - low), low)), below_high);
     });
   });
 }
@@ -98,21 +106,27 @@ void uniform(const Key& key, double low, double high, Tensor& y) {
 void normal(const Key& key, Tensor& y) {
   visit_floating(y.dtype(), [&](auto t) {
     using T = decltype(t);
-    fill_pieces<T>(key, y, [](const Bits<T>* bits, T* out, std::int64_t n) {
+    fill_pieces<T>(key, y, [](const std::uint32_t* words, T* out, std::int64_t n) {
       alignas(64) std::array<T, kPiece> numbers;
-      for (std::int64_t i = 0; i < n; i += kPair<T>) box_muller(bits + i, numbers.data() + i);
+      for (std::int64_t i = 0; i < n; i += 2 * kGroup<T>) box_muller(words + static_cast<std::size_t>(i) * kWords<T>, numbers.data() + i);
       std::copy_n(numbers.data(), n, out);
     });
   });
 }
 
-// Fisher and Yates, from the end. The remainder of 64 bits favours no position by more than n / 2^64.
+// Fisher and Yates. Where to is 64 random bits times the number of places, over 2^64: none is favoured by more than n / 2^64.
 void permutation(const Key& key, Tensor& y) {
+  __extension__ using Wide = unsigned __int128;
   auto* out = elements<std::int64_t>(y);
   std::iota(out, out + y.size(), std::int64_t{0});
-  for (std::int64_t i = y.size(); i-- > 1;) {
-    const Words w = block(key, static_cast<std::uint64_t>(i));
-    std::swap(out[i], out[joined(w[0], w[1]) % static_cast<std::uint64_t>(i + 1)]);
+  std::array<std::uint32_t, 2 * kPiece> words;
+  for (std::int64_t begin = 0; begin < y.size(); begin += kPiece) {
+    const std::int64_t n = std::min(kPiece, y.size() - begin);
+    fill_words(key, static_cast<std::uint64_t>(begin) / 2, static_cast<std::size_t>(2 * n), words.data());
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::uint64_t bits = joined(words[static_cast<std::size_t>(2 * i)], words[static_cast<std::size_t>(2 * i + 1)]);
+      std::swap(out[begin + i], out[static_cast<std::int64_t>(Wide{bits} * static_cast<std::uint64_t>(begin + i + 1) >> 64)]);
+    }
   }
 }
 

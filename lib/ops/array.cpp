@@ -19,7 +19,11 @@ using namespace samples;
 
 // Attributes speak of the last axes of x only: further axes in front, which stacked cotangents have, stay as they are.
 struct ReshapeAttrs { int axes; Shape shape; };                      // the last `axes` axes become `shape`
-struct TransposeAttrs { int axes; std::array<std::int8_t, Shape::kMaxRank> perm; };
+struct TransposeAttrs {
+  int axes;
+  std::array<std::int8_t, Shape::kMaxRank> perm;
+  std::span<const std::int8_t> all() const { return {perm.data(), static_cast<std::size_t>(axes)}; }
+};
 struct SliceAttrs { Shape begin, size; };
 struct PadAttrs { Shape before, after; };
 struct ConcatAttrs { int axis; };                                    // from the end
@@ -50,28 +54,28 @@ Spec infer_reshape(const Call& c) {
   return {x.dtype(), result};
 }
 
-// perm for all axes of x.
-std::vector<int> full_perm(const Call& c) {
-  const auto& [axes, perm] = c.attrs<TransposeAttrs>();
-  const int front = c.x[0].ndim() - axes;
-  std::vector<int> full;
-  for (int d = 0; d < front; ++d) full.push_back(d);
-  for (int d = 0; d < axes; ++d) full.push_back(front + perm[static_cast<std::size_t>(d)]);
+// The same for all axes of x.
+TransposeAttrs in_full(const TransposeAttrs& a, const Tensor& x) {
+  TransposeAttrs full{x.ndim(), {}};
+  const int front = x.ndim() - a.axes;
+  for (int d = 0; d < x.ndim(); ++d)
+    full.perm[static_cast<std::size_t>(d)] = static_cast<std::int8_t>(d < front ? d : front + a.perm[static_cast<std::size_t>(d - front)]);
   return full;
 }
 
 Spec infer_transpose(const Call& c) {
+  const Tensor& x = c.x[0];
   Shape shape;
-  for (const int axis : full_perm(c)) shape.push_back(c.x[0].shape()[axis]);
-  return {c.x[0].dtype(), shape};
+  for (const int axis : in_full(c.attrs<TransposeAttrs>(), x).all()) shape.push_back(x.shape()[axis]);
+  return {x.dtype(), shape};
 }
 
 void run_transpose(const Call& c, std::span<Tensor> y) {
   const Tensor& x = c.x[0];
-  const std::vector<int> perm = full_perm(c);
+  const TransposeAttrs full = in_full(c.attrs<TransposeAttrs>(), x);
   int last = -1;
-  bool in_order = true;
-  for (const int axis : perm) {
+  bool in_order = true;   // of the axes with several entries
+  for (const int axis : full.all()) {
     if (x.shape()[axis] == 1) continue;
     in_order &= axis > last;
     last = axis;
@@ -80,7 +84,7 @@ void run_transpose(const Call& c, std::span<Tensor> y) {
     y[0] = share(x, c.op.infer.one(c).shape);
   } else {
     y[0] = allocate_output(c);
-    kernels::transpose(x, perm, y[0]);
+    kernels::transpose(x, full.all(), y[0]);
   }
 }
 
