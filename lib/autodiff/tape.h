@@ -53,6 +53,7 @@ struct Tracked {
 class Tape final : public Recorder {
  public:
   explicit Tape(const TapeOptions& options);
+  ~Tape() { retire(); }   // before its entries end, and with them tensors that it tracks
 
   void watch(const Tensor& x);
   void watch(const Variable& v);
