@@ -66,6 +66,13 @@ template <class F> Tensor gathered(const Tensor& x, const Shape& shape, const F&
 inline Tensor fresh(const Tensor& x) { return gathered(x, x.shape(), [](std::int64_t i) { return i; }); }
 /// x's values over and over.
 inline Tensor tiled(const Tensor& x, const Shape& shape) { return gathered(x, shape, [n = x.size()](std::int64_t i) { return i % n; }); }
+/// x with all values a little larger, so that they meet no others by chance, as in the kink of a maximum.
+inline Tensor nudged(const Tensor& x, double by) {
+  if (!is_trainable(x.dtype())) return x;
+  std::vector<double> v = x.to_vector();
+  for (double& e : v) e += by;
+  return astype(tensor(v, x.shape()), x.dtype());
+}
 inline Tensor rotated(const Tensor& x, std::int64_t by) { return gathered(x, x.shape(), [=, n = x.size()](std::int64_t i) { return (i + by) % n; }); }
 /// x broadcast to shape, without an op.
 inline Tensor repeated(const Tensor& x, const Shape& shape) {

@@ -142,7 +142,7 @@ TEST_CASE("elementwise ops take every pair of shapes that broadcast", "[op]") {
         const Shape all = broadcast_shapes(a, b);
         Tensors x, expanded;
         for (std::size_t i = 0; i < s.inputs.size(); ++i) {
-          x.push_back(tiled(s.inputs[i], i % 2 ? b : a));
+          x.push_back(nudged(tiled(s.inputs[i], i % 2 ? b : a), 0.0137 * static_cast<double>(i)));
           expanded.push_back(repeated(x.back(), all));
         }
         const Tensor y = run(op, x, s.attrs)[0];

@@ -34,7 +34,7 @@ TEST_CASE("a tape records what depends on what it watches", "[tape]") {
   CHECK(tape.recorded()[0].outputs == 1);
   const std::vector<Gradient> g = tape.gradient({y, unrelated, before}, {x, other});
   CHECK(value(g[0]) == 2);
-  CHECK(value(g[1]) == 3);
+  CHECK(is_none(g[1]));
 }
 
 TEST_CASE("watching what an op made keeps its history", "[tape]") {
@@ -176,7 +176,7 @@ TEST_CASE("reset forgets all and goes on", "[tape]") {
   GradientTape tape;
   tape.watch(x);
   const Tensor y = x * v;
-  CHECK(tape.size() == 1);
+  CHECK(tape.size() == 2);   // the product, and reading v
   CHECK(tape.watched_variables().size() == 1);
   tape.reset();
   CHECK(tape.size() == 0);

@@ -180,7 +180,10 @@ Spec infer_pad(const Call& c) {
   for (int d = 0; d < before.ndim(); ++d) {
     const int axis = shape.ndim() - before.ndim() + d;
     if (before[d] < 0 || after[d] < 0) throw_error<ShapeError>("pad: a negative count: before is {}, after is {}", before, after);
-    shape.set(axis, shape[axis] + before[d] + after[d]);
+    std::int64_t extent = shape[axis];
+    if (__builtin_add_overflow(extent, before[d], &extent) || __builtin_add_overflow(extent, after[d], &extent))
+      throw_error<ShapeError>("pad: too many elements: before is {}, after is {}, x is {}", before, after, c.x[0].spec());
+    shape.set(axis, extent);
   }
   return {c.x[0].dtype(), shape};
 }
