@@ -13,10 +13,12 @@ void forward(State& state, const td::Op* op, td::Sample sample) {
 }
 
 void gradient(State& state, const td::Op* op, td::Sample sample) {
+  std::vector<td::Tensor> sources;
+  for (const td::Tensor& x : sample.inputs) if (td::is_trainable(x.dtype())) sources.push_back(x);
   bench::each(state, [&] {
     td::GradientTape tape;
-    for (const td::Tensor& x : sample.inputs) if (td::is_trainable(x.dtype())) tape.watch(x);
-    return tape.gradient(op->run(sample.inputs, sample.attrs.view()), sample.inputs);
+    for (const td::Tensor& x : sources) tape.watch(x);
+    return tape.gradient(op->run(sample.inputs, sample.attrs.view()), sources);
   });
 }
 
