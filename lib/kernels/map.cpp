@@ -26,13 +26,17 @@ template <class T> void run_rows(MapLoop<T> loop, int operands, Refs x, Tensor& 
   for (int i = 0; i < operands; ++i) shapes[i] = &x[i].shape();
   const Rows rows = rows_of(y.shape(), {shapes, static_cast<std::size_t>(operands)});
   const std::int64_t main = whole<T>(rows.inner);
+  // Behind a row lie more rows or padding, so its tail is read as a whole group; not where rows lie in the tensor's handle.
+  bool readable = true;
+  for (int i = 0; i < operands; ++i) readable &= x[i].handle()->buffer || x[i].size() <= rows.inner;
   Row<T> row;
   rows.each([&](std::int64_t r, const Offsets& offset) {
     for (int i = 0; i < operands; ++i) row.set(i, elements<T>(x[i]) + offset[static_cast<std::size_t>(i)], rows.moves[static_cast<std::size_t>(i)]);
     T* out = elements<T>(y) + r * rows.inner;
     loop(out, row.x, main);
     if (main == rows.inner) return;
-    row.cut(main, rows.inner);
+    if (!readable) row.cut(main, rows.inner);
+    else for (int i = 0; i < operands; ++i) row.x[i].p += main & row.x[i].mask;
     alignas(64) T last[kGroup<T>];
     loop(last, row.x, kGroup<T>);
     std::copy(last, last + (rows.inner - main), out + main);
