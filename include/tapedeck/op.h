@@ -103,8 +103,9 @@ struct Rule {
   using Jvp = void (*)(const Call& c, Refs dx, std::span<Tensor> dy);
 
   RuleKind kind = RuleKind::none;
-  std::uint32_t reads_x = 0;     // bit i: input i is kept for the vjp; bit 31 stands for all from 31 on
+  std::uint32_t reads_x = 0;     // bit i: the vjp reads input i, which is kept; bit 31 stands for all from 31 on
   bool reads_y = false;          // outputs are kept
+  std::uint8_t partial_reads[kMaxInputs] = {};   // partials, bilinear: what the gradient of each input reads; bit kMaxInputs: the output
   bool reads_shapes = false;     // the shapes of inputs and outputs that are not kept are kept
   bool accepts_none = false;     // the vjp takes none for an output that nobody used, instead of zeros
   bool passes_slices = false;    // the vjp takes IndexedSlices; for others they are made dense
@@ -113,6 +114,7 @@ struct Rule {
   Jvp jvp = nullptr;             // null: by transposing the vjp
 
   bool keeps(int i) const { return reads_x >> (i < 31 ? i : 31) & 1; }
+  bool by_partials() const { return kind == RuleKind::partials || kind == RuleKind::bilinear; }
 };
 
 /// Where the memory of an op's outputs comes from.
@@ -243,7 +245,7 @@ template <class F> constexpr Rule linear(F, Reads reads = {}) {
 }
 /// An op that is linear in each of its two inputs; the two adjoints.
 template <class A, class B> constexpr Rule bilinear(A, B) {
-  return {.kind = RuleKind::bilinear, .reads_x = 3, .reads_shapes = true,
+  return {.kind = RuleKind::bilinear, .reads_x = 3, .partial_reads = {2, 1}, .reads_shapes = true,
           .vjp = [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
             const Tensor dy = std::move(dys[0]).dense();
             if (c.needs(0)) dx[0] = A{}(c, dy);

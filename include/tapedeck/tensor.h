@@ -24,7 +24,8 @@ struct alignas(64) Block {
   std::int32_t slot;                  // where `tape` keeps it; only that tape's thread reads this
   std::atomic<std::uint64_t> tape;    // serial of the first tape that tracked it; 0: none
   DType dtype;
-  bool saved;                         // a tape's own copy of a handle: its end means nothing to tapes
+  bool saved;                         // a tape's own copy of a handle, which does not keep its entry
+  std::uint16_t copies;               // such copies made of this one
   std::atomic<bool> mapped;           // further recorders know it by its id
   Shape shape;
   std::int64_t size;

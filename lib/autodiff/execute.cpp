@@ -33,10 +33,14 @@ void compute(const Call& c, std::span<Tensor> y) {
   c.op.forward.run(c, y);
 }
 
-// A recorder that throws leaves itself as it was; what others have recorded goes with the outputs.
+// The outer ones first: they see the op that an inner accumulator's tangents are computed from before these. A recorder that
+// throws leaves itself as it was; what others have recorded goes with the outputs.
+void record_on(Recorder* r, const Call& c, std::span<Tensor> y) {
+  if (r->outer()) record_on(r->outer(), c, y);
+  r->record(c, y);
+}
 void record(const Call& c, std::span<Tensor> y) {
-  if (c.op.rule.kind == RuleKind::none) return;
-  for (Recorder* r = thread_state.innermost; r; r = r->outer()) r->record(c, y);
+  if (thread_state.innermost && c.op.rule.kind != RuleKind::none) record_on(thread_state.innermost, c, y);
 }
 
 }  // namespace
@@ -49,7 +53,7 @@ Tensor Op::execute(Refs x, Attrs attrs, unsigned temporaries) const {
   const Spec spec = infer.one(call);
   if (forward.outputs != Outputs::own) y = temporaries ? output_for(call, spec, temporaries) : allocate(spec);
   compute(call, {&y, 1});
-  if (thread_state.innermost) [[unlikely]] record(call, {&y, 1});
+  record(call, {&y, 1});
   return y;
 }
 
@@ -69,7 +73,7 @@ std::vector<Tensor> Op::run(std::span<const Tensor> x, Attrs attrs) const {
   std::vector<Tensor> y;
   for (const Spec& spec : infer.many(call)) y.push_back(forward.outputs == Outputs::own ? Tensor() : allocate(spec));
   compute(call, y);
-  if (thread_state.innermost) record(call, y);
+  record(call, y);
   return y;
 }
 

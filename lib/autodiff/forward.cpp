@@ -3,6 +3,8 @@
 
 #include "base/format.h"
 #include "tapedeck/forward_accumulator.h"
+#include "tapedeck/gradient_tape.h"
+#include "tapedeck/ops/array.h"
 
 namespace tapedeck {
 
@@ -16,18 +18,19 @@ void Forward::put(const Tensor& x, Tensor tangent) {
   reserve_names(1);
   std::int32_t slot = static_cast<std::int32_t>(tangents_.size());
   if (free_.empty()) {
-    tangents_.push_back({std::move(tangent), x.id()});
+    tangents_.push_back({std::move(tangent), x.id(), 1u + x.handle()->copies});
     free_.reserve(tangents_.size());   // so that a tensor's end never allocates
   } else {
     slot = free_.back();
     free_.pop_back();
-    tangents_[static_cast<std::size_t>(slot)] = {std::move(tangent), x.id()};
+    tangents_[static_cast<std::size_t>(slot)] = {std::move(tangent), x.id(), 1u + x.handle()->copies};
   }
   name(x, slot);
 }
 
 void Forward::ended(std::int32_t slot) noexcept {
   Tangent& t = tangents_[static_cast<std::size_t>(slot)];
+  if (--t.handles > 0) return;
   unname(t.id);
   free_.push_back(slot);
   const Tensor gone = std::move(t.value);   // may end other tensors, and come back here
@@ -38,6 +41,34 @@ const Tensor& Forward::tangent_of(const Tensor& x) const {
   const std::int32_t i = slot_of(x);
   return i < 0 ? none : tangents_[static_cast<std::size_t>(i)].value;
 }
+
+namespace {
+
+// The vjp is linear in the cotangents u, so its gradient in u, with the tangents as weights, is what it is the transpose of.
+void transpose_vjp(const Call& c, Refs dx, std::span<Tensor> dy) {
+  if (!c.op.rule.vjp) throw_error<GradientError>("{}: this op must not be differentiated", c.op.name);
+  GradientTape tape;
+  std::vector<Tensor> u;
+  std::vector<Gradient> cotangents;
+  for (int k = 0; k < c.y.size(); ++k) {
+    cotangents.emplace_back(u.emplace_back(ones_like(c.y[k])));
+    if (is_trainable(u.back().dtype())) tape.watch(u.back());
+  }
+  std::vector<Gradient> back(static_cast<std::size_t>(c.x.size()));
+  c.op.rule.vjp(c, cotangents, back);
+  std::vector<Tensor> targets;
+  GradientOptions options;
+  for (int i = 0; i < dx.size(); ++i) {
+    if (!dx[i].defined() || !back[static_cast<std::size_t>(i)].defined()) continue;
+    targets.push_back(back[static_cast<std::size_t>(i)].dense());
+    options.output_gradients.push_back(dx[i]);
+  }
+  if (targets.empty()) return;
+  std::vector<Gradient> result = tape.gradient(targets, u, options);
+  for (std::size_t k = 0; k < result.size(); ++k) if (result[k].defined()) dy[k] = std::move(result[k]).dense();
+}
+
+}  // namespace
 
 void Forward::record(const Call& c, std::span<Tensor> y) {
   sweep_mail();
@@ -50,14 +81,14 @@ void Forward::record(const Call& c, std::span<Tensor> y) {
     any |= t.defined();
   }
   if (!any) return;
-  if (!c.op.rule.jvp) throw_error<GradientError>("{}: this op has no jvp", c.op.name);
   std::vector<const Tensor*> refs_y;
   for (const Tensor& t : y) refs_y.push_back(&t);
   const Call call{.op = c.op, .raw_attrs = c.raw_attrs, .x = c.x, .y = {refs_y.data(), static_cast<int>(refs_y.size())}};
   std::vector<Tensor> dy(y.size());
   {
     const RecordingScope outside(outer());
-    c.op.rule.jvp(call, {dx.data(), c.x.size()}, dy);
+    if (c.op.rule.jvp) c.op.rule.jvp(call, {dx.data(), c.x.size()}, dy);
+    else transpose_vjp(call, {dx.data(), c.x.size()}, dy);
   }
   for (std::size_t k = 0; k < y.size(); ++k)
     if (dy[k].defined() && is_trainable(y[k].dtype()) && slot_of(y[k]) < 0) put(y[k], std::move(dy[k]));

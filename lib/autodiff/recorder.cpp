@@ -56,8 +56,11 @@ void tensor_ended(const detail::Block& b) noexcept {
   const bool mapped = b.mapped.load(std::memory_order_relaxed);
   for (Recorder* r = t.alive; r; r = r->next_alive_) {
     const std::int32_t slot = tape == r->serial_ ? b.slot : mapped ? r->map_.find(b.id) : -1;
-    if (slot >= 0) r->ended(slot);
+    if (slot < 0) continue;
+    if (b.saved) r->copy_ended(slot);
+    else r->ended(slot);
   }
+  if (b.saved) return;
   Registry& all = registry();
   if (all.count.load(std::memory_order_relaxed) != t.alive_count) [[unlikely]] all.tell_others(b, t);
 }
@@ -75,6 +78,13 @@ Recorder::Recorder() : serial_(registry().serials.fetch_add(1, std::memory_order
 Recorder::~Recorder() {
   leave();
   retire();
+}
+
+void Recorder::tell_copied(const Tensor& x) noexcept {
+  ++x.handle()->copies;
+  if (alone()) return;
+  for (Recorder* r = thread_->alive; r; r = r->next_alive_)
+    if (const std::int32_t slot = r->slot_of(x); slot >= 0) r->copied(slot);
 }
 
 void Recorder::retire() noexcept {

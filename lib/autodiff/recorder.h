@@ -22,6 +22,9 @@ class Recorder {
   virtual void read(detail::VariableCell&) {}
   /// A tracked tensor ends: nobody but the recorders can reach it any more.
   virtual void ended(std::int32_t slot) noexcept = 0;
+  /// A tape saves a copy of a tensor, which may still be computed with when the tensor has ended; such a copy ends.
+  virtual void copied(std::int32_t) noexcept {}
+  virtual void copy_ended(std::int32_t) noexcept {}
 
   /// See ops from now on, as the innermost recorder; see them no more.
   void enter();
@@ -51,6 +54,8 @@ class Recorder {
   void forget_name(const Tensor& x) noexcept;
   void unname(std::uint64_t id) noexcept { map_.erase(id); }
   void unname_all() noexcept;
+  /// Tells all recorders of the thread that x is copied.
+  void tell_copied(const Tensor& x) noexcept;
   /// Looks after tensors that have ended on other threads.
   void sweep_mail() { if (has_mail_.load(std::memory_order_relaxed)) [[unlikely]] read_mail(); }
 

@@ -70,6 +70,10 @@ template <std::size_t... I, class... F> constexpr auto partials_rule(std::index_
   using Fused = kernels::Fused<Partial<F, n>...>;
   return PartialsRule{Fused::vjp_kernel(), &Fused::jvp_kernel(), ((Partial<F, n>::is_one() ? 1u << I : 0u) | ...), {Partial<F, n>::times...}};
 }
+/// The bits of a partial of n inputs as a rule has them, where the output's is kMaxInputs.
+template <unsigned n> constexpr std::uint8_t partial_reads(unsigned read) {
+  return static_cast<std::uint8_t>((read & ((1u << n) - 1)) | (read >> n & 1) << kMaxInputs);
+}
 template <class... F> inline constexpr PartialsRule kPartials = partials_rule(std::index_sequence_for<F...>{}, F{}...);
 
 }  // namespace detail
@@ -78,6 +82,7 @@ template <class... F> inline constexpr PartialsRule kPartials = partials_rule(st
 template <class... F> constexpr Rule partials(F...) {
   constexpr unsigned n = sizeof...(F), read = detail::kPartials<F...>.vjp.read;
   return {.kind = RuleKind::partials, .reads_x = read & ((1u << n) - 1), .reads_y = (read >> n & 1) != 0,
+          .partial_reads = {detail::partial_reads<n>(detail::Partial<F, n>::read)...},
           .vjp = [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { detail::vjp_of_partials(detail::kPartials<F...>, c, std::move(dy[0]).dense(), dx); },
           .jvp = [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = detail::jvp_of_partials(detail::kPartials<F...>, c, dx); }};
 }

@@ -30,16 +30,17 @@ bool find_inputs(const Tape& tape, const Call& c, Slot* slots) {
   return any;
 }
 
-void keep(TapeEntry& e, const Call& c, std::span<Tensor> y) {
+// Exactly what the rule reads for the gradients of the inputs that the tape tracks.
+void keep(TapeEntry& e, const Call& c, std::span<Tensor> y, unsigned read_by_partials) {
   const Rule& rule = c.op.rule;
   const std::span<Tensor> kept_x = e.kept_x(), kept_y = e.kept_y();
   const bool many = y.size() != 1;
   for (int i = 0; i < c.x.size(); ++i) {
-    if (rule.keeps(i)) kept_x[static_cast<std::size_t>(i)] = c.x[i];
+    if (rule.by_partials() ? read_by_partials >> i & 1 : rule.keeps(i)) kept_x[static_cast<std::size_t>(i)] = c.x[i];
     else if (rule.reads_shapes || many || c.x[i].shape() != y[0].shape()) kept_x[static_cast<std::size_t>(i)] = hollow(c.x[i]);
   }
   for (std::size_t k = 0; k < y.size(); ++k) {
-    if (rule.reads_y) kept_y[k] = saved_copy(y[k]);
+    if (rule.by_partials() ? read_by_partials >> kMaxInputs & 1 : rule.reads_y) kept_y[k] = saved_copy(y[k]);
     else if (many) kept_y[k] = hollow(y[k]);
   }
 }
@@ -129,7 +130,10 @@ void Tape::record(const Call& c, std::span<Tensor> y) {
     if (few) e.few_x = few_x;
     e.more = std::move(more);
     if (c.raw_attrs.type) e.attrs = OwnedAttrs(c.raw_attrs);
-    keep(e, c, y);
+    unsigned reads = 0;
+    if (c.op.rule.by_partials())
+      for (int i = 0; i < n; ++i) if (e.few_x[static_cast<std::size_t>(i)] >= 0) reads |= c.op.rule.partial_reads[i];
+    keep(e, c, y, reads);
   } catch (...) {
     entries_.release(k);
     throw;
@@ -148,8 +152,10 @@ void Tape::record(const Call& c, std::span<Tensor> y) {
   if (c.op.rule.reads_y)
     for (std::size_t i = 0; i < y.size(); ++i) {
       detail::Block* copy = e.kept_y()[i].handle();
+      if (!copy || !copy->data) continue;
       copy->tape.store(y[i].handle()->tape.load(std::memory_order_relaxed), std::memory_order_relaxed);
       copy->slot = y[i].handle()->slot;
+      tell_copied(y[i]);
     }
 }
 

@@ -81,7 +81,12 @@ template <class T> void sum_flat(VjpLoop<T> loop, const VjpRow<T>& all, const Ro
   for (int i = 0; i < inputs; ++i) if (all.put[i] == Put::sum) *all.dx[i] = sum_pairwise(&sums[static_cast<std::size_t>(i * pieces)], pieces);
 }
 
-template <class T> void run(VjpLoop<T> loop, int inputs, unsigned read, const Tensor& dy, const Tensor* const* x, const Tensor* y, const Tensor* dx) {
+// What a pass reads only for gradients that nobody wants need not be there.
+template <class T> alignas(64) constexpr T kNothing[kGroup<T>] = {};
+
+template <class T> void run(VjpLoop<T> loop, const VjpKernel& k, const Tensor& dy, const Tensor* const* x, const Tensor* y, const Tensor* dx) {
+  const int inputs = k.inputs;
+  unsigned read = 0;
   const std::int64_t n = dy.size();
   VjpRow<T> pass{};
   Row<T> row;
@@ -90,6 +95,7 @@ template <class T> void run(VjpLoop<T> loop, int inputs, unsigned read, const Te
     const bool all = x[i]->size() == n;
     flat &= all || x[i]->size() == 1;
     if (!dx[i].defined()) continue;
+    read |= k.reads[i];
     pass.dx[i] = reinterpret_cast<T*>(dx[i].raw());
     pass.put[i] = all ? Put::store : Put::sum;
     if (all) continue;
@@ -98,6 +104,7 @@ template <class T> void run(VjpLoop<T> loop, int inputs, unsigned read, const Te
   }
   if (n == 0) return;
   const bool reads_y = read >> inputs & 1;
+  for (int i = 0; i <= inputs; ++i) row.x[i] = {kNothing<T>, 0};
   pass.dy = elements<T>(dy);
   if (flat) {
     for (int i = 0; i < inputs; ++i) if (read >> i & 1) row.set(i, elements<T>(*x[i]), x[i]->size() == n);
@@ -122,8 +129,8 @@ template <class T> void run(VjpLoop<T> loop, int inputs, unsigned read, const Te
 }  // namespace
 
 void run_vjp(const VjpKernel& k, const Tensor& dy, const Tensor* const* x, const Tensor* y, const Tensor* dx) {
-  if (dy.dtype() == DType::f32) run(k.f32, k.inputs, k.read, dy, x, y, dx);
-  else run(k.f64, k.inputs, k.read, dy, x, y, dx);
+  if (dy.dtype() == DType::f32) run(k.f32, k, dy, x, y, dx);
+  else run(k.f64, k, dy, x, y, dx);
 }
 
 }  // namespace tapedeck::kernels

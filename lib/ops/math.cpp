@@ -22,6 +22,10 @@ Tensor row() { return f64({2, -0.5, 4}); }
 std::vector<Sample> of_one(double low, double high, Tensor x, Tensor y, std::string_view oracle) {
   return {{.inputs = {uniform({2, 3}, low, high)}}, {.inputs = {std::move(x)}, .expected = {std::move(y)}, .oracle = oracle}};
 }
+// For choices, whose derivatives are not to be asked for where both are equal.
+std::vector<Sample> of_two_apart(Tensor y, std::string_view oracle) {
+  return {{.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, -2, 2, 1)}}, {.inputs = {matrix(), f64({1, -0.75, 4})}, .expected = {std::move(y)}, .oracle = oracle}};
+}
 std::vector<Sample> of_two(Tensor y, std::string_view oracle) {
   return {{.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, 0.5, 2, 1)}}, {.inputs = {matrix(), row()}, .expected = {std::move(y)}, .oracle = oracle}};
 }
@@ -163,7 +167,7 @@ constexpr Op table[] = {
      .forward = map_arithmetic([](auto a, auto b) { return maximum(a, b); }),
      .rule = partials([](auto a, auto b) { return where(a >= b, 1, 0); },
                       [](auto a, auto b) { return where(a >= b, 0, 1); }),
-     .samples = [] { return of_two(f64({{2, 0.5, 4}, {2, 3, 4}}), "np.maximum(a, b)"); }},
+     .samples = [] { return of_two_apart(f64({{1, 0.5, 4}, {1, 3, 4}}), "np.maximum(a, b)"); }},
 
     {.name = "minimum",
      .doc = "The smaller of a and b; where they are equal the gradient is a's.",
@@ -172,7 +176,7 @@ constexpr Op table[] = {
      .forward = map_arithmetic([](auto a, auto b) { return minimum(a, b); }),
      .rule = partials([](auto a, auto b) { return where(a <= b, 1, 0); },
                       [](auto a, auto b) { return where(a <= b, 0, 1); }),
-     .samples = [] { return of_two(f64({{-1.5, -0.5, 2}, {0.25, -0.5, -2}}), "np.minimum(a, b)"); }},
+     .samples = [] { return of_two_apart(f64({{-1.5, -0.75, 2}, {0.25, -0.75, -2}}), "np.minimum(a, b)"); }},
 
     {.name = "where",
      .doc = "a where condition holds, else b.",

@@ -182,6 +182,7 @@ Block* new_block(DType dtype, const Shape& shape, std::int64_t size) {
   b->tape.store(0, std::memory_order_relaxed);
   b->mapped.store(false, std::memory_order_relaxed);
   b->saved = false;
+  b->copies = 0;
   b->dtype = dtype;
   b->shape = shape;
   b->size = size;
@@ -195,7 +196,7 @@ Block* new_block(DType dtype, const Shape& shape, std::int64_t size) {
 }  // namespace
 
 void detail::free_block(Block* b) noexcept {
-  if ((b->tape.load(std::memory_order_relaxed) || b->mapped.load(std::memory_order_relaxed)) && !b->saved) tensor_ended(*b);
+  if (b->tape.load(std::memory_order_relaxed) || b->mapped.load(std::memory_order_relaxed)) [[unlikely]] tensor_ended(*b);
   if (b->buffer) free_buffer(static_cast<CachedBuffer*>(b->buffer));
   if (!kReuse) return std::free(b);
   ThreadState& t = thread_state;
