@@ -379,6 +379,22 @@ constexpr Op table[] = {
        return std::vector<Sample>{{.inputs = {uniform({37}, -1, 1)}}, {.inputs = {uniform({}, -1, 1)}}, {.inputs = {f64({1, 2})}, .expected = {f64({1, 2})}, .oracle = "x"}};
      }},
 
+    {.name = "zeros_like",
+     .doc = "Zeros of x's shape and dtype.",
+     .args = {"x"},
+     .infer = same_as_first,
+     .forward = [](const Call&, std::span<Tensor> y) { std::fill_n(y[0].raw(), y[0].nbytes(), std::byte{0}); },
+     .rule = none(),
+     .samples = [] { return std::vector<Sample>{{.inputs = {f64({1, 2})}, .expected = {f64({0, 0})}, .oracle = "np.zeros_like(x)"}}; }},
+
+    {.name = "ones_like",
+     .doc = "Ones of x's shape and dtype.",
+     .args = {"x"},
+     .infer = same_as_first,
+     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = full(c.x[0].shape(), 1, c.x[0].dtype()); }, Outputs::own},
+     .rule = none(),
+     .samples = [] { return std::vector<Sample>{{.inputs = {f64({1, 2})}, .expected = {f64({1, 1})}, .oracle = "np.ones_like(x)"}}; }},
+
     {.name = "stop_gradient",
      .doc = "The same values as a new tensor that no tape and no accumulator follows.",
      .args = {"x"},
@@ -500,8 +516,8 @@ Tensor pad(const Tensor& x, const Shape& before, const Shape& after) {
 Tensor one_hot(const Tensor& indices, std::int64_t depth, DType dtype) { return find(table, "one_hot").with(OneHotAttrs{depth, dtype}, indices); }
 Tensor identity(const Tensor& x) { return find(table, "identity").execute({std::array{&x}.data(), 1}); }
 Tensor stop_gradient(const Tensor& x) { return find(table, "stop_gradient").execute({std::array{&x}.data(), 1}); }
-Tensor zeros_like(const Tensor& x) { return full_like(x, 0); }
-Tensor ones_like(const Tensor& x) { return full_like(x, 1); }
+Tensor zeros_like(const Tensor& x) { return find(table, "zeros_like").execute({std::array{&x}.data(), 1}); }
+Tensor ones_like(const Tensor& x) { return find(table, "ones_like").execute({std::array{&x}.data(), 1}); }
 
 std::span<const Op> array_ops() { return table; }
 
