@@ -1,5 +1,6 @@
 // An op of one's own: softplus, log(1 + exp(x)), with its kernel and its derivative. The program checks the derivative, of
 // first and second order, against differences. docs/adding_an_op.md explains the fields.
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 
@@ -28,8 +29,10 @@ constexpr td::Op kSoftplus = {
     .forward = [](const td::Call& c, std::span<td::Tensor> y) {
       c.x[0].dtype() == td::DType::f32 ? fill_softplus<float>(c.x[0], y[0]) : fill_softplus<double>(c.x[0], y[0]);
     },
-    // Made of ops, so that it can be differentiated again.
-    .rule = td::custom({.x = 1}, [](const td::Call& c, std::span<td::Gradient> dy, std::span<td::Gradient> dx) { dx[0] = dy[0].dense() * td::sigmoid(c.x[0]); }),
+    // How gradients go back, and how tangents go forward. Both are made of ops, so that they can be differentiated again.
+    .rule = td::custom({.x = 1},
+                       [](const td::Call& c, std::span<td::Gradient> dy, std::span<td::Gradient> dx) { dx[0] = dy[0].dense() * td::sigmoid(c.x[0]); },
+                       [](const td::Call& c, td::Refs dx, std::span<td::Tensor> dy) { dy[0] = dx[0] * td::sigmoid(c.x[0]); }),
 };
 
 td::Tensor softplus(td::Operand x) { return kSoftplus(x); }

@@ -12,6 +12,7 @@ namespace {
 
 constexpr double kWidth = 720, kHeight = 420;
 constexpr double kLeft = 72, kRight = 696, kTop = 48, kBottom = 364;   // the field of the curves
+constexpr const char *kPale = "#6aa9dc", *kDark = "#0b4a86";
 
 // From a loss to its height on the page.
 class Axis {
@@ -23,10 +24,10 @@ class Axis {
   double low_, high_;
 };
 
-void draw_curve(std::ostream& svg, const std::vector<double>& losses, double first_x, double step, const Axis& y, const char* style) {
+void draw_curve(std::ostream& svg, const std::vector<double>& losses, double first_x, double step, const Axis& y, const char* colour, double width) {
   std::string points;
   for (std::size_t i = 0; i < losses.size(); ++i) points += fmt::format("{:.1f},{:.1f} ", first_x + step * static_cast<double>(i), y(losses[i]));
-  fmt::print(svg, "<polyline points=\"{}\" fill=\"none\" {}/>\n", points, style);
+  fmt::print(svg, "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"/>\n", points, colour, width);
 }
 
 void draw_axes(std::ostream& svg, double lowest, double highest, const Axis& y, std::int64_t epochs) {
@@ -56,9 +57,11 @@ void write_loss_curve(std::ostream& svg, const std::vector<double>& batch_losses
   const double batch_step = (kRight - kLeft) / static_cast<double>(batches.size()), epoch_step = (kRight - kLeft) / static_cast<double>(epochs);
 
   fmt::print(svg, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" font-family=\"sans-serif\" font-size=\"13\" fill=\"#333\">\n", kWidth, kHeight);
-  fmt::print(svg, "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n<text x=\"{}\" y=\"28\" font-size=\"16\">Training loss: each batch, and the mean of each epoch</text>\n", kLeft);
+  fmt::print(svg, "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n");
+  fmt::print(svg, "<text x=\"{}\" y=\"28\" font-size=\"16\">Training loss: <tspan fill=\"{}\">each batch</tspan> and <tspan fill=\"{}\">the mean of each epoch</tspan></text>\n",
+             kLeft, kPale, kDark);
   draw_axes(svg, *lowest, *highest, y, epochs);
-  draw_curve(svg, batches, kLeft + batch_step / 2, batch_step, y, "stroke=\"#9ec5e8\"");
-  draw_curve(svg, means, kLeft + epoch_step / 2, epoch_step, y, "stroke=\"#0b5394\" stroke-width=\"2.5\"");
+  draw_curve(svg, batches, kLeft + batch_step / 2, batch_step, y, kPale, 1);
+  draw_curve(svg, means, kLeft + epoch_step / 2, epoch_step, y, kDark, 2.5);
   fmt::print(svg, "</svg>\n");
 }
