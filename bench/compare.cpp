@@ -15,7 +15,7 @@
 #include <set>
 #include <sstream>
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;   // keeps the keys as they are written here
 
 namespace {
 
