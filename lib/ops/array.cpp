@@ -231,9 +231,9 @@ void run_one_hot(const Call& c, std::span<Tensor> y) {
   });
 }
 
-constexpr Kernel shared = {[](const Call& c, std::span<Tensor> y) { y[0] = share(c.x[0], c.x[0].shape()); }, Outputs::own};
+constexpr Kernel kShare = {[](const Call& c, std::span<Tensor> y) { y[0] = share(c.x[0], c.x[0].shape()); }, Outputs::own};
 
-constexpr Rule identity_rule = [] {
+constexpr Rule kIdentityRule = [] {
   Rule rule = custom({}, [](const Call&, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = std::move(dy[0]); },
                      [](const Call&, Refs dx, std::span<Tensor> dy) { dy[0] = dx[0]; });
   rule.passes_slices = true;
@@ -373,8 +373,8 @@ constexpr Op table[] = {
      .doc = "The same values as a new tensor, which shares their memory.",
      .args = {"x"},
      .infer = same_as_first,
-     .forward = shared,
-     .rule = identity_rule,
+     .forward = kShare,
+     .rule = kIdentityRule,
      .samples = [] {
        return std::vector<Sample>{{.inputs = {uniform({37}, -1, 1)}}, {.inputs = {uniform({}, -1, 1)}}, {.inputs = {f64({1, 2})}, .expected = {f64({1, 2})}, .oracle = "x"}};
      }},
@@ -399,7 +399,7 @@ constexpr Op table[] = {
      .doc = "The same values as a new tensor that no tape and no accumulator follows.",
      .args = {"x"},
      .infer = same_as_first,
-     .forward = shared,
+     .forward = kShare,
      .rule = none(),
      .samples = [] { return std::vector<Sample>{{.inputs = {f64({1, 2})}, .expected = {f64({1, 2})}, .oracle = "x"}}; }},
 };
