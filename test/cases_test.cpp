@@ -471,3 +471,42 @@ TEST_CASE("cases: the engine", "[cases]") {
     c.superseded("aggregate_sizes_later", "V8");
   }
 }
+
+TEST_CASE("cases: sparse gradients", "[cases][slices]") {
+  {
+    Case c("tape-embedding-implicit-grad");
+    const Variable table(zeros({4, 2}));
+    GradientTape tape;
+    const Gradient g = tape.gradient(1 - gather(table, c.input("ids", DType::i64)), table);
+    c.check("g", g);
+    GradientDescent(GradientDescentOptions{c.number("lr")}).apply_gradients({{g, table}});
+    c.check("E_after", table.value());
+  }
+  {
+    Case c("tape-indexed-slices-through-add");
+    GradientTape tape;
+    const Tensor x = c.input("x");
+    tape.watch(x);
+    c.check("g", tape.gradient(gather(x + 1, tensor({0})), x).dense());
+  }
+  {
+    Case c("agg-three-gathers");
+    GradientTape tape;
+    const Tensor x = c.input("x");
+    tape.watch(x);
+    const auto rows = [&](int i, int k) { return gather(x, tensor({i, k})); };
+    c.check("dense", tape.gradient(rows(0, 1) * rows(2, 3) * rows(1, 3), x).dense());
+  }
+}
+
+TEST_CASE("cases: errors", "[cases][errors]") {
+  {
+    Case c("tape-second-call-nonpersistent");
+    GradientTape tape;
+    const Tensor x = c.input("x");
+    tape.watch(x);
+    const Tensor y = x * x, z = y * y;
+    c.check("first", gradients(tape, z, x));
+    c.check_error([&] { tape.gradient(y, x); }, "gradient: this tape was already used; make it persistent to call gradient twice");
+  }
+}
