@@ -196,3 +196,12 @@ TEST_CASE("nothing is watched while recording is stopped", "[variable][tape]") {
   CHECK(tape.watched_variables().empty());
   CHECK(tape.gradient(v * v, v).dense().item() == 4);
 }
+
+TEST_CASE("a watcher notes what an optimizer updates", "[variable]") {
+  const Variable v(tensor(1.0), {.name = "v"});
+  GradientDescent descent({.learning_rate = 0.5});
+  const VariableWatcher watcher;
+  descent.apply_gradients({{Gradient(tensor(1.0)), v}});
+  REQUIRE(watcher.watched_variables().size() == 1);
+  CHECK(watcher.watched_variables()[0] == v);
+}

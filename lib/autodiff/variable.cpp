@@ -37,11 +37,6 @@ namespace {
 
 std::atomic<std::uint64_t> variables{0};
 
-void note_access(const detail::VariableCell& cell) {
-  if (thread_state.notes && cell.trainable) [[unlikely]]
-    thread_state.notes->note(Variable(const_cast<detail::VariableCell&>(cell).shared_from_this()));
-}
-
 void check(const detail::VariableCell& cell, std::string_view what, const Tensor& value) {
   if (!value.defined()) throw_error<ArgumentError>("{}: the value for variable \"{}\" is undefined", what, cell.name);
   if (value.dtype() != cell.value.dtype())
@@ -53,7 +48,7 @@ void check(const detail::VariableCell& cell, std::string_view what, const Tensor
 // The present value, given away when the cell alone holds it, so that the op may write into its memory.
 void update(detail::VariableCell& cell, std::string_view what, const Tensor& by, Tensor (*op)(Operand, Operand)) {
   check(cell, what, by);
-  note_access(cell);
+  detail::note_access(cell);
   const RecordingScope unrecorded(nullptr);
   if (!cell.value.unique() || by.handle() == cell.value.handle()) {
     cell.value = op(cell.value, by);
@@ -70,6 +65,10 @@ void update(detail::VariableCell& cell, std::string_view what, const Tensor& by,
 }
 
 }  // namespace
+
+void detail::note_access(VariableCell& cell) {
+  if (thread_state.notes && cell.trainable) [[unlikely]] thread_state.notes->note(Variable(cell.shared_from_this()));
+}
 
 Variable::Variable(Tensor initial, VariableOptions options) : cell_(std::make_shared<detail::VariableCell>()) {
   if (!initial.defined()) throw ArgumentError("variable: the initial value is undefined");
@@ -88,14 +87,14 @@ const Shape& Variable::shape() const { return cell_->value.shape(); }
 std::uint64_t Variable::id() const { return cell_->id; }
 
 const Tensor& Variable::value() const {
-  note_access(*cell_);
+  detail::note_access(*cell_);
   for (Recorder* r = thread_state.innermost; r; r = r->outer()) r->read(*cell_);
   return cell_->value;
 }
 
 void Variable::assign(const Tensor& value) const {
   check(*cell_, "assign", value);
-  note_access(*cell_);
+  detail::note_access(*cell_);
   cell_->value = share(value, value.shape());
 }
 void Variable::assign_add(const Tensor& value) const { update(*cell_, "assign_add", value, add); }

@@ -14,4 +14,7 @@ struct VariableCell : std::enable_shared_from_this<VariableCell> {
   Tensor handle;        // hollow; stands for the variable on tapes, whatever its value
 };
 
+/// Tells the thread's watchers of variables that this one is read or updated.
+void note_access(VariableCell& cell);
+
 }  // namespace tapedeck::detail

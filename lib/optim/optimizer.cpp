@@ -173,7 +173,10 @@ template <class At> void Optimizer::State::apply(std::size_t count, At at) {
   // Slots move while some are added, so all are there before one is looked up.
   for (std::size_t i = 0; i < count; ++i) if (at(i).first.defined()) add_slots(at(i).second.cell());
   for (std::size_t i = 0; i < count; ++i) if (at(i).first.defined()) prepare(at(i).first, at(i).second.cell());
-  for (Update& u : step) run(u, c);
+  for (Update& u : step) {
+    detail::note_access(*u.cell);
+    run(u, c);
+  }
   step.clear();
   ++iterations;
 }
