@@ -244,6 +244,8 @@ TEST_CASE("what does not fit is named", "[array][errors]") {
   CHECK_THROWS_AS(slice(x, {-1, 0}, {1, 1}), ShapeError);
   CHECK_THROWS_WITH(slice(x, {1}, {1}), "slice: [1] and [1] are not of the rank of x, f32[2,3]");
   CHECK_THROWS_WITH(pad(x, {0, -1}, {0, 0}), "pad: a negative count: before is [0,-1], after is [0,0]");
+  CHECK_THROWS_AS(pad(x, {0, std::numeric_limits<std::int64_t>::max()}, {0, 1}), ShapeError);
+  CHECK_THROWS_AS(slice(x, {std::numeric_limits<std::int64_t>::min(), 0}, {1, 1}), ShapeError);
   CHECK_THROWS_AS(one_hot(x, 3), DTypeError);
   CHECK_THROWS_AS(one_hot(tensor(1), -1), ShapeError);
   CHECK_THROWS_WITH(gather(zeros({3, 4}), tensor({0, 1, 7})), "gather: index 7 at position 2 is out of range for axis 0 of x, f32[3,4]");

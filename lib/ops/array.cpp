@@ -65,8 +65,9 @@ TransposeAttrs in_full(const TransposeAttrs& a, const Tensor& x) {
 
 Spec infer_transpose(const Call& c) {
   const Tensor& x = c.x[0];
+  const TransposeAttrs full = in_full(c.attrs<TransposeAttrs>(), x);
   Shape shape;
-  for (const int axis : in_full(c.attrs<TransposeAttrs>(), x).all()) shape.push_back(x.shape()[axis]);
+  for (const int axis : full.all()) shape.push_back(x.shape()[axis]);
   return {x.dtype(), shape};
 }
 
@@ -146,8 +147,8 @@ Spec infer_slice(const Call& c) {
   Shape part = x;
   for (int d = 0; d < begin.ndim(); ++d) {
     const int axis = x.ndim() - begin.ndim() + d;
-    const std::int64_t rest = x[axis] - begin[d];
-    if (begin[d] < 0 || rest < 0 || size[d] < -1 || size[d] > rest)
+    const std::int64_t rest = begin[d] < 0 ? -1 : x[axis] - begin[d];
+    if (rest < 0 || size[d] < -1 || size[d] > rest)
       throw_error<ShapeError>("slice: the part reaches outside: begin is {}, size is {}, x is {}", begin, size, c.x[0].spec());
     part.set(axis, size[d] < 0 ? rest : size[d]);
   }
