@@ -95,13 +95,16 @@ TEST_CASE("an output that nobody used gets zeros, once, or none where the rule t
 }
 
 TEST_CASE("an op of which no output got anything is passed over", "[engine]") {
-  const Tensor x = tensor(1.0);
-  seen = {};
+  const Tensor x = tensor(1.0), other = tensor(2.0);
   GradientTape tape;
-  tape.watch(x);
+  tape.watch(x), tape.watch(other);
   const Tensor cut = stop_gradient(outputs(kPair, {x})[0]), unused = outputs(kPair, {x})[1];
-  CHECK(value(tape.gradient(x * 2 + cut, x)) == 2);
-  CHECK(seen.runs == 0);
+  const Tensor reaches_other_alone = outputs(kIdentities, {outputs(kPair, {x})[0], other})[1];
+  seen = {};
+  const auto [dx, d_other] = tape.gradient(x * 2 + cut + reaches_other_alone, x, other);
+  CHECK(value(dx) == 2);
+  CHECK(value(d_other) == 1);
+  CHECK(seen.runs == 1);
 }
 
 TEST_CASE("a none that a rule gives ends that way only", "[engine]") {
@@ -165,6 +168,8 @@ TEST_CASE("gradients of gathered rows stay slices", "[engine][slices]") {
   REQUIRE(joined.slices());
   CHECK(joined.slices()->indices.size() == 4);
   CHECK(joined.dense().to_vector() == std::vector<double>{1, 1, 1, 1, 2, 2});
+  const Gradient weighted = tape.gradient({once, more}, x, {.output_gradients = {ones({3, 2}), full({1, 2}, 10)}})[0];
+  CHECK(weighted.dense().to_vector() == std::vector<double>{1, 1, 10, 10, 2, 2});
 
   const Gradient mixed = tape.gradient({once, x * 10}, x)[0];
   CHECK(mixed.is_dense());
@@ -175,7 +180,11 @@ TEST_CASE("slices are made dense for a rule that does not take them", "[engine][
   const Tensor x = tensor({1.0, 2.0, 3.0});
   GradientTape tape;
   tape.watch(x);
-  CHECK(tape.gradient(gather(x * x, tensor({1, 1})), x).dense().to_vector() == std::vector<double>{0, 8, 0});
+  const Tensor y = outputs(kPair, {x * x})[0];
+  seen = {};
+  CHECK(tape.gradient(gather(y, tensor({1, 1})), x).dense().to_vector() == std::vector<double>{0, 8, 0});
+  CHECK(seen.runs == 1);
+  CHECK(seen.slices == 0);
 }
 
 TEST_CASE("slices of a variable reach it through its reads", "[engine][slices]") {

@@ -10,6 +10,7 @@ struct Seen {
   int runs = 0;        // calls of a vjp
   int zeros = 0;       // cotangents that are all zero
   int nones = 0;       // cotangents that are none
+  int slices = 0;      // cotangents that are slices
   unsigned wanted = 0; // bit i: input i was wanted at the last call
 };
 inline Seen seen;
@@ -20,6 +21,7 @@ inline void note(const Call& c, std::span<const Gradient> dy) {
   for (int i = 0; i < c.x.size(); ++i) seen.wanted |= c.needs(i) ? 1u << i : 0u;
   for (const Gradient& g : dy) {
     if (!g.defined()) ++seen.nones;
+    else if (g.slices()) ++seen.slices;
     else if (sum(abs(g.dense())).item() == 0) ++seen.zeros;
   }
 }
