@@ -1,22 +1,12 @@
 // Axes counted from the end, so that rules see the same ones whatever stands in front: bit i of a mask is axis -1 - i.
 #pragma once
-#include "base/format.h"
 #include "ops/infer.h"
 #include "tapedeck/ops/reduce.h"
 
 namespace tapedeck {
 
 /// The axes of an x of that rank as a mask. Throws ShapeError for one that is out of range or named twice.
-inline unsigned mask_of(const Op& op, const Axes& axes, int ndim) {
-  if (axes.all) return (1u << ndim) - 1;
-  unsigned mask = 0;
-  for (const int axis : axes.list) {
-    const unsigned bit = 1u << (ndim - 1 - checked_axis(op, axis, ndim));
-    if (mask & bit) throw_error<ShapeError>("{}: axis {} is named twice for {} of rank {}", op.name, axis, op.args[0], ndim);
-    mask |= bit;
-  }
-  return mask;
-}
+unsigned mask_of(const Op& op, const Axes& axes, int ndim);
 
 /// x without the axes of the mask, or with extents of 1 in their places.
 inline Shape without(const Shape& x, unsigned mask, bool keepdims) {
