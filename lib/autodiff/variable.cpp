@@ -45,19 +45,15 @@ void check(const detail::VariableCell& cell, std::string_view what, const Tensor
     throw_error<ShapeError>("{}: variable \"{}\" is {}, the value is {}", what, cell.name, cell.value.spec(), value.spec());
 }
 
-// The present value, given away when the cell alone holds it, so that the op may write into its memory.
+// The present value is given away, so that the op may write into its memory where nobody else holds it.
 void update(detail::VariableCell& cell, std::string_view what, const Tensor& by, Tensor (*op)(Operand, Operand)) {
   check(cell, what, by);
   detail::note_access(cell);
   const RecordingScope unrecorded(nullptr);
-  if (!cell.value.unique() || by.handle() == cell.value.handle()) {
-    cell.value = op(cell.value, by);
-    return;
-  }
-  Tensor old = cell.value;
-  cell.value = Tensor();
+  const Tensor addend = by;   // which may be the value itself
+  Tensor old = std::move(cell.value);
   try {
-    cell.value = op(std::move(old), by);
+    cell.value = op(std::move(old), addend);
   } catch (...) {
     cell.value = std::move(old);
     throw;
