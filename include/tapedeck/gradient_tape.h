@@ -32,15 +32,16 @@ class TAPEDECK_EXPORT Source {
   std::optional<Variable> variable_;
 };
 
-class Sources {
+class TAPEDECK_EXPORT Sources {
  public:
   template <class T> requires std::convertible_to<const T&, Source>
-  Sources(const T& one) : all_{Source(one)} {}
-  Sources(std::initializer_list<Source> list) : all_(list) {}
-  Sources(std::span<const Tensor> list) : all_(list.begin(), list.end()) {}
-  Sources(std::span<const Variable> list) : all_(list.begin(), list.end()) {}
-  Sources(const std::vector<Tensor>& list) : all_(list.begin(), list.end()) {}
-  Sources(const std::vector<Variable>& list) : all_(list.begin(), list.end()) {}
+  Sources(const T& one) : Sources(Source(one)) {}
+  Sources(const Source& one);
+  Sources(std::initializer_list<Source> list);
+  Sources(std::span<const Tensor> list);
+  Sources(std::span<const Variable> list);
+  Sources(const std::vector<Tensor>& list);
+  Sources(const std::vector<Variable>& list);
   std::span<const Source> all() const { return all_; }
 
  private:
