@@ -35,11 +35,11 @@ bool elementwise(const Op& op, const Sample& s) {
   for (const Tensor& t : s.inputs) {
     if (t.size() == 0) return false;
     x.push_back(tiled(t, x.size() % 2 ? Shape{3} : Shape{2, 3}));
-    first.push_back(tiled(t, {}));
+    first.push_back(tiled(t, {1}));
   }
   try {
     const Tensor y = run(op, x, s.attrs)[0];
-    return y.shape() == Shape{2, 3} && close(tiled(y, {}), run(op, first, s.attrs)[0], 0);
+    return y.shape() == Shape{2, 3} && close(tiled(y, {1}), run(op, first, s.attrs)[0], 0);
   } catch (const Error&) {
     return false;
   }
