@@ -1,8 +1,10 @@
 // parallel_for over oneTBB.
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <mutex>
 
+#include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
@@ -17,10 +19,11 @@ std::atomic<int> threads{1};
 std::atomic<tbb::task_arena*> arena{nullptr};   // of the wished size, the caller's thread included; null for one thread
 constinit std::mutex change;
 
-// One for each size that was ever wished, never destroyed: another thread may still be in it.
+// One for each size that was ever wished, never destroyed: another thread may still be in it. More workers than the machine
+// has would only make TBB warn.
 tbb::task_arena* arena_of(int n) {
   static auto& arenas = *new std::map<int, tbb::task_arena>;
-  return &arenas.try_emplace(n, n).first->second;
+  return &arenas.try_emplace(n, std::min(n, tbb::info::default_concurrency())).first->second;
 }
 
 }  // namespace

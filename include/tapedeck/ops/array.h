@@ -14,7 +14,7 @@ TAPEDECK_EXPORT Tensor squeeze(const Tensor& x, const std::vector<int>& axes = {
 TAPEDECK_EXPORT Tensor transpose(const Tensor& x, const std::vector<int>& perm = {});
 /// x repeated to a shape that it broadcasts to.
 TAPEDECK_EXPORT Tensor broadcast_to(const Tensor& x, const Shape& shape);
-/// Tensors joined along an axis; their other extents and dtypes are equal.
+/// Tensors joined along an axis; their other extents are equal, and mixed dtypes are promoted.
 TAPEDECK_EXPORT Tensor concat(std::span<const Tensor> x, int axis);
 inline Tensor concat(std::initializer_list<Tensor> x, int axis) { return concat(std::span<const Tensor>(x.begin(), x.size()), axis); }
 /// The part of x that starts at begin and has extents size; a size of -1 goes to the end. Without a copy where the part
