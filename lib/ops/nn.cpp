@@ -15,6 +15,7 @@ using namespace samples;
 
 Spec infer_rows(const Call& c) {
   require_floating(c, 0);
+  if (c.x[0].ndim() == 0) throw_shape_error(c, "takes tensors of rank 1 or more");
   return c.x[0].spec();
 }
 
