@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ops/samples.h"
+#include "closeness.h"
 #include "tapedeck/tapedeck.h"
 
 extern "C" {
@@ -29,17 +30,6 @@ Tensor by_definition(const Tensor& a, const Tensor& b, Transposed t) {
   const Tensor left = expand_dims(t.a ? with_last_two_swapped(a) : a, -1);                          // […, m, k, 1]
   const Tensor right = expand_dims(t.b ? with_last_two_swapped(b) : b, -3);                         // […, 1, k, n]
   return sum(left * right, -2);
-}
-
-double worst(const Tensor& a, const Tensor& b) {
-  REQUIRE(a.shape() == b.shape());
-  const std::vector<double> u = a.to_vector(), v = b.to_vector();
-  double w = 0;
-  for (std::size_t i = 0; i < u.size(); ++i) w = std::max(w, std::abs(u[i] - v[i]));
-  return w;
-}
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.spec() == b.spec() && std::memcmp(a.raw(), b.raw(), static_cast<std::size_t>(a.nbytes())) == 0;
 }
 
 Shape joined(const Shape& batch, std::int64_t rows, std::int64_t columns) {

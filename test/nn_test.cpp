@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ops/samples.h"
+#include "closeness.h"
 #include "tapedeck/tapedeck.h"
 
 using namespace tapedeck;
@@ -13,17 +14,6 @@ using namespace tapedeck;
 namespace {
 
 const double kNaN = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
-
-double worst(const Tensor& a, const Tensor& b) {
-  REQUIRE(a.shape() == b.shape());
-  const std::vector<double> u = a.to_vector(), v = b.to_vector();
-  double w = 0;
-  for (std::size_t i = 0; i < u.size(); ++i) w = std::max(w, std::abs(u[i] - v[i]));
-  return w;
-}
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.spec() == b.spec() && std::memcmp(a.raw(), b.raw(), static_cast<std::size_t>(a.nbytes())) == 0;
-}
 
 }  // namespace
 

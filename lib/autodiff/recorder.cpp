@@ -35,19 +35,6 @@ Registry& registry() {
   return r;
 }
 
-// Takes r out of a chain of recorders.
-void unlink(Recorder*& head, Recorder* r, Recorder* (*outer)(Recorder*), void (*set_outer)(Recorder*, Recorder*)) noexcept {
-  if (head == r) {
-    head = outer(r);
-    return;
-  }
-  for (Recorder* i = head; i; i = outer(i)) {
-    if (outer(i) != r) continue;
-    set_outer(i, outer(r));
-    return;
-  }
-}
-
 }  // namespace
 
 void tensor_ended(const detail::Block& b) noexcept {
@@ -106,12 +93,14 @@ void Recorder::enter() {
 
 void Recorder::leave() noexcept {
   if (!std::exchange(entered_, false)) return;
-  const auto outer = [](Recorder* r) { return r->outer_; };
-  const auto set_outer = [](Recorder* r, Recorder* o) { r->outer_ = o; };
-  unlink(thread_->innermost, this, outer, set_outer);
+  const auto unlink_from = [this](Recorder** at) {
+    while (*at && *at != this) at = &(*at)->outer_;
+    if (*at) *at = outer_;
+  };
+  unlink_from(&thread_->innermost);
   for (RecordingScope* s = thread_->scopes; s; s = s->around) {
     if (s->until == this) s->until = outer_;
-    unlink(s->waiting, this, outer, set_outer);
+    unlink_from(&s->waiting);
   }
 }
 

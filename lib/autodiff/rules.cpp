@@ -115,7 +115,6 @@ Tensor unbroadcast(const Call& c, const Tensor& dx, int i) {
     const std::int64_t extent = d <= x.ndim() ? x[x.ndim() - d] : 1;
     if (extent == 1 && (y[y.ndim() - d] != 1 || d > x.ndim())) axes.push_back(-d);
   }
-  // A partial that reads nothing of this shape may leave dx smaller than the output: there is nothing to add up along that axis.
   Shape shape;
   const int extra = dx.ndim() - y.ndim();
   for (int d = 0; d < extra; ++d) shape.push_back(dx.shape()[d]);
