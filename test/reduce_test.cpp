@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ops/samples.h"
+#include "closeness.h"
 #include "tapedeck/tapedeck.h"
 
 using namespace tapedeck;
@@ -13,10 +14,6 @@ using namespace tapedeck;
 namespace {
 
 const double kNaN = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.spec() == b.spec() && std::memcmp(a.raw(), b.raw(), static_cast<std::size_t>(a.nbytes())) == 0;
-}
 
 /// What plain loops give for [outer, n, inner], reduced over the middle.
 struct Plain { std::vector<double> sum, max; std::vector<std::int64_t> argmax; };

@@ -3,13 +3,13 @@
 
 #include <array>
 
+#include "autodiff/rules.h"
 #include "base/format.h"
 #include "base/visit.h"
 #include "kernels/copy.h"
-#include "ops/infer.h"
+#include "ops/axes.h"
 #include "ops/samples.h"
 #include "tapedeck/ops/math.h"
-#include "tapedeck/ops/reduce.h"
 #include "tensor/storage.h"
 
 namespace tapedeck {
@@ -29,13 +29,6 @@ struct PadAttrs { Shape before, after; };
 struct ConcatAttrs { int axis; };                                    // from the end
 struct OneHotAttrs { std::int64_t depth; DType dtype; };
 
-// x's shape with `shape` in the place of its last `axes` axes.
-Shape with_last(const Shape& x, int axes, const Shape& shape) {
-  Shape result(x.dims().first(static_cast<std::size_t>(x.ndim() - axes)));
-  for (const std::int64_t d : shape) result.push_back(d);
-  return result;
-}
-
 // `last` as it is for the last axes of a tensor of rank ndim, and `front` for those before.
 Shape filled_in_front(const Shape& last, int ndim, std::int64_t front) {
   Shape result;
@@ -49,7 +42,7 @@ Tensor allocate_output(const Call& c) { return allocate(c.op.infer.one(c)); }
 Spec infer_reshape(const Call& c) {
   const auto& [axes, shape] = c.attrs<ReshapeAttrs>();
   const Tensor& x = c.x[0];
-  const Shape result = with_last(x.shape(), axes, shape);
+  const Shape result = behind_extra(x, axes, shape);
   if (result.size() != x.size()) throw_error<ShapeError>("{}: element counts differ: x is {}, shape is {}", c.op.name, x.spec(), shape);
   return {x.dtype(), result};
 }
@@ -287,13 +280,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = infer_broadcast_to,
      .forward = {run_broadcast_to, Outputs::own},
-     .rule = linear([](const Call& c, const Tensor& dy) {
-       const Shape &x = c.x[0].shape(), &y = c.y[0].shape();
-       std::vector<int> axes;   // from the end
-       for (int d = 1; d <= y.ndim(); ++d)
-         if (d > x.ndim() || x[x.ndim() - d] != y[y.ndim() - d]) axes.push_back(-d);
-       return reshape_last(axes.empty() ? dy : sum(dy, axes, true), y.ndim(), x);
-     }),
+     .rule = linear([](const Call& c, const Tensor& dy) { return unbroadcast(c, dy, 0); }),
      .samples = [] {
        return std::vector<Sample>{
            {.inputs = {uniform({3, 1}, -1, 1)}, .attrs = Attrs(Shape{2, 3, 37})},
