@@ -1,8 +1,11 @@
 // What the benchmark programs share. A case is named suite/case/size; compare.cpp joins the programs by these names.
+// With TAPEDECK_THREADS=N in the environment the programs run the library with N threads instead of one.
 #pragma once
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
+#include <cstdlib>
+#include <iostream>
 
 namespace bench {
 
@@ -20,6 +23,19 @@ inline void report_gigaflops(benchmark::State& state, std::int64_t n, int produc
 
 template <class F> void each(benchmark::State& state, F f) {
   for (auto _ : state) benchmark::DoNotOptimize(f());
+}
+
+/// What every main ends with, once its cases are registered. `set_threads` gets the number in TAPEDECK_THREADS.
+inline int run(int argc, char** argv, void (*set_threads)(int) = nullptr) {
+  if (const char* threads = std::getenv("TAPEDECK_THREADS"); threads && set_threads) {
+    const int n = std::atoi(threads);
+    if (n < 1) return std::cerr << "bench: TAPEDECK_THREADS is \"" << threads << "\"; use 1 or more\n", 2;
+    set_threads(n);
+  }
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
 }
 
 }  // namespace bench

@@ -133,7 +133,5 @@ BENCHMARK(matmul_grad)->Name("matmul/matmul_grad")->Arg(64)->Arg(256)->Arg(1024)
 
 int main(int argc, char** argv) {
   register_matrix_cases();
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  benchmark::RunSpecifiedBenchmarks();
+  return bench::run(argc, argv, td::set_num_threads);
 }

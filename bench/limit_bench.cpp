@@ -252,7 +252,5 @@ void register_mlp_cases() {
 int main(int argc, char** argv) {
   register_matrix_cases();
   register_mlp_cases();
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  benchmark::RunSpecifiedBenchmarks();
+  return bench::run(argc, argv);
 }

@@ -2,6 +2,7 @@
 #include "bench.h"
 #include "tapedeck/gradient_tape.h"
 #include "tapedeck/op.h"
+#include "tapedeck/threads.h"
 
 namespace td = tapedeck;
 using benchmark::State;
@@ -27,9 +28,9 @@ void register_ops() {
     for (const td::Op& op : family.ops) {
       const std::string name = std::string(family.name) + "/" + std::string(op.name);
       const td::Sample sample = op.samples().front();
-      benchmark::RegisterBenchmark((name + "/forward").c_str(), forward, &op, sample);
+      benchmark::RegisterBenchmark((name + "/forward").c_str(), forward, &op, sample)->UseRealTime();
       if (op.rule.kind != td::RuleKind::none && op.rule.kind != td::RuleKind::undefined)
-        benchmark::RegisterBenchmark((name + "/gradient").c_str(), gradient, &op, sample);
+        benchmark::RegisterBenchmark((name + "/gradient").c_str(), gradient, &op, sample)->UseRealTime();
     }
   }
 }
@@ -38,7 +39,5 @@ void register_ops() {
 
 int main(int argc, char** argv) {
   register_ops();
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  benchmark::RunSpecifiedBenchmarks();
+  return bench::run(argc, argv, td::set_num_threads);
 }

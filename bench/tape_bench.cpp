@@ -80,4 +80,4 @@ BENCHMARK(backward)->Name("overhead/backward")->Apply(small)->UseManualTime();
 
 }  // namespace
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) { return bench::run(argc, argv, td::set_num_threads); }

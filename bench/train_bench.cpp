@@ -80,7 +80,5 @@ void register_cases(const std::string& name, const std::string& batch, Make make
 int main(int argc, char** argv) {
   register_cases("train/mlp", "128", mlp);
   register_cases("train/tiny_mlp", "8", tiny_mlp);
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  benchmark::RunSpecifiedBenchmarks();
+  return bench::run(argc, argv, td::set_num_threads);
 }
