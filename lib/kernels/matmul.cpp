@@ -1,72 +1,21 @@
-// Matrix products by BLAS, which is held at one thread while panels of the results, cut by size alone, are computed in
-// parallel. Small ones too: a kernel of our own was not faster than OpenBLAS's for sizes from 8 to 64.
+// Matrix products: BLAS is held at one thread while panels of the results, cut by size alone, are computed in parallel.
 #include "kernels/matmul.h"
 
 #include <algorithm>
-#include <cblas.h>
 #include <limits>
 #include <utility>
 
 #include "base/parallel.h"
 #include "base/visit.h"
+#include "kernels/gemm.h"
 #include "tensor/storage.h"
-
-extern "C" {
-int openblas_get_num_threads(void);
-void openblas_set_num_threads(int);
-}
 
 namespace tapedeck::kernels {
 namespace {
 
 constexpr std::int64_t kPanel = 256;       // lines of a result that BLAS wants at least: fewer repeat its packing too often
 constexpr std::int64_t kGrain = 1 << 22;   // multiplications that are worth a thread
-constexpr std::int64_t kMaxExtent = std::numeric_limits<blasint>::max();
-
-/// y = a b for one pair of matrices, row-major. y is m × n, a is m × k and b is k × n, stored so or transposed.
-template <class T> struct Product {
-  std::int64_t m, n, k;
-  const T *a, *b;
-  T* y;
-  bool a_transposed, b_transposed;
-  std::int64_t lda, ldb, ldy;
-
-  const T* a_row(std::int64_t i) const { return a + (a_transposed ? i : i * lda); }
-  const T* b_column(std::int64_t j) const { return b + (b_transposed ? j * ldb : j); }
-  Product rows(std::int64_t begin, std::int64_t end) const {
-    Product p = *this;
-    p.m = end - begin, p.a = a_row(begin), p.y = y + begin * ldy;
-    return p;
-  }
-  Product columns(std::int64_t begin, std::int64_t end) const {
-    Product p = *this;
-    p.n = end - begin, p.b = b_column(begin), p.y = y + begin;
-    return p;
-  }
-};
-
-void gemm(const Product<float>& p) {
-  const auto i = [](std::int64_t n) { return static_cast<blasint>(n); };
-  cblas_sgemm(CblasRowMajor, p.a_transposed ? CblasTrans : CblasNoTrans, p.b_transposed ? CblasTrans : CblasNoTrans, i(p.m), i(p.n), i(p.k), 1,
-              p.a, i(p.lda), p.b, i(p.ldb), 0, p.y, i(p.ldy));
-}
-void gemm(const Product<double>& p) {
-  const auto i = [](std::int64_t n) { return static_cast<blasint>(n); };
-  cblas_dgemm(CblasRowMajor, p.a_transposed ? CblasTrans : CblasNoTrans, p.b_transposed ? CblasTrans : CblasNoTrans, i(p.m), i(p.n), i(p.k), 1,
-              p.a, i(p.lda), p.b, i(p.ldb), 0, p.y, i(p.ldy));
-}
-
-/// BLAS has one thread while this lives, then the user's number again.
-class OneBlasThread {
- public:
-  OneBlasThread() { if (before_ != 1) openblas_set_num_threads(1); }
-  ~OneBlasThread() { if (before_ != 1) openblas_set_num_threads(before_); }
-  OneBlasThread(const OneBlasThread&) = delete;
-  OneBlasThread& operator=(const OneBlasThread&) = delete;
-
- private:
-  int before_ = openblas_get_num_threads();
-};
+constexpr std::int64_t kMaxExtent = std::numeric_limits<std::int32_t>::max();
 
 // Which matrix of x belongs to the i-th of y.
 std::int64_t matrix_of(const Shape& x, const Shape& y, std::int64_t i) {
