@@ -2,15 +2,14 @@
 #include "autodiff/recorder.h"
 
 #include <algorithm>
-#include <mutex>
 
+#include "base/fork.h"
 #include "tensor/storage.h"
 
 namespace tapedeck {
 
-// Every recorder of the process that is alive, for tensors that end on a thread other than their tape's.
+// Every recorder of the process that is alive, for tensors that end on a thread other than their tape's. Guarded by rare_lock.
 struct Registry {
-  std::mutex mutex;
   std::vector<Recorder*> all;
   std::atomic<std::uint32_t> count{0};
   std::atomic<std::uint64_t> serials{1};
@@ -18,7 +17,7 @@ struct Registry {
   void tell_others(const detail::Block& b, const ThreadState& here) noexcept {
     const std::uint64_t tape = b.tape.load(std::memory_order_relaxed);
     const bool mapped = b.mapped.load(std::memory_order_relaxed);
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(rare_lock);
     for (Recorder* r : all) {
       if (r->thread_ == &here || (tape != r->serial_ && !mapped)) continue;
       r->mail_.push_back({b.id, tape == r->serial_ ? b.slot : -1});
@@ -54,7 +53,7 @@ void tensor_ended(const detail::Block& b) noexcept {
 
 Recorder::Recorder() : serial_(registry().serials.fetch_add(1, std::memory_order_relaxed)), thread_(&thread_state) {
   Registry& r = registry();
-  const std::lock_guard lock(r.mutex);
+  const std::lock_guard lock(rare_lock);
   r.all.push_back(this);
   r.count.fetch_add(1, std::memory_order_relaxed);
   alive_ = true;
@@ -81,7 +80,7 @@ void Recorder::retire() noexcept {
   *at = next_alive_;
   --thread_->alive_count;
   Registry& r = registry();
-  const std::lock_guard lock(r.mutex);
+  const std::lock_guard lock(rare_lock);
   std::erase(r.all, this);
   r.count.fetch_sub(1, std::memory_order_relaxed);
 }
@@ -124,7 +123,7 @@ void Recorder::forget_name(const Tensor& x) noexcept {
 }
 
 void Recorder::unname_all() noexcept {
-  const std::lock_guard lock(registry().mutex);
+  const std::lock_guard lock(rare_lock);
   mail_.clear();
   map_.clear();
   serial_ = registry().serials.fetch_add(1, std::memory_order_relaxed);
@@ -133,7 +132,7 @@ void Recorder::unname_all() noexcept {
 void Recorder::read_mail() {
   std::vector<Letter> letters;
   {
-    const std::lock_guard lock(registry().mutex);
+    const std::lock_guard lock(rare_lock);
     letters.swap(mail_);
     has_mail_.store(false, std::memory_order_relaxed);
   }

@@ -72,7 +72,7 @@ class Recorder {
   IdMap map_;                        // the other tensors
   Recorder* next_alive_ = nullptr;
   ThreadState* thread_ = nullptr;
-  std::vector<Letter> mail_;         // guarded by the registry's mutex
+  std::vector<Letter> mail_;         // guarded by rare_lock
   std::atomic<bool> has_mail_{false};
 };
 

@@ -1,15 +1,14 @@
 // Warnings: each text at most five times, to the handler or to standard error.
 #include <cstdio>
 #include <map>
-#include <mutex>
 
+#include "base/fork.h"
 #include "base/format.h"
 
 namespace tapedeck {
 namespace {
 
-struct Warnings {
-  std::mutex mutex;
+struct Warnings {   // guarded by warnings_lock
   std::function<void(std::string_view)> handler;
   std::map<std::string, int, std::less<>> told;
 };
@@ -23,13 +22,13 @@ Warnings& warnings() {
 }  // namespace
 
 void set_warning_handler(std::function<void(std::string_view)> handler) {
-  const std::lock_guard lock(warnings().mutex);
+  const std::lock_guard lock(warnings_lock);
   warnings().handler = std::move(handler);
 }
 
 void warn(std::string_view text) {
   Warnings& w = warnings();
-  const std::lock_guard lock(w.mutex);
+  const std::lock_guard lock(warnings_lock);
   const auto at = w.told.find(text);
   int& count = at != w.told.end() ? at->second : w.told.emplace(text, 0).first->second;
   if (count == 5) return;

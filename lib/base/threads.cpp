@@ -1,51 +1,86 @@
-// parallel_for over oneTBB.
+// parallel_for: as many tasks as there are threads, which take the pieces one by one until none is left. So a thread that comes
+// late, or not at all, holds nothing up, and running out of memory for tasks costs speed alone.
 #include <algorithm>
 #include <atomic>
-#include <map>
-#include <mutex>
+#include <exception>
+#include <new>
+#include <thread>
+#include <vector>
 
-#include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
+#include "base/fork.h"
 #include "base/format.h"
 #include "base/parallel.h"
+#include "base/sanitizers.h"
 #include "tapedeck/threads.h"
 
 namespace tapedeck {
 namespace {
 
 std::atomic<int> threads{1};
-std::atomic<tbb::task_arena*> arena{nullptr};   // of the wished size, the caller's thread included; null for one thread
-constinit std::mutex change;
 
-// One for each size that was ever wished, never destroyed: another thread may still be in it. More workers than the machine
-// has would only make TBB warn.
-tbb::task_arena* arena_of(int n) {
-  static auto& arenas = *new std::map<int, tbb::task_arena>;
-  return &arenas.try_emplace(n, std::min(n, tbb::info::default_concurrency())).first->second;
+class Pieces {
+ public:
+  Pieces(std::int64_t count, void (*run)(const void*, std::int64_t), const void* f) : count_(count), run_(run), f_(f) {}
+
+  // Takes pieces until all are taken. What a piece throws is kept, and the others are left alone.
+  void work() noexcept {
+    try {
+      for (std::int64_t i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < count_;) run_(f_, i);
+    } catch (...) {
+      next_.store(count_, std::memory_order_relaxed);
+      if (!thrown_.exchange(true)) error_ = std::current_exception();
+    }
+  }
+  void rethrow() const { if (error_) std::rethrow_exception(error_); }
+
+ private:
+  const std::int64_t count_;
+  void (*const run_)(const void*, std::int64_t);
+  const void* const f_;
+  std::atomic<std::int64_t> next_{0};
+  std::atomic<bool> thrown_{false};
+  std::exception_ptr error_;
+};
+
+// Isolated: a thread that waits here for others must not begin with another task of the user's, inside this one.
+void work_on_pool(Pieces& pieces, int tasks) {
+  try {
+    tbb::this_task_arena::isolate([&] { tbb::parallel_for(0, tasks, [&](int) { pieces.work(); }, tbb::simple_partitioner()); });
+  } catch (const std::bad_alloc&) {
+    pieces.work();
+  }
+}
+
+// The thread sanitizer does not see into TBB.
+void work_on_new_threads(Pieces& pieces, int tasks) {
+  std::vector<std::thread> others;
+  for (int i = 1; i < tasks; ++i) others.emplace_back([&] { pieces.work(); });
+  pieces.work();
+  for (std::thread& t : others) t.join();
 }
 
 }  // namespace
 
 void set_num_threads(int n) {
   if (n < 1) throw_error<ArgumentError>("set_num_threads: {} threads; use 1 or more", n);
-  const std::lock_guard lock(change);
-  arena = n == 1 ? nullptr : arena_of(n);
-  threads = n;
+  threads.store(n, std::memory_order_relaxed);
 }
 
-int num_threads() { return threads; }
+int num_threads() { return forked() ? 1 : threads.load(std::memory_order_relaxed); }
 
-void detail::run_parallel(std::int64_t pieces, void (*run)(const void*, std::int64_t), const void* f) {
-  tbb::task_arena* const workers = arena.load(std::memory_order_acquire);
-  if (!workers) {
-    for (std::int64_t i = 0; i < pieces; ++i) run(f, i);
+void detail::run_parallel(std::int64_t count, void (*run)(const void*, std::int64_t), const void* f) {
+  const int tasks = static_cast<int>(std::min<std::int64_t>(num_threads(), count));
+  if (tasks == 1) {
+    for (std::int64_t i = 0; i < count; ++i) run(f, i);
     return;
   }
-  workers->execute([&] {
-    tbb::parallel_for(std::int64_t{0}, pieces, [&](std::int64_t i) { run(f, i); });
-  });
+  Pieces pieces(count, run, f);
+  if constexpr (kThreadSanitizer) work_on_new_threads(pieces, tasks);
+  else work_on_pool(pieces, tasks);
+  pieces.rethrow();
 }
 
 }  // namespace tapedeck

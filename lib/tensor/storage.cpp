@@ -5,8 +5,10 @@
 #include <bit>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <new>
+
+#include "base/fork.h"
+#include "base/sanitizers.h"
 
 namespace tapedeck {
 
@@ -16,17 +18,7 @@ namespace {
 
 using detail::Block;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kReuse = false;   // reuse would hide a use after free
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr bool kReuse = false;
-#else
-constexpr bool kReuse = true;
-#endif
-#else
-constexpr bool kReuse = true;
-#endif
+constexpr bool kReuse = !kAddressSanitizer && !kThreadSanitizer;   // reuse would hide a use after free
 
 struct CachedBuffer : detail::Buffer {
   std::uint32_t size_class;
@@ -46,14 +38,13 @@ std::atomic<std::int64_t> live{0};
 std::atomic<std::int64_t> cache_limit{std::int64_t{1} << 30};
 
 // Blocks that threads have left behind. They come in slabs, so they are passed on and never given back.
-constinit std::mutex orphans_mutex;
-ThreadState::Free* orphans = nullptr;
+ThreadState::Free* orphans = nullptr;   // guarded by rare_lock
 
 void give_up_blocks(ThreadState& t) noexcept {
   if (!t.free_blocks) return;
   ThreadState::Free* last = t.free_blocks;
   while (last->next) last = last->next;
-  const std::lock_guard lock(orphans_mutex);
+  const std::lock_guard lock(rare_lock);
   last->next = orphans;
   orphans = std::exchange(t.free_blocks, nullptr);
   t.free_block_count = 0;
@@ -108,7 +99,7 @@ void* aligned(std::size_t bytes) {
     return;
   }
   {
-    const std::lock_guard lock(orphans_mutex);
+    const std::lock_guard lock(rare_lock);
     t.free_blocks = std::exchange(orphans, nullptr);
   }
   for (ThreadState::Free* f = t.free_blocks; f; f = f->next) ++t.free_block_count;
