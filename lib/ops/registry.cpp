@@ -10,11 +10,13 @@ std::span<const Op> array_ops();
 std::span<const Op> index_ops();
 std::span<const Op> linalg_ops();
 std::span<const Op> nn_ops();
+std::span<const Op> conv_ops();
 std::span<const Op> random_ops();
 
 std::span<const OpFamily> op_families() {
   static const OpFamily families[] = {{"math", math_ops()},   {"compare", compare_ops()}, {"reduce", reduce_ops()}, {"array", array_ops()},
-                                      {"index", index_ops()}, {"linalg", linalg_ops()},   {"nn", nn_ops()},         {"random", random_ops()}};
+                                      {"index", index_ops()}, {"linalg", linalg_ops()},   {"nn", nn_ops()},         {"conv", conv_ops()},
+                                      {"random", random_ops()}};
   return families;
 }
 

@@ -1,0 +1,58 @@
+// A window that slides over images [height, width, channels]: where it reads, and how work on images is cut.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+
+namespace tapedeck::kernels {
+
+/// One axis. Cell k of output o reads position o · stride + k · dilation - before, or padding where the image has none.
+struct WindowAxis {
+  std::int64_t extent, size, stride, dilation, before, outputs;
+
+  std::int64_t position(std::int64_t output, std::int64_t cell) const { return output * stride + cell * dilation - before; }
+  /// The first cell of an output that reads position `from` or one behind it.
+  std::int64_t cell_at(std::int64_t output, std::int64_t from) const {
+    return std::clamp<std::int64_t>(ceil_of(from - position(output, 0), dilation), 0, size);
+  }
+  /// The outputs from [0] up to, not with, [1] are all that can read the positions [from, to).
+  std::int64_t output_begin(std::int64_t from) const {
+    return std::clamp<std::int64_t>(ceil_of(from + before - (size - 1) * dilation, stride), 0, outputs);
+  }
+  std::int64_t output_end(std::int64_t to) const { return std::clamp<std::int64_t>(ceil_of(to + before, stride), 0, outputs); }
+
+ private:
+  static std::int64_t ceil_of(std::int64_t a, std::int64_t b) { return a > 0 ? (a + b - 1) / b : -(-a / b); }
+};
+
+struct Window2d {
+  WindowAxis rows, columns;
+
+  std::int64_t cells() const { return rows.size * columns.size; }
+  std::int64_t pixels() const { return rows.extent * columns.extent; }       // of one image
+  std::int64_t outputs() const { return rows.outputs * columns.outputs; }    // the same of its output
+};
+
+/// Images cut into tasks that own different rows: some whole images each, or a band of rows of one. By sizes alone.
+class RowTasks {
+ public:
+  /// `work` is that of one image; tasks have about `wanted`, except that bands are wide compared with the rows that windows
+  /// of two bands share.
+  RowTasks(const WindowAxis& rows, std::int64_t images, double work, double wanted) : images_(images), rows_(rows.extent), band_(rows.extent) {
+    const double shared = static_cast<double>(8 * (rows.size - 1) * rows.dilation + 1), parts = std::min(work / wanted, static_cast<double>(rows_) / shared);
+    if (work < wanted) together_ = static_cast<std::int64_t>(std::min(wanted / std::max(work, 1.0), 1e9));
+    else if (parts >= 2) band_ = (rows_ + static_cast<std::int64_t>(parts) - 1) / static_cast<std::int64_t>(parts);
+    bands_ = rows_ ? (rows_ + band_ - 1) / band_ : 1;
+  }
+
+  struct Task { std::int64_t image_begin, image_end, row_begin, row_end; };
+  std::int64_t count() const { return bands_ > 1 ? images_ * bands_ : (images_ + together_ - 1) / together_; }
+  Task operator[](std::int64_t i) const {
+    if (bands_ > 1) return {i / bands_, i / bands_ + 1, i % bands_ * band_, std::min((i % bands_ + 1) * band_, rows_)};
+    return {i * together_, std::min((i + 1) * together_, images_), 0, rows_};
+  }
+
+ private:
+  std::int64_t images_, rows_, band_, bands_, together_ = 1;
+};
+
+}  // namespace tapedeck::kernels
