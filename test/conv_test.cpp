@@ -162,7 +162,9 @@ TEST_CASE("pools agree with the definition", "[conv]") {
                         {{1, 1, 1, 2}, {.window = 1}},
                         {{1, 400, 50, 20}, {.window = 3, .strides = 1, .padding = Padding::same}},   // bands
                         {{60, 8, 8, 5}, {.window = 2}}};                                             // images together
-  for (const auto& [xs, o] : cases) {
+  for (const Case& one : cases) {
+    const Shape& xs = one.x;
+    const Pool2dOptions& o = one.options;
     const HeightWidth strides = o.strides.height > 0 ? o.strides : o.window;
     const Axis rows(xs[1], o.window.height, strides.height, 1, o.padding.mode, o.padding.top, o.padding.bottom);
     const Axis columns(xs[2], o.window.width, strides.width, 1, o.padding.mode, o.padding.left, o.padding.right);

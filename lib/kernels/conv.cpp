@@ -67,7 +67,7 @@ template <class T> class Columns {
   Room<T> room() const { return direct_ ? nullptr : room_for<T>(std::min(piece(), positions()) * width() + kGroup<T>); }
 
   void gather(const T* x, std::int64_t begin, std::int64_t end, T* columns) const {
-    const auto& [rows, across] = c_.window;
+    const WindowAxis &rows = c_.window.rows, &across = c_.window.columns;
     const std::int64_t line = across.size * c_.in;
     each_line(begin, end, [&](std::int64_t image, std::int64_t row, std::int64_t from, std::int64_t to) {
       const std::int64_t first = rows.cell_at(row, 0), last = rows.cell_at(row, rows.extent);
@@ -85,7 +85,7 @@ template <class T> class Columns {
 
   /// The adjoint, for the rows [row_begin, row_end) of the images.
   void scatter_add(const T* columns, std::int64_t begin, std::int64_t end, std::int64_t row_begin, std::int64_t row_end, T* dx) const {
-    const auto& [rows, across] = c_.window;
+    const WindowAxis &rows = c_.window.rows, &across = c_.window.columns;
     const std::int64_t line = across.size * c_.in;
     each_line(begin, end, [&](std::int64_t image, std::int64_t row, std::int64_t from, std::int64_t to) {
       const std::int64_t first = rows.cell_at(row, row_begin), last = rows.cell_at(row, row_end);
@@ -170,20 +170,20 @@ template <class T> void input_gradient(const Conv2d& c, const T* dy, const T* fi
   parallel_for(tasks.count(), 1, [&](std::int64_t first, std::int64_t last) {
     const Room<T> room = matrix.room();
     for (std::int64_t i = first; i < last; ++i) {
-      const auto [image_begin, image_end, row_begin, row_end] = tasks[i];
-      std::int64_t begin = image_begin * image, end = image_end * image;
-      if (image_end - image_begin == 1) {
-        end = begin + w.rows.output_end(row_end) * line;
-        begin += w.rows.output_begin(row_begin) * line;
+      const RowTasks::Task t = tasks[i];
+      std::int64_t begin = t.image_begin * image, end = t.image_end * image;
+      if (t.image_end - t.image_begin == 1) {
+        end = begin + w.rows.output_end(t.row_end) * line;
+        begin += w.rows.output_begin(t.row_begin) * line;
       }
       if (matrix.direct()) {
         columns_of(begin, end, dx + begin * k);
         continue;
       }
-      for (std::int64_t n = image_begin; n < image_end; ++n) std::fill_n(dx + (n * w.rows.extent + row_begin) * width, (row_end - row_begin) * width, T(0));
+      for (std::int64_t n = t.image_begin; n < t.image_end; ++n) std::fill_n(dx + (n * w.rows.extent + t.row_begin) * width, (t.row_end - t.row_begin) * width, T(0));
       each_piece(begin, end, matrix.piece(), [&](std::int64_t from, std::int64_t to) {
         columns_of(from, to, room.get());
-        matrix.scatter_add(room.get(), from, to, row_begin, row_end, dx);
+        matrix.scatter_add(room.get(), from, to, t.row_begin, t.row_end, dx);
       });
     }
   });

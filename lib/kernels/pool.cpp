@@ -68,12 +68,11 @@ template <class T, class F> void for_inputs(const Pool2d& p, T* dx, const F& f) 
   const RowTasks tasks(rows, p.images, work_of_line(p) * static_cast<double>(rows.outputs), kTask);
   parallel_for(tasks.count(), 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
-      const auto [image_begin, image_end, row_begin, row_end] = tasks[i];
-      const std::int64_t begin = row_begin, end = row_end;
-      for (std::int64_t image = image_begin; image < image_end; ++image) {
-        std::fill_n(dx + (image * rows.extent + begin) * width, (end - begin) * width, T(0));
-        each_window(p, image, rows.output_begin(begin), rows.output_end(end),
-                    [&](std::int64_t, std::int64_t position, const Cells& cells) { f(image, position, cells, cells.in_rows(begin, end)); });
+      const RowTasks::Task t = tasks[i];
+      for (std::int64_t image = t.image_begin; image < t.image_end; ++image) {
+        std::fill_n(dx + (image * rows.extent + t.row_begin) * width, (t.row_end - t.row_begin) * width, T(0));
+        each_window(p, image, rows.output_begin(t.row_begin), rows.output_end(t.row_end),
+                    [&](std::int64_t, std::int64_t position, const Cells& cells) { f(image, position, cells, cells.in_rows(t.row_begin, t.row_end)); });
       }
     }
   });
