@@ -7,8 +7,11 @@ namespace tapedeck {
 
 std::string to_string(const Shape& shape) {
   std::string out = "[";
-  for (int i = 0; i < shape.ndim(); ++i) out += (i ? "," : "") + std::to_string(shape[i]);
-  return out + "]";
+  for (int i = 0; i < shape.ndim(); ++i) {
+    if (i) out += ',';
+    out += std::to_string(shape[i]);
+  }
+  return out += ']';
 }
 
 std::int64_t Shape::unusual_size() const {
