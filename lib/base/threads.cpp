@@ -78,7 +78,7 @@ void detail::run_parallel(std::int64_t count, void (*run)(const void*, std::int6
     return;
   }
   Pieces pieces(count, run, f);
-  if constexpr (kThreadSanitizer) work_on_new_threads(pieces, tasks);
+  if (kThreadSanitizer) work_on_new_threads(pieces, tasks);
   else work_on_pool(pieces, tasks);
   pieces.rethrow();
 }
