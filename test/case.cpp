@@ -52,11 +52,11 @@ bool agree(const Json& expected, const Json& actual, const Json& tolerance) {
   return expected == actual;
 }
 
-/// FEATURES' table of kinds; ShapeError counts as ArgumentError.
+/// The library's counterparts; ShapeError counts as ArgumentError. What is wrong with a dtype is a DTypeError, and what is
+/// wrong with another argument an ArgumentError, where TensorFlow has ValueError or TypeError for either.
 bool is_kind(const Error& e, const std::string& kind) {
-  if (kind == "TypeError") return dynamic_cast<const DTypeError*>(&e);
   if (kind == "LookupError" || kind == "RuntimeError") return dynamic_cast<const GradientError*>(&e);
-  return dynamic_cast<const ArgumentError*>(&e);
+  return dynamic_cast<const ArgumentError*>(&e) || ((kind == "TypeError" || kind == "ValueError") && dynamic_cast<const DTypeError*>(&e));
 }
 
 }  // namespace
@@ -70,7 +70,8 @@ Json json_of(const Gradient& g) {
   if (!g.defined()) return nullptr;
   if (g.is_dense()) return json_of(g.dense());
   const IndexedSlices& s = *g.slices();
-  return {{"values", json_of(s.values)}, {"indices", json_of(s.indices)}, {"dense_shape", Json(std::vector<std::int64_t>(s.dense_shape.begin(), s.dense_shape.end()))}};
+  const Json dense_shape = s.dense_shape ? Json(std::vector<std::int64_t>(s.dense_shape->begin(), s.dense_shape->end())) : Json();
+  return {{"values", json_of(s.values)}, {"indices", json_of(s.indices)}, {"dense_shape", dense_shape}};
 }
 
 Json json_of(const std::vector<Variable>& variables) {

@@ -25,6 +25,12 @@ std::vector<Gradient> gradients(GradientTape& tape, const Targets& targets, cons
 
 Tensor cube(const Tensor& x) { return x * x * x; }
 
+// A name that a table has twice cannot be found, at compile time.
+constexpr Op kOneEach[] = {{.name = "op", .doc = "x.", .infer = like_first, .forward = {}, .rule = none()}, {.name = "other", .doc = "x.", .infer = like_first, .forward = {}, .rule = none()}};
+constexpr Op kTwice[] = {{.name = "op", .doc = "x.", .infer = like_first, .forward = {}, .rule = none()}, {.name = "op", .doc = "x.", .infer = like_first, .forward = {}, .rule = none()}};
+template <const Op*> struct Found;
+template <const auto& table> concept findable = requires { typename Found<&find(table, "op")>; };
+
 }  // namespace
 
 TEST_CASE("cases: targets and sources", "[cases]") {
@@ -508,5 +514,62 @@ TEST_CASE("cases: errors", "[cases][errors]") {
     const Tensor y = x * x, z = y * y;
     c.check("first", gradients(tape, z, x));
     c.check_error([&] { tape.gradient(y, x); }, "gradient: this tape was already used; make it persistent to call gradient twice");
+  }
+  const Tensor x = tensor(1.0);
+  // The gradient of an operation on inputs whose backward function is given.
+  const auto with_backward = [&](std::vector<Tensor> inputs, Backward backward) {
+    return [=] {
+      GradientTape tape;
+      tape.watch(x);
+      const Tensor y = tensor(1.0);
+      record_operation("operation", {&y, 1}, inputs, backward);
+      tape.gradient(y, x);
+    };
+  };
+  {
+    Case c("tape-unconnected-unknown-value");
+    GradientTape tape;
+    tape.watch(x);
+    const Tensor y = tensor(2.0);
+    c.check_error([&] { tape.gradient(y, x, {.unconnected = static_cast<UnconnectedGradients>(2)}); },
+                  "gradient: unknown value for unconnected: 2; use UnconnectedGradients::none or zero");
+  }
+  {
+    Case c("grad-wrong-number-of-input-grads");
+    c.check_error(with_backward({x, x}, [](std::span<const Tensor> dy) { return std::vector<Gradient>{dy[0]}; }),
+                  "operation: the backward function returned 1 gradients for 2 inputs");
+  }
+  {
+    Case c("custom-grad-empty-return");
+    c.check_error(with_backward({x}, [](std::span<const Tensor>) { return std::vector<Gradient>(); }),
+                  "operation: the backward function returned 0 gradients for 1 inputs");
+  }
+  {
+    Case c("custom-grad-raises");
+    c.check_error(with_backward({x}, [](std::span<const Tensor>) -> std::vector<Gradient> { throw GradientError("x"); }), "x");
+  }
+  {
+    Case c("grad-registry-unknown-op");
+    static constexpr Op kNoGradient = {.name = "no_gradient", .doc = "x.", .args = {"x"}, .infer = like_first,
+                                       .forward = {[](const Call& call, std::span<Tensor> y) { y[0] = identity(call.x[0]); }, Outputs::own}, .rule = undefined()};
+    GradientTape tape;
+    tape.watch(x);
+    const Tensor y = output(kNoGradient, x);
+    c.check_error([&] { tape.gradient(y, x); }, "no_gradient: this op must not be differentiated");
+  }
+  {
+    Case c("grad-registry-double-register");   // said by the compiler within a table, and by a test across tables
+    static_assert(findable<kOneEach> && !findable<kTwice>);
+    std::set<std::string_view> names;
+    std::size_t ops = 0;
+    for (const OpFamily& family : op_families())
+      for (const Op& op : family.ops) names.insert(op.name), ++ops;
+    CHECK(names.size() == ops);
+    c.superseded("error", "K12");
+  }
+  {
+    Case c("fwd-duplicate-primal");
+    c.check_error([&] { const ForwardAccumulator forward({x, x}, {tensor(1.0), tensor(2.0)}); },
+                  "forward accumulator: primal 1, f32[], is given several times; add its tangents up");
   }
 }

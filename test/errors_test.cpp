@@ -107,6 +107,39 @@ TEST_CASE("texts: gather and scatter", "[errors]") {
   CHECK(error([] { scatter_add(f23, tensor({0, 9}), {4, 3}); }) == "scatter_add: index 9 at position 1 is out of range for axis 0 of the result, f32[4,3]");
 }
 
+TEST_CASE("texts: slices", "[errors]") {
+  const Tensor rows = ones({2, 3}), at = tensor<std::int64_t>({0, 1});
+  const auto dense = [](const Tensor& values, const Tensor& indices, std::optional<Shape> dense_shape) {
+    return [=] { to_dense({values, indices, dense_shape}); };
+  };
+  CHECK(error<ArgumentError>(dense({}, at, Shape{4, 3})) == "to_dense: the slices have undefined values");
+  CHECK(error<ArgumentError>(dense(rows, {}, Shape{4, 3})) == "to_dense: the slices have undefined indices");
+  CHECK(error<ArgumentError>(dense(rows, at, {})) ==
+        "to_dense: the slices do not say how many rows the tensor has: values is f32[2,3], indices is i64[2], dense_shape is not given");
+  CHECK(dtype_error(dense(rows, ones({2}), Shape{4, 3})) ==
+        "to_dense: the indices of slices must be i32 or i64: values is f32[2,3], indices is f32[2], dense_shape is [4,3]");
+  CHECK(error(dense(rows, tensor({0, 1, 2}), Shape{4, 3})) ==
+        "to_dense: the parts of the slices do not fit together: values is f32[2,3], indices is i32[3], dense_shape is [4,3]");
+  CHECK(error(dense(rows, tensor({{0, 1}}), Shape{4, 3})) ==
+        "to_dense: the parts of the slices do not fit together: values is f32[2,3], indices is i32[1,2], dense_shape is [4,3]");
+  CHECK(error(dense(rows, at, Shape{4, 2})) == "to_dense: the parts of the slices do not fit together: values is f32[2,3], indices is i64[2], dense_shape is [4,2]");
+  CHECK(error(dense(rows, at, Shape{4})) == "to_dense: the parts of the slices do not fit together: values is f32[2,3], indices is i64[2], dense_shape is [4]");
+  CHECK(error(dense(rows, at, Shape{})) == "to_dense: the parts of the slices do not fit together: values is f32[2,3], indices is i64[2], dense_shape is []");
+  CHECK(error(dense(scalar, tensor({0}), Shape{1})) == "to_dense: the parts of the slices do not fit together: values is f32[], indices is i32[1], dense_shape is [1]");
+  CHECK(error(dense(rows, tensor({0, 4}), Shape{4, 3})) ==
+        "to_dense: index 4 at position 1 of the slices is out of range: values is f32[2,3], indices is i32[2], dense_shape is [4,3]");
+  CHECK(error(dense(rows, tensor<std::int64_t>({-1, 0}), Shape{4, 3})) ==
+        "to_dense: index -1 at position 0 of the slices is out of range: values is f32[2,3], indices is i64[2], dense_shape is [4,3]");
+  CHECK(error([&] { sum_duplicates({rows, tensor({0, -2}), {}}); }) ==
+        "sum_duplicates: index -2 at position 1 of the slices is out of range: values is f32[2,3], indices is i32[2], dense_shape is not given");
+  CHECK(error(dense(ones({2, 1}), at, Shape{kHuge, kHuge})) ==
+        "to_dense: the parts of the slices do not fit together: values is f32[2,1], indices is i64[2], dense_shape is [1099511627776,1099511627776]");
+  const IndexedSlices some{rows, at, Shape{4, 3}};
+  CHECK(error([&] { aggregate({some, IndexedSlices{rows, at, Shape{5, 3}}}); }) == "aggregate: shapes differ: dense_shape is [4,3] and [5,3]");
+  CHECK(dtype_error([&] { aggregate({some, IndexedSlices{astype(rows, DType::f64), at, Shape{4, 3}}}); }) ==
+        "aggregate: dtypes differ: values is f32[2,3] and f64[2,3]");
+}
+
 TEST_CASE("texts: matmul", "[errors]") {
   CHECK(error([] { matmul(f23, f45); }) == "matmul: inner dimensions differ: a is f32[2,3], b is f32[4,5]");
   CHECK(error([] { matmul(f23, f4); }) == "matmul: takes tensors of rank 2 or more: a is f32[2,3], b is f32[4]");
@@ -156,12 +189,19 @@ TEST_CASE("texts: tapes", "[errors]") {
   GradientTape tape;
   tape.watch(x);
   const Tensor y = x * x;
-  const auto with = [&](std::vector<Tensor> dy) {
+  const auto with = [&](OutputGradients dy) {
     return [&, dy] { tape.gradient(y, x, {.output_gradients = dy}); };
   };
+  const auto rows = [](const Tensor& values, const Tensor& indices, std::optional<Shape> dense_shape) { return Gradient(IndexedSlices{values, indices, dense_shape}); };
   CHECK(error<ArgumentError>(with({y, y})) == "gradient: 2 output gradients for 1 targets");
   CHECK(error(with({scalar})) == "gradient: output gradient 0 is f32[], its target f32[2]");
   CHECK(dtype_error(with({ones({2}, DType::f64)})) == "gradient: output gradient 0 is f64[2], its target f32[2]; use astype");
+  CHECK(error(with({rows(ones({1}), tensor({0}), Shape{3})})) == "gradient: output gradient 0 is f32[3], its target f32[2]");
+  CHECK(dtype_error(with({rows(ones({1}, DType::f64), tensor({0}), {})})) == "gradient: output gradient 0 is f64[2], its target f32[2]; use astype");
+  CHECK(error(with({rows(ones({1}), tensor({2}), {})})) ==
+        "gradient: index 2 at position 0 of the slices is out of range: values is f32[1], indices is i32[1], dense_shape is [2]");
+  CHECK(error<ArgumentError>([&] { tape.gradient(y, x, {.unconnected = static_cast<UnconnectedGradients>(7)}); }) ==
+        "gradient: unknown value for unconnected: 7; use UnconnectedGradients::none or zero");
   CHECK(error<ArgumentError>([&] { tape.gradient(Tensor(), x); }) == "gradient: target 0 is undefined");
   CHECK(error<GradientError>([&] { tape.start(); }) == "start: this tape is recording already");
   tape.gradient(y, x);
@@ -180,5 +220,8 @@ TEST_CASE("texts: variables and accumulators", "[errors]") {
   CHECK(dtype_error([&] { v.assign_add(ones({2, 3}, DType::f64)); }) == "assign_add: variable \"dense/kernel\" is f32[2,3], the value is f64[2,3]; use astype");
   CHECK(error<ArgumentError>([&] { v.assign_sub(Tensor()); }) == "assign_sub: the value for variable \"dense/kernel\" is undefined");
   CHECK(error([] { const ForwardAccumulator forward(f23, f4); }) == "forward accumulator: the primal is f32[2,3], its tangent f32[4]");
+  CHECK(error<ArgumentError>([] { const ForwardAccumulator forward({f4, f23, f4}, {f4, f23, f4}); }) ==
+        "forward accumulator: primal 2, f32[4], is given several times; add its tangents up");
+  CHECK(error<ArgumentError>([] { const ForwardAccumulator forward({f4, f23}, {f4}); }) == "forward accumulator: 1 tangents for 2 primals");
   CHECK(dtype_error([] { const ForwardAccumulator forward(f4, ones({4}, DType::f64)); }) == "forward accumulator: the primal is f32[4], its tangent f64[4]; use astype");
 }

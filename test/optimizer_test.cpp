@@ -126,10 +126,13 @@ TEST_CASE("all is checked before anything changes", "[optimizer]") {
   const Tensor row = ones({1, 3}), first = tensor<std::int64_t>({0});
   check_error<ShapeError>(apply(slices(row, first, {4, 3}), bad), "apply_gradients: the gradient does not fit variable \"bad\": gradient is f32[4,3], variable is f32[2,3]");
   check_error<ShapeError>(apply(slices(ones({1, 2}), first, {2, 3}), bad),
-                          "apply_gradients: the slices do not fit variable \"bad\": values is f32[1,2], indices is i64[1], variable is f32[2,3]");
-  check_error<DTypeError>(apply(slices(row, ones({1}), {2, 3}), bad), "apply_gradients: the indices for variable \"bad\" are not i32 or i64: indices is f32[1]");
-  check_error<ShapeError>(apply(slices(row, tensor<std::int64_t>({2}), {2, 3}), bad), "apply_gradients: index 2 is out of range for variable \"bad\": variable is f32[2,3]");
-  check_error<ShapeError>(apply(slices(row, tensor<std::int64_t>({-1}), {2, 3}), bad), "apply_gradients: index -1 is out of range for variable \"bad\": variable is f32[2,3]");
+                          "apply_gradients: the parts of the slices do not fit together: values is f32[1,2], indices is i64[1], dense_shape is [2,3], variable is \"bad\"");
+  check_error<DTypeError>(apply(slices(row, ones({1}), {2, 3}), bad),
+                          "apply_gradients: the indices of slices must be i32 or i64: values is f32[1,3], indices is f32[1], dense_shape is [2,3], variable is \"bad\"");
+  for (const std::int64_t index : {2, -1})
+    check_error<ShapeError>(apply(slices(row, tensor<std::int64_t>({index}), {2, 3}), bad),
+                            "apply_gradients: index " + std::to_string(index) + " at position 0 of the slices is out of range: values is f32[1,3], indices is i64[1], "
+                            "dense_shape is [2,3], variable is \"bad\"");
 
   CHECK(adam.iterations() == 0);
   CHECK_FALSE(adam.slot(good, "m").defined());
@@ -143,11 +146,11 @@ TEST_CASE("hyperparameters are checked, read and set", "[optimizer]") {
   CHECK_THAT(adam.slot_names(), Equals(std::vector<std::string>{"m", "v"}));
   CHECK(GradientDescent({.learning_rate = 1}).slot_names().empty());
 
-  check_error<ArgumentError>([] { Optimizer("adams"); }, "optimizer: there is no update rule \"adams\"; use one of gradient_descent, adam");
+  check_error<ArgumentError>([] { Optimizer("adams"); }, "optimizer: there is no update rule \"adams\"; use one of gradient_descent, momentum, adam");
   check_error<ArgumentError>([] { Optimizer("gradient_descent"); }, "gradient_descent: learning_rate is out of range: nan; use a finite number");
   check_error<ArgumentError>([] { Adam({.beta1 = 1}); }, "adam: beta1 is out of range: 1; use a number from 0 up to but without 1");
   check_error<ArgumentError>([&] { adam.set_hyperparameter("epsilon", -1); }, "adam: epsilon is out of range: -1; use a finite number of 0 or more");
-  check_error<ArgumentError>([&] { (void)adam.hyperparameter("rho"); }, "adam: there is no hyperparameter \"rho\"; use one of learning_rate, beta1, beta2, epsilon");
+  check_error<ArgumentError>([&] { (void)adam.hyperparameter("rho"); }, "adam: there is no hyperparameter \"rho\"; use one of learning_rate, beta1, beta2, epsilon, lazy");
 
   const Variable x(tensor(1.0, DType::f64));
   GradientDescent descent({.learning_rate = 0.5});

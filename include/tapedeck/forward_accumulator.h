@@ -12,6 +12,10 @@ class TAPEDECK_EXPORT ForwardAccumulator {
  public:
   /// tangent has primal's dtype and shape, else DTypeError or ShapeError.
   [[nodiscard]] ForwardAccumulator(const Tensor& primal, const Tensor& tangent);
+  /// The same for several primals. Throws ArgumentError where the lists differ in length or a primal is given twice.
+  [[nodiscard]] ForwardAccumulator(std::span<const Tensor> primals, std::span<const Tensor> tangents);
+  [[nodiscard]] ForwardAccumulator(std::initializer_list<Tensor> primals, std::initializer_list<Tensor> tangents)
+      : ForwardAccumulator(std::span<const Tensor>(primals.begin(), primals.size()), std::span<const Tensor>(tangents.begin(), tangents.size())) {}
   ~ForwardAccumulator();
   ForwardAccumulator(const ForwardAccumulator&) = delete;
   ForwardAccumulator& operator=(const ForwardAccumulator&) = delete;

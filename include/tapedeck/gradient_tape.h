@@ -49,9 +49,17 @@ class TAPEDECK_EXPORT Sources {
 };
 using Targets = Sources;
 
+/// A list of gradients, from tensors too.
+struct OutputGradients : std::vector<Gradient> {
+  using std::vector<Gradient>::vector;
+  OutputGradients(std::vector<Gradient> list) : vector(std::move(list)) {}
+  OutputGradients(const std::vector<Tensor>& list) : vector(list.begin(), list.end()) {}
+};
+
 struct GradientOptions {
-  /// One for each target, of its shape and dtype; an undefined tensor stands for ones. Empty: ones for all.
-  std::vector<Tensor> output_gradients = {};
+  /// One for each target, of its shape and dtype, dense or slices; none, like an undefined tensor, stands for ones. Empty:
+  /// ones for all.
+  OutputGradients output_gradients = {};
   UnconnectedGradients unconnected = UnconnectedGradients::none;
   /// The terms of one tensor's gradient are summed early when there are at least min_aggregate_count of them and together
   /// they take more than min_aggregate_bytes.
@@ -99,7 +107,8 @@ class TAPEDECK_EXPORT GradientTape {
     return result;
   }
   /// The gradient of the sum of all targets for each source, in the order of the sources.
-  /// Throws ArgumentError, ShapeError or DTypeError where output_gradients do not fit the targets; the tape is then as it was.
+  /// Throws ArgumentError, ShapeError or DTypeError where output_gradients do not fit the targets, and ArgumentError where
+  /// `unconnected` is neither of its values; the tape is then as it was.
   std::vector<Gradient> gradient(const Targets& targets, const Sources& sources, const GradientOptions& options = {});
 
   /// The variables that the tape watches, in order of creation. They outlive gradient(), not reset().

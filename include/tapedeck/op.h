@@ -201,10 +201,16 @@ TAPEDECK_EXPORT std::string describe(const Call& c, std::string_view what);
 [[noreturn]] TAPEDECK_EXPORT void throw_shape_error(const Call& c, std::string_view what);
 [[noreturn]] TAPEDECK_EXPORT void throw_dtype_error(const Call& c, std::string_view what);
 
-/// The entry of that name. An unknown name does not compile.
+/// The entry of that name. A name that is not in the table, or is there twice, does not compile.
 template <std::size_t N> consteval const Op& find(const Op (&table)[N], std::string_view name) {
-  for (const Op& op : table) if (op.name == name) return op;
-  throw "no op of this name in this table";
+  const Op* found = nullptr;
+  for (const Op& op : table) {
+    if (op.name != name) continue;
+    if (found) throw "two ops of this name in this table";
+    found = &op;
+  }
+  if (!found) throw "no op of this name in this table";
+  return *found;
 }
 
 /// The tables of the library, family by family.

@@ -9,9 +9,13 @@ namespace tapedeck {
 
 namespace detail { struct VariableCell; }
 
+/// From a value to one that is allowed, such as its part of 0 and more. It gives the value's dtype and shape.
+using Constraint = std::function<Tensor(const Tensor&)>;
+
 struct VariableOptions {
   std::string name = {};      // "" becomes "variable"
   bool trainable = true;      // trainable variables are watched by tapes when they are read
+  Constraint constraint = {}; // optimizers put their new values through it; assignments do not
 };
 
 /// A handle: copies share the cell. Reading it gives its present value, which later updates never change. Reads and
@@ -22,6 +26,7 @@ class TAPEDECK_EXPORT Variable {
 
   const std::string& name() const;
   bool trainable() const;
+  const Constraint& constraint() const;
   DType dtype() const;
   const Shape& shape() const;
   /// Order of creation in the process.

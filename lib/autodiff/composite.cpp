@@ -20,7 +20,7 @@ void composite_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> d
   for (Gradient& g : dys) dy.push_back(g.defined() ? std::move(g).dense() : Tensor());
   std::vector<Gradient> result = f.backward(dy);
   if (result.size() != dx.size())
-    throw_error<GradientError>("{}: the backward function returned {} gradients for {} inputs", f.name, result.size(), dx.size());
+    throw_error<ArgumentError>("{}: the backward function returned {} gradients for {} inputs", f.name, result.size(), dx.size());
   std::move(result.begin(), result.end(), dx.begin());
 }
 

@@ -8,10 +8,15 @@
 
 namespace tapedeck {
 
-Forward::Forward(const Tensor& primal, const Tensor& tangent) {
-  if (primal.dtype() != tangent.dtype()) throw_error<DTypeError>("forward accumulator: the primal is {}, its tangent {}; use astype", primal.spec(), tangent.spec());
-  if (primal.shape() != tangent.shape()) throw_error<ShapeError>("forward accumulator: the primal is {}, its tangent {}", primal.spec(), tangent.spec());
-  put(primal, tangent);
+Forward::Forward(std::span<const Tensor> primals, std::span<const Tensor> tangents) {
+  if (primals.size() != tangents.size()) throw_error<ArgumentError>("forward accumulator: {} tangents for {} primals", tangents.size(), primals.size());
+  for (std::size_t i = 0; i < primals.size(); ++i) {
+    const Tensor &primal = primals[i], &tangent = tangents[i];
+    if (primal.dtype() != tangent.dtype()) throw_error<DTypeError>("forward accumulator: the primal is {}, its tangent {}; use astype", primal.spec(), tangent.spec());
+    if (primal.shape() != tangent.shape()) throw_error<ShapeError>("forward accumulator: the primal is {}, its tangent {}", primal.spec(), tangent.spec());
+    if (slot_of(primal) >= 0) throw_error<ArgumentError>("forward accumulator: primal {}, {}, is given several times; add its tangents up", i, primal.spec());
+    put(primal, tangent);
+  }
 }
 
 void Forward::put(const Tensor& x, Tensor tangent) {
@@ -94,8 +99,9 @@ void Forward::record(const Call& c, std::span<Tensor> y) {
     if (dy[k].defined() && is_trainable(y[k].dtype()) && slot_of(y[k]) < 0) put(y[k], std::move(dy[k]));
 }
 
-ForwardAccumulator::ForwardAccumulator(const Tensor& primal, const Tensor& tangent)
-    : forward_(std::make_unique<Forward>(primal, tangent)) { forward_->enter(); }
+ForwardAccumulator::ForwardAccumulator(const Tensor& primal, const Tensor& tangent) : ForwardAccumulator(std::span(&primal, 1), std::span(&tangent, 1)) {}
+ForwardAccumulator::ForwardAccumulator(std::span<const Tensor> primals, std::span<const Tensor> tangents)
+    : forward_(std::make_unique<Forward>(primals, tangents)) { forward_->enter(); }
 ForwardAccumulator::~ForwardAccumulator() = default;
 Tensor ForwardAccumulator::jvp(const Tensor& x) const { return forward_->tangent_of(x); }
 

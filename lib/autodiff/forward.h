@@ -6,7 +6,7 @@ namespace tapedeck {
 
 class Forward final : public Recorder {
  public:
-  Forward(const Tensor& primal, const Tensor& tangent);
+  Forward(std::span<const Tensor> primals, std::span<const Tensor> tangents);
   void record(const Call& call, std::span<Tensor> y) override;
   bool tracks(const Tensor& x) const override { return slot_of(x) >= 0; }
   void ended(std::int32_t slot) noexcept override;

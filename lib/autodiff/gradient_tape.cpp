@@ -20,16 +20,26 @@ std::vector<Tensor> tensors_of(const Sources& sources, std::string_view what) {
   return result;
 }
 
-void check(std::span<const Tensor> targets, std::span<const Tensor> output_gradients) {
+void check(std::span<const Tensor> targets, const GradientOptions& options) {
+  const std::span<const Gradient> output_gradients = options.output_gradients;
+  if (options.unconnected != UnconnectedGradients::none && options.unconnected != UnconnectedGradients::zero)
+    throw_error<ArgumentError>("gradient: unknown value for unconnected: {}; use UnconnectedGradients::none or zero", static_cast<int>(options.unconnected));
   if (output_gradients.empty()) return;
   if (output_gradients.size() != targets.size())
     throw_error<ArgumentError>("gradient: {} output gradients for {} targets", output_gradients.size(), targets.size());
   for (std::size_t i = 0; i < targets.size(); ++i) {
-    const Tensor& g = output_gradients[i];
+    const Gradient& g = output_gradients[i];
     if (!g.defined()) continue;
-    if (g.dtype() != targets[i].dtype())
-      throw_error<DTypeError>("gradient: output gradient {} is {}, its target {}; use astype", i, g.spec(), targets[i].spec());
-    if (g.shape() != targets[i].shape()) throw_error<ShapeError>("gradient: output gradient {} is {}, its target {}", i, g.spec(), targets[i].spec());
+    const Spec target = targets[i].spec();
+    Spec given = target;
+    if (const IndexedSlices* s = g.slices()) {
+      validate({s->values, s->indices, s->dense_shape.value_or(target.shape)}, "gradient");
+      given = {s->values.dtype(), s->dense_shape.value_or(target.shape)};
+    } else {
+      given = g.tensor().spec();
+    }
+    if (given.dtype != target.dtype) throw_error<DTypeError>("gradient: output gradient {} is {}, its target {}; use astype", i, given, target);
+    if (given.shape != target.shape) throw_error<ShapeError>("gradient: output gradient {} is {}, its target {}", i, given, target);
   }
 }
 
@@ -83,7 +93,7 @@ Gradient GradientTape::gradient(const Source& target, const Source& source) {
 std::vector<Gradient> GradientTape::gradient(const Targets& targets, const Sources& sources, const GradientOptions& options) {
   if (tape_->used) throw GradientError("gradient: this tape was already used; make it persistent to call gradient twice");
   const std::vector<Tensor> ys = tensors_of(targets, "target"), xs = tensors_of(sources, "source");
-  check(ys, options.output_gradients);
+  check(ys, options);
   std::vector<Gradient> result;
   if (tape_->options().persistent) {
     result = imperative_grad(kGradients, *tape_, ys, xs, options);

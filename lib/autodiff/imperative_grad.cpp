@@ -86,8 +86,8 @@ class Backprop {
   std::int32_t& pending(std::int32_t entry) { return pending_[static_cast<std::size_t>(entry)]; }
 
   Gradient output_gradient(std::size_t i) const {
-    const bool given = i < options_.output_gradients.size() && options_.output_gradients[i].defined();
-    return given ? options_.output_gradients[i] : space_.ones(targets_[i].spec());
+    if (i < options_.output_gradients.size() && options_.output_gradients[i].defined()) return options_.output_gradients[i];
+    return space_.ones(targets_[i].spec());
   }
 
   // Sums what has come for a tensor into one term and returns it.
@@ -171,7 +171,7 @@ class Backprop {
     const Spec& x = tape_.spec(const_cast<TapeEntry&>(e).x()[i]);
     const IndexedSlices* slices = dx.slices();
     const DType dtype = slices ? slices->values.dtype() : dx.tensor().dtype();
-    const Shape& shape = slices ? slices->dense_shape : dx.tensor().shape();
+    const Shape& shape = slices ? (slices->dense_shape ? *slices->dense_shape : x.shape) : dx.tensor().shape();
     if (dtype != x.dtype || shape != x.shape) [[unlikely]]
       throw_error<GradientError>("{}: the rule's gradient of input {} is {}, the input is {}", e.op->name, i, Spec{dtype, shape}, x);
   }

@@ -27,15 +27,42 @@ class NumberDType {
   DType saved_;
 };
 
+// Whether the gradient of input i has the rows of dy, each times the partial: an input of the output's shape, whose
+// partial reads nothing but single elements.
+bool keeps_rows(const PartialsRule& rule, const Call& c, const IndexedSlices& dy, int i) {
+  if (c.x[i].defined() && c.x[i].shape() != dy.dense_shape) return false;   // what is not there is of the output's shape
+  const unsigned read = c.op.rule.partial_reads[i];
+  if (read >> kMaxInputs & 1) return false;
+  for (int k = 0; k < rule.vjp.inputs; ++k) if ((read >> k & 1) && c.x[k].ndim() > 0) return false;
+  return true;
+}
+
+// Gradients that need no dense dy. Returns what is still wanted.
+std::uint64_t vjp_of_slices(const PartialsRule& rule, const Call& c, const IndexedSlices& dy, std::span<Gradient> dx) {
+  const NumberDType dtype(dy.values.dtype());
+  std::uint64_t wanted = c.wanted;
+  for (int i = 0; i < rule.vjp.inputs; ++i) {
+    if (!c.needs(i) || !keeps_rows(rule, c, dy, i)) continue;
+    dx[static_cast<std::size_t>(i)] = IndexedSlices{rule.times[i](c, dy.values), dy.indices, dy.dense_shape};
+    wanted &= ~(std::uint64_t{1} << i);
+  }
+  return wanted & ((std::uint64_t{1} << rule.vjp.inputs) - 1);
+}
+
 }  // namespace
 
-void vjp_of_partials(const PartialsRule& rule, const Call& call, Tensor&& moved_dy, std::span<Gradient> dx) {
-  const Tensor dy = std::move(moved_dy);
+void vjp_of_partials(const PartialsRule& rule, const Call& call, Gradient&& cotangent, std::span<Gradient> dx) {
+  std::uint64_t wanted = call.wanted;
+  if (const IndexedSlices* slices = cotangent.slices()) [[unlikely]] {
+    wanted = vjp_of_slices(rule, call, *slices, dx);
+    if (!wanted) return;
+  }
+  const Tensor dy = std::move(cotangent).dense();
   const int n = rule.vjp.inputs;
   const Tensor* y = call.y[0].defined() ? &call.y[0] : &dy;   // what was not kept is of dy's shape
   const Tensor* x[kMaxInputs];
   for (int i = 0; i < n; ++i) x[i] = call.x[i].defined() ? &call.x[i] : y;
-  const Call c{.op = call.op, .raw_attrs = call.raw_attrs, .x = {x, n}, .y = {&y, 1}, .wanted = call.wanted};
+  const Call c{.op = call.op, .raw_attrs = call.raw_attrs, .x = {x, n}, .y = {&y, 1}, .wanted = wanted};
   if (dy.shape() != y->shape() || recording(rule, c, dy)) {
     const NumberDType dtype(dy.dtype());
     for (int i = 0; i < n; ++i) if (c.needs(i)) dx[static_cast<std::size_t>(i)] = unbroadcast(c, rule.times[i](c, dy), i);

@@ -62,7 +62,7 @@ struct PartialsRule {
   Tensor (*times[kMaxInputs])(const Call&, const Tensor& dy);        // recorded
 };
 
-void vjp_of_partials(const PartialsRule& rule, const Call& c, Tensor&& dy, std::span<Gradient> dx);
+void vjp_of_partials(const PartialsRule& rule, const Call& c, Gradient&& dy, std::span<Gradient> dx);
 Tensor jvp_of_partials(const PartialsRule& rule, const Call& c, Refs dx);
 
 template <std::size_t... I, class... F> constexpr auto partials_rule(std::index_sequence<I...>, F...) {
@@ -83,7 +83,8 @@ template <class... F> constexpr Rule partials(F...) {
   constexpr unsigned n = sizeof...(F), read = detail::kPartials<F...>.vjp.read;
   return {.kind = RuleKind::partials, .reads_x = read & ((1u << n) - 1), .reads_y = (read >> n & 1) != 0,
           .partial_reads = {detail::partial_reads<n>(detail::Partial<F, n>::read)...},
-          .vjp = [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { detail::vjp_of_partials(detail::kPartials<F...>, c, std::move(dy[0]).dense(), dx); },
+          .passes_slices = true,
+          .vjp = [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { detail::vjp_of_partials(detail::kPartials<F...>, c, std::move(dy[0]), dx); },
           .jvp = [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = detail::jvp_of_partials(detail::kPartials<F...>, c, dx); }};
 }
 

@@ -37,17 +37,9 @@ namespace {
 
 std::atomic<std::uint64_t> variables{0};
 
-void check(const detail::VariableCell& cell, std::string_view what, const Tensor& value) {
-  if (!value.defined()) throw_error<ArgumentError>("{}: the value for variable \"{}\" is undefined", what, cell.name);
-  if (value.dtype() != cell.value.dtype())
-    throw_error<DTypeError>("{}: variable \"{}\" is {}, the value is {}; use astype", what, cell.name, cell.value.spec(), value.spec());
-  if (value.shape() != cell.value.shape())
-    throw_error<ShapeError>("{}: variable \"{}\" is {}, the value is {}", what, cell.name, cell.value.spec(), value.spec());
-}
-
 // The present value is given away, so that the op may write into its memory where nobody else holds it.
 void update(detail::VariableCell& cell, std::string_view what, const Tensor& by, Tensor (*op)(Operand, Operand)) {
-  check(cell, what, by);
+  detail::check_value(cell, what, by);
   detail::note_access(cell);
   const RecordingScope unrecorded(nullptr);
   const Tensor addend = by;   // which may be the value itself
@@ -62,6 +54,14 @@ void update(detail::VariableCell& cell, std::string_view what, const Tensor& by,
 
 }  // namespace
 
+void detail::check_value(const VariableCell& cell, std::string_view what, const Tensor& value) {
+  if (!value.defined()) throw_error<ArgumentError>("{}: the value for variable \"{}\" is undefined", what, cell.name);
+  if (value.dtype() != cell.value.dtype())
+    throw_error<DTypeError>("{}: variable \"{}\" is {}, the value is {}; use astype", what, cell.name, cell.value.spec(), value.spec());
+  if (value.shape() != cell.value.shape())
+    throw_error<ShapeError>("{}: variable \"{}\" is {}, the value is {}", what, cell.name, cell.value.spec(), value.spec());
+}
+
 void detail::note_access(VariableCell& cell) {
   if (thread_state.notes && cell.trainable) [[unlikely]] thread_state.notes->note(Variable(cell.shared_from_this()));
 }
@@ -74,10 +74,12 @@ Variable::Variable(Tensor initial, VariableOptions options) : cell_(std::make_sh
   cell_->value = share(initial, initial.shape());
   cell_->handle = hollow(initial.spec());
   cell_->handle.handle()->saved = false;
+  cell_->constraint = std::move(options.constraint);
 }
 
 const std::string& Variable::name() const { return cell_->name; }
 bool Variable::trainable() const { return cell_->trainable; }
+const Constraint& Variable::constraint() const { return cell_->constraint; }
 DType Variable::dtype() const { return cell_->value.dtype(); }
 const Shape& Variable::shape() const { return cell_->value.shape(); }
 std::uint64_t Variable::id() const { return cell_->id; }
@@ -89,7 +91,7 @@ const Tensor& Variable::value() const {
 }
 
 void Variable::assign(const Tensor& value) const {
-  check(*cell_, "assign", value);
+  detail::check_value(*cell_, "assign", value);
   detail::note_access(*cell_);
   cell_->value = share(value, value.shape());
 }

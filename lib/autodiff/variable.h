@@ -12,7 +12,11 @@ struct VariableCell : std::enable_shared_from_this<VariableCell> {
   std::uint64_t id;     // order of creation
   Tensor value;
   Tensor handle;        // hollow; stands for the variable on tapes, whatever its value
+  Constraint constraint;
 };
+
+/// Throws unless value may become the variable's; the message begins with `what`.
+void check_value(const VariableCell& cell, std::string_view what, const Tensor& value);
 
 /// Tells the thread's watchers of variables that this one is read or updated.
 void note_access(VariableCell& cell);

@@ -1,8 +1,8 @@
 // Loops of the update rules. Rows of a matrix begin and end anywhere, so nothing is written beyond the last element.
+// A rule is a step: step(i, g, part) moves the elements of a batch, from element i on, by their gradient g.
 #include "kernels/update.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/parallel.h"
 #include "base/visit.h"
@@ -35,112 +35,124 @@ template <class T, class F> void each_batch(std::int64_t begin, std::int64_t end
   if (i < end) f(i, First<T>{end - i});
 }
 
-std::int64_t row_size(const IndexedSlices& g) { return g.dense_shape[0] ? g.dense_shape.size() / g.dense_shape[0] : 0; }
-
-template <class T> void descend(T* x, const T* g, std::int64_t begin, std::int64_t end, double rate) {
-  const Batch<T> r(static_cast<T>(rate));
-  each_batch<T>(begin, end, [=](std::int64_t i, auto part) { part.store(x + i, xsimd::fnma(r, part.load(g + i), part.load(x + i))); });
+template <class T, class Step> void run_dense(const Tensor& x, const Tensor& g, const Step& step) {
+  parallel_for(x.size(), kGrain, [&step, from = elements<T>(g)](std::int64_t begin, std::int64_t end) {
+    each_batch<T>(begin, end, [step, from](std::int64_t i, auto part) { step(i, part.load(from + i), part); });
+  });
 }
 
-template <class T> class AdamLoop {
+// A sparse gradient beside its variable.
+template <class T> class Rows {
  public:
-  AdamLoop(Tensor& x, Tensor& m, Tensor& v, const AdamStep& s)
-      : x_(elements<T>(x)), m_(elements<T>(m)), v_(elements<T>(v)), keep_out_m_(static_cast<T>(s.keep_out_m)),
-        keep_out_v_(static_cast<T>(s.keep_out_v)), rate_(static_cast<T>(s.rate)), epsilon_(static_cast<T>(s.epsilon)) {}
+  Rows(const Tensor& x, const StepGradient& g) : order_(*g.order), values_(elements<T>(g.values)), extent_(x.shape()[0]) {
+    for (int d = 1; d < x.ndim(); ++d) width_ *= x.shape()[d];
+  }
 
-  // gradient(i, part) is the batch of g at element i.
-  template <class G> void run(std::int64_t begin, std::int64_t end, G gradient) const {
-    each_batch<T>(begin, end, [self = *this, gradient](std::int64_t i, auto part) {
-      const Batch<T> g = gradient(i, part), m_old = part.load(self.m_ + i), v_old = part.load(self.v_ + i);
-      const Batch<T> m = xsimd::fma(Batch<T>(self.keep_out_m_), g - m_old, m_old);
-      const Batch<T> v = xsimd::fma(Batch<T>(self.keep_out_v_), g * g - v_old, v_old);
-      part.store(self.m_ + i, m);
-      part.store(self.v_ + i, v);
-      part.store(self.x_ + i, part.load(self.x_ + i) - Batch<T>(self.rate_) * m / (xsimd::sqrt(v) + Batch<T>(self.epsilon_)));
+  template <class Step> void run_named(const Step& step) const {
+    if (width_ == 0) return;
+    parallel_for(count(), grain(), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) run_row(r, step);
+    });
+  }
+
+  // The gradient is zero in rows without a name.
+  template <class Step> void run_all(const Step& step) const {
+    if (width_ == 0) return;
+    const std::int64_t *rows = order_.rows.data(), *rows_end = rows + count();
+    parallel_for(extent_, grain(), [&](std::int64_t begin, std::int64_t end) {
+      const auto rest_until = [&](std::int64_t done, std::int64_t row) {
+        each_batch<T>(done * width_, row * width_, [step](std::int64_t i, auto part) { step(i, Batch<T>(T(0)), part); });
+      };
+      std::int64_t done = begin;
+      for (const std::int64_t* row = std::lower_bound(rows, rows_end, begin); row != rows_end && *row < end; ++row) {
+        rest_until(done, *row);
+        run_row(row - rows, step);
+        done = *row + 1;
+      }
+      rest_until(done, end);
     });
   }
 
  private:
-  T *x_, *m_, *v_;
-  T keep_out_m_, keep_out_v_, rate_, epsilon_;
+  std::int64_t count() const { return static_cast<std::int64_t>(order_.rows.size()); }
+  std::int64_t grain() const { return std::max<std::int64_t>(1, kGrain / width_); }
+
+  // Sums the places of one row and goes on with the sum.
+  template <class Step> void run_row(std::int64_t r, const Step& step) const {
+    const std::int64_t first = order_.rows[static_cast<std::size_t>(r)] * width_, width = width_;
+    const std::int64_t* starts = order_.starts.data() + r;
+    const std::int64_t *place = order_.places.data() + starts[0], *end = order_.places.data() + starts[1];
+    const T* values = values_ - first;
+    each_batch<T>(first, first + width, [=](std::int64_t i, auto part) {
+      Batch<T> g = part.load(values + *place * width + i);
+      for (const std::int64_t* p = place + 1; p != end; ++p) g += part.load(values + *p * width + i);
+      step(i, g, part);
+    });
+  }
+
+  const RowOrder& order_;
+  const T* values_;
+  std::int64_t extent_, width_ = 1;
+};
+
+template <class T, class Step> void run(const Tensor& x, const StepGradient& g, const Step& step, bool all_rows = false) {
+  if (!g.order) run_dense<T>(x, g.values, step);
+  else if (all_rows) Rows<T>(x, g).run_all(step);
+  else Rows<T>(x, g).run_named(step);
+}
+
+template <class T> struct Descend {
+  T* x;
+  T rate;
+  template <class Part> void operator()(std::int64_t i, const Batch<T>& g, Part part) const { part.store(x + i, xsimd::fnma(Batch<T>(rate), g, part.load(x + i))); }
+};
+
+template <class T> struct MomentumMove {
+  T *x, *a;
+  T keep, rate;
+  bool nesterov;
+  template <class Part> void operator()(std::int64_t i, const Batch<T>& g, Part part) const {
+    const Batch<T> sum = xsimd::fma(Batch<T>(keep), part.load(a + i), g);
+    part.store(a + i, sum);
+    part.store(x + i, xsimd::fnma(Batch<T>(rate), nesterov ? xsimd::fma(Batch<T>(keep), sum, g) : sum, part.load(x + i)));
+  }
+};
+
+template <class T> struct AdamMove {
+  T *x, *m, *v;
+  T keep_out_m, keep_out_v, rate, epsilon;
+  template <class Part> void operator()(std::int64_t i, const Batch<T>& g, Part part) const {
+    const Batch<T> m_old = part.load(m + i), v_old = part.load(v + i);
+    const Batch<T> m_new = xsimd::fma(Batch<T>(keep_out_m), g - m_old, m_old);
+    const Batch<T> v_new = xsimd::fma(Batch<T>(keep_out_v), g * g - v_old, v_old);
+    part.store(m + i, m_new);
+    part.store(v + i, v_new);
+    part.store(x + i, part.load(x + i) - Batch<T>(rate) * m_new / (xsimd::sqrt(v_new) + Batch<T>(epsilon)));
+  }
 };
 
 }  // namespace
 
-void gradient_descent(Tensor& x, const Tensor& g, double rate) {
+void gradient_descent(Tensor& x, const StepGradient& g, double rate) {
   visit_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    parallel_for(x.size(), kGrain, [to = elements<T>(x), from = elements<T>(g), rate](std::int64_t begin, std::int64_t end) { descend(to, from, begin, end, rate); });
+    run<T>(x, g, Descend<T>{elements<T>(x), static_cast<T>(rate)});
   });
 }
 
-void gradient_descent(Tensor& x, const IndexedSlices& g, double rate) {
-  const std::int64_t width = row_size(g);
+void momentum(Tensor& x, Tensor& a, const StepGradient& g, const MomentumStep& s) {
   visit_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    for (std::int64_t k = 0; k < g.indices.size(); ++k)
-      descend(elements<T>(x) + row_at(g.indices, k) * width, elements<T>(g.values) + k * width, 0, width, rate);
+    run<T>(x, g, MomentumMove<T>{elements<T>(x), elements<T>(a), static_cast<T>(s.momentum), static_cast<T>(s.rate), s.nesterov});
   });
 }
 
-void adam(Tensor& x, Tensor& m, Tensor& v, const Tensor& g, const AdamStep& step) {
+void adam(Tensor& x, Tensor& m, Tensor& v, const StepGradient& g, const AdamStep& s) {
   visit_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    const AdamLoop<T> loop(x, m, v, step);
-    const T* from = elements<T>(g);
-    parallel_for(x.size(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-      loop.run(begin, end, [from](std::int64_t i, auto part) { return part.load(from + i); });
-    });
+    run<T>(x, g, AdamMove<T>{elements<T>(x), elements<T>(m), elements<T>(v), static_cast<T>(s.keep_out_m), static_cast<T>(s.keep_out_v),
+                             static_cast<T>(s.rate), static_cast<T>(s.epsilon)}, !s.lazy);
   });
-}
-
-void adam(Tensor& x, Tensor& m, Tensor& v, const IndexedSlices& g, const AdamStep& step) {
-  const std::int64_t width = row_size(g);
-  if (width == 0) return;
-  const std::int64_t *rows = elements<std::int64_t>(g.indices), *rows_end = rows + g.indices.size();
-  visit_floating(x.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    const AdamLoop<T> loop(x, m, v, step);
-    const auto without_gradient = [](std::int64_t, auto) { return Batch<T>(T(0)); };
-    parallel_for(g.dense_shape[0], std::max<std::int64_t>(1, kGrain / width), [&](std::int64_t begin, std::int64_t end) {
-      std::int64_t done = begin;
-      for (const std::int64_t* row = std::lower_bound(rows, rows_end, begin); row != rows_end && *row < end; ++row) {
-        loop.run(done * width, *row * width, without_gradient);
-        const std::int64_t first = *row * width;
-        const T* from = elements<T>(g.values) + (row - rows) * width;
-        loop.run(first, first + width, [from, first](std::int64_t i, auto part) { return part.load(from + (i - first)); });
-        done = *row + 1;
-      }
-      loop.run(done * width, end * width, without_gradient);
-    });
-  });
-}
-
-IndexedSlices summed_rows(const IndexedSlices& g) {
-  const std::int64_t width = row_size(g);
-  std::vector<std::int64_t> order(static_cast<std::size_t>(g.indices.size()));
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return row_at(g.indices, a) < row_at(g.indices, b); });
-  std::vector<std::int64_t> rows;
-  for (const std::int64_t k : order)
-    if (const std::int64_t row = row_at(g.indices, k); rows.empty() || rows.back() != row) rows.push_back(row);
-
-  Shape shape = g.values.shape();
-  shape.set(0, static_cast<std::int64_t>(rows.size()));
-  IndexedSlices sum{zeros(shape, g.values.dtype()), tensor(rows), g.dense_shape};
-  visit_floating(g.values.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    T* to = elements<T>(sum.values);
-    std::size_t at = 0;
-    for (const std::int64_t k : order) {
-      if (row_at(g.indices, k) != rows[at]) {
-        ++at;
-        to += width;
-      }
-      descend(to, elements<T>(g.values) + k * width, 0, width, -1);
-    }
-  });
-  return sum;
 }
 
 }  // namespace tapedeck::kernels

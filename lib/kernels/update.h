@@ -1,25 +1,26 @@
 // Update rules as one pass over memory: gradients come in, variables and slots are changed in place. f32 and f64.
 #pragma once
-#include "tapedeck/indexed_slices.h"
-#include "tensor/storage.h"
+#include <optional>
+
+#include "kernels/order_rows.h"
 
 namespace tapedeck::kernels {
 
-/// indices[k], of i32 or i64.
-inline std::int64_t row_at(const Tensor& indices, std::int64_t k) {
-  return indices.dtype() == DType::i32 ? elements<std::int32_t>(indices)[k] : elements<std::int64_t>(indices)[k];
-}
+/// A gradient of a variable. Dense: values is of its shape. Sparse: `order` says which rows of values belong to which row.
+struct StepGradient {
+  Tensor values;
+  std::optional<RowOrder> order = {};
+};
 
-/// x -= rate · g. Rows of slices may repeat.
-void gradient_descent(Tensor& x, const Tensor& g, double rate);
-void gradient_descent(Tensor& x, const IndexedSlices& g, double rate);
+/// x -= rate · g.
+void gradient_descent(Tensor& x, const StepGradient& g, double rate);
 
-struct AdamStep { double keep_out_m, keep_out_v, rate, epsilon; };   // 1 - β1, 1 - β2, the corrected rate, ε
-/// m and v move towards g and g², then x -= rate · m / (√v + ε). With slices, as from summed_rows, g is zero in all other rows.
-void adam(Tensor& x, Tensor& m, Tensor& v, const Tensor& g, const AdamStep& step);
-void adam(Tensor& x, Tensor& m, Tensor& v, const IndexedSlices& g, const AdamStep& step);
+struct MomentumStep { double momentum, rate; bool nesterov; };
+/// a = momentum · a + g, then x -= rate · a or, Nesterov's way, rate · (g + momentum · a). Sparse: in the rows of g only.
+void momentum(Tensor& x, Tensor& a, const StepGradient& g, const MomentumStep& step);
 
-/// The same gradient with each row once, in ascending order, under i64 indices.
-IndexedSlices summed_rows(const IndexedSlices& g);
+struct AdamStep { double keep_out_m, keep_out_v, rate, epsilon; bool lazy; };   // 1 - β1, 1 - β2, the corrected rate, ε
+/// m and v move towards g and g², then x -= rate · m / (√v + ε). Sparse: g is zero in other rows; lazy leaves these alone.
+void adam(Tensor& x, Tensor& m, Tensor& v, const StepGradient& g, const AdamStep& step);
 
 }  // namespace tapedeck::kernels

@@ -46,6 +46,22 @@ Spec infer_add_n(const Call& c) {
   return arithmetic(c);
 }
 
+// The gradient of every term is that of the sum.
+constexpr Rule kEachRule = [] {
+  Rule rule = custom(
+      {},
+      [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+        for (int i = 0; i < c.x.size(); ++i) if (c.needs(i)) dx[static_cast<std::size_t>(i)] = dy[0];
+      },
+      [](const Call& c, Refs dx, std::span<Tensor> dy) {
+        std::vector<Tensor> terms;
+        for (int i = 0; i < c.x.size(); ++i) if (dx[i].defined()) terms.push_back(dx[i]);
+        if (!terms.empty()) dy[0] = terms.size() == 1 ? terms[0] : add_n(std::move(terms));
+      });
+  rule.passes_slices = true;
+  return rule;
+}();
+
 constexpr Op table[] = {
     {.name = "add",
      .doc = "a + b.",
@@ -218,17 +234,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = infer_add_n,
      .forward = {[](const Call& c, std::span<Tensor> y) { kernels::add_n(c.x, y[0]); }, Outputs::may_overwrite},
-     .rule = custom(
-         {},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           const Tensor each = std::move(dy[0]).dense();
-           for (int i = 0; i < c.x.size(); ++i) if (c.needs(i)) dx[static_cast<std::size_t>(i)] = each;
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           std::vector<Tensor> terms;
-           for (int i = 0; i < c.x.size(); ++i) if (dx[i].defined()) terms.push_back(dx[i]);
-           if (!terms.empty()) dy[0] = terms.size() == 1 ? terms[0] : add_n(std::move(terms));
-         }),
+     .rule = kEachRule,
      .samples = [] {
        return std::vector<Sample>{{.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, -2, 2, 1), uniform({2, 3}, -2, 2, 2)}},
                                   {.inputs = {signs(), positive(), signs()}, .expected = {f64({-2.75, 0.5, 3.5, 13})}, .oracle = "np.sum(x, axis=0)"}};

@@ -4,11 +4,11 @@
 #include <span>
 #include <string_view>
 
-#include "tapedeck/indexed_slices.h"
+#include "kernels/update.h"
 
 namespace tapedeck {
 
-inline constexpr std::size_t kMaxSlots = 2, kMaxHyperparameters = 4;
+inline constexpr std::size_t kMaxSlots = 2, kMaxHyperparameters = 5;
 
 /// A tensor kept for each variable, of its shape and dtype.
 struct SlotSpec {
@@ -30,20 +30,20 @@ struct HyperparameterSpec {
 
 /// Values by their place in the rule's list.
 using Hyperparameters = std::array<double, kMaxHyperparameters>;
-/// What kernels multiply by, computed in double once a step.
-using Coefficients = std::array<double, 4>;
+/// What kernels multiply by, computed in double once a step, and options, which are 0 or 1.
+using Coefficients = std::array<double, 5>;
 /// A variable's slots, by their place in the rule's list.
 using Slots = std::array<Tensor, kMaxSlots>;
 
-/// All memory is there and nobody else holds it: an update writes to x and s, and allocates nothing.
 struct UpdateRule {
   std::string_view name, doc;
   SlotSpec slots[kMaxSlots] = {};                             // unused ones have no name
   HyperparameterSpec hyperparameters[kMaxHyperparameters] = {};
   Coefficients (*coefficients)(const Hyperparameters& h, double step) = nullptr;   // steps count from 1
-  void (*dense)(Tensor& x, Slots& s, const Tensor& g, const Coefficients& c) = nullptr;
-  void (*sparse)(Tensor& x, Slots& s, const IndexedSlices& g, const Coefficients& c) = nullptr;
-  bool repeated_rows = false;   // sparse takes slices as they are; else each row once, in ascending order, under i64 indices
+  /// Writes to x and s, whose memory nobody else holds, and allocates nothing.
+  void (*update)(Tensor& x, Slots& s, const kernels::StepGradient& g, const Coefficients& c) = nullptr;
+
+  bool has_slots() const { return !slots[0].name.empty(); }
 };
 
 std::span<const UpdateRule> update_rules();

@@ -1,0 +1,83 @@
+// Functions of IndexedSlices. In: parts that may not fit together. Out: the same gradient in another form, by ops.
+#include <ostream>
+
+#include "base/format.h"
+#include "kernels/order_rows.h"
+#include "tapedeck/indexed_slices.h"
+#include "tapedeck/ops/index.h"
+
+namespace tapedeck {
+namespace {
+
+constexpr std::int64_t kLarge = 100'000'000;   // elements of a dense tensor that are worth a warning
+
+std::string describe(const IndexedSlices& s) {
+  return fmt::format("values is {}, indices is {}, dense_shape is {}", s.values.spec(), s.indices.spec(), s.dense_shape ? to_string(*s.dense_shape) : "not given");
+}
+
+template <class E> [[noreturn]] void throw_invalid(const IndexedSlices& s, std::string_view caller, std::string_view variable, std::string_view what) {
+  throw_error<E>("{}: {}: {}{}", caller, what, describe(s), variable.empty() ? "" : fmt::format(", variable is \"{}\"", variable));
+}
+
+bool shapes_fit(const IndexedSlices& s) {
+  const Shape& values = s.values.shape();
+  if (s.indices.ndim() != 1 || values.ndim() == 0 || values[0] != s.indices.size()) return false;
+  if (!s.dense_shape) return true;
+  Shape rows = *s.dense_shape;
+  if (rows.ndim() > 0) rows.set(0, values[0]);
+  return rows == values;
+}
+
+// The first place of an index below 0 or from extent on, or -1.
+std::int64_t first_outside(const Tensor& indices, std::int64_t extent) {
+  const auto find = [extent](const auto list) {
+    const auto at = std::find_if(list.begin(), list.end(), [extent](std::int64_t row) { return row < 0 || row >= extent; });
+    return at == list.end() ? -1 : at - list.begin();
+  };
+  return indices.dtype() == DType::i32 ? find(indices.data<std::int32_t>()) : find(indices.data<std::int64_t>());
+}
+
+}  // namespace
+
+void validate(const IndexedSlices& s, std::string_view caller, std::string_view variable) {
+  if (!s.values.defined() || !s.indices.defined()) throw_error<ArgumentError>("{}: the slices have undefined {}", caller, s.values.defined() ? "indices" : "values");
+  if (s.indices.dtype() != DType::i32 && s.indices.dtype() != DType::i64) throw_invalid<DTypeError>(s, caller, variable, "the indices of slices must be i32 or i64");
+  if (!shapes_fit(s)) throw_invalid<ShapeError>(s, caller, variable, "the parts of the slices do not fit together");
+  const std::int64_t extent = s.dense_shape ? (*s.dense_shape)[0] : std::numeric_limits<std::int64_t>::max();
+  if (const std::int64_t k = first_outside(s.indices, extent); k >= 0)
+    throw_invalid<ShapeError>(s, caller, variable, fmt::format("index {} at position {} of the slices is out of range", s.indices.at<std::int64_t>({k}), k));
+}
+
+Tensor to_dense(const IndexedSlices& s) {
+  validate(s, "to_dense");
+  if (!s.dense_shape) throw_invalid<ArgumentError>(s, "to_dense", {}, "the slices do not say how many rows the tensor has");
+  if (s.dense_shape->size() >= kLarge)
+    warn(fmt::format("to_dense: slices become a dense tensor of {} elements: {}", s.dense_shape->size(), Spec{s.values.dtype(), *s.dense_shape}));
+  return scatter_add(s.values, s.indices, *s.dense_shape);
+}
+
+IndexedSlices sum_duplicates(const IndexedSlices& s) {
+  validate(s, "sum_duplicates");
+  const kernels::RowOrder order = kernels::order_rows(s.indices);
+  if (order.rows.size() == order.places.size()) return s;
+
+  std::vector<std::int64_t> first(order.places.size(), -1);   // by the first place of a row: the row's number in `order`
+  for (std::size_t r = 0; r < order.rows.size(); ++r) first[static_cast<std::size_t>(order.places[static_cast<std::size_t>(order.starts[r])])] = static_cast<std::int64_t>(r);
+  std::vector<std::int64_t> places, target(order.places.size());
+  for (std::size_t k = 0; k < first.size(); ++k) {
+    if (first[k] < 0) continue;
+    const auto* start = &order.starts[static_cast<std::size_t>(first[k])];
+    for (std::int64_t i = start[0]; i < start[1]; ++i) target[static_cast<std::size_t>(order.places[static_cast<std::size_t>(i)])] = static_cast<std::int64_t>(places.size());
+    places.push_back(static_cast<std::int64_t>(k));
+  }
+  Shape shape = s.values.shape();
+  shape.set(0, static_cast<std::int64_t>(places.size()));
+  return {scatter_add(s.values, tensor(target), shape), gather(s.indices, tensor(places)), s.dense_shape};
+}
+
+std::string to_string(const IndexedSlices& s) {
+  return fmt::format("values: {}\nindices: {}\ndense_shape: {}", to_string(s.values), to_string(s.indices), s.dense_shape ? to_string(*s.dense_shape) : "not given");
+}
+std::ostream& operator<<(std::ostream& out, const IndexedSlices& s) { return out << to_string(s); }
+
+}  // namespace tapedeck

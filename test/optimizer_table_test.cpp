@@ -1,0 +1,100 @@
+// Every update rule, along trajectories that scripts/trajectories computes with NumPy, and its bits on several threads.
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "tapedeck/tapedeck.h"
+
+using namespace tapedeck;
+
+namespace {
+
+using Json = nlohmann::json;
+using Matrix = std::vector<std::vector<double>>;
+
+const std::vector<Json>& trajectories() {
+  static const std::vector<Json> all = [] {
+    std::ifstream file(TAPEDECK_TEST_DATA "/trajectories.json");
+    return Json::parse(file).get<std::vector<Json>>();
+  }();
+  return all;
+}
+
+Tensor matrix(const Json& rows, DType dtype) {
+  std::vector<double> values;
+  for (const auto& row : rows.get<Matrix>()) values.insert(values.end(), row.begin(), row.end());
+  return astype(tensor(values, {static_cast<std::int64_t>(rows.size()), 3}), dtype);
+}
+
+Optimizer optimizer_of(const Json& trajectory) {
+  const auto settings = trajectory.at("hyperparameters").get<std::map<std::string, double>>();
+  std::vector<Hyperparameter> hyperparameters;
+  for (const auto& [name, value] : settings) hyperparameters.push_back({name, value});
+  return Optimizer(trajectory.at("rule").get<std::string>(), hyperparameters);
+}
+
+/// The largest difference, relative to values of more than 1.
+double distance(const Tensor& actual, const Json& expected) {
+  const std::vector<double> a = actual.to_vector(), e = matrix(expected, DType::f64).to_vector();
+  REQUIRE(a.size() == e.size());
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - e[i]) / std::max(1.0, std::abs(e[i])));
+  return largest;
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) { return a.spec() == b.spec() && std::memcmp(a.raw(), b.raw(), static_cast<std::size_t>(a.nbytes())) == 0; }
+
+}  // namespace
+
+TEST_CASE("every rule has trajectories, with dense and sparse gradients", "[optimizer]") {
+  for (const std::string_view rule : Optimizer::rules())
+    for (const bool sparse : {false, true}) {
+      CAPTURE(rule, sparse);
+      CHECK(std::any_of(trajectories().begin(), trajectories().end(), [&](const Json& t) { return t.at("rule") == rule && t.at("sparse") == sparse; }));
+    }
+}
+
+TEST_CASE("rules follow the trajectories that NumPy computes", "[optimizer]") {
+  const DType dtype = GENERATE(DType::f32, DType::f64), index_dtype = GENERATE(DType::i32, DType::i64);
+  const double tolerance = dtype == DType::f32 ? 2e-6 : 1e-13;
+  for (const Json& trajectory : trajectories()) {
+    CAPTURE(dtype, index_dtype, trajectory.at("rule"), trajectory.at("hyperparameters"), trajectory.at("sparse"));
+    Optimizer optimizer = optimizer_of(trajectory);
+    const Variable x(matrix(trajectory.at("start"), dtype));
+    for (const Json& step : trajectory.at("steps")) {
+      const Tensor values = matrix(step.at("values"), dtype);
+      Gradient g = values;
+      if (trajectory.at("sparse")) g = IndexedSlices{values, astype(tensor(step.at("indices").get<std::vector<std::int64_t>>()), index_dtype), x.shape()};
+      optimizer.apply_gradients({{g, x}});
+      CHECK(distance(x.value(), step.at("x")) < tolerance);
+      CHECK(optimizer.slot_names().size() == step.at("slots").size());
+      for (const auto& [name, slot] : step.at("slots").items()) CHECK(distance(optimizer.slot(x, name), slot) < tolerance);
+    }
+  }
+}
+
+TEST_CASE("steps give the same bits on any number of threads", "[optimizer][threads]") {
+  const DType dtype = GENERATE(DType::f32, DType::f64);
+  constexpr std::int64_t rows = 9000, width = 37, named = 5000;
+  const Tensor start = random::normal({rows, width}, {.seed = 1}, dtype), dense = random::normal({rows, width}, {.seed = 2}, dtype);
+  const Tensor values = random::normal({named, width}, {.seed = 3}, dtype);
+  const Tensor indices = astype(random::uniform({named}, {.seed = 4}, 0, rows / 2.0), DType::i64);
+  struct Threads { int before = num_threads(); ~Threads() { set_num_threads(before); } } restore;
+  for (const Json& trajectory : trajectories()) {
+    CAPTURE(dtype, trajectory.at("rule"), trajectory.at("hyperparameters"), trajectory.at("sparse"));
+    std::vector<Tensor> first;
+    for (const int threads : {1, 2, 4, 8}) {
+      set_num_threads(threads);
+      Optimizer optimizer = optimizer_of(trajectory);
+      const Variable x(start);
+      const Gradient g = trajectory.at("sparse") ? Gradient(IndexedSlices{values, indices, start.shape()}) : Gradient(dense);
+      for (int step = 0; step < 2; ++step) optimizer.apply_gradients({{g, x}});
+      std::vector<Tensor> result = {x.value()};
+      for (const std::string& name : optimizer.slot_names()) result.push_back(optimizer.slot(x, name));
+      if (first.empty()) first = result;
+      for (std::size_t i = 0; i < result.size(); ++i) CHECK(same_bits(first[i], result[i]));
+    }
+  }
+}
