@@ -15,7 +15,7 @@ namespace tapedeck::kernels {
 namespace {
 
 constexpr std::int64_t kPieceBytes = 1 << 18;     // of columns: a share of the second cache
-constexpr std::int64_t kPiecePositions = 128;     // at least, since BLAS rearranges the filters for every piece
+constexpr std::int64_t kPiecePositions = 192;     // at least, since BLAS rearranges the filters for every piece
 constexpr double kTask = 1 << 24;                 // multiplications that are worth a thread
 constexpr std::int64_t kShares = 16;              // partial sums of a gradient in filters, at most
 constexpr std::int64_t kShareBytes = 1 << 26;     // of all of them
