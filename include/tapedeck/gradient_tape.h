@@ -120,6 +120,7 @@ class TAPEDECK_EXPORT GradientTape {
 
  private:
   friend class StopRecording;
+  friend TAPEDECK_EXPORT std::string to_dot(const GradientTape& tape);
   std::unique_ptr<Tape> tape_;
 };
 

@@ -1,6 +1,7 @@
 // Everything but the opt-in headers (xtensor.h) and what defines and tests ops (op.h, gradcheck.h).
 #pragma once
 #include "tapedeck/custom_gradient.h"
+#include "tapedeck/debug.h"
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/gradient_tape.h"
 #include "tapedeck/ops.h"

@@ -1,6 +1,6 @@
 // composite: one op for everything that brings a backward function of its own. It enters by the door, which has nothing to
 // compute for it.
-#include "autodiff/recorder.h"
+#include "autodiff/tape.h"
 #include "base/format.h"
 #include "tapedeck/custom_gradient.h"
 
@@ -45,6 +45,10 @@ constexpr Op composite = {
 };
 
 }  // namespace
+
+std::string_view name_of(const TapeEntry& e) {
+  return e.op == &composite ? std::string_view((*static_cast<const CompositeAttrs*>(e.attrs.view().data))->name) : e.op->name;
+}
 
 void record_operation(std::string name, std::span<const Tensor> outputs, std::span<const Tensor> inputs, Backward backward, Pushforward forward) {
   if (!backward) throw_error<ArgumentError>("record_operation: \"{}\" has no backward function", name);

@@ -119,7 +119,7 @@ std::vector<RecordedOp> GradientTape::recorded() const {
   tape_->size();
   std::vector<RecordedOp> result;
   for (std::int32_t k = 0; k < tape_->entries().end(); ++k)
-    if (const TapeEntry& e = tape_->entries()[k]; e.op) result.push_back({e.op->name, e.inputs, e.outputs});
+    if (const TapeEntry& e = tape_->entries()[k]; e.op) result.push_back({name_of(e), e.inputs, e.outputs});
   return result;
 }
 

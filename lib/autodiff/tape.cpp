@@ -47,6 +47,8 @@ void keep(TapeEntry& e, const Call& c, std::span<Tensor> y, unsigned read_by_par
 
 }  // namespace
 
+bool is_read(const TapeEntry& e) { return e.op == &read_variable; }
+
 Tape::Tape(const TapeOptions& options) : options_(options) { tracked_.reserve(64); }
 
 void Tape::grow(std::size_t more) { tracked_.reserve(std::max(2 * tracked_.size(), tracked_.size() + more)); }

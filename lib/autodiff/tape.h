@@ -50,6 +50,11 @@ struct Tracked {
   std::uint64_t id = 0;
 };
 
+/// The name that an entry's op has for users.
+std::string_view name_of(const TapeEntry& e);
+/// Whether the entry is the reading of a variable.
+bool is_read(const TapeEntry& e);
+
 class Tape final : public Recorder {
  public:
   explicit Tape(const TapeOptions& options);
@@ -68,6 +73,7 @@ class Tape final : public Recorder {
   void free_entries() noexcept;
 
   std::int32_t producer(Slot s) const { return tracked_[static_cast<std::size_t>(s)].producer; }
+  const Tracked& tracked(Slot s) const { return tracked_[static_cast<std::size_t>(s)]; }
   const Spec& spec(Slot s) const { return tracked_[static_cast<std::size_t>(s)].spec; }
   std::size_t slots() const { return tracked_.size(); }
   Pool<TapeEntry>& entries() { return entries_; }
