@@ -49,7 +49,10 @@ List sorted(const Tensor& indices) {
 
 RowOrder order_rows(const Tensor& indices) {
   RowOrder order;
-  order.places.reserve(static_cast<std::size_t>(indices.size()));
+  const auto count = static_cast<std::size_t>(indices.size());
+  order.rows.reserve(count);
+  order.starts.reserve(count + 1);
+  order.places.reserve(count);
   for (const Named& n : sorted(indices)) {
     if (order.rows.empty() || order.rows.back() != n.row) {
       order.rows.push_back(n.row);

@@ -1,15 +1,13 @@
 // Update rules as one pass over memory: gradients come in, variables and slots are changed in place. f32 and f64.
 #pragma once
-#include <optional>
-
 #include "kernels/order_rows.h"
 
 namespace tapedeck::kernels {
 
 /// A gradient of a variable. Dense: values is of its shape. Sparse: `order` says which rows of values belong to which row.
 struct StepGradient {
-  Tensor values;
-  std::optional<RowOrder> order = {};
+  const Tensor& values;
+  const RowOrder* order = nullptr;
 };
 
 /// x -= rate · g.

@@ -7,11 +7,17 @@ namespace tapedeck {
 
 /// A variable's part of a step.
 struct Update {
-  const Gradient* given;
+  const Gradient* gradient;
   const Variable* variable;
-  kernels::StepGradient gradient = {};
+  std::optional<kernels::RowOrder> order = {};   // of a sparse gradient
   std::optional<Slots> slots = {};   // what the variable's slots are before its rule runs, or after that of a rehearsal
   Tensor value = {};                 // memory for the new value, where others hold the old one; the outcome of a rehearsal
+
+  detail::VariableCell& cell() const { return variable->cell(); }
+  kernels::StepGradient step_gradient() const {
+    if (order) return {gradient->slices()->values, &*order};
+    return {gradient->tensor()};
+  }
 };
 
 struct Optimizer::State {
