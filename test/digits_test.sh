@@ -12,7 +12,7 @@ failed=0
 expect() {
   local status=$1 text=$2 output actual
   shift 2
-  output=$("$program" --plot "$folder/loss.svg" "$@" 2>&1)
+  output=$("$program" --plot "$folder/loss.svg" --tape "$folder/tape.dot" "$@" 2>&1)
   actual=$?
   if [[ $actual != "$status" || $output != *"$text"* ]]; then
     printf 'digits %s: expected status %s and "%s", got status %s:\n%s\n' "$*" "$status" "$text" "$actual" "$output"
@@ -27,6 +27,7 @@ expect 2 '--epochs takes a whole number from 1 to 100000: "0"' --epochs 0
 expect 2 '--batch takes a whole number from 1 to 100000: "ten"' --batch ten
 expect 2 '--seed takes a whole number from 0 to 18446744073709551615: "-1"' --seed=-1
 expect 2 "--threads needs a value" --threads
+expect 2 '--model takes mlp, cnn or both: "rnn"' --model rnn
 
 # damaged TEXT: the program says TEXT of the file on standard input.
 damaged() {
@@ -46,12 +47,24 @@ zcat "$data" | sed '11s/,/;/' | damaged "digits.csv, line 11: a comma is missing
 zcat "$data" | sed '12d' | damaged "digits.csv has 1796 digits, not 1797"
 expect 1 "cannot open $folder/none.csv" --data "$folder/none.csv"
 expect 1 "cannot write $folder/none/loss.svg" --plot "$folder/none/loss.svg"
+expect 1 "cannot write $folder/none/tape.dot" --tape "$folder/none/tape.dot"
 
 # What is printed for a seed does not depend on the number of threads, and the last line is the accuracy.
-run() { "$program" --epochs 3 --plot "$folder/loss.svg" "$@"; }
+run() { "$program" --epochs 2 --plot "$folder/loss.svg" --tape "$folder/tape.dot" "$@"; }
+last_line() { tail -n 1 "$1" | grep -qE "^test accuracy:$2\$" || { echo "the last line is not the accuracy: $(tail -n 1 "$1")"; failed=1; }; }
 run --seed 2 --threads 1 > "$folder/one" && run --seed 2 --threads 2 > "$folder/two" && run --seed 3 > "$folder/other" || failed=1
 cmp "$folder/one" "$folder/two" || failed=1
 if cmp -s "$folder/one" "$folder/other"; then echo "another seed gives the same digits"; failed=1; fi
-tail -n 1 "$folder/one" | grep -qE '^test accuracy: mlp 0\.[0-9]{3}$' || { echo "the last line is not the accuracy"; failed=1; }
-grep -q '<polyline' "$folder/loss.svg" && tail -n 1 "$folder/loss.svg" | grep -q '^</svg>$' || { echo "loss.svg is not whole"; failed=1; }
+last_line "$folder/one" ' mlp 0\.[0-9]{3} cnn 0\.[0-9]{3}'
+[ "$(grep -c '<polyline' "$folder/loss.svg")" = 4 ] && tail -n 1 "$folder/loss.svg" | grep -q '^</svg>$' || { echo "loss.svg is not whole"; failed=1; }
+grep -q 'label="conv2d' "$folder/tape.dot" && tail -n 1 "$folder/tape.dot" | grep -q '^}$' || { echo "tape.dot is not whole"; failed=1; }
+if command -v dot >/dev/null; then grep -q '</svg>' "$folder/tape.svg" || { echo "tape.svg is not whole"; failed=1; }; fi
+
+# One network alone does as beside the other; without Graphviz only the picture is missing.
+rm -f "$folder/tape.svg"
+run --seed 2 --model cnn > "$folder/cnn" && PATH=$folder run --seed 2 --model mlp > "$folder/mlp" || failed=1
+grep -q "^tape of a step: $folder/tape.dot$" "$folder/mlp" || { echo "the picture of the tape is there without Graphviz"; failed=1; }
+last_line "$folder/cnn" ' cnn 0\.[0-9]{3}'
+last_line "$folder/mlp" ' mlp 0\.[0-9]{3}'
+diff <(grep "^cnn epoch" "$folder/one") <(grep "^cnn epoch" "$folder/cnn") && diff <(grep "^mlp epoch" "$folder/one") <(grep "^mlp epoch" "$folder/mlp") || failed=1
 exit $failed

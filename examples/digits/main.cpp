@@ -1,11 +1,12 @@
-// Learns to read handwritten digits: loads them, trains a network with a gradient tape and Adam, and tests it on digits
-// that it has not seen. network.h has the network; train() below is the whole of the learning.
+// Learns to read handwritten digits: loads them, trains networks with a gradient tape and Adam, and tests them on digits
+// that they have not seen. network.h has the networks; train() below is the whole of the learning.
 #include <algorithm>
 #include <fstream>
 
 #include <fmt/format.h>
 
 #include "data.h"
+#include "graph.h"
 #include "network.h"
 #include "options.h"
 #include "plot.h"
@@ -16,15 +17,17 @@ namespace td = tapedeck;
 
 namespace {
 
-td::Tensor predict(const Mlp& network, const td::Tensor& pixels) { return td::argmax(network(pixels)); }
-
 double accuracy(const td::Tensor& labels, const td::Tensor& predicted) { return td::mean(td::astype(td::equal(labels, predicted), td::DType::f64)).item(); }
 
-/// Returns the loss of every batch.
-std::vector<double> train(const Mlp& network, const Digits& digits, td::random::Key key, const Options& options) {
+struct Training {
+  std::vector<double> losses;   // of every batch
+  std::string tape;             // of the first one, for Graphviz
+};
+
+Training train(const Network& network, const Digits& digits, td::random::Key key, const Options& options) {
   td::Adam adam({.learning_rate = 2e-3});
-  Progress progress(options.epochs, digits.size());
-  std::vector<double> losses;
+  Progress progress(network.name(), options.epochs, digits.size());
+  Training result;
   for (std::int64_t epoch = 0; epoch < options.epochs; ++epoch) {
     const td::Tensor order = td::random::permutation(digits.size(), key.split(static_cast<std::uint64_t>(epoch)));
     for (std::int64_t first = 0; first < digits.size(); first += options.batch) {
@@ -33,18 +36,21 @@ std::vector<double> train(const Mlp& network, const Digits& digits, td::random::
       td::GradientTape tape;
       const td::Tensor scores = network(batch.pixels);
       const td::Tensor loss = td::mean(td::sparse_softmax_cross_entropy(batch.labels, scores));
+      if (result.tape.empty()) result.tape = td::to_dot(tape);
       adam.apply_gradients(tape.gradient(loss, network.weights()), network.weights());
 
-      losses.push_back(loss.item());
-      progress.add(batch.size(), losses.back(), accuracy(batch.labels, td::argmax(scores)));
+      result.losses.push_back(loss.item());
+      progress.add(batch.size(), result.losses.back(), accuracy(batch.labels, td::argmax(scores)));
     }
     progress.end_epoch();
   }
-  return losses;
+  return result;
 }
 
-void test(const Mlp& network, const Digits& digits) {
-  const td::Tensor predicted = predict(network, digits.pixels);
+/// Returns the share of right answers.
+double test(const Network& network, const Digits& digits) {
+  const td::Tensor predicted = td::argmax(network(digits.pixels));
+  fmt::print("\n{}\n", network.name());
   print_confusion(digits.labels, predicted);
   print_digits(digits, predicted, {0, 1, 2, 3});
 
@@ -52,25 +58,57 @@ void test(const Mlp& network, const Digits& digits) {
   for (std::int64_t i = 0; i < digits.size() && mistakes.size() < 4; ++i)
     if (predicted.at<std::int64_t>({i}) != digits.labels.at<std::int64_t>({i})) mistakes.push_back(i);
   if (!mistakes.empty()) print_digits(digits, predicted, mistakes);
-
-  fmt::print("\ntest accuracy: mlp {:.3f}\n", accuracy(digits.labels, predicted));
+  return accuracy(digits.labels, predicted);
 }
+
+/// A file that is opened before the work whose result it gets.
+class Output {
+ public:
+  explicit Output(const std::string& path) : path_(path), stream_(path) { check(); }
+  std::ostream& stream() { return stream_; }
+  void finish() {
+    stream_.flush();
+    check();
+  }
+
+ private:
+  void check() const {
+    if (!stream_) throw td::FileError(fmt::format("cannot write {}", path_));
+  }
+
+  std::string path_;
+  std::ofstream stream_;
+};
 
 void run(const Options& options) {
   td::set_num_threads(options.threads);
   const Split digits = split(load_digits(options.data));
-  std::ofstream plot(options.plot);
-  if (!plot) throw td::FileError(fmt::format("cannot write {}", options.plot));
+  Output plot(options.plot), tape(options.tape);
 
   const td::random::Key key{.seed = options.seed};
-  const Mlp network(key.split(0));
+  std::vector<std::unique_ptr<Network>> networks;
+  if (options.mlp) networks.push_back(std::make_unique<Mlp>(key.split(0)));
+  if (options.cnn) networks.push_back(std::make_unique<Cnn>(key.split(2)));
   fmt::print("{} digits to learn from, {} to be tested on\n", digits.train.size(), digits.test.size());
-  const std::vector<double> losses = train(network, digits.train, key.split(1), options);
 
-  write_loss_curve(plot, losses, options.epochs);
-  if (!plot.flush()) throw td::FileError(fmt::format("cannot write {}", options.plot));
-  fmt::print("loss curve: {}\n", options.plot);
-  test(network, digits.test);
+  std::vector<Losses> curves;
+  std::string last_tape;
+  for (const auto& network : networks) {
+    Training result = train(*network, digits.train, key.split(1), options);
+    curves.push_back({network->name(), std::move(result.losses)});
+    last_tape = std::move(result.tape);
+  }
+  write_loss_curves(plot.stream(), curves, options.epochs);
+  plot.finish();
+  fmt::print("loss curves: {}\n", options.plot);
+  tape.stream() << last_tape;
+  tape.finish();
+  const std::string drawn = draw_graph(options.tape);
+  fmt::print("tape of a step: {}{}{}\n", options.tape, drawn.empty() ? "" : " and ", drawn);
+
+  std::string summary = "\ntest accuracy:";
+  for (const auto& network : networks) summary += fmt::format(" {} {:.3f}", network->name(), test(*network, digits.test));
+  fmt::print("{}\n", summary);
 }
 
 }  // namespace

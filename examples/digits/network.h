@@ -1,25 +1,67 @@
-// The network: 64 pixels, 128 hidden units, a score for each of the 10 digits.
+// The networks: from pictures of 64 pixels to a score for each of the 10 digits.
 #pragma once
 #include <cmath>
+#include <string>
 
 #include "tapedeck/tapedeck.h"
 
-class Mlp {
+class Network {
  public:
-  explicit Mlp(tapedeck::random::Key key) {
-    for (const auto& [inputs, outputs] : {std::pair{64, 128}, std::pair{128, 10}}) {
-      // Weights of variance 2 / inputs keep the size of what relu passes on (He et al. 2015).
-      weights_.emplace_back(tapedeck::random::normal({inputs, outputs}, key.split(weights_.size())) * std::sqrt(2.0 / inputs));
-      weights_.emplace_back(tapedeck::zeros({outputs}));
-    }
-  }
+  virtual ~Network() = default;
+  /// f32[n,64] to f32[n,10].
+  virtual tapedeck::Tensor operator()(const tapedeck::Tensor& pixels) const = 0;
 
-  tapedeck::Tensor operator()(const tapedeck::Tensor& pixels) const {
-    const tapedeck::Tensor hidden = tapedeck::relu(tapedeck::matmul(pixels, weights_[0]) + weights_[1]);
-    return tapedeck::matmul(hidden, weights_[2]) + weights_[3];
-  }
+  const std::string& name() const { return name_; }
   const std::vector<tapedeck::Variable>& weights() const { return weights_; }
 
+ protected:
+  Network(std::string name, tapedeck::random::Key key) : name_(std::move(name)), key_(key) {}
+
+  /// The kernel and the bias of one more layer. Weights of variance 2 / inputs keep the size of what relu passes on (He et al. 2015).
+  void add_layer(const std::string& name, const tapedeck::Shape& kernel) {
+    const std::int64_t outputs = kernel[kernel.ndim() - 1];
+    const double inputs = static_cast<double>(kernel.size() / outputs);
+    weights_.emplace_back(tapedeck::random::normal(kernel, key_.split(weights_.size())) * std::sqrt(2 / inputs), tapedeck::VariableOptions{.name = name + " kernel"});
+    weights_.emplace_back(tapedeck::zeros({outputs}), tapedeck::VariableOptions{.name = name + " bias"});
+  }
+  const tapedeck::Variable& kernel(std::size_t layer) const { return weights_[2 * layer]; }
+  const tapedeck::Variable& bias(std::size_t layer) const { return weights_[2 * layer + 1]; }
+
  private:
+  std::string name_;
+  tapedeck::random::Key key_;
   std::vector<tapedeck::Variable> weights_;
+};
+
+/// 128 hidden units that each see all pixels.
+class Mlp final : public Network {
+ public:
+  explicit Mlp(tapedeck::random::Key key) : Network("mlp", key) {
+    add_layer("hidden", {64, 128});
+    add_layer("scores", {128, 10});
+  }
+
+  tapedeck::Tensor operator()(const tapedeck::Tensor& pixels) const override {
+    const tapedeck::Tensor hidden = tapedeck::relu(tapedeck::matmul(pixels, kernel(0)) + bias(0));
+    return tapedeck::matmul(hidden, kernel(1)) + bias(1);
+  }
+};
+
+/// Two convolutions over the picture, of which each 2×2 pixels keep the largest.
+class Cnn final : public Network {
+ public:
+  explicit Cnn(tapedeck::random::Key key) : Network("cnn", key) {
+    add_layer("strokes", {3, 3, 1, 16});
+    add_layer("shapes", {3, 3, 16, 32});
+    add_layer("scores", {4 * 4 * 32, 10});
+  }
+
+  tapedeck::Tensor operator()(const tapedeck::Tensor& pixels) const override {
+    const tapedeck::Conv2dOptions same{.padding = tapedeck::Padding::same};
+    const tapedeck::Tensor image = tapedeck::reshape(pixels, {-1, 8, 8, 1});
+    const tapedeck::Tensor strokes = tapedeck::relu(tapedeck::conv2d(image, kernel(0), same) + bias(0));
+    const tapedeck::Tensor shapes = tapedeck::relu(tapedeck::conv2d(strokes, kernel(1), same) + bias(1));
+    const tapedeck::Tensor largest = tapedeck::max_pool2d(shapes, {.window = 2});
+    return tapedeck::matmul(tapedeck::reshape(largest, {pixels.shape()[0], -1}), kernel(2)) + bias(2);
+  }
 };

@@ -8,14 +8,17 @@
 
 #include <fmt/format.h>
 
-const char* const kHelp = R"(digits: trains a small network on handwritten digits and tests it on others
+const char* const kHelp = R"(digits: trains small networks on handwritten digits and tests them on others
 
+  --model NAME  mlp, which sees the pixels as a list, cnn, which sees a picture, or both (both)
   --epochs N    passes over the training digits (30)
   --batch N     digits in a step (32)
   --seed N      of the first weights and the order of the digits (1)
   --threads N   threads that compute; the result does not depend on it (1)
   --data FILE   the digits (examples/data/digits.csv.gz)
-  --plot FILE   where the loss curve is written, as SVG (loss.svg beside the program)
+  --plot FILE   where the loss curves are written, as SVG (loss.svg beside the program)
+  --tape FILE   where the tape of a training step is written, for Graphviz, and drawn as SVG beside it
+                if Graphviz is there (tape.dot beside the program); with both networks, the cnn's
   --help        this text
 )";
 
@@ -34,9 +37,15 @@ template <class T> T number(std::string_view option, std::string_view text, T lo
 // The source folder that the program was built from, or else the current one.
 std::string default_data() { return fs::exists(DIGITS_DATA) ? DIGITS_DATA : "examples/data/digits.csv.gz"; }
 
-std::string default_plot() {
+std::string beside_program(const char* name) {
   std::error_code unknown;
-  return (fs::read_symlink("/proc/self/exe", unknown).parent_path() / "loss.svg").string();
+  return (fs::read_symlink("/proc/self/exe", unknown).parent_path() / name).string();
+}
+
+void choose_model(Options& options, std::string_view name) {
+  if (name != "mlp" && name != "cnn" && name != "both") throw WrongOption(fmt::format("--model takes mlp, cnn or both: \"{}\"", name));
+  options.mlp = name != "cnn";
+  options.cnn = name != "mlp";
 }
 
 }  // namespace
@@ -44,7 +53,8 @@ std::string default_plot() {
 Options parse_options(int argc, char** argv) {
   Options options;
   options.data = default_data();
-  options.plot = default_plot();
+  options.plot = beside_program("loss.svg");
+  options.tape = beside_program("tape.dot");
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i], option = argument.substr(0, argument.find('='));
     const auto value = [&]() -> std::string_view {
@@ -53,12 +63,14 @@ Options parse_options(int argc, char** argv) {
       return argv[++i];
     };
     if (argument == "--help") options.help = true;
+    else if (option == "--model") choose_model(options, value());
     else if (option == "--epochs") options.epochs = number<std::int64_t>(option, value(), 1, 100'000);
     else if (option == "--batch") options.batch = number<std::int64_t>(option, value(), 1, 100'000);
     else if (option == "--seed") options.seed = number<std::uint64_t>(option, value(), 0, std::numeric_limits<std::uint64_t>::max());
     else if (option == "--threads") options.threads = number(option, value(), 1, 1024);
     else if (option == "--data") options.data = value();
     else if (option == "--plot") options.plot = value();
+    else if (option == "--tape") options.tape = value();
     else throw WrongOption(fmt::format("there is no option {}", argument));
   }
   return options;

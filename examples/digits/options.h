@@ -5,12 +5,13 @@
 #include <string>
 
 struct Options {
+  bool mlp = true, cnn = true;   // which networks
   std::int64_t epochs = 30;
   std::int64_t batch = 32;
   std::uint64_t seed = 1;
   int threads = 1;
   std::string data;        // found by itself
-  std::string plot;        // beside the program
+  std::string plot, tape;  // beside the program
   bool help = false;
 };
 

@@ -1,4 +1,4 @@
-// Draws the loss curve. Epochs run to the right, the logarithm of the loss upwards.
+// Draws the loss curves. Epochs run to the right, the logarithm of the loss upwards.
 #include "plot.h"
 
 #include <algorithm>
@@ -12,7 +12,9 @@ namespace {
 
 constexpr double kWidth = 720, kHeight = 420;
 constexpr double kLeft = 72, kRight = 696, kTop = 48, kBottom = 364;   // the field of the curves
-constexpr const char *kPale = "#6aa9dc", *kDark = "#0b4a86";
+
+struct Colours { const char *pale, *dark; };
+constexpr Colours kColours[] = {{"#9cc4e6", "#0b4a86"}, {"#f0bf95", "#a8480b"}};
 
 // From a loss to its height on the page.
 class Axis {
@@ -45,23 +47,33 @@ void draw_axes(std::ostream& svg, double lowest, double highest, const Axis& y, 
 
 }  // namespace
 
-void write_loss_curve(std::ostream& svg, const std::vector<double>& batch_losses, std::int64_t epochs) {
-  std::vector<double> batches, means;
-  for (const double loss : batch_losses) batches.push_back(std::max(loss, 1e-6));   // the logarithm of 0 is off the page
-  const std::size_t per_epoch = batches.size() / static_cast<std::size_t>(epochs);
-  for (auto at = batches.begin(); at != batches.end(); at += static_cast<std::ptrdiff_t>(per_epoch))
-    means.push_back(std::accumulate(at, at + static_cast<std::ptrdiff_t>(per_epoch), 0.0) / static_cast<double>(per_epoch));
-
-  const auto [lowest, highest] = std::minmax_element(batches.begin(), batches.end());
-  const Axis y(*lowest, *highest);
-  const double batch_step = (kRight - kLeft) / static_cast<double>(batches.size()), epoch_step = (kRight - kLeft) / static_cast<double>(epochs);
+void write_loss_curves(std::ostream& svg, const std::vector<Losses>& networks, std::int64_t epochs) {
+  std::vector<std::vector<double>> batches, means;
+  double lowest = 1e6, highest = 1e-6;
+  for (const Losses& network : networks) {
+    std::vector<double>& all = batches.emplace_back();
+    for (const double loss : network.batches) {
+      all.push_back(std::max(loss, 1e-6));   // the logarithm of 0 is off the page
+      lowest = std::min(lowest, all.back()), highest = std::max(highest, all.back());
+    }
+    const std::size_t per_epoch = all.size() / static_cast<std::size_t>(epochs);
+    means.emplace_back();
+    for (auto at = all.begin(); at != all.end(); at += static_cast<std::ptrdiff_t>(per_epoch))
+      means.back().push_back(std::accumulate(at, at + static_cast<std::ptrdiff_t>(per_epoch), 0.0) / static_cast<double>(per_epoch));
+  }
+  const Axis y(lowest, highest);
 
   fmt::print(svg, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" font-family=\"sans-serif\" font-size=\"13\" fill=\"#333\">\n", kWidth, kHeight);
   fmt::print(svg, "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n");
-  fmt::print(svg, "<text x=\"{}\" y=\"28\" font-size=\"16\">Training loss: <tspan fill=\"{}\">each batch</tspan> and <tspan fill=\"{}\">the mean of each epoch</tspan></text>\n",
-             kLeft, kPale, kDark);
-  draw_axes(svg, *lowest, *highest, y, epochs);
-  draw_curve(svg, batches, kLeft + batch_step / 2, batch_step, y, kPale, 1);
-  draw_curve(svg, means, kLeft + epoch_step / 2, epoch_step, y, kDark, 2.5);
+  fmt::print(svg, "<text x=\"{}\" y=\"28\" font-size=\"16\">Training loss of each batch, and the mean of each epoch:", kLeft);
+  for (std::size_t i = 0; i < networks.size(); ++i) fmt::print(svg, " <tspan fill=\"{}\" font-weight=\"bold\">{}</tspan>", kColours[i % 2].dark, networks[i].name);
+  fmt::print(svg, "</text>\n");
+  draw_axes(svg, lowest, highest, y, epochs);
+  const auto draw = [&](const std::vector<double>& losses, const char* colour, double width) {
+    const double step = (kRight - kLeft) / static_cast<double>(losses.size());
+    draw_curve(svg, losses, kLeft + step / 2, step, y, colour, width);
+  };
+  for (std::size_t i = 0; i < networks.size(); ++i) draw(batches[i], kColours[i % 2].pale, 1);
+  for (std::size_t i = 0; i < networks.size(); ++i) draw(means[i], kColours[i % 2].dark, 2.5);
   fmt::print(svg, "</svg>\n");
 }

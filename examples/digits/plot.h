@@ -1,7 +1,13 @@
-// The loss curve as a picture.
+// The loss curves as a picture.
 #pragma once
 #include <ostream>
+#include <string>
 #include <vector>
 
-/// Writes an SVG: the loss of every batch, and its mean over each epoch, on a logarithmic axis.
-void write_loss_curve(std::ostream& svg, const std::vector<double>& batch_losses, std::int64_t epochs);
+struct Losses {
+  std::string name;              // of the network
+  std::vector<double> batches;   // the loss of each, the same number in every epoch
+};
+
+/// Writes an SVG: the losses of every batch, and their means over each epoch, on a logarithmic axis.
+void write_loss_curves(std::ostream& svg, const std::vector<Losses>& networks, std::int64_t epochs);

@@ -2,7 +2,7 @@
 #include "progress.h"
 
 #include <cstdio>
-#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -20,8 +20,8 @@ std::string bar(double done) {
 
 }  // namespace
 
-Progress::Progress(std::int64_t epochs, std::int64_t rows_per_epoch)
-    : epochs_(epochs), rows_per_epoch_(rows_per_epoch), terminal_(isatty(STDOUT_FILENO)) {}
+Progress::Progress(std::string name, std::int64_t epochs, std::int64_t rows_per_epoch)
+    : name_(std::move(name)), epochs_(epochs), rows_per_epoch_(rows_per_epoch), terminal_(isatty(STDOUT_FILENO)) {}
 
 void Progress::add(std::int64_t rows, double loss, double accuracy) {
   rows_ += rows;
@@ -35,7 +35,7 @@ void Progress::add(std::int64_t rows, double loss, double accuracy) {
 void Progress::end_epoch() {
   if (!terminal_) {
     const double n = static_cast<double>(rows_);
-    fmt::print("epoch {:>2}/{}  loss {:.4f}  accuracy {:.4f}\n", epoch_, epochs_, loss_ / n, right_ / n);
+    fmt::print("{} epoch {:>2}/{}  loss {:.4f}  accuracy {:.4f}\n", name_, epoch_, epochs_, loss_ / n, right_ / n);
   } else if (epoch_ == epochs_) {
     draw();
     fmt::print("\n");
@@ -51,7 +51,7 @@ void Progress::draw() const {
   const double seconds = std::chrono::duration<double>(Clock::now() - start_).count(), rate = done / seconds;
   const int left = static_cast<int>((all - done) / rate + 0.5);
   // \r and \x1b[K draw over the last line.
-  fmt::print("\repoch {:>2}/{} {} {:>7.0f} digits/s  {}:{:02} left  loss {:.4f}  accuracy {:.4f}\x1b[K", epoch_, epochs_, bar(done / all), rate, left / 60, left % 60,
+  fmt::print("\r{} epoch {:>2}/{} {} {:>7.0f} digits/s  {}:{:02} left  loss {:.4f}  accuracy {:.4f}\x1b[K", name_, epoch_, epochs_, bar(done / all), rate, left / 60, left % 60,
              loss_ / n, right_ / n);
   std::fflush(stdout);
 }

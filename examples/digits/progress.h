@@ -2,10 +2,11 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <string>
 
 class Progress {
  public:
-  Progress(std::int64_t epochs, std::int64_t rows_per_epoch);
+  Progress(std::string name, std::int64_t epochs, std::int64_t rows_per_epoch);
 
   /// After each batch: its size, mean loss, and share of right answers.
   void add(std::int64_t rows, double loss, double accuracy);
@@ -15,6 +16,7 @@ class Progress {
   using Clock = std::chrono::steady_clock;
   void draw() const;
 
+  std::string name_;
   std::int64_t epochs_, rows_per_epoch_;
   bool terminal_;
   Clock::time_point start_ = Clock::now(), drawn_ = {};
