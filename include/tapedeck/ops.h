@@ -3,6 +3,7 @@
 #include "tapedeck/operators.h"
 #include "tapedeck/ops/array.h"
 #include "tapedeck/ops/compare.h"
+#include "tapedeck/ops/elementary.h"
 #include "tapedeck/ops/conv.h"
 #include "tapedeck/ops/index.h"
 #include "tapedeck/ops/linalg.h"

@@ -27,10 +27,14 @@ template <class C, class A, class B> requires Probed<C, A, B> constexpr Joined<C
 
 template <unsigned A> constexpr Probe<A> operator-(Probe<A>) { return {}; }
 template <unsigned A> constexpr Probe<A> abs(Probe<A>) { return {}; }
+template <unsigned A> constexpr Probe<A> sign(Probe<A>) { return {}; }
 template <unsigned A> constexpr Probe<A> exp(Probe<A>) { return {}; }
 template <unsigned A> constexpr Probe<A> log(Probe<A>) { return {}; }
 template <unsigned A> constexpr Probe<A> sqrt(Probe<A>) { return {}; }
+template <unsigned A> constexpr Probe<A> sin(Probe<A>) { return {}; }
+template <unsigned A> constexpr Probe<A> cos(Probe<A>) { return {}; }
 template <unsigned A> constexpr Probe<A> tanh(Probe<A>) { return {}; }
+template <unsigned A> constexpr Probe<A> sigmoid(Probe<A>) { return {}; }
 
 /// The arguments that a lambda's result depends on, as bits.
 template <class F, unsigned... Bit> inline constexpr unsigned read_by = probe_reads<std::invoke_result_t<F, Probe<Bit>...>>;

@@ -1,4 +1,4 @@
-// Elementwise mathematics. In: tensors that broadcast. Out: a tensor of the broadcast shape.
+// Arithmetic and choices, element by element. In: tensors that broadcast. Out: a tensor of the broadcast shape.
 #include <array>
 
 #include "autodiff/rules.h"
@@ -14,14 +14,8 @@ namespace {
 
 using namespace samples;
 
-// The test adds the shapes that every elementwise op meets; a sample gives the domain, and values from elsewhere.
-Tensor signs() { return f64({-1.5, -0.25, 0.5, 2}); }
-Tensor positive() { return f64({0.25, 1, 2.5, 9}); }
 Tensor matrix() { return f64({{-1.5, 0.5, 2}, {0.25, 3, -2}}); }
 Tensor row() { return f64({2, -0.5, 4}); }
-std::vector<Sample> of_one(double low, double high, Tensor x, Tensor y, std::string_view oracle) {
-  return {{.inputs = {uniform({2, 3}, low, high)}}, {.inputs = {std::move(x)}, .expected = {std::move(y)}, .oracle = oracle}};
-}
 // For choices, whose derivatives are not to be asked for where both are equal.
 std::vector<Sample> of_two_apart(Tensor y, std::string_view oracle) {
   return {{.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, -2, 2, 1)}}, {.inputs = {matrix(), f64({1, -0.75, 4})}, .expected = {std::move(y)}, .oracle = oracle}};
@@ -112,8 +106,32 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = arithmetic,
      .forward = map_arithmetic([](auto x) { return abs(x); }),
-     .rule = partials([](auto x) { return where(x > 0, 1, where(x < 0, -1, 0 * x)); }),
+     .rule = partials([](auto x) { return sign(x); }),
      .samples = [] { return of_one(-2, 2, signs(), f64({1.5, 0.25, 0.5, 2}), "np.abs(x)"); }},
+
+    {.name = "sign",
+     .doc = "-1, 0 or 1, as x is negative, zero or positive; the derivative is 0.",
+     .args = {"x"},
+     .infer = arithmetic,
+     .forward = map_arithmetic([](auto x) { return sign(x); }),
+     .rule = partials([](auto) { return 0; }),
+     .samples = [] { return of_one(-2, 2, signs(), f64({-1, -1, 1, 1}), "np.sign(x)"); }},
+
+    {.name = "floor",
+     .doc = "The largest integer that is not larger than x.",
+     .args = {"x"},
+     .infer = elementwise,
+     .forward = map([](auto x) { return floor(x); }),
+     .rule = none(),
+     .samples = [] { return of_one(-2, 2, signs(), f64({-2, -1, 0, 2}), "np.floor(x)"); }},
+
+    {.name = "ceil",
+     .doc = "The smallest integer that is not smaller than x.",
+     .args = {"x"},
+     .infer = elementwise,
+     .forward = map([](auto x) { return ceil(x); }),
+     .rule = none(),
+     .samples = [] { return of_one(-2, 2, signs(), f64({-1, 0, 1, 2}), "np.ceil(x)"); }},
 
     {.name = "square",
      .doc = "x².",
@@ -123,58 +141,22 @@ constexpr Op table[] = {
      .rule = partials([](auto x) { return 2 * x; }),
      .samples = [] { return of_one(-2, 2, signs(), f64({2.25, 0.0625, 0.25, 4}), "np.square(x)"); }},
 
-    {.name = "sqrt",
-     .doc = "√x.",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return sqrt(x); }),
-     .rule = partials([](auto, auto y) { return 0.5 / y; }),
-     .samples = [] { return of_one(0.5, 4, positive(), f64({0.5, 1.0, 1.5811388300841898, 3.0}), "np.sqrt(x)"); }},
-
-    {.name = "exp",
-     .doc = "eˣ.",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return exp(x); }),
-     .rule = partials([](auto, auto y) { return y; }),
-     .samples = [] { return of_one(-2, 2, signs(), f64({0.22313016014842982, 0.7788007830714049, 1.6487212707001282, 7.38905609893065}), "np.exp(x)"); }},
-
-    {.name = "log",
-     .doc = "Natural logarithm of x.",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return log(x); }),
-     .rule = partials([](auto x) { return 1 / x; }),
-     .samples = [] { return of_one(0.5, 4, positive(), f64({-1.3862943611198906, 0.0, 0.9162907318741551, 2.1972245773362196}), "np.log(x)"); }},
-
-    {.name = "tanh",
-     .doc = "Hyperbolic tangent of x.",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return tanh(x); }),
-     .rule = partials([](auto, auto y) { return 1 - y * y; }),
-     .samples = [] { return of_one(-2, 2, signs(), f64({-0.9051482536448665, -0.24491866240370913, 0.46211715726000973, 0.9640275800758169}), "np.tanh(x)"); }},
-
-    {.name = "sigmoid",
-     .doc = "1 / (1 + e⁻ˣ).",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return 1 / (1 + exp(-x)); }),
-     .rule = partials([](auto, auto y) { return y * (1 - y); }),
-     .samples = [] { return of_one(-2, 2, signs(), f64({0.18242552380635635, 0.43782349911420193, 0.6224593312018546, 0.8807970779778823}), "1 / (1 + np.exp(-x))"); }},
-
-    {.name = "pow",
-     .doc = "a to the power b; the derivative in b is aᵇ·log a where a is positive, else 0.",
+    {.name = "squared_difference",
+     .doc = "(a - b)².",
      .args = {"a", "b"},
+     .infer = arithmetic,
+     .forward = map_arithmetic([](auto a, auto b) { return (a - b) * (a - b); }),
+     .rule = partials([](auto a, auto b) { return 2 * (a - b); },
+                      [](auto a, auto b) { return 2 * (b - a); }),
+     .samples = [] { return of_two(f64({{12.25, 1, 4}, {3.0625, 12.25, 36}}), "np.square(a - b)"); }},
+
+    {.name = "reciprocal",
+     .doc = "1 / x.",
+     .args = {"x"},
      .infer = elementwise,
-     .forward = map([](auto a, auto b) { return pow(a, b); }),
-     .rule = partials([](auto a, auto b) { return b * pow(a, b - 1); },
-                      [](auto a, auto, auto y) { return where(a > 0, y * log(where(a > 0, a, 1)), 0 * a); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({2, 3}, 0.5, 2), uniform({2, 3}, -2, 2, 1)}},
-           {.inputs = {positive(), f64({2, -1.5, 0.5, 1.5})}, .expected = {f64({0.0625, 1.0, 1.5811388300841898, 27.0})}, .oracle = "np.power(a, b)"}};
-     }},
+     .forward = map([](auto x) { return 1 / x; }),
+     .rule = partials([](auto, auto y) { return -y * y; }),
+     .samples = [] { return of_one(0.5, 4, signs(), f64({-0.6666666666666666, -4, 2, 0.5}), "np.reciprocal(x)"); }},
 
     {.name = "maximum",
      .doc = "The larger of a and b; where they are equal the gradient is a's.",
@@ -193,6 +175,19 @@ constexpr Op table[] = {
      .rule = partials([](auto a, auto b) { return where(a <= b, 1, 0); },
                       [](auto a, auto b) { return where(a <= b, 0, 1); }),
      .samples = [] { return of_two_apart(f64({{-1.5, -0.75, 2}, {0.25, -0.75, -2}}), "np.minimum(a, b)"); }},
+
+    {.name = "clip",
+     .doc = "x where it lies in [low, high], else the nearer bound; the gradient is that of what was chosen, x at the bounds.",
+     .args = {"x", "low", "high"},
+     .infer = arithmetic,
+     .forward = map_arithmetic([](auto x, auto low, auto high) { return minimum(maximum(x, low), high); }),
+     .rule = partials([](auto x, auto low, auto high) { return where(x >= low, where(x <= high, 1, 0), 0); },
+                      [](auto x, auto low, auto high) { return where(x < low, where(low <= high, 1, 0), 0); },
+                      [](auto x, auto low, auto high) { return where(maximum(x, low) > high, 1, 0); }),
+     .samples = [] {
+       return std::vector<Sample>{{.inputs = {uniform({2, 3}, -3, 3), uniform({2, 3}, -2, -1, 1), uniform({2, 3}, 1, 2, 2)}},
+                                  {.inputs = {matrix(), f64(-1), f64({1, 2, 0.25})}, .expected = {f64({{-1, 0.5, 0.25}, {0.25, 2, -1}})}, .oracle = "np.clip(x, low, high)"}};
+     }},
 
     {.name = "where",
      .doc = "a where condition holds, else b.",
@@ -256,15 +251,15 @@ Tensor mul(Operand a, Operand b) { return find(table, "mul")(a, b); }
 Tensor div(Operand a, Operand b) { return find(table, "div")(a, b); }
 Tensor neg(Operand x) { return find(table, "neg")(x); }
 Tensor abs(Operand x) { return find(table, "abs")(x); }
+Tensor sign(Operand x) { return find(table, "sign")(x); }
+Tensor floor(Operand x) { return find(table, "floor")(x); }
+Tensor ceil(Operand x) { return find(table, "ceil")(x); }
 Tensor square(Operand x) { return find(table, "square")(x); }
-Tensor sqrt(Operand x) { return find(table, "sqrt")(x); }
-Tensor exp(Operand x) { return find(table, "exp")(x); }
-Tensor log(Operand x) { return find(table, "log")(x); }
-Tensor tanh(Operand x) { return find(table, "tanh")(x); }
-Tensor sigmoid(Operand x) { return find(table, "sigmoid")(x); }
-Tensor pow(Operand a, Operand b) { return find(table, "pow")(a, b); }
+Tensor squared_difference(Operand a, Operand b) { return find(table, "squared_difference")(a, b); }
+Tensor reciprocal(Operand x) { return find(table, "reciprocal")(x); }
 Tensor maximum(Operand a, Operand b) { return find(table, "maximum")(a, b); }
 Tensor minimum(Operand a, Operand b) { return find(table, "minimum")(a, b); }
+Tensor clip(Operand x, Operand low, Operand high) { return find(table, "clip")(x, low, high); }
 
 Tensor where(Operand condition, Operand a, Operand b) {
   Tensor converted[2];

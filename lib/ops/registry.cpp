@@ -4,6 +4,7 @@
 namespace tapedeck {
 
 std::span<const Op> math_ops();
+std::span<const Op> elementary_ops();
 std::span<const Op> compare_ops();
 std::span<const Op> reduce_ops();
 std::span<const Op> array_ops();
@@ -14,9 +15,9 @@ std::span<const Op> conv_ops();
 std::span<const Op> random_ops();
 
 std::span<const OpFamily> op_families() {
-  static const OpFamily families[] = {{"math", math_ops()},   {"compare", compare_ops()}, {"reduce", reduce_ops()}, {"array", array_ops()},
-                                      {"index", index_ops()}, {"linalg", linalg_ops()},   {"nn", nn_ops()},         {"conv", conv_ops()},
-                                      {"random", random_ops()}};
+  static const OpFamily families[] = {
+      {"math", math_ops()},   {"elementary", elementary_ops()}, {"compare", compare_ops()}, {"reduce", reduce_ops()}, {"array", array_ops()},
+      {"index", index_ops()}, {"linalg", linalg_ops()},         {"nn", nn_ops()},           {"conv", conv_ops()},     {"random", random_ops()}};
   return families;
 }
 

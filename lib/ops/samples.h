@@ -33,4 +33,11 @@ inline Tensor f64(detail::List2<double> v) { return tensor(v, DType::f64); }
 inline Tensor f64(detail::List3<double> v) { return tensor(v, DType::f64); }
 inline Tensor f64(double v) { return tensor(v, DType::f64); }
 
+/// For ops of one input, elementwise: the test adds the shapes; a sample gives the domain, and values from elsewhere.
+inline Tensor signs() { return f64({-1.5, -0.25, 0.5, 2}); }
+inline Tensor positive() { return f64({0.25, 1, 2.5, 9}); }
+inline std::vector<Sample> of_one(double low, double high, Tensor x, Tensor y, std::string_view oracle) {
+  return {{.inputs = {uniform({2, 3}, low, high)}}, {.inputs = {std::move(x)}, .expected = {std::move(y)}, .oracle = oracle}};
+}
+
 }  // namespace tapedeck::samples

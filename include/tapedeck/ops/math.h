@@ -1,4 +1,4 @@
-// Elementwise mathematics. Operands broadcast; mixed dtypes are promoted; numbers take the dtype beside them.
+// Arithmetic and choices, element by element. Operands broadcast; mixed dtypes are promoted; numbers take the dtype beside them.
 #pragma once
 #include "tapedeck/operand.h"
 
@@ -11,21 +11,24 @@ TAPEDECK_EXPORT Tensor mul(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor neg(Operand x);
 /// Absolute value; its derivative at 0 is 0.
 TAPEDECK_EXPORT Tensor abs(Operand x);
+/// -1, 0 or 1; its derivative is 0 everywhere.
+TAPEDECK_EXPORT Tensor sign(Operand x);
 TAPEDECK_EXPORT Tensor square(Operand x);
+/// (a - b)².
+TAPEDECK_EXPORT Tensor squared_difference(Operand a, Operand b);
 /// Where a and b are equal, the gradient goes to a. NaN where either is.
 TAPEDECK_EXPORT Tensor maximum(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor minimum(Operand a, Operand b);
+/// minimum(maximum(x, low), high). The gradient goes to what was chosen: to x also at the bounds, elsewhere to a bound.
+TAPEDECK_EXPORT Tensor clip(Operand x, Operand low, Operand high);
 
 // f32 and f64.
 TAPEDECK_EXPORT Tensor div(Operand a, Operand b);
-TAPEDECK_EXPORT Tensor sqrt(Operand x);
-TAPEDECK_EXPORT Tensor exp(Operand x);
-TAPEDECK_EXPORT Tensor log(Operand x);
-TAPEDECK_EXPORT Tensor tanh(Operand x);
-/// 1 / (1 + exp(-x)).
-TAPEDECK_EXPORT Tensor sigmoid(Operand x);
-/// a to the power b. The derivative in b is 0 where a is not positive.
-TAPEDECK_EXPORT Tensor pow(Operand a, Operand b);
+/// 1 / x.
+TAPEDECK_EXPORT Tensor reciprocal(Operand x);
+/// The next integers below and above x; without gradients.
+TAPEDECK_EXPORT Tensor floor(Operand x);
+TAPEDECK_EXPORT Tensor ceil(Operand x);
 
 /// a where condition (bool) holds, else b.
 TAPEDECK_EXPORT Tensor where(Operand condition, Operand a, Operand b);
