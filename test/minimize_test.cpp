@@ -183,6 +183,22 @@ TEST_CASE("constraints of a variable that is given twice, and of one under a tap
   CHECK(tape.gradient(y, x).dense().item() == 3);
 }
 
+TEST_CASE("a constraint may use the optimizer that called it", "[optimizer][constraint]") {
+  Momentum momentum({.learning_rate = 1, .momentum = 0.5});
+  const Variable inner(ones({100}));
+  const Variable x(ones({100}), {.constraint = [&](const Tensor& v) {
+    momentum.apply_gradients({{ones({100}), inner}});
+    return v;
+  }});
+  const Variable last(ones({100}));
+  for (int step = 0; step < 2; ++step) momentum.apply_gradients({{ones({100}), x}, {ones({100}), last}});
+  for (const Variable& v : {inner, x, last}) {
+    CHECK(v.value().at({99}) == 1 - 1 - 1.5);
+    CHECK(momentum.slot(v, "momentum").at({99}) == 1.5);
+  }
+  CHECK(momentum.iterations() == 4);
+}
+
 TEST_CASE("slots end with their variable", "[optimizer]") {
   Adam adam;
   const Variable kept(ones({1000}));

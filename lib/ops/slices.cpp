@@ -1,4 +1,6 @@
 // Functions of IndexedSlices. In: parts that may not fit together. Out: the same gradient in another form, by ops.
+#include <algorithm>
+#include <limits>
 #include <ostream>
 
 #include "base/format.h"
@@ -61,18 +63,20 @@ IndexedSlices sum_duplicates(const IndexedSlices& s) {
   const kernels::RowOrder order = kernels::order_rows(s.indices);
   if (order.rows.size() == order.places.size()) return s;
 
-  std::vector<std::int64_t> first(order.places.size(), -1);   // by the first place of a row: the row's number in `order`
-  for (std::size_t r = 0; r < order.rows.size(); ++r) first[static_cast<std::size_t>(order.places[static_cast<std::size_t>(order.starts[r])])] = static_cast<std::int64_t>(r);
-  std::vector<std::int64_t> places, target(order.places.size());
-  for (std::size_t k = 0; k < first.size(); ++k) {
-    if (first[k] < 0) continue;
-    const auto* start = &order.starts[static_cast<std::size_t>(first[k])];
-    for (std::int64_t i = start[0]; i < start[1]; ++i) target[static_cast<std::size_t>(order.places[static_cast<std::size_t>(i)])] = static_cast<std::int64_t>(places.size());
-    places.push_back(static_cast<std::int64_t>(k));
+  std::vector<std::size_t> row_of(order.places.size());   // by place: the row's number in `order`
+  for (std::size_t r = 0; r < order.rows.size(); ++r)
+    for (auto i = order.starts[r]; i < order.starts[r + 1]; ++i) row_of[static_cast<std::size_t>(order.places[static_cast<std::size_t>(i)])] = r;
+  std::vector<std::int64_t> number(order.rows.size(), -1), first, target;   // the row's number in the result; its first place; by place, its number
+  for (const std::size_t r : row_of) {
+    if (number[r] < 0) {
+      number[r] = static_cast<std::int64_t>(first.size());
+      first.push_back(static_cast<std::int64_t>(target.size()));
+    }
+    target.push_back(number[r]);
   }
   Shape shape = s.values.shape();
-  shape.set(0, static_cast<std::int64_t>(places.size()));
-  return {scatter_add(s.values, tensor(target), shape), gather(s.indices, tensor(places)), s.dense_shape};
+  shape.set(0, static_cast<std::int64_t>(first.size()));
+  return {scatter_add(s.values, tensor(target), shape), gather(s.indices, tensor(first)), s.dense_shape};
 }
 
 std::string to_string(const IndexedSlices& s) {
