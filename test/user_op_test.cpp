@@ -97,6 +97,13 @@ TEST_CASE("a user's op keeps attributes that own memory", "[op]") {
   for (int i = 0; i < 2; ++i) CHECK(tape.gradient(y, x).dense().to_vector() == std::vector<double>{1 + 4 + 12, 1 + 6 + 27});
 }
 
+TEST_CASE("a kernel that leaves an output without elements is found out", "[op]") {
+  constexpr static Op lazy = {.name = "lazy", .doc = "Nothing.", .args = {"x"}, .infer = [](const Call& c) { return c.x[0].spec(); },
+                              .forward = {[](const Call&, std::span<Tensor> y) { CHECK(y[0].shape() == Shape{2}); }, Outputs::own}, .rule = none()};
+  CHECK_THROWS_WITH(lazy(Operand(ones({2}))), "lazy: the kernel has left an output without elements");
+  CHECK_THROWS_AS(lazy.run(Tensors{ones({2})}), InternalError);
+}
+
 TEST_CASE("an op may have more inputs than fit inline", "[op]") {
   for (const std::size_t n : {1u, 4u, 5u, 40u, 100u}) {
     GradientTape tape;

@@ -121,7 +121,7 @@ struct Rule {
 enum class Outputs : std::uint8_t {
   fresh,          // allocated by the door
   may_overwrite,  // the same, but a first output may be the memory of an input of its spec
-  own,            // made by the kernel: views, and ops computed by other ops
+  own,            // put in their places by the kernel, which finds them without elements: views, and ops computed by other ops
 };
 
 struct Kernel {
@@ -187,6 +187,8 @@ struct Op {
   }
   /// The general form, for ops with one output. Bit i of temporaries: the caller gives input i away.
   TAPEDECK_EXPORT Tensor execute(Refs x, Attrs attrs = {}, unsigned temporaries = 0) const;
+  /// The same for inputs that lie side by side.
+  TAPEDECK_EXPORT Tensor execute(std::span<const Tensor> x, Attrs attrs = {}) const;
   /// The general form, for any number of outputs.
   TAPEDECK_EXPORT std::vector<Tensor> run(std::span<const Tensor> x, Attrs attrs = {}) const;
   /// Numbers become tensors, and mixed dtypes are promoted.

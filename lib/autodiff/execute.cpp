@@ -14,6 +14,21 @@ void require_defined(const Call& c) {
     if (!c.x[i].defined()) [[unlikely]] throw_error<ArgumentError>("{}: input {} is undefined; it was default-constructed or moved from", c.op.name, i);
 }
 
+// Where the tensors of a list are; in place for few.
+class Pointers {
+ public:
+  explicit Pointers(std::span<const Tensor> x) : n_(static_cast<int>(x.size())), more_(x.size() > kMaxInputs ? x.size() : 0) {
+    const Tensor** p = n_ > kMaxInputs ? more_.data() : few_;
+    for (const Tensor& t : x) *p++ = &t;
+  }
+  Refs refs() const { return {n_ > kMaxInputs ? more_.data() : few_, n_}; }
+
+ private:
+  int n_;
+  const Tensor* few_[kMaxInputs];
+  std::vector<const Tensor*> more_;
+};
+
 // A large temporary that nobody else sees and no rule will read gives its memory to the output.
 Tensor output_for(const Call& c, const Spec& spec, unsigned temporaries) {
   if (c.op.forward.outputs == Outputs::may_overwrite)
@@ -29,8 +44,11 @@ Tensor output_for(const Call& c, const Spec& spec, unsigned temporaries) {
 
 void compute(const Call& c, std::span<Tensor> y) {
   if (c.op.forward.outputs != Outputs::own) return c.op.forward.run(c, y);
-  const RecordingScope unrecorded(nullptr);   // the op is recorded, not what it is made of
-  c.op.forward.run(c, y);
+  {
+    const RecordingScope unrecorded(nullptr);   // the op is recorded, not what it is made of
+    c.op.forward.run(c, y);
+  }
+  for (const Tensor& t : y) if (!t.defined() || !t.raw()) [[unlikely]] throw_error<InternalError>("{}: the kernel has left an output without elements", c.op.name);
 }
 
 // The outer ones first: they see the op that an inner accumulator's tangents are computed from before these. A recorder that
@@ -51,7 +69,8 @@ Tensor Op::execute(Refs x, Attrs attrs, unsigned temporaries) const {
   Tensor y;
   if (infer.many) [[unlikely]] throw_error<InternalError>("{}: has several outputs; call run", name);
   const Spec spec = infer.one(call);
-  if (forward.outputs != Outputs::own) y = temporaries ? output_for(call, spec, temporaries) : allocate(spec);
+  if (forward.outputs == Outputs::own) y = blank(spec);
+  else y = temporaries ? output_for(call, spec, temporaries) : allocate(spec);
   compute(call, {&y, 1});
   record(call, {&y, 1});
   return y;
@@ -63,15 +82,17 @@ void enter_computed(const Call& c, std::span<Tensor> y) {
   record(c, y);
 }
 
+Tensor Op::execute(std::span<const Tensor> x, Attrs attrs) const { return execute(Pointers(x).refs(), attrs); }
+
 std::vector<Tensor> Op::run(std::span<const Tensor> x, Attrs attrs) const {
-  std::vector<const Tensor*> refs;
-  for (const Tensor& t : x) refs.push_back(&t);
-  const Refs inputs{refs.data(), static_cast<int>(refs.size())};
-  if (infer.one) return {execute(inputs, attrs)};
-  const Call call{.op = *this, .raw_attrs = attrs, .x = inputs};
+  const Pointers pointers(x);
+  if (infer.one) return {execute(pointers.refs(), attrs)};
+  const Call call{.op = *this, .raw_attrs = attrs, .x = pointers.refs()};
   require_defined(call);
+  const std::vector<Spec> specs = infer.many(call);
   std::vector<Tensor> y;
-  for (const Spec& spec : infer.many(call)) y.push_back(forward.outputs == Outputs::own ? Tensor() : allocate(spec));
+  y.reserve(specs.size());
+  for (const Spec& spec : specs) y.push_back(forward.outputs == Outputs::own ? blank(spec) : allocate(spec));
   compute(call, y);
   record(call, y);
   return y;

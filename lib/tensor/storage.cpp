@@ -184,6 +184,29 @@ Block* new_block(DType dtype, const Shape& shape, std::int64_t size) {
   return b;
 }
 
+void take_buffer(Block& b) {
+  const std::int64_t bytes = b.size * size_of(b.dtype);
+  b.data = b.inline_data;
+  if (bytes <= kInline) return;
+  CachedBuffer* buffer = new_buffer(bytes);
+  live.fetch_add(buffer->capacity, std::memory_order_relaxed);
+  b.buffer = buffer;
+  b.data = buffer->data();
+}
+
+void refer(Block& b, const Block& x, std::int64_t first) noexcept {
+  const std::int64_t bytes = b.size * size_of(b.dtype);
+  const std::byte* data = x.data + first * size_of(x.dtype);
+  if (bytes <= kInline) {   // too small to hold a large buffer alive
+    b.data = b.inline_data;
+    std::memcpy(b.inline_data, data, static_cast<std::size_t>(bytes));
+  } else {
+    x.buffer->refs.fetch_add(1, std::memory_order_relaxed);
+    b.buffer = x.buffer;
+    b.data = const_cast<std::byte*>(data);
+  }
+}
+
 }  // namespace
 
 void detail::free_block(Block* b) noexcept {
@@ -199,32 +222,26 @@ void detail::free_block(Block* b) noexcept {
 
 Tensor allocate(DType dtype, const Shape& shape, std::int64_t size) {
   if (size > kMaxBytes / 8) [[unlikely]] (void)Spec{dtype, shape}.nbytes();   // throws where it overflows
-  Block* b = new_block(dtype, shape, size);
-  Tensor t = Tensor::adopt(b);
-  const std::int64_t bytes = size * size_of(dtype);
-  if (bytes > kInline) {
-    CachedBuffer* buffer = new_buffer(bytes);
-    live.fetch_add(buffer->capacity, std::memory_order_relaxed);
-    b->buffer = buffer;
-    b->data = buffer->data();
-  }
+  Tensor t = Tensor::adopt(new_block(dtype, shape, size));
+  take_buffer(*t.handle());
   return t;
 }
 
 Tensor share(const Tensor& x, const Shape& shape, std::int64_t first) {
-  const Block& from = x.block();
   Block* b = new_block(x.dtype(), shape, shape.size());
-  const std::int64_t bytes = b->size * size_of(b->dtype);
-  const std::byte* data = from.data + first * size_of(from.dtype);
-  if (bytes <= kInline) {   // too small to hold a large buffer alive
-    std::memcpy(b->inline_data, data, static_cast<std::size_t>(bytes));
-  } else {
-    from.buffer->refs.fetch_add(1, std::memory_order_relaxed);
-    b->buffer = from.buffer;
-    b->data = const_cast<std::byte*>(data);
-  }
+  refer(*b, x.block(), first);
   return Tensor::adopt(b);
 }
+
+Tensor blank(const Spec& spec) {
+  const std::int64_t size = spec.shape.size();
+  if (size > kMaxBytes / 8) [[unlikely]] (void)spec.nbytes();
+  Block* b = new_block(spec.dtype, spec.shape, size);
+  b->data = nullptr;
+  return Tensor::adopt(b);
+}
+void allocate_for(Tensor& blank) { take_buffer(*blank.handle()); }
+void share_with(Tensor& blank, const Tensor& x, std::int64_t first) { refer(*blank.handle(), x.block(), first); }
 
 Tensor hollow(const Spec& spec) {
   Block* b = new_block(spec.dtype, spec.shape, spec.shape.size());

@@ -11,6 +11,10 @@ Tensor allocate(DType dtype, const Shape& shape, std::int64_t size);
 inline Tensor allocate(const Spec& s) { return allocate(s.dtype, s.shape, s.shape.size()); }
 /// The elements of x from `first` on under another shape: the same buffer (a copy of inline data), a new id.
 Tensor share(const Tensor& x, const Shape& shape, std::int64_t first = 0);
+/// A new tensor of that spec to which one of the two below gives its elements, for kernels that make their own outputs.
+Tensor blank(const Spec& spec);
+void allocate_for(Tensor& blank);
+void share_with(Tensor& blank, const Tensor& x, std::int64_t first = 0);
 /// The dtype, shape and id of x without its data.
 Tensor hollow(const Tensor& x);
 Tensor hollow(const Spec& spec);
