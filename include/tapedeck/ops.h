@@ -9,5 +9,6 @@
 #include "tapedeck/ops/linalg.h"
 #include "tapedeck/ops/math.h"
 #include "tapedeck/ops/nn.h"
+#include "tapedeck/ops/parts.h"
 #include "tapedeck/ops/random.h"
 #include "tapedeck/ops/reduce.h"

@@ -1,197 +1,216 @@
-// Elements moved. In: where they come from and go to, as strides. Out: runs, fills, tiles, or xtensor's strided loops.
+// Elements moved. In: where they come from and go to. Out: runs, fills, tiles, or single elements, in the best order.
 #include "kernels/copy.h"
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <cstring>
-
-#include <xtensor/xadapt.hpp>
-#include <xtensor/xnoalias.hpp>
 
 #include "base/convert.h"
 #include "base/parallel.h"
 #include "base/visit.h"
-#include "kernels/transpose_tile.h"
+#include "kernels/transpose.h"
 #include "tensor/storage.h"
 
 namespace tapedeck::kernels {
 namespace {
 
-using Strides = std::array<std::int64_t, Shape::kMaxRank>;
+constexpr std::int64_t kGrain = 1 << 16;        // elements that are worth a thread
+constexpr std::int64_t kBand = 64;              // rows of a transposition that one thread writes at a time
+constexpr std::int64_t kNear = 1 << 14;         // bytes that stay in the nearest cache
+constexpr std::int64_t kFew = 32;               // columns that are filled faster by a transposition
 
-constexpr std::int64_t kGrain = 1 << 16;   // elements that are worth a thread
-constexpr std::int64_t kBand = 64;         // rows of a transposition that one thread writes at a time
+// A loop: how often, and how far a step goes at the places and in the tensor that is dense.
+struct Loop { std::int64_t extent, step, dense; };
 
-Strides strides_of(const Shape& shape) {
-  Strides strides{};
-  std::int64_t step = 1;
-  for (int d = shape.ndim(); d-- > 0; step *= shape[d]) strides[static_cast<std::size_t>(d)] = step;
-  return strides;
-}
+// The places as loops. The inner two are a matrix of `rows` of which the columns are dense; the others go around it.
+struct Loops {
+  Loop outer[2 * Shape::kMaxRank], rows{1, 0, 0}, columns{1, 1, 1};
+  std::size_t ndim = 0;
 
-std::int64_t offset_of(const Shape& begin, const Strides& strides) {
-  std::int64_t offset = 0;
-  for (int d = 0; d < begin.ndim(); ++d) offset += begin[d] * strides[static_cast<std::size_t>(d)];
-  return offset;
-}
-
-struct Axis { std::int64_t extent, from, to; };
-
-// Elements in order: how many along each axis, and how far one step goes in the source and in the target.
-struct Walk {
-  std::array<Axis, Shape::kMaxRank + 1> axes{};
-  int ndim = 0;
-
-  // Axes that continue each other become one; there is at least one.
-  Walk(const Shape& shape, const Strides& from, const Strides& to) {
-    for (int d = 0; d < shape.ndim(); ++d) {
-      const auto i = static_cast<std::size_t>(d);
-      if (shape[d] != 1) append({shape[d], from[i], to[i]});
-    }
-    if (ndim == 0) append({1, 1, 1});
+  // A matrix that is not contiguous along its columns has the axis for rows that is, if there is one: to be transposed.
+  explicit Loops(const Places& p) {
+    std::size_t n = p.ndim(), chosen = n;
+    if (n) columns = {p[n - 1].extent, p[n - 1].step, 1};
+    if (n > 1) chosen = n - 2;
+    if (columns.step != 1)
+      for (std::size_t d = 0; d + 1 < n; ++d) if (p[d].step == 1) chosen = d;
+    std::int64_t dense = columns.extent;
+    ndim = n > 2 ? n - 2 : 0;
+    std::size_t place = ndim;
+    for (std::size_t d = n - 1; n > 1 && d-- > 0; dense *= p[d].extent) (d == chosen ? rows : outer[--place]) = {p[d].extent, p[d].step, dense};
   }
 
-  Axis& inner() { return axes[static_cast<std::size_t>(ndim - 1)]; }
-  const Axis& inner() const { return axes[static_cast<std::size_t>(ndim - 1)]; }
-
-  void append(const Axis& a) {
-    if (ndim && inner().from == a.from * a.extent && inner().to == a.to * a.extent) inner() = {inner().extent * a.extent, a.from, a.to};
-    else axes[static_cast<std::size_t>(ndim++)] = a;
-  }
-
-  // The number of positions along all axes but the last `without` ones.
-  std::int64_t count(int without) const {
+  std::int64_t count() const {
     std::int64_t n = 1;
-    for (int d = 0; d < ndim - without; ++d) n *= axes[static_cast<std::size_t>(d)].extent;
+    for (std::size_t d = 0; d < ndim; ++d) n *= outer[d].extent;
     return n;
   }
-  // Calls f(from, to) with the offsets of positions [begin, end) of count(without).
-  template <class F> void each(int without, std::int64_t begin, std::int64_t end, F f) const {
-    std::array<std::int64_t, Shape::kMaxRank + 1> index{};
-    std::int64_t from = 0, to = 0;
+  // Calls f(place, dense) at positions [begin, end) of the outer loops.
+  template <class F> void each(std::int64_t begin, std::int64_t end, F f) const {
+    std::int64_t index[2 * Shape::kMaxRank], place = 0, dense = 0;
     const auto step = [&](std::size_t d, std::int64_t by) {
       index[d] += by;
-      from += by * axes[d].from;
-      to += by * axes[d].to;
+      place += by * outer[d].step;
+      dense += by * outer[d].dense;
     };
-    const auto outer = static_cast<std::size_t>(ndim - without);
-    for (std::size_t d = outer, rest = static_cast<std::size_t>(begin); d-- > 0;) {
-      const auto extent = static_cast<std::size_t>(axes[d].extent);
-      step(d, static_cast<std::int64_t>(rest % extent));
-      rest /= extent;
+    std::int64_t rest = begin;
+    for (std::size_t d = ndim; d-- > 0; rest /= outer[d].extent) {
+      index[d] = 0;
+      step(d, rest % outer[d].extent);
     }
     for (std::int64_t position = begin; position < end; ++position) {
-      f(from, to);
-      for (std::size_t d = outer; d-- > 0;) {
+      f(place, dense);
+      for (std::size_t d = ndim; d-- > 0;) {
         step(d, 1);
-        if (index[d] < axes[d].extent) break;
-        step(d, -axes[d].extent);
+        if (index[d] < outer[d].extent) break;
+        step(d, -outer[d].extent);
       }
     }
   }
 };
 
-// Calls run(from, to, n) for the elements along the inner axis, or for pieces of them where that is the only one.
-template <class Run> void each_run(const Walk& w, Run run) {
-  const Axis inner = w.inner();
-  if (w.ndim == 1)
-    return parallel_for(inner.extent, kGrain, [&](std::int64_t begin, std::int64_t end) { run(begin * inner.from, begin * inner.to, end - begin); });
-  parallel_for(w.count(1), std::max(std::int64_t{1}, kGrain / inner.extent), [&](std::int64_t begin, std::int64_t end) {
-    w.each(1, begin, end, [&](std::int64_t from, std::int64_t to) { run(from, to, inner.extent); });
+// Calls f(place, dense, rows, columns) for the matrices, or for parts of them where they are large.
+template <class F> void each_matrix(const Loops& w, std::int64_t band, F f) {
+  const std::int64_t rows = w.rows.extent, columns = w.columns.extent, matrices = w.count();
+  if (rows <= kGrain / columns)
+    return parallel_for(matrices, kGrain / (rows * columns), [&](std::int64_t begin, std::int64_t end) {
+      w.each(begin, end, [&](std::int64_t place, std::int64_t dense) { f(place, dense, rows, columns); });
+    });
+  const std::int64_t width = std::min(columns, kGrain), height = std::min(rows, std::max(std::int64_t{1}, kGrain / width / band) * band);
+  const std::int64_t across = (columns + width - 1) / width, down = (rows + height - 1) / height;
+  w.each(0, matrices, [&](std::int64_t place, std::int64_t dense) {
+    parallel_for(across * down, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t piece = begin; piece < end; ++piece) {
+        const std::int64_t i = piece / across * height, j = piece % across * width;
+        f(place + i * w.rows.step + j * w.columns.step, dense + i * w.rows.dense + j, std::min(height, rows - i), std::min(width, columns - j));
+      }
+    });
   });
 }
 
-// Rows [0, rows) of the target, which are columns of the source.
-template <class T> void transpose_rows(const T* from, std::int64_t from_step, T* to, std::int64_t to_step, std::int64_t rows, std::int64_t columns) {
-  std::int64_t i = 0;
-  for (; i + kTile<T> <= rows; i += kTile<T>) {
-    std::int64_t j = 0;
-    for (; j + kTile<T> <= columns; j += kTile<T>) transpose_tile(from + j * from_step + i, from_step, to + i * to_step + j, to_step);
-    for (; j < columns; ++j)
-      for (std::int64_t k = i; k < i + kTile<T>; ++k) to[k * to_step + j] = from[j * from_step + k];
+// Rows of up to 2n bytes, more than n or 1, as two pieces that may overlap.
+template <std::size_t n> void copy_short_runs(const std::byte* from, std::int64_t from_step, std::byte* to, std::int64_t to_step, std::int64_t rows, std::int64_t bytes) {
+  struct Piece { std::byte b[n]; };
+  for (const std::int64_t second = bytes - static_cast<std::int64_t>(n); rows > 0; --rows, from += from_step, to += to_step) {
+    Piece a, b;
+    std::memcpy(&a, from, n);
+    std::memcpy(&b, from + second, n);
+    std::memcpy(to, &a, n);
+    std::memcpy(to + second, &b, n);
   }
-  for (; i < rows; ++i)
-    for (std::int64_t j = 0; j < columns; ++j) to[i * to_step + j] = from[j * from_step + i];
 }
 
-// The last two axes of the walk: contiguous in the source along the first of them, in the target along the second.
-template <class T> void transpose_all(const Walk& w, const T* from, T* to) {
-  const Axis rows = w.axes[static_cast<std::size_t>(w.ndim - 2)], columns = w.inner();
-  const std::int64_t bands = (rows.extent + kBand - 1) / kBand;
-  const std::int64_t grain = std::max(std::int64_t{1}, kGrain / (std::min(kBand, rows.extent) * columns.extent));
-  parallel_for(w.count(2) * bands, grain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t piece = begin; piece < end; ++piece) {
-      const std::int64_t first = piece % bands * kBand, matrix = piece / bands;
-      w.each(2, matrix, matrix + 1, [&](std::int64_t from_matrix, std::int64_t to_matrix) {
-        transpose_rows(from + from_matrix + first, columns.from, to + to_matrix + first * rows.to, rows.to, std::min(kBand, rows.extent - first), columns.extent);
-      });
+// Rows that are contiguous on both sides; steps in bytes.
+void copy_runs(const std::byte* from, std::int64_t from_step, std::byte* to, std::int64_t to_step, std::int64_t rows, std::int64_t bytes) {
+  switch (rows > 1 ? std::bit_floor(static_cast<std::uint64_t>(bytes - 1) | 1) : 0) {
+    case 1: return copy_short_runs<1>(from, from_step, to, to_step, rows, bytes);
+    case 2: return copy_short_runs<2>(from, from_step, to, to_step, rows, bytes);
+    case 4: return copy_short_runs<4>(from, from_step, to, to_step, rows, bytes);
+    case 8: return copy_short_runs<8>(from, from_step, to, to_step, rows, bytes);
+    case 16: return copy_short_runs<16>(from, from_step, to, to_step, rows, bytes);
+    case 32: return copy_short_runs<32>(from, from_step, to, to_step, rows, bytes);
+    case 64: return copy_short_runs<64>(from, from_step, to, to_step, rows, bytes);
+    default:
+      for (; rows > 0; --rows, from += from_step, to += to_step) std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  }
+}
+template <class T> void copy_runs(const T* from, std::int64_t from_step, T* to, std::int64_t to_step, std::int64_t rows, std::int64_t n) {
+  constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+  copy_runs(reinterpret_cast<const std::byte*>(from), from_step * size, reinterpret_cast<std::byte*>(to), to_step * size, rows, n * size);
+}
+
+// One run, `rows` times: what stands there is copied behind itself.
+template <class T> void repeat_run(const T* from, T* to, std::int64_t rows, std::int64_t n) {
+  const std::int64_t total = rows * n, most = std::max(n, kNear / (n * static_cast<std::int64_t>(sizeof(T))) * n);
+  std::copy_n(from, n, to);
+  for (std::int64_t done = n, more; done < total; done += more) {
+    more = std::min({done, most, total - done});
+    std::copy_n(to, more, to + done);
+  }
+}
+
+// A run backwards: `from` is its last element.
+template <class T> void reverse_run(const T* from, T* to, std::int64_t n) {
+  constexpr std::size_t bytes = 32, width = bytes / sizeof(T);
+  using Part [[gnu::vector_size(bytes)]] = T;
+  std::int64_t i = 0;
+  for (; i + static_cast<std::int64_t>(width) <= n; i += static_cast<std::int64_t>(width)) {
+    Part part;
+    std::memcpy(&part, from - i - static_cast<std::int64_t>(width - 1), bytes);
+    [&]<std::size_t... k>(std::index_sequence<k...>) { part = __builtin_shufflevector(part, part, (width - 1 - k)...); }(std::make_index_sequence<width>());
+    std::memcpy(to + i, &part, bytes);
+  }
+  for (; i < n; ++i) to[i] = from[-i];
+}
+
+// A matrix that is contiguous down its columns where it comes from.
+template <class T> void transpose_near(const T* from, std::int64_t from_step, T* to, std::int64_t to_step, std::int64_t rows, std::int64_t columns) {
+  const std::int64_t near = std::max(kMaxTile<T>, kNear / (std::min(kBand, rows) * static_cast<std::int64_t>(sizeof(T))));
+  for (std::int64_t i = 0; i < rows; i += kBand)
+    for (std::int64_t j = 0; j < columns; j += near)
+      transpose(from + i + j * from_step, from_step, to + i * to_step + j, to_step, std::min(kBand, rows - i), std::min(near, columns - j));
+}
+
+template <class T> void gather(const Loops& w, const T* source, T* target) {
+  const std::int64_t down = w.rows.step, across = w.columns.step, to_step = w.rows.dense;
+  // A few equal columns are a transposition, too, of as many equal rows.
+  const bool turned = down == 1 && (across != 0 || w.columns.extent < kFew);
+  each_matrix(w, turned ? kBand : 1, [&](std::int64_t place, std::int64_t dense, std::int64_t rows, std::int64_t columns) {
+    const T* from = source + place;
+    T* to = target + dense;
+    if (across == 1 && down == 0 && columns == to_step) return repeat_run(from, to, rows, columns);
+    if (across == 1) return copy_runs(from, down, to, to_step, rows, columns);
+    if (turned) return transpose_near(from, across, to, to_step, rows, columns);
+    for (; rows > 0; --rows, from += down, to += to_step) {
+      if (across == 0) std::fill_n(to, columns, *from);
+      else if (across == -1) reverse_run(from, to, columns);
+      else for (std::int64_t j = 0; j < columns; ++j) to[j] = from[j * across];
     }
   });
 }
 
-template <class T> auto adapted(const Walk& w, T* data, std::int64_t Axis::*step) {
-  std::vector<std::size_t> shape;
-  std::vector<std::ptrdiff_t> strides;
-  for (int d = 0; d < w.ndim; ++d) {
-    const Axis& a = w.axes[static_cast<std::size_t>(d)];
-    shape.push_back(static_cast<std::size_t>(a.extent));
-    strides.push_back(a.*step);
-  }
-  return xt::adapt(data, static_cast<std::size_t>(w.count(0)), xt::no_ownership(), shape, strides);
-}
-
-template <class T> void copy(Walk w, const T* from, T* to) {
-  const Axis inner = w.inner();
-  if (inner.from == 1 && inner.to == 1)
-    return each_run(w, [&](std::int64_t f, std::int64_t t, std::int64_t n) { std::memcpy(to + t, from + f, static_cast<std::size_t>(n) * sizeof(T)); });
-  if (inner.from == 0 && inner.to == 1)
-    return each_run(w, [&](std::int64_t f, std::int64_t t, std::int64_t n) { std::fill_n(to + t, n, from[f]); });
-
-  const auto end = w.axes.begin() + w.ndim - 1;
-  const auto contiguous = std::find_if(w.axes.begin(), end, [](const Axis& a) { return a.from == 1; });
-  if (inner.to != 1 || contiguous == end) {
-    auto target = adapted(w, to, &Axis::to);
-    xt::noalias(target) = adapted(w, from, &Axis::from);
-    return;
-  }
-  std::rotate(contiguous, contiguous + 1, end);
-  transpose_all(w, from, to);
-}
-
-void copy(const Walk& w, const Tensor& x, std::int64_t first_from, Tensor& y, std::int64_t first_to) {
-  if (x.size() == 0 || y.size() == 0) return;
-  visit_size(y.dtype(), [&](auto t) {
-    using T = decltype(t);
-    copy(w, elements<T>(x) + first_from, elements<T>(y) + first_to);
+template <class T> void scatter(const Loops& w, const T* source, T* target) {
+  const std::int64_t down = w.rows.step, across = w.columns.step, from_step = w.rows.dense;
+  each_matrix(w, 1, [&](std::int64_t place, std::int64_t dense, std::int64_t rows, std::int64_t columns) {
+    const T* from = source + dense;
+    T* to = target + place;
+    if (across == 1) return copy_runs(from, from_step, to, down, rows, columns);
+    for (; rows > 0; --rows, from += from_step, to += down)
+      for (std::int64_t j = 0; j < columns; ++j) to[j * across] = from[j];
   });
 }
 
 }  // namespace
 
-void transpose(const Tensor& x, std::span<const std::int8_t> perm, Tensor& y) {
-  const Strides strides = strides_of(x.shape());
-  Strides from{};
-  for (std::size_t d = 0; d < perm.size(); ++d) from[d] = strides[static_cast<std::size_t>(perm[d])];
-  copy(Walk(y.shape(), from, strides_of(y.shape())), x, 0, y, 0);
+void copy_from(const Tensor& x, const Places& at, Tensor& y) {
+  if (y.size() == 0) return;
+  visit_size(y.dtype(), [&](auto t) {
+    using T = decltype(t);
+    gather(Loops(at), elements<T>(x) + at.first(), elements<T>(y));
+  });
 }
 
-void broadcast(const Tensor& x, Tensor& y) {
-  const Strides strides = strides_of(x.shape());
-  Strides from{};
-  const int extra = y.ndim() - x.ndim();
-  for (int d = 0; d < x.ndim(); ++d)
-    if (x.shape()[d] != 1) from[static_cast<std::size_t>(d + extra)] = strides[static_cast<std::size_t>(d)];
-  copy(Walk(y.shape(), from, strides_of(y.shape())), x, 0, y, 0);
+void copy_to(const Tensor& x, Tensor& y, const Places& at) {
+  if (x.size() == 0) return;
+  visit_size(y.dtype(), [&](auto t) {
+    using T = decltype(t);
+    scatter(Loops(at), elements<T>(x), elements<T>(y) + at.first());
+  });
 }
 
-void copy_part(const Tensor& x, const Shape& begin, Tensor& y) {
-  const Strides from = strides_of(x.shape());
-  copy(Walk(y.shape(), from, strides_of(y.shape())), x, offset_of(begin, from), y, 0);
+void copy_runs(const Tensor& x, Runs from, Tensor& y, Runs to, std::int64_t count, std::int64_t n) {
+  const std::int64_t size = size_of(y.dtype()), bytes = n * size;
+  if (count == 0 || bytes == 0) return;
+  const auto copy = [&](std::int64_t row, std::int64_t rows, std::int64_t begin, std::int64_t some) {
+    copy_runs(x.raw() + (from.first + row * from.step) * size + begin, from.step * size, y.raw() + (to.first + row * to.step) * size + begin, to.step * size, rows, some);
+  };
+  constexpr std::int64_t grain = kGrain * 8;
+  if (count == 1) return parallel_for(bytes, grain, [&](std::int64_t begin, std::int64_t end) { copy(0, 1, begin, end - begin); });
+  parallel_for(count, std::max(std::int64_t{1}, grain / bytes), [&](std::int64_t begin, std::int64_t end) { copy(begin, end - begin, 0, bytes); });
 }
 
-void copy_into(const Tensor& x, Tensor& y, const Shape& begin) {
-  const Strides to = strides_of(y.shape());
-  copy(Walk(x.shape(), strides_of(x.shape()), to), x, 0, y, offset_of(begin, to));
+void clear(Tensor& y) {
+  parallel_for(y.nbytes(), kGrain * 8, [&](std::int64_t begin, std::int64_t end) { std::memset(y.raw() + begin, 0, static_cast<std::size_t>(end - begin)); });
 }
 
 void cast(const Tensor& x, Tensor& y) {

@@ -1,19 +1,22 @@
 // Elements moved. In: tensors and where their elements go. Out: the same elements elsewhere, or as another type.
 #pragma once
-#include <span>
-
+#include "kernels/places.h"
 #include "tapedeck/tensor.h"
 
 namespace tapedeck::kernels {
 
-/// Fills y of shape x.shape[perm[0]], x.shape[perm[1]], …
-void transpose(const Tensor& x, std::span<const std::int8_t> perm, Tensor& y);
-/// Fills y with x, repeated along the axes that x does not have or where its extent is 1.
-void broadcast(const Tensor& x, Tensor& y);
-/// Fills y with the part of x that starts at begin.
-void copy_part(const Tensor& x, const Shape& begin, Tensor& y);
-/// Writes x over the part of y that starts at begin.
-void copy_into(const Tensor& x, Tensor& y, const Shape& begin);
+/// Fills y with the elements of x at these places.
+void copy_from(const Tensor& x, const Places& at, Tensor& y);
+/// Writes the elements of x to these places of y, no two of which are one.
+void copy_to(const Tensor& x, Tensor& y, const Places& at);
+
+/// Runs of elements in a tensor: where the first one starts, and how far it is from one to the next.
+struct Runs { std::int64_t first, step; };
+/// Writes `count` runs of n elements of x over runs of y.
+void copy_runs(const Tensor& x, Runs from, Tensor& y, Runs to, std::int64_t count, std::int64_t n);
+
+/// Fills y with zeros.
+void clear(Tensor& y);
 /// Fills y with x converted, as convert() does it.
 void cast(const Tensor& x, Tensor& y);
 

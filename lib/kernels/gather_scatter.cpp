@@ -6,6 +6,7 @@
 
 #include "base/parallel.h"
 #include "base/visit.h"
+#include "kernels/copy.h"
 #include "tensor/storage.h"
 
 namespace tapedeck::kernels {
@@ -22,11 +23,8 @@ std::int64_t grain_for(std::int64_t elements) { return std::max(std::int64_t{1},
 
 }  // namespace
 
-AroundAxis::AroundAxis(const Shape& shape, int axis) {
-  for (int d = 0; d < shape.ndim(); ++d) (d < axis ? before : d == axis ? extent : after) *= shape[d];
-}
-
 void gather(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y) {
+  if (y.size() == 0) return;
   const std::int64_t count = indices.size(), extent = around.extent, after = around.after;
   visit_indices(indices, [&](const auto* index) {
     visit_size(x.dtype(), [&](auto t) {
@@ -47,8 +45,9 @@ void gather(const Tensor& x, const Tensor& indices, const AroundAxis& around, Te
 }
 
 void scatter_add(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y) {
+  clear(y);
+  if (x.size() == 0) return;
   const std::int64_t count = indices.size(), after = around.after, slab = around.extent * after;
-  parallel_for(y.nbytes(), kGrain * 8, [&](std::int64_t begin, std::int64_t end) { std::memset(y.raw() + begin, 0, static_cast<std::size_t>(end - begin)); });
   visit_indices(indices, [&](const auto* index) {
     visit(x.dtype(), [&](auto t) {
       using T = decltype(t);

@@ -1,14 +1,9 @@
 // Slices along one axis, chosen by indices that are known to be in range.
 #pragma once
+#include "kernels/places.h"
 #include "tapedeck/tensor.h"
 
 namespace tapedeck::kernels {
-
-/// A tensor seen around one axis: the elements before it, along it and after it.
-struct AroundAxis {
-  std::int64_t before = 1, extent = 1, after = 1;
-  AroundAxis(const Shape& shape, int axis);
-};
 
 /// y[b, k, a] = x[b, indices[k], a]; x is seen as `around`.
 void gather(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y);

@@ -16,4 +16,9 @@ unsigned mask_of(const Op& op, const Axes& axes, int ndim) {
   return mask;
 }
 
+int checked_position(std::string_view name, int axis, int ndim, const Tensor& x) {
+  if (axis < -ndim || axis >= ndim) throw_error<ShapeError>("{}: axis {} is out of range for x, {}; use {}..{}", name, axis, x.spec(), -ndim, ndim - 1);
+  return axis < 0 ? axis + ndim : axis;
+}
+
 }  // namespace tapedeck

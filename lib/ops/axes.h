@@ -8,6 +8,9 @@ namespace tapedeck {
 /// The axes of an x of that rank as a mask. Throws ShapeError for one that is out of range or named twice.
 unsigned mask_of(const Op& op, const Axes& axes, int ndim);
 
+/// axis counted from 0, for an axis that is one of `ndim` of a result made of x. Throws ShapeError where it is out of range.
+int checked_position(std::string_view name, int axis, int ndim, const Tensor& x);
+
 /// x without the axes of the mask, or with extents of 1 in their places.
 inline Shape without(const Shape& x, unsigned mask, bool keepdims) {
   Shape y;

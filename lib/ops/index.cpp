@@ -1,11 +1,12 @@
-// Slices chosen by an index tensor. In: a tensor and indices, which are checked here. Out: rows, or sums of rows.
+// Elements chosen by an index tensor. In: a tensor and indices, which are checked here. Out: rows, or sums of rows.
 #include "tapedeck/ops/index.h"
 
 #include "base/format.h"
 #include "kernels/gather_scatter.h"
-#include "ops/infer.h"
+#include "ops/axes.h"
 #include "ops/samples.h"
 #include "tapedeck/ops/array.h"
+#include "tensor/storage.h"
 
 namespace tapedeck {
 namespace {
@@ -15,6 +16,8 @@ using namespace samples;
 // Axes count from the end, and attributes speak of the last axes only, so that further axes in front pass through.
 struct GatherAttrs { int axis; };
 struct ScatterAttrs { Shape shape; int axis; };
+struct GatherNdAttrs { int axes; };                        // the index counts among the last `axes` axes of x
+struct ScatterNdAttrs { Shape shape; };
 
 // shape with `count` axes from position axis on replaced by others.
 Shape replaced(const Shape& shape, int axis, int count, const Shape& others) {
@@ -69,8 +72,72 @@ void run_scatter_add(const Call& c, std::span<Tensor> y) {
   kernels::scatter_add(c.x[0], c.x[1], kernels::AroundAxis(y[0].shape(), axis), y[0]);
 }
 
+// In gather_nd and scatter_nd the last axis of indices holds a position among the first axes of what is indexed.
+int depth_of(const Call& c) { return static_cast<int>(c.x[1].shape()[c.x[1].ndim() - 1]); }
+Shape entries_of(const Call& c) { return Shape(c.x[1].shape().dims().first(static_cast<std::size_t>(c.x[1].ndim() - 1))); }
+
+void require_nd_indices(const Call& c, int axes) {
+  require_indices(c, 1);
+  const Shape& indices = c.x[1].shape();
+  if (indices.ndim() == 0) throw_shape_error(c, "indices need an axis of coordinates");
+  if (const std::int64_t depth = indices[indices.ndim() - 1]; depth > axes) throw_shape_error(c, fmt::format("{} coordinates for {} axes", depth, axes));
+}
+
+Spec infer_gather_nd(const Call& c) {
+  const Tensor& x = c.x[0];
+  const int axes = c.attrs<GatherNdAttrs>().axes;
+  require_nd_indices(c, axes);
+  return {x.dtype(), replaced(x.shape(), x.ndim() - axes, depth_of(c), entries_of(c))};
+}
+
+Spec infer_scatter_nd(const Call& c) {
+  const Tensor& x = c.x[0];
+  const Shape& shape = c.attrs<ScatterNdAttrs>().shape;
+  require_nd_indices(c, shape.ndim());
+  if (x.dtype() == DType::boolean) throw_dtype_error(c, "bool cannot be added");
+  const Shape last = replaced(shape, 0, depth_of(c), entries_of(c));
+  if (x.ndim() < last.ndim() || behind_extra(x, last.ndim(), last) != x.shape()) throw_shape_error(c, fmt::format("updates must be {} for shape {}", last, shape));
+  return {x.dtype(), behind_extra(x, last.ndim(), shape)};
+}
+
+// The indices as positions in the first axes of `indexed`, counted through.
+Tensor flat_indices(const Call& c, const Shape& indexed, std::string_view name, const Spec& spec) {
+  const Tensor& indices = c.x[1];
+  const std::int64_t count = entries_of(c).size();
+  const int depth = depth_of(c);
+  Tensor flat = allocate({DType::i64, {count}});
+  const auto flatten = [&](const auto* index) {
+    for (std::int64_t k = 0; k < count; ++k, index += depth) {
+      std::int64_t position = 0;
+      for (int d = 0; d < depth; ++d) {
+        if (index[d] < 0 || index[d] >= indexed[d])
+          throw_error<ShapeError>("{}: index [{}] at position {} is out of range for {}, {}", c.op.name, fmt::join(index, index + depth, ","), k, name, spec);
+        position = position * indexed[d] + index[d];
+      }
+      elements<std::int64_t>(flat)[k] = position;
+    }
+  };
+  if (indices.dtype() == DType::i32) flatten(elements<std::int32_t>(indices));
+  else flatten(elements<std::int64_t>(indices));
+  return flat;
+}
+
+void run_gather_nd(const Call& c, std::span<Tensor> y) {
+  const Tensor& x = c.x[0];
+  const int axes = c.attrs<GatherNdAttrs>().axes, depth = depth_of(c);
+  const Shape indexed(x.shape().dims().last(static_cast<std::size_t>(axes)));
+  kernels::gather(x, flat_indices(c, indexed, "x", x.spec()), kernels::AroundAxis(x.shape(), x.ndim() - axes, depth), y[0]);
+}
+
+void run_scatter_nd(const Call& c, std::span<Tensor> y) {
+  const Shape& shape = c.attrs<ScatterNdAttrs>().shape;
+  kernels::scatter_add(c.x[0], flat_indices(c, shape, "the result", y[0].spec()), kernels::AroundAxis(y[0].shape(), y[0].ndim() - shape.ndim(), depth_of(c)), y[0]);
+}
+
 Gradient gather_vjp(const Call& c, const Tensor& dy);
 Gradient scatter_add_vjp(const Call& c, const Tensor& dy);
+Gradient gather_nd_vjp(const Call& c, const Tensor& dy);
+Gradient scatter_nd_vjp(const Call& c, const Tensor& dy);
 
 Tensor i64(std::initializer_list<std::int64_t> v) { return tensor(v); }
 
@@ -109,6 +176,45 @@ constexpr Op table[] = {
             .expected = {f64({{2, 0, 0, 4}, {5, 0, 0, 10}})},
             .oracle = "torch.zeros(2, 4, dtype=torch.float64).index_add(1, torch.tensor(indices), torch.tensor(x)).numpy()"}};
      }},
+
+    {.name = "gather_nd",
+     .doc = "Parts of x at the positions in the last axis of indices: y[k…, …] = x[indices[k…, 0], indices[k…, 1], …].",
+     .args = {"x", "indices"},
+     .infer = infer_gather_nd,
+     .forward = run_gather_nd,
+     .rule = linear([](const Call& c, const Tensor& dy) { return gather_nd_vjp(c, dy); }, {.x = 0b10}),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({3, 4, 5}, -1, 1), tensor<std::int64_t>({{2, 0}, {1, 3}, {2, 0}})}, .attrs = Attrs(GatherNdAttrs{3})},
+           {.inputs = {uniform({3, 37}, -1, 1), tensor<std::int32_t>({{2}, {0}, {2}})}, .attrs = Attrs(GatherNdAttrs{2})},
+           {.inputs = {uniform({2, 3}, -1, 1), tensor<std::int64_t>({{{0, 2}, {1, 1}}, {{0, 2}, {0, 0}}})}, .attrs = Attrs(GatherNdAttrs{2})},
+           {.inputs = {uniform({2, 3}, -1, 1), i64({1, 2})}, .attrs = Attrs(GatherNdAttrs{2})},
+           {.inputs = {uniform({2, 3}, -1, 1), zeros({4, 0}, DType::i64)}, .attrs = Attrs(GatherNdAttrs{2})},
+           {.inputs = {uniform({2, 3}, -1, 1), zeros({0, 2}, DType::i64)}, .attrs = Attrs(GatherNdAttrs{2})},
+           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), tensor<std::int64_t>({{0, 1}, {1, 2}, {0, 1}})},
+            .attrs = Attrs(GatherNdAttrs{2}),
+            .expected = {f64({2, 6, 2})},
+            .oracle = "x[tuple(indices.T)]"}};
+     }},
+
+    {.name = "scatter_nd",
+     .doc = "The adjoint of gather_nd: zeros of a shape, with y[indices[k…, 0], indices[k…, 1], …] += updates[k…, …].",
+     .args = {"updates", "indices"},
+     .infer = infer_scatter_nd,
+     .forward = run_scatter_nd,
+     .rule = linear([](const Call& c, const Tensor& dy) { return scatter_nd_vjp(c, dy); }, {.x = 0b10}),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({3, 5}, -1, 1), tensor<std::int64_t>({{2, 0}, {1, 3}, {2, 0}})}, .attrs = Attrs(ScatterNdAttrs{{3, 4, 5}})},
+           {.inputs = {uniform({2, 3}, -1, 1), tensor<std::int32_t>({{{4}, {36}, {4}}, {{0}, {1}, {2}}})}, .attrs = Attrs(ScatterNdAttrs{{37}})},
+           {.inputs = {uniform({}, -1, 1), i64({1, 2})}, .attrs = Attrs(ScatterNdAttrs{{2, 3}})},
+           {.inputs = {uniform({4, 2}, -1, 1), zeros({4, 0}, DType::i64)}, .attrs = Attrs(ScatterNdAttrs{{2}})},
+           {.inputs = {uniform({0, 3}, -1, 1), zeros({0, 1}, DType::i64)}, .attrs = Attrs(ScatterNdAttrs{{2, 3}})},
+           {.inputs = {f64({1, 10, 100}), tensor<std::int64_t>({{0, 1}, {1, 1}, {0, 1}})},
+            .attrs = Attrs(ScatterNdAttrs{{2, 2}}),
+            .expected = {f64({{0, 101}, {0, 10}})},
+            .oracle = "torch.zeros(2, 2, dtype=torch.float64).index_put(tuple(torch.tensor(indices).T), torch.tensor(updates), accumulate=True).numpy()"}};
+     }},
 };
 
 // Rows of an embedding: the gradient names the rows that were used. Stacked cotangents have no such form and are added up.
@@ -120,6 +226,13 @@ Gradient gather_vjp(const Call& c, const Tensor& dy) {
 }
 
 Gradient scatter_add_vjp(const Call& c, const Tensor& dy) { return find(table, "gather").with(GatherAttrs{c.attrs<ScatterAttrs>().axis}, dy, c.x[1]); }
+
+Gradient gather_nd_vjp(const Call& c, const Tensor& dy) {
+  const Shape& x = c.x[0].shape();
+  return find(table, "scatter_nd").with(ScatterNdAttrs{Shape(x.dims().last(static_cast<std::size_t>(c.attrs<GatherNdAttrs>().axes)))}, dy, c.x[1]);
+}
+
+Gradient scatter_nd_vjp(const Call& c, const Tensor& dy) { return find(table, "gather_nd").with(GatherNdAttrs{c.attrs<ScatterNdAttrs>().shape.ndim()}, dy, c.x[1]); }
 
 }  // namespace
 
@@ -134,6 +247,16 @@ Tensor scatter_add(const Tensor& x, const Tensor& indices, const Shape& shape, i
   if (x.ndim() != shape.ndim() - 1 + indices.ndim())
     throw_error<ShapeError>("scatter_add: x has another number of axes than shape with indices at axis {}: x is {}, indices is {}, shape is {}", axis, x.spec(), indices.spec(), shape);
   return op.with(attrs, x, indices);
+}
+
+Tensor gather_nd(const Tensor& x, const Tensor& indices) { return find(table, "gather_nd").with(GatherNdAttrs{x.ndim()}, x, indices); }
+
+Tensor scatter_nd(const Tensor& indices, const Tensor& updates, const Shape& shape) {
+  const int front = indices.ndim() - 1;
+  const std::int64_t rest = front < 0 ? -1 : shape.ndim() - indices.shape()[front];   // axes behind the indexed ones
+  if (rest >= 0 && updates.ndim() != front + rest)
+    throw_error<ShapeError>("scatter_nd: updates must have {} axes: updates is {}, indices is {}, shape is {}", front + rest, updates.spec(), indices.spec(), shape);
+  return find(table, "scatter_nd").with(ScatterNdAttrs{shape}, updates, indices);
 }
 
 std::span<const Op> index_ops() { return table; }

@@ -1,6 +1,6 @@
-// Shapes and arrangement: the same elements elsewhere. All dtypes.
+// Shapes and arrangement: the same elements under another shape, in another order, or repeated. All dtypes.
 #pragma once
-#include "tapedeck/tensor.h"
+#include "tapedeck/ops/reduce.h"
 
 namespace tapedeck {
 
@@ -8,20 +8,16 @@ namespace tapedeck {
 TAPEDECK_EXPORT Tensor reshape(const Tensor& x, const Shape& shape);
 /// An axis of extent 1 put in at position axis of the result. Without a copy.
 TAPEDECK_EXPORT Tensor expand_dims(const Tensor& x, int axis);
-/// Axes of extent 1 removed: those named, or all. Without a copy.
-TAPEDECK_EXPORT Tensor squeeze(const Tensor& x, const std::vector<int>& axes = {});
+/// Axes of extent 1 removed: those named, or all of that extent. Without a copy.
+TAPEDECK_EXPORT Tensor squeeze(const Tensor& x, const Axes& axes = {});
 /// Axes in another order: axis i of the result is axis perm[i] of x. Without perm, reversed.
 TAPEDECK_EXPORT Tensor transpose(const Tensor& x, const std::vector<int>& perm = {});
+/// The elements in the opposite order along the axes named, or along all.
+TAPEDECK_EXPORT Tensor reverse(const Tensor& x, const Axes& axes = {});
 /// x repeated to a shape that it broadcasts to.
 TAPEDECK_EXPORT Tensor broadcast_to(const Tensor& x, const Shape& shape);
-/// Tensors joined along an axis; their other extents are equal, and mixed dtypes are promoted.
-TAPEDECK_EXPORT Tensor concat(std::span<const Tensor> x, int axis);
-inline Tensor concat(std::initializer_list<Tensor> x, int axis) { return concat(std::span<const Tensor>(x.begin(), x.size()), axis); }
-/// The part of x that starts at begin and has extents size; a size of -1 goes to the end. Without a copy where the part
-/// is contiguous, as rows are. Throws ShapeError where it reaches outside.
-TAPEDECK_EXPORT Tensor slice(const Tensor& x, const Shape& begin, const Shape& size);
-/// x with zeros around it: before[i] and after[i] of them along axis i.
-TAPEDECK_EXPORT Tensor pad(const Tensor& x, const Shape& before, const Shape& after);
+/// x repeated reps[i] times along axis i. As in NumPy, the shorter of x's shape and reps gets ones in front.
+TAPEDECK_EXPORT Tensor tile(const Tensor& x, const Shape& reps);
 /// on at position indices[…] along a last axis of extent depth, 0 elsewhere; all 0 for an index outside. indices are i32 or i64.
 TAPEDECK_EXPORT Tensor one_hot(const Tensor& indices, std::int64_t depth, DType dtype = DType::f32);
 /// The same values as a new tensor.

@@ -1,0 +1,559 @@
+// Parts of tensors, and tensors made of parts. In: tensors of any dtype. Out: some of their elements, or all of them together.
+#include "tapedeck/ops/parts.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/format.h"
+#include "ops/axes.h"
+#include "ops/samples.h"
+#include "ops/take.h"
+#include "tapedeck/ops/array.h"
+#include "tapedeck/ops/math.h"
+
+namespace tapedeck {
+namespace {
+
+using namespace samples;
+
+// Attributes speak of the last axes only, and axes count from the end: further axes in front, which stacked cotangents
+// have, stay as they are.
+struct SliceAttrs { Shape begin, size; };
+struct PadAttrs { Shape before, after; };
+// A part of `whole`; as a tensor its shape is `shape`, which has other axes of extent 1 than size.
+struct StridedAttrs { Shape whole, begin, size, stride, shape; };
+struct AxisAttrs { int axis; };                            // of what is joined or cut
+struct SplitAttrs { int axis; std::vector<std::int64_t> sizes; };
+
+Spec infer_slice(const Call& c) {
+  const auto& [begin, size] = c.attrs<SliceAttrs>();
+  const Shape& x = c.x[0].shape();
+  Shape part = x;
+  for (int d = 0; d < begin.ndim(); ++d) {
+    const int axis = x.ndim() - begin.ndim() + d;
+    const std::int64_t rest = begin[d] < 0 ? -1 : x[axis] - begin[d];
+    if (rest < 0 || size[d] < -1 || size[d] > rest)
+      throw_error<ShapeError>("slice: the part reaches outside: begin is {}, size is {}, x is {}", begin, size, c.x[0].spec());
+    part.set(axis, size[d] < 0 ? rest : size[d]);
+  }
+  return {c.x[0].dtype(), part};
+}
+
+void run_slice(const Call& c, std::span<Tensor> y) {
+  const Tensor& x = c.x[0];
+  take(x, kernels::part(x.shape(), filled_in_front(c.attrs<SliceAttrs>().begin, x.ndim(), 0), y[0].shape()), y[0]);
+}
+
+// What slice takes away around the part, as pad puts it back.
+PadAttrs around(const SliceAttrs& part, const Shape& x, const Shape& y) {
+  PadAttrs result{part.begin, {}};
+  for (int d = part.begin.ndim(); d > 0; --d) result.after.push_back(x[x.ndim() - d] - y[y.ndim() - d] - part.begin[part.begin.ndim() - d]);
+  return result;
+}
+
+Spec infer_pad(const Call& c) {
+  const auto& [before, after] = c.attrs<PadAttrs>();
+  Shape shape = c.x[0].shape();
+  for (int d = 0; d < before.ndim(); ++d) {
+    const int axis = shape.ndim() - before.ndim() + d;
+    if (before[d] < 0 || after[d] < 0) throw_error<ShapeError>("pad: a negative count: before is {}, after is {}", before, after);
+    std::int64_t extent = shape[axis];
+    if (__builtin_add_overflow(extent, before[d], &extent) || __builtin_add_overflow(extent, after[d], &extent))
+      throw_error<ShapeError>("pad: too many elements: before is {}, after is {}, x is {}", before, after, c.x[0].spec());
+    shape.set(axis, extent);
+  }
+  return {c.x[0].dtype(), shape};
+}
+
+void run_pad(const Call& c, std::span<Tensor> y) {
+  kernels::clear(y[0]);
+  kernels::copy_to(c.x[0], y[0], kernels::part(y[0].shape(), filled_in_front(c.attrs<PadAttrs>().before, y[0].ndim(), 0), c.x[0].shape()));
+}
+
+// The part of y that x is, as slice takes it out.
+SliceAttrs inside(const PadAttrs& padding, const Shape& x) {
+  return {padding.before, Shape(x.dims().last(static_cast<std::size_t>(padding.before.ndim())))};
+}
+
+// x with `to` in place of its last axes, which are `from`.
+Spec replaced_last(const Call& c, const Shape& from, const Shape& to) {
+  const Tensor& x = c.x[0];
+  if (x.ndim() < from.ndim() || behind_extra(x, from.ndim(), from) != x.shape()) throw_shape_error(c, fmt::format("the last axes of x must be {}", from));
+  return {x.dtype(), behind_extra(x, from.ndim(), to)};
+}
+
+// The places in a tensor, of which a part has as many axes in front.
+kernels::Places places_of(const StridedAttrs& a, const Tensor& whole) {
+  const int ndim = whole.ndim();
+  return kernels::part(whole.shape(), filled_in_front(a.begin, ndim, 0), behind_extra(whole, a.size.ndim(), a.size), filled_in_front(a.stride, ndim, 1));
+}
+
+void run_strided_pad(const Call& c, std::span<Tensor> y) {
+  kernels::clear(y[0]);
+  kernels::copy_to(c.x[0], y[0], places_of(c.attrs<StridedAttrs>(), y[0]));
+}
+
+Spec infer_concat(const Call& c) {
+  const Tensor& first = c.x[0];
+  const int axis = first.ndim() + c.attrs<AxisAttrs>().axis;
+  Shape shape = first.shape();
+  for (int i = 1; i < c.x.size(); ++i) {
+    const Tensor& x = c.x[i];
+    if (x.dtype() != first.dtype()) throw_dtype_error(c, "dtypes differ");
+    Shape like_first = x.shape();
+    if (x.ndim() == first.ndim()) like_first.set(axis, first.shape()[axis]);
+    if (like_first != first.shape()) throw_shape_error(c, fmt::format("shapes differ beside axis {}", axis));
+    std::int64_t extent;
+    if (__builtin_add_overflow(shape[axis], x.shape()[axis], &extent)) throw_shape_error(c, "too many elements");
+    shape.set(axis, extent);
+  }
+  return {first.dtype(), shape};
+}
+
+Spec infer_stack(const Call& c) {
+  const Tensor& first = c.x[0];
+  const int axis = first.ndim() + 1 + c.attrs<AxisAttrs>().axis;
+  for (int i = 1; i < c.x.size(); ++i) {
+    if (c.x[i].dtype() != first.dtype()) throw_dtype_error(c, "dtypes differ");
+    if (c.x[i].shape() != first.shape()) throw_shape_error(c, "shapes differ");
+  }
+  if (first.ndim() == Shape::kMaxRank) throw_shape_error(c, "more than 8 axes");
+  Shape shape;
+  for (int d = 0; d <= first.ndim(); ++d) shape.push_back(d == axis ? c.x.size() : first.shape()[d < axis ? d : d - 1]);
+  return {first.dtype(), shape};
+}
+
+// concat and stack: the inputs, one after the other along the axis.
+void run_join(const Call& c, std::span<Tensor> y) {
+  if (y[0].size() == 0) return;
+  const kernels::AroundAxis around(y[0].shape(), y[0].ndim() + c.attrs<AxisAttrs>().axis);
+  kernels::Runs to{0, around.extent * around.after};
+  for (int i = 0; i < c.x.size(); ++i) {
+    const std::int64_t n = c.x[i].size() / around.before;
+    kernels::copy_runs(c.x[i], {0, n}, y[0], to, around.before, n);
+    to.first += n;
+  }
+}
+
+std::vector<Spec> infer_split(const Call& c) {
+  const auto& [axis, sizes] = c.attrs<SplitAttrs>();
+  std::vector<Spec> parts(sizes.size(), c.x[0].spec());
+  for (std::size_t k = 0; k < sizes.size(); ++k) parts[k].shape.set(c.x[0].ndim() + axis, sizes[k]);
+  return parts;
+}
+
+std::vector<Spec> infer_unstack(const Call& c) {
+  const Shape& x = c.x[0].shape();
+  const int axis = x.ndim() + c.attrs<AxisAttrs>().axis;
+  return std::vector<Spec>(static_cast<std::size_t>(x[axis]), {c.x[0].dtype(), without(x, 1u << (x.ndim() - 1 - axis), false)});
+}
+
+// split and unstack: the outputs, one after the other along the axis.
+void run_cut(const Tensor& x, int axis, std::span<Tensor> y) {
+  const kernels::AroundAxis around(x.shape(), x.ndim() + axis);
+  kernels::Runs from{0, around.extent * around.after};
+  for (Tensor& part : y) {
+    const std::int64_t n = part.size() ? part.size() / around.before : 0;
+    if (n && around.before == 1) {
+      share_with(part, x, from.first);
+    } else {
+      allocate_for(part);
+      kernels::copy_runs(x, from, part, {0, n}, around.before, n);
+    }
+    from.first += n;
+  }
+}
+
+void concat_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx);
+void stack_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx);
+void split_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx);
+void unstack_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx);
+
+// concat and stack, forward.
+void join_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
+  int some = 0;
+  while (!dx[some].defined()) ++some;
+  std::vector<Tensor> parts;
+  for (int i = 0; i < dx.size(); ++i)
+    parts.push_back(dx[i].defined() ? dx[i] : zeros(behind_extra(dx[some], c.x[some].ndim(), c.x[i].shape()), c.x[i].dtype()));
+  dy[0] = c.op.execute(parts, c.raw_attrs);
+}
+
+// split and unstack, forward.
+void cut_jvp(const Call& c, Refs dx, std::span<Tensor> dy) { std::ranges::move(c.op.run({&dx[0], 1}, c.raw_attrs), dy.begin()); }
+
+constexpr Rule accepting_none(Rule rule) {
+  rule.accepts_none = true;
+  return rule;
+}
+
+Tensor padded(const Tensor& x, const PadAttrs& padding);
+Tensor part_of(const Tensor& x, const SliceAttrs& part);
+Tensor strided_part_of(const Tensor& x, const StridedAttrs& part);
+Tensor strided_padded(const Tensor& x, const StridedAttrs& part);
+
+constexpr Op table[] = {
+    {.name = "slice",
+     .doc = "The part of x that starts at begin and has extents size.",
+     .args = {"x"},
+     .infer = infer_slice,
+     .forward = {run_slice, Outputs::own},
+     .rule = linear([](const Call& c, const Tensor& dy) { return padded(dy, around(c.attrs<SliceAttrs>(), c.x[0].shape(), c.y[0].shape())); }),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({5, 37}, -1, 1)}, .attrs = Attrs(SliceAttrs{{1, 0}, {3, -1}})},
+           {.inputs = {uniform({2, 4, 3}, -1, 1)}, .attrs = Attrs(SliceAttrs{{0, 1, 2}, {2, 2, 1}})},
+           {.inputs = {uniform({3, 2}, -1, 1)}, .attrs = Attrs(SliceAttrs{{3, 0}, {0, 2}})},
+           {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(SliceAttrs{})},
+           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})},
+            .attrs = Attrs(SliceAttrs{{0, 1}, {2, 2}}),
+            .expected = {f64({{2, 3}, {5, 6}})},
+            .oracle = "x[0:2, 1:3]"}};
+     }},
+
+    {.name = "pad",
+     .doc = "x with zeros around it; the adjoint of slice.",
+     .args = {"x"},
+     .infer = infer_pad,
+     .forward = run_pad,
+     .rule = linear([](const Call& c, const Tensor& dy) { return part_of(dy, inside(c.attrs<PadAttrs>(), c.x[0].shape())); }),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({3, 5}, -1, 1)}, .attrs = Attrs(PadAttrs{{1, 0}, {0, 32}})},
+           {.inputs = {uniform({0, 2}, -1, 1)}, .attrs = Attrs(PadAttrs{{1, 1}, {2, 0}})},
+           {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(PadAttrs{})},
+           {.inputs = {f64({{1, 2}, {3, 4}})},
+            .attrs = Attrs(PadAttrs{{1, 0}, {0, 2}}),
+            .expected = {f64({{0, 0, 0, 0}, {1, 2, 0, 0}, {3, 4, 0, 0}})},
+            .oracle = "np.pad(x, ((1, 0), (0, 2)))"}};
+     }},
+
+    {.name = "strided_slice",
+     .doc = "What slices take of x: begin:end:stride, or an index, along each axis.",
+     .args = {"x"},
+     .infer = [](const Call& c) { return replaced_last(c, c.attrs<StridedAttrs>().whole, c.attrs<StridedAttrs>().shape); },
+     .forward = {[](const Call& c, std::span<Tensor> y) { take(c.x[0], places_of(c.attrs<StridedAttrs>(), c.x[0]), y[0]); }, Outputs::own},
+     .rule = linear([](const Call& c, const Tensor& dy) { return strided_padded(dy, c.attrs<StridedAttrs>()); }),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({5, 37}, -1, 1)}, .attrs = Attrs(StridedAttrs{{5, 37}, {4, 1}, {3, 12}, {-2, 3}, {3, 12}})},
+           {.inputs = {uniform({2, 4, 3}, -1, 1)}, .attrs = Attrs(StridedAttrs{{2, 4, 3}, {0, 2, 0}, {2, 1, 2}, {1, 1, 2}, {2, 1, 2}})},
+           {.inputs = {uniform({3, 2}, -1, 1)}, .attrs = Attrs(StridedAttrs{{3, 2}, {0, 0}, {0, 2}, {1, 1}, {0, 2}})},
+           {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(StridedAttrs{{}, {}, {}, {}, {1}})},
+           {.inputs = {f64({{1, 2, 3, 4}, {5, 6, 7, 8}})},
+            .attrs = Attrs(StridedAttrs{{2, 4}, {1, 3}, {1, 2}, {1, -2}, {2}}),
+            .expected = {f64({8, 6})},
+            .oracle = "x[1, ::-2]"},
+           {.inputs = {f64({{1, 2, 3, 4}, {5, 6, 7, 8}})},
+            .attrs = Attrs(StridedAttrs{{2, 4}, {0, 1}, {2, 2}, {1, 2}, {2, 1, 2}}),
+            .expected = {f64({{{2, 4}}, {{6, 8}}})},
+            .oracle = "x[:, None, 1::2]"}};
+     }},
+
+    {.name = "strided_pad",
+     .doc = "x at the places among zeros that slices would take; the adjoint of strided_slice.",
+     .args = {"x"},
+     .infer = [](const Call& c) { return replaced_last(c, c.attrs<StridedAttrs>().shape, c.attrs<StridedAttrs>().whole); },
+     .forward = run_strided_pad,
+     .rule = linear([](const Call& c, const Tensor& dy) { return strided_part_of(dy, c.attrs<StridedAttrs>()); }),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({3, 12}, -1, 1)}, .attrs = Attrs(StridedAttrs{{5, 37}, {4, 1}, {3, 12}, {-2, 3}, {3, 12}})},
+           {.inputs = {uniform({0, 2}, -1, 1)}, .attrs = Attrs(StridedAttrs{{3, 2}, {0, 0}, {0, 2}, {1, 1}, {0, 2}})},
+           {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(StridedAttrs{{3}, {2}, {1}, {1}, {}})},
+           {.inputs = {f64({8, 6})}, .attrs = Attrs(StridedAttrs{{2, 4}, {1, 3}, {1, 2}, {1, -2}, {2}}), .expected = {f64({{0, 0, 0, 0}, {0, 6, 0, 8}})}, .oracle = "by hand"}};
+     }},
+
+    {.name = "concat",
+     .doc = "Tensors joined along an axis.",
+     .args = {"a", "b"},
+     .infer = infer_concat,
+     .forward = run_join,
+     .rule = custom({}, concat_vjp, join_jvp),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({2, 3}, -1, 1), uniform({2, 37}, -1, 1, 1), uniform({2, 0}, -1, 1)}, .attrs = Attrs(AxisAttrs{-1})},
+           {.inputs = {uniform({3, 2, 2}, -1, 1), uniform({3, 1, 2}, -1, 1, 1)}, .attrs = Attrs(AxisAttrs{-2})},
+           {.inputs = {uniform({1}, -1, 1), uniform({2}, -1, 1, 1), uniform({1}, -1, 1, 2), uniform({3}, -1, 1, 3), uniform({1}, -1, 1, 4)},
+            .attrs = Attrs(AxisAttrs{-1})},
+           {.inputs = {f64({{1, 2}, {3, 4}}), f64({{5, 6}, {7, 8}})},
+            .attrs = Attrs(AxisAttrs{-1}),
+            .expected = {f64({{1, 2, 5, 6}, {3, 4, 7, 8}})},
+            .oracle = "np.concatenate((a, b), axis=-1)"}};
+     }},
+
+    {.name = "stack",
+     .doc = "Tensors of one shape joined along an axis of their own.",
+     .args = {"a", "b"},
+     .infer = infer_stack,
+     .forward = run_join,
+     .rule = custom({}, stack_vjp, join_jvp),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({2, 37}, -1, 1), uniform({2, 37}, -1, 1, 1), uniform({2, 37}, -1, 1, 2)}, .attrs = Attrs(AxisAttrs{-2})},
+           {.inputs = {uniform({}, -1, 1), uniform({}, -1, 1, 1), uniform({}, -1, 1, 2), uniform({}, -1, 1, 3), uniform({}, -1, 1, 4)}, .attrs = Attrs(AxisAttrs{-1})},
+           {.inputs = {uniform({0, 3}, -1, 1), uniform({0, 3}, -1, 1)}, .attrs = Attrs(AxisAttrs{-3})},
+           {.inputs = {f64({{1, 2}, {3, 4}}), f64({{5, 6}, {7, 8}})},
+            .attrs = Attrs(AxisAttrs{-1}),
+            .expected = {f64({{{1, 5}, {2, 6}}, {{3, 7}, {4, 8}}})},
+            .oracle = "np.stack((a, b), axis=-1)"}};
+     }},
+
+    {.name = "split",
+     .doc = "x cut into parts along an axis.",
+     .args = {"x"},
+     .infer = infer_split,
+     .forward = {[](const Call& c, std::span<Tensor> y) { run_cut(c.x[0], c.attrs<SplitAttrs>().axis, y); }, Outputs::own},
+     .rule = accepting_none(custom({}, split_vjp, cut_jvp)),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({3, 37}, -1, 1)}, .attrs = Attrs(SplitAttrs{-1, {20, 0, 17}})},
+           {.inputs = {uniform({2, 6, 5}, -1, 1)}, .attrs = Attrs(SplitAttrs{-2, {2, 2, 2}})},
+           {.inputs = {uniform({5}, -1, 1)}, .attrs = Attrs(SplitAttrs{-1, {5}})},
+           {.inputs = {uniform({0, 4}, -1, 1)}, .attrs = Attrs(SplitAttrs{-1, {1, 3}})},
+           {.inputs = {f64({{1, 2, 3, 4, 5}, {6, 7, 8, 9, 10}})},
+            .attrs = Attrs(SplitAttrs{-1, {2, 3}}),
+            .expected = {f64({{1, 2}, {6, 7}}), f64({{3, 4, 5}, {8, 9, 10}})},
+            .oracle = "np.split(x, [2], axis=-1)"}};
+     }},
+
+    {.name = "unstack",
+     .doc = "The entries of x along an axis, without that axis.",
+     .args = {"x"},
+     .infer = infer_unstack,
+     .forward = {[](const Call& c, std::span<Tensor> y) { run_cut(c.x[0], c.attrs<AxisAttrs>().axis, y); }, Outputs::own},
+     .rule = accepting_none(custom({}, unstack_vjp, cut_jvp)),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({3, 37}, -1, 1)}, .attrs = Attrs(AxisAttrs{-2})},
+           {.inputs = {uniform({2, 3, 5}, -1, 1)}, .attrs = Attrs(AxisAttrs{-2})},
+           {.inputs = {uniform({7}, -1, 1)}, .attrs = Attrs(AxisAttrs{-1})},
+           {.inputs = {uniform({0, 4}, -1, 1)}, .attrs = Attrs(AxisAttrs{-1})},
+           {.inputs = {f64({{1, 2}, {3, 4}})}, .attrs = Attrs(AxisAttrs{-1}), .expected = {f64({1, 3}), f64({2, 4})}, .oracle = "[x[:, 0], x[:, 1]]"}};
+     }},
+};
+
+Tensor padded(const Tensor& x, const PadAttrs& padding) { return find(table, "pad").with(padding, x); }
+Tensor part_of(const Tensor& x, const SliceAttrs& part) { return find(table, "slice").with(part, x); }
+Tensor strided_part_of(const Tensor& x, const StridedAttrs& part) { return find(table, "strided_slice").with(part, x); }
+Tensor strided_padded(const Tensor& x, const StridedAttrs& part) { return find(table, "strided_pad").with(part, x); }
+
+// The only input whose gradient is wanted, or -1.
+int only_wanted(const Call& c) {
+  int found = -1;
+  for (int i = 0; i < c.x.size(); ++i)
+    if (c.needs(i) && std::exchange(found, i) >= 0) return -1;
+  return found;
+}
+
+// One part is sliced out; several are cut out at once, so that second order has one op to go back through.
+void concat_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+  const Tensor dy = std::move(dys[0]).dense();
+  const int axis = c.attrs<AxisAttrs>().axis;
+  const auto extent = [&](int i) { return c.x[i].shape()[c.x[i].ndim() + axis]; };
+  if (const int only = only_wanted(c); only >= 0) {
+    SliceAttrs part;
+    for (int d = axis; d < 0; ++d) part.begin.push_back(0), part.size.push_back(-1);
+    part.size.set(0, extent(only));
+    for (int i = 0; i < only; ++i) part.begin.set(0, part.begin[0] + extent(i));
+    dx[static_cast<std::size_t>(only)] = part_of(dy, part);
+    return;
+  }
+  SplitAttrs sizes{axis, {}};
+  for (int i = 0; i < c.x.size(); ++i) sizes.sizes.push_back(extent(i));
+  std::ranges::move(find(table, "split").run({&dy, 1}, sizes), dx.begin());
+}
+
+void stack_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+  const Tensor dy = std::move(dys[0]).dense();
+  const AxisAttrs& attrs = c.attrs<AxisAttrs>();
+  if (const int only = only_wanted(c); only >= 0) {
+    StridedAttrs part;
+    for (int d = attrs.axis; d < 0; ++d) {
+      const std::int64_t extent = dy.shape()[dy.ndim() + d];
+      part.whole.push_back(extent), part.begin.push_back(0), part.size.push_back(extent), part.stride.push_back(1);
+      if (d > attrs.axis) part.shape.push_back(extent);
+    }
+    part.begin.set(0, only), part.size.set(0, 1);
+    dx[static_cast<std::size_t>(only)] = strided_part_of(dy, part);
+    return;
+  }
+  std::ranges::move(find(table, "unstack").run({&dy, 1}, attrs), dx.begin());
+}
+
+// The gradients of parts put together. Parts that nobody used are zeros between others, and padding around them.
+void cut_vjp(const Call& c, const Op& join, int axis, std::span<Gradient> dys, std::span<Gradient> dx) {
+  const auto came = [](const Gradient& g) { return g.defined(); };
+  const auto first = std::ranges::find_if(dys, came) - dys.begin(), last = dys.rend() - std::find_if(dys.rbegin(), dys.rend(), came);
+  const int ndim = c.x[0].ndim();
+  const auto shape = [&](std::ptrdiff_t k) -> const Shape& { return c.y[static_cast<int>(k)].shape(); };
+  std::vector<Tensor> parts;
+  Tensor hole;
+  for (auto k = first; k < last; ++k) {
+    Gradient& dy = dys[static_cast<std::size_t>(k)];
+    if (dy.defined()) {
+      parts.push_back(std::move(dy).dense());
+    } else {
+      const Shape missing = behind_extra(parts[0], shape(first).ndim(), shape(k));
+      if (!hole.defined() || hole.shape() != missing) hole = zeros(missing, parts[0].dtype());
+      parts.push_back(hole);
+    }
+  }
+  const Tensor whole = parts.size() == 1 && shape(first).ndim() == ndim ? parts[0] : join.execute(parts, AxisAttrs{axis});
+  PadAttrs padding;
+  for (int d = axis; d < 0; ++d) padding.before.push_back(0), padding.after.push_back(0);
+  std::int64_t before = 0;
+  for (std::ptrdiff_t k = 0; k < first; ++k) before += shape(k).ndim() == ndim ? shape(k)[ndim + axis] : 1;
+  padding.before.set(0, before);
+  padding.after.set(0, c.x[0].shape()[ndim + axis] - before - whole.shape()[whole.ndim() + axis]);
+  dx[0] = padding.before[0] || padding.after[0] ? padded(whole, padding) : whole;
+}
+
+void split_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) { cut_vjp(c, find(table, "concat"), c.attrs<SplitAttrs>().axis, dys, dx); }
+void unstack_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) { cut_vjp(c, find(table, "stack"), c.attrs<AxisAttrs>().axis, dys, dx); }
+
+void require_rank(std::string_view name, const Tensor& x, const Shape& a, const Shape& b) {
+  if (a.ndim() != x.ndim() || b.ndim() != x.ndim()) throw_error<ShapeError>("{}: {} and {} are not of the rank of x, {}", name, a, b, x.spec());
+}
+
+// concat or stack, in one dtype.
+Tensor joined(const Op& op, std::span<const Tensor> x, int axis) {
+  DType dtype = x.front().dtype();
+  bool mixed = false;
+  for (const Tensor& t : x) {
+    mixed |= t.dtype() != x.front().dtype();
+    dtype = promote(dtype, t.dtype());
+  }
+  if (!mixed) return op.execute(x, AxisAttrs{axis});
+  std::vector<Tensor> parts;
+  for (const Tensor& t : x) parts.push_back(t.dtype() == dtype ? t : astype(t, dtype));
+  return op.execute(parts, AxisAttrs{axis});
+}
+
+// What slices ask of a tensor, axis by axis.
+class Slicing {
+ public:
+  explicit Slicing(const Tensor& x) : x_(x) {}
+
+  void append(const Slice& s) {
+    switch (s.kind) {
+      case Slice::Kind::new_axis: return part_.shape.push_back(1);
+      case Slice::Kind::index: return append_index(*s.begin);
+      default: append_range(s);
+    }
+  }
+  void append_whole(int axes) { for (int i = 0; i < axes; ++i) append_range({}); }
+
+  const StridedAttrs& part() const { return part_; }
+
+ private:
+  int axis() const { return part_.whole.ndim(); }
+
+  void append(std::int64_t begin, std::int64_t size, std::int64_t stride) {
+    part_.whole.push_back(x_.shape()[axis()]);
+    part_.begin.push_back(begin);
+    part_.size.push_back(size);
+    part_.stride.push_back(stride);
+  }
+
+  void append_index(std::int64_t index) {
+    const std::int64_t n = x_.shape()[axis()];
+    if (index < -n || index >= n) throw_error<ShapeError>("strided_slice: index {} is out of range for axis {} of x, {}", index, axis(), x_.spec());
+    append(index < 0 ? index + n : index, 1, 1);
+  }
+
+  void append_range(const Slice& s) {
+    if (s.stride == 0) throw_error<ArgumentError>("strided_slice: the stride along axis {} is 0", axis());
+    const std::int64_t n = x_.shape()[axis()], low = s.stride > 0 ? 0 : -1, high = s.stride > 0 ? n : n - 1;   // where begin and end may be
+    const auto inside = [&](std::optional<std::int64_t> at, std::int64_t otherwise) {
+      return at ? std::clamp(*at < 0 ? *at + n : *at, low, high) : otherwise;
+    };
+    const std::int64_t begin = inside(s.begin, s.stride > 0 ? low : high), end = inside(s.end, s.stride > 0 ? high : low);
+    const std::int64_t way = end - begin, size = (way > 0) == (s.stride > 0) && way != 0 ? (way - (way > 0 ? 1 : -1)) / s.stride + 1 : 0;
+    append(size ? begin : 0, size, size > 1 ? s.stride : 1);
+    part_.shape.push_back(size);
+  }
+
+  const Tensor& x_;
+  StridedAttrs part_;
+};
+
+}  // namespace
+
+Tensor slice(const Tensor& x, const Shape& begin, const Shape& size) {
+  require_rank("slice", x, begin, size);
+  return part_of(x, {begin, size});
+}
+
+Tensor strided_slice(const Tensor& x, std::span<const Slice> slices) {
+  int axes = 0, ellipses = 0;
+  for (const Slice& s : slices) {
+    ellipses += s.kind == Slice::Kind::ellipsis;
+    axes += s.kind == Slice::Kind::range || s.kind == Slice::Kind::index;
+  }
+  if (ellipses > 1) throw ArgumentError("strided_slice: more than one ellipsis");
+  if (axes > x.ndim()) throw_error<ShapeError>("strided_slice: {} slices for x of rank {}", axes, x.ndim());
+  Slicing slicing(x);
+  for (const Slice& s : slices) {
+    if (s.kind == Slice::Kind::ellipsis) slicing.append_whole(x.ndim() - axes);
+    else slicing.append(s);
+  }
+  if (!ellipses) slicing.append_whole(x.ndim() - axes);
+  return strided_part_of(x, slicing.part());
+}
+
+Tensor pad(const Tensor& x, const Shape& before, const Shape& after) {
+  require_rank("pad", x, before, after);
+  return padded(x, {before, after});
+}
+
+Tensor concat(std::span<const Tensor> x, int axis) {
+  const Op& op = find(table, "concat");
+  if (x.empty()) throw ArgumentError("concat: no tensors");
+  const int ndim = x.front().ndim();
+  return joined(op, x, checked_axis(op, axis, ndim) - ndim);
+}
+
+Tensor stack(std::span<const Tensor> x, int axis) {
+  if (x.empty()) throw ArgumentError("stack: no tensors");
+  const int ndim = x.front().ndim() + 1;
+  return joined(find(table, "stack"), x, checked_position("stack", axis, ndim, x.front()) - ndim);
+}
+
+std::vector<Tensor> split(const Tensor& x, int parts, int axis) {
+  const Op& op = find(table, "split");
+  const int at = checked_axis(op, axis, x.ndim());
+  if (parts < 1) throw_error<ArgumentError>("split: {} parts; use 1 or more", parts);
+  const std::int64_t extent = x.shape()[at];
+  if (extent % parts) throw_error<ShapeError>("split: axis {} of x, {}, does not fall into {} equal parts", at, x.spec(), parts);
+  return op.run({&x, 1}, SplitAttrs{at - x.ndim(), std::vector<std::int64_t>(static_cast<std::size_t>(parts), extent / parts)});
+}
+
+std::vector<Tensor> split(const Tensor& x, std::span<const std::int64_t> sizes, int axis) {
+  const Op& op = find(table, "split");
+  const int at = checked_axis(op, axis, x.ndim());
+  if (sizes.empty()) throw ArgumentError("split: no sizes");
+  SplitAttrs attrs{at - x.ndim(), {sizes.begin(), sizes.end()}};
+  std::int64_t rest = x.shape()[at], *open = nullptr;
+  bool fits = true;
+  for (std::int64_t& n : attrs.sizes) {
+    if (n == -1 && !open) open = &n;
+    else if (n < 0 || n > rest) fits = false;
+    else rest -= n;
+  }
+  if (!fits || (rest && !open)) throw_error<ShapeError>("split: the sizes do not add up to axis {} of x: sizes are [{}], x is {}", at, fmt::join(sizes, ","), x.spec());
+  if (open) *open = rest;
+  return op.run({&x, 1}, attrs);
+}
+
+std::vector<Tensor> unstack(const Tensor& x, int axis) {
+  const Op& op = find(table, "unstack");
+  const int at = checked_axis(op, axis, x.ndim());
+  if (x.shape()[at] == 0) return {};
+  if (x.shape()[at] > std::numeric_limits<int>::max()) throw_error<ShapeError>("unstack: axis {} of x, {}, has too many entries", at, x.spec());
+  return op.run({&x, 1}, AxisAttrs{at - x.ndim()});
+}
+
+std::span<const Op> part_ops() { return table; }
+
+}  // namespace tapedeck

@@ -1,0 +1,45 @@
+// Tensors whose elements can be told apart, and where an op has put them, one by one, without an op.
+#pragma once
+#include "tapedeck/tapedeck.h"
+
+namespace tapedeck::test {
+
+using Index = std::vector<std::int64_t>;
+
+/// Small enough for u8; different from its neighbours along every axis.
+inline Tensor counted(const Shape& shape, DType dtype) {
+  std::vector<std::int64_t> v(static_cast<std::size_t>(shape.size()));
+  for (std::size_t i = 0; i < v.size(); ++i) v[i] = static_cast<std::int64_t>(i * 7 % 251);
+  return astype(tensor(v, shape), dtype);
+}
+
+/// Calls f(index) for every position of a shape in row-major order.
+template <class F> void for_each_index(const Shape& shape, F f) {
+  for (std::int64_t i = 0; i < shape.size(); ++i) {
+    Index index(static_cast<std::size_t>(shape.ndim()));
+    std::int64_t rest = i;
+    for (int d = shape.ndim(); d-- > 0; rest /= shape[d]) index[static_cast<std::size_t>(d)] = rest % shape[d];
+    f(index);
+  }
+}
+
+/// x[index]
+inline std::int64_t element(const Tensor& x, const Index& index) {
+  std::int64_t offset = 0;
+  for (int d = 0; d < x.ndim(); ++d) offset = offset * x.shape()[d] + index[static_cast<std::size_t>(d)];
+  return reshape(x, {-1}).at<std::int64_t>({offset});
+}
+
+/// Whether y[index] = x[position(index)] everywhere.
+template <class F> bool maps(const Tensor& y, const Tensor& x, F position) {
+  bool same = y.dtype() == x.dtype();
+  for_each_index(y.shape(), [&](const Index& index) { same &= element(y, index) == element(x, position(index)); });
+  return same;
+}
+
+inline constexpr DType kAll[] = {DType::f32, DType::f64, DType::i32, DType::i64, DType::u8, DType::boolean};
+
+/// A tensor without elements whose other extents multiply to more than 2^64.
+inline Tensor huge_and_empty(DType dtype = DType::f32) { return zeros({std::int64_t{1} << 40, 0, std::int64_t{1} << 40}, dtype); }
+
+}  // namespace tapedeck::test

@@ -1,0 +1,141 @@
+// Elements chosen by indices: all dtypes of both against a plain loop, duplicates, sparse gradients, and golden errors.
+// Values and derivatives of the single ops are in the op table test.
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "elements.h"
+
+using namespace tapedeck;
+using namespace tapedeck::test;
+
+TEST_CASE("gather and scatter_add along every axis, in every dtype", "[index]") {
+  for (const DType dtype : kAll)
+    for (const DType index_dtype : {DType::i32, DType::i64})
+      for (const int axis : {0, 1, -1}) {
+        const Tensor x = counted({4, 5, 6}, dtype);
+        const int at = axis < 0 ? axis + 3 : axis;
+        const Tensor indices = astype(tensor({{3, 0}, {3, 1}}), index_dtype);
+        const Tensor y = gather(x, indices, axis);
+        CHECK(y.ndim() == 4);
+        CHECK(maps(y, x, [&](const Index& index) {
+          Index from = index;
+          from.erase(from.begin() + at);
+          from[static_cast<std::size_t>(at)] = element(indices, {index[static_cast<std::size_t>(at)], index[static_cast<std::size_t>(at) + 1]});
+          return from;
+        }));
+        if (dtype == DType::boolean) continue;
+        const Tensor back = scatter_add(ones(y.shape(), dtype), indices, x.shape(), axis);
+        CHECK(back.shape() == x.shape());
+        for_each_index(x.shape(), [&](const Index& index) {
+          const std::int64_t i = index[static_cast<std::size_t>(at)];
+          if (element(back, index) != (i == 3 ? 2 : i < 2)) FAIL_CHECK("wrong sum at " << i);
+        });
+      }
+}
+
+TEST_CASE("the gradient of gathered rows names the rows", "[index]") {
+  const Tensor x = random::normal({5, 3}, {.seed = 1});
+  const Tensor indices = tensor<std::int64_t>({{4, 0}, {4, 2}});
+  GradientTape tape({.persistent = true});
+  tape.watch(x);
+  const Tensor rows = gather(x, indices), columns = gather(x, tensor({1, 1}), 1);
+  const Gradient sparse = tape.gradient(rows, x);
+  REQUIRE(sparse.slices());
+  CHECK(sparse.slices()->values.shape() == Shape{4, 3});
+  CHECK(sparse.slices()->indices.to_vector<int>() == std::vector<int>{4, 0, 4, 2});
+  CHECK(sparse.slices()->dense_shape == Shape{5, 3});
+  CHECK(sum(sparse.dense(), -1).to_vector() == std::vector<double>{3, 0, 3, 0, 6});
+  const Gradient dense = tape.gradient(columns, x);
+  CHECK(dense.is_dense());
+  CHECK(sum(dense.dense(), 0).to_vector() == std::vector<double>{0, 10, 0});
+}
+
+TEST_CASE("gather_nd and scatter_nd at every depth, in every dtype", "[index]") {
+  for (const DType dtype : kAll)
+    for (const DType index_dtype : {DType::i32, DType::i64})
+      for (const int depth : {0, 1, 2, 3}) {
+        const Tensor x = counted({4, 5, 6}, dtype);
+        const Tensor all = tensor<std::int64_t>({{{3, 0, 5}, {1, 4, 2}}, {{3, 0, 5}, {0, 0, 0}}, {{1, 2, 3}, {1, 2, 4}}});
+        const Tensor indices = astype(slice(all, {0, 0, 0}, {3, 2, depth}), index_dtype);
+        INFO(to_string(x.spec()) << " at depth " << depth);
+        const Tensor y = gather_nd(x, indices);
+        CHECK(y.ndim() == 2 + 3 - depth);
+        const auto from = [&](const Index& index) {
+          Index position;
+          for (int d = 0; d < depth; ++d) position.push_back(element(indices, {index[0], index[1], d}));
+          position.insert(position.end(), index.begin() + 2, index.end());
+          return position;
+        };
+        CHECK(maps(y, x, from));
+        if (dtype == DType::boolean) continue;
+        const Tensor back = scatter_nd(indices, y, x.shape());
+        CHECK(back.spec() == x.spec());
+        std::vector<std::int64_t> sums(static_cast<std::size_t>(x.size()));
+        for_each_index(y.shape(), [&](const Index& index) {
+          const Index to = from(index);
+          sums[static_cast<std::size_t>((to[0] * 5 + to[1]) * 6 + to[2])] += element(y, index);
+        });
+        if (dtype == DType::u8) for (std::int64_t& n : sums) n %= 256;
+        CHECK(back.to_vector<std::int64_t>() == sums);
+      }
+}
+
+TEST_CASE("a position may come several times", "[index]") {
+  const Tensor indices = tensor<std::int64_t>({{1}, {1}, {1}});
+  CHECK(scatter_nd(indices, tensor({1.0, 2.0, 4.0}), {3}).to_vector() == std::vector<double>{0, 7, 0});
+  CHECK(scatter_add(tensor({1.0, 2.0, 4.0}), tensor({2, 0, 2}), {3}).to_vector() == std::vector<double>{2, 0, 5});
+  CHECK(scatter_nd(tensor({1, 2}), tensor(5), {2, 3}).to_vector<int>() == std::vector<int>{0, 0, 0, 0, 0, 5});
+}
+
+TEST_CASE("indices of no elements with huge extents", "[index]") {
+  const std::int64_t n = std::int64_t{1} << 40;
+  const Tensor x = huge_and_empty();   // [n, 0, n]
+  CHECK(gather(x, tensor<std::int64_t>({5, n - 1})).shape() == Shape{2, 0, n});
+  CHECK(gather(x, tensor({0, 1}), 2).shape() == Shape{n, 0, 2});
+  CHECK(gather(zeros({3, 0}), tensor({2, 0})).shape() == Shape{2, 0});
+  CHECK(gather(zeros({0, 3}), zeros({0}, DType::i64)).shape() == Shape{0, 3});
+  CHECK(gather(zeros({n, 3, 0}), tensor({2}), 1).shape() == Shape{n, 1, 0});
+  CHECK(scatter_add(zeros({n, 2, 0}), tensor({1, 1}), {n, 3, 0}, 1).shape() == Shape{n, 3, 0});
+  CHECK(scatter_add(zeros({0, 3}), zeros({0}, DType::i32), {2, 3}).to_vector() == std::vector<double>(6));
+  CHECK(gather_nd(x, tensor<std::int64_t>({{n - 1}})).shape() == Shape{1, 0, n});
+  CHECK(gather_nd(zeros({2, 3}), zeros({0, 2}, DType::i32)).shape() == Shape{0});
+  CHECK(gather_nd(zeros({2, 3}), zeros({n, 0, 2}, DType::i32)).shape() == Shape{n, 0});
+  CHECK(scatter_nd(zeros({0, 1}, DType::i64), zeros({0, 3}), {2, 3}).to_vector() == std::vector<double>(6));
+  CHECK(scatter_nd(tensor<std::int64_t>({{n - 1}}), zeros({1, 0, n}), x.shape()).shape() == x.shape());
+  CHECK_THROWS_AS(gather(x, tensor({0}), 1), ShapeError);
+  CHECK_THROWS_AS(gather_nd(zeros({n, 0}), tensor({{0, 0}})), ShapeError);
+  CHECK_THROWS_AS(scatter_nd(tensor({{0, 0}}), zeros({1}), {n, n}), ShapeError);
+  CHECK_THROWS_AS(gather_nd(zeros({2, 3}), zeros({0, n}, DType::i32)), ShapeError);
+}
+
+TEST_CASE("indices that do not fit are named", "[index][errors]") {
+  const Tensor x = zeros({2, 3});
+  constexpr std::int64_t far = std::int64_t{1} << 32;   // 0 in 32 bits
+  CHECK_THROWS_WITH(gather(zeros({3, 4}), tensor({0, 1, 7})), "gather: index 7 at position 2 is out of range for axis 0 of x, f32[3,4]");
+  CHECK_THROWS_WITH(gather(zeros({3, 4}), tensor({-1}), 1), "gather: index -1 at position 0 is out of range for axis 1 of x, f32[3,4]");
+  CHECK_THROWS_AS(gather(x, x), DTypeError);
+  CHECK_THROWS_AS(gather(x, tensor(0), 2), ShapeError);
+  CHECK_THROWS_AS(gather(tensor(1.0), tensor(0)), ShapeError);
+  CHECK_THROWS_WITH(scatter_add(zeros({1, 3}), tensor({2}), {2, 3}), "scatter_add: index 2 at position 0 is out of range for axis 0 of the result, f32[2,3]");
+  CHECK_THROWS_AS(scatter_add(zeros({2, 3}), tensor({1}), {2, 3}), ShapeError);
+  CHECK_THROWS_AS(scatter_add(zeros({1, 4}), tensor({1}), {2, 3}), ShapeError);
+  CHECK_THROWS_AS(scatter_add(zeros({3}), tensor({1}), {2, 3}), ShapeError);
+  CHECK_THROWS_WITH(gather(x, tensor({far})), "gather: index 4294967296 at position 0 is out of range for axis 0 of x, f32[2,3]");
+  CHECK_THROWS_AS(gather(x, tensor({std::numeric_limits<std::int64_t>::min()})), ShapeError);
+  CHECK_THROWS_WITH(gather_nd(x, tensor({{0, 1}, {1, 3}})), "gather_nd: index [1,3] at position 1 is out of range for x, f32[2,3]");
+  CHECK_THROWS_WITH(gather_nd(x, tensor({{-1, 0}})), "gather_nd: index [-1,0] at position 0 is out of range for x, f32[2,3]");
+  CHECK_THROWS_AS(gather_nd(x, tensor<std::int64_t>({{far, 0}})), ShapeError);
+  CHECK_THROWS_WITH(gather_nd(x, tensor({{0, 0, 0}})), "gather_nd: 3 coordinates for 2 axes: x is f32[2,3], indices is i32[1,3]");
+  CHECK_THROWS_WITH(gather_nd(x, tensor(0)), "gather_nd: indices need an axis of coordinates: x is f32[2,3], indices is i32[]");
+  CHECK_THROWS_WITH(gather_nd(x, tensor({{0.0}})), "gather_nd: indices must be i32 or i64, use astype: x is f32[2,3], indices is f32[1,1]");
+  CHECK_THROWS_WITH(scatter_nd(tensor({{0, 1}, {2, 0}}), zeros({2}), {2, 3}), "scatter_nd: index [2,0] at position 1 is out of range for the result, f32[2,3]");
+  CHECK_THROWS_WITH(scatter_nd(tensor({{0}}), zeros({1, 4}), {2, 3}), "scatter_nd: updates must be [1,3] for shape [2,3]: updates is f32[1,4], indices is i32[1,1]");
+  CHECK_THROWS_WITH(scatter_nd(tensor({{0}}), zeros({7, 1, 3}), {2, 3}),
+                    "scatter_nd: updates must have 2 axes: updates is f32[7,1,3], indices is i32[1,1], shape is [2,3]");
+  CHECK_THROWS_AS(scatter_nd(tensor({{0, 0, 0}}), zeros({1}), {2, 3}), ShapeError);
+  CHECK_THROWS_AS(scatter_nd(tensor(0), zeros({3}), {2, 3}), ShapeError);
+  CHECK_THROWS_AS(scatter_nd(tensor({{0}}), zeros({1, 3}, DType::boolean), {2, 3}), DTypeError);
+  CHECK_THROWS_AS(scatter_nd(tensor({{0.0}}), zeros({1, 3}), {2, 3}), DTypeError);
+  CHECK_THROWS_AS(scatter_nd(tensor({{0}}), zeros({1}), {-2}), ShapeError);
+  CHECK_THROWS_AS(scatter_nd(tensor({{0}}), zeros({1}), {std::numeric_limits<std::int64_t>::max()}), ShapeError);
+}
