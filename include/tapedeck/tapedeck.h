@@ -1,5 +1,9 @@
 // Everything but the opt-in headers (xtensor.h) and what defines and tests ops (op.h, gradcheck.h).
 #pragma once
+#if __cplusplus < 202002L
+#error "tapedeck needs C++20: compile with -std=c++20"
+#endif
+#include "tapedeck/build_info.h"
 #include "tapedeck/custom_gradient.h"
 #include "tapedeck/debug.h"
 #include "tapedeck/forward_accumulator.h"

@@ -1,4 +1,4 @@
-// A program outside the sources: built against the installed headers, library and pkg-config file.
+// A program outside the sources: built against what is installed, or with the sources as its subproject.
 #include <tapedeck/tapedeck.h>
 
 #include <iostream>
@@ -9,5 +9,5 @@ int main() {
   const td::Variable x(td::tensor({1.0, 2.0, 3.0}));
   td::GradientTape tape;
   const td::Tensor y = td::sum(td::square(x.value()));
-  std::cout << tape.gradient(y, x).dense() << '\n';
+  std::cout << tape.gradient(y, x).dense() << " by " << td::build_info().version << '\n';
 }

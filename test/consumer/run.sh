@@ -1,20 +1,74 @@
 #!/usr/bin/env bash
-# consumer/run.sh BUILD: installs the library of a build folder and builds a program against what was installed.
+# consumer/run.sh pkg-config|cmake|meson BUILD: installs what is in a build folder, moves it, and builds a program against it.
+# consumer/run.sh subproject: builds a program with the sources as its subproject.
+# Exits with 77 where the tool is missing, which meson counts as skipped.
 set -euo pipefail
-build=$1
+way=$1
+build=${2:-}
 cd "$(dirname "${BASH_SOURCE[0]}")"
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+tree=$folder/tree
+version=$(sed -n "1s/.* version: '\([^']*\)'.*/\1/p" ../../meson.build)
+series=${version%.*}
 
-root=$(mktemp -d)
-trap 'rm -rf "$root"' EXIT
-DESTDIR=$root meson install -C "$build" --no-rebuild --quiet
+fail() { echo "consumer: $way: $*" >&2; exit 1; }
+needs() { command -v "$1" >/dev/null || { echo "consumer: skipped, since there is no $1"; exit 77; }; }
 
-pc=$(find "$root" -name tapedeck.pc)
-library=$(find "$root" -name libtapedeck.so.0)
-export PKG_CONFIG_PATH=${pc%/*} PKG_CONFIG_SYSROOT_DIR=$root LD_LIBRARY_PATH=${library%/*}
-read -ra flags < <(pkg-config --cflags --libs tapedeck)
-${CXX:-g++} main.cpp "${flags[@]}" -o "$root/consumer"
+# Sets `pc` and `library`, the folders where these files lie.
+install() {
+  DESTDIR=$folder/as-installed meson install -C "$build" --no-rebuild --quiet
+  mv "$folder/as-installed" "$tree"
+  pc=$(dirname "$(find "$tree" -name tapedeck.pc)")
+  library=$(dirname "$(find "$tree" -name 'libtapedeck.so.0' -not -path '*/glibc-hwcaps/*')")
+  export PKG_CONFIG_PATH=$pc PKG_CONFIG_SYSROOT_DIR=$tree
+}
 
-needed=$(readelf -d "$root/consumer")
-grep -q 'NEEDED.*\[libtapedeck\.so\.0\]' <<<"$needed" || { echo "consumer: does not ask for libtapedeck.so.0: $needed" >&2; exit 1; }
-output=$("$root/consumer")
-[ "$output" = "[2.0 4.0 6.0]" ] || { echo "consumer: prints \"$output\", not \"[2.0 4.0 6.0]\"" >&2; exit 1; }
+# The program is the same in every way.
+check() {
+  local needed output
+  needed=$(readelf -d "$1")
+  grep -q 'NEEDED.*\[libtapedeck\.so\.0\]' <<<"$needed" || fail "the program does not ask for libtapedeck.so.0: $needed"
+  output=$(LD_LIBRARY_PATH=${2:-} "$1")
+  [ "$output" = "[2.0 4.0 6.0] by $version" ] || fail "the program prints \"$output\""
+}
+
+case $way in
+  pkg-config)
+    needs pkg-config
+    install
+    read -ra flags < <(pkg-config --cflags --libs tapedeck)
+    ${CXX:-g++} -std=c++20 main.cpp "${flags[@]}" -o "$folder/program"
+    check "$folder/program" "$library" ;;
+  cmake)
+    needs cmake
+    install
+    configure() { cmake -S . -B "$folder/build" -G Ninja -Dtapedeck_DIR="$library/cmake/tapedeck" -DWANTED="$1" >"$folder/log" 2>&1; }
+    for unfit in "${series%.*}.$((${series#*.} + 1))" 99.0 "$series.99" "$series.99 EXACT" "0.0...<$version"; do
+      ! configure "$unfit" || fail "$version is found by who asks for $unfit"
+      grep -q "tapedeck-config.cmake, version: $version" "$folder/log" || { cat "$folder/log" >&2; fail "fails otherwise than by the version"; }
+      rm -rf "$folder/build"
+    done
+    for fit in "$version EXACT" "0.0...$version" "$series"; do
+      configure "$fit" || { cat "$folder/log" >&2; fail "$version is not found by who asks for $fit"; }
+    done
+    cmake --build "$folder/build"
+    check "$folder/build/consumer" ;;
+  meson)
+    install
+    meson setup "$folder/build" . --wrap-mode=nofallback
+    ninja -C "$folder/build"
+    check "$folder/build/consumer" "$library" ;;
+  subproject)
+    mkdir -p "$folder/source/subprojects"
+    cp main.cpp meson.build "$folder/source"
+    ln -s "$(cd ../.. && pwd)" "$folder/source/subprojects/tapedeck"
+    # What is compiled is the same without optimization, and twice as fast to compile.
+    printf '#!/bin/sh\nexec %s "$@" -O0\n' "${CXX:-g++}" >"$folder/c++"
+    chmod +x "$folder/c++"
+    CXX=$folder/c++ meson setup "$folder/build" "$folder/source" --wrap-mode=forcefallback --buildtype=release -Dtapedeck:cpu=baseline
+    ninja -C "$folder/build"
+    ! find "$folder/build" -name '*_test' -o -name digits | grep . || fail "builds more than the library"
+    check "$folder/build/consumer" ;;
+  *) fail "no such way" ;;
+esac
