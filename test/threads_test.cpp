@@ -2,9 +2,16 @@
 // Catch2's macros are called on the main thread only.
 #include <catch2/catch.hpp>
 #include <atomic>
+#include <ctime>
 #include <thread>
 
+#include "closeness.h"
 #include "tapedeck/tapedeck.h"
+
+extern "C" {
+int openblas_get_num_threads(void);
+void openblas_set_num_threads(int);
+}
 
 using namespace tapedeck;
 
@@ -29,6 +36,12 @@ std::vector<double> gradients_of_network(std::uint64_t seed, const Variable& sha
   std::vector<double> result = dw.dense().to_vector();
   result.push_back(ds.dense().item());
   return result;
+}
+
+double seconds(clockid_t clock) {
+  timespec t;
+  clock_gettime(clock, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
 }  // namespace
@@ -129,6 +142,30 @@ TEST_CASE("ops that use several threads run on several threads at once", "[threa
   on_threads([&](int) { for (int k = 0; k < 5; ++k) wrong += sum(tanh(x)).item() != expected; });
   set_num_threads(1);
   CHECK(wrong == 0);
+}
+
+TEST_CASE("BLAS works on the calling thread, and the user's number of its threads stays", "[threads]") {
+  const random::Key key{7};
+  const Tensor a = random::normal({768, 768}, key.split(0)), b = random::normal({768, 768}, key.split(1));
+  const int before = openblas_get_num_threads();
+  openblas_set_num_threads(1);
+  const Tensor expected = matmul(a, b);
+  for (const int n : {1, 2}) {
+    set_num_threads(n);
+    openblas_set_num_threads(2);
+    const double all = seconds(CLOCK_PROCESS_CPUTIME_ID), mine = seconds(CLOCK_THREAD_CPUTIME_ID);
+    const Tensor y = matmul(a, b);
+    const double used = seconds(CLOCK_THREAD_CPUTIME_ID) - mine, elsewhere = seconds(CLOCK_PROCESS_CPUTIME_ID) - all - used;
+    CHECK(openblas_get_num_threads() == 2);
+    CHECK(same_bits(y, expected));
+    if (n == 1) CHECK(elsewhere < 0.2 * used);
+  }
+  set_num_threads(1);
+
+  // Products that overlap do not take one another's limit for the user's number.
+  on_threads([&](int i) { for (int k = 0; k < 50; ++k) matmul(a, slice(b, {0, 0}, {-1, 1 + i + k % 2})); });
+  CHECK(openblas_get_num_threads() == 2);
+  openblas_set_num_threads(before);
 }
 
 TEST_CASE("warnings may come from many threads", "[threads]") {

@@ -3,9 +3,16 @@
 
 #include <cblas.h>
 
+#include "base/fork.h"
+#include "tapedeck/error.h"
+
 extern "C" {
 int openblas_get_num_threads(void);
 void openblas_set_num_threads(int);
+int openblas_get_parallel(void);
+// There only if somebody brings OpenMP, as OpenBLAS's OpenMP flavour does.
+[[gnu::weak]] int omp_get_max_threads(void);
+[[gnu::weak]] void omp_set_num_threads(int);
 }
 
 namespace tapedeck::kernels {
@@ -14,22 +21,59 @@ namespace {
 CBLAS_TRANSPOSE flag(bool transposed) { return transposed ? CblasTrans : CblasNoTrans; }
 blasint narrow(std::int64_t n) { return static_cast<blasint>(n); }
 
+// OpenBLAS's number of threads is one for the process in its pthreads flavour; in its OpenMP flavour each calling thread has
+// its own, OpenMP's, which overrides the former.
+bool by_openmp() {
+  static const bool result = openblas_get_parallel() == 2 && omp_get_max_threads && omp_set_num_threads;
+  return result;
+}
+
+// Returns what was before.
+int limit_openmp(int n) {
+  if (!by_openmp()) return 1;
+  const int before = omp_get_max_threads();
+  if (before != n) omp_set_num_threads(n);
+  return before;
+}
+
+// Products that overlap on several threads share the limit. Guarded by rare_lock.
+int users = 0, number_of_user = 1;
+
+void limit_process() {
+  const std::lock_guard lock(rare_lock);
+  if (users++ > 0) return;
+  number_of_user = openblas_get_num_threads();
+  if (number_of_user != 1) openblas_set_num_threads(1);
+}
+void unlimit_process() {
+  const std::lock_guard lock(rare_lock);
+  if (--users == 0 && number_of_user != 1) openblas_set_num_threads(number_of_user);
+}
+
 }  // namespace
 
 void gemm(const Product<float>& p) {
+  const int before = limit_openmp(1);
   cblas_sgemm(CblasRowMajor, flag(p.a_transposed), flag(p.b_transposed), narrow(p.m), narrow(p.n), narrow(p.k), 1, p.a, narrow(p.lda), p.b, narrow(p.ldb),
               p.add ? 1.0f : 0.0f, p.y, narrow(p.ldy));
+  limit_openmp(before);
 }
 void gemm(const Product<double>& p) {
+  const int before = limit_openmp(1);
   cblas_dgemm(CblasRowMajor, flag(p.a_transposed), flag(p.b_transposed), narrow(p.m), narrow(p.n), narrow(p.k), 1, p.a, narrow(p.lda), p.b, narrow(p.ldb),
               p.add ? 1.0 : 0.0, p.y, narrow(p.ldy));
+  limit_openmp(before);
 }
 
-OneBlasThread::OneBlasThread() : before_(openblas_get_num_threads()) {
-  if (before_ != 1) openblas_set_num_threads(1);
+OneBlasThread::OneBlasThread() : of_openmp_(limit_openmp(1)) {
+  if (!by_openmp()) limit_process();
+  if ((by_openmp() ? omp_get_max_threads() : openblas_get_num_threads()) == 1) return;
+  if (!by_openmp()) unlimit_process();
+  throw InternalError("blas: OpenBLAS cannot be held at one thread");
 }
 OneBlasThread::~OneBlasThread() {
-  if (before_ != 1) openblas_set_num_threads(before_);
+  if (by_openmp()) limit_openmp(of_openmp_);
+  else unlimit_process();
 }
 
 }  // namespace tapedeck::kernels

@@ -26,11 +26,12 @@ template <class T> struct Product {
   }
 };
 
-/// On the calling thread, while a OneBlasThread lives.
+/// On the calling thread, while a OneBlasThread lives on this thread or another.
 void gemm(const Product<float>& p);
 void gemm(const Product<double>& p);
 
-/// BLAS has one thread while this lives, then the user's number again.
+/// What this thread asks of BLAS and LAPACK runs on this thread while this lives; then the user's number of threads holds
+/// again. Throws InternalError where BLAS does not obey.
 class OneBlasThread {
  public:
   OneBlasThread();
@@ -39,7 +40,7 @@ class OneBlasThread {
   OneBlasThread& operator=(const OneBlasThread&) = delete;
 
  private:
-  int before_;
+  int of_openmp_;
 };
 
 }  // namespace tapedeck::kernels
