@@ -109,6 +109,16 @@ void* aligned(std::size_t bytes) {
   t.free_block_count = kBlocksAtOnce;
 }
 
+// A thread that has ended, but still runs destructors, keeps one block: nobody would pass the others on.
+[[gnu::noinline]] void refill_ended(ThreadState& t) {
+  refill_blocks(t);
+  ThreadState::Free* one = std::exchange(t.free_blocks, t.free_blocks->next);
+  give_up_blocks(t);
+  one->next = nullptr;
+  t.free_blocks = one;
+  t.free_block_count = 1;
+}
+
 [[gnu::noinline]] void refill_ids(ThreadState& t) {
   t.next_id = next_ids.fetch_add(kIdsPerThread, std::memory_order_relaxed);
   t.end_id = t.next_id + kIdsPerThread;
@@ -128,12 +138,17 @@ std::uint32_t class_of(std::int64_t bytes, std::int64_t& rounded) {
   return static_cast<std::uint32_t>(log * 4 + static_cast<int>((static_cast<std::uint64_t>(rounded) - 1) >> (log - 2) & 3));
 }
 
+[[gnu::noinline]] void make_cache(ThreadState& t) {
+  if (!t.registered) clean_up_at_end_of(t);
+  t.buffers = new BufferCache;
+}
+
 CachedBuffer* new_buffer(std::int64_t bytes) {
   std::int64_t capacity;
   const std::uint32_t c = class_of(bytes, capacity);
   ThreadState& t = thread_state;
-  if (!t.buffers) t.buffers = new BufferCache;
-  CachedBuffer* b = t.buffers->free[c];
+  if (!t.buffers && !t.ended) [[unlikely]] make_cache(t);
+  CachedBuffer* b = t.buffers ? t.buffers->free[c] : nullptr;
   if (b) {
     t.buffers->free[c] = b->next;
     t.buffers->bytes -= capacity;
@@ -164,7 +179,7 @@ void free_buffer(CachedBuffer* b) noexcept {
 
 Block* new_block(DType dtype, const Shape& shape, std::int64_t size) {
   ThreadState& t = thread_state;
-  if (!t.free_blocks) [[unlikely]] refill_blocks(t);
+  if (!t.free_blocks) [[unlikely]] t.ended ? refill_ended(t) : refill_blocks(t);
   const std::uint64_t id = new_id(t);
   ThreadState::Free* p = std::exchange(t.free_blocks, t.free_blocks->next);
   --t.free_block_count;

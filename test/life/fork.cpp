@@ -1,0 +1,86 @@
+// fork() without exec: the child computes, on one thread, whatever the parent's threads were doing; the parent goes on.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#include "tapedeck/tapedeck.h"
+
+namespace td = tapedeck;
+
+namespace {
+
+void require(bool ok, const char* what) {
+  if (ok) return;
+  std::fprintf(stderr, "fork: %s\n", what);
+  std::_Exit(1);
+}
+
+double work() {
+  const td::random::Key key{3};
+  const td::Tensor a = td::random::normal({300, 400}, key.split(0)), b = td::random::normal({400, 500}, key.split(1));
+  td::GradientTape tape;
+  tape.watch(a);
+  const td::Tensor loss = td::sum(td::tanh(td::matmul(a, b) * 0.01));
+  return loss.item() + td::sum(tape.gradient(loss, a).dense()).item();
+}
+
+// Forks, runs f in the child and waits for it: for at most a minute.
+template <class F> void in_child(const F& f) {
+  const pid_t child = fork();
+  require(child >= 0, "fork");
+  if (child == 0) {
+    alarm(60);
+    f();
+    std::exit(0);   // with static destructors
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  require(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a child hung, crashed or was wrong");
+}
+
+const td::Tensor of_process = td::ones({3000});
+
+}  // namespace
+
+int main() {
+  td::set_num_threads(4);
+  const double expected = work();
+  in_child([&] {
+    require(td::num_threads() == 1, "the child has one thread");
+    require(work() == expected, "the child's result");
+    td::set_num_threads(4);
+    require(td::num_threads() == 1 && work() == expected, "the child stays at one thread");
+    std::thread([&] { require(work() == expected, "a thread of the child"); }).join();
+    in_child([&] { require(work() == expected, "the child's child"); });
+  });
+  require(work() == expected && td::num_threads() == 4, "the parent goes on");
+
+  // While others take and release every lock there is.
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> others;
+  for (int i = 0; i < 3; ++i)
+    others.emplace_back([&] {
+      while (!stop) {
+        const td::Tensor x = td::tensor(2.0);
+        td::GradientTape tape;
+        tape.watch(x);
+        td::Tensor y = x * x;
+        std::thread([gone = std::move(y)]() mutable { gone = {}; }).join();
+        td::matmul(td::ones({2, 2}), td::ones({2, 2}));
+      }
+    });
+  for (int i = 0; i < 100; ++i)
+    in_child([&] {
+      const td::Tensor x = td::tensor(3.0);
+      td::GradientTape tape;
+      tape.watch(x);
+      require(tape.gradient(x * x, x).dense().item() == 6, "a gradient in a child");
+      require(td::sum(td::matmul(td::ones({2, 2}), td::ones({2, 2}))).item() == 8, "a product in a child");
+    });
+  stop = true;
+  for (std::thread& t : others) t.join();
+}

@@ -1,0 +1,79 @@
+// Tensors that change threads: freed while their maker lives and after it has ended, by threads that do nothing else. Memory
+// must come round.
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include "tapedeck/tapedeck.h"
+
+namespace td = tapedeck;
+
+namespace {
+
+void require(bool ok, const char* what) {
+  if (ok) return;
+  std::fprintf(stderr, "handover: %s\n", what);
+  std::_Exit(1);
+}
+
+constexpr int kSmall = 2000, kLarge = 20;
+
+std::vector<td::Tensor> make() {
+  std::vector<td::Tensor> list;
+  for (int i = 0; i < kSmall; ++i) list.push_back(td::tensor(1.0 * i));
+  for (int i = 0; i < kLarge; ++i) list.push_back(td::full({10'000}, i));
+  return list;
+}
+
+void check(const std::vector<td::Tensor>& list) {
+  for (int i = 0; i < kSmall; ++i) require(list[static_cast<std::size_t>(i)].item() == i, "a small tensor of another thread");
+  for (int i = 0; i < kLarge; ++i) require(list[static_cast<std::size_t>(kSmall + i)].at({9'999}) == i, "a large tensor of another thread");
+}
+
+// Pages of the process that are in memory.
+long resident() {
+  long all = 0, in_memory = 0;
+  std::ifstream("/proc/self/statm") >> all >> in_memory;
+  return in_memory;
+}
+
+void made_elsewhere_freed_here() {
+  std::vector<td::Tensor> list;
+  std::thread([&] { list = make(); }).join();
+  check(list);
+}
+void made_here_freed_elsewhere() {
+  std::vector<td::Tensor> list = make();
+  std::thread([gone = std::move(list)]() mutable { gone.clear(); }).join();
+}
+void made_and_freed_by_two_others() {
+  std::vector<td::Tensor> list;
+  std::thread([&] { list = make(); }).join();
+  std::thread([&] { list.clear(); }).join();
+}
+void made_by_a_thread_that_still_runs() {
+  std::vector<td::Tensor> list = make(), copy = list;
+  std::thread other([&] { check(list), list.clear(); });
+  check(copy);
+  copy.clear();
+  other.join();
+}
+
+}  // namespace
+
+int main() {
+  const std::int64_t live = td::live_bytes();
+  long warm = 0;
+  for (int round = 0; round < 60; ++round) {
+    made_elsewhere_freed_here();
+    made_here_freed_elsewhere();
+    made_and_freed_by_two_others();
+    made_by_a_thread_that_still_runs();
+    require(td::live_bytes() == live, "live bytes came back");
+    if (round == 20) warm = resident();
+  }
+  // Two rounds of small tensors that were lost each time would be 40 MB.
+  require(resident() - warm < 2500, "memory came back");
+}
