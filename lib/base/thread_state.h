@@ -17,6 +17,7 @@ struct ThreadState {
   std::uint32_t free_block_count = 0;
   bool registered = false;              // its memory will be passed on when it ends
   bool ended = false;                   // it has been: cache nothing any more
+  bool inside_parallel = false;         // it runs a piece of a parallel_for
   DType number_dtype = DType::f32;      // of numbers with no tensor beside them; a rule's dtype while it is recorded
   BufferCache* buffers = nullptr;
   std::uint64_t next_id = 0, end_id = 0;

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
@@ -14,6 +15,7 @@
 #include "base/format.h"
 #include "base/parallel.h"
 #include "base/sanitizers.h"
+#include "base/thread_state.h"
 #include "tapedeck/threads.h"
 
 namespace tapedeck {
@@ -27,12 +29,15 @@ class Pieces {
 
   // Takes pieces until all are taken. What a piece throws is kept, and the others are left alone.
   void work() noexcept {
+    bool& inside = thread_state.inside_parallel;
+    inside = true;
     try {
       for (std::int64_t i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < count_;) run_(f_, i);
     } catch (...) {
       next_.store(count_, std::memory_order_relaxed);
       if (!thrown_.exchange(true)) error_ = std::current_exception();
     }
+    inside = false;
   }
   void rethrow() const { if (error_) std::rethrow_exception(error_); }
 
@@ -45,9 +50,14 @@ class Pieces {
   std::exception_ptr error_;
 };
 
+// TBB's destructors would detach the pool's threads, which crashes in a forked child: there they do not exist. So somebody
+// needs the pool for ever.
+void keep_pool() { static const auto& kept = *new tbb::task_scheduler_handle(tbb::attach{}); (void)kept; }
+
 // Isolated: a thread that waits here for others must not begin with another task of the user's, inside this one.
 void work_on_pool(Pieces& pieces, int tasks) {
   try {
+    keep_pool();
     tbb::this_task_arena::isolate([&] { tbb::parallel_for(0, tasks, [&](int) { pieces.work(); }, tbb::simple_partitioner()); });
   } catch (const std::bad_alloc&) {
     pieces.work();
@@ -73,7 +83,7 @@ int num_threads() { return forked() ? 1 : threads.load(std::memory_order_relaxed
 
 void detail::run_parallel(std::int64_t count, void (*run)(const void*, std::int64_t), const void* f) {
   const int tasks = static_cast<int>(std::min<std::int64_t>(num_threads(), count));
-  if (tasks == 1) {
+  if (tasks == 1 || thread_state.inside_parallel) {
     for (std::int64_t i = 0; i < count; ++i) run(f, i);
     return;
   }

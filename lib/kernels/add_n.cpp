@@ -12,6 +12,7 @@ namespace tapedeck::kernels {
 namespace {
 
 constexpr std::int64_t kBlock = 4096;
+constexpr Cut kCut = {4 * kBlock, 16 * kBlock};
 
 template <class T> void add_block(const std::vector<const T*>& x, T* y, std::int64_t begin, std::int64_t end) {
   if (x.size() == 1) std::copy(x[0] + begin, x[0] + end, y + begin);
@@ -34,7 +35,7 @@ void add_n(Refs x, Tensor& y) {
       T* out = elements<T>(y);
       // The term that is overwritten is read first.
       if (const auto own = std::find(terms.begin(), terms.end(), out); own != terms.end()) std::iter_swap(own, terms.begin());
-      parallel_for(y.size(), 64 * kBlock, [&](std::int64_t first, std::int64_t last) {
+      parallel_for(y.size(), kCut, [&](std::int64_t first, std::int64_t last) {
         for (std::int64_t begin = first; begin < last; begin += kBlock) add_block(terms, out, begin, std::min(begin + kBlock, last));
       });
     }

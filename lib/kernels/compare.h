@@ -8,6 +8,8 @@
 
 namespace tapedeck::kernels {
 
+inline constexpr Cut kCompareCut = {1 << 14, 1 << 16};   // of elements
+
 /// out[i] = f(a[i], b[i]) along a row; an operand that does not move is one element. The compiler makes vectors of these.
 template <class Out, class T, class F> void row_of_two(Out* out, const T* a, bool a_moves, const T* b, bool b_moves, std::int64_t n, F f) {
   if (a_moves && b_moves) for (std::int64_t i = 0; i < n; ++i) out[i] = f(a[i], b[i]);
@@ -23,8 +25,10 @@ template <class F> void compare(const Tensor& a, const Tensor& b, Tensor& y, F f
   const Rows rows = rows_of(y.shape(), shapes);
   visit(a.dtype(), [&](auto t) {
     using T = decltype(t);
-    rows.each([&](std::int64_t r, const Offsets& offset) {
-      row_of_two(elements<bool>(y) + r * rows.inner, elements<T>(a) + offset[0], rows.moves[0], elements<T>(b) + offset[1], rows.moves[1], rows.inner, f);
+    each_part(rows, kCompareCut, [&](std::int64_t r, const Offsets& offset, std::int64_t begin, std::int64_t end) {
+      const bool am = rows.moves[0], bm = rows.moves[1];
+      const T *p = elements<T>(a) + offset[0] + (am ? begin : 0), *q = elements<T>(b) + offset[1] + (bm ? begin : 0);
+      row_of_two(elements<bool>(y) + r * rows.inner + begin, p, am, q, bm, end - begin, f);
     });
   });
 }
@@ -36,21 +40,23 @@ inline void choose(const Tensor& condition, const Tensor& a, const Tensor& b, Te
   const Rows rows = rows_of(y.shape(), shapes);
   visit_size(y.dtype(), [&](auto t) {
     using T = decltype(t);
-    rows.each([&](std::int64_t r, const Offsets& offset) {
-      const bool* c = elements<bool>(condition) + offset[0];
-      const T* p = elements<T>(a) + offset[1];
-      const T* q = elements<T>(b) + offset[2];
-      T* out = elements<T>(y) + r * rows.inner;
+    each_part(rows, kCompareCut, [&](std::int64_t r, const Offsets& offset, std::int64_t begin, std::int64_t end) {
+      const auto at = [&](std::size_t i) { return offset[i] + (rows.moves[i] ? begin : 0); };
+      const bool* c = elements<bool>(condition) + at(0);
+      const T* p = elements<T>(a) + at(1);
+      const T* q = elements<T>(b) + at(2);
+      T* out = elements<T>(y) + r * rows.inner + begin;
+      const std::int64_t n = end - begin;
       if (!rows.moves[0]) {
         const bool chosen = *c;
         const T* from = chosen ? p : q;
-        if (rows.moves[chosen ? 1 : 2]) std::copy_n(from, rows.inner, out);
-        else std::fill_n(out, rows.inner, *from);
+        if (rows.moves[chosen ? 1 : 2]) std::copy_n(from, n, out);
+        else std::fill_n(out, n, *from);
       } else if (rows.moves[1] && rows.moves[2]) {
-        for (std::int64_t i = 0; i < rows.inner; ++i) out[i] = c[i] ? p[i] : q[i];
+        for (std::int64_t i = 0; i < n; ++i) out[i] = c[i] ? p[i] : q[i];
       } else {
         const std::int64_t pm = rows.moves[1] ? -1 : 0, qm = rows.moves[2] ? -1 : 0;
-        for (std::int64_t i = 0; i < rows.inner; ++i) out[i] = c[i] ? p[i & pm] : q[i & qm];
+        for (std::int64_t i = 0; i < n; ++i) out[i] = c[i] ? p[i & pm] : q[i & qm];
       }
     });
   });

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "base/parallel.h"
 #include "base/visit.h"
@@ -12,14 +13,12 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr std::int64_t kGrain = 1 << 16;   // elements that are worth a thread
+constexpr Cut kCut = {1 << 14, 1 << 16};   // of elements
 
 template <class F> void visit_indices(const Tensor& indices, F f) {
   if (indices.dtype() == DType::i32) f(elements<std::int32_t>(indices));
   else f(elements<std::int64_t>(indices));
 }
-
-std::int64_t grain_for(std::int64_t elements) { return std::max(std::int64_t{1}, kGrain / std::max(std::int64_t{1}, elements)); }
 
 }  // namespace
 
@@ -31,7 +30,7 @@ void gather(const Tensor& x, const Tensor& indices, const AroundAxis& around, Te
       using T = decltype(t);
       const T* in = elements<T>(x);
       T* out = elements<T>(y);
-      parallel_for(around.before * count, grain_for(after), [&](std::int64_t begin, std::int64_t end) {
+      parallel_for(around.before * count, cut_of(kCut, after), [&](std::int64_t begin, std::int64_t end) {
         std::int64_t slab = begin / count * extent, k = begin % count;
         for (std::int64_t row = begin; row < end; ++row) {
           const T* from = in + (slab + index[k]) * after;
@@ -44,27 +43,74 @@ void gather(const Tensor& x, const Tensor& indices, const AroundAxis& around, Te
   });
 }
 
+namespace {
+
+// What is added where: x[b, k, a] to y[b, index[k], a].
+template <class T, class Index> struct Additions {
+  const T* x;
+  T* y;
+  const Index* index;
+  std::int64_t count, after, slab;
+
+  void add(std::int64_t b, std::int64_t k) const {
+    const T* from = x + (b * count + k) * after;
+    T* to = y + b * slab + index[k] * after;
+    for (std::int64_t a = 0; a < after; ++a) to[a] = static_cast<T>(to[a] + from[a]);
+  }
+};
+
+// The positions of the indices in each of `ranges` parts of [0, extent), in their order, and where those of each part begin.
+struct ByRange {
+  std::vector<std::int64_t> positions, begins;
+
+  template <class Index> ByRange(const Index* index, std::int64_t count, std::int64_t extent, std::int64_t ranges)
+      : positions(static_cast<std::size_t>(count)), begins(static_cast<std::size_t>(ranges + 1)) {
+    const std::int64_t width = (extent + ranges - 1) / ranges;
+    const auto range_of = [&](std::int64_t k) { return static_cast<std::size_t>(index[k] / width); };
+    for (std::int64_t k = 0; k < count; ++k) ++begins[range_of(k) + 1];
+    for (std::size_t r = 1; r < begins.size(); ++r) begins[r] += begins[r - 1];
+    std::vector<std::int64_t> next = begins;
+    for (std::int64_t k = 0; k < count; ++k) positions[static_cast<std::size_t>(next[range_of(k)]++)] = k;
+  }
+};
+
+// Cut where no two threads meet, so that equal indices are added in their order: between slabs, or, where these are few and
+// rows long enough to pay for sorting indices first, between ranges of y's rows.
+template <class T, class Index> void add_all(const Additions<T, Index>& all, std::int64_t before, std::int64_t extent) {
+  constexpr std::int64_t few = 8, long_row = 16, most = 32;
+  if (before < few && all.after >= long_row && all.count * all.after >= kCut.least) {
+    const std::int64_t ranges = std::min(extent, most);
+    const ByRange by_range(all.index, all.count, extent, ranges);
+    parallel_for(before * ranges, std::int64_t{1}, [&](std::int64_t i, std::int64_t) {
+      const auto range = static_cast<std::size_t>(i % ranges);
+      for (std::int64_t p = by_range.begins[range]; p < by_range.begins[range + 1]; ++p) all.add(i / ranges, by_range.positions[static_cast<std::size_t>(p)]);
+    });
+  } else {
+    parallel_for(before, cut_of(kCut, all.count * all.after), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t b = begin; b < end; ++b)
+        for (std::int64_t k = 0; k < all.count; ++k) all.add(b, k);
+    });
+  }
+}
+
+}  // namespace
+
 void scatter_add(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y) {
+<<<<<<< HEAD
   clear(y);
   if (x.size() == 0) return;
   const std::int64_t count = indices.size(), after = around.after, slab = around.extent * after;
   visit_indices(indices, [&](const auto* index) {
+=======
+  parallel_for(y.nbytes(), Cut{8 * kCut.piece, 8 * kCut.least}, [&](std::int64_t begin, std::int64_t end) {
+    std::memset(y.raw() + begin, 0, static_cast<std::size_t>(end - begin));
+  });
+  visit_indices(indices, [&]<class Index>(const Index* index) {
+>>>>>>> 0fad32e (Cut rows, sums, comparisons and scattered additions over threads; compare bits of every op on 1 to 8 threads)
     visit(x.dtype(), [&](auto t) {
       using T = decltype(t);
-      if constexpr (!std::is_same_v<T, bool>) {
-        const T* in = elements<T>(x);
-        T* out = elements<T>(y);
-        // Cut where no two threads meet, so that equal indices are added in their order.
-        parallel_for(around.before, grain_for(count * after), [&](std::int64_t begin, std::int64_t end) {
-          for (std::int64_t b = begin; b < end; ++b) {
-            for (std::int64_t k = 0; k < count; ++k) {
-              const T* from = in + (b * count + k) * after;
-              T* to = out + b * slab + index[k] * after;
-              for (std::int64_t a = 0; a < after; ++a) to[a] = static_cast<T>(to[a] + from[a]);
-            }
-          }
-        });
-      }
+      if constexpr (!std::is_same_v<T, bool>)
+        add_all(Additions<T, Index>{elements<T>(x), elements<T>(y), index, indices.size(), around.after, around.extent * around.after}, around.before, around.extent);
     });
   });
 }

@@ -13,8 +13,8 @@ template <class T> void run_flat(MapLoop<T> loop, int operands, Refs x, Tensor& 
   Row<T> row;
   for (int i = 0; i < operands; ++i) row.set(i, elements<T>(x[i]), x[i].size() == n);
   T* out = elements<T>(y);
-  if (n <= kPiece) return loop(out, row.x, padded<T>(n));
-  parallel_for(n, 4 * kPiece, [&](std::int64_t begin, std::int64_t end) {
+  if (n < kElementwise.least) return loop(out, row.x, padded<T>(n));
+  parallel_for(n, kElementwise, [&](std::int64_t begin, std::int64_t end) {
     Stream<T> part[kMaxOperands];
     for (int i = 0; i < operands; ++i) part[i] = {row.x[i].p + (begin & row.x[i].mask), row.x[i].mask};
     loop(out + begin, part, padded<T>(end - begin));
@@ -25,22 +25,26 @@ template <class T> void run_rows(MapLoop<T> loop, int operands, Refs x, Tensor& 
   const Shape* shapes[kMaxOperands];
   for (int i = 0; i < operands; ++i) shapes[i] = &x[i].shape();
   const Rows rows = rows_of(y.shape(), {shapes, static_cast<std::size_t>(operands)});
-  const std::int64_t main = whole<T>(rows.inner);
   // Behind a row lie more rows or padding, so its tail is read as a whole group; not where rows lie in the tensor's handle.
   bool readable = true;
   for (int i = 0; i < operands; ++i) readable &= x[i].handle()->buffer || x[i].size() <= rows.inner;
-  Row<T> row;
-  rows.each([&](std::int64_t r, const Offsets& offset) {
-    for (int i = 0; i < operands; ++i) row.set(i, elements<T>(x[i]) + offset[static_cast<std::size_t>(i)], rows.moves[static_cast<std::size_t>(i)]);
-    T* out = elements<T>(y) + r * rows.inner;
+  const auto run_part = [&](std::int64_t r, const Offsets& offset, std::int64_t begin, std::int64_t end) {
+    Row<T> row;
+    for (int i = 0; i < operands; ++i) {
+      const bool moves = rows.moves[static_cast<std::size_t>(i)];
+      row.set(i, elements<T>(x[i]) + offset[static_cast<std::size_t>(i)] + (moves ? begin : 0), moves);
+    }
+    T* out = elements<T>(y) + r * rows.inner + begin;
+    const std::int64_t n = end - begin, main = whole<T>(n);
     loop(out, row.x, main);
-    if (main == rows.inner) return;
-    if (!readable) row.cut(main, rows.inner);
+    if (main == n) return;
+    if (!readable) row.cut(main, n);
     else for (int i = 0; i < operands; ++i) row.x[i].p += main & row.x[i].mask;
     alignas(64) T last[kGroup<T>];
     loop(last, row.x, kGroup<T>);
-    std::copy(last, last + (rows.inner - main), out + main);
-  });
+    std::copy(last, last + (n - main), out + main);
+  };
+  each_part(rows, kElementwise, run_part);
 }
 
 template <class T> void run(MapLoop<T> loop, int operands, Refs x, Tensor& y) {

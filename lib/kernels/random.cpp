@@ -20,6 +20,7 @@ using random::Key;
 using Words = r123::Philox4x32::ctr_type;
 
 constexpr std::int64_t kPiece = 1 << 12;   // elements made at a time
+constexpr Cut kCut = {kPiece, 4 * kPiece};
 // Sets the keys of split() apart from those that numbers are drawn with.
 constexpr std::uint64_t kSplitting = 0x9e3779b97f4a7c15;
 
@@ -60,10 +61,13 @@ template <class T> auto leading_bits(const std::uint32_t* words, std::int64_t i)
 // Calls fill(words, out, n) for pieces of y; there are words up to the end of the last batch.
 template <class T, class Fill> void fill_pieces(const Key& key, Tensor& y, Fill fill) {
   T* out = elements<T>(y);
-  parallel_for(y.size(), kPiece, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(y.size(), kCut, [&](std::int64_t first, std::int64_t last) {
     alignas(64) std::array<std::uint32_t, static_cast<std::size_t>(kPiece) * kWords<T>> words;
-    fill_words(key, static_cast<std::uint64_t>(begin) * kWords<T> / 4, static_cast<std::size_t>(end - begin) * kWords<T>, words.data());
-    fill(words.data(), out + begin, end - begin);
+    for (std::int64_t begin = first; begin < last; begin += kPiece) {
+      const std::int64_t n = std::min(kPiece, last - begin);
+      fill_words(key, static_cast<std::uint64_t>(begin) * kWords<T> / 4, static_cast<std::size_t>(n) * kWords<T>, words.data());
+      fill(words.data(), out + begin, n);
+    }
   });
 }
 

@@ -14,15 +14,15 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr std::int64_t kGrain = 1 << 20;   // elements that are worth a thread
-constexpr std::int64_t kBlock = 1 << 18;   // elements of a row that are folded at once; the results of blocks are folded likewise
-constexpr std::int64_t kRows = 512;        // the same for columns
+constexpr Cut kCut = {1 << 15, 1 << 17};   // of elements
+constexpr std::int64_t kBlock = 1 << 15;   // elements of a row that are folded at once; the results of blocks are folded likewise
+constexpr std::int64_t kRows = 128;        // the same for columns
 
 template <class Fold, class T> T fold_row(const T* x, std::int64_t n) {
   if (n <= kBlock) return fold_block<Fold>(x, n);
   const std::int64_t blocks = (n + kBlock - 1) / kBlock;
   const auto parts = std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(blocks));
-  parallel_for(blocks, kGrain / kBlock, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(blocks, cut_of(kCut, kBlock), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t b = begin; b < end; ++b) parts[static_cast<std::size_t>(b)] = fold_block<Fold>(x + b * kBlock, std::min(kBlock, n - b * kBlock));
   });
   return fold_row<Fold>(parts.get(), blocks);
@@ -57,11 +57,11 @@ template <class Fold, class T> void fold_columns(const T* x, std::int64_t n, std
     const std::int64_t first = piece * kRows, rows = std::min(kRows, n - first);
     for (std::int64_t j = begin; j < end; j += strip) fold_rows_into<Fold>(x + first * width + j, rows, width, std::min(strip, end - j), out + j);
   };
-  if (n <= kRows) return parallel_for(width, std::max(strip, kGrain / n), [&](std::int64_t begin, std::int64_t end) { fold_piece(0, begin, end, y); });
+  if (n <= kRows) return parallel_for(width, Cut{strip, std::max(strip, kCut.least / n)}, [&](std::int64_t begin, std::int64_t end) { fold_piece(0, begin, end, y); });
   const std::int64_t pieces = (n + kRows - 1) / kRows;
   const auto parts = std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(pieces * width));
   std::fill_n(parts.get(), pieces * width, Fold::template identity<T>);
-  parallel_for(pieces, std::max<std::int64_t>(kGrain / (kRows * width), 1), [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(pieces, cut_of(kCut, kRows * width), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t p = begin; p < end; ++p) fold_piece(p, 0, width, parts.get() + p * width);
   });
   fold_columns<Fold>(parts.get(), pieces, width, y);
@@ -69,11 +69,12 @@ template <class Fold, class T> void fold_columns(const T* x, std::int64_t n, std
 
 // Calls f(i) for i in [0, n). `work` elements each: much work uses threads inside f.
 template <class F> void for_each(std::int64_t n, std::int64_t work, const F& f) {
-  if (work > kGrain) {
+  constexpr std::int64_t few = 16;
+  if (n < few && work >= kCut.least) {
     for (std::int64_t i = 0; i < n; ++i) f(i);
     return;
   }
-  parallel_for(n, kGrain / std::max<std::int64_t>(work, 1), [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(n, cut_of(kCut, std::max<std::int64_t>(work, 1)), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) f(i);
   });
 }

@@ -2,12 +2,13 @@
 #pragma once
 #include <algorithm>
 
+#include "base/parallel.h"
 #include "kernels/map.h"
 
 namespace tapedeck::kernels {
 
-/// Elements that one piece of a flat pass covers: the cut of work over threads, and of sums.
-inline constexpr std::int64_t kPiece = std::int64_t{1} << 16;
+/// Elements of an elementwise pass.
+inline constexpr Cut kElementwise = {1 << 14, 1 << 16};
 
 template <class T> std::int64_t whole(std::int64_t n) { return n / kGroup<T> * kGroup<T>; }
 template <class T> std::int64_t padded(std::int64_t n) { return whole<T>(n + kGroup<T> - 1); }

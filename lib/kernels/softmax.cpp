@@ -12,7 +12,7 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr std::int64_t kGrain = 1 << 17;   // elements that are worth a thread
+constexpr Cut kCut = {1 << 13, 1 << 15};   // of elements
 
 // Rows of n elements, up to `end`, which is where the tensor ends.
 template <class T> struct Logits {
@@ -76,7 +76,7 @@ template <class T, class F> void each_row(const Tensor& x, const F& f) {
   if (x.size() == 0) return;
   const std::int64_t n = x.shape()[x.ndim() - 1];
   const T *in = elements<T>(x), *end = in + x.size();
-  parallel_for(x.size() / n, std::max<std::int64_t>(kGrain / n, 1), [&](std::int64_t begin, std::int64_t end_row) {
+  parallel_for(x.size() / n, cut_of(kCut, n), [&](std::int64_t begin, std::int64_t end_row) {
     for (std::int64_t r = begin; r < end_row; ++r) f(r, Logits<T>{in + r * n, n, end});
   });
 }

@@ -6,6 +6,7 @@
 
 #include "base/convert.h"
 #include "base/format.h"
+#include "base/parallel.h"
 #include "base/visit.h"
 #include "tensor/storage.h"
 
@@ -80,7 +81,9 @@ Tensor full(const Shape& shape, double value, DType dtype) {
   Tensor y = allocate({dtype, shape});
   visit(dtype, [&](auto t) {
     using T = decltype(t);
-    std::fill_n(elements<T>(y), y.size(), convert<T>(value));
+    parallel_for(y.size(), Cut{1 << 15, 1 << 17}, [out = elements<T>(y), v = convert<T>(value)](std::int64_t begin, std::int64_t end) {
+      std::fill(out + begin, out + end, v);
+    });
   });
   return y;
 }
