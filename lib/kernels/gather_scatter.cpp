@@ -96,17 +96,9 @@ template <class T, class Index> void add_all(const Additions<T, Index>& all, std
 }  // namespace
 
 void scatter_add(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y) {
-<<<<<<< HEAD
   clear(y);
   if (x.size() == 0) return;
-  const std::int64_t count = indices.size(), after = around.after, slab = around.extent * after;
-  visit_indices(indices, [&](const auto* index) {
-=======
-  parallel_for(y.nbytes(), Cut{8 * kCut.piece, 8 * kCut.least}, [&](std::int64_t begin, std::int64_t end) {
-    std::memset(y.raw() + begin, 0, static_cast<std::size_t>(end - begin));
-  });
   visit_indices(indices, [&]<class Index>(const Index* index) {
->>>>>>> 0fad32e (Cut rows, sums, comparisons and scattered additions over threads; compare bits of every op on 1 to 8 threads)
     visit(x.dtype(), [&](auto t) {
       using T = decltype(t);
       if constexpr (!std::is_same_v<T, bool>)
