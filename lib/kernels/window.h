@@ -38,7 +38,8 @@ class RowTasks {
   /// `work` is that of one image; tasks have about `wanted`, except that bands are wide compared with the rows that windows
   /// of two bands share.
   RowTasks(const WindowAxis& rows, std::int64_t images, double work, double wanted) : images_(images), rows_(rows.extent), band_(rows.extent) {
-    const double shared = static_cast<double>(8 * (rows.size - 1) * rows.dilation + 1), parts = std::min(work / wanted, static_cast<double>(rows_) / shared);
+    const double shared = static_cast<double>(rows.size - 1) * static_cast<double>(rows.dilation);
+    const double parts = std::min(work / wanted, static_cast<double>(rows_) / (8 * shared + 1));
     if (work < wanted) together_ = static_cast<std::int64_t>(std::min(wanted / std::max(work, 1.0), 1e9));
     else if (parts >= 2) band_ = (rows_ + static_cast<std::int64_t>(parts) - 1) / static_cast<std::int64_t>(parts);
     bands_ = rows_ ? (rows_ + band_ - 1) / band_ : 1;
