@@ -113,6 +113,21 @@ TEST_CASE("convolutions and their gradients agree with the definition", "[conv]"
   }
 }
 
+TEST_CASE("the gradient in the filters of many images is the sum of those of few", "[conv]") {
+  const Tensor x = samples::uniform({48, 40, 40, 16}, -1, 1), dy = samples::uniform(x.shape(), -1, 1, 1), f = zeros({3, 3, 16, 16}, DType::f64);
+  const Conv2dOptions same{.padding = Padding::same};
+  Tensor total = f;
+  for (std::int64_t i = 0; i < 48; ++i) total = total + by_tape(slice(x, {i, 0, 0, 0}, {1, -1, -1, -1}), f, slice(dy, {i, 0, 0, 0}, {1, -1, -1, -1}), same).df;
+  const int before = num_threads();
+  set_num_threads(1);
+  const Tensor one = by_tape(x, f, dy, same).df;
+  set_num_threads(4);
+  const Tensor four = by_tape(x, f, dy, same).df;
+  set_num_threads(before);
+  CHECK(worst(one, total) < 1e-9);
+  CHECK(same_bits(one, four));
+}
+
 TEST_CASE("same puts the odd row and column at the end", "[conv]") {
   const Tensor x = reshape(arange(1, 5, 1, DType::f64), {1, 2, 2, 1}), f = reshape(tensor({1.0, 10.0, 100.0, 1000.0}, DType::f64), {2, 2, 1, 1});
   CHECK(conv2d(x, f, {.padding = Padding::same}).to_vector() == std::vector<double>{4321, 402, 43, 4});
