@@ -12,7 +12,7 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr double kTask = 1 << 16;   // elements read that are worth a thread
+constexpr Cut kCut{1 << 16, 1 << 18};   // elements read
 
 // Some channels: a vector, or a single number for those that are left. Both make the same bits.
 template <class V, class T> V load(const T* p) {
@@ -48,14 +48,12 @@ template <class F> void each_window(const Pool2d& p, std::int64_t image, std::in
   }
 }
 
-double work_of_line(const Pool2d& p) {
-  return std::max(1.0, static_cast<double>(p.window.columns.outputs * p.channels) * static_cast<double>(p.window.cells()));
-}
+double work_of_line(const Pool2d& p) { return static_cast<double>(p.window.columns.outputs * p.channels) * static_cast<double>(p.window.cells()); }
 
 /// f(image, position, cells) for every window, in any order.
 template <class F> void for_outputs(const Pool2d& p, const F& f) {
   const std::int64_t lines = p.window.rows.outputs;
-  parallel_for(p.images * lines, static_cast<std::int64_t>(kTask / work_of_line(p)) + 1, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(p.images * lines, cut_of(kCut, static_cast<std::int64_t>(std::min(work_of_line(p), 1e15))), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t line = begin; line < end; ++line) each_window(p, line / lines, line % lines, line % lines + 1, f);
   });
 }
@@ -65,8 +63,8 @@ template <class F> void for_outputs(const Pool2d& p, const F& f) {
 template <class T, class F> void for_inputs(const Pool2d& p, T* dx, const F& f) {
   const WindowAxis& rows = p.window.rows;
   const std::int64_t width = p.window.columns.extent * p.channels;
-  const RowTasks tasks(rows, p.images, work_of_line(p) * static_cast<double>(rows.outputs), kTask);
-  parallel_for(tasks.count(), 1, [&](std::int64_t first, std::int64_t last) {
+  const RowTasks tasks(rows, p.images, work_of_line(p) * static_cast<double>(rows.outputs), static_cast<double>(kCut.piece));
+  parallel_for(tasks.count(), Cut{1, kCut.least / kCut.piece}, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
       const RowTasks::Task t = tasks[i];
       for (std::int64_t image = t.image_begin; image < t.image_end; ++image) {
