@@ -18,19 +18,21 @@ template <class Out, class T, class F> void row_of_two(Out* out, const T* a, boo
   else for (std::int64_t i = 0; i < n; ++i) out[i] = f(*a, *b);
 }
 
-/// y = f(a, b), bool.
-template <class F> void compare(const Tensor& a, const Tensor& b, Tensor& y, F f) {
+/// y = f(a, b), bool, of elements of type T.
+template <class T, class F> void compare_as(const Tensor& a, const Tensor& b, Tensor& y, F f) {
   if (y.size() == 0) return;
   const Shape* shapes[] = {&a.shape(), &b.shape()};
   const Rows rows = rows_of(y.shape(), shapes);
-  visit(a.dtype(), [&](auto t) {
-    using T = decltype(t);
-    each_part(rows, kCompareCut, [&](std::int64_t r, const Offsets& offset, std::int64_t begin, std::int64_t end) {
-      const bool am = rows.moves[0], bm = rows.moves[1];
-      const T *p = elements<T>(a) + offset[0] + (am ? begin : 0), *q = elements<T>(b) + offset[1] + (bm ? begin : 0);
-      row_of_two(elements<bool>(y) + r * rows.inner + begin, p, am, q, bm, end - begin, f);
-    });
+  each_part(rows, kCompareCut, [&](std::int64_t r, const Offsets& offset, std::int64_t begin, std::int64_t end) {
+    const bool am = rows.moves[0], bm = rows.moves[1];
+    const T *p = elements<T>(a) + offset[0] + (am ? begin : 0), *q = elements<T>(b) + offset[1] + (bm ? begin : 0);
+    row_of_two(elements<bool>(y) + r * rows.inner + begin, p, am, q, bm, end - begin, f);
   });
+}
+
+/// The same of elements of any type.
+template <class F> void compare(const Tensor& a, const Tensor& b, Tensor& y, F f) {
+  visit(a.dtype(), [&](auto t) { compare_as<decltype(t)>(a, b, y, f); });
 }
 
 /// y = a where condition, else b.

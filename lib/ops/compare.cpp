@@ -1,4 +1,6 @@
-// Comparisons. In: two tensors that broadcast. Out: bool of the broadcast shape.
+// Comparisons and logic. In: tensors that broadcast. Out: bool of the broadcast shape.
+#include <array>
+
 #include "kernels/compare.h"
 #include "ops/infer.h"
 #include "ops/samples.h"
@@ -11,6 +13,19 @@ using namespace samples;
 
 template <class F> constexpr Kernel comparing(F) {
   return [](const Call& c, std::span<Tensor> y) { kernels::compare(c.x[0], c.x[1], y[0], F{}); };
+}
+
+// Any other value would pass for true in one place and not in another.
+Spec logic(const Call& c) {
+  for (int i = 0; i < c.x.size(); ++i) if (c.x[i].dtype() != DType::boolean) throw_dtype_error(c, "takes bool, compare with 0 first");
+  return comparison(c);
+}
+template <class F> constexpr Kernel deciding(F) {
+  return [](const Call& c, std::span<Tensor> y) { kernels::compare_as<bool>(c.x[0], c.x[c.x.size() - 1], y[0], F{}); };
+}
+
+std::vector<Sample> of_two_bools(std::initializer_list<detail::List1<int>> expected, std::string_view oracle) {
+  return {{.inputs = {tensor({{1, 1, 0}, {0, 0, 1}}, DType::boolean), tensor({1, 0, 0}, DType::boolean)}, .expected = {tensor(expected, DType::boolean)}, .oracle = oracle}};
 }
 
 std::vector<Sample> of_two(std::initializer_list<detail::List1<int>> expected, std::string_view oracle) {
@@ -66,7 +81,40 @@ constexpr Op table[] = {
      .forward = comparing([](auto a, auto b) { return a >= b; }),
      .rule = none(),
      .samples = [] { return of_two({{0, 1, 1}, {1, 1, 0}}, "a >= b"); }},
+
+    {.name = "logical_and",
+     .doc = "Whether a and b hold.",
+     .args = {"a", "b"},
+     .infer = logic,
+     .forward = deciding([](bool a, bool b) { return a && b; }),
+     .rule = none(),
+     .samples = [] { return of_two_bools({{1, 0, 0}, {0, 0, 0}}, "np.logical_and(a, b)"); }},
+
+    {.name = "logical_or",
+     .doc = "Whether a or b or both hold.",
+     .args = {"a", "b"},
+     .infer = logic,
+     .forward = deciding([](bool a, bool b) { return a || b; }),
+     .rule = none(),
+     .samples = [] { return of_two_bools({{1, 1, 0}, {1, 0, 1}}, "np.logical_or(a, b)"); }},
+
+    {.name = "logical_not",
+     .doc = "Whether x does not hold.",
+     .args = {"x"},
+     .infer = logic,
+     .forward = deciding([](bool x, bool) { return !x; }),
+     .rule = none(),
+     .samples = [] {
+       return std::vector<Sample>{{.inputs = {tensor({{1, 0, 0}, {0, 1, 1}}, DType::boolean)}, .expected = {tensor({{0, 1, 1}, {1, 0, 0}}, DType::boolean)}, .oracle = "np.logical_not(x)"}};
+     }},
 };
+
+// Numbers are bool here, whatever stands beside them.
+Tensor decide(const Op& op, Operand a, Operand b) {
+  const auto as_tensor = [](const Operand& o) { return o.tensor() ? *o.tensor() : full({}, o.number(), DType::boolean); };
+  const Tensor x[] = {as_tensor(a), as_tensor(b)};
+  return op.execute({std::array{&x[0], &x[1]}.data(), 2});
+}
 
 }  // namespace
 
@@ -76,6 +124,9 @@ Tensor less(Operand a, Operand b) { return find(table, "less")(a, b); }
 Tensor less_equal(Operand a, Operand b) { return find(table, "less_equal")(a, b); }
 Tensor greater(Operand a, Operand b) { return find(table, "greater")(a, b); }
 Tensor greater_equal(Operand a, Operand b) { return find(table, "greater_equal")(a, b); }
+Tensor logical_and(Operand a, Operand b) { return decide(find(table, "logical_and"), a, b); }
+Tensor logical_or(Operand a, Operand b) { return decide(find(table, "logical_or"), a, b); }
+Tensor logical_not(const Tensor& x) { return find(table, "logical_not")(Operand(x)); }
 
 std::span<const Op> compare_ops() { return table; }
 

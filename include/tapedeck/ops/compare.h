@@ -1,4 +1,5 @@
-// Comparisons: bool tensors of the broadcast shape, without gradients. There is no operator== on tensors: write equal(a, b).
+// Comparisons and logic: bool tensors of the broadcast shape, without gradients. There is no operator== on tensors, since it
+// would not be a bool, and no && and ||, since they would compute both sides: write equal(a, b) and logical_and(a, b).
 #pragma once
 #include "tapedeck/operand.h"
 
@@ -10,5 +11,10 @@ TAPEDECK_EXPORT Tensor less(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor less_equal(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor greater(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor greater_equal(Operand a, Operand b);
+
+/// Of bool tensors: throw DTypeError for others.
+TAPEDECK_EXPORT Tensor logical_and(Operand a, Operand b);
+TAPEDECK_EXPORT Tensor logical_or(Operand a, Operand b);
+TAPEDECK_EXPORT Tensor logical_not(const Tensor& x);
 
 }  // namespace tapedeck
