@@ -86,3 +86,15 @@ TEST_CASE("sigmoid neither overflows nor loses what is small", "[math]") {
   CHECK((y[4] == 1 && y[5] == 1));
   CHECK(slope([](const Tensor& t) { return sigmoid(t); }, {-kInf, 0, kInf}) == Values{0, 0.25, 0});
 }
+
+TEST_CASE("logic takes bool tensors, and numbers as bool", "[math]") {
+  const Tensor a = tensor({{1, 0}, {0, 1}}, DType::boolean);
+  CHECK(logical_and(a, true).to_vector() == a.to_vector());
+  CHECK(logical_or(a, 2).to_vector() == Values(4, 1.0));
+  CHECK(logical_and(a, expand_dims(tensor({1, 0}, DType::boolean), 1)).to_vector() == Values{1, 0, 0, 0});
+  CHECK(logical_not(logical_not(a)).to_vector() == a.to_vector());
+  CHECK(logical_not(zeros({0, 3}, DType::boolean)).shape() == Shape{0, 3});
+  CHECK_THROWS_WITH(logical_and(a, tensor({1, 0})), "logical_and: takes bool, compare with 0 first: a is bool[2,2], b is i32[2]");
+  CHECK_THROWS_WITH(logical_not(tensor({1.0})), "logical_not: takes bool, compare with 0 first: x is f32[1]");
+  CHECK_THROWS_AS(logical_or(a, zeros({3}, DType::boolean)), ShapeError);
+}

@@ -16,22 +16,25 @@ namespace {
 const double kNaN = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
 
 /// What plain loops give for [outer, n, inner], reduced over the middle.
-struct Plain { std::vector<double> sum, max; std::vector<std::int64_t> argmax; };
+struct Plain { std::vector<double> sum, max, min, logsumexp; std::vector<std::int64_t> argmax, argmin; };
 Plain plain(const Tensor& x, std::int64_t outer, std::int64_t n, std::int64_t inner) {
   const std::vector<double> v = x.to_vector();
   Plain p;
   for (std::int64_t o = 0; o < outer; ++o)
     for (std::int64_t i = 0; i < inner; ++i) {
-      long double sum = 0;
-      std::int64_t best = 0;
+      long double sum = 0, exponentials = 0;
+      std::int64_t best = 0, least = 0;
       const auto at = [&](std::int64_t k) { return v[static_cast<std::size_t>((o * n + k) * inner + i)]; };
       for (std::int64_t k = 0; k < n; ++k) {
         sum += at(k);
+        exponentials += std::exp(static_cast<long double>(at(k)));
         if (at(k) > at(best)) best = k;
+        if (at(k) < at(least)) least = k;
       }
       p.sum.push_back(static_cast<double>(sum));
-      p.max.push_back(at(best));
-      p.argmax.push_back(best);
+      p.logsumexp.push_back(static_cast<double>(std::log(exponentials)));
+      p.max.push_back(at(best)), p.argmax.push_back(best);
+      p.min.push_back(at(least)), p.argmin.push_back(least);
     }
   return p;
 }
@@ -63,6 +66,15 @@ TEST_CASE("reductions over a middle axis agree with plain loops", "[reduce]") {
     check_near(sum(x, 1), p.sum, 1e-13 * static_cast<double>(n));
     check_near(max(x, 1), p.max, 0);
     CHECK(argmax(x, 1).to_vector<std::int64_t>() == p.argmax);
+    check_near(min(x, 1), p.min, 0);
+    CHECK(argmin(x, 1).to_vector<std::int64_t>() == p.argmin);
+    check_near(logsumexp(x, 1), p.logsumexp, 1e-13);
+    // The product of exp(x) is the exponential of the sum; scaled, so that it stays in range.
+    const double scale = 0.5 / std::sqrt(static_cast<double>(n));
+    check_near(log(prod(exp(x * scale), 1)) / scale, p.sum, 1e-13 * static_cast<double>(n));
+    const Tensor bits = x > 0.99;
+    CHECK(same_bits(any(bits, 1), max(x, 1) > 0.99));
+    CHECK(same_bits(all(logical_not(bits), 1), max(x, 1) <= 0.99));
     const Tensor single = astype(x, DType::f32), whole = astype(x * 1000, DType::i32);
     check_near(sum(single, 1), plain(single, outer, n, inner).sum, 1e-6 + 1e-8 * static_cast<double>(n));
     check_near(sum(whole, 1), plain(whole, outer, n, inner).sum, 0);
@@ -70,7 +82,7 @@ TEST_CASE("reductions over a middle axis agree with plain loops", "[reduce]") {
   }
 }
 
-TEST_CASE("max and argmax take every dtype that has an order", "[reduce]") {
+TEST_CASE("extremes take every dtype that has an order", "[reduce]") {
   for (const DType t : {DType::f32, DType::f64, DType::i32, DType::i64, DType::u8}) {
     INFO(name_of(t));
     std::vector<std::int64_t> v(3 * 100);
@@ -82,6 +94,10 @@ TEST_CASE("max and argmax take every dtype that has an order", "[reduce]") {
     check_near(max(x, 0), columns.max, 0);
     CHECK(argmax(x).to_vector<std::int64_t>() == rows.argmax);
     CHECK(argmax(x, 0).to_vector<std::int64_t>() == columns.argmax);
+    check_near(min(x, 1), rows.min, 0);
+    check_near(min(x, 0), columns.min, 0);
+    CHECK(argmin(x).to_vector<std::int64_t>() == rows.argmin);
+    CHECK(argmin(x, 0).to_vector<std::int64_t>() == columns.argmin);
   }
 }
 
@@ -97,6 +113,11 @@ TEST_CASE("axes may be any set, from either end", "[reduce]") {
   CHECK(mean(x, {0, 1, 2, 3}).item() == 59.5);
   CHECK(max(x, {0, 3}).to_vector() == std::vector<double>{64, 69, 74, 79, 84, 89, 94, 99, 104, 109, 114, 119});
   CHECK(argmax(x, -3, true).shape() == Shape{2, 1, 4, 5});
+  CHECK(min(x, {0, 3}).to_vector() == std::vector<double>{0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55});
+  CHECK(worst(logsumexp(x, {0, 2}), log(sum(exp(x), {0, 2}))) < 1e-13);
+  CHECK(logsumexp(x, {0, 2}, true).shape() == Shape{1, 3, 1, 5});
+  CHECK(prod(x, {1, 3}, true).shape() == Shape{2, 1, 4, 1});
+  CHECK(prod(slice(x, {0, 0, 0, 1}, {1, 1, 2, 2}), {0, 1, 2}).to_vector() == std::vector<double>{6, 14});
 }
 
 TEST_CASE("no axes, no elements, rank 0", "[reduce]") {
@@ -106,6 +127,10 @@ TEST_CASE("no axes, no elements, rank 0", "[reduce]") {
   CHECK(sum(tensor(2.5)).item() == 2.5);
   CHECK(mean(tensor(2.5)).item() == 2.5);
   CHECK(max(tensor(2.5)).item() == 2.5);
+  CHECK(prod(tensor(2.5)).item() == 2.5);
+  CHECK(logsumexp(tensor(2.5)).item() == 2.5);
+  CHECK(same_bits(logsumexp(x, std::vector<int>{}), x));
+  CHECK(any(tensor(true)).item() == 1);
 
   const Tensor empty = zeros({2, 0, 3});
   CHECK(sum(empty).item() == 0);
@@ -114,6 +139,16 @@ TEST_CASE("no axes, no elements, rank 0", "[reduce]") {
   CHECK(std::isnan(mean(empty).item()));
   CHECK(std::isnan(mean(empty, 1).at({1, 2})));
   CHECK(max(empty, 0).shape() == Shape{0, 3});
+  CHECK(prod(empty, 1).to_vector() == std::vector<double>(6, 1));
+  CHECK(logsumexp(empty, 1).to_vector() == std::vector<double>(6, -kInf));
+  CHECK(logsumexp(empty, 0).shape() == Shape{0, 3});
+  CHECK(any(empty > 0).item() == 0);
+  CHECK(all(empty > 0).item() == 1);
+  for (Tensor (*f)(const Tensor&, const Axes&, bool) : {prod, logsumexp}) {
+    GradientTape tape;
+    tape.watch(empty);
+    CHECK(tape.gradient(f(empty, 1, false), empty).dense().shape() == Shape{2, 0, 3});
+  }
   CHECK(argmax(empty, 2).shape() == Shape{2, 0});
 }
 
@@ -127,9 +162,15 @@ TEST_CASE("NaN and infinities", "[reduce]") {
         CHECK(std::isnan(max(x).item()));
         CHECK(std::isnan(sum(x).item()));
         CHECK(argmax(x).item<std::int64_t>() == position);
+        CHECK(std::isnan(min(x).item()));
+        CHECK(argmin(x).item<std::int64_t>() == position);
+        CHECK(std::isnan(prod(x).item()));
+        CHECK(std::isnan(logsumexp(x).item()));
         const Tensor columns = reshape(x, {n, 1}) * ones({1, 20}, x.dtype());
         CHECK(std::isnan(max(columns, 0).at({3})));
         CHECK(argmax(columns, 0).at<std::int64_t>({3}) == position);
+        CHECK(std::isnan(min(columns, 0).at({3})));
+        CHECK(argmin(columns, 0).at<std::int64_t>({3}) == position);
       }
     }
   CHECK(max(tensor(std::vector<double>{-kInf, -kInf})).item() == -kInf);
@@ -137,13 +178,88 @@ TEST_CASE("NaN and infinities", "[reduce]") {
   CHECK(sum(tensor(std::vector<double>{kInf, 1})).item() == kInf);
 }
 
-TEST_CASE("equal maxima share the gradient", "[reduce]") {
+TEST_CASE("equal extremes share the gradient", "[reduce]") {
   const Tensor x = tensor({{1.0, 3.0, 3.0}, {2.0, 2.0, 2.0}}, DType::f64);
   GradientTape tape;
   tape.watch(x);
-  const Tensor g = tape.gradient(max(x, 1), x).dense();
-  const std::vector<double> expected = {0, 0.5, 0.5, 1.0 / 3, 1.0 / 3, 1.0 / 3};
-  CHECK(g.to_vector() == expected);
+  const Tensor y = max(x, 1) - 2 * min(-x, 1);   // three times the maximum
+  const std::vector<double> expected = {0, 1.5, 1.5, 1, 1, 1};
+  CHECK(worst(tape.gradient(y, x).dense(), tensor(expected, {2, 3})) < 1e-15);
+}
+
+TEST_CASE("the gradient of a product is exact with zeros, to third order", "[reduce]") {
+  const auto derivatives = [](const Tensor& x, const Axes& axes) {
+    GradientTape third({.persistent = true});
+    third.watch(x);
+    GradientTape second;
+    second.watch(x);
+    GradientTape first;
+    first.watch(x);
+    const Tensor g = first.gradient(sum(prod(x, axes)), x).dense();
+    const Tensor h = second.gradient(sum(square(g)), x).dense();   // twice the matrix of second derivatives times g
+    return std::vector<Tensor>{g, h, third.gradient(sum(h), x).dense()};
+  };
+  // For x, y, z: the gradient is (yz, xz, xy) and its squares' sum y²z² + x²z² + x²y², of which h is the gradient.
+  for (const std::vector<double>& v : {std::vector<double>{2, 3, 5}, {0, 3, 5}, {2, 0, 0}, {0, 0, 0}}) {
+    const double a = v[0], b = v[1], c = v[2];
+    const auto d = derivatives(tensor(v), Axes());
+    CHECK(d[0].to_vector() == std::vector<double>{b * c, a * c, a * b});
+    CHECK(d[1].to_vector() == std::vector<double>{2 * a * (b * b + c * c), 2 * b * (a * a + c * c), 2 * c * (a * a + b * b)});
+    const double s[] = {2 * (b * b + c * c) + 4 * a * (b + c), 2 * (a * a + c * c) + 4 * b * (a + c), 2 * (a * a + b * b) + 4 * c * (a + b)};
+    CHECK(d[2].to_vector() == std::vector<double>(s, s + 3));
+  }
+  // Rows of zeros, of one and of none, along another axis than the last, longer than a vector.
+  std::vector<double> rows(3 * 100, 1.01);
+  rows[7] = rows[100 + 7] = rows[100 + 50] = 0;
+  const Tensor x = tensor(rows, {3, 100}), across = transpose(x);
+  const auto of_rows = derivatives(x, 1), of_columns = derivatives(across, 0);
+  CHECK(of_rows[0].at({0, 7}) == Approx(std::pow(1.01, 99)));
+  CHECK(of_rows[0].at({0, 8}) == 0);
+  CHECK(of_rows[0].at({1, 7}) == 0);
+  CHECK(of_rows[0].at({2, 99}) == Approx(std::pow(1.01, 99)));
+  // With two zeros, the only second derivative that is not 0 is that in both.
+  CHECK(of_rows[1].at({1, 7}) == 0);
+  CHECK(of_rows[2].at({1, 50}) == Approx(2 * std::pow(1.01, 196)));
+  CHECK(of_rows[2].at({1, 51}) == 0);
+  for (std::size_t i = 0; i < 3; ++i) CHECK(worst(transpose(of_columns[i]), of_rows[i]) <= 1e-12 * max(abs(of_rows[i])).item());
+}
+
+TEST_CASE("the product of the others agrees with its definition for rows of every length", "[reduce]") {
+  for (const DType dtype : {DType::f32, DType::f64})
+    for (const std::int64_t n : {1, 2, 7, 16, 31, 32, 33, 63, 64, 65, 100, 127, 1000}) {
+      const Tensor x = astype(1 + samples::uniform({3, n}, -1, 1) / std::sqrt(static_cast<double>(n)), dtype);
+      GradientTape tape;
+      tape.watch(x);
+      const Tensor y = prod(x, 1, true);
+      INFO(n << " of " << name_of(dtype));
+      CHECK(worst(tape.gradient(y, x).dense(), y / x) < (dtype == DType::f32 ? 2e-4 : 1e-12));
+    }
+}
+
+TEST_CASE("logsumexp neither overflows nor turns infinities into NaN", "[reduce]") {
+  const Tensor x = tensor({{1000.0, 1001.0}, {-1000.0, -1e30}, {-kInf, -kInf}, {-kInf, 3.0}, {kInf, 1.0}, {kInf, -kInf}}, DType::f64);
+  const std::vector<double> expected = {1001.3132616875182, -1000, -kInf, 3, kInf, kInf};
+  CHECK(logsumexp(x, 1).to_vector() == expected);
+  CHECK(logsumexp(astype(x, DType::f32), 1).to_vector() == std::vector<double>{1001.31326f, -1000, -kInf, 3, kInf, kInf});
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = logsumexp(x, 1);
+  CHECK(y.to_vector() == expected);
+  const std::vector<double> g = tape.gradient(y, x).dense().to_vector();
+  CHECK(g[0] == Approx(0.2689414213699951).epsilon(1e-14));
+  CHECK(std::vector<double>(g.begin() + 2, g.begin() + 8) == std::vector<double>{1, 0, 0, 0, 0, 1});
+  CHECK((std::isnan(g[8]) && g[9] == 0));   // the limit depends on the way to it
+}
+
+TEST_CASE("logsumexp is the same, recorded or not, and keeps its second output to itself", "[reduce]") {
+  const Tensor x = samples::uniform({4, 37, 5}, -3, 3);
+  for (const Axes& axes : {Axes(), Axes(0), Axes(1), Axes({0, 2}), Axes({1, 2})}) {
+    GradientTape tape;
+    tape.watch(x);
+    const Tensor y = logsumexp(x, axes, true);
+    CHECK(worst(tape.gradient(y, x).dense(), exp(x - y)) < 1e-15);
+    CHECK(same_bits(y, logsumexp(x, axes, true)));
+  }
 }
 
 TEST_CASE("rounding errors of long f32 sums stay small", "[reduce]") {
@@ -165,7 +281,7 @@ TEST_CASE("reductions do not depend on the number of threads", "[reduce]") {
     const Tensor x = astype(samples::uniform(shape, -1, 1), DType::f32);
     const auto all = [&](int threads) {
       const ThreadsForScope scope(threads);
-      return std::vector<Tensor>{sum(x), sum(x, 0), sum(x, -1), mean(x), max(x, 0), max(x), argmax(x, -1)};
+      return std::vector<Tensor>{sum(x), sum(x, 0), sum(x, -1), mean(x), max(x, 0), max(x), argmax(x, -1), prod(x, 0), min(x), logsumexp(x, 0), logsumexp(x, -1)};
     };
     const std::vector<Tensor> one = all(1), two = all(2);
     for (std::size_t i = 0; i < one.size(); ++i) CHECK(same_bits(one[i], two[i]));
@@ -182,6 +298,12 @@ TEST_CASE("what reductions refuse", "[reduce][errors]") {
   CHECK_THROWS_WITH(sum(zeros({2}, DType::u8)), "sum: u8 and bool are not added up, use astype: x is u8[2]");
   CHECK_THROWS_WITH(mean(zeros({2}, DType::i32)), "mean: takes f32 or f64, use astype: x is i32[2]");
   CHECK_THROWS_WITH(max(zeros({2}, DType::boolean)), "max: bool has no order, use astype: x is bool[2]");
+  CHECK_THROWS_WITH(min(zeros({0, 3}), 0), "min: no elements to choose from: x is f32[0,3]");
+  CHECK_THROWS_WITH(prod(zeros({2}, DType::u8)), "prod: u8 and bool are not multiplied, use astype: x is u8[2]");
+  CHECK_THROWS_WITH(logsumexp(zeros({2, 3}, DType::i32)), "logsumexp: takes f32 or f64, use astype: x is i32[2,3]");
+  CHECK_THROWS_WITH(logsumexp(x, 2), "logsumexp: axis 2 is out of range for x of rank 2; use -2..1");
+  CHECK_THROWS_WITH(any(x), "any: takes bool, compare with 0 first: x is f32[2,3]");
+  CHECK_THROWS_AS(all(zeros({2}, DType::u8)), DTypeError);
   CHECK_THROWS_AS(sum(x, 3), ShapeError);
   CHECK_THROWS_AS(mean(zeros({2}, DType::i32)), DTypeError);
 }

@@ -1,4 +1,4 @@
-// Folds of contiguous elements on SIMD batches: the sum and the maximum.
+// Folds of contiguous elements on SIMD batches: sums, products, extremes, and whether any or all hold.
 #pragma once
 #include <limits>
 
@@ -11,12 +11,35 @@ struct Sum {
   template <class V> V operator()(const V& a, const V& b) const { return a + b; }
 };
 
-/// NaN wins, from either side.
-struct Max {
-  template <class T> static constexpr T identity = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
-  template <class T> requires std::is_integral_v<T> T operator()(T a, T b) const { return a > b ? a : b; }
-  template <class T> requires std::is_floating_point_v<T> T operator()(T a, T b) const { return a > b || a != a ? a : b; }
-  template <class T, class A> xsimd::batch<T, A> operator()(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) const { return maximum(a, b); }
+struct Product {
+  template <class T> static constexpr T identity = T(1);
+  template <class V> V operator()(const V& a, const V& b) const { return a * b; }
+};
+
+/// The largest or the smallest; NaN wins, from either side.
+template <bool largest> struct Extreme {
+  template <class T> static constexpr T kInfinity = std::numeric_limits<T>::infinity();
+  template <class T> static constexpr T identity = std::numeric_limits<T>::has_infinity ? (largest ? -kInfinity<T> : kInfinity<T>)
+                                                   : largest ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max();
+  template <class T> static bool better(T a, T b) { return largest ? a > b : a < b; }
+  template <class T> requires std::is_integral_v<T> T operator()(T a, T b) const { return better(a, b) ? a : b; }
+  template <class T> requires std::is_floating_point_v<T> T operator()(T a, T b) const { return better(a, b) || a != a ? a : b; }
+  template <class T, class A> xsimd::batch<T, A> operator()(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) const {
+    if constexpr (largest) return maximum(a, b);
+    else return minimum(a, b);
+  }
+};
+using Max = Extreme<true>;
+using Min = Extreme<false>;
+
+/// Of bool, as bytes that are 0 or 1.
+struct Or {
+  template <class T> static constexpr T identity = T(0);
+  template <class V> V operator()(const V& a, const V& b) const { return static_cast<V>(a | b); }
+};
+struct And {
+  template <class T> static constexpr T identity = T(1);
+  template <class V> V operator()(const V& a, const V& b) const { return static_cast<V>(a & b); }
 };
 
 template <class Fold, class T> T fold_lanes(const Batch<T>& v) {

@@ -127,10 +127,8 @@ template <class Fold, class T> void fold(const Tensor& in, unsigned axes, T* y, 
   std::copy_n(x, y_size, y);
 }
 
-template <class T> bool larger(T a, T b) { return a > b || (a != a && b == b); }
-
-template <class T> std::int64_t argmax_row(const T* x, std::int64_t n) {
-  const T best = fold_block<Max>(x, n);
+template <class Best, class T> std::int64_t arg_row(const T* x, std::int64_t n) {
+  const T best = fold_block<Best>(x, n);
   const bool is_nan = best != best;   // xsimd's != is false for NaN
   std::int64_t i = 0;
   for (; i + kWidth<T> <= n; i += kWidth<T>)
@@ -138,29 +136,57 @@ template <class T> std::int64_t argmax_row(const T* x, std::int64_t n) {
   return std::find_if(x + i, x + n, [&](T v) { return is_nan ? v != v : v == best; }) - x;
 }
 
-template <class T> void argmax_columns(const T* x, std::int64_t n, std::int64_t width, std::int64_t* y) {
+template <class Best, class T> void arg_columns(const T* x, std::int64_t n, std::int64_t width, std::int64_t* y) {
   const auto best = std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(width));
   std::copy_n(x, width, best.get());
   std::fill_n(y, width, 0);
   for (std::int64_t r = 1; r < n; ++r)
     for (std::int64_t j = 0; j < width; ++j)
-      if (const T v = x[r * width + j]; larger(v, best[static_cast<std::size_t>(j)])) {
-        best[static_cast<std::size_t>(j)] = v;
+      if (T v = x[r * width + j], &b = best[static_cast<std::size_t>(j)]; Best::better(v, b) || (v != v && b == b)) {
+        b = v;
         y[j] = r;
       }
 }
 
-}  // namespace
-
-void sum(const Tensor& x, unsigned axes, Tensor& y) {
+// The folds of numbers that are added or multiplied.
+template <class Fold> void fold_numbers(const Tensor& x, unsigned axes, Tensor& y) {
   // Unsigned: overflow is then defined.
   switch (x.dtype()) {
-    case DType::f32: return fold<Sum>(x, axes, elements<float>(y), y.size());
-    case DType::f64: return fold<Sum>(x, axes, elements<double>(y), y.size());
-    case DType::i32: return fold<Sum>(x, axes, elements<std::uint32_t>(y), y.size());
-    default: return fold<Sum>(x, axes, elements<std::uint64_t>(y), y.size());
+    case DType::f32: return fold<Fold>(x, axes, elements<float>(y), y.size());
+    case DType::f64: return fold<Fold>(x, axes, elements<double>(y), y.size());
+    case DType::i32: return fold<Fold>(x, axes, elements<std::uint32_t>(y), y.size());
+    default: return fold<Fold>(x, axes, elements<std::uint64_t>(y), y.size());
   }
 }
+
+template <class Best> void extreme(const Tensor& x, unsigned axes, Tensor& y) {
+  visit(x.dtype(), [&](auto one) {
+    using T = decltype(one);
+    if constexpr (!std::is_same_v<T, bool>) fold<Best>(x, axes, elements<T>(y), y.size());
+  });
+}
+
+template <class Best> void arg_extreme(const Tensor& x, int axis, Tensor& y) {
+  std::int64_t inner = 1;
+  for (int d = x.ndim() + axis + 1; d < x.ndim(); ++d) inner *= x.shape()[d];
+  const std::int64_t n = x.shape()[x.ndim() + axis];
+  std::int64_t* out = elements<std::int64_t>(y);
+  visit(x.dtype(), [&](auto one) {
+    using T = decltype(one);
+    if constexpr (!std::is_same_v<T, bool>) {
+      const T* in = elements<T>(x);
+      for_each(y.size() / std::max<std::int64_t>(inner, 1), n * inner, [&](std::int64_t i) {
+        if (inner == 1) out[i] = arg_row<Best>(in + i * n, n);
+        else arg_columns<Best>(in + i * n * inner, n, inner, out + i * inner);
+      });
+    }
+  });
+}
+
+}  // namespace
+
+void sum(const Tensor& x, unsigned axes, Tensor& y) { fold_numbers<Sum>(x, axes, y); }
+void prod(const Tensor& x, unsigned axes, Tensor& y) { fold_numbers<Product>(x, axes, y); }
 
 void mean(const Tensor& x, unsigned axes, Tensor& y) {
   sum(x, axes, y);
@@ -171,28 +197,11 @@ void mean(const Tensor& x, unsigned axes, Tensor& y) {
   });
 }
 
-void max(const Tensor& x, unsigned axes, Tensor& y) {
-  visit(x.dtype(), [&](auto one) {
-    using T = decltype(one);
-    if constexpr (!std::is_same_v<T, bool>) fold<Max>(x, axes, elements<T>(y), y.size());
-  });
-}
-
-void argmax(const Tensor& x, int axis, Tensor& y) {
-  std::int64_t inner = 1;
-  for (int d = x.ndim() + axis + 1; d < x.ndim(); ++d) inner *= x.shape()[d];
-  const std::int64_t n = x.shape()[x.ndim() + axis];
-  std::int64_t* out = elements<std::int64_t>(y);
-  visit(x.dtype(), [&](auto one) {
-    using T = decltype(one);
-    if constexpr (!std::is_same_v<T, bool>) {
-      const T* in = elements<T>(x);
-      for_each(y.size() / std::max<std::int64_t>(inner, 1), n * inner, [&](std::int64_t i) {
-        if (inner == 1) out[i] = argmax_row(in + i * n, n);
-        else argmax_columns(in + i * n * inner, n, inner, out + i * inner);
-      });
-    }
-  });
-}
+void max(const Tensor& x, unsigned axes, Tensor& y) { extreme<Max>(x, axes, y); }
+void min(const Tensor& x, unsigned axes, Tensor& y) { extreme<Min>(x, axes, y); }
+void argmax(const Tensor& x, int axis, Tensor& y) { arg_extreme<Max>(x, axis, y); }
+void argmin(const Tensor& x, int axis, Tensor& y) { arg_extreme<Min>(x, axis, y); }
+void any(const Tensor& x, unsigned axes, Tensor& y) { fold<Or>(x, axes, elements<std::uint8_t>(y), y.size()); }
+void all(const Tensor& x, unsigned axes, Tensor& y) { fold<And>(x, axes, elements<std::uint8_t>(y), y.size()); }
 
 }  // namespace tapedeck::kernels

@@ -14,22 +14,24 @@ namespace {
 
 constexpr Cut kCut = {1 << 13, 1 << 15};   // of elements
 
-// Rows of n elements, up to `end`, which is where the tensor ends.
+// A row of n elements, and where the tensor ends.
 template <class T> struct Logits {
   const T* x;
   std::int64_t n;
   const T* end;
 
-  // Calls f(position, vector, count). The last vector is filled up with -inf, which is neutral to both the maximum and the
-  // sum of exponentials. It is read whole wherever other rows follow: putting it together takes longer than all the rest.
+  // The vector at i, with `fill` behind the row. It is read whole wherever other rows follow: putting it together takes longer
+  // than all the rest.
+  Batch<T> load(std::int64_t i, T fill) const {
+    constexpr std::int64_t w = kWidth<T>;
+    if (i + w <= n) return Batch<T>::load_unaligned(x + i);
+    const Batch<T> rest = end - (x + i) >= w ? Batch<T>::load_unaligned(x + i) : load_first(x + i, n - i);
+    return where(Batch<T>::load_unaligned(kPositions) < Batch<T>(static_cast<T>(n - i)), rest, Batch<T>(fill));
+  }
+  // Calls f(position, vector, count). What fills the last vector, -inf, is neutral to the maximum and to sums of exponentials.
   template <class F> void each_vector(const F& f) const {
     constexpr std::int64_t w = kWidth<T>;
-    std::int64_t i = 0;
-    for (; i + w <= n; i += w) f(i, Batch<T>::load_unaligned(x + i), w);
-    if (i == n) return;
-    const Batch<T> neutral(Max::identity<T>);
-    const Batch<T> rest = end - (x + i) >= w ? Batch<T>::load_unaligned(x + i) : load_first(x + i, n - i);
-    f(i, where(Batch<T>::load_unaligned(kPositions) < Batch<T>(static_cast<T>(n - i)), rest, neutral), n - i);
+    for (std::int64_t i = 0; i < n; i += w) f(i, load(i, Max::identity<T>), std::min(n - i, w));
   }
   T max() const {
     Batch<T> m(Max::identity<T>);
@@ -46,9 +48,8 @@ template <class T> struct Logits {
     });
     return fold_lanes<Sum>(sum);
   }
-  T log_sum_of_exp(T max) const {
-    return std::log(sum_of_exp(max, [](std::int64_t, const Batch<T>&, std::int64_t) {}));
-  }
+  T sum_of_exp(T max) const { return sum_of_exp(max, [](std::int64_t, const Batch<T>&, std::int64_t) {}); }
+  T log_sum_of_exp(T max) const { return std::log(sum_of_exp(max)); }
 
  private:
   static constexpr T kPositions[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -69,6 +70,25 @@ template <class T> void softmax_row(const Logits<T>& x, T* y) {
 template <class T> void log_softmax_row(const Logits<T>& row, T* y) {
   const T max = row.max(), log_sum = row.log_sum_of_exp(max);
   for (std::int64_t i = 0; i < row.n; ++i) y[i] = row.x[i] - max - log_sum;
+}
+
+// An infinite maximum is not taken off, since inf - inf is NaN. Writes the softmax too, unless it is null; zeros where all is -inf.
+template <class T> T logsumexp_row(const Logits<T>& row, T* softmax) {
+  const T max = row.max(), shift = std::isinf(max) ? T(0) : max;
+  if (!softmax) return shift + row.log_sum_of_exp(shift);
+  const T sum = row.sum_of_exp(shift, [softmax](std::int64_t i, const Batch<T>& e, std::int64_t count) { store_first(e, softmax + i, count); });
+  const T scale = sum == 0 ? T(0) : 1 / sum;
+  for (std::int64_t i = 0; i < row.n; ++i) softmax[i] *= scale;
+  return shift + std::log(sum);
+}
+
+// Minus the sum of labels times log-probabilities.
+template <class T> T cross_entropy_row(const Logits<T>& labels, const Logits<T>& row) {
+  const T max = row.max();
+  const Batch<T> log_sum(row.log_sum_of_exp(max));
+  Batch<T> loss(T(0));
+  for (std::int64_t i = 0; i < row.n; i += kWidth<T>) loss += labels.load(i, 0) * (log_sum - (row.load(i, max) - max));
+  return fold_lanes<Sum>(loss);
 }
 
 // Calls f(index, row) for every row of x.
@@ -94,6 +114,27 @@ void log_softmax(const Tensor& x, Tensor& y) {
   visit_floating(x.dtype(), [&](auto one) {
     using T = decltype(one);
     each_row<T>(x, [out = elements<T>(y)](std::int64_t r, const Logits<T>& row) { log_softmax_row(row, out + r * row.n); });
+  });
+}
+
+void logsumexp(const Tensor& x, Tensor& y, Tensor* softmax) {
+  visit_floating(x.dtype(), [&](auto one) {
+    using T = decltype(one);
+    if (x.size() == 0) return static_cast<void>(std::fill_n(elements<T>(y), y.size(), Max::identity<T>));
+    each_row<T>(x, [out = elements<T>(y), p = softmax ? elements<T>(*softmax) : nullptr](std::int64_t r, const Logits<T>& row) {
+      out[r] = logsumexp_row(row, p ? p + r * row.n : nullptr);
+    });
+  });
+}
+
+void dense_cross_entropy(const Tensor& labels, const Tensor& logits, Tensor& y) {
+  visit_floating(logits.dtype(), [&](auto one) {
+    using T = decltype(one);
+    if (logits.size() == 0) return static_cast<void>(std::fill_n(elements<T>(y), y.size(), T(0)));
+    const T* label = elements<T>(labels);
+    each_row<T>(logits, [label, end = label + labels.size(), out = elements<T>(y)](std::int64_t r, const Logits<T>& row) {
+      out[r] = cross_entropy_row(Logits<T>{label + r * row.n, row.n, end}, row);
+    });
   });
 }
 

@@ -6,6 +6,10 @@ namespace tapedeck::kernels {
 
 void softmax(const Tensor& x, Tensor& y);
 void log_softmax(const Tensor& x, Tensor& y);
+/// y[i] = log Σⱼ exp(x[i, j]); -inf for a row of nothing or of -inf. Writes the softmax too, unless it is null, with zeros for such rows.
+void logsumexp(const Tensor& x, Tensor& y, Tensor* softmax);
+/// y[i] = -Σⱼ labels[i, j] log_softmax(logits)[i, j].
+void dense_cross_entropy(const Tensor& labels, const Tensor& logits, Tensor& y);
 /// y[i] = -log_softmax(logits)[i, labels[i]]. labels: i32 or i64, in range.
 void cross_entropy(const Tensor& labels, const Tensor& logits, Tensor& y);
 
