@@ -62,9 +62,9 @@ struct GradientOptions {
   OutputGradients output_gradients = {};
   UnconnectedGradients unconnected = UnconnectedGradients::none;
   /// The terms of one tensor's gradient are summed early when there are at least min_aggregate_count of them and together
-  /// they take more than min_aggregate_bytes.
-  std::size_t min_aggregate_count = 4;
-  std::int64_t min_aggregate_bytes = std::int64_t{128} << 20;
+  /// they take more than min_aggregate_bytes: few large terms live at once, and a sum finds some of them in the cache.
+  std::size_t min_aggregate_count = 3;
+  std::int64_t min_aggregate_bytes = std::int64_t{16} << 20;
 };
 
 /// One line of GradientTape::recorded(). inputs and outputs count tensors.

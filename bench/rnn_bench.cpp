@@ -1,0 +1,49 @@
+// What a recurrent network from primitive ops costs: an LSTM over a sequence, forward and through the tape.
+#include "bench.h"
+#include "tapedeck/tapedeck.h"
+
+namespace td = tapedeck;
+using benchmark::State;
+
+namespace {
+
+constexpr std::int64_t kSteps = 100, kBatch = 32, kHidden = 128;
+
+struct Lstm {
+  td::Tensor loss() const {
+    td::Tensor h = td::zeros({kBatch, kHidden}), c = td::zeros({kBatch, kHidden});
+    for (std::int64_t t = 0; t < kSteps; ++t) {
+      const td::Tensor step = td::reshape(td::slice(x, {t, 0, 0}, {1, -1, -1}), {kBatch, kHidden});
+      const td::Tensor z = td::matmul(step, wx) + td::matmul(h, wh) + b;
+      const auto gate = [&](int i) { return td::slice(z, {0, i * kHidden}, {-1, kHidden}); };
+      c = td::sigmoid(gate(1)) * c + td::sigmoid(gate(0)) * td::tanh(gate(2));
+      h = td::sigmoid(gate(3)) * td::tanh(c);
+    }
+    return td::sum(td::square(h));
+  }
+
+  td::Tensor x = td::random::normal({kSteps, kBatch, kHidden}, {.seed = 1});
+  td::Tensor wx = 0.05 * td::random::normal({kHidden, 4 * kHidden}, {.seed = 2}), wh = 0.05 * td::random::normal({kHidden, 4 * kHidden}, {.seed = 3});
+  td::Tensor b = td::zeros({4 * kHidden});
+};
+
+void forward(State& state) {
+  const Lstm lstm;
+  bench::each(state, [&] { return lstm.loss(); });
+}
+
+void gradients(State& state) {
+  const Lstm lstm;
+  bench::each(state, [&] {
+    td::GradientTape tape;
+    tape.watch(lstm.wx), tape.watch(lstm.wh), tape.watch(lstm.b);
+    return tape.gradient(lstm.loss(), lstm.wx, lstm.wh, lstm.b);
+  });
+}
+
+BENCHMARK(forward)->Name("train/lstm_forward/100x32x128")->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(gradients)->Name("train/lstm_gradients/100x32x128")->Unit(benchmark::kMillisecond)->UseRealTime();
+
+}  // namespace
+
+BENCHMARK_MAIN();

@@ -1,0 +1,65 @@
+// Derivatives of Rosenbrock's function in f64: gradient, Hessian row by row, and a product of the Hessian with a vector.
+#include "bench.h"
+#include "tapedeck/tapedeck.h"
+
+namespace td = tapedeck;
+using benchmark::State;
+
+namespace {
+
+td::Tensor rosenbrock(const td::Tensor& x) {
+  const std::int64_t n = x.size() - 1;
+  const td::Tensor a = td::slice(x, {0}, {n}), b = td::slice(x, {1}, {n});
+  return td::sum(100 * td::square(b - a * a) + td::square(1 - a));
+}
+
+td::Tensor points(const State& state) {
+  const std::int64_t n = state.range(0);
+  return td::arange(0, static_cast<double>(n), 1, td::DType::f64) * (2 / static_cast<double>(n - 1)) - 1;
+}
+
+td::Tensor gradient_at(const td::Tensor& x) {
+  td::GradientTape tape;
+  tape.watch(x);
+  return tape.gradient(rosenbrock(x), x).dense();
+}
+
+void gradient(State& state) {
+  const td::Tensor x = points(state);
+  bench::each(state, [&] { return gradient_at(x); });
+}
+
+void hessian(State& state) {
+  const td::Tensor x = points(state);
+  bench::each(state, [&] {
+    td::GradientTape tape({.persistent = true});
+    tape.watch(x);
+    const td::Tensor g = gradient_at(x);
+    tape.stop();
+    std::vector<td::Tensor> rows;
+    for (std::int64_t i = 0; i < x.size(); ++i) {
+      tape.start();
+      const td::Tensor element = td::slice(g, {i}, {1});
+      tape.stop();
+      rows.push_back(td::expand_dims(tape.gradient(element, x).dense(), 0));
+    }
+    return td::concat(rows, 0);
+  });
+}
+
+void hessian_vector_product(State& state) {
+  const td::Tensor x = points(state), v = td::ones(x.shape(), td::DType::f64);
+  bench::each(state, [&] {
+    td::GradientTape tape;
+    tape.watch(x);
+    return tape.gradient(td::sum(gradient_at(x) * v), x);
+  });
+}
+
+BENCHMARK(gradient)->Name("rosenbrock/gradient")->Arg(100)->Arg(1'000'000)->Unit(benchmark::kMicrosecond)->UseRealTime();
+BENCHMARK(hessian)->Name("rosenbrock/hessian")->Arg(100)->Unit(benchmark::kMicrosecond)->UseRealTime();
+BENCHMARK(hessian_vector_product)->Name("rosenbrock/hvp")->Arg(1'000'000)->Unit(benchmark::kMicrosecond)->UseRealTime();
+
+}  // namespace
+
+BENCHMARK_MAIN();
