@@ -1,5 +1,5 @@
-// Runs every case of the benchmark programs, the limits and libtorch turn by turn on one core, a process each, and joins
-// them by name. In: suites. Out: a table of medians, and with --json a file of them.
+// Runs every case of the benchmark programs, the limits and libtorch, as installed and tuned, turn by turn on the same cores,
+// a process each, and joins them by name. In: suites. Out: a table of medians, and with --json a file of them.
 #include <sched.h>
 #include <unistd.h>
 
@@ -20,14 +20,20 @@ using json = nlohmann::ordered_json;   // keeps the keys as they are written her
 namespace {
 
 constexpr std::string_view kUsage = R"(usage: scripts/bench [suite...] [--json FILE] [--rounds N]
-  suites: overhead elementwise broadcast reduce matmul train (all by default)
+  suites: overhead elementwise broadcast reduce matmul train embedding memory rosenbrock functions
+          (all by default)
   --json FILE  write the figures to FILE, too
   --rounds N   how often each program runs; the figures are medians over the rounds (3)
+  --threads N  tapedeck with N threads beside itself with one, and libtorch with N (1: beside the limits of one thread)
 )";
 
-constexpr std::string_view kSuites[] = {"overhead", "elementwise", "broadcast", "reduce", "matmul", "train"};
-constexpr std::string_view kPrograms[] = {"tape_bench", "kernel_bench", "train_bench"};
+constexpr std::string_view kSuites[] = {"overhead", "elementwise", "broadcast", "reduce", "matmul", "train", "embedding", "memory", "rosenbrock", "functions"};
+constexpr std::string_view kPrograms[] = {"tape_bench", "kernel_bench", "train_bench", "rnn_bench", "embedding_bench", "memory_bench", "rosenbrock_bench", "functions_bench"};
 constexpr std::string_view kRates[] = {"GB/s", "GFLOP/s"};
+
+// What makes libtorch fastest: the widest vectors, an allocator that keeps large blocks, a BLAS without a pool of its own.
+constexpr const char* kAllocator = "/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4";
+constexpr const char* kBlas = "/usr/lib/x86_64-linux-gnu/openblas-openmp";
 
 /// Where libtorch's figure for one of our cases is: the process to run, and the first and fourth field of its line.
 struct Peer {
@@ -62,16 +68,41 @@ constexpr Peer kPeers[] = {
     {"train/tiny_mlp_forward", "mlp_tiny", "mlp_4-16-16-3", "nograd_fwd_us_med"},
     {"train/tiny_mlp_gradients", "mlp_tiny", "mlp_4-16-16-3", "fwd_bwd_us_med"},
     {"train/tiny_mlp_adam", "mlp_tiny", "mlp_4-16-16-3", "adam_us_med"},
+    {"train/lstm_forward", "lstm", "lstm", "nograd_fwd_ms_med", "T100xB32xH128"},
+    {"train/lstm_gradients", "lstm", "lstm", "fwd_bwd_ms_med", "T100xB32xH128"},
+    {"train/convnet_forward", "convnet", "convnet", "nograd_fwd_ms_med", "b64"},
+    {"train/convnet_gradients", "convnet", "convnet", "fwd_bwd_ms_med", "b64"},
+    {"embedding/sparse_gradient", "embedding_sparse", "embedding_sparse", "fwd_bwd_us_med", "1Mx64,b1024"},
+    {"embedding/sparse_step", "embedding_sparse", "embedding_sparse", "step_us_med", "1Mx64,b1024"},
+    {"embedding/sparse_step_fresh_ids", "embedding_sparse", "embedding_sparse", "step_fresh_ids_us_med", "1Mx64,b1024"},
+    {"embedding/dense_gradient", "embedding_dense", "embedding_dense", "fwd_bwd_us_med", "1Mx64,b1024"},
+    {"embedding/dense_step", "embedding_dense", "embedding_dense", "step_us_med", "1Mx64,b1024"},
+    {"memory/fan_out_sum", "fanout", "fanout", "fwd_bwd_ms_med"},
+    {"memory/fan_out_sum_peak", "fanout", "fanout", "peak_MB"},
+    {"memory/fan_out_add", "fanout_add", "fanout_add", "fwd_bwd_ms_med"},
+    {"memory/fan_out_add_peak", "fanout_add", "fanout_add", "peak_MB"},
+    {"memory/deep", "deep", "deep500", "fwd_bwd_ms_med"},
+    {"memory/deep_forward", "deep", "deep500", "nograd_fwd_ms_med"},
+    {"memory/deep_peak", "deep", "deep500", "peak_MB"},
+    {"rosenbrock/gradient", "hessian", "grad_rosenbrock", "f64_us_med"},
+    {"rosenbrock/hessian", "hessian", "hessian_rosenbrock", "f64_us_med"},
+    {"rosenbrock/hvp", "hessian", "hvp_rosenbrock", "f64_us_med"},
+    {"functions/sum", "functions", "sum", "ns_med"},
+    {"functions/prod", "functions", "prod", "ns_med"},
+    {"functions/log_sum_exp", "functions", "log_sum_exp", "ns_med"},
+    {"functions/matrix_product", "functions", "matrix_product", "ns_med"},
+    {"functions/normal_log_pdf", "functions", "normal_log_pdf", "ns_med"},
+    {"functions/regression", "functions", "regression", "ns_med"},
 };
 
 struct Case {
   std::string program, suite, name, size;
   std::string unit = {};
-  std::vector<double> tapedeck = {}, peer = {}, limit = {};
+  std::vector<double> tapedeck = {}, one_thread = {}, torch = {}, tuned = {}, limit = {};
 
   std::string path() const { return suite + "/" + name + "/" + size; }
   bool higher_is_better() const { return std::ranges::find(kRates, unit) != std::end(kRates); }
-  const Peer* torch() const {
+  const Peer* peer() const {
     const auto found = std::ranges::find(kPeers, suite + "/" + name, &Peer::name);
     return found == std::end(kPeers) ? nullptr : &*found;
   }
@@ -109,10 +140,11 @@ std::vector<std::string> split(const std::string& text, char separator) {
 /// The programs beside this one.
 class Programs {
  public:
-  explicit Programs(std::filesystem::path folder) : folder_(std::move(folder)), has_torch_(exists(folder_ / "torch_bench")) {
-    for (const std::string& name : list("limit_bench")) limits_.insert(name);
+  Programs(std::filesystem::path folder, int threads) : folder_(std::move(folder)), threads_(threads) {
+    if (threads == 1) for (const std::string& name : list("limit_bench")) limits_.insert(name);
   }
-  bool has_torch() const { return has_torch_; }
+  bool has_torch() const { return exists(folder_ / "torch_bench"); }
+  static bool can_tune_torch() { return std::filesystem::exists(kAllocator) && std::filesystem::exists(kBlas); }
 
   std::vector<Case> cases(const std::set<std::string>& suites) const {
     std::vector<Case> found;
@@ -126,13 +158,17 @@ class Programs {
   }
 
   void measure(Case& c) const {
-    c.tapedeck.push_back(run(c.program, c));
-    if (limits_.contains(c.path())) c.limit.push_back(run("limit_bench", c));
+    c.tapedeck.push_back(run(c.program, threads_, c));
+    if (threads_ > 1) c.one_thread.push_back(run(c.program, 1, c));
+    if (limits_.contains(c.path())) c.limit.push_back(run("limit_bench", 1, c));
   }
   /// Lines of libtorch's program by "case,size,threads,metric".
-  std::map<std::string, double> torch(const std::string& process) const {
+  std::map<std::string, double> torch(const std::string& process, bool tuned) const {
+    const std::string threads = std::to_string(threads_);
+    std::string environment = "OMP_NUM_THREADS=" + threads + " OPENBLAS_NUM_THREADS=" + threads;
+    if (tuned) environment += std::string(" ATEN_CPU_CAPABILITY=avx512 LD_PRELOAD=") + kAllocator + " LD_LIBRARY_PATH=" + kBlas;
     std::map<std::string, double> figures;
-    for (const std::string& line : split(output_of(file("torch_bench") + " " + process + " 1"), '\n')) {
+    for (const std::string& line : split(output_of(environment + " " + file("torch_bench") + " " + process + " " + threads), '\n')) {
       const std::size_t comma = line.rfind(',');
       if (comma != std::string::npos) figures[line.substr(0, comma)] = std::stod(line.substr(comma + 1));
     }
@@ -152,14 +188,14 @@ class Programs {
     return names;
   }
 
-  double run(const std::string& program, Case& c) const {
-    const std::string out = output_of(file(program) + " --benchmark_filter='^" + c.path() + "(/|$)' --benchmark_format=json" +
+  double run(const std::string& program, int threads, Case& c) const {
+    const std::string out = output_of("OPENBLAS_NUM_THREADS=1 TAPEDECK_THREADS=" + std::to_string(threads) + " " + file(program) + " --benchmark_filter='^" + c.path() + "(/|$)' --benchmark_format=json" +
                                       " --benchmark_min_warmup_time=0.1 --benchmark_min_time=0.02 --benchmark_repetitions=15" +
                                       " --benchmark_report_aggregates_only=true 2>/dev/null");
     const json parsed = json::parse(out);
     for (const json& b : parsed.at("benchmarks")) {
       if (b.at("aggregate_name").get<std::string>() != "median") continue;
-      for (const std::string unit : {"ns/op", "GB/s", "GFLOP/s"}) {
+      for (const std::string unit : {"ns/op", "GB/s", "GFLOP/s", "MB"}) {
         if (!b.contains(unit)) continue;
         c.unit = unit;
         return b.at(unit).get<double>();
@@ -171,7 +207,7 @@ class Programs {
   }
 
   std::filesystem::path folder_;
-  bool has_torch_;
+  int threads_;
   std::set<std::string> limits_;
 };
 
@@ -179,77 +215,94 @@ void show_progress(const std::string& text) {
   if (isatty(STDERR_FILENO)) std::cerr << "\r\033[K" << text << std::flush;
 }
 
-void run_round(const Programs& programs, std::vector<Case>& cases) {
-  std::map<std::string, std::map<std::string, double>> torch;
+/// libtorch's programs run once a round for all cases that they have figures of.
+class Torch {
+ public:
+  Torch(const Programs& programs, bool tuned, int threads) : programs_(programs), tuned_(tuned), threads_(std::to_string(threads)) {}
+  double figure(const Case& c, const Peer& peer) {
+    const std::string process(peer.process);
+    if (!figures_.contains(process)) figures_[process] = programs_.torch(process, tuned_);
+    const std::string size = peer.size.empty() ? c.size : std::string(peer.size);
+    return figures_[process].at(std::string(peer.peer_case) + "," + size + "," + threads_ + "," + std::string(peer.metric));
+  }
+
+ private:
+  const Programs& programs_;
+  bool tuned_;
+  std::string threads_;
+  std::map<std::string, std::map<std::string, double>> figures_;
+};
+
+void run_round(const Programs& programs, int threads, std::vector<Case>& cases) {
+  Torch torch(programs, false, threads), tuned(programs, true, threads);
   for (Case& c : cases) {
     show_progress(c.path());
     programs.measure(c);
-    const Peer* peer = programs.has_torch() ? c.torch() : nullptr;
+    const Peer* peer = programs.has_torch() ? c.peer() : nullptr;
     if (!peer) continue;
-    const std::string process(peer->process);
-    if (!torch.contains(process)) torch[process] = programs.torch(process);
-    const std::string size = peer->size.empty() ? c.size : std::string(peer->size);
-    c.peer.push_back(torch[process].at(std::string(peer->peer_case) + "," + size + ",1," + std::string(peer->metric)));
+    c.torch.push_back(torch.figure(c, *peer));
+    if (programs.can_tune_torch()) c.tuned.push_back(tuned.figure(c, *peer));
   }
   show_progress("");
 }
 
-void print_table(const std::vector<Case>& cases) {
+/// `times` is how many times better tapedeck is than the figure before it.
+void print_table(const std::vector<Case>& cases, int threads) {
   const auto figure = [](std::optional<double> v, const char* format) {
     char text[32] = "-";
     if (v) std::snprintf(text, sizeof text, format, *v);
     return std::string(text);
   };
-  const char* row = "%-30s %10s %-7s %10s %10s %9s %9s\n";
-  std::printf(row, "case", "size", "unit", "tapedeck", "libtorch", "speed-up", "of limit");
+  const char* row = "%-34s %10s %-7s %10s %10s %7s %10s %7s %9s\n";
+  std::printf(row, "case", "size", "unit", "tapedeck", "libtorch", "times", "tuned", "times", threads > 1 ? "1 thread" : "of limit");
   for (const Case& c : cases)
     std::printf(row, (c.suite + "/" + c.name).c_str(), c.size.c_str(), c.unit.c_str(), figure(median(c.tapedeck), "%.4g").c_str(),
-                figure(median(c.peer), "%.4g").c_str(), figure(ratio(c, c.peer), "%.2fx").c_str(), figure(ratio(c, c.limit), "%.2f").c_str());
+                figure(median(c.torch), "%.4g").c_str(), figure(ratio(c, c.torch), "%.2f").c_str(), figure(median(c.tuned), "%.4g").c_str(),
+                figure(ratio(c, c.tuned), "%.2f").c_str(), figure(ratio(c, threads > 1 ? c.one_thread : c.limit), "%.2f").c_str());
 }
 
-json to_json(const std::vector<Case>& cases) {
+json to_json(const std::vector<Case>& cases, int threads) {
   const auto value = [](std::optional<double> v) { return v ? json(*v) : json(); };
   json list = json::array();
   for (const Case& c : cases)
-    list.push_back({{"suite", c.suite}, {"case", c.name}, {"size", c.size}, {"threads", 1}, {"unit", c.unit},
+    list.push_back({{"suite", c.suite}, {"case", c.name}, {"size", c.size}, {"threads", threads}, {"unit", c.unit},
                     {"better", c.higher_is_better() ? "higher" : "lower"}, {"tapedeck", value(median(c.tapedeck))},
-                    {"peer", value(median(c.peer))}, {"limit", value(median(c.limit))}, {"speedup", value(ratio(c, c.peer))},
-                    {"of_limit", value(ratio(c, c.limit))}});
+                    {"one_thread", value(median(c.one_thread))}, {"peer", value(median(c.torch))}, {"peer_tuned", value(median(c.tuned))},
+                    {"limit", value(median(c.limit))}, {"speedup", value(ratio(c, c.torch))}, {"speedup_tuned", value(ratio(c, c.tuned))},
+                    {"of_one_thread", value(ratio(c, c.one_thread))}, {"of_limit", value(ratio(c, c.limit))}});
   return list;
 }
 
-/// This process and all that it starts stay on the last core they may use, with one thread.
-void pin() {
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
-    int last = CPU_SETSIZE - 1;
-    while (last > 0 && !CPU_ISSET(last, &allowed)) --last;
-    CPU_ZERO(&allowed);
-    CPU_SET(last, &allowed);
-    sched_setaffinity(0, sizeof allowed, &allowed);
-  }
-  for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"}) setenv(name, "1", 1);
+/// This process and all that it starts stay on the last cores they may use.
+void pin(int cores) {
+  cpu_set_t allowed, chosen;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  CPU_ZERO(&chosen);
+  for (int core = CPU_SETSIZE; core-- > 0 && CPU_COUNT(&chosen) < cores;)
+    if (CPU_ISSET(core, &allowed)) CPU_SET(core, &chosen);
+  sched_setaffinity(0, sizeof chosen, &chosen);
 }
 
 struct Options {
   std::set<std::string> suites;
   std::string json_file;
-  int rounds = 3;
+  int rounds = 3, threads = 1;
 };
 
 /// Nothing where the words make no sense.
 std::optional<Options> parse(std::vector<std::string> words) {
   Options options;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    const bool takes_value = words[i] == "--json" || words[i] == "--rounds";
+    const bool takes_value = words[i] == "--json" || words[i] == "--rounds" || words[i] == "--threads";
     if (takes_value && i + 1 == words.size()) return {};
     if (words[i] == "--json") options.json_file = words[++i];
     else if (words[i] == "--rounds") options.rounds = std::atoi(words[++i].c_str());
+    else if (words[i] == "--threads") options.threads = std::atoi(words[++i].c_str());
     else if (std::ranges::find(kSuites, words[i]) != std::end(kSuites)) options.suites.insert(words[i]);
     else return {};
   }
   if (options.suites.empty()) options.suites.insert(std::begin(kSuites), std::end(kSuites));
-  if (options.rounds < 1) return {};
+  if (options.rounds < 1 || options.threads < 1) return {};
   return options;
 }
 
@@ -266,14 +319,16 @@ int main(int argc, char** argv) try {
     json_file.open(options->json_file);
     if (!json_file) throw std::runtime_error("bench: cannot write " + options->json_file);
   }
-  pin();
-  const Programs programs(std::filesystem::read_symlink("/proc/self/exe").parent_path());
+  const int threads = options->threads;
+  pin(threads);
+  const Programs programs(std::filesystem::read_symlink("/proc/self/exe").parent_path(), threads);
   if (!programs.has_torch()) std::cerr << "bench: libtorch-dev is not installed, so there is nothing to compare with\n";
+  else if (!programs.can_tune_torch()) std::cerr << "bench: libtcmalloc-minimal4 and libopenblas0-openmp are not installed, so libtorch is not tuned\n";
   std::vector<Case> cases = programs.cases(options->suites);
-  for (int round = 0; round < options->rounds; ++round) run_round(programs, cases);
+  for (int round = 0; round < options->rounds; ++round) run_round(programs, threads, cases);
 
-  print_table(cases);
-  if (json_file.is_open()) json_file << to_json(cases).dump(2) << '\n';
+  print_table(cases, threads);
+  if (json_file.is_open()) json_file << to_json(cases, threads).dump(2) << '\n';
 } catch (const std::exception& e) {
   std::cerr << e.what() << '\n';
   return 1;

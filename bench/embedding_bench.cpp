@@ -53,17 +53,15 @@ void dense_step(State& state) {
   for (auto _ : state) adam.apply_gradients({{e.gradient().dense(), e.table}});
 }
 
-void in(benchmark::TimeUnit unit, const char* name, void (*f)(State&)) { benchmark::RegisterBenchmark(name, f)->Unit(unit)->UseRealTime(); }
+void in_microseconds(const char* name, void (*f)(State&)) { benchmark::RegisterBenchmark(name, f)->Unit(benchmark::kMicrosecond)->UseRealTime(); }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  in(benchmark::kMicrosecond, "embedding/sparse_gradient/1Mx64", sparse_gradient);
-  in(benchmark::kMicrosecond, "embedding/sparse_step/1Mx64", sparse_step);
-  in(benchmark::kMicrosecond, "embedding/sparse_step_fresh_ids/1Mx64", sparse_step_fresh_ids);
-  in(benchmark::kMillisecond, "embedding/dense_gradient/1Mx64", dense_gradient);
-  in(benchmark::kMillisecond, "embedding/dense_step/1Mx64", dense_step);
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  benchmark::RunSpecifiedBenchmarks();
+  in_microseconds("embedding/sparse_gradient/1Mx64", sparse_gradient);
+  in_microseconds("embedding/sparse_step/1Mx64", sparse_step);
+  in_microseconds("embedding/sparse_step_fresh_ids/1Mx64", sparse_step_fresh_ids);
+  in_microseconds("embedding/dense_gradient/1Mx64", dense_gradient);
+  in_microseconds("embedding/dense_step/1Mx64", dense_step);
+  return bench::run(argc, argv, td::set_num_threads);
 }

@@ -46,4 +46,4 @@ BENCHMARK(gradients)->Name("train/lstm_gradients/100x32x128")->Unit(benchmark::k
 
 }  // namespace
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) { return bench::run(argc, argv, td::set_num_threads); }

@@ -62,4 +62,4 @@ BENCHMARK(hessian_vector_product)->Name("rosenbrock/hvp")->Arg(1'000'000)->Unit(
 
 }  // namespace
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) { return bench::run(argc, argv, td::set_num_threads); }
