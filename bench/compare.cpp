@@ -28,7 +28,7 @@ constexpr std::string_view kUsage = R"(usage: scripts/bench [suite...] [--json F
 )";
 
 constexpr std::string_view kSuites[] = {"overhead", "elementwise", "broadcast", "reduce", "matmul", "train", "embedding", "memory", "rosenbrock", "functions"};
-constexpr std::string_view kPrograms[] = {"tape_bench", "kernel_bench", "train_bench", "rnn_bench", "embedding_bench", "memory_bench", "rosenbrock_bench", "functions_bench"};
+constexpr std::string_view kPrograms[] = {"tape_bench", "kernel_bench", "train_bench", "rnn_bench", "convnet_bench", "embedding_bench", "memory_bench", "rosenbrock_bench", "functions_bench"};
 constexpr std::string_view kRates[] = {"GB/s", "GFLOP/s"};
 
 // What makes libtorch fastest: the widest vectors, an allocator that keeps large blocks, a BLAS without a pool of its own.

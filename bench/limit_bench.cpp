@@ -1,37 +1,14 @@
 // The limits of the machine: the same work in plain loops over old buffers and direct calls of BLAS, with nothing around
 // them. Compiled for this machine and with -ffast-math, so that sums and the functions of libm are vectors too.
-#include <cblas.h>
-
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
-#include <vector>
 
-#include "bench.h"
+#include "limits.h"
 
+using namespace bench;
 using benchmark::State;
 
 namespace {
-
-class Buffer {
- public:
-  explicit Buffer(std::int64_t n, float offset = -0.5f) : data_(static_cast<float*>(std::aligned_alloc(4096, (static_cast<std::size_t>(n) * 4 + 4095) / 4096 * 4096))) {
-    for (std::int64_t i = 0; i < n; ++i) data_.get()[i] = 1e-3f * static_cast<float>(i % 1000) + offset;
-  }
-  operator float*() { return data_.get(); }
-
- private:
-  struct Free { void operator()(float* p) const { std::free(p); } };
-  std::unique_ptr<float, Free> data_;
-};
-
-template <class F> void repeat(State& state, F f) {
-  for (auto _ : state) {
-    f();
-    benchmark::ClobberMemory();
-  }
-}
 
 // Elementwise.
 
@@ -48,7 +25,7 @@ void binary(State& state, void (*f)(float*, const float*, const float*, std::int
 }
 void add_case(State& state) {
   binary(state, add);
-  bench::report_gigabytes(state, 12 * state.range(0));
+  report_gigabytes(state, 12 * state.range(0));
 }
 void unary(State& state, void (*f)(float*, const float*, std::int64_t)) {
   const std::int64_t n = state.range(0);
@@ -60,7 +37,7 @@ void tanh_xwb_sum(State& state) {
   const std::int64_t n = state.range(0);
   Buffer xs(n), ws(n), bs(n);
   const float *x = xs, *w = ws, *b = bs;
-  bench::each(state, [&] {
+  each(state, [&] {
     float s = 0;
     for (std::int64_t i = 0; i < n; ++i) s += std::tanh(x[i] * w[i] + b[i]);
     return s;
@@ -84,13 +61,13 @@ void tanh_xwb_sum_grad(State& state) {
   });
 }
 
-BENCHMARK(add_case)->Name("elementwise/add")->Apply(bench::sizes)->UseRealTime();
+BENCHMARK(add_case)->Name("elementwise/add")->Apply(sizes)->UseRealTime();
 BENCHMARK_CAPTURE(unary, tanh, tanh)->Name("elementwise/tanh")->Arg(1'000'000)->Unit(benchmark::kMicrosecond)->UseRealTime();
 BENCHMARK_CAPTURE(unary, exp, exp)->Name("elementwise/exp")->Arg(1'000'000)->Unit(benchmark::kMicrosecond)->UseRealTime();
 BENCHMARK_CAPTURE(binary, tanh_vjp, tanh_vjp)->Name("elementwise/tanh_vjp")->Arg(1'000'000)->Unit(benchmark::kMicrosecond)->UseRealTime();
 BENCHMARK_CAPTURE(binary, exp_vjp, exp_vjp)->Name("elementwise/exp_vjp")->Arg(1'000'000)->Unit(benchmark::kMicrosecond)->UseRealTime();
-BENCHMARK(tanh_xwb_sum)->Name("elementwise/tanh_xwb_sum")->Apply(bench::sizes)->Unit(benchmark::kMicrosecond)->UseRealTime();
-BENCHMARK(tanh_xwb_sum_grad)->Name("elementwise/tanh_xwb_sum_grad")->Apply(bench::sizes)->Unit(benchmark::kMicrosecond)->UseRealTime();
+BENCHMARK(tanh_xwb_sum)->Name("elementwise/tanh_xwb_sum")->Apply(sizes)->Unit(benchmark::kMicrosecond)->UseRealTime();
+BENCHMARK(tanh_xwb_sum_grad)->Name("elementwise/tanh_xwb_sum_grad")->Apply(sizes)->Unit(benchmark::kMicrosecond)->UseRealTime();
 
 // A 1000×1000 matrix.
 
@@ -150,10 +127,6 @@ void of_matrix(State& state, void (*f)(float*, const float*)) {
   repeat(state, [&] { f(y, x); });
 }
 
-void in_microseconds(const char* name, auto f, auto... arguments) {
-  benchmark::RegisterBenchmark(name, f, arguments...)->Unit(benchmark::kMicrosecond)->UseRealTime();
-}
-
 void register_matrix_cases() {
   in_microseconds("broadcast/add_row/1000x1000", broadcast, add_row);
   in_microseconds("broadcast/add_column/1000x1000", broadcast, add_column);
@@ -170,20 +143,11 @@ void register_matrix_cases() {
 
 // Products.
 
-enum class Turn { none, a, b };
-
-/// c[m,n] = a·b over k.
-void product(Turn turn, std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const float* b, float* c) {
-  const auto i = [](std::int64_t v) { return static_cast<blasint>(v); };
-  cblas_sgemm(CblasRowMajor, turn == Turn::a ? CblasTrans : CblasNoTrans, turn == Turn::b ? CblasTrans : CblasNoTrans, i(m), i(n), i(k), 1,
-              a, i(turn == Turn::a ? m : k), b, i(turn == Turn::b ? k : n), 0, c, i(n));
-}
-
 void matmul(State& state) {
   const std::int64_t n = state.range(0);
   Buffer a(n * n), b(n * n), c(n * n);
   repeat(state, [&] { product(Turn::none, n, n, n, a, b, c); });
-  bench::report_gigaflops(state, n);
+  report_gigaflops(state, n);
 }
 void matmul_grad(State& state) {
   const std::int64_t n = state.range(0);
@@ -193,64 +157,16 @@ void matmul_grad(State& state) {
     product(Turn::b, n, n, n, dc, b, da);
     product(Turn::a, n, n, n, a, dc, db);
   });
-  bench::report_gigaflops(state, n, 3);
+  report_gigaflops(state, n, 3);
 }
 
 BENCHMARK(matmul)->Name("matmul/matmul")->Arg(64)->Arg(256)->Arg(1024)->UseRealTime();
 BENCHMARK(matmul_grad)->Name("matmul/matmul_grad")->Arg(64)->Arg(256)->Arg(1024)->UseRealTime();
 
-// A training step: the products, and Adam in one pass.
-
-struct Layer {
-  Layer(std::int64_t in, std::int64_t out) : n(in), m(out), w(n * m), dw(n * m), mean(n * m), square(n * m, 1.0f) {}
-  void adam() {
-    float *__restrict p = w, *__restrict s = mean, *__restrict r = square;
-    const float* g = dw;
-    for (std::int64_t i = 0; i < n * m; ++i) {
-      s[i] = 0.9f * s[i] + 0.1f * g[i];
-      r[i] = 0.999f * r[i] + 0.001f * g[i] * g[i];
-      p[i] -= 1e-9f * s[i] / (std::sqrt(r[i]) + 1e-8f);
-    }
-  }
-  std::int64_t n, m;
-  Buffer w, dw, mean, square;
-};
-
-struct Mlp {
-  void forward() {
-    for (std::size_t i = 0; i < 3; ++i) product(Turn::none, kBatch, layers[i].m, layers[i].n, y[i], layers[i].w, y[i + 1]);
-  }
-  void backward() {
-    for (std::size_t i = 3; i-- > 0;) {
-      Layer& l = layers[i];
-      product(Turn::a, l.n, l.m, kBatch, y[i], dy[i + 1], l.dw);
-      if (i) product(Turn::b, kBatch, l.n, l.m, dy[i + 1], l.w, dy[i]);
-    }
-  }
-  void update() { for (Layer& l : layers) l.adam(); }
-
-  static constexpr std::int64_t kBatch = 128;
-  Layer layers[3] = {{784, 512}, {512, 512}, {512, 10}};
-  Buffer y[4] = {Buffer(kBatch * 784), Buffer(kBatch * 512), Buffer(kBatch * 512), Buffer(kBatch * 10)};
-  Buffer dy[4] = {Buffer(kBatch * 784), Buffer(kBatch * 512), Buffer(kBatch * 512), Buffer(kBatch * 10)};
-};
-
-void mlp(State& state, void (*f)(Mlp&)) {
-  Mlp net;
-  repeat(state, [&] { f(net); });
-}
-
-void register_mlp_cases() {
-  in_microseconds("train/mlp_step/128", mlp, [](Mlp& net) { net.forward(), net.backward(), net.update(); });
-  in_microseconds("train/mlp_forward/128", mlp, [](Mlp& net) { net.forward(); });
-  in_microseconds("train/mlp_gradients/128", mlp, [](Mlp& net) { net.forward(), net.backward(); });
-  in_microseconds("train/mlp_adam/128", mlp, [](Mlp& net) { net.update(); });
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   register_matrix_cases();
-  register_mlp_cases();
+  register_training_limits();
   return bench::run(argc, argv);
 }
