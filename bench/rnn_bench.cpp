@@ -12,12 +12,10 @@ constexpr std::int64_t kSteps = 100, kBatch = 32, kHidden = 128;
 struct Lstm {
   td::Tensor loss() const {
     td::Tensor h = td::zeros({kBatch, kHidden}), c = td::zeros({kBatch, kHidden});
-    for (std::int64_t t = 0; t < kSteps; ++t) {
-      const td::Tensor step = td::reshape(td::slice(x, {t, 0, 0}, {1, -1, -1}), {kBatch, kHidden});
-      const td::Tensor z = td::matmul(step, wx) + td::matmul(h, wh) + b;
-      const auto gate = [&](int i) { return td::slice(z, {0, i * kHidden}, {-1, kHidden}); };
-      c = td::sigmoid(gate(1)) * c + td::sigmoid(gate(0)) * td::tanh(gate(2));
-      h = td::sigmoid(gate(3)) * td::tanh(c);
+    for (const td::Tensor& step : td::unstack(x, 0)) {
+      const std::vector<td::Tensor> gates = td::split(td::matmul(step, wx) + td::matmul(h, wh) + b, 4, 1);
+      c = td::sigmoid(gates[1]) * c + td::sigmoid(gates[0]) * td::tanh(gates[2]);
+      h = td::sigmoid(gates[3]) * td::tanh(c);
     }
     return td::sum(td::square(h));
   }
