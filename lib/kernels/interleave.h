@@ -7,10 +7,18 @@
 
 namespace tapedeck::kernels {
 
+/// Vectors of which the instruction set mixes two in any way in one step. Longer ones are slower, and where there are no such
+/// steps the compiler goes through memory.
+#ifdef __AVX512VL__
+inline constexpr std::size_t kMixedBytes = 32;
+#else
+inline constexpr std::size_t kMixedBytes = 16;
+#endif
+
 /// c vectors of n lanes: as many pieces of c rows, or of a matrix of c columns.
 template <std::size_t c, class T> struct Lanes {
-  static constexpr std::size_t n = 32 / sizeof(T);
-  using Vector [[gnu::vector_size(32)]] = T;
+  static constexpr std::size_t n = kMixedBytes / sizeof(T);
+  using Vector [[gnu::vector_size(kMixedBytes)]] = T;
   Vector v[c];
 
   /// Where lane l of vector k comes from, counted through all lanes.

@@ -9,8 +9,8 @@
 
 namespace tapedeck::kernels {
 
-/// A row of a tile is at most 64 bytes.
-template <class T> inline constexpr std::int64_t kMaxTile = sizeof(T) == 8 ? 8 : 16;
+/// A row of a tile is at most one vector, and at most 16 elements.
+template <class T> inline constexpr std::int64_t kMaxTile = std::min<std::int64_t>(16, kMixedBytes / sizeof(T));
 
 /// to[i * to_step + j] = from[j * from_step + i] for i, j < n. Interleaving row i with row i + n/2, log2(n) times over, is a
 /// transposition. xsimd's zip_lo and zip_hi interleave within 128-bit lanes on some instruction sets and across them on others.
@@ -57,8 +57,10 @@ template <class T> void transpose(const T* from, std::int64_t from_step, T* to, 
   const std::int64_t least = std::min(rows, columns);
   if constexpr (kMaxTile<T> >= 16)
     if (least >= 16) return transpose_in_tiles<16>(from, from_step, to, to_step, rows, columns);
-  if (least >= 8) return transpose_in_tiles<8>(from, from_step, to, to_step, rows, columns);
-  if (least >= 4) return transpose_in_tiles<4>(from, from_step, to, to_step, rows, columns);
+  if constexpr (kMaxTile<T> >= 8)
+    if (least >= 8) return transpose_in_tiles<8>(from, from_step, to, to_step, rows, columns);
+  if constexpr (kMaxTile<T> >= 4)
+    if (least >= 4) return transpose_in_tiles<4>(from, from_step, to, to_step, rows, columns);
   if (least >= 2) return transpose_in_tiles<2>(from, from_step, to, to_step, rows, columns);
   for (std::int64_t i = 0; i < rows; ++i)
     for (std::int64_t j = 0; j < columns; ++j) to[i * to_step + j] = from[j * from_step + i];
