@@ -37,6 +37,7 @@ case $way in
   pkg-config)
     needs pkg-config
     install
+    [ -z "$(pkg-config --print-requires-private tapedeck)" ] || fail "asks for other packages"
     read -ra flags < <(pkg-config --cflags --libs tapedeck)
     ${CXX:-g++} -std=c++20 main.cpp "${flags[@]}" -o "$folder/program"
     check "$folder/program" "$library" ;;
