@@ -36,6 +36,8 @@ template <class F> double distance_from(const F& distribution, const Tensor& x) 
 double evenly(double v) { return v; }
 double normally(double v) { return 0.5 * std::erfc(-v / std::sqrt(2.0)); }
 
+double within_two(double v) { return (normally(v) - normally(-2)) / (normally(2) - normally(-2)); }
+
 double moment(const Tensor& x, int order) {
   double total = 0;
   for (const double v : x.to_vector()) total += std::pow(v, order);
@@ -88,6 +90,7 @@ TEST_CASE("the first numbers do not depend on how many are drawn", "[random]") {
       };
       CHECK(first(random::uniform({n}, {.seed = 3}, 0, 1, dtype)) == first(random::uniform({5000}, {.seed = 3}, 0, 1, dtype)));
       CHECK(first(random::normal({n}, {.seed = 3}, dtype)) == first(random::normal({5000}, {.seed = 3}, dtype)));
+      CHECK(first(random::truncated_normal({n}, {.seed = 3}, dtype)) == first(random::truncated_normal({5000}, {.seed = 3}, dtype)));
     }
 }
 
@@ -97,6 +100,7 @@ TEST_CASE("the number of threads makes no difference", "[random]") {
     for (const DType dtype : kFloating) {
       v.push_back(random::uniform({99, 1001}, {.seed = 5}, -1, 1, dtype).to_vector());
       v.push_back(random::normal({99, 1001}, {.seed = 5}, dtype).to_vector());
+      v.push_back(random::truncated_normal({99, 1001}, {.seed = 5}, dtype).to_vector());
     }
     return v;
   };
@@ -140,6 +144,25 @@ TEST_CASE("normal numbers are normally distributed", "[random]") {
     CHECK(std::isfinite(v.front()));
     CHECK(std::isfinite(v.back()));
   }
+}
+
+TEST_CASE("truncated normal numbers are the normal ones within two standard deviations", "[random]") {
+  for (const DType dtype : kFloating) {
+    const Tensor x = random::truncated_normal({200000}, {.seed = 12}, dtype);
+    CHECK(distance_from(within_two, x) < 1.95);
+    // Of the density φ(v) / (2 Φ(2) - 1) on [-2, 2]: 1 - 4 φ(2) / (2 Φ(2) - 1), and by parts from each to the next.
+    CHECK(moment(x, 1) == Approx(0).margin(0.008));
+    CHECK(moment(x, 2) == Approx(0.7737413035).margin(0.008));
+    CHECK(moment(x, 3) == Approx(0).margin(0.02));
+    CHECK(moment(x, 4) == Approx(1.4161891248).margin(0.03));
+    const std::vector<double> v = sorted(x);
+    CHECK((v.front() >= -2 && v.front() < -1.999 && v.back() <= 2 && v.back() > 1.999));
+  }
+  // Each is where it belongs: the inverse of the distribution, at the uniform number of the same bits.
+  const std::vector<double> u = random::uniform({5000}, {.seed = 12}, 0, 1, DType::f64).to_vector(), z = random::truncated_normal({5000}, {.seed = 12}, DType::f64).to_vector();
+  double worst = 0;
+  for (std::size_t i = 0; i < u.size(); ++i) worst = std::max(worst, std::abs(within_two(z[i]) - u[i]));
+  CHECK(worst < 1e-15);
 }
 
 TEST_CASE("neighbours, and the two numbers of a pair, are not correlated", "[random]") {
@@ -189,5 +212,6 @@ TEST_CASE("what cannot be drawn is refused", "[random][errors]") {
   CHECK_THROWS_AS(random::uniform({1}, {}, 1, 1), ArgumentError);
   CHECK_THROWS_AS(random::uniform({1}, {}, -1e308, 1e308, DType::f64), ArgumentError);
   CHECK_THROWS_WITH(random::normal({1}, {}, DType::i32), "normal: makes f32 and f64, not i32");
+  CHECK_THROWS_WITH(random::truncated_normal({1}, {}, DType::u8), "truncated_normal: makes f32 and f64, not u8");
   CHECK_THROWS_AS(random::permutation(-1, {}), ShapeError);
 }

@@ -88,6 +88,19 @@ template <class T> void box_muller(const std::uint32_t* words, T* out) {
   }
 }
 
+// The number that the part (1 + t) / 2 of a normal distribution between -2 and 2 lies below, for t in [-1, 1): t times a function of
+// log(1 - erf(√2)² t²), of which this is a minimax fit.
+template <class T> Batch<T> quantile_within_two(const Batch<T>& t) {
+  const Batch<T> x = T(-0x1.35bf60ac9bf61p+0) - log(1 - T(0x1.d277bbd8cbdd3p-1) * t * t);
+  Batch<T> factor;
+  if constexpr (sizeof(T) == 4) factor = detail::polynomial(x, 0x1.979ebbd6057d7p+0, 0x1.589bd467a4ef9p-2, 0x1.ec8eed04608a4p-9, -0x1.92bf19d86f3fcp-9, 0x1.839408819f285p-13, 0x1.6ee7d7ec27368p-15,
+                                                           -0x1.a040ea3d14d59p-18, -0x1.0cbbc59b535b3p-21);
+  else factor = detail::polynomial(x, 0x1.979ebbee25c30p+0, 0x1.589bd3da5c48ep-2, 0x1.ec8abd665f460p-9, -0x1.92bd9981bf35cp-9, 0x1.847c114cf6434p-13, 0x1.6e65a81e28c25p-15,
+                                   -0x1.c093bafdeea33p-18, -0x1.0032daa2351afp-21, 0x1.72868d14efd85p-23, -0x1.9810769afa600p-33, -0x1.03de4f927a8d2p-28,
+                                   0x1.f7f711c211fa7p-33, 0x1.38190a28c7b24p-34, -0x1.45039b2486f04p-37, -0x1.1cb800546fc28p-40, 0x1.05fc7e6be2171p-42);
+  return maximum(minimum(t * factor, T(2)), T(-2));
+}
+
 }  // namespace
 
 Key split(const Key& key, std::uint64_t i) {
@@ -113,6 +126,19 @@ void normal(const Key& key, Tensor& y) {
     fill_pieces<T>(key, y, [](const std::uint32_t* words, T* out, std::int64_t n) {
       alignas(64) std::array<T, kPiece> numbers;
       for (std::int64_t i = 0; i < n; i += 2 * kGroup<T>) box_muller(words + static_cast<std::size_t>(i) * kWords<T>, numbers.data() + i);
+      std::copy_n(numbers.data(), n, out);
+    });
+  });
+}
+
+void truncated_normal(const Key& key, Tensor& y) {
+  visit_floating(y.dtype(), [&](auto one) {
+    using T = decltype(one);
+    fill_pieces<T>(key, y, [](const std::uint32_t* words, T* out, std::int64_t n) {
+      alignas(64) std::array<T, kPiece> numbers;
+      for (std::int64_t i = 0; i < n; i += kGroup<T>)
+        for (std::int64_t k = i; k < i + kGroup<T>; ++k) numbers[static_cast<std::size_t>(k)] = static_cast<T>(leading_bits<T>(words, k)) * (2 * kUnit<T>) - 1;
+      for (std::int64_t i = 0; i < n; i += kWidth<T>) quantile_within_two(Batch<T>::load_aligned(numbers.data() + i)).store_aligned(numbers.data() + i);
       std::copy_n(numbers.data(), n, out);
     });
   });

@@ -9,6 +9,8 @@ random::Key split(const random::Key& key, std::uint64_t i);
 void uniform(const random::Key& key, double low, double high, Tensor& y);
 /// Fills y, f32 or f64, with standard normal numbers.
 void normal(const random::Key& key, Tensor& y);
+/// The same within two standard deviations, where there are no others.
+void truncated_normal(const random::Key& key, Tensor& y);
 /// Fills y, i64, with 0 … n - 1 in random order.
 void permutation(const random::Key& key, Tensor& y);
 

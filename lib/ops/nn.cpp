@@ -28,6 +28,14 @@ Spec infer_cross_entropy(const Call& c) {
   return {logits.dtype(), labels.shape()};
 }
 
+Spec infer_dense_cross_entropy(const Call& c) {
+  const Tensor &labels = c.x[0], &logits = c.x[1];
+  require_floating(c, 1);
+  if (labels.dtype() != logits.dtype()) throw_dtype_error(c, "dtypes differ");
+  if (logits.ndim() == 0 || labels.shape() != logits.shape()) throw_shape_error(c, "labels and logits do not have one shape of rank 1 or more");
+  return {logits.dtype(), Shape(logits.shape().dims().first(static_cast<std::size_t>(logits.ndim() - 1)))};
+}
+
 [[noreturn]] void throw_bad_label(const Call& c, std::int64_t label, std::int64_t position, std::int64_t classes) {
   const Shape& shape = c.x[0].shape();
   Shape index = shape;
@@ -55,6 +63,12 @@ Tensor error_of(const Call& c) {
   return softmax(logits) - one_hot(labels, logits.shape()[logits.ndim() - 1], logits.dtype());
 }
 
+// The same where labels are probabilities, or any other weights.
+Tensor dense_error_of(const Call& c) {
+  const Tensor &labels = c.x[0], &logits = c.x[1];
+  return softmax(logits) * sum(labels, -1, true) - labels;
+}
+
 // Symmetric: the vjp and the jvp.
 Tensor softmax_derivative(const Tensor& y, const Tensor& v) { return (v - sum(v * y, -1, true)) * y; }
 
@@ -68,6 +82,28 @@ constexpr Op table[] = {
      .samples = [] {
        return std::vector<Sample>{{.inputs = {distinct({3, 5})}},
                                   {.inputs = {f64({-1.5, -0.25, 0.5, 2})}, .expected = {f64({0, 0, 0.5, 2})}, .oracle = "np.maximum(x, 0)"}};
+     }},
+
+    {.name = "leaky_relu",
+     .doc = "x where it is positive, else alpha · x.",
+     .args = {"x", "alpha"},
+     .infer = elementwise,
+     .forward = map([](auto x, auto alpha) { return where(x > 0, x, alpha * x); }),
+     .rule = partials([](auto x, auto alpha) { return where(x > 0, 1, alpha); },
+                      [](auto x, auto) { return where(x > 0, 0, x); }),
+     .samples = [] {
+       return std::vector<Sample>{{.inputs = {distinct({2, 3}), uniform({2, 3}, 0.1, 0.3)}},
+                                  {.inputs = {f64({-1.5, -0.25, 0.5, 2}), f64(0.2)}, .expected = {f64({-0.3, -0.05, 0.5, 2})}, .oracle = "np.where(x > 0, x, alpha * x)"}};
+     }},
+
+    {.name = "softplus",
+     .doc = "log(1 + eˣ), computed without overflow.",
+     .args = {"x"},
+     .infer = elementwise,
+     .forward = map([](auto x) { return maximum(x, 0) + log1p(exp(-abs(x))); }),
+     .rule = partials([](auto x) { return sigmoid(x); }),
+     .samples = [] {
+       return of_one(-2, 2, signs(), f64({0.2014132779827524, 0.5759394198788437, 0.9740769841801068, 2.1269280110429727}), "np.logaddexp(x, 0)");
      }},
 
     {.name = "softmax",
@@ -129,6 +165,34 @@ constexpr Op table[] = {
             .expected = {f64({0.40760596444438046, 2.1041306053367284})},
             .oracle = "torch.nn.functional.cross_entropy(torch.tensor(logits), torch.tensor(labels), reduction='none').numpy()"}};
      }},
+
+    {.name = "softmax_cross_entropy",
+     .doc = "Minus the sum of labels times log-probabilities along the last axis: y = Σⱼ labelsⱼ · (log Σₖ exp(logitsₖ) - logitsⱼ).",
+     .args = {"labels", "logits"},
+     .infer = infer_dense_cross_entropy,
+     .forward = [](const Call& c, std::span<Tensor> y) { kernels::dense_cross_entropy(c.x[0], c.x[1], y[0]); },
+     .rule = custom(
+         {.x = 0b11},
+         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+           const Tensor dy = expand_dims(std::move(dys[0]).dense(), -1);
+           if (c.needs(0)) dx[0] = -dy * log_softmax(c.x[1]);
+           if (c.needs(1)) dx[1] = dy * dense_error_of(c);
+         },
+         [](const Call& c, Refs dx, std::span<Tensor> dy) {
+           if (dx[0].defined()) dy[0] = -sum(log_softmax(c.x[1]) * dx[0], -1);
+           if (!dx[1].defined()) return;
+           const Tensor of_logits = sum(dense_error_of(c) * dx[1], -1);
+           dy[0] = dy[0].defined() ? dy[0] + of_logits : of_logits;
+         }),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({37}, 0, 1), uniform({37}, -2, 2, 1)}},
+           {.inputs = {uniform({2, 3, 5}, -1, 1), uniform({2, 3, 5}, -2, 2, 1)}},
+           {.inputs = {uniform({0, 3}, 0, 1), uniform({0, 3}, -2, 2)}},
+           {.inputs = {f64({{0, 0.25, 0.75}, {1, 2, 0}}), f64({{1, 2, 3}, {-1, 0, 0.5}})},
+            .expected = {f64({0.6576059644443805, 4.3123918160101855})},
+            .oracle = "-(labels * (logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True))).sum(-1)"}};
+     }},
 };
 
 // op works along the last axis.
@@ -144,11 +208,23 @@ Tensor along(const Op& op, const Tensor& x, int axis) {
 }  // namespace
 
 Tensor relu(Operand x) { return find(table, "relu")(x); }
+Tensor leaky_relu(Operand x, Operand alpha) { return find(table, "leaky_relu")(x, alpha); }
+Tensor softplus(Operand x) { return find(table, "softplus")(x); }
 Tensor softmax(const Tensor& x, int axis) { return along(find(table, "softmax"), x, axis); }
 Tensor log_softmax(const Tensor& x, int axis) { return along(find(table, "log_softmax"), x, axis); }
 Tensor sparse_softmax_cross_entropy(const Tensor& labels, const Tensor& logits) {
   const Tensor* x[] = {&labels, &logits};
   return find(table, "sparse_softmax_cross_entropy").execute({x, 2});
+}
+Tensor softmax_cross_entropy(const Tensor& labels, const Tensor& logits) {
+  const Tensor* x[] = {&labels, &logits};
+  return find(table, "softmax_cross_entropy").execute({x, 2});
+}
+
+Tensor bias_add(const Tensor& x, const Tensor& bias) {
+  if (bias.ndim() != 1 || x.ndim() == 0 || bias.size() != x.shape()[x.ndim() - 1])
+    throw_error<ShapeError>("bias_add: bias is not one row as long as the last axis of x: x is {}, bias is {}", x.spec(), bias.spec());
+  return x + bias;
 }
 
 std::span<const Op> nn_ops() { return table; }

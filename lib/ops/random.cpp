@@ -53,6 +53,19 @@ constexpr Op table[] = {
                                              "np.array([0xb193f16eef3dc354 >> 11, 0xeabefd5af12f66bc >> 11]))"}};
      }},
 
+    {.name = "truncated_normal",
+     .doc = "Standard normal numbers of those within two standard deviations, by the inverse of their distribution.",
+     .infer = [](const Call& c) { return floating(c, c.attrs<NormalAttrs>().spec); },
+     .forward = [](const Call& c, std::span<Tensor> y) { kernels::truncated_normal(c.attrs<NormalAttrs>().key, y[0]); },
+     .rule = none(),
+     .samples = [] {
+       return std::vector<Sample>{{.inputs = {},
+                                   .attrs = Attrs(NormalAttrs{{}, {DType::f64, {2}}}),
+                                   .expected = {f64({1.0948390776653407, 0.25511381199551564})},
+                                   .oracle = "np.sqrt(2) * torch.erfinv(torch.erf(torch.tensor(2.0, dtype=torch.float64).sqrt()) * torch.tensor("
+                                             "np.array([0xe169c58d6627e8d5 >> 11, 0x9b00dbd8bc57ac4c >> 11]) * 2.0**-52 - 1))"}};
+     }},
+
     {.name = "permutation",
      .doc = "0 … n - 1 in random order.",
      .infer = [](const Call& c) -> Spec { return {DType::i64, {c.attrs<PermutationAttrs>().n}}; },
@@ -75,6 +88,8 @@ Tensor uniform(const Shape& shape, Key key, double low, double high, DType dtype
 }
 
 Tensor normal(const Shape& shape, Key key, DType dtype) { return find(table, "normal").with(NormalAttrs{key, {dtype, shape}}); }
+
+Tensor truncated_normal(const Shape& shape, Key key, DType dtype) { return find(table, "truncated_normal").with(NormalAttrs{key, {dtype, shape}}); }
 
 Tensor permutation(std::int64_t n, Key key) { return find(table, "permutation").with(PermutationAttrs{key, n}); }
 

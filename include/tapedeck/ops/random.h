@@ -1,5 +1,5 @@
 // Random tensors from a key. The same key gives the same numbers on every machine and with any number of threads
-// (normal: within rounding between instruction sets). Philox4x32-10: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC11.
+// (normal ones: within rounding between instruction sets). Philox4x32-10: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC11.
 #pragma once
 #include "tapedeck/tensor.h"
 
@@ -15,6 +15,8 @@ struct Key {
 
 /// Standard normal numbers (Box–Muller). f32 or f64.
 TAPEDECK_EXPORT Tensor normal(const Shape& shape, Key key, DType dtype = DType::f32);
+/// Standard normal numbers within two standard deviations: what lies outside is left out, not moved to the bounds. f32 or f64.
+TAPEDECK_EXPORT Tensor truncated_normal(const Shape& shape, Key key, DType dtype = DType::f32);
 /// Evenly distributed in [low, high). f32 or f64.
 TAPEDECK_EXPORT Tensor uniform(const Shape& shape, Key key, double low = 0, double high = 1, DType dtype = DType::f32);
 /// 0 … n - 1 in random order, i64.
