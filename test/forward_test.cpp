@@ -85,3 +85,17 @@ TEST_CASE("tangents end with their tensors", "[forward][memory]") {
   }
   CHECK(live_bytes() == base);
 }
+
+TEST_CASE("an accumulator ends inside a tape that has followed its tangents", "[forward]") {
+  const Tensor x = tensor({1.0, 2.0}), dx = tensor({3.0, 4.0});
+  GradientTape outer({.persistent = true});
+  outer.watch(x);
+  for (int i = 0; i < 3; ++i) {
+    ForwardAccumulator forward(x, dx);
+    const Tensor dy = forward.jvp(exp(x * x) + x);
+    CHECK(outer.gradient(sum(dy), x).defined());
+  }
+  std::vector<Tensor> others;   // handles that were given back twice would be given out twice
+  for (int i = 0; i < 200; ++i) others.push_back(tensor(1.0 * i));
+  for (int i = 0; i < 200; ++i) CHECK(others[static_cast<std::size_t>(i)].item() == i);
+}

@@ -23,8 +23,8 @@ void Forward::put(const Tensor& x, Tensor tangent) {
   reserve_names(1);
   std::int32_t slot = static_cast<std::int32_t>(tangents_.size());
   if (free_.empty()) {
+    if (free_.capacity() == tangents_.size()) free_.reserve(2 * tangents_.size() + 8);   // so that a tensor's end never allocates
     tangents_.push_back({std::move(tangent), x.id(), 1u + x.handle()->copies});
-    free_.reserve(tangents_.size());   // so that a tensor's end never allocates
   } else {
     slot = free_.back();
     free_.pop_back();

@@ -7,6 +7,7 @@ namespace tapedeck {
 class Forward final : public Recorder {
  public:
   Forward(std::span<const Tensor> primals, std::span<const Tensor> tangents);
+  ~Forward() { retire(); }   // before its tangents end, which it may track itself, or as copies
   void record(const Call& call, std::span<Tensor> y) override;
   bool tracks(const Tensor& x) const override { return slot_of(x) >= 0; }
   void ended(std::int32_t slot) noexcept override;

@@ -30,8 +30,9 @@ template <class T> class Pool {
     }
     const Place p = place(end_);
     if (p.chunk == chunks_.size()) {
-      chunks_.emplace_back(CachedAllocator<T>().allocate(kFirst << p.chunk));
+      chunks_.reserve(p.chunk + 1);
       free_.reserve(kFirst << (p.chunk + 1));   // so that releasing never allocates
+      chunks_.emplace_back(CachedAllocator<T>().allocate(kFirst << p.chunk));
     }
     new (chunks_[p.chunk].get() + p.index) T;
     return end_++;

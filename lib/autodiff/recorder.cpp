@@ -14,7 +14,8 @@ struct Registry {
   std::atomic<std::uint32_t> count{0};
   std::atomic<std::uint64_t> serials{1};
 
-  void tell_others(const detail::Block& b, const ThreadState& here) noexcept {
+  // Without memory for the letter, the tape keeps the entry until it ends.
+  void tell_others(const detail::Block& b, const ThreadState& here) noexcept try {
     const std::uint64_t tape = b.tape.load(std::memory_order_relaxed);
     const bool mapped = b.mapped.load(std::memory_order_relaxed);
     const std::lock_guard lock(rare_lock);
@@ -23,6 +24,7 @@ struct Registry {
       r->mail_.push_back({b.id, tape == r->serial_ ? b.slot : -1});
       r->has_mail_.store(true, std::memory_order_relaxed);
     }
+  } catch (const std::bad_alloc&) {
   }
 };
 

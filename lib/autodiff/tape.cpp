@@ -81,12 +81,14 @@ void Tape::watch(const Tensor& x) {
 }
 
 void Tape::watch(const Variable& v) {
-  watch(v.cell().handle);
-  note(v);
-}
-
-void Tape::note(const Variable& v) {
-  if (std::find(variables_.begin(), variables_.end(), v) == variables_.end()) variables_.push_back(v);
+  const bool known = std::find(variables_.begin(), variables_.end(), v) != variables_.end();
+  if (!known) variables_.push_back(v);
+  try {
+    watch(v.cell().handle);
+  } catch (...) {
+    if (!known) variables_.pop_back();
+    throw;
+  }
 }
 
 void Tape::read(detail::VariableCell& cell) {
@@ -150,13 +152,11 @@ void Tape::record(const Call& c, std::span<Tensor> y) {
     ++e.reachable_outputs;
     if (before >= 0) ended(before);
   }
-  // Copies made before their tensor had a slot would not be found by this tape.
   if (c.op.rule.reads_y)
     for (std::size_t i = 0; i < y.size(); ++i) {
-      detail::Block* copy = e.kept_y()[i].handle();
-      if (!copy || !copy->data) continue;
-      copy->tape.store(y[i].handle()->tape.load(std::memory_order_relaxed), std::memory_order_relaxed);
-      copy->slot = y[i].handle()->slot;
+      Tensor& copy = e.kept_y()[i];
+      if (!copy.defined() || !copy.raw()) continue;
+      track_copy(copy, y[i]);
       tell_copied(y[i]);
     }
 }

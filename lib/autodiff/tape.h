@@ -92,7 +92,6 @@ class Tape final : public Recorder {
   void grow(std::size_t more);
   void drop_use(Slot s) noexcept;
   void free_dead() noexcept;
-  void note(const Variable& v);
 
   Pool<TapeEntry> entries_;
   CachedVector<Tracked> tracked_;      // by slot

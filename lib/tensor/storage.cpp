@@ -274,13 +274,16 @@ Tensor hollow(const Tensor& x) {
 Tensor saved_copy(const Tensor& x) {
   Tensor copy = share(x, x.shape());
   Block* b = copy.handle();
-  const Block& from = x.block();
-  b->id = from.id;
-  b->slot = from.slot;
-  b->tape.store(from.tape.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  b->mapped.store(true, std::memory_order_relaxed);
+  b->id = x.id();
   b->saved = true;
   return copy;
+}
+
+void track_copy(Tensor& copy, const Tensor& x) noexcept {
+  Block* b = copy.handle();
+  b->slot = x.handle()->slot;
+  b->tape.store(x.handle()->tape.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  b->mapped.store(true, std::memory_order_relaxed);
 }
 
 void* take_memory(std::int64_t bytes) { return new_buffer(bytes)->data(); }

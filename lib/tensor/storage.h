@@ -18,8 +18,10 @@ void share_with(Tensor& blank, const Tensor& x, std::int64_t first = 0);
 /// The dtype, shape and id of x without its data.
 Tensor hollow(const Tensor& x);
 Tensor hollow(const Spec& spec);
-/// The same value under the same id, for a tape to keep: recorders find it, but its end means nothing to them.
+/// The same value under the same id, for a tape to keep.
 Tensor saved_copy(const Tensor& x);
+/// From here on recorders that track x find its copy, too.
+void track_copy(Tensor& copy, const Tensor& x) noexcept;
 /// After an update in place: the value is another one, so it gets a new id and nobody tracks it.
 void renew(Tensor& x);
 
