@@ -137,6 +137,7 @@ const std::map<std::string_view, std::function<Tensors()>>& large_cases() {
       {"normal", [] { return Tensors{random::normal({kLarge + 1}, {3}), random::normal({kLarge + 1}, {3}, DType::f64)}; }},
       {"one_hot", [] { return Tensors{one_hot(astype(random::uniform({kLarge / 50}, {4}, 0, 50), DType::i64), 50)}; }},
       {"permutation", [] { return Tensors{random::permutation(kLarge, {5})}; }},
+      {"truncated_normal", [] { return Tensors{random::truncated_normal({kLarge + 1}, {7}), random::truncated_normal({kLarge + 1}, {7}, DType::f64)}; }},
       {"uniform", [] { return Tensors{random::uniform({kLarge + 1}, {6}), random::uniform({kLarge + 1}, {6}, 0, 1, DType::f64)}; }},
   };
   return cases;
