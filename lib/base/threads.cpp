@@ -51,8 +51,8 @@ class Pieces {
 };
 
 // TBB's destructors would detach the pool's threads, which crashes in a forked child: there they do not exist. So somebody
-// needs the pool for ever.
-void keep_pool() { static const auto& kept = *new tbb::task_scheduler_handle(tbb::attach{}); (void)kept; }
+// needs the pool for ever, and leak checkers want to see who.
+void keep_pool() { [[gnu::used]] static const auto* const kept = new tbb::task_scheduler_handle(tbb::attach{}); (void)kept; }
 
 // Isolated: a thread that waits here for others must not begin with another task of the user's, inside this one.
 void work_on_pool(Pieces& pieces, int tasks) {
