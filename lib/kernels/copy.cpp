@@ -2,12 +2,12 @@
 #include "kernels/copy.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "base/convert.h"
 #include "base/parallel.h"
 #include "base/visit.h"
+#include "kernels/short_copy.h"
 #include "kernels/transpose.h"
 #include "tensor/storage.h"
 
@@ -88,31 +88,15 @@ template <class F> void each_matrix(const Loops& w, std::int64_t band, F f) {
   });
 }
 
-// Rows of up to 2n bytes, more than n or 1, as two pieces that may overlap.
-template <std::size_t n> void copy_short_runs(const std::byte* from, std::int64_t from_step, std::byte* to, std::int64_t to_step, std::int64_t rows, std::int64_t bytes) {
-  struct Piece { std::byte b[n]; };
-  for (const std::int64_t second = bytes - static_cast<std::int64_t>(n); rows > 0; --rows, from += from_step, to += to_step) {
-    Piece a, b;
-    std::memcpy(&a, from, n);
-    std::memcpy(&b, from + second, n);
-    std::memcpy(to, &a, n);
-    std::memcpy(to + second, &b, n);
+// Runs that are contiguous on both sides; steps in bytes.
+void copy_runs(const std::byte* from, std::int64_t from_step, std::byte* to, std::int64_t to_step, std::int64_t count, std::int64_t bytes) {
+  if (count == 1) {
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    return;
   }
-}
-
-// Rows that are contiguous on both sides; steps in bytes.
-void copy_runs(const std::byte* from, std::int64_t from_step, std::byte* to, std::int64_t to_step, std::int64_t rows, std::int64_t bytes) {
-  switch (rows > 1 ? std::bit_floor(static_cast<std::uint64_t>(bytes - 1) | 1) : 0) {
-    case 1: return copy_short_runs<1>(from, from_step, to, to_step, rows, bytes);
-    case 2: return copy_short_runs<2>(from, from_step, to, to_step, rows, bytes);
-    case 4: return copy_short_runs<4>(from, from_step, to, to_step, rows, bytes);
-    case 8: return copy_short_runs<8>(from, from_step, to, to_step, rows, bytes);
-    case 16: return copy_short_runs<16>(from, from_step, to, to_step, rows, bytes);
-    case 32: return copy_short_runs<32>(from, from_step, to, to_step, rows, bytes);
-    case 64: return copy_short_runs<64>(from, from_step, to, to_step, rows, bytes);
-    default:
-      for (; rows > 0; --rows, from += from_step, to += to_step) std::memcpy(to, from, static_cast<std::size_t>(bytes));
-  }
+  with_copy_of(bytes, [&](auto copy) {
+    for (std::int64_t i = 0; i < count; ++i) copy(from + i * from_step, to + i * to_step);
+  });
 }
 template <class T> void copy_runs(const T* from, std::int64_t from_step, T* to, std::int64_t to_step, std::int64_t rows, std::int64_t n) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));

@@ -2,12 +2,12 @@
 #include "kernels/gather_scatter.h"
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "base/parallel.h"
 #include "base/visit.h"
 #include "kernels/copy.h"
+#include "kernels/short_copy.h"
 #include "tensor/storage.h"
 
 namespace tapedeck::kernels {
@@ -20,6 +20,20 @@ template <class F> void visit_indices(const Tensor& indices, F f) {
   else f(elements<std::int64_t>(indices));
 }
 
+// Rows index[0], index[1], … of `from`, of so many elements each.
+template <class T, class Index> void pick_rows(const T* from, const Index* index, std::int64_t n, std::int64_t elements, T* to) {
+  if (elements == 1) {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = from[index[i]];
+    return;
+  }
+  const auto* source = reinterpret_cast<const std::byte*>(from);
+  auto* target = reinterpret_cast<std::byte*>(to);
+  const std::int64_t bytes = elements * static_cast<std::int64_t>(sizeof(T));
+  with_copy_of(bytes, [&](auto copy) {
+    for (std::int64_t i = 0; i < n; ++i) copy(source + index[i] * bytes, target + i * bytes);
+  });
+}
+
 }  // namespace
 
 void gather(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y) {
@@ -28,15 +42,11 @@ void gather(const Tensor& x, const Tensor& indices, const AroundAxis& around, Te
   visit_indices(indices, [&](const auto* index) {
     visit_size(x.dtype(), [&](auto t) {
       using T = decltype(t);
-      const T* in = elements<T>(x);
-      T* out = elements<T>(y);
       parallel_for(around.before * count, cut_of(kCut, after), [&](std::int64_t begin, std::int64_t end) {
-        std::int64_t slab = begin / count * extent, k = begin % count;
-        for (std::int64_t row = begin; row < end; ++row) {
-          const T* from = in + (slab + index[k]) * after;
-          if (after == 1) out[row] = *from;
-          else std::memcpy(out + row * after, from, static_cast<std::size_t>(after) * sizeof(T));
-          if (++k == count) k = 0, slab += extent;
+        for (std::int64_t row = begin, n; row < end; row += n) {   // those of one slab
+          const std::int64_t slab = row / count, k = row % count;
+          n = std::min(count - k, end - row);
+          pick_rows(elements<T>(x) + slab * extent * after, index + k, n, after, elements<T>(y) + row * after);
         }
       });
     });

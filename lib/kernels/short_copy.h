@@ -1,0 +1,36 @@
+// Copies of few bytes without a call.
+#pragma once
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+namespace tapedeck::kernels {
+
+/// Up to 2n bytes, and more than n or 1: two pieces that may overlap.
+template <std::size_t n> void copy_short(const std::byte* from, std::byte* to, std::int64_t bytes) {
+  struct Piece { std::byte b[n]; } first, last;
+  const std::int64_t second = bytes - static_cast<std::int64_t>(n);
+  std::memcpy(&first, from, n);
+  std::memcpy(&last, from + second, n);
+  std::memcpy(to, &first, n);
+  std::memcpy(to + second, &last, n);
+}
+
+/// Calls f(copy), where copy(from, to) copies that many bytes: for loops over many copies of one size.
+template <class F> void with_copy_of(std::int64_t bytes, F f) {
+  const auto pieces_of = [&]<std::size_t n>(std::integral_constant<std::size_t, n>) { f([bytes](const std::byte* from, std::byte* to) { copy_short<n>(from, to, bytes); }); };
+  switch (std::bit_floor(static_cast<std::uint64_t>(bytes - 1) | 1)) {
+    case 1: return pieces_of(std::integral_constant<std::size_t, 1>());
+    case 2: return pieces_of(std::integral_constant<std::size_t, 2>());
+    case 4: return pieces_of(std::integral_constant<std::size_t, 4>());
+    case 8: return pieces_of(std::integral_constant<std::size_t, 8>());
+    case 16: return pieces_of(std::integral_constant<std::size_t, 16>());
+    case 32: return pieces_of(std::integral_constant<std::size_t, 32>());
+    case 64: return pieces_of(std::integral_constant<std::size_t, 64>());
+    default: return f([bytes](const std::byte* from, std::byte* to) { std::memcpy(to, from, static_cast<std::size_t>(bytes)); });
+  }
+}
+
+}  // namespace tapedeck::kernels
