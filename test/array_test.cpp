@@ -1,7 +1,10 @@
 // Arrangement: all dtypes and all paths through the copying kernels against a plain loop, and golden errors.
 // Values and derivatives of the single ops are in the op table test.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <limits>
+#include <numeric>
+#include <random>
 
 #include "elements.h"
 
@@ -95,6 +98,64 @@ TEST_CASE("tile repeats along every axis", "[array]") {
         return from;
       }));
     }
+}
+
+TEST_CASE("elements go to their places whatever the shape", "[array]") {
+  std::mt19937 engine(5);
+  const auto below = [&](std::size_t n) { return static_cast<std::int64_t>(engine() % n); };
+  const std::int64_t extents[] = {1, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 67, 130};
+  for (int i = 0; i < 400; ++i) {
+    Shape shape;
+    for (std::int64_t d = below(5); d >= 0; --d) {
+      const std::int64_t extent = extents[below(std::size(extents))];
+      shape.push_back(shape.size() * extent > 4000 ? 1 : extent);
+    }
+    const auto ndim = static_cast<std::size_t>(shape.ndim());
+    const Tensor x = counted(shape, kAll[below(std::size(kAll))]);
+    INFO(to_string(x.spec()) << ", number " << i);
+
+    std::vector<int> perm(ndim);
+    std::iota(perm.begin(), perm.end(), 0);
+    std::shuffle(perm.begin(), perm.end(), engine);
+    CHECK(maps(transpose(x, perm), x, [&](const Index& at) {
+      Index from(ndim);
+      for (std::size_t d = 0; d < ndim; ++d) from[static_cast<std::size_t>(perm[d])] = at[d];
+      return from;
+    }));
+
+    std::vector<Slice> slices;
+    Shape reps;
+    std::int64_t copies = x.size();
+    for (const std::int64_t n : shape) {
+      const std::int64_t stride = 1 + below(3), begin = below(static_cast<std::size_t>(n));
+      slices.push_back(below(2) ? Slice(begin, {}, stride) : Slice(begin, {}, -stride));
+      reps.push_back(copies > 10000 ? 1 : 1 + below(9));
+      copies *= reps[reps.ndim() - 1];
+    }
+    const Tensor part = strided_slice(x, slices);
+    CHECK(maps(part, x, [&](Index at) {
+      for (std::size_t d = 0; d < ndim; ++d) at[d] = *slices[d].begin + at[d] * slices[d].stride;
+      return at;
+    }));
+    CHECK(maps(tile(x, reps), x, [&](Index at) {
+      for (std::size_t d = 0; d < ndim; ++d) at[d] %= shape[static_cast<int>(d)];
+      return at;
+    }));
+
+    // The adjoint puts ones where the part was taken, and nothing else.
+    const Tensor y = astype(x, DType::f32);
+    GradientTape tape;
+    tape.watch(y);
+    const Tensor back = tape.gradient(strided_slice(y, slices), y).dense();
+    const Elements of_back(back);
+    std::int64_t inside = 0;
+    for_each_index(part.shape(), [&](Index at) {
+      for (std::size_t d = 0; d < ndim; ++d) at[d] = *slices[d].begin + at[d] * slices[d].stride;
+      inside += of_back[at];
+    });
+    CHECK(inside == part.size());
+    CHECK(sum(back).item<std::int64_t>() == inside);
+  }
 }
 
 TEST_CASE("the gradient of tile adds up all copies of an element", "[array]") {

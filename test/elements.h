@@ -23,17 +23,26 @@ template <class F> void for_each_index(const Shape& shape, F f) {
   }
 }
 
-/// x[index]
-inline std::int64_t element(const Tensor& x, const Index& index) {
-  std::int64_t offset = 0;
-  for (int d = 0; d < x.ndim(); ++d) offset = offset * x.shape()[d] + index[static_cast<std::size_t>(d)];
-  return reshape(x, {-1}).at<std::int64_t>({offset});
-}
+/// The elements of a tensor by their index.
+class Elements {
+ public:
+  explicit Elements(const Tensor& x) : shape_(x.shape()), values_(x.to_vector<std::int64_t>()) {}
+  std::int64_t operator[](const Index& index) const {
+    std::int64_t offset = 0;
+    for (int d = 0; d < shape_.ndim(); ++d) offset = offset * shape_[d] + index[static_cast<std::size_t>(d)];
+    return values_.at(static_cast<std::size_t>(offset));
+  }
+
+ private:
+  Shape shape_;
+  std::vector<std::int64_t> values_;
+};
 
 /// Whether y[index] = x[position(index)] everywhere.
 template <class F> bool maps(const Tensor& y, const Tensor& x, F position) {
+  const Elements of_x(x), of_y(y);
   bool same = y.dtype() == x.dtype();
-  for_each_index(y.shape(), [&](const Index& index) { same &= element(y, index) == element(x, position(index)); });
+  for_each_index(y.shape(), [&](const Index& index) { same &= of_y[index] == of_x[position(index)]; });
   return same;
 }
 

@@ -16,19 +16,21 @@ TEST_CASE("gather and scatter_add along every axis, in every dtype", "[index]") 
         const int at = axis < 0 ? axis + 3 : axis;
         const Tensor indices = astype(tensor({{3, 0}, {3, 1}}), index_dtype);
         const Tensor y = gather(x, indices, axis);
+        const Elements at_index(indices);
         CHECK(y.ndim() == 4);
         CHECK(maps(y, x, [&](const Index& index) {
           Index from = index;
           from.erase(from.begin() + at);
-          from[static_cast<std::size_t>(at)] = element(indices, {index[static_cast<std::size_t>(at)], index[static_cast<std::size_t>(at) + 1]});
+          from[static_cast<std::size_t>(at)] = at_index[{index[static_cast<std::size_t>(at)], index[static_cast<std::size_t>(at) + 1]}];
           return from;
         }));
         if (dtype == DType::boolean) continue;
         const Tensor back = scatter_add(ones(y.shape(), dtype), indices, x.shape(), axis);
         CHECK(back.shape() == x.shape());
+        const Elements of_back(back);
         for_each_index(x.shape(), [&](const Index& index) {
           const std::int64_t i = index[static_cast<std::size_t>(at)];
-          if (element(back, index) != (i == 3 ? 2 : i < 2)) FAIL_CHECK("wrong sum at " << i);
+          if (of_back[index] != (i == 3 ? 2 : i < 2)) FAIL_CHECK("wrong sum at " << i);
         });
       }
 }
@@ -60,9 +62,10 @@ TEST_CASE("gather_nd and scatter_nd at every depth, in every dtype", "[index]") 
         INFO(to_string(x.spec()) << " at depth " << depth);
         const Tensor y = gather_nd(x, indices);
         CHECK(y.ndim() == 2 + 3 - depth);
+        const Elements at_index(indices), of_y(y);
         const auto from = [&](const Index& index) {
           Index position;
-          for (int d = 0; d < depth; ++d) position.push_back(element(indices, {index[0], index[1], d}));
+          for (int d = 0; d < depth; ++d) position.push_back(at_index[{index[0], index[1], d}]);
           position.insert(position.end(), index.begin() + 2, index.end());
           return position;
         };
@@ -73,7 +76,7 @@ TEST_CASE("gather_nd and scatter_nd at every depth, in every dtype", "[index]") 
         std::vector<std::int64_t> sums(static_cast<std::size_t>(x.size()));
         for_each_index(y.shape(), [&](const Index& index) {
           const Index to = from(index);
-          sums[static_cast<std::size_t>((to[0] * 5 + to[1]) * 6 + to[2])] += element(y, index);
+          sums[static_cast<std::size_t>((to[0] * 5 + to[1]) * 6 + to[2])] += of_y[index];
         });
         if (dtype == DType::u8) for (std::int64_t& n : sums) n %= 256;
         CHECK(back.to_vector<std::int64_t>() == sums);
