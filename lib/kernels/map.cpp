@@ -25,9 +25,12 @@ template <class T> void run_rows(MapLoop<T> loop, int operands, Refs x, Tensor& 
   const Shape* shapes[kMaxOperands];
   for (int i = 0; i < operands; ++i) shapes[i] = &x[i].shape();
   const Rows rows = rows_of(y.shape(), {shapes, static_cast<std::size_t>(operands)});
-  // Behind a row lie more rows or padding, so its tail is read as a whole group; not where rows lie in the tensor's handle.
+  // Behind a row lie more rows or padding, so its tail is read as a whole group; not where rows lie in the tensor's handle, nor
+  // where another thread may be writing the next row over that of an operand.
+  const bool alone = y.size() < kElementwise.least;
   bool readable = true;
-  for (int i = 0; i < operands; ++i) readable &= x[i].handle()->buffer || x[i].size() <= rows.inner;
+  for (int i = 0; i < operands; ++i)
+    readable &= (x[i].handle()->buffer || x[i].size() <= rows.inner) && (alone || elements<T>(x[i]) != elements<T>(y));
   const auto run_part = [&](std::int64_t r, const Offsets& offset, std::int64_t begin, std::int64_t end) {
     Row<T> row;
     for (int i = 0; i < operands; ++i) {
