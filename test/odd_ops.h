@@ -29,18 +29,12 @@ inline void note(const Call& c, std::span<const Gradient> dy) {
 inline std::vector<Spec> twice(const Call& c) { return {c.x[0].spec(), c.x[0].spec()}; }
 inline Spec like_first(const Call& c) { return c.x[0].spec(); }
 
-constexpr Rule noting(Rule::Vjp vjp, bool accepts_none = false) {
-  Rule rule = custom({}, vjp);
-  rule.accepts_none = accepts_none;
-  return rule;
-}
-
 /// x and 2 x.
 inline constexpr Op kPair = {
     .name = "pair", .doc = "x and 2 x.", .args = {"x"},
     .infer = twice,
     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]), y[1] = c.x[0] * 2; }, Outputs::own},
-    .rule = noting([](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+    .rule = custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
       note(c, dy);
       dx[0] = dy[0].dense() + 2 * dy[1].dense();
     })};
@@ -50,28 +44,28 @@ inline constexpr Op kLoose = {
     .name = "loose", .doc = "2 x and x.", .args = {"x"},
     .infer = twice,
     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = c.x[0] * 2, y[1] = identity(c.x[0]); }, Outputs::own},
-    .rule = noting([](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+    .rule = accepting_none(custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
       note(c, dy);
       if (dy[0].defined()) dx[0] = 2 * dy[0].dense();
       if (dy[1].defined()) dx[0] = dx[0].defined() ? dx[0].dense() + dy[1].dense() : dy[1];
-    }, true)};
+    }))};
 
 /// Both inputs as they are, of any dtypes.
 inline constexpr Op kIdentities = {
     .name = "identities", .doc = "a and b.", .args = {"a", "b"},
     .infer = [](const Call& c) { return std::vector<Spec>{c.x[0].spec(), c.x[1].spec()}; },
     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]), y[1] = identity(c.x[1]); }, Outputs::own},
-    .rule = noting([](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+    .rule = accepting_none(custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
       note(c, dy);
       for (std::size_t i : {0u, 1u}) dx[i] = std::move(dy[i]);
-    }, true)};
+    }))};
 
 /// x, with a rule that throws.
 inline constexpr Op kThrowingRule = {
     .name = "throwing_rule", .doc = "x.", .args = {"x"},
     .infer = like_first,
     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]); }, Outputs::own},
-    .rule = noting([](const Call& c, std::span<Gradient> dy, std::span<Gradient>) {
+    .rule = custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient>) {
       note(c, dy);
       throw std::runtime_error("this rule throws");
     })};
@@ -81,7 +75,7 @@ inline constexpr Op kThrowingKernel = {
     .name = "throwing_kernel", .doc = "x.", .args = {"x"},
     .infer = like_first,
     .forward = [](const Call&, std::span<Tensor>) { throw std::runtime_error("this kernel throws"); },
-    .rule = noting([](const Call&, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = std::move(dy[0]); })};
+    .rule = custom({}, [](const Call&, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = std::move(dy[0]); })};
 
 /// Cross entropy of each row, and its gradient in the logits; the cotangent of the latter may be none.
 inline constexpr Op kCrossEntropy = {
@@ -91,14 +85,10 @@ inline constexpr Op kCrossEntropy = {
       y[0] = -sum(c.x[0] * log_softmax(c.x[1]), -1);
       y[1] = softmax(c.x[1]) - c.x[0];
     }, Outputs::own},
-    .rule = [] {
-      Rule rule = custom({.x = 3}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-        note(c, dy);
-        dx[1] = expand_dims(dy[0].dense(), -1) * (softmax(c.x[1]) - c.x[0]);
-      });
-      rule.accepts_none = true;
-      return rule;
-    }()};
+    .rule = accepting_none(custom({.x = 3}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+      note(c, dy);
+      dx[1] = expand_dims(dy[0].dense(), -1) * (softmax(c.x[1]) - c.x[0]);
+    }))};
 
 inline std::vector<Tensor> outputs(const Op& op, std::initializer_list<Tensor> x) { return op.run(std::span<const Tensor>(x.begin(), x.size())); }
 inline Tensor output(const Op& op, const Tensor& x) { return op(Operand(x)); }

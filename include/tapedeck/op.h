@@ -239,6 +239,12 @@ constexpr Rule custom(Reads reads, Rule::Vjp vjp, Rule::Jvp jvp = nullptr) {
   return {.kind = RuleKind::custom, .reads_x = reads.x, .reads_y = reads.y, .reads_shapes = true, .vjp = vjp, .jvp = jvp};
 }
 
+/// The same rule where the vjp takes none for an output that nobody used.
+constexpr Rule accepting_none(Rule rule) {
+  rule.accepts_none = true;
+  return rule;
+}
+
 namespace detail {
 TAPEDECK_EXPORT Tensor jvp_of_linear(const Call& c, Refs dx);
 TAPEDECK_EXPORT Tensor jvp_of_bilinear(const Call& c, Refs dx);

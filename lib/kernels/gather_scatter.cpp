@@ -15,11 +15,6 @@ namespace {
 
 constexpr Cut kCut = {1 << 14, 1 << 16};   // of elements
 
-template <class F> void visit_indices(const Tensor& indices, F f) {
-  if (indices.dtype() == DType::i32) f(elements<std::int32_t>(indices));
-  else f(elements<std::int64_t>(indices));
-}
-
 // Rows index[0], index[1], … of `from`, of so many elements each.
 template <class T, class Index> void pick_rows(const T* from, const Index* index, std::int64_t n, std::int64_t elements, T* to) {
   if (elements == 1) {
@@ -39,14 +34,14 @@ template <class T, class Index> void pick_rows(const T* from, const Index* index
 void gather(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y) {
   if (y.size() == 0) return;
   const std::int64_t count = indices.size(), extent = around.extent, after = around.after;
-  visit_indices(indices, [&](const auto* index) {
+  visit_indices(indices, [&](const auto index) {
     visit_size(x.dtype(), [&](auto t) {
       using T = decltype(t);
       parallel_for(around.before * count, cut_of(kCut, after), [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t row = begin, n; row < end; row += n) {   // those of one slab
           const std::int64_t slab = row / count, k = row % count;
           n = std::min(count - k, end - row);
-          pick_rows(elements<T>(x) + slab * extent * after, index + k, n, after, elements<T>(y) + row * after);
+          pick_rows(elements<T>(x) + slab * extent * after, &index[static_cast<std::size_t>(k)], n, after, elements<T>(y) + row * after);
         }
       });
     });
@@ -108,11 +103,11 @@ template <class T, class Index> void add_all(const Additions<T, Index>& all, std
 void scatter_add(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y) {
   clear(y);
   if (x.size() == 0) return;
-  visit_indices(indices, [&]<class Index>(const Index* index) {
+  visit_indices(indices, [&]<class Index>(std::span<const Index> index) {
     visit(x.dtype(), [&](auto t) {
       using T = decltype(t);
       if constexpr (!std::is_same_v<T, bool>)
-        add_all(Additions<T, Index>{elements<T>(x), elements<T>(y), index, indices.size(), around.after, around.extent * around.after}, around.before, around.extent);
+        add_all(Additions<T, Index>{elements<T>(x), elements<T>(y), index.data(), indices.size(), around.after, around.extent * around.after}, around.before, around.extent);
     });
   });
 }

@@ -26,16 +26,14 @@ List sorted(const Tensor& indices) {
   List list(static_cast<std::size_t>(indices.size()));
   std::int64_t place = 0, largest = 0;
   bool in_order = true;
-  const auto fill = [&](const auto* row) {
+  visit_indices(indices, [&](const auto rows) {
     for (Named& n : list) {
-      n = {row[place], place};
+      n = {rows[static_cast<std::size_t>(place)], place};
       in_order &= n.row >= largest;
       largest = std::max(largest, n.row);
       ++place;
     }
-  };
-  if (indices.dtype() == DType::i32) fill(elements<std::int32_t>(indices));
-  else fill(elements<std::int64_t>(indices));
+  });
   if (in_order) return list;
   List other(list.size());
   for (int shift = 0; shift < 63 && largest >> shift; shift += kDigit) {

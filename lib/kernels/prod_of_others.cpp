@@ -12,7 +12,7 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr std::int64_t kGrain = 1 << 16;   // elements that are worth a thread
+constexpr Cut kCut = {1 << 14, 1 << 16};   // of elements
 constexpr int kVectors = 4;                // as many products are under way at once
 template <class T> constexpr std::int64_t kLanes = kVectors * kWidth<T>;
 
@@ -79,7 +79,7 @@ void prod_of_others(const Tensor& x, Tensor& y) {
     using T = decltype(one);
     const T* in = elements<T>(x);
     T* out = elements<T>(y);
-    parallel_for(x.size() / n, std::max<std::int64_t>(kGrain / n, 1), [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(x.size() / n, cut_of(kCut, n), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) row(in + r * n, n, out + r * n);
     });
   });

@@ -55,15 +55,13 @@ template <class T> struct Logits {
   static constexpr T kPositions[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 };
 
-template <class T> void store_first(const Batch<T>& v, T* y, std::int64_t count) {
-  if (count == kWidth<T>) return v.store_unaligned(y);
-  alignas(64) T lanes[kWidth<T>];
-  v.store_aligned(lanes);
-  std::copy_n(lanes, count, y);
+template <class T> void store(const Batch<T>& v, T* y, std::int64_t count) {
+  if (count == kWidth<T>) v.store_unaligned(y);
+  else store_first(v, y, count);
 }
 
 template <class T> void softmax_row(const Logits<T>& x, T* y) {
-  const T scale = 1 / x.sum_of_exp(x.max(), [y](std::int64_t i, const Batch<T>& e, std::int64_t count) { store_first(e, y + i, count); });
+  const T scale = 1 / x.sum_of_exp(x.max(), [y](std::int64_t i, const Batch<T>& e, std::int64_t count) { store(e, y + i, count); });
   for (std::int64_t i = 0; i < x.n; ++i) y[i] *= scale;
 }
 
@@ -141,14 +139,12 @@ void dense_cross_entropy(const Tensor& labels, const Tensor& logits, Tensor& y) 
 void cross_entropy(const Tensor& labels, const Tensor& logits, Tensor& y) {
   visit_floating(logits.dtype(), [&](auto one) {
     using T = decltype(one);
-    const auto run = [&](const auto* label) {
+    visit_indices(labels, [&](const auto label) {
       each_row<T>(logits, [label, out = elements<T>(y)](std::int64_t r, const Logits<T>& row) {
         const T max = row.max();
-        out[r] = row.log_sum_of_exp(max) - (row.x[label[r]] - max);
+        out[r] = row.log_sum_of_exp(max) - (row.x[label[static_cast<std::size_t>(r)]] - max);
       });
-    };
-    if (labels.dtype() == DType::i32) run(elements<std::int32_t>(labels));
-    else run(elements<std::int64_t>(labels));
+    });
   });
 }
 

@@ -22,11 +22,7 @@ template <class T> struct Whole {
 template <class T> struct First {
   std::int64_t n;
   Batch<T> load(const T* p) const { return load_first(p, n); }
-  void store(T* p, const Batch<T>& b) const {
-    alignas(64) T lanes[kWidth<T>];
-    b.store_aligned(lanes);
-    std::memcpy(p, lanes, static_cast<std::size_t>(n) * sizeof(T));
-  }
+  void store(T* p, const Batch<T>& b) const { store_first(b, p, n); }
 };
 
 template <class T, class F> void each_batch(std::int64_t begin, std::int64_t end, F f) {

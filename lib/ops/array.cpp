@@ -145,14 +145,12 @@ void run_one_hot(const Call& c, std::span<Tensor> y) {
   visit(y[0].dtype(), [&](auto t) {
     using T = decltype(t);
     T* row = elements<T>(y[0]);
-    const auto mark = [&](const auto indices) {
+    visit_indices(c.x[0], [&](const auto indices) {
       for (const auto i : indices) {
         if (i >= 0 && i < depth) row[i] = T(1);
         row += depth;
       }
-    };
-    if (c.x[0].dtype() == DType::i32) mark(c.x[0].data<std::int32_t>());
-    else mark(c.x[0].data<std::int64_t>());
+    });
   });
 }
 

@@ -50,13 +50,11 @@ Spec infer_scatter_add(const Call& c) {
 void check_indices(const Call& c, const Tensor& indexed, std::string_view name, int axis) {
   const Tensor& indices = c.x[1];
   const std::int64_t extent = indexed.shape()[axis];
-  const auto check = [&](const auto list) {
+  visit_indices(indices, [&](const auto list) {
     for (std::size_t k = 0; k < list.size(); ++k)
       if (list[k] < 0 || list[k] >= extent)
         throw_error<ShapeError>("{}: index {} at position {} is out of range for axis {} of {}, {}", c.op.name, list[k], k, axis, name, indexed.spec());
-  };
-  if (indices.dtype() == DType::i32) check(indices.data<std::int32_t>());
-  else check(indices.data<std::int64_t>());
+  });
 }
 
 void run_gather(const Call& c, std::span<Tensor> y) {
@@ -106,7 +104,8 @@ Tensor flat_indices(const Call& c, const Shape& indexed, std::string_view name, 
   const std::int64_t count = entries_of(c).size();
   const int depth = depth_of(c);
   Tensor flat = allocate({DType::i64, {count}});
-  const auto flatten = [&](const auto* index) {
+  visit_indices(indices, [&](const auto list) {
+    const auto* index = list.data();
     for (std::int64_t k = 0; k < count; ++k, index += depth) {
       std::int64_t position = 0;
       for (int d = 0; d < depth; ++d) {
@@ -116,9 +115,7 @@ Tensor flat_indices(const Call& c, const Shape& indexed, std::string_view name, 
       }
       elements<std::int64_t>(flat)[k] = position;
     }
-  };
-  if (indices.dtype() == DType::i32) flatten(elements<std::int32_t>(indices));
-  else flatten(elements<std::int64_t>(indices));
+  });
   return flat;
 }
 

@@ -50,6 +50,20 @@ Spec comparison(const Call& c) { return {DType::boolean, broadcast_of_one_dtype(
 
 Spec same_as_first(const Call& c) { return c.x[0].spec(); }
 
+Spec infer_rows(const Call& c) {
+  require_floating(c, 0);
+  if (c.x[0].ndim() == 0) throw_shape_error(c, "takes tensors of rank 1 or more");
+  return c.x[0].spec();
+}
+
+Spec all_alike(const Call& c) {
+  for (int i = 1; i < c.x.size(); ++i) {
+    if (c.x[i].dtype() != c.x[0].dtype()) throw_dtype_error(c, "dtypes differ");
+    if (c.x[i].shape() != c.x[0].shape()) throw_shape_error(c, "shapes differ");
+  }
+  return c.x[0].spec();
+}
+
 void require_floating(const Call& c, int i) {
   if (!is_trainable(c.x[i].dtype())) [[unlikely]] throw_dtype_error(c, "takes f32 or f64, use astype");
 }

@@ -14,6 +14,10 @@ Spec arithmetic(const Call& c);
 Spec comparison(const Call& c);
 /// The first input's spec, whatever its dtype.
 Spec same_as_first(const Call& c);
+/// The first input's spec: f32 or f64 of rank 1 or more.
+Spec infer_rows(const Call& c);
+/// The spec of all inputs, of which there may be any number. Throws DTypeError or ShapeError where two differ.
+Spec all_alike(const Call& c);
 /// Throws DTypeError, naming the op and its inputs, unless input i is f32 or f64.
 void require_floating(const Call& c, int i);
 /// Throws DTypeError unless input i is i32 or i64.

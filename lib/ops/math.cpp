@@ -33,10 +33,7 @@ Spec infer_where(const Call& c) {
 struct AsTypeAttrs { DType dtype; };
 
 Spec infer_add_n(const Call& c) {
-  for (int i = 1; i < c.x.size(); ++i) {
-    if (c.x[i].dtype() != c.x[0].dtype()) throw_dtype_error(c, "dtypes differ");
-    if (c.x[i].shape() != c.x[0].shape()) throw_shape_error(c, "shapes differ");
-  }
+  all_alike(c);
   return arithmetic(c);
 }
 

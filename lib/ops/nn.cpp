@@ -7,17 +7,13 @@
 #include "kernels/softmax.h"
 #include "ops/infer.h"
 #include "ops/samples.h"
+#include "ops/softmax.h"
+#include "tensor/storage.h"
 
 namespace tapedeck {
 namespace {
 
 using namespace samples;
-
-Spec infer_rows(const Call& c) {
-  require_floating(c, 0);
-  if (c.x[0].ndim() == 0) throw_shape_error(c, "takes tensors of rank 1 or more");
-  return c.x[0].spec();
-}
 
 Spec infer_cross_entropy(const Call& c) {
   const Tensor &labels = c.x[0], &logits = c.x[1];
@@ -43,17 +39,16 @@ Spec infer_dense_cross_entropy(const Call& c) {
   throw_error<ShapeError>("{}: label {} at {} is out of range for {} classes: labels is {}, logits is {}", c.op.name, label, index, classes, c.x[0].spec(), c.x[1].spec());
 }
 
-template <class T> void check_labels(const Call& c, std::int64_t classes) {
-  const std::span<const T> labels = c.x[0].data<T>();
-  for (std::size_t i = 0; i < labels.size(); ++i)
-    if (labels[i] < 0 || labels[i] >= classes) throw_bad_label(c, labels[i], static_cast<std::int64_t>(i), classes);
+void check_labels(const Call& c, std::int64_t classes) {
+  visit_indices(c.x[0], [&](const auto labels) {
+    for (std::size_t i = 0; i < labels.size(); ++i)
+      if (labels[i] < 0 || labels[i] >= classes) throw_bad_label(c, labels[i], static_cast<std::int64_t>(i), classes);
+  });
 }
 
 void run_cross_entropy(const Call& c, std::span<Tensor> y) {
   const Tensor &labels = c.x[0], &logits = c.x[1];
-  const std::int64_t classes = logits.shape()[logits.ndim() - 1];
-  if (labels.dtype() == DType::i32) check_labels<std::int32_t>(c, classes);
-  else check_labels<std::int64_t>(c, classes);
+  check_labels(c, logits.shape()[logits.ndim() - 1]);
   kernels::cross_entropy(labels, logits, y[0]);
 }
 
@@ -68,9 +63,6 @@ Tensor dense_error_of(const Call& c) {
   const Tensor &labels = c.x[0], &logits = c.x[1];
   return softmax(logits) * sum(labels, -1, true) - labels;
 }
-
-// Symmetric: the vjp and the jvp.
-Tensor softmax_derivative(const Tensor& y, const Tensor& v) { return (v - sum(v * y, -1, true)) * y; }
 
 constexpr Op table[] = {
     {.name = "relu",

@@ -111,16 +111,12 @@ Spec infer_concat(const Call& c) {
 }
 
 Spec infer_stack(const Call& c) {
-  const Tensor& first = c.x[0];
-  const int axis = first.ndim() + 1 + c.attrs<AxisAttrs>().axis;
-  for (int i = 1; i < c.x.size(); ++i) {
-    if (c.x[i].dtype() != first.dtype()) throw_dtype_error(c, "dtypes differ");
-    if (c.x[i].shape() != first.shape()) throw_shape_error(c, "shapes differ");
-  }
-  if (first.ndim() == Shape::kMaxRank) throw_shape_error(c, "more than 8 axes");
+  const Spec one = all_alike(c);
+  const int ndim = one.shape.ndim(), axis = ndim + 1 + c.attrs<AxisAttrs>().axis;
+  if (ndim == Shape::kMaxRank) throw_shape_error(c, "more than 8 axes");
   Shape shape;
-  for (int d = 0; d <= first.ndim(); ++d) shape.push_back(d == axis ? c.x.size() : first.shape()[d < axis ? d : d - 1]);
-  return {first.dtype(), shape};
+  for (int d = 0; d <= ndim; ++d) shape.push_back(d == axis ? c.x.size() : one.shape[d < axis ? d : d - 1]);
+  return {one.dtype, shape};
 }
 
 // concat and stack: the inputs, one after the other along the axis.
@@ -181,11 +177,6 @@ void join_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
 
 // split and unstack, forward.
 void cut_jvp(const Call& c, Refs dx, std::span<Tensor> dy) { std::ranges::move(c.op.run({&dx[0], 1}, c.raw_attrs), dy.begin()); }
-
-constexpr Rule accepting_none(Rule rule) {
-  rule.accepts_none = true;
-  return rule;
-}
 
 Tensor padded(const Tensor& x, const PadAttrs& padding);
 Tensor part_of(const Tensor& x, const SliceAttrs& part);

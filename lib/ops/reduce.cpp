@@ -10,6 +10,7 @@
 #include "kernels/softmax.h"
 #include "ops/axes.h"
 #include "ops/samples.h"
+#include "ops/softmax.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
@@ -60,11 +61,10 @@ Spec infer_bool(const Call& c) {
   return {DType::boolean, reduced(c)};
 }
 
-// f32 or f64 of rank 1 or more, whose last axis is reduced.
+// The last axis is reduced.
 Spec infer_last(const Call& c) {
-  require_floating(c, 0);
-  if (c.x[0].ndim() == 0) throw_shape_error(c, "takes tensors of rank 1 or more");
-  return {c.x[0].dtype(), without(c.x[0].shape(), 1, false)};
+  const Spec x = infer_rows(c);
+  return {x.dtype, without(x.shape, 1, false)};
 }
 
 // dy with the reduced axes back in their places, as extents of 1.
@@ -168,13 +168,6 @@ Tensor softmax_of(const Tensor& x, const Tensor& y) {   // from y = logsumexp(x)
   return exp(x - expand_dims(where(equal(y, -std::numeric_limits<double>::infinity()), 0, y), -1));
 }
 
-// The derivative of the softmax p in direction v; symmetric.
-Tensor along_softmax(const Tensor& p, const Tensor& v) { return (v - sum(v * p, -1, true)) * p; }
-constexpr Rule with_none(Rule rule) {
-  rule.accepts_none = true;
-  return rule;
-}
-
 constexpr Op table[] = {
     {.name = "sum",
      .doc = "Sum of x over axes: y[j] = Σᵢ x[i, j].",
@@ -216,7 +209,7 @@ constexpr Op table[] = {
     {.name = "prod_of_others",
      .doc = "Product of the other elements along the last axis: yᵢ = Πⱼ≠ᵢ xⱼ. The derivative of prod is made of it.",
      .args = {"x"},
-     .infer = [](const Call& c) { return Spec{infer_last(c).dtype, c.x[0].shape()}; },
+     .infer = infer_rows,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::prod_of_others(c.x[0], y[0]); },
      .rule = custom(
          {.x = 1},
@@ -354,17 +347,17 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = [](const Call& c) { return std::vector<Spec>{infer_last(c), c.x[0].spec()}; },
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::logsumexp(c.x[0], y[0], &y[1]); },
-     .rule = with_none(custom(
+     .rule = accepting_none(custom(
          {.y = true},
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
            if (dy[0].defined()) dx[0] = expand_dims(std::move(dy[0]).dense(), -1) * c.y[1];
            if (!dy[1].defined()) return;
-           const Tensor of_softmax = along_softmax(c.y[1], std::move(dy[1]).dense());
+           const Tensor of_softmax = softmax_derivative(c.y[1], std::move(dy[1]).dense());
            dx[0] = dx[0].defined() ? dx[0].dense() + of_softmax : of_softmax;
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
            dy[0] = sum(c.y[1] * dx[0], -1);
-           dy[1] = along_softmax(c.y[1], dx[0]);
+           dy[1] = softmax_derivative(c.y[1], dx[0]);
          })),
      .samples = [] {
        return std::vector<Sample>{

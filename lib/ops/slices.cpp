@@ -32,11 +32,10 @@ bool shapes_fit(const IndexedSlices& s) {
 
 // The first place of an index below 0 or from extent on, or -1.
 std::int64_t first_outside(const Tensor& indices, std::int64_t extent) {
-  const auto find = [extent](const auto list) {
+  return visit_indices(indices, [extent](const auto list) -> std::int64_t {
     const auto at = std::find_if(list.begin(), list.end(), [extent](std::int64_t row) { return row < 0 || row >= extent; });
     return at == list.end() ? -1 : at - list.begin();
-  };
-  return indices.dtype() == DType::i32 ? find(indices.data<std::int32_t>()) : find(indices.data<std::int64_t>());
+  });
 }
 
 }  // namespace

@@ -27,6 +27,12 @@ void renew(Tensor& x);
 
 template <class T> const T* elements(const Tensor& x) { return reinterpret_cast<const T*>(x.raw()); }
 template <class T> T* elements(Tensor& x) { return reinterpret_cast<T*>(x.raw()); }
+/// Calls f(span) with the elements of indices, which are i32 or i64.
+template <class F> decltype(auto) visit_indices(const Tensor& indices, F&& f) {
+  const auto n = static_cast<std::size_t>(indices.size());
+  if (indices.dtype() == DType::i32) return f(std::span(elements<std::int32_t>(indices), n));
+  return f(std::span(elements<std::int64_t>(indices), n));
+}
 
 /// Memory from the thread's cache of buffers, for lists that come and go with every tape. Not counted as live.
 void* take_memory(std::int64_t bytes);

@@ -1,0 +1,11 @@
+// What the ops made of softmax share.
+#pragma once
+#include "tapedeck/operators.h"
+#include "tapedeck/ops/reduce.h"
+
+namespace tapedeck {
+
+/// The derivative of a softmax along the last axis, whose value is y, in direction v. It is symmetric: the vjp and the jvp.
+inline Tensor softmax_derivative(const Tensor& y, const Tensor& v) { return (v - sum(v * y, -1, true)) * y; }
+
+}  // namespace tapedeck
