@@ -6,9 +6,11 @@
 #include <thread>
 #include <vector>
 
+#include "base/sanitizers.h"
 #include "tapedeck/tapedeck.h"
 
 namespace td = tapedeck;
+using tapedeck::kAddressSanitizer;
 
 namespace {
 
@@ -75,5 +77,5 @@ int main() {
     if (round == 20) warm = resident();
   }
   // Two rounds of small tensors that were lost each time would be 40 MB.
-  require(resident() - warm < 2500, "memory came back");
+  require(kAddressSanitizer || resident() - warm < 2500, "memory came back");   // which the sanitizer keeps for a while
 }
