@@ -8,7 +8,7 @@
 
 namespace tapedeck::kernels {
 
-inline constexpr Cut kCompareCut = {1 << 14, 1 << 16};   // of elements
+inline constexpr Cut kCompareCut = {1 << 15, 1 << 17};   // of elements
 
 /// out[i] = f(a[i], b[i]) along a row; an operand that does not move is one element. The compiler makes vectors of these.
 template <class Out, class T, class F> void row_of_two(Out* out, const T* a, bool a_moves, const T* b, bool b_moves, std::int64_t n, F f) {

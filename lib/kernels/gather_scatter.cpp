@@ -13,7 +13,7 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr Cut kCut = {1 << 14, 1 << 16};   // of elements
+constexpr Cut kCut = {1 << 15, 1 << 17};   // of elements
 
 // Rows index[0], index[1], … of `from`, of so many elements each.
 template <class T, class Index> void pick_rows(const T* from, const Index* index, std::int64_t n, std::int64_t elements, T* to) {

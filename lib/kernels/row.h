@@ -8,7 +8,7 @@
 namespace tapedeck::kernels {
 
 /// Elements of an elementwise pass.
-inline constexpr Cut kElementwise = {1 << 14, 1 << 16};
+inline constexpr Cut kElementwise = {1 << 14, 1 << 17};
 
 template <class T> std::int64_t whole(std::int64_t n) { return n / kGroup<T> * kGroup<T>; }
 template <class T> std::int64_t padded(std::int64_t n) { return whole<T>(n + kGroup<T> - 1); }
