@@ -1,9 +1,11 @@
 // Prints docs/ops.md from the tables. With a file's name: fails unless the file is what would be printed.
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <sstream>
 
 #include "tapedeck/op.h"
+#include "tapedeck/ops/math.h"
 
 using namespace tapedeck;
 
@@ -32,16 +34,52 @@ std::string arguments(const Op& op) {
   return out;
 }
 
+// What the first sample takes and gives.
+std::string example(const Op& op) {
+  const std::vector<Sample> samples = op.samples();
+  const Sample& s = samples.front();
+  std::string out;
+  for (const Tensor& x : s.inputs) out += (out.empty() ? "" : ", ") + to_string(x.spec());
+  out += out.empty() ? "→" : " →";
+  for (const Tensor& y : op.run(s.inputs, s.attrs.view())) out += " " + to_string(y.spec());
+  return out;
+}
+
+// The dtypes that the op takes in place of the one in its first sample, found by trying.
+std::string dtypes(const Op& op) {
+  const std::vector<Sample> samples = op.samples();
+  const Sample& s = samples.front();
+  if (s.inputs.empty()) return "";
+  const auto is_real = [](const Tensor& x) { return is_trainable(x.dtype()); };
+  const auto main = std::find_if(s.inputs.begin(), s.inputs.end(), is_real);
+  const DType from = main == s.inputs.end() ? s.inputs.front().dtype() : main->dtype();
+  std::string out;
+  for (int t = 0; t < kDTypes; ++t) {
+    const auto to = static_cast<DType>(t);
+    std::vector<Tensor> x;
+    for (const Tensor& t : s.inputs) x.push_back(t.dtype() == from ? astype(t, to) : t);
+    try {
+      op.run(x, s.attrs.view());
+      out += (out.empty() ? "" : " ") + std::string(name_of(to));
+    } catch (const Error&) {
+    }
+  }
+  return out;
+}
+
 std::string ops_markdown() {
   std::ostringstream out;
   out << "# The ops\n\n"
          "Printed from the tables in lib/ops by `build/test/ops_doc > docs/ops.md`. The arguments are the tensors; attributes such as axes are in the\n"
          "headers, `include/tapedeck/ops/`. Derivative: *partials* are given one for each input; *linear* ops have a transpose, *bilinear* ones two;\n"
-         "*custom* rules are written by hand; through an op with *none* every gradient is none. Samples are what the op is tested with.\n";
+         "*custom* rules are written by hand; through an op with *none* every gradient is none. The example is the first sample that the op is tested\n"
+         "with; the dtypes are those that it takes in place of the one there.\n";
   for (const OpFamily& family : op_families()) {
-    out << "\n## " << family.name << "\n\n| op | meaning | arguments | derivative | samples |\n|---|---|---|---|---|\n";
+    if (family.ops.empty()) continue;
+    out << "\n## " << family.name << "\n\n| op | meaning | TensorFlow | arguments | derivative | example | dtypes |\n|---|---|---|---|---|---|---|\n";
     for (const Op& op : family.ops)
-      out << "| `" << op.name << "` | " << cell(op.doc) << " | " << arguments(op) << " | " << derivative(op) << " | " << op.samples().size() << " |\n";
+      out << "| `" << op.name << "` | " << cell(op.doc) << " | " << op.tensorflow << " | " << arguments(op) << " | " << derivative(op) << " | " << example(op) << " | " << dtypes(op)
+          << " |\n";
   }
   return out.str();
 }

@@ -163,6 +163,7 @@ struct Sample {
 
 struct Op {
   std::string_view name, doc;
+  std::string_view tensorflow = {};         // TensorFlow's op types that this one stands for, with spaces between
   std::string_view args[kMaxInputs] = {};   // names of the tensor arguments, for messages; the last one stands for all further
   Infer infer;
   Kernel forward;

@@ -172,6 +172,7 @@ Tensor reversed(const Tensor& x, const MaskAttrs& axes);
 constexpr Op table[] = {
     {.name = "reshape",
      .doc = "The elements of x in row-major order under another shape, without a copy.",
+     .tensorflow = "Reshape",
      .args = {"x"},
      .infer = infer_reshape,
      .forward = kShare,
@@ -189,6 +190,7 @@ constexpr Op table[] = {
 
     {.name = "expand_dims",
      .doc = "x with axes of extent 1 put in, without a copy.",
+     .tensorflow = "ExpandDims",
      .args = {"x"},
      .infer = infer_expand_dims,
      .forward = kShare,
@@ -206,6 +208,7 @@ constexpr Op table[] = {
 
     {.name = "squeeze",
      .doc = "x without axes of extent 1, without a copy.",
+     .tensorflow = "Squeeze",
      .args = {"x"},
      .infer = infer_squeeze,
      .forward = kShare,
@@ -223,6 +226,7 @@ constexpr Op table[] = {
 
     {.name = "transpose",
      .doc = "Axes in another order: axis i of the result is axis perm[i] of x.",
+     .tensorflow = "Transpose",
      .args = {"x"},
      .infer = infer_transpose,
      .forward = {run_transpose, Outputs::own},
@@ -241,6 +245,7 @@ constexpr Op table[] = {
 
     {.name = "reverse",
      .doc = "The elements in the opposite order along axes: y[i] = x[n - 1 - i].",
+     .tensorflow = "ReverseV2",
      .args = {"x"},
      .infer = same_as_first,
      .forward = {run_reverse, Outputs::own},
@@ -257,6 +262,7 @@ constexpr Op table[] = {
 
     {.name = "broadcast_to",
      .doc = "x repeated to a shape that it broadcasts to.",
+     .tensorflow = "BroadcastTo",
      .args = {"x"},
      .infer = infer_broadcast_to,
      .forward = {[](const Call& c, std::span<Tensor> y) { take(c.x[0], kernels::broadcast(c.x[0].shape(), y[0].shape()), y[0]); }, Outputs::own},
@@ -271,6 +277,7 @@ constexpr Op table[] = {
 
     {.name = "tile",
      .doc = "x repeated reps[i] times along axis i.",
+     .tensorflow = "Tile",
      .args = {"x"},
      .infer = infer_tile,
      .forward = {[](const Call& c, std::span<Tensor> y) {
@@ -293,6 +300,7 @@ constexpr Op table[] = {
 
     {.name = "one_hot",
      .doc = "1 at position indices[…] along a new last axis, 0 elsewhere.",
+     .tensorflow = "OneHot",
      .args = {"indices"},
      .infer = infer_one_hot,
      .forward = run_one_hot,
@@ -308,6 +316,7 @@ constexpr Op table[] = {
 
     {.name = "identity",
      .doc = "The same values as a new tensor, which shares their memory.",
+     .tensorflow = "Identity",
      .args = {"x"},
      .infer = same_as_first,
      .forward = kShare,
@@ -318,6 +327,7 @@ constexpr Op table[] = {
 
     {.name = "zeros_like",
      .doc = "Zeros of x's shape and dtype.",
+     .tensorflow = "ZerosLike",
      .args = {"x"},
      .infer = same_as_first,
      .forward = [](const Call&, std::span<Tensor> y) { kernels::clear(y[0]); },
@@ -326,6 +336,7 @@ constexpr Op table[] = {
 
     {.name = "ones_like",
      .doc = "Ones of x's shape and dtype.",
+     .tensorflow = "OnesLike",
      .args = {"x"},
      .infer = same_as_first,
      .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = full(c.x[0].shape(), 1, c.x[0].dtype()); }, Outputs::own},
@@ -334,6 +345,7 @@ constexpr Op table[] = {
 
     {.name = "stop_gradient",
      .doc = "The same values as a new tensor that no tape and no accumulator follows.",
+     .tensorflow = "StopGradient",
      .args = {"x"},
      .infer = same_as_first,
      .forward = kShare,

@@ -36,6 +36,7 @@ std::vector<Sample> of_two(std::initializer_list<detail::List1<int>> expected, s
 constexpr Op table[] = {
     {.name = "equal",
      .doc = "a = b; NaN equals nothing.",
+     .tensorflow = "Equal",
      .args = {"a", "b"},
      .infer = comparison,
      .forward = comparing([](auto a, auto b) { return a == b; }),
@@ -44,6 +45,7 @@ constexpr Op table[] = {
 
     {.name = "not_equal",
      .doc = "a ≠ b; NaN differs from everything.",
+     .tensorflow = "NotEqual",
      .args = {"a", "b"},
      .infer = comparison,
      .forward = comparing([](auto a, auto b) { return a != b; }),
@@ -52,6 +54,7 @@ constexpr Op table[] = {
 
     {.name = "less",
      .doc = "a < b.",
+     .tensorflow = "Less",
      .args = {"a", "b"},
      .infer = comparison,
      .forward = comparing([](auto a, auto b) { return a < b; }),
@@ -60,6 +63,7 @@ constexpr Op table[] = {
 
     {.name = "less_equal",
      .doc = "a ≤ b.",
+     .tensorflow = "LessEqual",
      .args = {"a", "b"},
      .infer = comparison,
      .forward = comparing([](auto a, auto b) { return a <= b; }),
@@ -68,6 +72,7 @@ constexpr Op table[] = {
 
     {.name = "greater",
      .doc = "a > b.",
+     .tensorflow = "Greater",
      .args = {"a", "b"},
      .infer = comparison,
      .forward = comparing([](auto a, auto b) { return a > b; }),
@@ -76,6 +81,7 @@ constexpr Op table[] = {
 
     {.name = "greater_equal",
      .doc = "a ≥ b.",
+     .tensorflow = "GreaterEqual",
      .args = {"a", "b"},
      .infer = comparison,
      .forward = comparing([](auto a, auto b) { return a >= b; }),
@@ -84,6 +90,7 @@ constexpr Op table[] = {
 
     {.name = "logical_and",
      .doc = "Whether a and b hold.",
+     .tensorflow = "LogicalAnd",
      .args = {"a", "b"},
      .infer = logic,
      .forward = deciding([](bool a, bool b) { return a && b; }),
@@ -92,6 +99,7 @@ constexpr Op table[] = {
 
     {.name = "logical_or",
      .doc = "Whether a or b or both hold.",
+     .tensorflow = "LogicalOr",
      .args = {"a", "b"},
      .infer = logic,
      .forward = deciding([](bool a, bool b) { return a || b; }),
@@ -100,6 +108,7 @@ constexpr Op table[] = {
 
     {.name = "logical_not",
      .doc = "Whether x does not hold.",
+     .tensorflow = "LogicalNot",
      .args = {"x"},
      .infer = logic,
      .forward = deciding([](bool x, bool) { return !x; }),

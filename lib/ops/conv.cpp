@@ -166,6 +166,7 @@ Tensor f64(const Shape& shape, const std::vector<double>& v) { return tensor(v, 
 constexpr Op table[] = {
     {.name = "conv2d",
      .doc = "Sums over windows: y[i, j, o] = Σ x[i·s + r·d - p, j·s + c·d - p, k] filters[r, c, k, o] over r, c and k, with strides s, dilation d and padding p.",
+     .tensorflow = "Conv2D",
      .args = {"x", "filters"},
      .infer = infer_conv2d,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::conv2d(geometry(c, channels_of(c.x[0]), channels_of(y[0])), c.x[0], c.x[1], y[0]); },
@@ -213,6 +214,7 @@ constexpr Op table[] = {
 
     {.name = "conv2d_input_gradient",
      .doc = "The adjoint of conv2d in its input: the images x of which it would be the gradient.",
+     .tensorflow = "Conv2DBackpropInput",
      .args = {"dy", "filters"},
      .infer = infer_input_gradient,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::conv2d_input_gradient(geometry(c, channels_of(y[0]), channels_of(c.x[0])), c.x[0], c.x[1], y[0]); },
@@ -242,6 +244,7 @@ constexpr Op table[] = {
 
     {.name = "conv2d_filter_gradient",
      .doc = "The adjoint of conv2d in its filters.",
+     .tensorflow = "Conv2DBackpropFilter",
      .args = {"x", "dy"},
      .infer = infer_filter_gradient,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::conv2d_filter_gradient(geometry(c, channels_of(c.x[0]), channels_of(c.x[1])), c.x[0], c.x[1], y[0]); },
@@ -268,6 +271,7 @@ constexpr Op table[] = {
 
     {.name = "max_pool2d",
      .doc = "The largest element of each channel in each window; the gradient goes to the first of them.",
+     .tensorflow = "MaxPool MaxPoolV2",
      .args = {"x"},
      .infer = infer_pool,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::max_pool2d(pool_of(c), c.x[0], y[0]); },
@@ -324,6 +328,7 @@ constexpr Op table[] = {
 
     {.name = "avg_pool2d",
      .doc = "The mean of each channel in each window, over the elements that belong to the image.",
+     .tensorflow = "AvgPool",
      .args = {"x"},
      .infer = infer_pool,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::avg_pool2d(pool_of(c), c.x[0], y[0]); },
@@ -347,6 +352,7 @@ constexpr Op table[] = {
 
     {.name = "avg_pool2d_gradient",
      .doc = "The adjoint of avg_pool2d.",
+     .tensorflow = "AvgPoolGrad",
      .args = {"dy"},
      .infer = infer_avg_gradient,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::avg_pool2d_gradient(pool_of(c), c.x[0], y[0]); },

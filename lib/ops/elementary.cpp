@@ -12,6 +12,7 @@ using namespace samples;
 constexpr Op table[] = {
     {.name = "sqrt",
      .doc = "√x.",
+     .tensorflow = "Sqrt",
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return sqrt(x); }),
@@ -20,6 +21,7 @@ constexpr Op table[] = {
 
     {.name = "rsqrt",
      .doc = "1 / √x.",
+     .tensorflow = "Rsqrt",
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return 1 / sqrt(x); }),
@@ -28,6 +30,7 @@ constexpr Op table[] = {
 
     {.name = "exp",
      .doc = "eˣ.",
+     .tensorflow = "Exp",
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return exp(x); }),
@@ -36,6 +39,7 @@ constexpr Op table[] = {
 
     {.name = "expm1",
      .doc = "eˣ - 1; accurate near 0.",
+     .tensorflow = "Expm1",
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return expm1(x); }),
@@ -44,6 +48,7 @@ constexpr Op table[] = {
 
     {.name = "log",
      .doc = "Natural logarithm of x.",
+     .tensorflow = "Log",
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return log(x); }),
@@ -52,6 +57,7 @@ constexpr Op table[] = {
 
     {.name = "log1p",
      .doc = "Natural logarithm of 1 + x; accurate near 0.",
+     .tensorflow = "Log1p",
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return log1p(x); }),
@@ -60,6 +66,7 @@ constexpr Op table[] = {
 
     {.name = "sin",
      .doc = "Sine of x.",
+     .tensorflow = "Sin",
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return sin(x); }),
@@ -68,6 +75,7 @@ constexpr Op table[] = {
 
     {.name = "cos",
      .doc = "Cosine of x.",
+     .tensorflow = "Cos",
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return cos(x); }),
@@ -76,6 +84,7 @@ constexpr Op table[] = {
 
     {.name = "tan",
      .doc = "Tangent of x.",
+     .tensorflow = "Tan",
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return tan(x); }),
@@ -84,6 +93,7 @@ constexpr Op table[] = {
 
     {.name = "tanh",
      .doc = "Hyperbolic tangent of x.",
+     .tensorflow = "Tanh",
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return tanh(x); }),
@@ -92,6 +102,7 @@ constexpr Op table[] = {
 
     {.name = "sigmoid",
      .doc = "1 / (1 + e⁻ˣ).",
+     .tensorflow = "Sigmoid",
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return sigmoid(x); }),
@@ -100,6 +111,7 @@ constexpr Op table[] = {
 
     {.name = "pow",
      .doc = "a to the power b; the derivative in b is aᵇ·log a where a is positive, else 0.",
+     .tensorflow = "Pow",
      .args = {"a", "b"},
      .infer = elementwise,
      .forward = map([](auto a, auto b) { return pow(a, b); }),

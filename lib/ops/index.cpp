@@ -141,6 +141,7 @@ Tensor i64(std::initializer_list<std::int64_t> v) { return tensor(v); }
 constexpr Op table[] = {
     {.name = "gather",
      .doc = "Slices of x along an axis: y[…, k, …] = x[…, indices[k], …].",
+     .tensorflow = "Gather GatherV2 ResourceGather",
      .args = {"x", "indices"},
      .infer = infer_gather,
      .forward = run_gather,
@@ -176,6 +177,7 @@ constexpr Op table[] = {
 
     {.name = "gather_nd",
      .doc = "Parts of x at the positions in the last axis of indices: y[k…, …] = x[indices[k…, 0], indices[k…, 1], …].",
+     .tensorflow = "GatherNd ResourceGatherNd",
      .args = {"x", "indices"},
      .infer = infer_gather_nd,
      .forward = run_gather_nd,
@@ -196,6 +198,7 @@ constexpr Op table[] = {
 
     {.name = "scatter_nd",
      .doc = "The adjoint of gather_nd: zeros of a shape, with y[indices[k…, 0], indices[k…, 1], …] += updates[k…, …].",
+     .tensorflow = "ScatterNd",
      .args = {"updates", "indices"},
      .infer = infer_scatter_nd,
      .forward = run_scatter_nd,

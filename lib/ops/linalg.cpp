@@ -73,6 +73,7 @@ OwnedAttrs flags(bool a, bool b) { return Attrs(Transposed{a, b}); }
 constexpr Op table[] = {
     {.name = "matmul",
      .doc = "Matrix product over the last two axes: y[i, j] = Σₖ a[i, k] b[k, j].",
+     .tensorflow = "MatMul BatchMatMul BatchMatMulV2",
      .args = {"a", "b"},
      .infer = infer_matmul,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::matmul(c.x[0], c.x[1], c.attrs<Transposed>(), y[0]); },

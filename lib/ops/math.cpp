@@ -56,6 +56,7 @@ constexpr Rule kEachRule = [] {
 constexpr Op table[] = {
     {.name = "add",
      .doc = "a + b.",
+     .tensorflow = "Add AddV2",
      .args = {"a", "b"},
      .infer = arithmetic,
      .forward = map_arithmetic([](auto a, auto b) { return a + b; }),
@@ -65,6 +66,7 @@ constexpr Op table[] = {
 
     {.name = "sub",
      .doc = "a - b.",
+     .tensorflow = "Sub",
      .args = {"a", "b"},
      .infer = arithmetic,
      .forward = map_arithmetic([](auto a, auto b) { return a - b; }),
@@ -74,6 +76,7 @@ constexpr Op table[] = {
 
     {.name = "mul",
      .doc = "a · b.",
+     .tensorflow = "Mul",
      .args = {"a", "b"},
      .infer = arithmetic,
      .forward = map_arithmetic([](auto a, auto b) { return a * b; }),
@@ -83,6 +86,7 @@ constexpr Op table[] = {
 
     {.name = "div",
      .doc = "a / b.",
+     .tensorflow = "Div RealDiv",
      .args = {"a", "b"},
      .infer = elementwise,
      .forward = map([](auto a, auto b) { return a / b; }),
@@ -92,6 +96,7 @@ constexpr Op table[] = {
 
     {.name = "neg",
      .doc = "-x.",
+     .tensorflow = "Neg",
      .args = {"x"},
      .infer = arithmetic,
      .forward = map_arithmetic([](auto x) { return -x; }),
@@ -100,6 +105,7 @@ constexpr Op table[] = {
 
     {.name = "abs",
      .doc = "|x|; the derivative at 0 is 0.",
+     .tensorflow = "Abs",
      .args = {"x"},
      .infer = arithmetic,
      .forward = map_arithmetic([](auto x) { return abs(x); }),
@@ -108,6 +114,7 @@ constexpr Op table[] = {
 
     {.name = "sign",
      .doc = "-1, 0 or 1, as x is negative, zero or positive; the derivative is 0.",
+     .tensorflow = "Sign",
      .args = {"x"},
      .infer = arithmetic,
      .forward = map_arithmetic([](auto x) { return sign(x); }),
@@ -116,6 +123,7 @@ constexpr Op table[] = {
 
     {.name = "floor",
      .doc = "The largest integer that is not larger than x.",
+     .tensorflow = "Floor",
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return floor(x); }),
@@ -124,6 +132,7 @@ constexpr Op table[] = {
 
     {.name = "ceil",
      .doc = "The smallest integer that is not smaller than x.",
+     .tensorflow = "Ceil",
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return ceil(x); }),
@@ -132,6 +141,7 @@ constexpr Op table[] = {
 
     {.name = "square",
      .doc = "x².",
+     .tensorflow = "Square",
      .args = {"x"},
      .infer = arithmetic,
      .forward = map_arithmetic([](auto x) { return x * x; }),
@@ -140,6 +150,7 @@ constexpr Op table[] = {
 
     {.name = "squared_difference",
      .doc = "(a - b)².",
+     .tensorflow = "SquaredDifference",
      .args = {"a", "b"},
      .infer = arithmetic,
      .forward = map_arithmetic([](auto a, auto b) { return (a - b) * (a - b); }),
@@ -149,6 +160,7 @@ constexpr Op table[] = {
 
     {.name = "reciprocal",
      .doc = "1 / x.",
+     .tensorflow = "Reciprocal Inv",
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return 1 / x; }),
@@ -157,6 +169,7 @@ constexpr Op table[] = {
 
     {.name = "maximum",
      .doc = "The larger of a and b; where they are equal the gradient is a's.",
+     .tensorflow = "Maximum",
      .args = {"a", "b"},
      .infer = arithmetic,
      .forward = map_arithmetic([](auto a, auto b) { return maximum(a, b); }),
@@ -166,6 +179,7 @@ constexpr Op table[] = {
 
     {.name = "minimum",
      .doc = "The smaller of a and b; where they are equal the gradient is a's.",
+     .tensorflow = "Minimum",
      .args = {"a", "b"},
      .infer = arithmetic,
      .forward = map_arithmetic([](auto a, auto b) { return minimum(a, b); }),
@@ -175,6 +189,7 @@ constexpr Op table[] = {
 
     {.name = "clip",
      .doc = "x where it lies in [low, high], else the nearer bound; the gradient is that of what was chosen, x at the bounds.",
+     .tensorflow = "ClipByValue",
      .args = {"x", "low", "high"},
      .infer = arithmetic,
      .forward = map_arithmetic([](auto x, auto low, auto high) { return minimum(maximum(x, low), high); }),
@@ -188,6 +203,7 @@ constexpr Op table[] = {
 
     {.name = "where",
      .doc = "a where condition holds, else b.",
+     .tensorflow = "Select SelectV2",
      .args = {"condition", "a", "b"},
      .infer = infer_where,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::choose(c.x[0], c.x[1], c.x[2], y[0]); },
@@ -211,6 +227,7 @@ constexpr Op table[] = {
 
     {.name = "astype",
      .doc = "x converted to another dtype: towards zero and stopping at the ends for integers, x ≠ 0 for bool.",
+     .tensorflow = "Cast",
      .args = {"x"},
      .infer = [](const Call& c) { return Spec{c.attrs<AsTypeAttrs>().dtype, c.x[0].shape()}; },
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::cast(c.x[0], y[0]); },
@@ -223,6 +240,7 @@ constexpr Op table[] = {
 
     {.name = "add_n",
      .doc = "Sum of all x, which have one shape and dtype.",
+     .tensorflow = "AddN",
      .args = {"x"},
      .infer = infer_add_n,
      .forward = {[](const Call& c, std::span<Tensor> y) { kernels::add_n(c.x, y[0]); }, Outputs::may_overwrite},

@@ -67,6 +67,7 @@ Tensor dense_error_of(const Call& c) {
 constexpr Op table[] = {
     {.name = "relu",
      .doc = "x where it is positive, else 0.",
+     .tensorflow = "Relu",
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return maximum(x, 0); }),
@@ -78,6 +79,7 @@ constexpr Op table[] = {
 
     {.name = "leaky_relu",
      .doc = "x where it is positive, else alpha · x.",
+     .tensorflow = "LeakyRelu",
      .args = {"x", "alpha"},
      .infer = elementwise,
      .forward = map([](auto x, auto alpha) { return where(x > 0, x, alpha * x); }),
@@ -90,6 +92,7 @@ constexpr Op table[] = {
 
     {.name = "softplus",
      .doc = "log(1 + eˣ), computed without overflow.",
+     .tensorflow = "Softplus",
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return maximum(x, 0) + log1p(exp(-abs(x))); }),
@@ -100,6 +103,7 @@ constexpr Op table[] = {
 
     {.name = "softmax",
      .doc = "Exponentials over their sum along the last axis: yᵢ = exp(xᵢ) / Σⱼ exp(xⱼ).",
+     .tensorflow = "Softmax",
      .args = {"x"},
      .infer = infer_rows,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::softmax(c.x[0], y[0]); },
@@ -120,6 +124,7 @@ constexpr Op table[] = {
 
     {.name = "log_softmax",
      .doc = "Logarithm of the softmax along the last axis: yᵢ = xᵢ - log Σⱼ exp(xⱼ).",
+     .tensorflow = "LogSoftmax",
      .args = {"x"},
      .infer = infer_rows,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::log_softmax(c.x[0], y[0]); },
@@ -142,6 +147,7 @@ constexpr Op table[] = {
 
     {.name = "sparse_softmax_cross_entropy",
      .doc = "Minus the log-probability of each row's label: y = log Σⱼ exp(logits[j]) - logits[label].",
+     .tensorflow = "SparseSoftmaxCrossEntropyWithLogits",
      .args = {"labels", "logits"},
      .infer = infer_cross_entropy,
      .forward = run_cross_entropy,
@@ -160,6 +166,7 @@ constexpr Op table[] = {
 
     {.name = "softmax_cross_entropy",
      .doc = "Minus the sum of labels times log-probabilities along the last axis: y = Σⱼ labelsⱼ · (log Σₖ exp(logitsₖ) - logitsⱼ).",
+     .tensorflow = "SoftmaxCrossEntropyWithLogits",
      .args = {"labels", "logits"},
      .infer = infer_dense_cross_entropy,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::dense_cross_entropy(c.x[0], c.x[1], y[0]); },

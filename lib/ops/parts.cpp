@@ -186,6 +186,7 @@ Tensor strided_padded(const Tensor& x, const StridedAttrs& part);
 constexpr Op table[] = {
     {.name = "slice",
      .doc = "The part of x that starts at begin and has extents size.",
+     .tensorflow = "Slice",
      .args = {"x"},
      .infer = infer_slice,
      .forward = {run_slice, Outputs::own},
@@ -204,6 +205,7 @@ constexpr Op table[] = {
 
     {.name = "pad",
      .doc = "x with zeros around it; the adjoint of slice.",
+     .tensorflow = "Pad",
      .args = {"x"},
      .infer = infer_pad,
      .forward = run_pad,
@@ -221,6 +223,7 @@ constexpr Op table[] = {
 
     {.name = "strided_slice",
      .doc = "What slices take of x: begin:end:stride, or an index, along each axis.",
+     .tensorflow = "StridedSlice",
      .args = {"x"},
      .infer = [](const Call& c) { return replaced_last(c, c.attrs<StridedAttrs>().whole, c.attrs<StridedAttrs>().shape); },
      .forward = {[](const Call& c, std::span<Tensor> y) { take(c.x[0], places_of(c.attrs<StridedAttrs>(), c.x[0]), y[0]); }, Outputs::own},
@@ -243,6 +246,7 @@ constexpr Op table[] = {
 
     {.name = "strided_pad",
      .doc = "x at the places among zeros that slices would take; the adjoint of strided_slice.",
+     .tensorflow = "StridedSliceGrad",
      .args = {"x"},
      .infer = [](const Call& c) { return replaced_last(c, c.attrs<StridedAttrs>().shape, c.attrs<StridedAttrs>().whole); },
      .forward = run_strided_pad,
@@ -257,6 +261,7 @@ constexpr Op table[] = {
 
     {.name = "concat",
      .doc = "Tensors joined along an axis.",
+     .tensorflow = "Concat ConcatV2",
      .args = {"a", "b"},
      .infer = infer_concat,
      .forward = run_join,
@@ -275,6 +280,7 @@ constexpr Op table[] = {
 
     {.name = "stack",
      .doc = "Tensors of one shape joined along an axis of their own.",
+     .tensorflow = "Pack",
      .args = {"a", "b"},
      .infer = infer_stack,
      .forward = run_join,
@@ -292,6 +298,7 @@ constexpr Op table[] = {
 
     {.name = "split",
      .doc = "x cut into parts along an axis.",
+     .tensorflow = "Split SplitV",
      .args = {"x"},
      .infer = infer_split,
      .forward = {[](const Call& c, std::span<Tensor> y) { run_cut(c.x[0], c.attrs<SplitAttrs>().axis, y); }, Outputs::own},
@@ -310,6 +317,7 @@ constexpr Op table[] = {
 
     {.name = "unstack",
      .doc = "The entries of x along an axis, without that axis.",
+     .tensorflow = "Unpack",
      .args = {"x"},
      .infer = infer_unstack,
      .forward = {[](const Call& c, std::span<Tensor> y) { run_cut(c.x[0], c.attrs<AxisAttrs>().axis, y); }, Outputs::own},

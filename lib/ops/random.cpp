@@ -26,6 +26,7 @@ Spec floating(const Call& c, const Spec& spec) {
 constexpr Op table[] = {
     {.name = "uniform",
      .doc = "Numbers evenly distributed in [low, high).",
+     .tensorflow = "RandomUniform StatelessRandomUniform",
      .infer = [](const Call& c) { return floating(c, c.attrs<UniformAttrs>().spec); },
      .forward = [](const Call& c, std::span<Tensor> y) {
        const auto& a = c.attrs<UniformAttrs>();
@@ -41,6 +42,7 @@ constexpr Op table[] = {
 
     {.name = "normal",
      .doc = "Standard normal numbers, by Box and Muller's method.",
+     .tensorflow = "RandomStandardNormal StatelessRandomNormal",
      .infer = [](const Call& c) { return floating(c, c.attrs<NormalAttrs>().spec); },
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::normal(c.attrs<NormalAttrs>().key, y[0]); },
      .rule = none(),
@@ -55,6 +57,7 @@ constexpr Op table[] = {
 
     {.name = "truncated_normal",
      .doc = "Standard normal numbers of those within two standard deviations, by the inverse of their distribution.",
+     .tensorflow = "TruncatedNormal StatelessTruncatedNormal",
      .infer = [](const Call& c) { return floating(c, c.attrs<NormalAttrs>().spec); },
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::truncated_normal(c.attrs<NormalAttrs>().key, y[0]); },
      .rule = none(),
@@ -68,6 +71,7 @@ constexpr Op table[] = {
 
     {.name = "permutation",
      .doc = "0 … n - 1 in random order.",
+     .tensorflow = "RandomShuffle",
      .infer = [](const Call& c) -> Spec { return {DType::i64, {c.attrs<PermutationAttrs>().n}}; },
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::permutation(c.attrs<PermutationAttrs>().key, y[0]); },
      .rule = none(),

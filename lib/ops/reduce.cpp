@@ -171,6 +171,7 @@ Tensor softmax_of(const Tensor& x, const Tensor& y) {   // from y = logsumexp(x)
 constexpr Op table[] = {
     {.name = "sum",
      .doc = "Sum of x over axes: y[j] = Σᵢ x[i, j].",
+     .tensorflow = "Sum",
      .args = {"x"},
      .infer = infer_sum,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::sum(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
@@ -188,6 +189,7 @@ constexpr Op table[] = {
 
     {.name = "prod",
      .doc = "Product of x over axes: y[j] = Πᵢ x[i, j]; the gradient is exact where elements are zero.",
+     .tensorflow = "Prod",
      .args = {"x"},
      .infer = infer_prod,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::prod(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
@@ -227,6 +229,7 @@ constexpr Op table[] = {
 
     {.name = "mean",
      .doc = "Arithmetic mean of x over axes: y[j] = Σᵢ x[i, j] / n.",
+     .tensorflow = "Mean",
      .args = {"x"},
      .infer = infer_mean,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::mean(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
@@ -242,6 +245,7 @@ constexpr Op table[] = {
 
     {.name = "max",
      .doc = "Largest element of x over axes: y[j] = maxᵢ x[i, j]; equal ones share the gradient.",
+     .tensorflow = "Max",
      .args = {"x"},
      .infer = infer_extreme,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::max(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
@@ -258,6 +262,7 @@ constexpr Op table[] = {
 
     {.name = "min",
      .doc = "Smallest element of x over axes: y[j] = minᵢ x[i, j]; equal ones share the gradient.",
+     .tensorflow = "Min",
      .args = {"x"},
      .infer = infer_extreme,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::min(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
@@ -274,6 +279,7 @@ constexpr Op table[] = {
 
     {.name = "argmax",
      .doc = "Index of the first largest element of x along an axis.",
+     .tensorflow = "ArgMax",
      .args = {"x"},
      .infer = infer_argument,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::argmax(c.x[0], -1 - std::countr_zero(c.attrs<ReduceAttrs>().axes), y[0]); },
@@ -287,6 +293,7 @@ constexpr Op table[] = {
 
     {.name = "argmin",
      .doc = "Index of the first smallest element of x along an axis.",
+     .tensorflow = "ArgMin",
      .args = {"x"},
      .infer = infer_argument,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::argmin(c.x[0], -1 - std::countr_zero(c.attrs<ReduceAttrs>().axes), y[0]); },
@@ -300,6 +307,7 @@ constexpr Op table[] = {
 
     {.name = "any",
      .doc = "Whether any element of x over axes holds; not over none.",
+     .tensorflow = "Any",
      .args = {"x"},
      .infer = infer_bool,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::any(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
@@ -313,6 +321,7 @@ constexpr Op table[] = {
 
     {.name = "all",
      .doc = "Whether all elements of x over axes hold; so they do over none.",
+     .tensorflow = "All",
      .args = {"x"},
      .infer = infer_bool,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::all(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },

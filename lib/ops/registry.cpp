@@ -5,21 +5,35 @@ namespace tapedeck {
 
 std::span<const Op> math_ops();
 std::span<const Op> elementary_ops();
+std::span<const Op> special_ops();
 std::span<const Op> compare_ops();
 std::span<const Op> reduce_ops();
+std::span<const Op> scan_ops();
 std::span<const Op> array_ops();
 std::span<const Op> part_ops();
+std::span<const Op> diag_ops();
+std::span<const Op> space_ops();
 std::span<const Op> index_ops();
+std::span<const Op> sort_ops();
+std::span<const Op> segment_ops();
 std::span<const Op> linalg_ops();
+std::span<const Op> decompositions_ops();
 std::span<const Op> nn_ops();
+std::span<const Op> norm_ops();
 std::span<const Op> conv_ops();
+std::span<const Op> rnn_ops();
+std::span<const Op> image_ops();
+std::span<const Op> quantize_ops();
 std::span<const Op> random_ops();
 
 std::span<const OpFamily> op_families() {
   static const OpFamily families[] = {
-      {"math", math_ops()},   {"elementary", elementary_ops()}, {"compare", compare_ops()}, {"reduce", reduce_ops()}, {"array", array_ops()},
-      {"parts", part_ops()},  {"index", index_ops()},           {"linalg", linalg_ops()},   {"nn", nn_ops()},         {"conv", conv_ops()},
-      {"random", random_ops()}};
+      {"math", math_ops()}, {"elementary", elementary_ops()}, {"special", special_ops()}, {"compare", compare_ops()},
+      {"reduce", reduce_ops()}, {"scan", scan_ops()}, {"array", array_ops()}, {"parts", part_ops()},
+      {"diag", diag_ops()}, {"space", space_ops()}, {"index", index_ops()}, {"sort", sort_ops()},
+      {"segment", segment_ops()}, {"linalg", linalg_ops()}, {"decompositions", decompositions_ops()}, {"nn", nn_ops()},
+      {"norm", norm_ops()}, {"conv", conv_ops()}, {"rnn", rnn_ops()}, {"image", image_ops()},
+      {"quantize", quantize_ops()}, {"random", random_ops()}};
   return families;
 }
 

@@ -1,0 +1,7 @@
+// Diagonals, bands and triangles of matrices.
+#pragma once
+#include "tapedeck/operand.h"
+
+namespace tapedeck {
+
+}  // namespace tapedeck

@@ -1,0 +1,7 @@
+// Products of tensors by an equation.
+#pragma once
+#include "tapedeck/operand.h"
+
+namespace tapedeck {
+
+}  // namespace tapedeck

@@ -1,0 +1,7 @@
+// Normalisation of activations. f32 and f64.
+#pragma once
+#include "tapedeck/operand.h"
+
+namespace tapedeck {
+
+}  // namespace tapedeck

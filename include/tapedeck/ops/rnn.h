@@ -1,0 +1,7 @@
+// Recurrent cells, and whole sequences. f32 and f64.
+#pragma once
+#include "tapedeck/operand.h"
+
+namespace tapedeck {
+
+}  // namespace tapedeck
