@@ -29,6 +29,7 @@ struct OneHotAttrs { std::int64_t depth; DType dtype; };
 
 Spec infer_reshape(const Call& c) {
   const auto& [axes, shape] = c.attrs<ReshapeAttrs>();
+  require_axes(c, axes);
   const Tensor& x = c.x[0];
   const Shape result = behind_extra(x, axes, shape);
   if (result.size() != x.size()) throw_error<ShapeError>("{}: element counts differ: x is {}, shape is {}", c.op.name, x.spec(), shape);
@@ -40,6 +41,7 @@ Spec infer_expand_dims(const Call& c) {
   const unsigned mask = c.attrs<MaskAttrs>().mask;
   const int ndim = x.ndim() + std::popcount(mask);
   if (ndim > Shape::kMaxRank) throw_shape_error(c, "more than 8 axes");
+  if (mask >> ndim) throw_shape_error(c, "an axis is out of range");
   Shape shape;
   for (int d = 0, next = 0; d < ndim; ++d) shape.push_back(mask >> (ndim - 1 - d) & 1 ? 1 : x.shape()[next++]);
   return {x.dtype(), shape};
@@ -48,6 +50,7 @@ Spec infer_expand_dims(const Call& c) {
 Spec infer_squeeze(const Call& c) {
   const Tensor& x = c.x[0];
   const unsigned mask = c.attrs<MaskAttrs>().mask;
+  require_axes(c, std::bit_width(mask));
   for (int d = 0; d < x.ndim(); ++d)
     if ((mask >> (x.ndim() - 1 - d) & 1) && x.shape()[d] != 1) throw_error<ShapeError>("squeeze: axis {} of x, {}, has more or less than one entry", d, x.spec());
   return {x.dtype(), without(x.shape(), mask, false)};
@@ -64,6 +67,7 @@ TransposeAttrs in_full(const TransposeAttrs& a, const Tensor& x) {
 
 Spec infer_transpose(const Call& c) {
   const Tensor& x = c.x[0];
+  require_axes(c, c.attrs<TransposeAttrs>().axes);
   const TransposeAttrs full = in_full(c.attrs<TransposeAttrs>(), x);
   Shape shape;
   for (const int axis : full.all()) shape.push_back(x.shape()[axis]);
@@ -102,6 +106,7 @@ Spec infer_broadcast_to(const Call& c) {
 Spec infer_tile(const Call& c) {
   const Tensor& x = c.x[0];
   const Shape& reps = c.attrs<TileAttrs>().reps;
+  require_axes(c, reps.ndim());
   Shape shape = x.shape();
   for (int d = 0; d < reps.ndim(); ++d) {
     const int axis = x.ndim() - reps.ndim() + d;

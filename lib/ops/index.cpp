@@ -30,6 +30,7 @@ Shape replaced(const Shape& shape, int axis, int count, const Shape& others) {
 Spec infer_gather(const Call& c) {
   require_indices(c, 1);
   const Tensor& x = c.x[0];
+  require_axes(c, -c.attrs<GatherAttrs>().axis);
   return {x.dtype(), replaced(x.shape(), x.ndim() + c.attrs<GatherAttrs>().axis, 1, c.x[1].shape())};
 }
 
@@ -84,6 +85,7 @@ void require_nd_indices(const Call& c, int axes) {
 Spec infer_gather_nd(const Call& c) {
   const Tensor& x = c.x[0];
   const int axes = c.attrs<GatherNdAttrs>().axes;
+  require_axes(c, axes);
   require_nd_indices(c, axes);
   return {x.dtype(), replaced(x.shape(), x.ndim() - axes, depth_of(c), entries_of(c))};
 }

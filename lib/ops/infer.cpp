@@ -64,6 +64,10 @@ Spec all_alike(const Call& c) {
   return c.x[0].spec();
 }
 
+void require_axes(const Call& c, int n) {
+  if (c.x[0].ndim() < n) [[unlikely]] throw_shape_error(c, fmt::format("takes tensors of rank {} or more", n));
+}
+
 void require_floating(const Call& c, int i) {
   if (!is_trainable(c.x[i].dtype())) [[unlikely]] throw_dtype_error(c, "takes f32 or f64, use astype");
 }

@@ -18,6 +18,8 @@ Spec same_as_first(const Call& c);
 Spec infer_rows(const Call& c);
 /// The spec of all inputs, of which there may be any number. Throws DTypeError or ShapeError where two differ.
 Spec all_alike(const Call& c);
+/// Throws ShapeError unless the first input has the axes that the attributes speak of: the last `n`.
+void require_axes(const Call& c, int n);
 /// Throws DTypeError, naming the op and its inputs, unless input i is f32 or f64.
 void require_floating(const Call& c, int i);
 /// Throws DTypeError unless input i is i32 or i64.

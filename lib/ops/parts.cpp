@@ -28,6 +28,7 @@ struct SplitAttrs { int axis; std::vector<std::int64_t> sizes; };
 Spec infer_slice(const Call& c) {
   const auto& [begin, size] = c.attrs<SliceAttrs>();
   const Shape& x = c.x[0].shape();
+  require_axes(c, begin.ndim());
   Shape part = x;
   for (int d = 0; d < begin.ndim(); ++d) {
     const int axis = x.ndim() - begin.ndim() + d;
@@ -53,6 +54,7 @@ PadAttrs around(const SliceAttrs& part, const Shape& x, const Shape& y) {
 
 Spec infer_pad(const Call& c) {
   const auto& [before, after] = c.attrs<PadAttrs>();
+  require_axes(c, before.ndim());
   Shape shape = c.x[0].shape();
   for (int d = 0; d < before.ndim(); ++d) {
     const int axis = shape.ndim() - before.ndim() + d;
@@ -95,6 +97,7 @@ void run_strided_pad(const Call& c, std::span<Tensor> y) {
 
 Spec infer_concat(const Call& c) {
   const Tensor& first = c.x[0];
+  require_axes(c, -c.attrs<AxisAttrs>().axis);
   const int axis = first.ndim() + c.attrs<AxisAttrs>().axis;
   Shape shape = first.shape();
   for (int i = 1; i < c.x.size(); ++i) {
@@ -112,6 +115,7 @@ Spec infer_concat(const Call& c) {
 
 Spec infer_stack(const Call& c) {
   const Spec one = all_alike(c);
+  require_axes(c, -1 - c.attrs<AxisAttrs>().axis);
   const int ndim = one.shape.ndim(), axis = ndim + 1 + c.attrs<AxisAttrs>().axis;
   if (ndim == Shape::kMaxRank) throw_shape_error(c, "more than 8 axes");
   Shape shape;
@@ -133,6 +137,9 @@ void run_join(const Call& c, std::span<Tensor> y) {
 
 std::vector<Spec> infer_split(const Call& c) {
   const auto& [axis, sizes] = c.attrs<SplitAttrs>();
+  require_axes(c, -axis);
+  if (std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}) != c.x[0].shape()[c.x[0].ndim() + axis])
+    throw_shape_error(c, fmt::format("the sizes do not add up to axis {}: sizes are [{}]", c.x[0].ndim() + axis, fmt::join(sizes, ",")));
   std::vector<Spec> parts(sizes.size(), c.x[0].spec());
   for (std::size_t k = 0; k < sizes.size(); ++k) parts[k].shape.set(c.x[0].ndim() + axis, sizes[k]);
   return parts;
@@ -140,6 +147,7 @@ std::vector<Spec> infer_split(const Call& c) {
 
 std::vector<Spec> infer_unstack(const Call& c) {
   const Shape& x = c.x[0].shape();
+  require_axes(c, -c.attrs<AxisAttrs>().axis);
   const int axis = x.ndim() + c.attrs<AxisAttrs>().axis;
   return std::vector<Spec>(static_cast<std::size_t>(x[axis]), {c.x[0].dtype(), without(x, 1u << (x.ndim() - 1 - axis), false)});
 }
