@@ -6,23 +6,13 @@
 
 #include "base/parallel.h"
 #include "base/visit.h"
-#include "kernels/simd.h"
+#include "kernels/lanes.h"
 #include "tensor/storage.h"
 
 namespace tapedeck::kernels {
 namespace {
 
 constexpr Cut kCut{1 << 16, 1 << 18};   // elements read
-
-// Some channels: a vector, or a single number for those that are left. Both make the same bits.
-template <class V, class T> V load(const T* p) {
-  if constexpr (std::is_same_v<V, T>) return *p;
-  else return V::load_unaligned(p);
-}
-template <class T> void store(T v, T* p) { *p = v; }
-template <class T> void store(const Batch<T>& v, T* p) { v.store_unaligned(p); }
-template <class T> T choose(bool c, T a, T b) { return c ? a : b; }
-template <class T> Batch<T> choose(const xsimd::batch_bool<T>& c, const Batch<T>& a, const Batch<T>& b) { return xsimd::select(c, a, b); }
 
 // Whether v takes the place of the largest so far; the first NaN does, and keeps it.
 bool beats(auto v, auto best) requires std::is_floating_point_v<decltype(v)> { return v > best || (v != v && best == best); }
@@ -74,13 +64,6 @@ template <class T, class F> void for_inputs(const Pool2d& p, T* dx, const F& f) 
       }
     }
   });
-}
-
-/// f(channel, V()) for all channels, a vector of them at a time and then one by one.
-template <class T, class F> void each_group(std::int64_t channels, const F& f) {
-  std::int64_t c = 0;
-  for (; c + kWidth<T> <= channels; c += kWidth<T>) f(c, Batch<T>());
-  for (; c < channels; ++c) f(c, T());
 }
 
 // An image from some channel on.

@@ -1,11 +1,11 @@
-// Neural networks. In: activations or logits. Out: activations, probabilities or losses.
+// Probabilities and losses. In: logits or predictions, and labels. Out: probabilities, or a loss for each element, row or tensor.
 #include <numeric>
 
 #include "autodiff/rules.h"
 #include "base/format.h"
 #include "kernels/map.h"
 #include "kernels/softmax.h"
-#include "ops/infer.h"
+#include "ops/axes.h"
 #include "ops/samples.h"
 #include "ops/softmax.h"
 #include "tensor/storage.h"
@@ -65,42 +65,6 @@ Tensor dense_error_of(const Call& c) {
 }
 
 constexpr Op table[] = {
-    {.name = "relu",
-     .doc = "x where it is positive, else 0.",
-     .tensorflow = "Relu",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return maximum(x, 0); }),
-     .rule = partials([](auto, auto y) { return where(y > 0, 1, 0); }),
-     .samples = [] {
-       return std::vector<Sample>{{.inputs = {distinct({3, 5})}},
-                                  {.inputs = {f64({-1.5, -0.25, 0.5, 2})}, .expected = {f64({0, 0, 0.5, 2})}, .oracle = "np.maximum(x, 0)"}};
-     }},
-
-    {.name = "leaky_relu",
-     .doc = "x where it is positive, else alpha · x.",
-     .tensorflow = "LeakyRelu",
-     .args = {"x", "alpha"},
-     .infer = elementwise,
-     .forward = map([](auto x, auto alpha) { return where(x > 0, x, alpha * x); }),
-     .rule = partials([](auto x, auto alpha) { return where(x > 0, 1, alpha); },
-                      [](auto x, auto) { return where(x > 0, 0, x); }),
-     .samples = [] {
-       return std::vector<Sample>{{.inputs = {distinct({2, 3}), uniform({2, 3}, 0.1, 0.3)}},
-                                  {.inputs = {f64({-1.5, -0.25, 0.5, 2}), f64(0.2)}, .expected = {f64({-0.3, -0.05, 0.5, 2})}, .oracle = "np.where(x > 0, x, alpha * x)"}};
-     }},
-
-    {.name = "softplus",
-     .doc = "log(1 + eˣ), computed without overflow.",
-     .tensorflow = "Softplus",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return maximum(x, 0) + log1p(exp(-abs(x))); }),
-     .rule = partials([](auto x) { return sigmoid(x); }),
-     .samples = [] {
-       return of_one(-2, 2, signs(), f64({0.2014132779827524, 0.5759394198788437, 0.9740769841801068, 2.1269280110429727}), "np.logaddexp(x, 0)");
-     }},
-
     {.name = "softmax",
      .doc = "Exponentials over their sum along the last axis: yᵢ = exp(xᵢ) / Σⱼ exp(xⱼ).",
      .tensorflow = "Softmax",
@@ -192,6 +156,60 @@ constexpr Op table[] = {
             .expected = {f64({0.6576059644443805, 4.3123918160101855})},
             .oracle = "-(labels * (logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True))).sum(-1)"}};
      }},
+    {.name = "sigmoid_cross_entropy",
+     .doc = "Minus the log-probability of labels z under sigmoid(x) of logits x: max(x, 0) - x z + log(1 + exp(-|x|)).",
+     .args = {"labels", "logits"},
+     .infer = elementwise,
+     .forward = map([](auto z, auto x) { return maximum(x, 0) - x * z + log1p(exp(-abs(x))); }),
+     .rule = partials([](auto, auto x) { return -x; },
+                      [](auto z, auto x) { return sigmoid(x) - z; }),
+     .samples = [] {
+       return std::vector<Sample>{{.inputs = {uniform({2, 3}, 0, 1), uniform({2, 3}, -3, 3, 1)}},
+                                  {.inputs = {f64({0, 1, 0.25, 0.75}), signs()}, .expected = {f64({0.20141327798275246, 0.8259394198788437, 0.8490769841801067, 0.6269280110429726})},
+                                   .oracle = "torch.nn.functional.binary_cross_entropy_with_logits(torch.tensor(logits), torch.tensor(labels), reduction='none').numpy()"}};
+     }},
+
+    {.name = "huber",
+     .doc = "q (e - q / 2), where e = predictions - labels and q is e moved between -delta and delta: huber_loss before the mean.",
+     .args = {"labels", "predictions", "delta"},
+     .infer = elementwise,
+     .forward = map([](auto labels, auto predictions, auto delta) {
+       const auto e = predictions - labels, q = minimum(maximum(e, -delta), delta);
+       return q * (e - 0.5 * q);
+     }),
+     .rule = partials([](auto labels, auto predictions, auto delta) { return minimum(maximum(labels - predictions, -delta), delta); },
+                      [](auto labels, auto predictions, auto delta) { return minimum(maximum(predictions - labels, -delta), delta); },
+                      [](auto labels, auto predictions, auto delta) { return maximum(abs(predictions - labels) - delta, 0); }),
+     .samples = [] {
+       return std::vector<Sample>{{.inputs = {distinct({2, 3}), distinct({2, 3}, 1) + 0.045, f64(0.3)}},
+                                  {.inputs = {f64({0, 1, 0.25, 0.75}), signs(), f64(0.75)}, .expected = {f64({0.84375, 0.65625, 0.03125, 0.65625})},
+                                   .oracle = "torch.nn.functional.huber_loss(torch.tensor(predictions), torch.tensor(labels), delta=float(delta), reduction='none').numpy()"}};
+     }},
+
+    {.name = "l2_loss",
+     .doc = "Half the sum of squares: Σᵢ xᵢ² / 2.",
+     .tensorflow = "L2Loss",
+     .args = {"x"},
+     .infer = [](const Call& c) {
+       require_floating(c, 0);
+       return Spec{c.x[0].dtype(), {}};
+     },
+     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = sum(square(c.x[0])) * 0.5; }, Outputs::own},
+     .rule = custom(
+         {.x = 1},
+         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+           const Tensor dy = std::move(dys[0]).dense();
+           Shape ones;
+           for (int d = 0; d < c.x[0].ndim(); ++d) ones.push_back(1);
+           dx[0] = c.x[0] * reshape(dy, behind_extra(dy, 0, ones));
+         },
+         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum(c.x[0] * dx[0]); }),
+     .samples = [] {
+       return std::vector<Sample>{{.inputs = {uniform({3, 37}, -1, 1)}},
+                                  {.inputs = {uniform({}, -1, 1)}},
+                                  {.inputs = {uniform({0, 3}, -1, 1)}},
+                                  {.inputs = {f64({{1, -2}, {3, 0.5}})}, .expected = {f64(7.125)}, .oracle = "np.sum(x**2) / 2"}};
+     }},
 };
 
 // op works along the last axis.
@@ -204,11 +222,14 @@ Tensor along(const Op& op, const Tensor& x, int axis) {
   return transpose(op(Operand(transpose(x, swapped))), swapped);
 }
 
+// The mean of losses along their last axis.
+Tensor mean_of_rows(std::string_view name, const Tensor& losses) {
+  if (losses.ndim() == 0) throw_error<ShapeError>("{}: labels and predictions are of rank 0; the mean is along their last axis", name);
+  return mean(losses, -1);
+}
+
 }  // namespace
 
-Tensor relu(Operand x) { return find(table, "relu")(x); }
-Tensor leaky_relu(Operand x, Operand alpha) { return find(table, "leaky_relu")(x, alpha); }
-Tensor softplus(Operand x) { return find(table, "softplus")(x); }
 Tensor softmax(const Tensor& x, int axis) { return along(find(table, "softmax"), x, axis); }
 Tensor log_softmax(const Tensor& x, int axis) { return along(find(table, "log_softmax"), x, axis); }
 Tensor sparse_softmax_cross_entropy(const Tensor& labels, const Tensor& logits) {
@@ -218,6 +239,24 @@ Tensor sparse_softmax_cross_entropy(const Tensor& labels, const Tensor& logits) 
 Tensor softmax_cross_entropy(const Tensor& labels, const Tensor& logits) {
   const Tensor* x[] = {&labels, &logits};
   return find(table, "softmax_cross_entropy").execute({x, 2});
+}
+
+Tensor sigmoid_cross_entropy(Operand labels, Operand logits) { return find(table, "sigmoid_cross_entropy")(labels, logits); }
+Tensor l2_loss(const Tensor& x) {
+  const Tensor* inputs[] = {&x};
+  return find(table, "l2_loss").execute({inputs, 1});
+}
+
+Tensor mean_squared_error(Operand labels, Operand predictions) { return mean_of_rows("mean_squared_error", squared_difference(labels, predictions)); }
+Tensor huber_loss(Operand labels, Operand predictions, double delta) {
+  if (!(delta > 0)) throw_error<ArgumentError>("huber_loss: delta is {}; use a positive one", delta);
+  return mean_of_rows("huber_loss", find(table, "huber")(labels, predictions, Operand(delta)));
+}
+
+Tensor dropout(const Tensor& x, double rate, random::Key key) {
+  if (!(rate >= 0 && rate < 1)) throw_error<ArgumentError>("dropout: rate is {}; use 0 or more and less than 1", rate);
+  if (!is_trainable(x.dtype())) throw_error<DTypeError>("dropout: takes f32 or f64, use astype: x is {}", x.spec());
+  return where(random::uniform(x.shape(), key) < rate, 0, x * (1 / (1 - rate)));
 }
 
 Tensor bias_add(const Tensor& x, const Tensor& bias) {
