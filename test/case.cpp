@@ -28,7 +28,7 @@ Json nested(const Tensor& x, const std::vector<double>& values, int axis, std::s
 
 void flatten(const Json& list, int depth, Shape& shape, std::vector<double>& values) {
   if (!list.is_array()) {
-    values.push_back(list.get<double>());
+    values.push_back(list == "-0" ? -0.0 : list.get<double>());
     return;
   }
   if (depth == shape.ndim()) shape.push_back(static_cast<std::int64_t>(list.size()));
@@ -36,6 +36,7 @@ void flatten(const Json& list, int depth, Shape& shape, std::vector<double>& val
 }
 
 bool agree(const Json& expected, const Json& actual, const Json& tolerance) {
+  if (expected == "-0") return actual.is_number() && actual.get<double>() == 0 && std::signbit(actual.get<double>());
   if (expected.is_number() && actual.is_number()) {
     const double e = expected.get<double>(), a = actual.get<double>();
     return std::abs(a - e) <= tolerance.at("atol").get<double>() + tolerance.at("rtol").get<double>() * std::abs(e);

@@ -1,4 +1,4 @@
-// Slices along one axis. In: a tensor and checked indices. Out: rows copied, or rows added up.
+// Slices along one axis. In: a tensor and checked indices. Out: rows copied, or rows folded into others.
 #include "kernels/gather_scatter.h"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 #include "base/visit.h"
 #include "kernels/copy.h"
+#include "kernels/fold.h"
 #include "kernels/short_copy.h"
 #include "tensor/storage.h"
 
@@ -15,25 +16,28 @@ namespace {
 
 constexpr Cut kCut = {1 << 15, 1 << 17};   // of elements
 
-// Rows index[0], index[1], … of `from`, of so many elements each.
+// Rows index[0], index[1], … of `from`, of so many elements each; zeros for those that are negative.
 template <class T, class Index> void pick_rows(const T* from, const Index* index, std::int64_t n, std::int64_t elements, T* to) {
   if (elements == 1) {
-    for (std::int64_t i = 0; i < n; ++i) to[i] = from[index[i]];
+    for (std::int64_t i = 0; i < n; ++i) to[i] = index[i] < 0 ? T(0) : from[index[i]];
     return;
   }
   const auto* source = reinterpret_cast<const std::byte*>(from);
   auto* target = reinterpret_cast<std::byte*>(to);
   const std::int64_t bytes = elements * static_cast<std::int64_t>(sizeof(T));
   with_copy_of(bytes, [&](auto copy) {
-    for (std::int64_t i = 0; i < n; ++i) copy(source + index[i] * bytes, target + i * bytes);
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (index[i] < 0) std::fill_n(to + i * elements, elements, T(0));
+      else copy(source + index[i] * bytes, target + i * bytes);
+    }
   });
 }
 
 }  // namespace
 
-void gather(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y) {
+void gather(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y, const IndexParts& parts) {
   if (y.size() == 0) return;
-  const std::int64_t count = indices.size(), extent = around.extent, after = around.after;
+  const std::int64_t count = indices.size() / parts.count, extent = around.extent, after = around.after;
   visit_indices(indices, [&](const auto index) {
     visit_size(x.dtype(), [&](auto t) {
       using T = decltype(t);
@@ -41,7 +45,7 @@ void gather(const Tensor& x, const Tensor& indices, const AroundAxis& around, Te
         for (std::int64_t row = begin, n; row < end; row += n) {   // those of one slab
           const std::int64_t slab = row / count, k = row % count;
           n = std::min(count - k, end - row);
-          pick_rows(elements<T>(x) + slab * extent * after, &index[static_cast<std::size_t>(k)], n, after, elements<T>(y) + row * after);
+          pick_rows(elements<T>(x) + slab * extent * after, index.data() + slab / parts.inner % parts.count * count + k, n, after, elements<T>(y) + row * after);
         }
       });
     });
@@ -50,17 +54,28 @@ void gather(const Tensor& x, const Tensor& indices, const AroundAxis& around, Te
 
 namespace {
 
-// What is added where: x[b, k, a] to y[b, index[k], a].
-template <class T, class Index> struct Additions {
+struct Last {
+  template <class T> T operator()(T, T b) const { return b; }
+};
+
+// What is folded where: x[b, k, a] into y[b, index[k], a].
+template <class Fold, class T, class Index> struct Folds {
+  // Unsigned: overflow is then defined.
+  static constexpr bool kWraps = std::is_signed_v<T> && std::is_integral_v<T> && (std::is_same_v<Fold, Sum> || std::is_same_v<Fold, Product>);
+  using U = typename std::conditional_t<kWraps, std::make_unsigned<T>, std::type_identity<T>>::type;
+
   const T* x;
   T* y;
   const Index* index;
   std::int64_t count, after, slab;
+  IndexParts parts;
 
-  void add(std::int64_t b, std::int64_t k) const {
+  void fold(std::int64_t b, std::int64_t k) const {
+    const Index at = index[b / parts.inner % parts.count * count + k];
+    if (at < 0) return;
     const T* from = x + (b * count + k) * after;
-    T* to = y + b * slab + index[k] * after;
-    for (std::int64_t a = 0; a < after; ++a) to[a] = static_cast<T>(to[a] + from[a]);
+    T* to = y + b * slab + at * after;
+    for (std::int64_t a = 0; a < after; ++a) to[a] = static_cast<T>(Fold{}(static_cast<U>(to[a]), static_cast<U>(from[a])));
   }
 };
 
@@ -72,44 +87,58 @@ struct ByRange {
       : positions(static_cast<std::size_t>(count)), begins(static_cast<std::size_t>(ranges + 1)) {
     const std::int64_t width = (extent + ranges - 1) / ranges;
     const auto range_of = [&](std::int64_t k) { return static_cast<std::size_t>(index[k] / width); };
-    for (std::int64_t k = 0; k < count; ++k) ++begins[range_of(k) + 1];
+    for (std::int64_t k = 0; k < count; ++k) if (index[k] >= 0) ++begins[range_of(k) + 1];
     for (std::size_t r = 1; r < begins.size(); ++r) begins[r] += begins[r - 1];
     std::vector<std::int64_t> next = begins;
-    for (std::int64_t k = 0; k < count; ++k) positions[static_cast<std::size_t>(next[range_of(k)]++)] = k;
+    for (std::int64_t k = 0; k < count; ++k) if (index[k] >= 0) positions[static_cast<std::size_t>(next[range_of(k)]++)] = k;
   }
 };
 
-// Cut where no two threads meet, so that equal indices are added in their order: between slabs, or, where these are few and
+// Cut where no two threads meet, so that equal indices are folded in their order: between slabs, or, where these are few and
 // rows long enough to pay for sorting indices first, between ranges of y's rows.
-template <class T, class Index> void add_all(const Additions<T, Index>& all, std::int64_t before, std::int64_t extent) {
+template <class F> void fold_all(const F& all, std::int64_t before, std::int64_t extent) {
   constexpr std::int64_t few = 8, long_row = 16, most = 32;
-  if (before < few && all.after >= long_row && all.count * all.after >= kCut.least) {
+  if (before < few && all.after >= long_row && all.count * all.after >= kCut.least && all.parts.count == 1 && extent) {
     const std::int64_t ranges = std::min(extent, most);
     const ByRange by_range(all.index, all.count, extent, ranges);
     parallel_for(before * ranges, std::int64_t{1}, [&](std::int64_t i, std::int64_t) {
       const auto range = static_cast<std::size_t>(i % ranges);
-      for (std::int64_t p = by_range.begins[range]; p < by_range.begins[range + 1]; ++p) all.add(i / ranges, by_range.positions[static_cast<std::size_t>(p)]);
+      for (std::int64_t p = by_range.begins[range]; p < by_range.begins[range + 1]; ++p) all.fold(i / ranges, by_range.positions[static_cast<std::size_t>(p)]);
     });
   } else {
     parallel_for(before, cut_of(kCut, all.count * all.after), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t b = begin; b < end; ++b)
-        for (std::int64_t k = 0; k < all.count; ++k) all.add(b, k);
+        for (std::int64_t k = 0; k < all.count; ++k) all.fold(b, k);
     });
   }
 }
 
-}  // namespace
-
-void scatter_add(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y) {
-  clear(y);
+template <class Fold> void fold_by(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y, const IndexParts& parts) {
   if (x.size() == 0) return;
   visit_indices(indices, [&]<class Index>(std::span<const Index> index) {
-    visit(x.dtype(), [&](auto t) {
-      using T = decltype(t);
-      if constexpr (!std::is_same_v<T, bool>)
-        add_all(Additions<T, Index>{elements<T>(x), elements<T>(y), index.data(), indices.size(), around.after, around.extent * around.after}, around.before, around.extent);
+    visit(x.dtype(), [&]<class T>(T) {
+      if constexpr (!std::is_same_v<T, bool> || std::is_same_v<Fold, Last>)
+        fold_all(Folds<Fold, T, Index>{elements<T>(x), elements<T>(y), index.data(), indices.size() / parts.count, around.after, around.extent * around.after, parts},
+                 around.before, around.extent);
     });
   });
+}
+
+}  // namespace
+
+void fold_rows(RowFold fold, const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y, const IndexParts& parts) {
+  switch (fold) {
+    case RowFold::sum: return fold_by<Sum>(x, indices, around, y, parts);
+    case RowFold::product: return fold_by<Product>(x, indices, around, y, parts);
+    case RowFold::max: return fold_by<Max>(x, indices, around, y, parts);
+    case RowFold::min: return fold_by<Min>(x, indices, around, y, parts);
+    case RowFold::last: return fold_by<Last>(x, indices, around, y, parts);
+  }
+}
+
+void scatter_add(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y, const IndexParts& parts) {
+  clear(y);
+  fold_rows(RowFold::sum, x, indices, around, y, parts);
 }
 
 }  // namespace tapedeck::kernels

@@ -6,7 +6,8 @@
 namespace tapedeck {
 
 /// The axes of an x of that rank as a mask. Throws ShapeError for one that is out of range or named twice.
-unsigned mask_of(const Op& op, const Axes& axes, int ndim);
+unsigned mask_of(std::string_view op, std::string_view arg, const Axes& axes, int ndim);
+inline unsigned mask_of(const Op& op, const Axes& axes, int ndim) { return mask_of(op.name, op.args[0], axes, ndim); }
 
 /// axis counted from 0, for an axis that is one of `ndim` of a result made of x. Throws ShapeError where it is out of range.
 int checked_position(std::string_view name, int axis, int ndim, const Tensor& x);
@@ -20,6 +21,10 @@ inline Shape without(const Shape& x, unsigned mask, bool keepdims) {
   }
   return y;
 }
+
+/// x with that axis, counted from 0, behind all others, and with the last one there again; for ops along the last axis.
+Tensor with_axis_last(const Tensor& x, int axis);
+Tensor with_last_axis_at(const Tensor& x, int axis);
 
 /// `shape` behind the axes that dy has in front of its last `ndim`.
 inline Shape behind_extra(const Tensor& dy, int ndim, const Shape& shape) {

@@ -3,7 +3,9 @@
 
 #include "base/format.h"
 #include "kernels/gather_scatter.h"
+#include "ops/along.h"
 #include "ops/axes.h"
+#include "ops/positions.h"
 #include "ops/samples.h"
 #include "tapedeck/ops/array.h"
 #include "tensor/storage.h"
@@ -14,37 +16,43 @@ namespace {
 using namespace samples;
 
 // Axes count from the end, and attributes speak of the last axes only, so that further axes in front pass through.
-struct GatherAttrs { int axis; };
-struct ScatterAttrs { Shape shape; int axis; };
+struct GatherAttrs { int axis, batch = 0, axes = 0; };     // the first `batch` of the last `axes` axes go with those of indices
+struct ScatterAttrs { Shape shape; int axis, batch = 0; };
 struct GatherNdAttrs { int axes; };                        // the index counts among the last `axes` axes of x
 struct ScatterNdAttrs { Shape shape; };
 
-// shape with `count` axes from position axis on replaced by others.
-Shape replaced(const Shape& shape, int axis, int count, const Shape& others) {
-  Shape result(shape.dims().first(static_cast<std::size_t>(axis)));
-  for (const std::int64_t d : others) result.push_back(d);
-  for (int d = axis + count; d < shape.ndim(); ++d) result.push_back(shape[d]);
-  return result;
+// Axes of indices behind those that go with axes of x.
+Shape chosen(const Tensor& indices, int batch) { return Shape(indices.shape().dims().last(static_cast<std::size_t>(indices.ndim() - batch))); }
+
+// The first axes of indices must be those of `indexed` from axis `front` on.
+void require_batch(const Call& c, const Shape& indexed, int front, int batch) {
+  for (int d = 0; d < batch; ++d)
+    if (d >= c.x[1].ndim() || c.x[1].shape()[d] != indexed[front + d]) throw_shape_error(c, fmt::format("the first {} axes differ", batch));
 }
 
 Spec infer_gather(const Call& c) {
   require_indices(c, 1);
   const Tensor& x = c.x[0];
-  require_axes(c, -c.attrs<GatherAttrs>().axis);
-  return {x.dtype(), replaced(x.shape(), x.ndim() + c.attrs<GatherAttrs>().axis, 1, c.x[1].shape())};
+  const auto& [axis, batch, axes] = c.attrs<GatherAttrs>();
+  require_axes(c, std::max(axes, -axis));
+  require_batch(c, x.shape(), x.ndim() - axes, batch);
+  return {x.dtype(), replaced(x.shape(), x.ndim() + axis, 1, chosen(c.x[1], batch))};
 }
 
 Spec infer_scatter_add(const Call& c) {
   require_indices(c, 1);
   const Tensor &x = c.x[0], &indices = c.x[1];
-  const auto& [shape, axis] = c.attrs<ScatterAttrs>();
+  const auto& [shape, axis, batch] = c.attrs<ScatterAttrs>();
   if (x.dtype() == DType::boolean) throw_dtype_error(c, "bool cannot be added");
-  const int front = x.ndim() - (shape.ndim() - 1 + indices.ndim());
+  if (indices.ndim() < batch) throw_shape_error(c, fmt::format("the first {} axes differ", batch));
+  const Shape along = chosen(indices, batch);
+  const int front = x.ndim() - (shape.ndim() - 1 + along.ndim());
   if (front < 0) throw_shape_error(c, fmt::format("x has too few axes for shape {}", shape));
   const int at = front + shape.ndim() + axis;
-  const Shape result = replaced(x.shape(), at, indices.ndim(), Shape{shape[shape.ndim() + axis]});
-  if (Shape(result.dims().last(static_cast<std::size_t>(shape.ndim()))) != shape || replaced(result, at, 1, indices.shape()) != x.shape())
+  const Shape result = replaced(x.shape(), at, along.ndim(), Shape{shape[shape.ndim() + axis]});
+  if (Shape(result.dims().last(static_cast<std::size_t>(shape.ndim()))) != shape || replaced(result, at, 1, along) != x.shape())
     throw_shape_error(c, fmt::format("x does not fit shape {} along axis {}", shape, shape.ndim() + axis));
+  require_batch(c, result, front, batch);
   return {x.dtype(), result};
 }
 
@@ -58,28 +66,25 @@ void check_indices(const Call& c, const Tensor& indexed, std::string_view name, 
   });
 }
 
+// For an x whose batch axes begin at axis `front`, along that axis.
+kernels::IndexParts parts_of(const Shape& x, int front, int batch, int axis) {
+  if (batch == 0) return {};
+  return {kernels::AroundAxis(x, front, batch).extent, kernels::AroundAxis(x, front + batch, axis - front - batch).extent};
+}
+
 void run_gather(const Call& c, std::span<Tensor> y) {
   const Tensor& x = c.x[0];
-  const int axis = x.ndim() + c.attrs<GatherAttrs>().axis;
+  const auto& [from_end, batch, axes] = c.attrs<GatherAttrs>();
+  const int axis = x.ndim() + from_end;
   check_indices(c, x, "x", axis);
-  kernels::gather(x, c.x[1], kernels::AroundAxis(x.shape(), axis), y[0]);
+  kernels::gather(x, c.x[1], kernels::AroundAxis(x.shape(), axis), y[0], parts_of(x.shape(), x.ndim() - axes, batch, axis));
 }
 
 void run_scatter_add(const Call& c, std::span<Tensor> y) {
-  const int axis = y[0].ndim() + c.attrs<ScatterAttrs>().axis;
+  const auto& [shape, from_end, batch] = c.attrs<ScatterAttrs>();
+  const int axis = y[0].ndim() + from_end;
   check_indices(c, y[0], "the result", axis);
-  kernels::scatter_add(c.x[0], c.x[1], kernels::AroundAxis(y[0].shape(), axis), y[0]);
-}
-
-// In gather_nd and scatter_nd the last axis of indices holds a position among the first axes of what is indexed.
-int depth_of(const Call& c) { return static_cast<int>(c.x[1].shape()[c.x[1].ndim() - 1]); }
-Shape entries_of(const Call& c) { return Shape(c.x[1].shape().dims().first(static_cast<std::size_t>(c.x[1].ndim() - 1))); }
-
-void require_nd_indices(const Call& c, int axes) {
-  require_indices(c, 1);
-  const Shape& indices = c.x[1].shape();
-  if (indices.ndim() == 0) throw_shape_error(c, "indices need an axis of coordinates");
-  if (const std::int64_t depth = indices[indices.ndim() - 1]; depth > axes) throw_shape_error(c, fmt::format("{} coordinates for {} axes", depth, axes));
+  kernels::scatter_add(c.x[0], c.x[1], kernels::AroundAxis(y[0].shape(), axis), y[0], parts_of(y[0].shape(), y[0].ndim() - shape.ndim(), batch, axis));
 }
 
 Spec infer_gather_nd(const Call& c) {
@@ -98,27 +103,6 @@ Spec infer_scatter_nd(const Call& c) {
   const Shape last = replaced(shape, 0, depth_of(c), entries_of(c));
   if (x.ndim() < last.ndim() || behind_extra(x, last.ndim(), last) != x.shape()) throw_shape_error(c, fmt::format("updates must be {} for shape {}", last, shape));
   return {x.dtype(), behind_extra(x, last.ndim(), shape)};
-}
-
-// The indices as positions in the first axes of `indexed`, counted through.
-Tensor flat_indices(const Call& c, const Shape& indexed, std::string_view name, const Spec& spec) {
-  const Tensor& indices = c.x[1];
-  const std::int64_t count = entries_of(c).size();
-  const int depth = depth_of(c);
-  Tensor flat = allocate({DType::i64, {count}});
-  visit_indices(indices, [&](const auto list) {
-    const auto* index = list.data();
-    for (std::int64_t k = 0; k < count; ++k, index += depth) {
-      std::int64_t position = 0;
-      for (int d = 0; d < depth; ++d) {
-        if (index[d] < 0 || index[d] >= indexed[d])
-          throw_error<ShapeError>("{}: index [{}] at position {} is out of range for {}, {}", c.op.name, fmt::join(index, index + depth, ","), k, name, spec);
-        position = position * indexed[d] + index[d];
-      }
-      elements<std::int64_t>(flat)[k] = position;
-    }
-  });
-  return flat;
 }
 
 void run_gather_nd(const Call& c, std::span<Tensor> y) {
@@ -154,6 +138,13 @@ constexpr Op table[] = {
            {.inputs = {uniform({7}, -1, 1), tensor<std::int32_t>({{1, 6}, {1, 0}, {3, 3}})}, .attrs = Attrs(GatherAttrs{-1})},
            {.inputs = {uniform({2, 4, 3}, -1, 1), tensor(std::int64_t{3})}, .attrs = Attrs(GatherAttrs{-2})},
            {.inputs = {uniform({37, 2}, -1, 1), tensor(std::vector<std::int64_t>{}, {0})}, .attrs = Attrs(GatherAttrs{-2})},
+           {.inputs = {uniform({2, 3, 4, 2}, -1, 1), tensor<std::int64_t>({{3, 0, 3}, {1, 1, 2}})}, .attrs = Attrs(GatherAttrs{-2, 1, 4})},
+           {.inputs = {uniform({2, 2, 5}, -1, 1), zeros({2, 2, 37}, DType::i32)}, .attrs = Attrs(GatherAttrs{-1, 2, 3})},
+           {.inputs = {uniform({0, 2, 3}, -1, 1), zeros({0, 4}, DType::i64)}, .attrs = Attrs(GatherAttrs{-1, 1, 3})},
+           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), tensor<std::int64_t>({{2, 0, 2}, {0, 1, 1}})},
+            .attrs = Attrs(GatherAttrs{-1, 1, 2}),
+            .expected = {f64({{3, 1, 3}, {4, 5, 5}})},
+            .oracle = "np.take_along_axis(x, indices, axis=-1)"},
            {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), i64({2, 0, 2, 1})},
             .attrs = Attrs(GatherAttrs{-1}),
             .expected = {f64({{3, 1, 3, 2}, {6, 4, 6, 5}})},
@@ -171,6 +162,11 @@ constexpr Op table[] = {
            {.inputs = {uniform({4, 3}, -1, 1), i64({4, 0, 4, 2})}, .attrs = Attrs(ScatterAttrs{{5, 3}, -2})},
            {.inputs = {uniform({2, 3, 2}, -1, 1), tensor<std::int32_t>({{1, 6, 1}, {0, 3, 3}})}, .attrs = Attrs(ScatterAttrs{{7, 2}, -2})},
            {.inputs = {uniform({2, 3}, -1, 1), tensor(std::int64_t{1})}, .attrs = Attrs(ScatterAttrs{{2, 37, 3}, -2})},
+           {.inputs = {uniform({2, 3, 3, 2}, -1, 1), tensor<std::int64_t>({{3, 0, 3}, {1, 1, 2}})}, .attrs = Attrs(ScatterAttrs{{2, 3, 4, 2}, -2, 1})},
+           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), tensor<std::int64_t>({{3, 0, 3}, {1, 1, 2}})},
+            .attrs = Attrs(ScatterAttrs{{2, 4}, -1, 1}),
+            .expected = {f64({{2, 0, 0, 4}, {0, 9, 6, 0}})},
+            .oracle = "torch.zeros(2, 4, dtype=torch.float64).scatter_add(1, torch.tensor(indices), torch.tensor(x)).numpy()"},
            {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), i64({3, 0, 3})},
             .attrs = Attrs(ScatterAttrs{{2, 4}, -1}),
             .expected = {f64({{2, 0, 0, 4}, {5, 0, 0, 10}})},
@@ -222,25 +218,47 @@ constexpr Op table[] = {
 // Rows of an embedding: the gradient names the rows that were used. Stacked cotangents have no such form and are added up.
 Gradient gather_vjp(const Call& c, const Tensor& dy) {
   const Tensor &x = c.x[0], &indices = c.x[1];
-  const int axis = c.attrs<GatherAttrs>().axis;
-  if (axis != -x.ndim() || dy.ndim() != c.y[0].ndim()) return find(table, "scatter_add").with(ScatterAttrs{x.shape(), axis}, dy, indices);
+  const auto& [axis, batch, axes] = c.attrs<GatherAttrs>();
+  if (axis != -x.ndim() || dy.ndim() != c.y[0].ndim()) return find(table, "scatter_add").with(ScatterAttrs{x.shape(), axis, batch}, dy, indices);
   return IndexedSlices{reshape(dy, replaced(x.shape(), 0, 1, {indices.size()})), reshape(indices, {indices.size()}), x.shape()};
 }
 
-Gradient scatter_add_vjp(const Call& c, const Tensor& dy) { return find(table, "gather").with(GatherAttrs{c.attrs<ScatterAttrs>().axis}, dy, c.x[1]); }
-
-Gradient gather_nd_vjp(const Call& c, const Tensor& dy) {
-  const Shape& x = c.x[0].shape();
-  return find(table, "scatter_nd").with(ScatterNdAttrs{Shape(x.dims().last(static_cast<std::size_t>(c.attrs<GatherNdAttrs>().axes)))}, dy, c.x[1]);
+Gradient scatter_add_vjp(const Call& c, const Tensor& dy) {
+  const auto& [shape, axis, batch] = c.attrs<ScatterAttrs>();
+  return find(table, "gather").with(GatherAttrs{axis, batch, shape.ndim()}, dy, c.x[1]);
 }
 
-Gradient scatter_nd_vjp(const Call& c, const Tensor& dy) { return find(table, "gather_nd").with(GatherNdAttrs{c.attrs<ScatterNdAttrs>().shape.ndim()}, dy, c.x[1]); }
+Gradient gather_nd_vjp(const Call& c, const Tensor& dy) {
+  return scatter_positions(dy, c.x[1], Shape(c.x[0].shape().dims().last(static_cast<std::size_t>(c.attrs<GatherNdAttrs>().axes))));
+}
+
+Gradient scatter_nd_vjp(const Call& c, const Tensor& dy) { return gather_positions(dy, c.x[1], c.attrs<ScatterNdAttrs>().shape.ndim()); }
 
 }  // namespace
 
 Tensor gather(const Tensor& x, const Tensor& indices, int axis) {
   const Op& op = find(table, "gather");
   return op.with(GatherAttrs{checked_axis(op, axis, x.ndim()) - x.ndim()}, x, indices);
+}
+
+Tensor gather(const Tensor& x, const Tensor& indices, int axis, int batch_dims) {
+  const Op& op = find(table, "gather");
+  const int at = checked_axis(op, axis, x.ndim());
+  if (batch_dims < 0 || batch_dims > at || batch_dims > indices.ndim())
+    throw_error<ShapeError>("gather: {} batch axes do not lie before axis {} and in indices: x is {}, indices is {}", batch_dims, at, x.spec(), indices.spec());
+  return op.with(GatherAttrs{at - x.ndim(), batch_dims, x.ndim()}, x, indices);
+}
+
+Tensor take_along_axis(const Tensor& x, const Tensor& indices, int axis) {
+  const int at = checked_axis("take_along_axis", "x", axis, x.ndim());
+  Shape expected = x.shape();
+  if (indices.ndim() == x.ndim()) expected.set(at, indices.shape()[at]);
+  if (indices.shape() != expected) throw_error<ShapeError>("take_along_axis: shapes differ beside axis {}: x is {}, indices is {}", at, x.spec(), indices.spec());
+  return with_last_axis_at(gather(with_axis_last(x, at), with_axis_last(indices, at), -1, x.ndim() - 1), at);
+}
+
+Tensor put_along_last(const Tensor& x, const Tensor& indices, const Shape& shape) {
+  return find(table, "scatter_add").with(ScatterAttrs{shape, -1, shape.ndim() - 1}, x, indices);
 }
 
 Tensor scatter_add(const Tensor& x, const Tensor& indices, const Shape& shape, int axis) {
@@ -251,14 +269,16 @@ Tensor scatter_add(const Tensor& x, const Tensor& indices, const Shape& shape, i
   return op.with(attrs, x, indices);
 }
 
-Tensor gather_nd(const Tensor& x, const Tensor& indices) { return find(table, "gather_nd").with(GatherNdAttrs{x.ndim()}, x, indices); }
+Tensor gather_positions(const Tensor& x, const Tensor& indices, int axes) { return find(table, "gather_nd").with(GatherNdAttrs{axes}, x, indices); }
+Tensor scatter_positions(const Tensor& updates, const Tensor& indices, const Shape& shape) { return find(table, "scatter_nd").with(ScatterNdAttrs{shape}, updates, indices); }
+Tensor gather_nd(const Tensor& x, const Tensor& indices) { return gather_positions(x, indices, x.ndim()); }
 
 Tensor scatter_nd(const Tensor& indices, const Tensor& updates, const Shape& shape) {
   const int front = indices.ndim() - 1;
   const std::int64_t rest = front < 0 ? -1 : shape.ndim() - indices.shape()[front];   // axes behind the indexed ones
   if (rest >= 0 && updates.ndim() != front + rest)
     throw_error<ShapeError>("scatter_nd: updates must have {} axes: updates is {}, indices is {}, shape is {}", front + rest, updates.spec(), indices.spec(), shape);
-  return find(table, "scatter_nd").with(ScatterNdAttrs{shape}, updates, indices);
+  return scatter_positions(updates, indices, shape);
 }
 
 std::span<const Op> index_ops() { return table; }

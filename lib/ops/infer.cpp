@@ -76,10 +76,10 @@ void require_indices(const Call& c, int i) {
   if (const DType t = c.x[i].dtype(); t != DType::i32 && t != DType::i64) [[unlikely]] throw_dtype_error(c, "indices must be i32 or i64, use astype");
 }
 
-int checked_axis(const Op& op, int axis, int ndim) {
+int checked_axis(std::string_view op, std::string_view arg, int axis, int ndim) {
   if (axis < -ndim || axis >= ndim) {
-    if (ndim == 0) throw_error<ShapeError>("{}: axis {} is out of range for {} of rank 0", op.name, axis, op.args[0]);
-    throw_error<ShapeError>("{}: axis {} is out of range for {} of rank {}; use {}..{}", op.name, axis, op.args[0], ndim, -ndim, ndim - 1);
+    if (ndim == 0) throw_error<ShapeError>("{}: axis {} is out of range for {} of rank 0", op, axis, arg);
+    throw_error<ShapeError>("{}: axis {} is out of range for {} of rank {}; use {}..{}", op, axis, arg, ndim, -ndim, ndim - 1);
   }
   return axis < 0 ? axis + ndim : axis;
 }

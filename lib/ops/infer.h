@@ -25,6 +25,7 @@ void require_floating(const Call& c, int i);
 /// Throws DTypeError unless input i is i32 or i64.
 void require_indices(const Call& c, int i);
 /// axis counted from 0, of a tensor of that rank. Throws ShapeError: "sum: axis 3 is out of range for x of rank 2; use -2..1".
-int checked_axis(const Op& op, int axis, int ndim);
+int checked_axis(std::string_view op, std::string_view arg, int axis, int ndim);
+inline int checked_axis(const Op& op, int axis, int ndim) { return checked_axis(op.name, op.args[0], axis, ndim); }
 
 }  // namespace tapedeck

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "base/format.h"
-#include "ops/axes.h"
+#include "ops/entries.h"
 #include "ops/samples.h"
 #include "ops/take.h"
 #include "tapedeck/ops/array.h"
@@ -19,7 +19,7 @@ using namespace samples;
 // Attributes speak of the last axes only, and axes count from the end: further axes in front, which stacked cotangents
 // have, stay as they are.
 struct SliceAttrs { Shape begin, size; };
-struct PadAttrs { Shape before, after; };
+struct PadAttrs { Shape before, after; double value = 0; };
 // A part of `whole`; as a tensor its shape is `shape`, which has other axes of extent 1 than size.
 struct StridedAttrs { Shape whole, begin, size, stride, shape; };
 struct AxisAttrs { int axis; };                            // of what is joined or cut
@@ -53,7 +53,7 @@ PadAttrs around(const SliceAttrs& part, const Shape& x, const Shape& y) {
 }
 
 Spec infer_pad(const Call& c) {
-  const auto& [before, after] = c.attrs<PadAttrs>();
+  const auto& [before, after, value] = c.attrs<PadAttrs>();
   require_axes(c, before.ndim());
   Shape shape = c.x[0].shape();
   for (int d = 0; d < before.ndim(); ++d) {
@@ -68,7 +68,9 @@ Spec infer_pad(const Call& c) {
 }
 
 void run_pad(const Call& c, std::span<Tensor> y) {
-  kernels::clear(y[0]);
+  const double value = c.attrs<PadAttrs>().value;
+  if (value == 0) kernels::clear(y[0]);
+  else y[0] = full(y[0].shape(), value, y[0].dtype());
   kernels::copy_to(c.x[0], y[0], kernels::part(y[0].shape(), filled_in_front(c.attrs<PadAttrs>().before, y[0].ndim(), 0), c.x[0].shape()));
 }
 
@@ -93,6 +95,19 @@ kernels::Places places_of(const StridedAttrs& a, const Tensor& whole) {
 void run_strided_pad(const Call& c, std::span<Tensor> y) {
   kernels::clear(y[0]);
   kernels::copy_to(c.x[0], y[0], places_of(c.attrs<StridedAttrs>(), y[0]));
+}
+
+Spec infer_strided_update(const Call& c) {
+  const Spec updates = replaced_last(c, c.attrs<StridedAttrs>().whole, c.attrs<StridedAttrs>().shape);
+  if (c.x[1].dtype() != updates.dtype) throw_dtype_error(c, "dtypes differ");
+  if (c.x[1].shape() != updates.shape) throw_shape_error(c, fmt::format("updates must be {}", updates.shape));
+  return c.x[0].spec();
+}
+
+void run_strided_update(const Call& c, std::span<Tensor> y) {
+  if (y[0].size() == 0) return;
+  kernels::copy_runs(c.x[0], {0, 0}, y[0], {0, 0}, 1, y[0].size());
+  kernels::copy_to(c.x[1], y[0], places_of(c.attrs<StridedAttrs>(), y[0]));
 }
 
 Spec infer_concat(const Call& c) {
@@ -212,17 +227,20 @@ constexpr Op table[] = {
      }},
 
     {.name = "pad",
-     .doc = "x with zeros around it; the adjoint of slice.",
-     .tensorflow = "Pad",
+     .doc = "x with zeros, or copies of another number, around it; with zeros the adjoint of slice.",
+     .tensorflow = "Pad PadV2",
      .args = {"x"},
      .infer = infer_pad,
      .forward = run_pad,
-     .rule = linear([](const Call& c, const Tensor& dy) { return part_of(dy, inside(c.attrs<PadAttrs>(), c.x[0].shape())); }),
+     .rule = custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = part_of(std::move(dy[0]).dense(), inside(c.attrs<PadAttrs>(), c.x[0].shape())); },
+                    [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = padded(dx[0], {c.attrs<PadAttrs>().before, c.attrs<PadAttrs>().after}); }),
      .samples = [] {
        return std::vector<Sample>{
            {.inputs = {uniform({3, 5}, -1, 1)}, .attrs = Attrs(PadAttrs{{1, 0}, {0, 32}})},
            {.inputs = {uniform({0, 2}, -1, 1)}, .attrs = Attrs(PadAttrs{{1, 1}, {2, 0}})},
            {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(PadAttrs{})},
+           {.inputs = {f64({{1, 2}})}, .attrs = Attrs(PadAttrs{{1, 1}, {0, 2}, 9}), .expected = {f64({{9, 9, 9, 9, 9}, {9, 1, 2, 9, 9}})},
+            .oracle = "np.pad(x, ((1, 0), (1, 2)), constant_values=9)"},
            {.inputs = {f64({{1, 2}, {3, 4}})},
             .attrs = Attrs(PadAttrs{{1, 0}, {0, 2}}),
             .expected = {f64({{0, 0, 0, 0}, {1, 2, 0, 0}, {3, 4, 0, 0}})},
@@ -265,6 +283,33 @@ constexpr Op table[] = {
            {.inputs = {uniform({0, 2}, -1, 1)}, .attrs = Attrs(StridedAttrs{{3, 2}, {0, 0}, {0, 2}, {1, 1}, {0, 2}})},
            {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(StridedAttrs{{3}, {2}, {1}, {1}, {}})},
            {.inputs = {f64({8, 6})}, .attrs = Attrs(StridedAttrs{{2, 4}, {1, 3}, {1, 2}, {1, -2}, {2}}), .expected = {f64({{0, 0, 0, 0}, {0, 6, 0, 8}})}, .oracle = "by hand"}};
+     }},
+
+    {.name = "strided_slice_update",
+     .doc = "x with updates in place of what slices take of it.",
+     .tensorflow = "TensorStridedSliceUpdate",
+     .args = {"x", "updates"},
+     .infer = infer_strided_update,
+     .forward = run_strided_update,
+     .rule = custom(
+         {},
+         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+           const Tensor dy = std::move(dys[0]).dense();
+           const StridedAttrs& part = c.attrs<StridedAttrs>();
+           if (c.needs(0)) dx[0] = c.op.with(part, dy, zeros(behind_extra(dy, part.whole.ndim(), part.shape), dy.dtype()));
+           if (c.needs(1)) dx[1] = strided_part_of(dy, part);
+         },
+         [](const Call& c, Refs dx, std::span<Tensor> dy) {
+           const auto tangent = [&](int i) { return dx[i].defined() ? dx[i] : zeros(c.x[i].shape(), c.x[i].dtype()); };
+           dy[0] = c.op.with(c.attrs<StridedAttrs>(), tangent(0), tangent(1));
+         }),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({5, 37}, -1, 1), uniform({2, 12}, -1, 1, 1)}, .attrs = Attrs(StridedAttrs{{5, 37}, {4, 1}, {2, 12}, {-2, 3}, {2, 12}})},
+           {.inputs = {uniform({3}, -1, 1), uniform({}, -1, 1)}, .attrs = Attrs(StridedAttrs{{3}, {2}, {1}, {1}, {}})},
+           {.inputs = {uniform({0, 2}, -1, 1), uniform({0, 2}, -1, 1)}, .attrs = Attrs(StridedAttrs{{0, 2}, {0, 0}, {0, 2}, {1, 1}, {0, 2}})},
+           {.inputs = {f64({{1, 2, 3, 4}, {5, 6, 7, 8}}), f64({-1, -2})}, .attrs = Attrs(StridedAttrs{{2, 4}, {1, 3}, {1, 2}, {1, -2}, {2}}),
+            .expected = {f64({{1, 2, 3, 4}, {5, -2, 7, -1}})}, .oracle = "by hand"}};
      }},
 
     {.name = "concat",
@@ -440,7 +485,7 @@ Tensor joined(const Op& op, std::span<const Tensor> x, int axis) {
 // What slices ask of a tensor, axis by axis.
 class Slicing {
  public:
-  explicit Slicing(const Tensor& x) : x_(x) {}
+  Slicing(std::string_view name, const Tensor& x) : name_(name), x_(x) {}
 
   void append(const Slice& s) {
     switch (s.kind) {
@@ -465,12 +510,12 @@ class Slicing {
 
   void append_index(std::int64_t index) {
     const std::int64_t n = x_.shape()[axis()];
-    if (index < -n || index >= n) throw_error<ShapeError>("strided_slice: index {} is out of range for axis {} of x, {}", index, axis(), x_.spec());
+    if (index < -n || index >= n) throw_error<ShapeError>("{}: index {} is out of range for axis {} of x, {}", name_, index, axis(), x_.spec());
     append(index < 0 ? index + n : index, 1, 1);
   }
 
   void append_range(const Slice& s) {
-    if (s.stride == 0) throw_error<ArgumentError>("strided_slice: the stride along axis {} is 0", axis());
+    if (s.stride == 0) throw_error<ArgumentError>("{}: the stride along axis {} is 0", name_, axis());
     const std::int64_t n = x_.shape()[axis()], low = s.stride > 0 ? 0 : -1, high = s.stride > 0 ? n : n - 1;   // where begin and end may be
     const auto inside = [&](std::optional<std::int64_t> at, std::int64_t otherwise) {
       return at ? std::clamp(*at < 0 ? *at + n : *at, low, high) : otherwise;
@@ -481,9 +526,27 @@ class Slicing {
     part_.shape.push_back(size);
   }
 
+  std::string_view name_;
   const Tensor& x_;
   StridedAttrs part_;
 };
+
+StridedAttrs part_for(std::string_view name, const Tensor& x, std::span<const Slice> slices) {
+  int axes = 0, ellipses = 0;
+  for (const Slice& s : slices) {
+    ellipses += s.kind == Slice::Kind::ellipsis;
+    axes += s.kind == Slice::Kind::range || s.kind == Slice::Kind::index;
+  }
+  if (ellipses > 1) throw_error<ArgumentError>("{}: more than one ellipsis", name);
+  if (axes > x.ndim()) throw_error<ShapeError>("{}: {} slices for x of rank {}", name, axes, x.ndim());
+  Slicing slicing(name, x);
+  for (const Slice& s : slices) {
+    if (s.kind == Slice::Kind::ellipsis) slicing.append_whole(x.ndim() - axes);
+    else slicing.append(s);
+  }
+  if (!ellipses) slicing.append_whole(x.ndim() - axes);
+  return slicing.part();
+}
 
 }  // namespace
 
@@ -492,26 +555,35 @@ Tensor slice(const Tensor& x, const Shape& begin, const Shape& size) {
   return part_of(x, {begin, size});
 }
 
-Tensor strided_slice(const Tensor& x, std::span<const Slice> slices) {
-  int axes = 0, ellipses = 0;
-  for (const Slice& s : slices) {
-    ellipses += s.kind == Slice::Kind::ellipsis;
-    axes += s.kind == Slice::Kind::range || s.kind == Slice::Kind::index;
-  }
-  if (ellipses > 1) throw ArgumentError("strided_slice: more than one ellipsis");
-  if (axes > x.ndim()) throw_error<ShapeError>("strided_slice: {} slices for x of rank {}", axes, x.ndim());
-  Slicing slicing(x);
-  for (const Slice& s : slices) {
-    if (s.kind == Slice::Kind::ellipsis) slicing.append_whole(x.ndim() - axes);
-    else slicing.append(s);
-  }
-  if (!ellipses) slicing.append_whole(x.ndim() - axes);
-  return strided_part_of(x, slicing.part());
+Tensor strided_slice(const Tensor& x, std::span<const Slice> slices) { return strided_part_of(x, part_for("strided_slice", x, slices)); }
+
+Tensor strided_slice_update(const Tensor& x, std::span<const Slice> slices, const Tensor& updates) {
+  return find(table, "strided_slice_update").with(part_for("strided_slice_update", x, slices), x, updates);
 }
 
-Tensor pad(const Tensor& x, const Shape& before, const Shape& after) {
+Tensor pad(const Tensor& x, const Shape& before, const Shape& after, double value) {
   require_rank("pad", x, before, after);
-  return padded(x, {before, after});
+  return padded(x, {before, after, value});
+}
+
+// One axis after the other, as entries of that axis.
+Tensor mirror_pad(const Tensor& x, const Shape& before, const Shape& after, Mirror mirror) {
+  require_rank("mirror_pad", x, before, after);
+  const std::int64_t edge = mirror == Mirror::reflect ? 1 : 0;   // entries that are not repeated
+  for (int d = 0; d < x.ndim(); ++d)
+    if (const std::int64_t most = std::max<std::int64_t>(x.shape()[d] - edge, 0); before[d] < 0 || after[d] < 0 || before[d] > most || after[d] > most)
+      throw_error<ShapeError>("mirror_pad: axis {} can show 0 to {} entries: before is {}, after is {}, x is {}", d, most, before, after, x.spec());
+  Tensor y = x;
+  for (int d = 0; d < x.ndim(); ++d) {
+    if (!before[d] && !after[d]) continue;
+    const std::int64_t n = x.shape()[d];
+    std::vector<std::int64_t> from;
+    for (std::int64_t i = before[d]; i > 0; --i) from.push_back(i - 1 + edge);
+    for (std::int64_t i = 0; i < n; ++i) from.push_back(i);
+    for (std::int64_t i = 0; i < after[d]; ++i) from.push_back(n - 1 - edge - i);
+    y = entries(y, from, d);
+  }
+  return y;
 }
 
 Tensor concat(std::span<const Tensor> x, int axis) {

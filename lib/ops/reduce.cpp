@@ -8,7 +8,7 @@
 #include "base/thread_state.h"
 #include "kernels/prod_of_others.h"
 #include "kernels/softmax.h"
-#include "ops/axes.h"
+#include "ops/merged.h"
 #include "ops/samples.h"
 #include "ops/softmax.h"
 #include "tapedeck/ops.h"
@@ -90,42 +90,6 @@ constexpr Rule kShared = custom(
     {.x = 1, .y = true},
     [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = with_axes(c, std::move(dy[0]).dense()) * share_of_extreme(c); },
     [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum(share_of_extreme(c) * dx[0], axes_of(c), c.attrs<ReduceAttrs>().keepdims); });
-
-// Tensors of one shape with the reduced axes merged into one, the last.
-class Merged {
- public:
-  Merged(const Shape& shape, unsigned axes) : shape_(shape) {
-    const auto is_reduced = [&](int d) { return (axes >> (shape.ndim() - 1 - d) & 1) != 0; };
-    std::int64_t n = 1;
-    for (int d = 0; d < shape.ndim(); ++d) {
-      order_.push_back(d);
-      if (is_reduced(d)) n *= shape[d];
-      else merged_.push_back(shape[d]);
-    }
-    merged_.push_back(n);
-    std::stable_partition(order_.begin(), order_.end(), [&](int d) { return !is_reduced(d); });
-    in_place_ = std::is_sorted(order_.begin(), order_.end());
-  }
-  Tensor merge(const Tensor& x) const {
-    const Tensor last = in_place_ ? x : transpose(x, order_);
-    return last.shape() == merged_ ? last : reshape(last, merged_);
-  }
-  Tensor split(const Tensor& y) const {
-    if (in_place_) return y.shape() == shape_ ? y : reshape(y, shape_);
-    Shape moved;
-    std::vector<int> back(order_.size());
-    for (std::size_t i = 0; i < order_.size(); ++i) {
-      moved.push_back(shape_[order_[i]]);
-      back[static_cast<std::size_t>(order_[i])] = static_cast<int>(i);
-    }
-    return transpose(reshape(y, moved), back);
-  }
-
- private:
-  Shape shape_, merged_;
-  std::vector<int> order_;
-  bool in_place_ = true;
-};
 
 Tensor part(const Tensor& x, std::int64_t begin, std::int64_t n) {
   Shape from, size = x.shape();
@@ -334,6 +298,26 @@ constexpr Op table[] = {
            {.inputs = {x}, .attrs = over(0b10, true), .expected = {tensor({{1, 0, 0}}, DType::boolean)}, .oracle = "np.all(x, axis=0, keepdims=True)"}};
      }},
 
+    {.name = "euclidean_norm",
+     .doc = "Root of the sum of squares of x over axes: y[j] = √Σᵢ x[i, j]²; the gradient is NaN where all are zero.",
+     .tensorflow = "EuclideanNorm",
+     .args = {"x"},
+     .infer = infer_mean,
+     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = sqrt(sum(square(c.x[0]), axes_of(c), c.attrs<ReduceAttrs>().keepdims)); }, Outputs::own},
+     .rule = custom(
+         {.x = 1, .y = true},
+         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = c.x[0] * with_axes(c, std::move(dy[0]).dense() / c.y[0]); },
+         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum(c.x[0] * dx[0], axes_of(c), c.attrs<ReduceAttrs>().keepdims) / c.y[0]; }),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({}, 1, 2)}, .attrs = over(0)},
+           {.inputs = {uniform({37}, -1, 1)}, .attrs = over(1)},
+           {.inputs = {uniform({3, 37, 2}, -1, 1)}, .attrs = over(0b101, true)},
+           {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = over(0b01)},
+           {.inputs = {f64({{3, -4}, {5, 12}})}, .attrs = over(0b01), .expected = {f64({5, 13})}, .oracle = "np.linalg.norm(x, axis=1)"},
+           {.inputs = {f64({{3, 5, 1}, {-4, 12, 0}})}, .attrs = over(0b10, true), .expected = {f64({{5, 13, 1}})}, .oracle = "np.linalg.norm(x, axis=0, keepdims=True)"}};
+     }},
+
     {.name = "logsumexp",
      .doc = "Logarithm of the sum of exponentials along the last axis: y = log Σⱼ exp(xⱼ).",
      .args = {"x"},
@@ -399,6 +383,8 @@ Tensor argmax(const Tensor& x, int axis, bool keepdims) { return reduce(find(tab
 Tensor argmin(const Tensor& x, int axis, bool keepdims) { return reduce(find(table, "argmin"), x, axis, keepdims); }
 Tensor any(const Tensor& x, const Axes& axes, bool keepdims) { return reduce(find(table, "any"), x, axes, keepdims); }
 Tensor all(const Tensor& x, const Axes& axes, bool keepdims) { return reduce(find(table, "all"), x, axes, keepdims); }
+
+Tensor euclidean_norm(const Tensor& x, const Axes& axes, bool keepdims) { return reduce(find(table, "euclidean_norm"), x, axes, keepdims); }
 
 Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdims) {
   const Op& op = find(table, "logsumexp");

@@ -11,9 +11,11 @@ std::span<const Op> reduce_ops();
 std::span<const Op> scan_ops();
 std::span<const Op> array_ops();
 std::span<const Op> part_ops();
+std::span<const Op> guard_ops();
 std::span<const Op> diag_ops();
 std::span<const Op> space_ops();
 std::span<const Op> index_ops();
+std::span<const Op> scatter_ops();
 std::span<const Op> sort_ops();
 std::span<const Op> segment_ops();
 std::span<const Op> linalg_ops();
@@ -31,7 +33,7 @@ std::span<const OpFamily> op_families() {
   static const OpFamily families[] = {
       {"math", math_ops()}, {"elementary", elementary_ops()}, {"special", special_ops()}, {"compare", compare_ops()},
       {"reduce", reduce_ops()}, {"scan", scan_ops()}, {"array", array_ops()}, {"parts", part_ops()},
-      {"diag", diag_ops()}, {"space", space_ops()}, {"index", index_ops()}, {"sort", sort_ops()},
+      {"guard", guard_ops()}, {"diag", diag_ops()}, {"space", space_ops()}, {"index", index_ops()}, {"scatter", scatter_ops()}, {"sort", sort_ops()},
       {"segment", segment_ops()}, {"linalg", linalg_ops()}, {"decompositions", decompositions_ops()}, {"activations", activation_ops()}, {"nn", nn_ops()},
       {"norm", norm_ops()}, {"conv", conv_ops()}, {"rnn", rnn_ops()}, {"image", image_ops()},
       {"quantize", quantize_ops()}, {"random", random_ops()}};

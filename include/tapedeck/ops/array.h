@@ -27,5 +27,25 @@ TAPEDECK_EXPORT Tensor stop_gradient(const Tensor& x);
 /// Zeros and ones of x's shape and dtype.
 TAPEDECK_EXPORT Tensor zeros_like(const Tensor& x);
 TAPEDECK_EXPORT Tensor ones_like(const Tensor& x);
+/// The same for several at once.
+TAPEDECK_EXPORT std::vector<Tensor> identity_n(std::span<const Tensor> x);
+/// value, of rank 0, in every place of a shape.
+TAPEDECK_EXPORT Tensor fill(const Shape& shape, const Tensor& value);
+
+/// Elements moved on by shift along each of the axes; what leaves at one end comes in at the other.
+TAPEDECK_EXPORT Tensor roll(const Tensor& x, std::int64_t shift, const Axes& axes);
+/// Each entry along axis `count` times, one after the other; or entry i counts[i] times.
+TAPEDECK_EXPORT Tensor repeat(const Tensor& x, std::int64_t count, int axis = 0);
+TAPEDECK_EXPORT Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& counts, int axis = 0);
+/// The first lengths[b] entries along sequence_axis in the opposite order, for each entry b along batch_axis; the rest stays.
+/// lengths is i32 or i64 of rank 1.
+TAPEDECK_EXPORT Tensor reverse_sequence(const Tensor& x, const Tensor& lengths, int sequence_axis, int batch_axis = 0);
+/// The last two axes exchanged; complex numbers would be conjugated.
+TAPEDECK_EXPORT Tensor conjugate_transpose(const Tensor& x);
+
+enum class Indexing : std::uint8_t { xy, ij };
+/// Tensors of rank 1 as coordinates of a grid: each varies along one axis of the result; xy exchanges the first two, as NumPy.
+TAPEDECK_EXPORT std::vector<Tensor> meshgrid(std::span<const Tensor> x, Indexing indexing = Indexing::xy);
+inline std::vector<Tensor> meshgrid(std::initializer_list<Tensor> x, Indexing indexing = Indexing::xy) { return meshgrid(std::span<const Tensor>(x.begin(), x.size()), indexing); }
 
 }  // namespace tapedeck

@@ -37,8 +37,16 @@ inline constexpr Slice Slice::ellipsis{Slice::Kind::ellipsis}, Slice::new_axis{S
 TAPEDECK_EXPORT Tensor strided_slice(const Tensor& x, std::span<const Slice> slices);
 inline Tensor strided_slice(const Tensor& x, std::initializer_list<Slice> slices) { return strided_slice(x, std::span<const Slice>(slices.begin(), slices.size())); }
 
-/// x with zeros around it: before[i] and after[i] of them along axis i.
-TAPEDECK_EXPORT Tensor pad(const Tensor& x, const Shape& before, const Shape& after);
+/// x with updates in place of what strided_slice(x, slices) takes, and of its shape and dtype.
+TAPEDECK_EXPORT Tensor strided_slice_update(const Tensor& x, std::span<const Slice> slices, const Tensor& updates);
+inline Tensor strided_slice_update(const Tensor& x, std::initializer_list<Slice> slices, const Tensor& updates) { return strided_slice_update(x, std::span<const Slice>(slices.begin(), slices.size()), updates); }
+
+/// x with a number around it: before[i] and after[i] times along axis i.
+TAPEDECK_EXPORT Tensor pad(const Tensor& x, const Shape& before, const Shape& after, double value = 0);
+/// reflect: mirrored about the first and last entry, which are not repeated; symmetric: about the edge, so that they are.
+enum class Mirror : std::uint8_t { reflect, symmetric };
+/// x with what it shows in mirrors around it. Throws ShapeError where more is asked for than there is.
+TAPEDECK_EXPORT Tensor mirror_pad(const Tensor& x, const Shape& before, const Shape& after, Mirror mirror = Mirror::reflect);
 
 /// Tensors joined along an axis; their other extents are equal, and mixed dtypes are promoted.
 TAPEDECK_EXPORT Tensor concat(std::span<const Tensor> x, int axis);

@@ -1,0 +1,168 @@
+// Rows in order. In: rows of elements. Out: the first of them in order, and where they stand. Elements become integers of the
+// same order, with their places: few of them are compared, many are dealt out by their digits.
+#include "kernels/sort.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/parallel.h"
+#include "base/visit.h"
+#include "kernels/order_key.h"
+#include "tensor/storage.h"
+
+namespace tapedeck::kernels {
+namespace {
+
+constexpr Cut kCut = {1 << 11, 1 << 13};   // of elements
+constexpr int kDigit = 8;                  // bits
+constexpr std::int64_t kMany = 400;        // elements from which on dealing is faster
+
+// A key and its place, in the order of both. Those of 32 bits are one number.
+struct Narrow {
+  using Key = std::uint32_t;
+  static constexpr std::int64_t kMost = std::int64_t{1} << 32;
+  std::uint64_t both;
+  Narrow() = default;
+  Narrow(Key k, std::int64_t i) : both(std::uint64_t{k} << 32 | static_cast<std::uint64_t>(i)) {}
+  Key key() const { return static_cast<Key>(both >> 32); }
+  std::int64_t place() const { return static_cast<std::int64_t>(both & 0xffffffff); }
+  friend bool operator<(const Narrow& a, const Narrow& b) { return a.both < b.both; }
+};
+struct Wide {
+  using Key = std::uint64_t;
+  static constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  Key k;
+  std::int64_t i;
+  Wide() = default;
+  Wide(Key key, std::int64_t place) : k(key), i(place) {}
+  Key key() const { return k; }
+  std::int64_t place() const { return i; }
+  friend bool operator<(const Wide& a, const Wide& b) { return a.k < b.k || (a.k == b.k && a.i < b.i); }
+};
+template <class Item> using Items = CachedVector<Item>;
+
+// Items whose places ascend, by their keys: from the lowest digit to the highest, each pass leaving equal digits as they are.
+template <class Item> void deal(Items<Item>& items, Items<Item>& other) {
+  constexpr int digits = 8 * sizeof(typename Item::Key) / kDigit;
+  std::array<std::array<std::size_t, 1 << kDigit>, digits> counts{};
+  const auto digit = [](const Item& item, int d) { return static_cast<std::size_t>(item.key() >> (d * kDigit) & ((1 << kDigit) - 1)); };
+  for (const Item& item : items)
+    for (int d = 0; d < digits; ++d) ++counts[static_cast<std::size_t>(d)][digit(item, d)];
+  other.resize(items.size());
+  for (int d = 0; d < digits; ++d) {
+    auto& next = counts[static_cast<std::size_t>(d)];
+    if (next[digit(items.front(), d)] == items.size()) continue;   // all alike
+    std::size_t begin = 0;
+    for (std::size_t& n : next) begin += std::exchange(n, begin);
+    for (const Item& item : items) other[next[digit(item, d)]++] = item;
+    items.swap(other);
+  }
+}
+
+template <class Item, class T> typename Item::Key key_of(T x, bool descending) {
+  const typename Item::Key key = order_key(x);
+  return descending ? ~key : key;
+}
+
+template <class Item, class T> void all_in_order(const T* x, std::int64_t n, bool descending, Items<Item>& items, Items<Item>& other) {
+  items.clear();
+  for (std::int64_t i = 0; i < n; ++i) items.emplace_back(key_of<Item>(x[i], descending), i);
+  if (n >= kMany) deal(items, other);
+  else std::sort(items.begin(), items.end());
+}
+
+// The first k: candidates come in as long as they lie before the k-th of those so far, and are thinned out when there are many.
+template <class Item, class T> void first_in_order(const T* x, std::int64_t n, std::int64_t k, bool descending, Items<Item>& items) {
+  const auto keep = static_cast<std::size_t>(k), most = std::max<std::size_t>(4 * keep, 256);
+  typename Item::Key bound = std::numeric_limits<typename Item::Key>::max();   // a later one with this key is no better
+  bool bounded = false;
+  items.clear();
+  items.reserve(most);
+  const auto thin_out = [&] {
+    const auto last = items.begin() + static_cast<std::ptrdiff_t>(keep);
+    std::nth_element(items.begin(), last - 1, items.end());
+    items.erase(last, items.end());
+    bound = items.back().key();
+    bounded = true;
+  };
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto key = key_of<Item>(x[i], descending);
+    if (bounded && key >= bound) continue;
+    items.emplace_back(key, i);
+    if (items.size() == most) thin_out();
+  }
+  if (items.size() > keep) thin_out();
+  std::sort(items.begin(), items.end());
+}
+
+template <class Item, class T> void sort_rows(const T* x, std::int64_t rows, std::int64_t n, std::int64_t k, bool descending, T* values, std::int64_t* indices) {
+  parallel_for(rows, cut_of(kCut, n), [&](std::int64_t begin, std::int64_t end) {
+    Items<Item> items, other;
+    for (std::int64_t row = begin; row < end; ++row) {
+      const T* in = x + row * n;
+      if (4 * k < n) first_in_order(in, n, k, descending, items);
+      else all_in_order(in, n, descending, items, other);
+      for (std::int64_t i = 0; i < k; ++i) {
+        const std::int64_t place = items[static_cast<std::size_t>(i)].place();
+        indices[row * k + i] = place;
+        values[row * k + i] = in[place];
+      }
+    }
+  });
+}
+
+template <class Item, class T> void nth_of_rows(const T* x, std::int64_t rows, std::int64_t n, std::int64_t place, T* y) {
+  parallel_for(rows, cut_of(kCut, n), [&](std::int64_t begin, std::int64_t end) {
+    Items<Item> items;
+    for (std::int64_t row = begin; row < end; ++row) {
+      items.clear();
+      for (std::int64_t i = 0; i < n; ++i) items.emplace_back(key_of<Item>(x[row * n + i], false), i);
+      std::nth_element(items.begin(), items.begin() + place, items.end());
+      y[row] = x[row * n + items[static_cast<std::size_t>(place)].place()];
+    }
+  });
+}
+
+// Calls f(item, element) with values of the types that rows of n elements of x take.
+template <class F> void visit_items(const Tensor& x, std::int64_t n, F f) {
+  visit(x.dtype(), [&]<class T>(T element) {
+    if constexpr (std::is_same_v<T, bool>) return;
+    else if constexpr (sizeof(T) == 8) f(Wide{}, element);
+    else if (n > Narrow::kMost) f(Wide{}, element);
+    else f(Narrow{}, element);
+  });
+}
+
+}  // namespace
+
+void sort(const Tensor& x, std::int64_t n, std::int64_t k, bool descending, Tensor& values, Tensor& indices) {
+  if (values.size() == 0) return;
+  visit_items(x, n, [&]<class Item, class T>(Item, T) {
+    sort_rows<Item>(elements<T>(x), x.size() / n, n, k, descending, elements<T>(values), elements<std::int64_t>(indices));
+  });
+}
+
+void nth_element(const Tensor& x, std::int64_t n, std::int64_t place, Tensor& y) {
+  if (y.size() == 0) return;
+  visit_items(x, n, [&]<class Item, class T>(Item, T) { nth_of_rows<Item>(elements<T>(x), y.size(), n, place, elements<T>(y)); });
+}
+
+void searchsorted(const Tensor& sorted, std::int64_t n, const Tensor& values, std::int64_t m, bool right, Tensor& y) {
+  visit(sorted.dtype(), [&]<class T>(T) {
+    if constexpr (!std::is_same_v<T, bool>) {
+      const T *row = elements<T>(sorted), *value = elements<T>(values);
+      std::int64_t* place = elements<std::int64_t>(y);
+      parallel_for(y.size(), Cut{1 << 10, 1 << 12}, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          const T *first = row + i / m * n, *last = first + n;
+          const auto key = order_key(value[i]);
+          const T* found = right ? std::upper_bound(first, last, key, [](auto k, T e) { return k < order_key(e); })
+                                 : std::lower_bound(first, last, key, [](T e, auto k) { return order_key(e) < k; });
+          place[i] = found - first;
+        }
+      });
+    }
+  });
+}
+
+}  // namespace tapedeck::kernels

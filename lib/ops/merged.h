@@ -1,0 +1,46 @@
+// Several axes as one, for ops along the last axis.
+#pragma once
+#include <algorithm>
+
+#include "ops/axes.h"
+#include "tapedeck/ops/array.h"
+
+namespace tapedeck {
+
+/// Tensors of one shape with the reduced axes, given as a mask, merged into one, the last.
+class Merged {
+ public:
+  Merged(const Shape& shape, unsigned axes) : shape_(shape) {
+    const auto is_reduced = [&](int d) { return (axes >> (shape.ndim() - 1 - d) & 1) != 0; };
+    std::int64_t n = 1;
+    for (int d = 0; d < shape.ndim(); ++d) {
+      order_.push_back(d);
+      if (is_reduced(d)) n *= shape[d];
+      else merged_.push_back(shape[d]);
+    }
+    merged_.push_back(n);
+    std::stable_partition(order_.begin(), order_.end(), [&](int d) { return !is_reduced(d); });
+    in_place_ = std::is_sorted(order_.begin(), order_.end());
+  }
+  Tensor merge(const Tensor& x) const {
+    const Tensor last = in_place_ ? x : transpose(x, order_);
+    return last.shape() == merged_ ? last : reshape(last, merged_);
+  }
+  Tensor split(const Tensor& y) const {
+    if (in_place_) return y.shape() == shape_ ? y : reshape(y, shape_);
+    Shape moved;
+    std::vector<int> back(order_.size());
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      moved.push_back(shape_[order_[i]]);
+      back[static_cast<std::size_t>(order_[i])] = static_cast<int>(i);
+    }
+    return transpose(reshape(y, moved), back);
+  }
+
+ private:
+  Shape shape_, merged_;
+  std::vector<int> order_;
+  bool in_place_ = true;
+};
+
+}  // namespace tapedeck

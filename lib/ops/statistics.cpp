@@ -1,0 +1,63 @@
+// Statistics: plain functions of reductions and of sort. In: a tensor and axes. Out: one number for each group of elements.
+#include <cmath>
+
+#include "base/format.h"
+#include "ops/merged.h"
+#include "tapedeck/ops.h"
+
+namespace tapedeck {
+namespace {
+
+// The axes as a mask, of a tensor that must be f32 or f64.
+unsigned checked(std::string_view op, const Tensor& x, const Axes& axes) {
+  if (!is_trainable(x.dtype())) throw_error<DTypeError>("{}: takes f32 or f64, use astype: x is {}", op, x.spec());
+  return mask_of(op, "x", axes, x.ndim());
+}
+
+std::int64_t extent_of(const Tensor& x, unsigned mask) {
+  std::int64_t n = 1;
+  for (int d = 0; d < x.ndim(); ++d) if (mask >> (x.ndim() - 1 - d) & 1) n *= x.shape()[d];
+  return n;
+}
+
+}  // namespace
+
+Tensor count_nonzero(const Tensor& x, const Axes& axes, bool keepdims) {
+  mask_of("count_nonzero", "x", axes, x.ndim());
+  return sum(astype(x.dtype() == DType::boolean ? x : not_equal(x, 0), DType::i64), axes, keepdims);
+}
+
+Tensor variance(const Tensor& x, const Axes& axes, bool keepdims, double correction) {
+  const auto n = static_cast<double>(extent_of(x, checked("variance", x, axes)));
+  return sum(squared_difference(x, mean(x, axes, true)), axes, keepdims) / (n - correction);
+}
+
+Tensor stddev(const Tensor& x, const Axes& axes, bool keepdims, double correction) {
+  checked("stddev", x, axes);
+  return sqrt(variance(x, axes, keepdims, correction));
+}
+
+Tensor norm(const Tensor& x, double order, const Axes& axes, bool keepdims) {
+  checked("norm", x, axes);
+  if (order != order) throw ArgumentError("norm: the order is NaN");
+  if (order == 2) return euclidean_norm(x, axes, keepdims);
+  if (order == 0) return astype(count_nonzero(x, axes, keepdims), x.dtype());
+  const Tensor size = abs(x);
+  if (order == 1) return sum(size, axes, keepdims);
+  if (std::isinf(order)) return order > 0 ? max(size, axes, keepdims) : min(size, axes, keepdims);
+  return pow(sum(pow(size, order), axes, keepdims), 1 / order);
+}
+
+// Among elements in order NaN comes last.
+Tensor median(const Tensor& x, const Axes& axes, bool keepdims) {
+  const unsigned mask = checked("median", x, axes);
+  const std::int64_t n = extent_of(x, mask);
+  if (n == 0) throw_error<ShapeError>("median: no elements to choose from: x is {}", x.spec());
+  const Tensor sorted = sort(Merged(x.shape(), mask).merge(x));
+  const auto at = [&](std::int64_t i) { return strided_slice(sorted, {Slice::ellipsis, i}); };
+  const Tensor middle = n % 2 ? at(n / 2) : (at(n / 2 - 1) + at(n / 2)) * 0.5, last = at(n - 1);
+  const Tensor y = where(equal(last, last), middle, last);
+  return keepdims ? reshape(y, without(x.shape(), mask, true)) : y;
+}
+
+}  // namespace tapedeck
