@@ -139,10 +139,11 @@ const std::map<std::string_view, std::function<Tensors()>>& large_cases() {
   };
   static const std::map<std::string_view, std::function<Tensors()>> cases = {
       {"avg_pool2d_gradient", [=] { return gradient(samples::uniform({20, 100, 10, 10}, -1, 1), [](const Tensor& x) { return avg_pool2d(x, {.window = 3, .strides = 2}); }); }},
-      {"matrix_diag", [] { return Tensors{matrix_diag(samples::uniform({500}, -1, 1)), matrix_diag(samples::uniform({300, 3, 20}, -1, 1), {-1, 1}, {.rows = 21, .columns = 20})}; }},
-      {"matrix_diag_part", [=] { return gradient(samples::uniform({300, 30, 40}, -1, 1), [](const Tensor& x) { return matrix_diag_part(x, {-9, 20}); }); }},
       {"broadcast_to", [] { return Tensors{broadcast_to(samples::uniform({500, 1}, -1, 1), {2, 500, 300}), broadcast_to(tensor(2.0), {kLarge})}; }},
       {"full", [] { return Tensors{full({kLarge}, 0.1), ones({kLarge}, DType::u8)}; }},
+      {"invert_permutation", [] { return Tensors{invert_permutation(random::permutation(kLarge, {5}))}; }},
+      {"matrix_diag", [] { return Tensors{matrix_diag(samples::uniform({500}, -1, 1)), matrix_diag(samples::uniform({300, 3, 20}, -1, 1), {-1, 1}, {.rows = 21, .columns = 20})}; }},
+      {"matrix_diag_part", [=] { return gradient(samples::uniform({300, 30, 40}, -1, 1), [](const Tensor& x) { return matrix_diag_part(x, {-9, 20}); }); }},
       {"normal", [] { return Tensors{random::normal({kLarge + 1}, {3}), random::normal({kLarge + 1}, {3}, DType::f64)}; }},
       {"one_hot", [] { return Tensors{one_hot(astype(random::uniform({kLarge / 50}, {4}, 0, 50), DType::i64), 50)}; }},
       {"permutation", [] { return Tensors{random::permutation(kLarge, {5})}; }},
