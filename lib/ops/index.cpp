@@ -219,7 +219,10 @@ constexpr Op table[] = {
 Gradient gather_vjp(const Call& c, const Tensor& dy) {
   const Tensor &x = c.x[0], &indices = c.x[1];
   const auto& [axis, batch, axes] = c.attrs<GatherAttrs>();
-  if (axis != -x.ndim() || dy.ndim() != c.y[0].ndim()) return find(table, "scatter_add").with(ScatterAttrs{x.shape(), axis, batch}, dy, indices);
+  if (axis != -x.ndim() || dy.ndim() != c.y[0].ndim()) {
+    const Shape shape(x.shape().dims().last(static_cast<std::size_t>(batch ? axes : x.ndim())));
+    return find(table, "scatter_add").with(ScatterAttrs{shape, axis, batch}, dy, indices);
+  }
   return IndexedSlices{reshape(dy, replaced(x.shape(), 0, 1, {indices.size()})), reshape(indices, {indices.size()}), x.shape()};
 }
 

@@ -38,7 +38,9 @@ void run_into(const Call& c, kernels::RowFold fold, Tensor& y) {
 }
 
 Tensor picked(const Call& c, const Tensor& x) { return gather_positions(x, c.x[1], c.attrs<IntoAttrs>().axes); }
-Tensor spread(const Call& c, const Tensor& updates) { return scatter_positions(updates, c.x[1], c.x[0].shape()); }
+Tensor spread(const Call& c, const Tensor& updates) {
+  return scatter_positions(updates, c.x[1], Shape(c.x[0].shape().dims().last(static_cast<std::size_t>(c.attrs<IntoAttrs>().axes))));
+}
 
 constexpr Rule kUpdated = custom(
     {.x = 0b010},
