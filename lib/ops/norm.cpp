@@ -1,6 +1,8 @@
 // Normalisation. In: activations. Out: activations of a given mean and variance.
 #include "tapedeck/ops/norm.h"
 
+#include <algorithm>
+
 #include "base/format.h"
 #include "kernels/norm.h"
 #include "ops/axes.h"
@@ -163,12 +165,21 @@ void batch_norm_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> d
   if (of_x.defined()) dx[0] = of_x;
 }
 
-// s = bias + alpha · (x² over near channels); "near" is a symmetric matrix of ones and zeros.
+// The sum of x over the channels up to `radius` away.
 Tensor sum_near(const Tensor& x, std::int64_t radius) {
-  const Tensor channel = arange(x.shape()[x.ndim() - 1], DType::i64);
-  const Tensor near = astype(abs(channel - expand_dims(channel, 1)) <= radius, x.dtype());
-  return x.ndim() == 1 ? reshape(matmul(expand_dims(x, 0), near), x.shape()) : matmul(x, near);
+  const int last = x.ndim() - 1;
+  const std::int64_t n = x.shape()[last], reach = std::min(radius, std::max<std::int64_t>(n - 1, 0));
+  Shape around, begin, size = x.shape();
+  for (int d = 0; d <= last; ++d) around.push_back(d == last ? reach : 0), begin.push_back(0);
+  const Tensor padded = pad(x, around, around);
+  std::vector<Tensor> terms;
+  for (std::int64_t k = 0; k <= 2 * reach; ++k) {
+    begin.set(last, k);
+    terms.push_back(slice(padded, begin, size));
+  }
+  return add_n(std::move(terms));
 }
+// s = bias + alpha · (x² over near channels).
 Tensor normaliser(const Tensor& x, const LocalResponse& o) { return o.bias + o.alpha * sum_near(square(x), o.radius); }
 // The derivative of x · s^-beta: as it is, or transposed.
 Tensor local_derivative(const Call& c, const Tensor& v, bool transposed) {

@@ -24,8 +24,7 @@ TAPEDECK_EXPORT Tensor batch_norm_inference(const Tensor& x, const Tensor& scale
 
 struct LocalResponse { std::int64_t radius = 5; double bias = 1, alpha = 1, beta = 0.5; };
 /// x / (bias + alpha · s)^beta, where s is the sum of squares over the channels up to `radius` away (Krizhevsky, Sutskever and
-/// Hinton 2012, section 3.3). Takes time and memory for a matrix [channels, channels]. Throws ShapeError for x of rank 0,
-/// ArgumentError for a negative radius.
+/// Hinton 2012, section 3.3). Throws ShapeError for x of rank 0, ArgumentError for a negative radius.
 TAPEDECK_EXPORT Tensor local_response_normalization(const Tensor& x, const LocalResponse& options = {});
 
 }  // namespace tapedeck
