@@ -30,7 +30,6 @@ struct Narrow {
 };
 struct Wide {
   using Key = std::uint64_t;
-  static constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   Key k;
   std::int64_t i;
   Wide() = default;

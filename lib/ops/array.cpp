@@ -50,7 +50,7 @@ Spec infer_expand_dims(const Call& c) {
 Spec infer_squeeze(const Call& c) {
   const Tensor& x = c.x[0];
   const unsigned mask = c.attrs<MaskAttrs>().mask;
-  require_axes(c, std::bit_width(mask));
+  require_axes(c, static_cast<int>(std::bit_width(mask)));
   for (int d = 0; d < x.ndim(); ++d)
     if ((mask >> (x.ndim() - 1 - d) & 1) && x.shape()[d] != 1) throw_error<ShapeError>("squeeze: axis {} of x, {}, has more or less than one entry", d, x.spec());
   return {x.dtype(), without(x.shape(), mask, false)};

@@ -22,7 +22,7 @@ struct ReduceAttrs { unsigned axes; bool keepdims; };
 
 Shape reduced(const Call& c) {
   const auto& [axes, keepdims] = c.attrs<ReduceAttrs>();
-  require_axes(c, std::bit_width(axes));
+  require_axes(c, static_cast<int>(std::bit_width(axes)));
   return without(c.x[0].shape(), axes, keepdims);
 }
 
