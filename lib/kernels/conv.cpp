@@ -158,15 +158,11 @@ template <class T> void forward(const Conv2d& c, const T* x, const T* filters, T
   });
 }
 
-template <class T> void input_gradient(const Conv2d& c, const T* dy, const T* filters, T* dx) {
-  const Columns<T> matrix(c);
+// Adds the columns of all positions to the pixels that they were read from; columns(begin, end, room) gives those of a piece.
+template <class T, class F> void scatter(const Columns<T>& matrix, const Conv2d& c, double work, double task, T* dx, const F& columns) {
   const Window2d& w = c.window;
-  const std::int64_t k = matrix.width(), line = w.columns.outputs, image = w.outputs(), width = w.columns.extent * c.in;
-  const auto columns_of = [&](std::int64_t begin, std::int64_t end, T* columns) {
-    gemm(Product<T>{.m = end - begin, .n = k, .k = c.out, .a = dy + begin * c.out, .b = filters, .y = columns, .b_transposed = true, .lda = c.out, .ldb = c.out, .ldy = k});
-  };
-  const RowTasks tasks(w.rows, c.images, matrix.work() * static_cast<double>(image), kTask);
-  const OneBlasThread guard;
+  const std::int64_t line = w.columns.outputs, image = w.outputs(), width = w.columns.extent * c.in;
+  const RowTasks tasks(w.rows, c.images, work * static_cast<double>(image), task);
   parallel_for(tasks.count(), 1, [&](std::int64_t first, std::int64_t last) {
     const Room<T> room = matrix.room();
     for (std::int64_t i = first; i < last; ++i) {
@@ -176,16 +172,38 @@ template <class T> void input_gradient(const Conv2d& c, const T* dy, const T* fi
         end = begin + w.rows.output_end(t.row_end) * line;
         begin += w.rows.output_begin(t.row_begin) * line;
       }
-      if (matrix.direct()) {
-        columns_of(begin, end, dx + begin * k);
-        continue;
-      }
       for (std::int64_t n = t.image_begin; n < t.image_end; ++n) std::fill_n(dx + (n * w.rows.extent + t.row_begin) * width, (t.row_end - t.row_begin) * width, T(0));
       each_piece(begin, end, matrix.piece(), [&](std::int64_t from, std::int64_t to) {
-        columns_of(from, to, room.get());
-        matrix.scatter_add(room.get(), from, to, t.row_begin, t.row_end, dx);
+        matrix.scatter_add(columns(from, to, room.get()), from, to, t.row_begin, t.row_end, dx);
       });
     }
+  });
+}
+
+template <class T> void input_gradient(const Conv2d& c, const T* dy, const T* filters, T* dx) {
+  const Columns<T> matrix(c);
+  const std::int64_t k = matrix.width();
+  const auto columns_of = [&](std::int64_t begin, std::int64_t end, T* columns) {
+    gemm(Product<T>{.m = end - begin, .n = k, .k = c.out, .a = dy + begin * c.out, .b = filters, .y = columns, .b_transposed = true, .lda = c.out, .ldb = c.out, .ldy = k});
+    return columns;
+  };
+  const OneBlasThread guard;
+  if (!matrix.direct()) return scatter(matrix, c, matrix.work(), kTask, dx, columns_of);
+  const std::int64_t piece = std::max(matrix.piece(), at_least_one(kTask / matrix.work()));
+  parallel_for(matrix.positions(), piece, [&](std::int64_t begin, std::int64_t end) { columns_of(begin, end, dx + begin * k); });
+}
+
+template <class T> void gather(const Conv2d& c, const T* x, T* y) {
+  const Columns<T> matrix(c);
+  const std::int64_t k = matrix.width(), piece = matrix.piece();
+  if (matrix.direct()) return static_cast<void>(std::copy_n(x, matrix.positions() * k, y));
+  // By way of a piece of room, since vectors are written beyond its end.
+  parallel_for((matrix.positions() + piece - 1) / piece, 1, [&](std::int64_t first, std::int64_t last) {
+    const Room<T> room = matrix.room();
+    each_piece(first * piece, std::min(last * piece, matrix.positions()), piece, [&](std::int64_t begin, std::int64_t end) {
+      matrix.gather(x, begin, end, room.get());
+      std::copy_n(room.get(), (end - begin) * k, y + begin * k);
+    });
   });
 }
 
@@ -219,7 +237,8 @@ template <class T> void filter_gradient(const Conv2d& c, const T* x, const T* dy
 void fill_with_zeros(Tensor& y) { std::memset(y.raw(), 0, static_cast<std::size_t>(y.nbytes())); }
 
 // Whether there is anything to multiply.
-bool nothing(const Conv2d& c) { return c.images == 0 || c.in == 0 || c.out == 0 || c.window.outputs() == 0; }
+bool no_columns(const Conv2d& c) { return c.images == 0 || c.in == 0 || c.window.outputs() == 0; }
+bool nothing(const Conv2d& c) { return no_columns(c) || c.out == 0; }
 
 }  // namespace
 
@@ -236,6 +255,22 @@ void conv2d_input_gradient(const Conv2d& c, const Tensor& dy, const Tensor& filt
 void conv2d_filter_gradient(const Conv2d& c, const Tensor& x, const Tensor& dy, Tensor& dfilters) {
   if (nothing(c)) return fill_with_zeros(dfilters);
   visit_floating(x.dtype(), [&](auto one) { using T = decltype(one); filter_gradient<T>(c, Readable<T>(x), elements<T>(dy), elements<T>(dfilters)); });
+}
+
+void patches(const Conv2d& c, const Tensor& x, Tensor& y) {
+  if (no_columns(c)) return fill_with_zeros(y);
+  visit_floating(x.dtype(), [&](auto one) { using T = decltype(one); gather<T>(c, Readable<T>(x), elements<T>(y)); });
+}
+
+void patches_gradient(const Conv2d& c, const Tensor& dy, Tensor& dx) {
+  if (no_columns(c)) return fill_with_zeros(dx);
+  visit_floating(dx.dtype(), [&](auto one) {
+    using T = decltype(one);
+    const Columns<T> matrix(c);
+    const T* from = elements<T>(dy);
+    scatter(matrix, c, static_cast<double>(matrix.width()), static_cast<double>(kGrain), elements<T>(dx),
+            [from, k = matrix.width()](std::int64_t begin, std::int64_t, T*) { return from + begin * k; });
+  });
 }
 
 }  // namespace tapedeck::kernels

@@ -18,4 +18,10 @@ void conv2d(const Conv2d& c, const Tensor& x, const Tensor& filters, Tensor& y);
 void conv2d_input_gradient(const Conv2d& c, const Tensor& dy, const Tensor& filters, Tensor& dx);
 void conv2d_filter_gradient(const Conv2d& c, const Tensor& x, const Tensor& dy, Tensor& dfilters);
 
+// c.out is not read.
+/// y [images, outputs, outputs, cells · in]: what the window reads, row by row.
+void patches(const Conv2d& c, const Tensor& x, Tensor& y);
+/// Its adjoint: each patch is added where it was read.
+void patches_gradient(const Conv2d& c, const Tensor& dy, Tensor& dx);
+
 }  // namespace tapedeck::kernels

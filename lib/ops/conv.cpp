@@ -1,63 +1,20 @@
-// Convolution and pooling. In: images [..., height, width, channels], and filters. Out: images of other extents.
+// Convolution. In: images [..., height, width, channels], and filters. Out: images of other extents.
 // A convolution is linear in the images and in the filters. With the gradients in these two it makes a ring of three bilinear
 // ops: the adjoints of each are the other two.
 #include "kernels/conv.h"
 
-#include <limits>
+#include <algorithm>
+#include <numeric>
 
 #include "base/format.h"
-#include "kernels/pool.h"
-#include "ops/infer.h"
 #include "ops/samples.h"
+#include "ops/window.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {
 
 using namespace samples;
-using kernels::Window2d, kernels::WindowAxis;
-
-// The attributes of every op here are a Window2d. Its "input" is the image that the window slides over.
-
-WindowAxis axis_of(std::int64_t extent, std::int64_t size, std::int64_t stride, std::int64_t dilation, Padding::Mode mode, std::int64_t before, std::int64_t after) {
-  const std::int64_t reach = (size - 1) * dilation + 1;
-  if (mode == Padding::same) {
-    const std::int64_t outputs = (extent + stride - 1) / stride, padding = std::max<std::int64_t>((outputs - 1) * stride + reach - extent, 0);
-    return {extent, size, stride, dilation, padding / 2, outputs};
-  }
-  const std::int64_t spare = extent + before + after - reach;
-  return {extent, size, stride, dilation, before, spare < 0 ? 0 : spare / stride + 1};
-}
-
-Window2d window_of(HeightWidth input, HeightWidth size, HeightWidth strides, HeightWidth dilation, const Padding& p) {
-  return {axis_of(input.height, size.height, strides.height, dilation.height, p.mode, p.top, p.bottom),
-          axis_of(input.width, size.width, strides.width, dilation.width, p.mode, p.left, p.right)};
-}
-
-HeightWidth input_of(const Window2d& w) { return {w.rows.extent, w.columns.extent}; }
-HeightWidth output_of(const Window2d& w) { return {w.rows.outputs, w.columns.outputs}; }
-HeightWidth input_of(const Call& c) { return input_of(c.attrs<Window2d>()); }
-HeightWidth output_of(const Call& c) { return output_of(c.attrs<Window2d>()); }
-
-Shape behind(Shape front, HeightWidth image, std::int64_t channels) {
-  for (const std::int64_t d : {image.height, image.width, channels}) front.push_back(d);
-  return front;
-}
-// The axes in front of an image's.
-Shape front_of(const Tensor& x) { return Shape(x.shape().dims().first(static_cast<std::size_t>(x.ndim() - 3))); }
-std::int64_t channels_of(const Tensor& x) { return x.shape()[x.ndim() - 1]; }
-
-void require_images(const Call& c, int i, HeightWidth extents, std::int64_t channels) {
-  if (c.x[i].ndim() < 3 || c.x[i].shape() != behind(front_of(c.x[i]), extents, channels))
-    throw_shape_error(c, fmt::format("{} does not end in {}", c.op.args[i], behind({}, extents, channels)));
-}
-void require_rank(const Call& c, int i) {
-  if (c.x[i].ndim() < 3) throw_shape_error(c, fmt::format("{} needs the axes height, width and channels", c.op.args[i]));
-}
-void require_one_dtype(const Call& c) {
-  require_floating(c, 0);
-  if (c.x[0].dtype() != c.x[1].dtype()) throw_dtype_error(c, "dtypes differ");
-}
 
 // Filters, which are [rows, columns, in, out].
 struct Filters {
@@ -101,7 +58,6 @@ kernels::Conv2d geometry(const Call& c, std::int64_t in, std::int64_t out) { ret
 // The three products, where one operand may have extra axes in front: as many results then come out, stacked likewise. Only
 // the ops' images may be many, so a stack of anything else goes through as channels.
 Tensor convolve(const Window2d& w, const Tensor& x, const Tensor& filters);
-Tensor input_gradient(const Window2d& w, const Tensor& dy, const Tensor& filters);
 Tensor filter_gradient(const Window2d& w, const Tensor& x, const Tensor& dy);
 
 using BilinearProduct = Tensor (*)(const Window2d&, const Tensor&, const Tensor&);
@@ -119,48 +75,6 @@ template <BilinearProduct product, class A, class B> constexpr Rule ring_of(A a,
   return rule;
 }
 
-Spec infer_pool(const Call& c) {
-  require_floating(c, 0);
-  require_rank(c, 0);
-  require_images(c, 0, input_of(c), channels_of(c.x[0]));
-  return {c.x[0].dtype(), behind(front_of(c.x[0]), output_of(c), channels_of(c.x[0]))};
-}
-
-Spec infer_avg_gradient(const Call& c) {
-  require_floating(c, 0);
-  require_rank(c, 0);
-  require_images(c, 0, output_of(c), channels_of(c.x[0]));
-  return {c.x[0].dtype(), behind(front_of(c.x[0]), input_of(c), channels_of(c.x[0]))};
-}
-
-// c.x[0], images of these extents, with c.x[1], which says where the largest cells are; further axes stand in front.
-void require_beside_x(const Call& c, HeightWidth extents) {
-  require_one_dtype(c);
-  require_rank(c, 1);
-  require_images(c, 0, extents, channels_of(c.x[1]));
-  require_images(c, 1, input_of(c), channels_of(c.x[1]));
-  const Shape many = front_of(c.x[0]), few = front_of(c.x[1]);
-  if (many.ndim() < few.ndim() || Shape(many.dims().last(static_cast<std::size_t>(few.ndim()))) != few) throw_shape_error(c, "numbers of images differ");
-}
-Spec infer_scatter(const Call& c) {
-  require_beside_x(c, output_of(c));
-  return {c.x[0].dtype(), behind(front_of(c.x[0]), input_of(c), channels_of(c.x[0]))};
-}
-Spec infer_gather(const Call& c) {
-  require_beside_x(c, input_of(c));
-  return {c.x[0].dtype(), behind(front_of(c.x[0]), output_of(c), channels_of(c.x[0]))};
-}
-
-kernels::Pool2d pool_of(const Call& c) { return {c.attrs<Window2d>(), front_of(c.x[0]).size(), channels_of(c.x[0])}; }
-
-Tensor max_scatter(const Window2d& w, const Tensor& dy, const Tensor& x);
-Tensor max_gather(const Window2d& w, const Tensor& v, const Tensor& x);
-Tensor avg_gradient(const Window2d& w, const Tensor& dy);
-Tensor avg(const Window2d& w, const Tensor& x);
-
-OwnedAttrs window(HeightWidth input, HeightWidth size, HeightWidth strides = 1, const Padding& padding = Padding::valid, HeightWidth dilation = 1) {
-  return Attrs(window_of(input, size, strides, dilation, padding));
-}
 Tensor f64(const Shape& shape, const std::vector<double>& v) { return tensor(v, shape); }
 
 constexpr Op table[] = {
@@ -170,7 +84,7 @@ constexpr Op table[] = {
      .args = {"x", "filters"},
      .infer = infer_conv2d,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::conv2d(geometry(c, channels_of(c.x[0]), channels_of(y[0])), c.x[0], c.x[1], y[0]); },
-     .rule = ring_of<convolve>([](const Call& c, const Tensor& dy) { return input_gradient(c.attrs<Window2d>(), dy, c.x[1]); },
+     .rule = ring_of<convolve>([](const Call& c, const Tensor& dy) { return conv2d_input_gradient(c.attrs<Window2d>(), dy, c.x[1]); },
                                [](const Call& c, const Tensor& dy) { return filter_gradient(c.attrs<Window2d>(), c.x[0], dy); }),
      .samples = [] {
        return std::vector<Sample>{
@@ -218,7 +132,7 @@ constexpr Op table[] = {
      .args = {"dy", "filters"},
      .infer = infer_input_gradient,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::conv2d_input_gradient(geometry(c, channels_of(y[0]), channels_of(c.x[0])), c.x[0], c.x[1], y[0]); },
-     .rule = ring_of<input_gradient>([](const Call& c, const Tensor& v) { return convolve(c.attrs<Window2d>(), v, c.x[1]); },
+     .rule = ring_of<conv2d_input_gradient>([](const Call& c, const Tensor& v) { return convolve(c.attrs<Window2d>(), v, c.x[1]); },
                                      [](const Call& c, const Tensor& v) { return filter_gradient(c.attrs<Window2d>(), v, c.x[0]); }),
      .samples = [] {
        return std::vector<Sample>{
@@ -248,7 +162,7 @@ constexpr Op table[] = {
      .args = {"x", "dy"},
      .infer = infer_filter_gradient,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::conv2d_filter_gradient(geometry(c, channels_of(c.x[0]), channels_of(c.x[1])), c.x[0], c.x[1], y[0]); },
-     .rule = ring_of<filter_gradient>([](const Call& c, const Tensor& v) { return input_gradient(c.attrs<Window2d>(), c.x[1], v); },
+     .rule = ring_of<filter_gradient>([](const Call& c, const Tensor& v) { return conv2d_input_gradient(c.attrs<Window2d>(), c.x[1], v); },
                                       [](const Call& c, const Tensor& v) { return convolve(c.attrs<Window2d>(), c.x[0], v); }),
      .samples = [] {
        return std::vector<Sample>{
@@ -267,105 +181,6 @@ constexpr Op table[] = {
            {.inputs = {uniform({2, 2, 3, 2}, -1, 1), uniform({2, 2, 3, 2}, -1, 1, 1)}, .attrs = window({2, 3}, 1),
             .expected = {f64({1, 1, 2, 2}, {-0.6713725168289142, 0.3828892983002154, -0.5273246336954122, -1.2764616935557669})},
             .oracle = "torch.nn.grad.conv2d_weight(torch.tensor(x).permute(0, 3, 1, 2), (2, 2, 1, 1), torch.tensor(dy).permute(0, 3, 1, 2)).permute(2, 3, 1, 0).numpy()"}};
-     }},
-
-    {.name = "max_pool2d",
-     .doc = "The largest element of each channel in each window; the gradient goes to the first of them.",
-     .tensorflow = "MaxPool MaxPoolV2",
-     .args = {"x"},
-     .infer = infer_pool,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::max_pool2d(pool_of(c), c.x[0], y[0]); },
-     .rule = custom(
-         {.x = 1},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = max_scatter(c.attrs<Window2d>(), std::move(dy[0]).dense(), c.x[0]); },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = max_gather(c.attrs<Window2d>(), dx[0], c.x[0]); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {distinct({2, 5, 4, 3})}, .attrs = window({5, 4}, {3, 2}, {1, 2})},
-           {.inputs = {distinct({4, 5, 37})}, .attrs = window({4, 5}, 3, 2, Padding::same)},
-           {.inputs = {distinct({2, 2, 3, 3, 1})}, .attrs = window(3, 2, 3, {1, 0, 1, 1})},
-           {.inputs = {uniform({0, 4, 4, 2}, -1, 1)}, .attrs = window(4, 2, 2)},
-           {.inputs = {distinct({1, 5, 4, 2})}, .attrs = window({5, 4}, {3, 2}, {1, 2}),
-            .expected = {f64({1, 3, 2, 2}, {-0.5699999999999998, 1.8300000000000003, 1.3300000000000003, -0.16999999999999996, 1.7300000000000002, 1.6300000000000001,
-                        1.1300000000000001, -0.3699999999999999, 1.7300000000000002, 1.4300000000000004, 0.8300000000000003, 1.9300000000000004})},
-            .oracle = "torch.nn.functional.max_pool2d(torch.tensor(x).permute(0, 3, 1, 2), (3, 2), stride=(1, 2)).permute(0, 2, 3, 1).numpy()"},
-           {.inputs = {distinct({1, 5, 4, 1})}, .attrs = window({5, 4}, 3, 2, 1),
-            .expected = {f64({1, 3, 2, 1}, {0.43000000000000016, 0.9300000000000002, 0.33000000000000007, 0.8300000000000001, 0.23000000000000018, 0.7300000000000002})},
-            .oracle = "torch.nn.functional.max_pool2d(torch.tensor(x).permute(0, 3, 1, 2), 3, stride=2, padding=1).permute(0, 2, 3, 1).numpy()"}};
-     }},
-
-    {.name = "max_pool2d_scatter",
-     .doc = "The gradient of max_pool2d: zeros of x's shape, to which dy is added where x has the first largest element of each window.",
-     .args = {"dy", "x"},
-     .infer = infer_scatter,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::max_pool2d_scatter(pool_of(c), c.x[0], c.x[1], front_of(c.x[1]).size(), y[0]); },
-     .rule = linear([](const Call& c, const Tensor& v) { return max_gather(c.attrs<Window2d>(), v, c.x[1]); }, {.x = 0b10}),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({2, 3, 2, 3}, -1, 1), distinct({2, 5, 4, 3})}, .attrs = window({5, 4}, {3, 2}, {1, 2})},
-           {.inputs = {uniform({3, 2, 3, 37}, -1, 1), distinct({4, 5, 37})}, .attrs = window({4, 5}, 3, 2, Padding::same)},
-           {.inputs = {uniform({1, 2, 2, 2}, -1, 1), distinct({1, 4, 4, 2})}, .attrs = window(4, 2, 2),
-            .expected = {f64({1, 4, 4, 2}, {0.0, 0.0, -0.7639320225002102, 0.4721359549995796, 0.0, 0.0, -0.2917960675006306, 0.9442719099991592, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0,
-                        0.0, 0.0, 0.0, -0.5835921350012612, 0.0, 0.0, 0.6524758424985286, -0.11145618000168156, 0.18033988749894903, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0})},
-            .oracle = "torch.nn.functional.max_unpool2d(torch.tensor(dy).permute(0, 3, 1, 2), torch.nn.functional.max_pool2d(torch.tensor(x).permute(0, 3, 1, 2), 2, return_indices=True)[1], 2).permute(0, 2, 3, 1).numpy()"}};
-     }},
-
-    {.name = "max_pool2d_gather",
-     .doc = "The tangent of max_pool2d: the elements of v where x has the first largest element of each window.",
-     .args = {"v", "x"},
-     .infer = infer_gather,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::max_pool2d_gather(pool_of(c), c.x[0], c.x[1], front_of(c.x[1]).size(), y[0]); },
-     .rule = linear([](const Call& c, const Tensor& dy) { return max_scatter(c.attrs<Window2d>(), dy, c.x[1]); }, {.x = 0b10}),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({2, 5, 4, 3}, -1, 1), distinct({2, 5, 4, 3}, 1)}, .attrs = window({5, 4}, {3, 2}, {1, 2})},
-           {.inputs = {uniform({3, 4, 5, 37}, -1, 1), distinct({4, 5, 37}, 1)}, .attrs = window({4, 5}, 3, 2, Padding::same)},
-           {.inputs = {uniform({1, 4, 5, 2}, -1, 1), distinct({1, 4, 5, 2}, 1)}, .attrs = window({4, 5}, 3),
-            .expected = {f64({1, 2, 3, 2}, {0.18033988749894903, 0.13776741499453493, 0.18033988749894903, 0.2492235949962165, 0.18033988749894903, 0.36067977499789805,
-                        0.31810730249348396, 0.13776741499453493, 0.06888370749726747, 0.2492235949962165, 0.2066511224918024, 0.2492235949962165})},
-            .oracle = "torch.gather(torch.tensor(v).permute(0, 3, 1, 2).reshape(1, 2, -1), 2, torch.nn.functional.max_pool2d(torch.tensor(x).permute(0, 3, 1, 2), 3, stride=1, return_indices=True)[1].reshape(1, 2, -1)).reshape(1, 2, 2, 3).permute(0, 2, 3, 1).numpy()"}};
-     }},
-
-    {.name = "avg_pool2d",
-     .doc = "The mean of each channel in each window, over the elements that belong to the image.",
-     .tensorflow = "AvgPool",
-     .args = {"x"},
-     .infer = infer_pool,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::avg_pool2d(pool_of(c), c.x[0], y[0]); },
-     .rule = linear([](const Call& c, const Tensor& dy) { return avg_gradient(c.attrs<Window2d>(), dy); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({2, 5, 4, 3}, -1, 1)}, .attrs = window({5, 4}, {3, 2}, {1, 2})},
-           {.inputs = {uniform({2, 2, 3, 3, 1}, -1, 1)}, .attrs = window(3, 2, 3, {1, 0, 1, 1})},
-           {.inputs = {uniform({0, 4, 4, 2}, -1, 1)}, .attrs = window(4, 2, 2)},
-           {.inputs = {uniform({1, 5, 4, 2}, -1, 1)}, .attrs = window({5, 4}, {3, 2}, {1, 2}),
-            .expected = {f64({1, 3, 2, 2}, {-0.639320225002102, 0.5967477524976879, 0.30495168499705727, -0.4589803375031529, -0.4174430716704502, 0.4852915724960063,
-                        0.1934955049953757, -0.5704365175048345, -0.1955659183387984, 0.37383539249432474, 0.08203932499369415, -0.34855936417318273})},
-            .oracle = "torch.nn.functional.avg_pool2d(torch.tensor(x).permute(0, 3, 1, 2), (3, 2), stride=(1, 2)).permute(0, 2, 3, 1).numpy()"},
-           {.inputs = {uniform({1, 5, 4, 1}, -1, 1)}, .attrs = window({5, 4}, 3, 2, 1),
-            .expected = {f64({1, 3, 2, 1}, {-0.17376207875073568, 0.18033988749894903, -0.25735421375199685, 0.0411921969421323, -0.340946348753258, 0.013155617496426686})},
-            .oracle = "torch.nn.functional.avg_pool2d(torch.tensor(x).permute(0, 3, 1, 2), 3, stride=2, padding=1, count_include_pad=False).permute(0, 2, 3, 1).numpy()"},
-           {.inputs = {uniform({1, 3, 3, 1}, -1, 1)}, .attrs = window(3, 2, 2, Padding::same),
-            .expected = {f64({1, 2, 2, 1}, {0.20820393249936942, -0.4376941012509459, 0.27050983124842354, -0.8753882025018918})},
-            .oracle = "torch.nn.functional.avg_pool2d(torch.tensor(x).permute(0, 3, 1, 2), 2, ceil_mode=True, count_include_pad=False).permute(0, 2, 3, 1).numpy()"}};
-     }},
-
-    {.name = "avg_pool2d_gradient",
-     .doc = "The adjoint of avg_pool2d.",
-     .tensorflow = "AvgPoolGrad",
-     .args = {"dy"},
-     .infer = infer_avg_gradient,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::avg_pool2d_gradient(pool_of(c), c.x[0], y[0]); },
-     .rule = linear([](const Call& c, const Tensor& v) { return avg(c.attrs<Window2d>(), v); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({2, 3, 2, 3}, -1, 1)}, .attrs = window({5, 4}, {3, 2}, {1, 2})},
-           {.inputs = {uniform({2, 3, 37}, -1, 1)}, .attrs = window({4, 5}, 3, 2, Padding::same)},
-           {.inputs = {uniform({1, 3, 2, 1}, -1, 1)}, .attrs = window({5, 4}, {3, 2}, {1, 2}),
-            .expected = {f64({1, 5, 4, 1}, {-0.12732200375003502, -0.12732200375003502, 0.07868932583326327, 0.07868932583326327, -0.17595468166680678, -0.17595468166680678,
-                        0.2360679774997898, 0.2360679774997898, -0.1458980337503153, -0.1458980337503153, 0.1388026216662463, 0.1388026216662463, -0.01857603000028026,
-                        -0.01857603000028026, 0.06011329583298301, 0.06011329583298301, 0.030056647916491503, 0.030056647916491503, -0.09726535583354352, -0.09726535583354352})},
-            .oracle = "torch.nn.functional.conv_transpose2d(torch.tensor(dy).permute(0, 3, 1, 2), torch.full((1, 1, 3, 2), 1 / 6, dtype=torch.float64), stride=(1, 2)).permute(0, 2, 3, 1).numpy()"}};
      }},
 };
 
@@ -393,15 +208,6 @@ Tensor convolve(const Window2d& w, const Tensor& x, const Tensor& filters) {
   return swapped(op.with(w, x, wide), images * w.outputs(), stack.count, out, stack + behind(front_of(x), output_of(w), out));
 }
 
-Tensor input_gradient(const Window2d& w, const Tensor& dy, const Tensor& filters) {
-  const Op& op = find(table, "conv2d_input_gradient");
-  if (filters.ndim() == 4) return op.with(w, dy, filters);
-  const Stack stack(filters, 4);
-  const std::int64_t out = channels_of(filters), in = filters.shape()[filters.ndim() - 2], images = front_of(dy).size();
-  const Tensor wide = swapped(filters, stack.count, w.cells(), in * out, {w.rows.size, w.columns.size, stack.count * in, out});
-  return swapped(op.with(w, dy, wide), images * w.pixels(), stack.count, in, stack + behind(front_of(dy), input_of(w), in));
-}
-
 Tensor filter_gradient(const Window2d& w, const Tensor& x, const Tensor& dy) {
   const Op& op = find(table, "conv2d_filter_gradient");
   const std::int64_t in = channels_of(x), out = channels_of(dy);
@@ -418,72 +224,88 @@ Tensor filter_gradient(const Window2d& w, const Tensor& x, const Tensor& dy) {
   return op.with(w, x, dy);
 }
 
-Tensor max_scatter(const Window2d& w, const Tensor& dy, const Tensor& x) { return find(table, "max_pool2d_scatter").with(w, dy, x); }
-Tensor max_gather(const Window2d& w, const Tensor& v, const Tensor& x) { return find(table, "max_pool2d_gather").with(w, v, x); }
-Tensor avg_gradient(const Window2d& w, const Tensor& dy) { return find(table, "avg_pool2d_gradient").with(w, dy); }
-Tensor avg(const Window2d& w, const Tensor& x) { return find(table, "avg_pool2d").with(w, x); }
-
-constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-
-void check_numbers(const Op& op, std::string_view name, HeightWidth v) {
-  if (std::min(v.height, v.width) < 1 || std::max(v.height, v.width) > kMost) throw_error<ArgumentError>("{}: {} {}×{}; use 1..{}", op.name, name, v.height, v.width, kMost);
-}
-// Each less than these.
-void check_padding(const Op& op, const Padding& p, HeightWidth most) {
-  if (std::min({p.top, p.bottom, p.left, p.right}) < 0 || std::max(p.top, p.bottom) >= most.height || std::max(p.left, p.right) >= most.width)
-    throw_error<ArgumentError>("{}: padding is {}, {}, {}, {} at top, bottom, left, right; use 0..{} for rows and 0..{} for columns", op.name, p.top, p.bottom, p.left, p.right,
-                               most.height - 1, most.width - 1);
+// nchw to nhwc, and back.
+Tensor with_channels(const Tensor& x, bool last) {
+  std::vector<int> axes(static_cast<std::size_t>(x.ndim()));
+  std::iota(axes.begin(), axes.end(), 0);
+  std::rotate(axes.end() - 3, last ? axes.end() - 2 : axes.end() - 1, axes.end());
+  return transpose(x, axes);
 }
 
-// The window over the images c.x[0]; of filters or of a pool, as `what` says.
-Window2d checked_window(const Call& c, std::string_view what, HeightWidth size, HeightWidth strides, HeightWidth dilation, const Padding& padding) {
-  const Tensor& x = c.x[0];
-  const HeightWidth input(x.shape()[x.ndim() - 3], x.shape()[x.ndim() - 2]);
-  if (std::max(input.height, input.width) > kMost) throw_shape_error(c, "extents of 2^31 and more are too large");
-  const Window2d w = window_of(input, size, strides, dilation, padding);
-  if (padding.mode != Padding::same && std::min(w.rows.outputs, w.columns.outputs) == 0)
-    throw_shape_error(c, fmt::format("{} larger than the padded image", what));
-  return w;
-}
-
-Tensor pool(const Op& op, const Tensor& x, const Pool2dOptions& o) {
-  const Tensor* inputs[] = {&x};
-  const Call c{.op = op, .x = {inputs, 1}};
-  const bool side_by_side = o.strides == HeightWidth(Pool2dOptions::kAsWindow);
-  check_numbers(op, "window is", o.window);
-  if (!side_by_side) check_numbers(op, "strides are", o.strides);
-  check_padding(op, o.padding, o.window);
-  require_rank(c, 0);
-  return op.with(checked_window(c, "the window is", o.window, side_by_side ? o.window : o.strides, 1, o.padding), x);
+Tensor in_groups(const Tensor& x, const Tensor& filters, const Conv2dOptions& o) {
+  const Op& op = find(table, "conv2d");
+  if (o.groups < 1 || o.groups > kMostCells) throw_error<ArgumentError>("{}: groups is {}; use 1..{}", op.name, o.groups, kMostCells);
+  const auto fits = [&](const Tensor& t) { return t.ndim() > 0 && channels_of(t) % o.groups == 0; };
+  if (!fits(x) || !fits(filters)) throw_error<ShapeError>("{}: channels do not fall into {} groups: x is {}, filters is {}", op.name, o.groups, x.spec(), filters.spec());
+  Conv2dOptions each = o;
+  each.groups = 1;
+  const std::vector<Tensor> images = split(x, static_cast<int>(o.groups), -1), weights = split(filters, static_cast<int>(o.groups), -1);
+  std::vector<Tensor> parts;
+  for (std::size_t g = 0; g < images.size(); ++g) parts.push_back(conv2d(images[g], weights[g], each));
+  return concat(parts, -1);
 }
 
 }  // namespace
+
+Tensor conv2d_input_gradient(const Window2d& w, const Tensor& dy, const Tensor& filters) {
+  const Op& op = find(table, "conv2d_input_gradient");
+  if (filters.ndim() == 4) return op.with(w, dy, filters);
+  const Stack stack(filters, 4);
+  const std::int64_t out = channels_of(filters), in = filters.shape()[filters.ndim() - 2], images = front_of(dy).size();
+  const Tensor wide = swapped(filters, stack.count, w.cells(), in * out, {w.rows.size, w.columns.size, stack.count * in, out});
+  return swapped(op.with(w, dy, wide), images * w.pixels(), stack.count, in, stack + behind(front_of(dy), input_of(w), in));
+}
 
 Tensor conv2d(const Tensor& x, const Tensor& filters, const Conv2dOptions& o) {
   const Op& op = find(table, "conv2d");
   if (x.dtype() != filters.dtype() && is_trainable(x.dtype()) && is_trainable(filters.dtype())) return conv2d(astype(x, DType::f64), astype(filters, DType::f64), o);
   const Tensor* inputs[] = {&x, &filters};
   const Call c{.op = op, .x = {inputs, 2}};
+  if (o.layout == Layout::nchw) {
+    require_rank(c, 0);
+    Conv2dOptions last = o;
+    last.layout = Layout::nhwc;
+    return with_channels(conv2d(with_channels(x, true), filters, last), false);
+  }
+  if (o.groups != 1) return in_groups(x, filters, o);
   check_numbers(op, "strides are", o.strides);
   check_numbers(op, "dilation is", o.dilation);
-  check_padding(op, o.padding, kMost);
+  check_padding(op, o.padding, kMostCells);
   require_rank(c, 0);
   const Shape& f = filters.shape();
   if (f.ndim() != 4) throw_shape_error(c, "filters need the axes rows, columns, in and out");
   if (f[2] != channels_of(x)) throw_shape_error(c, fmt::format("filters take {} channels, x has {}", f[2], channels_of(x)));
   if (std::min(f[0], f[1]) == 0) throw_shape_error(c, "filters are empty");
-  if (std::max({f[0], f[1], f[3]}) > kMost || static_cast<double>(f[0]) * static_cast<double>(f[1]) * static_cast<double>(f[2]) > kMost)
+  if (std::max({f[0], f[1], f[3]}) > kMostCells || static_cast<double>(f[0]) * static_cast<double>(f[1]) * static_cast<double>(f[2]) > kMostCells)
     throw_shape_error(c, "filters of 2^31 and more are too large");
   return op.with(checked_window(c, "the filters are", {f[0], f[1]}, o.strides, o.dilation, o.padding), x, filters);
 }
 
-Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options) {
-  // The kernels number cells in the dtype of x.
-  if (const auto [rows, columns] = options.window; static_cast<double>(rows) * static_cast<double>(columns) > 1 << 24)
-    throw_error<ShapeError>("max_pool2d: window is {}×{}; more than 2^24 cells are too many", rows, columns);
-  return pool(find(table, "max_pool2d"), x, options);
+Tensor conv2d_transpose(const Tensor& x, const Tensor& filters, const Conv2dTransposeOptions& o) {
+  constexpr std::string_view name = "conv2d_transpose";
+  const Op& op = find(table, "conv2d_input_gradient");
+  check_numbers(op, "strides are", o.strides);
+  check_numbers(op, "dilation is", o.dilation);
+  check_padding(op, o.padding, kMostCells);
+  const Shape& f = filters.shape();
+  if (x.ndim() < 3) throw_error<ShapeError>("{}: x needs the axes height, width and channels: x is {}", name, x.spec());
+  if (f.ndim() != 4 || std::min(f[0], f[1]) < 1 || f[3] != channels_of(x))
+    throw_error<ShapeError>("{}: filters are not [rows, columns, out, {}]: x is {}, filters is {}", name, channels_of(x), x.spec(), filters.spec());
+  const HeightWidth image(x.shape()[x.ndim() - 3], x.shape()[x.ndim() - 2]);
+  if (std::max({image.height, image.width, f[0], f[1]}) > kMostCells / std::max({o.strides.height, o.strides.width, o.dilation.height, o.dilation.width}))
+    throw_error<ShapeError>("{}: extents of 2^31 and more are too large: x is {}, filters is {}", name, x.spec(), filters.spec());
+  const auto least = [&](std::int64_t n, std::int64_t size, std::int64_t stride, std::int64_t dilation, std::int64_t padding) {
+    return o.padding.mode == Padding::same ? n * stride : std::max<std::int64_t>((n - 1) * stride + (size - 1) * dilation + 1 - padding, 0);
+  };
+  const HeightWidth size = o.size != HeightWidth(0) ? o.size : HeightWidth(least(image.height, f[0], o.strides.height, o.dilation.height, o.padding.top + o.padding.bottom),
+                                                                           least(image.width, f[1], o.strides.width, o.dilation.width, o.padding.left + o.padding.right));
+  if (std::min(size.height, size.width) < 0 || std::max(size.height, size.width) > kMostCells)
+    throw_error<ArgumentError>("{}: size is {}×{}; use 0..{}", name, size.height, size.width, kMostCells);
+  const Window2d w = window_of(size, {f[0], f[1]}, o.strides, o.dilation, o.padding);
+  if (output_of(w) != image)
+    throw_error<ShapeError>("{}: conv2d makes {}×{} of size {}×{}: x is {}", name, w.rows.outputs, w.columns.outputs, size.height, size.width, x.spec());
+  return conv2d_input_gradient(w, x, filters);
 }
-Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options) { return pool(find(table, "avg_pool2d"), x, options); }
 
 std::span<const Op> conv_ops() { return table; }
 

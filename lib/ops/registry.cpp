@@ -24,6 +24,7 @@ std::span<const Op> activation_ops();
 std::span<const Op> nn_ops();
 std::span<const Op> norm_ops();
 std::span<const Op> conv_ops();
+std::span<const Op> pool_ops();
 std::span<const Op> rnn_ops();
 std::span<const Op> image_ops();
 std::span<const Op> quantize_ops();
@@ -35,7 +36,7 @@ std::span<const OpFamily> op_families() {
       {"reduce", reduce_ops()}, {"scan", scan_ops()}, {"array", array_ops()}, {"parts", part_ops()},
       {"guard", guard_ops()}, {"diag", diag_ops()}, {"space", space_ops()}, {"index", index_ops()}, {"scatter", scatter_ops()}, {"sort", sort_ops()},
       {"segment", segment_ops()}, {"linalg", linalg_ops()}, {"decompositions", decompositions_ops()}, {"activations", activation_ops()}, {"nn", nn_ops()},
-      {"norm", norm_ops()}, {"conv", conv_ops()}, {"rnn", rnn_ops()}, {"image", image_ops()},
+      {"norm", norm_ops()}, {"conv", conv_ops()}, {"pool", pool_ops()}, {"rnn", rnn_ops()}, {"image", image_ops()},
       {"quantize", quantize_ops()}, {"random", random_ops()}};
   return families;
 }
