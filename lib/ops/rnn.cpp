@@ -123,11 +123,12 @@ Tensor ctc_loss(const Tensor& labels, const Tensor& logits, const Tensor& label_
   // A sequence without steps has only the state before all labels.
   Tensor alpha = where(start, at_step[0], kNever);
   for (std::int64_t t = 1; t < time; ++t) {
-    const Tensor from = stack({alpha, behind(alpha, 1), where(skip, behind(alpha, 2), kNever)});
-    const Tensor next = logsumexp(from, 0) + at_step[static_cast<std::size_t>(t)];
+    const Tensor before = behind(alpha, 1), skipped = where(skip, behind(alpha, 2), kNever), most_likely = stop_gradient(maximum(maximum(alpha, before), skipped));
+    const Tensor next = most_likely + log(exp(alpha - most_likely) + exp(before - most_likely) + exp(skipped - most_likely)) + at_step[static_cast<std::size_t>(t)];
     alpha = where(expand_dims(greater(logit_lengths, t), 1), next, alpha);
   }
-  const Tensor loss = -logsumexp(where(end, alpha, kNever), 1);
+  const Tensor last = where(end, alpha, kNever), largest = stop_gradient(max(last, 1, true));
+  const Tensor loss = -(squeeze(largest, 1) + log(sum(exp(last - largest), 1)));
   const Tensor whole = where(equal(logit_lengths, 0), where(equal(label_lengths, 0), 0, 1e30), loss);
   return where(whole > 1e29, std::numeric_limits<double>::infinity(), whole);
 }

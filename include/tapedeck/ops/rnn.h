@@ -10,8 +10,8 @@ struct LstmState { Tensor h, c; };
 /// [in + units, 4 units] and bias [4 units], for the gates in TensorFlow's order: input, candidate, forget, output; forget_bias
 /// is added to the forget gate. Throws ShapeError where these do not fit.
 TAPEDECK_EXPORT LstmState lstm_cell(const Tensor& x, const LstmState& state, const Tensor& weights, const Tensor& bias, double forget_bias = 1);
-/// The states after every step of a sequence x [time, batch, in], from `state` on; both are [time, batch, units]. One op
-/// with a gradient of its own: it keeps the inputs and the states alone.
+/// The states after every step of a sequence x [time, batch, in], from `state` on; both are [time, batch, units]. What x
+/// contributes is one product for all steps.
 TAPEDECK_EXPORT LstmState block_lstm(const Tensor& x, const LstmState& state, const Tensor& weights, const Tensor& bias, double forget_bias = 1);
 
 struct GruWeights {
@@ -27,7 +27,7 @@ TAPEDECK_EXPORT Tensor gru_cell(const Tensor& x, const Tensor& h, const GruWeigh
 /// Connectionist temporal classification (Graves et al. 2006): for each sequence, minus the log-probability of its labels over
 /// all ways to spread them over time. logits are [time, batch, classes], before softmax; labels [batch, most] and both lengths
 /// [batch] are i32 or i64. blank is the class that stands for no label. Infinite where the labels do not fit into the time;
-/// the gradient is then 0. Differentiable twice. Throws ShapeError for labels and lengths that are out of range.
+/// the gradient is then 0. Throws ShapeError for labels and lengths that are out of range.
 TAPEDECK_EXPORT Tensor ctc_loss(const Tensor& labels, const Tensor& logits, const Tensor& label_lengths, const Tensor& logit_lengths, std::int64_t blank = 0);
 
 }  // namespace tapedeck
