@@ -72,7 +72,7 @@ template <class Item, class T> void all_in_order(const T* x, std::int64_t n, boo
 
 // The first k: candidates come in as long as they lie before the k-th of those so far, and are thinned out when there are many.
 template <class Item, class T> void first_in_order(const T* x, std::int64_t n, std::int64_t k, bool descending, Items<Item>& items) {
-  const auto keep = static_cast<std::size_t>(k), most = std::max<std::size_t>(4 * keep, 256);
+  const auto keep = static_cast<std::size_t>(k), most = 2 * keep + 32;
   typename Item::Key bound = std::numeric_limits<typename Item::Key>::max();   // a later one with this key is no better
   bool bounded = false;
   items.clear();
