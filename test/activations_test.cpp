@@ -79,6 +79,16 @@ TEST_CASE("activations far from 0", "[nn]") {
     CHECK(std::isnan(f(tensor(kNaN, DType::f64)).item()));
 }
 
+TEST_CASE("gelu is x times the normal distribution", "[nn]") {
+  const Tensor x = tensor({-10.0, -1.5, -0.25, 0.0, 0.5, 2.0}, DType::f64);
+  // torch.nn.functional.gelu; at -10 mpmath's -10 · ncdf(-10)
+  const Tensor expected = tensor({-7.619853024160526e-23, -0.10021080190328704, -0.10032341857926907, 0.0, 0.34573123063700656, 1.9544997361036416}, DType::f64);
+  CHECK(worst(gelu(x) / where(equal(x, 0), 1, expected), tensor({1.0, 1.0, 1.0, 0.0, 1.0, 1.0}, DType::f64)) < 1e-13);
+  CHECK(worst(gelu(x * 1), gelu(x)) == 0);
+  CHECK(worst(gelu(x, Gelu::tanh), expected) < 1e-3);
+  CHECK(gelu(2.0).item() == Approx(1.9544997361036416));
+}
+
 TEST_CASE("selu keeps the mean and the variance of standard normal numbers", "[nn]") {
   const Tensor y = selu(random::normal({400'000}, {5}, DType::f64));
   CHECK(std::abs(mean(y).item()) < 0.01);

@@ -1,5 +1,7 @@
 // Activations, element by element. In: f32 or f64. Out: the same shape, or the one that the inputs broadcast to.
 // Where a derivative is the number 0, it is written as an expression that is 0: its own derivative is then zeros, and not none.
+#include <cmath>
+
 #include "autodiff/rules.h"
 #include "kernels/map.h"
 #include "ops/infer.h"
@@ -12,6 +14,8 @@ using namespace samples;
 
 // The constants of selu, with which a standard normal input keeps mean 0 and variance 1: Klambauer et al. 2017, section 2.
 constexpr double kAlpha = 1.6732632423543772848170429916717, kScale = 1.0507009873554804934193349852946;
+// √(1/2), and the density of standard normal numbers at 0, 1 / √(2π).
+constexpr double kRootHalf = 0.70710678118654752440, kDensity = 0.39894228040143267794;
 // Of the approximation of gelu: √(2/π), and the cubic term.
 constexpr double kRootTwoOverPi = 0.79788456080286535588, kCubic = 0.044715;
 
@@ -23,6 +27,15 @@ template <class V> constexpr auto beside(double constant) {
 
 // tanh of the approximation of gelu.
 template <class V> auto gelu_tanh_of(const V& x) { return tanh(beside<V>(kRootTwoOverPi) * (x + beside<V>(kCubic) * (x * x * x))); }
+
+// By element, since it is accurate in the tails.
+template <class V> V normal_cdf_of(const V& x) {
+  using T = typename V::value_type;
+  alignas(64) T lanes[V::size];
+  x.store_aligned(lanes);
+  for (T& e : lanes) e = T(0.5) * std::erfc(-e * static_cast<T>(kRootHalf));
+  return V::load_aligned(lanes);
+}
 
 constexpr Op table[] = {
     {.name = "relu",
@@ -97,6 +110,14 @@ constexpr Op table[] = {
                                   {.inputs = {signs()}, .expected = {f64({-1.3658143533672527, -0.388890197478119, 0.5253504936777402, 2.101401974710961})}, .oracle = "torch.nn.functional.selu(torch.tensor(x)).numpy()"}};
      }},
 
+    {.name = "normal_cdf",
+     .doc = "The probability that a standard normal number is below x, (1 + erf(x / √2)) / 2; gelu is x times it.",
+     .args = {"x"},
+     .infer = elementwise,
+     .forward = map([](auto x) { return normal_cdf_of(x); }),
+     .rule = partials([](auto x) { return beside<decltype(x)>(kDensity) * exp(-0.5 * (x * x)); }),
+     .samples = [] { return of_one(-3, 3, signs(), f64({0.06680720126885803, 0.4012936743170763, 0.6914624612740131, 0.9772498680518208}), "torch.special.ndtr(torch.tensor(x)).numpy()"); }},
+
     {.name = "gelu_tanh",
      .doc = "x (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2, which is near gelu.",
      .args = {"x"},
@@ -151,7 +172,13 @@ Tensor leaky_relu(Operand x, Operand alpha) { return find(table, "leaky_relu")(x
 Tensor relu6(Operand x) { return find(table, "relu6")(x); }
 Tensor elu(Operand x) { return find(table, "elu")(x); }
 Tensor selu(Operand x) { return find(table, "selu")(x); }
-Tensor gelu(Operand x, Gelu) { return find(table, "gelu_tanh")(x); }
+Tensor gelu(Operand x, Gelu form) {
+  if (form == Gelu::tanh) return find(table, "gelu_tanh")(x);
+  const Op& cdf = find(table, "normal_cdf");
+  if (!x.tensor()) return cdf(x) * x;
+  const Operand held(*x.tensor());   // read twice, so a temporary keeps its memory
+  return cdf(held) * held;
+}
 Tensor silu(Operand x, Operand beta) { return find(table, "silu")(x, beta); }
 Tensor softsign(Operand x) { return find(table, "softsign")(x); }
 Tensor softplus(Operand x) { return find(table, "softplus")(x); }
