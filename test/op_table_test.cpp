@@ -229,7 +229,12 @@ TEST_CASE("NaN in, NaN out", "[op]") {
       const Tensors with_nan = run(op, x, s.attrs);
       for (const std::int64_t by : {1, 2}) {
         x[i] = rotated(s.inputs[i], by);
-        const Tensors moved = run(op, x, s.attrs);
+        Tensors moved;
+        try {
+          moved = run(op, x, s.attrs);
+        } catch (const ArgumentError&) {
+          continue;   // a matrix that is singular, or not positive definite
+        }
         for (std::size_t k = 0; k < y.size(); ++k) {
           if (!is_trainable(y[k].dtype())) continue;
           const std::vector<double> a = y[k].to_vector(), b = moved[k].to_vector(), n = with_nan[k].to_vector();

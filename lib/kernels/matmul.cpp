@@ -1,13 +1,11 @@
 // Matrix products: BLAS is held at one thread while panels of the results, cut by size alone, are computed in parallel.
 #include "kernels/matmul.h"
 
-#include <algorithm>
 #include <limits>
 #include <utility>
 
-#include "base/parallel.h"
 #include "base/visit.h"
-#include "kernels/gemm.h"
+#include "kernels/matrices.h"
 #include "tensor/storage.h"
 
 namespace tapedeck::kernels {
@@ -17,20 +15,7 @@ constexpr std::int64_t kPanel = 256;       // lines of a result that BLAS wants 
 constexpr std::int64_t kGrain = 1 << 22;   // multiplications that are worth a thread
 constexpr std::int64_t kMaxExtent = std::numeric_limits<std::int32_t>::max();
 
-// Which matrix of x belongs to the i-th of y.
-std::int64_t matrix_of(const Shape& x, const Shape& y, std::int64_t i) {
-  std::int64_t matrix = 0, stride = 1;
-  for (int back = 3; back <= x.ndim(); ++back) {
-    const std::int64_t extent = x[x.ndim() - back], repeats = y[y.ndim() - back];
-    if (extent != 1) matrix += i % repeats * stride;
-    stride *= extent;
-    i /= repeats;
-  }
-  return matrix;
-}
-
 template <class T> void multiply(const Tensor& a, const Tensor& b, Transposed t, Tensor& y) {
-  const auto extent = [](const Tensor& x, int back) { return x.shape()[x.ndim() - back]; };
   Product<T> first{.m = extent(y, 2), .n = extent(y, 1), .k = extent(a, t.a ? 2 : 1), .a = elements<T>(a), .b = elements<T>(b), .y = elements<T>(y),
                    .a_transposed = t.a, .b_transposed = t.b, .lda = extent(a, 1), .ldb = extent(b, 1), .ldy = extent(y, 1)};
   if (y.size() == 0) return;

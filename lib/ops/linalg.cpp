@@ -1,8 +1,7 @@
 // Matrix products. In: tensors whose last two axes are matrices, each perhaps to be read transposed. Out: their products.
-#include <limits>
-
 #include "kernels/matmul.h"
 #include "ops/axes.h"
+#include "ops/matrices.h"
 #include "ops/samples.h"
 #include "tapedeck/ops.h"
 
@@ -11,38 +10,18 @@ namespace {
 
 using namespace samples;
 
-// The extent of x's axis -back; 1 in front of the first.
-std::int64_t extent(const Tensor& x, int back) { return back <= x.ndim() ? x.shape()[x.ndim() - back] : 1; }
-
 Spec infer_matmul(const Call& c) {
   const auto [a_transposed, b_transposed] = c.attrs<Transposed>();
   const Tensor &a = c.x[0], &b = c.x[1];
-  require_floating(c, 0);
-  require_floating(c, 1);
-  if (a.dtype() != b.dtype()) throw_dtype_error(c, "dtypes differ");
+  require_two_floating(c);
   if (a.ndim() < 2 || b.ndim() < 2) throw_shape_error(c, "takes tensors of rank 2 or more");
   const std::int64_t m = extent(a, a_transposed ? 1 : 2), n = extent(b, b_transposed ? 2 : 1), k = extent(a, a_transposed ? 2 : 1);
   if (k != extent(b, b_transposed ? 1 : 2)) throw_shape_error(c, "inner dimensions differ");
-  if (std::max({m, n, k}) > std::numeric_limits<std::int32_t>::max()) throw_shape_error(c, "extents of 2^31 and more are too large");
-  Shape y;
-  for (int back = std::max(a.ndim(), b.ndim()); back > 2; --back) {
-    const std::int64_t p = extent(a, back), q = extent(b, back);
-    if (p != q && p != 1 && q != 1) throw_shape_error(c, "batch axes do not broadcast");
-    y.push_back(p == 1 ? q : p);
-  }
+  require_countable(c, std::max({m, n, k}));
+  Shape y = joined_batches(c);
   y.push_back(m);
   y.push_back(n);
   return {a.dtype(), y};
-}
-
-// dx summed over the axes in which the matrices of input i were repeated. It has the output's axes, and extra ones in front.
-Tensor sum_repeated(const Call& c, const Tensor& dx, int i) {
-  const Tensor &x = c.x[i], &y = c.y[0];
-  std::vector<int> axes;
-  for (int back = 3; back <= y.ndim(); ++back) if (extent(x, back) == 1 && extent(y, back) != 1) axes.push_back(-back);
-  const Tensor summed = axes.empty() ? dx : sum(dx, axes, true);
-  const Shape shape = behind_extra(dx, y.ndim(), x.shape());
-  return summed.shape() == shape ? summed : reshape(summed, shape);
 }
 
 // The rows of all matrices in x's last `ndim` axes as those of one tall matrix.

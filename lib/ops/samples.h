@@ -27,6 +27,24 @@ inline Tensor distinct(const Shape& shape, int which = 0) {
     v.push_back(0.1 * static_cast<double>(std::lower_bound(sorted.begin(), sorted.end(), k) - sorted.begin()) - 0.05 * static_cast<double>(key.size()) + 0.03);
   return tensor(v, shape);
 }
+/// Square matrices with a dominant diagonal, so that they are far from singular.
+inline Tensor regular(const Shape& shape, int which = 0) {
+  std::vector<double> v = uniform(shape, -1, 1, which).to_vector();
+  const std::int64_t n = shape[shape.ndim() - 1];
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(v.size()); ++i) if (i / n % n == i % n) v[static_cast<std::size_t>(i)] += 1 + 0.5 * static_cast<double>(n);
+  return tensor(v, shape);
+}
+/// The same, symmetric: they are positive definite.
+inline Tensor spd(const Shape& shape, int which = 0) {
+  const std::vector<double> x = regular(shape, which).to_vector();
+  std::vector<double> v = x;
+  const std::int64_t n = shape[shape.ndim() - 1];
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(v.size()); ++i) {
+    const std::int64_t matrix = i / (n * n), row = i / n % n, column = i % n;
+    v[static_cast<std::size_t>(i)] = (x[static_cast<std::size_t>(i)] + x[static_cast<std::size_t>((matrix * n + column) * n + row)]) / 2;
+  }
+  return tensor(v, shape);
+}
 /// f64 from nested braces or numbers.
 inline Tensor f64(std::initializer_list<double> v) { return tensor(v, DType::f64); }
 inline Tensor f64(detail::List2<double> v) { return tensor(v, DType::f64); }

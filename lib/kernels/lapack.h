@@ -1,0 +1,33 @@
+// LAPACK and triangular solutions for both dtypes under one name. LAPACK counts columns first, so what it is given is the
+// transpose of a row-major matrix: the upper triangle stands for the lower one, and a factorisation of columns for one of rows.
+#pragma once
+#include <complex>
+
+#define lapack_complex_float std::complex<float>
+#define lapack_complex_double std::complex<double>
+#include <cblas.h>
+#include <lapacke.h>
+
+namespace tapedeck::kernels::lapack {
+
+using Int = lapack_int;
+inline Int narrow(std::int64_t n) { return static_cast<Int>(n); }
+
+/// Each returns LAPACK's info: 0 if all is well.
+inline Int potrf(char triangle, Int n, float* a) { return LAPACKE_spotrf_work(LAPACK_COL_MAJOR, triangle, n, a, n); }
+inline Int potrf(char triangle, Int n, double* a) { return LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, triangle, n, a, n); }
+inline Int getrf(Int n, Int m, float* a, Int* pivots) { return LAPACKE_sgetrf_work(LAPACK_COL_MAJOR, n, m, a, n, pivots); }
+inline Int getrf(Int n, Int m, double* a, Int* pivots) { return LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, n, m, a, n, pivots); }
+inline Int getri(Int n, float* a, const Int* pivots, float* work, Int size) { return LAPACKE_sgetri_work(LAPACK_COL_MAJOR, n, a, n, pivots, work, size); }
+inline Int getri(Int n, double* a, const Int* pivots, double* work, Int size) { return LAPACKE_dgetri_work(LAPACK_COL_MAJOR, n, a, n, pivots, work, size); }
+
+/// b, row-major n × m, becomes the solution of a y = b, or of aᵀ y = b, with one triangle of a.
+struct Triangle { bool lower, transposed, unit; };
+inline void trsm(Triangle t, Int n, Int m, const float* a, float* b) {
+  cblas_strsm(CblasRowMajor, CblasLeft, t.lower ? CblasLower : CblasUpper, t.transposed ? CblasTrans : CblasNoTrans, t.unit ? CblasUnit : CblasNonUnit, n, m, 1, a, n, b, m);
+}
+inline void trsm(Triangle t, Int n, Int m, const double* a, double* b) {
+  cblas_dtrsm(CblasRowMajor, CblasLeft, t.lower ? CblasLower : CblasUpper, t.transposed ? CblasTrans : CblasNoTrans, t.unit ? CblasUnit : CblasNonUnit, n, m, 1, a, n, b, m);
+}
+
+}  // namespace tapedeck::kernels::lapack

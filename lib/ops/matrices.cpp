@@ -1,0 +1,79 @@
+// Parts of matrices, and checks.
+#include "ops/matrices.h"
+
+#include <limits>
+
+#include "ops/axes.h"
+#include "tapedeck/ops.h"
+
+namespace tapedeck {
+
+void require_two_floating(const Call& c) {
+  require_floating(c, 0);
+  require_floating(c, 1);
+  if (c.x[0].dtype() != c.x[1].dtype()) throw_dtype_error(c, "dtypes differ");
+}
+void require_countable(const Call& c, std::int64_t extent) {
+  if (extent > std::numeric_limits<std::int32_t>::max()) throw_shape_error(c, "extents of 2^31 and more are too large");
+}
+void require_matrices(const Call& c, int i) {
+  require_floating(c, i);
+  if (c.x[i].ndim() < 2) throw_shape_error(c, "takes tensors of rank 2 or more");
+  require_countable(c, std::max(extent(c.x[i], 1), extent(c.x[i], 2)));
+}
+void require_square(const Call& c, int i) {
+  require_matrices(c, i);
+  if (extent(c.x[i], 1) != extent(c.x[i], 2)) throw_shape_error(c, "takes square matrices");
+}
+
+Shape joined_batches(const Call& c) {
+  const Tensor &a = c.x[0], &b = c.x[1];
+  Shape y;
+  for (int back = std::max(a.ndim(), b.ndim()); back > 2; --back) {
+    const std::int64_t p = extent(a, back), q = extent(b, back);
+    if (p != q && p != 1 && q != 1) throw_shape_error(c, "batch axes do not broadcast");
+    y.push_back(p == 1 ? q : p);
+  }
+  return y;
+}
+
+Spec with_last(const Tensor& x, int back, std::initializer_list<std::int64_t> extents) {
+  Shape y(x.shape().dims().first(static_cast<std::size_t>(x.ndim() - back)));
+  for (const std::int64_t d : extents) y.push_back(d);
+  return {x.dtype(), y};
+}
+
+Tensor adjoint(const Tensor& x) {
+  std::vector<int> perm;
+  for (int d = 0; d < x.ndim(); ++d) perm.push_back(d);
+  std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+  return transpose(x, perm);
+}
+
+namespace {
+
+// What each element's column is ahead of its row.
+Tensor columns_ahead(const Tensor& x) { return arange(extent(x, 1)) - expand_dims(arange(extent(x, 2)), 1); }
+
+}  // namespace
+
+Tensor lower_part(const Tensor& x, std::int64_t k) { return where(columns_ahead(x) <= k, x, 0.0); }
+Tensor upper_part(const Tensor& x, std::int64_t k) { return where(columns_ahead(x) >= k, x, 0.0); }
+Tensor on_diagonal(const Tensor& x) {
+  const std::int64_t n = extent(x, 1);
+  return where(eye(n, n, DType::boolean), expand_dims(x, -2), 0.0);
+}
+
+Tensor sum_repeated(const Call& c, const Tensor& dx, int i) {
+  const Tensor &x = c.x[i], &y = c.y[0];
+  std::vector<int> axes;
+  for (int back = 3; back <= y.ndim(); ++back) if (extent(x, back) == 1 && extent(y, back) != 1) axes.push_back(-back);
+  const Tensor summed = axes.empty() ? dx : sum(dx, axes, true);
+  const Shape shape = behind_extra(dx, y.ndim(), x.shape());
+  return summed.shape() == shape ? summed : reshape(summed, shape);
+}
+
+Tensor as_row(const Tensor& x) { return expand_dims(x, -2); }
+Tensor as_matrix(const Tensor& x) { return expand_dims(expand_dims(x, -1), -1); }
+
+}  // namespace tapedeck

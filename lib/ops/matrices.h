@@ -1,0 +1,36 @@
+// What ops and rules on matrices share. A matrix is the last two axes of a tensor, whatever stands in front.
+#pragma once
+#include "ops/infer.h"
+#include "tapedeck/ops/linalg.h"
+
+namespace tapedeck {
+
+/// The extent of x's axis -back; 1 in front of the first.
+inline std::int64_t extent(const Tensor& x, int back) { return back <= x.ndim() ? x.shape()[x.ndim() - back] : 1; }
+
+/// Each throws, naming the op and its inputs: unless both inputs are f32 or both f64; where an extent is too large for BLAS;
+/// unless input i is f32 or f64 of rank 2 or more; unless its matrices are square.
+void require_two_floating(const Call& c);
+void require_countable(const Call& c, std::int64_t extent);
+void require_matrices(const Call& c, int i);
+void require_square(const Call& c, int i);
+/// The axes before the last two of both inputs, broadcast.
+Shape joined_batches(const Call& c);
+/// x's spec with its last `back` axes replaced.
+Spec with_last(const Tensor& x, int back, std::initializer_list<std::int64_t> extents);
+
+/// The last two axes exchanged; to be conjugated for complex dtypes.
+Tensor adjoint(const Tensor& x);
+/// The elements on and below diagonal k, and on and above it; zeros elsewhere.
+Tensor lower_part(const Tensor& x, std::int64_t k = 0);
+Tensor upper_part(const Tensor& x, std::int64_t k = 0);
+/// x[..., i] on the diagonal of matrices.
+Tensor on_diagonal(const Tensor& x);
+/// dx summed over the axes before the last two in which the matrices of input i were repeated. It has as many axes as the
+/// output, and perhaps more in front.
+Tensor sum_repeated(const Call& c, const Tensor& dx, int i);
+/// x[..., i] times the columns of matrices, and a number for each matrix times that.
+Tensor as_row(const Tensor& x);
+Tensor as_matrix(const Tensor& x);
+
+}  // namespace tapedeck
