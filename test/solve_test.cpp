@@ -79,6 +79,19 @@ TEST_CASE("singular matrices", "[solve]") {
   CHECK_THROWS_WITH(tape.gradient(y, x), "inv: matrix 0 is singular: pivot 1 is 0: x is f64[2,2]");
 }
 
+TEST_CASE("the gradient of a determinant is the matrix of cofactors, also of a singular matrix", "[solve]") {
+  const Tensor x = samples::f64({{1, 2, 3}, {4, 5, 6}, {5, 7, 9}}), y = samples::f64({{1, 2, 3}, {2, 4, 6}, {3, 6, 9}});
+  const auto gradient = [](const Tensor& at) {
+    GradientTape tape;
+    tape.watch(at);
+    return tape.gradient(det(at), at).dense();
+  };
+  CHECK(worst(gradient(x), samples::f64({{3, -6, 3}, {3, -6, 3}, {-3, 6, -3}})) < 1e-12);
+  CHECK(worst(gradient(y), zeros({3, 3}, DType::f64)) < 1e-12);
+  CHECK(worst(gradient(stack({samples::regular({3, 3}), x})), stack({gradient(samples::regular({3, 3})), gradient(x)})) < 1e-12);
+  CHECK(check_gradients([](const std::vector<Tensor>& in) { return det(in[0]); }, {samples::f64({{1, 2, 0}, {4, 5, 0}, {0, 0, 0}})}));
+}
+
 TEST_CASE("what linear equations refuse", "[solve][errors]") {
   const Tensor good = samples::spd({2, 2}), b = ones({2, 1}, DType::f64), pair = stack({good, zeros({2, 2}, DType::f64)});
   CHECK_THROWS_WITH(cholesky(samples::f64({{1, 2}, {2, 1}})), "cholesky: matrix 0 is not positive definite: its leading minor of order 2 is not positive: x is f64[2,2]");

@@ -21,6 +21,20 @@ inline Int getrf(Int n, Int m, double* a, Int* pivots) { return LAPACKE_dgetrf_w
 inline Int getri(Int n, float* a, const Int* pivots, float* work, Int size) { return LAPACKE_sgetri_work(LAPACK_COL_MAJOR, n, a, n, pivots, work, size); }
 inline Int getri(Int n, double* a, const Int* pivots, double* work, Int size) { return LAPACKE_dgetri_work(LAPACK_COL_MAJOR, n, a, n, pivots, work, size); }
 
+/// With work and its size: -1 asks for the best size, which comes in work[0].
+inline Int gelqf(Int n, Int m, float* a, float* tau, float* work, Int size) { return LAPACKE_sgelqf_work(LAPACK_COL_MAJOR, n, m, a, n, tau, work, size); }
+inline Int gelqf(Int n, Int m, double* a, double* tau, double* work, Int size) { return LAPACKE_dgelqf_work(LAPACK_COL_MAJOR, n, m, a, n, tau, work, size); }
+inline Int orglq(Int n, Int m, Int k, float* a, const float* tau, float* work, Int size) { return LAPACKE_sorglq_work(LAPACK_COL_MAJOR, n, m, k, a, n, tau, work, size); }
+inline Int orglq(Int n, Int m, Int k, double* a, const double* tau, double* work, Int size) { return LAPACKE_dorglq_work(LAPACK_COL_MAJOR, n, m, k, a, n, tau, work, size); }
+inline Int syevd(char triangle, Int n, float* a, float* w, float* work, Int size, Int* more, Int more_size) { return LAPACKE_ssyevd_work(LAPACK_COL_MAJOR, 'V', triangle, n, a, n, w, work, size, more, more_size); }
+inline Int syevd(char triangle, Int n, double* a, double* w, double* work, Int size, Int* more, Int more_size) { return LAPACKE_dsyevd_work(LAPACK_COL_MAJOR, 'V', triangle, n, a, n, w, work, size, more, more_size); }
+inline Int gesdd(char job, Int n, Int m, float* a, float* s, float* u, float* vt, Int rows_of_vt, float* work, Int size, Int* more) {
+  return LAPACKE_sgesdd_work(LAPACK_COL_MAJOR, job, n, m, a, n, s, u, n, vt, rows_of_vt, work, size, more);
+}
+inline Int gesdd(char job, Int n, Int m, double* a, double* s, double* u, double* vt, Int rows_of_vt, double* work, Int size, Int* more) {
+  return LAPACKE_dgesdd_work(LAPACK_COL_MAJOR, job, n, m, a, n, s, u, n, vt, rows_of_vt, work, size, more);
+}
+
 /// b, row-major n × m, becomes the solution of a y = b, or of aᵀ y = b, with one triangle of a.
 struct Triangle { bool lower, transposed, unit; };
 inline void trsm(Triangle t, Int n, Int m, const float* a, float* b) {

@@ -1,10 +1,288 @@
-// Factorisations of matrices, and what is made of them. In: batches of matrices. Out: factors, solutions, determinants.
+// Orthogonal factorisations, and what is made of them. In: batches of matrices. Out: factors, values, vectors.
 #include "tapedeck/ops/decompositions.h"
 
-#include "tapedeck/op.h"
+#include "base/format.h"
+#include "kernels/factor.h"
+#include "ops/axes.h"
+#include "ops/matrices.h"
+#include "ops/samples.h"
+#include "tapedeck/ops.h"
 
 namespace tapedeck {
+namespace {
 
-std::span<const Op> decompositions_ops() { return {}; }
+using namespace samples;
+
+struct Full { bool full; };
+struct Cutoff { double rcond; };
+
+constexpr std::int64_t kMaxWork = 20'000;   // LAPACK counts its work space, some 4 n², with 32 bits
+
+// The factors of m × n matrices: q or u is m × first, r or vh is second × n.
+struct Extents { std::int64_t m, n, first, second; };
+Extents extents_of(const Call& c) {
+  require_matrices(c, 0);
+  const std::int64_t m = extent(c.x[0], 2), n = extent(c.x[0], 1), k = std::min(m, n);
+  const bool full = c.attrs<Full>().full;
+  return {m, n, full ? m : k, full ? n : k};
+}
+void require_iterable(const Call& c) {
+  if (std::min(extent(c.x[0], 1), extent(c.x[0], 2)) > kMaxWork) throw_shape_error(c, "extents above 20000 are too large");
+}
+
+std::vector<Spec> infer_qr(const Call& c) {
+  const Extents e = extents_of(c);
+  return {with_last(c.x[0], 2, {e.m, e.first}), with_last(c.x[0], 2, {e.first, e.n})};
+}
+std::vector<Spec> infer_eigh(const Call& c) {
+  require_square(c, 0);
+  require_iterable(c);
+  return {with_last(c.x[0], 1, {}), c.x[0].spec()};
+}
+std::vector<Spec> infer_svd(const Call& c) {
+  const Extents e = extents_of(c);
+  require_iterable(c);
+  return {with_last(c.x[0], 2, {e.m, e.first}), with_last(c.x[0], 2, {std::min(e.m, e.n)}), with_last(c.x[0], 2, {e.second, e.n})};
+}
+Spec infer_pinv(const Call& c) {
+  require_matrices(c, 0);
+  require_iterable(c);
+  return with_last(c.x[0], 2, {extent(c.x[0], 1), extent(c.x[0], 2)});
+}
+
+void require_convergence(const Call& c, const kernels::Failure& f) {
+  if (f) throw_error<ArgumentError>("{}: LAPACK's iteration for matrix {} has not converged: x is {}", c.op.name, f.matrix, c.x[0].spec());
+}
+
+// Walter & Lehmann 2010, "Algorithmic differentiation of linear algebra functions", section on QR: for m ≥ n and n columns of q.
+Tensor tall_qr_gradient(const Tensor& q, const Tensor& r, const Tensor& dq, const Tensor& dr) {
+  const Tensor m = matmul(r, dr, {.b = true}) - matmul(dq, q, {.a = true});
+  const Tensor symmetric = lower_part(m) + adjoint(lower_part(m, -1));
+  return adjoint(triangular_solve(r, adjoint(dq + matmul(q, symmetric)), {.lower = false}));
+}
+
+void qr_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+  const Tensor &x = c.x[0], &q = c.y[0], &r = c.y[1];
+  const std::int64_t m = extent(x, 2), n = extent(x, 1);
+  if (extent(q, 1) > n) throw_error<GradientError>("qr: the gradient of full factors is not defined for more rows than columns: x is {}; use full = false", x.spec());
+  const Tensor dq = std::move(dy[0]).dense(), dr = std::move(dy[1]).dense();
+  if (m >= n) {
+    dx[0] = tall_qr_gradient(q, r, dq, dr);
+    return;
+  }
+  // x = (a b) and r = (u v): a = q u, b = q v.
+  const Tensor b = split(x, {m, n - m}, -1)[1], u = split(r, {m, n - m}, -1)[0];
+  const std::vector<Tensor> parts = split(dr, {m, n - m}, -1);
+  dx[0] = concat({tall_qr_gradient(q, u, dq + matmul(b, parts[1], {.b = true}), parts[0]), matmul(q, parts[1])}, -1);
+}
+
+// 1 / (x[j] - x[i]), and 0 where both are equal.
+Tensor reciprocal_differences(const Tensor& x) {
+  const Tensor difference = as_row(x) - expand_dims(x, -1), same = equal(difference, 0.0);
+  return where(same, 0.0, reciprocal(where(same, 1.0, difference)));
+}
+Tensor reciprocal_or_zero(const Tensor& x) {
+  const Tensor zero = equal(x, 0.0);
+  return where(zero, 0.0, reciprocal(where(zero, 1.0, x)));
+}
+
+// Giles 2008, section 3.1, for the lower triangle alone: what lies above counts below.
+void eigh_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+  const Tensor &values = c.y[0], &v = c.y[1];
+  Tensor middle;
+  if (dy[1].defined()) middle = reciprocal_differences(values) * matmul(v, std::move(dy[1]).dense(), {.a = true});
+  if (dy[0].defined()) {
+    const Tensor of_values = on_diagonal(std::move(dy[0]).dense());
+    middle = middle.defined() ? middle + of_values : of_values;
+  }
+  const Tensor g = matmul(matmul(v, middle), v, {.b = true});
+  dx[0] = lower_part(g) + lower_part(adjoint(g), -1);
+}
+
+// Townsend 2016, "Differentiating the singular value decomposition", section 3.
+void svd_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+  const std::int64_t m = extent(c.x[0], 2), n = extent(c.x[0], 1), k = std::min(m, n);
+  if ((extent(c.y[0], 1) > n && dy[0].defined()) || (extent(c.y[2], 2) > m && dy[2].defined()))
+    throw_error<GradientError>("svd: the gradient of full factors is defined for square matrices only: x is {}; use full = false", c.x[0].spec());
+  const Tensor& s = c.y[1];
+  const Tensor u = extent(c.y[0], 1) > k ? split(c.y[0], {k, m - k}, -1)[0] : c.y[0], vh = extent(c.y[2], 2) > k ? split(c.y[2], {k, n - k}, -2)[0] : c.y[2];
+  const Tensor differences = dy[0].defined() || dy[2].defined() ? reciprocal_differences(square(s)) : Tensor();
+  const auto twice_odd_part = [&](const Tensor& p) { return differences * (p - adjoint(p)); };
+  std::vector<Tensor> middle, outside;
+  if (dy[1].defined()) middle.push_back(on_diagonal(std::move(dy[1]).dense()));
+  if (dy[0].defined()) {
+    const Tensor du = std::move(dy[0]).dense(), p = matmul(u, du, {.a = true});
+    middle.push_back(twice_odd_part(p) * as_row(s));
+    if (m > n) outside.push_back(matmul((du - matmul(u, p)) * as_row(reciprocal_or_zero(s)), vh));
+  }
+  if (dy[2].defined()) {
+    const Tensor dvh = std::move(dy[2]).dense(), p = matmul(dvh, vh, {.b = true});
+    middle.push_back(expand_dims(s, -1) * twice_odd_part(adjoint(p)));
+    if (n > m) outside.push_back(matmul(u * as_row(reciprocal_or_zero(s)), dvh - matmul(p, vh)));
+  }
+  outside.push_back(matmul(u, matmul(add_n(std::move(middle)), vh)));
+  dx[0] = add_n(std::move(outside));
+}
+
+// Golub & Pereyra 1973, "The differentiation of pseudo-inverses", equation 4.12, for matrices that keep their rank. What stands
+// between two matrices is as small as it can be.
+void pinv_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+  const Tensor &x = c.x[0], &y = c.y[0];
+  const Tensor g = std::move(dy[0]).dense();
+  if (extent(x, 2) < extent(x, 1)) {
+    const Tensor gy = matmul(g, y, {.a = true}), left = matmul(gy, y, {.b = true}), right = matmul(matmul(y, y, {.a = true}), adjoint(g));
+    dx[0] = left - matmul(matmul(x, y), left) + right - matmul(matmul(right, y), x) - matmul(gy, y, {.a = true, .b = true});
+  } else {
+    const Tensor yg = matmul(y, g, {.b = true}), left = matmul(adjoint(g), matmul(y, y, {.b = true})), right = matmul(y, yg, {.a = true});
+    dx[0] = left - matmul(x, matmul(y, left)) + right - matmul(right, matmul(y, x)) - matmul(y, yg, {.a = true, .b = true});
+  }
+}
+
+constexpr Op table[] = {
+    {.name = "qr",
+     .doc = "x = q r with orthonormal columns of q and r upper triangular.",
+     .tensorflow = "Qr",
+     .args = {"x"},
+     .infer = infer_qr,
+     .forward = [](const Call& c, std::span<Tensor> y) { kernels::qr(c.x[0], y[0], y[1]); },
+     .rule = custom({.x = 1, .y = true}, qr_vjp),
+     .samples = [] {
+       const OwnedAttrs thin = Attrs(Full{false}), full = Attrs(Full{true});
+       return std::vector<Sample>{
+           {.inputs = {uniform({1, 1}, 1, 2)}, .attrs = thin},
+           {.inputs = {regular({2, 3, 3})}, .attrs = thin},
+           {.inputs = {uniform({4, 3}, -1, 1)}, .attrs = thin},
+           {.inputs = {uniform({9, 4}, -1, 1)}, .attrs = thin},
+           {.inputs = {uniform({2, 3, 7}, -1, 1)}, .attrs = thin},
+           {.inputs = {uniform({3, 7}, -1, 1)}, .attrs = full},
+           {.inputs = {regular({4, 4})}, .attrs = full},
+           {.inputs = {uniform({0, 0}, -1, 1)}, .attrs = thin},
+           {.inputs = {uniform({3, 0}, -1, 1)}, .attrs = thin},
+           {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = full},
+           {.inputs = {regular({37, 37})}, .attrs = thin},
+           {.inputs = {f64({{3, 1}, {0, 2}, {4, 3}})}, .attrs = thin,
+            .expected = {f64({{-0.6, 0.35777087639996635}, {0, -0.8944271909999159}, {-0.8, -0.26832815729997478}}), f64({{-5, -3}, {0, -2.23606797749979}})}, .oracle = "np.linalg.qr(x)"}};
+     }},
+
+    {.name = "eigh",
+     .doc = "x = v diag(w) vᵀ of a symmetric matrix, of which the lower triangle is read; w ascends.",
+     .tensorflow = "SelfAdjointEigV2",
+     .args = {"x"},
+     .infer = infer_eigh,
+     .forward = [](const Call& c, std::span<Tensor> y) { require_convergence(c, kernels::eigh(c.x[0], y[0], y[1])); },
+     .rule = accepting_none(custom({.y = true}, eigh_vjp)),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {spd({1, 1})}},
+           {.inputs = {spd({0, 0})}},
+           {.inputs = {spd({2, 3, 3})}},
+           {.inputs = {regular({5, 5})}},
+           {.inputs = {spd({7, 7})}},
+           {.inputs = {f64({{1, 9}, {2, 4}})},
+            .expected = {f64({0, 5}), f64({{0.8944271909999159, 0.4472135954999579}, {-0.4472135954999579, 0.8944271909999159}})},
+            .oracle = "(lambda w, v: (w, v * np.sign(v[np.abs(v).argmax(0), np.arange(2)])))(*np.linalg.eigh(x))"}};
+     }},
+
+    {.name = "svd",
+     .doc = "x = u diag(s) vh with orthonormal columns of u and rows of vh; s descends.",
+     .tensorflow = "Svd",
+     .args = {"x"},
+     .infer = infer_svd,
+     .forward = [](const Call& c, std::span<Tensor> y) { require_convergence(c, kernels::svd(c.x[0], y[0], y[1], y[2])); },
+     .rule = accepting_none(custom({.y = true}, svd_vjp)),
+     .samples = [] {
+       const OwnedAttrs thin = Attrs(Full{false}), full = Attrs(Full{true});
+       return std::vector<Sample>{
+           {.inputs = {uniform({1, 1}, 1, 2)}, .attrs = thin},
+           {.inputs = {uniform({3, 3}, -1, 1)}, .attrs = thin},
+           {.inputs = {uniform({2, 4, 3}, -1, 1)}, .attrs = thin},
+           {.inputs = {uniform({9, 4}, -1, 1)}, .attrs = thin},
+           {.inputs = {uniform({3, 7}, -1, 1)}, .attrs = thin},
+           {.inputs = {uniform({4, 4}, -1, 1, 1)}, .attrs = full},
+           {.inputs = {uniform({3, 0}, -1, 1)}, .attrs = thin},
+           {.inputs = {uniform({0, 0}, -1, 1)}, .attrs = full},
+           {.inputs = {f64({{0, 2}, {3, 0}, {0, 0}})}, .attrs = thin, .expected = {f64({{0, 1}, {1, 0}, {0, 0}}), f64({3, 2}), f64({{1, 0}, {0, 1}})},
+            .oracle = "(lambda u, s, v: (u * u.sum(0), s, v * u.sum(0)[:, None]))(*np.linalg.svd(x, full_matrices=False))"}};
+     }},
+
+    {.name = "pinv",
+     .doc = "The pseudo-inverse of matrices; singular values of at most rcond times the largest count as zero.",
+     .args = {"x"},
+     .infer = infer_pinv,
+     .forward = [](const Call& c, std::span<Tensor> y) { require_convergence(c, kernels::pinv(c.x[0], c.attrs<Cutoff>().rcond, y[0])); },
+     .rule = custom({.x = 1, .y = true}, pinv_vjp),
+     .samples = [] {
+       const OwnedAttrs rcond = Attrs(Cutoff{1e-6});
+       return std::vector<Sample>{
+           {.inputs = {uniform({1, 1}, 1, 2)}, .attrs = rcond},
+           {.inputs = {regular({2, 3, 3})}, .attrs = rcond},
+           {.inputs = {uniform({9, 4}, -1, 1)}, .attrs = rcond},
+           {.inputs = {uniform({3, 7}, -1, 1)}, .attrs = rcond},
+           {.inputs = {uniform({3, 0}, -1, 1)}, .attrs = rcond},
+           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})}, .attrs = rcond,
+            .expected = {f64({{-0.9444444444444444, 0.4444444444444444}, {-0.1111111111111111, 0.1111111111111111}, {0.7222222222222222, -0.2222222222222222}})}, .oracle = "np.linalg.pinv(x)"}};
+     }},
+};
+
+Tensor with_zeros_below(const Tensor& x, std::int64_t rows) {
+  Shape none, below;
+  for (int d = 0; d < x.ndim(); ++d) none.push_back(0), below.push_back(d == x.ndim() - 2 ? rows : 0);
+  return pad(x, none, below);
+}
+
+// a above √l2 times the unit matrix.
+Tensor with_weight_below(const Tensor& a, double l2) {
+  const std::int64_t n = extent(a, 1);
+  const Tensor weight = eye(n, n, a.dtype()) * std::sqrt(l2);
+  return concat({a, broadcast_to(weight, with_last(a, 2, {n, n}).shape)}, -2);
+}
+
+Tensor by_normal_equations(const Tensor& a, const Tensor& b, double l2) {
+  const bool is_tall = extent(a, 2) >= extent(a, 1);
+  const std::int64_t n = std::min(extent(a, 1), extent(a, 2));
+  const Tensor products = matmul(a, a, {.a = is_tall, .b = !is_tall});
+  try {
+    const Tensor factor = cholesky(l2 > 0 ? products + eye(n, n, a.dtype()) * l2 : products);
+    if (is_tall) return cholesky_solve(factor, matmul(a, b, {.a = true}));
+    return matmul(a, cholesky_solve(factor, b), {.a = true});
+  } catch (const ArgumentError&) {
+    throw_error<ArgumentError>("lstsq: a matrix has not full rank, or its condition is too large for the normal equations: a is {}; use fast = false or a positive l2", a.spec());
+  }
+}
+
+}  // namespace
+
+Qr qr(const Tensor& x, bool full) {
+  std::vector<Tensor> y = find(table, "qr").run({&x, 1}, Full{full});
+  return {std::move(y[0]), std::move(y[1])};
+}
+Eigh eigh(const Tensor& x) {
+  std::vector<Tensor> y = find(table, "eigh").run({&x, 1});
+  return {std::move(y[0]), std::move(y[1])};
+}
+Tensor eigvalsh(const Tensor& x) { return eigh(x).values; }
+Svd svd(const Tensor& x, bool full) {
+  std::vector<Tensor> y = find(table, "svd").run({&x, 1}, Full{full});
+  return {std::move(y[0]), std::move(y[1]), std::move(y[2])};
+}
+Tensor svdvals(const Tensor& x) { return svd(x).s; }
+
+Tensor pinv(const Tensor& x, std::optional<double> rcond) {
+  const double epsilon = x.dtype() == DType::f32 ? 0x1p-23 : 0x1p-52;
+  const double largest = static_cast<double>(std::max(extent(x, 1), extent(x, 2)));
+  return find(table, "pinv").with(Cutoff{rcond.value_or(10 * largest * epsilon)}, x);
+}
+
+Tensor lstsq(const Tensor& a, const Tensor& b, const LeastSquares& options) {
+  if (a.ndim() < 2 || b.ndim() < 2) throw_error<ShapeError>("lstsq: takes tensors of rank 2 or more: a is {}, b is {}", a.spec(), b.spec());
+  if (a.dtype() != b.dtype() || !is_trainable(a.dtype())) throw_error<DTypeError>("lstsq: takes f32 or f64, both alike: a is {}, b is {}", a.spec(), b.spec());
+  if (extent(a, 2) != extent(b, 2)) throw_error<ShapeError>("lstsq: a and b have different numbers of rows: a is {}, b is {}", a.spec(), b.spec());
+  if (!(options.l2 >= 0)) throw_error<ArgumentError>("lstsq: l2 is {}; use 0 or more", options.l2);
+  if (options.fast) return by_normal_equations(a, b, options.l2);
+  if (options.l2 == 0) return matmul(pinv(a), b);
+  return matmul(pinv(with_weight_below(a, options.l2)), with_zeros_below(b, extent(a, 1)));
+}
+
+std::span<const Op> decompositions_ops() { return table; }
 
 }  // namespace tapedeck

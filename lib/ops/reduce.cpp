@@ -9,6 +9,7 @@
 #include "kernels/prod_of_others.h"
 #include "kernels/softmax.h"
 #include "ops/merged.h"
+#include "ops/prod_of_others.h"
 #include "ops/samples.h"
 #include "ops/softmax.h"
 #include "tapedeck/ops.h"
@@ -367,13 +368,14 @@ constexpr Op table[] = {
 
 Tensor others(const Call& c) {
   const Merged axes(c.x[0].shape(), c.attrs<ReduceAttrs>().axes);
-  return axes.split(find(table, "prod_of_others")(Operand(axes.merge(c.x[0]))));
+  return axes.split(prod_of_others(axes.merge(c.x[0])));
 }
 
 Tensor reduce(const Op& op, const Tensor& x, const Axes& axes, bool keepdims) { return op.with(ReduceAttrs{mask_of(op, axes, x.ndim()), keepdims}, x); }
 
 }  // namespace
 
+Tensor prod_of_others(const Tensor& x) { return find(table, "prod_of_others")(Operand(x)); }
 Tensor sum(const Tensor& x, const Axes& axes, bool keepdims) { return reduce(find(table, "sum"), x, axes, keepdims); }
 Tensor prod(const Tensor& x, const Axes& axes, bool keepdims) { return reduce(find(table, "prod"), x, axes, keepdims); }
 Tensor mean(const Tensor& x, const Axes& axes, bool keepdims) { return reduce(find(table, "mean"), x, axes, keepdims); }

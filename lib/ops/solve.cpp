@@ -5,6 +5,7 @@
 #include "base/format.h"
 #include "ops/axes.h"
 #include "ops/matrices.h"
+#include "ops/prod_of_others.h"
 #include "ops/samples.h"
 #include "tapedeck/ops.h"
 
@@ -49,6 +50,15 @@ Tensor tangent_of_b(const Call& c, Refs dx, const Tensor& da, bool is_adjoint) {
 }
 
 Tensor named_part(const Tensor& x, const Triangular& t) { return t.lower ? lower_part(x) : upper_part(x); }
+
+// The gradient of det: det(x) x⁻ᵀ. For x = u s vh it is also det(u) det(vh) u c vh, where cᵢ is the product of the other singular
+// values, and that has no division.
+Tensor cofactors(const Tensor& x, const Tensor& y) {
+  if (all(not_equal(y, 0.0)).item() != 0) return as_matrix(y) * adjoint(inv(x));
+  const Svd f = svd(x);
+  const Tensor orientation = sign(stop_gradient(det(f.u) * det(f.vh)));
+  return as_matrix(orientation) * matmul(f.u * as_row(prod_of_others(f.s)), f.vh);
+}
 
 constexpr Op table[] = {
     {.name = "cholesky",
@@ -203,10 +213,8 @@ constexpr Op table[] = {
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::det(c.x[0], y[0]); },
      .rule = custom(
          {.x = 1, .y = true},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           dx[0] = as_matrix(std::move(dy[0]).dense() * c.y[0]) * adjoint(inv(c.x[0]));
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = c.y[0] * trace(solve(c.x[0], dx[0])); }),
+         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = as_matrix(std::move(dy[0]).dense()) * cofactors(c.x[0], c.y[0]); },
+         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum(cofactors(c.x[0], c.y[0]) * dx[0], {-2, -1}); }),
      .samples = [] {
        return std::vector<Sample>{
            {.inputs = {regular({1, 1})}},

@@ -1,0 +1,10 @@
+// What the derivatives of products take for each factor.
+#pragma once
+#include "tapedeck/tensor.h"
+
+namespace tapedeck {
+
+/// The product of the other elements along the last axis: yᵢ = Πⱼ≠ᵢ xⱼ.
+Tensor prod_of_others(const Tensor& x);
+
+}  // namespace tapedeck

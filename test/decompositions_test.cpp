@@ -1,0 +1,171 @@
+// Orthogonal factorisations: what factors must satisfy, on any number of threads; degenerate and infinite inputs; least squares;
+// golden errors. Values and derivatives are in the op table test.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+#include "case.h"
+#include "closeness.h"
+#include "ops/samples.h"
+#include "tapedeck/gradcheck.h"
+
+using namespace tapedeck;
+using namespace tapedeck::test;
+
+namespace {
+
+Tensor unit(std::int64_t n) { return eye(n, {}, DType::f64); }
+Tensor gram(const Tensor& x) { return matmul(x, x, {.a = true}); }
+Tensor random_matrix(std::int64_t m, std::int64_t n) { return random::normal({m, n}, {11}, DType::f64); }
+bool all_nan(const Tensor& x) {
+  const std::vector<double> v = x.to_vector();
+  return std::all_of(v.begin(), v.end(), [](double e) { return std::isnan(e); });
+}
+
+}  // namespace
+
+TEST_CASE("factors of matrices of any form", "[decompositions]") {
+  for (const auto& [m, n] : {std::pair<std::int64_t, std::int64_t>{1, 1}, {5, 5}, {40, 17}, {17, 40}, {1, 6}, {6, 1}}) {
+    INFO(m << " x " << n);
+    const Tensor x = random_matrix(m, n);
+    for (const bool full : {false, true}) {
+      const Qr f = qr(x, full);
+      CHECK(f.q.shape() == Shape{m, full ? m : std::min(m, n)});
+      CHECK(worst(matmul(f.q, f.r), x) < 1e-13);
+      CHECK(worst(gram(f.q), unit(f.q.shape()[1])) < 1e-13);
+      for (std::int64_t i = 0; i < f.r.shape()[0]; ++i)
+        for (std::int64_t j = 0; j < std::min(i, n); ++j) CHECK(f.r.at({i, j}) == 0);
+
+      const Svd d = svd(x, full);
+      CHECK(d.u.shape() == Shape{m, full ? m : std::min(m, n)});
+      CHECK(d.vh.shape() == Shape{full ? n : std::min(m, n), n});
+      CHECK(worst(gram(d.u), unit(d.u.shape()[1])) < 1e-13);
+      CHECK(worst(matmul(d.vh, d.vh, {.b = true}), unit(d.vh.shape()[0])) < 1e-13);
+      const std::int64_t k = std::min(m, n);
+      CHECK(worst(matmul(slice(d.u, {0, 0}, {m, k}) * expand_dims(d.s, 0), slice(d.vh, {0, 0}, {k, n})), x) < 1e-13);
+      for (std::int64_t i = 0; i + 1 < k; ++i) CHECK(d.s.at({i}) >= d.s.at({i + 1}));
+    }
+    const Tensor p = pinv(x);   // the conditions of Penrose 1955
+    CHECK(worst(matmul(matmul(x, p), x), x) < 1e-12);
+    CHECK(worst(matmul(matmul(p, x), p), p) < 1e-12);
+    CHECK(worst(matmul(x, p), transpose(matmul(x, p))) < 1e-12);
+    CHECK(worst(matmul(p, x), transpose(matmul(p, x))) < 1e-12);
+  }
+  const Tensor x = random_matrix(40, 40);
+  const Eigh e = eigh(x);
+  const std::vector<double> v = x.to_vector();
+  std::vector<double> symmetric(v.size());
+  for (std::size_t i = 0; i < 40; ++i)
+    for (std::size_t j = 0; j < 40; ++j) symmetric[i * 40 + j] = v[std::max(i, j) * 40 + std::min(i, j)];
+  CHECK(worst(matmul(e.vectors * expand_dims(e.values, 0), e.vectors, {.b = true}), tensor(symmetric, {40, 40})) < 1e-13);
+  CHECK(worst(gram(e.vectors), unit(40)) < 1e-13);
+}
+
+TEST_CASE("factorisations of many matrices give the same bits on any number of threads", "[decompositions][threads]") {
+  const Tensor x = random_matrix(20, 20), many = broadcast_to(x, {60, 20, 20});
+  const auto all = [](const Tensor& t) {
+    const Qr f = qr(t);
+    const Eigh e = eigh(t);
+    const Svd d = svd(t);
+    return std::vector<Tensor>{f.q, f.r, e.values, e.vectors, d.u, d.s, d.vh, pinv(t)};
+  };
+  const std::vector<Tensor> one = all(x);
+  for (const int threads : {1, 2}) {
+    set_num_threads(threads);
+    const std::vector<Tensor> batch = all(many);
+    for (std::size_t i = 0; i < one.size(); ++i)
+      for (const Tensor& each : unstack(batch[i])) CHECK(same_bits(each, one[i]));
+  }
+  set_num_threads(1);
+}
+
+TEST_CASE("factors of what is not finite are NaN", "[decompositions]") {
+  for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+    std::vector<double> v = samples::spd({2, 4, 4}).to_vector();
+    v[16 + 4] = bad;   // below the diagonal
+    const Tensor x = tensor(v, {2, 4, 4});
+    const Qr f = qr(x);
+    const Eigh e = eigh(x);
+    const Svd d = svd(x, true);
+    for (const Tensor& y : {f.q, f.r, e.values, e.vectors, d.u, d.s, d.vh, pinv(x)}) {
+      const std::vector<Tensor> each = unstack(y);
+      for (const double element : each[0].to_vector()) CHECK(std::isfinite(element));
+      CHECK((all_nan(each[1]) || y.id() == f.r.id()));   // r is zero below its diagonal
+    }
+  }
+}
+
+TEST_CASE("eigenvalues that are equal take no part in the gradient of the vectors", "[decompositions]") {
+  const Tensor x = samples::f64({{2, 0, 0}, {0, 2, 0}, {0, 0, 5}});
+  GradientTape tape;
+  tape.watch(x);
+  const Eigh e = eigh(x);
+  // v diag(w²) vᵀ = x²; between the equal values, at [1, 0], the gradient would be 24.
+  const Tensor y = sum(matmul(e.vectors * expand_dims(square(e.values), 0), e.vectors, {.b = true}) * samples::f64({{1, 2, 3}, {4, 5, 6}, {7, 8, 9}}));
+  CHECK(worst(tape.gradient(y, x).dense(), samples::f64({{4, 0, 0}, {0, 20, 0}, {70, 98, 90}})) < 1e-12);
+}
+
+TEST_CASE("singular values of a matrix without full rank", "[decompositions]") {
+  const Tensor x = samples::f64({{1, 2}, {2, 4}, {3, 6}});
+  CHECK(worst(svdvals(x), samples::f64({std::sqrt(70.0), 0})) < 1e-14);
+  CHECK(worst(pinv(x), transpose(x) / 70) < 1e-15);
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = sum(square(svdvals(x)));
+  CHECK(worst(tape.gradient(y, x).dense(), 2 * x) < 1e-13);
+}
+
+// np.linalg.lstsq, and the normal equations with l2 solved by np.linalg.solve
+TEST_CASE("least squares of any form and rank", "[decompositions]") {
+  const Tensor tall = samples::f64({{1, 2}, {3, 4}, {5, 7}}), b3 = tensor(std::vector<double>{1, 0, 2}, {3, 1}), b2 = tensor(std::vector<double>{1, 2}, {2, 1});
+  const Tensor best = tensor(std::vector<double>{-1.7857142857142858, 1.5}, {2, 1});
+  const Tensor shortest = tensor(std::vector<double>{0.05555555555555556, 0.14444444444444443, 0.12222222222222222}, {3, 1});
+  const Tensor wide = samples::f64({{1, 4, 3}, {5, 6, 7}});
+  for (const bool fast : {true, false}) {
+    const LeastSquares options{.fast = fast}, damped{.l2 = 0.5, .fast = fast};
+    CHECK(worst(lstsq(tall, b3, options), best) < 1e-12);
+    CHECK(worst(lstsq(wide, b2, options), shortest) < 1e-12);
+    for (const auto& [a, b] : {std::pair(tall, b3), std::pair(wide, b2)})
+      CHECK(worst(lstsq(a, b, damped), solve(gram(a) + 0.5 * unit(a.shape()[1]), matmul(a, b, {.a = true}))) < 1e-12);
+    for (const Tensor& a : {samples::uniform({2, 9, 4}, -1, 1), samples::uniform({3, 7}, -1, 1)})
+      for (const LeastSquares& o : {options, damped})
+        CHECK(check_gradients([&](const std::vector<Tensor>& x) { return lstsq(x[0], x[1], o); }, {a, samples::uniform({a.shape()[a.ndim() - 2], 2}, -1, 1)}));
+  }
+  const Tensor dependent = samples::f64({{1, 2}, {2, 4}, {3, 6}});
+  CHECK(worst(lstsq(dependent, b3, {.fast = false}), tensor(std::vector<double>{0.1, 0.2}, {2, 1})) < 1e-14);
+}
+
+TEST_CASE("what factorisations refuse", "[decompositions][errors]") {
+  CHECK_THROWS_WITH(qr(ones({3})), "qr: takes tensors of rank 2 or more: x is f32[3]");
+  CHECK_THROWS_WITH(svd(ones({3, 3}, DType::i64)), "svd: takes f32 or f64, use astype: x is i64[3,3]");
+  CHECK_THROWS_WITH(eigh(ones({2, 3})), "eigh: takes square matrices: x is f32[2,3]");
+  CHECK_THROWS_WITH(pinv(ones({})), "pinv: takes tensors of rank 2 or more: x is f32[]");
+  const Tensor x = samples::uniform({4, 3}, -1, 1);
+  {
+    GradientTape tape({.persistent = true});
+    tape.watch(x);
+    const Qr f = qr(x, true);
+    const Svd d = svd(x, true);
+    CHECK_THROWS_WITH(tape.gradient(f.r, x), "qr: the gradient of full factors is not defined for more rows than columns: x is f64[4,3]; use full = false");
+    CHECK_THROWS_WITH(tape.gradient(d.u, x), "svd: the gradient of full factors is defined for square matrices only: x is f64[4,3]; use full = false");
+    CHECK(tape.gradient(d.s, x).defined());
+    CHECK(tape.gradient(d.vh, x).defined());
+  }
+  const Tensor dependent = samples::f64({{1, 2}, {2, 4}, {3, 6}}), b = ones({3, 1}, DType::f64);
+  CHECK_THROWS_WITH(lstsq(dependent, b), "lstsq: a matrix has not full rank, or its condition is too large for the normal equations: a is f64[3,2]; use fast = false or a positive l2");
+  CHECK_THROWS_WITH(lstsq(x, b), "lstsq: a and b have different numbers of rows: a is f64[4,3], b is f64[3,1]");
+  CHECK_THROWS_WITH(lstsq(dependent, ones({3, 1})), "lstsq: takes f32 or f64, both alike: a is f64[3,2], b is f32[3,1]");
+  CHECK_THROWS_WITH(lstsq(dependent, b, {.l2 = -1}), "lstsq: l2 is -1; use 0 or more");
+  CHECK_THROWS_WITH(lstsq(ones({3}), b), "lstsq: takes tensors of rank 2 or more: a is f32[3], b is f64[3,1]");
+}
+
+TEST_CASE("cases: eigenvalues", "[cases][decompositions]") {
+  Case c("op-self-adjoint-eig-values");
+  const Tensor a = c.input("A", DType::f64);
+  GradientTape tape;
+  tape.watch(a);
+  const Tensor y = sum(eigvalsh(a) * samples::f64({1, 2, 3}));
+  const Tensor g = tape.gradient(y, a).dense();
+  c.check("grads", {g});
+  c.check("symmetrized", 0.5 * (g + transpose(g)));
+}
