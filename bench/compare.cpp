@@ -20,14 +20,14 @@ using json = nlohmann::ordered_json;   // keeps the keys as they are written her
 namespace {
 
 constexpr std::string_view kUsage = R"(usage: scripts/bench [suite...] [--json FILE] [--rounds N]
-  suites: overhead elementwise broadcast reduce matmul train embedding memory rosenbrock functions
+  suites: overhead elementwise broadcast reduce matmul einsum train embedding memory rosenbrock functions
           (all by default)
   --json FILE  write the figures to FILE, too
   --rounds N   how often each program runs; the figures are medians over the rounds (3)
   --threads N  tapedeck with N threads beside itself with one, and libtorch with N (1: beside the limits of one thread)
 )";
 
-constexpr std::string_view kSuites[] = {"overhead", "elementwise", "broadcast", "reduce", "matmul", "train", "embedding", "memory", "rosenbrock", "functions"};
+constexpr std::string_view kSuites[] = {"overhead", "elementwise", "broadcast", "reduce", "matmul", "einsum", "train", "embedding", "memory", "rosenbrock", "functions"};
 constexpr std::string_view kPrograms[] = {"tape_bench", "kernel_bench", "train_bench", "rnn_bench", "convnet_bench", "embedding_bench", "memory_bench", "rosenbrock_bench", "functions_bench"};
 constexpr std::string_view kRates[] = {"GB/s", "GFLOP/s"};
 
@@ -60,6 +60,9 @@ constexpr Peer kPeers[] = {
     {"reduce/softmax", "reduce", "softmax_axis1", "us_med"},
     {"matmul/matmul", "matmul", "matmul", "GFLOPs_med"},
     {"matmul/matmul_grad", "matmul", "matmul_fwd_bwd", "GFLOPs_med"},
+    {"einsum/batched_product", "einsum", "batched_product", "us_med"},
+    {"einsum/attention", "einsum", "attention", "us_med"},
+    {"einsum/outer_product", "einsum", "outer_product", "us_med"},
     {"train/mlp_step", "mlp", "mlp_784-512-512-10", "step_us_med"},
     {"train/mlp_forward", "mlp", "mlp_784-512-512-10", "nograd_fwd_us_med"},
     {"train/mlp_gradients", "mlp", "mlp_784-512-512-10", "fwd_bwd_us_med"},

@@ -126,6 +126,21 @@ void matmul_grad(State& state) {
   bench::report_gigaflops(state, n, 3);
 }
 
+// Products by an equation.
+
+struct Equation { const char* text; td::Shape a, b; };
+
+void einsum(State& state, const Equation& e) {
+  const td::Tensor a = values(e.a), b = values(e.b, 2);
+  bench::each(state, [&] { return td::einsum(e.text, {a, b}); });
+}
+
+void register_einsum_cases() {
+  in_microseconds("einsum/batched_product/16x128x128", einsum, Equation{"bij,bjk->bik", {16, 128, 128}, {16, 128, 128}});
+  in_microseconds("einsum/attention/4x128x8x64", einsum, Equation{"bqhd,bkhd->bhqk", {4, 128, 8, 64}, {4, 128, 8, 64}});
+  in_microseconds("einsum/outer_product/1000x1000", einsum, Equation{"i,j->ij", {1000}, {1000}});
+}
+
 BENCHMARK(matmul)->Name("matmul/matmul")->Arg(64)->Arg(256)->Arg(1024)->UseRealTime();
 BENCHMARK(matmul_grad)->Name("matmul/matmul_grad")->Arg(64)->Arg(256)->Arg(1024)->UseRealTime();
 
@@ -133,5 +148,6 @@ BENCHMARK(matmul_grad)->Name("matmul/matmul_grad")->Arg(64)->Arg(256)->Arg(1024)
 
 int main(int argc, char** argv) {
   register_matrix_cases();
+  register_einsum_cases();
   return bench::run(argc, argv, td::set_num_threads);
 }
