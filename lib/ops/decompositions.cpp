@@ -57,7 +57,7 @@ void require_convergence(const Call& c, const kernels::Failure& f) {
 // Walter & Lehmann 2010, "Algorithmic differentiation of linear algebra functions", section on QR: for m ≥ n and n columns of q.
 Tensor tall_qr_gradient(const Tensor& q, const Tensor& r, const Tensor& dq, const Tensor& dr) {
   const Tensor m = matmul(r, dr, {.b = true}) - matmul(dq, q, {.a = true});
-  const Tensor symmetric = lower_part(m) + adjoint(lower_part(m, -1));
+  const Tensor symmetric = tril(m) + adjoint(tril(m, -1));
   return adjoint(triangular_solve(r, adjoint(dq + matmul(q, symmetric)), {.lower = false}));
 }
 
@@ -92,11 +92,11 @@ void eigh_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   Tensor middle;
   if (dy[1].defined()) middle = reciprocal_differences(values) * matmul(v, std::move(dy[1]).dense(), {.a = true});
   if (dy[0].defined()) {
-    const Tensor of_values = on_diagonal(std::move(dy[0]).dense());
+    const Tensor of_values = matrix_diag(std::move(dy[0]).dense());
     middle = middle.defined() ? middle + of_values : of_values;
   }
   const Tensor g = matmul(matmul(v, middle), v, {.b = true});
-  dx[0] = lower_part(g) + lower_part(adjoint(g), -1);
+  dx[0] = tril(g) + tril(adjoint(g), -1);
 }
 
 // Townsend 2016, "Differentiating the singular value decomposition", section 3.
@@ -109,7 +109,7 @@ void svd_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   const Tensor differences = dy[0].defined() || dy[2].defined() ? reciprocal_differences(square(s)) : Tensor();
   const auto twice_odd_part = [&](const Tensor& p) { return differences * (p - adjoint(p)); };
   std::vector<Tensor> middle, outside;
-  if (dy[1].defined()) middle.push_back(on_diagonal(std::move(dy[1]).dense()));
+  if (dy[1].defined()) middle.push_back(matrix_diag(std::move(dy[1]).dense()));
   if (dy[0].defined()) {
     const Tensor du = std::move(dy[0]).dense(), p = matmul(u, du, {.a = true});
     middle.push_back(twice_odd_part(p) * as_row(s));

@@ -50,20 +50,6 @@ Tensor adjoint(const Tensor& x) {
   return transpose(x, perm);
 }
 
-namespace {
-
-// What each element's column is ahead of its row.
-Tensor columns_ahead(const Tensor& x) { return arange(extent(x, 1)) - expand_dims(arange(extent(x, 2)), 1); }
-
-}  // namespace
-
-Tensor lower_part(const Tensor& x, std::int64_t k) { return where(columns_ahead(x) <= k, x, 0.0); }
-Tensor upper_part(const Tensor& x, std::int64_t k) { return where(columns_ahead(x) >= k, x, 0.0); }
-Tensor on_diagonal(const Tensor& x) {
-  const std::int64_t n = extent(x, 1);
-  return where(eye(n, n, DType::boolean), expand_dims(x, -2), 0.0);
-}
-
 Tensor sum_repeated(const Call& c, const Tensor& dx, int i) {
   const Tensor &x = c.x[i], &y = c.y[0];
   std::vector<int> axes;

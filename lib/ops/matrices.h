@@ -21,11 +21,6 @@ Spec with_last(const Tensor& x, int back, std::initializer_list<std::int64_t> ex
 
 /// The last two axes exchanged; to be conjugated for complex dtypes.
 Tensor adjoint(const Tensor& x);
-/// The elements on and below diagonal k, and on and above it; zeros elsewhere.
-Tensor lower_part(const Tensor& x, std::int64_t k = 0);
-Tensor upper_part(const Tensor& x, std::int64_t k = 0);
-/// x[..., i] on the diagonal of matrices.
-Tensor on_diagonal(const Tensor& x);
 /// dx summed over the axes before the last two in which the matrices of input i were repeated. It has as many axes as the
 /// output, and perhaps more in front.
 Tensor sum_repeated(const Call& c, const Tensor& dx, int i);

@@ -49,7 +49,7 @@ Tensor tangent_of_b(const Call& c, Refs dx, const Tensor& da, bool is_adjoint) {
   return dx[1].defined() ? dx[1] - moved : -moved;
 }
 
-Tensor named_part(const Tensor& x, const Triangular& t) { return t.lower ? lower_part(x) : upper_part(x); }
+Tensor named_part(const Tensor& x, const Triangular& t) { return t.lower ? tril(x) : triu(x); }
 
 // The gradient of det: det(x) x⁻ᵀ. For x = u s vh it is also det(u) det(vh) u c vh, where cᵢ is the product of the other singular
 // values, and that has no division.
@@ -76,7 +76,7 @@ constexpr Op table[] = {
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
            const Tensor& l = c.y[0];
            const Tensor p = matmul(l, std::move(dy[0]).dense(), {.a = true});
-           const Tensor phi = 0.5 * (lower_part(p) + lower_part(p, -1));
+           const Tensor phi = 0.5 * (tril(p) + tril(p, -1));
            const Tensor left = triangular_solve(l, phi, {.adjoint = true});
            const Tensor both = triangular_solve(l, adjoint(left), {.adjoint = true});
            dx[0] = 0.5 * (both + adjoint(both));
@@ -85,7 +85,7 @@ constexpr Op table[] = {
            const Tensor& l = c.y[0];
            const Tensor left = triangular_solve(l, 0.5 * (dx[0] + adjoint(dx[0])));
            const Tensor p = triangular_solve(l, adjoint(left));
-           dy[0] = matmul(l, 0.5 * (lower_part(p) + lower_part(p, -1)));
+           dy[0] = matmul(l, 0.5 * (tril(p) + tril(p, -1)));
          }),
      .samples = [] {
        return std::vector<Sample>{
