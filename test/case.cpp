@@ -18,9 +18,12 @@ const Json& all_cases() {
   return cases;
 }
 
+/// The file has no infinite numbers, but their names.
+Json number(double v) { return std::isinf(v) ? Json(v > 0 ? "inf" : "-inf") : Json(v); }
+
 /// Nested lists of `values`, from `next` on.
 Json nested(const Tensor& x, const std::vector<double>& values, int axis, std::size_t& next) {
-  if (axis == x.ndim()) return x.dtype() == DType::boolean ? Json(values[next++] != 0) : Json(values[next++]);
+  if (axis == x.ndim()) return x.dtype() == DType::boolean ? Json(values[next++] != 0) : number(values[next++]);
   Json list = Json::array();
   for (std::int64_t i = 0; i < x.shape()[axis]; ++i) list.push_back(nested(x, values, axis + 1, next));
   return list;

@@ -21,11 +21,18 @@ struct Function {
 long double exact_rsqrt(long double x) { return 1 / std::sqrt(x); }
 long double exact_sigmoid(long double x) { return 1 / (1 + std::exp(-x)); }
 
+long double exact_log_sigmoid(long double x) { return x < 0 ? x - std::log1p(std::exp(x)) : -std::log1p(std::exp(-x)); }
+
 const Function kFunctions[] = {
     {"sqrt", sqrt, std::sqrt, 0, 100, 0.5},     {"rsqrt", rsqrt, exact_rsqrt, 0, 100, 1.5}, {"exp", exp, std::exp, -20, 20, 1.1},
     {"expm1", expm1, std::expm1, -2, 2, 2.5},   {"log", log, std::log, 0, 100, 1},          {"log1p", log1p, std::log1p, -0.99, 10, 1},
     {"sin", sin, std::sin, -100, 100, 3},       {"cos", cos, std::cos, -100, 100, 3},       {"tan", tan, std::tan, -100, 100, 5},
-    {"tanh", tanh, std::tanh, -10, 10, 3},      {"sigmoid", sigmoid, exact_sigmoid, -40, 40, 3}};
+    {"tanh", tanh, std::tanh, -10, 10, 3},      {"sigmoid", sigmoid, exact_sigmoid, -40, 40, 3},
+    {"cbrt", cbrt, std::cbrt, -100, 100, 4}  ,  {"exp2", exp2, std::exp2, -20, 20, 1.5},    {"log2", log2, std::log2, 0, 100, 1.5},
+    {"log10", log10, std::log10, 0, 100, 2},    {"asin", asin, std::asin, -1, 1, 1},        {"acos", acos, std::acos, -1, 1, 1},
+    {"atan", atan, std::atan, -10, 10, 1},      {"sinh", sinh, std::sinh, -10, 10, 4},      {"cosh", cosh, std::cosh, -10, 10, 3},
+    {"asinh", asinh, std::asinh, -10, 10, 2},   {"acosh", acosh, std::acosh, 1, 100, 2},    {"atanh", atanh, std::atanh, -1, 1, 2},
+    {"log_sigmoid", log_sigmoid, exact_log_sigmoid, -40, 40, 4}};
 const Function &kSine = kFunctions[6], &kCosine = kFunctions[7], &kTangent = kFunctions[8];
 
 /// How far y is from the exact value, in units in the last place that T has there.
@@ -99,6 +106,33 @@ TEST_CASE("elementary functions are right to a few units in the last place", "[e
 TEST_CASE("elementary functions at the ends of their ranges", "[elementary]") {
   check_ends<float>();
   check_ends<double>();
+}
+
+TEST_CASE("elementary functions of two numbers are right to a few units in the last place", "[elementary]") {
+  struct OfTwo {
+    const char* name;
+    Tensor (*op)(Operand, Operand);
+    long double (*exact)(long double, long double);
+  };
+  const OfTwo functions[] = {{"atan2", atan2, std::atan2}, {"hypot", hypot, std::hypot},
+                             {"logaddexp", logaddexp, [](long double a, long double b) { return std::max(a, b) + std::log1p(std::exp(-std::fabs(a - b))); }},
+                             {"floor_mod", floor_mod, [](long double a, long double b) { const long double r = std::fmod(a, b); return r != 0 && (r < 0) != (b < 0) ? r + b : r; }},
+                             {"nextafter", nextafter, [](long double a, long double b) { return static_cast<long double>(std::nextafter(static_cast<float>(a), static_cast<float>(b))); }}};
+  const std::vector<float> a = evenly<float>(-50, 50);
+  std::vector<float> b(a.rbegin(), a.rend());
+  for (const OfTwo& f : functions) {
+    const std::vector<float> y = f.op(tensor(a), tensor(b)).to_vector<float>();
+    double worst = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, ulps(y[i], f.exact(a[i], b[i])));
+    INFO(f.name << " is off by " << worst << " ulp");
+    CHECK(worst <= 1);
+  }
+}
+
+TEST_CASE("logarithms of powers of their base are integers", "[elementary]") {
+  CHECK(log2(tensor({1.0, 8.0, 1024.0, 0.25})).to_vector() == std::vector<double>{0, 3, 10, -2});
+  CHECK(log10(tensor({1.0, 10.0, 1000.0, 1e15})).to_vector() == std::vector<double>{0, 1, 3, 15});
+  CHECK(exp2(tensor({-3.0, 0.0, 5.0, 10.0})).to_vector() == std::vector<double>{0.125, 1, 32, 1024});
 }
 
 TEST_CASE("a large angle does not change its neighbours", "[elementary]") {

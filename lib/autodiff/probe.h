@@ -23,6 +23,11 @@ template <class A, class B> requires Probed<A, B> constexpr Joined<A, B> operato
 template <class A, class B> requires Probed<A, B> constexpr Joined<A, B> maximum(A, B) { return {}; }
 template <class A, class B> requires Probed<A, B> constexpr Joined<A, B> minimum(A, B) { return {}; }
 template <class A, class B> requires Probed<A, B> constexpr Joined<A, B> pow(A, B) { return {}; }
+template <class A, class B> requires Probed<A, B> constexpr Joined<A, B> equal(A, B) { return {}; }
+template <class A, class B> requires Probed<A, B> constexpr Joined<A, B> div_no_nan(A, B) { return {}; }
+template <class A, class B> requires Probed<A, B> constexpr Joined<A, B> xlogy(A, B) { return {}; }
+template <class A, class B> requires Probed<A, B> constexpr Joined<A, B> xlog1py(A, B) { return {}; }
+template <class A, class B> requires Probed<A, B> constexpr Joined<A, B> xdivy(A, B) { return {}; }
 template <class C, class A, class B> requires Probed<C, A, B> constexpr Joined<C, A, B> where(C, A, B) { return {}; }
 
 template <unsigned A> constexpr Probe<A> operator-(Probe<A>) { return {}; }
@@ -33,6 +38,10 @@ template <unsigned A> constexpr Probe<A> log(Probe<A>) { return {}; }
 template <unsigned A> constexpr Probe<A> sqrt(Probe<A>) { return {}; }
 template <unsigned A> constexpr Probe<A> sin(Probe<A>) { return {}; }
 template <unsigned A> constexpr Probe<A> cos(Probe<A>) { return {}; }
+template <unsigned A> constexpr Probe<A> times(Probe<A>, double) { return {}; }
+template <unsigned A> constexpr Probe<A> floor(Probe<A>) { return {}; }
+template <unsigned A> constexpr Probe<A> sinh(Probe<A>) { return {}; }
+template <unsigned A> constexpr Probe<A> cosh(Probe<A>) { return {}; }
 template <unsigned A> constexpr Probe<A> tanh(Probe<A>) { return {}; }
 template <unsigned A> constexpr Probe<A> sigmoid(Probe<A>) { return {}; }
 

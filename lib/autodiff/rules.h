@@ -9,6 +9,9 @@
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
+/// What the partials call a product with a number that f32 does not have exactly.
+inline Tensor times(const Tensor& x, double c) { return x * c; }
+
 namespace detail {
 
 template <std::size_t, class V> using Same = V;

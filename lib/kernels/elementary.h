@@ -127,13 +127,17 @@ template <class B> B with_large(const B& x, const B& y, double (*f)(double)) {
   return xsimd::all(xsimd::abs(x) <= B(kLargestAngle<B>)) ? y : beyond_largest_angle(x, y, f);
 }
 
-template <class B> B pow_by_element(const B& x, const B& y) {
+/// f of the elements, one after the other, in double.
+template <class F, class B, class... More> B by_element(const F& f, const B& first, const More&... more) {
   using T = typename B::value_type;
-  alignas(64) T a[B::size], b[B::size];
-  x.store_aligned(a);
-  y.store_aligned(b);
-  for (std::size_t i = 0; i < B::size; ++i) a[i] = static_cast<T>(std::pow(static_cast<double>(a[i]), static_cast<double>(b[i])));
-  return B::load_aligned(a);
+  constexpr std::size_t n = sizeof...(More) + 1;
+  alignas(64) T x[n][B::size];
+  const auto run = [&]<std::size_t... I>(std::index_sequence<I...>, const auto&... all) {
+    (all.store_aligned(x[I]), ...);
+    for (std::size_t i = 0; i < B::size; ++i) x[0][i] = static_cast<T>(f(static_cast<double>(x[I][i])...));
+  };
+  run(std::make_index_sequence<n>{}, first, more...);
+  return B::load_aligned(x[0]);
 }
 
 }  // namespace detail
@@ -144,6 +148,12 @@ template <class T> concept Real = std::is_floating_point_v<T>;
 template <class T, class A> requires Real<T> xsimd::batch<T, A> exp(const xsimd::batch<T, A>& x) {
   const auto [n, q] = detail::exponential(x, detail::kSingle<T> ? -104 : -746, detail::kSingle<T> ? 89 : 710);
   return detail::scale(1 + q, n);
+}
+
+template <class T, class A> requires Real<T> xsimd::batch<T, A> exp2(const xsimd::batch<T, A>& x) {
+  using B = xsimd::batch<T, A>;
+  const B bounded = xsimd::max(B(T(detail::kSingle<T> ? -151 : -1076)), xsimd::min(B(T(detail::kSingle<T> ? 129 : 1025)), x)), rounder(detail::kRounder<T>), n = bounded + rounder - rounder;
+  return detail::scale(exp((bounded - n) * T(0.6931471805599453)), n);
 }
 
 template <class T, class A> requires Real<T> xsimd::batch<T, A> expm1(const xsimd::batch<T, A>& x) {
@@ -176,6 +186,24 @@ template <class T, class A> requires Real<T> xsimd::batch<T, A> tanh(const xsimd
   return xsimd::copysign(e / (e + T(2)), x);
 }
 
+namespace detail {
+/// eˣ / 2, which is finite where sinh and cosh are.
+template <class T, class A> xsimd::batch<T, A> half_exp(const xsimd::batch<T, A>& x) {
+  const auto [n, q] = exponential(x, kSingle<T> ? -104 : -746, kSingle<T> ? 90 : 711);
+  return scale(1 + q, n - T(1));
+}
+}  // namespace detail
+
+template <class T, class A> requires Real<T> xsimd::batch<T, A> cosh(const xsimd::batch<T, A>& x) {
+  const xsimd::batch<T, A> e = detail::half_exp(xsimd::abs(x));
+  return e + T(0.25) / e;
+}
+template <class T, class A> requires Real<T> xsimd::batch<T, A> sinh(const xsimd::batch<T, A>& x) {
+  using B = xsimd::batch<T, A>;
+  const B r = xsimd::abs(x), small = expm1(xsimd::min(r, B(T(1)))), e = detail::half_exp(r);
+  return xsimd::copysign(xsimd::select(r < B(T(1)), T(0.5) * (small + small / (small + T(1))), e - T(0.25) / e), x);
+}
+
 /// 1 / (1 + e⁻ˣ), without a large e⁻ˣ.
 template <class T, class A> requires Real<T> xsimd::batch<T, A> sigmoid(const xsimd::batch<T, A>& x) {
   using B = xsimd::batch<T, A>;
@@ -184,6 +212,8 @@ template <class T, class A> requires Real<T> xsimd::batch<T, A> sigmoid(const xs
 }
 
 /// Element by element through libm in double: xsimd's own is off by more than 100 ulp in places.
-template <class T, class A> requires Real<T> xsimd::batch<T, A> pow(const xsimd::batch<T, A>& x, const xsimd::batch<T, A>& y) { return detail::pow_by_element(x, y); }
+template <class T, class A> requires Real<T> xsimd::batch<T, A> pow(const xsimd::batch<T, A>& x, const xsimd::batch<T, A>& y) {
+  return detail::by_element([](double a, double b) { return std::pow(a, b); }, x, y);
+}
 
 }  // namespace tapedeck

@@ -5,9 +5,11 @@
 #include "kernels/add_n.h"
 #include "kernels/compare.h"
 #include "kernels/copy.h"
+#include "kernels/cross.h"
 #include "kernels/map.h"
 #include "ops/infer.h"
 #include "ops/samples.h"
+#include "tensor/storage.h"
 
 namespace tapedeck {
 namespace {
@@ -28,6 +30,13 @@ Spec infer_where(const Call& c) {
   if (c.x[0].dtype() != DType::boolean) throw_dtype_error(c, "the condition must be bool");
   if (c.x[1].dtype() != c.x[2].dtype()) throw_dtype_error(c, "dtypes differ");
   return {c.x[1].dtype(), broadcast_of(c)};
+}
+
+Spec infer_cross(const Call& c) {
+  const Spec y = elementwise(c);
+  for (int i = 0; i < 2; ++i)
+    if (c.x[i].ndim() == 0 || c.x[i].shape()[c.x[i].ndim() - 1] != 3) throw_shape_error(c, "takes vectors of 3 elements along the last axis");
+  return y;
 }
 
 struct AsTypeAttrs { DType dtype; };
@@ -121,24 +130,6 @@ constexpr Op table[] = {
      .rule = partials([](auto) { return 0; }),
      .samples = [] { return of_one(-2, 2, signs(), f64({-1, -1, 1, 1}), "np.sign(x)"); }},
 
-    {.name = "floor",
-     .doc = "The largest integer that is not larger than x.",
-     .tensorflow = "Floor",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return floor(x); }),
-     .rule = none(),
-     .samples = [] { return of_one(-2, 2, signs(), f64({-2, -1, 0, 2}), "np.floor(x)"); }},
-
-    {.name = "ceil",
-     .doc = "The smallest integer that is not smaller than x.",
-     .tensorflow = "Ceil",
-     .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return ceil(x); }),
-     .rule = none(),
-     .samples = [] { return of_one(-2, 2, signs(), f64({-1, 0, 1, 2}), "np.ceil(x)"); }},
-
     {.name = "square",
      .doc = "x².",
      .tensorflow = "Square",
@@ -199,6 +190,25 @@ constexpr Op table[] = {
      .samples = [] {
        return std::vector<Sample>{{.inputs = {uniform({2, 3}, -3, 3), uniform({2, 3}, -2, -1, 1), uniform({2, 3}, 1, 2, 2)}},
                                   {.inputs = {matrix(), f64(-1), f64({1, 2, 0.25})}, .expected = {f64({{-1, 0.5, 0.25}, {0.25, 2, -1}})}, .oracle = "np.clip(x, low, high)"}};
+     }},
+
+    {.name = "cross",
+     .doc = "The vector product a × b along the last axis, of 3 elements.",
+     .tensorflow = "Cross",
+     .args = {"a", "b"},
+     .infer = infer_cross,
+     .forward = {[](const Call& c, std::span<Tensor> y) {
+                   allocate_for(y[0]);
+                   kernels::cross(broadcast_to(c.x[0], y[0].shape()), broadcast_to(c.x[1], y[0].shape()), y[0]);
+                 },
+                 Outputs::own},
+     .rule = bilinear([](const Call& c, const Tensor& dy) { return unbroadcast(c, cross(c.x[1], dy), 0); },
+                      [](const Call& c, const Tensor& dy) { return unbroadcast(c, cross(dy, c.x[0]), 1); }),
+     .samples = [] {
+       return std::vector<Sample>{{.inputs = {uniform({2, 3}, -2, 2), uniform({3}, -2, 2, 1)}},
+                                  {.inputs = {uniform({2, 1, 3}, -2, 2), uniform({5, 3}, -2, 2, 1)}},
+                                  {.inputs = {zeros({0, 3}, DType::f64), zeros({0, 3}, DType::f64)}},
+                                  {.inputs = {matrix(), row()}, .expected = {f64({{3, 10, -0.25}, {11, -5, -6.125}})}, .oracle = "np.cross(a, b)"}};
      }},
 
     {.name = "where",
@@ -267,13 +277,12 @@ Tensor div(Operand a, Operand b) { return find(table, "div")(a, b); }
 Tensor neg(Operand x) { return find(table, "neg")(x); }
 Tensor abs(Operand x) { return find(table, "abs")(x); }
 Tensor sign(Operand x) { return find(table, "sign")(x); }
-Tensor floor(Operand x) { return find(table, "floor")(x); }
-Tensor ceil(Operand x) { return find(table, "ceil")(x); }
 Tensor square(Operand x) { return find(table, "square")(x); }
 Tensor squared_difference(Operand a, Operand b) { return find(table, "squared_difference")(a, b); }
 Tensor reciprocal(Operand x) { return find(table, "reciprocal")(x); }
 Tensor maximum(Operand a, Operand b) { return find(table, "maximum")(a, b); }
 Tensor minimum(Operand a, Operand b) { return find(table, "minimum")(a, b); }
+Tensor cross(Operand a, Operand b) { return find(table, "cross")(a, b); }
 Tensor clip(Operand x, Operand low, Operand high) { return find(table, "clip")(x, low, high); }
 
 Tensor where(Operand condition, Operand a, Operand b) {
