@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <set>
 
 #include "op_samples.h"
@@ -66,6 +67,26 @@ Tensors vjp(const Op& op, const Sample& s, const Tensors& x, const Tensors& dy) 
   return dx;
 }
 
+/// Inputs in which an op has no derivative though there is one, as bits: their gradients are none, and differences hold them fast.
+unsigned held_fast(const Op& op) {
+  static const std::map<std::string_view, unsigned> inputs = {{"betainc", 0b011}, {"polygamma", 0b01}, {"zeta", 0b01}};
+  const auto found = inputs.find(op.name);
+  return found == inputs.end() ? 0 : found->second;
+}
+/// The op as a function of its other inputs.
+TensorFunction of_the_others(const Op& op, const OwnedAttrs& attrs, const Tensors& x) {
+  return [f = as_function(op, attrs), x, held = held_fast(op)](const Tensors& others) {
+    Tensors all;
+    for (std::size_t i = 0, next = 0; i < x.size(); ++i) all.push_back(held >> i & 1 ? x[i] : others[next++]);
+    return f(all);
+  };
+}
+Tensors the_others(const Op& op, const Tensors& x) {
+  Tensors some;
+  for (std::size_t i = 0; i < x.size(); ++i) if (!(held_fast(op) >> i & 1)) some.push_back(x[i]);
+  return some;
+}
+
 bool any_trainable(const Tensors& x) { return !trainable(x).empty(); }
 /// Whether there is something to differentiate.
 bool differentiable(const Op& op, const Sample& s) { return has_derivative(op) && any_trainable(s.inputs) && any_trainable(run(op, s.inputs, s.attrs)); }
@@ -118,9 +139,13 @@ TEST_CASE("every op gives the expected outputs, with the specs that it infers", 
 TEST_CASE("every derivative agrees with differences, to second order", "[op]") {
   for_every_sample([](const Op& op, const Sample& s) {
     if (!differentiable(op, s)) return;
-    CHECK(check_vjp(as_function(op, s.attrs), s.inputs));
-    CHECK(check_jvp(as_function(op, s.attrs), s.inputs));
-    CHECK(check_gradients(as_function(op, s.attrs), s.inputs));
+    const TensorFunction f = of_the_others(op, s.attrs, s.inputs);
+    const Tensors x = the_others(op, s.inputs);
+    CHECK(check_vjp(f, x));
+    CHECK(check_jvp(f, x));
+    CHECK(check_gradients(f, x));
+    const Tensors dx = vjp(op, s, s.inputs, any_like(run(op, s.inputs, s.attrs)));
+    for (std::size_t i = 0; i < dx.size(); ++i) if (held_fast(op) >> i & 1) CHECK_FALSE(dx[i].defined());
   });
 }
 
@@ -177,8 +202,8 @@ TEST_CASE("elementwise ops take every pair of shapes that broadcast", "[op]") {
         CHECK(y.shape() == all);
         CHECK(close(y, run(op, expanded, s.attrs)[0], 0));
         if (differentiable(op, s)) {
-          CHECK(check_vjp(as_function(op, s.attrs), x));
-          CHECK(check_jvp(as_function(op, s.attrs), x));
+          CHECK(check_vjp(of_the_others(op, s.attrs, x), the_others(op, x)));
+          CHECK(check_jvp(of_the_others(op, s.attrs, x), the_others(op, x)));
         }
         if (s.inputs.size() == 1) break;   // b is rank 0 here: all is a
       }

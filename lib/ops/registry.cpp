@@ -7,6 +7,7 @@ std::span<const Op> math_ops();
 std::span<const Op> rounding_ops();
 std::span<const Op> elementary_ops();
 std::span<const Op> special_ops();
+std::span<const Op> bessel_ops();
 std::span<const Op> compare_ops();
 std::span<const Op> reduce_ops();
 std::span<const Op> scan_ops();
@@ -36,7 +37,7 @@ std::span<const Op> random_ops();
 
 std::span<const OpFamily> op_families() {
   static const OpFamily families[] = {
-      {"math", math_ops()}, {"rounding", rounding_ops()}, {"elementary", elementary_ops()}, {"special", special_ops()}, {"compare", compare_ops()},
+      {"math", math_ops()}, {"rounding", rounding_ops()}, {"elementary", elementary_ops()}, {"special", special_ops()}, {"bessel", bessel_ops()}, {"compare", compare_ops()},
       {"reduce", reduce_ops()}, {"scan", scan_ops()}, {"array", array_ops()}, {"parts", part_ops()},
       {"guard", guard_ops()}, {"diag", diag_ops()}, {"space", space_ops()}, {"index", index_ops()}, {"scatter", scatter_ops()}, {"sort", sort_ops()},
       {"segment", segment_ops()}, {"linalg", linalg_ops()}, {"solve", solve_ops()}, {"decompositions", decompositions_ops()},

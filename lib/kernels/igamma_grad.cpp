@@ -1,0 +1,127 @@
+// Derivatives of the incomplete gamma function P(a, x) in a: P(a + ε, x) as a power series in ε, of which every step below keeps the
+// first terms.
+#include "kernels/igamma_grad.h"
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "base/parallel.h"
+#include "base/visit.h"
+#include "kernels/special.h"
+#include "tensor/storage.h"
+
+namespace tapedeck::kernels {
+namespace {
+
+constexpr Cut kCut = {1 << 8, 1 << 10};   // of elements
+constexpr int kMostTerms = 1'000'000;   // needed where a is 10¹⁰
+
+/// c[0] + c[1] ε + … + c[n - 1] εⁿ⁻¹.
+struct Series {
+  int n;
+  std::array<double, kLargestOrder + 1> c{};
+
+  explicit Series(int terms, double constant = 0, double slope = 0) : n(terms) { c[0] = constant, c[1] = slope; }
+  double& operator[](int i) { return c[static_cast<std::size_t>(i)]; }
+  double operator[](int i) const { return c[static_cast<std::size_t>(i)]; }
+
+  friend Series operator+(Series a, const Series& b) {
+    for (int i = 0; i < a.n; ++i) a[i] += b[i];
+    return a;
+  }
+  friend Series operator*(const Series& a, const Series& b) {
+    Series y(a.n);
+    for (int i = 0; i < a.n; ++i) for (int k = 0; k <= i; ++k) y[i] += a[k] * b[i - k];
+    return y;
+  }
+  friend Series operator/(const Series& a, const Series& b) {
+    Series y(a.n);
+    for (int i = 0; i < a.n; ++i) {
+      double rest = a[i];
+      for (int k = 0; k < i; ++k) rest -= y[k] * b[i - k];
+      y[i] = rest / b[0];
+    }
+    return y;
+  }
+};
+
+/// exp of a series without constant: y' = a' y, term by term.
+Series exp(const Series& a) {
+  Series y(a.n, 1);
+  for (int i = 1; i < a.n; ++i) {
+    double sum = 0;
+    for (int k = 1; k <= i; ++k) sum += k * a[k] * y[i - k];
+    y[i] = sum / i;
+  }
+  return y;
+}
+
+bool negligible(const Series& step, const Series& sum) {
+  for (int i = 0; i < sum.n; ++i) if (std::fabs(step[i]) > 1e-17 * std::fabs(sum[i])) return false;
+  return true;
+}
+
+/// xᵃ e⁻ˣ / Γ(a + 1).
+Series prefactor(double a, double x, int terms) {
+  Series exponent(terms);
+  double factorial = 1;
+  for (int i = 1; i < terms; ++i) exponent[i] = -polygamma(i - 1, a + 1) / (factorial *= i);
+  exponent[1] += std::log(x);
+  return exp(exponent) * Series(terms, gamma_density(a + 1, x));
+}
+
+/// Σ xᵏ / ((a + 1) … (a + k)), DLMF 8.7.1 and 8.2.6.
+Series lower(double a, double x, int terms) {
+  Series term(terms, 1), sum = term;
+  for (int k = 1; k < kMostTerms; ++k) {
+    term = term * Series(terms, x) / Series(terms, a + k, 1);
+    sum = sum + term;
+    if (negligible(term, sum)) break;
+  }
+  return sum;
+}
+
+/// The continued fraction of Γ(a, x) / (xᵃ e⁻ˣ), DLMF 8.9.2 (even part), by Lentz's method.
+Series upper(double a, double x, int terms) {
+  Series b(terms, x + 1 - a, -1), c(terms, 1e300), d = Series(terms, 1) / b, h = d;
+  for (int i = 1; i < kMostTerms; ++i) {
+    const Series numerator(terms, -i * (i - a), i);
+    b[0] += 2;
+    d = Series(terms, 1) / (numerator * d + b);
+    c = b + numerator / c;
+    Series step = c * d;
+    step[0] -= 1;
+    const Series change = h * step;
+    h = h + change;
+    if (negligible(change, h)) break;
+  }
+  return h;
+}
+
+}  // namespace
+
+double igamma_grad(double a, double x, int order) {
+  if (!(a > 0 && x >= 0) || std::isinf(a)) return std::numeric_limits<double>::quiet_NaN();
+  if (x == 0 || std::isinf(x)) return 0;
+  const int terms = order + 1;
+  Series y = prefactor(a, x, terms);
+  if (y[0] == 0) return 0;
+  double factorial = 1;
+  for (int i = 2; i <= order; ++i) factorial *= i;
+  if (x < a + 1) y = y * lower(a, x, terms);
+  else y = y * Series(terms, -a, -1) * upper(a, x, terms);   // P = 1 - Q
+  return y[order] * factorial;
+}
+
+void igamma_grad(const Tensor& a, const Tensor& x, int order, Tensor& y) {
+  visit_floating(y.dtype(), [&]<class T>(T) {
+    const T *p = elements<T>(a), *q = elements<T>(x);
+    T* out = elements<T>(y);
+    parallel_for(y.size(), kCut, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) out[i] = static_cast<T>(igamma_grad(static_cast<double>(p[i]), static_cast<double>(q[i]), order));
+    });
+  });
+}
+
+}  // namespace tapedeck::kernels

@@ -1,0 +1,48 @@
+// Special functions of numbers. Outside of its domain a function is NaN; NaN gives NaN.
+#pragma once
+
+namespace tapedeck::kernels {
+
+// gamma.cpp
+double erfinv(double x);
+double erfcinv(double x);
+double ndtri(double x);
+double lgamma(double x);
+double digamma(double x);
+double igamma(double a, double x);
+double igammac(double a, double x);
+double betainc(double a, double b, double x);
+/// xᵃ⁻¹ e⁻ˣ / Γ(a), for a, x > 0.
+double gamma_density(double a, double x);
+
+// zeta.cpp
+double zeta(double s, double q);
+double polygamma(double n, double x);
+
+// igamma_grad.cpp
+inline constexpr int kLargestOrder = 8;
+/// The derivative of that order, at most kLargestOrder, of igamma in a.
+double igamma_grad(double a, double x, int order);
+
+// integrals.cpp
+double dawsn(double x);
+double expint(double x);
+double fresnel_sin(double x);
+double fresnel_cos(double x);
+double spence(double x);
+
+// bessel.cpp
+double bessel_i0(double x);
+double bessel_i0e(double x);
+double bessel_i1(double x);
+double bessel_i1e(double x);
+double bessel_j0(double x);
+double bessel_j1(double x);
+double bessel_k0(double x);
+double bessel_k0e(double x);
+double bessel_k1(double x);
+double bessel_k1e(double x);
+double bessel_y0(double x);
+double bessel_y1(double x);
+
+}  // namespace tapedeck::kernels

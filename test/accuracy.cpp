@@ -1,0 +1,133 @@
+// How far the elementwise functions are off, as a table in Markdown: against libm and Boost.Math in long double, and where neither has
+// a function against its integral.
+//   build/test/accuracy [POINTS] > docs/accuracy.md     100,000 points for each function and dtype, unless said otherwise
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <limits>
+
+#include <boost/math/quadrature/gauss.hpp>
+#include <boost/math/special_functions/bessel.hpp>
+#include <boost/math/special_functions/beta.hpp>
+#include <boost/math/special_functions/digamma.hpp>
+#include <boost/math/special_functions/erf.hpp>
+#include <boost/math/special_functions/expint.hpp>
+#include <boost/math/special_functions/gamma.hpp>
+#include <boost/math/special_functions/zeta.hpp>
+
+#include "tapedeck/tapedeck.h"
+
+using namespace tapedeck;
+
+namespace {
+
+using Wide = long double;
+namespace bm = boost::math;
+constexpr Wide kPi = 3.14159265358979323846264338327950288L;
+
+struct Function {
+  const char* name;
+  std::function<Tensor(const Tensor&)> f;
+  Wide (*exact)(Wide);
+  double low, high;
+  bool crosses = false;   // has zeros that are not 0: next to them an error of 1e-15 is none
+  int fewer = 1;          // one of so many points
+};
+
+/// ∫ f from a to b, by parts no longer than `step`.
+template <class F> Wide integral(const F& f, Wide a, Wide b, Wide step) {
+  const int parts = 1 + static_cast<int>(std::fabs(b - a) / step);
+  Wide sum = 0;
+  for (int i = 0; i < parts; ++i) sum += bm::quadrature::gauss<Wide, 20>::integrate(f, a + (b - a) * i / parts, a + (b - a) * (i + 1) / parts);
+  return sum;
+}
+
+Tensor like(const Tensor& x, double v) { return full_like(x, v); }
+
+const Function kFunctions[] = {
+    {"sqrt", sqrt, std::sqrt, 0, 1000},
+    {"rsqrt", rsqrt, [](Wide x) { return 1 / std::sqrt(x); }, 0, 1000},
+    {"cbrt", cbrt, std::cbrt, -1000, 1000},
+    {"exp", exp, std::exp, -80, 80},
+    {"exp2", exp2, std::exp2, -120, 120},
+    {"expm1", expm1, std::expm1, -5, 5},
+    {"log", log, std::log, 0, 100},
+    {"log1p", log1p, std::log1p, -1, 10},
+    {"log2", log2, std::log2, 0, 100},
+    {"log10", log10, std::log10, 0, 100},
+    {"sin", sin, std::sin, -100, 100},
+    {"cos", cos, std::cos, -100, 100},
+    {"tan", tan, std::tan, -100, 100},
+    {"asin", asin, std::asin, -1, 1},
+    {"acos", acos, std::acos, -1, 1},
+    {"atan", atan, std::atan, -10, 10},
+    {"sinh", sinh, std::sinh, -80, 80},
+    {"cosh", cosh, std::cosh, -80, 80},
+    {"tanh", tanh, std::tanh, -10, 10},
+    {"asinh", asinh, std::asinh, -100, 100},
+    {"acosh", acosh, std::acosh, 1, 100},
+    {"atanh", atanh, std::atanh, -1, 1},
+    {"sigmoid", sigmoid, [](Wide x) { return 1 / (1 + std::exp(-x)); }, -40, 40},
+    {"log_sigmoid", log_sigmoid, [](Wide x) { return x < 0 ? x - std::log1p(std::exp(x)) : -std::log1p(std::exp(-x)); }, -40, 40},
+    {"pow(x, 1.75)", [](const Tensor& x) { return pow(x, like(x, 1.75)); }, [](Wide x) { return std::pow(x, 1.75L); }, 0, 100},
+    {"erf", erf, std::erf, -6, 6},
+    {"erfc", erfc, std::erfc, -6, 9},
+    {"erfinv", erfinv, [](Wide x) { return bm::erf_inv(x); }, -1, 1},
+    {"erfcinv", erfcinv, [](Wide x) { return bm::erfc_inv(x); }, 0, 2, true},
+    {"ndtri", ndtri, [](Wide x) { return -std::sqrt(2.0L) * bm::erfc_inv(2 * x); }, 0, 1, true},
+    {"lgamma", lgamma, std::lgamma, -10, 20, true},
+    {"digamma", digamma, [](Wide x) { return bm::digamma(x); }, -10, 20, true},
+    {"polygamma(1, x)", [](const Tensor& x) { return polygamma(1, x); }, [](Wide x) { return bm::trigamma(x); }, 0, 20},
+    {"zeta(x, 1)", [](const Tensor& x) { return zeta(x, like(x, 1)); }, [](Wide x) { return bm::zeta(x); }, 1.01, 30},
+    {"igamma(2.5, x)", [](const Tensor& x) { return igamma(like(x, 2.5), x); }, [](Wide x) { return bm::gamma_p(2.5L, x); }, 0, 30},
+    {"igamma(100, x)", [](const Tensor& x) { return igamma(like(x, 100), x); }, [](Wide x) { return bm::gamma_p(100.0L, x); }, 30, 200},
+    {"igammac(2.5, x)", [](const Tensor& x) { return igammac(like(x, 2.5), x); }, [](Wide x) { return bm::gamma_q(2.5L, x); }, 0, 30},
+    {"betainc(2.5, 0.75, x)", [](const Tensor& x) { return betainc(like(x, 2.5), like(x, 0.75), x); }, [](Wide x) { return bm::ibeta(2.5L, 0.75L, x); }, 0, 1},
+    {"dawsn", dawsn, [](Wide x) { return integral([x](Wide t) { return std::exp((t - x) * (t + x)); }, 0, x, 0.5L); }, -10, 10, false, 50},
+    {"expint", expint, [](Wide x) { return bm::expint(x); }, -30, 30, true},
+    {"fresnel_sin", fresnel_sin, [](Wide x) { return integral([](Wide t) { return std::sin(kPi / 2 * t * t); }, 0, x, 0.25L); }, -8, 8, false, 50},
+    {"fresnel_cos", fresnel_cos, [](Wide x) { return integral([](Wide t) { return std::cos(kPi / 2 * t * t); }, 0, x, 0.25L); }, -8, 8, false, 50},
+    {"spence", spence, [](Wide x) { return integral([](Wide t) { return t == 1 ? -1 : std::log(t) / (1 - t); }, 1, x, 0.0625L); }, 0.25, 5, false, 50},
+    {"bessel_i0", bessel_i0, [](Wide x) { return bm::cyl_bessel_i(0, x); }, -80, 80},
+    {"bessel_i0e", bessel_i0e, [](Wide x) { return std::exp(-std::fabs(x)) * bm::cyl_bessel_i(0, x); }, -80, 80},
+    {"bessel_i1", bessel_i1, [](Wide x) { return bm::cyl_bessel_i(1, x); }, -80, 80},
+    {"bessel_i1e", bessel_i1e, [](Wide x) { return std::exp(-std::fabs(x)) * bm::cyl_bessel_i(1, x); }, -80, 80},
+    {"bessel_j0", bessel_j0, [](Wide x) { return bm::cyl_bessel_j(0, x); }, -80, 80, true},
+    {"bessel_j1", bessel_j1, [](Wide x) { return bm::cyl_bessel_j(1, x); }, -80, 80, true},
+    {"bessel_k0", bessel_k0, [](Wide x) { return bm::cyl_bessel_k(0, x); }, 0, 80},
+    {"bessel_k0e", bessel_k0e, [](Wide x) { return std::exp(x) * bm::cyl_bessel_k(0, x); }, 0, 80},
+    {"bessel_k1", bessel_k1, [](Wide x) { return bm::cyl_bessel_k(1, x); }, 0, 80},
+    {"bessel_k1e", bessel_k1e, [](Wide x) { return std::exp(x) * bm::cyl_bessel_k(1, x); }, 0, 80},
+    {"bessel_y0", bessel_y0, [](Wide x) { return bm::cyl_neumann(0, x); }, 0, 80, true},
+    {"bessel_y1", bessel_y1, [](Wide x) { return bm::cyl_neumann(1, x); }, 0, 80, true}};
+
+struct Worst { double ulps = 0, relative = 0; };
+
+template <class T> Worst worst(const Function& f, std::int64_t points) {
+  const Tensor in = random::uniform({points / f.fewer}, {.seed = 1}, f.low, f.high, dtype_of<T>);
+  const std::vector<T> x = in.template to_vector<T>(), y = f.f(in).template to_vector<T>();
+  Worst all;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const Wide exact = f.exact(x[i]), off = std::fabs(y[i] - exact);
+    if (!(off > 0) || !std::isfinite(static_cast<T>(exact)) || std::fabs(exact) < std::numeric_limits<T>::min()) continue;
+    if (f.crosses && off <= 1e-15L && std::fabs(exact) < 1e-3L) continue;
+    int exponent;
+    std::frexp(static_cast<T>(exact), &exponent);
+    all.ulps = std::max(all.ulps, static_cast<double>(off / std::ldexp(1.0L, exponent - std::numeric_limits<T>::digits)));
+    all.relative = std::max(all.relative, static_cast<double>(off / std::fabs(exact)));
+  }
+  return all;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::int64_t points = argc > 1 ? std::atoll(argv[1]) : 100'000;
+  std::puts("# Accuracy of elementwise functions\n\n"
+            "Largest errors at random points of an interval, of f32 in units in the last place and of f64 relative to the value, printed by `build/test/accuracy`. The exact\n"
+            "values are those of libm and Boost.Math in long double, or an integral. Next to zeros where a function changes its sign, errors of 1e-15 are not counted.\n");
+  std::puts("| function | interval | points | f32, ulp | f64, relative |\n|---|---|---|---|---|");
+  for (const Function& f : kFunctions)
+    std::printf("| %s | %g to %g | %lld | %.2f | %.1e |\n", f.name, f.low, f.high, static_cast<long long>(points / f.fewer), worst<float>(f, points).ulps, worst<double>(f, points).relative);
+}
