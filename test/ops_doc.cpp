@@ -1,7 +1,9 @@
-// Prints docs/ops.md from the tables. With a file's name: fails unless the file is what would be printed.
+// Prints docs/ops.md from the tables; --from-tensorflow: docs/from_tensorflow.md. With a file's name: fails unless the file is what
+// would be printed.
 #include <algorithm>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <sstream>
 
 #include "tapedeck/op.h"
@@ -84,16 +86,48 @@ std::string ops_markdown() {
   return out.str();
 }
 
+// By op type: what it is here, or why it is not; from the tables, and from test/data/tensorflow_ops.txt for what they do not have.
+std::map<std::string, std::string> answers() {
+  std::map<std::string, std::string> here;
+  for (const OpFamily& family : op_families())
+    for (const Op& op : family.ops) {
+      std::istringstream types{std::string(op.tensorflow)};
+      for (std::string type; types >> type;) here[type] += (here.contains(type) ? ", `" : "`") + std::string(op.name) + "`";
+    }
+  std::ifstream list(TAPEDECK_TEST_DATA "/tensorflow_ops.txt");
+  for (std::string line; std::getline(list, line);) {
+    if (line.starts_with('#')) continue;
+    const std::size_t colon = line.rfind(": ");
+    const bool has_reason = colon != std::string::npos;
+    std::istringstream types(has_reason ? line.substr(colon + 2) : line);
+    for (std::string type; types >> type;) here.try_emplace(type, has_reason ? line.substr(0, colon) : "not here yet");
+  }
+  return here;
+}
+
+std::string from_tensorflow_markdown() {
+  std::ostringstream out;
+  out << "# From TensorFlow\n\n"
+         "TensorFlow's op types that have a gradient, or are registered to have none, and what each is here. Printed by\n"
+         "`build/test/ops_doc --from-tensorflow > docs/from_tensorflow.md`; the functions are described in [ops.md](ops.md).\n\n"
+         "| TensorFlow | here |\n|---|---|\n";
+  for (const auto& [type, answer] : answers()) out << "| " << type << " | " << answer << " |\n";
+  return out.str();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 1) {
-    std::cout << ops_markdown();
+  const bool second = argc > 1 && std::string_view(argv[1]) == "--from-tensorflow";
+  const std::string page = second ? from_tensorflow_markdown() : ops_markdown();
+  if (argc == 1 + second) {
+    std::cout << page;
     return 0;
   }
+  const char* path = argv[1 + second];
   std::ostringstream file;
-  file << std::ifstream(argv[1]).rdbuf();
-  if (file.str() == ops_markdown()) return 0;
-  std::cerr << argv[1] << " is stale: run build/test/ops_doc > docs/ops.md\n";
+  file << std::ifstream(path).rdbuf();
+  if (file.str() == page) return 0;
+  std::cerr << path << " is stale: run build/test/ops_doc " << (second ? "--from-tensorflow " : "") << "> " << path << '\n';
   return 1;
 }

@@ -1,0 +1,67 @@
+// The names that the library is to offer, test/data/ops.txt, against the tables and the public headers.
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "tapedeck/op.h"
+
+using namespace tapedeck;
+
+namespace {
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+std::set<std::string> public_functions() {
+  std::set<std::string> names;
+  static const std::regex declaration(R"((?:TAPEDECK_EXPORT|inline|template <.*>) [^\n(]*?(\w+)\()");
+  std::vector<std::filesystem::path> headers = {TAPEDECK_TEST_DATA "/../../include/tapedeck/tensor.h"};
+  for (const auto& file : std::filesystem::directory_iterator(TAPEDECK_TEST_DATA "/../../include/tapedeck/ops")) headers.push_back(file.path());
+  for (const std::filesystem::path& header : headers) {
+    const std::string text = text_of(header);
+    for (std::sregex_iterator match(text.begin(), text.end(), declaration), end; match != end; ++match) names.insert((*match)[1]);
+  }
+  return names;
+}
+
+const Op* entry(const std::string& name) {
+  for (const OpFamily& family : op_families())
+    for (const Op& op : family.ops) if (op.name == name) return &op;
+  return nullptr;
+}
+
+std::set<std::string> words_of(const char* file) {
+  std::istringstream text(text_of(std::filesystem::path(TAPEDECK_TEST_DATA) / file));
+  std::set<std::string> words;
+  for (std::string line; std::getline(text, line);) {
+    if (line.starts_with('#')) continue;
+    std::istringstream names(line.substr(line.find(']') + 1));
+    for (std::string word; names >> word;) words.insert(word);
+  }
+  return words;
+}
+
+}  // namespace
+
+TEST_CASE("every name of the op list is there in its form", "[op_list]") {
+  const std::set<std::string> functions = public_functions(), missing = words_of("ops_missing.txt");
+  REQUIRE(functions.contains("matmul"));
+  for (const std::string& word : words_of("ops.txt")) {
+    const bool may_be_composite = word.starts_with('*'), underivable = word.ends_with("·");
+    std::string name = may_be_composite ? word.substr(1, word.size() - 2) : word;
+    if (underivable) name.resize(name.size() - std::string("·").size());
+    const Op* op = entry(name);
+    INFO(name);
+    const bool is_function = functions.contains(name);
+    const bool stands = is_function && (may_be_composite || (op && (underivable || op->rule.kind != RuleKind::none)));
+    // One that has come must go from the list of those missing.
+    CHECK(missing.contains(name) == !is_function);
+    CHECK(missing.contains(name + "()") == (is_function && !stands));
+  }
+}
