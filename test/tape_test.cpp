@@ -331,3 +331,28 @@ TEST_CASE("undefined tensors are refused", "[tape]") {
   CHECK(tape.recording());
   CHECK(value(tape.gradient(x * x, x)) == 2);
 }
+
+TEST_CASE("an output that nobody holds is differentiated through the copy that its rule reads", "[tape]") {
+  const Tensor x = random::normal({3, 5}, {.seed = 1}, DType::f64), v = random::normal({3, 5}, {.seed = 2}, DType::f64);
+  const Tensor p = softmax(x), expected = p * (v - sum(p * v, -1, true));   // of the gradient of logsumexp, in direction v
+  const auto close = [](const Tensor& a, const Tensor& b) { return max(abs(a - b)).item() < 1e-14; };
+
+  GradientTape outer({.persistent = true});
+  outer.watch(x);
+  SECTION("by another tape") {
+    GradientTape inner;
+    inner.watch(x);
+    const Tensor g = inner.gradient(logsumexp(x, -1), x).dense();
+    CHECK(close(g, p));
+    CHECK(close(outer.gradient(sum(g * v), x).dense(), expected));
+  }
+  SECTION("by the tape itself") {
+    const Tensor y = logsumexp(x, -1), g = outer.gradient(y, x).dense();
+    CHECK(close(outer.gradient(sum(g * v), x).dense(), expected));
+  }
+  SECTION("and goes with the others") {
+    const std::int64_t live = live_bytes();
+    for (int i = 0; i < 100; ++i) logsumexp(x, -1);
+    CHECK(live_bytes() == live);
+  }
+}

@@ -142,7 +142,7 @@ void Tape::record(const Call& c, std::span<Tensor> y) {
     entries_.release(k);
     throw;
   }
-  for (const Slot s : e.x()) if (s >= 0) ++tracked_[static_cast<std::size_t>(s)].uses;
+  for (const Slot s : e.x()) if (s >= 0) take_use(s);
   const std::span<Slot> out = e.y();
   for (std::size_t i = 0; i < y.size(); ++i) {
     if (!is_trainable(y[i].dtype())) continue;
@@ -161,11 +161,23 @@ void Tape::record(const Call& c, std::span<Tensor> y) {
     }
 }
 
+void Tape::take_use(Slot s) noexcept {
+  Tracked& t = tracked_[static_cast<std::size_t>(s)];
+  if (t.uses++ == 0 && t.producer >= 0) ++entries_[t.producer].reachable_outputs;
+}
+
 void Tape::drop_use(Slot s) noexcept {
   Tracked& t = tracked_[static_cast<std::size_t>(s)];
   if (--t.uses > 0) return;
   t.next = dead_;
   dead_ = s;
+}
+
+void Tape::free_slot(Slot s) noexcept {
+  Tracked& t = tracked_[static_cast<std::size_t>(s)];
+  unname(t.id);
+  t.next = free_;
+  free_ = s;
 }
 
 void Tape::ended(Slot s) noexcept {
@@ -179,17 +191,22 @@ void Tape::free_dead() noexcept {
   freeing_ = true;
   while (dead_ >= 0) {
     const Slot s = dead_;
-    Tracked& t = tracked_[static_cast<std::size_t>(s)];
-    dead_ = t.next;
-    unname(t.id);
-    t.next = free_;
-    free_ = s;
-    if (t.producer < 0) continue;
-    TapeEntry& e = entries_[t.producer];
-    for (Slot& y : e.y()) if (y == s) y = -1;
-    if (--e.reachable_outputs > 0) continue;
+    const std::int32_t producer = tracked_[static_cast<std::size_t>(s)].producer;
+    dead_ = tracked_[static_cast<std::size_t>(s)].next;
+    if (producer < 0) {
+      free_slot(s);
+      continue;
+    }
+    TapeEntry& e = entries_[producer];
+    if (--e.reachable_outputs > 0) {
+      if (e.op->rule.reads_y) continue;   // its rule may compute with this output yet, by the kept copy
+      for (Slot& y : e.y()) if (y == s) y = -1;
+      free_slot(s);
+      continue;
+    }
+    for (const Slot y : e.y()) if (y >= 0) free_slot(y);
     for (const Slot x : e.x()) if (x >= 0) drop_use(x);
-    entries_.release(t.producer);
+    entries_.release(producer);
   }
   freeing_ = false;
 }

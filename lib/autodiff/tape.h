@@ -41,7 +41,8 @@ struct TapeEntry {
   std::span<Tensor> kept_y() { return more ? std::span<Tensor>(more->kept_y) : std::span<Tensor>(&one_kept_y, 1); }
 };
 
-/// What the tape knows of a tensor. It is forgotten when its handles are gone and no entry takes it as an input.
+/// What the tape knows of a tensor. It is forgotten when its handles are gone and no entry takes it as an input; if its producer
+/// has kept a copy of it, with the producer.
 struct Tracked {
   std::int32_t producer = -1;   // entry; -1: watched
   std::int32_t uses = 0;        // 1 while a handle is alive, and 1 for each time that an entry takes it
@@ -90,7 +91,9 @@ class Tape final : public Recorder {
   /// Room for more slots, so that new_slot does not throw.
   void make_room(std::size_t more) { if (tracked_.capacity() - tracked_.size() < more) [[unlikely]] grow(more); }
   void grow(std::size_t more);
+  void take_use(Slot s) noexcept;
   void drop_use(Slot s) noexcept;
+  void free_slot(Slot s) noexcept;
   void free_dead() noexcept;
 
   Pool<TapeEntry> entries_;
