@@ -40,11 +40,11 @@ std::string arguments(const Op& op) {
 std::string example(const Op& op) {
   const std::vector<Sample> samples = op.samples();
   const Sample& s = samples.front();
-  std::string out;
-  for (const Tensor& x : s.inputs) out += (out.empty() ? "" : ", ") + to_string(x.spec());
-  out += out.empty() ? "→" : " →";
-  for (const Tensor& y : op.run(s.inputs, s.attrs.view())) out += " " + to_string(y.spec());
-  return out;
+  std::ostringstream out;
+  for (const Tensor& x : s.inputs) out << to_string(x.spec()) << (&x == &s.inputs.back() ? " " : ", ");
+  out << "→";
+  for (const Tensor& y : op.run(s.inputs, s.attrs.view())) out << ' ' << to_string(y.spec());
+  return out.str();
 }
 
 // The dtypes that the op takes in place of the one in its first sample, found by trying.
@@ -55,18 +55,18 @@ std::string dtypes(const Op& op) {
   const auto is_real = [](const Tensor& x) { return is_trainable(x.dtype()); };
   const auto main = std::find_if(s.inputs.begin(), s.inputs.end(), is_real);
   const DType from = main == s.inputs.end() ? s.inputs.front().dtype() : main->dtype();
-  std::string out;
+  std::ostringstream out;
   for (int t = 0; t < kDTypes; ++t) {
     const auto to = static_cast<DType>(t);
     std::vector<Tensor> x;
     for (const Tensor& t : s.inputs) x.push_back(t.dtype() == from ? astype(t, to) : t);
     try {
       op.run(x, s.attrs.view());
-      out += (out.empty() ? "" : " ") + std::string(name_of(to));
+      out << name_of(to) << ' ';
     } catch (const Error&) {
     }
   }
-  return out;
+  return out.str();
 }
 
 std::string ops_markdown() {
@@ -81,7 +81,7 @@ std::string ops_markdown() {
     out << "\n## " << family.name << "\n\n| op | meaning | TensorFlow | arguments | derivative | example | dtypes |\n|---|---|---|---|---|---|---|\n";
     for (const Op& op : family.ops)
       out << "| `" << op.name << "` | " << cell(op.doc) << " | " << op.tensorflow << " | " << arguments(op) << " | " << derivative(op) << " | " << example(op) << " | " << dtypes(op)
-          << " |\n";
+          << "|\n";
   }
   return out.str();
 }
@@ -92,7 +92,10 @@ std::map<std::string, std::string> answers() {
   for (const OpFamily& family : op_families())
     for (const Op& op : family.ops) {
       std::istringstream types{std::string(op.tensorflow)};
-      for (std::string type; types >> type;) here[type] += (here.contains(type) ? ", `" : "`") + std::string(op.name) + "`";
+      for (std::string type; types >> type;) {
+        std::string& answer = here[type];
+        answer.append(answer.empty() ? "`" : ", `").append(op.name).append("`");
+      }
     }
   std::ifstream list(TAPEDECK_TEST_DATA "/tensorflow_ops.txt");
   for (std::string line; std::getline(list, line);) {
