@@ -2,7 +2,6 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 #include <set>
 #include <sstream>
 
@@ -20,12 +19,13 @@ std::string text_of(const std::filesystem::path& path) {
 
 std::set<std::string> public_functions() {
   std::set<std::string> names;
-  static const std::regex declaration(R"((?:TAPEDECK_EXPORT|inline|template <.*>) [^\n(]*?(\w+)\()");
   std::vector<std::filesystem::path> headers = {TAPEDECK_TEST_DATA "/../../include/tapedeck/tensor.h"};
   for (const auto& file : std::filesystem::directory_iterator(TAPEDECK_TEST_DATA "/../../include/tapedeck/ops")) headers.push_back(file.path());
   for (const std::filesystem::path& header : headers) {
-    const std::string text = text_of(header);
-    for (std::sregex_iterator match(text.begin(), text.end(), declaration), end; match != end; ++match) names.insert((*match)[1]);
+    std::istringstream text(text_of(header));
+    for (std::string line; std::getline(text, line);)
+      if (const std::size_t end = line.find('('); end != std::string::npos && (line.starts_with("TAPEDECK_EXPORT") || line.starts_with("inline") || line.starts_with("template")))
+        names.insert(line.substr(line.find_last_of(" &", end) + 1, end - line.find_last_of(" &", end) - 1));
   }
   return names;
 }
