@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "base/sanitizers.h"
 #include "tapedeck/tapedeck.h"
 
 namespace td = tapedeck;
@@ -62,7 +63,8 @@ int main() {
   });
   require(work() == expected && td::num_threads() == 4, "the parent goes on");
 
-  // While others take and release every lock there is.
+  // While others take and release every lock there is; the sanitizer's allocator has some that stay taken in the child.
+  if (tapedeck::kAddressSanitizer) return 0;
   std::atomic<bool> stop = false;
   std::vector<std::thread> others;
   for (int i = 0; i < 3; ++i)
