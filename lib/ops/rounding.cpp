@@ -23,6 +23,7 @@ template <class F> constexpr Kernel map_division(F) {
           Outputs::may_overwrite};
 }
 
+// Without SSE 4.1 xsimd rounds by way of integers, which have no zero with a sign: x gives it back.
 constexpr Op table[] = {
     {.name = "floor",
      .doc = "The largest integer that is not larger than x.",
@@ -38,7 +39,7 @@ constexpr Op table[] = {
      .tensorflow = "Ceil",
      .args = {"x"},
      .infer = elementwise,
-     .forward = map([](auto x) { return ceil(x); }),
+     .forward = map([](auto x) { return ceil(x) | bitofsign(x); }),
      .rule = none(),
      .samples = [] { return of_one(-2, 2, signs(), f64({-1, 0, 1, 2}), "np.ceil(x)"); }},
 
@@ -47,7 +48,7 @@ constexpr Op table[] = {
      .tensorflow = "",
      .args = {"x"},
      .infer = elementwise,
-     .forward = map([](auto x) { return trunc(x); }),
+     .forward = map([](auto x) { return trunc(x) | bitofsign(x); }),
      .rule = none(),
      .samples = [] { return of_one(-2, 2, signs(), f64({-1, 0, 0, 2}), "np.trunc(x)"); }},
 
@@ -56,7 +57,7 @@ constexpr Op table[] = {
      .tensorflow = "Round",
      .args = {"x"},
      .infer = elementwise,
-     .forward = map([](auto x) { return nearbyint(x); }),
+     .forward = map([](auto x) { return nearbyint(x) | bitofsign(x); }),
      .rule = none(),
      .samples = [] { return of_one(-2, 2, signs(), f64({-2, 0, 0, 2}), "np.round(x)"); }},
 
@@ -65,7 +66,7 @@ constexpr Op table[] = {
      .tensorflow = "Rint",
      .args = {"x"},
      .infer = elementwise,
-     .forward = map([](auto x) { return nearbyint(x); }),
+     .forward = map([](auto x) { return nearbyint(x) | bitofsign(x); }),
      .rule = none(),
      .samples = [] { return of_one(-2, 2, signs(), f64({-2, 0, 0, 2}), "np.rint(x)"); }},
 
