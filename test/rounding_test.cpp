@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "case.h"
+#include "message_of.h"
 
 using namespace tapedeck;
 using namespace tapedeck::test;
@@ -15,15 +16,6 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 
 std::vector<double> values(const Tensor& x) { return x.to_vector(); }
 Tensor f64(const std::vector<double>& v) { return tensor(v); }
-
-std::string message(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 /// The gradients of f(a, b) for an output gradient.
 std::vector<double> gradients(Tensor (*f)(Operand, Operand), double a, double b, double dy = 1) {
@@ -64,8 +56,8 @@ TEST_CASE("integers are divided downwards and towards zero", "[rounding]") {
 
 TEST_CASE("division of an integer by zero is an error, of a float it is not", "[rounding]") {
   const Tensor b = tensor({1, 2, 0, 4}, DType::i32);
-  CHECK(message([&] { floor_div(tensor({8, 8, 8, 8}, DType::i32), b); }) == "floor_div: division by zero: element 2 of b is 0");
-  CHECK(message([&] { floor_mod(8, b); }) == "floor_mod: division by zero: element 2 of b is 0");
+  CHECK(message_of([&] { floor_div(tensor({8, 8, 8, 8}, DType::i32), b); }) == "floor_div: division by zero: element 2 of b is 0");
+  CHECK(message_of([&] { floor_mod(8, b); }) == "floor_mod: division by zero: element 2 of b is 0");
   CHECK(values(floor_div(f64({1, -1}), f64({0, 0}))) == std::vector<double>{kInf, -kInf});
   CHECK(std::isnan(floor_mod(f64({1}), f64({0})).to_vector()[0]));
 }
@@ -93,9 +85,9 @@ TEST_CASE("the gradient of floor_mod is that of the branch it is on", "[rounding
 }
 
 TEST_CASE("cross takes vectors of three elements", "[rounding]") {
-  CHECK(message([] { cross(zeros({2, 2}), zeros({2, 2})); }) == "cross: takes vectors of 3 elements along the last axis: a is f32[2,2], b is f32[2,2]");
-  CHECK(message([] { cross(zeros({3}), 1); }) == "cross: takes vectors of 3 elements along the last axis: a is f32[3], b is f32[]");
-  CHECK(message([] { cross(zeros({3}, DType::i32), zeros({3}, DType::i32)); }) == "cross: takes f32 or f64, use astype: a is i32[3], b is i32[3]");
+  CHECK(message_of([] { cross(zeros({2, 2}), zeros({2, 2})); }) == "cross: takes vectors of 3 elements along the last axis: a is f32[2,2], b is f32[2,2]");
+  CHECK(message_of([] { cross(zeros({3}), 1); }) == "cross: takes vectors of 3 elements along the last axis: a is f32[3], b is f32[]");
+  CHECK(message_of([] { cross(zeros({3}, DType::i32), zeros({3}, DType::i32)); }) == "cross: takes f32 or f64, use astype: a is i32[3], b is i32[3]");
 }
 
 TEST_CASE("cases: masked logarithms and quotients, nextafter, angles", "[cases]") {

@@ -33,4 +33,7 @@ inline Shape behind_extra(const Tensor& dy, int ndim, const Shape& shape) {
   return result;
 }
 
+/// The first input's spec with `to` in place of its last axes. Throws ShapeError unless these are `from`.
+Spec replaced_last(const Call& c, const Shape& from, const Shape& to);
+
 }  // namespace tapedeck

@@ -18,19 +18,12 @@ Spec infer_bands(const Call& c) {
   require_matrices(c, 1);
   if (extent(c.x[0], 2) == 0) throw_shape_error(c, "takes one diagonal or more");
   if (extent(c.x[0], 1) != extent(c.x[1], 2)) throw_shape_error(c, "the diagonals and the matrix differ in length");
-  Shape y = joined_batches(c);
-  y.push_back(extent(c.x[1], 2));
-  y.push_back(extent(c.x[1], 1));
-  return {c.x[0].dtype(), y};
+  return joined_second(c);
 }
 Spec infer_tridiagonal(const Call& c) {
   const Spec y = infer_bands(c);
   if (extent(c.x[0], 2) != 3) throw_shape_error(c, "takes three diagonals");
   return y;
-}
-
-[[noreturn]] void throw_singular(const Call& c, const kernels::Failure& f) {
-  throw_error<ArgumentError>("{}: matrix {} is singular: pivot {} is 0: {} is {}", c.op.name, f.matrix, f.at - 1, c.op.args[0], c.x[0].spec());
 }
 
 // Rows [begin, begin + n) of matrices, or elements of vectors.

@@ -28,28 +28,21 @@ kernels::DiagonalRows diagonals(Diagonals k, std::int64_t rows, std::int64_t col
   return d;
 }
 
-Shape with_last(const Tensor& x, int axes, std::initializer_list<std::int64_t> last) {
-  Shape shape(x.shape().dims().first(static_cast<std::size_t>(x.ndim() - axes)));
-  for (const std::int64_t n : last) shape.push_back(n);
-  return shape;
-}
-
-void require_last(const Call& c, const Shape& last) {
-  require_axes(c, last.ndim());
-  if (behind_extra(c.x[0], last.ndim(), last) != c.x[0].shape()) throw_shape_error(c, fmt::format("the last axes of x must be {}", last));
-}
+// The diagonals of one matrix, side by side.
+Shape packed(const kernels::DiagonalRows& d) { return d.count() == 1 ? Shape{d.longest} : Shape{d.count(), d.longest}; }
 
 Spec infer_part(const Call& c) {
   const kernels::DiagonalRows& d = c.attrs<DiagonalAttrs>().d;
-  require_last(c, {d.rows, d.columns});
-  return {c.x[0].dtype(), d.count() == 1 ? with_last(c.x[0], 2, {d.longest}) : with_last(c.x[0], 2, {d.count(), d.longest})};
+  require_axes(c, 2);
+  return replaced_last(c, {d.rows, d.columns}, packed(d));
 }
 
 Spec infer_matrix(const Call& c) {
   const kernels::DiagonalRows& d = c.attrs<DiagonalAttrs>().d;
-  require_last(c, d.count() == 1 ? Shape{d.longest} : Shape{d.count(), d.longest});
-  if (d.count() == 1 && c.x[0].ndim() == Shape::kMaxRank) throw_shape_error(c, "more than 8 axes");
-  return {c.x[0].dtype(), with_last(c.x[0], d.count() == 1 ? 1 : 2, {d.rows, d.columns})};
+  const Shape from = packed(d);
+  require_axes(c, from.ndim());
+  if (from.ndim() == 1 && c.x[0].ndim() == Shape::kMaxRank) throw_shape_error(c, "more than 8 axes");
+  return replaced_last(c, from, {d.rows, d.columns});
 }
 
 template <void (*move)(const Tensor&, const kernels::DiagonalRows&, Tensor&)> void run_move(const Call& c, std::span<Tensor> y) {
@@ -169,11 +162,10 @@ Tensor matrix_diag(const Tensor& x, Diagonals k, const MatrixDiagOptions& option
 
 Tensor matrix_set_diag(const Tensor& x, const Tensor& diagonal, Diagonals k, DiagonalAlign align) {
   const kernels::DiagonalRows d = diagonals_of("matrix_set_diag", x, k, align);
-  const Shape expected = d.count() == 1 ? with_last(x, 2, {d.longest}) : with_last(x, 2, {d.count(), d.longest});
+  const Shape expected = behind_extra(x, 2, packed(d));
   if (diagonal.shape() != expected) throw_error<ShapeError>("matrix_set_diag: diagonal must be {}: x is {}, diagonal is {}", expected, x.spec(), diagonal.spec());
   if (diagonal.dtype() != x.dtype()) throw_error<DTypeError>("matrix_set_diag: dtypes differ: x is {}, diagonal is {}", x.spec(), diagonal.spec());
-  const Shape one = d.count() == 1 ? Shape{d.longest} : Shape{d.count(), d.longest};
-  return where(matrix(ones(one, DType::boolean), d), matrix(diagonal, d), x);
+  return where(matrix(ones(packed(d), DType::boolean), d), matrix(diagonal, d), x);
 }
 
 Tensor diag(const Tensor& x) {

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "base/format.h"
 #include "ops/axes.h"
 #include "tapedeck/ops.h"
 
@@ -26,6 +27,11 @@ void require_square(const Call& c, int i) {
   if (extent(c.x[i], 1) != extent(c.x[i], 2)) throw_shape_error(c, "takes square matrices");
 }
 
+Spec infer_square(const Call& c) {
+  require_square(c, 0);
+  return c.x[0].spec();
+}
+
 Shape joined_batches(const Call& c) {
   const Tensor &a = c.x[0], &b = c.x[1];
   Shape y;
@@ -37,11 +43,18 @@ Shape joined_batches(const Call& c) {
   return y;
 }
 
-Spec with_last(const Tensor& x, int back, std::initializer_list<std::int64_t> extents) {
-  Shape y(x.shape().dims().first(static_cast<std::size_t>(x.ndim() - back)));
-  for (const std::int64_t d : extents) y.push_back(d);
-  return {x.dtype(), y};
+Spec joined_second(const Call& c) {
+  Shape y = joined_batches(c);
+  y.push_back(extent(c.x[1], 2));
+  y.push_back(extent(c.x[1], 1));
+  return {c.x[0].dtype(), y};
 }
+
+void throw_singular(const Call& c, const kernels::Failure& f) {
+  throw_error<ArgumentError>("{}: matrix {} is singular: pivot {} is 0: {} is {}", c.op.name, f.matrix, f.at - 1, c.op.args[0], c.x[0].spec());
+}
+
+Spec with_last(const Tensor& x, int back, std::initializer_list<std::int64_t> extents) { return {x.dtype(), behind_extra(x, back, Shape(extents))}; }
 
 Tensor adjoint(const Tensor& x) {
   std::vector<int> perm;

@@ -1,5 +1,6 @@
 // What ops and rules on matrices share. A matrix is the last two axes of a tensor, whatever stands in front.
 #pragma once
+#include "kernels/matrices.h"
 #include "ops/infer.h"
 #include "tapedeck/ops/linalg.h"
 
@@ -14,8 +15,13 @@ void require_two_floating(const Call& c);
 void require_countable(const Call& c, std::int64_t extent);
 void require_matrices(const Call& c, int i);
 void require_square(const Call& c, int i);
-/// The axes before the last two of both inputs, broadcast.
+/// The spec of the first input, square matrices.
+Spec infer_square(const Call& c);
+/// The axes before the last two of both inputs, broadcast; the second input's spec with these.
 Shape joined_batches(const Call& c);
+Spec joined_second(const Call& c);
+/// "solve: matrix 3 is singular: pivot 1 is 0: a is f64[5,2,2]"
+[[noreturn]] void throw_singular(const Call& c, const kernels::Failure& f);
 /// x's spec with its last `back` axes replaced.
 Spec with_last(const Tensor& x, int back, std::initializer_list<std::int64_t> extents);
 

@@ -12,19 +12,12 @@ namespace {
 
 using namespace samples;
 
-Spec infer_square(const Call& c) {
-  require_square(c, 0);
-  return c.x[0].spec();
-}
 Spec infer_sylvester(const Call& c) {
   require_two_floating(c);
   require_square(c, 0);
   require_square(c, 1);
   if (extent(c.x[0], 1) != extent(c.x[1], 1)) throw_shape_error(c, "x and b differ in extent");
-  Shape y = joined_batches(c);
-  y.push_back(extent(c.x[1], 2));
-  y.push_back(extent(c.x[1], 1));
-  return {c.x[0].dtype(), y};
+  return joined_second(c);
 }
 
 // The derivative of the exponential at x in direction e is the block above the diagonal of exp((x, e), (0, x)): Higham 2008,

@@ -79,13 +79,6 @@ SliceAttrs inside(const PadAttrs& padding, const Shape& x) {
   return {padding.before, Shape(x.dims().last(static_cast<std::size_t>(padding.before.ndim())))};
 }
 
-// x with `to` in place of its last axes, which are `from`.
-Spec replaced_last(const Call& c, const Shape& from, const Shape& to) {
-  const Tensor& x = c.x[0];
-  if (x.ndim() < from.ndim() || behind_extra(x, from.ndim(), from) != x.shape()) throw_shape_error(c, fmt::format("the last axes of x must be {}", from));
-  return {x.dtype(), behind_extra(x, from.ndim(), to)};
-}
-
 // The places in a tensor, of which a part has as many axes in front.
 kernels::Places places_of(const StridedAttrs& a, const Tensor& whole) {
   const int ndim = whole.ndim();

@@ -16,10 +16,6 @@ using namespace samples;
 
 struct Adjoint { bool adjoint; };
 
-Spec infer_square(const Call& c) {
-  require_square(c, 0);
-  return c.x[0].spec();
-}
 Spec infer_number(const Call& c) {
   require_square(c, 0);
   return with_last(c.x[0], 2, {});
@@ -29,14 +25,7 @@ Spec infer_solve(const Call& c) {
   require_square(c, 0);
   require_matrices(c, 1);
   if (extent(c.x[0], 1) != extent(c.x[1], 2)) throw_shape_error(c, "a and b have different numbers of rows");
-  Shape y = joined_batches(c);
-  y.push_back(extent(c.x[1], 2));
-  y.push_back(extent(c.x[1], 1));
-  return {c.x[0].dtype(), y};
-}
-
-[[noreturn]] void throw_singular(const Call& c, const kernels::Failure& f) {
-  throw_error<ArgumentError>("{}: matrix {} is singular: pivot {} is 0: {} is {}", c.op.name, f.matrix, f.at - 1, c.op.args[0], c.x[0].spec());
+  return joined_second(c);
 }
 
 // For a y = b, from the gradient of b: that of a.
