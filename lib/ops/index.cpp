@@ -56,16 +56,6 @@ Spec infer_scatter_add(const Call& c) {
   return {x.dtype(), result};
 }
 
-void check_indices(const Call& c, const Tensor& indexed, std::string_view name, int axis) {
-  const Tensor& indices = c.x[1];
-  const std::int64_t extent = indexed.shape()[axis];
-  visit_indices(indices, [&](const auto list) {
-    for (std::size_t k = 0; k < list.size(); ++k)
-      if (list[k] < 0 || list[k] >= extent)
-        throw_error<ShapeError>("{}: index {} at position {} is out of range for axis {} of {}, {}", c.op.name, list[k], k, axis, name, indexed.spec());
-  });
-}
-
 // For an x whose batch axes begin at axis `front`, along that axis.
 kernels::IndexParts parts_of(const Shape& x, int front, int batch, int axis) {
   if (batch == 0) return {};
@@ -76,14 +66,14 @@ void run_gather(const Call& c, std::span<Tensor> y) {
   const Tensor& x = c.x[0];
   const auto& [from_end, batch, axes] = c.attrs<GatherAttrs>();
   const int axis = x.ndim() + from_end;
-  check_indices(c, x, "x", axis);
+  require_in_range(c, x, "x", axis);
   kernels::gather(x, c.x[1], kernels::AroundAxis(x.shape(), axis), y[0], parts_of(x.shape(), x.ndim() - axes, batch, axis));
 }
 
 void run_scatter_add(const Call& c, std::span<Tensor> y) {
   const auto& [shape, from_end, batch] = c.attrs<ScatterAttrs>();
   const int axis = y[0].ndim() + from_end;
-  check_indices(c, y[0], "the result", axis);
+  require_in_range(c, y[0], "the result", axis);
   kernels::scatter_add(c.x[0], c.x[1], kernels::AroundAxis(y[0].shape(), axis), y[0], parts_of(y[0].shape(), y[0].ndim() - shape.ndim(), batch, axis));
 }
 

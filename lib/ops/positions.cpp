@@ -40,4 +40,16 @@ Tensor flat_indices(const Call& c, const Shape& indexed, std::string_view name, 
   return flat;
 }
 
+void require_in_range(const Call& c, const Tensor& indexed, std::string_view name, int axis) {
+  const auto extent = static_cast<std::uint64_t>(indexed.shape()[axis]);
+  visit_indices(c.x[1], [&](const auto list) {
+    bool outside = false;
+    for (const std::int64_t index : list) outside |= static_cast<std::uint64_t>(index) >= extent;
+    if (!outside) return;
+    std::size_t k = 0;
+    while (static_cast<std::uint64_t>(std::int64_t{list[k]}) < extent) ++k;
+    throw_error<ShapeError>("{}: index {} at position {} is out of range for axis {} of {}, {}", c.op.name, list[k], k, axis, name, indexed.spec());
+  });
+}
+
 }  // namespace tapedeck

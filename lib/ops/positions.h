@@ -14,6 +14,9 @@ void require_nd_indices(const Call& c, int axes);
 /// The indices as positions in the first axes of `indexed`, counted through. Throws ShapeError, with this name and spec, for one outside.
 Tensor flat_indices(const Call& c, const Shape& indexed, std::string_view name, const Spec& spec);
 
+/// Throws ShapeError, with this name, unless the second input's indices are in the range of that axis of `indexed`.
+void require_in_range(const Call& c, const Tensor& indexed, std::string_view name, int axis);
+
 /// gather_nd by positions among the last `axes` axes of x, and its adjoint, for rules.
 Tensor gather_positions(const Tensor& x, const Tensor& indices, int axes);
 Tensor scatter_positions(const Tensor& updates, const Tensor& indices, const Shape& shape);

@@ -1,15 +1,14 @@
-// Groups of rows. In: a tensor, and the number of the group that each row belongs to. Out: one row for each group.
+// Groups of rows that follow each other. In: a tensor, or some of its rows, and ids that never fall. Out: one row for each group.
 #include "tapedeck/ops/segment.h"
 
 #include <cmath>
-#include <limits>
 
 #include "base/format.h"
-#include "base/visit.h"
-#include "kernels/fold.h"
-#include "kernels/gather_scatter.h"
+#include "kernels/segment.h"
+#include "ops/groups.h"
 #include "ops/positions.h"
 #include "ops/samples.h"
+#include "tapedeck/indexed_slices.h"
 #include "tapedeck/ops.h"
 #include "tensor/storage.h"
 
@@ -17,260 +16,218 @@ namespace tapedeck {
 namespace {
 
 using namespace samples;
+using kernels::Divisor;
+using kernels::SegmentFold;
 
-// ids have rank 1 here and go with one axis of x, counted from the end, which becomes one of `count` groups.
-struct SegmentAttrs { std::int64_t count; int axis; bool zero; };   // zero: what a group without rows gives, whatever the op
-struct RowsAttrs { int axis; };
+// The last input; the others are x, and indices of rows where there are any.
+const Tensor& ids_of(const Call& c) { return c.x[c.x.size() - 1]; }
 
-Spec infer_segment(const Call& c) {
-  require_indices(c, 1);
-  const Tensor &x = c.x[0], &ids = c.x[1];
-  const SegmentAttrs& a = c.attrs<SegmentAttrs>();
+// How many groups the ids name.
+std::int64_t groups_named(const Call& c) {
+  return visit_indices(ids_of(c), [&](const auto ids) {
+    if (ids.empty()) return std::int64_t{0};
+    bool falls = ids[0] < 0;
+    for (std::size_t k = 1; k < ids.size(); ++k) falls |= ids[k] < ids[k - 1];
+    if (!falls) return ids.back() + std::int64_t{1};
+    std::size_t k = 0;
+    while (ids[k] >= (k ? ids[k - 1] : 0)) ++k;
+    throw_error<ShapeError>("{}: id {} at position {} is negative or less than the one before; use unsorted_segment ops", c.op.name, ids[k], k);
+  });
+}
+
+Spec infer_groups(const Call& c) {
+  const Tensor &x = c.x[0], &ids = ids_of(c);
+  const auto& [count, axis, zero] = c.attrs<SegmentAttrs>();
+  if (ids.dtype() != DType::i32 && ids.dtype() != DType::i64) throw_dtype_error(c, "ids must be i32 or i64, use astype");
   if (x.dtype() == DType::boolean) throw_dtype_error(c, "takes numbers, use astype");
-  if (a.count < 0) throw_error<ShapeError>("{}: a negative count: {}", c.op.name, a.count);
-  require_axes(c, -a.axis);
-  const int axis = x.ndim() + a.axis;
-  if (ids.ndim() != 1 || ids.shape()[0] != x.shape()[axis]) throw_shape_error(c, "there must be an id for each row");
-  return {x.dtype(), replaced(x.shape(), axis, 1, {a.count})};
+  require_axes(c, -axis);
+  if (ids.ndim() != 1 || ids.shape()[0] != (c.x.size() == 2 ? x.shape()[x.ndim() + axis] : c.x[1].size()))
+    throw_shape_error(c, c.x.size() == 2 ? "ids must have the shape of the first axis of x" : "ids must have the shape of indices");
+  const std::int64_t named = groups_named(c);
+  if (count >= 0 && count < named) throw_error<ShapeError>("{}: id {} is out of range for {} groups", c.op.name, named - 1, count);
+  return {x.dtype(), replaced(x.shape(), x.ndim() + axis, 1, {count < 0 ? named : count})};
 }
-
-// What groups without rows give; others start from the fold's own.
-enum class Empty { zero, one, highest, lowest };
-
-template <class Fold> void run_segment(const Call& c, kernels::RowFold fold, Empty empty, Tensor& y) {
-  const SegmentAttrs& a = c.attrs<SegmentAttrs>();
-  std::vector<bool> used(static_cast<std::size_t>(a.count));
-  visit_indices(c.x[1], [&](const auto ids) {
-    for (std::size_t k = 0; k < ids.size(); ++k) {
-      if (ids[k] >= a.count) throw_error<ShapeError>("{}: id {} at position {} is out of range for {} groups", c.op.name, ids[k], k, a.count);
-      if (ids[k] >= 0) used[static_cast<std::size_t>(ids[k])] = true;
-    }
-  });
-  const kernels::AroundAxis around(y.shape(), y.ndim() + a.axis);
-  visit(y.dtype(), [&]<class T>(T) {
-    if constexpr (!std::is_same_v<T, bool>) {
-      using Limits = std::numeric_limits<T>;
-      const T none = a.zero || empty == Empty::zero ? T(0) : empty == Empty::one ? T(1) : empty == Empty::highest ? Limits::max() : Limits::lowest();
-      T* row = elements<T>(y);
-      for (std::int64_t b = 0; b < around.before; ++b)
-        for (std::int64_t j = 0; j < around.extent; ++j, row += around.after)
-          std::fill_n(row, around.after, used[static_cast<std::size_t>(j)] ? Fold::template identity<T> : none);
-    }
-  });
-  kernels::fold_rows(fold, c.x[0], c.x[1], around, y);
+Spec infer_means(const Call& c) {
+  require_floating(c, 0);
+  return infer_groups(c);
 }
-
-Spec infer_rows_of_groups(const Call& c) {
+template <Infer::One infer> Spec infer_chosen(const Call& c) {
   require_indices(c, 1);
-  require_axes(c, -c.attrs<RowsAttrs>().axis);
-  if (c.x[1].ndim() != 1) throw_shape_error(c, "ids must be of rank 1");
-  return {c.x[0].dtype(), replaced(c.x[0].shape(), c.x[0].ndim() + c.attrs<RowsAttrs>().axis, 1, c.x[1].shape())};
+  if (c.x[1].ndim() != 1) throw_shape_error(c, "indices must be of rank 1");
+  const Spec spec = infer(c);
+  require_in_range(c, c.x[0], "x", c.x[0].ndim() + c.attrs<SegmentAttrs>().axis);
+  return spec;
 }
 
-Tensor sum_of(const Call& c, const Tensor& x);    // over the groups of the call, of something like its x
-Tensor rows_of(const Call& c, const Tensor& y);   // for each row what its group has in y, or 0
-
-Tensor sum_of_rows(const Call& c, const Tensor& dy);   // the adjoint of rows_of_groups
-
-// For each element the product of the others in its group, as TensorFlow computes it: where the element is 0, the product of
-// the elements that are not, if there is no other 0.
-Tensor others_of(const Call& c) {
-  const Tensor& x = c.x[0];
-  const Tensor is_zero = equal(x, 0), without_zeros = where(is_zero, 1, x);
-  const Tensor zeros_in_group = rows_of(c, sum_of(c, astype(is_zero, x.dtype())));
-  const Tensor product = c.op.with(c.attrs<SegmentAttrs>(), without_zeros, c.x[1]);
-  return where(is_zero, where(equal(zeros_in_group, 1), rows_of(c, product), 0), rows_of(c, c.y[0]) / without_zeros);
+template <SegmentFold fold, Divisor divisor = Divisor::one> void run(const Call& c, std::span<Tensor> y) {
+  kernels::fold_segments(fold, divisor, c.x[0], c.x.size() == 3 ? &c.x[1] : nullptr, ids_of(c), {y[0].shape(), y[0].ndim() + c.attrs<SegmentAttrs>().axis}, y[0]);
 }
-constexpr Rule kProduct = custom(
-    {.x = 0b11, .y = true}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = rows_of(c, std::move(dy[0]).dense()) * others_of(c); },
-    [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum_of(c, others_of(c) * dx[0]); });
 
-// What each element has of the gradient of its group's extreme.
-Tensor share_of_extreme(const Call& c) {
-  const Tensor chosen = astype(equal(c.x[0], rows_of(c, c.y[0])), c.x[0].dtype());
-  return chosen / maximum(rows_of(c, sum_of(c, chosen)), 1);
+// For each row the gradient of its group, of which the output has the divisor's part.
+template <Divisor divisor> Tensor rows_of(const Call& c, const Tensor& dy) {
+  const int axis = c.attrs<SegmentAttrs>().axis;
+  const Tensor& ids = ids_of(c);
+  if (divisor == Divisor::one) return rows_of_groups(dy, ids, axis);
+  Shape shape{c.y[0].shape()[c.y[0].ndim() + axis]};
+  std::vector<double> divisors(static_cast<std::size_t>(shape[0]));
+  visit_indices(ids, [&](const auto list) { for (const auto id : list) ++divisors[static_cast<std::size_t>(id)]; });
+  for (double& n : divisors) n = divisor == Divisor::count ? std::max(n, 1.0) : std::sqrt(std::max(n, 1.0));
+  for (int d = axis + 1; d < 0; ++d) shape.push_back(1);
+  return rows_of_groups(dy / astype(tensor(divisors, shape), dy.dtype()), ids, axis);
 }
-constexpr Rule kShared = custom(
-    {.x = 0b11, .y = true}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = rows_of(c, std::move(dy[0]).dense()) * share_of_extreme(c); },
-    [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum_of(c, share_of_extreme(c) * dx[0]); });
 
-OwnedAttrs groups(std::int64_t count, int axis, bool zero = false) { return Attrs(SegmentAttrs{count, axis, zero}); }
+template <Divisor divisor> constexpr Rule kSumOfRows = linear([](const Call& c, const Tensor& dy) { return rows_of<divisor>(c, dy); }, {.x = 0b10});
+
+// Rows that were chosen get slices. Stacked cotangents have no such form and are added up.
+template <Divisor divisor> constexpr Rule kSumOfChosen = linear([](const Call& c, const Tensor& dy) -> Gradient {
+  const Tensor &x = c.x[0], &indices = c.x[1], rows = rows_of<divisor>(c, dy);
+  const int axis = c.attrs<SegmentAttrs>().axis;
+  if (axis == -x.ndim() && dy.ndim() == x.ndim()) return IndexedSlices{rows, indices, x.shape()};
+  return sum_of_groups(rows, indices, x.shape()[x.ndim() + axis], axis);
+}, {.x = 0b110});
+
+OwnedAttrs groups(int axis, std::int64_t count = -1) { return Attrs(SegmentAttrs{count, axis}); }
 Tensor i64(std::initializer_list<std::int64_t> v) { return tensor(v); }
 
+// For ops on all rows.
+std::vector<Sample> samples_with(Tensor (*values)(const Shape&), std::vector<Sample> expected) {
+  expected.push_back({.inputs = {values({5, 3}), i64({0, 0, 2, 2, 2})}, .attrs = groups(-2)});
+  expected.push_back({.inputs = {values({6, 37}), i64({1, 1, 1, 1, 1, 1})}, .attrs = groups(-2)});
+  expected.push_back({.inputs = {values({37}), zeros({37}, DType::i32)}, .attrs = groups(-1)});
+  expected.push_back({.inputs = {values({2, 3, 2}), i64({0, 1, 1})}, .attrs = groups(-2)});
+  expected.push_back({.inputs = {zeros({0, 3}, DType::f64), zeros({0}, DType::i64)}, .attrs = groups(-2)});
+  return expected;
+}
+Tensor any(const Shape& shape) { return uniform(shape, -1, 1); }
+Tensor factors(const Shape& shape) { return uniform(shape, 0.8, 1.2); }
+Tensor unequal(const Shape& shape) { return distinct(shape); }
+Tensor rows() { return f64({{1, 2}, {3, -4}, {5, 6}, {7, 8}}); }
+
+std::vector<Sample> of_chosen(std::vector<Sample> expected) {
+  expected.push_back({.inputs = {any({5, 3}), i64({4, 0, 4, 2}), i64({0, 0, 2, 2})}, .attrs = groups(-2)});
+  expected.push_back({.inputs = {any({4, 37}), tensor<std::int32_t>({3, 0, 3, 1}), zeros({4}, DType::i32)}, .attrs = groups(-2, 2)});
+  expected.push_back({.inputs = {any({37}), zeros({5}, DType::i64), zeros({5}, DType::i64)}, .attrs = groups(-1)});
+  expected.push_back({.inputs = {any({2, 3, 2}), i64({2, 0}), i64({0, 1})}, .attrs = groups(-2)});
+  expected.push_back({.inputs = {any({3, 2}), zeros({0}, DType::i64), zeros({0}, DType::i64)}, .attrs = groups(-2, 2)});
+  return expected;
+}
+
 constexpr Op table[] = {
-    {.name = "unsorted_segment_sum",
-     .doc = "Sums of rows by group: y[j, …] = Σ x[i, …] over ids[i] = j; rows with a negative id are left out.",
-     .tensorflow = "UnsortedSegmentSum SegmentSum SegmentSumV2",
+    {.name = "segment_sum",
+     .doc = "Sums of rows that follow each other: y[j, …] = Σ x[i, …] over ids[i] = j.",
+     .tensorflow = "SegmentSum SegmentSumV2",
      .args = {"x", "ids"},
-     .infer = infer_segment,
-     .forward = [](const Call& c, std::span<Tensor> y) { run_segment<kernels::Sum>(c, kernels::RowFold::sum, Empty::zero, y[0]); },
-     .rule = linear([](const Call& c, const Tensor& dy) { return rows_of(c, dy); }, {.x = 0b10}),
+     .infer = infer_groups,
+     .forward = run<SegmentFold::sum>,
+     .rule = kSumOfRows<Divisor::one>,
      .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({5, 3}, -1, 1), i64({2, 0, -1, 2, 3})}, .attrs = groups(5, -2)},
-           {.inputs = {uniform({37}, -1, 1), zeros({37}, DType::i32)}, .attrs = groups(1, -1)},
-           {.inputs = {uniform({2, 3, 2}, -1, 1), i64({1, 1, 0})}, .attrs = groups(2, -2)},
-           {.inputs = {uniform({0, 3}, -1, 1), zeros({0}, DType::i64)}, .attrs = groups(2, -2)},
-           {.inputs = {f64({{1, 2}, {3, 4}, {5, 6}, {7, 8}}), i64({1, 0, 1, -1})}, .attrs = groups(3, -2), .expected = {f64({{3, 4}, {6, 8}, {0, 0}})},
-            .oracle = "np.stack([x[ids == 0].sum(axis=0), x[ids == 1].sum(axis=0), x[ids == 2].sum(axis=0)])"}};
+       return samples_with(any, {{.inputs = {tensor({1, 2, 3, 4}, DType::i32), i64({0, 0, 0, 2})}, .attrs = groups(-1, 4), .expected = {tensor({6, 0, 4, 0}, DType::i32)}, .oracle = "by hand"},
+                                 {.inputs = {rows(), i64({0, 0, 2, 2})}, .attrs = groups(-2), .expected = {f64({{4, -2}, {0, 0}, {12, 14}})},
+                                  .oracle = "np.stack([x[ids == j].sum(axis=0) for j in range(3)])"}});
      }},
 
-    {.name = "rows_of_groups",
-     .doc = "The adjoint of unsorted_segment_sum: y[i, …] = x[ids[i], …], or 0 for a negative id.",
+    {.name = "segment_mean",
+     .doc = "Means of rows that follow each other: y[j, …] = Σ x[i, …] / n over the n rows of ids[i] = j.",
+     .tensorflow = "SegmentMean",
      .args = {"x", "ids"},
-     .infer = infer_rows_of_groups,
-     .forward = [](const Call& c, std::span<Tensor> y) {
-       const kernels::AroundAxis around(c.x[0].shape(), c.x[0].ndim() + c.attrs<RowsAttrs>().axis);
-       visit_indices(c.x[1], [&](const auto ids) {
-         for (std::size_t k = 0; k < ids.size(); ++k)
-           if (ids[k] >= around.extent) throw_error<ShapeError>("{}: id {} at position {} is out of range for {} groups", c.op.name, ids[k], k, around.extent);
-       });
-       kernels::gather(c.x[0], c.x[1], around, y[0]);
-     },
-     .rule = linear([](const Call& c, const Tensor& dy) { return sum_of_rows(c, dy); }, {.x = 0b10}),
+     .infer = infer_means,
+     .forward = run<SegmentFold::sum, Divisor::count>,
+     .rule = kSumOfRows<Divisor::count>,
      .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({4, 3}, -1, 1), i64({2, 0, -1, 2, 3})}, .attrs = Attrs(RowsAttrs{-2})},
-           {.inputs = {uniform({2, 3}, -1, 1), i64({1, -2, 0, 1})}, .attrs = Attrs(RowsAttrs{-1})},
-           {.inputs = {uniform({2, 37}, -1, 1), zeros({0}, DType::i32)}, .attrs = Attrs(RowsAttrs{-2})},
-           {.inputs = {f64({{1, 2}, {3, 4}}), i64({1, -1, 0, 1})}, .attrs = Attrs(RowsAttrs{-2}), .expected = {f64({{3, 4}, {0, 0}, {1, 2}, {3, 4}})},
-            .oracle = "np.where(ids[:, None] < 0, 0, x[np.maximum(ids, 0)])"}};
+       return samples_with(any, {{.inputs = {rows(), i64({0, 0, 1, 1})}, .attrs = groups(-2), .expected = {f64({{2, -1}, {6, 7}})},
+                                  .oracle = "np.stack([x[ids == j].mean(axis=0) for j in range(2)])"}});
      }},
 
-    {.name = "unsorted_segment_prod",
-     .doc = "Products of rows by group: y[j, …] = Π x[i, …] over ids[i] = j; rows with a negative id are left out.",
-     .tensorflow = "UnsortedSegmentProd SegmentProd SegmentProdV2",
+    {.name = "segment_prod",
+     .doc = "Products of rows that follow each other: y[j, …] = Π x[i, …] over ids[i] = j.",
+     .tensorflow = "SegmentProd SegmentProdV2",
      .args = {"x", "ids"},
-     .infer = infer_segment,
-     .forward = [](const Call& c, std::span<Tensor> y) { run_segment<kernels::Product>(c, kernels::RowFold::product, Empty::one, y[0]); },
-     .rule = kProduct,
+     .infer = infer_groups,
+     .forward = run<SegmentFold::product>,
+     .rule = kProductByGroup,
      .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({5, 3}, 0.5, 1.5), i64({2, 0, -1, 2, 3})}, .attrs = groups(5, -2)},
-           {.inputs = {uniform({37}, 0.8, 1.2), zeros({37}, DType::i32)}, .attrs = groups(1, -1)},
-           {.inputs = {uniform({0, 3}, -1, 1), zeros({0}, DType::i64)}, .attrs = groups(2, -2)},
-           {.inputs = {f64({{1, 2}, {0, 4}, {5, 0}, {7, 8}, {2, 3}}), i64({1, 0, 1, -1, 0})}, .attrs = groups(3, -2), .expected = {f64({{0, 12}, {5, 0}, {1, 1}})},
-            .oracle = "np.stack([x[ids == 0].prod(axis=0), x[ids == 1].prod(axis=0), x[ids == 2].prod(axis=0)])"}};
+       return samples_with(factors, {{.inputs = {rows(), i64({0, 0, 2, 2})}, .attrs = groups(-2), .expected = {f64({{3, -8}, {1, 1}, {35, 48}})},
+                                      .oracle = "np.stack([x[ids == j].prod(axis=0) for j in range(3)])"}});
      }},
 
-    {.name = "unsorted_segment_max",
-     .doc = "Largest elements by group: y[j, …] = max x[i, …] over ids[i] = j; rows with a negative id are left out, equal ones share the gradient.",
-     .tensorflow = "UnsortedSegmentMax SegmentMax SegmentMaxV2",
+    {.name = "segment_max",
+     .doc = "Largest elements of rows that follow each other: y[j, …] = max x[i, …] over ids[i] = j; equal ones share the gradient.",
+     .tensorflow = "SegmentMax SegmentMaxV2",
      .args = {"x", "ids"},
-     .infer = infer_segment,
-     .forward = [](const Call& c, std::span<Tensor> y) { run_segment<kernels::Max>(c, kernels::RowFold::max, Empty::lowest, y[0]); },
-     .rule = kShared,
+     .infer = infer_groups,
+     .forward = run<SegmentFold::max>,
+     .rule = kExtremeByGroup,
      .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {distinct({5, 3}), i64({2, 0, -1, 2, 1})}, .attrs = groups(3, -2)},
-           {.inputs = {distinct({37}), zeros({37}, DType::i32)}, .attrs = groups(1, -1)},
-           {.inputs = {distinct({5, 3}), i64({2, 0, -1, 2, 0})}, .attrs = groups(3, -2, true)},
-           {.inputs = {tensor({4, -5, 6}, DType::i32), i64({1, 0, 1})}, .attrs = groups(3, -1), .expected = {tensor({-5, 6, std::numeric_limits<std::int32_t>::lowest()})},
-            .oracle = "np.array([x[ids == 0].max(), x[ids == 1].max(), np.iinfo(np.int32).min])"},
-           {.inputs = {f64({{1, 2}, {-3, 4}, {5, 0}, {7, 8}, {-2, 3}}), i64({1, 0, 1, -1, 0})}, .attrs = groups(2, -2), .expected = {f64({{-2, 4}, {5, 2}})},
-            .oracle = "np.stack([x[ids == 0].max(axis=0), x[ids == 1].max(axis=0)])"}};
+       return samples_with(unequal, {{.inputs = {rows(), i64({0, 0, 1, 1})}, .attrs = groups(-2), .expected = {f64({{3, 2}, {7, 8}})},
+                                      .oracle = "np.stack([x[ids == j].max(axis=0) for j in range(2)])"}});
      }},
 
-    {.name = "unsorted_segment_min",
-     .doc = "Smallest elements by group: y[j, …] = min x[i, …] over ids[i] = j; rows with a negative id are left out, equal ones share the gradient.",
-     .tensorflow = "UnsortedSegmentMin SegmentMin SegmentMinV2",
+    {.name = "segment_min",
+     .doc = "Smallest elements of rows that follow each other: y[j, …] = min x[i, …] over ids[i] = j; equal ones share the gradient.",
+     .tensorflow = "SegmentMin SegmentMinV2",
      .args = {"x", "ids"},
-     .infer = infer_segment,
-     .forward = [](const Call& c, std::span<Tensor> y) { run_segment<kernels::Min>(c, kernels::RowFold::min, Empty::highest, y[0]); },
-     .rule = kShared,
+     .infer = infer_groups,
+     .forward = run<SegmentFold::min>,
+     .rule = kExtremeByGroup,
      .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {distinct({5, 3}), i64({2, 0, -1, 2, 1})}, .attrs = groups(3, -2)},
-           {.inputs = {distinct({5, 3}), i64({2, 0, -1, 2, 0})}, .attrs = groups(3, -2, true)},
-           {.inputs = {f64({{1, 2}, {-3, 4}, {5, 0}, {7, 8}, {-2, 3}}), i64({1, 0, 1, -1, 0})}, .attrs = groups(2, -2), .expected = {f64({{-3, 3}, {1, 0}})},
-            .oracle = "np.stack([x[ids == 0].min(axis=0), x[ids == 1].min(axis=0)])"}};
+       return samples_with(unequal, {{.inputs = {rows(), i64({0, 0, 1, 1})}, .attrs = groups(-2), .expected = {f64({{1, -4}, {5, 6}})},
+                                      .oracle = "np.stack([x[ids == j].min(axis=0) for j in range(2)])"}});
+     }},
+
+    {.name = "sparse_segment_sum",
+     .doc = "Sums of chosen rows: y[j, …] = Σ x[indices[k], …] over ids[k] = j.",
+     .tensorflow = "SparseSegmentSum SparseSegmentSumWithNumSegments",
+     .args = {"x", "indices", "ids"},
+     .infer = infer_chosen<infer_groups>,
+     .forward = run<SegmentFold::sum>,
+     .rule = kSumOfChosen<Divisor::one>,
+     .samples = [] {
+       return of_chosen({{.inputs = {rows(), i64({3, 0, 3}), i64({0, 0, 2})}, .attrs = groups(-2), .expected = {f64({{8, 10}, {0, 0}, {7, 8}})},
+                          .oracle = "np.stack([x[indices[ids == j]].sum(axis=0) for j in range(3)])"}});
+     }},
+
+    {.name = "sparse_segment_mean",
+     .doc = "Means of chosen rows: y[j, …] = Σ x[indices[k], …] / n over the n places of ids[k] = j.",
+     .tensorflow = "SparseSegmentMean SparseSegmentMeanWithNumSegments",
+     .args = {"x", "indices", "ids"},
+     .infer = infer_chosen<infer_means>,
+     .forward = run<SegmentFold::sum, Divisor::count>,
+     .rule = kSumOfChosen<Divisor::count>,
+     .samples = [] {
+       return of_chosen({{.inputs = {rows(), i64({3, 0, 3}), i64({0, 0, 1})}, .attrs = groups(-2), .expected = {f64({{4, 5}, {7, 8}})},
+                          .oracle = "np.stack([x[indices[ids == j]].mean(axis=0) for j in range(2)])"}});
+     }},
+
+    {.name = "sparse_segment_sqrt_n",
+     .doc = "Sums of chosen rows by the root of their number: y[j, …] = Σ x[indices[k], …] / √n over the n places of ids[k] = j.",
+     .tensorflow = "SparseSegmentSqrtN SparseSegmentSqrtNWithNumSegments",
+     .args = {"x", "indices", "ids"},
+     .infer = infer_chosen<infer_means>,
+     .forward = run<SegmentFold::sum, Divisor::root>,
+     .rule = kSumOfChosen<Divisor::root>,
+     .samples = [] {
+       return of_chosen({{.inputs = {rows(), i64({3, 0, 3}), i64({0, 0, 1})}, .attrs = groups(-2), .expected = {f64({{5.656854249492381, 7.071067811865475}, {7, 8}})},
+                          .oracle = "np.stack([x[indices[ids == j]].sum(axis=0) / np.sqrt((ids == j).sum()) for j in range(2)])"}});
      }},
 };
 
-Tensor sum_of(const Call& c, const Tensor& x) { return find(table, "unsorted_segment_sum").with(c.attrs<SegmentAttrs>(), x, c.x[1]); }
-Tensor sum_of_rows(const Call& c, const Tensor& dy) {
-  const int axis = c.attrs<RowsAttrs>().axis;
-  return find(table, "unsorted_segment_sum").with(SegmentAttrs{c.x[0].shape()[c.x[0].ndim() + axis], axis, true}, dy, c.x[1]);
-}
-Tensor rows_of(const Call& c, const Tensor& y) { return find(table, "rows_of_groups").with(RowsAttrs{c.attrs<SegmentAttrs>().axis}, y, c.x[1]); }
-
-void require_ids(std::string_view op, const Tensor& x, const Tensor& ids, bool sorted) {
-  if (ids.dtype() != DType::i32 && ids.dtype() != DType::i64) throw_error<DTypeError>("{}: ids must be i32 or i64, use astype: ids is {}", op, ids.spec());
-  const int axes = ids.ndim();
-  if ((sorted && axes != 1) || axes > x.ndim() || Shape(x.shape().dims().first(static_cast<std::size_t>(axes))) != ids.shape())
-    throw_error<ShapeError>("{}: ids must have the shape of the first {} of x: x is {}, ids is {}", op, sorted ? "axis" : "axes", x.spec(), ids.spec());
-}
-
-// How many groups ids name, which must never fall.
-std::int64_t count_of(std::string_view op, const Tensor& ids) {
-  std::int64_t last = -1;
-  visit_indices(ids, [&](const auto list) {
-    for (std::size_t k = 0; k < list.size(); ++k) {
-      if (list[k] < 0 || list[k] < last) throw_error<ShapeError>("{}: id {} at position {} is negative or less than the one before; use unsorted_segment ops", op, list[k], k);
-      last = list[k];
-    }
-  });
-  return last + 1;
-}
-
-Tensor by_group(const Op& op, std::string_view name, const Tensor& x, const Tensor& ids, std::int64_t count, bool zero = false) {
-  require_ids(name, x, ids, false);
-  Shape rows{ids.size()};
-  for (int d = ids.ndim(); d < x.ndim(); ++d) rows.push_back(x.shape()[d]);
-  return op.with(SegmentAttrs{count, -rows.ndim(), zero}, ids.ndim() == 1 ? x : reshape(x, rows), ids.ndim() == 1 ? ids : reshape(ids, {ids.size()}));
-}
-Tensor in_order(const Op& op, std::string_view name, const Tensor& x, const Tensor& ids) {
-  require_ids(name, x, ids, true);
-  return by_group(op, name, x, ids, count_of(name, ids), op.name != "unsorted_segment_prod");
-}
-
-// y, sums of groups of rows, divided by f(number of rows).
-Tensor divided(std::string_view name, const Tensor& y, const Tensor& ids, double (*f)(double)) {
-  if (!is_trainable(y.dtype())) throw_error<DTypeError>("{}: takes f32 or f64, use astype: x is of dtype {}", name, y.dtype());
-  Shape shape = y.shape();
-  for (int d = 1; d < shape.ndim(); ++d) shape.set(d, 1);
-  std::vector<double> divisors(static_cast<std::size_t>(shape.size()));
-  visit_indices(ids, [&](const auto list) { for (const auto id : list) if (id >= 0) ++divisors[static_cast<std::size_t>(id)]; });
-  for (double& n : divisors) n = f(std::max(n, 1.0));
-  return y / astype(tensor(divisors, shape), y.dtype());
-}
-double itself(double n) { return n; }
-double root(double n) { return std::sqrt(n); }
-
-Tensor of_chosen(std::string_view name, const Tensor& x, const Tensor& indices, const Tensor& ids, std::optional<std::int64_t> count) {
-  const Tensor rows = gather(x, indices);
-  require_ids(name, rows, ids, true);
-  const std::int64_t named = count_of(name, ids);
-  if (count && *count < named) throw_error<ShapeError>("{}: id {} is out of range for {} groups", name, named - 1, *count);
-  return by_group(find(table, "unsorted_segment_sum"), name, rows, ids, count.value_or(named));
+SegmentAttrs by_rows(const Tensor& x, std::optional<std::int64_t> count = {}) { return {count.value_or(-1), -std::max(x.ndim(), 1)}; }
+Tensor chosen(const Op& op, const Tensor& x, const Tensor& indices, const Tensor& ids, std::optional<std::int64_t> count) {
+  if (count && *count < 0) throw_error<ShapeError>("{}: a negative count: {}", op.name, *count);
+  return op.with(by_rows(x, count), x, indices, ids);
 }
 
 }  // namespace
 
-Tensor segment_sum(const Tensor& x, const Tensor& ids) { return in_order(find(table, "unsorted_segment_sum"), "segment_sum", x, ids); }
-Tensor segment_prod(const Tensor& x, const Tensor& ids) { return in_order(find(table, "unsorted_segment_prod"), "segment_prod", x, ids); }
-Tensor segment_min(const Tensor& x, const Tensor& ids) { return in_order(find(table, "unsorted_segment_min"), "segment_min", x, ids); }
-Tensor segment_max(const Tensor& x, const Tensor& ids) { return in_order(find(table, "unsorted_segment_max"), "segment_max", x, ids); }
-Tensor segment_mean(const Tensor& x, const Tensor& ids) { return divided("segment_mean", in_order(find(table, "unsorted_segment_sum"), "segment_mean", x, ids), ids, itself); }
+Tensor segment_sum(const Tensor& x, const Tensor& ids) { return find(table, "segment_sum").with(by_rows(x), x, ids); }
+Tensor segment_mean(const Tensor& x, const Tensor& ids) { return find(table, "segment_mean").with(by_rows(x), x, ids); }
+Tensor segment_prod(const Tensor& x, const Tensor& ids) { return find(table, "segment_prod").with(by_rows(x), x, ids); }
+Tensor segment_max(const Tensor& x, const Tensor& ids) { return find(table, "segment_max").with(by_rows(x), x, ids); }
+Tensor segment_min(const Tensor& x, const Tensor& ids) { return find(table, "segment_min").with(by_rows(x), x, ids); }
 
-Tensor unsorted_segment_sum(const Tensor& x, const Tensor& ids, std::int64_t count) { return by_group(find(table, "unsorted_segment_sum"), "unsorted_segment_sum", x, ids, count); }
-Tensor unsorted_segment_prod(const Tensor& x, const Tensor& ids, std::int64_t count) { return by_group(find(table, "unsorted_segment_prod"), "unsorted_segment_prod", x, ids, count); }
-Tensor unsorted_segment_min(const Tensor& x, const Tensor& ids, std::int64_t count) { return by_group(find(table, "unsorted_segment_min"), "unsorted_segment_min", x, ids, count); }
-Tensor unsorted_segment_max(const Tensor& x, const Tensor& ids, std::int64_t count) { return by_group(find(table, "unsorted_segment_max"), "unsorted_segment_max", x, ids, count); }
-Tensor unsorted_segment_mean(const Tensor& x, const Tensor& ids, std::int64_t count) {
-  return divided("unsorted_segment_mean", by_group(find(table, "unsorted_segment_sum"), "unsorted_segment_mean", x, ids, count), ids, itself);
-}
-Tensor unsorted_segment_sqrt_n(const Tensor& x, const Tensor& ids, std::int64_t count) {
-  return divided("unsorted_segment_sqrt_n", by_group(find(table, "unsorted_segment_sum"), "unsorted_segment_sqrt_n", x, ids, count), ids, root);
-}
-
-Tensor sparse_segment_sum(const Tensor& x, const Tensor& indices, const Tensor& ids, std::optional<std::int64_t> count) { return of_chosen("sparse_segment_sum", x, indices, ids, count); }
-Tensor sparse_segment_mean(const Tensor& x, const Tensor& indices, const Tensor& ids, std::optional<std::int64_t> count) {
-  return divided("sparse_segment_mean", of_chosen("sparse_segment_mean", x, indices, ids, count), ids, itself);
-}
-Tensor sparse_segment_sqrt_n(const Tensor& x, const Tensor& indices, const Tensor& ids, std::optional<std::int64_t> count) {
-  return divided("sparse_segment_sqrt_n", of_chosen("sparse_segment_sqrt_n", x, indices, ids, count), ids, root);
-}
+Tensor sparse_segment_sum(const Tensor& x, const Tensor& indices, const Tensor& ids, std::optional<std::int64_t> count) { return chosen(find(table, "sparse_segment_sum"), x, indices, ids, count); }
+Tensor sparse_segment_mean(const Tensor& x, const Tensor& indices, const Tensor& ids, std::optional<std::int64_t> count) { return chosen(find(table, "sparse_segment_mean"), x, indices, ids, count); }
+Tensor sparse_segment_sqrt_n(const Tensor& x, const Tensor& indices, const Tensor& ids, std::optional<std::int64_t> count) { return chosen(find(table, "sparse_segment_sqrt_n"), x, indices, ids, count); }
 
 std::span<const Op> segment_ops() { return table; }
 
