@@ -123,7 +123,7 @@ constexpr Op table[] = {
      .samples = [] {
        return samples_with(any, {{.inputs = {tensor({1, 2, 3, 4}, DType::i32), i64({0, 0, 0, 2})}, .attrs = groups(-1, 4), .expected = {tensor({6, 0, 4, 0}, DType::i32)}, .oracle = "by hand"},
                                  {.inputs = {rows(), i64({0, 0, 2, 2})}, .attrs = groups(-2), .expected = {f64({{4, -2}, {0, 0}, {12, 14}})},
-                                  .oracle = "np.stack([x[ids == j].sum(axis=0) for j in range(3)])"}});
+                                  .oracle = "np.stack([x[ids == 0].sum(axis=0), x[ids == 1].sum(axis=0), x[ids == 2].sum(axis=0)])"}});
      }},
 
     {.name = "segment_mean",
@@ -135,7 +135,7 @@ constexpr Op table[] = {
      .rule = kSumOfRows<Divisor::count>,
      .samples = [] {
        return samples_with(any, {{.inputs = {rows(), i64({0, 0, 1, 1})}, .attrs = groups(-2), .expected = {f64({{2, -1}, {6, 7}})},
-                                  .oracle = "np.stack([x[ids == j].mean(axis=0) for j in range(2)])"}});
+                                  .oracle = "np.stack([x[ids == 0].mean(axis=0), x[ids == 1].mean(axis=0)])"}});
      }},
 
     {.name = "segment_prod",
@@ -147,7 +147,7 @@ constexpr Op table[] = {
      .rule = kProductByGroup,
      .samples = [] {
        return samples_with(factors, {{.inputs = {rows(), i64({0, 0, 2, 2})}, .attrs = groups(-2), .expected = {f64({{3, -8}, {1, 1}, {35, 48}})},
-                                      .oracle = "np.stack([x[ids == j].prod(axis=0) for j in range(3)])"}});
+                                      .oracle = "np.stack([x[ids == 0].prod(axis=0), x[ids == 1].prod(axis=0), x[ids == 2].prod(axis=0)])"}});
      }},
 
     {.name = "segment_max",
@@ -159,7 +159,7 @@ constexpr Op table[] = {
      .rule = kExtremeByGroup,
      .samples = [] {
        return samples_with(unequal, {{.inputs = {rows(), i64({0, 0, 1, 1})}, .attrs = groups(-2), .expected = {f64({{3, 2}, {7, 8}})},
-                                      .oracle = "np.stack([x[ids == j].max(axis=0) for j in range(2)])"}});
+                                      .oracle = "np.stack([x[ids == 0].max(axis=0), x[ids == 1].max(axis=0)])"}});
      }},
 
     {.name = "segment_min",
@@ -171,7 +171,7 @@ constexpr Op table[] = {
      .rule = kExtremeByGroup,
      .samples = [] {
        return samples_with(unequal, {{.inputs = {rows(), i64({0, 0, 1, 1})}, .attrs = groups(-2), .expected = {f64({{1, -4}, {5, 6}})},
-                                      .oracle = "np.stack([x[ids == j].min(axis=0) for j in range(2)])"}});
+                                      .oracle = "np.stack([x[ids == 0].min(axis=0), x[ids == 1].min(axis=0)])"}});
      }},
 
     {.name = "sparse_segment_sum",
@@ -183,7 +183,7 @@ constexpr Op table[] = {
      .rule = kSumOfChosen<Divisor::one>,
      .samples = [] {
        return of_chosen({{.inputs = {rows(), i64({3, 0, 3}), i64({0, 0, 2})}, .attrs = groups(-2), .expected = {f64({{8, 10}, {0, 0}, {7, 8}})},
-                          .oracle = "np.stack([x[indices[ids == j]].sum(axis=0) for j in range(3)])"}});
+                          .oracle = "np.stack([x[indices[ids == 0]].sum(axis=0), x[indices[ids == 1]].sum(axis=0), x[indices[ids == 2]].sum(axis=0)])"}});
      }},
 
     {.name = "sparse_segment_mean",
@@ -195,7 +195,7 @@ constexpr Op table[] = {
      .rule = kSumOfChosen<Divisor::count>,
      .samples = [] {
        return of_chosen({{.inputs = {rows(), i64({3, 0, 3}), i64({0, 0, 1})}, .attrs = groups(-2), .expected = {f64({{4, 5}, {7, 8}})},
-                          .oracle = "np.stack([x[indices[ids == j]].mean(axis=0) for j in range(2)])"}});
+                          .oracle = "np.stack([x[indices[ids == 0]].mean(axis=0), x[indices[ids == 1]].mean(axis=0)])"}});
      }},
 
     {.name = "sparse_segment_sqrt_n",
@@ -207,7 +207,7 @@ constexpr Op table[] = {
      .rule = kSumOfChosen<Divisor::root>,
      .samples = [] {
        return of_chosen({{.inputs = {rows(), i64({3, 0, 3}), i64({0, 0, 1})}, .attrs = groups(-2), .expected = {f64({{5.656854249492381, 7.071067811865475}, {7, 8}})},
-                          .oracle = "np.stack([x[indices[ids == j]].sum(axis=0) / np.sqrt((ids == j).sum()) for j in range(2)])"}});
+                          .oracle = "np.stack([x[indices[ids == 0]].sum(axis=0) / np.sqrt((ids == 0).sum()), x[indices[ids == 1]].sum(axis=0) / np.sqrt((ids == 1).sum())])"}});
      }},
 };
 
