@@ -77,7 +77,7 @@ TEST_CASE("crop_and_resize reads boxes, and its gradient reaches images and boxe
   CHECK_THROWS_WITH(crop_and_resize(x, boxes, tensor({0, 1, 2}), 2), "crop_and_resize: index 2 at 2 of box_indices is out of range for 2 images");
   CHECK_THROWS_AS(crop_and_resize(x, boxes, tensor({0, 1}), 2), ShapeError);
   CHECK_THROWS_AS(crop_and_resize(x, boxes, tensor({0.0, 1.0, 0.0}), 2), DTypeError);
-  CHECK(crop_and_resize(x, full({1, 4}, std::nan(""), DType::f64), tensor({0}), 1, {.outside = -3}).item() == -3);
+  CHECK(std::isnan(crop_and_resize(x, full({1, 4}, std::nan(""), DType::f64), tensor({0}), 1, {.outside = -3}).item()));
 }
 
 TEST_CASE("projective_transform reads where the transform maps to", "[image]") {

@@ -69,7 +69,7 @@ Tensors vjp(const Op& op, const Sample& s, const Tensors& x, const Tensors& dy) 
 
 /// Inputs in which an op has no derivative though there is one, as bits: their gradients are none, and differences hold them fast.
 unsigned held_fast(const Op& op) {
-  static const std::map<std::string_view, unsigned> inputs = {{"betainc", 0b011}, {"polygamma", 0b01}, {"zeta", 0b01}};
+  static const std::map<std::string_view, unsigned> inputs = {{"betainc", 0b011}, {"polygamma", 0b01}, {"projective_transform", 0b10}, {"projective_transform_adjoint", 0b10}, {"zeta", 0b01}};
   const auto found = inputs.find(op.name);
   return found == inputs.end() ? 0 : found->second;
 }
@@ -86,6 +86,9 @@ Tensors the_others(const Op& op, const Tensors& x) {
   for (std::size_t i = 0; i < x.size(); ++i) if (!(held_fast(op) >> i & 1)) some.push_back(x[i]);
   return some;
 }
+
+/// Ops whose derivative is that of another function, since differences would see their steps; quantize_test compares it.
+bool is_rounded(const Op& op) { return op.name.starts_with("fake_quant") || op.name == "quantize_and_dequantize"; }
 
 bool any_trainable(const Tensors& x) { return !trainable(x).empty(); }
 /// Whether there is something to differentiate.
@@ -138,7 +141,7 @@ TEST_CASE("every op gives the expected outputs, with the specs that it infers", 
 
 TEST_CASE("every derivative agrees with differences, to second order", "[op]") {
   for_every_sample([](const Op& op, const Sample& s) {
-    if (!differentiable(op, s)) return;
+    if (!differentiable(op, s) || is_rounded(op)) return;
     const TensorFunction f = of_the_others(op, s.attrs, s.inputs);
     const Tensors x = the_others(op, s.inputs);
     CHECK(check_vjp(f, x));

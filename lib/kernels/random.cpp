@@ -144,6 +144,24 @@ void truncated_normal(const Key& key, Tensor& y) {
   });
 }
 
+void dropout(const Key& key, double rate, double scale, const Tensor& x, Tensor& y) {
+  visit_floating(y.dtype(), [&](auto one) {
+    using T = decltype(one);
+    const T *in = elements<T>(x), factor = static_cast<T>(scale);
+    T* out = elements<T>(y);
+    const float least = static_cast<float>(rate);
+    parallel_for(y.size(), kCut, [&](std::int64_t first, std::int64_t last) {
+      alignas(64) std::array<std::uint32_t, kPiece> words;
+      for (std::int64_t begin = first; begin < last; begin += kPiece) {
+        const std::int64_t n = std::min(kPiece, last - begin);
+        fill_words(key, static_cast<std::uint64_t>(begin) / 4, static_cast<std::size_t>(n), words.data());
+        for (std::int64_t i = 0; i < n; ++i)
+          out[begin + i] = static_cast<float>(leading_bits<float>(words.data(), i)) * kUnit<float> < least ? T(0) : in[begin + i] * factor;
+      }
+    });
+  });
+}
+
 // Fisher and Yates. Where to is 64 random bits times the number of places, over 2^64: none is favoured by more than n / 2^64.
 void permutation(const Key& key, Tensor& y) {
   __extension__ using Wide = unsigned __int128;

@@ -1,34 +1,72 @@
-// Colours, composed of ops. In: three channels, the last axis. Out: the same colours told otherwise.
-#include "base/format.h"
+// Colours. In: three channels, the last axis. Out: the same colours told otherwise.
+#include "kernels/colours.h"
+
+#include "ops/infer.h"
+#include "ops/samples.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {
 
-std::vector<Tensor> channels_of(std::string_view name, const Tensor& x) {
-  if (!is_trainable(x.dtype())) throw_error<DTypeError>("{}: takes f32 or f64, use astype: x is {}", name, x.spec());
-  if (x.ndim() == 0 || x.shape()[x.ndim() - 1] != 3) throw_error<ShapeError>("{}: the last axis does not hold three channels: x is {}", name, x.spec());
-  return unstack(x, -1);
+using namespace samples;
+
+Spec infer_colours(const Call& c) {
+  require_floating(c, 0);
+  if (c.x[0].ndim() == 0 || c.x[0].shape()[c.x[0].ndim() - 1] != 3) throw_shape_error(c, "the last axis does not hold three channels");
+  return c.x[0].spec();
 }
+
+// With the largest channel as value, the least one as least and range between them, hue is side / (6 range) plus a number,
+// where side is the difference of the two channels behind the largest; saturation is 1 - least / value.
+Tensor pulled_back(const Tensor& x, const Tensor& dy) {
+  const Tensor top = one_hot(argmax(x, -1), 3, x.dtype()), bottom = one_hot(argmin(x, -1), 3, x.dtype()), behind = roll(top, 1, -1) - roll(top, 2, -1);
+  const auto chosen = [&](const Tensor& which) { return sum(x * which, -1, true); };
+  const auto inverse = [](const Tensor& t) { return where(t > 0, 1 / where(t > 0, t, 1), 0); };   // 0 where nothing depends on it
+  const Tensor value = chosen(top), least = chosen(bottom), per_value = inverse(value), per_range = inverse(value - least);
+  const std::vector<Tensor> d = split(dy, 3, -1);
+  const Tensor of_side = d[0] * per_range / 6, of_range = of_side * chosen(behind) * per_range, of_least = d[1] * per_value;
+  return top * (d[2] + of_least * least * per_value - of_range) + bottom * (of_range - of_least) + behind * of_side;
+}
+
+constexpr Op table[] = {
+    {.name = "rgb_to_hsv",
+     .doc = "Hue, saturation and value of red, green and blue (Smith 1978): value = max, saturation = 1 - min / max, and hue is where between two of the pure colours the other channels lie.",
+     .tensorflow = "RGBToHSV",
+     .args = {"x"},
+     .infer = infer_colours,
+     .forward = [](const Call& c, std::span<Tensor> y) { kernels::rgb_to_hsv(c.x[0], y[0]); },
+     .rule = custom({.x = 1}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = pulled_back(c.x[0], std::move(dy[0]).dense()); }),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({2, 37, 3}, 0, 1)}},
+           {.inputs = {uniform({3}, -1, 1)}},
+           {.inputs = {uniform({0, 3}, 0, 1)}},
+           {.inputs = {f64({{0.2, 0.5, 0.3}, {0.9, 0.1, 0.4}, {0.3, 0.35, 0.8}, {0.8, 0.75, 0.1}, {0.9, 0.2, 0.7}})},
+            .expected = {f64({{0.38888888888888884, 0.6, 0.5}, {0.9375, 0.888888888888889, 0.9}, {0.65, 0.625, 0.8}, {0.15476190476190474, 0.875, 0.8}, {0.880952380952381, 0.7777777777777778, 0.9}})},
+            .oracle = "np.array([__import__('colorsys').rgb_to_hsv(*c) for c in x])"}};
+     }},
+
+    {.name = "hsv_to_rgb",
+     .doc = "Red, green and blue of hue, saturation and value.",
+     .tensorflow = "HSVToRGB",
+     .args = {"x"},
+     .infer = infer_colours,
+     .forward = [](const Call& c, std::span<Tensor> y) { kernels::hsv_to_rgb(c.x[0], y[0]); },
+     .rule = none(),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({2, 37, 3}, 0, 1)}},
+           {.inputs = {uniform({0, 3}, 0, 1)}},
+           {.inputs = {f64({{0.4, 0.6, 0.5}, {0.9375, 0.9, 0.9}, {0.65, 0.625, 0.8}, {0.15, 0.875, 0.8}})},
+            .expected = {tensor(std::vector<double>{0.2, 0.5, 0.3200000000000001, 0.9, 0.08999999999999998, 0.39375, 0.30000000000000004, 0.34999999999999987, 0.8, 0.8, 0.73, 0.1}, {4, 3})}, .oracle = "np.array([__import__('colorsys').hsv_to_rgb(*c) for c in x])"}};
+     }},
+};
 
 }  // namespace
 
-// Smith 1978, "Color gamut transform pairs": the hue is where between two of the pure colours the largest channel's neighbours lie.
-Tensor rgb_to_hsv(const Tensor& x) {
-  const std::vector<Tensor> rgb = channels_of("rgb_to_hsv", x);
-  const Tensor &r = rgb[0], &g = rgb[1], &b = rgb[2];
-  const Tensor value = maximum(maximum(r, g), b), range = value - minimum(minimum(r, g), b), coloured = range > 0;
-  const Tensor saturation = where(value > 0, range / where(value > 0, value, 1), 0), sixth = 1 / (6 * where(coloured, range, 1));
-  const Tensor hue = where(equal(r, value), sixth * (g - b), where(equal(g, value), sixth * (b - r) + 1.0 / 3, sixth * (r - g) + 2.0 / 3));
-  const Tensor of_colours = where(coloured, where(hue < 0, hue + 1, hue), 0);
-  return stack({of_colours, saturation, value}, -1);
-}
+Tensor rgb_to_hsv(const Tensor& x) { return find(table, "rgb_to_hsv")(Operand(x)); }
+Tensor hsv_to_rgb(const Tensor& x) { return find(table, "hsv_to_rgb")(Operand(x)); }
 
-Tensor hsv_to_rgb(const Tensor& x) {
-  const std::vector<Tensor> hsv = channels_of("hsv_to_rgb", stop_gradient(x));
-  const Tensor turned = hsv[0] * 6, pale = 1 - hsv[1];
-  const auto channel = [&](const Tensor& pure) { return (pale + hsv[1] * clip(pure, 0, 1)) * hsv[2]; };
-  return stack({channel(abs(turned - 3) - 1), channel(2 - abs(turned - 2)), channel(2 - abs(turned - 4))}, -1);
-}
+std::span<const Op> colour_ops() { return table; }
 
 }  // namespace tapedeck

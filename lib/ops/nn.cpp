@@ -4,6 +4,7 @@
 #include "autodiff/rules.h"
 #include "base/format.h"
 #include "kernels/map.h"
+#include "kernels/random.h"
 #include "kernels/softmax.h"
 #include "ops/axes.h"
 #include "ops/samples.h"
@@ -63,6 +64,8 @@ Tensor dense_error_of(const Call& c) {
   const Tensor &labels = c.x[0], &logits = c.x[1];
   return softmax(logits) * sum(labels, -1, true) - labels;
 }
+
+struct DropoutAttrs { double rate; random::Key key; };
 
 constexpr Op table[] = {
     {.name = "softmax",
@@ -210,6 +213,33 @@ constexpr Op table[] = {
                                   {.inputs = {uniform({0, 3}, -1, 1)}},
                                   {.inputs = {f64({{1, -2}, {3, 0.5}})}, .expected = {f64(7.125)}, .oracle = "np.sum(x**2) / 2"}};
      }},
+
+    // The rule makes the same numbers again, so that nothing is kept.
+    {.name = "dropout",
+     .doc = "0 for a share `rate` of the elements, which a key chooses, and x / (1 - rate) for the others.",
+     .args = {"x"},
+     .infer = [](const Call& c) {
+       require_floating(c, 0);
+       return c.x[0].spec();
+     },
+     .forward = [](const Call& c, std::span<Tensor> y) {
+       const auto& [rate, key] = c.attrs<DropoutAttrs>();
+       kernels::dropout(key, rate, 1 / (1 - rate), c.x[0], y[0]);
+     },
+     .rule = linear([](const Call& c, const Tensor& dy) {
+       const auto& [rate, key] = c.attrs<DropoutAttrs>();
+       if (dy.shape() == c.x[0].shape()) return dropout(dy, rate, key);
+       return where(random::uniform(c.x[0].shape(), key) < rate, 0, dy * (1 / (1 - rate)));
+     }),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({3, 37}, -1, 1)}, .attrs = Attrs(DropoutAttrs{0.3, {5}})},
+           {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(DropoutAttrs{0, {5}})},
+           {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = Attrs(DropoutAttrs{0.3, {5}})},
+           // The known answer of Philox4x32-10 for a key and a counter of zeros.
+           {.inputs = {f64({1, 2, 3, 4})}, .attrs = Attrs(DropoutAttrs{0.625, {}}), .expected = {tensor(std::vector<double>{0, 5.333333333333333, 8, 0}, {4})},
+            .oracle = "np.where((np.array([0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]) >> 8) * 2.0**-24 < 0.625, 0, x / 0.375)"}};
+     }},
 };
 
 // op works along the last axis.
@@ -255,8 +285,7 @@ Tensor huber_loss(Operand labels, Operand predictions, double delta) {
 
 Tensor dropout(const Tensor& x, double rate, random::Key key) {
   if (!(rate >= 0 && rate < 1)) throw_error<ArgumentError>("dropout: rate is {}; use 0 or more and less than 1", rate);
-  if (!is_trainable(x.dtype())) throw_error<DTypeError>("dropout: takes f32 or f64, use astype: x is {}", x.spec());
-  return where(random::uniform(x.shape(), key) < rate, 0, x * (1 / (1 - rate)));
+  return find(table, "dropout").with(DropoutAttrs{rate, key}, x);
 }
 
 Tensor bias_add(const Tensor& x, const Tensor& bias) {

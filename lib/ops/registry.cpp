@@ -33,6 +33,8 @@ std::span<const Op> conv_ops();
 std::span<const Op> pool_ops();
 std::span<const Op> rnn_ops();
 std::span<const Op> image_ops();
+std::span<const Op> crop_ops();
+std::span<const Op> colour_ops();
 std::span<const Op> quantize_ops();
 std::span<const Op> random_ops();
 
@@ -43,7 +45,7 @@ std::span<const OpFamily> op_families() {
       {"guard", guard_ops()}, {"diag", diag_ops()}, {"space", space_ops()}, {"index", index_ops()}, {"scatter", scatter_ops()}, {"sort", sort_ops()},
       {"segment", segment_ops()}, {"unsorted_segment", unsorted_segment_ops()}, {"linalg", linalg_ops()}, {"solve", solve_ops()}, {"decompositions", decompositions_ops()},
       {"matrix_functions", matrix_functions_ops()}, {"bands", bands_ops()}, {"activations", activation_ops()}, {"nn", nn_ops()},
-      {"norm", norm_ops()}, {"conv", conv_ops()}, {"pool", pool_ops()}, {"rnn", rnn_ops()}, {"image", image_ops()},
+      {"norm", norm_ops()}, {"conv", conv_ops()}, {"pool", pool_ops()}, {"rnn", rnn_ops()}, {"image", image_ops()}, {"crops", crop_ops()}, {"colours", colour_ops()},
       {"quantize", quantize_ops()}, {"random", random_ops()}};
   return families;
 }

@@ -160,6 +160,9 @@ Spec infer_patches_gradient(const Call& c) {
 }
 
 Tensor space_to_batch(const BlockAttrs& a, const Tensor& x);
+Tensor patches(const Window2d& w, const Tensor& x);
+Tensor volume_patches(const Window3d& w, const Tensor& x);
+Tensor volume_patches_gradient(const Window3d& w, const Tensor& dy);
 Tensor batch_to_space(const BlockAttrs& a, const Tensor& x);
 Tensor patches(const Window2d& w, const Tensor& x);
 
@@ -289,11 +292,71 @@ constexpr Op table[] = {
                 -0.22291236000336312}, {1, 4, 4, 1})},
             .oracle = "torch.nn.functional.fold(torch.tensor(dy).permute(0, 3, 1, 2).reshape(1, 4, 4), (4, 4), 2, dilation=2, padding=1, stride=2).permute(0, 2, 3, 1).numpy()"}};
      }},
+
+    {.name = "extract_volume_patches",
+     .doc = "What a window reads of volumes, plane by plane: conv3d is its product with the filters.",
+     .tensorflow = "ExtractVolumePatches",
+     .args = {"x"},
+     .infer = [](const Call& c) -> Spec {
+       const auto& w = c.attrs<Window3d>();
+       require_floating(c, 0);
+       require_volume_rank(c, 0);
+       require_volumes(c, 0, input_of(w), channels_of(c.x[0]));
+       return {c.x[0].dtype(), behind(front_of(c.x[0], 4), output_of(w), Shape{w.planes.size, w.plane.cells(), channels_of(c.x[0])}.size())};
+     },
+     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = volume_patches(c.attrs<Window3d>(), c.x[0]); }, Outputs::own},
+     .rule = linear([](const Call& c, const Tensor& dy) { return volume_patches_gradient(c.attrs<Window3d>(), dy); }),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({2, 3, 4, 5, 2}, -1, 1)}, .attrs = window3d({3, 4, 5}, {2, 3, 2}, {1, 2, 1}, Padding::same, {2, 1, 2})},
+           {.inputs = {uniform({2, 3, 2, 37}, -1, 1)}, .attrs = window3d({2, 3, 2}, 2, {2, 1, 1}, {1, 0, {0, 1, 1, 0}})},
+           {.inputs = {uniform({2, 2, 3, 2, 1}, -1, 1)}, .attrs = window3d({2, 3, 2}, 1)},
+           {.inputs = {uniform({0, 2, 3, 2, 1}, -1, 1)}, .attrs = window3d({2, 3, 2}, 2)},
+           {.inputs = {uniform({1, 3, 3, 4, 2}, -1, 1)}, .attrs = window3d({3, 3, 4}, {2, 2, 3}),
+            .expected = {tensor(std::vector<double>{-0.7639320225002102, 0.4721359549995796, -0.2917960675006306, 0.9442719099991592, 0.18033988749894903, -0.5835921350012612, -0.8753882025018918, 0.36067977499789805,
+                -0.40325224750231214, 0.8328157299974777, 0.06888370749726747, -0.6950483150029427, 0.9016994374947451, 0.13776741499453493, -0.6261646075056753, 0.6099033699941145,
+                -0.15402865250609565, -0.9179606750063058, 0.7902432574930636, 0.026311234992853372, -0.7376207875073568, 0.498447189992433, -0.2654848325077772, 0.9705831449920126,
+                -0.2917960675006306, 0.9442719099991592, 0.18033988749894903, -0.5835921350012612, 0.6524758424985286, -0.11145618000168156, -0.40325224750231214, 0.8328157299974777,
+                0.06888370749726747, -0.6950483150029427, 0.5410196624968471, -0.22291236000336312, -0.6261646075056753, 0.6099033699941145, -0.15402865250609565, -0.9179606750063058,
+                0.31810730249348396, -0.44582472000672624, -0.7376207875073568, 0.498447189992433, -0.2654848325077772, 0.9705831449920126, 0.2066511224918024, -0.5572809000084078,
+                -0.8753882025018918, 0.36067977499789805, -0.40325224750231214, 0.8328157299974777, 0.06888370749726747, -0.6950483150029427, -0.9868443825035733, 0.2492235949962165,
+                -0.5147084275039937, 0.7213595499957961, -0.042572472504414094, -0.8065044950046243, 0.7902432574930636, 0.026311234992853372, -0.7376207875073568, 0.498447189992433,
+                -0.2654848325077772, 0.9705831449920126, 0.678787077491382, -0.08514494500882819, -0.8490769675090384, 0.3869910099907514, -0.3769410125094588, 0.859126964990331,
+                -0.40325224750231214, 0.8328157299974777, 0.06888370749726747, -0.6950483150029427, 0.5410196624968471, -0.22291236000336312, -0.5147084275039937, 0.7213595499957961,
+                -0.042572472504414094, -0.8065044950046243, 0.4295634824951655, -0.3343685400050447, -0.7376207875073568, 0.498447189992433, -0.2654848325077772, 0.9705831449920126,
+                0.2066511224918024, -0.5572809000084078, -0.8490769675090384, 0.3869910099907514, -0.3769410125094588, 0.859126964990331, 0.09519494249012084, -0.6687370800100894,
+                0.9016994374947451, 0.13776741499453493, -0.6261646075056753, 0.6099033699941145, -0.15402865250609565, -0.9179606750063058, 0.7902432574930636, 0.026311234992853372,
+                -0.7376207875073568, 0.498447189992433, -0.2654848325077772, 0.9705831449920126, 0.5673308974897004, -0.19660112501050975, -0.9605331475107199, 0.27553482998906986,
+                -0.48839719251114033, 0.7476707849886495, 0.4558747174880189, -0.3080573050121913, 0.9280106724875985, 0.1640786499873883, -0.5998533725128219, 0.6362146049869679,
+                -0.6261646075056753, 0.6099033699941145, -0.15402865250609565, -0.9179606750063058, 0.31810730249348396, -0.44582472000672624, -0.7376207875073568, 0.498447189992433,
+                -0.2654848325077772, 0.9705831449920126, 0.2066511224918024, -0.5572809000084078, -0.9605331475107199, 0.27553482998906986, -0.48839719251114033, 0.7476707849886495,
+                -0.016261237511560722, -0.7801932600117709, 0.9280106724875985, 0.1640786499873883, -0.5998533725128219, 0.6362146049869679, -0.12771741751324228, -0.8916494400134525,
+                0.7902432574930636, 0.026311234992853372, -0.7376207875073568, 0.498447189992433, -0.2654848325077772, 0.9705831449920126, 0.678787077491382, -0.08514494500882819,
+                -0.8490769675090384, 0.3869910099907514, -0.3769410125094588, 0.859126964990331, 0.4558747174880189, -0.3080573050121913, 0.9280106724875985, 0.1640786499873883,
+                -0.5998533725128219, 0.6362146049869679, 0.34441853748633733, -0.41951348501387287, 0.8165544924859169, 0.052622469985706744, -0.7113095525145035, 0.5247584249852864,
+                -0.7376207875073568, 0.498447189992433, -0.2654848325077772, 0.9705831449920126, 0.2066511224918024, -0.5572809000084078, -0.8490769675090384, 0.3869910099907514,
+                -0.3769410125094588, 0.859126964990331, 0.09519494249012084, -0.6687370800100894, 0.9280106724875985, 0.1640786499873883, -0.5998533725128219, 0.6362146049869679,
+                -0.12771741751324228, -0.8916494400134525, 0.8165544924859169, 0.052622469985706744, -0.7113095525145035, 0.5247584249852864, -0.23917359751492384, 0.996894379984866}, {1, 2, 2, 2, 24})},
+            .oracle = "np.lib.stride_tricks.sliding_window_view(x, (2, 2, 3), axis=(1, 2, 3)).transpose(0, 1, 2, 3, 5, 6, 7, 4).reshape(1, 2, 2, 2, 24)"}};
+     }},
 };
 
 Tensor space_to_batch(const BlockAttrs& a, const Tensor& x) { return find(table, "space_to_batch_nd").with(a, x); }
 Tensor batch_to_space(const BlockAttrs& a, const Tensor& x) { return find(table, "batch_to_space_nd").with(a, x); }
 Tensor patches(const Window2d& w, const Tensor& x) { return find(table, "extract_image_patches").with(w, x); }
+
+// The windows of each plane, and then of the planes, whose pixels are seen as one row.
+Tensor volume_patches(const Window3d& w, const Tensor& x) {
+  const Shape front = front_of(x, 4);
+  const std::int64_t cells = w.plane.cells() * channels_of(x);
+  const Tensor planes = reshape(patches(w.plane, x), behind(front, HeightWidth(w.planes.extent, w.plane.outputs()), cells));
+  return reshape(patches(across_planes(w, w.plane.outputs()), planes), behind(front, output_of(w), w.planes.size * cells));
+}
+Tensor volume_patches_gradient(const Window3d& w, const Tensor& dy) {
+  const Shape front = front_of(dy, 4);
+  const Tensor planes = image_patches_gradient(across_planes(w, w.plane.outputs()), reshape(dy, behind(front, HeightWidth(w.planes.outputs, w.plane.outputs()), channels_of(dy))));
+  return image_patches_gradient(w.plane, reshape(planes, behind(front, {w.planes.extent, w.plane.rows.outputs, w.plane.columns.outputs}, channels_of(planes))));
+}
 
 BlockAttrs checked_blocks(const Op& op, const Tensor& x, const Shape& block, const Shape& before, const Shape& after) {
   if (before.ndim() != block.ndim() || after.ndim() != block.ndim())
@@ -338,20 +401,16 @@ Tensor extract_image_patches(const Tensor& x, const PatchOptions& o) {
   return patches(checked_window(c, "the window is", o.window, o.strides, o.dilation, o.padding), x);
 }
 
-// The windows of each plane, and then of the planes, whose pixels are seen as one row.
 Tensor extract_volume_patches(const Tensor& x, const VolumePatchOptions& o) {
-  if (x.ndim() < 4) throw_error<ShapeError>("extract_volume_patches: x needs the axes depth, height, width and channels: x is {}", x.spec());
-  const Tensor planes = extract_image_patches(x, {.window = {o.window.height, o.window.width}, .strides = {o.strides.height, o.strides.width},
-                                                  .dilation = {o.dilation.height, o.dilation.width}, .padding = o.padding.plane});
-  const Shape& s = planes.shape();
-  const int n = planes.ndim();
-  const std::int64_t rows = s[n - 3], columns = s[n - 2];
-  Shape front(s.dims().first(static_cast<std::size_t>(n - 4))), result = front;
-  const Padding across = o.padding.plane.mode == Padding::given ? Padding(o.padding.front, o.padding.back, 0, 0) : o.padding.plane;
-  const Tensor volumes = extract_image_patches(reshape(planes, behind(front, {s[n - 4], rows * columns}, s[n - 1])),
-                                               {.window = {o.window.depth, 1}, .strides = {o.strides.depth, 1}, .dilation = {o.dilation.depth, 1}, .padding = across});
-  for (const std::int64_t d : {volumes.shape()[volumes.ndim() - 3], rows, columns, channels_of(volumes)}) result.push_back(d);
-  return reshape(volumes, result);
+  const Op& op = find(table, "extract_volume_patches");
+  const Tensor* inputs[] = {&x};
+  const Call c{.op = op, .x = {inputs, 1}};
+  check_numbers(op, "window is", o.window);
+  check_numbers(op, "strides are", o.strides);
+  check_numbers(op, "dilation is", o.dilation);
+  check_padding(op, o.padding, kMostCells);
+  require_volume_rank(c, 0);
+  return op.with(checked_window(c, "the window is", o.window, o.strides, o.dilation, o.padding), x);
 }
 
 std::span<const Op> space_ops() { return table; }

@@ -1,0 +1,59 @@
+// Colours, one after the other.
+#include "kernels/colours.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/parallel.h"
+#include "base/visit.h"
+#include "tensor/storage.h"
+
+namespace tapedeck::kernels {
+namespace {
+
+constexpr Cut kCut{1 << 12, 1 << 14};   // colours
+
+template <class F> void each_colour(const Tensor& x, Tensor& y, const F& f) {
+  visit_floating(x.dtype(), [&](auto one) {
+    using T = decltype(one);
+    const T* from = elements<T>(x);
+    T* to = elements<T>(y);
+    parallel_for(x.size() / 3, kCut, [=](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) f(from + 3 * i, to + 3 * i);
+    });
+  });
+}
+
+// NaN where one is.
+template <class T> T larger(T a, T b) { return a > b || a != a ? a : b; }
+template <class T> T smaller(T a, T b) { return a < b || a != a ? a : b; }
+
+}  // namespace
+
+// Comparisons are such that NaN takes the way that computes with it.
+void rgb_to_hsv(const Tensor& x, Tensor& y) {
+  each_colour(x, y, []<class T>(const T* c, T* hsv) {
+    const T r = c[0], g = c[1], b = c[2], value = larger(larger(r, g), b), range = value - smaller(smaller(r, g), b);
+    T hue = 0;
+    if (!(range <= 0)) {
+      const T sixth = 1 / (6 * range);
+      hue = r == value ? sixth * (g - b) : g == value ? sixth * (b - r) + T(1.0 / 3) : sixth * (r - g) + T(2.0 / 3);
+      if (hue < 0) hue += 1;
+    }
+    hsv[0] = hue;
+    hsv[1] = value <= 0 ? 0 : range / value;
+    hsv[2] = value;
+  });
+}
+
+void hsv_to_rgb(const Tensor& x, Tensor& y) {
+  each_colour(x, y, []<class T>(const T* c, T* rgb) {
+    const T turned = 6 * c[0], pale = 1 - c[1], saturation = c[1], value = c[2];
+    const auto channel = [=](T pure) { return (pale + saturation * std::clamp(pure, T(0), T(1))) * value; };
+    rgb[0] = channel(std::abs(turned - 3) - 1);
+    rgb[1] = channel(2 - std::abs(turned - 2));
+    rgb[2] = channel(2 - std::abs(turned - 4));
+  });
+}
+
+}  // namespace tapedeck::kernels
