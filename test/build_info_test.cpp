@@ -51,6 +51,8 @@ TEST_CASE("build_info tells what it runs on", "[build_info]") {
   CHECK(std::filesystem::is_regular_file(info.blas_library));
   CHECK(info.blas_library.find("openblas") != std::string::npos);
   CHECK_THAT(info.tbb, StartsWith("20"));
+  const char* const onednn = std::getenv("TAPEDECK_ONEDNN");
+  CHECK((info.onednn == "none" || (info.onednn.starts_with("2.") && std::string_view(onednn ? onednn : "") != "off")));
   set_num_threads(1);
   openblas_set_num_threads(before);
 
@@ -58,8 +60,8 @@ TEST_CASE("build_info tells what it runs on", "[build_info]") {
   out << info;
   const std::string text = to_string(info);
   CHECK(out.str() == text);
-  CHECK(std::count(text.begin(), text.end(), '\n') == 3);
-  for (const std::string& part : {info.version, info.compiler, info.instructions, info.blas, info.blas_threading, info.blas_library, info.tbb, info.sanitizers})
+  CHECK(std::count(text.begin(), text.end(), '\n') == 4);
+  for (const std::string& part : {info.version, info.compiler, info.instructions, info.blas, info.blas_threading, info.blas_library, info.onednn, info.tbb, info.sanitizers})
     CHECK_THAT(text, Contains(part));
   CHECK_THAT(text, Contains("3 an op"));
 }

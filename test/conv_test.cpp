@@ -94,6 +94,13 @@ const Geometry kGeometries[] = {
     {{1, 300, 100, 4}, {7, 3, 4, 20}, {.strides = 2, .dilation = {2, 1}}},
     {{1, 400, 100, 24}, {1, 1, 24, 40}, {}},                                 // the same without columns
     {{1, 1, 20'000, 2}, {1, 3, 2, 3}, {}},                                   // lines longer than a piece
+    {{4, 19, 17, 16}, {3, 2, 16, 37}, {.padding = Padding::same}},           // from here on, work enough for oneDNN
+    {{4, 19, 17, 37}, {2, 3, 37, 16}, {.dilation = {2, 3}, .padding = {2, 0, 1, 4}}},
+    {{3, 21, 18, 3}, {5, 4, 3, 40}, {.strides = {2, 3}, .padding = Padding::same}},
+    {{9, 14, 15, 20}, {1, 1, 20, 24}, {}},
+    {{9, 31, 37, 33}, {4, 5, 33, 16}, {.padding = {3, 1, 0, 4}}},            // tasks of two images, and one
+    {{1, 200, 150, 16}, {3, 3, 16, 32}, {.padding = Padding::same}},         // bands
+    {{2, 300, 210, 16}, {4, 2, 16, 24}, {.strides = {3, 1}, .dilation = {2, 1}, .padding = {5, 2, 1, 0}}},
 };
 
 }  // namespace

@@ -17,6 +17,7 @@ struct BuildInfo {
   std::string blas_threading;   // "serial", "pthreads" or "OpenMP"
   std::string blas_library;     // its file; empty where the system does not tell
   int blas_threads;             // of calls that the program makes itself; the library's own use one each
+  std::string onednn;           // its version, "2.6.3"; "none" where convolutions are the library's own
   std::string tbb;              // oneTBB's version: "2021.8"
   int threads;                  // num_threads()
   std::string sanitizers;       // "none", or "address,undefined"
@@ -24,7 +25,7 @@ struct BuildInfo {
 
 TAPEDECK_EXPORT BuildInfo build_info();
 
-/// Four lines, the last without its end.
+/// Five lines, the last without its end.
 TAPEDECK_EXPORT std::string to_string(const BuildInfo& info);
 TAPEDECK_EXPORT std::ostream& operator<<(std::ostream& out, const BuildInfo& info);
 

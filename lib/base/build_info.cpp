@@ -11,6 +11,7 @@
 #include <xsimd/xsimd.hpp>
 
 #include "base/format.h"
+#include "base/onednn.h"
 #include "tapedeck/threads.h"
 
 namespace tapedeck {
@@ -53,6 +54,7 @@ BuildInfo build_info() {
           .blas_threading = threading_of_blas(),
           .blas_library = file_of(reinterpret_cast<const void*>(&openblas_get_config)),
           .blas_threads = openblas_get_num_threads(),
+          .onednn = onednn_version().empty() ? "none" : onednn_version(),
           .tbb = TBB_runtime_version(),
           .threads = num_threads(),
           .sanitizers = TAPEDECK_SANITIZERS};
@@ -62,9 +64,10 @@ std::string to_string(const BuildInfo& i) {
   return fmt::format(
       "tapedeck {}, {}, for {} with vectors of {} bytes\n"
       "BLAS: {}, {} with {} threads, {}\n"
+      "oneDNN: {}\n"
       "threads: {} an op, oneTBB {}\n"
       "sanitizers: {}",
-      i.version, i.compiler, i.instructions, i.vector_bytes, i.blas, i.blas_threading, i.blas_threads, i.blas_library, i.threads, i.tbb, i.sanitizers);
+      i.version, i.compiler, i.instructions, i.vector_bytes, i.blas, i.blas_threading, i.blas_threads, i.blas_library, i.onednn, i.threads, i.tbb, i.sanitizers);
 }
 
 std::ostream& operator<<(std::ostream& out, const BuildInfo& info) { return out << to_string(info); }

@@ -3,13 +3,12 @@
 #include "kernels/conv.h"
 
 #include <cstring>
-#include <memory>
 
-#include "base/parallel.h"
 #include "base/visit.h"
 #include "kernels/gemm.h"
+#include "kernels/onednn.h"
+#include "kernels/room.h"
 #include "kernels/simd.h"
-#include "tensor/storage.h"
 
 namespace tapedeck::kernels {
 namespace {
@@ -17,13 +16,7 @@ namespace {
 constexpr std::int64_t kPieceBytes = 1 << 18;     // of columns: a share of the second cache
 constexpr std::int64_t kPiecePositions = 192;     // at least, since BLAS rearranges the filters for every piece
 constexpr double kTask = 1 << 24;                 // multiplications that are worth a thread
-constexpr std::int64_t kShares = 16;              // partial sums of a gradient in filters, at most
-constexpr std::int64_t kShareBytes = 1 << 26;     // of all of them
 constexpr std::int64_t kGrain = 1 << 16;          // elements to add up that are worth a thread
-
-struct GiveBack { void operator()(void* p) const noexcept { give_memory(p); } };
-template <class T> using Room = std::unique_ptr<T[], GiveBack>;
-template <class T> Room<T> room_for(std::int64_t n) { return Room<T>(static_cast<T*>(take_memory(n * static_cast<std::int64_t>(sizeof(T))))); }
 
 // x with a whole vector to read behind its last element. Tensors in their handles have none.
 template <class T> class Readable {
@@ -210,16 +203,16 @@ template <class T> void gather(const Conv2d& c, const T* x, T* y) {
 template <class T> void filter_gradient(const Conv2d& c, const T* x, const T* dy, T* dfilters) {
   const Columns<T> matrix(c);
   const std::int64_t k = matrix.width(), n = k * c.out, piece = matrix.piece(), pieces = (matrix.positions() + piece - 1) / piece;
-  // Each share adds up its pieces one after the other; the shares are added up in their order.
+  // Each share adds up its pieces one after the other.
   const std::int64_t most = std::min({kShares, pieces, at_least_one(static_cast<double>(kShareBytes) / (static_cast<double>(n) * sizeof(T)))});
   const std::int64_t wanted = std::min(most, at_least_one(matrix.work() * static_cast<double>(matrix.positions()) / (4 * kTask)));
   const std::int64_t per_share = (pieces + wanted - 1) / wanted, shares = (pieces + per_share - 1) / per_share;
-  const Room<T> partial = shares > 1 ? room_for<T>((shares - 1) * n) : nullptr;
+  const Shares<T> sums(shares, n, dfilters);
   const OneBlasThread guard;
   parallel_for(shares, 1, [&](std::int64_t first, std::int64_t last) {
     const Room<T> room = matrix.room();
     for (std::int64_t s = first; s < last; ++s) {
-      T* sum = s ? partial.get() + (s - 1) * n : dfilters;
+      T* sum = sums[s];
       bool add = false;
       each_piece(s * per_share * piece, std::min((s + 1) * per_share * piece, matrix.positions()), piece, [&](std::int64_t begin, std::int64_t end) {
         const T* columns = matrix.direct() ? x + begin * k : room.get();
@@ -229,9 +222,7 @@ template <class T> void filter_gradient(const Conv2d& c, const T* x, const T* dy
       });
     }
   });
-  parallel_for(n, kGrain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t s = 1; s < shares; ++s) add(partial.get() + (s - 1) * n + begin, dfilters + begin, end - begin);
-  });
+  sums.add_up();
 }
 
 void fill_with_zeros(Tensor& y) { std::memset(y.raw(), 0, static_cast<std::size_t>(y.nbytes())); }
@@ -244,16 +235,19 @@ bool nothing(const Conv2d& c) { return no_columns(c) || c.out == 0; }
 
 void conv2d(const Conv2d& c, const Tensor& x, const Tensor& filters, Tensor& y) {
   if (nothing(c)) return fill_with_zeros(y);
+  if (y.dtype() == DType::f32 && onednn::conv2d(c, elements<float>(x), elements<float>(filters), elements<float>(y))) return;
   visit_floating(y.dtype(), [&](auto one) { using T = decltype(one); forward<T>(c, Readable<T>(x), elements<T>(filters), elements<T>(y)); });
 }
 
 void conv2d_input_gradient(const Conv2d& c, const Tensor& dy, const Tensor& filters, Tensor& dx) {
   if (nothing(c)) return fill_with_zeros(dx);
+  if (dx.dtype() == DType::f32 && onednn::conv2d_input_gradient(c, elements<float>(dy), elements<float>(filters), elements<float>(dx))) return;
   visit_floating(dx.dtype(), [&](auto one) { using T = decltype(one); input_gradient<T>(c, elements<T>(dy), elements<T>(filters), elements<T>(dx)); });
 }
 
 void conv2d_filter_gradient(const Conv2d& c, const Tensor& x, const Tensor& dy, Tensor& dfilters) {
   if (nothing(c)) return fill_with_zeros(dfilters);
+  if (x.dtype() == DType::f32 && onednn::conv2d_filter_gradient(c, elements<float>(x), elements<float>(dy), elements<float>(dfilters))) return;
   visit_floating(x.dtype(), [&](auto one) { using T = decltype(one); filter_gradient<T>(c, Readable<T>(x), elements<T>(dy), elements<T>(dfilters)); });
 }
 

@@ -11,6 +11,8 @@ namespace tapedeck::kernels {
 struct Conv2d {
   Window2d window;
   std::int64_t images, in, out;
+
+  friend bool operator==(const Conv2d&, const Conv2d&) = default;
 };
 
 // Results do not depend on the number of threads.

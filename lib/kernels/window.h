@@ -20,6 +20,8 @@ struct WindowAxis {
   }
   std::int64_t output_end(std::int64_t to) const { return std::clamp<std::int64_t>(ceil_of(to + before, stride), 0, outputs); }
 
+  friend bool operator==(const WindowAxis&, const WindowAxis&) = default;
+
  private:
   static std::int64_t ceil_of(std::int64_t a, std::int64_t b) { return a > 0 ? (a + b - 1) / b : -(-a / b); }
 };
@@ -30,6 +32,8 @@ struct Window2d {
   std::int64_t cells() const { return rows.size * columns.size; }
   std::int64_t pixels() const { return rows.extent * columns.extent; }       // of one image
   std::int64_t outputs() const { return rows.outputs * columns.outputs; }    // the same of its output
+
+  friend bool operator==(const Window2d&, const Window2d&) = default;
 };
 
 /// Images cut into tasks that own different rows: some whole images each, or a band of rows of one. By sizes alone.
