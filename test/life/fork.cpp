@@ -25,7 +25,7 @@ double work() {
   const td::Tensor a = td::random::normal({300, 400}, key.split(0)), b = td::random::normal({400, 500}, key.split(1));
   td::GradientTape tape;
   tape.watch(a);
-  const td::Tensor convolved = td::conv2d(td::reshape(a, {10, 30, 25, 16}), td::reshape(td::slice(b, {0, 0}, {9, 512}), {3, 3, 16, 32}));
+  const td::Tensor convolved = td::conv2d(td::reshape(a, {10, 30, 25, 16}), td::reshape(td::slice(td::reshape(b, {200'000}), {0}, {4608}), {3, 3, 16, 32}));
   const td::Tensor loss = td::sum(td::tanh(td::matmul(a, b) * 0.01)) + td::sum(td::tanh(convolved * 0.01));
   return loss.item() + td::sum(tape.gradient(loss, a).dense()).item();
 }
