@@ -144,7 +144,7 @@ const std::map<std::string_view, std::function<Tensors()>>& large_cases() {
     return Tensors{tape.gradient(sum(square(f(x))), x).dense()};
   };
   static const std::map<std::string_view, std::function<Tensors()>> cases = {
-      {"avg_pool2d_gradient", [=] { return gradient(samples::uniform({20, 100, 10, 10}, -1, 1), [](const Tensor& x) { return avg_pool2d(x, {.window = 3, .strides = 2}); }); }},
+      {"avg_pool_gradient", [=] { return gradient(samples::uniform({20, 100, 10, 10}, -1, 1), [](const Tensor& x) { return avg_pool2d(x, {.window = 3, .strides = 2}); }); }},
       {"broadcast_to", [] { return Tensors{broadcast_to(samples::uniform({500, 1}, -1, 1), {2, 500, 300}), broadcast_to(tensor(2.0), {kLarge})}; }},
       {"full", [] { return Tensors{full({kLarge}, 0.1), ones({kLarge}, DType::u8)}; }},
       {"invert_permutation", [] { return Tensors{invert_permutation(random::permutation(kLarge, {5}))}; }},

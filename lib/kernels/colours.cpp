@@ -46,6 +46,30 @@ void rgb_to_hsv(const Tensor& x, Tensor& y) {
   });
 }
 
+// With range = value - least, hue is a difference of the two channels behind the largest over 6 range, plus a number, and
+// saturation is 1 - least / value.
+void rgb_to_hsv_gradient(const Tensor& x, const Tensor& dy, Tensor& dx) {
+  visit_floating(x.dtype(), [&](auto one) {
+    using T = decltype(one);
+    const T *colours = elements<T>(x), *cotangents = elements<T>(dy);
+    T* gradients = elements<T>(dx);
+    parallel_for(dy.size() / 3, kCut, [=, n = x.size() / 3](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const T *c = colours + 3 * (i % n), *d = cotangents + 3 * i, *largest = std::max_element(c, c + 3), *smallest = std::min_element(c, c + 3);
+        const std::int64_t top = largest - c, bottom = smallest - c, second = (top + 1) % 3, third = (top + 2) % 3;
+        const T value = c[top], least = c[bottom], range = value - least, per_range = range <= 0 ? 0 : 1 / range, per_value = value <= 0 ? 0 : 1 / value;   // NaN passes
+        const T of_side = d[0] * per_range / 6, of_range = of_side * (c[second] - c[third]) * per_range, of_least = d[1] * per_value;
+        T* g = gradients + 3 * i;
+        g[0] = g[1] = g[2] = 0;
+        g[top] += d[2] + of_least * least * per_value - of_range;
+        g[bottom] += of_range - of_least;
+        g[second] += of_side;
+        g[third] -= of_side;
+      }
+    });
+  });
+}
+
 void hsv_to_rgb(const Tensor& x, Tensor& y) {
   each_colour(x, y, []<class T>(const T* c, T* rgb) {
     const T turned = 6 * c[0], pale = 1 - c[1], saturation = c[1], value = c[2];

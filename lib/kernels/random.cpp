@@ -144,21 +144,17 @@ void truncated_normal(const Key& key, Tensor& y) {
   });
 }
 
-void dropout(const Key& key, double rate, double scale, const Tensor& x, Tensor& y) {
+void drop(const Tensor& x, const Tensor& dropped, double scale, Tensor& y) {
   visit_floating(y.dtype(), [&](auto one) {
     using T = decltype(one);
     const T *in = elements<T>(x), factor = static_cast<T>(scale);
+    const auto* none = elements<std::uint8_t>(dropped);
     T* out = elements<T>(y);
-    const float least = static_cast<float>(rate);
-    parallel_for(y.size(), kCut, [&](std::int64_t first, std::int64_t last) {
-      alignas(64) std::array<std::uint32_t, kPiece> words;
-      for (std::int64_t begin = first; begin < last; begin += kPiece) {
-        const std::int64_t n = std::min(kPiece, last - begin);
-        fill_words(key, static_cast<std::uint64_t>(begin) / 4, static_cast<std::size_t>(n), words.data());
-        for (std::int64_t i = 0; i < n; ++i)
-          out[begin + i] = static_cast<float>(leading_bits<float>(words.data(), i)) * kUnit<float> < least ? T(0) : in[begin + i] * factor;
-      }
-    });
+    const std::int64_t n = dropped.size();
+    for (std::int64_t front = 0; front < y.size(); front += n)
+      parallel_for(n, Cut{1 << 14, 1 << 17}, [=](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) out[front + i] = none[i] ? T(0) : in[front + i] * factor;
+      });
   });
 }
 

@@ -14,7 +14,7 @@ void truncated_normal(const random::Key& key, Tensor& y);
 /// Fills y, i64, with 0 … n - 1 in random order.
 void permutation(const random::Key& key, Tensor& y);
 
-/// y = x · scale, or 0 where uniform(), of f32 whatever the dtype of x, is below rate.
-void dropout(const random::Key& key, double rate, double scale, const Tensor& x, Tensor& y);
+/// y = x · scale, or 0 where dropped, of one x or of several in front of each other.
+void drop(const Tensor& x, const Tensor& dropped, double scale, Tensor& y);
 
 }  // namespace tapedeck::kernels

@@ -2,6 +2,7 @@
 // read. Reading is linear in the images; its adjoint adds pixels of frames where they were read.
 #include "base/format.h"
 #include "kernels/pixels.h"
+#include "ops/by_ops.h"
 #include "ops/samples.h"
 #include "ops/window.h"
 #include "tapedeck/ops.h"
@@ -121,11 +122,6 @@ Tensor crops(const FrameAttrs& a, const Tensor& x, const Tensor& boxes, const Te
 Tensor crops_adjoint(const FrameAttrs& a, const Tensor& dy, const Tensor& boxes, const Tensor& indices);
 Tensor transformed(const FrameAttrs& a, const Tensor& x, const Tensor& transforms);
 Tensor transformed_adjoint(const FrameAttrs& a, const Tensor& dy, const Tensor& transforms);
-
-constexpr Rule unstacked(Rule rule) {
-  rule.stacks = false;
-  return rule;
-}
 
 OwnedAttrs frames(std::int64_t images, HeightWidth image, HeightWidth size, Interpolation method = Interpolation::bilinear, double outside = 0) {
   return Attrs(FrameAttrs{images, image.height, image.width, size, method, outside});

@@ -65,7 +65,8 @@ Tensor dense_error_of(const Call& c) {
   return softmax(logits) * sum(labels, -1, true) - labels;
 }
 
-struct DropoutAttrs { double rate; random::Key key; };
+struct DropoutAttrs { double rate; };
+Tensor dropped_out(const DropoutAttrs& a, const Tensor& x, const Tensor& dropped);
 
 constexpr Op table[] = {
     {.name = "softmax",
@@ -214,33 +215,29 @@ constexpr Op table[] = {
                                   {.inputs = {f64({{1, -2}, {3, 0.5}})}, .expected = {f64(7.125)}, .oracle = "np.sum(x**2) / 2"}};
      }},
 
-    // The rule makes the same numbers again, so that nothing is kept.
     {.name = "dropout",
-     .doc = "0 for a share `rate` of the elements, which a key chooses, and x / (1 - rate) for the others.",
-     .args = {"x"},
+     .doc = "0 for the elements that are dropped, a share `rate`, and x / (1 - rate) for the others.",
+     .args = {"x", "dropped"},
      .infer = [](const Call& c) {
+       const Tensor &x = c.x[0], &dropped = c.x[1];
        require_floating(c, 0);
-       return c.x[0].spec();
+       if (dropped.dtype() != DType::boolean) throw_dtype_error(c, "dropped is not bool");
+       if (x.ndim() < dropped.ndim() || Shape(x.shape().dims().last(static_cast<std::size_t>(dropped.ndim()))) != dropped.shape()) throw_shape_error(c, "x does not end in the shape of dropped");
+       return x.spec();
      },
-     .forward = [](const Call& c, std::span<Tensor> y) {
-       const auto& [rate, key] = c.attrs<DropoutAttrs>();
-       kernels::dropout(key, rate, 1 / (1 - rate), c.x[0], y[0]);
-     },
-     .rule = linear([](const Call& c, const Tensor& dy) {
-       const auto& [rate, key] = c.attrs<DropoutAttrs>();
-       if (dy.shape() == c.x[0].shape()) return dropout(dy, rate, key);
-       return where(random::uniform(c.x[0].shape(), key) < rate, 0, dy * (1 / (1 - rate)));
-     }),
+     .forward = [](const Call& c, std::span<Tensor> y) { kernels::drop(c.x[0], c.x[1], 1 / (1 - c.attrs<DropoutAttrs>().rate), y[0]); },
+     .rule = linear([](const Call& c, const Tensor& dy) { return dropped_out(c.attrs<DropoutAttrs>(), dy, c.x[1]); }, {.x = 0b10}),
      .samples = [] {
        return std::vector<Sample>{
-           {.inputs = {uniform({3, 37}, -1, 1)}, .attrs = Attrs(DropoutAttrs{0.3, {5}})},
-           {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(DropoutAttrs{0, {5}})},
-           {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = Attrs(DropoutAttrs{0.3, {5}})},
-           // The known answer of Philox4x32-10 for a key and a counter of zeros.
-           {.inputs = {f64({1, 2, 3, 4})}, .attrs = Attrs(DropoutAttrs{0.625, {}}), .expected = {tensor(std::vector<double>{0, 5.333333333333333, 8, 0}, {4})},
-            .oracle = "np.where((np.array([0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8]) >> 8) * 2.0**-24 < 0.625, 0, x / 0.375)"}};
+           {.inputs = {uniform({3, 37}, -1, 1), uniform({3, 37}, -1, 1, 1) < -0.3}, .attrs = Attrs(DropoutAttrs{0.35})},
+           {.inputs = {uniform({}, -1, 1), tensor(0, DType::boolean)}, .attrs = Attrs(DropoutAttrs{0})},
+           {.inputs = {uniform({0, 3}, -1, 1), zeros({0, 3}, DType::boolean)}, .attrs = Attrs(DropoutAttrs{0.3})},
+           {.inputs = {f64({1, 2, 3, 4}), tensor({0, 1, 0, 0}, DType::boolean)}, .attrs = Attrs(DropoutAttrs{0.2}), .expected = {f64({1.25, 0, 3.75, 5})},
+            .oracle = "np.where(dropped, 0, x / 0.8)"}};
      }},
 };
+
+Tensor dropped_out(const DropoutAttrs& a, const Tensor& x, const Tensor& dropped) { return find(table, "dropout").with(a, x, dropped); }
 
 // op works along the last axis.
 Tensor along(const Op& op, const Tensor& x, int axis) {
@@ -285,7 +282,8 @@ Tensor huber_loss(Operand labels, Operand predictions, double delta) {
 
 Tensor dropout(const Tensor& x, double rate, random::Key key) {
   if (!(rate >= 0 && rate < 1)) throw_error<ArgumentError>("dropout: rate is {}; use 0 or more and less than 1", rate);
-  return find(table, "dropout").with(DropoutAttrs{rate, key}, x);
+  if (!is_trainable(x.dtype())) throw_error<DTypeError>("dropout: takes f32 or f64, use astype: x is {}", x.spec());
+  return dropped_out({rate}, x, random::uniform(x.shape(), key) < rate);
 }
 
 Tensor bias_add(const Tensor& x, const Tensor& bias) {

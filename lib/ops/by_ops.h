@@ -1,0 +1,35 @@
+// The rule of a gradient that has a kernel of its own: the derivative of the same function made of ops.
+#pragma once
+#include "tapedeck/gradient_tape.h"
+#include "tapedeck/op.h"
+
+namespace tapedeck {
+
+/// Sets dx to the gradients of f(inputs), which gives the outputs of the call as a vector. Other tapes see what f is made of, so
+/// that derivatives of any order follow. Cotangents must not be stacked.
+template <class F> void pull_back_by_ops(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx, const F& f) {
+  GradientTape tape;
+  std::vector<Tensor> x, sources, targets, cotangents;
+  for (int i = 0; i < c.x.size(); ++i) {
+    x.push_back(c.x[i]);
+    if (!is_trainable(c.x[i].dtype()) || !c.needs(i)) continue;
+    tape.watch(c.x[i]);
+    sources.push_back(c.x[i]);
+  }
+  const std::vector<Tensor> y = f(x);
+  for (std::size_t k = 0; k < y.size(); ++k) {
+    if (!dy[k].defined()) continue;
+    targets.push_back(y[k]);
+    cotangents.push_back(std::move(dy[k]).dense());
+  }
+  const std::vector<Gradient> g = tape.gradient(Targets(targets), Sources(sources), {.output_gradients = cotangents});
+  for (std::size_t i = 0, next = 0; i < x.size(); ++i) if (is_trainable(x[i].dtype()) && c.needs(static_cast<int>(i))) dx[i] = g[next++];
+}
+
+/// The same rule where cotangents are looped over.
+constexpr Rule unstacked(Rule rule) {
+  rule.stacks = false;
+  return rule;
+}
+
+}  // namespace tapedeck
