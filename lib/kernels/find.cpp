@@ -1,10 +1,15 @@
 // Where elements appear. In: a tensor. Out: positions, or numbers of equal elements.
 #include "kernels/find.h"
 
+#include <algorithm>
+#include <atomic>
 #include <bit>
 
+#include "base/parallel.h"
 #include "base/visit.h"
+#include "kernels/copy.h"
 #include "kernels/order_key.h"
+#include "kernels/short_copy.h"
 #include "tensor/storage.h"
 
 namespace tapedeck::kernels {
@@ -33,13 +38,91 @@ Appearances appearances(const Tensor& x) {
   return result;
 }
 
-std::int64_t count_nonzero(const Tensor& x) {
+namespace {
+
+constexpr Cut kCut = {1 << 16, 1 << 18};   // of elements
+
+// A short sum fits into the lanes of the comparison.
+template <class T> std::int64_t nonzeros(const T* x, std::int64_t n) {
+  constexpr std::int64_t block = sizeof(T) == 1 ? 128 : 4096;
+  using Count = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::int32_t>;
   std::int64_t count = 0;
+  for (std::int64_t begin = 0; begin < n; begin += block) {
+    Count some = 0;
+    for (std::int64_t i = begin; i < std::min(begin + block, n); ++i) some = static_cast<Count>(some + (x[i] != T(0)));
+    count += some;
+  }
+  return count;
+}
+
+}  // namespace
+
+std::int64_t count_nonzero(const Tensor& x) {
+  std::atomic<std::int64_t> count = 0;
   visit(x.dtype(), [&]<class T>(T) {
-    const T* element = elements<T>(x);
-    for (std::int64_t i = 0; i < x.size(); ++i) count += element[i] != T(0);
+    parallel_for(x.size(), kCut, [&](std::int64_t begin, std::int64_t end) { count += nonzeros(elements<T>(x) + begin, end - begin); });
   });
   return count;
+}
+
+void keep_where(const Tensor& x, const Tensor& mask, const AroundAxis& around, Tensor& y) {
+  if (y.size() == 0) return;
+  const std::int64_t count = y.size() / around.before / around.after, after = around.after;
+  const auto* held = elements<std::uint8_t>(mask);   // 0 or 1
+  visit_size(x.dtype(), [&]<class T>(T) {
+    with_copy_of(after * static_cast<std::int64_t>(sizeof(T)), [&](auto copy) {
+      parallel_for(around.before, cut_of(kCut, around.extent * after), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t b = begin; b < end; ++b) {
+          const T* from = elements<T>(x) + b * around.extent * after;
+          T* to = elements<T>(y) + b * count * after;
+          if (after == 1) {   // each is written, and written over unless it is kept
+            for (std::int64_t k = 0, kept = 0; kept < count; ++k) {
+              to[kept] = from[k];
+              kept += held[k];
+            }
+          } else {
+            for (std::int64_t k = 0; k < around.extent; ++k) {
+              if (!held[k]) continue;
+              copy(reinterpret_cast<const std::byte*>(from + k * after), reinterpret_cast<std::byte*>(to));
+              to += after;
+            }
+          }
+        }
+      });
+    });
+  });
+}
+
+void put_where(const Tensor& x, const Tensor& mask, const AroundAxis& around, Tensor& y) {
+  if (x.size() == 0) return clear(y);
+  const std::int64_t count = x.size() / around.before / around.after, after = around.after;
+  const auto* held = elements<std::uint8_t>(mask);
+  visit_size(x.dtype(), [&]<class T>(T) {
+    with_copy_of(after * static_cast<std::int64_t>(sizeof(T)), [&](auto copy) {
+      parallel_for(around.before, cut_of(kCut, around.extent * after), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t b = begin; b < end; ++b) {
+          const T* from = elements<T>(x) + b * count * after;
+          T* to = elements<T>(y) + b * around.extent * after;
+          if (after == 1) {
+            for (std::int64_t k = 0, put = 0; k < around.extent; ++k) {
+              const T next = from[std::min(put, count - 1)];
+              to[k] = static_cast<T>(next & -T(held[k]));
+              put += held[k];
+            }
+          } else {
+            for (std::int64_t k = 0; k < around.extent; ++k, to += after) {
+              if (!held[k]) {
+                std::fill_n(to, after, T(0));
+                continue;
+              }
+              copy(reinterpret_cast<const std::byte*>(from), reinterpret_cast<std::byte*>(to));
+              from += after;
+            }
+          }
+        }
+      });
+    });
+  });
 }
 
 void nonzero(const Tensor& x, Tensor& y) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <vector>
 
+#include "kernels/places.h"
 #include "tapedeck/tensor.h"
 
 namespace tapedeck::kernels {
@@ -15,7 +16,11 @@ Appearances appearances(const Tensor& x);
 
 /// How many elements are not 0.
 std::int64_t count_nonzero(const Tensor& x);
-/// Their positions, in row-major order: y is [count, x.ndim()], i64.
+/// Of x seen as `around`, the entries along the axis for which mask (bool, one for each) holds, in their order; y has as many.
+void keep_where(const Tensor& x, const Tensor& mask, const AroundAxis& around, Tensor& y);
+/// The opposite: y is seen as `around`, and has zeros where mask does not hold.
+void put_where(const Tensor& x, const Tensor& mask, const AroundAxis& around, Tensor& y);
+/// The positions of elements that are not 0, in row-major order: y is [count, x.ndim()], i64.
 void nonzero(const Tensor& x, Tensor& y);
 
 }  // namespace tapedeck::kernels

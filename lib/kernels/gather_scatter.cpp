@@ -54,6 +54,9 @@ void gather(const Tensor& x, const Tensor& indices, const AroundAxis& around, Te
 
 namespace {
 
+struct Difference {
+  template <class T> T operator()(T a, T b) const { return static_cast<T>(a - b); }
+};
 struct Last {
   template <class T> T operator()(T, T b) const { return b; }
 };
@@ -61,7 +64,7 @@ struct Last {
 // What is folded where: x[b, k, a] into y[b, index[k], a].
 template <class Fold, class T, class Index> struct Folds {
   // Unsigned: overflow is then defined.
-  static constexpr bool kWraps = std::is_signed_v<T> && std::is_integral_v<T> && (std::is_same_v<Fold, Sum> || std::is_same_v<Fold, Product>);
+  static constexpr bool kWraps = std::is_signed_v<T> && std::is_integral_v<T> && (std::is_same_v<Fold, Sum> || std::is_same_v<Fold, Difference> || std::is_same_v<Fold, Product>);
   using U = typename std::conditional_t<kWraps, std::make_unsigned<T>, std::type_identity<T>>::type;
 
   const T* x;
@@ -129,6 +132,7 @@ template <class Fold> void fold_by(const Tensor& x, const Tensor& indices, const
 void fold_rows(RowFold fold, const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y, const IndexParts& parts) {
   switch (fold) {
     case RowFold::sum: return fold_by<Sum>(x, indices, around, y, parts);
+    case RowFold::difference: return fold_by<Difference>(x, indices, around, y, parts);
     case RowFold::product: return fold_by<Product>(x, indices, around, y, parts);
     case RowFold::max: return fold_by<Max>(x, indices, around, y, parts);
     case RowFold::min: return fold_by<Min>(x, indices, around, y, parts);

@@ -12,7 +12,7 @@ struct IndexParts { std::int64_t count = 1, inner = 1; };
 /// y[b, k, a] = x[b, indices[k], a], or 0 for a negative index; x is seen as `around`.
 void gather(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y, const IndexParts& parts = {});
 
-enum class RowFold { sum, product, max, min, last };
+enum class RowFold { sum, difference, product, max, min, last };
 /// y[b, indices[k], a] = fold(y[b, indices[k], a], x[b, k, a]) in the order of k; y is seen as `around`. Bool has only `last`.
 void fold_rows(RowFold fold, const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y, const IndexParts& parts = {});
 /// y = 0, then the same with sums.

@@ -4,7 +4,7 @@
 
 namespace tapedeck {
 
-// The rows lie along one axis of x, counted from the end, which becomes one of `count` groups; -1: as many as the ids name.
+// The rows lie along one axis of x, counted from the end, which becomes one of `count` groups.
 struct SegmentAttrs { std::int64_t count; int axis; bool zero = false; };   // zero: what a group without rows gives, whatever the op
 
 /// y[…, i, …] = x[…, ids[i], …] along an axis counted from the end, or 0 for a negative id; and the adjoint: sums of rows by group,

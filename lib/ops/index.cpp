@@ -3,7 +3,6 @@
 
 #include "base/format.h"
 #include "kernels/gather_scatter.h"
-#include "ops/along.h"
 #include "ops/axes.h"
 #include "ops/positions.h"
 #include "ops/samples.h"
@@ -240,18 +239,6 @@ Tensor gather(const Tensor& x, const Tensor& indices, int axis, int batch_dims) 
   if (batch_dims < 0 || batch_dims > at || batch_dims > indices.ndim())
     throw_error<ShapeError>("gather: {} batch axes do not lie before axis {} and in indices: x is {}, indices is {}", batch_dims, at, x.spec(), indices.spec());
   return op.with(GatherAttrs{at - x.ndim(), batch_dims, x.ndim()}, x, indices);
-}
-
-Tensor take_along_axis(const Tensor& x, const Tensor& indices, int axis) {
-  const int at = checked_axis("take_along_axis", "x", axis, x.ndim());
-  Shape expected = x.shape();
-  if (indices.ndim() == x.ndim()) expected.set(at, indices.shape()[at]);
-  if (indices.shape() != expected) throw_error<ShapeError>("take_along_axis: shapes differ beside axis {}: x is {}, indices is {}", at, x.spec(), indices.spec());
-  return with_last_axis_at(gather(with_axis_last(x, at), with_axis_last(indices, at), -1, x.ndim() - 1), at);
-}
-
-Tensor put_along_last(const Tensor& x, const Tensor& indices, const Shape& shape) {
-  return find(table, "scatter_add").with(ScatterAttrs{shape, -1, shape.ndim() - 1}, x, indices);
 }
 
 Tensor scatter_add(const Tensor& x, const Tensor& indices, const Shape& shape, int axis) {

@@ -58,7 +58,7 @@ void run_nth_element(const Call& c, std::span<Tensor> y) {
 constexpr Rule kChosenAlong = accepting_none(custom(
     {.y = true},
     [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-      if (dy[0].defined()) dx[0] = put_along_last(std::move(dy[0]).dense(), c.y[1], c.x[0].shape());
+      if (dy[0].defined()) dx[0] = add_along_axis(std::move(dy[0]).dense(), c.y[1], c.x[0].shape(), -1);
     },
     [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = take_along_axis(dx[0], c.y[1]); }));
 
@@ -255,16 +255,6 @@ Unique unique(const Tensor& x) {
 Tensor searchsorted(const Tensor& sorted, const Tensor& values, Side side) { return find(table, "searchsorted").with(SearchAttrs{side == Side::right}, sorted, values); }
 Tensor nonzero(const Tensor& x) { return find(table, "nonzero").execute({&x, 1}); }
 Tensor invert_permutation(const Tensor& perm) { return find(table, "invert_permutation").execute({&perm, 1}); }
-
-Tensor boolean_mask(const Tensor& x, const Tensor& mask) {
-  if (mask.dtype() != DType::boolean) throw_error<DTypeError>("boolean_mask: mask must be bool: mask is {}", mask.spec());
-  const int axes = mask.ndim();
-  if (axes == 0 || axes > x.ndim() || Shape(x.shape().dims().first(static_cast<std::size_t>(axes))) != mask.shape())
-    throw_error<ShapeError>("boolean_mask: mask must have the shape of the first axes of x: x is {}, mask is {}", x.spec(), mask.spec());
-  Shape rows{mask.size()};
-  for (int d = axes; d < x.ndim(); ++d) rows.push_back(x.shape()[d]);
-  return gather(reshape(x, rows), squeeze(nonzero(reshape(mask, {mask.size()})), -1));
-}
 
 std::span<const Op> sort_ops() { return table; }
 
