@@ -146,6 +146,7 @@ const std::map<std::string_view, std::function<Tensors()>>& large_cases() {
   static const std::map<std::string_view, std::function<Tensors()>> cases = {
       {"avg_pool_gradient", [=] { return gradient(samples::uniform({20, 100, 10, 10}, -1, 1), [](const Tensor& x) { return avg_pool2d(x, {.window = 3, .strides = 2}); }); }},
       {"broadcast_to", [] { return Tensors{broadcast_to(samples::uniform({500, 1}, -1, 1), {2, 500, 300}), broadcast_to(tensor(2.0), {kLarge})}; }},
+      {"fill", [] { return Tensors{fill({kLarge}, tensor(0.1)), fill({300, 1000}, tensor(3, DType::u8))}; }},
       {"full", [] { return Tensors{full({kLarge}, 0.1), ones({kLarge}, DType::u8)}; }},
       {"invert_permutation", [] { return Tensors{invert_permutation(random::permutation(kLarge, {5}))}; }},
       {"matrix_diag", [] { return Tensors{matrix_diag(samples::uniform({500}, -1, 1)), matrix_diag(samples::uniform({300, 3, 20}, -1, 1), {-1, 1}, {.rows = 21, .columns = 20})}; }},

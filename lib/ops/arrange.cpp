@@ -1,25 +1,187 @@
-// Arrangements made of other ops. In: tensors of any dtype. Out: their elements moved, repeated or laid out on a grid.
+// Elements moved, repeated or laid out on a grid. In: tensors of any dtype. Out: the same elements in other places.
 #include <algorithm>
 #include <numeric>
 
 #include "base/format.h"
-#include "ops/entries.h"
+#include "kernels/gather_scatter.h"
+#include "kernels/reverse_first.h"
+#include "ops/axes.h"
+#include "ops/groups.h"
+#include "ops/positions.h"
+#include "ops/samples.h"
+#include "ops/sharing.h"
+#include "ops/take.h"
 #include "tapedeck/ops.h"
-#include "tensor/storage.h"
 
 namespace tapedeck {
 namespace {
 
-// x seen as the elements before, along and after an axis, with that axis `count` times as long behind them.
-Tensor repeated(const Tensor& x, std::int64_t count, int at) {
-  Shape shape = x.shape();
-  std::int64_t before = 1, after = 1, extent;
-  for (int d = 0; d <= at; ++d) before *= x.shape()[d];
-  for (int d = at + 1; d < x.ndim(); ++d) after *= x.shape()[d];
-  if (__builtin_mul_overflow(x.shape()[at], count, &extent)) throw_error<ShapeError>("repeat: too many elements: count is {}, x is {}", count, x.spec());
-  shape.set(at, extent);
-  return reshape(broadcast_to(reshape(x, {before, 1, after}), {before, count, after}), shape);
+using namespace samples;
+
+// Axes count from the end, so that further ones in front pass through.
+struct RepeatAttrs { int axis; std::int64_t count; std::vector<std::int64_t> counts; };   // counts: one for each entry, else count for all
+struct SequenceAttrs { int sequence, batch; };
+
+Spec infer_repeat(const Call& c) {
+  const auto& [from_end, count, counts] = c.attrs<RepeatAttrs>();
+  require_axes(c, -from_end);
+  const int axis = c.x[0].ndim() + from_end;
+  Shape shape = c.x[0].shape();
+  std::int64_t extent = 0;
+  if (counts.empty()) {
+    if (count < 0) throw_error<ShapeError>("repeat: a negative count: {}", count);
+    if (__builtin_mul_overflow(shape[axis], count, &extent)) throw_error<ShapeError>("repeat: too many elements: count is {}, x is {}", count, c.x[0].spec());
+  } else {
+    if (static_cast<std::int64_t>(counts.size()) != shape[axis]) throw_error<ShapeError>("repeat: {} counts for axis {} of x, {}", counts.size(), axis, c.x[0].spec());
+    for (const std::int64_t n : counts) {
+      if (n < 0) throw_error<ShapeError>("repeat: a negative count: {}", n);
+      if (__builtin_add_overflow(extent, n, &extent)) throw_error<ShapeError>("repeat: too many elements: x is {}", c.x[0].spec());
+    }
+  }
+  shape.set(axis, extent);
+  return {c.x[0].dtype(), shape};
 }
+
+// Of which entry each one of the result is a copy.
+Tensor originals(const RepeatAttrs& a) {
+  std::vector<std::int64_t> from;
+  for (std::size_t i = 0; i < a.counts.size(); ++i) from.insert(from.end(), static_cast<std::size_t>(a.counts[i]), static_cast<std::int64_t>(i));
+  return tensor(from);
+}
+
+void run_repeat(const Call& c, std::span<Tensor> y) {
+  const RepeatAttrs& a = c.attrs<RepeatAttrs>();
+  const kernels::AroundAxis around(c.x[0].shape(), c.x[0].ndim() + a.axis);
+  if (a.counts.empty()) {
+    kernels::Places places;
+    places.append(kernels::times(around.before, around.extent), around.after);
+    places.append(a.count, 0);
+    places.append(around.after, 1);
+    take(c.x[0], places, y[0]);
+  } else {
+    allocate_for(y[0]);
+    kernels::gather(c.x[0], originals(a), around, y[0]);
+  }
+}
+
+Tensor sum_of_copies(const Call& c, const Tensor& dy) {
+  const RepeatAttrs& a = c.attrs<RepeatAttrs>();
+  const std::int64_t extent = c.x[0].shape()[c.x[0].ndim() + a.axis];
+  if (!a.counts.empty()) return sum_of_ordered_groups(dy, originals(a), extent, a.axis);
+  const kernels::AroundAxis around(dy.shape(), dy.ndim() + a.axis);
+  return reshape(sum(reshape(dy, {kernels::times(around.before, extent), a.count, around.after}), 1), behind_extra(dy, c.x[0].ndim(), c.x[0].shape()));
+}
+
+Spec infer_sequence(const Call& c) {
+  const Tensor &x = c.x[0], &lengths = c.x[1];
+  const auto& [sequence, batch] = c.attrs<SequenceAttrs>();
+  if (lengths.dtype() != DType::i32 && lengths.dtype() != DType::i64) throw_dtype_error(c, "lengths must be i32 or i64, use astype");
+  require_axes(c, -std::min(sequence, batch));
+  if (sequence == batch) throw_error<ShapeError>("reverse_sequence: axis {} is both for the sequence and for the batch", x.ndim() + batch);
+  if (lengths.ndim() != 1 || lengths.shape()[0] != x.shape()[x.ndim() + batch])
+    throw_shape_error(c, fmt::format("there must be a length for each entry of axis {}", x.ndim() + batch));
+  return x.spec();
+}
+
+void run_sequence(const Call& c, std::span<Tensor> y) {
+  const Tensor& x = c.x[0];
+  const int sequence = x.ndim() + c.attrs<SequenceAttrs>().sequence, batch = x.ndim() + c.attrs<SequenceAttrs>().batch;
+  const std::vector<std::int64_t> lengths = c.x[1].to_vector<std::int64_t>();
+  for (const std::int64_t n : lengths)
+    if (n < 0 || n > x.shape()[sequence]) throw_error<ShapeError>("reverse_sequence: length {} is out of range for axis {} of x, {}", n, sequence, x.spec());
+  kernels::reverse_first(x, lengths, sequence, batch, y[0]);
+}
+
+Spec infer_fill(const Call& c) {
+  if (c.x[0].ndim() != 0) throw_shape_error(c, "the value must be of rank 0");
+  return {c.x[0].dtype(), c.attrs<Shape>()};
+}
+
+Tensor sum_of_places(const Call& c, const Tensor& dy) {
+  std::vector<int> axes;
+  for (int d = 1; d <= c.y[0].ndim(); ++d) axes.push_back(-d);
+  return axes.empty() ? dy : sum(dy, Axes(std::move(axes)));
+}
+
+std::vector<Spec> infer_all(const Call& c) {
+  std::vector<Spec> specs;
+  for (int i = 0; i < c.x.size(); ++i) specs.push_back(c.x[i].spec());
+  return specs;
+}
+
+constexpr Rule kEachItself = accepting_none(kIdentityRule);
+
+Tensor turned(const Tensor& x, const Tensor& lengths, const SequenceAttrs& axes);
+
+OwnedAttrs times(std::int64_t count, int axis) { return Attrs(RepeatAttrs{axis, count, {}}); }
+OwnedAttrs times(std::vector<std::int64_t> counts, int axis) { return Attrs(RepeatAttrs{axis, 0, std::move(counts)}); }
+Tensor i64(std::initializer_list<std::int64_t> v) { return tensor(v); }
+
+constexpr Op table[] = {
+    {.name = "repeat",
+     .doc = "Each entry of x along an axis several times, one copy after the other.",
+     .args = {"x"},
+     .infer = infer_repeat,
+     .forward = {run_repeat, Outputs::own},
+     .rule = linear([](const Call& c, const Tensor& dy) { return sum_of_copies(c, dy); }),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({3, 37}, -1, 1)}, .attrs = times(2, -2)},
+           {.inputs = {uniform({2, 3, 2}, -1, 1)}, .attrs = times(3, -1)},
+           {.inputs = {uniform({2, 3, 2}, -1, 1)}, .attrs = times({2, 0, 1}, -2)},
+           {.inputs = {uniform({3, 2}, -1, 1)}, .attrs = times(0, -1)},
+           {.inputs = {uniform({0, 2}, -1, 1)}, .attrs = times(4, -2)},
+           {.inputs = {f64({{1, 2}, {3, 4}})}, .attrs = times(2, -1), .expected = {f64({{1, 1, 2, 2}, {3, 3, 4, 4}})}, .oracle = "np.repeat(x, 2, axis=-1)"},
+           {.inputs = {f64({{1, 2}, {3, 4}})}, .attrs = times({1, 2}, -2), .expected = {f64({{1, 2}, {3, 4}, {3, 4}})}, .oracle = "np.repeat(x, [1, 2], axis=0)"}};
+     }},
+
+    {.name = "reverse_sequence",
+     .doc = "For each entry b along one axis the first lengths[b] entries along another in the opposite order.",
+     .tensorflow = "ReverseSequence",
+     .args = {"x", "lengths"},
+     .infer = infer_sequence,
+     .forward = run_sequence,
+     .rule = linear([](const Call& c, const Tensor& dy) { return turned(dy, c.x[1], c.attrs<SequenceAttrs>()); }, {.x = 0b10}),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({3, 37}, -1, 1), i64({37, 0, 5})}, .attrs = Attrs(SequenceAttrs{-1, -2})},
+           {.inputs = {uniform({5, 2, 3}, -1, 1), tensor<std::int32_t>({4, 1, 5})}, .attrs = Attrs(SequenceAttrs{-3, -1})},
+           {.inputs = {uniform({2, 2, 4, 3}, -1, 1), i64({3, 4})}, .attrs = Attrs(SequenceAttrs{-2, -4})},
+           {.inputs = {uniform({3, 0}, -1, 1), zeros({3}, DType::i64)}, .attrs = Attrs(SequenceAttrs{-1, -2})},
+           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), i64({2, 3})}, .attrs = Attrs(SequenceAttrs{-1, -2}), .expected = {f64({{2, 1, 3}, {6, 5, 4}})},
+            .oracle = "np.stack([np.r_[x[0, :2][::-1], x[0, 2:]], x[1, ::-1]])"},
+           {.inputs = {f64({{1, 2}, {3, 4}, {5, 6}}), i64({2, 3})}, .attrs = Attrs(SequenceAttrs{-2, -1}), .expected = {f64({{3, 6}, {1, 4}, {5, 2}})},
+            .oracle = "np.stack([np.r_[x[:2, 0][::-1], x[2:, 0]], x[::-1, 1]], axis=1)"}};
+     }},
+
+    {.name = "fill",
+     .doc = "A value in every place of a shape.",
+     .tensorflow = "Fill",
+     .args = {"value"},
+     .infer = infer_fill,
+     .forward = {[](const Call& c, std::span<Tensor> y) { take(c.x[0], kernels::broadcast({}, y[0].shape()), y[0]); }, Outputs::own},
+     .rule = linear([](const Call& c, const Tensor& dy) { return sum_of_places(c, dy); }),
+     .samples = [] {
+       return std::vector<Sample>{{.inputs = {f64(2)}, .attrs = Attrs(Shape{5, 37})},
+                                  {.inputs = {f64(2)}, .attrs = Attrs(Shape{})},
+                                  {.inputs = {f64(2)}, .attrs = Attrs(Shape{0, 2})},
+                                  {.inputs = {f64(2)}, .attrs = Attrs(Shape{2, 3}), .expected = {f64({{2, 2, 2}, {2, 2, 2}})}, .oracle = "np.full((2, 3), value)"}};
+     }},
+
+    {.name = "identity_n",
+     .doc = "The same values as new tensors, which share their memory.",
+     .tensorflow = "IdentityN",
+     .args = {"x"},
+     .infer = infer_all,
+     .forward = {[](const Call& c, std::span<Tensor> y) { for (int i = 0; i < c.x.size(); ++i) share_with(y[static_cast<std::size_t>(i)], c.x[i]); }, Outputs::own},
+     .rule = kEachItself,
+     .samples = [] {
+       return std::vector<Sample>{{.inputs = {uniform({2, 37}, -1, 1), uniform({}, -1, 1), i64({1, 2})}},
+                                  {.inputs = {f64({1, 2}), f64(3)}, .expected = {f64({1, 2}), f64(3)}, .oracle = "(x, np.float64(3))"}};
+     }},
+};
+
+Tensor turned(const Tensor& x, const Tensor& lengths, const SequenceAttrs& axes) { return find(table, "reverse_sequence").with(axes, x, lengths); }
 
 Tensor moved(const Tensor& x, std::int64_t shift, int at) {
   const std::int64_t n = x.shape()[at], by = n ? (shift % n + n) % n : 0;
@@ -31,15 +193,11 @@ Tensor moved(const Tensor& x, std::int64_t shift, int at) {
 }  // namespace
 
 std::vector<Tensor> identity_n(std::span<const Tensor> x) {
-  std::vector<Tensor> y;
-  for (const Tensor& t : x) y.push_back(identity(t));
-  return y;
+  if (x.empty()) return {};
+  return find(table, "identity_n").run(x);
 }
 
-Tensor fill(const Shape& shape, const Tensor& value) {
-  if (value.ndim() != 0) throw_error<ShapeError>("fill: the value must be of rank 0: value is {}", value.spec());
-  return broadcast_to(value, shape);
-}
+Tensor fill(const Shape& shape, const Tensor& value) { return find(table, "fill").with(shape, value); }
 
 Tensor roll(const Tensor& x, std::int64_t shift, const Axes& axes) {
   const unsigned mask = mask_of("roll", "x", axes, x.ndim());
@@ -49,41 +207,20 @@ Tensor roll(const Tensor& x, std::int64_t shift, const Axes& axes) {
 }
 
 Tensor repeat(const Tensor& x, std::int64_t count, int axis) {
-  const int at = checked_axis("repeat", "x", axis, x.ndim());
-  if (count < 0) throw_error<ShapeError>("repeat: a negative count: {}", count);
-  return repeated(x, count, at);
+  const Op& op = find(table, "repeat");
+  return op.with(RepeatAttrs{checked_axis(op, axis, x.ndim()) - x.ndim(), count, {}}, x);
 }
 
 Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& counts, int axis) {
-  const int at = checked_axis("repeat", "x", axis, x.ndim());
-  if (static_cast<std::int64_t>(counts.size()) != x.shape()[at]) throw_error<ShapeError>("repeat: {} counts for axis {} of x, {}", counts.size(), at, x.spec());
-  std::vector<std::int64_t> from;
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] < 0) throw_error<ShapeError>("repeat: a negative count: {}", counts[i]);
-    from.insert(from.end(), static_cast<std::size_t>(counts[i]), static_cast<std::int64_t>(i));
-  }
-  return entries(x, from, at);
+  const Op& op = find(table, "repeat");
+  const int at = checked_axis(op, axis, x.ndim());
+  if (counts.empty() && x.shape()[at]) throw_error<ShapeError>("repeat: 0 counts for axis {} of x, {}", at, x.spec());
+  return op.with(RepeatAttrs{at - x.ndim(), 0, counts}, x);
 }
 
-// Each entry along the batch axis, brought to the front, picks from its own sequence.
 Tensor reverse_sequence(const Tensor& x, const Tensor& lengths, int sequence_axis, int batch_axis) {
-  const int sequence = checked_axis("reverse_sequence", "x", sequence_axis, x.ndim()), batch = checked_axis("reverse_sequence", "x", batch_axis, x.ndim());
-  if (lengths.dtype() != DType::i32 && lengths.dtype() != DType::i64) throw_error<DTypeError>("reverse_sequence: lengths must be i32 or i64, use astype: lengths is {}", lengths.spec());
-  if (sequence == batch) throw_error<ShapeError>("reverse_sequence: axis {} is both for the sequence and for the batch", batch);
-  if (lengths.ndim() != 1 || lengths.shape()[0] != x.shape()[batch])
-    throw_error<ShapeError>("reverse_sequence: there must be a length for each entry of axis {}: x is {}, lengths is {}", batch, x.spec(), lengths.spec());
-  const std::int64_t steps = x.shape()[sequence];
-  std::vector<std::int64_t> from;
-  for (const std::int64_t n : lengths.to_vector<std::int64_t>()) {
-    if (n < 0 || n > steps) throw_error<ShapeError>("reverse_sequence: length {} is out of range for axis {} of x, {}", n, sequence, x.spec());
-    for (std::int64_t i = 0; i < steps; ++i) from.push_back(i < n ? n - 1 - i : i);
-  }
-  const Tensor indices = tensor(from, {x.shape()[batch], steps});
-  if (batch == 0) return gather(x, indices, sequence, 1);
-  std::vector<int> perm{batch}, back(static_cast<std::size_t>(x.ndim()));
-  for (int d = 0; d < x.ndim(); ++d) if (d != batch) perm.push_back(d);
-  for (std::size_t i = 0; i < perm.size(); ++i) back[static_cast<std::size_t>(perm[i])] = static_cast<int>(i);
-  return transpose(gather(transpose(x, perm), indices, back[static_cast<std::size_t>(sequence)], 1), back);
+  const Op& op = find(table, "reverse_sequence");
+  return turned(x, lengths, {checked_axis(op, sequence_axis, x.ndim()) - x.ndim(), checked_axis(op, batch_axis, x.ndim()) - x.ndim()});
 }
 
 Tensor conjugate_transpose(const Tensor& x) {
@@ -113,5 +250,7 @@ std::vector<Tensor> meshgrid(std::span<const Tensor> x, Indexing indexing) {
   }
   return y;
 }
+
+std::span<const Op> arrange_ops() { return table; }
 
 }  // namespace tapedeck

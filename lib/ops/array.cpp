@@ -9,6 +9,7 @@
 #include "base/visit.h"
 #include "ops/axes.h"
 #include "ops/samples.h"
+#include "ops/sharing.h"
 #include "ops/take.h"
 
 namespace tapedeck {
@@ -158,15 +159,6 @@ void run_one_hot(const Call& c, std::span<Tensor> y) {
     });
   });
 }
-
-constexpr Kernel kShare = {[](const Call& c, std::span<Tensor> y) { share_with(y[0], c.x[0]); }, Outputs::own};
-
-constexpr Rule kIdentityRule = [] {
-  Rule rule = custom({}, [](const Call&, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = std::move(dy[0]); },
-                     [](const Call&, Refs dx, std::span<Tensor> dy) { dy[0] = dx[0]; });
-  rule.passes_slices = true;
-  return rule;
-}();
 
 Tensor reshape_last(const Tensor& x, int axes, const Shape& shape);
 Tensor expanded(const Tensor& x, const MaskAttrs& axes);

@@ -11,6 +11,8 @@ struct SegmentAttrs { std::int64_t count; int axis; bool zero = false; };   // z
 /// without those of a negative id.
 Tensor rows_of_groups(const Tensor& x, const Tensor& ids, int axis);
 Tensor sum_of_groups(const Tensor& x, const Tensor& ids, std::int64_t count, int axis);
+/// The sums where ids are not negative and never fall.
+Tensor sum_of_ordered_groups(const Tensor& x, const Tensor& ids, std::int64_t count, int axis);
 
 namespace detail {
 void product_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx);

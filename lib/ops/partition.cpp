@@ -123,24 +123,24 @@ const Tensor& rows_of(const Call& c, int m) { return c.x[2 * m + 1]; }
 
 // The extent of the result: every place below the largest is named.
 std::int64_t places_named(const Call& c) {
-  std::int64_t count = 0, rows = 0;
+  std::int64_t largest = -1, rows = 0;
   for (int m = 0; m < pairs_of(c); ++m) {
     rows += indices_of(c, m).size();
     visit_indices(indices_of(c, m), [&](const auto list) {
       for (const std::int64_t place : list) {
         if (place < 0) throw_error<ShapeError>("{}: index {} of tensor {} is negative", c.op.name, place, m);
-        count = std::max(count, place + 1);
+        largest = std::max(largest, place);
       }
     });
   }
-  std::vector<bool> named(static_cast<std::size_t>(std::min(count, rows + 1)));   // more cannot all be
+  std::vector<bool> named(static_cast<std::size_t>(std::min(largest, rows) + 1));   // more cannot all be
   for (int m = 0; m < pairs_of(c); ++m)
     visit_indices(indices_of(c, m), [&](const auto list) {
       for (const auto place : list) if (static_cast<std::size_t>(place) < named.size()) named[static_cast<std::size_t>(place)] = true;
     });
   if (const auto missing = std::find(named.begin(), named.end(), false); missing != named.end())
-    throw_error<ShapeError>("{}: no index names place {} of {}", c.op.name, missing - named.begin(), count);
-  return count;
+    throw_error<ShapeError>("{}: no index names place {}, but one names {}", c.op.name, missing - named.begin(), largest);
+  return largest + 1;
 }
 
 Spec infer_stitch(const Call& c) {

@@ -229,6 +229,8 @@ Tensor chosen(const Op& op, const Tensor& x, const Tensor& indices, const Tensor
 
 }  // namespace
 
+Tensor sum_of_ordered_groups(const Tensor& x, const Tensor& ids, std::int64_t count, int axis) { return find(table, "segment_sum").with(SegmentAttrs{count, axis}, x, ids); }
+
 Tensor segment_sum(const Tensor& x, const Tensor& ids) { return find(table, "segment_sum").with(by(x, ids), x, ids); }
 Tensor segment_mean(const Tensor& x, const Tensor& ids) { return find(table, "segment_mean").with(by(x, ids), x, ids); }
 Tensor segment_prod(const Tensor& x, const Tensor& ids) { return find(table, "segment_prod").with(by(x, ids), x, ids); }
