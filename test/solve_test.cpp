@@ -105,7 +105,7 @@ TEST_CASE("what linear equations refuse", "[solve][errors]") {
   CHECK_THROWS_WITH(cholesky(ones({2, 2}, DType::i32)), "cholesky: takes f32 or f64, use astype: x is i32[2,2]");
   CHECK_THROWS_WITH(slogdet(ones({1, 2, 3})), "slogdet: takes square matrices: x is f32[1,2,3]");
   CHECK_THROWS_WITH(lu(ones({})), "lu: takes tensors of rank 2 or more: x is f32[]");
-  CHECK_THROWS_WITH(trace(ones({3})), "diagonal: takes tensors of rank 2 or more: x is f32[3]");
+  CHECK_THROWS_WITH(trace(ones({3})), "trace: takes tensors of rank 2 or more: x is f32[3]");
   CHECK_THROWS_WITH(solve(good, ones({3, 1}, DType::f64)), "solve: a and b have different numbers of rows: a is f64[2,2], b is f64[3,1]");
   CHECK_THROWS_WITH(solve(good, ones({2, 1})), "solve: dtypes differ: a is f64[2,2], b is f32[2,1]");
   CHECK_THROWS_WITH(solve(good, ones({2}, DType::f64)), "solve: takes tensors of rank 2 or more: a is f64[2,2], b is f64[2]");

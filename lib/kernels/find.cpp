@@ -65,6 +65,57 @@ std::int64_t count_nonzero(const Tensor& x) {
   return count;
 }
 
+namespace {
+
+// Neighbouring axes that are all kept or all counted over, from the outside in.
+struct Run { std::int64_t n; bool kept; std::int64_t x, y; };   // and a step in x and in y
+using Kinds = std::vector<Run>;
+
+Kinds runs_of(const Shape& x, unsigned axes) {
+  Kinds runs;
+  for (int d = 0; d < x.ndim(); ++d) {
+    const bool kept = !(axes >> (x.ndim() - 1 - d) & 1);
+    if (x[d] == 1) continue;
+    if (!runs.empty() && runs.back().kept == kept) runs.back().n *= x[d];
+    else runs.push_back({x[d], kept, 1, 1});
+  }
+  std::int64_t step = 1, kept_step = 1;
+  for (auto r = runs.rbegin(); r != runs.rend(); ++r) {
+    r->x = step, r->y = r->kept ? kept_step : 0;
+    step *= r->n;
+    if (r->kept) kept_step *= r->n;
+  }
+  return runs;
+}
+
+template <class T> void add_counts(const T* x, const Run* run, std::size_t left, std::int64_t* y) {
+  if (left > 1) {
+    for (std::int64_t i = 0; i < run->n; ++i) add_counts(x + i * run->x, run + 1, left - 1, y + i * run->y);
+  } else if (run->kept) {
+    for (std::int64_t i = 0; i < run->n; ++i) y[i] += x[i] != T(0);
+  } else {
+    *y += nonzeros(x, run->n);
+  }
+}
+
+}  // namespace
+
+// The pieces are parts of the outermost axes that are kept.
+void count_nonzero(const Tensor& x, unsigned axes, Tensor& y) {
+  if (y.size() == 1 && x.size()) return void(*elements<std::int64_t>(y) = count_nonzero(x));
+  clear(y);
+  if (x.size() == 0) return;
+  const Kinds runs = runs_of(x.shape(), axes);
+  const std::size_t outer = runs[0].kept ? 0 : 1;   // counting is split where every piece has its own part of y
+  visit(x.dtype(), [&]<class T>(T) {
+    parallel_for(runs[outer].n, cut_of(kCut, x.size() / runs[outer].n), [&](std::int64_t begin, std::int64_t end) {
+      Kinds piece = runs;
+      piece[outer].n = end - begin;
+      add_counts(elements<T>(x) + begin * runs[outer].x, piece.data(), piece.size(), elements<std::int64_t>(y) + begin * runs[outer].y);
+    });
+  });
+}
+
 void keep_where(const Tensor& x, const Tensor& mask, const AroundAxis& around, Tensor& y) {
   if (y.size() == 0) return;
   const std::int64_t count = y.size() / around.before / around.after, after = around.after;

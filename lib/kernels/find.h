@@ -14,8 +14,9 @@ struct Appearances {
 };
 Appearances appearances(const Tensor& x);
 
-/// How many elements are not 0.
+/// How many elements are not 0; and over axes, as bits counted from the end: y is i64 and has the other axes.
 std::int64_t count_nonzero(const Tensor& x);
+void count_nonzero(const Tensor& x, unsigned axes, Tensor& y);
 /// Of x seen as `around`, the entries along the axis for which mask (bool, one for each) holds, in their order; y has as many.
 void keep_where(const Tensor& x, const Tensor& mask, const AroundAxis& around, Tensor& y);
 /// The opposite: y is seen as `around`, and has zeros where mask does not hold.

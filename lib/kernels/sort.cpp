@@ -104,7 +104,7 @@ template <class Item, class T> void sort_rows(const T* x, std::int64_t rows, std
       for (std::int64_t i = 0; i < k; ++i) {
         const std::int64_t place = items[static_cast<std::size_t>(i)].place();
         indices[row * k + i] = place;
-        values[row * k + i] = in[place];
+        if (values) values[row * k + i] = in[place];
       }
     }
   });
@@ -134,10 +134,10 @@ template <class F> void visit_items(const Tensor& x, std::int64_t n, F f) {
 
 }  // namespace
 
-void sort(const Tensor& x, std::int64_t n, std::int64_t k, bool descending, Tensor& values, Tensor& indices) {
-  if (values.size() == 0) return;
+void sort(const Tensor& x, std::int64_t n, std::int64_t k, bool descending, Tensor* values, Tensor& indices) {
+  if (indices.size() == 0) return;
   visit_items(x, n, [&]<class Item, class T>(Item, T) {
-    sort_rows<Item>(elements<T>(x), x.size() / n, n, k, descending, elements<T>(values), elements<std::int64_t>(indices));
+    sort_rows<Item>(elements<T>(x), x.size() / n, n, k, descending, values ? elements<T>(*values) : nullptr, elements<std::int64_t>(indices));
   });
 }
 

@@ -15,6 +15,7 @@ using namespace samples;
 
 struct Full { bool full; };
 struct Cutoff { double rcond; };
+struct Ridge { double l2; };
 
 constexpr std::int64_t kMaxWork = 20'000;   // LAPACK counts its work space, some 4 n², with 32 bits
 
@@ -138,7 +139,89 @@ void pinv_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   }
 }
 
+// The factor of aᵀa + l2, or of a aᵀ + l2 where that is smaller.
+bool is_tall(const Tensor& a) { return extent(a, 2) >= extent(a, 1); }
+Tensor factor_of_products(const Tensor& a, double l2) {
+  const std::int64_t n = std::min(extent(a, 1), extent(a, 2));
+  const Tensor products = matmul(a, a, {.a = is_tall(a), .b = !is_tall(a)});
+  try {
+    return cholesky(l2 > 0 ? products + eye(n, n, a.dtype()) * l2 : products);
+  } catch (const ArgumentError&) {
+    throw_error<ArgumentError>("lstsq: a matrix has not full rank, or its condition is too large for the normal equations: a is {}; use fast = false or a positive l2", a.spec());
+  }
+}
+
+Spec infer_lstsq(const Call& c) {
+  const Tensor &a = c.x[0], &b = c.x[1];
+  if (a.ndim() < 2 || b.ndim() < 2) throw_shape_error(c, "takes tensors of rank 2 or more");
+  if (a.dtype() != b.dtype() || !is_trainable(a.dtype())) throw_dtype_error(c, "takes f32 or f64, both alike");
+  if (extent(a, 2) != extent(b, 2)) throw_shape_error(c, "a and b have different numbers of rows");
+  Shape shape = joined_batches(c);
+  shape.push_back(extent(a, 1));
+  shape.push_back(extent(b, 1));
+  return {a.dtype(), shape};
+}
+
+void run_lstsq(const Call& c, std::span<Tensor> y) {
+  const Tensor &a = c.x[0], &b = c.x[1], factor = factor_of_products(a, c.attrs<Ridge>().l2);
+  if (is_tall(a)) y[0] = cholesky_solve(factor, matmul(a, b, {.a = true}));
+  else y[0] = matmul(a, cholesky_solve(factor, b), {.a = true});
+}
+
+// Of (aᵀa + l2) y = aᵀb, and of y = aᵀw, (a aᵀ + l2) w = b.
+void lstsq_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+  const Tensor &a = c.x[0], &b = c.x[1], &y = c.y[0], dy = std::move(dys[0]).dense(), factor = factor_of_products(a, c.attrs<Ridge>().l2);
+  const Tensor z = is_tall(a) ? cholesky_solve(factor, dy) : Tensor();
+  const Tensor db = is_tall(a) ? matmul(a, z) : cholesky_solve(factor, matmul(a, dy));
+  if (c.needs(0)) {
+    const Tensor da = is_tall(a) ? matmul(b - matmul(a, y), z, {.b = true}) : matmul(cholesky_solve(factor, b), dy - matmul(a, db, {.a = true}), {.b = true});
+    dx[0] = sum_repeated(c, da - matmul(db, y, {.b = true}), 0);
+  }
+  if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
+}
+
+void lstsq_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
+  const Tensor &a = c.x[0], &b = c.x[1], &y = c.y[0], &da = dx[0], factor = factor_of_products(a, c.attrs<Ridge>().l2);
+  Tensor right = dx[1], rest;   // of a y = b, and what da adds to y otherwise
+  if (da.defined()) right = right.defined() ? right - matmul(da, y) : -matmul(da, y);
+  if (is_tall(a)) {
+    right = matmul(a, right, {.a = true});
+    if (da.defined()) right = right + matmul(da, b - matmul(a, y), {.a = true});
+    dy[0] = cholesky_solve(factor, right);
+  } else {
+    if (da.defined()) {
+      rest = matmul(da, cholesky_solve(factor, b), {.a = true});
+      right = right - matmul(a, rest);
+    }
+    const Tensor through = matmul(a, cholesky_solve(factor, right), {.a = true});
+    dy[0] = rest.defined() ? rest + through : through;
+  }
+}
+
 constexpr Op table[] = {
+    {.name = "lstsq",
+     .doc = "y that minimises |a y - b|² + l2 |y|², by the normal equations: y = (aᵀa + l2)⁻¹ aᵀb = aᵀ(a aᵀ + l2)⁻¹ b, of which the smaller is solved.",
+     .tensorflow = "MatrixSolveLs",
+     .args = {"a", "b"},
+     .infer = infer_lstsq,
+     .forward = {run_lstsq, Outputs::own},
+     .rule = custom({.x = 0b11, .y = true}, lstsq_vjp, lstsq_jvp),
+     .samples = [] {
+       const OwnedAttrs exact = Attrs(Ridge{0}), weighted = Attrs(Ridge{0.5});
+       return std::vector<Sample>{
+           {.inputs = {uniform({1, 1}, 1, 2), uniform({1, 1}, -1, 1, 1)}, .attrs = exact},
+           {.inputs = {uniform({9, 4}, -1, 1), uniform({9, 2}, -1, 1, 1)}, .attrs = exact},
+           {.inputs = {uniform({3, 7}, -1, 1), uniform({3, 2}, -1, 1, 1)}, .attrs = exact},
+           {.inputs = {uniform({9, 4}, -1, 1), uniform({9, 2}, -1, 1, 1)}, .attrs = weighted},
+           {.inputs = {uniform({3, 7}, -1, 1), uniform({3, 2}, -1, 1, 1)}, .attrs = weighted},
+           {.inputs = {regular({2, 3, 3}), uniform({3, 37}, -1, 1, 1)}, .attrs = exact},
+           {.inputs = {uniform({3, 5}, -1, 1), uniform({2, 3, 2}, -1, 1, 1)}, .attrs = weighted},
+           {.inputs = {uniform({3, 0}, -1, 1), uniform({3, 2}, -1, 1, 1)}, .attrs = exact},
+           {.inputs = {f64({{1, 0}, {1, 1}, {1, 2}}), reshape(f64({6, 0, 0}), {3, 1})}, .attrs = exact, .expected = {reshape(f64({5, -3}), {2, 1})}, .oracle = "np.linalg.lstsq(a, b, rcond=None)[0]"},
+           {.inputs = {reshape(f64({1, 2, 2}), {1, 3}), reshape(f64({9}), {1, 1})}, .attrs = exact, .expected = {reshape(f64({1, 2, 2}), {3, 1})}, .oracle = "np.linalg.lstsq(a, b, rcond=None)[0]"},
+           {.inputs = {f64({{1, 0}, {0, 2}}), reshape(f64({3, 4}), {2, 1})}, .attrs = weighted, .expected = {reshape(f64({2, 1.7777777777777777}), {2, 1})}, .oracle = "np.linalg.solve(a.T @ a + np.eye(2) / 2, a.T @ b)"}};
+     }},
+
     {.name = "qr",
      .doc = "x = q r with orthonormal columns of q and r upper triangular.",
      .tensorflow = "Qr",
@@ -237,19 +320,6 @@ Tensor with_weight_below(const Tensor& a, double l2) {
   return concat({a, broadcast_to(weight, with_last(a, 2, {n, n}).shape)}, -2);
 }
 
-Tensor by_normal_equations(const Tensor& a, const Tensor& b, double l2) {
-  const bool is_tall = extent(a, 2) >= extent(a, 1);
-  const std::int64_t n = std::min(extent(a, 1), extent(a, 2));
-  const Tensor products = matmul(a, a, {.a = is_tall, .b = !is_tall});
-  try {
-    const Tensor factor = cholesky(l2 > 0 ? products + eye(n, n, a.dtype()) * l2 : products);
-    if (is_tall) return cholesky_solve(factor, matmul(a, b, {.a = true}));
-    return matmul(a, cholesky_solve(factor, b), {.a = true});
-  } catch (const ArgumentError&) {
-    throw_error<ArgumentError>("lstsq: a matrix has not full rank, or its condition is too large for the normal equations: a is {}; use fast = false or a positive l2", a.spec());
-  }
-}
-
 }  // namespace
 
 Qr qr(const Tensor& x, bool full) {
@@ -274,11 +344,11 @@ Tensor pinv(const Tensor& x, std::optional<double> rcond) {
 }
 
 Tensor lstsq(const Tensor& a, const Tensor& b, const LeastSquares& options) {
-  if (a.ndim() < 2 || b.ndim() < 2) throw_error<ShapeError>("lstsq: takes tensors of rank 2 or more: a is {}, b is {}", a.spec(), b.spec());
-  if (a.dtype() != b.dtype() || !is_trainable(a.dtype())) throw_error<DTypeError>("lstsq: takes f32 or f64, both alike: a is {}, b is {}", a.spec(), b.spec());
-  if (extent(a, 2) != extent(b, 2)) throw_error<ShapeError>("lstsq: a and b have different numbers of rows: a is {}, b is {}", a.spec(), b.spec());
+  const Op& op = find(table, "lstsq");
   if (!(options.l2 >= 0)) throw_error<ArgumentError>("lstsq: l2 is {}; use 0 or more", options.l2);
-  if (options.fast) return by_normal_equations(a, b, options.l2);
+  if (options.fast) return op.with(Ridge{options.l2}, a, b);
+  const Tensor* x[] = {&a, &b};
+  op.infer.one({.op = op, .x = {x, 2}});   // the same checks
   if (options.l2 == 0) return matmul(pinv(a), b);
   return matmul(pinv(with_weight_below(a, options.l2)), with_zeros_below(b, extent(a, 1)));
 }

@@ -1,6 +1,7 @@
 // Diagonals, bands and triangles of matrices. In: matrices or diagonals. Out: the other, or the part of a matrix in a band.
 #include "tapedeck/ops/diag.h"
 
+#include <array>
 #include <limits>
 
 #include "base/format.h"
@@ -20,6 +21,7 @@ constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max() / 2;   //
 // Of matrices with these extents; one diagonal has no axis for it.
 struct DiagonalAttrs { kernels::DiagonalRows d; double padding; };
 struct BandAttrs { std::int64_t low, high; };
+struct AxesAttrs { int axes; };   // of x that a diagonal has, the last ones
 
 kernels::DiagonalRows diagonals(Diagonals k, std::int64_t rows, std::int64_t columns, DiagonalAlign align) {
   kernels::DiagonalRows d{k.low, k.high, rows, columns, 0, align == DiagonalAlign::left_left || align == DiagonalAlign::left_right,
@@ -52,6 +54,50 @@ template <void (*move)(const Tensor&, const kernels::DiagonalRows&, Tensor&)> vo
   move(c.x[0], d, y[0]);
 }
 
+Spec infer_set(const Call& c) {
+  const kernels::DiagonalRows& d = c.attrs<DiagonalAttrs>().d;
+  const Shape expected = replaced_last(c, {d.rows, d.columns}, packed(d)).shape;
+  if (c.x[1].shape() != expected) throw_shape_error(c, fmt::format("diagonal must be {}", expected));
+  if (c.x[1].dtype() != c.x[0].dtype()) throw_dtype_error(c, "dtypes differ");
+  return c.x[0].spec();
+}
+
+void run_set(const Call& c, std::span<Tensor> y) {
+  if (y[0].size() == 0) return;
+  kernels::copy_runs(c.x[0], {0, 0}, y[0], {0, 0}, 1, y[0].size());
+  kernels::put_diagonals(c.x[1], c.attrs<DiagonalAttrs>().d, y[0]);
+}
+
+// The main diagonals of tensors of twice the axes, as those of n × n matrices.
+kernels::DiagonalRows main_diagonals(const Shape& diagonal) {
+  const std::int64_t n = diagonal.size();
+  return {0, 0, n, n, n, true, true};
+}
+Shape last_axes(const Tensor& x, int n) { return Shape(x.shape().dims().last(static_cast<std::size_t>(n))); }
+
+Spec infer_diag(const Call& c) {
+  const int axes = c.attrs<AxesAttrs>().axes;
+  require_axes(c, axes);
+  if (c.x[0].ndim() + axes > Shape::kMaxRank) throw_shape_error(c, "the result has more than 8 axes");
+  Shape shape = c.x[0].shape();
+  for (const std::int64_t n : last_axes(c.x[0], axes)) shape.push_back(n);
+  return {c.x[0].dtype(), shape};
+}
+
+Spec infer_diag_part(const Call& c) {
+  const Tensor& x = c.x[0];
+  const int axes = c.attrs<AxesAttrs>().axes;
+  require_axes(c, 2 * axes);
+  const Shape last = last_axes(x, axes), first(x.shape().dims().first(static_cast<std::size_t>(x.ndim() - axes)));
+  if (Shape(first.dims().last(static_cast<std::size_t>(axes))) != last) throw_shape_error(c, "the first half of the axes must be as the second");
+  return {x.dtype(), first};
+}
+
+Spec infer_trace(const Call& c) {
+  require_axes(c, 2);
+  return {c.x[0].dtype(), without(c.x[0].shape(), 0b11, false)};
+}
+
 Spec infer_band(const Call& c) {
   if (c.x[0].ndim() < 2) throw_shape_error(c, "takes matrices");
   return c.x[0].spec();
@@ -60,6 +106,10 @@ Spec infer_band(const Call& c) {
 Tensor part(const Tensor& x, const kernels::DiagonalRows& d, double padding = 0);
 Tensor matrix(const Tensor& x, const kernels::DiagonalRows& d, double padding = 0);
 Tensor band(const Tensor& x, const BandAttrs& attrs);
+Tensor spread(const Tensor& x, const AxesAttrs& attrs);
+Tensor diagonal_of(const Tensor& x, const AxesAttrs& attrs);
+
+kernels::DiagonalRows main_diagonal(const Tensor& x) { return diagonals(0, x.shape()[x.ndim() - 2], x.shape()[x.ndim() - 1], DiagonalAlign::right_left); }
 
 OwnedAttrs some(Diagonals k, std::int64_t rows, std::int64_t columns, DiagonalAlign align = DiagonalAlign::right_left, double padding = 0) {
   return Attrs(DiagonalAttrs{diagonals(k, rows, columns, align), padding});
@@ -105,6 +155,84 @@ constexpr Op table[] = {
             .oracle = "np.diag(x[0, 1:], 1) + np.diag(x[1])"}};
      }},
 
+    {.name = "matrix_set_diag",
+     .doc = "Matrices with rows in place of their diagonals, as matrix_diag has them.",
+     .tensorflow = "MatrixSetDiag MatrixSetDiagV2 MatrixSetDiagV3",
+     .args = {"x", "diagonal"},
+     .infer = infer_set,
+     .forward = run_set,
+     .rule = custom(
+         {},
+         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+           const Tensor dy = std::move(dys[0]).dense();
+           const kernels::DiagonalRows& d = c.attrs<DiagonalAttrs>().d;
+           if (c.needs(0)) dx[0] = c.op.with(DiagonalAttrs{d, 0}, dy, zeros(behind_extra(dy, 2, packed(d)), dy.dtype()));
+           if (c.needs(1)) dx[1] = part(dy, d);
+         },
+         [](const Call& c, Refs dx, std::span<Tensor> dy) {
+           const auto tangent = [&](int i) { return dx[i].defined() ? dx[i] : zeros(c.x[i].shape(), c.x[i].dtype()); };
+           dy[0] = c.op.with(c.attrs<DiagonalAttrs>(), tangent(0), tangent(1));
+         }),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({37, 5}, -1, 1), uniform({5}, -1, 1, 1)}, .attrs = some(0, 37, 5)},
+           {.inputs = {uniform({2, 3, 4}, -1, 1), uniform({2, 6, 3}, -1, 1, 1)}, .attrs = some({-2, 3}, 3, 4, DiagonalAlign::left_right)},
+           {.inputs = {uniform({2, 0, 3}, -1, 1), uniform({2, 0}, -1, 1, 1)}, .attrs = some(0, 0, 3)},
+           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), f64({-1, -2})}, .attrs = some(1, 2, 3), .expected = {f64({{1, -1, 3}, {4, 5, -2}})}, .oracle = "x * (1 - np.eye(2, 3, 1)) + np.diag(diagonal, 1)[:2]"},
+           {.inputs = {f64({{1, 2}, {3, 4}}), f64({{9, 8}, {7, 9}})}, .attrs = some({-1, 0}, 2, 2, DiagonalAlign::left_left), .expected = {f64({{9, 2}, {7, 8}})}, .oracle = "by hand"}};
+     }},
+
+    {.name = "diag",
+     .doc = "x on the main diagonal of a tensor of twice the axes, 0 elsewhere: y[i…, i…] = x[i…].",
+     .tensorflow = "Diag",
+     .args = {"x"},
+     .infer = infer_diag,
+     .forward = [](const Call& c, std::span<Tensor> y) {
+       kernels::clear(y[0]);
+       kernels::put_diagonals(c.x[0], main_diagonals(last_axes(c.x[0], c.attrs<AxesAttrs>().axes)), y[0]);
+     },
+     .rule = linear([](const Call& c, const Tensor& dy) { return diagonal_of(dy, c.attrs<AxesAttrs>()); }),
+     .samples = [] {
+       return std::vector<Sample>{{.inputs = {uniform({37}, -1, 1)}, .attrs = Attrs(AxesAttrs{1})},
+                                  {.inputs = {uniform({2, 3}, -1, 1)}, .attrs = Attrs(AxesAttrs{2})},
+                                  {.inputs = {uniform({0}, -1, 1)}, .attrs = Attrs(AxesAttrs{1})},
+                                  {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(AxesAttrs{0})},
+                                  {.inputs = {f64({1, 2})}, .attrs = Attrs(AxesAttrs{1}), .expected = {f64({{1, 0}, {0, 2}})}, .oracle = "np.diag(x)"},
+                                  {.inputs = {f64({{1, 2}})}, .attrs = Attrs(AxesAttrs{2}), .expected = {reshape(f64({1, 0, 0, 2}), {1, 2, 1, 2})}, .oracle = "np.diag(x.ravel()).reshape(1, 2, 1, 2)"}};
+     }},
+
+    {.name = "diag_part",
+     .doc = "The main diagonal of a tensor of which the first half of the axes is as the second: y[i…] = x[i…, i…].",
+     .tensorflow = "DiagPart",
+     .args = {"x"},
+     .infer = infer_diag_part,
+     .forward = [](const Call& c, std::span<Tensor> y) { kernels::take_diagonals(c.x[0], main_diagonals(last_axes(c.x[0], c.attrs<AxesAttrs>().axes)), y[0]); },
+     .rule = linear([](const Call& c, const Tensor& dy) { return spread(dy, c.attrs<AxesAttrs>()); }),
+     .samples = [] {
+       return std::vector<Sample>{{.inputs = {uniform({37, 37}, -1, 1)}, .attrs = Attrs(AxesAttrs{1})},
+                                  {.inputs = {uniform({2, 3, 2, 3}, -1, 1)}, .attrs = Attrs(AxesAttrs{2})},
+                                  {.inputs = {uniform({0, 0}, -1, 1)}, .attrs = Attrs(AxesAttrs{1})},
+                                  {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(AxesAttrs{0})},
+                                  {.inputs = {f64({{1, 2}, {3, 4}})}, .attrs = Attrs(AxesAttrs{1}), .expected = {f64({1, 4})}, .oracle = "np.diag(x)"}};
+     }},
+
+    {.name = "trace",
+     .doc = "The sum of the main diagonals of matrices: y = Σ x[…, i, i].",
+     .args = {"x"},
+     .infer = infer_trace,
+     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = sum(part(c.x[0], main_diagonal(c.x[0])), -1); }, Outputs::own},
+     .rule = linear([](const Call& c, const Tensor& dy) {
+       const kernels::DiagonalRows d = main_diagonal(c.x[0]);
+       return matrix(broadcast_to(expand_dims(dy, -1), behind_extra(expand_dims(dy, -1), 1, {d.longest})), d);
+     }),
+     .samples = [] {
+       return std::vector<Sample>{{.inputs = {uniform({37, 37}, -1, 1)}},
+                                  {.inputs = {uniform({2, 3, 4}, -1, 1)}},
+                                  {.inputs = {uniform({2, 0, 3}, -1, 1)}},
+                                  {.inputs = {f64({{1, 2}, {3, 4}, {5, 6}})}, .expected = {f64(5)}, .oracle = "np.trace(x)"},
+                                  {.inputs = {tensor({{1, 2}, {3, 4}}, DType::i64)}, .expected = {tensor(5, DType::i64)}, .oracle = "np.trace(x)"}};
+     }},
+
     {.name = "band_part",
      .doc = "x where low ≤ column - row ≤ high, else 0, of matrices in the last two axes.",
      .tensorflow = "MatrixBandPart BatchMatrixBandPart",
@@ -125,6 +253,8 @@ constexpr Op table[] = {
 
 Tensor part(const Tensor& x, const kernels::DiagonalRows& d, double padding) { return find(table, "matrix_diag_part").with(DiagonalAttrs{d, padding}, x); }
 Tensor matrix(const Tensor& x, const kernels::DiagonalRows& d, double padding) { return find(table, "matrix_diag").with(DiagonalAttrs{d, padding}, x); }
+Tensor spread(const Tensor& x, const AxesAttrs& attrs) { return find(table, "diag").with(attrs, x); }
+Tensor diagonal_of(const Tensor& x, const AxesAttrs& attrs) { return find(table, "diag_part").with(attrs, x); }
 Tensor band(const Tensor& x, const BandAttrs& attrs) { return find(table, "band_part").with(attrs, x); }
 
 void require_diagonals(std::string_view op, Diagonals k) {
@@ -161,26 +291,17 @@ Tensor matrix_diag(const Tensor& x, Diagonals k, const MatrixDiagOptions& option
 }
 
 Tensor matrix_set_diag(const Tensor& x, const Tensor& diagonal, Diagonals k, DiagonalAlign align) {
-  const kernels::DiagonalRows d = diagonals_of("matrix_set_diag", x, k, align);
-  const Shape expected = behind_extra(x, 2, packed(d));
-  if (diagonal.shape() != expected) throw_error<ShapeError>("matrix_set_diag: diagonal must be {}: x is {}, diagonal is {}", expected, x.spec(), diagonal.spec());
-  if (diagonal.dtype() != x.dtype()) throw_error<DTypeError>("matrix_set_diag: dtypes differ: x is {}, diagonal is {}", x.spec(), diagonal.spec());
-  return where(matrix(ones(packed(d), DType::boolean), d), matrix(diagonal, d), x);
+  return find(table, "matrix_set_diag").with(DiagonalAttrs{diagonals_of("matrix_set_diag", x, k, align), 0}, x, diagonal);
 }
 
-Tensor diag(const Tensor& x) {
-  if (2 * x.ndim() > Shape::kMaxRank) throw_error<ShapeError>("diag: the result has more than 8 axes: x is {}", x.spec());
-  Shape shape = x.shape();
-  for (const std::int64_t n : x.shape()) shape.push_back(n);
-  return reshape(matrix_diag(reshape(x, {x.size()})), shape);
-}
-
+Tensor diag(const Tensor& x) { return spread(x, {x.ndim()}); }
 Tensor diag_part(const Tensor& x) {
-  const auto half = static_cast<std::size_t>(x.ndim() / 2);
-  const Shape first(x.shape().dims().first(half));
-  if (x.ndim() % 2 || first != Shape(x.shape().dims().last(half))) throw_error<ShapeError>("diag_part: the first half of the axes must be as the second: x is {}", x.spec());
-  return reshape(matrix_diag_part(reshape(x, {first.size(), first.size()})), first);
+  if (x.ndim() % 2) throw_error<ShapeError>("diag_part: the first half of the axes must be as the second: x is {}", x.spec());
+  return diagonal_of(x, {x.ndim() / 2});
 }
+
+Tensor diagonal(const Tensor& x) { return part(x, diagonals_of("diagonal", x, 0, DiagonalAlign::right_left), 0); }
+Tensor trace(const Tensor& x) { return find(table, "trace").execute({std::array{&x}.data(), 1}); }
 
 Tensor band_part(const Tensor& x, std::int64_t lower, std::int64_t upper) { return band(x, {lower < 0 ? -kAll : -lower, upper < 0 ? kAll : upper}); }
 Tensor tril(const Tensor& x, std::int64_t k) { return band(x, {-kAll, k}); }

@@ -274,14 +274,6 @@ Lu lu(const Tensor& x) {
   return {std::move(y[0]), std::move(y[1])};
 }
 
-Tensor diagonal(const Tensor& x) {
-  if (x.ndim() < 2) throw_error<ShapeError>("diagonal: takes tensors of rank 2 or more: x is {}", x.spec());
-  const std::int64_t rows = extent(x, 2), columns = extent(x, 1), n = std::min(rows, columns);
-  const Slice every[] = {Slice::ellipsis, Slice({}, n * columns, columns + 1)};
-  return strided_slice(reshape(x, with_last(x, 2, {rows * columns}).shape), every);
-}
-Tensor trace(const Tensor& x) { return sum(diagonal(x), -1); }
-
 std::span<const Op> solve_ops() { return table; }
 
 }  // namespace tapedeck

@@ -116,7 +116,7 @@ constexpr Op table[] = {
      .doc = "The elements of x in order along the last axis, and where they stand in x; equal ones keep their order, NaN is the largest.",
      .args = {"x"},
      .infer = infer_sort,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::sort(c.x[0], extent_of(c.x[0]), extent_of(c.x[0]), c.attrs<SortAttrs>().descending, y[0], y[1]); },
+     .forward = [](const Call& c, std::span<Tensor> y) { kernels::sort(c.x[0], extent_of(c.x[0]), extent_of(c.x[0]), c.attrs<SortAttrs>().descending, &y[0], y[1]); },
      .rule = kChosenAlong,
      .samples = [] {
        return std::vector<Sample>{
@@ -130,12 +130,29 @@ constexpr Op table[] = {
             .oracle = "(-np.sort(-x), np.argsort(-x, kind='stable'))"}};
      }},
 
+    {.name = "argsort",
+     .doc = "Where the elements of x in order along the last axis stand in x; equal ones keep their order, NaN is the largest.",
+     .args = {"x"},
+     .infer = [](const Call& c) {
+       require_order(c);
+       return Spec{DType::i64, c.x[0].shape()};
+     },
+     .forward = [](const Call& c, std::span<Tensor> y) { kernels::sort(c.x[0], extent_of(c.x[0]), extent_of(c.x[0]), c.attrs<SortAttrs>().descending, nullptr, y[0]); },
+     .rule = none(),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {distinct({2, 501})}, .attrs = Attrs(SortAttrs{true})},
+           {.inputs = {zeros({2, 0}, DType::f64)}, .attrs = Attrs(SortAttrs{false})},
+           {.inputs = {f64({{3, 1, 2, 1}, {-1, -2, 5, 0}})}, .attrs = Attrs(SortAttrs{false}), .expected = {i64({{1, 3, 2, 0}, {1, 0, 3, 2}})}, .oracle = "np.argsort(x, axis=-1, kind='stable')"},
+           {.inputs = {tensor({3, 1, 2, 1}, DType::u8)}, .attrs = Attrs(SortAttrs{true}), .expected = {i64({0, 2, 1, 3})}, .oracle = "np.argsort(-x.astype(int), kind='stable')"}};
+     }},
+
     {.name = "top_k",
      .doc = "The k largest elements of x along the last axis, the largest first, and where they stand; of equal ones the first come first.",
      .tensorflow = "TopK TopKV2",
      .args = {"x"},
      .infer = infer_top_k,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::sort(c.x[0], extent_of(c.x[0]), c.attrs<TopKAttrs>().k, true, y[0], y[1]); },
+     .forward = [](const Call& c, std::span<Tensor> y) { kernels::sort(c.x[0], extent_of(c.x[0]), c.attrs<TopKAttrs>().k, true, &y[0], y[1]); },
      .rule = kChosenAlong,
      .samples = [] {
        return std::vector<Sample>{
@@ -239,7 +256,11 @@ template <class A> TopK chosen(const Op& op, const Tensor& x, int axis, const A&
 }  // namespace
 
 Tensor sort(const Tensor& x, int axis, bool descending) { return chosen(find(table, "sort"), x, axis, SortAttrs{descending}).values; }
-Tensor argsort(const Tensor& x, int axis, bool descending) { return chosen(find(table, "sort"), x, axis, SortAttrs{descending}).indices; }
+Tensor argsort(const Tensor& x, int axis, bool descending) {
+  const Op& op = find(table, "argsort");
+  const int at = checked_axis(op, axis, x.ndim());
+  return with_last_axis_at(op.with(SortAttrs{descending}, with_axis_last(x, at)), at);
+}
 TopK top_k(const Tensor& x, std::int64_t k, int axis) { return chosen(find(table, "top_k"), x, axis, TopKAttrs{k}); }
 
 Tensor nth_element(const Tensor& x, std::int64_t n, int axis, bool reverse) {
