@@ -1,5 +1,5 @@
 // Products by an equation. In: an equation and tensors. Out: a tensor made of matmul wherever there is something to sum, else of
-// mul. Each operand is brought to labels that stand once, then pairs are multiplied from left to right.
+// mul. Each operand is brought to labels that stand once, then pairs are multiplied from left to right, each by the op.
 #include "tapedeck/ops/einsum.h"
 
 #include <algorithm>
@@ -7,7 +7,9 @@
 
 #include "base/format.h"
 #include "ops/axes.h"
+#include "ops/samples.h"
 #include "tapedeck/ops.h"
+#include "tensor/storage.h"
 
 namespace tapedeck {
 namespace {
@@ -251,6 +253,116 @@ Term product(Term a, Term b, const Labels& wanted) {
   return MatrixProduct(a, b, wanted).result();
 }
 
+using namespace samples;
+
+// Of one operand or of two; a label stands once in each, and in the output.
+struct EinsumAttrs { Labels a, b, output; };
+const Labels& labels_of(const Call& c, int i) { return i ? c.attrs<EinsumAttrs>().b : c.attrs<EinsumAttrs>().a; }
+Term term_of(const Call& c, int i) { return {c.x[i], labels_of(c, i)}; }
+
+Spec infer_einsum(const Call& c) {
+  const Labels& output = c.attrs<EinsumAttrs>().output;
+  for (int i = 0; i < c.x.size(); ++i)
+    if (static_cast<int>(labels_of(c, i).size()) != c.x[i].ndim()) throw_shape_error(c, fmt::format("operand {} has {} labels", i, labels_of(c, i).size()));
+  if (c.x.size() == 2) {
+    if (c.x[1].dtype() != c.x[0].dtype()) throw_dtype_error(c, "dtypes differ");
+    if (c.x[0].dtype() == DType::boolean) throw_dtype_error(c, "bool has no arithmetic, use astype");
+  }
+  if (output.size() > Shape::kMaxRank) throw_shape_error(c, "the result has more than 8 axes");
+  Shape shape;
+  const auto extent = [&](char l) {
+    std::int64_t n = 1;
+    for (int i = 0; i < c.x.size(); ++i) {
+      if (!has(labels_of(c, i), l)) continue;
+      const std::int64_t own = term_of(c, i).extent(l);
+      if (i && own != n && has(labels_of(c, 0), l) && !(broadcasts(l) && (own == 1 || n == 1))) throw_shape_error(c, "extents of a label differ");
+      if (i == 0 || n == 1) n = own;
+    }
+    return n;
+  };
+  for (const char l : output) shape.push_back(extent(l));
+  for (const char l : labels_of(c, 0)) (void)extent(l);
+  return {c.x[0].dtype(), shape};
+}
+
+void run_einsum(const Call& c, std::span<Tensor> y) {
+  const Labels& output = c.attrs<EinsumAttrs>().output;
+  Term t = c.x.size() == 2 ? product(term_of(c, 0), term_of(c, 1), output) : term_of(c, 0);
+  sum_over(t, [&](char l) { return !has(output, l); });
+  share_with(y[0], arranged(t, output));
+}
+
+// The product of dy, whose first labels are `extra`, and of the other operand, in the axes of x: summed where x was repeated, and
+// repeated where x was summed alone.
+Tensor gradient_of(const Term& dy, const Labels& extra, const Term* other, const Term& x) {
+  const auto is_repeated = [&](char l) { return x.extent(l) == 1 && ((has(dy.labels, l) && dy.extent(l) != 1) || (other && has(other->labels, l) && other->extent(l) != 1)); };
+  const Labels found = extra + those(x.labels, [&](char l) { return !is_repeated(l) && (has(dy.labels, l) || (other && has(other->labels, l))); });
+  Term g = other ? product(dy, *other, found) : dy;
+  sum_over(g, [&](char l) { return !has(found, l); });
+  Shape once, all;
+  for (const char l : extra) once.push_back(dy.extent(l)), all.push_back(dy.extent(l));
+  for (const char l : x.labels) once.push_back(has(found, l) ? g.extent(l) : 1), all.push_back(x.extent(l));
+  const Tensor in_order = arranged(g, found), with_ones = in_order.shape() == once ? in_order : reshape(in_order, once);
+  return once == all ? with_ones : broadcast_to(with_ones, all);
+}
+
+void einsum_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+  Term dy{std::move(dys[0]).dense(), c.attrs<EinsumAttrs>().output};
+  Labels extra;   // of the axes in front of stacked cotangents: neither letters nor axes of dots
+  for (int d = c.y[0].ndim(); d < dy.x.ndim(); ++d) extra.push_back(static_cast<char>(Shape::kMaxRank + 1 + d));
+  dy.labels = extra + dy.labels;
+  for (int i = 0; i < c.x.size(); ++i) {
+    if (!c.needs(i)) continue;
+    const Term other = c.x.size() == 2 ? term_of(c, 1 - i) : Term();
+    dx[static_cast<std::size_t>(i)] = gradient_of(dy, extra, c.x.size() == 2 ? &other : nullptr, term_of(c, i));
+  }
+}
+
+constexpr Rule kProduct = [] {
+  Rule rule = custom({.x = 0b11}, einsum_vjp, [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = c.x.size() == 2 ? detail::jvp_of_bilinear(c, dx) : detail::jvp_of_linear(c, dx); });
+  rule.kind = RuleKind::bilinear;
+  rule.partial_reads[0] = 0b10, rule.partial_reads[1] = 0b01;
+  return rule;
+}();
+
+OwnedAttrs of_two(Labels a, Labels b, Labels output) { return Attrs(EinsumAttrs{std::move(a), std::move(b), std::move(output)}); }
+OwnedAttrs of_one(Labels a, Labels output) { return Attrs(EinsumAttrs{std::move(a), {}, std::move(output)}); }
+
+constexpr Op table[] = {
+    {.name = "einsum",
+     .doc = "The sum over the labels that the output does not have of a product, as \"ij,jk->ik\" says; of one operand the sum.",
+     .tensorflow = "Einsum",
+     .args = {"x"},
+     .infer = infer_einsum,
+     .forward = {run_einsum, Outputs::own},
+     .rule = kProduct,
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({5, 37}, -1, 1), uniform({37, 3}, -1, 1, 1)}, .attrs = of_two("ij", "jk", "ik")},
+           {.inputs = {uniform({2, 3, 5}, -1, 1), uniform({4, 5, 2}, -1, 1, 1)}, .attrs = of_two("bij", "kjb", "kbi")},
+           {.inputs = {uniform({2, 1, 3}, -1, 1), uniform({5, 3}, -1, 1, 1)}, .attrs = of_two("\2\1i", "\1i", "\2\1")},
+           {.inputs = {uniform({2, 1, 3}, -1, 1), uniform({5, 3}, -1, 1, 1)}, .attrs = of_two("\2\1i", "\1j", "ij")},
+           {.inputs = {uniform({2, 3}, -1, 1), uniform({4, 5}, -1, 1, 1)}, .attrs = of_two("ij", "kl", "ki")},
+           {.inputs = {uniform({2, 3}, -1, 1), uniform({2, 3}, -1, 1, 1)}, .attrs = of_two("ij", "ij", "ji")},
+           {.inputs = {uniform({}, -1, 1), uniform({2, 3}, -1, 1, 1)}, .attrs = of_two("", "ij", "ij")},
+           {.inputs = {uniform({2, 0}, -1, 1), uniform({0, 3}, -1, 1, 1)}, .attrs = of_two("ij", "jk", "ik")},
+           {.inputs = {uniform({2, 3, 37}, -1, 1)}, .attrs = of_one("ijk", "ki")},
+           {.inputs = {uniform({2, 3}, -1, 1)}, .attrs = of_one("ij", "ij")},
+           {.inputs = {uniform({}, -1, 1)}, .attrs = of_one("", "")},
+           {.inputs = {tensor({{1, 2}, {3, 4}}, DType::i64), tensor({{1, 0}, {2, 1}}, DType::i64)}, .attrs = of_two("ij", "jk", "ki"), .expected = {tensor({{5, 11}, {2, 4}}, DType::i64)},
+            .oracle = "np.einsum('ij,jk->ki', x[0], x[1])"},
+           {.inputs = {f64({{1, 2}, {3, 4}}), f64({{1, 0}, {2, 1}})}, .attrs = of_two("ij", "ik", "jk"), .expected = {f64({{7, 3}, {10, 4}})}, .oracle = "np.einsum('ij,ik->jk', x[0], x[1])"},
+           {.inputs = {f64({{1, 2}, {3, 4}})}, .attrs = of_one("ij", "j"), .expected = {f64({4, 6})}, .oracle = "np.einsum('ij->j', x)"}};
+     }},
+};
+
+// The op on one pair, in the dtype of both.
+Term multiplied(const Term& a, const Term& b, const Labels& wanted) {
+  const DType dtype = promote(a.x.dtype(), b.x.dtype());
+  const auto as = [&](const Tensor& x) { return x.dtype() == dtype ? x : astype(x, dtype); };
+  return {find(table, "einsum").with(EinsumAttrs{a.labels, b.labels, wanted}, as(a.x), as(b.x)), wanted};
+}
+
 }  // namespace
 
 Tensor einsum(std::string_view equation, std::span<const Tensor> operands) {
@@ -259,6 +371,7 @@ Tensor einsum(std::string_view equation, std::span<const Tensor> operands) {
   std::vector<Term>& terms = e.terms();
   for (Term& t : terms) take_diagonals(t);
   Term y = terms[0];
+  if (terms.size() == 1) return find(table, "einsum").with(EinsumAttrs{y.labels, {}, e.output()}, y.x);
   for (std::size_t i = 1; i < terms.size(); ++i) {
     Labels wanted;   // by the output, then by operands that come later
     const auto add = [&](const Labels& some) {
@@ -266,10 +379,9 @@ Tensor einsum(std::string_view equation, std::span<const Tensor> operands) {
     };
     add(e.output());
     for (std::size_t later = i + 1; later < terms.size(); ++later) add(terms[later].labels);
-    y = product(y, terms[i], wanted);
+    y = multiplied(y, terms[i], wanted);
   }
-  sum_over(y, [&](char l) { return !has(e.output(), l); });
-  return arranged(y, e.output());
+  return y.x;
 }
 
 Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int>& axes_of_a, const std::vector<int>& axes_of_b) {
@@ -298,5 +410,7 @@ Tensor tensordot(const Tensor& a, const Tensor& b, int axes) {
 }
 
 Tensor outer(const Tensor& a, const Tensor& b) { return reshape(a, {a.size(), 1}) * reshape(b, {1, b.size()}); }
+
+std::span<const Op> einsum_ops() { return table; }
 
 }  // namespace tapedeck
