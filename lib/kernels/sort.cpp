@@ -70,25 +70,46 @@ template <class Item, class T> void all_in_order(const T* x, std::int64_t n, boo
   else std::sort(items.begin(), items.end());
 }
 
-// The first k: candidates come in as long as they lie before the k-th of those so far, and are thinned out when there are many.
+// A key that k keys or more do not lie behind: the k-th of the first keys of many groups, of which each has one.
+template <class Key> Key bound_of(const Key* keys, std::int64_t n, std::int64_t k, CachedVector<Key>& firsts) {
+  const std::int64_t groups = std::max<std::int64_t>(2 * k, 64);
+  if (n < 2 * groups) return std::numeric_limits<Key>::max();
+  firsts.assign(keys, keys + groups);
+  for (std::int64_t i = groups; i < n; i += groups)
+    for (std::int64_t g = 0, left = std::min(groups, n - i); g < left; ++g) firsts[static_cast<std::size_t>(g)] = std::min(firsts[static_cast<std::size_t>(g)], keys[i + g]);
+  std::nth_element(firsts.begin(), firsts.begin() + (k - 1), firsts.end());
+  return firsts[static_cast<std::size_t>(k - 1)];
+}
+
+// The first k: of one stretch of the row after the other the candidates, those not behind the k-th of what came before.
 template <class Item, class T> void first_in_order(const T* x, std::int64_t n, std::int64_t k, bool descending, Items<Item>& items) {
-  const auto keep = static_cast<std::size_t>(k), most = 2 * keep + 32;
-  typename Item::Key bound = std::numeric_limits<typename Item::Key>::max();   // a later one with this key is no better
-  bool bounded = false;
+  using Key = typename Item::Key;
+  constexpr std::int64_t block = 32;
+  const auto keep = static_cast<std::size_t>(k);
+  const std::int64_t stretch = std::max<std::int64_t>(4096, 4 * k);
+  CachedVector<Key> keys(static_cast<std::size_t>((std::min(n, stretch) + block - 1) / block * block)), firsts;
+  Key last = std::numeric_limits<Key>::max();
   items.clear();
-  items.reserve(most);
   const auto thin_out = [&] {
-    const auto last = items.begin() + static_cast<std::ptrdiff_t>(keep);
-    std::nth_element(items.begin(), last - 1, items.end());
-    items.erase(last, items.end());
-    bound = items.back().key();
-    bounded = true;
+    std::nth_element(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(keep - 1), items.end());
+    items.resize(keep);
   };
-  for (std::int64_t i = 0; i < n; ++i) {
-    const auto key = key_of<Item>(x[i], descending);
-    if (bounded && key >= bound) continue;
-    items.emplace_back(key, i);
-    if (items.size() == most) thin_out();
+  for (std::int64_t begin = 0; begin < n; begin += stretch) {
+    const std::int64_t size = std::min(stretch, n - begin);
+    for (std::int64_t i = 0; i < size; ++i) keys[static_cast<std::size_t>(i)] = key_of<Item>(x[begin + i], descending);
+    if (begin == 0) last = bound_of(keys.data(), size, k, firsts);
+    for (std::int64_t first = 0; first < size; first += block) {
+      const Key* some = keys.data() + first;
+      Key any = 0;
+      for (std::int64_t i = 0; i < block; ++i) any |= static_cast<Key>(some[i] <= last);
+      if (!any) continue;
+      for (std::int64_t i = 0; i < std::min(block, size - first); ++i) if (some[i] <= last) items.emplace_back(some[i], begin + first + i);
+    }
+    if (begin + size == n || items.size() < keep) continue;
+    thin_out();
+    const Key worst = items.back().key();
+    if (worst == 0) break;
+    last = worst - 1;   // a later one with the same key is no better
   }
   if (items.size() > keep) thin_out();
   std::sort(items.begin(), items.end());
