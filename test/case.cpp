@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <complex>
 #include <cstdlib>
 #include <exception>
 #include <fstream>
@@ -21,19 +22,21 @@ const Json& all_cases() {
 /// The file has no infinite numbers, but their names.
 Json number(double v) { return std::isinf(v) ? Json(v > 0 ? "inf" : "-inf") : Json(v); }
 
-/// Nested lists of `values`, from `next` on.
-Json nested(const Tensor& x, const std::vector<double>& values, int axis, std::size_t& next) {
-  if (axis == x.ndim()) return x.dtype() == DType::boolean ? Json(values[next++] != 0) : number(values[next++]);
+/// Nested lists of `values`, from `next` on. A complex number is an object of its parts.
+Json nested(const Tensor& x, const std::vector<std::complex<double>>& values, int axis, std::size_t& next) {
+  if (axis == x.ndim()) {
+    const std::complex<double> v = values[next++];
+    if (is_complex(x.dtype())) return {{"re", number(v.real())}, {"im", number(v.imag())}};
+    return x.dtype() == DType::boolean ? Json(v != 0.0) : number(v.real());
+  }
   Json list = Json::array();
   for (std::int64_t i = 0; i < x.shape()[axis]; ++i) list.push_back(nested(x, values, axis + 1, next));
   return list;
 }
 
-void flatten(const Json& list, int depth, Shape& shape, std::vector<double>& values) {
-  if (!list.is_array()) {
-    values.push_back(list == "-0" ? -0.0 : list.get<double>());
-    return;
-  }
+void flatten(const Json& list, int depth, Shape& shape, std::vector<std::complex<double>>& values) {
+  if (list.is_object()) return values.emplace_back(list.at("re").get<double>(), list.at("im").get<double>()), void();
+  if (!list.is_array()) return values.push_back(list == "-0" ? -0.0 : list.get<double>());
   if (depth == shape.ndim()) shape.push_back(static_cast<std::int64_t>(list.size()));
   for (const Json& e : list) flatten(e, depth + 1, shape, values);
 }
@@ -67,7 +70,7 @@ bool is_kind(const Error& e, const std::string& kind) {
 
 Json json_of(const Tensor& x) {
   std::size_t next = 0;
-  return nested(x, x.to_vector(), 0, next);
+  return nested(x, x.to_vector<std::complex<double>>(), 0, next);
 }
 
 Json json_of(const Gradient& g) {
@@ -101,7 +104,7 @@ Case::~Case() {
 
 Tensor Case::input(const std::string& name, DType dtype) const {
   Shape shape;
-  std::vector<double> values;
+  std::vector<std::complex<double>> values;
   flatten(case_.at("inputs").at(name), 0, shape, values);
   return astype(tensor(values, shape), dtype);
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <complex>
 
 #include "ops/samples.h"
 #include "tapedeck/gradcheck.h"
@@ -47,19 +48,25 @@ inline TensorFunction as_function(const Op& op, const OwnedAttrs& attrs) {
   };
 }
 
+/// Elements of any dtype.
+using Number = std::complex<double>;
+using Numbers = std::vector<Number>;
+inline Numbers numbers_of(const Tensor& x) { return x.to_vector<Number>(); }
+inline bool is_nan(Number z) { return std::isnan(z.real()) || std::isnan(z.imag()); }
+
 /// Within tolerance, relative to 1 or the larger one; NaN equals NaN.
 inline bool close(const Tensor& a, const Tensor& b, double tolerance) {
   if (a.shape() != b.shape()) return false;
-  const std::vector<double> u = a.to_vector(), v = b.to_vector();
-  return std::equal(u.begin(), u.end(), v.begin(), [=](double p, double q) {
-    return p == q || (std::isnan(p) && std::isnan(q)) || std::abs(p - q) <= tolerance * std::max(1.0, std::abs(q));
+  const Numbers u = numbers_of(a), v = numbers_of(b);
+  return std::equal(u.begin(), u.end(), v.begin(), [=](Number p, Number q) {
+    return p == q || (is_nan(p) && is_nan(q)) || std::abs(p - q) <= tolerance * std::max(1.0, std::abs(q));
   });
 }
 
 /// The values of x by a function of their position, under another shape, in x's dtype. astype of a tensor of that dtype is no copy.
 template <class F> Tensor gathered(const Tensor& x, const Shape& shape, const F& position) {
-  const std::vector<double> from = x.to_vector();
-  std::vector<double> to(static_cast<std::size_t>(shape.size()));
+  const Numbers from = numbers_of(x);
+  Numbers to(static_cast<std::size_t>(shape.size()));
   for (std::size_t i = 0; i < to.size(); ++i) to[i] = from[static_cast<std::size_t>(position(static_cast<std::int64_t>(i)))];
   return astype(tensor(to, shape), x.dtype());
 }
@@ -69,8 +76,8 @@ inline Tensor tiled(const Tensor& x, const Shape& shape) { return gathered(x, sh
 /// x with all values a little larger, so that they meet no others by chance, as in the kink of a maximum.
 inline Tensor nudged(const Tensor& x, double by) {
   if (!is_trainable(x.dtype())) return x;
-  std::vector<double> v = x.to_vector();
-  for (double& e : v) e += by;
+  Numbers v = numbers_of(x);
+  for (Number& e : v) e += by;
   return astype(tensor(v, x.shape()), x.dtype());
 }
 inline Tensor rotated(const Tensor& x, std::int64_t by) { return gathered(x, x.shape(), [=, n = x.size()](std::int64_t i) { return (i + by) % n; }); }
@@ -96,7 +103,7 @@ inline Tensor at_odd_offset(const Tensor& x) {
 }
 inline Tensors in_f32(const Tensors& x) {
   Tensors y;
-  for (const Tensor& t : x) y.push_back(t.dtype() == DType::f64 ? astype(t, DType::f32) : t);
+  for (const Tensor& t : x) y.push_back(t.dtype() == DType::f64 ? astype(t, DType::f32) : t.dtype() == DType::c128 ? astype(t, DType::c64) : t);
   return y;
 }
 /// x[i]

@@ -96,6 +96,7 @@ bool differentiable(const Op& op, const Sample& s) { return has_derivative(op) &
 
 /// Values without a pattern in [-1, 1], of x's spec; integers get zeros.
 Tensor any_like(const Tensor& x, int which) {
+  if (is_complex(x.dtype())) return astype(samples::spread(x.shape(), which), x.dtype());
   return is_trainable(x.dtype()) ? astype(samples::uniform(x.shape(), -1, 1, which), x.dtype()) : zeros_like(x);
 }
 Tensors any_like(const Tensors& x) {
@@ -134,7 +135,7 @@ TEST_CASE("every op gives the expected outputs, with the specs that it infers", 
     REQUIRE(s.expected.size() == y.size());
     for (std::size_t k = 0; k < y.size(); ++k) {
       CHECK(y[k].spec() == s.expected[k].spec());
-      CHECK(close(y[k], s.expected[k], y[k].dtype() == DType::f32 ? 1e-6 : 1e-13));
+      CHECK(close(y[k], s.expected[k], real_of(y[k].dtype()) == DType::f32 ? 1e-6 : 1e-13));
     }
   });
 }
@@ -265,9 +266,9 @@ TEST_CASE("NaN in, NaN out", "[op]") {
         }
         for (std::size_t k = 0; k < y.size(); ++k) {
           if (!is_trainable(y[k].dtype())) continue;
-          const std::vector<double> a = y[k].to_vector(), b = moved[k].to_vector(), n = with_nan[k].to_vector();
+          const Numbers a = numbers_of(y[k]), b = numbers_of(moved[k]), n = numbers_of(with_nan[k]);
           std::int64_t lost = 0;
-          for (std::size_t e = 0; e < a.size(); ++e) lost += a[e] != b[e] && !std::isnan(n[e]);
+          for (std::size_t e = 0; e < a.size(); ++e) lost += a[e] != b[e] && !is_nan(n[e]);
           CHECK(lost == 0);
         }
       }
@@ -323,4 +324,36 @@ TEST_CASE("a rule computes what is wanted, whichever inputs those are", "[op]") 
       CHECK(close(g.dense(), all[i], 1e-13));
     }
   });
+}
+
+// Inputs off the real line. What takes them is found by trying, and held against a list, so that none is lost.
+TEST_CASE("ops take complex numbers", "[op][complex]") {
+  const auto off_the_line = [](const Tensors& x, double by) {
+    Tensors z;
+    for (const Tensor& t : x) z.push_back(complex(t, by * samples::uniform(t.shape(), -1, 1, static_cast<int>(z.size()) + 11)));
+    return z;
+  };
+  std::set<std::string_view> taken;
+  for (const OpFamily& family : op_families())
+    for (const Op& op : family.ops) {
+      int number = 0;
+      for (const Sample& s : op.samples()) {
+        INFO(family.name << ": " << op.name << ", sample " << number++);
+        if (s.inputs.empty() || std::any_of(s.inputs.begin(), s.inputs.end(), [](const Tensor& t) { return t.dtype() != DType::f64; })) continue;
+        const Tensors z = off_the_line(s.inputs, 0.4);
+        Tensors y;
+        try {
+          y = run(op, z, s.attrs);
+        } catch (const DTypeError&) {
+          break;
+        }
+        taken.insert(op.name);
+        if (!is_complex(y[0].dtype())) continue;
+        const Tensors on_the_line = run(op, off_the_line(s.inputs, 0), s.attrs), of_reals = run(op, s.inputs, s.attrs);
+        for (std::size_t k = 0; k < y.size(); ++k) CHECK(close(on_the_line[k], of_reals[k], 1e-13));
+        if (has_derivative(op)) CHECK(check_gradients(as_function(op, s.attrs), z));
+      }
+    }
+  const std::set<std::string_view> expected = {"?"};
+  CHECK(taken == expected);
 }

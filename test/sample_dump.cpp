@@ -1,6 +1,7 @@
 // Prints the samples of all tables that have expected outputs, a line of JSON each, for scripts/oracle to recompute.
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <iostream>
 
 #include <nlohmann/json.hpp>
@@ -12,12 +13,15 @@ using Json = nlohmann::json;
 
 namespace {
 
-// JSON has no NaN and no infinity: those are strings.
+// JSON has no NaN and no infinity: those are strings. Complex numbers are two numbers.
 Json number(double v) { return std::isnan(v) ? Json("nan") : std::isinf(v) ? Json(v > 0 ? "inf" : "-inf") : Json(v); }
 
 Json json_of(const Tensor& x) {
   Json data = Json::array();
-  for (const double v : x.to_vector()) data.push_back(number(v));
+  for (const std::complex<double>& v : x.to_vector<std::complex<double>>()) {
+    data.push_back(number(v.real()));
+    if (is_complex(x.dtype())) data.push_back(number(v.imag()));
+  }
   return {{"dtype", name_of(x.dtype())}, {"shape", std::vector<std::int64_t>(x.shape().begin(), x.shape().end())}, {"data", std::move(data)}};
 }
 

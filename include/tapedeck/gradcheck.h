@@ -10,7 +10,7 @@
 
 namespace tapedeck {
 
-/// A function of tensors, made of ops. f32 and f64 inputs are varied, others are held as they are.
+/// A function of tensors, made of ops. f32, f64, c64 and c128 inputs are varied, others are held as they are.
 using TensorFunction = std::function<Tensor(const std::vector<Tensor>&)>;
 
 /// What the derivative and the differences gave, reduced to one number each. True where they agree, NaN never does;
@@ -24,14 +24,15 @@ struct Agreement {
 };
 
 struct GradcheckOptions {
-  double step = 0;         // of the differences; 0: 1e-5, or 1e-2 where a tensor is f32
-  double tolerance = 0;    // relative to 1 + |numeric|; 0: 1e-6, or 1e-3 where a tensor is f32
+  double step = 0;         // of the differences; 0: 1e-5, or 1e-2 where a tensor is f32 or c64
+  double tolerance = 0;    // relative to 1 + |numeric|; 0: 1e-6, or 1e-3 where a tensor is f32 or c64
   std::uint64_t seed = 1;  // of the random directions
 };
 
+// Complex elements are pairs of numbers, each varied on its own.
 // Each compares ⟨dy, f'(x) v⟩ in a random direction v, with a random cotangent dy, both within [-1, 1], with
 // ⟨dy, f(x + step·v) - f(x - step·v)⟩ / (2·step), which calls no op but those of f. The functions must be smooth
-// within a step of x. Each throws DTypeError where no input, or not the result, is f32 or f64, and ShapeError where a
+// within a step of x. Each throws DTypeError where no input, or not the result, is f32, f64, c64 or c128, and ShapeError where a
 // derivative has another shape than its tensor; what f throws passes through.
 
 /// Reverse mode: a GradientTape over f.

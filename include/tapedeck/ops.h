@@ -3,6 +3,7 @@
 #include "tapedeck/operators.h"
 #include "tapedeck/ops/array.h"
 #include "tapedeck/ops/compare.h"
+#include "tapedeck/ops/complex.h"
 #include "tapedeck/ops/conv.h"
 #include "tapedeck/ops/decompositions.h"
 #include "tapedeck/ops/diag.h"

@@ -155,7 +155,7 @@ template <class T, class L> Tensor tensor_from_list(const L& list, std::optional
 }  // namespace detail
 
 /// A tensor of rank 0. Literals with a decimal point make f32 unless dtype says otherwise; other types keep theirs.
-template <class T> requires std::is_arithmetic_v<T>
+template <class T> requires (std::is_arithmetic_v<T> || ComplexNumber<T>)
 Tensor tensor(T value, std::optional<DType> dtype = {}) {
   return detail::tensor_from(&value, dtype_of<T>, {}, dtype.value_or(detail::literal_dtype<T>));
 }

@@ -1,6 +1,7 @@
 // Forward mode. In: executions. Out: their tangents, computed at once by the op's rule and seen only by outer recorders.
 #include "autodiff/forward.h"
 
+#include "autodiff/pull_back.h"
 #include "base/format.h"
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/gradient_tape.h"
@@ -60,7 +61,7 @@ void transpose_vjp(const Call& c, Refs dx, std::span<Tensor> dy) {
     if (is_trainable(u.back().dtype())) tape.watch(u.back());
   }
   std::vector<Gradient> back(static_cast<std::size_t>(c.x.size()));
-  c.op.rule.vjp(c, cotangents, back);
+  pull_back(c, cotangents, back);
   std::vector<Tensor> targets;
   GradientOptions options;
   for (int i = 0; i < dx.size(); ++i) {

@@ -2,6 +2,7 @@
 #include "tapedeck/gradcheck.h"
 
 #include <algorithm>
+#include <complex>
 #include <ostream>
 #include <random>
 
@@ -9,6 +10,7 @@
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/gradient_tape.h"
 #include "tapedeck/operators.h"
+#include "tapedeck/ops/complex.h"
 #include "tapedeck/ops/reduce.h"
 
 namespace tapedeck {
@@ -18,9 +20,22 @@ using Tensors = std::vector<Tensor>;
 
 bool varies(const Tensor& x) { return is_trainable(x.dtype()); }
 
-Tensor tensor_of(const std::vector<double>& values, const Spec& spec) {
-  const Tensor x = tensor(values, spec.shape);
-  return spec.dtype == DType::f64 ? x : astype(x, spec.dtype);
+// The numbers that make up a tensor: of complex elements both parts, one after the other.
+std::vector<double> numbers_of(const Tensor& x) {
+  if (!is_complex(x.dtype())) return x.to_vector();
+  std::vector<double> numbers;
+  for (const std::complex<double>& z : x.to_vector<std::complex<double>>()) numbers.push_back(z.real()), numbers.push_back(z.imag());
+  return numbers;
+}
+Tensor tensor_of(const std::vector<double>& numbers, const Spec& spec) {
+  if (!is_complex(spec.dtype)) {
+    const Tensor x = tensor(numbers, spec.shape);
+    return spec.dtype == DType::f64 ? x : astype(x, spec.dtype);
+  }
+  std::vector<std::complex<double>> z;
+  for (std::size_t i = 0; i < numbers.size(); i += 2) z.emplace_back(numbers[i], numbers[i + 1]);
+  const Tensor x = tensor(z, spec.shape);
+  return spec.dtype == DType::c128 ? x : astype(x, spec.dtype);
 }
 
 /// The point, the directions and the settings of one check.
@@ -28,13 +43,13 @@ class Check {
  public:
   Check(std::string_view what, const TensorFunction& f, const Tensors& x, const GradcheckOptions& options)
       : what_(what), f_(f), x_(x), engine_(options.seed) {
-    if (std::none_of(x.begin(), x.end(), varies)) throw_error<DTypeError>("gradcheck: no input is f32 or f64");
+    if (std::none_of(x.begin(), x.end(), varies)) throw_error<DTypeError>("gradcheck: no input is f32, f64, c64 or c128");
     const Tensor y = f(x);
-    if (!varies(y)) throw_error<DTypeError>("gradcheck: the function gives {}; it must be f32 or f64", y.spec());
+    if (!varies(y)) throw_error<DTypeError>("gradcheck: the function gives {}; it must be f32, f64, c64 or c128", y.spec());
     dy_ = random_like(y);
     for (const Tensor& t : x) v_.push_back(varies(t) ? random_like(t) : t);
-    const auto is_f32 = [](const Tensor& t) { return t.dtype() == DType::f32; };
-    const bool single = is_f32(y) || std::any_of(x.begin(), x.end(), is_f32);
+    const auto is_single = [](const Tensor& t) { return real_of(t.dtype()) == DType::f32; };
+    const bool single = is_single(y) || std::any_of(x.begin(), x.end(), is_single);
     step_ = options.step > 0 ? options.step : single ? 1e-2 : 1e-5;
     tolerance_ = options.tolerance > 0 ? options.tolerance : single ? 1e-3 : 1e-6;
   }
@@ -43,7 +58,7 @@ class Check {
   const Tensor& v(std::size_t i) const { return v_[i]; }
   Tensor random_like(const Tensor& x) {
     std::uniform_real_distribution<double> uniform(-1, 1);
-    std::vector<double> values(static_cast<std::size_t>(x.size()));
+    std::vector<double> values(static_cast<std::size_t>(is_complex(x.dtype()) ? 2 * x.size() : x.size()));
     for (double& e : values) e = uniform(engine_);
     return tensor_of(values, x.spec());
   }
@@ -51,7 +66,7 @@ class Check {
   double dot(const Tensor& derivative, const Tensor& direction) const {
     if (derivative.shape() != direction.shape())
       throw_error<ShapeError>("gradcheck: a derivative of the {} is {}, its tensor {}", what_, derivative.spec(), direction.spec());
-    const std::vector<double> a = derivative.to_vector(), b = direction.to_vector();
+    const std::vector<double> a = numbers_of(derivative), b = numbers_of(direction);
     double total = 0;
     for (std::size_t i = 0; i < a.size(); ++i) total += a[i] * b[i];
     return total;
@@ -65,8 +80,8 @@ class Check {
     Tensors result = x_;
     for (std::size_t i = 0; i < x_.size(); ++i) {
       if (!varies(x_[i])) continue;
-      std::vector<double> values = x_[i].to_vector();
-      const std::vector<double> v = v_[i].to_vector();
+      std::vector<double> values = numbers_of(x_[i]);
+      const std::vector<double> v = numbers_of(v_[i]);
       for (std::size_t k = 0; k < v.size(); ++k) values[k] += step * v[k];
       result[i] = tensor_of(values, x_[i].spec());
     }
@@ -134,7 +149,7 @@ Agreement check_gradients(const TensorFunction& f, const Tensors& x, const Gradc
     Tensor all;
     for (std::size_t i = 0; i < dx.size(); ++i) {
       if (!dx[i].defined()) continue;
-      const Tensor part = sum(dx[i] * point.v(i));
+      const Tensor part = real(sum(dx[i] * conj(point.v(i))));
       all = all.defined() ? all + part : part;
     }
     return all;

@@ -11,6 +11,7 @@
 // peak of gradient memory is that of the terms that wait. Entries of a tape that is used up are freed as soon as they have run.
 #include "autodiff/imperative_grad.h"
 
+#include "autodiff/pull_back.h"
 #include "base/format.h"
 #include "tensor/storage.h"
 
@@ -159,7 +160,7 @@ class Backprop {
     if (dy.size() > 1) for (const Tensor& t : kept_y) more_y.push_back(&t);
     const Refs y(dy.size() > 1 ? more_y.data() : &one_y, e.outputs);
 
-    rule.vjp({.op = *e.op, .raw_attrs = e.attrs.view(), .x = {x, e.inputs}, .y = y, .wanted = wanted}, dy, dx);
+    tapedeck::pull_back({.op = *e.op, .raw_attrs = e.attrs.view(), .x = {x, e.inputs}, .y = y, .wanted = wanted}, dy, dx);
     for (std::size_t i = 0; i < n; ++i) {
       if (inputs[i] < 0 || !dx[i].defined()) continue;
       check(e, i, dx[i]);

@@ -1,5 +1,5 @@
-// How a `partials` rule runs: fused over vectors, or, where somebody records the derivative itself or cotangents are
-// stacked, as ops. And what linear and bilinear rules share.
+// How a `partials` rule runs: fused over vectors, or, where somebody records the derivative itself, cotangents are stacked
+// or numbers are complex, as ops. And what linear and bilinear rules share.
 #include "autodiff/rules.h"
 
 #include "autodiff/recorder.h"
@@ -63,7 +63,7 @@ void vjp_of_partials(const PartialsRule& rule, const Call& call, Gradient&& cota
   const Tensor* x[kMaxInputs];
   for (int i = 0; i < n; ++i) x[i] = call.x[i].defined() ? &call.x[i] : y;
   const Call c{.op = call.op, .raw_attrs = call.raw_attrs, .x = {x, n}, .y = {&y, 1}, .wanted = wanted};
-  if (dy.shape() != y->shape() || recording(rule, c, dy)) {
+  if (dy.shape() != y->shape() || is_complex(dy.dtype()) || recording(rule, c, dy)) {
     const NumberDType dtype(dy.dtype());
     for (int i = 0; i < n; ++i) if (c.needs(i)) dx[static_cast<std::size_t>(i)] = unbroadcast(c, rule.times[i](c, dy), i);
     return;
@@ -88,7 +88,7 @@ void vjp_of_partials(const PartialsRule& rule, const Call& call, Gradient&& cota
 
 Tensor jvp_of_partials(const PartialsRule& rule, const Call& c, Refs dx) {
   const int n = rule.vjp.inputs;
-  bool as_ops = false;
+  bool as_ops = is_complex(c.y[0].dtype());
   for (int i = 0; i < n; ++i) as_ops |= dx[i].defined() && (dx[i].shape() != c.x[i].shape() || recording(rule, c, dx[i]));
   if (as_ops) {
     const NumberDType dtype(c.y[0].dtype());

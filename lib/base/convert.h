@@ -1,15 +1,25 @@
 // Conversion of one number to another type, with a defined result for every value.
 #pragma once
 #include <cmath>
+#include <complex>
 #include <limits>
 #include <type_traits>
 
+#include "tapedeck/dtype.h"
+
 namespace tapedeck {
 
-/// Floating to integer goes towards zero and stops at the type's ends; NaN becomes 0. To bool: whether it is not zero.
+/// Complex to real takes the real part, and to bool asks both. Floating to integer goes towards zero and stops at the type's ends; NaN becomes 0. To bool: whether it is not zero.
 template <class To, class From> constexpr To convert(From v) {
   if constexpr (std::is_same_v<To, From>) {
     return v;
+  } else if constexpr (ComplexNumber<From> && ComplexNumber<To>) {
+    return To(v);
+  } else if constexpr (ComplexNumber<From>) {
+    if constexpr (std::is_same_v<To, bool>) return v != From(0);
+    else return convert<To>(v.real());
+  } else if constexpr (ComplexNumber<To>) {
+    return To(convert<typename To::value_type>(v));
   } else if constexpr (std::is_same_v<To, bool>) {
     return v != From(0);
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {

@@ -1,4 +1,5 @@
 // Element counts and names. In: dtypes and shapes. Out: bytes, checked, and text for messages.
+#include "base/visit.h"
 #include "tapedeck/shape.h"
 
 namespace tapedeck {
@@ -11,5 +12,7 @@ std::int64_t Spec::nbytes() const {
 }
 
 std::string to_string(const Spec& spec) { return std::string(name_of(spec.dtype)) + to_string(spec.shape); }
+
+void throw_not_taken(DType t) { throw DTypeError("the op does not take " + std::string(name_of(t)) + ", use astype"); }
 
 }  // namespace tapedeck

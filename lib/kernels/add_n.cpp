@@ -27,7 +27,7 @@ template <class T> void add_block(const std::vector<const T*>& x, T* y, std::int
 }  // namespace
 
 void add_n(Refs x, Tensor& y) {
-  visit(y.dtype(), [&](auto t) {
+  visit_any(y.dtype(), [&](auto t) {
     using T = decltype(t);
     if constexpr (!std::is_same_v<T, bool>) {
       std::vector<const T*> terms;

@@ -30,9 +30,12 @@ template <class T, class F> void compare_as(const Tensor& a, const Tensor& b, Te
   });
 }
 
-/// The same of elements of any type.
+/// The same of elements of any type that is ordered, or of any type.
 template <class F> void compare(const Tensor& a, const Tensor& b, Tensor& y, F f) {
   visit(a.dtype(), [&](auto t) { compare_as<decltype(t)>(a, b, y, f); });
+}
+template <class F> void compare_any(const Tensor& a, const Tensor& b, Tensor& y, F f) {
+  visit_any(a.dtype(), [&](auto t) { compare_as<decltype(t)>(a, b, y, f); });
 }
 
 /// y = a where condition, else b.

@@ -198,8 +198,8 @@ void clear(Tensor& y) {
 }
 
 void cast(const Tensor& x, Tensor& y) {
-  visit(x.dtype(), [&](auto f) {
-    visit(y.dtype(), [&](auto t) {
+  visit_any(x.dtype(), [&](auto f) {
+    visit_any(y.dtype(), [&](auto t) {
       using From = decltype(f);
       using To = decltype(t);
       const From* in = elements<From>(x);

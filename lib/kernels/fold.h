@@ -1,8 +1,10 @@
 // Folds of contiguous elements on SIMD batches: sums, products, extremes, and whether any or all hold.
 #pragma once
+#include <algorithm>
 #include <limits>
 
 #include "kernels/simd.h"
+#include "tapedeck/dtype.h"
 
 namespace tapedeck::kernels {
 
@@ -53,8 +55,17 @@ template <class Fold, class T> T fold_lanes(const Batch<T>& v) {
   else return f(lanes[0], lanes[1]);
 }
 
+/// Complex numbers are folded one by one, eight sums side by side; then those.
+template <class Fold, class T> requires ComplexNumber<T> T fold_block(const T* x, std::int64_t n) {
+  constexpr Fold f;
+  T s[8];
+  std::fill_n(s, 8, Fold::template identity<T>);
+  for (std::int64_t i = 0; i < n; ++i) s[i % 8] = f(s[i % 8], x[i]);
+  return f(f(f(s[0], s[1]), f(s[2], s[3])), f(f(s[4], s[5]), f(s[6], s[7])));
+}
+
 /// Four vectors at a time, 64 times; then those sums. Rounding errors of each level stay those of a short sum.
-template <class Fold, class T> T fold_block(const T* x, std::int64_t n) {
+template <class Fold, class T> requires (!ComplexNumber<T>) T fold_block(const T* x, std::int64_t n) {
   constexpr Fold f;
   constexpr std::int64_t w = kWidth<T>;
   T y = Fold::template identity<T>;

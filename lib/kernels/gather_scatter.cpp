@@ -119,8 +119,9 @@ template <class F> void fold_all(const F& all, std::int64_t before, std::int64_t
 template <class Fold> void fold_by(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y, const IndexParts& parts) {
   if (x.size() == 0) return;
   visit_indices(indices, [&]<class Index>(std::span<const Index> index) {
-    visit(x.dtype(), [&]<class T>(T) {
-      if constexpr (!std::is_same_v<T, bool> || std::is_same_v<Fold, Last>)
+    visit_any(x.dtype(), [&]<class T>(T) {
+      constexpr bool ordered = !std::is_same_v<T, bool> && !ComplexNumber<T>, added = std::is_same_v<Fold, Sum> || std::is_same_v<Fold, Product>;
+      if constexpr (ordered || (ComplexNumber<T> && added) || std::is_same_v<Fold, Last>)
         fold_all(Folds<Fold, T, Index>{elements<T>(x), elements<T>(y), index.data(), indices.size() / parts.count, around.after, around.extent * around.after, parts},
                  around.before, around.extent);
     });

@@ -65,6 +65,21 @@ void gemm(const Product<double>& p) {
   limit_openmp(before);
 }
 
+void gemm(const Product<std::complex<float>>& p) {
+  const std::complex<float> one = 1, add = p.add ? 1.0f : 0.0f;
+  const int before = limit_openmp(1);
+  cblas_cgemm(CblasRowMajor, flag(p.a_transposed), flag(p.b_transposed), narrow(p.m), narrow(p.n), narrow(p.k), &one, p.a, narrow(p.lda), p.b, narrow(p.ldb),
+              &add, p.y, narrow(p.ldy));
+  limit_openmp(before);
+}
+void gemm(const Product<std::complex<double>>& p) {
+  const std::complex<double> one = 1, add = p.add ? 1.0 : 0.0;
+  const int before = limit_openmp(1);
+  cblas_zgemm(CblasRowMajor, flag(p.a_transposed), flag(p.b_transposed), narrow(p.m), narrow(p.n), narrow(p.k), &one, p.a, narrow(p.lda), p.b, narrow(p.ldb),
+              &add, p.y, narrow(p.ldy));
+  limit_openmp(before);
+}
+
 OneBlasThread::OneBlasThread() : of_openmp_(limit_openmp(1)) {
   if (!by_openmp()) limit_process();
   if ((by_openmp() ? omp_get_max_threads() : openblas_get_num_threads()) == 1) return;

@@ -1,5 +1,6 @@
 // One product of two matrices by BLAS: the door that every kernel with products goes through.
 #pragma once
+#include <complex>
 #include <cstdint>
 
 namespace tapedeck::kernels {
@@ -29,6 +30,8 @@ template <class T> struct Product {
 /// On the calling thread, while a OneBlasThread lives on this thread or another.
 void gemm(const Product<float>& p);
 void gemm(const Product<double>& p);
+void gemm(const Product<std::complex<float>>& p);
+void gemm(const Product<std::complex<double>>& p);
 
 /// What this thread asks of BLAS and LAPACK runs on this thread while this lives; then the user's number of threads holds
 /// again. Throws InternalError where BLAS does not obey.

@@ -67,6 +67,8 @@ void run_map(const MapKernel& k, Refs x, Tensor& y) {
     case DType::f64: return run(k.f64, k.operands, x, y);
     case DType::i32: return run(k.i32, k.operands, x, y);
     case DType::i64: return run(k.i64, k.operands, x, y);
+    case DType::c64: return run(k.c64, k.operands, x, y);
+    case DType::c128: return run(k.c128, k.operands, x, y);
     default: return run(k.u8, k.operands, x, y);
   }
 }

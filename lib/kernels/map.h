@@ -25,6 +25,8 @@ struct MapKernel {
   MapLoop<std::int32_t> i32 = nullptr;   // integers: only for ops that take them
   MapLoop<std::int64_t> i64 = nullptr;
   MapLoop<std::uint8_t> u8 = nullptr;
+  MapLoop<std::complex<float>> c64 = nullptr;   // the same for complex numbers
+  MapLoop<std::complex<double>> c128 = nullptr;
 };
 
 void run_map(const MapKernel& kernel, Refs x, Tensor& y);
@@ -41,25 +43,36 @@ template <class F, class... X> constexpr std::size_t arity() {
   else return arity<F, X..., Batch<double>>();
 }
 
-template <class F, std::size_t N> inline constexpr MapKernel map_kernel = {
-    N, map_loop<F, float>(std::make_index_sequence<N>{}), map_loop<F, double>(std::make_index_sequence<N>{})};
+/// The dtypes that a lambda is for, beside f32 and f64.
+enum class Over { reals, integers, complexes, numbers };
 
-template <class F, std::size_t N> inline constexpr MapKernel arithmetic_kernel = {
-    N, map_loop<F, float>(std::make_index_sequence<N>{}), map_loop<F, double>(std::make_index_sequence<N>{}),
-    map_loop<F, std::int32_t>(std::make_index_sequence<N>{}), map_loop<F, std::int64_t>(std::make_index_sequence<N>{}),
-    map_loop<F, std::uint8_t>(std::make_index_sequence<N>{})};
+template <class F, std::size_t N, Over over> constexpr MapKernel make_map_kernel() {
+  constexpr auto operands = std::make_index_sequence<N>{};
+  MapKernel k = {N, map_loop<F, float>(operands), map_loop<F, double>(operands)};
+  if constexpr (over == Over::integers || over == Over::numbers) {
+    k.i32 = map_loop<F, std::int32_t>(operands);
+    k.i64 = map_loop<F, std::int64_t>(operands);
+    k.u8 = map_loop<F, std::uint8_t>(operands);
+  }
+  if constexpr (over == Over::complexes || over == Over::numbers) {
+    k.c64 = map_loop<F, std::complex<float>>(operands);
+    k.c128 = map_loop<F, std::complex<double>>(operands);
+  }
+  return k;
+}
+template <class F, std::size_t N, Over over = Over::reals> inline constexpr MapKernel map_kernel = make_map_kernel<F, N, over>();
+
+template <Over over, class F> constexpr Kernel map_over(F) {
+  return {[](const Call& c, std::span<Tensor> y) { run_map(map_kernel<F, arity<F, Batch<double>>(), over>, c.x, y[0]); }, Outputs::may_overwrite};
+}
 
 }  // namespace kernels
 
 /// Lifts a lambda on vectors over f32 and f64 and broadcasting.
-template <class F> constexpr Kernel map(F) {
-  return {[](const Call& c, std::span<Tensor> y) { kernels::run_map(kernels::map_kernel<F, kernels::arity<F, kernels::Batch<double>>()>, c.x, y[0]); },
-          Outputs::may_overwrite};
-}
-/// The same, over the integers too.
-template <class F> constexpr Kernel map_arithmetic(F) {
-  return {[](const Call& c, std::span<Tensor> y) { kernels::run_map(kernels::arithmetic_kernel<F, kernels::arity<F, kernels::Batch<double>>()>, c.x, y[0]); },
-          Outputs::may_overwrite};
-}
+template <class F> constexpr Kernel map(F f) { return kernels::map_over<kernels::Over::reals>(f); }
+/// The same, over the integers too; over c64 and c128 too; over all of these.
+template <class F> constexpr Kernel map_arithmetic(F f) { return kernels::map_over<kernels::Over::integers>(f); }
+template <class F> constexpr Kernel map_complex(F f) { return kernels::map_over<kernels::Over::complexes>(f); }
+template <class F> constexpr Kernel map_numbers(F f) { return kernels::map_over<kernels::Over::numbers>(f); }
 
 }  // namespace tapedeck

@@ -47,7 +47,7 @@ template <class T> void multiply(const Tensor& a, const Tensor& b, Transposed t,
 }  // namespace
 
 void matmul(const Tensor& a, const Tensor& b, Transposed t, Tensor& y) {
-  visit_floating(y.dtype(), [&](auto one) { multiply<decltype(one)>(a, b, t, y); });
+  visit_trainable(y.dtype(), [&](auto one) { multiply<decltype(one)>(a, b, t, y); });
 }
 
 }  // namespace tapedeck::kernels

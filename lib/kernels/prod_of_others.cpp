@@ -70,12 +70,20 @@ template <class T> void row(const T* x, std::int64_t n, T* y) {
   std::copy_n(last_y, n - whole, y + whole);
 }
 
+// Complex numbers one by one: the product of those before, then of those behind.
+template <class T> void row(const std::complex<T>* x, std::int64_t n, std::complex<T>* y) {
+  std::complex<T> product = 1;
+  for (std::int64_t i = 0; i < n; ++i) y[i] = product, product *= x[i];
+  product = 1;
+  for (std::int64_t i = n; i-- > 0;) y[i] *= product, product *= x[i];
+}
+
 }  // namespace
 
 void prod_of_others(const Tensor& x, Tensor& y) {
   if (x.size() == 0) return;
   const std::int64_t n = x.shape()[x.ndim() - 1];
-  visit_floating(x.dtype(), [&](auto one) {
+  visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);
     const T* in = elements<T>(x);
     T* out = elements<T>(y);

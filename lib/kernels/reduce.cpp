@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <complex>
 #include <memory>
 
+#include "base/convert.h"
 #include "base/parallel.h"
 #include "base/visit.h"
 #include "kernels/fold.h"
@@ -154,6 +156,8 @@ template <class Fold> void fold_numbers(const Tensor& x, unsigned axes, Tensor& 
   switch (x.dtype()) {
     case DType::f32: return fold<Fold>(x, axes, elements<float>(y), y.size());
     case DType::f64: return fold<Fold>(x, axes, elements<double>(y), y.size());
+    case DType::c64: return fold<Fold>(x, axes, elements<std::complex<float>>(y), y.size());
+    case DType::c128: return fold<Fold>(x, axes, elements<std::complex<double>>(y), y.size());
     case DType::i32: return fold<Fold>(x, axes, elements<std::uint32_t>(y), y.size());
     default: return fold<Fold>(x, axes, elements<std::uint64_t>(y), y.size());
   }
@@ -190,9 +194,9 @@ void prod(const Tensor& x, unsigned axes, Tensor& y) { fold_numbers<Product>(x, 
 
 void mean(const Tensor& x, unsigned axes, Tensor& y) {
   sum(x, axes, y);
-  visit_floating(y.dtype(), [&](auto one) {
+  visit_trainable(y.dtype(), [&](auto one) {
     using T = decltype(one);
-    const auto count = static_cast<T>(y.size() ? x.size() / y.size() : 0);
+    const auto count = convert<T>(y.size() ? x.size() / y.size() : 0);
     for (T *p = elements<T>(y), *end = p + y.size(); p < end; ++p) *p /= count;
   });
 }

@@ -5,15 +5,15 @@
 
 namespace tapedeck::kernels {
 
-/// f32, f64, i32 and i64; integers wrap around.
+/// f32, f64, c64, c128, i32 and i64; integers wrap around.
 void sum(const Tensor& x, unsigned axes, Tensor& y);
 void prod(const Tensor& x, unsigned axes, Tensor& y);
-/// f32 and f64.
+/// f32, f64, c64 and c128.
 void mean(const Tensor& x, unsigned axes, Tensor& y);
-/// Every dtype but bool. Over no elements: the dtype's lowest and highest value.
+/// Every dtype but bool, c64 and c128. Over no elements: the dtype's lowest and highest value.
 void max(const Tensor& x, unsigned axes, Tensor& y);
 void min(const Tensor& x, unsigned axes, Tensor& y);
-/// y is i64. Every dtype but bool; `axis` counts from the end and is not empty.
+/// y is i64. Every dtype but bool, c64 and c128; `axis` counts from the end and is not empty.
 void argmax(const Tensor& x, int axis, Tensor& y);
 void argmin(const Tensor& x, int axis, Tensor& y);
 /// bool.

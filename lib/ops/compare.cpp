@@ -15,6 +15,15 @@ template <class F> constexpr Kernel comparing(F) {
   return [](const Call& c, std::span<Tensor> y) { kernels::compare(c.x[0], c.x[1], y[0], F{}); };
 }
 
+template <class F> constexpr Kernel comparing_any(F) {
+  return [](const Call& c, std::span<Tensor> y) { kernels::compare_any(c.x[0], c.x[1], y[0], F{}); };
+}
+
+Spec order(const Call& c) {
+  if (is_complex(c.x[0].dtype())) throw_dtype_error(c, "complex numbers have no order, take real, imag or abs");
+  return comparison(c);
+}
+
 // Any other value would pass for true in one place and not in another.
 Spec logic(const Call& c) {
   for (int i = 0; i < c.x.size(); ++i) if (c.x[i].dtype() != DType::boolean) throw_dtype_error(c, "takes bool, compare with 0 first");
@@ -39,7 +48,7 @@ constexpr Op table[] = {
      .tensorflow = "Equal",
      .args = {"a", "b"},
      .infer = comparison,
-     .forward = comparing([](auto a, auto b) { return a == b; }),
+     .forward = comparing_any([](auto a, auto b) { return a == b; }),
      .rule = none(),
      .samples = [] { return of_two({{0, 1, 0}, {0, 1, 0}}, "a == b"); }},
 
@@ -48,7 +57,7 @@ constexpr Op table[] = {
      .tensorflow = "NotEqual",
      .args = {"a", "b"},
      .infer = comparison,
-     .forward = comparing([](auto a, auto b) { return a != b; }),
+     .forward = comparing_any([](auto a, auto b) { return a != b; }),
      .rule = none(),
      .samples = [] { return of_two({{1, 0, 1}, {1, 0, 1}}, "a != b"); }},
 
@@ -56,7 +65,7 @@ constexpr Op table[] = {
      .doc = "a < b.",
      .tensorflow = "Less",
      .args = {"a", "b"},
-     .infer = comparison,
+     .infer = order,
      .forward = comparing([](auto a, auto b) { return a < b; }),
      .rule = none(),
      .samples = [] { return of_two({{1, 0, 0}, {0, 0, 1}}, "a < b"); }},
@@ -65,7 +74,7 @@ constexpr Op table[] = {
      .doc = "a ≤ b.",
      .tensorflow = "LessEqual",
      .args = {"a", "b"},
-     .infer = comparison,
+     .infer = order,
      .forward = comparing([](auto a, auto b) { return a <= b; }),
      .rule = none(),
      .samples = [] { return of_two({{1, 1, 0}, {0, 1, 1}}, "a <= b"); }},
@@ -74,7 +83,7 @@ constexpr Op table[] = {
      .doc = "a > b.",
      .tensorflow = "Greater",
      .args = {"a", "b"},
-     .infer = comparison,
+     .infer = order,
      .forward = comparing([](auto a, auto b) { return a > b; }),
      .rule = none(),
      .samples = [] { return of_two({{0, 0, 1}, {1, 0, 0}}, "a > b"); }},
@@ -83,7 +92,7 @@ constexpr Op table[] = {
      .doc = "a ≥ b.",
      .tensorflow = "GreaterEqual",
      .args = {"a", "b"},
-     .infer = comparison,
+     .infer = order,
      .forward = comparing([](auto a, auto b) { return a >= b; }),
      .rule = none(),
      .samples = [] { return of_two({{0, 1, 1}, {1, 1, 0}}, "a >= b"); }},

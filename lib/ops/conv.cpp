@@ -258,7 +258,7 @@ Tensor conv2d_input_gradient(const Window2d& w, const Tensor& dy, const Tensor& 
 
 Tensor conv2d(const Tensor& x, const Tensor& filters, const Conv2dOptions& o) {
   const Op& op = find(table, "conv2d");
-  if (x.dtype() != filters.dtype() && is_trainable(x.dtype()) && is_trainable(filters.dtype())) return conv2d(astype(x, DType::f64), astype(filters, DType::f64), o);
+  if (x.dtype() != filters.dtype() && is_floating(x.dtype()) && is_floating(filters.dtype())) return conv2d(astype(x, DType::f64), astype(filters, DType::f64), o);
   const Tensor* inputs[] = {&x, &filters};
   const Call c{.op = op, .x = {inputs, 2}};
   if (o.layout == Layout::nchw) {

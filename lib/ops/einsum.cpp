@@ -248,7 +248,7 @@ Term product(Term a, Term b, const Labels& wanted) {
   const auto in_both = [&](char l) { return has(a.labels, l) && has(b.labels, l); };
   const Labels summed = those(a.labels, [&](char l) { return in_both(l) && !has(wanted, l); });
   const auto own = [&](const Term& t) { return t.extent(those(t.labels, [&](char l) { return !in_both(l); })); };
-  const bool floating = is_trainable(a.x.dtype()) && is_trainable(b.x.dtype());
+  const bool floating = is_floating(a.x.dtype()) && is_floating(b.x.dtype());
   if (summed.empty() || !floating || (own(a) == 1 && own(b) == 1)) return by_elements(a, b, wanted, summed);
   return MatrixProduct(a, b, wanted).result();
 }

@@ -14,13 +14,18 @@ using namespace samples;
 Tensor inner() { return f64({-0.75, -0.25, 0.5, 0.875}); }
 Tensor above() { return f64({1.25, 1.5, 3, 10}); }
 
+// Where aᵇ has a derivative in b: for real numbers above 0, for complex ones beside it.
+template <class T, class A> auto has_log(const xsimd::batch<T, A>& a) { return a > T(0); }
+template <unsigned A> constexpr Probe<A> has_log(Probe<A>) { return {}; }
+Tensor has_log(const Tensor& a) { return is_complex(a.dtype()) ? not_equal(a, 0) : a > 0; }
+
 constexpr Op table[] = {
     {.name = "sqrt",
      .doc = "√x.",
      .tensorflow = "Sqrt",
      .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return sqrt(x); }),
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto x) { return sqrt(x); }),
      .rule = partials([](auto, auto y) { return 0.5 / y; }),
      .samples = [] { return of_one(0.5, 4, positive(), f64({0.5, 1.0, 1.5811388300841898, 3.0}), "np.sqrt(x)"); }},
 
@@ -28,8 +33,8 @@ constexpr Op table[] = {
      .doc = "1 / √x.",
      .tensorflow = "Rsqrt",
      .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return 1 / sqrt(x); }),
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto x) { return 1 / sqrt(x); }),
      .rule = partials([](auto, auto y) { return -0.5 * y * y * y; }),
      .samples = [] { return of_one(0.5, 4, positive(), f64({2.0, 1.0, 0.6324555320336759, 0.3333333333333333}), "1 / np.sqrt(x)"); }},
 
@@ -46,8 +51,8 @@ constexpr Op table[] = {
      .doc = "eˣ.",
      .tensorflow = "Exp",
      .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return exp(x); }),
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto x) { return exp(x); }),
      .rule = partials([](auto, auto y) { return y; }),
      .samples = [] { return of_one(-2, 2, signs(), f64({0.22313016014842982, 0.7788007830714049, 1.6487212707001282, 7.38905609893065}), "np.exp(x)"); }},
 
@@ -64,8 +69,8 @@ constexpr Op table[] = {
      .doc = "eˣ - 1; accurate near 0.",
      .tensorflow = "Expm1",
      .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return expm1(x); }),
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto x) { return expm1(x); }),
      .rule = partials([](auto, auto y) { return y + 1; }),
      .samples = [] { return of_one(-2, 2, signs(), f64({-0.7768698398515702, -0.22119921692859512, 0.6487212707001282, 6.38905609893065}), "np.expm1(x)"); }},
 
@@ -73,8 +78,8 @@ constexpr Op table[] = {
      .doc = "Natural logarithm of x.",
      .tensorflow = "Log",
      .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return log(x); }),
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto x) { return log(x); }),
      .rule = partials([](auto x) { return 1 / x; }),
      .samples = [] { return of_one(0.5, 4, positive(), f64({-1.3862943611198906, 0.0, 0.9162907318741551, 2.1972245773362196}), "np.log(x)"); }},
 
@@ -82,8 +87,8 @@ constexpr Op table[] = {
      .doc = "Natural logarithm of 1 + x; accurate near 0.",
      .tensorflow = "Log1p",
      .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return log1p(x); }),
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto x) { return log1p(x); }),
      .rule = partials([](auto x) { return 1 / (1 + x); }),
      .samples = [] { return of_one(-0.5, 4, positive(), f64({0.22314355131420976, 0.6931471805599453, 1.252762968495368, 2.302585092994046}), "np.log1p(x)"); }},
 
@@ -122,8 +127,8 @@ constexpr Op table[] = {
      .doc = "Sine of x.",
      .tensorflow = "Sin",
      .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return sin(x); }),
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto x) { return sin(x); }),
      .rule = partials([](auto x) { return cos(x); }),
      .samples = [] { return of_one(-4, 4, signs(), f64({-0.9974949866040544, -0.24740395925452294, 0.479425538604203, 0.9092974268256817}), "np.sin(x)"); }},
 
@@ -131,8 +136,8 @@ constexpr Op table[] = {
      .doc = "Cosine of x.",
      .tensorflow = "Cos",
      .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return cos(x); }),
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto x) { return cos(x); }),
      .rule = partials([](auto x) { return -sin(x); }),
      .samples = [] { return of_one(-4, 4, signs(), f64({0.0707372016677029, 0.9689124217106447, 0.8775825618903728, -0.4161468365471424}), "np.cos(x)"); }},
 
@@ -140,8 +145,8 @@ constexpr Op table[] = {
      .doc = "Tangent of x.",
      .tensorflow = "Tan",
      .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return tan(x); }),
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto x) { return tan(x); }),
      .rule = partials([](auto, auto y) { return 1 + y * y; }),
      .samples = [] { return of_one(-1.2, 1.2, signs(), f64({-14.101419947171719, -0.25534192122103627, 0.5463024898437905, -2.185039863261519}), "np.tan(x)"); }},
 
@@ -149,8 +154,8 @@ constexpr Op table[] = {
      .doc = "The angle in [-π/2, π/2] whose sine is x.",
      .tensorflow = "Asin",
      .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return asin(x); }),
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto x) { return asin(x); }),
      .rule = partials([](auto x) { return 1 / sqrt((1 - x) * (1 + x)); }),
      .samples = [] { return of_one(-0.9, 0.9, inner(), f64({-0.8480620789814809, -0.25268025514207865, 0.5235987755982989, 1.0654358165107394}), "np.arcsin(x)"); }},
 
@@ -158,8 +163,8 @@ constexpr Op table[] = {
      .doc = "The angle in [0, π] whose cosine is x.",
      .tensorflow = "Acos",
      .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return acos(x); }),
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto x) { return acos(x); }),
      .rule = partials([](auto x) { return -1 / sqrt((1 - x) * (1 + x)); }),
      .samples = [] { return of_one(-0.9, 0.9, inner(), f64({2.4188584057763776, 1.8234765819369751, 1.0471975511965976, 0.5053605102841573}), "np.arccos(x)"); }},
 
@@ -167,8 +172,8 @@ constexpr Op table[] = {
      .doc = "The angle in [-π/2, π/2] whose tangent is x.",
      .tensorflow = "Atan",
      .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return atan(x); }),
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto x) { return atan(x); }),
      .rule = partials([](auto x) { return 1 / (1 + x * x); }),
      .samples = [] { return of_one(-2, 2, signs(), f64({-0.982793723247329, -0.24497866312686414, 0.4636476090008061, 1.1071487177940904}), "np.arctan(x)"); }},
 
@@ -202,8 +207,8 @@ constexpr Op table[] = {
      .doc = "(eˣ - e⁻ˣ) / 2.",
      .tensorflow = "Sinh",
      .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return sinh(x); }),
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto x) { return sinh(x); }),
      .rule = partials([](auto x) { return cosh(x); }),
      .samples = [] { return of_one(-2, 2, signs(), f64({-2.1292794550948173, -0.2526123168081683, 0.5210953054937474, 3.6268604078470186}), "np.sinh(x)"); }},
 
@@ -211,8 +216,8 @@ constexpr Op table[] = {
      .doc = "(eˣ + e⁻ˣ) / 2.",
      .tensorflow = "Cosh",
      .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return cosh(x); }),
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto x) { return cosh(x); }),
      .rule = partials([](auto x) { return sinh(x); }),
      .samples = [] { return of_one(-2, 2, signs(), f64({2.352409615243247, 1.031413099879573, 1.1276259652063807, 3.7621956910836314}), "np.cosh(x)"); }},
 
@@ -220,8 +225,8 @@ constexpr Op table[] = {
      .doc = "Hyperbolic tangent of x.",
      .tensorflow = "Tanh",
      .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return tanh(x); }),
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto x) { return tanh(x); }),
      .rule = partials([](auto, auto y) { return 1 - y * y; }),
      .samples = [] { return of_one(-2, 2, signs(), f64({-0.9051482536448665, -0.24491866240370913, 0.46211715726000973, 0.9640275800758169}), "np.tanh(x)"); }},
 
@@ -229,8 +234,8 @@ constexpr Op table[] = {
      .doc = "The inverse of sinh.",
      .tensorflow = "Asinh",
      .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return asinh(x); }),
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto x) { return asinh(x); }),
      .rule = partials([](auto x) { return 1 / sqrt(1 + x * x); }),
      .samples = [] { return of_one(-2, 2, signs(), f64({-1.1947632172871092, -0.24746646154726346, 0.48121182505960347, 1.4436354751788103}), "np.arcsinh(x)"); }},
 
@@ -238,8 +243,8 @@ constexpr Op table[] = {
      .doc = "The inverse of cosh that is not negative, for x ≥ 1.",
      .tensorflow = "Acosh",
      .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return acosh(x); }),
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto x) { return acosh(x); }),
      .rule = partials([](auto x) { return 1 / (sqrt(x - 1) * sqrt(x + 1)); }),
      .samples = [] { return of_one(1.2, 4, above(), f64({0.6931471805599453, 0.9624236501192069, 1.762747174039086, 2.993222846126381}), "np.arccosh(x)"); }},
 
@@ -247,8 +252,8 @@ constexpr Op table[] = {
      .doc = "The inverse of tanh, for x in [-1, 1].",
      .tensorflow = "Atanh",
      .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return atanh(x); }),
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto x) { return atanh(x); }),
      .rule = partials([](auto x) { return 1 / ((1 - x) * (1 + x)); }),
      .samples = [] { return of_one(-0.9, 0.9, inner(), f64({-0.9729550745276566, -0.25541281188299536, 0.5493061443340549, 1.354025100551105}), "np.arctanh(x)"); }},
 
@@ -256,8 +261,8 @@ constexpr Op table[] = {
      .doc = "1 / (1 + e⁻ˣ).",
      .tensorflow = "Sigmoid",
      .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return sigmoid(x); }),
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto x) { return sigmoid(x); }),
      .rule = partials([](auto, auto y) { return y * (1 - y); }),
      .samples = [] { return of_one(-2, 2, signs(), f64({0.18242552380635635, 0.43782349911420193, 0.6224593312018546, 0.8807970779778823}), "1 / (1 + np.exp(-x))"); }},
 
@@ -274,10 +279,10 @@ constexpr Op table[] = {
      .doc = "a to the power b; the derivative in b is aᵇ·log a where a is positive, else 0.",
      .tensorflow = "Pow",
      .args = {"a", "b"},
-     .infer = elementwise,
-     .forward = map([](auto a, auto b) { return pow(a, b); }),
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto a, auto b) { return pow(a, b); }),
      .rule = partials([](auto a, auto b) { return b * pow(a, b - 1); },
-                      [](auto a, auto, auto y) { return where(a > 0, y * log(where(a > 0, a, 1)), 0 * a); }),
+                      [](auto a, auto, auto y) { return where(has_log(a), y * log(where(has_log(a), a, 1)), 0 * a); }),
      .samples = [] {
        return std::vector<Sample>{
            {.inputs = {uniform({2, 3}, 0.5, 2), uniform({2, 3}, -2, 2, 1)}},

@@ -41,9 +41,19 @@ Spec elementwise(const Call& c) {
   return broadcast_of_one_dtype(c);
 }
 
-Spec arithmetic(const Call& c) {
+Spec complex_elementwise(const Call& c) {
+  require_trainable(c, 0);
+  return broadcast_of_one_dtype(c);
+}
+
+Spec numeric(const Call& c) {
   if (c.x[0].dtype() == DType::boolean) throw_dtype_error(c, "bool has no arithmetic, use astype");
   return broadcast_of_one_dtype(c);
+}
+
+Spec arithmetic(const Call& c) {
+  if (is_complex(c.x[0].dtype())) throw_dtype_error(c, "not for complex numbers, take real, imag or abs");
+  return numeric(c);
 }
 
 Spec comparison(const Call& c) { return {DType::boolean, broadcast_of_one_dtype(c).shape}; }
@@ -69,7 +79,11 @@ void require_axes(const Call& c, int n) {
 }
 
 void require_floating(const Call& c, int i) {
-  if (!is_trainable(c.x[i].dtype())) [[unlikely]] throw_dtype_error(c, "takes f32 or f64, use astype");
+  if (!is_floating(c.x[i].dtype())) [[unlikely]] throw_dtype_error(c, "takes f32 or f64, use astype");
+}
+
+void require_trainable(const Call& c, int i) {
+  if (!is_trainable(c.x[i].dtype())) [[unlikely]] throw_dtype_error(c, "takes f32, f64, c64 or c128, use astype");
 }
 
 void require_indices(const Call& c, int i) {

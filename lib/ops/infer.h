@@ -8,8 +8,11 @@ namespace tapedeck {
 Shape broadcast_of(const Call& c);
 /// The broadcast shape of the inputs, which are all f32 or all f64.
 Spec elementwise(const Call& c);
-/// The same for f32, f64, i32, i64 and u8.
+/// The same for c64 and c128, too.
+Spec complex_elementwise(const Call& c);
+/// The same for f32, f64, i32, i64 and u8; for these, c64 and c128.
 Spec arithmetic(const Call& c);
+Spec numeric(const Call& c);
 /// bool of the broadcast shape; inputs of one dtype.
 Spec comparison(const Call& c);
 /// The first input's spec, whatever its dtype.
@@ -22,6 +25,8 @@ Spec all_alike(const Call& c);
 void require_axes(const Call& c, int n);
 /// Throws DTypeError, naming the op and its inputs, unless input i is f32 or f64.
 void require_floating(const Call& c, int i);
+/// The same for c64 and c128, too.
+void require_trainable(const Call& c, int i);
 /// Throws DTypeError unless input i is i32 or i64.
 void require_indices(const Call& c, int i);
 /// axis counted from 0, of a tensor of that rank. Throws ShapeError: "sum: axis 3 is out of range for x of rank 2; use -2..1".

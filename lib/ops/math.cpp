@@ -7,6 +7,7 @@
 #include "kernels/copy.h"
 #include "kernels/cross.h"
 #include "kernels/map.h"
+#include "ops/complex_abs.h"
 #include "ops/infer.h"
 #include "ops/samples.h"
 #include "tensor/storage.h"
@@ -43,7 +44,7 @@ struct AsTypeAttrs { DType dtype; };
 
 Spec infer_add_n(const Call& c) {
   all_alike(c);
-  return arithmetic(c);
+  return numeric(c);
 }
 
 // The gradient of every term is that of the sum.
@@ -67,8 +68,8 @@ constexpr Op table[] = {
      .doc = "a + b.",
      .tensorflow = "Add AddV2",
      .args = {"a", "b"},
-     .infer = arithmetic,
-     .forward = map_arithmetic([](auto a, auto b) { return a + b; }),
+     .infer = numeric,
+     .forward = map_numbers([](auto a, auto b) { return a + b; }),
      .rule = partials([](auto, auto) { return 1; },
                       [](auto, auto) { return 1; }),
      .samples = [] { return of_two(f64({{0.5, 0, 6}, {2.25, 2.5, 2}}), "a + b"); }},
@@ -77,8 +78,8 @@ constexpr Op table[] = {
      .doc = "a - b.",
      .tensorflow = "Sub",
      .args = {"a", "b"},
-     .infer = arithmetic,
-     .forward = map_arithmetic([](auto a, auto b) { return a - b; }),
+     .infer = numeric,
+     .forward = map_numbers([](auto a, auto b) { return a - b; }),
      .rule = partials([](auto, auto) { return 1; },
                       [](auto, auto) { return -1; }),
      .samples = [] { return of_two(f64({{-3.5, 1, -2}, {-1.75, 3.5, -6}}), "a - b"); }},
@@ -87,8 +88,8 @@ constexpr Op table[] = {
      .doc = "a · b.",
      .tensorflow = "Mul",
      .args = {"a", "b"},
-     .infer = arithmetic,
-     .forward = map_arithmetic([](auto a, auto b) { return a * b; }),
+     .infer = numeric,
+     .forward = map_numbers([](auto a, auto b) { return a * b; }),
      .rule = partials([](auto, auto b) { return b; },
                       [](auto a, auto) { return a; }),
      .samples = [] { return of_two(f64({{-3, -0.25, 8}, {0.5, -1.5, -8}}), "a * b"); }},
@@ -97,8 +98,8 @@ constexpr Op table[] = {
      .doc = "a / b.",
      .tensorflow = "Div RealDiv",
      .args = {"a", "b"},
-     .infer = elementwise,
-     .forward = map([](auto a, auto b) { return a / b; }),
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto a, auto b) { return a / b; }),
      .rule = partials([](auto, auto b) { return 1 / b; },
                       [](auto, auto b, auto y) { return -y / b; }),
      .samples = [] { return of_two(f64({{-0.75, -1, 0.5}, {0.125, -6, -0.5}}), "a / b"); }},
@@ -107,8 +108,8 @@ constexpr Op table[] = {
      .doc = "-x.",
      .tensorflow = "Neg",
      .args = {"x"},
-     .infer = arithmetic,
-     .forward = map_arithmetic([](auto x) { return -x; }),
+     .infer = numeric,
+     .forward = map_numbers([](auto x) { return -x; }),
      .rule = partials([](auto) { return -1; }),
      .samples = [] { return of_one(-2, 2, signs(), f64({1.5, 0.25, -0.5, -2}), "-x"); }},
 
@@ -134,8 +135,8 @@ constexpr Op table[] = {
      .doc = "x².",
      .tensorflow = "Square",
      .args = {"x"},
-     .infer = arithmetic,
-     .forward = map_arithmetic([](auto x) { return x * x; }),
+     .infer = numeric,
+     .forward = map_numbers([](auto x) { return x * x; }),
      .rule = partials([](auto x) { return 2 * x; }),
      .samples = [] { return of_one(-2, 2, signs(), f64({2.25, 0.0625, 0.25, 4}), "np.square(x)"); }},
 
@@ -153,8 +154,8 @@ constexpr Op table[] = {
      .doc = "1 / x.",
      .tensorflow = "Reciprocal Inv",
      .args = {"x"},
-     .infer = elementwise,
-     .forward = map([](auto x) { return 1 / x; }),
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto x) { return 1 / x; }),
      .rule = partials([](auto, auto y) { return -y * y; }),
      .samples = [] { return of_one(0.5, 4, signs(), f64({-0.6666666666666666, -4, 2, 0.5}), "np.reciprocal(x)"); }},
 
@@ -275,7 +276,10 @@ Tensor sub(Operand a, Operand b) { return find(table, "sub")(a, b); }
 Tensor mul(Operand a, Operand b) { return find(table, "mul")(a, b); }
 Tensor div(Operand a, Operand b) { return find(table, "div")(a, b); }
 Tensor neg(Operand x) { return find(table, "neg")(x); }
-Tensor abs(Operand x) { return find(table, "abs")(x); }
+Tensor abs(Operand x) {
+  if (const Tensor* z = x.tensor(); z && z->defined() && is_complex(z->dtype())) return complex_abs(*z);
+  return find(table, "abs")(x);
+}
 Tensor sign(Operand x) { return find(table, "sign")(x); }
 Tensor square(Operand x) { return find(table, "square")(x); }
 Tensor squared_difference(Operand a, Operand b) { return find(table, "squared_difference")(a, b); }

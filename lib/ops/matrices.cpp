@@ -14,6 +14,11 @@ void require_two_floating(const Call& c) {
   require_floating(c, 1);
   if (c.x[0].dtype() != c.x[1].dtype()) throw_dtype_error(c, "dtypes differ");
 }
+void require_two_trainable(const Call& c) {
+  require_trainable(c, 0);
+  require_trainable(c, 1);
+  if (c.x[0].dtype() != c.x[1].dtype()) throw_dtype_error(c, "dtypes differ");
+}
 void require_countable(const Call& c, std::int64_t extent) {
   if (extent > std::numeric_limits<std::int32_t>::max()) throw_shape_error(c, "extents of 2^31 and more are too large");
 }

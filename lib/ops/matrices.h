@@ -12,6 +12,8 @@ inline std::int64_t extent(const Tensor& x, int back) { return back <= x.ndim() 
 /// Each throws, naming the op and its inputs: unless both inputs are f32 or both f64; where an extent is too large for BLAS;
 /// unless input i is f32 or f64 of rank 2 or more; unless its matrices are square.
 void require_two_floating(const Call& c);
+/// The same for c64 and c128, too.
+void require_two_trainable(const Call& c);
 void require_countable(const Call& c, std::int64_t extent);
 void require_matrices(const Call& c, int i);
 void require_square(const Call& c, int i);

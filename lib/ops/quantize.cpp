@@ -259,7 +259,7 @@ Tensor quantize_and_dequantize(const Tensor& x, const Tensor& min, const Tensor&
   return find(table, "quantize_and_dequantize").with(QuantizeAttrs{options}, x, min, max);
 }
 Tensor quantize_and_dequantize(const Tensor& x, const Quantize& options) {
-  if (!is_trainable(x.dtype())) throw_error<DTypeError>("quantize_and_dequantize: takes f32 or f64, use astype: x is {}", x.spec());
+  if (!is_floating(x.dtype())) throw_error<DTypeError>("quantize_and_dequantize: takes f32 or f64, use astype: x is {}", x.spec());
   if (x.size() == 0) throw_error<ShapeError>("quantize_and_dequantize: no elements to take the range of: x is {}", x.spec());
   const Tensor values = stop_gradient(x);
   return find(table, "quantize_and_dequantize").with(QuantizeAttrs{options, true}, x, min(values), max(values));

@@ -19,7 +19,7 @@ struct NormalAttrs { Key key; Spec spec; };
 struct PermutationAttrs { Key key; std::int64_t n; };
 
 Spec floating(const Call& c, const Spec& spec) {
-  if (!is_trainable(spec.dtype)) throw_error<DTypeError>("{}: makes f32 and f64, not {}", c.op.name, spec.dtype);
+  if (!is_floating(spec.dtype)) throw_error<DTypeError>("{}: makes f32 and f64, not {}", c.op.name, spec.dtype);
   return spec;
 }
 

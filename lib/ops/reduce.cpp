@@ -46,12 +46,18 @@ Spec infer_prod(const Call& c) {
 }
 
 Spec infer_mean(const Call& c) {
+  require_trainable(c, 0);
+  return {c.x[0].dtype(), reduced(c)};
+}
+
+Spec infer_norm(const Call& c) {
   require_floating(c, 0);
   return {c.x[0].dtype(), reduced(c)};
 }
 
 Spec infer_extreme(const Call& c) {
   if (c.x[0].dtype() == DType::boolean) throw_dtype_error(c, "bool has no order, use astype");
+  if (is_complex(c.x[0].dtype())) throw_dtype_error(c, "complex numbers have no order, take real, imag or abs");
   if (count_of(c) == 0) throw_shape_error(c, "no elements to choose from");
   return {c.x[0].dtype(), reduced(c)};
 }
@@ -61,6 +67,12 @@ Spec infer_argument(const Call& c) { return {DType::i64, infer_extreme(c).shape}
 Spec infer_bool(const Call& c) {
   if (c.x[0].dtype() != DType::boolean) throw_dtype_error(c, "takes bool, compare with 0 first");
   return {DType::boolean, reduced(c)};
+}
+
+Spec infer_complex_rows(const Call& c) {
+  require_trainable(c, 0);
+  require_axes(c, 1);
+  return c.x[0].spec();
 }
 
 // The last axis is reduced.
@@ -177,7 +189,7 @@ constexpr Op table[] = {
     {.name = "prod_of_others",
      .doc = "Product of the other elements along the last axis: yᵢ = Πⱼ≠ᵢ xⱼ. The derivative of prod is made of it.",
      .args = {"x"},
-     .infer = infer_rows,
+     .infer = infer_complex_rows,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::prod_of_others(c.x[0], y[0]); },
      .rule = custom(
          {.x = 1},
@@ -303,7 +315,7 @@ constexpr Op table[] = {
      .doc = "Root of the sum of squares of x over axes: y[j] = √Σᵢ x[i, j]²; the gradient is NaN where all are zero.",
      .tensorflow = "EuclideanNorm",
      .args = {"x"},
-     .infer = infer_mean,
+     .infer = infer_norm,
      .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = sqrt(sum(square(c.x[0]), axes_of(c), c.attrs<ReduceAttrs>().keepdims)); }, Outputs::own},
      .rule = custom(
          {.x = 1, .y = true},

@@ -9,6 +9,7 @@ std::span<const Op> elementary_ops();
 std::span<const Op> special_ops();
 std::span<const Op> bessel_ops();
 std::span<const Op> compare_ops();
+std::span<const Op> complex_ops();
 std::span<const Op> reduce_ops();
 std::span<const Op> statistics_ops();
 std::span<const Op> scan_ops();
@@ -46,7 +47,7 @@ std::span<const Op> random_ops();
 
 std::span<const OpFamily> op_families() {
   static const OpFamily families[] = {
-      {"math", math_ops()}, {"rounding", rounding_ops()}, {"elementary", elementary_ops()}, {"special", special_ops()}, {"bessel", bessel_ops()}, {"compare", compare_ops()},
+      {"math", math_ops()}, {"rounding", rounding_ops()}, {"elementary", elementary_ops()}, {"special", special_ops()}, {"bessel", bessel_ops()}, {"compare", compare_ops()}, {"complex", complex_ops()},
       {"reduce", reduce_ops()}, {"statistics", statistics_ops()}, {"scan", scan_ops()}, {"array", array_ops()}, {"arrange", arrange_ops()}, {"parts", part_ops()}, {"join", join_ops()},
       {"guard", guard_ops()}, {"diag", diag_ops()}, {"space", space_ops()}, {"index", index_ops()}, {"along", along_ops()}, {"scatter", scatter_ops()}, {"partition", partition_ops()}, {"sort", sort_ops()},
       {"segment", segment_ops()}, {"unsorted_segment", unsorted_segment_ops()}, {"linalg", linalg_ops()}, {"einsum", einsum_ops()}, {"solve", solve_ops()}, {"decompositions", decompositions_ops()},

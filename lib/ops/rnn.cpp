@@ -85,7 +85,7 @@ Tensor gru_cell(const Tensor& x, const Tensor& h, const GruWeights& w) {
 
 // Graves et al. 2006, equations 5 to 8: the forward variables of the labels with blanks around each, in logarithms.
 Tensor ctc_loss(const Tensor& labels, const Tensor& logits, const Tensor& label_lengths, const Tensor& logit_lengths, std::int64_t blank) {
-  if (!is_trainable(logits.dtype())) throw_error<DTypeError>("ctc_loss: takes f32 or f64, use astype: logits is {}", logits.spec());
+  if (!is_floating(logits.dtype())) throw_error<DTypeError>("ctc_loss: takes f32 or f64, use astype: logits is {}", logits.spec());
   if (labels.dtype() != DType::i32 && labels.dtype() != DType::i64) throw_error<DTypeError>("ctc_loss: labels must be i32 or i64, use astype: they are {}", labels.spec());
   if (logits.ndim() != 3 || labels.ndim() != 2 || labels.shape()[0] != logits.shape()[1])
     throw_error<ShapeError>("ctc_loss: logits are not [time, batch, classes] and labels not [batch, most]: logits is {}, labels is {}", logits.spec(), labels.spec());

@@ -16,7 +16,7 @@ using namespace samples;
 /// map_arithmetic for f that divides by b: no integer may be divided by 0.
 template <class F> constexpr Kernel map_division(F) {
   return {[](const Call& c, std::span<Tensor> y) {
-            if (!is_trainable(y[0].dtype()) && y[0].size() > 0)
+            if (!is_floating(y[0].dtype()) && y[0].size() > 0)
               if (const std::int64_t at = kernels::find_zero(c.x[1]); at >= 0) throw_error<ArgumentError>("{}: division by zero: element {} of b is 0", c.op.name, at);
             map_arithmetic(F{}).run(c, y);
           },

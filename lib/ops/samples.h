@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <complex>
 
 #include "tapedeck/op.h"
 
@@ -50,6 +51,19 @@ inline Tensor f64(std::initializer_list<double> v) { return tensor(v, DType::f64
 inline Tensor f64(detail::List2<double> v) { return tensor(v, DType::f64); }
 inline Tensor f64(detail::List3<double> v) { return tensor(v, DType::f64); }
 inline Tensor f64(double v) { return tensor(v, DType::f64); }
+
+/// Complex numbers of c128, from pairs of parts; and spread over the square around 0, without 0.
+inline Tensor c128(detail::List2<double> parts) {
+  std::vector<std::complex<double>> v;
+  for (const detail::List1<double>& p : parts) v.emplace_back(*p.begin(), *(p.end() - 1));
+  return tensor(v);
+}
+inline Tensor spread(const Shape& shape, int which = 0) {
+  const std::vector<double> re = uniform(shape, -2, 2, which).to_vector(), im = uniform(shape, -2, 2, which + 7).to_vector();
+  std::vector<std::complex<double>> v;
+  for (std::size_t i = 0; i < re.size(); ++i) v.emplace_back(re[i], im[i]);
+  return tensor(v, shape);
+}
 
 /// For ops of one input, elementwise: the test adds the shapes; a sample gives the domain, and values from elsewhere.
 inline Tensor signs() { return f64({-1.5, -0.25, 0.5, 2}); }

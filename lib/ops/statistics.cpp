@@ -45,7 +45,7 @@ constexpr Op table[] = {
 
 // The axes as a mask, of a tensor that must be f32 or f64.
 unsigned checked(std::string_view op, const Tensor& x, const Axes& axes) {
-  if (!is_trainable(x.dtype())) throw_error<DTypeError>("{}: takes f32 or f64, use astype: x is {}", op, x.spec());
+  if (!is_floating(x.dtype())) throw_error<DTypeError>("{}: takes f32 or f64, use astype: x is {}", op, x.spec());
   return mask_of(op, "x", axes, x.ndim());
 }
 

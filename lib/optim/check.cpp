@@ -19,7 +19,7 @@ void check_spec(DType dtype, const Shape& shape, const Variable& v) {
 
 void check(const Gradient& g, const Variable& v) {
   const Tensor& x = v.cell().value;
-  if (!is_trainable(x.dtype())) throw_error<DTypeError>("apply_gradients: variable \"{}\" is {}; use f32 or f64", v.name(), x.spec());
+  if (!is_floating(x.dtype())) throw_error<DTypeError>("apply_gradients: variable \"{}\" is {}; use f32 or f64", v.name(), x.spec());
   const IndexedSlices* slices = g.slices();
   if (!slices) return check_spec(g.tensor().dtype(), g.tensor().shape(), v);
   const Shape& shape = slices->dense_shape ? *slices->dense_shape : x.shape();

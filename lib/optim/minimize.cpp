@@ -14,7 +14,7 @@ struct Differentiated {
 void check_variables(std::span<const Variable> variables) {
   if (variables.empty()) throw ArgumentError("compute_gradients: no variables given");
   for (const Variable& v : variables)
-    if (!is_trainable(v.dtype())) throw_error<DTypeError>("compute_gradients: variable \"{}\" is {}; use f32 or f64", v.name(), Spec{v.dtype(), v.shape()});
+    if (!is_floating(v.dtype())) throw_error<DTypeError>("compute_gradients: variable \"{}\" is {}; use f32 or f64", v.name(), Spec{v.dtype(), v.shape()});
 }
 
 Differentiated differentiate(const Loss& loss, const LossOptions& options) {
@@ -25,7 +25,7 @@ Differentiated differentiate(const Loss& loss, const LossOptions& options) {
   Differentiated result{loss(), {}};
 
   if (!result.loss.defined()) throw ArgumentError("compute_gradients: the loss is undefined; return a tensor");
-  if (!is_trainable(result.loss.dtype())) throw_error<DTypeError>("compute_gradients: the loss is {}; use f32 or f64", result.loss.spec());
+  if (!is_floating(result.loss.dtype())) throw_error<DTypeError>("compute_gradients: the loss is {}; use f32 or f64", result.loss.spec());
   const std::vector<Variable> variables = options.variables ? *options.variables : tape.watched_variables();
   if (variables.empty()) throw ArgumentError("compute_gradients: the loss reads no trainable variables");
 

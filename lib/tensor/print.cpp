@@ -1,6 +1,7 @@
 // Tensors as text. In: a tensor. Out: nested brackets with aligned columns.
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <ostream>
 
 #include "base/format.h"
@@ -51,7 +52,19 @@ template <class T> T element(const Tensor& x, std::int64_t i) {
 
 std::vector<std::string> texts_of(const Tensor& x, const std::vector<std::int64_t>& shown) {
   std::vector<std::string> texts;
-  if (is_trainable(x.dtype())) {
+  if (is_complex(x.dtype())) {
+    std::vector<double> parts;
+    for (const std::int64_t i : shown) {
+      const auto z = element<std::complex<double>>(x, i);
+      parts.push_back(z.real());
+      parts.push_back(z.imag());
+    }
+    const NumberFormat format(parts);
+    for (std::size_t i = 0; i < parts.size(); i += 2) {
+      const std::string imaginary = format.text(parts[i + 1]);
+      texts.push_back(format.text(parts[i]) + (imaginary[0] == '-' ? "" : "+") + imaginary + "i");
+    }
+  } else if (is_floating(x.dtype())) {
     std::vector<double> values;
     for (const std::int64_t i : shown) values.push_back(element<double>(x, i));
     const NumberFormat format(values);

@@ -15,7 +15,7 @@ namespace {
 
 template <class F> Tensor filled(const Spec& spec, F value_at) {
   Tensor y = allocate(spec);
-  visit(spec.dtype, [&](auto t) {
+  visit_any(spec.dtype, [&](auto t) {
     using T = decltype(t);
     T* out = elements<T>(y);
     for (std::int64_t i = 0; i < y.size(); ++i) out[i] = convert<T>(value_at(i));
@@ -43,8 +43,8 @@ void Tensor::require_one() const {
 
 Tensor detail::tensor_from(const void* values, DType from, const Shape& shape, DType to) {
   Tensor y = allocate({to, shape});
-  visit(from, [&](auto f) {
-    visit(to, [&](auto t) {
+  visit_any(from, [&](auto f) {
+    visit_any(to, [&](auto t) {
       using From = decltype(f);
       using To = decltype(t);
       std::transform(static_cast<const From*>(values), static_cast<const From*>(values) + y.size(), elements<To>(y), convert<To, From>);
@@ -55,8 +55,9 @@ Tensor detail::tensor_from(const void* values, DType from, const Shape& shape, D
 
 void detail::convert_to(const Tensor& x, std::int64_t first, std::int64_t count, DType to, void* out) {
   require_data(x);
-  visit(x.dtype(), [&](auto f) {
-    visit(to, [&](auto t) {
+  if (is_complex(x.dtype()) && !is_complex(to)) throw_error<DTypeError>("tensor: {} is not {}; ask for std::complex, or take real, imag or abs", x.spec(), to);
+  visit_any(x.dtype(), [&](auto f) {
+    visit_any(to, [&](auto t) {
       using From = decltype(f);
       using To = decltype(t);
       const From* in = elements<From>(x) + first;
@@ -79,7 +80,7 @@ std::int64_t detail::offset_of(const Tensor& x, std::span<const std::int64_t> in
 
 Tensor full(const Shape& shape, double value, DType dtype) {
   Tensor y = allocate({dtype, shape});
-  visit(dtype, [&](auto t) {
+  visit_any(dtype, [&](auto t) {
     using T = decltype(t);
     parallel_for(y.size(), Cut{1 << 15, 1 << 17}, [out = elements<T>(y), v = convert<T>(value)](std::int64_t begin, std::int64_t end) {
       std::fill(out + begin, out + end, v);

@@ -4,12 +4,12 @@
 
 namespace tapedeck {
 
-// f32, f64 and the integers.
+// f32, f64 and the integers; add, sub, mul, neg, abs and square of c64 and c128, too.
 TAPEDECK_EXPORT Tensor add(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor sub(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor mul(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor neg(Operand x);
-/// Absolute value; its derivative at 0 is 0.
+/// Absolute value; its derivative at 0 is 0. Of c64 it is f32, of c128 f64.
 TAPEDECK_EXPORT Tensor abs(Operand x);
 /// -1, 0 or 1; its derivative is 0 everywhere.
 TAPEDECK_EXPORT Tensor sign(Operand x);
