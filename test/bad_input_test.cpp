@@ -40,9 +40,9 @@ Shape other_shape(const Shape& shape, Random& random) {
 // x with some of its values, or all, from the ends of what its dtype holds.
 Tensor extreme(const Tensor& x, Random& random) {
   constexpr double inf = std::numeric_limits<double>::infinity();
-  std::vector<double> v = x.to_vector();
+  Numbers v = numbers_of(x);
   const int share = 1 + random.below(4);
-  for (double& e : v)
+  for (Number& e : v)
     if (random.below(share) == 0) e = random.pick({std::nan(""), inf, -inf, 0, -1, 1, 1e30, -1e30, 5, 2147483647, -2147483648.0, 9e18, 1e-40});
   return astype(tensor(v, x.shape()), x.dtype());
 }

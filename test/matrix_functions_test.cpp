@@ -65,9 +65,9 @@ TEST_CASE("roots of matrices", "[matrix_functions]") {
 TEST_CASE("band matrices do what dense ones do", "[matrix_functions]") {
   const Tensor bands = samples::uniform({3, 6}, 1, 2), three = samples::uniform({3, 6}, -1, 1), b = samples::uniform({6, 2}, -1, 1);
   const Tensor lower = dense(rows(bands), {0, -1, -2}), upper = dense(rows(bands), {2, 1, 0});
-  for (const bool adjoint : {false, true}) {
-    CHECK(worst(banded_triangular_solve(bands, b, {true, adjoint}), solve(lower, b, adjoint)) < 1e-12);
-    CHECK(worst(banded_triangular_solve(bands, b, {false, adjoint}), solve(upper, b, adjoint)) < 1e-12);
+  for (const bool transposed : {false, true}) {
+    CHECK(worst(banded_triangular_solve(bands, b, {true, transposed}), solve(lower, b, transposed)) < 1e-12);
+    CHECK(worst(banded_triangular_solve(bands, b, {false, transposed}), solve(upper, b, transposed)) < 1e-12);
   }
   const Tensor a = dense(rows(three), {1, 0, -1});
   CHECK(worst(tridiagonal_matmul(three, b), matmul(a, b)) < 1e-15);

@@ -16,8 +16,8 @@ template <class T> void add_row(T* y, T by, const T* x, std::int64_t m) {
 
 // y holds b. The coefficient of row j and another row lies in that of bands in which the diagonal's distance counts, and in
 // column j, or in the other one's if the matrix is read transposed.
-template <class T> std::int64_t solve_bands(const T* bands, std::int64_t k, std::int64_t n, bool lower, bool adjoint, T* y, std::int64_t m) {
-  const bool down = lower != adjoint;
+template <class T> std::int64_t solve_bands(const T* bands, std::int64_t k, std::int64_t n, bool lower, bool transposed, T* y, std::int64_t m) {
+  const bool down = lower != transposed;
   const auto row_of = [&](std::int64_t distance) { return bands + (lower ? distance : k - 1 - distance) * n; };
   for (std::int64_t step = 0; step < n; ++step) {
     const std::int64_t j = down ? step : n - 1 - step;
@@ -25,7 +25,7 @@ template <class T> std::int64_t solve_bands(const T* bands, std::int64_t k, std:
     if (pivot == 0) return j + 1;
     for (std::int64_t d = 1; d < std::min(k, step + 1); ++d) {
       const std::int64_t other = down ? j - d : j + d;
-      add_row(y + j * m, -row_of(d)[adjoint ? other : j], y + other * m, m);
+      add_row(y + j * m, -row_of(d)[transposed ? other : j], y + other * m, m);
     }
     for (std::int64_t c = 0; c < m; ++c) y[j * m + c] /= pivot;
   }
@@ -72,10 +72,10 @@ template <class T, class F> Failure solve_each(const Tensor& a, const Tensor& b,
 
 }  // namespace
 
-Failure banded_triangular_solve(const Tensor& bands, const Tensor& b, bool lower, bool adjoint, Tensor& y) {
+Failure banded_triangular_solve(const Tensor& bands, const Tensor& b, bool lower, bool transposed, Tensor& y) {
   return visit_floating(y.dtype(), [&](auto one) {
     using T = decltype(one);
-    return solve_each<T>(bands, b, y, [&](const T* a, T* out) { return solve_bands(a, extent(bands, 2), extent(y, 2), lower, adjoint, out, extent(y, 1)); });
+    return solve_each<T>(bands, b, y, [&](const T* a, T* out) { return solve_bands(a, extent(bands, 2), extent(y, 2), lower, transposed, out, extent(y, 1)); });
   });
 }
 

@@ -5,7 +5,7 @@
 namespace tapedeck::kernels {
 
 /// bands is [..., k, n], as ops/decompositions.h has them.
-Failure banded_triangular_solve(const Tensor& bands, const Tensor& b, bool lower, bool adjoint, Tensor& y);
+Failure banded_triangular_solve(const Tensor& bands, const Tensor& b, bool lower, bool transposed, Tensor& y);
 /// diagonals is [..., 3, n]: above, on and below the diagonal.
 void tridiagonal_matmul(const Tensor& diagonals, const Tensor& x, Tensor& y);
 Failure tridiagonal_solve(const Tensor& diagonals, const Tensor& b, Tensor& y);

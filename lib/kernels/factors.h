@@ -10,6 +10,7 @@
 namespace tapedeck::kernels {
 
 template <class T> constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
+template <class T> constexpr std::complex<T> kNan<std::complex<T>> = kNan<T>;
 
 template <class T> struct Factors {
   T* a;
@@ -24,6 +25,7 @@ template <class T> struct Factors {
     return 0;
   }
   T pivot(std::int64_t i) const { return a[i * n + i]; }
+  bool not_finite() const { return pivot(0) != pivot(0); }
   bool odd() const {
     bool result = false;
     for (std::int64_t i = 0; i < n; ++i) result ^= pivots[i] != i + 1;
@@ -33,10 +35,10 @@ template <class T> struct Factors {
     const std::int64_t k = pivots[i] - 1;
     if (k != i) std::swap_ranges(y + i * m, y + (i + 1) * m, y + k * m);
   }
-  void solve(bool adjoint, T* y, std::int64_t m) const {
-    if (std::isnan(pivot(0))) return void(std::fill_n(y, n * m, kNan<T>));
+  void solve(bool transposed, T* y, std::int64_t m) const {
+    if (not_finite()) return void(std::fill_n(y, n * m, kNan<T>));
     const lapack::Int rows = lapack::narrow(n), columns = lapack::narrow(m);
-    if (adjoint) {
+    if (transposed) {
       for (std::int64_t i = 0; i < n; ++i) exchange(y, m, i);
       lapack::trsm({.lower = false, .transposed = true, .unit = true}, rows, columns, a, y);
       lapack::trsm({.lower = true, .transposed = true, .unit = false}, rows, columns, a, y);

@@ -1,4 +1,4 @@
-// LAPACK and triangular solutions for both dtypes under one name. LAPACK counts columns first, so what it is given is the
+// LAPACK and triangular solutions for all dtypes under one name. LAPACK counts columns first, so what it is given is the
 // transpose of a row-major matrix: the upper triangle stands for the lower one, and a factorisation of columns for one of rows.
 #pragma once
 #include <complex>
@@ -18,8 +18,12 @@ inline Int potrf(char triangle, Int n, float* a) { return LAPACKE_spotrf_work(LA
 inline Int potrf(char triangle, Int n, double* a) { return LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, triangle, n, a, n); }
 inline Int getrf(Int n, Int m, float* a, Int* pivots) { return LAPACKE_sgetrf_work(LAPACK_COL_MAJOR, n, m, a, n, pivots); }
 inline Int getrf(Int n, Int m, double* a, Int* pivots) { return LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, n, m, a, n, pivots); }
+inline Int getrf(Int n, Int m, std::complex<float>* a, Int* pivots) { return LAPACKE_cgetrf_work(LAPACK_COL_MAJOR, n, m, a, n, pivots); }
+inline Int getrf(Int n, Int m, std::complex<double>* a, Int* pivots) { return LAPACKE_zgetrf_work(LAPACK_COL_MAJOR, n, m, a, n, pivots); }
 inline Int getri(Int n, float* a, const Int* pivots, float* work, Int size) { return LAPACKE_sgetri_work(LAPACK_COL_MAJOR, n, a, n, pivots, work, size); }
 inline Int getri(Int n, double* a, const Int* pivots, double* work, Int size) { return LAPACKE_dgetri_work(LAPACK_COL_MAJOR, n, a, n, pivots, work, size); }
+inline Int getri(Int n, std::complex<float>* a, const Int* pivots, std::complex<float>* work, Int size) { return LAPACKE_cgetri_work(LAPACK_COL_MAJOR, n, a, n, pivots, work, size); }
+inline Int getri(Int n, std::complex<double>* a, const Int* pivots, std::complex<double>* work, Int size) { return LAPACKE_zgetri_work(LAPACK_COL_MAJOR, n, a, n, pivots, work, size); }
 
 /// With work and its size: -1 asks for the best size, which comes in work[0].
 inline Int gelqf(Int n, Int m, float* a, float* tau, float* work, Int size) { return LAPACKE_sgelqf_work(LAPACK_COL_MAJOR, n, m, a, n, tau, work, size); }
@@ -42,6 +46,14 @@ inline void trsm(Triangle t, Int n, Int m, const float* a, float* b) {
 }
 inline void trsm(Triangle t, Int n, Int m, const double* a, double* b) {
   cblas_dtrsm(CblasRowMajor, CblasLeft, t.lower ? CblasLower : CblasUpper, t.transposed ? CblasTrans : CblasNoTrans, t.unit ? CblasUnit : CblasNonUnit, n, m, 1, a, n, b, m);
+}
+inline void trsm(Triangle t, Int n, Int m, const std::complex<float>* a, std::complex<float>* b) {
+  const std::complex<float> one = 1;
+  cblas_ctrsm(CblasRowMajor, CblasLeft, t.lower ? CblasLower : CblasUpper, t.transposed ? CblasTrans : CblasNoTrans, t.unit ? CblasUnit : CblasNonUnit, n, m, &one, a, n, b, m);
+}
+inline void trsm(Triangle t, Int n, Int m, const std::complex<double>* a, std::complex<double>* b) {
+  const std::complex<double> one = 1;
+  cblas_ztrsm(CblasRowMajor, CblasLeft, t.lower ? CblasLower : CblasUpper, t.transposed ? CblasTrans : CblasNoTrans, t.unit ? CblasUnit : CblasNonUnit, n, m, &one, a, n, b, m);
 }
 
 }  // namespace tapedeck::kernels::lapack

@@ -58,8 +58,8 @@ template <class F> Failure for_each_matrix(std::int64_t count, std::int64_t work
 /// Whether no element is NaN or infinite: LAPACK need not end with such.
 template <class T> bool finite(const T* x, std::int64_t n) {
   T zero = 0;
-  for (std::int64_t i = 0; i < n; ++i) zero += x[i] * 0;
-  return zero == 0;
+  for (std::int64_t i = 0; i < n; ++i) zero += x[i] * T(0);
+  return zero == T(0);
 }
 
 }  // namespace tapedeck::kernels

@@ -83,6 +83,8 @@ template <class Fold> void scan(const Tensor& x, const AroundAxis& around, ScanO
   switch (x.dtype()) {
     case DType::f32: return of(float{});
     case DType::f64: return of(double{});
+    case DType::c64: return of(std::complex<float>{});
+    case DType::c128: return of(std::complex<double>{});
     case DType::i32: return of(std::uint32_t{});
     default: return of(std::uint64_t{});
   }
@@ -120,7 +122,7 @@ void cumulative_logsumexp(const Tensor& x, std::int64_t n, bool reverse, Tensor&
 }
 
 void linear_recurrence(const Tensor& a, const Tensor& b, std::int64_t n, Tensor& y) {
-  visit_floating(y.dtype(), [&]<class T>(T) {
+  visit_trainable(y.dtype(), [&]<class T>(T) {
     each_row(y, n, 2, [&](std::int64_t row) {
       const T *factor = elements<T>(a) + row * n % a.size(), *term = elements<T>(b) + row * n;
       T* out = elements<T>(y) + row * n;

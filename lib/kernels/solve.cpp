@@ -31,7 +31,7 @@ template <class T> void symmetric_part(const T* x, std::int64_t n, T* y) {
   for (std::int64_t i = 0; i < n; ++i) std::fill(y + i * n + i + 1, y + (i + 1) * n, T(0));
 }
 
-template <class T> Failure solve_by_factors(const Tensor& a, const Tensor& b, bool adjoint, Tensor& y) {
+template <class T> Failure solve_by_factors(const Tensor& a, const Tensor& b, bool transposed, Tensor& y) {
   const std::int64_t n = extent(y, 2), m = extent(y, 1), systems = matrices(a);
   if (n == 0) return {};
   CachedVector<T> factors(elements<T>(a), elements<T>(a) + a.size());
@@ -42,23 +42,23 @@ template <class T> Failure solve_by_factors(const Tensor& a, const Tensor& b, bo
   return for_each_matrix(matrices(y), n * n * m, [&](std::int64_t i) {
     T* out = elements<T>(y) + i * n * m;
     std::copy_n(elements<T>(b) + matrix_of(b.shape(), y.shape(), i) * n * m, n * m, out);
-    factors_of(matrix_of(a.shape(), y.shape(), i)).solve(adjoint, out, m);
+    factors_of(matrix_of(a.shape(), y.shape(), i)).solve(transposed, out, m);
     return 0;
   });
 }
 
-template <class T> Failure solve_by_triangle(const Tensor& a, const Tensor& b, bool lower, bool adjoint, Tensor& y) {
+template <class T> Failure solve_by_triangle(const Tensor& a, const Tensor& b, bool lower, bool transposed, Tensor& y) {
   const std::int64_t n = extent(y, 2), m = extent(y, 1);
   const Failure failure = for_each_matrix(matrices(a), n, [&](std::int64_t i) {
     const T* in = elements<T>(a) + i * n * n;
-    for (std::int64_t k = 0; k < n; ++k) if (in[k * n + k] == 0) return k + 1;
+    for (std::int64_t k = 0; k < n; ++k) if (in[k * n + k] == T(0)) return k + 1;
     return std::int64_t{0};
   });
   if (failure || y.size() == 0) return failure;
   return for_each_matrix(matrices(y), n * n * m / 2, [&](std::int64_t i) {
     T* out = elements<T>(y) + i * n * m;
     std::copy_n(elements<T>(b) + matrix_of(b.shape(), y.shape(), i) * n * m, n * m, out);
-    lapack::trsm({lower, adjoint, false}, lapack::narrow(n), lapack::narrow(m), elements<T>(a) + matrix_of(a.shape(), y.shape(), i) * n * n, out);
+    lapack::trsm({lower, transposed, false}, lapack::narrow(n), lapack::narrow(m), elements<T>(a) + matrix_of(a.shape(), y.shape(), i) * n * n, out);
     return 0;
   });
 }
@@ -92,17 +92,17 @@ Failure cholesky(const Tensor& x, Tensor& y) {
   });
 }
 
-Failure solve(const Tensor& a, const Tensor& b, bool adjoint, Tensor& y) {
-  return visit_floating(y.dtype(), [&](auto one) { return solve_by_factors<decltype(one)>(a, b, adjoint, y); });
+Failure solve(const Tensor& a, const Tensor& b, bool transposed, Tensor& y) {
+  return visit_trainable(y.dtype(), [&](auto one) { return solve_by_factors<decltype(one)>(a, b, transposed, y); });
 }
-Failure triangular_solve(const Tensor& a, const Tensor& b, bool lower, bool adjoint, Tensor& y) {
-  return visit_floating(y.dtype(), [&](auto one) { return solve_by_triangle<decltype(one)>(a, b, lower, adjoint, y); });
+Failure triangular_solve(const Tensor& a, const Tensor& b, bool lower, bool transposed, Tensor& y) {
+  return visit_trainable(y.dtype(), [&](auto one) { return solve_by_triangle<decltype(one)>(a, b, lower, transposed, y); });
 }
 
 Failure inv(const Tensor& x, Tensor& y) {
   const std::int64_t n = extent(x, 1);
   if (n == 0) return {};
-  return visit_floating(x.dtype(), [&](auto one) {
+  return visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);
     std::copy_n(elements<T>(x), x.size(), elements<T>(y));
     return for_each_matrix(matrices(x), n * n * n, [&](std::int64_t i) -> std::int64_t {
@@ -110,7 +110,7 @@ Failure inv(const Tensor& x, Tensor& y) {
       CachedVector<lapack::Int> pivots(static_cast<std::size_t>(n));
       const Factors<T> factors{elements<T>(y) + i * n * n, pivots.data(), n};
       if (const std::int64_t info = factors.make()) return info;
-      if (std::isnan(factors.pivot(0))) return 0;
+      if (factors.not_finite()) return 0;
       CachedVector<T> work(static_cast<std::size_t>(n * block));
       return lapack::getri(lapack::narrow(n), factors.a, pivots.data(), work.data(), lapack::narrow(std::min<std::int64_t>(n * block, std::numeric_limits<lapack::Int>::max())));
     });
@@ -118,7 +118,7 @@ Failure inv(const Tensor& x, Tensor& y) {
 }
 
 void det(const Tensor& x, Tensor& y) {
-  visit_floating(x.dtype(), [&](auto one) {
+  visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);
     with_factors<T>(x, [&](const Factors<T>& factors, std::int64_t i, bool singular) {
       T product = singular ? T(0) : factors.odd() ? T(-1) : T(1);

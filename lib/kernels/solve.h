@@ -8,8 +8,8 @@ namespace tapedeck::kernels {
 /// The lower factor of the symmetric part of x. Fails at the order of the first minor that is not positive.
 Failure cholesky(const Tensor& x, Tensor& y);
 /// Fail at the number, from 1 on, of a pivot that is 0.
-Failure solve(const Tensor& a, const Tensor& b, bool adjoint, Tensor& y);
-Failure triangular_solve(const Tensor& a, const Tensor& b, bool lower, bool adjoint, Tensor& y);
+Failure solve(const Tensor& a, const Tensor& b, bool transposed, Tensor& y);
+Failure triangular_solve(const Tensor& a, const Tensor& b, bool lower, bool transposed, Tensor& y);
 Failure inv(const Tensor& x, Tensor& y);
 
 void det(const Tensor& x, Tensor& y);

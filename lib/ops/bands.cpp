@@ -59,9 +59,9 @@ Tensor diagonals_of_product(const Tensor& p, const Tensor& q) {
 
 void banded_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   const Triangular t = c.attrs<Triangular>();
-  const Tensor db = banded_triangular_solve(c.x[0], std::move(dy[0]).dense(), {t.lower, !t.adjoint});
+  const Tensor db = banded_triangular_solve(c.x[0], std::move(dy[0]).dense(), {t.lower, !t.transposed});
   if (c.needs(0)) {
-    const Tensor &p = t.adjoint ? c.y[0] : db, &q = t.adjoint ? db : c.y[0];
+    const Tensor &p = t.transposed ? c.y[0] : db, &q = t.transposed ? db : c.y[0];
     const std::int64_t k = extent(c.x[0], 2);
     std::vector<Tensor> bands;
     for (std::int64_t i = 0; i < k; ++i) bands.push_back(diagonal_of_product(p, q, t.lower ? -i : k - 1 - i));
@@ -80,17 +80,17 @@ Tensor tridiagonal(const Shape& shape) {
 
 constexpr Op table[] = {
     {.name = "banded_triangular_solve",
-     .doc = "y with a y = b, or aᵀ y = b if adjoint, for a triangular a of which some diagonals are given.",
+     .doc = "y with a y = b, or aᵀ y = b if transposed, for a triangular a of which some diagonals are given.",
      .tensorflow = "BandedTriangularSolve",
      .args = {"bands", "b"},
      .infer = infer_bands,
      .forward = [](const Call& c, std::span<Tensor> y) {
-       const auto [lower, is_adjoint] = c.attrs<Triangular>();
-       if (const kernels::Failure f = kernels::banded_triangular_solve(c.x[0], c.x[1], lower, is_adjoint, y[0])) throw_singular(c, f);
+       const auto [lower, is_transposed] = c.attrs<Triangular>();
+       if (const kernels::Failure f = kernels::banded_triangular_solve(c.x[0], c.x[1], lower, is_transposed, y[0])) throw_singular(c, f);
      },
      .rule = custom({.x = 1, .y = true}, banded_vjp),
      .samples = [] {
-       const auto kind = [](bool lower, bool is_adjoint) { return OwnedAttrs(Attrs(Triangular{lower, is_adjoint})); };
+       const auto kind = [](bool lower, bool is_transposed) { return OwnedAttrs(Attrs(Triangular{lower, is_transposed})); };
        return std::vector<Sample>{
            {.inputs = {uniform({3, 5}, 1, 2), uniform({5, 2}, -1, 1)}, .attrs = kind(true, false)},
            {.inputs = {uniform({3, 5}, 1, 2), uniform({5, 2}, -1, 1)}, .attrs = kind(true, true)},

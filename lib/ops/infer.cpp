@@ -66,6 +66,12 @@ Spec infer_rows(const Call& c) {
   return c.x[0].spec();
 }
 
+Spec infer_complex_rows(const Call& c) {
+  require_trainable(c, 0);
+  require_axes(c, 1);
+  return c.x[0].spec();
+}
+
 Spec all_alike(const Call& c) {
   for (int i = 1; i < c.x.size(); ++i) {
     if (c.x[i].dtype() != c.x[0].dtype()) throw_dtype_error(c, "dtypes differ");

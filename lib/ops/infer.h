@@ -19,6 +19,8 @@ Spec comparison(const Call& c);
 Spec same_as_first(const Call& c);
 /// The first input's spec: f32 or f64 of rank 1 or more.
 Spec infer_rows(const Call& c);
+/// The same for c64 and c128, too.
+Spec infer_complex_rows(const Call& c);
 /// The spec of all inputs, of which there may be any number. Throws DTypeError or ShapeError where two differ.
 Spec all_alike(const Call& c);
 /// Throws ShapeError unless the first input has the axes that the attributes speak of: the last `n`.

@@ -15,10 +15,13 @@ void require_two_floating(const Call& c);
 /// The same for c64 and c128, too.
 void require_two_trainable(const Call& c);
 void require_countable(const Call& c, std::int64_t extent);
-void require_matrices(const Call& c, int i);
-void require_square(const Call& c, int i);
-/// The spec of the first input, square matrices.
+/// Throw DTypeError for inputs that are not f32 or f64, or, where these are taken, c64 or c128.
+enum class Take { reals, complexes };
+void require_matrices(const Call& c, int i, Take take = Take::reals);
+void require_square(const Call& c, int i, Take take = Take::reals);
+/// The spec of the first input, square matrices, perhaps complex.
 Spec infer_square(const Call& c);
+Spec infer_complex_square(const Call& c);
 /// The axes before the last two of both inputs, broadcast; the second input's spec with these.
 Shape joined_batches(const Call& c);
 Spec joined_second(const Call& c);

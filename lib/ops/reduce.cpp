@@ -69,12 +69,6 @@ Spec infer_bool(const Call& c) {
   return {DType::boolean, reduced(c)};
 }
 
-Spec infer_complex_rows(const Call& c) {
-  require_trainable(c, 0);
-  require_axes(c, 1);
-  return c.x[0].spec();
-}
-
 // The last axis is reduced.
 Spec infer_last(const Call& c) {
   const Spec x = infer_rows(c);

@@ -18,7 +18,7 @@ struct ScanAttrs { int axis; bool exclusive, reverse; };   // the axis counts fr
 
 Spec infer_scan(const Call& c) {
   require_axes(c, -c.attrs<ScanAttrs>().axis);
-  if (size_of(c.x[0].dtype()) == 1) throw_dtype_error(c, "takes f32, f64, i32 or i64, use astype");
+  if (size_of(c.x[0].dtype()) == 1) throw_dtype_error(c, "takes f32, f64, c64, c128, i32 or i64, use astype");
   return c.x[0].spec();
 }
 
@@ -49,7 +49,7 @@ Tensor moved_back(const Tensor& x) { return reverse(moved_on(reverse(x, -1)), -1
 
 Spec infer_recurrence(const Call& c) {
   const Shape &a = c.x[0].shape(), &b = c.x[1].shape();
-  infer_rows(c);
+  infer_complex_rows(c);
   if (c.x[1].dtype() != c.x[0].dtype()) throw_dtype_error(c, "dtypes differ");
   if (b.ndim() < a.ndim() || Shape(b.dims().last(static_cast<std::size_t>(a.ndim()))) != a) throw_shape_error(c, "the last axes of b must be those of a");
   return c.x[1].spec();

@@ -14,27 +14,27 @@ namespace {
 
 using namespace samples;
 
-struct Adjoint { bool adjoint; };
+struct Transposition { bool transposed; };
 
-Spec infer_number(const Call& c) {
-  require_square(c, 0);
+template <Take take> Spec infer_number(const Call& c) {
+  require_square(c, 0, take);
   return with_last(c.x[0], 2, {});
 }
 Spec infer_solve(const Call& c) {
-  require_two_floating(c);
-  require_square(c, 0);
-  require_matrices(c, 1);
+  require_two_trainable(c);
+  require_square(c, 0, Take::complexes);
+  require_matrices(c, 1, Take::complexes);
   if (extent(c.x[0], 1) != extent(c.x[1], 2)) throw_shape_error(c, "a and b have different numbers of rows");
   return joined_second(c);
 }
 
 // For a y = b, from the gradient of b: that of a.
-Tensor gradient_of_a(const Tensor& y, const Tensor& db, bool is_adjoint) { return is_adjoint ? -matmul(y, db, {.b = true}) : -matmul(db, y, {.b = true}); }
+Tensor gradient_of_a(const Tensor& y, const Tensor& db, bool is_transposed) { return is_transposed ? -matmul(y, db, {.b = true}) : -matmul(db, y, {.b = true}); }
 
 // The tangent of the right-hand side, once that of a is brought there.
-Tensor tangent_of_b(const Call& c, Refs dx, const Tensor& da, bool is_adjoint) {
+Tensor tangent_of_b(const Call& c, Refs dx, const Tensor& da, bool is_transposed) {
   if (!dx[0].defined()) return dx[1];
-  const Tensor moved = matmul(da, c.y[0], {.a = is_adjoint});
+  const Tensor moved = matmul(da, c.y[0], {.a = is_transposed});
   return dx[1].defined() ? dx[1] - moved : -moved;
 }
 
@@ -66,8 +66,8 @@ constexpr Op table[] = {
            const Tensor& l = c.y[0];
            const Tensor p = matmul(l, std::move(dy[0]).dense(), {.a = true});
            const Tensor phi = 0.5 * (tril(p) + tril(p, -1));
-           const Tensor left = triangular_solve(l, phi, {.adjoint = true});
-           const Tensor both = triangular_solve(l, adjoint(left), {.adjoint = true});
+           const Tensor left = triangular_solve(l, phi, {.transposed = true});
+           const Tensor both = triangular_solve(l, adjoint(left), {.transposed = true});
            dx[0] = 0.5 * (both + adjoint(both));
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
@@ -88,28 +88,28 @@ constexpr Op table[] = {
      }},
 
     {.name = "triangular_solve",
-     .doc = "y with a y = b, or aᵀ y = b if adjoint, where the lower or upper triangle of a is read.",
+     .doc = "y with a y = b, or aᵀ y = b if transposed, where the lower or upper triangle of a is read.",
      .tensorflow = "MatrixTriangularSolve",
      .args = {"a", "b"},
      .infer = infer_solve,
      .forward = [](const Call& c, std::span<Tensor> y) {
-       const auto [lower, is_adjoint] = c.attrs<Triangular>();
-       if (const kernels::Failure f = kernels::triangular_solve(c.x[0], c.x[1], lower, is_adjoint, y[0])) throw_singular(c, f);
+       const auto [lower, is_transposed] = c.attrs<Triangular>();
+       if (const kernels::Failure f = kernels::triangular_solve(c.x[0], c.x[1], lower, is_transposed, y[0])) throw_singular(c, f);
      },
      .rule = custom(
          {.x = 1, .y = true},
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
            const Triangular t = c.attrs<Triangular>();
-           const Tensor db = triangular_solve(c.x[0], std::move(dy[0]).dense(), {t.lower, !t.adjoint});
-           if (c.needs(0)) dx[0] = sum_repeated(c, named_part(gradient_of_a(c.y[0], db, t.adjoint), t), 0);
+           const Tensor db = triangular_solve(c.x[0], std::move(dy[0]).dense(), {t.lower, !t.transposed});
+           if (c.needs(0)) dx[0] = sum_repeated(c, named_part(gradient_of_a(c.y[0], db, t.transposed), t), 0);
            if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
            const Triangular t = c.attrs<Triangular>();
-           dy[0] = triangular_solve(c.x[0], tangent_of_b(c, dx, dx[0].defined() ? named_part(dx[0], t) : Tensor(), t.adjoint), t);
+           dy[0] = triangular_solve(c.x[0], tangent_of_b(c, dx, dx[0].defined() ? named_part(dx[0], t) : Tensor(), t.transposed), t);
          }),
      .samples = [] {
-       const auto kind = [](bool lower, bool is_adjoint) { return OwnedAttrs(Attrs(Triangular{lower, is_adjoint})); };
+       const auto kind = [](bool lower, bool is_transposed) { return OwnedAttrs(Attrs(Triangular{lower, is_transposed})); };
        return std::vector<Sample>{
            {.inputs = {regular({3, 3}), uniform({3, 2}, -1, 1)}, .attrs = kind(true, false)},
            {.inputs = {regular({3, 3}), uniform({3, 2}, -1, 1)}, .attrs = kind(true, true)},
@@ -128,34 +128,34 @@ constexpr Op table[] = {
      }},
 
     {.name = "solve",
-     .doc = "y with a y = b, or aᵀ y = b if adjoint.",
+     .doc = "y with a y = b, or aᵀ y = b if transposed.",
      .tensorflow = "MatrixSolve",
      .args = {"a", "b"},
      .infer = infer_solve,
      .forward = [](const Call& c, std::span<Tensor> y) {
-       if (const kernels::Failure f = kernels::solve(c.x[0], c.x[1], c.attrs<Adjoint>().adjoint, y[0])) throw_singular(c, f);
+       if (const kernels::Failure f = kernels::solve(c.x[0], c.x[1], c.attrs<Transposition>().transposed, y[0])) throw_singular(c, f);
      },
      .rule = custom(
          {.x = 1, .y = true},
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           const bool is_adjoint = c.attrs<Adjoint>().adjoint;
-           const Tensor db = solve(c.x[0], std::move(dy[0]).dense(), !is_adjoint);
-           if (c.needs(0)) dx[0] = sum_repeated(c, gradient_of_a(c.y[0], db, is_adjoint), 0);
+           const bool is_transposed = c.attrs<Transposition>().transposed;
+           const Tensor db = solve(c.x[0], std::move(dy[0]).dense(), !is_transposed);
+           if (c.needs(0)) dx[0] = sum_repeated(c, gradient_of_a(c.y[0], db, is_transposed), 0);
            if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           const bool is_adjoint = c.attrs<Adjoint>().adjoint;
-           dy[0] = solve(c.x[0], tangent_of_b(c, dx, dx[0], is_adjoint), is_adjoint);
+           const bool is_transposed = c.attrs<Transposition>().transposed;
+           dy[0] = solve(c.x[0], tangent_of_b(c, dx, dx[0], is_transposed), is_transposed);
          }),
      .samples = [] {
-       const OwnedAttrs as_it_is = Attrs(Adjoint{false}), is_adjoint = Attrs(Adjoint{true});
+       const OwnedAttrs as_it_is = Attrs(Transposition{false}), is_transposed = Attrs(Transposition{true});
        return std::vector<Sample>{
            {.inputs = {regular({3, 3}), uniform({3, 2}, -1, 1)}, .attrs = as_it_is},
-           {.inputs = {regular({3, 3}), uniform({3, 2}, -1, 1)}, .attrs = is_adjoint},
+           {.inputs = {regular({3, 3}), uniform({3, 2}, -1, 1)}, .attrs = is_transposed},
            {.inputs = {uniform({6, 6}, -1, 1), uniform({6, 3}, -1, 1)}, .attrs = as_it_is},
-           {.inputs = {uniform({6, 6}, -1, 1), uniform({6, 3}, -1, 1)}, .attrs = is_adjoint},
+           {.inputs = {uniform({6, 6}, -1, 1), uniform({6, 3}, -1, 1)}, .attrs = is_transposed},
            {.inputs = {regular({37, 37}), uniform({37, 5}, -1, 1)}, .attrs = as_it_is},
-           {.inputs = {regular({2, 1, 3, 3}), uniform({4, 3, 2}, -1, 1)}, .attrs = is_adjoint},
+           {.inputs = {regular({2, 1, 3, 3}), uniform({4, 3, 2}, -1, 1)}, .attrs = is_transposed},
            {.inputs = {regular({3, 3}), uniform({2, 3, 1}, -1, 1)}, .attrs = as_it_is},
            {.inputs = {regular({2, 1, 1}), uniform({1, 3}, -1, 1)}, .attrs = as_it_is},
            {.inputs = {regular({0, 0}), uniform({0, 3}, -1, 1)}, .attrs = as_it_is},
@@ -163,7 +163,7 @@ constexpr Op table[] = {
            {.inputs = {f64({{0, 2, 1}, {1, 1, 0}, {3, 0, 2}}), f64({{4, 1}, {3, 2}, {7, -1}})}, .attrs = as_it_is,
             .expected = {f64({{1.5714285714285714, 0.7142857142857142}, {1.4285714285714286, 1.2857142857142856}, {1.1428571428571428, -1.5714285714285714}})},
             .oracle = "np.linalg.solve(a, b)"},
-           {.inputs = {f64({{0, 2, 1}, {1, 1, 0}, {3, 0, 2}}), tensor(std::vector<double>{4, 3, 7}, {3, 1})}, .attrs = is_adjoint,
+           {.inputs = {f64({{0, 2, 1}, {1, 1, 0}, {3, 0, 2}}), tensor(std::vector<double>{4, 3, 7}, {3, 1})}, .attrs = is_transposed,
             .expected = {tensor(std::vector<double>{2.7142857142857144, -2.4285714285714284, 2.142857142857143}, {3, 1})}, .oracle = "np.linalg.solve(a.T, b)"}};
      }},
 
@@ -171,7 +171,7 @@ constexpr Op table[] = {
      .doc = "The inverse of matrices.",
      .tensorflow = "MatrixInverse",
      .args = {"x"},
-     .infer = infer_square,
+     .infer = infer_complex_square,
      .forward = [](const Call& c, std::span<Tensor> y) {
        if (const kernels::Failure f = kernels::inv(c.x[0], y[0])) throw_singular(c, f);
      },
@@ -198,7 +198,7 @@ constexpr Op table[] = {
      .doc = "The determinant of matrices.",
      .tensorflow = "MatrixDeterminant",
      .args = {"x"},
-     .infer = infer_number,
+     .infer = infer_number<Take::complexes>,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::det(c.x[0], y[0]); },
      .rule = custom(
          {.x = 1, .y = true},
@@ -217,7 +217,7 @@ constexpr Op table[] = {
      .doc = "The sign of the determinant of matrices, and the logarithm of its magnitude.",
      .tensorflow = "LogMatrixDeterminant",
      .args = {"x"},
-     .infer = [](const Call& c) { return std::vector<Spec>{infer_number(c), infer_number(c)}; },
+     .infer = [](const Call& c) { return std::vector<Spec>{infer_number<Take::reals>(c), infer_number<Take::reals>(c)}; },
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::slogdet(c.x[0], y[0], y[1]); },
      .rule = accepting_none(custom(
          {.x = 1},
@@ -260,9 +260,9 @@ constexpr Op table[] = {
 }  // namespace
 
 Tensor cholesky(const Tensor& x) { return find(table, "cholesky")(Operand(x)); }
-Tensor cholesky_solve(const Tensor& factor, const Tensor& b) { return triangular_solve(factor, triangular_solve(factor, b), {.adjoint = true}); }
+Tensor cholesky_solve(const Tensor& factor, const Tensor& b) { return triangular_solve(factor, triangular_solve(factor, b), {.transposed = true}); }
 Tensor triangular_solve(const Tensor& a, const Tensor& b, Triangular options) { return find(table, "triangular_solve").with(options, a, b); }
-Tensor solve(const Tensor& a, const Tensor& b, bool is_adjoint) { return find(table, "solve").with(Adjoint{is_adjoint}, a, b); }
+Tensor solve(const Tensor& a, const Tensor& b, bool is_transposed) { return find(table, "solve").with(Transposition{is_transposed}, a, b); }
 Tensor inv(const Tensor& x) { return find(table, "inv")(Operand(x)); }
 Tensor det(const Tensor& x) { return find(table, "det")(Operand(x)); }
 SignAndLog slogdet(const Tensor& x) {

@@ -9,7 +9,7 @@
 namespace tapedeck {
 
 /// Which triangle of a matrix is read, and whether the matrix is read transposed (conjugated, too, once there are complex dtypes).
-struct Triangular { bool lower = true, adjoint = false; };
+struct Triangular { bool lower = true, transposed = false; };
 
 /// The lower triangular L with L Lᵀ = (x + xᵀ) / 2: of a matrix that is not symmetric the symmetric part is taken, so that the
 /// gradient is symmetric. Throws ArgumentError where that is not positive definite.
@@ -18,8 +18,8 @@ TAPEDECK_EXPORT Tensor cholesky(const Tensor& x);
 TAPEDECK_EXPORT Tensor cholesky_solve(const Tensor& factor, const Tensor& b);
 /// y with a y = b, or aᵀ y = b, where one triangle of a is read. Batches broadcast. Throws ArgumentError for a zero on the diagonal.
 TAPEDECK_EXPORT Tensor triangular_solve(const Tensor& a, const Tensor& b, Triangular options = {});
-/// y with a y = b, or aᵀ y = b if adjoint. Batches broadcast. Throws ArgumentError where a is singular.
-TAPEDECK_EXPORT Tensor solve(const Tensor& a, const Tensor& b, bool adjoint = false);
+/// y with a y = b, or aᵀ y = b if transposed. Batches broadcast. Throws ArgumentError where a is singular.
+TAPEDECK_EXPORT Tensor solve(const Tensor& a, const Tensor& b, bool transposed = false);
 /// The inverse. Throws ArgumentError where x is singular.
 TAPEDECK_EXPORT Tensor inv(const Tensor& x);
 /// The determinant; 1 for a matrix of nothing. Its gradient is the matrix of cofactors, also where x is singular.
