@@ -199,7 +199,7 @@ Tensor by_group(const Op& op, std::string_view name, const Tensor& x, const Tens
 
 // y, sums of groups of rows, divided by f(number of rows).
 Tensor divided(std::string_view name, const Tensor& y, const Tensor& ids, double (*f)(double)) {
-  if (!is_trainable(y.dtype())) throw_error<DTypeError>("{}: takes f32 or f64, use astype: x is of dtype {}", name, y.dtype());
+  if (!is_floating(y.dtype())) throw_error<DTypeError>("{}: takes f32 or f64, use astype: x is of dtype {}", name, y.dtype());
   Shape shape = y.shape();
   for (int d = 1; d < shape.ndim(); ++d) shape.set(d, 1);
   std::vector<double> divisors(static_cast<std::size_t>(shape.size()));
