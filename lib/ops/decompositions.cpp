@@ -154,7 +154,7 @@ Tensor factor_of_products(const Tensor& a, double l2) {
 Spec infer_lstsq(const Call& c) {
   const Tensor &a = c.x[0], &b = c.x[1];
   if (a.ndim() < 2 || b.ndim() < 2) throw_shape_error(c, "takes tensors of rank 2 or more");
-  if (a.dtype() != b.dtype() || !is_trainable(a.dtype())) throw_dtype_error(c, "takes f32 or f64, both alike");
+  if (a.dtype() != b.dtype() || !is_floating(a.dtype())) throw_dtype_error(c, "takes f32 or f64, both alike");
   if (extent(a, 2) != extent(b, 2)) throw_shape_error(c, "a and b have different numbers of rows");
   Shape shape = joined_batches(c);
   shape.push_back(extent(a, 1));
