@@ -248,7 +248,7 @@ TEST_CASE("an op may take over the memory of temporaries only", "[op]") {
 // input, so it must be NaN when all of that input is.
 TEST_CASE("NaN in, NaN out", "[op]") {
   for_every_sample([](const Op& op, const Sample& s) {
-    if (op.name == "check_numerics") return;   // it throws
+    if (op.name == "check_numerics" || op.name == "categorical") return;   // they throw
     const Tensors y = run(op, s.inputs, s.attrs);
     for (std::size_t i = 0; i < s.inputs.size(); ++i) {
       if (!is_trainable(s.inputs[i].dtype()) || s.inputs[i].size() < 2) continue;

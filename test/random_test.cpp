@@ -6,43 +6,20 @@
 #include <numeric>
 #include <set>
 
-#include "tapedeck/tapedeck.h"
+#include "distances.h"
 
 using namespace tapedeck;
+using namespace tapedeck::test;
 using random::Key;
 
 namespace {
 
 constexpr DType kFloating[] = {DType::f32, DType::f64};
 
-std::vector<double> sorted(const Tensor& x) {
-  std::vector<double> v = x.to_vector();
-  std::sort(v.begin(), v.end());
-  return v;
-}
-
-// Kolmogorov's and Smirnov's statistic, sqrt(n) times the largest distance from the distribution; above 1.95 in one case of 1000.
-template <class F> double distance_from(const F& distribution, const Tensor& x) {
-  const std::vector<double> v = sorted(x);
-  const double n = static_cast<double>(v.size());
-  double largest = 0;
-  for (std::size_t i = 0; i < v.size(); ++i) {
-    const double p = distribution(v[i]), rank = static_cast<double>(i);
-    largest = std::max({largest, p - rank / n, (rank + 1) / n - p});
-  }
-  return std::sqrt(n) * largest;
-}
-
 double evenly(double v) { return v; }
 double normally(double v) { return 0.5 * std::erfc(-v / std::sqrt(2.0)); }
 
 double within_two(double v) { return (normally(v) - normally(-2)) / (normally(2) - normally(-2)); }
-
-double moment(const Tensor& x, int order) {
-  double total = 0;
-  for (const double v : x.to_vector()) total += std::pow(v, order);
-  return total / static_cast<double>(x.size());
-}
 
 double correlation(const Tensor& x, const Tensor& y) {
   const std::vector<double> a = x.to_vector(), b = y.to_vector();

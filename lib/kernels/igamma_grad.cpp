@@ -8,6 +8,7 @@
 
 #include "base/parallel.h"
 #include "base/visit.h"
+#include "kernels/quantile.h"
 #include "kernels/special.h"
 #include "tensor/storage.h"
 
@@ -16,6 +17,7 @@ namespace {
 
 constexpr Cut kCut = {1 << 8, 1 << 10};   // of elements
 constexpr int kMostTerms = 1'000'000;   // needed where a is 10¹⁰
+constexpr double kLargeShape = 1e6;     // from here on the expansion below is exact to 10⁻¹¹
 
 /// c[0] + c[1] ε + … + c[n - 1] εⁿ⁻¹.
 struct Series {
@@ -62,13 +64,13 @@ bool negligible(const Series& step, const Series& sum) {
   return true;
 }
 
-/// xᵃ e⁻ˣ / Γ(a + 1).
+/// xᵃ e⁻ˣ / Γ(a + 1) over its value at ε = 0, gamma_density(a + 1, x).
 Series prefactor(double a, double x, int terms) {
   Series exponent(terms);
   double factorial = 1;
   for (int i = 1; i < terms; ++i) exponent[i] = -polygamma(i - 1, a + 1) / (factorial *= i);
   exponent[1] += std::log(x);
-  return exp(exponent) * Series(terms, gamma_density(a + 1, x));
+  return exp(exponent);
 }
 
 /// Σ xᵏ / ((a + 1) … (a + k)), DLMF 8.7.1 and 8.2.6.
@@ -99,19 +101,43 @@ Series upper(double a, double x, int terms) {
   return h;
 }
 
+/// The same for large a, from Cornish and Fisher's expansion of the quantile about that of the normal distribution, z (Abramowitz & Stegun
+/// 26.2.49): y = a + z √a + (z² - 1) / 3 + (z³ - 7 z) / (36 √a) + …
+double expanded_gamma_grad(double a, double y) {
+  const double root = std::sqrt(a), w = (y - a) / root;
+  double z = w;
+  for (int i = 0; i < 4; ++i) z = w - (z * z - 1) / (3 * root) - z * (z * z - 7) / (36 * a);
+  return 1 + z / (2 * root) - z * (z * z - 7) / (72 * a * root);
+}
+
+/// P over gamma_density(a + 1, x), but for its first term where that is 1 - Q.
+Series over_density(double a, double x, int terms) {
+  const Series y = prefactor(a, x, terms);
+  return x < a + 1 ? y * lower(a, x, terms) : y * Series(terms, -a, -1) * upper(a, x, terms);
+}
+
 }  // namespace
 
 double igamma_grad(double a, double x, int order) {
   if (!(a > 0 && x >= 0) || std::isinf(a)) return std::numeric_limits<double>::quiet_NaN();
   if (x == 0 || std::isinf(x)) return 0;
-  const int terms = order + 1;
-  Series y = prefactor(a, x, terms);
-  if (y[0] == 0) return 0;
-  double factorial = 1;
-  for (int i = 2; i <= order; ++i) factorial *= i;
-  if (x < a + 1) y = y * lower(a, x, terms);
-  else y = y * Series(terms, -a, -1) * upper(a, x, terms);   // P = 1 - Q
-  return y[order] * factorial;
+  double y = gamma_density(a + 1, x);
+  if (y == 0) return 0;
+  for (int i = 2; i <= order; ++i) y *= i;
+  return over_density(a, x, order + 1)[order] * y;
+}
+
+// P stays as it is: dy/da = -∂P/∂a over the density at y, which is a/y of the one above.
+double gamma_grad(double a, double y) {
+  if (!(a > 0 && y >= 0) || std::isinf(a) || std::isinf(y)) return std::numeric_limits<double>::quiet_NaN();
+  if (y == 0) return 0;
+  if (a > kLargeShape) return expanded_gamma_grad(a, y);
+  return -over_density(a, y, 2)[1] * y / a;
+}
+
+double second_igamma_grad_over_density(double a, double y) {
+  if (!(a > 0 && y > 0) || std::isinf(a) || std::isinf(y)) return std::numeric_limits<double>::quiet_NaN();
+  return 2 * over_density(a, y, 3)[2] * y / a;
 }
 
 void igamma_grad(const Tensor& a, const Tensor& x, int order, Tensor& y) {

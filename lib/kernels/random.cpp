@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include <Random123/philox.h>
 
 #include "base/parallel.h"
 #include "base/visit.h"
+#include "kernels/quantile.h"
 #include "kernels/simd.h"
 #include "tensor/storage.h"
 
@@ -21,6 +23,8 @@ using Words = r123::Philox4x32::ctr_type;
 
 constexpr std::int64_t kPiece = 1 << 12;   // elements made at a time
 constexpr Cut kCut = {kPiece, 4 * kPiece};
+constexpr std::int64_t kQuantiles = 1 << 8;   // made at a time
+constexpr Cut kQuantileCut = {kQuantiles, 2 * kQuantiles};
 // Sets the keys of split() apart from those that numbers are drawn with.
 constexpr std::uint64_t kSplitting = 0x9e3779b97f4a7c15;
 
@@ -101,6 +105,41 @@ template <class T> Batch<T> quantile_within_two(const Batch<T>& t) {
   return maximum(minimum(t * factor, T(2)), T(-2));
 }
 
+// Calls f(i, part) for the elements of a tensor of size n. Element i has words 2 i and 2 i + 1, for f32 as for f64: tails need them. Their 52
+// leading bits and a half, so that a part is as far from 0 as from 1.
+template <class F> void for_parts(const Key& key, std::int64_t n, const F& f) {
+  parallel_for(n, kQuantileCut, [&](std::int64_t first, std::int64_t last) {
+    std::array<std::uint32_t, 2 * kQuantiles> words;
+    for (std::int64_t begin = first; begin < last; begin += kQuantiles) {
+      const std::int64_t end = std::min(begin + kQuantiles, last);
+      fill_words(key, static_cast<std::uint64_t>(begin) / 2, static_cast<std::size_t>(2 * (end - begin)), words.data());
+      for (std::int64_t i = begin; i < end; ++i) {
+        const double p = (static_cast<double>(leading_bits<double>(words.data(), i - begin) >> 1) + 0.5) * 0x1p-52;
+        f(i, Part{p, 1 - p});
+      }
+    }
+  });
+}
+
+// The elements of a parameter, as double; one element stands for all.
+template <class T> class Parameter {
+ public:
+  explicit Parameter(const Tensor& x) : data_(elements<T>(x)), step_(x.size() > 1) {}
+  double operator[](std::int64_t i) const { return static_cast<double>(data_[i * step_]); }
+
+ private:
+  const T* data_;
+  std::int64_t step_;
+};
+
+// y = quantile(parameters…, part), element by element.
+template <class Quantile, class... X> void draw(const Key& key, Tensor& y, Quantile quantile, const X&... x) {
+  visit_floating(y.dtype(), [&]<class T>(T) {
+    T* out = elements<T>(y);
+    for_parts(key, y.size(), [out, quantile, ... parameter = Parameter<T>(x)](std::int64_t i, Part part) { out[i] = static_cast<T>(quantile(parameter[i]..., part)); });
+  });
+}
+
 }  // namespace
 
 Key split(const Key& key, std::uint64_t i) {
@@ -155,6 +194,45 @@ void drop(const Tensor& x, const Tensor& dropped, double scale, Tensor& y) {
       parallel_for(n, Cut{1 << 14, 1 << 17}, [=](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) out[front + i] = none[i] ? T(0) : in[front + i] * factor;
       });
+  });
+}
+
+void parts(const Key& key, Tensor& p, Tensor& q) {
+  visit_floating(p.dtype(), [&]<class T>(T) {
+    for_parts(key, p.size(), [out = elements<T>(p), other = elements<T>(q)](std::int64_t i, Part part) { out[i] = static_cast<T>(part.p), other[i] = static_cast<T>(part.q); });
+  });
+}
+
+void gamma(const Key& key, const Tensor& alpha, Tensor& y) { draw(key, y, gamma_quantile, alpha); }
+void poisson(const Key& key, const Tensor& rate, Tensor& y) { draw(key, y, poisson_quantile, rate); }
+void binomial(const Key& key, const Tensor& counts, const Tensor& probs, Tensor& y) { draw(key, y, binomial_quantile, counts, probs); }
+
+void parameterized_truncated_normal(const Key& key, const Tensor& mean, const Tensor& stddev, const Tensor& low, const Tensor& high, Tensor& y) {
+  const auto quantile = [](double m, double s, double from, double to, Part part) {
+    if (!(s > 0)) return std::numeric_limits<double>::quiet_NaN();
+    const double z = m + s * truncated_normal_quantile((from - m) / s, (to - m) / s, part);
+    return z < from ? from : z > to ? to : z;
+  };
+  draw(key, y, quantile, mean, stddev, low, high);
+}
+
+// One after the other, so that the sum is the same behind a weight of 0.
+void running_sums(const Tensor& weights, Tensor& y) {
+  const std::int64_t k = weights.shape()[1];
+  visit_floating(weights.dtype(), [&]<class T>(T) {
+    parallel_for(weights.shape()[0], cut_of(kCut, k), [from = elements<T>(weights), to = elements<double>(y), k](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) std::partial_sum(from + r * k, from + (r + 1) * k, to + r * k, [](double sum, double weight) { return sum + weight; });
+    });
+  });
+}
+
+void categorical(const Key& key, const Tensor& sums, Tensor& y) {
+  const std::int64_t k = sums.shape()[1], n = y.size() / sums.shape()[0];
+  const double* rows = elements<double>(sums);
+  for_parts(key, y.size(), [rows, out = elements<std::int64_t>(y), k, n](std::int64_t i, Part part) {
+    const double *row = rows + i / n * k, total = row[k - 1];
+    // One without weight is never the first whose sum is above a number; the product may round up to the total.
+    out[i] = std::upper_bound(row, row + k, std::min(part.p * total, std::nextafter(total, 0.0))) - row;
   });
 }
 

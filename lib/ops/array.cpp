@@ -97,10 +97,8 @@ void run_reverse(const Call& c, std::span<Tensor> y) {
 }
 
 Spec infer_broadcast_to(const Call& c) {
-  const Shape &x = c.x[0].shape(), &shape = c.attrs<Shape>();
-  bool fits = x.ndim() <= shape.ndim();
-  for (int d = 1; fits && d <= x.ndim(); ++d) fits = x[x.ndim() - d] == 1 || x[x.ndim() - d] == shape[shape.ndim() - d];
-  if (!fits) throw_error<ShapeError>("broadcast_to: x does not broadcast to shape: x is {}, shape is {}", c.x[0].spec(), shape);
+  const Shape& shape = c.attrs<Shape>();
+  if (!broadcasts_to(c.x[0].shape(), shape)) throw_error<ShapeError>("broadcast_to: x does not broadcast to shape: x is {}, shape is {}", c.x[0].spec(), shape);
   return {c.x[0].dtype(), shape};
 }
 

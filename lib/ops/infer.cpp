@@ -22,6 +22,12 @@ namespace tapedeck {
   return y;
 }
 
+bool broadcasts_to(const Shape& x, const Shape& shape) {
+  bool fits = x.ndim() <= shape.ndim();
+  for (int d = 1; fits && d <= x.ndim(); ++d) fits = x[x.ndim() - d] == 1 || x[x.ndim() - d] == shape[shape.ndim() - d];
+  return fits;
+}
+
 namespace {
 
 Spec broadcast_of_one_dtype(const Call& c) {

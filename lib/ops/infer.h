@@ -6,6 +6,8 @@ namespace tapedeck {
 
 /// The shape that the inputs broadcast to. Throws ShapeError, naming the op and its inputs.
 Shape broadcast_of(const Call& c);
+/// Whether x may be repeated to that shape.
+bool broadcasts_to(const Shape& x, const Shape& shape);
 /// The broadcast shape of the inputs, which are all f32 or all f64.
 Spec elementwise(const Call& c);
 /// The same for c64 and c128, too.
