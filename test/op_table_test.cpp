@@ -340,7 +340,7 @@ TEST_CASE("ops take complex numbers", "[op][complex]") {
       int number = 0;
       for (const Sample& s : op.samples()) {
         INFO(family.name << ": " << op.name << ", sample " << number++);
-        if (!any_trainable(s.inputs)) continue;
+        if (std::none_of(s.inputs.begin(), s.inputs.end(), [](const Tensor& t) { return t.dtype() == DType::f64; })) continue;
         const Tensors z = off_the_line(s.inputs, 0.4);
         Tensors y;
         try {

@@ -9,6 +9,7 @@
 #include "tapedeck/ops/diag.h"
 #include "tapedeck/ops/einsum.h"
 #include "tapedeck/ops/elementary.h"
+#include "tapedeck/ops/fft.h"
 #include "tapedeck/ops/guard.h"
 #include "tapedeck/ops/image.h"
 #include "tapedeck/ops/index.h"

@@ -43,6 +43,7 @@ std::span<const Op> image_ops();
 std::span<const Op> crop_ops();
 std::span<const Op> colour_ops();
 std::span<const Op> quantize_ops();
+std::span<const Op> fft_ops();
 std::span<const Op> random_ops();
 std::span<const Op> distribution_ops();
 
@@ -54,7 +55,7 @@ std::span<const OpFamily> op_families() {
       {"segment", segment_ops()}, {"unsorted_segment", unsorted_segment_ops()}, {"linalg", linalg_ops()}, {"einsum", einsum_ops()}, {"solve", solve_ops()}, {"decompositions", decompositions_ops()},
       {"matrix_functions", matrix_functions_ops()}, {"bands", bands_ops()}, {"activations", activation_ops()}, {"nn", nn_ops()},
       {"norm", norm_ops()}, {"conv", conv_ops()}, {"pool", pool_ops()}, {"rnn", rnn_ops()}, {"image", image_ops()}, {"crops", crop_ops()}, {"colours", colour_ops()},
-      {"quantize", quantize_ops()}, {"random", random_ops()}, {"distributions", distribution_ops()}};
+      {"quantize", quantize_ops()}, {"fft", fft_ops()}, {"random", random_ops()}, {"distributions", distribution_ops()}};
   return families;
 }
 
