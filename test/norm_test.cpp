@@ -77,3 +77,23 @@ TEST_CASE("what normalisation refuses", "[norm][errors]") {
   CHECK_THROWS_WITH(local_response_normalization(x, {.radius = -1}), "local_response_normalization: radius is -1; use 0 or more");
   CHECK_THROWS_AS(local_response_normalization(tensor(1.0)), ShapeError);
 }
+
+TEST_CASE("batch_norm of many rows agrees with its formula, though means wander", "[norm]") {
+  const std::int64_t rows = 20'000, n = 7;
+  const Tensor x = samples::uniform({rows, n}, -1, 1) + reshape(arange(0, 5, 5.0 / rows, DType::f64), {rows, 1}), scale = samples::uniform({n}, 0.5, 2, 1);
+  const Tensor offset = samples::uniform({n}, -1, 1, 2), dy = samples::uniform({rows, n}, -1, 1, 3) + x;
+  const auto gradients = [&](const auto& f) {
+    GradientTape tape;
+    tape.watch(x), tape.watch(scale), tape.watch(offset);
+    const Tensor y = f();
+    std::vector<Tensor> all = {y};
+    for (const Gradient& g : tape.gradient(Targets(y), Sources{x, scale, offset}, {.output_gradients = {dy}})) all.push_back(g.dense());
+    return all;
+  };
+  const std::vector<Tensor> of_op = gradients([&] { return batch_norm(x, scale, offset, 1e-3).y; });
+  const std::vector<Tensor> of_formula = gradients([&] {
+    const Tensor centred = x - mean(x, 0);
+    return centred * rsqrt(mean(square(centred), 0) + 1e-3) * scale + offset;
+  });
+  for (std::size_t i = 0; i < 4; ++i) CHECK(worst(of_op[i], of_formula[i]) < 1e-9);
+}

@@ -33,11 +33,16 @@ Spec infer_layer_norm(const Call& c) {
   require_rows(c, 0, 1);
   return c.x[0].spec();
 }
-std::vector<Spec> infer_layer_norm_gradient(const Call& c) {
+std::vector<Spec> infer_gradient(const Call& c) {
   require_rows(c, 1, 2);
   if (c.x[0].dtype() != c.x[1].dtype()) throw_dtype_error(c, "dtypes differ");
   if (c.x[0].shape() != c.x[1].shape()) throw_shape_error(c, "dy and x are not of one shape");
   return {c.x[1].spec(), c.x[2].spec(), c.x[2].spec()};
+}
+std::vector<Spec> infer_batch_norm_gradient(const Call& c) {
+  std::vector<Spec> specs = infer_gradient(c);
+  if (c.x[1].size() == 0) throw_shape_error(c, "no elements to take the mean of");
+  return specs;
 }
 std::vector<Spec> infer_batch_norm(const Call& c) {
   require_rows(c, 0, 1);
@@ -104,10 +109,10 @@ void layer_norm_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> 
 
 // u, v and w are the cotangents of dx, dscale and doffset. With N the derivative of x̂, g = dy · scale and means of rows m:
 // the derivative of <u, N g> in x is -r (x̂ m(u · N g) + m(g x̂) N u + m(u x̂) N g).
-void layer_norm_gradient_vjp(const Call& c, std::span<Gradient> cotangents, std::span<Gradient> dx) {
+template <Normalised (*normalised)(const Tensor& x, double epsilon)> void gradient_vjp(const Call& c, std::span<Gradient> cotangents, std::span<Gradient> dx) {
   const Tensor &dy = c.x[0], &x = c.x[1], &scale = c.x[2];
   const Tensor u = std::move(cotangents[0]).dense(), v = std::move(cotangents[1]).dense(), w = std::move(cotangents[2]).dense();
-  const Normalised n = rows_of(x, epsilon_of(c));
+  const Normalised n = normalised(x, epsilon_of(c));
   const Tensor nu = n.derivative(u);
   if (c.needs(0)) dx[0] = scale * nu + n.x() * v + w;
   if (c.needs(1)) {
@@ -116,27 +121,24 @@ void layer_norm_gradient_vjp(const Call& c, std::span<Gradient> cotangents, std:
   }
   if (c.needs(2)) dx[2] = sum(dy * nu, all_but_last(x));
 }
-constexpr Rule kLayerNormGradientRule = [] {
-  Rule rule = custom({.x = 0b111}, layer_norm_gradient_vjp);
+template <Normalised (*normalised)(const Tensor& x, double epsilon)> constexpr Rule gradient_rule() {
+  Rule rule = custom({.x = 0b111}, gradient_vjp<normalised>);
   rule.stacks = false;
   return rule;
-}();
+}
 
 double count_of(const Tensor& x) { return static_cast<double>(x.size() / x.shape()[x.ndim() - 1]); }
 // n / (n - 1), for the variance of a sample.
 double bessel(const Tensor& x) { return count_of(x) / std::max(count_of(x) - 1, 1.0); }
 
 void run_batch_norm(const Call& c, std::span<Tensor> y) {
-  const Tensor &x = c.x[0], &scale = c.x[1], &offset = c.x[2];
-  const Axes rows = all_but_last(x);
-  const Tensor of_batch = mean(x, rows), centred = x - of_batch;
-  const Tensor variance = mean(square(centred), rows);
-  y[0] = centred * (scale * rsqrt(variance + epsilon_of(c))) + offset;
-  y[1] = of_batch;
-  y[2] = variance * bessel(x);
-  share_with(y[3], of_batch);
-  y[4] = variance;
+  for (const std::size_t k : {0u, 1u, 4u}) allocate_for(y[k]);
+  kernels::batch_norm(c.x[0], c.x[1], c.x[2], epsilon_of(c), y[0], y[1], y[4]);
+  y[2] = y[4] * bessel(c.x[0]);
+  share_with(y[3], y[1]);
 }
+
+std::vector<Tensor> batch_norm_gradient(const Tensor& dy, const Tensor& x, const Tensor& scale, double epsilon);
 
 // The gradient of a row for each channel, beside x.
 Tensor beside_x(const Tensor& x, Gradient&& of_channels) {
@@ -147,6 +149,16 @@ Tensor beside_x(const Tensor& x, Gradient&& of_channels) {
 }
 void batch_norm_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   const Tensor &x = c.x[0], &scale = c.x[1];
+  const auto none = [](const Gradient& g) { return !g.defined(); };
+  if (dy[0].defined() && std::all_of(dy.begin() + 1, dy.end(), none)) {
+    const Tensor d = std::move(dy[0]).dense();
+    if (d.ndim() == x.ndim()) {
+      std::vector<Tensor> all = batch_norm_gradient(d, x, scale, epsilon_of(c));
+      for (std::size_t i = 0; i < 3; ++i) dx[i] = std::move(all[i]);
+      return;
+    }
+    dy[0] = d;
+  }
   const Normalised n = channels_of(x, epsilon_of(c));
   const Axes rows = all_but_last(x);
   Tensor of_x;
@@ -213,9 +225,9 @@ constexpr Op table[] = {
     {.name = "layer_norm_gradient",
      .doc = "The gradients of layer_norm's inputs, in one pass.",
      .args = {"dy", "x", "scale"},
-     .infer = infer_layer_norm_gradient,
+     .infer = infer_gradient,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::layer_norm_gradient(c.x[0], c.x[1], c.x[2], epsilon_of(c), y[0], y[1], y[2]); },
-     .rule = kLayerNormGradientRule,
+     .rule = gradient_rule<rows_of>(),
      .samples = [] {
        return std::vector<Sample>{
            {.inputs = {uniform({2, 3, 37}, -1, 1, 3), uniform({2, 3, 37}, -1, 1), uniform({37}, 0.5, 2, 1)}, .attrs = with(1e-3)},
@@ -242,6 +254,22 @@ constexpr Op table[] = {
            {.inputs = {f64({{1, 2}, {3, 4}, {5, 9}, {2, 0}}), f64({1.5, 0.5}), f64({0.1, 0.2})}, .attrs = with(1e-3),
             .expected = {f64({{-1.6744183999228932, -0.06159059152480051}, {0.3534883428461276, 0.23737008450354294}, {2.3813950856151487, 0.9847717745744016}, {-0.660465028538383, -0.360551267553144}}), f64({2.75, 3.75}), f64({2.9166666666666665, 14.916666666666666}), f64({2.75, 3.75}), f64({2.1875, 11.1875})},
             .oracle = "[(x - x.mean(0)) / np.sqrt(x.var(0) + 1e-3) * scale + offset, x.mean(0), x.var(0, ddof=1), x.mean(0), x.var(0)]"}};
+     }},
+
+    {.name = "batch_norm_gradient",
+     .doc = "The gradients of batch_norm's inputs for that of its first output, in two passes.",
+     .args = {"dy", "x", "scale"},
+     .infer = infer_batch_norm_gradient,
+     .forward = [](const Call& c, std::span<Tensor> y) { kernels::batch_norm_gradient(c.x[0], c.x[1], c.x[2], epsilon_of(c), y[0], y[1], y[2]); },
+     .rule = gradient_rule<channels_of>(),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({2, 3, 2, 5}, -1, 1, 3), uniform({2, 3, 2, 5}, -1, 1), uniform({5}, 0.5, 2, 1)}, .attrs = with(1e-3)},
+           {.inputs = {uniform({37, 2}, -1, 1, 3), uniform({37, 2}, -1, 1), uniform({2}, 0.5, 2, 1)}, .attrs = with(1e-3)},
+           {.inputs = {uniform({2, 150}, -1, 1, 3), uniform({2, 150}, -1, 1), uniform({150}, 0.5, 2, 1)}, .attrs = with(1e-1)},
+           {.inputs = {f64({{1, 0}, {2, -1}, {0.5, 3}, {-2, 1}}), f64({{1, 2}, {3, 4}, {5, 9}, {2, 0}}), f64({1.5, 0.5})}, .attrs = with(1e-3),
+            .expected = {f64({{0.9124306240668818, -0.043430594699876555}, {1.6078585475067493, -0.27140197135490796}, {-0.23159695751465956, 0.13029178409962966}, {-2.2886922140589716, 0.18454078195515486}}), f64({0.9294572571024681, 3.512787943333035}), f64({1.5, 3.0})},
+            .oracle = "(lambda c, r: [scale * r * (dy - dy.mean(0) - c * r**2 * (dy * c).mean(0)), (dy * c).sum(0) * r, dy.sum(0)])(x - x.mean(0), 1 / np.sqrt(x.var(0) + 1e-3))"}};
      }},
 
     {.name = "local_response_normalization",
@@ -271,6 +299,11 @@ constexpr Op table[] = {
 std::vector<Tensor> layer_norm_gradient(const Tensor& dy, const Tensor& x, const Tensor& scale, double epsilon) {
   const Tensor inputs[] = {dy, x, scale};
   return find(table, "layer_norm_gradient").run(inputs, NormAttrs{epsilon});
+}
+
+std::vector<Tensor> batch_norm_gradient(const Tensor& dy, const Tensor& x, const Tensor& scale, double epsilon) {
+  const Tensor inputs[] = {dy, x, scale};
+  return find(table, "batch_norm_gradient").run(inputs, NormAttrs{epsilon});
 }
 
 void check_epsilon(std::string_view name, double epsilon) {
