@@ -146,6 +146,12 @@ const std::map<std::string_view, std::function<Tensors()>>& large_cases() {
   static const std::map<std::string_view, std::function<Tensors()>> cases = {
       {"avg_pool_gradient", [=] { return gradient(samples::uniform({20, 100, 10, 10}, -1, 1), [](const Tensor& x) { return avg_pool2d(x, {.window = 3, .strides = 2}); }); }},
       {"binomial", [] { return Tensors{random::binomial({kLarge / 4 + 1}, 50, 0.3, {3})}; }},
+      {"block_lstm", [=] {
+         return gradient(samples::uniform({20, 64, 160}, -1, 1), [](const Tensor& x) {
+           const Tensor state = samples::uniform({64, 160}, -1, 1, 1);
+           return block_lstm(x, {state, state}, samples::uniform({320, 640}, -0.1, 0.1, 2), zeros({640}, DType::f64)).h;
+         });
+       }},
       {"broadcast_to", [] { return Tensors{broadcast_to(samples::uniform({500, 1}, -1, 1), {2, 500, 300}), broadcast_to(tensor(2.0), {kLarge})}; }},
       {"categorical", [] { return Tensors{random::categorical(samples::uniform({20, 300}, -1, 1), kLarge / 20, {3}), random::categorical(samples::uniform({kLarge / 20, 20}, -1, 1), 3, {4})}; }},
       {"fill", [] { return Tensors{fill({kLarge}, tensor(0.1)), fill({300, 1000}, tensor(3, DType::u8))}; }},
