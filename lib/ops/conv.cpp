@@ -60,19 +60,37 @@ kernels::Conv2d geometry(const Call& c, std::int64_t in, std::int64_t out) { ret
 Tensor convolve(const Window2d& w, const Tensor& x, const Tensor& filters);
 Tensor filter_gradient(const Window2d& w, const Tensor& x, const Tensor& dy);
 
-using BilinearProduct = Tensor (*)(const Window2d&, const Tensor&, const Tensor&);
-
 // The op itself does not know stacked filters, so its tangents come from the product that does.
-template <BilinearProduct product, class A, class B> constexpr Rule ring_of(A a, B b) {
+template <class W, auto product, class A, class B> constexpr Rule ring_of(A a, B b) {
   Rule rule = bilinear(a, b);
   rule.jvp = [](const Call& c, Refs dx, std::span<Tensor> dy) {
-    const Window2d& w = c.attrs<Window2d>();
+    const W& w = c.attrs<W>();
     if (dx[0].defined()) dy[0] = product(w, dx[0], c.x[1]);
     if (!dx[1].defined()) return;
     const Tensor right = product(w, c.x[0], dx[1]);
     dy[0] = dy[0].defined() ? dy[0] + right : right;
   };
   return rule;
+}
+
+void run_input_gradient(const Call& c, std::span<Tensor> y) { kernels::conv2d_input_gradient(geometry(c, channels_of(y[0]), channels_of(c.x[0])), c.x[0], c.x[1], y[0]); }
+constexpr Rule input_gradient_rule() {
+  return ring_of<Window2d, conv2d_input_gradient>([](const Call& c, const Tensor& v) { return convolve(c.attrs<Window2d>(), v, c.x[1]); },
+                                                  [](const Call& c, const Tensor& v) { return filter_gradient(c.attrs<Window2d>(), v, c.x[0]); });
+}
+
+// Rows are images of one row, under filters of one.
+Tensor convolve_rows(const Window2d& w, const Tensor& x, const Tensor& filters) { return squeeze(convolve(w, expand_dims(x, -3), expand_dims(filters, -4)), -3); }
+Spec infer_conv1d(const Call& c) {
+  const Window2d& w = c.attrs<Window2d>();
+  const Shape &x = c.x[0].shape(), &f = c.x[1].shape();
+  require_one_dtype(c);
+  if (f.ndim() != 3 || f[0] != w.columns.size) throw_shape_error(c, "filters do not fit the window");
+  if (x.ndim() < 2 || x[x.ndim() - 2] != w.columns.extent || x[x.ndim() - 1] != f[1]) throw_shape_error(c, fmt::format("x does not end in {}", Shape{w.columns.extent, f[1]}));
+  Shape y = x;
+  y.set(x.ndim() - 2, w.columns.outputs);
+  y.set(x.ndim() - 1, f[2]);
+  return {c.x[0].dtype(), y};
 }
 
 Tensor f64(const Shape& shape, const std::vector<double>& v) { return tensor(v, shape); }
@@ -84,7 +102,7 @@ constexpr Op table[] = {
      .args = {"x", "filters"},
      .infer = infer_conv2d,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::conv2d(geometry(c, channels_of(c.x[0]), channels_of(y[0])), c.x[0], c.x[1], y[0]); },
-     .rule = ring_of<convolve>([](const Call& c, const Tensor& dy) { return conv2d_input_gradient(c.attrs<Window2d>(), dy, c.x[1]); },
+     .rule = ring_of<Window2d, convolve>([](const Call& c, const Tensor& dy) { return conv2d_input_gradient(c.attrs<Window2d>(), dy, c.x[1]); },
                                [](const Call& c, const Tensor& dy) { return filter_gradient(c.attrs<Window2d>(), c.x[0], dy); }),
      .samples = [] {
        return std::vector<Sample>{
@@ -126,14 +144,48 @@ constexpr Op table[] = {
             .oracle = "torch.nn.functional.conv2d(torch.tensor(x).permute(0, 3, 1, 2), torch.tensor(filters).permute(3, 2, 0, 1)).permute(0, 2, 3, 1).numpy()"}};
      }},
 
+    {.name = "conv1d",
+     .doc = "The same of rows: y[i, o] = Σ x[i·s + c·d - p, k] filters[c, k, o] over c and k.",
+     .args = {"x", "filters"},
+     .infer = infer_conv1d,
+     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = convolve_rows(c.attrs<Window2d>(), c.x[0], c.x[1]); }, Outputs::own},
+     .rule = ring_of<Window2d, convolve_rows>(
+         [](const Call& c, const Tensor& dy) { return squeeze(conv2d_input_gradient(c.attrs<Window2d>(), expand_dims(dy, -3), expand_dims(c.x[1], -4)), -3); },
+         [](const Call& c, const Tensor& dy) { return squeeze(filter_gradient(c.attrs<Window2d>(), expand_dims(c.x[0], -3), expand_dims(dy, -3)), -4); }),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({3, 9, 2}, -1, 1), uniform({3, 2, 3}, -1, 1, 1)}, .attrs = window({1, 9}, {1, 3}, {1, 2}, Padding::same, {1, 2})},
+           {.inputs = {uniform({4, 2}, -1, 1), uniform({2, 2, 37}, -1, 1, 1)}, .attrs = window({1, 4}, {1, 2})},
+           {.inputs = {uniform({2, 2, 5, 3}, -1, 1), uniform({1, 3, 2}, -1, 1, 1)}, .attrs = window({1, 5}, 1)},
+           {.inputs = {uniform({0, 4, 2}, -1, 1), uniform({3, 2, 2}, -1, 1, 1)}, .attrs = window({1, 4}, {1, 3})},
+           {.inputs = {uniform({2, 7, 3}, -1, 1), uniform({3, 3, 2}, -1, 1, 1)}, .attrs = window({1, 7}, {1, 3}, {1, 2}, {0, 0, 1, 1}), .expected = {tensor(std::vector<double>{1.0860857667707446, -0.2714883882120094, -0.9184250712772288, 0.26118167878586473, 1.3149954401836703, -1.2174404997036037, 0.10459930215896535, 1.1263386422649575,
+                1.1458194421996277, -0.3571996426796491, -0.8980544061745908, 0.23367483906137496, -0.3825945697199971, -0.4907720594348198, 0.7168160268686148, 0.23553628209531996}, {2, 4, 2})},
+            .oracle = "torch.nn.functional.conv1d(torch.tensor(x).permute(0, 2, 1), torch.tensor(filters).permute(2, 1, 0), stride=2, padding=1).permute(0, 2, 1).numpy()"}};
+     }},
+
+    {.name = "conv2d_transpose",
+     .doc = "The adjoint of conv2d as a convolution of its own: each pixel of x adds the filters, times its value, to the result.",
+     .args = {"x", "filters"},
+     .infer = infer_input_gradient,
+     .forward = run_input_gradient,
+     .rule = input_gradient_rule(),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({3, 2, 5, 3}, -1, 1), uniform({3, 2, 2, 3}, -1, 1, 1)}, .attrs = window({4, 5}, {3, 2}, {2, 1}, Padding::same, {1, 2})},
+           {.inputs = {uniform({3, 2, 2}, -1, 1), uniform({1, 1, 37, 2}, -1, 1, 1)}, .attrs = window({3, 2}, 1)},
+           {.inputs = {uniform({0, 2, 2, 2}, -1, 1), uniform({3, 3, 2, 2}, -1, 1, 1)}, .attrs = window(4, 3)},
+           {.inputs = {uniform({1, 3, 2, 2}, -1, 1), uniform({3, 3, 1, 2}, -1, 1, 1)}, .attrs = window({5, 3}, 3, 2, 1), .expected = {tensor(std::vector<double>{0.6639493295273814, 0.26135282008243915, 0.9875001205609472, 1.155780011082354, 0.5391481192179588, 0.8586096831503262, -0.6103086384012835, -0.17570693577320906,
+                -0.28675784736771787, -0.8091437897737146, -1.5021556624958603, -1.1063141177057425, 0.5875693486696312, 0.33150521837030167, 0.9111201397031968}, {1, 5, 3, 1})},
+            .oracle = "torch.nn.functional.conv_transpose2d(torch.tensor(x).permute(0, 3, 1, 2), torch.tensor(filters).permute(3, 2, 0, 1), stride=2, padding=1).permute(0, 2, 3, 1).numpy()"}};
+     }},
+
     {.name = "conv2d_input_gradient",
      .doc = "The adjoint of conv2d in its input: the images x of which it would be the gradient.",
      .tensorflow = "Conv2DBackpropInput",
      .args = {"dy", "filters"},
      .infer = infer_input_gradient,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::conv2d_input_gradient(geometry(c, channels_of(y[0]), channels_of(c.x[0])), c.x[0], c.x[1], y[0]); },
-     .rule = ring_of<conv2d_input_gradient>([](const Call& c, const Tensor& v) { return convolve(c.attrs<Window2d>(), v, c.x[1]); },
-                                     [](const Call& c, const Tensor& v) { return filter_gradient(c.attrs<Window2d>(), v, c.x[0]); }),
+     .forward = run_input_gradient,
+     .rule = input_gradient_rule(),
      .samples = [] {
        return std::vector<Sample>{
            {.inputs = {uniform({3, 2, 5, 3}, -1, 1), uniform({3, 2, 2, 3}, -1, 1, 1)}, .attrs = window({4, 5}, {3, 2}, {2, 1}, Padding::same, {1, 2})},
@@ -162,7 +214,7 @@ constexpr Op table[] = {
      .args = {"x", "dy"},
      .infer = infer_filter_gradient,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::conv2d_filter_gradient(geometry(c, channels_of(c.x[0]), channels_of(c.x[1])), c.x[0], c.x[1], y[0]); },
-     .rule = ring_of<filter_gradient>([](const Call& c, const Tensor& v) { return conv2d_input_gradient(c.attrs<Window2d>(), c.x[1], v); },
+     .rule = ring_of<Window2d, filter_gradient>([](const Call& c, const Tensor& v) { return conv2d_input_gradient(c.attrs<Window2d>(), c.x[1], v); },
                                       [](const Call& c, const Tensor& v) { return convolve(c.attrs<Window2d>(), c.x[0], v); }),
      .samples = [] {
        return std::vector<Sample>{
@@ -283,7 +335,7 @@ Tensor conv2d(const Tensor& x, const Tensor& filters, const Conv2dOptions& o) {
 
 Tensor conv2d_transpose(const Tensor& x, const Tensor& filters, const Conv2dTransposeOptions& o) {
   constexpr std::string_view name = "conv2d_transpose";
-  const Op& op = find(table, "conv2d_input_gradient");
+  const Op& op = find(table, "conv2d_transpose");
   check_numbers(op, "strides are", o.strides);
   check_numbers(op, "dilation is", o.dilation);
   check_padding(op, o.padding, kMostCells);
@@ -304,7 +356,28 @@ Tensor conv2d_transpose(const Tensor& x, const Tensor& filters, const Conv2dTran
   const Window2d w = window_of(size, {f[0], f[1]}, o.strides, o.dilation, o.padding);
   if (output_of(w) != image)
     throw_error<ShapeError>("{}: conv2d makes {}×{} of size {}×{}: x is {}", name, w.rows.outputs, w.columns.outputs, size.height, size.width, x.spec());
-  return conv2d_input_gradient(w, x, filters);
+  return op.with(w, x, filters);
+}
+
+Tensor conv1d(const Tensor& x, const Tensor& filters, const Conv1dOptions& o) {
+  const Op& op = find(table, "conv1d");
+  if (x.dtype() != filters.dtype() && is_floating(x.dtype()) && is_floating(filters.dtype())) return conv1d(astype(x, DType::f64), astype(filters, DType::f64), o);
+  if (x.ndim() < 2) throw_error<ShapeError>("conv1d: x needs the axes width and channels: x is {}", x.spec());
+  if (filters.ndim() != 3) throw_error<ShapeError>("conv1d: filters need the axes columns, in and out: filters is {}", filters.spec());
+  const Tensor* inputs[] = {&x, &filters};
+  const Call c{.op = op, .x = {inputs, 2}};
+  const HeightWidth strides(1, o.stride), dilation(1, o.dilation);
+  check_numbers(op, "strides are", strides);
+  check_numbers(op, "dilation is", dilation);
+  check_padding(op, o.padding, kMostCells);
+  const Shape& f = filters.shape();
+  const std::int64_t width = x.shape()[x.ndim() - 2];
+  if (f[1] != channels_of(x)) throw_shape_error(c, fmt::format("filters take {} channels, x has {}", f[1], channels_of(x)));
+  if (f[0] == 0) throw_shape_error(c, "filters are empty");
+  if (std::max({f[0], f[2], width}) > kMostCells || static_cast<double>(f[0]) * static_cast<double>(f[1]) > kMostCells) throw_shape_error(c, "extents of 2^31 and more are too large");
+  const Window2d w = window_of({1, width}, {1, f[0]}, strides, dilation, o.padding);
+  if (o.padding.mode != Padding::same && w.columns.outputs == 0) throw_shape_error(c, "the filters are larger than the padded row");
+  return op.with(w, x, filters);
 }
 
 std::span<const Op> conv_ops() { return table; }

@@ -37,6 +37,7 @@ std::span<const Op> activation_ops();
 std::span<const Op> nn_ops();
 std::span<const Op> norm_ops();
 std::span<const Op> conv_ops();
+std::span<const Op> conv_form_ops();
 std::span<const Op> pool_ops();
 std::span<const Op> rnn_ops();
 std::span<const Op> image_ops();
@@ -54,7 +55,7 @@ std::span<const OpFamily> op_families() {
       {"guard", guard_ops()}, {"diag", diag_ops()}, {"space", space_ops()}, {"index", index_ops()}, {"along", along_ops()}, {"scatter", scatter_ops()}, {"partition", partition_ops()}, {"sort", sort_ops()},
       {"segment", segment_ops()}, {"unsorted_segment", unsorted_segment_ops()}, {"linalg", linalg_ops()}, {"einsum", einsum_ops()}, {"solve", solve_ops()}, {"decompositions", decompositions_ops()},
       {"matrix_functions", matrix_functions_ops()}, {"bands", bands_ops()}, {"activations", activation_ops()}, {"nn", nn_ops()},
-      {"norm", norm_ops()}, {"conv", conv_ops()}, {"pool", pool_ops()}, {"rnn", rnn_ops()}, {"image", image_ops()}, {"crops", crop_ops()}, {"colours", colour_ops()},
+      {"norm", norm_ops()}, {"conv", conv_ops()}, {"conv_forms", conv_form_ops()}, {"pool", pool_ops()}, {"rnn", rnn_ops()}, {"image", image_ops()}, {"crops", crop_ops()}, {"colours", colour_ops()},
       {"quantize", quantize_ops()}, {"fft", fft_ops()}, {"random", random_ops()}, {"distributions", distribution_ops()}};
   return families;
 }
