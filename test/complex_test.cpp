@@ -131,6 +131,21 @@ TEST_CASE("derivatives at 0, and of casts", "[complex]") {
   CHECK(check_gradients([](const Tensors& x) { return prod(x[0]); }, {c128({{1, 3}, {2, -1}, {0, 3}, {4, 0}})}));
 }
 
+TEST_CASE("eigenvectors of any matrix", "[complex]") {
+  for (const Tensor& x : {samples::uniform({2, 7, 7}, -1, 1), samples::spread({5, 5})}) {
+    const Eig e = eig(x);
+    CHECK(close(matmul(astype(x, DType::c128), e.vectors), e.vectors * expand_dims(e.values, -2), 1e-13));
+    const Tensor norms = euclidean_norm(abs(e.vectors), -2);
+    CHECK(close(norms, ones_like(norms), 1e-14));
+    CHECK(close(sum(e.values, -1), sum(diagonal(astype(x, DType::c128)), -1), 1e-13));
+    CHECK(close(prod(e.values, -1), det(astype(x, DType::c128)), 1e-12));
+  }
+  // The sum of the squares of all values is the trace of x x, of which the gradient is 2 xᵀ.
+  const Tensor x = samples::uniform({4, 4}, -1, 1);
+  CHECK(close(gradient_of([](const Tensor& t) { return real(sum(square(eigvals(t)))); }, x), 2 * transpose(x), 1e-12));
+  CHECK_THROWS_AS(gradient_of([](const Tensor& t) { return real(sum(eig(t).vectors)); }, f64({{1, 1}, {0, 1}})), ArgumentError);
+}
+
 TEST_CASE("cases: complex numbers", "[cases][complex]") {
   Case c("op-prod-complex");
   c.check("grads", {gradient_of([](const Tensor& z) { return prod(z); }, c.input("x", DType::c128))});

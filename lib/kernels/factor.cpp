@@ -15,17 +15,9 @@ namespace {
 
 using lapack::Int;
 using lapack::narrow;
+using lapack::with_work;
 
 template <class T> void fill_nan(T* x, std::int64_t n) { std::fill_n(x, n, std::numeric_limits<T>::quiet_NaN()); }
-
-// f(work, size), asked first how much it wants.
-template <class T, class F> Int with_work(const F& f) {
-  T best = 0;
-  f(&best, Int{-1});
-  const auto size = std::max<std::int64_t>(static_cast<std::int64_t>(std::nextafter(best, std::numeric_limits<T>::infinity())), 1);
-  CachedVector<T> work(static_cast<std::size_t>(size));
-  return f(work.data(), narrow(size));
-}
 
 template <class T> void qr_of(const T* x, std::int64_t m, std::int64_t n, std::int64_t k, T* q, T* r) {
   std::fill_n(r, k * n, T(0));

@@ -1,7 +1,12 @@
 // LAPACK and triangular solutions for all dtypes under one name. LAPACK counts columns first, so what it is given is the
 // transpose of a row-major matrix: the upper triangle stands for the lower one, and a factorisation of columns for one of rows.
 #pragma once
+#include <algorithm>
+#include <cmath>
 #include <complex>
+#include <limits>
+
+#include "tensor/storage.h"
 
 #define lapack_complex_float std::complex<float>
 #define lapack_complex_double std::complex<double>
@@ -12,6 +17,15 @@ namespace tapedeck::kernels::lapack {
 
 using Int = lapack_int;
 inline Int narrow(std::int64_t n) { return static_cast<Int>(n); }
+
+/// f(work, size), asked first how much it wants: with a size of -1 the best one comes in work[0].
+template <class T, class F> Int with_work(const F& f) {
+  T best = 0;
+  f(&best, Int{-1});
+  const auto size = std::max<std::int64_t>(static_cast<std::int64_t>(std::nextafter(std::real(best), std::numeric_limits<float>::infinity())), 1);
+  CachedVector<T> work(static_cast<std::size_t>(size));
+  return f(work.data(), narrow(size));
+}
 
 /// Each returns LAPACK's info: 0 if all is well.
 inline Int potrf(char triangle, Int n, float* a) { return LAPACKE_spotrf_work(LAPACK_COL_MAJOR, triangle, n, a, n); }
@@ -37,6 +51,17 @@ inline Int gesdd(char job, Int n, Int m, float* a, float* s, float* u, float* vt
 }
 inline Int gesdd(char job, Int n, Int m, double* a, double* s, double* u, double* vt, Int rows_of_vt, double* work, Int size, Int* more) {
   return LAPACKE_dgesdd_work(LAPACK_COL_MAJOR, job, n, m, a, n, s, u, n, vt, rows_of_vt, work, size, more);
+}
+
+/// Values and right vectors of a. Those of a real matrix come as LAPACK packs them: of a pair of conjugate values the first has
+/// a positive imaginary part, and the vector of both is in two columns, its real part and its imaginary part.
+inline Int geev(Int n, float* a, float* re, float* im, float* v, float* work, Int size) { return LAPACKE_sgeev_work(LAPACK_COL_MAJOR, 'N', 'V', n, a, n, re, im, nullptr, 1, v, n, work, size); }
+inline Int geev(Int n, double* a, double* re, double* im, double* v, double* work, Int size) { return LAPACKE_dgeev_work(LAPACK_COL_MAJOR, 'N', 'V', n, a, n, re, im, nullptr, 1, v, n, work, size); }
+inline Int geev(Int n, std::complex<float>* a, std::complex<float>* w, std::complex<float>* v, std::complex<float>* work, Int size, float* more) {
+  return LAPACKE_cgeev_work(LAPACK_COL_MAJOR, 'N', 'V', n, a, n, w, nullptr, 1, v, n, work, size, more);
+}
+inline Int geev(Int n, std::complex<double>* a, std::complex<double>* w, std::complex<double>* v, std::complex<double>* work, Int size, double* more) {
+  return LAPACKE_zgeev_work(LAPACK_COL_MAJOR, 'N', 'V', n, a, n, w, nullptr, 1, v, n, work, size, more);
 }
 
 /// b, row-major n × m, becomes the solution of a y = b, or of aᵀ y = b, with one triangle of a.

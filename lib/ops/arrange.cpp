@@ -223,14 +223,6 @@ Tensor reverse_sequence(const Tensor& x, const Tensor& lengths, int sequence_axi
   return turned(x, lengths, {checked_axis(op, sequence_axis, x.ndim()) - x.ndim(), checked_axis(op, batch_axis, x.ndim()) - x.ndim()});
 }
 
-Tensor conjugate_transpose(const Tensor& x) {
-  if (x.ndim() < 2) throw_error<ShapeError>("conjugate_transpose: takes matrices: x is {}", x.spec());
-  std::vector<int> perm(static_cast<std::size_t>(x.ndim()));
-  std::iota(perm.begin(), perm.end(), 0);
-  std::swap(perm[perm.size() - 2], perm.back());
-  return transpose(x, perm);
-}
-
 std::vector<Tensor> meshgrid(std::span<const Tensor> x, Indexing indexing) {
   const int ndim = static_cast<int>(x.size());
   if (ndim > Shape::kMaxRank) throw_error<ShapeError>("meshgrid: {} tensors; 8 at most", ndim);

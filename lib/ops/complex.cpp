@@ -6,7 +6,7 @@
 
 #include "base/format.h"
 #include "ops/complex_abs.h"
-#include "ops/infer.h"
+#include "ops/matrices.h"
 #include "ops/samples.h"
 #include "tapedeck/ops.h"
 #include "tensor/storage.h"
@@ -115,6 +115,22 @@ constexpr Op table[] = {
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = imaginary(std::move(dy[0]).dense()) / c.x[0]; },
          [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = imag(dx[0] / c.x[0]); }),
      .samples = [] { return of_points(f64({-0.9272952180016122, 1.965587446494658, 1.5707963267948966, 3.141592653589793}), "np.angle(z)"); }},
+
+    {.name = "conjugate_transpose",
+     .doc = "The last two axes exchanged, and of complex numbers the conjugates.",
+     .tensorflow = "ConjugateTranspose",
+     .args = {"x"},
+     .infer = [](const Call& c) {
+       require_axes(c, 2);
+       return with_last(c.x[0], 2, {extent(c.x[0], 1), extent(c.x[0], 2)});
+     },
+     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = conj(adjoint(c.x[0])); }, Outputs::own},
+     .rule = linear([](const Call&, const Tensor& dy) { return conjugate_transpose(dy); }),
+     .samples = [] {
+       return std::vector<Sample>{{.inputs = {uniform({2, 3, 37}, -1, 1)}},
+                                  {.inputs = {spread({3, 2})}},
+                                  {.inputs = {reshape(points(), {2, 2})}, .expected = {reshape(c128({{3, 4}, {0, -1}, {-5, -12}, {-2, 0}}), {2, 2})}, .oracle = "np.conj(x.T)"}};
+     }},
 };
 
 }  // namespace
@@ -130,6 +146,7 @@ Tensor real(const Tensor& z) { return is_complex(z.dtype()) ? find(table, "real"
 Tensor imag(const Tensor& z) { return is_complex(z.dtype()) ? find(table, "imag").execute({&z, 1}) : zeros_like(z); }
 Tensor conj(const Tensor& z) { return is_complex(z.dtype()) ? find(table, "conj").execute({&z, 1}) : z; }
 Tensor complex_abs(const Tensor& z) { return find(table, "complex_abs").execute({&z, 1}); }
+Tensor conjugate_transpose(const Tensor& x) { return find(table, "conjugate_transpose").execute({&x, 1}); }
 Tensor angle(const Tensor& z) {
   if (!is_floating(z.dtype())) return find(table, "angle").execute({&z, 1});
   return where(stop_gradient(z) < 0, std::numbers::pi, zeros_like(z));

@@ -40,8 +40,6 @@ TAPEDECK_EXPORT Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& 
 /// The first lengths[b] entries along sequence_axis in the opposite order, for each entry b along batch_axis; the rest stays.
 /// lengths is i32 or i64 of rank 1.
 TAPEDECK_EXPORT Tensor reverse_sequence(const Tensor& x, const Tensor& lengths, int sequence_axis, int batch_axis = 0);
-/// The last two axes exchanged; complex numbers would be conjugated.
-TAPEDECK_EXPORT Tensor conjugate_transpose(const Tensor& x);
 
 enum class Indexing : std::uint8_t { xy, ij };
 /// Tensors of rank 1 as coordinates of a grid: each varies along one axis of the result; xy exchanges the first two, as NumPy.

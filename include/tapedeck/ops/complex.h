@@ -18,4 +18,7 @@ TAPEDECK_EXPORT Tensor conj(const Tensor& z);
 /// f64 it is π below 0, else 0, without a gradient.
 TAPEDECK_EXPORT Tensor angle(const Tensor& z);
 
+/// The last two axes exchanged, and conj of each element; any dtype. Throws ShapeError below rank 2.
+TAPEDECK_EXPORT Tensor conjugate_transpose(const Tensor& x);
+
 }  // namespace tapedeck

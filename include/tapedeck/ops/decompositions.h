@@ -1,4 +1,4 @@
-// Factorisations of matrices, solutions and determinants. f32 and f64; the last two axes are matrices, those before are
+// Factorisations of matrices, solutions and determinants. f32 and f64, and where it says so, c64 and c128; the last two axes are matrices, those before are
 // batches. A matrix that holds a NaN or an infinity gives NaN. Each throws ShapeError for a rank below 2, for a matrix that is
 // not square where it has to be, and for extents that BLAS cannot count.
 #pragma once
@@ -8,7 +8,7 @@
 
 namespace tapedeck {
 
-/// Which triangle of a matrix is read, and whether the matrix is read transposed (conjugated, too, once there are complex dtypes).
+/// Which triangle of a matrix is read, and whether the matrix is read transposed, not conjugated.
 struct Triangular { bool lower = true, transposed = false; };
 
 /// The lower triangular L with L Lᵀ = (x + xᵀ) / 2: of a matrix that is not symmetric the symmetric part is taken, so that the
@@ -16,13 +16,15 @@ struct Triangular { bool lower = true, transposed = false; };
 TAPEDECK_EXPORT Tensor cholesky(const Tensor& x);
 /// y with L Lᵀ y = b, from L = cholesky(a).
 TAPEDECK_EXPORT Tensor cholesky_solve(const Tensor& factor, const Tensor& b);
-/// y with a y = b, or aᵀ y = b, where one triangle of a is read. Batches broadcast. Throws ArgumentError for a zero on the diagonal.
+/// y with a y = b, or aᵀ y = b, where one triangle of a is read. Batches broadcast. Complex, too.
+/// Throws ArgumentError for a zero on the diagonal.
 TAPEDECK_EXPORT Tensor triangular_solve(const Tensor& a, const Tensor& b, Triangular options = {});
-/// y with a y = b, or aᵀ y = b if transposed. Batches broadcast. Throws ArgumentError where a is singular.
+/// y with a y = b, or aᵀ y = b if transposed. Batches broadcast. Complex, too. Throws ArgumentError where a is singular.
 TAPEDECK_EXPORT Tensor solve(const Tensor& a, const Tensor& b, bool transposed = false);
-/// The inverse. Throws ArgumentError where x is singular.
+/// The inverse. Complex, too. Throws ArgumentError where x is singular.
 TAPEDECK_EXPORT Tensor inv(const Tensor& x);
-/// The determinant; 1 for a matrix of nothing. Its gradient is the matrix of cofactors, also where x is singular.
+/// The determinant; 1 for a matrix of nothing. Complex, too. Its gradient is the matrix of cofactors, also where a real x is
+/// singular.
 TAPEDECK_EXPORT Tensor det(const Tensor& x);
 
 /// det(x) = sign · exp(log_abs).
@@ -59,6 +61,14 @@ struct Eigh { Tensor values, vectors; };
 /// values, where it would be infinite.
 TAPEDECK_EXPORT Eigh eigh(const Tensor& x);
 TAPEDECK_EXPORT Tensor eigvalsh(const Tensor& x);
+
+/// x vectors = vectors diag(values), complex also where x is real.
+struct Eig { Tensor values, vectors; };
+/// Of any square matrix, f32, f64, c64 or c128, in LAPACK's order: of a real matrix conjugate values stand side by side. Columns
+/// of vectors have norm 1; in each, the first component of the largest magnitude is positive. The gradient takes no part from
+/// pairs of equal values; it throws ArgumentError for a matrix that has fewer independent eigenvectors than columns.
+TAPEDECK_EXPORT Eig eig(const Tensor& x);
+TAPEDECK_EXPORT Tensor eigvals(const Tensor& x);
 
 /// x = u diag(s) vh.
 struct Svd { Tensor u, s, vh; };
