@@ -114,7 +114,10 @@ constexpr Op table[] = {
          {.x = 1},
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = imaginary(std::move(dy[0]).dense()) / c.x[0]; },
          [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = imag(dx[0] / c.x[0]); }),
-     .samples = [] { return of_points(f64({-0.9272952180016122, 1.965587446494658, 1.5707963267948966, 3.141592653589793}), "np.angle(z)"); }},
+     .samples = [] {
+       return std::vector<Sample>{{.inputs = {spread({2, 3})}},
+                                  {.inputs = {c128({{3, -4}, {-5, 12}, {0, 1}, {-2, 1}})}, .expected = {f64({-0.9272952180016122, 1.965587446494658, 1.5707963267948966, 2.677945044588987})}, .oracle = "np.angle(z)"}};
+     }},
 
     {.name = "conjugate_transpose",
      .doc = "The last two axes exchanged, and of complex numbers the conjugates.",

@@ -27,7 +27,10 @@ Tensor reciprocal_differences(const Tensor& w) {
 }
 
 // m[j, i]: the component of vector i where vector j has its largest, which is 1 and stays so.
-Tensor at_largest(const Tensor& v) { return matmul(one_hot(argmax(abs(v), -2), extent(v, 2), real_of(v.dtype())), v); }
+Tensor at_largest(const Tensor& v) {
+  if (v.size() == 0) return v;
+  return matmul(one_hot(argmax(abs(v), -2), extent(v, 2), real_of(v.dtype())), v);
+}
 
 Tensor as_of(const Tensor& x, const Tensor& gradient) { return is_complex(x.dtype()) ? gradient : real(gradient); }
 

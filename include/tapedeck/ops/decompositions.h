@@ -66,7 +66,7 @@ TAPEDECK_EXPORT Tensor eigvalsh(const Tensor& x);
 struct Eig { Tensor values, vectors; };
 /// Of any square matrix, f32, f64, c64 or c128, in LAPACK's order: of a real matrix conjugate values stand side by side. Columns
 /// of vectors have norm 1; in each, the first component of the largest magnitude is positive. The gradient takes no part from
-/// pairs of equal values; it throws ArgumentError for a matrix that has fewer independent eigenvectors than columns.
+/// pairs of equal values, and has no bound near matrices with fewer independent eigenvectors than columns.
 TAPEDECK_EXPORT Eig eig(const Tensor& x);
 TAPEDECK_EXPORT Tensor eigvals(const Tensor& x);
 
