@@ -67,7 +67,7 @@ std::int64_t add_along(const Tensor& x, const Tensor& indices, const AroundAxis&
   const std::int64_t after = around.after, slab = around.extent * after, slabs = indices.size() / (count * after);
   const std::int64_t strips = around.before < few ? std::clamp<std::int64_t>(after / narrow, 1, few) : 1, width = (after + strips - 1) / strips;
   visit_indices(indices, [&](const auto list) {
-    visit(x.dtype(), [&]<class T>(T) {
+    visit_any(x.dtype(), [&]<class T>(T) {
       if constexpr (!std::is_same_v<T, bool>) {
         using U = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;   // which wraps around
         parallel_for(around.before * strips, cut_of(kCut, count * width), [&](std::int64_t begin, std::int64_t end) {

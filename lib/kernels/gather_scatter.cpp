@@ -120,7 +120,7 @@ template <class Fold> void fold_by(const Tensor& x, const Tensor& indices, const
   if (x.size() == 0) return;
   visit_indices(indices, [&]<class Index>(std::span<const Index> index) {
     visit_any(x.dtype(), [&]<class T>(T) {
-      constexpr bool ordered = !std::is_same_v<T, bool> && !ComplexNumber<T>, added = std::is_same_v<Fold, Sum> || std::is_same_v<Fold, Product>;
+      constexpr bool ordered = !std::is_same_v<T, bool> && !ComplexNumber<T>, added = !std::is_same_v<Fold, Max> && !std::is_same_v<Fold, Min>;
       if constexpr (ordered || (ComplexNumber<T> && added) || std::is_same_v<Fold, Last>)
         fold_all(Folds<Fold, T, Index>{elements<T>(x), elements<T>(y), index.data(), indices.size() / parts.count, around.after, around.extent * around.after, parts},
                  around.before, around.extent);

@@ -76,7 +76,7 @@ template <class Fold, class T> void fold_all(T empty, Divisor divisor, const Ten
         if (n == 0) std::fill_n(out, after, empty);
         else if (std::is_floating_point_v<T> && after == 1 && !rows) *out = fold_block<Fold>(in + begin, n);
         else fold_group<Fold>([&](std::int64_t k) { return in + number(begin + k) * after; }, n, after, out);
-        if constexpr (std::is_floating_point_v<T>) {
+        if constexpr (std::is_floating_point_v<T> || ComplexNumber<T>) {
           if (divisor == Divisor::one || n < 2) continue;
           const T by = static_cast<T>(divisor == Divisor::count ? static_cast<double>(n) : std::sqrt(static_cast<double>(n)));
           for (std::int64_t a = 0; a < after; ++a) out[a] /= by;
@@ -91,8 +91,10 @@ template <class Fold, class T> void fold_all(T empty, Divisor divisor, const Ten
 
 void fold_segments(SegmentFold fold, Divisor divisor, const Tensor& x, const Tensor* rows, const Tensor& ids, const AroundAxis& around, Tensor& y) {
   if (y.size() == 0) return;
-  visit(y.dtype(), [&]<class T>(T) {
-    if constexpr (!std::is_same_v<T, bool>) {
+  visit_any(y.dtype(), [&]<class T>(T) {
+    if constexpr (ComplexNumber<T>) {
+      fold_all<Sum>(T(0), divisor, x, rows, ids, around, y);   // others are for real numbers
+    } else if constexpr (!std::is_same_v<T, bool>) {
       switch (fold) {
         case SegmentFold::sum: return fold_all<Sum>(T(0), divisor, x, rows, ids, around, y);
         case SegmentFold::product: return fold_all<Product>(T(1), divisor, x, rows, ids, around, y);

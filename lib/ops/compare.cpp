@@ -20,7 +20,7 @@ template <class F> constexpr Kernel comparing_any(F) {
 }
 
 Spec order(const Call& c) {
-  if (is_complex(c.x[0].dtype())) throw_dtype_error(c, "complex numbers have no order, take real, imag or abs");
+  require_real(c);
   return comparison(c);
 }
 

@@ -58,7 +58,7 @@ Spec numeric(const Call& c) {
 }
 
 Spec arithmetic(const Call& c) {
-  if (is_complex(c.x[0].dtype())) throw_dtype_error(c, "not for complex numbers, take real, imag or abs");
+  require_real(c);
   return numeric(c);
 }
 
@@ -96,6 +96,10 @@ void require_floating(const Call& c, int i) {
 
 void require_trainable(const Call& c, int i) {
   if (!is_trainable(c.x[i].dtype())) [[unlikely]] throw_dtype_error(c, "takes f32, f64, c64 or c128, use astype");
+}
+
+void require_real(const Call& c) {
+  if (is_complex(c.x[0].dtype())) throw_dtype_error(c, "not for complex numbers, take real, imag or abs");
 }
 
 void require_indices(const Call& c, int i) {

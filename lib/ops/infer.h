@@ -31,6 +31,8 @@ void require_axes(const Call& c, int n);
 void require_floating(const Call& c, int i);
 /// The same for c64 and c128, too.
 void require_trainable(const Call& c, int i);
+/// Throws DTypeError where the first input is complex.
+void require_real(const Call& c);
 /// Throws DTypeError unless input i is i32 or i64.
 void require_indices(const Call& c, int i);
 /// axis counted from 0, of a tensor of that rank. Throws ShapeError: "sum: axis 3 is out of range for x of rank 2; use -2..1".

@@ -57,7 +57,7 @@ Spec infer_norm(const Call& c) {
 
 Spec infer_extreme(const Call& c) {
   if (c.x[0].dtype() == DType::boolean) throw_dtype_error(c, "bool has no order, use astype");
-  if (is_complex(c.x[0].dtype())) throw_dtype_error(c, "complex numbers have no order, take real, imag or abs");
+  require_real(c);
   if (count_of(c) == 0) throw_shape_error(c, "no elements to choose from");
   return {c.x[0].dtype(), reduced(c)};
 }

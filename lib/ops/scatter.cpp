@@ -32,6 +32,7 @@ Spec infer_sum(const Call& c) {
 
 Spec infer_extreme(const Call& c) {
   if (c.x[0].dtype() == DType::boolean) throw_dtype_error(c, "bool has no order, use astype");
+  require_real(c);
   return infer_into(c);
 }
 

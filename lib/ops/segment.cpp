@@ -52,8 +52,12 @@ Spec infer_groups(const Call& c) {
   require_order(c);
   return {x.dtype(), replaced(x.shape(), x.ndim() + axis, 1, {count})};
 }
+Spec infer_real_groups(const Call& c) {
+  require_real(c);
+  return infer_groups(c);
+}
 Spec infer_means(const Call& c) {
-  require_floating(c, 0);
+  require_trainable(c, 0);
   return infer_groups(c);
 }
 template <Infer::One infer> Spec infer_chosen(const Call& c) {
@@ -147,7 +151,7 @@ constexpr Op table[] = {
      .doc = "Products of rows that follow each other: y[j, …] = Π x[i, …] over ids[i] = j.",
      .tensorflow = "SegmentProd SegmentProdV2",
      .args = {"x", "ids"},
-     .infer = infer_groups,
+     .infer = infer_real_groups,
      .forward = run<SegmentFold::product>,
      .rule = kProductByGroup,
      .samples = [] {
@@ -159,7 +163,7 @@ constexpr Op table[] = {
      .doc = "Largest elements of rows that follow each other: y[j, …] = max x[i, …] over ids[i] = j; equal ones share the gradient.",
      .tensorflow = "SegmentMax SegmentMaxV2",
      .args = {"x", "ids"},
-     .infer = infer_groups,
+     .infer = infer_real_groups,
      .forward = run<SegmentFold::max>,
      .rule = kExtremeByGroup,
      .samples = [] {
@@ -171,7 +175,7 @@ constexpr Op table[] = {
      .doc = "Smallest elements of rows that follow each other: y[j, …] = min x[i, …] over ids[i] = j; equal ones share the gradient.",
      .tensorflow = "SegmentMin SegmentMinV2",
      .args = {"x", "ids"},
-     .infer = infer_groups,
+     .infer = infer_real_groups,
      .forward = run<SegmentFold::min>,
      .rule = kExtremeByGroup,
      .samples = [] {

@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "base/visit.h"
+#include "kernels/copy.h"
 #include "kernels/fold.h"
 #include "kernels/gather_scatter.h"
 #include "ops/groups.h"
@@ -31,6 +32,11 @@ Spec infer_segment(const Call& c) {
   return {x.dtype(), replaced(x.shape(), axis, 1, {a.count})};
 }
 
+Spec infer_real_segment(const Call& c) {
+  require_real(c);
+  return infer_segment(c);
+}
+
 // What groups without rows give; others start from the fold's own.
 enum class Empty { zero, one, highest, lowest };
 
@@ -44,8 +50,10 @@ template <class Fold> void run_segment(const Call& c, kernels::RowFold fold, Emp
     }
   });
   const kernels::AroundAxis around(y.shape(), y.ndim() + a.axis);
-  visit(y.dtype(), [&]<class T>(T) {
-    if constexpr (!std::is_same_v<T, bool>) {
+  visit_any(y.dtype(), [&]<class T>(T) {
+    if constexpr (ComplexNumber<T>) {
+      kernels::clear(y);   // sums
+    } else if constexpr (!std::is_same_v<T, bool>) {
       using Limits = std::numeric_limits<T>;
       const T none = a.zero || empty == Empty::zero ? T(0) : empty == Empty::one ? T(1) : empty == Empty::highest ? Limits::max() : Limits::lowest();
       T* row = elements<T>(y);
@@ -114,7 +122,7 @@ constexpr Op table[] = {
      .doc = "Products of rows by group: y[j, …] = Π x[i, …] over ids[i] = j; rows with a negative id are left out.",
      .tensorflow = "UnsortedSegmentProd",
      .args = {"x", "ids"},
-     .infer = infer_segment,
+     .infer = infer_real_segment,
      .forward = [](const Call& c, std::span<Tensor> y) { run_segment<kernels::Product>(c, kernels::RowFold::product, Empty::one, y[0]); },
      .rule = kProductByGroup,
      .samples = [] {
@@ -130,7 +138,7 @@ constexpr Op table[] = {
      .doc = "Largest elements by group: y[j, …] = max x[i, …] over ids[i] = j; rows with a negative id are left out, equal ones share the gradient.",
      .tensorflow = "UnsortedSegmentMax",
      .args = {"x", "ids"},
-     .infer = infer_segment,
+     .infer = infer_real_segment,
      .forward = [](const Call& c, std::span<Tensor> y) { run_segment<kernels::Max>(c, kernels::RowFold::max, Empty::lowest, y[0]); },
      .rule = kExtremeByGroup,
      .samples = [] {
@@ -148,7 +156,7 @@ constexpr Op table[] = {
      .doc = "Smallest elements by group: y[j, …] = min x[i, …] over ids[i] = j; rows with a negative id are left out, equal ones share the gradient.",
      .tensorflow = "UnsortedSegmentMin",
      .args = {"x", "ids"},
-     .infer = infer_segment,
+     .infer = infer_real_segment,
      .forward = [](const Call& c, std::span<Tensor> y) { run_segment<kernels::Min>(c, kernels::RowFold::min, Empty::highest, y[0]); },
      .rule = kExtremeByGroup,
      .samples = [] {
