@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-find lib include -name '*.h' -o -name '*.cpp' | LC_ALL=C sort | xargs awk '
+find lib include -path lib/pch -prune -o \( -name '*.h' -o -name '*.cpp' \) -print | LC_ALL=C sort | xargs awk '
   BEGIN {
     split("base tensor kernels autodiff ops transforms optim distribute", names)
     for (i in names) rank[names[i]] = i

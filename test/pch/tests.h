@@ -1,0 +1,7 @@
+// Parsed once for all tests, to build faster. Each file includes what it uses all the same.
+#pragma once
+#include <catch2/catch.hpp>
+#include "case.h"
+#include "op_samples.h"
+#include "tapedeck/gradcheck.h"
+#include "tapedeck/tapedeck.h"
