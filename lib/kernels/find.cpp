@@ -102,7 +102,7 @@ template <class T> void add_counts(const T* x, const Run* run, std::size_t left,
 
 // The pieces are parts of the outermost axes that are kept.
 void count_nonzero(const Tensor& x, unsigned axes, Tensor& y) {
-  if (y.size() == 1 && x.size()) return void(*elements<std::int64_t>(y) = count_nonzero(x));
+  if (y.size() == 1 && x.size()) return void(*elements<std::int64_t>(y) = kernels::count_nonzero(x));
   clear(y);
   if (x.size() == 0) return;
   const Kinds runs = runs_of(x.shape(), axes);
