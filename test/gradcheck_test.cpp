@@ -93,9 +93,9 @@ TEST_CASE("gradcheck holds integers and bools as they are", "[gradcheck]") {
 
 TEST_CASE("gradcheck says what it cannot check, and shows both numbers", "[gradcheck]") {
   const TensorFunction same = [](const std::vector<Tensor>& x) { return x[0]; };
-  CHECK_THROWS_WITH(check_vjp(same, {arange(3)}), "gradcheck: no input is f32 or f64");
+  CHECK_THROWS_WITH(check_vjp(same, {arange(3)}), "gradcheck: no input is f32, f64, c64 or c128");
   CHECK_THROWS_AS(check_vjp(same, {arange(3)}), DTypeError);
-  CHECK_THROWS_WITH(check_jvp([](const std::vector<Tensor>& x) { return argmax(x[0]); }, {f64({1, 2})}), "gradcheck: the function gives i64[]; it must be f32 or f64");
+  CHECK_THROWS_WITH(check_jvp([](const std::vector<Tensor>& x) { return argmax(x[0]); }, {f64({1, 2})}), "gradcheck: the function gives i64[]; it must be f32, f64, c64 or c128");
   std::ostringstream out;
   out << Agreement{"vjp", 1.5, 2, 1e-6};
   CHECK(out.str() == "vjp: analytic 1.5, numeric 2, tolerance 1e-06");

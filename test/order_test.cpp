@@ -154,7 +154,7 @@ TEST_CASE("einsum keeps gradients of sums, repeated axes and three operands", "[
 TEST_CASE("errors of groups, masks, parts, copies and diagonals", "[order]") {
   const Tensor x = zeros({2, 3});
   CHECK(message_of([&] { segment_sum(x, tensor({0, -1})); }) == "segment_sum: id -1 at position 1 is negative or less than the one before; use unsorted_segment ops");
-  CHECK(message_of([&] { segment_mean(astype(x, DType::i32), tensor({0, 1})); }) == "segment_mean: takes f32 or f64, use astype: x is i32[2,3], ids is i32[2]");
+  CHECK(message_of([&] { segment_mean(astype(x, DType::i32), tensor({0, 1})); }) == "segment_mean: takes f32, f64, c64 or c128, use astype: x is i32[2,3], ids is i32[2]");
   CHECK(message_of([&] { sparse_segment_sum(x, tensor({0, 2}), tensor({0, 1})); }) == "sparse_segment_sum: index 2 at position 1 is out of range for axis 0 of x, f32[2,3]");
   CHECK(message_of([&] { sparse_segment_sum(x, tensor({0, 1}), tensor({0, 3}), 2); }) == "sparse_segment_sum: id 3 is out of range for 2 groups");
   CHECK(message_of([&] { sparse_segment_mean(x, tensor({0, 1}), tensor({0})); }) == "sparse_segment_mean: ids must have the shape of indices: x is f32[2,3], indices is i32[2], ids is i32[1]");

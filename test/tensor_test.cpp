@@ -107,11 +107,13 @@ TEST_CASE("every value has an id of its own, on every thread", "[tensor]") {
   CHECK(all.size() == here.size() + there.size());
 }
 
-// np.promote_types of the six types, in the order of DType.
+// np.promote_types of all types, in the order of DType.
 TEST_CASE("dtypes promote as NumPy's do", "[tensor]") {
   using enum DType;
-  const DType expected[kDTypes][kDTypes] = {{f32, f64, f64, f64, f32, f32}, {f64, f64, f64, f64, f64, f64}, {f64, f64, i32, i64, i32, i32},
-                                            {f64, f64, i64, i64, i64, i64}, {f32, f64, i32, i64, u8, u8},   {f32, f64, i32, i64, u8, boolean}};
+  const DType expected[kDTypes][kDTypes] = {
+      {f32, f64, f64, f64, f32, f32, c64, c128}, {f64, f64, f64, f64, f64, f64, c128, c128}, {f64, f64, i32, i64, i32, i32, c128, c128},
+      {f64, f64, i64, i64, i64, i64, c128, c128}, {f32, f64, i32, i64, u8, u8, c64, c128}, {f32, f64, i32, i64, u8, boolean, c64, c128},
+      {c64, c128, c128, c128, c64, c64, c64, c128}, {c128, c128, c128, c128, c128, c128, c128, c128}};
   for (int a = 0; a < kDTypes; ++a)
     for (int b = 0; b < kDTypes; ++b) {
       const auto left = static_cast<DType>(a), right = static_cast<DType>(b);

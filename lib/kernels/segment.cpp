@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/convert.h"
 #include "base/parallel.h"
 #include "base/visit.h"
 #include "kernels/fold.h"
@@ -78,7 +79,7 @@ template <class Fold, class T> void fold_all(T empty, Divisor divisor, const Ten
         else fold_group<Fold>([&](std::int64_t k) { return in + number(begin + k) * after; }, n, after, out);
         if constexpr (std::is_floating_point_v<T> || ComplexNumber<T>) {
           if (divisor == Divisor::one || n < 2) continue;
-          const T by = static_cast<T>(divisor == Divisor::count ? static_cast<double>(n) : std::sqrt(static_cast<double>(n)));
+          const T by = convert<T>(divisor == Divisor::count ? static_cast<double>(n) : std::sqrt(static_cast<double>(n)));
           for (std::int64_t a = 0; a < after; ++a) out[a] /= by;
         }
       }

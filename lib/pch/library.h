@@ -1,5 +1,4 @@
 // Parsed once for all files of the library, to build faster. Each file includes what it uses all the same.
-#pragma once
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,5 +1,4 @@
 // Parsed once for all tests, to build faster. Each file includes what it uses all the same.
-#pragma once
 #include <catch2/catch.hpp>
 #include "case.h"
 #include "op_samples.h"
