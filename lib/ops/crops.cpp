@@ -106,6 +106,19 @@ struct Shares {
 // The gradient of boxes. Between four pixels a b c d, at the distances down and right from a, the derivative is
 // (1 - right) (c - a) + right (d - b) in y and (1 - down) (b - a) + down (d - c) in x.
 Tensor box_gradient(const FrameAttrs& a, const Tensor& x, const Tensor& boxes, const Tensor& indices, const Tensor& dy) {
+  if (x.ndim() > 4) {   // further images, each with all boxes
+    const std::int64_t further = front_of(x, 4).size(), n = boxes.shape()[0];
+    const Tensor first = expand_dims(arange(further) * a.images, 1);
+    const Shape front(dy.shape().dims().first(static_cast<std::size_t>(dy.ndim() - x.ndim())));
+    const auto behind_front = [&](std::initializer_list<std::int64_t> extents) {
+      Shape shape = front;
+      for (const std::int64_t d : extents) shape.push_back(d);
+      return shape;
+    };
+    const Tensor g = box_gradient(a, reshape(x, {further * a.images, a.height, a.width, channels_of(x)}), tile(boxes, {further, 1}), reshape(first + astype(indices, DType::i64), {further * n}),
+                                  reshape(dy, behind_front({further * n, a.size.height, a.size.width, channels_of(x)})));
+    return sum(reshape(g, behind_front({further, n, 4})), -3);
+  }
   const std::vector<Tensor> corner = split(boxes, 4, 1);   // y1, x1, y2, x2, each [n, 1]
   const Shares along_y(a.size.height, a.height - 1, x.dtype()), along_x(a.size.width, a.width - 1, x.dtype());
   const Tensor y = expand_dims(corner[0] * along_y.of_a + corner[2] * along_y.of_b, 2), z = expand_dims(corner[1] * along_x.of_a + corner[3] * along_x.of_b, 1);
@@ -150,6 +163,7 @@ constexpr Op table[] = {
        return std::vector<Sample>{
            {.inputs = {uniform({2, 5, 4, 7}, -1, 1), inner_boxes(), box_images()}, .attrs = frames(2, {5, 4}, {3, 4}, Interpolation::bilinear, 0.5)},
            {.inputs = {uniform({2, 5, 4, 37}, -1, 1), inner_boxes(), box_images()}, .attrs = frames(2, {5, 4}, {1, 2}, Interpolation::nearest)},
+           {.inputs = {uniform({2, 2, 5, 4, 3}, -1, 1), inner_boxes(), box_images()}, .attrs = frames(2, {5, 4}, {3, 4})},
            {.inputs = {uniform({2, 5, 4, 2}, -1, 1), zeros({0, 4}, DType::f64), zeros({0}, DType::i64)}, .attrs = frames(2, {5, 4}, 2)},
            {.inputs = {uniform({2, 5, 4, 2}, -1, 1), f64({{0.11, 0.07, 0.83, 0.91}, {0.9, 0.8, 0.13, 0.21}, {0.03, 0.04, 0.96, 0.94}}), tensor({1, 0, 0})}, .attrs = frames(2, {5, 4}, {3, 4}),
             .expected = {tensor(std::vector<double>{0.3088949088405539, -0.035037113659656345, -0.8745108889597993, 0.3615570885399905, -0.47791668676015225, 0.7581512907396376, -0.08132248456050534, -0.3052545070607164,
@@ -188,6 +202,7 @@ constexpr Op table[] = {
        return std::vector<Sample>{
            {.inputs = {uniform({3, 3, 4, 7}, -1, 1), inner_boxes(), box_images()}, .attrs = frames(2, {5, 4}, {3, 4})},
            {.inputs = {uniform({3, 1, 2, 37}, -1, 1), inner_boxes(), box_images()}, .attrs = frames(2, {5, 4}, {1, 2}, Interpolation::nearest)},
+           {.inputs = {uniform({2, 3, 3, 4, 3}, -1, 1), inner_boxes(), box_images()}, .attrs = frames(2, {5, 4}, {3, 4})},
            {.inputs = {zeros({0, 2, 2, 2}, DType::f64), zeros({0, 4}, DType::f64), zeros({0}, DType::i64)}, .attrs = frames(2, {5, 4}, 2)},
            {.inputs = {tensor(std::vector<double>{4, 8}, {2, 1, 1, 1}), f64({{0, 0, 1, 1}, {0.25, 0.5, 0.75, 1}}), tensor({0, 0})}, .attrs = frames(1, 2, 1),
             .expected = {tensor(std::vector<double>{2, 4, 2, 4}, {1, 2, 2, 1})}, .oracle = "by hand"}};
