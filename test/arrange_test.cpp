@@ -110,7 +110,7 @@ TEST_CASE("sorting: long rows, NaN, signs of zero, other axes", "[order]") {
   CHECK(close(sort(nan), f64({-kInf, -1, 0, 0, 2, kInf, kNaN}), 0));   // np.sort
   CHECK(close(argsort(nan), f64({2, 6, 4, 5, 0, 3, 1}), 0));            // np.argsort(kind='stable')
   CHECK(close(argsort(nan, 0, true), f64({1, 3, 0, 4, 5, 6, 2}), 0));   // NaN is the largest
-  for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64, DType::u8})
+  for (const DType dtype : {DType::f32, DType::f64, DType::i8, DType::i32, DType::i64, DType::u8})
     for (const std::int64_t n : {1, 2, 37, 399, 400, 5000})
       for (const bool descending : {false, true}) {
         INFO(name_of(dtype) << " " << n);

@@ -267,6 +267,7 @@ TEST_CASE("astype has a result for every value", "[array]") {
   CHECK(astype(x, DType::i64).to_vector<std::int64_t>() == std::vector<std::int64_t>{1, -1, highest, lowest, 0, highest, 0, 255});
   CHECK(astype(x, DType::i32).to_vector<std::int64_t>() == std::vector<std::int64_t>{1, -1, 2147483647, -2147483648LL, 0, 2147483647, 0, 255});
   CHECK(astype(astype(x, DType::f32), DType::i32).to_vector<std::int64_t>() == std::vector<std::int64_t>{1, -1, 2147483647, -2147483648LL, 0, 2147483647, 0, 255});
+  CHECK(astype(x, DType::i8).to_vector<int>() == std::vector<int>{1, -1, 127, -128, 0, 127, 0, 127});
   CHECK(astype(x, DType::u8).to_vector<int>() == std::vector<int>{1, 0, 255, 0, 0, 255, 0, 255});
   CHECK(astype(x, DType::boolean).to_vector<int>() == std::vector<int>{1, 1, 1, 1, 1, 1, 1, 1});
   CHECK(astype(tensor({0.0, -0.0, 2.0}), DType::boolean).to_vector<int>() == std::vector<int>{0, 0, 1});

@@ -46,7 +46,7 @@ template <class F> bool maps(const Tensor& y, const Tensor& x, F position) {
   return same;
 }
 
-inline constexpr DType kAll[] = {DType::f32, DType::f64, DType::i32, DType::i64, DType::u8, DType::boolean};
+inline constexpr DType kAll[] = {DType::f32, DType::f64, DType::i8, DType::i32, DType::i64, DType::u8, DType::boolean};
 
 /// A tensor without elements whose other extents multiply to more than 2^64.
 inline Tensor huge_and_empty(DType dtype = DType::f32) { return zeros({std::int64_t{1} << 40, 0, std::int64_t{1} << 40}, dtype); }

@@ -83,7 +83,7 @@ TEST_CASE("reductions over a middle axis agree with plain loops", "[reduce]") {
 }
 
 TEST_CASE("extremes take every dtype that has an order", "[reduce]") {
-  for (const DType t : {DType::f32, DType::f64, DType::i32, DType::i64, DType::u8}) {
+  for (const DType t : {DType::f32, DType::f64, DType::i8, DType::i32, DType::i64, DType::u8}) {
     INFO(name_of(t));
     std::vector<std::int64_t> v(3 * 100);
     for (std::size_t i = 0; i < v.size(); ++i) v[i] = static_cast<std::int64_t>(i * 37 % 251);
@@ -295,11 +295,11 @@ TEST_CASE("what reductions refuse", "[reduce][errors]") {
   CHECK_THROWS_WITH(max(x, {1, -1}), "max: axis -1 is named twice for x of rank 2");
   CHECK_THROWS_WITH(max(zeros({0, 3}), 0), "max: no elements to choose from: x is f32[0,3]");
   CHECK_THROWS_WITH(argmax(zeros({2, 0})), "argmax: no elements to choose from: x is f32[2,0]");
-  CHECK_THROWS_WITH(sum(zeros({2}, DType::u8)), "sum: u8 and bool are not added up, use astype: x is u8[2]");
+  CHECK_THROWS_WITH(sum(zeros({2}, DType::u8)), "sum: i8, u8 and bool are not added up, use astype: x is u8[2]");
   CHECK_THROWS_WITH(mean(zeros({2}, DType::i32)), "mean: takes f32, f64, c64 or c128, use astype: x is i32[2]");
   CHECK_THROWS_WITH(max(zeros({2}, DType::boolean)), "max: bool has no order, use astype: x is bool[2]");
   CHECK_THROWS_WITH(min(zeros({0, 3}), 0), "min: no elements to choose from: x is f32[0,3]");
-  CHECK_THROWS_WITH(prod(zeros({2}, DType::u8)), "prod: u8 and bool are not multiplied, use astype: x is u8[2]");
+  CHECK_THROWS_WITH(prod(zeros({2}, DType::u8)), "prod: i8, u8 and bool are not multiplied, use astype: x is u8[2]");
   CHECK_THROWS_WITH(logsumexp(zeros({2, 3}, DType::i32)), "logsumexp: takes f32 or f64, use astype: x is i32[2,3]");
   CHECK_THROWS_WITH(logsumexp(x, 2), "logsumexp: axis 2 is out of range for x of rank 2; use -2..1");
   CHECK_THROWS_WITH(any(x), "any: takes bool, compare with 0 first: x is f32[2,3]");

@@ -40,7 +40,7 @@ TEST_CASE("halves are rounded to even, and zeros keep their sign", "[rounding]")
 
 TEST_CASE("integers are divided downwards and towards zero", "[rounding]") {
   const std::vector<double> a = {7, -7, 7, -7, 6, -6, 0}, b = {2, 2, -2, -2, 3, 3, -5};
-  for (const DType t : {DType::i32, DType::i64}) {
+  for (const DType t : {DType::i8, DType::i32, DType::i64}) {
     const Tensor x = astype(f64(a), t), y = astype(f64(b), t);
     CHECK(values(floor_div(x, y)) == std::vector<double>{3, -4, -4, 3, 2, -2, 0});
     CHECK(values(truncate_div(x, y)) == std::vector<double>{3, -3, -3, 3, 2, -2, 0});

@@ -26,6 +26,7 @@ TEST_CASE("nested lists make tensors; a decimal point makes f32", "[tensor]") {
   CHECK(tensor({{{{1, 0}}}}, DType::boolean).spec() == Spec{DType::boolean, {1, 1, 1, 2}});
   CHECK(tensor({1.0, 2.0}, DType::f64).spec() == Spec{DType::f64, {2}});
   CHECK(tensor({1.9, -1.9, 300.0, kNan}, DType::u8).to_vector<int>() == std::vector<int>{1, 0, 255, 0});
+  CHECK(tensor({1.9, -1.9, 300.0, -300.0, kNan}, DType::i8).to_vector<int>() == std::vector<int>{1, -1, 127, -128, 0});
   CHECK(tensor({{1.0, 2.0}, {3.0, 4.0}}).to_vector() == Doubles{1, 2, 3, 4});
 }
 
@@ -107,13 +108,14 @@ TEST_CASE("every value has an id of its own, on every thread", "[tensor]") {
   CHECK(all.size() == here.size() + there.size());
 }
 
-// np.promote_types of all types, in the order of DType.
+// np.promote_types of all types, in the order of DType; where it is int16, which is not here, the next larger one.
 TEST_CASE("dtypes promote as NumPy's do", "[tensor]") {
   using enum DType;
   const DType expected[kDTypes][kDTypes] = {
-      {f32, f64, f64, f64, f32, f32, c64, c128}, {f64, f64, f64, f64, f64, f64, c128, c128}, {f64, f64, i32, i64, i32, i32, c128, c128},
-      {f64, f64, i64, i64, i64, i64, c128, c128}, {f32, f64, i32, i64, u8, u8, c64, c128}, {f32, f64, i32, i64, u8, boolean, c64, c128},
-      {c64, c128, c128, c128, c64, c64, c64, c128}, {c128, c128, c128, c128, c128, c128, c128, c128}};
+      {f32, f64, f32, f64, f64, f32, f32, c64, c128}, {f64, f64, f64, f64, f64, f64, f64, c128, c128}, {f32, f64, i8, i32, i64, i32, i8, c64, c128},
+      {f64, f64, i32, i32, i64, i32, i32, c128, c128}, {f64, f64, i64, i64, i64, i64, i64, c128, c128}, {f32, f64, i32, i32, i64, u8, u8, c64, c128},
+      {f32, f64, i8, i32, i64, u8, boolean, c64, c128}, {c64, c128, c64, c128, c128, c64, c64, c64, c128},
+      {c128, c128, c128, c128, c128, c128, c128, c128, c128}};
   for (int a = 0; a < kDTypes; ++a)
     for (int b = 0; b < kDTypes; ++b) {
       const auto left = static_cast<DType>(a), right = static_cast<DType>(b);
@@ -129,6 +131,7 @@ TEST_CASE("numbers take the dtype beside them", "[tensor]") {
   CHECK((2 * ones({2}, DType::f64)).dtype() == DType::f64);
   CHECK((ones({2}, DType::i32) * 2).dtype() == DType::i32);
   CHECK((ones({2}, DType::u8) + 1).dtype() == DType::u8);
+  CHECK((ones({2}, DType::i8) + 1).dtype() == DType::i8);
   CHECK((ones({2}, DType::i32) * 2.0).dtype() == DType::f64);
   CHECK((1 - tensor({1.0, 3.0})).to_vector() == Doubles{0, -2});
 }

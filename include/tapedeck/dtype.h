@@ -10,13 +10,13 @@
 namespace tapedeck {
 
 /// bool is stored as one byte, 0 or 1; c64 and c128 as two numbers of f32 or f64, the real part first.
-enum class DType : std::uint8_t { f32, f64, i32, i64, u8, boolean, c64, c128 };
+enum class DType : std::uint8_t { f32, f64, i8, i32, i64, u8, boolean, c64, c128 };
 
-inline constexpr int kDTypes = 8;
+inline constexpr int kDTypes = 9;
 
 /// Bytes of one element.
 constexpr std::int64_t size_of(DType t) {
-  constexpr std::int64_t sizes[kDTypes] = {4, 8, 4, 8, 1, 1, 8, 16};
+  constexpr std::int64_t sizes[kDTypes] = {4, 8, 1, 4, 8, 1, 1, 8, 16};
   return sizes[static_cast<int>(t)];
 }
 /// f32 and f64; c64 and c128.
@@ -30,23 +30,25 @@ constexpr DType complex_of(DType t) { return t == DType::f32 ? DType::c64 : t ==
 
 /// "f32", "bool", as in every message.
 constexpr std::string_view name_of(DType t) {
-  constexpr std::string_view names[kDTypes] = {"f32", "f64", "i32", "i64", "u8", "bool", "c64", "c128"};
+  constexpr std::string_view names[kDTypes] = {"f32", "f64", "i8", "i32", "i64", "u8", "bool", "c64", "c128"};
   return names[static_cast<int>(t)];
 }
 
-/// The type of a result of two tensors, by NumPy's rules: the smallest that holds both, so i32 with f32 is f64.
+/// The type of a result of two tensors, by NumPy's rules: the smallest that holds both, so i32 with f32 is f64, and i8 with
+/// u8 is i32, since there is no smaller one.
 constexpr DType promote(DType a, DType b) {
   using enum DType;
   constexpr DType table[kDTypes][kDTypes] = {
-      //          f32   f64   i32   i64   u8    bool     c64   c128
-      /* f32  */ {f32,  f64,  f64,  f64,  f32,  f32,     c64,  c128},
-      /* f64  */ {f64,  f64,  f64,  f64,  f64,  f64,     c128, c128},
-      /* i32  */ {f64,  f64,  i32,  i64,  i32,  i32,     c128, c128},
-      /* i64  */ {f64,  f64,  i64,  i64,  i64,  i64,     c128, c128},
-      /* u8   */ {f32,  f64,  i32,  i64,  u8,   u8,      c64,  c128},
-      /* bool */ {f32,  f64,  i32,  i64,  u8,   boolean, c64,  c128},
-      /* c64  */ {c64,  c128, c128, c128, c64,  c64,     c64,  c128},
-      /* c128 */ {c128, c128, c128, c128, c128, c128,    c128, c128},
+      //          f32   f64   i8    i32   i64   u8    bool     c64   c128
+      /* f32  */ {f32,  f64,  f32,  f64,  f64,  f32,  f32,     c64,  c128},
+      /* f64  */ {f64,  f64,  f64,  f64,  f64,  f64,  f64,     c128, c128},
+      /* i8   */ {f32,  f64,  i8,   i32,  i64,  i32,  i8,      c64,  c128},
+      /* i32  */ {f64,  f64,  i32,  i32,  i64,  i32,  i32,     c128, c128},
+      /* i64  */ {f64,  f64,  i64,  i64,  i64,  i64,  i64,     c128, c128},
+      /* u8   */ {f32,  f64,  i32,  i32,  i64,  u8,   u8,      c64,  c128},
+      /* bool */ {f32,  f64,  i8,   i32,  i64,  u8,   boolean, c64,  c128},
+      /* c64  */ {c64,  c128, c64,  c128, c128, c64,  c64,     c64,  c128},
+      /* c128 */ {c128, c128, c128, c128, c128, c128, c128,    c128, c128},
   };
   return table[static_cast<int>(a)][static_cast<int>(b)];
 }
@@ -60,11 +62,12 @@ template <class T> concept ComplexNumber = requires(const T& z) {
 
 /// The DType of a C++ type: dtype_of<float> is DType::f32. Other types do not compile.
 template <class T> inline constexpr DType dtype_of = [] {
-  static_assert(sizeof(T) == 0, "tensors hold float, double, std::int32_t, std::int64_t, std::uint8_t, bool and std::complex of float and double");
+  static_assert(sizeof(T) == 0, "tensors hold float, double, std::int8_t, std::int32_t, std::int64_t, std::uint8_t, bool and std::complex of float and double");
   return DType::f32;
 }();
 template <> inline constexpr DType dtype_of<float> = DType::f32;
 template <> inline constexpr DType dtype_of<double> = DType::f64;
+template <> inline constexpr DType dtype_of<std::int8_t> = DType::i8;
 template <> inline constexpr DType dtype_of<std::int32_t> = DType::i32;
 template <> inline constexpr DType dtype_of<std::int64_t> = DType::i64;
 template <> inline constexpr DType dtype_of<std::uint8_t> = DType::u8;

@@ -15,6 +15,7 @@ template <class F> decltype(auto) visit(DType t, F&& f) {
   switch (t) {
     case DType::f32: return f(float{});
     case DType::f64: return f(double{});
+    case DType::i8: return f(std::int8_t{});
     case DType::i32: return f(std::int32_t{});
     case DType::i64: return f(std::int64_t{});
     case DType::u8: return f(std::uint8_t{});

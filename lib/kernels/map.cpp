@@ -65,6 +65,7 @@ void run_map(const MapKernel& k, Refs x, Tensor& y) {
   switch (y.dtype()) {
     case DType::f32: return run(k.f32, k.operands, x, y);
     case DType::f64: return run(k.f64, k.operands, x, y);
+    case DType::i8: return run(k.i8, k.operands, x, y);
     case DType::i32: return run(k.i32, k.operands, x, y);
     case DType::i64: return run(k.i64, k.operands, x, y);
     case DType::c64: return run(k.c64, k.operands, x, y);

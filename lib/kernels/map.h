@@ -22,7 +22,8 @@ struct MapKernel {
   int operands;
   MapLoop<float> f32;
   MapLoop<double> f64;
-  MapLoop<std::int32_t> i32 = nullptr;   // integers: only for ops that take them
+  MapLoop<std::int8_t> i8 = nullptr;   // integers: only for ops that take them
+  MapLoop<std::int32_t> i32 = nullptr;
   MapLoop<std::int64_t> i64 = nullptr;
   MapLoop<std::uint8_t> u8 = nullptr;
   MapLoop<std::complex<float>> c64 = nullptr;   // the same for complex numbers
@@ -50,6 +51,7 @@ template <class F, std::size_t N, Over over> constexpr MapKernel make_map_kernel
   constexpr auto operands = std::make_index_sequence<N>{};
   MapKernel k = {N, map_loop<F, float>(operands), map_loop<F, double>(operands)};
   if constexpr (over == Over::integers || over == Over::numbers) {
+    k.i8 = map_loop<F, std::int8_t>(operands);
     k.i32 = map_loop<F, std::int32_t>(operands);
     k.i64 = map_loop<F, std::int64_t>(operands);
     k.u8 = map_loop<F, std::uint8_t>(operands);

@@ -12,7 +12,7 @@ bool broadcasts_to(const Shape& x, const Shape& shape);
 Spec elementwise(const Call& c);
 /// The same for c64 and c128, too.
 Spec complex_elementwise(const Call& c);
-/// The same for f32, f64, i32, i64 and u8; for these, c64 and c128.
+/// The same for f32, f64 and all integers; for these, c64 and c128.
 Spec arithmetic(const Call& c);
 Spec numeric(const Call& c);
 /// bool of the broadcast shape; inputs of one dtype.

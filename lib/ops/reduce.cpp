@@ -36,12 +36,12 @@ std::int64_t count_of(const Call& c) {
 }
 
 Spec infer_sum(const Call& c) {
-  if (size_of(c.x[0].dtype()) == 1) throw_dtype_error(c, "u8 and bool are not added up, use astype");
+  if (size_of(c.x[0].dtype()) == 1) throw_dtype_error(c, "i8, u8 and bool are not added up, use astype");
   return {c.x[0].dtype(), reduced(c)};
 }
 
 Spec infer_prod(const Call& c) {
-  if (size_of(c.x[0].dtype()) == 1) throw_dtype_error(c, "u8 and bool are not multiplied, use astype");
+  if (size_of(c.x[0].dtype()) == 1) throw_dtype_error(c, "i8, u8 and bool are not multiplied, use astype");
   return {c.x[0].dtype(), reduced(c)};
 }
 

@@ -17,9 +17,9 @@ struct Axes {
 
 // Each throws ShapeError for an axis that is out of range or named twice. keepdims leaves reduced axes with extent 1.
 
-/// Sum; 0 over no elements. f32, f64, i32, i64 (u8 and bool: use astype).
+/// Sum; 0 over no elements. f32, f64, i32, i64 (i8, u8 and bool: use astype).
 TAPEDECK_EXPORT Tensor sum(const Tensor& x, const Axes& axes = {}, bool keepdims = false);
-/// Product; 1 over no elements. The gradient is exact where elements are zero. f32, f64, i32, i64 (u8 and bool: use astype).
+/// Product; 1 over no elements. The gradient is exact where elements are zero. f32, f64, i32, i64 (i8, u8 and bool: use astype).
 TAPEDECK_EXPORT Tensor prod(const Tensor& x, const Axes& axes = {}, bool keepdims = false);
 /// Arithmetic mean; NaN over no elements. f32, f64.
 TAPEDECK_EXPORT Tensor mean(const Tensor& x, const Axes& axes = {}, bool keepdims = false);

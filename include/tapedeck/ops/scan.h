@@ -11,7 +11,7 @@ struct ScanOptions {
 
 // Each gives a tensor of x's shape and throws ShapeError for an axis that is out of range.
 
-/// Running sum: y[i] = x[0] + … + x[i]. f32, f64, i32, i64 (u8 and bool: use astype).
+/// Running sum: y[i] = x[0] + … + x[i]. f32, f64, i32, i64 (i8, u8 and bool: use astype).
 TAPEDECK_EXPORT Tensor cumsum(const Tensor& x, int axis = -1, const ScanOptions& options = {});
 /// Running product: y[i] = x[0] · … · x[i]. The gradient divides by x, and is 0 for an element that is 0. f32, f64, i32, i64.
 TAPEDECK_EXPORT Tensor cumprod(const Tensor& x, int axis = -1, const ScanOptions& options = {});
