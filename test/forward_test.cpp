@@ -21,6 +21,8 @@ constexpr Op kCube = {
     .rule = custom({.x = 1}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = 3 * c.x[0] * c.x[0] * dy[0].dense(); }),
 };
 
+Tensor cube_of(const Tensor& x) { return kCube.execute({std::array{&x}.data(), 1}); }
+
 }  // namespace
 
 TEST_CASE("an accumulator follows what depends on its primal", "[forward]") {
@@ -32,7 +34,86 @@ TEST_CASE("an accumulator follows what depends on its primal", "[forward]") {
 
 TEST_CASE("tangents fit their primals", "[forward][errors]") {
   CHECK_THROWS_WITH(ForwardAccumulator(kX, tensor(1.0)), "forward accumulator: the primal is f64[], its tangent f32[]; use astype");
-  CHECK_THROWS_AS(ForwardAccumulator(kX, ones({2}, DType::f64)), ShapeError);
+  CHECK_THROWS_WITH(ForwardAccumulator(kX, ones({2}, DType::f64)), "forward accumulator: the primal is f64[], its tangent f64[2]");
+  const Tensor x = ones({2});
+  CHECK_THROWS_WITH(ForwardAccumulator(x, x, {.stacked = true}), "forward accumulator: the primal is f32[2], its stack of tangents f32[2]; it has one axis more, in front");
+  CHECK_THROWS_AS(ForwardAccumulator(x, ones({2, 3}), {.stacked = true}), ShapeError);
+  CHECK_THROWS_WITH(ForwardAccumulator({x, kX}, {ones({3, 2}), ones({2}, DType::f64)}, {.stacked = true}), "forward accumulator: the tangent of f64[] has 2 directions, those before it 3");
+  CHECK_THROWS_WITH(ForwardAccumulator({x, kX}, {x}), "forward accumulator: 1 tangents for 2 primals");
+  CHECK_THROWS_WITH(ForwardAccumulator({kX, x, kX}, {kX, x, kX}), "forward accumulator: primal 2, f64[], is given several times; add its tangents up");
+  CHECK_THROWS_WITH(ForwardAccumulator(Tensor(), kX), "forward accumulator: a primal is undefined");
+  CHECK_THROWS_WITH(ForwardAccumulator(kX, Tensor()), "forward accumulator: the tangent of f64[] is undefined");
+}
+
+TEST_CASE("jvp looks up", "[forward]") {
+  ForwardAccumulator forward({kX, kOne}, {tensor(2.0, DType::f64), tensor(3.0, DType::f64)});
+  const Tensor a = kX * kX, b = kX * kOne, other = tensor({1.0, 2.0}), count = astype(other, DType::i32);
+  forward.stop();
+  const Tensor late = kX * 2.0;
+  const auto [da, db] = forward.jvp(a, b);
+  CHECK(da.item() == 2);
+  CHECK(db.item() == 2 + 0.5 * 3);
+  CHECK_FALSE(forward.jvp(late).defined());
+  CHECK_FALSE(forward.jvp(other, UnconnectedGradients::none).defined());
+  CHECK(forward.jvp(other, UnconnectedGradients::zero).to_vector() == std::vector<double>{0, 0});
+  CHECK_FALSE(forward.jvp(count, UnconnectedGradients::zero).defined());   // no derivative, so no zeros of one
+  const std::vector<Tensor> list = forward.jvp({a, other}, UnconnectedGradients::zero);
+  CHECK(list[0].item() == 2);
+  CHECK(list[1].shape() == Shape{2});
+  CHECK_THROWS_WITH(forward.jvp(a, static_cast<UnconnectedGradients>(7)), "jvp: unknown value for unconnected: 7; use UnconnectedGradients::none or zero");
+  CHECK_THROWS_WITH(forward.jvp(Tensor()), "jvp: the tensor is undefined");
+}
+
+TEST_CASE("an accumulator stops and starts", "[forward][errors]") {
+  ForwardAccumulator forward(kX, kOne);
+  CHECK(forward.recording());
+  CHECK_THROWS_WITH(forward.start(), "start: this accumulator is recording already");
+  forward.stop();
+  CHECK_FALSE(forward.recording());
+  CHECK_THROWS_WITH(forward.stop(), "stop: this accumulator is not recording");
+  const Tensor y = exp(kX);
+  forward.start();
+  CHECK_FALSE(forward.jvp(y).defined());
+  CHECK(forward.jvp(exp(kX)).defined());
+  {
+    const StopRecording pause;
+    CHECK_FALSE(forward.jvp(exp(kX)).defined());
+  }
+}
+
+TEST_CASE("tangents of one primal add up", "[forward]") {
+  ForwardAccumulator forward(kX, tensor(2.0, DType::f64));
+  const Tensor before = kX * 3.0;
+  forward.watch(kX, tensor(5.0, DType::f64));
+  forward.watch(kOne, tensor(1.0, DType::f64));
+  CHECK(forward.jvp(kX).item() == 7);
+  CHECK(forward.jvp(before).item() == 6);
+  CHECK(forward.jvp(kX * kOne).item() == 7 + 0.5);
+  CHECK_THROWS_AS(forward.watch(kX, tensor(1.0)), DTypeError);
+}
+
+TEST_CASE("what has no derivative has no tangent", "[forward]") {
+  std::vector<std::string> warnings;
+  set_warning_handler([&](std::string_view text) { warnings.emplace_back(text); });
+  const Tensor n = tensor({1, 2});
+  const ForwardAccumulator forward({n, kX}, {n, kX});
+  set_warning_handler({});
+  CHECK(warnings == std::vector<std::string>{"forward accumulator: a primal is i32, which has no derivative"});
+  CHECK_FALSE(forward.jvp(n).defined());
+  CHECK_FALSE(forward.jvp(astype(kX, DType::i32)).defined());
+  CHECK_FALSE(forward.jvp(astype(astype(kX, DType::i32), DType::f64)).defined());
+  CHECK_FALSE(forward.jvp(floor(kX)).defined());
+  CHECK_FALSE(forward.jvp(stop_gradient(kX)).defined());
+}
+
+TEST_CASE("tangents of a variable", "[forward]") {
+  const Variable v(tensor(3.0, DType::f64), {.trainable = false});
+  const ForwardAccumulator forward(v, tensor(2.0, DType::f64));
+  const Tensor before = square(v);
+  v.assign(tensor(5.0, DType::f64));
+  CHECK(forward.jvp(before).item() == 12);
+  CHECK(forward.jvp(square(v)).item() == 20);
+  CHECK(forward.jvp(v).item() == 2);
 }
 
 TEST_CASE("a tape around an accumulator differentiates tangents", "[forward]") {
@@ -69,8 +150,7 @@ TEST_CASE("an op without a jvp is followed by transposing its vjp", "[forward]")
   GradientTape tape;
   tape.watch(kX);
   const ForwardAccumulator forward(kX, tensor(2.0, DType::f64));
-  const Tensor* x[] = {&kX};
-  const Tensor tangent = forward.jvp(kCube.execute({x, 1}));
+  const Tensor tangent = forward.jvp(cube_of(kX));
   CHECK(tangent.item() == Approx(2 * 0.75));
   CHECK(tape.gradient(tangent, kX).dense().item() == Approx(2 * 3));
 }
@@ -98,4 +178,25 @@ TEST_CASE("an accumulator ends inside a tape that has followed its tangents", "[
   std::vector<Tensor> others;   // handles that were given back twice would be given out twice
   for (int i = 0; i < 200; ++i) others.push_back(tensor(1.0 * i));
   for (int i = 0; i < 200; ++i) CHECK(others[static_cast<std::size_t>(i)].item() == i);
+}
+
+TEST_CASE("tangents may be stacked", "[forward]") {
+  const Tensor x = tensor({0.5, 1.0}, DType::f64), v = tensor({{1.0, 0.0}, {0.0, 2.0}, {3.0, 4.0}}, DType::f64);
+  const ForwardAccumulator forward(x, v, {.stacked = true});
+  const Tensor y = cube_of(x), scaled = tensor({{1.0}, {2.0}}, DType::f64) * y;   // by transposing its vjp; more axes than x
+  CHECK(forward.jvp(y).to_vector() == std::vector<double>{0.75, 0, 0, 6, 2.25, 12});
+  CHECK(forward.jvp(scaled).shape() == Shape{3, 2, 2});
+  CHECK(forward.jvp(scaled).to_vector() == std::vector<double>{0.75, 0, 1.5, 0, 0, 6, 0, 12, 2.25, 12, 4.5, 24});
+  CHECK(forward.jvp(kOne, UnconnectedGradients::zero).shape() == Shape{3});
+}
+
+TEST_CASE("stacks of no direction, and through what takes one at a time", "[forward]") {
+  const Tensor x = tensor({2.0, 3.0}, DType::f64);
+  for (const std::int64_t directions : {0, 1, 3}) {
+    const ForwardAccumulator forward(x, ones({directions, 2}, DType::f64), {.stacked = true});
+    const Tensor y = depthwise_conv2d(reshape(x, {1, 1, 1, 2}), ones({1, 1, 2, 1}, DType::f64), {}), z = cube_of(x);
+    CHECK(forward.jvp(y).shape() == Shape{directions, 1, 1, 1, 2});
+    CHECK(forward.jvp(z).shape() == Shape{directions, 2});
+    if (directions) CHECK(forward.jvp(y).to_vector() == std::vector<double>(static_cast<std::size_t>(2 * directions), 1));
+  }
 }

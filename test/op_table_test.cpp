@@ -310,6 +310,31 @@ TEST_CASE("K stacked cotangents give the K gradients", "[op]") {
   });
 }
 
+TEST_CASE("K stacked tangents give the K tangents", "[op]") {
+  constexpr std::int64_t kCount = 3;
+  for_every_sample([](const Op& op, const Sample& s) {
+    if (!differentiable(op, s)) return;
+    const Tensors x = trainable(s.inputs);
+    std::vector<Tensors> directions(kCount);
+    Tensors stacks;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      for (std::size_t j = 0; j < kCount; ++j) directions[j].push_back(any_like(x[i], static_cast<int>(i + 7 * j)));
+      stacks.push_back(stack({directions[0][i], directions[1][i], directions[2][i]}));
+    }
+    ForwardAccumulator all(x, stacks, {.stacked = true});
+    const Tensors y = run(op, s.inputs, s.attrs), dy = all.jvp(Sources(y));
+    all.stop();
+    for (std::int64_t j = 0; j < kCount; ++j) {
+      const ForwardAccumulator one(x, directions[static_cast<std::size_t>(j)]);
+      const Tensors z = run(op, s.inputs, s.attrs), dz = one.jvp(Sources(z));
+      for (std::size_t k = 0; k < z.size(); ++k) {
+        if (dy[k].defined() && dz[k].defined()) CHECK(close(row(dy[k], j), dz[k], 1e-12));
+        else if (dy[k].defined() || dz[k].defined()) CHECK(sum(abs(dy[k].defined() ? dy[k] : dz[k])).item() == 0);   // undefined is zero
+      }
+    }
+  });
+}
+
 TEST_CASE("a rule computes what is wanted, whichever inputs those are", "[op]") {
   for_every_sample([](const Op& op, const Sample& s) {
     if (!differentiable(op, s)) return;

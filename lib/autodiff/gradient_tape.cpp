@@ -7,9 +7,6 @@
 namespace tapedeck {
 namespace {
 
-// What stands for a source or target on a tape.
-const Tensor& tensor_of(const Source& s) { return s.variable() ? s.variable()->cell().handle : s.tensor(); }
-
 std::vector<Tensor> tensors_of(const Sources& sources, std::string_view what) {
   std::vector<Tensor> result;
   for (const Source& s : sources.all()) {
@@ -22,8 +19,7 @@ std::vector<Tensor> tensors_of(const Sources& sources, std::string_view what) {
 
 void check(std::span<const Tensor> targets, const GradientOptions& options) {
   const std::span<const Gradient> output_gradients = options.output_gradients;
-  if (options.unconnected != UnconnectedGradients::none && options.unconnected != UnconnectedGradients::zero)
-    throw_error<ArgumentError>("gradient: unknown value for unconnected: {}; use UnconnectedGradients::none or zero", static_cast<int>(options.unconnected));
+  check_mode("gradient", options.unconnected);
   if (output_gradients.empty()) return;
   if (output_gradients.size() != targets.size())
     throw_error<ArgumentError>("gradient: {} output gradients for {} targets", output_gradients.size(), targets.size());
@@ -52,6 +48,11 @@ void watch_checked(Tape& tape, const Tensor& x) {
 }
 
 }  // namespace
+
+void check_mode(std::string_view what, UnconnectedGradients mode) {
+  if (mode != UnconnectedGradients::none && mode != UnconnectedGradients::zero)
+    throw_error<ArgumentError>("{}: unknown value for unconnected: {}; use UnconnectedGradients::none or zero", what, static_cast<int>(mode));
+}
 
 // Out of line: what they instantiate is a sixth of what a user's file takes to compile.
 Sources::Sources(const Source& one) : all_{one} {}

@@ -3,6 +3,7 @@
 #include "autodiff/rules.h"
 
 #include "autodiff/recorder.h"
+#include "autodiff/stacked.h"
 #include "tensor/storage.h"
 
 namespace tapedeck {
@@ -93,12 +94,15 @@ Tensor jvp_of_partials(const PartialsRule& rule, const Call& c, Refs dx) {
   if (as_ops) {
     const NumberDType dtype(c.y[0].dtype());
     Tensor dy;
+    Shape front;   // of stacked tangents
     for (int i = 0; i < n; ++i) {
       if (!dx[i].defined()) continue;
-      const Tensor term = rule.times[i](c, dx[i]);
+      front = extra_of(dx[i], c.x[i].ndim());
+      const bool stacked = front.ndim() > 0 && c.x[i].ndim() < c.y[0].ndim();
+      const Tensor term = rule.times[i](c, stacked ? reshape(dx[i], aligned(dx[i], c.x[i].ndim(), c.y[0].ndim())) : dx[i]);
       dy = dy.defined() ? dy + term : term;
     }
-    return dy.ndim() <= c.y[0].ndim() ? broadcast_to(dy, c.y[0].shape()) : dy;
+    return broadcast_to(dy, behind(front, c.y[0].shape()));
   }
   const Tensor zero = full({}, 0, c.y[0].dtype());
   const Tensor* refs[kernels::kMaxOperands];
@@ -142,12 +146,8 @@ Tensor unbroadcast(const Call& c, const Tensor& dx, int i) {
     const std::int64_t extent = d <= x.ndim() ? x[x.ndim() - d] : 1;
     if (extent == 1 && (y[y.ndim() - d] != 1 || d > x.ndim())) axes.push_back(-d);
   }
-  Shape shape;
-  const int extra = dx.ndim() - y.ndim();
-  for (int d = 0; d < extra; ++d) shape.push_back(dx.shape()[d]);
-  for (const std::int64_t d : x) shape.push_back(d);
   const Tensor summed = axes.empty() ? dx : sum(dx, Axes(std::move(axes)), true);
-  return reshape(summed, shape);
+  return reshape(summed, behind_extra(dx, y.ndim(), x));
 }
 
 }  // namespace tapedeck

@@ -51,6 +51,11 @@ struct Tracked {
   std::uint64_t id = 0;
 };
 
+/// What stands for a source or target on a tape.
+inline const Tensor& tensor_of(const Source& s) { return s.variable() ? s.variable()->cell().handle : s.tensor(); }
+/// Throws ArgumentError, which begins with `what`, unless mode is one of its values.
+void check_mode(std::string_view what, UnconnectedGradients mode);
+
 /// The name that an entry's op has for users.
 std::string_view name_of(const TapeEntry& e);
 /// Whether the entry is the reading of a variable.

@@ -160,7 +160,7 @@ constexpr Op table[] = {
      .args = {"value"},
      .infer = infer_fill,
      .forward = {[](const Call& c, std::span<Tensor> y) { take(c.x[0], kernels::broadcast({}, y[0].shape()), y[0]); }, Outputs::own},
-     .rule = linear([](const Call& c, const Tensor& dy) { return sum_of_places(c, dy); }),
+     .rule = broadcasting(linear([](const Call& c, const Tensor& dy) { return sum_of_places(c, dy); })),
      .samples = [] {
        return std::vector<Sample>{{.inputs = {f64(2)}, .attrs = Attrs(Shape{5, 37})},
                                   {.inputs = {f64(2)}, .attrs = Attrs(Shape{})},

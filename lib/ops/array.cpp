@@ -261,7 +261,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = infer_broadcast_to,
      .forward = {[](const Call& c, std::span<Tensor> y) { take(c.x[0], kernels::broadcast(c.x[0].shape(), y[0].shape()), y[0]); }, Outputs::own},
-     .rule = linear([](const Call& c, const Tensor& dy) { return unbroadcast(c, dy, 0); }),
+     .rule = broadcasting(linear([](const Call& c, const Tensor& dy) { return unbroadcast(c, dy, 0); })),
      .samples = [] {
        return std::vector<Sample>{
            {.inputs = {uniform({3, 1}, -1, 1)}, .attrs = Attrs(Shape{2, 3, 37})},

@@ -1,6 +1,8 @@
 // Axes counted from the end, so that rules see the same ones whatever stands in front: bit i of a mask is axis -1 - i.
 #pragma once
+#include "autodiff/stacked.h"
 #include "ops/infer.h"
+#include "tapedeck/ops/array.h"
 #include "tapedeck/ops/reduce.h"
 
 namespace tapedeck {
@@ -26,11 +28,13 @@ inline Shape without(const Shape& x, unsigned mask, bool keepdims) {
 Tensor with_axis_last(const Tensor& x, int axis);
 Tensor with_last_axis_at(const Tensor& x, int axis);
 
-/// `shape` behind the axes that dy has in front of its last `ndim`.
-inline Shape behind_extra(const Tensor& dy, int ndim, const Shape& shape) {
-  Shape result(dy.shape().dims().first(static_cast<std::size_t>(dy.ndim() - ndim)));
-  for (const std::int64_t d : shape) result.push_back(d);
-  return result;
+/// The rule of an op that repeats x along further axes, where stacked tangents have theirs in front of these.
+constexpr Rule broadcasting(Rule rule) {
+  rule.jvp = [](const Call& c, Refs dx, std::span<Tensor> dy) {
+    const Shape& y = c.y[0].shape();
+    dy[0] = broadcast_to(reshape(dx[0], aligned(dx[0], c.x[0].ndim(), y.ndim())), behind_extra(dx[0], c.x[0].ndim(), y));
+  };
+  return rule;
 }
 
 /// The first input's spec with `to` in place of its last axes. Throws ShapeError unless these are `from`.
