@@ -13,6 +13,7 @@ struct RecordingScope;
 struct TapeOptions {
   bool persistent = false;                  // gradient() may be called more than once
   bool watch_accessed_variables = true;     // trainable variables are watched when they are read
+  bool watch_all = false;                   // so is everything with a derivative that an op takes
 };
 
 /// What gradient() gives for a source that the targets do not depend on.
@@ -56,15 +57,44 @@ struct OutputGradients : std::vector<Gradient> {
   OutputGradients(const std::vector<Tensor>& list) : vector(list.begin(), list.end()) {}
 };
 
+/// How the terms of one tensor's gradient are added up: the sums are the same but for rounding, the memory is not.
+enum class Aggregation {
+  add_n,          // all at once, or early by the two numbers below
+  tree,           // pairs, pairs of pairs and so on, as they come: of n terms log2(n) wait
+  accumulate_n,   // each into the sum as it comes: none waits
+};
+
 struct GradientOptions {
   /// One for each target, of its shape and dtype, dense or slices; none, like an undefined tensor, stands for ones. Empty:
   /// ones for all.
   OutputGradients output_gradients = {};
   UnconnectedGradients unconnected = UnconnectedGradients::none;
+  /// Taken for constants: gradients come to these, but do not pass through what they were computed by. The gradients of
+  /// sources listed here are partial derivatives.
+  Sources stop_gradients = {};
+  Aggregation aggregation = Aggregation::add_n;
+  /// All gradients of an op are there before one of them is used: always so, whatever is said here.
+  bool gate_gradients = false;
   /// The terms of one tensor's gradient are summed early when there are at least min_aggregate_count of them and together
   /// they take more than min_aggregate_bytes: few large terms live at once, and a sum finds some of them in the cache.
   std::size_t min_aggregate_count = 3;
   std::int64_t min_aggregate_bytes = std::int64_t{16} << 20;
+};
+
+enum class JacobianMode {
+  automatic,   // of a function: forward if x has fewer elements than f(x)
+  reverse,     // row by row of the Jacobian: a gradient for each element of the target
+  forward,     // column by column, for functions only: a tangent for each element of the source
+};
+
+struct JacobianOptions {
+  JacobianMode mode = JacobianMode::automatic;
+  /// Rows or columns go through the tape together; else one at a time, with the same result.
+  bool vectorize = true;
+  /// So many go together that their gradients of the largest tensor take no more than this.
+  std::int64_t max_bytes = std::int64_t{64} << 20;
+  /// For a tape: an undefined tensor, or zeros. Functions give zeros.
+  UnconnectedGradients unconnected = UnconnectedGradients::none;
 };
 
 /// One line of GradientTape::recorded(). inputs and outputs count tensors.
@@ -111,6 +141,19 @@ class TAPEDECK_EXPORT GradientTape {
   /// `unconnected` is neither of its values; the tape is then as it was.
   std::vector<Gradient> gradient(const Targets& targets, const Sources& sources, const GradientOptions& options = {});
 
+  /// The derivative of every element of target with respect to every element of source, of shape target.shape +
+  /// source.shape; undefined where there is no path. Uses up the tape as gradient() does. An op whose rule takes
+  /// one cotangent at a time is looped over. Throws what gradient() throws, DTypeError for complex tensors, and ArgumentError
+  /// for mode forward.
+  Tensor jacobian(const Source& target, const Source& source, const JacobianOptions& options = {});
+  template <class S> Tensor jacobian(const Source& target, const S& source, const JacobianOptions& options = {})
+    requires std::convertible_to<const S&, Source> { return jacobian(target, Source(source), options); }
+  std::vector<Tensor> jacobian(const Source& target, const Sources& sources, const JacobianOptions& options = {});
+  /// The Jacobian of each target[b] with respect to source[b], of shape [b] + target.shape[1:] + source.shape[1:], where
+  /// target[b] depends on no other row of source. Zeros where there is no path. Throws ShapeError unless both have rank 2
+  /// or more and the same first extent.
+  Tensor batch_jacobian(const Source& target, const Source& source, const JacobianOptions& options = {});
+
   /// The variables that the tape watches, in order of creation. They outlive gradient(), not reset().
   std::vector<Variable> watched_variables() const;
   /// Ops on the tape that something can still reach, in no particular order.
@@ -118,10 +161,20 @@ class TAPEDECK_EXPORT GradientTape {
   std::size_t size() const;
   bool recording() const;
 
+  // For the library.
+  Tape& tape() const { return *tape_; }
+
  private:
   friend class StopRecording;
   friend TAPEDECK_EXPORT std::string to_dot(const GradientTape& tape);
   std::unique_ptr<Tape> tape_;
+};
+
+/// A persistent tape that follows every trainable tensor made or read while it records, so that nothing is watched by hand;
+/// gradients() and the functions beside it read it.
+class TAPEDECK_EXPORT Recording : public GradientTape {
+ public:
+  [[nodiscard]] Recording() : GradientTape({.persistent = true, .watch_all = true}) {}
 };
 
 /// While it lives, nothing on this thread is recorded, by tapes or accumulators; or, given a tape, by that tape alone.

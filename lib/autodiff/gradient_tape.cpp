@@ -7,19 +7,11 @@
 namespace tapedeck {
 namespace {
 
-std::vector<Tensor> tensors_of(const Sources& sources, std::string_view what) {
-  std::vector<Tensor> result;
-  for (const Source& s : sources.all()) {
-    const Tensor& t = result.emplace_back(tensor_of(s));
-    if (!t.defined()) throw_error<ArgumentError>("gradient: {} {} is undefined", what, result.size() - 1);
-    if (!is_trainable(t.dtype())) warn(fmt::format("gradient: a {} is {}, which has no derivative", what, name_of(t.dtype())));
-  }
-  return result;
-}
-
 void check(std::span<const Tensor> targets, const GradientOptions& options) {
   const std::span<const Gradient> output_gradients = options.output_gradients;
   check_mode("gradient", options.unconnected);
+  if (options.aggregation < Aggregation::add_n || options.aggregation > Aggregation::accumulate_n)
+    throw_error<ArgumentError>("gradient: unknown value for aggregation: {}; use Aggregation::add_n, tree or accumulate_n", static_cast<int>(options.aggregation));
   if (output_gradients.empty()) return;
   if (output_gradients.size() != targets.size())
     throw_error<ArgumentError>("gradient: {} output gradients for {} targets", output_gradients.size(), targets.size());
@@ -52,6 +44,32 @@ void watch_checked(Tape& tape, const Tensor& x) {
 void check_mode(std::string_view what, UnconnectedGradients mode) {
   if (mode != UnconnectedGradients::none && mode != UnconnectedGradients::zero)
     throw_error<ArgumentError>("{}: unknown value for unconnected: {}; use UnconnectedGradients::none or zero", what, static_cast<int>(mode));
+}
+
+std::vector<Tensor> tensors_of(const Sources& sources, std::string_view what) {
+  std::vector<Tensor> result;
+  for (const Source& s : sources.all()) {
+    const Tensor& t = result.emplace_back(tensor_of(s));
+    if (!t.defined()) throw_error<ArgumentError>("gradient: {} {} is undefined", what, result.size() - 1);
+    if (!is_trainable(t.dtype())) warn(fmt::format("gradient: a {} is {}, which has no derivative", what, name_of(t.dtype())));
+  }
+  return result;
+}
+
+void require_unused(const Tape& tape) {
+  if (tape.used) throw GradientError("gradient: this tape was already used; make it persistent to call gradient twice");
+}
+
+std::vector<Gradient> differentiate(Tape& tape, const Targets& targets, const Sources& sources, const GradientOptions& options) {
+  require_unused(tape);
+  const std::vector<Tensor> ys = tensors_of(targets, "target"), xs = tensors_of(sources, "source"), stops = tensors_of(options.stop_gradients, "stop_gradients");
+  check(ys, options);
+  const TapeUse use(tape);
+  std::vector<Gradient> result = imperative_grad(kGradients, tape, ys, xs, options, {.stops = stops});
+  if (options.unconnected == UnconnectedGradients::zero)
+    for (std::size_t i = 0; i < xs.size(); ++i)
+      if (!result[i].defined() && is_trainable(xs[i].dtype())) result[i] = kGradients.zeros(xs[i].spec());
+  return result;
 }
 
 // Out of line: what they instantiate is a sixth of what a user's file takes to compile.
@@ -92,24 +110,7 @@ Gradient GradientTape::gradient(const Source& target, const Source& source) {
 }
 
 std::vector<Gradient> GradientTape::gradient(const Targets& targets, const Sources& sources, const GradientOptions& options) {
-  if (tape_->used) throw GradientError("gradient: this tape was already used; make it persistent to call gradient twice");
-  const std::vector<Tensor> ys = tensors_of(targets, "target"), xs = tensors_of(sources, "source");
-  check(ys, options);
-  std::vector<Gradient> result;
-  if (tape_->options().persistent) {
-    result = imperative_grad(kGradients, *tape_, ys, xs, options);
-  } else {
-    struct Free {
-      Tape& tape;
-      ~Free() { tape.free_entries(); }
-    } free{*tape_};
-    tape_->consume();
-    result = imperative_grad(kGradients, *tape_, ys, xs, options);
-  }
-  if (options.unconnected == UnconnectedGradients::zero)
-    for (std::size_t i = 0; i < xs.size(); ++i)
-      if (!result[i].defined() && is_trainable(xs[i].dtype())) result[i] = kGradients.zeros(xs[i].spec());
-  return result;
+  return differentiate(*tape_, targets, sources, options);
 }
 
 std::vector<Variable> GradientTape::watched_variables() const { return tape_->watched_variables(); }

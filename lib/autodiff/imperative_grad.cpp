@@ -9,10 +9,15 @@
 // are kept and summed in one pass when its uses are done, or early when they are many and large, so that they never take much
 // more memory than min_aggregate_bytes. Each op runs once: time and memory of the bookkeeping are linear in the tape, and the
 // peak of gradient memory is that of the terms that wait. Entries of a tape that is used up are freed as soon as they have run.
+//
+// A pass may carry many cotangents at once: each gradient then has one more axis in front. Rules let it through, or are run for
+// one cotangent after the other. Where tensors are watched that nobody asks for, ops that lead to no source are left out first.
 #include "autodiff/imperative_grad.h"
 
 #include "autodiff/pull_back.h"
+#include "autodiff/stacked.h"
 #include "base/format.h"
+#include "tapedeck/ops/parts.h"
 #include "tensor/storage.h"
 
 namespace tapedeck {
@@ -20,30 +25,60 @@ namespace {
 
 class Backprop {
  public:
-  Backprop(const VSpace& space, Tape& tape, std::span<const Tensor> targets, std::span<const Tensor> sources, const GradientOptions& options)
-      : space_(space), tape_(tape), targets_(targets), sources_(sources), options_(options), tensors_(tape.slots()),
+  Backprop(const VSpace& space, Tape& tape, std::span<const Tensor> targets, std::span<const Tensor> sources, const GradientOptions& options,
+           const Pass& pass)
+      : space_(space), tape_(tape), targets_(targets), sources_(sources), options_(options), pass_(pass), tensors_(tape.slots()),
         pending_(static_cast<std::size_t>(tape.entries().end()), kNotNeeded) {
     for (const Tensor& s : sources)
       if (const Slot slot = tape.slot_of(s); slot >= 0) tensor(slot).is_source = true;
+    for (const Tensor& s : pass.stops)
+      if (const Slot slot = tape.slot_of(s); slot >= 0) tensor(slot).stopped = true, tensor(slot).left_out = !tensor(slot).is_source;
+  }
+
+  // Takes all tensors that depend on no source out of the pass.
+  void leave_out() {
+    CachedVector<std::int32_t> stack;   // ~k: the producers of what k takes are done
+    const auto visit = [&](Slot s) {
+      const std::int32_t p = producer(s);
+      if (p < 0) tensor(s).left_out = !tensor(s).is_source;
+      else if (pending(p) != kSeen) stack.push_back(p);
+    };
+    for (const Tensor& t : targets_)
+      if (const Slot s = tape_.slot_of(t); s >= 0) visit(s);
+    while (!stack.empty()) {
+      const std::int32_t top = stack.back(), k = top < 0 ? ~top : top;
+      TapeEntry& e = tape_.entries()[k];
+      stack.pop_back();
+      if (top >= 0) {
+        if (std::exchange(pending(k), kSeen) == kSeen) continue;
+        stack.push_back(~k);
+        for (const Slot x : e.x()) if (x >= 0) visit(x);
+        continue;
+      }
+      bool leads = false;
+      for (const Slot x : e.x()) leads |= takes_part(x);
+      if (!leads)
+        for (const Slot y : e.y()) if (y >= 0 && !tensor(y).is_source) tensor(y).left_out = true;
+    }
   }
 
   void filter() {
     CachedVector<std::int32_t> stack, found;
     const auto visit = [&](Slot s) {
-      const std::int32_t p = tape_.producer(s);
-      if (p < 0 || pending(p) != kNotNeeded) return;
+      const std::int32_t p = producer(s);
+      if (p < 0 || pending(p) >= 0) return;
       pending(p) = 0;
       stack.push_back(p);
     };
     for (const Tensor& t : targets_)
-      if (const Slot s = tape_.slot_of(t); s >= 0) visit(s);
+      if (const Slot s = tape_.slot_of(t); takes_part(s)) visit(s);
     while (!stack.empty()) {
       const std::int32_t k = found.emplace_back(stack.back());
       stack.pop_back();
       for (const Slot x : tape_.entries()[k].x()) {
-        if (x < 0) continue;
+        if (!takes_part(x)) continue;
         visit(x);
-        if (tensor(x).usages++ == 0 && tape_.producer(x) >= 0) ++pending(tape_.producer(x));
+        if (tensor(x).usages++ == 0 && producer(x) >= 0) ++pending(producer(x));
       }
     }
     for (const std::int32_t k : found) if (pending(k) == 0) ready_.push_back(k);
@@ -51,7 +86,7 @@ class Backprop {
 
   void seed() {
     for (std::size_t i = 0; i < targets_.size(); ++i)
-      if (const Slot s = tape_.slot_of(targets_[i]); s >= 0) accumulate(s, output_gradient(i));
+      if (const Slot s = tape_.slot_of(targets_[i]); takes_part(s)) accumulate(s, output_gradient(i));
   }
 
   void drain() {
@@ -60,7 +95,7 @@ class Backprop {
       ready_.pop_back();
       TapeEntry& e = tape_.entries()[k];
       pull_back(e);
-      if (tape_.used) e.drop_kept();
+      if (tape_.used && !pass_.keep_entries) e.drop_kept();
     }
   }
 
@@ -74,17 +109,23 @@ class Backprop {
   }
 
  private:
-  static constexpr std::int32_t kNotNeeded = -1;
+  static constexpr std::int32_t kNotNeeded = -1, kSeen = -2;
 
   struct TensorState {
     std::int32_t usages = 0;
-    bool is_source = false;
+    std::uint32_t terms : 29 = 0;        // that have come
+    std::uint32_t is_source : 1 = false, stopped : 1 = false, left_out : 1 = false;
     Gradient first;                // most tensors get one term
     std::vector<Gradient> more;
   };
 
   TensorState& tensor(Slot s) { return tensors_[static_cast<std::size_t>(s)]; }
   std::int32_t& pending(std::int32_t entry) { return pending_[static_cast<std::size_t>(entry)]; }
+
+  bool takes_part(Slot s) const { return s >= 0 && !tensors_[static_cast<std::size_t>(s)].left_out; }
+  std::int32_t producer(Slot s) { return tensor(s).stopped ? -1 : tape_.producer(s); }
+  /// What the gradient of such a tensor looks like in this pass.
+  Spec gradient_spec(const Spec& s) const { return pass_.directions ? Spec{s.dtype, behind({pass_.directions}, s.shape)} : s; }
 
   Gradient output_gradient(std::size_t i) const {
     if (i < options_.output_gradients.size() && options_.output_gradients[i].defined()) return options_.output_gradients[i];
@@ -104,14 +145,32 @@ class Backprop {
 
   void accumulate(Slot s, Gradient g) {
     TensorState& t = tensor(s);
+    ++t.terms;
     if (!t.first.defined()) {
       t.first = std::move(g);
       return;
     }
     const std::int64_t nbytes = space_.nbytes(g);
     t.more.push_back(std::move(g));
+    if (options_.aggregation == Aggregation::accumulate_n) sum_terms(s);
+    if (options_.aggregation == Aggregation::tree) sum_pairs(s);
+    if (options_.aggregation != Aggregation::add_n) return;
     const std::size_t count = t.more.size() + 1;
     if (count >= options_.min_aggregate_count && static_cast<std::int64_t>(count) * nbytes > options_.min_aggregate_bytes) sum_terms(s);
+  }
+
+  // The last two are sums of as many terms as often as the number of all terms is even.
+  void sum_pairs(Slot s) {
+    TensorState& t = tensor(s);
+    for (std::uint32_t n = t.terms; n % 2 == 0; n /= 2) {
+      if (t.more.size() == 1) {
+        sum_terms(s);
+        return;
+      }
+      Gradient pair[] = {std::move(t.more[t.more.size() - 2]), std::move(t.more.back())};
+      t.more.pop_back();
+      t.more.back() = space_.aggregate(std::span<Gradient>(pair));
+    }
   }
 
   void pull_back(TapeEntry& e) {
@@ -121,14 +180,14 @@ class Backprop {
     bool any = false;
     const std::span<const Slot> outputs = e.y();
     for (std::size_t k = 0; k < dy.size(); ++k) {
-      if (outputs[k] < 0) continue;
+      if (!takes_part(outputs[k]) || tensor(outputs[k]).stopped) continue;
       sum_terms(outputs[k]);
       TensorState& y = tensor(outputs[k]);
       dy[k] = y.is_source ? y.first : std::exchange(y.first, {});
       any |= dy[k].defined();
     }
     if (any) run_rule(e, dy);
-    for (const Slot x : e.x()) if (x >= 0) release(x);
+    for (const Slot x : e.x()) if (takes_part(x)) release(x);
   }
 
   void run_rule(TapeEntry& e, std::span<Gradient> dy) {
@@ -136,11 +195,11 @@ class Backprop {
     if (!rule.vjp) throw_error<GradientError>("{}: this op must not be differentiated", e.op->name);
     const std::span<Tensor> kept_x = e.kept_x(), kept_y = e.kept_y();
     for (std::size_t k = 0; k < dy.size(); ++k) {
-      if (!dy[k].defined() && !rule.accepts_none && is_trainable(kept_y[k].dtype())) dy[k] = zeros_of(kept_y[k].spec());
+      if (!dy[k].defined() && !rule.accepts_none && is_trainable(kept_y[k].dtype())) dy[k] = zeros_of(gradient_spec(kept_y[k].spec()));
       if (dy[k].slices() && !rule.passes_slices) dy[k] = dy[k].dense();
     }
-    // A single output of which nothing was kept has dy's spec; elementwise rules need no more than that.
-    if (!kept_y[0].defined() && rule.reads_shapes) kept_y[0] = hollow(tape_.spec(e.y()[0]));
+    // A single output of which nothing was kept has dy's spec; elementwise rules need no more than that, if dy is one alone.
+    if (!kept_y[0].defined() && (rule.reads_shapes || pass_.directions)) kept_y[0] = hollow(tape_.spec(e.y()[0]));
 
     const std::span<const Slot> inputs = e.x();
     const std::size_t n = inputs.size();
@@ -153,18 +212,38 @@ class Backprop {
     std::uint64_t wanted = 0;
     for (std::size_t i = 0; i < n; ++i) {
       x[i] = &kept_x[i];
-      if (inputs[i] >= 0 && i < 64) wanted |= std::uint64_t{1} << i;
+      if (takes_part(inputs[i]) && i < 64) wanted |= std::uint64_t{1} << i;
     }
     const Tensor* one_y = &kept_y[0];
     std::vector<const Tensor*> more_y;
     if (dy.size() > 1) for (const Tensor& t : kept_y) more_y.push_back(&t);
     const Refs y(dy.size() > 1 ? more_y.data() : &one_y, e.outputs);
 
-    tapedeck::pull_back({.op = *e.op, .raw_attrs = e.attrs.view(), .x = {x, e.inputs}, .y = y, .wanted = wanted}, dy, dx);
+    const Call call{.op = *e.op, .raw_attrs = e.attrs.view(), .x = {x, e.inputs}, .y = y, .wanted = wanted};
+    if (pass_.directions && !rule.stacks) pull_back_each(call, dy, dx);
+    else tapedeck::pull_back(call, dy, dx);
     for (std::size_t i = 0; i < n; ++i) {
-      if (inputs[i] < 0 || !dx[i].defined()) continue;
+      if (!takes_part(inputs[i]) || !dx[i].defined()) continue;
       check(e, i, dx[i]);
       accumulate(inputs[i], std::move(dx[i]));
+    }
+  }
+
+  // A rule that takes one cotangent at a time.
+  void pull_back_each(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+    const std::size_t count = static_cast<std::size_t>(pass_.directions);
+    std::vector<std::vector<Tensor>> rows_dy(dy.size()), rows_dx(dx.size());
+    for (std::size_t k = 0; k < dy.size(); ++k) if (dy[k].defined()) rows_dy[k] = unstack(std::move(dy[k]).dense());
+    for (std::size_t j = 0; j < count; ++j) {
+      std::vector<Gradient> one_dy(dy.size()), one_dx(dx.size());
+      for (std::size_t k = 0; k < dy.size(); ++k) if (!rows_dy[k].empty()) one_dy[k] = std::move(rows_dy[k][j]);
+      tapedeck::pull_back(c, one_dy, one_dx);
+      for (std::size_t i = 0; i < dx.size(); ++i) if (one_dx[i].defined()) rows_dx[i].push_back(std::move(one_dx[i]).dense());
+    }
+    for (std::size_t i = 0; i < dx.size(); ++i) {
+      if (rows_dx[i].empty()) continue;
+      if (rows_dx[i].size() != count) throw_error<GradientError>("{}: the rule's gradient of input {} is none for some cotangents only", c.op.name, i);
+      dx[i] = stack(rows_dx[i]);
     }
   }
 
@@ -173,13 +252,13 @@ class Backprop {
     const IndexedSlices* slices = dx.slices();
     const DType dtype = slices ? slices->values.dtype() : dx.tensor().dtype();
     const Shape& shape = slices ? (slices->dense_shape ? *slices->dense_shape : x.shape) : dx.tensor().shape();
-    if (dtype != x.dtype || shape != x.shape) [[unlikely]]
-      throw_error<GradientError>("{}: the rule's gradient of input {} is {}, the input is {}", e.op->name, i, Spec{dtype, shape}, x);
+    if (dtype != x.dtype || (pass_.directions ? gradient_spec(x).shape != shape : shape != x.shape)) [[unlikely]]
+      throw_error<GradientError>("{}: the rule's gradient of input {} is {}, the input is {}", name_of(e), i, Spec{dtype, shape}, x);
   }
 
   void release(Slot s) {
     if (--tensor(s).usages > 0) return;
-    const std::int32_t p = tape_.producer(s);
+    const std::int32_t p = producer(s);
     if (p >= 0 && --pending(p) == 0) ready_.push_back(p);
   }
 
@@ -192,6 +271,7 @@ class Backprop {
   Tape& tape_;
   std::span<const Tensor> targets_, sources_;
   const GradientOptions& options_;
+  const Pass& pass_;
   CachedVector<TensorState> tensors_;      // by slot
   CachedVector<std::int32_t> pending_;     // by entry: outputs that are used and not complete
   CachedVector<std::int32_t> ready_;
@@ -201,8 +281,9 @@ class Backprop {
 }  // namespace
 
 std::vector<Gradient> imperative_grad(const VSpace& space, Tape& tape, std::span<const Tensor> targets, std::span<const Tensor> sources,
-                                      const GradientOptions& options) {
-  Backprop backprop(space, tape, targets, sources, options);
+                                      const GradientOptions& options, const Pass& pass) {
+  Backprop backprop(space, tape, targets, sources, options, pass);
+  if (tape.options().watch_all || pass.directions) backprop.leave_out();
   backprop.filter();
   backprop.seed();
   backprop.drain();

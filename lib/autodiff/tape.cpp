@@ -21,9 +21,10 @@ constexpr Op read_variable = {
 };
 
 // The inputs' slots, in place for ops with few inputs. Returns whether the tape tracks one of them.
-bool find_inputs(const Tape& tape, const Call& c, Slot* slots) {
+bool find_inputs(Tape& tape, const Call& c, Slot* slots) {
   bool any = false;
   for (int i = 0; i < c.x.size(); ++i) {
+    if (tape.options().watch_all && is_trainable(c.x[i].dtype())) tape.watch(c.x[i]);
     slots[i] = is_trainable(c.x[i].dtype()) ? tape.slot_of(c.x[i]) : -1;
     any |= slots[i] >= 0;
   }
@@ -94,7 +95,7 @@ void Tape::watch(const Variable& v) {
 void Tape::read(detail::VariableCell& cell) {
   if (paused) return;
   const bool watched = slot_of(cell.handle) >= 0;
-  if (!watched && (!options_.watch_accessed_variables || !cell.trainable)) return;
+  if (!watched && !(options_.watch_accessed_variables && cell.trainable) && !(options_.watch_all && is_trainable(cell.value.dtype()))) return;
   if (!watched) watch(Variable(cell.shared_from_this()));
   if (slot_of(cell.value) >= 0) return;
   const Tensor* x[] = {&cell.handle};
@@ -226,6 +227,16 @@ void Tape::consume() noexcept {
 }
 
 void Tape::free_entries() noexcept { entries_.clear(); }
+
+Tape::Most Tape::most() const {
+  Most most;
+  for (const Tracked& t : tracked_) {
+    if (t.uses == 0) continue;
+    most.nbytes = std::max(most.nbytes, t.spec.nbytes());
+    most.ndim = std::max(most.ndim, t.spec.shape.ndim());
+  }
+  return most;
+}
 
 std::vector<Variable> Tape::watched_variables() const {
   std::vector<Variable> sorted = variables_;

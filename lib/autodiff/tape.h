@@ -85,6 +85,9 @@ class Tape final : public Recorder {
   Pool<TapeEntry>& entries() { return entries_; }
   const TapeOptions& options() const { return options_; }
   std::vector<Variable> watched_variables() const;
+  /// The most bytes and the highest rank of a tensor that it tracks.
+  struct Most { std::int64_t nbytes = 0; int ndim = 0; };
+  Most most() const;
   /// After tensors that ended on other threads have been looked after.
   std::size_t size() { sweep_mail(); return entries_.size(); }
 

@@ -1,0 +1,68 @@
+// Derivatives of what a Recording has seen. In: targets and sources. Out: what the innermost tape that can be read again says.
+#include "tapedeck/gradients.h"
+
+#include "autodiff/imperative_grad.h"
+#include "base/format.h"
+#include "tapedeck/operators.h"
+#include "tapedeck/ops/guard.h"
+#include "tapedeck/ops/reduce.h"
+#include "transforms/jacobian.h"
+
+namespace tapedeck {
+namespace {
+
+Tape* persistent_among(Recorder* innermost) {
+  for (Recorder* r = innermost; r; r = r->outer())
+    if (Tape* tape = dynamic_cast<Tape*>(r); tape && tape->options().persistent) return tape;
+  return nullptr;
+}
+
+// The tape that `name` reads; one that waits while a scope records nothing will do.
+Tape& recorded(std::string_view name) {
+  if (Tape* tape = persistent_among(thread_state.innermost)) return *tape;
+  for (RecordingScope* s = thread_state.scopes; s; s = s->around)
+    if (Tape* tape = persistent_among(s->waiting)) return *tape;
+  throw_error<GradientError>("{}: nothing is recorded on this thread; make a Recording, or a persistent GradientTape, before what is to be differentiated", name);
+}
+
+}  // namespace
+
+std::vector<Gradient> gradients(const Targets& ys, const Sources& xs, const GradientOptions& options) {
+  Tape& tape = recorded("gradients");
+  for (std::size_t i = 0; const Source& y : ys.all()) {
+    const DType dtype = tensor_of(y).dtype();
+    const bool given = i < options.output_gradients.size() && options.output_gradients[i].defined();
+    if (is_complex(dtype) && !given) throw_error<DTypeError>("gradients: target {} is {}, and complex numbers have no output gradient by themselves; give one", i, dtype);
+    ++i;
+  }
+  return differentiate(tape, ys, xs, options);
+}
+
+std::vector<Tensor> hessians(const Targets& ys, const Sources& xs, const JacobianOptions& options) {
+  Tape& tape = recorded("hessians");
+  const std::vector<Gradient> first = differentiate(tape, ys, xs, {});
+  std::vector<Tensor> result;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    const Source& x = xs.all()[i];
+    const Spec spec = tensor_of(x).spec();
+    if (first[i].defined()) result.push_back(jacobians(tape, first[i].dense(), x, options, "hessians")[0]);
+    else result.push_back(options.unconnected == UnconnectedGradients::zero ? zeros(behind(spec.shape, spec.shape), spec.dtype) : Tensor());
+  }
+  return result;
+}
+
+std::vector<Gradient> hessian_vector_product(const Targets& ys, const Sources& xs, std::span<const Tensor> v) {
+  if (v.size() != xs.all().size()) throw_error<ArgumentError>("hessian_vector_product: {} vectors for {} sources", v.size(), xs.all().size());
+  Tape& tape = recorded("hessian_vector_product");
+  const std::vector<Gradient> first = differentiate(tape, ys, xs, {});
+  std::vector<Tensor> targets, weights;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    if (!first[i].defined()) continue;
+    targets.push_back(first[i].dense());
+    weights.push_back(stop_gradient(v[i]));
+  }
+  if (targets.empty()) return std::vector<Gradient>(first.size());
+  return differentiate(tape, targets, xs, {.output_gradients = weights});
+}
+
+}  // namespace tapedeck
