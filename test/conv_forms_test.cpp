@@ -81,6 +81,20 @@ TEST_CASE("convolutions in one and three dimensions and in groups agree with the
     CHECK(difference(y, convolution(x, f, 2, {Axis::valid(1, 1), Axis::valid(5, 3, 2), Axis::valid(4, 2)}, 6, 9, 3)) < 1e-14);
     const Tensor first = transpose(x, {0, 3, 1, 2});
     CHECK(worst(conv2d(first, f, {.strides = {2, 1}, .groups = 3, .layout = Layout::nchw}), transpose(y, {0, 3, 1, 2})) == 0);
+    const Tensor row = uniform({2, 9, 6}, -1, 1), g = uniform({4, 2, 9}, -1, 1, 1), z = conv1d(row, g, {.stride = 2, .groups = 3});
+    CHECK(difference(z, convolution(row, g, 2, {Axis::valid(1, 1), Axis::valid(1, 1), Axis::valid(9, 4, 2)}, 6, 9, 3)) < 1e-14);
+    CHECK(worst(conv1d(transpose(row, {0, 2, 1}), g, {.stride = 2, .groups = 3, .layout = Layout::nchw}), transpose(z, {0, 2, 1})) == 0);
+  }
+  {
+    const Tensor x = uniform({2, 5, 4, 6, 6}, -1, 1), f = uniform({3, 2, 3, 2, 9}, -1, 1, 1);
+    const Conv3dOptions o{.strides = {2, 1, 2}, .padding = {1, 0, {0, 1, 1, 0}}, .groups = 3};
+    const Tensor y = conv3d(x, f, o);
+    CHECK(difference(y, convolution(x, f, 2, {Axis::valid(5, 3, 2, 1, 1, 0), Axis::valid(4, 2, 1, 1, 0, 1), Axis::valid(6, 3, 2, 1, 1, 0)}, 6, 9, 3)) < 1e-14);
+    Conv3dOptions first = o;
+    first.layout = Layout::ncdhw;
+    CHECK(worst(conv3d(transpose(x, {0, 4, 1, 2, 3}), f, first), transpose(y, {0, 4, 1, 2, 3})) == 0);
+    CHECK(conv3d(astype(x, DType::f32), f, o).dtype() == DType::f64);
+    CHECK(check_gradients([&](const std::vector<Tensor>& in) { return conv3d(in[0], in[1], o); }, {x, f}));
   }
 }
 
@@ -111,6 +125,17 @@ TEST_CASE("transposed convolutions are the adjoints", "[conv]") {
     CHECK(dot(y, v) == Approx(dot(volume, back)).epsilon(1e-12));
   }
   CHECK(conv3d_transpose(uniform({1, 2, 2, 2, 5}, -1, 1), volume_filters, {.strides = 2}).shape() == Shape{1, 4, 5, 4, 4});
+  CHECK(conv3d_transpose(uniform({1, 2, 2, 2, 5}, -1, 1), volume_filters, {.strides = 2, .padding = Padding::same}).shape() == Shape{1, 4, 4, 4, 4});
+  {
+    const Tensor volume = uniform({1, 4, 5, 6, 6}, -1, 1), in_groups = uniform({2, 3, 2, 3, 4}, -1, 1, 1);
+    const Tensor y = conv3d(volume, in_groups, {.strides = 2, .groups = 2}), v = uniform(y.shape(), -1, 1, 2);
+    const Tensor back = conv3d_transpose(v, in_groups, {.strides = 2, .size = {4, 5, 6}, .groups = 2});
+    CHECK(dot(y, v) == Approx(dot(volume, back)).epsilon(1e-12));
+    const Tensor first = conv3d_transpose(transpose(v, {0, 4, 1, 2, 3}), in_groups, {.strides = 2, .size = {4, 5, 6}, .groups = 2, .layout = Layout::ncdhw});
+    CHECK(worst(first, transpose(back, {0, 4, 1, 2, 3})) == 0);
+    const Tensor image = uniform({2, 7, 6, 6}, -1, 1), g = uniform({3, 2, 2, 9}, -1, 1, 1), z = conv2d(image, g, {.strides = 2, .groups = 3}), w = uniform(z.shape(), -1, 1, 2);
+    CHECK(dot(z, w) == Approx(dot(image, conv2d_transpose(w, g, {.strides = 2, .size = {7, 6}, .groups = 3}))).epsilon(1e-12));
+  }
 }
 
 TEST_CASE("dilation2d takes the largest sum, and its gradient goes there", "[conv]") {
@@ -215,10 +240,16 @@ TEST_CASE("what the forms of convolution and pooling refuse", "[conv][errors]") 
   const Tensor x = zeros({1, 4, 4, 4});
   CHECK_THROWS_WITH(conv2d(x, zeros({2, 2, 2, 3}), {.groups = 2}), "conv2d: channels do not fall into 2 groups: x is f32[1,4,4,4], filters is f32[2,2,2,3]");
   CHECK_THROWS_WITH(conv2d(x, zeros({2, 2, 2, 3}), {.groups = 0}), "conv2d: groups is 0; use 1..2147483647");
-  CHECK_THROWS_WITH(conv1d(zeros({4}), zeros({2, 2, 2})), "conv1d: x needs the axes width and channels: x is f32[4]");
-  CHECK_THROWS_WITH(conv3d(x, zeros({2, 2, 2, 3, 1})), "conv3d: filters are not [planes, rows, columns, 4, out]: x is f32[1,4,4,4], filters is f32[2,2,2,3,1]");
+  CHECK_THROWS_WITH(conv1d(zeros({4}), zeros({2, 2, 2})), "conv1d: x needs the axes width and channels: x is f32[4], filters is f32[2,2,2]");
+  CHECK_THROWS_WITH(conv3d(x, zeros({2, 2, 2, 3, 1})), "conv3d: filters take 3 channels, x has 4: x is f32[1,4,4,4], filters is f32[2,2,2,3,1]");
+  CHECK_THROWS_WITH(conv2d(x, zeros({2, 2, 1, 4}), {.groups = 2}), "conv2d: filters take 1 channels, a group of x has 2: x is f32[1,4,4,4], filters is f32[2,2,1,4]");
+  CHECK_THROWS_WITH(conv3d(x, zeros({2, 2, 2, 4})), "conv3d: filters need the axes planes, rows, columns, in and out: x is f32[1,4,4,4], filters is f32[2,2,2,4]");
+  CHECK_THROWS_WITH(conv3d(x, zeros({2, 2, 2, 4, 1}), {.strides = {1, 0, 2}}), "conv3d: strides are 1×0×2; use 1..2147483647");
+  CHECK_THROWS_WITH(conv3d(x, zeros({2, 5, 2, 4, 1})), "conv3d: the filters are larger than the padded volume: x is f32[1,4,4,4], filters is f32[2,5,2,4,1]");
+  CHECK_THROWS_WITH(conv3d(x, zeros({2, 2, 2, 4, 1}), {.padding = {0, -1, 0}}), "conv3d: padding is 0, -1 in front and behind; use 0..2147483646");
+  CHECK_THROWS_WITH(conv3d_transpose(x, zeros({2, 2, 2, 1, 4}), {.size = {3, 6, 5}}), "conv3d_transpose: conv3d makes 2×5×4 of size 3×6×5: x is f32[1,4,4,4]");
   CHECK_THROWS_WITH(conv2d_transpose(x, zeros({2, 2, 3, 4}), {.size = 9}), "conv2d_transpose: conv2d makes 8×8 of size 9×9: x is f32[1,4,4,4]");
-  CHECK_THROWS_WITH(conv2d_transpose(x, zeros({2, 2, 4, 3})), "conv2d_transpose: filters are not [rows, columns, out, 4]: x is f32[1,4,4,4], filters is f32[2,2,4,3]");
+  CHECK_THROWS_WITH(conv2d_transpose(x, zeros({2, 2, 4, 3})), "conv2d_transpose: filters take 3 channels, x has 4: x is f32[1,4,4,4], filters is f32[2,2,4,3]");
   CHECK_THROWS_WITH(depthwise_conv2d(x, zeros({2, 2, 3, 1})), "depthwise_conv2d: filters are not [rows, columns, 4, multiplier]: x is f32[1,4,4,4], filters is f32[2,2,3,1]");
   CHECK_THROWS_WITH(dilation2d(x, zeros({5, 2, 4})), "dilation2d: the filters are larger than the padded image: x is f32[1,4,4,4], filters is f32[5,2,4]");
   CHECK_THROWS_AS(max_pool3d(zeros({4, 4, 1}), {.window = 2}), ShapeError);

@@ -47,7 +47,7 @@ template <class F> void each_cell(const Axis& rows, const Axis& columns, const F
 struct Products { Tensor y, dx, df; };
 Products by_definition(const Tensor& x, const Tensor& filters, const Tensor& dy_or_ones, const Conv2dOptions& o) {
   const Shape &xs = x.shape(), &fs = filters.shape();
-  const std::int64_t n = xs[0], in = xs[3], out = fs[3];
+  const std::int64_t n = xs[0], in = fs[2], out = fs[3], group = out / o.groups;   // in of a group
   const Axis rows(xs[1], fs[0], o.strides.height, o.dilation.height, o.padding.mode, o.padding.top, o.padding.bottom);
   const Axis columns(xs[2], fs[1], o.strides.width, o.dilation.width, o.padding.mode, o.padding.left, o.padding.right);
   const Shape ys{n, rows.outputs, columns.outputs, out};
@@ -57,7 +57,7 @@ Products by_definition(const Tensor& x, const Tensor& filters, const Tensor& dy_
     each_cell(rows, columns, [&](std::int64_t pixel, std::int64_t cell, std::int64_t position) {
       for (std::int64_t k = 0; k < in; ++k)
         for (std::int64_t c = 0; c < out; ++c) {
-          const auto at_x = static_cast<std::size_t>((image * xs[1] * xs[2] + pixel) * in + k), at_f = static_cast<std::size_t>((cell * in + k) * out + c);
+          const auto at_x = static_cast<std::size_t>((image * xs[1] * xs[2] + pixel) * xs[3] + c / group * in + k), at_f = static_cast<std::size_t>((cell * in + k) * out + c);
           const auto at_y = static_cast<std::size_t>((image * rows.outputs * columns.outputs + position) * out + c);
           y[at_y] += a[at_x] * f[at_f];
           dx[at_x] += g[at_y] * f[at_f];
@@ -101,6 +101,11 @@ const Geometry kGeometries[] = {
     {{9, 31, 37, 33}, {4, 5, 33, 16}, {.padding = {3, 1, 0, 4}}},            // tasks of two images, and one
     {{1, 200, 150, 16}, {3, 3, 16, 32}, {.padding = Padding::same}},         // bands
     {{2, 300, 210, 16}, {4, 2, 16, 24}, {.strides = {3, 1}, .dilation = {2, 1}, .padding = {5, 2, 1, 0}}},
+    {{2, 9, 7, 6}, {3, 2, 3, 10}, {.strides = {2, 1}, .padding = Padding::same, .groups = 2}},   // groups
+    {{3, 13, 11, 12}, {3, 3, 1, 24}, {.dilation = {1, 2}, .padding = 1, .groups = 12}},
+    {{9, 14, 15, 20}, {1, 1, 5, 24}, {.groups = 4}},
+    {{4, 19, 17, 48}, {3, 3, 16, 48}, {.padding = Padding::same, .groups = 3}},
+    {{3, 150, 60, 32}, {3, 2, 8, 64}, {.padding = {2, 0, 1, 1}, .groups = 4}},
 };
 
 }  // namespace
@@ -118,6 +123,36 @@ TEST_CASE("convolutions and their gradients agree with the definition", "[conv]"
     CHECK(worst(single.dx, p.dx) < 1e-4);
     CHECK(worst(single.df, p.df) < 1e-6 * std::max(100.0, terms));
   }
+}
+
+TEST_CASE("convolutions of volumes in f32, by whichever way, are those in f64", "[conv]") {
+  struct Volumes { Shape x, filters; Conv3dOptions options; };
+  const Volumes cases[] = {{{2, 9, 12, 11, 16}, {3, 2, 3, 16, 24}, {.padding = Padding::same}},
+                           {{2, 9, 12, 11, 16}, {3, 3, 3, 16, 24}, {.strides = {2, 1, 3}, .padding = {1, 0, {0, 2, 1, 1}}}},
+                           {{3, 30, 14, 13, 32}, {2, 3, 1, 16, 32}, {.dilation = {1, 2, 1}, .groups = 2}},
+                           {{1, 60, 20, 20, 6}, {3, 3, 3, 3, 8}, {.padding = Padding::same, .groups = 2}}};   // bands of planes
+  const int before = num_threads();
+  for (const Volumes& one : cases) {
+    const Tensor x = samples::uniform(one.x, -1, 1), f = samples::uniform(one.filters, -1, 1, 1), dy = samples::uniform(conv3d(x, f, one.options).shape(), -1, 1, 2);
+    const auto all = [&](DType dtype) {
+      GradientTape tape;
+      const Tensor a = astype(x, dtype), b = astype(f, dtype);
+      tape.watch(a), tape.watch(b);
+      const Tensor y = conv3d(a, b, one.options);
+      const std::vector<Gradient> g = tape.gradient(Targets(y), Sources{a, b}, {.output_gradients = {astype(dy, dtype)}});
+      return std::vector<Tensor>{y, g[0].dense(), g[1].dense()};
+    };
+    INFO(to_string(one.x));
+    set_num_threads(1);
+    const std::vector<Tensor> exact = all(DType::f64), single = all(DType::f32);
+    set_num_threads(4);
+    const std::vector<Tensor> threads = all(DType::f32);
+    CHECK(worst(single[0], exact[0]) < 1e-4);
+    CHECK(worst(single[1], exact[1]) < 1e-4);
+    CHECK(worst(single[2], exact[2]) < 1e-6 * static_cast<double>(dy.size()));
+    for (std::size_t i = 0; i < 3; ++i) CHECK(same_bits(single[i], threads[i]));
+  }
+  set_num_threads(before);
 }
 
 TEST_CASE("the gradient in the filters of many images is the sum of those of few", "[conv]") {

@@ -1,5 +1,5 @@
 // Convolutions by oneDNN, which compiles a kernel for every geometry and wants the filters in an order of that kernel's own.
-// What a call has to do is cut into whole images, or bands of their rows, over our own pool; each piece is a convolution of its
+// What a call has to do is cut into whole images, or bands of their planes, over our own pool; each piece is a convolution of its
 // own, on one OpenMP thread. A gradient in the images goes through as the convolution of dy with the filters turned round, for
 // which oneDNN has the better kernels. Where they were slower than ours when measured, the caller is told so.
 #include "kernels/onednn.h"
@@ -56,7 +56,7 @@ template <class F> decltype(auto) translated(const F& f) {
     return f();
   } catch (const dnnl::error& e) {
     if (e.status == dnnl_out_of_memory) throw std::bad_alloc();
-    throw InternalError(std::string("conv2d: oneDNN fails: ") + e.what());
+    throw InternalError(std::string("convolution: oneDNN fails: ") + e.what());
   }
 }
 
@@ -69,20 +69,33 @@ const dnnl::engine& processor() {
 std::int64_t reach(const WindowAxis& a) { return (a.size - 1) * a.dilation + 1; }
 // Padding behind the last element that is read, as far as there is any.
 std::int64_t after(const WindowAxis& a) { return std::max<std::int64_t>(0, a.position(a.outputs - 1, a.size - 1) + 1 - a.extent); }
-double work(const Conv2d& c) { return static_cast<double>(c.images * c.window.outputs()) * static_cast<double>(c.window.cells()) * static_cast<double>(c.in * c.out); }
+/// All axes, or two where the planes have one row.
+std::vector<WindowAxis> axes_of(const Window3d& w) {
+  if (w.plane.rows == kOne) return {w.planes, w.plane.columns};
+  return {w.planes, w.plane.rows, w.plane.columns};
+}
 
 /// A compiled kernel, and how filters get into its order or out of it.
 class Kernel {
  public:
   // Throws dnnl::error where there is none.
-  Kernel(Product product, const Conv2d& c) : sums_up_(product == Product::filter_gradient) {
-    const WindowAxis &r = c.window.rows, &k = c.window.columns;
-    const memory::dims shape{c.out, c.in, r.size, k.size}, turned{c.in, 1, k.size * c.in * c.out, c.in * c.out};
-    plain_ = product == Product::input_gradient ? memory::desc(shape, memory::data_type::f32, turned) : floats(shape, Tag::hwio);
-    x_ = floats({c.images, c.in, r.extent, k.extent}, Tag::nhwc);
-    y_ = floats({c.images, c.out, r.outputs, k.outputs}, Tag::nhwc);
+  Kernel(Product product, const Conv& c) : sums_up_(product == Product::filter_gradient) {
+    const bool grouped = c.groups > 1;
+    const std::int64_t in = c.in / c.groups, out = c.out / c.groups;
+    memory::dims x{c.images, c.in}, y{c.images, c.out}, strides, dilates, left, right;
+    // Filters [cells…, in, groups · out], or turned ones [cells…, out, groups · in].
+    memory::dims shape{out, in}, steps = product == Product::input_gradient ? memory::dims{c.in, 1} : memory::dims{1, c.out};
+    if (grouped) shape.insert(shape.begin(), c.groups), steps.insert(steps.begin(), product == Product::input_gradient ? in : out);
+    std::int64_t step = c.weights();
+    for (const WindowAxis& a : axes_of(c.window)) {
+      x.push_back(a.extent), y.push_back(a.outputs), shape.push_back(a.size), steps.push_back(step /= a.size);
+      strides.push_back(a.stride), dilates.push_back(a.dilation - 1), left.push_back(a.before), right.push_back(after(a));
+    }
+    const Tag channels_last = x.size() == 4 ? Tag::nhwc : Tag::ndhwc;
+    plain_ = memory::desc(shape, memory::data_type::f32, steps);
+    x_ = floats(x, channels_last);
+    y_ = floats(y, channels_last);
     const memory::desc any = floats(shape, Tag::any);
-    const memory::dims strides{r.stride, k.stride}, dilates{r.dilation - 1, k.dilation - 1}, left{r.before, k.before}, right{after(r), after(k)};
     constexpr auto direct = dnnl::algorithm::convolution_direct;
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -137,10 +150,10 @@ class Kernel {
 
 /// Null where oneDNN has none that is better than ours. Kept for all threads, since kernels have no state. oneDNN's own locks are
 /// taken under rare_lock alone, so that a forked child finds them free.
-std::shared_ptr<const Kernel> kernel_for(Product product, const Conv2d& c) {
-  static_assert(sizeof(Conv2d) == 15 * sizeof(std::int64_t));
-  using Key = std::pair<Product, std::array<std::int64_t, 15>>;
-  const Key key(product, std::bit_cast<std::array<std::int64_t, 15>>(c));
+std::shared_ptr<const Kernel> kernel_for(Product product, const Conv& c) {
+  using Numbers = std::array<std::int64_t, sizeof(Conv) / sizeof(std::int64_t)>;
+  using Key = std::pair<Product, Numbers>;
+  const Key key(product, std::bit_cast<Numbers>(c));
   const std::lock_guard lock(rare_lock);
   [[gnu::used]] static auto* const kept = new std::map<Key, std::shared_ptr<const Kernel>>;
   if (const auto found = kept->find(key); found != kept->end()) return found->second;
@@ -156,15 +169,15 @@ std::shared_ptr<const Kernel> kernel_for(Product product, const Conv2d& c) {
 }
 
 /// Whether oneDNN is asked at all.
-bool is_wanted(const Conv2d& c) {
+bool is_wanted(const Conv& c) {
   const auto few_zeros = [](const WindowAxis& a) { return std::max(a.before, after(a)) < reach(a); };   // no window of nothing but padding
-  const Window2d& w = c.window;
-  return !onednn_version().empty() && work(c) >= kLeast && c.out >= kLeastOut && w.cells() * c.in * c.out <= kMostWeights && few_zeros(w.rows) && few_zeros(w.columns);
+  const Window3d& w = c.window;
+  return !onednn_version().empty() && c.work() >= kLeast && c.out / c.groups >= kLeastOut && c.weights() <= kMostWeights && few_zeros(w.planes) && few_zeros(w.plane.rows) && few_zeros(w.plane.columns);
 }
 
 /// A convolution that is part of another, and where its images and outputs begin there.
 struct Piece {
-  Conv2d c;
+  Conv c;
   std::int64_t x, y;
 };
 
@@ -172,7 +185,7 @@ struct Piece {
 class Pieces {
  public:
   /// Of about `task` multiplications each.
-  Pieces(Product product, const Conv2d& c, double task) : c_(c), tasks_(outputs_as_rows(), c.images, work(c) / static_cast<double>(c.images), task) {
+  Pieces(Product product, const Conv& c, double task) : c_(c), tasks_(outputs_as_planes(), c.images, c.work() / static_cast<double>(c.images), task) {
     if (!is_wanted(c)) return;
     const OneOpenmpThread guard;
     for (std::int64_t i = 0; i < count(); ++i) {
@@ -216,42 +229,42 @@ class Pieces {
 
  private:
   struct One {
-    Conv2d c;
+    Conv c;
     std::shared_ptr<const Kernel> kernel;
     Room<float> room;
     const float* filters;
   };
 
-  WindowAxis outputs_as_rows() const {
-    WindowAxis rows = c_.window.rows;
-    rows.extent = rows.outputs;
-    return rows;
+  WindowAxis outputs_as_planes() const {
+    WindowAxis planes = c_.window.planes;
+    planes.extent = planes.outputs;
+    return planes;
   }
   Piece operator[](std::int64_t i) const {
     const RowTasks::Task t = tasks_[i];
-    const Window2d& w = c_.window;
-    const WindowAxis& all = w.rows;
+    const Window3d& w = c_.window;
+    const WindowAxis& all = w.planes;
     Piece p{c_, t.image_begin * w.pixels() * c_.in, t.image_begin * w.outputs() * c_.out};
     p.c.images = t.image_end - t.image_begin;
     if (t.row_end - t.row_begin == all.outputs) return p;
     const std::int64_t begin = std::max<std::int64_t>(0, all.position(t.row_begin, 0)), end = std::min(all.extent, all.position(t.row_end - 1, all.size - 1) + 1);
-    WindowAxis& rows = p.c.window.rows;
-    rows.extent = end - begin, rows.outputs = t.row_end - t.row_begin, rows.before = begin - all.position(t.row_begin, 0);
-    p.x += begin * w.columns.extent * c_.in, p.y += t.row_begin * w.columns.outputs * c_.out;
+    WindowAxis& planes = p.c.window.planes;
+    planes.extent = end - begin, planes.outputs = t.row_end - t.row_begin, planes.before = begin - all.position(t.row_begin, 0);
+    p.x += begin * w.plane.pixels() * c_.in, p.y += t.row_begin * w.plane.outputs() * c_.out;
     return p;
   }
-  const One* find(const Conv2d& c) const {
+  const One* find(const Conv& c) const {
     for (const One& one : kernels_) if (one.c == c) return &one;
     return nullptr;
   }
 
-  const Conv2d& c_;
+  const Conv& c_;
   RowTasks tasks_;
   std::vector<One> kernels_;
   bool good_ = false;
 };
 
-bool convolve(Product product, const Conv2d& c, const float* x, const float* filters, float* y) {
+bool convolve(Product product, const Conv& c, const float* x, const float* filters, float* y) {
   return translated([&] {
     Pieces pieces(product, c, kTask);
     if (!pieces) return false;
@@ -263,29 +276,30 @@ bool convolve(Product product, const Conv2d& c, const float* x, const float* fil
 
 // The convolution that goes back from the outputs to the images, in steps of one.
 WindowAxis turned(const WindowAxis& a) { return {a.outputs, a.size, 1, a.dilation, reach(a) - 1 - a.before, a.extent}; }
-bool goes_in_steps_of_one(const Window2d& w) { return w.rows.stride == 1 && w.columns.stride == 1; }
+Window3d turned(const Window3d& w) { return {turned(w.planes), {turned(w.plane.rows), turned(w.plane.columns)}}; }
+bool goes_in_steps_of_one(const Window3d& w) { return w.planes.stride == 1 && w.plane.rows.stride == 1 && w.plane.columns.stride == 1; }
 
 }  // namespace
 
-bool conv2d(const Conv2d& c, const float* x, const float* filters, float* y) { return convolve(Product::forward, c, x, filters, y); }
+bool conv(const Conv& c, const float* x, const float* filters, float* y) { return convolve(Product::forward, c, x, filters, y); }
 
-bool conv2d_input_gradient(const Conv2d& c, const float* dy, const float* filters, float* dx) {
+bool conv_input_gradient(const Conv& c, const float* dy, const float* filters, float* dx) {
   if (!goes_in_steps_of_one(c.window)) return false;
-  const Conv2d back{{turned(c.window.rows), turned(c.window.columns)}, c.images, c.out, c.in};
+  const Conv back{turned(c.window), c.images, c.out, c.in, c.groups};
   if (!is_wanted(c) || !is_wanted(back)) return false;
-  const std::int64_t cells = c.window.cells(), n = c.in * c.out;
+  const std::int64_t cells = c.window.cells(), n = c.weights() / cells;
   const Room<float> turned_filters = room_for<float>(cells * n);
   for (std::int64_t i = 0; i < cells; ++i) std::copy_n(filters + i * n, n, turned_filters.get() + (cells - 1 - i) * n);
   return convolve(Product::input_gradient, back, dy, turned_filters.get(), dx);
 }
 
-bool conv2d_filter_gradient(const Conv2d& c, const float* x, const float* dy, float* dfilters) {
+bool conv_filter_gradient(const Conv& c, const float* x, const float* dy, float* dfilters) {
   if (!goes_in_steps_of_one(c.window)) return false;
-  const std::int64_t n = c.window.cells() * c.in * c.out;
+  const std::int64_t n = c.weights();
   const std::int64_t most = std::clamp<std::int64_t>(kShareBytes / (n * static_cast<std::int64_t>(sizeof(float))), 1, kShares);
   return translated([&] {
     // Shares of some thousand outputs for each change of the filters' order.
-    const double task = std::max({2 * kTask, 4096 * static_cast<double>(n), work(c) / static_cast<double>(most)});
+    const double task = std::max({2 * kTask, 4096 * static_cast<double>(n), c.work() / static_cast<double>(most)});
     const Pieces pieces(Product::filter_gradient, c, task);
     if (!pieces) return false;
     const Shares<float> sums(pieces.count(), n, dfilters);

@@ -1,4 +1,4 @@
-// A window that slides over images [height, width, channels]: where it reads, and how work on images is cut.
+// A window that slides over images [height, width, channels] or volumes: where it reads, and how work on images is cut.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -19,6 +19,8 @@ struct WindowAxis {
     return std::clamp<std::int64_t>(ceil_of(from + before - (size - 1) * dilation, stride), 0, outputs);
   }
   std::int64_t output_end(std::int64_t to) const { return std::clamp<std::int64_t>(ceil_of(to + before, stride), 0, outputs); }
+  /// Output i is position i.
+  bool is_direct() const { return size == 1 && stride == 1 && before == 0 && outputs == extent; }
 
   friend bool operator==(const WindowAxis&, const WindowAxis&) = default;
 
@@ -35,6 +37,19 @@ struct Window2d {
 
   friend bool operator==(const Window2d&, const Window2d&) = default;
 };
+
+/// Over volumes [depth, height, width, channels]. Of images and of rows the axes that they do not have are kOne.
+struct Window3d {
+  WindowAxis planes;
+  Window2d plane;
+
+  std::int64_t cells() const { return planes.size * plane.cells(); }
+  std::int64_t pixels() const { return planes.extent * plane.pixels(); }
+  std::int64_t outputs() const { return planes.outputs * plane.outputs(); }
+
+  friend bool operator==(const Window3d&, const Window3d&) = default;
+};
+inline constexpr WindowAxis kOne{1, 1, 1, 1, 0, 1};
 
 /// Images cut into tasks that own different rows: some whole images each, or a band of rows of one. By sizes alone.
 class RowTasks {

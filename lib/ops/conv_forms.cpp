@@ -1,4 +1,4 @@
-// Other forms of convolution: in one and three dimensions, by channel, and morphological dilation.
+// Other forms of convolution: by channel, and morphological dilation.
 #include <algorithm>
 
 #include "base/format.h"
@@ -15,46 +15,23 @@ namespace {
 
 using namespace samples;
 
-HeightWidth plane_of(DepthHeightWidth v) { return {v.height, v.width}; }
-// Of planes that are each seen as one row of pixels.
-Padding across_planes(const Padding3d& p) { return p.plane.mode == Padding::given ? Padding(p.front, p.back, 0, 0) : p.plane; }
-
-void require_volumes(std::string_view name, const Tensor& x, const Tensor& filters, int channels_at) {
-  if (x.ndim() < 4) throw_error<ShapeError>("{}: x needs the axes depth, height, width and channels: x is {}", name, x.spec());
-  if (filters.ndim() != 5 || filters.shape()[channels_at] != channels_of(x) || std::min({filters.shape()[0], filters.shape()[1], filters.shape()[2]}) < 1)
-    throw_error<ShapeError>("{}: filters are not [planes, rows, columns, {}]: x is {}, filters is {}", name,
-                            channels_at == 3 ? fmt::format("{}, out", channels_of(x)) : fmt::format("out, {}", channels_of(x)), x.spec(), filters.spec());
-}
-
-// Volumes [front…, depth, height, width, channels] under another depth, image and channels.
-Shape volumes(const Shape& x, std::initializer_list<std::int64_t> last) {
-  Shape y(x.dims().first(static_cast<std::size_t>(x.ndim() - 4)));
-  for (const std::int64_t d : last) y.push_back(d);
-  return y;
-}
-
-// The planes of filters [planes, rows, columns, a, b] as a times as many channels.
-Tensor flattened(const Tensor& filters) {
-  const Shape& f = filters.shape();
-  return reshape(transpose(filters, {1, 2, 0, 3, 4}), {f[1], f[2], f[0] * f[3], f[4]});
-}
-
-kernels::ByChannel by_channel(const Call& c, const Tensor& images) { return {c.attrs<Window2d>(), front_of(images).size(), channels_of(images)}; }
+kernels::ByChannel by_channel(const Call& c, const Tensor& images) { return {c.attrs<WindowAttrs>().window.plane, front_of(images).size(), channels_of(images)}; }
 
 // Images with the extents, filters [rows, columns, channels] and, for gradients, the other of the two.
-Spec infer_by_channel(const Call& c, HeightWidth from, HeightWidth to) {
-  const Window2d& w = c.attrs<Window2d>();
+Spec infer_by_channel(const Call& c, const Shape& from, const Shape& to) {
   require_one_dtype(c);
   require_rank(c, 0);
   require_images(c, 0, from, channels_of(c.x[0]));
-  if (c.x[1].shape() != Shape{w.rows.size, w.columns.size, channels_of(c.x[0])}) throw_shape_error(c, "filters do not fit the window");
+  if (c.x[1].shape() != behind({}, c.attrs<WindowAttrs>().sizes(), channels_of(c.x[0]))) throw_shape_error(c, "filters do not fit the window");
   return {c.x[0].dtype(), behind(front_of(c.x[0]), to, channels_of(c.x[0]))};
 }
+Shape inputs_of(const Call& c) { return c.attrs<WindowAttrs>().inputs(); }
+Shape outputs_of(const Call& c) { return c.attrs<WindowAttrs>().outputs(); }
 
 // With as many filters as channels, the three products of a convolution by channel are each other's adjoints.
-Tensor depthwise(const Window2d& w, const Tensor& x, const Tensor& filters);
-Tensor depthwise_input_gradient(const Window2d& w, const Tensor& dy, const Tensor& filters);
-Tensor depthwise_filter_gradient(const Window2d& w, const Tensor& x, const Tensor& dy);
+Tensor depthwise(const WindowAttrs& a, const Tensor& x, const Tensor& filters);
+Tensor depthwise_input_gradient(const WindowAttrs& a, const Tensor& dy, const Tensor& filters);
+Tensor depthwise_filter_gradient(const WindowAttrs& a, const Tensor& x, const Tensor& dy);
 
 struct Positions { Tensor of_x, of_filters; };
 Positions dilation_positions(const Call& c);
@@ -64,10 +41,10 @@ constexpr Op table[] = {
      .doc = "Sums over windows, each channel by filters of its own: y[i, j, k] = Σ x[i·s + r·d - p, j·s + c·d - p, k] filters[r, c, k] over r and c, with strides s, dilation d and padding p.",
      .tensorflow = "DepthwiseConv2dNative",
      .args = {"x", "filters"},
-     .infer = [](const Call& c) { return infer_by_channel(c, input_of(c), output_of(c)); },
+     .infer = [](const Call& c) { return infer_by_channel(c, inputs_of(c), outputs_of(c)); },
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::depthwise(by_channel(c, c.x[0]), c.x[0], c.x[1], y[0]); },
-     .rule = unstacked(bilinear([](const Call& c, const Tensor& dy) { return depthwise_input_gradient(c.attrs<Window2d>(), dy, c.x[1]); },
-                                [](const Call& c, const Tensor& dy) { return depthwise_filter_gradient(c.attrs<Window2d>(), c.x[0], dy); })),
+     .rule = unstacked(bilinear([](const Call& c, const Tensor& dy) { return depthwise_input_gradient(c.attrs<WindowAttrs>(), dy, c.x[1]); },
+                                [](const Call& c, const Tensor& dy) { return depthwise_filter_gradient(c.attrs<WindowAttrs>(), c.x[0], dy); })),
      .samples = [] {
        return std::vector<Sample>{
            {.inputs = {uniform({3, 4, 5, 2}, -1, 1), uniform({3, 2, 2}, -1, 1, 1)}, .attrs = window({4, 5}, {3, 2}, {2, 1}, Padding::same, {1, 2})},
@@ -93,10 +70,10 @@ constexpr Op table[] = {
      .doc = "The adjoint of depthwise_conv2d in its input.",
      .tensorflow = "DepthwiseConv2dNativeBackpropInput",
      .args = {"dy", "filters"},
-     .infer = [](const Call& c) { return infer_by_channel(c, output_of(c), input_of(c)); },
+     .infer = [](const Call& c) { return infer_by_channel(c, outputs_of(c), inputs_of(c)); },
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::depthwise_input_gradient(by_channel(c, c.x[0]), c.x[0], c.x[1], y[0]); },
-     .rule = unstacked(bilinear([](const Call& c, const Tensor& v) { return depthwise(c.attrs<Window2d>(), v, c.x[1]); },
-                                [](const Call& c, const Tensor& v) { return depthwise_filter_gradient(c.attrs<Window2d>(), v, c.x[0]); })),
+     .rule = unstacked(bilinear([](const Call& c, const Tensor& v) { return depthwise(c.attrs<WindowAttrs>(), v, c.x[1]); },
+                                [](const Call& c, const Tensor& v) { return depthwise_filter_gradient(c.attrs<WindowAttrs>(), v, c.x[0]); })),
      .samples = [] {
        return std::vector<Sample>{
            {.inputs = {uniform({3, 2, 5, 2}, -1, 1), uniform({3, 2, 2}, -1, 1, 1)}, .attrs = window({4, 5}, {3, 2}, {2, 1}, Padding::same, {1, 2})},
@@ -125,17 +102,16 @@ constexpr Op table[] = {
      .tensorflow = "DepthwiseConv2dNativeBackpropFilter",
      .args = {"x", "dy"},
      .infer = [](const Call& c) -> Spec {
-       const Window2d& w = c.attrs<Window2d>();
        require_one_dtype(c);
        require_rank(c, 0);
-       require_images(c, 0, input_of(c), channels_of(c.x[0]));
-       require_images(c, 1, output_of(c), channels_of(c.x[0]));
+       require_images(c, 0, inputs_of(c), channels_of(c.x[0]));
+       require_images(c, 1, outputs_of(c), channels_of(c.x[0]));
        if (front_of(c.x[0]) != front_of(c.x[1])) throw_shape_error(c, "numbers of images differ");
-       return {c.x[0].dtype(), {w.rows.size, w.columns.size, channels_of(c.x[0])}};
+       return {c.x[0].dtype(), behind({}, c.attrs<WindowAttrs>().sizes(), channels_of(c.x[0]))};
      },
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::depthwise_filter_gradient(by_channel(c, c.x[0]), c.x[0], c.x[1], y[0]); },
-     .rule = unstacked(bilinear([](const Call& c, const Tensor& v) { return depthwise_input_gradient(c.attrs<Window2d>(), c.x[1], v); },
-                                [](const Call& c, const Tensor& v) { return depthwise(c.attrs<Window2d>(), c.x[0], v); })),
+     .rule = unstacked(bilinear([](const Call& c, const Tensor& v) { return depthwise_input_gradient(c.attrs<WindowAttrs>(), c.x[1], v); },
+                                [](const Call& c, const Tensor& v) { return depthwise(c.attrs<WindowAttrs>(), c.x[0], v); })),
      .samples = [] {
        return std::vector<Sample>{
            {.inputs = {uniform({3, 4, 5, 2}, -1, 1), uniform({3, 2, 5, 2}, -1, 1, 1)}, .attrs = window({4, 5}, {3, 2}, {2, 1}, Padding::same, {1, 2})},
@@ -151,7 +127,7 @@ constexpr Op table[] = {
      .doc = "Morphological dilation: y[i, j, k] = max over r and c of x[i·s + r·d - p, j·s + c·d - p, k] + filters[r, c, k]; the gradient goes to the first of the largest.",
      .tensorflow = "Dilation2D",
      .args = {"x", "filters"},
-     .infer = [](const Call& c) { return infer_by_channel(c, input_of(c), output_of(c)); },
+     .infer = [](const Call& c) { return infer_by_channel(c, inputs_of(c), outputs_of(c)); },
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::dilation(by_channel(c, c.x[0]), c.x[0], c.x[1], y[0]); },
      .rule = custom(
          {.x = 0b11},
@@ -187,7 +163,7 @@ constexpr Op table[] = {
      .doc = "The numbers of the elements of x and of filters whose sum is the first of the largest in each window.",
      .args = {"x", "filters"},
      .infer = [](const Call& c) {
-       const Shape y = infer_by_channel(c, input_of(c), output_of(c)).shape;
+       const Shape y = infer_by_channel(c, inputs_of(c), outputs_of(c)).shape;
        return std::vector<Spec>{{DType::i64, y}, {DType::i64, y}};
      },
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::dilation_positions(by_channel(c, c.x[0]), c.x[0], c.x[1], y[0], y[1]); },
@@ -200,9 +176,9 @@ constexpr Op table[] = {
      }},
 };
 
-Tensor depthwise(const Window2d& w, const Tensor& x, const Tensor& filters) { return find(table, "depthwise_conv2d").with(w, x, filters); }
-Tensor depthwise_input_gradient(const Window2d& w, const Tensor& dy, const Tensor& filters) { return find(table, "depthwise_conv2d_input_gradient").with(w, dy, filters); }
-Tensor depthwise_filter_gradient(const Window2d& w, const Tensor& x, const Tensor& dy) { return find(table, "depthwise_conv2d_filter_gradient").with(w, x, dy); }
+Tensor depthwise(const WindowAttrs& a, const Tensor& x, const Tensor& filters) { return find(table, "depthwise_conv2d").with(a, x, filters); }
+Tensor depthwise_input_gradient(const WindowAttrs& a, const Tensor& dy, const Tensor& filters) { return find(table, "depthwise_conv2d_input_gradient").with(a, dy, filters); }
+Tensor depthwise_filter_gradient(const WindowAttrs& a, const Tensor& x, const Tensor& dy) { return find(table, "depthwise_conv2d_filter_gradient").with(a, x, dy); }
 Positions dilation_positions(const Call& c) {
   const Tensor inputs[] = {c.x[0], c.x[1]};
   std::vector<Tensor> y = find(table, "dilation2d_positions").run(inputs, c.raw_attrs);
@@ -210,74 +186,48 @@ Positions dilation_positions(const Call& c) {
 }
 
 // What both depthwise_conv2d and dilation2d ask of their arguments.
-Window2d checked(const Op& op, const Tensor& x, const Tensor& filters, const Conv2dOptions& o, int filter_rank) {
+WindowAttrs checked(const Op& op, const Tensor& x, const Tensor& filters, const Conv2dOptions& o, int filter_rank) {
   const Tensor* inputs[] = {&x, &filters};
   const Call c{.op = op, .x = {inputs, 2}};
-  check_numbers(op, "strides are", o.strides);
-  check_numbers(op, "dilation is", o.dilation);
-  check_padding(op, o.padding, kMostCells);
+  const DepthHeightWidth strides = in_volume(o.strides), dilation = in_volume(o.dilation);
+  const Padding3d padding = in_volume(o.padding);
+  check_numbers(op, "strides are", strides, 2);
+  check_numbers(op, "dilation is", dilation, 2);
+  check_padding(op, padding, kMostCells);
   require_one_dtype(c);
   require_rank(c, 0);
   const Shape& f = filters.shape();
   if (f.ndim() != filter_rank || f[2] != channels_of(x) || std::min(f[0], f[1]) < 1)
     throw_shape_error(c, fmt::format("filters are not [rows, columns, {}{}]", channels_of(x), filter_rank == 4 ? ", multiplier" : ""));
   if (std::max(f[0], f[1]) > kMostCells || static_cast<double>(f[0]) * static_cast<double>(f[1]) > kMostCells) throw_shape_error(c, "filters of 2^31 and more are too large");
-  return checked_window(c, "the filters are", {f[0], f[1]}, o.strides, o.dilation, o.padding);
+  return checked_window(c, "the filters are", 2, {1, f[0], f[1]}, strides, dilation, padding);
 }
 
 }  // namespace
-
-Tensor conv3d(const Tensor& x, const Tensor& filters, const Conv3dOptions& o) {
-  require_volumes("conv3d", x, filters, 3);
-  const int n = x.ndim();
-  const std::int64_t depth = x.shape()[n - 4], height = x.shape()[n - 3], width = x.shape()[n - 2], planes = filters.shape()[0];
-  const Tensor stacks = extract_image_patches(reshape(x, volumes(x.shape(), {depth, height * width, channels_of(x)})),
-                                              {.window = {planes, 1}, .strides = {o.strides.depth, 1}, .dilation = {o.dilation.depth, 1}, .padding = across_planes(o.padding)});
-  const std::int64_t outputs = stacks.shape()[stacks.ndim() - 3];
-  return conv2d(reshape(stacks, volumes(x.shape(), {outputs, height, width, planes * channels_of(x)})), flattened(filters),
-                {.strides = plane_of(o.strides), .dilation = plane_of(o.dilation), .padding = o.padding.plane});
-}
-
-Tensor conv3d_transpose(const Tensor& x, const Tensor& filters, const Conv3dTransposeOptions& o) {
-  constexpr std::string_view name = "conv3d_transpose";
-  require_volumes(name, x, filters, 4);
-  const std::int64_t depth = x.shape()[x.ndim() - 4], planes = filters.shape()[0], out = filters.shape()[3], stride = o.strides.depth;
-  if (stride < 1 || o.dilation.depth < 1) throw_error<ArgumentError>("{}: strides and dilation in depth are {} and {}; use 1 or more", name, stride, o.dilation.depth);
-  if (o.padding.front < 0 || o.padding.back < 0) throw_error<ArgumentError>("{}: padding is {} and {} in front and behind; use 0 or more", name, o.padding.front, o.padding.back);
-  const bool given = o.size != DepthHeightWidth(0);
-  const std::int64_t least = o.padding.plane.mode == Padding::same ? depth * stride : (depth - 1) * stride + (planes - 1) * o.dilation.depth + 1 - o.padding.front - o.padding.back;
-  const std::int64_t size = given ? o.size.depth : std::max<std::int64_t>(least, 0);
-  const Tensor stacks = conv2d_transpose(x, flattened(filters), {.strides = plane_of(o.strides), .dilation = plane_of(o.dilation), .padding = o.padding.plane,
-                                                                 .size = given ? plane_of(o.size) : HeightWidth(0)});
-  const std::int64_t height = stacks.shape()[stacks.ndim() - 3], width = stacks.shape()[stacks.ndim() - 2];
-  const Window2d w = window_of({size, height * width}, {planes, 1}, {stride, 1}, {o.dilation.depth, 1}, across_planes(o.padding));
-  if (size < 0 || w.rows.outputs != depth) throw_error<ShapeError>("{}: conv3d makes {} planes of {}: x is {}", name, w.rows.outputs, size, x.spec());
-  return reshape(image_patches_gradient(w, reshape(stacks, volumes(x.shape(), {depth, height * width, planes * out}))), volumes(x.shape(), {size, height, width, out}));
-}
 
 // With several filters for each channel, as many copies of it as there are.
 Tensor depthwise_conv2d(const Tensor& x, const Tensor& filters, const Conv2dOptions& o) {
   if (o.layout == Layout::nchw) throw ArgumentError("depthwise_conv2d: takes the layout nhwc; transpose the images");
   const Op& op = find(table, "depthwise_conv2d");
-  const Window2d w = checked(op, x, filters, o, 4);
+  const WindowAttrs a = checked(op, x, filters, o, 4);
   const std::int64_t multiplier = filters.shape()[3], channels = channels_of(x);
-  const Tensor each = reshape(filters, {w.rows.size, w.columns.size, channels * multiplier});
-  if (multiplier == 1) return op.with(w, x, each);
+  const Tensor each = reshape(filters, behind({}, a.sizes(), channels * multiplier));
+  if (multiplier == 1) return op.with(a, x, each);
   Shape copies = x.shape(), flat = x.shape();
   copies.push_back(multiplier);
   flat.set(flat.ndim() - 1, channels * multiplier);
-  return op.with(w, reshape(broadcast_to(expand_dims(x, -1), copies), flat), each);
+  return op.with(a, reshape(broadcast_to(expand_dims(x, -1), copies), flat), each);
 }
 
 Tensor dilation2d(const Tensor& x, const Tensor& filters, const Conv2dOptions& o) {
   const Op& op = find(table, "dilation2d");
-  const Window2d w = checked(op, x, filters, o, 3);
-  const auto reads = [](const kernels::WindowAxis& a) {
-    for (std::int64_t i = 0; i < a.outputs; ++i) if (a.cell_at(i, 0) >= a.cell_at(i, a.extent)) return false;
+  const WindowAttrs a = checked(op, x, filters, o, 3);
+  const auto reads = [](const kernels::WindowAxis& axis) {
+    for (std::int64_t i = 0; i < axis.outputs; ++i) if (axis.cell_at(i, 0) >= axis.cell_at(i, axis.extent)) return false;
     return true;
   };
-  if (!reads(w.rows) || !reads(w.columns)) throw_error<ShapeError>("dilation2d: a window reads nothing of the image: x is {}, filters is {}", x.spec(), filters.spec());
-  return op.with(w, x, filters);
+  if (!reads(a.window.plane.rows) || !reads(a.window.plane.columns)) throw_error<ShapeError>("dilation2d: a window reads nothing of the image: x is {}, filters is {}", x.spec(), filters.spec());
+  return op.with(a, x, filters);
 }
 
 std::span<const Op> conv_form_ops() { return table; }

@@ -30,17 +30,17 @@ struct PoolAttrs {
 struct VolumeAttrs {
   PoolAttrs plane, across;
 
-  DepthHeightWidth inputs() const { return {across.pool->rows.extent, plane.pool->rows.extent, plane.pool->columns.extent}; }
-  DepthHeightWidth outputs() const { return {across.pool->rows.outputs(), plane.pool->rows.outputs(), plane.pool->columns.outputs()}; }
+  Shape inputs() const { return {across.pool->rows.extent, plane.pool->rows.extent, plane.pool->columns.extent}; }
+  Shape outputs() const { return {across.pool->rows.outputs(), plane.pool->rows.outputs(), plane.pool->columns.outputs()}; }
   /// Planes [..., planes, rows, columns, channels] as [..., planes, 1, rows · columns · channels], and back.
   Tensor folded(const Tensor& planes) const {
     const Shape& s = planes.shape();
     const int n = planes.ndim();
-    return reshape(planes, behind(tapedeck::front_of(planes, 4), HeightWidth(s[n - 4], 1), s[n - 3] * s[n - 2] * s[n - 1]));
+    return reshape(planes, behind(tapedeck::front_of(planes, 4), {s[n - 4], 1}, s[n - 3] * s[n - 2] * s[n - 1]));
   }
   Tensor unfolded(const Tensor& y) const {
-    const DepthHeightWidth out = outputs();
-    return reshape(y, behind(tapedeck::front_of(y, 3), {y.shape()[y.ndim() - 3], out.height, out.width}, channels_of(y) / (out.height * out.width)));
+    const Shape out = outputs();
+    return reshape(y, behind(tapedeck::front_of(y, 3), {y.shape()[y.ndim() - 3], out[1], out[2]}, channels_of(y) / (out[1] * out[2])));
   }
 };
 
@@ -48,18 +48,10 @@ Shape front_of(const Call& c, int i) { return tapedeck::front_of(c.x[i], c.attrs
 
 // Input i as [..., from, channels].
 void require_extents(const Call& c, int i, const Shape& from) {
-  const Tensor& x = c.x[i];
-  const int axes = from.ndim();
-  if (x.ndim() <= axes) throw_shape_error(c, fmt::format("{} needs the axes {}width and channels", c.op.args[i], axes == 2 ? "height, " : ""));
-  if (Shape(x.shape().dims().subspan(static_cast<std::size_t>(x.ndim() - axes - 1), static_cast<std::size_t>(axes))) != from)
-    throw_shape_error(c, fmt::format("{} is not of extents {} and channels", c.op.args[i], from));
+  require_rank(c, i, from.ndim());
+  require_images(c, i, from, channels_of(c.x[i]));
 }
-Spec with_extents(const Call& c, const Shape& to) {
-  Shape y = front_of(c, 0);
-  for (const std::int64_t d : to) y.push_back(d);
-  y.push_back(channels_of(c.x[0]));
-  return {c.x[0].dtype(), y};
-}
+Spec with_extents(const Call& c, const Shape& to) { return {c.x[0].dtype(), behind(front_of(c, 0), to, channels_of(c.x[0]))}; }
 
 Spec infer_pool(const Call& c) {
   const auto& a = c.attrs<PoolAttrs>();
@@ -117,7 +109,7 @@ Tensor max_of(const PoolAttrs& a, const Tensor& x);
 Spec infer_volumes(const Call& c) {
   const auto& a = c.attrs<VolumeAttrs>();
   require_floating(c, 0);
-  require_volumes(c, 0, a.inputs(), c.x[0].ndim() ? channels_of(c.x[0]) : 0);
+  require_extents(c, 0, a.inputs());
   return {c.x[0].dtype(), behind(tapedeck::front_of(c.x[0], 4), a.outputs(), channels_of(c.x[0]))};
 }
 // The largest elements of planes are found again, so that they need not be kept.
@@ -137,9 +129,12 @@ kernels::PoolAxis axis_of(const kernels::WindowAxis& w) {
   return axis;
 }
 PoolAttrs pool_of(kernels::PoolAxis rows, kernels::PoolAxis columns) { return {std::make_shared<const kernels::Pool>(kernels::Pool{std::move(rows), std::move(columns)}), 2}; }
-PoolAttrs pool_of(const kernels::WindowAxis& w) { return {std::make_shared<const kernels::Pool>(kernels::Pool{{}, axis_of(w)}), 1}; }
-PoolAttrs pool_of(const Window2d& w) { return pool_of(axis_of(w.rows), axis_of(w.columns)); }
-VolumeAttrs pool_of(const Window3d& w) { return {pool_of(w.plane), pool_of(axis_of(w.planes), {})}; }
+PoolAttrs pool_of(const WindowAttrs& a) {
+  const Window2d& w = a.window.plane;
+  if (a.axes == 1) return {std::make_shared<const kernels::Pool>(kernels::Pool{{}, axis_of(w.columns)}), 1};
+  return pool_of(axis_of(w.rows), axis_of(w.columns));
+}
+VolumeAttrs volume_pool_of(const WindowAttrs& a) { return {pool_of(WindowAttrs{a.window, 2}), pool_of(axis_of(a.window.planes), {})}; }
 
 // Windows between bounds, which share their last cell with the next one if they overlap.
 kernels::PoolAxis axis_of(const std::vector<std::int64_t>& bounds, bool overlapping) {
@@ -151,12 +146,19 @@ PoolAttrs pool_of(const std::vector<std::int64_t>& rows, const std::vector<std::
   return pool_of(axis_of(rows, overlapping), axis_of(columns, overlapping));
 }
 
-OwnedAttrs row_window(std::int64_t input, std::int64_t size, std::int64_t stride, const Padding& padding = Padding::valid) { return Attrs(pool_of(window_of({1, input}, {1, size}, {1, stride}, 1, padding).columns)); }
-OwnedAttrs window(HeightWidth input, HeightWidth size, HeightWidth strides = 1, const Padding& padding = Padding::valid) { return Attrs(pool_of(window_of(input, size, strides, 1, padding))); }
-OwnedAttrs volume_window(DepthHeightWidth input, DepthHeightWidth size, DepthHeightWidth strides, const Padding3d& padding = Padding::valid) { return Attrs(pool_of(window_of(input, size, strides, 1, padding))); }
+OwnedAttrs row_window(std::int64_t input, std::int64_t size, std::int64_t stride, const Padding& padding = Padding::valid) {
+  return Attrs(pool_of({window_of(in_row(input), in_row(size), in_row(stride), 1, in_volume(padding)), 1}));
+}
+PoolAttrs pool_window(HeightWidth input, HeightWidth size, HeightWidth strides, const Padding& padding) {
+  return pool_of({window_of(in_volume(input), in_volume(size), in_volume(strides), 1, in_volume(padding)), 2});
+}
+OwnedAttrs window(HeightWidth input, HeightWidth size, HeightWidth strides = 1, const Padding& padding = Padding::valid) { return Attrs(pool_window(input, size, strides, padding)); }
+OwnedAttrs volume_window(DepthHeightWidth input, DepthHeightWidth size, DepthHeightWidth strides, const Padding3d& padding = Padding::valid) {
+  return Attrs(volume_pool_of({window_of(input, size, strides, 1, padding), 3}));
+}
 OwnedAttrs bounds(const std::vector<std::int64_t>& rows, const std::vector<std::int64_t>& columns, bool overlapping = false) { return Attrs(pool_of(rows, columns, overlapping)); }
 OwnedAttrs through_all(HeightWidth input, HeightWidth size) {
-  PoolAttrs a = pool_of(window_of(input, size, size, 1, Padding::valid));
+  PoolAttrs a = pool_window(input, size, size, Padding::valid);
   a.through = true;
   return Attrs(a);
 }
@@ -410,48 +412,40 @@ Tensor avg_gradient(const PoolAttrs& a, const Tensor& dy) { return find(table, "
 Tensor max_of(const PoolAttrs& a, const Tensor& x) { return find(table, "max_pool2d").with(a, x); }
 Tensor avg(const PoolAttrs& a, const Tensor& x) { return find(table, "avg_pool2d").with(a, x); }
 
-// The windows of an op over x, which is checked.
-class Windows {
- public:
-  Windows(const Op& op, const Tensor& x, int axes) : op_(op), x_(x), inputs_{&x}, call_{.op = op, .x = {inputs_, 1}} {
-    if (axes == 3) require_volume_rank(call_, 0);
-    else if (x.ndim() <= axes) require_extents(call_, 0, axes == 1 ? Shape{0} : Shape{0, 0});
-  }
-
-  PoolAttrs operator()(const Pool1dOptions& o) const {
-    const std::int64_t stride = o.stride == Pool2dOptions::kAsWindow ? o.window : o.stride, width = x_.shape()[x_.ndim() - 2];
-    check_numbers(op_, "window is", {1, o.window});
-    check_numbers(op_, "strides are", {1, stride});
-    check_padding(op_, o.padding, {1, o.window});
-    if (width > kMostCells) throw_shape_error(call_, "extents of 2^31 and more are too large");
-    const Window2d w = window_of({1, width}, {1, o.window}, {1, stride}, 1, o.padding);
-    if (o.padding.mode != Padding::same && w.columns.outputs == 0) throw_shape_error(call_, "the window is larger than the padded row");
-    return pool_of(w.columns);
-  }
-  PoolAttrs operator()(const Pool2dOptions& o) const { return pool_of(window<Window2d>(o)); }
-  VolumeAttrs operator()(const Pool3dOptions& o) const { return pool_of(window<Window3d>(o)); }
-
- private:
-  template <class W, class Options> W window(const Options& o) const {
-    const bool side_by_side = o.strides == decltype(o.strides)(Pool2dOptions::kAsWindow);
-    check_numbers(op_, "window is", o.window);
-    if (!side_by_side) check_numbers(op_, "strides are", o.strides);
-    check_padding(op_, o.padding, o.window);
-    return checked_window(call_, "the window is", o.window, side_by_side ? o.window : o.strides, 1, o.padding);
-  }
-
-  const Op& op_;
-  const Tensor& x_;
-  const Tensor* inputs_[1];
-  Call call_;
-};
-template <class Options> Tensor pool(const Op& op, const Tensor& x, int axes, const Options& o) { return op.with(Windows(op, x, axes)(o), x); }
+Pool3dOptions in_volume(const Pool1dOptions& o) {
+  constexpr std::int64_t as_window = Pool2dOptions::kAsWindow;
+  return {.window = in_row(o.window), .strides = o.stride == as_window ? DepthHeightWidth(as_window) : in_row(o.stride), .padding = in_volume(o.padding)};
+}
+Pool3dOptions in_volume(const Pool2dOptions& o) {
+  constexpr std::int64_t as_window = Pool2dOptions::kAsWindow;
+  return {.window = in_volume(o.window), .strides = o.strides == HeightWidth(as_window) ? DepthHeightWidth(as_window) : in_volume(o.strides), .padding = in_volume(o.padding)};
+}
 
 // Kernels of maxima number cells in the dtype of x.
-constexpr double kMostNumbered = 1 << 24;
-void check_cells(std::string_view name, HeightWidth window) {
-  if (static_cast<double>(window.height) * static_cast<double>(window.width) > kMostNumbered)
-    throw_error<ShapeError>("{}: window is {}×{}; more than 2^24 cells are too many", name, window.height, window.width);
+void check_cells(const Op& op, DepthHeightWidth window, int axes) {
+  constexpr double most = 1 << 24;
+  if (static_cast<double>(window.depth) * static_cast<double>(window.height) * static_cast<double>(window.width) > most)
+    throw_error<ShapeError>("{}: window is {}; more than 2^24 cells are too many", op.name, text_of(window, axes));
+}
+
+// The window of an op over x, which is checked.
+WindowAttrs window_over(const Op& op, int axes, const Tensor& x, const Pool3dOptions& o) {
+  const Tensor* inputs[] = {&x};
+  const Call c{.op = op, .x = {inputs, 1}};
+  const bool side_by_side = o.strides == DepthHeightWidth(Pool2dOptions::kAsWindow);
+  require_rank(c, 0, axes);
+  check_numbers(op, "window is", o.window, axes);
+  if (!side_by_side) check_numbers(op, "strides are", o.strides, axes);
+  check_padding(op, o.padding, o.window);
+  return checked_window(c, "the window is", axes, o.window, side_by_side ? o.window : o.strides, 1, o.padding);
+}
+Tensor pool(const Op& op, int axes, const Tensor& x, const Pool3dOptions& o) {
+  const WindowAttrs a = window_over(op, axes, x, o);
+  return axes == 3 ? op.with(volume_pool_of(a), x) : op.with(pool_of(a), x);
+}
+Tensor max_pool(const Op& op, int axes, const Tensor& x, const Pool3dOptions& o) {
+  check_cells(op, o.window, axes);
+  return pool(op, axes, x, o);
 }
 
 // Where windows begin, and the extent at the end. Graham 2014, section 3: random windows are of two extents in any order;
@@ -479,37 +473,27 @@ Fractional fractional(const Op& op, const Tensor& x, const FractionalOptions& o,
   const std::vector<std::int64_t> rows = bounds_of(op.name, x.shape()[x.ndim() - 3], o.height_ratio, o.pseudo_random, key.split(0));
   const std::vector<std::int64_t> columns = bounds_of(op.name, x.shape()[x.ndim() - 2], o.width_ratio, o.pseudo_random, key.split(1));
   const PoolAttrs a = pool_of(rows, columns, o.overlapping);
-  check_cells(op.name, {a.pool->rows.widest(), a.pool->columns.widest()});
+  check_cells(op, {1, a.pool->rows.widest(), a.pool->columns.widest()}, 2);
   return {op.with(a, x), tensor(rows), tensor(columns)};
 }
 
 }  // namespace
 
-Tensor max_pool1d(const Tensor& x, const Pool1dOptions& options) {
-  check_cells("max_pool1d", {1, options.window});
-  return pool(find(table, "max_pool1d"), x, 1, options);
-}
-Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options) {
-  check_cells("max_pool2d", options.window);
-  return pool(find(table, "max_pool2d"), x, 2, options);
-}
-Tensor max_pool3d(const Tensor& x, const Pool3dOptions& options) {
-  const auto [depth, height, width] = options.window;
-  if (static_cast<double>(depth) * static_cast<double>(height) * static_cast<double>(width) > kMostNumbered)
-    throw_error<ShapeError>("max_pool3d: window is {}×{}×{}; more than 2^24 cells are too many", depth, height, width);
-  return pool(find(table, "max_pool3d"), x, 3, options);
-}
+Tensor max_pool1d(const Tensor& x, const Pool1dOptions& options) { return max_pool(find(table, "max_pool1d"), 1, x, in_volume(options)); }
+Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options) { return max_pool(find(table, "max_pool2d"), 2, x, in_volume(options)); }
+Tensor max_pool3d(const Tensor& x, const Pool3dOptions& options) { return max_pool(find(table, "max_pool3d"), 3, x, options); }
 MaxAndPosition max_pool_with_argmax(const Tensor& x, const Pool2dOptions& options, bool through_all_images) {
   const Op& op = find(table, "max_pool_with_argmax");
-  check_cells(op.name, options.window);
-  PoolAttrs a = Windows(op, x, 2)(options);
+  check_cells(op, in_volume(options.window), 2);
+  PoolAttrs a = pool_of(window_over(op, 2, x, in_volume(options)));
   a.through = through_all_images;
   const std::vector<Tensor> y = op.run(std::span(&x, 1), Attrs(a));
   return {y[0], y[1]};
 }
-Tensor avg_pool1d(const Tensor& x, const Pool1dOptions& options) { return pool(find(table, "avg_pool1d"), x, 1, options); }
-Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options) { return pool(find(table, "avg_pool2d"), x, 2, options); }
-Tensor avg_pool3d(const Tensor& x, const Pool3dOptions& options) { return pool(find(table, "avg_pool3d"), x, 3, options); }
+
+Tensor avg_pool1d(const Tensor& x, const Pool1dOptions& options) { return pool(find(table, "avg_pool1d"), 1, x, in_volume(options)); }
+Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options) { return pool(find(table, "avg_pool2d"), 2, x, in_volume(options)); }
+Tensor avg_pool3d(const Tensor& x, const Pool3dOptions& options) { return pool(find(table, "avg_pool3d"), 3, x, options); }
 
 Fractional fractional_max_pool(const Tensor& x, const FractionalOptions& options, random::Key key) { return fractional(find(table, "fractional_max_pool"), x, options, key); }
 Fractional fractional_avg_pool(const Tensor& x, const FractionalOptions& options, random::Key key) { return fractional(find(table, "fractional_avg_pool"), x, options, key); }

@@ -143,28 +143,35 @@ void swap_runs(const Tensor& x, std::int64_t a, std::int64_t b, std::int64_t run
   fill(y, x, at);
 }
 
-kernels::Conv2d geometry(const Call& c, std::int64_t channels) { return {c.attrs<Window2d>(), front_of(c.x[0]).size(), channels, 0}; }
+kernels::Conv geometry(const Call& c, std::int64_t channels) {
+  const auto& a = c.attrs<WindowAttrs>();
+  return {a.window, front_of(c.x[0], a.axes + 1).size(), channels, 0};
+}
 Spec infer_patches(const Call& c) {
+  const auto& a = c.attrs<WindowAttrs>();
   require_floating(c, 0);
-  require_rank(c, 0);
-  require_images(c, 0, input_of(c), channels_of(c.x[0]));
-  return {c.x[0].dtype(), behind(front_of(c.x[0]), output_of(c), Shape{c.attrs<Window2d>().cells(), channels_of(c.x[0])}.size())};
+  require_rank(c, 0, a.axes);
+  require_images(c, 0, a.inputs(), channels_of(c.x[0]));
+  return {c.x[0].dtype(), behind(front_of(c.x[0], a.axes + 1), a.outputs(), Shape{a.window.cells(), channels_of(c.x[0])}.size())};
 }
 Spec infer_patches_gradient(const Call& c) {
+  const auto& a = c.attrs<WindowAttrs>();
   require_floating(c, 0);
-  require_rank(c, 0);
-  const Window2d& w = c.attrs<Window2d>();
-  if (channels_of(c.x[0]) % w.cells()) throw_shape_error(c, fmt::format("the last axis does not hold windows of {}×{}", w.rows.size, w.columns.size));
-  require_images(c, 0, output_of(c), channels_of(c.x[0]));
-  return {c.x[0].dtype(), behind(front_of(c.x[0]), input_of(c), channels_of(c.x[0]) / w.cells())};
+  require_rank(c, 0, a.axes);
+  if (channels_of(c.x[0]) % a.window.cells()) throw_shape_error(c, fmt::format("the last axis does not hold windows of {}", a.sizes()));
+  require_images(c, 0, a.outputs(), channels_of(c.x[0]));
+  return {c.x[0].dtype(), behind(front_of(c.x[0], a.axes + 1), a.inputs(), channels_of(c.x[0]) / a.window.cells())};
 }
+void run_patches(const Call& c, std::span<Tensor> y) { kernels::patches(geometry(c, channels_of(c.x[0])), c.x[0], y[0]); }
 
 Tensor space_to_batch(const BlockAttrs& a, const Tensor& x);
-Tensor patches(const Window2d& w, const Tensor& x);
-Tensor volume_patches(const Window3d& w, const Tensor& x);
-Tensor volume_patches_gradient(const Window3d& w, const Tensor& dy);
 Tensor batch_to_space(const BlockAttrs& a, const Tensor& x);
-Tensor patches(const Window2d& w, const Tensor& x);
+Tensor patches(const WindowAttrs& a, const Tensor& x);
+Tensor patches_gradient(const WindowAttrs& a, const Tensor& dy);
+
+constexpr Rule patches_rule() {
+  return linear([](const Call& c, const Tensor& dy) { return patches_gradient(c.attrs<WindowAttrs>(), dy); });
+}
 
 constexpr Op table[] = {
     {.name = "space_to_batch_nd",
@@ -252,8 +259,8 @@ constexpr Op table[] = {
      .tensorflow = "ExtractImagePatches",
      .args = {"x"},
      .infer = infer_patches,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::patches(geometry(c, channels_of(c.x[0])), c.x[0], y[0]); },
-     .rule = linear([](const Call& c, const Tensor& dy) { return image_patches_gradient(c.attrs<Window2d>(), dy); }),
+     .forward = run_patches,
+     .rule = patches_rule(),
      .samples = [] {
        return std::vector<Sample>{
            {.inputs = {uniform({3, 4, 5, 2}, -1, 1)}, .attrs = window({4, 5}, {3, 2}, {2, 1}, Padding::same, {1, 2})},
@@ -276,12 +283,12 @@ constexpr Op table[] = {
             .oracle = "torch.nn.functional.unfold(torch.nn.functional.pad(torch.tensor(x), (0, 0, 0, 1, 0, 1)).permute(0, 3, 1, 2), 2, dilation=2, stride=2).reshape(1, 4, 2, 2).permute(0, 2, 3, 1).numpy()"}};
      }},
 
-    {.name = "image_patches_gradient",
-     .doc = "The adjoint of extract_image_patches: images to which each patch is added where it was read.",
+    {.name = "patches_gradient",
+     .doc = "The adjoint of extract_image_patches and extract_volume_patches: images to which each patch is added where it was read.",
      .args = {"dy"},
      .infer = infer_patches_gradient,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::patches_gradient(geometry(c, channels_of(y[0])), c.x[0], y[0]); },
-     .rule = linear([](const Call& c, const Tensor& v) { return patches(c.attrs<Window2d>(), v); }),
+     .rule = linear([](const Call& c, const Tensor& v) { return patches(c.attrs<WindowAttrs>(), v); }),
      .samples = [] {
        return std::vector<Sample>{
            {.inputs = {uniform({3, 2, 5, 12}, -1, 1)}, .attrs = window({4, 5}, {3, 2}, {2, 1}, Padding::same, {1, 2})},
@@ -297,22 +304,16 @@ constexpr Op table[] = {
      .doc = "What a window reads of volumes, plane by plane: conv3d is its product with the filters.",
      .tensorflow = "ExtractVolumePatches",
      .args = {"x"},
-     .infer = [](const Call& c) -> Spec {
-       const auto& w = c.attrs<Window3d>();
-       require_floating(c, 0);
-       require_volume_rank(c, 0);
-       require_volumes(c, 0, input_of(w), channels_of(c.x[0]));
-       return {c.x[0].dtype(), behind(front_of(c.x[0], 4), output_of(w), Shape{w.planes.size, w.plane.cells(), channels_of(c.x[0])}.size())};
-     },
-     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = volume_patches(c.attrs<Window3d>(), c.x[0]); }, Outputs::own},
-     .rule = linear([](const Call& c, const Tensor& dy) { return volume_patches_gradient(c.attrs<Window3d>(), dy); }),
+     .infer = infer_patches,
+     .forward = run_patches,
+     .rule = patches_rule(),
      .samples = [] {
        return std::vector<Sample>{
-           {.inputs = {uniform({2, 3, 4, 5, 2}, -1, 1)}, .attrs = window3d({3, 4, 5}, {2, 3, 2}, {1, 2, 1}, Padding::same, {2, 1, 2})},
-           {.inputs = {uniform({2, 3, 2, 37}, -1, 1)}, .attrs = window3d({2, 3, 2}, 2, {2, 1, 1}, {1, 0, {0, 1, 1, 0}})},
-           {.inputs = {uniform({2, 2, 3, 2, 1}, -1, 1)}, .attrs = window3d({2, 3, 2}, 1)},
-           {.inputs = {uniform({0, 2, 3, 2, 1}, -1, 1)}, .attrs = window3d({2, 3, 2}, 2)},
-           {.inputs = {uniform({1, 3, 3, 4, 2}, -1, 1)}, .attrs = window3d({3, 3, 4}, {2, 2, 3}),
+           {.inputs = {uniform({2, 3, 4, 5, 2}, -1, 1)}, .attrs = volume_window({3, 4, 5}, {2, 3, 2}, {1, 2, 1}, Padding::same, {2, 1, 2})},
+           {.inputs = {uniform({2, 3, 2, 37}, -1, 1)}, .attrs = volume_window({2, 3, 2}, 2, {2, 1, 1}, {1, 0, {0, 1, 1, 0}})},
+           {.inputs = {uniform({2, 2, 3, 2, 1}, -1, 1)}, .attrs = volume_window({2, 3, 2}, 1)},
+           {.inputs = {uniform({0, 2, 3, 2, 1}, -1, 1)}, .attrs = volume_window({2, 3, 2}, 2)},
+           {.inputs = {uniform({1, 3, 3, 4, 2}, -1, 1)}, .attrs = volume_window({3, 3, 4}, {2, 2, 3}),
             .expected = {tensor(std::vector<double>{-0.7639320225002102, 0.4721359549995796, -0.2917960675006306, 0.9442719099991592, 0.18033988749894903, -0.5835921350012612, -0.8753882025018918, 0.36067977499789805,
                 -0.40325224750231214, 0.8328157299974777, 0.06888370749726747, -0.6950483150029427, 0.9016994374947451, 0.13776741499453493, -0.6261646075056753, 0.6099033699941145,
                 -0.15402865250609565, -0.9179606750063058, 0.7902432574930636, 0.026311234992853372, -0.7376207875073568, 0.498447189992433, -0.2654848325077772, 0.9705831449920126,
@@ -343,19 +344,18 @@ constexpr Op table[] = {
 
 Tensor space_to_batch(const BlockAttrs& a, const Tensor& x) { return find(table, "space_to_batch_nd").with(a, x); }
 Tensor batch_to_space(const BlockAttrs& a, const Tensor& x) { return find(table, "batch_to_space_nd").with(a, x); }
-Tensor patches(const Window2d& w, const Tensor& x) { return find(table, "extract_image_patches").with(w, x); }
+Tensor patches(const WindowAttrs& a, const Tensor& x) { return (a.axes == 2 ? find(table, "extract_image_patches") : find(table, "extract_volume_patches")).with(a, x); }
+Tensor patches_gradient(const WindowAttrs& a, const Tensor& dy) { return find(table, "patches_gradient").with(a, dy); }
 
-// The windows of each plane, and then of the planes, whose pixels are seen as one row.
-Tensor volume_patches(const Window3d& w, const Tensor& x) {
-  const Shape front = front_of(x, 4);
-  const std::int64_t cells = w.plane.cells() * channels_of(x);
-  const Tensor planes = reshape(patches(w.plane, x), behind(front, HeightWidth(w.planes.extent, w.plane.outputs()), cells));
-  return reshape(patches(across_planes(w, w.plane.outputs()), planes), behind(front, output_of(w), w.planes.size * cells));
-}
-Tensor volume_patches_gradient(const Window3d& w, const Tensor& dy) {
-  const Shape front = front_of(dy, 4);
-  const Tensor planes = image_patches_gradient(across_planes(w, w.plane.outputs()), reshape(dy, behind(front, HeightWidth(w.planes.outputs, w.plane.outputs()), channels_of(dy))));
-  return image_patches_gradient(w.plane, reshape(planes, behind(front, {w.planes.extent, w.plane.rows.outputs, w.plane.columns.outputs}, channels_of(planes))));
+Tensor checked_patches(const Op& op, int axes, const Tensor& x, const VolumePatchOptions& o) {
+  const Tensor* inputs[] = {&x};
+  const Call c{.op = op, .x = {inputs, 1}};
+  check_numbers(op, "window is", o.window, axes);
+  check_numbers(op, "strides are", o.strides, axes);
+  check_numbers(op, "dilation is", o.dilation, axes);
+  check_padding(op, o.padding, kMostCells);
+  require_rank(c, 0, axes);
+  return op.with(checked_window(c, "the window is", axes, o.window, o.strides, o.dilation, o.padding), x);
 }
 
 BlockAttrs checked_blocks(const Op& op, const Tensor& x, const Shape& block, const Shape& before, const Shape& after) {
@@ -378,8 +378,6 @@ Tensor with_block(const Op& op, const Tensor& x, std::int64_t block) {
 
 }  // namespace
 
-Tensor image_patches_gradient(const Window2d& w, const Tensor& dy) { return find(table, "image_patches_gradient").with(w, dy); }
-
 Tensor space_to_batch_nd(const Tensor& x, const Shape& block, const Shape& before, const Shape& after) {
   return space_to_batch(checked_blocks(find(table, "space_to_batch_nd"), x, block, before, after), x);
 }
@@ -390,28 +388,10 @@ Tensor space_to_depth(const Tensor& x, std::int64_t block) { return with_block(f
 Tensor depth_to_space(const Tensor& x, std::int64_t block) { return with_block(find(table, "depth_to_space"), x, block); }
 
 Tensor extract_image_patches(const Tensor& x, const PatchOptions& o) {
-  const Op& op = find(table, "extract_image_patches");
-  const Tensor* inputs[] = {&x};
-  const Call c{.op = op, .x = {inputs, 1}};
-  check_numbers(op, "window is", o.window);
-  check_numbers(op, "strides are", o.strides);
-  check_numbers(op, "dilation is", o.dilation);
-  check_padding(op, o.padding, kMostCells);
-  require_rank(c, 0);
-  return patches(checked_window(c, "the window is", o.window, o.strides, o.dilation, o.padding), x);
+  return checked_patches(find(table, "extract_image_patches"), 2, x,
+                         {.window = in_volume(o.window), .strides = in_volume(o.strides), .dilation = in_volume(o.dilation), .padding = in_volume(o.padding)});
 }
-
-Tensor extract_volume_patches(const Tensor& x, const VolumePatchOptions& o) {
-  const Op& op = find(table, "extract_volume_patches");
-  const Tensor* inputs[] = {&x};
-  const Call c{.op = op, .x = {inputs, 1}};
-  check_numbers(op, "window is", o.window);
-  check_numbers(op, "strides are", o.strides);
-  check_numbers(op, "dilation is", o.dilation);
-  check_padding(op, o.padding, kMostCells);
-  require_volume_rank(c, 0);
-  return op.with(checked_window(c, "the window is", o.window, o.strides, o.dilation, o.padding), x);
-}
+Tensor extract_volume_patches(const Tensor& x, const VolumePatchOptions& o) { return checked_patches(find(table, "extract_volume_patches"), 3, x, o); }
 
 std::span<const Op> space_ops() { return table; }
 
