@@ -17,8 +17,6 @@ struct Full { bool full; };
 struct Cutoff { double rcond; };
 struct Ridge { double l2; };
 
-constexpr std::int64_t kMaxWork = 20'000;   // LAPACK counts its work space, some 4 n², with 32 bits
-
 // The factors of m × n matrices: q or u is m × first, r or vh is second × n.
 struct Extents { std::int64_t m, n, first, second; };
 Extents extents_of(const Call& c) {
@@ -26,9 +24,6 @@ Extents extents_of(const Call& c) {
   const std::int64_t m = extent(c.x[0], 2), n = extent(c.x[0], 1), k = std::min(m, n);
   const bool full = c.attrs<Full>().full;
   return {m, n, full ? m : k, full ? n : k};
-}
-void require_iterable(const Call& c) {
-  if (std::min(extent(c.x[0], 1), extent(c.x[0], 2)) > kMaxWork) throw_shape_error(c, "extents above 20000 are too large");
 }
 
 std::vector<Spec> infer_qr(const Call& c) {
@@ -49,10 +44,6 @@ Spec infer_pinv(const Call& c) {
   require_matrices(c, 0);
   require_iterable(c);
   return with_last(c.x[0], 2, {extent(c.x[0], 1), extent(c.x[0], 2)});
-}
-
-void require_convergence(const Call& c, const kernels::Failure& f) {
-  if (f) throw_error<ArgumentError>("{}: LAPACK's iteration for matrix {} has not converged: x is {}", c.op.name, f.matrix, c.x[0].spec());
 }
 
 // Walter & Lehmann 2010, "Algorithmic differentiation of linear algebra functions", section on QR: for m ≥ n and n columns of q.
@@ -77,11 +68,6 @@ void qr_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   dx[0] = concat({tall_qr_gradient(q, u, dq + matmul(b, parts[1], {.b = true}), parts[0]), matmul(q, parts[1])}, -1);
 }
 
-// 1 / (x[j] - x[i]), and 0 where both are equal.
-Tensor reciprocal_differences(const Tensor& x) {
-  const Tensor difference = as_row(x) - expand_dims(x, -1), same = equal(difference, 0.0);
-  return where(same, 0.0, reciprocal(where(same, 1.0, difference)));
-}
 Tensor reciprocal_or_zero(const Tensor& x) {
   const Tensor zero = equal(x, 0.0);
   return where(zero, 0.0, reciprocal(where(zero, 1.0, x)));

@@ -64,6 +64,14 @@ void throw_singular(const Call& c, const kernels::Failure& f) {
   throw_error<ArgumentError>("{}: matrix {} is singular: pivot {} is 0: {} is {}", c.op.name, f.matrix, f.at - 1, c.op.args[0], c.x[0].spec());
 }
 
+void require_iterable(const Call& c) {
+  constexpr std::int64_t kMost = 20'000;   // LAPACK counts some 4 n² numbers with 32 bits
+  if (std::min(extent(c.x[0], 1), extent(c.x[0], 2)) > kMost) throw_shape_error(c, "extents above 20000 are too large");
+}
+void require_convergence(const Call& c, const kernels::Failure& f) {
+  if (f) throw_error<ArgumentError>("{}: LAPACK's iteration for matrix {} has not converged: {} is {}", c.op.name, f.matrix, c.op.args[0], c.x[0].spec());
+}
+
 Spec with_last(const Tensor& x, int back, std::initializer_list<std::int64_t> extents) { return {x.dtype(), behind_extra(x, back, Shape(extents))}; }
 
 Tensor adjoint(const Tensor& x) {
@@ -80,6 +88,11 @@ Tensor sum_repeated(const Call& c, const Tensor& dx, int i) {
   const Tensor summed = axes.empty() ? dx : sum(dx, axes, true);
   const Shape shape = behind_extra(dx, y.ndim(), x.shape());
   return summed.shape() == shape ? summed : reshape(summed, shape);
+}
+
+Tensor reciprocal_differences(const Tensor& x) {
+  const Tensor difference = as_row(x) - expand_dims(x, -1), same = equal(difference, 0.0);
+  return where(same, 0.0, reciprocal(where(same, 1.0, difference)));
 }
 
 Tensor as_row(const Tensor& x) { return expand_dims(x, -2); }

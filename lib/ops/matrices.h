@@ -27,6 +27,10 @@ Shape joined_batches(const Call& c);
 Spec joined_second(const Call& c);
 /// "solve: matrix 3 is singular: pivot 1 is 0: a is f64[5,2,2]"
 [[noreturn]] void throw_singular(const Call& c, const kernels::Failure& f);
+/// Throw ShapeError where LAPACK cannot count the work space of an iteration on the first input; and ArgumentError where the
+/// iteration has not ended.
+void require_iterable(const Call& c);
+void require_convergence(const Call& c, const kernels::Failure& f);
 /// x's spec with its last `back` axes replaced.
 Spec with_last(const Tensor& x, int back, std::initializer_list<std::int64_t> extents);
 
@@ -35,6 +39,8 @@ Tensor adjoint(const Tensor& x);
 /// dx summed over the axes before the last two in which the matrices of input i were repeated. It has as many axes as the
 /// output, and perhaps more in front.
 Tensor sum_repeated(const Call& c, const Tensor& dx, int i);
+/// 1 / (x[j] - x[i]) at [i, j], and 0 where both are equal.
+Tensor reciprocal_differences(const Tensor& x);
 /// x[..., i] times the columns of matrices, and a number for each matrix times that.
 Tensor as_row(const Tensor& x);
 Tensor as_matrix(const Tensor& x);
