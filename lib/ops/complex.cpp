@@ -23,9 +23,6 @@ Tensor parts(const Tensor& z, bool imaginary) {
   return tensor(v, z.shape());
 }
 
-void require_complex(const Call& c) {
-  if (!is_complex(c.x[0].dtype())) throw_dtype_error(c, "takes c64 or c128");
-}
 Spec infer_part(const Call& c) {
   require_complex(c);
   return {real_of(c.x[0].dtype()), c.x[0].shape()};

@@ -33,9 +33,6 @@ void require_transformed(const Call& c, int axes) {
   const Shape& x = c.x[0].shape();
   for (int d = x.ndim() - axes; d < x.ndim(); ++d) if (x[d] == 0) throw_shape_error(c, "no elements along an axis that is transformed");
 }
-void require_complex(const Call& c) {
-  if (!is_complex(c.x[0].dtype())) throw_dtype_error(c, "takes c64 or c128, use complex or astype");
-}
 
 /// The transform along axes of x, counted from the end, from `first` to before `end`; times scale.
 void run_along(const Tensor& x, int first, int end, bool inverse, double scale, Tensor& y) {

@@ -68,8 +68,7 @@ Spec same_as_first(const Call& c) { return c.x[0].spec(); }
 
 Spec infer_rows(const Call& c) {
   require_floating(c, 0);
-  if (c.x[0].ndim() == 0) throw_shape_error(c, "takes tensors of rank 1 or more");
-  return c.x[0].spec();
+  return infer_complex_rows(c);
 }
 
 Spec infer_complex_rows(const Call& c) {
@@ -96,6 +95,10 @@ void require_floating(const Call& c, int i) {
 
 void require_trainable(const Call& c, int i) {
   if (!is_trainable(c.x[i].dtype())) [[unlikely]] throw_dtype_error(c, "takes f32, f64, c64 or c128, use astype");
+}
+
+void require_complex(const Call& c) {
+  if (!is_complex(c.x[0].dtype())) throw_dtype_error(c, "takes c64 or c128, use complex or astype");
 }
 
 void require_real(const Call& c) {

@@ -31,7 +31,8 @@ void require_axes(const Call& c, int n);
 void require_floating(const Call& c, int i);
 /// The same for c64 and c128, too.
 void require_trainable(const Call& c, int i);
-/// Throws DTypeError where the first input is complex.
+/// Throw DTypeError unless the first input is c64 or c128; where it is complex.
+void require_complex(const Call& c);
 void require_real(const Call& c);
 /// Throws DTypeError unless input i is i32 or i64.
 void require_indices(const Call& c, int i);
