@@ -50,35 +50,23 @@ void unlimit_process() {
   if (--users == 0 && number_of_user != 1) openblas_set_num_threads(number_of_user);
 }
 
+// CBLAS takes real factors by value, complex ones by address.
+template <class T> T factor(const T& x) { return x; }
+template <class T> const std::complex<T>* factor(const std::complex<T>& x) { return &x; }
+
+template <class F, class T> void multiply(F* blas, const Product<T>& p) {
+  const T one(1), add = p.add ? one : T(0);
+  const int before = limit_openmp(1);
+  blas(CblasRowMajor, flag(p.a_transposed), flag(p.b_transposed), narrow(p.m), narrow(p.n), narrow(p.k), factor(one), p.a, narrow(p.lda), p.b, narrow(p.ldb), factor(add), p.y, narrow(p.ldy));
+  limit_openmp(before);
+}
+
 }  // namespace
 
-void gemm(const Product<float>& p) {
-  const int before = limit_openmp(1);
-  cblas_sgemm(CblasRowMajor, flag(p.a_transposed), flag(p.b_transposed), narrow(p.m), narrow(p.n), narrow(p.k), 1, p.a, narrow(p.lda), p.b, narrow(p.ldb),
-              p.add ? 1.0f : 0.0f, p.y, narrow(p.ldy));
-  limit_openmp(before);
-}
-void gemm(const Product<double>& p) {
-  const int before = limit_openmp(1);
-  cblas_dgemm(CblasRowMajor, flag(p.a_transposed), flag(p.b_transposed), narrow(p.m), narrow(p.n), narrow(p.k), 1, p.a, narrow(p.lda), p.b, narrow(p.ldb),
-              p.add ? 1.0 : 0.0, p.y, narrow(p.ldy));
-  limit_openmp(before);
-}
-
-void gemm(const Product<std::complex<float>>& p) {
-  const std::complex<float> one = 1, add = p.add ? 1.0f : 0.0f;
-  const int before = limit_openmp(1);
-  cblas_cgemm(CblasRowMajor, flag(p.a_transposed), flag(p.b_transposed), narrow(p.m), narrow(p.n), narrow(p.k), &one, p.a, narrow(p.lda), p.b, narrow(p.ldb),
-              &add, p.y, narrow(p.ldy));
-  limit_openmp(before);
-}
-void gemm(const Product<std::complex<double>>& p) {
-  const std::complex<double> one = 1, add = p.add ? 1.0 : 0.0;
-  const int before = limit_openmp(1);
-  cblas_zgemm(CblasRowMajor, flag(p.a_transposed), flag(p.b_transposed), narrow(p.m), narrow(p.n), narrow(p.k), &one, p.a, narrow(p.lda), p.b, narrow(p.ldb),
-              &add, p.y, narrow(p.ldy));
-  limit_openmp(before);
-}
+void gemm(const Product<float>& p) { multiply(cblas_sgemm, p); }
+void gemm(const Product<double>& p) { multiply(cblas_dgemm, p); }
+void gemm(const Product<std::complex<float>>& p) { multiply(cblas_cgemm, p); }
+void gemm(const Product<std::complex<double>>& p) { multiply(cblas_zgemm, p); }
 
 OneBlasThread::OneBlasThread() : of_openmp_(limit_openmp(1)) {
   if (!by_openmp()) limit_process();
