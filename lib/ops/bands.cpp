@@ -13,7 +13,7 @@ namespace {
 using namespace samples;
 
 Spec infer_bands(const Call& c) {
-  require_two_floating(c);
+  require_two(c, Take::reals);
   require_matrices(c, 0);
   require_matrices(c, 1);
   if (extent(c.x[0], 2) == 0) throw_shape_error(c, "takes one diagonal or more");

@@ -9,37 +9,28 @@
 
 namespace tapedeck {
 
-void require_two_floating(const Call& c) {
-  require_floating(c, 0);
-  require_floating(c, 1);
-  if (c.x[0].dtype() != c.x[1].dtype()) throw_dtype_error(c, "dtypes differ");
-}
-void require_two_trainable(const Call& c) {
-  require_trainable(c, 0);
-  require_trainable(c, 1);
+namespace {
+
+void require_dtype(const Call& c, int i, Take take) { (take == Take::reals ? require_floating : require_trainable)(c, i); }
+
+}  // namespace
+
+void require_two(const Call& c, Take take) {
+  require_dtype(c, 0, take);
+  require_dtype(c, 1, take);
   if (c.x[0].dtype() != c.x[1].dtype()) throw_dtype_error(c, "dtypes differ");
 }
 void require_countable(const Call& c, std::int64_t extent) {
   if (extent > std::numeric_limits<std::int32_t>::max()) throw_shape_error(c, "extents of 2^31 and more are too large");
 }
 void require_matrices(const Call& c, int i, Take take) {
-  (take == Take::reals ? require_floating : require_trainable)(c, i);
+  require_dtype(c, i, take);
   if (c.x[i].ndim() < 2) throw_shape_error(c, "takes tensors of rank 2 or more");
   require_countable(c, std::max(extent(c.x[i], 1), extent(c.x[i], 2)));
 }
 void require_square(const Call& c, int i, Take take) {
   require_matrices(c, i, take);
   if (extent(c.x[i], 1) != extent(c.x[i], 2)) throw_shape_error(c, "takes square matrices");
-}
-
-Spec infer_square(const Call& c) {
-  require_square(c, 0);
-  return c.x[0].spec();
-}
-
-Spec infer_complex_square(const Call& c) {
-  require_square(c, 0, Take::complexes);
-  return c.x[0].spec();
 }
 
 Shape joined_batches(const Call& c) {

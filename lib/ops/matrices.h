@@ -9,19 +9,19 @@ namespace tapedeck {
 /// The extent of x's axis -back; 1 in front of the first.
 inline std::int64_t extent(const Tensor& x, int back) { return back <= x.ndim() ? x.shape()[x.ndim() - back] : 1; }
 
-/// Each throws, naming the op and its inputs: unless both inputs are f32 or both f64; where an extent is too large for BLAS;
-/// unless input i is f32 or f64 of rank 2 or more; unless its matrices are square.
-void require_two_floating(const Call& c);
-/// The same for c64 and c128, too.
-void require_two_trainable(const Call& c);
-void require_countable(const Call& c, std::int64_t extent);
-/// Throw DTypeError for inputs that are not f32 or f64, or, where these are taken, c64 or c128.
+/// Whether f32 and f64 alone are taken, or c64 and c128, too.
 enum class Take { reals, complexes };
+/// Each throws, naming the op and its inputs: unless both inputs are of one dtype that is taken; where an extent is too large
+/// for BLAS; unless input i is of such a dtype and rank 2 or more; unless its matrices are square.
+void require_two(const Call& c, Take take);
+void require_countable(const Call& c, std::int64_t extent);
 void require_matrices(const Call& c, int i, Take take = Take::reals);
 void require_square(const Call& c, int i, Take take = Take::reals);
-/// The spec of the first input, square matrices, perhaps complex.
-Spec infer_square(const Call& c);
-Spec infer_complex_square(const Call& c);
+/// The spec of the first input, square matrices.
+template <Take take> Spec infer_square(const Call& c) {
+  require_square(c, 0, take);
+  return c.x[0].spec();
+}
 /// The axes before the last two of both inputs, broadcast; the second input's spec with these.
 Shape joined_batches(const Call& c);
 Spec joined_second(const Call& c);

@@ -13,7 +13,7 @@ namespace {
 using namespace samples;
 
 Spec infer_sylvester(const Call& c) {
-  require_two_floating(c);
+  require_two(c, Take::reals);
   require_square(c, 0);
   require_square(c, 1);
   if (extent(c.x[0], 1) != extent(c.x[1], 1)) throw_shape_error(c, "x and b differ in extent");
@@ -39,7 +39,7 @@ constexpr Op table[] = {
      .doc = "Σₖ xᵏ / k!.",
      .tensorflow = "MatrixExponential",
      .args = {"x"},
-     .infer = infer_square,
+     .infer = infer_square<Take::reals>,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::matrix_exponential(c.x[0], y[0]); },
      .rule = custom(
          {.x = 1},
@@ -59,7 +59,7 @@ constexpr Op table[] = {
      .doc = "The principal root of matrices: y y = x.",
      .tensorflow = "MatrixSquareRoot",
      .args = {"x"},
-     .infer = infer_square,
+     .infer = infer_square<Take::reals>,
      .forward = [](const Call& c, std::span<Tensor> y) {
        if (const kernels::Failure f = kernels::matrix_square_root(c.x[0], y[0]))
          throw_error<ArgumentError>("matrix_square_root: matrix {} has an eigenvalue that is 0 or negative, so it has no principal root: x is {}", f.matrix, c.x[0].spec());

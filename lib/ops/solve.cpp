@@ -21,7 +21,7 @@ template <Take take> Spec infer_number(const Call& c) {
   return with_last(c.x[0], 2, {});
 }
 Spec infer_solve(const Call& c) {
-  require_two_trainable(c);
+  require_two(c, Take::complexes);
   require_square(c, 0, Take::complexes);
   require_matrices(c, 1, Take::complexes);
   if (extent(c.x[0], 1) != extent(c.x[1], 2)) throw_shape_error(c, "a and b have different numbers of rows");
@@ -54,7 +54,7 @@ constexpr Op table[] = {
      .doc = "The lower triangular L with L Lᵀ = (x + xᵀ) / 2; its gradient is symmetric.",
      .tensorflow = "Cholesky",
      .args = {"x"},
-     .infer = infer_square,
+     .infer = infer_square<Take::reals>,
      .forward = [](const Call& c, std::span<Tensor> y) {
        if (const kernels::Failure f = kernels::cholesky(c.x[0], y[0]))
          throw_error<ArgumentError>("cholesky: matrix {} is not positive definite: its leading minor of order {} is not positive: x is {}", f.matrix, f.at, c.x[0].spec());
@@ -171,7 +171,7 @@ constexpr Op table[] = {
      .doc = "The inverse of matrices.",
      .tensorflow = "MatrixInverse",
      .args = {"x"},
-     .infer = infer_complex_square,
+     .infer = infer_square<Take::complexes>,
      .forward = [](const Call& c, std::span<Tensor> y) {
        if (const kernels::Failure f = kernels::inv(c.x[0], y[0])) throw_singular(c, f);
      },
