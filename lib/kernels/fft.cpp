@@ -10,13 +10,12 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "kernels/complexes.h"
 
 namespace {
 
-// Products by parts, for KissFFT to find before those of std::complex, which look for NaN and cost as much again.
-template <class T> std::complex<T> product(const std::complex<T>& a, const std::complex<T>& b) {
-  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
-}
+using tapedeck::kernels::product;
+// For KissFFT to find before those of std::complex.
 [[maybe_unused]] std::complex<float> operator*(const std::complex<float>& a, const std::complex<float>& b) { return product(a, b); }
 [[maybe_unused]] std::complex<double> operator*(const std::complex<double>& a, const std::complex<double>& b) { return product(a, b); }
 #include <kissfft/kissfft.hh>
