@@ -17,6 +17,11 @@ namespace {
 Tensor unit(std::int64_t n) { return eye(n, {}, DType::f64); }
 Tensor gram(const Tensor& x) { return matmul(x, x, {.a = true}); }
 Tensor random_matrix(std::int64_t m, std::int64_t n) { return random::normal({m, n}, {11}, DType::f64); }
+Tensor random_complex(std::int64_t m, std::int64_t n) { return complex(random_matrix(m, n), random::normal({m, n}, {12}, DType::f64)); }
+Tensor complex_gram(const Tensor& x) { return matmul(conj(x), x, {.a = true}); }
+/// The largest magnitude of a difference.
+double farthest(const Tensor& x, const Tensor& y) { return x.size() == 0 ? 0 : max(abs(x - y)).item(); }
+Tensor as_row_of(const Tensor& x) { return expand_dims(x, 0); }
 bool all_nan(const Tensor& x) {
   const std::vector<double> v = x.to_vector();
   return std::all_of(v.begin(), v.end(), [](double e) { return std::isnan(e); });
@@ -61,6 +66,100 @@ TEST_CASE("factors of matrices of any form", "[decompositions]") {
   CHECK(worst(gram(e.vectors), unit(40)) < 1e-13);
 }
 
+TEST_CASE("factors of complex matrices of any form", "[decompositions][complex]") {
+  const auto unit_of = [](std::int64_t n) { return eye(n, {}, DType::c128); };
+  const auto largest_is_positive = [](const Tensor& columns) {
+    const Tensor largest = max(abs(columns), {0}), at = one_hot(argmax(abs(columns), 0), columns.shape()[0], DType::f64);
+    return farthest(sum(columns * astype(transpose(at), DType::c128), {0}), astype(largest, DType::c128)) == 0;
+  };
+  for (const auto& [m, n] : {std::pair<std::int64_t, std::int64_t>{1, 1}, {5, 5}, {40, 17}, {17, 40}, {1, 6}, {6, 1}}) {
+    INFO(m << " x " << n);
+    const Tensor x = random_complex(m, n);
+    const std::int64_t k = std::min(m, n);
+    for (const bool full : {false, true}) {
+      const Qr f = qr(x, full);
+      CHECK(farthest(matmul(f.q, f.r), x) < 1e-13);
+      CHECK(farthest(complex_gram(f.q), unit_of(f.q.shape()[1])) < 1e-13);
+      CHECK(farthest(f.r, triu(f.r)) == 0);
+      CHECK(farthest(imag(diagonal(f.r)), zeros({k}, DType::f64)) == 0);
+
+      const Svd d = svd(x, full);
+      CHECK(d.s.dtype() == DType::f64);
+      CHECK(farthest(complex_gram(d.u), unit_of(d.u.shape()[1])) < 1e-13);
+      CHECK(farthest(matmul(d.vh, conjugate_transpose(d.vh)), unit_of(d.vh.shape()[0])) < 1e-13);
+      CHECK(farthest(matmul(slice(d.u, {0, 0}, {m, k}) * astype(expand_dims(d.s, 0), DType::c128), slice(d.vh, {0, 0}, {k, n})), x) < 1e-13);
+      CHECK(largest_is_positive(d.u));
+    }
+    const Tensor p = pinv(x);
+    CHECK(farthest(matmul(matmul(x, p), x), x) < 1e-12);
+    CHECK(farthest(matmul(matmul(p, x), p), p) < 1e-12);
+    CHECK(farthest(matmul(x, p), conjugate_transpose(matmul(x, p))) < 1e-12);
+    CHECK(farthest(matmul(p, x), conjugate_transpose(matmul(p, x))) < 1e-12);
+  }
+  const Tensor x = random_complex(40, 40), hermitian = x + conjugate_transpose(x);
+  const Eigh e = eigh(tril(hermitian));
+  CHECK(e.values.dtype() == DType::f64);
+  CHECK(farthest(matmul(e.vectors * astype(expand_dims(e.values, 0), DType::c128), conjugate_transpose(e.vectors)), hermitian) < 1e-12);
+  CHECK(farthest(complex_gram(e.vectors), unit_of(40)) < 1e-13);
+  CHECK(largest_is_positive(e.vectors));
+  const Tensor positive = matmul(x, conjugate_transpose(x)) + unit_of(40), l = cholesky(positive), b = random_complex(40, 3);
+  CHECK(farthest(matmul(l, conjugate_transpose(l)), positive) < 1e-12);
+  CHECK(farthest(matmul(positive, cholesky_solve(l, b)), b) < 1e-11);
+  const SignAndLog s = slogdet(x);
+  CHECK(farthest(s.sign * astype(exp(s.log_abs), DType::c128) / det(x), ones({}, DType::c128)) < 1e-12);
+}
+
+// What does not depend on the phases of vectors has the gradients of matrix functions.
+TEST_CASE("gradients through complex vectors whose phases do not count", "[decompositions][complex]") {
+  const Tensor x = random_complex(4, 4), weight = random_complex(4, 4);
+  const auto gradient_of = [&](const auto& f, const Tensor& at) {
+    GradientTape tape;
+    tape.watch(at);
+    return tape.gradient(real(sum(f(at) * weight)), at).dense();
+  };
+  const auto as_complex = [](const Tensor& t) { return astype(t, DType::c128); };
+  const Tensor hermitian = x + conjugate_transpose(x);
+  const auto by_vectors = [&](const Tensor& t) {
+    const Eigh e = eigh(t);
+    return matmul(e.vectors * as_complex(as_row_of(exp(0.3 * e.values))), conjugate_transpose(e.vectors));
+  };
+  CHECK(farthest(by_vectors(hermitian), by_vectors(tril(hermitian))) == 0);
+  // exp(0.3 h) through its series, of the matrix that the lower triangle stands for
+  const auto by_series = [&](const Tensor& t) {
+    const Tensor below = tril(t, -1), h = below + conjugate_transpose(below) + matrix_diag(as_complex(real(diagonal(t))));
+    Tensor term = eye(4, {}, DType::c128), total = term;
+    for (int i = 1; i < 60; ++i) term = matmul(term, h) * (0.3 / i), total = total + term;
+    return total;
+  };
+  CHECK(farthest(by_vectors(hermitian), by_series(hermitian)) < 1e-12);
+  CHECK(farthest(gradient_of(by_vectors, hermitian), gradient_of(by_series, hermitian)) < 1e-11);
+
+  const auto inverse = [](const Tensor& t) { return inv(t); };
+  const auto by_values = [&](const Tensor& t) {
+    const Svd d = svd(t);
+    return matmul(conjugate_transpose(d.vh) / as_complex(as_row_of(d.s)), conjugate_transpose(d.u));
+  };
+  CHECK(farthest(gradient_of(by_values, x), gradient_of(inverse, x)) < 1e-11);
+  const auto by_qr = [](const Tensor& t) {
+    const Qr f = qr(t);
+    return triangular_solve(f.r, conjugate_transpose(f.q), {.lower = false});
+  };
+  CHECK(farthest(gradient_of(by_qr, x), gradient_of(inverse, x)) < 1e-11);
+  CHECK(farthest(gradient_of([](const Tensor& t) { return pinv(t); }, x), gradient_of(inverse, x)) < 1e-11);
+}
+
+TEST_CASE("the determinant of a singular complex matrix has a first gradient alone", "[decompositions][complex]") {
+  const Tensor x = reshape(samples::c128({{1, 1}, {2, 0}, {0, 2}, {2, 2}}), {2, 2});   // det = (1 + i)(2 + 2 i) - 4 i = 0
+  GradientTape outer;
+  outer.watch(x);
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = det(x);
+  const Tensor g = tape.gradient(y, x).dense();   // of the real part: the conjugates of cofactors
+  CHECK(farthest(g, reshape(samples::c128({{2, -2}, {0, 2}, {-2, 0}, {1, -1}}), {2, 2})) < 1e-14);
+  CHECK_THROWS_AS(outer.gradient(g, x), GradientError);
+}
+
 TEST_CASE("factorisations of many matrices give the same bits on any number of threads", "[decompositions][threads]") {
   const Tensor x = random_matrix(20, 20), many = broadcast_to(x, {60, 20, 20});
   const auto all = [](const Tensor& t) {
@@ -80,17 +179,17 @@ TEST_CASE("factorisations of many matrices give the same bits on any number of t
 }
 
 TEST_CASE("factors of what is not finite are NaN", "[decompositions]") {
-  for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+  for (const auto& [bad, is_complex] : {std::pair(std::nan(""), false), {std::numeric_limits<double>::infinity(), false}, {std::nan(""), true}}) {
     std::vector<double> v = samples::spd({2, 4, 4}).to_vector();
     v[16 + 4] = bad;   // below the diagonal
-    const Tensor x = tensor(v, {2, 4, 4});
+    const Tensor x = is_complex ? complex(samples::spd({2, 4, 4}), tensor(v, {2, 4, 4})) : tensor(v, {2, 4, 4});
     const Qr f = qr(x);
     const Eigh e = eigh(x);
     const Svd d = svd(x, true);
     for (const Tensor& y : {f.q, f.r, e.values, e.vectors, d.u, d.s, d.vh, pinv(x)}) {
       const std::vector<Tensor> each = unstack(y);
-      for (const double element : each[0].to_vector()) CHECK(std::isfinite(element));
-      CHECK((all_nan(each[1]) || y.id() == f.r.id()));   // r is zero below its diagonal
+      for (const double element : abs(each[0]).to_vector()) CHECK(std::isfinite(element));
+      CHECK((all_nan(abs(each[1])) || y.id() == f.r.id()));   // r is zero below its diagonal
     }
   }
 }
@@ -137,7 +236,7 @@ TEST_CASE("least squares of any form and rank", "[decompositions]") {
 
 TEST_CASE("what factorisations refuse", "[decompositions][errors]") {
   CHECK_THROWS_WITH(qr(ones({3})), "qr: takes tensors of rank 2 or more: x is f32[3]");
-  CHECK_THROWS_WITH(svd(ones({3, 3}, DType::i64)), "svd: takes f32 or f64, use astype: x is i64[3,3]");
+  CHECK_THROWS_WITH(svd(ones({3, 3}, DType::i64)), "svd: takes f32, f64, c64 or c128, use astype: x is i64[3,3]");
   CHECK_THROWS_WITH(eigh(ones({2, 3})), "eigh: takes square matrices: x is f32[2,3]");
   CHECK_THROWS_WITH(pinv(ones({})), "pinv: takes tensors of rank 2 or more: x is f32[]");
   const Tensor x = samples::uniform({4, 3}, -1, 1);
@@ -154,7 +253,7 @@ TEST_CASE("what factorisations refuse", "[decompositions][errors]") {
   const Tensor dependent = samples::f64({{1, 2}, {2, 4}, {3, 6}}), b = ones({3, 1}, DType::f64);
   CHECK_THROWS_WITH(lstsq(dependent, b), "lstsq: a matrix has not full rank, or its condition is too large for the normal equations: a is f64[3,2]; use fast = false or a positive l2");
   CHECK_THROWS_WITH(lstsq(x, b), "lstsq: a and b have different numbers of rows: a is f64[4,3], b is f64[3,1]");
-  CHECK_THROWS_WITH(lstsq(dependent, ones({3, 1})), "lstsq: takes f32 or f64, both alike: a is f64[3,2], b is f32[3,1]");
+  CHECK_THROWS_WITH(lstsq(dependent, ones({3, 1})), "lstsq: takes f32, f64, c64 or c128, both alike: a is f64[3,2], b is f32[3,1]");
   CHECK_THROWS_WITH(lstsq(dependent, b, {.l2 = -1}), "lstsq: l2 is -1; use 0 or more");
   CHECK_THROWS_WITH(lstsq(ones({3}), b), "lstsq: takes tensors of rank 2 or more: a is f32[3], b is f64[3,1]");
 }

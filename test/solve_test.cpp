@@ -102,7 +102,7 @@ TEST_CASE("what linear equations refuse", "[solve][errors]") {
   CHECK_THROWS_AS(inv(pair), ArgumentError);
   CHECK_THROWS_WITH(inv(ones({2, 3})), "inv: takes square matrices: x is f32[2,3]");
   CHECK_THROWS_WITH(det(ones({2})), "det: takes tensors of rank 2 or more: x is f32[2]");
-  CHECK_THROWS_WITH(cholesky(ones({2, 2}, DType::i32)), "cholesky: takes f32 or f64, use astype: x is i32[2,2]");
+  CHECK_THROWS_WITH(cholesky(ones({2, 2}, DType::i32)), "cholesky: takes f32, f64, c64 or c128, use astype: x is i32[2,2]");
   CHECK_THROWS_WITH(slogdet(ones({1, 2, 3})), "slogdet: takes square matrices: x is f32[1,2,3]");
   CHECK_THROWS_WITH(lu(ones({})), "lu: takes tensors of rank 2 or more: x is f32[]");
   CHECK_THROWS_WITH(trace(ones({3})), "trace: takes tensors of rank 2 or more: x is f32[3]");

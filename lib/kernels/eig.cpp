@@ -33,8 +33,7 @@ template <class T> Int solve_columns(T* a, std::int64_t n, std::complex<T>* valu
 template <class T, class Z> Int eig_of(const T* x, std::int64_t n, Z* values, Z* vectors) {
   if (!finite(x, n * n)) return std::fill_n(values, n, kNan<Z>), std::fill_n(vectors, n * n, kNan<Z>), 0;
   CachedVector<T> a(static_cast<std::size_t>(n * n));
-  for (std::int64_t i = 0; i < n; ++i)
-    for (std::int64_t j = 0; j < n; ++j) a[static_cast<std::size_t>(j * n + i)] = x[i * n + j];
+  transpose(x, n, a.data(), n, n, n);
   CachedVector<Z> columns(static_cast<std::size_t>(n * n));
   const Int info = solve_columns(a.data(), n, values, columns.data());
   for (std::int64_t j = 0; j < n; ++j) {

@@ -12,6 +12,12 @@ namespace tapedeck::kernels {
 template <class T> constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
 template <class T> constexpr std::complex<T> kNan<std::complex<T>> = kNan<T>;
 
+/// The conjugate, and the direction x / |x| of a number that is not 0, for real numbers, too.
+template <class T> T conjugate(const T& x) { return x; }
+template <class T> std::complex<T> conjugate(const std::complex<T>& x) { return std::conj(x); }
+template <class T> T direction(const T& x) { return std::isnan(x) ? x : T(x < 0 ? -1 : 1); }
+template <class T> std::complex<T> direction(const std::complex<T>& x) { return x / std::abs(x); }
+
 template <class T> struct Factors {
   T* a;
   lapack::Int* pivots;

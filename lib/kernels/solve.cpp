@@ -21,13 +21,13 @@ template <class T, class F> void with_factors(const Tensor& x, const F& f) {
   });
 }
 
-// The symmetric part, by blocks, since one of the two factors is read by columns.
+// The symmetric part, of complex matrices the Hermitian one, by blocks, since one of the two factors is read by columns.
 template <class T> void symmetric_part(const T* x, std::int64_t n, T* y) {
   constexpr std::int64_t block = 32;
   for (std::int64_t top = 0; top < n; top += block)
     for (std::int64_t left = 0; left <= top; left += block)
       for (std::int64_t i = top; i < std::min(top + block, n); ++i)
-        for (std::int64_t j = left; j < std::min(left + block, i + 1); ++j) y[i * n + j] = (x[i * n + j] + x[j * n + i]) / 2;
+        for (std::int64_t j = left; j < std::min(left + block, i + 1); ++j) y[i * n + j] = (x[i * n + j] + conjugate(x[j * n + i])) / T(2);
   for (std::int64_t i = 0; i < n; ++i) std::fill(y + i * n + i + 1, y + (i + 1) * n, T(0));
 }
 
@@ -80,7 +80,7 @@ template <class T> void lu_of_rows(const T* x, std::int64_t n, std::int64_t m, T
 
 Failure cholesky(const Tensor& x, Tensor& y) {
   const std::int64_t n = extent(x, 1);
-  return visit_floating(x.dtype(), [&](auto one) {
+  return visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);
     return for_each_matrix(matrices(x), n * n * n / 3, [&](std::int64_t i) -> std::int64_t {
       const T* in = elements<T>(x) + i * n * n;
@@ -129,24 +129,26 @@ void det(const Tensor& x, Tensor& y) {
 }
 
 void slogdet(const Tensor& x, Tensor& sign, Tensor& log_abs) {
-  visit_floating(x.dtype(), [&](auto one) {
+  visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);
+    using Real = lapack::Magnitude<T>;
     with_factors<T>(x, [&](const Factors<T>& factors, std::int64_t i, bool singular) {
-      T total = singular ? -std::numeric_limits<T>::infinity() : T(0), s = singular ? T(0) : factors.odd() ? T(-1) : T(1);
+      Real total = singular ? -std::numeric_limits<Real>::infinity() : Real(0);
+      T s = singular ? T(0) : factors.odd() ? T(-1) : T(1);
       for (std::int64_t k = 0; k < factors.n && !singular; ++k) {
         const T pivot = factors.pivot(k);
         total += std::log(std::abs(pivot));
-        s = std::isnan(pivot) ? pivot : pivot < 0 ? -s : s;
+        s *= direction(pivot);
       }
       elements<T>(sign)[i] = s;
-      elements<T>(log_abs)[i] = total;
+      elements<Real>(log_abs)[i] = total;
     });
   });
 }
 
 void lu(const Tensor& x, Tensor& packed, Tensor& permutation) {
   const std::int64_t n = extent(x, 2), m = extent(x, 1);
-  visit_floating(x.dtype(), [&](auto one) {
+  visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);
     for_each_matrix(matrices(x), n * m * std::min(n, m) / 2, [&](std::int64_t i) {
       lu_of_rows(elements<T>(x) + i * n * m, n, m, elements<T>(packed) + i * n * m, elements<std::int64_t>(permutation) + i * n);

@@ -1,6 +1,7 @@
 // Matrices turned over, in square tiles that fit into registers.
 #pragma once
 #include <algorithm>
+#include <complex>
 #include <cstdint>
 #include <cstring>
 #include <utility>
@@ -62,6 +63,11 @@ template <class T> void transpose(const T* from, std::int64_t from_step, T* to, 
   if constexpr (kMaxTile<T> >= 4)
     if (least >= 4) return transpose_in_tiles<4>(from, from_step, to, to_step, rows, columns);
   if (least >= 2) return transpose_in_tiles<2>(from, from_step, to, to_step, rows, columns);
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < columns; ++j) to[i * to_step + j] = from[j * from_step + i];
+}
+/// Complex numbers one by one.
+template <class T> void transpose(const std::complex<T>* from, std::int64_t from_step, std::complex<T>* to, std::int64_t to_step, std::int64_t rows, std::int64_t columns) {
   for (std::int64_t i = 0; i < rows; ++i)
     for (std::int64_t j = 0; j < columns; ++j) to[i * to_step + j] = from[j * from_step + i];
 }

@@ -72,6 +72,8 @@ Tensor adjoint(const Tensor& x) {
   return transpose(x, perm);
 }
 
+Tensor lower_half(const Tensor& x) { return 0.5 * (tril(x) + tril(x, -1)); }
+
 Tensor sum_repeated(const Call& c, const Tensor& dx, int i) {
   const Tensor &x = c.x[i], &y = c.y[0];
   std::vector<int> axes;

@@ -36,6 +36,8 @@ Spec with_last(const Tensor& x, int back, std::initializer_list<std::int64_t> ex
 
 /// The last two axes exchanged; to be conjugated for complex dtypes.
 Tensor adjoint(const Tensor& x);
+/// The triangle below the diagonal, and half of the diagonal.
+Tensor lower_half(const Tensor& x);
 /// dx summed over the axes before the last two in which the matrices of input i were repeated. It has as many axes as the
 /// output, and perhaps more in front.
 Tensor sum_repeated(const Call& c, const Tensor& dx, int i);

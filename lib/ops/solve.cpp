@@ -16,8 +16,8 @@ using namespace samples;
 
 struct Transposition { bool transposed; };
 
-template <Take take> Spec infer_number(const Call& c) {
-  require_square(c, 0, take);
+Spec infer_number(const Call& c) {
+  require_square(c, 0, Take::complexes);
   return with_last(c.x[0], 2, {});
 }
 Spec infer_solve(const Call& c) {
@@ -41,40 +41,38 @@ Tensor tangent_of_b(const Call& c, Refs dx, const Tensor& da, bool is_transposed
 Tensor named_part(const Tensor& x, const Triangular& t) { return t.lower ? tril(x) : triu(x); }
 
 // The gradient of det: det(x) x⁻ᵀ. For x = u s vh it is also det(u) det(vh) u c vh, where cᵢ is the product of the other singular
-// values, and that has no division.
+// values, and that has no division. With complex numbers the factors have phases, which svd cannot follow through 0.
 Tensor cofactors(const Tensor& x, const Tensor& y) {
   if (all(not_equal(y, 0.0)).item() != 0) return as_matrix(y) * adjoint(inv(x));
   const Svd f = svd(x);
-  const Tensor orientation = sign(stop_gradient(det(f.u) * det(f.vh)));
-  return as_matrix(orientation) * matmul(f.u * as_row(prod_of_others(f.s)), f.vh);
+  const Tensor orientation = stop_gradient(det(f.u) * det(f.vh)), without_values = astype(prod_of_others(f.s), x.dtype());
+  if (!is_complex(x.dtype())) return as_matrix(sign(orientation)) * matmul(f.u * as_row(without_values), f.vh);
+  return prevent_gradient(as_matrix(orientation) * conj(matmul(f.u * as_row(without_values), f.vh)));
 }
 
 constexpr Op table[] = {
     {.name = "cholesky",
-     .doc = "The lower triangular L with L Lᵀ = (x + xᵀ) / 2; its gradient is symmetric.",
+     .doc = "The lower triangular L with L Lᴴ = (x + xᴴ) / 2; its gradient is symmetric, of complex matrices Hermitian.",
      .tensorflow = "Cholesky",
      .args = {"x"},
-     .infer = infer_square<Take::reals>,
+     .infer = infer_square<Take::complexes>,
      .forward = [](const Call& c, std::span<Tensor> y) {
        if (const kernels::Failure f = kernels::cholesky(c.x[0], y[0]))
          throw_error<ArgumentError>("cholesky: matrix {} is not positive definite: its leading minor of order {} is not positive: x is {}", f.matrix, f.at, c.x[0].spec());
      },
-     // Murray 2016, "Differentiation of the Cholesky decomposition", equations 8 and 10: Φ halves the diagonal and drops what is above.
+     // Murray 2016, "Differentiation of the Cholesky decomposition", equations 8 and 10, with conjugates beside the transpositions.
      .rule = custom(
          {.y = true},
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
            const Tensor& l = c.y[0];
-           const Tensor p = matmul(l, std::move(dy[0]).dense(), {.a = true});
-           const Tensor phi = 0.5 * (tril(p) + tril(p, -1));
-           const Tensor left = triangular_solve(l, phi, {.transposed = true});
-           const Tensor both = triangular_solve(l, adjoint(left), {.transposed = true});
-           dx[0] = 0.5 * (both + adjoint(both));
+           const Tensor left = triangular_solve(l, lower_half(matmul(l, std::move(dy[0]).dense(), {.a = true})), {.transposed = true});
+           const Tensor both = triangular_solve(l, conjugate_transpose(left), {.transposed = true});
+           dx[0] = 0.5 * (both + conjugate_transpose(both));
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
            const Tensor& l = c.y[0];
-           const Tensor left = triangular_solve(l, 0.5 * (dx[0] + adjoint(dx[0])));
-           const Tensor p = triangular_solve(l, adjoint(left));
-           dy[0] = matmul(l, 0.5 * (tril(p) + tril(p, -1)));
+           const Tensor left = triangular_solve(l, 0.5 * (dx[0] + conjugate_transpose(dx[0])));
+           dy[0] = matmul(l, lower_half(triangular_solve(l, conjugate_transpose(left))));
          }),
      .samples = [] {
        return std::vector<Sample>{
@@ -84,7 +82,8 @@ constexpr Op table[] = {
            {.inputs = {spd({7, 7}, 1)}},
            {.inputs = {spd({37, 37}, 2)}},
            {.inputs = {regular({3, 3})}},
-           {.inputs = {f64({{4, 2, -2}, {2, 10, 2}, {-2, 2, 6}})}, .expected = {f64({{2, 0, 0}, {1, 3, 0}, {-1, 1, 2}})}, .oracle = "np.linalg.cholesky(x)"}};
+           {.inputs = {f64({{4, 2, -2}, {2, 10, 2}, {-2, 2, 6}})}, .expected = {f64({{2, 0, 0}, {1, 3, 0}, {-1, 1, 2}})}, .oracle = "np.linalg.cholesky(x)"},
+           {.inputs = {reshape(c128({{4, 0}, {2, -2}, {2, 2}, {11, 0}}), {2, 2})}, .expected = {reshape(c128({{2, 0}, {0, 0}, {1, 1}, {3, 0}}), {2, 2})}, .oracle = "np.linalg.cholesky(x)"}};
      }},
 
     {.name = "triangular_solve",
@@ -198,7 +197,7 @@ constexpr Op table[] = {
      .doc = "The determinant of matrices.",
      .tensorflow = "MatrixDeterminant",
      .args = {"x"},
-     .infer = infer_number<Take::complexes>,
+     .infer = infer_number,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::det(c.x[0], y[0]); },
      .rule = custom(
          {.x = 1, .y = true},
@@ -214,17 +213,31 @@ constexpr Op table[] = {
      }},
 
     {.name = "slogdet",
-     .doc = "The sign of the determinant of matrices, and the logarithm of its magnitude.",
+     .doc = "The sign of the determinant of matrices, for complex ones its direction det(x) / |det(x)|, and the logarithm of its magnitude.",
      .tensorflow = "LogMatrixDeterminant",
      .args = {"x"},
-     .infer = [](const Call& c) { return std::vector<Spec>{infer_number<Take::reals>(c), infer_number<Take::reals>(c)}; },
+     .infer = [](const Call& c) {
+       const Spec sign = infer_number(c);
+       return std::vector<Spec>{sign, {real_of(sign.dtype), sign.shape}};
+     },
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::slogdet(c.x[0], y[0], y[1]); },
+     // With t the trace of x⁻¹ dx the logarithm moves by the real part of t, and the direction turns by the imaginary one.
      .rule = accepting_none(custom(
-         {.x = 1},
+         {.x = 1, .y = true},
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           if (dy[1].defined()) dx[0] = as_matrix(std::move(dy[1]).dense()) * adjoint(inv(c.x[0]));
+           Tensor weight;
+           if (dy[1].defined()) weight = astype(std::move(dy[1]).dense(), c.x[0].dtype());
+           if (dy[0].defined() && is_complex(c.x[0].dtype())) {
+             const Tensor turn = imag(std::move(dy[0]).dense() * c.y[0]), of_turn = complex(zeros_like(turn), turn);
+             weight = weight.defined() ? weight + of_turn : of_turn;
+           }
+           if (weight.defined()) dx[0] = as_matrix(weight) * adjoint(inv(c.x[0]));
          },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[1] = trace(solve(c.x[0], dx[0])); })),
+         [](const Call& c, Refs dx, std::span<Tensor> dy) {
+           const Tensor t = trace(solve(c.x[0], dx[0])), along = real(t);
+           if (is_complex(t.dtype())) dy[0] = c.y[0] * (t - astype(along, t.dtype()));
+           dy[1] = along;
+         })),
      .samples = [] {
        return std::vector<Sample>{
            {.inputs = {regular({1, 1})}},
@@ -233,7 +246,8 @@ constexpr Op table[] = {
            {.inputs = {uniform({6, 6}, -1, 1)}},
            {.inputs = {regular({37, 37})}},
            {.inputs = {f64({{{0, 2, 1}, {1, 1, 0}, {3, 0, 2}}, {{1, 2, 3}, {4, 5, 6}, {7, 8, 11}}})},
-            .expected = {f64({-1, -1}), f64({1.9459101490553132, 1.791759469228055})}, .oracle = "np.linalg.slogdet(x)"}};
+            .expected = {f64({-1, -1}), f64({1.9459101490553132, 1.791759469228055})}, .oracle = "np.linalg.slogdet(x)"},
+           {.inputs = {reshape(c128({{1, 1}, {0, 2}, {3, 0}, {1, -1}}), {2, 2})}, .expected = {reshape(c128({{0.31622776601683794, -0.9486832980505138}}), {}), f64(1.8444397270569681)}, .oracle = "np.linalg.slogdet(x)"}};
      }},
 
     {.name = "lu",
@@ -241,7 +255,7 @@ constexpr Op table[] = {
      .tensorflow = "Lu",
      .args = {"x"},
      .infer = [](const Call& c) {
-       require_matrices(c, 0);
+       require_matrices(c, 0, Take::complexes);
        const Spec rows = with_last(c.x[0], 1, {});
        return std::vector<Spec>{c.x[0].spec(), {DType::i64, rows.shape}};
      },
@@ -253,14 +267,16 @@ constexpr Op table[] = {
            {.inputs = {uniform({0, 3}, -1, 1)}},
            {.inputs = {regular({37, 37})}},
            {.inputs = {f64({{1, 2, 4}, {4, 8, 4}, {2, 8, 6}})}, .expected = {f64({{4, 8, 4}, {0.5, 4, 4}, {0.25, 0, 3}}), tensor({1, 2, 0}, DType::i64)},
-            .oracle = "(torch.linalg.lu_factor(torch.tensor(x))[0], [1, 2, 0])"}};
+            .oracle = "(torch.linalg.lu_factor(torch.tensor(x))[0], [1, 2, 0])"},
+           {.inputs = {reshape(c128({{0, 1}, {2, 0}, {2, 0}, {0, 0}}), {2, 2})}, .expected = {reshape(c128({{2, 0}, {0, 0}, {0, 0.5}, {2, 0}}), {2, 2}), tensor({1, 0}, DType::i64)},
+            .oracle = "(torch.linalg.lu_factor(torch.tensor(x))[0], [1, 0])"}};
      }},
 };
 
 }  // namespace
 
 Tensor cholesky(const Tensor& x) { return find(table, "cholesky")(Operand(x)); }
-Tensor cholesky_solve(const Tensor& factor, const Tensor& b) { return triangular_solve(factor, triangular_solve(factor, b), {.transposed = true}); }
+Tensor cholesky_solve(const Tensor& factor, const Tensor& b) { return triangular_solve(conj(factor), triangular_solve(factor, b), {.transposed = true}); }
 Tensor triangular_solve(const Tensor& a, const Tensor& b, Triangular options) { return find(table, "triangular_solve").with(options, a, b); }
 Tensor solve(const Tensor& a, const Tensor& b, bool is_transposed) { return find(table, "solve").with(Transposition{is_transposed}, a, b); }
 Tensor inv(const Tensor& x) { return find(table, "inv")(Operand(x)); }

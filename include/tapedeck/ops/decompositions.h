@@ -1,6 +1,10 @@
-// Factorisations of matrices, solutions and determinants. f32 and f64, and where it says so, c64 and c128; the last two axes are matrices, those before are
-// batches. A matrix that holds a NaN or an infinity gives NaN. Each throws ShapeError for a rank below 2, for a matrix that is
-// not square where it has to be, and for extents that BLAS cannot count.
+// Factorisations of matrices, solutions and determinants. f32, f64, c64 and c128, but from matrix_exponential on f32 and f64 alone; the last two axes are
+// matrices, those before are batches. xᴴ is conjugate_transpose(x), for real matrices xᵀ. A matrix that holds a NaN or an
+// infinity gives NaN. Each throws ShapeError for a rank below 2, for a matrix that is not square where it has to be, and for
+// extents that BLAS cannot count.
+//
+// Complex vectors are given up to a phase, which is chosen as it says below, and gradients are those of what is given: they are
+// right for any loss, whether or not it depends on the phases.
 #pragma once
 #include <optional>
 
@@ -11,23 +15,23 @@ namespace tapedeck {
 /// Which triangle of a matrix is read, and whether the matrix is read transposed, not conjugated.
 struct Triangular { bool lower = true, transposed = false; };
 
-/// The lower triangular L with L Lᵀ = (x + xᵀ) / 2: of a matrix that is not symmetric the symmetric part is taken, so that the
-/// gradient is symmetric. Throws ArgumentError where that is not positive definite.
+/// The lower triangular L with L Lᴴ = (x + xᴴ) / 2: of a matrix that is not symmetric, or Hermitian where it is complex, that
+/// part is taken, so that the gradient is so, too. Throws ArgumentError where that is not positive definite.
 TAPEDECK_EXPORT Tensor cholesky(const Tensor& x);
-/// y with L Lᵀ y = b, from L = cholesky(a).
+/// y with L Lᴴ y = b, from L = cholesky(a).
 TAPEDECK_EXPORT Tensor cholesky_solve(const Tensor& factor, const Tensor& b);
-/// y with a y = b, or aᵀ y = b, where one triangle of a is read. Batches broadcast. Complex, too.
+/// y with a y = b, or aᵀ y = b, where one triangle of a is read. Batches broadcast.
 /// Throws ArgumentError for a zero on the diagonal.
 TAPEDECK_EXPORT Tensor triangular_solve(const Tensor& a, const Tensor& b, Triangular options = {});
-/// y with a y = b, or aᵀ y = b if transposed. Batches broadcast. Complex, too. Throws ArgumentError where a is singular.
+/// y with a y = b, or aᵀ y = b if transposed. Batches broadcast. Throws ArgumentError where a is singular.
 TAPEDECK_EXPORT Tensor solve(const Tensor& a, const Tensor& b, bool transposed = false);
-/// The inverse. Complex, too. Throws ArgumentError where x is singular.
+/// The inverse. Throws ArgumentError where x is singular.
 TAPEDECK_EXPORT Tensor inv(const Tensor& x);
-/// The determinant; 1 for a matrix of nothing. Complex, too. Its gradient is the matrix of cofactors, also where a real x is
-/// singular.
+/// The determinant; 1 for a matrix of nothing. Its gradient is the matrix of cofactors, also where x is singular; there the
+/// second one of a complex x throws GradientError.
 TAPEDECK_EXPORT Tensor det(const Tensor& x);
 
-/// det(x) = sign · exp(log_abs).
+/// det(x) = sign · exp(log_abs). log_abs is real; of a complex matrix sign is a complex number of magnitude 1.
 struct SignAndLog { Tensor sign, log_abs; };
 /// Of a singular matrix 0 and -inf; the gradient then throws ArgumentError.
 TAPEDECK_EXPORT SignAndLog slogdet(const Tensor& x);
@@ -43,7 +47,7 @@ struct Lu { Tensor packed, permutation; };
 TAPEDECK_EXPORT Lu lu(const Tensor& x);
 
 struct Qr { Tensor q, r; };
-/// x = q r with orthonormal columns of q and r upper triangular. For m × n matrices q is m × min(m, n), or m × m if full.
+/// x = q r with orthonormal columns of q and r upper triangular, with a real diagonal. For m × n matrices q is m × min(m, n), or m × m if full.
 /// Differentiable where the first min(m, n) columns are independent; for m > n not if full: that throws GradientError.
 TAPEDECK_EXPORT Qr qr(const Tensor& x, bool full = false);
 
@@ -54,9 +58,9 @@ struct LeastSquares {
 /// y that minimises |a y - b|² + l2 |y|²; of several the shortest. If fast, a has full rank or l2 is positive: else ArgumentError.
 TAPEDECK_EXPORT Tensor lstsq(const Tensor& a, const Tensor& b, const LeastSquares& options = {});
 
-/// x = vectors diag(values) vectorsᵀ.
+/// x = vectors diag(values) vectorsᴴ, with real values.
 struct Eigh { Tensor values, vectors; };
-/// Of a symmetric matrix, of which the lower triangle is read; so the gradient is lower triangular. Values ascend; in each
+/// Of a symmetric or Hermitian matrix, of which the lower triangle is read; so the gradient is lower triangular. Values ascend; in each
 /// column of vectors the first component of the largest magnitude is positive. The gradient takes no part from pairs of equal
 /// values, where it would be infinite.
 TAPEDECK_EXPORT Eigh eigh(const Tensor& x);
@@ -64,13 +68,13 @@ TAPEDECK_EXPORT Tensor eigvalsh(const Tensor& x);
 
 /// x vectors = vectors diag(values), complex also where x is real.
 struct Eig { Tensor values, vectors; };
-/// Of any square matrix, f32, f64, c64 or c128, in LAPACK's order: of a real matrix conjugate values stand side by side. Columns
+/// Of any square matrix, in LAPACK's order: of a real matrix conjugate values stand side by side. Columns
 /// of vectors have norm 1; in each, the first component of the largest magnitude is positive. The gradient takes no part from
 /// pairs of equal values, and has no bound near matrices with fewer independent eigenvectors than columns.
 TAPEDECK_EXPORT Eig eig(const Tensor& x);
 TAPEDECK_EXPORT Tensor eigvals(const Tensor& x);
 
-/// x = u diag(s) vh.
+/// x = u diag(s) vh, with real s.
 struct Svd { Tensor u, s, vh; };
 /// Singular values descend; in each column of u the first component of the largest magnitude is positive. For m × n matrices
 /// and k = min(m, n), u is m × k and vh k × n, or square if full. The gradient takes no part from pairs of equal values and,
