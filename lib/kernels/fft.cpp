@@ -1,4 +1,4 @@
-// Discrete Fourier transforms. KissFFT does lengths of small prime factors; others become a convolution, of a length of small factors
+// Discrete Fourier transforms. Those of lengths with large prime factors become a convolution, of a length of small factors
 // (Bluestein, "A linear filtering approach to the computation of the discrete Fourier transform", 1970).
 #include "kernels/fft.h"
 
@@ -11,44 +11,14 @@
 
 #include "base/parallel.h"
 #include "kernels/complexes.h"
-
-namespace {
-
-using tapedeck::kernels::product;
-// For KissFFT to find before those of std::complex.
-[[maybe_unused]] std::complex<float> operator*(const std::complex<float>& a, const std::complex<float>& b) { return product(a, b); }
-[[maybe_unused]] std::complex<double> operator*(const std::complex<double>& a, const std::complex<double>& b) { return product(a, b); }
-#include <kissfft/kissfft.hh>
-
-}  // namespace
+#include "kernels/mixed_radix.h"
 
 namespace tapedeck::kernels {
 namespace {
 
-template <class T> using Numbers = std::vector<std::complex<T>>;
-
 constexpr Cut kCut = {1 << 11, 1 << 13};              // of elements
 constexpr std::int64_t kBlock = 8;                    // lines that are not contiguous are copied by so many
-constexpr std::int64_t kLargestFactor = 23;           // a prime factor costs as many operations an element
 constexpr std::int64_t kLargestKept = 1 << 18;        // longer plans are made for each call
-
-/// exp(-2πi k / n), for 0 <= k < n.
-template <class T> std::complex<T> turn(std::int64_t k, std::int64_t n) {
-  const double angle = -6.283185307179586 * static_cast<double>(k) / static_cast<double>(n);
-  return {static_cast<T>(std::cos(angle)), static_cast<T>(std::sin(angle))};
-}
-
-/// What remains of n without its factors 2, 3 and 5, and whether all factors are small.
-struct Factors {
-  bool small, usual;
-
-  explicit Factors(std::int64_t n) {
-    for (const std::int64_t p : {2, 3, 5}) while (n % p == 0) n /= p;
-    usual = n == 1;
-    for (std::int64_t p = 7; p <= kLargestFactor; p += 2) while (n % p == 0) n /= p;
-    small = n == 1;
-  }
-};
 
 /// The smallest 2ᵏ or 3 · 2ᵏ from n on.
 std::int64_t convenient(std::int64_t n) {
@@ -62,8 +32,8 @@ template <class T> class Plan {
  public:
   /// With turns: exp(-πi k / n) for k from 0 to n, conjugated where inverse, for the transform of 2 n real numbers.
   Plan(std::int64_t n, bool inverse, bool with_turns)
-      : n_(n), inverse_(inverse), direct_(Factors(n).small), forth_(size(direct_ ? n : convenient(2 * n - 1)), direct_ && inverse), back_(direct_ ? 1 : size(convenient(2 * n - 1)), true) {
-    if (with_turns) for (std::int64_t k = 0; k <= n; ++k) turns_.push_back(directed(turn<T>(k, 2 * n)));
+      : n_(n), inverse_(inverse), direct_(MixedRadix<T>::takes(n)), forth_(direct_ ? n : convenient(2 * n - 1), direct_ && inverse), back_(direct_ ? 1 : convenient(2 * n - 1), true) {
+    if (with_turns) for (std::int64_t k = 0; k <= n; ++k) turns_.push_back(turn<T>(k, 2 * n, inverse));
     if (direct_) return;
     // jk = (j² + k² - (k - j)²) / 2, and exp(-πi j² / n) repeats with j² modulo 2 n.
     const std::int64_t m = convenient(2 * n - 1);
@@ -71,42 +41,38 @@ template <class T> class Plan {
     chirp_.resize(size(n));
     std::int64_t square = 0;
     for (std::int64_t j = 0; j < n; square = (square + 2 * j + 1) % (2 * n), ++j) {
-      chirp_[size(j)] = directed(turn<T>(square, 2 * n));
+      chirp_[size(j)] = turn<T>(square, 2 * n, inverse);
       filter[size(j)] = filter[size((m - j) % m)] = std::conj(chirp_[size(j)]) / static_cast<T>(m);
     }
     spectrum_.resize(size(m));
-    forth_.transform(filter.data(), spectrum_.data());
+    forth_.run(filter.data(), spectrum_.data());
   }
 
   std::int64_t scratch() const { return direct_ ? 0 : 2 * static_cast<std::int64_t>(spectrum_.size()); }
 
   /// y is not x. There are scratch() numbers at `scratch`.
   void run(const std::complex<T>* x, std::complex<T>* y, std::complex<T>* scratch) const {
-    if (n_ == 1) return void(*y = *x);   // KissFFT takes it for another factor, with a buffer in the plan
-    if (direct_) return forth_.transform(x, y);
+    if (direct_) return forth_.run(x, y);
     const std::size_t n = size(n_), m = spectrum_.size();
     std::complex<T>*a = scratch, *b = scratch + m;
     for (std::size_t j = 0; j < n; ++j) a[j] = product(x[j], chirp_[j]);
     std::fill(a + n, a + m, std::complex<T>());
-    forth_.transform(a, b);
+    forth_.run(a, b);
     for (std::size_t j = 0; j < m; ++j) b[j] = product(b[j], spectrum_[j]);
-    back_.transform(b, a);
+    back_.run(b, a);
     for (std::size_t k = 0; k < n; ++k) y[k] = product(a[k], chirp_[k]);
   }
 
   bool is(std::int64_t n, bool inverse, bool with_turns) const { return n_ == n && inverse_ == inverse && turns_.empty() == !with_turns; }
   std::int64_t n() const { return n_; }
   const Numbers<T>& turns() const { return turns_; }
-  /// Whether threads may share it: for other factors KissFFT has a buffer in the plan.
-  bool shared() const { return !direct_ || Factors(n_).usual; }
 
  private:
-  std::complex<T> directed(const std::complex<T>& z) const { return inverse_ ? std::conj(z) : z; }
   static std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
 
   std::int64_t n_;
   bool inverse_, direct_;
-  kissfft<T> forth_, back_;
+  MixedRadix<T> forth_, back_;
   Numbers<T> turns_, chirp_, spectrum_;
 };
 
@@ -130,8 +96,7 @@ template <class T> std::shared_ptr<const Plan<T>> plan_of(std::int64_t n, bool i
 template <class T, class F> void for_lines(const Plan<T>& plan, std::int64_t count, std::int64_t extra, const F& f) {
   parallel_for(count, cut_of(kCut, plan.n()), [&](std::int64_t begin, std::int64_t end) {
     Numbers<T> scratch(static_cast<std::size_t>(extra + plan.scratch()));
-    if (plan.shared()) f(plan, scratch.data(), begin, end);
-    else f(Plan<T>(plan), scratch.data(), begin, end);
+    f(plan, scratch.data(), begin, end);
   });
 }
 
