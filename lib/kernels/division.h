@@ -11,14 +11,30 @@ namespace tapedeck {
 
 template <class T, class A> requires Real<T> xsimd::batch<T, A> floor_div(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) { return floor(a / b); }
 template <class T, class A> requires Real<T> xsimd::batch<T, A> truncate_div(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) { return trunc(a / b); }
-/// Exact, as fmod is; a result of 0 has the sign of b.
-template <class T, class A> requires Real<T> xsimd::batch<T, A> floor_mod(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
-  return detail::by_element(
+namespace detail {
+/// fmod, plus b where the signs differ; a result of 0 has the sign of b.
+template <class B> [[gnu::noinline]] B floor_mod_by_element(const B& a, const B& b) {
+  return by_element(
       [](double x, double y) {
         const double rest = std::fmod(x, y);
         return rest == 0 ? std::copysign(0.0, y) : (rest < 0) != (y < 0) ? rest + y : rest;
       },
       a, b);
+}
+}  // namespace detail
+
+/// Exact where a and b have the same sign, as fmod is: a quotient of so few bits is an integer too large by 1 at most, and what it
+/// leaves of a is a number of b's own grid.
+template <class T, class A> requires Real<T> xsimd::batch<T, A> floor_mod(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
+  using B = xsimd::batch<T, A>;
+  if constexpr (detail::kFused<A>) {
+    const B r = xsimd::abs(a), s = xsimd::abs(b), quotient = trunc(r / s);
+    if (xsimd::all((quotient < B(detail::kRounder<T> / 4)) & (s < B(std::numeric_limits<T>::infinity())))) {
+      const B left = detail::fma(-quotient, s, r), rest = xsimd::copysign(xsimd::select(left < B(T(0)), left + s, left), a);
+      return xsimd::select(left == B(T(0)), xsimd::copysign(B(T(0)), b), xsimd::select((a < B(T(0))) == (b < B(T(0))), rest, rest + b));
+    }
+  }
+  return detail::floor_mod_by_element(a, b);
 }
 
 namespace kernels {

@@ -78,7 +78,6 @@ template <class B> Exponential<B> exponential(const B& unbounded, double low, do
   return {n, detail::fma(r * r, p, r)};
 }
 
-
 /// Sine and cosine of x - q π/2, where q, in the last bits of `quarters`, is the integer for which that is smallest.
 template <class B> struct Turned {
   B sine, cosine;
@@ -138,6 +137,28 @@ template <class F, class B, class... More> B by_element(const F& f, const B& fir
   };
   run(std::make_index_sequence<n>{}, first, more...);
   return B::load_aligned(x[0]);
+}
+
+/// f of the elements of f32 or f64, as batches of f64.
+template <class F, class B, class... More> B in_double(const F& f, const B& first, const More&... more) {
+  if constexpr (!kSingle<typename B::value_type>) return f(first, more...);
+  else {
+    using Wide = xsimd::batch<double, typename B::arch_type>;
+    constexpr std::size_t n = sizeof...(More) + 1, lanes = B::size;
+    alignas(64) float x[n][lanes];
+    alignas(64) double wide[n][lanes];
+    std::size_t at = 0;
+    first.store_aligned(x[at++]);
+    (more.store_aligned(x[at++]), ...);
+    for (std::size_t k = 0; k < n; ++k)
+      for (std::size_t i = 0; i < lanes; ++i) wide[k][i] = x[k][i];
+    const auto run = [&]<std::size_t... K>(std::index_sequence<K...>) {
+      for (std::size_t i = 0; i < lanes; i += Wide::size) f(Wide::load_aligned(wide[K] + i)...).store_aligned(wide[0] + i);
+    };
+    run(std::make_index_sequence<n>{});
+    for (std::size_t i = 0; i < lanes; ++i) x[0][i] = static_cast<float>(wide[0][i]);
+    return B::load_aligned(x[0]);
+  }
 }
 
 }  // namespace detail
@@ -211,9 +232,25 @@ template <class T, class A> requires Real<T> xsimd::batch<T, A> sigmoid(const xs
   return xsimd::select(x < B(T(0)), e, B(T(1))) / (1 + e);
 }
 
-/// Element by element through libm in double: xsimd's own is off by more than 100 ulp in places.
-template <class T, class A> requires Real<T> xsimd::batch<T, A> pow(const xsimd::batch<T, A>& x, const xsimd::batch<T, A>& y) {
-  return detail::by_element([](double a, double b) { return std::pow(a, b); }, x, y);
+/// log(eᵃ + eᵇ), in f64 since the sum of both terms may be near 0. Where a and b are equal, infinities too, their difference is not looked at.
+template <class T, class A> requires Real<T> xsimd::batch<T, A> logaddexp(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
+  return detail::in_double(
+      [](const auto& x, const auto& y) {
+        using B = std::decay_t<decltype(x)>;
+        return xsimd::select(x < y, y, x) + log1p(exp(xsimd::select(x == y, B(0.0), -xsimd::abs(x - y))));
+      },
+      a, b);
+}
+
+/// The next number of the elements' own type.
+template <class T, class A> requires Real<T> xsimd::batch<T, A> nextafter(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
+  using B = xsimd::batch<T, A>;
+  using Bits = detail::IntegerBatch<B>;
+  const B zero(T(0)), outwards = detail::from_bits<B>(Bits(1)), inwards = detail::from_bits<B>(Bits(-1));
+  const B step = xsimd::select(((zero < a) & (a < b)) | ((a < zero) & (b < a)), outwards, inwards);
+  const B next = detail::from_bits<B>(detail::bits_of(a) + detail::bits_of(step));
+  const B moved = xsimd::select(a == zero, xsimd::copysign(B(std::numeric_limits<T>::denorm_min()), b), next);
+  return xsimd::select((a == a) & (b == b), xsimd::select(a == b, b, moved), a + b);
 }
 
 }  // namespace tapedeck

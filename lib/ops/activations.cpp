@@ -4,6 +4,7 @@
 
 #include "autodiff/rules.h"
 #include "kernels/map.h"
+#include "kernels/sleef.h"
 #include "ops/infer.h"
 #include "ops/samples.h"
 
@@ -14,8 +15,8 @@ using namespace samples;
 
 // The constants of selu, with which a standard normal input keeps mean 0 and variance 1: Klambauer et al. 2017, section 2.
 constexpr double kAlpha = 1.6732632423543772848170429916717, kScale = 1.0507009873554804934193349852946;
-// √(1/2), and the density of standard normal numbers at 0, 1 / √(2π).
-constexpr double kRootHalf = 0.70710678118654752440, kDensity = 0.39894228040143267794;
+// The density of standard normal numbers at 0, 1 / √(2π).
+constexpr double kDensity = 0.39894228040143267794;
 // Of the approximation of gelu: √(2/π), and the cubic term.
 constexpr double kRootTwoOverPi = 0.79788456080286535588, kCubic = 0.044715;
 
@@ -28,14 +29,12 @@ template <class V> constexpr auto beside(double constant) {
 // tanh of the approximation of gelu.
 template <class V> auto gelu_tanh_of(const V& x) { return tanh(beside<V>(kRootTwoOverPi) * (x + beside<V>(kCubic) * (x * x * x))); }
 
-// By element, since it is accurate in the tails.
-template <class V> V normal_cdf_of(const V& x) {
-  using T = typename V::value_type;
-  alignas(64) T lanes[V::size];
-  x.store_aligned(lanes);
-  for (T& e : lanes) e = T(0.5) * std::erfc(-e * static_cast<T>(kRootHalf));
-  return V::load_aligned(lanes);
-}
+template <class T, class A> auto normal_cdf_of(const xsimd::batch<T, A>& x) { return normal_cdf(x); }
+template <unsigned A> constexpr Probe<A> normal_cdf_of(Probe<A>) { return {}; }
+Tensor normal_cdf_of(const Tensor& x);
+
+// The density of standard normal numbers.
+template <class V> auto normal_density_of(const V& x) { return beside<V>(kDensity) * exp(-0.5 * (x * x)); }
 
 constexpr Op table[] = {
     {.name = "relu",
@@ -111,12 +110,20 @@ constexpr Op table[] = {
      }},
 
     {.name = "normal_cdf",
-     .doc = "The probability that a standard normal number is below x, (1 + erf(x / √2)) / 2; gelu is x times it.",
+     .doc = "The probability that a standard normal number is below x, (1 + erf(x / √2)) / 2.",
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return normal_cdf_of(x); }),
-     .rule = partials([](auto x) { return beside<decltype(x)>(kDensity) * exp(-0.5 * (x * x)); }),
+     .rule = partials([](auto x) { return normal_density_of(x); }),
      .samples = [] { return of_one(-3, 3, signs(), f64({0.06680720126885803, 0.4012936743170763, 0.6914624612740131, 0.9772498680518208}), "torch.special.ndtr(torch.tensor(x)).numpy()"); }},
+
+    {.name = "gelu",
+     .doc = "x times the probability that a standard normal number is below it; gelu(x, Gelu::tanh) is gelu_tanh.",
+     .args = {"x"},
+     .infer = elementwise,
+     .forward = map([](auto x) { return x * normal_cdf_of(x); }),
+     .rule = partials([](auto x) { return normal_cdf_of(x) + x * normal_density_of(x); }),
+     .samples = [] { return of_one(-3, 3, signs(), f64({-0.1002108019032871, -0.10032341857926907, 0.34573123063700655, 1.9544997361036416}), "torch.nn.functional.gelu(torch.tensor(x)).numpy()"); }},
 
     {.name = "gelu_tanh",
      .doc = "x (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2, which is near gelu.",
@@ -165,6 +172,8 @@ constexpr Op table[] = {
      }},
 };
 
+Tensor normal_cdf_of(const Tensor& x) { return find(table, "normal_cdf")(Operand(x)); }
+
 }  // namespace
 
 Tensor relu(Operand x) { return find(table, "relu")(x); }
@@ -172,13 +181,7 @@ Tensor leaky_relu(Operand x, Operand alpha) { return find(table, "leaky_relu")(x
 Tensor relu6(Operand x) { return find(table, "relu6")(x); }
 Tensor elu(Operand x) { return find(table, "elu")(x); }
 Tensor selu(Operand x) { return find(table, "selu")(x); }
-Tensor gelu(Operand x, Gelu form) {
-  if (form == Gelu::tanh) return find(table, "gelu_tanh")(x);
-  const Op& cdf = find(table, "normal_cdf");
-  if (!x.tensor()) return cdf(x) * x;
-  const Operand held(*x.tensor());   // read twice, so a temporary keeps its memory
-  return cdf(held) * held;
-}
+Tensor gelu(Operand x, Gelu form) { return form == Gelu::exact ? find(table, "gelu")(x) : find(table, "gelu_tanh")(x); }
 Tensor silu(Operand x, Operand beta) { return find(table, "silu")(x, beta); }
 Tensor softsign(Operand x) { return find(table, "softsign")(x); }
 Tensor softplus(Operand x) { return find(table, "softplus")(x); }

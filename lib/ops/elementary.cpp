@@ -1,7 +1,7 @@
 // Elementary functions of elements: powers, exponentials, logarithms and angles. In: tensors. Out: a tensor of their shape.
 #include "autodiff/rules.h"
-#include "kernels/libm.h"
 #include "kernels/map.h"
+#include "kernels/sleef.h"
 #include "ops/infer.h"
 #include "ops/samples.h"
 

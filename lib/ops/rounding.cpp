@@ -3,7 +3,6 @@
 #include "autodiff/rules.h"
 #include "base/format.h"
 #include "kernels/division.h"
-#include "kernels/libm.h"
 #include "kernels/map.h"
 #include "ops/infer.h"
 #include "ops/samples.h"

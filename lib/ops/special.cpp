@@ -4,6 +4,7 @@
 
 #include "base/format.h"
 #include "kernels/igamma_grad.h"
+#include "kernels/sleef.h"
 #include "kernels/special.h"
 #include "ops/function.h"
 #include "ops/infer.h"
@@ -17,15 +18,11 @@ using namespace samples;
 
 constexpr double kTwoBySqrtPi = 1.1283791670955126, kSqrtTwoPi = 2.5066282746310002;
 
-double erf_of(double x) { return std::erf(x); }
-double erfc_of(double x) { return std::erfc(x); }
 double first_igamma_grad(double a, double x) { return kernels::igamma_grad(a, x, 1); }
 Tensor first_igamma_grad_op(const Tensor& a, const Tensor& x) { return igamma_grad_a(a, x); }
 
 namespace fn {
 
-constexpr Function<erf_of, tapedeck::erf> erf;
-constexpr Function<erfc_of, tapedeck::erfc> erfc;
 constexpr Function<kernels::erfinv, tapedeck::erfinv> erfinv;
 constexpr Function<kernels::erfcinv, tapedeck::erfcinv> erfcinv;
 constexpr Function<kernels::ndtri, tapedeck::ndtri> ndtri;
@@ -106,7 +103,7 @@ constexpr Op table[] = {
      .tensorflow = "Erf",
      .args = {"x"},
      .infer = elementwise,
-     .forward = map(fn::erf),
+     .forward = map([](auto x) { return erf(x); }),
      .rule = partials([](auto x) { return times(exp(-x * x), kTwoBySqrtPi); }),
      .samples = [] { return of_one(-2, 2, f64({-1.5, -0.25, 0.5, 2}), f64({-0.9661051464753108, -0.27632639016823696, 0.5204998778130465, 0.9953222650189527}), "np.vectorize(lambda x: float(mpmath.erf(x)))(x)"); }},
 
@@ -115,7 +112,7 @@ constexpr Op table[] = {
      .tensorflow = "Erfc",
      .args = {"x"},
      .infer = elementwise,
-     .forward = map(fn::erfc),
+     .forward = map([](auto x) { return erfc(x); }),
      .rule = partials([](auto x) { return times(exp(-x * x), -kTwoBySqrtPi); }),
      .samples = [] { return of_one(-2, 2, f64({-1.5, -0.25, 0.5, 8}), f64({1.9661051464753108, 1.276326390168237, 0.4795001221869535, 1.1224297172982926e-29}), "np.vectorize(lambda x: float(mpmath.erfc(x)))(x)"); }},
 

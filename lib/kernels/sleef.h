@@ -1,0 +1,122 @@
+// Functions of SIMD batches from SLEEF, and by libm in double where there is no table of the instruction set. In: f32 or f64. Out:
+// the function within 1 ulp (erfc: 1.5), whatever the order of magnitude, in one way for every lane.
+#pragma once
+#include <sleef.h>
+
+#include "kernels/elementary.h"
+
+namespace tapedeck {
+namespace sleef {
+
+/// Of registers of f32 and of f64.
+template <auto f32, auto f64> struct Registers {
+  template <class B, class... More> B operator()(const B& first, const More&... more) const {
+    if constexpr (detail::kSingle<typename B::value_type>) return f32(first, more...);
+    else return f64(first, more...);
+  }
+};
+template <double (*f)(double)> struct Libm {
+  template <class B> B operator()(const B& x) const { return detail::by_element(f, x); }
+};
+template <double (*f)(double, double)> struct Libm2 {
+  template <class B> B operator()(const B& x, const B& y) const { return detail::by_element(f, x, y); }
+};
+
+#if defined(__AVX512F__)
+inline constexpr Registers<Sleef_cbrtf16_u10avx512f, Sleef_cbrtd8_u10avx512f> cbrt;
+inline constexpr Registers<Sleef_log2f16_u10avx512f, Sleef_log2d8_u10avx512f> log2;
+inline constexpr Registers<Sleef_log10f16_u10avx512f, Sleef_log10d8_u10avx512f> log10;
+inline constexpr Registers<Sleef_asinf16_u10avx512f, Sleef_asind8_u10avx512f> asin;
+inline constexpr Registers<Sleef_acosf16_u10avx512f, Sleef_acosd8_u10avx512f> acos;
+inline constexpr Registers<Sleef_atanf16_u10avx512f, Sleef_atand8_u10avx512f> atan;
+inline constexpr Registers<Sleef_asinhf16_u10avx512f, Sleef_asinhd8_u10avx512f> asinh;
+inline constexpr Registers<Sleef_acoshf16_u10avx512f, Sleef_acoshd8_u10avx512f> acosh;
+inline constexpr Registers<Sleef_atanhf16_u10avx512f, Sleef_atanhd8_u10avx512f> atanh;
+inline constexpr Registers<Sleef_erff16_u10avx512f, Sleef_erfd8_u10avx512f> erf;
+inline constexpr Registers<Sleef_erfcf16_u15avx512f, Sleef_erfcd8_u15avx512f> erfc;
+inline constexpr Registers<Sleef_atan2f16_u10avx512f, Sleef_atan2d8_u10avx512f> atan2;
+inline constexpr Registers<Sleef_hypotf16_u05avx512f, Sleef_hypotd8_u05avx512f> hypot;
+inline constexpr Registers<Sleef_powf16_u10avx512f, Sleef_powd8_u10avx512f> pow;
+#elif defined(__AVX2__) && defined(__FMA__)
+inline constexpr Registers<Sleef_cbrtf8_u10avx2, Sleef_cbrtd4_u10avx2> cbrt;
+inline constexpr Registers<Sleef_log2f8_u10avx2, Sleef_log2d4_u10avx2> log2;
+inline constexpr Registers<Sleef_log10f8_u10avx2, Sleef_log10d4_u10avx2> log10;
+inline constexpr Registers<Sleef_asinf8_u10avx2, Sleef_asind4_u10avx2> asin;
+inline constexpr Registers<Sleef_acosf8_u10avx2, Sleef_acosd4_u10avx2> acos;
+inline constexpr Registers<Sleef_atanf8_u10avx2, Sleef_atand4_u10avx2> atan;
+inline constexpr Registers<Sleef_asinhf8_u10avx2, Sleef_asinhd4_u10avx2> asinh;
+inline constexpr Registers<Sleef_acoshf8_u10avx2, Sleef_acoshd4_u10avx2> acosh;
+inline constexpr Registers<Sleef_atanhf8_u10avx2, Sleef_atanhd4_u10avx2> atanh;
+inline constexpr Registers<Sleef_erff8_u10avx2, Sleef_erfd4_u10avx2> erf;
+inline constexpr Registers<Sleef_erfcf8_u15avx2, Sleef_erfcd4_u15avx2> erfc;
+inline constexpr Registers<Sleef_atan2f8_u10avx2, Sleef_atan2d4_u10avx2> atan2;
+inline constexpr Registers<Sleef_hypotf8_u05avx2, Sleef_hypotd4_u05avx2> hypot;
+inline constexpr Registers<Sleef_powf8_u10avx2, Sleef_powd4_u10avx2> pow;
+#else
+inline constexpr Libm<std::cbrt> cbrt;
+inline constexpr Libm<std::log2> log2;
+inline constexpr Libm<std::log10> log10;
+inline constexpr Libm<std::asin> asin;
+inline constexpr Libm<std::acos> acos;
+inline constexpr Libm<std::atan> atan;
+inline constexpr Libm<std::asinh> asinh;
+inline constexpr Libm<std::acosh> acosh;
+inline constexpr Libm<std::atanh> atanh;
+inline constexpr Libm<std::erf> erf;
+inline constexpr Libm<std::erfc> erfc;
+inline constexpr Libm2<std::atan2> atan2;
+inline constexpr Libm2<std::hypot> hypot;
+inline constexpr Libm2<std::pow> pow;
+#endif
+
+/// From here on the squares in SLEEF's inverse hyperbolic functions may overflow, and these are log 2x.
+template <class T> inline constexpr T kLarge = T(1e15);
+template <class B> B with_large(const B& x, const B& y) {
+  using T = typename B::value_type;
+  const auto large = x > B(kLarge<T>);
+  return xsimd::any(large) ? xsimd::select(large, log(x) + T(0.6931471805599453), y) : y;
+}
+
+}  // namespace sleef
+
+template <Real T, class A> xsimd::batch<T, A> cbrt(const xsimd::batch<T, A>& x) { return sleef::cbrt(x); }
+template <Real T, class A> xsimd::batch<T, A> log2(const xsimd::batch<T, A>& x) { return sleef::log2(x); }
+template <Real T, class A> xsimd::batch<T, A> log10(const xsimd::batch<T, A>& x) { return sleef::log10(x); }
+template <Real T, class A> xsimd::batch<T, A> asin(const xsimd::batch<T, A>& x) { return sleef::asin(x); }
+template <Real T, class A> xsimd::batch<T, A> acos(const xsimd::batch<T, A>& x) { return sleef::acos(x); }
+template <Real T, class A> xsimd::batch<T, A> atan(const xsimd::batch<T, A>& x) { return sleef::atan(x); }
+template <Real T, class A> xsimd::batch<T, A> asinh(const xsimd::batch<T, A>& x) {
+  return xsimd::copysign(sleef::with_large(xsimd::abs(x), sleef::asinh(x)), x);
+}
+template <Real T, class A> xsimd::batch<T, A> acosh(const xsimd::batch<T, A>& x) { return sleef::with_large(x, sleef::acosh(x)); }
+template <Real T, class A> xsimd::batch<T, A> atanh(const xsimd::batch<T, A>& x) { return sleef::atanh(x); }
+template <Real T, class A> xsimd::batch<T, A> erf(const xsimd::batch<T, A>& x) { return sleef::erf(x); }
+template <Real T, class A> xsimd::batch<T, A> erfc(const xsimd::batch<T, A>& x) { return sleef::erfc(x); }
+template <Real T, class A> xsimd::batch<T, A> atan2(const xsimd::batch<T, A>& y, const xsimd::batch<T, A>& x) { return sleef::atan2(y, x); }
+template <Real T, class A> xsimd::batch<T, A> hypot(const xsimd::batch<T, A>& x, const xsimd::batch<T, A>& y) { return sleef::hypot(x, y); }
+
+/// SLEEF's own overflows in f64 just below the largest number.
+template <Real T, class A> xsimd::batch<T, A> pow(const xsimd::batch<T, A>& x, const xsimd::batch<T, A>& y) {
+  const xsimd::batch<T, A> z = sleef::pow(x, y);
+  if constexpr (!detail::kSingle<T>)
+    if (const auto infinite = xsimd::isinf(z); xsimd::any(infinite)) return xsimd::select(infinite, sleef::Libm2<std::pow>()(x, y), z);
+  return z;
+}
+
+/// The probability that a standard normal number is below x. In f32 that of -r is exp(-r²/2) times a fit over 1 / (4 + r).
+template <Real T, class A> xsimd::batch<T, A> normal_cdf(const xsimd::batch<T, A>& x) {
+  using B = xsimd::batch<T, A>;
+  if constexpr (detail::kSingle<T> && detail::kFused<A>) {
+    const B r = xsimd::min(B(15.0f), xsimd::abs(x)), square = r * r, rest = detail::fma(r, r, -square), e = exp(-0.5f * square);   // nan stays: it is second
+    const B inverse = 1 / (r + 4.0f), q = (r - 4.0f) * inverse;
+    const B p = detail::polynomial(q, 0x1.82b4bcp-1, -0x1.373e38p-1, 0x1.8c6d9ep-2, -0x1.7e0006p-3, 0x1.eed3e2p-5, -0x1.ed289ap-8, -0x1.cc55e8p-9, 0x1.9b7536p-10, 0x1.7613cp-13, -0x1.15ba88p-13);
+    const B below = detail::fma(e, -0.5f * rest, e) * (inverse * p);
+    return xsimd::select(x < B(0.0f), below, 1 - below);
+  } else if constexpr (detail::kSingle<T>) {
+    return detail::by_element([](double v) { return std::erfc(-0.7071067811865476 * v) / 2; }, x);
+  } else {
+    return 0.5 * erfc(-0.7071067811865476 * x);
+  }
+}
+
+}  // namespace tapedeck
