@@ -1,5 +1,5 @@
-// Functions of SIMD batches from SLEEF, and by libm in double where there is no table of the instruction set. In: f32 or f64. Out:
-// the function within 1 ulp (erfc: 1.5), whatever the order of magnitude, in one way for every lane.
+// Functions of SIMD batches from SLEEF, and by libm in double where there is no table of the instruction set; and what is made of
+// them. In: f32 or f64. Out: the function within 1 ulp (erfc: 1.5), whatever the order of magnitude, in one way for every lane.
 #pragma once
 #include <sleef.h>
 
@@ -103,19 +103,46 @@ template <Real T, class A> xsimd::batch<T, A> pow(const xsimd::batch<T, A>& x, c
   return z;
 }
 
-/// The probability that a standard normal number is below x. In f32 that of -r is exp(-r²/2) times a fit over 1 / (4 + r).
+namespace detail {
+/// The probability that a standard normal number is below -r, for r = |x| ≤ 15, as power · ratio: exp(-r²/2), and a fit over 1 / (r + 4).
+template <class B> struct NormalTail {
+  B r, power, ratio;
+
+  explicit NormalTail(const B& x) : r(xsimd::min(B(15.0f), xsimd::abs(x))) {   // nan stays: it is second
+    const B square = r * r, rest = detail::fma(r, r, -square), e = exp(-0.5f * square), inverse = 1 / (r + 4.0f), q = (r - 4.0f) * inverse;
+    power = detail::fma(e, -0.5f * rest, e);
+    ratio = inverse * polynomial(q, 0x1.82b4bcp-1, -0x1.373e38p-1, 0x1.8c6d9ep-2, -0x1.7e0006p-3, 0x1.eed3e2p-5, -0x1.ed289ap-8, -0x1.cc55e8p-9, 0x1.9b7536p-10, 0x1.7613cp-13, -0x1.15ba88p-13);
+  }
+};
+template <class B> inline constexpr bool kHasTail = kSingle<typename B::value_type> && kFused<typename B::arch_type>;
+inline double normal_cdf_of_number(double x) { return std::erfc(-0.7071067811865476 * x) / 2; }
+}  // namespace detail
+
+/// The probability that a standard normal number is below x.
 template <Real T, class A> xsimd::batch<T, A> normal_cdf(const xsimd::batch<T, A>& x) {
   using B = xsimd::batch<T, A>;
-  if constexpr (detail::kSingle<T> && detail::kFused<A>) {
-    const B r = xsimd::min(B(15.0f), xsimd::abs(x)), square = r * r, rest = detail::fma(r, r, -square), e = exp(-0.5f * square);   // nan stays: it is second
-    const B inverse = 1 / (r + 4.0f), q = (r - 4.0f) * inverse;
-    const B p = detail::polynomial(q, 0x1.82b4bcp-1, -0x1.373e38p-1, 0x1.8c6d9ep-2, -0x1.7e0006p-3, 0x1.eed3e2p-5, -0x1.ed289ap-8, -0x1.cc55e8p-9, 0x1.9b7536p-10, 0x1.7613cp-13, -0x1.15ba88p-13);
-    const B below = detail::fma(e, -0.5f * rest, e) * (inverse * p);
+  if constexpr (detail::kHasTail<B>) {
+    const detail::NormalTail<B> tail(x);
+    const B below = tail.power * tail.ratio;
     return xsimd::select(x < B(0.0f), below, 1 - below);
   } else if constexpr (detail::kSingle<T>) {
-    return detail::by_element([](double v) { return std::erfc(-0.7071067811865476 * v) / 2; }, x);
+    return detail::by_element(detail::normal_cdf_of_number, x);
   } else {
     return 0.5 * erfc(-0.7071067811865476 * x);
+  }
+}
+
+/// x normal_cdf(x), which is 0 at -inf.
+template <Real T, class A> xsimd::batch<T, A> gelu(const xsimd::batch<T, A>& x) {
+  using B = xsimd::batch<T, A>;
+  if constexpr (detail::kHasTail<B>) {
+    const detail::NormalTail<B> tail(x);
+    const B product = tail.power * (xsimd::copysign(tail.r, x) * tail.ratio);
+    return xsimd::select(x < B(0.0f), product, x - product);
+  } else if constexpr (detail::kSingle<T>) {
+    return detail::by_element([](double v) { return v < -1e30 ? -0.0 : v * detail::normal_cdf_of_number(v); }, x);
+  } else {
+    return xsimd::max(B(std::numeric_limits<T>::lowest()), x) * normal_cdf(x);   // nan stays: it is second
   }
 }
 

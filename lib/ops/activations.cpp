@@ -121,7 +121,7 @@ constexpr Op table[] = {
      .doc = "x times the probability that a standard normal number is below it; gelu(x, Gelu::tanh) is gelu_tanh.",
      .args = {"x"},
      .infer = elementwise,
-     .forward = map([](auto x) { return x * normal_cdf_of(x); }),
+     .forward = map([](auto x) { return gelu(x); }),
      .rule = partials([](auto x) { return normal_cdf_of(x) + x * normal_density_of(x); }),
      .samples = [] { return of_one(-3, 3, signs(), f64({-0.1002108019032871, -0.10032341857926907, 0.34573123063700655, 1.9544997361036416}), "torch.nn.functional.gelu(torch.tensor(x)).numpy()"); }},
 
