@@ -1,9 +1,14 @@
-// record_operation: an operation that brings its own backward function.
+// Operations and functions that bring their own gradients, and those that run once more for it.
+#include "tapedeck/custom_function.h"
+
 #include <catch2/catch.hpp>
 
-#include "tapedeck/tapedeck.h"
+#include "case.h"
+#include "message_of.h"
+#include "tapedeck/gradcheck.h"
 
 using namespace tapedeck;
+using namespace tapedeck::test;
 
 namespace {
 
@@ -19,7 +24,226 @@ Tensor cube(const Tensor& x) {
   return y;
 }
 
+template <class F> Tensor derivative(const F& f, const Tensor& x) {
+  GradientTape tape;
+  tape.watch(x);
+  return tape.gradient(f(x), x).dense();
+}
+
+Tensor f64(double x) { return tensor(x, DType::f64); }
+
+constexpr auto mul_with_rule = [](const Tensor& x, const Tensor& y) {
+  return std::pair(x * y, [x, y](const Tensor& dr) { return std::pair(dr * y, dr * x); });
+};
+
 }  // namespace
+
+TEST_CASE("cases: custom gradients", "[cases][custom]") {
+  {
+    Case c("tape-custom-mul-training");
+    const Variable v(c.input("v"));
+    auto mul = custom_gradient(mul_with_rule);
+    std::vector<Tensor> losses;
+    for (int i = 0; i < 5; ++i) {
+      GradientTape tape;
+      losses.push_back(mul(tensor(2.0), v));
+      v.assign_sub(c.input("lr") * tape.gradient(losses.back(), v).dense());
+    }
+    c.check("losses", losses);
+  }
+  {
+    Case c("tape-custom-identity-times-2");
+    auto id = custom_gradient([](const Tensor& x) { return std::pair(x, [](const Tensor& d) { return 2 * d; }); });
+    c.check("g", derivative(id, c.input("x")));
+  }
+  {
+    Case c("rec-custom-two-outputs");
+    auto two = custom_gradient([](const Tensor& a, const Tensor& b) {
+      const Tensor mm = matmul(a, b);
+      return std::pair(std::pair(mm, sum(mm)), [a, b](const Tensor& dmm, const Tensor& dr) {
+        const Tensor bt = transpose(b), at = transpose(a);
+        return std::pair(matmul(dmm, bt) + matmul(ones_like(b * dr), bt), matmul(at, dmm) + matmul(at, ones_like(a) * dr));
+      });
+    });
+    const Tensor a = c.input("a"), b = c.input("b");
+    GradientTape tape;
+    tape.watch(a), tape.watch(b);
+    const auto [mm, r] = two(a, b);
+    const auto [da, db] = tape.gradient(r + sum(mm), a, b);
+    c.check("da", da);
+    c.check("db", db);
+  }
+  {
+    Case c("custom-switched-order");
+    auto switched = custom_gradient([](const Tensor& x, const Tensor& y) { return std::pair(x * y, [x, y](const Tensor& dy) { return std::array{dy * x, dy * y}; }); });
+    const Tensor x = tensor(3.0), y = tensor(5.0);
+    GradientTape tape;
+    tape.watch(x), tape.watch(y);
+    c.check("g", tape.gradient(switched(x, y), x, y));
+  }
+  {
+    Case c("custom-linear-poly-variables");
+    const Variable weights(ones({2}));
+    auto linear_poly = custom_gradient([&](const Tensor& x) {
+      const Tensor w = weights, w0 = gather(w, tensor(0)), w1 = gather(w, tensor(1));
+      return std::pair(w1 * x + w0, [x, w1](const Tensor& dpoly, std::span<const Variable>) {
+        return std::pair(dpoly * w1, sum(stack({dpoly * x, dpoly}), 1));
+      });
+    });
+    const Tensor x = tensor({1.0, 2.0, 3.0});
+    GradientTape tape;
+    tape.watch(x);
+    const Tensor poly = linear_poly(x);
+    c.check("poly", poly);
+    const auto [dx, dw] = tape.gradient(poly, x, weights);
+    c.check("dx", dx);
+    c.check("dw", dw);
+  }
+}
+
+TEST_CASE("cases: variables in custom gradients", "[cases][custom]") {
+  {
+    Case c("custom-with-variable-eager");
+    const Variable w(ones({2, 4}));
+    std::size_t n = 0;
+    auto f = custom_gradient([&](const Tensor& x) {
+      return std::pair(matmul(x, w), [&](const Tensor&, std::span<const Variable> variables) {
+        n = variables.size();
+        return std::pair(ones({3, 2}), std::vector{ones({2, 4})});
+      });
+    });
+    const Tensor x = ones({3, 2}) + 2;
+    GradientTape tape;
+    tape.watch(x);
+    const auto [dx, dw] = tape.gradient(f(x), x, w);
+    c.check("sum_dx", sum(dx.dense()));
+    c.check("sum_dw", sum(dw.dense()));
+    c.check("n_variables", n);
+  }
+  {
+    Case c("custom-with-variable-graph");
+    const Variable w(ones({4, 3}));
+    auto f = custom_gradient([&](const Tensor& x) {
+      return std::pair(matmul(x, w), [&](const Tensor& dy, std::span<const Variable> variables) {
+        return std::pair(matmul(dy, transpose(variables[0].value())), std::vector{ones({4, 3})});
+      });
+    });
+    GradientTape tape;
+    c.check("sum_dw", sum(tape.gradient(f(ones({2, 4})), w).dense()));
+  }
+  {
+    Case c("custom-no-false-positive-variables");
+    const Variable before(ones({3, 3})), w(ones({3, 3}));
+    std::size_t n = 0;
+    auto f = custom_gradient([&](const Tensor& x) {
+      return std::pair(matmul(x, w), [&](const Tensor& dy, std::span<const Variable> variables) {
+        n = variables.size();
+        return std::pair(dy, std::vector{ones({3, 3})});
+      });
+    });
+    GradientTape tape;
+    c.check("sum_dw", sum(tape.gradient(f(matmul(ones({2, 3}), before)), w).dense()));
+    c.check("n_variables", n);
+  }
+  {
+    Case c("custom-kwonly-variables");
+    const Variable captured(tensor(3.0)), x(tensor(6.0));
+    auto f = custom_gradient([&](const Tensor& t) {
+      return std::pair(t * captured, [&, t](const Tensor& dy, std::span<const Variable>) { return std::pair(4 * captured * dy, 5 * t * dy); });
+    });
+    GradientTape tape;
+    c.check("g", tape.gradient(f(x), x));
+  }
+  {
+    Case c("custom-variables-kwarg-missing");
+    const Variable w(tensor(3.0), {.name = "w"});
+    auto f = custom_gradient([&](const Tensor& x) { return std::pair(x * w, [](const Tensor& dy) { return dy; }); });
+    c.check_error([&] { f(tensor(1.0)); }, "custom_gradient: the function uses variable \"w\", and its gradient function takes no variables; "
+                                           "give it a last parameter of type std::span<const Variable>");
+  }
+  {
+    Case c("custom-variable-grads-count");
+    const Variable v(tensor(3.0)), w(tensor(3.0));
+    auto f = custom_gradient([&](const Tensor& x) { return std::pair(x * v * w, [](const Tensor& dy, std::span<const Variable>) { return std::pair(dy, dy); }); });
+    GradientTape tape;
+    const Tensor y = f(tensor(1.0));
+    c.check_error([&] { tape.gradient(y, v); }, "custom_gradient: the gradient function returned 1 gradients for 2 variables");
+  }
+  {
+    Case c("pass-through-assign");
+    const Variable x(tensor(1.0)), z(tensor(3.0));
+    const auto assigned = [&](const Tensor& value) {
+      x.assign(value);
+      return x.value();
+    };
+    GradientTape a, b, d;
+    c.check("a", a.gradient(assigned(z * z), z));
+    c.check("b", b.gradient(grad_pass_through(assigned)(z * z), z));
+    c.check("c", d.gradient(grad_pass_through([&](const Tensor& v) { return x * v; })(z), x));
+  }
+  {
+    Case c("custom-structured");
+    auto f = custom_gradient([](std::span<const Tensor> x) {
+      const auto value = std::tuple(x[0] * x[1], std::vector<Tensor>{}, std::pair(x[1] * x[1], std::array{x[0]}));
+      return std::pair(value, [x0 = x[0], x1 = x[1]](std::span<const Tensor> dy) {
+        CHECK(dy.size() == 3);
+        return std::vector<Gradient>{dy[0] * x1 + dy[2], dy[0] * x0 + 2 * dy[1] * x1, Gradient()};
+      });
+    });
+    const Tensor x = tensor(2.0), y = tensor(5.0), unused = tensor(7.0);
+    GradientTape tape;
+    tape.watch(x), tape.watch(y), tape.watch(unused);
+    const auto [xy, none, rest] = f(std::vector{x, y}, unused);
+    const auto [dx, dy, du] = tape.gradient(xy + 10 * rest.first + 100 * rest.second[0], x, y, unused);
+    c.holds("property", none.empty() && dx.dense().item() == 105 && dy.dense().item() == 102 && !du.defined());
+  }
+}
+
+TEST_CASE("cases: recomputation", "[cases][custom]") {
+  {
+    Case c("tape-recompute-loop");
+    const Variable x(tensor(1.0));
+    auto f = recompute_grad([](const Tensor& z) {
+      Tensor y = z;
+      for (int i = 0; i < 10; ++i) y = y + 1;
+      return y;
+    });
+    GradientTape tape;
+    const Tensor y = f(x);
+    c.check("y", y);
+    CHECK(tape.gradient(y, x).dense().item() == 1);
+  }
+  {
+    Case c("recompute-same-gradients");
+    const Tensor inputs = ones({10, 10});
+    const Variable v(ones({10}));
+    const auto each = [](const Gradient& g, double value) { return g.dense().to_vector() == std::vector(static_cast<std::size_t>(g.dense().size()), value); };
+    GradientTape tape({.persistent = true});
+    tape.watch(inputs);
+    const Tensor y = recompute_grad([&](const Tensor& x) { return x * v; })(inputs);
+    const auto [a, b] = recompute_grad([&](const Tensor& x) { return std::pair(x * v, 2 * x * v); })(inputs);
+    c.holds("f_dinputs", each(tape.gradient(y, inputs), 1));
+    c.holds("f_dv", each(tape.gradient(y, v), 10));
+    const std::vector<Gradient> g = tape.gradient(Targets{a, b}, Sources{inputs, v});
+    c.holds("f2_dinputs", each(g[0], 3));
+    c.holds("f2_dv", each(g[1], 30));
+  }
+  {
+    Case c("recompute-runs-forward-again");
+    const Variable v(tensor(1.0));
+    int calls = 0;
+    auto f = recompute_grad([&](const Tensor& x) {
+      ++calls;
+      return x * v;
+    });
+    GradientTape tape;
+    Tensor r = tensor(1.0);
+    for (int i = 0; i < 4; ++i) r = f(r);
+    c.check("calls_forward", calls);
+    c.check("g", tape.gradient(r, v));
+    c.check("calls_after_gradient", calls);
+  }
+}
 
 TEST_CASE("a recorded operation is differentiated by its own function, to any order", "[custom]") {
   const Tensor x = tensor(2.0, DType::f64);
@@ -64,4 +288,163 @@ TEST_CASE("a backward function that returns too few gradients is named", "[custo
   record_operation("lazy", std::array{y}, std::array{x, w}, [](std::span<const Tensor> dy) { return std::vector<Gradient>{dy[0]}; });
   CHECK_THROWS_WITH(tape.gradient(y, x), "lazy: the backward function returned 1 gradients for 2 inputs");
   CHECK_THROWS_AS(record_operation("none", {}, std::array{x}, [](std::span<const Tensor>) { return std::vector<Gradient>{}; }), ArgumentError);
+}
+
+TEST_CASE("custom gradients of higher order are those of the gradient function", "[custom]") {
+  // The value is exp; the gradient function says 3 x², whatever the value.
+  auto f = custom_gradient([](const Tensor& x) { return std::pair(exp(x), [x](const Tensor& dy) { return 3 * x * x * dy; }); });
+  const auto first = [&](const Tensor& x) { return derivative(f, x); };
+  CHECK(first(f64(2)).item() == 12);
+  CHECK(derivative(first, f64(2)).item() == 12);
+  CHECK(derivative([&](const Tensor& x) { return derivative(first, x); }, f64(2)).item() == 6);
+
+  // What f computes on the way may be used by the gradient function, and is differentiated.
+  auto log1pexp = custom_gradient([](const Tensor& x) {
+    const Tensor e = exp(x);
+    return std::pair(log1p(e), [e](const Tensor& dy) { return dy * (1 - 1 / (1 + e)); });
+  });
+  CHECK(check_gradients([&](const std::vector<Tensor>& x) { return log1pexp(x[0]); }, {tensor({-1.0, 0.5, 3.0}, DType::f64)}));
+}
+
+TEST_CASE("custom gradients nest, and override each other's derivatives", "[custom]") {
+  // The derivative of the derivative of x² is set to 7.
+  auto f = custom_gradient([](const Tensor& x) {
+    return std::pair(x * x, [x](const Tensor& dy) {
+      auto g = custom_gradient([](const Tensor& t) { return std::pair(2 * t, [](const Tensor& dz) { return 7 * dz; }); });
+      return dy * g(x);
+    });
+  });
+  const auto first = [&](const Tensor& x) { return derivative(f, x); };
+  CHECK(first(f64(3)).item() == 6);
+  CHECK(derivative(first, f64(3)).item() == 7);
+}
+
+TEST_CASE("forward mode transposes a custom gradient", "[custom]") {
+  const Tensor x = f64(3), y = f64(5);
+  auto f = custom_gradient(mul_with_rule);
+  {
+    const ForwardAccumulator forward({x, y}, {f64(10), f64(100)});
+    CHECK(forward.jvp(f(x, y)).item() == 350);
+  }
+  CHECK(check_gradients([&](const std::vector<Tensor>& in) { return f(in[0], in[1]); }, {x, y}));
+}
+
+TEST_CASE("the output of a function with a custom gradient is a new tensor", "[custom]") {
+  auto twice = custom_gradient([](const Tensor& x) { return std::pair(std::pair(x, x), [](const Tensor& a, const Tensor& b) { return 10 * a + b; }); });
+  const Tensor x = tensor(1.0);
+  GradientTape tape;
+  tape.watch(x);
+  const auto [a, b] = twice(x);
+  CHECK(a.id() != x.id());
+  CHECK(a.id() != b.id());
+  CHECK(tape.gradient(2 * a + 3 * b + x, x).dense().item() == 24);
+}
+
+TEST_CASE("errors of custom gradients say what is missing, and leave the tape as it was", "[custom][errors]") {
+  const Tensor x = tensor(3.0), y = tensor(4.0);
+  GradientTape tape({.persistent = true});
+  tape.watch(x), tape.watch(y);
+  auto few = custom_gradient([](const Tensor& a, const Tensor& b) { return std::pair(a * b, [](const Tensor& dy) { return dy; }); });
+  auto throws = custom_gradient([](const Tensor& a) {
+    const Tensor held = a * a;
+    if (held.defined()) throw ArgumentError("inside");
+    return std::pair(held, [](const Tensor& dy) { return dy; });
+  });
+  const Tensor z = few(x, y);
+  const std::size_t size = tape.size();
+  CHECK(message_of([&] { tape.gradient(z, x); }) == "custom_gradient: the gradient function returned 1 gradients for 2 inputs");
+  CHECK(message_of([&] { few(x); }) == "custom_gradient: the function does not take 1 tensors");
+  CHECK(message_of([&] { throws(x); }) == "inside");
+  CHECK(message_of([&] { grad_pass_through([](const Tensor& a, const Tensor& b) { return a + b; })(x, y); }) == "grad_pass_through: the function returns 1 tensors, not 2");
+  CHECK(message_of([&] { grad_pass_through([](const Tensor&) { return ones({2}); })(x); }) == "grad_pass_through: output 0 is f32[2], argument 0 is f32[]");
+  CHECK_THROWS_AS(grad_pass_through([](const Tensor& a) { return astype(a, DType::f64); })(x), DTypeError);
+  CHECK(tape.size() == size);
+}
+
+TEST_CASE("prevent_gradient gives its reason, in both modes", "[custom][errors]") {
+  const Tensor x = tensor(3.0);
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = prevent_gradient(x, "the rounding has none");
+  CHECK(y.item() == 3);
+  CHECK(message_of([&] { tape.gradient(y * 2, x); }) == "prevent_gradient: the rounding has none");
+  const ForwardAccumulator forward(x, x);
+  CHECK_THROWS_WITH(prevent_gradient(x, "no reason"), "prevent_gradient: no reason");
+}
+
+TEST_CASE("recompute_grad has the derivatives of its function, to second order and in both modes", "[custom]") {
+  const Tensor captured = tensor({0.5, -0.25}, DType::f64), x = tensor({0.3, 0.7}, DType::f64), y = tensor({-0.4, 1.1}, DType::f64);
+  const auto f = [&](const Tensor& c) { return [c](const Tensor& a, const Tensor& b) { return tanh(a * c) * exp(b) + a * a; }; };
+  CHECK(check_gradients([&](const std::vector<Tensor>& in) { return recompute_grad(f(in[2]))(in[0], in[1]); }, {x, y, captured}));
+  CHECK(check_gradients([&](const std::vector<Tensor>& in) { return recompute_grad(f(in[1]))(in[0], in[0]); }, {x, captured}));   // an argument twice
+}
+
+TEST_CASE("recompute_grad nests, and takes integers, empty tensors and results that are its arguments", "[custom]") {
+  const Tensor x = f64(0.5), n = tensor(3), empty = zeros({0, 2}, DType::f64);
+  auto inner = recompute_grad([](const Tensor& t) { return exp(t * t); });
+  auto outer = recompute_grad([&](const Tensor& t, const Tensor& k, const Tensor& e) {
+    return std::tuple(inner(t) * inner(t) + sum(e), t, k * 2, e);
+  });
+  GradientTape tape;
+  tape.watch(x), tape.watch(empty);
+  const auto [y, same, integer, none] = outer(x, n, empty);
+  CHECK(integer.item<int>() == 6);
+  const auto [dx, de] = tape.gradient(y + 10 * same, x, empty);
+  CHECK(dx.dense().item() == Approx(2 * std::exp(0.5) + 10));
+  CHECK(de.dense().shape() == Shape{0, 2});
+}
+
+TEST_CASE("recompute_grad does not compute with variables that have changed", "[custom][errors]") {
+  const Variable v(tensor(2.0), {.name = "v"});
+  const Tensor x = tensor(3.0);
+  {
+    GradientTape tape;
+    tape.watch(x);
+    const Tensor y = recompute_grad([&](const Tensor& t) { return t * v; })(x);
+    v.assign(tensor(5.0));
+    CHECK(message_of([&] { tape.gradient(y, x); }) == "recompute_grad: variable \"v\" has been updated since the forward pass; take the gradient before the update");
+  }
+  GradientTape tape;
+  tape.watch(x);
+  CHECK(message_of([&] { recompute_grad([&](const Tensor& t) {
+    const Tensor y = t * v;
+    v.assign_add(tensor(1.0));
+    return y;
+  })(x); }) == "recompute_grad: the function updates variable \"v\", which it reads");
+}
+
+TEST_CASE("recompute_grad keeps what enters its parts alone", "[custom][memory]") {
+  constexpr std::int64_t kLayers = 100, kPart = 10;
+  const Tensor x = full({64, 64}, 0.01);
+  const std::int64_t one = x.nbytes();
+  std::int64_t base = 0, most = 0;
+  const auto look = [&] { most = std::max(most, live_bytes() - base); };
+  auto seen = custom_gradient([&](const Tensor& t) {
+    look();
+    return std::pair(t, [&](const Tensor& dy) { return look(), dy; });
+  });
+  const auto part = [&](const Tensor& t) {
+    Tensor y = t;
+    for (std::int64_t i = 0; i < kPart; ++i) y = seen(tanh(y));   // of a layer, tapes keep the output
+    return y;
+  };
+  const auto peak = [&](const auto& f) {
+    base = live_bytes(), most = 0;
+    GradientTape tape;
+    tape.watch(x);
+    Tensor y = x;
+    for (std::int64_t i = 0; i < kLayers / kPart; ++i) y = f(y);
+    const Tensor loss = sum(y);
+    y = {};
+    tape.gradient(loss, x);
+    CHECK(live_bytes() == base);
+    return static_cast<double>(most) / static_cast<double>(one);
+  };
+  // Beside outputs there are a few gradients. In parts, there is what enters each of 10 parts, and what the layers of one part keep.
+  const double all = peak(part), parts = peak(recompute_grad(part));
+  CAPTURE(all, parts);
+  CHECK(all >= kLayers);
+  CHECK(all <= kLayers + 3);
+  CHECK(parts >= kPart);
+  CHECK(parts <= kLayers / kPart + kPart + 3);
 }

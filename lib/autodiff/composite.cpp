@@ -26,7 +26,6 @@ void composite_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> d
 
 void composite_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   const Functions& f = *c.attrs<CompositeAttrs>();
-  if (!f.forward) throw_error<GradientError>("{}: this operation was recorded without a forward function", f.name);
   std::vector<Tensor> tangents;
   for (int i = 0; i < dx.size(); ++i) tangents.push_back(dx[i]);
   std::vector<Tensor> result = f.forward(tangents);
@@ -35,19 +34,20 @@ void composite_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   std::move(result.begin(), result.end(), dy.begin());
 }
 
-constexpr Op composite = {
-    .name = "composite",
-    .doc = "An operation with a backward function of its own.",
-    .args = {"x"},
-    .infer = [](const Call& c) { return c.x[0].spec(); },
-    .forward = {},
-    .rule = {.kind = RuleKind::custom, .reads_shapes = true, .stacks = false, .vjp = composite_vjp, .jvp = composite_jvp},
-};
+constexpr Op composite_op(Rule::Jvp jvp) {
+  return {.name = "composite",
+          .doc = "An operation with a backward function of its own.",
+          .args = {"x"},
+          .infer = [](const Call& c) { return c.x[0].spec(); },
+          .forward = {},
+          .rule = {.kind = RuleKind::custom, .reads_shapes = true, .stacks = false, .vjp = composite_vjp, .jvp = jvp}};
+}
+constexpr Op composite = composite_op(composite_jvp), composite_without_forward = composite_op(nullptr);
 
 }  // namespace
 
 std::string_view name_of(const TapeEntry& e) {
-  return e.op == &composite ? std::string_view((*static_cast<const CompositeAttrs*>(e.attrs.view().data))->name) : e.op->name;
+  return e.op == &composite || e.op == &composite_without_forward ? std::string_view((*static_cast<const CompositeAttrs*>(e.attrs.view().data))->name) : e.op->name;
 }
 
 void record_operation(std::string name, std::span<const Tensor> outputs, std::span<const Tensor> inputs, Backward backward, Pushforward forward) {
@@ -57,7 +57,7 @@ void record_operation(std::string name, std::span<const Tensor> outputs, std::sp
   std::vector<const Tensor*> x;
   for (const Tensor& t : inputs) x.push_back(&t);
   std::vector<Tensor> y(outputs.begin(), outputs.end());
-  enter_computed({.op = composite, .raw_attrs = functions, .x = {x.data(), static_cast<int>(x.size())}}, y);
+  enter_computed({.op = functions->forward ? composite : composite_without_forward, .raw_attrs = functions, .x = {x.data(), static_cast<int>(x.size())}}, y);
 }
 
 }  // namespace tapedeck

@@ -18,6 +18,8 @@ class Recorder {
   /// The door shows one execution. Throws nothing but what leaves the recorder as it was.
   virtual void record(const Call& call, std::span<Tensor> y) = 0;
   virtual bool tracks(const Tensor& x) const = 0;
+  /// Whether it will track whatever an op takes.
+  virtual bool watches_all() const { return false; }
   /// A variable is read.
   virtual void read(detail::VariableCell&) {}
   /// A tracked tensor ends: nobody but the recorders can reach it any more.
@@ -93,6 +95,12 @@ void enter_computed(const Call& c, std::span<Tensor> y);
 /// Whether a recorder that sees ops tracks x.
 inline bool tracked(const Tensor& x) {
   for (Recorder* r = thread_state.innermost; r; r = r->outer()) if (r->tracks(x)) return true;
+  return false;
+}
+/// Whether one tracks x, or will as soon as an op takes it.
+inline bool followed(const Tensor& x) {
+  if (tracked(x)) return true;
+  for (Recorder* r = thread_state.innermost; r; r = r->outer()) if (r->watches_all()) return is_trainable(x.dtype());
   return false;
 }
 
