@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/visit.h"
+#include "kernels/direct.h"
 #include "kernels/gemm.h"
 #include "kernels/onednn.h"
 #include "kernels/room.h"
@@ -268,12 +269,18 @@ void fill_with_zeros(Tensor& y) { std::memset(y.raw(), 0, static_cast<std::size_
 bool no_columns(const Conv& c) { return c.images == 0 || c.in == 0 || c.window.outputs() == 0; }
 bool nothing(const Conv& c) { return no_columns(c) || c.out == 0; }
 
+// Whether a matrix of columns costs more than it saves: products of groups are narrow, and volumes have many short lines.
+bool goes_direct(const Conv& c) { return c.groups > 1 || c.window.plane.rows != kOne; }
+// Few channels would leave vectors empty.
+bool goes_back_direct(const Conv& c) { return c.window.has_strides_of_one() && (c.groups > 1 || (goes_direct(c) && c.in >= 8)); }
+
 }  // namespace
 
 void conv(const Conv& given, const Tensor& x, const Tensor& filters, Tensor& y) {
   if (nothing(given)) return fill_with_zeros(y);
   const Conv c = in_planes(given);
   if (y.dtype() == DType::f32 && onednn::conv(c, elements<float>(x), elements<float>(filters), elements<float>(y))) return;
+  if (goes_direct(c)) return direct::conv(c, x, filters, y);
   visit_floating(y.dtype(), [&](auto one) { using T = decltype(one); forward<T>(c, Readable<T>(x), elements<T>(filters), elements<T>(y)); });
 }
 
@@ -281,6 +288,7 @@ void conv_input_gradient(const Conv& given, const Tensor& dy, const Tensor& filt
   if (nothing(given)) return fill_with_zeros(dx);
   const Conv c = in_planes(given);
   if (dx.dtype() == DType::f32 && onednn::conv_input_gradient(c, elements<float>(dy), elements<float>(filters), elements<float>(dx))) return;
+  if (goes_back_direct(c)) return direct::conv_input_gradient(c, dy, filters, dx);
   visit_floating(dx.dtype(), [&](auto one) { using T = decltype(one); input_gradient<T>(c, elements<T>(dy), elements<T>(filters), elements<T>(dx)); });
 }
 
@@ -288,6 +296,7 @@ void conv_filter_gradient(const Conv& given, const Tensor& x, const Tensor& dy, 
   if (nothing(given)) return fill_with_zeros(dfilters);
   const Conv c = in_planes(given);
   if (x.dtype() == DType::f32 && onednn::conv_filter_gradient(c, elements<float>(x), elements<float>(dy), elements<float>(dfilters))) return;
+  if (goes_direct(c)) return direct::conv_filter_gradient(c, x, dy, dfilters);
   visit_floating(x.dtype(), [&](auto one) { using T = decltype(one); filter_gradient<T>(c, Readable<T>(x), elements<T>(dy), elements<T>(dfilters)); });
 }
 

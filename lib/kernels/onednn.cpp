@@ -274,18 +274,13 @@ bool convolve(Product product, const Conv& c, const float* x, const float* filte
   });
 }
 
-// The convolution that goes back from the outputs to the images, in steps of one.
-WindowAxis turned(const WindowAxis& a) { return {a.outputs, a.size, 1, a.dilation, reach(a) - 1 - a.before, a.extent}; }
-Window3d turned(const Window3d& w) { return {turned(w.planes), {turned(w.plane.rows), turned(w.plane.columns)}}; }
-bool goes_in_steps_of_one(const Window3d& w) { return w.planes.stride == 1 && w.plane.rows.stride == 1 && w.plane.columns.stride == 1; }
-
 }  // namespace
 
 bool conv(const Conv& c, const float* x, const float* filters, float* y) { return convolve(Product::forward, c, x, filters, y); }
 
 bool conv_input_gradient(const Conv& c, const float* dy, const float* filters, float* dx) {
-  if (!goes_in_steps_of_one(c.window)) return false;
-  const Conv back{turned(c.window), c.images, c.out, c.in, c.groups};
+  if (!c.window.has_strides_of_one()) return false;
+  const Conv back{c.window.turned(), c.images, c.out, c.in, c.groups};
   if (!is_wanted(c) || !is_wanted(back)) return false;
   const std::int64_t cells = c.window.cells(), n = c.weights() / cells;
   const Room<float> turned_filters = room_for<float>(cells * n);
@@ -294,7 +289,7 @@ bool conv_input_gradient(const Conv& c, const float* dy, const float* filters, f
 }
 
 bool conv_filter_gradient(const Conv& c, const float* x, const float* dy, float* dfilters) {
-  if (!goes_in_steps_of_one(c.window)) return false;
+  if (!c.window.has_strides_of_one()) return false;
   const std::int64_t n = c.weights();
   const std::int64_t most = std::clamp<std::int64_t>(kShareBytes / (n * static_cast<std::int64_t>(sizeof(float))), 1, kShares);
   return translated([&] {

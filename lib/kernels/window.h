@@ -22,6 +22,8 @@ struct WindowAxis {
   /// Output i is position i.
   bool is_direct() const { return size == 1 && stride == 1 && before == 0 && outputs == extent; }
 
+  WindowAxis turned() const { return {outputs, size, 1, dilation, (size - 1) * dilation - before, extent}; }
+
   friend bool operator==(const WindowAxis&, const WindowAxis&) = default;
 
  private:
@@ -46,6 +48,9 @@ struct Window3d {
   std::int64_t cells() const { return planes.size * plane.cells(); }
   std::int64_t pixels() const { return planes.extent * plane.pixels(); }
   std::int64_t outputs() const { return planes.outputs * plane.outputs(); }
+  bool has_strides_of_one() const { return planes.stride == 1 && plane.rows.stride == 1 && plane.columns.stride == 1; }
+  /// The window of the convolution that goes back from the outputs, for strides of one.
+  Window3d turned() const { return {planes.turned(), {plane.rows.turned(), plane.columns.turned()}}; }
 
   friend bool operator==(const Window3d&, const Window3d&) = default;
 };
