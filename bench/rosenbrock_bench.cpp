@@ -1,5 +1,6 @@
-// Derivatives of Rosenbrock's function in f64: gradient, Hessian row by row, and a product of the Hessian with a vector.
+// Derivatives of Rosenbrock's function in f64: gradient, Hessian, and a product of the Hessian with a vector.
 #include "bench.h"
+#include "tapedeck/gradients.h"
 #include "tapedeck/tapedeck.h"
 
 namespace td = tapedeck;
@@ -31,29 +32,12 @@ void gradient(State& state) {
 
 void hessian(State& state) {
   const td::Tensor x = points(state);
-  bench::each(state, [&] {
-    td::GradientTape tape({.persistent = true});
-    tape.watch(x);
-    const td::Tensor g = gradient_at(x);
-    tape.stop();
-    std::vector<td::Tensor> rows;
-    for (std::int64_t i = 0; i < x.size(); ++i) {
-      tape.start();
-      const td::Tensor element = td::slice(g, {i}, {1});
-      tape.stop();
-      rows.push_back(td::expand_dims(tape.gradient(element, x).dense(), 0));
-    }
-    return td::concat(rows, 0);
-  });
+  bench::each(state, [&] { return td::hessian(rosenbrock, x); });
 }
 
 void hessian_vector_product(State& state) {
   const td::Tensor x = points(state), v = td::ones(x.shape(), td::DType::f64);
-  bench::each(state, [&] {
-    td::GradientTape tape;
-    tape.watch(x);
-    return tape.gradient(td::sum(gradient_at(x) * v), x);
-  });
+  bench::each(state, [&] { return td::hessian_vector_product(rosenbrock, x, v); });
 }
 
 BENCHMARK(gradient)->Name("rosenbrock/gradient")->Arg(100)->Arg(1'000'000)->Unit(benchmark::kMicrosecond)->UseRealTime();

@@ -1,4 +1,4 @@
-// Prints docs/ops.md from the tables; --from-tensorflow: docs/from_tensorflow.md. With a file's name: fails unless the file is what
+// Prints docs/ops.md from the tables; --from-tensorflow: docs/from_tensorflow.md, which begins with test/data/tensorflow_functions.md. With a file's name: fails unless the file is what
 // would be printed.
 #include <algorithm>
 #include <fstream>
@@ -110,8 +110,8 @@ std::map<std::string, std::string> answers() {
 
 std::string from_tensorflow_markdown() {
   std::ostringstream out;
-  out << "# From TensorFlow\n\n"
-         "TensorFlow's op types that have a gradient, or are registered to have none, and what each is here. Printed by\n"
+  out << "# From TensorFlow\n\n" << std::ifstream(TAPEDECK_TEST_DATA "/tensorflow_functions.md").rdbuf()
+      << "\nTensorFlow's op types that have a gradient, or are registered to have none, and what each is here. Printed by\n"
          "`build/test/ops_doc --from-tensorflow > docs/from_tensorflow.md`; the functions are described in [ops.md](ops.md).\n\n"
          "| TensorFlow | here |\n|---|---|\n";
   for (const auto& [type, answer] : answers()) out << "| " << type << " | " << answer << " |\n";
