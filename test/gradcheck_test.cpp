@@ -72,6 +72,47 @@ TEST_CASE("gradcheck catches planted errors", "[gradcheck]") {
   CHECK_FALSE(check_jvp(function(kSwapped), {uniform({3}, -1, 1), uniform({3}, -1, 1, 1)}));
 }
 
+TEST_CASE("gradcheck names the element", "[gradcheck]") {
+  const auto printed = [](const Agreement& a) {
+    std::ostringstream out;
+    out << a;
+    return out.str();
+  };
+  // The gradient of the second input is doubled at [1,2].
+  const TensorFunction f = [](const std::vector<Tensor>& x) {
+    Tensor y;
+    {
+      const StopRecording pause;
+      y = sum(x[0] * real(x[1]));
+    }
+    const Tensor inputs[] = {x[0], x[1]}, outputs[] = {y};
+    const auto gradients = [x](std::span<const Tensor> dy) {
+      const Tensor wrong = strided_slice_update(x[0], {1, 2}, 2.0 * strided_slice(x[0], {1, 2}));
+      return std::vector<Gradient>{real(x[1]) * dy[0], astype(wrong, x[1].dtype()) * dy[0]};
+    };
+    record_operation("wrong", outputs, inputs, gradients);
+    return y;
+  };
+  const std::vector<Tensor> x = {uniform({2, 3}, 1, 2), uniform({2, 3}, 1, 2, 1)};
+  const Agreement a = check_vjp(f, x);
+  REQUIRE_FALSE(a);
+  REQUIRE(a.element);
+  CHECK(a.element->input == 1);
+  CHECK(a.element->index == std::vector<std::int64_t>{1, 2});
+  CHECK(a.element->analytic == Approx(2 * a.element->numeric));
+  CHECK_THAT(printed(a), Catch::Contains("; by input 1, f64[2,3], at [1,2]: analytic "));
+  CHECK_FALSE(check_vjp(function(kRight), point).element);
+
+  const Agreement z = check_vjp(f, {x[0], complex(x[1], x[1])});
+  REQUIRE(z.element);
+  CHECK(z.element->index == std::vector<std::int64_t>{1, 2});
+  CHECK_FALSE(z.element->imaginary);
+  const Agreement j = check_jvp(function(kWrongJvp), point);
+  REQUIRE(j.element);
+  CHECK(j.element->analytic == Approx(-j.element->numeric));
+  CHECK(check_gradients(function(kCutsSecondOrder), point).element);
+}
+
 TEST_CASE("gradcheck catches a rule whose own derivative is wrong", "[gradcheck]") {
   CHECK(check_vjp(function(kCutsSecondOrder), point));
   CHECK(check_jvp(function(kCutsSecondOrder), point));

@@ -71,17 +71,77 @@ class Check {
     for (std::size_t i = 0; i < a.size(); ++i) total += a[i] * b[i];
     return total;
   }
-  Agreement against_differences(double analytic) const {
-    return {what_, analytic, (dot(f_(moved(step_)), dy_) - dot(f_(moved(-step_)), dy_)) / (2 * step_), tolerance_};
+  /// analytic(v) is ⟨dy, f'(x) v⟩, where v has undefined tensors for zeros.
+  template <class F> Agreement against_differences(const F& analytic) const {
+    const Tensors all = part(0, count());
+    Agreement a{what_, analytic(all), numeric(all), tolerance_};
+    if (!a) a.element = element_at(place_of_fault(analytic), analytic);
+    return a;
   }
 
  private:
-  Tensors moved(double step) const {
+  std::size_t numbers_in(std::size_t i) const { return varies(x_[i]) ? static_cast<std::size_t>(x_[i].size()) * (is_complex(x_[i].dtype()) ? 2 : 1) : 0; }
+  std::size_t count() const {
+    std::size_t n = 0;
+    for (std::size_t i = 0; i < x_.size(); ++i) n += numbers_in(i);
+    return n;
+  }
+
+  // The direction in those numbers of all inputs, one after the other, that are in [begin, end).
+  Tensors part(std::size_t begin, std::size_t end) const {
+    Tensors v(x_.size());
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < x_.size(); first += numbers_in(i++)) {
+      const std::size_t n = numbers_in(i);
+      if (first + n <= begin || end <= first) continue;
+      std::vector<double> numbers = numbers_of(v_[i]);
+      for (std::size_t k = 0; k < n; ++k) if (first + k < begin || first + k >= end) numbers[k] = 0;
+      v[i] = tensor_of(numbers, x_[i].spec());
+    }
+    return v;
+  }
+
+  // Of a sum of differences that is not small, one half is not, either.
+  template <class F> std::size_t place_of_fault(const F& analytic) const {
+    const auto fault = [&](std::size_t begin, std::size_t end) {
+      const Tensors v = part(begin, end);
+      const double difference = std::abs(analytic(v) - numeric(v));
+      return std::isnan(difference) ? HUGE_VAL : difference;
+    };
+    std::size_t begin = 0, end = count();
+    while (end - begin > 1) {
+      const std::size_t middle = begin + (end - begin) / 2;
+      (fault(begin, middle) >= fault(middle, end) ? end : begin) = middle;
+    }
+    return begin;
+  }
+
+  template <class F> ElementDerivative element_at(std::size_t place, const F& analytic) const {
+    std::size_t i = 0;
+    while (place >= numbers_in(i)) place -= numbers_in(i++);
+    std::vector<double> numbers(numbers_in(i));
+    numbers[place] = 1;
+    Tensors v(x_.size());
+    v[i] = tensor_of(numbers, x_[i].spec());
+    const bool pairs = is_complex(x_[i].dtype());
+    ElementDerivative e{static_cast<int>(i), std::vector<std::int64_t>(static_cast<std::size_t>(x_[i].ndim())), pairs && place % 2, x_[i].spec(), analytic(v), numeric(v)};
+    auto rest = static_cast<std::int64_t>(pairs ? place / 2 : place);
+    for (std::size_t d = e.index.size(); d-- > 0;) {
+      const std::int64_t extent = e.spec.shape[static_cast<int>(d)];
+      e.index[d] = rest % extent;
+      rest /= extent;
+    }
+    return e;
+  }
+
+  double numeric(const Tensors& v) const { return (dot(f_(moved(v, step_)), dy_) - dot(f_(moved(v, -step_)), dy_)) / (2 * step_); }
+
+  Tensors moved(const Tensors& direction, double step) const {
     Tensors result = x_;
     for (std::size_t i = 0; i < x_.size(); ++i) {
-      if (!varies(x_[i])) continue;
+      if (!direction[i].defined()) continue;
       std::vector<double> values = numbers_of(x_[i]);
-      const std::vector<double> v = numbers_of(v_[i]);
+      const std::vector<double> v = numbers_of(direction[i]);
       for (std::size_t k = 0; k < v.size(); ++k) values[k] += step * v[k];
       result[i] = tensor_of(values, x_[i].spec());
     }
@@ -113,27 +173,35 @@ Tensors vjp(const TensorFunction& f, const Tensors& x, const Tensor& dy) {
 Agreement vjp_against_differences(std::string_view what, const TensorFunction& f, const Tensors& x, const GradcheckOptions& options) {
   const Check check(what, f, x, options);
   const Tensors dx = vjp(f, x, check.dy());
-  double analytic = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) if (dx[i].defined()) analytic += check.dot(dx[i], check.v(i));
-  return check.against_differences(analytic);
+  return check.against_differences([&](const Tensors& v) {
+    double analytic = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) if (v[i].defined()) analytic += check.dot(dx[i], v[i]);
+    return analytic;
+  });
 }
 
 Agreement jvp_against_differences(std::string_view what, const TensorFunction& f, const Tensors& x, const GradcheckOptions& options) {
   const Check check(what, f, x, options);
-  double analytic = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    if (!varies(x[i])) continue;
-    const ForwardAccumulator forward(x[i], check.v(i));
-    const Tensor tangent = forward.jvp(f(x));
-    if (tangent.defined()) analytic += check.dot(tangent, check.dy());
-  }
-  return check.against_differences(analytic);
+  return check.against_differences([&](const Tensors& v) {
+    double analytic = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      if (!v[i].defined()) continue;
+      const ForwardAccumulator forward(x[i], v[i]);
+      const Tensor tangent = forward.jvp(f(x));
+      if (tangent.defined()) analytic += check.dot(tangent, check.dy());
+    }
+    return analytic;
+  });
 }
 
 }  // namespace
 
 std::ostream& operator<<(std::ostream& out, const Agreement& a) {
-  return out << fmt::format("{}: analytic {:.12g}, numeric {:.12g}, tolerance {:g}", a.what, a.analytic, a.numeric, a.tolerance);
+  out << fmt::format("{}: analytic {:.12g}, numeric {:.12g}, tolerance {:g}", a.what, a.analytic, a.numeric, a.tolerance);
+  if (const auto& e = a.element)
+    out << fmt::format("; by {}input {}, {}, at [{}]: analytic {:.12g}, numeric {:.12g}", e->imaginary ? "the imaginary part of " : "", e->input, e->spec,
+                       fmt::join(e->index, ","), e->analytic, e->numeric);
+  return out;
 }
 
 Agreement check_vjp(const TensorFunction& f, const Tensors& x, const GradcheckOptions& options) { return vjp_against_differences("vjp", f, x, options); }
