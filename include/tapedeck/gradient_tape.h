@@ -166,7 +166,6 @@ class TAPEDECK_EXPORT GradientTape {
 
  private:
   friend class StopRecording;
-  friend TAPEDECK_EXPORT std::string to_dot(const GradientTape& tape);
   std::unique_ptr<Tape> tape_;
 };
 

@@ -46,8 +46,8 @@ constexpr Op composite = composite_op(composite_jvp), composite_without_forward 
 
 }  // namespace
 
-std::string_view name_of(const TapeEntry& e) {
-  return e.op == &composite || e.op == &composite_without_forward ? std::string_view((*static_cast<const CompositeAttrs*>(e.attrs.view().data))->name) : e.op->name;
+std::string_view name_of(const Op& op, const Attrs& attrs) {
+  return &op == &composite || &op == &composite_without_forward ? std::string_view((*static_cast<const CompositeAttrs*>(attrs.data))->name) : op.name;
 }
 
 void record_operation(std::string name, std::span<const Tensor> outputs, std::span<const Tensor> inputs, Backward backward, Pushforward forward) {

@@ -1,6 +1,7 @@
 // The one door. In: an op and its inputs. Out: its outputs, recorded by whoever records on this thread.
 #include <algorithm>
 
+#include "autodiff/observer.h"
 #include "autodiff/recorder.h"
 #include "base/format.h"
 #include "tapedeck/ops/math.h"
@@ -42,13 +43,18 @@ Tensor output_for(const Call& c, const Spec& spec, unsigned temporaries) {
   return allocate(spec);
 }
 
-void compute(const Call& c, std::span<Tensor> y) {
+void run_kernel(const Call& c, std::span<Tensor> y) {
   if (c.op.forward.outputs != Outputs::own) return c.op.forward.run(c, y);
   {
     const RecordingScope unrecorded(nullptr);   // the op is recorded, not what it is made of
     c.op.forward.run(c, y);
   }
   for (const Tensor& t : y) if (!t.defined() || !t.raw()) [[unlikely]] throw_error<InternalError>("{}: the kernel has left an output without elements", c.op.name);
+}
+
+void compute(const Call& c, std::span<Tensor> y) {
+  if (thread_state.observer) [[unlikely]] compute_observed(c, y, run_kernel);
+  else run_kernel(c, y);
 }
 
 // The outer ones first: they see the op that an inner accumulator's tangents are computed from before these. A recorder that
@@ -79,6 +85,7 @@ Tensor Op::execute(Refs x, Attrs attrs, unsigned temporaries) const {
 void enter_computed(const Call& c, std::span<Tensor> y) {
   require_defined(c);
   for (const Tensor& t : y) if (!t.defined()) throw_error<ArgumentError>("{}: an output is undefined", c.op.name);
+  if (thread_state.observer) show_computed(c, y);
   record(c, y);
 }
 

@@ -14,6 +14,7 @@
 // one cotangent after the other. Where tensors are watched that nobody asks for, ops that lead to no source are left out first.
 #include "autodiff/imperative_grad.h"
 
+#include "autodiff/observer.h"
 #include "autodiff/pull_back.h"
 #include "autodiff/stacked.h"
 #include "base/format.h"
@@ -220,8 +221,12 @@ class Backprop {
     const Refs y(dy.size() > 1 ? more_y.data() : &one_y, e.outputs);
 
     const Call call{.op = *e.op, .raw_attrs = e.attrs.view(), .x = {x, e.inputs}, .y = y, .wanted = wanted};
-    if (pass_.directions && !rule.stacks) pull_back_each(call, dy, dx);
-    else tapedeck::pull_back(call, dy, dx);
+    const auto pull_back = [&] {
+      if (pass_.directions && !rule.stacks) pull_back_each(call, dy, dx);
+      else tapedeck::pull_back(call, dy, dx);
+    };
+    if (thread_state.observer) [[unlikely]] show_rule({name_of(e), call, true, tape_.place_of(e)}, dy, dx, pull_back);
+    else pull_back();
     for (std::size_t i = 0; i < n; ++i) {
       if (!takes_part(inputs[i]) || !dx[i].defined()) continue;
       check(e, i, dx[i]);

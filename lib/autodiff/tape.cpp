@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "autodiff/observer.h"
 #include "tensor/storage.h"
 
 namespace tapedeck {
@@ -44,6 +45,11 @@ void keep(TapeEntry& e, const Call& c, std::span<Tensor> y, unsigned read_by_par
     if (rule.by_partials() ? read_by_partials >> kMaxInputs & 1 : rule.reads_y) kept_y[k] = saved_copy(y[k]);
     else if (many) kept_y[k] = hollow(y[k]);
   }
+}
+
+Slot first_output(TapeEntry& e) {
+  const std::span<Slot> y = e.y();
+  return *std::find_if(y.begin(), y.end(), [](Slot s) { return s >= 0; });
 }
 
 }  // namespace
@@ -160,6 +166,23 @@ void Tape::record(const Call& c, std::span<Tensor> y) {
       track_copy(copy, y[i]);
       tell_copied(y[i]);
     }
+  if (thread_state.observer) [[unlikely]] note_place(k);
+}
+
+// Numbers of entries are used again, so a place has the id of its entry's output. Without memory for it there is none.
+void Tape::note_place(std::int32_t k) noexcept try {
+  const auto i = static_cast<std::size_t>(k);
+  std::shared_ptr<const Place> place = here(tracked(first_output(entries_[k])).id);
+  if (!place) return;
+  if (places_.size() <= i) places_.resize(i + 1);
+  places_[i] = std::move(place);
+} catch (const std::bad_alloc&) {
+}
+
+const Place* Tape::place_of(TapeEntry& e) const {
+  const Tracked& y = tracked(first_output(e));
+  const auto k = static_cast<std::size_t>(y.producer);
+  return k < places_.size() && places_[k] && places_[k]->id == y.id ? places_[k].get() : nullptr;
 }
 
 void Tape::take_use(Slot s) noexcept {

@@ -9,6 +9,7 @@
 
 namespace tapedeck {
 
+struct Place;
 using Slot = std::int32_t;   // -1: not tracked
 
 /// One execution, with exactly the tensors that its rule reads. Ops with more than four inputs or one output keep theirs
@@ -56,8 +57,9 @@ inline const Tensor& tensor_of(const Source& s) { return s.variable() ? s.variab
 /// Throws ArgumentError, which begins with `what`, unless mode is one of its values.
 void check_mode(std::string_view what, UnconnectedGradients mode);
 
-/// The name that an entry's op has for users.
-std::string_view name_of(const TapeEntry& e);
+/// The name that an op with these attributes has for users.
+std::string_view name_of(const Op& op, const Attrs& attrs);
+inline std::string_view name_of(const TapeEntry& e) { return name_of(*e.op, e.attrs.view()); }
 /// Whether the entry is the reading of a variable.
 bool is_read(const TapeEntry& e);
 
@@ -84,6 +86,8 @@ class Tape final : public Recorder {
   const Spec& spec(Slot s) const { return tracked_[static_cast<std::size_t>(s)].spec; }
   std::size_t slots() const { return tracked_.size(); }
   Pool<TapeEntry>& entries() { return entries_; }
+  /// Where it was recorded, or null where nobody wanted to know.
+  const Place* place_of(TapeEntry& e) const;
   const TapeOptions& options() const { return options_; }
   std::vector<Variable> watched_variables() const;
   /// The most bytes and the highest rank of a tensor that it tracks.
@@ -100,6 +104,7 @@ class Tape final : public Recorder {
   /// Room for more slots, so that new_slot does not throw.
   void make_room(std::size_t more) { if (tracked_.capacity() - tracked_.size() < more) [[unlikely]] grow(more); }
   void grow(std::size_t more);
+  void note_place(std::int32_t entry) noexcept;
   void take_use(Slot s) noexcept;
   void drop_use(Slot s) noexcept;
   void free_slot(Slot s) noexcept;
@@ -110,6 +115,7 @@ class Tape final : public Recorder {
   Slot free_ = -1, dead_ = -1;
   bool freeing_ = false;
   std::vector<Variable> variables_;
+  std::vector<std::shared_ptr<const Place>> places_;   // by entry, as far as somebody wanted them
   TapeOptions options_;
 };
 

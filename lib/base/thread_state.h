@@ -6,6 +6,7 @@
 
 namespace tapedeck {
 
+class Observer;
 class Recorder;
 struct RecordingScope;
 class VariableNotes;
@@ -26,6 +27,7 @@ struct ThreadState {
   Recorder* alive = nullptr;            // every recorder that tensors of this thread may be tracked by
   std::uint32_t alive_count = 0;
   VariableNotes* notes = nullptr;       // innermost watcher of variables
+  Observer* observer = nullptr;         // innermost of what debugs and measures
 };
 static_assert(sizeof(ThreadState) <= 128);
 
