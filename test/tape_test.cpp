@@ -1,5 +1,6 @@
 // GradientTape and StopRecording as users see them: what is recorded, when, and what gradient returns.
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "odd_ops.h"
 
@@ -355,4 +356,25 @@ TEST_CASE("an output that nobody holds is differentiated through the copy that i
     for (int i = 0; i < 100; ++i) logsumexp(x, -1);
     CHECK(live_bytes() == live);
   }
+}
+
+// The outer tape has let y go, since nothing on it takes y: it must not mistake the inner tape's copy of y for what came after.
+TEST_CASE("what a paused tape has forgotten is a constant to it", "[tape]") {
+  const Tensor x = tensor(0.5, DType::f64);
+  GradientTape outer({.persistent = true});
+  outer.watch(x);
+  GradientTape inner;
+  inner.watch(x);
+  Tensor z;
+  {
+    const Tensor y = tanh(x);
+    const StopRecording pause(outer);
+    z = y * 3.0;
+  }
+  const Tensor later = exp(x);   // may have the number on the outer tape that y had
+  const double t = std::tanh(0.5);
+  const Tensor g = inner.gradient(z, x).dense();
+  CHECK(g.item() == Approx(3 * (1 - t * t)));
+  CHECK_FALSE(outer.gradient(g, later).defined());
+  CHECK_FALSE(outer.gradient(g, x).defined());
 }

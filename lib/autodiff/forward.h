@@ -16,6 +16,7 @@ class Forward final : public Recorder {
   void ended(std::int32_t slot) noexcept override;
   void copied(std::int32_t slot) noexcept override { ++tangents_[static_cast<std::size_t>(slot)].handles; }
   void copy_ended(std::int32_t slot) noexcept override { ended(slot); }
+  bool counts_copies() const override { return true; }
   /// Tangents of one primal add up.
   void watch(const Tensor& primal, const Tensor& tangent);
   /// Undefined where x has none.

@@ -68,6 +68,13 @@ Recorder::~Recorder() {
   retire();
 }
 
+bool Recorder::slot_outlives_copies(const Tensor& x) const noexcept {
+  const std::uint64_t first = x.handle()->tape.load(std::memory_order_relaxed);
+  if (first == serial_) return true;
+  for (const Recorder* r = thread_->alive; r; r = r->next_alive_) if (r->serial_ == first) return r->counts_copies();
+  return false;
+}
+
 void Recorder::tell_copied(const Tensor& x) noexcept {
   ++x.handle()->copies;
   if (alone()) return;

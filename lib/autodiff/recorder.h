@@ -27,6 +27,8 @@ class Recorder {
   /// A tape saves a copy of a tensor, which may still be computed with when the tensor has ended; such a copy ends.
   virtual void copied(std::int32_t) noexcept {}
   virtual void copy_ended(std::int32_t) noexcept {}
+  /// Whether it keeps a tensor's slot until all copies have ended.
+  virtual bool counts_copies() const { return false; }
 
   /// See ops from now on, as the innermost recorder; see them no more.
   void enter();
@@ -56,6 +58,8 @@ class Recorder {
   void forget_name(const Tensor& x) noexcept;
   void unname(std::uint64_t id) noexcept { map_.erase(id); }
   void unname_all() noexcept;
+  /// Whether the first recorder that tracked x keeps its slot for as long as there are copies that this one has saved.
+  bool slot_outlives_copies(const Tensor& x) const noexcept;
   /// Tells all recorders of the thread that x is copied.
   void tell_copied(const Tensor& x) noexcept;
   /// Looks after tensors that have ended on other threads.

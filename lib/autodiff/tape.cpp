@@ -163,7 +163,7 @@ void Tape::record(const Call& c, std::span<Tensor> y) {
     for (std::size_t i = 0; i < y.size(); ++i) {
       Tensor& copy = e.kept_y()[i];
       if (!copy.defined() || !copy.raw()) continue;
-      track_copy(copy, y[i]);
+      track_copy(copy, y[i], slot_outlives_copies(y[i]));
       tell_copied(y[i]);
     }
   if (thread_state.observer) [[unlikely]] note_place(k);

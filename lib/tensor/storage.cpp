@@ -279,10 +279,12 @@ Tensor saved_copy(const Tensor& x) {
   return copy;
 }
 
-void track_copy(Tensor& copy, const Tensor& x) noexcept {
+void track_copy(Tensor& copy, const Tensor& x, bool keeps_slot) noexcept {
   Block* b = copy.handle();
-  b->slot = x.handle()->slot;
-  b->tape.store(x.handle()->tape.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  if (keeps_slot) {
+    b->slot = x.handle()->slot;
+    b->tape.store(x.handle()->tape.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  }
   b->mapped.store(true, std::memory_order_relaxed);
 }
 

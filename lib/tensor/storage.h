@@ -20,8 +20,9 @@ Tensor hollow(const Tensor& x);
 Tensor hollow(const Spec& spec);
 /// The same value under the same id, for a tape to keep.
 Tensor saved_copy(const Tensor& x);
-/// From here on recorders that track x find its copy, too.
-void track_copy(Tensor& copy, const Tensor& x) noexcept;
+/// From here on recorders that track x find its copy, too: by its slot where the first of them keeps that for as long as there
+/// are copies, else by its id.
+void track_copy(Tensor& copy, const Tensor& x, bool keeps_slot) noexcept;
 /// After an update in place: the value is another one, so it gets a new id and nobody tracks it.
 void renew(Tensor& x);
 
