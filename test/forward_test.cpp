@@ -23,6 +23,19 @@ constexpr Op kCube = {
 
 Tensor cube_of(const Tensor& x) { return kCube.execute({std::array{&x}.data(), 1}); }
 
+// x itself, noting the bytes that live when it or its derivative is computed.
+std::int64_t most_bytes = 0;
+void note_bytes() { most_bytes = std::max(most_bytes, live_bytes()); }
+constexpr Op kProbe = {
+    .name = "probe",
+    .doc = "x.",
+    .args = {"x"},
+    .infer = [](const Call& c) { return c.x[0].spec(); },
+    .forward = {[](const Call& c, std::span<Tensor> y) { note_bytes(), y[0] = identity(c.x[0]); }, Outputs::own},
+    .rule = custom({}, [](const Call&, std::span<Gradient> dy, std::span<Gradient> dx) { note_bytes(), dx[0] = dy[0]; },
+                   [](const Call&, Refs dx, std::span<Tensor> dy) { note_bytes(), dy[0] = dx[0]; }),
+};
+
 }  // namespace
 
 TEST_CASE("an accumulator follows what depends on its primal", "[forward]") {
@@ -199,4 +212,29 @@ TEST_CASE("stacks of no direction, and through what takes one at a time", "[forw
     CHECK(forward.jvp(z).shape() == Shape{directions, 2});
     if (directions) CHECK(forward.jvp(y).to_vector() == std::vector<double>(static_cast<std::size_t>(2 * directions), 1));
   }
+}
+
+TEST_CASE("a product with the Hessian takes the memory of two gradients", "[forward][memory]") {
+  const Tensor x = random::normal({10000}, {.seed = 1}), v = random::normal({10000}, {.seed = 2});
+  const auto gradient = [&] {
+    GradientTape tape;
+    tape.watch(x);
+    Tensor y = x;
+    for (int i = 0; i < 40; ++i) y = kProbe.execute({std::array{&y}.data(), 1}), y = tanh(y * 1.01);
+    return tape.gradient(sum(y), x).dense();
+  };
+  const std::int64_t base = live_bytes();
+  most_bytes = 0;
+  gradient();
+  const std::int64_t of_gradient = most_bytes - base;
+  most_bytes = 0;
+  {
+    const ForwardAccumulator forward(x, v);
+    CHECK(forward.jvp(gradient()).defined());
+  }
+  const std::int64_t of_product = most_bytes - base;
+  CHECK(of_gradient > 40 * 40000);
+  CHECK(of_product > of_gradient);
+  CHECK(of_product <= 2 * of_gradient);
+  CHECK(live_bytes() == base);
 }

@@ -78,7 +78,7 @@ std::shared_ptr<const Place> here(std::uint64_t id) {
   if (!wanted) return nullptr;
   void* calls[64];
   const int n = backtrace(calls, 64);
-  return std::make_shared<const Place>(Place{id, scopes(), {calls, calls + n}});
+  return std::make_shared<const Place>(Place{id, scopes(), std::vector<void*>(calls, calls + n)});
 }
 
 namespace {
@@ -102,7 +102,7 @@ std::string describe(const Place& place) {
   std::size_t shown = 0;
   for (std::size_t i = 0; lines && i < place.calls.size() && shown < kMost; ++i) {
     const std::string line = lines.get()[i];
-    if (line.find("libtapedeck") != std::string::npos || line.find("libc.so") != std::string::npos) continue;
+    if (line.find("libtapedeck") != std::string::npos || line.find("libc.so") != std::string::npos || line.find("_start") != std::string::npos) continue;
     text += fmt::format("\n  {} {}", shown++ ? "by" : "recorded by", readable(line));
   }
   return text;
