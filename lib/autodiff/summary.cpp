@@ -65,16 +65,20 @@ std::string summary(const GradientTape& tape) {
   return Table(listing).text();
 }
 
+namespace {
+bool follows(const Recorder& r, const Tensor& x) { return r.tracks(x) || (r.watches_all() && is_trainable(x.dtype())); }
+}  // namespace
+
 bool is_followed(const Tensor& x) {
   for (Recorder* r = thread_state.innermost; r; r = r->outer())
-    if (dynamic_cast<const Tape*>(r) && r->tracks(x)) return true;
+    if (dynamic_cast<const Tape*>(r) && follows(*r, x)) return true;
   return false;
 }
 
 int order_followed(const Tensor& x) {
   int order = 0;
   for (Recorder* r = thread_state.innermost; r; r = r->outer()) {
-    if (!r->tracks(x)) continue;
+    if (!follows(*r, x)) continue;
     const Tape* tape = dynamic_cast<const Tape*>(r);
     order += tape && tape->options().persistent ? 2 : 1;
   }
