@@ -20,38 +20,38 @@ constexpr int kMostTerms = 1'000'000;   // needed where a is 10¹⁰
 constexpr double kLargeShape = 1e6;     // from here on the expansion below is exact to 10⁻¹¹
 
 /// c[0] + c[1] ε + … + c[n - 1] εⁿ⁻¹.
-struct Series {
-  int n;
-  std::array<double, kLargestOrder + 1> c{};
+template <int n> struct Series {
+  std::array<double, n> c{};
 
-  explicit Series(int terms, double constant = 0, double slope = 0) : n(terms) { c[0] = constant, c[1] = slope; }
+  explicit Series(double constant = 0, double slope = 0) { c[0] = constant, c[1] = slope; }
   double& operator[](int i) { return c[static_cast<std::size_t>(i)]; }
   double operator[](int i) const { return c[static_cast<std::size_t>(i)]; }
 
   friend Series operator+(Series a, const Series& b) {
-    for (int i = 0; i < a.n; ++i) a[i] += b[i];
+    for (int i = 0; i < n; ++i) a[i] += b[i];
     return a;
   }
   friend Series operator*(const Series& a, const Series& b) {
-    Series y(a.n);
-    for (int i = 0; i < a.n; ++i) for (int k = 0; k <= i; ++k) y[i] += a[k] * b[i - k];
+    Series y;
+    for (int i = 0; i < n; ++i) for (int k = 0; k <= i; ++k) y[i] += a[k] * b[i - k];
     return y;
   }
   friend Series operator/(const Series& a, const Series& b) {
-    Series y(a.n);
-    for (int i = 0; i < a.n; ++i) {
+    const double reciprocal = 1 / b[0];
+    Series y;
+    for (int i = 0; i < n; ++i) {
       double rest = a[i];
       for (int k = 0; k < i; ++k) rest -= y[k] * b[i - k];
-      y[i] = rest / b[0];
+      y[i] = rest * reciprocal;
     }
     return y;
   }
 };
 
 /// exp of a series without constant: y' = a' y, term by term.
-Series exp(const Series& a) {
-  Series y(a.n, 1);
-  for (int i = 1; i < a.n; ++i) {
+template <int n> Series<n> exp(const Series<n>& a) {
+  Series<n> y(1);
+  for (int i = 1; i < n; ++i) {
     double sum = 0;
     for (int k = 1; k <= i; ++k) sum += k * a[k] * y[i - k];
     y[i] = sum / i;
@@ -59,25 +59,27 @@ Series exp(const Series& a) {
   return y;
 }
 
-bool negligible(const Series& step, const Series& sum) {
-  for (int i = 0; i < sum.n; ++i) if (std::fabs(step[i]) > 1e-17 * std::fabs(sum[i])) return false;
+template <int n> bool negligible(const Series<n>& step, const Series<n>& sum) {
+  for (int i = 0; i < n; ++i) if (std::fabs(step[i]) > 1e-17 * std::fabs(sum[i])) return false;
   return true;
 }
 
 /// xᵃ e⁻ˣ / Γ(a + 1) over its value at ε = 0, gamma_density(a + 1, x).
-Series prefactor(double a, double x, int terms) {
-  Series exponent(terms);
+template <int n> Series<n> prefactor(double a, double x) {
+  Series<n> exponent;
   double factorial = 1;
-  for (int i = 1; i < terms; ++i) exponent[i] = -polygamma(i - 1, a + 1) / (factorial *= i);
+  for (int i = 1; i < n; ++i) exponent[i] = -polygamma(i - 1, a + 1) / (factorial *= i);
   exponent[1] += std::log(x);
   return exp(exponent);
 }
 
 /// Σ xᵏ / ((a + 1) … (a + k)), DLMF 8.7.1 and 8.2.6.
-Series lower(double a, double x, int terms) {
-  Series term(terms, 1), sum = term;
+template <int n> Series<n> lower(double a, double x) {
+  Series<n> term(1), sum = term;
   for (int k = 1; k < kMostTerms; ++k) {
-    term = term * Series(terms, x) / Series(terms, a + k, 1);
+    const double reciprocal = 1 / (a + k);   // term *= x / (a + k + ε)
+    term[0] *= x * reciprocal;
+    for (int i = 1; i < n; ++i) term[i] = (x * term[i] - term[i - 1]) * reciprocal;
     sum = sum + term;
     if (negligible(term, sum)) break;
   }
@@ -85,16 +87,16 @@ Series lower(double a, double x, int terms) {
 }
 
 /// The continued fraction of Γ(a, x) / (xᵃ e⁻ˣ), DLMF 8.9.2 (even part), by Lentz's method.
-Series upper(double a, double x, int terms) {
-  Series b(terms, x + 1 - a, -1), c(terms, 1e300), d = Series(terms, 1) / b, h = d;
+template <int n> Series<n> upper(double a, double x) {
+  Series<n> b(x + 1 - a, -1), c(1e300), d = Series<n>(1) / b, h = d;
   for (int i = 1; i < kMostTerms; ++i) {
-    const Series numerator(terms, -i * (i - a), i);
+    const Series<n> numerator(-i * (i - a), i);
     b[0] += 2;
-    d = Series(terms, 1) / (numerator * d + b);
+    d = Series<n>(1) / (numerator * d + b);
     c = b + numerator / c;
-    Series step = c * d;
+    Series<n> step = c * d;
     step[0] -= 1;
-    const Series change = h * step;
+    const Series<n> change = h * step;
     h = h + change;
     if (negligible(change, h)) break;
   }
@@ -111,9 +113,14 @@ double expanded_gamma_grad(double a, double y) {
 }
 
 /// P over gamma_density(a + 1, x), but for its first term where that is 1 - Q.
-Series over_density(double a, double x, int terms) {
-  const Series y = prefactor(a, x, terms);
-  return x < a + 1 ? y * lower(a, x, terms) : y * Series(terms, -a, -1) * upper(a, x, terms);
+template <int n> Series<n> over_density(double a, double x) {
+  const Series<n> y = prefactor<n>(a, x);
+  return x < a + 1 ? y * lower<n>(a, x) : y * Series<n>(-a, -1) * upper<n>(a, x);
+}
+/// The term of εᵒʳᵈᵉʳ.
+template <int n = 2> double term_over_density(double a, double x, int order) {
+  if constexpr (n <= kLargestOrder) if (order >= n) return term_over_density<n + 1>(a, x, order);
+  return over_density<n>(a, x)[order];
 }
 
 }  // namespace
@@ -124,7 +131,7 @@ double igamma_grad(double a, double x, int order) {
   double y = gamma_density(a + 1, x);
   if (y == 0) return 0;
   for (int i = 2; i <= order; ++i) y *= i;
-  return over_density(a, x, order + 1)[order] * y;
+  return term_over_density(a, x, order) * y;
 }
 
 // P stays as it is: dy/da = -∂P/∂a over the density at y, which is a/y of the one above.
@@ -132,12 +139,12 @@ double gamma_grad(double a, double y) {
   if (!(a > 0 && y >= 0) || std::isinf(a) || std::isinf(y)) return std::numeric_limits<double>::quiet_NaN();
   if (y == 0) return 0;
   if (a > kLargeShape) return expanded_gamma_grad(a, y);
-  return -over_density(a, y, 2)[1] * y / a;
+  return -over_density<2>(a, y)[1] * y / a;
 }
 
 double second_igamma_grad_over_density(double a, double y) {
   if (!(a > 0 && y > 0) || std::isinf(a) || std::isinf(y)) return std::numeric_limits<double>::quiet_NaN();
-  return 2 * over_density(a, y, 3)[2] * y / a;
+  return 2 * over_density<3>(a, y)[2] * y / a;
 }
 
 void igamma_grad(const Tensor& a, const Tensor& x, int order, Tensor& y) {
