@@ -1,7 +1,8 @@
-// How far the elementwise functions are off, as a table in Markdown: against libm and Boost.Math in long double, and where neither has
+// How far the elementwise functions are off, of real and of complex numbers, as a table in Markdown: against libm and Boost.Math in long double, and where neither has
 // a function against its integral.
 //   build/test/accuracy [POINTS] > docs/accuracy.md     100,000 points for each function and dtype, unless said otherwise
 #include <cmath>
+#include <complex>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -102,7 +103,37 @@ const Function kFunctions[] = {
     {"bessel_y0", tapedeck::bessel_y0, [](Wide x) { return bm::cyl_neumann(0, x); }, 0, 80, true},
     {"bessel_y1", tapedeck::bessel_y1, [](Wide x) { return bm::cyl_neumann(1, x); }, 0, 80, true}};
 
-struct Worst { double ulps = 0, relative = 0; };
+using WideComplex = std::complex<Wide>;
+struct ComplexFunction {
+  const char* name;
+  std::function<Tensor(const Tensor&)> f;
+  WideComplex (*exact)(const WideComplex&);
+  double reach;   // of both parts
+};
+
+const ComplexFunction kComplexFunctions[] = {
+    {"sqrt", tapedeck::sqrt, std::sqrt, 10},
+    {"exp", tapedeck::exp, std::exp, 10},
+    {"log", tapedeck::log, std::log, 10},
+    {"sin", tapedeck::sin, std::sin, 10},
+    {"cos", tapedeck::cos, std::cos, 10},
+    {"tanh", tapedeck::tanh, std::tanh, 3},
+    {"atan", tapedeck::atan, std::atan, 3},
+    {"reciprocal", tapedeck::reciprocal, [](const WideComplex& z) { return Wide(1) / z; }, 10},
+    {"pow(z, 1.75)", [](const Tensor& z) { return pow(z, like(z, 1.75)); }, [](const WideComplex& z) { return std::pow(z, Wide(1.75)); }, 10}};
+
+struct Worst {
+  double ulps = 0, relative = 0;
+
+  /// An error of so much, of a value of that magnitude.
+  template <class T> void count(Wide off, Wide exact) {
+    if (!(off > 0) || !std::isfinite(static_cast<T>(exact)) || exact < std::numeric_limits<T>::min()) return;
+    int exponent;
+    std::frexp(static_cast<T>(exact), &exponent);
+    ulps = std::max(ulps, static_cast<double>(off / std::ldexp(1.0L, exponent - std::numeric_limits<T>::digits)));
+    relative = std::max(relative, static_cast<double>(off / exact));
+  }
+};
 
 template <class T> Worst worst(const Function& f, std::int64_t points) {
   const Tensor in = random::uniform({points / f.fewer}, {.seed = 1}, f.low, f.high, dtype_of<T>);
@@ -110,12 +141,18 @@ template <class T> Worst worst(const Function& f, std::int64_t points) {
   Worst all;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const Wide exact = f.exact(x[i]), off = std::fabs(y[i] - exact);
-    if (!(off > 0) || !std::isfinite(static_cast<T>(exact)) || std::fabs(exact) < std::numeric_limits<T>::min()) continue;
-    if (f.crosses && off <= 1e-15L && std::fabs(exact) < 1e-3L) continue;
-    int exponent;
-    std::frexp(static_cast<T>(exact), &exponent);
-    all.ulps = std::max(all.ulps, static_cast<double>(off / std::ldexp(1.0L, exponent - std::numeric_limits<T>::digits)));
-    all.relative = std::max(all.relative, static_cast<double>(off / std::fabs(exact)));
+    if (!f.crosses || off > 1e-15L || std::fabs(exact) >= 1e-3L) all.count<T>(off, std::fabs(exact));
+  }
+  return all;
+}
+template <class T> Worst worst(const ComplexFunction& f, std::int64_t points) {
+  const auto part = [&](std::uint64_t seed) { return random::uniform({points}, {.seed = seed}, -f.reach, f.reach, dtype_of<T>); };
+  const Tensor in = complex(part(1), part(2));
+  const auto z = in.template to_vector<std::complex<T>>(), y = f.f(in).template to_vector<std::complex<T>>();
+  Worst all;
+  for (std::size_t i = 0; i < z.size(); ++i) {
+    const WideComplex exact = f.exact(z[i]);
+    all.count<T>(std::abs(WideComplex(y[i]) - exact), std::abs(exact));
   }
   return all;
 }
@@ -130,4 +167,10 @@ int main(int argc, char** argv) {
   std::puts("| function | interval | points | f32, ulp | f64, relative |\n|---|---|---|---|---|");
   for (const Function& f : kFunctions)
     std::printf("| %s | %g to %g | %lld | %.2f | %.1e |\n", f.name, f.low, f.high, static_cast<long long>(points / f.fewer), worst<float>(f, points).ulps, worst<double>(f, points).relative);
+  std::puts("\n## Of complex numbers\n\n"
+            "Distances from the exact value, that of libm in long double, at random points of a square around 0: of c64 in units in the last place of the magnitude, of c128\n"
+            "relative to it. So a part that is small beside the other may be off by more of its own last places.\n");
+  std::puts("| function | both parts | points | c64, ulp | c128, relative |\n|---|---|---|---|---|");
+  for (const ComplexFunction& f : kComplexFunctions)
+    std::printf("| %s | %g to %g | %lld | %.2f | %.1e |\n", f.name, -f.reach, f.reach, static_cast<long long>(points), worst<float>(f, points).ulps, worst<double>(f, points).relative);
 }
