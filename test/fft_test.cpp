@@ -15,7 +15,7 @@ namespace {
 using Number = std::complex<double>;
 using Numbers = std::vector<Number>;
 
-constexpr std::int64_t kLengths[] = {1, 2, 3, 5, 7, 12, 37, 210, 1001, 8191};
+constexpr std::int64_t kLengths[] = {1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 37, 64, 210, 323, 529, 1001, 1024, 2640, 8191};
 
 /// The definition along the middle of [outer, n, inner], in O(n²).
 Numbers defined_along(const Numbers& x, std::size_t n, std::size_t inner, bool inverse) {
