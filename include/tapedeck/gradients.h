@@ -126,8 +126,8 @@ template <detail::Differentiable F> Tensor batch_jacobian(const F& f, const Tens
 template <detail::Differentiable F> Tensor hessian(const F& f, const Tensor& x, const JacobianOptions& options = {}) {
   return detail::hessian(detail::traced("hessian", f), x, options);
 }
-/// The product of the Hessian with v, without the Hessian, of the shape of x: in forward mode the tangent of the gradient in the
-/// direction v, in reverse mode the gradient of the gradient's product with v.
+/// The product of the Hessian with v, without the Hessian, of the shape of x: the gradient of the gradient's product
+/// with v, or in forward mode, which keeps less, the tangent of the gradient in the direction v.
 template <detail::Differentiable F>
 std::vector<Tensor> hessian_vector_product(const F& f, const std::vector<Tensor>& xs, const std::vector<Tensor>& v, JacobianMode mode = JacobianMode::automatic) {
   return detail::hessian_vector_product(detail::traced("hessian_vector_product", f), xs, v, mode);

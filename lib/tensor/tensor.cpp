@@ -108,7 +108,12 @@ Tensor linspace(double start, double stop, std::int64_t count, DType dtype) {
 
 Tensor eye(std::int64_t n, std::optional<std::int64_t> m, DType dtype) {
   const std::int64_t columns = m.value_or(n);
-  return filled({dtype, {n, columns}}, [&](std::int64_t i) { return i / columns == i % columns; });
+  Tensor y = zeros({n, columns}, dtype);
+  visit_any(dtype, [&](auto t) {
+    using T = decltype(t);
+    for (std::int64_t i = 0; i < std::min(n, columns); ++i) elements<T>(y)[i * (columns + 1)] = convert<T>(1.0);
+  });
+  return y;
 }
 
 }  // namespace tapedeck

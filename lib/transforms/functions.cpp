@@ -199,7 +199,7 @@ Tensor detail::hessian(const Traced& f, const Tensor& x, const JacobianOptions& 
 std::vector<Tensor> detail::hessian_vector_product(const Traced& f, const std::vector<Tensor>& xs, const std::vector<Tensor>& v, JacobianMode mode) {
   if (v.size() != xs.size()) throw_error<ArgumentError>("hessian_vector_product: {} vectors for {} tensors", v.size(), xs.size());
   const Traced gradient = gradient_of(f, "hessian_vector_product");
-  if (mode != JacobianMode::reverse) return detail::tangents(gradient, xs, v);
+  if (mode == JacobianMode::forward) return detail::tangents(gradient, xs, v);
   std::vector<Tensor> inputs = xs;
   Watched::set_apart(inputs);
   GradientTape tape(kOnlySources);
