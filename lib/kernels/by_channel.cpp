@@ -5,17 +5,15 @@
 #include <limits>
 #include <vector>
 
-#include "base/parallel.h"
 #include "base/visit.h"
 #include "kernels/lanes.h"
-#include "tensor/storage.h"
+#include "kernels/room.h"
 
 namespace tapedeck::kernels {
 namespace {
 
 constexpr Cut kCut{1 << 15, 1 << 17};      // products
-constexpr std::int64_t kShares = 16;       // partial sums of a gradient in filters, at most
-constexpr double kShare = 1 << 17;         // products that are worth one
+constexpr double kShare = 1 << 17;         // products that are worth a share of a gradient in filters
 
 /// The cells [begin, end) of an axis that lie inside the image, for each output.
 struct Inside { std::int64_t begin, end, first; };   // first: where the first of them reads
@@ -57,18 +55,23 @@ template <class F> void for_outputs(const ByChannel& g, const F& f) {
   });
 }
 
-template <class T> void forward(const ByChannel& g, const T* x, const T* filters, T* y) {
+/// y = the fold f(so far, element of x, element of filters) over the cells of each window.
+template <class T, class F> void fold_windows(const ByChannel& g, const T* x, const T* filters, T first, T* y, const F& f) {
   const Geometry at(g);
   const std::int64_t image_size = g.window.pixels() * g.channels, channels = g.channels;
   for_outputs(g, [&](std::int64_t image, std::int64_t position, std::size_t i, std::size_t j) {
     const T* from = x + image * image_size;
     each_group<T>(channels, [&](std::int64_t c, auto group) {
       using V = decltype(group);
-      V total(T(0));
-      at.each_cell(g, at.rows[i], at.columns[j], at.rows[i].begin, at.rows[i].end, [&](std::int64_t e, std::int64_t filter) { total += load<V>(from + e + c) * load<V>(filters + filter + c); });
+      V total(first);
+      at.each_cell(g, at.rows[i], at.columns[j], at.rows[i].begin, at.rows[i].end, [&](std::int64_t e, std::int64_t filter) { total = f(total, load<V>(from + e + c), load<V>(filters + filter + c)); });
       store(total, y + position * channels + c);
     });
   });
+}
+
+template <class T> void forward(const ByChannel& g, const T* x, const T* filters, T* y) {
+  fold_windows(g, x, filters, T(0), y, [](auto total, auto a, auto b) { return total + a * b; });
 }
 
 // Tasks own rows of images, and go through all windows that reach them.
@@ -104,10 +107,10 @@ template <class T> void filter_gradient(const ByChannel& g, const T* x, const T*
   const Geometry at(g);
   const std::int64_t channels = g.channels, rows = g.window.rows.outputs, columns = g.window.columns.outputs, lines = g.images * rows, n = g.window.cells() * channels;
   const std::int64_t shares = std::clamp<std::int64_t>(static_cast<std::int64_t>(work_of_line(g) * static_cast<double>(lines) / kShare), 1, std::min(kShares, std::max<std::int64_t>(lines, 1)));
-  std::vector<T> partial(static_cast<std::size_t>((shares - 1) * n));
+  const Shares<T> sums(shares, n, dfilters);
   parallel_for(shares, 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t s = first; s < last; ++s) {
-      T* sum = s ? partial.data() + (s - 1) * n : dfilters;
+      T* sum = sums[s];
       std::fill_n(sum, n, T(0));
       for (std::int64_t k = s * lines / shares; k < (s + 1) * lines / shares; ++k) {
         const T* from = x + k / rows * g.window.pixels() * channels;
@@ -124,27 +127,16 @@ template <class T> void filter_gradient(const ByChannel& g, const T* x, const T*
       }
     }
   });
-  for (std::int64_t s = 1; s < shares; ++s)
-    for (std::int64_t i = 0; i < n; ++i) dfilters[i] += partial[static_cast<std::size_t>((s - 1) * n + i)];
+  sums.add_up();
 }
 
 // Whether v takes the place of the largest so far; the first NaN does, and keeps it.
 template <class T> bool beats(T v, T best) { return v > best || (v != v && best == best); }
 
 template <class T> void run_dilation(const ByChannel& g, const T* x, const T* filters, T* y) {
-  const Geometry at(g);
-  const std::int64_t image_size = g.window.pixels() * g.channels, channels = g.channels;
-  for_outputs(g, [&](std::int64_t image, std::int64_t position, std::size_t i, std::size_t j) {
-    const T* from = x + image * image_size;
-    each_group<T>(channels, [&](std::int64_t c, auto group) {
-      using V = decltype(group);
-      V largest(-std::numeric_limits<T>::infinity());
-      at.each_cell(g, at.rows[i], at.columns[j], at.rows[i].begin, at.rows[i].end, [&](std::int64_t e, std::int64_t filter) {
-        const V v = load<V>(from + e + c) + load<V>(filters + filter + c);
-        largest = choose((v > largest) | !(v == v), v, largest);
-      });
-      store(largest, y + position * channels + c);
-    });
+  fold_windows(g, x, filters, -std::numeric_limits<T>::infinity(), y, [](auto largest, auto a, auto b) {
+    const auto v = a + b;
+    return choose((v > largest) | !(v == v), v, largest);
   });
 }
 
