@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #include "kernels/simd.h"
 #include "tapedeck/dtype.h"
@@ -33,6 +34,10 @@ template <bool largest> struct Extreme {
 };
 using Max = Extreme<true>;
 using Min = Extreme<false>;
+template <class Fold> inline constexpr bool kIsExtreme = std::is_same_v<Fold, Max> || std::is_same_v<Fold, Min>;
+/// What a fold of T is made in: of integers that are not ordered unsigned ones, whose overflow is defined.
+template <class Fold, class T>
+using Wrapping = typename std::conditional_t<std::is_integral_v<T> && !std::is_same_v<T, bool> && !kIsExtreme<Fold>, std::make_unsigned<T>, std::type_identity<T>>::type;
 
 /// Of bool, as bytes that are 0 or 1.
 struct Or {

@@ -62,23 +62,19 @@ struct Last {
 };
 
 // What is folded where: x[b, k, a] into y[b, index[k], a].
-template <class Fold, class T, class Index> struct Folds {
-  // Unsigned: overflow is then defined.
-  static constexpr bool kWraps = std::is_signed_v<T> && std::is_integral_v<T> && (std::is_same_v<Fold, Sum> || std::is_same_v<Fold, Difference> || std::is_same_v<Fold, Product>);
-  using U = typename std::conditional_t<kWraps, std::make_unsigned<T>, std::type_identity<T>>::type;
-
+template <class Fold, class T> struct Folds {
   const T* x;
   T* y;
-  const Index* index;
+  const std::int64_t* index;
   std::int64_t count, after, slab;
   IndexParts parts;
 
   void fold(std::int64_t b, std::int64_t k) const {
-    const Index at = index[b / parts.inner % parts.count * count + k];
+    const std::int64_t at = index[b / parts.inner % parts.count * count + k];
     if (at < 0) return;
     const T* from = x + (b * count + k) * after;
     T* to = y + b * slab + at * after;
-    for (std::int64_t a = 0; a < after; ++a) to[a] = static_cast<T>(Fold{}(static_cast<U>(to[a]), static_cast<U>(from[a])));
+    for (std::int64_t a = 0; a < after; ++a) to[a] = static_cast<T>(Fold{}(to[a], from[a]));
   }
 };
 
@@ -86,7 +82,7 @@ template <class Fold, class T, class Index> struct Folds {
 struct ByRange {
   std::vector<std::int64_t> positions, begins;
 
-  template <class Index> ByRange(const Index* index, std::int64_t count, std::int64_t extent, std::int64_t ranges)
+  ByRange(const std::int64_t* index, std::int64_t count, std::int64_t extent, std::int64_t ranges)
       : positions(static_cast<std::size_t>(count)), begins(static_cast<std::size_t>(ranges + 1)) {
     const std::int64_t width = (extent + ranges - 1) / ranges;
     const auto range_of = [&](std::int64_t k) { return static_cast<std::size_t>(index[k] / width); };
@@ -116,16 +112,41 @@ template <class F> void fold_all(const F& all, std::int64_t before, std::int64_t
   }
 }
 
+/// Indices as i64: as they are, or copied.
+class Wide {
+ public:
+  explicit Wide(const Tensor& indices) {
+    visit_indices(indices, [&]<class Index>(std::span<const Index> list) {
+      if constexpr (std::is_same_v<Index, std::int64_t>) {
+        data_ = list.data();
+      } else {
+        copy_.assign(list.begin(), list.end());
+        data_ = copy_.data();
+      }
+    });
+  }
+  const std::int64_t* data() const { return data_; }
+
+ private:
+  const std::int64_t* data_ = nullptr;
+  CachedVector<std::int64_t> copy_;
+};
+
+// Each loop is compiled once for the elements that it is the same for: what wraps around for unsigned ones, and moves by size.
 template <class Fold> void fold_by(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y, const IndexParts& parts) {
   if (x.size() == 0) return;
-  visit_indices(indices, [&]<class Index>(std::span<const Index> index) {
+  const Wide index(indices);
+  const auto fold = [&]<class T>(T) {
+    fold_all(Folds<Fold, T>{elements<T>(x), elements<T>(y), index.data(), indices.size() / parts.count, around.after, around.extent * around.after, parts}, around.before, around.extent);
+  };
+  if constexpr (std::is_same_v<Fold, Last>) {
+    visit_size(x.dtype(), fold);
+  } else {
     visit_any(x.dtype(), [&]<class T>(T) {
-      constexpr bool ordered = !std::is_same_v<T, bool> && !ComplexNumber<T>, added = !std::is_same_v<Fold, Max> && !std::is_same_v<Fold, Min>;
-      if constexpr (ordered || (ComplexNumber<T> && added) || std::is_same_v<Fold, Last>)
-        fold_all(Folds<Fold, T, Index>{elements<T>(x), elements<T>(y), index.data(), indices.size() / parts.count, around.after, around.extent * around.after, parts},
-                 around.before, around.extent);
+      if constexpr (std::is_same_v<T, bool> || (ComplexNumber<T> && kIsExtreme<Fold>)) throw_not_taken(x.dtype());
+      else fold(Wrapping<Fold, T>());
     });
-  });
+  }
 }
 
 }  // namespace

@@ -49,9 +49,7 @@ template <class Fold, class T, class Row> void fold_group(const Row& row, std::i
       return;
     }
   }
-  // Unsigned: overflow is then defined.
-  constexpr bool wraps = std::is_integral_v<T> && (std::is_same_v<Fold, Sum> || std::is_same_v<Fold, Product>);
-  using U = typename std::conditional_t<wraps, std::make_unsigned<T>, std::type_identity<T>>::type;
+  using U = Wrapping<Fold, T>;
   std::copy_n(row(0), after, y);
   for (std::int64_t k = 1; k < n; ++k) {
     const T* x = row(k);
@@ -94,7 +92,7 @@ void fold_segments(SegmentFold fold, Divisor divisor, const Tensor& x, const Ten
   if (y.size() == 0) return;
   visit_any(y.dtype(), [&]<class T>(T) {
     if constexpr (ComplexNumber<T>) {
-      fold_all<Sum>(T(0), divisor, x, rows, ids, around, y);   // others are for real numbers
+      if (fold == SegmentFold::sum) return fold_all<Sum>(T(0), divisor, x, rows, ids, around, y);
     } else if constexpr (!std::is_same_v<T, bool>) {
       switch (fold) {
         case SegmentFold::sum: return fold_all<Sum>(T(0), divisor, x, rows, ids, around, y);
@@ -103,6 +101,7 @@ void fold_segments(SegmentFold fold, Divisor divisor, const Tensor& x, const Ten
         case SegmentFold::min: return fold_all<Min>(T(0), divisor, x, rows, ids, around, y);
       }
     }
+    throw_not_taken(y.dtype());
   });
 }
 
