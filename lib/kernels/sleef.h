@@ -3,7 +3,7 @@
 #pragma once
 #include <sleef.h>
 
-#include "kernels/elementary.h"
+#include "tapedeck/simd/elementary.h"
 
 namespace tapedeck {
 namespace sleef {
