@@ -4,17 +4,12 @@
 #include "kernels/broadcast.h"
 #include "kernels/simd.h"
 #include "tapedeck/op.h"
+#include "tapedeck/simd/pass.h"
 
 namespace tapedeck {
 namespace kernels {
 
-/// One operand of a row: it advances, or one group of copies of its element serves.
-template <class T> struct Stream {
-  const T* p;
-  std::int64_t mask;   // position & mask: the position itself, or always 0
-
-  Vector<T> load(std::int64_t i) const { return Vector<T>::load_unaligned(p + (i & mask)); }
-};
+template <class T> Vector<T> load(const Stream<T>& x, std::int64_t i) { return Vector<T>::load_unaligned(x.p + (i & x.mask)); }
 
 /// f over whole groups of 64 bytes: n is a multiple of kGroup.
 template <class T> using MapLoop = void (*)(T* out, const Stream<T>* x, std::int64_t n);
@@ -35,7 +30,7 @@ void run_map(const MapKernel& kernel, Refs x, Tensor& y);
 template <class F, class T, std::size_t... I> constexpr MapLoop<T> map_loop(std::index_sequence<I...>) {
   return [](T* out, const Stream<T>* x, std::int64_t n) {
     const Stream<T> p[] = {x[I]...};   // locals: a vector store may alias anything else
-    for (std::int64_t i = 0; i < n; i += kStep<T>) F{}(p[I].load(i)...).store_unaligned(out + i);
+    for (std::int64_t i = 0; i < n; i += kStep<T>) F{}(load(p[I], i)...).store_unaligned(out + i);
   };
 }
 

@@ -17,9 +17,9 @@ template <class T> void copy_first(const T* from, std::int64_t n, T* group) {
 }
 
 /// Room for copies of the operands that do not advance, and of the row's tail.
-template <class T> struct Row {
-  Stream<T> x[kMaxOperands] = {};
-  alignas(64) T copies[kMaxOperands][kGroup<T>];
+template <class T, int most = kMaxOperands> struct Row {
+  Stream<T> x[most] = {};
+  alignas(64) T copies[most][kGroup<T>];
 
   void set(int i, const T* p, bool moves) {
     if (!moves) {
@@ -30,7 +30,7 @@ template <class T> struct Row {
   }
   /// Moves what is left from element `from` on into the copies, so that a whole group can be read.
   void cut(std::int64_t from, std::int64_t n) {
-    for (int i = 0; i < kMaxOperands; ++i) {
+    for (int i = 0; i < most; ++i) {
       if (!x[i].p || !x[i].mask) continue;
       copy_first(x[i].p + from, n - from, copies[i]);
       x[i].p = copies[i];

@@ -1,4 +1,5 @@
-// What surrounds the fused backward loops: types, shapes, rows, tails, and sums over broadcast axes in a fixed order.
+// What surrounds the fused backward loops, and those of users' maps: types, shapes, rows, tails, and sums over broadcast axes in
+// a fixed order.
 #include "kernels/vjp.h"
 
 #include <cstring>
@@ -10,51 +11,6 @@
 namespace tapedeck::kernels {
 namespace {
 
-// The groups up to n, then what is left of the row through buffers.
-template <class T> void vjp_row(VjpLoop<T> loop, VjpRow<T>& pass, Row<T>& row, int inputs, std::int64_t n) {
-  const auto go = [&](std::int64_t count) {
-    std::copy(row.x, row.x + inputs + 1, pass.x);
-    pass.n = count;
-    loop(pass);
-  };
-  const std::int64_t main = whole<T>(n), left = n - main;
-  go(main);
-  if (left == 0) return;
-  VjpRow<T> before = pass;
-  alignas(64) T dy[kGroup<T>], dx[kMaxInputs][kGroup<T>];
-  copy_first(pass.dy + main, left, dy);
-  pass.dy = dy;
-  for (int i = 0; i < inputs; ++i) {
-    if (pass.put[i] == Put::nothing) continue;
-    pass.dx[i] = dx[i];
-    pass.put[i] = Put::store;
-  }
-  row.cut(main, n);
-  go(kGroup<T>);
-  for (int i = 0; i < inputs; ++i) {
-    if (before.put[i] == Put::store) std::copy(dx[i], dx[i] + left, before.dx[i] + main);
-    if (before.put[i] == Put::add) for (std::int64_t j = 0; j < left; ++j) before.dx[i][main + j] += dx[i][j];
-    if (before.put[i] == Put::sum) for (std::int64_t j = 0; j < left; ++j) *before.dx[i] += dx[i][j];
-  }
-  pass = before;
-}
-
-// The part of a flat pass that starts at `begin`.
-template <class T> void advance(VjpRow<T>& pass, Row<T>& row, int inputs, std::int64_t begin) {
-  pass.dy += begin;
-  for (Stream<T>& s : row.x) if (s.p) s.p += begin & s.mask;
-  for (int i = 0; i < inputs; ++i) if (pass.put[i] == Put::store) pass.dx[i] += begin;
-}
-
-template <class T> void run_flat(VjpLoop<T> loop, const VjpRow<T>& all, const Row<T>& row, int inputs, std::int64_t n) {
-  parallel_for(n, kElementwise, [&](std::int64_t begin, std::int64_t end) {
-    VjpRow<T> pass = all;
-    Row<T> part = row;
-    advance(pass, part, inputs, begin);
-    vjp_row(loop, pass, part, inputs, end - begin);
-  });
-}
-
 template <class T> T sum_pairwise(const T* x, std::int64_t n) {
   if (n <= 8) {
     T s = 0;
@@ -64,23 +20,6 @@ template <class T> T sum_pairwise(const T* x, std::int64_t n) {
   return sum_pairwise(x, n / 2) + sum_pairwise(x + n / 2, n - n / 2);
 }
 
-// Gradients of single elements: one sum for each short piece, then these in a tree, so that errors grow with log n.
-template <class T> void sum_flat(VjpLoop<T> loop, const VjpRow<T>& all, const Row<T>& row, int inputs, std::int64_t n) {
-  constexpr std::int64_t piece = 4096;
-  const std::int64_t pieces = (n + piece - 1) / piece;
-  std::vector<T> sums(static_cast<std::size_t>(pieces * inputs));
-  parallel_for(pieces, cut_of(kElementwise, piece), [&](std::int64_t first, std::int64_t last) {
-    for (std::int64_t k = first; k < last; ++k) {
-      VjpRow<T> pass = all;
-      Row<T> part = row;
-      advance(pass, part, inputs, k * piece);
-      for (int i = 0; i < inputs; ++i) if (pass.put[i] == Put::sum) pass.dx[i] = &sums[static_cast<std::size_t>(i * pieces + k)];
-      vjp_row(loop, pass, part, inputs, std::min(piece, n - k * piece));
-    }
-  });
-  for (int i = 0; i < inputs; ++i) if (all.put[i] == Put::sum) *all.dx[i] = sum_pairwise(&sums[static_cast<std::size_t>(i * pieces)], pieces);
-}
-
 // What a pass reads only for gradients that nobody wants need not be there.
 template <class T> alignas(64) constexpr T kNothing[kGroup<T>] = {};
 
@@ -88,7 +27,7 @@ template <class T> alignas(64) constexpr T kNothing[kGroup<T>] = {};
 // several bands or parts add to the same elements of a gradient, each has a copy of it; these are added up in order.
 class Grid {
  public:
-  template <class T> Grid(const Rows& rows, const VjpRow<T>& pass, int inputs, const Tensor* dx) : part_(rows.inner) {
+  Grid(const Rows& rows, const Put* put, int gradients, const Tensor* dx) : part_(rows.inner) {
     constexpr std::int64_t band = 1 << 14, few = 8, most = 32;   // elements, bands
     const std::int64_t n = rows.count * rows.inner;
     std::int64_t steps = 1;
@@ -98,8 +37,8 @@ class Grid {
     if (rows.inner > 2 * band) part_ = band;
     parts_ = (rows.inner + part_ - 1) / part_;
     std::int64_t bands = std::min({n / band, steps, most});
-    for (int i = 0; i < inputs; ++i) {
-      const bool sums = pass.put[i] == Put::sum, adds = pass.put[i] == Put::add;
+    for (int i = 0; i < gradients; ++i) {
+      const bool sums = put[i] == Put::sum, adds = put[i] == Put::add;
       for (int d = axis; d < rows.outer; ++d) across_bands_[i] |= (sums || adds) && rows.strides[d][static_cast<std::size_t>(i)] == 0;
       across_parts_[i] = sums;
       if (across_bands_[i]) bands = std::min(bands, n / 4 / dx[i].size());   // copies take little beside what is read
@@ -123,7 +62,7 @@ class Grid {
 
  private:
   std::int64_t part_, parts_, bands_, steps_of_band_, rows_of_step_;
-  bool across_bands_[kMaxInputs] = {}, across_parts_[kMaxInputs] = {};
+  bool across_bands_[kMapInputs] = {}, across_parts_[kMapInputs] = {};
 };
 
 template <class T> void add_up(const T* copies, std::int64_t count, T* y, std::int64_t n) {
@@ -133,77 +72,165 @@ template <class T> void add_up(const T* copies, std::int64_t count, T* y, std::i
   });
 }
 
-template <class T>
-void run_rows(VjpLoop<T> loop, VjpRow<T> all, unsigned read, int inputs, const Tensor& dy, const Tensor* const* x, const Tensor* y, const Tensor* dx) {
-  const Shape* shapes[kMaxInputs];
-  for (int i = 0; i < inputs; ++i) shapes[i] = &x[i]->shape();
-  const Rows rows = rows_of(dy.shape(), {shapes, static_cast<std::size_t>(inputs)});
-  for (int i = 0; i < inputs; ++i) if (all.put[i] == Put::sum && rows.moves[static_cast<std::size_t>(i)]) all.put[i] = Put::add;
-  const Grid grid(rows, all, inputs, dx);
-  std::vector<T> copies[kMaxInputs];
-  for (int i = 0; i < inputs; ++i)
-    if (grid.copies(i) > 1) copies[i].resize(static_cast<std::size_t>(grid.copies(i) * dx[i].size()));
-  const auto run_piece = [&](std::int64_t piece) {
-    VjpRow<T> pass = all;
-    Row<T> row;
-    T* first[kMaxInputs];
-    for (int i = 0; i < inputs; ++i)
-      first[i] = copies[i].empty() ? all.dx[i] : copies[i].data() + grid.copy_of(i, piece) * dx[i].size();
-    for (int i = 0; i <= inputs; ++i) row.x[i] = {kNothing<T>, 0};
-    grid.each(rows, piece, [&](std::int64_t r, const Offsets& offset, std::int64_t begin, std::int64_t end) {
-      for (int i = 0; i < inputs; ++i) {
-        const bool moves = rows.moves[static_cast<std::size_t>(i)];
-        const std::int64_t at = offset[static_cast<std::size_t>(i)] + (moves ? begin : 0);
-        if (read >> i & 1) row.set(i, elements<T>(*x[i]) + at, moves);
-        if (first[i]) pass.dx[i] = first[i] + at;
-      }
-      if (read >> inputs & 1) row.set(inputs, elements<T>(*y) + r * rows.inner + begin, true);
-      pass.dy = elements<T>(dy) + r * rows.inner + begin;
-      vjp_row(loop, pass, row, inputs, end - begin);
-    });
-  };
-  parallel_for(grid.pieces(), rows.count * rows.inner < kElementwise.least ? grid.pieces() : 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t piece = begin; piece < end; ++piece) run_piece(piece);
-  });
-  for (int i = 0; i < inputs; ++i)
-    if (!copies[i].empty()) add_up(copies[i].data(), grid.copies(i), all.dx[i], dx[i].size());
-}
+template <class T, int I, int O, class Loop> class Pass {
+ public:
+  Pass(const Loop& loop, const PassTensors& tensors) : loop_(loop), t_(tensors) {}
 
-template <class T> void run(VjpLoop<T> loop, const VjpKernel& k, const Tensor& dy, const Tensor* const* x, const Tensor* y, const Tensor* dx) {
-  const int inputs = k.inputs;
-  unsigned read = 0;
-  const std::int64_t n = dy.size();
-  VjpRow<T> pass{};
-  Row<T> row;
-  bool flat = true, sums = false;
-  for (int i = 0; i < inputs; ++i) {
-    const bool all = x[i]->size() == n;
-    flat &= all || x[i]->size() == 1;
-    if (!dx[i].defined()) continue;
-    read |= k.reads[i];
-    pass.dx[i] = reinterpret_cast<T*>(dx[i].raw());
-    pass.put[i] = all ? Put::store : Put::sum;
-    if (all) continue;
-    sums = true;
-    std::memset(dx[i].raw(), 0, static_cast<std::size_t>(dx[i].nbytes()));
+  void run() {
+    bool flat = true, sums = false;
+    for (int i = 0; i < t_.inputs; ++i) flat &= t_.x[i]->size() == t_.n || t_.x[i]->size() == 1;
+    for (int k = 0; k < t_.results; ++k) {
+      const Tensor& out = t_.out[k];
+      if (!out.defined()) continue;
+      const bool all = !t_.gradients || t_.x[k]->size() == t_.n;
+      all_.out[k] = reinterpret_cast<T*>(out.raw());
+      all_.put[k] = all ? Put::store : Put::sum;
+      if (all) continue;
+      sums = true;
+      std::memset(out.raw(), 0, static_cast<std::size_t>(out.nbytes()));
+    }
+    if (t_.n == 0) return;
+    for (int i = 0; i < t_.operands; ++i) row_.x[i] = {kNothing<T>, 0};
+    if (!flat) return run_rows();
+    for (int i = 0; i < t_.operands; ++i) if (reads(i)) row_.set(i, elements<T>(*t_.x[i]), i >= t_.inputs || t_.x[i]->size() == t_.n);
+    if (sums) sum_flat();
+    else run_flat();
   }
-  if (n == 0) return;
-  const bool reads_y = read >> inputs & 1;
-  for (int i = 0; i <= inputs; ++i) row.x[i] = {kNothing<T>, 0};
-  pass.dy = elements<T>(dy);
-  if (flat) {
-    for (int i = 0; i < inputs; ++i) if (read >> i & 1) row.set(i, elements<T>(*x[i]), x[i]->size() == n);
-    if (reads_y) row.set(inputs, elements<T>(*y), true);
-    return sums ? sum_flat(loop, pass, row, inputs, n) : run_flat(loop, pass, row, inputs, padded<T>(n));
+
+ private:
+  using Given = PassRow<T, I, O>;
+
+  bool reads(int i) const { return t_.read >> i & 1; }
+
+  // The groups up to n, then what is left of the row through buffers.
+  void run_row(Given& pass, Row<T, I>& row, std::int64_t n) const {
+    const auto go = [&](std::int64_t count) {
+      std::copy(row.x, row.x + t_.operands, pass.x);
+      pass.n = count;
+      loop_(pass);
+    };
+    const std::int64_t main = whole<T>(n), left = n - main;
+    go(main);
+    if (left == 0) return;
+    const Given before = pass;
+    alignas(64) T last[O][kGroup<T>];
+    for (int k = 0; k < t_.results; ++k) {
+      if (pass.put[k] == Put::nothing) continue;
+      pass.out[k] = last[k];
+      pass.put[k] = Put::store;
+    }
+    row.cut(main, n);
+    go(kGroup<T>);
+    for (int k = 0; k < t_.results; ++k) {
+      T* out = before.out[k];
+      if (before.put[k] == Put::store) std::copy(last[k], last[k] + left, out + main);
+      if (before.put[k] == Put::add) for (std::int64_t j = 0; j < left; ++j) out[main + j] += last[k][j];
+      if (before.put[k] == Put::sum) for (std::int64_t j = 0; j < left; ++j) *out += last[k][j];
+    }
+    pass = before;
   }
-  run_rows(loop, pass, read, inputs, dy, x, y, dx);
-}
+
+  // The part of a flat pass that starts at `begin`.
+  void advance(Given& pass, Row<T, I>& row, std::int64_t begin) const {
+    for (Stream<T>& s : row.x) if (s.p) s.p += begin & s.mask;
+    for (int k = 0; k < t_.results; ++k) if (pass.put[k] == Put::store) pass.out[k] += begin;
+  }
+
+  void run_flat() const {
+    parallel_for(padded<T>(t_.n), kElementwise, [&](std::int64_t begin, std::int64_t end) {
+      Given pass = all_;
+      Row<T, I> part = row_;
+      advance(pass, part, begin);
+      run_row(pass, part, end - begin);
+    });
+  }
+
+  // Gradients of single elements: one sum for each short piece, then these in a tree, so that errors grow with log n.
+  void sum_flat() const {
+    constexpr std::int64_t piece = 4096;
+    const std::int64_t n = t_.n, pieces = (n + piece - 1) / piece;
+    std::vector<T> sums(static_cast<std::size_t>(pieces * t_.results));
+    parallel_for(pieces, cut_of(kElementwise, piece), [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t j = first; j < last; ++j) {
+        Given pass = all_;
+        Row<T, I> part = row_;
+        advance(pass, part, j * piece);
+        for (int k = 0; k < t_.results; ++k) if (pass.put[k] == Put::sum) pass.out[k] = &sums[static_cast<std::size_t>(k * pieces + j)];
+        run_row(pass, part, std::min(piece, n - j * piece));
+      }
+    });
+    for (int k = 0; k < t_.results; ++k) if (all_.put[k] == Put::sum) *all_.out[k] = sum_pairwise(&sums[static_cast<std::size_t>(k * pieces)], pieces);
+  }
+
+  void run_rows() {
+    const Shape* shapes[I];
+    for (int i = 0; i < t_.inputs; ++i) shapes[i] = &t_.x[i]->shape();
+    const Rows rows = rows_of(t_.shape, {shapes, static_cast<std::size_t>(t_.inputs)});
+    const int gradients = t_.gradients ? t_.results : 0;
+    for (int i = 0; i < gradients; ++i) if (all_.put[i] == Put::sum && rows.moves[static_cast<std::size_t>(i)]) all_.put[i] = Put::add;
+    const Grid grid(rows, all_.put, gradients, t_.out);
+    std::vector<T> copies[O];
+    for (int i = 0; i < gradients; ++i)
+      if (grid.copies(i) > 1) copies[i].resize(static_cast<std::size_t>(grid.copies(i) * t_.out[i].size()));
+    const auto run_piece = [&](std::int64_t piece) {
+      Given pass = all_;
+      Row<T, I> row;
+      T* first[O];
+      for (int k = 0; k < t_.results; ++k)
+        first[k] = copies[k].empty() ? all_.out[k] : copies[k].data() + grid.copy_of(k, piece) * t_.out[k].size();
+      std::copy(row_.x, row_.x + t_.operands, row.x);
+      grid.each(rows, piece, [&](std::int64_t r, const Offsets& offset, std::int64_t begin, std::int64_t end) {
+        const std::int64_t here = r * rows.inner + begin;
+        for (int i = 0; i < t_.operands; ++i) {
+          const bool input = i < t_.inputs, moves = !input || rows.moves[static_cast<std::size_t>(i)];
+          const std::int64_t at = input ? offset[static_cast<std::size_t>(i)] + (moves ? begin : 0) : here;
+          if (reads(i)) row.set(i, elements<T>(*t_.x[i]) + at, moves);
+          if (i < gradients && first[i]) pass.out[i] = first[i] + at;
+        }
+        if (!t_.gradients) for (int k = 0; k < t_.results; ++k) if (first[k]) pass.out[k] = first[k] + here;
+        run_row(pass, row, end - begin);
+      });
+    };
+    parallel_for(grid.pieces(), t_.n < kElementwise.least ? grid.pieces() : 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t piece = begin; piece < end; ++piece) run_piece(piece);
+    });
+    for (int i = 0; i < gradients; ++i)
+      if (!copies[i].empty()) add_up(copies[i].data(), grid.copies(i), all_.out[i], t_.out[i].size());
+  }
+
+  Loop loop_;
+  const PassTensors& t_;
+  Given all_{};
+  Row<T, I> row_;
+};
+
+template <class T, int I, int O, class Loop> void run(const Loop& loop, const PassTensors& tensors) { Pass<T, I, O, Loop>(loop, tensors).run(); }
+
+// A user's loop with what it closes over.
+template <class T> struct Closure {
+  UserLoop<T> loop;
+  const void* f;
+  void operator()(const UserRow<T>& row) const { loop(f, row); }
+};
 
 }  // namespace
 
 void run_vjp(const VjpKernel& k, const Tensor& dy, const Tensor* const* x, const Tensor* y, const Tensor* dx) {
-  if (dy.dtype() == DType::f32) run(k.f32, k, dy, x, y, dx);
-  else run(k.f64, k, dy, x, y, dx);
+  const int n = k.inputs;
+  const Tensor* operands[kMaxInputs + 2];
+  std::copy(x, x + n, operands);
+  operands[n] = y;
+  operands[n + 1] = &dy;
+  unsigned read = 2u << n;
+  for (int i = 0; i < n; ++i) if (dx[i].defined()) read |= k.reads[i];
+  const PassTensors tensors{dy.dtype(), dy.shape(), dy.size(), n, n + 2, n, true, read, operands, dx};
+  if (dy.dtype() == DType::f32) run<float, kMaxInputs + 2, kMaxInputs>(k.f32, tensors);
+  else run<double, kMaxInputs + 2, kMaxInputs>(k.f64, tensors);
+}
+
+void run_pass(const UserLoops& loops, const void* f, const PassTensors& tensors) {
+  if (tensors.dtype == DType::f32) run<float, kMapInputs + kMapResults, kMapInputs>(Closure<float>{loops.f32, f}, tensors);
+  else run<double, kMapInputs + kMapResults, kMapInputs>(Closure<double>{loops.f64, f}, tensors);
 }
 
 }  // namespace tapedeck::kernels
