@@ -17,17 +17,6 @@ bool recording(const PartialsRule& rule, const Call& c, const Tensor& dy) {
   return false;
 }
 
-/// Numbers in a rule that is run on tensors are of the rule's dtype.
-class NumberDType {
- public:
-  explicit NumberDType(DType t) : saved_(std::exchange(thread_state.number_dtype, t)) {}
-  ~NumberDType() { thread_state.number_dtype = saved_; }
-  NumberDType(const NumberDType&) = delete;
-
- private:
-  DType saved_;
-};
-
 // Whether the gradient of input i has the rows of dy, each times the partial: an input of the output's shape, whose
 // partial reads nothing but single elements.
 bool keeps_rows(const PartialsRule& rule, const Call& c, const IndexedSlices& dy, int i) {

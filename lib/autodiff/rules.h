@@ -5,6 +5,7 @@
 // What it reads is found by calling it on Probes. On vectors it makes the fused passes, on Tensors the recorded ones.
 #pragma once
 #include "autodiff/probe.h"
+#include "base/thread_state.h"
 #include "kernels/vjp.h"
 #include "tapedeck/ops.h"
 
@@ -90,6 +91,17 @@ template <class... F> constexpr Rule partials(F...) {
           .vjp = [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { detail::vjp_of_partials(detail::kPartials<F...>, c, std::move(dy[0]), dx); },
           .jvp = [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = detail::jvp_of_partials(detail::kPartials<F...>, c, dx); }};
 }
+
+/// Numbers in a rule that is run on tensors are of the rule's dtype.
+class NumberDType {
+ public:
+  explicit NumberDType(DType t) : saved_(std::exchange(thread_state.number_dtype, t)) {}
+  ~NumberDType() { thread_state.number_dtype = saved_; }
+  NumberDType(const NumberDType&) = delete;
+
+ private:
+  DType saved_;
+};
 
 /// dx, of the shape of the first output, summed over the axes along which input i was broadcast to it. Axes count from the
 /// end, so what dx has in front of the output's shape stays.
