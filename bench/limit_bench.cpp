@@ -61,6 +61,31 @@ void tanh_xwb_sum_grad(State& state) {
   });
 }
 
+// A damped wave's envelope, a·exp(-b·x²), and its three derivatives times dy.
+void damped(State& state) {
+  const std::int64_t n = state.range(0);
+  Buffer xs(n), as(n), bs(n), ys(n);
+  const float *x = xs, *a = as, *b = bs;
+  float* __restrict y = ys;
+  repeat(state, [&] { for (std::int64_t i = 0; i < n; ++i) y[i] = a[i] * std::exp(-b[i] * x[i] * x[i]); });
+}
+void damped_grad(State& state) {
+  const std::int64_t n = state.range(0);
+  Buffer xs(n), as(n), bs(n), ys(n), dys(n), dxs(n), das(n), dbs(n);
+  const float *x = xs, *a = as, *b = bs, *dy = dys;
+  float *__restrict y = ys, *__restrict dx = dxs, *__restrict da = das, *__restrict db = dbs;
+  repeat(state, [&] {
+    for (std::int64_t i = 0; i < n; ++i) y[i] = a[i] * std::exp(-b[i] * x[i] * x[i]);
+    benchmark::ClobberMemory();
+    for (std::int64_t i = 0; i < n; ++i) {
+      const float d = dy[i] * std::exp(-b[i] * x[i] * x[i]), ad = a[i] * d;
+      da[i] = d, db[i] = -ad * x[i] * x[i], dx[i] = -2 * ad * b[i] * x[i];
+    }
+  });
+}
+
+BENCHMARK(damped)->Name("map/damped")->Arg(10'000)->Arg(1'000'000)->Unit(benchmark::kMicrosecond)->UseRealTime();
+BENCHMARK(damped_grad)->Name("map/damped_grad")->Arg(10'000)->Arg(1'000'000)->Unit(benchmark::kMicrosecond)->UseRealTime();
 BENCHMARK(add_case)->Name("elementwise/add")->Apply(sizes)->UseRealTime();
 BENCHMARK_CAPTURE(unary, tanh, tanh)->Name("elementwise/tanh")->Arg(1'000'000)->Unit(benchmark::kMicrosecond)->UseRealTime();
 BENCHMARK_CAPTURE(unary, exp, exp)->Name("elementwise/exp")->Arg(1'000'000)->Unit(benchmark::kMicrosecond)->UseRealTime();
