@@ -394,6 +394,26 @@ TEST_CASE("recompute_grad nests, and takes integers, empty tensors and results t
   CHECK(de.dense().shape() == Shape{0, 2});
 }
 
+TEST_CASE("all rows of a Jacobian go through recompute_grad at once", "[custom]") {
+  const Tensor x = tensor({1.0, 2.0, 3.0}), m = tensor({{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}}), unused = tensor(1.0);
+  int calls = 0;
+  auto f = recompute_grad([&](const Tensor& t, const Tensor&) {
+    ++calls;
+    return std::pair(sum(m * t * t, 1), tensor(2));
+  });
+  for (const bool vectorize : {true, false}) {
+    GradientTape tape;
+    tape.watch(x), tape.watch(unused);
+    calls = 0;
+    const std::vector<Tensor> j = tape.jacobian(f(x, unused).first, Sources{x, unused}, {.vectorize = vectorize});
+    CHECK(j[0].to_vector() == std::vector{2.0, 8.0, 18.0, 8.0, 20.0, 36.0});
+    CHECK(j[1].to_vector() == std::vector{0.0, 0.0});
+    CHECK(calls == (vectorize ? 2 : 3));
+  }
+  const ForwardAccumulator forward(x, eye(3), {.stacked = true});
+  CHECK(forward.jvp(f(x, unused).first).to_vector() == std::vector{2.0, 8.0, 8.0, 20.0, 18.0, 36.0});
+}
+
 TEST_CASE("recompute_grad does not compute with variables that have changed", "[custom][errors]") {
   const Variable v(tensor(2.0), {.name = "v"});
   const Tensor x = tensor(3.0);

@@ -1,8 +1,9 @@
 // composite: one op for everything that brings a backward function of its own. It enters by the door, which has nothing to
 // compute for it.
+#include "autodiff/composite.h"
+
 #include "autodiff/tape.h"
 #include "base/format.h"
-#include "tapedeck/custom_gradient.h"
 
 namespace tapedeck {
 namespace {
@@ -34,30 +35,38 @@ void composite_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   std::move(result.begin(), result.end(), dy.begin());
 }
 
-constexpr Op composite_op(Rule::Jvp jvp) {
+constexpr Op composite_op(Rule::Jvp jvp, bool stacks) {
   return {.name = "composite",
           .doc = "An operation with a backward function of its own.",
           .args = {"x"},
           .infer = [](const Call& c) { return c.x[0].spec(); },
           .forward = {},
-          .rule = {.kind = RuleKind::custom, .reads_shapes = true, .stacks = false, .vjp = composite_vjp, .jvp = jvp}};
+          .rule = {.kind = RuleKind::custom, .reads_shapes = true, .stacks = stacks, .vjp = composite_vjp, .jvp = jvp}};
 }
-constexpr Op composite = composite_op(composite_jvp), composite_without_forward = composite_op(nullptr);
+constexpr Op composite = composite_op(composite_jvp, false), without_forward = composite_op(nullptr, false), stacking = composite_op(composite_jvp, true);
+
+void record(const Op& op, Functions functions, std::span<const Tensor> outputs, std::span<const Tensor> inputs) {
+  const CompositeAttrs attrs = std::make_shared<const Functions>(std::move(functions));
+  std::vector<const Tensor*> x;
+  for (const Tensor& t : inputs) x.push_back(&t);
+  std::vector<Tensor> y(outputs.begin(), outputs.end());
+  enter_computed({.op = op, .raw_attrs = attrs, .x = {x.data(), static_cast<int>(x.size())}}, y);
+}
 
 }  // namespace
 
 std::string_view name_of(const Op& op, const Attrs& attrs) {
-  return &op == &composite || &op == &composite_without_forward ? std::string_view((*static_cast<const CompositeAttrs*>(attrs.data))->name) : op.name;
+  return op.rule.vjp == composite_vjp ? std::string_view((*static_cast<const CompositeAttrs*>(attrs.data))->name) : op.name;
 }
 
 void record_operation(std::string name, std::span<const Tensor> outputs, std::span<const Tensor> inputs, Backward backward, Pushforward forward) {
   if (!backward) throw_error<ArgumentError>("record_operation: \"{}\" has no backward function", name);
   if (outputs.empty()) throw_error<ArgumentError>("record_operation: \"{}\" has no outputs", name);
-  const CompositeAttrs functions = std::make_shared<const Functions>(Functions{std::move(name), std::move(backward), std::move(forward)});
-  std::vector<const Tensor*> x;
-  for (const Tensor& t : inputs) x.push_back(&t);
-  std::vector<Tensor> y(outputs.begin(), outputs.end());
-  enter_computed({.op = functions->forward ? composite : composite_without_forward, .raw_attrs = functions, .x = {x.data(), static_cast<int>(x.size())}}, y);
+  record(forward ? composite : without_forward, {std::move(name), std::move(backward), std::move(forward)}, outputs, inputs);
+}
+
+void record_stacking_operation(std::string name, std::span<const Tensor> outputs, std::span<const Tensor> inputs, Backward backward, Pushforward forward) {
+  record(stacking, {std::move(name), std::move(backward), std::move(forward)}, outputs, inputs);
 }
 
 }  // namespace tapedeck

@@ -222,12 +222,7 @@ void Tape::free_dead() noexcept {
       continue;
     }
     TapeEntry& e = entries_[producer];
-    if (--e.reachable_outputs > 0) {
-      if (e.op->rule.reads_y) continue;   // its rule may compute with this output yet, by the kept copy
-      for (Slot& y : e.y()) if (y == s) y = -1;
-      free_slot(s);
-      continue;
-    }
+    if (--e.reachable_outputs > 0) continue;   // the slot ends with the entry, whose rule may compute with a kept copy of this output yet
     for (const Slot y : e.y()) if (y >= 0) free_slot(y);
     for (const Slot x : e.x()) if (x >= 0) drop_use(x);
     entries_.release(producer);

@@ -4,12 +4,11 @@
 
 #include <algorithm>
 
-#include "autodiff/recorder.h"
-#include "autodiff/variable.h"
+#include "autodiff/composite.h"
+#include "autodiff/imperative_grad.h"
+#include "autodiff/stacked.h"
 #include "base/format.h"
-#include "tapedeck/custom_gradient.h"
 #include "tapedeck/forward_accumulator.h"
-#include "tapedeck/gradient_tape.h"
 #include "tapedeck/ops/array.h"
 
 namespace tapedeck {
@@ -92,13 +91,19 @@ struct Recomputation {
     for (const Tensor& t : sources) tape.watch(t);
     const std::vector<Tensor> y = run(arguments);
     std::vector<Tensor> targets;
-    GradientOptions options{.unconnected = UnconnectedGradients::zero};
+    GradientOptions options;
+    Shape front;   // of stacked cotangents
     for (std::size_t k = 0; k < y.size(); ++k) {
       if (!is_trainable(y[k].dtype())) continue;
+      front = extra_of(dy[k], y[k].ndim());
       targets.push_back(y[k]);
       options.output_gradients.push_back(dy[k]);
     }
-    return tape.gradient(targets, sources, options);
+    const TapeUse use(tape.tape());
+    std::vector<Gradient> dx(sources.size());
+    if (front.size() > 0) dx = imperative_grad(kGradients, tape.tape(), targets, sources, options, {.directions = front.ndim() ? front[0] : 0});
+    for (std::size_t i = 0; i < dx.size(); ++i) if (!dx[i].defined()) dx[i] = zeros(behind(front, sources[i].shape()), sources[i].dtype());
+    return dx;
   }
 
   std::vector<Tensor> forward(std::span<const Tensor> tangents) const {
@@ -140,8 +145,8 @@ std::vector<Tensor> recomputed(std::string_view name, std::span<const Tensor> x,
   for (std::size_t i = 0; i < x.size(); ++i) if (followed(x[i])) r->followed.push_back(i);
   const std::vector<Tensor> inputs = r->inputs_among(x);
   if (!inputs.empty())
-    record_operation(r->name, y, inputs, [r](std::span<const Tensor> dy) { return r->backward(dy); },
-                     [r](std::span<const Tensor> dx) { return r->forward(dx); });
+    record_stacking_operation(r->name, y, inputs, [r](std::span<const Tensor> dy) { return r->backward(dy); },
+                              [r](std::span<const Tensor> dx) { return r->forward(dx); });
   return y;
 }
 
