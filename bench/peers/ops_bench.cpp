@@ -414,6 +414,8 @@ std::vector<Case> all_cases() {
        [](const Theirs& x) { return torch::conv2d(x[0], x[1], {}, 1, 2, 2); }}.on_images());
   add(Case{"conv2d 3x3, 4 groups", {image(64), normal({3, 3, 16, 64})}, [](const Ours& x) { return td::conv2d(x[0], x[1], {.padding = 1, .groups = 4}); },
        [](const Theirs& x) { return torch::conv2d(x[0], x[1], {}, 1, 1, 1, 4); }}.on_images());
+  add(Case{"conv2d 3x3, 32 groups", {normal({16, 28, 28, 128}), normal({3, 3, 4, 128})}, [](const Ours& x) { return td::conv2d(x[0], x[1], {.padding = 1, .groups = 32}); },
+       [](const Theirs& x) { return torch::conv2d(x[0], x[1], {}, 1, 1, 1, 32); }}.on_images());
   add(Case{"conv2d 5x5, small", {normal({8, 8, 8, 4}), normal({3, 3, 4, 8})}, [=](const Ours& x) { return td::conv2d(x[0], x[1], same); }, [](const Theirs& x) { return torch::conv2d(x[0], x[1], {}, 1, 1); }}.on_images());
   add(Case{"conv2d_transpose", {normal({16, 28, 28, 64}), normal({3, 3, 32, 64})}, [](const Ours& x) { return td::conv2d_transpose(x[0], x[1], {.strides = 2, .padding = 1, .size = 56}); },
        [](const Theirs& x) { return torch::conv_transpose2d(x[0], x[1], {}, 2, 1, 1); }}.on_images());
@@ -422,6 +424,10 @@ std::vector<Case> all_cases() {
   add(Case{"conv1d", {normal({32, 500, 64}), normal({3, 64, 64})}, [](const Ours& x) { return td::conv1d(x[0], x[1], {.padding = td::Padding::same}); },
        [](const Theirs& x) { return torch::conv1d(x[0], x[1], {}, 1, 1); }}.on_images());
   add(Case{"conv3d", {normal({2, 16, 28, 28, 16}), normal({3, 3, 3, 16, 32})}, [](const Ours& x) { return td::conv3d(x[0], x[1]); }, [](const Theirs& x) { return torch::conv3d(x[0], x[1]); }}.on_images());
+  add(Case{"conv3d, few channels", {normal({4, 16, 32, 32, 3}), normal({3, 3, 3, 3, 16})}, [](const Ours& x) { return td::conv3d(x[0], x[1], {.padding = td::Padding::same}); },
+       [](const Theirs& x) { return torch::conv3d(x[0], x[1], {}, 1, 1); }}.on_images());
+  add(Case{"conv3d_transpose", {normal({2, 8, 14, 14, 32}), normal({2, 2, 2, 16, 32})}, [](const Ours& x) { return td::conv3d_transpose(x[0], x[1], {.strides = 2}); },
+       [](const Theirs& x) { return torch::conv_transpose3d(x[0], x[1], {}, 2); }}.on_images());
   add(Case{"max_pool2d", {image(64)}, [](const Ours& x) { return td::max_pool2d(x[0], {.window = 2}); }, [](const Theirs& x) { return torch::max_pool2d(x[0], 2); }}.on_images());
   add(Case{"max_pool2d, overlapping", {image(64)}, [](const Ours& x) { return td::max_pool2d(x[0], {.window = 3, .strides = 2}); }, [](const Theirs& x) { return torch::max_pool2d(x[0], 3, 2); }}.on_images());
   add(Case{"avg_pool2d", {image(64)}, [](const Ours& x) { return td::avg_pool2d(x[0], {.window = 2}); }, [](const Theirs& x) { return torch::avg_pool2d(x[0], 2); }}.on_images());
