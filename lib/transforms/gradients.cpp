@@ -3,9 +3,7 @@
 
 #include "autodiff/imperative_grad.h"
 #include "base/format.h"
-#include "tapedeck/operators.h"
-#include "tapedeck/ops/guard.h"
-#include "tapedeck/ops/reduce.h"
+#include "tapedeck/ops/array.h"
 #include "transforms/jacobian.h"
 
 namespace tapedeck {
