@@ -27,12 +27,17 @@ class Conjugated {
   std::vector<const Tensor*> pointers_;
 };
 
+// Out of line, so that real numbers pay for none of its lists.
+[[gnu::noinline]] void pull_back_conjugated(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+  const Conjugated x(c.x), y(c.y);
+  c.op.rule.vjp({.op = c.op, .raw_attrs = c.raw_attrs, .x = x.refs(), .y = y.refs(), .wanted = c.wanted}, dy, dx);
+}
+
 }  // namespace
 
 void pull_back(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-  if (!any_complex_values(c.x) && !any_complex_values(c.y)) [[likely]] return c.op.rule.vjp(c, dy, dx);
-  const Conjugated x(c.x), y(c.y);
-  c.op.rule.vjp({.op = c.op, .raw_attrs = c.raw_attrs, .x = x.refs(), .y = y.refs(), .wanted = c.wanted}, dy, dx);
+  if (any_complex_values(c.x) || any_complex_values(c.y)) [[unlikely]] pull_back_conjugated(c, dy, dx);
+  else c.op.rule.vjp(c, dy, dx);
 }
 
 }  // namespace tapedeck
