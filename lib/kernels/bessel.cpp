@@ -1,4 +1,4 @@
-// Bessel functions of orders 0 and 1: I by its series, the others from Boost.Math.
+// Bessel functions of orders 0 and 1, from Boost.Math.
 #include <cmath>
 #include <limits>
 
@@ -12,14 +12,6 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(), kInfinity = std::numeric_limits<double>::infinity();
 
-/// Σ (x/2)²ᵏ⁺ⁿ / (k! (k + n)!), DLMF 10.25.2: all terms have one sign.
-double i_series(int n, double x) {
-  const double square = x * x / 4;
-  double term = n == 0 ? 1 : x / 2, sum = term;
-  for (int k = 1; std::fabs(term) > 1e-17 * std::fabs(sum); ++k) sum += term *= square / (k * (k + n));
-  return sum;
-}
-
 /// 1 ± (4n² - 1) / (8x) + (4n² - 1) (4n² - 9) / (2! (8x)²) …, with the sign of K (DLMF 10.40.2) or I (10.40.1), for large x.
 double large_argument_series(int n, double x, double sign) {
   double term = 1, sum = 1;
@@ -27,19 +19,16 @@ double large_argument_series(int n, double x, double sign) {
   return sum;
 }
 
-double scaled_i(int n, double x) {
-  const double r = std::fabs(x);
-  if (r < 30) return std::exp(-r) * i_series(n, x);
-  const double y = large_argument_series(n, r, -1) / std::sqrt(6.283185307179586 * r);
-  return n == 1 && x < 0 ? -y : y;
+double i(int n, double x) {
+  if (std::fabs(x) > 750) return n == 1 ? std::copysign(kInfinity, x) : kInfinity;
+  return boost::math::cyl_bessel_i(n, x, Quiet());
 }
 
-double i(int n, double x) {
+double scaled_i(int n, double x) {
   const double r = std::fabs(x);
-  if (r < 30) return i_series(n, x);
-  if (r > 750) return n == 1 ? std::copysign(kInfinity, x) : kInfinity;
-  const double e = std::exp(r / 2);   // eˣ overflows before I does
-  return scaled_i(n, x) * e * e;
+  if (r < 700) return std::exp(-r) * i(n, x);
+  const double y = large_argument_series(n, r, -1) / std::sqrt(6.283185307179586 * r);
+  return n == 1 && x < 0 ? -y : y;
 }
 
 double k(int n, double x) {

@@ -6,6 +6,7 @@
 
 #include "base/parallel.h"
 #include "base/visit.h"
+#include "kernels/fold.h"
 #include "tensor/storage.h"
 
 namespace tapedeck::kernels {
@@ -24,9 +25,8 @@ template <class F> void each_colour(const Tensor& x, Tensor& y, const F& f) {
   });
 }
 
-// NaN where one is.
-template <class T> T larger(T a, T b) { return a > b || a != a ? a : b; }
-template <class T> T smaller(T a, T b) { return a < b || a != a ? a : b; }
+constexpr Max larger;
+constexpr Min smaller;
 
 }  // namespace
 

@@ -15,7 +15,7 @@ template <class Out, class T, class F> void row_of_two(Out* out, const T* a, boo
   if (a_moves && b_moves) for (std::int64_t i = 0; i < n; ++i) out[i] = f(a[i], b[i]);
   else if (a_moves) for (std::int64_t i = 0; i < n; ++i) out[i] = f(a[i], *b);
   else if (b_moves) for (std::int64_t i = 0; i < n; ++i) out[i] = f(*a, b[i]);
-  else for (std::int64_t i = 0; i < n; ++i) out[i] = f(*a, *b);
+  else std::fill_n(out, n, f(*a, *b));
 }
 
 /// y = f(a, b), bool, of elements of type T.

@@ -15,6 +15,17 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(), kInfinity = std::numeric_limits<double>::infinity();
 
+using Short = normalise<Quiet, digits2<30>>::type;
+
+template <class Policy> double lower(double a, double x) {
+  if (!(a > 0 && x >= 0) || (std::isinf(a) && std::isinf(x))) return kNaN;
+  return std::isinf(a) ? 0 : std::isinf(x) ? 1 : boost::math::gamma_p(a, x, Policy());
+}
+template <class Policy> double upper(double a, double x) {
+  if (!(a > 0 && x >= 0) || (std::isinf(a) && std::isinf(x))) return kNaN;
+  return std::isinf(a) ? 1 : std::isinf(x) ? 0 : boost::math::gamma_q(a, x, Policy());
+}
+
 }  // namespace
 
 double erfinv(double x) {
@@ -41,15 +52,10 @@ double digamma(double x) {
   return boost::math::digamma(x, Quiet());
 }
 
-double igamma(double a, double x) {
-  if (!(a > 0 && x >= 0) || (std::isinf(a) && std::isinf(x))) return kNaN;
-  return std::isinf(a) ? 0 : std::isinf(x) ? 1 : boost::math::gamma_p(a, x, Quiet());
-}
-
-double igammac(double a, double x) {
-  if (!(a > 0 && x >= 0) || (std::isinf(a) && std::isinf(x))) return kNaN;
-  return std::isinf(a) ? 1 : std::isinf(x) ? 0 : boost::math::gamma_q(a, x, Quiet());
-}
+double igamma(double a, double x) { return lower<Quiet>(a, x); }
+double igammac(double a, double x) { return upper<Quiet>(a, x); }
+double short_igamma(double a, double x) { return lower<Short>(a, x); }
+double short_igammac(double a, double x) { return upper<Short>(a, x); }
 
 double gamma_density(double a, double x) { return boost::math::gamma_p_derivative(a, x, Quiet()); }
 

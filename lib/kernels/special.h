@@ -11,12 +11,16 @@ double lgamma(double x);
 double digamma(double x);
 double igamma(double a, double x);
 double igammac(double a, double x);
+/// The same to the digits of f32.
+double short_igamma(double a, double x);
+double short_igammac(double a, double x);
 double betainc(double a, double b, double x);
 /// xᵃ⁻¹ e⁻ˣ / Γ(a), for a, x > 0.
 double gamma_density(double a, double x);
 
 // zeta.cpp
 double zeta(double s, double q);
+double trigamma(double x);
 double polygamma(double n, double x);
 
 // igamma_grad.cpp

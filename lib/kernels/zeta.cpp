@@ -1,7 +1,10 @@
-// Hurwitz's zeta function, and polygamma functions by it.
+// Hurwitz's zeta function, and polygamma functions: the first from Boost.Math, the others by zeta.
 #include <cmath>
 #include <limits>
 
+#include <boost/math/special_functions/trigamma.hpp>
+
+#include "kernels/boost_math.h"
 #include "kernels/special.h"
 
 namespace tapedeck::kernels {
@@ -43,9 +46,15 @@ double zeta(double s, double q) {
   return (std::fmod(s, 2) == 0 ? negative : -negative) + of_positive(s, 1 - rest);
 }
 
+double trigamma(double x) {
+  if (!(x > 0) && x == std::floor(x)) return std::isinf(x) ? kNaN : kInfinity;
+  return std::isinf(x) ? 0 : boost::math::trigamma(x, Quiet());
+}
+
 double polygamma(double n, double x) {
   if (!(n >= 0) || n != std::floor(n)) return kNaN;
   if (n == 0) return digamma(x);
+  if (n == 1) return trigamma(x);
   const double z = zeta(n + 1, x), y = n <= 170 ? std::tgamma(n + 1) * z : std::exp(lgamma(n + 1) + std::log(z));   // DLMF 25.11.12
   return std::fmod(n, 2) == 0 ? -y : y;
 }

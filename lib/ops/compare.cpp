@@ -11,12 +11,16 @@ namespace {
 
 using namespace samples;
 
-template <class F> constexpr Kernel comparing(F) {
-  return [](const Call& c, std::span<Tensor> y) { kernels::compare(c.x[0], c.x[1], y[0], F{}); };
-}
+struct Less { template <class T> bool operator()(T a, T b) const { return a < b; } };
+struct LessEqual { template <class T> bool operator()(T a, T b) const { return a <= b; } };
+struct Equal {
+  bool wanted;   // in the loops a variable, so that these are compiled once for equal and not_equal
+  template <class T> bool operator()(const T& a, const T& b) const { return (a == b) == wanted; }
+};
 
-template <class F> constexpr Kernel comparing_any(F) {
-  return [](const Call& c, std::span<Tensor> y) { kernels::compare_any(c.x[0], c.x[1], y[0], F{}); };
+/// F of a and b, or of b and a.
+template <class F, bool turned = false> constexpr Kernel comparing() {
+  return [](const Call& c, std::span<Tensor> y) { kernels::compare(c.x[turned], c.x[!turned], y[0], F{}); };
 }
 
 Spec order(const Call& c) {
@@ -48,7 +52,7 @@ constexpr Op table[] = {
      .tensorflow = "Equal",
      .args = {"a", "b"},
      .infer = comparison,
-     .forward = comparing_any([](auto a, auto b) { return a == b; }),
+     .forward = [](const Call& c, std::span<Tensor> y) { kernels::compare_any(c.x[0], c.x[1], y[0], Equal{true}); },
      .rule = none(),
      .samples = [] { return of_two({{0, 1, 0}, {0, 1, 0}}, "a == b"); }},
 
@@ -57,7 +61,7 @@ constexpr Op table[] = {
      .tensorflow = "NotEqual",
      .args = {"a", "b"},
      .infer = comparison,
-     .forward = comparing_any([](auto a, auto b) { return a != b; }),
+     .forward = [](const Call& c, std::span<Tensor> y) { kernels::compare_any(c.x[0], c.x[1], y[0], Equal{false}); },
      .rule = none(),
      .samples = [] { return of_two({{1, 0, 1}, {1, 0, 1}}, "a != b"); }},
 
@@ -66,7 +70,7 @@ constexpr Op table[] = {
      .tensorflow = "Less",
      .args = {"a", "b"},
      .infer = order,
-     .forward = comparing([](auto a, auto b) { return a < b; }),
+     .forward = comparing<Less>(),
      .rule = none(),
      .samples = [] { return of_two({{1, 0, 0}, {0, 0, 1}}, "a < b"); }},
 
@@ -75,7 +79,7 @@ constexpr Op table[] = {
      .tensorflow = "LessEqual",
      .args = {"a", "b"},
      .infer = order,
-     .forward = comparing([](auto a, auto b) { return a <= b; }),
+     .forward = comparing<LessEqual>(),
      .rule = none(),
      .samples = [] { return of_two({{1, 1, 0}, {0, 1, 1}}, "a <= b"); }},
 
@@ -84,7 +88,7 @@ constexpr Op table[] = {
      .tensorflow = "Greater",
      .args = {"a", "b"},
      .infer = order,
-     .forward = comparing([](auto a, auto b) { return a > b; }),
+     .forward = comparing<Less, true>(),
      .rule = none(),
      .samples = [] { return of_two({{0, 0, 1}, {1, 0, 0}}, "a > b"); }},
 
@@ -93,7 +97,7 @@ constexpr Op table[] = {
      .tensorflow = "GreaterEqual",
      .args = {"a", "b"},
      .infer = order,
-     .forward = comparing([](auto a, auto b) { return a >= b; }),
+     .forward = comparing<LessEqual, true>(),
      .rule = none(),
      .samples = [] { return of_two({{0, 1, 1}, {1, 1, 0}}, "a >= b"); }},
 

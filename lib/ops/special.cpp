@@ -19,6 +19,7 @@ using namespace samples;
 constexpr double kTwoBySqrtPi = 1.1283791670955126, kSqrtTwoPi = 2.5066282746310002;
 
 double first_igamma_grad(double a, double x) { return kernels::igamma_grad(a, x, 1); }
+Tensor trigamma_op(const Tensor& x) { return polygamma(1, x); }
 Tensor first_igamma_grad_op(const Tensor& a, const Tensor& x) { return igamma_grad_a(a, x); }
 
 namespace fn {
@@ -28,10 +29,11 @@ constexpr Function<kernels::erfcinv, tapedeck::erfcinv> erfcinv;
 constexpr Function<kernels::ndtri, tapedeck::ndtri> ndtri;
 constexpr Function<kernels::lgamma, tapedeck::lgamma> lgamma;
 constexpr Function<kernels::digamma, tapedeck::digamma> digamma;
+constexpr Function<kernels::trigamma, trigamma_op> trigamma;
 constexpr Function<kernels::polygamma, tapedeck::polygamma> polygamma;
 constexpr Function<kernels::zeta, tapedeck::zeta> zeta;
-constexpr Function<kernels::igamma, tapedeck::igamma> igamma;
-constexpr Function<kernels::igammac, tapedeck::igammac> igammac;
+constexpr Function<kernels::igamma, tapedeck::igamma, kernels::short_igamma> igamma;
+constexpr Function<kernels::igammac, tapedeck::igammac, kernels::short_igammac> igammac;
 constexpr Function<first_igamma_grad, first_igamma_grad_op> igamma_grad_a;
 constexpr Function<kernels::betainc, tapedeck::betainc> betainc;
 
@@ -158,7 +160,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::digamma),
-     .rule = partials([](auto x) { return fn::polygamma(1, x); }),
+     .rule = partials([](auto x) { return fn::trigamma(x); }),
      .samples = [] { return of_one(0.5, 4, f64({-1.75, 0.25, 2.5, 9}), f64({-2.322691628614361, -4.2274535333762655, 0.7031566406452432, 2.14064147795561}), "np.vectorize(lambda x: float(mpmath.digamma(x)))(x)"); }},
 
     {.name = "polygamma",
