@@ -20,8 +20,8 @@ double large_argument_series(int n, double x, double sign) {
 }
 
 double i(int n, double x) {
-  if (std::fabs(x) > 750) return n == 1 ? std::copysign(kInfinity, x) : kInfinity;
-  return boost::math::cyl_bessel_i(n, x, Quiet());
+  const double r = std::fabs(x), y = r > 750 ? kInfinity : boost::math::cyl_bessel_i(n, r, Quiet());
+  return n == 1 ? std::copysign(y, x) : y;
 }
 
 double scaled_i(int n, double x) {

@@ -1,4 +1,5 @@
-// Three passes over a row while it is in the first cache: its maximum, the sum of exp(x - maximum), the result.
+// Three passes over a row while it is in the first cache: its maximum, the sum of exp(x - maximum), the result. Columns likewise, as
+// many side by side as some vectors hold.
 #include "kernels/softmax.h"
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include "base/parallel.h"
 #include "base/visit.h"
 #include "kernels/fold.h"
+#include "kernels/places.h"
 #include "tensor/storage.h"
 
 namespace tapedeck::kernels {
@@ -99,21 +101,82 @@ template <class T, class F> void each_row(const Tensor& x, const F& f) {
   });
 }
 
+// K vectors of columns of n entries, each `stride` behind the one before; y may be x.
+template <bool logarithm, int K, class T> void softmax_strip(const T* x, T* y, std::int64_t n, std::int64_t stride) {
+  constexpr std::int64_t w = kWidth<T>, block = 256;   // sums of blocks are added, so that rounding errors stay those of short sums
+  const auto at = [=](std::int64_t i, int k) { return Batch<T>::load_unaligned(x + i * stride + k * w); };
+  Batch<T> max[K], sum[K];
+  for (int k = 0; k < K; ++k) max[k] = Batch<T>(Max::identity<T>), sum[k] = Batch<T>(T(0));
+  for (std::int64_t i = 0; i < n; ++i)
+    for (int k = 0; k < K; ++k) max[k] = maximum(max[k], at(i, k));
+  for (std::int64_t begin = 0; begin < n; begin += block) {
+    Batch<T> part[K];
+    for (int k = 0; k < K; ++k) part[k] = Batch<T>(T(0));
+    for (std::int64_t i = begin; i < std::min(begin + block, n); ++i)
+      for (int k = 0; k < K; ++k) {
+        const Batch<T> e = exp(at(i, k) - max[k]);
+        part[k] += e;
+        if constexpr (!logarithm) e.store_unaligned(y + i * stride + k * w);
+      }
+    for (int k = 0; k < K; ++k) sum[k] += part[k];
+  }
+  for (int k = 0; k < K; ++k) sum[k] = logarithm ? log(sum[k]) : 1 / sum[k];
+  for (std::int64_t i = 0; i < n; ++i)
+    for (int k = 0; k < K; ++k) {
+      T* out = y + i * stride + k * w;
+      if constexpr (logarithm) (at(i, k) - max[k] - sum[k]).store_unaligned(out);
+      else (Batch<T>::load_unaligned(out) * sum[k]).store_unaligned(out);
+    }
+}
+
+// The same of fewer columns than a vector has, by way of a copy.
+template <bool logarithm, class T> void softmax_of_few(const T* x, T* y, std::int64_t n, std::int64_t stride, std::int64_t columns) {
+  constexpr std::int64_t w = kWidth<T>;
+  CachedVector<T> copy(static_cast<std::size_t>(n * w), T(0));
+  for (std::int64_t i = 0; i < n; ++i) std::copy_n(x + i * stride, columns, copy.data() + i * w);
+  softmax_strip<logarithm, 1>(copy.data(), copy.data(), n, w);
+  for (std::int64_t i = 0; i < n; ++i) std::copy_n(copy.data() + i * w, columns, y + i * stride);
+}
+
+template <bool logarithm, class T> void softmax_columns(const T* x, std::int64_t outer, std::int64_t n, std::int64_t inner, T* y) {
+  constexpr int side_by_side = 4;
+  constexpr std::int64_t w = kWidth<T>, wide = side_by_side * w;
+  const std::int64_t strips = (inner + wide - 1) / wide;
+  parallel_for(outer * strips, cut_of(kCut, n * std::min(wide, inner)), [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t s = begin; s < end; ++s) {
+      const std::int64_t first = s / strips * n * inner;
+      std::int64_t j = s % strips * wide;
+      if (j + wide <= inner) {
+        softmax_strip<logarithm, side_by_side>(x + first + j, y + first + j, n, inner);
+        continue;
+      }
+      for (; j + w <= inner; j += w) softmax_strip<logarithm, 1>(x + first + j, y + first + j, n, inner);
+      if (j < inner) softmax_of_few<logarithm>(x + first + j, y + first + j, n, inner, inner - j);
+    }
+  });
+}
+
+// Of rows, where the axis is the last, or of columns.
+template <bool logarithm> void softmax_along(const Tensor& x, int axis, Tensor& y) {
+  if (x.size() == 0) return;
+  visit_floating(x.dtype(), [&](auto one) {
+    using T = decltype(one);
+    T* out = elements<T>(y);
+    if (axis == -1) {
+      return each_row<T>(x, [out](std::int64_t r, const Logits<T>& row) {
+        if constexpr (logarithm) log_softmax_row(row, out + r * row.n);
+        else softmax_row(row, out + r * row.n);
+      });
+    }
+    const AroundAxis around(x.shape(), x.ndim() + axis);
+    softmax_columns<logarithm>(elements<T>(x), around.before, around.extent, around.after, out);
+  });
+}
+
 }  // namespace
 
-void softmax(const Tensor& x, Tensor& y) {
-  visit_floating(x.dtype(), [&](auto one) {
-    using T = decltype(one);
-    each_row<T>(x, [out = elements<T>(y)](std::int64_t r, const Logits<T>& row) { softmax_row(row, out + r * row.n); });
-  });
-}
-
-void log_softmax(const Tensor& x, Tensor& y) {
-  visit_floating(x.dtype(), [&](auto one) {
-    using T = decltype(one);
-    each_row<T>(x, [out = elements<T>(y)](std::int64_t r, const Logits<T>& row) { log_softmax_row(row, out + r * row.n); });
-  });
-}
+void softmax(const Tensor& x, int axis, Tensor& y) { softmax_along<false>(x, axis, y); }
+void log_softmax(const Tensor& x, int axis, Tensor& y) { softmax_along<true>(x, axis, y); }
 
 void logsumexp(const Tensor& x, Tensor& y, Tensor* softmax) {
   visit_floating(x.dtype(), [&](auto one) {

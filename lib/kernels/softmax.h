@@ -4,8 +4,9 @@
 
 namespace tapedeck::kernels {
 
-void softmax(const Tensor& x, Tensor& y);
-void log_softmax(const Tensor& x, Tensor& y);
+/// Along any axis, counted from the end.
+void softmax(const Tensor& x, int axis, Tensor& y);
+void log_softmax(const Tensor& x, int axis, Tensor& y);
 /// y[i] = log Σⱼ exp(x[i, j]); -inf for a row of nothing or of -inf. Writes the softmax too, unless it is null, with zeros for such rows.
 void logsumexp(const Tensor& x, Tensor& y, Tensor* softmax);
 /// y[i] = -Σⱼ labels[i, j] log_softmax(logits)[i, j].

@@ -12,6 +12,20 @@ using namespace samples;
 
 constexpr double kHalfPi = 1.5707963267948966;
 
+/// exp(-|x|) f(x), with the exponential of vectors; where f may overflow by `scaled`.
+template <double (*f)(double), double (*scaled)(double)> struct Scaled {
+  template <class V> V operator()(const V& x) const {
+    return detail::in_double(
+        [](const auto& v) {
+          using B = std::decay_t<decltype(v)>;
+          const B r = xsimd::abs(v), bound(700.0), y = detail::by_element(f, xsimd::max(-bound, xsimd::min(bound, v))) * exp(-r);   // nan stays: it is second
+          const auto moderate = r <= bound;
+          return xsimd::all(moderate) ? y : xsimd::select(moderate, y, detail::by_element(scaled, v));
+        },
+        x);
+  }
+};
+
 namespace fn {
 
 constexpr Function<kernels::dawsn, tapedeck::dawsn> dawsn;
@@ -20,9 +34,9 @@ constexpr Function<kernels::fresnel_sin, tapedeck::fresnel_sin> fresnel_sin;
 constexpr Function<kernels::fresnel_cos, tapedeck::fresnel_cos> fresnel_cos;
 constexpr Function<kernels::spence, tapedeck::spence> spence;
 constexpr Function<kernels::bessel_i0, tapedeck::bessel_i0> bessel_i0;
-constexpr Function<kernels::bessel_i0e, tapedeck::bessel_i0e> bessel_i0e;
+constexpr Function<Scaled<kernels::bessel_i0, kernels::bessel_i0e>{}, tapedeck::bessel_i0e> bessel_i0e;
 constexpr Function<kernels::bessel_i1, tapedeck::bessel_i1> bessel_i1;
-constexpr Function<kernels::bessel_i1e, tapedeck::bessel_i1e> bessel_i1e;
+constexpr Function<Scaled<kernels::bessel_i1, kernels::bessel_i1e>{}, tapedeck::bessel_i1e> bessel_i1e;
 constexpr Function<kernels::bessel_j0, tapedeck::bessel_j0> bessel_j0;
 constexpr Function<kernels::bessel_j1, tapedeck::bessel_j1> bessel_j1;
 constexpr Function<kernels::bessel_k0, tapedeck::bessel_k0> bessel_k0;

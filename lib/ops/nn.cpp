@@ -1,5 +1,4 @@
 // Probabilities and losses. In: logits or predictions, and labels. Out: probabilities, or a loss for each element, row or tensor.
-#include <numeric>
 
 #include "autodiff/rules.h"
 #include "base/format.h"
@@ -68,47 +67,70 @@ Tensor dense_error_of(const Call& c) {
 struct DropoutAttrs { double rate; };
 Tensor dropped_out(const DropoutAttrs& a, const Tensor& x, const Tensor& dropped);
 
+struct SoftmaxAttrs { int axis; };
+OwnedAttrs along(int axis) { return Attrs(SoftmaxAttrs{axis}); }
+
+Spec infer_softmax(const Call& c) {
+  require_floating(c, 0);
+  require_axes(c, -c.attrs<SoftmaxAttrs>().axis);
+  return c.x[0].spec();
+}
+
 constexpr Op table[] = {
     {.name = "softmax",
-     .doc = "Exponentials over their sum along the last axis: yᵢ = exp(xᵢ) / Σⱼ exp(xⱼ).",
+     .doc = "Exponentials over their sum along an axis: yᵢ = exp(xᵢ) / Σⱼ exp(xⱼ).",
      .tensorflow = "Softmax",
      .args = {"x"},
-     .infer = infer_rows,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::softmax(c.x[0], y[0]); },
+     .infer = infer_softmax,
+     .forward = [](const Call& c, std::span<Tensor> y) { kernels::softmax(c.x[0], c.attrs<SoftmaxAttrs>().axis, y[0]); },
      .rule = custom(
          {.y = true},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = softmax_derivative(c.y[0], std::move(dy[0]).dense()); },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = softmax_derivative(c.y[0], dx[0]); }),
+         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = softmax_derivative(c.y[0], std::move(dy[0]).dense(), c.attrs<SoftmaxAttrs>().axis); },
+         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = softmax_derivative(c.y[0], dx[0], c.attrs<SoftmaxAttrs>().axis); }),
      .samples = [] {
        return std::vector<Sample>{
-           {.inputs = {uniform({37}, -2, 2)}},
-           {.inputs = {uniform({2, 3, 5}, -2, 2)}},
-           {.inputs = {uniform({2, 1}, -2, 2)}},
-           {.inputs = {uniform({0, 3}, -2, 2)}},
+           {.inputs = {uniform({37}, -2, 2)}, .attrs = along(-1)},
+           {.inputs = {uniform({2, 3, 5}, -2, 2)}, .attrs = along(-1)},
+           {.inputs = {uniform({2, 1}, -2, 2)}, .attrs = along(-1)},
+           {.inputs = {uniform({0, 3}, -2, 2)}, .attrs = along(-1)},
+           {.inputs = {uniform({2, 3, 37}, -2, 2)}, .attrs = along(-2)},
+           {.inputs = {uniform({5, 130}, -2, 2)}, .attrs = along(-2)},
            {.inputs = {f64({{1, 2, 3}, {-1, 0, 0.5}})},
+            .attrs = along(-2),
+            .expected = {f64({{0.8807970779778823, 0.8807970779778823, 0.9241418199787566}, {0.11920292202211755, 0.11920292202211755, 0.07585818002124356}})},
+            .oracle = "np.exp(x) / np.exp(x).sum(-2, keepdims=True)"},
+           {.inputs = {f64({{1, 2, 3}, {-1, 0, 0.5}})},
+            .attrs = along(-1),
             .expected = {f64({{0.09003057317038043, 0.24472847105479767, 0.6652409557748218}, {0.12195165230972886, 0.33149896042409155, 0.5465493872661796}})},
             .oracle = "np.exp(x) / np.exp(x).sum(-1, keepdims=True)"}};
      }},
 
     {.name = "log_softmax",
-     .doc = "Logarithm of the softmax along the last axis: yᵢ = xᵢ - log Σⱼ exp(xⱼ).",
+     .doc = "Logarithm of the softmax along an axis: yᵢ = xᵢ - log Σⱼ exp(xⱼ).",
      .tensorflow = "LogSoftmax",
      .args = {"x"},
-     .infer = infer_rows,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::log_softmax(c.x[0], y[0]); },
+     .infer = infer_softmax,
+     .forward = [](const Call& c, std::span<Tensor> y) { kernels::log_softmax(c.x[0], c.attrs<SoftmaxAttrs>().axis, y[0]); },
      .rule = custom(
          {.y = true},
          [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
            const Tensor dy = std::move(dys[0]).dense();
-           dx[0] = dy - exp(c.y[0]) * sum(dy, -1, true);
+           dx[0] = dy - exp(c.y[0]) * sum(dy, c.attrs<SoftmaxAttrs>().axis, true);
          },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = dx[0] - sum(exp(c.y[0]) * dx[0], -1, true); }),
+         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = dx[0] - sum(exp(c.y[0]) * dx[0], c.attrs<SoftmaxAttrs>().axis, true); }),
      .samples = [] {
        return std::vector<Sample>{
-           {.inputs = {uniform({37}, -2, 2)}},
-           {.inputs = {uniform({2, 3, 5}, -2, 2)}},
-           {.inputs = {uniform({0, 3}, -2, 2)}},
+           {.inputs = {uniform({37}, -2, 2)}, .attrs = along(-1)},
+           {.inputs = {uniform({2, 3, 5}, -2, 2)}, .attrs = along(-1)},
+           {.inputs = {uniform({0, 3}, -2, 2)}, .attrs = along(-1)},
+           {.inputs = {uniform({2, 3, 37}, -2, 2)}, .attrs = along(-2)},
+           {.inputs = {uniform({5, 130}, -2, 2)}, .attrs = along(-2)},
            {.inputs = {f64({{1, 2, 3}, {-1, 0, 0.5}})},
+            .attrs = along(-2),
+            .expected = {f64({{-0.1269280110429726, -0.1269280110429726, -0.07888973429254956}, {-2.1269280110429727, -2.1269280110429727, -2.5788897342925496}})},
+            .oracle = "x - np.log(np.exp(x).sum(-2, keepdims=True))"},
+           {.inputs = {f64({{1, 2, 3}, {-1, 0, 0.5}})},
+            .attrs = along(-1),
             .expected = {f64({{-2.4076059644443806, -1.4076059644443801, -0.40760596444438046}, {-2.1041306053367284, -1.1041306053367281, -0.6041306053367282}})},
             .oracle = "x - np.log(np.exp(x).sum(-1, keepdims=True))"}};
      }},
@@ -239,15 +261,7 @@ constexpr Op table[] = {
 
 Tensor dropped_out(const DropoutAttrs& a, const Tensor& x, const Tensor& dropped) { return find(table, "dropout").with(a, x, dropped); }
 
-// op works along the last axis.
-Tensor along(const Op& op, const Tensor& x, int axis) {
-  const int from_start = checked_axis(op, axis, x.ndim());
-  if (from_start == x.ndim() - 1) return op(Operand(x));
-  std::vector<int> swapped(static_cast<std::size_t>(x.ndim()));
-  std::iota(swapped.begin(), swapped.end(), 0);
-  std::swap(swapped[static_cast<std::size_t>(from_start)], swapped.back());
-  return transpose(op(Operand(transpose(x, swapped))), swapped);
-}
+Tensor softmax_along(const Op& op, const Tensor& x, int axis) { return op.with(SoftmaxAttrs{checked_axis(op, axis, x.ndim()) - x.ndim()}, x); }
 
 // The mean of losses along their last axis.
 Tensor mean_of_rows(std::string_view name, const Tensor& losses) {
@@ -257,8 +271,8 @@ Tensor mean_of_rows(std::string_view name, const Tensor& losses) {
 
 }  // namespace
 
-Tensor softmax(const Tensor& x, int axis) { return along(find(table, "softmax"), x, axis); }
-Tensor log_softmax(const Tensor& x, int axis) { return along(find(table, "log_softmax"), x, axis); }
+Tensor softmax(const Tensor& x, int axis) { return softmax_along(find(table, "softmax"), x, axis); }
+Tensor log_softmax(const Tensor& x, int axis) { return softmax_along(find(table, "log_softmax"), x, axis); }
 Tensor sparse_softmax_cross_entropy(const Tensor& labels, const Tensor& logits) {
   const Tensor* x[] = {&labels, &logits};
   return find(table, "sparse_softmax_cross_entropy").execute({x, 2});
