@@ -32,24 +32,30 @@ template <class F> Tensor by_ops(const F& f, const Tensors& x) {
   else return f(x[0], x[1], x[2]);
 }
 
-// Value, then gradients with that cotangent, then the tangent of all inputs in that direction.
+// Value, then the tangent of all inputs in that direction, then gradients with that cotangent.
 template <class F> Tensors everything(const F& f, const Tensors& x, const Tensor& dy, const Tensors& dx) {
+  Tensor tangent;
+  {
+    const ForwardAccumulator forward(x, dx);   // not around the tape: the backward pass would be watched, and made of ops
+    const Tensor y = f(x);
+    tangent = forward.jvp(y);
+    if (!tangent.defined()) tangent = zeros_like(y);
+  }
   GradientTape tape;
-  const ForwardAccumulator forward(x, dx);
   for (const Tensor& t : x) tape.watch(t);
   const Tensor y = f(x);
-  Tensors all = {y};
+  Tensors all = {y, tangent};
   for (Gradient& g : tape.gradient(Targets{y}, Sources(x), {.output_gradients = std::vector<Tensor>{dy}, .unconnected = UnconnectedGradients::zero})) all.push_back(g.dense());
-  const Tensor tangent = forward.jvp(y);
-  all.push_back(tangent.defined() ? tangent : zeros_like(y));
   return all;
 }
 
-bool close(const Tensor& a, const Tensor& b, double tolerance) {
+// Derivatives by ops may be NaN where those of a map are not: they multiply zeros with what is NaN or infinite.
+bool close(const Tensor& a, const Tensor& b, double tolerance, bool derivative = false) {
   if (a.spec() != b.spec()) return false;
   const std::vector<double> u = a.to_vector(), v = b.to_vector();
   for (std::size_t i = 0; i < u.size(); ++i)
-    if (std::isnan(u[i]) != std::isnan(v[i]) || (u[i] != v[i] && std::abs(u[i] - v[i]) > tolerance * (1 + std::abs(v[i])))) return false;
+    if (derivative && std::isnan(v[i])) continue;
+    else if (std::isnan(u[i]) != std::isnan(v[i]) || (u[i] != v[i] && std::abs(u[i] - v[i]) > tolerance * (1 + std::abs(v[i])))) return false;
   return true;
 }
 
@@ -74,22 +80,17 @@ template <class F, class... X> void check_functions(const F& f, const X&... x) {
     const auto derivatives = [&](const auto& g) {
       Tensors all;
       for (std::size_t k = 0; k < std::tuple_size_v<decltype(map(f, t...))>; ++k) {
-        GradientTape tape;
         Tensors dx;
-        for (const Tensor& i : inputs) dx.push_back(astype(uniform(i.shape(), -1, 1, 7), i.dtype()));
-        const ForwardAccumulator forward(inputs, dx);
-        for (const Tensor& i : inputs) tape.watch(i);
-        const Tensor y = as_list(g())[k], tangent = forward.jvp(y), dy = astype(uniform(y.shape(), -1, 1, 9), y.dtype());
-        all.push_back(y);
-        all.push_back(tangent.defined() ? tangent : zeros_like(y));
-        for (Gradient& dxi : tape.gradient(Targets{y}, Sources(inputs), {.output_gradients = std::vector<Tensor>{dy}, .unconnected = UnconnectedGradients::zero})) all.push_back(dxi.dense());
+        for (const Tensor& i : inputs) dx.push_back(astype(uniform(i.shape(), 0.5, 2, 7), i.dtype()));   // nowhere 0
+        const Tensor dy = astype(uniform(inputs[0].shape(), 0.5, 2, 9), inputs[0].dtype());
+        for (Tensor& t : everything([&](const Tensors&) { return as_list(g())[k]; }, inputs, dy, dx)) all.push_back(std::move(t));
       }
       return all;
     };
     const Tensors expected = derivatives([&] { return f(t...); }), actual = derivatives([&] { return map(f, t...); });
     for (std::size_t i = 0; i < expected.size(); ++i) {
       CAPTURE(i, actual[i], expected[i]);
-      CHECK(close(actual[i], expected[i], tolerance));
+      CHECK(close(actual[i], expected[i], tolerance, i % (2 + inputs.size()) != 0));
     }
   };
   check(1e-14, x...);

@@ -144,19 +144,19 @@ template <DualNumber D> D reciprocal(const D& x) { return 1 / x; }
 template <class X, class Y> requires DualNumbers<X, Y> DualOf<X, Y> squared_difference(const X& x, const Y& y) { return square(x - y); }
 
 // Comparisons and choices.
+template <class D> DualCondition<D> logical_and(const DualCondition<D>& a, const DualCondition<D>& b) { return {a.value && b.value}; }
+template <class D> DualCondition<D> logical_or(const DualCondition<D>& a, const DualCondition<D>& b) { return {a.value || b.value}; }
+template <class D> DualCondition<D> logical_not(const DualCondition<D>& x) { return {!x.value}; }
 template <class X, class Y> requires DualNumbers<X, Y> auto operator<(const X& x, const Y& y) { return detail::compared(x, y, [](const auto& a, const auto& b) { return a < b; }); }
 template <class X, class Y> requires DualNumbers<X, Y> auto operator<=(const X& x, const Y& y) { return detail::compared(x, y, [](const auto& a, const auto& b) { return a <= b; }); }
 template <class X, class Y> requires DualNumbers<X, Y> auto operator>(const X& x, const Y& y) { return detail::compared(x, y, [](const auto& a, const auto& b) { return a > b; }); }
 template <class X, class Y> requires DualNumbers<X, Y> auto operator>=(const X& x, const Y& y) { return detail::compared(x, y, [](const auto& a, const auto& b) { return a >= b; }); }
 template <class X, class Y> requires DualNumbers<X, Y> auto equal(const X& x, const Y& y) { return detail::compared(x, y, [](const auto& a, const auto& b) { return a == b; }); }
-template <class X, class Y> requires DualNumbers<X, Y> auto not_equal(const X& x, const Y& y) { return detail::compared(x, y, [](const auto& a, const auto& b) { return a != b; }); }
+template <class X, class Y> requires DualNumbers<X, Y> auto not_equal(const X& x, const Y& y) { return logical_not(equal(x, y)); }   // xsimd's != takes NaN for equal on AVX-512
 template <class X, class Y> requires DualNumbers<X, Y> auto less(const X& x, const Y& y) { return x < y; }
 template <class X, class Y> requires DualNumbers<X, Y> auto less_equal(const X& x, const Y& y) { return x <= y; }
 template <class X, class Y> requires DualNumbers<X, Y> auto greater(const X& x, const Y& y) { return x > y; }
 template <class X, class Y> requires DualNumbers<X, Y> auto greater_equal(const X& x, const Y& y) { return x >= y; }
-template <class D> DualCondition<D> logical_and(const DualCondition<D>& a, const DualCondition<D>& b) { return {a.value && b.value}; }
-template <class D> DualCondition<D> logical_or(const DualCondition<D>& a, const DualCondition<D>& b) { return {a.value || b.value}; }
-template <class D> DualCondition<D> logical_not(const DualCondition<D>& x) { return {!x.value}; }
 
 template <class D, class X, class Y> requires std::convertible_to<X, D> && std::convertible_to<Y, D> D where(const DualCondition<D>& condition, const X& x, const Y& y) {
   const D a(x), b(y);
