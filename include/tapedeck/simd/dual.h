@@ -169,7 +169,7 @@ template <class X, class Y> requires DualNumbers<X, Y> DualOf<X, Y> minimum(cons
   return detail::both(x, y, []<class D>(const D& a, const D& b) { return a.chosen(minimum(a.value, b.value), a.value <= b.value, b); });
 }
 template <DualNumber D, class Low, class High> D clip(const D& x, const Low& low, const High& high) { return minimum(maximum(x, low), high); }
-template <DualNumber D> D relu(const D& x) { return maximum(x, 0); }
+template <DualNumber D> D relu(const D& x) { return x.chosen(maximum(x.value, typename D::Batch(0)), x.value > typename D::Batch(0), D(0)); }
 template <DualNumber D> D abs(const D& x) {
   return x.function(xsimd::abs(x.value), [&] { return sign(x.value); });
 }
