@@ -1,5 +1,4 @@
 // Operations and functions that bring their own gradients, and those that run once more for it.
-#include "tapedeck/custom_function.h"
 
 #include <catch2/catch.hpp>
 

@@ -5,6 +5,7 @@
 // return a tensor, a std::vector, std::array, std::pair or std::tuple of them. What they capture is followed, too.
 #pragma once
 #include <limits>
+#include <optional>
 
 #include "tapedeck/function.h"
 

@@ -1,6 +1,6 @@
 // Functions with gradients of their own. In: what a function computed, and its gradient function. Out: the same values as the
 // outputs of one operation.
-#include "tapedeck/custom_function.h"
+#include "tapedeck/custom_gradient.h"
 
 #include "autodiff/recorder.h"
 #include "base/format.h"
