@@ -106,8 +106,8 @@ using Pushforward = std::function<std::vector<Tensor>(std::span<const Tensor> ta
 
 /// Shows outputs, however they were computed, to the thread's tapes and accumulators as the result of one operation on
 /// inputs. What computed them should run under StopRecording, else the tapes follow both ways. name appears in messages.
-/// A backward that returns another number of gradients makes gradient() throw ArgumentError; without a forward, an
-/// accumulator that follows an input throws GradientError.
+/// A backward that returns another number of gradients makes gradient() throw ArgumentError; without a forward, accumulators
+/// transpose the backward, which must be linear in what it gets.
 TAPEDECK_EXPORT void record_operation(std::string name, std::span<const Tensor> outputs, std::span<const Tensor> inputs, Backward backward,
                                       Pushforward forward = {});
 

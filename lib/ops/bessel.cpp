@@ -1,7 +1,7 @@
 // Bessel functions of elements, and integrals of elementary functions. In: tensors. Out: a tensor of their shape, computed in double,
 // element by element.
 #include "kernels/special.h"
-#include "ops/function.h"
+#include "ops/of_numbers.h"
 #include "ops/infer.h"
 #include "ops/samples.h"
 
@@ -28,23 +28,23 @@ template <double (*f)(double), double (*scaled)(double)> struct Scaled {
 
 namespace fn {
 
-constexpr Function<kernels::dawsn, tapedeck::dawsn> dawsn;
-constexpr Function<kernels::expint, tapedeck::expint> expint;
-constexpr Function<kernels::fresnel_sin, tapedeck::fresnel_sin> fresnel_sin;
-constexpr Function<kernels::fresnel_cos, tapedeck::fresnel_cos> fresnel_cos;
-constexpr Function<kernels::spence, tapedeck::spence> spence;
-constexpr Function<kernels::bessel_i0, tapedeck::bessel_i0> bessel_i0;
-constexpr Function<Scaled<kernels::bessel_i0, kernels::bessel_i0e>{}, tapedeck::bessel_i0e> bessel_i0e;
-constexpr Function<kernels::bessel_i1, tapedeck::bessel_i1> bessel_i1;
-constexpr Function<Scaled<kernels::bessel_i1, kernels::bessel_i1e>{}, tapedeck::bessel_i1e> bessel_i1e;
-constexpr Function<kernels::bessel_j0, tapedeck::bessel_j0> bessel_j0;
-constexpr Function<kernels::bessel_j1, tapedeck::bessel_j1> bessel_j1;
-constexpr Function<kernels::bessel_k0, tapedeck::bessel_k0> bessel_k0;
-constexpr Function<kernels::bessel_k0e, tapedeck::bessel_k0e> bessel_k0e;
-constexpr Function<kernels::bessel_k1, tapedeck::bessel_k1> bessel_k1;
-constexpr Function<kernels::bessel_k1e, tapedeck::bessel_k1e> bessel_k1e;
-constexpr Function<kernels::bessel_y0, tapedeck::bessel_y0> bessel_y0;
-constexpr Function<kernels::bessel_y1, tapedeck::bessel_y1> bessel_y1;
+constexpr OfNumbers<kernels::dawsn, tapedeck::dawsn> dawsn;
+constexpr OfNumbers<kernels::expint, tapedeck::expint> expint;
+constexpr OfNumbers<kernels::fresnel_sin, tapedeck::fresnel_sin> fresnel_sin;
+constexpr OfNumbers<kernels::fresnel_cos, tapedeck::fresnel_cos> fresnel_cos;
+constexpr OfNumbers<kernels::spence, tapedeck::spence> spence;
+constexpr OfNumbers<kernels::bessel_i0, tapedeck::bessel_i0> bessel_i0;
+constexpr OfNumbers<Scaled<kernels::bessel_i0, kernels::bessel_i0e>{}, tapedeck::bessel_i0e> bessel_i0e;
+constexpr OfNumbers<kernels::bessel_i1, tapedeck::bessel_i1> bessel_i1;
+constexpr OfNumbers<Scaled<kernels::bessel_i1, kernels::bessel_i1e>{}, tapedeck::bessel_i1e> bessel_i1e;
+constexpr OfNumbers<kernels::bessel_j0, tapedeck::bessel_j0> bessel_j0;
+constexpr OfNumbers<kernels::bessel_j1, tapedeck::bessel_j1> bessel_j1;
+constexpr OfNumbers<kernels::bessel_k0, tapedeck::bessel_k0> bessel_k0;
+constexpr OfNumbers<kernels::bessel_k0e, tapedeck::bessel_k0e> bessel_k0e;
+constexpr OfNumbers<kernels::bessel_k1, tapedeck::bessel_k1> bessel_k1;
+constexpr OfNumbers<kernels::bessel_k1e, tapedeck::bessel_k1e> bessel_k1e;
+constexpr OfNumbers<kernels::bessel_y0, tapedeck::bessel_y0> bessel_y0;
+constexpr OfNumbers<kernels::bessel_y1, tapedeck::bessel_y1> bessel_y1;
 
 }  // namespace fn
 

@@ -7,7 +7,7 @@
 #include "kernels/quantile.h"
 #include "kernels/random.h"
 #include "kernels/special.h"
-#include "ops/function.h"
+#include "ops/of_numbers.h"
 #include "ops/infer.h"
 #include "ops/samples.h"
 #include "tensor/storage.h"
@@ -37,9 +37,9 @@ Tensor second_over_density(const Tensor& a, const Tensor& y) { return igamma_gra
 
 namespace fn {
 
-constexpr Function<kernels::gamma_grad, random::gamma_grad> gamma_grad;
-constexpr Function<kernels::second_igamma_grad_over_density, second_over_density> second_over_density;
-constexpr Function<kernels::digamma, tapedeck::digamma> digamma;
+constexpr OfNumbers<kernels::gamma_grad, random::gamma_grad> gamma_grad;
+constexpr OfNumbers<kernels::second_igamma_grad_over_density, second_over_density> second_over_density;
+constexpr OfNumbers<kernels::digamma, tapedeck::digamma> digamma;
 
 }  // namespace fn
 

@@ -6,7 +6,7 @@
 #include "kernels/igamma_grad.h"
 #include "kernels/sleef.h"
 #include "kernels/special.h"
-#include "ops/function.h"
+#include "ops/of_numbers.h"
 #include "ops/infer.h"
 #include "ops/samples.h"
 #include "tensor/storage.h"
@@ -24,18 +24,18 @@ Tensor first_igamma_grad_op(const Tensor& a, const Tensor& x) { return igamma_gr
 
 namespace fn {
 
-constexpr Function<kernels::erfinv, tapedeck::erfinv> erfinv;
-constexpr Function<kernels::erfcinv, tapedeck::erfcinv> erfcinv;
-constexpr Function<kernels::ndtri, tapedeck::ndtri> ndtri;
-constexpr Function<kernels::lgamma, tapedeck::lgamma> lgamma;
-constexpr Function<kernels::digamma, tapedeck::digamma> digamma;
-constexpr Function<kernels::trigamma, trigamma_op> trigamma;
-constexpr Function<kernels::polygamma, tapedeck::polygamma> polygamma;
-constexpr Function<kernels::zeta, tapedeck::zeta> zeta;
-constexpr Function<kernels::igamma, tapedeck::igamma, kernels::short_igamma> igamma;
-constexpr Function<kernels::igammac, tapedeck::igammac, kernels::short_igammac> igammac;
-constexpr Function<first_igamma_grad, first_igamma_grad_op> igamma_grad_a;
-constexpr Function<kernels::betainc, tapedeck::betainc> betainc;
+constexpr OfNumbers<kernels::erfinv, tapedeck::erfinv> erfinv;
+constexpr OfNumbers<kernels::erfcinv, tapedeck::erfcinv> erfcinv;
+constexpr OfNumbers<kernels::ndtri, tapedeck::ndtri> ndtri;
+constexpr OfNumbers<kernels::lgamma, tapedeck::lgamma> lgamma;
+constexpr OfNumbers<kernels::digamma, tapedeck::digamma> digamma;
+constexpr OfNumbers<kernels::trigamma, trigamma_op> trigamma;
+constexpr OfNumbers<kernels::polygamma, tapedeck::polygamma> polygamma;
+constexpr OfNumbers<kernels::zeta, tapedeck::zeta> zeta;
+constexpr OfNumbers<kernels::igamma, tapedeck::igamma, kernels::short_igamma> igamma;
+constexpr OfNumbers<kernels::igammac, tapedeck::igammac, kernels::short_igammac> igammac;
+constexpr OfNumbers<first_igamma_grad, first_igamma_grad_op> igamma_grad_a;
+constexpr OfNumbers<kernels::betainc, tapedeck::betainc> betainc;
 
 }  // namespace fn
 

@@ -13,5 +13,5 @@
 #include "ops/axes.h"
 #include "ops/infer.h"
 #include "ops/samples.h"
-#include "tapedeck/tapedeck.h"
+#include "tapedeck/ops.h"
 #include "tensor/storage.h"

@@ -7,7 +7,7 @@ namespace tapedeck {
 
 /// What the lambdas of the table call: of vectors the function of numbers, which for f32 may be another one, or which takes vectors
 /// itself; of tensors the op.
-template <auto of_numbers, auto op, auto of_f32 = of_numbers> struct Function {
+template <auto of_numbers, auto op, auto of_f32 = of_numbers> struct OfNumbers {
   template <class... X> requires std::is_invocable_v<decltype(of_numbers), decltype(static_cast<void>(std::declval<X>()), 0.0)...>
   constexpr auto operator()(const X&... x) const {
     if constexpr ((std::is_same_v<X, Tensor> || ...)) return op(x...);
