@@ -27,7 +27,7 @@ using Wide = long double;
 namespace bm = boost::math;
 constexpr Wide kPi = 3.14159265358979323846264338327950288L;
 
-struct Function {
+struct Measured {
   const char* name;
   std::function<Tensor(const Tensor&)> f;
   Wide (*exact)(Wide);
@@ -46,7 +46,7 @@ template <class F> Wide integral(const F& f, Wide a, Wide b, Wide step) {
 
 Tensor like(const Tensor& x, double v) { return full_like(x, v); }
 
-const Function kFunctions[] = {
+const Measured kFunctions[] = {
     {"sqrt", tapedeck::sqrt, std::sqrt, 0, 1000},
     {"rsqrt", tapedeck::rsqrt, [](Wide x) { return 1 / std::sqrt(x); }, 0, 1000},
     {"cbrt", tapedeck::cbrt, std::cbrt, -1000, 1000},
@@ -135,7 +135,7 @@ struct Worst {
   }
 };
 
-template <class T> Worst worst(const Function& f, std::int64_t points) {
+template <class T> Worst worst(const Measured& f, std::int64_t points) {
   const Tensor in = random::uniform({points / f.fewer}, {.seed = 1}, f.low, f.high, dtype_of<T>);
   const std::vector<T> x = in.template to_vector<T>(), y = f.f(in).template to_vector<T>();
   Worst all;
@@ -165,7 +165,7 @@ int main(int argc, char** argv) {
             "Largest errors at random points of an interval, of f32 in units in the last place and of f64 relative to the value, printed by `build/test/accuracy`. The exact\n"
             "values are those of libm and Boost.Math in long double, or an integral. Next to zeros where a function changes its sign, errors of 1e-15 are not counted.\n");
   std::puts("| function | interval | points | f32, ulp | f64, relative |\n|---|---|---|---|---|");
-  for (const Function& f : kFunctions)
+  for (const Measured& f : kFunctions)
     std::printf("| %s | %g to %g | %lld | %.2f | %.1e |\n", f.name, f.low, f.high, static_cast<long long>(points / f.fewer), worst<float>(f, points).ulps, worst<double>(f, points).relative);
   std::puts("\n## Of complex numbers\n\n"
             "Distances from the exact value, that of libm in long double, at random points of a square around 0: of c64 in units in the last place of the magnitude, of c128\n"

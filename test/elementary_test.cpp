@@ -10,7 +10,7 @@ using namespace tapedeck;
 
 namespace {
 
-struct Function {
+struct Measured {
   const char* name;
   Tensor (*op)(Operand);
   long double (*exact)(long double);
@@ -26,7 +26,7 @@ Tensor exact_form_of_gelu(Operand x) { return gelu(x); }
 
 long double exact_log_sigmoid(long double x) { return x < 0 ? x - std::log1p(std::exp(x)) : -std::log1p(std::exp(-x)); }
 
-const Function kFunctions[] = {
+const Measured kFunctions[] = {
     {"sqrt", sqrt, std::sqrt, 0, 100, 0.5},     {"rsqrt", rsqrt, exact_rsqrt, 0, 100, 1.5}, {"exp", exp, std::exp, -20, 20, 1.1},
     {"expm1", expm1, std::expm1, -2, 2, 2.5},   {"log", log, std::log, 0, 100, 1},          {"log1p", log1p, std::log1p, -0.99, 10, 1},
     {"sin", sin, std::sin, -100, 100, 3},       {"cos", cos, std::cos, -100, 100, 3},       {"tan", tan, std::tan, -100, 100, 5},
@@ -36,8 +36,8 @@ const Function kFunctions[] = {
     {"atan", atan, std::atan, -10, 10, 1},      {"sinh", sinh, std::sinh, -10, 10, 4},      {"cosh", cosh, std::cosh, -10, 10, 3},
     {"asinh", asinh, std::asinh, -10, 10, 2},   {"acosh", acosh, std::acosh, 1, 100, 2},    {"atanh", atanh, std::atanh, -1, 1, 2},
     {"log_sigmoid", log_sigmoid, exact_log_sigmoid, -40, 40, 4}, {"erf", erf, std::erf, -4, 4, 1.5}, {"erfc", erfc, std::erfc, -4, 12, 1.6}};
-const Function kGelu = {"gelu", exact_form_of_gelu, exact_gelu, -15, 5, 5};
-const Function &kSine = kFunctions[6], &kCosine = kFunctions[7], &kTangent = kFunctions[8];
+const Measured kGelu = {"gelu", exact_form_of_gelu, exact_gelu, -15, 5, 5};
+const Measured &kSine = kFunctions[6], &kCosine = kFunctions[7], &kTangent = kFunctions[8];
 
 /// How far y is from the exact value, in units in the last place that T has there.
 template <class T> double ulps(T y, long double exact) {
@@ -49,7 +49,7 @@ template <class T> double ulps(T y, long double exact) {
   return static_cast<double>(std::fabs(static_cast<long double>(y) - exact) / std::ldexp(1.0L, exponent - Limits::digits));
 }
 
-template <class T> void check(const Function& f, const std::vector<T>& x) {
+template <class T> void check(const Measured& f, const std::vector<T>& x) {
   const std::vector<T> y = f.op(tensor(x)).template to_vector<T>();
   double worst = 0;
   T at = 0;
@@ -77,11 +77,11 @@ template <class T> std::vector<T> near_quarters(long double count, long double s
 }
 
 template <class T> void check_everywhere() {
-  for (const Function& f : kFunctions) {
+  for (const Measured& f : kFunctions) {
     check(f, evenly<T>(f.low, f.high));
     check(f, every_magnitude<T>(f.low < 0 && std::string(f.name) != "log1p"));
   }
-  for (const Function& f : {kSine, kCosine, kTangent}) {
+  for (const Measured& f : {kSine, kCosine, kTangent}) {
     check(f, near_quarters<T>(600, 1));
     check(f, near_quarters<T>(1e7L, 1234.567L));
     for (const double top : {1e3, 1e4, 1e5, 1e6, 2e7}) check(f, evenly<T>(-top, top));
@@ -91,7 +91,7 @@ template <class T> void check_everywhere() {
 template <class T> void check_ends() {
   using Limits = std::numeric_limits<T>;
   const T inf = Limits::infinity(), largest = Limits::max(), smallest = Limits::denorm_min(), top = std::log(largest), bottom = std::log(smallest);
-  for (const Function& f : kFunctions)
+  for (const Measured& f : kFunctions)
     for (const T x : {T(0), inf, -inf, Limits::quiet_NaN(), largest, -largest, Limits::min(), smallest, -smallest, T(1), T(-1), std::nextafter(T(-1), T(0)), T(-2),
                       top, std::nextafter(top, inf), std::nextafter(top, T(0)), bottom, bottom + 1, -top, -top - 1}) {
       const T y = f.op(tensor(std::vector<T>{x})).template item<T>();
@@ -174,7 +174,7 @@ template <class T> void check_neighbours() {
   std::vector<T> x = every_magnitude<T>(true), near = evenly<T>(-2, 12);
   for (std::size_t i = 0; i < x.size(); i += 3) x[i] = near[i];
   const Tensor a = tensor(x), backwards = reverse(a, 0), b = roll(a, 5, 0);
-  for (const Function& f : kFunctions) {
+  for (const Measured& f : kFunctions) {
     INFO(f.name);
     CHECK(numbers_of<T>(reverse(f.op(backwards), 0)) == numbers_of<T>(f.op(a)));
   }
@@ -210,7 +210,7 @@ TEST_CASE("logarithms of powers of their base are integers", "[elementary]") {
 
 TEST_CASE("a large angle does not change its neighbours", "[elementary]") {
   const Tensor x = tensor({0.5, 1.5, -2.5, 40.0, 700.0, 1e3, 3.0, 7.0}), large = tensor({0.5, 1.5, -2.5, 40.0, 700.0, 1e12, 3.0, 7.0});
-  for (const Function& f : {kSine, kCosine, kTangent}) {
+  for (const Measured& f : {kSine, kCosine, kTangent}) {
     std::vector<float> a = f.op(x).to_vector<float>(), b = f.op(large).to_vector<float>();
     a[5] = b[5] = 0;
     CHECK(a == b);

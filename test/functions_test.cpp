@@ -12,7 +12,7 @@ using namespace tapedeck::test;
 
 namespace {
 
-using Numbers = std::vector<double>;
+using Values = std::vector<double>;
 
 Tensor f64(std::initializer_list<double> v) { return tensor(v, DType::f64); }
 Tensor square_sum(const Tensor& x) { return sum(x * x); }
@@ -21,10 +21,10 @@ Tensor curve(const Tensor& x) {
   const std::vector<Tensor> parts = unstack(x);
   return stack({parts[0] * parts[1], sin(parts[0]), square(parts[1])});
 }
-Numbers curve_jacobian(double a, double b) { return {b, a, std::cos(a), 0, 0, 2 * b}; }
+Values curve_jacobian(double a, double b) { return {b, a, std::cos(a), 0, 0, 2 * b}; }
 
-bool near(const Tensor& x, const Numbers& expected) {
-  const Numbers got = x.to_vector();
+bool near(const Tensor& x, const Values& expected) {
+  const Values got = x.to_vector();
   if (got.size() != expected.size()) return false;
   for (std::size_t i = 0; i < got.size(); ++i) if (std::abs(got[i] - expected[i]) > 1e-12 * (1 + std::abs(expected[i]))) return false;
   return true;
@@ -39,22 +39,22 @@ TEST_CASE("value and gradient of a function", "[functions]") {
   const Tensor x = f64({1, 2}), y = f64({3, 4});
   const auto [value, gradient] = value_and_grad(square_sum, x);
   CHECK(value.item() == 5);
-  CHECK(gradient.dense().to_vector() == Numbers{2, 4});
-  CHECK(grad(square_sum, x).dense().to_vector() == Numbers{2, 4});
+  CHECK(gradient.dense().to_vector() == Values{2, 4});
+  CHECK(grad(square_sum, x).dense().to_vector() == Values{2, 4});
 
   const auto dot = [](const Tensor& a, const Tensor& b) { return sum(a * b); };
   const auto [product, both] = value_and_grad(dot, {x, y});
   CHECK(product.item() == 11);
-  CHECK(both[0].dense().to_vector() == Numbers{3, 4});
-  CHECK(both[1].dense().to_vector() == Numbers{1, 2});
+  CHECK(both[0].dense().to_vector() == Values{3, 4});
+  CHECK(both[1].dense().to_vector() == Values{1, 2});
   const std::vector<Tensor> list = {x, y};
-  CHECK(grad([&](std::span<const Tensor> in) { return dot(in[0], in[1]); }, list)[1].dense().to_vector() == Numbers{1, 2});
+  CHECK(grad([&](std::span<const Tensor> in) { return dot(in[0], in[1]); }, list)[1].dense().to_vector() == Values{1, 2});
 
   // A list of outputs counts as its sum; others get their output gradients.
   const auto two = [](const Tensor& a) { return std::vector<Tensor>{a * 2, a * a}; };
   CHECK(value_and_grad(two, x).first.size() == 2);
-  CHECK(grad(two, x).dense().to_vector() == Numbers{4, 6});
-  CHECK(grad(two, x, {.output_gradients = {f64({1, 0}), f64({0, 1})}}).dense().to_vector() == Numbers{2, 4});
+  CHECK(grad(two, x).dense().to_vector() == Values{4, 6});
+  CHECK(grad(two, x, {.output_gradients = {f64({1, 0}), f64({0, 1})}}).dense().to_vector() == Values{2, 4});
   CHECK_FALSE(grad([](const Tensor&) { return tensor(1.0); }, x).defined());
 }
 
@@ -64,18 +64,18 @@ TEST_CASE("functions of nothing read variables", "[functions]") {
   const std::vector<Variable> parameters = {v, w, fixed, unused};
   const auto [value, g] = value_and_grad(loss, parameters);
   CHECK(value.item() == 3 + 16 + 11);
-  CHECK(g[0].dense().to_vector() == Numbers{6, 16});
-  CHECK(g[1].dense().to_vector() == Numbers{1, 4});
-  CHECK(g[2].dense().to_vector() == Numbers{1, 1});
+  CHECK(g[0].dense().to_vector() == Values{6, 16});
+  CHECK(g[1].dense().to_vector() == Values{1, 4});
+  CHECK(g[2].dense().to_vector() == Values{1, 1});
   CHECK_FALSE(g[3].defined());
-  CHECK(grad(loss, v).dense().to_vector() == Numbers{6, 16});
+  CHECK(grad(loss, v).dense().to_vector() == Values{6, 16});
   const Tensor captured = f64({1, 1});
-  CHECK(grad([&] { return sum(captured * captured * v); }, captured).dense().to_vector() == Numbers{2, 4});
+  CHECK(grad([&] { return sum(captured * captured * v); }, captured).dense().to_vector() == Values{2, 4});
 
   const ImplicitGradients implicit = implicit_value_and_grad(loss);
   CHECK(implicit.value.item() == value.item());
   CHECK(json_of(implicit.variables) == Json({"v", "w"}));   // in order of creation, not of reading
-  CHECK(implicit.gradients[1].dense().to_vector() == Numbers{1, 4});
+  CHECK(implicit.gradients[1].dense().to_vector() == Values{1, 4});
   CHECK(message_of([&] { implicit_value_and_grad([&] { return fixed.value(); }); }) ==
         "implicit_value_and_grad: the function reads no trainable variable, so there is nothing to differentiate with respect to");
 }
@@ -111,13 +111,13 @@ TEST_CASE("functions take what they say", "[functions][errors]") {
 TEST_CASE("a pullback gives gradients again and again", "[functions]") {
   const Tensor x = f64({1, 2});
   const auto [value, pullback] = vjp([](const Tensor& a) { return a * a; }, x);
-  CHECK(value.to_vector() == Numbers{1, 4});
-  CHECK(pullback()[0].dense().to_vector() == Numbers{2, 4});
-  CHECK(pullback(f64({10, 0}))[0].dense().to_vector() == Numbers{20, 0});
-  CHECK(vjp([](const Tensor& a) { return a; }, x).second()[0].dense().to_vector() == Numbers{1, 1});
+  CHECK(value.to_vector() == Values{1, 4});
+  CHECK(pullback()[0].dense().to_vector() == Values{2, 4});
+  CHECK(pullback(f64({10, 0}))[0].dense().to_vector() == Values{20, 0});
+  CHECK(vjp([](const Tensor& a) { return a; }, x).second()[0].dense().to_vector() == Values{1, 1});
   const auto [values, both] = vjp([](const Tensor& a, const Tensor& b) { return std::vector<Tensor>{a * b, a + b}; }, {x, x});
   CHECK(values.size() == 2);
-  CHECK(both({f64({1, 1}), f64({0, 0})})[1].dense().to_vector() == Numbers{1, 2});
+  CHECK(both({f64({1, 1}), f64({0, 0})})[1].dense().to_vector() == Values{1, 2});
   const auto once = vjp(square_sum, x, {.persistent = false}).second;
   once();
   CHECK(message_of([&] { once(); }) == "gradient: this tape was already used; make it persistent to call gradient twice");
@@ -127,9 +127,9 @@ TEST_CASE("directional derivatives", "[functions]") {
   const Tensor x = f64({0.5, 2}), v = f64({1, -1});
   CHECK(near(jvp(curve, {x}, {v}), {2 - 0.5, std::cos(0.5), -4}));
   CHECK(jvp([](const Tensor& a, const Tensor& b) { return sum(a * b); }, {x, x}, {v, f64({1, 1})}).item() == Approx(-1.5 + 2.5));
-  CHECK(jvp([](const Tensor&) { return zeros({3}, DType::f64); }, x, v).to_vector() == Numbers{0, 0, 0});
+  CHECK(jvp([](const Tensor&) { return zeros({3}, DType::f64); }, x, v).to_vector() == Values{0, 0, 0});
   const std::vector<Tensor> two = jvp([](const Tensor& a) { return std::vector<Tensor>{a * 2, sum(a)}; }, x, v);
-  CHECK(two[0].to_vector() == Numbers{2, -2});
+  CHECK(two[0].to_vector() == Values{2, -2});
   CHECK(two[1].item() == 0);
 }
 
@@ -150,13 +150,13 @@ TEST_CASE("Jacobians of functions, by rows and by columns", "[functions][jacobia
           CHECK(both[0].at({i, 1, k, l}) == (i == k ? b.at({l, 1}) : 0));
           CHECK(both[1].at({i, 1, l, k}) == (k == 1 ? a.at({i, l}) : 0));
         }
-    CHECK(jacobian([](const Tensor&) { return ones({2}, DType::f64); }, x, options).to_vector() == Numbers{0, 0, 0, 0});
-    CHECK(jacobian(square_sum, x, options).to_vector() == Numbers{1, 4});
+    CHECK(jacobian([](const Tensor&) { return ones({2}, DType::f64); }, x, options).to_vector() == Values{0, 0, 0, 0});
+    CHECK(jacobian(square_sum, x, options).to_vector() == Values{1, 4});
     CHECK(jacobian([](const Tensor& t) { return t * 1; }, zeros({0}, DType::f64), options).shape() == Shape{0, 0});
     const Tensor batch = reshape(arange(6, DType::f64), {3, 2});
     const Tensor rows = batch_jacobian([](const Tensor& t) { return concat({t * t, sum(t, 1, true)}, 1); }, batch, options);
     CHECK(rows.shape() == Shape{3, 3, 2});
-    CHECK(rows.to_vector() == Numbers{0, 0, 0, 2, 1, 1, 4, 0, 0, 6, 1, 1, 8, 0, 0, 10, 1, 1});
+    CHECK(rows.to_vector() == Values{0, 0, 0, 2, 1, 1, 4, 0, 0, 6, 1, 1, 8, 0, 0, 10, 1, 1});
   }
   CHECK(message_of([&] { jacobian(curve, tensor({1, 2})); }) == "jacobian: x is i32[2]; use f32 or f64");
   CHECK(message_of([&] { batch_jacobian(curve, x); }) == "batch_jacobian: the target is f64[3]; it must have rank 2 or more");
@@ -169,7 +169,7 @@ TEST_CASE("Hessians of functions", "[functions][hessian]") {
   for (const JacobianOptions& options : kModes) {
     CHECK(hessian(f, x, options).shape() == Shape{3, 3});
     CHECK(near(hessian(f, x, options), {3, 0, 1, 0, 12, 0, 1, 0, -6}));
-    CHECK(hessian([](const Tensor& t) { return sum(t); }, x, options).to_vector() == Numbers(9, 0));
+    CHECK(hessian([](const Tensor& t) { return sum(t); }, x, options).to_vector() == Values(9, 0));
   }
   for (const JacobianMode mode : {JacobianMode::automatic, JacobianMode::forward, JacobianMode::reverse}) {
     CHECK(near(hessian_vector_product(f, x, f64({1, 2, 3}), mode), {6, 24, -17}));

@@ -18,13 +18,13 @@ using Of = std::function<Tensor(const std::vector<Tensor>&)>;
 template <Tensor (*f)(Operand)> Tensor of_one(const std::vector<Tensor>& x) { return f(x[0]); }
 template <Tensor (*f)(Operand, Operand)> Tensor of_two(const std::vector<Tensor>& x) { return f(x[0], x[1]); }
 
-struct Function {
+struct Measured {
   const char* name;
   Of f;
   double tolerance;   // of f64, relative
 };
 
-const Function kFunctions[] = {
+const Measured kFunctions[] = {
     {"erf", of_one<erf>, 1e-15},
     {"erfc", of_one<erfc>, 1e-13},
     {"erfinv", of_one<erfinv>, 1e-14},
@@ -81,7 +81,7 @@ TEST_CASE("special functions have the values that 40 digits give", "[special]") 
   std::ifstream file(TAPEDECK_TEST_DATA "/special.json");
   const Json all = Json::parse(file);
   CHECK(all.size() == std::size(kFunctions));
-  for (const Function& f : kFunctions) {
+  for (const Measured& f : kFunctions) {
     const Json& values = all.at(f.name);
     std::vector<Tensor> x;
     for (const Json& column : values.at("x")) x.push_back(tensor(column.get<std::vector<double>>()));
@@ -101,7 +101,7 @@ TEST_CASE("special functions have the values that 40 digits give", "[special]") 
 
 TEST_CASE("special functions of f32 are those of f64, narrowed", "[special]") {
   const Tensor x = tensor({0.1f, 0.5f, 0.75f, 1.0f / 3, 0.9f}), y = tensor({2.5f, 0.3f, 1.7f, 4.0f, 0.6f});
-  for (const Function& f : kFunctions) {
+  for (const Measured& f : kFunctions) {
     INFO(f.name);
     const std::string name = f.name;
     std::vector<Tensor> in = {x, y};
@@ -115,7 +115,7 @@ TEST_CASE("special functions of f32 are those of f64, narrowed", "[special]") {
 }
 
 TEST_CASE("special functions at the ends of their domains", "[special]") {
-  for (const Function& f : kFunctions)
+  for (const Measured& f : kFunctions)
     for (const double x : {kNaN, -kInf, kInf, 0.0, -0.0, 1e300, -1e300, 1e-300, 5e-324, -3.0, 1.0, 2.0}) {
       INFO(f.name << " at " << x);
       const std::vector<Tensor> in = {f64(x), f64(x), f64(x)};

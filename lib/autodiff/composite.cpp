@@ -62,7 +62,8 @@ std::string_view name_of(const Op& op, const Attrs& attrs) {
 void record_operation(std::string name, std::span<const Tensor> outputs, std::span<const Tensor> inputs, Backward backward, Pushforward forward) {
   if (!backward) throw_error<ArgumentError>("record_operation: \"{}\" has no backward function", name);
   if (outputs.empty()) throw_error<ArgumentError>("record_operation: \"{}\" has no outputs", name);
-  record(forward ? composite : without_forward, {std::move(name), std::move(backward), std::move(forward)}, outputs, inputs);
+  const Op& op = forward ? composite : without_forward;
+  record(op, {std::move(name), std::move(backward), std::move(forward)}, outputs, inputs);
 }
 
 void record_stacking_operation(std::string name, std::span<const Tensor> outputs, std::span<const Tensor> inputs, Backward backward, Pushforward forward) {

@@ -93,7 +93,7 @@ class Check {
     std::size_t first = 0;
     for (std::size_t i = 0; i < x_.size(); first += numbers_in(i++)) {
       const std::size_t n = numbers_in(i);
-      if (first + n <= begin || end <= first) continue;
+      if (n == 0 || first + n <= begin || end <= first) continue;
       std::vector<double> numbers = numbers_of(v_[i]);
       for (std::size_t k = 0; k < n; ++k) if (first + k < begin || first + k >= end) numbers[k] = 0;
       v[i] = tensor_of(numbers, x_[i].spec());
