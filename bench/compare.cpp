@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view kUsage = R"(usage: scripts/bench [suite...] [--json FILE] [--rounds N]
        scripts/bench ops [word...]
-  suites: overhead elementwise broadcast reduce matmul einsum train embedding memory rosenbrock functions map
+  suites: overhead elementwise broadcast reduce matmul einsum train embedding memory rosenbrock jacobian functions map
           (all by default)
   --json FILE  write the figures to FILE, too
   --rounds N   how often each program runs; the figures are medians over the rounds (3)
@@ -29,8 +29,8 @@ constexpr std::string_view kUsage = R"(usage: scripts/bench [suite...] [--json F
   ops          every op that libtorch has too, beside it, on one thread; only those whose names contain a word, if there are any
 )";
 
-constexpr std::string_view kSuites[] = {"overhead", "elementwise", "broadcast", "reduce", "matmul", "einsum", "train", "embedding", "memory", "rosenbrock", "functions", "map"};
-constexpr std::string_view kPrograms[] = {"tape_bench", "kernel_bench", "train_bench", "rnn_bench", "convnet_bench", "embedding_bench", "memory_bench", "rosenbrock_bench", "functions_bench", "map_bench", "map_plain_bench"};
+constexpr std::string_view kSuites[] = {"overhead", "elementwise", "broadcast", "reduce", "matmul", "einsum", "train", "embedding", "memory", "rosenbrock", "jacobian", "functions", "map"};
+constexpr std::string_view kPrograms[] = {"tape_bench", "kernel_bench", "train_bench", "rnn_bench", "convnet_bench", "embedding_bench", "memory_bench", "rosenbrock_bench", "jacobian_bench", "functions_bench", "map_bench", "map_plain_bench"};
 constexpr std::string_view kRates[] = {"GB/s", "GFLOP/s"};
 
 // What makes libtorch fastest: the widest vectors, an allocator that keeps large blocks, a BLAS without a pool of its own.

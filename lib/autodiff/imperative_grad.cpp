@@ -114,7 +114,7 @@ class Backprop {
 
   struct TensorState {
     std::int32_t usages = 0;
-    std::uint32_t terms : 29 = 0;        // that have come
+    std::uint32_t further : 29 = 0;      // terms that have come after the first
     std::uint32_t is_source : 1 = false, stopped : 1 = false, left_out : 1 = false;
     Gradient first;                // most tensors get one term
     std::vector<Gradient> more;
@@ -136,38 +136,35 @@ class Backprop {
   // Sums what has come for a tensor into one term and returns it.
   const Gradient& sum_terms(Slot s) {
     TensorState& t = tensor(s);
-    if (!t.more.empty()) {
-      t.more.insert(t.more.begin(), std::move(t.first));
-      t.first = space_.aggregate(t.more);
-      t.more.clear();
-    }
+    if (!t.more.empty()) [[unlikely]] sum_terms(t);
     return t.first;
   }
+  [[gnu::noinline]] void sum_terms(TensorState& t) {
+    t.more.insert(t.more.begin(), std::move(t.first));
+    t.first = space_.aggregate(t.more);
+    t.more.clear();
+  }
 
-  void accumulate(Slot s, Gradient g) {
+  void accumulate(Slot s, Gradient&& g) {
     TensorState& t = tensor(s);
-    ++t.terms;
-    if (!t.first.defined()) {
-      t.first = std::move(g);
-      return;
-    }
+    if (t.first.defined()) [[unlikely]] accumulate_further(t, std::move(g));
+    else t.first = std::move(g);
+  }
+  [[gnu::noinline]] void accumulate_further(TensorState& t, Gradient&& g) {
+    ++t.further;
     const std::int64_t nbytes = space_.nbytes(g);
     t.more.push_back(std::move(g));
-    if (options_.aggregation == Aggregation::accumulate_n) sum_terms(s);
-    if (options_.aggregation == Aggregation::tree) sum_pairs(s);
+    if (options_.aggregation == Aggregation::accumulate_n) sum_terms(t);
+    if (options_.aggregation == Aggregation::tree) sum_pairs(t);
     if (options_.aggregation != Aggregation::add_n) return;
     const std::size_t count = t.more.size() + 1;
-    if (count >= options_.min_aggregate_count && static_cast<std::int64_t>(count) * nbytes > options_.min_aggregate_bytes) sum_terms(s);
+    if (count >= options_.min_aggregate_count && static_cast<std::int64_t>(count) * nbytes > options_.min_aggregate_bytes) sum_terms(t);
   }
 
   // The last two are sums of as many terms as often as the number of all terms is even.
-  void sum_pairs(Slot s) {
-    TensorState& t = tensor(s);
-    for (std::uint32_t n = t.terms; n % 2 == 0; n /= 2) {
-      if (t.more.size() == 1) {
-        sum_terms(s);
-        return;
-      }
+  void sum_pairs(TensorState& t) {
+    for (std::uint32_t n = t.further + 1; n % 2 == 0; n /= 2) {
+      if (t.more.size() == 1) return sum_terms(t);
       Gradient pair[] = {std::move(t.more[t.more.size() - 2]), std::move(t.more.back())};
       t.more.pop_back();
       t.more.back() = space_.aggregate(std::span<Gradient>(pair));
