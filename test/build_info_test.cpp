@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "base/sanitizers.h"
 #include "tapedeck/tapedeck.h"
 
 using namespace tapedeck;
@@ -19,13 +20,7 @@ TEST_CASE("build_info tells what was built", "[build_info]") {
 #else
   CHECK_THAT(info.compiler, StartsWith("g++ " + std::to_string(__GNUC__) + "."));
 #endif
-#if defined(__SANITIZE_ADDRESS__)
-  CHECK(info.sanitizers == "address,undefined");
-#elif defined(__SANITIZE_THREAD__)
-  CHECK(info.sanitizers == "thread");
-#else
-  CHECK(info.sanitizers == "none");
-#endif
+  CHECK(info.sanitizers == (kAddressSanitizer ? "address,undefined" : kThreadSanitizer ? "thread" : "none"));
 }
 
 // scripts/test --levels says which level it lets the loader take.

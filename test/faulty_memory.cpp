@@ -47,10 +47,13 @@ class Pointers {
 };
 constinit Pointers aligned;
 
-#ifdef __SANITIZE_ADDRESS__
-constexpr bool kFreeIsOurs = false;   // it is the sanitizer's, which finds what is lost
+// Under the address sanitizer `free` is its own, which finds what is lost.
+#if defined(__SANITIZE_ADDRESS__)
+#define FREE_IS_OURS 0
+#elif defined(__has_feature)
+#define FREE_IS_OURS !__has_feature(address_sanitizer)
 #else
-constexpr bool kFreeIsOurs = true;
+#define FREE_IS_OURS 1
 #endif
 
 // Whether this one fails.
@@ -91,11 +94,11 @@ extern "C" void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept
   if (size < kSizes) aligned_of_size[size].fetch_add(1, std::memory_order_relaxed);
   void* p = nullptr;
   if (posix_memalign(&p, alignment, size) != 0) return nullptr;
-  if (kFreeIsOurs) aligned.insert(p);
+  if (FREE_IS_OURS) aligned.insert(p);
   return p;
 }
 
-#ifndef __SANITIZE_ADDRESS__
+#if FREE_IS_OURS
 extern "C" void __libc_free(void* p);
 extern "C" void free(void* p) noexcept {
   aligned.erase(p);

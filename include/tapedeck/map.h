@@ -92,7 +92,7 @@ template <class F, int n, class A> struct MapLoops {
     for (std::int64_t i = 0, end = row.n; i < end; i += kWidth<T>) {
       const Batch<T> dy[] = {load(dys[K], i)...};   // all of them first: a gradient may be written over one
       const auto leave_gradients = [&](const auto&... y) {
-        (leave<T>(put[I], out[I] + i, gradient<I>(dys.data(), dy, kOutputs, y...), sums[I]), ...);
+        (leave<T>(put[I], out[I], i, gradient<I>(dys.data(), dy, kOutputs, y...), sums[I]), ...);
       };
       call<D>(f, leave_gradients, D(load(in[I], i), static_cast<int>(I), one)...);
     }
@@ -105,11 +105,12 @@ template <class F, int n, class A> struct MapLoops {
     if (!(y.depends >> I & 1) || (results > 1 && !used)) return typename D::Batch(0);
     return dy * y.tangent[I];
   }
-  template <class T> static void leave(kernels::Put put, T* out, const Batch<T>& v, Batch<T>& sum) {
+  // The group at i of `out`, which is null where nothing is put.
+  template <class T> static void leave(kernels::Put put, T* out, std::int64_t i, const Batch<T>& v, Batch<T>& sum) {
     switch (put) {
       case kernels::Put::nothing: return;
-      case kernels::Put::store: return v.store_unaligned(out);
-      case kernels::Put::add: return (Batch<T>::load_unaligned(out) + v).store_unaligned(out);
+      case kernels::Put::store: return v.store_unaligned(out + i);
+      case kernels::Put::add: return (Batch<T>::load_unaligned(out + i) + v).store_unaligned(out + i);
       case kernels::Put::sum: sum += v; return;
     }
   }
