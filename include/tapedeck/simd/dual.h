@@ -176,9 +176,20 @@ template <DualNumber D> D abs(const D& x) {
 
 // Without a derivative.
 template <DualNumber D> D sign(const D& x) { return D(sign(x.value)); }
-template <DualNumber D> D floor(const D& x) { return D(floor(x.value)); }
-template <DualNumber D> D ceil(const D& x) { return D(ceil(x.value)); }
-template <DualNumber D> D trunc(const D& x) { return D(trunc(x.value)); }
+namespace detail {
+/// f(x), which without SSE4.1 goes through integers: numbers that do not fit there are whole, and NaN stays.
+template <class B, class F> B rounded(const B& x, F f) {
+#ifdef __SSE4_1__
+  return f(x);
+#else
+  const auto fits = xsimd::abs(x) < B(kRounder<typename B::value_type>);
+  return xsimd::select(fits, f(xsimd::select(fits, x, B(0))), x);
+#endif
+}
+}  // namespace detail
+template <DualNumber D> D floor(const D& x) { return D(detail::rounded(x.value, [](const auto& v) { return xsimd::floor(v); })); }
+template <DualNumber D> D ceil(const D& x) { return D(detail::rounded(x.value, [](const auto& v) { return xsimd::ceil(v); })); }
+template <DualNumber D> D trunc(const D& x) { return D(detail::rounded(x.value, [](const auto& v) { return xsimd::trunc(v); })); }
 template <DualNumber D> D round(const D& x) { return D(nearbyint(x.value)); }
 
 // Powers, exponentials and logarithms.
