@@ -21,12 +21,14 @@ namespace {
 
 constexpr std::string_view kUsage = R"(usage: scripts/bench [suite...] [--json FILE] [--rounds N]
        scripts/bench ops [word...]
+       scripts/bench derivatives [word...]
   suites: overhead elementwise broadcast reduce matmul einsum train embedding memory rosenbrock jacobian functions map
           (all by default)
   --json FILE  write the figures to FILE, too
   --rounds N   how often each program runs; the figures are medians over the rounds (3)
   --threads N  tapedeck with N threads beside itself with one, and libtorch with N (1: beside the limits of one thread)
   ops          every op that libtorch has too, beside it, on one thread; only those whose names contain a word, if there are any
+  derivatives  Hessians, their products and Jacobians beside libtorch in one process, on one thread; words as above
 )";
 
 constexpr std::string_view kSuites[] = {"overhead", "elementwise", "broadcast", "reduce", "matmul", "einsum", "train", "embedding", "memory", "rosenbrock", "jacobian", "functions", "map"};
@@ -300,12 +302,12 @@ struct Options {
   int rounds = 3, threads = 1;
 };
 
-/// Becomes the program that compares op by op.
-[[noreturn]] void compare_ops(std::vector<std::string> words) {
-  const std::string program = (std::filesystem::read_symlink("/proc/self/exe").parent_path() / "ops_bench").string();
+/// Becomes a program that has libtorch within, "ops" or "derivatives".
+[[noreturn]] void compare_in_one_process(std::vector<std::string> words) {
+  const std::string program = (std::filesystem::read_symlink("/proc/self/exe").parent_path() / (words[0] + "_bench")).string();
   for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"}) setenv(name, "1", 1);
   std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());   // the first, "ops", where its own name goes
+  for (std::string& word : words) arguments.push_back(word.data());   // the first where its own name goes
   arguments.push_back(nullptr);
   execv(program.c_str(), arguments.data());
   throw std::runtime_error("bench: cannot run " + program + ", which needs libtorch-dev");
@@ -333,7 +335,7 @@ std::optional<Options> parse(std::vector<std::string> words) {
 int main(int argc, char** argv) try {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (std::ranges::find(words, "--help") != words.end()) return std::cout << kUsage, 0;
-  if (!words.empty() && words[0] == "ops") pin(1), compare_ops(words);
+  if (!words.empty() && (words[0] == "ops" || words[0] == "derivatives")) pin(1), compare_in_one_process(words);
   const auto options = parse(words);
   if (!options) return std::cerr << kUsage, 2;
 

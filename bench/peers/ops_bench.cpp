@@ -3,8 +3,6 @@
 // rounds; a ratio above 1 says how much longer tapedeck takes. Arguments: words that names of cases contain (all by default).
 #include <torch/torch.h>
 
-#include <time.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -12,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "pair.h"
 #include "tapedeck/tapedeck.h"
 
 namespace td = tapedeck;
@@ -79,38 +78,6 @@ struct Case {
   Case of_other_numbers() && { same = false; return std::move(*this); }
 };
 
-double now() {
-  timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
-}
-
-// Microseconds a call.
-struct Pair { double ours, theirs; double ratio() const { return ours / theirs; } };
-template <class F, class G> Pair measured(const F& ours, const G& theirs) {
-  const auto count = [](const auto& f) {
-    f();
-    const double begin = now();
-    f();
-    return static_cast<int>(std::clamp(1e-3 / (now() - begin + 1e-9), 1.0, 1000.0));
-  };
-  const int n = count(ours), m = count(theirs);
-  const auto once = [](const auto& f, int times) {
-    const double begin = now();
-    for (int i = 0; i < times; ++i) f();
-    return (now() - begin) / times * 1e6;
-  };
-  Pair best{1e18, 1e18};
-  double spent = 0;
-  for (int round = 0; round < 7 || (round < 40 && spent < 60e3); ++round) {
-    const Pair p{once(ours, n), once(theirs, m)};
-    best = {std::min(best.ours, p.ours), std::min(best.theirs, p.theirs)};
-    spent += p.ours * n + p.theirs * m;
-    if (spent > 2e6) break;
-  }
-  return best;
-}
-
 // Sum and sum of squares, which do not ask in which order elements lie.
 bool agree(const td::Tensor& a, const torch::Tensor& b) {
   const std::vector<double> x = a.to_vector();
@@ -123,7 +90,7 @@ bool agree(const td::Tensor& a, const torch::Tensor& b) {
 
 struct Line {
   std::string name, size;
-  Pair forward, gradient;
+  bench::Pair forward, gradient;
   double worst() const { return std::max(forward.ratio(), gradient.theirs > 0 ? gradient.ratio() : 0); }
 };
 
@@ -151,7 +118,7 @@ Line run(const Case& c) {
     const torch::NoGradGuard guard;
     y = c.theirs(t);
     if (c.same && !agree(c.ours(x), y)) std::printf("%s %s: the results differ\n", c.name.c_str(), line.size.c_str());
-    line.forward = measured([&] { return c.ours(x); }, [&] { return c.theirs(t); });
+    line.forward = bench::measured([&] { return c.ours(x); }, [&] { return c.theirs(t); });
   }
   if (!c.differentiable) return line;
   const td::Tensor dy = td::random::normal(c.ours(x).shape(), {.seed = 9});
@@ -160,7 +127,7 @@ Line run(const Case& c) {
   for (const td::Tensor& v : x) if (td::is_trainable(v.dtype())) sources.push_back(v);
   Theirs wanted;
   for (torch::Tensor& v : t) if (v.is_floating_point()) wanted.push_back(v.set_requires_grad(true));
-  line.gradient = measured(
+  line.gradient = bench::measured(
       [&] {
         td::GradientTape tape;
         for (const td::Tensor& v : sources) tape.watch(v);
