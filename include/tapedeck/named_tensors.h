@@ -1,0 +1,12 @@
+// What files hold: tensors by name.
+#pragma once
+#include <map>
+#include <string>
+
+#include "tapedeck/tensor.h"
+
+namespace tapedeck {
+
+using NamedTensors = std::map<std::string, Tensor, std::less<>>;
+
+}  // namespace tapedeck

@@ -1,0 +1,123 @@
+// Files as bytes. In: paths. Out: bytes, or a FileError with the file's name and the system's reason.
+#include "io/file.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/format.h"
+
+namespace tapedeck {
+namespace {
+
+// Opens, locks and looks whether the name still stands for the same file, since whoever held the lock may have moved it.
+int open_locked(const std::string& partial, int flags) {
+  for (;;) {
+    const int fd = ::open(partial.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags, 0666);
+    if (fd < 0) return -1;
+    struct stat opened, there;
+    const bool is_locked = ::flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;   // some file systems have no locks
+    if (is_locked && ::fstat(fd, &opened) == 0 && ::stat(partial.c_str(), &there) == 0 && opened.st_ino == there.st_ino && opened.st_dev == there.st_dev) return fd;
+    ::close(fd);
+    if (is_locked) continue;
+    errno = EWOULDBLOCK;
+    return -1;
+  }
+}
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+// Names in a folder are on the disk when the folder is. Some file systems cannot say so, which is no error.
+bool sync_folder(const std::string& folder) {
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool ok = ::fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP;
+  const int reason = errno;
+  ::close(fd);
+  errno = reason;
+  return ok;
+}
+
+}  // namespace
+
+void FileName::fail(std::string_view what) const { throw_error<FileError>("{}: {}: {}", op, path, what); }
+void FileName::fail_with_errno(std::string_view what) const {
+  const int reason = errno;
+  fail(fmt::format("{}: {}", what, std::strerror(reason)));
+}
+
+InputFile::InputFile(FileName name) : name_(std::move(name)), fd_(::open(name_.path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
+  if (fd_ < 0) name_.fail_with_errno("cannot be opened");
+  struct stat s;
+  const bool known = ::fstat(fd_, &s) == 0;
+  if (known && S_ISREG(s.st_mode)) {
+    size_ = s.st_size;
+    return;
+  }
+  ::close(fd_);
+  if (!known) name_.fail_with_errno("cannot be read");
+  name_.fail("is no regular file");
+}
+InputFile::~InputFile() { ::close(fd_); }
+
+void InputFile::read(std::int64_t offset, void* to, std::int64_t n) const {
+  for (auto* at = static_cast<char*>(to); n > 0;) {
+    const ssize_t count = ::pread(fd_, at, static_cast<std::size_t>(n), offset);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) name_.fail_with_errno("cannot be read");
+    if (count == 0) name_.fail(fmt::format("ends at byte {}, {} bytes too early", offset, n));
+    at += count, offset += count, n -= count;
+  }
+}
+
+OutputFile::OutputFile(FileName name) : name_(std::move(name)), partial_(name_.path + ".partial"), fd_(open_locked(partial_, O_CREAT)) {
+  if (fd_ < 0 && errno == EWOULDBLOCK) name_.fail("is being written by someone else");
+  if (fd_ < 0) name_.fail_with_errno("cannot be written");
+  if (::ftruncate(fd_, 0) == 0) return;
+  const int reason = errno;
+  ::close(fd_);
+  errno = reason;
+  name_.fail_with_errno("cannot be written");
+}
+
+OutputFile::~OutputFile() {
+  if (fd_ < 0) return;
+  ::unlink(partial_.c_str());   // before the lock ends
+  ::close(fd_);
+}
+
+void OutputFile::write(const void* from, std::int64_t n) {
+  overwrite(size_, from, n);
+  size_ += n;
+}
+
+void OutputFile::overwrite(std::int64_t offset, const void* from, std::int64_t n) {
+  for (auto* at = static_cast<const char*>(from); n > 0;) {
+    const ssize_t count = ::pwrite(fd_, at, static_cast<std::size_t>(n), offset);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) name_.fail_with_errno("cannot be written");
+    at += count, offset += count, n -= count;
+  }
+}
+
+void OutputFile::commit() {
+  if (::fsync(fd_) != 0 || ::rename(partial_.c_str(), name_.path.c_str()) != 0) name_.fail_with_errno("cannot be written");
+  ::close(std::exchange(fd_, -1));
+  if (!sync_folder(folder_of(name_.path))) name_.fail_with_errno("is in its place, but that may not be on the disk");
+}
+
+void remove_partial(const std::string& path) noexcept {
+  const std::string partial = path + ".partial";
+  const int fd = open_locked(partial, 0);
+  if (fd < 0) return;
+  ::unlink(partial.c_str());
+  ::close(fd);
+}
+
+}  // namespace tapedeck

@@ -1,0 +1,108 @@
+// Safetensors files. In: named tensors, or a file that may be anything. Out: a file that is whole, or tensors with the bytes
+// that were written. Checksums are computed piece by piece, while the piece is in the processor's cache anyway.
+#include "io/tensor_file.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "base/format.h"
+#include "io/checksum.h"
+#include "tensor/storage.h"
+
+namespace tapedeck {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the bytes of tensors go to files as they are");
+
+constexpr std::int64_t kPiece = 1 << 18, kLengthBytes = 8;
+
+template <class F> void each_piece(std::int64_t n, const F& f) {
+  for (std::int64_t at = 0; at < n; at += kPiece) f(at, std::min(kPiece, n - at));
+}
+
+// Large elements first, so that each tensor lies at a multiple of its element's size; then by name.
+SafetensorsHeader place(const FileName& file, const NamedTensors& tensors, const Metadata& metadata) {
+  SafetensorsHeader header{{}, metadata};
+  for (const auto& [name, x] : tensors) {
+    if (!x.defined()) throw_error<ArgumentError>("{}: tensor \"{}\" is undefined", file.op, name);
+    header.tensors.push_back({name, x.spec()});
+  }
+  std::stable_sort(header.tensors.begin(), header.tensors.end(), [](const StoredTensor& a, const StoredTensor& b) { return size_of(a.spec.dtype) > size_of(b.spec.dtype); });
+  std::int64_t at = 0;
+  for (StoredTensor& t : header.tensors) {
+    t.begin = at;
+    if (__builtin_add_overflow(at, t.spec.nbytes(), &at)) throw_error<ArgumentError>("{}: more bytes than a file can have", file.op);
+    t.end = at;
+  }
+  return header;
+}
+
+}  // namespace
+
+TensorReader::TensorReader(FileName name) : file_(std::move(name)) {
+  std::uint64_t length = 0;
+  if (file_.size() < kLengthBytes) this->name().fail(fmt::format("is no safetensors file: it has {} bytes", file_.size()));
+  file_.read(0, &length, kLengthBytes);
+  if (length > kMaxHeaderBytes) this->name().fail(fmt::format("is no safetensors file: a header of {} bytes, of {} at most", length, kMaxHeaderBytes));
+  data_ = kLengthBytes + static_cast<std::int64_t>(length);
+  if (data_ > file_.size()) this->name().fail(fmt::format("is no safetensors file, or cut off: a header of {} bytes in a file of {}", length, file_.size()));
+  std::string text(length, ' ');
+  file_.read(kLengthBytes, text.data(), static_cast<std::int64_t>(length));
+  if (!text.starts_with('{')) this->name().fail("is no safetensors file: the header is no JSON object");
+  header_ = read_header(this->name(), text, file_.size() - data_);
+}
+
+Tensor TensorReader::read(const StoredTensor& stored) const {
+  Tensor x = allocate(stored.spec);
+  Checksum sum;
+  each_piece(stored.end - stored.begin, [&](std::int64_t at, std::int64_t n) {
+    file_.read(data_ + stored.begin + at, x.raw() + at, n);
+    if (stored.checksum) sum.add(x.raw() + at, n);
+  });
+  if (stored.checksum && sum.value() != *stored.checksum) name().fail(fmt::format("tensor \"{}\" is damaged: its checksum differs", stored.name));
+  check_booleans(name(), stored.name, x);
+  return x;
+}
+
+void write_tensors(const FileName& name, const NamedTensors& tensors, const Metadata& metadata) {
+  const SafetensorsHeader header = place(name, tensors, metadata);
+  HeaderText text(name.op, header);
+  const auto length = static_cast<std::int64_t>(text.text().size());
+  OutputFile file(name);
+  file.write(&length, kLengthBytes);
+  file.write(text.text().data(), length);
+  for (std::size_t i = 0; i < header.tensors.size(); ++i) {
+    const Tensor& x = tensors.find(header.tensors[i].name)->second;
+    Checksum sum;
+    each_piece(x.nbytes(), [&](std::int64_t at, std::int64_t n) {
+      sum.add(x.raw() + at, n);
+      file.write(x.raw() + at, n);
+    });
+    text.enter(i, sum.value());
+  }
+  text.seal();
+  file.overwrite(kLengthBytes, text.text().data(), length);
+  file.commit();
+}
+
+void check_booleans(const FileName& file, std::string_view name, const Tensor& x) {
+  if (x.dtype() != DType::boolean) return;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(x.raw());
+  const auto* end = bytes + x.size();
+  if (const auto* at = std::find_if(bytes, end, [](unsigned char b) { return b > 1; }); at != end)
+    file.fail(fmt::format("tensor \"{}\" is bool, and element {} is {}", name, at - bytes, *at));
+}
+
+void save_safetensors(const std::string& path, const NamedTensors& tensors, const Metadata& metadata) {
+  write_tensors({"save_safetensors", path}, tensors, metadata);
+}
+
+TensorFile load_safetensors(const std::string& path) {
+  const TensorReader reader({"load_safetensors", path});
+  TensorFile file{{}, reader.metadata()};
+  for (const StoredTensor& stored : reader.tensors()) file.tensors.emplace(stored.name, reader.read(stored));
+  return file;
+}
+
+}  // namespace tapedeck

@@ -1,0 +1,29 @@
+// A safetensors file that is open: its header is known, tensors are read as they are wanted.
+#pragma once
+#include "io/safetensors_header.h"
+
+namespace tapedeck {
+
+class TensorReader {
+ public:
+  explicit TensorReader(FileName name);
+
+  const FileName& name() const { return file_.name(); }
+  const std::vector<StoredTensor>& tensors() const { return header_.tensors; }
+  const Metadata& metadata() const { return header_.metadata; }
+  /// Fails where the bytes do not have the tensor's checksum.
+  Tensor read(const StoredTensor& stored) const;
+
+ private:
+  InputFile file_;
+  std::int64_t data_ = 0;   // where it begins
+  SafetensorsHeader header_;
+};
+
+/// Writes a whole file, as save_safetensors does.
+void write_tensors(const FileName& name, const NamedTensors& tensors, const Metadata& metadata);
+
+/// Fails unless each byte of a tensor of bool is 0 or 1: others are no values of the type.
+void check_booleans(const FileName& file, std::string_view name, const Tensor& x);
+
+}  // namespace tapedeck
