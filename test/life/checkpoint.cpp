@@ -95,7 +95,7 @@ void kill_while_saving(const std::string& path) {
 void fill_the_disk(const std::string& path) {
   save_state(1, path);
   std::signal(SIGXFSZ, SIG_IGN);
-  for (const rlim_t most : {0, 1, 100, 4096, 300'000, 799'999}) {
+  for (const unsigned most : {0u, 1u, 100u, 4096u, 300'000u, 799'999u}) {
     const rlimit limit{most, RLIM_INFINITY};
     require(setrlimit(RLIMIT_FSIZE, &limit) == 0, "setrlimit");
     bool failed = false;
