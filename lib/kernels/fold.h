@@ -49,6 +49,14 @@ struct And {
   template <class V> V operator()(const V& a, const V& b) const { return static_cast<V>(a & b); }
 };
 
+/// What of each element is folded.
+struct Itself {
+  template <class V> const V& operator()(const V& x) const { return x; }
+};
+struct Square {
+  template <class V> V operator()(const V& x) const { return x * x; }
+};
+
 template <class Fold, class T> T fold_lanes(const Batch<T>& v) {
   constexpr Fold f;
   constexpr std::int64_t w = kWidth<T>, m = w < 4 ? w : 4;
@@ -61,17 +69,19 @@ template <class Fold, class T> T fold_lanes(const Batch<T>& v) {
 }
 
 /// Complex numbers are folded one by one, eight sums side by side; then those.
-template <class Fold, class T> requires ComplexNumber<T> T fold_block(const T* x, std::int64_t n) {
+template <class Fold, class Of = Itself, class T> requires ComplexNumber<T> T fold_block(const T* x, std::int64_t n) {
   constexpr Fold f;
+  constexpr Of of;
   T s[8];
   std::fill_n(s, 8, Fold::template identity<T>);
-  for (std::int64_t i = 0; i < n; ++i) s[i % 8] = f(s[i % 8], x[i]);
+  for (std::int64_t i = 0; i < n; ++i) s[i % 8] = f(s[i % 8], of(x[i]));
   return f(f(f(s[0], s[1]), f(s[2], s[3])), f(f(s[4], s[5]), f(s[6], s[7])));
 }
 
 /// Four vectors at a time, 64 times; then those sums. Rounding errors of each level stay those of a short sum.
-template <class Fold, class T> requires (!ComplexNumber<T>) T fold_block(const T* x, std::int64_t n) {
+template <class Fold, class Of = Itself, class T> requires (!ComplexNumber<T>) T fold_block(const T* x, std::int64_t n) {
   constexpr Fold f;
+  constexpr Of of;
   constexpr std::int64_t w = kWidth<T>;
   T y = Fold::template identity<T>;
   std::int64_t i = 0;
@@ -81,13 +91,13 @@ template <class Fold, class T> requires (!ComplexNumber<T>) T fold_block(const T
     while (i + 4 * w <= n) {
       Batch<T> s[4] = {none, none, none, none};
       for (const std::int64_t end = n - i > 256 * w ? i + 256 * w : n; i + 4 * w <= end; i += 4 * w)
-        for (int k = 0; k < 4; ++k) s[k] = f(s[k], Batch<T>::load_unaligned(x + i + k * w));
+        for (int k = 0; k < 4; ++k) s[k] = f(s[k], of(Batch<T>::load_unaligned(x + i + k * w)));
       total = f(total, f(f(s[0], s[1]), f(s[2], s[3])));
     }
-    for (; i + w <= n; i += w) total = f(total, Batch<T>::load_unaligned(x + i));
+    for (; i + w <= n; i += w) total = f(total, of(Batch<T>::load_unaligned(x + i)));
     y = fold_lanes<Fold>(total);
   }
-  for (; i < n; ++i) y = f(y, x[i]);
+  for (; i < n; ++i) y = f(y, of(x[i]));
   return y;
 }
 

@@ -15,44 +15,45 @@ inline constexpr Cut kFoldCut = {1 << 15, 1 << 17};   // of elements
 inline constexpr std::int64_t kFoldBlock = 1 << 15;   // elements of a row that are folded at once; the results of blocks are folded likewise
 inline constexpr std::int64_t kFoldRows = 128;        // the same for columns
 
-template <class Fold, class T> T fold_row(const T* x, std::int64_t n) {
-  if (n <= kFoldBlock) return fold_block<Fold>(x, n);
+template <class Fold, class Of = Itself, class T> T fold_row(const T* x, std::int64_t n) {
+  if (n <= kFoldBlock) return fold_block<Fold, Of>(x, n);
   const std::int64_t blocks = (n + kFoldBlock - 1) / kFoldBlock;
   const auto parts = std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(blocks));
   parallel_for(blocks, cut_of(kFoldCut, kFoldBlock), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t b = begin; b < end; ++b) parts[static_cast<std::size_t>(b)] = fold_block<Fold>(x + b * kFoldBlock, std::min(kFoldBlock, n - b * kFoldBlock));
+    for (std::int64_t b = begin; b < end; ++b) parts[static_cast<std::size_t>(b)] = fold_block<Fold, Of>(x + b * kFoldBlock, std::min(kFoldBlock, n - b * kFoldBlock));
   });
   return fold_row<Fold>(parts.get(), blocks);
 }
 
 // Folds n rows of `width` elements, `stride` apart, into y. Eight rows a pass: y is read and written once for all.
-template <class Fold, class T> void fold_rows_into(const T* x, std::int64_t n, std::int64_t stride, std::int64_t width, T* __restrict y) {
+template <class Fold, class Of = Itself, class T> void fold_rows_into(const T* x, std::int64_t n, std::int64_t stride, std::int64_t width, T* __restrict y) {
   constexpr Fold f;
+  constexpr Of of;
   std::int64_t r = 0;
   for (; r + 8 <= n; r += 8) {
     const T *a = x + r * stride, *b = a + stride, *c = b + stride, *d = c + stride;
     const T *e = d + stride, *g = e + stride, *h = g + stride, *i = h + stride;
-    for (std::int64_t j = 0; j < width; ++j) y[j] = f(y[j], f(f(f(a[j], b[j]), f(c[j], d[j])), f(f(e[j], g[j]), f(h[j], i[j]))));
+    for (std::int64_t j = 0; j < width; ++j) y[j] = f(y[j], f(f(f(of(a[j]), of(b[j])), f(of(c[j]), of(d[j]))), f(f(of(e[j]), of(g[j])), f(of(h[j]), of(i[j])))));
   }
   for (; r < n; ++r)
-    for (std::int64_t j = 0; j < width; ++j) y[j] = f(y[j], x[r * stride + j]);
+    for (std::int64_t j = 0; j < width; ++j) y[j] = f(y[j], of(x[r * stride + j]));
 }
 
 // y[j] = the fold of column j of a matrix of n rows.
-template <class Fold, class T> void fold_columns(const T* x, std::int64_t n, std::int64_t width, T* y) {
+template <class Fold, class Of = Itself, class T> void fold_columns(const T* x, std::int64_t n, std::int64_t width, T* y) {
   constexpr std::int64_t narrow = 64, strip = 2048;   // a strip of y stays in the first cache
   std::fill_n(y, width, Fold::template identity<T>);
   // Several rows of a narrow matrix make one wide row.
   if (const std::int64_t side_by_side = 2 * narrow / width; width < narrow && n >= 4 * side_by_side) {
     T wide[2 * narrow];
     const std::int64_t wide_rows = n / side_by_side, used = wide_rows * side_by_side;
-    fold_columns<Fold>(x, wide_rows, width * side_by_side, wide);
+    fold_columns<Fold, Of>(x, wide_rows, width * side_by_side, wide);
     fold_rows_into<Fold>(wide, side_by_side, width, width, y);
-    return fold_rows_into<Fold>(x + used * width, n - used, width, width, y);
+    return fold_rows_into<Fold, Of>(x + used * width, n - used, width, width, y);
   }
   const auto fold_piece = [&](std::int64_t piece, std::int64_t begin, std::int64_t end, T* out) {
     const std::int64_t first = piece * kFoldRows, rows = std::min(kFoldRows, n - first);
-    for (std::int64_t j = begin; j < end; j += strip) fold_rows_into<Fold>(x + first * width + j, rows, width, std::min(strip, end - j), out + j);
+    for (std::int64_t j = begin; j < end; j += strip) fold_rows_into<Fold, Of>(x + first * width + j, rows, width, std::min(strip, end - j), out + j);
   };
   if (n <= kFoldRows) return parallel_for(width, Cut{strip, std::max(strip, kFoldCut.least / n)}, [&](std::int64_t begin, std::int64_t end) { fold_piece(0, begin, end, y); });
   const std::int64_t pieces = (n + kFoldRows - 1) / kFoldRows;
@@ -76,9 +77,9 @@ template <class F> void for_each(std::int64_t n, std::int64_t work, const F& f) 
   });
 }
 
-template <class Fold, class T> void fold_middle(const T* x, std::int64_t outer, std::int64_t n, std::int64_t inner, T* y) {
-  if (inner == 1) for_each(outer, n, [&](std::int64_t i) { y[i] = fold_row<Fold>(x + i * n, n); });
-  else for_each(outer, n * inner, [&](std::int64_t i) { fold_columns<Fold>(x + i * n * inner, n, inner, y + i * inner); });
+template <class Fold, class Of = Itself, class T> void fold_middle(const T* x, std::int64_t outer, std::int64_t n, std::int64_t inner, T* y) {
+  if (inner == 1) for_each(outer, n, [&](std::int64_t i) { y[i] = fold_row<Fold, Of>(x + i * n, n); });
+  else for_each(outer, n * inner, [&](std::int64_t i) { fold_columns<Fold, Of>(x + i * n * inner, n, inner, y + i * inner); });
 }
 
 struct Run { std::int64_t n; bool folded; };
@@ -98,7 +99,7 @@ struct Runs {
   }
 };
 
-template <class Fold, class T> void fold(const Tensor& in, unsigned axes, T* y, std::int64_t y_size) {
+template <class Fold, class Of = Itself, class T> void fold(const Tensor& in, unsigned axes, T* y, std::int64_t y_size) {
   const T* x = elements<T>(in);
   if (in.size() == 0) {
     std::fill_n(y, y_size, Fold::template identity<T>);
@@ -116,12 +117,14 @@ template <class Fold, class T> void fold(const Tensor& in, unsigned axes, T* y, 
     }
     const bool last = r < 2;   // runs alternate
     std::unique_ptr<T[]> next = last ? nullptr : std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(outer * inner));
-    fold_middle<Fold>(x, outer, n, inner, last ? y : next.get());
+    T* const to = last ? y : next.get();
+    if (step) fold_middle<Fold>(x, outer, n, inner, to);
+    else fold_middle<Fold, Of>(x, outer, n, inner, to);
     if (last) return;
     step = std::move(next);
     x = step.get();
   }
-  std::copy_n(x, y_size, y);
+  std::transform(x, x + y_size, y, Of());   // nothing is folded
 }
 
 }  // namespace tapedeck::kernels

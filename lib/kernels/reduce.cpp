@@ -1,9 +1,11 @@
-// Sums, products, and whether any or all hold.
+// Sums, products, norms, and whether any or all hold.
+#include <cmath>
 #include <complex>
 
 #include "base/convert.h"
 #include "base/visit.h"
 #include "kernels/fold_axes.h"
+#include "kernels/lanes.h"
 #include "kernels/reduce.h"
 
 namespace tapedeck::kernels {
@@ -33,6 +35,18 @@ void mean(const Tensor& x, unsigned axes, Tensor& y) {
     using T = decltype(one);
     const auto count = convert<T>(y.size() ? x.size() / y.size() : 0);
     for (T *p = elements<T>(y), *end = p + y.size(); p < end; ++p) *p /= count;
+  });
+}
+
+void euclidean_norm(const Tensor& x, unsigned axes, Tensor& y) {
+  visit_floating(y.dtype(), [&](auto one) {
+    using T = decltype(one);
+    T* out = elements<T>(y);
+    fold<Sum, Square>(x, axes, out, y.size());
+    each_group<T>(y.size(), [out](std::int64_t i, auto some) {
+      using std::sqrt;
+      store(sqrt(load<decltype(some)>(out + i)), out + i);
+    });
   });
 }
 

@@ -10,6 +10,8 @@ void sum(const Tensor& x, unsigned axes, Tensor& y);
 void prod(const Tensor& x, unsigned axes, Tensor& y);
 /// f32, f64, c64 and c128.
 void mean(const Tensor& x, unsigned axes, Tensor& y);
+/// Roots of sums of squares. f32 and f64.
+void euclidean_norm(const Tensor& x, unsigned axes, Tensor& y);
 /// Every dtype but bool, c64 and c128. Over no elements: the dtype's lowest and highest value.
 void max(const Tensor& x, unsigned axes, Tensor& y);
 void min(const Tensor& x, unsigned axes, Tensor& y);

@@ -310,7 +310,7 @@ constexpr Op table[] = {
      .tensorflow = "EuclideanNorm",
      .args = {"x"},
      .infer = infer_norm,
-     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = sqrt(sum(square(c.x[0]), axes_of(c), c.attrs<ReduceAttrs>().keepdims)); }, Outputs::own},
+     .forward = [](const Call& c, std::span<Tensor> y) { kernels::euclidean_norm(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
      .rule = custom(
          {.x = 1, .y = true},
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = c.x[0] * with_axes(c, std::move(dy[0]).dense() / c.y[0]); },
