@@ -15,19 +15,6 @@ namespace {
 
 constexpr Cut kCut = {1 << 13, 1 << 15};   // of elements
 
-// The sum of f(i, V()) over all i < n. Four sums at once, since each addition waits for the one before.
-template <class T, class F> T sum_of(std::int64_t n, const F& f) {
-  constexpr std::int64_t w = kWidth<T>;
-  Batch<T> sums[4] = {Batch<T>(T(0)), Batch<T>(T(0)), Batch<T>(T(0)), Batch<T>(T(0))};
-  std::int64_t i = 0;
-  for (; i + 4 * w <= n; i += 4 * w)
-    for (std::int64_t k = 0; k < 4; ++k) sums[k] += f(i + k * w, Batch<T>());
-  for (; i + w <= n; i += w) sums[0] += f(i, Batch<T>());
-  T total = xsimd::hadd((sums[0] + sums[1]) + (sums[2] + sums[3]));
-  for (; i < n; ++i) total += f(i, T());
-  return total;
-}
-
 template <class T> struct Moments {
   T mean, scale;   // one over the standard deviation
 

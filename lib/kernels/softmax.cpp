@@ -8,6 +8,7 @@
 #include "base/parallel.h"
 #include "base/visit.h"
 #include "kernels/fold.h"
+#include "kernels/lanes.h"
 #include "kernels/places.h"
 #include "tensor/storage.h"
 
@@ -15,6 +16,7 @@ namespace tapedeck::kernels {
 namespace {
 
 constexpr Cut kCut = {1 << 13, 1 << 15};   // of elements
+constexpr std::int64_t kBlock = 256;        // entries of a column: sums of blocks are added, so that rounding errors stay those of short sums
 
 // A row of n elements, and where the tensor ends.
 template <class T> struct Logits {
@@ -57,13 +59,13 @@ template <class T> struct Logits {
   static constexpr T kPositions[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 };
 
-template <class T> void store(const Batch<T>& v, T* y, std::int64_t count) {
+template <class T> void store_some(const Batch<T>& v, T* y, std::int64_t count) {
   if (count == kWidth<T>) v.store_unaligned(y);
   else store_first(v, y, count);
 }
 
 template <class T> void softmax_row(const Logits<T>& x, T* y) {
-  const T scale = 1 / x.sum_of_exp(x.max(), [y](std::int64_t i, const Batch<T>& e, std::int64_t count) { store(e, y + i, count); });
+  const T scale = 1 / x.sum_of_exp(x.max(), [y](std::int64_t i, const Batch<T>& e, std::int64_t count) { store_some(e, y + i, count); });
   for (std::int64_t i = 0; i < x.n; ++i) y[i] *= scale;
 }
 
@@ -76,7 +78,7 @@ template <class T> void log_softmax_row(const Logits<T>& row, T* y) {
 template <class T> T logsumexp_row(const Logits<T>& row, T* softmax) {
   const T max = row.max(), shift = std::isinf(max) ? T(0) : max;
   if (!softmax) return shift + row.log_sum_of_exp(shift);
-  const T sum = row.sum_of_exp(shift, [softmax](std::int64_t i, const Batch<T>& e, std::int64_t count) { store_first(e, softmax + i, count); });
+  const T sum = row.sum_of_exp(shift, [softmax](std::int64_t i, const Batch<T>& e, std::int64_t count) { store_some(e, softmax + i, count); });
   const T scale = sum == 0 ? T(0) : 1 / sum;
   for (std::int64_t i = 0; i < row.n; ++i) softmax[i] *= scale;
   return shift + std::log(sum);
@@ -103,16 +105,16 @@ template <class T, class F> void each_row(const Tensor& x, const F& f) {
 
 // K vectors of columns of n entries, each `stride` behind the one before; y may be x.
 template <bool logarithm, int K, class T> void softmax_strip(const T* x, T* y, std::int64_t n, std::int64_t stride) {
-  constexpr std::int64_t w = kWidth<T>, block = 256;   // sums of blocks are added, so that rounding errors stay those of short sums
+  constexpr std::int64_t w = kWidth<T>;
   const auto at = [=](std::int64_t i, int k) { return Batch<T>::load_unaligned(x + i * stride + k * w); };
   Batch<T> max[K], sum[K];
   for (int k = 0; k < K; ++k) max[k] = Batch<T>(Max::identity<T>), sum[k] = Batch<T>(T(0));
   for (std::int64_t i = 0; i < n; ++i)
     for (int k = 0; k < K; ++k) max[k] = maximum(max[k], at(i, k));
-  for (std::int64_t begin = 0; begin < n; begin += block) {
+  for (std::int64_t begin = 0; begin < n; begin += kBlock) {
     Batch<T> part[K];
     for (int k = 0; k < K; ++k) part[k] = Batch<T>(T(0));
-    for (std::int64_t i = begin; i < std::min(begin + block, n); ++i)
+    for (std::int64_t i = begin; i < std::min(begin + kBlock, n); ++i)
       for (int k = 0; k < K; ++k) {
         const Batch<T> e = exp(at(i, k) - max[k]);
         part[k] += e;
@@ -173,7 +175,48 @@ template <bool logarithm> void softmax_along(const Tensor& x, int axis, Tensor& 
   });
 }
 
+template <class T> void derivative_row(const T* p, const T* v, std::int64_t n, T* y) {
+  const T total = sum_of<T>(n, [=](std::int64_t i, auto one) { return load<decltype(one)>(p + i) * load<decltype(one)>(v + i); });
+  each_group<T>(n, [=](std::int64_t i, auto one) {
+    using V = decltype(one);
+    store((load<V>(v + i) - V(total)) * load<V>(p + i), y + i);
+  });
+}
+
+// The same of columns, at most kStrip side by side.
+constexpr std::int64_t kStrip = 64;
+template <class T> void derivative_strip(const T* p, const T* v, std::int64_t n, std::int64_t stride, std::int64_t columns, T* __restrict y) {
+  T total[kStrip] = {};
+  for (std::int64_t begin = 0; begin < n; begin += kBlock) {
+    T part[kStrip] = {};
+    for (std::int64_t i = begin * stride; i < std::min(begin + kBlock, n) * stride; i += stride)
+      for (std::int64_t j = 0; j < columns; ++j) part[j] += p[i + j] * v[i + j];
+    for (std::int64_t j = 0; j < columns; ++j) total[j] += part[j];
+  }
+  for (std::int64_t i = 0; i < n * stride; i += stride)
+    for (std::int64_t j = 0; j < columns; ++j) y[i + j] = (v[i + j] - total[j]) * p[i + j];
+}
+
 }  // namespace
+
+void softmax_derivative(const Tensor& p, const Tensor& v, int axis, Tensor& y) {
+  if (v.size() == 0) return;
+  const AroundAxis around(p.shape(), p.ndim() + axis);
+  const std::int64_t n = around.extent, inner = around.after, strips = (inner + kStrip - 1) / kStrip;
+  visit_floating(p.dtype(), [&](auto one) {
+    using T = decltype(one);
+    const T *weights = elements<T>(p), *in = elements<T>(v);
+    T* out = elements<T>(y);
+    parallel_for(v.size() / (n * inner) * strips, cut_of(kCut, n * std::min(kStrip, inner)), [=, before = around.before](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t s = begin; s < end; ++s) {
+        const std::int64_t slab = s / strips, first = s % strips * kStrip, at = slab * n * inner + first;
+        const T* of_slab = weights + slab % before * n * inner + first;
+        if (inner == 1) derivative_row(of_slab, in + at, n, out + at);
+        else derivative_strip(of_slab, in + at, n, inner, std::min(kStrip, inner - first), out + at);
+      }
+    });
+  });
+}
 
 void softmax(const Tensor& x, int axis, Tensor& y) { softmax_along<false>(x, axis, y); }
 void log_softmax(const Tensor& x, int axis, Tensor& y) { softmax_along<true>(x, axis, y); }
