@@ -30,6 +30,25 @@ class First {
 
 bool outside(std::int64_t index, std::int64_t extent) { return static_cast<std::uint64_t>(index) >= static_cast<std::uint64_t>(extent); }
 
+// Calls f(i, place) for the indices in columns [left, right) of n rows of `after`, with their places in a slab. Stops before one
+// that is out of range and returns where it is, or -1.
+template <class Index, class F> std::int64_t each_place(const Index* index, std::int64_t n, std::int64_t after, std::int64_t left, std::int64_t right, std::int64_t extent, const F& f) {
+  if (after == 1) {   // a loop of one would take longer than what it does
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (outside(index[i], extent)) return i;
+      f(i, index[i]);
+    }
+    return -1;
+  }
+  for (std::int64_t row = 0; row < n * after; row += after)
+    for (std::int64_t a = left; a < right; ++a) {
+      const std::int64_t i = row + a;
+      if (outside(index[i], extent)) return i;
+      f(i, index[i] * after + a);
+    }
+  return -1;
+}
+
 }  // namespace
 
 std::int64_t take_along(const Tensor& x, const Tensor& indices, const AroundAxis& around, std::int64_t count, Tensor& y) {
@@ -46,11 +65,8 @@ std::int64_t take_along(const Tensor& x, const Tensor& indices, const AroundAxis
           const auto* index = list.data() + at;
           const T* from = elements<T>(x) + b * slab;
           T* to = elements<T>(y) + row * after;
-          for (std::int64_t i = 0; i < n * after; i += after)
-            for (std::int64_t a = 0; a < after; ++a) {
-              if (outside(index[i + a], around.extent)) return first.found(at + i + a);
-              to[i + a] = from[index[i + a] * after + a];
-            }
+          const std::int64_t bad = each_place(index, n, after, 0, after, around.extent, [=](std::int64_t i, std::int64_t place) { to[i] = from[place]; });
+          if (bad >= 0) return first.found(at + bad);
         }
       });
     });
@@ -62,10 +78,10 @@ std::int64_t take_along(const Tensor& x, const Tensor& indices, const AroundAxis
 std::int64_t add_along(const Tensor& x, const Tensor& indices, const AroundAxis& around, std::int64_t count, Tensor& y) {
   constexpr std::int64_t few = 32, narrow = 64;
   First first;
-  clear(y);
-  if (x.size() == 0) return -1;
+  if (x.size() == 0) return clear(y), -1;
   const std::int64_t after = around.after, slab = around.extent * after, slabs = indices.size() / (count * after);
   const std::int64_t strips = around.before < few ? std::clamp<std::int64_t>(after / narrow, 1, few) : 1, width = (after + strips - 1) / strips;
+  if (strips > 1) clear(y);
   visit_indices(indices, [&](const auto list) {
     visit_any(x.dtype(), [&]<class T>(T) {
       if constexpr (!std::is_same_v<T, bool>) {
@@ -76,12 +92,9 @@ std::int64_t add_along(const Tensor& x, const Tensor& indices, const AroundAxis&
             const auto* index = list.data() + at;
             const U* from = elements<U>(x) + b * count * after;
             U* to = elements<U>(y) + b * slab;
-            for (std::int64_t i = 0; i < count * after; i += after)
-              for (std::int64_t a = left; a < right; ++a) {
-                if (outside(index[i + a], around.extent)) return first.found(at + i + a);
-                U& sum = to[index[i + a] * after + a];
-                sum = static_cast<U>(sum + from[i + a]);
-              }
+            if (strips == 1) std::fill_n(to, slab, U(0));   // which stay in a near cache
+            const std::int64_t bad = each_place(index, count, after, left, right, around.extent, [=](std::int64_t i, std::int64_t place) { to[place] = static_cast<U>(to[place] + from[i]); });
+            if (bad >= 0) return first.found(at + bad);
           }
         });
       }
