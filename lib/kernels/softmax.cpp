@@ -175,6 +175,7 @@ template <bool logarithm> void softmax_along(const Tensor& x, int axis, Tensor& 
   });
 }
 
+// y = (v - Σ p v) p of a row.
 template <class T> void derivative_row(const T* p, const T* v, std::int64_t n, T* y) {
   const T total = sum_of<T>(n, [=](std::int64_t i, auto one) { return load<decltype(one)>(p + i) * load<decltype(one)>(v + i); });
   each_group<T>(n, [=](std::int64_t i, auto one) {
