@@ -7,11 +7,14 @@
 
 namespace tapedeck::test {
 
-inline std::string message_of(const std::function<void()>& f) {
+/// Of an E that f throws; of another error, with a word about that.
+template <class E = Error> std::string message_of(const std::function<void()>& f) {
   try {
     f();
-  } catch (const Error& e) {
+  } catch (const E& e) {
     return e.what();
+  } catch (const Error& e) {
+    return std::string("of another kind: ") + e.what();
   }
   return "no error";
 }

@@ -71,6 +71,7 @@ TEST_CASE("rules follow the trajectories that NumPy computes", "[optimizer]") {
       CHECK(distance(x.value(), step.at("x")) < tolerance);
       CHECK(optimizer.slot_names().size() == step.at("slots").size());
       for (const auto& [name, slot] : step.at("slots").items()) CHECK(distance(optimizer.slot(x, name), slot) < tolerance);
+      for (const auto& [name, number] : step.at("scalars").items()) CHECK(optimizer.scalar(name) == Approx(number.get<double>()).epsilon(1e-13));
     }
   }
 }

@@ -146,11 +146,12 @@ TEST_CASE("hyperparameters are checked, read and set", "[optimizer]") {
   CHECK_THAT(adam.slot_names(), Equals(std::vector<std::string>{"m", "v"}));
   CHECK(GradientDescent({.learning_rate = 1}).slot_names().empty());
 
-  check_error<ArgumentError>([] { Optimizer("adams"); }, "optimizer: there is no update rule \"adams\"; use one of gradient_descent, momentum, adam");
+  check_error<ArgumentError>([] { Optimizer("adams"); }, "optimizer: there is no update rule \"adams\"; use one of gradient_descent, momentum, keras_sgd, adagrad, keras_adagrad, "
+                             "adagrad_da, adadelta, adam, adamw, adamax, nadam, rmsprop, keras_rmsprop, ftrl, proximal_gradient_descent, proximal_adagrad, lamb, lion");
   check_error<ArgumentError>([] { Optimizer("gradient_descent"); }, "gradient_descent: learning_rate is out of range: nan; use a finite number");
   check_error<ArgumentError>([] { Adam({.beta1 = 1}); }, "adam: beta1 is out of range: 1; use a number from 0 up to but without 1");
   check_error<ArgumentError>([&] { adam.set_hyperparameter("epsilon", -1); }, "adam: epsilon is out of range: -1; use a finite number of 0 or more");
-  check_error<ArgumentError>([&] { (void)adam.hyperparameter("rho"); }, "adam: there is no hyperparameter \"rho\"; use one of learning_rate, beta1, beta2, epsilon, lazy");
+  check_error<ArgumentError>([&] { (void)adam.hyperparameter("rho"); }, "adam: there is no hyperparameter \"rho\"; use one of learning_rate, beta1, beta2, epsilon, lazy, amsgrad");
 
   const Variable x(tensor(1.0, DType::f64));
   GradientDescent descent({.learning_rate = 0.5});

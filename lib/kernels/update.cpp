@@ -1,154 +1,118 @@
-// Loops of the update rules. Rows of a matrix begin and end anywhere, so nothing is written beyond the last element.
-// A rule is a step: step(i, g, part) moves the elements of a batch, from element i on, by their gradient g.
+// From a variable and its gradient to rows: pieces of a dense one; of a sparse one the rows that it names, each with the sum of its
+// values, and what lies between them.
 #include "kernels/update.h"
 
 #include <algorithm>
 
 #include "base/parallel.h"
 #include "base/visit.h"
-#include "kernels/simd.h"
-#include "tensor/storage.h"
 
 namespace tapedeck::kernels {
 namespace {
 
-constexpr std::int64_t kGrain = 1 << 15;   // elements in a piece of parallel work
+constexpr Cut kCut = {1 << 15, 1 << 16};   // elements
+constexpr std::size_t kMostPieces = 128;   // that a Cut makes
 
-// How a batch is read and written: all of it, or the first n lanes.
-template <class T> struct Whole {
-  Batch<T> load(const T* p) const { return Batch<T>::load_unaligned(p); }
-  void store(T* p, const Batch<T>& b) const { b.store_unaligned(p); }
-};
-template <class T> struct First {
-  std::int64_t n;
-  Batch<T> load(const T* p) const { return load_first(p, n); }
-  void store(T* p, const Batch<T>& b) const { store_first(b, p, n); }
-};
-
-template <class T, class F> void each_batch(std::int64_t begin, std::int64_t end, F f) {
-  std::int64_t i = begin;
-  for (; i + kWidth<T> <= end; i += kWidth<T>) f(i, Whole<T>{});
-  if (i < end) f(i, First<T>{end - i});
+template <class T> UpdateRow<T> part_of(const UpdateRow<T>& row, std::int64_t first, std::int64_t n, const T* g) {
+  UpdateRow<T> part{n, row.x + first, {}, g, row.c};
+  for (std::size_t k = 0; k < kMaxSlots; ++k) if (row.slots[k]) part.slots[k] = row.slots[k] + first;
+  return part;
 }
 
-template <class T, class Step> void run_dense(const Tensor& x, const Tensor& g, const Step& step) {
-  parallel_for(x.size(), kGrain, [&step, from = elements<T>(g)](std::int64_t begin, std::int64_t end) {
-    each_batch<T>(begin, end, [step, from](std::int64_t i, auto part) { step(i, part.load(from + i), part); });
-  });
-}
-
-// A sparse gradient beside its variable.
-template <class T> class Rows {
+// A sparse gradient beside its variable; whole is all of that.
+template <class T> class NamedRows {
  public:
-  Rows(const Tensor& x, const StepGradient& g) : order_(*g.order), values_(elements<T>(g.values)), extent_(x.shape()[0]) {
+  NamedRows(const UpdateRow<T>& whole, const Tensor& x, const StepGradient& g) : whole_(whole), order_(*g.order), values_(elements<T>(g.values)), extent_(x.shape()[0]) {
     for (int d = 1; d < x.ndim(); ++d) width_ *= x.shape()[d];
   }
 
-  template <class Step> void run_named(const Step& step) const {
+  // Calls f(row, piece) for the named rows alone, or for all.
+  template <class F> void each(const F& f, bool all) const {
     if (width_ == 0) return;
-    parallel_for(count(), grain(), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t r = begin; r < end; ++r) run_row(r, step);
-    });
-  }
-
-  // The gradient is zero in rows without a name.
-  template <class Step> void run_all(const Step& step) const {
-    if (width_ == 0) return;
-    const std::int64_t *rows = order_.rows.data(), *rows_end = rows + count();
-    parallel_for(extent_, grain(), [&](std::int64_t begin, std::int64_t end) {
-      const auto rest_until = [&](std::int64_t done, std::int64_t row) {
-        each_batch<T>(done * width_, row * width_, [step](std::int64_t i, auto part) { step(i, Batch<T>(T(0)), part); });
-      };
-      std::int64_t done = begin;
-      for (const std::int64_t* row = std::lower_bound(rows, rows_end, begin); row != rows_end && *row < end; ++row) {
-        rest_until(done, *row);
-        run_row(row - rows, step);
-        done = *row + 1;
-      }
-      rest_until(done, end);
+    const std::int64_t n = all ? extent_ : count(), piece = cut_of(kCut, width_).piece_of(n);
+    parallel_for(n, piece, [&](std::int64_t begin, std::int64_t end) {
+      const auto part = [&f, at = begin / piece](const UpdateRow<T>& row) { f(row, at); };
+      if (all) each_between(begin, end, part);
+      else for (std::int64_t r = begin; r < end; ++r) row(r, part);
     });
   }
 
  private:
   std::int64_t count() const { return static_cast<std::int64_t>(order_.rows.size()); }
-  std::int64_t grain() const { return std::max<std::int64_t>(1, kGrain / width_); }
 
-  // Sums the places of one row and goes on with the sum.
-  template <class Step> void run_row(std::int64_t r, const Step& step) const {
-    const std::int64_t first = order_.rows[static_cast<std::size_t>(r)] * width_, width = width_;
-    const std::int64_t* starts = order_.starts.data() + r;
-    const std::int64_t *place = order_.places.data() + starts[0], *end = order_.places.data() + starts[1];
-    const T* values = values_ - first;
-    each_batch<T>(first, first + width, [=](std::int64_t i, auto part) {
-      Batch<T> g = part.load(values + *place * width + i);
-      for (const std::int64_t* p = place + 1; p != end; ++p) g += part.load(values + *p * width + i);
-      step(i, g, part);
-    });
+  template <class F> void each_between(std::int64_t begin, std::int64_t end, const F& f) const {
+    const std::int64_t *rows = order_.rows.data(), *rows_end = rows + count();
+    const auto rest_until = [&](std::int64_t done, std::int64_t until) {
+      if (done < until) f(part_of<T>(whole_, done * width_, (until - done) * width_, nullptr));
+    };
+    std::int64_t done = begin;
+    for (const std::int64_t* r = std::lower_bound(rows, rows_end, begin); r != rows_end && *r < end; ++r) {
+      rest_until(done, *r);
+      row(r - rows, f);
+      done = *r + 1;
+    }
+    rest_until(done, end);
   }
 
+  template <class F> void row(std::int64_t r, const F& f) const {
+    const std::int64_t first = order_.rows[static_cast<std::size_t>(r)] * width_;
+    const std::int64_t* starts = order_.starts.data() + r;
+    const std::int64_t *place = order_.places.data() + starts[0], *end = order_.places.data() + starts[1];
+    if (end - place == 1) return f(part_of(whole_, first, width_, values_ + *place * width_));
+    constexpr std::int64_t most = 1024;   // elements that are added up in one go
+    alignas(64) T sum[most];
+    for (std::int64_t i = 0; i < width_; i += most) {
+      const std::int64_t n = std::min(most, width_ - i);
+      const T* values = values_ + i;
+      std::copy_n(values + *place * width_, n, sum);
+      for (const std::int64_t* p = place + 1; p != end; ++p)
+        for (std::int64_t k = 0; k < n; ++k) sum[k] += values[*p * width_ + k];
+      f(part_of<T>(whole_, first + i, n, sum));
+    }
+  }
+
+  const UpdateRow<T>& whole_;
   const RowOrder& order_;
   const T* values_;
   std::int64_t extent_, width_ = 1;
 };
 
-template <class T, class Step> void run(const Tensor& x, const StepGradient& g, const Step& step, bool all_rows = false) {
-  if (!g.order) run_dense<T>(x, g.values, step);
-  else if (all_rows) Rows<T>(x, g).run_all(step);
-  else Rows<T>(x, g).run_named(step);
+// Calls f(row, piece) for all rows that a step changes.
+template <class T, class F> void each_row(Tensor& x, std::span<Tensor> slots, const StepGradient& g, const Step& step, const F& f) {
+  T c[kMaxCoefficients];
+  for (std::size_t k = 0; k < kMaxCoefficients; ++k) c[k] = static_cast<T>(step.c[k]);
+  UpdateRow<T> whole{x.size(), elements<T>(x), {}, nullptr, c};
+  for (std::size_t k = 0; k < slots.size(); ++k) whole.slots[k] = slots[k].defined() ? elements<T>(slots[k]) : nullptr;
+  if (g.order) return NamedRows<T>(whole, x, g).each(f, static_cast<bool>(step.others));
+
+  const T* values = elements<T>(g.values);
+  const std::int64_t piece = kCut.piece_of(whole.n);
+  parallel_for(whole.n, piece, [&](std::int64_t begin, std::int64_t end) { f(part_of(whole, begin, end - begin, values + begin), begin / piece); });
 }
 
-template <class T> struct Descend {
-  T* x;
-  T rate;
-  template <class Part> void operator()(std::int64_t i, const Batch<T>& g, Part part) const { part.store(x + i, xsimd::fnma(Batch<T>(rate), g, part.load(x + i))); }
-};
-
-template <class T> struct MomentumMove {
-  T *x, *a;
-  T keep, rate;
-  bool nesterov;
-  template <class Part> void operator()(std::int64_t i, const Batch<T>& g, Part part) const {
-    const Batch<T> sum = xsimd::fma(Batch<T>(keep), part.load(a + i), g);
-    part.store(a + i, sum);
-    part.store(x + i, xsimd::fnma(Batch<T>(rate), nesterov ? xsimd::fma(Batch<T>(keep), sum, g) : sum, part.load(x + i)));
-  }
-};
-
-template <class T> struct AdamMove {
-  T *x, *m, *v;
-  T keep_out_m, keep_out_v, rate, epsilon;
-  template <class Part> void operator()(std::int64_t i, const Batch<T>& g, Part part) const {
-    const Batch<T> m_old = part.load(m + i), v_old = part.load(v + i);
-    const Batch<T> m_new = xsimd::fma(Batch<T>(keep_out_m), g - m_old, m_old);
-    const Batch<T> v_new = xsimd::fma(Batch<T>(keep_out_v), g * g - v_old, v_old);
-    part.store(m + i, m_new);
-    part.store(v + i, v_new);
-    part.store(x + i, part.load(x + i) - Batch<T>(rate) * m_new / (xsimd::sqrt(v_new) + Batch<T>(epsilon)));
-  }
-};
+template <class T, class Functions> auto of_type(const Functions& f) {
+  if constexpr (std::is_same_v<T, float>) return f.f32;
+  else return f.f64;
+}
 
 }  // namespace
 
-void gradient_descent(Tensor& x, const StepGradient& g, double rate) {
+void update(Tensor& x, std::span<Tensor> slots, const StepGradient& g, const Step& step) {
   visit_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    run<T>(x, g, Descend<T>{elements<T>(x), static_cast<T>(rate)});
+    const auto rows = of_type<T>(step.rows), others = of_type<T>(step.others);
+    each_row<T>(x, slots, g, step, [=](const UpdateRow<T>& row, std::int64_t) { (row.g ? rows : others)(row); });
   });
 }
 
-void momentum(Tensor& x, Tensor& a, const StepGradient& g, const MomentumStep& s) {
+RowSums measure(const RowMeasure& rows, Tensor& x, std::span<Tensor> slots, const StepGradient& g, const Step& step) {
+  RowSums parts[kMostPieces] = {}, sums = {};
   visit_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    run<T>(x, g, MomentumMove<T>{elements<T>(x), elements<T>(a), static_cast<T>(s.momentum), static_cast<T>(s.rate), s.nesterov});
+    each_row<T>(x, slots, g, step, [&, run = of_type<T>(rows)](const UpdateRow<T>& row, std::int64_t piece) { run(row, parts[piece]); });
   });
-}
-
-void adam(Tensor& x, Tensor& m, Tensor& v, const StepGradient& g, const AdamStep& s) {
-  visit_floating(x.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    run<T>(x, g, AdamMove<T>{elements<T>(x), elements<T>(m), elements<T>(v), static_cast<T>(s.keep_out_m), static_cast<T>(s.keep_out_v),
-                             static_cast<T>(s.rate), static_cast<T>(s.epsilon)}, !s.lazy);
-  });
+  for (const RowSums& part : parts) sums[0] += part[0], sums[1] += part[1];
+  return sums;
 }
 
 }  // namespace tapedeck::kernels

@@ -1,4 +1,4 @@
-// Gradients against the variables they are for.
+// Gradients, and slots from elsewhere, against the variables they are for.
 #include "base/format.h"
 #include "optim/step.h"
 
@@ -15,17 +15,37 @@ void check_spec(DType dtype, const Shape& shape, const Variable& v) {
   if (shape != x.shape()) throw_misfit<ShapeError>(v, {dtype, shape});
 }
 
+[[noreturn]] void throw_not_taken(const UpdateRule& rule, const Variable& v) {
+  std::vector<std::string_view> names;
+  for (const DType t : {DType::f32, DType::f64, DType::i8, DType::i32, DType::i64, DType::u8, DType::boolean, DType::c64, DType::c128})
+    if (takes(rule, t)) names.push_back(name_of(t));
+  throw_error<DTypeError>("apply_gradients: variable \"{}\" is {}; use {}", v.name(), v.cell().value.spec(), fmt::join(names, " or "));
+}
+
 }  // namespace
 
-void check(const Gradient& g, const Variable& v) {
+void check(const UpdateRule& rule, const Gradient& g, const Variable& v) {
   const Tensor& x = v.cell().value;
-  if (!is_floating(x.dtype())) throw_error<DTypeError>("apply_gradients: variable \"{}\" is {}; use f32 or f64", v.name(), x.spec());
+  if (!takes(rule, x.dtype())) throw_not_taken(rule, v);
   const IndexedSlices* slices = g.slices();
-  if (!slices) return check_spec(g.tensor().dtype(), g.tensor().shape(), v);
+  if (!slices) {
+    if (!rule.by_rows() && !rule.dense) throw_error<ArgumentError>("apply_gradients: {} takes sparse gradients only: that of variable \"{}\" is dense", rule.name, v.name());
+    return check_spec(g.tensor().dtype(), g.tensor().shape(), v);
+  }
   const Shape& shape = slices->dense_shape ? *slices->dense_shape : x.shape();
   validate({slices->values, slices->indices, shape}, "apply_gradients", v.name());
   check_spec(slices->values.dtype(), shape, v);
   if (v.constraint()) throw_error<ArgumentError>("apply_gradients: variable \"{}\" has a constraint, and its gradient is sparse; make it dense", v.name());
+  if (!rule.by_rows() && !rule.sparse)
+    throw_error<ArgumentError>("apply_gradients: {} takes no sparse gradients: that of variable \"{}\" is sparse; make it dense", rule.name, v.name());
+}
+
+void check_slot(const UpdateRule& rule, std::size_t i, const detail::VariableCell& cell, const Tensor& value) {
+  if (!value.defined()) throw_error<ArgumentError>("restore: slot \"{}\" of \"{}\" is undefined", rule.slots[i].name, cell.name);
+  if (!rule.by_rows()) return;
+  constexpr const char* form = "restore: slot \"{}\" of \"{}\" is {}, the variable is {}";
+  if (value.dtype() != cell.value.dtype()) throw_error<DTypeError>(form, rule.slots[i].name, cell.name, value.spec(), cell.value.spec());
+  if (value.shape() != cell.value.shape()) throw_error<ShapeError>(form, rule.slots[i].name, cell.name, value.spec(), cell.value.spec());
 }
 
 }  // namespace tapedeck

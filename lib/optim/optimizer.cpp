@@ -1,43 +1,40 @@
-// The public face of optimizers: names of rules, hyperparameters and slots, and pairs of gradients and variables on their
-// way to a step.
+// The public face of optimizers: rules and hyperparameters by name, and pairs of gradients and variables on their way to a step.
 #include "tapedeck/optimizer.h"
 
 #include <algorithm>
 
+#include "autodiff/recorder.h"
 #include "base/format.h"
 #include "optim/step.h"
 
 namespace tapedeck {
 namespace {
 
-void list(std::string& names, std::string_view name) {
-  if (!names.empty()) names += ", ";
-  names += name;
-}
-
-const UpdateRule& find_rule(std::string_view name) {
-  std::string names;
-  for (const UpdateRule& rule : update_rules()) {
-    if (rule.name == name) return rule;
-    list(names, rule.name);
-  }
-  throw_error<ArgumentError>("optimizer: there is no update rule \"{}\"; use one of {}", name, names);
+void check_rule(const UpdateRule& rule) {
+  if (rule.name.empty()) throw ArgumentError("optimizer: the rule has no name");
+  const bool by_tensors = rule.dense || rule.sparse;
+  if (rule.by_rows() == by_tensors) throw_error<ArgumentError>("{}: the rule changes variables {}; use one", rule.name, by_tensors ? "by rows and by tensors" : "neither by rows nor by tensors");
+  if (static_cast<bool>(rule.measure) != (rule.scale != nullptr)) throw_error<ArgumentError>("{}: the rule has one of measure and scale; use both or none", rule.name);
+  for (const HyperparameterSpec& spec : named(rule.hyperparameters))
+    if (!spec.domain.contains) throw_error<ArgumentError>("{}: hyperparameter {} has no domain", rule.name, spec.name);
 }
 
 std::size_t find_hyperparameter(const UpdateRule& rule, std::string_view name) {
-  std::string names;
-  for (std::size_t i = 0; i < kMaxHyperparameters; ++i) {
-    const HyperparameterSpec& spec = rule.hyperparameters[i];
-    if (!spec.domain.contains) break;
-    if (spec.name == name) return i;
-    list(names, spec.name);
-  }
-  throw_error<ArgumentError>("{}: there is no hyperparameter \"{}\"; use one of {}", rule.name, name, names);
+  const std::span<const HyperparameterSpec> specs = named(rule.hyperparameters);
+  const std::size_t i = index_of(specs, name);
+  if (i == specs.size()) throw_error<ArgumentError>("{}: there is no hyperparameter \"{}\"; use one of {}", rule.name, name, listed(specs));
+  return i;
 }
 
-void check_value(const UpdateRule& rule, std::size_t i, double value) {
+double checked(const UpdateRule& rule, std::size_t i, double value) {
   const HyperparameterSpec& spec = rule.hyperparameters[i];
   if (!spec.domain.contains(value)) throw_error<ArgumentError>("{}: {} is out of range: {}; use {}", rule.name, spec.name, value, spec.domain.text);
+  return value;
+}
+
+void check_schedule(const UpdateRule& rule, std::size_t i, const Scheduled& value) {
+  const HyperparameterSpec& spec = rule.hyperparameters[i];
+  if (value.varies() && spec.change != Change::by_schedule) throw_error<ArgumentError>("{}: {} takes no schedule; use {}", rule.name, spec.name, spec.domain.text);
 }
 
 // pair(i) is the i-th pair of references. Pairs without a gradient are left out.
@@ -48,42 +45,83 @@ template <class Pair> std::vector<Update> updates_of(std::vector<Update> updates
     if (const auto [gradient, variable] = pair(i); gradient.defined()) updates.push_back({&gradient, &variable});
   if (updates.empty()) {
     std::string names;
-    for (std::size_t i = 0; i < count; ++i) list(names, pair(i).second.name());
+    for (std::size_t i = 0; i < count; ++i) names.append(names.empty() ? "" : ", ").append(pair(i).second.name());
     throw_error<ArgumentError>("apply_gradients: no gradient reaches any variable: {}", names);
   }
   return updates;
 }
 
+auto in_pairs(std::span<const GradientAndVariable> pairs) {
+  return [pairs](std::size_t i) { return std::pair<const Gradient&, const Variable&>(pairs[i].gradient, pairs[i].variable); };
+}
+
+std::vector<GradientAndVariable> transformed(std::span<const Update> updates, std::span<const GradientTransform> transforms, std::int64_t step) {
+  std::vector<GradientAndVariable> pairs;
+  for (const Update& u : updates) pairs.push_back({*u.gradient, *u.variable});
+  const RecordingScope unrecorded(nullptr);
+  for (const GradientTransform& transform : transforms) transform(pairs, step);
+  return pairs;
+}
+
 }  // namespace
 
-Optimizer::Optimizer(std::string_view name, std::span<const Hyperparameter> hyperparameters) : state_(new State{find_rule(name)}) {
-  const UpdateRule& rule = state_->rule;
-  for (std::size_t i = 0; i < kMaxHyperparameters; ++i) state_->hyperparameters[i] = rule.hyperparameters[i].initial;
-  for (const Hyperparameter& h : hyperparameters) state_->hyperparameters[find_hyperparameter(rule, h.name)] = h.value;
-  for (std::size_t i = 0; i < kMaxHyperparameters && rule.hyperparameters[i].domain.contains; ++i) check_value(rule, i, state_->hyperparameters[i]);
+Optimizer::State::State(const UpdateRule& r, std::span<const Hyperparameter> given) : rule(r) {
+  check_rule(rule);
+  const std::span<const HyperparameterSpec> specs = named(rule.hyperparameters);
+  for (const HyperparameterSpec& spec : specs) hyperparameters.emplace_back(spec.initial);
+  for (const Hyperparameter& h : given) {
+    const std::size_t i = find_hyperparameter(rule, h.name);
+    check_schedule(rule, i, h.value);
+    hyperparameters[i] = h.value;
+  }
+  Hyperparameters h = {};
+  for (std::size_t i = 0; i < specs.size(); ++i) h[i] = checked(rule, i, hyperparameters[i].at(0));
+  present = present_slots(rule, h);
+  const std::span<const ScalarSpec> numbers = named(rule.scalars);
+  for (std::size_t i = 0; i < numbers.size(); ++i) if (numbers[i].initial) scalars[i] = numbers[i].initial(h);
 }
+
+Hyperparameters Optimizer::State::values() const {
+  Hyperparameters h = {};
+  for (std::size_t i = 0; i < hyperparameters.size(); ++i) {
+    h[i] = hyperparameters[i].at(iterations);
+    if (hyperparameters[i].varies()) checked(rule, i, h[i]);
+  }
+  return h;
+}
+
+Optimizer::Optimizer(std::string_view rule, std::span<const Hyperparameter> hyperparameters) : Optimizer(find_rule(rule), hyperparameters) {}
+Optimizer::Optimizer(const UpdateRule& rule, std::span<const Hyperparameter> hyperparameters) : state_(new State(rule, hyperparameters)) {}
 Optimizer::~Optimizer() = default;
 Optimizer::Optimizer(Optimizer&&) noexcept = default;
 Optimizer& Optimizer::operator=(Optimizer&&) noexcept = default;
 
 void Optimizer::apply_gradients(std::span<const GradientAndVariable> pairs, const std::optional<Variable>& global_step) {
-  std::vector<Update> updates = updates_of(std::exchange(state_->updates, {}), pairs.size(), [pairs](std::size_t i) {
-    return std::pair<const Gradient&, const Variable&>(pairs[i].gradient, pairs[i].variable);
-  });
-  state_->step(updates, global_step);
-  updates.clear();
-  state_->updates = std::move(updates);
+  state_->apply(updates_of(std::exchange(state_->updates, {}), pairs.size(), in_pairs(pairs)), global_step);
 }
 
 void Optimizer::apply_gradients(std::span<const Gradient> gradients, std::span<const Variable> variables, const std::optional<Variable>& global_step) {
   if (gradients.size() != variables.size())
     throw_error<ArgumentError>("apply_gradients: the lists differ in length: {} gradients, {} variables", gradients.size(), variables.size());
-  std::vector<Update> updates = updates_of(std::exchange(state_->updates, {}), gradients.size(), [=](std::size_t i) {
-    return std::pair<const Gradient&, const Variable&>(gradients[i], variables[i]);
-  });
-  state_->step(updates, global_step);
-  updates.clear();
-  state_->updates = std::move(updates);
+  const auto pair = [=](std::size_t i) { return std::pair<const Gradient&, const Variable&>(gradients[i], variables[i]); };
+  state_->apply(updates_of(std::exchange(state_->updates, {}), gradients.size(), pair), global_step);
+}
+
+void Optimizer::State::apply(std::vector<Update> all, const std::optional<Variable>& global_step) {
+  std::vector<GradientAndVariable> pairs;   // that the updates refer to, where there are transformations
+  if (!transforms.empty()) {
+    for (const Update& u : all) check(rule, *u.gradient, *u.variable);
+    pairs = transformed(all, transforms, iterations);
+    all = updates_of(std::move(all), pairs.size(), in_pairs(pairs));
+  }
+  step(all, global_step);
+  all.clear();
+  updates = std::move(all);
+}
+
+void Optimizer::add_transform(GradientTransform transform) {
+  if (!transform) throw ArgumentError("add_transform: the transformation is an empty function");
+  state_->transforms.push_back(std::move(transform));
 }
 
 std::vector<std::string_view> Optimizer::rules() {
@@ -92,36 +130,21 @@ std::vector<std::string_view> Optimizer::rules() {
   return names;
 }
 
+std::string_view Optimizer::doc(std::string_view rule) { return find_rule(rule).doc; }
+
+std::string_view Optimizer::name() const { return state_->rule.name; }
+
 std::int64_t Optimizer::iterations() const { return state_->iterations; }
 
-Tensor Optimizer::slot(const Variable& v, std::string_view name) const {
-  const Slots* slots = state_->slots.find(v.id());
-  for (std::size_t i = 0; slots && i < kMaxSlots; ++i)
-    if (state_->rule.slots[i].name == name) return (*slots)[i];
-  return {};
+double Optimizer::hyperparameter(std::string_view name) const { return state_->hyperparameters[find_hyperparameter(state_->rule, name)].at(state_->iterations); }
+
+void Optimizer::set_hyperparameter(std::string_view name, Scheduled value) {
+  const UpdateRule& rule = state_->rule;
+  const std::size_t i = find_hyperparameter(rule, name);
+  if (rule.hyperparameters[i].change == Change::never) throw_error<ArgumentError>("{}: {} is fixed when the optimizer is made", rule.name, name);
+  check_schedule(rule, i, value);
+  if (!value.varies()) checked(rule, i, value.at(0));
+  state_->hyperparameters[i] = std::move(value);
 }
-
-std::vector<std::string> Optimizer::slot_names() const {
-  std::vector<std::string> names;
-  for (const SlotSpec& slot : state_->rule.slots) if (!slot.name.empty()) names.emplace_back(slot.name);
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-double Optimizer::hyperparameter(std::string_view name) const { return state_->hyperparameters[find_hyperparameter(state_->rule, name)]; }
-
-void Optimizer::set_hyperparameter(std::string_view name, double value) {
-  const std::size_t i = find_hyperparameter(state_->rule, name);
-  check_value(state_->rule, i, value);
-  state_->hyperparameters[i] = value;
-}
-
-GradientDescent::GradientDescent(GradientDescentOptions o) : Optimizer("gradient_descent", {{"learning_rate", o.learning_rate}}) {}
-
-Momentum::Momentum(MomentumOptions o)
-    : Optimizer("momentum", {{"learning_rate", o.learning_rate}, {"momentum", o.momentum}, {"use_nesterov", double(o.use_nesterov)}}) {}
-
-Adam::Adam(AdamOptions o)
-    : Optimizer("adam", {{"learning_rate", o.learning_rate}, {"beta1", o.beta1}, {"beta2", o.beta2}, {"epsilon", o.epsilon}, {"lazy", double(o.lazy)}}) {}
 
 }  // namespace tapedeck

@@ -1,34 +1,45 @@
 // SlotTable: which slots an optimizer keeps for which variable.
 #pragma once
+#include <array>
 #include <vector>
 
 #include "autodiff/variable.h"
-#include "optim/update_rule.h"
+#include "optim/rules.h"
 
 namespace tapedeck {
 
-/// The slots of a variable with that value, before its first step.
-Slots initial_slots(const UpdateRule& rule, const Tensor& value);
+/// A variable's slots, by their place in the rule's list; undefined where there is none.
+using Slots = std::array<Tensor, kMaxSlots>;
+
+/// Which slots an optimizer with these hyperparameters has.
+std::array<bool, kMaxSlots> present_slots(const UpdateRule& rule, const Hyperparameters& h);
 
 class SlotTable {
  public:
-  /// Null where the variable has none. Valid until the next call of another function.
-  Slots* find(std::uint64_t variable);
-  /// Makes room for n variables to be put without throwing.
-  void reserve(std::size_t n) { entries_.reserve(entries_.size() + n); }
-  void put(detail::VariableCell& cell, Slots slots) noexcept;
-  /// Forgets variables that have ended.
-  void drop_ended() noexcept;
-
- private:
   struct Entry {
     std::uint64_t variable;   // its id
     std::weak_ptr<detail::VariableCell> cell;
     Slots values;
+    std::array<std::uint64_t, kMaxSlots> restored = {};   // under which id
   };
-  std::vector<Entry>::iterator place_of(std::uint64_t variable);
 
-  std::vector<Entry> entries_;   // ascending by variable
+  /// Null where the variable has none. Valid until the next call of another function.
+  Slots* find(std::uint64_t variable);
+  /// Makes room for n variables to be put without throwing.
+  void reserve(std::size_t n) { entries_.reserve(entries_.size() + n); }
+  void put(detail::VariableCell& cell, Slots slots) noexcept { entry(cell).values = std::move(slots); }
+  /// A slot from a checkpoint, unless there is one of a higher id. Throws where there is no memory.
+  void restore(detail::VariableCell& cell, std::size_t slot, const Tensor& value, std::uint64_t restore_id);
+  /// Forgets variables that have ended.
+  void drop_ended() noexcept;
+  /// Ascending by variable.
+  std::span<const Entry> entries() const { return entries_; }
+
+ private:
+  std::vector<Entry>::iterator place_of(std::uint64_t variable);
+  Entry& entry(detail::VariableCell& cell);   // there, or made
+
+  std::vector<Entry> entries_;
 };
 
 }  // namespace tapedeck

@@ -1,5 +1,5 @@
-// A step: all is checked, then all memory is found, and then variables and slots change. Variables with a constraint take
-// the step on copies before, since what a user's function throws must find everything as it was.
+// A step: all is checked, then all memory is found, and then variables and slots change. Variables with a constraint, and all of a
+// rule of tensors, take the step on copies before, since what a user's function throws must find everything as it was.
 #include "optim/step.h"
 
 #include <cstring>
@@ -7,6 +7,7 @@
 #include "autodiff/recorder.h"
 #include "base/format.h"
 #include "tapedeck/operators.h"
+#include "tapedeck/ops.h"
 #include "tensor/storage.h"
 
 namespace tapedeck {
@@ -47,35 +48,81 @@ Tensor constrained(const detail::VariableCell& cell, const Tensor& value) {
 
 }  // namespace
 
-void Optimizer::State::rehearse(std::span<Update> all, std::size_t i, const Coefficients& c) {
+// Slots with the initial values of those that are missing. What a rule's own function gives may be shared with anything.
+Slots Optimizer::State::complete(Slots slots, const Tensor& value, const Hyperparameters& h) const {
+  for (std::size_t i = 0; i < kMaxSlots; ++i) {
+    if (!present[i] || slots[i].defined()) continue;
+    const SlotSpec& spec = rule.slots[i];
+    slots[i] = spec.initial ? spec.initial(value, h) : zeros_like(value);
+    if (!slots[i].defined() || (rule.by_rows() && slots[i].spec() != value.spec()))
+      throw_error<InternalError>("{}: slot \"{}\" begins as {}, of a variable that is {}", rule.name, spec.name,
+                                 slots[i].defined() ? to_string(slots[i].spec()) : "undefined", value.spec());
+  }
+  return slots;
+}
+
+void Optimizer::State::change(Tensor& x, Slots& own, const Update& u, const Step& s) const noexcept {
+  if (!rule.measure) return kernels::update(x, own, u.step_gradient(), s);
+  Step scaled = s;
+  rule.scale(scaled, kernels::measure(rule.measure, x, own, u.step_gradient(), s));
+  kernels::update(x, own, u.step_gradient(), scaled);
+}
+
+void Optimizer::State::change_by_tensors(Tensor& x, Slots& own, const Update& u, const Step& s) const {
+  const RecordingScope unrecorded(nullptr);
+  const std::span<Tensor> slots = std::span(own).first(named(rule.slots).size());
+  const Tensor before = x;
+  const Slots slots_before = own;
+  if (const IndexedSlices* g = u.gradient->slices()) rule.sparse(s, x, slots, sum_duplicates(*g));
+  else rule.dense(s, x, slots, u.gradient->tensor());
+
+  check_value(u.cell(), rule.name, x);
+  for (std::size_t i = 0; i < slots.size(); ++i)
+    if (present[i] && (!own[i].defined() || own[i].spec() != slots_before[i].spec()))
+      throw_error<InternalError>("{}: slot \"{}\" was {} and becomes {}", rule.name, rule.slots[i].name, slots_before[i].spec(),
+                                 own[i].defined() ? to_string(own[i].spec()) : "undefined");
+  if (x.id() == before.id()) x = share(x, x.shape());
+}
+
+void Optimizer::State::rehearse(std::span<Update> all, std::size_t i, const Step& s) {
   Update& u = all[i];
   const detail::VariableCell& cell = u.cell();
   const Update* earlier = nullptr;   // of the same variable
   for (const Update& e : all.first(i)) if (*e.variable == *u.variable) earlier = &e;
-  Tensor value = copy_of(earlier ? earlier->value : cell.value);
+  Tensor value = earlier ? earlier->value : cell.value;
   const Slots* known = earlier ? &*earlier->slots : slots.find(cell.id);
-  Slots own = known ? *known : initial_slots(rule, value);
-  for (Tensor& s : own) if (s.defined()) make_own(s);
-  rule.update(value, own, u.step_gradient(), c);
-  u.value = constrained(cell, value);
+  Slots own = complete(known ? *known : Slots(), value, s.h);
+  if (rule.by_rows()) {
+    value = copy_of(value);
+    for (Tensor& slot : own) if (slot.defined()) make_own(slot);
+    change(value, own, u, s);
+  } else {
+    change_by_tensors(value, own, u, s);
+  }
+  u.value = cell.constraint ? constrained(cell, value) : std::move(value);
   u.slots = std::move(own);
+}
+
+void Optimizer::State::find_slots(Update& u, const Hyperparameters& h) {
+  const detail::VariableCell& cell = u.cell();
+  const Slots* known = slots.find(cell.id);
+  for (std::size_t i = 0; i < kMaxSlots; ++i)
+    if (present[i] && !(known && (*known)[i].defined())) {
+      u.slots = complete(known ? *known : Slots(), cell.value, h);
+      return;
+    }
 }
 
 void Optimizer::State::find_memory(Update& u) {
   const detail::VariableCell& cell = u.cell();
-  if (rule.has_slots()) {
-    if (Slots* known = slots.find(cell.id)) {
-      for (Tensor& s : *known) if (s.defined()) make_own(s);
-    } else {
-      u.slots = initial_slots(rule, cell.value);
-    }
-  }
+  Slots* own = u.slots ? &*u.slots : slots.find(cell.id);
+  if (own) for (Tensor& s : *own) if (s.defined()) make_own(s);
   if (!cell.value.unique()) u.value = allocate(cell.value.spec());
 }
 
-void Optimizer::State::run(Update& u, const Coefficients& c) noexcept {
+void Optimizer::State::run(Update& u, const Step& s) noexcept {
   detail::VariableCell& cell = u.cell();
-  if (cell.constraint) {
+  if (rehearses(u)) {
     cell.value = std::move(u.value);
     return;
   }
@@ -86,19 +133,26 @@ void Optimizer::State::run(Update& u, const Coefficients& c) noexcept {
     renew(cell.value);
   }
   Slots none;
-  rule.update(cell.value, rule.has_slots() ? *slots.find(cell.id) : none, u.step_gradient(), c);
+  Slots* own = slots.find(cell.id);
+  change(cell.value, own ? *own : none, u, s);
 }
 
 void Optimizer::State::step(std::span<Update> all, const std::optional<Variable>& global_step) {
-  for (const Update& u : all) check(*u.gradient, *u.variable);
+  for (const Update& u : all) check(rule, *u.gradient, *u.variable);
   if (global_step) check_counter(*global_step);
-  const Coefficients c = rule.coefficients(hyperparameters, static_cast<double>(iterations + 1));
+  Step s{values(), iterations + 1, scalars, {}, rule.rows, rule.others};
+  if (rule.prepare) rule.prepare(s);
 
   slots.drop_ended();
-  for (Update& u : all) if (const IndexedSlices* s = u.gradient->slices()) u.order = kernels::order_rows(s->indices);
-  for (std::size_t i = 0; i < all.size(); ++i) if (all[i].cell().constraint) rehearse(all, i, c);
-  // From here on no code of the user's runs, so what is held by nobody else stays so.
-  for (Update& u : all) if (!u.cell().constraint) find_memory(u);
+  if (!pending.empty()) for (const Update& u : all) adopt(u.cell());
+  if (rule.by_rows())
+    for (Update& u : all) if (const IndexedSlices* slices = u.gradient->slices()) u.order = kernels::order_rows(slices->indices);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (rehearses(all[i])) rehearse(all, i, s);
+    else find_slots(all[i], s.h);
+  }
+  // From here on no code of the user's runs that could hold a tensor, so what is held by nobody else stays so.
+  for (Update& u : all) if (!rehearses(u)) find_memory(u);
   slots.reserve(all.size());
   Tensor count;
   if (global_step) count = one_more(global_step->cell().value);
@@ -106,8 +160,10 @@ void Optimizer::State::step(std::span<Update> all, const std::optional<Variable>
   if (global_step) note_access(global_step->cell());
 
   for (Update& u : all) if (u.slots) slots.put(u.cell(), std::move(*u.slots));
-  for (Update& u : all) run(u, c);
+  for (Update& u : all) run(u, s);
   if (global_step) global_step->cell().value = std::move(count);
+  if (rule.finish) rule.finish(s);
+  scalars = s.scalars;
   ++iterations;
 }
 

@@ -1,0 +1,84 @@
+// Schedules: hyperparameters that change from step to step.
+#pragma once
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "tapedeck/error.h"
+
+namespace tapedeck {
+
+/// A number for each step, from how many were taken before it: 0 for the first.
+using Schedule = std::function<double(std::int64_t step)>;
+
+/// A number, or a schedule of it, or a function of nothing that is called once a step.
+class Scheduled {
+ public:
+  Scheduled(double value) : value_(value) {}
+  template <class F> requires std::is_invocable_r_v<double, const F&, std::int64_t> Scheduled(F f) : schedule_(std::move(f)) {}
+  template <class F> requires std::is_invocable_r_v<double, const F&> Scheduled(F f) : schedule_([f = std::move(f)](std::int64_t) { return f(); }) {}
+
+  double at(std::int64_t step) const { return schedule_ ? schedule_(step) : value_; }
+  bool varies() const { return static_cast<bool>(schedule_); }
+
+ private:
+  double value_ = 0;
+  Schedule schedule_;
+};
+
+/// Schedules of n steps from `initial` on. t is the step over `steps`. All throw ArgumentError where steps is not above 0 and
+/// for numbers that are not finite.
+namespace schedule {
+
+TAPEDECK_EXPORT Schedule constant(double value);
+
+struct Decay {
+  double initial;
+  std::int64_t steps;       // after so many the value has fallen once
+  double rate;
+  bool staircase = false;   // t is rounded down
+};
+/// initial · rateᵗ
+TAPEDECK_EXPORT Schedule exponential(Decay d);
+/// initial / (1 + rate · t)
+TAPEDECK_EXPORT Schedule inverse_time(Decay d);
+/// initial · exp(-rate · t)
+TAPEDECK_EXPORT Schedule natural_exponential(Decay d);
+
+struct Polynomial {
+  double initial;
+  std::int64_t steps;
+  double end = 1e-4, power = 1;
+  bool cycle = false;   // beyond `steps`, t counts from the next multiple of them that is not passed; else the value stays
+};
+/// (initial - end) · (1 - t)^power + end
+TAPEDECK_EXPORT Schedule polynomial(Polynomial p);
+
+struct Cosine {
+  double initial;
+  std::int64_t steps;   // from then on the value stays
+  double end = 0;       // of it, as a part of initial
+};
+/// initial · ((1 - end) · (1 + cos πt)/2 + end). Loshchilov and Hutter, "SGDR", 2017, equation 5.
+TAPEDECK_EXPORT Schedule cosine(Cosine c);
+
+struct CosineRestarts {
+  double initial;
+  std::int64_t steps;     // of the first period
+  double longer = 2;      // a period has so many times the steps of the one before, 1 or more
+  double lower = 1;       // and begins at so many times its value
+  double end = 0;
+};
+/// The cosine that begins again. The same paper.
+TAPEDECK_EXPORT Schedule cosine_restarts(CosineRestarts c);
+
+/// values[i] from the step after boundaries[i - 1] up to and with boundaries[i]. Boundaries ascend; there is one value more.
+TAPEDECK_EXPORT Schedule piecewise(std::vector<std::int64_t> boundaries, std::vector<double> values);
+
+/// In a straight line from `from` to what `then` begins with, over so many steps; `then` counts its steps from there.
+TAPEDECK_EXPORT Schedule warm_up(std::int64_t steps, Scheduled then, double from = 0);
+
+}  // namespace schedule
+
+}  // namespace tapedeck

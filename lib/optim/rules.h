@@ -1,0 +1,40 @@
+// The table of update rules, and what an entry says about itself.
+#pragma once
+#include <vector>
+
+#include "tapedeck/update_rule.h"
+
+namespace tapedeck {
+
+std::span<const UpdateRule> update_rules();
+/// Throws ArgumentError for a name that is not in the table.
+const UpdateRule& find_rule(std::string_view name);
+
+/// The entries of a list up to the first without a name.
+template <class Entry, std::size_t n> std::span<const Entry> named(const Entry (&list)[n]) {
+  std::size_t count = 0;
+  while (count < n && !list[count].name.empty()) ++count;
+  return {list, count};
+}
+
+/// Where this name is in such a list; its length where it is not.
+template <class Entry> std::size_t index_of(std::span<const Entry> list, std::string_view name) {
+  std::size_t i = 0;
+  while (i < list.size() && list[i].name != name) ++i;
+  return i;
+}
+
+/// "a, b, c": names of what there is.
+template <class List> std::string listed(const List& list) {
+  std::string names;
+  for (const auto& entry : list) names.append(names.empty() ? "" : ", ").append(entry.name);
+  return names;
+}
+
+/// Whether the rule changes variables of this type.
+inline bool takes(const UpdateRule& rule, DType t) {
+  if (!rule.by_rows()) return rule.takes(t);
+  return t == DType::f32 ? rule.rows.f32 != nullptr : t == DType::f64 && rule.rows.f64;
+}
+
+}  // namespace tapedeck

@@ -1,0 +1,99 @@
+// Schedules in closed form.
+#include "tapedeck/schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <memory>
+#include <numbers>
+
+#include "base/format.h"
+
+namespace tapedeck::schedule {
+namespace {
+
+void check_finite(std::string_view name, std::initializer_list<double> numbers) {
+  for (const double n : numbers) if (!std::isfinite(n)) throw_error<ArgumentError>("{}: {} is no finite number", name, n);
+}
+void check_steps(std::string_view name, std::int64_t steps) {
+  if (steps <= 0) throw_error<ArgumentError>("{}: steps is {}; use a number above 0", name, steps);
+}
+
+double over(std::int64_t step, std::int64_t steps) { return static_cast<double>(step) / static_cast<double>(steps); }
+
+// f(t) of the decay's time.
+template <class F> Schedule decay(std::string_view name, const Decay& d, F f) {
+  check_steps(name, d.steps);
+  check_finite(name, {d.initial, d.rate});
+  return [d, f](std::int64_t step) {
+    const double t = over(step, d.steps);
+    return f(d, d.staircase ? std::floor(t) : t);
+  };
+}
+
+double half_wave(double t, double end) { return (1 - end) * 0.5 * (1 + std::cos(std::numbers::pi * t)) + end; }
+
+}  // namespace
+
+Schedule constant(double value) {
+  check_finite("schedule::constant", {value});
+  return [value](std::int64_t) { return value; };
+}
+
+Schedule exponential(Decay d) {
+  return decay("schedule::exponential", d, [](const Decay& o, double t) { return o.initial * std::pow(o.rate, t); });
+}
+Schedule inverse_time(Decay d) {
+  if (d.rate < 0) throw_error<ArgumentError>("schedule::inverse_time: rate is {}; use 0 or more", d.rate);
+  return decay("schedule::inverse_time", d, [](const Decay& o, double t) { return o.initial / (1 + o.rate * t); });
+}
+Schedule natural_exponential(Decay d) {
+  return decay("schedule::natural_exponential", d, [](const Decay& o, double t) { return o.initial * std::exp(-o.rate * t); });
+}
+
+Schedule polynomial(Polynomial p) {
+  check_steps("schedule::polynomial", p.steps);
+  check_finite("schedule::polynomial", {p.initial, p.end, p.power});
+  return [p](std::int64_t step) {
+    const double t = over(step, p.steps), length = p.cycle ? std::max(1.0, std::ceil(t)) : 1;
+    return (p.initial - p.end) * std::pow(1 - std::min(1.0, t / length), p.power) + p.end;
+  };
+}
+
+Schedule cosine(Cosine c) {
+  check_steps("schedule::cosine", c.steps);
+  check_finite("schedule::cosine", {c.initial, c.end});
+  return [c](std::int64_t step) { return c.initial * half_wave(std::min(1.0, over(step, c.steps)), c.end); };
+}
+
+Schedule cosine_restarts(CosineRestarts c) {
+  check_steps("schedule::cosine_restarts", c.steps);
+  check_finite("schedule::cosine_restarts", {c.initial, c.longer, c.lower, c.end});
+  if (c.longer < 1) throw_error<ArgumentError>("schedule::cosine_restarts: longer is {}; use 1 or more", c.longer);
+  return [c](std::int64_t step) {
+    const double t = over(step, c.steps);
+    // Periods before this one: n of them take 1 + longer + … + longerⁿ⁻¹ first periods.
+    const double n = c.longer == 1 ? std::floor(t) : std::floor(std::log(1 - t * (1 - c.longer)) / std::log(c.longer));
+    const double length = std::pow(c.longer, n), begin = c.longer == 1 ? n : (1 - length) / (1 - c.longer);
+    return c.initial * std::pow(c.lower, n) * half_wave((t - begin) / length, c.end);
+  };
+}
+
+Schedule piecewise(std::vector<std::int64_t> boundaries, std::vector<double> values) {
+  if (values.size() != boundaries.size() + 1)
+    throw_error<ArgumentError>("schedule::piecewise: {} boundaries need one value more: there are {}", boundaries.size(), values.size());
+  if (std::adjacent_find(boundaries.begin(), boundaries.end(), std::greater_equal<>()) != boundaries.end())
+    throw ArgumentError("schedule::piecewise: the boundaries do not ascend");
+  for (const double v : values) check_finite("schedule::piecewise", {v});
+  return [boundaries = std::move(boundaries), values = std::move(values)](std::int64_t step) {
+    return values[static_cast<std::size_t>(std::lower_bound(boundaries.begin(), boundaries.end(), step) - boundaries.begin())];
+  };
+}
+
+Schedule warm_up(std::int64_t steps, Scheduled then, double from) {
+  if (steps < 0) throw_error<ArgumentError>("schedule::warm_up: steps is {}; use 0 or more", steps);
+  check_finite("schedule::warm_up", {from});
+  return [=](std::int64_t step) { return step < steps ? from + (then.at(0) - from) * over(step, steps) : then.at(step - steps); };
+}
+
+}  // namespace tapedeck::schedule
