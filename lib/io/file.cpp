@@ -15,6 +15,8 @@
 namespace tapedeck {
 namespace {
 
+constexpr std::int64_t kStartAtOnce = 8 << 20;   // bytes for which the disk begins to work while more are written
+
 // Opens, locks and looks whether the name still stands for the same file, since whoever held the lock may have moved it.
 int open_locked(const std::string& partial, int flags) {
   for (;;) {
@@ -83,6 +85,7 @@ OutputFile::OutputFile(FileName name) : name_(std::move(name)), partial_(name_.p
   if (fd_ < 0) name_.fail_with_errno("cannot be written");
   if (::ftruncate(fd_, 0) == 0) return;
   const int reason = errno;
+  ::unlink(partial_.c_str());
   ::close(fd_);
   errno = reason;
   name_.fail_with_errno("cannot be written");
@@ -97,6 +100,9 @@ OutputFile::~OutputFile() {
 void OutputFile::write(const void* from, std::int64_t n) {
   overwrite(size_, from, n);
   size_ += n;
+  if (size_ - started_ < kStartAtOnce) return;
+  ::sync_file_range(fd_, started_, size_ - started_, SYNC_FILE_RANGE_WRITE);   // a hint: errors are fsync's to tell
+  started_ = size_;
 }
 
 void OutputFile::overwrite(std::int64_t offset, const void* from, std::int64_t n) {

@@ -54,7 +54,7 @@ class OutputFile {
   FileName name_;
   std::string partial_;
   int fd_ = -1;
-  std::int64_t size_ = 0;
+  std::int64_t size_ = 0, started_ = 0;   // the first bytes are on their way to the disk
 };
 
 /// Removes what a process that was killed has left of a file that it wrote, but nothing that is being written.
