@@ -1,6 +1,10 @@
 // Checkpoints: what is added comes back, all of it or nothing; what does not match is listed; what comes later gets its value then.
 #include <catch2/catch.hpp>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "case.h"
 #include "message_of.h"
 #include "tapedeck/checkpoint.h"
 #include "tapedeck/tapedeck.h"
@@ -81,7 +85,7 @@ TEST_CASE("what does not match is listed, and nothing changes", "[checkpoint][er
   Variable a2(zeros({2})), b2(zeros({3}, DType::f64)), d2(zeros({1}));
   Checkpoint here;
   here.add("a", a2), here.add("b", b2), here.add("d", d2);
-  CHECK(message_of([&] { here.restore(path); }) ==
+  CHECK(message_of<FileError>([&] { here.restore(path); }) ==
         "restore: " + path + ": does not match; missing: d; extra: x; different: \"b\" is f32[3] in " + path + ", f64[3] here");
   CHECK(a2.value().at({0}) == 0);
 
@@ -152,7 +156,7 @@ TEST_CASE("what is added after a deferred restore gets its value then", "[checkp
   CHECK(later.waiting() == Names{"v"});
 
   Variable wrong(zeros({3})), right(zeros({2}));
-  CHECK(message_of([&] { later.add("v", wrong); }) == "restore: " + (folder / "two") + ": \"v\" is f32[2] in " + (folder / "two") + ", f32[3] here");
+  CHECK(message_of<FileError>([&] { later.add("v", wrong); }) == "restore: " + (folder / "two") + ": \"v\" is f32[2] in " + (folder / "two") + ", f32[3] here");
   CHECK(later.waiting() == Names{"v"});
   later.add("v", right);
   CHECK(right.value().to_vector() == std::vector<double>{3, 4});
@@ -165,6 +169,159 @@ TEST_CASE("what is added after a deferred restore gets its value then", "[checkp
   Variable late(tensor(0.5));
   forgetful.add("u", late);
   CHECK(late.value().item() == 0.5);
+}
+
+namespace {
+
+Optimizer optimizer_of(std::string_view rule) {
+  return rule == "momentum" ? Optimizer(rule, {{"learning_rate", 0.1}, {"momentum", 0.9}}) : Optimizer(rule, {{"learning_rate", 0.1}});
+}
+
+/// A run with dense and sparse gradients that depend on the step.
+struct Training {
+  Variable w{linspace(1, 2, 5), {.name = "w"}}, table{reshape(linspace(-1, 1, 12, DType::f64), {4, 3}), {.name = "table"}};
+  Optimizer optimizer;
+  std::int64_t step = 0;
+  random::Key key{.seed = 4};
+  Checkpoint checkpoint;
+
+  explicit Training(std::string_view rule) : optimizer(optimizer_of(rule)) {
+    checkpoint.add("w", w), checkpoint.add("table", table), checkpoint.add("optimizer", optimizer), checkpoint.add("step", step), checkpoint.add("key", key);
+  }
+  void run(std::int64_t steps) {
+    for (const std::int64_t end = step + steps; step < end; ++step) {
+      const random::Key now = key.split(0);
+      key = key.split(1);
+      optimizer.apply_gradients({{random::normal({5}, now), w}, {IndexedSlices{random::normal({2, 3}, now, DType::f64), tensor({step % 4, std::int64_t{1}}), Shape{4, 3}}, table}});
+    }
+  }
+  std::string state(const TemporaryFolder& folder) const {
+    checkpoint.save(folder / "state");
+    return text_of(folder / "state");
+  }
+};
+
+}  // namespace
+
+TEST_CASE("training goes on from a checkpoint bit by bit as if it had not stopped", "[checkpoint][optimizer]") {
+  const TemporaryFolder folder;
+  for (const std::string_view rule : Optimizer::rules()) {
+    INFO(rule);
+    Training whole(rule);
+    whole.run(6);
+    Training first(rule);
+    first.run(3);
+    first.checkpoint.save(folder / "half");
+    // Another process, so that nothing but the file is known to it.
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      Training second(rule);
+      second.checkpoint.restore(folder / "half");
+      second.run(3);
+      second.checkpoint.save(folder / "end");
+      _exit(0);
+    }
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    REQUIRE((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+    CHECK(text_of(folder / "end") == whole.state(folder));
+
+    // Over another state, which had slots, to before the first step, when there were none.
+    Training third(rule);
+    const std::string start = third.state(folder);
+    third.checkpoint.save(folder / "start");
+    third.run(2);
+    third.checkpoint.restore(folder / "start");
+    CHECK(third.state(folder) == start);
+  }
+}
+
+TEST_CASE("an optimizer's numbers and slots have names", "[checkpoint][optimizer]") {
+  const TemporaryFolder folder;
+  Training training("adam");
+  training.run(1);
+  training.checkpoint.save(folder / "x");
+  const TensorFile file = load_safetensors(folder / "x");
+  Names names;
+  for (const auto& [name, tensor] : file.tensors) names.push_back(name);
+  CHECK(names == Names{"key", "optimizer/beta1_power", "optimizer/beta2_power", "optimizer/iterations", "optimizer/table/m", "optimizer/table/v", "optimizer/w/m", "optimizer/w/v", "step", "table", "w"});
+  CHECK(file.tensors.at("optimizer/iterations").item() == 1);
+
+  // A slot of another shape, and one that is not there.
+  NamedTensors changed = file.tensors;
+  changed["optimizer/w/m"] = zeros({4});
+  changed.erase("optimizer/w/v"), changed.erase("optimizer/beta1_power");
+  save_safetensors(folder / "x", changed);
+  const std::string before = training.state(folder);
+  CHECK(message_of<FileError>([&] { training.checkpoint.restore(folder / "x"); }) == "restore: " + (folder / "x") + ": does not match; missing: optimizer/beta1_power; different: \"optimizer/w/m\" is f32[4] in " + (folder / "x") + ", f32[5] here");
+  CHECK(training.state(folder) == before);
+  training.run(1);
+  CHECK(training.checkpoint.restore(folder / "x", RestoreMode::partial).missing == Names{"optimizer/beta1_power"});
+  CHECK(training.optimizer.iterations() == 1);
+  CHECK(training.optimizer.slot(training.w, "m").defined());
+
+  changed = file.tensors;
+  changed["optimizer/iterations"] = tensor(0.5, DType::f64);
+  save_safetensors(folder / "x", changed);
+  const std::string second = training.state(folder);
+  CHECK(message_of<ArgumentError>([&] { training.checkpoint.restore(folder / "x"); }) == "restore: iterations of adam is 0.5; use a whole number of 0 or more");
+  CHECK(training.state(folder) == second);
+
+  const Variable other(tensor(1.0), {.name = "other"});
+  training.optimizer.apply_gradients({{tensor(1.0), other}});
+  CHECK(message_of([&] { training.checkpoint.save(folder / "x"); }) == "save: optimizer \"optimizer\" has slots of variable \"other\", which is not in the checkpoint; add it");
+  Checkpoint clash;
+  std::int64_t n = 0;
+  clash.add("a/iterations", n), clash.add("a", training.optimizer);
+  CHECK(message_of([&] { clash.save(folder / "x"); }) == "save: there are two of the name \"a/iterations\"");
+  CHECK(message_of([&] { clash.add("a", n); }) == "checkpoint: there are two of the name \"a\"");
+}
+
+TEST_CASE("cases: slots restored before there are variables and optimizers", "[checkpoint][optimizer][cases]") {
+  const TemporaryFolder folder;
+  {
+    Variable v(tensor(0.0));
+    Adam adam({.learning_rate = 0.1});
+    Checkpoint root;
+    root.add("var", v);
+    adam.minimize([&] { return v * 1.0; });
+    v.assign(tensor(12.0));
+    root.save(folder / "a");
+    root.add("optimizer", adam);
+    v.assign(tensor(13.0));
+    adam.restore_slot(v, "m", tensor(14.0));
+    root.save(folder / "b");
+  }
+  const auto restored = [&] {
+    Checkpoint root;
+    root.restore(folder / "b", RestoreMode::deferred);
+    root.restore(folder / "a", RestoreMode::deferred);
+    return root;
+  };
+  {
+    Case c("ckpt-deferred-slot");
+    Checkpoint root = restored();
+    Variable v(tensor(0.0));
+    root.add("var", v);
+    c.check("var_after", v.value());
+    Adam adam({.learning_rate = 0.1});
+    root.add("optimizer", adam);
+    c.check("m_slot", adam.slot(v, "m"));
+    CHECK(adam.iterations() == 1);
+    CHECK(root.waiting().empty());
+  }
+  {
+    Case c("ckpt-slot-order-graph");
+    Checkpoint root = restored();
+    Adam adam({.learning_rate = 0.1});
+    root.add("optimizer", adam);
+    const bool waits = root.waiting() == Names{"optimizer/var/m", "optimizer/var/v", "var"};
+    Variable v(tensor(0.0));
+    const bool is_not_there = !adam.slot(v, "m").defined();
+    root.add("var", v);
+    c.holds("property", waits && is_not_there && adam.slot(v, "m").item() == 14 && v.value().item() == 12);
+  }
 }
 
 TEST_CASE("names in a checkpoint are taken once", "[checkpoint][errors]") {

@@ -11,10 +11,8 @@ namespace tapedeck::test {
 template <class E = Error> std::string message_of(const std::function<void()>& f) {
   try {
     f();
-  } catch (const E& e) {
-    return e.what();
   } catch (const Error& e) {
-    return std::string("of another kind: ") + e.what();
+    return dynamic_cast<const E*>(&e) ? e.what() : std::string("of another kind: ") + e.what();
   }
   return "no error";
 }

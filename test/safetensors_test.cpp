@@ -34,7 +34,7 @@ struct Loaded {
 
   std::string message(const std::string& text) {
     write_text(path, text);
-    std::string what = message_of([&] { load_safetensors(path); });
+    std::string what = message_of<FileError>([&] { load_safetensors(path); });
     const std::string prefix = "load_safetensors: " + path + ": ";
     return what.starts_with(prefix) ? what.substr(prefix.size()) : what;
   }
@@ -164,9 +164,9 @@ TEST_CASE("safetensors: hostile files are errors that say what is wrong", "[safe
   CHECK(loaded.message(described(R"({"dtype":"F32","dtype":"F64","shape":[1],"data_offsets":[0,8]})"), eight) == "the header has \"dtype\" twice");
   CHECK(loaded.message(described(R"({"dtype":"BOOL","shape":[2],"data_offsets":[0,2]})"), "\1\2") == "tensor \"w\" is bool, and element 1 is 2");
   // What a length beyond 2^63 and what is no file lead to.
-  CHECK_THAT(message_of([&] { load_safetensors(loaded.folder.path()); }), Catch::Matchers::EndsWith("is no regular file"));
-  CHECK_THAT(message_of([&] { load_safetensors(loaded.folder / "none"); }), Catch::Matchers::EndsWith("none: cannot be opened: No such file or directory"));
-  CHECK_THAT(message_of([&] { load_safetensors("/dev/zero"); }), Catch::Matchers::EndsWith("is no regular file"));
+  CHECK_THAT(message_of<FileError>([&] { load_safetensors(loaded.folder.path()); }), Catch::Matchers::EndsWith("is no regular file"));
+  CHECK_THAT(message_of<FileError>([&] { load_safetensors(loaded.folder / "none"); }), Catch::Matchers::EndsWith("none: cannot be opened: No such file or directory"));
+  CHECK_THAT(message_of<FileError>([&] { load_safetensors("/dev/zero"); }), Catch::Matchers::EndsWith("is no regular file"));
 }
 
 TEST_CASE("safetensors: what a file cannot have", "[safetensors][errors]") {
@@ -174,13 +174,13 @@ TEST_CASE("safetensors: what a file cannot have", "[safetensors][errors]") {
   const std::string path = folder / "x.safetensors";
   save_safetensors(path, {{"w", ones({2})}});
   const std::string before = text_of(path);
-  CHECK(message_of([&] { save_safetensors(path, {{"w", Tensor()}}); }) == "save_safetensors: tensor \"w\" is undefined");
-  CHECK(message_of([&] { save_safetensors(path, {{"__metadata__", ones({2})}}); }) == "save_safetensors: the file format does not allow the name \"__metadata__\"");
-  CHECK(message_of([&] { save_safetensors(path, {{"\xff", ones({2})}}); }) == "save_safetensors: a name is not UTF-8: \"tapedeck.xxh3:\\ufffd\"");
-  CHECK(message_of([&] { save_safetensors(path, {}, {{"tapedeck.x", "1"}}); }) == "save_safetensors: the key \"tapedeck.x\" is the library's own; use one that does not begin with tapedeck.");
-  CHECK(message_of([&] { save_safetensors(path, {}, {{"x", "\xff"}}); }) == "save_safetensors: a text of the metadata is not UTF-8: \"\\ufffd\"");
-  CHECK(message_of([&] { save_safetensors(folder / "none/x", {}); }) == "save_safetensors: " + folder.path() + "/none/x: cannot be written: No such file or directory");
-  CHECK(message_of([&] { save_safetensors(folder.path(), {}); }) == "save_safetensors: " + folder.path() + ": cannot be written: Is a directory");
+  CHECK(message_of<ArgumentError>([&] { save_safetensors(path, {{"w", Tensor()}}); }) == "save_safetensors: tensor \"w\" is undefined");
+  CHECK(message_of<ArgumentError>([&] { save_safetensors(path, {{"__metadata__", ones({2})}}); }) == "save_safetensors: the file format does not allow the name \"__metadata__\"");
+  CHECK(message_of<ArgumentError>([&] { save_safetensors(path, {{"\xff", ones({2})}}); }) == "save_safetensors: a name is not UTF-8: \"tapedeck.xxh3:\\ufffd\"");
+  CHECK(message_of<ArgumentError>([&] { save_safetensors(path, {}, {{"tapedeck.x", "1"}}); }) == "save_safetensors: the key \"tapedeck.x\" is the library's own; use one that does not begin with tapedeck.");
+  CHECK(message_of<ArgumentError>([&] { save_safetensors(path, {}, {{"x", "\xff"}}); }) == "save_safetensors: a text of the metadata is not UTF-8: \"\\ufffd\"");
+  CHECK(message_of<FileError>([&] { save_safetensors(folder / "none/x", {}); }) == "save_safetensors: " + folder.path() + "/none/x: cannot be written: No such file or directory");
+  CHECK(message_of<FileError>([&] { save_safetensors(folder.path(), {}); }) == "save_safetensors: " + folder.path() + ": cannot be written: Is a directory");
   CHECK(text_of(path) == before);
   CHECK(folder.files() == 1);
 }

@@ -8,6 +8,8 @@
 
 namespace tapedeck {
 
+class Optimizer;
+
 enum class RestoreMode {
   strict,     // the file has what was added, and nothing else
   partial,    // what the file has in the same dtype and shape; the rest stays as it is
@@ -35,6 +37,9 @@ class TAPEDECK_EXPORT Checkpoint {
   /// Each throws ArgumentError for a name that is taken. Where a deferred restore left a value of that name, it is assigned
   /// at once; FileError where that is of another dtype or shape, and nothing is added.
   void add(const std::string& name, const Variable& variable);
+  /// Its numbers, as name/iterations, and the slots of all variables of the checkpoint, as name/variable/slot, which need not be
+  /// there yet. Hyperparameters are the program's own.
+  void add(const std::string& name, Optimizer& optimizer);
   /// An undefined tensor takes what the file has, of any dtype and shape.
   void add(const std::string& name, Tensor& tensor);
   void add(const std::string& name, random::Key& key);
@@ -46,12 +51,13 @@ class TAPEDECK_EXPORT Checkpoint {
   void add(const std::string& name, std::function<Tensor()> read, std::function<void(const Tensor&)> write);
 
   /// Writes everything to a file in the safetensors format. The file takes the place of one that was there when all of it is
-  /// on the disk: whatever happens before, the old one stays whole. Throws ArgumentError for what is undefined, FileError
-  /// where the file cannot be written.
+  /// on the disk: whatever happens before, the old one stays whole. Throws ArgumentError for what is undefined and where an
+  /// optimizer has slots of a variable that was not added, FileError where the file cannot be written.
   void save(const std::string& path, const Metadata& metadata = {}) const;
 
   /// Reads it back. Throws FileError, and leaves everything as it was, where the file cannot be read or is damaged and, if
-  /// strict, where it does not match; the message lists what is missing, extra and different.
+  /// strict, where it does not match; the message lists what is missing, extra and different. Slots that a strict restore does
+  /// not find in the file begin anew.
   RestoreReport restore(const std::string& path, RestoreMode mode = RestoreMode::strict);
 
   /// Names of the values of deferred restores that wait for what they belong to. Of several files the last one's value counts.

@@ -3,10 +3,12 @@
 #include "tapedeck/checkpoint.h"
 
 #include <bit>
+#include <utility>
 
 #include "autodiff/variable.h"
 #include "base/format.h"
 #include "io/tensor_file.h"
+#include "tapedeck/optimizer.h"
 
 namespace tapedeck {
 namespace {
@@ -16,13 +18,24 @@ struct Value {
   std::function<void(const Tensor&)> write;
   std::optional<Variable> variable = {};
 };
-using Values = std::map<std::string, Value, std::less<>>;
+
+// What a name may have. What is not required need not be there.
+struct Place {
+  std::optional<Spec> spec;
+  bool is_required;
+};
 
 // A value of a deferred restore.
 struct Waiting {
   Tensor tensor;
   std::string path;
 };
+
+template <class T> using ByName = std::map<std::string, T, std::less<>>;
+
+// An optimizer's numbers and slots have names below its own.
+std::string number_name(const std::string& optimizer, std::string_view number) { return fmt::format("{}/{}", optimizer, number); }
+std::string slot_name(const std::string& optimizer, std::string_view variable, std::string_view slot) { return fmt::format("{}/{}/{}", optimizer, variable, slot); }
 
 std::string listed(std::string_view what, const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 20;
@@ -35,72 +48,171 @@ std::string listed(std::string_view what, const std::vector<std::string>& names)
 }  // namespace
 
 struct Checkpoint::State {
-  Values values;
-  std::map<std::string, Waiting, std::less<>> waiting;
+  ByName<Value> values;
+  ByName<Optimizer*> optimizers;
+  std::map<std::uint64_t, std::string> variables;   // from ids to names
+  ByName<Waiting> waiting;
 
+  void check_free(const std::string& name) const;
   void add(const std::string& name, Value value);
-  NamedTensors tensors(std::string_view op) const;
-  RestoreReport compare(const FileName& file, const std::map<std::string, Spec, std::less<>>& there) const;
-  void assign(const NamedTensors& tensors);
+  void add(const std::string& name, Optimizer& optimizer);
+  NamedTensors tensors() const;
+  ByName<Place> places() const;
+  RestoreReport compare(const FileName& file, const ByName<Spec>& there, const ByName<Place>& here) const;
+  OptimizerState merged(const std::string& name, const Optimizer& optimizer, const NamedTensors& tensors, bool all_slots) const;
+  void assign(const NamedTensors& tensors, bool all_slots);
+  void settle(const ByName<Place>& here);
 };
 
+namespace {
+
+void place(ByName<Place>& here, const std::string& name, const Value& value) {
+  const Tensor present = value.read();
+  here.try_emplace(name, Place{present.defined() ? std::optional(present.spec()) : std::nullopt, true});
+}
+void place_slots(ByName<Place>& here, const std::string& name, const Optimizer& optimizer, const std::string& variable_name, const Value& value) {
+  if (!value.variable) return;
+  for (const std::string& slot : optimizer.slot_names()) here.try_emplace(slot_name(name, variable_name, slot), Place{value.variable->cell().value.spec(), false});
+}
+void place(ByName<Place>& here, const std::string& name, const Optimizer& optimizer, const ByName<Value>& values) {
+  for (const OptimizerScalar& n : optimizer.state().scalars) here.try_emplace(number_name(name, n.name), Place{Spec{DType::f64, {}}, true});
+  for (const auto& [variable_name, value] : values) place_slots(here, name, optimizer, variable_name, value);
+}
+
+}  // namespace
+
+ByName<Place> Checkpoint::State::places() const {
+  ByName<Place> here;
+  for (const auto& [name, value] : values) place(here, name, value);
+  for (const auto& [name, optimizer] : optimizers) place(here, name, *optimizer, values);
+  return here;
+}
+
 // Sorts out what of a file fits what is here.
-RestoreReport Checkpoint::State::compare(const FileName& file, const std::map<std::string, Spec, std::less<>>& there) const {
+RestoreReport Checkpoint::State::compare(const FileName& file, const ByName<Spec>& there, const ByName<Place>& here) const {
   RestoreReport report;
-  for (const auto& [name, value] : values) {
+  for (const auto& [name, place] : here) {
     const auto stored = there.find(name);
-    const Tensor present = value.read();
-    if (stored == there.end()) report.missing.push_back(name);
-    else if (present.defined() && present.spec() != stored->second) report.different.push_back(fmt::format("\"{}\" is {} in {}, {} here", name, stored->second, file.path, present.spec()));
-    else report.restored.push_back(name);
+    if (stored != there.end() && place.spec && *place.spec != stored->second) report.different.push_back(fmt::format("\"{}\" is {} in {}, {} here", name, stored->second, file.path, *place.spec));
+    else if (stored != there.end()) report.restored.push_back(name);
+    else if (place.is_required) report.missing.push_back(name);
   }
   for (const auto& [name, spec] : there)
-    if (!values.contains(name)) report.extra.push_back(name);
+    if (!here.contains(name)) report.extra.push_back(name);
   return report;
 }
 
+// The optimizer's state with what a file has of it; all slots: those that the file does not have begin anew.
+OptimizerState Checkpoint::State::merged(const std::string& name, const Optimizer& optimizer, const NamedTensors& tensors, bool all_slots) const {
+  OptimizerState state = optimizer.state();
+  for (OptimizerScalar& n : state.scalars)
+    if (const auto at = tensors.find(number_name(name, n.name)); at != tensors.end()) n.value = at->second.item();
+  ByName<SlotValue> slots;
+  for (SlotValue& v : std::exchange(state.slots, {})) {
+    const auto variable = variables.find(v.variable.id());
+    if (variable == variables.end()) state.slots.push_back(std::move(v));
+    else if (!all_slots) slots.emplace(slot_name(name, variable->second, v.slot), std::move(v));
+  }
+  for (const auto& [variable_name, value] : values)
+    for (const std::string& slot : value.variable ? optimizer.slot_names() : std::vector<std::string>())
+      if (const auto at = tensors.find(slot_name(name, variable_name, slot)); at != tensors.end()) slots.insert_or_assign(at->first, SlotValue{*value.variable, slot, at->second});
+  for (auto& [slot, value] : slots) state.slots.push_back(std::move(value));
+  return state;
+}
+
 // All or nothing.
-void Checkpoint::State::assign(const NamedTensors& tensors) {
-  std::vector<std::pair<const Value*, Tensor>> before;
-  before.reserve(tensors.size());
+void Checkpoint::State::assign(const NamedTensors& tensors, bool all_slots) {
+  std::vector<std::pair<const Value*, Tensor>> values_before;
+  std::vector<std::pair<Optimizer*, OptimizerState>> optimizers_before;
+  values_before.reserve(values.size()), optimizers_before.reserve(optimizers.size());
   try {
+    for (const auto& [name, optimizer] : optimizers) {
+      const auto first = tensors.lower_bound(name + "/");
+      if (!all_slots && (first == tensors.end() || !first->first.starts_with(name + "/"))) continue;
+      OptimizerState before = optimizer->state();
+      optimizer->restore(merged(name, *optimizer, tensors, all_slots));
+      optimizers_before.emplace_back(optimizer, std::move(before));
+    }
     for (const auto& [name, tensor] : tensors) {
-      const Value& value = values.find(name)->second;
-      before.emplace_back(&value, value.read());
-      value.write(tensor);
+      const auto at = values.find(name);
+      if (at == values.end()) continue;
+      values_before.emplace_back(&at->second, at->second.read());
+      at->second.write(tensor);
     }
   } catch (...) {
-    for (const auto& [value, tensor] : before) value->write(tensor);
+    for (const auto& [value, tensor] : values_before) value->write(tensor);
+    for (const auto& [optimizer, state] : optimizers_before) optimizer->restore(state);
     throw;
   }
+}
+
+// Gives what waits to what has come.
+void Checkpoint::State::settle(const ByName<Place>& here) {
+  NamedTensors found;
+  for (const auto& [name, place] : here) {
+    const auto waits = waiting.find(name);
+    if (waits == waiting.end()) continue;
+    const FileName file{"restore", waits->second.path};
+    const RestoreReport report = compare(file, {{name, waits->second.tensor.spec()}}, {{name, place}});
+    if (!report.different.empty()) file.fail(report.different[0]);
+    found.emplace(name, waits->second.tensor);
+  }
+  if (found.empty()) return;
+  assign(found, false);
+  for (const auto& [name, tensor] : found) waiting.erase(waiting.find(name));
+}
+
+void Checkpoint::State::check_free(const std::string& name) const {
+  if (values.contains(name) || optimizers.contains(name)) throw_error<ArgumentError>("checkpoint: there are two of the name \"{}\"", name);
 }
 
 void Checkpoint::State::add(const std::string& name, Value value) {
+  check_free(name);
   if (value.variable)
-    for (const auto& [other, v] : values)
-      if (v.variable == value.variable) throw_error<ArgumentError>("checkpoint: variable \"{}\" was added before, as \"{}\"", name, other);
-  const auto [at, is_free] = values.emplace(name, std::move(value));
-  if (!is_free) throw_error<ArgumentError>("checkpoint: there are two of the name \"{}\"", name);
-  const auto waits = waiting.find(name);
-  if (waits == waiting.end()) return;
+    if (const auto [at, is_first] = variables.try_emplace(value.variable->id(), name); !is_first)
+      throw_error<ArgumentError>("checkpoint: variable \"{}\" was added before, as \"{}\"", name, at->second);
+  const auto at = values.emplace(name, std::move(value)).first;
+  if (waiting.empty()) return;
   try {
-    const FileName file{"restore", waits->second.path};
-    const RestoreReport report = compare(file, {{name, waits->second.tensor.spec()}});
-    if (!report.different.empty()) file.fail(report.different[0]);
-    assign({{name, waits->second.tensor}});
+    ByName<Place> here;
+    place(here, name, at->second);
+    for (const auto& [optimizer_name, optimizer] : optimizers) place_slots(here, optimizer_name, *optimizer, name, at->second);
+    settle(here);
   } catch (...) {
+    if (at->second.variable) variables.erase(at->second.variable->id());
     values.erase(at);
     throw;
   }
-  waiting.erase(waits);
 }
 
-NamedTensors Checkpoint::State::tensors(std::string_view op) const {
+void Checkpoint::State::add(const std::string& name, Optimizer& optimizer) {
+  check_free(name);
+  const auto at = optimizers.emplace(name, &optimizer).first;
+  try {
+    ByName<Place> here;
+    place(here, name, optimizer, values);
+    settle(here);
+  } catch (...) {
+    optimizers.erase(at);
+    throw;
+  }
+}
+
+NamedTensors Checkpoint::State::tensors() const {
   NamedTensors all;
-  for (const auto& [name, value] : values) {
-    Tensor tensor = value.read();
-    if (!tensor.defined()) throw_error<ArgumentError>("{}: \"{}\" is undefined", op, name);
-    all.emplace(name, std::move(tensor));
+  const auto put = [&](std::string name, Tensor tensor) {
+    if (!tensor.defined()) throw_error<ArgumentError>("save: \"{}\" is undefined", name);
+    if (const auto [at, is_free] = all.try_emplace(std::move(name), std::move(tensor)); !is_free) throw_error<ArgumentError>("save: there are two of the name \"{}\"", at->first);
+  };
+  for (const auto& [name, value] : values) put(name, value.read());
+  for (const auto& [name, optimizer] : optimizers) {
+    OptimizerState state = optimizer->state();
+    for (const OptimizerScalar& n : state.scalars) put(number_name(name, n.name), tensor(n.value, DType::f64));
+    for (SlotValue& v : state.slots) {
+      const auto variable = variables.find(v.variable.id());
+      if (variable == variables.end()) throw_error<ArgumentError>("save: optimizer \"{}\" has slots of variable \"{}\", which is not in the checkpoint; add it", name, v.variable.name());
+      put(slot_name(name, variable->second, v.slot), std::move(v.value));
+    }
   }
   return all;
 }
@@ -135,25 +247,29 @@ void Checkpoint::add(const std::string& name, std::function<Tensor()> read, std:
   state_->add(name, {std::move(read), std::move(write)});
 }
 
-void Checkpoint::save(const std::string& path, const Metadata& metadata) const { write_tensors({"save", path}, state_->tensors("save"), metadata); }
+void Checkpoint::add(const std::string& name, Optimizer& optimizer) { state_->add(name, optimizer); }
+
+void Checkpoint::save(const std::string& path, const Metadata& metadata) const { write_tensors({"save", path}, state_->tensors(), metadata); }
 
 RestoreReport Checkpoint::restore(const std::string& path, RestoreMode mode) {
   const TensorReader reader({"restore", path});
-  std::map<std::string, Spec, std::less<>> there;
+  ByName<Spec> there;
   for (const StoredTensor& t : reader.tensors()) there.emplace(t.name, t.spec);
-  RestoreReport report = state_->compare(reader.name(), there);
-  if (mode == RestoreMode::strict && !(report.missing.empty() && report.extra.empty() && report.different.empty()))
+  const ByName<Place> here = state_->places();
+  RestoreReport report = state_->compare(reader.name(), there, here);
+  const bool is_strict = mode == RestoreMode::strict;
+  if (is_strict && !(report.missing.empty() && report.extra.empty() && report.different.empty()))
     reader.name().fail("does not match" + listed("missing", report.missing) + listed("extra", report.extra) + listed("different", report.different));
 
   NamedTensors wanted;
-  std::map<std::string, Waiting, std::less<>> waiting = state_->waiting;
+  ByName<Waiting> waiting = state_->waiting;
   for (const std::string& name : report.restored) waiting.erase(name), wanted.emplace(name, Tensor());
   for (const StoredTensor& t : reader.tensors()) {
     if (const auto at = wanted.find(t.name); at != wanted.end()) at->second = reader.read(t);
-    else if (mode == RestoreMode::deferred && !state_->values.contains(t.name)) waiting[t.name] = {reader.read(t), path};
+    else if (mode == RestoreMode::deferred && !here.contains(t.name)) waiting.insert_or_assign(t.name, Waiting{reader.read(t), path});
   }
   report.metadata = reader.metadata();
-  state_->assign(wanted);
+  state_->assign(wanted, is_strict);
   state_->waiting = std::move(waiting);
   return report;
 }
