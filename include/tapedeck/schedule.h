@@ -67,10 +67,10 @@ struct CosineRestarts {
   double initial;
   std::int64_t steps;     // of the first period
   double longer = 2;      // a period has so many times the steps of the one before, 1 or more
-  double lower = 1;       // and begins at so many times its value
+  double lower = 1;       // and begins at so many times its height
   double end = 0;
 };
-/// The cosine that begins again. The same paper.
+/// The cosine that begins again: in the n-th period, from 0 on, initial · ((1 - end) · lowerⁿ · (1 + cos πt)/2 + end). The same paper.
 TAPEDECK_EXPORT Schedule cosine_restarts(CosineRestarts c);
 
 /// values[i] from the step after boundaries[i - 1] up to and with boundaries[i]. Boundaries ascend; there is one value more.

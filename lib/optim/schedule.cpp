@@ -71,11 +71,13 @@ Schedule cosine_restarts(CosineRestarts c) {
   check_finite("schedule::cosine_restarts", {c.initial, c.longer, c.lower, c.end});
   if (c.longer < 1) throw_error<ArgumentError>("schedule::cosine_restarts: longer is {}; use 1 or more", c.longer);
   return [c](std::int64_t step) {
-    const double t = over(step, c.steps);
-    // Periods before this one: n of them take 1 + longer + … + longerⁿ⁻¹ first periods.
-    const double n = c.longer == 1 ? std::floor(t) : std::floor(std::log(1 - t * (1 - c.longer)) / std::log(c.longer));
-    const double length = std::pow(c.longer, n), begin = c.longer == 1 ? n : (1 - length) / (1 - c.longer);
-    return c.initial * std::pow(c.lower, n) * half_wave((t - begin) / length, c.end);
+    double t = over(step, c.steps), length = 1, height = 1;   // of the period that t lies in
+    if (c.longer == 1) {
+      height = std::pow(c.lower, std::floor(t));
+      t -= std::floor(t);
+    }
+    for (; t >= length; length *= c.longer, height *= c.lower) t -= length;
+    return c.initial * (height * half_wave(t / length, 0) * (1 - c.end) + c.end);
   };
 }
 
