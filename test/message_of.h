@@ -11,8 +11,8 @@ namespace tapedeck::test {
 template <class E = Error> std::string message_of(const std::function<void()>& f) {
   try {
     f();
-  } catch (const Error& e) {
-    return dynamic_cast<const E*>(&e) ? e.what() : std::string("of another kind: ") + e.what();
+  } catch (const std::exception& e) {
+    return (dynamic_cast<const E*>(&e) ? "" : "of another kind: ") + std::string(e.what());
   }
   return "no error";
 }
