@@ -106,6 +106,8 @@ const Geometry kGeometries[] = {
     {{9, 14, 15, 20}, {1, 1, 5, 24}, {.groups = 4}},
     {{4, 19, 17, 48}, {3, 3, 16, 48}, {.padding = Padding::same, .groups = 3}},
     {{3, 150, 60, 32}, {3, 2, 8, 64}, {.padding = {2, 0, 1, 1}, .groups = 4}},
+    {{3, 21, 18, 48}, {3, 3, 4, 48}, {.padding = Padding::same, .groups = 12}},
+    {{3, 21, 18, 20}, {2, 3, 5, 28}, {.padding = 1, .groups = 4}},
 };
 
 }  // namespace

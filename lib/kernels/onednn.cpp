@@ -32,6 +32,7 @@ constexpr double kLeast = 1 << 19;                // multiplications: fewer are 
 constexpr double kTask = 1 << 25;                 // multiplications that are worth a thread
 constexpr std::int64_t kMostWeights = 1 << 20;    // whose order is changed in every call
 constexpr std::int64_t kLeastOut = 16;            // channels: fewer leave vectors empty
+constexpr std::int64_t kLeastOfGroup = 4;         // the same where there are several groups, for which ours are slower
 constexpr std::size_t kKept = 256;                // kernels
 constexpr std::int64_t kMostFloats = 1 << 29;     // that a kernel reads or writes: they have 2^31 bytes
 
@@ -172,7 +173,7 @@ std::shared_ptr<const Kernel> kernel_for(Product product, const Conv& c) {
 bool is_wanted(const Conv& c) {
   const auto few_zeros = [](const WindowAxis& a) { return std::max(a.before, after(a)) < reach(a); };   // no window of nothing but padding
   const Window3d& w = c.window;
-  return !onednn_version().empty() && c.work() >= kLeast && c.out / c.groups >= kLeastOut && c.weights() <= kMostWeights && few_zeros(w.planes) && few_zeros(w.plane.rows) && few_zeros(w.plane.columns);
+  return !onednn_version().empty() && c.work() >= kLeast && c.out / c.groups >= (c.groups > 1 ? kLeastOfGroup : kLeastOut) && c.weights() <= kMostWeights && few_zeros(w.planes) && few_zeros(w.plane.rows) && few_zeros(w.plane.columns);
 }
 
 /// A convolution that is part of another, and where its images and outputs begin there.
