@@ -27,13 +27,14 @@ struct Loops {
   Loop outer[2 * Shape::kMaxRank], rows{1, 0, 0}, columns{1, 1, 1};
   std::size_t ndim = 0;
 
-  // A matrix that is not contiguous along its columns has the axis for rows that is, if there is one: to be transposed.
+  // A matrix that is not contiguous along its columns has the axis for rows that is, if there is one: to be transposed. Where it is,
+  // rows are those that lie nearest to each other, if they are few: so many places are written side by side.
   explicit Loops(const Places& p) {
     std::size_t n = p.ndim(), chosen = n;
     if (n) columns = {p[n - 1].extent, p[n - 1].step, 1};
     if (n > 1) chosen = n - 2;
-    if (columns.step != 1)
-      for (std::size_t d = 0; d + 1 < n; ++d) if (p[d].step == 1) chosen = d;
+    for (std::size_t d = 0; d + 1 < n; ++d)
+      if (columns.step != 1 ? p[d].step == 1 : p[d].step > 0 && p[d].step < p[chosen].step && p[d].extent < p[chosen].extent) chosen = d;
     std::int64_t dense = columns.extent;
     ndim = n > 2 ? n - 2 : 0;
     std::size_t place = ndim;
