@@ -387,7 +387,7 @@ TEST_CASE("ops take complex numbers", "[op][complex]") {
       "diag", "diag_part", "div", "dynamic_partition", "dynamic_stitch", "eig", "eigh", "einsum", "ensure_shape", "equal", "exp", "expand_dims", "expm1",
       "fill", "gather", "gather_nd", "identity", "identity_n", "inv", "linear_recurrence", "log", "log1p", "lstsq", "lu", "matmul", "matrix_diag",
       "matrix_diag_part", "matrix_set_diag", "mean", "mul", "neg", "not_equal", "ones_like", "pad", "pinv", "pow", "prevent_gradient", "print", "prod",
-      "prod_of_others", "qr", "reciprocal", "repeat", "reshape", "reverse", "reverse_sequence", "rows_of_groups", "rsqrt", "scatter_add", "scatter_nd",
+      "prod_of_others", "qr", "reciprocal", "repeat", "reshape", "reverse", "reverse_sequence", "roll", "rows_of_groups", "rsqrt", "scatter_add", "scatter_nd",
       "segment_mean", "segment_sum", "sigmoid", "sin", "sinh", "slice", "slogdet", "solve", "space_to_batch_nd", "space_to_depth", "sparse_segment_mean",
       "sparse_segment_sqrt_n", "sparse_segment_sum", "split", "sqrt", "square", "squeeze", "stack", "stop_gradient", "strided_pad", "strided_slice",
       "strided_slice_update", "sub", "sum", "svd", "take_along_axis", "tan", "tanh", "tensor_scatter_add", "tensor_scatter_sub", "tensor_scatter_update",

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "base/format.h"
+#include "kernels/copy.h"
 #include "kernels/gather_scatter.h"
 #include "kernels/reverse_first.h"
 #include "ops/axes.h"
@@ -20,6 +21,7 @@ using namespace samples;
 
 // Axes count from the end, so that further ones in front pass through.
 struct RepeatAttrs { int axis; std::int64_t count; std::vector<std::int64_t> counts; };   // counts: one for each entry, else count for all
+struct RollAttrs { int axis; std::int64_t by; };   // 0 <= by < extent
 struct SequenceAttrs { int sequence, batch; };
 
 Spec infer_repeat(const Call& c) {
@@ -112,12 +114,46 @@ std::vector<Spec> infer_all(const Call& c) {
 constexpr Rule kEachItself = accepting_none(kIdentityRule);
 
 Tensor turned(const Tensor& x, const Tensor& lengths, const SequenceAttrs& axes);
+Tensor rolled(const Tensor& x, const RollAttrs& a);
 
 OwnedAttrs times(std::int64_t count, int axis) { return Attrs(RepeatAttrs{axis, count, {}}); }
 OwnedAttrs times(std::vector<std::int64_t> counts, int axis) { return Attrs(RepeatAttrs{axis, 0, std::move(counts)}); }
 Tensor i64(std::initializer_list<std::int64_t> v) { return tensor(v); }
 
+Spec infer_roll(const Call& c) {
+  const auto& [axis, by] = c.attrs<RollAttrs>();
+  require_axes(c, -axis);
+  if (by < 0 || by >= c.x[0].shape()[c.x[0].ndim() + axis]) throw_shape_error(c, fmt::format("the axis has no entry {}", by));
+  return c.x[0].spec();
+}
+
+void run_roll(const Call& c, std::span<Tensor> y) {
+  const auto& [axis, by] = c.attrs<RollAttrs>();
+  const kernels::AroundAxis around(c.x[0].shape(), c.x[0].ndim() + axis);
+  const std::int64_t row = around.extent * around.after, end = by * around.after, begin = row - end;
+  kernels::copy_runs(c.x[0], {0, row}, y[0], {end, row}, around.before, begin);
+  kernels::copy_runs(c.x[0], {begin, row}, y[0], {0, row}, around.before, end);
+}
+
 constexpr Op table[] = {
+    {.name = "roll",
+     .doc = "Entries moved on along an axis, those that leave its end to its beginning: y[…, (i + by) mod n, …] = x[…, i, …].",
+     .tensorflow = "Roll",
+     .args = {"x"},
+     .infer = infer_roll,
+     .forward = run_roll,
+     .rule = linear([](const Call& c, const Tensor& dy) {
+       const auto& [axis, by] = c.attrs<RollAttrs>();
+       return rolled(dy, {axis, c.x[0].shape()[c.x[0].ndim() + axis] - by});
+     }),
+     .samples = [] {
+       return std::vector<Sample>{{.inputs = {uniform({3, 37}, -1, 1)}, .attrs = Attrs(RollAttrs{-1, 5})},
+                                  {.inputs = {uniform({2, 3, 2}, -1, 1)}, .attrs = Attrs(RollAttrs{-2, 1})},
+                                  {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = Attrs(RollAttrs{-1, 2})},
+                                  {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})}, .attrs = Attrs(RollAttrs{-1, 1}), .expected = {f64({{3, 1, 2}, {6, 4, 5}})}, .oracle = "np.roll(x, 1, axis=-1)"},
+                                  {.inputs = {f64({{1, 2}, {3, 4}, {5, 6}})}, .attrs = Attrs(RollAttrs{-2, 2}), .expected = {f64({{3, 4}, {5, 6}, {1, 2}})}, .oracle = "np.roll(x, 2, axis=-2)"}};
+     }},
+
     {.name = "repeat",
      .doc = "Each entry of x along an axis several times, one copy after the other.",
      .args = {"x"},
@@ -183,12 +219,7 @@ constexpr Op table[] = {
 
 Tensor turned(const Tensor& x, const Tensor& lengths, const SequenceAttrs& axes) { return find(table, "reverse_sequence").with(axes, x, lengths); }
 
-Tensor moved(const Tensor& x, std::int64_t shift, int at) {
-  const std::int64_t n = x.shape()[at], by = n ? (shift % n + n) % n : 0;
-  if (by == 0) return x;
-  const std::vector<Tensor> parts = split(x, {n - by, by}, at);
-  return concat({parts[1], parts[0]}, at);
-}
+Tensor rolled(const Tensor& x, const RollAttrs& a) { return a.by ? find(table, "roll").with(a, x) : x; }
 
 }  // namespace
 
@@ -202,7 +233,10 @@ Tensor fill(const Shape& shape, const Tensor& value) { return find(table, "fill"
 Tensor roll(const Tensor& x, std::int64_t shift, const Axes& axes) {
   const unsigned mask = mask_of("roll", "x", axes, x.ndim());
   Tensor y = x;
-  for (int d = 0; d < x.ndim(); ++d) if (mask >> (x.ndim() - 1 - d) & 1) y = moved(y, shift, d);
+  for (int axis = -x.ndim(); axis < 0; ++axis) {
+    const std::int64_t n = x.shape()[x.ndim() + axis];
+    if (n && mask >> (-1 - axis) & 1) y = rolled(y, {axis, (shift % n + n) % n});
+  }
   return y;
 }
 

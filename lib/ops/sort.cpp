@@ -15,9 +15,8 @@ namespace {
 
 using namespace samples;
 
-// All along the last axis; others are moved there.
-struct SortAttrs { bool descending; };
-struct TopKAttrs { std::int64_t k; };
+struct SortAttrs { bool descending; int axis = -1; std::int64_t k = -1; };   // the axis from the end, and how many come out: all, unless said
+// Along the last axis; others are moved there.
 struct NthAttrs { std::int64_t n; bool reverse; };
 struct SearchAttrs { bool right; };
 
@@ -29,16 +28,32 @@ std::int64_t extent_of(const Tensor& x) { return x.shape()[x.ndim() - 1]; }
 
 std::vector<Spec> infer_sort(const Call& c) {
   require_order(c);
+  require_axes(c, -c.attrs<SortAttrs>().axis);
   return {c.x[0].spec(), {DType::i64, c.x[0].shape()}};
 }
 
 std::vector<Spec> infer_top_k(const Call& c) {
-  require_order(c);
-  const std::int64_t k = c.attrs<TopKAttrs>().k;
-  if (k < 0 || k > extent_of(c.x[0])) throw_shape_error(c, fmt::format("the axis does not have {} entries", k));
-  Shape shape = c.x[0].shape();
-  shape.set(shape.ndim() - 1, k);
-  return {{c.x[0].dtype(), shape}, {DType::i64, shape}};
+  const auto& [descending, axis, k] = c.attrs<SortAttrs>();
+  std::vector<Spec> specs = infer_sort(c);
+  const int at = c.x[0].ndim() + axis;
+  if (k < 0 || k > c.x[0].shape()[at]) throw_shape_error(c, fmt::format("the axis does not have {} entries", k));
+  for (Spec& s : specs) s.shape.set(at, k);
+  return specs;
+}
+
+// The last output is where elements stand; before it come they themselves, where they are wanted. The axis is moved to the end and back.
+void run_sort(const Call& c, std::span<Tensor> y) {
+  const auto& [descending, axis, k] = c.attrs<SortAttrs>();
+  const int at = c.x[0].ndim() + axis;
+  const Tensor x = with_axis_last(c.x[0], at);
+  std::vector<Tensor> sorted;
+  for (const Tensor& t : y) {
+    Shape shape = x.shape();
+    shape.set(shape.ndim() - 1, t.shape()[at]);
+    sorted.push_back(allocate({t.dtype(), shape}));
+  }
+  kernels::sort(x, extent_of(x), extent_of(sorted[0]), descending, sorted.size() == 2 ? &sorted[0] : nullptr, sorted.back());
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = with_last_axis_at(sorted[i], at);
 }
 
 Spec infer_nth_element(const Call& c) {
@@ -58,9 +73,9 @@ void run_nth_element(const Call& c, std::span<Tensor> y) {
 constexpr Rule kChosenAlong = accepting_none(custom(
     {.y = true},
     [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-      if (dy[0].defined()) dx[0] = add_along_axis(std::move(dy[0]).dense(), c.y[1], c.x[0].shape(), -1);
+      if (dy[0].defined()) dx[0] = add_along_axis(std::move(dy[0]).dense(), c.y[1], c.x[0].shape(), c.attrs<SortAttrs>().axis);
     },
-    [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = take_along_axis(dx[0], c.y[1]); }));
+    [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = take_along_axis(dx[0], c.y[1], c.attrs<SortAttrs>().axis); }));
 
 // What each element of a row has of the gradient of its nth element: equal ones share it.
 Tensor share_of_nth(const Call& c) {
@@ -113,17 +128,20 @@ Tensor i64(detail::List2<std::int64_t> v) { return tensor(v); }
 
 constexpr Op table[] = {
     {.name = "sort",
-     .doc = "The elements of x in order along the last axis, and where they stand in x; equal ones keep their order, NaN is the largest.",
+     .doc = "The elements of x in order along an axis, and where they stand in x; equal ones keep their order, NaN is the largest.",
      .args = {"x"},
      .infer = infer_sort,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::sort(c.x[0], extent_of(c.x[0]), extent_of(c.x[0]), c.attrs<SortAttrs>().descending, &y[0], y[1]); },
+     .forward = {run_sort, Outputs::own},
      .rule = kChosenAlong,
      .samples = [] {
        return std::vector<Sample>{
            {.inputs = {distinct({37})}, .attrs = Attrs(SortAttrs{false})},
            {.inputs = {distinct({2, 3, 5})}, .attrs = Attrs(SortAttrs{true})},
            {.inputs = {distinct({2, 501})}, .attrs = Attrs(SortAttrs{true})},
+           {.inputs = {distinct({5, 3, 4})}, .attrs = Attrs(SortAttrs{false, -2})},
            {.inputs = {zeros({2, 0}, DType::f64)}, .attrs = Attrs(SortAttrs{false})},
+           {.inputs = {i64({{3, 1, 2, 1}, {-1, -2, 5, 0}})}, .attrs = Attrs(SortAttrs{true, -2}),
+            .expected = {i64({{3, 1, 5, 1}, {-1, -2, 2, 0}}), i64({{0, 0, 1, 0}, {1, 1, 0, 1}})}, .oracle = "(-np.sort(-x, axis=0), np.argsort(-x, axis=0, kind='stable'))"},
            {.inputs = {i64({{3, 1, 2, 1}, {-1, -2, 5, 0}})}, .attrs = Attrs(SortAttrs{false}),
             .expected = {i64({{1, 1, 2, 3}, {-2, -1, 0, 5}}), i64({{1, 3, 2, 0}, {1, 0, 3, 2}})}, .oracle = "(np.sort(x, axis=-1), np.argsort(x, axis=-1, kind='stable'))"},
            {.inputs = {tensor({3, 1, 2, 1}, DType::i32)}, .attrs = Attrs(SortAttrs{true}), .expected = {tensor({3, 2, 1, 1}, DType::i32), i64({0, 2, 1, 3})},
@@ -131,13 +149,10 @@ constexpr Op table[] = {
      }},
 
     {.name = "argsort",
-     .doc = "Where the elements of x in order along the last axis stand in x; equal ones keep their order, NaN is the largest.",
+     .doc = "Where the elements of x in order along an axis stand in x; equal ones keep their order, NaN is the largest.",
      .args = {"x"},
-     .infer = [](const Call& c) {
-       require_order(c);
-       return Spec{DType::i64, c.x[0].shape()};
-     },
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::sort(c.x[0], extent_of(c.x[0]), extent_of(c.x[0]), c.attrs<SortAttrs>().descending, nullptr, y[0]); },
+     .infer = [](const Call& c) { return infer_sort(c)[1]; },
+     .forward = {run_sort, Outputs::own},
      .rule = none(),
      .samples = [] {
        return std::vector<Sample>{
@@ -148,18 +163,21 @@ constexpr Op table[] = {
      }},
 
     {.name = "top_k",
-     .doc = "The k largest elements of x along the last axis, the largest first, and where they stand; of equal ones the first come first.",
+     .doc = "The k largest elements of x along an axis, the largest first, and where they stand; of equal ones the first come first.",
      .tensorflow = "TopK TopKV2",
      .args = {"x"},
      .infer = infer_top_k,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::sort(c.x[0], extent_of(c.x[0]), c.attrs<TopKAttrs>().k, true, &y[0], y[1]); },
+     .forward = {run_sort, Outputs::own},
      .rule = kChosenAlong,
      .samples = [] {
        return std::vector<Sample>{
-           {.inputs = {distinct({37})}, .attrs = Attrs(TopKAttrs{3})},
-           {.inputs = {distinct({2, 3, 5})}, .attrs = Attrs(TopKAttrs{4})},
-           {.inputs = {distinct({3, 4})}, .attrs = Attrs(TopKAttrs{0})},
-           {.inputs = {i64({{3, 1, 3, 2, 1, 0, 0, 0, 3}})}, .attrs = Attrs(TopKAttrs{2}), .expected = {i64({{3, 3}}), i64({{0, 2}})},
+           {.inputs = {distinct({37})}, .attrs = Attrs(SortAttrs{true, -1, 3})},
+           {.inputs = {distinct({2, 3, 5})}, .attrs = Attrs(SortAttrs{true, -1, 4})},
+           {.inputs = {distinct({3, 4})}, .attrs = Attrs(SortAttrs{true, -1, 0})},
+           {.inputs = {distinct({5, 3, 4})}, .attrs = Attrs(SortAttrs{true, -3, 2})},
+           {.inputs = {i64({{3, 1}, {-1, 7}, {5, 0}})}, .attrs = Attrs(SortAttrs{true, -2, 2}), .expected = {i64({{5, 7}, {3, 1}}), i64({{2, 1}, {0, 0}})},
+            .oracle = "(-np.sort(-x, axis=0)[:2], np.argsort(-x, axis=0, kind='stable')[:2])"},
+           {.inputs = {i64({{3, 1, 3, 2, 1, 0, 0, 0, 3}})}, .attrs = Attrs(SortAttrs{true, -1, 2}), .expected = {i64({{3, 3}}), i64({{0, 2}})},
             .oracle = "(-np.sort(-x, axis=-1)[:, :2], np.argsort(-x, axis=-1, kind='stable')[:, :2])"}};
      }},
 
@@ -245,23 +263,21 @@ constexpr Op table[] = {
      }},
 };
 
-// values and indices along an axis.
-template <class A> TopK chosen(const Op& op, const Tensor& x, int axis, const A& attrs) {
-  const int at = checked_axis(op, axis, x.ndim());
-  const Tensor last = with_axis_last(x, at);
-  const std::vector<Tensor> y = op.run({&last, 1}, attrs);
-  return {with_last_axis_at(y[0], at), with_last_axis_at(y[1], at)};
-}
-
 }  // namespace
 
-Tensor sort(const Tensor& x, int axis, bool descending) { return chosen(find(table, "sort"), x, axis, SortAttrs{descending}).values; }
+Tensor sort(const Tensor& x, int axis, bool descending) {
+  const Op& op = find(table, "sort");
+  return op.run({&x, 1}, SortAttrs{descending, checked_axis(op, axis, x.ndim()) - x.ndim()})[0];
+}
 Tensor argsort(const Tensor& x, int axis, bool descending) {
   const Op& op = find(table, "argsort");
-  const int at = checked_axis(op, axis, x.ndim());
-  return with_last_axis_at(op.with(SortAttrs{descending}, with_axis_last(x, at)), at);
+  return op.with(SortAttrs{descending, checked_axis(op, axis, x.ndim()) - x.ndim()}, x);
 }
-TopK top_k(const Tensor& x, std::int64_t k, int axis) { return chosen(find(table, "top_k"), x, axis, TopKAttrs{k}); }
+TopK top_k(const Tensor& x, std::int64_t k, int axis) {
+  const Op& op = find(table, "top_k");
+  const std::vector<Tensor> y = op.run({&x, 1}, SortAttrs{true, checked_axis(op, axis, x.ndim()) - x.ndim(), k});
+  return {y[0], y[1]};
+}
 
 Tensor nth_element(const Tensor& x, std::int64_t n, int axis, bool reverse) {
   const Op& op = find(table, "nth_element");
