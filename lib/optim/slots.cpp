@@ -23,8 +23,9 @@ SlotTable::Entry& SlotTable::entry(detail::VariableCell& cell) {
 }
 
 Slots* SlotTable::find(std::uint64_t variable) {
-  const auto at = place_of(variable);
-  return at != entries_.end() && at->variable == variable ? &at->values : nullptr;
+  if (next_ >= entries_.size() || entries_[next_].variable != variable) next_ = static_cast<std::size_t>(place_of(variable) - entries_.begin());
+  if (next_ == entries_.size() || entries_[next_].variable != variable) return nullptr;
+  return &entries_[next_++].values;
 }
 
 void SlotTable::restore(detail::VariableCell& cell, std::size_t slot, const Tensor& value, std::uint64_t restore_id) {

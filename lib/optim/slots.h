@@ -40,6 +40,7 @@ class SlotTable {
   Entry& entry(detail::VariableCell& cell);   // there, or made
 
   std::vector<Entry> entries_;
+  std::size_t next_ = 0;   // behind what was found last: variables come in their order from step to step
 };
 
 }  // namespace tapedeck

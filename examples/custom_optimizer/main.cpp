@@ -1,0 +1,82 @@
+// Two optimizers of one's own. AdaBelief changes the elements of a variable by rows: a loop over numbers, which the library runs
+// over pieces of variables, on several threads, and over the rows of sparse gradients. Muon changes whole matrices by ops. The
+// program fits a linear map with both, and beside them with plain descent. docs/optimizers.md explains the fields.
+#include <cmath>
+#include <iostream>
+
+#include <tapedeck/tapedeck.h>
+#include <tapedeck/update_rule.h>
+
+namespace td = tapedeck;
+
+namespace {
+
+// m is a running mean of g, s of (g - m)²; x moves by m / √s, both corrected: Zhuang et al., "AdaBelief optimizer", 2020.
+template <class T> void move_by_belief(const td::UpdateRow<T>& row) {
+  T *const x = row.x, *const m = row.slots[0], *const s = row.slots[1];
+  const T part_of_m = row.c[0], part_of_s = row.c[1], rate = row.c[2], correction = row.c[3], epsilon = row.c[4];
+  for (std::int64_t i = 0; i < row.n; ++i) {
+    m[i] += part_of_m * (row.g[i] - m[i]);
+    const T surprise = row.g[i] - m[i];
+    s[i] += part_of_s * (surprise * surprise - s[i]) + epsilon;
+    x[i] -= rate * m[i] / (std::sqrt(s[i] * correction) + epsilon);
+  }
+}
+
+constexpr td::UpdateRule kAdaBelief = {
+    .name = "adabelief",
+    .doc = "Adam with the mean of (g - m)² in the place of that of g².",
+    .slots = {{"m"}, {"s"}},
+    .hyperparameters = {{"learning_rate", 1e-3, td::domains::finite}, {"beta1", 0.9, td::domains::decay}, {"beta2", 0.999, td::domains::decay}, {"epsilon", 1e-8, td::domains::positive}},
+    .scalars = {{"beta1_power", [](const td::Hyperparameters& h) { return h[1]; }}, {"beta2_power", [](const td::Hyperparameters& h) { return h[2]; }}},
+    .prepare =
+        [](td::Step& s) {
+          s.c = {1 - s.h[1], 1 - s.h[2], s.h[0] / (1 - s.scalars[0]), 1 / (1 - s.scalars[1]), s.h[3]};
+        },
+    .rows = {move_by_belief<float>, move_by_belief<double>},
+    .finish = [](td::Step& s) noexcept { s.scalars[0] *= s.h[1], s.scalars[1] *= s.h[2]; },
+};
+
+// A matrix with singular values near 1 and the singular vectors of x, by five steps of an iteration of Newton and Schulz.
+td::Tensor orthogonalised(td::Tensor x) {
+  x = x / (td::euclidean_norm(x) + 1e-7);
+  for (int i = 0; i < 5; ++i) {
+    const td::Tensor a = td::matmul(x, td::transpose(x));
+    x = 3.4445 * x + td::matmul(-4.7750 * a + 2.0315 * td::matmul(a, a), x);
+  }
+  return x;
+}
+
+// Momentum, of which a matrix takes the direction in every singular vector alike: Jordan et al., "Muon", 2024.
+constexpr td::UpdateRule kMuon = {
+    .name = "muon",
+    .doc = "a = momentum · a + g; x -= learning_rate · the nearest matrix to a with orthogonal rows or columns.",
+    .slots = {{"momentum"}},
+    .hyperparameters = {{"learning_rate", 0.02, td::domains::finite}, {"momentum", 0.95, td::domains::decay}},
+    .dense =
+        [](const td::Step& s, td::Tensor& x, std::span<td::Tensor> slots, const td::Tensor& g) {
+          if (x.ndim() != 2) throw td::ShapeError("muon: takes matrices; use another optimizer for the other variables");
+          slots[0] = s.h[1] * slots[0] + g;
+          x = x - s.h[0] * orthogonalised(s.h[1] * slots[0] + g);
+        },
+};
+
+double fit(td::Optimizer optimizer) {
+  const td::Tensor x = td::random::normal({256, 8}, {.seed = 1}), y = td::matmul(x, td::random::normal({8, 4}, {.seed = 2}));
+  const td::Variable w(td::zeros({8, 4}));
+  const td::Loss loss = [&] { return td::mean(td::square(td::matmul(x, w) - y)); };
+  for (int i = 0; i < 200; ++i) optimizer.minimize(loss);
+  const double left = loss().item();
+  std::cout << optimizer.name() << ": " << left << " after " << optimizer.iterations() << " steps\n";
+  return left;
+}
+
+}  // namespace
+
+int main() {
+  const td::Schedule falling = td::schedule::cosine({.initial = 0.1, .steps = 200});
+  const double descent = fit(td::GradientDescent({.learning_rate = falling}));
+  const double belief = fit(td::Optimizer(kAdaBelief, {{"learning_rate", falling}}));
+  const double muon = fit(td::Optimizer(kMuon, {{"learning_rate", falling}, {"momentum", 0.5}}));
+  return descent < 0.1 && belief < 1e-3 && muon < 1e-3 ? 0 : 1;
+}
