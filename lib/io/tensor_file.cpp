@@ -70,7 +70,7 @@ Tensor TensorReader::read(const StoredTensor& stored) const {
     if (stored.checksum) sum.add(x.raw() + at, n);
   });
   if (stored.checksum && sum.value() != *stored.checksum) name().fail(fmt::format("tensor \"{}\" is damaged: its checksum differs", stored.name));
-  check_booleans(name(), stored.name, x);
+  check_booleans(name(), fmt::format("tensor \"{}\" ", stored.name), x);
   return x;
 }
 
@@ -95,12 +95,12 @@ void write_tensors(const FileName& name, const NamedTensors& tensors, const Meta
   file.commit();
 }
 
-void check_booleans(const FileName& file, std::string_view name, const Tensor& x) {
+void check_booleans(const FileName& file, std::string_view what, const Tensor& x) {
   if (x.dtype() != DType::boolean) return;
   const auto* bytes = reinterpret_cast<const unsigned char*>(x.raw());
   const auto* end = bytes + x.size();
   if (const auto* at = std::find_if(bytes, end, [](unsigned char b) { return b > 1; }); at != end)
-    file.fail(fmt::format("tensor \"{}\" is bool, and element {} is {}", name, at - bytes, *at));
+    file.fail(fmt::format("{}is bool, and element {} is {}", what, at - bytes, *at));
 }
 
 void save_safetensors(const std::string& path, const NamedTensors& tensors, const Metadata& metadata) {
