@@ -1,0 +1,163 @@
+// Batches. In: tensors, a key, numbers of epoch and batch. Out: rows of the tensors, from the caller's thread or from one that
+// works ahead.
+#include "tapedeck/dataset.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "autodiff/recorder.h"
+#include "base/format.h"
+#include "tapedeck/ops/array.h"
+#include "tapedeck/ops/index.h"
+#include "tensor/storage.h"
+
+namespace tapedeck {
+
+Dataset::Dataset(std::vector<Tensor> tensors) : tensors_(std::move(tensors)) {
+  if (tensors_.empty()) throw ArgumentError("dataset: no tensors given");
+  for (const Tensor& x : tensors_) {
+    if (x.ndim() == 0) throw_error<ShapeError>("dataset: {} has no axis that counts examples", x.spec());
+    if (x.shape()[0] != tensors_[0].shape()[0]) throw_error<ShapeError>("dataset: the tensors differ in length: {}, {}", tensors_[0].spec(), x.spec());
+  }
+}
+
+Batch Dataset::at(const Tensor& places) const {
+  Batch rows;
+  for (const Tensor& x : tensors_) rows.push_back(gather(x, places));
+  return rows;
+}
+
+Dataset Dataset::range(std::int64_t begin, std::int64_t end) const {
+  if (begin < 0 || begin > end || end > size()) throw_error<ArgumentError>("dataset: there is no range from {} to {} in {} examples", begin, end, size());
+  Batch rows;
+  for (const Tensor& x : tensors_) {
+    Shape shape = x.shape();
+    shape.set(0, 1);
+    const std::int64_t row = shape.size();
+    shape.set(0, end - begin);
+    rows.push_back(share(x, shape, begin * row));
+  }
+  return Dataset(std::move(rows));
+}
+
+struct DataLoaderState {
+  Dataset dataset;
+  DataLoaderOptions options;
+
+  std::int64_t batches() const { return (dataset.size() + (options.drop_remainder ? 0 : options.batch - 1)) / options.batch; }
+};
+
+// What the caller and the thread that works ahead share.
+struct Epoch::State {
+  State(std::shared_ptr<const DataLoaderState> l, std::int64_t n, std::int64_t first) : loader(std::move(l)), number(n), next(first) {}
+
+  const std::shared_ptr<const DataLoaderState> loader;
+  const std::int64_t number;
+  std::int64_t next;             // batch to make; the maker's
+  Tensor order;                  // the maker's
+  std::mutex lock;               // guards what follows
+  std::condition_variable changed;
+  std::deque<Batch> made;
+  Batch used;                    // to be freed by the maker, who takes the memory for the next one
+  std::exception_ptr error;
+  bool is_done = false, is_wanted = true;
+  std::thread maker;
+
+  Batch make();
+  void make_ahead() noexcept;
+  Batch take(Batch last);
+};
+
+// The next batch; empty behind the last.
+Batch Epoch::State::make() {
+  const auto& [dataset, options] = *loader;
+  if (next >= loader->batches()) return {};
+  const RecordingScope unrecorded(nullptr);
+  const random::Key key = options.key.split(static_cast<std::uint64_t>(number));
+  const std::int64_t begin = next * options.batch, end = std::min(begin + options.batch, dataset.size());
+  if (options.shuffle && !order.defined()) order = random::permutation(dataset.size(), key.split(0));
+  Batch batch = options.shuffle ? dataset.at(share(order, {end - begin}, begin)) : dataset.range(begin, end).tensors();
+  if (options.transform) batch = options.transform(std::move(batch), key.split(1).split(static_cast<std::uint64_t>(next)));
+  if (batch.empty()) throw ArgumentError("data_loader: the transform has made a batch without tensors");
+  ++next;
+  return batch;
+}
+
+void Epoch::State::make_ahead() noexcept {
+  std::unique_lock guard(lock);
+  for (;;) {
+    changed.wait(guard, [this] { return !is_wanted || std::ssize(made) < loader->options.prefetch; });
+    if (!is_wanted) return;
+    Batch freed = std::exchange(used, {});
+    guard.unlock();
+    freed.clear();
+    Batch batch;
+    std::exception_ptr thrown;
+    try {
+      batch = make();
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    guard.lock();
+    is_done = thrown || batch.empty();
+    error = thrown;
+    if (!is_done) made.push_back(std::move(batch));
+    changed.notify_all();
+    if (is_done) return;
+  }
+}
+
+Batch Epoch::State::take(Batch last) {
+  if (loader->options.prefetch == 0) {
+    last.clear();
+    return make();
+  }
+  std::unique_lock guard(lock);
+  std::move(last.begin(), last.end(), std::back_inserter(used));
+  changed.wait(guard, [this] { return is_done || !made.empty(); });
+  if (made.empty()) {
+    if (error) std::rethrow_exception(error);
+    return {};
+  }
+  Batch batch = std::move(made.front());
+  made.pop_front();
+  changed.notify_all();
+  return batch;
+}
+
+Epoch::Epoch(std::unique_ptr<State> state) : state_(std::move(state)) {
+  if (state_->loader->options.prefetch > 0) state_->maker = std::thread([s = state_.get()] { s->make_ahead(); });
+}
+
+Epoch::~Epoch() {
+  if (!state_->maker.joinable()) return;
+  {
+    const std::lock_guard guard(state_->lock);
+    state_->is_wanted = false;
+  }
+  state_->changed.notify_all();
+  state_->maker.join();
+}
+
+Epoch::Iterator& Epoch::Iterator::operator++() {
+  batch_ = epoch_->state_->take(std::move(batch_));
+  return *this;
+}
+
+DataLoader::DataLoader(Dataset dataset, DataLoaderOptions options) {
+  if (options.batch < 1) throw_error<ArgumentError>("data_loader: the batch is {}; use 1 or more", options.batch);
+  if (options.prefetch < 0) throw_error<ArgumentError>("data_loader: prefetch is {}; use 0 or more", options.prefetch);
+  state_ = std::make_shared<const DataLoaderState>(DataLoaderState{std::move(dataset), std::move(options)});
+}
+
+std::int64_t DataLoader::size() const { return state_->batches(); }
+
+Epoch DataLoader::epoch(std::int64_t number, std::int64_t first) const {
+  if (number < 0 || first < 0 || first > size()) throw_error<ArgumentError>("data_loader: there is no batch {} of epoch {}; an epoch has {}", first, number, size());
+  return Epoch(std::make_unique<Epoch::State>(state_, number, first));
+}
+
+}  // namespace tapedeck

@@ -1,0 +1,172 @@
+// Data on its way into training and out of it: batches, tables, logs. Catch2's macros are called on the main thread only.
+#include <catch2/catch.hpp>
+
+#include <thread>
+
+#include <nlohmann/json.hpp>
+
+#include "message_of.h"
+#include "tapedeck/csv.h"
+#include "tapedeck/dataset.h"
+#include "tapedeck/tapedeck.h"
+#include "tapedeck/training_log.h"
+#include "temporary_folder.h"
+
+using namespace tapedeck;
+using namespace tapedeck::test;
+
+namespace {
+
+using Places = std::vector<std::int64_t>;
+
+/// Example i is 10 i, 10 i + 1 and the label i.
+Dataset examples(std::int64_t n) { return Dataset({reshape(arange(n), {n, 1}) * 10 + arange(2), arange(n)}); }
+
+std::vector<Places> labels_of(Epoch&& epoch) {
+  std::vector<Places> all;
+  for (const Batch& batch : epoch) {
+    REQUIRE(batch.size() == 2);
+    REQUIRE(batch[0].shape() == Shape{batch[1].size(), 2});
+    const Tensor difference = batch[0] - reshape(batch[1], {-1, 1}) * 10;
+    for (std::int64_t i = 0; i < batch[1].size(); ++i) REQUIRE((difference.at<std::int64_t>({i, 0}) == 0 && difference.at<std::int64_t>({i, 1}) == 1));
+    all.push_back(batch[1].to_vector<std::int64_t>());
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a loader cuts a dataset into batches", "[data]") {
+  const Dataset data = examples(7);
+  CHECK(data.size() == 7);
+  CHECK(data.at(tensor({5, 2}))[1].to_vector<std::int64_t>() == Places{5, 2});
+  CHECK(data.range(2, 4).tensors()[0].to_vector<std::int64_t>() == Places{20, 21, 30, 31});
+  for (const std::int64_t prefetch : {0, 1, 5}) {
+    CHECK(labels_of(DataLoader(data, {.batch = 3, .prefetch = prefetch}).epoch(0)) == std::vector<Places>{{0, 1, 2}, {3, 4, 5}, {6}});
+    const DataLoader whole(data, {.batch = 3, .drop_remainder = true, .prefetch = prefetch});
+    CHECK(whole.size() == 2);
+    CHECK(labels_of(whole.epoch(9)) == std::vector<Places>{{0, 1, 2}, {3, 4, 5}});
+    CHECK(labels_of(whole.epoch(9, 1)) == std::vector<Places>{{3, 4, 5}});
+    CHECK(labels_of(whole.epoch(9, 2)).empty());
+    CHECK(labels_of(DataLoader(data, {.batch = 100, .prefetch = prefetch}).epoch(0)).size() == 1);
+    CHECK(labels_of(DataLoader(examples(0), {.prefetch = prefetch}).epoch(0)).empty());
+  }
+}
+
+TEST_CASE("shuffled batches depend on key, epoch and number alone", "[data][threads]") {
+  const auto batches = [](std::int64_t prefetch, std::uint64_t seed, std::int64_t epoch, std::int64_t first = 0) {
+    return labels_of(DataLoader(examples(1000), {.batch = 64, .shuffle = true, .key = {.seed = seed}, .prefetch = prefetch}).epoch(epoch, first));
+  };
+  const std::vector<Places> expected = batches(0, 1, 3);
+  Places all;
+  for (const Places& p : expected) all.insert(all.end(), p.begin(), p.end());
+  CHECK_FALSE(std::is_sorted(all.begin(), all.end()));
+  std::sort(all.begin(), all.end());
+  CHECK(all == arange(1000).to_vector<std::int64_t>());
+  for (const int threads : {1, 4}) {
+    set_num_threads(threads);
+    for (const std::int64_t prefetch : {0, 1, 3, 100}) CHECK(batches(prefetch, 1, 3) == expected);
+  }
+  set_num_threads(1);
+  CHECK(batches(2, 1, 3, 4) == std::vector<Places>(expected.begin() + 4, expected.end()));
+  CHECK(batches(2, 1, 4) != expected);
+  CHECK(batches(2, 2, 3) != expected);
+}
+
+TEST_CASE("a transform makes batches with keys of their own", "[data][threads]") {
+  const auto sums = [](std::int64_t prefetch, std::int64_t first) {
+    const DataLoader loader(examples(10), {.batch = 4, .key = {.seed = 1}, .prefetch = prefetch, .transform = [](Batch b, random::Key key) {
+                              b[0] = astype(b[0], DType::f32) + random::normal(b[0].shape(), key);
+                              return b;
+                            }});
+    std::vector<double> all;
+    for (const Batch& b : loader.epoch(2, first)) all.push_back(sum(b[0]).item());
+    return all;
+  };
+  const std::vector<double> expected = sums(0, 0);
+  CHECK(expected.size() == 3);
+  CHECK(sums(2, 0) == expected);
+  CHECK(sums(2, 1) == std::vector<double>(expected.begin() + 1, expected.end()));
+}
+
+TEST_CASE("what is thrown while a batch is made is thrown where it is asked for", "[data][threads]") {
+  for (const std::int64_t prefetch : {0, 1, 8}) {
+    const DataLoader loader(examples(10), {.batch = 2, .prefetch = prefetch, .transform = [](Batch b, random::Key) {
+                              if (b[1].at({0}) == 4) throw ArgumentError("not this one");
+                              return b;
+                            }});
+    int seen = 0;
+    CHECK(message_of([&] { for ([[maybe_unused]] const Batch& b : loader.epoch(0)) ++seen; }) == "not this one");
+    CHECK(seen == 2);
+    // Who stops early does not wait for the rest.
+    for ([[maybe_unused]] const Batch& b : loader.epoch(0)) break;
+    loader.epoch(0);
+  }
+}
+
+TEST_CASE("batches are not recorded, and their memory is used again", "[data]") {
+  const DataLoader loader(Dataset({ones({1000, 100})}), {.batch = 10, .shuffle = true});
+  std::int64_t most = 0;
+  Recording recording;
+  const std::int64_t before = live_bytes();
+  for (int epoch = 0; epoch < 3; ++epoch)
+    for ([[maybe_unused]] const Batch& b : loader.epoch(epoch)) most = std::max(most, live_bytes() - before);
+  CHECK(most <= 8 * 5000);   // of 4000 bytes each: the one at hand, three made or being made, and the order
+}
+
+TEST_CASE("loaders and datasets of nonsense are errors", "[data][errors]") {
+  CHECK(message_of<ArgumentError>([] { Dataset({}); }) == "dataset: no tensors given");
+  CHECK(message_of<ShapeError>([] { Dataset({tensor(1.0)}); }) == "dataset: f32[] has no axis that counts examples");
+  CHECK(message_of<ShapeError>([] { Dataset({ones({2}), ones({3, 2})}); }) == "dataset: the tensors differ in length: f32[2], f32[3,2]");
+  CHECK(message_of<ArgumentError>([] { examples(3).range(2, 4); }) == "dataset: there is no range from 2 to 4 in 3 examples");
+  CHECK(message_of<ArgumentError>([] { DataLoader(examples(3), {.batch = 0}); }) == "data_loader: the batch is 0; use 1 or more");
+  CHECK(message_of<ArgumentError>([] { DataLoader(examples(3), {.prefetch = -1}); }) == "data_loader: prefetch is -1; use 0 or more");
+  CHECK(message_of<ArgumentError>([] { DataLoader(examples(3)).epoch(0, 2); }) == "data_loader: there is no batch 2 of epoch 0; an epoch has 1");
+}
+
+TEST_CASE("csv: tables of numbers", "[data]") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "x.csv";
+  const auto message = [&](const std::string& text, CsvOptions options = {}) {
+    write_text(path, text);
+    const std::string what = message_of<FileError>([&] { load_csv(path, options); }), prefix = "load_csv: " + path + ": ";
+    return what.starts_with(prefix) ? what.substr(prefix.size()) : what;
+  };
+  CHECK(message("a, b,c d\r\n1, 2.5 ,-3e2\r\n\r\n inf,nan,0.1", {.has_header = true, .dtype = DType::f64}) == "no error");
+  const CsvTable table = load_csv(path, {.has_header = true, .dtype = DType::f64});
+  CHECK(table.names == std::vector<std::string>{"a", "b", "c d"});
+  CHECK(table.values.spec() == Spec{DType::f64, {2, 3}});
+  CHECK((table.values.at({0, 1}) == 2.5 && table.values.at({0, 2}) == -300 && table.values.at({1, 2}) == 0.1 && std::isnan(table.values.at({1, 1}))));
+  CHECK(message("1;2\n3;4\n", {.separator = ';', .dtype = DType::i32}) == "no error");
+  CHECK(load_csv(path, {.separator = ';', .dtype = DType::i32}).values.to_vector<std::int32_t>() == std::vector<std::int32_t>{1, 2, 3, 4});
+  CHECK(message("") == "no error");
+  CHECK(load_csv(path).values.shape() == Shape{0, 0});
+  CHECK(message("1,2\n3,x4\n") == "line 2: \"x4\" in column 2 is no number");
+  CHECK(message("1,2\n\n3,4 5\n") == "line 3: \"4 5\" in column 2 is no number");
+  CHECK(message("1,2,\n") == "line 1: \"\" in column 3 is no number");
+  CHECK(message("1,2\n3\n") == "line 2 has 1 columns, others have 2");
+  CHECK(message("1,2\n3,4,5\n") == "line 2 has 3 columns, others have 2");
+  CHECK(message("a,b\n1\n", {.has_header = true}) == "line 2 has 1 columns, others have 2");
+}
+
+TEST_CASE("training log: a JSON object a line", "[data]") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "log.jsonl";
+  const std::string text = "two\nlines and a \"quote\"";
+  {
+    TrainingLog log(path);
+    log.write({{"step", 3}, {"loss", 0.1}, {"note", text}, {"best", true}});
+    log.write({{"loss", std::nan("")}, {"size", std::size_t{7}}, {"bytes", "\xff"}});
+    log.write({});
+    CHECK(text_of(path) == "{\"step\":3,\"loss\":0.1,\"note\":\"two\\nlines and a \\\"quote\\\"\",\"best\":true}\n{\"loss\":null,\"size\":7,\"bytes\":\"\xef\xbf\xbd\"}\n{}\n");
+  }
+  const std::string whole = text_of(path);
+  CHECK(nlohmann::json::parse(whole.substr(0, whole.find('\n')))["note"] == text);
+  write_text(path, whole + "{\"step\":4,\"lo");
+  TrainingLog(path).write({{"step", 4}});
+  CHECK(text_of(path) == whole + "{\"step\":4}\n");
+  write_text(path, std::string(10'000, 'x'));
+  TrainingLog(path).write({{"step", 0}});
+  CHECK(text_of(path) == "{\"step\":0}\n");
+  CHECK(message_of<FileError>([&] { TrainingLog(folder / "none/log"); }) == "training_log: " + folder.path() + "/none/log: cannot be opened: No such file or directory");
+}
