@@ -1,11 +1,11 @@
 // CSV. In: lines of numbers. Out: one tensor, or an error that names the line.
 #include "tapedeck/csv.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/format.h"
 #include "io/file.h"
-#include "tapedeck/ops/array.h"
 
 namespace tapedeck {
 namespace {
@@ -53,7 +53,7 @@ CsvTable load_csv(const std::string& path, const CsvOptions& options) {
     columns = n;
     rows += !is_header;
   }
-  table.values = astype(tensor(numbers, {rows, columns}), options.dtype);
+  table.values = detail::tensor_from(numbers.data(), DType::f64, {rows, columns}, options.dtype);
   return table;
 }
 

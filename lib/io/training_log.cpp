@@ -1,6 +1,7 @@
 // JSON lines. In: names and values. Out: a line at the end of a file.
 #include "tapedeck/training_log.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
 #include <unistd.h>
