@@ -22,6 +22,7 @@ namespace {
 constexpr std::string_view kUsage = R"(usage: scripts/bench [suite...] [--json FILE] [--rounds N]
        scripts/bench ops [word...]
        scripts/bench derivatives [word...]
+       scripts/bench optimizers [word...]
   suites: overhead elementwise broadcast reduce matmul einsum train embedding memory rosenbrock jacobian functions map
           (all by default)
   --json FILE  write the figures to FILE, too
@@ -29,6 +30,7 @@ constexpr std::string_view kUsage = R"(usage: scripts/bench [suite...] [--json F
   --threads N  tapedeck with N threads beside itself with one, and libtorch with N (1: beside the limits of one thread)
   ops          every op that libtorch has too, beside it, on one thread; only those whose names contain a word, if there are any
   derivatives  Hessians, their products and Jacobians beside libtorch in one process, on one thread; words as above
+  optimizers   steps of optimizers in the same way
 )";
 
 constexpr std::string_view kSuites[] = {"overhead", "elementwise", "broadcast", "reduce", "matmul", "einsum", "train", "embedding", "memory", "rosenbrock", "jacobian", "functions", "map"};
@@ -302,7 +304,8 @@ struct Options {
   int rounds = 3, threads = 1;
 };
 
-/// Becomes a program that has libtorch within, "ops" or "derivatives".
+/// Programs that have libtorch within, and how one of them takes this one's place.
+constexpr std::string_view kInOneProcess[] = {"ops", "derivatives", "optimizers"};
 [[noreturn]] void compare_in_one_process(std::vector<std::string> words) {
   const std::string program = (std::filesystem::read_symlink("/proc/self/exe").parent_path() / (words[0] + "_bench")).string();
   for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"}) setenv(name, "1", 1);
@@ -335,7 +338,7 @@ std::optional<Options> parse(std::vector<std::string> words) {
 int main(int argc, char** argv) try {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (std::ranges::find(words, "--help") != words.end()) return std::cout << kUsage, 0;
-  if (!words.empty() && (words[0] == "ops" || words[0] == "derivatives")) pin(1), compare_in_one_process(words);
+  if (!words.empty() && std::ranges::find(kInOneProcess, words[0]) != std::end(kInOneProcess)) pin(1), compare_in_one_process(words);
   const auto options = parse(words);
   if (!options) return std::cerr << kUsage, 2;
 

@@ -84,13 +84,14 @@ TEST_CASE("adam follows its formula", "[optimizer]") {
 
 TEST_CASE("a sparse gradient is the dense one with zeros", "[optimizer]") {
   const DType dtype = GENERATE(DType::f32, DType::f64), index_dtype = GENERATE(DType::i32, DType::i64);
-  const std::int64_t width = GENERATE(1, 5, 16, 37);
-  const std::string rule = GENERATE("gradient_descent", "adam");
-  const std::int64_t rows = GENERATE(6, 40000);
+  const std::int64_t width = GENERATE(1, 5, 16, 37, 2500);
+  const std::string rule = GENERATE("gradient_descent", "adam", "lamb");
+  const std::int64_t rows = width == 2500 ? 40 : GENERATE(6, 40000);
   CAPTURE(rule, width, rows);
   const Tensor start = wave({rows, width}, 0, dtype);
   const Variable a(start), b(start);
-  Optimizer sparse(rule, {{"learning_rate", 0.1}}), dense(rule, {{"learning_rate", 0.1}});
+  const double rate = rule == "lamb" ? 1e-3 : 0.1;   // whose few rows move far
+  Optimizer sparse(rule, {{"learning_rate", rate}}), dense(rule, {{"learning_rate", rate}});
   for (int step = 0; step < 3; ++step) {
     const Tensor values = wave({4, width}, step, dtype), indices = astype(tensor<std::int64_t>({4, step, rows - 1, 4}), index_dtype);
     sparse.apply_gradients({{slices(values, indices, start.shape()), a}});

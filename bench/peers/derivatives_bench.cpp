@@ -14,12 +14,6 @@ namespace td = tapedeck;
 
 namespace {
 
-struct Case {
-  std::string name, size;
-  std::function<td::Tensor()> ours;
-  std::function<torch::Tensor()> theirs;
-};
-
 torch::Tensor copied(const td::Tensor& x) {
   const bool f32 = x.dtype() == td::DType::f32;
   const std::vector<std::int64_t> shape(x.shape().begin(), x.shape().end());
@@ -53,26 +47,30 @@ struct TorchNetwork {
   }
 };
 
-std::vector<Case> all_cases() {
-  std::vector<Case> cases;
+bench::Race race(std::string name, std::string size, std::function<td::Tensor()> ours, std::function<torch::Tensor()> theirs) {
+  return {std::move(name), std::move(size), [=] { ours(); }, [=] { theirs(); }, [=] { return agree(ours(), theirs()); }};
+}
+
+std::vector<bench::Race> all_cases() {
+  std::vector<bench::Race> cases;
   const td::Tensor few = bench::points(100), many = bench::points(1'000'000), v = td::random::normal({1'000'000}, {.seed = 1}, td::DType::f64);
   const torch::Tensor few_too = copied(few).set_requires_grad(true), many_too = copied(many).set_requires_grad(true), v_too = copied(v);
   const auto gradient = [](const td::Tensor& x) { return td::grad(bench::rosenbrock, x).dense(); };
-  cases.push_back({"rosenbrock/gradient", "1000000", [=] { return gradient(many); }, [=] { return peers::rosenbrock_gradient(many_too); }});
-  cases.push_back({"rosenbrock/hessian", "100", [=] { return td::hessian(bench::rosenbrock, few); }, [=] { return peers::rosenbrock_hessian(few_too); }});
-  cases.push_back({"rosenbrock/hessian_rows", "100", [=] { return td::hessian(bench::rosenbrock, few, {.mode = td::JacobianMode::reverse}); }, [=] { return peers::rosenbrock_hessian(few_too); }});
-  cases.push_back({"rosenbrock/hessian_columns", "100", [=] { return td::hessian(bench::rosenbrock, few, {.mode = td::JacobianMode::forward}); }, [=] { return peers::rosenbrock_hessian(few_too); }});
+  cases.push_back(race("rosenbrock/gradient", "1000000", [=] { return gradient(many); }, [=] { return peers::rosenbrock_gradient(many_too); }));
+  cases.push_back(race("rosenbrock/hessian", "100", [=] { return td::hessian(bench::rosenbrock, few); }, [=] { return peers::rosenbrock_hessian(few_too); }));
+  cases.push_back(race("rosenbrock/hessian_rows", "100", [=] { return td::hessian(bench::rosenbrock, few, {.mode = td::JacobianMode::reverse}); }, [=] { return peers::rosenbrock_hessian(few_too); }));
+  cases.push_back(race("rosenbrock/hessian_columns", "100", [=] { return td::hessian(bench::rosenbrock, few, {.mode = td::JacobianMode::forward}); }, [=] { return peers::rosenbrock_hessian(few_too); }));
   for (const auto& [mode, name] : {std::pair{td::JacobianMode::automatic, "hvp"}, {td::JacobianMode::reverse, "hvp_reverse"}, {td::JacobianMode::forward, "hvp_forward"}})
-    cases.push_back({std::string("rosenbrock/") + name, "1000000", [=, m = mode] { return td::hessian_vector_product(bench::rosenbrock, many, v, m); },
-                     [=] { return peers::rosenbrock_hvp(many_too, v_too); }});
+    cases.push_back(race(std::string("rosenbrock/") + name, "1000000", [=, m = mode] { return td::hessian_vector_product(bench::rosenbrock, many, v, m); },
+                         [=] { return peers::rosenbrock_hvp(many_too, v_too); }));
   for (const std::int64_t in : {64, 100}) {
     for (const std::int64_t units : {64, 256}) {
       const bench::Network network(in, units);
       const TorchNetwork torch_network(network);
       const std::string size = std::to_string(in) + "x" + std::to_string(units) + "x100";
-      cases.push_back({"jacobian/rows", size, [=] { return td::jacobian(network, network.x, {.mode = td::JacobianMode::reverse}); }, [=] { return torch_network.jacobian(); }});
-      cases.push_back({"jacobian/columns", size, [=] { return td::jacobian(network, network.x, {.mode = td::JacobianMode::forward}); }, [=] { return torch_network.jacobian(); }});
-      cases.push_back({"jacobian/gradient_calls", size, [=] { return bench::gradient_calls(network); }, [=] { return torch_network.jacobian(); }});
+      cases.push_back(race("jacobian/rows", size, [=] { return td::jacobian(network, network.x, {.mode = td::JacobianMode::reverse}); }, [=] { return torch_network.jacobian(); }));
+      cases.push_back(race("jacobian/columns", size, [=] { return td::jacobian(network, network.x, {.mode = td::JacobianMode::forward}); }, [=] { return torch_network.jacobian(); }));
+      cases.push_back(race("jacobian/gradient_calls", size, [=] { return bench::gradient_calls(network); }, [=] { return torch_network.jacobian(); }));
     }
   }
   return cases;
@@ -83,19 +81,5 @@ std::vector<Case> all_cases() {
 int main(int argc, char** argv) {
   at::set_num_threads(1);
   td::set_num_threads(1);
-  const std::vector<std::string_view> words(argv + 1, argv + argc);
-  const char* row = "%-28s %12s %12s %12s %8s\n";
-  std::printf(row, "case, us", "size", "tapedeck", "libtorch", "times");
-  for (const Case& c : all_cases()) {
-    if (!words.empty() && std::none_of(words.begin(), words.end(), [&](std::string_view w) { return c.name.find(w) != std::string::npos; })) continue;
-    if (!agree(c.ours(), c.theirs())) return std::printf("%s %s: the results differ\n", c.name.c_str(), c.size.c_str()), 1;
-    const bench::Pair p = bench::measured(c.ours, c.theirs);
-    const auto figure = [](double value, const char* format) {
-      char text[32];
-      std::snprintf(text, sizeof text, format, value);
-      return std::string(text);
-    };
-    std::printf(row, c.name.c_str(), c.size.c_str(), figure(p.ours, "%.0f").c_str(), figure(p.theirs, "%.0f").c_str(), figure(1 / p.ratio(), "%.2f").c_str());
-    std::fflush(stdout);
-  }
+  return bench::run(all_cases(), {argv + 1, argv + argc});
 }

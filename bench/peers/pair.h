@@ -3,6 +3,11 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace bench {
 
@@ -36,6 +41,32 @@ template <class F, class G> Pair measured(const F& ours, const G& theirs) {
     if (spent > 2e6) break;
   }
   return best;
+}
+
+/// Two that do the same, and whether they come to the same.
+struct Race {
+  std::string name, size;
+  std::function<void()> ours, theirs;
+  std::function<bool()> agree;
+};
+/// Prints a line for each whose name contains one of the words, if there are any: how many times faster tapedeck is. What main returns.
+inline int run(const std::vector<Race>& races, const std::vector<std::string_view>& words) {
+  const char* row = "%-28s %12s %12s %12s %8s\n";
+  std::printf(row, "case, us", "size", "tapedeck", "libtorch", "times");
+  for (const Race& r : races) {
+    if (!words.empty() && std::none_of(words.begin(), words.end(), [&](std::string_view w) { return r.name.find(w) != std::string::npos; })) continue;
+    if (!r.agree()) return std::printf("%s %s: the results differ\n", r.name.c_str(), r.size.c_str()), 1;
+    const Pair p = measured(r.ours, r.theirs);
+    const auto figure = [](double value, const char* format) {
+      char text[32];
+      std::snprintf(text, sizeof text, format, value);
+      return std::string(text);
+    };
+    const auto time = [&](double us) { return figure(us, us < 10 ? "%.2f" : "%.0f"); };
+    std::printf(row, r.name.c_str(), r.size.c_str(), time(p.ours).c_str(), time(p.theirs).c_str(), figure(1 / p.ratio(), "%.2f").c_str());
+    std::fflush(stdout);
+  }
+  return 0;
 }
 
 }  // namespace bench
