@@ -13,6 +13,13 @@ build() {
   ninja -C "$folder" "${targets[@]}" >&2
 }
 
+# build_sanitized [-- targets]: into build-sanitize, by the other compiler, and without precompiled headers, so that a file that
+# does not include what it uses is seen.
+build_sanitized() {
+  scripts/setup clang libclang-rt-dev
+  CXX=clang++ build build-sanitize -Db_sanitize=address,undefined -Db_lundef=false -Db_pch=false -Doptimization=1 -Ddebug=true -Dcpp_args=-g1 -Db_ndebug=false -Dbench=disabled "$@"
+}
+
 # A folder that an interrupted run left half configured is made again.
 configure() {
   local folder=$1 wanted
