@@ -8,7 +8,9 @@
 #include "base/sanitizers.h"
 #include "closeness.h"
 #include "faulty_memory.h"
+#include "tapedeck/gradient_transform.h"
 #include "tapedeck/tapedeck.h"
+#include "tapedeck/update_rule.h"
 
 using namespace tapedeck;
 using namespace tapedeck::test;
@@ -235,39 +237,53 @@ TEST_CASE("out of memory in a gradient", "[fault]") {
     }) > 0);
 }
 
+// A rule that makes tensors, in the place of changing elements.
+constexpr UpdateRule kOfTensors = {
+    .name = "of_tensors",
+    .slots = {{"m"}, {"v"}},
+    .dense = [](const Step&, Tensor& x, std::span<Tensor> slots, const Tensor& g) { slots[0] = slots[0] + g, slots[1] = slots[1] + g * g, x = x - slots[0] / (1 + slots[1]); },
+    .sparse = [](const Step&, Tensor& x, std::span<Tensor> slots, const IndexedSlices& g) { slots[0] = slots[0] + to_dense(g), x = x - slots[0]; },
+};
+
 TEST_CASE("out of memory in a step of an optimizer", "[fault]") {
   struct State {
     Tensor ones_of_v = ones(kShape);
     std::vector<Variable> v = {Variable(some(kShape, 1)), Variable(some({40, 3}, 2)), Variable(some({5}, 3))};
     std::vector<Gradient> g = {some(kShape, 4), IndexedSlices{some({4, 3}, 5), tensor({7, 1, 7, 0}, DType::i64), Shape{40, 3}}, some({5}, 6)};
-    Adam adam;
+    Optimizer optimizer;
     Tensor held;   // the value of the first variable, which then cannot be updated in place
+
+    explicit State(const UpdateRule* rule) : optimizer(rule ? Optimizer(*rule) : Adam()) {
+      v.back() = Variable(some({5}, 3), {.constraint = [](const Tensor& x) { return x * 0.5; }});
+      optimizer.add_transform(transforms::clip_norm(0.1));
+      optimizer.restore_slot(v[2], "v", some({5}, 7));
+    }
 
     Tensors values() const {
       Tensors all;
       for (const Variable& x : v) all.push_back(x.value() * 1);
       for (const Variable& x : v)
-        for (const char* name : {"m", "v"}) if (const Tensor slot = adam.slot(x, name); slot.defined()) all.push_back(slot * 1);
+        for (const char* name : {"m", "v"}) if (const Tensor slot = optimizer.slot(x, name); slot.defined()) all.push_back(slot * 1);
       return all;
     }
   };
-  for (const int steps : {0, 2}) {
-    const auto make = [steps] {
-      const auto s = std::make_shared<State>();
-      for (int i = 0; i < steps; ++i) s->adam.apply_gradients(s->g, s->v);
+  for (const UpdateRule* rule : {static_cast<const UpdateRule*>(nullptr), &kOfTensors}) for (const int steps : {0, 2}) {
+    const auto make = [rule, steps] {
+      const auto s = std::make_shared<State>(rule);
+      for (int i = 0; i < steps; ++i) s->optimizer.apply_gradients(s->g, s->v);
       s->held = s->v[0].value();
       return s;
     };
     const auto reference = make();
     const Tensors before = reference->values();
-    reference->adam.apply_gradients(reference->g, reference->v);
+    reference->optimizer.apply_gradients(reference->g, reference->v);
     const Tensors after = reference->values();
     CHECK(check_every_allocation([&] {
       const auto s = make();
-      return Scenario{.attempt = [s] { s->adam.apply_gradients(s->g, s->v); },
+      return Scenario{.attempt = [s] { s->optimizer.apply_gradients(s->g, s->v); },
                       .check = [s, steps, &before, &after](bool succeeded) {
-                        if (s->adam.iterations() != steps + succeeded || !same(s->values(), succeeded ? after : before)) return false;
-                        if (!succeeded) s->adam.apply_gradients(s->g, s->v);
+                        if (s->optimizer.iterations() != steps + succeeded || !same(s->values(), succeeded ? after : before)) return false;
+                        if (!succeeded) s->optimizer.apply_gradients(s->g, s->v);
                         return same(s->values(), after);
                       }};
     }) > 0);

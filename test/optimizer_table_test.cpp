@@ -22,10 +22,18 @@ const std::vector<Json>& trajectories() {
   return all;
 }
 
-Tensor matrix(const Json& rows, DType dtype) {
+/// So many copies of it, one below the other.
+Tensor matrix(const Json& rows, DType dtype, std::size_t copies = 1) {
   std::vector<double> values;
-  for (const auto& row : rows.get<Matrix>()) values.insert(values.end(), row.begin(), row.end());
-  return astype(tensor(values, {static_cast<std::int64_t>(rows.size()), 3}), dtype);
+  for (std::size_t k = 0; k < copies; ++k)
+    for (const auto& row : rows.get<Matrix>()) values.insert(values.end(), row.begin(), row.end());
+  return astype(tensor(values, {static_cast<std::int64_t>(rows.size() * copies), 3}), dtype);
+}
+Tensor rows_of(const Json& indices, std::size_t copies, DType dtype) {
+  std::vector<std::int64_t> rows;
+  for (std::size_t k = 0; k < copies; ++k)
+    for (const auto row : indices.get<std::vector<std::int64_t>>()) rows.push_back(row + static_cast<std::int64_t>(5 * k));
+  return astype(tensor(rows), dtype);
 }
 
 Optimizer optimizer_of(const Json& trajectory) {
@@ -36,8 +44,8 @@ Optimizer optimizer_of(const Json& trajectory) {
 }
 
 /// The largest difference, relative to values of more than 1.
-double distance(const Tensor& actual, const Json& expected) {
-  const std::vector<double> a = actual.to_vector(), e = matrix(expected, DType::f64).to_vector();
+double distance(const Tensor& actual, const Json& expected, std::size_t copies) {
+  const std::vector<double> a = actual.to_vector(), e = matrix(expected, DType::f64, copies).to_vector();
   REQUIRE(a.size() == e.size());
   double largest = 0;
   for (std::size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - e[i]) / std::max(1.0, std::abs(e[i])));
@@ -58,21 +66,52 @@ TEST_CASE("every rule has trajectories, with dense and sparse gradients", "[opti
 
 TEST_CASE("rules follow the trajectories that NumPy computes", "[optimizer]") {
   const DType dtype = GENERATE(DType::f32, DType::f64), index_dtype = GENERATE(DType::i32, DType::i64);
+  const std::size_t copies = GENERATE(std::size_t{1}, std::size_t{7});   // of the variable, one below the other: whole vectors of elements, and what is left of them
   const double tolerance = dtype == DType::f32 ? 2e-6 : 1e-13;
   for (const Json& trajectory : trajectories()) {
-    CAPTURE(dtype, index_dtype, trajectory.at("rule"), trajectory.at("hyperparameters"), trajectory.at("sparse"));
+    CAPTURE(dtype, index_dtype, copies, trajectory.at("rule"), trajectory.at("hyperparameters"), trajectory.at("sparse"));
     Optimizer optimizer = optimizer_of(trajectory);
-    const Variable x(matrix(trajectory.at("start"), dtype));
+    const Variable x(matrix(trajectory.at("start"), dtype, copies));
     for (const Json& step : trajectory.at("steps")) {
-      const Tensor values = matrix(step.at("values"), dtype);
+      const Tensor values = matrix(step.at("values"), dtype, copies);
       Gradient g = values;
-      if (trajectory.at("sparse")) g = IndexedSlices{values, astype(tensor(step.at("indices").get<std::vector<std::int64_t>>()), index_dtype), x.shape()};
+      if (trajectory.at("sparse")) g = IndexedSlices{values, rows_of(step.at("indices"), copies, index_dtype), x.shape()};
       optimizer.apply_gradients({{g, x}});
-      CHECK(distance(x.value(), step.at("x")) < tolerance);
+      CHECK(distance(x.value(), step.at("x"), copies) < tolerance);
       CHECK(optimizer.slot_names().size() == step.at("slots").size());
-      for (const auto& [name, slot] : step.at("slots").items()) CHECK(distance(optimizer.slot(x, name), slot) < tolerance);
+      for (const auto& [name, slot] : step.at("slots").items()) CHECK(distance(optimizer.slot(x, name), slot, copies) < tolerance);
       for (const auto& [name, number] : step.at("scalars").items()) CHECK(optimizer.scalar(name) == Approx(number.get<double>()).epsilon(1e-13));
     }
+  }
+}
+
+TEST_CASE("every rule says what it does, after whom", "[optimizer]") {
+  for (const std::string_view rule : Optimizer::rules()) {
+    CAPTURE(rule);
+    const std::string doc(Optimizer::doc(rule));
+    CHECK(doc.ends_with('.'));
+    CHECK(doc.find("x ") != std::string::npos);
+    CHECK((rule == "gradient_descent" || doc.find(" 20") != std::string::npos));
+  }
+}
+
+TEST_CASE("every rule comes down a valley", "[optimizer]") {
+  for (const Json& trajectory : trajectories()) {
+    CAPTURE(trajectory.at("rule"), trajectory.at("hyperparameters"), trajectory.at("sparse"));
+    auto settings = trajectory.at("hyperparameters").get<std::map<std::string, double>>();
+    std::vector<Hyperparameter> hyperparameters;
+    for (const auto& [name, value] : settings)
+      if (name != "weight_decay" && !name.starts_with("l1") && !name.starts_with("l2")) hyperparameters.push_back({name, name == "learning_rate" ? value / 2 : value});
+    Optimizer optimizer(trajectory.at("rule").get<std::string>(), hyperparameters);
+    const Variable x(tensor({2.0, -1.5}, DType::f64));
+    const Tensor steepness = tensor({1.0, 0.3}, DType::f64), bottom = tensor({0.5, 0.25}, DType::f64);
+    const Loss loss = [&] { return sum(steepness * square(x - bottom)); };
+    const double before = loss().item();
+    for (int i = 0; i < 200; ++i) {
+      if (trajectory.at("sparse")) optimizer.minimize([&] { return sum(steepness * square(gather(x, tensor({0, 1})) - bottom)); });
+      else optimizer.minimize(loss);
+    }
+    CHECK(loss().item() < 0.05 * before);
   }
 }
 

@@ -77,6 +77,9 @@ Gradient slices(std::initializer_list<std::initializer_list<double>> values, std
   return IndexedSlices{matrix(values), tensor(rows), shape};
 }
 
+// A rule outlives its optimizer.
+static_assert(std::is_constructible_v<Optimizer, const UpdateRule&> && !std::is_constructible_v<Optimizer, UpdateRule>);
+
 }  // namespace
 
 TEST_CASE("a user's rule runs by rows", "[optimizer]") {

@@ -77,6 +77,8 @@ class TAPEDECK_EXPORT Optimizer {
   explicit Optimizer(const UpdateRule& rule, std::span<const Hyperparameter> hyperparameters);
   explicit Optimizer(const UpdateRule& rule, std::initializer_list<Hyperparameter> hyperparameters = {})
       : Optimizer(rule, std::span(hyperparameters.begin(), hyperparameters.size())) {}
+  explicit Optimizer(const UpdateRule&& temporary, std::span<const Hyperparameter> hyperparameters) = delete;
+  explicit Optimizer(const UpdateRule&& temporary, std::initializer_list<Hyperparameter> hyperparameters = {}) = delete;
   ~Optimizer();
   Optimizer(Optimizer&&) noexcept;
   Optimizer& operator=(Optimizer&&) noexcept;

@@ -27,7 +27,7 @@ template <class T> struct UpdateRow {
   const T* g;            // null: zeros, in rows that a sparse gradient leaves out
   const T* c;            // the step's coefficients
 };
-/// A change of x and slots, from any of several threads. Null for a dtype that the rule does not take.
+/// A change of x and slots, made on several threads at once, which throws nothing. Null for a dtype that the rule does not take.
 struct RowUpdate {
   void (*f32)(const UpdateRow<float>& row) = nullptr;
   void (*f64)(const UpdateRow<double>& row) = nullptr;

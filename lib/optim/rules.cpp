@@ -115,7 +115,11 @@ constexpr UpdateRule table[] = {
             "touch no rows but theirs. Sutskever et al. 2013, equations 1 to 4, in the gradient's scale.",
      .slots = {{"momentum"}},
      .hyperparameters = {kRate, {"momentum", kRequired, finite}, {"use_nesterov", 0, flag}},
-     .prepare = [](Step& s) { s.c = s.h[2] != 0 ? std::array<double, 8>{s.h[1], 1, s.h[0] * s.h[1], s.h[0]} : std::array<double, 8>{s.h[1], 1, s.h[0], 0}; },
+     .prepare =
+         [](Step& s) {
+           if (s.h[2] != 0) s.c = {s.h[1], 1, s.h[0] * s.h[1], s.h[0]};
+           else s.c = {s.h[1], 1, s.h[0], 0};
+         },
      .rows = rows<1>(move_with_momentum)},
 
     {.name = "keras_sgd",
@@ -286,7 +290,7 @@ constexpr UpdateRule table[] = {
      .rows = rows<0>([](auto& x, auto&, const auto& g, const auto* c) { x = shrunk(xsimd::fnma(c[0], g, x), c[1], c[2]); })},
 
     {.name = "proximal_adagrad",
-     .doc = "a += g²; as proximal_gradient_descent, with learning_rate / √a for learning_rate. Duchi et al. 2011.",
+     .doc = "a += g²; x as in proximal_gradient_descent, with learning_rate / √a for learning_rate. Sparse gradients touch no rows but theirs. Duchi et al. 2011.",
      .slots = {{"accumulator", kFrom<1>}},
      .hyperparameters = {kRate, kAccumulator, kL1, kL2},
      .prepare = [](Step& s) { s.c = {s.h[0], s.h[2], s.h[3]}; },
