@@ -146,7 +146,7 @@ TEST_CASE("csv: tables of numbers", "[data]") {
   CHECK(message("1,2,\n") == "line 1: \"\" in column 3 is no number");
   CHECK(message("1,2\n3\n") == "line 2 has 1 columns, others have 2");
   CHECK(message("1,2\n3,4,5\n") == "line 2 has 3 columns, others have 2");
-  CHECK(message("a,b\n1\n", {.has_header = true}) == "line 2 has 1 columns, others have 2");
+  CHECK(message("a table,of ones\n1\n1,1\n", {.has_header = true}) == "line 3 has 2 columns, others have 1");
 }
 
 TEST_CASE("training log: a JSON object a line", "[data]") {

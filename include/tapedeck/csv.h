@@ -9,7 +9,7 @@ namespace tapedeck {
 
 struct CsvOptions {
   char separator = ',';
-  bool has_header = false;   // the first line has the names of the columns
+  bool has_header = false;   // the first line has names, most often of the columns
   DType dtype = DType::f32;
 };
 struct CsvTable {

@@ -49,9 +49,10 @@ CsvTable load_csv(const std::string& path, const CsvOptions& options) {
       const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), numbers.emplace_back());
       if (error != std::errc() || end != cell.data() + cell.size()) file.name().fail(fmt::format("line {}: \"{}\" in column {} is no number", line, cell, n + 1));
     }
+    if (is_header) continue;
     if (columns && n != columns) file.name().fail(fmt::format("line {} has {} columns, others have {}", line, n, columns));
     columns = n;
-    rows += !is_header;
+    ++rows;
   }
   table.values = detail::tensor_from(numbers.data(), DType::f64, {rows, columns}, options.dtype);
   return table;
