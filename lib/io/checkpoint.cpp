@@ -23,6 +23,7 @@ struct Value {
 struct Place {
   std::optional<Spec> spec;
   bool is_required;
+  std::string described = {};   // for messages, where the name does not say it
 };
 
 // A value of a deferred restore.
@@ -72,7 +73,7 @@ void place(ByName<Place>& here, const std::string& name, const Value& value) {
 }
 void place_slots(ByName<Place>& here, const std::string& name, const Optimizer& optimizer, const std::string& variable_name, const Value& value) {
   if (!value.variable) return;
-  for (const std::string& slot : optimizer.slot_names()) here.try_emplace(slot_name(name, variable_name, slot), Place{value.variable->cell().value.spec(), false});
+  for (const std::string& slot : optimizer.slot_names()) here.try_emplace(slot_name(name, variable_name, slot), Place{value.variable->cell().value.spec(), false, fmt::format("slot \"{}\" of \"{}\"", slot, variable_name)});
 }
 void place(ByName<Place>& here, const std::string& name, const Optimizer& optimizer, const ByName<Value>& values) {
   for (const OptimizerScalar& n : optimizer.state().scalars) here.try_emplace(number_name(name, n.name), Place{Spec{DType::f64, {}}, true});
@@ -91,9 +92,11 @@ ByName<Place> Checkpoint::State::places() const {
 // Sorts out what of a file fits what is here.
 RestoreReport Checkpoint::State::compare(const FileName& file, const ByName<Spec>& there, const ByName<Place>& here) const {
   RestoreReport report;
+  const std::string file_name = file.path.substr(file.path.rfind('/') + 1);
   for (const auto& [name, place] : here) {
     const auto stored = there.find(name);
-    if (stored != there.end() && place.spec && *place.spec != stored->second) report.different.push_back(fmt::format("\"{}\" is {} in {}, {} here", name, stored->second, file.path, *place.spec));
+    if (stored != there.end() && place.spec && *place.spec != stored->second)
+      report.different.push_back(fmt::format("{} is {} in {}, {} here", place.described.empty() ? fmt::format("\"{}\"", name) : place.described, stored->second, file_name, *place.spec));
     else if (stored != there.end()) report.restored.push_back(name);
     else if (place.is_required) report.missing.push_back(name);
   }
