@@ -1,6 +1,7 @@
 // Ops that libtorch has too, beside it in one process, on the same numbers and turn by turn: forward, and forward with the
 // gradient. Prints a line for each case and the slowest ten. Times are those of the thread on its processor, the least of some
-// rounds; a ratio above 1 says how much longer tapedeck takes. Arguments: words that names of cases contain (all by default).
+// rounds; a ratio above 1 says how much longer tapedeck takes. Both give dense tensors: a gradient of libtorch's that is only a view
+// of dy is laid out. Arguments: words that names of cases contain (all by default).
 #include <torch/torch.h>
 
 #include <algorithm>
@@ -134,7 +135,11 @@ Line run(const Case& c) {
         const td::Tensor result = c.ours(x);
         return tape.gradient(td::Targets(result), td::Sources(sources), {.output_gradients = {dy}});
       },
-      [&] { return torch::autograd::grad({c.theirs(t)}, wanted, {dt}); });
+      [&] {
+        Theirs gradients = torch::autograd::grad({c.theirs(t)}, wanted, {dt});
+        for (torch::Tensor& g : gradients) g = g.contiguous();
+        return gradients;
+      });
   return line;
 }
 
