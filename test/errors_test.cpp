@@ -156,7 +156,7 @@ TEST_CASE("texts: networks", "[errors]") {
   CHECK(error([&] { loss(i3, f23); }) == "sparse_softmax_cross_entropy: labels do not have the shape of logits without its last axis: labels is i64[3], logits is f32[2,3]");
   CHECK(error([&] { loss(tensor({0, 3}), f23); }) ==
         "sparse_softmax_cross_entropy: label 3 at [1] is out of range for 3 classes: labels is i32[2], logits is f32[2,3]");
-  CHECK(dtype_error([&] { loss(flags, f23); }) == "sparse_softmax_cross_entropy: indices must be i32 or i64, use astype: labels is bool[2], logits is f32[2,3]");
+  CHECK(dtype_error([&] { loss(flags, f23); }) == "sparse_softmax_cross_entropy: labels must be i32 or i64, use astype: labels is bool[2], logits is f32[2,3]");
 }
 
 TEST_CASE("texts: element counts that overflow", "[errors]") {

@@ -77,7 +77,7 @@ Tensor sum_of_copies(const Call& c, const Tensor& dy) {
 Spec infer_sequence(const Call& c) {
   const Tensor &x = c.x[0], &lengths = c.x[1];
   const auto& [sequence, batch] = c.attrs<SequenceAttrs>();
-  if (lengths.dtype() != DType::i32 && lengths.dtype() != DType::i64) throw_dtype_error(c, "lengths must be i32 or i64, use astype");
+  require_indices(c, 1);
   require_axes(c, -std::min(sequence, batch));
   if (sequence == batch) throw_error<ShapeError>("reverse_sequence: axis {} is both for the sequence and for the batch", x.ndim() + batch);
   if (lengths.ndim() != 1 || lengths.shape()[0] != x.shape()[x.ndim() + batch])

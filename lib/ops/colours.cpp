@@ -54,7 +54,7 @@ constexpr Op table[] = {
      .infer = [](const Call& c) {
        const Tensor &x = c.x[0], &dy = c.x[1];
        infer_colours(c);
-       if (dy.dtype() != x.dtype()) throw_dtype_error(c, "dtypes differ");
+       require_one_dtype(c);
        if (dy.ndim() < x.ndim() || Shape(dy.shape().dims().last(static_cast<std::size_t>(x.ndim()))) != x.shape()) throw_shape_error(c, "dy does not end in the shape of x");
        return dy.spec();
      },

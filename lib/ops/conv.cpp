@@ -32,7 +32,7 @@ std::int64_t in_a_group(const Call& c, std::int64_t channels) {
 Filters filters_of(const Call& c) {
   const auto& a = c.attrs<WindowAttrs>();
   const Shape& f = c.x[1].shape();
-  require_one_dtype(c);
+  require_floats(c);
   if (f.ndim() != a.axes + 2 || Shape(f.dims().first(static_cast<std::size_t>(a.axes))) != a.sizes()) throw_shape_error(c, "filters do not fit the window");
   (void)in_a_group(c, f[a.axes + 1]);
   return Filters(c.x[1]);
@@ -54,7 +54,7 @@ Spec infer_input_gradient(const Call& c) {
 
 Spec infer_filter_gradient(const Call& c) {
   const auto& a = c.attrs<WindowAttrs>();
-  require_one_dtype(c);
+  require_floats(c);
   require_rank(c, 0, a.axes);
   require_rank(c, 1, a.axes);
   const std::int64_t in = channels_of(c.x[0]), out = channels_of(c.x[1]);

@@ -19,7 +19,7 @@ kernels::ByChannel by_channel(const Call& c, const Tensor& images) { return {c.a
 
 // Images with the extents, filters [rows, columns, channels] and, for gradients, the other of the two.
 Spec infer_by_channel(const Call& c, const Shape& from, const Shape& to) {
-  require_one_dtype(c);
+  require_floats(c);
   require_rank(c, 0);
   require_images(c, 0, from, channels_of(c.x[0]));
   if (c.x[1].shape() != behind({}, c.attrs<WindowAttrs>().sizes(), channels_of(c.x[0]))) throw_shape_error(c, "filters do not fit the window");
@@ -102,7 +102,7 @@ constexpr Op table[] = {
      .tensorflow = "DepthwiseConv2dNativeBackpropFilter",
      .args = {"x", "dy"},
      .infer = [](const Call& c) -> Spec {
-       require_one_dtype(c);
+       require_floats(c);
        require_rank(c, 0);
        require_images(c, 0, inputs_of(c), channels_of(c.x[0]));
        require_images(c, 1, outputs_of(c), channels_of(c.x[0]));
@@ -194,7 +194,7 @@ WindowAttrs checked(const Op& op, const Tensor& x, const Tensor& filters, const 
   check_numbers(op, "strides are", strides, 2);
   check_numbers(op, "dilation is", dilation, 2);
   check_padding(op, padding, kMostCells);
-  require_one_dtype(c);
+  require_floats(c);
   require_rank(c, 0);
   const Shape& f = filters.shape();
   if (f.ndim() != filter_rank || f[2] != channels_of(x) || std::min(f[0], f[1]) < 1)

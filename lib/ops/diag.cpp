@@ -58,7 +58,7 @@ Spec infer_set(const Call& c) {
   const kernels::DiagonalRows& d = c.attrs<DiagonalAttrs>().d;
   const Shape expected = replaced_last(c, {d.rows, d.columns}, packed(d)).shape;
   if (c.x[1].shape() != expected) throw_shape_error(c, fmt::format("diagonal must be {}", expected));
-  if (c.x[1].dtype() != c.x[0].dtype()) throw_dtype_error(c, "dtypes differ");
+  require_one_dtype(c);
   return c.x[0].spec();
 }
 

@@ -265,7 +265,7 @@ Spec infer_einsum(const Call& c) {
   for (int i = 0; i < c.x.size(); ++i)
     if (static_cast<int>(labels_of(c, i).size()) != c.x[i].ndim()) throw_shape_error(c, fmt::format("operand {} has {} labels", i, labels_of(c, i).size()));
   if (c.x.size() == 2) {
-    if (c.x[1].dtype() != c.x[0].dtype()) throw_dtype_error(c, "dtypes differ");
+    require_one_dtype(c);
     if (c.x[0].dtype() == DType::boolean) throw_dtype_error(c, "bool has no arithmetic, use astype");
   }
   if (output.size() > Shape::kMaxRank) throw_shape_error(c, "the result has more than 8 axes");

@@ -1,5 +1,6 @@
 // What ops on groups of rows share: the second input of a call says which group each row belongs to.
 #pragma once
+#include "kernels/segment.h"
 #include "tapedeck/op.h"
 
 namespace tapedeck {
@@ -11,6 +12,8 @@ struct SegmentAttrs { std::int64_t count; int axis; bool zero = false; };   // z
 /// without those of a negative id.
 Tensor rows_of_groups(const Tensor& x, const Tensor& ids, int axis);
 Tensor sum_of_groups(const Tensor& x, const Tensor& ids, std::int64_t count, int axis);
+/// What sums of rows by group, of this spec, are divided by: something that broadcasts to them along the axis. A group without rows counts as one of one.
+Tensor divisors_of(const Tensor& ids, const Spec& y, int axis, kernels::Divisor divisor);
 /// The sums where ids are not negative and never fall.
 Tensor sum_of_ordered_groups(const Tensor& x, const Tensor& ids, std::int64_t count, int axis);
 

@@ -78,10 +78,8 @@ Spec infer_complex_rows(const Call& c) {
 }
 
 Spec all_alike(const Call& c) {
-  for (int i = 1; i < c.x.size(); ++i) {
-    if (c.x[i].dtype() != c.x[0].dtype()) throw_dtype_error(c, "dtypes differ");
-    if (c.x[i].shape() != c.x[0].shape()) throw_shape_error(c, "shapes differ");
-  }
+  require_one_dtype(c);
+  for (int i = 1; i < c.x.size(); ++i) if (c.x[i].shape() != c.x[0].shape()) throw_shape_error(c, "shapes differ");
   return c.x[0].spec();
 }
 
@@ -105,8 +103,14 @@ void require_real(const Call& c) {
   if (is_complex(c.x[0].dtype())) throw_dtype_error(c, "not for complex numbers, take real, imag or abs");
 }
 
+bool holds_indices(const Tensor& x) { return x.dtype() == DType::i32 || x.dtype() == DType::i64; }
+
 void require_indices(const Call& c, int i) {
-  if (const DType t = c.x[i].dtype(); t != DType::i32 && t != DType::i64) [[unlikely]] throw_dtype_error(c, "indices must be i32 or i64, use astype");
+  if (!holds_indices(c.x[i])) [[unlikely]] throw_dtype_error(c, fmt::format("{} must be i32 or i64, use astype", c.op.args[i]));
+}
+
+void require_one_dtype(const Call& c) {
+  for (int i = 1; i < c.x.size(); ++i) if (c.x[i].dtype() != c.x[0].dtype()) [[unlikely]] throw_dtype_error(c, "dtypes differ");
 }
 
 int checked_axis(std::string_view op, std::string_view arg, int axis, int ndim) {

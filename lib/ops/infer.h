@@ -34,8 +34,12 @@ void require_trainable(const Call& c, int i);
 /// Throw DTypeError unless the first input is c64 or c128; where it is complex.
 void require_complex(const Call& c);
 void require_real(const Call& c);
-/// Throws DTypeError unless input i is i32 or i64.
+/// Whether x is i32 or i64.
+bool holds_indices(const Tensor& x);
+/// Throws DTypeError, with the input's name, unless input i does.
 void require_indices(const Call& c, int i);
+/// Throws DTypeError unless all inputs are of one dtype.
+void require_one_dtype(const Call& c);
 /// axis counted from 0, of a tensor of that rank. Throws ShapeError: "sum: axis 3 is out of range for x of rank 2; use -2..1".
 int checked_axis(std::string_view op, std::string_view arg, int axis, int ndim);
 inline int checked_axis(const Op& op, int axis, int ndim) { return checked_axis(op.name, op.args[0], axis, ndim); }

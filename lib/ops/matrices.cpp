@@ -18,7 +18,7 @@ void require_dtype(const Call& c, int i, Take take) { (take == Take::reals ? req
 void require_two(const Call& c, Take take) {
   require_dtype(c, 0, take);
   require_dtype(c, 1, take);
-  if (c.x[0].dtype() != c.x[1].dtype()) throw_dtype_error(c, "dtypes differ");
+  require_one_dtype(c);
 }
 void require_countable(const Call& c, std::int64_t extent) {
   if (extent > std::numeric_limits<std::int32_t>::max()) throw_shape_error(c, "extents of 2^31 and more are too large");

@@ -6,6 +6,7 @@
 #include "kernels/random.h"
 #include "kernels/softmax.h"
 #include "ops/axes.h"
+#include "ops/positions.h"
 #include "ops/samples.h"
 #include "ops/softmax.h"
 #include "tensor/storage.h"
@@ -27,7 +28,7 @@ Spec infer_cross_entropy(const Call& c) {
 Spec infer_dense_cross_entropy(const Call& c) {
   const Tensor &labels = c.x[0], &logits = c.x[1];
   require_floating(c, 1);
-  if (labels.dtype() != logits.dtype()) throw_dtype_error(c, "dtypes differ");
+  require_one_dtype(c);
   if (logits.ndim() == 0 || labels.shape() != logits.shape()) throw_shape_error(c, "labels and logits do not have one shape of rank 1 or more");
   return {logits.dtype(), Shape(logits.shape().dims().first(static_cast<std::size_t>(logits.ndim() - 1)))};
 }
@@ -40,10 +41,7 @@ Spec infer_dense_cross_entropy(const Call& c) {
 }
 
 void check_labels(const Call& c, std::int64_t classes) {
-  visit_indices(c.x[0], [&](const auto labels) {
-    for (std::size_t i = 0; i < labels.size(); ++i)
-      if (labels[i] < 0 || labels[i] >= classes) throw_bad_label(c, labels[i], static_cast<std::int64_t>(i), classes);
-  });
+  if (const auto o = first_outside(c.x[0], classes)) throw_bad_label(c, o->index, o->position, classes);
 }
 
 void run_cross_entropy(const Call& c, std::span<Tensor> y) {
@@ -81,7 +79,7 @@ Spec infer_softmax(const Call& c) {
 Spec infer_derivative(const Call& c) {
   const Spec p = infer_softmax(c);
   const Tensor& v = c.x[1];
-  if (v.dtype() != p.dtype) throw_dtype_error(c, "dtypes differ");
+  require_one_dtype(c);
   if (v.ndim() < p.shape.ndim() || Shape(v.shape().dims().last(static_cast<std::size_t>(p.shape.ndim()))) != p.shape) throw_shape_error(c, "v does not end with the shape of p");
   return v.spec();
 }

@@ -23,10 +23,9 @@ void require_rows(const Call& c, int i, int first) {
   const Tensor& x = c.x[i];
   require_floating(c, i);
   if (x.ndim() == 0) throw_shape_error(c, fmt::format("{} needs rank 1 or more", c.op.args[i]));
-  for (int k = first; k < c.x.size(); ++k) {
-    if (c.x[k].dtype() != x.dtype()) throw_dtype_error(c, "dtypes differ");
+  require_one_dtype(c);
+  for (int k = first; k < c.x.size(); ++k)
     if (c.x[k].shape() != Shape{x.shape()[x.ndim() - 1]}) throw_shape_error(c, fmt::format("{} is not one row as long as the last axis of {}", c.op.args[k], c.op.args[i]));
-  }
 }
 
 Spec infer_layer_norm(const Call& c) {
@@ -35,7 +34,6 @@ Spec infer_layer_norm(const Call& c) {
 }
 std::vector<Spec> infer_gradient(const Call& c) {
   require_rows(c, 1, 2);
-  if (c.x[0].dtype() != c.x[1].dtype()) throw_dtype_error(c, "dtypes differ");
   if (c.x[0].shape() != c.x[1].shape()) throw_shape_error(c, "dy and x are not of one shape");
   return {c.x[1].spec(), c.x[2].spec(), c.x[2].spec()};
 }

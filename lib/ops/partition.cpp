@@ -69,19 +69,15 @@ Tensor put(const Tensor& x, const Tensor& mask, int rest);
 std::vector<std::int64_t> sizes_of(const Call& c) {
   const int count = c.attrs<PartAttrs>().count;
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(count));
-  visit_indices(c.x[1], [&](const auto part) {
-    for (std::size_t k = 0; k < part.size(); ++k) {
-      if (part[k] < 0 || part[k] >= count) throw_error<ShapeError>("{}: number {} at position {} is out of range for {} parts", c.op.name, part[k], k, count);
-      ++sizes[static_cast<std::size_t>(part[k])];
-    }
-  });
+  if (const auto o = first_outside(c.x[1], count)) throw_error<ShapeError>("{}: number {} at position {} is out of range for {} parts", c.op.name, o->index, o->position, count);
+  visit_indices(c.x[1], [&](const auto part) { for (const auto j : part) ++sizes[static_cast<std::size_t>(j)]; });
   return sizes;
 }
 
 std::vector<Spec> infer_partition(const Call& c) {
   const auto& [rest, count] = c.attrs<PartAttrs>();
   const Tensor &x = c.x[0], &partitions = c.x[1];
-  if (partitions.dtype() != DType::i32 && partitions.dtype() != DType::i64) throw_dtype_error(c, "partitions must be i32 or i64, use astype");
+  require_indices(c, 1);
   const int front = front_of(c, x, partitions, rest, "partitions");
   if (count < 1) throw_error<ArgumentError>("{}: {} parts; use 1 or more", c.op.name, count);
   std::vector<Spec> specs;
@@ -150,7 +146,7 @@ Spec infer_stitch(const Call& c) {
   int front = 0;
   for (int m = 0; m < pairs_of(c); ++m) {
     const Tensor &indices = indices_of(c, m), &x = rows_of(c, m);
-    if (indices.dtype() != DType::i32 && indices.dtype() != DType::i64) throw_error<DTypeError>("{}: indices must be i32 or i64, use astype: indices is {}", c.op.name, indices.spec());
+    if (!holds_indices(indices)) throw_error<DTypeError>("{}: indices must be i32 or i64, use astype: indices is {}", c.op.name, indices.spec());
     if (x.dtype() != first.dtype()) throw_dtype_error(c, "dtypes differ");
     front = front_of(c, x, indices, rest, "indices");
     const Shape others = replaced(x.shape(), front, indices.ndim(), {0});

@@ -81,7 +81,7 @@ void run_strided_pad(const Call& c, std::span<Tensor> y) {
 
 Spec infer_strided_update(const Call& c) {
   const Spec updates = replaced_last(c, c.attrs<StridedAttrs>().whole, c.attrs<StridedAttrs>().shape);
-  if (c.x[1].dtype() != updates.dtype) throw_dtype_error(c, "dtypes differ");
+  require_one_dtype(c);
   if (c.x[1].shape() != updates.shape) throw_shape_error(c, fmt::format("updates must be {}", updates.shape));
   return c.x[0].spec();
 }

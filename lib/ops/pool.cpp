@@ -68,7 +68,7 @@ Spec infer_avg_gradient(const Call& c) {
 
 // c.x[0] of these extents, with c.x[1], which says where the largest cells are; further axes stand in front.
 void require_beside_x(const Call& c, const Shape& extents) {
-  require_one_dtype(c);
+  require_floats(c);
   require_extents(c, 0, extents);
   require_extents(c, 1, c.attrs<PoolAttrs>().inputs());
   const Shape many = front_of(c, 0), few = front_of(c, 1);

@@ -1,6 +1,9 @@
 // Positions among the first axes of a tensor.
 #include "ops/positions.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "base/format.h"
 #include "tensor/storage.h"
 
@@ -40,16 +43,21 @@ Tensor flat_indices(const Call& c, const Shape& indexed, std::string_view name, 
   return flat;
 }
 
-void require_in_range(const Call& c, const Tensor& indexed, std::string_view name, int axis) {
-  const auto extent = static_cast<std::uint64_t>(indexed.shape()[axis]);
-  visit_indices(c.x[1], [&](const auto list) {
-    bool outside = false;
-    for (const std::int64_t index : list) outside |= static_cast<std::uint64_t>(index) >= extent;
-    if (!outside) return;
-    std::size_t k = 0;
-    while (static_cast<std::uint64_t>(std::int64_t{list[k]}) < extent) ++k;
-    throw_error<ShapeError>("{}: index {} at position {} is out of range for axis {} of {}, {}", c.op.name, list[k], k, axis, name, indexed.spec());
+std::optional<Outside> first_outside(const Tensor& indices, std::int64_t extent, bool negative_means_something) {
+  const std::int64_t least = negative_means_something ? std::numeric_limits<std::int64_t>::min() : 0;
+  const auto is_outside = [=](std::int64_t index) { return (index < least) | (index >= extent); };
+  return visit_indices(indices, [&](const auto list) -> std::optional<Outside> {
+    bool any = false;
+    for (const std::int64_t index : list) any |= is_outside(index);   // of vectors
+    if (!any) return {};
+    const auto at = std::find_if(list.begin(), list.end(), is_outside);
+    return Outside{*at, at - list.begin()};
   });
+}
+
+void require_in_range(const Call& c, const Tensor& indexed, std::string_view name, int axis) {
+  if (const auto o = first_outside(c.x[1], indexed.shape()[axis]))
+    throw_error<ShapeError>("{}: index {} at position {} is out of range for axis {} of {}, {}", c.op.name, o->index, o->position, axis, name, indexed.spec());
 }
 
 }  // namespace tapedeck

@@ -1,5 +1,7 @@
 // Positions among the first axes of a tensor: the second input of a call is indices [entries…, depth], whose last axis holds one.
 #pragma once
+#include <optional>
+
 #include "ops/axes.h"
 
 namespace tapedeck {
@@ -14,6 +16,10 @@ void require_nd_indices(const Call& c, int axes);
 /// The indices as positions in the first axes of `indexed`, counted through. Throws ShapeError, with this name and spec, for one outside.
 Tensor flat_indices(const Call& c, const Shape& indexed, std::string_view name, const Spec& spec);
 
+/// An index, and where it stands among all.
+struct Outside { std::int64_t index, position; };
+/// The first index from extent on, or, unless those mean something, below 0.
+std::optional<Outside> first_outside(const Tensor& indices, std::int64_t extent, bool negative_means_something = false);
 /// Throws ShapeError, with this name, unless the second input's indices are in the range of that axis of `indexed`.
 void require_in_range(const Call& c, const Tensor& indexed, std::string_view name, int axis);
 

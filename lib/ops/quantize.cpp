@@ -27,7 +27,7 @@ void check_bits(const Call& c, int bits, int most) {
 // The spec of x, which has min and max of that shape beside it.
 Spec with_range(const Call& c, const Shape& shape) {
   require_floating(c, 0);
-  if (c.x[1].dtype() != c.x[0].dtype() || c.x[2].dtype() != c.x[0].dtype()) throw_dtype_error(c, "dtypes differ");
+  require_one_dtype(c);
   if (c.x[1].shape() != shape || c.x[2].shape() != shape) throw_shape_error(c, fmt::format("min and max are not of shape {}", shape));
   return c.x[0].spec();
 }

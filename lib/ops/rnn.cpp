@@ -55,7 +55,7 @@ std::vector<Spec> infer_lstm(const Call& c) {
   require_state(c.op.name, x, 3, h, c.x[2]);
   const std::int64_t time = x.shape()[0], batch = x.shape()[1], units = h.shape()[1];
   require_weights(c.op.name, x, units, c.x[3], c.x[4], 4);
-  for (int i = 1; i < c.x.size(); ++i) if (c.x[i].dtype() != x.dtype()) throw_dtype_error(c, "dtypes differ");
+  require_one_dtype(c);
   const Spec states{x.dtype(), {time, batch, units}};
   return {states, states, {x.dtype(), {time, batch, 4 * units}}};
 }
@@ -73,7 +73,7 @@ void run_lstm(const Call& c, std::span<Tensor> y) {
 // The inputs of block_lstm_gradient: dh, dc, dgates, gates, c, c0 and weights.
 std::vector<Spec> infer_lstm_gradient(const Call& c) {
   const Tensor &gates = c.x[3], &states = c.x[4], &c0 = c.x[5], &weights = c.x[6];
-  for (int i = 1; i < c.x.size(); ++i) if (c.x[i].dtype() != c.x[0].dtype()) throw_dtype_error(c, "dtypes differ");
+  require_one_dtype(c);
   require_floating(c, 0);
   const auto fits = [&](int i, const Shape& shape) { return c.x[i].shape() == shape || c.x[i].shape() == Shape{0}; };
   if (c0.ndim() != 2 || states.ndim() != 3 || weights.ndim() != 2 || states.shape() != Shape{states.shape()[0], c0.shape()[0], c0.shape()[1]} ||
@@ -125,13 +125,13 @@ void lstm_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
 struct CtcAttrs { std::int64_t blank; };
 
 void require_lengths(const Call& c, int i, std::string_view what, std::int64_t batch) {
-  if (c.x[i].dtype() != DType::i32 && c.x[i].dtype() != DType::i64) throw_error<DTypeError>("{}: {} must be i32 or i64, use astype: they are {}", c.op.name, what, c.x[i].spec());
+  require_indices(c, i);
   if (c.x[i].shape() != Shape{batch}) throw_error<ShapeError>("{}: {} are not [{}]: they are {}", c.op.name, what, batch, c.x[i].spec());
 }
 void require_sequences(const Call& c) {
   const Tensor &labels = c.x[0], &logits = c.x[1];
   require_floating(c, 1);
-  if (labels.dtype() != DType::i32 && labels.dtype() != DType::i64) throw_error<DTypeError>("{}: labels must be i32 or i64, use astype: they are {}", c.op.name, labels.spec());
+  require_indices(c, 0);
   if (logits.ndim() != 3 || labels.ndim() != 2 || labels.shape()[0] != logits.shape()[1])
     throw_error<ShapeError>("{}: logits are not [time, batch, classes] and labels not [batch, most]: logits is {}, labels is {}", c.op.name, logits.spec(), labels.spec());
   const std::int64_t classes = logits.shape()[2], blank = c.attrs<CtcAttrs>().blank;

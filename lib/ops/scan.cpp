@@ -50,7 +50,7 @@ Tensor moved_back(const Tensor& x) { return reverse(moved_on(reverse(x, -1)), -1
 Spec infer_recurrence(const Call& c) {
   const Shape &a = c.x[0].shape(), &b = c.x[1].shape();
   infer_complex_rows(c);
-  if (c.x[1].dtype() != c.x[0].dtype()) throw_dtype_error(c, "dtypes differ");
+  require_one_dtype(c);
   if (b.ndim() < a.ndim() || Shape(b.dims().last(static_cast<std::size_t>(a.ndim()))) != a) throw_shape_error(c, "the last axes of b must be those of a");
   return c.x[1].spec();
 }

@@ -43,7 +43,7 @@ void require_order(const Call& c) {
 Spec infer_groups(const Call& c) {
   const Tensor &x = c.x[0], &ids = ids_of(c);
   const auto& [count, axis, zero] = c.attrs<SegmentAttrs>();
-  if (ids.dtype() != DType::i32 && ids.dtype() != DType::i64) throw_dtype_error(c, "ids must be i32 or i64, use astype");
+  require_indices(c, c.x.size() - 1);
   if (x.dtype() == DType::boolean) throw_dtype_error(c, "takes numbers, use astype");
   require_axes(c, -axis);
   if (ids.ndim() != 1 || ids.shape()[0] != (c.x.size() == 2 ? x.shape()[x.ndim() + axis] : c.x[1].size()))
@@ -77,12 +77,7 @@ template <Divisor divisor> Tensor rows_of(const Call& c, const Tensor& dy) {
   const int axis = c.attrs<SegmentAttrs>().axis;
   const Tensor& ids = ids_of(c);
   if (divisor == Divisor::one) return rows_of_groups(dy, ids, axis);
-  Shape shape{c.y[0].shape()[c.y[0].ndim() + axis]};
-  std::vector<double> divisors(static_cast<std::size_t>(shape[0]));
-  visit_indices(ids, [&](const auto list) { for (const auto id : list) ++divisors[static_cast<std::size_t>(id)]; });
-  for (double& n : divisors) n = divisor == Divisor::count ? std::max(n, 1.0) : std::sqrt(std::max(n, 1.0));
-  for (int d = axis + 1; d < 0; ++d) shape.push_back(1);
-  return rows_of_groups(dy / astype(tensor(divisors, shape), dy.dtype()), ids, axis);
+  return rows_of_groups(dy / divisors_of(ids, c.y[0].spec(), axis, divisor), ids, axis);
 }
 
 template <Divisor divisor> constexpr Rule kSumOfRows = linear([](const Call& c, const Tensor& dy) { return rows_of<divisor>(c, dy); }, {.x = 0b10});

@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "kernels/order_rows.h"
+#include "ops/positions.h"
 #include "tapedeck/indexed_slices.h"
 #include "tapedeck/ops/index.h"
 
@@ -30,23 +31,15 @@ bool shapes_fit(const IndexedSlices& s) {
   return rows == values;
 }
 
-// The first place of an index below 0 or from extent on, or -1.
-std::int64_t first_outside(const Tensor& indices, std::int64_t extent) {
-  return visit_indices(indices, [extent](const auto list) -> std::int64_t {
-    const auto at = std::find_if(list.begin(), list.end(), [extent](std::int64_t row) { return row < 0 || row >= extent; });
-    return at == list.end() ? -1 : at - list.begin();
-  });
-}
-
 }  // namespace
 
 void validate(const IndexedSlices& s, std::string_view caller, std::string_view variable) {
   if (!s.values.defined() || !s.indices.defined()) throw_error<ArgumentError>("{}: the slices have undefined {}", caller, s.values.defined() ? "indices" : "values");
-  if (s.indices.dtype() != DType::i32 && s.indices.dtype() != DType::i64) throw_invalid<DTypeError>(s, caller, variable, "the indices of slices must be i32 or i64");
+  if (!holds_indices(s.indices)) throw_invalid<DTypeError>(s, caller, variable, "the indices of slices must be i32 or i64");
   if (!shapes_fit(s)) throw_invalid<ShapeError>(s, caller, variable, "the parts of the slices do not fit together");
   const std::int64_t extent = s.dense_shape ? (*s.dense_shape)[0] : std::numeric_limits<std::int64_t>::max();
-  if (const std::int64_t k = first_outside(s.indices, extent); k >= 0)
-    throw_invalid<ShapeError>(s, caller, variable, fmt::format("index {} at position {} of the slices is out of range", s.indices.at<std::int64_t>({k}), k));
+  if (const auto o = first_outside(s.indices, extent))
+    throw_invalid<ShapeError>(s, caller, variable, fmt::format("index {} at position {} of the slices is out of range", o->index, o->position));
 }
 
 Tensor to_dense(const IndexedSlices& s) {

@@ -86,7 +86,7 @@ Tensor share_of_nth(const Call& c) {
 Spec infer_searchsorted(const Call& c) {
   require_order(c);
   const Tensor &sorted = c.x[0], &values = c.x[1];
-  if (values.dtype() != sorted.dtype()) throw_dtype_error(c, "dtypes differ");
+  require_one_dtype(c);
   Shape expected = sorted.shape();
   if (values.ndim() == sorted.ndim()) expected.set(values.ndim() - 1, extent_of(values));
   if (values.shape() != expected) throw_shape_error(c, "shapes differ beside the last axis");

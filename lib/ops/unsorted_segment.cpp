@@ -20,6 +20,10 @@ using namespace samples;
 
 struct RowsAttrs { int axis; };
 
+void require_ids_below(const Call& c, std::int64_t count) {
+  if (const auto o = first_outside(c.x[1], count, true)) throw_error<ShapeError>("{}: id {} at position {} is out of range for {} groups", c.op.name, o->index, o->position, count);
+}
+
 Spec infer_segment(const Call& c) {
   require_indices(c, 1);
   const Tensor &x = c.x[0], &ids = c.x[1];
@@ -42,13 +46,9 @@ enum class Empty { zero, one, highest, lowest };
 
 template <class Fold> void run_segment(const Call& c, kernels::RowFold fold, Empty empty, Tensor& y) {
   const SegmentAttrs& a = c.attrs<SegmentAttrs>();
+  require_ids_below(c, a.count);
   std::vector<bool> used(static_cast<std::size_t>(a.count));
-  visit_indices(c.x[1], [&](const auto ids) {
-    for (std::size_t k = 0; k < ids.size(); ++k) {
-      if (ids[k] >= a.count) throw_error<ShapeError>("{}: id {} at position {} is out of range for {} groups", c.op.name, ids[k], k, a.count);
-      if (ids[k] >= 0) used[static_cast<std::size_t>(ids[k])] = true;
-    }
-  });
+  visit_indices(c.x[1], [&](const auto ids) { for (const auto id : ids) if (id >= 0) used[static_cast<std::size_t>(id)] = true; });
   const kernels::AroundAxis around(y.shape(), y.ndim() + a.axis);
   visit_any(y.dtype(), [&]<class T>(T) {
     if constexpr (ComplexNumber<T>) {
@@ -99,10 +99,7 @@ constexpr Op table[] = {
      .infer = infer_rows_of_groups,
      .forward = [](const Call& c, std::span<Tensor> y) {
        const kernels::AroundAxis around(c.x[0].shape(), c.x[0].ndim() + c.attrs<RowsAttrs>().axis);
-       visit_indices(c.x[1], [&](const auto ids) {
-         for (std::size_t k = 0; k < ids.size(); ++k)
-           if (ids[k] >= around.extent) throw_error<ShapeError>("{}: id {} at position {} is out of range for {} groups", c.op.name, ids[k], k, around.extent);
-       });
+       require_ids_below(c, around.extent);
        kernels::gather(c.x[0], c.x[1], around, y[0]);
      },
      .rule = linear([](const Call& c, const Tensor& dy) {
@@ -192,7 +189,7 @@ Tensor share_of_extreme(const Call& c) {
 }
 
 void require_ids(std::string_view op, const Tensor& x, const Tensor& ids) {
-  if (ids.dtype() != DType::i32 && ids.dtype() != DType::i64) throw_error<DTypeError>("{}: ids must be i32 or i64, use astype: ids is {}", op, ids.spec());
+  if (!holds_indices(ids)) throw_error<DTypeError>("{}: ids must be i32 or i64, use astype: ids is {}", op, ids.spec());
   const int axes = ids.ndim();
   if (axes > x.ndim() || Shape(x.shape().dims().first(static_cast<std::size_t>(axes))) != ids.shape())
     throw_error<ShapeError>("{}: ids must have the shape of the first axes of x: x is {}, ids is {}", op, x.spec(), ids.spec());
@@ -205,23 +202,25 @@ Tensor by_group(const Op& op, std::string_view name, const Tensor& x, const Tens
   return op.with(SegmentAttrs{count, -rows.ndim()}, ids.ndim() == 1 ? x : reshape(x, rows), ids.ndim() == 1 ? ids : reshape(ids, {ids.size()}));
 }
 
-// y, sums of groups of rows, divided by f(number of rows).
-Tensor divided(std::string_view name, const Tensor& y, const Tensor& ids, double (*f)(double)) {
+// y, sums of groups of rows, divided.
+Tensor divided(std::string_view name, const Tensor& y, const Tensor& ids, kernels::Divisor divisor) {
   if (!is_floating(y.dtype())) throw_error<DTypeError>("{}: takes f32 or f64, use astype: x is of dtype {}", name, y.dtype());
-  Shape shape = y.shape();
-  for (int d = 1; d < shape.ndim(); ++d) shape.set(d, 1);
-  std::vector<double> divisors(static_cast<std::size_t>(shape.size()));
-  visit_indices(ids, [&](const auto list) { for (const auto id : list) if (id >= 0) ++divisors[static_cast<std::size_t>(id)]; });
-  for (double& n : divisors) n = f(std::max(n, 1.0));
-  return y / astype(tensor(divisors, shape), y.dtype());
+  return y / divisors_of(ids, y.spec(), -y.ndim(), divisor);
 }
-double itself(double n) { return n; }
-double root(double n) { return std::sqrt(n); }
 
 }  // namespace
 
 Tensor rows_of_groups(const Tensor& x, const Tensor& ids, int axis) { return find(table, "rows_of_groups").with(RowsAttrs{axis}, x, ids); }
 Tensor sum_of_groups(const Tensor& x, const Tensor& ids, std::int64_t count, int axis) { return find(table, "unsorted_segment_sum").with(SegmentAttrs{count, axis, true}, x, ids); }
+
+Tensor divisors_of(const Tensor& ids, const Spec& y, int axis, kernels::Divisor divisor) {
+  Shape shape{y.shape[y.shape.ndim() + axis]};
+  std::vector<double> divisors(static_cast<std::size_t>(shape[0]));
+  visit_indices(ids, [&](const auto list) { for (const auto id : list) if (id >= 0) ++divisors[static_cast<std::size_t>(id)]; });
+  for (double& n : divisors) n = divisor == kernels::Divisor::count ? std::max(n, 1.0) : std::sqrt(std::max(n, 1.0));
+  for (int d = axis + 1; d < 0; ++d) shape.push_back(1);
+  return astype(tensor(divisors, shape), y.dtype);
+}
 
 namespace detail {
 
@@ -237,10 +236,10 @@ Tensor unsorted_segment_prod(const Tensor& x, const Tensor& ids, std::int64_t co
 Tensor unsorted_segment_min(const Tensor& x, const Tensor& ids, std::int64_t count) { return by_group(find(table, "unsorted_segment_min"), "unsorted_segment_min", x, ids, count); }
 Tensor unsorted_segment_max(const Tensor& x, const Tensor& ids, std::int64_t count) { return by_group(find(table, "unsorted_segment_max"), "unsorted_segment_max", x, ids, count); }
 Tensor unsorted_segment_mean(const Tensor& x, const Tensor& ids, std::int64_t count) {
-  return divided("unsorted_segment_mean", by_group(find(table, "unsorted_segment_sum"), "unsorted_segment_mean", x, ids, count), ids, itself);
+  return divided("unsorted_segment_mean", by_group(find(table, "unsorted_segment_sum"), "unsorted_segment_mean", x, ids, count), ids, kernels::Divisor::count);
 }
 Tensor unsorted_segment_sqrt_n(const Tensor& x, const Tensor& ids, std::int64_t count) {
-  return divided("unsorted_segment_sqrt_n", by_group(find(table, "unsorted_segment_sum"), "unsorted_segment_sqrt_n", x, ids, count), ids, root);
+  return divided("unsorted_segment_sqrt_n", by_group(find(table, "unsorted_segment_sum"), "unsorted_segment_sqrt_n", x, ids, count), ids, kernels::Divisor::root);
 }
 
 std::span<const Op> unsorted_segment_ops() { return table; }

@@ -53,9 +53,9 @@ void require_rank(const Call& c, int i, int axes) {
   constexpr std::string_view names[] = {"width", "height, width", "depth, height, width"};
   if (c.x[i].ndim() <= axes) throw_shape_error(c, fmt::format("{} needs the axes {} and channels", c.op.args[i], names[axes - 1]));
 }
-void require_one_dtype(const Call& c) {
+void require_floats(const Call& c) {
   require_floating(c, 0);
-  if (c.x[0].dtype() != c.x[1].dtype()) throw_dtype_error(c, "dtypes differ");
+  require_one_dtype(c);
 }
 
 void check_numbers(const Op& op, std::string_view name, DepthHeightWidth v, int axes) {

@@ -48,7 +48,7 @@ inline std::int64_t channels_of(const Tensor& x) { return x.shape()[x.ndim() - 1
 void require_images(const Call& c, int i, const Shape& extents, std::int64_t channels);
 /// Input i has so many axes of space, and channels.
 void require_rank(const Call& c, int i, int axes = 2);
-void require_one_dtype(const Call& c);
+void require_floats(const Call& c);
 
 /// Extents, numbers of cells and products of both are below 2^31 in the kernels.
 inline constexpr std::int64_t kMostCells = std::numeric_limits<std::int32_t>::max();

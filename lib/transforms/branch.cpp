@@ -6,6 +6,7 @@
 #include "autodiff/recorder.h"
 #include "autodiff/stacked.h"
 #include "base/format.h"
+#include "ops/infer.h"
 #include "tapedeck/control.h"
 #include "tapedeck/op.h"
 #include "tensor/storage.h"
@@ -119,7 +120,7 @@ Condition::Condition(const Tensor& value) {
 
 BranchIndex::BranchIndex(const Tensor& value) {
   if (!value.defined()) throw ArgumentError("switch_case: the index is undefined");
-  if (value.dtype() != DType::i32 && value.dtype() != DType::i64) throw_error<DTypeError>("switch_case: the index must be i32 or i64, use astype: it is {}", value.spec());
+  if (!holds_indices(value)) throw_error<DTypeError>("switch_case: the index must be i32 or i64, use astype: it is {}", value.spec());
   if (value.size() != 1) throw_error<ShapeError>("switch_case: the index must be one number: it is {}", value.spec());
   value_ = value.item<std::int64_t>();
 }
