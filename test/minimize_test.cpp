@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "case.h"
+#include "message_of.h"
 
 using namespace tapedeck;
 using namespace tapedeck::test;
@@ -46,6 +47,32 @@ TEST_CASE("compute_gradients gives a gradient or none for every variable", "[opt
   CHECK_THAT(of_vector[0].gradient.dense().to_vector(), Equals(Values{2, 4}));
   const auto sparse = Optimizer::compute_gradients([&] { return gather(a, tensor({1})); });
   CHECK(sparse[0].gradient.slices());
+}
+
+TEST_CASE("a loss that a tape has recorded is minimized with that tape", "[optimizer]") {
+  const Variable b(f64({3, 4})), a(f64({1, 2})), count(tensor(0), {.trainable = false});
+  GradientTape tape({.persistent = true});
+  const Tensor loss = sum(a * b);
+  const auto all = Optimizer::compute_gradients(loss, &tape);
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].variable == b);
+  CHECK_THAT(all[1].gradient.dense().to_vector(), Equals(Values{3, 4}));
+  CHECK(Optimizer::compute_gradients(loss, &tape, {.variables = {{a}}}).size() == 1);
+  GradientDescent descent({.learning_rate = 1.0});
+  CHECK(descent.minimize(loss, &tape, {.variables = {{a}}}, count).item() == 11);
+  CHECK_THAT(values(a), Equals(Values{-2, -2}));
+  CHECK_THAT(values(b), Equals(Values{3, 4}));
+  CHECK(count.value().item() == 1);
+  CHECK(message_of<ArgumentError>([&] { descent.minimize(Tensor(), &tape); }) == "compute_gradients: the loss is undefined; return a tensor");
+}
+
+TEST_CASE("gates and ways to add up change nothing", "[optimizer]") {
+  for (const Gate gate : {Gate::none, Gate::op, Gate::graph})
+    for (const Aggregation aggregation : {Aggregation::add_n, Aggregation::tree, Aggregation::accumulate_n}) {
+      const Variable a(f64({1, 2}));
+      const auto pairs = Optimizer::compute_gradients([&] { return sum(a * a) + sum(3 * a) + sum(a * a); }, {.gate = gate, .aggregation = aggregation});
+      CHECK_THAT(pairs[0].gradient.dense().to_vector(), Equals(Values{7, 11}));
+    }
 }
 
 TEST_CASE("minimize takes a step and returns the loss before it", "[optimizer]") {

@@ -154,6 +154,16 @@ TEST_CASE("hyperparameters are checked, read and set", "[optimizer]") {
   check_error<ArgumentError>([&] { adam.set_hyperparameter("epsilon", -1); }, "adam: epsilon is out of range: -1; use a finite number of 0 or more");
   check_error<ArgumentError>([&] { (void)adam.hyperparameter("rho"); }, "adam: there is no hyperparameter \"rho\"; use one of learning_rate, beta1, beta2, epsilon, lazy, amsgrad");
 
+  check_error<ArgumentError>([] { Momentum({.learning_rate = 1.0}); }, "momentum: momentum is out of range: nan; use a finite number");
+  const Momentum sgd({.form = Form::keras});
+  CHECK((sgd.name() == "keras_sgd" && sgd.hyperparameter("learning_rate") == 0.01 && sgd.hyperparameter("momentum") == 0));
+  const Adagrad adagrad({.form = Form::keras});
+  CHECK((adagrad.hyperparameter("learning_rate") == 1e-3 && adagrad.hyperparameter("epsilon") == 1e-7));
+  CHECK(RMSProp({.form = Form::keras}).hyperparameter("epsilon") == 1e-7);
+  CHECK(RMSProp({.learning_rate = 1}).hyperparameter("epsilon") == 1e-10);
+  CHECK(Adam({.form = Form::keras}).hyperparameter("epsilon") == 1e-7);
+  CHECK(Adadelta().hyperparameter("epsilon") == 1e-8);
+
   const Variable x(tensor(1.0, DType::f64));
   GradientDescent descent({.learning_rate = 0.5});
   descent.apply_gradients({{tensor(1.0, DType::f64), x}});

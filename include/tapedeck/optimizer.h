@@ -165,7 +165,7 @@ class TAPEDECK_EXPORT GradientDescent : public Optimizer {
 };
 
 struct MomentumOptions {
-  Scheduled learning_rate, momentum;
+  std::optional<Scheduled> learning_rate = {}, momentum = {};   // must be given; Keras: 0.01, 0
   bool use_nesterov = false;
   Form form = Form::v1;
 };
@@ -178,7 +178,7 @@ class TAPEDECK_EXPORT Momentum : public Optimizer {
 };
 
 struct AdagradOptions {
-  Scheduled learning_rate;
+  std::optional<Scheduled> learning_rate = {};   // must be given; Keras: 1e-3
   double initial_accumulator_value = 0.1;
   double epsilon = 1e-7;   // Keras only
   Form form = Form::v1;

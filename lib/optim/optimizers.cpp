@@ -5,17 +5,14 @@
 namespace tapedeck {
 namespace {
 
-// The value of a learning rate that has a default in Keras alone.
-Hyperparameter rate_of(const std::optional<Scheduled>& rate, Form form) {
-  if (rate) return {"learning_rate", *rate};
-  return {"learning_rate", form == Form::keras ? 1e-3 : kRequired};
-}
+// What has a default in Keras alone.
+Scheduled given(const std::optional<Scheduled>& value, Form form, double keras) { return value.value_or(form == Form::keras ? keras : kRequired); }
 double epsilon_of(const std::optional<double>& epsilon, Form form, double v1) { return epsilon.value_or(form == Form::keras ? 1e-7 : v1); }
 
 using Settings = std::vector<Hyperparameter>;
 
 Settings adagrad(const AdagradOptions& o) {
-  Settings all = {{"learning_rate", o.learning_rate}, {"initial_accumulator_value", o.initial_accumulator_value}};
+  Settings all = {{"learning_rate", given(o.learning_rate, o.form, 1e-3)}, {"initial_accumulator_value", o.initial_accumulator_value}};
   if (o.form == Form::keras) all.push_back({"epsilon", o.epsilon});
   return all;
 }
@@ -26,7 +23,7 @@ GradientDescent::GradientDescent(GradientDescentOptions o) : Optimizer("gradient
 
 Momentum::Momentum(MomentumOptions o)
     : Optimizer(o.form == Form::keras ? "keras_sgd" : "momentum",
-                {{"learning_rate", o.learning_rate}, {"momentum", o.momentum}, {o.form == Form::keras ? "nesterov" : "use_nesterov", double(o.use_nesterov)}}) {}
+                {{"learning_rate", given(o.learning_rate, o.form, 0.01)}, {"momentum", given(o.momentum, o.form, 0)}, {o.form == Form::keras ? "nesterov" : "use_nesterov", double(o.use_nesterov)}}) {}
 
 Adagrad::Adagrad(AdagradOptions o) : Optimizer(o.form == Form::keras ? "keras_adagrad" : "adagrad", adagrad(o)) {}
 
@@ -60,14 +57,14 @@ Adamax::Adamax(AdamaxOptions o) : Optimizer("adamax", {{"learning_rate", o.learn
 Nadam::Nadam(NadamOptions o) : Optimizer("nadam", {{"learning_rate", o.learning_rate}, {"beta1", o.beta1}, {"beta2", o.beta2}, {"epsilon", o.epsilon}}) {}
 
 RMSProp::RMSProp(RMSPropOptions o)
-    : Optimizer(o.form == Form::keras ? "keras_rmsprop" : "rmsprop", {rate_of(o.learning_rate, o.form),
+    : Optimizer(o.form == Form::keras ? "keras_rmsprop" : "rmsprop", {{"learning_rate", given(o.learning_rate, o.form, 1e-3)},
                                                                       {o.form == Form::keras ? "rho" : "decay", o.decay},
                                                                       {"momentum", o.momentum},
                                                                       {"epsilon", epsilon_of(o.epsilon, o.form, 1e-10)},
                                                                       {"centered", double(o.centered)}}) {}
 
 Ftrl::Ftrl(FtrlOptions o)
-    : Optimizer("ftrl", {rate_of(o.learning_rate, o.form),
+    : Optimizer("ftrl", {{"learning_rate", given(o.learning_rate, o.form, 1e-3)},
                          {"learning_rate_power", o.learning_rate_power},
                          {"initial_accumulator_value", o.initial_accumulator_value},
                          {"l1", o.l1},
