@@ -272,6 +272,15 @@ TEST_CASE("an optimizer's numbers and slots have names", "[checkpoint][optimizer
   CHECK(message_of<ArgumentError>([&] { training.checkpoint.restore(folder / "x"); }) == "restore: iterations of adam is 0.5; use a whole number of 0 or more");
   CHECK(training.state(folder) == second);
 
+  // What is thrown after the optimizer was restored.
+  training.checkpoint.add("zz", [] { return tensor(0.0); }, [](const Tensor& x) { if (x.item() != 0) throw ArgumentError("not this one"); });
+  const std::string third = training.state(folder);
+  changed = load_safetensors(folder / "state").tensors;
+  changed["zz"] = tensor(1.0), changed["optimizer/iterations"] = tensor(9.0, DType::f64), changed["optimizer/w/m"] = zeros({5});
+  save_safetensors(folder / "x", changed);
+  CHECK(message_of<ArgumentError>([&] { training.checkpoint.restore(folder / "x"); }) == "not this one");
+  CHECK(training.state(folder) == third);
+
   const Variable other(tensor(1.0), {.name = "other"});
   training.optimizer.apply_gradients({{tensor(1.0), other}});
   CHECK(message_of([&] { training.checkpoint.save(folder / "x"); }) == "save: optimizer \"optimizer\" has slots of variable \"other\", which is not in the checkpoint; add it");
