@@ -1,5 +1,7 @@
 // imperative_grad: counting, waiting, adding up, sparse gradients, and what it leaves when a rule throws.
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <map>
 
 #include "odd_ops.h"
 
@@ -149,6 +151,73 @@ TEST_CASE("many large terms are summed early", "[engine]") {
   CHECK(sizes(6, 4, 63) == Sizes{3, 4});
   CHECK(sizes(6, 2, 1) == Sizes{2, 2, 2, 2, 2});
   CHECK(sizes(200, 4, std::int64_t{128} << 20) == Sizes{200});
+}
+
+TEST_CASE("a rule adds to the term that is there, if nobody else has it", "[engine]") {
+  const Tensor x = tensor({1.0, -2.0, 0.5}, DType::f64), seed = tensor({3.0, 5.0, 7.0}, DType::f64);
+  GradientTape tape({.persistent = true});
+  tape.watch(x);
+  const Tensor y = x * x, z = y * x + exp(x) + y * x, scaled = x * 2.0 + (1 - x) * x;
+  tape.stop();   // else rules would be recorded
+  for (int run = 0; run < 2; ++run) {
+    // y is a target and feeds another: its seed is the first term, and the caller's.
+    const Tensor one = ones({3}, DType::f64);
+    const Gradient g = tape.gradient({y, z}, x, {.output_gradients = {seed, one}})[0];
+    for (std::int64_t i = 0; i < 3; ++i) {
+      const double v = x.at({i});
+      CHECK(g.dense().at({i}) == Approx(seed.at({i}) * 2 * v + 6 * v * v + std::exp(v)));
+    }
+    CHECK(seed.to_vector() == std::vector<double>{3, 5, 7});
+    CHECK(one.to_vector() == std::vector<double>{1, 1, 1});
+    CHECK(tape.gradient(scaled, x).dense().to_vector() == std::vector<double>{1, 7, 2});
+    const Tensor first = tape.gradient(y, x).dense(), again = tape.gradient(y, x).dense();   // results stay as they are
+    CHECK(first.to_vector() == std::vector<double>{2, -4, 1});
+    CHECK(again.to_vector() == first.to_vector());
+  }
+}
+
+TEST_CASE("one tensor as both inputs, of sizes with and without a tail", "[engine]") {
+  for (const std::int64_t n : {1, 7, 8, 1000, 40001}) {
+    const Tensor x = (arange(0, static_cast<double>(n), 1, DType::f64) + 1) / 3;
+    GradientTape tape;
+    tape.watch(x);
+    const Tensor y = x / (x * x) + x * x;   // of both kinds: the quotient's inputs differ
+    const std::vector<double> g = tape.gradient(y, x).dense().to_vector();
+    double worst = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const double v = static_cast<double>(i + 1) / 3;
+      worst = std::max(worst, std::abs(g[static_cast<std::size_t>(i)] / (2 * v - 1 / (v * v)) - 1));
+    }
+    CHECK(worst < 1e-13);
+  }
+}
+
+TEST_CASE("parts of a tensor share one gradient", "[engine]") {
+  const Tensor x = ones({64, 8});
+  std::map<std::string, int> made;   // by the rules, as a tape around them sees it
+  const auto gradient = [&](const Aggregation aggregation) {
+    GradientTape outer({.persistent = true});
+    outer.watch(x);
+    GradientTape tape;
+    tape.watch(x);
+    Tensor y = tensor(0.0);
+    for (std::int64_t i = 0; i < 64; ++i) y = y + i * sum(square(i % 2 ? strided_slice(x, {i}) : slice(x, {i, 0}, {1, 8})));
+    const Tensor g = tape.gradient(Targets(y), Sources(x), {.aggregation = aggregation})[0].dense();
+    made.clear();
+    for (const RecordedOp& op : outer.recorded()) ++made[std::string(op.name)];
+    const Tensor again = outer.gradient(sum(g * g), x).dense();   // 4 i² x² for row i
+    for (std::int64_t i = 0; i < 64; ++i) CHECK(again.at({i, 5}) == 8 * static_cast<double>(i * i));
+    return g;
+  };
+  const Tensor apart = gradient(Aggregation::tree);
+  CHECK(made["strided_slice_add"] == 0);
+  CHECK(made["pad"] + made["strided_pad"] == 64);
+  const Tensor together = gradient(Aggregation::add_n);
+  CHECK(made["strided_slice_add"] == 63);
+  CHECK(made["pad"] + made["strided_pad"] == 1);
+  CHECK(made["add_n"] == 0);
+  CHECK(together.to_vector() == apart.to_vector());
+  for (std::int64_t i = 0; i < 64; ++i) CHECK(together.at({i, 5}) == 2 * static_cast<double>(i));
 }
 
 TEST_CASE("gradients of gathered rows stay slices", "[engine][slices]") {

@@ -180,6 +180,41 @@ TEST_CASE("Hessians of functions", "[functions][hessian]") {
   CHECK(message_of([&] { hessian_vector_product(f, std::vector<Tensor>{x}, std::vector<Tensor>{x, x}); }) == "hessian_vector_product: 2 vectors for 1 tensors");
 }
 
+// What is large takes other ways than what is small.
+TEST_CASE("second derivatives of large tensors", "[functions][hessian]") {
+  const std::int64_t n = 20'001;
+  const Tensor x = arange(0, static_cast<double>(n), 1, DType::f64) * (2 / static_cast<double>(n - 1)) - 1, v = 1 + x * x;
+  const Tensor scale = tensor(1.5, DType::f64);
+  // Each in x and in y = sin x; the second derivative beside it.
+  const auto product = [](const Tensor& t) { return sum(t * square(t) * t); };             // 12 x²
+  const auto twin = [](const Tensor& t) { const Tensor u = t * t; return sum(u * u); };    // 12 x²
+  const auto with_number = [&](const Tensor& t) { return sum(square(t * scale) * t); };    // 1.5² · 6 x
+  const auto check = [&](const auto& f, const auto& second) {
+    for (const JacobianMode mode : {JacobianMode::reverse, JacobianMode::forward}) {
+      const Values got = hessian_vector_product(f, x, v, mode).to_vector(), at = x.to_vector(), by = v.to_vector();
+      double worst = 0;
+      for (std::size_t i = 0; i < at.size(); ++i) worst = std::max(worst, std::abs(got[i] - second(at[i]) * by[i]));
+      CHECK(worst < 1e-12);
+    }
+  };
+  check(product, [](double t) { return 12 * t * t; });
+  check(twin, [](double t) { return 12 * t * t; });
+  check(with_number, [](double t) { return 13.5 * t; });
+  check([](const Tensor& t) { return sum(mul(sin(t), square(sin(t)))); }, [](double t) { return 6 * std::sin(t) - 9 * std::pow(std::sin(t), 3); });
+
+  // In third order; and beside a broadcast row, whose gradient is summed.
+  const auto cube = [](const Tensor& t) { return sum(t * square(t)); };
+  const Tensor third = grad([&](const Tensor& t) { return sum(grad([&](const Tensor& s) { return sum(grad(cube, s).dense() * v); }, t).dense() * v); }, x).dense();
+  const Values got = third.to_vector(), by = v.to_vector();
+  for (const std::size_t i : {std::size_t{0}, std::size_t{777}, got.size() - 1}) CHECK(got[i] == Approx(6 * by[i] * by[i]));
+
+  const Tensor matrix = reshape(slice(x, {0}, {20'000}), {200, 100}), row = slice(x, {500}, {100});
+  const auto of_row = [&](const Tensor& r) { return sum(square(matrix * r) * r); };   // 6 r Σ m²
+  const Values column = sum(square(matrix), 0).to_vector(), rows = row.to_vector();
+  const Values second = hessian_vector_product(of_row, row, ones({100}, DType::f64)).to_vector();
+  for (std::size_t i = 0; i < rows.size(); ++i) CHECK(second[i] == Approx(6 * rows[i] * column[i]));
+}
+
 TEST_CASE("transforms nest", "[functions]") {
   const Tensor x = tensor(0.5, DType::f64);
   const auto d = [](auto f) { return [f](const Tensor& t) { return grad(f, t).dense(); }; };

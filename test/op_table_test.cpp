@@ -390,7 +390,7 @@ TEST_CASE("ops take complex numbers", "[op][complex]") {
       "prod_of_others", "qr", "reciprocal", "repeat", "reshape", "reverse", "reverse_sequence", "roll", "rows_of_groups", "rsqrt", "scatter_add", "scatter_nd",
       "segment_mean", "segment_sum", "sigmoid", "sin", "sinh", "slice", "slogdet", "solve", "space_to_batch_nd", "space_to_depth", "sparse_segment_mean",
       "sparse_segment_sqrt_n", "sparse_segment_sum", "split", "sqrt", "square", "squeeze", "stack", "stop_gradient", "strided_pad", "strided_slice",
-      "strided_slice_update", "sub", "sum", "svd", "take_along_axis", "tan", "tanh", "tensor_scatter_add", "tensor_scatter_sub", "tensor_scatter_update",
+      "strided_slice_add", "strided_slice_update", "sub", "sum", "svd", "take_along_axis", "tan", "tanh", "tensor_scatter_add", "tensor_scatter_sub", "tensor_scatter_update",
       "tile", "trace", "transpose", "triangular_solve", "unsorted_segment_sum", "unstack", "where", "zeros_like"};
   CHECK(taken == expected);
 }

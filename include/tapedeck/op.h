@@ -109,6 +109,7 @@ struct Rule {
   bool reads_shapes = false;     // the shapes of inputs and outputs that are not kept are kept
   bool accepts_none = false;     // the vjp takes none for an output that nobody used, instead of zeros
   bool passes_slices = false;    // the vjp takes IndexedSlices; for others they are made dense
+  std::uint32_t adds = 0;        // bit i: the vjp adds to a dense dx[i] that it is given, where it can in its memory
   bool stacks = true;            // cotangents with extra leading axes pass through; else they are looped over
   Vjp vjp = nullptr;
   Jvp jvp = nullptr;             // null: by transposing the vjp

@@ -210,7 +210,9 @@ class Backprop {
     std::uint64_t wanted = 0;
     for (std::size_t i = 0; i < n; ++i) {
       x[i] = &kept_x[i];
-      if (takes_part(inputs[i]) && i < 64) wanted |= std::uint64_t{1} << i;
+      if (!takes_part(inputs[i]) || i >= 64) continue;
+      wanted |= std::uint64_t{1} << i;
+      if (i < 32 && (rule.adds >> i & 1) && tensor(inputs[i]).first.defined()) [[unlikely]] dx[i] = term_to_add_to(rule, inputs[i], dy);
     }
     const Tensor* one_y = &kept_y[0];
     std::vector<const Tensor*> more_y;
@@ -229,6 +231,16 @@ class Backprop {
       check(e, i, dx[i]);
       accumulate(inputs[i], std::move(dx[i]));
     }
+  }
+
+  // A term of a tensor that its next one can be added to, in the memory of the first: all that there is so far, which nobody
+  // else has. Where passes add and somebody may record, so that ops take their place, terms are summed at once instead.
+  [[gnu::noinline]] Gradient term_to_add_to(const Rule& rule, Slot s, std::span<const Gradient> dy) {
+    TensorState& t = tensor(s);
+    if (options_.aggregation != Aggregation::add_n || (pass_.directions && !rule.stacks) || !dy[0].is_dense()) return {};
+    if (rule.kind != RuleKind::linear && (thread_state.innermost || pass_.directions)) return {};
+    if (!t.first.is_dense() || !t.first.tensor().unique() || !t.more.empty()) return {};
+    return std::exchange(t.first, {});
   }
 
   // A rule that takes one cotangent at a time.

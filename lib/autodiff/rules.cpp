@@ -2,8 +2,10 @@
 // or numbers are complex, as ops. And what linear and bilinear rules share.
 #include "autodiff/rules.h"
 
+#include "autodiff/recorded_pass.h"
 #include "autodiff/recorder.h"
 #include "autodiff/stacked.h"
+#include "autodiff/terms.h"
 #include "tensor/storage.h"
 
 namespace tapedeck {
@@ -39,9 +41,20 @@ std::uint64_t vjp_of_slices(const PartialsRule& rule, const Call& c, const Index
   return wanted & ((std::uint64_t{1} << rule.vjp.inputs) - 1);
 }
 
+// The first of `inputs` that is the same tensor as input i, or i.
+int twin_of(Refs x, int i, unsigned inputs) {
+  for (int k = 0; k < i; ++k) if ((inputs >> k & 1) && x[k].defined() && x[i].defined() && x[k].id() == x[i].id()) return k;
+  return i;
+}
+
 }  // namespace
 
 void vjp_of_partials(const PartialsRule& rule, const Call& call, Gradient&& cotangent, std::span<Gradient> dx) {
+  vjp_of_partials(rule, call, std::move(cotangent), dx, nullptr);
+}
+
+void vjp_of_partials(const PartialsRule& rule, const Call& call, Gradient&& cotangent, std::span<Gradient> dx, RecordedPass pass) {
+  constexpr std::int64_t large = 1 << 14;   // elements: less is in the nearest caches from one op to the next
   std::uint64_t wanted = call.wanted;
   if (const IndexedSlices* slices = cotangent.slices()) [[unlikely]] {
     wanted = vjp_of_slices(rule, call, *slices, dx);
@@ -55,25 +68,44 @@ void vjp_of_partials(const PartialsRule& rule, const Call& call, Gradient&& cota
   const Call c{.op = call.op, .raw_attrs = call.raw_attrs, .x = {x, n}, .y = {&y, 1}, .wanted = wanted};
   if (dy.shape() != y->shape() || is_complex(dy.dtype()) || recording(rule, c, dy)) {
     const NumberDType dtype(dy.dtype());
-    for (int i = 0; i < n; ++i) if (c.needs(i)) dx[static_cast<std::size_t>(i)] = unbroadcast(c, rule.times[i](c, dy), i);
+    if (pass && dy.size() >= large && dy.shape() == y->shape() && !is_complex(dy.dtype())) {
+      Tensor made[kMaxInputs];
+      if (pass(c, dy, made)) {
+        for (int i = 0; i < n; ++i) if (made[i].defined()) add_to(dx[static_cast<std::size_t>(i)], unbroadcast(c, made[i], i));
+        return;
+      }
+    }
+    for (int i = 0; i < n; ++i) if (c.needs(i)) add_to(dx[static_cast<std::size_t>(i)], unbroadcast(c, rule.times[i](c, dy), i));
     return;
   }
-  // A gradient of partial 1 is dy itself. A dy that nobody else holds becomes the first gradient of its shape.
+  // A gradient of partial 1 is dy itself. A dy that nobody else holds becomes the first gradient of its shape. What has come
+  // for an input already, or for the same tensor as another input, is added to in the pass.
   Tensor out[kMaxInputs];
-  bool work = false;
+  unsigned adds = 0, work = 0;
   for (int i = 0; i < n; ++i) {
     if (!c.needs(i)) continue;
+    Gradient& term = dx[static_cast<std::size_t>(i)];
     const bool same = x[i] == &dy || x[i]->shape() == dy.shape();
     if (same && (rule.ones >> i & 1)) {
-      dx[static_cast<std::size_t>(i)] = dy;
+      add_to(term, dy);
       continue;
     }
-    out[i] = same && dy.unique() ? dy : allocate(dy.dtype(), x[i]->shape(), x[i]->size());
-    work = true;
+    if (const int twin = same ? twin_of(call.x, i, work) : i; twin < i) {
+      out[i] = out[twin];
+      adds |= 1u << i;
+      continue;
+    }
+    work |= 1u << i;
+    if (same && term.defined()) {
+      out[i] = std::move(term).dense();
+      adds |= 1u << i;
+    } else {
+      out[i] = same && dy.unique() ? dy : allocate(dy.dtype(), x[i]->shape(), x[i]->size());
+    }
   }
   if (!work) return;
-  kernels::run_vjp(rule.vjp, dy, x, y, out);
-  for (int i = 0; i < n; ++i) if (out[i].defined()) dx[static_cast<std::size_t>(i)] = std::move(out[i]);
+  kernels::run_vjp(rule.vjp, dy, x, y, out, adds);
+  for (int i = 0; i < n; ++i) if (work >> i & 1) add_to(dx[static_cast<std::size_t>(i)], std::move(out[i]));
 }
 
 Tensor jvp_of_partials(const PartialsRule& rule, const Call& c, Refs dx) {

@@ -165,6 +165,22 @@ template <class T> void scatter(const Loops& w, const T* source, T* target) {
   });
 }
 
+template <class T> void add_run(const T* from, T* to, std::int64_t n) {
+  for (std::int64_t j = 0; j < n; ++j) to[j] = static_cast<T>(to[j] + from[j]);
+}
+
+template <class T> void scatter_sum(const Loops& w, const T* source, T* target) {
+  const std::int64_t down = w.rows.step, across = w.columns.step, from_step = w.rows.dense;
+  each_matrix(w, 1, [&](std::int64_t place, std::int64_t dense, std::int64_t rows, std::int64_t columns) {
+    const T* from = source + dense;
+    T* to = target + place;
+    for (; rows > 0; --rows, from += from_step, to += down) {
+      if (across == 1) add_run(from, to, columns);
+      else for (std::int64_t j = 0; j < columns; ++j) to[j * across] = static_cast<T>(to[j * across] + from[j]);
+    }
+  });
+}
+
 }  // namespace
 
 void copy_from(const Tensor& x, const Places& at, Tensor& y) {
@@ -183,6 +199,14 @@ void copy_to(const Tensor& x, Tensor& y, const Places& at) {
   });
 }
 
+void add_to(const Tensor& x, Tensor& y, const Places& at) {
+  if (x.size() == 0) return;
+  visit_any(y.dtype(), [&](auto t) {
+    using T = decltype(t);
+    if constexpr (!std::is_same_v<T, bool>) scatter_sum(Loops(at), elements<T>(x), elements<T>(y) + at.first());
+  });
+}
+
 void copy_runs(const Tensor& x, Runs from, Tensor& y, Runs to, std::int64_t count, std::int64_t n) {
   const std::int64_t size = size_of(y.dtype()), bytes = n * size;
   if (count == 0 || bytes == 0) return;
@@ -194,8 +218,21 @@ void copy_runs(const Tensor& x, Runs from, Tensor& y, Runs to, std::int64_t coun
   parallel_for(count, std::max(std::int64_t{1}, grain / bytes), [&](std::int64_t begin, std::int64_t end) { copy(begin, end - begin, 0, bytes); });
 }
 
-void clear(Tensor& y) {
-  parallel_for(y.nbytes(), kGrain * 8, [&](std::int64_t begin, std::int64_t end) { std::memset(y.raw() + begin, 0, static_cast<std::size_t>(end - begin)); });
+namespace {
+
+void clear_bytes(std::byte* y, std::int64_t n) {
+  parallel_for(n, kGrain * 8, [&](std::int64_t begin, std::int64_t end) { std::memset(y + begin, 0, static_cast<std::size_t>(end - begin)); });
+}
+
+}  // namespace
+
+void clear(Tensor& y) { clear_bytes(y.raw(), y.nbytes()); }
+
+void clear_around(Tensor& y, const Places& at, std::int64_t n) {
+  if (n == 0 || !at.contiguous()) return clear(y);
+  const std::int64_t size = size_of(y.dtype()), begin = at.first() * size, end = begin + n * size;
+  clear_bytes(y.raw(), begin);
+  clear_bytes(y.raw() + end, y.nbytes() - end);
 }
 
 void cast(const Tensor& x, Tensor& y) {

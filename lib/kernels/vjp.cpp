@@ -84,7 +84,7 @@ template <class T, int I, int O, class Loop> class Pass {
       if (!out.defined()) continue;
       const bool all = !t_.gradients || t_.x[k]->size() == t_.n;
       all_.out[k] = reinterpret_cast<T*>(out.raw());
-      all_.put[k] = all ? Put::store : Put::sum;
+      all_.put[k] = !all ? Put::sum : t_.adds >> k & 1 ? Put::add : Put::store;
       if (all) continue;
       sums = true;
       std::memset(out.raw(), 0, static_cast<std::size_t>(out.nbytes()));
@@ -133,7 +133,7 @@ template <class T, int I, int O, class Loop> class Pass {
   // The part of a flat pass that starts at `begin`.
   void advance(Given& pass, Row<T, I>& row, std::int64_t begin) const {
     for (Stream<T>& s : row.x) if (s.p) s.p += begin & s.mask;
-    for (int k = 0; k < t_.results; ++k) if (pass.put[k] == Put::store) pass.out[k] += begin;
+    for (int k = 0; k < t_.results; ++k) if (pass.put[k] == Put::store || pass.put[k] == Put::add) pass.out[k] += begin;
   }
 
   void run_flat() const {
@@ -215,7 +215,7 @@ template <class T> struct Closure {
 
 }  // namespace
 
-void run_vjp(const VjpKernel& k, const Tensor& dy, const Tensor* const* x, const Tensor* y, const Tensor* dx) {
+void run_vjp(const VjpKernel& k, const Tensor& dy, const Tensor* const* x, const Tensor* y, const Tensor* dx, unsigned adds) {
   const int n = k.inputs;
   const Tensor* operands[kMaxInputs + 2];
   std::copy(x, x + n, operands);
@@ -223,7 +223,7 @@ void run_vjp(const VjpKernel& k, const Tensor& dy, const Tensor* const* x, const
   operands[n + 1] = &dy;
   unsigned read = 2u << n;
   for (int i = 0; i < n; ++i) if (dx[i].defined()) read |= k.reads[i];
-  const PassTensors tensors{dy.dtype(), dy.shape(), dy.size(), n, n + 2, n, true, read, operands, dx};
+  const PassTensors tensors{dy.dtype(), dy.shape(), dy.size(), n, n + 2, n, true, read, operands, dx, adds};
   if (dy.dtype() == DType::f32) run<float, kMaxInputs + 2, kMaxInputs>(k.f32, tensors);
   else run<double, kMaxInputs + 2, kMaxInputs>(k.f64, tensors);
 }

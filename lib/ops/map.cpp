@@ -5,6 +5,7 @@
 #include "autodiff/recorder.h"
 #include "autodiff/rules.h"
 #include "autodiff/stacked.h"
+#include "autodiff/terms.h"
 #include "ops/infer.h"
 #include "tapedeck/forward_accumulator.h"
 #include "tensor/storage.h"
@@ -28,15 +29,15 @@ std::vector<Tensor> partials_by_ops(const MapFunction& m, const Call& c, int i) 
   return y;
 }
 
-void add_to(Tensor& sum, const Tensor& term) { sum = sum.defined() ? sum + term : term; }
+void add_to_sum(Tensor& sum, const Tensor& term) { sum = sum.defined() ? sum + term : term; }
 
 void vjp_by_ops(const MapFunction& m, const Call& c, std::span<const Tensor> dy, std::span<Gradient> dx) {
   for (int i = 0; i < m.inputs; ++i) {
     if (!c.needs(i)) continue;
     const std::vector<Tensor> partials = partials_by_ops(m, c, i);
     Tensor sum;
-    for (std::size_t k = 0; k < dy.size(); ++k) if (dy[k].defined() && partials[k].defined()) add_to(sum, dy[k] * partials[k]);
-    if (sum.defined()) dx[static_cast<std::size_t>(i)] = unbroadcast(c, sum, i);
+    for (std::size_t k = 0; k < dy.size(); ++k) if (dy[k].defined() && partials[k].defined()) add_to_sum(sum, dy[k] * partials[k]);
+    if (sum.defined()) add_to(dx[static_cast<std::size_t>(i)], unbroadcast(c, sum, i));
   }
 }
 
@@ -79,10 +80,20 @@ void map_vjp(const MapFunction& m, const Call& c, std::span<Gradient> dys, std::
     for (; x.shape() == shape && next < dy.size(); ++next) if (dy[next].defined() && dy[next].unique()) return dy[next++];
     return allocate(x.spec());
   };
-  for (int i = 0; i < m.inputs; ++i) if (c.needs(i)) out[static_cast<std::size_t>(i)] = memory_for(c.x[i]);
+  unsigned adds = 0;
+  for (int i = 0; i < m.inputs; ++i) {
+    if (!c.needs(i)) continue;
+    const auto k = static_cast<std::size_t>(i);
+    if (dx[k].defined() && c.x[i].shape() == shape) {
+      out[k] = std::move(dx[k]).dense();
+      adds |= 1u << i;
+    } else {
+      out[k] = memory_for(c.x[i]);
+    }
+  }
   kernels::run_pass(m.vjp, c.raw_attrs.data,
-                    {c.x[0].dtype(), shape, shape.size(), m.inputs, static_cast<int>(operands.size()), m.inputs, true, read, operands.data(), out.data()});
-  for (std::size_t i = 0; i < out.size(); ++i) if (out[i].defined()) dx[i] = std::move(out[i]);
+                    {c.x[0].dtype(), shape, shape.size(), m.inputs, static_cast<int>(operands.size()), m.inputs, true, read, operands.data(), out.data(), adds});
+  for (std::size_t i = 0; i < out.size(); ++i) if (out[i].defined()) add_to(dx[i], std::move(out[i]));
 }
 
 void map_jvp(const MapFunction& m, const Call& c, Refs dx, std::span<Tensor> dy) {
@@ -98,7 +109,7 @@ void map_jvp(const MapFunction& m, const Call& c, Refs dx, std::span<Tensor> dy)
       front = extra_of(dx[i], ndim);
       const std::vector<Tensor> partials = partials_by_ops(m, c, i);
       const Tensor tangent = front.ndim() > 0 && ndim < shape.ndim() ? reshape(dx[i], aligned(dx[i], ndim, shape.ndim())) : dx[i];
-      for (std::size_t k = 0; k < dy.size(); ++k) if (partials[k].defined()) add_to(dy[k], tangent * partials[k]);
+      for (std::size_t k = 0; k < dy.size(); ++k) if (partials[k].defined()) add_to_sum(dy[k], tangent * partials[k]);
     }
     for (Tensor& t : dy) if (t.defined()) t = broadcast_to(t, behind(front, shape));
     return;

@@ -1,7 +1,7 @@
 // Arithmetic and choices, element by element. In: tensors that broadcast. Out: a tensor of the broadcast shape.
 #include <array>
 
-#include "autodiff/rules.h"
+#include "autodiff/recorded_pass.h"
 #include "kernels/add_n.h"
 #include "kernels/compare.h"
 #include "kernels/copy.h"
@@ -90,8 +90,8 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = numeric,
      .forward = map_numbers([](auto a, auto b) { return a * b; }),
-     .rule = partials([](auto, auto b) { return b; },
-                      [](auto a, auto) { return a; }),
+     .rule = partials_in_a_pass([](auto, auto b) { return b; },
+                                [](auto a, auto) { return a; }),
      .samples = [] { return of_two(f64({{-3, -0.25, 8}, {0.5, -1.5, -8}}), "a * b"); }},
 
     {.name = "div",
@@ -137,7 +137,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = numeric,
      .forward = map_numbers([](auto x) { return x * x; }),
-     .rule = partials([](auto x) { return 2 * x; }),
+     .rule = partials_in_a_pass([](auto x) { return 2 * x; }),
      .samples = [] { return of_one(-2, 2, signs(), f64({2.25, 0.0625, 0.25, 4}), "np.square(x)"); }},
 
     {.name = "squared_difference",

@@ -58,9 +58,10 @@ Spec infer_pad(const Call& c) {
 
 void run_pad(const Call& c, std::span<Tensor> y) {
   const double value = c.attrs<PadAttrs>().value;
-  if (value == 0) kernels::clear(y[0]);
+  const kernels::Places at = kernels::part(y[0].shape(), filled_in_front(c.attrs<PadAttrs>().before, y[0].ndim(), 0), c.x[0].shape());
+  if (value == 0) kernels::clear_around(y[0], at, c.x[0].size());
   else y[0] = full(y[0].shape(), value, y[0].dtype());
-  kernels::copy_to(c.x[0], y[0], kernels::part(y[0].shape(), filled_in_front(c.attrs<PadAttrs>().before, y[0].ndim(), 0), c.x[0].shape()));
+  kernels::copy_to(c.x[0], y[0], at);
 }
 
 // The part of y that x is, as slice takes it out.
@@ -75,8 +76,9 @@ kernels::Places places_of(const StridedAttrs& a, const Tensor& whole) {
 }
 
 void run_strided_pad(const Call& c, std::span<Tensor> y) {
-  kernels::clear(y[0]);
-  kernels::copy_to(c.x[0], y[0], places_of(c.attrs<StridedAttrs>(), y[0]));
+  const kernels::Places at = places_of(c.attrs<StridedAttrs>(), y[0]);
+  kernels::clear_around(y[0], at, c.x[0].size());
+  kernels::copy_to(c.x[0], y[0], at);
 }
 
 Spec infer_strided_update(const Call& c) {
@@ -92,7 +94,40 @@ void run_strided_update(const Call& c, std::span<Tensor> y) {
   kernels::copy_to(c.x[1], y[0], places_of(c.attrs<StridedAttrs>(), y[0]));
 }
 
+Spec infer_strided_add(const Call& c) {
+  if (c.x[0].dtype() == DType::boolean) throw_dtype_error(c, "takes numbers");
+  return infer_strided_update(c);
+}
+
+void run_strided_add(const Call& c, std::span<Tensor> y) {
+  if (y[0].size() == 0) return;
+  if (y[0].raw() != c.x[0].raw()) kernels::copy_runs(c.x[0], {0, 0}, y[0], {0, 0}, 1, y[0].size());
+  kernels::add_to(c.x[1], y[0], places_of(c.attrs<StridedAttrs>(), y[0]));
+}
+
 Tensor strided_padded(const Tensor& x, const StridedAttrs& part);
+Tensor strided_sum(Tensor x, const StridedAttrs& part, const Tensor& updates);
+
+// The part that slice takes, as one of the last axes.
+StridedAttrs strided(const SliceAttrs& part, const Shape& x, const Shape& y) {
+  const auto axes = static_cast<std::size_t>(part.begin.ndim());
+  const Shape size(y.dims().last(axes));
+  Shape ones;
+  for (std::size_t d = 0; d < axes; ++d) ones.push_back(1);
+  return {Shape(x.dims().last(axes)), part.begin, size, ones, size};
+}
+
+// The rule of an op that takes a part. Where something has come for other parts already, the gradient is added to that; as a
+// tensor with zeros around it, which then is added, each of many parts would cost as much as all of x.
+template <class Adjoint, class Part> constexpr Rule of_part(Adjoint adjoint, Part) {
+  Rule rule = linear(adjoint);
+  rule.adds = 1;
+  rule.vjp = [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+    const Tensor dy = std::move(dys[0]).dense();
+    dx[0] = dx[0].defined() ? strided_sum(std::move(dx[0]).dense(), Part{}(c), dy) : Adjoint{}(c, dy);
+  };
+  return rule;
+}
 
 constexpr Op table[] = {
     {.name = "slice",
@@ -101,7 +136,8 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = infer_slice,
      .forward = {run_slice, Outputs::own},
-     .rule = linear([](const Call& c, const Tensor& dy) { return padded(dy, around(c.attrs<SliceAttrs>(), c.x[0].shape(), c.y[0].shape())); }),
+     .rule = of_part([](const Call& c, const Tensor& dy) { return padded(dy, around(c.attrs<SliceAttrs>(), c.x[0].shape(), c.y[0].shape())); },
+                     [](const Call& c) { return strided(c.attrs<SliceAttrs>(), c.x[0].shape(), c.y[0].shape()); }),
      .samples = [] {
        return std::vector<Sample>{
            {.inputs = {uniform({5, 37}, -1, 1)}, .attrs = Attrs(SliceAttrs{{1, 0}, {3, -1}})},
@@ -141,7 +177,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = [](const Call& c) { return replaced_last(c, c.attrs<StridedAttrs>().whole, c.attrs<StridedAttrs>().shape); },
      .forward = {[](const Call& c, std::span<Tensor> y) { take(c.x[0], places_of(c.attrs<StridedAttrs>(), c.x[0]), y[0]); }, Outputs::own},
-     .rule = linear([](const Call& c, const Tensor& dy) { return strided_padded(dy, c.attrs<StridedAttrs>()); }),
+     .rule = of_part([](const Call& c, const Tensor& dy) { return strided_padded(dy, c.attrs<StridedAttrs>()); }, [](const Call& c) { return c.attrs<StridedAttrs>(); }),
      .samples = [] {
        return std::vector<Sample>{
            {.inputs = {uniform({5, 37}, -1, 1)}, .attrs = Attrs(StridedAttrs{{5, 37}, {4, 1}, {3, 12}, {-2, 3}, {3, 12}})},
@@ -200,9 +236,41 @@ constexpr Op table[] = {
             .expected = {f64({{1, 2, 3, 4}, {5, -2, 7, -1}})}, .oracle = "by hand"}};
      }},
 
+    {.name = "strided_slice_add",
+     .doc = "x with updates added to what slices take of it: the sum of gradients that slices have, in one tensor.",
+     .args = {"x", "updates"},
+     .infer = infer_strided_add,
+     .forward = {run_strided_add, Outputs::may_overwrite},
+     .rule = custom(
+         {},
+         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+           const Tensor dy = std::move(dys[0]).dense();
+           if (c.needs(0)) dx[0] = dy;
+           if (c.needs(1)) dx[1] = strided_part_of(dy, c.attrs<StridedAttrs>());
+         },
+         [](const Call& c, Refs dx, std::span<Tensor> dy) {
+           const StridedAttrs& part = c.attrs<StridedAttrs>();
+           if (!dx[1].defined()) dy[0] = dx[0];
+           else dy[0] = dx[0].defined() ? c.op.with(part, dx[0], dx[1]) : strided_padded(dx[1], part);
+         }),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({5, 37}, -1, 1), uniform({2, 12}, -1, 1, 1)}, .attrs = Attrs(StridedAttrs{{5, 37}, {4, 1}, {2, 12}, {-2, 3}, {2, 12}})},
+           {.inputs = {uniform({3}, -1, 1), uniform({}, -1, 1)}, .attrs = Attrs(StridedAttrs{{3}, {2}, {1}, {1}, {}})},
+           {.inputs = {uniform({0, 2}, -1, 1), uniform({0, 2}, -1, 1)}, .attrs = Attrs(StridedAttrs{{0, 2}, {0, 0}, {0, 2}, {1, 1}, {0, 2}})},
+           {.inputs = {f64({{1, 2, 3, 4}, {5, 6, 7, 8}}), f64({-1, -2})}, .attrs = Attrs(StridedAttrs{{2, 4}, {1, 3}, {1, 2}, {1, -2}, {2}}),
+            .expected = {f64({{1, 2, 3, 4}, {5, 4, 7, 7}})}, .oracle = "by hand"},
+           {.inputs = {f64({{1, 2}, {3, 4}, {5, 6}}), f64({{10, 20}, {30, 40}})}, .attrs = Attrs(StridedAttrs{{3, 2}, {1, 0}, {2, 2}, {1, 1}, {2, 2}}),
+            .expected = {f64({{1, 2}, {13, 24}, {35, 46}})}, .oracle = "by hand"}};
+     }},
+
 };
 
 Tensor strided_padded(const Tensor& x, const StridedAttrs& part) { return find(table, "strided_pad").with(part, x); }
+Tensor strided_sum(Tensor x, const StridedAttrs& part, const Tensor& updates) {
+  const Tensor* refs[] = {&x, &updates};
+  return find(table, "strided_slice_add").execute({refs, 2}, Attrs(part), 1);
+}
 
 void require_rank(std::string_view name, const Tensor& x, const Shape& a, const Shape& b) {
   if (a.ndim() != x.ndim() || b.ndim() != x.ndim()) throw_error<ShapeError>("{}: {} and {} are not of the rank of x, {}", name, a, b, x.spec());
