@@ -237,6 +237,48 @@ TEST_CASE("out of memory in a gradient", "[fault]") {
     }) > 0);
 }
 
+TEST_CASE("out of memory while observers look", "[fault]") {
+  struct State {
+    Tensor x = some(kShape, 1), y;
+    GradientTape tape{{.persistent = true}};
+    Profile inner;
+    NumericsCheck numerics;
+    AnomalyMode anomaly;
+    History history;
+    Profile outer;
+    std::vector<Gradient> result;
+
+    State() { tape.watch(x); }
+    static std::int64_t calls(const Profile& profile, std::string_view name) {
+      for (const OpCost& c : profile.costs()) if (c.name == name) return c.calls;
+      return 0;
+    }
+  };
+  const Tensor x = some(kShape, 1);
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor expected = tape.gradient(sum(tanh(x) * exp(x)), x).dense();
+  CHECK(check_every_allocation([&] {
+    const auto s = std::make_shared<State>();
+    return Scenario{.attempt =
+                        [s] {
+                          const Scope scope("a name that is too long to lie in the string itself");
+                          s->y = sum(tanh(s->x) * exp(s->x));
+                          s->tape.stop();
+                          s->result = s->tape.gradient(Targets(s->y), Sources(s->x));
+                        },
+                    .check =
+                        [s, &expected](bool succeeded) {
+                          if (succeeded && !same_bits(s->result[0].dense(), expected)) return false;
+                          s->result.clear(), s->y = {};
+                          // What did not begin, or has ended, has nothing inside.
+                          const std::size_t before = s->history.size();
+                          (void)cos(s->x);
+                          return State::calls(s->inner, "cos") == 1 && State::calls(s->outer, "cos") == 1 && s->history.size() == before + 1;
+                        }};
+  }) > 0);
+}
+
 // A rule that makes tensors, in the place of changing elements.
 constexpr UpdateRule kOfTensors = {
     .name = "of_tensors",

@@ -1,6 +1,9 @@
 // Tapes as pictures: the text for Graphviz, whole for a tiny tape, and what stands in it for others.
 #include <catch2/catch.hpp>
 
+#include <cmath>
+#include <thread>
+
 #include <nlohmann/json.hpp>
 
 #include "odd_ops.h"
@@ -168,8 +171,13 @@ TEST_CASE("why a gradient is none, by the tape", "[debug]") {
   CHECK(explain(tape, y, fixed) == "none: the source \"fixed\" is not watched; call watch before it is used, since the variable is not trainable");
   CHECK(explain(tape, y, n) == "none: the source i32[2] is i32, which has no derivative");
   CHECK(explain(tape, Tensor(), x) == "none: the target is undefined");
-  CHECK(explain(tape, lone, x) == "none: the tape has no path from the target f32[2] to the source f32[2]");
-  CHECK_THAT(explain(tape, cut, x), Contains("none: the target f32[2] is not on the tape"));
+  CHECK(explain(tape, lone, x) == "none: the tape has no path from the target f32[2] to the source f32[2]: from there it leads as far as mul f32[2]");
+  CHECK_THAT(explain(tape, cut, x), Contains("none: the target f32[2] is not on the tape") && EndsWith("the tape has the source f32[2]: from there it leads as far as mul f32[2]"));
+  const Tensor unused = ones({4});
+  tape.watch(unused);
+  CHECK_THAT(explain(tape, y, unused), EndsWith("to the source f32[4]: no op takes it there"));
+  const Tensor second = sin(x), third = cos(x);   // another two ways that end, and one that goes on
+  CHECK_THAT(explain(tape, lone, x), EndsWith("as far as mul f32[2], sin f32[2], cos f32[2]"));
   for (const Tensor& t : {lone, cut}) CHECK_FALSE(tape.gradient(t, x).defined());
 }
 
@@ -305,6 +313,81 @@ TEST_CASE("a profile", "[debug]") {
   }
   CHECK(rules == 5);   // sum, mul, tanh twice, matmul
   CHECK(inside == 1);
+}
+
+TEST_CASE("a profile of operations of one's own", "[debug]") {
+  const Tensor x = ones({64});
+  const Profile profile;
+  {
+    GradientTape tape;
+    tape.watch(x);
+    Tensor y;
+    {
+      const StopRecording pause;
+      y = exp(x);
+    }
+    record_operation("mine", {&y, 1}, {&x, 1}, [y](std::span<const Tensor> dy) { return std::vector<Gradient>{dy[0] * y}; });
+    CHECK(tape.gradient(y, x).dense().at({3}) == Approx(std::exp(1.0)));
+  }
+  const std::vector<OpCost> costs = profile.costs();
+  const auto mine = std::find_if(costs.begin(), costs.end(), [](const OpCost& c) { return c.name == "mine"; });
+  REQUIRE(mine != costs.end());
+  CHECK(mine->calls == 1);
+  CHECK(mine->bytes == 256);
+  CHECK(mine->rules == 1);
+  CHECK(mine->rule_bytes == 256);
+  CHECK(mine->rule_seconds > mine->seconds);   // the product counts for the rule
+  CHECK(std::none_of(costs.begin(), costs.end(), [](const OpCost& c) { return c.name == "mul"; }));
+}
+
+TEST_CASE("observers look at their own thread", "[debug][threads]") {
+  const Tensor x = zeros({8});
+  const Profile profile;
+  const NumericsCheck check;
+  const AnomalyMode anomaly;
+  const History history;
+  constexpr int kThreads = 4, kRuns = 200;
+  std::vector<std::int64_t> calls(kThreads), rules(kThreads), seen(kThreads), thrown(kThreads);
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < kThreads; ++t)
+    threads.emplace_back([&, t] {
+      bool unchecked = true;
+      try {
+        GradientTape tape;
+        tape.watch(x);
+        unchecked = !std::isfinite(tape.gradient(log(x), x).dense().at({0}));   // nobody minds here
+      } catch (const Error&) {
+        unchecked = false;
+      }
+      if (!unchecked) return;
+      const Profile own;
+      const History log_of_ops;
+      for (int run = 0; run < kRuns; ++run) {
+        const Scope scope("thread" + std::to_string(t));
+        GradientTape tape;
+        tape.watch(x);
+        const Tensor y = tanh(x + 1.0);
+        (void)tape.gradient(y, x);
+        const NumericsCheck strict;
+        try {
+          (void)log(x);
+        } catch (const ArgumentError& e) {
+          thrown[t] += std::string_view(e.what()).find("in scope \"thread" + std::to_string(t) + "\"") != std::string_view::npos;
+        }
+      }
+      for (const OpCost& c : own.costs())
+        if (c.name == "tanh") calls[t] = c.calls, rules[t] = c.rules;
+      seen[t] = static_cast<std::int64_t>(log_of_ops.size());
+    });
+  for (std::thread& t : threads) t.join();
+  const std::vector<std::int64_t> each(kThreads, kRuns);
+  CHECK(calls == each);
+  CHECK(rules == each);
+  CHECK(thrown == each);
+  for (const std::int64_t n : seen) CHECK(n >= 2 * kRuns);
+  CHECK(profile.costs().empty());
+  CHECK(history.size() == 0);
+  CHECK_THROWS_AS(log(x), ArgumentError);
 }
 
 TEST_CASE("an op that throws ends its event", "[debug]") {

@@ -335,6 +335,25 @@ TEST_CASE("K stacked tangents give the K tangents", "[op]") {
   });
 }
 
+// In a sum of terms for inputs of several shapes one may carry the others' along.
+TEST_CASE("stacked tangents of one input alone", "[op]") {
+  for_every_sample([](const Op& op, const Sample& s) {
+    const Tensors x = trainable(s.inputs);
+    if (!differentiable(op, s) || x.size() < 2) return;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const Tensor a = any_like(x[i], 1), b = any_like(x[i], 2);
+      const ForwardAccumulator both(x[i], stack({a, b}), {.stacked = true});
+      const ForwardAccumulator second(x[i], b);
+      const Tensors y = run(op, s.inputs, s.attrs);
+      for (const Tensor& t : trainable(y)) {
+        const Tensor dy = both.jvp(t), dt = second.jvp(t);
+        if (dy.defined() && dt.defined()) CHECK(close(row(dy, 1), dt, 1e-12));
+        else if (dy.defined() || dt.defined()) CHECK(sum(abs(dy.defined() ? dy : dt)).item() == 0);
+      }
+    }
+  });
+}
+
 TEST_CASE("a rule computes what is wanted, whichever inputs those are", "[op]") {
   for_every_sample([](const Op& op, const Sample& s) {
     if (!differentiable(op, s)) return;

@@ -45,8 +45,9 @@ class TAPEDECK_EXPORT History {
 };
 
 /// Why tape.gradient(target, source) is none, or that it is not: target or source is undefined or of a dtype without a
-/// derivative, the source was not watched, the target does not depend on it; else the ops on a path. Throws GradientError where
-/// gradient() has used up the tape.
+/// derivative, the source was not watched, the target does not depend on it; else the ops on a path. Where there is none, it names
+/// the ops at which the ways from the source end on the tape: what cuts them comes next. Throws GradientError where gradient() has
+/// used up the tape.
 TAPEDECK_EXPORT std::string explain(const GradientTape& tape, const Source& target, const Source& source);
 /// With what history has seen, which must have begun before the first op of interest. It names the ops that cut the paths, by
 /// their numbers in the history: those without a derivative such as stop_gradient, those that give integers, and those that ran
@@ -114,7 +115,8 @@ class TAPEDECK_EXPORT Profile {
   Profile& operator=(const Profile&) = delete;
   void stop();
 
-  /// One for each op, the longest first. Ops that an op or a rule is made of count for that one.
+  /// One for each op, the longest first. Ops that an op or a rule is made of count for that one. What record_operation() shows
+  /// is a call that takes no time: its results come from ops that count for themselves, or from elsewhere.
   std::vector<OpCost> costs() const;
   /// The same as text.
   std::string table() const;

@@ -155,7 +155,7 @@ template <MapName name, class F, int n, class A = MapTarget> inline constexpr Op
     .doc = "A user's function of elements.",
     .infer = map_infer<MapLoops<F, n, A>>(),
     .forward = {[](const Call& c, std::span<Tensor> y) { map_forward(MapLoops<F, n, A>::function, c, y); }, Outputs::may_overwrite},
-    .rule = {.kind = RuleKind::custom, .reads_x = (1u << n) - 1, .reads_shapes = true, .accepts_none = true, .adds = (1u << n) - 1,
+    .rule = {.kind = RuleKind::custom, .reads_x = (1u << n) - 1, .reads_shapes = true, .accepts_none = true, .adds = static_cast<std::uint8_t>((1u << n) - 1),
              .vjp = [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { map_vjp(MapLoops<F, n, A>::function, c, dy, dx); },
              .jvp = [](const Call& c, Refs dx, std::span<Tensor> dy) { map_jvp(MapLoops<F, n, A>::function, c, dx, dy); }},
 };

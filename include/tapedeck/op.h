@@ -109,8 +109,9 @@ struct Rule {
   bool reads_shapes = false;     // the shapes of inputs and outputs that are not kept are kept
   bool accepts_none = false;     // the vjp takes none for an output that nobody used, instead of zeros
   bool passes_slices = false;    // the vjp takes IndexedSlices; for others they are made dense
-  std::uint32_t adds = 0;        // bit i: the vjp adds to a dense dx[i] that it is given, where it can in its memory
+  std::uint8_t adds = 0;         // bit i: the vjp adds to a dense dx[i] that it is given, where it can in its memory
   bool stacks = true;            // cotangents with extra leading axes pass through; else they are looped over
+  bool jvp_stacks = false;       // custom: so do tangents through the jvp; else such are pushed by the transposed vjp
   Vjp vjp = nullptr;
   Jvp jvp = nullptr;             // null: by transposing the vjp
 
@@ -239,6 +240,12 @@ struct Reads {
 /// vjp and jvp as they are; without a jvp, forward mode transposes the vjp.
 constexpr Rule custom(Reads reads, Rule::Vjp vjp, Rule::Jvp jvp = nullptr) {
   return {.kind = RuleKind::custom, .reads_x = reads.x, .reads_y = reads.y, .reads_shapes = true, .vjp = vjp, .jvp = jvp};
+}
+
+/// The same rule where the jvp takes stacked tangents.
+constexpr Rule stacking_jvp(Rule rule) {
+  rule.jvp_stacks = true;
+  return rule;
 }
 
 /// The same rule where the vjp takes none for an output that nobody used.

@@ -75,14 +75,41 @@ std::vector<std::int32_t> way_back(Tape& tape, Slot target, Slot source) {
   return way;
 }
 
+// Where the ways from the source end: the results that no further op on the tape takes. What cuts them is behind these.
+std::string ends_of_ways(Tape& tape, Slot source) {
+  constexpr std::size_t most = 4;
+  std::map<Slot, std::vector<std::int32_t>> takers;
+  for (std::int32_t k = 0; k < tape.entries().end(); ++k)
+    if (TapeEntry& e = tape.entries()[k]; e.op) for (const Slot x : e.x()) if (x >= 0) takers[x].push_back(k);
+  std::set<Slot> reached = {source};
+  std::set<std::pair<std::uint64_t, std::string>> ends;   // in order of time
+  std::vector<Slot> stack = {source};
+  while (!stack.empty()) {
+    const Slot s = stack.back();
+    stack.pop_back();
+    const auto found = takers.find(s);
+    if (found == takers.end() && tape.producer(s) >= 0) ends.emplace(tape.tracked(s).id, fmt::format("{} {}", name_of(tape.entries()[tape.producer(s)]), tape.spec(s)));
+    if (found == takers.end()) continue;
+    for (const std::int32_t k : found->second)
+      for (const Slot y : tape.entries()[k].y()) if (y >= 0 && reached.insert(y).second) stack.push_back(y);
+  }
+  std::string text;
+  std::size_t shown = 0;
+  for (const auto& [id, end] : ends) {
+    if (++shown > most) { text += ", ..."; break; }
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", end);
+  }
+  return text.empty() ? "no op takes it there" : "from there it leads as far as " + text;
+}
+
 std::string by_tape(Tape& tape, const Source& target, const Source& source) {
   if (const std::string reason = at_first_sight(tape, target, source); !reason.empty()) return reason;
   const Slot from = tape.slot_of(tensor_of(target)), to = tape.slot_of(tensor_of(source));
   if (from < 0)
-    return fmt::format("none: {} is not on the tape: nothing that the tape follows reaches it, or it was computed while the tape did not record; a History can tell where it was cut",
-                       name_of_source(target, "target"));
+    return fmt::format("none: {} is not on the tape: nothing that the tape follows reaches it, or it was computed while the tape did not record; a History can tell where it was cut;"
+                       " the tape has {}: {}", name_of_source(target, "target"), name_of_source(source, "source"), ends_of_ways(tape, to));
   const std::vector<std::int32_t> way = way_back(tape, from, to);
-  if (way.empty()) return fmt::format("none: the tape has no path from {} to {}", name_of_source(target, "target"), name_of_source(source, "source"));
+  if (way.empty()) return fmt::format("none: the tape has no path from {} to {}: {}", name_of_source(target, "target"), name_of_source(source, "source"), ends_of_ways(tape, to));
   std::string ops;
   std::size_t shown = 0;
   for (const std::int32_t k : way) {

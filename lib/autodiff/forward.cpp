@@ -146,9 +146,9 @@ void push_one_by_one(const Call& c, Refs dx, std::span<Tensor> dy, std::int64_t 
 }  // namespace
 
 void push_stacks_forward(const Call& c, Refs dx, std::span<Tensor> dy, std::int64_t directions) {
-  const RuleKind kind = c.op.rule.kind;
-  if (!c.op.rule.stacks) push_one_by_one(c, dx, dy, directions);
-  else if (kind == RuleKind::partials || kind == RuleKind::linear) push_forward(c, dx, dy);
+  const Rule& rule = c.op.rule;
+  if (!rule.stacks) push_one_by_one(c, dx, dy, directions);
+  else if (rule.kind != RuleKind::custom || rule.jvp_stacks) push_forward(c, dx, dy);
   else transpose_vjp(c, dx, dy);   // a jvp of its own need not know stacks
   for (std::size_t k = 0; k < dy.size(); ++k) {
     if (!dy[k].defined()) continue;

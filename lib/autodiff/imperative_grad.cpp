@@ -212,7 +212,7 @@ class Backprop {
       x[i] = &kept_x[i];
       if (!takes_part(inputs[i]) || i >= 64) continue;
       wanted |= std::uint64_t{1} << i;
-      if (i < 32 && (rule.adds >> i & 1) && tensor(inputs[i]).first.defined()) [[unlikely]] dx[i] = term_to_add_to(rule, inputs[i], dy);
+      if (i < 8 && (rule.adds >> i & 1) && tensor(inputs[i]).first.defined()) [[unlikely]] dx[i] = term_to_add_to(rule, inputs[i], dy);
     }
     const Tensor* one_y = &kept_y[0];
     std::vector<const Tensor*> more_y;

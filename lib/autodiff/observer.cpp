@@ -21,19 +21,27 @@ template <class F> void each_observer(const F& f) {
   for (Observer* o = thread_state.observer; o; o = o->outer()) f(*o);
 }
 
-// Observers are told that an event begins, and of each that was told that it ends.
+// Observers are told that an event begins, and those that were told so that it ends.
 class Shown {
  public:
   explicit Shown(const Event& e) : event_(e) {
-    each_observer([&](Observer& o) { o.begins(e); });
+    try {
+      each_observer([&](Observer& o) { o.begins(e), ++told_; });
+    } catch (...) {
+      end();
+      throw;
+    }
   }
-  ~Shown() {
-    each_observer([&](Observer& o) { o.ends(event_); });
-  }
+  ~Shown() { end(); }
   Shown(const Shown&) = delete;
 
  private:
+  void end() noexcept {
+    each_observer([&](Observer& o) { if (told_-- > 0) o.ends(event_); });
+  }
+
   const Event& event_;
+  int told_ = 0;
 };
 
 }  // namespace
@@ -53,6 +61,7 @@ void compute_observed(const Call& c, std::span<Tensor> y, void (*compute)(const 
 
 void show_computed(const Call& c, std::span<const Tensor> y) {
   const Event e{name_of(c.op, c.raw_attrs), c, false, nullptr};
+  const Shown shown(e);
   each_observer([&](Observer& o) { o.computed(e, y); });
 }
 

@@ -26,6 +26,7 @@ class EventLog final : public Observer {
 
   void begins(const Event& e) override {
     if (stopped) return;
+    open.reserve(open.size() + 1);   // so that the entry is opened where it is made
     const bool in_backward = e.backward || (!open.empty() && entries[open.back()].in_backward);
     entries.push_back({std::string(e.name), tapedeck::scopes(), {}, e.backward, !open.empty(), in_backward, 0, {}, {}});
     open.push_back(entries.size() - 1);

@@ -151,9 +151,12 @@ Tensor with_input(const Call& c, int i, const Tensor& dx) {
 Tensor jvp_of_linear(const Call& c, Refs dx) { return dx[0].defined() ? with_input(c, 0, dx[0]) : Tensor(); }
 
 Tensor jvp_of_bilinear(const Call& c, Refs dx) {
-  if (!dx[1].defined()) return dx[0].defined() ? with_input(c, 0, dx[0]) : Tensor();
-  const Tensor right = with_input(c, 1, dx[1]);
-  return dx[0].defined() ? with_input(c, 0, dx[0]) + right : right;
+  // Axes of stacked tangents stay in front of those of the other input.
+  const int ndim = std::max(c.x[0].ndim(), c.x[1].ndim());
+  const auto term = [&](int i) { return with_input(c, i, dx[i].ndim() > c.x[i].ndim() && c.x[i].ndim() < ndim ? reshape(dx[i], aligned(dx[i], c.x[i].ndim(), ndim)) : dx[i]); };
+  if (!dx[1].defined()) return dx[0].defined() ? term(0) : Tensor();
+  const Tensor right = term(1);
+  return dx[0].defined() ? term(0) + right : right;
 }
 
 }  // namespace detail

@@ -88,7 +88,7 @@ template <class... F> constexpr Rule partials(F...) {
   return {.kind = RuleKind::partials, .reads_x = read & ((1u << n) - 1), .reads_y = (read >> n & 1) != 0,
           .partial_reads = {detail::partial_reads<n>(detail::Partial<F, n>::read)...},
           .passes_slices = true,
-          .adds = ((1u << n) - 1) & ~detail::kPartials<F...>.ones,
+          .adds = static_cast<std::uint8_t>(((1u << n) - 1) & ~detail::kPartials<F...>.ones),
           .vjp = [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { detail::vjp_of_partials(detail::kPartials<F...>, c, std::move(dy[0]), dx); },
           .jvp = [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = detail::jvp_of_partials(detail::kPartials<F...>, c, dx); }};
 }

@@ -306,10 +306,16 @@ Tensor gradient_of(const Term& dy, const Labels& extra, const Term* other, const
   return once == all ? with_ones : broadcast_to(with_ones, all);
 }
 
+// Of the axes in front of the last `ndim`, which are neither letters nor axes of dots.
+Labels labels_of_stack(const Tensor& t, int ndim) {
+  Labels extra;
+  for (int d = ndim; d < t.ndim(); ++d) extra.push_back(static_cast<char>(Shape::kMaxRank + 1 + d));
+  return extra;
+}
+
 void einsum_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
   Term dy{std::move(dys[0]).dense(), c.attrs<EinsumAttrs>().output};
-  Labels extra;   // of the axes in front of stacked cotangents: neither letters nor axes of dots
-  for (int d = c.y[0].ndim(); d < dy.x.ndim(); ++d) extra.push_back(static_cast<char>(Shape::kMaxRank + 1 + d));
+  const Labels extra = labels_of_stack(dy.x, c.y[0].ndim());
   dy.labels = extra + dy.labels;
   for (int i = 0; i < c.x.size(); ++i) {
     if (!c.needs(i)) continue;
@@ -318,8 +324,22 @@ void einsum_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) 
   }
 }
 
+void einsum_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
+  for (int i = 0; i < c.x.size(); ++i) {
+    if (!dx[i].defined()) continue;
+    EinsumAttrs attrs = c.attrs<EinsumAttrs>();
+    const Labels extra = labels_of_stack(dx[i], c.x[i].ndim());
+    (i ? attrs.b : attrs.a).insert(0, extra);
+    attrs.output.insert(0, extra);
+    std::vector<Tensor> x;
+    for (int k = 0; k < c.x.size(); ++k) x.push_back(k == i ? dx[k] : c.x[k]);
+    const Tensor term = c.op.execute(x, Attrs(attrs));
+    dy[0] = dy[0].defined() ? dy[0] + term : term;
+  }
+}
+
 constexpr Rule kProduct = [] {
-  Rule rule = custom({.x = 0b11}, einsum_vjp, [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = c.x.size() == 2 ? detail::jvp_of_bilinear(c, dx) : detail::jvp_of_linear(c, dx); });
+  Rule rule = custom({.x = 0b11}, einsum_vjp, einsum_jvp);
   rule.kind = RuleKind::bilinear;
   rule.partial_reads[0] = 0b10, rule.partial_reads[1] = 0b01;
   return rule;

@@ -117,7 +117,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = infer_concat,
      .forward = run_join,
-     .rule = custom({}, concat_vjp, join_jvp),
+     .rule = stacking_jvp(custom({}, concat_vjp, join_jvp)),
      .samples = [] {
        return std::vector<Sample>{
            {.inputs = {uniform({2, 3}, -1, 1), uniform({2, 37}, -1, 1, 1), uniform({2, 0}, -1, 1)}, .attrs = Attrs(AxisAttrs{-1})},
@@ -136,7 +136,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = infer_stack,
      .forward = run_join,
-     .rule = custom({}, stack_vjp, join_jvp),
+     .rule = stacking_jvp(custom({}, stack_vjp, join_jvp)),
      .samples = [] {
        return std::vector<Sample>{
            {.inputs = {uniform({2, 37}, -1, 1), uniform({2, 37}, -1, 1, 1), uniform({2, 37}, -1, 1, 2)}, .attrs = Attrs(AxisAttrs{-2})},
@@ -154,7 +154,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = infer_split,
      .forward = {[](const Call& c, std::span<Tensor> y) { run_cut(c.x[0], c.attrs<SplitAttrs>().axis, y); }, Outputs::own},
-     .rule = accepting_none(custom({}, split_vjp, cut_jvp)),
+     .rule = accepting_none(stacking_jvp(custom({}, split_vjp, cut_jvp))),
      .samples = [] {
        return std::vector<Sample>{
            {.inputs = {uniform({3, 37}, -1, 1)}, .attrs = Attrs(SplitAttrs{-1, {20, 0, 17}})},
@@ -173,7 +173,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = infer_unstack,
      .forward = {[](const Call& c, std::span<Tensor> y) { run_cut(c.x[0], c.attrs<AxisAttrs>().axis, y); }, Outputs::own},
-     .rule = accepting_none(custom({}, unstack_vjp, cut_jvp)),
+     .rule = accepting_none(stacking_jvp(custom({}, unstack_vjp, cut_jvp))),
      .samples = [] {
        return std::vector<Sample>{
            {.inputs = {uniform({3, 37}, -1, 1)}, .attrs = Attrs(AxisAttrs{-2})},

@@ -60,7 +60,7 @@ constexpr Rule kEachRule = [] {
         if (!terms.empty()) dy[0] = terms.size() == 1 ? terms[0] : add_n(std::move(terms));
       });
   rule.passes_slices = true;
-  return rule;
+  return stacking_jvp(rule);
 }();
 
 constexpr Op table[] = {

@@ -101,10 +101,10 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = infer_softmax,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::softmax(c.x[0], c.attrs<SoftmaxAttrs>().axis, y[0]); },
-     .rule = custom(
+     .rule = stacking_jvp(custom(
          {.y = true},
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = softmax_derivative(c.y[0], std::move(dy[0]).dense(), c.attrs<SoftmaxAttrs>().axis); },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = softmax_derivative(c.y[0], dx[0], c.attrs<SoftmaxAttrs>().axis); }),
+         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = softmax_derivative(c.y[0], dx[0], c.attrs<SoftmaxAttrs>().axis); })),
      .samples = [] {
        return std::vector<Sample>{
            {.inputs = {uniform({37}, -2, 2)}, .attrs = along(-1)},
@@ -129,13 +129,13 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = infer_softmax,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::log_softmax(c.x[0], c.attrs<SoftmaxAttrs>().axis, y[0]); },
-     .rule = custom(
+     .rule = stacking_jvp(custom(
          {.y = true},
          [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
            const Tensor dy = std::move(dys[0]).dense();
            dx[0] = less_share(dy, sum(dy, c.attrs<SoftmaxAttrs>().axis, true), c.y[0]);
          },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = dx[0] - sum(exp(c.y[0]) * dx[0], c.attrs<SoftmaxAttrs>().axis, true); }),
+         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = dx[0] - sum(exp(c.y[0]) * dx[0], c.attrs<SoftmaxAttrs>().axis, true); })),
      .samples = [] {
        return std::vector<Sample>{
            {.inputs = {uniform({37}, -2, 2)}, .attrs = along(-1)},

@@ -156,8 +156,8 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = infer_pad,
      .forward = run_pad,
-     .rule = custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = part_of(std::move(dy[0]).dense(), inside(c.attrs<PadAttrs>(), c.x[0].shape())); },
-                    [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = padded(dx[0], {c.attrs<PadAttrs>().before, c.attrs<PadAttrs>().after}); }),
+     .rule = stacking_jvp(custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = part_of(std::move(dy[0]).dense(), inside(c.attrs<PadAttrs>(), c.x[0].shape())); },
+                                 [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = padded(dx[0], {c.attrs<PadAttrs>().before, c.attrs<PadAttrs>().after}); })),
      .samples = [] {
        return std::vector<Sample>{
            {.inputs = {uniform({3, 5}, -1, 1)}, .attrs = Attrs(PadAttrs{{1, 0}, {0, 32}})},
@@ -241,7 +241,7 @@ constexpr Op table[] = {
      .args = {"x", "updates"},
      .infer = infer_strided_add,
      .forward = {run_strided_add, Outputs::may_overwrite},
-     .rule = custom(
+     .rule = stacking_jvp(custom(
          {},
          [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
            const Tensor dy = std::move(dys[0]).dense();
@@ -252,7 +252,7 @@ constexpr Op table[] = {
            const StridedAttrs& part = c.attrs<StridedAttrs>();
            if (!dx[1].defined()) dy[0] = dx[0];
            else dy[0] = dx[0].defined() ? c.op.with(part, dx[0], dx[1]) : strided_padded(dx[1], part);
-         }),
+         })),
      .samples = [] {
        return std::vector<Sample>{
            {.inputs = {uniform({5, 37}, -1, 1), uniform({2, 12}, -1, 1, 1)}, .attrs = Attrs(StridedAttrs{{5, 37}, {4, 1}, {2, 12}, {-2, 3}, {2, 12}})},

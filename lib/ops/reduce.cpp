@@ -93,10 +93,10 @@ Tensor share_of_extreme(const Call& c) {
   const Tensor chosen = astype(equal(c.x[0], with_axes(c, c.y[0])), c.x[0].dtype());
   return chosen / sum(chosen, axes_of(c), true);
 }
-constexpr Rule kShared = custom(
+constexpr Rule kShared = stacking_jvp(custom(
     {.x = 1, .y = true},
     [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = with_axes(c, std::move(dy[0]).dense()) * share_of_extreme(c); },
-    [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum(share_of_extreme(c) * dx[0], axes_of(c), c.attrs<ReduceAttrs>().keepdims); });
+    [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum(share_of_extreme(c) * dx[0], axes_of(c), c.attrs<ReduceAttrs>().keepdims); }));
 
 Tensor part(const Tensor& x, std::int64_t begin, std::int64_t n) {
   Shape from, size = x.shape();
