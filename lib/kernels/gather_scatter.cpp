@@ -19,7 +19,18 @@ constexpr Cut kCut = {1 << 15, 1 << 17};   // of elements
 // Rows index[0], index[1], … of `from`, of so many elements each; zeros for those that are negative.
 template <class T, class Index> void pick_rows(const T* from, const Index* index, std::int64_t n, std::int64_t elements, T* to) {
   if (elements == 1) {
-    for (std::int64_t i = 0; i < n; ++i) to[i] = index[i] < 0 ? T(0) : from[index[i]];
+    std::int64_t i = 0;
+    const auto one = [=](std::int64_t k) { return index[k] < 0 ? T(0) : from[index[k]]; };
+    for (; i + 8 <= n; i += 8) {
+      const Index* const k = index + i;
+      if ((k[0] | k[1] | k[2] | k[3] | k[4] | k[5] | k[6] | k[7]) < 0) {
+        std::generate_n(to + i, 8, [&, j = i]() mutable { return one(j++); });
+      } else {   // all are under way at once
+        const T some[] = {from[k[0]], from[k[1]], from[k[2]], from[k[3]], from[k[4]], from[k[5]], from[k[6]], from[k[7]]};
+        std::copy_n(some, 8, to + i);
+      }
+    }
+    for (; i < n; ++i) to[i] = one(i);
     return;
   }
   const auto* source = reinterpret_cast<const std::byte*>(from);
