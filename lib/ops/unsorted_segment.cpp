@@ -108,11 +108,11 @@ constexpr Op table[] = {
      }, {.x = 0b10}),
      .samples = [] {
        return std::vector<Sample>{
-           {.inputs = {f64({1, 2, 3}), i64({0, 1, 2, -1, 2, 1, 0, -1, 1, 2, 0, 0, 1, 1, 2, 2, 0, 1})}, .attrs = Attrs(RowsAttrs{-1}),
-            .expected = {f64({1, 2, 3, 0, 3, 2, 1, 0, 2, 3, 1, 1, 2, 2, 3, 3, 1, 2})}, .oracle = "np.where(ids < 0, 0, x[ids])"},
            {.inputs = {uniform({4, 3}, -1, 1), i64({2, 0, -1, 2, 3})}, .attrs = Attrs(RowsAttrs{-2})},
            {.inputs = {uniform({2, 3}, -1, 1), i64({1, -2, 0, 1})}, .attrs = Attrs(RowsAttrs{-1})},
            {.inputs = {uniform({2, 37}, -1, 1), zeros({0}, DType::i32)}, .attrs = Attrs(RowsAttrs{-2})},
+           {.inputs = {f64({1, 2, 3}), i64({0, 1, 2, -1, 2, 1, 0, -1, 1, 2, 0, 0, 1, 1, 2, 2, 0, 1})}, .attrs = Attrs(RowsAttrs{-1}),
+            .expected = {f64({1, 2, 3, 0, 3, 2, 1, 0, 2, 3, 1, 1, 2, 2, 3, 3, 1, 2})}, .oracle = "np.where(ids < 0, 0, x[ids])"},
            {.inputs = {f64({{1, 2}, {3, 4}}), i64({1, -1, 0, 1})}, .attrs = Attrs(RowsAttrs{-2}), .expected = {f64({{3, 4}, {0, 0}, {1, 2}, {3, 4}})},
             .oracle = "np.where(ids[:, None] < 0, 0, x[np.maximum(ids, 0)])"}};
      }},
