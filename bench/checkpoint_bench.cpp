@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
   td::Checkpoint checkpoint;
   for (std::uint64_t i = 0; i < kTensors; ++i) {
     weights.emplace_back(td::random::uniform({kElements}, {.seed = i}));
-    checkpoint.add("w" + std::to_string(i), weights.back());
+    checkpoint.add(std::string("w").append(std::to_string(i)), weights.back());
   }
 
   std::vector<double> saves, writes, loads, reads;

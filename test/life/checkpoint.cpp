@@ -39,7 +39,7 @@ void save_state(std::int64_t k, const std::string& path) {
   td::Checkpoint checkpoint;
   for (int i = 0; i < kTensors; ++i) {
     weights.emplace_back(td::full({kElements}, static_cast<double>(k)));
-    checkpoint.add("w" + std::to_string(i), weights.back());
+    checkpoint.add(std::string("w").append(std::to_string(i)), weights.back());
   }
   checkpoint.save(path);
 }
