@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # consumer/run.sh pkg-config|cmake|meson BUILD: installs what is in a build folder, moves it, and builds a program against it.
-# consumer/run.sh subproject: builds a program with the sources as its subproject.
+# consumer/run.sh subproject: builds a program in build-levels with the sources as its subproject, and with it the libraries of
+# two levels of x86-64, which `scripts/test --levels` runs.
 # Exits with 77 where the tool is missing, which meson counts as skipped.
 set -euo pipefail
 way=$1
@@ -61,15 +62,14 @@ case $way in
     ninja -C "$folder/build"
     check "$folder/build/consumer" "$library" ;;
   subproject)
-    mkdir -p "$folder/source/subprojects"
-    cp main.cpp meson.build "$folder/source"
-    ln -s "$(cd ../.. && pwd)" "$folder/source/subprojects/tapedeck"
-    # What is compiled is the same without optimization, and twice as fast to compile.
-    printf '#!/bin/sh\nexec %s "$@" -O0\n' "${CXX:-g++}" >"$folder/c++"
-    chmod +x "$folder/c++"
-    CXX=$folder/c++ meson setup "$folder/build" "$folder/source" --wrap-mode=forcefallback --buildtype=release -Dtapedeck:cpu=baseline
-    ninja -C "$folder/build"
-    ! find "$folder/build" -name '*_test' -o -name digits | grep . || fail "builds more than the library"
-    check "$folder/build/consumer" ;;
+    source ../../scripts/build.sh
+    mkdir -p build-consumer/subprojects
+    cp test/consumer/main.cpp test/consumer/meson.build build-consumer
+    ln -sfn ../.. build-consumer/subprojects/tapedeck
+    lib=subprojects/tapedeck/lib
+    build build-levels build-consumer --wrap-mode=forcefallback --buildtype=release -Doptimization=1 -Dtapedeck:cpu=all -- \
+      consumer "$lib/libtapedeck.so.$version" "$lib/glibc-hwcaps/x86-64-v3/libtapedeck.so.$version"
+    ! find build-levels -name '*_test' -o -name digits | grep . || fail "builds more than the library"
+    check build-levels/consumer ;;
   *) fail "no such way" ;;
 esac
