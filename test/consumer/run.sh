@@ -67,7 +67,7 @@ case $way in
     cp test/consumer/main.cpp test/consumer/meson.build build-consumer
     ln -sfn ../.. build-consumer/subprojects/tapedeck
     lib=subprojects/tapedeck/lib
-    build build-levels build-consumer --wrap-mode=forcefallback --buildtype=release -Doptimization=1 -Dtapedeck:cpu=all -- \
+    build build-levels build-consumer --wrap-mode=forcefallback -Doptimization=1 -Ddebug=false -Dtapedeck:cpu=all -- \
       consumer "$lib/libtapedeck.so.$version" "$lib/glibc-hwcaps/x86-64-v3/libtapedeck.so.$version"
     ! find build-levels -name '*_test' -o -name digits | grep . || fail "builds more than the library"
     check build-levels/consumer ;;
