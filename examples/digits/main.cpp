@@ -1,10 +1,10 @@
 // Learns to read handwritten digits: loads them, trains networks with a gradient tape and Adam, and tests them on digits
 // that they have not seen. network.h has the networks; train() below is the whole of the learning.
 #include <algorithm>
-#include <fstream>
 
 #include <fmt/format.h>
 
+#include "../common/example.h"
 #include "data.h"
 #include "graph.h"
 #include "network.h"
@@ -60,25 +60,6 @@ double test(const Network& network, const Digits& digits) {
   if (!mistakes.empty()) print_digits(digits, predicted, mistakes);
   return accuracy(digits.labels, predicted);
 }
-
-/// A file that is opened before the work whose result it gets.
-class Output {
- public:
-  explicit Output(const std::string& path) : path_(path), stream_(path) { check(); }
-  std::ostream& stream() { return stream_; }
-  void finish() {
-    stream_.flush();
-    check();
-  }
-
- private:
-  void check() const {
-    if (!stream_) throw td::FileError(fmt::format("cannot write {}", path_));
-  }
-
-  std::string path_;
-  std::ofstream stream_;
-};
 
 void run(const Options& options) {
   td::set_num_threads(options.threads);

@@ -35,7 +35,7 @@ template <class T> T number(std::string_view option, std::string_view text, T lo
 }
 
 // The source folder that the program was built from, or else the current one.
-std::string default_data() { return fs::exists(DIGITS_DATA) ? DIGITS_DATA : "examples/data/digits.csv.gz"; }
+std::string default_data() { return fs::exists(EXAMPLE_DATA "/digits.csv.gz") ? EXAMPLE_DATA "/digits.csv.gz" : "examples/data/digits.csv.gz"; }
 
 std::string beside_program(const char* name) {
   std::error_code unknown;

@@ -1,5 +1,6 @@
 // The loss curves as a picture.
 #pragma once
+#include <cstdint>
 #include <ostream>
 #include <string>
 #include <vector>

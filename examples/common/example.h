@@ -1,0 +1,33 @@
+// What the examples have in common: three options, claims that may fail, and a file for the picture.
+#pragma once
+#include <fstream>
+#include <functional>
+#include <string>
+
+struct Run {
+  bool quick = false;         // --short: as small as still shows the idea
+  std::string folder = ".";   // --out: for the picture and other files
+
+  /// Says whether something that the example claims is so. What fails makes the program's status 1.
+  void claim(bool holds, const std::string& what);
+  bool failed = false;
+};
+
+/// The main function of an example: reads --short, --out FOLDER (made where it is missing) and --help, runs, and gives the
+/// status: 0, 1 for a claim that failed or an exception, 2 for a wrong option.
+int run_example(int argc, char** argv, const char* about, const std::function<void(Run&)>& example);
+
+/// A file that is opened before the work whose result it gets. Throws FileError where it cannot be written.
+class Output {
+ public:
+  explicit Output(const std::string& path);
+  std::ostream& stream() { return stream_; }
+  const std::string& path() const { return path_; }
+  void finish();
+
+ private:
+  void check() const;
+
+  std::string path_;
+  std::ofstream stream_;
+};

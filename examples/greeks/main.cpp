@@ -1,0 +1,192 @@
+// Sensitivities of option prices. The price of Black and Scholes is a few ops: its derivatives of first and second order, by
+// one tape inside another, stand beside the textbook's formulas. A basket of eight assets has no formula: it is priced by
+// Monte-Carlo simulation, and one backward pass gives all its sensitivities.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numbers>
+
+#include <fmt/format.h>
+#include <tapedeck/tapedeck.h>
+
+#include "../common/example.h"
+#include "../common/picture.h"
+
+namespace td = tapedeck;
+
+namespace {
+
+constexpr double kStrike = 100, kVolatility = 0.25, kRate = 0.03, kYears = 1.5;
+
+td::Tensor normal_cdf(const td::Tensor& x) { return 0.5 * td::erfc(x * -std::numbers::sqrt2 / 2); }
+
+/// A call option on an asset without dividends.
+td::Tensor black_scholes(const td::Tensor& spot, const td::Tensor& volatility, const td::Tensor& rate, const td::Tensor& years) {
+  const td::Tensor deviation = volatility * td::sqrt(years);
+  const td::Tensor d1 = (td::log(spot / kStrike) + (rate + 0.5 * td::square(volatility)) * years) / deviation;
+  return spot * normal_cdf(d1) - kStrike * td::exp(-rate * years) * normal_cdf(d1 - deviation);
+}
+
+struct Formulas { double price, delta, vega, rho, theta, gamma, vanna, volga; };
+Formulas formulas(double spot) {
+  const double root = std::sqrt(kYears), deviation = kVolatility * root, discount = std::exp(-kRate * kYears);
+  const double d1 = (std::log(spot / kStrike) + (kRate + 0.5 * kVolatility * kVolatility) * kYears) / deviation, d2 = d1 - deviation;
+  const auto cdf = [](double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); };
+  const double density = std::exp(-0.5 * d1 * d1) / std::sqrt(2 * std::numbers::pi), vega = spot * density * root;
+  return {.price = spot * cdf(d1) - kStrike * discount * cdf(d2),
+          .delta = cdf(d1),
+          .vega = vega,
+          .rho = kStrike * kYears * discount * cdf(d2),
+          .theta = spot * density * kVolatility / (2 * root) + kRate * kStrike * discount * cdf(d2),   // the derivative in the years that are left
+          .gamma = density / (spot * deviation),
+          .vanna = -density * d2 / kVolatility,
+          .volga = vega * d1 * d2 / kVolatility};
+}
+
+struct Greek {
+  const char* name;
+  td::Tensor ours;
+  double Formulas::*formula;
+};
+
+/// One option for each spot; since they do not mix, the gradient of all prices is that of each. Draws delta and gamma.
+void compare_with_formulas(Run& run, Picture& picture) {
+  const td::Tensor spot = td::linspace(50, 170, 121, td::DType::f64);
+  const auto everywhere = [&](double value) { return td::full_like(spot, value); };
+  const td::Tensor volatility = everywhere(kVolatility), rate = everywhere(kRate), years = everywhere(kYears);
+
+  td::GradientTape outer({.persistent = true}), inner;
+  for (const td::Tensor& x : {spot, volatility, rate, years}) outer.watch(x), inner.watch(x);
+  const td::Tensor price = black_scholes(spot, volatility, rate, years);
+  const auto [delta, vega, rho, theta] = inner.gradient(price, spot, volatility, rate, years);
+  const Greek greeks[] = {{"price", price, &Formulas::price}, {"delta", delta.dense(), &Formulas::delta}, {"vega", vega.dense(), &Formulas::vega},
+                          {"rho", rho.dense(), &Formulas::rho}, {"theta", theta.dense(), &Formulas::theta},
+                          {"gamma", outer.gradient(delta.dense(), spot).dense(), &Formulas::gamma},
+                          {"vanna", outer.gradient(delta.dense(), volatility).dense(), &Formulas::vanna},
+                          {"volga", outer.gradient(vega.dense(), volatility).dense(), &Formulas::volga}};
+
+  const std::vector<double> spots = spot.to_vector();
+  double worst = 0;
+  fmt::print("Black–Scholes at {} spots   at spot 100   largest error\n", spots.size());
+  for (const Greek& greek : greeks) {
+    const std::vector<double> ours = greek.ours.to_vector();
+    double error = 0;
+    for (std::size_t i = 0; i < spots.size(); ++i) {
+      const double exact = formulas(spots[i]).*greek.formula;
+      error = std::max(error, std::abs(ours[i] - exact) / std::max(1.0, std::abs(exact)));
+    }
+    worst = std::max(worst, error);
+    fmt::print("{:>23} {:>15.6f} {:>15.1e}\n", greek.name, ours[50], error);
+  }
+  run.claim(worst < 1e-12, "all are within 1e-12 of the formulas, of their size where it is above 1");
+
+  const auto chart = [&](double left, const Greek& greek, const char* title) {
+    Curve line{.colour = kPaleBlue, .name = "formula", .width = 5}, dots{.colour = kBlue, .name = "tape", .width = 1.5, .dots = true};
+    line.x = dots.x = spots, dots.y = greek.ours.to_vector();
+    for (const double s : spots) line.y.push_back(formulas(s).*greek.formula);
+    picture.chart({.x = left, .width = 400, .height = 340}, title, {.label = "spot"}, {.label = greek.name}, std::vector{line, dots});
+  };
+  chart(0, greeks[1], "First order:");
+  chart(400, greeks[5], "Second order:");
+}
+
+constexpr std::int64_t kAssets = 8;
+
+/// Of a call on the mean of eight assets, that are correlated, at the end.
+struct Basket {
+  td::Tensor spots = td::linspace(80, 115, kAssets, td::DType::f64);
+  td::Tensor volatilities = td::linspace(0.15, 0.4, kAssets, td::DType::f64);
+  td::Tensor rate = td::tensor(kRate, td::DType::f64), years = td::tensor(kYears, td::DType::f64), strike = td::tensor(kStrike, td::DType::f64);
+
+  std::vector<td::Tensor*> parameters() { return {&spots, &volatilities, &rate, &years, &strike}; }
+
+  /// The mean over paths, of which each row of `noise` is one: standard normal numbers with the assets' correlation.
+  td::Tensor price(const td::Tensor& noise) const {
+    const td::Tensor drift = (rate - 0.5 * td::square(volatilities)) * years, deviation = volatilities * td::sqrt(years);
+    const td::Tensor ends = spots * td::exp(drift + deviation * noise);
+    return td::exp(-rate * years) * td::mean(td::relu(td::mean(ends, {1}) - strike));
+  }
+};
+
+struct Priced {
+  td::Tensor price;
+  std::vector<td::Gradient> sensitivities;
+};
+Priced price_with_sensitivities(Basket& basket, const td::Tensor& noise) {
+  std::vector<td::Tensor> parameters;
+  td::GradientTape tape;
+  for (const td::Tensor* p : basket.parameters()) tape.watch(*p), parameters.push_back(*p);
+  td::Tensor price = basket.price(noise);
+  std::vector<td::Gradient> sensitivities = tape.gradient(price, parameters);
+  return {std::move(price), std::move(sensitivities)};
+}
+
+template <class F> double seconds(const F& f) {
+  const auto start = std::chrono::steady_clock::now();
+  f();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// The change of the price, on the same paths, where parameter `which` moves along `direction`.
+double difference(Basket basket, const td::Tensor& noise, std::size_t which, const td::Tensor& direction, double step) {
+  td::Tensor& p = *basket.parameters()[which];
+  const td::Tensor middle = p;
+  p = middle + step * direction;
+  const double above = basket.price(noise).item();
+  p = middle - step * direction;
+  return (above - basket.price(noise).item()) / (2 * step);
+}
+
+void simulate_basket(Run& run, Picture& picture) {
+  const std::int64_t paths = run.quick ? 1 << 14 : 1 << 18;
+  const td::Tensor correlation = 0.6 * td::ones({kAssets, kAssets}, td::DType::f64) + 0.4 * td::eye(kAssets, {}, td::DType::f64);
+  const td::Tensor noise = td::matmul(td::random::normal({paths, kAssets}, {.seed = 1}, td::DType::f64), td::transpose(td::cholesky(correlation)));
+  Basket basket;
+
+  // Of several tries in turn, the shortest.
+  Priced priced;
+  double alone = 1e9, together = 1e9;
+  for (int i = 0; i < 7; ++i) {
+    alone = std::min(alone, seconds([&] { basket.price(noise); }));
+    together = std::min(together, seconds([&] { priced = price_with_sensitivities(basket, noise); }));
+  }
+  fmt::print("\nbasket of {} assets, {} paths: price {:.4f}\n", kAssets, paths, priced.price.item());
+  fmt::print("the price alone {:.2f} ms, with {} sensitivities {:.2f} ms: {:.2f} times\n", 1e3 * alone, 2 * kAssets + 3, 1e3 * together, together / alone);
+  run.claim(together < 4 * alone, "price and all sensitivities take at most 4 times the price's own time");
+
+  // Few paths cross the strike within such a step, so that differences are good to some digits.
+  double worst = 0;
+  const auto parameters = basket.parameters();
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const td::Tensor direction = td::random::uniform(parameters[i]->shape(), {.seed = 2 + i}, 0.5, 1, td::DType::f64);
+    const double exact = td::sum(priced.sensitivities[i].dense() * direction).item(), close = difference(basket, noise, i, direction, 1e-4 * td::max(*parameters[i]).item());
+    worst = std::max(worst, std::abs(exact - close) / std::abs(exact));
+  }
+  fmt::print("largest relative deviation from differences: {:.1e}\n", worst);
+  run.claim(worst < 2e-3, "the sensitivities agree with differences on the same paths");
+
+  const std::vector<double> delta = priced.sensitivities[0].dense().to_vector(), vega = priced.sensitivities[1].dense().to_vector();
+  fmt::print("asset  spot  volatility   delta    vega\n");
+  for (std::size_t i = 0; i < delta.size(); ++i)
+    fmt::print("{:>5} {:>5.0f} {:>11.3f} {:>7.4f} {:>7.3f}\n", i + 1, basket.spots.to_vector()[i], basket.volatilities.to_vector()[i], delta[i], vega[i]);
+  fmt::print("rho {:.4f}, theta {:.4f}, in the strike {:.4f}\n", priced.sensitivities[2].dense().item(), priced.sensitivities[3].dense().item(), priced.sensitivities[4].dense().item());
+
+  std::vector<double> number;
+  for (std::size_t i = 1; i <= delta.size(); ++i) number.push_back(static_cast<double>(i));
+  picture.chart({.x = 800, .width = 400, .height = 340}, "Basket:", {.label = "asset", .whole = true}, {.label = "delta"}, std::vector<Curve>{{.x = number, .y = delta, .name = "delta of each", .width = 5, .dots = true}});
+}
+
+void example(Run& run) {
+  Output file(run.folder + "/greeks.svg");
+  {
+    Picture picture(file.stream(), 1200, 340);
+    compare_with_formulas(run, picture);
+    simulate_basket(run, picture);
+  }
+  file.finish();
+  fmt::print("picture: {}\n", file.path());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return run_example(argc, argv, "sensitivities of option prices, by formulas and by simulation", example); }
