@@ -32,10 +32,11 @@ class Scale {
   std::vector<double> decades() const {
     const int first = static_cast<int>(std::floor(std::log10(low_))), last = static_cast<int>(std::ceil(std::log10(high_)));
     const int between = std::max(1, (last - first + 7) / 8);
+    const bool fine = high_ < 300 * low_;   // few decades: marks between them, too
     std::vector<double> all;
     for (int e = first; e <= last; e += between)
       for (const int digit : {1, 2, 5})
-        if (const double v = digit * std::pow(10, e); (digit == 1 || last - first <= 3) && v >= low_ && v <= high_) all.push_back(v);
+        if (const double v = digit * std::pow(10, e); (digit == 1 || fine) && v >= low_ && v <= high_) all.push_back(v);
     return all;
   }
   std::vector<double> steps() const {
@@ -45,7 +46,7 @@ class Scale {
       if (digit * power >= rough * 0.999) step = digit * power;
     if (axis_.whole) step = std::max(1.0, std::round(step));
     std::vector<double> all;
-    for (double i = std::ceil(low_ / step - 1e-9); i * step <= high_ + 1e-9 * step; ++i) all.push_back(i * step);
+    for (double i = std::ceil(low_ / step - 1e-9) + 0.0; i * step <= high_ + 1e-9 * step; ++i) all.push_back(i * step);
     return all;
   }
 
