@@ -1,0 +1,154 @@
+// An inverse problem: how well does each point of a plate conduct heat, if one sees only how some fields of temperature change in
+// 200 steps of the heat equation? The gradient goes back through all steps. A tape that keeps every step takes much memory; the same
+// loop with checkpoints keeps few of them and computes the others once more, to the same bits.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numbers>
+
+#include <fmt/format.h>
+#include <tapedeck/minimize.h>
+#include <tapedeck/tapedeck.h>
+
+#include "../common/example.h"
+#include "../common/picture.h"
+
+namespace td = tapedeck;
+
+namespace {
+
+constexpr std::int64_t kSide = 32, kFields = 6, kSteps = 200, kLooks = 4;   // observed after each quarter of the steps
+constexpr double kTimeStep = 0.1;                                          // stable below 0.25 / the largest conductivity
+constexpr double kNoise = 1e-3, kSmoothness = 20;                         // temperatures go from -1 to 1
+
+std::int64_t most_bytes = 0;   // of tensors, since somebody set it to 0
+
+/// One step of du/dt = div(k grad u) for all fields u, f64[fields,side,side], at once. No heat crosses the border. k is taken between
+/// points as the mean of both.
+td::Tensor heat_step(const td::Tensor& u, const td::Tensor& k_down, const td::Tensor& k_right) {
+  most_bytes = std::max(most_bytes, td::live_bytes());
+  constexpr std::int64_t n = kSide - 1;
+  const td::Tensor down = k_down * (td::slice(u, {0, 1, 0}, {-1, n, -1}) - td::slice(u, {0, 0, 0}, {-1, n, -1}));
+  const td::Tensor right = k_right * (td::slice(u, {0, 0, 1}, {-1, -1, n}) - td::slice(u, {0, 0, 0}, {-1, -1, n}));
+  const td::Tensor gain = td::pad(down, {0, 0, 0}, {0, 1, 0}) - td::pad(down, {0, 1, 0}, {0, 0, 0}) + td::pad(right, {0, 0, 0}, {0, 0, 1}) - td::pad(right, {0, 0, 1}, {0, 0, 0});
+  return u + kTimeStep * gain;
+}
+
+/// The temperatures after each quarter of the steps, where the conductivity is exp(log_k).
+std::vector<td::Tensor> simulate(const td::Tensor& log_k, const td::Tensor& start, std::int64_t checkpoint_every) {
+  constexpr std::int64_t n = kSide - 1;
+  const td::Tensor k = td::exp(log_k);
+  const td::Tensor k_down = 0.5 * (td::slice(k, {1, 0}, {n, -1}) + td::slice(k, {0, 0}, {n, -1}));
+  const td::Tensor k_right = 0.5 * (td::slice(k, {0, 1}, {-1, n}) + td::slice(k, {0, 0}, {-1, n}));
+  std::vector<td::Tensor> seen;
+  td::Tensor u = start;
+  for (std::int64_t look = 0; look < kLooks; ++look) {
+    const auto step = [](std::int64_t, const td::Tensor& now, const td::Tensor& down, const td::Tensor& right) { return std::tuple(heat_step(now, down, right), down, right); };
+    u = std::get<0>(td::fori_loop(0, kSteps / kLooks, step, {u, k_down, k_right}, {.checkpoint_every = checkpoint_every}));
+    seen.push_back(u);
+  }
+  return seen;
+}
+
+/// Two bumps and a dent.
+td::Tensor true_log_conductivity() {
+  const td::Tensor at = td::linspace(0, 1, kSide, td::DType::f64), x = td::expand_dims(at, 0), y = td::expand_dims(at, 1);
+  const auto bump = [&](double cx, double cy, double width) { return td::exp(-(td::square(x - cx) + td::square(y - cy)) / (2 * width * width)); };
+  return 0.7 * bump(0.3, 0.3, 0.12) + 0.5 * bump(0.7, 0.75, 0.15) - 0.9 * bump(0.72, 0.28, 0.13);
+}
+
+/// Waves of several directions and lengths: where one is flat and shows nothing, another one is steep.
+td::Tensor first_temperatures() {
+  const td::Tensor at = td::linspace(0, 1, kSide, td::DType::f64), x = td::expand_dims(at, 0), y = td::expand_dims(at, 1);
+  std::vector<td::Tensor> fields;
+  for (int i = 1; i <= kFields / 2; ++i) {
+    fields.push_back(td::cos(i * std::numbers::pi * x) + 0 * y);
+    fields.push_back(td::cos(i * std::numbers::pi * y) + 0 * x);
+  }
+  return td::stack(fields);
+}
+
+struct Problem {
+  td::Tensor truth = true_log_conductivity(), start = first_temperatures();
+  std::vector<td::Tensor> seen = simulate(truth, start, 0);
+
+  Problem() {   // nothing is measured exactly
+    for (std::size_t i = 0; i < seen.size(); ++i) seen[i] = seen[i] + kNoise * td::random::normal(seen[i].shape(), {.seed = i}, td::DType::f64);
+  }
+
+  /// The mean square of what is not explained, in units of the noise, and a little for what is not smooth.
+  td::Tensor loss(const td::Tensor& log_k, std::int64_t checkpoint_every) const {
+    const std::vector<td::Tensor> u = simulate(log_k, start, checkpoint_every);
+    td::Tensor sum = td::tensor(0.0, td::DType::f64);
+    for (std::size_t i = 0; i < u.size(); ++i) sum = sum + td::mean(td::square(u[i] - seen[i]));
+    constexpr std::int64_t n = kSide - 1;
+    const td::Tensor down = td::slice(log_k, {1, 0}, {n, -1}) - td::slice(log_k, {0, 0}, {n, -1}), right = td::slice(log_k, {0, 1}, {-1, n}) - td::slice(log_k, {0, 0}, {-1, n});
+    return sum / (kLooks * kNoise * kNoise) + kSmoothness * (td::mean(td::square(down)) + td::mean(td::square(right)));
+  }
+};
+
+struct Cost {
+  td::Tensor gradient;
+  double seconds = 1e9;
+  std::int64_t bytes = 0;   // the most at once, without those that were there before
+};
+Cost cost_of_gradient(const Problem& problem, std::int64_t checkpoint_every) {
+  const td::Tensor log_k = td::zeros({kSide, kSide}, td::DType::f64);
+  Cost cost;
+  for (int i = 0; i < 3; ++i) {
+    const std::int64_t before = td::live_bytes();
+    most_bytes = 0;
+    const auto start = std::chrono::steady_clock::now();
+    cost.gradient = td::grad([&](const td::Tensor& k) { return problem.loss(k, checkpoint_every); }, log_k).dense();
+    cost.seconds = std::min(cost.seconds, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    cost.bytes = most_bytes - before;
+  }
+  return cost;
+}
+
+/// The error of the conductivity in the mean, relative to how much it varies.
+double error_of(const Problem& problem, const td::Tensor& log_k) {
+  return std::sqrt(td::mean(td::square(log_k - problem.truth)).item() / td::mean(td::square(problem.truth - td::mean(problem.truth))).item());
+}
+
+void example(Run& run) {
+  Output file(run.folder + "/heat_inverse.svg");
+  const Problem problem;
+  constexpr std::int64_t kEvery = 7;   // about the root of the steps between two looks
+
+  const Cost full = cost_of_gradient(problem, 0), less = cost_of_gradient(problem, kEvery);
+  fmt::print("gradient through {} steps of {} fields of {}x{}\n", kSteps, kFields, kSide, kSide);
+  fmt::print("  full tape:          {:>7.2f} MB, {:>6.1f} ms\n", static_cast<double>(full.bytes) * 1e-6, full.seconds * 1e3);
+  fmt::print("  checkpoints each {}: {:>7.2f} MB, {:>6.1f} ms\n", kEvery, static_cast<double>(less.bytes) * 1e-6, less.seconds * 1e3);
+  run.claim(td::sum(td::abs(full.gradient - less.gradient)).item() == 0, "both gradients have the same bits");
+  run.claim(4 * less.bytes < full.bytes, "checkpoints take less than a quarter of the memory");
+  run.claim(less.seconds < 2.5 * full.seconds, "and less than 2.5 times the time");
+
+  Curve losses{.name = "loss"};
+  const int iterations = run.quick ? 20 : 60;
+  const auto progress = [&](const td::Minimum& m) {
+    losses.x.push_back(m.iterations), losses.y.push_back(std::max(m.value, 1e-16));
+    return true;
+  };
+  const auto loss = [&](const td::Tensor& log_k) { return problem.loss(log_k, kEvery); };
+  const td::Tensor flat = td::zeros({kSide, kSide}, td::DType::f64);
+  const td::Minimum found = td::has_lbfgs() ? td::minimize_lbfgs(loss, flat, {{.tolerance = 1e-9, .max_iterations = iterations, .progress = progress}, 20})
+                                            : td::minimize_newton(loss, flat, {{.tolerance = 1e-9, .max_iterations = iterations / 5, .progress = progress}});
+  const double error = error_of(problem, found.x[0]), limit = 0.1;
+  fmt::print("{} iterations: loss {:.2e}, conductivity off by {:.1f} % of its variation\n", found.iterations, found.value, 100 * error);
+  run.claim(error < limit, fmt::format("the conductivity is found to {:.0f} %", 100 * limit));
+
+  {
+    Picture picture(file.stream(), 1200, 400);
+    const double low = td::min(problem.truth).item(), high = td::max(problem.truth).item();
+    picture.field({.width = 370, .height = 400}, "Logarithm of the conductivity: true", problem.truth.to_vector(), kSide, low, high);
+    picture.field({.x = 370, .width = 370, .height = 400}, "found", found.x[0].to_vector(), kSide, low, high);
+    picture.chart({.x = 740, .width = 460, .height = 400}, "What is not explained:", {.label = "iteration", .whole = true}, {.label = "loss", .logarithmic = true}, {&losses, 1});
+  }
+  file.finish();
+  fmt::print("picture: {}\n", file.path());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return run_example(argc, argv, "how a plate conducts heat, from how temperatures change", example); }
