@@ -1,16 +1,23 @@
 // The command line of the small examples.
 #include "example.h"
 
+#include <ctime>
 #include <filesystem>
 #include <string_view>
 
 #include <fmt/format.h>
 
+#include "tapedeck/build_info.h"
 #include "tapedeck/error.h"
 
 void Run::claim(bool holds, const std::string& what) {
   fmt::print("{}: {}\n", holds ? "holds" : "FAILS", what);
   failed = failed || !holds;
+}
+
+void Run::claim_time(bool holds, const std::string& what) {
+  if (holds || tapedeck::build_info().sanitizers == "none") claim(holds, what);
+  else fmt::print("not so with sanitizers: {}\n", what);
 }
 
 int run_example(int argc, char** argv, const char* about, const std::function<void(Run&)>& example) {
@@ -39,6 +46,12 @@ int run_example(int argc, char** argv, const char* about, const std::function<vo
     fmt::print(stderr, "{}: {}\n", name, e.what());
     return 1;
   }
+}
+
+double cpu_seconds(const std::function<void()>& f) {
+  const std::clock_t start = std::clock();
+  f();
+  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
 }
 
 Output::Output(const std::string& path) : path_(path), stream_(path) { check(); }

@@ -1,4 +1,4 @@
-// What the examples have in common: three options, claims that may fail, and a file for the picture.
+// What the examples have in common: three options, claims that may fail, a clock, and a file for the picture.
 #pragma once
 #include <fstream>
 #include <functional>
@@ -10,12 +10,17 @@ struct Run {
 
   /// Says whether something that the example claims is so. What fails makes the program's status 1.
   void claim(bool holds, const std::string& what);
+  /// The same of how long something takes; with a sanitizer, which slows programs unevenly, it is said but does not fail.
+  void claim_time(bool holds, const std::string& what);
   bool failed = false;
 };
 
 /// The main function of an example: reads --short, --out FOLDER (made where it is missing) and --help, runs, and gives the
 /// status: 0, 1 for a claim that failed or an exception, 2 for a wrong option.
 int run_example(int argc, char** argv, const char* about, const std::function<void(Run&)>& example);
+
+/// Seconds of the processor that f takes: what else the machine does counts little.
+double cpu_seconds(const std::function<void()>& f);
 
 /// A file that is opened before the work whose result it gets. Throws FileError where it cannot be written.
 class Output {
