@@ -58,7 +58,9 @@ Scale scale_of(const Axis& axis, std::span<const Curve> curves, std::vector<doub
   constexpr double kFar = std::numeric_limits<double>::infinity();
   double low = axis.from.value_or(kFar), high = axis.to.value_or(-kFar);
   for (const Curve& c : curves)
-    for (const double v : c.*values) low = std::min(low, v), high = std::max(high, v);
+    for (const double v : c.*values)
+      if (std::isfinite(v)) low = std::min(low, v), high = std::max(high, v);
+  if (low > high) low = high = 1;   // there is nothing to show
   return Scale(axis, low, high, at_low, at_high);
 }
 
