@@ -2,10 +2,13 @@
 // over pieces of variables, on several threads, and over the rows of sparse gradients. Muon changes whole matrices by ops. The
 // program fits a linear map with both, and beside them with plain descent. docs/optimizers.md explains the fields.
 #include <cmath>
-#include <iostream>
 
+#include <fmt/format.h>
 #include <tapedeck/tapedeck.h>
 #include <tapedeck/update_rule.h>
+
+#include "../common/example.h"
+#include "../common/picture.h"
 
 namespace td = tapedeck;
 
@@ -61,22 +64,28 @@ constexpr td::UpdateRule kMuon = {
         },
 };
 
-double fit(td::Optimizer optimizer) {
+/// The loss of each step.
+Curve fit(td::Optimizer optimizer, const char* colour) {
   const td::Tensor x = td::random::normal({256, 8}, {.seed = 1}), y = td::matmul(x, td::random::normal({8, 4}, {.seed = 2}));
   const td::Variable w(td::zeros({8, 4}));
   const td::Loss loss = [&] { return td::mean(td::square(td::matmul(x, w) - y)); };
-  for (int i = 0; i < 200; ++i) optimizer.minimize(loss);
-  const double left = loss().item();
-  std::cout << optimizer.name() << ": " << left << " after " << optimizer.iterations() << " steps\n";
-  return left;
+  Curve losses{.colour = colour, .name = std::string(optimizer.name())};
+  for (int i = 0; i <= 200; ++i) losses.x.push_back(i), losses.y.push_back(optimizer.minimize(loss).item());
+  fmt::print("{}: {:.3g} after 200 steps\n", losses.name, losses.y.back());
+  return losses;
+}
+
+void example(Run& run) {
+  Output file(run.folder + "/custom_optimizer.svg");
+  const td::Schedule falling = td::schedule::cosine({.initial = 0.1, .steps = 200});
+  const std::vector<Curve> losses = {fit(td::GradientDescent({.learning_rate = falling}), kPaleBlue), fit(td::Optimizer(kAdaBelief, {{"learning_rate", falling}}), kBlue),
+                                     fit(td::Optimizer(kMuon, {{"learning_rate", falling}, {"momentum", 0.5}}), kOrange)};
+  run.claim(losses[0].y.back() < 0.1 && losses[1].y.back() < 1e-3 && losses[2].y.back() < 1e-3, "all of them fit the map, the two well");
+  Picture(file.stream(), 720, 420).chart({}, "Fitting a linear map:", {.label = "step", .whole = true}, {.label = "mean square", .logarithmic = true}, losses);
+  file.finish();
+  fmt::print("picture: {}\n", file.path());
 }
 
 }  // namespace
 
-int main() {
-  const td::Schedule falling = td::schedule::cosine({.initial = 0.1, .steps = 200});
-  const double descent = fit(td::GradientDescent({.learning_rate = falling}));
-  const double belief = fit(td::Optimizer(kAdaBelief, {{"learning_rate", falling}}));
-  const double muon = fit(td::Optimizer(kMuon, {{"learning_rate", falling}, {"momentum", 0.5}}));
-  return descent < 0.1 && belief < 1e-3 && muon < 1e-3 ? 0 : 1;
-}
+int main(int argc, char** argv) { return run_example(argc, argv, "AdaBelief and Muon, as two optimizers of one's own", example); }
