@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t kSide = 32, kFields = 6, kSteps = 200, kLooks = 4;   // observed after each quarter of the steps
 constexpr double kTimeStep = 0.1;                                          // stable below 0.25 / the largest conductivity
-constexpr double kNoise = 1e-3, kSmoothness = 20;                         // temperatures go from -1 to 1
+constexpr double kNoise = 1e-3, kSmoothness = 20;                          // temperatures go from -1 to 1
 
 std::int64_t most_bytes = 0;   // of tensors, since somebody set it to 0
 
