@@ -1,28 +1,37 @@
 # Markdown in, a Catch2 program out. The cpp blocks of one section are one function, line after line;
 # a block with `int main()` is a program of its own, in its own namespace. Includes move to the top.
+# A line that prints to std::cout and has "// → text" behind it must be reached, and print this text.
 FNR == 1 { file = FILENAME; sub(/^.*\.\.\//, "", file); section = "start" }
 
 !inside && /^#+ / { section = $0; sub(/^#+ /, "", section); gsub(/["\\]/, "", section) }
-/^```cpp$/ { inside = 1; block = ""; program = 0; line = FNR + 1; next }
+/^```cpp$/ { inside = 1; block = ""; program = 0; arrows = 0; line = FNR + 1; next }
 /^```$/ && inside {
   inside = 0
   block = "#line " line " \"" file "\"\n" block
   if (program) {
     ++programs
     tests = tests "namespace program_" programs " {\n" block "}\n" \
-      "TEST_CASE(\"" file ":" line "\") { program_" programs "::run_program(); }\n\n"
+      "TEST_CASE(\"" file ":" line "\") { compared = 0; program_" programs "::run_program(); CHECK(compared >= " arrows "); }\n\n"
   } else {
     name = file ": " section
     if (!(name in statements)) order[++sections] = name
     statements[name] = statements[name] block
+    expected[name] += arrows
   }
   next
 }
 inside && /^#include / { if (!($0 in hoisted)) includes = includes $0 "\n"; hoisted[$0]; $0 = "" }
 inside && sub(/int main\(\)/, "void run_program()") { program = 1 }
+inside && (arrow = index($0, "// → ")) && (print_at = index($0, "std::cout << ")) {
+  text = substr($0, arrow + length("// → "))
+  gsub(/["\\]/, "\\\\&", text)
+  shown = substr($0, print_at + length("std::cout"), arrow - print_at - length("std::cout"))
+  $0 = substr($0, 1, print_at - 1) "{ std::ostringstream shown; shown" shown " CHECK(shown.str() == \"" text "\\n\"); ++compared; }"
+  ++arrows
+}
 inside { block = block $0 "\n" }
 
 END {
-  print "#include <catch2/catch.hpp>\n#include <tapedeck/tapedeck.h>\n" includes "\nnamespace td = tapedeck;\n\n" tests
-  for (i = 1; i <= sections; ++i) print "TEST_CASE(\"" order[i] "\") {\n" statements[order[i]] "}\n"
+  print "#include <sstream>\n#include <catch2/catch.hpp>\n#include <tapedeck/tapedeck.h>\n" includes "\nnamespace td = tapedeck;\n\nstatic int compared = 0;\n\n" tests
+  for (i = 1; i <= sections; ++i) print "TEST_CASE(\"" order[i] "\") {\ncompared = 0;\n" statements[order[i]] "CHECK(compared >= " expected[order[i]] + 0 ");\n}\n"
 }
