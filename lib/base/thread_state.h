@@ -6,6 +6,7 @@
 
 namespace tapedeck {
 
+class Communicator;
 class Observer;
 class Recorder;
 struct RecordingScope;
@@ -28,6 +29,7 @@ struct ThreadState {
   std::uint32_t alive_count = 0;
   VariableNotes* notes = nullptr;       // innermost watcher of variables
   Observer* observer = nullptr;         // innermost of what debugs and measures
+  Communicator* communicator = nullptr; // where the thread is one of many replicas, or waits for them
 };
 static_assert(sizeof(ThreadState) <= 128);
 

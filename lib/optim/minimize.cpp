@@ -1,7 +1,9 @@
 // From a loss to gradients and a step. In: a function to run under a tape, or what a tape has recorded. Out: a gradient or none
 // for each variable.
 #include "base/format.h"
-#include "tapedeck/optimizer.h"
+#include "base/thread_state.h"
+#include "optim/communicator.h"
+#include "tapedeck/operators.h"
 
 namespace tapedeck {
 namespace {
@@ -19,6 +21,13 @@ void check_options(const LossOptions& options) {
     if (!is_floating(v.dtype())) throw_error<DTypeError>("compute_gradients: variable \"{}\" is {}; use f32 or f64", v.name(), Spec{v.dtype(), v.shape()});
 }
 
+// What a replica's loss is multiplied by is a factor of its output gradient, so that the loss itself stays what it is.
+Gradient output_gradient_of(const Tensor& loss, const LossOptions& options) {
+  const double factor = thread_state.communicator ? thread_state.communicator->scale_loss() : 1;
+  if (factor == 1) return options.output_gradient;
+  return options.output_gradient.defined() ? options.output_gradient.dense() * factor : full_like(loss, factor);
+}
+
 Differentiated differentiate(const Tensor& loss, GradientTape& tape, const LossOptions& options) {
   if (!loss.defined()) throw ArgumentError("compute_gradients: the loss is undefined; return a tensor");
   if (!is_floating(loss.dtype())) throw_error<DTypeError>("compute_gradients: the loss is {}; use f32 or f64", loss.spec());
@@ -26,7 +35,7 @@ Differentiated differentiate(const Tensor& loss, GradientTape& tape, const LossO
   if (variables.empty()) throw ArgumentError("compute_gradients: the loss reads no trainable variables");
 
   Differentiated result{loss, {}};
-  std::vector<Gradient> gradients = tape.gradient(Targets(loss), Sources(variables), {.output_gradients = {options.output_gradient}, .aggregation = options.aggregation});
+  std::vector<Gradient> gradients = tape.gradient(Targets(loss), Sources(variables), {.output_gradients = {output_gradient_of(loss, options)}, .aggregation = options.aggregation});
   for (std::size_t i = 0; i < variables.size(); ++i) result.pairs.push_back({std::move(gradients[i]), variables[i]});
   return result;
 }

@@ -5,6 +5,7 @@
 
 #include "autodiff/recorder.h"
 #include "base/format.h"
+#include "optim/communicator.h"
 #include "optim/step.h"
 
 namespace tapedeck {
@@ -37,9 +38,13 @@ void check_schedule(const UpdateRule& rule, std::size_t i, const Scheduled& valu
   if (value.varies() && spec.change != Change::by_schedule) throw_error<ArgumentError>("{}: {} takes no schedule; use {}", rule.name, spec.name, spec.domain.text);
 }
 
+void check_count(std::size_t count) {
+  if (count == 0) throw ArgumentError("apply_gradients: no variables given");
+}
+
 // pair(i) is the i-th pair of references. Pairs without a gradient are left out.
 template <class Pair> std::vector<Update> updates_of(std::vector<Update> updates, std::size_t count, const Pair& pair) {
-  if (count == 0) throw ArgumentError("apply_gradients: no variables given");
+  check_count(count);
   updates.clear();
   for (std::size_t i = 0; i < count; ++i)
     if (const auto [gradient, variable] = pair(i); gradient.defined()) updates.push_back({&gradient, &variable});
@@ -97,12 +102,18 @@ Optimizer::Optimizer(Optimizer&&) noexcept = default;
 Optimizer& Optimizer::operator=(Optimizer&&) noexcept = default;
 
 void Optimizer::apply_gradients(std::span<const GradientAndVariable> pairs, const std::optional<Variable>& global_step) {
+  if (thread_state.communicator) [[unlikely]] return state_->apply_together(pairs, global_step);
   state_->apply(updates_of(std::exchange(state_->updates, {}), pairs.size(), in_pairs(pairs)), global_step);
 }
 
 void Optimizer::apply_gradients(std::span<const Gradient> gradients, std::span<const Variable> variables, const std::optional<Variable>& global_step) {
   if (gradients.size() != variables.size())
     throw_error<ArgumentError>("apply_gradients: the lists differ in length: {} gradients, {} variables", gradients.size(), variables.size());
+  if (thread_state.communicator) [[unlikely]] {
+    std::vector<GradientAndVariable> pairs;
+    for (std::size_t i = 0; i < gradients.size(); ++i) pairs.push_back({gradients[i], variables[i]});
+    return state_->apply_together(pairs, global_step);
+  }
   const auto pair = [=](std::size_t i) { return std::pair<const Gradient&, const Variable&>(gradients[i], variables[i]); };
   state_->apply(updates_of(std::exchange(state_->updates, {}), gradients.size(), pair), global_step);
 }
@@ -117,6 +128,13 @@ void Optimizer::State::apply(std::vector<Update> all, const std::optional<Variab
   step(all, global_step);
   all.clear();
   updates = std::move(all);
+}
+
+void Optimizer::State::apply_together(std::span<const GradientAndVariable> pairs, const std::optional<Variable>& global_step) {
+  check_count(pairs.size());
+  thread_state.communicator->step({this, pairs, global_step,
+                                   [&](const GradientAndVariable& p, std::string_view caller) { check(rule, p.gradient, p.variable, caller); },
+                                   [&](std::span<const GradientAndVariable> sums) { apply(updates_of({}, sums.size(), in_pairs(sums)), global_step); }});
 }
 
 void Optimizer::add_transform(GradientTransform transform) {

@@ -45,6 +45,8 @@ struct Optimizer::State {
 
   /// A step with transformed gradients. Throws before anything changes.
   void apply(std::vector<Update> updates, const std::optional<Variable>& global_step);
+  /// The same for one of many replicas, which all do so.
+  void apply_together(std::span<const GradientAndVariable> pairs, const std::optional<Variable>& global_step);
   void step(std::span<Update> updates, const std::optional<Variable>& global_step);
   /// As the next step has them. Throws for a value of a schedule that is in no domain.
   Hyperparameters values() const;
@@ -64,8 +66,8 @@ struct Optimizer::State {
   bool rehearses(const Update& u) const { return !rule.by_rows() || u.cell().constraint; }
 };
 
-/// Throws where the gradient, which is not none, cannot be one of the variable.
-void check(const UpdateRule& rule, const Gradient& g, const Variable& v);
+/// Throws where the gradient, which is not none, cannot be one of the variable. The message begins with the caller.
+void check(const UpdateRule& rule, const Gradient& g, const Variable& v, std::string_view caller = "apply_gradients");
 /// Throws where value cannot be the i-th slot of the variable.
 void check_slot(const UpdateRule& rule, std::size_t i, const detail::VariableCell& cell, const Tensor& value);
 

@@ -1,0 +1,50 @@
+// In: the gradients of each replica, of which each fits its variable. Out: their sums.
+#include "distribute/sum.h"
+
+#include <map>
+
+namespace tapedeck {
+namespace {
+
+struct Terms {
+  Variable variable;
+  std::vector<Gradient> parts;   // by replica
+};
+
+// Rows without a shape cannot be added to a dense gradient.
+Gradient shaped(const Gradient& g, const Variable& v) {
+  const IndexedSlices* s = g.slices();
+  return s && !s->dense_shape ? IndexedSlices{s->values, s->indices, v.shape()} : g;
+}
+
+}  // namespace
+
+Gradient sum_in_tree(std::vector<Gradient> parts) {
+  for (std::size_t stride = 1; stride < parts.size(); stride *= 2)
+    for (std::size_t i = 0; i + stride < parts.size(); i += 2 * stride) {
+      std::vector<Gradient> two;
+      two.push_back(std::move(parts[i]));
+      two.push_back(std::move(parts[i + stride]));
+      parts[i] = aggregate(std::move(two));
+    }
+  return parts.empty() ? Gradient() : std::move(parts[0]);
+}
+
+std::vector<GradientAndVariable> sum_pairs(std::span<const std::span<const GradientAndVariable>> replicas) {
+  std::vector<Terms> all;
+  std::map<std::pair<std::uint64_t, int>, std::size_t> places;   // in `all`, of a variable for the n-th time
+  for (std::size_t r = 0; r < replicas.size(); ++r) {
+    std::map<std::uint64_t, int> times;
+    for (const auto& [gradient, variable] : replicas[r]) {
+      const auto [place, first] = places.try_emplace({variable.id(), times[variable.id()]++}, all.size());
+      if (first) all.push_back({variable, std::vector<Gradient>(replicas.size())});
+      all[place->second].parts[r] = shaped(gradient, variable);
+    }
+  }
+
+  std::vector<GradientAndVariable> sums;
+  for (Terms& t : all) sums.push_back({sum_in_tree(std::move(t.parts)), t.variable});
+  return sums;
+}
+
+}  // namespace tapedeck
