@@ -1,6 +1,7 @@
 // In: the gradients of each replica, of which each fits its variable. Out: their sums.
 #include "distribute/sum.h"
 
+#include <algorithm>
 #include <map>
 
 namespace tapedeck {
@@ -20,6 +21,8 @@ Gradient shaped(const Gradient& g, const Variable& v) {
 }  // namespace
 
 Gradient sum_in_tree(std::vector<Gradient> parts) {
+  if (std::any_of(parts.begin(), parts.end(), [](const Gradient& g) { return g.is_dense(); }))
+    for (Gradient& g : parts) if (g.slices()) g = g.dense();
   for (std::size_t stride = 1; stride < parts.size(); stride *= 2)
     for (std::size_t i = 0; i + stride < parts.size(); i += 2 * stride) {
       std::vector<Gradient> two;

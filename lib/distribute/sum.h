@@ -5,7 +5,7 @@
 namespace tapedeck {
 
 /// parts[i], of replica i, is added to by parts[i + 1] for even i, then by parts[i + 2] for every fourth, and so on: a binomial
-/// tree, in which a message goes from replica i + stride to replica i. Nones do not count.
+/// tree, in which a message goes from replica i + stride to replica i. Nones do not count; slices are made dense first where any part is.
 Gradient sum_in_tree(std::vector<Gradient> parts);
 
 /// One pair for each variable that a replica has, in order of first appearance, replica by replica; a variable that a replica names
