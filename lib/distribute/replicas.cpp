@@ -166,7 +166,8 @@ class InProcess final : public Communicator {
   struct Term { const Tensor& x; Tensor& sum; };
 
  public:
-  InProcess(Group& group, Replica replica, LossReduction reduction) : group_(group), replica_(replica), reduction_(reduction) {}
+  InProcess(Group& group, Replica replica, LossReduction reduction)
+      : Communicator(reduction == LossReduction::mean ? 1.0 / replica.count : 1), group_(group), replica_(replica) {}
 
   void step(const StepTogether& own) override {
     const std::string caller = fmt::format("apply_gradients: replica {}", replica_.index);
@@ -181,12 +182,6 @@ class InProcess final : public Communicator {
     group_.meet(replica_.index, {"sum_over_replicas", nullptr, &term, sum_all});
     return sum;
   }
-
-  double scale_loss() override {
-    scaled_ = reduction_ == LossReduction::mean && replica_.count > 1;
-    return scaled_ ? 1.0 / replica_.count : 1;
-  }
-  bool is_loss_scaled() const override { return scaled_; }
 
  private:
   static void step_all(std::span<const Part* const> parts) {
@@ -220,27 +215,16 @@ class InProcess final : public Communicator {
 
   Group& group_;
   const Replica replica_;
-  const LossReduction reduction_;
-  bool scaled_ = false;
 };
 
 /// The calling thread's, while it serves replicas.
 class Outside final : public Communicator {
  public:
+  Outside() : Communicator(1) {}
   void step(const StepTogether&) override {
     throw GradientError("apply_gradients: this is no replica, but the thread that runs them; call it in a replica, or with SkipAggregation for gradients that are summed already");
   }
   Tensor sum(const Tensor&) override { throw GradientError("sum_over_replicas: this is no replica, but the thread that runs them; call it in a replica"); }
-  double scale_loss() override { return 1; }
-  bool is_loss_scaled() const override { return false; }
-};
-
-struct CommunicatorScope {
-  explicit CommunicatorScope(Communicator* c) : before(std::exchange(thread_state.communicator, c)) {}
-  ~CommunicatorScope() { thread_state.communicator = before; }
-  CommunicatorScope(const CommunicatorScope&) = delete;
-
-  Communicator* before;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Communicator: how a step is taken by many replicas together. What joins them, threads or machines, is behind this interface.
 #pragma once
+#include "base/thread_state.h"
 #include "tapedeck/optimizer.h"
 
 namespace tapedeck {
@@ -23,16 +24,29 @@ class Communicator {
   virtual void step(const StepTogether& own) = 0;
   /// The sum of what all replicas give.
   virtual Tensor sum(const Tensor& own) = 0;
-  /// What the replica's loss is multiplied by, 1 where the loss of all is the sum; notes that this is done.
-  virtual double scale_loss() = 0;
-  virtual bool is_loss_scaled() const = 0;
+  /// What the replica's loss is multiplied by, 1 where the loss of all is the sum; notes whether it is scaled.
+  double scale_loss() { return is_loss_scaled_ = loss_factor_ != 1, loss_factor_; }
+  bool is_loss_scaled() const { return is_loss_scaled_; }
 
-  Communicator() = default;
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
  protected:
+  explicit Communicator(double loss_factor) : loss_factor_(loss_factor) {}
   ~Communicator() = default;
+
+ private:
+  const double loss_factor_;
+  bool is_loss_scaled_ = false;
+};
+
+/// For a scope, the thread is the communicator's replica.
+struct CommunicatorScope {
+  explicit CommunicatorScope(Communicator* c) : before(std::exchange(thread_state.communicator, c)) {}
+  ~CommunicatorScope() { thread_state.communicator = before; }
+  CommunicatorScope(const CommunicatorScope&) = delete;
+
+  Communicator* before;
 };
 
 }  // namespace tapedeck
