@@ -193,7 +193,8 @@ TEST_CASE("losses of replicas are scaled for a mean alone", "[threads]") {
       const SkipAggregation own;
       losses.push_back(none.minimize([&] { return v * v; }).item());
     });
-    const auto all = [&](double x) { return std::vector<double>(static_cast<std::size_t>(count), x); };
+    const auto all = [n = by_tape.size()](double x) { return std::vector<double>(n, x); };
+    CHECK(by_tape.size() == static_cast<std::size_t>(count));
     CHECK(by_function == all(gradient));
     CHECK(by_tape == all(gradient));
     CHECK(seeded == all(2 * gradient));

@@ -1,6 +1,7 @@
 // Replicas: one model trained by many threads, each of which has a part of the batch and a tape of its own.
 #pragma once
 #include <functional>
+#include <memory>
 
 #include "tapedeck/optimizer.h"
 
@@ -47,6 +48,40 @@ class TAPEDECK_EXPORT Replicas {
  private:
   int count_;
   ReplicasOptions options_;
+};
+
+struct RanksOptions {
+  LossReduction reduction = LossReduction::mean;
+  double timeout_seconds = 60;                   // that a rank waits for another one
+  std::int64_t bucket_bytes = std::int64_t{1} << 22;   // dense gradients are sent in buckets of about this size
+};
+
+/// The processes that mpirun has started, as replicas, one each. Every rank has variables and optimizers of its own, which begin alike, of
+/// which the first step of a run makes sure, and stay alike: apply_gradients sums over all ranks in the tree that Replicas have, gives the
+/// sums to all, and each takes the same step.
+class TAPEDECK_EXPORT Ranks {
+ public:
+  /// Starts MPI unless it runs, in which case it is not ended either. Throws ArgumentError for a time or size that is not above 0, and
+  /// where the library is built without MPI.
+  explicit Ranks(RanksOptions options = {});
+  ~Ranks();
+  Ranks(const Ranks&) = delete;
+  Ranks& operator=(const Ranks&) = delete;
+
+  const Replica& replica() const { return replica_; }
+  int count() const { return replica_.count; }
+
+  /// Calls f on this thread, as this rank's replica; all ranks call it. What one rank throws is thrown there, and a GradientError with its
+  /// text on the others at their next step. The same where ranks take different steps, or have other variables: it names both ranks and
+  /// the variable. Throws GradientError after timeout_seconds for a rank that does not answer. After any of these the ranks are of no use,
+  /// and programs end with a status that is not 0.
+  void run(const std::function<void(Replica)>& f) const;
+
+ private:
+  struct Job;
+  Replica replica_ = {0, 1};
+  RanksOptions options_;
+  std::unique_ptr<Job> job_;
 };
 
 /// loss / count where the reduction is mean; elsewhere, and outside of replicas, the loss. Recorded on tapes.
