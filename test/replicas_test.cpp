@@ -31,7 +31,7 @@ struct Trained {
 
 /// Some steps of Adam on a small network that looks rows up in a table.
 Trained train(const Replicas& replicas) {
-  const Tensor x = random::normal({32, 6}, {.seed = 1}), y = random::normal({32, 3}, {.seed = 2}), rows = astype(random::uniform({32}, {.seed = 3}, 0, 50), DType::i32);
+  const Tensor x = random::normal({32, 6}, {.seed = 1}), y = random::normal({32, 3}, {.seed = 2}), rows = astype(random::uniform({32}, {.seed = 3}, 0, 5), DType::i32);
   const Variable w(random::normal({6, 3}, {.seed = 4}), {.name = "w"}), table(random::normal({50, 3}, {.seed = 5}), {.name = "table"});
   const Variable step(tensor(std::int64_t{0}), {.trainable = false});
   Adam adam({.learning_rate = 0.01});
