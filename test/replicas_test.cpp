@@ -29,17 +29,17 @@ struct Trained {
   friend bool operator==(const Trained&, const Trained&) = default;
 };
 
-/// Some steps of Adam on a small network that looks rows up in a table.
+/// Some steps on a small network that looks rows up in a table.
 Trained train(const Replicas& replicas) {
   const Tensor x = random::normal({32, 6}, {.seed = 1}), y = random::normal({32, 3}, {.seed = 2}), rows = astype(random::uniform({32}, {.seed = 3}, 0, 5), DType::i32);
   const Variable w(random::normal({6, 3}, {.seed = 4}), {.name = "w"}), table(random::normal({50, 3}, {.seed = 5}), {.name = "table"});
   const Variable step(tensor(std::int64_t{0}), {.trainable = false});
-  Adam adam({.learning_rate = 0.01});
+  Momentum momentum({.learning_rate = 0.2, .momentum = 0.9});
   replicas.run([&](Replica r) {
     for (int i = 0; i < 5; ++i)
-      adam.minimize([&] { return mean(square(tanh(matmul(part(x, r), w)) + gather(table, part(rows, r)) - part(y, r))); }, {}, step);
+      momentum.minimize([&] { return mean(square(tanh(matmul(part(x, r), w)) + gather(table, part(rows, r)) - part(y, r))); }, {}, step);
   });
-  return {w.value().to_vector(), adam.slot(w, "m").to_vector(), table.value().to_vector(), adam.iterations(), static_cast<std::int64_t>(step.value().item())};
+  return {w.value().to_vector(), momentum.slot(w, "momentum").to_vector(), table.value().to_vector(), momentum.iterations(), static_cast<std::int64_t>(step.value().item())};
 }
 
 }  // namespace
