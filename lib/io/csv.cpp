@@ -32,7 +32,7 @@ CsvTable load_csv(const std::string& path, const CsvOptions& options) {
   file.read(0, text.data(), file.size());
   CsvTable table;
   std::vector<double> numbers;
-  std::int64_t rows = 0, columns = 0;
+  std::int64_t columns = 0;
   std::string_view rest = text;
   for (std::int64_t line = 1; !rest.empty(); ++line) {
     std::string_view cells = trimmed(take(rest, '\n'));
@@ -52,9 +52,8 @@ CsvTable load_csv(const std::string& path, const CsvOptions& options) {
     if (is_header) continue;
     if (columns && n != columns) file.name().fail(fmt::format("line {} has {} columns, others have {}", line, n, columns));
     columns = n;
-    ++rows;
   }
-  table.values = detail::tensor_from(numbers.data(), DType::f64, {rows, columns}, options.dtype);
+  table.values = detail::tensor_from(numbers.data(), DType::f64, {columns ? std::ssize(numbers) / columns : 0, columns}, options.dtype);
   return table;
 }
 
