@@ -5,6 +5,7 @@
 #include "case.h"
 #include "message_of.h"
 #include "tapedeck/gradcheck.h"
+#include "values.h"
 
 using namespace tapedeck;
 using namespace tapedeck::test;
@@ -29,7 +30,6 @@ template <class F> Tensor derivative(const F& f, const Tensor& x) {
   return tape.gradient(f(x), x).dense();
 }
 
-Tensor f64(double x) { return tensor(x, DType::f64); }
 
 constexpr auto mul_with_rule = [](const Tensor& x, const Tensor& y) {
   return std::pair(x * y, [x, y](const Tensor& dr) { return std::pair(dr * y, dr * x); });

@@ -6,15 +6,13 @@
 #include "message_of.h"
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/gradients.h"
+#include "values.h"
 
 using namespace tapedeck;
 using namespace tapedeck::test;
 
 namespace {
 
-using Values = std::vector<double>;
-
-Tensor f64(std::initializer_list<double> v) { return tensor(v, DType::f64); }
 Tensor square_sum(const Tensor& x) { return sum(x * x); }
 // (x₀ x₁, sin x₀, x₁²), with the Jacobian ((x₁, x₀), (cos x₀, 0), (0, 2 x₁)).
 Tensor curve(const Tensor& x) {

@@ -4,14 +4,14 @@
 #include <limits>
 
 #include "tapedeck/tapedeck.h"
+#include "values.h"
 
 using namespace tapedeck;
+using namespace tapedeck::test;
 
 namespace {
 
 const double kNaN = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
-using Values = std::vector<double>;
-
 /// The gradient of the sum of f at x.
 template <class F> Values slope(const F& f, const Values& x) {
   const Tensor t = tensor(x);

@@ -3,6 +3,7 @@
 
 #include "case.h"
 #include "message_of.h"
+#include "values.h"
 
 using namespace tapedeck;
 using namespace tapedeck::test;
@@ -11,9 +12,6 @@ using Catch::Matchers::Message;
 
 namespace {
 
-using Values = std::vector<double>;
-
-Tensor f64(std::initializer_list<double> v) { return tensor(v, DType::f64); }
 Values values(const Variable& v) { return v.value().to_vector(); }
 
 // A tensor is no variable, and a loss is a function: neither of these compiles with the other.

@@ -4,13 +4,13 @@
 #include "case.h"
 #include "tapedeck/gradient_transform.h"
 #include "tapedeck/moving_average.h"
+#include "values.h"
 
 using namespace tapedeck;
 using namespace tapedeck::test;
 
 namespace {
 
-Tensor f64(std::initializer_list<double> v) { return tensor(v, DType::f64); }
 Tensor column(double a, double b) { return tensor({{a}, {b}}, DType::f64); }
 Gradient row(std::int64_t index, double value) { return IndexedSlices{tensor({{value}}, DType::f64), tensor({index}), Shape{2, 1}}; }
 

@@ -4,6 +4,7 @@
 
 #include "message_of.h"
 #include "tapedeck/tapedeck.h"
+#include "values.h"
 
 using namespace tapedeck;
 using namespace tapedeck::test;
@@ -11,7 +12,6 @@ using Catch::Matchers::Equals;
 
 namespace {
 
-using Values = std::vector<double>;
 using Names = std::vector<std::string>;
 
 /// With what has no default, and every option on in turn.

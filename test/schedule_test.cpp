@@ -3,14 +3,13 @@
 
 #include "message_of.h"
 #include "tapedeck/tapedeck.h"
+#include "values.h"
 
 using namespace tapedeck;
 using namespace tapedeck::test;
 
 
 namespace {
-
-using Values = std::vector<double>;
 
 Values at(const Schedule& s, std::initializer_list<std::int64_t> steps) {
   Values result;

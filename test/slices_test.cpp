@@ -3,6 +3,7 @@
 #include <map>
 
 #include "case.h"
+#include "values.h"
 
 using namespace tapedeck;
 using namespace tapedeck::test;
@@ -10,7 +11,6 @@ using Catch::Matchers::Equals;
 
 namespace {
 
-using Values = std::vector<double>;
 using Indices = std::vector<std::int64_t>;
 
 /// Numbers that are sums of few powers of two, so that any order of adding gives the same.

@@ -7,6 +7,7 @@
 
 #include "case.h"
 #include "message_of.h"
+#include "values.h"
 
 using namespace tapedeck;
 using namespace tapedeck::test;
@@ -58,7 +59,6 @@ const Measured kFunctions[] = {
 
 const double kInf = std::numeric_limits<double>::infinity(), kNaN = std::nan("");
 
-Tensor f64(double v) { return tensor(v, DType::f64); }
 double at(Tensor (*f)(Operand), double x) { return f(f64(x)).item(); }
 double at(Tensor (*f)(Operand, Operand), double a, double b) { return f(f64(a), f64(b)).item(); }
 

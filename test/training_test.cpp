@@ -8,6 +8,7 @@
 #include "tapedeck/gradient_transform.h"
 #include "tapedeck/moving_average.h"
 #include "tapedeck/tapedeck.h"
+#include "values.h"
 
 using namespace tapedeck;
 using namespace tapedeck::test;
@@ -15,9 +16,6 @@ using Catch::Matchers::Equals;
 
 namespace {
 
-using Values = std::vector<double>;
-
-Tensor f64(std::initializer_list<double> v) { return tensor(v, DType::f64); }
 /// Row 1 twice, as 3 and 1, and row 0 as 3.
 Gradient slices() { return IndexedSlices{tensor({{3.0}, {3.0}, {1.0}}, DType::f64), tensor({1, 0, 1}), Shape{3, 1}}; }
 Values values(const Gradient& g) { return g.dense().to_vector(); }

@@ -5,17 +5,13 @@
 #include "message_of.h"
 #include "tapedeck/tapedeck.h"
 #include "tapedeck/update_rule.h"
+#include "values.h"
 
 using namespace tapedeck;
 using namespace tapedeck::test;
 using Catch::Matchers::Equals;
 
 namespace {
-
-using Values = std::vector<double>;
-
-Tensor f64(std::initializer_list<double> v) { return tensor(v, DType::f64); }
-Tensor matrix(std::initializer_list<std::initializer_list<double>> v) { return tensor(v, DType::f64); }
 
 // Rows: a slot that counts how often a row was touched, and a number that halves from step to step.
 

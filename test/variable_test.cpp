@@ -2,12 +2,13 @@
 #include <catch2/catch.hpp>
 
 #include "tapedeck/tapedeck.h"
+#include "values.h"
 
 using namespace tapedeck;
+using namespace tapedeck::test;
 
 namespace {
 
-using Values = std::vector<double>;
 Values values(const Variable& v) { return v.value().to_vector(); }
 const Shape kLarge = {64, 64};
 
