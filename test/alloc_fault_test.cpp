@@ -8,6 +8,7 @@
 #include "base/sanitizers.h"
 #include "closeness.h"
 #include "faulty_memory.h"
+#include "tapedeck/debug.h"
 #include "tapedeck/gradient_transform.h"
 #include "tapedeck/tapedeck.h"
 #include "tapedeck/update_rule.h"

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "odd_ops.h"
+#include "tapedeck/debug.h"
 
 using namespace tapedeck;
 using namespace tapedeck::test;

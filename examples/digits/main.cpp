@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <tapedeck/debug.h>
 
 #include "../common/example.h"
 #include "data.h"

@@ -1,6 +1,7 @@
-// Tensors, ops, variables, every way to differentiate, and optimizers. Headers of their own have: functions of elements (map.h), further
-// training (gradient_transform.h, moving_average.h, training.h, minimize.h), files and data (checkpoint.h, safetensors.h, npy.h, csv.h,
-// dataset.h, training_log.h), what defines ops and optimizers (op.h, gradcheck.h, update_rule.h), and the bridge to xtensor (xtensor.h).
+// Tensors, ops, variables, every way to differentiate, and optimizers. Headers of their own have: functions of elements (map.h), what shows
+// what happened (debug.h), further training (gradient_transform.h, moving_average.h, training.h, minimize.h, distribute.h), files and data
+// (checkpoint.h, safetensors.h, npy.h, csv.h, dataset.h, training_log.h), what defines ops and optimizers (op.h, gradcheck.h,
+// update_rule.h), and the bridge to xtensor (xtensor.h).
 #pragma once
 #if __cplusplus < 202002L
 #error "tapedeck needs C++20: compile with -std=c++20"
@@ -8,7 +9,6 @@
 #include "tapedeck/build_info.h"
 #include "tapedeck/control.h"
 #include "tapedeck/custom_gradient.h"
-#include "tapedeck/debug.h"
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/gradient_tape.h"
 #include "tapedeck/gradients.h"
