@@ -15,7 +15,7 @@ class TAPEDECK_EXPORT Gradient {
   Gradient(Tensor dense) noexcept : dense_(std::move(dense)) {}
   /// The variable's present value.
   Gradient(const Variable& v);
-  Gradient(IndexedSlices slices) : slices_(std::make_shared<const IndexedSlices>(std::move(slices))) {}
+  Gradient(IndexedSlices slices);
 
   /// False for none.
   bool defined() const { return dense_.defined() || slices_; }

@@ -43,7 +43,7 @@ class TAPEDECK_EXPORT Sources {
   Sources(std::span<const Variable> list);
   Sources(const std::vector<Tensor>& list);
   Sources(const std::vector<Variable>& list);
-  std::span<const Source> all() const { return all_; }
+  const std::vector<Source>& all() const { return all_; }
 
  private:
   std::vector<Source> all_;
@@ -51,10 +51,10 @@ class TAPEDECK_EXPORT Sources {
 using Targets = Sources;
 
 /// A list of gradients, from tensors too.
-struct OutputGradients : std::vector<Gradient> {
+struct TAPEDECK_EXPORT OutputGradients : std::vector<Gradient> {
   using std::vector<Gradient>::vector;
-  OutputGradients(std::vector<Gradient> list) : vector(std::move(list)) {}
-  OutputGradients(const std::vector<Tensor>& list) : vector(list.begin(), list.end()) {}
+  OutputGradients(std::vector<Gradient> list);
+  OutputGradients(const std::vector<Tensor>& list);
 };
 
 /// How the terms of one tensor's gradient are added up: the sums are the same but for rounding, the memory is not.

@@ -70,13 +70,11 @@ class TAPEDECK_EXPORT Optimizer {
   /// or off is 1 or 0. Throws ArgumentError for a rule that does not exist and a hyperparameter that the rule does not know
   /// or accept.
   explicit Optimizer(std::string_view rule, std::span<const Hyperparameter> hyperparameters);
-  explicit Optimizer(std::string_view rule, std::initializer_list<Hyperparameter> hyperparameters = {})
-      : Optimizer(rule, std::span(hyperparameters.begin(), hyperparameters.size())) {}
+  explicit Optimizer(std::string_view rule, std::initializer_list<Hyperparameter> hyperparameters = {});
   /// By a rule of one's own, which outlives the optimizer: see tapedeck/update_rule.h. Throws ArgumentError for one without a
   /// name or an update.
   explicit Optimizer(const UpdateRule& rule, std::span<const Hyperparameter> hyperparameters);
-  explicit Optimizer(const UpdateRule& rule, std::initializer_list<Hyperparameter> hyperparameters = {})
-      : Optimizer(rule, std::span(hyperparameters.begin(), hyperparameters.size())) {}
+  explicit Optimizer(const UpdateRule& rule, std::initializer_list<Hyperparameter> hyperparameters = {});
   explicit Optimizer(const UpdateRule&& temporary, std::span<const Hyperparameter> hyperparameters) = delete;
   explicit Optimizer(const UpdateRule&& temporary, std::initializer_list<Hyperparameter> hyperparameters = {}) = delete;
   ~Optimizer();
@@ -91,9 +89,7 @@ class TAPEDECK_EXPORT Optimizer {
   /// constraint, ShapeError or DTypeError for a gradient that does not fit its variable and for a value from a constraint that
   /// does not.
   void apply_gradients(std::span<const GradientAndVariable> pairs, const std::optional<Variable>& global_step = {});
-  void apply_gradients(std::initializer_list<GradientAndVariable> pairs, const std::optional<Variable>& global_step = {}) {
-    apply_gradients(std::span(pairs.begin(), pairs.size()), global_step);
-  }
+  void apply_gradients(std::initializer_list<GradientAndVariable> pairs, const std::optional<Variable>& global_step = {});
   /// The same for two lists of one length, as in apply_gradients(tape.gradient(loss, weights), weights).
   void apply_gradients(std::span<const Gradient> gradients, std::span<const Variable> variables, const std::optional<Variable>& global_step = {});
 

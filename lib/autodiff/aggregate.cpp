@@ -50,6 +50,7 @@ Gradient aggregate(std::vector<Gradient> terms) {
 }
 
 Gradient::Gradient(const Variable& v) : dense_(v.value()) {}
+Gradient::Gradient(IndexedSlices slices) : slices_(std::make_shared<const IndexedSlices>(std::move(slices))) {}
 
 Tensor Gradient::dense() const& {
   if (slices_) return to_dense(*slices_);

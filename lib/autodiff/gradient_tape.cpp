@@ -80,6 +80,9 @@ Sources::Sources(std::span<const Variable> list) : all_(list.begin(), list.end()
 Sources::Sources(const std::vector<Tensor>& list) : all_(list.begin(), list.end()) {}
 Sources::Sources(const std::vector<Variable>& list) : all_(list.begin(), list.end()) {}
 
+OutputGradients::OutputGradients(std::vector<Gradient> list) : vector(std::move(list)) {}
+OutputGradients::OutputGradients(const std::vector<Tensor>& list) : vector(list.begin(), list.end()) {}
+
 GradientTape::GradientTape(TapeOptions options) : tape_(std::make_unique<Tape>(options)) { tape_->enter(); }
 GradientTape::~GradientTape() = default;
 

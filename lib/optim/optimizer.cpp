@@ -97,6 +97,8 @@ Hyperparameters Optimizer::State::values() const {
 
 Optimizer::Optimizer(std::string_view rule, std::span<const Hyperparameter> hyperparameters) : Optimizer(find_rule(rule), hyperparameters) {}
 Optimizer::Optimizer(const UpdateRule& rule, std::span<const Hyperparameter> hyperparameters) : state_(new State(rule, hyperparameters)) {}
+Optimizer::Optimizer(std::string_view rule, std::initializer_list<Hyperparameter> hyperparameters) : Optimizer(rule, std::span(hyperparameters)) {}
+Optimizer::Optimizer(const UpdateRule& rule, std::initializer_list<Hyperparameter> hyperparameters) : Optimizer(rule, std::span(hyperparameters)) {}
 Optimizer::~Optimizer() = default;
 Optimizer::Optimizer(Optimizer&&) noexcept = default;
 Optimizer& Optimizer::operator=(Optimizer&&) noexcept = default;
@@ -106,6 +108,7 @@ void Optimizer::apply_gradients(std::span<const GradientAndVariable> pairs, cons
   state_->apply(updates_of(std::exchange(state_->updates, {}), pairs.size(), in_pairs(pairs)), global_step);
 }
 
+void Optimizer::apply_gradients(std::initializer_list<GradientAndVariable> pairs, const std::optional<Variable>& global_step) { apply_gradients(std::span(pairs), global_step); }
 void Optimizer::apply_gradients(std::span<const Gradient> gradients, std::span<const Variable> variables, const std::optional<Variable>& global_step) {
   if (gradients.size() != variables.size())
     throw_error<ArgumentError>("apply_gradients: the lists differ in length: {} gradients, {} variables", gradients.size(), variables.size());
