@@ -27,6 +27,7 @@ expect 2 '--epochs takes a whole number from 1 to 100000: "0"' --epochs 0
 expect 2 '--batch takes a whole number from 1 to 100000: "ten"' --batch ten
 expect 2 '--seed takes a whole number from 0 to 18446744073709551615: "-1"' --seed=-1
 expect 2 "--threads needs a value" --threads
+expect 2 '--replicas takes a whole number from 1 to 1024: "0"' --replicas 0
 expect 2 '--model takes mlp, cnn or both: "rnn"' --model rnn
 
 # damaged TEXT: the program says TEXT of the file on standard input.
@@ -59,6 +60,9 @@ last_line "$folder/one" ' mlp 0\.[0-9]{3} cnn 0\.[0-9]{3}'
 [ "$(grep -c '<polyline' "$folder/loss.svg")" = 4 ] && tail -n 1 "$folder/loss.svg" | grep -q '^</svg>$' || { echo "loss.svg is not whole"; failed=1; }
 grep -q 'label="conv2d' "$folder/tape.dot" && tail -n 1 "$folder/tape.dot" | grep -q '^}$' || { echo "tape.dot is not whole"; failed=1; }
 if command -v dot >/dev/null; then grep -q '</svg>' "$folder/tape.svg" || { echo "tape.svg is not whole"; failed=1; }; fi
+
+# Replicas that have no part of a batch.
+expect 0 "3 replicas, with the same bits in all weights" --replicas 3 --batch 2 --epochs 1
 
 # One network alone does as beside the other; without Graphviz only the picture is missing.
 rm -f "$folder/tape.svg"

@@ -1,6 +1,7 @@
 // Learns to read handwritten digits: loads them, trains networks with a gradient tape and Adam, and tests them on digits
-// that they have not seen. network.h has the networks; train() below is the whole of the learning.
+// that they have not seen. network.h has the networks; train() below is the whole of the learning, by one process or by many.
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 #include <tapedeck/debug.h>
@@ -13,6 +14,8 @@
 #include "plot.h"
 #include "progress.h"
 #include "report.h"
+#include "tapedeck/safetensors.h"
+#include "team.h"
 
 namespace td = tapedeck;
 
@@ -25,26 +28,36 @@ struct Training {
   std::string tape;             // of the first one, for Graphviz
 };
 
-Training train(const Network& network, const Digits& digits, td::random::Key key, const Options& options) {
+Training train(const Network& network, const Digits& digits, td::random::Key key, const Options& options, const Team& team) {
   td::Adam adam({.learning_rate = 2e-3});
   Progress progress(network.name(), options.epochs, digits.size());
   Training result;
-  for (std::int64_t epoch = 0; epoch < options.epochs; ++epoch) {
-    const td::Tensor order = td::random::permutation(digits.size(), key.split(static_cast<std::uint64_t>(epoch)));
-    for (std::int64_t first = 0; first < digits.size(); first += options.batch) {
-      const Digits batch = digits.at(td::slice(order, {first}, {std::min(options.batch, digits.size() - first)}));
+  team.run([&](td::Replica replica) {
+    const bool reports = replica.index == 0;
+    for (std::int64_t epoch = 0; epoch < options.epochs; ++epoch) {
+      const td::Tensor order = td::random::permutation(digits.size(), key.split(static_cast<std::uint64_t>(epoch)));
+      for (std::int64_t first = 0; first < digits.size(); first += options.batch) {
+        const std::int64_t size = std::min(options.batch, digits.size() - first);
+        const std::int64_t begin = size * replica.index / replica.count, end = size * (replica.index + 1) / replica.count;
+        const Digits part = digits.at(td::slice(order, {first + begin}, {end - begin}));
 
-      td::GradientTape tape;
-      const td::Tensor scores = network(batch.pixels);
-      const td::Tensor loss = td::mean(td::sparse_softmax_cross_entropy(batch.labels, scores));
-      if (result.tape.empty()) result.tape = td::to_dot(tape);
-      adam.apply_gradients(tape.gradient(loss, network.weights()), network.weights());
+        // Each sums its losses over the size of the whole batch: together that is the mean, be the parts equal or not.
+        td::GradientTape tape;
+        const td::Tensor scores = network(part.pixels);
+        const td::Tensor loss = td::sum(td::sparse_softmax_cross_entropy(part.labels, scores)) / size;
+        if (reports && result.tape.empty()) result.tape = td::to_dot(tape);
+        adam.minimize(loss, &tape, {.variables = network.weights()});
 
-      result.losses.push_back(loss.item());
-      progress.add(batch.size(), result.losses.back(), accuracy(batch.labels, td::argmax(scores)));
+        const td::Tensor right = td::sum(td::astype(td::equal(part.labels, td::argmax(scores)), td::DType::f32)) / size;
+        const td::Tensor whole = td::sum_over_replicas(td::stack({loss, right}));
+        if (!reports) continue;
+        result.losses.push_back(whole.at({0}));
+        progress.add(size, result.losses.back(), whole.at({1}));
+      }
+      if (reports) progress.end_epoch();
     }
-    progress.end_epoch();
-  }
+    for (const td::Variable& w : network.weights()) check_same_bits(w, replica);
+  });
   return result;
 }
 
@@ -62,29 +75,44 @@ double test(const Network& network, const Digits& digits) {
   return accuracy(digits.labels, predicted);
 }
 
+td::NamedTensors weights_of(const std::vector<std::unique_ptr<Network>>& networks) {
+  td::NamedTensors weights;
+  for (const auto& network : networks)
+    for (const td::Variable& w : network->weights()) weights.emplace(network->name() + " " + w.name(), w.value());
+  return weights;
+}
+
 void run(const Options& options) {
   td::set_num_threads(options.threads);
+  const Team team(options.replicas);
   const Split digits = split(load_digits(options.data));
-  Output plot(options.plot), tape(options.tape);
 
   const td::random::Key key{.seed = options.seed};
   std::vector<std::unique_ptr<Network>> networks;
   if (options.mlp) networks.push_back(std::make_unique<Mlp>(key.split(0)));
   if (options.cnn) networks.push_back(std::make_unique<Cnn>(key.split(2)));
+  std::optional<Output> plot, tape;
+  team.run([&](td::Replica replica) { if (replica.index == 0) plot.emplace(options.plot), tape.emplace(options.tape); });   // where this fails, all replicas end
+  if (!team.speaks()) {
+    for (const auto& network : networks) train(*network, digits.train, key.split(1), options, team);
+    return;
+  }
   fmt::print("{} digits to learn from, {} to be tested on\n", digits.train.size(), digits.test.size());
 
   std::vector<Losses> curves;
   std::string last_tape;
   for (const auto& network : networks) {
-    Training result = train(*network, digits.train, key.split(1), options);
+    Training result = train(*network, digits.train, key.split(1), options, team);
     curves.push_back({network->name(), std::move(result.losses)});
     last_tape = std::move(result.tape);
   }
-  write_loss_curves(plot.stream(), curves, options.epochs);
-  plot.finish();
+  if (team.count() > 1) fmt::print("{} replicas, with the same bits in all weights\n", team.count());
+  if (!options.weights.empty()) td::save_safetensors(options.weights, weights_of(networks));
+  write_loss_curves(plot->stream(), curves, options.epochs);
+  plot->finish();
   fmt::print("loss curves: {}\n", options.plot);
-  tape.stream() << last_tape;
-  tape.finish();
+  tape->stream() << last_tape;
+  tape->finish();
   const std::string drawn = draw_graph(options.tape);
   fmt::print("tape of a step: {}{}{}\n", options.tape, drawn.empty() ? "" : " and ", drawn);
 

@@ -62,6 +62,6 @@ class Cnn final : public Network {
     const tapedeck::Tensor strokes = tapedeck::relu(tapedeck::conv2d(image, kernel(0), same) + bias(0));
     const tapedeck::Tensor shapes = tapedeck::relu(tapedeck::conv2d(strokes, kernel(1), same) + bias(1));
     const tapedeck::Tensor largest = tapedeck::max_pool2d(shapes, {.window = 2});
-    return tapedeck::matmul(tapedeck::reshape(largest, {pixels.shape()[0], -1}), kernel(2)) + bias(2);
+    return tapedeck::matmul(tapedeck::reshape(largest, {-1, 4 * 4 * 32}), kernel(2)) + bias(2);
   }
 };

@@ -15,10 +15,14 @@ const char* const kHelp = R"(digits: trains small networks on handwritten digits
   --batch N     digits in a step (32)
   --seed N      of the first weights and the order of the digits (1)
   --threads N   threads that compute; the result does not depend on it (1)
+  --replicas N  replicas that each take a part of every batch, on threads of their own; mpi: each rank of the MPI job is one,
+                as in mpirun -np 4 digits --replicas mpi (1)
   --data FILE   the digits (examples/data/digits.csv.gz)
   --plot FILE   where the loss curves are written, as SVG (loss.svg beside the program)
   --tape FILE   where the tape of a training step is written, for Graphviz, and drawn as SVG beside it
                 if Graphviz is there (tape.dot beside the program); with both networks, the cnn's
+  --weights FILE
+                where the trained weights are written, in the safetensors format (nowhere)
   --help        this text
 )";
 
@@ -48,6 +52,8 @@ void choose_model(Options& options, std::string_view name) {
   options.cnn = name != "mlp";
 }
 
+int replicas(std::string_view text) { return text == "mpi" ? 0 : number("--replicas", text, 1, 1024); }
+
 }  // namespace
 
 Options parse_options(int argc, char** argv) {
@@ -68,9 +74,11 @@ Options parse_options(int argc, char** argv) {
     else if (option == "--batch") options.batch = number<std::int64_t>(option, value(), 1, 100'000);
     else if (option == "--seed") options.seed = number<std::uint64_t>(option, value(), 0, std::numeric_limits<std::uint64_t>::max());
     else if (option == "--threads") options.threads = number(option, value(), 1, 1024);
+    else if (option == "--replicas") options.replicas = replicas(value());
     else if (option == "--data") options.data = value();
     else if (option == "--plot") options.plot = value();
     else if (option == "--tape") options.tape = value();
+    else if (option == "--weights") options.weights = value();
     else throw WrongOption(fmt::format("there is no option {}", argument));
   }
   return options;

@@ -10,8 +10,10 @@ struct Options {
   std::int64_t batch = 32;
   std::uint64_t seed = 1;
   int threads = 1;
+  int replicas = 1;        // threads that each take a part of every batch; 0: the ranks of an MPI job do
   std::string data;        // found by itself
   std::string plot, tape;  // beside the program
+  std::string weights;     // empty: not written
   bool help = false;
 };
 
