@@ -14,8 +14,12 @@ class Team {
   int count() const { return ranks_ ? ranks_->count() : threads_.count(); }
   /// Of ranks, one prints and writes.
   bool speaks() const { return !ranks_ || ranks_->replica().index == 0; }
-  /// Calls f as each of the replicas that this process has.
-  void run(const std::function<void(tapedeck::Replica)>& f) const { ranks_ ? ranks_->run(f) : threads_.run(f); }
+  /// Calls f as each of the replicas that this process has. A single one needs no thread of its own.
+  void run(const std::function<void(tapedeck::Replica)>& f) const {
+    if (ranks_) ranks_->run(f);
+    else if (threads_.count() > 1) threads_.run(f);
+    else f({0, 1});
+  }
 
  private:
   // A replica's loss is its share of the whole one, so that nothing is left to be scaled.
