@@ -1,9 +1,12 @@
-// A rank of test/ranks.sh: `ranks train` compares bits with Replicas in one process; the others end as their names say.
+// A rank of test/ranks.sh: `ranks train` compares bits with Replicas in one process, `ranks save` and `ranks restore` are two halves of
+// a training run, of which the second compares them; the others end as their names say.
 #include <unistd.h>
 
+#include <filesystem>
 #include <iostream>
 #include <stdexcept>
 
+#include "tapedeck/checkpoint.h"
 #include "tapedeck/distribute.h"
 #include "tapedeck/tapedeck.h"
 
@@ -46,12 +49,63 @@ int compare(const Ranks& ranks) {
   return here != there;
 }
 
+/// A training run that goes on from a file: weights, slots of a momentum, a random key, and the number of steps.
+struct Training {
+  Variable w{random::normal({6, 3}, {.seed = 4}), {.name = "w"}}, b{zeros({3}), {.name = "b"}}, steps{tensor(std::int64_t{0}), {.name = "steps", .trainable = false}};
+  Momentum momentum{{.learning_rate = 0.5, .momentum = 0.9}};
+  Checkpoint checkpoint;
+
+  Training() {
+    checkpoint.add("w", w), checkpoint.add("b", b), checkpoint.add("steps", steps), checkpoint.add("momentum", momentum);
+  }
+  template <class R> void train(const R& replicas, int count) {
+    replicas.run([&](Replica r) {
+      for (int i = 0; i < count; ++i) {
+        const Tensor x = random::normal({32, 6}, {.seed = static_cast<std::uint64_t>(steps.value().item())});
+        momentum.minimize([&] { return mean(square(tanh(matmul(part(x, r), w)) + b - 1)); }, {}, steps);
+      }
+    });
+  }
+  std::vector<double> state() const {
+    std::vector<double> result;
+    for (const Tensor& x : {w.value(), b.value(), steps.value(), momentum.slot(w, "momentum"), momentum.slot(b, "momentum")})
+      for (const double e : x.to_vector()) result.push_back(e);
+    return result;
+  }
+};
+
+constexpr int kHalf = 10;
+
+void save(const Ranks& ranks, const std::string& path) {
+  Training training;
+  training.train(ranks, kHalf);
+  ranks.run([&](Replica r) { if (r.index == 0) training.checkpoint.save(path); });
+  if (!std::filesystem::exists(path)) throw std::runtime_error("the end of run does not wait for rank 0");
+}
+
+int restore(const Ranks& ranks, const std::string& path, int missing_on) {
+  Training here, there;
+  try {
+    ranks.run([&](Replica r) { here.checkpoint.restore(r.index == missing_on ? path + ".missing" : path); });
+  } catch (const Error& e) {
+    std::cout << "rank " << ranks.replica().index << " does not go on: " << e.what() << std::endl;
+    sleep(1);   // until all have said so: mpirun ends them with the first
+    return 1;
+  }
+  here.train(ranks, kHalf);
+  there.train(Replicas(ranks.count()), 2 * kHalf);
+  if (here.state() != there.state()) std::cout << "rank " << ranks.replica().index << " has other bits than a run that was not interrupted\n";
+  return here.state() != there.state();
+}
+
 }  // namespace
 
 int main(int, char** argv) try {
   const std::string mode = argv[1];
   const Ranks ranks({.timeout_seconds = mode == "silent" ? 2.0 : 30.0, .bucket_bytes = 100});
   if (mode == "train") return compare(ranks) || compare(ranks);
+  if (mode == "save") return save(ranks, argv[2]), 0;
+  if (mode == "restore") return restore(ranks, argv[2], argv[3] ? std::stoi(argv[3]) : -1);
   ranks.run([&](Replica r) {
     const Variable v(full({mode == "shape" && r.index == 2 ? 4 : 3}, mode == "value" && r.index == 1), {.name = "dense/kernel"});
     GradientDescent descent({.learning_rate = 1.0});

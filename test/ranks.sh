@@ -4,15 +4,20 @@ set -euo pipefail
 program=$1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
-job() { timeout 60 mpirun --oversubscribe -np "$1" "$program" "$2" 2>&1; }
-# Fails unless a job of four fails, in time, with a line that says why.
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+job() { timeout 60 mpirun --oversubscribe -np "$1" "$program" "${@:2}" 2>&1; }
+# ends_with WORDS TEXT…: fails unless a job of four fails, in time, with lines that say why.
 ends_with() {
-  local output status=0
-  output=$(job 4 "$1") || status=$?
-  if [[ $status == 0 || $status == 124 || $output != *"$2"* ]]; then
-    printf 'ranks %s: status %s, expected a failure with "%s":\n%s\n' "$1" "$status" "$2" "$output"
-    exit 1
-  fi
+  local output status=0 text
+  output=$(job 4 $1) || status=$?
+  for text in "${@:2}"; do
+    if [[ $status == 0 || $status == 124 || $output != *"$text"* ]]; then
+      printf 'ranks %s: status %s, expected a failure with "%s":\n%s\n' "$1" "$status" "$text" "$output"
+      exit 1
+    fi
+  done
 }
 
 for count in 1 2 3 4; do job "$count" train; done
@@ -24,6 +29,15 @@ ends_with misfit 'ranks: rank 3 has failed: apply_gradients: rank 3: the gradien
 ends_with ends 'rank 2 calls this while rank 3 calls the end of run'
 ends_with silent 'ranks: rank 2 has waited 2 s for rank 3 at "apply_gradients"'
 ends_with dies ''
+
+# A run that is saved by one rank, and goes on in another job; and files that are damaged, missing, or missing on one rank.
+file=$folder/checkpoint
+job 4 save "$file"
+job 4 restore "$file"
+ends_with "restore $file 2" "rank "{0,1,3}" does not go on: ranks: rank 2 has failed: restore: $file.missing" "rank 2 does not go on: restore: $file.missing"
+ends_with "restore $file.none" "rank "{0,1,2,3}" does not go on: restore: $file.none"
+printf x | dd of="$file" bs=1 seek=$(($(stat -c %s "$file") - 30)) conv=notrunc status=none
+ends_with "restore $file" "rank "{0,1,2,3}" does not go on: restore: $file: tensor"
 
 sleep 1
 if ps -eo stat=,args= | awk -v program="$program" '$1 !~ /^Z/ && $2 == program { print "still there:", $0; left = 1 } END { exit !left }'; then exit 1; fi
