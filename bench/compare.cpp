@@ -23,6 +23,7 @@ constexpr std::string_view kUsage = R"(usage: scripts/bench [suite...] [--json F
        scripts/bench ops [word...]
        scripts/bench derivatives [word...]
        scripts/bench optimizers [word...]
+       scripts/bench scaling [rounds]
   suites: overhead elementwise broadcast reduce matmul einsum train embedding memory rosenbrock jacobian functions map
           (all by default)
   --json FILE  write the figures to FILE, too
@@ -31,6 +32,7 @@ constexpr std::string_view kUsage = R"(usage: scripts/bench [suite...] [--json F
   ops          every op that libtorch has too, beside it, on one thread; only those whose names contain a word, if there are any
   derivatives  Hessians, their products and Jacobians beside libtorch in one process, on one thread; words as above
   optimizers   steps of optimizers in the same way
+  scaling      what a step of 1, 2 and 4 replicas costs, on threads and as ranks of MPI
 )";
 
 constexpr std::string_view kSuites[] = {"overhead", "elementwise", "broadcast", "reduce", "matmul", "einsum", "train", "embedding", "memory", "rosenbrock", "jacobian", "functions", "map"};
@@ -304,16 +306,16 @@ struct Options {
   int rounds = 3, threads = 1;
 };
 
-/// Programs that have libtorch within, and how one of them takes this one's place.
-constexpr std::string_view kInOneProcess[] = {"ops", "derivatives", "optimizers"};
-[[noreturn]] void compare_in_one_process(std::vector<std::string> words) {
+/// Programs that compare and print by themselves, and how one of them takes this one's place.
+constexpr std::string_view kByThemselves[] = {"ops", "derivatives", "optimizers", "scaling"};
+[[noreturn]] void run_by_itself(std::vector<std::string> words) {
   const std::string program = (std::filesystem::read_symlink("/proc/self/exe").parent_path() / (words[0] + "_bench")).string();
   for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"}) setenv(name, "1", 1);
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());   // the first where its own name goes
   arguments.push_back(nullptr);
   execv(program.c_str(), arguments.data());
-  throw std::runtime_error("bench: cannot run " + program + ", which needs libtorch-dev");
+  throw std::runtime_error("bench: cannot run " + program + ", which needs " + (words[0] == "scaling" ? "libopenmpi-dev" : "libtorch-dev"));
 }
 
 /// Nothing where the words make no sense.
@@ -338,7 +340,10 @@ std::optional<Options> parse(std::vector<std::string> words) {
 int main(int argc, char** argv) try {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (std::ranges::find(words, "--help") != words.end()) return std::cout << kUsage, 0;
-  if (!words.empty() && std::ranges::find(kInOneProcess, words[0]) != std::end(kInOneProcess)) pin(1), compare_in_one_process(words);
+  if (!words.empty() && std::ranges::find(kByThemselves, words[0]) != std::end(kByThemselves)) {
+    if (words[0] != "scaling") pin(1);   // replicas take all cores
+    run_by_itself(words);
+  }
   const auto options = parse(words);
   if (!options) return std::cerr << kUsage, 2;
 
