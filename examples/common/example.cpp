@@ -24,6 +24,7 @@ int run_example(int argc, char** argv, const char* about, const std::function<vo
   const std::string name = std::filesystem::path(argv[0]).filename().string();
   try {
     Run run;
+    std::string folder = ".";
     for (int i = 1; i < argc; ++i) {
       const std::string_view option = argv[i];
       if (option == "--help") {
@@ -33,14 +34,18 @@ int run_example(int argc, char** argv, const char* about, const std::function<vo
       if (option == "--short") {
         run.quick = true;
       } else if (option == "--out" && i + 1 < argc) {
-        run.folder = argv[++i];
+        folder = argv[++i];
       } else {
         fmt::print(stderr, "{}: {} {}; see --help\n", name, option == "--out" ? "a folder is missing after" : "there is no option", option);
         return 2;
       }
     }
-    std::filesystem::create_directories(run.folder);
+    std::filesystem::create_directories(folder);
+    Output file(fmt::format("{}/{}.svg", folder, name));
     example(run);
+    run.picture.write(file.stream());
+    file.finish();
+    fmt::print("picture: {}\n", file.path());
     return run.failed;
   } catch (const std::exception& e) {
     fmt::print(stderr, "{}: {}\n", name, e.what());

@@ -1,12 +1,14 @@
-// What the examples have in common: three options, claims that may fail, a clock, and a file for the picture.
+// What the examples have in common: three options, claims that may fail, a picture, and a clock.
 #pragma once
 #include <fstream>
 #include <functional>
 #include <string>
 
+#include "picture.h"
+
 struct Run {
-  bool quick = false;         // --short: as small as still shows the idea
-  std::string folder = ".";   // --out: for the picture and other files
+  bool quick = false;   // --short: as small as still shows the idea
+  Picture picture;      // written to NAME.svg in the folder of --out
 
   /// Says whether something that the example claims is so. What fails makes the program's status 1.
   void claim(bool holds, const std::string& what);
@@ -15,8 +17,8 @@ struct Run {
   bool failed = false;
 };
 
-/// The main function of an example: reads --short, --out FOLDER (made where it is missing) and --help, runs, and gives the
-/// status: 0, 1 for a claim that failed or an exception, 2 for a wrong option.
+/// The main function of an example: reads --short, --out FOLDER (made where it is missing) and --help, runs, writes the picture, and
+/// gives the status: 0, 1 for a claim that failed or an exception, 2 for a wrong option.
 int run_example(int argc, char** argv, const char* about, const std::function<void(Run&)>& example);
 
 /// Seconds of the processor that f takes: what else the machine does counts little.

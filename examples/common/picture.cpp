@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <numeric>
 
 #include <fmt/ostream.h>
 
@@ -75,9 +77,23 @@ void draw(std::ostream& svg, const Curve& curve, const Scale& x, const Scale& y)
   fmt::print(svg, "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\"/>\n", points, curve.colour, curve.width);
 }
 
+// 1e6 as 10⁶; what is neither large nor small as it is.
+std::string text_of(double mark) {
+  const double size = std::abs(mark);
+  if (size == 0 || (size >= 1e-3 && size < 1e4)) return fmt::format("{:g}", mark);
+  constexpr const char* kRaised[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+  const int exponent = static_cast<int>(std::floor(std::log10(size) + 1e-9));
+  const double digit = std::round(mark / std::pow(10, exponent) * 1e6) / 1e6;
+  std::string text = digit == 1 ? "10" : fmt::format("{:g}·10", digit);
+  for (const char c : fmt::format("{}", exponent)) text += c == '-' ? "⁻" : kRaised[c - '0'];
+  return text;
+}
+
+constexpr int kShades = 64;   // of the bar beside a field
+
 // From dark blue over green to yellow, by way of five colours.
+constexpr int kColours[][3] = {{68, 1, 84}, {59, 82, 139}, {33, 145, 140}, {94, 201, 98}, {253, 231, 37}};
 std::string colour_of(double share) {
-  constexpr int kColours[][3] = {{68, 1, 84}, {59, 82, 139}, {33, 145, 140}, {94, 201, 98}, {253, 231, 37}};
   const double at = std::clamp(share, 0.0, 1.0) * 4;
   const std::size_t below = std::min<std::size_t>(static_cast<std::size_t>(at), 3);
   int mixed[3];
@@ -87,37 +103,54 @@ std::string colour_of(double share) {
 
 }  // namespace
 
-Picture::Picture(std::ostream& svg, double width, double height) : svg_(svg) {
-  fmt::print(svg_, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" font-family=\"sans-serif\" font-size=\"13\" fill=\"#333\">\n", width, height);
-  fmt::print(svg_, "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n");
+std::vector<double> counted(std::size_t n, double first) {
+  std::vector<double> all(n);
+  std::iota(all.begin(), all.end(), first);
+  return all;
 }
 
-Picture::~Picture() { svg_ << "</svg>\n"; }
+void Picture::write(std::ostream& svg) const {
+  fmt::print(svg, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" font-family=\"sans-serif\" font-size=\"13\" fill=\"#333\">\n", width_, height_);
+  fmt::print(svg, "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n{}</svg>\n", body_.str());
+}
+
+void Picture::start(const Box& box, double left, const std::string& title) {
+  width_ = std::max(width_, box.x + box.width), height_ = std::max(height_, box.y + box.height);
+  fmt::print(body_, "<text x=\"{}\" y=\"{}\" font-size=\"16\">{}</text>\n", left, box.y + 28, title);
+}
 
 void Picture::chart(const Box& box, const std::string& title, const Axis& x_axis, const Axis& y_axis, std::span<const Curve> curves) {
   const double left = box.x + kLeft, right = box.x + box.width - kRight, top = box.y + kTop, bottom = box.y + box.height - kBottom;
   const Scale x = scale_of(x_axis, curves, &Curve::x, left, right), y = scale_of(y_axis, curves, &Curve::y, bottom, top);
 
-  fmt::print(svg_, "<text x=\"{}\" y=\"{}\" font-size=\"16\">{}", left, box.y + 28, title);
+  std::string names;
   for (const Curve& c : curves)
-    if (!c.name.empty()) fmt::print(svg_, " <tspan fill=\"{}\" font-weight=\"bold\">{}</tspan>", c.colour, c.name);
-  fmt::print(svg_, "</text>\n");
+    if (!c.name.empty()) names += fmt::format(" <tspan fill=\"{}\" font-weight=\"bold\">{}</tspan>", c.colour, c.name);
+  start(box, left, title + names);
 
   for (const double mark : y.marks())
-    fmt::print(svg_, "<path d=\"M{0} {2:.1f}H{1}\" stroke=\"#ddd\"/><text x=\"{3}\" y=\"{2:.1f}\" dy=\"4\" text-anchor=\"end\">{4:g}</text>\n", left, right, y(mark), left - 8, mark);
-  for (const double mark : x.marks()) fmt::print(svg_, "<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{:g}</text>\n", x(mark), bottom + 20, mark);
-  fmt::print(svg_, "<path d=\"M{} {}V{}H{}\" fill=\"none\" stroke=\"#333\"/>\n", left, top, bottom, right);
-  fmt::print(svg_, "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", (left + right) / 2, bottom + 44, x_axis.label);
-  fmt::print(svg_, "<text transform=\"translate({} {}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n", box.x + 20, (top + bottom) / 2, y_axis.label);
-  for (const Curve& c : curves) draw(svg_, c, x, y);
+    fmt::print(body_, "<path d=\"M{0} {2:.1f}H{1}\" stroke=\"#ddd\"/><text x=\"{3}\" y=\"{2:.1f}\" dy=\"4\" text-anchor=\"end\">{4}</text>\n", left, right, y(mark), left - 8, text_of(mark));
+  for (const double mark : x.marks()) fmt::print(body_, "<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x(mark), bottom + 20, text_of(mark));
+  fmt::print(body_, "<path d=\"M{} {}V{}H{}\" fill=\"none\" stroke=\"#333\"/>\n", left, top, bottom, right);
+  fmt::print(body_, "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", (left + right) / 2, bottom + 44, x_axis.label);
+  fmt::print(body_, "<text transform=\"translate({} {}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n", box.x + 20, (top + bottom) / 2, y_axis.label);
+  for (const Curve& c : curves) draw(body_, c, x, y);
 }
 
 void Picture::field(const Box& box, const std::string& title, std::span<const double> values, std::size_t columns, double low, double high) {
   const std::size_t rows = values.size() / columns;
-  const double side = std::min((box.width - 24) / static_cast<double>(columns), (box.height - kTop - 12) / static_cast<double>(rows));
-  fmt::print(svg_, "<text x=\"{}\" y=\"{}\" font-size=\"16\">{}</text>\n<g shape-rendering=\"crispEdges\">\n", box.x + 12, box.y + 28, title);
-  for (std::size_t i = 0; i < values.size(); ++i)
-    fmt::print(svg_, "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"{}\"/>\n", box.x + 12 + side * static_cast<double>(i % columns),
-               box.y + kTop + side * static_cast<double>(i / columns), side, side, colour_of((values[i] - low) / (high - low)));
-  fmt::print(svg_, "</g>\n");
+  const double side = std::min((box.width - 72) / static_cast<double>(columns), (box.height - kTop - 12) / static_cast<double>(rows));
+  const double left = box.x + 12, top = box.y + kTop, right = left + side * static_cast<double>(columns), bottom = top + side * static_cast<double>(rows);
+  start(box, left, title);
+
+  std::map<std::string, std::string> squares;   // by colour, with sides of 1
+  for (std::size_t i = 0; i < values.size(); ++i) squares[colour_of((values[i] - low) / (high - low))] += fmt::format("M{} {}h1v1h-1z", i % columns, i / columns);
+  fmt::print(body_, "<g shape-rendering=\"crispEdges\" transform=\"translate({} {}) scale({:.4f})\">\n", left, top, side);
+  for (const auto& [colour, path] : squares) fmt::print(body_, "<path fill=\"{}\" d=\"{}\"/>\n", colour, path);
+  fmt::print(body_, "</g>\n<g shape-rendering=\"crispEdges\" transform=\"translate({:.1f} {:.1f}) scale(12 {:.4f})\">\n", right + 8, bottom, (bottom - top) / kShades);
+  for (int i = 0; i < kShades; ++i) fmt::print(body_, "<path fill=\"{}\" d=\"M0 {}h1v1h-1z\"/>\n", colour_of((i + 0.5) / kShades), -1 - i);
+  fmt::print(body_, "</g>\n");
+  const Axis axis;
+  const Scale scale(axis, low, high, bottom, top);
+  for (const double mark : scale.marks()) fmt::print(body_, "<text x=\"{:.1f}\" y=\"{:.1f}\" dy=\"4\">{}</text>\n", right + 24, scale(mark), text_of(mark));
 }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <ostream>
 #include <span>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -27,18 +28,22 @@ struct Curve {
   bool dots = false;          // instead of a line
 };
 
+/// first, first + 1, …, n of them: the x of a Curve that is counted.
+std::vector<double> counted(std::size_t n, double first = 1);
+
 class Picture {
  public:
-  Picture(std::ostream& svg, double width, double height);
-  ~Picture();   // ends the file
-  Picture(const Picture&) = delete;
-  Picture& operator=(const Picture&) = delete;
-
   /// Curves over axes that span all their values.
   void chart(const Box& box, const std::string& title, const Axis& x, const Axis& y, std::span<const Curve> curves);
-  /// A table of numbers, row by row, as squares from dark (low) to bright (high).
+  /// A table of numbers, row by row, as squares from dark (low) to bright (high), and beside it what the colours mean.
   void field(const Box& box, const std::string& title, std::span<const double> values, std::size_t columns, double low, double high);
 
+  /// A page that holds all boxes that were drawn.
+  void write(std::ostream& svg) const;
+
  private:
-  std::ostream& svg_;
+  void start(const Box& box, double left, const std::string& title);
+
+  std::ostringstream body_;
+  double width_ = 0, height_ = 0;
 };

@@ -13,7 +13,6 @@
 #include <tapedeck/tapedeck.h>
 
 #include "../common/example.h"
-#include "../common/picture.h"
 
 namespace td = tapedeck;
 
@@ -80,7 +79,6 @@ double cost(Function f) {
 }
 
 void example(Run& run) {
-  Output file(run.folder + "/custom_op.svg");
   const td::Tensor few = td::linspace(-30, 30, 7, td::DType::f64);
   const Derivatives at_few(log_cosh, few);
   fmt::print("x            {}\nlog_cosh(x)  {}\nslope        {}\n", td::to_string(few), td::to_string(at_few.value), td::to_string(at_few.first));
@@ -103,9 +101,7 @@ void example(Run& run) {
   const std::vector<Curve> curves = {{.x = at, .y = op.value.to_vector(), .colour = kBlue, .name = "value"},
                                      {.x = at, .y = op.first.to_vector(), .colour = kOrange, .name = "slope"},
                                      {.x = at, .y = op.second.to_vector(), .colour = kPaleBlue, .name = "curvature"}};
-  Picture(file.stream(), 720, 420).chart({}, "log cosh x:", {.label = "x"}, {}, curves);
-  file.finish();
-  fmt::print("picture: {}\n", file.path());
+  run.picture.chart({}, "An op of one's own, log cosh:", {.label = "x"}, {.label = "of log cosh"}, curves);
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include <tapedeck/update_rule.h>
 
 #include "../common/example.h"
-#include "../common/picture.h"
 
 namespace td = tapedeck;
 
@@ -69,21 +68,18 @@ Curve fit(td::Optimizer optimizer, const char* colour) {
   const td::Tensor x = td::random::normal({256, 8}, {.seed = 1}), y = td::matmul(x, td::random::normal({8, 4}, {.seed = 2}));
   const td::Variable w(td::zeros({8, 4}));
   const td::Loss loss = [&] { return td::mean(td::square(td::matmul(x, w) - y)); };
-  Curve losses{.colour = colour, .name = std::string(optimizer.name())};
-  for (int i = 0; i <= 200; ++i) losses.x.push_back(i), losses.y.push_back(optimizer.minimize(loss).item());
+  Curve losses{.x = counted(201, 0), .colour = colour, .name = std::string(optimizer.name())};
+  for (int i = 0; i <= 200; ++i) losses.y.push_back(optimizer.minimize(loss).item());
   fmt::print("{}: {:.3g} after 200 steps\n", losses.name, losses.y.back());
   return losses;
 }
 
 void example(Run& run) {
-  Output file(run.folder + "/custom_optimizer.svg");
   const td::Schedule falling = td::schedule::cosine({.initial = 0.1, .steps = 200});
   const std::vector<Curve> losses = {fit(td::GradientDescent({.learning_rate = falling}), kPaleBlue), fit(td::Optimizer(kAdaBelief, {{"learning_rate", falling}}), kBlue),
                                      fit(td::Optimizer(kMuon, {{"learning_rate", falling}, {"momentum", 0.5}}), kOrange)};
   run.claim(losses[0].y.back() < 0.1 && losses[1].y.back() < 1e-3 && losses[2].y.back() < 1e-3, "all of them fit the map, the two well");
-  Picture(file.stream(), 720, 420).chart({}, "Fitting a linear map:", {.label = "step", .whole = true}, {.label = "mean square", .logarithmic = true}, losses);
-  file.finish();
-  fmt::print("picture: {}\n", file.path());
+  run.picture.chart({}, "Fitting a linear map:", {.label = "step", .whole = true}, {.label = "mean square", .logarithmic = true}, losses);
 }
 
 }  // namespace

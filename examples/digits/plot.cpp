@@ -34,6 +34,8 @@ void write_loss_curves(std::ostream& svg, const std::vector<Losses>& networks, s
     thick.colour = kColours[i % 2].dark, thick.width = 2.5, thick.name = networks[i].name;
   }
   batches.insert(batches.end(), means.begin(), means.end());
-  Picture(svg, 720, 420).chart({}, "Training loss of each batch, and the mean of each epoch:", {.label = "epoch", .whole = true, .from = 0, .to = static_cast<double>(epochs)},
-                                       {.label = "cross entropy", .logarithmic = true}, batches);
+  Picture picture;
+  picture.chart({}, "Training loss of each batch, and the mean of each epoch:", {.label = "epoch", .whole = true, .from = 0, .to = static_cast<double>(epochs)},
+                {.label = "cross entropy", .logarithmic = true}, batches);
+  picture.write(svg);
 }

@@ -6,7 +6,6 @@
 #include <tapedeck/tapedeck.h>
 
 #include "../common/example.h"
-#include "../common/picture.h"
 
 namespace td = tapedeck;
 
@@ -47,7 +46,6 @@ class Embedding {
 };
 
 void example(Run& run) {
-  Output file(run.folder + "/embedding.svg");
   Curve sparse{.colour = kBlue, .name = "sparse"}, dense{.colour = kOrange, .name = "dense"};
   fmt::print("{:>12} {:>10} {:>16} {:>15}\n", "rows", "table", "sparse step", "dense step");
   for (std::int64_t rows = 10'000; rows <= (run.quick ? 1'000'000 : 10'000'000); rows *= 10) {
@@ -72,10 +70,7 @@ void example(Run& run) {
   if (sparse.y.size() > 3) run.claim_time(sparse.y[3] < 2 * sparse.y[2], "with ten times as many rows as lie in no cache it takes less than twice the time");
   run.claim_time(dense.y.back() > 10 * sparse.y[dense.y.size() - 1], "with 10⁶ rows it is at least 10 times as fast as the dense one");
 
-  Picture(file.stream(), 720, 420)
-      .chart({}, "A step of Adam that reads 1,024 rows:", {.label = "rows of the table", .logarithmic = true}, {.label = "milliseconds", .logarithmic = true}, std::vector{sparse, dense});
-  file.finish();
-  fmt::print("picture: {}\n", file.path());
+  run.picture.chart({}, "A step of Adam that reads 1,024 rows:", {.label = "rows of the table", .logarithmic = true}, {.label = "milliseconds", .logarithmic = true}, std::vector{sparse, dense});
 }
 
 }  // namespace

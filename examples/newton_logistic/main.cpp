@@ -10,7 +10,6 @@
 #include <tapedeck/tapedeck.h>
 
 #include "../common/example.h"
-#include "../common/picture.h"
 
 namespace td = tapedeck;
 
@@ -20,23 +19,20 @@ constexpr double kLeastLoss = 0.09959137548470548;   // of all rows, by Newton's
 
 struct Patients {
   td::Tensor x;   // f64[n,30]
-  td::Tensor y;   // f64[n], 1 for benign
+  td::Tensor y;   // f64[n,1], 1 for benign
 
   Patients at(const td::Tensor& rows) const { return {td::gather(x, rows), td::gather(y, rows)}; }
 };
 
 Patients load() {
   const td::Tensor all = td::load_csv(EXAMPLE_DATA "/breast_cancer.csv", {.has_header = true, .dtype = td::DType::f64}).values;
-  const std::int64_t rows = all.shape()[0];
-  return {td::slice(all, {0, 0}, {rows, 30}), td::reshape(td::slice(all, {0, 30}, {rows, 1}), {rows})};
+  return {td::slice(all, {0, 0}, {-1, 30}), td::slice(all, {0, 30}, {-1, 1})};
 }
-
-td::Tensor scores(const td::Tensor& x, const td::Tensor& w, const td::Tensor& b) { return td::squeeze(td::matmul(x, td::expand_dims(w, 1)), {1}) + b; }
 
 // A model that has been fitted; it sees measurements as these rows' means and deviations make them.
 struct Model {
   td::Tensor mean, deviation, w = {}, b = {};
-  td::Tensor probabilities(const td::Tensor& x) const { return td::sigmoid(scores((x - mean) / deviation, w, b)); }
+  td::Tensor probabilities(const td::Tensor& x) const { return td::sigmoid(td::matmul((x - mean) / deviation, w) + b); }
 };
 
 struct Fit {
@@ -49,11 +45,11 @@ template <class Minimize> Fit fit(const Patients& patients, const Minimize& mini
   Fit f{.model = {.mean = td::mean(patients.x, {0}), .deviation = td::sqrt(td::variance(patients.x, {0}))}};
   const td::Tensor x = (patients.x - f.model.mean) / f.model.deviation;
   const auto loss = [&](const td::Tensor& w, const td::Tensor& b) {
-    const td::Tensor z = scores(x, w, b);
+    const td::Tensor z = td::matmul(x, w) + b;
     return td::mean(td::softplus(z) - patients.y * z) + 0.005 * td::sum(td::square(w));
   };
   const td::MinimizeOptions options = {.tolerance = 1e-10, .max_iterations = 1000, .progress = [&](const td::Minimum& m) { return f.gradient_norms.push_back(m.gradient_norm), true; }};
-  f.minimum = minimize(loss, {td::zeros({30}, td::DType::f64), td::tensor(0.0, td::DType::f64)}, options);
+  f.minimum = minimize(loss, {td::zeros({30, 1}, td::DType::f64), td::tensor(0.0, td::DType::f64)}, options);
   f.model.w = f.minimum.x[0], f.model.b = f.minimum.x[1];
   return f;
 }
@@ -68,8 +64,8 @@ Fit fit_by_lbfgs(const Patients& patients) {
 double accuracy(const td::Tensor& p, const td::Tensor& y) { return td::mean(td::astype(td::equal(td::round(p), y), td::DType::f64)).item(); }
 
 Curve norms(const Fit& f, const char* colour, const char* name) {
-  Curve c{.y = f.gradient_norms, .colour = colour, .name = name};
-  for (std::size_t i = 0; i < c.y.size(); ++i) c.x.push_back(static_cast<double>(i + 1)), c.y[i] = std::max(c.y[i], 1e-17);
+  Curve c{.x = counted(f.gradient_norms.size()), .y = f.gradient_norms, .colour = colour, .name = name};
+  for (double& y : c.y) y = std::max(y, 1e-17);
   return c;
 }
 
@@ -88,7 +84,6 @@ std::vector<Curve> ranks(const td::Tensor& p, const td::Tensor& y) {
 }
 
 void example(Run& run) {
-  Output file(run.folder + "/newton_logistic.svg");
   const Patients all = load();
   const Fit newton = fit_by_newton(all);
   fmt::print("Newton: {} iterations, {} products with the Hessian, loss {:.16f}, accuracy {:.4f}\n", newton.minimum.iterations, newton.minimum.products, newton.minimum.value,
@@ -110,13 +105,8 @@ void example(Run& run) {
   fmt::print("fitted to {} of them, accuracy on the other {}: {:.4f}\n", seen.y.size(), others.y.size(), right);
   run.claim(right > 0.95, "more than 95 % of rows that it has not seen are told right");
 
-  {
-    Picture picture(file.stream(), 1200, 420);
-    picture.chart({.width = 600}, "Norm of the gradient:", {.label = "iteration", .whole = true}, {.label = "norm", .logarithmic = true}, convergence);
-    picture.chart({.x = 600, .width = 600}, "Rows not seen:", {.label = "rank", .whole = true}, {.label = "probability of benign", .from = 0, .to = 1}, ranks(p, others.y));
-  }
-  file.finish();
-  fmt::print("picture: {}\n", file.path());
+  run.picture.chart({.width = 600}, "Norm of the gradient:", {.label = "iteration", .whole = true}, {.label = "norm", .logarithmic = true}, convergence);
+  run.picture.chart({.x = 600, .width = 600}, "Rows not seen:", {.label = "rank", .whole = true}, {.label = "probability of benign", .from = 0, .to = 1}, ranks(p, others.y));
 }
 
 }  // namespace

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "../common/example.h"
-#include "../common/picture.h"
 
 namespace td = tapedeck;
 namespace fs = std::filesystem;
@@ -24,9 +23,8 @@ constexpr std::int64_t kEvery = 20, kHidden = 32;   // steps between checkpoints
 
 td::Dataset patients() {
   const td::Tensor all = td::load_csv(EXAMPLE_DATA "/breast_cancer.csv", {.has_header = true}).values;
-  const std::int64_t rows = all.shape()[0];
-  const td::Tensor x = td::slice(all, {0, 0}, {rows, 30});
-  return td::Dataset({(x - td::mean(x, {0})) / td::sqrt(td::variance(x, {0})), td::slice(all, {0, 30}, {rows, 1})});
+  const td::Tensor x = td::slice(all, {0, 0}, {-1, 30}), benign = td::slice(all, {0, 30}, {-1, 1});
+  return td::Dataset({(x - td::mean(x, {0})) / td::sqrt(td::variance(x, {0})), benign});
 }
 
 /// A network that learns from shuffled batches with dropout, so that much is random.
@@ -112,7 +110,6 @@ struct WorkFolder {
 };
 
 void example(Run& run) {
-  Output file(run.folder + "/resume.svg");
   const std::int64_t steps = run.quick ? 100 : 400;
   const WorkFolder folder;
   const std::string whole = folder.path + "/whole", broken = folder.path + "/broken";
@@ -132,12 +129,10 @@ void example(Run& run) {
   run.claim(same_bits(a, b), fmt::format("all {} tensors of both runs have the same bits", a.size()));
   run.claim(!same_bits(a, tensors_of(whole, steps - kEvery)), "the comparison can tell one step from another");
 
-  Curve losses{.y = b.at("losses").to_vector(), .name = "loss of each step"};
-  for (std::size_t i = 0; i < losses.y.size(); ++i) losses.x.push_back(static_cast<double>(i));
+  Curve losses{.y = b.at("losses").to_vector(), .colour = kPaleBlue, .name = "loss of each step", .width = 1};
+  losses.x = counted(losses.y.size(), 0);
   for (const double x : deaths.x) deaths.y.push_back(losses.y.at(static_cast<std::size_t>(x)));
-  Picture(file.stream(), 720, 420).chart({}, "A run in five pieces:", {.label = "step", .whole = true}, {.label = "cross entropy", .logarithmic = true}, std::vector{losses, deaths});
-  file.finish();
-  fmt::print("picture: {}\n", file.path());
+  run.picture.chart({}, "A run in five pieces:", {.label = "step", .whole = true}, {.label = "cross entropy", .logarithmic = true}, std::vector{losses, deaths});
 }
 
 }  // namespace
