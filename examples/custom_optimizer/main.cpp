@@ -78,7 +78,7 @@ void example(Run& run) {
   const td::Schedule falling = td::schedule::cosine({.initial = 0.1, .steps = 200});
   const std::vector<Curve> losses = {fit(td::GradientDescent({.learning_rate = falling}), kPaleBlue), fit(td::Optimizer(kAdaBelief, {{"learning_rate", falling}}), kBlue),
                                      fit(td::Optimizer(kMuon, {{"learning_rate", falling}, {"momentum", 0.5}}), kOrange)};
-  run.claim(losses[0].y.back() < 0.1 && losses[1].y.back() < 1e-3 && losses[2].y.back() < 1e-3, "all of them fit the map, the two well");
+  run.claim(losses[0].y.back() < 0.1 && losses[1].y.back() < 1e-6 && losses[2].y.back() < 1e-6, "all of them fit the map, the two well");
   run.picture.chart({}, "Fitting a linear map:", {.label = "step", .whole = true}, {.label = "mean square", .logarithmic = true}, losses);
 }
 
