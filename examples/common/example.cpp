@@ -3,16 +3,24 @@
 
 #include <ctime>
 #include <filesystem>
+#include <sstream>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "tapedeck/build_info.h"
 #include "tapedeck/error.h"
+#include "tapedeck/gradcheck.h"
 
 void Run::claim(bool holds, const std::string& what) {
   fmt::print("{}: {}\n", holds ? "holds" : "FAILS", what);
   failed = failed || !holds;
+}
+
+void Run::claim(const tapedeck::Agreement& agreement, const std::string& what) {
+  std::ostringstream text;
+  text << agreement;
+  claim(static_cast<bool>(agreement), fmt::format("{}: {}", what, text.str()));
 }
 
 void Run::claim_time(bool holds, const std::string& what) {

@@ -6,12 +6,16 @@
 
 #include "picture.h"
 
+namespace tapedeck { struct Agreement; }
+
 struct Run {
   bool quick = false;   // --short: as small as still shows the idea
   Picture picture;      // written to NAME.svg in the folder of --out
 
   /// Says whether something that the example claims is so. What fails makes the program's status 1.
   void claim(bool holds, const std::string& what);
+  /// The same of a derivative and differences, with what they are.
+  void claim(const tapedeck::Agreement& agreement, const std::string& what);
   /// The same of how long something takes; with a sanitizer, which slows programs unevenly, it is said but does not fail.
   void claim_time(bool holds, const std::string& what);
   bool failed = false;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <sstream>
 
 #include <fmt/format.h>
 #include <tapedeck/gradcheck.h>
@@ -83,12 +82,9 @@ void example(Run& run) {
   const Derivatives at_few(log_cosh, few);
   fmt::print("x            {}\nlog_cosh(x)  {}\nslope        {}\n", td::to_string(few), td::to_string(at_few.value), td::to_string(at_few.first));
 
-  for (const Function f : {log_cosh, log_cosh_by_map}) {
-    std::ostringstream text;
-    const td::Agreement agreement = td::check_gradients([f](const std::vector<td::Tensor>& in) { return f(in[0]); }, {td::linspace(-2, 2, 9, td::DType::f64)});
-    text << agreement;
-    run.claim(static_cast<bool>(agreement), fmt::format("derivatives of the {} agree with differences: {}", f == log_cosh ? "op" : "map", text.str()));
-  }
+  for (const Function f : {log_cosh, log_cosh_by_map})
+    run.claim(td::check_gradients([f](const std::vector<td::Tensor>& in) { return f(in[0]); }, {td::linspace(-2, 2, 9, td::DType::f64)}),
+              fmt::format("derivatives of the {} agree with differences", f == log_cosh ? "op" : "map"));
 
   const td::Tensor x = td::linspace(-4, 4, 161, td::DType::f64);
   const Derivatives op(log_cosh, x), map(log_cosh_by_map, x);
