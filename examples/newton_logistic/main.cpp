@@ -2,7 +2,6 @@
 // written here; the gradient and the products with the Hessian come from the tape.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include <fmt/format.h>
 #include <tapedeck/csv.h>
@@ -41,7 +40,9 @@ struct Fit {
   std::vector<double> gradient_norms = {};   // after each iteration
 };
 
-template <class Minimize> Fit fit(const Patients& patients, const Minimize& minimize) {
+enum class Method { newton, lbfgs };
+
+Fit fit(const Patients& patients, Method method) {
   Fit f{.model = {.mean = td::mean(patients.x, {0}), .deviation = td::sqrt(td::variance(patients.x, {0}))}};
   const td::Tensor x = (patients.x - f.model.mean) / f.model.deviation;
   const auto loss = [&](const td::Tensor& w, const td::Tensor& b) {
@@ -49,16 +50,10 @@ template <class Minimize> Fit fit(const Patients& patients, const Minimize& mini
     return td::mean(td::softplus(z) - patients.y * z) + 0.005 * td::sum(td::square(w));
   };
   const td::MinimizeOptions options = {.tolerance = 1e-10, .max_iterations = 1000, .progress = [&](const td::Minimum& m) { return f.gradient_norms.push_back(m.gradient_norm), true; }};
-  f.minimum = minimize(loss, {td::zeros({30, 1}, td::DType::f64), td::tensor(0.0, td::DType::f64)}, options);
+  const std::vector<td::Tensor> start = {td::zeros({30, 1}, td::DType::f64), td::tensor(0.0, td::DType::f64)};
+  f.minimum = method == Method::newton ? td::minimize_newton(loss, start, {options}) : td::minimize_lbfgs(loss, start, {options});
   f.model.w = f.minimum.x[0], f.model.b = f.minimum.x[1];
   return f;
-}
-
-Fit fit_by_newton(const Patients& patients) {
-  return fit(patients, [](const auto& loss, const std::vector<td::Tensor>& start, const td::MinimizeOptions& o) { return td::minimize_newton(loss, start, {o}); });
-}
-Fit fit_by_lbfgs(const Patients& patients) {
-  return fit(patients, [](const auto& loss, const std::vector<td::Tensor>& start, const td::MinimizeOptions& o) { return td::minimize_lbfgs(loss, start, {o}); });
 }
 
 double accuracy(const td::Tensor& p, const td::Tensor& y) { return td::mean(td::astype(td::equal(td::round(p), y), td::DType::f64)).item(); }
@@ -71,21 +66,19 @@ Curve norms(const Fit& f, const char* colour, const char* name) {
 
 // The probabilities in ascending order, those of malignant and of benign rows apart.
 std::vector<Curve> ranks(const td::Tensor& p, const td::Tensor& y) {
-  const std::vector<double> probability = p.to_vector(), label = y.to_vector();
-  std::vector<std::size_t> order(probability.size());
-  std::iota(order.begin(), order.end(), 0u);
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return probability[a] < probability[b]; });
+  const td::Tensor order = td::argsort(td::reshape(p, {-1}));
+  const std::vector<double> probability = td::gather(p, order).to_vector(), label = td::gather(y, order).to_vector();
   std::vector<Curve> curves = {{.colour = kOrange, .name = "malignant", .dots = true}, {.colour = kBlue, .name = "benign", .dots = true}};
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    Curve& c = curves[label[order[i]] == 1];
-    c.x.push_back(static_cast<double>(i + 1)), c.y.push_back(probability[order[i]]);
+  for (std::size_t i = 0; i < label.size(); ++i) {
+    Curve& c = curves[label[i] == 1];
+    c.x.push_back(static_cast<double>(i + 1)), c.y.push_back(probability[i]);
   }
   return curves;
 }
 
 void example(Run& run) {
   const Patients all = load();
-  const Fit newton = fit_by_newton(all);
+  const Fit newton = fit(all, Method::newton);
   fmt::print("Newton: {} iterations, {} products with the Hessian, loss {:.16f}, accuracy {:.4f}\n", newton.minimum.iterations, newton.minimum.products, newton.minimum.value,
              accuracy(newton.model.probabilities(all.x), all.y));
   run.claim(newton.minimum.converged && newton.minimum.iterations < 15, "Newton's method needs fewer than 15 iterations");
@@ -93,14 +86,14 @@ void example(Run& run) {
 
   std::vector<Curve> convergence = {norms(newton, kBlue, "Newton")};
   if (td::has_lbfgs()) {
-    const Fit lbfgs = fit_by_lbfgs(all);
+    const Fit lbfgs = fit(all, Method::lbfgs);
     fmt::print("L-BFGS: {} iterations, loss {:.16f}\n", lbfgs.minimum.iterations, lbfgs.minimum.value);
     convergence.push_back(norms(lbfgs, kOrange, "L-BFGS"));
   }
 
   const td::Tensor order = td::random::permutation(all.x.shape()[0], {.seed = 1});
   const Patients seen = all.at(td::slice(order, {0}, {400})), others = all.at(td::slice(order, {400}, {-1}));
-  const td::Tensor p = fit_by_newton(seen).model.probabilities(others.x);
+  const td::Tensor p = fit(seen, Method::newton).model.probabilities(others.x);
   const double right = accuracy(p, others.y);
   fmt::print("fitted to {} of them, accuracy on the other {}: {:.4f}\n", seen.y.size(), others.y.size(), right);
   run.claim(right > 0.95, "more than 95 % of rows that it has not seen are told right");
