@@ -24,7 +24,11 @@ demo=$sources/scripts/demo
 for main in "$sources"/examples/*/main.cpp; do
   name=$(basename "$(dirname "$main")")
   expect 0 "$name: " "$demo" --list
-  [ -f "$(dirname "$main")/README.md" ] || { echo "examples/$name has no README.md"; failed=1; }
+  readme=$(dirname "$main")/README.md
+  [ -f "$readme" ] || { echo "examples/$name has no README.md"; failed=1; }
+  for picture in $(sed -n 's/^!\[.*\](\(.*\))$/\1/p' "$readme"); do
+    [ -f "$(dirname "$main")/$picture" ] || { echo "examples/$name has no $picture, which its README shows"; failed=1; }
+  done
 done
 [ "$("$demo" --list | wc -l)" = "$(ls "$sources"/examples/*/main.cpp | wc -l)" ] || { echo "scripts/demo --list has lines of no example"; failed=1; }
 expect 2 'there is no example "no_such"; scripts/demo --list shows them' "$demo" no_such
