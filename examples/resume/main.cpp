@@ -1,6 +1,7 @@
 // A training run that is killed, again and again, and started anew each time: what it ends with has the same bits as a run that
 // nobody disturbed. The run keeps all that it needs in a checkpoint: weights, the optimizer's slots, a random key and counts.
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -102,7 +103,10 @@ bool same_bits(const td::NamedTensors& a, const td::NamedTensors& b) {
 
 /// A folder for the checkpoints, that goes away whatever happens.
 struct WorkFolder {
-  std::string path = (fs::temp_directory_path() / fmt::format("tapedeck-resume-{}", getpid())).string();
+  std::string path = (fs::temp_directory_path() / "tapedeck-resume-XXXXXX").string();
+  WorkFolder() {
+    if (!mkdtemp(path.data())) throw td::FileError("cannot make a folder like " + path);
+  }
   ~WorkFolder() {
     std::error_code ignored;
     fs::remove_all(path, ignored);
