@@ -1,12 +1,17 @@
-// A rank of test/ranks.sh: `ranks train` compares bits with Replicas in one process, `ranks save` and `ranks restore` are two halves of
-// a training run, of which the second compares them; the others end as their names say.
+// A rank of test/ranks.sh: `ranks train` compares bits with Replicas in one process; `ranks overlap` counts what a rank sends while its
+// backward pass runs; `ranks save` and `ranks restore` are two halves of a training run, of which the second compares bits; the others
+// end as their names say.
 #include <unistd.h>
+
+#define OMPI_SKIP_MPICXX 1
+#include <mpi.h>
 
 #include <filesystem>
 #include <iostream>
 #include <stdexcept>
 
 #include "tapedeck/checkpoint.h"
+#include "tapedeck/custom_gradient.h"
 #include "tapedeck/distribute.h"
 #include "tapedeck/tapedeck.h"
 
@@ -14,9 +19,31 @@ using namespace tapedeck;
 
 namespace {
 
+int sent = 0;   // messages of numbers
+
+}  // namespace
+
+// MPI's own way to look at what a program does: the library finds this one in place of its own.
+extern "C" int MPI_Isend(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
+  sent += type == MPI_INT32_T;
+  return PMPI_Isend(data, count, type, to, tag, comm, request);
+}
+
+namespace {
+
 Tensor part(const Tensor& x, Replica r) {
   const std::int64_t n = x.shape()[0] / r.count;
   return strided_slice(x, {{r.index * n, (r.index + 1) * n}});
+}
+
+/// x, whose gradient f looks at when the backward pass has come so far.
+Tensor hooked(const Tensor& x, const std::function<void(const Tensor&)>& f) {
+  return custom_gradient([f](const Tensor& t) {
+    return std::pair(t * 1.0, [f](const Tensor& dy) {
+      f(dy);
+      return dy;
+    });
+  })(x);
 }
 
 /// Dense, sparse, mixed and missing gradients in several buckets.
@@ -42,9 +69,51 @@ template <class R> std::vector<double> train(const R& replicas) {
   return result;
 }
 
-int compare(const Ranks& ranks) {
+/// Steps of two optimizers in turn whose gradients are of other kinds than those of the step before, and passes that lead to no step.
+template <class R> std::vector<double> change(const R& replicas) {
+  const Variable a(random::normal({30}, {.seed = 1}), {.name = "a"}), b(random::normal({7}, {.seed = 2}), {.name = "b"}), c(random::normal({40}, {.seed = 3}), {.name = "c"});
+  const Variable table(random::normal({20, 3}, {.seed = 4}), {.name = "table"}), wide(random::normal({30}, {.seed = 5}, DType::f64), {.name = "wide"});
+  const Tensor scale = random::uniform({64}, {.seed = 6}, 0.5, 1.5), rows = tensor({3, 5, 3});
+  Momentum momentum({.learning_rate = 0.7, .momentum = 0.9}), other({.learning_rate = 0.3, .momentum = 0.5});
+  std::vector<double> result;
+  replicas.run([&](Replica r) {
+    const Tensor s = strided_slice(scale, {{r.index, r.index + 1}});
+    for (int i = 0; i < 24; ++i) {
+      double norm = 0;
+      int passes = 0;
+      const auto loss = [&] {
+        Tensor l = sum(sin(s * hooked(a, [&](const Tensor& dy) {
+          if (i % 12 == 6 && r.index == r.count - 1 && ++passes == 1) throw std::out_of_range("a pass that comes to nothing");
+          if (i % 12 == 8) norm = sum_over_replicas(sum(square(dy))).item();
+        })));
+        if (i % 4 != 3 || r.index != 1) l = l + sum(s * square(b));               // dense, and sometimes none on one rank
+        if (i % 6 == 5) l = l + sum(s * gather(table, rows));                     // slices on all ranks
+        else if (i % 6 != 2) l = l + sum(s * cos(table));                         // dense, or none on all
+        else if (r.index == 0) l = l + sum(gather(table, rows));                  // slices on one rank
+        return l + astype(sum(square(wide)), DType::f32) * s;
+      };
+      const LossOptions all = {.variables = {{a, wide, table, b}}};
+      const bool fails = i % 12 == 6 && r.index == r.count - 1;
+      if (i == 18 && !fails) sum_over_replicas(s);
+      try {
+        momentum.minimize(loss, all);
+      } catch (const std::out_of_range&) {
+        if (i == 18) sum_over_replicas(s);
+        momentum.minimize(loss, all);
+      }
+      if (i % 3 != 0) other.minimize([&] { return sum(sin(s * c)) + sum(square(s * a)); }, {.variables = {{c, a}}});
+      if (i % 5 == 4) other.apply_gradients(Optimizer::compute_gradients([&] { return sum(s * c * c); }, {.variables = {{c, a}}}));
+      if (r.index == 0) result.push_back(norm);
+    }
+  });
+  for (const Variable& v : {a, b, c, table, wide})
+    for (const double e : v.value().to_vector()) result.push_back(e);
+  return result;
+}
+
+template <class Train> int compare(const Ranks& ranks, std::size_t sums, const Train& train) {
   std::vector<double> here = train(ranks), there = train(Replicas(ranks.count(), {.threads = 1}));
-  if (ranks.replica().index != 0) there.erase(there.begin(), there.begin() + 5);   // sums, which rank 0 keeps
+  if (ranks.replica().index != 0) there.erase(there.begin(), there.begin() + static_cast<std::ptrdiff_t>(sums));   // which rank 0 keeps
   if (here != there) std::cout << "rank " << ranks.replica().index << " has other bits than a replica in one process\n";
   return here != there;
 }
@@ -98,16 +167,38 @@ int restore(const Ranks& ranks, const std::string& path, int missing_on) {
   return here.state() != there.state();
 }
 
+/// What a rank without others behind it has sent when its pass comes to its last layer: nothing at first, then a bucket for each of the others.
+int overlap(const Ranks& ranks) {
+  constexpr int kLayers = 6;
+  std::vector<int> counts;
+  ranks.run([&](Replica) {
+    std::vector<Variable> w;
+    for (int k = 0; k < kLayers; ++k) w.emplace_back(random::normal({8, 8}, {.seed = static_cast<std::uint64_t>(k)}));
+    GradientDescent descent({.learning_rate = 0.01});
+    for (int i = 0; i < 4; ++i)
+      descent.minimize([&] {
+        const int before = sent;
+        Tensor x = hooked(matmul(ones({4, 8}), w[0]), [&counts, before](const Tensor&) { counts.push_back(sent - before); });
+        for (int k = 1; k < kLayers; ++k) x = tanh(matmul(x, w[static_cast<std::size_t>(k)]));
+        return mean(square(x));
+      });
+  });
+  if (ranks.replica().index % 2 == 0 || counts == std::vector<int>{0, kLayers - 1, kLayers - 1, kLayers - 1}) return 0;
+  for (const int n : counts) std::cout << "rank " << ranks.replica().index << " sends " << n << " buckets in a pass\n";
+  return 1;
+}
+
 }  // namespace
 
 int main(int, char** argv) try {
   const std::string mode = argv[1];
-  const Ranks ranks({.timeout_seconds = mode == "silent" ? 2.0 : 30.0, .bucket_bytes = 100});
-  if (mode == "train") return compare(ranks) || compare(ranks);
+  const Ranks ranks({.timeout_seconds = mode.starts_with("silent") ? 2.0 : 30.0, .bucket_bytes = 100});
+  if (mode == "train") return compare(ranks, 5, [](const auto& r) { return train(r); }) || compare(ranks, 24, [](const auto& r) { return change(r); });
+  if (mode == "overlap") return overlap(ranks);
   if (mode == "save") return save(ranks, argv[2]), 0;
   if (mode == "restore") return restore(ranks, argv[2], argv[3] ? std::stoi(argv[3]) : -1);
   ranks.run([&](Replica r) {
-    const Variable v(full({mode == "shape" && r.index == 2 ? 4 : 3}, mode == "value" && r.index == 1), {.name = "dense/kernel"});
+    const Variable v(full({mode == "shape" && r.index == 2 ? 4 : 3}, mode == "value" && r.index == 1), {.name = "dense/kernel"}), first(ones({30}));
     GradientDescent descent({.learning_rate = 1.0});
     for (int i = 0; i < 3; ++i) {
       if (i == 1 && r.index == 3) {
@@ -117,7 +208,13 @@ int main(int, char** argv) try {
         if (mode == "silent") sleep(600);
         if (mode == "misfit") descent.apply_gradients({{ones({5}), v}});
       }
-      descent.minimize([&] { return sum(square(v)); });
+      const auto in_pass = [&](const Tensor&) {   // when the gradient of `first` is on its way
+        if (i < 2 || r.index != 3) return;
+        if (mode == "throws_in_pass") throw std::runtime_error("out of luck");
+        if (mode == "dies_in_pass") _exit(9);
+        if (mode == "silent_in_pass") sleep(600);
+      };
+      descent.minimize([&] { return sum(square(hooked(v, in_pass))) + sum(square(first)); }, {.variables = {{v, first}}});
     }
   });
 } catch (const std::exception& e) {

@@ -21,6 +21,7 @@ ends_with() {
 }
 
 for count in 1 2 3 4; do job "$count" train; done
+for count in 2 4; do job "$count" overlap; done
 ends_with shape 'apply_gradients: variable "dense/kernel" f32[4] of checksum'
 ends_with shape 'on rank 2 is variable "dense/kernel" f32[3] of checksum'
 ends_with value 'apply_gradients: variable "dense/kernel" f32[3] of checksum'
@@ -29,6 +30,9 @@ ends_with misfit 'ranks: rank 3 has failed: apply_gradients: rank 3: the gradien
 ends_with ends 'rank 2 calls this while rank 3 calls the end of run'
 ends_with silent 'ranks: rank 2 has waited 2 s for rank 3 at "apply_gradients"'
 ends_with dies ''
+ends_with throws_in_pass 'ranks: rank 3 has failed: out of luck'
+ends_with silent_in_pass 'ranks: rank 2 has waited 2 s for rank 3 at "apply_gradients"'
+ends_with dies_in_pass ''
 
 # A run that is saved by one rank, and goes on in another job; and files that are damaged, missing, or missing on one rank.
 file=$folder/checkpoint

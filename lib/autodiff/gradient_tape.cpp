@@ -60,12 +60,12 @@ void require_unused(const Tape& tape) {
   if (tape.used) throw GradientError("gradient: this tape was already used; make it persistent to call gradient twice");
 }
 
-std::vector<Gradient> differentiate(Tape& tape, const Targets& targets, const Sources& sources, const GradientOptions& options) {
+std::vector<Gradient> differentiate(Tape& tape, const Targets& targets, const Sources& sources, const GradientOptions& options, const Arrival& arrival) {
   require_unused(tape);
   const std::vector<Tensor> ys = tensors_of(targets, "target"), xs = tensors_of(sources, "source"), stops = tensors_of(options.stop_gradients, "stop_gradients");
   check(ys, options);
   const TapeUse use(tape);
-  std::vector<Gradient> result = imperative_grad(kGradients, tape, ys, xs, options, {.stops = stops});
+  std::vector<Gradient> result = imperative_grad(kGradients, tape, ys, xs, options, {.stops = stops, .arrival = arrival ? &arrival : nullptr});
   if (options.unconnected == UnconnectedGradients::zero)
     for (std::size_t i = 0; i < xs.size(); ++i)
       if (!result[i].defined() && is_trainable(xs[i].dtype())) result[i] = kGradients.zeros(xs[i].spec());

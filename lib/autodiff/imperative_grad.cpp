@@ -9,6 +9,7 @@
 // are kept and summed in one pass when its uses are done, or early when they are many and large, so that they never take much
 // more memory than min_aggregate_bytes. Each op runs once: time and memory of the bookkeeping are linear in the tape, and the
 // peak of gradient memory is that of the terms that wait. Entries of a tape that is used up are freed as soon as they have run.
+// Who wants it is told of a watched source as soon as its uses are done: nothing more comes to it, while the pass goes on.
 //
 // A pass may carry many cotangents at once: each gradient then has one more axis in front. Rules let it through, or are run for
 // one cotangent after the other. Where tensors are watched that nobody asks for, ops that lead to no source are left out first.
@@ -273,7 +274,21 @@ class Backprop {
   void release(Slot s) {
     if (--tensor(s).usages > 0) return;
     const std::int32_t p = producer(s);
-    if (p >= 0 && --pending(p) == 0) ready_.push_back(p);
+    if (p < 0) {
+      if (pass_.arrival) [[unlikely]] arrive(s);
+    } else if (--pending(p) == 0) {
+      ready_.push_back(p);
+    }
+  }
+
+  [[gnu::noinline]] void arrive(Slot s) {
+    if (!tensor(s).is_source) return;
+    if (numbers_.empty()) {
+      numbers_.resize(tensors_.size());
+      for (std::size_t i = sources_.size(); i-- > 0;)
+        if (const Slot source = tape_.slot_of(sources_[i]); source >= 0) numbers_[static_cast<std::size_t>(source)] = i;
+    }
+    (*pass_.arrival)(numbers_[static_cast<std::size_t>(s)], sum_terms(s));
   }
 
   const Tensor& zeros_of(const Spec& spec) {
@@ -290,6 +305,7 @@ class Backprop {
   CachedVector<std::int32_t> pending_;     // by entry: outputs that are used and not complete
   CachedVector<std::int32_t> ready_;
   Tensor zeros_;                          // the last ones that were needed
+  std::vector<std::size_t> numbers_;      // of sources, by slot, where one has arrived
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 // The engine: from a tape, targets and sources to gradients.
 #pragma once
+#include <functional>
+
 #include "autodiff/tape.h"
 
 namespace tapedeck {
@@ -13,11 +15,15 @@ struct VSpace {
 };
 extern const VSpace kGradients;
 
+/// Takes the gradient, which may be none, of a source to which nothing more comes, while the pass goes on.
+using Arrival = std::function<void(std::size_t source, const Gradient& gradient)>;
+
 /// How a pass over a tape may differ from that of a plain gradient.
 struct Pass {
   std::span<const Tensor> stops = {};    // gradients come to these tensors, but not to what they were computed from
   std::int64_t directions = 0;           // cotangents that go through at once, along a leading axis of every gradient; 0: one, without it
   bool keep_entries = false;             // of a tape that is used up, for another pass
+  const Arrival* arrival = nullptr;      // called once for each watched source that an op of the pass has taken
 };
 
 /// For each source, the gradient of the sum of the targets, or none. output_gradients: empty, or one for each target, where
@@ -26,7 +32,7 @@ std::vector<Gradient> imperative_grad(const VSpace& space, Tape& tape, std::span
                                       const GradientOptions& options, const Pass& pass = {});
 
 /// GradientTape::gradient().
-std::vector<Gradient> differentiate(Tape& tape, const Targets& targets, const Sources& sources, const GradientOptions& options);
+std::vector<Gradient> differentiate(Tape& tape, const Targets& targets, const Sources& sources, const GradientOptions& options, const Arrival& arrival = {});
 
 /// What stands for sources or targets on a tape. Throws ArgumentError where one is undefined, and warns of those without a derivative.
 std::vector<Tensor> tensors_of(const Sources& sources, std::string_view what);

@@ -1,25 +1,28 @@
-// Replicas as processes of an MPI job. Messages go along a binomial tree with its root at rank 0, up and down again: first what each
-// rank is about to do, so that all of them see the same error where they differ, then buckets of dense gradients, then slices. Every wait
-// is polled, and has an end.
+// Replicas as processes of an MPI job. Messages go along a binomial tree with its root at rank 0, up and down again: what each rank is
+// about to do, so that all of them see the same error where they differ; buckets of dense gradients; then slices. Every wait is polled,
+// and has an end.
+//
+// Where a step has the variables of one before, its buckets are known before its backward pass, from what the ranks agreed on then: they
+// hold the gradients that were dense on all ranks, in the order in which they came on rank 0. So each is on its way as soon as its
+// gradients are final. That this was right is part of what the ranks agree on after the pass: all of them have cut the same buckets, and
+// step with the gradients that they have sent. Otherwise all messages sent so are received and forgotten, and the buckets go once more.
+#include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <deque>
-#include <limits>
+#include <map>
 #include <thread>
 
 #include "autodiff/recorder.h"
 #include "autodiff/variable.h"
 #include "base/format.h"
+#include "distribute/exchange.h"
 #include "io/checksum.h"
 #include "optim/communicator.h"
-#include "tapedeck/distribute.h"
 #include "tapedeck/operators.h"
 #include "tapedeck/ops.h"
 #include "tensor/storage.h"
 
 #ifdef TAPEDECK_MPI
-#define OMPI_SKIP_MPICXX 1
-#include <mpi.h>
 
 namespace tapedeck {
 namespace {
@@ -55,24 +58,33 @@ enum Kind : char { kNone, kSlices, kDense };
 
 /// What a rank is about to do; of several, what they agree on, or why they do not.
 struct Plan {
-  std::string name;
-  std::vector<std::string> subjects;   // the same on all ranks
-  std::string kinds;                   // of each; the highest of all ranks
-  std::string error;
+  std::string name = {};
+  std::vector<std::string> subjects = {};   // the same on all ranks
+  std::string kinds = {}, least = {};  // of each; the highest and the lowest of all ranks
+  std::string error = {};
+  std::vector<std::int64_t> order = {};   // in which gradients came on this rank; of several, on rank 0
+  std::int64_t prediction = 0;         // by which gradients are sent already; 0: none, or not the same on all ranks
+  std::int64_t sent = 0;               // whether some rank has sent any
 
   std::string bytes() const {
     Writer w;
-    for (const std::string* s : {&name, &kinds, &error}) w.put(*s);
+    for (const std::string* s : {&name, &kinds, &least, &error}) w.put(*s);
     w.put(static_cast<std::int64_t>(subjects.size()));
     for (const std::string& s : subjects) w.put(s);
+    w.put(static_cast<std::int64_t>(order.size()));
+    for (const std::int64_t n : order) w.put(n);
+    for (const std::int64_t n : {prediction, sent}) w.put(n);
     return std::move(w.bytes);
   }
   static Plan of(std::string bytes) {
     Reader r(std::move(bytes));
     Plan p;
-    for (std::string* s : {&p.name, &p.kinds, &p.error}) *s = r.text();
+    for (std::string* s : {&p.name, &p.kinds, &p.least, &p.error}) *s = r.text();
     p.subjects.resize(static_cast<std::size_t>(r.number()));
     for (std::string& s : p.subjects) s = r.text();
+    p.order.resize(static_cast<std::size_t>(r.number()));
+    for (std::int64_t& n : p.order) n = r.number();
+    for (std::int64_t* n : {&p.prediction, &p.sent}) *n = r.number();
     return p;
   }
 
@@ -81,7 +93,9 @@ struct Plan {
     if (!error.empty()) return;
     error = !other.error.empty() ? other.error : difference(other, rank, from);
     if (!error.empty()) return;
-    for (std::size_t i = 0; i < kinds.size(); ++i) kinds[i] = std::max(kinds[i], other.kinds[i]);
+    for (std::size_t i = 0; i < kinds.size(); ++i) kinds[i] = std::max(kinds[i], other.kinds[i]), least[i] = std::min(least[i], other.least[i]);
+    if (prediction != other.prediction) prediction = 0;
+    sent |= other.sent;
   }
 
  private:
@@ -95,62 +109,68 @@ struct Plan {
   }
 };
 
-void check_mpi(int code, const char* what) {
-  if (code == MPI_SUCCESS) return;
-  char text[MPI_MAX_ERROR_STRING];
-  int length = 0;
-  MPI_Error_string(code, text, &length);
-  throw_error<Error>("ranks: {} fails: {}", what, std::string_view(text, static_cast<std::size_t>(length)));
+/// Whether one is the other, not only equal to it.
+bool same(const Gradient& a, const Gradient& b) {
+  if (a.slices() && b.slices()) return a.slices()->values.id() == b.slices()->values.id() && a.slices()->indices.id() == b.slices()->indices.id();
+  return a.is_dense() && b.is_dense() ? a.tensor().id() == b.tensor().id() : !a.defined() && !b.defined();
 }
 
 class OverRanks final : public Communicator {
  public:
   OverRanks(Replica replica, const RanksOptions& options, MPI_Comm comm)
-      : Communicator(options.reduction == LossReduction::mean ? 1.0 / replica.count : 1), rank_(replica.index), options_(options), comm_(comm) {
-    for (int stride = 1; stride < replica.count; stride *= 2) {
-      if (rank_ & stride) {
-        parent_ = rank_ - stride;
-        break;
-      }
-      if (rank_ + stride < replica.count) children_.push_back(rank_ + stride);
-    }
+      : Communicator(options.reduction == LossReduction::mean ? 1.0 / replica.count : 1), rank_(replica.index), options_(options), tree_(comm, replica) {}
+  ~OverRanks() {
+    if (broken_) new Traffic(std::move(traffic_));   // MPI may still read and write there
+  }
+
+  Arrival begin_pass(std::span<const Variable> variables) override {
+    if (traffic_.early) return {};   // of another pass, which has led to no step
+    pass_ = {pass_.number + 1, {variables.begin(), variables.end()}};
+    const auto known = std::find_if(predictions_.begin(), predictions_.end(), [&](const Prediction& p) { return p.variables == ids(variables); });
+    if (known != predictions_.end()) follow(*known);
+    return [this, number = pass_.number](std::size_t i, const Gradient& g) { if (number == pass_.number) arrived(i, g); };
   }
 
   void step(const StepTogether& own) override {
     const std::string caller = fmt::format("apply_gradients: rank {}", rank_);
-    Plan plan{"apply_gradients", {}, {}, {}};
+    std::vector<Variable> variables;
+    Plan plan = {.name = "apply_gradients"};
     for (const auto& [gradient, variable] : own.pairs) {
       if (gradient.defined()) own.check({gradient, variable}, caller);
-      plan.subjects.push_back(fmt::format("variable \"{}\" {}{}", variable.name(), Spec{variable.dtype(), variable.shape()}, stepped_ ? "" : fmt::format(" of checksum {:x}", checksum(variable))));
+      variables.push_back(variable);
+      plan.subjects.push_back(fmt::format("variable \"{}\" {}{}", variable.name(), Spec{variable.dtype(), variable.shape()}, steps_ ? "" : fmt::format(" of checksum {:x}", checksum(variable))));
       plan.kinds.push_back(!gradient.defined() ? kNone : gradient.slices() ? kSlices : kDense);
     }
     if (own.global_step) plan.subjects.push_back("global_step"), plan.kinds.push_back(kNone);
+    plan.least = plan.kinds;
+    if (pass_.variables == variables) {
+      plan.order = pass_.order;
+      if (complete(own.pairs)) plan.prediction = pass_.prediction;
+    }
     plan = agreed(std::move(plan));
+    ++steps_;
+    if (!plan.order.empty()) predict(variables, plan);
     own.apply([&] {
       const RecordingScope unrecorded(nullptr);
-      return sums(own.pairs, plan.kinds);
+      return sums(own.pairs, variables, plan);
     }());
-    stepped_ = true;
   }
 
   Tensor sum(const Tensor& own) override {
     if (!own.defined()) throw_error<ArgumentError>("sum_over_replicas: rank {}: x is undefined", rank_);
     if (!is_trainable(own.dtype()) && own.dtype() != DType::i32 && own.dtype() != DType::i64) throw_error<DTypeError>("sum_over_replicas: x is {}; use astype", own.spec());
-    agreed({"sum_over_replicas", {fmt::format("x {}", own.spec())}, std::string(1, kDense), {}});
-    const RecordingScope unrecorded(nullptr);
-    const std::string what = "x";
-    const Tensor total = broadcast(reduce(own, what), own.spec(), what);
-    flush(what);
-    return total;
+    const std::string dense(1, kDense);
+    agreed({.name = std::string(kSum), .subjects = {fmt::format("x {}", own.spec())}, .kinds = dense, .least = dense});
+    return sums_of({own}, {"x"})[0];
   }
 
   /// After the last step: throws where other ranks take one more.
-  void end() { agreed({"the end of run", {}, {}, {}}); }
+  void end() { agreed({.name = "the end of run"}); }
   /// Tells the other ranks that this one ends with an error, unless they know or cannot be reached.
   void fail(std::string_view why) noexcept {
     if (broken_) return;
     try {
-      agreed({"", {}, {}, fmt::format("ranks: rank {} has failed: {}", rank_, why)});
+      agreed({.error = fmt::format("ranks: rank {} has failed: {}", rank_, why)});
     } catch (...) {
     }
   }
@@ -165,56 +185,152 @@ class OverRanks final : public Communicator {
   }
 
   struct Bucket { std::vector<std::size_t> pairs; std::int64_t nbytes = 0; };
+  /// By what all ranks have agreed on in a step, which gradients another one will have, and in which order.
+  struct Prediction { std::vector<std::uint64_t> variables; std::int64_t step; std::vector<std::int64_t> order; };
+  /// The last backward pass that may be for the next step.
+  struct BackwardPass {
+    std::int64_t number = 0;
+    std::vector<Variable> variables = {};
+    std::vector<std::int64_t> order = {};       // in which gradients have come
+    std::int64_t prediction = 0;                // 0: none, so nothing is sent
+    std::vector<Bucket> buckets = {};
+    std::vector<std::size_t> missing = {};      // of each bucket: gradients that have not come
+    struct Place { std::size_t bucket; std::optional<Gradient> gradient = {}; };
+    std::map<std::size_t, Place> places = {};   // of gradients in buckets
+  };
+
+  static std::vector<std::uint64_t> ids(std::span<const Variable> variables) {
+    std::vector<std::uint64_t> result;
+    for (const Variable& v : variables) result.push_back(v.id());
+    return result;
+  }
+
+  void predict(std::span<const Variable> variables, const Plan& plan) {
+    Prediction p{ids(variables), steps_, {}};
+    for (const std::int64_t i : plan.order) if (plan.least[static_cast<std::size_t>(i)] == kDense) p.order.push_back(i);
+    std::erase_if(predictions_, [&](const Prediction& other) { return other.variables == p.variables; });
+    predictions_.insert(predictions_.begin(), std::move(p));
+    if (predictions_.size() > 16) predictions_.pop_back();
+  }
+
+  void follow(const Prediction& p) {
+    pass_.prediction = p.step;
+    pass_.buckets = cut(pass_.variables, {p.order.begin(), p.order.end()});
+    for (std::size_t b = 0; b < pass_.buckets.size(); ++b) {
+      pass_.missing.push_back(pass_.buckets[b].pairs.size());
+      for (const std::size_t i : pass_.buckets[b].pairs) pass_.places.insert({i, {b}});
+    }
+    traffic_.early = std::make_unique<Exchange>(tree_, kEarly, specs(pass_.buckets, pass_.variables));
+  }
+
+  void arrived(std::size_t i, const Gradient& g) {
+    pass_.order.push_back(static_cast<std::int64_t>(i));
+    if (!traffic_.early) return;
+    const RecordingScope unrecorded(nullptr);
+    if (const auto place = pass_.places.find(i); place != pass_.places.end()) put(place->second, g);
+    traffic_.early->advance();
+  }
+  void put(BackwardPass::Place& place, const Gradient& g) {
+    place.gradient = g;
+    if (--pass_.missing[place.bucket] > 0) return;
+    const Bucket& b = pass_.buckets[place.bucket];
+    traffic_.early->put(place.bucket, packed(b, pass_.variables, [&](std::size_t i) { return *pass_.places.at(i).gradient; }));
+  }
+  // Sends what has not come in the pass. Returns whether what has is what the step is given.
+  bool complete(std::span<const GradientAndVariable> own) {
+    if (!traffic_.early) return false;
+    for (const auto& [i, place] : pass_.places) if (place.gradient && !same(*place.gradient, own[i].gradient)) return false;
+    const RecordingScope unrecorded(nullptr);
+    for (auto& [i, place] : pass_.places) if (!place.gradient) put(place, own[i].gradient);
+    return true;
+  }
 
   Plan agreed(Plan plan) {
     const std::string what = plan.name;
-    for (const int c : children_) plan.merge(Plan::of(receive_text(c, what)), rank_, c);
-    if (parent_ >= 0) {
-      send_text(parent_, plan.bytes());
-      plan = Plan::of(receive_text(parent_, what));
+    const bool together = what != kSum;   // messages of a pass that is not over go on while it adds up something else
+    plan.sent = together && traffic_.early;
+    for (const int c : tree_.children) plan.merge(Plan::of(receive_text(c, what)), rank_, c);
+    if (tree_.parent >= 0) {
+      send_text(tree_.parent, plan.bytes());
+      plan = Plan::of(receive_text(tree_.parent, what));
     }
     const std::string bytes = plan.bytes();
-    for (const int c : children_) send_text(c, bytes);
+    for (const int c : tree_.children) send_text(c, bytes);
     flush(what);
-    if (plan.error.empty()) return plan;
-    broken_ = true;
-    throw GradientError(plan.error);
+    if (!plan.error.empty()) {
+      broken_ = true;
+      throw GradientError(plan.error);
+    }
+    if (plan.sent && !plan.prediction) forget(what);
+    return plan;
   }
 
-  std::vector<GradientAndVariable> sums(std::span<const GradientAndVariable> own, std::string_view kinds) {
-    std::vector<GradientAndVariable> result;
-    for (const GradientAndVariable& p : own) result.push_back({Gradient(), p.variable});
-    // All buckets go up before the first is awaited from above, so that they are on their way at the same time.
-    const std::vector<Bucket> buckets = cut(own, kinds);
-    std::vector<Tensor> reduced;
-    for (const Bucket& b : buckets) reduced.push_back(reduce(packed(b, own), own[b.pairs[0]].variable.name()));
-    for (std::size_t i = 0; i < buckets.size(); ++i) {
-      const std::string& what = own[buckets[i].pairs[0]].variable.name();
-      unpack(buckets[i], broadcast(reduced[i], reduced[i].spec(), what), result);
+  // Receives what other ranks have sent of a pass that led to no step, and waits until they have done so.
+  void forget(const std::string& what) {
+    if (!traffic_.early) traffic_.early = std::make_unique<Exchange>(tree_, kEarly, std::vector<Spec>());
+    Exchange& early = *traffic_.early;
+    early.stop();
+    std::vector<int> peers = tree_.children;
+    if (tree_.parent >= 0) peers.push_back(tree_.parent);
+    for (const int p : peers) send_text(p, std::to_string(early.sent_to(p)));
+    for (const int p : peers) {
+      const std::size_t count = std::stoul(receive_text(p, what));
+      await([&] { return early.has_drained(p, count); }, [&] { return Wait{p, what}; });
     }
+    await([&] { return early.advance(), early.all_sent(); }, [&] { return Wait{-1, what}; });
+    flush(what);
+    traffic_.early.reset();
+  }
+
+  std::vector<GradientAndVariable> sums(std::span<const GradientAndVariable> own, std::span<const Variable> variables, const Plan& plan) {
+    std::vector<GradientAndVariable> result;
+    for (const Variable& v : variables) result.push_back({Gradient(), v});
+    const std::string& kinds = plan.kinds;
+    if (traffic_.early) unpack(pass_.buckets, finish(traffic_.early, names(pass_.buckets, variables)), kinds, result);
+    pass_ = {pass_.number + 1};
+
+    std::vector<std::size_t> rest;
+    for (std::size_t i = 0; i < own.size(); ++i) if (kinds[i] == kDense && !result[i].gradient.defined()) rest.push_back(i);
+    const std::vector<Bucket> buckets = cut(variables, rest);
+    std::vector<Tensor> parts;
+    for (const Bucket& b : buckets) parts.push_back(packed(b, variables, [&](std::size_t i) { return own[i].gradient; }));
+    unpack(buckets, sums_of(std::move(parts), names(buckets, variables)), kinds, result);
     for (std::size_t i = 0; i < own.size(); ++i) if (kinds[i] == kSlices) result[i].gradient = gathered(own[i]);
     flush("the last message");
     return result;
   }
 
-  // Dense gradients of one dtype, in their order; one that is larger than a bucket has its own.
-  std::vector<Bucket> cut(std::span<const GradientAndVariable> own, std::string_view kinds) const {
+  // Of one dtype, in their order; a gradient that is larger than a bucket has its own.
+  std::vector<Bucket> cut(std::span<const Variable> variables, const std::vector<std::size_t>& order) const {
     std::vector<Bucket> buckets;
-    for (std::size_t i = 0; i < own.size(); ++i) {
-      if (kinds[i] != kDense) continue;
-      const Variable& v = own[i].variable;
+    for (const std::size_t i : order) {
+      const Variable& v = variables[i];
       const std::int64_t nbytes = v.shape().size() * size_of(v.dtype());
-      if (buckets.empty() || own[buckets.back().pairs[0]].variable.dtype() != v.dtype() || buckets.back().nbytes + nbytes > options_.bucket_bytes) buckets.emplace_back();
+      if (buckets.empty() || variables[buckets.back().pairs[0]].dtype() != v.dtype() || buckets.back().nbytes + nbytes > options_.bucket_bytes) buckets.emplace_back();
       buckets.back().pairs.push_back(i);
       buckets.back().nbytes += nbytes;
     }
     return buckets;
   }
+  static std::vector<Spec> specs(std::span<const Bucket> buckets, std::span<const Variable> variables) {
+    std::vector<Spec> result;
+    for (const Bucket& b : buckets) {
+      const DType dtype = variables[b.pairs[0]].dtype();
+      result.push_back({dtype, {b.nbytes / size_of(dtype)}});
+    }
+    return result;
+  }
+  static std::vector<std::string> names(std::span<const Bucket> buckets, std::span<const Variable> variables) {
+    std::vector<std::string> result;
+    for (const Bucket& b : buckets) result.push_back(variables[b.pairs[0]].name());
+    return result;
+  }
 
-  static Tensor packed(const Bucket& b, std::span<const GradientAndVariable> own) {
+  template <class GradientOf> static Tensor packed(const Bucket& b, std::span<const Variable> variables, const GradientOf& gradient_of) {
     std::vector<Tensor> flat;
     for (const std::size_t i : b.pairs) {
-      const auto& [gradient, v] = own[i];
+      const Variable& v = variables[i];
+      const Gradient gradient = gradient_of(i);
       const IndexedSlices* s = gradient.slices();
       // -0 is what added to x gives x.
       const Tensor g = s ? to_dense({s->values, s->indices, v.shape()}) : gradient.defined() ? gradient.tensor() : full(v.shape(), -0.0, v.dtype());
@@ -222,25 +338,34 @@ class OverRanks final : public Communicator {
     }
     return flat.size() == 1 ? flat[0] : concat(flat, 0);
   }
-  static void unpack(const Bucket& b, const Tensor& sum, std::vector<GradientAndVariable>& result) {
-    std::int64_t at = 0;
-    for (const std::size_t i : b.pairs) {
-      const Shape& shape = result[i].variable.shape();
-      result[i].gradient = reshape(strided_slice(sum, {Slice(at, at + shape.size())}), shape);
-      at += shape.size();
+  // What is dense, and was not only held to be so.
+  static void unpack(std::span<const Bucket> buckets, std::span<const Tensor> sums, const std::string& kinds, std::vector<GradientAndVariable>& result) {
+    for (std::size_t b = 0; b < buckets.size(); ++b) {
+      std::int64_t at = 0;
+      for (const std::size_t i : buckets[b].pairs) {
+        const Shape& shape = result[i].variable.shape();
+        if (kinds[i] == kDense) result[i].gradient = reshape(strided_slice(sums[b], {Slice(at, at + shape.size())}), shape);
+        at += shape.size();
+      }
     }
   }
 
-  // The sum of this rank's part of the tree, which is on its way up.
-  Tensor reduce(Tensor x, const std::string& what) {
-    for (const int c : children_) x = x + receive(c, x.spec(), what);
-    if (parent_ >= 0) send(parent_, x);
-    return x;
+  std::vector<Tensor> sums_of(std::vector<Tensor> parts, std::vector<std::string> names) {
+    std::vector<Spec> specs;
+    for (const Tensor& p : parts) specs.push_back(p.spec());
+    traffic_.late = std::make_unique<Exchange>(tree_, kLate, specs);
+    for (std::size_t i = 0; i < parts.size(); ++i) traffic_.late->put(i, std::move(parts[i]));
+    return finish(traffic_.late, names);
   }
-  Tensor broadcast(Tensor x, const Spec& spec, const std::string& what) {
-    if (parent_ >= 0) x = receive(parent_, spec, what);
-    for (const int c : children_) send(c, x);
-    return x;
+  std::vector<Tensor> finish(std::unique_ptr<Exchange>& exchange, const std::vector<std::string>& names) {
+    await([&] { return exchange->advance(), exchange->done(); }, [&] {
+      const Exchange::Wait w = exchange->waits_for();
+      return Wait{w.from, names[w.bucket]};
+    });
+    std::vector<Tensor> result;
+    for (std::size_t i = 0; i < names.size(); ++i) result.push_back(exchange->sum(i));
+    exchange.reset();
+    return result;
   }
 
   // Slices of all ranks, in their order: a rank's part of the tree is the ranks behind it.
@@ -261,80 +386,93 @@ class OverRanks final : public Communicator {
       send(to, s.indices);
       send(to, s.values);
     };
-    for (const int c : children_) {
+    for (const int c : tree_.children) {
       const IndexedSlices more = receive_slices(c);
       s = {concat({s.values, more.values}, 0), concat({s.indices, more.indices}, 0), v.shape()};
     }
-    if (parent_ >= 0) {
-      send_slices(parent_);
-      s = receive_slices(parent_);
+    if (tree_.parent >= 0) {
+      send_slices(tree_.parent);
+      s = receive_slices(tree_.parent);
     }
-    for (const int c : children_) send_slices(c);
+    for (const int c : tree_.children) send_slices(c);
     return s;
   }
 
-  // Messages. Those of one sender come in their order. What is sent stays alive until it is.
+  // Messages. Those of one sender with one tag come in their order. What is sent stays alive until it is.
+  enum Tag { kLate, kText, kEarly };
   struct Sent { MPI_Request request; Tensor x; std::string text; };
+  struct Traffic {
+    std::deque<Sent> sent;
+    Tensor coming;
+    std::unique_ptr<Exchange> early, late;   // buckets that have left before the ranks agreed, and others
+
+    std::size_t moves() const { return (early ? early->moves() : 0) + (late ? late->moves() : 0); }
+  };
 
   void send(int to, const Tensor& x) {
-    sent_.push_back({MPI_REQUEST_NULL, x, {}});
-    check_mpi(MPI_Isend(x.raw(), length(x.nbytes()), MPI_INT32_T, to, 0, comm_, &sent_.back().request), "MPI_Isend");
+    traffic_.sent.push_back({MPI_REQUEST_NULL, x, {}});
+    check_mpi(MPI_Isend(x.raw(), words(x.nbytes()), MPI_INT32_T, to, kLate, tree_.comm, &traffic_.sent.back().request), "MPI_Isend");
   }
   void send_text(int to, std::string text) {
-    sent_.push_back({MPI_REQUEST_NULL, {}, std::move(text)});
-    check_mpi(MPI_Isend(sent_.back().text.data(), static_cast<int>(sent_.back().text.size()), MPI_CHAR, to, 1, comm_, &sent_.back().request), "MPI_Isend");
+    traffic_.sent.push_back({MPI_REQUEST_NULL, {}, std::move(text)});
+    Sent& s = traffic_.sent.back();
+    check_mpi(MPI_Isend(s.text.data(), static_cast<int>(s.text.size()), MPI_CHAR, to, kText, tree_.comm, &s.request), "MPI_Isend");
   }
   Tensor receive(int from, const Spec& spec, const std::string& what) {
-    Tensor x = allocate(spec);
+    Tensor x = traffic_.coming = allocate(spec);
     MPI_Request request;
-    check_mpi(MPI_Irecv(x.raw(), length(x.nbytes()), MPI_INT32_T, from, 0, comm_, &request), "MPI_Irecv");
-    await(what, from, x, [&](int& done) { return MPI_Test(&request, &done, MPI_STATUS_IGNORE); });
+    check_mpi(MPI_Irecv(x.raw(), words(x.nbytes()), MPI_INT32_T, from, kLate, tree_.comm, &request), "MPI_Irecv");
+    await([&] { return tested([&](int& done) { return MPI_Test(&request, &done, MPI_STATUS_IGNORE); }); }, [&] { return Wait{from, what}; });
+    traffic_.coming = {};
     return x;
   }
   std::string receive_text(int from, const std::string& what) {
     MPI_Status status;
-    await(what, from, {}, [&](int& done) { return MPI_Iprobe(from, 1, comm_, &done, &status); });
+    await([&] { return tested([&](int& done) { return MPI_Iprobe(from, kText, tree_.comm, &done, &status); }); }, [&] { return Wait{from, what}; });
     int count = 0;
     check_mpi(MPI_Get_count(&status, MPI_CHAR, &count), "MPI_Get_count");
     std::string text(static_cast<std::size_t>(count), '\0');
-    check_mpi(MPI_Recv(text.data(), count, MPI_CHAR, from, 1, comm_, MPI_STATUS_IGNORE), "MPI_Recv");
+    check_mpi(MPI_Recv(text.data(), count, MPI_CHAR, from, kText, tree_.comm, MPI_STATUS_IGNORE), "MPI_Recv");
     return text;
   }
   void flush(const std::string& what) {
-    for (; !sent_.empty(); sent_.pop_front()) await(what, -1, {}, [&](int& done) { return MPI_Test(&sent_.front().request, &done, MPI_STATUS_IGNORE); });
+    for (std::deque<Sent>& sent = traffic_.sent; !sent.empty(); sent.pop_front())
+      await([&] { return tested([&](int& done) { return MPI_Test(&sent.front().request, &done, MPI_STATUS_IGNORE); }); }, [&] { return Wait{-1, what}; });
+  }
+  template <class Test> static bool tested(const Test& test) {
+    int done = 0;
+    check_mpi(test(done), "MPI_Test");
+    return done;
   }
 
-  /// Words of four bytes; buffers are padded to more.
-  int length(std::int64_t nbytes) const {
-    const std::int64_t n = (nbytes + 3) / 4;
-    if (n > std::numeric_limits<int>::max()) throw_error<ShapeError>("ranks: {} bytes are more than one message carries; use less than 8 GiB", nbytes);
-    return static_cast<int>(n);
-  }
-
-  // `held` is memory that a message may still come into: where the wait is given up, it is never freed.
-  template <class Test> void await(const std::string& what, int from, const Tensor& held, const Test& test) {
-    const auto start = std::chrono::steady_clock::now();
-    for (int done = 0, tries = 0;; ++tries) {
-      check_mpi(test(done), "MPI_Test");
-      if (done) return;
+  /// For a message of a rank, or, with -1, until others have received.
+  struct Wait { int from; std::string what; };
+  // Buckets move on meanwhile; as long as they do, nobody has waited.
+  template <class Ready, class Describe> void await(const Ready& ready, const Describe& describe) {
+    auto start = std::chrono::steady_clock::now();
+    std::size_t moves = traffic_.moves();
+    for (int tries = 0;; ++tries) {
+      if (ready()) return;
+      if (traffic_.early) traffic_.early->advance();
+      if (std::exchange(moves, traffic_.moves()) != traffic_.moves()) start = std::chrono::steady_clock::now(), tries = 0;
       if (tries < 1000) continue;
       std::this_thread::sleep_for(std::chrono::microseconds(std::min(tries / 100, 1000)));
       if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < options_.timeout_seconds) continue;
       broken_ = true;
-      new std::deque<Sent>(std::move(sent_));
-      new Tensor(held);
+      const Wait w = describe();
       throw_error<GradientError>("ranks: rank {} has waited {} s for {} at \"{}\"; it may have ended", rank_, options_.timeout_seconds,
-                                 from < 0 ? "others to receive" : fmt::format("rank {}", from), what);
+                                 w.from < 0 ? "others to receive" : fmt::format("rank {}", w.from), w.what);
     }
   }
 
+  static constexpr std::string_view kSum = "sum_over_replicas";
   const int rank_;
   const RanksOptions options_;
-  const MPI_Comm comm_;
-  std::vector<int> children_;   // ascending
-  int parent_ = -1;
-  std::deque<Sent> sent_;
-  bool stepped_ = false;        // before the first step, values are compared too
+  const Tree tree_;
+  Traffic traffic_;
+  std::int64_t steps_ = 0;      // before the first, values are compared too
+  BackwardPass pass_;
+  std::vector<Prediction> predictions_;   // the last one first
   bool broken_ = false;         // ranks do not listen to each other any more
 };
 

@@ -1,5 +1,6 @@
 // Communicator: how a step is taken by many replicas together. What joins them, threads or machines, is behind this interface.
 #pragma once
+#include "autodiff/imperative_grad.h"
 #include "base/thread_state.h"
 #include "tapedeck/optimizer.h"
 
@@ -22,6 +23,9 @@ class Communicator {
  public:
   /// Waits for the other replicas, and has one step taken for each copy of the variables: one where replicas share them.
   virtual void step(const StepTogether& own) = 0;
+  /// Before a backward pass of which the gradients of these variables go to the next step as they are: what wants to have them as they
+  /// arrive, if anything does. A pass that throws, and a step with other gradients, make no difference but in time.
+  virtual Arrival begin_pass(std::span<const Variable>) { return {}; }
   /// The sum of what all replicas give.
   virtual Tensor sum(const Tensor& own) = 0;
   /// What the replica's loss is multiplied by, 1 where the loss of all is the sum; notes whether it is scaled.
