@@ -178,8 +178,8 @@ int overlap(const Ranks& ranks) {
     for (int i = 0; i < 4; ++i)
       descent.minimize([&] {
         const int before = sent;
-        Tensor x = hooked(matmul(ones({4, 8}), w[0]), [&counts, before](const Tensor&) { counts.push_back(sent - before); });
-        for (int k = 1; k < kLayers; ++k) x = tanh(matmul(x, w[static_cast<std::size_t>(k)]));
+        Tensor x = hooked(matmul(ones({8, 8}), w[0]), [&counts, before](const Tensor&) { counts.push_back(sent - before); });
+        for (std::size_t k = 1; k < kLayers; ++k) x = tanh(k % 2 ? matmul(x, w[k]) : matmul(w[k], x));
         return mean(square(x));
       });
   });

@@ -15,6 +15,8 @@
 // one cotangent after the other. Where tensors are watched that nobody asks for, ops that lead to no source are left out first.
 #include "autodiff/imperative_grad.h"
 
+#include <algorithm>
+
 #include "autodiff/observer.h"
 #include "autodiff/pull_back.h"
 #include "autodiff/stacked.h"
@@ -91,12 +93,14 @@ class Backprop {
       if (const Slot s = tape_.slot_of(targets_[i]); takes_part(s)) accumulate(s, output_gradient(i));
   }
 
-  void drain() {
+  // tells: whether somebody waits for sources.
+  template <bool tells> [[gnu::noinline]] void drain() {
     while (!ready_.empty()) {
+      if constexpr (tells) hasten();
       const std::int32_t k = ready_.back();
       ready_.pop_back();
       TapeEntry& e = tape_.entries()[k];
-      pull_back(e);
+      pull_back<tells>(e);
       if (tape_.used && !pass_.keep_entries) e.drop_kept();
     }
   }
@@ -172,7 +176,7 @@ class Backprop {
     }
   }
 
-  void pull_back(TapeEntry& e) {
+  template <bool tells> void pull_back(TapeEntry& e) {
     Gradient one_dy;
     std::vector<Gradient> more_dy(e.outputs > 1 ? static_cast<std::size_t>(e.outputs) : 0);
     const std::span<Gradient> dy = e.outputs > 1 ? std::span<Gradient>(more_dy) : std::span<Gradient>(&one_dy, 1);
@@ -186,7 +190,7 @@ class Backprop {
       any |= dy[k].defined();
     }
     if (any) run_rule(e, dy);
-    for (const Slot x : e.x()) if (takes_part(x)) release(x);
+    for (const Slot x : e.x()) if (takes_part(x)) release<tells>(x);
   }
 
   void run_rule(TapeEntry& e, std::span<Gradient> dy) {
@@ -271,17 +275,24 @@ class Backprop {
       throw_error<GradientError>("{}: the rule's gradient of input {} is {}, the input is {}", name_of(e), i, Spec{dtype, shape}, x);
   }
 
-  void release(Slot s) {
+  template <bool tells> void release(Slot s) {
     if (--tensor(s).usages > 0) return;
     const std::int32_t p = producer(s);
-    if (p < 0) {
-      if (pass_.arrival) [[unlikely]] arrive(s);
-    } else if (--pending(p) == 0) {
-      ready_.push_back(p);
-    }
+    if (p >= 0 && --pending(p) == 0) ready_.push_back(p);
+    if constexpr (tells) if (p < 0) arrive(s);
   }
 
-  [[gnu::noinline]] void arrive(Slot s) {
+  // Of the ops that the last one has made ready, those that give a source its last term, and do nothing else, go first: it arrives sooner,
+  // and no sum is another one.
+  void hasten() {
+    const std::size_t waiting = std::exchange(waiting_, ready_.size() - 1);
+    std::stable_partition(ready_.begin() + static_cast<std::ptrdiff_t>(waiting), ready_.end(), [this](std::int32_t k) {
+      const std::span<const Slot> x = tape_.entries()[k].x();
+      return !(x.size() == 1 && takes_part(x[0]) && producer(x[0]) < 0 && tensor(x[0]).usages == 1);
+    });
+  }
+
+  void arrive(Slot s) {
     if (!tensor(s).is_source) return;
     if (numbers_.empty()) {
       numbers_.resize(tensors_.size());
@@ -306,6 +317,7 @@ class Backprop {
   CachedVector<std::int32_t> ready_;
   Tensor zeros_;                          // the last ones that were needed
   std::vector<std::size_t> numbers_;      // of sources, by slot, where one has arrived
+  std::size_t waiting_ = 0;               // ready ops that have waited for one turn, where sources arrive
 };
 
 }  // namespace
@@ -316,7 +328,8 @@ std::vector<Gradient> imperative_grad(const VSpace& space, Tape& tape, std::span
   if (tape.options().watch_all || pass.directions) backprop.leave_out();
   backprop.filter();
   backprop.seed();
-  backprop.drain();
+  if (pass.arrival) backprop.drain<true>();
+  else backprop.drain<false>();
   std::vector<Gradient> result;
   for (const Tensor& s : sources) result.push_back(backprop.collect(s));
   return result;
