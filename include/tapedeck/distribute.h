@@ -58,7 +58,8 @@ struct RanksOptions {
 
 /// The processes that mpirun has started, as replicas, one each. Every rank has variables and optimizers of its own, which begin alike, of
 /// which the first step of a run makes sure, and stay alike: apply_gradients sums over all ranks in the tree that Replicas have, gives the
-/// sums to all, and each takes the same step.
+/// sums to all, and each takes the same step. minimize sends gradients while the backward pass computes others, from its second step with
+/// the same variables on; MPI is called by the thread that called run alone.
 class TAPEDECK_EXPORT Ranks {
  public:
   /// Starts MPI unless it runs, in which case it is not ended either. Throws ArgumentError for a time or size that is not above 0, and
