@@ -91,7 +91,8 @@ template <class R> std::vector<double> change(const R& replicas) {
           if (fails && ++passes == 1) throw std::out_of_range("a pass that comes to nothing");
           if (i % 12 == 8) norm = sum_over_replicas(sum(square(dy))).item();
         })));
-        if (i % 4 != 3 || r.index != 1) l = l + sum(s * square(b));                             // none on one rank
+        const Tensor of_b = sum(s * square(b));
+        if (i % 4 != 3 || r.index != 1) l = r.index % 2 ? of_b + l : l + of_b;                  // none on one rank, and in another order
         if (i % 7 == 2 || (i % 7 == 4 && r.index == 0)) l = l + sum(s * gather(table, rows));   // slices on all, and on one
         else if (i % 7 != 4 && i % 7 != 6) l = l + sum(s * cos(table));                         // none on all
         return l + astype(sum(square(wide)), DType::f32) * s * (1.0 + passes);

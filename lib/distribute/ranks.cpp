@@ -18,6 +18,7 @@
 #include "distribute/exchange.h"
 #include "io/checksum.h"
 #include "optim/communicator.h"
+#include "tapedeck/distribute.h"
 #include "tapedeck/operators.h"
 #include "tapedeck/ops.h"
 #include "tensor/storage.h"
