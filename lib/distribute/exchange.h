@@ -26,8 +26,8 @@ struct Tree {
 };
 
 /// Of the same buckets on all ranks. A bucket goes up when the one before it has, the rank's own part is there, and those of its children are
-/// added, one after the other. Nothing here waits. What is sent and received stays alive until it is, so an exchange that is given up
-/// must not be freed before MPI has ended.
+/// added, one after the other. Nothing here waits. It owns the memory of messages that are on their way, and must not end before they
+/// have come.
 class Exchange {
  public:
   Exchange(const Tree& tree, int tag, std::vector<Spec> buckets);
@@ -47,10 +47,10 @@ class Exchange {
   struct Wait { std::size_t bucket; int from; };
   Wait waits_for() const;
 
-  /// To give it up: from here on it sends nothing, …
+  /// To give it up: from here on it sends nothing.
   void stop() { stopped_ = true; }
   std::size_t sent_to(int rank) { return peer(rank).sent; }
-  /// … and when this is true, of the number that each peer has sent, and for what was sent to it, nothing is on its way.
+  /// Whether as many messages of a neighbour have come as it has sent; what is in them is forgotten.
   bool has_drained(int rank, std::size_t count);
   bool all_sent() const { return sent_.empty(); }
 

@@ -174,6 +174,7 @@ class OverRanks final : public Communicator {
       agreed({.error = fmt::format("ranks: rank {} has failed: {}", rank_, why)});
     } catch (...) {
     }
+    broken_ = true;
   }
   bool broken() const { return broken_; }
 
