@@ -202,6 +202,7 @@ int main(int, char** argv) try {
   if (mode == "overlap") return overlap(ranks);
   if (mode == "save") return save(ranks, argv[2]), 0;
   if (mode == "restore") return restore(ranks, argv[2], argv[3] ? std::stoi(argv[3]) : -1);
+  if (mode == "throws_outside" && ranks.replica().index == 3) throw std::runtime_error("out of place");
   ranks.run([&](Replica r) {
     const Variable v(full({mode == "shape" && r.index == 2 ? 4 : 3}, mode == "value" && r.index == 1), {.name = "dense/kernel"}), first(ones({30}));
     GradientDescent descent({.learning_rate = 1.0});

@@ -8,7 +8,7 @@
 // step with the gradients that they have sent. Otherwise all messages sent so are received and forgotten, and the buckets go once more.
 #include <algorithm>
 #include <chrono>
-#include <cstring>
+#include <exception>
 #include <map>
 #include <thread>
 
@@ -16,6 +16,7 @@
 #include "autodiff/variable.h"
 #include "base/format.h"
 #include "distribute/exchange.h"
+#include "distribute/plan.h"
 #include "io/checksum.h"
 #include "optim/communicator.h"
 #include "tapedeck/distribute.h"
@@ -27,88 +28,6 @@
 
 namespace tapedeck {
 namespace {
-
-class Writer {
- public:
-  void put(std::int64_t n) { bytes.append(reinterpret_cast<const char*>(&n), sizeof n); }
-  void put(std::string_view s) { put(static_cast<std::int64_t>(s.size())), bytes.append(s); }
-  std::string bytes;
-};
-
-// Of what another rank of the same program wrote.
-class Reader {
- public:
-  explicit Reader(std::string bytes) : bytes_(std::move(bytes)) {}
-  std::int64_t number() {
-    std::int64_t n;
-    std::memcpy(&n, bytes_.data() + at_, sizeof n);
-    at_ += sizeof n;
-    return n;
-  }
-  std::string text() {
-    const auto n = static_cast<std::size_t>(number());
-    return bytes_.substr(std::exchange(at_, at_ + n), n);
-  }
-
- private:
-  std::string bytes_;
-  std::size_t at_ = 0;
-};
-
-enum Kind : char { kNone, kSlices, kDense };
-
-/// What a rank is about to do; of several, what they agree on, or why they do not.
-struct Plan {
-  std::string name = {};
-  std::vector<std::string> subjects = {};   // the same on all ranks
-  std::string kinds = {}, least = {};  // of each; the highest and the lowest of all ranks
-  std::string error = {};
-  std::vector<std::int64_t> order = {};   // in which gradients came on this rank; of several, on rank 0
-  std::int64_t prediction = 0;         // by which gradients are sent already; 0: none, or not the same on all ranks
-  std::int64_t sent = 0;               // whether some rank has sent any
-
-  std::string bytes() const {
-    Writer w;
-    for (const std::string* s : {&name, &kinds, &least, &error}) w.put(*s);
-    w.put(static_cast<std::int64_t>(subjects.size()));
-    for (const std::string& s : subjects) w.put(s);
-    w.put(static_cast<std::int64_t>(order.size()));
-    for (const std::int64_t n : order) w.put(n);
-    for (const std::int64_t n : {prediction, sent}) w.put(n);
-    return std::move(w.bytes);
-  }
-  static Plan of(std::string bytes) {
-    Reader r(std::move(bytes));
-    Plan p;
-    for (std::string* s : {&p.name, &p.kinds, &p.least, &p.error}) *s = r.text();
-    p.subjects.resize(static_cast<std::size_t>(r.number()));
-    for (std::string& s : p.subjects) s = r.text();
-    p.order.resize(static_cast<std::size_t>(r.number()));
-    for (std::int64_t& n : p.order) n = r.number();
-    for (std::int64_t* n : {&p.prediction, &p.sent}) *n = r.number();
-    return p;
-  }
-
-  // This one is of `rank`, the other one of `from`.
-  void merge(const Plan& other, int rank, int from) {
-    if (!error.empty()) return;
-    error = !other.error.empty() ? other.error : difference(other, rank, from);
-    if (!error.empty()) return;
-    for (std::size_t i = 0; i < kinds.size(); ++i) kinds[i] = std::max(kinds[i], other.kinds[i]), least[i] = std::min(least[i], other.least[i]);
-    if (prediction != other.prediction) prediction = 0;
-    sent |= other.sent;
-  }
-
- private:
-  std::string difference(const Plan& other, int rank, int from) const {
-    constexpr std::string_view advice = "all replicas take the same steps in the same order";
-    if (name != other.name) return fmt::format("{}: rank {} calls this while rank {} calls {}; {}", name, rank, from, other.name, advice);
-    if (subjects.size() != other.subjects.size()) return fmt::format("{}: rank {} has {} variables, rank {} has {}; {}", name, rank, subjects.size(), from, other.subjects.size(), advice);
-    for (std::size_t i = 0; i < subjects.size(); ++i)
-      if (subjects[i] != other.subjects[i]) return fmt::format("{}: {} on rank {} is {} on rank {}; {}", name, subjects[i], rank, other.subjects[i], from, advice);
-    return {};
-  }
-};
 
 /// Whether one is the other, not only equal to it.
 bool same(const Gradient& a, const Gradient& b) {
@@ -483,9 +402,10 @@ class OverRanks final : public Communicator {
 struct Ranks::Job {
   MPI_Comm comm = MPI_COMM_NULL;
   bool finalize = false, broken = false;
+  const int unwinding = std::uncaught_exceptions();
 
   ~Job() {
-    if (broken) return;   // it would wait for ranks that may have ended
+    if (broken || std::uncaught_exceptions() > unwinding) return;   // it would wait for ranks that may have ended, or wait themselves
     MPI_Comm_free(&comm);
     if (finalize) MPI_Finalize();
   }
