@@ -95,7 +95,6 @@ class OverRanks final : public Communicator {
     }
     broken_ = true;
   }
-  bool broken() const { return broken_; }
 
  private:
   static std::uint64_t checksum(const Variable& v) {
