@@ -74,7 +74,17 @@ Curve fit(td::Optimizer optimizer, const char* colour) {
   return losses;
 }
 
+/// Two steps of AdaBelief with the gradient 1, by hand: corrected, m is 1, and s is 0.9² and then the mean of 0.9² and 0.81², of which
+/// the first one weighs 0.999 as much.
+bool believes_as_the_paper() {
+  const td::Variable x(td::tensor(0.0, td::DType::f64));
+  td::Optimizer adabelief(kAdaBelief, {{"learning_rate", 1.0}});
+  for (int i = 0; i < 2; ++i) adabelief.apply_gradients({{td::tensor(1.0, td::DType::f64), x}});
+  return std::abs(x.value().item() + 1 / 0.9 + 1 / std::sqrt((0.999 * 0.81 + 0.6561) / 1.999)) < 1e-4;
+}
+
 void example(Run& run) {
+  run.claim(believes_as_the_paper(), "two steps of AdaBelief are those of the paper");
   const td::Schedule falling = td::schedule::cosine({.initial = 0.1, .steps = 200});
   const std::vector<Curve> losses = {fit(td::GradientDescent({.learning_rate = falling}), kPaleBlue), fit(td::Optimizer(kAdaBelief, {{"learning_rate", falling}}), kBlue),
                                      fit(td::Optimizer(kMuon, {{"learning_rate", falling}, {"momentum", 0.5}}), kOrange)};
