@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "median.h"
 #include "tapedeck/checkpoint.h"
 #include "tapedeck/tapedeck.h"
 
@@ -62,14 +62,9 @@ void read_plain(const std::string& path) {
   close(fd);
 }
 
-double median(std::vector<double> times) {
-  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
-  return times[times.size() / 2];
-}
-
 void report(const char* what, const std::vector<double>& ours, const std::vector<double>& plain) {
   const double gigabytes = static_cast<double>(kTensors * kBytes) * 1e-9;
-  std::printf("%s: %.2f GB/s, the system calls alone %.2f GB/s: %.2f of them\n", what, gigabytes / median(ours), gigabytes / median(plain), median(plain) / median(ours));
+  std::printf("%s: %.2f GB/s, the system calls alone %.2f GB/s: %.2f of them\n", what, gigabytes / bench::median(ours), gigabytes / bench::median(plain), bench::median(plain) / bench::median(ours));
 }
 
 }  // namespace

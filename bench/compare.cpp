@@ -15,6 +15,8 @@
 #include <set>
 #include <sstream>
 
+#include "median.h"
+
 using json = nlohmann::ordered_json;   // keeps the keys as they are written here
 
 namespace {
@@ -127,8 +129,7 @@ struct Case {
 
 std::optional<double> median(std::vector<double> v) {
   if (v.empty()) return {};
-  std::ranges::sort(v);
-  return v[v.size() / 2];
+  return bench::median(std::move(v));
 }
 
 /// How many times better than the other figure.

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "median.h"
 #include "tapedeck/distribute.h"
 #include "tapedeck/tapedeck.h"
 
@@ -25,11 +26,6 @@ namespace {
 constexpr std::int64_t kRows = 32, kLayers = 4;
 struct Size { const char* name; std::int64_t width; int repetitions; };   // of layers, all square; how often a process measures
 constexpr Size kSizes[] = {{"10⁴", 50, 100}, {"10⁵", 158, 50}, {"10⁶", 500, 15}, {"10⁷", 1581, 5}};
-
-double median(std::vector<double> times) {
-  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
-  return times[times.size() / 2];
-}
 
 class Network {
  public:
@@ -93,7 +89,7 @@ Figures measured(const Size& size, const std::function<void(const std::function<
       time(copy, [&] { std::memcpy(to.get(), from.get(), bytes); });
       time(number, [&] { td::sum_over_replicas(one); });
     }
-    if (replica.index == 0) for (std::size_t what = 0; what < kParts; ++what) result[what] = median(times[what]);
+    if (replica.index == 0) for (std::size_t what = 0; what < kParts; ++what) result[what] = bench::median(times[what]);
   });
   return result;
 }
@@ -165,7 +161,7 @@ int main(int argc, char** argv) try {
       for (std::size_t what = 0; what < kParts; ++what) {
         std::vector<double> all;
         for (const auto& round : rounds[w]) all.push_back(round[s][what]);
-        medians[w][s][what] = median(all);
+        medians[w][s][what] = bench::median(all);
       }
   print(medians);
 } catch (const std::exception& e) {
