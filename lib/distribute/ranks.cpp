@@ -38,7 +38,7 @@ bool same(const Gradient& a, const Gradient& b) {
 class OverRanks final : public Communicator {
  public:
   OverRanks(Replica replica, const RanksOptions& options, MPI_Comm comm)
-      : Communicator(options.reduction == LossReduction::mean ? 1.0 / replica.count : 1), rank_(replica.index), options_(options), tree_(comm, replica) {}
+      : Communicator(options.reduction, replica.count), rank_(replica.index), options_(options), tree_(comm, replica) {}
   ~OverRanks() {
     if (broken_) new Traffic(std::move(traffic_));   // MPI may still read and write there
   }
@@ -46,7 +46,7 @@ class OverRanks final : public Communicator {
   Arrival begin_pass(std::span<const Variable> variables) override {
     if (traffic_.early) return {};   // of another pass, which has led to no step
     pass_ = {pass_.number + 1, {variables.begin(), variables.end()}};
-    const auto known = std::find_if(predictions_.begin(), predictions_.end(), [&](const Prediction& p) { return p.variables == ids(variables); });
+    const auto known = std::find_if(predictions_.begin(), predictions_.end(), [wanted = ids(variables)](const Prediction& p) { return p.variables == wanted; });
     if (known != predictions_.end()) follow(*known);
     return [this, number = pass_.number](std::size_t i, const Gradient& g) { if (number == pass_.number) arrived(i, g); };
   }

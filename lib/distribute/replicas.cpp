@@ -167,7 +167,7 @@ class InProcess final : public Communicator {
 
  public:
   InProcess(Group& group, Replica replica, LossReduction reduction)
-      : Communicator(reduction == LossReduction::mean ? 1.0 / replica.count : 1), group_(group), replica_(replica) {}
+      : Communicator(reduction, replica.count), group_(group), replica_(replica) {}
 
   void step(const StepTogether& own) override {
     const std::string caller = fmt::format("apply_gradients: replica {}", replica_.index);
@@ -220,7 +220,7 @@ class InProcess final : public Communicator {
 /// The calling thread's, while it serves replicas.
 class Outside final : public Communicator {
  public:
-  Outside() : Communicator(1) {}
+  Outside() : Communicator(LossReduction::sum, 1) {}
   void step(const StepTogether&) override {
     throw GradientError("apply_gradients: this is no replica, but the thread that runs them; call it in a replica, or with SkipAggregation for gradients that are summed already");
   }

@@ -2,7 +2,7 @@
 #pragma once
 #include "autodiff/imperative_grad.h"
 #include "base/thread_state.h"
-#include "tapedeck/optimizer.h"
+#include "tapedeck/distribute.h"
 
 namespace tapedeck {
 
@@ -36,7 +36,7 @@ class Communicator {
   Communicator& operator=(const Communicator&) = delete;
 
  protected:
-  explicit Communicator(double loss_factor) : loss_factor_(loss_factor) {}
+  Communicator(LossReduction reduction, int count) : loss_factor_(reduction == LossReduction::mean ? 1.0 / count : 1) {}
   ~Communicator() = default;
 
  private:
