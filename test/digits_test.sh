@@ -1,54 +1,41 @@
 #!/usr/bin/env bash
 # The digits program as its user meets it: wrong options, damaged data, and the same digits with any number of threads.
 #   digits_test.sh PROGRAM
-set -uo pipefail
-program=$1
+source "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 data=$(dirname "${BASH_SOURCE[0]}")/../examples/data/digits.csv.gz
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-failed=0
 
-# expect STATUS TEXT ARGUMENT…: the exit status, and a piece of what the program prints.
-expect() {
-  local status=$1 text=$2 output actual
-  shift 2
-  output=$("$program" --plot "$folder/loss.svg" --tape "$folder/tape.dot" "$@" 2>&1)
-  actual=$?
-  if [[ $actual != "$status" || $output != *"$text"* ]]; then
-    printf 'digits %s: expected status %s and "%s", got status %s:\n%s\n' "$*" "$status" "$text" "$actual" "$output"
-    failed=1
-  fi
-}
+# digits STATUS TEXT ARGUMENT…: the program's exit status, and a piece of what it prints.
+digits() { expect "$1" "$2" "$program" --plot "$folder/loss.svg" --tape "$folder/tape.dot" "${@:3}"; }
 
-expect 0 "--epochs" --help
-expect 2 "there is no option --epoch; see --help" --epoch 3
-expect 2 "there is no option 3; see --help" 3
-expect 2 '--epochs takes a whole number from 1 to 100000: "0"' --epochs 0
-expect 2 '--batch takes a whole number from 1 to 100000: "ten"' --batch ten
-expect 2 '--seed takes a whole number from 0 to 18446744073709551615: "-1"' --seed=-1
-expect 2 "--threads needs a value" --threads
-expect 2 '--replicas takes a whole number from 1 to 1024: "0"' --replicas 0
-expect 2 '--model takes mlp, cnn or both: "rnn"' --model rnn
+digits 0 "--epochs" --help
+digits 2 "there is no option --epoch; see --help" --epoch 3
+digits 2 "there is no option 3; see --help" 3
+digits 2 '--epochs takes a whole number from 1 to 100000: "0"' --epochs 0
+digits 2 '--batch takes a whole number from 1 to 100000: "ten"' --batch ten
+digits 2 '--seed takes a whole number from 0 to 18446744073709551615: "-1"' --seed=-1
+digits 2 "--threads needs a value" --threads
+digits 2 '--replicas takes a whole number from 1 to 1024: "0"' --replicas 0
+digits 2 '--model takes mlp, cnn or both: "rnn"' --model rnn
 
-# damaged TEXT: the program says TEXT of the file on standard input.
+# damaged TEXT: the program says TEXT of the file on standard input, which is no pipe, so that this shell runs it and `failed` is its own.
 damaged() {
   cat > "$folder/digits.csv"
-  expect 1 "$1" --data "$folder/digits.csv"
+  digits 1 "$1" --data "$folder/digits.csv"
 }
 damaged "digits.csv has 0 digits, not 1797" < /dev/null
-head -c 20000 "$data" | damaged "digits.csv is damaged"
-{ head -c 20000 "$data"; head -c 100 /dev/zero; tail -c +20101 "$data"; } | damaged "digits.csv is damaged"
-zcat "$data" | head -n 100 | damaged "digits.csv has 100 digits, not 1797"
-zcat "$data" | sed '7s/^0/17/' | damaged "digits.csv, line 7: pixel 0 is not a number from 0 to 16"
-zcat "$data" | sed '8s/^0/-1/' | damaged "digits.csv, line 8: pixel 0 is not a number from 0 to 16"
-zcat "$data" | sed '9s/.$/x/' | damaged "digits.csv, line 9: the label is not a number from 0 to 9"
-zcat "$data" | sed '9s/.$/12/' | damaged "digits.csv, line 9: the label is not a number from 0 to 9"
-zcat "$data" | sed '10s/$/,5/' | damaged "digits.csv, line 10: there is more than 64 pixels and a label"
-zcat "$data" | sed '11s/,/;/' | damaged "digits.csv, line 11: a comma is missing"
-zcat "$data" | sed '12d' | damaged "digits.csv has 1796 digits, not 1797"
-expect 1 "cannot open $folder/none.csv" --data "$folder/none.csv"
-expect 1 "cannot write $folder/none/loss.svg" --plot "$folder/none/loss.svg"
-expect 1 "cannot write $folder/none/tape.dot" --tape "$folder/none/tape.dot"
+damaged "digits.csv is damaged" < <(head -c 20000 "$data")
+damaged "digits.csv is damaged" < <({ head -c 20000 "$data"; head -c 100 /dev/zero; tail -c +20101 "$data"; })
+damaged "digits.csv has 100 digits, not 1797" < <(zcat "$data" | head -n 100)
+damaged "digits.csv, line 7: pixel 0 is not a number from 0 to 16" < <(zcat "$data" | sed '7s/^0/17/')
+damaged "digits.csv, line 8: pixel 0 is not a number from 0 to 16" < <(zcat "$data" | sed '8s/^0/-1/')
+damaged "digits.csv, line 9: the label is not a number from 0 to 9" < <(zcat "$data" | sed '9s/.$/x/')
+damaged "digits.csv, line 9: the label is not a number from 0 to 9" < <(zcat "$data" | sed '9s/.$/12/')
+damaged "digits.csv, line 10: there is more than 64 pixels and a label" < <(zcat "$data" | sed '10s/$/,5/')
+damaged "digits.csv, line 11: a comma is missing" < <(zcat "$data" | sed '11s/,/;/')
+damaged "digits.csv has 1796 digits, not 1797" < <(zcat "$data" | sed '12d')
+digits 1 "cannot open $folder/none.csv" --data "$folder/none.csv"
+digits 1 "cannot write $folder/none/loss.svg" --plot "$folder/none/loss.svg"
+digits 1 "cannot write $folder/none/tape.dot" --tape "$folder/none/tape.dot"
 
 # What is printed for a seed does not depend on the number of threads, and the last line is the accuracy.
 run() { "$program" --epochs 2 --plot "$folder/loss.svg" --tape "$folder/tape.dot" "$@"; }
@@ -62,7 +49,7 @@ grep -q 'label="conv2d' "$folder/tape.dot" && tail -n 1 "$folder/tape.dot" | gre
 if command -v dot >/dev/null; then grep -q '</svg>' "$folder/tape.svg" || { echo "tape.svg is not whole"; failed=1; }; fi
 
 # Replicas that have no part of a batch.
-expect 0 "3 replicas, with the same bits in all weights" --replicas 3 --batch 2 --epochs 1
+digits 0 "3 replicas, with the same bits in all weights" --replicas 3 --batch 2 --epochs 1
 
 # One network alone does as beside the other; without Graphviz only the picture is missing.
 rm -f "$folder/tape.svg"

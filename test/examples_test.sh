@@ -1,24 +1,8 @@
 #!/usr/bin/env bash
 # What the examples have in common: the list of them, their options, and the picture.
 #   examples_test.sh PROGRAM     one of them, newton_logistic
-set -uo pipefail
-program=$1
+source "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 sources=$(dirname "${BASH_SOURCE[0]}")/..
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-failed=0
-
-# expect STATUS TEXT COMMAND…: the exit status, and a piece of what is printed.
-expect() {
-  local status=$1 text=$2 output actual
-  shift 2
-  output=$("$@" 2>&1)
-  actual=$?
-  if [[ $actual != "$status" || $output != *"$text"* ]]; then
-    printf '%s: expected status %s and "%s", got status %s:\n%s\n' "$*" "$status" "$text" "$actual" "$output"
-    failed=1
-  fi
-}
 
 demo=$sources/scripts/demo
 for main in "$sources"/examples/*/main.cpp; do

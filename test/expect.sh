@@ -1,0 +1,18 @@
+# Sourced by tests of programs as their users meet them: `program`, a folder that goes away, and `expect`; they end with `exit $failed`.
+set -uo pipefail
+program=$1
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+failed=0
+
+# expect STATUS TEXT COMMAND…: the exit status, and a piece of what is printed.
+expect() {
+  local status=$1 text=$2 output actual
+  shift 2
+  output=$("$@" 2>&1)
+  actual=$?
+  if [[ $actual != "$status" || $output != *"$text"* ]]; then
+    printf '%s: expected status %s and "%s", got status %s:\n%s\n' "$*" "$status" "$text" "$actual" "$output"
+    failed=1
+  fi
+}
