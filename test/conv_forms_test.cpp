@@ -192,6 +192,22 @@ TEST_CASE("pooling in one and three dimensions agrees with its definition", "[po
   CHECK(avg_pool1d(row, {.window = 2, .padding = Padding::same}).to_vector() == std::vector<double>{2, 3.5, 4});
 }
 
+TEST_CASE("a number as padding pads both ends of a row, and nothing else", "[conv][pool]") {
+  const Tensor x = uniform({2, 9, 3}, -1, 1), f = uniform({3, 3, 5}, -1, 1, 1);
+  const Axis padded[] = {Axis::valid(1, 1), Axis::valid(1, 1), Axis::valid(9, 3, 1, 1, 1, 1)};
+  CHECK(conv1d(x, f, {.padding = 1}).shape() == Shape{2, 9, 5});
+  CHECK(difference(conv1d(x, f, {.padding = 1}), convolution(x, f, 2, padded, 3, 5)) < 1e-14);
+  CHECK(worst(conv1d(transpose(x, {0, 2, 1}), f, {.padding = 1, .layout = Layout::nchw}), transpose(conv1d(x, f, {.padding = 1}), {0, 2, 1})) == 0);
+  CHECK(check_gradients([](const std::vector<Tensor>& in) { return conv1d(in[0], in[1], {.stride = 2, .padding = 2}); }, {x, f}));
+
+  const Tensor row = tensor({{{1.0}, {3.0}, {2.0}, {5.0}, {4.0}}}, DType::f64);
+  CHECK(max_pool1d(row, {.window = 2, .padding = 1}).to_vector() == std::vector<double>{1, 3, 5});
+  CHECK(avg_pool1d(row, {.window = 3, .stride = 2, .padding = 1}).to_vector() == std::vector<double>{2, 10.0 / 3, 4.5});
+  CHECK(check_gradients([](const std::vector<Tensor>& in) { return avg_pool1d(in[0], {.window = 3, .padding = 2}); }, {x}));
+  CHECK_THROWS_AS(conv1d(x, f, {.padding = -1}), ArgumentError);
+  CHECK_THROWS_AS(max_pool1d(row, {.window = 2, .padding = 2}), ArgumentError);
+}
+
 TEST_CASE("max_pool_with_argmax tells where the largest elements are", "[pool]") {
   const Tensor x = samples::distinct({2, 5, 4, 3});
   const auto [y, position] = max_pool_with_argmax(x, {.window = {3, 2}, .strides = {1, 2}});

@@ -11,7 +11,7 @@
 
 using namespace tapedeck;
 using namespace tapedeck::test;
-using Catch::Contains, Catch::EndsWith;
+using Catch::Contains, Catch::EndsWith, Catch::StartsWith;
 
 namespace {
 
@@ -206,6 +206,17 @@ TEST_CASE("why a gradient is none, by a history", "[debug]") {
   CHECK_FALSE(tape.gradient(both, x).defined());
   CHECK_THAT(explain(tape, both, x, history), Contains("stop_gradient"));   // used up
   CHECK_THROWS_WITH(explain(tape, both, x), Contains("explain: this tape was already used"));
+
+  const Variable w(ones({2}), {.name = "w"});
+  GradientTape third;
+  Tensor paused;
+  {
+    const StopRecording pause;
+    paused = w;
+  }
+  const Tensor followed = exp(w), product = paused * 2.0;
+  CHECK_THAT(explain(third, product, w, history), EndsWith("op 9, the read of \"w\" (f32[2] -> f32[2]), ran while the tape did not record"));
+  CHECK_THAT(explain(third, followed, w, history), StartsWith("not none"));
 
   const Tensor z = ones({2}), before = exp(z);
   GradientTape second;

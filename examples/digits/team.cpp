@@ -12,7 +12,8 @@ Team::Team(int replicas) : threads_(std::max(replicas, 1), {.reduction = kReduct
 }
 
 void check_same_bits(const td::Variable& variable, td::Replica replica) {
-  const auto values = variable.value().data<float>();
+  const td::Tensor value = variable;
+  const auto values = value.data<float>();
   std::vector<std::int32_t> words(values.size());
   std::memcpy(words.data(), values.data(), values.size_bytes());
   const td::Tensor bits = td::tensor(words), first = td::sum_over_replicas(replica.index == 0 ? bits : td::zeros_like(bits));

@@ -42,6 +42,7 @@ class TAPEDECK_EXPORT Sources {
   Sources(std::span<const Tensor> list);
   Sources(std::span<const Variable> list);
   Sources(const std::vector<Tensor>& list);
+  Sources(std::vector<Source> list) : all_(std::move(list)) {}
   Sources(const std::vector<Variable>& list);
   const std::vector<Source>& all() const { return all_; }
 

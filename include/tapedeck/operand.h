@@ -15,7 +15,8 @@ class TAPEDECK_EXPORT Operand {
  public:
   Operand(const Tensor& t) noexcept : bits_(reinterpret_cast<std::uintptr_t>(&t)) {}
   Operand(Tensor&& t) noexcept : bits_(reinterpret_cast<std::uintptr_t>(&t) | 1) {}
-  Operand(const Variable& v);
+  /// The value that is read lives in the second argument, which the caller leaves out: until the end of its expression.
+  Operand(const Variable& v, Tensor&& read = Tensor());
   template <std::floating_point T> Operand(T number) noexcept : number_(static_cast<double>(number)) {}
   template <std::integral T> Operand(T number) noexcept : bits_(kInteger), number_(static_cast<double>(number)) {}
 

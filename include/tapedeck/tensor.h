@@ -65,10 +65,12 @@ class TAPEDECK_EXPORT Tensor {
   std::uint64_t id() const { return block().id; }
   Spec spec() const { return {dtype(), shape()}; }
 
-  /// The elements in row-major order, valid while this handle lives. Throws DTypeError where T is not the tensor's type.
-  template <class T> std::span<const T> data() const {
+  /// The elements in row-major order, valid while this handle lives, so not for temporaries. Throws DTypeError where T is not the
+  /// tensor's type.
+  template <class T> std::span<const T> data() const& {
     return {static_cast<const T*>(data_as(dtype_of<T>)), static_cast<std::size_t>(b_->size)};
   }
+  template <class T> void data() const&& = delete;
   /// The only element, converted to T. Throws ShapeError where there is not exactly one.
   template <class T = double> T item() const {
     require_one();

@@ -18,8 +18,8 @@ struct VariableOptions {
   Constraint constraint = {}; // optimizers put their new values through it; assignments do not
 };
 
-/// A handle: copies share the cell. Reading it gives its present value, which later updates never change. Reads and
-/// updates of one variable from several threads at once must be ordered by the caller.
+/// A handle: copies share the cell. Reading it gives its present value, which later updates never change. Threads may read
+/// one variable at once; an update must be ordered by the caller against reads and other updates.
 class TAPEDECK_EXPORT Variable {
  public:
   explicit Variable(Tensor initial, VariableOptions options = {});
@@ -32,9 +32,10 @@ class TAPEDECK_EXPORT Variable {
   /// Order of creation in the process.
   std::uint64_t id() const;
 
-  /// The present value; recorded on the thread's tapes. The reference is valid until the next update.
-  const Tensor& value() const;
-  operator const Tensor&() const { return value(); }
+  /// The present value. Every read gives a tensor of its own, which shares the memory: the tapes and accumulators that record
+  /// at the moment of the read follow this tensor, and no other read.
+  Tensor value() const;
+  operator Tensor() const { return value(); }
 
   /// Replace, add, subtract. value has the variable's dtype and shape, else DTypeError or ShapeError and no change. Not
   /// differentiated. The update is made in place where nobody else holds the memory.

@@ -24,16 +24,24 @@ struct LoggedOp {
 class OpLog final : public Observer {
  public:
   void computed(const Event& e, std::span<const Tensor> y) override {
-    LoggedOp op{std::string(e.name), e.call.op.rule.kind != RuleKind::none, {}, {}, {}};
+    LoggedOp op{std::string(e.name), e.call.op.rule.kind != RuleKind::none, {}, {}, recording_tapes()};
     for (int i = 0; i < e.call.x.size(); ++i) op.x.push_back({e.call.x[i].id(), e.call.x[i].spec()});
     for (const Tensor& t : y) op.y.push_back({t.id(), t.spec()});
-    for (const Recorder* r = thread_state.innermost; r; r = r->outer()) {
-      const Tape* tape = dynamic_cast<const Tape*>(r);
-      if (tape && !tape->paused) op.tapes.push_back(r);
-    }
     ops.push_back(std::move(op));
   }
+  void read(const detail::VariableCell& cell, const Tensor& value) override {
+    const Spec spec = value.spec();
+    ops.push_back({fmt::format("the read of \"{}\"", cell.name), true, {{cell.handle.id(), spec}}, {{value.id(), spec}}, recording_tapes()});
+  }
   std::vector<LoggedOp> ops;
+
+ private:
+  static std::vector<const Recorder*> recording_tapes() {
+    std::vector<const Recorder*> tapes;
+    for (const Recorder* r = thread_state.innermost; r; r = r->outer())
+      if (const Tape* tape = dynamic_cast<const Tape*>(r); tape && !tape->paused) tapes.push_back(r);
+    return tapes;
+  }
 };
 
 namespace {
@@ -124,7 +132,6 @@ std::string by_tape(Tape& tape, const Source& target, const Source& source) {
 Ids ids_of(Tape& tape, const Source& s) {
   Ids ids = {tensor_of(s).id()};
   if (!s.variable()) return ids;
-  ids.insert(s.variable()->cell().value.id());
   for (std::int32_t k = 0; k < tape.entries().end(); ++k) {
     TapeEntry& e = tape.entries()[k];
     if (e.op && is_read(e) && e.x()[0] == tape.slot_of(tensor_of(s))) ids.insert(tape.tracked(e.y()[0]).id);

@@ -75,8 +75,8 @@ const Tensor& Forward::tangent_of(const Tensor& x) const {
 
 Tensor Forward::zeros_for(const Spec& x) const { return zeros(stacked_ ? behind({directions_}, x.shape) : x.shape, x.dtype); }
 
-void Forward::read(detail::VariableCell& cell) {
-  if (const Tensor tangent = tangent_of(cell.handle); tangent.defined() && slot_of(cell.value) < 0) put(cell.value, tangent);
+void Forward::read(detail::VariableCell& cell, Tensor& value) {
+  if (const Tensor tangent = tangent_of(cell.handle); tangent.defined()) put(value, tangent);
 }
 
 void transpose_vjp(const Call& c, Refs dx, std::span<Tensor> dy) {

@@ -12,7 +12,7 @@ class Forward final : public Recorder {
   ~Forward() { retire(); }   // before its tangents end, which it may track itself, or as copies
   void record(const Call& call, std::span<Tensor> y) override;
   bool tracks(const Tensor& x) const override { return slot_of(x) >= 0; }
-  void read(detail::VariableCell& cell) override;
+  void read(detail::VariableCell& cell, Tensor& value) override;
   void ended(std::int32_t slot) noexcept override;
   void copied(std::int32_t slot) noexcept override { ++tangents_[static_cast<std::size_t>(slot)].handles; }
   void copy_ended(std::int32_t slot) noexcept override { ended(slot); }

@@ -65,6 +65,10 @@ void show_computed(const Call& c, std::span<const Tensor> y) {
   each_observer([&](Observer& o) { o.computed(e, y); });
 }
 
+void show_read(const detail::VariableCell& cell, const Tensor& value) {
+  each_observer([&](Observer& o) { o.read(cell, value); });
+}
+
 void show_rule(const Event& e, std::span<const Gradient> dy, std::span<const Gradient> dx, const std::function<void()>& pull_back) {
   const Shown shown(e);
   each_observer([&](Observer& o) { o.before_rule(e, dy); });

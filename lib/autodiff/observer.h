@@ -11,6 +11,8 @@
 
 namespace tapedeck {
 
+namespace detail { struct VariableCell; }
+
 /// Where an op was recorded: the scopes, and the calls that led there, innermost first.
 struct Place {
   std::uint64_t id;                  // of the op's first tracked output
@@ -39,6 +41,8 @@ class Observer {
   virtual void ends(const Event&) noexcept {}
   /// An op has its outputs, and is not recorded yet; a rule has its cotangents, and then its gradients. May throw.
   virtual void computed(const Event&, std::span<const Tensor>) {}
+  /// A variable is read; value is this read's own.
+  virtual void read(const detail::VariableCell&, const Tensor& /*value*/) {}
   virtual void before_rule(const Event&, std::span<const Gradient>) {}
   virtual void after_rule(const Event&, std::span<const Gradient>) {}
   /// Whether tapes are to note where they record.
@@ -52,6 +56,8 @@ class Observer {
 void compute_observed(const Call& c, std::span<Tensor> y, void (*compute)(const Call&, std::span<Tensor>));
 /// A call that brought its outputs.
 void show_computed(const Call& c, std::span<const Tensor> y);
+/// A read of a variable.
+void show_read(const detail::VariableCell& cell, const Tensor& value);
 /// The rule of a call, run by pull_back, which uses up dy and fills dx.
 void show_rule(const Event& e, std::span<const Gradient> dy, std::span<const Gradient> dx, const std::function<void()>& pull_back);
 

@@ -20,8 +20,8 @@ class Recorder {
   virtual bool tracks(const Tensor& x) const = 0;
   /// Whether it will track whatever an op takes.
   virtual bool watches_all() const { return false; }
-  /// A variable is read.
-  virtual void read(detail::VariableCell&) {}
+  /// A variable is read; value is this read's own.
+  virtual void read(detail::VariableCell&, Tensor& /*value*/) {}
   /// A tracked tensor ends: nobody but the recorders can reach it any more.
   virtual void ended(std::int32_t slot) noexcept = 0;
   /// A tape saves a copy of a tensor, which may still be computed with when the tensor has ended; such a copy ends.

@@ -98,14 +98,13 @@ void Tape::watch(const Variable& v) {
   }
 }
 
-void Tape::read(detail::VariableCell& cell) {
+void Tape::read(detail::VariableCell& cell, Tensor& value) {
   if (paused) return;
   const bool watched = slot_of(cell.handle) >= 0;
-  if (!watched && !(options_.watch_accessed_variables && cell.trainable) && !(options_.watch_all && is_trainable(cell.value.dtype()))) return;
+  if (!watched && !(options_.watch_accessed_variables && cell.trainable) && !(options_.watch_all && is_trainable(value.dtype()))) return;
   if (!watched) watch(Variable(cell.shared_from_this()));
-  if (slot_of(cell.value) >= 0) return;
   const Tensor* x[] = {&cell.handle};
-  record({.op = read_variable, .x = {x, 1}}, {&cell.value, 1});
+  record({.op = read_variable, .x = {x, 1}}, {&value, 1});
 }
 
 void Tape::record(const Call& c, std::span<Tensor> y) {

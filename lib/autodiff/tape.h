@@ -73,7 +73,7 @@ class Tape final : public Recorder {
   void record(const Call& call, std::span<Tensor> y) override;
   bool tracks(const Tensor& x) const override { return !paused && slot_of(x) >= 0; }
   bool watches_all() const override { return !paused && options_.watch_all; }
-  void read(detail::VariableCell& cell) override;
+  void read(detail::VariableCell& cell, Tensor& value) override;
   void ended(Slot slot) noexcept override;
   /// Forgets everything.
   void reset();

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 
+#include "autodiff/observer.h"
 #include "autodiff/recorder.h"
 #include "base/format.h"
 #include "tapedeck/ops/math.h"
@@ -84,10 +84,12 @@ DType Variable::dtype() const { return cell_->value.dtype(); }
 const Shape& Variable::shape() const { return cell_->value.shape(); }
 std::uint64_t Variable::id() const { return cell_->id; }
 
-const Tensor& Variable::value() const {
+Tensor Variable::value() const {
   detail::note_access(*cell_);
-  for (Recorder* r = thread_state.innermost; r; r = r->outer()) r->read(*cell_);
-  return cell_->value;
+  Tensor read = share(cell_->value, cell_->value.shape());
+  for (Recorder* r = thread_state.innermost; r; r = r->outer()) r->read(*cell_, read);
+  if (thread_state.observer) [[unlikely]] show_read(*cell_, read);
+  return read;
 }
 
 void Variable::assign(const Tensor& value) const {
@@ -107,6 +109,6 @@ std::vector<Variable> VariableWatcher::watched_variables() const {
   return sorted;
 }
 
-Operand::Operand(const Variable& v) : Operand(v.value()) {}
+Operand::Operand(const Variable& v, Tensor&& read) : Operand(std::as_const(read)) { read = v.value(); }
 
 }  // namespace tapedeck

@@ -462,7 +462,7 @@ Tensor convolution(const Op& op, int axes, bool transposed, const Tensor& x, con
 
 Tensor conv1d(const Tensor& x, const Tensor& filters, const Conv1dOptions& o) {
   return convolution(find(table, "conv1d"), 1, false, x, filters,
-                     {.strides = in_row(o.stride), .dilation = in_row(o.dilation), .padding = in_volume(o.padding), .groups = o.groups, .layout = o.layout});
+                     {.strides = in_row(o.stride), .dilation = in_row(o.dilation), .padding = in_row(o.padding), .groups = o.groups, .layout = o.layout});
 }
 Tensor conv2d(const Tensor& x, const Tensor& filters, const Conv2dOptions& o) {
   return convolution(find(table, "conv2d"), 2, false, x, filters,

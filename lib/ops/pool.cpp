@@ -147,7 +147,7 @@ PoolAttrs pool_of(const std::vector<std::int64_t>& rows, const std::vector<std::
 }
 
 OwnedAttrs row_window(std::int64_t input, std::int64_t size, std::int64_t stride, const Padding& padding = Padding::valid) {
-  return Attrs(pool_of({window_of(in_row(input), in_row(size), in_row(stride), 1, in_volume(padding)), 1}));
+  return Attrs(pool_of({window_of(in_row(input), in_row(size), in_row(stride), 1, in_row(padding)), 1}));
 }
 PoolAttrs pool_window(HeightWidth input, HeightWidth size, HeightWidth strides, const Padding& padding) {
   return pool_of({window_of(in_volume(input), in_volume(size), in_volume(strides), 1, in_volume(padding)), 2});
@@ -414,7 +414,7 @@ Tensor avg(const PoolAttrs& a, const Tensor& x) { return find(table, "avg_pool2d
 
 Pool3dOptions in_volume(const Pool1dOptions& o) {
   constexpr std::int64_t as_window = Pool2dOptions::kAsWindow;
-  return {.window = in_row(o.window), .strides = o.stride == as_window ? DepthHeightWidth(as_window) : in_row(o.stride), .padding = in_volume(o.padding)};
+  return {.window = in_row(o.window), .strides = o.stride == as_window ? DepthHeightWidth(as_window) : in_row(o.stride), .padding = in_row(o.padding)};
 }
 Pool3dOptions in_volume(const Pool2dOptions& o) {
   constexpr std::int64_t as_window = Pool2dOptions::kAsWindow;

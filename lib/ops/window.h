@@ -32,6 +32,11 @@ struct WindowAttrs {
 constexpr DepthHeightWidth in_volume(HeightWidth v) { return {1, v.height, v.width}; }
 constexpr Padding3d in_volume(const Padding& p) { return {0, 0, p}; }
 constexpr DepthHeightWidth in_row(std::int64_t width) { return {1, 1, width}; }
+// A number pads all four sides; a row has two of them.
+constexpr Padding3d in_row(Padding p) {
+  p.top = p.bottom = 0;
+  return {0, 0, p};
+}
 
 /// The last `axes` extents in front of `last` more axes.
 DepthHeightWidth extents_of(const Tensor& x, int axes, int last);
@@ -70,7 +75,7 @@ inline OwnedAttrs window(HeightWidth input, HeightWidth size, HeightWidth stride
   return volume_window(in_volume(input), in_volume(size), in_volume(strides), in_volume(padding), in_volume(dilation), groups, 2);
 }
 inline OwnedAttrs row_window(std::int64_t input, std::int64_t size, std::int64_t stride = 1, const Padding& padding = Padding::valid, std::int64_t dilation = 1, std::int64_t groups = 1) {
-  return volume_window(in_row(input), in_row(size), in_row(stride), in_volume(padding), in_row(dilation), groups, 1);
+  return volume_window(in_row(input), in_row(size), in_row(stride), in_row(padding), in_row(dilation), groups, 1);
 }
 }  // namespace samples
 

@@ -112,7 +112,7 @@ GradientTransform weight_decay(Scheduled rate, std::function<bool(const Variable
     const double by = rate.at(step);
     for (auto& [gradient, variable] : pairs) {
       if (decays && !decays(variable)) continue;
-      const Tensor& v = variable.value();
+      const Tensor v = variable.value();
       gradient = of_elements(gradient, [&](const Tensor& x, const Tensor& rows) { return x + by * (rows.defined() ? gather(v, rows) : v); });
     }
   };

@@ -30,8 +30,8 @@ Objective::Objective(std::string_view caller, ValueAndGrad f, const std::vector<
 void Objective::pack(std::span<const Tensor> parts, std::span<double> x) const {
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::size_t n = static_cast<std::size_t>(specs_[i].shape.size());
-    if (parts[i].defined()) std::ranges::copy(astype(parts[i], DType::f64).data<double>(), x.begin());
-    else std::ranges::fill(x.first(n), 0.0);
+    const Tensor part = parts[i].defined() ? astype(parts[i], DType::f64) : zeros(specs_[i].shape, DType::f64);
+    std::ranges::copy(part.data<double>(), x.begin());
     x = x.subspan(n);
   }
 }

@@ -14,9 +14,12 @@
 namespace tapedeck {
 namespace {
 
+// A variable that a function reads, and the id of the value that it had then: an update gives another one.
 struct Read {
   Variable variable;
-  Tensor value;
+  std::uint64_t version;
+
+  bool updated() const { return variable.cell().value.id() != version; }
 };
 
 // Stands for the recorders around it while a function runs unrecorded: notes which of the tensors that they track, and which variables, it takes.
@@ -36,10 +39,10 @@ class Captures final : public Recorder {
     return false;
   }
   bool watches_all() const override { return watches_all_; }
-  void read(detail::VariableCell& cell) override {
+  void read(detail::VariableCell& cell, Tensor&) override {
     const Variable v(cell.shared_from_this());
     if (!cell.trainable && !watches_all_ && !tracks(cell.handle)) return;
-    if (std::none_of(reads.begin(), reads.end(), [&](const Read& r) { return r.variable == v; })) reads.push_back({v, cell.value});
+    if (std::none_of(reads.begin(), reads.end(), [&](const Read& r) { return r.variable == v; })) reads.push_back({v, cell.value.id()});
   }
   void ended(std::int32_t) noexcept override {}
 
@@ -63,11 +66,14 @@ struct Recomputation {
   std::vector<std::size_t> followed;   // which of x recorders track
   std::vector<Tensor> captured;
   std::vector<Read> reads;
+  std::vector<Variable> followed_reads;   // the variables among them that recorders follow
 
-  std::vector<Tensor> inputs_among(std::span<const Tensor> arguments) const {
-    std::vector<Tensor> all;
-    for (const std::size_t i : followed) all.push_back(arguments[i]);
+  // What the function is differentiated by. Where it runs again it reads its variables itself, so these stand for their reads.
+  std::vector<Source> sources_among(std::span<const Tensor> arguments) const {
+    std::vector<Source> all;
+    for (const std::size_t i : followed) all.emplace_back(arguments[i]);
     all.insert(all.end(), captured.begin(), captured.end());
+    all.insert(all.end(), followed_reads.begin(), followed_reads.end());
     return all;
   }
 
@@ -80,15 +86,19 @@ struct Recomputation {
 
   std::vector<Tensor> run(std::span<const Tensor> arguments) const {
     for (const Read& r : reads)
-      if (r.variable.cell().value.id() != r.value.id())
+      if (r.updated())
         throw_error<GradientError>("{}: variable \"{}\" has been updated since the forward pass; take the gradient before the update", name, r.variable.name());
     return f(arguments);
   }
 
   std::vector<Gradient> backward(std::span<const Tensor> dy) const {
-    const std::vector<Tensor> arguments = copies(), sources = inputs_among(arguments);
+    const std::vector<Tensor> arguments = copies();
     GradientTape tape({.watch_accessed_variables = false});
-    for (const Tensor& t : sources) tape.watch(t);
+    std::vector<Tensor> sources;
+    for (const Source& s : sources_among(arguments)) {
+      s.variable() ? tape.watch(*s.variable()) : tape.watch(s.tensor());
+      sources.push_back(tensor_of(s));
+    }
     const std::vector<Tensor> y = run(arguments);
     std::vector<Tensor> targets;
     GradientOptions options;
@@ -107,11 +117,13 @@ struct Recomputation {
   }
 
   std::vector<Tensor> forward(std::span<const Tensor> tangents) const {
-    const std::vector<Tensor> arguments = copies(), inputs = inputs_among(arguments);
-    std::vector<Tensor> primals, known;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const std::vector<Tensor> arguments = copies();
+    const std::vector<Source> sources = sources_among(arguments);
+    std::vector<Source> primals;
+    std::vector<Tensor> known;
+    for (std::size_t i = 0; i < sources.size(); ++i) {
       if (!tangents[i].defined()) continue;
-      primals.push_back(inputs[i]);
+      primals.push_back(sources[i]);
       known.push_back(tangents[i]);
     }
     const ForwardAccumulator accumulator(primals, known);
@@ -125,7 +137,7 @@ struct Recomputation {
 
 std::vector<Tensor> recomputed(std::string_view name, std::span<const Tensor> x, const Function& first, Function again) {
   if (!thread_state.innermost) return first(x);
-  const auto r = std::make_shared<Recomputation>(Recomputation{std::string(name), std::move(again), {x.begin(), x.end()}, {}, {}, {}});
+  const auto r = std::make_shared<Recomputation>(Recomputation{std::string(name), std::move(again), {x.begin(), x.end()}, {}, {}, {}, {}});
   std::vector<Tensor> y;
   {
     Recorder* const around = thread_state.innermost;
@@ -137,13 +149,17 @@ std::vector<Tensor> recomputed(std::string_view name, std::span<const Tensor> x,
     r->captured = std::move(captures.tensors);
     r->reads = std::move(captures.reads);
   }
-  for (const Read& read : r->reads) {
-    const Tensor& value = read.variable.value();   // seen by the recorders
-    if (value.id() != read.value.id()) throw_error<ArgumentError>("{}: the function updates variable \"{}\", which it reads", name, read.variable.name());
-    if (followed(value) && std::none_of(r->captured.begin(), r->captured.end(), [&](const Tensor& t) { return t.id() == value.id(); })) r->captured.push_back(value);
-  }
   for (std::size_t i = 0; i < x.size(); ++i) if (followed(x[i])) r->followed.push_back(i);
-  const std::vector<Tensor> inputs = r->inputs_among(x);
+  std::vector<Tensor> inputs;
+  for (const std::size_t i : r->followed) inputs.push_back(x[i]);
+  inputs.insert(inputs.end(), r->captured.begin(), r->captured.end());
+  for (const Read& read : r->reads) {
+    if (read.updated()) throw_error<ArgumentError>("{}: the function updates variable \"{}\", which it reads", name, read.variable.name());
+    const Tensor value = read.variable.value();   // seen by the recorders
+    if (!followed(value)) continue;
+    r->followed_reads.push_back(read.variable);
+    inputs.push_back(value);
+  }
   if (!inputs.empty())
     record_stacking_operation(r->name, y, inputs, [r](std::span<const Tensor> dy) { return r->backward(dy); },
                               [r](std::span<const Tensor> dx) { return r->forward(dx); });
