@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "case.h"
-#include "odd_ops.h"
+#include "ops/odd_ops.h"
 
 using namespace tapedeck;
 using namespace tapedeck::test;

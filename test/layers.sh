@@ -5,16 +5,16 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 find lib include -path lib/pch -prune -o \( -name '*.h' -o -name '*.cpp' \) -print | LC_ALL=C sort | xargs awk '
   BEGIN {
-    split("base tensor kernels autodiff ops transforms optim distribute", names)
-    for (i in names) rank[names[i]] = i
+    split("core kernels op tape ops transforms debug optim minimize distribute", names)
+    for (i in names) rank[names[i]] = i + 0
     rank["io"] = rank["optim"]
   }
   function complain(why) { printf "layers: %s:%d: %s: %s\n", FILENAME, FNR, why, $0; bad = 1 }
 
-  /^#include [<"]xtensor/ && FILENAME !~ /^lib\/(kernels|ops)\/[^\/]*\.cpp$/ && FILENAME != "include/tapedeck/xtensor.h" {
+  /^#include [<"]xtensor/ && FILENAME !~ /^lib\/(kernels|ops)\/.*\.cpp$/ && FILENAME != "include/tapedeck/xtensor.h" {
     complain("xtensor belongs into .cpp files of lib/kernels and lib/ops, and into the public xtensor.h")
   }
-  /^#include (<fmt|"base\/format\.h")/ && FILENAME !~ /\.cpp$/ && FILENAME != "lib/base/format.h" {
+  /^#include (<fmt|"core\/format\.h")/ && FILENAME !~ /\.cpp$/ && FILENAME != "lib/core/format.h" {
     complain("fmt belongs into .cpp files")
   }
   FILENAME ~ /^include/ && /^#include "/ && !/^#include "tapedeck\// {
@@ -32,7 +32,7 @@ find lib include -path lib/pch -prune -o \( -name '*.h' -o -name '*.cpp' \) -pri
     if (used == "tapedeck") next
     if (!(used in rank)) complain("include files of lib/ as \"layer/file.h\"")
     else if (used != layer && rank[used] >= rank[layer]) complain(layer " may not include " used ", which does not lie below it")
-    else if (used == "kernels" && layer !~ /^(kernels|ops|optim)$/ && FILENAME !~ /^lib\/autodiff\/rules\./)
-      complain("kernels are for ops, optim and the kinds of rules in autodiff/rules")
+    else if (used == "kernels" && layer !~ /^(kernels|ops|optim)$/ && FILENAME !~ /^lib\/op\/rules\./)
+      complain("kernels are for ops, optim and the kinds of rules in op/rules")
   }
   END { exit bad }'

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <limits>
 
-#include "autodiff/recorder.h"
-#include "base/format.h"
+#include "op/recorder.h"
+#include "core/format.h"
 #include "tapedeck/operators.h"
-#include "tensor/storage.h"
+#include "core/storage.h"
 
 namespace tapedeck {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/format.h"
+#include "core/format.h"
 
 namespace tapedeck {
 namespace {

@@ -12,9 +12,9 @@
 #include <map>
 #include <thread>
 
-#include "autodiff/recorder.h"
-#include "autodiff/variable.h"
-#include "base/format.h"
+#include "op/recorder.h"
+#include "tape/variable.h"
+#include "core/format.h"
 #include "distribute/exchange.h"
 #include "distribute/plan.h"
 #include "io/checksum.h"
@@ -22,7 +22,7 @@
 #include "tapedeck/distribute.h"
 #include "tapedeck/operators.h"
 #include "tapedeck/ops.h"
-#include "tensor/storage.h"
+#include "core/storage.h"
 
 #ifdef TAPEDECK_MPI
 

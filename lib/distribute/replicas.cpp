@@ -7,8 +7,8 @@
 #include <mutex>
 #include <thread>
 
-#include "autodiff/recorder.h"
-#include "base/format.h"
+#include "op/recorder.h"
+#include "core/format.h"
 #include "distribute/sum.h"
 #include "optim/communicator.h"
 #include "tapedeck/operators.h"

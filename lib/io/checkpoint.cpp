@@ -5,8 +5,8 @@
 #include <bit>
 #include <utility>
 
-#include "autodiff/variable.h"
-#include "base/format.h"
+#include "tape/variable.h"
+#include "core/format.h"
 #include "io/tensor_file.h"
 #include "tapedeck/optimizer.h"
 

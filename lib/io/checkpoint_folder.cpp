@@ -3,7 +3,7 @@
 #include <charconv>
 #include <filesystem>
 
-#include "base/format.h"
+#include "core/format.h"
 #include "io/file.h"
 #include "tapedeck/checkpoint.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/format.h"
+#include "core/format.h"
 #include "io/file.h"
 
 namespace tapedeck {

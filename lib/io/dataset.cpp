@@ -8,11 +8,11 @@
 #include <mutex>
 #include <thread>
 
-#include "autodiff/recorder.h"
-#include "base/format.h"
+#include "op/recorder.h"
+#include "core/format.h"
 #include "tapedeck/ops/array.h"
 #include "tapedeck/ops/index.h"
-#include "tensor/storage.h"
+#include "core/storage.h"
 
 namespace tapedeck {
 

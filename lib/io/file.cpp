@@ -10,7 +10,7 @@
 
 #include <utility>
 
-#include "base/format.h"
+#include "core/format.h"
 
 namespace tapedeck {
 namespace {

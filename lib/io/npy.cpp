@@ -1,7 +1,7 @@
 // .npy files. In: a tensor or a path. Out: NumPy's file of the tensor, or the tensor of a file.
 #include "tapedeck/npy.h"
 
-#include "base/format.h"
+#include "core/format.h"
 #include "io/npy_format.h"
 
 namespace tapedeck {

@@ -8,11 +8,11 @@
 #include <charconv>
 #include <cstring>
 
-#include "autodiff/recorder.h"
-#include "base/format.h"
+#include "op/recorder.h"
+#include "core/format.h"
 #include "io/tensor_file.h"
 #include "tapedeck/ops/array.h"
-#include "tensor/storage.h"
+#include "core/storage.h"
 
 namespace tapedeck {
 namespace {

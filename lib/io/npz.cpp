@@ -6,7 +6,7 @@
 
 #include <zip.h>
 
-#include "base/format.h"
+#include "core/format.h"
 #include "io/npy_format.h"
 #include "tapedeck/npy.h"
 

@@ -8,7 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/format.h"
+#include "core/format.h"
 #include "io/checksum.h"
 
 namespace tapedeck {

@@ -7,9 +7,9 @@
 #include <cstring>
 #include <sys/mman.h>
 
-#include "base/format.h"
+#include "core/format.h"
 #include "io/checksum.h"
-#include "tensor/storage.h"
+#include "core/storage.h"
 
 namespace tapedeck {
 namespace {

@@ -1,7 +1,7 @@
 // Axes as masks.
 #include "ops/axes.h"
 
-#include "base/format.h"
+#include "core/format.h"
 #include "tapedeck/ops/array.h"
 
 namespace tapedeck {

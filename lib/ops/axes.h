@@ -1,6 +1,6 @@
 // Axes counted from the end, so that rules see the same ones whatever stands in front: bit i of a mask is axis -1 - i.
 #pragma once
-#include "autodiff/stacked.h"
+#include "op/stacked.h"
 #include "ops/infer.h"
 #include "tapedeck/ops/array.h"
 #include "tapedeck/ops/reduce.h"

@@ -1,7 +1,7 @@
 // The specs of results.
 #include "ops/infer.h"
 
-#include "base/format.h"
+#include "core/format.h"
 
 namespace tapedeck {
 [[gnu::noinline]] Shape broadcast_of(const Call& c) {

@@ -1,5 +1,5 @@
 // Gradients, and slots from elsewhere, against the variables they are for.
-#include "base/format.h"
+#include "core/format.h"
 #include "optim/step.h"
 
 namespace tapedeck {

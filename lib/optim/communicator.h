@@ -1,7 +1,7 @@
 // Communicator: how a step is taken by many replicas together. What joins them, threads or machines, is behind this interface.
 #pragma once
-#include "autodiff/imperative_grad.h"
-#include "base/thread_state.h"
+#include "tape/imperative_grad.h"
+#include "core/thread_state.h"
 #include "tapedeck/distribute.h"
 
 namespace tapedeck {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/format.h"
+#include "core/format.h"
 #include "tapedeck/operators.h"
 #include "tapedeck/ops.h"
 

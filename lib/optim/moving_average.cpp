@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "autodiff/recorder.h"
-#include "autodiff/variable.h"
-#include "base/format.h"
+#include "op/recorder.h"
+#include "tape/variable.h"
+#include "core/format.h"
 #include "tapedeck/operators.h"
 #include "tapedeck/ops.h"
 

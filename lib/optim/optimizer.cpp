@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "autodiff/recorder.h"
-#include "base/format.h"
+#include "op/recorder.h"
+#include "core/format.h"
 #include "optim/communicator.h"
 #include "optim/step.h"
 

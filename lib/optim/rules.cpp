@@ -2,9 +2,9 @@
 // of its slots s by their gradient g. Coefficients, c, are computed once a step.
 #include "optim/rules.h"
 
-#include "base/format.h"
-#include "kernels/sleef.h"
-#include "kernels/update.h"
+#include "core/format.h"
+#include "kernels/simd/sleef.h"
+#include "kernels/elementwise/update.h"
 
 namespace tapedeck {
 namespace {

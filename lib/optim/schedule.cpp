@@ -7,7 +7,7 @@
 #include <memory>
 #include <numbers>
 
-#include "base/format.h"
+#include "core/format.h"
 
 namespace tapedeck::schedule {
 namespace {

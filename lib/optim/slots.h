@@ -3,7 +3,7 @@
 #include <array>
 #include <vector>
 
-#include "autodiff/variable.h"
+#include "tape/variable.h"
 #include "optim/rules.h"
 
 namespace tapedeck {

@@ -1,7 +1,7 @@
 // What an optimizer keeps, by name: to look at, to save, and to set from elsewhere.
 #include <algorithm>
 
-#include "base/format.h"
+#include "core/format.h"
 #include "optim/step.h"
 
 namespace tapedeck {

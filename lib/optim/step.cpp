@@ -4,11 +4,11 @@
 
 #include <cstring>
 
-#include "autodiff/recorder.h"
-#include "base/format.h"
+#include "op/recorder.h"
+#include "core/format.h"
 #include "tapedeck/operators.h"
 #include "tapedeck/ops.h"
-#include "tensor/storage.h"
+#include "core/storage.h"
 
 namespace tapedeck {
 namespace {

@@ -1,6 +1,6 @@
 // One step of an optimizer, and what it keeps between steps.
 #pragma once
-#include "kernels/update.h"
+#include "kernels/elementwise/update.h"
 #include "optim/slots.h"
 #include "tapedeck/optimizer.h"
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autodiff/recorder.h"
-#include "base/format.h"
+#include "op/recorder.h"
+#include "core/format.h"
 #include "tapedeck/operators.h"
 #include "tapedeck/ops.h"
 

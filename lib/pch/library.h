@@ -5,13 +5,13 @@
 #include <limits>
 #include <numeric>
 
-#include "autodiff/rules.h"
-#include "base/format.h"
-#include "base/parallel.h"
-#include "base/visit.h"
-#include "kernels/map.h"
+#include "op/rules.h"
+#include "core/format.h"
+#include "core/parallel.h"
+#include "core/visit.h"
+#include "kernels/elementwise/map.h"
 #include "ops/axes.h"
 #include "ops/infer.h"
 #include "ops/samples.h"
 #include "tapedeck/ops.h"
-#include "tensor/storage.h"
+#include "core/storage.h"

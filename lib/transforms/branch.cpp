@@ -3,13 +3,13 @@
 // What the function computes is recorded as it runs. Only operands that it ignores need more, since they get zeros: they enter
 // through one op, which gives the function copies of them and a token, and its results leave through another one, which takes the
 // token. So a gradient of any result comes to the first op, which knows what is missing.
-#include "autodiff/recorder.h"
-#include "autodiff/stacked.h"
-#include "base/format.h"
+#include "op/recorder.h"
+#include "op/stacked.h"
+#include "core/format.h"
 #include "ops/infer.h"
 #include "tapedeck/control.h"
 #include "tapedeck/op.h"
-#include "tensor/storage.h"
+#include "core/storage.h"
 #include "transforms/connected.h"
 
 namespace tapedeck {

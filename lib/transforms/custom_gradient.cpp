@@ -2,8 +2,8 @@
 // outputs of one operation.
 #include "tapedeck/custom_gradient.h"
 
-#include "autodiff/recorder.h"
-#include "base/format.h"
+#include "op/recorder.h"
+#include "core/format.h"
 #include "tapedeck/ops/array.h"
 #include "transforms/connected.h"
 #include "transforms/recompute.h"

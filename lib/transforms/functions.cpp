@@ -2,7 +2,7 @@
 // by tapes and accumulators that end with the call.
 #include <algorithm>
 
-#include "base/format.h"
+#include "core/format.h"
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/gradients.h"
 #include "tapedeck/ops.h"

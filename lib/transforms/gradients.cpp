@@ -1,8 +1,8 @@
 // Derivatives of what a Recording has seen. In: targets and sources. Out: what the innermost tape that can be read again says.
 #include "tapedeck/gradients.h"
 
-#include "autodiff/imperative_grad.h"
-#include "base/format.h"
+#include "tape/imperative_grad.h"
+#include "core/format.h"
 #include "tapedeck/ops/array.h"
 #include "transforms/jacobian.h"
 

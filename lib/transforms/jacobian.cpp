@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "autodiff/imperative_grad.h"
-#include "base/format.h"
+#include "tape/imperative_grad.h"
+#include "core/format.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {

@@ -1,7 +1,7 @@
 // What Jacobians of tapes and of functions share.
 #pragma once
-#include "autodiff/stacked.h"
-#include "autodiff/tape.h"
+#include "op/stacked.h"
+#include "tape/tape.h"
 
 namespace tapedeck {
 

@@ -4,11 +4,11 @@
 // for its gradient.
 #include <algorithm>
 
-#include "autodiff/recorder.h"
-#include "base/format.h"
+#include "op/recorder.h"
+#include "core/format.h"
 #include "tapedeck/control.h"
 #include "tapedeck/ops/array.h"
-#include "tapedeck/ops/parts.h"
+#include "tapedeck/ops/slice.h"
 #include "transforms/connected.h"
 #include "transforms/recompute.h"
 

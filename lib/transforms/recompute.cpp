@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "autodiff/composite.h"
-#include "autodiff/imperative_grad.h"
-#include "autodiff/stacked.h"
-#include "base/format.h"
+#include "tape/composite.h"
+#include "tape/imperative_grad.h"
+#include "op/stacked.h"
+#include "core/format.h"
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/ops/array.h"
 

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "base/sanitizers.h"
+#include "core/sanitizers.h"
 #include "tapedeck/tapedeck.h"
 
 namespace td = tapedeck;

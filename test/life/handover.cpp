@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/sanitizers.h"
+#include "core/sanitizers.h"
 #include "tapedeck/tapedeck.h"
 
 namespace td = tapedeck;

@@ -1,6 +1,6 @@
 // Parsed once for all tests, to build faster. Each file includes what it uses all the same.
 #include <catch2/catch.hpp>
 #include "case.h"
-#include "op_samples.h"
+#include "ops/op_samples.h"
 #include "tapedeck/gradcheck.h"
 #include "tapedeck/tapedeck.h"

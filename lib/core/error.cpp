@@ -1,0 +1,40 @@
+// Warnings: each text at most five times, to the handler or to standard error.
+#include <cstdio>
+#include <map>
+
+#include "core/fork.h"
+#include "core/format.h"
+
+namespace tapedeck {
+namespace {
+
+struct Warnings {   // guarded by warnings_lock
+  std::function<void(std::string_view)> handler;
+  std::map<std::string, int, std::less<>> told;
+};
+
+// Never destroyed: a warning may come while the process ends.
+Warnings& warnings() {
+  static Warnings& w = *new Warnings;
+  return w;
+}
+
+}  // namespace
+
+void set_warning_handler(std::function<void(std::string_view)> handler) {
+  const std::lock_guard lock(warnings_lock);
+  warnings().handler = std::move(handler);
+}
+
+void warn(std::string_view text) {
+  Warnings& w = warnings();
+  const std::lock_guard lock(warnings_lock);
+  const auto at = w.told.find(text);
+  int& count = at != w.told.end() ? at->second : w.told.emplace(text, 0).first->second;
+  if (count == 5) return;
+  ++count;
+  if (w.handler) w.handler(text);
+  else fmt::print(stderr, "tapedeck: warning: {}\n", text);
+}
+
+}  // namespace tapedeck

@@ -1,0 +1,28 @@
+// Told of forks by pthread_atfork, from the time the library is loaded.
+#include "core/fork.h"
+
+#include <atomic>
+#include <pthread.h>
+
+namespace tapedeck {
+
+constinit std::mutex warnings_lock, rare_lock;
+
+namespace {
+
+constinit std::atomic<bool> is_child{false};
+
+void release() {
+  rare_lock.unlock();
+  warnings_lock.unlock();
+}
+
+[[gnu::constructor]] void watch_forks() {
+  pthread_atfork([] { warnings_lock.lock(), rare_lock.lock(); }, release, [] { release(), is_child = true; });
+}
+
+}  // namespace
+
+bool forked() { return is_child.load(std::memory_order_relaxed); }
+
+}  // namespace tapedeck

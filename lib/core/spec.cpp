@@ -1,0 +1,18 @@
+// Element counts and names. In: dtypes and shapes. Out: bytes, checked, and text for messages.
+#include "core/visit.h"
+#include "tapedeck/shape.h"
+
+namespace tapedeck {
+
+std::int64_t Spec::nbytes() const {
+  std::int64_t n;
+  if (__builtin_mul_overflow(shape.size(), size_of(dtype), &n) || n > (std::int64_t{1} << 62))
+    throw ShapeError("shape: too many bytes: " + to_string(*this));
+  return n;
+}
+
+std::string to_string(const Spec& spec) { return std::string(name_of(spec.dtype)) + to_string(spec.shape); }
+
+void throw_not_taken(DType t) { throw DTypeError("the op does not take " + std::string(name_of(t)) + ", use astype"); }
+
+}  // namespace tapedeck

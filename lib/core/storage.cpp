@@ -1,0 +1,312 @@
+// Blocks and buffers: where every byte of a tensor comes from and goes to.
+#include "core/storage.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "core/fork.h"
+#include "core/sanitizers.h"
+
+namespace tapedeck {
+
+constinit thread_local ThreadState thread_state;
+
+namespace {
+
+using detail::Block;
+
+constexpr bool kReuse = !kAddressSanitizer && !kThreadSanitizer;   // reuse would hide a use after free
+
+struct CachedBuffer : detail::Buffer {
+  std::uint32_t size_class;
+  std::int64_t capacity;
+  CachedBuffer* next;
+  std::byte* data() { return reinterpret_cast<std::byte*>(this) + 64; }
+};
+
+constexpr std::uint32_t kMaxFreeBlocks = 1 << 20;
+constexpr int kBlocksAtOnce = 64;
+constexpr std::uint64_t kIdsPerThread = 1 << 16;
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 62;
+constexpr std::int64_t kInline = sizeof(Block::inline_data);
+
+std::atomic<std::uint64_t> next_ids{1};
+std::atomic<std::int64_t> live{0};
+std::atomic<std::int64_t> cache_limit{std::int64_t{1} << 30};
+
+// Blocks that threads have left behind. They come in slabs, so they are passed on and never given back.
+ThreadState::Free* orphans = nullptr;   // guarded by rare_lock
+
+void give_up_blocks(ThreadState& t) noexcept {
+  if (!t.free_blocks) return;
+  ThreadState::Free* last = t.free_blocks;
+  while (last->next) last = last->next;
+  const std::lock_guard lock(rare_lock);
+  last->next = orphans;
+  orphans = std::exchange(t.free_blocks, nullptr);
+  t.free_block_count = 0;
+}
+
+}  // namespace
+
+struct BufferCache {
+  CachedBuffer* free[256] = {};
+  std::int64_t bytes = 0;
+
+  void clear() noexcept {
+    for (CachedBuffer*& list : free)
+      while (list) std::free(std::exchange(list, list->next));
+    bytes = 0;
+  }
+};
+
+namespace {
+
+// Gives the thread's memory on when it ends; what is freed later is not cached.
+struct Janitor {
+  ~Janitor() {
+    ThreadState& t = thread_state;
+    t.ended = true;
+    t.registered = false;
+    give_up_blocks(t);
+    if (!t.buffers) return;
+    t.buffers->clear();
+    delete std::exchange(t.buffers, nullptr);
+  }
+};
+
+// A thread may only ever free what others made, so both ways lead here.
+[[gnu::noinline]] void clean_up_at_end_of(ThreadState& t) {
+  thread_local Janitor janitor;
+  (void)&janitor;
+  t.registered = true;
+}
+
+void* aligned(std::size_t bytes) {
+  void* p = std::aligned_alloc(64, bytes);
+  if (!p) throw std::bad_alloc();
+  return p;
+}
+
+[[gnu::noinline]] void refill_blocks(ThreadState& t) {
+  if (!t.registered && !t.ended) clean_up_at_end_of(t);
+  if (!kReuse) {
+    t.free_blocks = new (aligned(sizeof(Block))) ThreadState::Free{nullptr};
+    t.free_block_count = 1;
+    return;
+  }
+  {
+    const std::lock_guard lock(rare_lock);
+    t.free_blocks = std::exchange(orphans, nullptr);
+  }
+  for (ThreadState::Free* f = t.free_blocks; f; f = f->next) ++t.free_block_count;
+  if (t.free_blocks) return;
+  auto* slab = static_cast<std::byte*>(aligned(kBlocksAtOnce * sizeof(Block)));
+  for (int i = kBlocksAtOnce; i-- > 0;) t.free_blocks = new (slab + i * static_cast<std::ptrdiff_t>(sizeof(Block))) ThreadState::Free{t.free_blocks};
+  t.free_block_count = kBlocksAtOnce;
+}
+
+// A thread that has ended, but still runs destructors, keeps one block: nobody would pass the others on.
+[[gnu::noinline]] void refill_ended(ThreadState& t) {
+  refill_blocks(t);
+  ThreadState::Free* one = std::exchange(t.free_blocks, t.free_blocks->next);
+  give_up_blocks(t);
+  one->next = nullptr;
+  t.free_blocks = one;
+  t.free_block_count = 1;
+}
+
+[[gnu::noinline]] void refill_ids(ThreadState& t) {
+  t.next_id = next_ids.fetch_add(kIdsPerThread, std::memory_order_relaxed);
+  t.end_id = t.next_id + kIdsPerThread;
+}
+
+std::uint64_t new_id(ThreadState& t) {
+  if (t.next_id == t.end_id) refill_ids(t);
+  return t.next_id++;
+}
+
+// Four sizes an octave: at most a quarter is wasted, and a freed buffer fits the next result of about its size.
+std::uint32_t class_of(std::int64_t bytes, std::int64_t& rounded) {
+  const auto b = static_cast<std::uint64_t>(bytes < 256 ? 256 : bytes);
+  const int log = static_cast<int>(std::bit_width(b - 1)) - 1;
+  const std::uint64_t step = std::uint64_t{1} << (log - 2);
+  rounded = static_cast<std::int64_t>((b + step - 1) / step * step);
+  return static_cast<std::uint32_t>(log * 4 + static_cast<int>((static_cast<std::uint64_t>(rounded) - 1) >> (log - 2) & 3));
+}
+
+[[gnu::noinline]] void make_cache(ThreadState& t) {
+  if (!t.registered) clean_up_at_end_of(t);
+  t.buffers = new BufferCache;
+}
+
+CachedBuffer* new_buffer(std::int64_t bytes) {
+  std::int64_t capacity;
+  const std::uint32_t c = class_of(bytes, capacity);
+  ThreadState& t = thread_state;
+  if (!t.buffers && !t.ended) [[unlikely]] make_cache(t);
+  CachedBuffer* b = t.buffers ? t.buffers->free[c] : nullptr;
+  if (b) {
+    t.buffers->free[c] = b->next;
+    t.buffers->bytes -= capacity;
+    b->refs.store(1, std::memory_order_relaxed);
+  } else {
+    // 64 bytes in front for the header; behind, whole vectors, and one more because slices start anywhere.
+    b = new (aligned(static_cast<std::size_t>(64 + (capacity + 63) / 64 * 64 + 64))) CachedBuffer{{1}, c, capacity, nullptr};
+  }
+  return b;
+}
+
+void keep_or_free(CachedBuffer* b) noexcept {
+  BufferCache* cache = thread_state.buffers;
+  if (kReuse && cache && cache->bytes + b->capacity <= cache_limit.load(std::memory_order_relaxed)) {
+    cache->bytes += b->capacity;
+    b->next = cache->free[b->size_class];
+    cache->free[b->size_class] = b;
+  } else {
+    std::free(b);
+  }
+}
+
+void free_buffer(CachedBuffer* b) noexcept {
+  if (b->refs.load(std::memory_order_acquire) != 1 && b->refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  live.fetch_sub(b->capacity, std::memory_order_relaxed);
+  keep_or_free(b);
+}
+
+Block* new_block(DType dtype, const Shape& shape, std::int64_t size) {
+  ThreadState& t = thread_state;
+  if (!t.free_blocks) [[unlikely]] t.ended ? refill_ended(t) : refill_blocks(t);
+  const std::uint64_t id = new_id(t);
+  ThreadState::Free* p = std::exchange(t.free_blocks, t.free_blocks->next);
+  --t.free_block_count;
+  Block* b = new (p) Block;
+  b->refs.store(1, std::memory_order_relaxed);
+  b->tape.store(0, std::memory_order_relaxed);
+  b->mapped.store(false, std::memory_order_relaxed);
+  b->saved = false;
+  b->copies = 0;
+  b->dtype = dtype;
+  b->shape = shape;
+  b->size = size;
+  b->id = id;
+  b->data = b->inline_data;
+  b->buffer = nullptr;
+  std::memset(b->inline_data, 0, sizeof b->inline_data);   // what vectors read beyond the last element costs no denormals
+  return b;
+}
+
+void take_buffer(Block& b) {
+  const std::int64_t bytes = b.size * size_of(b.dtype);
+  b.data = b.inline_data;
+  if (bytes <= kInline) return;
+  CachedBuffer* buffer = new_buffer(bytes);
+  live.fetch_add(buffer->capacity, std::memory_order_relaxed);
+  b.buffer = buffer;
+  b.data = buffer->data();
+}
+
+void refer(Block& b, const Block& x, std::int64_t first) noexcept {
+  const std::int64_t bytes = b.size * size_of(b.dtype);
+  const std::byte* data = x.data + first * size_of(x.dtype);
+  if (bytes <= kInline) {   // too small to hold a large buffer alive
+    b.data = b.inline_data;
+    std::memcpy(b.inline_data, data, static_cast<std::size_t>(bytes));
+  } else {
+    x.buffer->refs.fetch_add(1, std::memory_order_relaxed);
+    b.buffer = x.buffer;
+    b.data = const_cast<std::byte*>(data);
+  }
+}
+
+}  // namespace
+
+void detail::free_block(Block* b) noexcept {
+  if (b->tape.load(std::memory_order_relaxed) || b->mapped.load(std::memory_order_relaxed)) [[unlikely]] tensor_ended(*b);
+  if (b->buffer) free_buffer(static_cast<CachedBuffer*>(b->buffer));
+  if (!kReuse) return std::free(b);
+  ThreadState& t = thread_state;
+  t.free_blocks = new (b) ThreadState::Free{t.free_blocks};
+  if (++t.free_block_count <= kMaxFreeBlocks && t.registered) [[likely]] return;
+  if (!t.registered && !t.ended) clean_up_at_end_of(t);
+  else give_up_blocks(t);
+}
+
+Tensor allocate(DType dtype, const Shape& shape, std::int64_t size) {
+  if (size > kMaxBytes / 8) [[unlikely]] (void)Spec{dtype, shape}.nbytes();   // throws where it overflows
+  Tensor t = Tensor::adopt(new_block(dtype, shape, size));
+  take_buffer(*t.handle());
+  return t;
+}
+
+Tensor share(const Tensor& x, const Shape& shape, std::int64_t first) {
+  Block* b = new_block(x.dtype(), shape, shape.size());
+  refer(*b, x.block(), first);
+  return Tensor::adopt(b);
+}
+
+Tensor blank(const Spec& spec) {
+  const std::int64_t size = spec.shape.size();
+  if (size > kMaxBytes / 8) [[unlikely]] (void)spec.nbytes();
+  Block* b = new_block(spec.dtype, spec.shape, size);
+  b->data = nullptr;
+  return Tensor::adopt(b);
+}
+void allocate_for(Tensor& blank) { take_buffer(*blank.handle()); }
+void share_with(Tensor& blank, const Tensor& x, std::int64_t first) { refer(*blank.handle(), x.block(), first); }
+
+Tensor hollow(const Spec& spec) {
+  Block* b = new_block(spec.dtype, spec.shape, spec.shape.size());
+  b->saved = true;
+  b->data = nullptr;
+  return Tensor::adopt(b);
+}
+
+Tensor hollow(const Tensor& x) {
+  Tensor h = hollow(x.spec());
+  h.handle()->id = x.id();
+  return h;
+}
+
+Tensor saved_copy(const Tensor& x) {
+  Tensor copy = share(x, x.shape());
+  Block* b = copy.handle();
+  b->id = x.id();
+  b->saved = true;
+  return copy;
+}
+
+void track_copy(Tensor& copy, const Tensor& x, bool keeps_slot) noexcept {
+  Block* b = copy.handle();
+  if (keeps_slot) {
+    b->slot = x.handle()->slot;
+    b->tape.store(x.handle()->tape.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  }
+  b->mapped.store(true, std::memory_order_relaxed);
+}
+
+void* take_memory(std::int64_t bytes) { return new_buffer(bytes)->data(); }
+void give_memory(void* p) noexcept {
+  if (p) keep_or_free(reinterpret_cast<CachedBuffer*>(static_cast<std::byte*>(p) - 64));
+}
+
+void renew(Tensor& x) {
+  Block* b = x.handle();
+  if (b->tape.load(std::memory_order_relaxed) || b->mapped.load(std::memory_order_relaxed)) tensor_ended(*b);
+  b->tape.store(0, std::memory_order_relaxed);
+  b->mapped.store(false, std::memory_order_relaxed);
+  b->id = new_id(thread_state);
+}
+
+std::int64_t live_bytes() { return live.load(std::memory_order_relaxed); }
+std::int64_t cached_bytes() { return thread_state.buffers ? thread_state.buffers->bytes : 0; }
+void set_buffer_cache_limit(std::int64_t nbytes) {
+  if (nbytes < 0) throw ArgumentError("set_buffer_cache_limit: " + std::to_string(nbytes) + " bytes; use 0 or more");
+  cache_limit.store(nbytes, std::memory_order_relaxed);
+}
+void release_buffers() { if (thread_state.buffers) thread_state.buffers->clear(); }
+
+}  // namespace tapedeck

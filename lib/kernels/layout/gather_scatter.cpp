@@ -1,0 +1,181 @@
+// Slices along one axis. In: a tensor and checked indices. Out: rows copied, or rows folded into others.
+#include "kernels/layout/gather_scatter.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/parallel.h"
+#include "core/visit.h"
+#include "kernels/layout/copy.h"
+#include "kernels/reduce/fold.h"
+#include "kernels/simd/short_copy.h"
+#include "core/storage.h"
+
+namespace tapedeck::kernels {
+namespace {
+
+constexpr Cut kCut = {1 << 15, 1 << 17};   // of elements
+
+// Rows index[0], index[1], … of `from`, of so many elements each; zeros for those that are negative.
+template <class T, class Index> void pick_rows(const T* from, const Index* index, std::int64_t n, std::int64_t elements, T* to) {
+  if (elements == 1) {
+    std::int64_t i = 0;
+    const auto one = [=](std::int64_t k) { return index[k] < 0 ? T(0) : from[index[k]]; };
+    for (; i + 8 <= n; i += 8) {
+      const Index* const k = index + i;
+      if ((k[0] | k[1] | k[2] | k[3] | k[4] | k[5] | k[6] | k[7]) < 0) {
+        std::generate_n(to + i, 8, [&, j = i]() mutable { return one(j++); });
+      } else {   // all are under way at once
+        const T some[] = {from[k[0]], from[k[1]], from[k[2]], from[k[3]], from[k[4]], from[k[5]], from[k[6]], from[k[7]]};
+        std::copy_n(some, 8, to + i);
+      }
+    }
+    for (; i < n; ++i) to[i] = one(i);
+    return;
+  }
+  const auto* source = reinterpret_cast<const std::byte*>(from);
+  auto* target = reinterpret_cast<std::byte*>(to);
+  const std::int64_t bytes = elements * static_cast<std::int64_t>(sizeof(T));
+  with_copy_of(bytes, [&](auto copy) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (index[i] < 0) std::fill_n(to + i * elements, elements, T(0));
+      else copy(source + index[i] * bytes, target + i * bytes);
+    }
+  });
+}
+
+}  // namespace
+
+void gather(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y, const IndexParts& parts) {
+  if (y.size() == 0) return;
+  const std::int64_t count = indices.size() / parts.count, extent = around.extent, after = around.after;
+  visit_indices(indices, [&](const auto index) {
+    visit_size(x.dtype(), [&](auto t) {
+      using T = decltype(t);
+      parallel_for(around.before * count, cut_of(kCut, after), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t row = begin, n; row < end; row += n) {   // those of one slab
+          const std::int64_t slab = row / count, k = row % count;
+          n = std::min(count - k, end - row);
+          pick_rows(elements<T>(x) + slab * extent * after, index.data() + slab / parts.inner % parts.count * count + k, n, after, elements<T>(y) + row * after);
+        }
+      });
+    });
+  });
+}
+
+namespace {
+
+struct Difference {
+  template <class T> T operator()(T a, T b) const { return static_cast<T>(a - b); }
+};
+struct Last {
+  template <class T> T operator()(T, T b) const { return b; }
+};
+
+// What is folded where: x[b, k, a] into y[b, index[k], a].
+template <class Fold, class T> struct Folds {
+  const T* x;
+  T* y;
+  const std::int64_t* index;
+  std::int64_t count, after, slab;
+  IndexParts parts;
+
+  void fold(std::int64_t b, std::int64_t k) const {
+    const std::int64_t at = index[b / parts.inner % parts.count * count + k];
+    if (at < 0) return;
+    const T* from = x + (b * count + k) * after;
+    T* to = y + b * slab + at * after;
+    for (std::int64_t a = 0; a < after; ++a) to[a] = static_cast<T>(Fold{}(to[a], from[a]));
+  }
+};
+
+// The positions of the indices in each of `ranges` parts of [0, extent), in their order, and where those of each part begin.
+struct ByRange {
+  std::vector<std::int64_t> positions, begins;
+
+  ByRange(const std::int64_t* index, std::int64_t count, std::int64_t extent, std::int64_t ranges)
+      : positions(static_cast<std::size_t>(count)), begins(static_cast<std::size_t>(ranges + 1)) {
+    const std::int64_t width = (extent + ranges - 1) / ranges;
+    const auto range_of = [&](std::int64_t k) { return static_cast<std::size_t>(index[k] / width); };
+    for (std::int64_t k = 0; k < count; ++k) if (index[k] >= 0) ++begins[range_of(k) + 1];
+    for (std::size_t r = 1; r < begins.size(); ++r) begins[r] += begins[r - 1];
+    std::vector<std::int64_t> next = begins;
+    for (std::int64_t k = 0; k < count; ++k) if (index[k] >= 0) positions[static_cast<std::size_t>(next[range_of(k)]++)] = k;
+  }
+};
+
+// Cut where no two threads meet, so that equal indices are folded in their order: between slabs, or, where these are few and
+// rows long enough to pay for sorting indices first, between ranges of y's rows.
+template <class F> void fold_all(const F& all, std::int64_t before, std::int64_t extent) {
+  constexpr std::int64_t few = 8, long_row = 16, most = 32;
+  if (before < few && all.after >= long_row && all.count * all.after >= kCut.least && all.parts.count == 1 && extent) {
+    const std::int64_t ranges = std::min(extent, most);
+    const ByRange by_range(all.index, all.count, extent, ranges);
+    parallel_for(before * ranges, std::int64_t{1}, [&](std::int64_t i, std::int64_t) {
+      const auto range = static_cast<std::size_t>(i % ranges);
+      for (std::int64_t p = by_range.begins[range]; p < by_range.begins[range + 1]; ++p) all.fold(i / ranges, by_range.positions[static_cast<std::size_t>(p)]);
+    });
+  } else {
+    parallel_for(before, cut_of(kCut, all.count * all.after), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t b = begin; b < end; ++b)
+        for (std::int64_t k = 0; k < all.count; ++k) all.fold(b, k);
+    });
+  }
+}
+
+/// Indices as i64: as they are, or copied.
+class Wide {
+ public:
+  explicit Wide(const Tensor& indices) {
+    visit_indices(indices, [&]<class Index>(std::span<const Index> list) {
+      if constexpr (std::is_same_v<Index, std::int64_t>) {
+        data_ = list.data();
+      } else {
+        copy_.assign(list.begin(), list.end());
+        data_ = copy_.data();
+      }
+    });
+  }
+  const std::int64_t* data() const { return data_; }
+
+ private:
+  const std::int64_t* data_ = nullptr;
+  CachedVector<std::int64_t> copy_;
+};
+
+// Each loop is compiled once for the elements that it is the same for: what wraps around for unsigned ones, and moves by size.
+template <class Fold> void fold_by(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y, const IndexParts& parts) {
+  if (x.size() == 0) return;
+  const Wide index(indices);
+  const auto fold = [&]<class T>(T) {
+    fold_all(Folds<Fold, T>{elements<T>(x), elements<T>(y), index.data(), indices.size() / parts.count, around.after, around.extent * around.after, parts}, around.before, around.extent);
+  };
+  if constexpr (std::is_same_v<Fold, Last>) {
+    visit_size(x.dtype(), fold);
+  } else {
+    visit_any(x.dtype(), [&]<class T>(T) {
+      if constexpr (std::is_same_v<T, bool> || (ComplexNumber<T> && kIsExtreme<Fold>)) throw_not_taken(x.dtype());
+      else fold(Wrapping<Fold, T>());
+    });
+  }
+}
+
+}  // namespace
+
+void fold_rows(RowFold fold, const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y, const IndexParts& parts) {
+  switch (fold) {
+    case RowFold::sum: return fold_by<Sum>(x, indices, around, y, parts);
+    case RowFold::difference: return fold_by<Difference>(x, indices, around, y, parts);
+    case RowFold::product: return fold_by<Product>(x, indices, around, y, parts);
+    case RowFold::max: return fold_by<Max>(x, indices, around, y, parts);
+    case RowFold::min: return fold_by<Min>(x, indices, around, y, parts);
+    case RowFold::last: return fold_by<Last>(x, indices, around, y, parts);
+  }
+}
+
+void scatter_add(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y, const IndexParts& parts) {
+  clear(y);
+  fold_rows(RowFold::sum, x, indices, around, y, parts);
+}
+
+}  // namespace tapedeck::kernels

@@ -1,0 +1,82 @@
+// Products by BLAS. Small ones too: a kernel of our own was not faster than OpenBLAS's for sizes from 8 to 64.
+#include "kernels/linalg/gemm.h"
+
+#include <cblas.h>
+
+#include "core/fork.h"
+#include "tapedeck/error.h"
+
+extern "C" {
+int openblas_get_num_threads(void);
+void openblas_set_num_threads(int);
+int openblas_get_parallel(void);
+// There only if somebody brings OpenMP, as OpenBLAS's OpenMP flavour does.
+[[gnu::weak]] int omp_get_max_threads(void);
+[[gnu::weak]] void omp_set_num_threads(int);
+}
+
+namespace tapedeck::kernels {
+namespace {
+
+CBLAS_TRANSPOSE flag(bool transposed) { return transposed ? CblasTrans : CblasNoTrans; }
+blasint narrow(std::int64_t n) { return static_cast<blasint>(n); }
+
+// OpenBLAS's number of threads is one for the process in its pthreads flavour; in its OpenMP flavour each calling thread has
+// its own, OpenMP's, which overrides the former.
+bool by_openmp() {
+  static const bool result = openblas_get_parallel() == 2 && omp_get_max_threads && omp_set_num_threads;
+  return result;
+}
+
+// Returns what was before.
+int limit_openmp(int n) {
+  if (!by_openmp()) return 1;
+  const int before = omp_get_max_threads();
+  if (before != n) omp_set_num_threads(n);
+  return before;
+}
+
+// Products that overlap on several threads share the limit. Guarded by rare_lock.
+int users = 0, number_of_user = 1;
+
+void limit_process() {
+  const std::lock_guard lock(rare_lock);
+  if (users++ > 0) return;
+  number_of_user = openblas_get_num_threads();
+  if (number_of_user != 1) openblas_set_num_threads(1);
+}
+void unlimit_process() {
+  const std::lock_guard lock(rare_lock);
+  if (--users == 0 && number_of_user != 1) openblas_set_num_threads(number_of_user);
+}
+
+// CBLAS takes real factors by value, complex ones by address.
+template <class T> T factor(const T& x) { return x; }
+template <class T> const std::complex<T>* factor(const std::complex<T>& x) { return &x; }
+
+template <class F, class T> void multiply(F* blas, const Product<T>& p) {
+  const T one(1), add = p.add ? one : T(0);
+  const int before = limit_openmp(1);
+  blas(CblasRowMajor, flag(p.a_transposed), flag(p.b_transposed), narrow(p.m), narrow(p.n), narrow(p.k), factor(one), p.a, narrow(p.lda), p.b, narrow(p.ldb), factor(add), p.y, narrow(p.ldy));
+  limit_openmp(before);
+}
+
+}  // namespace
+
+void gemm(const Product<float>& p) { multiply(cblas_sgemm, p); }
+void gemm(const Product<double>& p) { multiply(cblas_dgemm, p); }
+void gemm(const Product<std::complex<float>>& p) { multiply(cblas_cgemm, p); }
+void gemm(const Product<std::complex<double>>& p) { multiply(cblas_zgemm, p); }
+
+OneBlasThread::OneBlasThread() : of_openmp_(limit_openmp(1)) {
+  if (!by_openmp()) limit_process();
+  if ((by_openmp() ? omp_get_max_threads() : openblas_get_num_threads()) == 1) return;
+  if (!by_openmp()) unlimit_process();
+  throw InternalError("blas: OpenBLAS cannot be held at one thread");
+}
+OneBlasThread::~OneBlasThread() {
+  if (by_openmp()) limit_openmp(of_openmp_);
+  else unlimit_process();
+}
+
+}  // namespace tapedeck::kernels

@@ -1,0 +1,312 @@
+// Convolutions by oneDNN, which compiles a kernel for every geometry and wants the filters in an order of that kernel's own.
+// What a call has to do is cut into whole images, or bands of their planes, over our own pool; each piece is a convolution of its
+// own, on one OpenMP thread. A gradient in the images goes through as the convolution of dy with the filters turned round, for
+// which oneDNN has the better kernels. Where they were slower than ours when measured, the caller is told so.
+#include "kernels/nn/onednn_conv.h"
+
+#include <array>
+#include <bit>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include "core/fork.h"
+#include "core/onednn.h"
+#include "kernels/layout/scratch.h"
+#include "tapedeck/error.h"
+
+extern "C" {
+// oneDNN brings OpenMP.
+int omp_get_max_threads(void);
+void omp_set_num_threads(int);
+}
+
+namespace tapedeck::kernels::onednn {
+namespace {
+
+using dnnl::memory;
+
+constexpr double kLeast = 1 << 19;                // multiplications: fewer are not worth compiling for
+constexpr double kTask = 1 << 25;                 // multiplications that are worth a thread
+constexpr std::int64_t kMostWeights = 1 << 20;    // whose order is changed in every call
+constexpr std::int64_t kLeastOut = 16;            // channels: fewer leave vectors empty
+constexpr std::int64_t kLeastOfGroup = 4;         // the same where there are several groups, for which ours are slower
+constexpr std::size_t kKept = 256;                // kernels
+constexpr std::int64_t kMostFloats = 1 << 29;     // that a kernel reads or writes: they have 2^31 bytes
+
+// A gradient in the images is a convolution, too, and takes filters [rows, columns, out, in].
+enum class Product : std::int64_t { forward, input_gradient, filter_gradient };
+
+// What this thread asks of OpenMP runs on this thread while this lives.
+class OneOpenmpThread {
+ public:
+  OneOpenmpThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~OneOpenmpThread() { omp_set_num_threads(before_); }
+  OneOpenmpThread(const OneOpenmpThread&) = delete;
+  OneOpenmpThread& operator=(const OneOpenmpThread&) = delete;
+
+ private:
+  int before_;
+};
+
+// Calls f; what oneDNN throws becomes what we throw.
+template <class F> decltype(auto) translated(const F& f) {
+  try {
+    return f();
+  } catch (const dnnl::error& e) {
+    if (e.status == dnnl_out_of_memory) throw std::bad_alloc();
+    throw InternalError(std::string("convolution: oneDNN fails: ") + e.what());
+  }
+}
+
+// For ever, since oneDNN's own statics may end before the program's.
+const dnnl::engine& processor() {
+  [[gnu::used]] static const auto* const kept = new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  return *kept;
+}
+
+std::int64_t reach(const WindowAxis& a) { return (a.size - 1) * a.dilation + 1; }
+// Padding behind the last element that is read, as far as there is any.
+std::int64_t after(const WindowAxis& a) { return std::max<std::int64_t>(0, a.position(a.outputs - 1, a.size - 1) + 1 - a.extent); }
+/// All axes, or two where the planes have one row.
+std::vector<WindowAxis> axes_of(const Window3d& w) {
+  if (w.plane.rows == kOne) return {w.planes, w.plane.columns};
+  return {w.planes, w.plane.rows, w.plane.columns};
+}
+
+/// A compiled kernel, and how filters get into its order or out of it.
+class Kernel {
+ public:
+  // Throws dnnl::error where there is none.
+  Kernel(Product product, const Conv& c) : sums_up_(product == Product::filter_gradient) {
+    const bool grouped = c.groups > 1;
+    const std::int64_t in = c.in / c.groups, out = c.out / c.groups;
+    memory::dims x{c.images, c.in}, y{c.images, c.out}, strides, dilates, left, right;
+    // Filters [cells…, in, groups · out], or turned ones [cells…, out, groups · in].
+    memory::dims shape{out, in}, steps = product == Product::input_gradient ? memory::dims{c.in, 1} : memory::dims{1, c.out};
+    if (grouped) shape.insert(shape.begin(), c.groups), steps.insert(steps.begin(), product == Product::input_gradient ? in : out);
+    std::int64_t step = c.weights();
+    for (const WindowAxis& a : axes_of(c.window)) {
+      x.push_back(a.extent), y.push_back(a.outputs), shape.push_back(a.size), steps.push_back(step /= a.size);
+      strides.push_back(a.stride), dilates.push_back(a.dilation - 1), left.push_back(a.before), right.push_back(after(a));
+    }
+    const Tag channels_last = x.size() == 4 ? Tag::nhwc : Tag::ndhwc;
+    plain_ = memory::desc(shape, memory::data_type::f32, steps);
+    x_ = floats(x, channels_last);
+    y_ = floats(y, channels_last);
+    const memory::desc any = floats(shape, Tag::any);
+    constexpr auto direct = dnnl::algorithm::convolution_direct;
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+
+    using Forward = dnnl::convolution_forward;
+    using Gradient = dnnl::convolution_backward_weights;
+    const Forward::primitive_desc forward({dnnl::prop_kind::forward_training, direct, x_, any, y_, strides, dilates, left, right}, attributes, processor());
+    if (!sums_up_) {
+      take(forward, forward.weights_desc());
+      primitive_ = Forward(forward);
+    } else {
+      const Gradient::primitive_desc gradient({direct, x_, any, y_, strides, dilates, left, right}, attributes, processor(), forward);
+      take(gradient, gradient.diff_weights_desc());
+      primitive_ = Gradient(gradient);
+    }
+    reorder_ = sums_up_ ? dnnl::reorder({processor(), filters_, processor(), plain_}) : dnnl::reorder({processor(), plain_, processor(), filters_});
+  }
+
+  /// Not by plain loops, nor by products of matrices as ours.
+  bool is_good() const { return name_.starts_with("jit") || name_.starts_with("brg"); }
+
+  /// A stream serves one thread. What is not the product is only read.
+  void run(dnnl::stream& stream, const float* x, const float* filters, const float* y) const {
+    const Room<char> scratch = room_for<char>(static_cast<std::int64_t>(scratch_.get_size()));
+    primitive_.execute(stream, {{DNNL_ARG_SRC, of(x_, x)},
+                                {sums_up_ ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, of(filters_, filters)},
+                                {sums_up_ ? DNNL_ARG_DIFF_DST : DNNL_ARG_DST, of(y_, y)},
+                                {DNNL_ARG_SCRATCHPAD, of(scratch_, scratch.get())}});
+    stream.wait();
+  }
+
+  bool has_order_of(const Kernel& other) const { return filters_ == other.filters_; }
+  Room<float> room_for_filters() const { return room_for<float>(static_cast<std::int64_t>(filters_.get_size() / sizeof(float))); }
+  /// Of filters that go in, into the kernel's order; of those that come out, out of it.
+  void reorder(dnnl::stream& stream, const float* from, float* to) const {
+    reorder_.execute(stream, {{DNNL_ARG_FROM, of(sums_up_ ? filters_ : plain_, from)}, {DNNL_ARG_TO, of(sums_up_ ? plain_ : filters_, to)}});
+    stream.wait();
+  }
+
+ private:
+  using Tag = memory::format_tag;
+  static memory::desc floats(const memory::dims& shape, Tag tag) { return {shape, memory::data_type::f32, tag}; }
+  static memory of(const memory::desc& d, const void* p) { return {d, processor(), const_cast<void*>(p)}; }
+  template <class D> void take(const D& desc, const memory::desc& filters) { name_ = desc.impl_info_str(), filters_ = filters, scratch_ = desc.scratchpad_desc(); }
+
+  bool sums_up_;
+  std::string name_;
+  memory::desc x_, y_, filters_, plain_, scratch_;
+  dnnl::primitive primitive_;
+  dnnl::reorder reorder_;
+};
+
+/// Null where oneDNN has none that is better than ours. Kept for all threads, since kernels have no state. oneDNN's own locks are
+/// taken under rare_lock alone, so that a forked child finds them free.
+std::shared_ptr<const Kernel> kernel_for(Product product, const Conv& c) {
+  using Numbers = std::array<std::int64_t, sizeof(Conv) / sizeof(std::int64_t)>;
+  using Key = std::pair<Product, Numbers>;
+  const Key key(product, std::bit_cast<Numbers>(c));
+  const std::lock_guard lock(rare_lock);
+  [[gnu::used]] static auto* const kept = new std::map<Key, std::shared_ptr<const Kernel>>;
+  if (const auto found = kept->find(key); found != kept->end()) return found->second;
+  std::shared_ptr<const Kernel> kernel;
+  try {
+    kernel = std::make_shared<const Kernel>(product, c);
+    if (!kernel->is_good()) kernel = nullptr;
+  } catch (const dnnl::error& e) {
+    if (e.status == dnnl_out_of_memory) throw;
+  }
+  if (kept->size() == kKept) kept->clear();
+  return (*kept)[key] = kernel;
+}
+
+/// Whether oneDNN is asked at all.
+bool is_wanted(const Conv& c) {
+  const auto few_zeros = [](const WindowAxis& a) { return std::max(a.before, after(a)) < reach(a); };   // no window of nothing but padding
+  const Window3d& w = c.window;
+  return !onednn_version().empty() && c.work() >= kLeast && c.out / c.groups >= (c.groups > 1 ? kLeastOfGroup : kLeastOut) && c.weights() <= kMostWeights && few_zeros(w.planes) && few_zeros(w.plane.rows) && few_zeros(w.plane.columns);
+}
+
+/// A convolution that is part of another, and where its images and outputs begin there.
+struct Piece {
+  Conv c;
+  std::int64_t x, y;
+};
+
+/// A call's pieces, of which only a few differ, with their kernels.
+class Pieces {
+ public:
+  /// Of about `task` multiplications each.
+  Pieces(Product product, const Conv& c, double task) : c_(c), tasks_(outputs_as_planes(), c.images, c.work() / static_cast<double>(c.images), task) {
+    if (!is_wanted(c)) return;
+    const OneOpenmpThread guard;
+    for (std::int64_t i = 0; i < count(); ++i) {
+      const Piece p = (*this)[i];
+      if (find(p.c)) continue;
+      if (p.c.images * std::max(p.c.window.pixels() * c.in, p.c.window.outputs() * c.out) > kMostFloats) return;
+      kernels_.push_back({p.c, kernel_for(product, p.c), nullptr, nullptr});
+      if (!kernels_.back().kernel) return;
+    }
+    good_ = true;
+  }
+
+  /// Whether oneDNN does well on every one.
+  explicit operator bool() const { return good_; }
+  std::int64_t count() const { return tasks_.count(); }
+
+  /// Once, before run.
+  void give_filters(const float* filters) {
+    const OneOpenmpThread guard;
+    dnnl::stream stream(processor());
+    for (One& one : kernels_) {
+      for (const One& other : kernels_) if (other.filters && one.kernel->has_order_of(*other.kernel)) one.filters = other.filters;
+      if (one.filters) continue;
+      one.room = one.kernel->room_for_filters();
+      one.kernel->reorder(stream, filters, one.room.get());
+      one.filters = one.room.get();
+    }
+  }
+  /// Calls f(number, piece, kernel, filters in its order, stream) for each piece.
+  template <class F> void run(const F& f) const {
+    parallel_for(count(), 1, [&](std::int64_t begin, std::int64_t end) {
+      const OneOpenmpThread guard;
+      dnnl::stream stream(processor());
+      for (std::int64_t i = begin; i < end; ++i) {
+        const Piece p = (*this)[i];
+        const One& one = *find(p.c);
+        f(i, p, *one.kernel, one.filters, stream);
+      }
+    });
+  }
+
+ private:
+  struct One {
+    Conv c;
+    std::shared_ptr<const Kernel> kernel;
+    Room<float> room;
+    const float* filters;
+  };
+
+  WindowAxis outputs_as_planes() const {
+    WindowAxis planes = c_.window.planes;
+    planes.extent = planes.outputs;
+    return planes;
+  }
+  Piece operator[](std::int64_t i) const {
+    const RowTasks::Task t = tasks_[i];
+    const Window3d& w = c_.window;
+    const WindowAxis& all = w.planes;
+    Piece p{c_, t.image_begin * w.pixels() * c_.in, t.image_begin * w.outputs() * c_.out};
+    p.c.images = t.image_end - t.image_begin;
+    if (t.row_end - t.row_begin == all.outputs) return p;
+    const std::int64_t begin = std::max<std::int64_t>(0, all.position(t.row_begin, 0)), end = std::min(all.extent, all.position(t.row_end - 1, all.size - 1) + 1);
+    WindowAxis& planes = p.c.window.planes;
+    planes.extent = end - begin, planes.outputs = t.row_end - t.row_begin, planes.before = begin - all.position(t.row_begin, 0);
+    p.x += begin * w.plane.pixels() * c_.in, p.y += t.row_begin * w.plane.outputs() * c_.out;
+    return p;
+  }
+  const One* find(const Conv& c) const {
+    for (const One& one : kernels_) if (one.c == c) return &one;
+    return nullptr;
+  }
+
+  const Conv& c_;
+  RowTasks tasks_;
+  std::vector<One> kernels_;
+  bool good_ = false;
+};
+
+bool convolve(Product product, const Conv& c, const float* x, const float* filters, float* y) {
+  return translated([&] {
+    Pieces pieces(product, c, kTask);
+    if (!pieces) return false;
+    pieces.give_filters(filters);
+    pieces.run([&](std::int64_t, const Piece& p, const Kernel& k, const float* ordered, dnnl::stream& stream) { k.run(stream, x + p.x, ordered, y + p.y); });
+    return true;
+  });
+}
+
+}  // namespace
+
+bool conv(const Conv& c, const float* x, const float* filters, float* y) { return convolve(Product::forward, c, x, filters, y); }
+
+bool conv_input_gradient(const Conv& c, const float* dy, const float* filters, float* dx) {
+  if (!c.window.has_strides_of_one()) return false;
+  const Conv back{c.window.turned(), c.images, c.out, c.in, c.groups};
+  if (!is_wanted(c) || !is_wanted(back)) return false;
+  const std::int64_t cells = c.window.cells(), n = c.weights() / cells;
+  const Room<float> turned_filters = room_for<float>(cells * n);
+  for (std::int64_t i = 0; i < cells; ++i) std::copy_n(filters + i * n, n, turned_filters.get() + (cells - 1 - i) * n);
+  return convolve(Product::input_gradient, back, dy, turned_filters.get(), dx);
+}
+
+bool conv_filter_gradient(const Conv& c, const float* x, const float* dy, float* dfilters) {
+  if (!c.window.has_strides_of_one()) return false;
+  const std::int64_t n = c.weights();
+  const std::int64_t most = std::clamp<std::int64_t>(kShareBytes / (n * static_cast<std::int64_t>(sizeof(float))), 1, kShares);
+  return translated([&] {
+    // Shares of some thousand outputs for each change of the filters' order.
+    const double task = std::max({2 * kTask, 4096 * static_cast<double>(n), c.work() / static_cast<double>(most)});
+    const Pieces pieces(Product::filter_gradient, c, task);
+    if (!pieces) return false;
+    const Shares<float> sums(pieces.count(), n, dfilters);
+    pieces.run([&](std::int64_t i, const Piece& p, const Kernel& k, const float*, dnnl::stream& stream) {
+      const Room<float> ordered = k.room_for_filters();
+      k.run(stream, x + p.x, ordered.get(), dy + p.y);
+      k.reorder(stream, ordered.get(), sums[i]);
+    });
+    sums.add_up();
+    return true;
+  });
+}
+
+}  // namespace tapedeck::kernels::onednn

@@ -1,0 +1,96 @@
+// Each element's product of the others, without division: what stands before it times what stands after it. A row is dealt to
+// the lanes of a few vectors, since multiplication takes any order; what other lanes hold goes to the second factor.
+#include "kernels/reduce/prod_of_others.h"
+
+#include <algorithm>
+
+#include "core/parallel.h"
+#include "core/visit.h"
+#include "kernels/reduce/fold.h"
+#include "core/storage.h"
+
+namespace tapedeck::kernels {
+namespace {
+
+constexpr Cut kCut = {1 << 14, 1 << 16};   // of elements
+constexpr int kVectors = 4;                // as many products are under way at once
+template <class T> constexpr std::int64_t kLanes = kVectors * kWidth<T>;
+
+template <class T> void in_order(const T* x, std::int64_t n, T* y) {
+  T before = 1, after = 1;
+  for (std::int64_t i = 0; i < n; ++i) {
+    y[i] = before;
+    before *= x[i];
+  }
+  for (std::int64_t i = n; i-- > 0;) {
+    y[i] *= after;
+    after *= x[i];
+  }
+}
+
+// From the products of the lanes to those of all other lanes.
+template <class T> void to_others(Batch<T>* lanes) {
+  const Batch<T> left = lanes[0] * lanes[1], right = lanes[2] * lanes[3];
+  alignas(64) T columns[kWidth<T>], others[kWidth<T>];
+  (left * right).store_aligned(columns);
+  in_order(columns, kWidth<T>, others);
+  const Batch<T> beside = Batch<T>::load_aligned(others);
+  const Batch<T> of_left = right * beside, of_right = left * beside, first = lanes[0], third = lanes[2];
+  lanes[0] = lanes[1] * of_left;
+  lanes[1] = first * of_left;
+  lanes[2] = lanes[3] * of_right;
+  lanes[3] = third * of_right;
+}
+
+template <class T> void row(const T* x, std::int64_t n, T* y) {
+  constexpr std::int64_t w = kWidth<T>;
+  if (n < kLanes<T>) return in_order(x, n, y);
+  alignas(64) T last_x[kLanes<T>], last_y[kLanes<T>];   // the rest of the row, filled up with ones
+  const std::int64_t whole = n / kLanes<T> * kLanes<T>;
+  std::fill(std::copy(x + whole, x + n, last_x), last_x + kLanes<T>, T(1));
+  Batch<T> product[kVectors];
+  std::fill_n(product, kVectors, Batch<T>(T(1)));
+  const auto before = [&product](const T* in, T* out) {
+    for (int k = 0; k < kVectors; ++k) {
+      product[k].store_unaligned(out + k * w);
+      product[k] *= Batch<T>::load_unaligned(in + k * w);
+    }
+  };
+  const auto after = [&product](const T* in, T* out) {
+    for (int k = 0; k < kVectors; ++k) {
+      (Batch<T>::load_unaligned(out + k * w) * product[k]).store_unaligned(out + k * w);
+      product[k] *= Batch<T>::load_unaligned(in + k * w);
+    }
+  };
+  for (std::int64_t i = 0; i < whole; i += kLanes<T>) before(x + i, y + i);
+  before(last_x, last_y);
+  to_others<T>(product);
+  after(last_x, last_y);
+  for (std::int64_t i = whole; (i -= kLanes<T>) >= 0;) after(x + i, y + i);
+  std::copy_n(last_y, n - whole, y + whole);
+}
+
+// Complex numbers one by one: the product of those before, then of those behind.
+template <class T> void row(const std::complex<T>* x, std::int64_t n, std::complex<T>* y) {
+  std::complex<T> product = 1;
+  for (std::int64_t i = 0; i < n; ++i) y[i] = product, product *= x[i];
+  product = 1;
+  for (std::int64_t i = n; i-- > 0;) y[i] *= product, product *= x[i];
+}
+
+}  // namespace
+
+void prod_of_others(const Tensor& x, Tensor& y) {
+  if (x.size() == 0) return;
+  const std::int64_t n = x.shape()[x.ndim() - 1];
+  visit_trainable(x.dtype(), [&](auto one) {
+    using T = decltype(one);
+    const T* in = elements<T>(x);
+    T* out = elements<T>(y);
+    parallel_for(x.size() / n, cut_of(kCut, n), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) row(in + r * n, n, out + r * n);
+    });
+  });
+}
+
+}  // namespace tapedeck::kernels

@@ -1,0 +1,67 @@
+// Error functions, gamma and beta functions, from Boost.Math and libm.
+#include <cmath>
+#include <limits>
+
+#include <boost/math/special_functions/beta.hpp>
+#include <boost/math/special_functions/digamma.hpp>
+#include <boost/math/special_functions/erf.hpp>
+#include <boost/math/special_functions/gamma.hpp>
+
+#include "kernels/special/boost_math.h"
+#include "kernels/special/special.h"
+
+namespace tapedeck::kernels {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(), kInfinity = std::numeric_limits<double>::infinity();
+
+using Short = normalise<Quiet, digits2<30>>::type;
+
+template <class Policy> double lower(double a, double x) {
+  if (!(a > 0 && x >= 0) || (std::isinf(a) && std::isinf(x))) return kNaN;
+  return std::isinf(a) ? 0 : std::isinf(x) ? 1 : boost::math::gamma_p(a, x, Policy());
+}
+template <class Policy> double upper(double a, double x) {
+  if (!(a > 0 && x >= 0) || (std::isinf(a) && std::isinf(x))) return kNaN;
+  return std::isinf(a) ? 1 : std::isinf(x) ? 0 : boost::math::gamma_q(a, x, Policy());
+}
+
+}  // namespace
+
+double erfinv(double x) {
+  if (!(std::fabs(x) <= 1)) return kNaN;
+  return std::fabs(x) == 1 ? std::copysign(kInfinity, x) : boost::math::erf_inv(x, Quiet());
+}
+
+double erfcinv(double x) {
+  if (!(x >= 0 && x <= 2)) return kNaN;
+  return x == 0 ? kInfinity : x == 2 ? -kInfinity : boost::math::erfc_inv(x, Quiet());
+}
+
+double ndtri(double x) { return -1.4142135623730951 * erfcinv(2 * x); }
+
+double lgamma(double x) {
+  int sign;   // lgamma without _r would write to a global variable
+  return ::lgamma_r(x, &sign);
+}
+
+double digamma(double x) {
+  if (x == 0) return std::copysign(kInfinity, -x);
+  if (std::isinf(x)) return x > 0 ? x : kNaN;
+  if (!(x > 0 || x != std::floor(x))) return kNaN;
+  return boost::math::digamma(x, Quiet());
+}
+
+double igamma(double a, double x) { return lower<Quiet>(a, x); }
+double igammac(double a, double x) { return upper<Quiet>(a, x); }
+double short_igamma(double a, double x) { return lower<Short>(a, x); }
+double short_igammac(double a, double x) { return upper<Short>(a, x); }
+
+double gamma_density(double a, double x) { return boost::math::gamma_p_derivative(a, x, Quiet()); }
+
+double betainc(double a, double b, double x) {
+  if (!(a > 0 && b > 0 && x >= 0 && x <= 1) || std::isinf(a) || std::isinf(b)) return kNaN;
+  return x == 0 || x == 1 ? x : boost::math::ibeta(a, b, x, Quiet());
+}
+
+}  // namespace tapedeck::kernels

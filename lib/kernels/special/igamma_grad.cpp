@@ -1,0 +1,160 @@
+// Derivatives of the incomplete gamma function P(a, x) in a: P(a + ε, x) as a power series in ε, of which every step below keeps the
+// first terms.
+#include "kernels/special/igamma_grad.h"
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "core/parallel.h"
+#include "core/visit.h"
+#include "kernels/random/quantile.h"
+#include "kernels/special/special.h"
+#include "core/storage.h"
+
+namespace tapedeck::kernels {
+namespace {
+
+constexpr Cut kCut = {1 << 8, 1 << 10};   // of elements
+constexpr int kMostTerms = 1'000'000;   // needed where a is 10¹⁰
+constexpr double kLargeShape = 1e6;     // from here on the expansion below is exact to 10⁻¹¹
+
+/// c[0] + c[1] ε + … + c[n - 1] εⁿ⁻¹.
+template <int n> struct Series {
+  std::array<double, n> c{};
+
+  explicit Series(double constant = 0, double slope = 0) { c[0] = constant, c[1] = slope; }
+  double& operator[](int i) { return c[static_cast<std::size_t>(i)]; }
+  double operator[](int i) const { return c[static_cast<std::size_t>(i)]; }
+
+  friend Series operator+(Series a, const Series& b) {
+    for (int i = 0; i < n; ++i) a[i] += b[i];
+    return a;
+  }
+  friend Series operator*(const Series& a, const Series& b) {
+    Series y;
+    for (int i = 0; i < n; ++i) for (int k = 0; k <= i; ++k) y[i] += a[k] * b[i - k];
+    return y;
+  }
+  friend Series operator/(const Series& a, const Series& b) {
+    const double reciprocal = 1 / b[0];
+    Series y;
+    for (int i = 0; i < n; ++i) {
+      double rest = a[i];
+      for (int k = 0; k < i; ++k) rest -= y[k] * b[i - k];
+      y[i] = rest * reciprocal;
+    }
+    return y;
+  }
+};
+
+/// exp of a series without constant: y' = a' y, term by term.
+template <int n> Series<n> exp(const Series<n>& a) {
+  Series<n> y(1);
+  for (int i = 1; i < n; ++i) {
+    double sum = 0;
+    for (int k = 1; k <= i; ++k) sum += k * a[k] * y[i - k];
+    y[i] = sum / i;
+  }
+  return y;
+}
+
+template <int n> bool negligible(const Series<n>& step, const Series<n>& sum) {
+  for (int i = 0; i < n; ++i) if (std::fabs(step[i]) > 1e-17 * std::fabs(sum[i])) return false;
+  return true;
+}
+
+/// xᵃ e⁻ˣ / Γ(a + 1) over its value at ε = 0, gamma_density(a + 1, x).
+template <int n> Series<n> prefactor(double a, double x) {
+  Series<n> exponent;
+  double factorial = 1;
+  for (int i = 1; i < n; ++i) exponent[i] = -polygamma(i - 1, a + 1) / (factorial *= i);
+  exponent[1] += std::log(x);
+  return exp(exponent);
+}
+
+/// Σ xᵏ / ((a + 1) … (a + k)), DLMF 8.7.1 and 8.2.6.
+template <int n> Series<n> lower(double a, double x) {
+  Series<n> term(1), sum = term;
+  for (int k = 1; k < kMostTerms; ++k) {
+    const double reciprocal = 1 / (a + k);   // term *= x / (a + k + ε)
+    term[0] *= x * reciprocal;
+    for (int i = 1; i < n; ++i) term[i] = (x * term[i] - term[i - 1]) * reciprocal;
+    sum = sum + term;
+    if (negligible(term, sum)) break;
+  }
+  return sum;
+}
+
+/// The continued fraction of Γ(a, x) / (xᵃ e⁻ˣ), DLMF 8.9.2 (even part), by Lentz's method.
+template <int n> Series<n> upper(double a, double x) {
+  Series<n> b(x + 1 - a, -1), c(1e300), d = Series<n>(1) / b, h = d;
+  for (int i = 1; i < kMostTerms; ++i) {
+    const Series<n> numerator(-i * (i - a), i);
+    b[0] += 2;
+    d = Series<n>(1) / (numerator * d + b);
+    c = b + numerator / c;
+    Series<n> step = c * d;
+    step[0] -= 1;
+    const Series<n> change = h * step;
+    h = h + change;
+    if (negligible(change, h)) break;
+  }
+  return h;
+}
+
+/// The same for large a, from Cornish and Fisher's expansion of the quantile about that of the normal distribution, z (Abramowitz & Stegun
+/// 26.2.49): y = a + z √a + (z² - 1) / 3 + (z³ - 7 z) / (36 √a) + …
+double expanded_gamma_grad(double a, double y) {
+  const double root = std::sqrt(a), w = (y - a) / root;
+  double z = w;
+  for (int i = 0; i < 4; ++i) z = w - (z * z - 1) / (3 * root) - z * (z * z - 7) / (36 * a);
+  return 1 + z / (2 * root) - z * (z * z - 7) / (72 * a * root);
+}
+
+/// P over gamma_density(a + 1, x), but for its first term where that is 1 - Q.
+template <int n> Series<n> over_density(double a, double x) {
+  const Series<n> y = prefactor<n>(a, x);
+  return x < a + 1 ? y * lower<n>(a, x) : y * Series<n>(-a, -1) * upper<n>(a, x);
+}
+/// The term of εᵒʳᵈᵉʳ.
+template <int n = 2> double term_over_density(double a, double x, int order) {
+  if constexpr (n <= kLargestOrder) if (order >= n) return term_over_density<n + 1>(a, x, order);
+  return over_density<n>(a, x)[order];
+}
+
+}  // namespace
+
+double igamma_grad(double a, double x, int order) {
+  if (!(a > 0 && x >= 0) || std::isinf(a)) return std::numeric_limits<double>::quiet_NaN();
+  if (x == 0 || std::isinf(x)) return 0;
+  double y = gamma_density(a + 1, x);
+  if (y == 0) return 0;
+  for (int i = 2; i <= order; ++i) y *= i;
+  return term_over_density(a, x, order) * y;
+}
+
+// P stays as it is: dy/da = -∂P/∂a over the density at y, which is a/y of the one above.
+double gamma_grad(double a, double y) {
+  if (!(a > 0 && y >= 0) || std::isinf(a) || std::isinf(y)) return std::numeric_limits<double>::quiet_NaN();
+  if (y == 0) return 0;
+  if (a > kLargeShape) return expanded_gamma_grad(a, y);
+  return -over_density<2>(a, y)[1] * y / a;
+}
+
+double second_igamma_grad_over_density(double a, double y) {
+  if (!(a > 0 && y > 0) || std::isinf(a) || std::isinf(y)) return std::numeric_limits<double>::quiet_NaN();
+  return 2 * over_density<3>(a, y)[2] * y / a;
+}
+
+void igamma_grad(const Tensor& a, const Tensor& x, int order, Tensor& y) {
+  visit_floating(y.dtype(), [&]<class T>(T) {
+    const T *p = elements<T>(a), *q = elements<T>(x);
+    T* out = elements<T>(y);
+    parallel_for(y.size(), kCut, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) out[i] = static_cast<T>(igamma_grad(static_cast<double>(p[i]), static_cast<double>(q[i]), order));
+    });
+  });
+}
+
+}  // namespace tapedeck::kernels

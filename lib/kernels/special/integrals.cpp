@@ -1,0 +1,116 @@
+// Integrals of elementary functions: Dawson's, the exponential one, Fresnel's and Spence's.
+#include <cmath>
+#include <complex>
+#include <limits>
+
+#include <boost/math/special_functions/expint.hpp>
+
+#include "kernels/special/boost_math.h"
+#include "kernels/special/special.h"
+
+namespace tapedeck::kernels {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(), kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kPi = 3.141592653589793;
+using Wide = long double;
+using Complex = std::complex<Wide>;
+constexpr Wide kWidePi = 3.14159265358979323846264338327950288L;
+
+/// Power series of S or C (DLMF 7.6.4 and 7.6.6): its terms alternate, which long double has the digits for.
+Wide fresnel_series(Wide x, bool sine) {
+  const Wide t = kWidePi / 2 * x * x;
+  Wide power = sine ? t * x : x, sum = 0;
+  for (int n = sine ? 1 : 0;; n += 2) {
+    const Wide term = power / (2 * n + 1);
+    sum += term;
+    if (!(std::fabs(term) > 1e-21L * std::fabs(sum))) return sum;
+    power *= -t * t / ((n + 1) * (n + 2));
+  }
+}
+
+/// C + iS = (1 + i) / 2 · erf(√π / 2 (1 - i) x) (DLMF 7.5.8) with the continued fraction of erfc (DLMF 7.9.3, even part), for large x.
+Complex fresnel_fraction(double x) {
+  const Wide square = kWidePi * x * x;
+  const Complex tiny = 1e-300L;
+  Complex b(1, -square), c = 1.0L / tiny, d = 1.0L / b, h = d;
+  for (Wide n = 1; n < 2000; n += 2) {
+    const Wide a = -n * (n + 1);
+    b += 4;
+    d = 1.0L / (a * d + b);
+    c = b + a / c;
+    const Complex step = c * d;
+    h *= step;
+    if (std::abs(step - 1.0L) < 1e-19L) break;
+  }
+  // πx²/2 without its whole turns: x² in two parts, each less the multiples of 4.
+  const double high = x * x, low = std::fma(x, x, -high);
+  const Wide angle = kWidePi / 2 * (static_cast<Wide>(std::fmod(high, 4)) + static_cast<Wide>(std::fmod(low, 4)));
+  return Complex(0.5L, 0.5L) * (1.0L - Complex(std::cos(angle), std::sin(angle)) * Complex(x, -x) * h);
+}
+
+double fresnel(double x, bool sine) {
+  const double r = std::fabs(x);
+  if (std::isnan(x)) return x;
+  if (r > 1e153) return std::copysign(0.5, x);
+  if (r < 2.2) return static_cast<double>(fresnel_series(x, sine));
+  const Complex y = fresnel_fraction(r);
+  return std::copysign(static_cast<double>(sine ? y.imag() : y.real()), x);
+}
+
+/// Li₂(z) by u = -log(1 - z), |u| ≤ log 2: Σ Bₙ uⁿ⁺¹ / (n + 1)!.
+double dilogarithm(double u) {
+  constexpr double kNumbers[] = {1.0 / 36, -1.0 / 3600, 1.0 / 211680, -1.0 / 10886400, 1.0 / 526901760, -691.0 / 16999766784000.0,
+                                 1.0 / 1120863744000.0, -3617.0 / 181400588328960000.0};
+  double sum = 0;
+  for (int k = 7; k >= 0; --k) sum = sum * u * u + kNumbers[k];
+  return u - u * u / 4 + u * u * u * sum;
+}
+
+}  // namespace
+
+/// exp(-x²) Σ x²ᵏ⁺¹ / (k! (2k + 1)), whose terms are positive; for large x Σ (2k - 1)!! / (2ᵏ⁺¹ x²ᵏ⁺¹) (DLMF 7.6.2, 7.12.1).
+double dawsn(double x) {
+  const double square = x * x;
+  double sum = 0;
+  if (std::fabs(x) < 6.5) {
+    double power = x;
+    for (int k = 0;; ++k) {
+      const double term = power / (2 * k + 1);
+      sum += term;
+      if (!(std::fabs(term) > 1e-17 * std::fabs(sum))) return std::exp(-square) * sum;
+      power *= square / (k + 1);
+    }
+  }
+  double term = 0.5 / x;
+  for (int k = 1; k < 40; ++k) {
+    sum += term;
+    term *= (2 * k - 1) / (2 * square);
+    if (!(std::fabs(term) > 1e-17 * std::fabs(sum))) break;
+  }
+  return sum;
+}
+
+double expint(double x) {
+  if (x == 0) return -kInfinity;
+  if (std::isinf(x)) return x > 0 ? x : -0.0;
+  return std::isnan(x) ? x : boost::math::expint(x, Quiet());
+}
+
+double fresnel_sin(double x) { return fresnel(x, true); }
+double fresnel_cos(double x) { return fresnel(x, false); }
+
+/// Li₂(1 - x), by the functions of 1 / x and 1 - x (DLMF 25.12.4 and 25.12.6) from [1/2, 2].
+double spence(double x) {
+  if (!(x >= 0)) return kNaN;
+  if (x == 0) return kPi * kPi / 6;
+  if (std::isinf(x)) return -x;
+  if (x > 2) {
+    const double l = std::log(x);
+    return -0.5 * l * l - spence(1 / x);
+  }
+  if (x < 0.5) return kPi * kPi / 6 - std::log(x) * std::log1p(-x) - dilogarithm(-std::log1p(-x));
+  return dilogarithm(-std::log(x));
+}
+
+}  // namespace tapedeck::kernels

@@ -1,0 +1,171 @@
+// The one door. In: an op and its inputs. Out: its outputs, recorded by whoever records on this thread.
+#include <algorithm>
+
+#include "op/observer.h"
+#include "op/recorder.h"
+#include "core/format.h"
+#include "tapedeck/ops/math.h"
+#include "core/storage.h"
+
+namespace tapedeck {
+namespace {
+
+void require_defined(const Call& c) {
+  for (int i = 0; i < c.x.size(); ++i)
+    if (!c.x[i].defined()) [[unlikely]] throw_error<ArgumentError>("{}: input {} is undefined; it was default-constructed or moved from", c.op.name, i);
+}
+
+// Where the tensors of a list are; in place for few.
+class Pointers {
+ public:
+  explicit Pointers(std::span<const Tensor> x) : n_(static_cast<int>(x.size())), more_(x.size() > kMaxInputs ? x.size() : 0) {
+    const Tensor** p = n_ > kMaxInputs ? more_.data() : few_;
+    for (const Tensor& t : x) *p++ = &t;
+  }
+  Refs refs() const { return {n_ > kMaxInputs ? more_.data() : few_, n_}; }
+
+ private:
+  int n_;
+  const Tensor* few_[kMaxInputs];
+  std::vector<const Tensor*> more_;
+};
+
+// A large temporary that nobody else sees and no rule will read gives its memory to the output.
+Tensor output_for(const Call& c, const Spec& spec, unsigned temporaries) {
+  if (c.op.forward.outputs == Outputs::may_overwrite)
+    for (int i = 0; i < c.x.size() && i < 32; ++i) {
+      if (!(temporaries >> i & 1)) continue;
+      const Tensor& x = c.x[i];
+      if (!x.handle()->buffer || !x.unique() || x.shape() != spec.shape || x.dtype() != spec.dtype) continue;
+      if (thread_state.innermost && c.op.rule.keeps(i)) continue;
+      return share(x, spec.shape);
+    }
+  return allocate(spec);
+}
+
+void run_kernel(const Call& c, std::span<Tensor> y) {
+  if (c.op.forward.outputs != Outputs::own) return c.op.forward.run(c, y);
+  {
+    const RecordingScope unrecorded(nullptr);   // the op is recorded, not what it is made of
+    c.op.forward.run(c, y);
+  }
+  for (const Tensor& t : y) if (!t.defined() || !t.raw()) [[unlikely]] throw_error<InternalError>("{}: the kernel has left an output without elements", c.op.name);
+}
+
+void compute(const Call& c, std::span<Tensor> y) {
+  if (thread_state.observer) [[unlikely]] compute_observed(c, y, run_kernel);
+  else run_kernel(c, y);
+}
+
+// The outer ones first: they see the op that an inner accumulator's tangents are computed from before these. A recorder that
+// throws leaves itself as it was; what others have recorded goes with the outputs.
+void record_on(Recorder* r, const Call& c, std::span<Tensor> y) {
+  if (r->outer()) record_on(r->outer(), c, y);
+  r->record(c, y);
+}
+void record(const Call& c, std::span<Tensor> y) {
+  if (thread_state.innermost && c.op.rule.kind != RuleKind::none) record_on(thread_state.innermost, c, y);
+}
+
+}  // namespace
+
+Tensor Op::execute(Refs x, Attrs attrs, unsigned temporaries) const {
+  const Call call{.op = *this, .raw_attrs = attrs, .x = x};
+  require_defined(call);
+  Tensor y;
+  if (infer.many) [[unlikely]] throw_error<InternalError>("{}: has several outputs; call run", name);
+  const Spec spec = infer.one(call);
+  if (forward.outputs == Outputs::own) y = blank(spec);
+  else y = temporaries ? output_for(call, spec, temporaries) : allocate(spec);
+  compute(call, {&y, 1});
+  record(call, {&y, 1});
+  return y;
+}
+
+void enter_computed(const Call& c, std::span<Tensor> y) {
+  require_defined(c);
+  for (const Tensor& t : y) if (!t.defined()) throw_error<ArgumentError>("{}: an output is undefined", c.op.name);
+  if (thread_state.observer) show_computed(c, y);
+  record(c, y);
+}
+
+Tensor Op::execute(std::span<const Tensor> x, Attrs attrs) const { return execute(Pointers(x).refs(), attrs); }
+
+std::vector<Tensor> Op::run(std::span<const Tensor> x, Attrs attrs) const {
+  const Pointers pointers(x);
+  if (infer.one) return {execute(pointers.refs(), attrs)};
+  const Call call{.op = *this, .raw_attrs = attrs, .x = pointers.refs()};
+  require_defined(call);
+  const std::vector<Spec> specs = infer.many(call);
+  std::vector<Tensor> y;
+  y.reserve(specs.size());
+  for (const Spec& spec : specs) y.push_back(forward.outputs == Outputs::own ? blank(spec) : allocate(spec));
+  compute(call, y);
+  record(call, y);
+  return y;
+}
+
+void promote(std::initializer_list<Operand> x, Tensor* converted, const Tensor** refs) {
+  bool tensors = false, integers = false, others = false;
+  DType dtype = thread_state.number_dtype;
+  for (const Operand& o : x) {
+    if (!o.tensor()) (o.integer() ? integers : others) = true;
+    else if (!o.tensor()->defined()) throw ArgumentError("operand: the tensor is undefined; it was default-constructed or moved from");
+    else dtype = std::exchange(tensors, true) ? promote(dtype, o.tensor()->dtype()) : o.tensor()->dtype();
+  }
+  if (others && !is_trainable(dtype)) dtype = DType::f64;
+  else if (integers && dtype == DType::boolean) dtype = DType::i64;
+  for (const Operand& o : x) {
+    if (!o.tensor()) *refs = &(*converted = full({}, o.number(), dtype));
+    else if (o.tensor()->dtype() != dtype) *refs = &(*converted = astype(*o.tensor(), dtype));
+    else *refs = o.tensor();
+    ++refs, ++converted;
+  }
+}
+
+Tensor Op::with_numbers(std::initializer_list<Operand> x) const {
+  Tensor converted[kMaxInputs];
+  const Tensor* refs[kMaxInputs];
+  promote(x, converted, refs);
+  unsigned temporaries = 0, bit = 1;
+  for (const Operand& o : x) {
+    if (o.temporary()) temporaries |= bit;
+    bit <<= 1;
+  }
+  return execute({refs, static_cast<int>(x.size())}, {}, temporaries);
+}
+
+std::string describe(const Call& c, std::string_view what) {
+  std::string out = fmt::format("{}: {}:", c.op.name, what);
+  for (int i = 0; i < c.x.size(); ++i) {
+    const std::string_view named = i < kMaxInputs ? c.op.args[i] : std::string_view();
+    out += fmt::format("{} {} is {}", i ? "," : "", named.empty() ? fmt::format("input {}", i) : named, c.x[i].spec());
+  }
+  return out;
+}
+void throw_shape_error(const Call& c, std::string_view what) { throw ShapeError(describe(c, what)); }
+void throw_dtype_error(const Call& c, std::string_view what) { throw DTypeError(describe(c, what)); }
+
+void OwnedAttrs::copy_from(const Attrs& a) {
+  void* to = bytes_.data;
+  if (!inline_fits(*a.type)) to = bytes_.heap = ::operator new(a.type->size, std::align_val_t{a.type->align});
+  if (a.type->copy) {
+    try {
+      a.type->copy(a.data, to);
+    } catch (...) {
+      ::operator delete(to, std::align_val_t{a.type->align});
+      throw;
+    }
+  } else {
+    std::copy_n(static_cast<const std::byte*>(a.data), a.type->size, static_cast<std::byte*>(to));
+  }
+  type_ = a.type;
+}
+
+void OwnedAttrs::destroy() noexcept {
+  if (inline_fits(*type_)) return;
+  if (type_->destroy) type_->destroy(bytes_.heap);
+  ::operator delete(bytes_.heap, std::align_val_t{type_->align});
+}
+
+}  // namespace tapedeck

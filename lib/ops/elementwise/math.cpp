@@ -1,0 +1,309 @@
+// Arithmetic and choices, element by element. In: tensors that broadcast. Out: a tensor of the broadcast shape.
+#include <array>
+
+#include "op/recorded_pass.h"
+#include "kernels/elementwise/add_n.h"
+#include "kernels/elementwise/compare.h"
+#include "kernels/layout/copy.h"
+#include "kernels/linalg/cross.h"
+#include "kernels/elementwise/map.h"
+#include "ops/elementwise/complex_abs.h"
+#include "ops/infer.h"
+#include "ops/samples.h"
+#include "core/storage.h"
+
+namespace tapedeck {
+namespace {
+
+using namespace samples;
+
+Tensor matrix() { return f64({{-1.5, 0.5, 2}, {0.25, 3, -2}}); }
+Tensor row() { return f64({2, -0.5, 4}); }
+// For choices, whose derivatives are not to be asked for where both are equal.
+std::vector<Sample> of_two_apart(Tensor y, std::string_view oracle) {
+  return {{.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, -2, 2, 1)}}, {.inputs = {matrix(), f64({1, -0.75, 4})}, .expected = {std::move(y)}, .oracle = oracle}};
+}
+std::vector<Sample> of_two(Tensor y, std::string_view oracle) {
+  return {{.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, 0.5, 2, 1)}}, {.inputs = {matrix(), row()}, .expected = {std::move(y)}, .oracle = oracle}};
+}
+
+Spec infer_where(const Call& c) {
+  if (c.x[0].dtype() != DType::boolean) throw_dtype_error(c, "the condition must be bool");
+  if (c.x[1].dtype() != c.x[2].dtype()) throw_dtype_error(c, "dtypes differ");
+  return {c.x[1].dtype(), broadcast_of(c)};
+}
+
+Spec infer_cross(const Call& c) {
+  const Spec y = elementwise(c);
+  for (int i = 0; i < 2; ++i)
+    if (c.x[i].ndim() == 0 || c.x[i].shape()[c.x[i].ndim() - 1] != 3) throw_shape_error(c, "takes vectors of 3 elements along the last axis");
+  return y;
+}
+
+struct AsTypeAttrs { DType dtype; };
+
+Spec infer_add_n(const Call& c) {
+  all_alike(c);
+  return numeric(c);
+}
+
+// The gradient of every term is that of the sum.
+constexpr Rule kEachRule = [] {
+  Rule rule = custom(
+      {},
+      [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+        for (int i = 0; i < c.x.size(); ++i) if (c.needs(i)) dx[static_cast<std::size_t>(i)] = dy[0];
+      },
+      [](const Call& c, Refs dx, std::span<Tensor> dy) {
+        std::vector<Tensor> terms;
+        for (int i = 0; i < c.x.size(); ++i) if (dx[i].defined()) terms.push_back(dx[i]);
+        if (!terms.empty()) dy[0] = terms.size() == 1 ? terms[0] : add_n(std::move(terms));
+      });
+  rule.passes_slices = true;
+  return stacking_jvp(rule);
+}();
+
+constexpr Op table[] = {
+    {.name = "add",
+     .doc = "a + b.",
+     .tensorflow = "Add AddV2",
+     .args = {"a", "b"},
+     .infer = numeric,
+     .forward = map_numbers([](auto a, auto b) { return a + b; }),
+     .rule = partials([](auto, auto) { return 1; },
+                      [](auto, auto) { return 1; }),
+     .samples = [] { return of_two(f64({{0.5, 0, 6}, {2.25, 2.5, 2}}), "a + b"); }},
+
+    {.name = "sub",
+     .doc = "a - b.",
+     .tensorflow = "Sub",
+     .args = {"a", "b"},
+     .infer = numeric,
+     .forward = map_numbers([](auto a, auto b) { return a - b; }),
+     .rule = partials([](auto, auto) { return 1; },
+                      [](auto, auto) { return -1; }),
+     .samples = [] { return of_two(f64({{-3.5, 1, -2}, {-1.75, 3.5, -6}}), "a - b"); }},
+
+    {.name = "mul",
+     .doc = "a · b.",
+     .tensorflow = "Mul",
+     .args = {"a", "b"},
+     .infer = numeric,
+     .forward = map_numbers([](auto a, auto b) { return a * b; }),
+     .rule = partials_in_a_pass([](auto, auto b) { return b; },
+                                [](auto a, auto) { return a; }),
+     .samples = [] { return of_two(f64({{-3, -0.25, 8}, {0.5, -1.5, -8}}), "a * b"); }},
+
+    {.name = "div",
+     .doc = "a / b.",
+     .tensorflow = "Div RealDiv",
+     .args = {"a", "b"},
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto a, auto b) { return a / b; }),
+     .rule = partials([](auto, auto b) { return 1 / b; },
+                      [](auto, auto b, auto y) { return -y / b; }),
+     .samples = [] { return of_two(f64({{-0.75, -1, 0.5}, {0.125, -6, -0.5}}), "a / b"); }},
+
+    {.name = "neg",
+     .doc = "-x.",
+     .tensorflow = "Neg",
+     .args = {"x"},
+     .infer = numeric,
+     .forward = map_numbers([](auto x) { return -x; }),
+     .rule = partials([](auto) { return -1; }),
+     .samples = [] { return of_one(-2, 2, signs(), f64({1.5, 0.25, -0.5, -2}), "-x"); }},
+
+    {.name = "abs",
+     .doc = "|x|; the derivative at 0 is 0.",
+     .tensorflow = "Abs",
+     .args = {"x"},
+     .infer = arithmetic,
+     .forward = map_arithmetic([](auto x) { return abs(x); }),
+     .rule = partials([](auto x) { return sign(x); }),
+     .samples = [] { return of_one(-2, 2, signs(), f64({1.5, 0.25, 0.5, 2}), "np.abs(x)"); }},
+
+    {.name = "sign",
+     .doc = "-1, 0 or 1, as x is negative, zero or positive; the derivative is 0.",
+     .tensorflow = "Sign",
+     .args = {"x"},
+     .infer = arithmetic,
+     .forward = map_arithmetic([](auto x) { return sign(x); }),
+     .rule = partials([](auto) { return 0; }),
+     .samples = [] { return of_one(-2, 2, signs(), f64({-1, -1, 1, 1}), "np.sign(x)"); }},
+
+    {.name = "square",
+     .doc = "x².",
+     .tensorflow = "Square",
+     .args = {"x"},
+     .infer = numeric,
+     .forward = map_numbers([](auto x) { return x * x; }),
+     .rule = partials_in_a_pass([](auto x) { return 2 * x; }),
+     .samples = [] { return of_one(-2, 2, signs(), f64({2.25, 0.0625, 0.25, 4}), "np.square(x)"); }},
+
+    {.name = "squared_difference",
+     .doc = "(a - b)².",
+     .tensorflow = "SquaredDifference",
+     .args = {"a", "b"},
+     .infer = arithmetic,
+     .forward = map_arithmetic([](auto a, auto b) { return (a - b) * (a - b); }),
+     .rule = partials([](auto a, auto b) { return 2 * (a - b); },
+                      [](auto a, auto b) { return 2 * (b - a); }),
+     .samples = [] { return of_two(f64({{12.25, 1, 4}, {3.0625, 12.25, 36}}), "np.square(a - b)"); }},
+
+    {.name = "reciprocal",
+     .doc = "1 / x.",
+     .tensorflow = "Reciprocal Inv",
+     .args = {"x"},
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto x) { return 1 / x; }),
+     .rule = partials([](auto, auto y) { return -y * y; }),
+     .samples = [] { return of_one(0.5, 4, signs(), f64({-0.6666666666666666, -4, 2, 0.5}), "np.reciprocal(x)"); }},
+
+    {.name = "maximum",
+     .doc = "The larger of a and b; where they are equal the gradient is a's.",
+     .tensorflow = "Maximum",
+     .args = {"a", "b"},
+     .infer = arithmetic,
+     .forward = map_arithmetic([](auto a, auto b) { return maximum(a, b); }),
+     .rule = partials([](auto a, auto b) { return where(a >= b, 1, 0); },
+                      [](auto a, auto b) { return where(a >= b, 0, 1); }),
+     .samples = [] { return of_two_apart(f64({{1, 0.5, 4}, {1, 3, 4}}), "np.maximum(a, b)"); }},
+
+    {.name = "minimum",
+     .doc = "The smaller of a and b; where they are equal the gradient is a's.",
+     .tensorflow = "Minimum",
+     .args = {"a", "b"},
+     .infer = arithmetic,
+     .forward = map_arithmetic([](auto a, auto b) { return minimum(a, b); }),
+     .rule = partials([](auto a, auto b) { return where(a <= b, 1, 0); },
+                      [](auto a, auto b) { return where(a <= b, 0, 1); }),
+     .samples = [] { return of_two_apart(f64({{-1.5, -0.75, 2}, {0.25, -0.75, -2}}), "np.minimum(a, b)"); }},
+
+    {.name = "clip",
+     .doc = "x where it lies in [low, high], else the nearer bound; the gradient is that of what was chosen, x at the bounds.",
+     .tensorflow = "ClipByValue",
+     .args = {"x", "low", "high"},
+     .infer = arithmetic,
+     .forward = map_arithmetic([](auto x, auto low, auto high) { return minimum(maximum(x, low), high); }),
+     .rule = partials([](auto x, auto low, auto high) { return where(x >= low, where(x <= high, 1, 0), 0); },
+                      [](auto x, auto low, auto high) { return where(x < low, where(low <= high, 1, 0), 0); },
+                      [](auto x, auto low, auto high) { return where(maximum(x, low) > high, 1, 0); }),
+     .samples = [] {
+       return std::vector<Sample>{{.inputs = {uniform({2, 3}, -3, 3), uniform({2, 3}, -2, -1, 1), uniform({2, 3}, 1, 2, 2)}},
+                                  {.inputs = {matrix(), f64(-1), f64({1, 2, 0.25})}, .expected = {f64({{-1, 0.5, 0.25}, {0.25, 2, -1}})}, .oracle = "np.clip(x, low, high)"}};
+     }},
+
+    {.name = "cross",
+     .doc = "The vector product a × b along the last axis, of 3 elements.",
+     .tensorflow = "Cross",
+     .args = {"a", "b"},
+     .infer = infer_cross,
+     .forward = {[](const Call& c, std::span<Tensor> y) {
+                   allocate_for(y[0]);
+                   kernels::cross(broadcast_to(c.x[0], y[0].shape()), broadcast_to(c.x[1], y[0].shape()), y[0]);
+                 },
+                 Outputs::own},
+     .rule = bilinear([](const Call& c, const Tensor& dy) { return unbroadcast(c, cross(c.x[1], dy), 0); },
+                      [](const Call& c, const Tensor& dy) { return unbroadcast(c, cross(dy, c.x[0]), 1); }),
+     .samples = [] {
+       return std::vector<Sample>{{.inputs = {uniform({2, 3}, -2, 2), uniform({3}, -2, 2, 1)}},
+                                  {.inputs = {uniform({2, 1, 3}, -2, 2), uniform({5, 3}, -2, 2, 1)}},
+                                  {.inputs = {zeros({0, 3}, DType::f64), zeros({0, 3}, DType::f64)}},
+                                  {.inputs = {matrix(), row()}, .expected = {f64({{3, 10, -0.25}, {11, -5, -6.125}})}, .oracle = "np.cross(a, b)"}};
+     }},
+
+    {.name = "where",
+     .doc = "a where condition holds, else b.",
+     .tensorflow = "Select SelectV2",
+     .args = {"condition", "a", "b"},
+     .infer = infer_where,
+     .forward = [](const Call& c, std::span<Tensor> y) { kernels::choose(c.x[0], c.x[1], c.x[2], y[0]); },
+     .rule = custom(
+         {.x = 0b001},
+         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+           const Tensor dy = std::move(dys[0]).dense(), zero = zeros({}, dy.dtype());
+           if (c.needs(1)) dx[1] = unbroadcast(c, where(c.x[0], dy, zero), 1);
+           if (c.needs(2)) dx[2] = unbroadcast(c, where(c.x[0], zero, dy), 2);
+         },
+         [](const Call& c, Refs dx, std::span<Tensor> dy) {
+           const Tensor zero = zeros({}, c.y[0].dtype());
+           dy[0] = broadcast_to(where(c.x[0], dx[1].defined() ? dx[1] : zero, dx[2].defined() ? dx[2] : zero), c.y[0].shape());
+         }),
+     .samples = [] {
+       const Tensor c = tensor({{1, 0, 1}, {0, 0, 1}}, DType::boolean);
+       return std::vector<Sample>{
+           {.inputs = {c, uniform({3}, -2, 2), uniform({2, 1}, -2, 2, 1)}},
+           {.inputs = {c, matrix(), row()}, .expected = {f64({{-1.5, -0.5, 2}, {2, -0.5, -2}})}, .oracle = "np.where(condition, a, b)"}};
+     }},
+
+    {.name = "astype",
+     .doc = "x converted to another dtype: towards zero and stopping at the ends for integers, x ≠ 0 for bool.",
+     .tensorflow = "Cast",
+     .args = {"x"},
+     .infer = [](const Call& c) { return Spec{c.attrs<AsTypeAttrs>().dtype, c.x[0].shape()}; },
+     .forward = [](const Call& c, std::span<Tensor> y) { kernels::cast(c.x[0], y[0]); },
+     .rule = linear([](const Call& c, const Tensor& dy) { return astype(dy, c.x[0].dtype()); }),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({2, 3}, -2, 2)}, .attrs = Attrs(AsTypeAttrs{DType::f64})},
+           {.inputs = {f64({-1.75, 0, 2.5})}, .attrs = Attrs(AsTypeAttrs{DType::i32}), .expected = {tensor({-1, 0, 2})}, .oracle = "x.astype(np.int32)"}};
+     }},
+
+    {.name = "add_n",
+     .doc = "Sum of all x, which have one shape and dtype.",
+     .tensorflow = "AddN",
+     .args = {"x"},
+     .infer = infer_add_n,
+     .forward = {[](const Call& c, std::span<Tensor> y) { kernels::add_n(c.x, y[0]); }, Outputs::may_overwrite},
+     .rule = kEachRule,
+     .samples = [] {
+       return std::vector<Sample>{{.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, -2, 2, 1), uniform({2, 3}, -2, 2, 2)}},
+                                  {.inputs = {signs(), positive(), signs()}, .expected = {f64({-2.75, 0.5, 3.5, 13})}, .oracle = "np.sum(x, axis=0)"}};
+     }},
+};
+
+Tensor add_n(std::span<const Tensor> x, unsigned temporaries) {
+  if (x.empty()) throw ArgumentError("add_n: no tensors given");
+  std::vector<const Tensor*> refs;
+  for (const Tensor& t : x) refs.push_back(&t);
+  return find(table, "add_n").execute({refs.data(), static_cast<int>(refs.size())}, {}, temporaries);
+}
+
+}  // namespace
+
+Tensor add(Operand a, Operand b) { return find(table, "add")(a, b); }
+Tensor sub(Operand a, Operand b) { return find(table, "sub")(a, b); }
+Tensor mul(Operand a, Operand b) { return find(table, "mul")(a, b); }
+Tensor div(Operand a, Operand b) { return find(table, "div")(a, b); }
+Tensor neg(Operand x) { return find(table, "neg")(x); }
+Tensor abs(Operand x) {
+  if (const Tensor* z = x.tensor(); z && z->defined() && is_complex(z->dtype())) return complex_abs(*z);
+  return find(table, "abs")(x);
+}
+Tensor sign(Operand x) { return find(table, "sign")(x); }
+Tensor square(Operand x) { return find(table, "square")(x); }
+Tensor squared_difference(Operand a, Operand b) { return find(table, "squared_difference")(a, b); }
+Tensor reciprocal(Operand x) { return find(table, "reciprocal")(x); }
+Tensor maximum(Operand a, Operand b) { return find(table, "maximum")(a, b); }
+Tensor minimum(Operand a, Operand b) { return find(table, "minimum")(a, b); }
+Tensor cross(Operand a, Operand b) { return find(table, "cross")(a, b); }
+Tensor clip(Operand x, Operand low, Operand high) { return find(table, "clip")(x, low, high); }
+
+Tensor where(Operand condition, Operand a, Operand b) {
+  Tensor converted[2];
+  const Tensor* ab[2];
+  promote({a, b}, converted, ab);
+  const Tensor c = condition.tensor() ? *condition.tensor() : full({}, condition.number(), DType::boolean);
+  return find(table, "where").execute({std::array{&c, ab[0], ab[1]}.data(), 3});
+}
+
+Tensor astype(const Tensor& x, DType dtype) {
+  return dtype == x.dtype() ? identity(x) : find(table, "astype").with(AsTypeAttrs{dtype}, x);
+}
+
+Tensor add_n(std::span<const Tensor> x) { return add_n(x, 0); }
+Tensor add_n(std::vector<Tensor>&& x) { return add_n(x, ~0u); }
+
+std::span<const Op> math_ops() { return table; }
+
+}  // namespace tapedeck

@@ -1,0 +1,326 @@
+// Tensors made of others, and cut into others, along an axis. In: tensors of any dtype, or one. Out: one, or several.
+#include <algorithm>
+#include <numeric>
+
+#include "core/format.h"
+#include "kernels/layout/copy.h"
+#include "ops/axes.h"
+#include "ops/layout/slice.h"
+#include "ops/samples.h"
+#include "tapedeck/ops/math.h"
+#include "core/storage.h"
+
+namespace tapedeck {
+namespace {
+
+using namespace samples;
+
+// Axes count from the end: further axes in front, which stacked cotangents have, stay as they are.
+struct AxisAttrs { int axis; };   // of what is joined or cut
+struct SplitAttrs { int axis; std::vector<std::int64_t> sizes; };
+
+Spec infer_concat(const Call& c) {
+  const Tensor& first = c.x[0];
+  require_axes(c, -c.attrs<AxisAttrs>().axis);
+  const int axis = first.ndim() + c.attrs<AxisAttrs>().axis;
+  Shape shape = first.shape();
+  for (int i = 1; i < c.x.size(); ++i) {
+    const Tensor& x = c.x[i];
+    if (x.dtype() != first.dtype()) throw_dtype_error(c, "dtypes differ");
+    Shape like_first = x.shape();
+    if (x.ndim() == first.ndim()) like_first.set(axis, first.shape()[axis]);
+    if (like_first != first.shape()) throw_shape_error(c, fmt::format("shapes differ beside axis {}", axis));
+    std::int64_t extent;
+    if (__builtin_add_overflow(shape[axis], x.shape()[axis], &extent)) throw_shape_error(c, "too many elements");
+    shape.set(axis, extent);
+  }
+  return {first.dtype(), shape};
+}
+
+Spec infer_stack(const Call& c) {
+  const Spec one = all_alike(c);
+  require_axes(c, -1 - c.attrs<AxisAttrs>().axis);
+  const int ndim = one.shape.ndim(), axis = ndim + 1 + c.attrs<AxisAttrs>().axis;
+  if (ndim == Shape::kMaxRank) throw_shape_error(c, "more than 8 axes");
+  Shape shape;
+  for (int d = 0; d <= ndim; ++d) shape.push_back(d == axis ? c.x.size() : one.shape[d < axis ? d : d - 1]);
+  return {one.dtype, shape};
+}
+
+// concat and stack: the inputs, one after the other along the axis.
+void run_join(const Call& c, std::span<Tensor> y) {
+  if (y[0].size() == 0) return;
+  const kernels::AroundAxis around(y[0].shape(), y[0].ndim() + c.attrs<AxisAttrs>().axis);
+  kernels::Runs to{0, around.extent * around.after};
+  for (int i = 0; i < c.x.size(); ++i) {
+    const std::int64_t n = c.x[i].size() / around.before;
+    kernels::copy_runs(c.x[i], {0, n}, y[0], to, around.before, n);
+    to.first += n;
+  }
+}
+
+std::vector<Spec> infer_split(const Call& c) {
+  const auto& [axis, sizes] = c.attrs<SplitAttrs>();
+  require_axes(c, -axis);
+  if (std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}) != c.x[0].shape()[c.x[0].ndim() + axis])
+    throw_shape_error(c, fmt::format("the sizes do not add up to axis {}: sizes are [{}]", c.x[0].ndim() + axis, fmt::join(sizes, ",")));
+  std::vector<Spec> parts(sizes.size(), c.x[0].spec());
+  for (std::size_t k = 0; k < sizes.size(); ++k) parts[k].shape.set(c.x[0].ndim() + axis, sizes[k]);
+  return parts;
+}
+
+std::vector<Spec> infer_unstack(const Call& c) {
+  const Shape& x = c.x[0].shape();
+  require_axes(c, -c.attrs<AxisAttrs>().axis);
+  const int axis = x.ndim() + c.attrs<AxisAttrs>().axis;
+  return std::vector<Spec>(static_cast<std::size_t>(x[axis]), {c.x[0].dtype(), without(x, 1u << (x.ndim() - 1 - axis), false)});
+}
+
+// split and unstack: the outputs, one after the other along the axis.
+void run_cut(const Tensor& x, int axis, std::span<Tensor> y) {
+  const kernels::AroundAxis around(x.shape(), x.ndim() + axis);
+  kernels::Runs from{0, around.extent * around.after};
+  for (Tensor& part : y) {
+    const std::int64_t n = part.size() ? part.size() / around.before : 0;
+    if (n && around.before == 1) {
+      share_with(part, x, from.first);
+    } else {
+      allocate_for(part);
+      kernels::copy_runs(x, from, part, {0, n}, around.before, n);
+    }
+    from.first += n;
+  }
+}
+
+void concat_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx);
+void stack_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx);
+void split_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx);
+void unstack_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx);
+
+// concat and stack, forward.
+void join_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
+  int some = 0;
+  while (!dx[some].defined()) ++some;
+  std::vector<Tensor> parts;
+  for (int i = 0; i < dx.size(); ++i)
+    parts.push_back(dx[i].defined() ? dx[i] : zeros(behind_extra(dx[some], c.x[some].ndim(), c.x[i].shape()), c.x[i].dtype()));
+  dy[0] = c.op.execute(parts, c.raw_attrs);
+}
+
+// split and unstack, forward.
+void cut_jvp(const Call& c, Refs dx, std::span<Tensor> dy) { std::ranges::move(c.op.run({&dx[0], 1}, c.raw_attrs), dy.begin()); }
+
+constexpr Op table[] = {
+    {.name = "concat",
+     .doc = "Tensors joined along an axis.",
+     .tensorflow = "Concat ConcatV2",
+     .args = {"a", "b"},
+     .infer = infer_concat,
+     .forward = run_join,
+     .rule = stacking_jvp(custom({}, concat_vjp, join_jvp)),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({2, 3}, -1, 1), uniform({2, 37}, -1, 1, 1), uniform({2, 0}, -1, 1)}, .attrs = Attrs(AxisAttrs{-1})},
+           {.inputs = {uniform({3, 2, 2}, -1, 1), uniform({3, 1, 2}, -1, 1, 1)}, .attrs = Attrs(AxisAttrs{-2})},
+           {.inputs = {uniform({1}, -1, 1), uniform({2}, -1, 1, 1), uniform({1}, -1, 1, 2), uniform({3}, -1, 1, 3), uniform({1}, -1, 1, 4)},
+            .attrs = Attrs(AxisAttrs{-1})},
+           {.inputs = {f64({{1, 2}, {3, 4}}), f64({{5, 6}, {7, 8}})},
+            .attrs = Attrs(AxisAttrs{-1}),
+            .expected = {f64({{1, 2, 5, 6}, {3, 4, 7, 8}})},
+            .oracle = "np.concatenate((a, b), axis=-1)"}};
+     }},
+
+    {.name = "stack",
+     .doc = "Tensors of one shape joined along an axis of their own.",
+     .tensorflow = "Pack",
+     .args = {"a", "b"},
+     .infer = infer_stack,
+     .forward = run_join,
+     .rule = stacking_jvp(custom({}, stack_vjp, join_jvp)),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({2, 37}, -1, 1), uniform({2, 37}, -1, 1, 1), uniform({2, 37}, -1, 1, 2)}, .attrs = Attrs(AxisAttrs{-2})},
+           {.inputs = {uniform({}, -1, 1), uniform({}, -1, 1, 1), uniform({}, -1, 1, 2), uniform({}, -1, 1, 3), uniform({}, -1, 1, 4)}, .attrs = Attrs(AxisAttrs{-1})},
+           {.inputs = {uniform({0, 3}, -1, 1), uniform({0, 3}, -1, 1)}, .attrs = Attrs(AxisAttrs{-3})},
+           {.inputs = {f64({{1, 2}, {3, 4}}), f64({{5, 6}, {7, 8}})},
+            .attrs = Attrs(AxisAttrs{-1}),
+            .expected = {f64({{{1, 5}, {2, 6}}, {{3, 7}, {4, 8}}})},
+            .oracle = "np.stack((a, b), axis=-1)"}};
+     }},
+
+    {.name = "split",
+     .doc = "x cut into parts along an axis.",
+     .tensorflow = "Split SplitV",
+     .args = {"x"},
+     .infer = infer_split,
+     .forward = {[](const Call& c, std::span<Tensor> y) { run_cut(c.x[0], c.attrs<SplitAttrs>().axis, y); }, Outputs::own},
+     .rule = accepting_none(stacking_jvp(custom({}, split_vjp, cut_jvp))),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({3, 37}, -1, 1)}, .attrs = Attrs(SplitAttrs{-1, {20, 0, 17}})},
+           {.inputs = {uniform({2, 6, 5}, -1, 1)}, .attrs = Attrs(SplitAttrs{-2, {2, 2, 2}})},
+           {.inputs = {uniform({5}, -1, 1)}, .attrs = Attrs(SplitAttrs{-1, {5}})},
+           {.inputs = {uniform({0, 4}, -1, 1)}, .attrs = Attrs(SplitAttrs{-1, {1, 3}})},
+           {.inputs = {f64({{1, 2, 3, 4, 5}, {6, 7, 8, 9, 10}})},
+            .attrs = Attrs(SplitAttrs{-1, {2, 3}}),
+            .expected = {f64({{1, 2}, {6, 7}}), f64({{3, 4, 5}, {8, 9, 10}})},
+            .oracle = "np.split(x, [2], axis=-1)"}};
+     }},
+
+    {.name = "unstack",
+     .doc = "The entries of x along an axis, without that axis.",
+     .tensorflow = "Unpack",
+     .args = {"x"},
+     .infer = infer_unstack,
+     .forward = {[](const Call& c, std::span<Tensor> y) { run_cut(c.x[0], c.attrs<AxisAttrs>().axis, y); }, Outputs::own},
+     .rule = accepting_none(stacking_jvp(custom({}, unstack_vjp, cut_jvp))),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({3, 37}, -1, 1)}, .attrs = Attrs(AxisAttrs{-2})},
+           {.inputs = {uniform({2, 3, 5}, -1, 1)}, .attrs = Attrs(AxisAttrs{-2})},
+           {.inputs = {uniform({7}, -1, 1)}, .attrs = Attrs(AxisAttrs{-1})},
+           {.inputs = {uniform({0, 4}, -1, 1)}, .attrs = Attrs(AxisAttrs{-1})},
+           {.inputs = {f64({{1, 2}, {3, 4}})}, .attrs = Attrs(AxisAttrs{-1}), .expected = {f64({1, 3}), f64({2, 4})}, .oracle = "[x[:, 0], x[:, 1]]"}};
+     }},
+};
+
+// The only input whose gradient is wanted, or -1.
+int only_wanted(const Call& c) {
+  int found = -1;
+  for (int i = 0; i < c.x.size(); ++i)
+    if (c.needs(i) && std::exchange(found, i) >= 0) return -1;
+  return found;
+}
+
+// One part is sliced out; several are cut out at once, so that second order has one op to go back through.
+void concat_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+  const Tensor dy = std::move(dys[0]).dense();
+  const int axis = c.attrs<AxisAttrs>().axis;
+  const auto extent = [&](int i) { return c.x[i].shape()[c.x[i].ndim() + axis]; };
+  if (const int only = only_wanted(c); only >= 0) {
+    SliceAttrs part;
+    for (int d = axis; d < 0; ++d) part.begin.push_back(0), part.size.push_back(-1);
+    part.size.set(0, extent(only));
+    for (int i = 0; i < only; ++i) part.begin.set(0, part.begin[0] + extent(i));
+    dx[static_cast<std::size_t>(only)] = part_of(dy, part);
+    return;
+  }
+  SplitAttrs sizes{axis, {}};
+  for (int i = 0; i < c.x.size(); ++i) sizes.sizes.push_back(extent(i));
+  std::ranges::move(find(table, "split").run({&dy, 1}, sizes), dx.begin());
+}
+
+void stack_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+  const Tensor dy = std::move(dys[0]).dense();
+  const AxisAttrs& attrs = c.attrs<AxisAttrs>();
+  if (const int only = only_wanted(c); only >= 0) {
+    StridedAttrs part;
+    for (int d = attrs.axis; d < 0; ++d) {
+      const std::int64_t extent = dy.shape()[dy.ndim() + d];
+      part.whole.push_back(extent), part.begin.push_back(0), part.size.push_back(extent), part.stride.push_back(1);
+      if (d > attrs.axis) part.shape.push_back(extent);
+    }
+    part.begin.set(0, only), part.size.set(0, 1);
+    dx[static_cast<std::size_t>(only)] = strided_part_of(dy, part);
+    return;
+  }
+  std::ranges::move(find(table, "unstack").run({&dy, 1}, attrs), dx.begin());
+}
+
+// The gradients of parts put together. Parts that nobody used are zeros between others, and padding around them.
+void cut_vjp(const Call& c, const Op& join, int axis, std::span<Gradient> dys, std::span<Gradient> dx) {
+  const auto came = [](const Gradient& g) { return g.defined(); };
+  const auto first = std::ranges::find_if(dys, came) - dys.begin(), last = dys.rend() - std::find_if(dys.rbegin(), dys.rend(), came);
+  const int ndim = c.x[0].ndim();
+  const auto shape = [&](std::ptrdiff_t k) -> const Shape& { return c.y[static_cast<int>(k)].shape(); };
+  std::vector<Tensor> parts;
+  Tensor hole;
+  for (auto k = first; k < last; ++k) {
+    Gradient& dy = dys[static_cast<std::size_t>(k)];
+    if (dy.defined()) {
+      parts.push_back(std::move(dy).dense());
+    } else {
+      const Shape missing = behind_extra(parts[0], shape(first).ndim(), shape(k));
+      if (!hole.defined() || hole.shape() != missing) hole = zeros(missing, parts[0].dtype());
+      parts.push_back(hole);
+    }
+  }
+  const Tensor whole = parts.size() == 1 && shape(first).ndim() == ndim ? parts[0] : join.execute(parts, AxisAttrs{axis});
+  PadAttrs padding;
+  for (int d = axis; d < 0; ++d) padding.before.push_back(0), padding.after.push_back(0);
+  std::int64_t before = 0;
+  for (std::ptrdiff_t k = 0; k < first; ++k) before += shape(k).ndim() == ndim ? shape(k)[ndim + axis] : 1;
+  padding.before.set(0, before);
+  padding.after.set(0, c.x[0].shape()[ndim + axis] - before - whole.shape()[whole.ndim() + axis]);
+  dx[0] = padding.before[0] || padding.after[0] ? padded(whole, padding) : whole;
+}
+
+void split_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) { cut_vjp(c, find(table, "concat"), c.attrs<SplitAttrs>().axis, dys, dx); }
+void unstack_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) { cut_vjp(c, find(table, "stack"), c.attrs<AxisAttrs>().axis, dys, dx); }
+
+// concat or stack, in one dtype.
+Tensor joined(const Op& op, std::span<const Tensor> x, int axis) {
+  DType dtype = x.front().dtype();
+  bool mixed = false;
+  for (const Tensor& t : x) {
+    mixed |= t.dtype() != x.front().dtype();
+    dtype = promote(dtype, t.dtype());
+  }
+  if (!mixed) return op.execute(x, AxisAttrs{axis});
+  std::vector<Tensor> parts;
+  for (const Tensor& t : x) parts.push_back(t.dtype() == dtype ? t : astype(t, dtype));
+  return op.execute(parts, AxisAttrs{axis});
+}
+
+}  // namespace
+
+Tensor concat(std::span<const Tensor> x, int axis) {
+  const Op& op = find(table, "concat");
+  if (x.empty()) throw ArgumentError("concat: no tensors");
+  const int ndim = x.front().ndim();
+  return joined(op, x, checked_axis(op, axis, ndim) - ndim);
+}
+
+Tensor stack(std::span<const Tensor> x, int axis) {
+  if (x.empty()) throw ArgumentError("stack: no tensors");
+  const int ndim = x.front().ndim() + 1;
+  return joined(find(table, "stack"), x, checked_position("stack", axis, ndim, x.front()) - ndim);
+}
+
+std::vector<Tensor> split(const Tensor& x, int parts, int axis) {
+  const Op& op = find(table, "split");
+  const int at = checked_axis(op, axis, x.ndim());
+  if (parts < 1) throw_error<ArgumentError>("split: {} parts; use 1 or more", parts);
+  const std::int64_t extent = x.shape()[at];
+  if (extent % parts) throw_error<ShapeError>("split: axis {} of x, {}, does not fall into {} equal parts", at, x.spec(), parts);
+  return op.run({&x, 1}, SplitAttrs{at - x.ndim(), std::vector<std::int64_t>(static_cast<std::size_t>(parts), extent / parts)});
+}
+
+std::vector<Tensor> split(const Tensor& x, std::span<const std::int64_t> sizes, int axis) {
+  const Op& op = find(table, "split");
+  const int at = checked_axis(op, axis, x.ndim());
+  if (sizes.empty()) throw ArgumentError("split: no sizes");
+  SplitAttrs attrs{at - x.ndim(), {sizes.begin(), sizes.end()}};
+  std::int64_t rest = x.shape()[at], *open = nullptr;
+  bool fits = true;
+  for (std::int64_t& n : attrs.sizes) {
+    if (n == -1 && !open) open = &n;
+    else if (n < 0 || n > rest) fits = false;
+    else rest -= n;
+  }
+  if (!fits || (rest && !open)) throw_error<ShapeError>("split: the sizes do not add up to axis {} of x: sizes are [{}], x is {}", at, fmt::join(sizes, ","), x.spec());
+  if (open) *open = rest;
+  return op.run({&x, 1}, attrs);
+}
+
+std::vector<Tensor> unstack(const Tensor& x, int axis) {
+  const Op& op = find(table, "unstack");
+  const int at = checked_axis(op, axis, x.ndim());
+  if (x.shape()[at] == 0) return {};
+  if (x.shape()[at] > std::numeric_limits<int>::max()) throw_error<ShapeError>("unstack: axis {} of x, {}, has too many entries", at, x.spec());
+  return op.run({&x, 1}, AxisAttrs{at - x.ndim()});
+}
+
+std::span<const Op> join_ops() { return table; }
+
+}  // namespace tapedeck

@@ -1,0 +1,93 @@
+// Matrix products. In: tensors whose last two axes are matrices, each perhaps to be read transposed. Out: their products.
+#include "kernels/linalg/matmul.h"
+#include "ops/axes.h"
+#include "ops/linalg/matrices.h"
+#include "ops/samples.h"
+#include "tapedeck/ops.h"
+
+namespace tapedeck {
+namespace {
+
+using namespace samples;
+
+Spec infer_matmul(const Call& c) {
+  const auto [a_transposed, b_transposed] = c.attrs<Transposed>();
+  const Tensor &a = c.x[0], &b = c.x[1];
+  require_two(c, Take::complexes);
+  if (a.ndim() < 2 || b.ndim() < 2) throw_shape_error(c, "takes tensors of rank 2 or more");
+  const std::int64_t m = extent(a, a_transposed ? 1 : 2), n = extent(b, b_transposed ? 2 : 1), k = extent(a, a_transposed ? 2 : 1);
+  if (k != extent(b, b_transposed ? 1 : 2)) throw_shape_error(c, "inner dimensions differ");
+  require_countable(c, std::max({m, n, k}));
+  Shape y = joined_batches(c);
+  y.push_back(m);
+  y.push_back(n);
+  return {a.dtype(), y};
+}
+
+// The rows of all matrices in x's last `ndim` axes as those of one tall matrix.
+Tensor tall(const Tensor& x, int ndim) {
+  std::int64_t rows = 1;
+  for (int back = 2; back <= ndim; ++back) rows *= extent(x, back);
+  return reshape(x, behind_extra(x, ndim, {rows, extent(x, 1)}));
+}
+
+Tensor gradient_of_a(const Call& c, const Tensor& dy) {
+  const auto [a, b] = c.attrs<Transposed>();
+  return sum_repeated(c, a ? matmul(c.x[1], dy, {b, true}) : matmul(dy, c.x[1], {false, !b}), 0);
+}
+
+Tensor gradient_of_b(const Call& c, const Tensor& dy) {
+  const auto [a, b] = c.attrs<Transposed>();
+  const int ndim = c.y[0].ndim();
+  // Many matrices times one: the sum over them is part of one product.
+  if (c.x[1].ndim() == 2 && c.x[0].ndim() == ndim && ndim > 2 && !a) {
+    const Tensor rows = tall(c.x[0], ndim), dy_rows = tall(dy, ndim);
+    return b ? matmul(dy_rows, rows, {true, false}) : matmul(rows, dy_rows, {true, false});
+  }
+  return sum_repeated(c, b ? matmul(dy, c.x[0], {true, a}) : matmul(c.x[0], dy, {!a, false}), 1);
+}
+
+OwnedAttrs flags(bool a, bool b) { return Attrs(Transposed{a, b}); }
+
+constexpr Op table[] = {
+    {.name = "matmul",
+     .doc = "Matrix product over the last two axes: y[i, j] = Σₖ a[i, k] b[k, j].",
+     .tensorflow = "MatMul BatchMatMul BatchMatMulV2",
+     .args = {"a", "b"},
+     .infer = infer_matmul,
+     .forward = [](const Call& c, std::span<Tensor> y) { kernels::matmul(c.x[0], c.x[1], c.attrs<Transposed>(), y[0]); },
+     .rule = bilinear([](const Call& c, const Tensor& dy) { return gradient_of_a(c, dy); },
+                      [](const Call& c, const Tensor& dy) { return gradient_of_b(c, dy); }),
+     .samples = [] {
+       return std::vector<Sample>{
+           {.inputs = {uniform({3, 5}, -1, 1), uniform({5, 2}, -1, 1, 1)}, .attrs = flags(false, false)},
+           {.inputs = {uniform({3, 5}, -1, 1), uniform({2, 5}, -1, 1, 1)}, .attrs = flags(false, true)},
+           {.inputs = {uniform({5, 3}, -1, 1), uniform({5, 2}, -1, 1, 1)}, .attrs = flags(true, false)},
+           {.inputs = {uniform({5, 3}, -1, 1), uniform({2, 5}, -1, 1, 1)}, .attrs = flags(true, true)},
+           {.inputs = {uniform({3, 0}, -1, 1), uniform({0, 2}, -1, 1, 1)}, .attrs = flags(false, false)},
+           {.inputs = {uniform({2, 3, 5}, -1, 1), uniform({5, 2}, -1, 1, 1)}, .attrs = flags(false, false)},
+           {.inputs = {uniform({2, 3, 5}, -1, 1), uniform({2, 5}, -1, 1, 1)}, .attrs = flags(false, true)},
+           {.inputs = {uniform({2, 5, 3}, -1, 1), uniform({2, 5}, -1, 1, 1)}, .attrs = flags(true, true)},
+           {.inputs = {uniform({3, 5}, -1, 1), uniform({2, 5, 2}, -1, 1, 1)}, .attrs = flags(false, false)},
+           {.inputs = {uniform({2, 1, 3, 4}, -1, 1), uniform({3, 2, 4}, -1, 1, 1)}, .attrs = flags(false, true)},
+           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), f64({{1, 0}, {-1, 2}, {3, 1}})}, .attrs = flags(false, false),
+            .expected = {f64({{8, 7}, {17, 16}})}, .oracle = "a @ b"},
+           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), f64({{1, 0}, {-1, 2}})}, .attrs = flags(true, false),
+            .expected = {f64({{-3, 8}, {-3, 10}, {-3, 12}})}, .oracle = "a.T @ b"},
+           {.inputs = {f64({{{1, 2}}, {{3, 4}}}), f64({{1, -1}, {2, 0}, {0, 3}})}, .attrs = flags(false, true),
+            .expected = {f64({{{-1, 2, 6}}, {{-1, 6, 12}}})}, .oracle = "a @ b.T"}};
+     }},
+};
+
+}  // namespace
+
+Tensor matmul(const Tensor& a, const Tensor& b, Transposed transposed) {
+  const Op& op = find(table, "matmul");
+  if (a.dtype() == b.dtype() || !is_trainable(a.dtype()) || !is_trainable(b.dtype())) return op.with(transposed, a, b);
+  const DType both = promote(a.dtype(), b.dtype());
+  return op.with(transposed, astype(a, both), astype(b, both));
+}
+
+std::span<const Op> linalg_ops() { return table; }
+
+}  // namespace tapedeck

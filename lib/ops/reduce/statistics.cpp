@@ -1,0 +1,100 @@
+// Statistics: counts, and plain functions of reductions and of sort. In: a tensor and axes. Out: one number for each group of elements.
+#include <bit>
+#include <cmath>
+
+#include "core/format.h"
+#include "kernels/sort/unique.h"
+#include "ops/reduce/merged.h"
+#include "ops/samples.h"
+#include "tapedeck/ops.h"
+
+namespace tapedeck {
+namespace {
+
+using namespace samples;
+
+struct CountAttrs { unsigned axes; bool keepdims; };
+
+Spec infer_count(const Call& c) {
+  const auto& [axes, keepdims] = c.attrs<CountAttrs>();
+  require_axes(c, static_cast<int>(std::bit_width(axes)));
+  return {DType::i64, without(c.x[0].shape(), axes, keepdims)};
+}
+
+constexpr Op table[] = {
+    {.name = "count_nonzero",
+     .doc = "How many elements are not 0, over axes.",
+     .args = {"x"},
+     .infer = infer_count,
+     .forward = [](const Call& c, std::span<Tensor> y) { kernels::count_nonzero(c.x[0], c.attrs<CountAttrs>().axes, y[0]); },
+     .rule = none(),
+     .samples = [] {
+       const Tensor x = f64({{{1, 0, 2}, {0, 0, 3}}, {{4, 5, 0}, {0, -0.0, 6}}});
+       return std::vector<Sample>{
+           {.inputs = {uniform({37, 300}, -1, 1)}, .attrs = Attrs(CountAttrs{0b01, false})},
+           {.inputs = {uniform({}, 1, 2)}, .attrs = Attrs(CountAttrs{0, false})},
+           {.inputs = {zeros({0, 3}, DType::f64)}, .attrs = Attrs(CountAttrs{0b10, false})},
+           {.inputs = {x}, .attrs = Attrs(CountAttrs{0b111, false}), .expected = {tensor(6, DType::i64)}, .oracle = "np.count_nonzero(x)"},
+           {.inputs = {x}, .attrs = Attrs(CountAttrs{0b100, false}), .expected = {tensor({{2, 1, 1}, {0, 0, 2}}, DType::i64)}, .oracle = "np.count_nonzero(x, axis=0)"},
+           {.inputs = {x}, .attrs = Attrs(CountAttrs{0b010, true}), .expected = {tensor({{{1, 0, 2}}, {{1, 1, 1}}}, DType::i64)}, .oracle = "np.count_nonzero(x, axis=1, keepdims=True)"},
+           {.inputs = {x}, .attrs = Attrs(CountAttrs{0b101, false}), .expected = {tensor({4, 2}, DType::i64)}, .oracle = "np.count_nonzero(x, axis=(0, 2))"},
+           {.inputs = {tensor({1, 0, 1}, DType::boolean)}, .attrs = Attrs(CountAttrs{0b1, false}), .expected = {tensor(2, DType::i64)}, .oracle = "np.count_nonzero(x)"},
+           {.inputs = {ones({37, 300}, DType::u8)}, .attrs = Attrs(CountAttrs{0b11, false}), .expected = {tensor(11100, DType::i64)}, .oracle = "np.count_nonzero(x)"}};
+     }},
+};
+
+// The axes as a mask, of a tensor that must be f32 or f64.
+unsigned checked(std::string_view op, const Tensor& x, const Axes& axes) {
+  if (!is_floating(x.dtype())) throw_error<DTypeError>("{}: takes f32 or f64, use astype: x is {}", op, x.spec());
+  return mask_of(op, "x", axes, x.ndim());
+}
+
+std::int64_t extent_of(const Tensor& x, unsigned mask) {
+  std::int64_t n = 1;
+  for (int d = 0; d < x.ndim(); ++d) if (mask >> (x.ndim() - 1 - d) & 1) n *= x.shape()[d];
+  return n;
+}
+
+}  // namespace
+
+Tensor count_nonzero(const Tensor& x, const Axes& axes, bool keepdims) {
+  const Op& op = find(table, "count_nonzero");
+  return op.with(CountAttrs{mask_of(op, axes, x.ndim()), keepdims}, x);
+}
+
+Tensor variance(const Tensor& x, const Axes& axes, bool keepdims, double correction) {
+  const auto n = static_cast<double>(extent_of(x, checked("variance", x, axes)));
+  return sum(squared_difference(x, mean(x, axes, true)), axes, keepdims) / (n - correction);
+}
+
+Tensor stddev(const Tensor& x, const Axes& axes, bool keepdims, double correction) {
+  checked("stddev", x, axes);
+  return sqrt(variance(x, axes, keepdims, correction));
+}
+
+Tensor norm(const Tensor& x, double order, const Axes& axes, bool keepdims) {
+  checked("norm", x, axes);
+  if (order != order) throw ArgumentError("norm: the order is NaN");
+  if (order == 2) return euclidean_norm(x, axes, keepdims);
+  if (order == 0) return astype(count_nonzero(x, axes, keepdims), x.dtype());
+  const Tensor size = abs(x);
+  if (order == 1) return sum(size, axes, keepdims);
+  if (std::isinf(order)) return order > 0 ? max(size, axes, keepdims) : min(size, axes, keepdims);
+  return pow(sum(pow(size, order), axes, keepdims), 1 / order);
+}
+
+// Among elements in order NaN comes last.
+Tensor median(const Tensor& x, const Axes& axes, bool keepdims) {
+  const unsigned mask = checked("median", x, axes);
+  const std::int64_t n = extent_of(x, mask);
+  if (n == 0) throw_error<ShapeError>("median: no elements to choose from: x is {}", x.spec());
+  const Tensor sorted = sort(Merged(x.shape(), mask).merge(x));
+  const auto at = [&](std::int64_t i) { return strided_slice(sorted, {Slice::ellipsis, i}); };
+  const Tensor middle = n % 2 ? at(n / 2) : (at(n / 2 - 1) + at(n / 2)) * 0.5, last = at(n - 1);
+  const Tensor y = where(equal(last, last), middle, last);
+  return keepdims ? reshape(y, without(x.shape(), mask, true)) : y;
+}
+
+std::span<const Op> statistics_ops() { return table; }
+
+}  // namespace tapedeck

@@ -1,0 +1,267 @@
+// Special functions of elements: error functions, gamma, beta and zeta functions. In: tensors that broadcast. Out: a
+// tensor of the broadcast shape, computed in double, element by element.
+#include <cmath>
+
+#include "core/format.h"
+#include "kernels/special/igamma_grad.h"
+#include "kernels/simd/sleef.h"
+#include "kernels/special/special.h"
+#include "ops/special/of_numbers.h"
+#include "ops/infer.h"
+#include "ops/samples.h"
+#include "core/storage.h"
+
+namespace tapedeck {
+namespace {
+
+using namespace samples;
+
+constexpr double kTwoBySqrtPi = 1.1283791670955126, kSqrtTwoPi = 2.5066282746310002;
+
+double first_igamma_grad(double a, double x) { return kernels::igamma_grad(a, x, 1); }
+Tensor trigamma_op(const Tensor& x) { return polygamma(1, x); }
+Tensor first_igamma_grad_op(const Tensor& a, const Tensor& x) { return igamma_grad_a(a, x); }
+
+namespace fn {
+
+constexpr OfNumbers<kernels::erfinv, tapedeck::erfinv> erfinv;
+constexpr OfNumbers<kernels::erfcinv, tapedeck::erfcinv> erfcinv;
+constexpr OfNumbers<kernels::ndtri, tapedeck::ndtri> ndtri;
+constexpr OfNumbers<kernels::lgamma, tapedeck::lgamma> lgamma;
+constexpr OfNumbers<kernels::digamma, tapedeck::digamma> digamma;
+constexpr OfNumbers<kernels::trigamma, trigamma_op> trigamma;
+constexpr OfNumbers<kernels::polygamma, tapedeck::polygamma> polygamma;
+constexpr OfNumbers<kernels::zeta, tapedeck::zeta> zeta;
+constexpr OfNumbers<kernels::igamma, tapedeck::igamma, kernels::short_igamma> igamma;
+constexpr OfNumbers<kernels::igammac, tapedeck::igammac, kernels::short_igammac> igammac;
+constexpr OfNumbers<first_igamma_grad, first_igamma_grad_op> igamma_grad_a;
+constexpr OfNumbers<kernels::betainc, tapedeck::betainc> betainc;
+
+}  // namespace fn
+
+/// log xⁿ: n log x, and 0 for 0⁰. (xlogy has no gradient in n where n is 0.)
+constexpr auto log_of_power = [](const auto& n, const auto& x) { return where(equal(x, 0), xlogy(n, x), n * log(where(equal(x, 0), 1, x))); };
+
+/// The rule of an elementwise op that has a derivative in its last input, partial(c), and none in the others.
+template <class F> constexpr Rule in_the_last(F) {
+  return custom(
+      {.x = 0b111},
+      [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+        const int last = c.x.size() - 1;
+        if (c.needs(last)) dx[static_cast<std::size_t>(last)] = unbroadcast(c, std::move(dy[0]).dense() * F{}(c), last);
+      },
+      [](const Call& c, Refs dx, std::span<Tensor> dy) {
+        if (const Tensor& tangent = dx[c.x.size() - 1]; tangent.defined()) dy[0] = tangent * F{}(c);
+      });
+}
+
+/// xᵃ⁻¹ (1 - x)ᵇ⁻¹ / B(a, b), DLMF 8.17.1 and 5.12.1.
+constexpr auto beta_density = [](const Call& c) {
+  const Tensor &a = c.x[0], &b = c.x[1], &x = c.x[2];
+  return exp(log_of_power(a - 1, x) + log_of_power(b - 1, 1 - x) + lgamma(a + b) - lgamma(a) - lgamma(b));
+};
+
+struct OrderAttrs { int order; };
+
+Spec infer_igamma_grad(const Call& c) {
+  const int order = c.attrs<OrderAttrs>().order;
+  if (order < 1 || order > kernels::kLargestOrder) throw_error<ArgumentError>("igamma_grad_a: order {} is not in 1..{}", order, kernels::kLargestOrder);
+  return elementwise(c);
+}
+
+/// The derivative in a, as often as `order` says, of the derivative in x, which is p = xᵃ⁻¹ e⁻ˣ / Γ(a): p' = p (log x - ψ(a)), and so on.
+Tensor density_derivative(const Tensor& a, const Tensor& x, int order) {
+  std::vector<Tensor> p = {exp(log_of_power(a - 1, x) - x - lgamma(a))}, slopes;
+  for (int k = 0; k < order; ++k) {
+    slopes.push_back(k == 0 ? log(x) - digamma(a) : -polygamma(k, a));
+    Tensor sum;
+    double binomial = 1;
+    for (int i = 0; i <= k; ++i) {
+      const Tensor term = p[static_cast<std::size_t>(i)] * slopes[static_cast<std::size_t>(k - i)] * binomial;
+      sum = sum.defined() ? sum + term : term;
+      binomial = binomial * (k - i) / (i + 1);
+    }
+    p.push_back(sum);
+  }
+  return p.back();
+}
+
+void vjp_of_igamma_grad(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+  const Tensor dy = std::move(dys[0]).dense();
+  const int order = c.attrs<OrderAttrs>().order;
+  if (c.needs(0)) dx[0] = unbroadcast(c, dy * igamma_grad_a(c.x[0], c.x[1], order + 1), 0);
+  if (c.needs(1)) dx[1] = unbroadcast(c, dy * density_derivative(c.x[0], c.x[1], order), 1);
+}
+void jvp_of_igamma_grad(const Call& c, Refs dx, std::span<Tensor> dy) {
+  const int order = c.attrs<OrderAttrs>().order;
+  const Tensor left = dx[0].defined() ? dx[0] * igamma_grad_a(c.x[0], c.x[1], order + 1) : Tensor();
+  const Tensor right = dx[1].defined() ? dx[1] * density_derivative(c.x[0], c.x[1], order) : Tensor();
+  dy[0] = left.defined() && right.defined() ? left + right : left.defined() ? left : right;
+}
+
+constexpr Op table[] = {
+    {.name = "erf",
+     .doc = "The error function 2/√π ∫₀ˣ exp(-t²) dt.",
+     .tensorflow = "Erf",
+     .args = {"x"},
+     .infer = elementwise,
+     .forward = map([](auto x) { return erf(x); }),
+     .rule = partials([](auto x) { return times(exp(-x * x), kTwoBySqrtPi); }),
+     .samples = [] { return of_one(-2, 2, f64({-1.5, -0.25, 0.5, 2}), f64({-0.9661051464753108, -0.27632639016823696, 0.5204998778130465, 0.9953222650189527}), "np.vectorize(lambda x: float(mpmath.erf(x)))(x)"); }},
+
+    {.name = "erfc",
+     .doc = "1 - erf(x), accurate where that is small.",
+     .tensorflow = "Erfc",
+     .args = {"x"},
+     .infer = elementwise,
+     .forward = map([](auto x) { return erfc(x); }),
+     .rule = partials([](auto x) { return times(exp(-x * x), -kTwoBySqrtPi); }),
+     .samples = [] { return of_one(-2, 2, f64({-1.5, -0.25, 0.5, 8}), f64({1.9661051464753108, 1.276326390168237, 0.4795001221869535, 1.1224297172982926e-29}), "np.vectorize(lambda x: float(mpmath.erfc(x)))(x)"); }},
+
+    {.name = "erfinv",
+     .doc = "The inverse of erf, for x in [-1, 1].",
+     .tensorflow = "Erfinv",
+     .args = {"x"},
+     .infer = elementwise,
+     .forward = map(fn::erfinv),
+     .rule = partials([](auto, auto y) { return times(exp(y * y), 1 / kTwoBySqrtPi); }),
+     .samples = [] { return of_one(-0.9, 0.9, f64({-0.75, -0.25, 0.5, 0.875}), f64({-0.8134198475976185, -0.2253120550121781, 0.4769362762044699, 1.0847870400692832}), "np.vectorize(lambda x: float(mpmath.erfinv(x)))(x)"); }},
+
+    {.name = "erfcinv",
+     .doc = "The inverse of erfc, for x in [0, 2].",
+     .tensorflow = "",
+     .args = {"x"},
+     .infer = elementwise,
+     .forward = map(fn::erfcinv),
+     .rule = partials([](auto, auto y) { return times(exp(y * y), -1 / kTwoBySqrtPi); }),
+     .samples = [] { return of_one(0.1, 1.9, f64({0.125, 0.5, 1.25, 1.75}), f64({1.0847870400692832, 0.4769362762044699, -0.2253120550121781, -0.8134198475976185}), "np.vectorize(lambda x: float(mpmath.erfinv(1 - x)))(x)"); }},
+
+    {.name = "ndtri",
+     .doc = "The quantile of the normal distribution, -√2 erfcinv(2x), for x in [0, 1].",
+     .tensorflow = "Ndtri",
+     .args = {"x"},
+     .infer = elementwise,
+     .forward = map(fn::ndtri),
+     .rule = partials([](auto, auto y) { return times(exp(0.5 * y * y), kSqrtTwoPi); }),
+     .samples = [] { return of_one(0.1, 0.9, f64({0.125, 0.375, 0.625, 0.75}), f64({-1.150349380376008, -0.31863936396437514, 0.31863936396437514, 0.6744897501960817}), "np.vectorize(lambda x: float(mpmath.sqrt(2) * mpmath.erfinv(2 * x - 1)))(x)"); }},
+
+    {.name = "lgamma",
+     .doc = "log |Γ(x)|.",
+     .tensorflow = "Lgamma",
+     .args = {"x"},
+     .infer = elementwise,
+     .forward = map(fn::lgamma),
+     .rule = partials([](auto x) { return fn::digamma(x); }),
+     .samples = [] { return of_one(0.5, 4, f64({-1.5, 0.25, 2.5, 9}), f64({0.860047015376481, 1.2880225246980774, 0.2846828704729192, 10.60460290274525}), "np.vectorize(lambda x: float(mpmath.log(abs(mpmath.gamma(x)))))(x)"); }},
+
+    {.name = "digamma",
+     .doc = "ψ(x), the derivative of lgamma.",
+     .tensorflow = "Digamma",
+     .args = {"x"},
+     .infer = elementwise,
+     .forward = map(fn::digamma),
+     .rule = partials([](auto x) { return fn::trigamma(x); }),
+     .samples = [] { return of_one(0.5, 4, f64({-1.75, 0.25, 2.5, 9}), f64({-2.322691628614361, -4.2274535333762655, 0.7031566406452432, 2.14064147795561}), "np.vectorize(lambda x: float(mpmath.digamma(x)))(x)"); }},
+
+    {.name = "polygamma",
+     .doc = "The n-th derivative of digamma, (-1)ⁿ⁺¹ n! ζ(n + 1, x) (DLMF 25.11.12); the gradient in n is none.",
+     .tensorflow = "Polygamma",
+     .args = {"n", "x"},
+     .infer = elementwise,
+     .forward = map(fn::polygamma),
+     .rule = in_the_last([](const Call& c) { return fn::polygamma(c.x[0] + 1, c.x[1]); }),
+     .samples = [] {
+       return std::vector<Sample>{{.inputs = {uniform({2, 3}, 1, 1), uniform({2, 3}, 0.5, 4, 1)}},
+                                  {.inputs = {f64({0, 1, 2, 5}), f64({2.5, 0.25, 3, 1.5})}, .expected = {f64({0.7031566406452432, 17.19732915450711, -0.15411380631918858, 11.113548602435497})}, .oracle = "np.vectorize(lambda n, x: float(mpmath.polygamma(int(n), x)))(n, x)"}};
+     }},
+
+    {.name = "zeta",
+     .doc = "Hurwitz's zeta function Σ (q + k)⁻ˢ over k = 0, 1, 2, …; the gradient in s is none.",
+     .tensorflow = "Zeta",
+     .args = {"s", "q"},
+     .infer = elementwise,
+     .forward = map(fn::zeta),
+     .rule = in_the_last([](const Call& c) { return -c.x[0] * fn::zeta(c.x[0] + 1, c.x[1]); }),
+     .samples = [] {
+       return std::vector<Sample>{{.inputs = {uniform({2, 3}, 1.5, 4), uniform({2, 3}, 0.5, 4, 1)}},
+                                  {.inputs = {f64({1.25, 2, 3.5, 10}), f64({2.5, 1, 0.25, 1.5})}, .expected = {f64({3.3531519634628633, 1.6449340668482264, 128.54695896428436, 0.0174503557579013})}, .oracle = "np.vectorize(lambda s, q: float(mpmath.zeta(s, q)))(s, q)"}};
+     }},
+
+    {.name = "igamma",
+     .doc = "The regularised incomplete gamma function P(a, x) = 1/Γ(a) ∫₀ˣ tᵃ⁻¹ e⁻ᵗ dt.",
+     .tensorflow = "Igamma",
+     .args = {"a", "x"},
+     .infer = elementwise,
+     .forward = map(fn::igamma),
+     .rule = partials([](auto a, auto x) { return fn::igamma_grad_a(a, x); },
+                       [](auto a, auto x) { return exp(log_of_power(a - 1, x) - x - fn::lgamma(a)); }),
+     .samples = [] {
+       return std::vector<Sample>{{.inputs = {uniform({2, 3}, 0.5, 4), uniform({2, 3}, 0.5, 4, 1)}},
+                                  {.inputs = {f64({0.5, 1, 2.5, 9}), f64({0.25, 3, 2, 10})}, .expected = {f64({0.5204998778130465, 0.950212931632136, 0.4505840486472198, 0.6671803212492811})}, .oracle = "np.vectorize(lambda a, x: float(mpmath.gammainc(a, 0, x, regularized=True)))(a, x)"}};
+     }},
+
+    {.name = "igammac",
+     .doc = "1 - igamma(a, x), accurate where that is small.",
+     .tensorflow = "Igammac",
+     .args = {"a", "x"},
+     .infer = elementwise,
+     .forward = map(fn::igammac),
+     .rule = partials([](auto a, auto x) { return -fn::igamma_grad_a(a, x); },
+                       [](auto a, auto x) { return -exp(log_of_power(a - 1, x) - x - fn::lgamma(a)); }),
+     .samples = [] {
+       return std::vector<Sample>{{.inputs = {uniform({2, 3}, 0.5, 4), uniform({2, 3}, 0.5, 4, 1)}},
+                                  {.inputs = {f64({0.5, 1, 2.5, 9}), f64({0.25, 3, 2, 10})}, .expected = {f64({0.4795001221869535, 0.049787068367863944, 0.5494159513527802, 0.3328196787507189})}, .oracle = "np.vectorize(lambda a, x: float(mpmath.gammainc(a, x, regularized=True)))(a, x)"}};
+     }},
+
+    {.name = "igamma_grad_a",
+     .doc = "The derivative of igamma in a, of the order that its attribute says.",
+     .tensorflow = "IgammaGradA",
+     .args = {"a", "x"},
+     .infer = infer_igamma_grad,
+     .forward = {[](const Call& c, std::span<Tensor> y) {
+                   allocate_for(y[0]);
+                   kernels::igamma_grad(broadcast_to(c.x[0], y[0].shape()), broadcast_to(c.x[1], y[0].shape()), c.attrs<OrderAttrs>().order, y[0]);
+                 },
+                 Outputs::own},
+     .rule = custom({.x = 0b11}, vjp_of_igamma_grad, jvp_of_igamma_grad),
+     .samples = [] {
+       const Tensor a = f64({0.5, 1, 2.5, 9}), x = f64({0.25, 3, 2, 10});
+       return std::vector<Sample>{
+           {.inputs = {uniform({2, 3}, 0.5, 4), uniform({3}, 0.5, 4, 1)}, .attrs = Attrs(OrderAttrs{1})},
+           {.inputs = {zeros({0, 3}, DType::f64), ones({3}, DType::f64)}, .attrs = Attrs(OrderAttrs{1})},
+           {.inputs = {a, x}, .attrs = Attrs(OrderAttrs{1}), .expected = {f64({-0.797947316783223, -0.09648294199134635, -0.27455132194588155, -0.12085516682777701})}, .oracle = "np.vectorize(lambda a, x: float(mpmath.diff(lambda t: mpmath.gammainc(t, 0, x, regularized=True), a)))(a, x)"},
+           {.inputs = {a, x}, .attrs = Attrs(OrderAttrs{2}), .expected = {f64({0.8096615461928606, -0.10741699767681666, 0.06707717180911078, -0.012726594686409621})}, .oracle = "np.vectorize(lambda a, x: float(mpmath.diff(lambda t: mpmath.gammainc(t, 0, x, regularized=True), a, 2)))(a, x)"}};
+     }},
+
+    {.name = "betainc",
+     .doc = "The regularised incomplete beta function 1/B(a, b) ∫₀ˣ tᵃ⁻¹ (1 - t)ᵇ⁻¹ dt; the gradients in a and b are none.",
+     .tensorflow = "Betainc",
+     .args = {"a", "b", "x"},
+     .infer = elementwise,
+     .forward = map(fn::betainc),
+     .rule = in_the_last(beta_density),
+     .samples = [] {
+       return std::vector<Sample>{{.inputs = {uniform({2, 3}, 0.5, 4), uniform({2, 3}, 0.5, 4, 1), uniform({2, 3}, 0.1, 0.9, 2)}},
+                                  {.inputs = {f64({0.5, 1, 2.5, 9}), f64({0.75, 3, 2, 10}), f64({0.25, 0.5, 0.75, 0.375})}, .expected = {f64({0.42695260991120054, 0.875, 0.7916013456467135, 0.19575992810873155})}, .oracle = "np.vectorize(lambda a, b, x: float(mpmath.betainc(a, b, 0, x, regularized=True)))(a, b, x)"}};
+     }},
+};
+
+}  // namespace
+
+Tensor erf(Operand x) { return find(table, "erf")(x); }
+Tensor erfc(Operand x) { return find(table, "erfc")(x); }
+Tensor erfinv(Operand x) { return find(table, "erfinv")(x); }
+Tensor erfcinv(Operand x) { return find(table, "erfcinv")(x); }
+Tensor ndtri(Operand x) { return find(table, "ndtri")(x); }
+Tensor lgamma(Operand x) { return find(table, "lgamma")(x); }
+Tensor digamma(Operand x) { return find(table, "digamma")(x); }
+Tensor polygamma(Operand n, Operand x) { return find(table, "polygamma")(n, x); }
+Tensor zeta(Operand s, Operand q) { return find(table, "zeta")(s, q); }
+Tensor igamma(Operand a, Operand x) { return find(table, "igamma")(a, x); }
+Tensor igammac(Operand a, Operand x) { return find(table, "igammac")(a, x); }
+Tensor igamma_grad_a(const Tensor& a, const Tensor& x, int order) { return find(table, "igamma_grad_a").with(OrderAttrs{order}, a, x); }
+Tensor betainc(Operand a, Operand b, Operand x) { return find(table, "betainc")(a, b, x); }
+
+std::span<const Op> special_ops() { return table; }
+
+}  // namespace tapedeck

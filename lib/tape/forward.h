@@ -1,0 +1,50 @@
+// Forward: the tangents of one accumulator.
+#pragma once
+#include <optional>
+
+#include "op/recorder.h"
+
+namespace tapedeck {
+
+class Forward final : public Recorder {
+ public:
+  explicit Forward(bool stacked) : stacked_(stacked) {}
+  ~Forward() { retire(); }   // before its tangents end, which it may track itself, or as copies
+  void record(const Call& call, std::span<Tensor> y) override;
+  bool tracks(const Tensor& x) const override { return slot_of(x) >= 0; }
+  void read(detail::VariableCell& cell, Tensor& value) override;
+  void ended(std::int32_t slot) noexcept override;
+  void copied(std::int32_t slot) noexcept override { ++tangents_[static_cast<std::size_t>(slot)].handles; }
+  void copy_ended(std::int32_t slot) noexcept override { ended(slot); }
+  bool counts_copies() const override { return true; }
+  /// Tangents of one primal add up.
+  void watch(const Tensor& primal, const Tensor& tangent);
+  /// Undefined where x has none.
+  const Tensor& tangent_of(const Tensor& x) const;
+  Tensor zeros_for(const Spec& x) const;
+
+ private:
+  struct Tangent {
+    Tensor value;
+    std::uint64_t id;
+    std::uint32_t handles;   // 1 for the tensor, and 1 for each copy that a tape has saved
+  };
+  void check(const Tensor& primal, const Tensor& tangent) const;
+  void put(const Tensor& x, Tensor tangent);
+
+  std::vector<Tangent> tangents_;   // by slot
+  std::vector<std::int32_t> free_;
+  bool stacked_;
+  std::int64_t directions_ = -1;    // of stacks, once there is one
+};
+
+// Each gives the tangents dy of a call's outputs, undefined for zero, from those of its inputs, undefined where there is none.
+
+/// By the rule's jvp, or else its vjp.
+void push_forward(const Call& c, Refs dx, std::span<Tensor> dy);
+/// By transposing the vjp, which is linear in the cotangents: for rules without a jvp. Stacked tangents give stacks.
+void transpose_vjp(const Call& c, Refs dx, std::span<Tensor> dy);
+/// For tangents with an axis of that many directions in front: at once where the rule can do so, else one by one.
+void push_stacks_forward(const Call& c, Refs dx, std::span<Tensor> dy, std::int64_t directions);
+
+}  // namespace tapedeck

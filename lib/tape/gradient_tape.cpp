@@ -1,0 +1,141 @@
+// The public face of tapes: what may be called when, and checks of what comes in.
+#include "tapedeck/gradient_tape.h"
+
+#include "tape/imperative_grad.h"
+#include "core/format.h"
+
+namespace tapedeck {
+namespace {
+
+void check(std::span<const Tensor> targets, const GradientOptions& options) {
+  const std::span<const Gradient> output_gradients = options.output_gradients;
+  check_mode("gradient", options.unconnected);
+  if (options.aggregation < Aggregation::add_n || options.aggregation > Aggregation::accumulate_n)
+    throw_error<ArgumentError>("gradient: unknown value for aggregation: {}; use Aggregation::add_n, tree or accumulate_n", static_cast<int>(options.aggregation));
+  if (output_gradients.empty()) return;
+  if (output_gradients.size() != targets.size())
+    throw_error<ArgumentError>("gradient: {} output gradients for {} targets", output_gradients.size(), targets.size());
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const Gradient& g = output_gradients[i];
+    if (!g.defined()) continue;
+    const Spec target = targets[i].spec();
+    Spec given = target;
+    if (const IndexedSlices* s = g.slices()) {
+      validate({s->values, s->indices, s->dense_shape.value_or(target.shape)}, "gradient");
+      given = {s->values.dtype(), s->dense_shape.value_or(target.shape)};
+    } else {
+      given = g.tensor().spec();
+    }
+    if (given.dtype != target.dtype) throw_error<DTypeError>("gradient: output gradient {} is {}, its target {}; use astype", i, given, target);
+    if (given.shape != target.shape) throw_error<ShapeError>("gradient: output gradient {} is {}, its target {}", i, given, target);
+  }
+}
+
+bool thread_paused() { return thread_state.scopes && !thread_state.innermost; }
+
+void watch_checked(Tape& tape, const Tensor& x) {
+  if (!x.defined()) throw_error<ArgumentError>("watch: the tensor is undefined");
+  if (!is_trainable(x.dtype())) return warn(fmt::format("watch: the tensor is {}, which has no derivative", name_of(x.dtype())));
+  if (!thread_paused() && !tape.paused) tape.watch(x);
+}
+
+}  // namespace
+
+void check_mode(std::string_view what, UnconnectedGradients mode) {
+  if (mode != UnconnectedGradients::none && mode != UnconnectedGradients::zero)
+    throw_error<ArgumentError>("{}: unknown value for unconnected: {}; use UnconnectedGradients::none or zero", what, static_cast<int>(mode));
+}
+
+std::vector<Tensor> tensors_of(const Sources& sources, std::string_view what) {
+  std::vector<Tensor> result;
+  for (const Source& s : sources.all()) {
+    const Tensor& t = result.emplace_back(tensor_of(s));
+    if (!t.defined()) throw_error<ArgumentError>("gradient: {} {} is undefined", what, result.size() - 1);
+    if (!is_trainable(t.dtype())) warn(fmt::format("gradient: a {} is {}, which has no derivative", what, name_of(t.dtype())));
+  }
+  return result;
+}
+
+void require_unused(const Tape& tape) {
+  if (tape.used) throw GradientError("gradient: this tape was already used; make it persistent to call gradient twice");
+}
+
+std::vector<Gradient> differentiate(Tape& tape, const Targets& targets, const Sources& sources, const GradientOptions& options, const Arrival& arrival) {
+  require_unused(tape);
+  const std::vector<Tensor> ys = tensors_of(targets, "target"), xs = tensors_of(sources, "source"), stops = tensors_of(options.stop_gradients, "stop_gradients");
+  check(ys, options);
+  const TapeUse use(tape);
+  std::vector<Gradient> result = imperative_grad(kGradients, tape, ys, xs, options, {.stops = stops, .arrival = arrival ? &arrival : nullptr});
+  if (options.unconnected == UnconnectedGradients::zero)
+    for (std::size_t i = 0; i < xs.size(); ++i)
+      if (!result[i].defined() && is_trainable(xs[i].dtype())) result[i] = kGradients.zeros(xs[i].spec());
+  return result;
+}
+
+// Out of line: what they instantiate is a sixth of what a user's file takes to compile.
+Sources::Sources(const Source& one) : all_{one} {}
+Sources::Sources(std::initializer_list<Source> list) : all_(list) {}
+Sources::Sources(std::span<const Tensor> list) : all_(list.begin(), list.end()) {}
+Sources::Sources(std::span<const Variable> list) : all_(list.begin(), list.end()) {}
+Sources::Sources(const std::vector<Tensor>& list) : all_(list.begin(), list.end()) {}
+Sources::Sources(const std::vector<Variable>& list) : all_(list.begin(), list.end()) {}
+
+OutputGradients::OutputGradients(std::vector<Gradient> list) : vector(std::move(list)) {}
+OutputGradients::OutputGradients(const std::vector<Tensor>& list) : vector(list.begin(), list.end()) {}
+
+GradientTape::GradientTape(TapeOptions options) : tape_(std::make_unique<Tape>(options)) { tape_->enter(); }
+GradientTape::~GradientTape() = default;
+
+void GradientTape::watch(const Tensor& x) { watch_checked(*tape_, x); }
+void GradientTape::watch(const Variable& v) {
+  if (!is_trainable(v.dtype())) return watch_checked(*tape_, v.cell().handle);
+  if (!thread_paused() && !tape_->paused) tape_->watch(v);
+}
+
+void GradientTape::stop() {
+  if (!tape_->entered()) throw GradientError("stop: this tape is not recording");
+  tape_->leave();
+}
+
+void GradientTape::start() {
+  if (tape_->entered()) throw GradientError("start: this tape is recording already");
+  if (tape_->used) throw GradientError("start: this tape was already used; make it persistent to record after calling gradient");
+  tape_->enter();
+}
+
+void GradientTape::reset() {
+  if (!tape_->entered()) throw GradientError("reset: this tape is not recording");
+  tape_->reset();
+}
+
+Gradient GradientTape::gradient(const Source& target, const Source& source) {
+  return std::move(gradient(Targets{target}, Sources{source})[0]);
+}
+
+std::vector<Gradient> GradientTape::gradient(const Targets& targets, const Sources& sources, const GradientOptions& options) {
+  return differentiate(*tape_, targets, sources, options);
+}
+
+std::vector<Variable> GradientTape::watched_variables() const { return tape_->watched_variables(); }
+std::size_t GradientTape::size() const { return tape_->size(); }
+bool GradientTape::recording() const { return tape_->entered(); }
+
+std::vector<RecordedOp> GradientTape::recorded() const {
+  tape_->size();
+  std::vector<RecordedOp> result;
+  for (std::int32_t k = 0; k < tape_->entries().end(); ++k)
+    if (const TapeEntry& e = tape_->entries()[k]; e.op) result.push_back({name_of(e), e.inputs, e.outputs});
+  return result;
+}
+
+StopRecording::StopRecording() : scope_(new RecordingScope(nullptr)) {}
+StopRecording::StopRecording(GradientTape& tape) : tape_(tape.tape_.get()) {
+  if (!tape_->entered()) throw GradientError("stop recording: this tape is not recording");
+  ++tape_->paused;
+}
+StopRecording::~StopRecording() {
+  if (tape_) --tape_->paused;
+  delete scope_;
+}
+
+}  // namespace tapedeck

@@ -1,0 +1,114 @@
+// Variables: reading shows the variable to the thread's recorders, updating never touches what they have saved.
+#include "tape/variable.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "op/observer.h"
+#include "op/recorder.h"
+#include "core/format.h"
+#include "tapedeck/ops/math.h"
+#include "core/storage.h"
+
+namespace tapedeck {
+
+class VariableNotes {
+ public:
+  VariableNotes() : outer_(std::exchange(thread_state.notes, this)) {}
+  ~VariableNotes() {
+    VariableNotes** at = &thread_state.notes;
+    while (*at && *at != this) at = &(*at)->outer_;
+    if (*at) *at = outer_;
+  }
+  VariableNotes(const VariableNotes&) = delete;
+
+  void note(const Variable& v) {
+    for (VariableNotes* n = this; n; n = n->outer_)
+      if (std::find(n->seen_.begin(), n->seen_.end(), v) == n->seen_.end()) n->seen_.push_back(v);
+  }
+  const std::vector<Variable>& seen() const { return seen_; }
+
+ private:
+  VariableNotes* outer_;
+  std::vector<Variable> seen_;
+};
+
+namespace {
+
+std::atomic<std::uint64_t> variables{0};
+
+// The present value is given away, so that the op may write into its memory where nobody else holds it.
+void update(detail::VariableCell& cell, std::string_view what, const Tensor& by, Tensor (*op)(Operand, Operand)) {
+  detail::check_value(cell, what, by);
+  detail::note_access(cell);
+  const RecordingScope unrecorded(nullptr);
+  const Tensor addend = by;   // which may be the value itself
+  Tensor old = std::move(cell.value);
+  try {
+    cell.value = op(std::move(old), addend);
+  } catch (...) {
+    cell.value = std::move(old);
+    throw;
+  }
+}
+
+}  // namespace
+
+void detail::check_value(const VariableCell& cell, std::string_view what, const Tensor& value) {
+  if (!value.defined()) throw_error<ArgumentError>("{}: the value for variable \"{}\" is undefined", what, cell.name);
+  if (value.dtype() != cell.value.dtype())
+    throw_error<DTypeError>("{}: variable \"{}\" is {}, the value is {}; use astype", what, cell.name, cell.value.spec(), value.spec());
+  if (value.shape() != cell.value.shape())
+    throw_error<ShapeError>("{}: variable \"{}\" is {}, the value is {}", what, cell.name, cell.value.spec(), value.spec());
+}
+
+void detail::note_access(VariableCell& cell) {
+  if (thread_state.notes && cell.trainable) [[unlikely]] thread_state.notes->note(Variable(cell.shared_from_this()));
+}
+
+Variable::Variable(Tensor initial, VariableOptions options) : cell_(std::make_shared<detail::VariableCell>()) {
+  if (!initial.defined()) throw ArgumentError("variable: the initial value is undefined");
+  cell_->name = options.name.empty() ? "variable" : std::move(options.name);
+  cell_->trainable = options.trainable && is_trainable(initial.dtype());
+  cell_->id = variables.fetch_add(1, std::memory_order_relaxed);
+  cell_->value = share(initial, initial.shape());
+  cell_->handle = hollow(initial.spec());
+  cell_->handle.handle()->saved = false;
+  cell_->constraint = std::move(options.constraint);
+}
+
+const std::string& Variable::name() const { return cell_->name; }
+bool Variable::trainable() const { return cell_->trainable; }
+const Constraint& Variable::constraint() const { return cell_->constraint; }
+DType Variable::dtype() const { return cell_->value.dtype(); }
+const Shape& Variable::shape() const { return cell_->value.shape(); }
+std::uint64_t Variable::id() const { return cell_->id; }
+
+Tensor Variable::value() const {
+  detail::note_access(*cell_);
+  Tensor read = share(cell_->value, cell_->value.shape());
+  for (Recorder* r = thread_state.innermost; r; r = r->outer()) r->read(*cell_, read);
+  if (thread_state.observer) [[unlikely]] show_read(*cell_, read);
+  return read;
+}
+
+void Variable::assign(const Tensor& value) const {
+  detail::check_value(*cell_, "assign", value);
+  detail::note_access(*cell_);
+  cell_->value = share(value, value.shape());
+}
+void Variable::assign_add(const Tensor& value) const { update(*cell_, "assign_add", value, add); }
+void Variable::assign_sub(const Tensor& value) const { update(*cell_, "assign_sub", value, sub); }
+
+VariableWatcher::VariableWatcher() : notes_(std::make_unique<VariableNotes>()) {}
+VariableWatcher::~VariableWatcher() = default;
+
+std::vector<Variable> VariableWatcher::watched_variables() const {
+  std::vector<Variable> sorted = notes_->seen();
+  std::sort(sorted.begin(), sorted.end(), [](const Variable& a, const Variable& b) { return a.id() < b.id(); });
+  return sorted;
+}
+
+Operand::Operand(const Variable& v, Tensor&& read) : Operand(std::as_const(read)) { read = v.value(); }
+
+}  // namespace tapedeck

@@ -1,0 +1,419 @@
+// Every single allocation fails, one after the other, for a moment or for good: nothing but std::bad_alloc comes out, nothing is
+// lost, and tapes, variables and optimizers are as they were. OpenBLAS, TBB and the C++ runtime allocate by malloc, at first use,
+// and stop the process where that fails: everything has run once before.
+#include <catch2/catch.hpp>
+#include <functional>
+#include <thread>
+
+#include "core/sanitizers.h"
+#include "closeness.h"
+#include "faults/faulty_memory.h"
+#include "tapedeck/debug.h"
+#include "tapedeck/gradient_transform.h"
+#include "tapedeck/tapedeck.h"
+#include "tapedeck/update_rule.h"
+
+using namespace tapedeck;
+using namespace tapedeck::test;
+
+namespace {
+
+using Tensors = std::vector<Tensor>;
+constexpr bool kBlocksAreReused = !kAddressSanitizer && !kThreadSanitizer;
+
+// Tensors' handles come from slabs, of which the thread keeps what is free. How many are in use is found by taking free ones
+// until the library asks for another slab; what is taken stays so, but for a few.
+constexpr std::int64_t kSlab = 64, kSlabBytes = kSlab * static_cast<std::int64_t>(sizeof(detail::Block));
+std::int64_t slabs() { return aligned_allocations(kSlabBytes); }
+
+Tensors& taken() {
+  static Tensors list;
+  return list;
+}
+/// Leaves the thread that many free handles.
+void leave_handles(std::int64_t count) {
+  if (!kBlocksAreReused) return;
+  taken().reserve(1 << 20);
+  for (const std::int64_t before = slabs(); slabs() == before;) taken().push_back(tensor(1.0));
+  for (std::int64_t i = 1; i < kSlab; ++i) taken().push_back(tensor(1.0));
+  taken().resize(taken().size() - static_cast<std::size_t>(count));
+}
+std::int64_t handles_in_use() {
+  leave_handles(0);
+  const std::int64_t used = kSlab * slabs() - static_cast<std::int64_t>(taken().size());
+  taken().resize(taken().size() - kSlab);
+  return used;
+}
+
+struct Usage {
+  std::int64_t bytes = live_bytes(), blocks = 0, handles = 0;
+  Usage() {
+    if (kBlocksAreReused) handles = handles_in_use();
+    release_buffers();
+    blocks = blocks_in_use() - (kBlocksAreReused ? slabs() : 0);
+  }
+};
+
+/// What is attempted, and whether all is as it must be afterwards.
+struct Scenario {
+  std::function<void()> attempt;
+  std::function<bool(bool succeeded)> check;
+};
+/// Makes one that nobody has touched.
+using MakeScenario = std::function<Scenario()>;
+
+using Then = OutOfMemory::Then;
+
+/// Lets allocation n of the attempt fail, or, with n < 0, the first handle that is not left. Says what is wrong then; sets whether an
+/// allocation failed at all. Catch2 allocates, so it is not asked meanwhile.
+const char* try_with(const MakeScenario& make, int n, std::int64_t handles_left, Then then, bool& happened) {
+  const Usage before;
+  {
+    const Scenario s = make();
+    bool succeeded = false, another = false;
+    release_buffers();   // else there would be nothing to allocate
+    {
+      leave_handles(handles_left);
+      const OutOfMemory fault(std::max(n, 0), then, n < 0 ? kSlabBytes : 0);
+      try {
+        s.attempt();
+        succeeded = true;
+      } catch (const std::bad_alloc&) {
+      } catch (...) {
+        another = true;
+      }
+      happened = fault.happened();
+    }
+    if (another) return "another exception came out";
+    if (!succeeded && !happened) return "it failed although there was memory";
+    if (!s.check(succeeded)) return succeeded ? "a wrong result" : "something changed";
+  }
+  const Usage after;
+  if (after.bytes != before.bytes) return "buffers are lost";
+  if (after.handles != before.handles) return "handles are lost";
+  return after.blocks != before.blocks ? "memory is lost" : nullptr;
+}
+
+/// Returns how many allocations there are.
+int check_every_allocation(const MakeScenario& make) {
+  make().attempt();   // what is allocated once in a process
+  int n = 0;
+  for (const Then then : {Then::recovers, Then::stays}) {
+    const auto fails_at = [&](int n, std::int64_t handles_left) {
+      bool happened = false;
+      const char* wrong = try_with(make, n, handles_left, then, happened);
+      INFO("allocation " << n << (then == Then::stays ? " and all further ones, " : ", ") << handles_left << " handles left: " << (wrong ? wrong : ""));
+      REQUIRE(wrong == nullptr);
+      return happened;
+    };
+    for (n = 0; fails_at(n, kSlab); ++n) {}
+    // The first handle that is missing, then the second one …
+    std::int64_t left = 0;
+    while (kBlocksAreReused && left < kSlab && fails_at(-1, left)) ++left;
+  }
+  return n;
+}
+
+/// Gradients of a persistent tape, as they must come out again.
+Tensors dense(const std::vector<Gradient>& gradients) {
+  Tensors all;
+  for (const Gradient& g : gradients) all.push_back(g.dense());
+  return all;
+}
+bool same(const Tensors& a, const Tensors& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_bits); }
+
+const Shape kShape = {20, 30};
+Tensor some(const Shape& shape, std::uint64_t seed) { return random::normal(shape, {.seed = seed}); }
+
+}  // namespace
+
+TEST_CASE("out of memory while ops are recorded", "[fault]") {
+  struct State {
+    Tensor x = some(kShape, 1), row = some({30}, 2);
+    Variable v{some(kShape, 3)}, other{some({30}, 4)};
+    GradientTape tape{{.persistent = true}};
+    Tensor loss, more;
+    Tensors expected;
+    std::size_t entries = 0;
+
+    State() {
+      tape.watch(x), tape.watch(row);
+      loss = sum(exp(x * v) + row);
+      other.value();   // reads stay as long as the values
+      expected = gradients();
+      entries = tape.size();
+    }
+    Tensors gradients() {
+      const StopRecording pause;
+      return dense(tape.gradient(Targets(loss), Sources{x, v, row}));
+    }
+  };
+  CHECK(check_every_allocation([] {
+    const auto s = std::make_shared<State>();
+    return Scenario{
+        .attempt = [s] { s->more = concat({tanh(s->x) * s->other, softmax(s->v), gather(s->x, tensor({1, 0}, DType::i64)), exp(s->v * 2)}, 0); },
+        .check = [s](bool succeeded) {
+          if (succeeded == (s->tape.size() == s->entries) || !same(s->gradients(), s->expected)) return false;
+          s->more = {};
+          if (s->tape.size() != s->entries) return false;
+          s->loss = sum(exp(s->x * s->v) + s->row);
+          return same(s->gradients(), s->expected);
+        }};
+  }) > 0);
+}
+
+TEST_CASE("out of memory where a variable is read for the first time", "[fault]") {
+  struct State {
+    Variable v{some(kShape, 1)};
+    GradientTape tape;
+  };
+  CHECK(check_every_allocation([] {
+    const auto s = std::make_shared<State>();
+    return Scenario{.attempt = [s] { s->v.value(); },
+                    .check = [s](bool succeeded) {
+                      return (!succeeded || s->tape.watched_variables().size() == 1) && same_bits(s->tape.gradient(sum(square(s->v)), s->v).dense(), 2 * s->v);
+                    }};
+  }) > 0);
+}
+
+TEST_CASE("out of memory while several recorders see an op", "[fault]") {
+  struct State {
+    Tensor x = some(kShape, 1), dx = some(kShape, 2);
+    GradientTape outer{{.persistent = true}};
+    ForwardAccumulator forward{x, dx};
+    GradientTape inner{{.persistent = true}};
+    Tensor y, z;
+    Tensors expected;
+
+    State() {
+      outer.watch(x), inner.watch(x);
+      y = exp(x) * tanh(x);
+      expected = results();
+    }
+    Tensors results() {
+      const StopRecording pause;
+      Tensors all = dense(outer.gradient(Targets(y), Sources{x}));
+      all.push_back(inner.gradient(y, x).dense());
+      all.push_back(forward.jvp(y));
+      return all;
+    }
+  };
+  CHECK(check_every_allocation([] {
+    const auto s = std::make_shared<State>();
+    return Scenario{.attempt = [s] { s->z = exp(s->y * s->x) + sqrt(exp(s->x)); },
+                    .check = [s](bool) {
+                      if (!same(s->results(), s->expected)) return false;
+                      s->z = {};
+                      s->y = exp(s->x) * tanh(s->x);
+                      return same(s->results(), s->expected);
+                    }};
+  }) > 0);
+}
+
+TEST_CASE("out of memory in a gradient", "[fault]") {
+  struct State {
+    explicit State(bool persistent) : tape{{.persistent = persistent}} {
+      tape.watch(x), tape.watch(row), tape.watch(table);
+      const Tensor h = tanh(matmul(x, v) + row);
+      loss = mean(softmax(h) * h) + sum(gather(table, indices)) + sum(max(h, 0)) + sum(x);
+      tape.stop();
+    }
+    std::vector<Gradient> gradients() { return tape.gradient(Targets(loss), Sources{x, row, table, v}); }
+
+    Tensor x = some({20, 8}, 1), row = some({30}, 2), table = some({50, 3}, 3), indices = tensor({4, 1, 4, 0}, DType::i64), loss;
+    Variable v{some({8, 30}, 4)};
+    GradientTape tape;
+    std::vector<Gradient> result;
+  };
+  const Tensors expected = dense(State(true).gradients());
+  for (const bool persistent : {true, false})
+    CHECK(check_every_allocation([&, persistent] {
+      const auto s = std::make_shared<State>(persistent);
+      return Scenario{.attempt = [s] { s->result = s->gradients(); },
+                      .check = [s, persistent, &expected](bool succeeded) {
+                        if (succeeded && !same(dense(s->result), expected)) return false;
+                        s->result.clear();
+                        return !persistent || same(dense(s->gradients()), expected);
+                      }};
+    }) > 0);
+}
+
+TEST_CASE("out of memory while observers look", "[fault]") {
+  struct State {
+    Tensor x = some(kShape, 1), y;
+    GradientTape tape{{.persistent = true}};
+    Profile inner;
+    NumericsCheck numerics;
+    AnomalyMode anomaly;
+    History history;
+    Profile outer;
+    std::vector<Gradient> result;
+
+    State() { tape.watch(x); }
+    static std::int64_t calls(const Profile& profile, std::string_view name) {
+      for (const OpCost& c : profile.costs()) if (c.name == name) return c.calls;
+      return 0;
+    }
+  };
+  const Tensor x = some(kShape, 1);
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor expected = tape.gradient(sum(tanh(x) * exp(x)), x).dense();
+  CHECK(check_every_allocation([&] {
+    const auto s = std::make_shared<State>();
+    return Scenario{.attempt =
+                        [s] {
+                          const Scope scope("a name that is too long to lie in the string itself");
+                          s->y = sum(tanh(s->x) * exp(s->x));
+                          s->tape.stop();
+                          s->result = s->tape.gradient(Targets(s->y), Sources(s->x));
+                        },
+                    .check =
+                        [s, &expected](bool succeeded) {
+                          if (succeeded && !same_bits(s->result[0].dense(), expected)) return false;
+                          s->result.clear(), s->y = {};
+                          // What did not begin, or has ended, has nothing inside.
+                          const std::size_t before = s->history.size();
+                          (void)cos(s->x);
+                          return State::calls(s->inner, "cos") == 1 && State::calls(s->outer, "cos") == 1 && s->history.size() == before + 1;
+                        }};
+  }) > 0);
+}
+
+// A rule that makes tensors, in the place of changing elements.
+constexpr UpdateRule kOfTensors = {
+    .name = "of_tensors",
+    .slots = {{"m"}, {"v"}},
+    .dense = [](const Step&, Tensor& x, std::span<Tensor> slots, const Tensor& g) { slots[0] = slots[0] + g, slots[1] = slots[1] + g * g, x = x - slots[0] / (1 + slots[1]); },
+    .sparse = [](const Step&, Tensor& x, std::span<Tensor> slots, const IndexedSlices& g) { slots[0] = slots[0] + to_dense(g), x = x - slots[0]; },
+};
+
+TEST_CASE("out of memory in a step of an optimizer", "[fault]") {
+  struct State {
+    Tensor ones_of_v = ones(kShape);
+    std::vector<Variable> v = {Variable(some(kShape, 1)), Variable(some({40, 3}, 2)), Variable(some({5}, 3))};
+    std::vector<Gradient> g = {some(kShape, 4), IndexedSlices{some({4, 3}, 5), tensor({7, 1, 7, 0}, DType::i64), Shape{40, 3}}, some({5}, 6)};
+    Optimizer optimizer;
+    Tensor held;   // the value of the first variable, which then cannot be updated in place
+
+    explicit State(const UpdateRule* rule) : optimizer(rule ? Optimizer(*rule) : Adam()) {
+      v.back() = Variable(some({5}, 3), {.constraint = [](const Tensor& x) { return x * 0.5; }});
+      optimizer.add_transform(transforms::clip_norm(0.1));
+      optimizer.restore_slot(v[2], "v", some({5}, 7));
+    }
+
+    Tensors values() const {
+      Tensors all;
+      for (const Variable& x : v) all.push_back(x.value() * 1);
+      for (const Variable& x : v)
+        for (const char* name : {"m", "v"}) if (const Tensor slot = optimizer.slot(x, name); slot.defined()) all.push_back(slot * 1);
+      return all;
+    }
+  };
+  for (const UpdateRule* rule : {static_cast<const UpdateRule*>(nullptr), &kOfTensors}) for (const int steps : {0, 2}) {
+    const auto make = [rule, steps] {
+      const auto s = std::make_shared<State>(rule);
+      for (int i = 0; i < steps; ++i) s->optimizer.apply_gradients(s->g, s->v);
+      s->held = s->v[0].value();
+      return s;
+    };
+    const auto reference = make();
+    const Tensors before = reference->values();
+    reference->optimizer.apply_gradients(reference->g, reference->v);
+    const Tensors after = reference->values();
+    CHECK(check_every_allocation([&] {
+      const auto s = make();
+      return Scenario{.attempt = [s] { s->optimizer.apply_gradients(s->g, s->v); },
+                      .check = [s, steps, &before, &after](bool succeeded) {
+                        if (s->optimizer.iterations() != steps + succeeded || !same(s->values(), succeeded ? after : before)) return false;
+                        if (!succeeded) s->optimizer.apply_gradients(s->g, s->v);
+                        return same(s->values(), after);
+                      }};
+    }) > 0);
+  }
+}
+
+TEST_CASE("out of memory where a variable is assigned to", "[fault]") {
+  using Assign = void (*)(const Variable&, const Tensor&);
+  const Assign assignments[] = {[](const Variable& v, const Tensor& x) { v.assign(x * 2); }, [](const Variable& v, const Tensor& x) { v.assign_add(x); },
+                                [](const Variable& v, const Tensor& x) { v.assign_sub(x); }};
+  const Tensor x = some(kShape, 2);
+  for (const Assign assign : assignments)
+    for (const bool held : {false, true})
+      check_every_allocation([&, assign, held] {
+        const Variable v(some(kShape, 1));
+        v.assign_add(x);
+        const Tensor before = v.value() * 1, value = held ? v.value() : Tensor();
+        return Scenario{.attempt = [=] { assign(v, x); },
+                        .check = [=](bool succeeded) { return same_bits(v.value(), before) != succeeded && (!held || same_bits(value, before)); }};
+      });
+}
+
+TEST_CASE("out of memory in a chain of reshapes", "[fault]") {
+  const Tensor x = some({6, 4, 50}, 1), expected = transpose(reshape(x, {24, 50})) * 2;
+  const std::vector<double> values = x.to_vector();
+  CHECK(check_every_allocation([&] {
+    const auto y = std::make_shared<Tensor>();
+    return Scenario{.attempt = [&x, y] {
+                      Tensor t = reshape(x, {-1});
+                      t = reshape(std::move(t), {24, 50});
+                      t = transpose(expand_dims(t, 0), {0, 2, 1});
+                      t = squeeze(slice(std::move(t), {0, 0, 0}, {1, -1, -1}), 0);
+                      *y = std::move(t) * 2;
+                    },
+                    .check = [&, y](bool succeeded) {
+                      return x.to_vector() == values && y->defined() == succeeded && (!succeeded || same_bits(*y, expected));
+                    }};
+  }) > 0);
+}
+
+TEST_CASE("out of memory in matrix products", "[fault]") {
+  const Tensor a = some({3, 20, 30}, 1), b = some({30, 10}, 2);
+  const auto work = [&] {
+    GradientTape tape;
+    tape.watch(a), tape.watch(b);
+    const Tensor y = matmul(a, b);
+    Tensors all = dense(tape.gradient(Targets(y), Sources{a, b}));
+    all.push_back(y);
+    return all;
+  };
+  const Tensors expected = work();
+  CHECK(check_every_allocation([&] {
+    const auto y = std::make_shared<Tensors>();
+    return Scenario{.attempt = [&work, y] { *y = work(); },
+                    .check = [&, y](bool succeeded) { return (!succeeded || same(*y, expected)) && same(work(), expected); }};
+  }) > 0);
+}
+
+TEST_CASE("out of memory in ops that use several threads", "[fault]") {
+  set_num_threads(2);
+  const Tensor x = some({300, 400}, 1), w = some({400, 300}, 2), row = some({400}, 3);
+  const auto work = [&] {
+    GradientTape tape;
+    tape.watch(row);
+    return dense({tape.gradient(sum(matmul(tanh(x + row), w), 0), row)});
+  };
+  const Tensors expected = work();
+  CHECK(check_every_allocation([&] {
+    const auto y = std::make_shared<Tensors>();
+    return Scenario{.attempt = [&work, y] { *y = work(); }, .check = [&, y](bool succeeded) { return !succeeded || same(*y, expected); }};
+  }) > 0);
+  set_num_threads(1);
+}
+
+TEST_CASE("out of memory where a tensor ends on another thread", "[fault]") {
+  const std::int64_t bytes = live_bytes();
+  {
+    const Tensor x = some(kShape, 1);
+    GradientTape tape;
+    tape.watch(x);
+    const Tensor kept = exp(x);
+    for (int i = 0; i < 20; ++i)
+      std::thread([gone = tanh(kept)]() mutable {
+        const OutOfMemory fault(0, OutOfMemory::Then::stays);
+        gone = {};
+      }).join();
+    CHECK(same_bits(tape.gradient(kept, x).dense(), kept));
+  }
+  CHECK(live_bytes() == bytes);
+}

@@ -1,0 +1,381 @@
+// GradientTape and StopRecording as users see them: what is recorded, when, and what gradient returns.
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "ops/odd_ops.h"
+
+using namespace tapedeck;
+using namespace tapedeck::test;
+
+namespace {
+
+double value(const Gradient& g) { return g.dense().item(); }
+bool is_none(const Gradient& g) { return !g.defined(); }
+
+/// Counts the warnings that come while it lives.
+struct Warnings {
+  Warnings() { set_warning_handler([this](std::string_view text) { texts.emplace_back(text); }); }
+  ~Warnings() { set_warning_handler({}); }
+  std::vector<std::string> texts;
+};
+
+}  // namespace
+
+TEST_CASE("a tape records what depends on what it watches", "[tape]") {
+  const Tensor x = tensor(3.0), other = tensor(2.0);
+  const Tensor before = x * x;
+  GradientTape tape;
+  CHECK(tape.recording());
+  tape.watch(x);
+  const Tensor y = x * other, unrelated = other * other;
+  CHECK(tape.size() == 1);
+  REQUIRE(tape.recorded().size() == 1);
+  CHECK(tape.recorded()[0].name == "mul");
+  CHECK(tape.recorded()[0].inputs == 2);
+  CHECK(tape.recorded()[0].outputs == 1);
+  const std::vector<Gradient> g = tape.gradient({y, unrelated, before}, {x, other});
+  CHECK(value(g[0]) == 2);
+  CHECK(is_none(g[1]));
+}
+
+TEST_CASE("watching what an op made keeps its history", "[tape]") {
+  const Tensor x = tensor(3.0);
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = x * x;
+  tape.watch(y);
+  const Tensor z = 2 * y;
+  const auto [dx, dy] = tape.gradient(z, x, y);
+  CHECK(value(dx) == 12);
+  CHECK(value(dy) == 2);
+}
+
+TEST_CASE("a tape is used once unless it is persistent", "[tape]") {
+  const Tensor x = tensor(3.0);
+  GradientTape once, often({.persistent = true});
+  once.watch(x), often.watch(x);
+  const Tensor y = x * x, z = y * y;
+  CHECK(value(once.gradient(z, x)) == 108);
+  CHECK_FALSE(once.recording());
+  CHECK(once.size() == 0);
+  CHECK_THROWS_AS(once.gradient(y, x), GradientError);
+  CHECK(value(often.gradient(z, x)) == 108);
+  CHECK(often.recording());
+  CHECK(value(often.gradient(z, x)) == 108);
+  CHECK(value(often.gradient(y, x)) == 6);
+}
+
+TEST_CASE("several sources come back in their order, as an array or a vector", "[tape]") {
+  const Tensor x = tensor(2.0), y = tensor(3.0), z = tensor(5.0);
+  GradientTape tape({.persistent = true});
+  for (const Tensor& t : {x, y, z}) tape.watch(t);
+  const Tensor product = x * y * z;
+  const auto [dz, dx, dy] = tape.gradient(product, z, x, y);
+  CHECK(value(dx) == 15);
+  CHECK(value(dy) == 10);
+  CHECK(value(dz) == 6);
+  const std::vector<Tensor> sources = {y, x};
+  const std::vector<Gradient> g = tape.gradient(product, sources);
+  CHECK(value(g[0]) == 10);
+  CHECK(value(g[1]) == 15);
+}
+
+TEST_CASE("a target that is no scalar counts as its sum", "[tape]") {
+  const Tensor x = tensor({1.0, 2.0, 3.0});
+  GradientTape tape;
+  tape.watch(x);
+  CHECK(tape.gradient(x * x, x).dense().to_vector() == std::vector<double>{2, 4, 6});
+}
+
+TEST_CASE("unconnected sources give none or zeros of their own shape", "[tape]") {
+  const Tensor x = tensor(1.0), apart = ones({2, 3}, DType::f64);
+  const Variable variable(ones({4}));
+  GradientTape tape({.persistent = true});
+  tape.watch(x), tape.watch(apart);
+  const Tensor y = 2 * x;
+  CHECK(is_none(tape.gradient(y, apart)));
+  CHECK(is_none(tape.gradient(apart, x)));
+  CHECK_THROWS_AS(tape.gradient(y, apart).dense(), GradientError);
+  const std::vector<Gradient> g = tape.gradient(y, {x, apart, variable}, {.unconnected = UnconnectedGradients::zero});
+  CHECK(value(g[0]) == 2);
+  CHECK(g[1].dense().spec() == apart.spec());
+  CHECK(g[2].dense().spec() == Spec{DType::f32, {4}});
+  CHECK(sum(g[1].dense()).item() == 0);
+}
+
+TEST_CASE("integers and bools have no gradient, and watching them warns", "[tape]") {
+  Warnings warnings;
+  const Tensor x = tensor(2.5), n = tensor(3, DType::i8);   // no other test warns of i8
+  for (int i = 0; i < 8; ++i) {
+    GradientTape tape({.persistent = true});
+    tape.watch(n);
+    tape.watch(x);
+    const Tensor y = x * n;
+    CHECK(is_none(tape.gradient(y, n)));
+    CHECK(is_none(tape.gradient(astype(x, DType::i8), x)));
+    CHECK(is_none(tape.gradient(x > 1.0, x)));
+    CHECK(value(tape.gradient(y, x)) == 3);
+  }
+  std::erase_if(warnings.texts, [](const std::string& text) { return text.find("i8") == std::string::npos; });
+  CHECK_FALSE(warnings.texts.empty());
+  CHECK(warnings.texts.size() % 5 == 0);   // each text five times at most, and these came more often
+  for (const std::string& text : warnings.texts) CHECK(std::count(warnings.texts.begin(), warnings.texts.end(), text) == 5);
+}
+
+TEST_CASE("output gradients weigh the targets", "[tape]") {
+  const Tensor x = tensor({1.0, 2.0});
+  GradientTape tape({.persistent = true});
+  tape.watch(x);
+  const Tensor y = x * x, z = 3 * x;
+  const Tensor dy = tensor({10.0, 100.0});
+  CHECK(tape.gradient(y, x, {.output_gradients = {dy}})[0].dense().to_vector() == std::vector<double>{20, 400});
+  CHECK(tape.gradient({y, z}, x, {.output_gradients = {dy, Tensor()}})[0].dense().to_vector() == std::vector<double>{23, 403});
+}
+
+TEST_CASE("output gradients that do not fit are refused, and leave the tape usable", "[tape]") {
+  const Tensor x = tensor({1.0, 2.0});
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = x * x;
+  CHECK_THROWS_AS(tape.gradient(y, x, {.output_gradients = {ones({2}), ones({2})}}), ArgumentError);
+  CHECK_THROWS_AS(tape.gradient({y, y}, x, {.output_gradients = {ones({2})}}), ArgumentError);
+  CHECK_THROWS_AS(tape.gradient(y, x, {.output_gradients = {ones({3})}}), ShapeError);
+  CHECK_THROWS_AS(tape.gradient(y, x, {.output_gradients = {ones({1, 2})}}), ShapeError);
+  CHECK_THROWS_AS(tape.gradient(y, x, {.output_gradients = {ones({2}, DType::f64)}}), DTypeError);
+  CHECK(tape.recording());
+  CHECK(tape.gradient(y, x, {.output_gradients = {ones({2})}})[0].dense().to_vector() == std::vector<double>{2, 4});
+}
+
+TEST_CASE("stop and start continue one recording", "[tape]") {
+  const Tensor x = tensor(2.0);
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = x * x;
+  tape.stop();
+  CHECK_FALSE(tape.recording());
+  const Tensor lost = y * y;
+  tape.start();
+  CHECK(tape.recording());
+  const Tensor z = y * x;
+  CHECK(tape.size() == 2);
+  const std::vector<Gradient> g = tape.gradient({z, lost}, x);
+  CHECK(value(g[0]) == 12);
+}
+
+TEST_CASE("stop, start and reset have their time", "[tape]") {
+  GradientTape tape;
+  CHECK_THROWS_AS(tape.start(), GradientError);
+  tape.stop();
+  CHECK_THROWS_AS(tape.stop(), GradientError);
+  CHECK_THROWS_AS(tape.reset(), GradientError);
+  tape.start();
+  CHECK_NOTHROW(tape.reset());
+}
+
+TEST_CASE("reset forgets all and goes on", "[tape]") {
+  const Tensor x = tensor(2.0);
+  const Variable v(tensor(3.0));
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = x * v;
+  CHECK(tape.size() == 2);   // the product, and reading v
+  CHECK(tape.watched_variables().size() == 1);
+  tape.reset();
+  CHECK(tape.size() == 0);
+  CHECK(tape.watched_variables().empty());
+  CHECK(tape.recording());
+  tape.watch(x);
+  const auto [dx, dy] = tape.gradient(x * x, x, y);
+  CHECK(value(dx) == 4);
+  CHECK(is_none(dy));
+}
+
+TEST_CASE("StopRecording stops everything on the thread, or one tape", "[tape]") {
+  const Tensor x = tensor(3.0);
+  GradientTape a({.persistent = true}), b({.persistent = true});
+  a.watch(x), b.watch(x);
+  Tensor none_of_them, only_b;
+  {
+    const StopRecording pause;
+    none_of_them = x * x;
+    {
+      const StopRecording again;
+      none_of_them = none_of_them + x;
+    }
+    none_of_them = none_of_them * x;
+    const Tensor y = tensor(1.0);
+    a.watch(y);   // ignored
+    only_b = y;
+  }
+  CHECK(a.size() == 0);
+  CHECK(is_none(a.gradient(only_b * 2, only_b)));
+  {
+    const StopRecording pause(a);
+    only_b = x * x;
+  }
+  const Tensor both = x * x;
+  CHECK(is_none(a.gradient(none_of_them, x)));
+  CHECK(is_none(a.gradient(only_b, x)));
+  CHECK(value(b.gradient(only_b, x)) == 6);
+  CHECK(value(a.gradient(both, x)) == 6);
+}
+
+TEST_CASE("StopRecording ends when an exception passes", "[tape]") {
+  const Tensor x = tensor(3.0);
+  GradientTape tape;
+  tape.watch(x);
+  try {
+    const StopRecording pause;
+    const StopRecording that(tape);
+    throw std::runtime_error("passes");
+  } catch (const std::runtime_error&) {
+  }
+  CHECK(value(tape.gradient(x * x, x)) == 6);
+}
+
+TEST_CASE("tapes nest two and three deep", "[tape]") {
+  const Tensor x = tensor(2.0);
+  GradientTape outer;
+  outer.watch(x);
+  Tensor second;
+  {
+    GradientTape middle;
+    middle.watch(x);
+    Tensor first;
+    {
+      GradientTape inner;
+      inner.watch(x);
+      first = inner.gradient(x * x * x * x, x).dense();
+    }
+    CHECK(first.item() == 32);
+    second = middle.gradient(first, x).dense();
+  }
+  CHECK(second.item() == 48);
+  CHECK(value(outer.gradient(second, x)) == 48);
+}
+
+TEST_CASE("tapes end in any order", "[tape]") {
+  const Tensor x = tensor(3.0);
+  auto a = std::make_unique<GradientTape>(), b = std::make_unique<GradientTape>(), c = std::make_unique<GradientTape>();
+  for (const auto* t : {&a, &b, &c}) (*t)->watch(x);
+  Tensor y = x * x;
+  a.reset();
+  y = y * x;
+  CHECK(value(c->gradient(y, x)) == 27);
+  c.reset();
+  y = y * x;
+  CHECK(value(b->gradient(y, x)) == 108);
+}
+
+TEST_CASE("a tape that ends is left by the tensors that it tracked", "[tape]") {
+  const Tensor x = tensor(3.0);
+  Tensor y;
+  {
+    GradientTape tape;
+    tape.watch(x);
+    y = x * x;
+  }
+  GradientTape tape;
+  tape.watch(x);
+  CHECK(is_none(tape.gradient(y * 2, x)));
+}
+
+TEST_CASE("watching is local to a tape", "[tape]") {
+  const Tensor x = tensor(3.0);
+  GradientTape watches, does_not;
+  watches.watch(x);
+  const Tensor y = x * x;
+  CHECK(does_not.size() == 0);
+  CHECK(is_none(does_not.gradient(y, x)));
+  CHECK(value(watches.gradient(y, x)) == 6);
+}
+
+TEST_CASE("a persistent tape records its own gradients while it records", "[tape]") {
+  const Tensor x = tensor(2.0);
+  GradientTape tape({.persistent = true});
+  tape.watch(x);
+  const Tensor y = x * x * x;
+  const Tensor first = tape.gradient(y, x).dense();
+  tape.stop();
+  const Tensor second = tape.gradient(first, x).dense();
+  CHECK(second.item() == 12);
+  CHECK(is_none(tape.gradient(second, x)));
+}
+
+TEST_CASE("a tape cannot see what stop_gradient gives", "[tape]") {
+  const Tensor x = tensor(3.0);
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = x * stop_gradient(x * x);
+  CHECK(value(tape.gradient(y, x)) == 9);
+}
+
+TEST_CASE("a tape holds what its rules need when the user has dropped it", "[tape]") {
+  Tensor x = tensor(3.0), y;
+  GradientTape tape;
+  const Tensor source = x;
+  tape.watch(x);
+  {
+    const Tensor squared = x * x, cubed = squared * x;
+    y = cubed * squared;
+  }
+  x = {};
+  CHECK(value(tape.gradient(y, source)) == 5 * 81);
+}
+
+TEST_CASE("undefined tensors are refused", "[tape]") {
+  GradientTape tape;
+  const Tensor x = tensor(1.0);
+  tape.watch(x);
+  CHECK_THROWS_AS(tape.watch(Tensor()), ArgumentError);
+  CHECK_THROWS_AS(tape.gradient(Tensor(), x), ArgumentError);
+  CHECK_THROWS_AS(tape.gradient(x, Tensor()), ArgumentError);
+  CHECK(tape.recording());
+  CHECK(value(tape.gradient(x * x, x)) == 2);
+}
+
+TEST_CASE("an output that nobody holds is differentiated through the copy that its rule reads", "[tape]") {
+  const Tensor x = random::normal({3, 5}, {.seed = 1}, DType::f64), v = random::normal({3, 5}, {.seed = 2}, DType::f64);
+  const Tensor p = softmax(x), expected = p * (v - sum(p * v, -1, true));   // of the gradient of logsumexp, in direction v
+  const auto close = [](const Tensor& a, const Tensor& b) { return max(abs(a - b)).item() < 1e-14; };
+
+  GradientTape outer({.persistent = true});
+  outer.watch(x);
+  SECTION("by another tape") {
+    GradientTape inner;
+    inner.watch(x);
+    const Tensor g = inner.gradient(logsumexp(x, -1), x).dense();
+    CHECK(close(g, p));
+    CHECK(close(outer.gradient(sum(g * v), x).dense(), expected));
+  }
+  SECTION("by the tape itself") {
+    const Tensor y = logsumexp(x, -1), g = outer.gradient(y, x).dense();
+    CHECK(close(outer.gradient(sum(g * v), x).dense(), expected));
+  }
+  SECTION("and goes with the others") {
+    const std::int64_t live = live_bytes();
+    for (int i = 0; i < 100; ++i) logsumexp(x, -1);
+    CHECK(live_bytes() == live);
+  }
+}
+
+// The outer tape has let y go, since nothing on it takes y: it must not mistake the inner tape's copy of y for what came after.
+TEST_CASE("what a paused tape has forgotten is a constant to it", "[tape]") {
+  const Tensor x = tensor(0.5, DType::f64);
+  GradientTape outer({.persistent = true});
+  outer.watch(x);
+  GradientTape inner;
+  inner.watch(x);
+  Tensor z;
+  {
+    const Tensor y = tanh(x);
+    const StopRecording pause(outer);
+    z = y * 3.0;
+  }
+  const Tensor later = exp(x);   // may have the number on the outer tape that y had
+  const double t = std::tanh(0.5);
+  const Tensor g = inner.gradient(z, x).dense();
+  CHECK(g.item() == Approx(3 * (1 - t * t)));
+  CHECK_FALSE(outer.gradient(g, later).defined());
+  CHECK_FALSE(outer.gradient(g, x).defined());
+}

@@ -1,0 +1,239 @@
+// Jacobians of tapes, all rows at once and one by one. Expected values are closed forms or those of test/data/cases.json.
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "case.h"
+#include "message_of.h"
+#include "ops/odd_ops.h"
+#include "ops/op_samples.h"
+
+using namespace tapedeck;
+using namespace tapedeck::test;
+
+namespace {
+
+constexpr JacobianOptions kTogether = {}, kOneByOne = {.vectorize = false}, kChunks = {.max_bytes = 1};
+
+std::vector<Tensor> jacobian_of(const TensorFunction& f, const std::vector<Tensor>& x, const JacobianOptions& options) {
+  GradientTape tape;
+  for (const Tensor& t : x) tape.watch(t);
+  return tape.jacobian(f(x), Sources(x), options);
+}
+
+}  // namespace
+
+TEST_CASE("cases: jacobians", "[cases][jacobian]") {
+  {
+    Case c("jac-diag-pfor");
+    const Tensor x = c.input("x"), y = c.input("y");
+    c.check("jac", jacobian_of([](const auto& in) { return in[0] * in[0] * in[1]; }, {x, y}, kTogether));
+  }
+  {
+    Case c("jac-diag-loop");
+    const Tensor x = c.input("x"), y = c.input("y");
+    c.check("jac", jacobian_of([](const auto& in) { return in[0] * in[0] * in[1]; }, {x, y}, kOneByOne));
+  }
+  {
+    Case c("jac-matmul-self");
+    GradientTape tape({.persistent = true});
+    const Tensor x = c.input("x");
+    tape.watch(x);
+    const Tensor y = matmul(x, x), chunks = tape.jacobian(y, x, kChunks);
+    CHECK(tape.jacobian(y, x).to_vector() == chunks.to_vector());
+    c.check("jac", chunks);
+  }
+  {
+    Case c("jac-nested");
+    const Tensor x = ones({10, 2});
+    GradientTape outer;
+    outer.watch(x);
+    Tensor first;
+    {
+      GradientTape inner;
+      inner.watch(x);
+      first = inner.jacobian(sum(square(x)), x);
+    }
+    const Tensor second = outer.batch_jacobian(first, x);
+    CHECK(second.shape() == Shape{10, 2, 2});
+    c.check("jac_each_of_10", reshape(slice(second, {9, 0, 0}, {1, 2, 2}), {2, 2}));
+  }
+  {
+    Case c("jac-foldl");
+    const TensorFunction fold = [](const std::vector<Tensor>& x) {
+      const std::vector<Tensor> parts = unstack(x[0]);
+      return parts[0] + parts[1] + parts[2];
+    };
+    c.check("jac", jacobian_of(fold, {zeros({3})}, kTogether)[0]);
+    CHECK(jacobian_of(fold, {zeros({3})}, kOneByOne)[0].to_vector() == std::vector<double>{1, 1, 1});
+  }
+  for (const char* id : {"batch-jac-diag", "batch-jac-loop"}) {
+    Case c(id);
+    const bool loop = std::string_view(id) == "batch-jac-loop";
+    GradientTape tape({.persistent = loop});
+    const Tensor x = c.input("x"), y = c.input("y");
+    tape.watch(x), tape.watch(y);
+    c.check("jac", tape.batch_jacobian(x * x * y, x, loop ? kOneByOne : kTogether));
+  }
+  {
+    Case c("batch-jac-degenerate");
+    for (const JacobianOptions& options : {kOneByOne, kTogether}) {
+      GradientTape tape;
+      const Tensor x = zeros({1, 0});
+      tape.watch(x);
+      const Tensor j = tape.batch_jacobian(square(x), x, options);
+      if (options.vectorize) c.check("shape", std::vector<std::int64_t>(j.shape().begin(), j.shape().end()));
+      else CHECK(j.shape() == Shape{1, 0, 0});
+    }
+  }
+  {
+    Case c("batch-jac-bad-shape");
+    GradientTape tape;
+    const Tensor x = ones({2, 3});
+    tape.watch(x);
+    c.check_error([&] { tape.batch_jacobian(concat({x, x}, 0), x); }, "batch_jacobian: first extents differ: the target is f32[4,3], the source f32[2,3]");
+  }
+  {
+    Case c("batch-jac-parallel-nonpersistent");   // rows go together whatever the tape is
+    c.superseded("error", "G14");
+    GradientTape tape;
+    const Tensor x = tensor({{3.0}});
+    tape.watch(x);
+    CHECK(tape.batch_jacobian(tile(pow(x, 4), {1, 16}), x, {.max_bytes = 64}).to_vector() == std::vector<double>(16, 108));
+  }
+}
+
+TEST_CASE("a Jacobian has what the tape is asked for", "[jacobian]") {
+  const Tensor x = tensor({1.0, 2.0}), other = ones({3}), n = tensor({1, 2, 3});
+  const Variable v(tensor({{1.0, 2.0}, {3.0, 4.0}}));
+  GradientTape tape({.persistent = true});
+  tape.watch(x), tape.watch(other);
+  const Tensor y = gather(v, tensor({1, 1})) * x;   // y[i][k] = v[1][k] x[k]; sparse gradients become dense
+  const std::vector<Tensor> j = tape.jacobian(y, {x, v, other});
+  CHECK(j[0].shape() == Shape{2, 2, 2});
+  CHECK(j[0].to_vector() == std::vector<double>{3, 0, 0, 4, 3, 0, 0, 4});
+  CHECK(j[1].shape() == Shape{2, 2, 2, 2});
+  CHECK(j[1].to_vector() == std::vector<double>{0, 0, 1, 0, 0, 0, 0, 2, 0, 0, 1, 0, 0, 0, 0, 2});
+  CHECK_FALSE(j[2].defined());
+  CHECK(tape.jacobian(y, other, {.unconnected = UnconnectedGradients::zero}).shape() == Shape{2, 2, 3});
+  CHECK(tape.jacobian(x, x).to_vector() == std::vector<double>{1, 0, 0, 1});
+  CHECK(tape.jacobian(tensor({1.0, 2.0, 3.0}), x, {.unconnected = UnconnectedGradients::zero}).shape() == Shape{3, 2});
+  CHECK(tape.batch_jacobian(ones({2, 3}), v).to_vector() == std::vector<double>(12, 0));
+  set_warning_handler([](std::string_view) {});
+  CHECK_FALSE(tape.jacobian(n, x).defined());
+  set_warning_handler({});
+}
+
+TEST_CASE("what has no Jacobian is refused, and the tape is as it was", "[jacobian][errors]") {
+  const Tensor x = ones({2, 2}), z = astype(x, DType::c64);
+  GradientTape tape;
+  tape.watch(x), tape.watch(z);
+  const Tensor y = x * x, w = z * z;
+  CHECK(message_of([&] { tape.jacobian(w, x); }) == "jacobian: the target is c64[2,2]; only real numbers have a Jacobian here");
+  CHECK(message_of([&] { tape.jacobian(y, z); }) == "jacobian: a source is c64[2,2]; only real numbers have a Jacobian here");
+  CHECK(message_of([&] { tape.jacobian(y, x, {.mode = JacobianMode::forward}); }) == "jacobian: a tape goes in reverse; forward mode is for functions");
+  CHECK(message_of([&] { tape.batch_jacobian(sum(y), x); }) == "batch_jacobian: the target is f32[]; it must have rank 2 or more");
+  CHECK(message_of([&] { tape.batch_jacobian(y, sum(x)); }) == "batch_jacobian: the source is f32[]; it must have rank 2 or more");
+  CHECK(tape.jacobian(y, x).shape() == Shape{2, 2, 2, 2});
+  CHECK(message_of([&] { tape.jacobian(y, x); }) == "gradient: this tape was already used; make it persistent to call gradient twice");
+}
+
+TEST_CASE("rows go together in chunks that fit", "[jacobian][memory]") {
+  const Tensor x = random::normal({32}, {.seed = 1}), m = random::normal({32, 32}, {.seed = 2});
+  const auto passes_and_values = [&](std::int64_t max_bytes) {
+    seen = {};
+    GradientTape tape;
+    tape.watch(x);
+    const Tensor j = tape.jacobian(outputs(kPair, {tanh(matmul(m, expand_dims(x, 1)))})[0], x, {.max_bytes = max_bytes});
+    return std::pair(seen.runs, j.to_vector());
+  };
+  const auto all = passes_and_values(1 << 20), four = passes_and_values(8 * 32 * 4), each = passes_and_values(0);
+  CHECK(all.first == 1);
+  CHECK(four.first == 4);
+  CHECK(each.first == 32);
+  for (std::size_t i = 0; i < all.second.size(); ++i) {
+    CHECK(four.second[i] == Approx(all.second[i]).epsilon(1e-5).margin(1e-6));
+    CHECK(each.second[i] == Approx(all.second[i]).epsilon(1e-5).margin(1e-6));
+  }
+}
+
+TEST_CASE("variables that nobody asks for cost nothing", "[jacobian]") {
+  const Variable w(ones({3}));
+  const Tensor x = tensor({1.0, 2.0, 3.0});
+  seen = {};
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = x * outputs(kPair, {w.value()})[0];
+  CHECK(tape.jacobian(y, x).to_vector() == std::vector<double>{1, 0, 0, 0, 1, 0, 0, 0, 1});
+  CHECK(seen.runs == 0);
+}
+
+// An operation with a function of its own takes one cotangent at a time; a tensor of rank 8 has no room for more axes.
+TEST_CASE("what cannot go together is looped over", "[jacobian]") {
+  const Tensor x = tensor({1.0, 2.0});
+  GradientTape tape;
+  tape.watch(x);
+  Tensor y;
+  int runs = 0;
+  {
+    const StopRecording pause;
+    y = x * 3;
+  }
+  record_operation("times three", {&y, 1}, {&x, 1}, [&](std::span<const Tensor> dy) {
+    CHECK(dy[0].shape() == Shape{2});
+    ++runs;
+    return std::vector<Gradient>{dy[0] * 3};
+  });
+  CHECK(tape.jacobian(exp(y) * 0 + y * y, x).to_vector() == std::vector<double>{18, 0, 0, 36});
+  CHECK(runs == 2);
+  const Tensor deep = reshape(arange(4, DType::f32), {2, 1, 1, 1, 1, 1, 1, 2}), flat = arange(4, DType::f32);
+  GradientTape other;
+  other.watch(flat);
+  CHECK(other.jacobian(reshape(square(reshape(flat, deep.shape())), {4}), flat).at({3, 3}) == 6);
+}
+
+TEST_CASE("Jacobians of Jacobians", "[jacobian]") {
+  const Tensor x = tensor({0.5, -1.0}, DType::f64);
+  for (const JacobianOptions& inner_options : {kTogether, kOneByOne, kChunks}) {
+    GradientTape outer;
+    outer.watch(x);
+    Tensor first;
+    {
+      GradientTape inner;
+      inner.watch(x);
+      first = inner.jacobian(sin(x) * sum(x), x, inner_options);
+    }
+    // f_i = sin(x_i) (x_0 + x_1), so that its second derivatives are -sin(x_i) s δ_ij δ_ik + cos(x_i) (δ_ij + δ_ik)
+    const Tensor second = outer.jacobian(first, x, inner_options);
+    const std::vector<double> at = x.to_vector();
+    for (std::int64_t i = 0; i < 2; ++i)
+      for (std::int64_t j = 0; j < 2; ++j)
+        for (std::int64_t k = 0; k < 2; ++k) {
+          const double xi = at[static_cast<std::size_t>(i)];
+          CHECK(second.at({i, j, k}) == Approx(-std::sin(xi) * -0.5 * (i == j && i == k) + std::cos(xi) * ((i == j) + (i == k))));
+        }
+  }
+}
+
+TEST_CASE("every op's Jacobian is the same together and one by one", "[jacobian][op]") {
+  for (const OpFamily& family : op_families())
+    for (const Op& op : family.ops) {
+      if (op.rule.kind == RuleKind::none || op.rule.kind == RuleKind::undefined) continue;
+      DYNAMIC_SECTION(op.name) {
+        for (const Sample& sample : op.samples()) {
+          GradientTape tape({.persistent = true});
+          Tensors x;
+          for (const Tensor& t : sample.inputs) if (is_floating(t.dtype())) tape.watch(x.emplace_back(t));
+          const Tensors y = run(op, sample.inputs, sample.attrs);
+          for (const Tensor& t : y) {
+            if (x.empty() || !is_floating(t.dtype()) || t.size() > 200) continue;
+            const Tensor flat = reshape(t, {-1});
+            const Tensors together = tape.jacobian(flat, Sources(x)), each = tape.jacobian(flat, Sources(x), kOneByOne);
+            for (std::size_t i = 0; i < x.size(); ++i) {
+              REQUIRE(together[i].defined() == each[i].defined());
+              if (each[i].defined()) CHECK(close(together[i], each[i], 1e-11));
+            }
+          }
+        }
+      }
+    }
+}
