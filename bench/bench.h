@@ -1,5 +1,6 @@
-// What the benchmark programs share. A case is named suite/case/size; compare.cpp joins the programs by these names.
-// With TAPEDECK_THREADS=N in the environment the programs run the library with N threads instead of one.
+// What the benchmark programs share. A case is named suite/case/size; compare.cpp joins the programs by these
+// names. With TAPEDECK_THREADS=N in the environment the programs run the library with N threads instead of
+// one.
 #pragma once
 #include <benchmark/benchmark.h>
 
@@ -15,17 +16,21 @@ inline void sizes(benchmark::internal::Benchmark* b) { b->Arg(10'000)->Arg(1'000
 inline void report_rate(benchmark::State& state, const char* unit, double work) {
   state.counters[unit] = benchmark::Counter(work, benchmark::Counter::kIsIterationInvariantRate);
 }
-inline void report_gigabytes(benchmark::State& state, std::int64_t bytes) { report_rate(state, "GB/s", static_cast<double>(bytes) * 1e-9); }
+inline void report_gigabytes(benchmark::State& state, std::int64_t bytes) {
+  report_rate(state, "GB/s", static_cast<double>(bytes) * 1e-9);
+}
 /// For `products` products of n×n matrices.
 inline void report_gigaflops(benchmark::State& state, std::int64_t n, int products = 1) {
   report_rate(state, "GFLOP/s", 2e-9 * static_cast<double>(n * n * n) * products);
 }
 
 template <class F> void each(benchmark::State& state, F f) {
-  for (auto _ : state) benchmark::DoNotOptimize(f());
+  for (auto _ : state)
+    benchmark::DoNotOptimize(f());
 }
 
-/// What every main ends with, once its cases are registered. `set_threads` gets the number in TAPEDECK_THREADS.
+/// What every main ends with, once its cases are registered. `set_threads` gets the number in
+/// TAPEDECK_THREADS.
 inline int run(int argc, char** argv, void (*set_threads)(int) = nullptr) {
   if (const char* threads = std::getenv("TAPEDECK_THREADS"); threads && set_threads) {
     const int n = std::atoi(threads);
@@ -38,4 +43,4 @@ inline int run(int argc, char** argv, void (*set_threads)(int) = nullptr) {
   return 0;
 }
 
-}  // namespace bench
+}   // namespace bench

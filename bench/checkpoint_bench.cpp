@@ -1,6 +1,7 @@
-// A checkpoint of 1 GB beside the system calls alone: writing the same bytes with write(2) and fsync, and reading them with
-// read(2) into fresh memory. They take turns, since disks and neighbours change their speed; medians count.
-// checkpoint_bench [FOLDER [ROUNDS]]: the folder is the system's for temporary files, the rounds are 7.
+// A checkpoint of 1 GB beside the system calls alone: writing the same bytes with write(2) and fsync, and
+// reading them with read(2) into fresh memory. They take turns, since disks and neighbours change their
+// speed; medians count. checkpoint_bench [FOLDER [ROUNDS]]: the folder is the system's for temporary files,
+// the rounds are 7.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -57,22 +58,27 @@ void read_plain(const std::string& path) {
   std::vector<std::unique_ptr<char, decltype(&std::free)>> memory;
   for (std::int64_t i = 0; i < kTensors; ++i) {
     memory.emplace_back(static_cast<char*>(std::aligned_alloc(64, kBytes)), std::free);
-    whole(kBytes, [fd, p = memory.back().get()](std::int64_t at, std::size_t n) { return read(fd, p + at, n); });
+    whole(kBytes,
+          [fd, p = memory.back().get()](std::int64_t at, std::size_t n) { return read(fd, p + at, n); });
   }
   close(fd);
 }
 
 void report(const char* what, const std::vector<double>& ours, const std::vector<double>& plain) {
   const double gigabytes = static_cast<double>(kTensors * kBytes) * 1e-9;
-  std::printf("%s: %.2f GB/s, the system calls alone %.2f GB/s: %.2f of them\n", what, gigabytes / bench::median(ours), gigabytes / bench::median(plain), bench::median(plain) / bench::median(ours));
+  std::printf("%s: %.2f GB/s, the system calls alone %.2f GB/s: %.2f of them\n", what,
+              gigabytes / bench::median(ours), gigabytes / bench::median(plain),
+              bench::median(plain) / bench::median(ours));
 }
 
-}  // namespace
+}   // namespace
 
 int main(int argc, char** argv) {
-  const std::filesystem::path folder = argc > 1 ? std::filesystem::path(argv[1]) : std::filesystem::temp_directory_path();
+  const std::filesystem::path folder =
+      argc > 1 ? std::filesystem::path(argv[1]) : std::filesystem::temp_directory_path();
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 7;
-  const std::string checkpoint_path = folder / "checkpoint_bench.safetensors", plain_path = folder / "checkpoint_bench.plain";
+  const std::string checkpoint_path = folder / "checkpoint_bench.safetensors",
+                    plain_path = folder / "checkpoint_bench.plain";
   std::vector<td::Variable> weights;
   td::Checkpoint checkpoint;
   for (std::uint64_t i = 0; i < kTensors; ++i) {

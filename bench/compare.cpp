@@ -1,5 +1,6 @@
-// Runs every case of the benchmark programs, the limits and libtorch, as installed and tuned, turn by turn on the same cores,
-// a process each, and joins them by name. In: suites. Out: a table of medians, and with --json a file of them.
+// Runs every case of the benchmark programs, the limits and libtorch, as installed and tuned, turn by turn on
+// the same cores, a process each, and joins them by name. In: suites. Out: a table of medians, and with
+// --json a file of them.
 #include <sched.h>
 #include <unistd.h>
 
@@ -37,15 +38,22 @@ constexpr std::string_view kUsage = R"(usage: scripts/bench [suite...] [--json F
   scaling      what a step of 1, 2 and 4 replicas costs, on threads and as ranks of MPI
 )";
 
-constexpr std::string_view kSuites[] = {"overhead", "elementwise", "broadcast", "reduce", "matmul", "einsum", "train", "embedding", "memory", "rosenbrock", "jacobian", "functions", "map"};
-constexpr std::string_view kPrograms[] = {"tape_bench", "kernel_bench", "train_bench", "rnn_bench", "convnet_bench", "embedding_bench", "memory_bench", "rosenbrock_bench", "jacobian_bench", "functions_bench", "map_bench", "map_plain_bench"};
+constexpr std::string_view kSuites[] = {"overhead", "elementwise", "broadcast", "reduce", "matmul",
+                                        "einsum",   "train",       "embedding", "memory", "rosenbrock",
+                                        "jacobian", "functions",   "map"};
+constexpr std::string_view kPrograms[] = {"tape_bench",      "kernel_bench",     "train_bench",
+                                          "rnn_bench",       "convnet_bench",    "embedding_bench",
+                                          "memory_bench",    "rosenbrock_bench", "jacobian_bench",
+                                          "functions_bench", "map_bench",        "map_plain_bench"};
 constexpr std::string_view kRates[] = {"GB/s", "GFLOP/s"};
 
-// What makes libtorch fastest: the widest vectors, an allocator that keeps large blocks, a BLAS without a pool of its own.
+// What makes libtorch fastest: the widest vectors, an allocator that keeps large blocks, a BLAS without a
+// pool of its own.
 constexpr const char* kAllocator = "/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4";
 constexpr const char* kBlas = "/usr/lib/x86_64-linux-gnu/openblas-openmp";
 
-/// Where libtorch's figure for one of our cases is: the process to run, and the first and fourth field of its line.
+/// Where libtorch's figure for one of our cases is: the process to run, and the first and fourth field of its
+/// line.
 struct Peer {
   std::string_view name, process, peer_case, metric;
   std::string_view size = {};   // where it is written in another way than ours
@@ -87,7 +95,8 @@ constexpr Peer kPeers[] = {
     {"train/convnet_gradients", "convnet", "convnet", "fwd_bwd_ms_med", "b64"},
     {"embedding/sparse_gradient", "embedding_sparse", "embedding_sparse", "fwd_bwd_us_med", "1Mx64,b1024"},
     {"embedding/sparse_step", "embedding_sparse", "embedding_sparse", "step_us_med", "1Mx64,b1024"},
-    {"embedding/sparse_step_fresh_ids", "embedding_sparse", "embedding_sparse", "step_fresh_ids_us_med", "1Mx64,b1024"},
+    {"embedding/sparse_step_fresh_ids", "embedding_sparse", "embedding_sparse", "step_fresh_ids_us_med",
+     "1Mx64,b1024"},
     {"embedding/dense_gradient", "embedding_dense", "embedding_dense", "fwd_bwd_us_med", "1Mx64,b1024"},
     {"embedding/dense_step", "embedding_dense", "embedding_dense", "step_us_med", "1Mx64,b1024"},
     {"memory/fan_out_sum", "fanout", "fanout", "fwd_bwd_ms_med"},
@@ -143,7 +152,8 @@ std::string output_of(const std::string& command) {
   FILE* pipe = popen(command.c_str(), "r");
   if (!pipe) throw std::runtime_error("bench: cannot run " + command);
   std::string out;
-  for (char part[4096]; const std::size_t n = std::fread(part, 1, sizeof part, pipe);) out.append(part, n);
+  for (char part[4096]; const std::size_t n = std::fread(part, 1, sizeof part, pipe);)
+    out.append(part, n);
   if (pclose(pipe) != 0) throw std::runtime_error("bench: failed: " + command);
   return out;
 }
@@ -151,7 +161,8 @@ std::string output_of(const std::string& command) {
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts;
   std::istringstream in(text);
-  for (std::string part; std::getline(in, part, separator);) parts.push_back(part);
+  for (std::string part; std::getline(in, part, separator);)
+    parts.push_back(part);
   return parts;
 }
 
@@ -159,17 +170,22 @@ std::vector<std::string> split(const std::string& text, char separator) {
 class Programs {
  public:
   Programs(std::filesystem::path folder, int threads) : folder_(std::move(folder)), threads_(threads) {
-    if (threads == 1) for (const std::string& name : list("limit_bench")) limits_.insert(name);
+    if (threads == 1)
+      for (const std::string& name : list("limit_bench"))
+        limits_.insert(name);
   }
   bool has_torch() const { return exists(folder_ / "torch_bench"); }
-  static bool can_tune_torch() { return std::filesystem::exists(kAllocator) && std::filesystem::exists(kBlas); }
+  static bool can_tune_torch() {
+    return std::filesystem::exists(kAllocator) && std::filesystem::exists(kBlas);
+  }
 
   std::vector<Case> cases(const std::set<std::string>& suites) const {
     std::vector<Case> found;
     for (const std::string_view program : kPrograms) {
       for (const std::string& name : list(std::string(program))) {
         const auto parts = split(name, '/');
-        if (suites.contains(parts.at(0))) found.push_back({std::string(program), parts.at(0), parts.at(1), parts.at(2)});
+        if (suites.contains(parts.at(0)))
+          found.push_back({std::string(program), parts.at(0), parts.at(1), parts.at(2)});
       }
     }
     return found;
@@ -184,9 +200,12 @@ class Programs {
   std::map<std::string, double> torch(const std::string& process, bool tuned) const {
     const std::string threads = std::to_string(threads_);
     std::string environment = "OMP_NUM_THREADS=" + threads + " OPENBLAS_NUM_THREADS=" + threads;
-    if (tuned) environment += std::string(" ATEN_CPU_CAPABILITY=avx512 LD_PRELOAD=") + kAllocator + " LD_LIBRARY_PATH=" + kBlas;
+    if (tuned)
+      environment +=
+          std::string(" ATEN_CPU_CAPABILITY=avx512 LD_PRELOAD=") + kAllocator + " LD_LIBRARY_PATH=" + kBlas;
     std::map<std::string, double> figures;
-    for (const std::string& line : split(output_of(environment + " " + file("torch_bench") + " " + process + " " + threads), '\n')) {
+    for (const std::string& line :
+         split(output_of(environment + " " + file("torch_bench") + " " + process + " " + threads), '\n')) {
       const std::size_t comma = line.rfind(',');
       if (comma != std::string::npos) figures[line.substr(0, comma)] = std::stod(line.substr(comma + 1));
     }
@@ -207,9 +226,11 @@ class Programs {
   }
 
   double run(const std::string& program, int threads, Case& c) const {
-    const std::string out = output_of("OPENBLAS_NUM_THREADS=1 TAPEDECK_THREADS=" + std::to_string(threads) + " " + file(program) + " --benchmark_filter='^" + c.path() + "(/|$)' --benchmark_format=json" +
-                                      " --benchmark_min_warmup_time=0.1 --benchmark_min_time=0.02 --benchmark_repetitions=15" +
-                                      " --benchmark_report_aggregates_only=true 2>/dev/null");
+    const std::string out =
+        output_of("OPENBLAS_NUM_THREADS=1 TAPEDECK_THREADS=" + std::to_string(threads) + " " + file(program) +
+                  " --benchmark_filter='^" + c.path() + "(/|$)' --benchmark_format=json" +
+                  " --benchmark_min_warmup_time=0.1 --benchmark_min_time=0.02 --benchmark_repetitions=15" +
+                  " --benchmark_report_aggregates_only=true 2>/dev/null");
     const json parsed = json::parse(out);
     for (const json& b : parsed.at("benchmarks")) {
       if (b.at("aggregate_name").get<std::string>() != "median") continue;
@@ -236,12 +257,14 @@ void show_progress(const std::string& text) {
 /// libtorch's programs run once a round for all cases that they have figures of.
 class Torch {
  public:
-  Torch(const Programs& programs, bool tuned, int threads) : programs_(programs), tuned_(tuned), threads_(std::to_string(threads)) {}
+  Torch(const Programs& programs, bool tuned, int threads)
+      : programs_(programs), tuned_(tuned), threads_(std::to_string(threads)) {}
   double figure(const Case& c, const Peer& peer) {
     const std::string process(peer.process);
     if (!figures_.contains(process)) figures_[process] = programs_.torch(process, tuned_);
     const std::string size = peer.size.empty() ? c.size : std::string(peer.size);
-    return figures_[process].at(std::string(peer.peer_case) + "," + size + "," + threads_ + "," + std::string(peer.metric));
+    return figures_[process].at(std::string(peer.peer_case) + "," + size + "," + threads_ + "," +
+                                std::string(peer.metric));
   }
 
  private:
@@ -272,22 +295,35 @@ void print_table(const std::vector<Case>& cases, int threads) {
     return std::string(text);
   };
   const char* row = "%-34s %10s %-7s %10s %10s %7s %10s %7s %9s\n";
-  std::printf(row, "case", "size", "unit", "tapedeck", "libtorch", "times", "tuned", "times", threads > 1 ? "1 thread" : "of limit");
+  std::printf(row, "case", "size", "unit", "tapedeck", "libtorch", "times", "tuned", "times",
+              threads > 1 ? "1 thread" : "of limit");
   for (const Case& c : cases)
-    std::printf(row, (c.suite + "/" + c.name).c_str(), c.size.c_str(), c.unit.c_str(), figure(median(c.tapedeck), "%.4g").c_str(),
-                figure(median(c.torch), "%.4g").c_str(), figure(ratio(c, c.torch), "%.2f").c_str(), figure(median(c.tuned), "%.4g").c_str(),
-                figure(ratio(c, c.tuned), "%.2f").c_str(), figure(ratio(c, threads > 1 ? c.one_thread : c.limit), "%.2f").c_str());
+    std::printf(row, (c.suite + "/" + c.name).c_str(), c.size.c_str(), c.unit.c_str(),
+                figure(median(c.tapedeck), "%.4g").c_str(), figure(median(c.torch), "%.4g").c_str(),
+                figure(ratio(c, c.torch), "%.2f").c_str(), figure(median(c.tuned), "%.4g").c_str(),
+                figure(ratio(c, c.tuned), "%.2f").c_str(),
+                figure(ratio(c, threads > 1 ? c.one_thread : c.limit), "%.2f").c_str());
 }
 
 json to_json(const std::vector<Case>& cases, int threads) {
   const auto value = [](std::optional<double> v) { return v ? json(*v) : json(); };
   json list = json::array();
   for (const Case& c : cases)
-    list.push_back({{"suite", c.suite}, {"case", c.name}, {"size", c.size}, {"threads", threads}, {"unit", c.unit},
-                    {"better", c.higher_is_better() ? "higher" : "lower"}, {"tapedeck", value(median(c.tapedeck))},
-                    {"one_thread", value(median(c.one_thread))}, {"peer", value(median(c.torch))}, {"peer_tuned", value(median(c.tuned))},
-                    {"limit", value(median(c.limit))}, {"speedup", value(ratio(c, c.torch))}, {"speedup_tuned", value(ratio(c, c.tuned))},
-                    {"of_one_thread", value(ratio(c, c.one_thread))}, {"of_limit", value(ratio(c, c.limit))}});
+    list.push_back({{"suite", c.suite},
+                    {"case", c.name},
+                    {"size", c.size},
+                    {"threads", threads},
+                    {"unit", c.unit},
+                    {"better", c.higher_is_better() ? "higher" : "lower"},
+                    {"tapedeck", value(median(c.tapedeck))},
+                    {"one_thread", value(median(c.one_thread))},
+                    {"peer", value(median(c.torch))},
+                    {"peer_tuned", value(median(c.tuned))},
+                    {"limit", value(median(c.limit))},
+                    {"speedup", value(ratio(c, c.torch))},
+                    {"speedup_tuned", value(ratio(c, c.tuned))},
+                    {"of_one_thread", value(ratio(c, c.one_thread))},
+                    {"of_limit", value(ratio(c, c.limit))}});
   return list;
 }
 
@@ -310,13 +346,17 @@ struct Options {
 /// Programs that compare and print by themselves, and how one of them takes this one's place.
 constexpr std::string_view kByThemselves[] = {"ops", "derivatives", "optimizers", "scaling"};
 [[noreturn]] void run_by_itself(std::vector<std::string> words) {
-  const std::string program = (std::filesystem::read_symlink("/proc/self/exe").parent_path() / (words[0] + "_bench")).string();
-  for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"}) setenv(name, "1", 1);
+  const std::string program =
+      (std::filesystem::read_symlink("/proc/self/exe").parent_path() / (words[0] + "_bench")).string();
+  for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"})
+    setenv(name, "1", 1);
   std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());   // the first where its own name goes
+  for (std::string& word : words)
+    arguments.push_back(word.data());   // the first where its own name goes
   arguments.push_back(nullptr);
   execv(program.c_str(), arguments.data());
-  throw std::runtime_error("bench: cannot run " + program + ", which needs " + (words[0] == "scaling" ? "libopenmpi-dev" : "libtorch-dev"));
+  throw std::runtime_error("bench: cannot run " + program + ", which needs " +
+                           (words[0] == "scaling" ? "libopenmpi-dev" : "libtorch-dev"));
 }
 
 /// Nothing where the words make no sense.
@@ -325,18 +365,23 @@ std::optional<Options> parse(std::vector<std::string> words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const bool takes_value = words[i] == "--json" || words[i] == "--rounds" || words[i] == "--threads";
     if (takes_value && i + 1 == words.size()) return {};
-    if (words[i] == "--json") options.json_file = words[++i];
-    else if (words[i] == "--rounds") options.rounds = std::atoi(words[++i].c_str());
-    else if (words[i] == "--threads") options.threads = std::atoi(words[++i].c_str());
-    else if (std::ranges::find(kSuites, words[i]) != std::end(kSuites)) options.suites.insert(words[i]);
-    else return {};
+    if (words[i] == "--json")
+      options.json_file = words[++i];
+    else if (words[i] == "--rounds")
+      options.rounds = std::atoi(words[++i].c_str());
+    else if (words[i] == "--threads")
+      options.threads = std::atoi(words[++i].c_str());
+    else if (std::ranges::find(kSuites, words[i]) != std::end(kSuites))
+      options.suites.insert(words[i]);
+    else
+      return {};
   }
   if (options.suites.empty()) options.suites.insert(std::begin(kSuites), std::end(kSuites));
   if (options.rounds < 1 || options.threads < 1) return {};
   return options;
 }
 
-}  // namespace
+}   // namespace
 
 int main(int argc, char** argv) try {
   const std::vector<std::string> words(argv + 1, argv + argc);
@@ -356,10 +401,14 @@ int main(int argc, char** argv) try {
   const int threads = options->threads;
   pin(threads);
   const Programs programs(std::filesystem::read_symlink("/proc/self/exe").parent_path(), threads);
-  if (!programs.has_torch()) std::cerr << "bench: libtorch-dev is not installed, so there is nothing to compare with\n";
-  else if (!programs.can_tune_torch()) std::cerr << "bench: libtcmalloc-minimal4 and libopenblas0-openmp are not installed, so libtorch is not tuned\n";
+  if (!programs.has_torch())
+    std::cerr << "bench: libtorch-dev is not installed, so there is nothing to compare with\n";
+  else if (!programs.can_tune_torch())
+    std::cerr << "bench: libtcmalloc-minimal4 and libopenblas0-openmp are not installed, so libtorch is not "
+                 "tuned\n";
   std::vector<Case> cases = programs.cases(options->suites);
-  for (int round = 0; round < options->rounds; ++round) run_round(programs, threads, cases);
+  for (int round = 0; round < options->rounds; ++round)
+    run_round(programs, threads, cases);
 
   print_table(cases, threads);
   if (json_file.is_open()) json_file << to_json(cases, threads).dump(2) << '\n';

@@ -1,4 +1,5 @@
-// What a convolutional network costs: two convolutions with pooling and two dense layers, on a batch of images.
+// What a convolutional network costs: two convolutions with pooling and two dense layers, on a batch of
+// images.
 #include <cmath>
 
 #include "bench.h"
@@ -19,15 +20,20 @@ td::Tensor weights(const td::Shape& shape, std::uint64_t seed) {
 struct Convnet {
   td::Tensor logits() const {
     const td::Conv2dOptions same{.padding = td::Padding::same};
-    const td::Tensor small = td::max_pool2d(td::relu(td::conv2d(images, filters1, same) + bias1), {.window = 2});
-    const td::Tensor smaller = td::max_pool2d(td::relu(td::conv2d(small, filters2, same) + bias2), {.window = 2});
-    const td::Tensor hidden = td::relu(td::matmul(td::reshape(smaller, {kBatch, 7 * 7 * 64}), weights3) + bias3);
+    const td::Tensor small =
+        td::max_pool2d(td::relu(td::conv2d(images, filters1, same) + bias1), {.window = 2});
+    const td::Tensor smaller =
+        td::max_pool2d(td::relu(td::conv2d(small, filters2, same) + bias2), {.window = 2});
+    const td::Tensor hidden =
+        td::relu(td::matmul(td::reshape(smaller, {kBatch, 7 * 7 * 64}), weights3) + bias3);
     return td::matmul(hidden, weights4) + bias4;
   }
   std::vector<td::Gradient> gradients() const {
-    const std::vector<td::Tensor> parameters = {filters1, bias1, filters2, bias2, weights3, bias3, weights4, bias4};
+    const std::vector<td::Tensor> parameters = {filters1, bias1, filters2, bias2,
+                                                weights3, bias3, weights4, bias4};
     td::GradientTape tape;
-    for (const td::Tensor& p : parameters) tape.watch(p);
+    for (const td::Tensor& p : parameters)
+      tape.watch(p);
     const td::Tensor loss = td::mean(td::sparse_softmax_cross_entropy(labels, logits()));
     return tape.gradient(td::Targets(loss), td::Sources(parameters));
   }
@@ -52,6 +58,6 @@ void gradients(State& state) {
 BENCHMARK(forward)->Name("train/convnet_forward/64")->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(gradients)->Name("train/convnet_gradients/64")->Unit(benchmark::kMillisecond)->UseRealTime();
 
-}  // namespace
+}   // namespace
 
 int main(int argc, char** argv) { return bench::run(argc, argv, td::set_num_threads); }

@@ -1,5 +1,5 @@
-// What sparse gradients cost: 1,024 rows of a table of 10⁶ × 64, forward and backward, and with a step of Adam that touches
-// only them; beside it all rows, densely.
+// What sparse gradients cost: 1,024 rows of a table of 10⁶ × 64, forward and backward, and with a step of
+// Adam that touches only them; beside it all rows, densely.
 #include "bench.h"
 #include "tapedeck/tapedeck.h"
 
@@ -10,7 +10,10 @@ namespace {
 
 constexpr std::int64_t kRows = 1'000'000, kWidth = 64, kIds = 1024;
 
-td::Tensor ids(std::uint64_t seed) { return td::astype(td::random::uniform({kIds}, {.seed = seed}, 0, static_cast<double>(kRows)), td::DType::i32); }
+td::Tensor ids(std::uint64_t seed) {
+  return td::astype(td::random::uniform({kIds}, {.seed = seed}, 0, static_cast<double>(kRows)),
+                    td::DType::i32);
+}
 
 struct Embedding {
   td::Gradient gradient() const {
@@ -38,7 +41,8 @@ void sparse_step(State& state) {
   const Embedding e;
   td::Adam adam({.lazy = true});   // as libtorch's does
   e.step(adam);                    // the first one makes the slots
-  for (auto _ : state) e.step(adam);
+  for (auto _ : state)
+    e.step(adam);
 }
 void sparse_step_fresh_ids(State& state) {
   Embedding e;
@@ -55,12 +59,15 @@ void dense_step(State& state) {
   td::Adam adam;
   const auto step = [&] { adam.apply_gradients({{e.gradient().dense(), e.table}}); };
   step();
-  for (auto _ : state) step();
+  for (auto _ : state)
+    step();
 }
 
-void in_microseconds(const char* name, void (*f)(State&)) { benchmark::RegisterBenchmark(name, f)->Unit(benchmark::kMicrosecond)->UseRealTime(); }
+void in_microseconds(const char* name, void (*f)(State&)) {
+  benchmark::RegisterBenchmark(name, f)->Unit(benchmark::kMicrosecond)->UseRealTime();
+}
 
-}  // namespace
+}   // namespace
 
 int main(int argc, char** argv) {
   in_microseconds("embedding/sparse_gradient/1Mx64", sparse_gradient);

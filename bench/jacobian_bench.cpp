@@ -1,5 +1,5 @@
-// The Jacobian of a network with 100 outputs and one or another number of units: all rows in one pass, all columns in one, and a
-// gradient for each row.
+// The Jacobian of a network with 100 outputs and one or another number of units: all rows in one pass, all
+// columns in one, and a gradient for each row.
 #include "bench.h"
 #include "differentiated.h"
 
@@ -22,12 +22,14 @@ void gradients(State& state) {
   bench::each(state, [&] { return bench::gradient_calls(network); });
 }
 
-void units(benchmark::internal::Benchmark* b) { b->Arg(64)->Arg(256)->Unit(benchmark::kMicrosecond)->UseRealTime(); }
+void units(benchmark::internal::Benchmark* b) {
+  b->Arg(64)->Arg(256)->Unit(benchmark::kMicrosecond)->UseRealTime();
+}
 
 BENCHMARK(rows)->Name("jacobian/rows")->Apply(units);
 BENCHMARK(columns)->Name("jacobian/columns")->Apply(units);
 BENCHMARK(gradients)->Name("jacobian/gradient_calls")->Apply(units);
 
-}  // namespace
+}   // namespace
 
 int main(int argc, char** argv) { return bench::run(argc, argv, td::set_num_threads); }

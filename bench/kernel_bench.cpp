@@ -7,7 +7,9 @@ using benchmark::State;
 
 namespace {
 
-td::Tensor values(const td::Shape& shape, std::uint64_t seed = 1) { return td::random::normal(shape, {.seed = seed}); }
+td::Tensor values(const td::Shape& shape, std::uint64_t seed = 1) {
+  return td::random::normal(shape, {.seed = seed});
+}
 
 // Elementwise.
 
@@ -57,12 +59,36 @@ void tanh_xwb_sum_grad(State& state) {
 }
 
 BENCHMARK(add)->Name("elementwise/add")->Apply(bench::sizes)->UseRealTime();
-BENCHMARK_CAPTURE(forward, tanh, td::tanh)->Name("elementwise/tanh")->Arg(1'000'000)->Unit(benchmark::kMicrosecond)->UseRealTime();
-BENCHMARK_CAPTURE(forward, exp, td::exp)->Name("elementwise/exp")->Arg(1'000'000)->Unit(benchmark::kMicrosecond)->UseRealTime();
-BENCHMARK_CAPTURE(vjp, tanh, td::tanh)->Name("elementwise/tanh_vjp")->Arg(1'000'000)->Unit(benchmark::kMicrosecond)->UseRealTime();
-BENCHMARK_CAPTURE(vjp, exp, td::exp)->Name("elementwise/exp_vjp")->Arg(1'000'000)->Unit(benchmark::kMicrosecond)->UseRealTime();
-BENCHMARK(tanh_xwb_sum)->Name("elementwise/tanh_xwb_sum")->Apply(bench::sizes)->Unit(benchmark::kMicrosecond)->UseRealTime();
-BENCHMARK(tanh_xwb_sum_grad)->Name("elementwise/tanh_xwb_sum_grad")->Apply(bench::sizes)->Unit(benchmark::kMicrosecond)->UseRealTime();
+BENCHMARK_CAPTURE(forward, tanh, td::tanh)
+    ->Name("elementwise/tanh")
+    ->Arg(1'000'000)
+    ->Unit(benchmark::kMicrosecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(forward, exp, td::exp)
+    ->Name("elementwise/exp")
+    ->Arg(1'000'000)
+    ->Unit(benchmark::kMicrosecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(vjp, tanh, td::tanh)
+    ->Name("elementwise/tanh_vjp")
+    ->Arg(1'000'000)
+    ->Unit(benchmark::kMicrosecond)
+    ->UseRealTime();
+BENCHMARK_CAPTURE(vjp, exp, td::exp)
+    ->Name("elementwise/exp_vjp")
+    ->Arg(1'000'000)
+    ->Unit(benchmark::kMicrosecond)
+    ->UseRealTime();
+BENCHMARK(tanh_xwb_sum)
+    ->Name("elementwise/tanh_xwb_sum")
+    ->Apply(bench::sizes)
+    ->Unit(benchmark::kMicrosecond)
+    ->UseRealTime();
+BENCHMARK(tanh_xwb_sum_grad)
+    ->Name("elementwise/tanh_xwb_sum_grad")
+    ->Apply(bench::sizes)
+    ->Unit(benchmark::kMicrosecond)
+    ->UseRealTime();
 
 // Broadcasting, reductions and rows of a 1000×1000 matrix.
 
@@ -101,7 +127,8 @@ void register_matrix_cases() {
   in_microseconds("reduce/sum_all/1000x1000", of_matrix, [](const td::Tensor& x) { return td::sum(x); });
   in_microseconds("reduce/sum_axis0/1000x1000", of_matrix, [](const td::Tensor& x) { return td::sum(x, 0); });
   in_microseconds("reduce/sum_axis1/1000x1000", of_matrix, [](const td::Tensor& x) { return td::sum(x, 1); });
-  in_microseconds("reduce/transpose/1000x1000", of_matrix, [](const td::Tensor& x) { return td::transpose(x); });
+  in_microseconds("reduce/transpose/1000x1000", of_matrix,
+                  [](const td::Tensor& x) { return td::transpose(x); });
   in_microseconds("reduce/softmax/1000x1000", of_matrix, [](const td::Tensor& x) { return td::softmax(x); });
 }
 
@@ -128,7 +155,10 @@ void matmul_grad(State& state) {
 
 // Products by an equation.
 
-struct Equation { const char* text; td::Shape a, b; };
+struct Equation {
+  const char* text;
+  td::Shape a, b;
+};
 
 void einsum(State& state, const Equation& e) {
   const td::Tensor a = values(e.a), b = values(e.b, 2);
@@ -136,15 +166,17 @@ void einsum(State& state, const Equation& e) {
 }
 
 void register_einsum_cases() {
-  in_microseconds("einsum/batched_product/16x128x128", einsum, Equation{"bij,bjk->bik", {16, 128, 128}, {16, 128, 128}});
-  in_microseconds("einsum/attention/4x128x8x64", einsum, Equation{"bqhd,bkhd->bhqk", {4, 128, 8, 64}, {4, 128, 8, 64}});
+  in_microseconds("einsum/batched_product/16x128x128", einsum,
+                  Equation{"bij,bjk->bik", {16, 128, 128}, {16, 128, 128}});
+  in_microseconds("einsum/attention/4x128x8x64", einsum,
+                  Equation{"bqhd,bkhd->bhqk", {4, 128, 8, 64}, {4, 128, 8, 64}});
   in_microseconds("einsum/outer_product/1000x1000", einsum, Equation{"i,j->ij", {1000}, {1000}});
 }
 
 BENCHMARK(matmul)->Name("matmul/matmul")->Arg(64)->Arg(256)->Arg(1024)->UseRealTime();
 BENCHMARK(matmul_grad)->Name("matmul/matmul_grad")->Arg(64)->Arg(256)->Arg(1024)->UseRealTime();
 
-}  // namespace
+}   // namespace
 
 int main(int argc, char** argv) {
   register_matrix_cases();

@@ -11,13 +11,18 @@ namespace bench {
 
 class Buffer {
  public:
-  explicit Buffer(std::int64_t n, float offset = -0.5f) : data_(static_cast<float*>(std::aligned_alloc(4096, (static_cast<std::size_t>(n) * 4 + 4095) / 4096 * 4096))) {
-    for (std::int64_t i = 0; i < n; ++i) data_.get()[i] = 1e-3f * static_cast<float>(i % 1000) + offset;
+  explicit Buffer(std::int64_t n, float offset = -0.5f)
+      : data_(static_cast<float*>(
+            std::aligned_alloc(4096, (static_cast<std::size_t>(n) * 4 + 4095) / 4096 * 4096))) {
+    for (std::int64_t i = 0; i < n; ++i)
+      data_.get()[i] = 1e-3f * static_cast<float>(i % 1000) + offset;
   }
   operator float*() { return data_.get(); }
 
  private:
-  struct Free { void operator()(float* p) const { std::free(p); } };
+  struct Free {
+    void operator()(float* p) const { std::free(p); }
+  };
   std::unique_ptr<float, Free> data_;
 };
 
@@ -35,13 +40,15 @@ inline void in_microseconds(const char* name, auto f, auto... arguments) {
 enum class Turn { none, a, b };
 
 /// c[m,n] = a·b over k.
-inline void product(Turn turn, std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const float* b, float* c) {
+inline void product(Turn turn, std::int64_t m, std::int64_t n, std::int64_t k, const float* a, const float* b,
+                    float* c) {
   const auto i = [](std::int64_t v) { return static_cast<blasint>(v); };
-  cblas_sgemm(CblasRowMajor, turn == Turn::a ? CblasTrans : CblasNoTrans, turn == Turn::b ? CblasTrans : CblasNoTrans, i(m), i(n), i(k), 1,
-              a, i(turn == Turn::a ? m : k), b, i(turn == Turn::b ? k : n), 0, c, i(n));
+  cblas_sgemm(CblasRowMajor, turn == Turn::a ? CblasTrans : CblasNoTrans,
+              turn == Turn::b ? CblasTrans : CblasNoTrans, i(m), i(n), i(k), 1, a, i(turn == Turn::a ? m : k),
+              b, i(turn == Turn::b ? k : n), 0, c, i(n));
 }
 
 /// Registers the limits of training steps.
 void register_training_limits();
 
-}  // namespace bench
+}   // namespace bench

@@ -1,5 +1,5 @@
-// A user's function of elements, value and gradients: as one op, and made of ops. Compiled for this machine; and, with PLAIN
-// defined, as a user's program is compiled by default.
+// A user's function of elements, value and gradients: as one op, and made of ops. Compiled for this machine;
+// and, with PLAIN defined, as a user's program is compiled by default.
 #include "bench.h"
 #include "tapedeck/map.h"
 #include "tapedeck/tapedeck.h"
@@ -10,10 +10,15 @@ using benchmark::State;
 namespace {
 
 constexpr auto damped = [](auto x, auto a, auto b) { return a * exp(-b * x * x); };
-constexpr auto as_map = [](const td::Tensor& x, const td::Tensor& a, const td::Tensor& b) { return td::map(damped, x, a, b); };
+constexpr auto as_map = [](const td::Tensor& x, const td::Tensor& a, const td::Tensor& b) {
+  return td::map(damped, x, a, b);
+};
 
 struct Inputs {
-  explicit Inputs(std::int64_t n) : x(td::random::normal({n}, {.seed = 1})), a(td::random::normal({n}, {.seed = 2})), b(td::random::uniform({n}, {.seed = 3})) {}
+  explicit Inputs(std::int64_t n)
+      : x(td::random::normal({n}, {.seed = 1})),
+        a(td::random::normal({n}, {.seed = 2})),
+        b(td::random::uniform({n}, {.seed = 3})) {}
   td::Tensor x, a, b;
 };
 
@@ -24,7 +29,8 @@ template <class F> void value(State& state, const F& f) {
 template <class F> void gradients(State& state, const F& f) {
   const Inputs in(state.range(0));
   const td::Sources sources{in.x, in.a, in.b};
-  const td::GradientOptions options{.output_gradients = std::vector<td::Tensor>{td::random::normal({state.range(0)}, {.seed = 4})}};
+  const td::GradientOptions options{
+      .output_gradients = std::vector<td::Tensor>{td::random::normal({state.range(0)}, {.seed = 4})}};
   bench::each(state, [&] {
     td::GradientTape tape;
     tape.watch(in.x), tape.watch(in.a), tape.watch(in.b);
@@ -32,7 +38,9 @@ template <class F> void gradients(State& state, const F& f) {
   });
 }
 
-void sizes(benchmark::internal::Benchmark* b) { b->Arg(10'000)->Arg(1'000'000)->Unit(benchmark::kMicrosecond)->UseRealTime(); }
+void sizes(benchmark::internal::Benchmark* b) {
+  b->Arg(10'000)->Arg(1'000'000)->Unit(benchmark::kMicrosecond)->UseRealTime();
+}
 
 #ifdef PLAIN
 BENCHMARK_CAPTURE(value, map, as_map)->Name("map/damped_plain")->Apply(sizes);
@@ -44,6 +52,6 @@ BENCHMARK_CAPTURE(value, ops, damped)->Name("map/damped_by_ops")->Apply(sizes);
 BENCHMARK_CAPTURE(gradients, ops, damped)->Name("map/damped_grad_by_ops")->Apply(sizes);
 #endif
 
-}  // namespace
+}   // namespace
 
 int main(int argc, char** argv) { return bench::run(argc, argv, td::set_num_threads); }

@@ -1,5 +1,5 @@
-// Gradients of large tensors through many ops, where the memory that lives at once decides: time, and the peak over what the
-// process took before.
+// Gradients of large tensors through many ops, where the memory that lives at once decides: time, and the
+// peak over what the process took before.
 #include <sys/resource.h>
 
 #include "bench.h"
@@ -33,7 +33,8 @@ td::Tensor sum_of_sums(const td::Tensor& x) {
 
 td::Tensor sum_of_products(const td::Tensor& x) {
   td::Tensor y = x * factor(0);
-  for (int i = 1; i < kTerms; ++i) y = y + x * factor(i);
+  for (int i = 1; i < kTerms; ++i)
+    y = y + x * factor(i);
   return td::sum(y);
 }
 
@@ -50,8 +51,12 @@ class FanOut {
   td::Tensor (*f_)(const td::Tensor&);
   td::Tensor x_ = td::ones({4'000'000});
 };
-struct FanOutSum : FanOut { FanOutSum() : FanOut(sum_of_sums) {} };
-struct FanOutAdd : FanOut { FanOutAdd() : FanOut(sum_of_products) {} };
+struct FanOutSum : FanOut {
+  FanOutSum() : FanOut(sum_of_sums) {}
+};
+struct FanOutAdd : FanOut {
+  FanOutAdd() : FanOut(sum_of_products) {}
+};
 
 // 500 elementwise ops one after the other.
 
@@ -70,7 +75,9 @@ class Deep {
   }
 
  protected:
-  td::Tensor x_ = td::random::normal({1'000'000}, {.seed = 1}), w_ = td::random::normal({1'000'000}, {.seed = 2}), b_ = td::random::normal({1'000'000}, {.seed = 3});
+  td::Tensor x_ = td::random::normal({1'000'000}, {.seed = 1}),
+             w_ = td::random::normal({1'000'000}, {.seed = 2}),
+             b_ = td::random::normal({1'000'000}, {.seed = 3});
 };
 struct DeepForward : Deep {
   td::Tensor operator()() const { return forward(); }
@@ -95,7 +102,9 @@ template <class F> void peak_of(State& state) {
   state.counters["MB"] = peak_megabytes() - before;
 }
 
-void slow(benchmark::internal::Benchmark* b) { b->Unit(benchmark::kMillisecond)->UseRealTime()->Repetitions(3); }
+void slow(benchmark::internal::Benchmark* b) {
+  b->Unit(benchmark::kMillisecond)->UseRealTime()->Repetitions(3);
+}
 
 BENCHMARK(time_of<FanOutSum>)->Name("memory/fan_out_sum/4Mx200")->Apply(slow);
 BENCHMARK(peak_of<FanOutSum>)->Name("memory/fan_out_sum_peak/4Mx200")->Apply(slow);
@@ -105,6 +114,6 @@ BENCHMARK(time_of<DeepForward>)->Name("memory/deep_forward/1M")->Apply(slow);
 BENCHMARK(time_of<DeepGradient>)->Name("memory/deep/1M")->Apply(slow);
 BENCHMARK(peak_of<DeepGradient>)->Name("memory/deep_peak/1M")->Apply(slow);
 
-}  // namespace
+}   // namespace
 
 int main(int argc, char** argv) { return bench::run(argc, argv, td::set_num_threads); }

@@ -1,4 +1,5 @@
-// One call of every op of the tables, on the first of its own samples: forward, and recorded with its gradient.
+// One call of every op of the tables, on the first of its own samples: forward, and recorded with its
+// gradient.
 #include "bench.h"
 #include "tapedeck/gradient_tape.h"
 #include "tapedeck/op.h"
@@ -15,10 +16,12 @@ void forward(State& state, const td::Op* op, td::Sample sample) {
 
 void gradient(State& state, const td::Op* op, td::Sample sample) {
   std::vector<td::Tensor> sources;
-  for (const td::Tensor& x : sample.inputs) if (td::is_trainable(x.dtype())) sources.push_back(x);
+  for (const td::Tensor& x : sample.inputs)
+    if (td::is_trainable(x.dtype())) sources.push_back(x);
   bench::each(state, [&] {
     td::GradientTape tape;
-    for (const td::Tensor& x : sources) tape.watch(x);
+    for (const td::Tensor& x : sources)
+      tape.watch(x);
     return tape.gradient(op->run(sample.inputs, sample.attrs.view()), sources);
   });
 }
@@ -35,7 +38,7 @@ void register_ops() {
   }
 }
 
-}  // namespace
+}   // namespace
 
 int main(int argc, char** argv) {
   register_ops();

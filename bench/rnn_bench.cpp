@@ -21,7 +21,8 @@ struct Lstm {
   }
 
   td::Tensor x = td::random::normal({kSteps, kBatch, kHidden}, {.seed = 1});
-  td::Tensor wx = 0.05 * td::random::normal({kHidden, 4 * kHidden}, {.seed = 2}), wh = 0.05 * td::random::normal({kHidden, 4 * kHidden}, {.seed = 3});
+  td::Tensor wx = 0.05 * td::random::normal({kHidden, 4 * kHidden}, {.seed = 2}),
+             wh = 0.05 * td::random::normal({kHidden, 4 * kHidden}, {.seed = 3});
   td::Tensor b = td::zeros({4 * kHidden});
 };
 
@@ -42,6 +43,6 @@ void gradients(State& state) {
 BENCHMARK(forward)->Name("train/lstm_forward/100x32x128")->Unit(benchmark::kMillisecond)->UseRealTime();
 BENCHMARK(gradients)->Name("train/lstm_gradients/100x32x128")->Unit(benchmark::kMillisecond)->UseRealTime();
 
-}  // namespace
+}   // namespace
 
 int main(int argc, char** argv) { return bench::run(argc, argv, td::set_num_threads); }

@@ -28,10 +28,19 @@ void hessian_vector_product(State& state) {
   bench::each(state, [&] { return td::hessian_vector_product(bench::rosenbrock, x, v); });
 }
 
-BENCHMARK(gradient)->Name("rosenbrock/gradient")->Arg(100)->Arg(1'000'000)->Unit(benchmark::kMicrosecond)->UseRealTime();
+BENCHMARK(gradient)
+    ->Name("rosenbrock/gradient")
+    ->Arg(100)
+    ->Arg(1'000'000)
+    ->Unit(benchmark::kMicrosecond)
+    ->UseRealTime();
 BENCHMARK(hessian)->Name("rosenbrock/hessian")->Arg(100)->Unit(benchmark::kMicrosecond)->UseRealTime();
-BENCHMARK(hessian_vector_product)->Name("rosenbrock/hvp")->Arg(1'000'000)->Unit(benchmark::kMicrosecond)->UseRealTime();
+BENCHMARK(hessian_vector_product)
+    ->Name("rosenbrock/hvp")
+    ->Arg(1'000'000)
+    ->Unit(benchmark::kMicrosecond)
+    ->UseRealTime();
 
-}  // namespace
+}   // namespace
 
 int main(int argc, char** argv) { return bench::run(argc, argv, td::set_num_threads); }

@@ -1,4 +1,5 @@
-// What an op costs on top of its arithmetic: a chain of adds and muls on a few elements, with every operand active.
+// What an op costs on top of its arithmetic: a chain of adds and muls on a few elements, with every operand
+// active.
 #include <chrono>
 
 #include "bench.h"
@@ -38,7 +39,8 @@ class Stopwatch {
 
 void report_ns_per_op(State& state) {
   using Counter = benchmark::Counter;
-  state.counters["ns/op"] = Counter(1e-9 * kOps, static_cast<Counter::Flags>(Counter::kIsIterationInvariantRate | Counter::kInvert));
+  state.counters["ns/op"] = Counter(
+      1e-9 * kOps, static_cast<Counter::Flags>(Counter::kIsIterationInvariantRate | Counter::kInvert));
 }
 
 void no_gradient(State& state) {
@@ -78,6 +80,6 @@ BENCHMARK(no_gradient)->Name("overhead/no_gradient")->Apply(small)->UseRealTime(
 BENCHMARK(recorded)->Name("overhead/recorded")->Apply(small)->UseManualTime();
 BENCHMARK(backward)->Name("overhead/backward")->Apply(small)->UseManualTime();
 
-}  // namespace
+}   // namespace
 
 int main(int argc, char** argv) { return bench::run(argc, argv, td::set_num_threads); }

@@ -13,10 +13,12 @@ class Mlp {
  public:
   Mlp(const std::vector<std::int64_t>& widths, std::int64_t batch)
       : x_(td::random::normal({batch, widths.front()}, {.seed = 1})),
-        labels_(td::astype(td::random::uniform({batch}, {.seed = 2}, 0, static_cast<double>(widths.back())), td::DType::i64)) {
+        labels_(td::astype(td::random::uniform({batch}, {.seed = 2}, 0, static_cast<double>(widths.back())),
+                           td::DType::i64)) {
     for (std::size_t i = 0; i + 1 < widths.size(); ++i) {
       const double scale = 1 / std::sqrt(static_cast<double>(widths[i]));
-      variables_.emplace_back(td::random::uniform({widths[i], widths[i + 1]}, {.seed = 3 + i}, -scale, scale));
+      variables_.emplace_back(
+          td::random::uniform({widths[i], widths[i + 1]}, {.seed = 3 + i}, -scale, scale));
       variables_.emplace_back(td::zeros({widths[i + 1]}));
     }
   }
@@ -36,7 +38,8 @@ class Mlp {
   }
   void update(std::vector<td::Gradient> gradients) {
     std::vector<td::GradientAndVariable> pairs;
-    for (std::size_t i = 0; i < variables_.size(); ++i) pairs.push_back({std::move(gradients[i]), variables_[i]});
+    for (std::size_t i = 0; i < variables_.size(); ++i)
+      pairs.push_back({std::move(gradients[i]), variables_[i]});
     adam_.apply_gradients(pairs);
   }
 
@@ -61,21 +64,25 @@ void gradients(State& state, Make make) {
 void update(State& state, Make make) {
   Mlp net = make();
   const std::vector<td::Gradient> gradients = net.gradients();
-  for (auto _ : state) net.update(gradients);
+  for (auto _ : state)
+    net.update(gradients);
 }
 void step(State& state, Make make) {
   Mlp net = make();
-  for (auto _ : state) net.update(net.gradients());
+  for (auto _ : state)
+    net.update(net.gradients());
 }
 
 void register_cases(const std::string& name, const std::string& batch, Make make) {
   const auto add = [&](const char* part, void (*f)(State&, Make)) {
-    benchmark::RegisterBenchmark((name + part + batch).c_str(), f, make)->Unit(benchmark::kMicrosecond)->UseRealTime();
+    benchmark::RegisterBenchmark((name + part + batch).c_str(), f, make)
+        ->Unit(benchmark::kMicrosecond)
+        ->UseRealTime();
   };
   add("_step/", step), add("_forward/", forward), add("_gradients/", gradients), add("_adam/", update);
 }
 
-}  // namespace
+}   // namespace
 
 int main(int argc, char** argv) {
   register_cases("train/mlp", "128", mlp);

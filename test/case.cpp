@@ -30,43 +30,52 @@ Json nested(const Tensor& x, const std::vector<std::complex<double>>& values, in
     return x.dtype() == DType::boolean ? Json(v != 0.0) : number(v.real());
   }
   Json list = Json::array();
-  for (std::int64_t i = 0; i < x.shape()[axis]; ++i) list.push_back(nested(x, values, axis + 1, next));
+  for (std::int64_t i = 0; i < x.shape()[axis]; ++i)
+    list.push_back(nested(x, values, axis + 1, next));
   return list;
 }
 
 void flatten(const Json& list, int depth, Shape& shape, std::vector<std::complex<double>>& values) {
-  if (list.is_object()) return values.emplace_back(list.at("re").get<double>(), list.at("im").get<double>()), void();
+  if (list.is_object())
+    return values.emplace_back(list.at("re").get<double>(), list.at("im").get<double>()), void();
   if (!list.is_array()) return values.push_back(list == "-0" ? -0.0 : list.get<double>());
   if (depth == shape.ndim()) shape.push_back(static_cast<std::int64_t>(list.size()));
-  for (const Json& e : list) flatten(e, depth + 1, shape, values);
+  for (const Json& e : list)
+    flatten(e, depth + 1, shape, values);
 }
 
 bool agree(const Json& expected, const Json& actual, const Json& tolerance) {
-  if (expected == "-0") return actual.is_number() && actual.get<double>() == 0 && std::signbit(actual.get<double>());
+  if (expected == "-0")
+    return actual.is_number() && actual.get<double>() == 0 && std::signbit(actual.get<double>());
   if (expected.is_number() && actual.is_number()) {
     const double e = expected.get<double>(), a = actual.get<double>();
-    return std::abs(a - e) <= tolerance.at("atol").get<double>() + tolerance.at("rtol").get<double>() * std::abs(e);
+    return std::abs(a - e) <=
+           tolerance.at("atol").get<double>() + tolerance.at("rtol").get<double>() * std::abs(e);
   }
   if (expected.is_array() && actual.is_array()) {
     if (expected.size() != actual.size()) return false;
-    for (std::size_t i = 0; i < expected.size(); ++i) if (!agree(expected[i], actual[i], tolerance)) return false;
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      if (!agree(expected[i], actual[i], tolerance)) return false;
     return true;
   }
   if (expected.is_object() && actual.is_object()) {
-    for (const auto& [key, value] : expected.items()) if (!actual.contains(key) || !agree(value, actual[key], tolerance)) return false;
+    for (const auto& [key, value] : expected.items())
+      if (!actual.contains(key) || !agree(value, actual[key], tolerance)) return false;
     return true;
   }
   return expected == actual;
 }
 
-/// The library's counterparts; ShapeError counts as ArgumentError. What is wrong with a dtype is a DTypeError, and what is
-/// wrong with another argument an ArgumentError, where TensorFlow has ValueError or TypeError for either.
+/// The library's counterparts; ShapeError counts as ArgumentError. What is wrong with a dtype is a
+/// DTypeError, and what is wrong with another argument an ArgumentError, where TensorFlow has ValueError or
+/// TypeError for either.
 bool is_kind(const Error& e, const std::string& kind) {
   if (kind == "LookupError" || kind == "RuntimeError") return dynamic_cast<const GradientError*>(&e);
-  return dynamic_cast<const ArgumentError*>(&e) || ((kind == "TypeError" || kind == "ValueError") && dynamic_cast<const DTypeError*>(&e));
+  return dynamic_cast<const ArgumentError*>(&e) ||
+         ((kind == "TypeError" || kind == "ValueError") && dynamic_cast<const DTypeError*>(&e));
 }
 
-}  // namespace
+}   // namespace
 
 Json json_of(const Tensor& x) {
   std::size_t next = 0;
@@ -77,29 +86,37 @@ Json json_of(const Gradient& g) {
   if (!g.defined()) return nullptr;
   if (g.is_dense()) return json_of(g.dense());
   const IndexedSlices& s = *g.slices();
-  const Json dense_shape = s.dense_shape ? Json(std::vector<std::int64_t>(s.dense_shape->begin(), s.dense_shape->end())) : Json();
+  const Json dense_shape =
+      s.dense_shape ? Json(std::vector<std::int64_t>(s.dense_shape->begin(), s.dense_shape->end())) : Json();
   return {{"values", json_of(s.values)}, {"indices", json_of(s.indices)}, {"dense_shape", dense_shape}};
 }
 
 Json json_of(const std::vector<Variable>& variables) {
   Json names = Json::array();
-  for (const Variable& v : variables) names.push_back(v.name());
+  for (const Variable& v : variables)
+    names.push_back(v.name());
   return names;
 }
 
 Case::Case(std::string id) : id_(std::move(id)), exceptions_(std::uncaught_exceptions()) {
-  for (const Json& c : all_cases()) if (c.at("id") == id_) case_ = c;
+  for (const Json& c : all_cases())
+    if (c.at("id") == id_) case_ = c;
   if (case_.is_null()) throw std::runtime_error("no case " + id_);
   const Json leaves = case_.at("expected").flatten();
-  for (const auto& [pointer, value] : leaves.items()) left_.insert(pointer);
+  for (const auto& [pointer, value] : leaves.items())
+    left_.insert(pointer);
   leaves_ = left_.size();
 }
 
 Case::~Case() {
-  if (std::uncaught_exceptions() > exceptions_) failed_ = true;
-  else for (const std::string& leaf : left_) fail(leaf + " was never compared");
+  if (std::uncaught_exceptions() > exceptions_)
+    failed_ = true;
+  else
+    for (const std::string& leaf : left_)
+      fail(leaf + " was never compared");
   if (const char* report = std::getenv("TAPEDECK_CASES_REPORT"))
-    std::ofstream(report, std::ios::app) << id_ << ' ' << leaves_ - left_.size() << ' ' << (failed_ ? "failed" : "passed") << '\n';
+    std::ofstream(report, std::ios::app)
+        << id_ << ' ' << leaves_ - left_.size() << ' ' << (failed_ ? "failed" : "passed") << '\n';
 }
 
 Tensor Case::input(const std::string& name, DType dtype) const {
@@ -118,7 +135,8 @@ void Case::fail(const std::string& what) {
 
 bool Case::take(const std::string& name) {
   const std::string path = "/" + name;
-  const bool found = std::erase_if(left_, [&](const std::string& leaf) { return leaf == path || leaf.starts_with(path + "/"); });
+  const bool found = std::erase_if(
+      left_, [&](const std::string& leaf) { return leaf == path || leaf.starts_with(path + "/"); });
   if (!found) fail(name + " is not among the expected leaves, or was compared before");
   return found;
 }
@@ -127,11 +145,13 @@ void Case::compare(const std::string& name, const Json& actual) {
   if (!take(name)) return;
   const Json& expected = case_["expected"][Json::json_pointer("/" + name)];
   CHECK(true);
-  if (!agree(expected, actual, case_.at("tolerance"))) fail(name + " is " + actual.dump() + ", expected " + expected.dump());
+  if (!agree(expected, actual, case_.at("tolerance")))
+    fail(name + " is " + actual.dump() + ", expected " + expected.dump());
 }
 
 void Case::holds(const std::string& name, bool property) {
-  if (take(name) && !property) fail("does not hold: " + case_["expected"][Json::json_pointer("/" + name)].dump());
+  if (take(name) && !property)
+    fail("does not hold: " + case_["expected"][Json::json_pointer("/" + name)].dump());
 }
 
 void Case::superseded(const std::string& name, const std::string&) { take(name); }
@@ -139,9 +159,12 @@ void Case::superseded(const std::string& name, const std::string&) { take(name);
 void Case::compare_error(const Error* e, const std::string& text) {
   const std::string kind = case_["expected"]["error"]["kind"].get<std::string>();
   if (!take("error")) return;
-  if (!e) fail("nothing was thrown, expected " + kind);
-  else if (!is_kind(*e, kind)) fail("another kind than " + kind + ": " + e->what());
-  else if (e->what() != text) fail("the text is: " + std::string(e->what()));
+  if (!e)
+    fail("nothing was thrown, expected " + kind);
+  else if (!is_kind(*e, kind))
+    fail("another kind than " + kind + ": " + e->what());
+  else if (e->what() != text)
+    fail("the text is: " + std::string(e->what()));
 }
 
-}  // namespace tapedeck::test
+}   // namespace tapedeck::test

@@ -1,5 +1,6 @@
-// Case: inputs, expected values and tolerance of one case of test/data/cases.json. It fails the test where a leaf of
-// `expected` was never compared. Where the environment names a file TAPEDECK_CASES_REPORT, each case adds a line to it.
+// Case: inputs, expected values and tolerance of one case of test/data/cases.json. It fails the test where a
+// leaf of `expected` was never compared. Where the environment names a file TAPEDECK_CASES_REPORT, each case
+// adds a line to it.
 #pragma once
 #include <set>
 #include <string>
@@ -21,7 +22,8 @@ template <class T> Json json_of(const T& value) {
     return Json(value);
   } else {
     Json all = Json::array();
-    for (const auto& e : value) all.push_back(json_of(e));
+    for (const auto& e : value)
+      all.push_back(json_of(e));
     return all;
   }
 }
@@ -38,10 +40,13 @@ class Case {
 
   /// Compares with expected[name], where a slash goes deeper: "error/kind".
   template <class T> void check(const std::string& name, const T& actual) { compare(name, json_of(actual)); }
-  template <class T> void check(const std::string& name, std::initializer_list<T> actual) { compare(name, json_of(std::vector<T>(actual))); }
+  template <class T> void check(const std::string& name, std::initializer_list<T> actual) {
+    compare(name, json_of(std::vector<T>(actual)));
+  }
   /// For a leaf that states a property in words: whether it holds.
   void holds(const std::string& name, bool property);
-  /// For a leaf that belongs to another version: the row of docs/from_tensorflow.md that says which one is built.
+  /// For a leaf that belongs to another version: the row of docs/from_tensorflow.md that says which one is
+  /// built.
   void superseded(const std::string& name, const std::string& row);
   /// For an error: f throws the library's counterpart of its kind, with this text.
   template <class F> void check_error(const F& f, const std::string& text) {
@@ -68,4 +73,4 @@ class Case {
   bool failed_ = false;
 };
 
-}  // namespace tapedeck::test
+}   // namespace tapedeck::test

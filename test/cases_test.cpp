@@ -1,5 +1,5 @@
-// The cases of test/data/cases.json that tape and engine reproduce. Where a case is told in terms of a functional form, the
-// same derivative is taken with tapes. What is not run, and why, is in docs/testing.md.
+// The cases of test/data/cases.json that tape and engine reproduce. Where a case is told in terms of a
+// functional form, the same derivative is taken with tapes. What is not run, and why, is in docs/testing.md.
 #include <algorithm>
 
 #include <catch2/catch.hpp>
@@ -19,19 +19,26 @@ template <class F> Tensor derivative(const F& f, const Tensor& x) {
   return tape.gradient(f(x), x).dense();
 }
 
-std::vector<Gradient> gradients(GradientTape& tape, const Targets& targets, const Sources& sources, const GradientOptions& options = {}) {
+std::vector<Gradient> gradients(GradientTape& tape, const Targets& targets, const Sources& sources,
+                                const GradientOptions& options = {}) {
   return tape.gradient(targets, sources, options);
 }
 
 Tensor cube(const Tensor& x) { return x * x * x; }
 
 // A name that a table has twice cannot be found, at compile time.
-constexpr Op kOneEach[] = {{.name = "op", .doc = "x.", .infer = like_first, .forward = {}, .rule = none()}, {.name = "other", .doc = "x.", .infer = like_first, .forward = {}, .rule = none()}};
-constexpr Op kTwice[] = {{.name = "op", .doc = "x.", .infer = like_first, .forward = {}, .rule = none()}, {.name = "op", .doc = "x.", .infer = like_first, .forward = {}, .rule = none()}};
+constexpr Op kOneEach[] = {
+    {.name = "op", .doc = "x.", .infer = like_first, .forward = {}, .rule = none()},
+    {.name = "other", .doc = "x.", .infer = like_first, .forward = {}, .rule = none()}};
+constexpr Op kTwice[] = {{.name = "op", .doc = "x.", .infer = like_first, .forward = {}, .rule = none()},
+                         {.name = "op", .doc = "x.", .infer = like_first, .forward = {}, .rule = none()}};
 template <const Op*> struct Found;
-template <const auto& table> concept findable = requires { typename Found<&find(table, "op")>; };
+template <const auto& table>
+concept findable = requires {
+  typename Found<&find(table, "op")>;
+};
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("cases: targets and sources", "[cases]") {
   {
@@ -91,7 +98,8 @@ TEST_CASE("cases: targets and sources", "[cases]") {
     Case c("tape-noop-ops-make-new-tensors");
     const Tensor x = c.input("x"), x1 = identity(x), x2 = x + 0, x3 = x - 0, x4 = x * 1;
     GradientTape tape;
-    for (const Tensor& t : {x, x1, x2, x3, x4}) tape.watch(t);
+    for (const Tensor& t : {x, x1, x2, x3, x4})
+      tape.watch(t);
     const Tensor loss = 2 * x + 3 * x1 + 3 * x2 + 3 * x3 + 3 * x4;
     c.check("g", tape.gradient(loss, x, x1, x2, x3, x4));
   }
@@ -161,8 +169,11 @@ TEST_CASE("cases: output gradients", "[cases]") {
     const Tensor x = tensor(1.0);
     tape.watch(x);
     const Tensor y = 2 * x, z = 3 * x;
-    c.check_error([&] { gradients(tape, {y, z}, x, {.output_gradients = {ones_like(y)}}); },
-                  "gradient: 1 output gradients for 2 targets");
+    c.check_error(
+        [&] {
+          gradients(tape, {y, z}, x, {.output_gradients = {ones_like(y)}});
+        },
+        "gradient: 1 output gradients for 2 targets");
   }
 }
 
@@ -224,7 +235,9 @@ TEST_CASE("cases: what is cut and what is not connected", "[cases]") {
   {
     Case c("tape-exception-safety");
     const Tensor x = c.input("x");
-    CHECK_THROWS_AS(derivative([](const Tensor&) -> Tensor { throw std::runtime_error("in the function"); }, x), std::runtime_error);
+    CHECK_THROWS_AS(
+        derivative([](const Tensor&) -> Tensor { throw std::runtime_error("in the function"); }, x),
+        std::runtime_error);
     c.check("g", derivative([](const Tensor& t) { return t * t; }, x));
   }
 }
@@ -232,11 +245,15 @@ TEST_CASE("cases: what is cut and what is not connected", "[cases]") {
 TEST_CASE("cases: higher order", "[cases]") {
   {
     Case c("tape-gradgrad-square");
-    c.check("g", derivative([](const Tensor& x) { return derivative([](const Tensor& t) { return t * t; }, x); }, c.input("x")));
+    c.check("g",
+            derivative([](const Tensor& x) { return derivative([](const Tensor& t) { return t * t; }, x); },
+                       c.input("x")));
   }
   {
     Case c("tape-gradgrad-exp");
-    c.check("g", derivative([](const Tensor& x) { return derivative([](const Tensor& t) { return exp(t); }, x); }, c.input("x")));
+    c.check("g",
+            derivative([](const Tensor& x) { return derivative([](const Tensor& t) { return exp(t); }, x); },
+                       c.input("x")));
   }
   {
     Case c("tape-nested-basic");
@@ -342,7 +359,8 @@ TEST_CASE("cases: variables", "[cases]") {
     tape.gradient(z, z);
     c.check("after_gradient", tape.watched_variables());
   }
-  const Variable var1(tensor(0.0), {.name = "var1"}), var2(tensor(0.0), {.name = "var2"}), fixed(tensor(0.0), {.name = "fixed", .trainable = false});
+  const Variable var1(tensor(0.0), {.name = "var1"}), var2(tensor(0.0), {.name = "var2"}),
+      fixed(tensor(0.0), {.name = "fixed", .trainable = false});
   {
     Case c("varwatch-basic");
     const VariableWatcher watcher;
@@ -452,8 +470,14 @@ TEST_CASE("cases: the engine", "[cases]") {
     c.holds("property", all_freed);
   }
   // The sums are ops, so an outer tape sees them: one add_n, and how many terms it had.
-  struct Early { const char* id; int uses; std::int64_t bytes; };
-  for (const Early& early : {Early{"ig-early-aggregation-mb64-k5", 5, 64}, Early{"ig-early-aggregation-mb64-k4", 4, 64}, Early{"ig-early-aggregation-mb1-k10", 10, 1}}) {
+  struct Early {
+    const char* id;
+    int uses;
+    std::int64_t bytes;
+  };
+  for (const Early& early :
+       {Early{"ig-early-aggregation-mb64-k5", 5, 64}, Early{"ig-early-aggregation-mb64-k4", 4, 64},
+        Early{"ig-early-aggregation-mb1-k10", 10, 1}}) {
     Case c(early.id);
     const Tensor x = ones({4});
     GradientTape outer({.persistent = true});
@@ -464,10 +488,12 @@ TEST_CASE("cases: the engine", "[cases]") {
       GradientTape inner;
       inner.watch(x);
       std::vector<Tensor> scaled;
-      for (int k = 1; k <= early.uses; ++k) scaled.push_back(square(x) * (0.5 * k));   // not linear, so that the outer tape tracks the terms
+      for (int k = 1; k <= early.uses; ++k)
+        scaled.push_back(square(x) * (0.5 * k));   // not linear, so that the outer tape tracks the terms
       const Tensor y = add_n(scaled);
       g = inner.gradient(y, x, {.min_aggregate_count = 4, .min_aggregate_bytes = early.bytes})[0];
-      for (const RecordedOp& op : outer.recorded()) if (op.name == "add_n") sizes.push_back(op.inputs);
+      for (const RecordedOp& op : outer.recorded())
+        if (op.name == "add_n") sizes.push_back(op.inputs);
       const auto forward = std::find(sizes.begin(), sizes.end(), early.uses);
       REQUIRE(forward != sizes.end());
       sizes.erase(forward);
@@ -513,7 +539,8 @@ TEST_CASE("cases: errors", "[cases][errors]") {
     tape.watch(x);
     const Tensor y = x * x, z = y * y;
     c.check("first", gradients(tape, z, x));
-    c.check_error([&] { tape.gradient(y, x); }, "gradient: this tape was already used; make it persistent to call gradient twice");
+    c.check_error([&] { tape.gradient(y, x); },
+                  "gradient: this tape was already used; make it persistent to call gradient twice");
   }
   const Tensor x = tensor(1.0);
   // The gradient of an operation on inputs whose backward function is given.
@@ -536,8 +563,9 @@ TEST_CASE("cases: errors", "[cases][errors]") {
   }
   {
     Case c("grad-wrong-number-of-input-grads");
-    c.check_error(with_backward({x, x}, [](std::span<const Tensor> dy) { return std::vector<Gradient>{dy[0]}; }),
-                  "operation: the backward function returned 1 gradients for 2 inputs");
+    c.check_error(
+        with_backward({x, x}, [](std::span<const Tensor> dy) { return std::vector<Gradient>{dy[0]}; }),
+        "operation: the backward function returned 1 gradients for 2 inputs");
   }
   {
     Case c("custom-grad-empty-return");
@@ -546,30 +574,43 @@ TEST_CASE("cases: errors", "[cases][errors]") {
   }
   {
     Case c("custom-grad-raises");
-    c.check_error(with_backward({x}, [](std::span<const Tensor>) -> std::vector<Gradient> { throw GradientError("x"); }), "x");
+    c.check_error(
+        with_backward({x},
+                      [](std::span<const Tensor>) -> std::vector<Gradient> { throw GradientError("x"); }),
+        "x");
   }
   {
     Case c("grad-registry-unknown-op");
-    static constexpr Op kNoGradient = {.name = "no_gradient", .doc = "x.", .args = {"x"}, .infer = like_first,
-                                       .forward = {[](const Call& call, std::span<Tensor> y) { y[0] = identity(call.x[0]); }, Outputs::own}, .rule = undefined()};
+    static constexpr Op kNoGradient = {
+        .name = "no_gradient",
+        .doc = "x.",
+        .args = {"x"},
+        .infer = like_first,
+        .forward = {[](const Call& call, std::span<Tensor> y) { y[0] = identity(call.x[0]); }, Outputs::own},
+        .rule = undefined()};
     GradientTape tape;
     tape.watch(x);
     const Tensor y = output(kNoGradient, x);
     c.check_error([&] { tape.gradient(y, x); }, "no_gradient: this op must not be differentiated");
   }
   {
-    Case c("grad-registry-double-register");   // said by the compiler within a table, and by a test across tables
+    Case c("grad-registry-double-register");   // said by the compiler within a table, and by a test across
+                                               // tables
     static_assert(findable<kOneEach> && !findable<kTwice>);
     std::set<std::string_view> names;
     std::size_t ops = 0;
     for (const OpFamily& family : op_families())
-      for (const Op& op : family.ops) names.insert(op.name), ++ops;
+      for (const Op& op : family.ops)
+        names.insert(op.name), ++ops;
     CHECK(names.size() == ops);
     c.superseded("error", "K12");
   }
   {
     Case c("fwd-duplicate-primal");
-    c.check_error([&] { const ForwardAccumulator forward({x, x}, {tensor(1.0), tensor(2.0)}); },
-                  "forward accumulator: primal 1, f32[], is given several times; add its tangents up");
+    c.check_error(
+        [&] {
+          const ForwardAccumulator forward({x, x}, {tensor(1.0), tensor(2.0)});
+        },
+        "forward accumulator: primal 1, f32[], is given several times; add its tangents up");
   }
 }

@@ -14,7 +14,8 @@ inline double worst(const Tensor& a, const Tensor& b) {
   REQUIRE(a.shape() == b.shape());
   const std::vector<double> u = a.to_vector(), v = b.to_vector();
   double w = 0;
-  for (std::size_t i = 0; i < u.size(); ++i) w = std::max(w, std::abs(u[i] - v[i]));
+  for (std::size_t i = 0; i < u.size(); ++i)
+    w = std::max(w, std::abs(u[i] - v[i]));
   return w;
 }
 /// Whether both have one spec and the same bytes.
@@ -22,4 +23,4 @@ inline bool same_bits(const Tensor& a, const Tensor& b) {
   return a.spec() == b.spec() && std::memcmp(a.raw(), b.raw(), static_cast<std::size_t>(a.nbytes())) == 0;
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

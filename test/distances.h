@@ -13,7 +13,8 @@ inline std::vector<double> sorted(const Tensor& x) {
   return v;
 }
 
-// Kolmogorov's and Smirnov's statistic, sqrt(n) times the largest distance from the distribution; above 1.95 in one case of 1000.
+// Kolmogorov's and Smirnov's statistic, sqrt(n) times the largest distance from the distribution; above 1.95
+// in one case of 1000.
 template <class F> double distance_from(const F& distribution, const Tensor& x) {
   const std::vector<double> v = sorted(x);
   const double n = static_cast<double>(v.size());
@@ -27,8 +28,9 @@ template <class F> double distance_from(const F& distribution, const Tensor& x) 
 
 inline double moment(const Tensor& x, int order) {
   double total = 0;
-  for (const double v : x.to_vector()) total += std::pow(v, order);
+  for (const double v : x.to_vector())
+    total += std::pow(v, order);
   return total / static_cast<double>(x.size());
 }
 
-}  // namespace tapedeck::test
+}   // namespace tapedeck::test

@@ -9,7 +9,8 @@ using Index = std::vector<std::int64_t>;
 /// Small enough for u8; different from its neighbours along every axis.
 inline Tensor counted(const Shape& shape, DType dtype) {
   std::vector<std::int64_t> v(static_cast<std::size_t>(shape.size()));
-  for (std::size_t i = 0; i < v.size(); ++i) v[i] = static_cast<std::int64_t>(i * 7 % 251);
+  for (std::size_t i = 0; i < v.size(); ++i)
+    v[i] = static_cast<std::int64_t>(i * 7 % 251);
   return astype(tensor(v, shape), dtype);
 }
 
@@ -18,7 +19,8 @@ template <class F> void for_each_index(const Shape& shape, F f) {
   for (std::int64_t i = 0; i < shape.size(); ++i) {
     Index index(static_cast<std::size_t>(shape.ndim()));
     std::int64_t rest = i;
-    for (int d = shape.ndim(); d-- > 0; rest /= shape[d]) index[static_cast<std::size_t>(d)] = rest % shape[d];
+    for (int d = shape.ndim(); d-- > 0; rest /= shape[d])
+      index[static_cast<std::size_t>(d)] = rest % shape[d];
     f(index);
   }
 }
@@ -29,7 +31,8 @@ class Elements {
   explicit Elements(const Tensor& x) : shape_(x.shape()), values_(x.to_vector<std::int64_t>()) {}
   std::int64_t operator[](const Index& index) const {
     std::int64_t offset = 0;
-    for (int d = 0; d < shape_.ndim(); ++d) offset = offset * shape_[d] + index[static_cast<std::size_t>(d)];
+    for (int d = 0; d < shape_.ndim(); ++d)
+      offset = offset * shape_[d] + index[static_cast<std::size_t>(d)];
     return values_.at(static_cast<std::size_t>(offset));
   }
 
@@ -46,9 +49,12 @@ template <class F> bool maps(const Tensor& y, const Tensor& x, F position) {
   return same;
 }
 
-inline constexpr DType kAll[] = {DType::f32, DType::f64, DType::i8, DType::i32, DType::i64, DType::u8, DType::boolean};
+inline constexpr DType kAll[] = {DType::f32, DType::f64, DType::i8,     DType::i32,
+                                 DType::i64, DType::u8,  DType::boolean};
 
 /// A tensor without elements whose other extents multiply to more than 2^64.
-inline Tensor huge_and_empty(DType dtype = DType::f32) { return zeros({std::int64_t{1} << 40, 0, std::int64_t{1} << 40}, dtype); }
+inline Tensor huge_and_empty(DType dtype = DType::f32) {
+  return zeros({std::int64_t{1} << 40, 0, std::int64_t{1} << 40}, dtype);
+}
 
-}  // namespace tapedeck::test
+}   // namespace tapedeck::test

@@ -17,4 +17,4 @@ template <class E = Error> std::string message_of(const std::function<void()>& f
   return "no error";
 }
 
-}  // namespace tapedeck::test
+}   // namespace tapedeck::test

@@ -27,7 +27,8 @@ class TemporaryFolder {
   const std::string& path() const { return path_; }
   std::size_t files() const {
     std::size_t n = 0;
-    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(path_)) ++n;
+    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(path_))
+      ++n;
     return n;
   }
 
@@ -41,6 +42,8 @@ inline std::string text_of(const std::string& path) {
   text << file.rdbuf();
   return text.str();
 }
-inline void write_text(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+inline void write_text(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
 
-}  // namespace tapedeck::test
+}   // namespace tapedeck::test

@@ -12,4 +12,4 @@ inline Tensor f64(double v) { return tensor(v, DType::f64); }
 inline Tensor f64(std::initializer_list<double> v) { return tensor(v, DType::f64); }
 inline Tensor matrix(std::initializer_list<std::initializer_list<double>> v) { return tensor(v, DType::f64); }
 
-}  // namespace tapedeck::test
+}   // namespace tapedeck::test

@@ -1,5 +1,6 @@
-// Second derivatives and Jacobians beside libtorch's in one process, on the same numbers, turn by turn. Prints a line for each
-// case: how many times faster tapedeck is. Arguments: words that names of cases contain (all by default).
+// Second derivatives and Jacobians beside libtorch's in one process, on the same numbers, turn by turn.
+// Prints a line for each case: how many times faster tapedeck is. Arguments: words that names of cases
+// contain (all by default).
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -27,12 +28,18 @@ bool agree(const td::Tensor& ours, const torch::Tensor& theirs) {
   const torch::Tensor all = theirs.to(torch::kDouble).contiguous();
   const double* b = all.data_ptr<double>();
   const double scale = all.abs().max().item<double>(), most = theirs.dtype() == torch::kFloat ? 1e-5 : 1e-12;
-  for (std::size_t i = 0; i < a.size(); ++i) if (!(std::abs(a[i] - b[i]) <= most * scale)) return false;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (!(std::abs(a[i] - b[i]) <= most * scale)) return false;
   return true;
 }
 
 struct TorchNetwork {
-  explicit TorchNetwork(const bench::Network& n) : a(copied(n.a)), b(copied(n.b)), c(copied(n.c)), d(copied(n.d)), x(copied(n.x).set_requires_grad(true)) {}
+  explicit TorchNetwork(const bench::Network& n)
+      : a(copied(n.a)),
+        b(copied(n.b)),
+        c(copied(n.c)),
+        d(copied(n.d)),
+        x(copied(n.x).set_requires_grad(true)) {}
   torch::Tensor a, b, c, d, x;
 
   torch::Tensor jacobian() const {
@@ -47,36 +54,62 @@ struct TorchNetwork {
   }
 };
 
-bench::Race race(std::string name, std::string size, std::function<td::Tensor()> ours, std::function<torch::Tensor()> theirs) {
-  return {std::move(name), std::move(size), [=] { ours(); }, [=] { theirs(); }, [=] { return agree(ours(), theirs()); }};
+bench::Race race(std::string name, std::string size, std::function<td::Tensor()> ours,
+                 std::function<torch::Tensor()> theirs) {
+  return {std::move(name), std::move(size), [=] { ours(); }, [=] { theirs(); },
+          [=] { return agree(ours(), theirs()); }};
 }
 
 std::vector<bench::Race> all_cases() {
   std::vector<bench::Race> cases;
-  const td::Tensor few = bench::points(100), many = bench::points(1'000'000), v = td::random::normal({1'000'000}, {.seed = 1}, td::DType::f64);
-  const torch::Tensor few_too = copied(few).set_requires_grad(true), many_too = copied(many).set_requires_grad(true), v_too = copied(v);
+  const td::Tensor few = bench::points(100), many = bench::points(1'000'000),
+                   v = td::random::normal({1'000'000}, {.seed = 1}, td::DType::f64);
+  const torch::Tensor few_too = copied(few).set_requires_grad(true),
+                      many_too = copied(many).set_requires_grad(true), v_too = copied(v);
   const auto gradient = [](const td::Tensor& x) { return td::grad(bench::rosenbrock, x).dense(); };
-  cases.push_back(race("rosenbrock/gradient", "1000000", [=] { return gradient(many); }, [=] { return peers::rosenbrock_gradient(many_too); }));
-  cases.push_back(race("rosenbrock/hessian", "100", [=] { return td::hessian(bench::rosenbrock, few); }, [=] { return peers::rosenbrock_hessian(few_too); }));
-  cases.push_back(race("rosenbrock/hessian_rows", "100", [=] { return td::hessian(bench::rosenbrock, few, {.mode = td::JacobianMode::reverse}); }, [=] { return peers::rosenbrock_hessian(few_too); }));
-  cases.push_back(race("rosenbrock/hessian_columns", "100", [=] { return td::hessian(bench::rosenbrock, few, {.mode = td::JacobianMode::forward}); }, [=] { return peers::rosenbrock_hessian(few_too); }));
-  for (const auto& [mode, name] : {std::pair{td::JacobianMode::automatic, "hvp"}, {td::JacobianMode::reverse, "hvp_reverse"}, {td::JacobianMode::forward, "hvp_forward"}})
-    cases.push_back(race(std::string("rosenbrock/") + name, "1000000", [=, m = mode] { return td::hessian_vector_product(bench::rosenbrock, many, v, m); },
-                         [=] { return peers::rosenbrock_hvp(many_too, v_too); }));
+  cases.push_back(race(
+      "rosenbrock/gradient", "1000000", [=] { return gradient(many); },
+      [=] { return peers::rosenbrock_gradient(many_too); }));
+  cases.push_back(race(
+      "rosenbrock/hessian", "100", [=] { return td::hessian(bench::rosenbrock, few); },
+      [=] { return peers::rosenbrock_hessian(few_too); }));
+  cases.push_back(race(
+      "rosenbrock/hessian_rows", "100",
+      [=] { return td::hessian(bench::rosenbrock, few, {.mode = td::JacobianMode::reverse}); },
+      [=] { return peers::rosenbrock_hessian(few_too); }));
+  cases.push_back(race(
+      "rosenbrock/hessian_columns", "100",
+      [=] { return td::hessian(bench::rosenbrock, few, {.mode = td::JacobianMode::forward}); },
+      [=] { return peers::rosenbrock_hessian(few_too); }));
+  for (const auto& [mode, name] : {std::pair{td::JacobianMode::automatic, "hvp"},
+                                   {td::JacobianMode::reverse, "hvp_reverse"},
+                                   {td::JacobianMode::forward, "hvp_forward"}})
+    cases.push_back(race(
+        std::string("rosenbrock/") + name, "1000000",
+        [=, m = mode] { return td::hessian_vector_product(bench::rosenbrock, many, v, m); },
+        [=] { return peers::rosenbrock_hvp(many_too, v_too); }));
   for (const std::int64_t in : {64, 100}) {
     for (const std::int64_t units : {64, 256}) {
       const bench::Network network(in, units);
       const TorchNetwork torch_network(network);
       const std::string size = std::to_string(in) + "x" + std::to_string(units) + "x100";
-      cases.push_back(race("jacobian/rows", size, [=] { return td::jacobian(network, network.x, {.mode = td::JacobianMode::reverse}); }, [=] { return torch_network.jacobian(); }));
-      cases.push_back(race("jacobian/columns", size, [=] { return td::jacobian(network, network.x, {.mode = td::JacobianMode::forward}); }, [=] { return torch_network.jacobian(); }));
-      cases.push_back(race("jacobian/gradient_calls", size, [=] { return bench::gradient_calls(network); }, [=] { return torch_network.jacobian(); }));
+      cases.push_back(race(
+          "jacobian/rows", size,
+          [=] { return td::jacobian(network, network.x, {.mode = td::JacobianMode::reverse}); },
+          [=] { return torch_network.jacobian(); }));
+      cases.push_back(race(
+          "jacobian/columns", size,
+          [=] { return td::jacobian(network, network.x, {.mode = td::JacobianMode::forward}); },
+          [=] { return torch_network.jacobian(); }));
+      cases.push_back(race(
+          "jacobian/gradient_calls", size, [=] { return bench::gradient_calls(network); },
+          [=] { return torch_network.jacobian(); }));
     }
   }
   return cases;
 }
 
-}  // namespace
+}   // namespace
 
 int main(int argc, char** argv) {
   at::set_num_threads(1);

@@ -1,5 +1,6 @@
-// Steps of optimizers beside libtorch's in one process, on variables of the same sizes, turn by turn. Prints a line for each case: how many
-// times faster tapedeck is. Arguments: words that names of cases contain (all by default).
+// Steps of optimizers beside libtorch's in one process, on variables of the same sizes, turn by turn. Prints
+// a line for each case: how many times faster tapedeck is. Arguments: words that names of cases contain (all
+// by default).
 #include <torch/all.h>
 
 #include <cmath>
@@ -17,14 +18,19 @@ using Sizes = std::vector<std::vector<std::int64_t>>;
 /// Weights and biases of a network with these widths.
 Sizes network(const std::vector<std::int64_t>& widths) {
   Sizes sizes;
-  for (std::size_t i = 0; i + 1 < widths.size(); ++i) sizes.push_back({widths[i], widths[i + 1]}), sizes.push_back({widths[i + 1]});
+  for (std::size_t i = 0; i + 1 < widths.size(); ++i)
+    sizes.push_back({widths[i], widths[i + 1]}), sizes.push_back({widths[i + 1]});
   return sizes;
 }
 
 torch::Tensor copied(const td::Tensor& x) {
-  return torch::from_blob(const_cast<float*>(x.data<float>().data()), std::vector<std::int64_t>(x.shape().begin(), x.shape().end()), torch::kFloat).clone();
+  return torch::from_blob(const_cast<float*>(x.data<float>().data()),
+                          std::vector<std::int64_t>(x.shape().begin(), x.shape().end()), torch::kFloat)
+      .clone();
 }
-bool near(const td::Tensor& ours, const torch::Tensor& theirs) { return torch::allclose(copied(ours), theirs.detach(), 1e-5, 1e-6); }
+bool near(const td::Tensor& ours, const torch::Tensor& theirs) {
+  return torch::allclose(copied(ours), theirs.detach(), 1e-5, 1e-6);
+}
 
 /// Variables and their gradients on both sides.
 struct Network {
@@ -39,7 +45,8 @@ struct Network {
     }
   }
   bool agree() const {
-    for (std::size_t i = 0; i < variables.size(); ++i) if (!near(variables[i], parameters[i])) return false;
+    for (std::size_t i = 0; i < variables.size(); ++i)
+      if (!near(variables[i], parameters[i])) return false;
     return true;
   }
 
@@ -48,7 +55,9 @@ struct Network {
   std::vector<torch::Tensor> parameters;
 };
 
-template <class Theirs, class Options> bench::Race race(const std::string& name, const std::string& size, const Sizes& sizes, td::Optimizer ours, const Options& options) {
+template <class Theirs, class Options> bench::Race race(const std::string& name, const std::string& size,
+                                                        const Sizes& sizes, td::Optimizer ours,
+                                                        const Options& options) {
   const auto net = std::make_shared<Network>(sizes);
   const auto mine = std::make_shared<td::Optimizer>(std::move(ours));
   const auto theirs = std::make_shared<Theirs>(net->parameters, options);
@@ -71,25 +80,37 @@ struct SparseAdam {
     m.index_add_(0, rows, m_moves);
     v.index_add_(0, rows, v_moves);
     const torch::Tensor numerator = m_moves.add(m_old), denominator = v_moves.add(v_old).sqrt_().add_(1e-8);
-    x.index_add_(0, rows, numerator.div_(denominator).mul_(-1e-3 * std::sqrt(1 - std::pow(0.999, count)) / (1 - std::pow(0.9, count))));
+    x.index_add_(0, rows,
+                 numerator.div_(denominator)
+                     .mul_(-1e-3 * std::sqrt(1 - std::pow(0.999, count)) / (1 - std::pow(0.9, count))));
   }
 };
 
 bench::Race sparse_adam() {
   constexpr std::int64_t rows = 1'000'000, width = 64, ids = 1024;
   const td::Variable table(td::random::normal({rows, width}, {.seed = 1}));
-  const td::Tensor values = td::random::normal({ids, width}, {.seed = 2}), chosen = td::astype(td::random::uniform({ids}, {.seed = 3}, 0, rows), td::DType::i64);
+  const td::Tensor values = td::random::normal({ids, width}, {.seed = 2}),
+                   chosen = td::astype(td::random::uniform({ids}, {.seed = 3}, 0, rows), td::DType::i64);
   const auto mine = std::make_shared<td::Adam>(td::AdamOptions{.lazy = true});
   const auto theirs = std::make_shared<SparseAdam>(SparseAdam{copied(table)});
-  const torch::Tensor places = torch::from_blob(const_cast<std::int64_t*>(chosen.data<std::int64_t>().data()), {1, ids}, torch::kLong).clone(), their_values = copied(values);
-  const auto step = [=] { mine->apply_gradients({{td::IndexedSlices{values, chosen, table.shape()}, table}}); };
-  const auto their_step = [=] { theirs->step(torch::sparse_coo_tensor(places, their_values, {rows, width})); };
-  return {"adam/sparse", "1Mx64, 1024", step, their_step, [=] { return step(), their_step(), near(table, theirs->x); }};
+  const torch::Tensor places = torch::from_blob(const_cast<std::int64_t*>(chosen.data<std::int64_t>().data()),
+                                                {1, ids}, torch::kLong)
+                                   .clone(),
+                      their_values = copied(values);
+  const auto step = [=] {
+    mine->apply_gradients({{td::IndexedSlices{values, chosen, table.shape()}, table}});
+  };
+  const auto their_step = [=] {
+    theirs->step(torch::sparse_coo_tensor(places, their_values, {rows, width}));
+  };
+  return {"adam/sparse", "1Mx64, 1024", step, their_step,
+          [=] { return step(), their_step(), near(table, theirs->x); }};
 }
 
 std::vector<bench::Race> all_cases() {
   namespace optim = torch::optim;
-  const Sizes large = network({784, 800, 800, 10}), tiny = network({4, 16, 16, 3}), many = network(std::vector<std::int64_t>(51, 8));
+  const Sizes large = network({784, 800, 800, 10}), tiny = network({4, 16, 16, 3}),
+              many = network(std::vector<std::int64_t>(51, 8));
   // libtorch's epsilon stands elsewhere, so it is one that does not count.
   const auto adam = [] { return td::Adam({.epsilon = 1e-12}); };
   const auto adam_too = optim::AdamOptions(1e-3).eps(1e-12);
@@ -97,18 +118,26 @@ std::vector<bench::Race> all_cases() {
       race<optim::Adam>("adam", "1.3M in 6", large, adam(), adam_too),
       race<optim::Adam>("adam", "403 in 6", tiny, adam(), adam_too),
       race<optim::Adam>("adam", "3600 in 100", many, adam(), adam_too),
-      race<optim::Adam>("adam/amsgrad", "1.3M in 6", large, td::Adam({.epsilon = 1e-12, .amsgrad = true}), optim::AdamOptions(1e-3).eps(1e-12).amsgrad(true)),
-      race<optim::AdamW>("adamw", "1.3M in 6", large, td::AdamW(), optim::AdamWOptions(1e-3).weight_decay(1e-2)),
-      race<optim::SGD>("sgd", "1.3M in 6", large, td::GradientDescent({.learning_rate = 1e-3}), optim::SGDOptions(1e-3)),
-      race<optim::SGD>("sgd/momentum", "1.3M in 6", large, td::Momentum({.learning_rate = 1e-3, .momentum = 0.9}), optim::SGDOptions(1e-3).momentum(0.9)),
-      race<optim::Adagrad>("adagrad", "1.3M in 6", large, td::Adagrad({.learning_rate = 1e-3}), optim::AdagradOptions(1e-3).initial_accumulator_value(0.1).eps(0)),
-      race<optim::RMSprop>("rmsprop/centered", "1.3M in 6", large, td::RMSProp({.learning_rate = 1e-3, .epsilon = 1e-7, .centered = true, .form = td::Form::keras}),
-                           optim::RMSpropOptions(1e-3).alpha(0.9).eps(1e-7).centered(true)),
+      race<optim::Adam>("adam/amsgrad", "1.3M in 6", large, td::Adam({.epsilon = 1e-12, .amsgrad = true}),
+                        optim::AdamOptions(1e-3).eps(1e-12).amsgrad(true)),
+      race<optim::AdamW>("adamw", "1.3M in 6", large, td::AdamW(),
+                         optim::AdamWOptions(1e-3).weight_decay(1e-2)),
+      race<optim::SGD>("sgd", "1.3M in 6", large, td::GradientDescent({.learning_rate = 1e-3}),
+                       optim::SGDOptions(1e-3)),
+      race<optim::SGD>("sgd/momentum", "1.3M in 6", large,
+                       td::Momentum({.learning_rate = 1e-3, .momentum = 0.9}),
+                       optim::SGDOptions(1e-3).momentum(0.9)),
+      race<optim::Adagrad>("adagrad", "1.3M in 6", large, td::Adagrad({.learning_rate = 1e-3}),
+                           optim::AdagradOptions(1e-3).initial_accumulator_value(0.1).eps(0)),
+      race<optim::RMSprop>(
+          "rmsprop/centered", "1.3M in 6", large,
+          td::RMSProp({.learning_rate = 1e-3, .epsilon = 1e-7, .centered = true, .form = td::Form::keras}),
+          optim::RMSpropOptions(1e-3).alpha(0.9).eps(1e-7).centered(true)),
       sparse_adam(),
   };
 }
 
-}  // namespace
+}   // namespace
 
 int main(int argc, char** argv) {
   at::set_num_threads(1);

@@ -1,4 +1,5 @@
-// Two functions timed turn by turn in one process. Times are those of the thread on its processor, the least of some rounds.
+// Two functions timed turn by turn in one process. Times are those of the thread on its processor, the least
+// of some rounds.
 #pragma once
 #include <time.h>
 
@@ -18,7 +19,10 @@ inline double now() {
 }
 
 // Microseconds a call.
-struct Pair { double ours, theirs; double ratio() const { return ours / theirs; } };
+struct Pair {
+  double ours, theirs;
+  double ratio() const { return ours / theirs; }
+};
 template <class F, class G> Pair measured(const F& ours, const G& theirs) {
   const auto count = [](const auto& f) {
     f();
@@ -29,7 +33,8 @@ template <class F, class G> Pair measured(const F& ours, const G& theirs) {
   const int n = count(ours), m = count(theirs);
   const auto once = [](const auto& f, int times) {
     const double begin = now();
-    for (int i = 0; i < times; ++i) f();
+    for (int i = 0; i < times; ++i)
+      f();
     return (now() - begin) / times * 1e6;
   };
   Pair best{1e18, 1e18};
@@ -49,12 +54,16 @@ struct Race {
   std::function<void()> ours, theirs;
   std::function<bool()> agree;
 };
-/// Prints a line for each whose name contains one of the words, if there are any: how many times faster tapedeck is. What main returns.
+/// Prints a line for each whose name contains one of the words, if there are any: how many times faster
+/// tapedeck is. What main returns.
 inline int run(const std::vector<Race>& races, const std::vector<std::string_view>& words) {
   const char* row = "%-28s %12s %12s %12s %8s\n";
   std::printf(row, "case, us", "size", "tapedeck", "libtorch", "times");
   for (const Race& r : races) {
-    if (!words.empty() && std::none_of(words.begin(), words.end(), [&](std::string_view w) { return r.name.find(w) != std::string::npos; })) continue;
+    if (!words.empty() && std::none_of(words.begin(), words.end(), [&](std::string_view w) {
+          return r.name.find(w) != std::string::npos;
+        }))
+      continue;
     if (!r.agree()) return std::printf("%s %s: the results differ\n", r.name.c_str(), r.size.c_str()), 1;
     const Pair p = measured(r.ours, r.theirs);
     const auto figure = [](double value, const char* format) {
@@ -63,10 +72,11 @@ inline int run(const std::vector<Race>& races, const std::vector<std::string_vie
       return std::string(text);
     };
     const auto time = [&](double us) { return figure(us, us < 10 ? "%.2f" : "%.0f"); };
-    std::printf(row, r.name.c_str(), r.size.c_str(), time(p.ours).c_str(), time(p.theirs).c_str(), figure(1 / p.ratio(), "%.2f").c_str());
+    std::printf(row, r.name.c_str(), r.size.c_str(), time(p.ours).c_str(), time(p.theirs).c_str(),
+                figure(1 / p.ratio(), "%.2f").c_str());
     std::fflush(stdout);
   }
   return 0;
 }
 
-}  // namespace bench
+}   // namespace bench

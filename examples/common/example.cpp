@@ -24,8 +24,10 @@ void Run::claim(const tapedeck::Agreement& agreement, const std::string& what) {
 }
 
 void Run::claim_time(bool holds, const std::string& what) {
-  if (holds || tapedeck::build_info().sanitizers == "none") claim(holds, what);
-  else fmt::print("not so with sanitizers: {}\n", what);
+  if (holds || tapedeck::build_info().sanitizers == "none")
+    claim(holds, what);
+  else
+    fmt::print("not so with sanitizers: {}\n", what);
 }
 
 int run_example(int argc, char** argv, const char* about, const std::function<void(Run&)>& example) {
@@ -36,7 +38,10 @@ int run_example(int argc, char** argv, const char* about, const std::function<vo
     for (int i = 1; i < argc; ++i) {
       const std::string_view option = argv[i];
       if (option == "--help") {
-        fmt::print("{}: {}\n\n  --short       a small run\n  --out FOLDER  where the picture is written (the current folder)\n  --help        this text\n", name, about);
+        fmt::print(
+            "{}: {}\n\n  --short       a small run\n  --out FOLDER  where the picture is written (the "
+            "current folder)\n  --help        this text\n",
+            name, about);
         return 0;
       }
       if (option == "--short") {
@@ -44,7 +49,8 @@ int run_example(int argc, char** argv, const char* about, const std::function<vo
       } else if (option == "--out" && i + 1 < argc) {
         folder = argv[++i];
       } else {
-        fmt::print(stderr, "{}: {} {}; see --help\n", name, option == "--out" ? "a folder is missing after" : "there is no option", option);
+        fmt::print(stderr, "{}: {} {}; see --help\n", name,
+                   option == "--out" ? "a folder is missing after" : "there is no option", option);
         return 2;
       }
     }

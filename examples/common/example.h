@@ -6,7 +6,9 @@
 
 #include "picture.h"
 
-namespace tapedeck { struct Agreement; }
+namespace tapedeck {
+struct Agreement;
+}
 
 struct Run {
   bool quick = false;   // --short: as small as still shows the idea
@@ -16,13 +18,15 @@ struct Run {
   void claim(bool holds, const std::string& what);
   /// The same of a derivative and differences, with what they are.
   void claim(const tapedeck::Agreement& agreement, const std::string& what);
-  /// The same of how long something takes; with a sanitizer, which slows programs unevenly, it is said but does not fail.
+  /// The same of how long something takes; with a sanitizer, which slows programs unevenly, it is said but
+  /// does not fail.
   void claim_time(bool holds, const std::string& what);
   bool failed = false;
 };
 
-/// The main function of an example: reads --short, --out FOLDER (made where it is missing) and --help, runs, writes the picture, and
-/// gives the status: 0, 1 for a claim that failed or an exception, 2 for a wrong option.
+/// The main function of an example: reads --short, --out FOLDER (made where it is missing) and --help, runs,
+/// writes the picture, and gives the status: 0, 1 for a claim that failed or an exception, 2 for a wrong
+/// option.
 int run_example(int argc, char** argv, const char* about, const std::function<void(Run&)>& example);
 
 /// Seconds of the processor that f takes: what else the machine does counts little.

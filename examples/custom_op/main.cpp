@@ -1,6 +1,7 @@
-// An op of one's own: log_cosh, log(cosh(x)), a loss that is smooth at 0 and straight far from it, with its kernel and its
-// derivative. The program checks the derivative, of first and second order, against differences. docs/adding_an_op.md explains the fields.
-// Beside it the same by map, which needs neither a kernel nor a rule, since an expression of elements is enough: docs/map.md.
+// An op of one's own: log_cosh, log(cosh(x)), a loss that is smooth at 0 and straight far from it, with its
+// kernel and its derivative. The program checks the derivative, of first and second order, against
+// differences. docs/adding_an_op.md explains the fields. Beside it the same by map, which needs neither a
+// kernel nor a rule, since an expression of elements is enough: docs/map.md.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -20,24 +21,33 @@ namespace {
 template <class T> void fill_log_cosh(const td::Tensor& x, td::Tensor& y) {
   const std::span<const T> in = x.data<T>();
   const std::span<T> out = td::writable<T>(y);
-  for (std::size_t i = 0; i < in.size(); ++i) out[i] = std::abs(in[i]) + std::log1p(std::exp(-2 * std::abs(in[i]))) - std::numbers::ln2_v<T>;   // exp never overflows
+  for (std::size_t i = 0; i < in.size(); ++i)
+    out[i] = std::abs(in[i]) + std::log1p(std::exp(-2 * std::abs(in[i]))) -
+             std::numbers::ln2_v<T>;   // exp never overflows
 }
 
 constexpr td::Op kLogCosh = {
     .name = "log_cosh",
     .doc = "log(cosh(x)).",
     .args = {"x"},
-    .infer = [](const td::Call& c) {
-      if (!td::is_trainable(c.x[0].dtype())) td::throw_dtype_error(c, "takes f32 or f64");
-      return c.x[0].spec();
-    },
-    .forward = [](const td::Call& c, std::span<td::Tensor> y) {
-      c.x[0].dtype() == td::DType::f32 ? fill_log_cosh<float>(c.x[0], y[0]) : fill_log_cosh<double>(c.x[0], y[0]);
-    },
-    // How gradients go back, and how tangents go forward. Both are made of ops, so that they can be differentiated again.
-    .rule = td::custom({.x = 1},
-                       [](const td::Call& c, std::span<td::Gradient> dy, std::span<td::Gradient> dx) { dx[0] = dy[0].dense() * td::tanh(c.x[0]); },
-                       [](const td::Call& c, td::Refs dx, std::span<td::Tensor> dy) { dy[0] = dx[0] * td::tanh(c.x[0]); }),
+    .infer =
+        [](const td::Call& c) {
+          if (!td::is_trainable(c.x[0].dtype())) td::throw_dtype_error(c, "takes f32 or f64");
+          return c.x[0].spec();
+        },
+    .forward =
+        [](const td::Call& c, std::span<td::Tensor> y) {
+          c.x[0].dtype() == td::DType::f32 ? fill_log_cosh<float>(c.x[0], y[0])
+                                           : fill_log_cosh<double>(c.x[0], y[0]);
+        },
+    // How gradients go back, and how tangents go forward. Both are made of ops, so that they can be
+    // differentiated again.
+    .rule = td::custom(
+        {.x = 1},
+        [](const td::Call& c, std::span<td::Gradient> dy, std::span<td::Gradient> dx) {
+          dx[0] = dy[0].dense() * td::tanh(c.x[0]);
+        },
+        [](const td::Call& c, td::Refs dx, std::span<td::Tensor> dy) { dy[0] = dx[0] * td::tanh(c.x[0]); }),
 };
 
 td::Tensor log_cosh(td::Operand x) { return kLogCosh(x); }
@@ -69,10 +79,10 @@ double cost(Function f) {
   double least = 1e9;
   for (int i = 0; i < 10; ++i) {
     least = std::min(least, 1e3 * cpu_seconds([&] {
-      td::GradientTape tape;
-      tape.watch(x);
-      tape.gradient(f(x), x);
-    }));
+                              td::GradientTape tape;
+                              tape.watch(x);
+                              tape.gradient(f(x), x);
+                            }));
   }
   return least;
 }
@@ -80,26 +90,33 @@ double cost(Function f) {
 void example(Run& run) {
   const td::Tensor few = td::linspace(-30, 30, 7, td::DType::f64);
   const Derivatives at_few(log_cosh, few);
-  fmt::print("x            {}\nlog_cosh(x)  {}\nslope        {}\n", td::to_string(few), td::to_string(at_few.value), td::to_string(at_few.first));
+  fmt::print("x            {}\nlog_cosh(x)  {}\nslope        {}\n", td::to_string(few),
+             td::to_string(at_few.value), td::to_string(at_few.first));
 
   for (const Function f : {log_cosh, log_cosh_by_map})
-    run.claim(td::check_gradients([f](const std::vector<td::Tensor>& in) { return f(in[0]); }, {td::linspace(-2, 2, 9, td::DType::f64)}),
+    run.claim(td::check_gradients([f](const std::vector<td::Tensor>& in) { return f(in[0]); },
+                                  {td::linspace(-2, 2, 9, td::DType::f64)}),
               fmt::format("derivatives of the {} agree with differences", f == log_cosh ? "op" : "map"));
 
   const td::Tensor x = td::linspace(-4, 4, 161, td::DType::f64);
   const Derivatives op(log_cosh, x), map(log_cosh_by_map, x);
-  const double value = distance(op.value, map.value), first = distance(op.first, map.first), second = distance(op.second, map.second);
+  const double value = distance(op.value, map.value), first = distance(op.first, map.first),
+               second = distance(op.second, map.second);
   fmt::print("op and map differ by {:.1e}, slopes by {:.1e}, curvatures by {:.1e}\n", value, first, second);
   run.claim(std::max({value, first, second}) < 1e-14, "op and map are the same but for rounding");
-  fmt::print("value and gradient of a million elements: op {:.2f} ms, map {:.2f} ms\n", cost(log_cosh), cost(log_cosh_by_map));
+  fmt::print("value and gradient of a million elements: op {:.2f} ms, map {:.2f} ms\n", cost(log_cosh),
+             cost(log_cosh_by_map));
 
   const std::vector<double> at = x.to_vector();
-  const std::vector<Curve> curves = {{.x = at, .y = op.value.to_vector(), .colour = kBlue, .name = "value"},
-                                     {.x = at, .y = op.first.to_vector(), .colour = kOrange, .name = "slope"},
-                                     {.x = at, .y = op.second.to_vector(), .colour = kPaleBlue, .name = "curvature"}};
+  const std::vector<Curve> curves = {
+      {.x = at, .y = op.value.to_vector(), .colour = kBlue, .name = "value"},
+      {.x = at, .y = op.first.to_vector(), .colour = kOrange, .name = "slope"},
+      {.x = at, .y = op.second.to_vector(), .colour = kPaleBlue, .name = "curvature"}};
   run.picture.chart({}, "An op of one's own, log cosh:", {.label = "x"}, {.label = "of log cosh"}, curves);
 }
 
-}  // namespace
+}   // namespace
 
-int main(int argc, char** argv) { return run_example(argc, argv, "an op of one's own, with its derivative, and the same by map", example); }
+int main(int argc, char** argv) {
+  return run_example(argc, argv, "an op of one's own, with its derivative, and the same by map", example);
+}

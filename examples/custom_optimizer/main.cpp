@@ -1,6 +1,7 @@
-// Two optimizers of one's own. AdaBelief changes the elements of a variable by rows: a loop over numbers, which the library runs
-// over pieces of variables, on several threads, and over the rows of sparse gradients. Muon changes whole matrices by ops. The
-// program fits a linear map with both, and beside them with plain descent. docs/optimizers.md explains the fields.
+// Two optimizers of one's own. AdaBelief changes the elements of a variable by rows: a loop over numbers,
+// which the library runs over pieces of variables, on several threads, and over the rows of sparse gradients.
+// Muon changes whole matrices by ops. The program fits a linear map with both, and beside them with plain
+// descent. docs/optimizers.md explains the fields.
 #include <cmath>
 
 #include <fmt/format.h>
@@ -13,10 +14,12 @@ namespace td = tapedeck;
 
 namespace {
 
-// m is a running mean of g, s of (g - m)²; x moves by m / √s, both corrected: Zhuang et al., "AdaBelief optimizer", 2020.
+// m is a running mean of g, s of (g - m)²; x moves by m / √s, both corrected: Zhuang et al., "AdaBelief
+// optimizer", 2020.
 template <class T> void move_by_belief(const td::UpdateRow<T>& row) {
   T *const x = row.x, *const m = row.slots[0], *const s = row.slots[1];
-  const T part_of_m = row.c[0], part_of_s = row.c[1], rate = row.c[2], correction = row.c[3], epsilon = row.c[4];
+  const T part_of_m = row.c[0], part_of_s = row.c[1], rate = row.c[2], correction = row.c[3],
+          epsilon = row.c[4];
   for (std::int64_t i = 0; i < row.n; ++i) {
     m[i] += part_of_m * (row.g[i] - m[i]);
     const T surprise = row.g[i] - m[i];
@@ -29,8 +32,12 @@ constexpr td::UpdateRule kAdaBelief = {
     .name = "adabelief",
     .doc = "Adam with the mean of (g - m)² in the place of that of g².",
     .slots = {{"m"}, {"s"}},
-    .hyperparameters = {{"learning_rate", 1e-3, td::domains::finite}, {"beta1", 0.9, td::domains::decay}, {"beta2", 0.999, td::domains::decay}, {"epsilon", 1e-8, td::domains::positive}},
-    .scalars = {{"beta1_power", [](const td::Hyperparameters& h) { return h[1]; }}, {"beta2_power", [](const td::Hyperparameters& h) { return h[2]; }}},
+    .hyperparameters = {{"learning_rate", 1e-3, td::domains::finite},
+                        {"beta1", 0.9, td::domains::decay},
+                        {"beta2", 0.999, td::domains::decay},
+                        {"epsilon", 1e-8, td::domains::positive}},
+    .scalars = {{"beta1_power", [](const td::Hyperparameters& h) { return h[1]; }},
+                {"beta2_power", [](const td::Hyperparameters& h) { return h[2]; }}},
     .prepare =
         [](td::Step& s) {
           s.c = {1 - s.h[1], 1 - s.h[2], s.h[0] / (1 - s.scalars[0]), 1 / (1 - s.scalars[1]), s.h[3]};
@@ -39,7 +46,8 @@ constexpr td::UpdateRule kAdaBelief = {
     .finish = [](td::Step& s) noexcept { s.scalars[0] *= s.h[1], s.scalars[1] *= s.h[2]; },
 };
 
-// A matrix with singular values near 1 and the singular vectors of x, by five steps of an iteration of Newton and Schulz.
+// A matrix with singular values near 1 and the singular vectors of x, by five steps of an iteration of Newton
+// and Schulz.
 td::Tensor orthogonalised(td::Tensor x) {
   x = x / (td::euclidean_norm(x) + 1e-7);
   for (int i = 0; i < 5; ++i) {
@@ -49,15 +57,18 @@ td::Tensor orthogonalised(td::Tensor x) {
   return x;
 }
 
-// Momentum, of which a matrix takes the direction in every singular vector alike: Jordan et al., "Muon", 2024.
+// Momentum, of which a matrix takes the direction in every singular vector alike: Jordan et al., "Muon",
+// 2024.
 constexpr td::UpdateRule kMuon = {
     .name = "muon",
-    .doc = "a = momentum · a + g; x -= learning_rate · the nearest matrix to a with orthogonal rows or columns.",
+    .doc =
+        "a = momentum · a + g; x -= learning_rate · the nearest matrix to a with orthogonal rows or columns.",
     .slots = {{"momentum"}},
     .hyperparameters = {{"learning_rate", 0.02, td::domains::finite}, {"momentum", 0.95, td::domains::decay}},
     .dense =
         [](const td::Step& s, td::Tensor& x, std::span<td::Tensor> slots, const td::Tensor& g) {
-          if (x.ndim() != 2) throw td::ShapeError("muon: takes matrices; use another optimizer for the other variables");
+          if (x.ndim() != 2)
+            throw td::ShapeError("muon: takes matrices; use another optimizer for the other variables");
           slots[0] = s.h[1] * slots[0] + g;
           x = x - s.h[0] * orthogonalised(s.h[1] * slots[0] + g);
         },
@@ -65,33 +76,42 @@ constexpr td::UpdateRule kMuon = {
 
 /// The loss of each step.
 Curve fit(td::Optimizer optimizer, const char* colour) {
-  const td::Tensor x = td::random::normal({256, 8}, {.seed = 1}), y = td::matmul(x, td::random::normal({8, 4}, {.seed = 2}));
+  const td::Tensor x = td::random::normal({256, 8}, {.seed = 1}),
+                   y = td::matmul(x, td::random::normal({8, 4}, {.seed = 2}));
   const td::Variable w(td::zeros({8, 4}));
   const td::Loss loss = [&] { return td::mean(td::square(td::matmul(x, w) - y)); };
   Curve losses{.x = counted(201, 0), .colour = colour, .name = std::string(optimizer.name())};
-  for (int i = 0; i <= 200; ++i) losses.y.push_back(optimizer.minimize(loss).item());
+  for (int i = 0; i <= 200; ++i)
+    losses.y.push_back(optimizer.minimize(loss).item());
   fmt::print("{}: {:.3g} after 200 steps\n", losses.name, losses.y.back());
   return losses;
 }
 
-/// Two steps of AdaBelief with the gradient 1, by hand: corrected, m is 1, and s is 0.9² and then the mean of 0.9² and 0.81², of which
-/// the first one weighs 0.999 as much.
+/// Two steps of AdaBelief with the gradient 1, by hand: corrected, m is 1, and s is 0.9² and then the mean of
+/// 0.9² and 0.81², of which the first one weighs 0.999 as much.
 bool believes_as_the_paper() {
   const td::Variable x(td::tensor(0.0, td::DType::f64));
   td::Optimizer adabelief(kAdaBelief, {{"learning_rate", 1.0}});
-  for (int i = 0; i < 2; ++i) adabelief.apply_gradients({{td::tensor(1.0, td::DType::f64), x}});
+  for (int i = 0; i < 2; ++i)
+    adabelief.apply_gradients({{td::tensor(1.0, td::DType::f64), x}});
   return std::abs(x.value().item() + 1 / 0.9 + 1 / std::sqrt((0.999 * 0.81 + 0.6561) / 1.999)) < 1e-4;
 }
 
 void example(Run& run) {
   run.claim(believes_as_the_paper(), "two steps of AdaBelief are those of the paper");
   const td::Schedule falling = td::schedule::cosine({.initial = 0.1, .steps = 200});
-  const std::vector<Curve> losses = {fit(td::GradientDescent({.learning_rate = falling}), kPaleBlue), fit(td::Optimizer(kAdaBelief, {{"learning_rate", falling}}), kBlue),
-                                     fit(td::Optimizer(kMuon, {{"learning_rate", falling}, {"momentum", 0.5}}), kOrange)};
-  run.claim(losses[0].y.back() < 0.1 && losses[1].y.back() < 1e-6 && losses[2].y.back() < 1e-6, "all of them fit the map, the two well");
-  run.picture.chart({}, "Fitting a linear map:", {.label = "step", .whole = true}, {.label = "mean square", .logarithmic = true}, losses);
+  const std::vector<Curve> losses = {
+      fit(td::GradientDescent({.learning_rate = falling}), kPaleBlue),
+      fit(td::Optimizer(kAdaBelief, {{"learning_rate", falling}}), kBlue),
+      fit(td::Optimizer(kMuon, {{"learning_rate", falling}, {"momentum", 0.5}}), kOrange)};
+  run.claim(losses[0].y.back() < 0.1 && losses[1].y.back() < 1e-6 && losses[2].y.back() < 1e-6,
+            "all of them fit the map, the two well");
+  run.picture.chart({}, "Fitting a linear map:", {.label = "step", .whole = true},
+                    {.label = "mean square", .logarithmic = true}, losses);
 }
 
-}  // namespace
+}   // namespace
 
-int main(int argc, char** argv) { return run_example(argc, argv, "AdaBelief and Muon, as two optimizers of one's own", example); }
+int main(int argc, char** argv) {
+  return run_example(argc, argv, "AdaBelief and Muon, as two optimizers of one's own", example);
+}

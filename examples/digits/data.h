@@ -10,12 +10,16 @@ struct Digits {
 
   std::int64_t size() const { return labels.size(); }
   /// Some of them, by their places.
-  Digits at(const tapedeck::Tensor& rows) const { return {tapedeck::gather(pixels, rows), tapedeck::gather(labels, rows)}; }
+  Digits at(const tapedeck::Tensor& rows) const {
+    return {tapedeck::gather(pixels, rows), tapedeck::gather(labels, rows)};
+  }
 };
 
 /// Reads a .csv or .csv.gz file. Throws FileError where it is not as it should be, with the line.
 Digits load_digits(const std::string& path);
 
-struct Split { Digits train, test; };
+struct Split {
+  Digits train, test;
+};
 /// 1,437 and 360 rows, always the same, in an order that mixes the writers.
 Split split(const Digits& digits);

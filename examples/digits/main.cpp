@@ -1,5 +1,6 @@
-// Learns to read handwritten digits: loads them, trains networks with a gradient tape and Adam, and tests them on digits
-// that they have not seen. network.h has the networks; train() below is the whole of the learning, by one process or by many.
+// Learns to read handwritten digits: loads them, trains networks with a gradient tape and Adam, and tests
+// them on digits that they have not seen. network.h has the networks; train() below is the whole of the
+// learning, by one process or by many.
 #include <algorithm>
 #include <optional>
 
@@ -21,34 +22,41 @@ namespace td = tapedeck;
 
 namespace {
 
-double accuracy(const td::Tensor& labels, const td::Tensor& predicted) { return td::mean(td::astype(td::equal(labels, predicted), td::DType::f64)).item(); }
+double accuracy(const td::Tensor& labels, const td::Tensor& predicted) {
+  return td::mean(td::astype(td::equal(labels, predicted), td::DType::f64)).item();
+}
 
 struct Training {
   std::vector<double> losses;   // of every batch
   std::string tape;             // of the first one, for Graphviz
 };
 
-Training train(const Network& network, const Digits& digits, td::random::Key key, const Options& options, const Team& team) {
+Training train(const Network& network, const Digits& digits, td::random::Key key, const Options& options,
+               const Team& team) {
   td::Adam adam({.learning_rate = 2e-3});
   Progress progress(network.name(), options.epochs, digits.size());
   Training result;
   team.run([&](td::Replica replica) {
     const bool reports = replica.index == 0;
     for (std::int64_t epoch = 0; epoch < options.epochs; ++epoch) {
-      const td::Tensor order = td::random::permutation(digits.size(), key.split(static_cast<std::uint64_t>(epoch)));
+      const td::Tensor order =
+          td::random::permutation(digits.size(), key.split(static_cast<std::uint64_t>(epoch)));
       for (std::int64_t first = 0; first < digits.size(); first += options.batch) {
         const std::int64_t size = std::min(options.batch, digits.size() - first);
-        const std::int64_t begin = size * replica.index / replica.count, end = size * (replica.index + 1) / replica.count;
+        const std::int64_t begin = size * replica.index / replica.count,
+                           end = size * (replica.index + 1) / replica.count;
         const Digits part = digits.at(td::slice(order, {first + begin}, {end - begin}));
 
-        // Each sums its losses over the size of the whole batch: together that is the mean, be the parts equal or not.
+        // Each sums its losses over the size of the whole batch: together that is the mean, be the parts
+        // equal or not.
         td::GradientTape tape;
         const td::Tensor scores = network(part.pixels);
         const td::Tensor loss = td::sum(td::sparse_softmax_cross_entropy(part.labels, scores)) / size;
         if (reports && result.tape.empty()) result.tape = td::to_dot(tape);
         adam.minimize(loss, &tape, {.variables = network.weights()});
 
-        const td::Tensor right = td::sum(td::astype(td::equal(part.labels, td::argmax(scores)), td::DType::f32)) / size;
+        const td::Tensor right =
+            td::sum(td::astype(td::equal(part.labels, td::argmax(scores)), td::DType::f32)) / size;
         const td::Tensor whole = td::sum_over_replicas(td::stack({loss, right}));
         if (!reports) continue;
         result.losses.push_back(whole.at({0}));
@@ -56,7 +64,8 @@ Training train(const Network& network, const Digits& digits, td::random::Key key
       }
       if (reports) progress.end_epoch();
     }
-    for (const td::Variable& w : network.weights()) check_same_bits(w, replica);
+    for (const td::Variable& w : network.weights())
+      check_same_bits(w, replica);
   });
   return result;
 }
@@ -78,7 +87,8 @@ double test(const Network& network, const Digits& digits) {
 td::NamedTensors weights_of(const std::vector<std::unique_ptr<Network>>& networks) {
   td::NamedTensors weights;
   for (const auto& network : networks)
-    for (const td::Variable& w : network->weights()) weights.emplace(network->name() + " " + w.name(), w.value());
+    for (const td::Variable& w : network->weights())
+      weights.emplace(network->name() + " " + w.name(), w.value());
   return weights;
 }
 
@@ -92,9 +102,12 @@ void run(const Options& options) {
   if (options.mlp) networks.push_back(std::make_unique<Mlp>(key.split(0)));
   if (options.cnn) networks.push_back(std::make_unique<Cnn>(key.split(2)));
   std::optional<Output> plot, tape;
-  team.run([&](td::Replica replica) { if (replica.index == 0) plot.emplace(options.plot), tape.emplace(options.tape); });   // where this fails, all replicas end
+  team.run([&](td::Replica replica) {
+    if (replica.index == 0) plot.emplace(options.plot), tape.emplace(options.tape);
+  });   // where this fails, all replicas end
   if (!team.speaks()) {
-    for (const auto& network : networks) train(*network, digits.train, key.split(1), options, team);
+    for (const auto& network : networks)
+      train(*network, digits.train, key.split(1), options, team);
     return;
   }
   fmt::print("{} digits to learn from, {} to be tested on\n", digits.train.size(), digits.test.size());
@@ -117,17 +130,20 @@ void run(const Options& options) {
   fmt::print("tape of a step: {}{}{}\n", options.tape, drawn.empty() ? "" : " and ", drawn);
 
   std::string summary = "\ntest accuracy:";
-  for (const auto& network : networks) summary += fmt::format(" {} {:.3f}", network->name(), test(*network, digits.test));
+  for (const auto& network : networks)
+    summary += fmt::format(" {} {:.3f}", network->name(), test(*network, digits.test));
   fmt::print("{}\n", summary);
 }
 
-}  // namespace
+}   // namespace
 
 int main(int argc, char** argv) {
   try {
     const Options options = parse_options(argc, argv);
-    if (options.help) fmt::print("{}", kHelp);
-    else run(options);
+    if (options.help)
+      fmt::print("{}", kHelp);
+    else
+      run(options);
     return 0;
   } catch (const WrongOption& e) {
     fmt::print(stderr, "digits: {}; see --help\n", e.what());

@@ -17,11 +17,14 @@ class Network {
  protected:
   Network(std::string name, tapedeck::random::Key key) : name_(std::move(name)), key_(key) {}
 
-  /// The kernel and the bias of one more layer. Weights of variance 2 / inputs keep the size of what relu passes on (He et al. 2015).
+  /// The kernel and the bias of one more layer. Weights of variance 2 / inputs keep the size of what relu
+  /// passes on (He et al. 2015).
   void add_layer(const std::string& name, const tapedeck::Shape& kernel) {
     const std::int64_t outputs = kernel[kernel.ndim() - 1];
     const double inputs = static_cast<double>(kernel.size() / outputs);
-    weights_.emplace_back(tapedeck::random::normal(kernel, key_.split(weights_.size())) * std::sqrt(2 / inputs), tapedeck::VariableOptions{.name = name + " kernel"});
+    weights_.emplace_back(
+        tapedeck::random::normal(kernel, key_.split(weights_.size())) * std::sqrt(2 / inputs),
+        tapedeck::VariableOptions{.name = name + " kernel"});
     weights_.emplace_back(tapedeck::zeros({outputs}), tapedeck::VariableOptions{.name = name + " bias"});
   }
   const tapedeck::Variable& kernel(std::size_t layer) const { return weights_[2 * layer]; }

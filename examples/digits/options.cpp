@@ -34,12 +34,16 @@ template <class T> T number(std::string_view option, std::string_view text, T lo
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < lowest || value > highest)
-    throw WrongOption(fmt::format("{} takes a whole number from {} to {}: \"{}\"", option, lowest, highest, text));
+    throw WrongOption(
+        fmt::format("{} takes a whole number from {} to {}: \"{}\"", option, lowest, highest, text));
   return value;
 }
 
 // The source folder that the program was built from, or else the current one.
-std::string default_data() { return fs::exists(EXAMPLE_DATA "/digits.csv.gz") ? EXAMPLE_DATA "/digits.csv.gz" : "examples/data/digits.csv.gz"; }
+std::string default_data() {
+  return fs::exists(EXAMPLE_DATA "/digits.csv.gz") ? EXAMPLE_DATA "/digits.csv.gz"
+                                                   : "examples/data/digits.csv.gz";
+}
 
 std::string beside_program(const char* name) {
   std::error_code unknown;
@@ -47,14 +51,15 @@ std::string beside_program(const char* name) {
 }
 
 void choose_model(Options& options, std::string_view name) {
-  if (name != "mlp" && name != "cnn" && name != "both") throw WrongOption(fmt::format("--model takes mlp, cnn or both: \"{}\"", name));
+  if (name != "mlp" && name != "cnn" && name != "both")
+    throw WrongOption(fmt::format("--model takes mlp, cnn or both: \"{}\"", name));
   options.mlp = name != "cnn";
   options.cnn = name != "mlp";
 }
 
 int replicas(std::string_view text) { return text == "mpi" ? 0 : number("--replicas", text, 1, 1024); }
 
-}  // namespace
+}   // namespace
 
 Options parse_options(int argc, char** argv) {
   Options options;
@@ -68,18 +73,30 @@ Options parse_options(int argc, char** argv) {
       if (i + 1 == argc) throw WrongOption(fmt::format("{} needs a value", option));
       return argv[++i];
     };
-    if (argument == "--help") options.help = true;
-    else if (option == "--model") choose_model(options, value());
-    else if (option == "--epochs") options.epochs = number<std::int64_t>(option, value(), 1, 100'000);
-    else if (option == "--batch") options.batch = number<std::int64_t>(option, value(), 1, 100'000);
-    else if (option == "--seed") options.seed = number<std::uint64_t>(option, value(), 0, std::numeric_limits<std::uint64_t>::max());
-    else if (option == "--threads") options.threads = number(option, value(), 1, 1024);
-    else if (option == "--replicas") options.replicas = replicas(value());
-    else if (option == "--data") options.data = value();
-    else if (option == "--plot") options.plot = value();
-    else if (option == "--tape") options.tape = value();
-    else if (option == "--weights") options.weights = value();
-    else throw WrongOption(fmt::format("there is no option {}", argument));
+    if (argument == "--help")
+      options.help = true;
+    else if (option == "--model")
+      choose_model(options, value());
+    else if (option == "--epochs")
+      options.epochs = number<std::int64_t>(option, value(), 1, 100'000);
+    else if (option == "--batch")
+      options.batch = number<std::int64_t>(option, value(), 1, 100'000);
+    else if (option == "--seed")
+      options.seed = number<std::uint64_t>(option, value(), 0, std::numeric_limits<std::uint64_t>::max());
+    else if (option == "--threads")
+      options.threads = number(option, value(), 1, 1024);
+    else if (option == "--replicas")
+      options.replicas = replicas(value());
+    else if (option == "--data")
+      options.data = value();
+    else if (option == "--plot")
+      options.plot = value();
+    else if (option == "--tape")
+      options.tape = value();
+    else if (option == "--weights")
+      options.weights = value();
+    else
+      throw WrongOption(fmt::format("there is no option {}", argument));
   }
   return options;
 }

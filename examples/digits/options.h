@@ -10,15 +10,17 @@ struct Options {
   std::int64_t batch = 32;
   std::uint64_t seed = 1;
   int threads = 1;
-  int replicas = 1;        // threads that each take a part of every batch; 0: the ranks of an MPI job do
-  std::string data;        // found by itself
-  std::string plot, tape;  // beside the program
-  std::string weights;     // empty: not written
+  int replicas = 1;         // threads that each take a part of every batch; 0: the ranks of an MPI job do
+  std::string data;         // found by itself
+  std::string plot, tape;   // beside the program
+  std::string weights;      // empty: not written
   bool help = false;
 };
 
 /// An option that does not exist, or a value that it does not take.
-struct WrongOption : std::runtime_error { using std::runtime_error::runtime_error; };
+struct WrongOption : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 extern const char* const kHelp;
 

@@ -16,12 +16,14 @@ Curve means_of(const std::vector<double>& losses, std::size_t part, std::size_t 
   for (std::size_t at = 0; at < losses.size(); at += part) {
     const auto first = losses.begin() + static_cast<std::ptrdiff_t>(at);
     curve.x.push_back((static_cast<double>(at) + static_cast<double>(part) / 2) / static_cast<double>(epoch));
-    curve.y.push_back(std::max(std::accumulate(first, first + static_cast<std::ptrdiff_t>(part), 0.0) / static_cast<double>(part), 1e-6));   // the logarithm of 0 is off the page
+    curve.y.push_back(std::max(
+        std::accumulate(first, first + static_cast<std::ptrdiff_t>(part), 0.0) / static_cast<double>(part),
+        1e-6));   // the logarithm of 0 is off the page
   }
   return curve;
 }
 
-}  // namespace
+}   // namespace
 
 void write_loss_curves(std::ostream& svg, const std::vector<Losses>& networks, std::int64_t epochs) {
   std::vector<Curve> batches, means;
@@ -35,7 +37,8 @@ void write_loss_curves(std::ostream& svg, const std::vector<Losses>& networks, s
   }
   batches.insert(batches.end(), means.begin(), means.end());
   Picture picture;
-  picture.chart({}, "Training loss of each batch, and the mean of each epoch:", {.label = "epoch", .whole = true, .from = 0, .to = static_cast<double>(epochs)},
+  picture.chart({}, "Training loss of each batch, and the mean of each epoch:",
+                {.label = "epoch", .whole = true, .from = 0, .to = static_cast<double>(epochs)},
                 {.label = "cross entropy", .logarithmic = true}, batches);
   picture.write(svg);
 }

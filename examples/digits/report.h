@@ -5,4 +5,5 @@
 /// A table: a row for each true digit, a column for each predicted one.
 void print_confusion(const tapedeck::Tensor& labels, const tapedeck::Tensor& predicted);
 /// Draws digits side by side, each with what it is taken for.
-void print_digits(const Digits& digits, const tapedeck::Tensor& predicted, const std::vector<std::int64_t>& rows);
+void print_digits(const Digits& digits, const tapedeck::Tensor& predicted,
+                  const std::vector<std::int64_t>& rows);

@@ -16,9 +16,12 @@ class Team {
   bool speaks() const { return !ranks_ || ranks_->replica().index == 0; }
   /// Calls f as each of the replicas that this process has. A single one needs no thread of its own.
   void run(const std::function<void(tapedeck::Replica)>& f) const {
-    if (ranks_) ranks_->run(f);
-    else if (threads_.count() > 1) threads_.run(f);
-    else f({0, 1});
+    if (ranks_)
+      ranks_->run(f);
+    else if (threads_.count() > 1)
+      threads_.run(f);
+    else
+      f({0, 1});
   }
 
  private:
@@ -29,5 +32,6 @@ class Team {
   std::optional<tapedeck::Ranks> ranks_;
 };
 
-/// In a replica: throws where a variable of any replica has other bits than that of the first one. All replicas call this.
+/// In a replica: throws where a variable of any replica has other bits than that of the first one. All
+/// replicas call this.
 void check_same_bits(const tapedeck::Variable& variable, tapedeck::Replica replica);

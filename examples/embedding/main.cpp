@@ -1,5 +1,6 @@
-// Sparse gradients: 1,024 rows of a table are read, so the gradient has 1,024 rows, and a step of Adam touches no other. Its time
-// is the same for a table of ten thousand rows as for one of ten million; that of a dense gradient is proportional to the table.
+// Sparse gradients: 1,024 rows of a table are read, so the gradient has 1,024 rows, and a step of Adam
+// touches no other. Its time is the same for a table of ten thousand rows as for one of ten million; that of
+// a dense gradient is proportional to the table.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -20,19 +21,24 @@ class Embedding {
 
   /// A step with rows that are drawn by chance. Returns its seconds, without those of drawing.
   double step(bool sparse) {
-    const td::Tensor ids = td::astype(td::random::uniform({kIds}, key_ = key_.split(0), 0, static_cast<double>(rows_), td::DType::f64), td::DType::i64);
+    const td::Tensor ids = td::astype(
+        td::random::uniform({kIds}, key_ = key_.split(0), 0, static_cast<double>(rows_), td::DType::f64),
+        td::DType::i64);
     return cpu_seconds([&] {
       td::GradientTape tape;
       const td::Tensor loss = td::mean(td::square(td::gather(table_, ids) - wanted_));
       const td::Gradient gradient = tape.gradient(loss, table_);
-      if (sparse) adam_.apply_gradients({{gradient, table_}});
-      else adam_.apply_gradients({{gradient.dense(), table_}});
+      if (sparse)
+        adam_.apply_gradients({{gradient, table_}});
+      else
+        adam_.apply_gradients({{gradient.dense(), table_}});
     });
   }
   /// The seconds of n steps, ascending.
   std::vector<double> steps(int n, bool sparse) {
     std::vector<double> seconds;
-    for (int i = 0; i < n; ++i) seconds.push_back(step(sparse));
+    for (int i = 0; i < n; ++i)
+      seconds.push_back(step(sparse));
     std::sort(seconds.begin(), seconds.end());
     return seconds;
   }
@@ -49,7 +55,9 @@ class Embedding {
 void example(Run& run) {
   Embedding by_rows(10'000), whole(10'000);
   by_rows.step(true), whole.step(false);
-  run.claim(td::max(td::abs(by_rows.table() - whole.table())).item() < 1e-6 && td::max(td::abs(whole.table())).item() > 1e-3, "the first step is the same, sparse or dense");
+  run.claim(td::max(td::abs(by_rows.table() - whole.table())).item() < 1e-6 &&
+                td::max(td::abs(whole.table())).item() > 1e-3,
+            "the first step is the same, sparse or dense");
 
   Curve sparse{.colour = kBlue, .name = "sparse"}, dense{.colour = kOrange, .name = "dense"};
   fmt::print("{:>12} {:>10} {:>16} {:>15}\n", "rows", "table", "sparse step", "dense step");
@@ -58,26 +66,38 @@ void example(Run& run) {
     embedding.steps(20, true);   // the first makes the slots
     const double middle = embedding.steps(run.quick ? 100 : 300, true)[run.quick ? 50 : 150];
     sparse.x.push_back(static_cast<double>(rows)), sparse.y.push_back(middle * 1e3);
-    fmt::print("{:>12} {:>7.1f} MB {:>13.3f} ms ", rows, static_cast<double>(rows * kWidth) * 4e-6, middle * 1e3);
+    fmt::print("{:>12} {:>7.1f} MB {:>13.3f} ms ", rows, static_cast<double>(rows * kWidth) * 4e-6,
+               middle * 1e3);
     if (rows <= 1'000'000) {   // beyond, gradient, table and slots would need more than 10 GB
-      dense.x.push_back(static_cast<double>(rows)), dense.y.push_back(embedding.steps(rows < 1'000'000 ? 10 : 3, false)[0] * 1e3);
+      dense.x.push_back(static_cast<double>(rows)),
+          dense.y.push_back(embedding.steps(rows < 1'000'000 ? 10 : 3, false)[0] * 1e3);
       fmt::print("{:>12.3f} ms", dense.y.back());
     }
     fmt::print("\n");
     td::release_buffers();
   }
 
-  // A table of 10⁴ rows lies in the cache of the processor, the others in memory: that makes a difference, the number of rows does not.
+  // A table of 10⁴ rows lies in the cache of the processor, the others in memory: that makes a difference,
+  // the number of rows does not.
   const double growth = sparse.y.back() / sparse.y.front(), dense_growth = dense.y.back() / dense.y.front();
-  fmt::print("{:.0f} times the rows: {:.1f} times the sparse step; {:.0f} times the rows: {:.1f} times the dense one\n", sparse.x.back() / sparse.x.front(), growth,
-             dense.x.back() / dense.x.front(), dense_growth);
+  fmt::print(
+      "{:.0f} times the rows: {:.1f} times the sparse step; {:.0f} times the rows: {:.1f} times the dense "
+      "one\n",
+      sparse.x.back() / sparse.x.front(), growth, dense.x.back() / dense.x.front(), dense_growth);
   run.claim_time(growth < 8, "the sparse step does not grow with the table, but for what the caches hold");
-  if (sparse.y.size() > 3) run.claim_time(sparse.y[3] < 2 * sparse.y[2], "with ten times as many rows as lie in no cache it takes less than twice the time");
-  run.claim_time(dense.y.back() > 10 * sparse.y[dense.y.size() - 1], "with 10⁶ rows it is at least 10 times as fast as the dense one");
+  if (sparse.y.size() > 3)
+    run.claim_time(sparse.y[3] < 2 * sparse.y[2],
+                   "with ten times as many rows as lie in no cache it takes less than twice the time");
+  run.claim_time(dense.y.back() > 10 * sparse.y[dense.y.size() - 1],
+                 "with 10⁶ rows it is at least 10 times as fast as the dense one");
 
-  run.picture.chart({}, "A step of Adam that reads 1,024 rows:", {.label = "rows of the table", .logarithmic = true}, {.label = "milliseconds", .logarithmic = true}, std::vector{sparse, dense});
+  run.picture.chart(
+      {}, "A step of Adam that reads 1,024 rows:", {.label = "rows of the table", .logarithmic = true},
+      {.label = "milliseconds", .logarithmic = true}, std::vector{sparse, dense});
 }
 
-}  // namespace
+}   // namespace
 
-int main(int argc, char** argv) { return run_example(argc, argv, "sparse gradients, whose steps do not grow with the table", example); }
+int main(int argc, char** argv) {
+  return run_example(argc, argv, "sparse gradients, whose steps do not grow with the table", example);
+}

@@ -1,6 +1,6 @@
-// Sensitivities of option prices. The price of Black and Scholes is a few ops: its derivatives of first and second order, by
-// one tape inside another, stand beside the textbook's formulas. A basket of eight assets has no formula: it is priced by
-// Monte-Carlo simulation, and one backward pass gives all its sensitivities.
+// Sensitivities of option prices. The price of Black and Scholes is a few ops: its derivatives of first and
+// second order, by one tape inside another, stand beside the textbook's formulas. A basket of eight assets
+// has no formula: it is priced by Monte-Carlo simulation, and one backward pass gives all its sensitivities.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -21,23 +21,30 @@ constexpr double kStrike = 100, kVolatility = 0.25, kRate = 0.03, kYears = 1.5;
 td::Tensor normal_cdf(const td::Tensor& x) { return 0.5 * td::erfc(x * -std::numbers::sqrt2 / 2); }
 
 /// A call option on an asset without dividends.
-td::Tensor black_scholes(const td::Tensor& spot, const td::Tensor& volatility, const td::Tensor& rate, const td::Tensor& years) {
+td::Tensor black_scholes(const td::Tensor& spot, const td::Tensor& volatility, const td::Tensor& rate,
+                         const td::Tensor& years) {
   const td::Tensor deviation = volatility * td::sqrt(years);
   const td::Tensor d1 = (td::log(spot / kStrike) + (rate + 0.5 * td::square(volatility)) * years) / deviation;
   return spot * normal_cdf(d1) - kStrike * td::exp(-rate * years) * normal_cdf(d1 - deviation);
 }
 
-struct Formulas { double price, delta, vega, rho, theta, gamma, vanna, volga; };
+struct Formulas {
+  double price, delta, vega, rho, theta, gamma, vanna, volga;
+};
 Formulas formulas(double spot) {
   const double root = std::sqrt(kYears), deviation = kVolatility * root, discount = std::exp(-kRate * kYears);
-  const double d1 = (std::log(spot / kStrike) + (kRate + 0.5 * kVolatility * kVolatility) * kYears) / deviation, d2 = d1 - deviation;
+  const double d1 = (std::log(spot / kStrike) + (kRate + 0.5 * kVolatility * kVolatility) * kYears) /
+                    deviation,
+               d2 = d1 - deviation;
   const auto cdf = [](double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); };
-  const double density = std::exp(-0.5 * d1 * d1) / std::sqrt(2 * std::numbers::pi), vega = spot * density * root;
+  const double density = std::exp(-0.5 * d1 * d1) / std::sqrt(2 * std::numbers::pi),
+               vega = spot * density * root;
   return {.price = spot * cdf(d1) - kStrike * discount * cdf(d2),
           .delta = cdf(d1),
           .vega = vega,
           .rho = kStrike * kYears * discount * cdf(d2),
-          .theta = spot * density * kVolatility / (2 * root) + kRate * kStrike * discount * cdf(d2),   // the derivative in the years that are left
+          .theta = spot * density * kVolatility / (2 * root) +
+                   kRate * kStrike * discount * cdf(d2),   // the derivative in the years that are left
           .gamma = density / (spot * deviation),
           .vanna = -density * d2 / kVolatility,
           .volga = vega * d1 * d2 / kVolatility};
@@ -49,18 +56,23 @@ struct Greek {
   double Formulas::*formula;
 };
 
-/// One option for each spot; since they do not mix, the gradient of all prices is that of each. Draws delta and gamma.
+/// One option for each spot; since they do not mix, the gradient of all prices is that of each. Draws delta
+/// and gamma.
 void compare_with_formulas(Run& run) {
   const td::Tensor spot = td::linspace(50, 170, 121, td::DType::f64);
   const auto everywhere = [&](double value) { return td::full_like(spot, value); };
   const td::Tensor volatility = everywhere(kVolatility), rate = everywhere(kRate), years = everywhere(kYears);
 
   td::GradientTape outer({.persistent = true}), inner;
-  for (const td::Tensor& x : {spot, volatility, rate, years}) outer.watch(x), inner.watch(x);
+  for (const td::Tensor& x : {spot, volatility, rate, years})
+    outer.watch(x), inner.watch(x);
   const td::Tensor price = black_scholes(spot, volatility, rate, years);
   const auto [delta, vega, rho, theta] = inner.gradient(price, spot, volatility, rate, years);
-  const Greek greeks[] = {{"price", price, &Formulas::price}, {"delta", delta.dense(), &Formulas::delta}, {"vega", vega.dense(), &Formulas::vega},
-                          {"rho", rho.dense(), &Formulas::rho}, {"theta", theta.dense(), &Formulas::theta},
+  const Greek greeks[] = {{"price", price, &Formulas::price},
+                          {"delta", delta.dense(), &Formulas::delta},
+                          {"vega", vega.dense(), &Formulas::vega},
+                          {"rho", rho.dense(), &Formulas::rho},
+                          {"theta", theta.dense(), &Formulas::theta},
                           {"gamma", outer.gradient(delta.dense(), spot).dense(), &Formulas::gamma},
                           {"vanna", outer.gradient(delta.dense(), volatility).dense(), &Formulas::vanna},
                           {"volga", outer.gradient(vega.dense(), volatility).dense(), &Formulas::volga}};
@@ -81,10 +93,13 @@ void compare_with_formulas(Run& run) {
   run.claim(worst < 1e-12, "all are within 1e-12 of the formulas, of their size where it is above 1");
 
   const auto chart = [&](double left, const Greek& greek, const char* title) {
-    Curve line{.colour = kPaleBlue, .name = "formula", .width = 5}, dots{.colour = kBlue, .name = "tape", .width = 1.5, .dots = true};
+    Curve line{.colour = kPaleBlue, .name = "formula", .width = 5},
+        dots{.colour = kBlue, .name = "tape", .width = 1.5, .dots = true};
     line.x = dots.x = spots, dots.y = greek.ours.to_vector();
-    for (const double s : spots) line.y.push_back(formulas(s).*greek.formula);
-    run.picture.chart({.x = left, .width = 400, .height = 340}, title, {.label = "spot"}, {.label = greek.name}, std::vector{line, dots});
+    for (const double s : spots)
+      line.y.push_back(formulas(s).*greek.formula);
+    run.picture.chart({.x = left, .width = 400, .height = 340}, title, {.label = "spot"},
+                      {.label = greek.name}, std::vector{line, dots});
   };
   chart(0, greeks[1], "First order:");
   chart(400, greeks[5], "Second order:");
@@ -92,12 +107,16 @@ void compare_with_formulas(Run& run) {
 
 constexpr std::int64_t kAssets = 8;
 
-/// A call on the mean of eight assets, any two of which have the same correlation: the mean over paths, of which each row of
-/// `noise`, standard normal numbers, is one.
-td::Tensor basket_price(const td::Tensor& noise, const td::Tensor& spots, const td::Tensor& volatilities, const td::Tensor& rate, const td::Tensor& years, const td::Tensor& strike, const td::Tensor& correlation) {
+/// A call on the mean of eight assets, any two of which have the same correlation: the mean over paths, of
+/// which each row of `noise`, standard normal numbers, is one.
+td::Tensor basket_price(const td::Tensor& noise, const td::Tensor& spots, const td::Tensor& volatilities,
+                        const td::Tensor& rate, const td::Tensor& years, const td::Tensor& strike,
+                        const td::Tensor& correlation) {
   const td::Tensor correlations = correlation + (1.0 - correlation) * td::eye(kAssets, {}, td::DType::f64);
-  const td::Tensor drift = (rate - 0.5 * td::square(volatilities)) * years, deviation = volatilities * td::sqrt(years);
-  const td::Tensor ends = spots * td::exp(drift + deviation * td::matmul(noise, td::transpose(td::cholesky(correlations))));
+  const td::Tensor drift = (rate - 0.5 * td::square(volatilities)) * years,
+                   deviation = volatilities * td::sqrt(years);
+  const td::Tensor ends =
+      spots * td::exp(drift + deviation * td::matmul(noise, td::transpose(td::cholesky(correlations))));
   return td::exp(-rate * years) * td::mean(td::relu(td::mean(ends, {1}) - strike));
 }
 
@@ -105,8 +124,15 @@ void simulate_basket(Run& run) {
   const std::int64_t paths = run.quick ? 1 << 14 : 1 << 17;
   const td::Tensor noise = td::random::normal({paths, kAssets}, {.seed = 1}, td::DType::f64);
   const auto f64 = [](double value) { return td::tensor(value, td::DType::f64); };
-  const std::vector<td::Tensor> parameters = {td::linspace(80, 115, kAssets, td::DType::f64), td::linspace(0.15, 0.4, kAssets, td::DType::f64), f64(kRate), f64(kYears), f64(kStrike), f64(0.6)};
-  const auto price = [&](std::span<const td::Tensor> p) { return basket_price(noise, p[0], p[1], p[2], p[3], p[4], p[5]); };
+  const std::vector<td::Tensor> parameters = {td::linspace(80, 115, kAssets, td::DType::f64),
+                                              td::linspace(0.15, 0.4, kAssets, td::DType::f64),
+                                              f64(kRate),
+                                              f64(kYears),
+                                              f64(kStrike),
+                                              f64(0.6)};
+  const auto price = [&](std::span<const td::Tensor> p) {
+    return basket_price(noise, p[0], p[1], p[2], p[3], p[4], p[5]);
+  };
 
   // Of several tries in turn, the shortest.
   td::Tensor value;
@@ -114,22 +140,33 @@ void simulate_basket(Run& run) {
   double alone = 1e9, together = 1e9;
   for (int i = 0; i < 25; ++i) {
     alone = std::min(alone, cpu_seconds([&] { price(parameters); }));
-    together = std::min(together, cpu_seconds([&] { std::tie(value, sensitivities) = td::value_and_grad(price, parameters); }));
+    together = std::min(together, cpu_seconds([&] {
+                          std::tie(value, sensitivities) = td::value_and_grad(price, parameters);
+                        }));
   }
   fmt::print("\nbasket of {} assets, {} paths: price {:.4f}\n", kAssets, paths, value.item());
-  fmt::print("the price alone {:.2f} ms, with {} sensitivities {:.2f} ms: {:.2f} times\n", 1e3 * alone, 2 * kAssets + 4, 1e3 * together, together / alone);
-  run.claim_time(together < 4 * alone, "price and all sensitivities take at most 4 times the price's own time");
+  fmt::print("the price alone {:.2f} ms, with {} sensitivities {:.2f} ms: {:.2f} times\n", 1e3 * alone,
+             2 * kAssets + 4, 1e3 * together, together / alone);
+  run.claim_time(together < 4 * alone,
+                 "price and all sensitivities take at most 4 times the price's own time");
   // Within so small a step no path crosses the strike.
-  run.claim(td::check_vjp(price, parameters, {.step = 1e-7, .tolerance = 1e-6}), "the sensitivities agree with differences on the same paths");
+  run.claim(td::check_vjp(price, parameters, {.step = 1e-7, .tolerance = 1e-6}),
+            "the sensitivities agree with differences on the same paths");
 
-  const std::vector<double> delta = sensitivities[0].dense().to_vector(), vega = sensitivities[1].dense().to_vector();
+  const std::vector<double> delta = sensitivities[0].dense().to_vector(),
+                            vega = sensitivities[1].dense().to_vector();
   fmt::print("asset  spot  volatility   delta    vega\n");
   for (std::size_t i = 0; i < delta.size(); ++i)
-    fmt::print("{:>5} {:>5.0f} {:>11.3f} {:>7.4f} {:>7.3f}\n", i + 1, parameters[0].to_vector()[i], parameters[1].to_vector()[i], delta[i], vega[i]);
+    fmt::print("{:>5} {:>5.0f} {:>11.3f} {:>7.4f} {:>7.3f}\n", i + 1, parameters[0].to_vector()[i],
+               parameters[1].to_vector()[i], delta[i], vega[i]);
   const auto scalar = [&](std::size_t i) { return sensitivities[i].dense().item(); };
-  fmt::print("rho {:.4f}, theta {:.4f}, in the strike {:.4f}, in the correlation {:.4f}\n", scalar(2), scalar(3), scalar(4), scalar(5));
+  fmt::print("rho {:.4f}, theta {:.4f}, in the strike {:.4f}, in the correlation {:.4f}\n", scalar(2),
+             scalar(3), scalar(4), scalar(5));
 
-  run.picture.chart({.x = 800, .width = 400, .height = 340}, "Basket of eight assets:", {.label = "asset", .whole = true}, {.label = "delta"}, std::vector<Curve>{{.x = counted(delta.size()), .y = delta, .name = "tape", .width = 5, .dots = true}});
+  run.picture.chart(
+      {.x = 800, .width = 400, .height = 340}, "Basket of eight assets:", {.label = "asset", .whole = true},
+      {.label = "delta"},
+      std::vector<Curve>{{.x = counted(delta.size()), .y = delta, .name = "tape", .width = 5, .dots = true}});
 }
 
 void example(Run& run) {
@@ -137,6 +174,8 @@ void example(Run& run) {
   simulate_basket(run);
 }
 
-}  // namespace
+}   // namespace
 
-int main(int argc, char** argv) { return run_example(argc, argv, "sensitivities of option prices, by formulas and by simulation", example); }
+int main(int argc, char** argv) {
+  return run_example(argc, argv, "sensitivities of option prices, by formulas and by simulation", example);
+}

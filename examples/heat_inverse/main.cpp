@@ -1,6 +1,7 @@
-// An inverse problem: how well does each point of a plate conduct heat, if one sees only how some fields of temperature change in
-// 200 steps of the heat equation? The gradient goes back through all steps. A tape that keeps every step takes much memory; the same
-// loop with checkpoints keeps few of them and computes the others once more, to the same bits.
+// An inverse problem: how well does each point of a plate conduct heat, if one sees only how some fields of
+// temperature change in 200 steps of the heat equation? The gradient goes back through all steps. A tape that
+// keeps every step takes much memory; the same loop with checkpoints keeps few of them and computes the
+// others once more, to the same bits.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -16,37 +17,53 @@ namespace td = tapedeck;
 
 namespace {
 
-constexpr std::int64_t kSide = 32, kFields = 6, kSteps = 200, kLooks = 4;   // observed after each quarter of the steps
-constexpr double kTimeStep = 0.1;                                           // stable below 0.25 / the largest conductivity
-constexpr double kNoise = 1e-3, kSmoothness = 100;                          // temperatures go from -1 to 1
+constexpr std::int64_t kSide = 32, kFields = 6, kSteps = 200,
+                       kLooks = 4;                   // observed after each quarter of the steps
+constexpr double kTimeStep = 0.1;                    // stable below 0.25 / the largest conductivity
+constexpr double kNoise = 1e-3, kSmoothness = 100;   // temperatures go from -1 to 1
 
 std::int64_t most_bytes = 0;   // of tensors, since somebody set it to 0
 
 /// Where points have a neighbour below or to the right: the one above or to the left, and the other.
-struct Neighbours { td::Tensor one, other; };
-Neighbours rows(const td::Tensor& u) { return {td::strided_slice(u, {td::Slice::ellipsis, {{}, -1}, {}}), td::strided_slice(u, {td::Slice::ellipsis, {1, {}}, {}})}; }
-Neighbours columns(const td::Tensor& u) { return {td::strided_slice(u, {td::Slice::ellipsis, {{}, -1}}), td::strided_slice(u, {td::Slice::ellipsis, {1, {}}})}; }
+struct Neighbours {
+  td::Tensor one, other;
+};
+Neighbours rows(const td::Tensor& u) {
+  return {td::strided_slice(u, {td::Slice::ellipsis, {{}, -1}, {}}),
+          td::strided_slice(u, {td::Slice::ellipsis, {1, {}}, {}})};
+}
+Neighbours columns(const td::Tensor& u) {
+  return {td::strided_slice(u, {td::Slice::ellipsis, {{}, -1}}),
+          td::strided_slice(u, {td::Slice::ellipsis, {1, {}}})};
+}
 td::Tensor difference(const Neighbours& n) { return n.other - n.one; }
 td::Tensor mean(const Neighbours& n) { return 0.5 * (n.one + n.other); }
 
-/// One step of du/dt = div(k grad u) for all fields u, f64[fields,side,side], at once. No heat crosses the border. k is taken between
-/// points as the mean of both.
+/// One step of du/dt = div(k grad u) for all fields u, f64[fields,side,side], at once. No heat crosses the
+/// border. k is taken between points as the mean of both.
 td::Tensor heat_step(const td::Tensor& u, const td::Tensor& k_down, const td::Tensor& k_right) {
   most_bytes = std::max(most_bytes, td::live_bytes());
   const td::Tensor down = k_down * difference(rows(u)), right = k_right * difference(columns(u));
-  const td::Tensor gain = td::pad(down, {0, 0, 0}, {0, 1, 0}) - td::pad(down, {0, 1, 0}, {0, 0, 0}) + td::pad(right, {0, 0, 0}, {0, 0, 1}) - td::pad(right, {0, 0, 1}, {0, 0, 0});
+  const td::Tensor gain = td::pad(down, {0, 0, 0}, {0, 1, 0}) - td::pad(down, {0, 1, 0}, {0, 0, 0}) +
+                          td::pad(right, {0, 0, 0}, {0, 0, 1}) - td::pad(right, {0, 0, 1}, {0, 0, 0});
   return u + kTimeStep * gain;
 }
 
 /// The temperatures after each quarter of the steps, where the conductivity is exp(log_k).
-std::vector<td::Tensor> simulate(const td::Tensor& log_k, const td::Tensor& start, std::int64_t checkpoint_every) {
+std::vector<td::Tensor> simulate(const td::Tensor& log_k, const td::Tensor& start,
+                                 std::int64_t checkpoint_every) {
   const td::Tensor k = td::exp(log_k), k_down = mean(rows(k)), k_right = mean(columns(k));
   std::vector<td::Tensor> seen;
   td::Tensor u = start;
   for (std::int64_t look = 0; look < kLooks; ++look) {
-    // Carried along, k has its gradient added up step by step with and without checkpoints: that of what a step captures is added up by segments.
-    const auto step = [](std::int64_t, const td::Tensor& now, const td::Tensor& down, const td::Tensor& right) { return std::tuple(heat_step(now, down, right), down, right); };
-    u = std::get<0>(td::fori_loop(0, kSteps / kLooks, step, {u, k_down, k_right}, {.checkpoint_every = checkpoint_every}));
+    // Carried along, k has its gradient added up step by step with and without checkpoints: that of what a
+    // step captures is added up by segments.
+    const auto step = [](std::int64_t, const td::Tensor& now, const td::Tensor& down,
+                         const td::Tensor& right) {
+      return std::tuple(heat_step(now, down, right), down, right);
+    };
+    u = std::get<0>(td::fori_loop(0, kSteps / kLooks, step, {u, k_down, k_right},
+                                  {.checkpoint_every = checkpoint_every}));
     seen.push_back(u);
   }
   return seen;
@@ -54,14 +71,18 @@ std::vector<td::Tensor> simulate(const td::Tensor& log_k, const td::Tensor& star
 
 /// Two bumps and a dent.
 td::Tensor true_log_conductivity() {
-  const td::Tensor at = td::linspace(0, 1, kSide, td::DType::f64), x = td::expand_dims(at, 0), y = td::expand_dims(at, 1);
-  const auto bump = [&](double cx, double cy, double width) { return td::exp(-(td::square(x - cx) + td::square(y - cy)) / (2 * width * width)); };
+  const td::Tensor at = td::linspace(0, 1, kSide, td::DType::f64), x = td::expand_dims(at, 0),
+                   y = td::expand_dims(at, 1);
+  const auto bump = [&](double cx, double cy, double width) {
+    return td::exp(-(td::square(x - cx) + td::square(y - cy)) / (2 * width * width));
+  };
   return 0.7 * bump(0.3, 0.3, 0.12) + 0.5 * bump(0.7, 0.75, 0.15) - 0.9 * bump(0.72, 0.28, 0.13);
 }
 
 /// Waves of several directions and lengths: where one is flat and shows nothing, another one is steep.
 td::Tensor first_temperatures() {
-  const td::Tensor at = td::linspace(0, 1, kSide, td::DType::f64), x = td::expand_dims(at, 0), y = td::expand_dims(at, 1);
+  const td::Tensor at = td::linspace(0, 1, kSide, td::DType::f64), x = td::expand_dims(at, 0),
+                   y = td::expand_dims(at, 1);
   std::vector<td::Tensor> fields;
   for (int i = 1; i <= kFields / 2; ++i) {
     fields.push_back(td::cos(i * std::numbers::pi * x) + 0 * y);
@@ -75,16 +96,19 @@ struct Problem {
   std::vector<td::Tensor> seen = simulate(truth, start, 0);
 
   Problem() {   // nothing is measured exactly
-    for (std::size_t i = 0; i < seen.size(); ++i) seen[i] = seen[i] + kNoise * td::random::normal(seen[i].shape(), {.seed = i}, td::DType::f64);
+    for (std::size_t i = 0; i < seen.size(); ++i)
+      seen[i] = seen[i] + kNoise * td::random::normal(seen[i].shape(), {.seed = i}, td::DType::f64);
   }
 
   /// The mean square of what is not explained, in units of the noise, and a little for what is not smooth.
   td::Tensor loss(const td::Tensor& log_k, std::int64_t checkpoint_every) const {
     const std::vector<td::Tensor> u = simulate(log_k, start, checkpoint_every);
     td::Tensor sum = td::tensor(0.0, td::DType::f64);
-    for (std::size_t i = 0; i < u.size(); ++i) sum = sum + td::mean(td::square(u[i] - seen[i]));
+    for (std::size_t i = 0; i < u.size(); ++i)
+      sum = sum + td::mean(td::square(u[i] - seen[i]));
     const td::Tensor down = difference(rows(log_k)), right = difference(columns(log_k));
-    return sum / (kLooks * kNoise * kNoise) + kSmoothness * (td::mean(td::square(down)) + td::mean(td::square(right)));
+    return sum / (kLooks * kNoise * kNoise) +
+           kSmoothness * (td::mean(td::square(down)) + td::mean(td::square(right)));
   }
 };
 
@@ -99,7 +123,11 @@ Cost cost_of_gradient(const Problem& problem, std::int64_t checkpoint_every) {
   for (int i = 0; i < 3; ++i) {
     const std::int64_t before = td::live_bytes();
     most_bytes = 0;
-    cost.seconds = std::min(cost.seconds, cpu_seconds([&] { cost.gradient = td::grad([&](const td::Tensor& k) { return problem.loss(k, checkpoint_every); }, log_k).dense(); }));
+    cost.seconds = std::min(
+        cost.seconds, cpu_seconds([&] {
+          cost.gradient =
+              td::grad([&](const td::Tensor& k) { return problem.loss(k, checkpoint_every); }, log_k).dense();
+        }));
     cost.bytes = most_bytes - before;
   }
   return cost;
@@ -107,7 +135,8 @@ Cost cost_of_gradient(const Problem& problem, std::int64_t checkpoint_every) {
 
 /// The error of the conductivity in the mean, relative to how much it varies.
 double error_of(const Problem& problem, const td::Tensor& log_k) {
-  return std::sqrt(td::mean(td::square(log_k - problem.truth)).item() / td::mean(td::square(problem.truth - td::mean(problem.truth))).item());
+  return std::sqrt(td::mean(td::square(log_k - problem.truth)).item() /
+                   td::mean(td::square(problem.truth - td::mean(problem.truth))).item());
 }
 
 void example(Run& run) {
@@ -116,11 +145,14 @@ void example(Run& run) {
 
   const Cost full = cost_of_gradient(problem, 0), less = cost_of_gradient(problem, kEvery);
   fmt::print("gradient through {} steps of {} fields of {}x{}\n", kSteps, kFields, kSide, kSide);
-  fmt::print("  full tape:          {:>7.2f} MB, {:>6.1f} ms\n", static_cast<double>(full.bytes) * 1e-6, full.seconds * 1e3);
-  fmt::print("  checkpoints each {}: {:>7.2f} MB, {:>6.1f} ms\n", kEvery, static_cast<double>(less.bytes) * 1e-6, less.seconds * 1e3);
+  fmt::print("  full tape:          {:>7.2f} MB, {:>6.1f} ms\n", static_cast<double>(full.bytes) * 1e-6,
+             full.seconds * 1e3);
+  fmt::print("  checkpoints each {}: {:>7.2f} MB, {:>6.1f} ms\n", kEvery,
+             static_cast<double>(less.bytes) * 1e-6, less.seconds * 1e3);
   const auto loss = [&](const td::Tensor& log_k) { return problem.loss(log_k, kEvery); };
   const td::Tensor flat = td::zeros({kSide, kSide}, td::DType::f64);
-  run.claim(td::check_vjp([&](const std::vector<td::Tensor>& x) { return loss(x[0]); }, {flat}), "the gradient agrees with differences");
+  run.claim(td::check_vjp([&](const std::vector<td::Tensor>& x) { return loss(x[0]); }, {flat}),
+            "the gradient agrees with differences");
   run.claim(td::sum(td::abs(full.gradient - less.gradient)).item() == 0, "both gradients have the same bits");
   run.claim(4 * less.bytes < full.bytes, "checkpoints take less than a quarter of the memory");
   run.claim_time(less.seconds < 2.5 * full.seconds, "and less than 2.5 times the time");
@@ -131,18 +163,28 @@ void example(Run& run) {
     losses.x.push_back(m.iterations), losses.y.push_back(std::max(m.value, 1e-16));
     return true;
   };
-  const td::Minimum found = td::has_lbfgs() ? td::minimize_lbfgs(loss, flat, {{.tolerance = 1e-9, .max_iterations = iterations, .progress = progress}, 20})
-                                            : td::minimize_newton(loss, flat, {{.tolerance = 1e-9, .max_iterations = 6, .progress = progress}});
+  const td::Minimum found =
+      td::has_lbfgs()
+          ? td::minimize_lbfgs(loss, flat,
+                               {{.tolerance = 1e-9, .max_iterations = iterations, .progress = progress}, 20})
+          : td::minimize_newton(loss, flat, {{.tolerance = 1e-9, .max_iterations = 6, .progress = progress}});
   const double error = error_of(problem, found.x[0]), limit = 0.03;
-  fmt::print("{} iterations: loss {:.2e}, conductivity off by {:.1f} % of its variation\n", found.iterations, found.value, 100 * error);
+  fmt::print("{} iterations: loss {:.2e}, conductivity off by {:.1f} % of its variation\n", found.iterations,
+             found.value, 100 * error);
   run.claim(error < limit, fmt::format("the conductivity is found to {:.0f} %", 100 * limit));
 
   const double low = td::min(problem.truth).item(), high = td::max(problem.truth).item();
-  run.picture.field({.width = 400, .height = 400}, "Logarithm of the conductivity: the truth", problem.truth.to_vector(), kSide, low, high);
-  run.picture.field({.x = 400, .width = 400, .height = 400}, "and what is found", found.x[0].to_vector(), kSide, low, high);
-  run.picture.chart({.x = 800, .width = 400, .height = 400}, "Minimization:", {.label = "iteration", .whole = true}, {.label = "loss", .logarithmic = true, .from = 1}, {&losses, 1});
+  run.picture.field({.width = 400, .height = 400}, "Logarithm of the conductivity: the truth",
+                    problem.truth.to_vector(), kSide, low, high);
+  run.picture.field({.x = 400, .width = 400, .height = 400}, "and what is found", found.x[0].to_vector(),
+                    kSide, low, high);
+  run.picture.chart({.x = 800, .width = 400, .height = 400},
+                    "Minimization:", {.label = "iteration", .whole = true},
+                    {.label = "loss", .logarithmic = true, .from = 1}, {&losses, 1});
 }
 
-}  // namespace
+}   // namespace
 
-int main(int argc, char** argv) { return run_example(argc, argv, "how a plate conducts heat, from how temperatures change", example); }
+int main(int argc, char** argv) {
+  return run_example(argc, argv, "how a plate conducts heat, from how temperatures change", example);
+}

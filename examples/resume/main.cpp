@@ -1,5 +1,6 @@
-// A training run that is killed, again and again, and started anew each time: what it ends with has the same bits as a run that
-// nobody disturbed. The run keeps all that it needs in a checkpoint: weights, the optimizer's slots, a random key and counts.
+// A training run that is killed, again and again, and started anew each time: what it ends with has the same
+// bits as a run that nobody disturbed. The run keeps all that it needs in a checkpoint: weights, the
+// optimizer's slots, a random key and counts.
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -32,12 +33,15 @@ td::Dataset patients() {
 class Training {
  public:
   explicit Training(const std::string& folder) : files_(folder) {
-    checkpoint_.add("w1", w1_), checkpoint_.add("b1", b1_), checkpoint_.add("w2", w2_), checkpoint_.add("b2", b2_);
-    checkpoint_.add("adam", adam_), checkpoint_.add("key", key_), checkpoint_.add("step", step_), checkpoint_.add("losses", losses_);
+    checkpoint_.add("w1", w1_), checkpoint_.add("b1", b1_), checkpoint_.add("w2", w2_),
+        checkpoint_.add("b2", b2_);
+    checkpoint_.add("adam", adam_), checkpoint_.add("key", key_), checkpoint_.add("step", step_),
+        checkpoint_.add("losses", losses_);
     if (const auto latest = files_.latest()) checkpoint_.restore(*latest);
   }
 
-  /// Up to that many steps in all, from the last checkpoint on; after `dies_at` of them the process is killed.
+  /// Up to that many steps in all, from the last checkpoint on; after `dies_at` of them the process is
+  /// killed.
   void run(std::int64_t steps, std::int64_t dies_at) {
     while (step_ < steps) {
       for (const td::Batch& batch : loader_.epoch(step_ / loader_.size(), step_ % loader_.size())) {
@@ -55,7 +59,8 @@ class Training {
     key_ = key_.split(0);
     const td::Tensor loss = adam_.minimize([&] {
       const td::Tensor hidden = td::tanh(td::matmul(batch[0], w1_) + b1_);
-      const td::Tensor kept = td::astype(td::less(td::random::uniform(hidden.shape(), key_.split(1)), 0.8), td::DType::f32) / 0.8;
+      const td::Tensor kept =
+          td::astype(td::less(td::random::uniform(hidden.shape(), key_.split(1)), 0.8), td::DType::f32) / 0.8;
       const td::Tensor score = td::matmul(hidden * kept, w2_) + b2_;
       return td::mean(td::softplus(score) - batch[1] * score);
     });
@@ -67,7 +72,8 @@ class Training {
   td::Adam adam_{{.learning_rate = 3e-3}};
   td::random::Key key_{.seed = 3};
   std::int64_t step_ = 0;
-  td::Tensor losses_;   // of all steps, for the picture; undefined at first, so that a restore may give it any shape
+  td::Tensor
+      losses_;   // of all steps, for the picture; undefined at first, so that a restore may give it any shape
   td::Checkpoint checkpoint_;
   td::CheckpointFolder files_;
   td::DataLoader loader_{patients(), {.batch = 32, .shuffle = true, .key = {.seed = 4}}};
@@ -86,17 +92,21 @@ int train_in_process(const std::string& folder, std::int64_t steps, std::int64_t
     }
   }
   int status = 0;
-  if (child < 0 || waitpid(child, &status, 0) != child || (WIFEXITED(status) && WEXITSTATUS(status) != 0)) throw td::Error("the training failed");
+  if (child < 0 || waitpid(child, &status, 0) != child || (WIFEXITED(status) && WEXITSTATUS(status) != 0))
+    throw td::Error("the training failed");
   return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
-td::NamedTensors tensors_of(const std::string& folder, std::int64_t step) { return td::load_safetensors(td::CheckpointFolder(folder).path_of(step)).tensors; }
+td::NamedTensors tensors_of(const std::string& folder, std::int64_t step) {
+  return td::load_safetensors(td::CheckpointFolder(folder).path_of(step)).tensors;
+}
 
 bool same_bits(const td::NamedTensors& a, const td::NamedTensors& b) {
   bool same = a.size() == b.size();
   for (const auto& [name, x] : a) {
     const auto y = b.find(name);
-    same = same && y != b.end() && x.spec() == y->second.spec() && std::memcmp(x.raw(), y->second.raw(), static_cast<std::size_t>(x.nbytes())) == 0;
+    same = same && y != b.end() && x.spec() == y->second.spec() &&
+           std::memcmp(x.raw(), y->second.raw(), static_cast<std::size_t>(x.nbytes())) == 0;
   }
   return same;
 }
@@ -117,28 +127,37 @@ void example(Run& run) {
   const std::int64_t steps = run.quick ? 100 : 400;
   const WorkFolder folder;
   const std::string whole = folder.path + "/whole", broken = folder.path + "/broken";
-  run.claim(train_in_process(whole, steps, -1) == 0, fmt::format("a run of {} steps that nobody disturbs ends", steps));
+  run.claim(train_in_process(whole, steps, -1) == 0,
+            fmt::format("a run of {} steps that nobody disturbs ends", steps));
 
   Curve deaths{.colour = kOrange, .name = "killed here", .width = 5, .dots = true};
-  for (const std::int64_t dies_at : {steps * 13 / 100, steps * 37 / 100, steps * 59 / 100, steps * 93 / 100}) {
+  for (const std::int64_t dies_at :
+       {steps * 13 / 100, steps * 37 / 100, steps * 59 / 100, steps * 93 / 100}) {
     const bool killed = train_in_process(broken, steps, dies_at) == SIGKILL;
     const auto left = td::CheckpointFolder(broken).steps();
-    fmt::print("killed after step {}; the last checkpoint is that of step {}\n", dies_at, left.empty() ? 0 : left.back());
-    run.claim(killed && (left.empty() ? 0 : left.back()) == dies_at / kEvery * kEvery, "the process is gone, and the checkpoint before it is there");
+    fmt::print("killed after step {}; the last checkpoint is that of step {}\n", dies_at,
+               left.empty() ? 0 : left.back());
+    run.claim(killed && (left.empty() ? 0 : left.back()) == dies_at / kEvery * kEvery,
+              "the process is gone, and the checkpoint before it is there");
     deaths.x.push_back(static_cast<double>(dies_at));
   }
   run.claim(train_in_process(broken, steps, -1) == 0, "the last start ends");
 
   const td::NamedTensors a = tensors_of(whole, steps), b = tensors_of(broken, steps);
   run.claim(same_bits(a, b), fmt::format("all {} tensors of both runs have the same bits", a.size()));
-  run.claim(!same_bits(a, tensors_of(whole, steps - kEvery)), "the comparison can tell one step from another");
+  run.claim(!same_bits(a, tensors_of(whole, steps - kEvery)),
+            "the comparison can tell one step from another");
 
   Curve losses{.y = b.at("losses").to_vector(), .colour = kPaleBlue, .name = "loss of each step", .width = 1};
   losses.x = counted(losses.y.size(), 0);
-  for (const double x : deaths.x) deaths.y.push_back(losses.y.at(static_cast<std::size_t>(x)));
-  run.picture.chart({}, "A run in five pieces:", {.label = "step", .whole = true}, {.label = "cross entropy", .logarithmic = true}, std::vector{losses, deaths});
+  for (const double x : deaths.x)
+    deaths.y.push_back(losses.y.at(static_cast<std::size_t>(x)));
+  run.picture.chart({}, "A run in five pieces:", {.label = "step", .whole = true},
+                    {.label = "cross entropy", .logarithmic = true}, std::vector{losses, deaths});
 }
 
-}  // namespace
+}   // namespace
 
-int main(int argc, char** argv) { return run_example(argc, argv, "a training run that is killed and goes on to the same bits", example); }
+int main(int argc, char** argv) {
+  return run_example(argc, argv, "a training run that is killed and goes on to the same bits", example);
+}

@@ -7,11 +7,13 @@
 
 namespace tapedeck {
 
-/// As at the time of the call: the loader chose the library's level and the BLAS, and numbers of threads can be set.
+/// As at the time of the call: the loader chose the library's level and the BLAS, and numbers of threads can
+/// be set.
 struct BuildInfo {
   std::string version;          // of tapedeck: "0.1.0"
   std::string compiler;         // "g++ 12.2.0"
-  std::string instructions;     // the loaded library's: "native" (those of the machine that built it), "x86-64", "x86-64-v3" or "x86-64-v4"
+  std::string instructions;     // the loaded library's: "native" (those of the machine that built it),
+                                // "x86-64", "x86-64-v3" or "x86-64-v4"
   int vector_bytes;             // width of the kernels' vectors
   std::string blas;             // what it says of itself: "OpenBLAS 0.3.21 … SkylakeX MAX_THREADS=64"
   std::string blas_threading;   // "serial", "pthreads" or "OpenMP"
@@ -29,4 +31,4 @@ TAPEDECK_EXPORT BuildInfo build_info();
 TAPEDECK_EXPORT std::string to_string(const BuildInfo& info);
 TAPEDECK_EXPORT std::ostream& operator<<(std::ostream& out, const BuildInfo& info);
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,8 +1,9 @@
 // Branches and loops with derivatives of any order.
 //
-// A plain `if` or `for` is differentiated as well, since a tape records what was run. What is here checks shapes and dtypes,
-// gives every operand a gradient, and can run a loop in little memory. Functions take tensors one by one or as a span, and
-// return a tensor, a std::vector, std::array, std::pair or std::tuple of them. What they capture is followed, too.
+// A plain `if` or `for` is differentiated as well, since a tape records what was run. What is here checks
+// shapes and dtypes, gives every operand a gradient, and can run a loop in little memory. Functions take
+// tensors one by one or as a span, and return a tensor, a std::vector, std::array, std::pair or std::tuple of
+// them. What they capture is followed, too.
 #pragma once
 #include <limits>
 #include <optional>
@@ -11,7 +12,8 @@
 
 namespace tapedeck {
 
-/// What a branch or loop asks: a bool, or a tensor of dtype bool with one element, else DTypeError or ShapeError.
+/// What a branch or loop asks: a bool, or a tensor of dtype bool with one element, else DTypeError or
+/// ShapeError.
 class TAPEDECK_EXPORT Condition {
  public:
   Condition(bool value) : value_(value) {}
@@ -28,26 +30,29 @@ class TAPEDECK_EXPORT BranchIndex {
   template <std::integral I> BranchIndex(I value) : value_(static_cast<std::int64_t>(value)) {}
   BranchIndex(const Tensor& value);
   /// The last of n branches stands for all other numbers.
-  std::size_t among(std::size_t n) const { return value_ >= 0 && value_ < static_cast<std::int64_t>(n) ? static_cast<std::size_t>(value_) : n - 1; }
+  std::size_t among(std::size_t n) const {
+    return value_ >= 0 && value_ < static_cast<std::int64_t>(n) ? static_cast<std::size_t>(value_) : n - 1;
+  }
 
  private:
   std::int64_t value_;
 };
 
 struct CondOptions {
-  /// What either branch returns: another number of tensors is an ArgumentError, another dtype or shape a DTypeError or
-  /// ShapeError that names the output. Empty: not checked, since only one branch runs.
+  /// What either branch returns: another number of tensors is an ArgumentError, another dtype or shape a
+  /// DTypeError or ShapeError that names the output. Empty: not checked, since only one branch runs.
   std::vector<Spec> outputs = {};
 };
 struct WhileOptions {
   std::int64_t maximum_iterations = std::numeric_limits<std::int64_t>::max();
-  /// Tapes keep the variables after every so many steps alone, and the gradient runs the steps between once more; 0: they
-  /// keep all. About √n is best for n steps. What body captures by reference must then live until the gradient is taken.
+  /// Tapes keep the variables after every so many steps alone, and the gradient runs the steps between once
+  /// more; 0: they keep all. About √n is best for n steps. What body captures by reference must then live
+  /// until the gradient is taken.
   std::int64_t checkpoint_every = 0;
-  bool back_prop = true;                // false: nothing is followed through the loop
+  bool back_prop = true;   // false: nothing is followed through the loop
 };
 struct ForOptions {
-  std::int64_t checkpoint_every = 0;    // as in WhileOptions
+  std::int64_t checkpoint_every = 0;   // as in WhileOptions
   bool back_prop = true;
 };
 struct ScanLoopOptions {
@@ -58,53 +63,80 @@ struct ScanLoopOptions {
 
 namespace detail {
 
-TAPEDECK_EXPORT std::vector<Tensor> branch(std::string_view name, std::span<const Tensor> operands, const Function& f, std::span<const Spec> outputs);
-TAPEDECK_EXPORT std::vector<Tensor> while_loop(std::function<bool(std::span<const Tensor>)> condition, Function body, std::vector<Tensor> vars, const WhileOptions& options);
-TAPEDECK_EXPORT std::vector<Tensor> fori_loop(std::int64_t lower, std::int64_t upper, std::function<std::vector<Tensor>(std::int64_t, std::span<const Tensor>)> body,
-                                              std::vector<Tensor> vars, const ForOptions& options);
-TAPEDECK_EXPORT std::vector<Tensor> scan(Function step, std::span<const Tensor> init, std::span<const Tensor> xs, const ScanLoopOptions& options);
+TAPEDECK_EXPORT std::vector<Tensor> branch(std::string_view name, std::span<const Tensor> operands,
+                                           const Function& f, std::span<const Spec> outputs);
+TAPEDECK_EXPORT std::vector<Tensor> while_loop(std::function<bool(std::span<const Tensor>)> condition,
+                                               Function body, std::vector<Tensor> vars,
+                                               const WhileOptions& options);
+TAPEDECK_EXPORT std::vector<Tensor> fori_loop(
+    std::int64_t lower, std::int64_t upper,
+    std::function<std::vector<Tensor>(std::int64_t, std::span<const Tensor>)> body, std::vector<Tensor> vars,
+    const ForOptions& options);
+TAPEDECK_EXPORT std::vector<Tensor> scan(Function step, std::span<const Tensor> init,
+                                         std::span<const Tensor> xs, const ScanLoopOptions& options);
 
-template <class F> ResultOf<F> run_branch(std::string_view name, std::span<const Tensor> operands, F& f, std::span<const Spec> outputs = {}) {
+template <class F> ResultOf<F> run_branch(std::string_view name, std::span<const Tensor> operands, F& f,
+                                          std::span<const Spec> outputs = {}) {
   std::optional<ResultOf<F>> result;
-  std::vector<Tensor> tensors = branch(name, operands, [&](std::span<const Tensor> x) { return tensors_of(result.emplace(call(name, f, x))); }, outputs);
+  std::vector<Tensor> tensors = branch(
+      name, operands, [&](std::span<const Tensor> x) { return tensors_of(result.emplace(call(name, f, x))); },
+      outputs);
   replace_tensors(*result, std::move(tensors));
   return *std::move(result);
 }
 
-}  // namespace detail
+}   // namespace detail
 
-/// then(operands…) where the condition holds, else otherwise(operands…); the other one does not run. Both return the same
-/// type. Every operand with a derivative gets a gradient, zeros where the branch that ran ignores it. An undefined tensor in the
-/// result stays so. TensorFlow's cond.
-template <class T, class F> auto cond(const Condition& condition, const std::vector<Tensor>& operands, T then, F otherwise, const CondOptions& options = {}) {
-  static_assert(std::same_as<detail::ResultOf<T>, detail::ResultOf<F>>, "both branches of cond must return the same type");
-  return condition ? detail::run_branch("cond", operands, then, options.outputs) : detail::run_branch("cond", operands, otherwise, options.outputs);
+/// then(operands…) where the condition holds, else otherwise(operands…); the other one does not run. Both
+/// return the same type. Every operand with a derivative gets a gradient, zeros where the branch that ran
+/// ignores it. An undefined tensor in the result stays so. TensorFlow's cond.
+template <class T, class F> auto cond(const Condition& condition, const std::vector<Tensor>& operands, T then,
+                                      F otherwise, const CondOptions& options = {}) {
+  static_assert(std::same_as<detail::ResultOf<T>, detail::ResultOf<F>>,
+                "both branches of cond must return the same type");
+  return condition ? detail::run_branch("cond", operands, then, options.outputs)
+                   : detail::run_branch("cond", operands, otherwise, options.outputs);
 }
 
-/// The branch of that number, of the operands. A number that is out of range means the last one. Gradients as in cond.
-template <class F> auto switch_case(const BranchIndex& index, const std::vector<Tensor>& operands, const std::vector<F>& branches) {
+/// The branch of that number, of the operands. A number that is out of range means the last one. Gradients as
+/// in cond.
+template <class F> auto switch_case(const BranchIndex& index, const std::vector<Tensor>& operands,
+                                    const std::vector<F>& branches) {
   if (branches.empty()) throw ArgumentError("switch_case: no branches");
   F f = branches[index.among(branches.size())];
   return detail::run_branch("switch_case", operands, f);
 }
-template <class F, class... G> auto switch_case(const BranchIndex& index, const std::vector<Tensor>& operands, F first, G... more) {
-  static_assert((std::same_as<detail::ResultOf<F>, detail::ResultOf<G>> && ...), "all branches of switch_case must return the same type");
-  const auto pick = [&](auto& f) { return std::function<detail::ResultOf<F>(std::span<const Tensor>)>([&f](std::span<const Tensor> x) { return detail::call("switch_case", f, x); }); };
+template <class F, class... G>
+auto switch_case(const BranchIndex& index, const std::vector<Tensor>& operands, F first, G... more) {
+  static_assert((std::same_as<detail::ResultOf<F>, detail::ResultOf<G>> && ...),
+                "all branches of switch_case must return the same type");
+  const auto pick = [&](auto& f) {
+    return std::function<detail::ResultOf<F>(std::span<const Tensor>)>(
+        [&f](std::span<const Tensor> x) { return detail::call("switch_case", f, x); });
+  };
   return switch_case(index, operands, std::vector{pick(first), pick(more)...});
 }
 
-/// While condition(vars…) holds: vars = body(vars…). Returns the last ones, in the structure that body returns. Condition is not
-/// differentiated. Throws ArgumentError where body returns another number of tensors, DTypeError or ShapeError where one has another
-/// dtype or shape than the variable, which is named.
-template <class C, class B> auto while_loop(C condition, B body, const std::vector<Tensor>& vars, const WhileOptions& options = {}) {
-  const auto test = [condition](std::span<const Tensor> x) mutable { return static_cast<bool>(Condition(detail::call("while_loop", condition, x))); };
-  return detail::structure_of<detail::ResultOf<B>>("while_loop", detail::while_loop(test, detail::function_of("while_loop", std::move(body)), vars, options));
+/// While condition(vars…) holds: vars = body(vars…). Returns the last ones, in the structure that body
+/// returns. Condition is not differentiated. Throws ArgumentError where body returns another number of
+/// tensors, DTypeError or ShapeError where one has another dtype or shape than the variable, which is named.
+template <class C, class B>
+auto while_loop(C condition, B body, const std::vector<Tensor>& vars, const WhileOptions& options = {}) {
+  const auto test = [condition](std::span<const Tensor> x) mutable {
+    return static_cast<bool>(Condition(detail::call("while_loop", condition, x)));
+  };
+  return detail::structure_of<detail::ResultOf<B>>(
+      "while_loop",
+      detail::while_loop(test, detail::function_of("while_loop", std::move(body)), vars, options));
 }
 
 /// vars = body(i, vars…) for i from lower up to but without upper, a std::int64_t. Otherwise as while_loop.
-template <class B> auto fori_loop(std::int64_t lower, std::int64_t upper, B body, const std::vector<Tensor>& vars, const ForOptions& options = {}) {
+template <class B> auto fori_loop(std::int64_t lower, std::int64_t upper, B body,
+                                  const std::vector<Tensor>& vars, const ForOptions& options = {}) {
   const auto at = [](B& f, std::int64_t i) {
-    return [&f, i](const auto&... x) requires std::invocable<B&, std::int64_t, decltype(x)...> { return f(i, x...); };
+    return [&f, i ](const auto&... x) requires std::invocable<B&, std::int64_t, decltype(x)...> {
+      return f(i, x...);
+    };
   };
   using Step = decltype(at(body, 0));
   const auto step = [at, body](std::int64_t i, std::span<const Tensor> x) mutable {
@@ -112,16 +144,22 @@ template <class B> auto fori_loop(std::int64_t lower, std::int64_t upper, B body
     auto result = detail::call("fori_loop", f, x);
     return detail::tensors_of(result);
   };
-  return detail::structure_of<detail::ResultOf<Step>>("fori_loop", detail::fori_loop(lower, upper, step, vars, options));
+  return detail::structure_of<detail::ResultOf<Step>>("fori_loop",
+                                                      detail::fori_loop(lower, upper, step, vars, options));
 }
 
-/// Steps along the first axes of xs, which all have the same extent: step(carry…, x…) returns the next carry…, and then what is to be
-/// stacked along a first axis. init is the first carry. Returns the last carry and the stacks, in the structure that step returns:
-///     auto [last, all] = scan([](const Tensor& sum, const Tensor& x) { Tensor s = sum + x; return std::pair(s, s); }, {zero}, {xs});
-/// Without init it is a map over xs. Throws ArgumentError where step returns fewer tensors than init has, or xs and length do not say how
-/// many steps; DTypeError or ShapeError where a carry or output, which is named, changes its dtype or shape.
-template <class F> auto scan(F step, const std::vector<Tensor>& init, const std::vector<Tensor>& xs, const ScanLoopOptions& options = {}) {
-  return detail::structure_of<detail::ResultOf<F>>("scan", detail::scan(detail::function_of("scan", std::move(step)), init, xs, options));
+/// Steps along the first axes of xs, which all have the same extent: step(carry…, x…) returns the next
+/// carry…, and then what is to be stacked along a first axis. init is the first carry. Returns the last carry
+/// and the stacks, in the structure that step returns:
+///     auto [last, all] = scan([](const Tensor& sum, const Tensor& x) { Tensor s = sum + x; return
+///     std::pair(s, s); }, {zero}, {xs});
+/// Without init it is a map over xs. Throws ArgumentError where step returns fewer tensors than init has, or
+/// xs and length do not say how many steps; DTypeError or ShapeError where a carry or output, which is named,
+/// changes its dtype or shape.
+template <class F> auto scan(F step, const std::vector<Tensor>& init, const std::vector<Tensor>& xs,
+                             const ScanLoopOptions& options = {}) {
+  return detail::structure_of<detail::ResultOf<F>>(
+      "scan", detail::scan(detail::function_of("scan", std::move(step)), init, xs, options));
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -17,8 +17,8 @@ struct CsvTable {
   Tensor values;                    // [rows, columns]
 };
 
-/// Reads numbers as from_chars knows them, spaces around them left out; empty lines are passed over. Throws FileError, with the
-/// line, for anything else and for lines that differ in length.
+/// Reads numbers as from_chars knows them, spaces around them left out; empty lines are passed over. Throws
+/// FileError, with the line, for anything else and for lines that differ in length.
 TAPEDECK_EXPORT CsvTable load_csv(const std::string& path, const CsvOptions& options = {});
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -26,7 +26,9 @@ constexpr bool is_complex(DType t) { return t == DType::c64 || t == DType::c128;
 constexpr bool is_trainable(DType t) { return is_floating(t) || is_complex(t); }
 /// The type of the parts of c64 and c128, and the type that has such parts; others are their own.
 constexpr DType real_of(DType t) { return t == DType::c64 ? DType::f32 : t == DType::c128 ? DType::f64 : t; }
-constexpr DType complex_of(DType t) { return t == DType::f32 ? DType::c64 : t == DType::f64 ? DType::c128 : t; }
+constexpr DType complex_of(DType t) {
+  return t == DType::f32 ? DType::c64 : t == DType::f64 ? DType::c128 : t;
+}
 
 /// "f32", "bool", as in every message.
 constexpr std::string_view name_of(DType t) {
@@ -34,35 +36,40 @@ constexpr std::string_view name_of(DType t) {
   return names[static_cast<int>(t)];
 }
 
-/// The type of a result of two tensors, by NumPy's rules: the smallest that holds both, so i32 with f32 is f64, and i8 with
-/// u8 is i32, since there is no smaller one.
+/// The type of a result of two tensors, by NumPy's rules: the smallest that holds both, so i32 with f32 is
+/// f64, and i8 with u8 is i32, since there is no smaller one.
 constexpr DType promote(DType a, DType b) {
   using enum DType;
   constexpr DType table[kDTypes][kDTypes] = {
       //          f32   f64   i8    i32   i64   u8    bool     c64   c128
-      /* f32  */ {f32,  f64,  f32,  f64,  f64,  f32,  f32,     c64,  c128},
-      /* f64  */ {f64,  f64,  f64,  f64,  f64,  f64,  f64,     c128, c128},
-      /* i8   */ {f32,  f64,  i8,   i32,  i64,  i32,  i8,      c64,  c128},
-      /* i32  */ {f64,  f64,  i32,  i32,  i64,  i32,  i32,     c128, c128},
-      /* i64  */ {f64,  f64,  i64,  i64,  i64,  i64,  i64,     c128, c128},
-      /* u8   */ {f32,  f64,  i32,  i32,  i64,  u8,   u8,      c64,  c128},
-      /* bool */ {f32,  f64,  i8,   i32,  i64,  u8,   boolean, c64,  c128},
-      /* c64  */ {c64,  c128, c64,  c128, c128, c64,  c64,     c64,  c128},
-      /* c128 */ {c128, c128, c128, c128, c128, c128, c128,    c128, c128},
+      /* f32  */ {f32, f64, f32, f64, f64, f32, f32, c64, c128},
+      /* f64  */ {f64, f64, f64, f64, f64, f64, f64, c128, c128},
+      /* i8   */ {f32, f64, i8, i32, i64, i32, i8, c64, c128},
+      /* i32  */ {f64, f64, i32, i32, i64, i32, i32, c128, c128},
+      /* i64  */ {f64, f64, i64, i64, i64, i64, i64, c128, c128},
+      /* u8   */ {f32, f64, i32, i32, i64, u8, u8, c64, c128},
+      /* bool */ {f32, f64, i8, i32, i64, u8, boolean, c64, c128},
+      /* c64  */ {c64, c128, c64, c128, c128, c64, c64, c64, c128},
+      /* c128 */ {c128, c128, c128, c128, c128, c128, c128, c128, c128},
   };
   return table[static_cast<int>(a)][static_cast<int>(b)];
 }
 
 /// What std::complex<float> and std::complex<double> are; <complex> is for their users to include.
-template <class T> concept ComplexNumber = requires(const T& z) {
+template <class T>
+concept ComplexNumber = requires(const T& z) {
   typename T::value_type;
   { z.real() } -> std::same_as<typename T::value_type>;
   { z.imag() } -> std::same_as<typename T::value_type>;
-} && (std::same_as<typename T::value_type, float> || std::same_as<typename T::value_type, double>) && sizeof(T) == 2 * sizeof(typename T::value_type);
+}
+&&(std::same_as<typename T::value_type, float> || std::same_as<typename T::value_type, double>)&&sizeof(T) ==
+    2 * sizeof(typename T::value_type);
 
 /// The DType of a C++ type: dtype_of<float> is DType::f32. Other types do not compile.
 template <class T> inline constexpr DType dtype_of = [] {
-  static_assert(sizeof(T) == 0, "tensors hold float, double, std::int8_t, std::int32_t, std::int64_t, std::uint8_t, bool and std::complex of float and double");
+  static_assert(sizeof(T) == 0,
+                "tensors hold float, double, std::int8_t, std::int32_t, std::int64_t, std::uint8_t, bool and "
+                "std::complex of float and double");
   return DType::f32;
 }();
 template <> inline constexpr DType dtype_of<float> = DType::f32;
@@ -74,4 +81,4 @@ template <> inline constexpr DType dtype_of<std::uint8_t> = DType::u8;
 template <> inline constexpr DType dtype_of<bool> = DType::boolean;
 template <ComplexNumber T> inline constexpr DType dtype_of<T> = complex_of(dtype_of<typename T::value_type>);
 
-}  // namespace tapedeck
+}   // namespace tapedeck

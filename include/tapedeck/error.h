@@ -1,4 +1,5 @@
-// What the library throws, and how it warns. Messages have the form `op: what is wrong: actual values; what to do`.
+// What the library throws, and how it warns. Messages have the form `op: what is wrong: actual values; what
+// to do`.
 #pragma once
 #include <functional>
 #include <stdexcept>
@@ -13,22 +14,36 @@
 namespace tapedeck {
 
 /// Base of everything that the library throws on purpose (std::bad_alloc passes through as it is).
-struct TAPEDECK_EXPORT Error : std::runtime_error { using std::runtime_error::runtime_error; };
+struct TAPEDECK_EXPORT Error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 /// A value that makes no sense: an option, a count, an index, a name.
-struct TAPEDECK_EXPORT ArgumentError : Error { using Error::Error; };
+struct TAPEDECK_EXPORT ArgumentError : Error {
+  using Error::Error;
+};
 /// Shapes that do not fit together, axes out of range, element counts that overflow.
-struct TAPEDECK_EXPORT ShapeError : ArgumentError { using ArgumentError::ArgumentError; };
+struct TAPEDECK_EXPORT ShapeError : ArgumentError {
+  using ArgumentError::ArgumentError;
+};
 /// A dtype that an op does not take, or two that do not go together.
-struct TAPEDECK_EXPORT DTypeError : Error { using Error::Error; };
+struct TAPEDECK_EXPORT DTypeError : Error {
+  using Error::Error;
+};
 /// A tape, an accumulator or a rule that was used in a way it does not allow.
-struct TAPEDECK_EXPORT GradientError : Error { using Error::Error; };
+struct TAPEDECK_EXPORT GradientError : Error {
+  using Error::Error;
+};
 /// A file that is missing, damaged or of another format.
-struct TAPEDECK_EXPORT FileError : Error { using Error::Error; };
+struct TAPEDECK_EXPORT FileError : Error {
+  using Error::Error;
+};
 /// A bug in the library or in a user's op. Please report the former.
-struct TAPEDECK_EXPORT InternalError : Error { using Error::Error; };
+struct TAPEDECK_EXPORT InternalError : Error {
+  using Error::Error;
+};
 
-/// Receives warnings; standard error by default. An empty handler restores the default. Each text is passed on at most
-/// five times in a process. The handler may be called from any thread, one call at a time.
+/// Receives warnings; standard error by default. An empty handler restores the default. Each text is passed
+/// on at most five times in a process. The handler may be called from any thread, one call at a time.
 TAPEDECK_EXPORT void set_warning_handler(std::function<void(std::string_view)> handler);
 
-}  // namespace tapedeck
+}   // namespace tapedeck

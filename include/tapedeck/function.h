@@ -1,5 +1,6 @@
-// Functions of tensors in the forms in which they are written: of tensors one by one or as a span, with one tensor, a pair,
-// a tuple or a list of them as the result. What takes functions makes a Function of them with what is here.
+// Functions of tensors in the forms in which they are written: of tensors one by one or as a span, with one
+// tensor, a pair, a tuple or a list of them as the result. What takes functions makes a Function of them with
+// what is here.
 #pragma once
 #include <array>
 #include <concepts>
@@ -19,46 +20,63 @@ namespace detail {
 /// "caller: the function does not take 3 tensors"
 [[noreturn]] TAPEDECK_EXPORT void throw_count(std::string_view caller, std::size_t arguments);
 /// "caller: the function returns 2 tensors, not 3"
-[[noreturn]] TAPEDECK_EXPORT void throw_results(std::string_view caller, std::size_t returned, std::size_t wanted);
+[[noreturn]] TAPEDECK_EXPORT void throw_results(std::string_view caller, std::size_t returned,
+                                                std::size_t wanted);
 
 inline constexpr std::size_t kMaxArguments = 8;   // of functions that take tensors one by one
 
-template <class R> using Value = std::conditional_t<std::convertible_to<R, const Tensor&>, Tensor, std::remove_cvref_t<R>>;
+template <class R> using Value =
+    std::conditional_t<std::convertible_to<R, const Tensor&>, Tensor, std::remove_cvref_t<R>>;
 template <std::size_t> struct One { using Type = const Tensor&; };   // clang 14 loses the pack of an alias
-template <class F, std::size_t... I> constexpr bool takes(std::index_sequence<I...>) { return std::invocable<F&, typename One<I>::Type...>; }
-template <class F, std::size_t... I> constexpr auto result_of(std::index_sequence<I...>) { return std::type_identity<Value<std::invoke_result_t<F&, typename One<I>::Type...>>>{}; }
+template <class F, std::size_t... I> constexpr bool takes(std::index_sequence<I...>) {
+  return std::invocable<F&, typename One<I>::Type...>;
+}
+template <class F, std::size_t... I> constexpr auto result_of(std::index_sequence<I...>) {
+  return std::type_identity<Value<std::invoke_result_t<F&, typename One<I>::Type...>>>{};
+}
 template <class F, std::size_t N> inline constexpr bool kTakes = takes<F>(std::make_index_sequence<N>{});
 
 template <class F, std::size_t N = 0> constexpr auto find_result() {
-  if constexpr (N > kMaxArguments) return std::type_identity<Value<std::invoke_result_t<F&, std::span<const Tensor>>>>{};
-  else if constexpr (kTakes<F, N>) return result_of<F>(std::make_index_sequence<N>{});
-  else return find_result<F, N + 1>();
+  if constexpr (N > kMaxArguments)
+    return std::type_identity<Value<std::invoke_result_t<F&, std::span<const Tensor>>>>{};
+  else if constexpr (kTakes<F, N>)
+    return result_of<F>(std::make_index_sequence<N>{});
+  else
+    return find_result<F, N + 1>();
 }
 /// What F returns; a Tensor for what converts to one, such as a Variable.
 template <class F> using ResultOf = typename decltype(find_result<F>())::type;
 
 template <class F, std::size_t N = 0> constexpr bool takes_each() {
-  if constexpr (N > kMaxArguments) return false;
-  else return kTakes<F, N> || takes_each<F, N + 1>();
+  if constexpr (N > kMaxArguments)
+    return false;
+  else
+    return kTakes<F, N> || takes_each<F, N + 1>();
 }
 
-template <std::size_t N, class F> ResultOf<F> call_each(std::string_view caller, F& f, std::span<const Tensor> x) {
+template <std::size_t N, class F>
+ResultOf<F> call_each(std::string_view caller, F& f, std::span<const Tensor> x) {
   if constexpr (N > kMaxArguments) {
     throw_count(caller, x.size());
   } else {
     if constexpr (kTakes<F, N>)
-      if (x.size() == N) return [&]<std::size_t... I>(std::index_sequence<I...>) -> ResultOf<F> { return f(x[I]...); }(std::make_index_sequence<N>{});
+      if (x.size() == N) return [&]<std::size_t... I>(std::index_sequence<I...>)->ResultOf<F> {
+          return f(x[I]...);
+        }
+    (std::make_index_sequence<N>{});
     return call_each<N + 1>(caller, f, x);
   }
 }
 /// f of the tensors, one by one if it takes them so, else as a span.
 template <class F> ResultOf<F> call(std::string_view caller, F& f, std::span<const Tensor> x) {
-  if constexpr (takes_each<F>()) return call_each<0>(caller, f, x);
-  else return f(x);
+  if constexpr (takes_each<F>())
+    return call_each<0>(caller, f, x);
+  else
+    return f(x);
 }
 
-/// Calls visit with every tensor of a structure: a tensor, a gradient, which is made dense and undefined where it is none,
-/// and lists, arrays, pairs and tuples of structures.
+/// Calls visit with every tensor of a structure: a tensor, a gradient, which is made dense and undefined
+/// where it is none, and lists, arrays, pairs and tuples of structures.
 template <class S, class V> void for_each_tensor(S& s, const V& visit) {
   if constexpr (std::same_as<S, Tensor>) {
     visit(s);
@@ -67,7 +85,8 @@ template <class S, class V> void for_each_tensor(S& s, const V& visit) {
     visit(t);
     s = std::move(t);
   } else if constexpr (requires { s.begin(), s.end(); }) {
-    for (auto& e : s) for_each_tensor(e, visit);
+    for (auto& e : s)
+      for_each_tensor(e, visit);
   } else {
     std::apply([&](auto&... e) { (for_each_tensor(e, visit), ...); }, s);
   }
@@ -116,12 +135,14 @@ template <class F> Function function_of(std::string_view caller, F f) {
 template <class... X> std::vector<Tensor> list_of(const X&... x) {
   std::vector<Tensor> all;
   const auto add = [&](const auto& one) {
-    if constexpr (std::convertible_to<decltype(one), const Tensor&>) all.push_back(static_cast<const Tensor&>(one));
-    else all.insert(all.end(), one.begin(), one.end());
+    if constexpr (std::convertible_to<decltype(one), const Tensor&>)
+      all.push_back(static_cast<const Tensor&>(one));
+    else
+      all.insert(all.end(), one.begin(), one.end());
   };
   (add(x), ...);
   return all;
 }
 
-}  // namespace detail
-}  // namespace tapedeck
+}   // namespace detail
+}   // namespace tapedeck

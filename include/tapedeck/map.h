@@ -1,5 +1,5 @@
-// map: a function of elements, written as a generic lambda, as one op: one pass forward, one pass backward. Opt-in: with
-// tapedeck/simd/, which it includes, the only header of the library that needs xsimd.
+// map: a function of elements, written as a generic lambda, as one op: one pass forward, one pass backward.
+// Opt-in: with tapedeck/simd/, which it includes, the only header of the library that needs xsimd.
 #pragma once
 #include <array>
 #include <tuple>
@@ -15,7 +15,10 @@ namespace tapedeck {
 /// A name that is known at compile time.
 template <std::size_t N> struct MapName {
   char text[N] = {};
-  consteval MapName(const char (&name)[N]) { for (std::size_t i = 0; i < N; ++i) text[i] = name[i]; }
+  consteval MapName(const char (&name)[N]) {
+    for (std::size_t i = 0; i < N; ++i)
+      text[i] = name[i];
+  }
   constexpr std::string_view view() const { return {text, N - 1}; }
 };
 
@@ -29,18 +32,21 @@ struct MapFunction {
 };
 TAPEDECK_EXPORT Spec map_spec(const Call& c);
 TAPEDECK_EXPORT void map_forward(const MapFunction& m, const Call& c, std::span<Tensor> y);
-TAPEDECK_EXPORT void map_vjp(const MapFunction& m, const Call& c, std::span<Gradient> dy, std::span<Gradient> dx);
+TAPEDECK_EXPORT void map_vjp(const MapFunction& m, const Call& c, std::span<Gradient> dy,
+                             std::span<Gradient> dx);
 TAPEDECK_EXPORT void map_jvp(const MapFunction& m, const Call& c, Refs dx, std::span<Tensor> dy);
 
 template <class R> inline constexpr bool kIsList = requires { std::tuple_size<R>::value; };
 template <class R> inline constexpr std::size_t kResults = 1;
-template <class R> requires kIsList<R> inline constexpr std::size_t kResults<R> = std::tuple_size_v<R>;
+template <class R>
+requires kIsList<R>
+inline constexpr std::size_t kResults<R> = std::tuple_size_v<R>;
 
 template <class R> inline constexpr bool kIsCondition = false;
 template <class D> inline constexpr bool kIsCondition<DualCondition<D>> = true;
 
-/// The instruction set that a file is compiled for. It is in the types of all that follows, so that files of one program which are
-/// compiled for different ones share no code.
+/// The instruction set that a file is compiled for. It is in the types of all that follows, so that files of
+/// one program which are compiled for different ones share no code.
 using MapTarget = xsimd::batch<float>::arch_type;
 
 /// The loops of F, a function of n elements.
@@ -49,45 +55,64 @@ template <class F, int n, class A> struct MapLoops {
   template <class T> static constexpr std::int64_t kWidth = static_cast<std::int64_t>(Batch<T>::size);
   static constexpr auto kInputs = std::make_index_sequence<static_cast<std::size_t>(n)>{};
 
-  template <class D, std::size_t... I> static auto value_of(const F& f, const D* x, std::index_sequence<I...>) { return f(x[I]...); }
-  using Result = decltype(value_of(std::declval<const F&>(), static_cast<const Dual<float, 0, A>*>(nullptr), kInputs));
+  template <class D, std::size_t... I>
+  static auto value_of(const F& f, const D* x, std::index_sequence<I...>) {
+    return f(x[I]...);
+  }
+  using Result =
+      decltype(value_of(std::declval<const F&>(), static_cast<const Dual<float, 0, A>*>(nullptr), kInputs));
   static constexpr bool list = kIsList<Result>;   // of results, be it of one
   static constexpr std::size_t results = kResults<Result>;
   static constexpr auto kOutputs = std::make_index_sequence<results>{};
 
-  /// Calls use(results...) with the results of f as duals. Without a list of them on the way they stay in registers.
+  /// Calls use(results...) with the results of f as duals. Without a list of them on the way they stay in
+  /// registers.
   template <class D, class Use, class... X> static void call(const F& f, const Use& use, const X&... x) {
-    if constexpr (list) std::apply([&](const auto&... y) { use(as<D>(y)...); }, f(x...));
-    else use(as<D>(f(x...)));
+    if constexpr (list)
+      std::apply([&](const auto&... y) { use(as<D>(y)...); }, f(x...));
+    else
+      use(as<D>(f(x...)));
   }
   template <class D, class R> static D as(const R& result) {
-    static_assert(!kIsCondition<R>, "map: the lambda returns a condition; return where(condition, 1, 0) for a number");
-    static_assert(kIsCondition<R> || std::is_convertible_v<R, D>, "map: the lambda returns what is no number");
+    static_assert(!kIsCondition<R>,
+                  "map: the lambda returns a condition; return where(condition, 1, 0) for a number");
+    static_assert(kIsCondition<R> || std::is_convertible_v<R, D>,
+                  "map: the lambda returns what is no number");
     return D(result);
   }
 
-  template <class T> static Batch<T> load(const kernels::Stream<T>& x, std::int64_t i) { return Batch<T>::load_unaligned(x.p + (i & x.mask)); }
-  template <class T, std::size_t... I> static std::array<kernels::Stream<T>, sizeof...(I)> streams(const kernels::UserRow<T>& row, std::size_t from, std::index_sequence<I...>) {
+  template <class T> static Batch<T> load(const kernels::Stream<T>& x, std::int64_t i) {
+    return Batch<T>::load_unaligned(x.p + (i & x.mask));
+  }
+  template <class T, std::size_t... I>
+  static std::array<kernels::Stream<T>, sizeof...(I)> streams(const kernels::UserRow<T>& row,
+                                                              std::size_t from, std::index_sequence<I...>) {
     return {row.x[from + I]...};
   }
 
-  template <class T, std::size_t... I, std::size_t... K> static void forward(const F& f, const kernels::UserRow<T>& row, std::index_sequence<I...>, std::index_sequence<K...>) {
+  template <class T, std::size_t... I, std::size_t... K>
+  static void forward(const F& f, const kernels::UserRow<T>& row, std::index_sequence<I...>,
+                      std::index_sequence<K...>) {
     using D = Dual<T, 0, A>;
     const auto in = streams(row, 0, kInputs);   // locals: a vector store may alias anything else
     T* const out[] = {row.out[K]...};
     for (std::int64_t i = 0; i < row.n; i += kWidth<T>) {
-      call<D>(f, [&](const auto&... y) { (y.value.store_unaligned(out[K] + i), ...); }, D(load(in[I], i))...);
+      call<D>(
+          f, [&](const auto&... y) { (y.value.store_unaligned(out[K] + i), ...); }, D(load(in[I], i))...);
     }
   }
 
-  template <class T, std::size_t... I, std::size_t... K> static void vjp(const F& f, const kernels::UserRow<T>& row, std::index_sequence<I...>, std::index_sequence<K...>) {
+  template <class T, std::size_t... I, std::size_t... K>
+  static void vjp(const F& f, const kernels::UserRow<T>& row, std::index_sequence<I...>,
+                  std::index_sequence<K...>) {
     using D = Dual<T, n, A>;
     const auto in = streams(row, 0, kInputs);
     const auto dys = streams(row, n, kOutputs);
     T* const out[] = {row.out[I]...};
     const kernels::Put put[] = {row.put[I]...};
     Batch<T> sums[n];
-    for (Batch<T>& s : sums) s = Batch<T>(T(0));
+    for (Batch<T>& s : sums)
+      s = Batch<T>(T(0));
     const Batch<T> one(T(1));
     for (std::int64_t i = 0, end = row.n; i < end; i += kWidth<T>) {
       const Batch<T> dy[] = {load(dys[K], i)...};   // all of them first: a gradient may be written over one
@@ -99,86 +124,129 @@ template <class F, int n, class A> struct MapLoops {
     ((put[I] == kernels::Put::sum ? void(*out[I] += xsimd::hadd(sums[I])) : void()), ...);
   }
   template <std::size_t I, class T, std::size_t... K, class... Y>
-  static Batch<T> gradient(const kernels::Stream<T>* dys, const Batch<T>* dy, std::index_sequence<K...>, const Y&... y) { return (term<I>(y, dy[K], dys[K].mask) + ...); }
+  static Batch<T> gradient(const kernels::Stream<T>* dys, const Batch<T>* dy, std::index_sequence<K...>,
+                           const Y&... y) {
+    return (term<I>(y, dy[K], dys[K].mask) + ...);
+  }
   // What a result adds to a gradient: nothing where nobody used it, since its derivative may be infinite.
-  template <std::size_t I, class D> static typename D::Batch term(const D& y, const typename D::Batch& dy, std::int64_t used) {
+  template <std::size_t I, class D>
+  static typename D::Batch term(const D& y, const typename D::Batch& dy, std::int64_t used) {
     if (!(y.depends >> I & 1) || (results > 1 && !used)) return typename D::Batch(0);
     return dy * y.tangent[I];
   }
   // The group at i of `out`, which is null where nothing is put.
-  template <class T> static void leave(kernels::Put put, T* out, std::int64_t i, const Batch<T>& v, Batch<T>& sum) {
+  template <class T>
+  static void leave(kernels::Put put, T* out, std::int64_t i, const Batch<T>& v, Batch<T>& sum) {
     switch (put) {
-      case kernels::Put::nothing: return;
-      case kernels::Put::store: return v.store_unaligned(out + i);
-      case kernels::Put::add: return (Batch<T>::load_unaligned(out + i) + v).store_unaligned(out + i);
-      case kernels::Put::sum: sum += v; return;
+      case kernels::Put::nothing:
+        return;
+      case kernels::Put::store:
+        return v.store_unaligned(out + i);
+      case kernels::Put::add:
+        return (Batch<T>::load_unaligned(out + i) + v).store_unaligned(out + i);
+      case kernels::Put::sum:
+        sum += v;
+        return;
     }
   }
 
-  template <class T, std::size_t... I, std::size_t... K> static void jvp(const F& f, const kernels::UserRow<T>& row, std::index_sequence<I...>, std::index_sequence<K...>) {
+  template <class T, std::size_t... I, std::size_t... K>
+  static void jvp(const F& f, const kernels::UserRow<T>& row, std::index_sequence<I...>,
+                  std::index_sequence<K...>) {
     using D = Dual<T, 1, A>;
     const auto in = streams(row, 0, kInputs), dx = streams(row, n, kInputs);
     T* const out[] = {row.out[K]...};
     for (std::int64_t i = 0; i < row.n; i += kWidth<T>) {
-      call<D>(f, [&](const auto&... dy) { (dy.tangent[0].store_unaligned(out[K] + i), ...); }, D(load(in[I], i), 0, load(dx[I], i))...);
+      call<D>(
+          f, [&](const auto&... dy) { (dy.tangent[0].store_unaligned(out[K] + i), ...); },
+          D(load(in[I], i), 0, load(dx[I], i))...);
     }
   }
 
-  // A copy of the function, too, since stores may alias what it holds; with all that it calls in one place, what depends on
-  // what is known at compile time.
-  template <class T> [[gnu::flatten]] static void run_forward(const void* f, const kernels::UserRow<T>& row) { forward<T>(copy(f), row, kInputs, kOutputs); }
-  template <class T> [[gnu::flatten]] static void run_vjp(const void* f, const kernels::UserRow<T>& row) { vjp<T>(copy(f), row, kInputs, kOutputs); }
-  template <class T> [[gnu::flatten]] static void run_jvp(const void* f, const kernels::UserRow<T>& row) { jvp<T>(copy(f), row, kInputs, kOutputs); }
-  static std::conditional_t<std::is_trivially_copyable_v<F>, F, const F&> copy(const void* f) { return *static_cast<const F*>(f); }
+  // A copy of the function, too, since stores may alias what it holds; with all that it calls in one place,
+  // what depends on what is known at compile time.
+  template <class T> [[gnu::flatten]] static void run_forward(const void* f, const kernels::UserRow<T>& row) {
+    forward<T>(copy(f), row, kInputs, kOutputs);
+  }
+  template <class T> [[gnu::flatten]] static void run_vjp(const void* f, const kernels::UserRow<T>& row) {
+    vjp<T>(copy(f), row, kInputs, kOutputs);
+  }
+  template <class T> [[gnu::flatten]] static void run_jvp(const void* f, const kernels::UserRow<T>& row) {
+    jvp<T>(copy(f), row, kInputs, kOutputs);
+  }
+  static std::conditional_t<std::is_trivially_copyable_v<F>, F, const F&> copy(const void* f) {
+    return *static_cast<const F*>(f);
+  }
 
   static std::vector<Tensor> of_tensors(const void* f, std::span<const Tensor> x) {
     const auto tensor = [&](const auto& y) {
-      if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(y)>>) return full({}, static_cast<double>(y), x[0].dtype());
-      else return Tensor(y);
+      if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(y)>>)
+        return full({}, static_cast<double>(y), x[0].dtype());
+      else
+        return Tensor(y);
     };
     const auto y = value_of(*static_cast<const F*>(f), x.data(), kInputs);
-    if constexpr (list) return std::apply([&](const auto&... v) { return std::vector<Tensor>{tensor(v)...}; }, y);
-    else return {tensor(y)};
+    if constexpr (list)
+      return std::apply([&](const auto&... v) { return std::vector<Tensor>{tensor(v)...}; }, y);
+    else
+      return {tensor(y)};
   }
 
-  static constexpr MapFunction function = {n, static_cast<int>(results), {run_forward<float>, run_forward<double>}, {run_vjp<float>, run_vjp<double>},
-                                           {run_jvp<float>, run_jvp<double>}, of_tensors};
+  static constexpr MapFunction function = {n,
+                                           static_cast<int>(results),
+                                           {run_forward<float>, run_forward<double>},
+                                           {run_vjp<float>, run_vjp<double>},
+                                           {run_jvp<float>, run_jvp<double>},
+                                           of_tensors};
 };
 
 template <class Loops> constexpr Infer map_infer() {
-  if constexpr (Loops::results == 1) return map_spec;
-  else return [](const Call& c) { return std::vector<Spec>(Loops::results, map_spec(c)); };
+  if constexpr (Loops::results == 1)
+    return map_spec;
+  else
+    return [](const Call& c) { return std::vector<Spec>(Loops::results, map_spec(c)); };
 }
 
 template <MapName name, class F, int n, class A = MapTarget> inline constexpr Op kMapOp = {
     .name = name.view(),
     .doc = "A user's function of elements.",
     .infer = map_infer<MapLoops<F, n, A>>(),
-    .forward = {[](const Call& c, std::span<Tensor> y) { map_forward(MapLoops<F, n, A>::function, c, y); }, Outputs::may_overwrite},
-    .rule = {.kind = RuleKind::custom, .reads_x = (1u << n) - 1, .reads_shapes = true, .accepts_none = true, .adds = static_cast<std::uint8_t>((1u << n) - 1),
-             .vjp = [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { map_vjp(MapLoops<F, n, A>::function, c, dy, dx); },
-             .jvp = [](const Call& c, Refs dx, std::span<Tensor> dy) { map_jvp(MapLoops<F, n, A>::function, c, dx, dy); }},
+    .forward = {[](const Call& c, std::span<Tensor> y) { map_forward(MapLoops<F, n, A>::function, c, y); },
+                Outputs::may_overwrite},
+    .rule = {.kind = RuleKind::custom,
+             .reads_x = (1u << n) - 1,
+             .reads_shapes = true,
+             .accepts_none = true,
+             .adds = static_cast<std::uint8_t>((1u << n) - 1),
+             .vjp = [](const Call& c, std::span<Gradient> dy,
+                       std::span<Gradient> dx) { map_vjp(MapLoops<F, n, A>::function, c, dy, dx); },
+             .jvp = [](const Call& c, Refs dx,
+                       std::span<Tensor> dy) { map_jvp(MapLoops<F, n, A>::function, c, dx, dy); }},
 };
 
-}  // namespace detail
+}   // namespace detail
 
-/// f of every element of up to eight f32 or f64 tensors, which broadcast; mixed dtypes are promoted, and numbers take the dtype
-/// beside them: map([](auto x, auto a, auto b) { return a * exp(-b * x * x); }, x, a, b). The whole of f is one op: one pass,
-/// whose derivatives come from dual numbers, in one pass too.
+/// f of every element of up to eight f32 or f64 tensors, which broadcast; mixed dtypes are promoted, and
+/// numbers take the dtype beside them: map([](auto x, auto a, auto b) { return a * exp(-b * x * x); }, x, a,
+/// b). The whole of f is one op: one pass, whose derivatives come from dual numbers, in one pass too.
 ///
-/// f is a generic lambda that makes sense for Tensors as well, on which its derivatives are differentiated further. It calls
-/// elementwise ops by their names, compares with <, <=, >, >=, equal and not_equal, and chooses by where(condition, a, b);
-/// docs/map.md lists all. What it captures it captures by value, since a tape keeps a copy of it. A std::array, pair or tuple
-/// of up to eight results makes map return a std::array of as many tensors, of the shape that all inputs broadcast to.
+/// f is a generic lambda that makes sense for Tensors as well, on which its derivatives are differentiated
+/// further. It calls elementwise ops by their names, compares with <, <=, >, >=, equal and not_equal, and
+/// chooses by where(condition, a, b); docs/map.md lists all. What it captures it captures by value, since a
+/// tape keeps a copy of it. A std::array, pair or tuple of up to eight results makes map return a std::array
+/// of as many tensors, of the shape that all inputs broadcast to.
 ///
-/// map<"name">(f, …) shows that name in messages and lists of ops. Throws ShapeError where shapes do not broadcast, and
-/// DTypeError for integers alone and complex numbers.
-template <MapName name = "map", class A = detail::MapTarget, class F, class... X> auto map(const F& f, X&&... x) requires (sizeof...(X) > 0 && (std::convertible_to<X, Operand> && ...)) {
+/// map<"name">(f, …) shows that name in messages and lists of ops. Throws ShapeError where shapes do not
+/// broadcast, and DTypeError for integers alone and complex numbers.
+template <MapName name = "map", class A = detail::MapTarget, class F, class... X>
+auto map(const F& f, X&&... x) requires(sizeof...(X) > 0 && (std::convertible_to<X, Operand> && ...)) {
   constexpr int n = sizeof...(X);
   static_assert(n >= 1 && n <= kernels::kMapInputs, "map: takes one to eight tensors");
-  static_assert(std::is_copy_constructible_v<F>, "map: the lambda must be one that can be copied, since a tape keeps it");
+  static_assert(std::is_copy_constructible_v<F>,
+                "map: the lambda must be one that can be copied, since a tape keeps it");
   using Loops = detail::MapLoops<F, n, A>;
-  static_assert(Loops::results >= 1 && Loops::results <= kernels::kMapResults, "map: the lambda returns one to eight results");
+  static_assert(Loops::results >= 1 && Loops::results <= kernels::kMapResults,
+                "map: the lambda returns one to eight results");
   constexpr const Op& op = detail::kMapOp<name, F, n, A>;
   const auto run = [&](const std::initializer_list<Operand>& operands) {
     Tensor converted[n];
@@ -186,10 +254,12 @@ template <MapName name = "map", class A = detail::MapTarget, class F, class... X
     promote(operands, converted, refs);
     if constexpr (Loops::list) {
       std::vector<Tensor> inputs;
-      for (const Tensor* t : refs) inputs.push_back(*t);
+      for (const Tensor* t : refs)
+        inputs.push_back(*t);
       std::vector<Tensor> y = op.run(inputs, Attrs(f));
       std::array<Tensor, Loops::results> result;
-      for (std::size_t k = 0; k < Loops::results; ++k) result[k] = std::move(y[k]);
+      for (std::size_t k = 0; k < Loops::results; ++k)
+        result[k] = std::move(y[k]);
       return result;
     } else {
       unsigned temporaries = 0, bit = 1;
@@ -203,4 +273,4 @@ template <MapName name = "map", class A = detail::MapTarget, class F, class... X
   return run({Operand(std::forward<X>(x))...});
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

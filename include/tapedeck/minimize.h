@@ -1,4 +1,5 @@
-// Minimizers for smooth functions of few or many numbers that are not made of random batches: Newton's method and L-BFGS.
+// Minimizers for smooth functions of few or many numbers that are not made of random batches: Newton's method
+// and L-BFGS.
 #pragma once
 #include "tapedeck/gradients.h"
 
@@ -6,14 +7,14 @@ namespace tapedeck {
 
 /// Where a minimizer stands, or stopped.
 struct Minimum {
-  std::vector<Tensor> x;       // of the dtypes and shapes of the start
+  std::vector<Tensor> x;   // of the dtypes and shapes of the start
   double value = 0;
-  double gradient_norm = 0;    // Euclidean, over all of x
+  double gradient_norm = 0;   // Euclidean, over all of x
   int iterations = 0;
-  int evaluations = 0;         // of the value and gradient
-  int products = 0;            // with the Hessian
+  int evaluations = 0;   // of the value and gradient
+  int products = 0;      // with the Hessian
   bool converged = false;
-  std::string reason;          // why it stopped
+  std::string reason;   // why it stopped
 };
 
 struct MinimizeOptions {
@@ -25,10 +26,11 @@ struct MinimizeOptions {
 };
 
 struct NewtonOptions : MinimizeOptions {
-  int max_products = 0;   // with the Hessian, for one step; 0: twice as many as there are numbers, and at most 200
+  int max_products =
+      0;   // with the Hessian, for one step; 0: twice as many as there are numbers, and at most 200
 };
 struct LbfgsOptions : MinimizeOptions {
-  int history = 6;        // pairs of steps and changes of the gradient that stand for the Hessian
+  int history = 6;   // pairs of steps and changes of the gradient that stand for the Hessian
 };
 
 /// A function's value, a scalar, and the gradient for each of its tensors, as value_and_grad has them.
@@ -37,31 +39,40 @@ struct ValueAndGrad {
 };
 
 namespace detail {
-TAPEDECK_EXPORT Minimum minimize_newton(const Traced& f, const std::vector<Tensor>& x, const NewtonOptions& options);
+TAPEDECK_EXPORT Minimum minimize_newton(const Traced& f, const std::vector<Tensor>& x,
+                                        const NewtonOptions& options);
 TAPEDECK_EXPORT ValueAndGrad value_and_grad_of(std::string_view caller, Traced f);
-}  // namespace detail
+}   // namespace detail
 
-/// Newton's method by conjugate gradients, for a function of tensors that gives a scalar: each step solves with the Hessian as
-/// far as it pays, by products with it alone, follows a direction of negative curvature no further, and is shortened until the
-/// value falls enough. Nocedal and Wright, Numerical Optimization, 2nd edition, algorithm 7.1. Memory: that of a gradient, twice.
-/// x is f32 or f64 and is computed with in f64 between calls of f. Throws ArgumentError for a value or gradient at the start
-/// that is not finite and for options out of range, DTypeError, ShapeError for a value that is no scalar, and what f throws.
-template <detail::Differentiable F> Minimum minimize_newton(const F& f, const std::vector<Tensor>& x, const NewtonOptions& options = {}) {
+/// Newton's method by conjugate gradients, for a function of tensors that gives a scalar: each step solves
+/// with the Hessian as far as it pays, by products with it alone, follows a direction of negative curvature
+/// no further, and is shortened until the value falls enough. Nocedal and Wright, Numerical Optimization, 2nd
+/// edition, algorithm 7.1. Memory: that of a gradient, twice. x is f32 or f64 and is computed with in f64
+/// between calls of f. Throws ArgumentError for a value or gradient at the start that is not finite and for
+/// options out of range, DTypeError, ShapeError for a value that is no scalar, and what f throws.
+template <detail::Differentiable F>
+Minimum minimize_newton(const F& f, const std::vector<Tensor>& x, const NewtonOptions& options = {}) {
   return detail::minimize_newton(detail::traced("minimize_newton", f), x, options);
 }
-template <detail::Differentiable F> Minimum minimize_newton(const F& f, const Tensor& x, const NewtonOptions& options = {}) {
+template <detail::Differentiable F>
+Minimum minimize_newton(const F& f, const Tensor& x, const NewtonOptions& options = {}) {
   return minimize_newton(f, std::vector<Tensor>{x}, options);
 }
 
-/// The limited-memory method of Broyden, Fletcher, Goldfarb and Shanno, by libLBFGS; needs no more than gradients. Throws what
-/// minimize_newton throws, and ArgumentError where the library was built without libLBFGS (see has_lbfgs).
-TAPEDECK_EXPORT Minimum minimize_lbfgs(const ValueAndGrad& f, const std::vector<Tensor>& x, const LbfgsOptions& options = {});
-template <detail::Differentiable F> Minimum minimize_lbfgs(const F& f, const std::vector<Tensor>& x, const LbfgsOptions& options = {}) {
-  return minimize_lbfgs(detail::value_and_grad_of("minimize_lbfgs", detail::traced("minimize_lbfgs", f)), x, options);
+/// The limited-memory method of Broyden, Fletcher, Goldfarb and Shanno, by libLBFGS; needs no more than
+/// gradients. Throws what minimize_newton throws, and ArgumentError where the library was built without
+/// libLBFGS (see has_lbfgs).
+TAPEDECK_EXPORT Minimum minimize_lbfgs(const ValueAndGrad& f, const std::vector<Tensor>& x,
+                                       const LbfgsOptions& options = {});
+template <detail::Differentiable F>
+Minimum minimize_lbfgs(const F& f, const std::vector<Tensor>& x, const LbfgsOptions& options = {}) {
+  return minimize_lbfgs(detail::value_and_grad_of("minimize_lbfgs", detail::traced("minimize_lbfgs", f)), x,
+                        options);
 }
-template <detail::Differentiable F> Minimum minimize_lbfgs(const F& f, const Tensor& x, const LbfgsOptions& options = {}) {
+template <detail::Differentiable F>
+Minimum minimize_lbfgs(const F& f, const Tensor& x, const LbfgsOptions& options = {}) {
   return minimize_lbfgs(f, std::vector<Tensor>{x}, options);
 }
 TAPEDECK_EXPORT bool has_lbfgs();
 
-}  // namespace tapedeck
+}   // namespace tapedeck

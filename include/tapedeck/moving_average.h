@@ -1,4 +1,5 @@
-// Averages of values over training, in which old values fade: av - (1 - decay) · (av - value) takes the place of av.
+// Averages of values over training, in which old values fade: av - (1 - decay) · (av - value) takes the place
+// of av.
 #pragma once
 #include <map>
 
@@ -6,8 +7,9 @@
 
 namespace tapedeck {
 
-/// A variable that follows a value. With zero_debias the average begins with nothing, whatever the variable holds, and is divided
-/// by the part of the weight that is not left there, 1 - decayᵗ: the first value comes out as it is. Kingma and Ba 2015, section 3.
+/// A variable that follows a value. With zero_debias the average begins with nothing, whatever the variable
+/// holds, and is divided by the part of the weight that is not left there, 1 - decayᵗ: the first value comes
+/// out as it is. Kingma and Ba 2015, section 3.
 class TAPEDECK_EXPORT MovingAverage {
  public:
   explicit MovingAverage(Variable variable, bool zero_debias = true);
@@ -18,8 +20,8 @@ class TAPEDECK_EXPORT MovingAverage {
 
  private:
   Variable variable_;
-  Tensor biased_;      // with zero_debias
-  double left_ = 1;    // product of decays
+  Tensor biased_;     // with zero_debias
+  double left_ = 1;   // product of decays
 };
 
 /// The mean of values with weights that fade: the average of value · weight over that of weight.
@@ -40,8 +42,8 @@ struct MovingAverageOptions {
   std::string name = "ExponentialMovingAverage";
 };
 
-/// Averages of variables, which begin as these are in the first update, and of tensors by a name, which begin as zeros. Averages
-/// are variables themselves, not trainable, so that they can be saved.
+/// Averages of variables, which begin as these are in the first update, and of tensors by a name, which begin
+/// as zeros. Averages are variables themselves, not trainable, so that they can be saved.
 class TAPEDECK_EXPORT ExponentialMovingAverage {
  public:
   /// Throws ArgumentError for a decay that is not from 0 to 1, and for an empty name.
@@ -56,8 +58,8 @@ class TAPEDECK_EXPORT ExponentialMovingAverage {
   std::optional<Variable> average(std::string_view name) const;
   /// "w/ExponentialMovingAverage"
   std::string average_name(const Variable& v) const;
-  /// Variables by the names under which their averages are saved, and those without an average by their own: to load averages in the
-  /// place of what they are averages of.
+  /// Variables by the names under which their averages are saved, and those without an average by their own:
+  /// to load averages in the place of what they are averages of.
   std::map<std::string, Variable> variables_to_restore(std::span<const Variable> variables) const;
 
  private:
@@ -69,4 +71,4 @@ class TAPEDECK_EXPORT ExponentialMovingAverage {
   std::map<std::string, MovingAverage, std::less<>> of_tensors_;
 };
 
-}  // namespace tapedeck
+}   // namespace tapedeck

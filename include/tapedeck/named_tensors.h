@@ -9,4 +9,4 @@ namespace tapedeck {
 
 using NamedTensors = std::map<std::string, Tensor, std::less<>>;
 
-}  // namespace tapedeck
+}   // namespace tapedeck

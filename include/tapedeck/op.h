@@ -1,5 +1,5 @@
-// To define an op: one entry says its name, shapes, kernel, derivative and test samples. The library's tables and a
-// user's own ops use this same header; docs/adding_an_op.md walks through both.
+// To define an op: one entry says its name, shapes, kernel, derivative and test samples. The library's tables
+// and a user's own ops use this same header; docs/adding_an_op.md walks through both.
 #pragma once
 #include <concepts>
 #include <new>
@@ -36,7 +36,9 @@ struct AttrsType {
 };
 template <class T> inline constexpr AttrsType kAttrsType = {
     sizeof(T), alignof(T),
-    std::is_trivially_copyable_v<T> ? nullptr : +[](const void* from, void* to) { new (to) T(*static_cast<const T*>(from)); },
+    std::is_trivially_copyable_v<T>
+        ? nullptr
+        : +[](const void* from, void* to) { new (to) T(*static_cast<const T*>(from)); },
     std::is_trivially_destructible_v<T> ? nullptr : +[](void* p) { static_cast<T*>(p)->~T(); }};
 
 /// The attributes of a call: a small struct of the op's own, seen through a pointer.
@@ -45,7 +47,8 @@ struct Attrs {
   const AttrsType* type = nullptr;
 
   Attrs() = default;
-  template <class T> requires (!std::same_as<T, Attrs>) Attrs(const T& value) : data(&value), type(&kAttrsType<T>) {}
+  template <class T>
+  requires(!std::same_as<T, Attrs>) Attrs(const T& value) : data(&value), type(&kAttrsType<T>) {}
   Attrs(const void* d, const AttrsType* t) : data(d), type(t) {}
 };
 
@@ -53,11 +56,18 @@ struct Attrs {
 class TAPEDECK_EXPORT OwnedAttrs {
  public:
   OwnedAttrs() = default;
-  OwnedAttrs(const Attrs& a) { if (a.type) copy_from(a); }
+  OwnedAttrs(const Attrs& a) {
+    if (a.type) copy_from(a);
+  }
   OwnedAttrs(const OwnedAttrs& o) : OwnedAttrs(o.view()) {}
   OwnedAttrs(OwnedAttrs&& o) noexcept : type_(std::exchange(o.type_, nullptr)), bytes_(o.bytes_) {}
-  OwnedAttrs& operator=(OwnedAttrs o) noexcept { std::swap(type_, o.type_), std::swap(bytes_, o.bytes_); return *this; }
-  ~OwnedAttrs() { if (type_) destroy(); }
+  OwnedAttrs& operator=(OwnedAttrs o) noexcept {
+    std::swap(type_, o.type_), std::swap(bytes_, o.bytes_);
+    return *this;
+  }
+  ~OwnedAttrs() {
+    if (type_) destroy();
+  }
 
   Attrs view() const { return {type_ ? (inline_fits(*type_) ? bytes_.data : bytes_.heap) : nullptr, type_}; }
 
@@ -68,16 +78,19 @@ class TAPEDECK_EXPORT OwnedAttrs {
   void destroy() noexcept;
 
   const AttrsType* type_ = nullptr;
-  union Bytes { alignas(8) std::byte data[16]; void* heap; } bytes_ = {};
+  union Bytes {
+    alignas(8) std::byte data[16];
+    void* heap;
+  } bytes_ = {};
 };
 
-/// One execution, as an op's functions see it. In a rule, an input or output that the rule does not read is hollow: its
-/// shape and dtype are there, its data is not.
+/// One execution, as an op's functions see it. In a rule, an input or output that the rule does not read is
+/// hollow: its shape and dtype are there, its data is not.
 struct Call {
   const Op& op;
   Attrs raw_attrs = {};
-  Refs x = {};                          // the inputs
-  Refs y = {};                          // the outputs; in rules only
+  Refs x = {};   // the inputs
+  Refs y = {};   // the outputs; in rules only
   std::uint64_t wanted = ~std::uint64_t{0};
 
   /// Whether anybody wants the gradient of input i; the others need not be computed.
@@ -96,24 +109,30 @@ enum class RuleKind : std::uint8_t {
 };
 
 struct Rule {
-  /// Everything at once: dy[k] is the gradient of output k (none where nothing came, if accepts_none; else zeros). The vjp
-  /// sets dx[i] for every input that c.needs(i); what it leaves is none. It is made of ops, so that it can be differentiated.
+  /// Everything at once: dy[k] is the gradient of output k (none where nothing came, if accepts_none; else
+  /// zeros). The vjp sets dx[i] for every input that c.needs(i); what it leaves is none. It is made of ops,
+  /// so that it can be differentiated.
   using Vjp = void (*)(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx);
-  /// dx[i] is undefined where input i has no tangent; the result has one tangent for each output, undefined for zero.
+  /// dx[i] is undefined where input i has no tangent; the result has one tangent for each output, undefined
+  /// for zero.
   using Jvp = void (*)(const Call& c, Refs dx, std::span<Tensor> dy);
 
   RuleKind kind = RuleKind::none;
-  std::uint32_t reads_x = 0;     // bit i: the vjp reads input i, which is kept; bit 31 stands for all from 31 on
-  bool reads_y = false;          // outputs are kept
-  std::uint8_t partial_reads[kMaxInputs] = {};   // partials, bilinear: what the gradient of each input reads; bit kMaxInputs: the output
-  bool reads_shapes = false;     // the shapes of inputs and outputs that are not kept are kept
-  bool accepts_none = false;     // the vjp takes none for an output that nobody used, instead of zeros
-  bool passes_slices = false;    // the vjp takes IndexedSlices; for others they are made dense
-  std::uint8_t adds = 0;         // bit i: the vjp adds to a dense dx[i] that it is given, where it can in its memory
-  bool stacks = true;            // cotangents with extra leading axes pass through; else they are looped over
-  bool jvp_stacks = false;       // custom: so do tangents through the jvp; else such are pushed by the transposed vjp
+  std::uint32_t reads_x =
+      0;                  // bit i: the vjp reads input i, which is kept; bit 31 stands for all from 31 on
+  bool reads_y = false;   // outputs are kept
+  std::uint8_t partial_reads[kMaxInputs] =
+      {};   // partials, bilinear: what the gradient of each input reads; bit kMaxInputs: the output
+  bool reads_shapes = false;    // the shapes of inputs and outputs that are not kept are kept
+  bool accepts_none = false;    // the vjp takes none for an output that nobody used, instead of zeros
+  bool passes_slices = false;   // the vjp takes IndexedSlices; for others they are made dense
+  std::uint8_t adds =
+      0;                // bit i: the vjp adds to a dense dx[i] that it is given, where it can in its memory
+  bool stacks = true;   // cotangents with extra leading axes pass through; else they are looped over
+  bool jvp_stacks =
+      false;   // custom: so do tangents through the jvp; else such are pushed by the transposed vjp
   Vjp vjp = nullptr;
-  Jvp jvp = nullptr;             // null: by transposing the vjp
+  Jvp jvp = nullptr;   // null: by transposing the vjp
 
   bool keeps(int i) const { return reads_x >> (i < 31 ? i : 31) & 1; }
   bool by_partials() const { return kind == RuleKind::partials || kind == RuleKind::bilinear; }
@@ -121,9 +140,10 @@ struct Rule {
 
 /// Where the memory of an op's outputs comes from.
 enum class Outputs : std::uint8_t {
-  fresh,          // allocated by the door
-  may_overwrite,  // the same, but a first output may be the memory of an input of its spec
-  own,            // put in their places by the kernel, which finds them without elements: views, and ops computed by other ops
+  fresh,           // allocated by the door
+  may_overwrite,   // the same, but a first output may be the memory of an input of its spec
+  own,   // put in their places by the kernel, which finds them without elements: views, and ops computed by
+         // other ops
 };
 
 struct Kernel {
@@ -133,7 +153,9 @@ struct Kernel {
   Outputs outputs = Outputs::fresh;
 
   constexpr Kernel() = default;
-  template <class F> requires std::convertible_to<F, Run> constexpr Kernel(F f, Outputs o = Outputs::fresh) : run(f), outputs(o) {}
+  template <class F>
+  requires std::convertible_to<F, Run>
+  constexpr Kernel(F f, Outputs o = Outputs::fresh) : run(f), outputs(o) {}
 };
 
 /// The elements of a fresh output, to be written by its kernel.
@@ -149,37 +171,45 @@ struct Infer {
   One one = nullptr;
   Many many = nullptr;
 
-  template <class F> requires std::convertible_to<F, One> constexpr Infer(F f) : one(f) {}
-  template <class F> requires std::convertible_to<F, Many> constexpr Infer(F f) : many(f) {}
+  template <class F>
+  requires std::convertible_to<F, One>
+  constexpr Infer(F f) : one(f) {}
+  template <class F>
+  requires std::convertible_to<F, Many>
+  constexpr Infer(F f) : many(f) {}
 };
 
 /// Inputs and attributes to test an op with, and what comes out.
 struct Sample {
   std::vector<Tensor> inputs;
   OwnedAttrs attrs = {};
-  /// The outputs from an independent source, and that source: a NumPy, SciPy or torch expression of the inputs by the
-  /// op's argument names, or "by hand".
+  /// The outputs from an independent source, and that source: a NumPy, SciPy or torch expression of the
+  /// inputs by the op's argument names, or "by hand".
   std::vector<Tensor> expected = {};
   std::string_view oracle = {};
 };
 
 struct Op {
   std::string_view name, doc;
-  std::string_view tensorflow = {};         // TensorFlow's op types that this one stands for, with spaces between
-  std::string_view args[kMaxInputs] = {};   // names of the tensor arguments, for messages; the last one stands for all further
+  std::string_view tensorflow = {};   // TensorFlow's op types that this one stands for, with spaces between
+  std::string_view args[kMaxInputs] =
+      {};   // names of the tensor arguments, for messages; the last one stands for all further
   Infer infer;
   Kernel forward;
   Rule rule;
   std::vector<Sample> (*samples)() = nullptr;
 
-  /// The one door, for ops without attributes: infers, allocates, computes, records. Numbers and mixed dtypes are
-  /// converted first.
+  /// The one door, for ops without attributes: infers, allocates, computes, records. Numbers and mixed dtypes
+  /// are converted first.
   template <std::same_as<Operand>... X> Tensor operator()(X... x) const {
-    if ((!x.tensor() || ...)) [[unlikely]] return with_numbers({x...});
+    if ((!x.tensor() || ...)) [[unlikely]]
+      return with_numbers({x...});
     const Tensor* refs[] = {x.tensor()...};
     unsigned temporaries = 0, bit = 1;
     ((temporaries |= x.temporary() ? bit : 0, bit <<= 1), ...);
-    if (((refs[0]->defined() && x.tensor()->defined() && refs[0]->handle()->dtype != x.tensor()->handle()->dtype) || ...)) [[unlikely]]
+    if (((refs[0]->defined() && x.tensor()->defined() &&
+          refs[0]->handle()->dtype != x.tensor()->handle()->dtype) ||
+         ...)) [[unlikely]]
       return with_numbers({x...});
     return execute({refs, sizeof...(X)}, {}, temporaries);
   }
@@ -239,7 +269,12 @@ struct Reads {
 };
 /// vjp and jvp as they are; without a jvp, forward mode transposes the vjp.
 constexpr Rule custom(Reads reads, Rule::Vjp vjp, Rule::Jvp jvp = nullptr) {
-  return {.kind = RuleKind::custom, .reads_x = reads.x, .reads_y = reads.y, .reads_shapes = true, .vjp = vjp, .jvp = jvp};
+  return {.kind = RuleKind::custom,
+          .reads_x = reads.x,
+          .reads_y = reads.y,
+          .reads_shapes = true,
+          .vjp = vjp,
+          .jvp = jvp};
 }
 
 /// The same rule where the jvp takes stacked tangents.
@@ -257,24 +292,32 @@ constexpr Rule accepting_none(Rule rule) {
 namespace detail {
 TAPEDECK_EXPORT Tensor jvp_of_linear(const Call& c, Refs dx);
 TAPEDECK_EXPORT Tensor jvp_of_bilinear(const Call& c, Refs dx);
-}  // namespace detail
+}   // namespace detail
 
-/// An op that is linear in its first input, the only one with a derivative; transpose(call, dy) is the adjoint.
-/// `reads` tells which other inputs it needs.
+/// An op that is linear in its first input, the only one with a derivative; transpose(call, dy) is the
+/// adjoint. `reads` tells which other inputs it needs.
 template <class F> constexpr Rule linear(F, Reads reads = {}) {
-  return {.kind = RuleKind::linear, .reads_x = reads.x, .reads_shapes = true,
-          .vjp = [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = F{}(c, std::move(dy[0]).dense()); },
+  return {.kind = RuleKind::linear,
+          .reads_x = reads.x,
+          .reads_shapes = true,
+          .vjp = [](const Call& c, std::span<Gradient> dy,
+                    std::span<Gradient> dx) { dx[0] = F{}(c, std::move(dy[0]).dense()); },
           .jvp = [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = detail::jvp_of_linear(c, dx); }};
 }
 /// An op that is linear in each of its two inputs; the two adjoints.
 template <class A, class B> constexpr Rule bilinear(A, B) {
-  return {.kind = RuleKind::bilinear, .reads_x = 3, .partial_reads = {2, 1}, .reads_shapes = true,
-          .vjp = [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+  return {
+      .kind = RuleKind::bilinear,
+      .reads_x = 3,
+      .partial_reads = {2, 1},
+      .reads_shapes = true,
+      .vjp =
+          [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
             const Tensor dy = std::move(dys[0]).dense();
             if (c.needs(0)) dx[0] = A{}(c, dy);
             if (c.needs(1)) dx[1] = B{}(c, dy);
           },
-          .jvp = [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = detail::jvp_of_bilinear(c, dx); }};
+      .jvp = [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = detail::jvp_of_bilinear(c, dx); }};
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

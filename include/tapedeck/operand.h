@@ -8,19 +8,24 @@ namespace tapedeck {
 
 class Variable;
 
-/// A tensor; a temporary, whose memory the result may take over; a variable, whose value is read; or a number, which takes
-/// the dtype of the tensors beside it (with integer tensors, a number with a decimal point makes the result f64).
-/// For parameters only: it refers to what it was made from. Two words, so it travels in registers.
+/// A tensor; a temporary, whose memory the result may take over; a variable, whose value is read; or a
+/// number, which takes the dtype of the tensors beside it (with integer tensors, a number with a decimal
+/// point makes the result f64). For parameters only: it refers to what it was made from. Two words, so it
+/// travels in registers.
 class TAPEDECK_EXPORT Operand {
  public:
   Operand(const Tensor& t) noexcept : bits_(reinterpret_cast<std::uintptr_t>(&t)) {}
   Operand(Tensor&& t) noexcept : bits_(reinterpret_cast<std::uintptr_t>(&t) | 1) {}
-  /// The value that is read lives in the second argument, which the caller leaves out: until the end of its expression.
+  /// The value that is read lives in the second argument, which the caller leaves out: until the end of its
+  /// expression.
   Operand(const Variable& v, Tensor&& read = Tensor());
   template <std::floating_point T> Operand(T number) noexcept : number_(static_cast<double>(number)) {}
-  template <std::integral T> Operand(T number) noexcept : bits_(kInteger), number_(static_cast<double>(number)) {}
+  template <std::integral T> Operand(T number) noexcept
+      : bits_(kInteger), number_(static_cast<double>(number)) {}
 
-  const Tensor* tensor() const { return reinterpret_cast<const Tensor*>(bits_ & ~std::uintptr_t{kFlags}); }   // null: a number
+  const Tensor* tensor() const {
+    return reinterpret_cast<const Tensor*>(bits_ & ~std::uintptr_t{kFlags});
+  }   // null: a number
   double number() const { return number_; }
   bool integer() const { return bits_ & kInteger; }
   bool temporary() const { return bits_ & 1; }
@@ -31,4 +36,4 @@ class TAPEDECK_EXPORT Operand {
   double number_ = 0;
 };
 
-}  // namespace tapedeck
+}   // namespace tapedeck

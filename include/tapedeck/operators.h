@@ -1,4 +1,5 @@
-// Arithmetic and ordering with operators. a == b is left out, since it would not be a bool: write equal(a, b).
+// Arithmetic and ordering with operators. a == b is left out, since it would not be a bool: write equal(a,
+// b).
 #pragma once
 #include "tapedeck/ops/compare.h"
 #include "tapedeck/ops/math.h"
@@ -15,4 +16,4 @@ inline Tensor operator<=(Operand a, Operand b) { return less_equal(a, b); }
 inline Tensor operator>(Operand a, Operand b) { return greater(a, b); }
 inline Tensor operator>=(Operand a, Operand b) { return greater_equal(a, b); }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -16,8 +16,11 @@ using Schedule = std::function<double(std::int64_t step)>;
 class Scheduled {
  public:
   Scheduled(double value) : value_(value) {}
-  template <class F> requires std::is_invocable_r_v<double, const F&, std::int64_t> Scheduled(F f) : schedule_(std::move(f)) {}
-  template <class F> requires std::is_invocable_r_v<double, const F&> Scheduled(F f) : schedule_([f = std::move(f)](std::int64_t) { return f(); }) {}
+  template <class F>
+  requires std::is_invocable_r_v<double, const F&, std::int64_t> Scheduled(F f) : schedule_(std::move(f)) {}
+  template <class F>
+  requires std::is_invocable_r_v<double, const F&> Scheduled(F f)
+      : schedule_([f = std::move(f)](std::int64_t) { return f(); }) {}
 
   double at(std::int64_t step) const { return schedule_ ? schedule_(step) : value_; }
   bool varies() const { return static_cast<bool>(schedule_); }
@@ -27,15 +30,15 @@ class Scheduled {
   Schedule schedule_;
 };
 
-/// Schedules of n steps from `initial` on. t is the step over `steps`. All throw ArgumentError where steps is not above 0 and
-/// for numbers that are not finite.
+/// Schedules of n steps from `initial` on. t is the step over `steps`. All throw ArgumentError where steps is
+/// not above 0 and for numbers that are not finite.
 namespace schedule {
 
 TAPEDECK_EXPORT Schedule constant(double value);
 
 struct Decay {
   double initial;
-  std::int64_t steps;       // after so many the value has fallen once
+  std::int64_t steps;   // after so many the value has fallen once
   double rate;
   bool staircase = false;   // t is rounded down
 };
@@ -50,7 +53,8 @@ struct Polynomial {
   double initial;
   std::int64_t steps;
   double end = 1e-4, power = 1;
-  bool cycle = false;   // beyond `steps`, t counts from the next multiple of them that is not passed; else the value stays
+  bool cycle = false;   // beyond `steps`, t counts from the next multiple of them that is not passed; else
+                        // the value stays
 };
 /// (initial - end) · (1 - t)^power + end
 TAPEDECK_EXPORT Schedule polynomial(Polynomial p);
@@ -65,20 +69,23 @@ TAPEDECK_EXPORT Schedule cosine(Cosine c);
 
 struct CosineRestarts {
   double initial;
-  std::int64_t steps;     // of the first period
-  double longer = 2;      // a period has so many times the steps of the one before, 1 or more
-  double lower = 1;       // and begins at so many times its height
+  std::int64_t steps;   // of the first period
+  double longer = 2;    // a period has so many times the steps of the one before, 1 or more
+  double lower = 1;     // and begins at so many times its height
   double end = 0;
 };
-/// The cosine that begins again: in the n-th period, from 0 on, initial · ((1 - end) · lowerⁿ · (1 + cos πt)/2 + end). The same paper.
+/// The cosine that begins again: in the n-th period, from 0 on, initial · ((1 - end) · lowerⁿ · (1 + cos
+/// πt)/2 + end). The same paper.
 TAPEDECK_EXPORT Schedule cosine_restarts(CosineRestarts c);
 
-/// values[i] from the step after boundaries[i - 1] up to and with boundaries[i]. Boundaries ascend; there is one value more.
+/// values[i] from the step after boundaries[i - 1] up to and with boundaries[i]. Boundaries ascend; there is
+/// one value more.
 TAPEDECK_EXPORT Schedule piecewise(std::vector<std::int64_t> boundaries, std::vector<double> values);
 
-/// In a straight line from `from` to what `then` begins with, over so many steps; `then` counts its steps from there.
+/// In a straight line from `from` to what `then` begins with, over so many steps; `then` counts its steps
+/// from there.
 TAPEDECK_EXPORT Schedule warm_up(std::int64_t steps, Scheduled then, double from = 0);
 
-}  // namespace schedule
+}   // namespace schedule
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -14,8 +14,14 @@ class Shape {
   static constexpr int kMaxRank = 8;
 
   constexpr Shape() = default;
-  constexpr Shape(std::initializer_list<std::int64_t> dims) { for (const std::int64_t d : dims) push_back(d); }
-  constexpr explicit Shape(std::span<const std::int64_t> dims) { for (const std::int64_t d : dims) push_back(d); }
+  constexpr Shape(std::initializer_list<std::int64_t> dims) {
+    for (const std::int64_t d : dims)
+      push_back(d);
+  }
+  constexpr explicit Shape(std::span<const std::int64_t> dims) {
+    for (const std::int64_t d : dims)
+      push_back(d);
+  }
 
   constexpr int ndim() const { return ndim_; }
   constexpr std::int64_t operator[](int axis) const { return dims_[axis]; }
@@ -43,18 +49,21 @@ class Shape {
 
   friend constexpr bool operator==(const Shape& a, const Shape& b) {
     if (a.ndim_ != b.ndim_) return false;
-    for (int i = 0; i < a.ndim_; ++i) if (a.dims_[i] != b.dims_[i]) return false;
+    for (int i = 0; i < a.ndim_; ++i)
+      if (a.dims_[i] != b.dims_[i]) return false;
     return true;
   }
 
  private:
-  TAPEDECK_EXPORT std::int64_t unusual_size() const;   // throws, or returns 0 for an empty shape with huge extents
+  TAPEDECK_EXPORT std::int64_t unusual_size()
+      const;   // throws, or returns 0 for an empty shape with huge extents
 
   std::int64_t dims_[kMaxRank] = {};
   std::int32_t ndim_ = 0;
 };
 
-/// The shape that a and b broadcast to: aligned at the last axis, extents of 1 repeat. Throws ShapeError where they do not fit.
+/// The shape that a and b broadcast to: aligned at the last axis, extents of 1 repeat. Throws ShapeError
+/// where they do not fit.
 TAPEDECK_EXPORT Shape broadcast_shapes(const Shape& a, const Shape& b);
 
 /// Dtype and shape. Its bytes: element count times element size, checked.
@@ -72,4 +81,4 @@ TAPEDECK_EXPORT std::string to_string(const Shape& shape);
 /// "f32[2,3]", as in every message.
 TAPEDECK_EXPORT std::string to_string(const Spec& spec);
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,4 +1,5 @@
-// Tensor: an immutable, shared, dense row-major value. Copying it is a reference count. Factories and readers.
+// Tensor: an immutable, shared, dense row-major value. Copying it is a reference count. Factories and
+// readers.
 #pragma once
 #include <atomic>
 #include <iosfwd>
@@ -16,22 +17,24 @@ class Tensor;
 namespace detail {
 
 /// Memory of a large tensor, shared by its reshapes and slices.
-struct Buffer { std::atomic<std::uint32_t> refs; };
+struct Buffer {
+  std::atomic<std::uint32_t> refs;
+};
 
 /// Everything about one tensor: two cache lines, then up to 64 bytes of data in a third.
 struct alignas(64) Block {
   std::atomic<std::uint32_t> refs;
-  std::int32_t slot;                  // where `tape` keeps it; only that tape's thread reads this
-  std::atomic<std::uint64_t> tape;    // serial of the first tape that tracked it; 0: none
+  std::int32_t slot;                 // where `tape` keeps it; only that tape's thread reads this
+  std::atomic<std::uint64_t> tape;   // serial of the first tape that tracked it; 0: none
   DType dtype;
-  bool saved;                         // a tape's own copy of a handle, which does not keep its entry
-  std::uint16_t copies;               // such copies made of this one
-  std::atomic<bool> mapped;           // further recorders know it by its id
+  bool saved;                 // a tape's own copy of a handle, which does not keep its entry
+  std::uint16_t copies;       // such copies made of this one
+  std::atomic<bool> mapped;   // further recorders know it by its id
   Shape shape;
   std::int64_t size;
   std::uint64_t id;
-  std::byte* data;                    // null: a hollow tensor, which has kept its shape only
-  Buffer* buffer;                     // null: the data is inline, or there is none
+  std::byte* data;   // null: a hollow tensor, which has kept its shape only
+  Buffer* buffer;    // null: the data is inline, or there is none
   alignas(64) std::byte inline_data[64];
 };
 
@@ -41,19 +44,31 @@ TAPEDECK_EXPORT Tensor tensor_from(const void* values, DType from, const Shape& 
 TAPEDECK_EXPORT void convert_to(const Tensor& x, std::int64_t first, std::int64_t count, DType to, void* out);
 TAPEDECK_EXPORT std::int64_t offset_of(const Tensor& x, std::span<const std::int64_t> index);
 
-}  // namespace detail
+}   // namespace detail
 
-/// A value that never changes: no op writes to its inputs. Handles may be copied to and dropped on any thread.
-/// A default-constructed or moved-from Tensor is undefined: it may be assigned, copied, destroyed and asked `defined()`;
-/// everything else throws ArgumentError.
+/// A value that never changes: no op writes to its inputs. Handles may be copied to and dropped on any
+/// thread. A default-constructed or moved-from Tensor is undefined: it may be assigned, copied, destroyed and
+/// asked `defined()`; everything else throws ArgumentError.
 class TAPEDECK_EXPORT Tensor {
  public:
   Tensor() = default;
-  Tensor(const Tensor& o) noexcept : b_(o.b_) { if (b_) b_->refs.fetch_add(1, std::memory_order_relaxed); }
+  Tensor(const Tensor& o) noexcept : b_(o.b_) {
+    if (b_) b_->refs.fetch_add(1, std::memory_order_relaxed);
+  }
   Tensor(Tensor&& o) noexcept : b_(std::exchange(o.b_, nullptr)) {}
-  Tensor& operator=(const Tensor& o) noexcept { Tensor t(o); std::swap(b_, t.b_); return *this; }
-  Tensor& operator=(Tensor&& o) noexcept { Tensor t(std::move(o)); std::swap(b_, t.b_); return *this; }
-  ~Tensor() { if (b_) release(); }
+  Tensor& operator=(const Tensor& o) noexcept {
+    Tensor t(o);
+    std::swap(b_, t.b_);
+    return *this;
+  }
+  Tensor& operator=(Tensor&& o) noexcept {
+    Tensor t(std::move(o));
+    std::swap(b_, t.b_);
+    return *this;
+  }
+  ~Tensor() {
+    if (b_) release();
+  }
 
   bool defined() const { return b_ != nullptr; }
   DType dtype() const { return block().dtype; }
@@ -65,8 +80,8 @@ class TAPEDECK_EXPORT Tensor {
   std::uint64_t id() const { return block().id; }
   Spec spec() const { return {dtype(), shape()}; }
 
-  /// The elements in row-major order, valid while this handle lives, so not for temporaries. Throws DTypeError where T is not the
-  /// tensor's type.
+  /// The elements in row-major order, valid while this handle lives, so not for temporaries. Throws
+  /// DTypeError where T is not the tensor's type.
   template <class T> std::span<const T> data() const& {
     return {static_cast<const T*>(data_as(dtype_of<T>)), static_cast<std::size_t>(b_->size)};
   }
@@ -94,36 +109,46 @@ class TAPEDECK_EXPORT Tensor {
 
   /// For kernels: memory that nobody else sees, through this handle or another tensor, may be overwritten.
   bool unique() const {
-    return b_->refs.load(std::memory_order_acquire) == 1 && (!b_->buffer || b_->buffer->refs.load(std::memory_order_acquire) == 1);
+    return b_->refs.load(std::memory_order_acquire) == 1 &&
+           (!b_->buffer || b_->buffer->refs.load(std::memory_order_acquire) == 1);
   }
   std::byte* raw() const { return b_->data; }
   const detail::Block& block() const {
-    if (!b_) [[unlikely]] detail::throw_undefined();
+    if (!b_) [[unlikely]]
+      detail::throw_undefined();
     return *b_;
   }
   detail::Block* handle() const { return b_; }
-  static Tensor adopt(detail::Block* b) { Tensor t; t.b_ = b; return t; }
+  static Tensor adopt(detail::Block* b) {
+    Tensor t;
+    t.b_ = b;
+    return t;
+  }
 
  private:
   const void* data_as(DType t) const;
   void require_one() const;
   void release() noexcept {
     // The last owner needs no atomic read-modify-write.
-    if (b_->refs.load(std::memory_order_acquire) == 1 || b_->refs.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    if (b_->refs.load(std::memory_order_acquire) == 1 ||
+        b_->refs.fetch_sub(1, std::memory_order_acq_rel) == 1)
       detail::free_block(b_);
   }
 
   detail::Block* b_ = nullptr;
 };
 
-/// Like NumPy's: nested brackets, columns aligned, long tensors shortened, then the dtype where it is not f32.
+/// Like NumPy's: nested brackets, columns aligned, long tensors shortened, then the dtype where it is not
+/// f32.
 TAPEDECK_EXPORT std::ostream& operator<<(std::ostream& out, const Tensor& x);
 TAPEDECK_EXPORT std::string to_string(const Tensor& x);
 
 namespace detail {
 
-/// What a literal becomes: numbers with a decimal point are f32, as in every other factory; the rest keep their type.
-template <class T> inline constexpr DType literal_dtype = dtype_of<std::conditional_t<std::is_same_v<T, double>, float, T>>;
+/// What a literal becomes: numbers with a decimal point are f32, as in every other factory; the rest keep
+/// their type.
+template <class T> inline constexpr DType literal_dtype =
+    dtype_of<std::conditional_t<std::is_same_v<T, double>, float, T>>;
 
 template <class T> using List1 = std::initializer_list<T>;
 template <class T> using List2 = std::initializer_list<List1<T>>;
@@ -145,8 +170,10 @@ template <class T> struct Flattened {
   }
   void append(const T& v, int) { values.push_back(v); }
   template <class U> void append(const std::initializer_list<U>& list, int depth) {
-    if (static_cast<std::int64_t>(list.size()) != shape[depth]) throw ShapeError("tensor: the rows of the list differ in length");
-    for (const U& e : list) append(e, depth + 1);
+    if (static_cast<std::int64_t>(list.size()) != shape[depth])
+      throw ShapeError("tensor: the rows of the list differ in length");
+    for (const U& e : list)
+      append(e, depth + 1);
   }
 };
 template <class T, class L> Tensor tensor_from_list(const L& list, std::optional<DType> dtype) {
@@ -154,32 +181,47 @@ template <class T, class L> Tensor tensor_from_list(const L& list, std::optional
   return tensor_from(flat.values.data(), dtype_of<T>, flat.shape, dtype.value_or(literal_dtype<T>));
 }
 
-}  // namespace detail
+}   // namespace detail
 
-/// A tensor of rank 0. Literals with a decimal point make f32 unless dtype says otherwise; other types keep theirs.
-template <class T> requires (std::is_arithmetic_v<T> || ComplexNumber<T>)
-Tensor tensor(T value, std::optional<DType> dtype = {}) {
+/// A tensor of rank 0. Literals with a decimal point make f32 unless dtype says otherwise; other types keep
+/// theirs.
+template <class T>
+requires(std::is_arithmetic_v<T> || ComplexNumber<T>) Tensor
+    tensor(T value, std::optional<DType> dtype = {}) {
   return detail::tensor_from(&value, dtype_of<T>, {}, dtype.value_or(detail::literal_dtype<T>));
 }
 // The types are spelt out since clang 14 does not deduce through an alias.
 /// Nested braces: tensor({{1.0, 2.0}, {3.0, 4.0}}) is f32[2,2].
-template <class T> Tensor tensor(std::initializer_list<T> v, std::optional<DType> dtype = {}) { return detail::tensor_from_list<T>(v, dtype); }
-template <class T> Tensor tensor(std::initializer_list<std::initializer_list<T>> v, std::optional<DType> dtype = {}) { return detail::tensor_from_list<T>(v, dtype); }
-template <class T> Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<T>>> v, std::optional<DType> dtype = {}) {
+template <class T> Tensor tensor(std::initializer_list<T> v, std::optional<DType> dtype = {}) {
   return detail::tensor_from_list<T>(v, dtype);
 }
-template <class T> Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<std::initializer_list<T>>>> v, std::optional<DType> dtype = {}) {
+template <class T>
+Tensor tensor(std::initializer_list<std::initializer_list<T>> v, std::optional<DType> dtype = {}) {
+  return detail::tensor_from_list<T>(v, dtype);
+}
+template <class T> Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<T>>> v,
+                                 std::optional<DType> dtype = {}) {
+  return detail::tensor_from_list<T>(v, dtype);
+}
+template <class T>
+Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<std::initializer_list<T>>>> v,
+              std::optional<DType> dtype = {}) {
   return detail::tensor_from_list<T>(v, dtype);
 }
 
-/// A copy of the values in row-major order; their C++ type gives the dtype. Throws ShapeError where the count is not the shape's.
+/// A copy of the values in row-major order; their C++ type gives the dtype. Throws ShapeError where the count
+/// is not the shape's.
 template <class T> Tensor tensor(std::span<const T> values, const Shape& shape) {
   if (static_cast<std::int64_t>(values.size()) != shape.size())
     throw ShapeError("tensor: " + std::to_string(values.size()) + " values for shape " + to_string(shape));
   return detail::tensor_from(values.data(), dtype_of<T>, shape, dtype_of<T>);
 }
-template <class T> Tensor tensor(const std::vector<T>& values, const Shape& shape) { return tensor(std::span<const T>(values), shape); }
-template <class T> Tensor tensor(const std::vector<T>& values) { return tensor(std::span<const T>(values), {static_cast<std::int64_t>(values.size())}); }
+template <class T> Tensor tensor(const std::vector<T>& values, const Shape& shape) {
+  return tensor(std::span<const T>(values), shape);
+}
+template <class T> Tensor tensor(const std::vector<T>& values) {
+  return tensor(std::span<const T>(values), {static_cast<std::int64_t>(values.size())});
+}
 
 TAPEDECK_EXPORT Tensor full(const Shape& shape, double value, DType dtype = DType::f32);
 inline Tensor zeros(const Shape& shape, DType dtype = DType::f32) { return full(shape, 0, dtype); }
@@ -195,13 +237,15 @@ TAPEDECK_EXPORT Tensor linspace(double start, double stop, std::int64_t count, D
 /// Ones on the diagonal of an n × m matrix; m is n by default.
 TAPEDECK_EXPORT Tensor eye(std::int64_t n, std::optional<std::int64_t> m = {}, DType dtype = DType::f32);
 
-/// Bytes of tensors' buffers that are in use, in the whole process; tensors of up to 64 bytes live in their handle and do not count.
+/// Bytes of tensors' buffers that are in use, in the whole process; tensors of up to 64 bytes live in their
+/// handle and do not count.
 TAPEDECK_EXPORT std::int64_t live_bytes();
 /// Bytes of freed buffers that this thread keeps for its next results.
 TAPEDECK_EXPORT std::int64_t cached_bytes();
-/// The most that a thread keeps, in bytes (1 GiB at the start); takes effect with the next buffer that is freed.
+/// The most that a thread keeps, in bytes (1 GiB at the start); takes effect with the next buffer that is
+/// freed.
 TAPEDECK_EXPORT void set_buffer_cache_limit(std::int64_t nbytes);
 /// Gives this thread's cached buffers back to the system.
 TAPEDECK_EXPORT void release_buffers();
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,20 +1,22 @@
-// Between a loss and a step: gradients of several micro-batches as one, and losses scaled so that small gradients survive.
+// Between a loss and a step: gradients of several micro-batches as one, and losses scaled so that small
+// gradients survive.
 #pragma once
 #include "tapedeck/optimizer.h"
 
 namespace tapedeck {
 
-/// Adds up gradients until they are taken, as if several batches were one. A variable whose gradient is none in some of them
-/// counts as zero there.
+/// Adds up gradients until they are taken, as if several batches were one. A variable whose gradient is none
+/// in some of them counts as zero there.
 class TAPEDECK_EXPORT GradientAccumulator {
  public:
-  /// Throws ShapeError or DTypeError, and adds nothing, where a gradient differs from those of the same variable before.
+  /// Throws ShapeError or DTypeError, and adds nothing, where a gradient differs from those of the same
+  /// variable before.
   void add(std::span<const GradientAndVariable> pairs);
   void add(std::initializer_list<GradientAndVariable> pairs) { add(std::span(pairs.begin(), pairs.size())); }
   /// How many times something was added.
   std::int64_t count() const { return count_; }
-  /// The sum, or its part for one of them, for each variable in the order in which they came; from here on it is empty again. Throw
-  /// ArgumentError where nothing was added.
+  /// The sum, or its part for one of them, for each variable in the order in which they came; from here on it
+  /// is empty again. Throw ArgumentError where nothing was added.
   std::vector<GradientAndVariable> take_sum();
   std::vector<GradientAndVariable> take_mean();
 
@@ -25,12 +27,13 @@ class TAPEDECK_EXPORT GradientAccumulator {
 
 struct LossScaleOptions {
   double initial = 32768;
-  double factor = 2;                    // by which the scale grows and shrinks
-  std::int64_t growth_interval = 2000;  // steps without an infinite gradient after which it grows; 0: it stays as it is
+  double factor = 2;   // by which the scale grows and shrinks
+  std::int64_t growth_interval =
+      2000;   // steps without an infinite gradient after which it grows; 0: it stays as it is
   double least = 1, most = 16777216;
 };
-/// Multiplies losses, and divides their gradients by the same number, which grows as long as all of them are finite:
-/// Micikevicius et al. 2018, section 3.2.
+/// Multiplies losses, and divides their gradients by the same number, which grows as long as all of them are
+/// finite: Micikevicius et al. 2018, section 3.2.
 class TAPEDECK_EXPORT LossScale {
  public:
   /// Throws ArgumentError for numbers that are not above 0, and a factor of 1 or less.
@@ -38,11 +41,12 @@ class TAPEDECK_EXPORT LossScale {
 
   double value() const { return value_; }
   Tensor scale(const Tensor& loss) const;
-  /// Gradients of a scaled loss become those of the loss. False where one of them has an infinite element or NaN: then they are
-  /// left as they are, the scale shrinks, and the step is to be left out.
+  /// Gradients of a scaled loss become those of the loss. False where one of them has an infinite element or
+  /// NaN: then they are left as they are, the scale shrinks, and the step is to be left out.
   bool unscale(std::span<GradientAndVariable> pairs);
   /// A step with the scaled loss, or none. Returns the loss.
-  Tensor minimize(Optimizer& optimizer, const Loss& loss, const LossOptions& options = {}, const std::optional<Variable>& global_step = {});
+  Tensor minimize(Optimizer& optimizer, const Loss& loss, const LossOptions& options = {},
+                  const std::optional<Variable>& global_step = {});
   /// Steps that were left out.
   std::int64_t skipped() const { return skipped_; }
 
@@ -52,4 +56,4 @@ class TAPEDECK_EXPORT LossScale {
   std::int64_t good_ = 0, skipped_ = 0;
 };
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -31,18 +31,19 @@ struct LogField {
   LogValue value;
 };
 
-/// Appends to a file. Each line goes to the system at once and in one piece, so programs may read while it grows. Not to be used
-/// from several threads at once.
+/// Appends to a file. Each line goes to the system at once and in one piece, so programs may read while it
+/// grows. Not to be used from several threads at once.
 class TAPEDECK_EXPORT TrainingLog {
  public:
-  /// A last line that a killed process has left half written is removed. Throws FileError where the file cannot be opened.
+  /// A last line that a killed process has left half written is removed. Throws FileError where the file
+  /// cannot be opened.
   explicit TrainingLog(std::string path);
   ~TrainingLog();
   TrainingLog(const TrainingLog&) = delete;
   TrainingLog& operator=(const TrainingLog&) = delete;
 
-  /// log.write({{"step", 3}, {"loss", 0.5}}). Numbers that are not finite become null, which JSON has for them, and bytes that
-  /// are no UTF-8 become U+FFFD. Throws FileError where the line cannot be written.
+  /// log.write({{"step", 3}, {"loss", 0.5}}). Numbers that are not finite become null, which JSON has for
+  /// them, and bytes that are no UTF-8 become U+FFFD. Throws FileError where the line cannot be written.
   void write(std::span<const LogField> fields);
   void write(std::initializer_list<LogField> fields) { write(std::span(fields.begin(), fields.size())); }
 
@@ -51,4 +52,4 @@ class TAPEDECK_EXPORT TrainingLog {
   int file_;
 };
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,5 +1,5 @@
-// To write an optimizer: one entry says its name, slots, hyperparameters, and how a step changes a variable. The library's
-// table and a user's own rules use this same header; docs/optimizers.md walks through one.
+// To write an optimizer: one entry says its name, slots, hyperparameters, and how a step changes a variable.
+// The library's table and a user's own rules use this same header; docs/optimizers.md walks through one.
 #pragma once
 #include <array>
 #include <cmath>
@@ -18,8 +18,8 @@ using Hyperparameters = std::array<double, kMaxHyperparameters>;
 /// Numbers that belong to the optimizer and not to a variable, by their place in the rule's list.
 using Scalars = std::array<double, kMaxScalars>;
 
-/// n elements of a variable that lie side by side, with those of its slots and of its gradient: a step reads and writes
-/// these and no others.
+/// n elements of a variable that lie side by side, with those of its slots and of its gradient: a step reads
+/// and writes these and no others.
 template <class T> struct UpdateRow {
   std::int64_t n;
   T* x;
@@ -27,7 +27,8 @@ template <class T> struct UpdateRow {
   const T* g;            // null: zeros, in rows that a sparse gradient leaves out
   const T* c;            // the step's coefficients
 };
-/// A change of x and slots, made on several threads at once, which throws nothing. Null for a dtype that the rule does not take.
+/// A change of x and slots, made on several threads at once, which throws nothing. Null for a dtype that the
+/// rule does not take.
 struct RowUpdate {
   void (*f32)(const UpdateRow<float>& row) = nullptr;
   void (*f64)(const UpdateRow<double>& row) = nullptr;
@@ -44,16 +45,17 @@ struct RowMeasure {
 /// One step, the same for all variables.
 struct Step {
   Hyperparameters h;
-  std::int64_t count;   // of this step, from 1 on
-  Scalars scalars;      // as they were before; finish changes them
+  std::int64_t count;                            // of this step, from 1 on
+  Scalars scalars;                               // as they were before; finish changes them
   std::array<double, kMaxCoefficients> c = {};   // for the rows, in the variable's dtype
-  RowUpdate rows, others;   // the rule's, unless prepare chooses others
+  RowUpdate rows, others;                        // the rule's, unless prepare chooses others
 };
 
 /// A tensor kept for each variable.
 struct SlotSpec {
   std::string_view name;
-  /// Before the first step; null: zeros. Of the variable's dtype and shape for rules of rows, of any for rules of tensors.
+  /// Before the first step; null: zeros. Of the variable's dtype and shape for rules of rows, of any for
+  /// rules of tensors.
   Tensor (*initial)(const Tensor& value, const Hyperparameters& h) = nullptr;
   bool (*exists)(const Hyperparameters& h) = nullptr;   // null: always
 };
@@ -71,13 +73,17 @@ struct Domain {
 };
 namespace domains {
 inline constexpr Domain finite = {"a finite number", [](double h) { return std::isfinite(h); }};
-inline constexpr Domain not_negative = {"a finite number of 0 or more", [](double h) { return h >= 0 && std::isfinite(h); }};
-inline constexpr Domain not_positive = {"a finite number of 0 or less", [](double h) { return h <= 0 && std::isfinite(h); }};
-inline constexpr Domain positive = {"a finite number above 0", [](double h) { return h > 0 && std::isfinite(h); }};
-inline constexpr Domain decay = {"a number from 0 up to but without 1", [](double h) { return h >= 0 && h < 1; }};
+inline constexpr Domain not_negative = {"a finite number of 0 or more",
+                                        [](double h) { return h >= 0 && std::isfinite(h); }};
+inline constexpr Domain not_positive = {"a finite number of 0 or less",
+                                        [](double h) { return h <= 0 && std::isfinite(h); }};
+inline constexpr Domain positive = {"a finite number above 0",
+                                    [](double h) { return h > 0 && std::isfinite(h); }};
+inline constexpr Domain decay = {"a number from 0 up to but without 1",
+                                 [](double h) { return h >= 0 && h < 1; }};
 inline constexpr Domain part = {"a number from 0 to 1", [](double h) { return h >= 0 && h <= 1; }};
 inline constexpr Domain flag = {"0 or 1", [](double h) { return h == 0 || h == 1; }};
-}  // namespace domains
+}   // namespace domains
 
 /// How a hyperparameter may change after its optimizer is made.
 enum class Change : std::uint8_t { by_schedule, by_hand, never };
@@ -92,27 +98,33 @@ struct HyperparameterSpec {
   Change change = Change::by_schedule;
 };
 
-/// A rule. It changes variables by rows, in place and on several threads, or by tensors: then dense, and sparse if it takes
-/// slices, put other tensors in the place of x and slots, by ops, and may throw, since nothing has changed by then.
+/// A rule. It changes variables by rows, in place and on several threads, or by tensors: then dense, and
+/// sparse if it takes slices, put other tensors in the place of x and slots, by ops, and may throw, since
+/// nothing has changed by then.
 struct UpdateRule {
   std::string_view name, doc = {};
   SlotSpec slots[kMaxSlots] = {};   // as all lists, as long as there are names
   HyperparameterSpec hyperparameters[kMaxHyperparameters] = {};
   ScalarSpec scalars[kMaxScalars] = {};
-  bool (*takes)(DType) = [](DType t) { return is_floating(t); };   // for rules of tensors; those of rows take what these take
+  bool (*takes)(DType) = [](DType t) {
+    return is_floating(t);
+  };   // for rules of tensors; those of rows take what these take
 
   /// Once a step, before anything changes: coefficients, and which rows to run. May throw.
   void (*prepare)(Step& step) = nullptr;
 
-  RowUpdate rows = {};     // dense gradients, and rows that a sparse one has; those that it has several times are added up before
+  RowUpdate rows = {};     // dense gradients, and rows that a sparse one has; those that it has several times
+                           // are added up before
   RowUpdate others = {};   // rows that it leaves out; null: these stay as they are
-  /// For rules that need something about the whole variable, such as norms: measure runs first, on the same rows as the
-  /// update, and scale makes coefficients of the sums. They are made in one order on any number of threads.
+  /// For rules that need something about the whole variable, such as norms: measure runs first, on the same
+  /// rows as the update, and scale makes coefficients of the sums. They are made in one order on any number
+  /// of threads.
   RowMeasure measure = {};
   void (*scale)(Step& step, const RowSums& sums) noexcept = nullptr;
 
   void (*dense)(const Step& step, Tensor& x, std::span<Tensor> slots, const Tensor& g) = nullptr;
-  void (*sparse)(const Step& step, Tensor& x, std::span<Tensor> slots, const IndexedSlices& g) = nullptr;   // each row once
+  void (*sparse)(const Step& step, Tensor& x, std::span<Tensor> slots,
+                 const IndexedSlices& g) = nullptr;   // each row once
 
   /// Once a step, after all variables have changed: the scalars of the next one.
   void (*finish)(Step& step) noexcept = nullptr;
@@ -120,4 +132,4 @@ struct UpdateRule {
   bool by_rows() const { return static_cast<bool>(rows); }
 };
 
-}  // namespace tapedeck
+}   // namespace tapedeck

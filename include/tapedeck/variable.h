@@ -7,19 +7,22 @@
 
 namespace tapedeck {
 
-namespace detail { struct VariableCell; }
+namespace detail {
+struct VariableCell;
+}
 
 /// From a value to one that is allowed, such as its part of 0 and more. It gives the value's dtype and shape.
 using Constraint = std::function<Tensor(const Tensor&)>;
 
 struct VariableOptions {
-  std::string name = {};      // "" becomes "variable"
-  bool trainable = true;      // trainable variables are watched by tapes when they are read
-  Constraint constraint = {}; // optimizers put their new values through it; assignments do not
+  std::string name = {};        // "" becomes "variable"
+  bool trainable = true;        // trainable variables are watched by tapes when they are read
+  Constraint constraint = {};   // optimizers put their new values through it; assignments do not
 };
 
-/// A handle: copies share the cell. Reading it gives its present value, which later updates never change. Threads may read
-/// one variable at once; an update must be ordered by the caller against reads and other updates.
+/// A handle: copies share the cell. Reading it gives its present value, which later updates never change.
+/// Threads may read one variable at once; an update must be ordered by the caller against reads and other
+/// updates.
 class TAPEDECK_EXPORT Variable {
  public:
   explicit Variable(Tensor initial, VariableOptions options = {});
@@ -32,13 +35,13 @@ class TAPEDECK_EXPORT Variable {
   /// Order of creation in the process.
   std::uint64_t id() const;
 
-  /// The present value. Every read gives a tensor of its own, which shares the memory: the tapes and accumulators that record
-  /// at the moment of the read follow this tensor, and no other read.
+  /// The present value. Every read gives a tensor of its own, which shares the memory: the tapes and
+  /// accumulators that record at the moment of the read follow this tensor, and no other read.
   Tensor value() const;
   operator Tensor() const { return value(); }
 
-  /// Replace, add, subtract. value has the variable's dtype and shape, else DTypeError or ShapeError and no change. Not
-  /// differentiated. The update is made in place where nobody else holds the memory.
+  /// Replace, add, subtract. value has the variable's dtype and shape, else DTypeError or ShapeError and no
+  /// change. Not differentiated. The update is made in place where nobody else holds the memory.
   void assign(const Tensor& value) const;
   void assign_add(const Tensor& value) const;
   void assign_sub(const Tensor& value) const;
@@ -55,8 +58,8 @@ class TAPEDECK_EXPORT Variable {
 
 class VariableNotes;
 
-/// Notes the trainable variables that are read or updated on this thread while it lives. Watchers nest: an outer one
-/// notes what an inner one does.
+/// Notes the trainable variables that are read or updated on this thread while it lives. Watchers nest: an
+/// outer one notes what an inner one does.
 class TAPEDECK_EXPORT VariableWatcher {
  public:
   [[nodiscard]] VariableWatcher();
@@ -71,4 +74,4 @@ class TAPEDECK_EXPORT VariableWatcher {
   std::unique_ptr<VariableNotes> notes_;
 };
 
-}  // namespace tapedeck
+}   // namespace tapedeck

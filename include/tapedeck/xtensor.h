@@ -9,25 +9,31 @@
 
 namespace tapedeck {
 
-/// A tensor with the values of an array, a view or a lazy expression, of any layout; its value type gives the dtype.
+/// A tensor with the values of an array, a view or a lazy expression, of any layout; its value type gives the
+/// dtype.
 template <class E> Tensor from_xtensor(const xt::xexpression<E>& expression) {
   using T = typename E::value_type;
   const E& values = expression.derived_cast();
   const std::vector<std::size_t> extents(values.shape().begin(), values.shape().end());
   Shape shape;
-  for (const std::size_t n : extents) shape.push_back(static_cast<std::int64_t>(n));
+  for (const std::size_t n : extents)
+    shape.push_back(static_cast<std::int64_t>(n));
   Tensor result = zeros(shape, dtype_of<T>);
   const std::span<T> out = writable<T>(result);
   xt::noalias(xt::adapt(out.data(), out.size(), xt::no_ownership(), extents)) = values;
   return result;
 }
 
-/// The elements of x as a constant xtensor array, without a copy; it keeps them alive. Throws DTypeError where T is not x's type.
+/// The elements of x as a constant xtensor array, without a copy; it keeps them alive. Throws DTypeError
+/// where T is not x's type.
 template <class T> auto as_xtensor(Tensor x) {
   const std::span<const T> values = x.data<T>();
   std::vector<std::size_t> extents;
-  for (const std::int64_t n : x.shape()) extents.push_back(static_cast<std::size_t>(n));
-  return xt::adapt_smart_ptr(values.data(), extents, std::make_shared<const Tensor>(std::move(x)));   // xtensor knows owners as smart pointers
+  for (const std::int64_t n : x.shape())
+    extents.push_back(static_cast<std::size_t>(n));
+  return xt::adapt_smart_ptr(
+      values.data(), extents,
+      std::make_shared<const Tensor>(std::move(x)));   // xtensor knows owners as smart pointers
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

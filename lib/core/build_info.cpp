@@ -1,4 +1,5 @@
-// What was built and what was loaded. Most of it is asked at run time: Debian lets the user change OpenBLAS under the program.
+// What was built and what was loaded. Most of it is asked at run time: Debian lets the user change OpenBLAS
+// under the program.
 #include "tapedeck/build_info.h"
 
 #include <dlfcn.h>
@@ -34,16 +35,22 @@ std::string file_of(const void* function) {
 
 std::string threading_of_blas() {
   switch (openblas_get_parallel()) {
-    case OPENBLAS_SEQUENTIAL: return "serial";
-    case OPENBLAS_THREAD: return "pthreads";
-    case OPENBLAS_OPENMP: return "OpenMP";
-    default: return "unknown";
+    case OPENBLAS_SEQUENTIAL:
+      return "serial";
+    case OPENBLAS_THREAD:
+      return "pthreads";
+    case OPENBLAS_OPENMP:
+      return "OpenMP";
+    default:
+      return "unknown";
   }
 }
 
-std::string trimmed(std::string_view text) { return std::string(text.substr(0, text.find_last_not_of(' ') + 1)); }
+std::string trimmed(std::string_view text) {
+  return std::string(text.substr(0, text.find_last_not_of(' ') + 1));
+}
 
-}  // namespace
+}   // namespace
 
 BuildInfo build_info() {
   return {.version = TAPEDECK_VERSION,
@@ -67,9 +74,10 @@ std::string to_string(const BuildInfo& i) {
       "oneDNN: {}\n"
       "threads: {} an op, oneTBB {}\n"
       "sanitizers: {}",
-      i.version, i.compiler, i.instructions, i.vector_bytes, i.blas, i.blas_threading, i.blas_threads, i.blas_library, i.onednn, i.threads, i.tbb, i.sanitizers);
+      i.version, i.compiler, i.instructions, i.vector_bytes, i.blas, i.blas_threading, i.blas_threads,
+      i.blas_library, i.onednn, i.threads, i.tbb, i.sanitizers);
 }
 
 std::ostream& operator<<(std::ostream& out, const BuildInfo& info) { return out << to_string(info); }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

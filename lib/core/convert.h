@@ -9,22 +9,26 @@
 
 namespace tapedeck {
 
-/// Complex to real takes the real part, and to bool asks both. Floating to integer goes towards zero and stops at the type's ends; NaN becomes 0. To bool: whether it is not zero.
+/// Complex to real takes the real part, and to bool asks both. Floating to integer goes towards zero and
+/// stops at the type's ends; NaN becomes 0. To bool: whether it is not zero.
 template <class To, class From> constexpr To convert(From v) {
   if constexpr (std::is_same_v<To, From>) {
     return v;
   } else if constexpr (ComplexNumber<From> && ComplexNumber<To>) {
     return To(v);
   } else if constexpr (ComplexNumber<From>) {
-    if constexpr (std::is_same_v<To, bool>) return v != From(0);
-    else return convert<To>(v.real());
+    if constexpr (std::is_same_v<To, bool>)
+      return v != From(0);
+    else
+      return convert<To>(v.real());
   } else if constexpr (ComplexNumber<To>) {
     return To(convert<typename To::value_type>(v));
   } else if constexpr (std::is_same_v<To, bool>) {
     return v != From(0);
   } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
     // The largest To may round up to 2^n in From, hence >=.
-    constexpr From lowest = static_cast<From>(std::numeric_limits<To>::min()), highest = static_cast<From>(std::numeric_limits<To>::max());
+    constexpr From lowest = static_cast<From>(std::numeric_limits<To>::min()),
+                   highest = static_cast<From>(std::numeric_limits<To>::max());
     if (!(v > lowest)) return v != v ? To(0) : std::numeric_limits<To>::min();
     return v >= highest ? std::numeric_limits<To>::max() : static_cast<To>(v);
   } else {
@@ -32,4 +36,4 @@ template <class To, class From> constexpr To convert(From v) {
   }
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

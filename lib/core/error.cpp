@@ -19,7 +19,7 @@ Warnings& warnings() {
   return w;
 }
 
-}  // namespace
+}   // namespace
 
 void set_warning_handler(std::function<void(std::string_view)> handler) {
   const std::lock_guard lock(warnings_lock);
@@ -33,8 +33,10 @@ void warn(std::string_view text) {
   int& count = at != w.told.end() ? at->second : w.told.emplace(text, 0).first->second;
   if (count == 5) return;
   ++count;
-  if (w.handler) w.handler(text);
-  else fmt::print(stderr, "tapedeck: warning: {}\n", text);
+  if (w.handler)
+    w.handler(text);
+  else
+    fmt::print(stderr, "tapedeck: warning: {}\n", text);
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,8 +1,8 @@
 // Told of forks by pthread_atfork, from the time the library is loaded.
 #include "core/fork.h"
 
-#include <atomic>
 #include <pthread.h>
+#include <atomic>
 
 namespace tapedeck {
 
@@ -21,8 +21,8 @@ void release() {
   pthread_atfork([] { warnings_lock.lock(), rare_lock.lock(); }, release, [] { release(), is_child = true; });
 }
 
-}  // namespace
+}   // namespace
 
 bool forked() { return is_child.load(std::memory_order_relaxed); }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -23,11 +23,12 @@ std::string version() {
 #endif
 }
 
-}  // namespace
+}   // namespace
 
 const std::string& onednn_version() {
-  [[gnu::used]] static const auto* const kept = new std::string(version());   // programs may ask while they end
+  [[gnu::used]] static const auto* const kept =
+      new std::string(version());   // programs may ask while they end
   return *kept;
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

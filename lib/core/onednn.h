@@ -4,8 +4,8 @@
 
 namespace tapedeck {
 
-/// Its version. Empty where the library is built without it, and where the environment said TAPEDECK_ONEDNN=off when it was
-/// first asked.
+/// Its version. Empty where the library is built without it, and where the environment said
+/// TAPEDECK_ONEDNN=off when it was first asked.
 const std::string& onednn_version();
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -4,8 +4,8 @@
 
 namespace tapedeck {
 
-/// How work is cut: into pieces of a multiple of `piece`, ten microseconds or more of it each; less than `least` in all, which
-/// should be some forty microseconds, is not worth waking threads for.
+/// How work is cut: into pieces of a multiple of `piece`, ten microseconds or more of it each; less than
+/// `least` in all, which should be some forty microseconds, is not worth waking threads for.
 struct Cut {
   std::int64_t piece, least;
 
@@ -25,21 +25,28 @@ namespace detail {
 void run_parallel(std::int64_t pieces, void (*run)(const void* f, std::int64_t piece), const void* f);
 }
 
-/// Calls f(begin, end) for pieces of [0, n) of `piece` each (the last may be shorter), at once on as many threads as
-/// set_num_threads allows. The cuts depend on n and piece alone, so results do not depend on the number of threads. Inside
-/// another parallel_for it is a plain loop.
+/// Calls f(begin, end) for pieces of [0, n) of `piece` each (the last may be shorter), at once on as many
+/// threads as set_num_threads allows. The cuts depend on n and piece alone, so results do not depend on the
+/// number of threads. Inside another parallel_for it is a plain loop.
 template <class F> void parallel_for(std::int64_t n, std::int64_t piece, const F& f) {
   if (n <= piece) {
     if (n > 0) f(std::int64_t{0}, n);
     return;
   }
-  struct Work { const F& f; std::int64_t n, piece; } work{f, n, piece};
-  detail::run_parallel((n + piece - 1) / piece, [](const void* p, std::int64_t i) {
-    const Work& w = *static_cast<const Work*>(p);
-    const std::int64_t begin = i * w.piece;
-    w.f(begin, begin + w.piece < w.n ? begin + w.piece : w.n);
-  }, &work);
+  struct Work {
+    const F& f;
+    std::int64_t n, piece;
+  } work{f, n, piece};
+  detail::run_parallel((n + piece - 1) / piece,
+                       [](const void* p, std::int64_t i) {
+                         const Work& w = *static_cast<const Work*>(p);
+                         const std::int64_t begin = i * w.piece;
+                         w.f(begin, begin + w.piece < w.n ? begin + w.piece : w.n);
+                       },
+                       &work);
 }
-template <class F> void parallel_for(std::int64_t n, const Cut& cut, const F& f) { parallel_for(n, cut.piece_of(n), f); }
+template <class F> void parallel_for(std::int64_t n, const Cut& cut, const F& f) {
+  parallel_for(n, cut.piece_of(n), f);
+}
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -10,18 +10,22 @@
 namespace tapedeck {
 namespace {
 
-constexpr std::int64_t kLong = 1000;   // elements; longer tensors show kEdge entries at both ends of each axis
+constexpr std::int64_t kLong =
+    1000;   // elements; longer tensors show kEdge entries at both ends of each axis
 constexpr std::int64_t kEdge = 3;
 constexpr int kDecimals = 4;
 
-// How the numbers of one tensor are written: as many decimals as they need, up to kDecimals, and the same for all.
+// How the numbers of one tensor are written: as many decimals as they need, up to kDecimals, and the same for
+// all.
 class NumberFormat {
  public:
   explicit NumberFormat(const std::vector<double>& values) {
     for (const double v : values)
-      if (const double size = std::abs(v); std::isfinite(v) && size > 0) scientific_ |= size >= 1e8 || size < 1e-4;
+      if (const double size = std::abs(v); std::isfinite(v) && size > 0)
+        scientific_ |= size >= 1e8 || size < 1e-4;
     int decimals = 1;
-    for (const double v : values) decimals = std::max(decimals, std::isfinite(v) ? needed(text(v)) : 0);
+    for (const double v : values)
+      decimals = std::max(decimals, std::isfinite(v) ? needed(text(v)) : 0);
     decimals_ = decimals;
   }
 
@@ -36,7 +40,8 @@ class NumberFormat {
   static int needed(const std::string& number) {
     const std::size_t point = number.find('.'), end = std::min(number.find('e'), number.size());
     std::size_t last = end - 1;
-    while (number[last] == '0') --last;
+    while (number[last] == '0')
+      --last;
     return static_cast<int>(last - point);
   }
 
@@ -66,13 +71,17 @@ std::vector<std::string> texts_of(const Tensor& x, const std::vector<std::int64_
     }
   } else if (is_floating(x.dtype())) {
     std::vector<double> values;
-    for (const std::int64_t i : shown) values.push_back(element<double>(x, i));
+    for (const std::int64_t i : shown)
+      values.push_back(element<double>(x, i));
     const NumberFormat format(values);
-    for (const double v : values) texts.push_back(format.text(v));
+    for (const double v : values)
+      texts.push_back(format.text(v));
   } else if (x.dtype() == DType::boolean) {
-    for (const std::int64_t i : shown) texts.push_back(element<bool>(x, i) ? "true" : "false");
+    for (const std::int64_t i : shown)
+      texts.push_back(element<bool>(x, i) ? "true" : "false");
   } else {
-    for (const std::int64_t i : shown) texts.push_back(std::to_string(element<std::int64_t>(x, i)));
+    for (const std::int64_t i : shown)
+      texts.push_back(std::to_string(element<std::int64_t>(x, i)));
   }
   return texts;
 }
@@ -82,30 +91,37 @@ class Printer {
  public:
   explicit Printer(const Tensor& x) : shape_(x.shape()), shortened_(x.size() > kLong) {
     std::vector<std::int64_t> shown;
-    walk(0, 0, [&](std::int64_t i) { shown.push_back(i); }, [](const char*) {}, [](int) {});
+    walk(
+        0, 0, [&](std::int64_t i) { shown.push_back(i); }, [](const char*) {}, [](int) {});
     texts_ = texts_of(x, shown);
-    for (const std::string& s : texts_) width_ = std::max(width_, s.size());
+    for (const std::string& s : texts_)
+      width_ = std::max(width_, s.size());
   }
 
   std::string text() const {
     std::string out;
     std::size_t next = 0;
-    walk(0, 0,
-         [&](std::int64_t) {
-           const std::string& number = texts_[next++];
-           out.append(width_ - number.size(), ' ') += number;
-         },
-         [&](const char* mark) { out += mark; },
-         [&](int axis) {
-           const int lines = shape_.ndim() - 1 - axis;
-           out += lines ? std::string(static_cast<std::size_t>(lines), '\n') + std::string(static_cast<std::size_t>(axis + 1), ' ') : " ";
-         });
+    walk(
+        0, 0,
+        [&](std::int64_t) {
+          const std::string& number = texts_[next++];
+          out.append(width_ - number.size(), ' ') += number;
+        },
+        [&](const char* mark) { out += mark; },
+        [&](int axis) {
+          const int lines = shape_.ndim() - 1 - axis;
+          out += lines ? std::string(static_cast<std::size_t>(lines), '\n') +
+                             std::string(static_cast<std::size_t>(axis + 1), ' ')
+                       : " ";
+        });
     return out;
   }
 
  private:
   // Calls element(i), mark("[", "...", "]") and between(axis), in the order in which they are written.
-  template <class Element, class Mark, class Between> void walk(int axis, std::int64_t first, const Element& element, const Mark& mark, const Between& between) const {
+  template <class Element, class Mark, class Between> void walk(int axis, std::int64_t first,
+                                                                const Element& element, const Mark& mark,
+                                                                const Between& between) const {
     if (axis == shape_.ndim()) return element(first);
     const std::int64_t n = shape_[axis];
     mark("[");
@@ -127,7 +143,7 @@ class Printer {
   std::size_t width_ = 0;
 };
 
-}  // namespace
+}   // namespace
 
 std::string to_string(const Tensor& x) {
   if (!x.defined()) return "undefined";
@@ -139,4 +155,4 @@ std::string to_string(const Tensor& x) {
 
 std::ostream& operator<<(std::ostream& out, const Tensor& x) { return out << to_string(x); }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

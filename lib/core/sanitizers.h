@@ -19,4 +19,4 @@ inline constexpr bool kThreadSanitizer = __has_feature(thread_sanitizer);
 inline constexpr bool kThreadSanitizer = false;
 #endif
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -13,6 +13,8 @@ std::int64_t Spec::nbytes() const {
 
 std::string to_string(const Spec& spec) { return std::string(name_of(spec.dtype)) + to_string(spec.shape); }
 
-void throw_not_taken(DType t) { throw DTypeError("the op does not take " + std::string(name_of(t)) + ", use astype"); }
+void throw_not_taken(DType t) {
+  throw DTypeError("the op does not take " + std::string(name_of(t)) + ", use astype");
+}
 
-}  // namespace tapedeck
+}   // namespace tapedeck

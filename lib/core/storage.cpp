@@ -43,14 +43,15 @@ ThreadState::Free* orphans = nullptr;   // guarded by rare_lock
 void give_up_blocks(ThreadState& t) noexcept {
   if (!t.free_blocks) return;
   ThreadState::Free* last = t.free_blocks;
-  while (last->next) last = last->next;
+  while (last->next)
+    last = last->next;
   const std::lock_guard lock(rare_lock);
   last->next = orphans;
   orphans = std::exchange(t.free_blocks, nullptr);
   t.free_block_count = 0;
 }
 
-}  // namespace
+}   // namespace
 
 struct BufferCache {
   CachedBuffer* free[256] = {};
@@ -58,7 +59,8 @@ struct BufferCache {
 
   void clear() noexcept {
     for (CachedBuffer*& list : free)
-      while (list) std::free(std::exchange(list, list->next));
+      while (list)
+        std::free(std::exchange(list, list->next));
     bytes = 0;
   }
 };
@@ -102,10 +104,13 @@ void* aligned(std::size_t bytes) {
     const std::lock_guard lock(rare_lock);
     t.free_blocks = std::exchange(orphans, nullptr);
   }
-  for (ThreadState::Free* f = t.free_blocks; f; f = f->next) ++t.free_block_count;
+  for (ThreadState::Free* f = t.free_blocks; f; f = f->next)
+    ++t.free_block_count;
   if (t.free_blocks) return;
   auto* slab = static_cast<std::byte*>(aligned(kBlocksAtOnce * sizeof(Block)));
-  for (int i = kBlocksAtOnce; i-- > 0;) t.free_blocks = new (slab + i * static_cast<std::ptrdiff_t>(sizeof(Block))) ThreadState::Free{t.free_blocks};
+  for (int i = kBlocksAtOnce; i-- > 0;)
+    t.free_blocks =
+        new (slab + i * static_cast<std::ptrdiff_t>(sizeof(Block))) ThreadState::Free{t.free_blocks};
   t.free_block_count = kBlocksAtOnce;
 }
 
@@ -129,13 +134,15 @@ std::uint64_t new_id(ThreadState& t) {
   return t.next_id++;
 }
 
-// Four sizes an octave: at most a quarter is wasted, and a freed buffer fits the next result of about its size.
+// Four sizes an octave: at most a quarter is wasted, and a freed buffer fits the next result of about its
+// size.
 std::uint32_t class_of(std::int64_t bytes, std::int64_t& rounded) {
   const auto b = static_cast<std::uint64_t>(bytes < 256 ? 256 : bytes);
   const int log = static_cast<int>(std::bit_width(b - 1)) - 1;
   const std::uint64_t step = std::uint64_t{1} << (log - 2);
   rounded = static_cast<std::int64_t>((b + step - 1) / step * step);
-  return static_cast<std::uint32_t>(log * 4 + static_cast<int>((static_cast<std::uint64_t>(rounded) - 1) >> (log - 2) & 3));
+  return static_cast<std::uint32_t>(
+      log * 4 + static_cast<int>((static_cast<std::uint64_t>(rounded) - 1) >> (log - 2) & 3));
 }
 
 [[gnu::noinline]] void make_cache(ThreadState& t) {
@@ -147,7 +154,8 @@ CachedBuffer* new_buffer(std::int64_t bytes) {
   std::int64_t capacity;
   const std::uint32_t c = class_of(bytes, capacity);
   ThreadState& t = thread_state;
-  if (!t.buffers && !t.ended) [[unlikely]] make_cache(t);
+  if (!t.buffers && !t.ended) [[unlikely]]
+    make_cache(t);
   CachedBuffer* b = t.buffers ? t.buffers->free[c] : nullptr;
   if (b) {
     t.buffers->free[c] = b->next;
@@ -155,7 +163,8 @@ CachedBuffer* new_buffer(std::int64_t bytes) {
     b->refs.store(1, std::memory_order_relaxed);
   } else {
     // 64 bytes in front for the header; behind, whole vectors, and one more because slices start anywhere.
-    b = new (aligned(static_cast<std::size_t>(64 + (capacity + 63) / 64 * 64 + 64))) CachedBuffer{{1}, c, capacity, nullptr};
+    b = new (aligned(static_cast<std::size_t>(64 + (capacity + 63) / 64 * 64 + 64)))
+        CachedBuffer{{1}, c, capacity, nullptr};
   }
   return b;
 }
@@ -172,14 +181,16 @@ void keep_or_free(CachedBuffer* b) noexcept {
 }
 
 void free_buffer(CachedBuffer* b) noexcept {
-  if (b->refs.load(std::memory_order_acquire) != 1 && b->refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (b->refs.load(std::memory_order_acquire) != 1 && b->refs.fetch_sub(1, std::memory_order_acq_rel) != 1)
+    return;
   live.fetch_sub(b->capacity, std::memory_order_relaxed);
   keep_or_free(b);
 }
 
 Block* new_block(DType dtype, const Shape& shape, std::int64_t size) {
   ThreadState& t = thread_state;
-  if (!t.free_blocks) [[unlikely]] t.ended ? refill_ended(t) : refill_blocks(t);
+  if (!t.free_blocks) [[unlikely]]
+    t.ended ? refill_ended(t) : refill_blocks(t);
   const std::uint64_t id = new_id(t);
   ThreadState::Free* p = std::exchange(t.free_blocks, t.free_blocks->next);
   --t.free_block_count;
@@ -195,7 +206,8 @@ Block* new_block(DType dtype, const Shape& shape, std::int64_t size) {
   b->id = id;
   b->data = b->inline_data;
   b->buffer = nullptr;
-  std::memset(b->inline_data, 0, sizeof b->inline_data);   // what vectors read beyond the last element costs no denormals
+  std::memset(b->inline_data, 0,
+              sizeof b->inline_data);   // what vectors read beyond the last element costs no denormals
   return b;
 }
 
@@ -222,21 +234,26 @@ void refer(Block& b, const Block& x, std::int64_t first) noexcept {
   }
 }
 
-}  // namespace
+}   // namespace
 
 void detail::free_block(Block* b) noexcept {
-  if (b->tape.load(std::memory_order_relaxed) || b->mapped.load(std::memory_order_relaxed)) [[unlikely]] tensor_ended(*b);
+  if (b->tape.load(std::memory_order_relaxed) || b->mapped.load(std::memory_order_relaxed)) [[unlikely]]
+    tensor_ended(*b);
   if (b->buffer) free_buffer(static_cast<CachedBuffer*>(b->buffer));
   if (!kReuse) return std::free(b);
   ThreadState& t = thread_state;
   t.free_blocks = new (b) ThreadState::Free{t.free_blocks};
-  if (++t.free_block_count <= kMaxFreeBlocks && t.registered) [[likely]] return;
-  if (!t.registered && !t.ended) clean_up_at_end_of(t);
-  else give_up_blocks(t);
+  if (++t.free_block_count <= kMaxFreeBlocks && t.registered) [[likely]]
+    return;
+  if (!t.registered && !t.ended)
+    clean_up_at_end_of(t);
+  else
+    give_up_blocks(t);
 }
 
 Tensor allocate(DType dtype, const Shape& shape, std::int64_t size) {
-  if (size > kMaxBytes / 8) [[unlikely]] (void)Spec{dtype, shape}.nbytes();   // throws where it overflows
+  if (size > kMaxBytes / 8) [[unlikely]]
+    (void)Spec{dtype, shape}.nbytes();   // throws where it overflows
   Tensor t = Tensor::adopt(new_block(dtype, shape, size));
   take_buffer(*t.handle());
   return t;
@@ -250,13 +267,16 @@ Tensor share(const Tensor& x, const Shape& shape, std::int64_t first) {
 
 Tensor blank(const Spec& spec) {
   const std::int64_t size = spec.shape.size();
-  if (size > kMaxBytes / 8) [[unlikely]] (void)spec.nbytes();
+  if (size > kMaxBytes / 8) [[unlikely]]
+    (void)spec.nbytes();
   Block* b = new_block(spec.dtype, spec.shape, size);
   b->data = nullptr;
   return Tensor::adopt(b);
 }
 void allocate_for(Tensor& blank) { take_buffer(*blank.handle()); }
-void share_with(Tensor& blank, const Tensor& x, std::int64_t first) { refer(*blank.handle(), x.block(), first); }
+void share_with(Tensor& blank, const Tensor& x, std::int64_t first) {
+  refer(*blank.handle(), x.block(), first);
+}
 
 Tensor hollow(const Spec& spec) {
   Block* b = new_block(spec.dtype, spec.shape, spec.shape.size());
@@ -304,9 +324,12 @@ void renew(Tensor& x) {
 std::int64_t live_bytes() { return live.load(std::memory_order_relaxed); }
 std::int64_t cached_bytes() { return thread_state.buffers ? thread_state.buffers->bytes : 0; }
 void set_buffer_cache_limit(std::int64_t nbytes) {
-  if (nbytes < 0) throw ArgumentError("set_buffer_cache_limit: " + std::to_string(nbytes) + " bytes; use 0 or more");
+  if (nbytes < 0)
+    throw ArgumentError("set_buffer_cache_limit: " + std::to_string(nbytes) + " bytes; use 0 or more");
   cache_limit.store(nbytes, std::memory_order_relaxed);
 }
-void release_buffers() { if (thread_state.buffers) thread_state.buffers->clear(); }
+void release_buffers() {
+  if (thread_state.buffers) thread_state.buffers->clear();
+}
 
-}  // namespace tapedeck
+}   // namespace tapedeck

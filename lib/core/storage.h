@@ -1,4 +1,5 @@
-// Memory of tensors. Small ones: one block from the thread's free list. Large ones: a cached buffer, padded to whole vectors.
+// Memory of tensors. Small ones: one block from the thread's free list. Large ones: a cached buffer, padded
+// to whole vectors.
 #pragma once
 #include "core/thread_state.h"
 #include "tapedeck/tensor.h"
@@ -11,7 +12,8 @@ Tensor allocate(DType dtype, const Shape& shape, std::int64_t size);
 inline Tensor allocate(const Spec& s) { return allocate(s.dtype, s.shape, s.shape.size()); }
 /// The elements of x from `first` on under another shape: the same buffer (a copy of inline data), a new id.
 Tensor share(const Tensor& x, const Shape& shape, std::int64_t first = 0);
-/// A new tensor of that spec to which one of the two below gives its elements, for kernels that make their own outputs.
+/// A new tensor of that spec to which one of the two below gives its elements, for kernels that make their
+/// own outputs.
 Tensor blank(const Spec& spec);
 void allocate_for(Tensor& blank);
 void share_with(Tensor& blank, const Tensor& x, std::int64_t first = 0);
@@ -20,8 +22,8 @@ Tensor hollow(const Tensor& x);
 Tensor hollow(const Spec& spec);
 /// The same value under the same id, for a tape to keep.
 Tensor saved_copy(const Tensor& x);
-/// From here on recorders that track x find its copy, too: by its slot where the first of them keeps that for as long as there
-/// are copies, else by its id.
+/// From here on recorders that track x find its copy, too: by its slot where the first of them keeps that for
+/// as long as there are copies, else by its id.
 void track_copy(Tensor& copy, const Tensor& x, bool keeps_slot) noexcept;
 /// After an update in place: the value is another one, so it gets a new id and nobody tracks it.
 void renew(Tensor& x);
@@ -35,14 +37,17 @@ template <class F> decltype(auto) visit_indices(const Tensor& indices, F&& f) {
   return f(std::span(elements<std::int64_t>(indices), n));
 }
 
-/// Memory from the thread's cache of buffers, for lists that come and go with every tape. Not counted as live.
+/// Memory from the thread's cache of buffers, for lists that come and go with every tape. Not counted as
+/// live.
 void* take_memory(std::int64_t bytes);
 void give_memory(void* p) noexcept;
 template <class T> struct CachedAllocator {
   using value_type = T;
   CachedAllocator() = default;
   template <class U> CachedAllocator(const CachedAllocator<U>&) noexcept {}
-  T* allocate(std::size_t n) { return static_cast<T*>(take_memory(static_cast<std::int64_t>(n * sizeof(T)))); }
+  T* allocate(std::size_t n) {
+    return static_cast<T*>(take_memory(static_cast<std::int64_t>(n * sizeof(T))));
+  }
   void deallocate(T* p, std::size_t) noexcept { give_memory(p); }
   friend bool operator==(const CachedAllocator&, const CachedAllocator&) { return true; }
 };
@@ -51,4 +56,4 @@ template <class T> using CachedVector = std::vector<T, CachedAllocator<T>>;
 /// What recorders do when a tensor that they track ends.
 void tensor_ended(const detail::Block& block) noexcept;
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -7,8 +7,8 @@
 #include "core/convert.h"
 #include "core/format.h"
 #include "core/parallel.h"
-#include "core/visit.h"
 #include "core/storage.h"
+#include "core/visit.h"
 
 namespace tapedeck {
 namespace {
@@ -18,7 +18,8 @@ template <class F> Tensor filled(const Spec& spec, F value_at) {
   visit_any(spec.dtype, [&](auto t) {
     using T = decltype(t);
     T* out = elements<T>(y);
-    for (std::int64_t i = 0; i < y.size(); ++i) out[i] = convert<T>(value_at(i));
+    for (std::int64_t i = 0; i < y.size(); ++i)
+      out[i] = convert<T>(value_at(i));
   });
   return y;
 }
@@ -27,9 +28,11 @@ void require_data(const Tensor& x) {
   if (x.size() && !x.raw()) throw InternalError("data: this tensor's data was not kept");
 }
 
-}  // namespace
+}   // namespace
 
-void detail::throw_undefined() { throw ArgumentError("tensor: undefined; it was default-constructed or moved from"); }
+void detail::throw_undefined() {
+  throw ArgumentError("tensor: undefined; it was default-constructed or moved from");
+}
 
 const void* Tensor::data_as(DType t) const {
   if (t != dtype()) throw_error<DTypeError>("data: the tensor is {}, not {}; use astype", spec(), t);
@@ -38,7 +41,8 @@ const void* Tensor::data_as(DType t) const {
 }
 
 void Tensor::require_one() const {
-  if (size() != 1) throw_error<ShapeError>("item: the tensor has {} elements: {}; use at or to_vector", size(), spec());
+  if (size() != 1)
+    throw_error<ShapeError>("item: the tensor has {} elements: {}; use at or to_vector", size(), spec());
 }
 
 Tensor detail::tensor_from(const void* values, DType from, const Shape& shape, DType to) {
@@ -47,7 +51,8 @@ Tensor detail::tensor_from(const void* values, DType from, const Shape& shape, D
     visit_any(to, [&](auto t) {
       using From = decltype(f);
       using To = decltype(t);
-      std::transform(static_cast<const From*>(values), static_cast<const From*>(values) + y.size(), elements<To>(y), convert<To, From>);
+      std::transform(static_cast<const From*>(values), static_cast<const From*>(values) + y.size(),
+                     elements<To>(y), convert<To, From>);
     });
   });
   return y;
@@ -55,7 +60,9 @@ Tensor detail::tensor_from(const void* values, DType from, const Shape& shape, D
 
 void detail::convert_to(const Tensor& x, std::int64_t first, std::int64_t count, DType to, void* out) {
   require_data(x);
-  if (is_complex(x.dtype()) && !is_complex(to)) throw_error<DTypeError>("tensor: {} is not {}; ask for std::complex, or take real, imag or abs", x.spec(), to);
+  if (is_complex(x.dtype()) && !is_complex(to))
+    throw_error<DTypeError>("tensor: {} is not {}; ask for std::complex, or take real, imag or abs", x.spec(),
+                            to);
   visit_any(x.dtype(), [&](auto f) {
     visit_any(to, [&](auto t) {
       using From = decltype(f);
@@ -68,11 +75,13 @@ void detail::convert_to(const Tensor& x, std::int64_t first, std::int64_t count,
 
 std::int64_t detail::offset_of(const Tensor& x, std::span<const std::int64_t> index) {
   const Shape& shape = x.shape();
-  if (static_cast<int>(index.size()) != shape.ndim()) throw_error<ShapeError>("at: {} indices for {}", index.size(), x.spec());
+  if (static_cast<int>(index.size()) != shape.ndim())
+    throw_error<ShapeError>("at: {} indices for {}", index.size(), x.spec());
   std::int64_t offset = 0;
   for (int axis = 0; axis < shape.ndim(); ++axis) {
     const std::int64_t n = shape[axis], i = index[static_cast<std::size_t>(axis)];
-    if (i < -n || i >= n) throw_error<ShapeError>("at: index {} is out of range for axis {} of {}", i, axis, x.spec());
+    if (i < -n || i >= n)
+      throw_error<ShapeError>("at: index {} is out of range for axis {} of {}", i, axis, x.spec());
     offset = offset * n + (i < 0 ? i + n : i);
   }
   return offset;
@@ -82,18 +91,21 @@ Tensor full(const Shape& shape, double value, DType dtype) {
   Tensor y = allocate({dtype, shape});
   visit_any(dtype, [&](auto t) {
     using T = decltype(t);
-    parallel_for(y.size(), Cut{1 << 15, 1 << 17}, [out = elements<T>(y), v = convert<T>(value)](std::int64_t begin, std::int64_t end) {
-      std::fill(out + begin, out + end, v);
-    });
+    parallel_for(y.size(), Cut{1 << 15, 1 << 17},
+                 [out = elements<T>(y), v = convert<T>(value)](std::int64_t begin, std::int64_t end) {
+                   std::fill(out + begin, out + end, v);
+                 });
   });
   return y;
 }
 
 Tensor arange(double start, double stop, double step, DType dtype) {
   const double count = std::ceil((stop - start) / step);
-  if (step == 0 || !std::isfinite(count) || !std::isfinite(start)) throw_error<ArgumentError>("arange: no steps of {} lead from {} to {}", step, start, stop);
+  if (step == 0 || !std::isfinite(count) || !std::isfinite(start))
+    throw_error<ArgumentError>("arange: no steps of {} lead from {} to {}", step, start, stop);
   if (count > 1e15) throw_error<ShapeError>("arange: too many elements: {} to {} by {}", start, stop, step);
-  return filled({dtype, {std::max(std::int64_t{0}, static_cast<std::int64_t>(count))}}, [&](std::int64_t i) { return start + static_cast<double>(i) * step; });
+  return filled({dtype, {std::max(std::int64_t{0}, static_cast<std::int64_t>(count))}},
+                [&](std::int64_t i) { return start + static_cast<double>(i) * step; });
 }
 
 Tensor arange(std::int64_t n, DType dtype) {
@@ -103,7 +115,9 @@ Tensor arange(std::int64_t n, DType dtype) {
 Tensor linspace(double start, double stop, std::int64_t count, DType dtype) {
   if (count < 0) throw_error<ArgumentError>("linspace: {} elements; use 0 or more", count);
   const double step = count > 1 ? (stop - start) / static_cast<double>(count - 1) : 0;
-  return filled({dtype, {count}}, [&](std::int64_t i) { return i && i == count - 1 ? stop : start + static_cast<double>(i) * step; });
+  return filled({dtype, {count}}, [&](std::int64_t i) {
+    return i && i == count - 1 ? stop : start + static_cast<double>(i) * step;
+  });
 }
 
 Tensor eye(std::int64_t n, std::optional<std::int64_t> m, DType dtype) {
@@ -111,9 +125,10 @@ Tensor eye(std::int64_t n, std::optional<std::int64_t> m, DType dtype) {
   Tensor y = zeros({n, columns}, dtype);
   visit_any(dtype, [&](auto t) {
     using T = decltype(t);
-    for (std::int64_t i = 0; i < std::min(n, columns); ++i) elements<T>(y)[i * (columns + 1)] = convert<T>(1.0);
+    for (std::int64_t i = 0; i < std::min(n, columns); ++i)
+      elements<T>(y)[i * (columns + 1)] = convert<T>(1.0);
   });
   return y;
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

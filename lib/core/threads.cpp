@@ -1,5 +1,6 @@
-// parallel_for: as many tasks as there are threads, which take the pieces one by one until none is left. So a thread that comes
-// late, or not at all, holds nothing up, and running out of memory for tasks costs speed alone.
+// parallel_for: as many tasks as there are threads, which take the pieces one by one until none is left. So a
+// thread that comes late, or not at all, holds nothing up, and running out of memory for tasks costs speed
+// alone.
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -25,21 +26,25 @@ std::atomic<int> threads{1};
 
 class Pieces {
  public:
-  Pieces(std::int64_t count, void (*run)(const void*, std::int64_t), const void* f) : count_(count), run_(run), f_(f) {}
+  Pieces(std::int64_t count, void (*run)(const void*, std::int64_t), const void* f)
+      : count_(count), run_(run), f_(f) {}
 
   // Takes pieces until all are taken. What a piece throws is kept, and the others are left alone.
   void work() noexcept {
     bool& inside = thread_state.inside_parallel;
     inside = true;
     try {
-      for (std::int64_t i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < count_;) run_(f_, i);
+      for (std::int64_t i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < count_;)
+        run_(f_, i);
     } catch (...) {
       next_.store(count_, std::memory_order_relaxed);
       if (!thrown_.exchange(true)) error_ = std::current_exception();
     }
     inside = false;
   }
-  void rethrow() const { if (error_) std::rethrow_exception(error_); }
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
 
  private:
   const std::int64_t count_;
@@ -50,15 +55,22 @@ class Pieces {
   std::exception_ptr error_;
 };
 
-// TBB's destructors would detach the pool's threads, which crashes in a forked child: there they do not exist. So somebody
-// needs the pool for ever, and leak checkers want to see who.
-void keep_pool() { [[gnu::used]] static const auto* const kept = new tbb::task_scheduler_handle(tbb::attach{}); (void)kept; }
+// TBB's destructors would detach the pool's threads, which crashes in a forked child: there they do not
+// exist. So somebody needs the pool for ever, and leak checkers want to see who.
+void keep_pool() {
+  [[gnu::used]] static const auto* const kept = new tbb::task_scheduler_handle(tbb::attach{});
+  (void)kept;
+}
 
-// Isolated: a thread that waits here for others must not begin with another task of the user's, inside this one.
+// Isolated: a thread that waits here for others must not begin with another task of the user's, inside this
+// one.
 void work_on_pool(Pieces& pieces, int tasks) {
   try {
     keep_pool();
-    tbb::this_task_arena::isolate([&] { tbb::parallel_for(0, tasks, [&](int) { pieces.work(); }, tbb::simple_partitioner()); });
+    tbb::this_task_arena::isolate([&] {
+      tbb::parallel_for(
+          0, tasks, [&](int) { pieces.work(); }, tbb::simple_partitioner());
+    });
   } catch (const std::bad_alloc&) {
     pieces.work();
   }
@@ -67,12 +79,14 @@ void work_on_pool(Pieces& pieces, int tasks) {
 // The thread sanitizer does not see into TBB.
 void work_on_new_threads(Pieces& pieces, int tasks) {
   std::vector<std::thread> others;
-  for (int i = 1; i < tasks; ++i) others.emplace_back([&] { pieces.work(); });
+  for (int i = 1; i < tasks; ++i)
+    others.emplace_back([&] { pieces.work(); });
   pieces.work();
-  for (std::thread& t : others) t.join();
+  for (std::thread& t : others)
+    t.join();
 }
 
-}  // namespace
+}   // namespace
 
 void set_num_threads(int n) {
   if (n < 1) throw_error<ArgumentError>("set_num_threads: {} threads; use 1 or more", n);
@@ -84,13 +98,16 @@ int num_threads() { return forked() ? 1 : threads.load(std::memory_order_relaxed
 void detail::run_parallel(std::int64_t count, void (*run)(const void*, std::int64_t), const void* f) {
   const int tasks = static_cast<int>(std::min<std::int64_t>(num_threads(), count));
   if (tasks == 1 || thread_state.inside_parallel) {
-    for (std::int64_t i = 0; i < count; ++i) run(f, i);
+    for (std::int64_t i = 0; i < count; ++i)
+      run(f, i);
     return;
   }
   Pieces pieces(count, run, f);
-  if (kThreadSanitizer) work_on_new_threads(pieces, tasks);
-  else work_on_pool(pieces, tasks);
+  if (kThreadSanitizer)
+    work_on_new_threads(pieces, tasks);
+  else
+    work_on_pool(pieces, tasks);
   pieces.rethrow();
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

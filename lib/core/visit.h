@@ -13,14 +13,22 @@ namespace tapedeck {
 /// Calls f(T{}) with the C++ type of t, which is not complex.
 template <class F> decltype(auto) visit(DType t, F&& f) {
   switch (t) {
-    case DType::f32: return f(float{});
-    case DType::f64: return f(double{});
-    case DType::i8: return f(std::int8_t{});
-    case DType::i32: return f(std::int32_t{});
-    case DType::i64: return f(std::int64_t{});
-    case DType::u8: return f(std::uint8_t{});
-    case DType::boolean: return f(bool{});
-    default: throw_not_taken(t);
+    case DType::f32:
+      return f(float{});
+    case DType::f64:
+      return f(double{});
+    case DType::i8:
+      return f(std::int8_t{});
+    case DType::i32:
+      return f(std::int32_t{});
+    case DType::i64:
+      return f(std::int64_t{});
+    case DType::u8:
+      return f(std::uint8_t{});
+    case DType::boolean:
+      return f(bool{});
+    default:
+      throw_not_taken(t);
   }
 }
 /// The same for f32 and f64 only.
@@ -34,18 +42,26 @@ template <class F> decltype(auto) visit_complex(DType t, F&& f) {
   if (t == DType::c64) return f(std::complex<float>{});
   return f(std::complex<double>{});
 }
-template <class F> decltype(auto) visit_trainable(DType t, F&& f) { return is_complex(t) ? visit_complex(t, f) : visit_floating(t, f); }
-template <class F> decltype(auto) visit_any(DType t, F&& f) { return is_complex(t) ? visit_complex(t, f) : visit(t, f); }
+template <class F> decltype(auto) visit_trainable(DType t, F&& f) {
+  return is_complex(t) ? visit_complex(t, f) : visit_floating(t, f);
+}
+template <class F> decltype(auto) visit_any(DType t, F&& f) {
+  return is_complex(t) ? visit_complex(t, f) : visit(t, f);
+}
 
 /// An unsigned type of the same size, for kernels that only move elements.
 __extension__ using Uint128 = unsigned __int128;
 template <class F> decltype(auto) visit_size(DType t, F&& f) {
   switch (size_of(t)) {
-    case 1: return f(std::uint8_t{});
-    case 4: return f(std::uint32_t{});
-    case 8: return f(std::uint64_t{});
-    default: return f(Uint128{});
+    case 1:
+      return f(std::uint8_t{});
+    case 4:
+      return f(std::uint32_t{});
+    case 8:
+      return f(std::uint64_t{});
+    default:
+      return f(Uint128{});
   }
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

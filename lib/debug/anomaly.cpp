@@ -2,8 +2,8 @@
 #include <cmath>
 #include <complex>
 
-#include "op/observer.h"
 #include "core/format.h"
+#include "op/observer.h"
 #include "tapedeck/debug.h"
 #include "tapedeck/indexed_slices.h"
 
@@ -14,22 +14,27 @@ const Tensor& numbers_of(const Gradient& g) { return g.slices() ? g.slices()->va
 std::string fault(const Tensor& x, std::int64_t at) {
   std::complex<double> z;
   detail::convert_to(x, at, 1, DType::c128, &z);
-  return fmt::format("{}, has {} at element {}", x.spec(), std::isnan(z.real()) || std::isnan(z.imag()) ? "nan" : "inf", at);
+  return fmt::format("{}, has {} at element {}", x.spec(),
+                     std::isnan(z.real()) || std::isnan(z.imag()) ? "nan" : "inf", at);
 }
 
 class RuleCheck final : public Observer {
  public:
-  void before_rule(const Event& e, std::span<const Gradient> dy) override { check(e, dy, "output", "; it came with the output gradients, or from a sum"); }
+  void before_rule(const Event& e, std::span<const Gradient> dy) override {
+    check(e, dy, "output", "; it came with the output gradients, or from a sum");
+  }
   void after_rule(const Event& e, std::span<const Gradient> dx) override { check(e, dx, "input", ""); }
   bool wants_places() const override { return true; }
 
  private:
-  static void check(const Event& e, std::span<const Gradient> gradients, std::string_view what, std::string_view more) {
+  static void check(const Event& e, std::span<const Gradient> gradients, std::string_view what,
+                    std::string_view more) {
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       if (!gradients[i].defined()) continue;
       const Tensor& g = numbers_of(gradients[i]);
       if (const std::int64_t at = first_not_finite(g); at >= 0)
-        throw_error<GradientError>("{}: the gradient of {} {}, {}{}{}", e.name, what, i, fault(g, at), more, e.place ? describe(*e.place) : "");
+        throw_error<GradientError>("{}: the gradient of {} {}, {}{}{}", e.name, what, i, fault(g, at), more,
+                                   e.place ? describe(*e.place) : "");
     }
   }
 };
@@ -40,16 +45,17 @@ class ResultCheck final : public Observer {
     for (std::size_t k = 0; k < y.size(); ++k)
       if (const std::int64_t at = first_not_finite(y[k]); at >= 0) {
         const std::string in = scopes();
-        throw_error<ArgumentError>("{}: result {}, {}{}", e.name, k, fault(y[k], at), in.empty() ? "" : fmt::format("\n  in scope \"{}\"", in));
+        throw_error<ArgumentError>("{}: result {}, {}{}", e.name, k, fault(y[k], at),
+                                   in.empty() ? "" : fmt::format("\n  in scope \"{}\"", in));
       }
   }
 };
 
-}  // namespace
+}   // namespace
 
 AnomalyMode::AnomalyMode() : observer_(std::make_unique<RuleCheck>()) {}
 AnomalyMode::~AnomalyMode() = default;
 NumericsCheck::NumericsCheck() : observer_(std::make_unique<ResultCheck>()) {}
 NumericsCheck::~NumericsCheck() = default;
 
-}  // namespace tapedeck
+}   // namespace tapedeck

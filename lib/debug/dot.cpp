@@ -1,9 +1,10 @@
-// A tape as a picture. In: its entries and slots. Out: a text for Graphviz, whose nodes are in order of recording.
+// A tape as a picture. In: its entries and slots. Out: a text for Graphviz, whose nodes are in order of
+// recording.
 #include <algorithm>
 #include <set>
 
-#include "debug/listing.h"
 #include "core/format.h"
+#include "debug/listing.h"
 #include "tapedeck/debug.h"
 
 namespace tapedeck {
@@ -13,8 +14,10 @@ std::string quoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
-    if (c == '\n') out += "\\n";
-    else out += c;
+    if (c == '\n')
+      out += "\\n";
+    else
+      out += c;
   }
   return out + '"';
 }
@@ -23,22 +26,28 @@ class Drawing {
  public:
   explicit Drawing(const Listing& listing) : listing_(listing), tape_(listing.tape()) {
     for (const std::int32_t k : listing.ops())
-      for (const Slot x : tape_.entries()[k].x()) if (x >= 0) taken_.insert(x);
+      for (const Slot x : tape_.entries()[k].x())
+        if (x >= 0) taken_.insert(x);
   }
 
   std::string text() {
     std::string nodes, edges;
     const std::vector<std::int32_t>& ops = listing_.ops();
-    for (std::size_t i = 0; i < listing_.sources().size(); ++i) nodes += source(listing_.sources()[i], i);
+    for (std::size_t i = 0; i < listing_.sources().size(); ++i)
+      nodes += source(listing_.sources()[i], i);
     KeptBytes all;
-    for (std::size_t i = 0; i < ops.size(); ++i) nodes += op(ops[i], i, all);
-    for (const std::int32_t k : ops) edges += edges_to(k);
-    return fmt::format("digraph tape {{\n"
-                       "  label=\"{} ops keep {}\"; fontname=\"sans-serif\"; fontsize=11;\n"
-                       "  node [shape=box, style=\"rounded,filled\", fillcolor=\"#f5f5f5\", color=\"#777777\", fontname=\"sans-serif\", fontsize=11];\n"
-                       "  edge [color=\"#555555\", arrowsize=0.7, fontname=\"sans-serif\", fontsize=9];\n"
-                       "{}{}}}\n",
-                       ops.size(), with_unit(all.total()), nodes, edges);
+    for (std::size_t i = 0; i < ops.size(); ++i)
+      nodes += op(ops[i], i, all);
+    for (const std::int32_t k : ops)
+      edges += edges_to(k);
+    return fmt::format(
+        "digraph tape {{\n"
+        "  label=\"{} ops keep {}\"; fontname=\"sans-serif\"; fontsize=11;\n"
+        "  node [shape=box, style=\"rounded,filled\", fillcolor=\"#f5f5f5\", color=\"#777777\", "
+        "fontname=\"sans-serif\", fontsize=11];\n"
+        "  edge [color=\"#555555\", arrowsize=0.7, fontname=\"sans-serif\", fontsize=9];\n"
+        "{}{}}}\n",
+        ops.size(), with_unit(all.total()), nodes, edges);
   }
 
  private:
@@ -46,7 +55,8 @@ class Drawing {
     node_[s] = fmt::format("source{}", number);
     const std::string* variable = listing_.variable(s);
     const std::string label = fmt::format("{}\n{}", variable ? *variable : "watched", tape_.spec(s));
-    return fmt::format("  {} [label={}, shape=ellipse, style=filled, fillcolor=\"{}\"];\n", node_[s], quoted(label), variable ? "#d6e4f5" : "#dcecd8");
+    return fmt::format("  {} [label={}, shape=ellipse, style=filled, fillcolor=\"{}\"];\n", node_[s],
+                       quoted(label), variable ? "#d6e4f5" : "#dcecd8");
   }
 
   std::string op(std::int32_t k, std::size_t number, KeptBytes& all) {
@@ -63,7 +73,8 @@ class Drawing {
       label += fmt::format("\n{}", y >= 0 ? tape_.spec(y) : shape.spec());
     }
     if (!kept.empty()) label += fmt::format("\nkeeps {}", with_unit(kept.total()));
-    return fmt::format("  {} [label={}{}];\n", name, quoted(label), result ? ", peripheries=2, fillcolor=\"#fbe9c6\"" : "");
+    return fmt::format("  {} [label={}{}];\n", name, quoted(label),
+                       result ? ", peripheries=2, fillcolor=\"#fbe9c6\"" : "");
   }
 
   std::string edges_to(std::int32_t k) {
@@ -74,7 +85,8 @@ class Drawing {
       const std::int32_t producer = tape_.producer(x);
       if (producer >= 0 && tape_.entries()[producer].outputs > 1) {
         const std::span<const Slot> outputs = tape_.entries()[producer].y();
-        out += fmt::format(" [label=\"output {}\"]", std::find(outputs.begin(), outputs.end(), x) - outputs.begin());
+        out += fmt::format(" [label=\"output {}\"]",
+                           std::find(outputs.begin(), outputs.end(), x) - outputs.begin());
       }
       out += ";\n";
     }
@@ -82,7 +94,8 @@ class Drawing {
   }
 
   Slot first_output(std::int32_t k) const {
-    for (const Slot y : tape_.entries()[k].y()) if (y >= 0) return y;
+    for (const Slot y : tape_.entries()[k].y())
+      if (y >= 0) return y;
     return -1;
   }
 
@@ -92,11 +105,11 @@ class Drawing {
   std::map<Slot, std::string> node_;
 };
 
-}  // namespace
+}   // namespace
 
 std::string to_dot(const GradientTape& tape) {
   const Listing listing(tape.tape(), "to_dot");
   return Drawing(listing).text();
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

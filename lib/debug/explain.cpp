@@ -3,9 +3,9 @@
 #include <map>
 #include <set>
 
+#include "core/format.h"
 #include "debug/listing.h"
 #include "op/observer.h"
-#include "core/format.h"
 #include "tapedeck/debug.h"
 
 namespace tapedeck {
@@ -25,13 +25,19 @@ class OpLog final : public Observer {
  public:
   void computed(const Event& e, std::span<const Tensor> y) override {
     LoggedOp op{std::string(e.name), e.call.op.rule.kind != RuleKind::none, {}, {}, recording_tapes()};
-    for (int i = 0; i < e.call.x.size(); ++i) op.x.push_back({e.call.x[i].id(), e.call.x[i].spec()});
-    for (const Tensor& t : y) op.y.push_back({t.id(), t.spec()});
+    for (int i = 0; i < e.call.x.size(); ++i)
+      op.x.push_back({e.call.x[i].id(), e.call.x[i].spec()});
+    for (const Tensor& t : y)
+      op.y.push_back({t.id(), t.spec()});
     ops.push_back(std::move(op));
   }
   void read(const detail::VariableCell& cell, const Tensor& value) override {
     const Spec spec = value.spec();
-    ops.push_back({fmt::format("the read of \"{}\"", cell.name), true, {{cell.handle.id(), spec}}, {{value.id(), spec}}, recording_tapes()});
+    ops.push_back({fmt::format("the read of \"{}\"", cell.name),
+                   true,
+                   {{cell.handle.id(), spec}},
+                   {{value.id(), spec}},
+                   recording_tapes()});
   }
   std::vector<LoggedOp> ops;
 
@@ -49,7 +55,8 @@ namespace {
 using Ids = std::set<std::uint64_t>;
 
 std::string name_of_source(const Source& s, std::string_view what) {
-  return s.variable() ? fmt::format("the {} \"{}\"", what, s.variable()->name()) : fmt::format("the {} {}", what, s.tensor().spec());
+  return s.variable() ? fmt::format("the {} \"{}\"", what, s.variable()->name())
+                      : fmt::format("the {} {}", what, s.tensor().spec());
 }
 
 // What can be said without looking at ops; empty where that is nothing.
@@ -57,12 +64,15 @@ std::string at_first_sight(const Tape& tape, const Source& target, const Source&
   for (const auto& [s, what] : {std::pair(&target, "target"), std::pair(&source, "source")}) {
     const Tensor& t = tensor_of(*s);
     if (!t.defined()) return fmt::format("none: the {} is undefined", what);
-    if (!is_trainable(t.dtype())) return fmt::format("none: {} is {}, which has no derivative", name_of_source(*s, what), name_of(t.dtype()));
+    if (!is_trainable(t.dtype()))
+      return fmt::format("none: {} is {}, which has no derivative", name_of_source(*s, what),
+                         name_of(t.dtype()));
   }
   if (tensor_of(target).id() == tensor_of(source).id()) return "not none: the target is the source";
   if (tape.slot_of(tensor_of(source)) < 0)
-    return fmt::format("none: {} is not watched; call watch before it is used{}", name_of_source(source, "source"),
-                       source.variable() && !source.variable()->trainable() ? ", since the variable is not trainable" : "");
+    return fmt::format(
+        "none: {} is not watched; call watch before it is used{}", name_of_source(source, "source"),
+        source.variable() && !source.variable()->trainable() ? ", since the variable is not trainable" : "");
   return "";
 }
 
@@ -74,21 +84,26 @@ std::vector<std::int32_t> way_back(Tape& tape, Slot target, Slot source) {
     const Slot s = stack.back();
     stack.pop_back();
     if (const std::int32_t p = tape.producer(s); p >= 0)
-      for (const Slot x : tape.entries()[p].x()) if (x >= 0 && from.emplace(x, s).second) stack.push_back(x);
+      for (const Slot x : tape.entries()[p].x())
+        if (x >= 0 && from.emplace(x, s).second) stack.push_back(x);
   }
   std::vector<std::int32_t> way;
   if (from.contains(source))
-    for (Slot s = source; s != target;) s = from[s], way.push_back(tape.producer(s));
+    for (Slot s = source; s != target;)
+      s = from[s], way.push_back(tape.producer(s));
   std::reverse(way.begin(), way.end());
   return way;
 }
 
-// Where the ways from the source end: the results that no further op on the tape takes. What cuts them is behind these.
+// Where the ways from the source end: the results that no further op on the tape takes. What cuts them is
+// behind these.
 std::string ends_of_ways(Tape& tape, Slot source) {
   constexpr std::size_t most = 4;
   std::map<Slot, std::vector<std::int32_t>> takers;
   for (std::int32_t k = 0; k < tape.entries().end(); ++k)
-    if (TapeEntry& e = tape.entries()[k]; e.op) for (const Slot x : e.x()) if (x >= 0) takers[x].push_back(k);
+    if (TapeEntry& e = tape.entries()[k]; e.op)
+      for (const Slot x : e.x())
+        if (x >= 0) takers[x].push_back(k);
   std::set<Slot> reached = {source};
   std::set<std::pair<std::uint64_t, std::string>> ends;   // in order of time
   std::vector<Slot> stack = {source};
@@ -96,15 +111,21 @@ std::string ends_of_ways(Tape& tape, Slot source) {
     const Slot s = stack.back();
     stack.pop_back();
     const auto found = takers.find(s);
-    if (found == takers.end() && tape.producer(s) >= 0) ends.emplace(tape.tracked(s).id, fmt::format("{} {}", name_of(tape.entries()[tape.producer(s)]), tape.spec(s)));
+    if (found == takers.end() && tape.producer(s) >= 0)
+      ends.emplace(tape.tracked(s).id,
+                   fmt::format("{} {}", name_of(tape.entries()[tape.producer(s)]), tape.spec(s)));
     if (found == takers.end()) continue;
     for (const std::int32_t k : found->second)
-      for (const Slot y : tape.entries()[k].y()) if (y >= 0 && reached.insert(y).second) stack.push_back(y);
+      for (const Slot y : tape.entries()[k].y())
+        if (y >= 0 && reached.insert(y).second) stack.push_back(y);
   }
   std::string text;
   std::size_t shown = 0;
   for (const auto& [id, end] : ends) {
-    if (++shown > most) { text += ", ..."; break; }
+    if (++shown > most) {
+      text += ", ...";
+      break;
+    }
     text += fmt::format("{}{}", text.empty() ? "" : ", ", end);
   }
   return text.empty() ? "no op takes it there" : "from there it leads as far as " + text;
@@ -114,18 +135,27 @@ std::string by_tape(Tape& tape, const Source& target, const Source& source) {
   if (const std::string reason = at_first_sight(tape, target, source); !reason.empty()) return reason;
   const Slot from = tape.slot_of(tensor_of(target)), to = tape.slot_of(tensor_of(source));
   if (from < 0)
-    return fmt::format("none: {} is not on the tape: nothing that the tape follows reaches it, or it was computed while the tape did not record; a History can tell where it was cut;"
-                       " the tape has {}: {}", name_of_source(target, "target"), name_of_source(source, "source"), ends_of_ways(tape, to));
+    return fmt::format(
+        "none: {} is not on the tape: nothing that the tape follows reaches it, or it was computed while the "
+        "tape did not record; a History can tell where it was cut;"
+        " the tape has {}: {}",
+        name_of_source(target, "target"), name_of_source(source, "source"), ends_of_ways(tape, to));
   const std::vector<std::int32_t> way = way_back(tape, from, to);
-  if (way.empty()) return fmt::format("none: the tape has no path from {} to {}: {}", name_of_source(target, "target"), name_of_source(source, "source"), ends_of_ways(tape, to));
+  if (way.empty())
+    return fmt::format("none: the tape has no path from {} to {}: {}", name_of_source(target, "target"),
+                       name_of_source(source, "source"), ends_of_ways(tape, to));
   std::string ops;
   std::size_t shown = 0;
   for (const std::int32_t k : way) {
     if (is_read(tape.entries()[k])) continue;
-    if (++shown > 8) { ops += " <- ..."; break; }
+    if (++shown > 8) {
+      ops += " <- ...";
+      break;
+    }
     ops += fmt::format("{}{}", ops.empty() ? "" : " <- ", name_of(tape.entries()[k]));
   }
-  return fmt::format("not none, unless a rule on the way gives none: {}", ops.empty() ? "the target is a value of the source" : ops);
+  return fmt::format("not none, unless a rule on the way gives none: {}",
+                     ops.empty() ? "the target is a value of the source" : ops);
 }
 
 // All ids under which a source's values were computed with.
@@ -147,57 +177,76 @@ bool any(const std::vector<LoggedTensor>& list, const Ids& ids) {
 std::string cut_by(const LoggedOp& op, const Ids& needed, const Tape& tape) {
   if (!op.has_rule) return "has no derivative";
   for (const LoggedTensor& y : op.y)
-    if (needed.contains(y.id) && !is_trainable(y.spec.dtype)) return fmt::format("gives {}, which has no derivative", name_of(y.spec.dtype));
-  if (std::find(op.tapes.begin(), op.tapes.end(), &tape) == op.tapes.end()) return "ran while the tape did not record";
+    if (needed.contains(y.id) && !is_trainable(y.spec.dtype))
+      return fmt::format("gives {}, which has no derivative", name_of(y.spec.dtype));
+  if (std::find(op.tapes.begin(), op.tapes.end(), &tape) == op.tapes.end())
+    return "ran while the tape did not record";
   return "";
 }
 
 std::string shown(const LoggedOp& op) {
   std::string inputs, outputs;
-  for (const LoggedTensor& x : op.x) inputs += fmt::format("{}{}", inputs.empty() ? "" : ", ", x.spec);
-  for (const LoggedTensor& y : op.y) outputs += fmt::format("{}{}", outputs.empty() ? "" : ", ", y.spec);
+  for (const LoggedTensor& x : op.x)
+    inputs += fmt::format("{}{}", inputs.empty() ? "" : ", ", x.spec);
+  for (const LoggedTensor& y : op.y)
+    outputs += fmt::format("{}{}", outputs.empty() ? "" : ", ", y.spec);
   return fmt::format("{} ({} -> {})", op.name, inputs, outputs);
 }
 
-std::string by_history(Tape& tape, const Source& target, const Source& source, const std::vector<LoggedOp>& ops) {
+std::string by_history(Tape& tape, const Source& target, const Source& source,
+                       const std::vector<LoggedOp>& ops) {
   if (const std::string reason = at_first_sight(tape, target, source); !reason.empty()) return reason;
   const std::string y = name_of_source(target, "target"), x = name_of_source(source, "source");
   Ids needed = ids_of(tape, target), reached = ids_of(tape, source);
   const Ids ends = needed;
-  if (std::none_of(ops.begin(), ops.end(), [&](const LoggedOp& op) { return any(op.y, ends); })) return fmt::format("none: {} was not computed while the history lived", y);
+  if (std::none_of(ops.begin(), ops.end(), [&](const LoggedOp& op) { return any(op.y, ends); }))
+    return fmt::format("none: {} was not computed while the history lived", y);
   for (std::size_t k = ops.size(); k-- > 0;)
-    if (any(ops[k].y, needed)) for (const LoggedTensor& t : ops[k].x) needed.insert(t.id);
+    if (any(ops[k].y, needed))
+      for (const LoggedTensor& t : ops[k].x)
+        needed.insert(t.id);
 
   Ids followed = reached;
   std::string cuts;
   for (std::size_t k = 0; k < ops.size(); ++k) {
     if (!any(ops[k].y, needed) || !any(ops[k].x, reached)) continue;
-    for (const LoggedTensor& t : ops[k].y) reached.insert(t.id);
+    for (const LoggedTensor& t : ops[k].y)
+      reached.insert(t.id);
     if (!any(ops[k].x, followed)) continue;
     const std::string why = cut_by(ops[k], needed, tape);
-    if (why.empty()) for (const LoggedTensor& t : ops[k].y) followed.insert(t.id);
-    else cuts += fmt::format("\n  op {}, {}, {}", k, shown(ops[k]), why);
+    if (why.empty())
+      for (const LoggedTensor& t : ops[k].y)
+        followed.insert(t.id);
+    else
+      cuts += fmt::format("\n  op {}, {}, {}", k, shown(ops[k]), why);
   }
-  const auto meets = [&](const Ids& ids) { return std::any_of(ends.begin(), ends.end(), [&](std::uint64_t id) { return ids.contains(id); }); };
+  const auto meets = [&](const Ids& ids) {
+    return std::any_of(ends.begin(), ends.end(), [&](std::uint64_t id) { return ids.contains(id); });
+  };
   if (!meets(reached)) return fmt::format("none: {} does not depend on {}", y, x);
   if (!meets(followed)) return fmt::format("none: every path from {} to {} is cut:{}", y, x, cuts);
-  if (tape.slot_of(tensor_of(target)) < 0 && !target.variable()) return fmt::format("none: {} was computed before {} was watched", y, x);
+  if (tape.slot_of(tensor_of(target)) < 0 && !target.variable())
+    return fmt::format("none: {} was computed before {} was watched", y, x);
   return fmt::format("not none, unless a rule on the way gives none: {} depends on {}", y, x);
 }
 
-}  // namespace
+}   // namespace
 
 History::History() : log_(std::make_unique<OpLog>()) {}
 History::~History() = default;
 std::size_t History::size() const { return log_->ops.size(); }
 
 std::string explain(const GradientTape& tape, const Source& target, const Source& source) {
-  if (tape.tape().used) throw GradientError("explain: this tape was already used; make it persistent, ask before gradient is called, or keep a History");
+  if (tape.tape().used)
+    throw GradientError(
+        "explain: this tape was already used; make it persistent, ask before gradient is called, or keep a "
+        "History");
   (void)tape.size();   // frees what ended on other threads
   return by_tape(tape.tape(), target, source);
 }
-std::string explain(const GradientTape& tape, const Source& target, const Source& source, const History& history) {
+std::string explain(const GradientTape& tape, const Source& target, const Source& source,
+                    const History& history) {
   return by_history(tape.tape(), target, source, history.log_->ops);
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -24,7 +24,8 @@ bool varies(const Tensor& x) { return is_trainable(x.dtype()); }
 std::vector<double> numbers_of(const Tensor& x) {
   if (!is_complex(x.dtype())) return x.to_vector();
   std::vector<double> numbers;
-  for (const std::complex<double>& z : x.to_vector<std::complex<double>>()) numbers.push_back(z.real()), numbers.push_back(z.imag());
+  for (const std::complex<double>& z : x.to_vector<std::complex<double>>())
+    numbers.push_back(z.real()), numbers.push_back(z.imag());
   return numbers;
 }
 Tensor tensor_of(const std::vector<double>& numbers, const Spec& spec) {
@@ -33,7 +34,8 @@ Tensor tensor_of(const std::vector<double>& numbers, const Spec& spec) {
     return spec.dtype == DType::f64 ? x : astype(x, spec.dtype);
   }
   std::vector<std::complex<double>> z;
-  for (std::size_t i = 0; i < numbers.size(); i += 2) z.emplace_back(numbers[i], numbers[i + 1]);
+  for (std::size_t i = 0; i < numbers.size(); i += 2)
+    z.emplace_back(numbers[i], numbers[i + 1]);
   const Tensor x = tensor(z, spec.shape);
   return spec.dtype == DType::c128 ? x : astype(x, spec.dtype);
 }
@@ -43,11 +45,14 @@ class Check {
  public:
   Check(std::string_view what, const TensorFunction& f, const Tensors& x, const GradcheckOptions& options)
       : what_(what), f_(f), x_(x), engine_(options.seed) {
-    if (std::none_of(x.begin(), x.end(), varies)) throw_error<DTypeError>("gradcheck: no input is f32, f64, c64 or c128");
+    if (std::none_of(x.begin(), x.end(), varies))
+      throw_error<DTypeError>("gradcheck: no input is f32, f64, c64 or c128");
     const Tensor y = f(x);
-    if (!varies(y)) throw_error<DTypeError>("gradcheck: the function gives {}; it must be f32, f64, c64 or c128", y.spec());
+    if (!varies(y))
+      throw_error<DTypeError>("gradcheck: the function gives {}; it must be f32, f64, c64 or c128", y.spec());
     dy_ = random_like(y);
-    for (const Tensor& t : x) v_.push_back(varies(t) ? random_like(t) : t);
+    for (const Tensor& t : x)
+      v_.push_back(varies(t) ? random_like(t) : t);
     const auto is_single = [](const Tensor& t) { return real_of(t.dtype()) == DType::f32; };
     const bool single = is_single(y) || std::any_of(x.begin(), x.end(), is_single);
     step_ = options.step > 0 ? options.step : single ? 1e-2 : 1e-5;
@@ -59,16 +64,19 @@ class Check {
   Tensor random_like(const Tensor& x) {
     std::uniform_real_distribution<double> uniform(-1, 1);
     std::vector<double> values(static_cast<std::size_t>(is_complex(x.dtype()) ? 2 * x.size() : x.size()));
-    for (double& e : values) e = uniform(engine_);
+    for (double& e : values)
+      e = uniform(engine_);
     return tensor_of(values, x.spec());
   }
   /// In plain numbers, so that no op that is tested takes part.
   double dot(const Tensor& derivative, const Tensor& direction) const {
     if (derivative.shape() != direction.shape())
-      throw_error<ShapeError>("gradcheck: a derivative of the {} is {}, its tensor {}", what_, derivative.spec(), direction.spec());
+      throw_error<ShapeError>("gradcheck: a derivative of the {} is {}, its tensor {}", what_,
+                              derivative.spec(), direction.spec());
     const std::vector<double> a = numbers_of(derivative), b = numbers_of(direction);
     double total = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) total += a[i] * b[i];
+    for (std::size_t i = 0; i < a.size(); ++i)
+      total += a[i] * b[i];
     return total;
   }
   /// analytic(v) is ⟨dy, f'(x) v⟩, where v has undefined tensors for zeros.
@@ -80,10 +88,13 @@ class Check {
   }
 
  private:
-  std::size_t numbers_in(std::size_t i) const { return varies(x_[i]) ? static_cast<std::size_t>(x_[i].size()) * (is_complex(x_[i].dtype()) ? 2 : 1) : 0; }
+  std::size_t numbers_in(std::size_t i) const {
+    return varies(x_[i]) ? static_cast<std::size_t>(x_[i].size()) * (is_complex(x_[i].dtype()) ? 2 : 1) : 0;
+  }
   std::size_t count() const {
     std::size_t n = 0;
-    for (std::size_t i = 0; i < x_.size(); ++i) n += numbers_in(i);
+    for (std::size_t i = 0; i < x_.size(); ++i)
+      n += numbers_in(i);
     return n;
   }
 
@@ -95,7 +106,8 @@ class Check {
       const std::size_t n = numbers_in(i);
       if (n == 0 || first + n <= begin || end <= first) continue;
       std::vector<double> numbers = numbers_of(v_[i]);
-      for (std::size_t k = 0; k < n; ++k) if (first + k < begin || first + k >= end) numbers[k] = 0;
+      for (std::size_t k = 0; k < n; ++k)
+        if (first + k < begin || first + k >= end) numbers[k] = 0;
       v[i] = tensor_of(numbers, x_[i].spec());
     }
     return v;
@@ -118,13 +130,17 @@ class Check {
 
   template <class F> ElementDerivative element_at(std::size_t place, const F& analytic) const {
     std::size_t i = 0;
-    while (place >= numbers_in(i)) place -= numbers_in(i++);
+    while (place >= numbers_in(i))
+      place -= numbers_in(i++);
     std::vector<double> numbers(numbers_in(i));
     numbers[place] = 1;
     Tensors v(x_.size());
     v[i] = tensor_of(numbers, x_[i].spec());
     const bool pairs = is_complex(x_[i].dtype());
-    ElementDerivative e{static_cast<int>(i), std::vector<std::int64_t>(static_cast<std::size_t>(x_[i].ndim())), pairs && place % 2, x_[i].spec(), analytic(v), numeric(v)};
+    ElementDerivative e{
+        static_cast<int>(i), std::vector<std::int64_t>(static_cast<std::size_t>(x_[i].ndim())),
+        pairs && place % 2,  x_[i].spec(),
+        analytic(v),         numeric(v)};
     auto rest = static_cast<std::int64_t>(pairs ? place / 2 : place);
     for (std::size_t d = e.index.size(); d-- > 0;) {
       const std::int64_t extent = e.spec.shape[static_cast<int>(d)];
@@ -134,7 +150,9 @@ class Check {
     return e;
   }
 
-  double numeric(const Tensors& v) const { return (dot(f_(moved(v, step_)), dy_) - dot(f_(moved(v, -step_)), dy_)) / (2 * step_); }
+  double numeric(const Tensors& v) const {
+    return (dot(f_(moved(v, step_)), dy_) - dot(f_(moved(v, -step_)), dy_)) / (2 * step_);
+  }
 
   Tensors moved(const Tensors& direction, double step) const {
     Tensors result = x_;
@@ -142,7 +160,8 @@ class Check {
       if (!direction[i].defined()) continue;
       std::vector<double> values = numbers_of(x_[i]);
       const std::vector<double> v = numbers_of(direction[i]);
-      for (std::size_t k = 0; k < v.size(); ++k) values[k] += step * v[k];
+      for (std::size_t k = 0; k < v.size(); ++k)
+        values[k] += step * v[k];
       result[i] = tensor_of(values, x_[i].spec());
     }
     return result;
@@ -161,26 +180,32 @@ class Check {
 Tensors vjp(const TensorFunction& f, const Tensors& x, const Tensor& dy) {
   GradientTape tape;
   Tensors sources;
-  for (const Tensor& t : x) if (varies(t)) tape.watch(t), sources.push_back(t);
+  for (const Tensor& t : x)
+    if (varies(t)) tape.watch(t), sources.push_back(t);
   const Tensor y = f(x);
-  std::vector<Gradient> g = tape.gradient(Targets(y), Sources(sources), {.output_gradients = {dy}, .unconnected = UnconnectedGradients::zero});
+  std::vector<Gradient> g = tape.gradient(
+      Targets(y), Sources(sources), {.output_gradients = {dy}, .unconnected = UnconnectedGradients::zero});
   Tensors dx;
   auto next = g.begin();
-  for (const Tensor& t : x) dx.push_back(varies(t) ? std::move(*next++).dense() : Tensor());
+  for (const Tensor& t : x)
+    dx.push_back(varies(t) ? std::move(*next++).dense() : Tensor());
   return dx;
 }
 
-Agreement vjp_against_differences(std::string_view what, const TensorFunction& f, const Tensors& x, const GradcheckOptions& options) {
+Agreement vjp_against_differences(std::string_view what, const TensorFunction& f, const Tensors& x,
+                                  const GradcheckOptions& options) {
   const Check check(what, f, x, options);
   const Tensors dx = vjp(f, x, check.dy());
   return check.against_differences([&](const Tensors& v) {
     double analytic = 0;
-    for (std::size_t i = 0; i < x.size(); ++i) if (v[i].defined()) analytic += check.dot(dx[i], v[i]);
+    for (std::size_t i = 0; i < x.size(); ++i)
+      if (v[i].defined()) analytic += check.dot(dx[i], v[i]);
     return analytic;
   });
 }
 
-Agreement jvp_against_differences(std::string_view what, const TensorFunction& f, const Tensors& x, const GradcheckOptions& options) {
+Agreement jvp_against_differences(std::string_view what, const TensorFunction& f, const Tensors& x,
+                                  const GradcheckOptions& options) {
   const Check check(what, f, x, options);
   return check.against_differences([&](const Tensors& v) {
     double analytic = 0;
@@ -194,18 +219,24 @@ Agreement jvp_against_differences(std::string_view what, const TensorFunction& f
   });
 }
 
-}  // namespace
+}   // namespace
 
 std::ostream& operator<<(std::ostream& out, const Agreement& a) {
-  out << fmt::format("{}: analytic {:.12g}, numeric {:.12g}, tolerance {:g}", a.what, a.analytic, a.numeric, a.tolerance);
+  out << fmt::format("{}: analytic {:.12g}, numeric {:.12g}, tolerance {:g}", a.what, a.analytic, a.numeric,
+                     a.tolerance);
   if (const auto& e = a.element)
-    out << fmt::format("; by {}input {}, {}, at [{}]: analytic {:.12g}, numeric {:.12g}", e->imaginary ? "the imaginary part of " : "", e->input, e->spec,
+    out << fmt::format("; by {}input {}, {}, at [{}]: analytic {:.12g}, numeric {:.12g}",
+                       e->imaginary ? "the imaginary part of " : "", e->input, e->spec,
                        fmt::join(e->index, ","), e->analytic, e->numeric);
   return out;
 }
 
-Agreement check_vjp(const TensorFunction& f, const Tensors& x, const GradcheckOptions& options) { return vjp_against_differences("vjp", f, x, options); }
-Agreement check_jvp(const TensorFunction& f, const Tensors& x, const GradcheckOptions& options) { return jvp_against_differences("jvp", f, x, options); }
+Agreement check_vjp(const TensorFunction& f, const Tensors& x, const GradcheckOptions& options) {
+  return vjp_against_differences("vjp", f, x, options);
+}
+Agreement check_jvp(const TensorFunction& f, const Tensors& x, const GradcheckOptions& options) {
+  return jvp_against_differences("jvp", f, x, options);
+}
 
 Agreement check_gradients(const TensorFunction& f, const Tensors& x, const GradcheckOptions& options) {
   GradcheckOptions others = options;
@@ -232,4 +263,4 @@ Agreement check_gradients(const TensorFunction& f, const Tensors& x, const Gradc
   return a;
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -15,7 +15,8 @@ void KeptBytes::add(TapeEntry& e) {
 
 std::int64_t KeptBytes::total() const {
   std::int64_t n = 0;
-  for (const auto& [place, size] : places_) n += size;
+  for (const auto& [place, size] : places_)
+    n += size;
   return n;
 }
 
@@ -29,16 +30,21 @@ std::string with_unit(std::int64_t n) {
 }
 
 Listing::Listing(Tape& tape, std::string_view what) : tape_(tape) {
-  if (tape.used) throw_error<GradientError>("{}: this tape was already used; make it persistent, or ask before gradient is called", what);
+  if (tape.used)
+    throw_error<GradientError>(
+        "{}: this tape was already used; make it persistent, or ask before gradient is called", what);
   (void)tape.size();   // frees what ended on other threads
   for (std::int32_t k = 0; k < tape.entries().end(); ++k)
     if (const TapeEntry& e = tape.entries()[k]; e.op && !is_read(e)) ops_.push_back(k);
   for (Slot s = 0; s < static_cast<Slot>(tape.slots()); ++s)
     if (const Tracked& t = tape.tracked(s); t.uses > 0 && t.producer < 0) sources_.push_back(s);
-  for (const Variable& v : tape.watched_variables()) variables_[tape.slot_of(v.cell().handle)] = v.name();
+  for (const Variable& v : tape.watched_variables())
+    variables_[tape.slot_of(v.cell().handle)] = v.name();
   // Ids grow with time; numbers of entries and slots are used again.
-  std::sort(ops_.begin(), ops_.end(), [&](std::int32_t a, std::int32_t b) { return first_id(a) < first_id(b); });
-  std::sort(sources_.begin(), sources_.end(), [&](Slot a, Slot b) { return tape.tracked(a).id < tape.tracked(b).id; });
+  std::sort(ops_.begin(), ops_.end(),
+            [&](std::int32_t a, std::int32_t b) { return first_id(a) < first_id(b); });
+  std::sort(sources_.begin(), sources_.end(),
+            [&](Slot a, Slot b) { return tape.tracked(a).id < tape.tracked(b).id; });
 }
 
 const std::string* Listing::variable(Slot s) const {
@@ -53,8 +59,9 @@ Slot Listing::origin(Slot s) const {
 
 std::uint64_t Listing::first_id(std::int32_t k) const {
   std::uint64_t first = ~std::uint64_t{0};
-  for (const Slot y : tape_.entries()[k].y()) if (y >= 0) first = std::min(first, tape_.tracked(y).id);
+  for (const Slot y : tape_.entries()[k].y())
+    if (y >= 0) first = std::min(first, tape_.tracked(y).id);
   return first;
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -26,9 +26,9 @@ class Listing {
   Listing(Tape& tape, std::string_view what);
 
   Tape& tape() const { return tape_; }
-  const std::vector<std::int32_t>& ops() const { return ops_; }         // entries, but for reads of variables
-  const std::vector<Slot>& sources() const { return sources_; }         // watched tensors and variables
-  const std::string* variable(Slot s) const;                            // its name, or null where s is no variable
+  const std::vector<std::int32_t>& ops() const { return ops_; }   // entries, but for reads of variables
+  const std::vector<Slot>& sources() const { return sources_; }   // watched tensors and variables
+  const std::string* variable(Slot s) const;                      // its name, or null where s is no variable
   /// Where a tensor comes from: for what was read, the variable.
   Slot origin(Slot s) const;
 
@@ -41,4 +41,4 @@ class Listing {
   std::map<Slot, std::string> variables_;
 };
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,13 +1,14 @@
-// What ops and rules cost. In: events as they begin and end. Out: a table, and JSON for Chrome's trace viewer.
+// What ops and rules cost. In: events as they begin and end. Out: a table, and JSON for Chrome's trace
+// viewer.
 #include <algorithm>
 #include <chrono>
 #include <map>
 
 #include <nlohmann/json.hpp>
 
+#include "core/format.h"
 #include "debug/listing.h"
 #include "op/observer.h"
-#include "core/format.h"
 #include "tapedeck/debug.h"
 
 namespace tapedeck {
@@ -17,9 +18,9 @@ class EventLog final : public Observer {
   using Clock = std::chrono::steady_clock;
   struct Entry {
     std::string name, scopes;
-    Spec first;                // of the results
-    bool backward, inside;     // a rule; a part of another event
-    bool in_backward;          // a rule, or a part of one
+    Spec first;              // of the results
+    bool backward, inside;   // a rule; a part of another event
+    bool in_backward;        // a rule, or a part of one
     std::int64_t bytes;
     Clock::time_point begin, end;
   };
@@ -28,7 +29,8 @@ class EventLog final : public Observer {
     if (stopped) return;
     open.reserve(open.size() + 1);   // so that the entry is opened where it is made
     const bool in_backward = e.backward || (!open.empty() && entries[open.back()].in_backward);
-    entries.push_back({std::string(e.name), tapedeck::scopes(), {}, e.backward, !open.empty(), in_backward, 0, {}, {}});
+    entries.push_back(
+        {std::string(e.name), tapedeck::scopes(), {}, e.backward, !open.empty(), in_backward, 0, {}, {}});
     open.push_back(entries.size() - 1);
     entries.back().begin = Clock::now();   // last, so that the notes themselves do not count
   }
@@ -39,10 +41,12 @@ class EventLog final : public Observer {
     open.pop_back();
   }
   void computed(const Event&, std::span<const Tensor> y) override {
-    for (const Tensor& t : y) add(t.spec(), t.nbytes());
+    for (const Tensor& t : y)
+      add(t.spec(), t.nbytes());
   }
   void after_rule(const Event&, std::span<const Gradient> dx) override {
-    for (const Gradient& g : dx) if (g.defined()) add(g.slices() ? g.slices()->values.spec() : g.tensor().spec(), g.nbytes());
+    for (const Gradient& g : dx)
+      if (g.defined()) add(g.slices() ? g.slices()->values.spec() : g.tensor().spec(), g.nbytes());
   }
 
   std::vector<Entry> entries;
@@ -74,19 +78,25 @@ std::vector<OpCost> Profile::costs() const {
     (e.backward ? cost.rule_seconds : cost.seconds) += std::chrono::duration<double>(e.end - e.begin).count();
   }
   std::vector<OpCost> costs;
-  for (auto& [name, cost] : by_name) costs.push_back(std::move(cost));
-  std::stable_sort(costs.begin(), costs.end(), [](const OpCost& a, const OpCost& b) { return a.seconds + a.rule_seconds > b.seconds + b.rule_seconds; });
+  for (auto& [name, cost] : by_name)
+    costs.push_back(std::move(cost));
+  std::stable_sort(costs.begin(), costs.end(), [](const OpCost& a, const OpCost& b) {
+    return a.seconds + a.rule_seconds > b.seconds + b.rule_seconds;
+  });
   return costs;
 }
 
 std::string Profile::table() const {
   const std::vector<OpCost> all = costs();
   std::size_t width = 2;
-  for (const OpCost& c : all) width = std::max(width, c.name.size());
-  std::string out = fmt::format("{:<{}}  {:>8}  {:>10}  {:>10}  {:>8}  {:>10}  {:>10}\n", "op", width, "calls", "ms", "bytes", "rules", "ms", "bytes");
+  for (const OpCost& c : all)
+    width = std::max(width, c.name.size());
+  std::string out = fmt::format("{:<{}}  {:>8}  {:>10}  {:>10}  {:>8}  {:>10}  {:>10}\n", "op", width,
+                                "calls", "ms", "bytes", "rules", "ms", "bytes");
   OpCost sum{.name = "all"};
   const auto put = [&](const OpCost& c) {
-    out += fmt::format("{:<{}}  {:>8}  {:>10.3f}  {:>10}  {:>8}  {:>10.3f}  {:>10}\n", c.name, width, c.calls, c.seconds * 1e3, with_unit(c.bytes), c.rules, c.rule_seconds * 1e3,
+    out += fmt::format("{:<{}}  {:>8}  {:>10.3f}  {:>10}  {:>8}  {:>10.3f}  {:>10}\n", c.name, width, c.calls,
+                       c.seconds * 1e3, with_unit(c.bytes), c.rules, c.rule_seconds * 1e3,
                        with_unit(c.rule_bytes));
   };
   for (const OpCost& c : all) {
@@ -100,16 +110,24 @@ std::string Profile::table() const {
 
 std::string Profile::trace() const {
   nlohmann::ordered_json events = nlohmann::ordered_json::array();
-  const auto microseconds = [](EventLog::Clock::duration d) { return std::chrono::duration<double, std::micro>(d).count(); };
+  const auto microseconds = [](EventLog::Clock::duration d) {
+    return std::chrono::duration<double, std::micro>(d).count();
+  };
   for (const EventLog::Entry& e : log_->entries) {
     if (e.end < e.begin) continue;
     nlohmann::ordered_json args = {{"bytes", e.bytes}};
     if (e.bytes) args["result"] = to_string(e.first);
     if (!e.scopes.empty()) args["scope"] = e.scopes;
-    events.push_back({{"name", e.name}, {"cat", e.backward ? "backward" : "forward"}, {"ph", "X"}, {"ts", microseconds(e.begin - log_->start)},
-                      {"dur", microseconds(e.end - e.begin)}, {"pid", 1}, {"tid", e.in_backward ? 2 : 1}, {"args", std::move(args)}});
+    events.push_back({{"name", e.name},
+                      {"cat", e.backward ? "backward" : "forward"},
+                      {"ph", "X"},
+                      {"ts", microseconds(e.begin - log_->start)},
+                      {"dur", microseconds(e.end - e.begin)},
+                      {"pid", 1},
+                      {"tid", e.in_backward ? 2 : 1},
+                      {"args", std::move(args)}});
   }
   return nlohmann::ordered_json{{"traceEvents", std::move(events)}, {"displayTimeUnit", "ns"}}.dump(1);
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

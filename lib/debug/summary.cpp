@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <array>
 
-#include "debug/listing.h"
 #include "core/format.h"
+#include "debug/listing.h"
 #include "tapedeck/debug.h"
 
 namespace tapedeck {
@@ -18,7 +18,8 @@ class Table {
       const std::string* variable = listing.variable(s);
       names_[s] = fmt::format("{} {}", variable ? *variable : "watched", tape_.spec(s));
     }
-    for (std::size_t i = 0; i < listing.ops().size(); ++i) add(listing.ops()[i], i);
+    for (std::size_t i = 0; i < listing.ops().size(); ++i)
+      add(listing.ops()[i], i);
   }
 
   std::string text() const {
@@ -26,12 +27,17 @@ class Table {
     std::array<std::size_t, 5> width = {};
     for (std::size_t c = 0; c < head.size(); ++c) {
       width[c] = head[c].size();
-      for (const Line& l : lines_) width[c] = std::max(width[c], l[c].size());
+      for (const Line& l : lines_)
+        width[c] = std::max(width[c], l[c].size());
     }
     std::string out = fmt::format("{} ops keep {}\n", lines_.size(), with_unit(all_.total()));
-    const auto put = [&](const Line& l) { out += fmt::format("{:>{}}  {:<{}}  {:<{}}  {:<{}}  {:>{}}\n", l[0], width[0], l[1], width[1], l[2], width[2], l[3], width[3], l[4], width[4]); };
+    const auto put = [&](const Line& l) {
+      out += fmt::format("{:>{}}  {:<{}}  {:<{}}  {:<{}}  {:>{}}\n", l[0], width[0], l[1], width[1], l[2],
+                         width[2], l[3], width[3], l[4], width[4]);
+    };
     put(head);
-    for (const Line& l : lines_) put(l);
+    for (const Line& l : lines_)
+      put(l);
     return out;
   }
 
@@ -40,13 +46,16 @@ class Table {
     TapeEntry& e = tape_.entries()[k];
     KeptBytes kept;
     kept.add(e), all_.add(e);
-    Line line = {fmt::format("{}", number), std::string(name_of(e)), "", "", kept.empty() ? "" : with_unit(kept.total())};
-    for (const Slot x : e.x()) line[2] += fmt::format("{}{}", line[2].empty() ? "" : ", ", x < 0 ? "." : names_[listing_.origin(x)]);
+    Line line = {fmt::format("{}", number), std::string(name_of(e)), "", "",
+                 kept.empty() ? "" : with_unit(kept.total())};
+    for (const Slot x : e.x())
+      line[2] += fmt::format("{}{}", line[2].empty() ? "" : ", ", x < 0 ? "." : names_[listing_.origin(x)]);
     const std::span<const Slot> y = e.y();
     for (std::size_t i = 0; i < y.size(); ++i) {
       const std::string spec = fmt::format("{}", y[i] >= 0 ? tape_.spec(y[i]) : e.kept_y()[i].spec());
       line[3] += (i ? ", " : "") + spec;
-      if (y[i] >= 0) names_[y[i]] = fmt::format("#{}{} {}", number, y.size() > 1 ? fmt::format(":{}", i) : "", spec);
+      if (y[i] >= 0)
+        names_[y[i]] = fmt::format("#{}{} {}", number, y.size() > 1 ? fmt::format(":{}", i) : "", spec);
     }
     lines_.push_back(std::move(line));
   }
@@ -58,7 +67,7 @@ class Table {
   std::vector<Line> lines_;
 };
 
-}  // namespace
+}   // namespace
 
 std::string summary(const GradientTape& tape) {
   const Listing listing(tape.tape(), "summary");
@@ -66,8 +75,10 @@ std::string summary(const GradientTape& tape) {
 }
 
 namespace {
-bool follows(const Recorder& r, const Tensor& x) { return r.tracks(x) || (r.watches_all() && is_trainable(x.dtype())); }
-}  // namespace
+bool follows(const Recorder& r, const Tensor& x) {
+  return r.tracks(x) || (r.watches_all() && is_trainable(x.dtype()));
+}
+}   // namespace
 
 bool is_followed(const Tensor& x) {
   for (Recorder* r = thread_state.innermost; r; r = r->outer())
@@ -85,4 +96,4 @@ int order_followed(const Tensor& x) {
   return std::min(order, 2);
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

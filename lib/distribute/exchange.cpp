@@ -1,14 +1,15 @@
-// In: the parts of this rank, and messages of its neighbours in the tree. Out: messages to them, and sums over all ranks.
+// In: the parts of this rank, and messages of its neighbours in the tree. Out: messages to them, and sums
+// over all ranks.
 #include "distribute/exchange.h"
 
 #ifdef TAPEDECK_MPI
 #include <algorithm>
 #include <limits>
 
-#include "op/recorder.h"
 #include "core/format.h"
-#include "tapedeck/operators.h"
 #include "core/storage.h"
+#include "op/recorder.h"
+#include "tapedeck/operators.h"
 
 namespace tapedeck {
 
@@ -22,7 +23,8 @@ void check_mpi(int code, const char* what) {
 
 int words(std::int64_t nbytes) {
   const std::int64_t n = (nbytes + 3) / 4;
-  if (n > std::numeric_limits<int>::max()) throw_error<ShapeError>("ranks: {} bytes are more than one message carries; use less than 8 GiB", nbytes);
+  if (n > std::numeric_limits<int>::max())
+    throw_error<ShapeError>("ranks: {} bytes are more than one message carries; use less than 8 GiB", nbytes);
   return static_cast<int>(n);
 }
 
@@ -37,20 +39,25 @@ Tree::Tree(MPI_Comm c, const Replica& replica) : comm(c) {
 }
 
 Exchange::Exchange(const Tree& tree, int tag, std::vector<Spec> buckets) : comm_(tree.comm), tag_(tag) {
-  for (const int c : tree.children) children_.push_back({c});
+  for (const int c : tree.children)
+    children_.push_back({c});
   if (tree.parent >= 0) parent_.push_back({tree.parent});
-  for (Spec& s : buckets) buckets_.push_back({std::move(s), {}, {}});
+  for (Spec& s : buckets)
+    buckets_.push_back({std::move(s), {}, {}});
 }
 
 void Exchange::put(std::size_t bucket, Tensor own) {
   Bucket& b = buckets_[bucket];
-  if (own.spec() != b.spec) throw_error<InternalError>("ranks: bucket {} is {}, its part is {}", bucket, b.spec, own.spec());
+  if (own.spec() != b.spec)
+    throw_error<InternalError>("ranks: bucket {} is {}, its part is {}", bucket, b.spec, own.spec());
   b.own = std::move(own);
 }
 
 void Exchange::advance() {
-  while (!stopped_ && up_ < buckets_.size() && rise(buckets_[up_])) ++up_;
-  while (!stopped_ && down_ < up_ && descend(buckets_[down_])) ++down_;
+  while (!stopped_ && up_ < buckets_.size() && rise(buckets_[up_]))
+    ++up_;
+  while (!stopped_ && down_ < up_ && descend(buckets_[down_]))
+    ++down_;
   for (int done = 1; !sent_.empty();) {
     check_mpi(MPI_Test(&sent_.front().request, &done, MPI_STATUS_IGNORE), "MPI_Test");
     if (!done) return;
@@ -67,15 +74,18 @@ bool Exchange::rise(Bucket& b) {
     const RecordingScope unrecorded(nullptr);
     b.own = b.own + std::move(part);
   }
-  if (parent_.empty()) b.sum = std::move(b.own);
-  else send(parent_[0], std::exchange(b.own, {}));
+  if (parent_.empty())
+    b.sum = std::move(b.own);
+  else
+    send(parent_[0], std::exchange(b.own, {}));
   return true;
 }
 
 bool Exchange::descend(Bucket& b) {
   if (!parent_.empty()) b.sum = receive(parent_[0], b.spec);
   if (!b.sum.defined()) return false;
-  for (Peer& c : children_) send(c, b.sum);
+  for (Peer& c : children_)
+    send(c, b.sum);
   return true;
 }
 
@@ -86,7 +96,8 @@ void Exchange::send(Peer& to, const Tensor& x) {
   ++to.sent;
 }
 
-// The next message, or an undefined tensor while it is not there. One of another length belongs to another exchange, so this one is for nothing.
+// The next message, or an undefined tensor while it is not there. One of another length belongs to another
+// exchange, so this one is for nothing.
 Tensor Exchange::receive(Peer& from, const Spec& spec) {
   if (!from.coming.defined()) {
     int there = 0, length = 0;
@@ -131,5 +142,5 @@ Exchange::Peer& Exchange::peer(int rank) {
   return child != children_.end() ? *child : parent_[0];
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck
 #endif

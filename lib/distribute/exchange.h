@@ -13,7 +13,8 @@ namespace tapedeck {
 
 /// Throws Error unless the code is that of success.
 void check_mpi(int code, const char* what);
-/// Words of four bytes, of which messages consist; buffers are padded to more. Throws ShapeError for more than one message carries.
+/// Words of four bytes, of which messages consist; buffers are padded to more. Throws ShapeError for more
+/// than one message carries.
 int words(std::int64_t nbytes);
 
 /// A rank's place in the binomial tree with its root at rank 0, along which sum_in_tree adds.
@@ -25,9 +26,9 @@ struct Tree {
   int parent = -1;             // of the root
 };
 
-/// Of the same buckets on all ranks. A bucket goes up when the one before it has, the rank's own part is there, and those of its children are
-/// added, one after the other. Nothing here waits. It owns the memory of messages that are on their way, and must not end before they
-/// have come.
+/// Of the same buckets on all ranks. A bucket goes up when the one before it has, the rank's own part is
+/// there, and those of its children are added, one after the other. Nothing here waits. It owns the memory of
+/// messages that are on their way, and must not end before they have come.
 class Exchange {
  public:
   Exchange(const Tree& tree, int tag, std::vector<Spec> buckets);
@@ -44,7 +45,10 @@ class Exchange {
   /// Counts all that happens.
   std::size_t moves() const { return moves_; }
   /// What it waits for: a bucket, and the rank that it comes from, or -1 where another rank is to receive.
-  struct Wait { std::size_t bucket; int from; };
+  struct Wait {
+    std::size_t bucket;
+    int from;
+  };
   Wait waits_for() const;
 
   /// To give it up: from here on it sends nothing.
@@ -55,9 +59,21 @@ class Exchange {
   bool all_sent() const { return sent_.empty(); }
 
  private:
-  struct Bucket { Spec spec; Tensor own, sum; std::size_t added = 0; };
-  struct Peer { int rank; std::size_t sent = 0, received = 0; MPI_Request request = MPI_REQUEST_NULL; Tensor coming = {}; };
-  struct Sent { MPI_Request request; Tensor x; };
+  struct Bucket {
+    Spec spec;
+    Tensor own, sum;
+    std::size_t added = 0;
+  };
+  struct Peer {
+    int rank;
+    std::size_t sent = 0, received = 0;
+    MPI_Request request = MPI_REQUEST_NULL;
+    Tensor coming = {};
+  };
+  struct Sent {
+    MPI_Request request;
+    Tensor x;
+  };
 
   bool rise(Bucket& b);
   bool descend(Bucket& b);
@@ -69,11 +85,11 @@ class Exchange {
   const int tag_;
   std::vector<Peer> children_, parent_;   // none or one
   std::vector<Bucket> buckets_;
-  std::size_t up_ = 0, down_ = 0;         // buckets that are
+  std::size_t up_ = 0, down_ = 0;   // buckets that are
   std::deque<Sent> sent_;
   std::size_t moves_ = 0;
   bool stopped_ = false;
 };
 
-}  // namespace tapedeck
+}   // namespace tapedeck
 #endif

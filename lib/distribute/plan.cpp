@@ -40,36 +40,49 @@ class Reader {
 
 std::string difference(const Plan& own, const Plan& other, int rank, int from) {
   constexpr std::string_view advice = "all replicas take the same steps in the same order";
-  if (own.name != other.name) return fmt::format("{}: rank {} calls this while rank {} calls {}; {}", own.name, rank, from, other.name, advice);
+  if (own.name != other.name)
+    return fmt::format("{}: rank {} calls this while rank {} calls {}; {}", own.name, rank, from, other.name,
+                       advice);
   if (own.subjects.size() != other.subjects.size())
-    return fmt::format("{}: rank {} has {} variables, rank {} has {}; {}", own.name, rank, own.subjects.size(), from, other.subjects.size(), advice);
+    return fmt::format("{}: rank {} has {} variables, rank {} has {}; {}", own.name, rank,
+                       own.subjects.size(), from, other.subjects.size(), advice);
   for (std::size_t i = 0; i < own.subjects.size(); ++i)
-    if (own.subjects[i] != other.subjects[i]) return fmt::format("{}: {} on rank {} is {} on rank {}; {}", own.name, own.subjects[i], rank, other.subjects[i], from, advice);
+    if (own.subjects[i] != other.subjects[i])
+      return fmt::format("{}: {} on rank {} is {} on rank {}; {}", own.name, own.subjects[i], rank,
+                         other.subjects[i], from, advice);
   return {};
 }
 
-}  // namespace
+}   // namespace
 
 std::string Plan::bytes() const {
   Writer w;
-  for (const std::string* s : {&name, &kinds, &least, &error}) w.put(*s);
+  for (const std::string* s : {&name, &kinds, &least, &error})
+    w.put(*s);
   w.put(static_cast<std::int64_t>(subjects.size()));
-  for (const std::string& s : subjects) w.put(s);
+  for (const std::string& s : subjects)
+    w.put(s);
   w.put(static_cast<std::int64_t>(order.size()));
-  for (const std::int64_t n : order) w.put(n);
-  for (const std::int64_t n : {prediction, sent}) w.put(n);
+  for (const std::int64_t n : order)
+    w.put(n);
+  for (const std::int64_t n : {prediction, sent})
+    w.put(n);
   return std::move(w.bytes);
 }
 
 Plan Plan::of(std::string bytes) {
   Reader r(std::move(bytes));
   Plan p;
-  for (std::string* s : {&p.name, &p.kinds, &p.least, &p.error}) *s = r.text();
+  for (std::string* s : {&p.name, &p.kinds, &p.least, &p.error})
+    *s = r.text();
   p.subjects.resize(static_cast<std::size_t>(r.number()));
-  for (std::string& s : p.subjects) s = r.text();
+  for (std::string& s : p.subjects)
+    s = r.text();
   p.order.resize(static_cast<std::size_t>(r.number()));
-  for (std::int64_t& n : p.order) n = r.number();
-  for (std::int64_t* n : {&p.prediction, &p.sent}) *n = r.number();
+  for (std::int64_t& n : p.order)
+    n = r.number();
+  for (std::int64_t* n : {&p.prediction, &p.sent})
+    *n = r.number();
   return p;
 }
 
@@ -77,9 +90,10 @@ void Plan::merge(const Plan& other, int rank, int from) {
   if (!error.empty()) return;
   error = !other.error.empty() ? other.error : difference(*this, other, rank, from);
   if (!error.empty()) return;
-  for (std::size_t i = 0; i < kinds.size(); ++i) kinds[i] = std::max(kinds[i], other.kinds[i]), least[i] = std::min(least[i], other.least[i]);
+  for (std::size_t i = 0; i < kinds.size(); ++i)
+    kinds[i] = std::max(kinds[i], other.kinds[i]), least[i] = std::min(least[i], other.least[i]);
   if (prediction != other.prediction) prediction = 0;
   sent |= other.sent;
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -15,9 +15,9 @@ struct Plan {
   std::vector<std::string> subjects = {};   // the same on all ranks
   std::string kinds = {}, least = {};       // of each; the highest and the lowest of all ranks
   std::string error = {};
-  std::vector<std::int64_t> order = {};     // in which gradients came on this rank; of several, on rank 0
-  std::int64_t prediction = 0;              // by which gradients are sent already; 0: none, or not the same on all ranks
-  std::int64_t sent = 0;                    // whether some rank has sent any
+  std::vector<std::int64_t> order = {};   // in which gradients came on this rank; of several, on rank 0
+  std::int64_t prediction = 0;   // by which gradients are sent already; 0: none, or not the same on all ranks
+  std::int64_t sent = 0;         // whether some rank has sent any
 
   /// As a message.
   std::string bytes() const;
@@ -27,4 +27,4 @@ struct Plan {
   void merge(const Plan& other, int rank, int from);
 };
 
-}  // namespace tapedeck
+}   // namespace tapedeck

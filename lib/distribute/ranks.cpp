@@ -1,28 +1,29 @@
-// Replicas as processes of an MPI job. Messages go along a binomial tree with its root at rank 0, up and down again: what each rank is
-// about to do, so that all of them see the same error where they differ; buckets of dense gradients; then slices. Every wait is polled,
-// and has an end.
+// Replicas as processes of an MPI job. Messages go along a binomial tree with its root at rank 0, up and down
+// again: what each rank is about to do, so that all of them see the same error where they differ; buckets of
+// dense gradients; then slices. Every wait is polled, and has an end.
 //
-// Where a step has the variables of one before, its buckets are known before its backward pass, from what the ranks agreed on then: they
-// hold the gradients that were dense on all ranks, in the order in which they came on rank 0. So each is on its way as soon as its
-// gradients are final. That this was right is part of what the ranks agree on after the pass: all of them have cut the same buckets, and
-// step with the gradients that they have sent. Otherwise all messages sent so are received and forgotten, and the buckets go once more.
+// Where a step has the variables of one before, its buckets are known before its backward pass, from what the
+// ranks agreed on then: they hold the gradients that were dense on all ranks, in the order in which they came
+// on rank 0. So each is on its way as soon as its gradients are final. That this was right is part of what
+// the ranks agree on after the pass: all of them have cut the same buckets, and step with the gradients that
+// they have sent. Otherwise all messages sent so are received and forgotten, and the buckets go once more.
 #include <algorithm>
 #include <chrono>
 #include <exception>
 #include <map>
 #include <thread>
 
-#include "op/recorder.h"
-#include "tape/variable.h"
 #include "core/format.h"
+#include "core/storage.h"
 #include "distribute/exchange.h"
 #include "distribute/plan.h"
 #include "io/checksum.h"
+#include "op/recorder.h"
 #include "optim/communicator.h"
+#include "tape/variable.h"
 #include "tapedeck/distribute.h"
 #include "tapedeck/operators.h"
 #include "tapedeck/ops.h"
-#include "core/storage.h"
 
 #ifdef TAPEDECK_MPI
 
@@ -31,14 +32,19 @@ namespace {
 
 /// Whether one is the other, not only equal to it.
 bool same(const Gradient& a, const Gradient& b) {
-  if (a.slices() && b.slices()) return a.slices()->values.id() == b.slices()->values.id() && a.slices()->indices.id() == b.slices()->indices.id();
+  if (a.slices() && b.slices())
+    return a.slices()->values.id() == b.slices()->values.id() &&
+           a.slices()->indices.id() == b.slices()->indices.id();
   return a.is_dense() && b.is_dense() ? a.tensor().id() == b.tensor().id() : !a.defined() && !b.defined();
 }
 
 class OverRanks final : public Communicator {
  public:
   OverRanks(Replica replica, const RanksOptions& options, MPI_Comm comm)
-      : Communicator(options.reduction, replica.count), rank_(replica.index), options_(options), tree_(comm, replica) {}
+      : Communicator(options.reduction, replica.count),
+        rank_(replica.index),
+        options_(options),
+        tree_(comm, replica) {}
   ~OverRanks() {
     if (broken_) new Traffic(std::move(traffic_));   // MPI may still read and write there
   }
@@ -46,9 +52,13 @@ class OverRanks final : public Communicator {
   Arrival begin_pass(std::span<const Variable> variables) override {
     if (traffic_.early) return {};   // of another pass, which has led to no step
     pass_ = {pass_.number + 1, {variables.begin(), variables.end()}};
-    const auto known = std::find_if(predictions_.begin(), predictions_.end(), [wanted = ids(variables)](const Prediction& p) { return p.variables == wanted; });
+    const auto known =
+        std::find_if(predictions_.begin(), predictions_.end(),
+                     [wanted = ids(variables)](const Prediction& p) { return p.variables == wanted; });
     if (known != predictions_.end()) follow(*known);
-    return [this, number = pass_.number](std::size_t i, const Gradient& g) { if (number == pass_.number) arrived(i, g); };
+    return [this, number = pass_.number](std::size_t i, const Gradient& g) {
+      if (number == pass_.number) arrived(i, g);
+    };
   }
 
   void step(const StepTogether& own) override {
@@ -58,7 +68,9 @@ class OverRanks final : public Communicator {
     for (const auto& [gradient, variable] : own.pairs) {
       if (gradient.defined()) own.check({gradient, variable}, caller);
       variables.push_back(variable);
-      plan.subjects.push_back(fmt::format("variable \"{}\" {}{}", variable.name(), Spec{variable.dtype(), variable.shape()}, steps_ ? "" : fmt::format(" of checksum {:x}", checksum(variable))));
+      plan.subjects.push_back(
+          fmt::format("variable \"{}\" {}{}", variable.name(), Spec{variable.dtype(), variable.shape()},
+                      steps_ ? "" : fmt::format(" of checksum {:x}", checksum(variable))));
       plan.kinds.push_back(!gradient.defined() ? kNone : gradient.slices() ? kSlices : kDense);
     }
     if (own.global_step) plan.subjects.push_back("global_step"), plan.kinds.push_back(kNone);
@@ -78,9 +90,13 @@ class OverRanks final : public Communicator {
 
   Tensor sum(const Tensor& own) override {
     if (!own.defined()) throw_error<ArgumentError>("sum_over_replicas: rank {}: x is undefined", rank_);
-    if (!is_trainable(own.dtype()) && own.dtype() != DType::i32 && own.dtype() != DType::i64) throw_error<DTypeError>("sum_over_replicas: x is {}; use astype", own.spec());
+    if (!is_trainable(own.dtype()) && own.dtype() != DType::i32 && own.dtype() != DType::i64)
+      throw_error<DTypeError>("sum_over_replicas: x is {}; use astype", own.spec());
     const std::string dense(1, kDense);
-    agreed({.name = std::string(kSum), .subjects = {fmt::format("x {}", own.spec())}, .kinds = dense, .least = dense});
+    agreed({.name = std::string(kSum),
+            .subjects = {fmt::format("x {}", own.spec())},
+            .kinds = dense,
+            .least = dense});
     return sums_of({own}, {"x"})[0];
   }
 
@@ -91,8 +107,7 @@ class OverRanks final : public Communicator {
     if (broken_) return;
     try {
       agreed({.error = fmt::format("ranks: rank {} has failed: {}", rank_, why)});
-    } catch (...) {
-    }
+    } catch (...) {}
     broken_ = true;
   }
 
@@ -104,30 +119,42 @@ class OverRanks final : public Communicator {
     return sum.value();
   }
 
-  struct Bucket { std::vector<std::size_t> pairs; std::int64_t nbytes = 0; };
+  struct Bucket {
+    std::vector<std::size_t> pairs;
+    std::int64_t nbytes = 0;
+  };
   /// By what all ranks have agreed on in a step, which gradients another one will have, and in which order.
-  struct Prediction { std::vector<std::uint64_t> variables; std::int64_t step; std::vector<std::int64_t> order; };
+  struct Prediction {
+    std::vector<std::uint64_t> variables;
+    std::int64_t step;
+    std::vector<std::int64_t> order;
+  };
   /// The last backward pass that may be for the next step.
   struct BackwardPass {
     std::int64_t number = 0;
     std::vector<Variable> variables = {};
-    std::vector<std::int64_t> order = {};       // in which gradients have come
-    std::int64_t prediction = 0;                // 0: none, so nothing is sent
+    std::vector<std::int64_t> order = {};   // in which gradients have come
+    std::int64_t prediction = 0;            // 0: none, so nothing is sent
     std::vector<Bucket> buckets = {};
-    std::vector<std::size_t> missing = {};      // of each bucket: gradients that have not come
-    struct Place { std::size_t bucket; std::optional<Gradient> gradient = {}; };
+    std::vector<std::size_t> missing = {};   // of each bucket: gradients that have not come
+    struct Place {
+      std::size_t bucket;
+      std::optional<Gradient> gradient = {};
+    };
     std::map<std::size_t, Place> places = {};   // of gradients in buckets
   };
 
   static std::vector<std::uint64_t> ids(std::span<const Variable> variables) {
     std::vector<std::uint64_t> result;
-    for (const Variable& v : variables) result.push_back(v.id());
+    for (const Variable& v : variables)
+      result.push_back(v.id());
     return result;
   }
 
   void predict(std::span<const Variable> variables, const Plan& plan) {
     Prediction p{ids(variables), steps_, {}};
-    for (const std::int64_t i : plan.order) if (plan.least[static_cast<std::size_t>(i)] == kDense) p.order.push_back(i);
+    for (const std::int64_t i : plan.order)
+      if (plan.least[static_cast<std::size_t>(i)] == kDense) p.order.push_back(i);
     std::erase_if(predictions_, [&](const Prediction& other) { return other.variables == p.variables; });
     predictions_.insert(predictions_.begin(), std::move(p));
     if (predictions_.size() > 16) predictions_.pop_back();
@@ -138,7 +165,8 @@ class OverRanks final : public Communicator {
     pass_.buckets = cut(pass_.variables, {p.order.begin(), p.order.end()});
     for (std::size_t b = 0; b < pass_.buckets.size(); ++b) {
       pass_.missing.push_back(pass_.buckets[b].pairs.size());
-      for (const std::size_t i : pass_.buckets[b].pairs) pass_.places.insert({i, {b}});
+      for (const std::size_t i : pass_.buckets[b].pairs)
+        pass_.places.insert({i, {b}});
     }
     traffic_.early = std::make_unique<Exchange>(tree_, kEarly, specs(pass_.buckets, pass_.variables));
   }
@@ -154,28 +182,34 @@ class OverRanks final : public Communicator {
     place.gradient = g;
     if (--pass_.missing[place.bucket] > 0) return;
     const Bucket& b = pass_.buckets[place.bucket];
-    traffic_.early->put(place.bucket, packed(b, pass_.variables, [&](std::size_t i) { return *pass_.places.at(i).gradient; }));
+    traffic_.early->put(place.bucket, packed(b, pass_.variables,
+                                             [&](std::size_t i) { return *pass_.places.at(i).gradient; }));
   }
   // Sends what has not come in the pass. Returns whether what has is what the step is given.
   bool complete(std::span<const GradientAndVariable> own) {
     if (!traffic_.early) return false;
-    for (const auto& [i, place] : pass_.places) if (place.gradient && !same(*place.gradient, own[i].gradient)) return false;
+    for (const auto& [i, place] : pass_.places)
+      if (place.gradient && !same(*place.gradient, own[i].gradient)) return false;
     const RecordingScope unrecorded(nullptr);
-    for (auto& [i, place] : pass_.places) if (!place.gradient) put(place, own[i].gradient);
+    for (auto& [i, place] : pass_.places)
+      if (!place.gradient) put(place, own[i].gradient);
     return true;
   }
 
   Plan agreed(Plan plan) {
     const std::string what = plan.name;
-    const bool together = what != kSum;   // messages of a pass that is not over go on while it adds up something else
+    const bool together =
+        what != kSum;   // messages of a pass that is not over go on while it adds up something else
     plan.sent = together && traffic_.early;
-    for (const int c : tree_.children) plan.merge(Plan::of(receive_text(c, what)), rank_, c);
+    for (const int c : tree_.children)
+      plan.merge(Plan::of(receive_text(c, what)), rank_, c);
     if (tree_.parent >= 0) {
       send_text(tree_.parent, plan.bytes());
       plan = Plan::of(receive_text(tree_.parent, what));
     }
     const std::string bytes = plan.bytes();
-    for (const int c : tree_.children) send_text(c, bytes);
+    for (const int c : tree_.children)
+      send_text(c, bytes);
     flush(what);
     if (!plan.error.empty()) {
       broken_ = true;
@@ -192,7 +226,8 @@ class OverRanks final : public Communicator {
     early.stop();
     std::vector<int> peers = tree_.children;
     if (tree_.parent >= 0) peers.push_back(tree_.parent);
-    for (const int p : peers) send_text(p, std::to_string(early.sent_to(p)));
+    for (const int p : peers)
+      send_text(p, std::to_string(early.sent_to(p)));
     for (const int p : peers) {
       const std::size_t count = std::stoul(receive_text(p, what));
       await([&] { return early.has_drained(p, count); }, [&] { return Wait{p, what}; });
@@ -202,20 +237,26 @@ class OverRanks final : public Communicator {
     traffic_.early.reset();
   }
 
-  std::vector<GradientAndVariable> sums(std::span<const GradientAndVariable> own, std::span<const Variable> variables, const Plan& plan) {
+  std::vector<GradientAndVariable> sums(std::span<const GradientAndVariable> own,
+                                        std::span<const Variable> variables, const Plan& plan) {
     std::vector<GradientAndVariable> result;
-    for (const Variable& v : variables) result.push_back({Gradient(), v});
+    for (const Variable& v : variables)
+      result.push_back({Gradient(), v});
     const std::string& kinds = plan.kinds;
-    if (traffic_.early) unpack(pass_.buckets, finish(traffic_.early, names(pass_.buckets, variables)), kinds, result);
+    if (traffic_.early)
+      unpack(pass_.buckets, finish(traffic_.early, names(pass_.buckets, variables)), kinds, result);
     pass_ = {pass_.number + 1};
 
     std::vector<std::size_t> rest;
-    for (std::size_t i = 0; i < own.size(); ++i) if (kinds[i] == kDense && !result[i].gradient.defined()) rest.push_back(i);
+    for (std::size_t i = 0; i < own.size(); ++i)
+      if (kinds[i] == kDense && !result[i].gradient.defined()) rest.push_back(i);
     const std::vector<Bucket> buckets = cut(variables, rest);
     std::vector<Tensor> parts;
-    for (const Bucket& b : buckets) parts.push_back(packed(b, variables, [&](std::size_t i) { return own[i].gradient; }));
+    for (const Bucket& b : buckets)
+      parts.push_back(packed(b, variables, [&](std::size_t i) { return own[i].gradient; }));
     unpack(buckets, sums_of(std::move(parts), names(buckets, variables)), kinds, result);
-    for (std::size_t i = 0; i < own.size(); ++i) if (kinds[i] == kSlices) result[i].gradient = gathered(own[i]);
+    for (std::size_t i = 0; i < own.size(); ++i)
+      if (kinds[i] == kSlices) result[i].gradient = gathered(own[i]);
     flush("the last message");
     return result;
   }
@@ -226,7 +267,9 @@ class OverRanks final : public Communicator {
     for (const std::size_t i : order) {
       const Variable& v = variables[i];
       const std::int64_t nbytes = v.shape().size() * size_of(v.dtype());
-      if (buckets.empty() || variables[buckets.back().pairs[0]].dtype() != v.dtype() || buckets.back().nbytes + nbytes > options_.bucket_bytes) buckets.emplace_back();
+      if (buckets.empty() || variables[buckets.back().pairs[0]].dtype() != v.dtype() ||
+          buckets.back().nbytes + nbytes > options_.bucket_bytes)
+        buckets.emplace_back();
       buckets.back().pairs.push_back(i);
       buckets.back().nbytes += nbytes;
     }
@@ -240,31 +283,38 @@ class OverRanks final : public Communicator {
     }
     return result;
   }
-  static std::vector<std::string> names(std::span<const Bucket> buckets, std::span<const Variable> variables) {
+  static std::vector<std::string> names(std::span<const Bucket> buckets,
+                                        std::span<const Variable> variables) {
     std::vector<std::string> result;
-    for (const Bucket& b : buckets) result.push_back(variables[b.pairs[0]].name());
+    for (const Bucket& b : buckets)
+      result.push_back(variables[b.pairs[0]].name());
     return result;
   }
 
-  template <class GradientOf> static Tensor packed(const Bucket& b, std::span<const Variable> variables, const GradientOf& gradient_of) {
+  template <class GradientOf>
+  static Tensor packed(const Bucket& b, std::span<const Variable> variables, const GradientOf& gradient_of) {
     std::vector<Tensor> flat;
     for (const std::size_t i : b.pairs) {
       const Variable& v = variables[i];
       const Gradient gradient = gradient_of(i);
       const IndexedSlices* s = gradient.slices();
       // -0 is what added to x gives x.
-      const Tensor g = s ? to_dense({s->values, s->indices, v.shape()}) : gradient.defined() ? gradient.tensor() : full(v.shape(), -0.0, v.dtype());
+      const Tensor g = s                    ? to_dense({s->values, s->indices, v.shape()})
+                       : gradient.defined() ? gradient.tensor()
+                                            : full(v.shape(), -0.0, v.dtype());
       flat.push_back(reshape(g, {g.size()}));
     }
     return flat.size() == 1 ? flat[0] : concat(flat, 0);
   }
   // What is dense, and was not only held to be so.
-  static void unpack(std::span<const Bucket> buckets, std::span<const Tensor> sums, const std::string& kinds, std::vector<GradientAndVariable>& result) {
+  static void unpack(std::span<const Bucket> buckets, std::span<const Tensor> sums, const std::string& kinds,
+                     std::vector<GradientAndVariable>& result) {
     for (std::size_t b = 0; b < buckets.size(); ++b) {
       std::int64_t at = 0;
       for (const std::size_t i : buckets[b].pairs) {
         const Shape& shape = result[i].variable.shape();
-        if (kinds[i] == kDense) result[i].gradient = reshape(strided_slice(sums[b], {Slice(at, at + shape.size())}), shape);
+        if (kinds[i] == kDense)
+          result[i].gradient = reshape(strided_slice(sums[b], {Slice(at, at + shape.size())}), shape);
         at += shape.size();
       }
     }
@@ -272,18 +322,22 @@ class OverRanks final : public Communicator {
 
   std::vector<Tensor> sums_of(std::vector<Tensor> parts, std::vector<std::string> names) {
     std::vector<Spec> specs;
-    for (const Tensor& p : parts) specs.push_back(p.spec());
+    for (const Tensor& p : parts)
+      specs.push_back(p.spec());
     traffic_.late = std::make_unique<Exchange>(tree_, kLate, specs);
-    for (std::size_t i = 0; i < parts.size(); ++i) traffic_.late->put(i, std::move(parts[i]));
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      traffic_.late->put(i, std::move(parts[i]));
     return finish(traffic_.late, names);
   }
   std::vector<Tensor> finish(std::unique_ptr<Exchange>& exchange, const std::vector<std::string>& names) {
-    await([&] { return exchange->advance(), exchange->done(); }, [&] {
-      const Exchange::Wait w = exchange->waits_for();
-      return Wait{w.from, names[w.bucket]};
-    });
+    await([&] { return exchange->advance(), exchange->done(); },
+          [&] {
+            const Exchange::Wait w = exchange->waits_for();
+            return Wait{w.from, names[w.bucket]};
+          });
     std::vector<Tensor> result;
-    for (std::size_t i = 0; i < names.size(); ++i) result.push_back(exchange->sum(i));
+    for (std::size_t i = 0; i < names.size(); ++i)
+      result.push_back(exchange->sum(i));
     exchange.reset();
     return result;
   }
@@ -295,7 +349,8 @@ class OverRanks final : public Communicator {
     std::vector<std::int64_t> row(v.shape().begin(), v.shape().end());
     row[0] = 0;
     IndexedSlices s{zeros(Shape(row), v.dtype()), zeros({0}, DType::i64), v.shape()};
-    if (gradient.slices()) s = {gradient.slices()->values, astype(gradient.slices()->indices, DType::i64), v.shape()};
+    if (gradient.slices())
+      s = {gradient.slices()->values, astype(gradient.slices()->indices, DType::i64), v.shape()};
     const auto receive_slices = [&](int from) -> IndexedSlices {
       row[0] = std::stoll(receive_text(from, v.name()));
       Tensor indices = receive(from, {DType::i64, {row[0]}}, v.name());
@@ -314,13 +369,18 @@ class OverRanks final : public Communicator {
       send_slices(tree_.parent);
       s = receive_slices(tree_.parent);
     }
-    for (const int c : tree_.children) send_slices(c);
+    for (const int c : tree_.children)
+      send_slices(c);
     return s;
   }
 
   // Messages. Those of one sender with one tag come in their order. What is sent stays alive until it is.
   enum Tag { kLate, kText, kEarly };
-  struct Sent { MPI_Request request; Tensor x; std::string text; };
+  struct Sent {
+    MPI_Request request;
+    Tensor x;
+    std::string text;
+  };
   struct Traffic {
     std::deque<Sent> sent;
     Tensor coming;
@@ -331,24 +391,38 @@ class OverRanks final : public Communicator {
 
   void send(int to, const Tensor& x) {
     traffic_.sent.push_back({MPI_REQUEST_NULL, x, {}});
-    check_mpi(MPI_Isend(x.raw(), words(x.nbytes()), MPI_INT32_T, to, kLate, tree_.comm, &traffic_.sent.back().request), "MPI_Isend");
+    check_mpi(MPI_Isend(x.raw(), words(x.nbytes()), MPI_INT32_T, to, kLate, tree_.comm,
+                        &traffic_.sent.back().request),
+              "MPI_Isend");
   }
   void send_text(int to, std::string text) {
     traffic_.sent.push_back({MPI_REQUEST_NULL, {}, std::move(text)});
     Sent& s = traffic_.sent.back();
-    check_mpi(MPI_Isend(s.text.data(), static_cast<int>(s.text.size()), MPI_CHAR, to, kText, tree_.comm, &s.request), "MPI_Isend");
+    check_mpi(MPI_Isend(s.text.data(), static_cast<int>(s.text.size()), MPI_CHAR, to, kText, tree_.comm,
+                        &s.request),
+              "MPI_Isend");
   }
   Tensor receive(int from, const Spec& spec, const std::string& what) {
     Tensor x = traffic_.coming = allocate(spec);
     MPI_Request request;
-    check_mpi(MPI_Irecv(x.raw(), words(x.nbytes()), MPI_INT32_T, from, kLate, tree_.comm, &request), "MPI_Irecv");
-    await([&] { return tested([&](int& done) { return MPI_Test(&request, &done, MPI_STATUS_IGNORE); }); }, [&] { return Wait{from, what}; });
+    check_mpi(MPI_Irecv(x.raw(), words(x.nbytes()), MPI_INT32_T, from, kLate, tree_.comm, &request),
+              "MPI_Irecv");
+    await([&] { return tested([&](int& done) { return MPI_Test(&request, &done, MPI_STATUS_IGNORE); }); },
+          [&] {
+            return Wait{from, what};
+          });
     traffic_.coming = {};
     return x;
   }
   std::string receive_text(int from, const std::string& what) {
     MPI_Status status;
-    await([&] { return tested([&](int& done) { return MPI_Iprobe(from, kText, tree_.comm, &done, &status); }); }, [&] { return Wait{from, what}; });
+    await(
+        [&] {
+          return tested([&](int& done) { return MPI_Iprobe(from, kText, tree_.comm, &done, &status); });
+        },
+        [&] {
+          return Wait{from, what};
+        });
     int count = 0;
     check_mpi(MPI_Get_count(&status, MPI_CHAR, &count), "MPI_Get_count");
     std::string text(static_cast<std::size_t>(count), '\0');
@@ -357,7 +431,14 @@ class OverRanks final : public Communicator {
   }
   void flush(const std::string& what) {
     for (std::deque<Sent>& sent = traffic_.sent; !sent.empty(); sent.pop_front())
-      await([&] { return tested([&](int& done) { return MPI_Test(&sent.front().request, &done, MPI_STATUS_IGNORE); }); }, [&] { return Wait{-1, what}; });
+      await(
+          [&] {
+            return tested(
+                [&](int& done) { return MPI_Test(&sent.front().request, &done, MPI_STATUS_IGNORE); });
+          },
+          [&] {
+            return Wait{-1, what};
+          });
   }
   template <class Test> static bool tested(const Test& test) {
     int done = 0;
@@ -366,7 +447,10 @@ class OverRanks final : public Communicator {
   }
 
   /// For a message of a rank, or, with -1, until others have received.
-  struct Wait { int from; std::string what; };
+  struct Wait {
+    int from;
+    std::string what;
+  };
   // Buckets move on meanwhile; as long as they do, nobody has waited.
   template <class Ready, class Describe> void await(const Ready& ready, const Describe& describe) {
     auto start = std::chrono::steady_clock::now();
@@ -374,13 +458,17 @@ class OverRanks final : public Communicator {
     for (int tries = 0;; ++tries) {
       if (ready()) return;
       if (traffic_.early) traffic_.early->advance();
-      if (std::exchange(moves, traffic_.moves()) != traffic_.moves()) start = std::chrono::steady_clock::now(), tries = 0;
+      if (std::exchange(moves, traffic_.moves()) != traffic_.moves())
+        start = std::chrono::steady_clock::now(), tries = 0;
       if (tries < 1000) continue;
       std::this_thread::sleep_for(std::chrono::microseconds(std::min(tries / 100, 1000)));
-      if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < options_.timeout_seconds) continue;
+      if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() <
+          options_.timeout_seconds)
+        continue;
       broken_ = true;
       const Wait w = describe();
-      throw_error<GradientError>("ranks: rank {} has waited {} s for {} at \"{}\"; it may have ended", rank_, options_.timeout_seconds,
+      throw_error<GradientError>("ranks: rank {} has waited {} s for {} at \"{}\"; it may have ended", rank_,
+                                 options_.timeout_seconds,
                                  w.from < 0 ? "others to receive" : fmt::format("rank {}", w.from), w.what);
     }
   }
@@ -390,13 +478,13 @@ class OverRanks final : public Communicator {
   const RanksOptions options_;
   const Tree tree_;
   Traffic traffic_;
-  std::int64_t steps_ = 0;      // before the first, values are compared too
+  std::int64_t steps_ = 0;   // before the first, values are compared too
   BackwardPass pass_;
   std::vector<Prediction> predictions_;   // the last one first
-  bool broken_ = false;         // ranks do not listen to each other any more
+  bool broken_ = false;                   // ranks do not listen to each other any more
 };
 
-}  // namespace
+}   // namespace
 
 struct Ranks::Job {
   MPI_Comm comm = MPI_COMM_NULL;
@@ -404,15 +492,18 @@ struct Ranks::Job {
   const int unwinding = std::uncaught_exceptions();
 
   ~Job() {
-    if (broken || std::uncaught_exceptions() > unwinding) return;   // it would wait for ranks that may have ended, or wait themselves
+    if (broken || std::uncaught_exceptions() > unwinding)
+      return;   // it would wait for ranks that may have ended, or wait themselves
     MPI_Comm_free(&comm);
     if (finalize) MPI_Finalize();
   }
 };
 
 Ranks::Ranks(RanksOptions options) : options_(options), job_(new Job) {
-  if (!(options.timeout_seconds > 0)) throw_error<ArgumentError>("ranks: timeout_seconds is {}; use a number above 0", options.timeout_seconds);
-  if (options.bucket_bytes < 1) throw_error<ArgumentError>("ranks: bucket_bytes is {}; use 1 or more", options.bucket_bytes);
+  if (!(options.timeout_seconds > 0))
+    throw_error<ArgumentError>("ranks: timeout_seconds is {}; use a number above 0", options.timeout_seconds);
+  if (options.bucket_bytes < 1)
+    throw_error<ArgumentError>("ranks: bucket_bytes is {}; use 1 or more", options.bucket_bytes);
   int initialized = 0;
   MPI_Initialized(&initialized);
   if (!initialized) {
@@ -429,7 +520,8 @@ Ranks::~Ranks() = default;
 
 void Ranks::run(const std::function<void(Replica)>& f) const {
   if (!f) throw ArgumentError("run: the replicas' function is empty");
-  if (thread_state.communicator) throw GradientError("run: replicas run already on this thread, and do not nest");
+  if (thread_state.communicator)
+    throw GradientError("run: replicas run already on this thread, and do not nest");
   if (job_->broken) throw GradientError("run: these ranks have failed before");
   OverRanks own(replica_, options_, job_->comm);
   try {
@@ -447,15 +539,18 @@ void Ranks::run(const std::function<void(Replica)>& f) const {
   }
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck
 #else
 
 namespace tapedeck {
 
 struct Ranks::Job {};
-Ranks::Ranks(RanksOptions) { throw ArgumentError("ranks: this library is built without MPI; use Replicas, or install libopenmpi-dev and build it again"); }
+Ranks::Ranks(RanksOptions) {
+  throw ArgumentError(
+      "ranks: this library is built without MPI; use Replicas, or install libopenmpi-dev and build it again");
+}
 Ranks::~Ranks() = default;
 void Ranks::run(const std::function<void(Replica)>&) const {}
 
-}  // namespace tapedeck
+}   // namespace tapedeck
 #endif

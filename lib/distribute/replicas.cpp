@@ -1,5 +1,6 @@
-// Replicas in one process. Each has a thread; a replica that takes part in something that all do together waits, and when no replica
-// runs any more, the thread that called run does it and lets them go on. So replicas may read what a step changes without a lock.
+// Replicas in one process. Each has a thread; a replica that takes part in something that all do together
+// waits, and when no replica runs any more, the thread that called run does it and lets them go on. So
+// replicas may read what a step changes without a lock.
 #include "tapedeck/distribute.h"
 
 #include <condition_variable>
@@ -7,9 +8,9 @@
 #include <mutex>
 #include <thread>
 
-#include "op/recorder.h"
 #include "core/format.h"
 #include "distribute/sum.h"
+#include "op/recorder.h"
 #include "optim/communicator.h"
 #include "tapedeck/operators.h"
 
@@ -19,7 +20,7 @@ namespace {
 /// A replica's part of what all do together.
 struct Part {
   std::string_view name;
-  const void* of;         // the same for all
+  const void* of;   // the same for all
   const void* own;
   std::function<void(std::span<const Part* const> parts)> run;   // for all replicas
 };
@@ -27,27 +28,39 @@ struct Part {
 void check_same(std::span<const Part* const> parts) {
   for (std::size_t i = 1; i < parts.size(); ++i) {
     if (parts[i]->name != parts[0]->name)
-      throw_error<GradientError>("{}: replica {} calls this while replica 0 calls {}; all replicas take the same steps in the same order", parts[i]->name, i, parts[0]->name);
+      throw_error<GradientError>(
+          "{}: replica {} calls this while replica 0 calls {}; all replicas take the same steps in the same "
+          "order",
+          parts[i]->name, i, parts[0]->name);
     if (parts[i]->of != parts[0]->of)
-      throw_error<GradientError>("{}: replica {} has another optimizer than replica 0; all replicas take the same steps in the same order", parts[i]->name, i);
+      throw_error<GradientError>(
+          "{}: replica {} has another optimizer than replica 0; all replicas take the same steps in the same "
+          "order",
+          parts[i]->name, i);
   }
 }
 
 class Group {
  public:
-  Group(int count, int most_running) : most_running_(most_running), parts_(static_cast<std::size_t>(count)), ends_(static_cast<std::size_t>(count)) {}
+  Group(int count, int most_running)
+      : most_running_(most_running),
+        parts_(static_cast<std::size_t>(count)),
+        ends_(static_cast<std::size_t>(count)) {}
 
   /// On the calling thread. f(i) runs replica i.
   void run(const std::function<void(int)>& f) {
     std::vector<std::thread> threads;
     try {
-      for (int i = 0; i < count(); ++i) threads.emplace_back([this, &f, i] { run_one(f, i); });
+      for (int i = 0; i < count(); ++i)
+        threads.emplace_back([this, &f, i] { run_one(f, i); });
     } catch (...) {
       end_missing(threads.size(), std::current_exception());
     }
     serve();
-    for (std::thread& t : threads) t.join();
-    for (const End& end : ends_) if (end.error) std::rethrow_exception(end.error);
+    for (std::thread& t : threads)
+      t.join();
+    for (const End& end : ends_)
+      if (end.error) std::rethrow_exception(end.error);
   }
 
   /// On a replica's thread: returns when what all do together is done.
@@ -88,8 +101,10 @@ class Group {
       lock.lock();
     }
     End& end = ends_[static_cast<std::size_t>(i)];
-    if (error && !end.stopped) fail(i, std::move(error));
-    else if (error) errors_.push_back(std::move(error));
+    if (error && !end.stopped)
+      fail(i, std::move(error));
+    else if (error)
+      errors_.push_back(std::move(error));
     --running_;
     ++ended_;
     changed_.notify_all();
@@ -116,7 +131,8 @@ class Group {
           errors_.push_back(outcome_);
         }
       }
-      for (const Part*& p : parts_) p = nullptr;
+      for (const Part*& p : parts_)
+        p = nullptr;
       waiting_ = 0;
       ++meetings_;
       changed_.notify_all();
@@ -138,32 +154,41 @@ class Group {
 
   [[noreturn]] void throw_stopped(int replica, const Part& part) {
     ends_[static_cast<std::size_t>(replica)].stopped = true;
-    throw_error<GradientError>("{}: replica {} stops because replica {} has failed", part.name, replica, failure_);
+    throw_error<GradientError>("{}: replica {} stops because replica {} has failed", part.name, replica,
+                               failure_);
   }
 
   [[noreturn]] void throw_left_alone() const {
     std::size_t waits = 0, ended = 0;
-    while (!parts_[waits]) ++waits;
-    while (parts_[ended]) ++ended;
-    throw_error<GradientError>("{}: replica {} waits for replica {}, which has ended; all replicas take the same steps in the same order", parts_[waits]->name, waits, ended);
+    while (!parts_[waits])
+      ++waits;
+    while (parts_[ended])
+      ++ended;
+    throw_error<GradientError>(
+        "{}: replica {} waits for replica {}, which has ended; all replicas take the same steps in the same "
+        "order",
+        parts_[waits]->name, waits, ended);
   }
 
   const int most_running_;
-  std::mutex mutex_;                  // guards all below
+  std::mutex mutex_;   // guards all below
   std::condition_variable changed_;
   int running_ = 0, waiting_ = 0, ended_ = 0;
-  std::uint64_t meetings_ = 0;        // that are over
-  std::vector<const Part*> parts_;    // of replicas that wait
+  std::uint64_t meetings_ = 0;       // that are over
+  std::vector<const Part*> parts_;   // of replicas that wait
   std::vector<End> ends_;
-  bool called_off_ = false;           // the last meeting, since a replica had failed
-  std::exception_ptr outcome_;        // of the last meeting
+  bool called_off_ = false;                  // the last meeting, since a replica had failed
+  std::exception_ptr outcome_;               // of the last meeting
   std::vector<std::exception_ptr> errors_;   // which other threads have seen: they end on this one
   bool failed_ = false;
-  int failure_ = 0;                   // which replica failed first
+  int failure_ = 0;   // which replica failed first
 };
 
 class InProcess final : public Communicator {
-  struct Term { const Tensor& x; Tensor& sum; };
+  struct Term {
+    const Tensor& x;
+    Tensor& sum;
+  };
 
  public:
   InProcess(Group& group, Replica replica, LossReduction reduction)
@@ -171,12 +196,14 @@ class InProcess final : public Communicator {
 
   void step(const StepTogether& own) override {
     const std::string caller = fmt::format("apply_gradients: replica {}", replica_.index);
-    for (const GradientAndVariable& p : own.pairs) if (p.gradient.defined()) own.check(p, caller);
+    for (const GradientAndVariable& p : own.pairs)
+      if (p.gradient.defined()) own.check(p, caller);
     group_.meet(replica_.index, {"apply_gradients", own.optimizer, &own, step_all});
   }
 
   Tensor sum(const Tensor& own) override {
-    if (!own.defined()) throw_error<ArgumentError>("sum_over_replicas: replica {}: x is undefined", replica_.index);
+    if (!own.defined())
+      throw_error<ArgumentError>("sum_over_replicas: replica {}: x is undefined", replica_.index);
     Tensor sum;
     const Term term{own, sum};
     group_.meet(replica_.index, {"sum_over_replicas", nullptr, &term, sum_all});
@@ -185,10 +212,14 @@ class InProcess final : public Communicator {
 
  private:
   static void step_all(std::span<const Part* const> parts) {
-    const auto of = [&](std::size_t i) -> const StepTogether& { return *static_cast<const StepTogether*>(parts[i]->own); };
+    const auto of = [&](std::size_t i) -> const StepTogether& {
+      return *static_cast<const StepTogether*>(parts[i]->own);
+    };
     std::vector<std::span<const GradientAndVariable>> pairs;
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      if (of(i).global_step != of(0).global_step) throw_error<GradientError>("apply_gradients: replica {} has another global_step than replica 0; use one for all", i);
+      if (of(i).global_step != of(0).global_step)
+        throw_error<GradientError>(
+            "apply_gradients: replica {} has another global_step than replica 0; use one for all", i);
       pairs.push_back(of(i).pairs);
     }
     const auto sums = [&] {
@@ -204,13 +235,16 @@ class InProcess final : public Communicator {
     std::vector<Gradient> terms;
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const Spec spec = of(i).x.spec();
-      if (spec.dtype != first.dtype) throw_error<DTypeError>("sum_over_replicas: x is {} on replica 0, {} on replica {}", first, spec, i);
-      if (spec.shape != first.shape) throw_error<ShapeError>("sum_over_replicas: x is {} on replica 0, {} on replica {}", first, spec, i);
+      if (spec.dtype != first.dtype)
+        throw_error<DTypeError>("sum_over_replicas: x is {} on replica 0, {} on replica {}", first, spec, i);
+      if (spec.shape != first.shape)
+        throw_error<ShapeError>("sum_over_replicas: x is {} on replica 0, {} on replica {}", first, spec, i);
       terms.emplace_back(of(i).x);
     }
     const RecordingScope unrecorded(nullptr);
     const Tensor sum = sum_in_tree(std::move(terms)).dense();
-    for (std::size_t i = 0; i < parts.size(); ++i) of(i).sum = sum;
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      of(i).sum = sum;
   }
 
   Group& group_;
@@ -222,23 +256,32 @@ class Outside final : public Communicator {
  public:
   Outside() : Communicator(LossReduction::sum, 1) {}
   void step(const StepTogether&) override {
-    throw GradientError("apply_gradients: this is no replica, but the thread that runs them; call it in a replica, or with SkipAggregation for gradients that are summed already");
+    throw GradientError(
+        "apply_gradients: this is no replica, but the thread that runs them; call it in a replica, or with "
+        "SkipAggregation for gradients that are summed already");
   }
-  Tensor sum(const Tensor&) override { throw GradientError("sum_over_replicas: this is no replica, but the thread that runs them; call it in a replica"); }
+  Tensor sum(const Tensor&) override {
+    throw GradientError(
+        "sum_over_replicas: this is no replica, but the thread that runs them; call it in a replica");
+  }
 };
 
-}  // namespace
+}   // namespace
 
 Replicas::Replicas(int count, ReplicasOptions options) : count_(count), options_(options) {
   if (count < 1) throw_error<ArgumentError>("replicas: {} replicas; use 1 or more", count);
-  if (options.threads < 0) throw_error<ArgumentError>("replicas: {} threads; use 0 for as many as there are replicas, or more", options.threads);
+  if (options.threads < 0)
+    throw_error<ArgumentError>("replicas: {} threads; use 0 for as many as there are replicas, or more",
+                               options.threads);
   if (options.reduction != LossReduction::sum && options.reduction != LossReduction::mean)
-    throw_error<ArgumentError>("replicas: {} is no reduction; use one of sum, mean", static_cast<int>(options.reduction));
+    throw_error<ArgumentError>("replicas: {} is no reduction; use one of sum, mean",
+                               static_cast<int>(options.reduction));
 }
 
 void Replicas::run(const std::function<void(Replica)>& f) const {
   if (!f) throw ArgumentError("run: the replicas' function is empty");
-  if (thread_state.communicator) throw GradientError("run: replicas run already on this thread, and do not nest");
+  if (thread_state.communicator)
+    throw GradientError("run: replicas run already on this thread, and do not nest");
   Group group(count_, options_.threads == 0 ? count_ : options_.threads);
   Outside outside;
   const CommunicatorScope scope(&outside);
@@ -256,9 +299,11 @@ Tensor scale_loss(const Tensor& loss) {
 
 bool is_loss_scaled() { return thread_state.communicator && thread_state.communicator->is_loss_scaled(); }
 
-Tensor sum_over_replicas(const Tensor& x) { return thread_state.communicator ? thread_state.communicator->sum(x) : x; }
+Tensor sum_over_replicas(const Tensor& x) {
+  return thread_state.communicator ? thread_state.communicator->sum(x) : x;
+}
 
 SkipAggregation::SkipAggregation() : communicator_(std::exchange(thread_state.communicator, nullptr)) {}
 SkipAggregation::~SkipAggregation() { thread_state.communicator = communicator_; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

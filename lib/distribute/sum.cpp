@@ -18,11 +18,12 @@ Gradient shaped(const Gradient& g, const Variable& v) {
   return s && !s->dense_shape ? IndexedSlices{s->values, s->indices, v.shape()} : g;
 }
 
-}  // namespace
+}   // namespace
 
 Gradient sum_in_tree(std::vector<Gradient> parts) {
   if (std::any_of(parts.begin(), parts.end(), [](const Gradient& g) { return g.is_dense(); }))
-    for (Gradient& g : parts) if (g.slices()) g = g.dense();
+    for (Gradient& g : parts)
+      if (g.slices()) g = g.dense();
   for (std::size_t stride = 1; stride < parts.size(); stride *= 2)
     for (std::size_t i = 0; i + stride < parts.size(); i += 2 * stride) {
       std::vector<Gradient> two;
@@ -46,8 +47,9 @@ std::vector<GradientAndVariable> sum_pairs(std::span<const std::span<const Gradi
   }
 
   std::vector<GradientAndVariable> sums;
-  for (Terms& t : all) sums.push_back({sum_in_tree(std::move(t.parts)), t.variable});
+  for (Terms& t : all)
+    sums.push_back({sum_in_tree(std::move(t.parts)), t.variable});
   return sums;
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,13 +1,13 @@
-// Checkpoints. In: what belongs to a training run, by name, and a file. Out: the file, or everything as the file has it, or an
-// error and nothing changed.
+// Checkpoints. In: what belongs to a training run, by name, and a file. Out: the file, or everything as the
+// file has it, or an error and nothing changed.
 #include "tapedeck/checkpoint.h"
 
 #include <bit>
 #include <utility>
 
-#include "tape/variable.h"
 #include "core/format.h"
 #include "io/tensor_file.h"
+#include "tape/variable.h"
 #include "tapedeck/optimizer.h"
 
 namespace tapedeck {
@@ -35,18 +35,23 @@ struct Waiting {
 template <class T> using ByName = std::map<std::string, T, std::less<>>;
 
 // An optimizer's numbers and slots have names below its own.
-std::string number_name(const std::string& optimizer, std::string_view number) { return fmt::format("{}/{}", optimizer, number); }
-std::string slot_name(const std::string& optimizer, std::string_view variable, std::string_view slot) { return fmt::format("{}/{}/{}", optimizer, variable, slot); }
+std::string number_name(const std::string& optimizer, std::string_view number) {
+  return fmt::format("{}/{}", optimizer, number);
+}
+std::string slot_name(const std::string& optimizer, std::string_view variable, std::string_view slot) {
+  return fmt::format("{}/{}/{}", optimizer, variable, slot);
+}
 
 std::string listed(std::string_view what, const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 20;
   std::string text;
-  for (std::size_t i = 0; i < names.size() && i < kMost; ++i) text += fmt::format("{}{}", i ? ", " : fmt::format("; {}: ", what), names[i]);
+  for (std::size_t i = 0; i < names.size() && i < kMost; ++i)
+    text += fmt::format("{}{}", i ? ", " : fmt::format("; {}: ", what), names[i]);
   if (names.size() > kMost) text += fmt::format(" and {} more", names.size() - kMost);
   return text;
 }
 
-}  // namespace
+}   // namespace
 
 struct Checkpoint::State {
   ByName<Value> values;
@@ -60,7 +65,8 @@ struct Checkpoint::State {
   NamedTensors tensors() const;
   ByName<Place> places() const;
   RestoreReport compare(const FileName& file, const ByName<Spec>& there, const ByName<Place>& here) const;
-  OptimizerState merged(const std::string& name, const Optimizer& optimizer, const NamedTensors& tensors, bool all_slots) const;
+  OptimizerState merged(const std::string& name, const Optimizer& optimizer, const NamedTensors& tensors,
+                        bool all_slots) const;
   void assign(const NamedTensors& tensors, bool all_slots);
   void settle(const ByName<Place>& here);
 };
@@ -71,34 +77,48 @@ void place(ByName<Place>& here, const std::string& name, const Value& value) {
   const Tensor present = value.read();
   here.try_emplace(name, Place{present.defined() ? std::optional(present.spec()) : std::nullopt, true});
 }
-void place_slots(ByName<Place>& here, const std::string& name, const Optimizer& optimizer, const std::string& variable_name, const Value& value) {
+void place_slots(ByName<Place>& here, const std::string& name, const Optimizer& optimizer,
+                 const std::string& variable_name, const Value& value) {
   if (!value.variable) return;
-  for (const std::string& slot : optimizer.slot_names()) here.try_emplace(slot_name(name, variable_name, slot), Place{value.variable->cell().value.spec(), false, fmt::format("slot \"{}\" of \"{}\"", slot, variable_name)});
+  for (const std::string& slot : optimizer.slot_names())
+    here.try_emplace(slot_name(name, variable_name, slot),
+                     Place{value.variable->cell().value.spec(), false,
+                           fmt::format("slot \"{}\" of \"{}\"", slot, variable_name)});
 }
-void place(ByName<Place>& here, const std::string& name, const Optimizer& optimizer, const ByName<Value>& values) {
-  for (const OptimizerScalar& n : optimizer.state().scalars) here.try_emplace(number_name(name, n.name), Place{Spec{DType::f64, {}}, true});
-  for (const auto& [variable_name, value] : values) place_slots(here, name, optimizer, variable_name, value);
+void place(ByName<Place>& here, const std::string& name, const Optimizer& optimizer,
+           const ByName<Value>& values) {
+  for (const OptimizerScalar& n : optimizer.state().scalars)
+    here.try_emplace(number_name(name, n.name), Place{Spec{DType::f64, {}}, true});
+  for (const auto& [variable_name, value] : values)
+    place_slots(here, name, optimizer, variable_name, value);
 }
 
-}  // namespace
+}   // namespace
 
 ByName<Place> Checkpoint::State::places() const {
   ByName<Place> here;
-  for (const auto& [name, value] : values) place(here, name, value);
-  for (const auto& [name, optimizer] : optimizers) place(here, name, *optimizer, values);
+  for (const auto& [name, value] : values)
+    place(here, name, value);
+  for (const auto& [name, optimizer] : optimizers)
+    place(here, name, *optimizer, values);
   return here;
 }
 
 // Sorts out what of a file fits what is here.
-RestoreReport Checkpoint::State::compare(const FileName& file, const ByName<Spec>& there, const ByName<Place>& here) const {
+RestoreReport Checkpoint::State::compare(const FileName& file, const ByName<Spec>& there,
+                                         const ByName<Place>& here) const {
   RestoreReport report;
   const std::string file_name = file.path.substr(file.path.rfind('/') + 1);
   for (const auto& [name, place] : here) {
     const auto stored = there.find(name);
     if (stored != there.end() && place.spec && *place.spec != stored->second)
-      report.different.push_back(fmt::format("{} is {} in {}, {} here", place.described.empty() ? fmt::format("\"{}\"", name) : place.described, stored->second, file_name, *place.spec));
-    else if (stored != there.end()) report.restored.push_back(name);
-    else if (place.is_required) report.missing.push_back(name);
+      report.different.push_back(fmt::format(
+          "{} is {} in {}, {} here", place.described.empty() ? fmt::format("\"{}\"", name) : place.described,
+          stored->second, file_name, *place.spec));
+    else if (stored != there.end())
+      report.restored.push_back(name);
+    else if (place.is_required)
+      report.missing.push_back(name);
   }
   for (const auto& [name, spec] : there)
     if (!here.contains(name)) report.extra.push_back(name);
@@ -106,20 +126,26 @@ RestoreReport Checkpoint::State::compare(const FileName& file, const ByName<Spec
 }
 
 // The optimizer's state with what a file has of it; all slots: those that the file does not have begin anew.
-OptimizerState Checkpoint::State::merged(const std::string& name, const Optimizer& optimizer, const NamedTensors& tensors, bool all_slots) const {
+OptimizerState Checkpoint::State::merged(const std::string& name, const Optimizer& optimizer,
+                                         const NamedTensors& tensors, bool all_slots) const {
   OptimizerState state = optimizer.state();
   for (OptimizerScalar& n : state.scalars)
-    if (const auto at = tensors.find(number_name(name, n.name)); at != tensors.end()) n.value = at->second.item();
+    if (const auto at = tensors.find(number_name(name, n.name)); at != tensors.end())
+      n.value = at->second.item();
   ByName<SlotValue> slots;
   for (SlotValue& v : std::exchange(state.slots, {})) {
     const auto variable = variables.find(v.variable.id());
-    if (variable == variables.end()) state.slots.push_back(std::move(v));
-    else if (!all_slots) slots.emplace(slot_name(name, variable->second, v.slot), std::move(v));
+    if (variable == variables.end())
+      state.slots.push_back(std::move(v));
+    else if (!all_slots)
+      slots.emplace(slot_name(name, variable->second, v.slot), std::move(v));
   }
   for (const auto& [variable_name, value] : values)
     for (const std::string& slot : value.variable ? optimizer.slot_names() : std::vector<std::string>())
-      if (const auto at = tensors.find(slot_name(name, variable_name, slot)); at != tensors.end()) slots.insert_or_assign(at->first, SlotValue{*value.variable, slot, at->second});
-  for (auto& [slot, value] : slots) state.slots.push_back(std::move(value));
+      if (const auto at = tensors.find(slot_name(name, variable_name, slot)); at != tensors.end())
+        slots.insert_or_assign(at->first, SlotValue{*value.variable, slot, at->second});
+  for (auto& [slot, value] : slots)
+    state.slots.push_back(std::move(value));
   return state;
 }
 
@@ -143,8 +169,10 @@ void Checkpoint::State::assign(const NamedTensors& tensors, bool all_slots) {
       at->second.write(tensor);
     }
   } catch (...) {
-    for (const auto& [value, tensor] : values_before) value->write(tensor);
-    for (const auto& [optimizer, state] : optimizers_before) optimizer->restore(state);
+    for (const auto& [value, tensor] : values_before)
+      value->write(tensor);
+    for (const auto& [optimizer, state] : optimizers_before)
+      optimizer->restore(state);
     throw;
   }
 }
@@ -162,11 +190,13 @@ void Checkpoint::State::settle(const ByName<Place>& here) {
   }
   if (found.empty()) return;
   assign(found, false);
-  for (const auto& [name, tensor] : found) waiting.erase(waiting.find(name));
+  for (const auto& [name, tensor] : found)
+    waiting.erase(waiting.find(name));
 }
 
 void Checkpoint::State::check_free(const std::string& name) const {
-  if (values.contains(name) || optimizers.contains(name)) throw_error<ArgumentError>("checkpoint: there are two of the name \"{}\"", name);
+  if (values.contains(name) || optimizers.contains(name))
+    throw_error<ArgumentError>("checkpoint: there are two of the name \"{}\"", name);
 }
 
 void Checkpoint::State::add(const std::string& name, Value value) {
@@ -179,7 +209,8 @@ void Checkpoint::State::add(const std::string& name, Value value) {
   try {
     ByName<Place> here;
     place(here, name, at->second);
-    for (const auto& [optimizer_name, optimizer] : optimizers) place_slots(here, optimizer_name, *optimizer, name, at->second);
+    for (const auto& [optimizer_name, optimizer] : optimizers)
+      place_slots(here, optimizer_name, *optimizer, name, at->second);
     settle(here);
   } catch (...) {
     if (at->second.variable) variables.erase(at->second.variable->id());
@@ -205,15 +236,21 @@ NamedTensors Checkpoint::State::tensors() const {
   NamedTensors all;
   const auto put = [&](std::string name, Tensor tensor) {
     if (!tensor.defined()) throw_error<ArgumentError>("save: \"{}\" is undefined", name);
-    if (const auto [at, is_free] = all.try_emplace(std::move(name), std::move(tensor)); !is_free) throw_error<ArgumentError>("save: there are two of the name \"{}\"", at->first);
+    if (const auto [at, is_free] = all.try_emplace(std::move(name), std::move(tensor)); !is_free)
+      throw_error<ArgumentError>("save: there are two of the name \"{}\"", at->first);
   };
-  for (const auto& [name, value] : values) put(name, value.read());
+  for (const auto& [name, value] : values)
+    put(name, value.read());
   for (const auto& [name, optimizer] : optimizers) {
     OptimizerState state = optimizer->state();
-    for (const OptimizerScalar& n : state.scalars) put(number_name(name, n.name), tensor(n.value, DType::f64));
+    for (const OptimizerScalar& n : state.scalars)
+      put(number_name(name, n.name), tensor(n.value, DType::f64));
     for (SlotValue& v : state.slots) {
       const auto variable = variables.find(v.variable.id());
-      if (variable == variables.end()) throw_error<ArgumentError>("save: optimizer \"{}\" has slots of variable \"{}\", which is not in the checkpoint; add it", name, v.variable.name());
+      if (variable == variables.end())
+        throw_error<ArgumentError>(
+            "save: optimizer \"{}\" has slots of variable \"{}\", which is not in the checkpoint; add it",
+            name, v.variable.name());
       put(slot_name(name, variable->second, v.slot), std::move(v.value));
     }
   }
@@ -226,13 +263,16 @@ Checkpoint::Checkpoint(Checkpoint&&) noexcept = default;
 Checkpoint& Checkpoint::operator=(Checkpoint&&) noexcept = default;
 
 void Checkpoint::add(const std::string& name, const Variable& variable) {
-  state_->add(name, {[variable] { return variable.cell().value; }, [variable](const Tensor& x) { variable.assign(x); }, variable});
+  state_->add(name, {[variable] { return variable.cell().value; },
+                     [variable](const Tensor& x) { variable.assign(x); }, variable});
 }
 void Checkpoint::add(const std::string& name, Tensor& tensor) {
   state_->add(name, {[&tensor] { return tensor; }, [&tensor](const Tensor& x) { tensor = x; }});
 }
 void Checkpoint::add(const std::string& name, random::Key& key) {
-  const auto read = [&key] { return tapedeck::tensor({std::bit_cast<std::int64_t>(key.seed), std::bit_cast<std::int64_t>(key.stream)}); };
+  const auto read = [&key] {
+    return tapedeck::tensor({std::bit_cast<std::int64_t>(key.seed), std::bit_cast<std::int64_t>(key.stream)});
+  };
   const auto write = [&key](const Tensor& x) {
     const auto parts = x.data<std::int64_t>();
     key = {std::bit_cast<std::uint64_t>(parts[0]), std::bit_cast<std::uint64_t>(parts[1])};
@@ -240,36 +280,47 @@ void Checkpoint::add(const std::string& name, random::Key& key) {
   state_->add(name, {read, write});
 }
 void Checkpoint::add(const std::string& name, double& number) {
-  state_->add(name, {[&number] { return tapedeck::tensor(number, DType::f64); }, [&number](const Tensor& x) { number = x.item(); }});
+  state_->add(name, {[&number] { return tapedeck::tensor(number, DType::f64); },
+                     [&number](const Tensor& x) { number = x.item(); }});
 }
 void Checkpoint::add(const std::string& name, std::int64_t& number) {
-  state_->add(name, {[&number] { return tapedeck::tensor(number); }, [&number](const Tensor& x) { number = x.item<std::int64_t>(); }});
+  state_->add(name, {[&number] { return tapedeck::tensor(number); },
+                     [&number](const Tensor& x) { number = x.item<std::int64_t>(); }});
 }
-void Checkpoint::add(const std::string& name, std::function<Tensor()> read, std::function<void(const Tensor&)> write) {
-  if (!read || !write) throw_error<ArgumentError>("checkpoint: \"{}\" has no function to {} it", name, read ? "write" : "read");
+void Checkpoint::add(const std::string& name, std::function<Tensor()> read,
+                     std::function<void(const Tensor&)> write) {
+  if (!read || !write)
+    throw_error<ArgumentError>("checkpoint: \"{}\" has no function to {} it", name, read ? "write" : "read");
   state_->add(name, {std::move(read), std::move(write)});
 }
 
 void Checkpoint::add(const std::string& name, Optimizer& optimizer) { state_->add(name, optimizer); }
 
-void Checkpoint::save(const std::string& path, const Metadata& metadata) const { write_tensors({"save", path}, state_->tensors(), metadata); }
+void Checkpoint::save(const std::string& path, const Metadata& metadata) const {
+  write_tensors({"save", path}, state_->tensors(), metadata);
+}
 
 RestoreReport Checkpoint::restore(const std::string& path, RestoreMode mode) {
   const TensorReader reader({"restore", path});
   ByName<Spec> there;
-  for (const StoredTensor& t : reader.tensors()) there.emplace(t.name, t.spec);
+  for (const StoredTensor& t : reader.tensors())
+    there.emplace(t.name, t.spec);
   const ByName<Place> here = state_->places();
   RestoreReport report = state_->compare(reader.name(), there, here);
   const bool is_strict = mode == RestoreMode::strict;
   if (is_strict && !(report.missing.empty() && report.extra.empty() && report.different.empty()))
-    reader.name().fail("does not match" + listed("missing", report.missing) + listed("extra", report.extra) + listed("different", report.different));
+    reader.name().fail("does not match" + listed("missing", report.missing) + listed("extra", report.extra) +
+                       listed("different", report.different));
 
   NamedTensors wanted;
   ByName<Waiting> waiting = state_->waiting;
-  for (const std::string& name : report.restored) waiting.erase(name), wanted.emplace(name, Tensor());
+  for (const std::string& name : report.restored)
+    waiting.erase(name), wanted.emplace(name, Tensor());
   for (const StoredTensor& t : reader.tensors()) {
-    if (const auto at = wanted.find(t.name); at != wanted.end()) at->second = reader.read(t);
-    else if (mode == RestoreMode::deferred && !here.contains(t.name)) waiting.insert_or_assign(t.name, Waiting{reader.read(t), path});
+    if (const auto at = wanted.find(t.name); at != wanted.end())
+      at->second = reader.read(t);
+    else if (mode == RestoreMode::deferred && !here.contains(t.name))
+      waiting.insert_or_assign(t.name, Waiting{reader.read(t), path});
   }
   report.metadata = reader.metadata();
   state_->assign(wanted, is_strict);
@@ -279,9 +330,10 @@ RestoreReport Checkpoint::restore(const std::string& path, RestoreMode mode) {
 
 std::vector<std::string> Checkpoint::waiting() const {
   std::vector<std::string> names;
-  for (const auto& [name, value] : state_->waiting) names.push_back(name);
+  for (const auto& [name, value] : state_->waiting)
+    names.push_back(name);
   return names;
 }
 void Checkpoint::drop_waiting() { state_->waiting.clear(); }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

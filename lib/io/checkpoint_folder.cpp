@@ -15,36 +15,49 @@ namespace fs = std::filesystem;
 constexpr std::string_view kExtension = ".safetensors";
 
 // The step of a file's name; none for other files.
-std::optional<std::int64_t> step_of(std::string_view name, std::string_view prefix, std::string_view extension) {
-  if (!name.starts_with(prefix) || !name.ends_with(extension) || name.size() <= prefix.size() + extension.size()) return {};
+std::optional<std::int64_t> step_of(std::string_view name, std::string_view prefix,
+                                    std::string_view extension) {
+  if (!name.starts_with(prefix) || !name.ends_with(extension) ||
+      name.size() <= prefix.size() + extension.size())
+    return {};
   const std::string_view digits = name.substr(prefix.size(), name.size() - prefix.size() - extension.size());
   std::int64_t step = -1;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
-  if (error != std::errc() || end != digits.data() + digits.size() || std::to_string(step) != digits) return {};
+  if (error != std::errc() || end != digits.data() + digits.size() || std::to_string(step) != digits)
+    return {};
   return step;
 }
 
 // Ascending. A folder that is not there has none.
-std::vector<std::int64_t> steps_in(const std::string& folder, std::string_view prefix, const std::string& extension) {
+std::vector<std::int64_t> steps_in(const std::string& folder, std::string_view prefix,
+                                   const std::string& extension) {
   std::vector<std::int64_t> steps;
   std::error_code error;
   fs::directory_iterator files(folder, error);
   for (; !error && files != fs::directory_iterator(); files.increment(error))
-    if (const auto step = step_of(files->path().filename().native(), prefix, extension); step && *step >= 0) steps.push_back(*step);
-  if (error && error != std::errc::no_such_file_or_directory) throw_error<FileError>("checkpoint_folder: {}: cannot be read: {}", folder, error.message());
+    if (const auto step = step_of(files->path().filename().native(), prefix, extension); step && *step >= 0)
+      steps.push_back(*step);
+  if (error && error != std::errc::no_such_file_or_directory)
+    throw_error<FileError>("checkpoint_folder: {}: cannot be read: {}", folder, error.message());
   std::sort(steps.begin(), steps.end());
   return steps;
 }
 
-}  // namespace
+}   // namespace
 
-CheckpointFolder::CheckpointFolder(std::string folder, CheckpointFolderOptions options) : folder_(std::move(folder)), options_(std::move(options)) {
-  if (folder_.empty()) throw ArgumentError("checkpoint_folder: the folder has no name; use \".\" for this one");
-  if (options_.keep_last < 0) throw_error<ArgumentError>("checkpoint_folder: keep_last is {}; use 0, for all, or more", options_.keep_last);
-  if (options_.prefix.find('/') != std::string::npos) throw_error<ArgumentError>("checkpoint_folder: the prefix has a slash: \"{}\"", options_.prefix);
+CheckpointFolder::CheckpointFolder(std::string folder, CheckpointFolderOptions options)
+    : folder_(std::move(folder)), options_(std::move(options)) {
+  if (folder_.empty())
+    throw ArgumentError("checkpoint_folder: the folder has no name; use \".\" for this one");
+  if (options_.keep_last < 0)
+    throw_error<ArgumentError>("checkpoint_folder: keep_last is {}; use 0, for all, or more",
+                               options_.keep_last);
+  if (options_.prefix.find('/') != std::string::npos)
+    throw_error<ArgumentError>("checkpoint_folder: the prefix has a slash: \"{}\"", options_.prefix);
 }
 
-std::string CheckpointFolder::save(const Checkpoint& checkpoint, std::int64_t step, const Metadata& metadata) const {
+std::string CheckpointFolder::save(const Checkpoint& checkpoint, std::int64_t step,
+                                   const Metadata& metadata) const {
   if (step < 0) throw_error<ArgumentError>("checkpoint_folder: step is {}; use 0 or more", step);
   std::error_code error;
   fs::create_directories(folder_, error);
@@ -52,11 +65,13 @@ std::string CheckpointFolder::save(const Checkpoint& checkpoint, std::int64_t st
   const std::string path = path_of(step);
   checkpoint.save(path, metadata);
 
-  for (const std::int64_t s : steps_in(folder_, options_.prefix, std::string(kExtension) + ".partial")) remove_partial(path_of(s));
+  for (const std::int64_t s : steps_in(folder_, options_.prefix, std::string(kExtension) + ".partial"))
+    remove_partial(path_of(s));
   const std::vector<std::int64_t> present = steps();
   const auto last = static_cast<std::size_t>(options_.keep_last);
   for (std::size_t i = 0; last && i + last < present.size(); ++i)
-    if (present[i] != step) fs::remove(path_of(present[i]), error);   // what was written last stays, whatever its number
+    if (present[i] != step)
+      fs::remove(path_of(present[i]), error);   // what was written last stays, whatever its number
   return path;
 }
 
@@ -65,7 +80,11 @@ std::optional<std::string> CheckpointFolder::latest() const {
   return present.empty() ? std::nullopt : std::optional(path_of(present.back()));
 }
 
-std::vector<std::int64_t> CheckpointFolder::steps() const { return steps_in(folder_, options_.prefix, std::string(kExtension)); }
-std::string CheckpointFolder::path_of(std::int64_t step) const { return fmt::format("{}/{}{}{}", folder_, options_.prefix, step, kExtension); }
+std::vector<std::int64_t> CheckpointFolder::steps() const {
+  return steps_in(folder_, options_.prefix, std::string(kExtension));
+}
+std::string CheckpointFolder::path_of(std::int64_t step) const {
+  return fmt::format("{}/{}{}{}", folder_, options_.prefix, step, kExtension);
+}
 
-}  // namespace tapedeck
+}   // namespace tapedeck

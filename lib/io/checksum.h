@@ -10,11 +10,13 @@ namespace tapedeck {
 class Checksum {
  public:
   Checksum() { XXH3_64bits_reset(&state_); }
-  void add(const void* bytes, std::int64_t n) { XXH3_64bits_update(&state_, bytes, static_cast<std::size_t>(n)); }
+  void add(const void* bytes, std::int64_t n) {
+    XXH3_64bits_update(&state_, bytes, static_cast<std::size_t>(n));
+  }
   std::uint64_t value() const { return XXH3_64bits_digest(&state_); }
 
  private:
   XXH3_state_t state_;
 };
 
-}  // namespace tapedeck
+}   // namespace tapedeck

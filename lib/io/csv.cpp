@@ -13,7 +13,8 @@ namespace {
 std::string_view trimmed(std::string_view text) {
   constexpr const char* kSpace = " \t\r";
   const std::size_t begin = text.find_first_not_of(kSpace);
-  return begin == std::string_view::npos ? std::string_view() : text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+  return begin == std::string_view::npos ? std::string_view()
+                                         : text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
 }
 
 // Takes the text before the next separator off `rest`, and the separator.
@@ -24,7 +25,7 @@ std::string_view take(std::string_view& rest, char separator) {
   return text;
 }
 
-}  // namespace
+}   // namespace
 
 CsvTable load_csv(const std::string& path, const CsvOptions& options) {
   const InputFile file({"load_csv", path});
@@ -46,15 +47,19 @@ CsvTable load_csv(const std::string& path, const CsvOptions& options) {
         table.names.emplace_back(cell);
         continue;
       }
-      const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), numbers.emplace_back());
-      if (error != std::errc() || end != cell.data() + cell.size()) file.name().fail(fmt::format("line {}: \"{}\" in column {} is no number", line, cell, n + 1));
+      const auto [end, error] =
+          std::from_chars(cell.data(), cell.data() + cell.size(), numbers.emplace_back());
+      if (error != std::errc() || end != cell.data() + cell.size())
+        file.name().fail(fmt::format("line {}: \"{}\" in column {} is no number", line, cell, n + 1));
     }
     if (is_header) continue;
-    if (columns && n != columns) file.name().fail(fmt::format("line {} has {} columns, others have {}", line, n, columns));
+    if (columns && n != columns)
+      file.name().fail(fmt::format("line {} has {} columns, others have {}", line, n, columns));
     columns = n;
   }
-  table.values = detail::tensor_from(numbers.data(), DType::f64, {columns ? std::ssize(numbers) / columns : 0, columns}, options.dtype);
+  table.values = detail::tensor_from(numbers.data(), DType::f64,
+                                     {columns ? std::ssize(numbers) / columns : 0, columns}, options.dtype);
   return table;
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,5 +1,5 @@
-// Batches. In: tensors, a key, numbers of epoch and batch. Out: rows of the tensors, from the caller's thread or from one that
-// works ahead.
+// Batches. In: tensors, a key, numbers of epoch and batch. Out: rows of the tensors, from the caller's thread
+// or from one that works ahead.
 #include "tapedeck/dataset.h"
 
 #include <algorithm>
@@ -8,11 +8,11 @@
 #include <mutex>
 #include <thread>
 
-#include "op/recorder.h"
 #include "core/format.h"
+#include "core/storage.h"
+#include "op/recorder.h"
 #include "tapedeck/ops/array.h"
 #include "tapedeck/ops/index.h"
-#include "core/storage.h"
 
 namespace tapedeck {
 
@@ -20,18 +20,21 @@ Dataset::Dataset(std::vector<Tensor> tensors) : tensors_(std::move(tensors)) {
   if (tensors_.empty()) throw ArgumentError("dataset: no tensors given");
   for (const Tensor& x : tensors_) {
     if (x.ndim() == 0) throw_error<ShapeError>("dataset: {} has no axis that counts examples", x.spec());
-    if (x.shape()[0] != tensors_[0].shape()[0]) throw_error<ShapeError>("dataset: the tensors differ in length: {}, {}", tensors_[0].spec(), x.spec());
+    if (x.shape()[0] != tensors_[0].shape()[0])
+      throw_error<ShapeError>("dataset: the tensors differ in length: {}, {}", tensors_[0].spec(), x.spec());
   }
 }
 
 Batch Dataset::at(const Tensor& places) const {
   Batch rows;
-  for (const Tensor& x : tensors_) rows.push_back(gather(x, places));
+  for (const Tensor& x : tensors_)
+    rows.push_back(gather(x, places));
   return rows;
 }
 
 Dataset Dataset::range(std::int64_t begin, std::int64_t end) const {
-  if (begin < 0 || begin > end || end > size()) throw_error<ArgumentError>("dataset: there is no range from {} to {} in {} examples", begin, end, size());
+  if (begin < 0 || begin > end || end > size())
+    throw_error<ArgumentError>("dataset: there is no range from {} to {} in {} examples", begin, end, size());
   Batch rows;
   for (const Tensor& x : tensors_) {
     Shape shape = x.shape();
@@ -47,21 +50,24 @@ struct DataLoaderState {
   Dataset dataset;
   DataLoaderOptions options;
 
-  std::int64_t batches() const { return (dataset.size() + (options.drop_remainder ? 0 : options.batch - 1)) / options.batch; }
+  std::int64_t batches() const {
+    return (dataset.size() + (options.drop_remainder ? 0 : options.batch - 1)) / options.batch;
+  }
 };
 
 // What the caller and the thread that works ahead share.
 struct Epoch::State {
-  State(std::shared_ptr<const DataLoaderState> l, std::int64_t n, std::int64_t first) : loader(std::move(l)), number(n), next(first) {}
+  State(std::shared_ptr<const DataLoaderState> l, std::int64_t n, std::int64_t first)
+      : loader(std::move(l)), number(n), next(first) {}
 
   const std::shared_ptr<const DataLoaderState> loader;
   const std::int64_t number;
-  std::int64_t next;             // batch to make; the maker's
-  Tensor order;                  // the maker's
-  std::mutex lock;               // guards what follows
+  std::int64_t next;   // batch to make; the maker's
+  Tensor order;        // the maker's
+  std::mutex lock;     // guards what follows
   std::condition_variable changed;
   std::deque<Batch> made;
-  Batch used;                    // to be freed by the maker, who takes the memory for the next one
+  Batch used;   // to be freed by the maker, who takes the memory for the next one
   std::exception_ptr error;
   bool is_done = false, is_wanted = true;
   std::thread maker;
@@ -79,8 +85,10 @@ Batch Epoch::State::make() {
   const random::Key key = options.key.split(static_cast<std::uint64_t>(number));
   const std::int64_t begin = next * options.batch, end = std::min(begin + options.batch, dataset.size());
   if (options.shuffle && !order.defined()) order = random::permutation(dataset.size(), key.split(0));
-  Batch batch = options.shuffle ? dataset.at(share(order, {end - begin}, begin)) : dataset.range(begin, end).tensors();
-  if (options.transform) batch = options.transform(std::move(batch), key.split(1).split(static_cast<std::uint64_t>(next)));
+  Batch batch =
+      options.shuffle ? dataset.at(share(order, {end - begin}, begin)) : dataset.range(begin, end).tensors();
+  if (options.transform)
+    batch = options.transform(std::move(batch), key.split(1).split(static_cast<std::uint64_t>(next)));
   if (batch.empty()) throw ArgumentError("data_loader: the transform has made a batch without tensors");
   ++next;
   return batch;
@@ -129,7 +137,8 @@ Batch Epoch::State::take(Batch last) {
 }
 
 Epoch::Epoch(std::unique_ptr<State> state) : state_(std::move(state)) {
-  if (state_->loader->options.prefetch > 0) state_->maker = std::thread([s = state_.get()] { s->make_ahead(); });
+  if (state_->loader->options.prefetch > 0)
+    state_->maker = std::thread([s = state_.get()] { s->make_ahead(); });
 }
 
 Epoch::~Epoch() {
@@ -148,16 +157,20 @@ Epoch::Iterator& Epoch::Iterator::operator++() {
 }
 
 DataLoader::DataLoader(Dataset dataset, DataLoaderOptions options) {
-  if (options.batch < 1) throw_error<ArgumentError>("data_loader: the batch is {}; use 1 or more", options.batch);
-  if (options.prefetch < 0) throw_error<ArgumentError>("data_loader: prefetch is {}; use 0 or more", options.prefetch);
+  if (options.batch < 1)
+    throw_error<ArgumentError>("data_loader: the batch is {}; use 1 or more", options.batch);
+  if (options.prefetch < 0)
+    throw_error<ArgumentError>("data_loader: prefetch is {}; use 0 or more", options.prefetch);
   state_ = std::make_shared<const DataLoaderState>(DataLoaderState{std::move(dataset), std::move(options)});
 }
 
 std::int64_t DataLoader::size() const { return state_->batches(); }
 
 Epoch DataLoader::epoch(std::int64_t number, std::int64_t first) const {
-  if (number < 0 || first < 0 || first > size()) throw_error<ArgumentError>("data_loader: there is no batch {} of epoch {}; an epoch has {}", first, number, size());
+  if (number < 0 || first < 0 || first > size())
+    throw_error<ArgumentError>("data_loader: there is no batch {} of epoch {}; an epoch has {}", first,
+                               number, size());
   return Epoch(std::make_unique<Epoch::State>(state_, number, first));
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,12 +1,12 @@
 // Files as bytes. In: paths. Out: bytes, or a FileError with the file's name and the system's reason.
 #include "io/file.h"
 
-#include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <cerrno>
+#include <cstring>
 
 #include <utility>
 
@@ -15,16 +15,21 @@
 namespace tapedeck {
 namespace {
 
-constexpr std::int64_t kStartAtOnce = 8 << 20;   // bytes for which the disk begins to work while more are written
+constexpr std::int64_t kStartAtOnce =
+    8 << 20;   // bytes for which the disk begins to work while more are written
 
-// Opens, locks and looks whether the name still stands for the same file, since whoever held the lock may have moved it.
+// Opens, locks and looks whether the name still stands for the same file, since whoever held the lock may
+// have moved it.
 int open_locked(const std::string& partial, int flags) {
   for (;;) {
     const int fd = ::open(partial.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags, 0666);
     if (fd < 0) return -1;
     struct stat opened, there;
-    const bool is_locked = ::flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;   // some file systems have no locks
-    if (is_locked && ::fstat(fd, &opened) == 0 && ::stat(partial.c_str(), &there) == 0 && opened.st_ino == there.st_ino && opened.st_dev == there.st_dev) return fd;
+    const bool is_locked =
+        ::flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;   // some file systems have no locks
+    if (is_locked && ::fstat(fd, &opened) == 0 && ::stat(partial.c_str(), &there) == 0 &&
+        opened.st_ino == there.st_ino && opened.st_dev == there.st_dev)
+      return fd;
     ::close(fd);
     if (is_locked) continue;
     errno = EWOULDBLOCK;
@@ -48,7 +53,7 @@ bool sync_folder(const std::string& folder) {
   return ok;
 }
 
-}  // namespace
+}   // namespace
 
 void FileName::fail(std::string_view what) const { throw_error<FileError>("{}: {}: {}", op, path, what); }
 void FileName::fail_with_errno(std::string_view what) const {
@@ -56,7 +61,8 @@ void FileName::fail_with_errno(std::string_view what) const {
   fail(fmt::format("{}: {}", what, std::strerror(reason)));
 }
 
-InputFile::InputFile(FileName name) : name_(std::move(name)), fd_(::open(name_.path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
+InputFile::InputFile(FileName name)
+    : name_(std::move(name)), fd_(::open(name_.path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
   if (fd_ < 0) name_.fail_with_errno("cannot be opened");
   struct stat s;
   const bool known = ::fstat(fd_, &s) == 0;
@@ -80,7 +86,8 @@ void InputFile::read(std::int64_t offset, void* to, std::int64_t n) const {
   }
 }
 
-OutputFile::OutputFile(FileName name) : name_(std::move(name)), partial_(name_.path + ".partial"), fd_(open_locked(partial_, O_CREAT)) {
+OutputFile::OutputFile(FileName name)
+    : name_(std::move(name)), partial_(name_.path + ".partial"), fd_(open_locked(partial_, O_CREAT)) {
   if (fd_ < 0 && errno == EWOULDBLOCK) name_.fail("is being written by someone else");
   if (fd_ < 0) name_.fail_with_errno("cannot be written");
   if (::ftruncate(fd_, 0) == 0) return;
@@ -101,7 +108,8 @@ void OutputFile::write(const void* from, std::int64_t n) {
   overwrite(size_, from, n);
   size_ += n;
   if (size_ - started_ < kStartAtOnce) return;
-  ::sync_file_range(fd_, started_, size_ - started_, SYNC_FILE_RANGE_WRITE);   // a hint: errors are fsync's to tell
+  ::sync_file_range(fd_, started_, size_ - started_,
+                    SYNC_FILE_RANGE_WRITE);   // a hint: errors are fsync's to tell
   started_ = size_;
 }
 
@@ -115,9 +123,11 @@ void OutputFile::overwrite(std::int64_t offset, const void* from, std::int64_t n
 }
 
 void OutputFile::commit() {
-  if (::fsync(fd_) != 0 || ::rename(partial_.c_str(), name_.path.c_str()) != 0) name_.fail_with_errno("cannot be written");
+  if (::fsync(fd_) != 0 || ::rename(partial_.c_str(), name_.path.c_str()) != 0)
+    name_.fail_with_errno("cannot be written");
   ::close(std::exchange(fd_, -1));
-  if (!sync_folder(folder_of(name_.path))) name_.fail_with_errno("is in its place, but that may not be on the disk");
+  if (!sync_folder(folder_of(name_.path)))
+    name_.fail_with_errno("is in its place, but that may not be on the disk");
 }
 
 void remove_partial(const std::string& path) noexcept {
@@ -128,4 +138,4 @@ void remove_partial(const std::string& path) noexcept {
   ::close(fd);
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

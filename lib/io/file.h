@@ -1,4 +1,5 @@
-// Files as bytes: one that is read is checked at every step, one that is written takes its place whole or not at all.
+// Files as bytes: one that is read is checked at every step, one that is written takes its place whole or not
+// at all.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -35,8 +36,8 @@ class InputFile {
   std::int64_t size_;
 };
 
-/// Is written beside its path, under that name and ".partial", and locked. commit() brings the bytes to the disk, then
-/// moves the file to its place; what ends before leaves what was there.
+/// Is written beside its path, under that name and ".partial", and locked. commit() brings the bytes to the
+/// disk, then moves the file to its place; what ends before leaves what was there.
 class OutputFile {
  public:
   explicit OutputFile(FileName name);
@@ -57,7 +58,8 @@ class OutputFile {
   std::int64_t size_ = 0, started_ = 0;   // the first bytes are on their way to the disk
 };
 
-/// Removes what a process that was killed has left of a file that it wrote, but nothing that is being written.
+/// Removes what a process that was killed has left of a file that it wrote, but nothing that is being
+/// written.
 void remove_partial(const std::string& path) noexcept;
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -22,7 +22,7 @@ class FileSource final : public ByteSource {
   std::int64_t at_ = 0;
 };
 
-}  // namespace
+}   // namespace
 
 void save_npy(const std::string& path, const Tensor& x) {
   if (!x.defined()) throw_error<ArgumentError>("save_npy: {}: the tensor is undefined", path);
@@ -38,4 +38,4 @@ Tensor load_npy(const std::string& path) {
   return read_npy(source);
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

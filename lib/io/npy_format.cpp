@@ -1,5 +1,5 @@
-// The .npy format. In: bytes that may be anything. Out: an array of ours, its elements in our order. NumPy's documentation
-// describes the format under numpy.lib.format.
+// The .npy format. In: bytes that may be anything. Out: an array of ours, its elements in our order. NumPy's
+// documentation describes the format under numpy.lib.format.
 #include "io/npy_format.h"
 
 #include <algorithm>
@@ -8,20 +8,21 @@
 #include <charconv>
 #include <cstring>
 
-#include "op/recorder.h"
 #include "core/format.h"
-#include "io/tensor_file.h"
-#include "tapedeck/ops/array.h"
 #include "core/storage.h"
+#include "io/tensor_file.h"
+#include "op/recorder.h"
+#include "tapedeck/ops/array.h"
 
 namespace tapedeck {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr std::array<std::string_view, kDTypes> kTypes = {"f4", "f8", "i1", "i4", "i8", "u1", "b1", "c8", "c16"};   // in the order of DType
+constexpr std::array<std::string_view, kDTypes> kTypes = {"f4", "f8", "i1", "i4", "i8",
+                                                          "u1", "b1", "c8", "c16"};   // in the order of DType
 
 struct Description {
-  Spec spec;               // fortran_order: with the axes in reverse
+  Spec spec;   // fortran_order: with the axes in reverse
   bool is_swapped = false, is_fortran = false;
 };
 
@@ -32,15 +33,21 @@ class DescriptionReader {
 
   Description read() {
     bool has_descr = false, has_order = false, has_shape = false;
-    const auto once = [&](bool& seen, std::string_view key) { std::exchange(seen, true) ? fail(fmt::format("has '{}' twice", key)) : void(); };
+    const auto once = [&](bool& seen, std::string_view key) {
+      std::exchange(seen, true) ? fail(fmt::format("has '{}' twice", key)) : void();
+    };
     need('{');
     while (!take('}')) {
       const std::string_view key = quoted();
       need(':');
-      if (key == "descr") once(has_descr, key), read_dtype();
-      else if (key == "fortran_order") once(has_order, key), d_.is_fortran = boolean();
-      else if (key == "shape") once(has_shape, key), read_shape();
-      else fail(fmt::format("has an unknown key '{}'", key));
+      if (key == "descr")
+        once(has_descr, key), read_dtype();
+      else if (key == "fortran_order")
+        once(has_order, key), d_.is_fortran = boolean();
+      else if (key == "shape")
+        once(has_shape, key), read_shape();
+      else
+        fail(fmt::format("has an unknown key '{}'", key));
       if (take(',')) continue;
       need('}');
       break;
@@ -92,7 +99,9 @@ class DescriptionReader {
     constexpr std::string_view kOrders = "<|=>";
     const std::size_t order = text.empty() ? std::string_view::npos : kOrders.find(text[0]);
     const auto type = std::find(kTypes.begin(), kTypes.end(), text.substr(order != std::string_view::npos));
-    if (type == kTypes.end()) file_.fail(fmt::format("is of NumPy's dtype '{}', which tensors here cannot be; use astype before saving it", text));
+    if (type == kTypes.end())
+      file_.fail(fmt::format(
+          "is of NumPy's dtype '{}', which tensors here cannot be; use astype before saving it", text));
     d_.spec.dtype = static_cast<DType>(type - kTypes.begin());
     d_.is_swapped = order == 3;
   }
@@ -103,7 +112,8 @@ class DescriptionReader {
       std::int64_t d = 0;
       const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), d);
       if (error != std::errc() || d < 0) fail("has a shape that is no list of numbers from 0 on");
-      if (d_.spec.shape.ndim() == Shape::kMaxRank) file_.fail(fmt::format("has more than {} dimensions", Shape::kMaxRank));
+      if (d_.spec.shape.ndim() == Shape::kMaxRank)
+        file_.fail(fmt::format("has more than {} dimensions", Shape::kMaxRank));
       d_.spec.shape.push_back(d);
       rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
       if (take(',')) continue;
@@ -125,15 +135,22 @@ std::int64_t header_bytes(ByteSource& source) {
     return std::int64_t{value};
   };
   std::array<char, 8> start;
-  if (source.left() < std::ssize(start)) source.name().fail(fmt::format("is no .npy file: it has {} bytes", source.left()));
+  if (source.left() < std::ssize(start))
+    source.name().fail(fmt::format("is no .npy file: it has {} bytes", source.left()));
   source.read(start.data(), std::ssize(start));
-  if (!std::string_view(start.data(), start.size()).starts_with(kMagic)) source.name().fail("is no .npy file: it does not begin with \\x93NUMPY");
+  if (!std::string_view(start.data(), start.size()).starts_with(kMagic))
+    source.name().fail("is no .npy file: it does not begin with \\x93NUMPY");
   const int major = static_cast<unsigned char>(start[6]);
-  if (major < 1 || major > 3) source.name().fail(fmt::format("is of version {}.{} of the .npy format; 1.0 to 3.0 are known", major, static_cast<unsigned char>(start[7])));
+  if (major < 1 || major > 3)
+    source.name().fail(fmt::format("is of version {}.{} of the .npy format; 1.0 to 3.0 are known", major,
+                                   static_cast<unsigned char>(start[7])));
   const std::int64_t n = number(major == 1 ? 2 : 4);
-  constexpr std::int64_t kMost = 1 << 16;   // as much as version 1 can say: a description has some hundred bytes
+  constexpr std::int64_t kMost =
+      1 << 16;   // as much as version 1 can say: a description has some hundred bytes
   if (n > kMost) source.name().fail(fmt::format("has a header of {} bytes, of {} at most", n, kMost));
-  if (n > source.left()) source.name().fail(fmt::format("ends inside of the header: it has {} bytes, of which {} are there", n, source.left()));
+  if (n > source.left())
+    source.name().fail(
+        fmt::format("ends inside of the header: it has {} bytes, of which {} are there", n, source.left()));
   return n;
 }
 
@@ -142,13 +159,17 @@ void swap_bytes(Tensor& x) {
   const auto swap = [&](auto word) {
     using T = decltype(word);
     T* at = elements<T>(x);
-    for (std::int64_t i = 0; i < x.nbytes() / size; ++i) at[i] = sizeof(T) == 4 ? static_cast<T>(__builtin_bswap32(static_cast<std::uint32_t>(at[i]))) : static_cast<T>(__builtin_bswap64(at[i]));
+    for (std::int64_t i = 0; i < x.nbytes() / size; ++i)
+      at[i] = sizeof(T) == 4 ? static_cast<T>(__builtin_bswap32(static_cast<std::uint32_t>(at[i])))
+                             : static_cast<T>(__builtin_bswap64(at[i]));
   };
-  if (size == 4) swap(std::uint32_t{});
-  else if (size == 8) swap(std::uint64_t{});
+  if (size == 4)
+    swap(std::uint32_t{});
+  else if (size == 8)
+    swap(std::uint64_t{});
 }
 
-}  // namespace
+}   // namespace
 
 Tensor read_npy(ByteSource& source) {
   std::string text(static_cast<std::size_t>(header_bytes(source)), ' ');
@@ -165,7 +186,8 @@ Tensor read_npy(ByteSource& source) {
   } catch (const ShapeError&) {
     source.name().fail(fmt::format("has more elements than there can be: {}", d.spec));
   }
-  if (bytes != source.left()) source.name().fail(fmt::format("is {} of {} bytes, and has {}", d.spec, bytes, source.left()));
+  if (bytes != source.left())
+    source.name().fail(fmt::format("is {} of {} bytes, and has {}", d.spec, bytes, source.left()));
   Tensor x = allocate(d.spec);
   source.read(x.raw(), bytes);
   if (d.is_swapped) swap_bytes(x);
@@ -176,15 +198,19 @@ Tensor read_npy(ByteSource& source) {
 
 std::string npy_header(const Spec& spec) {
   std::string dims;
-  for (const std::int64_t d : spec.shape) dims += fmt::format("{}, ", d);
-  if (spec.shape.ndim() > 1) dims.resize(dims.size() - 2);
-  else if (spec.shape.ndim() == 1) dims.pop_back();   // (3,) is a tuple, (3) is not
+  for (const std::int64_t d : spec.shape)
+    dims += fmt::format("{}, ", d);
+  if (spec.shape.ndim() > 1)
+    dims.resize(dims.size() - 2);
+  else if (spec.shape.ndim() == 1)
+    dims.pop_back();   // (3,) is a tuple, (3) is not
   const std::string_view type = kTypes[static_cast<std::size_t>(spec.dtype)];
-  std::string text = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}", size_of(spec.dtype) == 1 ? '|' : '<', type, dims);
+  std::string text = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}",
+                                 size_of(spec.dtype) == 1 ? '|' : '<', type, dims);
   constexpr std::size_t kAligned = 64, kBefore = 10;   // where the elements begin; magic, version and length
   text.append((2 * kAligned - kBefore - 1 - text.size() % kAligned) % kAligned, ' ').append(1, '\n');
   const char length[] = {static_cast<char>(text.size() % 256), static_cast<char>(text.size() / 256)};
   return std::string(kMagic) + std::string("\1\0", 2) + std::string(length, 2) + text;
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

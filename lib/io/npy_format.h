@@ -23,4 +23,4 @@ Tensor read_npy(ByteSource& source);
 /// What comes before the elements of x.
 std::string npy_header(const Spec& spec);
 
-}  // namespace tapedeck
+}   // namespace tapedeck

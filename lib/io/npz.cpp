@@ -1,5 +1,5 @@
-// .npz archives. In: named tensors or a path. Out: a zip archive of .npy files, or the tensors of one. libzip knows the archive;
-// what an archive says about itself is believed as far as its own size allows.
+// .npz archives. In: named tensors or a path. Out: a zip archive of .npy files, or the tensors of one. libzip
+// knows the archive; what an archive says about itself is believed as far as its own size allows.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -15,8 +15,12 @@ namespace {
 
 constexpr std::string_view kExtension = ".npy";
 
-struct Discard { void operator()(zip_t* archive) const { zip_discard(archive); } };
-struct Close { void operator()(zip_file_t* member) const { zip_fclose(member); } };
+struct Discard {
+  void operator()(zip_t* archive) const { zip_discard(archive); }
+};
+struct Close {
+  void operator()(zip_file_t* member) const { zip_fclose(member); }
+};
 using Archive = std::unique_ptr<zip_t, Discard>;
 
 Archive open(const FileName& name, int flags) {
@@ -33,7 +37,9 @@ Archive open(const FileName& name, int flags) {
 class MemberSource final : public ByteSource {
  public:
   MemberSource(const FileName& archive_name, zip_t& archive, std::uint64_t index, const zip_stat_t& stat)
-      : name_{archive_name.op, fmt::format("{}: {}", archive_name.path, stat.name)}, left_(static_cast<std::int64_t>(stat.size)), member_(zip_fopen_index(&archive, index, 0)) {
+      : name_{archive_name.op, fmt::format("{}: {}", archive_name.path, stat.name)},
+        left_(static_cast<std::int64_t>(stat.size)),
+        member_(zip_fopen_index(&archive, index, 0)) {
     if (!member_) name_.fail(fmt::format("cannot be read: {}", zip_strerror(&archive)));
   }
   const FileName& name() const override { return name_; }
@@ -60,18 +66,21 @@ class MemberSource final : public ByteSource {
   std::unique_ptr<zip_file_t, Close> member_;
 };
 
-// Deflate makes at most 1032 bytes of one, so an archive of some size cannot hold more than that. `left` bytes of it belong to
-// no member yet.
+// Deflate makes at most 1032 bytes of one, so an archive of some size cannot hold more than that. `left`
+// bytes of it belong to no member yet.
 void check_size(const FileName& file, const zip_stat_t& stat, std::uint64_t& left) {
   constexpr std::uint64_t kMostOfOne = 1032;
   if (stat.comp_size > left || stat.size / kMostOfOne > stat.comp_size)
-    file.fail(fmt::format("{} has {} bytes, made of {}, of which {} can be there", stat.name, stat.size, stat.comp_size, left));
+    file.fail(fmt::format("{} has {} bytes, made of {}, of which {} can be there", stat.name, stat.size,
+                          stat.comp_size, left));
   left -= stat.comp_size;
   if (stat.encryption_method != ZIP_EM_NONE) file.fail(fmt::format("{} is encrypted", stat.name));
-  if (stat.comp_method != ZIP_CM_STORE && stat.comp_method != ZIP_CM_DEFLATE) file.fail(fmt::format("{} is compressed by method {}; 0 and 8, deflate, are known", stat.name, stat.comp_method));
+  if (stat.comp_method != ZIP_CM_STORE && stat.comp_method != ZIP_CM_DEFLATE)
+    file.fail(fmt::format("{} is compressed by method {}; 0 and 8, deflate, are known", stat.name,
+                          stat.comp_method));
 }
 
-}  // namespace
+}   // namespace
 
 void save_npz(const std::string& path, const NamedTensors& tensors) {
   const FileName name{"save_npz", path};
@@ -84,10 +93,13 @@ void save_npz(const std::string& path, const NamedTensors& tensors) {
   for (const auto& [key, x] : tensors) {
     if (!x.defined()) throw_error<ArgumentError>("save_npz: {}: tensor \"{}\" is undefined", path, key);
     std::string& header = headers.emplace_back(npy_header(x.spec()));
-    zip_buffer_fragment_t parts[] = {{reinterpret_cast<zip_uint8_t*>(header.data()), header.size()}, {reinterpret_cast<zip_uint8_t*>(x.raw()), static_cast<zip_uint64_t>(x.nbytes())}};
+    zip_buffer_fragment_t parts[] = {
+        {reinterpret_cast<zip_uint8_t*>(header.data()), header.size()},
+        {reinterpret_cast<zip_uint8_t*>(x.raw()), static_cast<zip_uint64_t>(x.nbytes())}};
     zip_source_t* source = zip_source_buffer_fragment(archive, parts, x.nbytes() ? 2 : 1, 0);
     if (!source) fail();
-    const zip_int64_t index = zip_file_add(archive, (key + std::string(kExtension)).c_str(), source, ZIP_FL_ENC_UTF_8);
+    const zip_int64_t index =
+        zip_file_add(archive, (key + std::string(kExtension)).c_str(), source, ZIP_FL_ENC_UTF_8);
     if (index < 0) {
       zip_source_free(source);
       fail();
@@ -107,18 +119,22 @@ NamedTensors load_npz(const std::string& path) {
   const zip_int64_t members = zip_get_num_entries(archive.get(), 0);
   for (zip_uint64_t i = 0; i < static_cast<zip_uint64_t>(std::max(members, zip_int64_t{0})); ++i) {
     zip_stat_t stat;
-    constexpr zip_uint64_t kNeeded = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
-    if (zip_stat_index(archive.get(), i, 0, &stat) != 0 || (stat.valid & kNeeded) != kNeeded) name.fail(fmt::format("member {} cannot be read: {}", i, zip_strerror(archive.get())));
+    constexpr zip_uint64_t kNeeded = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE |
+                                     ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
+    if (zip_stat_index(archive.get(), i, 0, &stat) != 0 || (stat.valid & kNeeded) != kNeeded)
+      name.fail(fmt::format("member {} cannot be read: {}", i, zip_strerror(archive.get())));
     std::string key = stat.name;
-    if (!key.ends_with(kExtension)) name.fail(fmt::format("{} is no array: its name does not end with {}", key, kExtension));
+    if (!key.ends_with(kExtension))
+      name.fail(fmt::format("{} is no array: its name does not end with {}", key, kExtension));
     key.resize(key.size() - kExtension.size());
     check_size(name, stat, left);
     MemberSource source(name, *archive, i, stat);
     Tensor x = read_npy(source);
     source.end();
-    if (!tensors.emplace(std::move(key), std::move(x)).second) name.fail(fmt::format("has {} twice", stat.name));
+    if (!tensors.emplace(std::move(key), std::move(x)).second)
+      name.fail(fmt::format("has {} twice", stat.name));
   }
   return tensors;
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

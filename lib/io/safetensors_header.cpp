@@ -1,4 +1,5 @@
-// The header of safetensors files. In: text that may be anything. Out: names, specs and places that fit the file.
+// The header of safetensors files. In: text that may be anything. Out: names, specs and places that fit the
+// file.
 #include "io/safetensors_header.h"
 
 #include <algorithm>
@@ -16,13 +17,18 @@ namespace {
 
 using Json = nlohmann::json;
 
-// The text begins so, and goes on with the header's own checksum: of the whole text, with zeros in that place.
+// The text begins so, and goes on with the header's own checksum: of the whole text, with zeros in that
+// place.
 constexpr std::string_view kOpening = R"({"__metadata__":{"tapedeck.version":"1","tapedeck.checksum":")";
-constexpr std::string_view kOwn = "tapedeck.", kVersion = "tapedeck.version", kHeaderChecksum = "tapedeck.checksum", kChecksumOf = "tapedeck.xxh3:", kDtypeOf = "tapedeck.dtype:";
+constexpr std::string_view kOwn = "tapedeck.", kVersion = "tapedeck.version",
+                           kHeaderChecksum = "tapedeck.checksum",
+                           kChecksumOf = "tapedeck.xxh3:", kDtypeOf = "tapedeck.dtype:";
 constexpr std::size_t kDigits = 16;
 
-// In the order of DType. The format has no c128: it goes as F64 with a last axis of 2, and a note in the metadata.
-constexpr std::array<std::string_view, kDTypes> kDtypeNames = {"F32", "F64", "I8", "I32", "I64", "U8", "BOOL", "C64", "F64"};
+// In the order of DType. The format has no c128: it goes as F64 with a last axis of 2, and a note in the
+// metadata.
+constexpr std::array<std::string_view, kDTypes> kDtypeNames = {"F32", "F64",  "I8",  "I32", "I64",
+                                                               "U8",  "BOOL", "C64", "F64"};
 
 std::string digits(std::uint64_t checksum) { return fmt::format("{:016x}", checksum); }
 
@@ -37,11 +43,13 @@ std::string quoted(std::string_view op, std::string_view what, std::string_view 
   try {
     return Json(text).dump();
   } catch (const Json::exception&) {
-    throw_error<ArgumentError>("{}: {} is not UTF-8: {}", op, what, Json(text).dump(-1, ' ', true, Json::error_handler_t::replace));
+    throw_error<ArgumentError>("{}: {} is not UTF-8: {}", op, what,
+                               Json(text).dump(-1, ' ', true, Json::error_handler_t::replace));
   }
 }
 
-// Looks for keys that an object has twice, of which JSON's readers silently take one, and for nesting that no header has.
+// Looks for keys that an object has twice, of which JSON's readers silently take one, and for nesting that no
+// header has.
 class KeyCheck {
  public:
   explicit KeyCheck(const FileName& file) : file_(file) {}
@@ -53,7 +61,8 @@ class KeyCheck {
       if (event == Json::parse_event_t::object_start) keys_[static_cast<std::size_t>(depth)].clear();
     } else if (event == Json::parse_event_t::key) {
       const auto& key = parsed.get_ref<const std::string&>();
-      if (!keys_[static_cast<std::size_t>(depth - 1)].insert(key).second) file_.fail(fmt::format("the header has \"{}\" twice", key));
+      if (!keys_[static_cast<std::size_t>(depth - 1)].insert(key).second)
+        file_.fail(fmt::format("the header has \"{}\" twice", key));
     }
     return true;
   }
@@ -95,30 +104,42 @@ class HeaderReader {
     }
     if (own_.empty()) return;
     const auto version = own_.find(kVersion);
-    if (version != own_.end() && version->second != "1") file_.fail(fmt::format("is of version {}; this library knows version 1", version->second));
-    if (!text_.starts_with(kOpening) || own_[std::string(kHeaderChecksum)] != digits(header_checksum(text_))) file_.fail("the header is damaged: its checksum differs");
+    if (version != own_.end() && version->second != "1")
+      file_.fail(fmt::format("is of version {}; this library knows version 1", version->second));
+    if (!text_.starts_with(kOpening) || own_[std::string(kHeaderChecksum)] != digits(header_checksum(text_)))
+      file_.fail("the header is damaged: its checksum differs");
   }
 
   StoredTensor tensor(const std::string& name, const Json& description) {
     const auto part = [&](const char* key, bool fits) -> const Json& {
       const auto at = description.find(key);
-      if (!fits || at == description.end()) file_.fail(fmt::format("tensor \"{}\": no {} in the header", name, key));
+      if (!fits || at == description.end())
+        file_.fail(fmt::format("tensor \"{}\": no {} in the header", name, key));
       return *at;
     };
-    if (!description.is_object()) file_.fail(fmt::format("tensor \"{}\" is no JSON object in the header", name));
+    if (!description.is_object())
+      file_.fail(fmt::format("tensor \"{}\" is no JSON object in the header", name));
     StoredTensor t{name, {dtype(name, part("dtype", true)), {}}};
-    std::vector<std::int64_t> shape = numbers(name, "shape", part("shape", true)), offsets = numbers(name, "data_offsets", part("data_offsets", true));
+    std::vector<std::int64_t> shape = numbers(name, "shape", part("shape", true)),
+                              offsets = numbers(name, "data_offsets", part("data_offsets", true));
     if (const auto note = own_.find(std::string(kDtypeOf) + name); note != own_.end()) {
-      if (note->second != "c128" || t.spec.dtype != DType::f64 || shape.empty() || shape.back() != 2) file_.fail(fmt::format("tensor \"{}\": is noted as {} in the header and is none", name, note->second));
+      if (note->second != "c128" || t.spec.dtype != DType::f64 || shape.empty() || shape.back() != 2)
+        file_.fail(
+            fmt::format("tensor \"{}\": is noted as {} in the header and is none", name, note->second));
       shape.pop_back();
       t.spec.dtype = DType::c128;
     }
-    if (shape.size() > Shape::kMaxRank) file_.fail(fmt::format("tensor \"{}\" has {} dimensions; tensors have up to {}", name, shape.size(), Shape::kMaxRank));
+    if (shape.size() > Shape::kMaxRank)
+      file_.fail(fmt::format("tensor \"{}\" has {} dimensions; tensors have up to {}", name, shape.size(),
+                             Shape::kMaxRank));
     t.spec.shape = Shape(shape);
-    if (offsets.size() != 2 || offsets[1] < offsets[0]) file_.fail(fmt::format("tensor \"{}\": its data_offsets are not two ascending numbers", name));
+    if (offsets.size() != 2 || offsets[1] < offsets[0])
+      file_.fail(fmt::format("tensor \"{}\": its data_offsets are not two ascending numbers", name));
     t.begin = offsets[0], t.end = offsets[1];
-    if (t.end - t.begin != nbytes(t)) file_.fail(fmt::format("tensor \"{}\" is {} and has {} bytes", name, t.spec, t.end - t.begin));
-    if (const auto note = own_.find(std::string(kChecksumOf) + name); note != own_.end()) t.checksum = checksum(name, note->second);
+    if (t.end - t.begin != nbytes(t))
+      file_.fail(fmt::format("tensor \"{}\" is {} and has {} bytes", name, t.spec, t.end - t.begin));
+    if (const auto note = own_.find(std::string(kChecksumOf) + name); note != own_.end())
+      t.checksum = checksum(name, note->second);
     return t;
   }
 
@@ -126,7 +147,11 @@ class HeaderReader {
     if (!value.is_string()) file_.fail(fmt::format("tensor \"{}\": its dtype is no text", name));
     const auto& text = value.get_ref<const std::string&>();
     const auto at = std::find(kDtypeNames.begin(), kDtypeNames.end(), text);
-    if (at == kDtypeNames.end()) file_.fail(fmt::format("tensor \"{}\" is {}, which tensors here cannot be; convert it where it was written, such as to F32", name, text));
+    if (at == kDtypeNames.end())
+      file_.fail(
+          fmt::format("tensor \"{}\" is {}, which tensors here cannot be; convert it where it was written, "
+                      "such as to F32",
+                      name, text));
     return static_cast<DType>(at - kDtypeNames.begin());
   }
 
@@ -134,7 +159,9 @@ class HeaderReader {
     if (!value.is_array()) file_.fail(fmt::format("tensor \"{}\": its {} is no list", name, what));
     std::vector<std::int64_t> list;
     for (const Json& number : value) {
-      if (!number.is_number_unsigned() || number.get<std::uint64_t>() > INT64_MAX) file_.fail(fmt::format("tensor \"{}\": its {} has {}", name, what, number.dump(-1, ' ', true, Json::error_handler_t::replace)));
+      if (!number.is_number_unsigned() || number.get<std::uint64_t>() > INT64_MAX)
+        file_.fail(fmt::format("tensor \"{}\": its {} has {}", name, what,
+                               number.dump(-1, ' ', true, Json::error_handler_t::replace)));
       list.push_back(number.get<std::int64_t>());
     }
     return list;
@@ -151,7 +178,8 @@ class HeaderReader {
   std::uint64_t checksum(const std::string& name, const std::string& text) const {
     std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-    if (error != std::errc() || end != text.data() + kDigits || text.size() != kDigits) file_.fail(fmt::format("tensor \"{}\": its checksum is not {} hexadecimal digits", name, kDigits));
+    if (error != std::errc() || end != text.data() + kDigits || text.size() != kDigits)
+      file_.fail(fmt::format("tensor \"{}\": its checksum is not {} hexadecimal digits", name, kDigits));
     return value;
   }
 
@@ -164,13 +192,18 @@ class HeaderReader {
 
   void check_places(std::int64_t data_bytes) {
     std::vector<StoredTensor>& all = header_.tensors;
-    std::stable_sort(all.begin(), all.end(), [](const StoredTensor& a, const StoredTensor& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
+    std::stable_sort(all.begin(), all.end(), [](const StoredTensor& a, const StoredTensor& b) {
+      return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+    });
     std::int64_t at = 0;
     for (const StoredTensor& t : all) {
-      if (t.begin != at) file_.fail(fmt::format("tensor \"{}\" begins at byte {} of the data, {}", t.name, t.begin, t.begin < at ? "inside of another" : "behind a gap"));
+      if (t.begin != at)
+        file_.fail(fmt::format("tensor \"{}\" begins at byte {} of the data, {}", t.name, t.begin,
+                               t.begin < at ? "inside of another" : "behind a gap"));
       at = t.end;
     }
-    if (at != data_bytes) file_.fail(fmt::format("has {} bytes of data; its tensors take {}", data_bytes, at));
+    if (at != data_bytes)
+      file_.fail(fmt::format("has {} bytes of data; its tensors take {}", data_bytes, at));
   }
 
   const FileName& file_;
@@ -179,22 +212,27 @@ class HeaderReader {
   Metadata own_;
 };
 
-}  // namespace
+}   // namespace
 
 HeaderText::HeaderText(std::string_view op, const SafetensorsHeader& header) : text_(kOpening) {
   const auto room = [this] {
     places_.push_back(text_.size());
     text_.append(kDigits, '0').append(1, '"');
   };
-  const auto entry = [&](std::string_view what, const std::string& key) { text_.append(1, ',').append(quoted(op, what, key)).append(1, ':'); };
+  const auto entry = [&](std::string_view what, const std::string& key) {
+    text_.append(1, ',').append(quoted(op, what, key)).append(1, ':');
+  };
   room();
   for (const auto& [key, value] : header.metadata) {
-    if (key.starts_with(kOwn)) throw_error<ArgumentError>("{}: the key \"{}\" is the library's own; use one that does not begin with {}", op, key, kOwn);
+    if (key.starts_with(kOwn))
+      throw_error<ArgumentError>(
+          "{}: the key \"{}\" is the library's own; use one that does not begin with {}", op, key, kOwn);
     entry("a key of the metadata", key);
     text_ += quoted(op, "a text of the metadata", value);
   }
   for (const StoredTensor& t : header.tensors) {
-    if (t.name == "__metadata__") throw_error<ArgumentError>("{}: the file format does not allow the name \"{}\"", op, t.name);
+    if (t.name == "__metadata__")
+      throw_error<ArgumentError>("{}: the file format does not allow the name \"{}\"", op, t.name);
     if (t.spec.dtype == DType::c128) {
       entry("a name", std::string(kDtypeOf) + t.name);
       text_ += "\"c128\"";
@@ -207,19 +245,27 @@ HeaderText::HeaderText(std::string_view op, const SafetensorsHeader& header) : t
   for (const StoredTensor& t : header.tensors) {
     entry("a name", t.name);
     std::string dims;
-    for (const std::int64_t d : t.spec.shape) dims += fmt::format("{}{}", dims.empty() ? "" : ",", d);
+    for (const std::int64_t d : t.spec.shape)
+      dims += fmt::format("{}{}", dims.empty() ? "" : ",", d);
     if (t.spec.dtype == DType::c128) dims += dims.empty() ? "2" : ",2";
-    text_ += fmt::format(R"({{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})", kDtypeNames[static_cast<std::size_t>(t.spec.dtype)], dims, t.begin, t.end);
+    text_ += fmt::format(R"({{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})",
+                         kDtypeNames[static_cast<std::size_t>(t.spec.dtype)], dims, t.begin, t.end);
   }
   text_ += '}';
   constexpr std::size_t kAligned = 64;   // where the data begins, 8 bytes of length included
   text_.append((2 * kAligned - 8 - text_.size() % kAligned) % kAligned, ' ');
-  if (text_.size() > kMaxHeaderBytes) throw_error<ArgumentError>("{}: the names and texts take {} bytes; the file format allows {}", op, text_.size(), kMaxHeaderBytes);
+  if (text_.size() > kMaxHeaderBytes)
+    throw_error<ArgumentError>("{}: the names and texts take {} bytes; the file format allows {}", op,
+                               text_.size(), kMaxHeaderBytes);
 }
 
-void HeaderText::enter(std::size_t i, std::uint64_t checksum) { text_.replace(places_[i + 1], kDigits, digits(checksum)); }
+void HeaderText::enter(std::size_t i, std::uint64_t checksum) {
+  text_.replace(places_[i + 1], kDigits, digits(checksum));
+}
 void HeaderText::seal() { text_.replace(places_[0], kDigits, digits(header_checksum(text_))); }
 
-SafetensorsHeader read_header(const FileName& file, const std::string& text, std::int64_t data_bytes) { return HeaderReader(file, text).read(data_bytes); }
+SafetensorsHeader read_header(const FileName& file, const std::string& text, std::int64_t data_bytes) {
+  return HeaderReader(file, text).read(data_bytes);
+}
 
-}  // namespace tapedeck
+}   // namespace tapedeck

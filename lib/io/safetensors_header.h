@@ -1,5 +1,5 @@
-// The header of a safetensors file: which tensors it holds, and where. A file is 8 bytes, the header's length, little-endian;
-// the header, JSON, padded with spaces; then the tensors' bytes without gaps.
+// The header of a safetensors file: which tensors it holds, and where. A file is 8 bytes, the header's
+// length, little-endian; the header, JSON, padded with spaces; then the tensors' bytes without gaps.
 #pragma once
 #include <optional>
 #include <vector>
@@ -12,13 +12,13 @@ namespace tapedeck {
 struct StoredTensor {
   std::string name;
   Spec spec;
-  std::int64_t begin = 0, end = 0;             // its bytes, behind the header
+  std::int64_t begin = 0, end = 0;   // its bytes, behind the header
   std::optional<std::uint64_t> checksum = {};
 };
 
 struct SafetensorsHeader {
-  std::vector<StoredTensor> tensors;           // in the order of their bytes
-  Metadata metadata;                           // the user's
+  std::vector<StoredTensor> tensors;   // in the order of their bytes
+  Metadata metadata;                   // the user's
 };
 
 /// The header's text with room for checksums, which are not known before the tensors are written.
@@ -35,7 +35,7 @@ class HeaderText {
 
  private:
   std::string text_;
-  std::vector<std::size_t> places_;            // of checksums in the text
+  std::vector<std::size_t> places_;   // of checksums in the text
 };
 
 /// Reads a header's text. `data_bytes` follow it in the file.
@@ -44,4 +44,4 @@ SafetensorsHeader read_header(const FileName& file, const std::string& text, std
 /// The longest header that the format allows.
 inline constexpr std::int64_t kMaxHeaderBytes = 100'000'000;
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,15 +1,16 @@
-// Safetensors files. In: named tensors, or a file that may be anything. Out: a file that is whole, or tensors with the bytes
-// that were written. Checksums are computed piece by piece, while the piece is in the processor's cache anyway.
+// Safetensors files. In: named tensors, or a file that may be anything. Out: a file that is whole, or tensors
+// with the bytes that were written. Checksums are computed piece by piece, while the piece is in the
+// processor's cache anyway.
 #include "io/tensor_file.h"
 
+#include <sys/mman.h>
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <sys/mman.h>
 
 #include "core/format.h"
-#include "io/checksum.h"
 #include "core/storage.h"
+#include "io/checksum.h"
 
 namespace tapedeck {
 namespace {
@@ -19,13 +20,15 @@ static_assert(std::endian::native == std::endian::little, "the bytes of tensors 
 constexpr std::int64_t kPiece = 1 << 18, kLengthBytes = 8;
 
 template <class F> void each_piece(std::int64_t n, const F& f) {
-  for (std::int64_t at = 0; at < n; at += kPiece) f(at, std::min(kPiece, n - at));
+  for (std::int64_t at = 0; at < n; at += kPiece)
+    f(at, std::min(kPiece, n - at));
 }
 
 // Fresh memory costs less in few large pages.
 void prefer_large_pages(void* memory, std::int64_t bytes) {
   constexpr std::uintptr_t kPage = 2 << 20;
-  const auto begin = reinterpret_cast<std::uintptr_t>(memory), first = (begin + kPage - 1) / kPage * kPage, end = (begin + static_cast<std::uintptr_t>(bytes)) / kPage * kPage;
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory), first = (begin + kPage - 1) / kPage * kPage,
+             end = (begin + static_cast<std::uintptr_t>(bytes)) / kPage * kPage;
   if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
 }
 
@@ -36,25 +39,34 @@ SafetensorsHeader place(const FileName& file, const NamedTensors& tensors, const
     if (!x.defined()) throw_error<ArgumentError>("{}: tensor \"{}\" is undefined", file.op, name);
     header.tensors.push_back({name, x.spec()});
   }
-  std::stable_sort(header.tensors.begin(), header.tensors.end(), [](const StoredTensor& a, const StoredTensor& b) { return size_of(a.spec.dtype) > size_of(b.spec.dtype); });
+  std::stable_sort(header.tensors.begin(), header.tensors.end(),
+                   [](const StoredTensor& a, const StoredTensor& b) {
+                     return size_of(a.spec.dtype) > size_of(b.spec.dtype);
+                   });
   std::int64_t at = 0;
   for (StoredTensor& t : header.tensors) {
     t.begin = at;
-    if (__builtin_add_overflow(at, t.spec.nbytes(), &at)) throw_error<ArgumentError>("{}: more bytes than a file can have", file.op);
+    if (__builtin_add_overflow(at, t.spec.nbytes(), &at))
+      throw_error<ArgumentError>("{}: more bytes than a file can have", file.op);
     t.end = at;
   }
   return header;
 }
 
-}  // namespace
+}   // namespace
 
 TensorReader::TensorReader(FileName name) : file_(std::move(name)) {
   std::uint64_t length = 0;
-  if (file_.size() < kLengthBytes) this->name().fail(fmt::format("is no safetensors file: it has {} bytes", file_.size()));
+  if (file_.size() < kLengthBytes)
+    this->name().fail(fmt::format("is no safetensors file: it has {} bytes", file_.size()));
   file_.read(0, &length, kLengthBytes);
-  if (length > kMaxHeaderBytes) this->name().fail(fmt::format("is no safetensors file: a header of {} bytes, of {} at most", length, kMaxHeaderBytes));
+  if (length > kMaxHeaderBytes)
+    this->name().fail(
+        fmt::format("is no safetensors file: a header of {} bytes, of {} at most", length, kMaxHeaderBytes));
   data_ = kLengthBytes + static_cast<std::int64_t>(length);
-  if (data_ > file_.size()) this->name().fail(fmt::format("is no safetensors file, or cut off: a header of {} bytes in a file of {}", length, file_.size()));
+  if (data_ > file_.size())
+    this->name().fail(fmt::format("is no safetensors file, or cut off: a header of {} bytes in a file of {}",
+                                  length, file_.size()));
   std::string text(length, ' ');
   file_.read(kLengthBytes, text.data(), static_cast<std::int64_t>(length));
   if (!text.starts_with('{')) this->name().fail("is no safetensors file: the header is no JSON object");
@@ -69,7 +81,8 @@ Tensor TensorReader::read(const StoredTensor& stored) const {
     file_.read(data_ + stored.begin + at, x.raw() + at, n);
     if (stored.checksum) sum.add(x.raw() + at, n);
   });
-  if (stored.checksum && sum.value() != *stored.checksum) name().fail(fmt::format("tensor \"{}\" is damaged: its checksum differs", stored.name));
+  if (stored.checksum && sum.value() != *stored.checksum)
+    name().fail(fmt::format("tensor \"{}\" is damaged: its checksum differs", stored.name));
   check_booleans(name(), fmt::format("tensor \"{}\" ", stored.name), x);
   return x;
 }
@@ -110,8 +123,9 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors, cons
 TensorFile load_safetensors(const std::string& path) {
   const TensorReader reader({"load_safetensors", path});
   TensorFile file{{}, reader.metadata()};
-  for (const StoredTensor& stored : reader.tensors()) file.tensors.emplace(stored.name, reader.read(stored));
+  for (const StoredTensor& stored : reader.tensors())
+    file.tensors.emplace(stored.name, reader.read(stored));
   return file;
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

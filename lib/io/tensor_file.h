@@ -23,7 +23,8 @@ class TensorReader {
 /// Writes a whole file, as save_safetensors does.
 void write_tensors(const FileName& name, const NamedTensors& tensors, const Metadata& metadata);
 
-/// Fails unless each byte of a tensor of bool is 0 or 1: others are no values of the type. The message goes on from `what`.
+/// Fails unless each byte of a tensor of bool is 0 or 1: others are no values of the type. The message goes
+/// on from `what`.
 void check_booleans(const FileName& file, std::string_view what, const Tensor& x);
 
-}  // namespace tapedeck
+}   // namespace tapedeck

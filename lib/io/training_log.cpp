@@ -1,10 +1,10 @@
 // JSON lines. In: names and values. Out: a line at the end of a file.
 #include "tapedeck/training_log.h"
 
-#include <algorithm>
-#include <cerrno>
 #include <fcntl.h>
 #include <unistd.h>
+#include <algorithm>
+#include <cerrno>
 
 #include <nlohmann/json.hpp>
 
@@ -27,11 +27,15 @@ std::int64_t end_of_lines(const std::string& path) {
   return 0;
 }
 
-std::string json_of(const auto& value) { return nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace); }
+std::string json_of(const auto& value) {
+  return nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
 
-}  // namespace
+}   // namespace
 
-TrainingLog::TrainingLog(std::string path) : path_(std::move(path)), file_(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666)) {
+TrainingLog::TrainingLog(std::string path)
+    : path_(std::move(path)),
+      file_(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666)) {
   const FileName name{"training_log", path_};
   if (file_ < 0) name.fail_with_errno("cannot be opened");
   try {
@@ -47,7 +51,8 @@ void TrainingLog::write(std::span<const LogField> fields) {
   std::string line;
   for (const LogField& field : fields) {
     line += line.empty() ? '{' : ',';
-    line += json_of(field.name) + ":" + std::visit([](const auto& v) { return json_of(v); }, field.value.value());
+    line +=
+        json_of(field.name) + ":" + std::visit([](const auto& v) { return json_of(v); }, field.value.value());
   }
   line += line.empty() ? "{}\n" : "}\n";
   for (std::string_view rest = line; !rest.empty();) {
@@ -58,4 +63,4 @@ void TrainingLog::write(std::span<const LogField> fields) {
   }
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -29,15 +29,16 @@ double evaluate(void* instance, const double* x, double* g, int n, double) noexc
   Run& run = *static_cast<Run*>(instance);
   const std::span<double> gradient(g, static_cast<std::size_t>(n));
   if (!run.thrown) try {
-    return run.objective.value_and_gradient(values(x, n), gradient);
-  } catch (...) {
-    run.thrown = std::current_exception();
-  }
+      return run.objective.value_and_gradient(values(x, n), gradient);
+    } catch (...) {
+      run.thrown = std::current_exception();
+    }
   std::ranges::fill(gradient, 0.0);
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-int progress(void* instance, const double* x, const double* g, double value, double, double, double, int n, int k, int) noexcept {
+int progress(void* instance, const double* x, const double* g, double value, double, double, double, int n,
+             int k, int) noexcept {
   Run& run = *static_cast<Run*>(instance);
   try {
     run.objective.note(run.m, values(x, n), value, values(g, n));
@@ -52,21 +53,28 @@ int progress(void* instance, const double* x, const double* g, double value, dou
 std::string reason_of(int status) {
   switch (status) {
     case LBFGS_SUCCESS:
-    case LBFGS_ALREADY_MINIMIZED: return "the gradient is small";
-    case LBFGS_STOP: return "stopped by progress";
-    case LBFGSERR_MAXIMUMITERATION: return "max_iterations";
-    case LBFGSERR_OUTOFMEMORY: throw std::bad_alloc();
-    default: return "no step lowers the value";
+    case LBFGS_ALREADY_MINIMIZED:
+      return "the gradient is small";
+    case LBFGS_STOP:
+      return "stopped by progress";
+    case LBFGSERR_MAXIMUMITERATION:
+      return "max_iterations";
+    case LBFGSERR_OUTOFMEMORY:
+      throw std::bad_alloc();
+    default:
+      return "no step lowers the value";
   }
 }
 
-}  // namespace
+}   // namespace
 
 Minimum minimize_lbfgs(const ValueAndGrad& f, const std::vector<Tensor>& x, const LbfgsOptions& options) {
   Objective objective("minimize_lbfgs", f, x, options);
-  if (options.history < 1) throw_error<ArgumentError>("minimize_lbfgs: history is {}; use 1 or more", options.history);
+  if (options.history < 1)
+    throw_error<ArgumentError>("minimize_lbfgs: history is {}; use 1 or more", options.history);
   const std::size_t n = objective.size();
-  if (n > static_cast<std::size_t>(std::numeric_limits<int>::max() - 16)) throw_error<ArgumentError>("minimize_lbfgs: x has {} elements; libLBFGS takes up to 2³¹ - 17", n);
+  if (n > static_cast<std::size_t>(std::numeric_limits<int>::max() - 16))
+    throw_error<ArgumentError>("minimize_lbfgs: x has {} elements; libLBFGS takes up to 2³¹ - 17", n);
 
   Run run{objective, options, {}, {}};
   std::vector<double> g(n);
@@ -94,10 +102,12 @@ Minimum minimize_lbfgs(const ValueAndGrad& f, const std::vector<Tensor>& x, cons
 bool has_lbfgs() { return true; }
 #else
 Minimum minimize_lbfgs(const ValueAndGrad&, const std::vector<Tensor>&, const LbfgsOptions&) {
-  throw ArgumentError("minimize_lbfgs: the library was built without libLBFGS; install liblbfgs-dev and build with -Dlbfgs=enabled, or use minimize_newton");
+  throw ArgumentError(
+      "minimize_lbfgs: the library was built without libLBFGS; install liblbfgs-dev and build with "
+      "-Dlbfgs=enabled, or use minimize_newton");
 }
 
 bool has_lbfgs() { return false; }
 #endif
 
-}  // namespace tapedeck
+}   // namespace tapedeck

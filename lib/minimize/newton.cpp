@@ -15,15 +15,22 @@ constexpr int kMaxHalvings = 40;
 
 // y += a x
 void add(double a, const Vector& x, Vector& y) {
-  for (std::size_t i = 0; i < y.size(); ++i) y[i] += a * x[i];
+  for (std::size_t i = 0; i < y.size(); ++i)
+    y[i] += a * x[i];
 }
 
 class Newton {
  public:
   Newton(const detail::Traced& f, const std::vector<Tensor>& x, const NewtonOptions& options)
-      : f_(f), objective_("minimize_newton", detail::value_and_grad_of("minimize_newton", f), x, options), options_(options), x_(objective_.start()), g_(x_.size()) {
-    if (options.max_products < 0) throw_error<ArgumentError>("minimize_newton: max_products is {}; use 0 or more", options.max_products);
-    if (options_.max_products == 0) options_.max_products = static_cast<int>(std::min<std::size_t>(2 * x_.size(), 200));
+      : f_(f),
+        objective_("minimize_newton", detail::value_and_grad_of("minimize_newton", f), x, options),
+        options_(options),
+        x_(objective_.start()),
+        g_(x_.size()) {
+    if (options.max_products < 0)
+      throw_error<ArgumentError>("minimize_newton: max_products is {}; use 0 or more", options.max_products);
+    if (options_.max_products == 0)
+      options_.max_products = static_cast<int>(std::min<std::size_t>(2 * x_.size(), 200));
   }
 
   Minimum run() {
@@ -46,14 +53,17 @@ class Newton {
 
  private:
   bool done() {
-    if (m_.converged) m_.reason = "the gradient is small";
-    else if (m_.iterations == options_.max_iterations) m_.reason = "max_iterations";
+    if (m_.converged)
+      m_.reason = "the gradient is small";
+    else if (m_.iterations == options_.max_iterations)
+      m_.reason = "max_iterations";
     return m_.converged || m_.iterations == options_.max_iterations;
   }
 
   Vector product(const Vector& v) {
     Vector h(v.size());
-    const std::vector<Tensor> parts = detail::hessian_vector_product(f_, m_.x, objective_.unpack(v), JacobianMode::automatic);
+    const std::vector<Tensor> parts =
+        detail::hessian_vector_product(f_, m_.x, objective_.unpack(v), JacobianMode::automatic);
     objective_.pack(parts, h);
     ++m_.products;
     return h;
@@ -74,13 +84,15 @@ class Newton {
       add(a, h, r);
       const double next = dot(r, r);
       if (std::sqrt(next) <= enough) break;
-      for (std::size_t i = 0; i < d.size(); ++i) d[i] = next / rr * d[i] - r[i];
+      for (std::size_t i = 0; i < d.size(); ++i)
+        d[i] = next / rr * d[i] - r[i];
       rr = next;
     }
     return p;
   }
 
-  // The first of p, p/2, p/4, … that lowers the value enough; then x, the value and the gradient are those there.
+  // The first of p, p/2, p/4, … that lowers the value enough; then x, the value and the gradient are those
+  // there.
   bool search(const Vector& p) {
     const double slope = dot(g_, p);
     if (!(slope < 0)) return false;
@@ -91,7 +103,8 @@ class Newton {
       add(length, p, x);
       const double value = objective_.value_and_gradient(x, g);
       // Where the fall is lost in the value's rounding, the slope must have fallen.
-      const bool is_flat = std::abs(value - value_) <= 1e-15 * std::abs(value_) && std::abs(dot(g, p)) <= std::abs(slope);
+      const bool is_flat =
+          std::abs(value - value_) <= 1e-15 * std::abs(value_) && std::abs(dot(g, p)) <= std::abs(slope);
       if (std::isfinite(dot(g, g)) && (value <= value_ + kSufficient * length * slope || is_flat)) {
         x_.swap(x), g_.swap(g), value_ = value;
         return true;
@@ -108,8 +121,10 @@ class Newton {
   Minimum m_;
 };
 
-}  // namespace
+}   // namespace
 
-Minimum detail::minimize_newton(const Traced& f, const std::vector<Tensor>& x, const NewtonOptions& options) { return Newton(f, x, options).run(); }
+Minimum detail::minimize_newton(const Traced& f, const std::vector<Tensor>& x, const NewtonOptions& options) {
+  return Newton(f, x, options).run();
+}
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -8,17 +8,23 @@
 
 namespace tapedeck {
 
-double dot(std::span<const double> a, std::span<const double> b) { return std::inner_product(a.begin(), a.end(), b.begin(), 0.0); }
+double dot(std::span<const double> a, std::span<const double> b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
 
-Objective::Objective(std::string_view caller, ValueAndGrad f, const std::vector<Tensor>& x, const MinimizeOptions& options)
+Objective::Objective(std::string_view caller, ValueAndGrad f, const std::vector<Tensor>& x,
+                     const MinimizeOptions& options)
     : caller_(caller), f_(std::move(f)), tolerance_(options.tolerance) {
   if (!f_.call) throw_error<ArgumentError>("{}: the function is empty", caller);
-  if (!(options.tolerance >= 0)) throw_error<ArgumentError>("{}: tolerance is {}; use 0 or more", caller, options.tolerance);
-  if (options.max_iterations < 0) throw_error<ArgumentError>("{}: max_iterations is {}; use 0 or more", caller, options.max_iterations);
+  if (!(options.tolerance >= 0))
+    throw_error<ArgumentError>("{}: tolerance is {}; use 0 or more", caller, options.tolerance);
+  if (options.max_iterations < 0)
+    throw_error<ArgumentError>("{}: max_iterations is {}; use 0 or more", caller, options.max_iterations);
   std::size_t n = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (!x[i].defined()) throw_error<ArgumentError>("{}: x[{}] is undefined", caller, i);
-    if (x[i].dtype() != DType::f32 && x[i].dtype() != DType::f64) throw_error<DTypeError>("{}: x[{}] is {}; use f32 or f64", caller, i, x[i].spec());
+    if (x[i].dtype() != DType::f32 && x[i].dtype() != DType::f64)
+      throw_error<DTypeError>("{}: x[{}] is {}; use f32 or f64", caller, i, x[i].spec());
     specs_.push_back(x[i].spec());
     n += static_cast<std::size_t>(x[i].size());
   }
@@ -30,7 +36,8 @@ Objective::Objective(std::string_view caller, ValueAndGrad f, const std::vector<
 void Objective::pack(std::span<const Tensor> parts, std::span<double> x) const {
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::size_t n = static_cast<std::size_t>(specs_[i].shape.size());
-    const Tensor part = parts[i].defined() ? astype(parts[i], DType::f64) : zeros(specs_[i].shape, DType::f64);
+    const Tensor part =
+        parts[i].defined() ? astype(parts[i], DType::f64) : zeros(specs_[i].shape, DType::f64);
     std::ranges::copy(part.data<double>(), x.begin());
     x = x.subspan(n);
   }
@@ -51,13 +58,16 @@ double Objective::value_and_gradient(std::span<const double> x, std::span<double
   const auto [value, gradients] = f_.call(unpack(x));
   const StopRecording unrecorded;
   if (!value.defined()) throw_error<ArgumentError>("{}: the function returns an undefined tensor", caller_);
-  if (value.shape().ndim() > 0) throw_error<ShapeError>("{}: the function returns {}; use a scalar", caller_, value.spec());
-  if (gradients.size() != specs_.size()) throw_error<ArgumentError>("{}: {} gradients for {} tensors", caller_, gradients.size(), specs_.size());
+  if (value.shape().ndim() > 0)
+    throw_error<ShapeError>("{}: the function returns {}; use a scalar", caller_, value.spec());
+  if (gradients.size() != specs_.size())
+    throw_error<ArgumentError>("{}: {} gradients for {} tensors", caller_, gradients.size(), specs_.size());
   std::vector<Tensor> dense;
   for (std::size_t i = 0; i < specs_.size(); ++i) {
     dense.push_back(gradients[i].defined() ? gradients[i].dense() : Tensor());
     if (dense[i].defined() && dense[i].shape() != specs_[i].shape)
-      throw_error<ShapeError>("{}: the gradient for x[{}] is {}, x[{}] is {}", caller_, i, dense[i].spec(), i, specs_[i]);
+      throw_error<ShapeError>("{}: the gradient for x[{}] is {}, x[{}] is {}", caller_, i, dense[i].spec(), i,
+                              specs_[i]);
   }
   pack(dense, g);
   return astype(value, DType::f64).item<double>();
@@ -65,7 +75,10 @@ double Objective::value_and_gradient(std::span<const double> x, std::span<double
 
 double Objective::begin(std::span<double> g) {
   const double value = value_and_gradient(start_, g);
-  if (!std::isfinite(value) || !std::isfinite(dot(g, g))) throw_error<ArgumentError>("{}: at the start the value is {}, the gradient's norm {}; use a start where both are finite", caller_, value, std::sqrt(dot(g, g)));
+  if (!std::isfinite(value) || !std::isfinite(dot(g, g)))
+    throw_error<ArgumentError>(
+        "{}: at the start the value is {}, the gradient's norm {}; use a start where both are finite",
+        caller_, value, std::sqrt(dot(g, g)));
   return value;
 }
 
@@ -85,4 +98,4 @@ ValueAndGrad detail::value_and_grad_of(std::string_view caller, Traced f) {
   }};
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

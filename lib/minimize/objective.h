@@ -7,7 +7,8 @@ namespace tapedeck {
 class Objective {
  public:
   /// Checks dtypes and the options.
-  Objective(std::string_view caller, ValueAndGrad f, const std::vector<Tensor>& x, const MinimizeOptions& options);
+  Objective(std::string_view caller, ValueAndGrad f, const std::vector<Tensor>& x,
+            const MinimizeOptions& options);
 
   std::size_t size() const { return start_.size(); }
   const std::vector<double>& start() const { return start_; }
@@ -20,7 +21,8 @@ class Objective {
   std::vector<Tensor> unpack(std::span<const double> x) const;
   void pack(std::span<const Tensor> parts, std::span<double> x) const;
 
-  /// Fills in x, value, norm and whether it has converged; the first two are the norms of the gradient and of x.
+  /// Fills in x, value, norm and whether it has converged; the first two are the norms of the gradient and of
+  /// x.
   void note(Minimum& m, std::span<const double> x, double value, std::span<const double> g) const;
   int evaluations() const { return evaluations_; }
 
@@ -35,4 +37,4 @@ class Objective {
 
 double dot(std::span<const double> a, std::span<const double> b);
 
-}  // namespace tapedeck
+}   // namespace tapedeck

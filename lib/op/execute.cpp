@@ -1,26 +1,30 @@
 // The one door. In: an op and its inputs. Out: its outputs, recorded by whoever records on this thread.
 #include <algorithm>
 
+#include "core/format.h"
+#include "core/storage.h"
 #include "op/observer.h"
 #include "op/recorder.h"
-#include "core/format.h"
 #include "tapedeck/ops/math.h"
-#include "core/storage.h"
 
 namespace tapedeck {
 namespace {
 
 void require_defined(const Call& c) {
   for (int i = 0; i < c.x.size(); ++i)
-    if (!c.x[i].defined()) [[unlikely]] throw_error<ArgumentError>("{}: input {} is undefined; it was default-constructed or moved from", c.op.name, i);
+    if (!c.x[i].defined()) [[unlikely]]
+      throw_error<ArgumentError>("{}: input {} is undefined; it was default-constructed or moved from",
+                                 c.op.name, i);
 }
 
 // Where the tensors of a list are; in place for few.
 class Pointers {
  public:
-  explicit Pointers(std::span<const Tensor> x) : n_(static_cast<int>(x.size())), more_(x.size() > kMaxInputs ? x.size() : 0) {
+  explicit Pointers(std::span<const Tensor> x)
+      : n_(static_cast<int>(x.size())), more_(x.size() > kMaxInputs ? x.size() : 0) {
     const Tensor** p = n_ > kMaxInputs ? more_.data() : few_;
-    for (const Tensor& t : x) *p++ = &t;
+    for (const Tensor& t : x)
+      *p++ = &t;
   }
   Refs refs() const { return {n_ > kMaxInputs ? more_.data() : few_, n_}; }
 
@@ -49,16 +53,20 @@ void run_kernel(const Call& c, std::span<Tensor> y) {
     const RecordingScope unrecorded(nullptr);   // the op is recorded, not what it is made of
     c.op.forward.run(c, y);
   }
-  for (const Tensor& t : y) if (!t.defined() || !t.raw()) [[unlikely]] throw_error<InternalError>("{}: the kernel has left an output without elements", c.op.name);
+  for (const Tensor& t : y)
+    if (!t.defined() || !t.raw()) [[unlikely]]
+      throw_error<InternalError>("{}: the kernel has left an output without elements", c.op.name);
 }
 
 void compute(const Call& c, std::span<Tensor> y) {
-  if (thread_state.observer) [[unlikely]] compute_observed(c, y, run_kernel);
-  else run_kernel(c, y);
+  if (thread_state.observer) [[unlikely]]
+    compute_observed(c, y, run_kernel);
+  else
+    run_kernel(c, y);
 }
 
-// The outer ones first: they see the op that an inner accumulator's tangents are computed from before these. A recorder that
-// throws leaves itself as it was; what others have recorded goes with the outputs.
+// The outer ones first: they see the op that an inner accumulator's tangents are computed from before these.
+// A recorder that throws leaves itself as it was; what others have recorded goes with the outputs.
 void record_on(Recorder* r, const Call& c, std::span<Tensor> y) {
   if (r->outer()) record_on(r->outer(), c, y);
   r->record(c, y);
@@ -67,16 +75,19 @@ void record(const Call& c, std::span<Tensor> y) {
   if (thread_state.innermost && c.op.rule.kind != RuleKind::none) record_on(thread_state.innermost, c, y);
 }
 
-}  // namespace
+}   // namespace
 
 Tensor Op::execute(Refs x, Attrs attrs, unsigned temporaries) const {
   const Call call{.op = *this, .raw_attrs = attrs, .x = x};
   require_defined(call);
   Tensor y;
-  if (infer.many) [[unlikely]] throw_error<InternalError>("{}: has several outputs; call run", name);
+  if (infer.many) [[unlikely]]
+    throw_error<InternalError>("{}: has several outputs; call run", name);
   const Spec spec = infer.one(call);
-  if (forward.outputs == Outputs::own) y = blank(spec);
-  else y = temporaries ? output_for(call, spec, temporaries) : allocate(spec);
+  if (forward.outputs == Outputs::own)
+    y = blank(spec);
+  else
+    y = temporaries ? output_for(call, spec, temporaries) : allocate(spec);
   compute(call, {&y, 1});
   record(call, {&y, 1});
   return y;
@@ -84,12 +95,15 @@ Tensor Op::execute(Refs x, Attrs attrs, unsigned temporaries) const {
 
 void enter_computed(const Call& c, std::span<Tensor> y) {
   require_defined(c);
-  for (const Tensor& t : y) if (!t.defined()) throw_error<ArgumentError>("{}: an output is undefined", c.op.name);
+  for (const Tensor& t : y)
+    if (!t.defined()) throw_error<ArgumentError>("{}: an output is undefined", c.op.name);
   if (thread_state.observer) show_computed(c, y);
   record(c, y);
 }
 
-Tensor Op::execute(std::span<const Tensor> x, Attrs attrs) const { return execute(Pointers(x).refs(), attrs); }
+Tensor Op::execute(std::span<const Tensor> x, Attrs attrs) const {
+  return execute(Pointers(x).refs(), attrs);
+}
 
 std::vector<Tensor> Op::run(std::span<const Tensor> x, Attrs attrs) const {
   const Pointers pointers(x);
@@ -99,7 +113,8 @@ std::vector<Tensor> Op::run(std::span<const Tensor> x, Attrs attrs) const {
   const std::vector<Spec> specs = infer.many(call);
   std::vector<Tensor> y;
   y.reserve(specs.size());
-  for (const Spec& spec : specs) y.push_back(forward.outputs == Outputs::own ? blank(spec) : allocate(spec));
+  for (const Spec& spec : specs)
+    y.push_back(forward.outputs == Outputs::own ? blank(spec) : allocate(spec));
   compute(call, y);
   record(call, y);
   return y;
@@ -109,16 +124,24 @@ void promote(std::initializer_list<Operand> x, Tensor* converted, const Tensor**
   bool tensors = false, integers = false, others = false;
   DType dtype = thread_state.number_dtype;
   for (const Operand& o : x) {
-    if (!o.tensor()) (o.integer() ? integers : others) = true;
-    else if (!o.tensor()->defined()) throw ArgumentError("operand: the tensor is undefined; it was default-constructed or moved from");
-    else dtype = std::exchange(tensors, true) ? promote(dtype, o.tensor()->dtype()) : o.tensor()->dtype();
+    if (!o.tensor())
+      (o.integer() ? integers : others) = true;
+    else if (!o.tensor()->defined())
+      throw ArgumentError("operand: the tensor is undefined; it was default-constructed or moved from");
+    else
+      dtype = std::exchange(tensors, true) ? promote(dtype, o.tensor()->dtype()) : o.tensor()->dtype();
   }
-  if (others && !is_trainable(dtype)) dtype = DType::f64;
-  else if (integers && dtype == DType::boolean) dtype = DType::i64;
+  if (others && !is_trainable(dtype))
+    dtype = DType::f64;
+  else if (integers && dtype == DType::boolean)
+    dtype = DType::i64;
   for (const Operand& o : x) {
-    if (!o.tensor()) *refs = &(*converted = full({}, o.number(), dtype));
-    else if (o.tensor()->dtype() != dtype) *refs = &(*converted = astype(*o.tensor(), dtype));
-    else *refs = o.tensor();
+    if (!o.tensor())
+      *refs = &(*converted = full({}, o.number(), dtype));
+    else if (o.tensor()->dtype() != dtype)
+      *refs = &(*converted = astype(*o.tensor(), dtype));
+    else
+      *refs = o.tensor();
     ++refs, ++converted;
   }
 }
@@ -139,7 +162,8 @@ std::string describe(const Call& c, std::string_view what) {
   std::string out = fmt::format("{}: {}:", c.op.name, what);
   for (int i = 0; i < c.x.size(); ++i) {
     const std::string_view named = i < kMaxInputs ? c.op.args[i] : std::string_view();
-    out += fmt::format("{} {} is {}", i ? "," : "", named.empty() ? fmt::format("input {}", i) : named, c.x[i].spec());
+    out += fmt::format("{} {} is {}", i ? "," : "", named.empty() ? fmt::format("input {}", i) : named,
+                       c.x[i].spec());
   }
   return out;
 }
@@ -148,12 +172,13 @@ void throw_dtype_error(const Call& c, std::string_view what) { throw DTypeError(
 
 void OwnedAttrs::copy_from(const Attrs& a) {
   void* to = bytes_.data;
-  if (!inline_fits(*a.type)) to = bytes_.heap = ::operator new(a.type->size, std::align_val_t{a.type->align});
+  if (!inline_fits(*a.type))
+    to = bytes_.heap = ::operator new (a.type->size, std::align_val_t{a.type->align});
   if (a.type->copy) {
     try {
       a.type->copy(a.data, to);
     } catch (...) {
-      ::operator delete(to, std::align_val_t{a.type->align});
+      ::operator delete (to, std::align_val_t{a.type->align});
       throw;
     }
   } else {
@@ -165,7 +190,7 @@ void OwnedAttrs::copy_from(const Attrs& a) {
 void OwnedAttrs::destroy() noexcept {
   if (inline_fits(*type_)) return;
   if (type_->destroy) type_->destroy(bytes_.heap);
-  ::operator delete(bytes_.heap, std::align_val_t{type_->align});
+  ::operator delete (bytes_.heap, std::align_val_t{type_->align});
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

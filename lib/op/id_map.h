@@ -1,5 +1,5 @@
-// IdMap: tensor id -> a number of the recorder's own. Open addressing; an erased entry's followers move up, so that a
-// long loop of insertions and erasures stays as fast and as small as its largest moment.
+// IdMap: tensor id -> a number of the recorder's own. Open addressing; an erased entry's followers move up,
+// so that a long loop of insertions and erasures stays as fast and as small as its largest moment.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -21,10 +21,12 @@ class IdMap {
   void reserve(std::size_t more) {
     if (2 * (count_ + more) <= table_.size()) return;
     std::size_t size = table_.empty() ? 16 : table_.size();
-    while (size < 2 * (count_ + more)) size *= 2;
+    while (size < 2 * (count_ + more))
+      size *= 2;
     std::vector<Entry> old(size);
     old.swap(table_);
-    for (const Entry& e : old) if (e.id) place(e);
+    for (const Entry& e : old)
+      if (e.id) place(e);
   }
   /// id must not be there yet, and room must have been reserved.
   void insert(std::uint64_t id, std::int32_t value) noexcept {
@@ -49,13 +51,17 @@ class IdMap {
   void clear() noexcept { table_.clear(), count_ = 0; }
 
  private:
-  struct Entry { std::uint64_t id = 0; std::int32_t value = 0; };   // id 0: free
+  struct Entry {
+    std::uint64_t id = 0;
+    std::int32_t value = 0;
+  };   // id 0: free
 
   std::size_t home(std::uint64_t id) const { return (id * 0x9e3779b97f4a7c15u >> 32) & (table_.size() - 1); }
   std::size_t next(std::size_t i) const { return (i + 1) & (table_.size() - 1); }
   void place(const Entry& e) noexcept {
     std::size_t i = home(e.id);
-    while (table_[i].id) i = next(i);
+    while (table_[i].id)
+      i = next(i);
     table_[i] = e;
   }
 
@@ -63,4 +69,4 @@ class IdMap {
   std::size_t count_ = 0;
 };
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -6,11 +6,11 @@
 #include <cxxabi.h>
 #include <execinfo.h>
 
-#include "tape/tape.h"
 #include "core/format.h"
-#include "core/visit.h"
-#include "tapedeck/debug.h"
 #include "core/storage.h"
+#include "core/visit.h"
+#include "tape/tape.h"
+#include "tapedeck/debug.h"
 
 namespace tapedeck {
 namespace {
@@ -18,7 +18,8 @@ namespace {
 constinit thread_local const Scope* innermost_scope __attribute__((tls_model("initial-exec"))) = nullptr;
 
 template <class F> void each_observer(const F& f) {
-  for (Observer* o = thread_state.observer; o; o = o->outer()) f(*o);
+  for (Observer* o = thread_state.observer; o; o = o->outer())
+    f(*o);
 }
 
 // Observers are told that an event begins, and those that were told so that it ends.
@@ -37,18 +38,21 @@ class Shown {
 
  private:
   void end() noexcept {
-    each_observer([&](Observer& o) { if (told_-- > 0) o.ends(event_); });
+    each_observer([&](Observer& o) {
+      if (told_-- > 0) o.ends(event_);
+    });
   }
 
   const Event& event_;
   int told_ = 0;
 };
 
-}  // namespace
+}   // namespace
 
 Observer::~Observer() {
   Observer** at = &thread_state.observer;
-  while (*at && *at != this) at = &(*at)->outer_;
+  while (*at && *at != this)
+    at = &(*at)->outer_;
   if (*at) *at = outer_;
 }
 
@@ -69,7 +73,8 @@ void show_read(const detail::VariableCell& cell, const Tensor& value) {
   each_observer([&](Observer& o) { o.read(cell, value); });
 }
 
-void show_rule(const Event& e, std::span<const Gradient> dy, std::span<const Gradient> dx, const std::function<void()>& pull_back) {
+void show_rule(const Event& e, std::span<const Gradient> dy, std::span<const Gradient> dx,
+               const std::function<void()>& pull_back) {
   const Shown shown(e);
   each_observer([&](Observer& o) { o.before_rule(e, dy); });
   pull_back();
@@ -81,7 +86,8 @@ Scope::~Scope() { innermost_scope = outer_; }
 
 std::string scopes() {
   std::string path;
-  for (const Scope* s = innermost_scope; s; s = s->outer()) path = path.empty() ? s->name() : s->name() + "/" + path;
+  for (const Scope* s = innermost_scope; s; s = s->outer())
+    path = path.empty() ? s->name() : s->name() + "/" + path;
   return path;
 }
 
@@ -102,20 +108,24 @@ std::string readable(const std::string& line) {
   if (open == std::string::npos || plus == std::string::npos || plus == open + 1) return line;
   const std::string symbol = line.substr(open + 1, plus - open - 1);
   int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> name(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), std::free);
+  const std::unique_ptr<char, decltype(&std::free)> name(
+      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), std::free);
   return name ? name.get() : symbol;
 }
 
-}  // namespace
+}   // namespace
 
 std::string describe(const Place& place) {
   constexpr std::size_t kMost = 8;
   std::string text = place.scopes.empty() ? "" : fmt::format("\n  in scope \"{}\"", place.scopes);
-  const std::unique_ptr<char*, decltype(&std::free)> lines(backtrace_symbols(place.calls.data(), static_cast<int>(place.calls.size())), std::free);
+  const std::unique_ptr<char*, decltype(&std::free)> lines(
+      backtrace_symbols(place.calls.data(), static_cast<int>(place.calls.size())), std::free);
   std::size_t shown = 0;
   for (std::size_t i = 0; lines && i < place.calls.size() && shown < kMost; ++i) {
     const std::string line = lines.get()[i];
-    if (line.find("libtapedeck") != std::string::npos || line.find("libc.so") != std::string::npos || line.find("_start") != std::string::npos) continue;
+    if (line.find("libtapedeck") != std::string::npos || line.find("libc.so") != std::string::npos ||
+        line.find("_start") != std::string::npos)
+      continue;
     text += fmt::format("\n  {} {}", shown++ ? "by" : "recorded by", readable(line));
   }
   return text;
@@ -128,12 +138,14 @@ std::int64_t first_not_finite(const Tensor& x) {
     const T* number = elements<T>(x);
     const std::int64_t n = x.size() * parts;
     bool finite = true;
-    for (std::int64_t i = 0; i < n; ++i) finite &= number[i] - number[i] == T(0);
+    for (std::int64_t i = 0; i < n; ++i)
+      finite &= number[i] - number[i] == T(0);
     if (finite) return std::int64_t{-1};
     std::int64_t i = 0;
-    while (std::isfinite(number[i])) ++i;
+    while (std::isfinite(number[i]))
+      ++i;
     return i / parts;
   });
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,4 +1,5 @@
-// Probe: stands for an argument of a partial at compile time and remembers, in its type, which arguments were read.
+// Probe: stands for an argument of a partial at compile time and remembers, in its type, which arguments were
+// read.
 #pragma once
 #include <type_traits>
 
@@ -9,26 +10,63 @@ template <unsigned Read> struct Probe {};
 template <class T> inline constexpr unsigned probe_reads = 0;   // a plain number reads nothing
 template <unsigned A> inline constexpr unsigned probe_reads<Probe<A>> = A;
 
-template <class... X> concept Probed = (... || !std::is_arithmetic_v<X>) && (... && (std::is_arithmetic_v<X> || requires(X x) { []<unsigned A>(Probe<A>) {}(x); }));
+template <class... X>
+concept Probed = (... || !std::is_arithmetic_v<X>)&&(... && (std::is_arithmetic_v<X> || requires(X x) {
+                                                       []<unsigned A>(Probe<A>) {}(x);
+                                                     }));
 template <class... X> using Joined = Probe<(probe_reads<X> | ...)>;
 
-template <class A, class B> requires Probed<A, B> constexpr Joined<A, B> operator+(A, B) { return {}; }
-template <class A, class B> requires Probed<A, B> constexpr Joined<A, B> operator-(A, B) { return {}; }
-template <class A, class B> requires Probed<A, B> constexpr Joined<A, B> operator*(A, B) { return {}; }
-template <class A, class B> requires Probed<A, B> constexpr Joined<A, B> operator/(A, B) { return {}; }
-template <class A, class B> requires Probed<A, B> constexpr Joined<A, B> operator<(A, B) { return {}; }
-template <class A, class B> requires Probed<A, B> constexpr Joined<A, B> operator<=(A, B) { return {}; }
-template <class A, class B> requires Probed<A, B> constexpr Joined<A, B> operator>(A, B) { return {}; }
-template <class A, class B> requires Probed<A, B> constexpr Joined<A, B> operator>=(A, B) { return {}; }
-template <class A, class B> requires Probed<A, B> constexpr Joined<A, B> maximum(A, B) { return {}; }
-template <class A, class B> requires Probed<A, B> constexpr Joined<A, B> minimum(A, B) { return {}; }
-template <class A, class B> requires Probed<A, B> constexpr Joined<A, B> pow(A, B) { return {}; }
-template <class A, class B> requires Probed<A, B> constexpr Joined<A, B> equal(A, B) { return {}; }
-template <class A, class B> requires Probed<A, B> constexpr Joined<A, B> div_no_nan(A, B) { return {}; }
-template <class A, class B> requires Probed<A, B> constexpr Joined<A, B> xlogy(A, B) { return {}; }
-template <class A, class B> requires Probed<A, B> constexpr Joined<A, B> xlog1py(A, B) { return {}; }
-template <class A, class B> requires Probed<A, B> constexpr Joined<A, B> xdivy(A, B) { return {}; }
-template <class C, class A, class B> requires Probed<C, A, B> constexpr Joined<C, A, B> where(C, A, B) { return {}; }
+template <class A, class B>
+requires Probed<A, B>
+constexpr Joined<A, B> operator+(A, B) { return {}; }
+template <class A, class B>
+requires Probed<A, B>
+constexpr Joined<A, B> operator-(A, B) { return {}; }
+template <class A, class B>
+requires Probed<A, B>
+constexpr Joined<A, B> operator*(A, B) { return {}; }
+template <class A, class B>
+requires Probed<A, B>
+constexpr Joined<A, B> operator/(A, B) { return {}; }
+template <class A, class B>
+requires Probed<A, B>
+constexpr Joined<A, B> operator<(A, B) { return {}; }
+template <class A, class B>
+requires Probed<A, B>
+constexpr Joined<A, B> operator<=(A, B) { return {}; }
+template <class A, class B>
+requires Probed<A, B>
+constexpr Joined<A, B> operator>(A, B) { return {}; }
+template <class A, class B>
+requires Probed<A, B>
+constexpr Joined<A, B> operator>=(A, B) { return {}; }
+template <class A, class B>
+requires Probed<A, B>
+constexpr Joined<A, B> maximum(A, B) { return {}; }
+template <class A, class B>
+requires Probed<A, B>
+constexpr Joined<A, B> minimum(A, B) { return {}; }
+template <class A, class B>
+requires Probed<A, B>
+constexpr Joined<A, B> pow(A, B) { return {}; }
+template <class A, class B>
+requires Probed<A, B>
+constexpr Joined<A, B> equal(A, B) { return {}; }
+template <class A, class B>
+requires Probed<A, B>
+constexpr Joined<A, B> div_no_nan(A, B) { return {}; }
+template <class A, class B>
+requires Probed<A, B>
+constexpr Joined<A, B> xlogy(A, B) { return {}; }
+template <class A, class B>
+requires Probed<A, B>
+constexpr Joined<A, B> xlog1py(A, B) { return {}; }
+template <class A, class B>
+requires Probed<A, B>
+constexpr Joined<A, B> xdivy(A, B) { return {}; }
+template <class C, class A, class B>
+requires Probed<C, A, B>
+constexpr Joined<C, A, B> where(C, A, B) { return {}; }
 
 template <unsigned A> constexpr Probe<A> operator-(Probe<A>) { return {}; }
 template <unsigned A> constexpr Probe<A> abs(Probe<A>) { return {}; }
@@ -46,6 +84,7 @@ template <unsigned A> constexpr Probe<A> tanh(Probe<A>) { return {}; }
 template <unsigned A> constexpr Probe<A> sigmoid(Probe<A>) { return {}; }
 
 /// The arguments that a lambda's result depends on, as bits.
-template <class F, unsigned... Bit> inline constexpr unsigned read_by = probe_reads<std::invoke_result_t<F, Probe<Bit>...>>;
+template <class F, unsigned... Bit> inline constexpr unsigned read_by =
+    probe_reads<std::invoke_result_t<F, Probe<Bit>...>>;
 
-}  // namespace tapedeck
+}   // namespace tapedeck

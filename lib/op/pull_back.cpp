@@ -9,7 +9,8 @@ namespace {
 // Values that were not kept are undefined, or have a shape alone.
 bool has_complex_values(const Tensor& x) { return x.defined() && is_complex(x.dtype()) && x.raw(); }
 bool any_complex_values(Refs x) {
-  for (int i = 0; i < x.size(); ++i) if (has_complex_values(x[i])) return true;
+  for (int i = 0; i < x.size(); ++i)
+    if (has_complex_values(x[i])) return true;
   return false;
 }
 
@@ -18,7 +19,8 @@ class Conjugated {
  public:
   explicit Conjugated(Refs x) {
     tensors_.reserve(static_cast<std::size_t>(x.size()));
-    for (int i = 0; i < x.size(); ++i) pointers_.push_back(has_complex_values(x[i]) ? &tensors_.emplace_back(conj(x[i])) : &x[i]);
+    for (int i = 0; i < x.size(); ++i)
+      pointers_.push_back(has_complex_values(x[i]) ? &tensors_.emplace_back(conj(x[i])) : &x[i]);
   }
   Refs refs() const { return {pointers_.data(), static_cast<int>(pointers_.size())}; }
 
@@ -30,14 +32,17 @@ class Conjugated {
 // Out of line, so that real numbers pay for none of its lists.
 [[gnu::noinline]] void pull_back_conjugated(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   const Conjugated x(c.x), y(c.y);
-  c.op.rule.vjp({.op = c.op, .raw_attrs = c.raw_attrs, .x = x.refs(), .y = y.refs(), .wanted = c.wanted}, dy, dx);
+  c.op.rule.vjp({.op = c.op, .raw_attrs = c.raw_attrs, .x = x.refs(), .y = y.refs(), .wanted = c.wanted}, dy,
+                dx);
 }
 
-}  // namespace
+}   // namespace
 
 void pull_back(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-  if (any_complex_values(c.x) || any_complex_values(c.y)) [[unlikely]] pull_back_conjugated(c, dy, dx);
-  else c.op.rule.vjp(c, dy, dx);
+  if (any_complex_values(c.x) || any_complex_values(c.y)) [[unlikely]]
+    pull_back_conjugated(c, dy, dx);
+  else
+    c.op.rule.vjp(c, dy, dx);
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

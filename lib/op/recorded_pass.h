@@ -1,5 +1,6 @@
-// Partials whose vjp is one op also where it is recorded, instead of several: a map of the cotangent and of what the partials
-// read, so that its own derivatives take one pass each. For ops that large second derivatives are full of.
+// Partials whose vjp is one op also where it is recorded, instead of several: a map of the cotangent and of
+// what the partials read, so that its own derivatives take one pass each. For ops that large second
+// derivatives are full of.
 #pragma once
 #include "op/rules.h"
 #include "tapedeck/map.h"
@@ -7,15 +8,18 @@
 namespace tapedeck {
 namespace detail {
 
-/// Puts the gradients of the wanted inputs, of dy's shape, in dx, which has nothing yet. Of inputs that are one tensor the first
-/// gets the sum. False where it is not worth it.
+/// Puts the gradients of the wanted inputs, of dy's shape, in dx, which has nothing yet. Of inputs that are
+/// one tensor the first gets the sum. False where it is not worth it.
 using RecordedPass = bool (*)(const Call& c, const Tensor& dy, Tensor* dx);
 /// Takes the pass for large cotangents that are neither stacked nor complex.
-void vjp_of_partials(const PartialsRule& rule, const Call& c, Gradient&& dy, std::span<Gradient> dx, RecordedPass pass);
+void vjp_of_partials(const PartialsRule& rule, const Call& c, Gradient&& dy, std::span<Gradient> dx,
+                     RecordedPass pass);
 
 /// dy times the partial of an only input, which reads x: the input, or the output.
 template <class F> struct OnePass {
-  template <class V> V operator()(const V& dy, const V& x) const { return dy * Partial<F, 1>::template of<V>(x, x); }
+  template <class V> V operator()(const V& dy, const V& x) const {
+    return dy * Partial<F, 1>::template of<V>(x, x);
+  }
 };
 /// dy times the partials of two inputs.
 template <class A, class B> struct TwoPass {
@@ -25,7 +29,9 @@ template <class A, class B> struct TwoPass {
 };
 /// The sum of both where the inputs are one tensor.
 template <class A, class B> struct TwinPass {
-  template <class V> V operator()(const V& dy, const V& x) const { return dy * (Partial<A, 2>::template of<V>(x, x, dy) + Partial<B, 2>::template of<V>(x, x, dy)); }
+  template <class V> V operator()(const V& dy, const V& x) const {
+    return dy * (Partial<A, 2>::template of<V>(x, x, dy) + Partial<B, 2>::template of<V>(x, x, dy));
+  }
 };
 
 template <class F> Tensor run_pass(const Tensor& dy, const Tensor& x) {
@@ -44,12 +50,13 @@ template <class A, class B> bool recorded_pass(const Call& c, const Tensor& dy, 
   } else {
     const Tensor inputs[] = {dy, c.x[0], c.x[1]};
     std::vector<Tensor> both = kMapOp<"vjp", TwoPass<A, B>, 3>.run(inputs, Attrs(TwoPass<A, B>()));
-    for (std::size_t i = 0; i < 2; ++i) dx[i] = std::move(both[i]);
+    for (std::size_t i = 0; i < 2; ++i)
+      dx[i] = std::move(both[i]);
   }
   return true;
 }
 
-}  // namespace detail
+}   // namespace detail
 
 /// partials(…) with such a pass: one partial of the input or of the output, or two that read both inputs.
 template <class... F> constexpr Rule partials_in_a_pass(F... f) {
@@ -62,4 +69,4 @@ template <class... F> constexpr Rule partials_in_a_pass(F... f) {
   return rule;
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -8,7 +8,8 @@
 
 namespace tapedeck {
 
-// Every recorder of the process that is alive, for tensors that end on a thread other than their tape's. Guarded by rare_lock.
+// Every recorder of the process that is alive, for tensors that end on a thread other than their tape's.
+// Guarded by rare_lock.
 struct Registry {
   std::vector<Recorder*> all;
   std::atomic<std::uint32_t> count{0};
@@ -24,8 +25,7 @@ struct Registry {
       r->mail_.push_back({b.id, tape == r->serial_ ? b.slot : -1});
       r->has_mail_.store(true, std::memory_order_relaxed);
     }
-  } catch (const std::bad_alloc&) {
-  }
+  } catch (const std::bad_alloc&) {}
 };
 
 namespace {
@@ -36,7 +36,7 @@ Registry& registry() {
   return r;
 }
 
-}  // namespace
+}   // namespace
 
 void tensor_ended(const detail::Block& b) noexcept {
   ThreadState& t = thread_state;
@@ -45,15 +45,19 @@ void tensor_ended(const detail::Block& b) noexcept {
   for (Recorder* r = t.alive; r; r = r->next_alive_) {
     const std::int32_t slot = tape == r->serial_ ? b.slot : mapped ? r->map_.find(b.id) : -1;
     if (slot < 0) continue;
-    if (b.saved) r->copy_ended(slot);
-    else r->ended(slot);
+    if (b.saved)
+      r->copy_ended(slot);
+    else
+      r->ended(slot);
   }
   if (b.saved) return;
   Registry& all = registry();
-  if (all.count.load(std::memory_order_relaxed) != t.alive_count) [[unlikely]] all.tell_others(b, t);
+  if (all.count.load(std::memory_order_relaxed) != t.alive_count) [[unlikely]]
+    all.tell_others(b, t);
 }
 
-Recorder::Recorder() : serial_(registry().serials.fetch_add(1, std::memory_order_relaxed)), thread_(&thread_state) {
+Recorder::Recorder()
+    : serial_(registry().serials.fetch_add(1, std::memory_order_relaxed)), thread_(&thread_state) {
   Registry& r = registry();
   const std::lock_guard lock(rare_lock);
   r.all.push_back(this);
@@ -71,7 +75,8 @@ Recorder::~Recorder() {
 bool Recorder::slot_outlives_copies(const Tensor& x) const noexcept {
   const std::uint64_t first = x.handle()->tape.load(std::memory_order_relaxed);
   if (first == serial_) return true;
-  for (const Recorder* r = thread_->alive; r; r = r->next_alive_) if (r->serial_ == first) return r->counts_copies();
+  for (const Recorder* r = thread_->alive; r; r = r->next_alive_)
+    if (r->serial_ == first) return r->counts_copies();
   return false;
 }
 
@@ -85,7 +90,8 @@ void Recorder::tell_copied(const Tensor& x) noexcept {
 void Recorder::retire() noexcept {
   if (!std::exchange(alive_, false)) return;
   Recorder** at = &thread_->alive;
-  while (*at != this) at = &(*at)->next_alive_;
+  while (*at != this)
+    at = &(*at)->next_alive_;
   *at = next_alive_;
   --thread_->alive_count;
   Registry& r = registry();
@@ -102,7 +108,8 @@ void Recorder::enter() {
 void Recorder::leave() noexcept {
   if (!std::exchange(entered_, false)) return;
   const auto unlink_from = [this](Recorder** at) {
-    while (*at && *at != this) at = &(*at)->outer_;
+    while (*at && *at != this)
+      at = &(*at)->outer_;
     if (*at) *at = outer_;
   };
   unlink_from(&thread_->innermost);
@@ -112,8 +119,8 @@ void Recorder::leave() noexcept {
   }
 }
 
-// The block's own field is taken by the first recorder, and found at once. Where several could look for a tensor, or for a
-// copy that another one has saved, each also knows its id.
+// The block's own field is taken by the first recorder, and found at once. Where several could look for a
+// tensor, or for a copy that another one has saved, each also knows its id.
 void Recorder::name(const Tensor& x, std::int32_t slot) noexcept {
   detail::Block* b = x.handle();
   std::uint64_t none = 0;
@@ -153,14 +160,17 @@ void Recorder::read_mail() {
 
 // What was entered inside a scope and is still there when it ends goes on recording, inside what waited.
 RecordingScope::RecordingScope(Recorder* innermost)
-    : waiting(std::exchange(thread_state.innermost, innermost)), until(innermost), around(std::exchange(thread_state.scopes, this)) {}
+    : waiting(std::exchange(thread_state.innermost, innermost)),
+      until(innermost),
+      around(std::exchange(thread_state.scopes, this)) {}
 
 RecordingScope::~RecordingScope() {
   ThreadState& t = thread_state;
   t.scopes = around;
   Recorder** end = &t.innermost;
-  while (*end && *end != until) end = &(*end)->outer_;
+  while (*end && *end != until)
+    end = &(*end)->outer_;
   *end = waiting;
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

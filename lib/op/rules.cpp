@@ -1,12 +1,12 @@
-// How a `partials` rule runs: fused over vectors, or, where somebody records the derivative itself, cotangents are stacked
-// or numbers are complex, as ops. And what linear and bilinear rules share.
+// How a `partials` rule runs: fused over vectors, or, where somebody records the derivative itself,
+// cotangents are stacked or numbers are complex, as ops. And what linear and bilinear rules share.
 #include "op/rules.h"
 
+#include "core/storage.h"
 #include "op/recorded_pass.h"
 #include "op/recorder.h"
 #include "op/stacked.h"
 #include "op/terms.h"
-#include "core/storage.h"
 
 namespace tapedeck {
 namespace detail {
@@ -15,22 +15,26 @@ namespace {
 bool recording(const PartialsRule& rule, const Call& c, const Tensor& dy) {
   if (!thread_state.innermost) return false;
   if (tracked(dy) || ((rule.vjp.read >> rule.vjp.inputs & 1) && tracked(c.y[0]))) return true;
-  for (int i = 0; i < rule.vjp.inputs; ++i) if ((rule.vjp.read >> i & 1) && tracked(c.x[i])) return true;
+  for (int i = 0; i < rule.vjp.inputs; ++i)
+    if ((rule.vjp.read >> i & 1) && tracked(c.x[i])) return true;
   return false;
 }
 
-// Whether the gradient of input i has the rows of dy, each times the partial: an input of the output's shape, whose
-// partial reads nothing but single elements.
+// Whether the gradient of input i has the rows of dy, each times the partial: an input of the output's shape,
+// whose partial reads nothing but single elements.
 bool keeps_rows(const PartialsRule& rule, const Call& c, const IndexedSlices& dy, int i) {
-  if (c.x[i].defined() && c.x[i].shape() != dy.dense_shape) return false;   // what is not there is of the output's shape
+  if (c.x[i].defined() && c.x[i].shape() != dy.dense_shape)
+    return false;   // what is not there is of the output's shape
   const unsigned read = c.op.rule.partial_reads[i];
   if (read >> kMaxInputs & 1) return false;
-  for (int k = 0; k < rule.vjp.inputs; ++k) if ((read >> k & 1) && c.x[k].ndim() > 0) return false;
+  for (int k = 0; k < rule.vjp.inputs; ++k)
+    if ((read >> k & 1) && c.x[k].ndim() > 0) return false;
   return true;
 }
 
 // Gradients that need no dense dy. Returns what is still wanted.
-std::uint64_t vjp_of_slices(const PartialsRule& rule, const Call& c, const IndexedSlices& dy, std::span<Gradient> dx) {
+std::uint64_t vjp_of_slices(const PartialsRule& rule, const Call& c, const IndexedSlices& dy,
+                            std::span<Gradient> dx) {
   const NumberDType dtype(dy.values.dtype());
   std::uint64_t wanted = c.wanted;
   for (int i = 0; i < rule.vjp.inputs; ++i) {
@@ -43,17 +47,20 @@ std::uint64_t vjp_of_slices(const PartialsRule& rule, const Call& c, const Index
 
 // The first of `inputs` that is the same tensor as input i, or i.
 int twin_of(Refs x, int i, unsigned inputs) {
-  for (int k = 0; k < i; ++k) if ((inputs >> k & 1) && x[k].defined() && x[i].defined() && x[k].id() == x[i].id()) return k;
+  for (int k = 0; k < i; ++k)
+    if ((inputs >> k & 1) && x[k].defined() && x[i].defined() && x[k].id() == x[i].id()) return k;
   return i;
 }
 
-}  // namespace
+}   // namespace
 
-void vjp_of_partials(const PartialsRule& rule, const Call& call, Gradient&& cotangent, std::span<Gradient> dx) {
+void vjp_of_partials(const PartialsRule& rule, const Call& call, Gradient&& cotangent,
+                     std::span<Gradient> dx) {
   vjp_of_partials(rule, call, std::move(cotangent), dx, nullptr);
 }
 
-void vjp_of_partials(const PartialsRule& rule, const Call& call, Gradient&& cotangent, std::span<Gradient> dx, RecordedPass pass) {
+void vjp_of_partials(const PartialsRule& rule, const Call& call, Gradient&& cotangent, std::span<Gradient> dx,
+                     RecordedPass pass) {
   constexpr std::int64_t large = 1 << 14;   // elements: less is in the nearest caches from one op to the next
   std::uint64_t wanted = call.wanted;
   if (const IndexedSlices* slices = cotangent.slices()) [[unlikely]] {
@@ -64,22 +71,26 @@ void vjp_of_partials(const PartialsRule& rule, const Call& call, Gradient&& cota
   const int n = rule.vjp.inputs;
   const Tensor* y = call.y[0].defined() ? &call.y[0] : &dy;   // what was not kept is of dy's shape
   const Tensor* x[kMaxInputs];
-  for (int i = 0; i < n; ++i) x[i] = call.x[i].defined() ? &call.x[i] : y;
+  for (int i = 0; i < n; ++i)
+    x[i] = call.x[i].defined() ? &call.x[i] : y;
   const Call c{.op = call.op, .raw_attrs = call.raw_attrs, .x = {x, n}, .y = {&y, 1}, .wanted = wanted};
   if (dy.shape() != y->shape() || is_complex(dy.dtype()) || recording(rule, c, dy)) {
     const NumberDType dtype(dy.dtype());
     if (pass && dy.size() >= large && dy.shape() == y->shape() && !is_complex(dy.dtype())) {
       Tensor made[kMaxInputs];
       if (pass(c, dy, made)) {
-        for (int i = 0; i < n; ++i) if (made[i].defined()) add_to(dx[static_cast<std::size_t>(i)], unbroadcast(c, made[i], i));
+        for (int i = 0; i < n; ++i)
+          if (made[i].defined()) add_to(dx[static_cast<std::size_t>(i)], unbroadcast(c, made[i], i));
         return;
       }
     }
-    for (int i = 0; i < n; ++i) if (c.needs(i)) add_to(dx[static_cast<std::size_t>(i)], unbroadcast(c, rule.times[i](c, dy), i));
+    for (int i = 0; i < n; ++i)
+      if (c.needs(i)) add_to(dx[static_cast<std::size_t>(i)], unbroadcast(c, rule.times[i](c, dy), i));
     return;
   }
-  // A gradient of partial 1 is dy itself. A dy that nobody else holds becomes the first gradient of its shape. What has come
-  // for an input already, or for the same tensor as another input, is added to in the pass.
+  // A gradient of partial 1 is dy itself. A dy that nobody else holds becomes the first gradient of its
+  // shape. What has come for an input already, or for the same tensor as another input, is added to in the
+  // pass.
   Tensor out[kMaxInputs];
   unsigned adds = 0, work = 0;
   for (int i = 0; i < n; ++i) {
@@ -105,13 +116,15 @@ void vjp_of_partials(const PartialsRule& rule, const Call& call, Gradient&& cota
   }
   if (!work) return;
   kernels::run_vjp(rule.vjp, dy, x, y, out, adds);
-  for (int i = 0; i < n; ++i) if (work >> i & 1) add_to(dx[static_cast<std::size_t>(i)], std::move(out[i]));
+  for (int i = 0; i < n; ++i)
+    if (work >> i & 1) add_to(dx[static_cast<std::size_t>(i)], std::move(out[i]));
 }
 
 Tensor jvp_of_partials(const PartialsRule& rule, const Call& c, Refs dx) {
   const int n = rule.vjp.inputs;
   bool as_ops = is_complex(c.y[0].dtype());
-  for (int i = 0; i < n; ++i) as_ops |= dx[i].defined() && (dx[i].shape() != c.x[i].shape() || recording(rule, c, dx[i]));
+  for (int i = 0; i < n; ++i)
+    as_ops |= dx[i].defined() && (dx[i].shape() != c.x[i].shape() || recording(rule, c, dx[i]));
   if (as_ops) {
     const NumberDType dtype(c.y[0].dtype());
     Tensor dy;
@@ -120,7 +133,8 @@ Tensor jvp_of_partials(const PartialsRule& rule, const Call& c, Refs dx) {
       if (!dx[i].defined()) continue;
       front = extra_of(dx[i], c.x[i].ndim());
       const bool stacked = front.ndim() > 0 && c.x[i].ndim() < c.y[0].ndim();
-      const Tensor term = rule.times[i](c, stacked ? reshape(dx[i], aligned(dx[i], c.x[i].ndim(), c.y[0].ndim())) : dx[i]);
+      const Tensor term =
+          rule.times[i](c, stacked ? reshape(dx[i], aligned(dx[i], c.x[i].ndim(), c.y[0].ndim())) : dx[i]);
       dy = dy.defined() ? dy + term : term;
     }
     return broadcast_to(dy, behind(front, c.y[0].shape()));
@@ -142,24 +156,30 @@ namespace {
 // The op on its inputs, with input i replaced.
 Tensor with_input(const Call& c, int i, const Tensor& dx) {
   std::vector<const Tensor*> x;
-  for (int k = 0; k < c.x.size(); ++k) x.push_back(k == i ? &dx : &c.x[k]);
+  for (int k = 0; k < c.x.size(); ++k)
+    x.push_back(k == i ? &dx : &c.x[k]);
   return c.op.execute({x.data(), c.x.size()}, c.raw_attrs);
 }
 
-}  // namespace
+}   // namespace
 
 Tensor jvp_of_linear(const Call& c, Refs dx) { return dx[0].defined() ? with_input(c, 0, dx[0]) : Tensor(); }
 
 Tensor jvp_of_bilinear(const Call& c, Refs dx) {
   // Axes of stacked tangents stay in front of those of the other input.
   const int ndim = std::max(c.x[0].ndim(), c.x[1].ndim());
-  const auto term = [&](int i) { return with_input(c, i, dx[i].ndim() > c.x[i].ndim() && c.x[i].ndim() < ndim ? reshape(dx[i], aligned(dx[i], c.x[i].ndim(), ndim)) : dx[i]); };
+  const auto term = [&](int i) {
+    return with_input(c, i,
+                      dx[i].ndim() > c.x[i].ndim() && c.x[i].ndim() < ndim
+                          ? reshape(dx[i], aligned(dx[i], c.x[i].ndim(), ndim))
+                          : dx[i]);
+  };
   if (!dx[1].defined()) return dx[0].defined() ? term(0) : Tensor();
   const Tensor right = term(1);
   return dx[0].defined() ? term(0) + right : right;
 }
 
-}  // namespace detail
+}   // namespace detail
 
 Tensor unbroadcast(const Call& c, const Tensor& dx, int i) {
   const Shape& x = c.x[i].shape();
@@ -174,4 +194,4 @@ Tensor unbroadcast(const Call& c, const Tensor& dx, int i) {
   return reshape(summed, behind_extra(dx, y.ndim(), x));
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

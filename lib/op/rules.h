@@ -2,11 +2,12 @@
 //   [](auto x) { return 1 / x; }         of the input: the input is kept
 //   [](auto, auto y) { return y; }       of the output: the output is kept
 //   [](auto, auto) { return 1; }         of neither: nothing is kept
-// What it reads is found by calling it on Probes. On vectors it makes the fused passes, on Tensors the recorded ones.
+// What it reads is found by calling it on Probes. On vectors it makes the fused passes, on Tensors the
+// recorded ones.
 #pragma once
-#include "op/probe.h"
 #include "core/thread_state.h"
 #include "kernels/elementwise/vjp.h"
+#include "op/probe.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
@@ -23,38 +24,50 @@ template <class F, int N, std::size_t... I> struct Partial<F, N, std::index_sequ
   static constexpr bool takes_y = !std::is_invocable_v<F, Probe<1u << I>...>;
 
   static constexpr unsigned find_read() {
-    if constexpr (takes_y) return read_by<F, (1u << I)..., 1u << N>;
-    else return read_by<F, (1u << I)...>;
+    if constexpr (takes_y)
+      return read_by<F, (1u << I)..., 1u << N>;
+    else
+      return read_by<F, (1u << I)...>;
   }
   static constexpr unsigned read = find_read();
 
   template <class V> static constexpr auto of(const Same<I, V>&... x, const V& y) {
-    if constexpr (takes_y) return F{}(x..., y);
-    else return F{}(x...);
+    if constexpr (takes_y)
+      return F{}(x..., y);
+    else
+      return F{}(x...);
   }
   /// The partial on vectors; a number becomes a vector.
   template <class V> static V at(const Same<I, V>&... x, const V& y) {
     const auto p = of<V>(x..., y);
-    if constexpr (std::is_arithmetic_v<std::remove_const_t<decltype(p)>>) return V(static_cast<typename V::value_type>(p));
-    else return p;
+    if constexpr (std::is_arithmetic_v<std::remove_const_t<decltype(p)>>)
+      return V(static_cast<typename V::value_type>(p));
+    else
+      return p;
   }
   /// dy times the partial, on tensors. A partial of 1 or -1 costs nothing or a negation.
   static Tensor times(const Call& c, const Tensor& dy) {
     const auto p = of<Tensor>(c.x[I]..., c.y[0]);
-    if constexpr (std::is_same_v<std::decay_t<decltype(p)>, Tensor>) return dy * p;
-    else return p == 1 ? dy : p == -1 ? -dy : dy * static_cast<double>(p);
+    if constexpr (std::is_same_v<std::decay_t<decltype(p)>, Tensor>)
+      return dy * p;
+    else
+      return p == 1 ? dy : p == -1 ? -dy : dy * static_cast<double>(p);
   }
   /// Whether the partial is the number 1, so that the gradient is dy itself.
   static constexpr bool is_one() {
-    if constexpr (read != 0) return false;
-    else return one_of_number();
+    if constexpr (read != 0)
+      return false;
+    else
+      return one_of_number();
   }
 
  private:
   static constexpr bool one_of_number() {
     using Result = decltype(of<Probe<0>>(Same<I, Probe<0>>{}..., Probe<0>{}));
-    if constexpr (!std::is_arithmetic_v<Result>) return false;
-    else return of<Probe<0>>(Same<I, Probe<0>>{}..., Probe<0>{}) == 1;
+    if constexpr (!std::is_arithmetic_v<Result>)
+      return false;
+    else
+      return of<Probe<0>>(Same<I, Probe<0>>{}..., Probe<0>{}) == 1;
   }
 };
 
@@ -62,8 +75,8 @@ template <class F, int N, std::size_t... I> struct Partial<F, N, std::index_sequ
 struct PartialsRule {
   kernels::VjpKernel vjp;
   const kernels::MapKernel* jvp;
-  unsigned ones;                                                     // bit i: the partial of input i is the number 1
-  Tensor (*times[kMaxInputs])(const Call&, const Tensor& dy);        // recorded
+  unsigned ones;   // bit i: the partial of input i is the number 1
+  Tensor (*times[kMaxInputs])(const Call&, const Tensor& dy);   // recorded
 };
 
 void vjp_of_partials(const PartialsRule& rule, const Call& c, Gradient&& dy, std::span<Gradient> dx);
@@ -72,25 +85,36 @@ Tensor jvp_of_partials(const PartialsRule& rule, const Call& c, Refs dx);
 template <std::size_t... I, class... F> constexpr auto partials_rule(std::index_sequence<I...>, F...) {
   constexpr int n = sizeof...(F);
   using Fused = kernels::Fused<Partial<F, n>...>;
-  return PartialsRule{Fused::vjp_kernel(), &Fused::jvp_kernel(), ((Partial<F, n>::is_one() ? 1u << I : 0u) | ...), {Partial<F, n>::times...}};
+  return PartialsRule{Fused::vjp_kernel(),
+                      &Fused::jvp_kernel(),
+                      ((Partial<F, n>::is_one() ? 1u << I : 0u) | ...),
+                      {Partial<F, n>::times...}};
 }
 /// The bits of a partial of n inputs as a rule has them, where the output's is kMaxInputs.
 template <unsigned n> constexpr std::uint8_t partial_reads(unsigned read) {
   return static_cast<std::uint8_t>((read & ((1u << n) - 1)) | (read >> n & 1) << kMaxInputs);
 }
-template <class... F> inline constexpr PartialsRule kPartials = partials_rule(std::index_sequence_for<F...>{}, F{}...);
+template <class... F>
+inline constexpr PartialsRule kPartials = partials_rule(std::index_sequence_for<F...>{}, F{}...);
 
-}  // namespace detail
+}   // namespace detail
 
 /// The rule of an elementwise op: one partial for each input.
 template <class... F> constexpr Rule partials(F...) {
   constexpr unsigned n = sizeof...(F), read = detail::kPartials<F...>.vjp.read;
-  return {.kind = RuleKind::partials, .reads_x = read & ((1u << n) - 1), .reads_y = (read >> n & 1) != 0,
-          .partial_reads = {detail::partial_reads<n>(detail::Partial<F, n>::read)...},
-          .passes_slices = true,
-          .adds = static_cast<std::uint8_t>(((1u << n) - 1) & ~detail::kPartials<F...>.ones),
-          .vjp = [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { detail::vjp_of_partials(detail::kPartials<F...>, c, std::move(dy[0]), dx); },
-          .jvp = [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = detail::jvp_of_partials(detail::kPartials<F...>, c, dx); }};
+  return {
+      .kind = RuleKind::partials,
+      .reads_x = read & ((1u << n) - 1),
+      .reads_y = (read >> n & 1) != 0,
+      .partial_reads = {detail::partial_reads<n>(detail::Partial<F, n>::read)...},
+      .passes_slices = true,
+      .adds = static_cast<std::uint8_t>(((1u << n) - 1) & ~detail::kPartials<F...>.ones),
+      .vjp =
+          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+            detail::vjp_of_partials(detail::kPartials<F...>, c, std::move(dy[0]), dx);
+          },
+      .jvp = [](const Call& c, Refs dx,
+                std::span<Tensor> dy) { dy[0] = detail::jvp_of_partials(detail::kPartials<F...>, c, dx); }};
 }
 
 /// Numbers in a rule that is run on tensors are of the rule's dtype.
@@ -104,8 +128,8 @@ class NumberDType {
   DType saved_;
 };
 
-/// dx, of the shape of the first output, summed over the axes along which input i was broadcast to it. Axes count from the
-/// end, so what dx has in front of the output's shape stays.
+/// dx, of the shape of the first output, summed over the axes along which input i was broadcast to it. Axes
+/// count from the end, so what dx has in front of the output's shape stays.
 Tensor unbroadcast(const Call& c, const Tensor& dx, int i);
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -7,8 +7,10 @@ namespace tapedeck {
 
 /// By an op, where the rule has a term as a tensor of its own.
 inline void add_to(Gradient& sum, Tensor term) {
-  if (sum.defined()) sum = std::move(sum).dense() + std::move(term);
-  else sum = std::move(term);
+  if (sum.defined())
+    sum = std::move(sum).dense() + std::move(term);
+  else
+    sum = std::move(term);
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -5,9 +5,10 @@
 
 namespace tapedeck {
 
-/// Sets dx to the gradients of f(inputs), which gives the outputs of the call as a vector. Other tapes see what f is made of, so
-/// that derivatives of any order follow. Cotangents must not be stacked.
-template <class F> void pull_back_by_ops(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx, const F& f) {
+/// Sets dx to the gradients of f(inputs), which gives the outputs of the call as a vector. Other tapes see
+/// what f is made of, so that derivatives of any order follow. Cotangents must not be stacked.
+template <class F>
+void pull_back_by_ops(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx, const F& f) {
   GradientTape tape;
   std::vector<Tensor> x, sources, targets, cotangents;
   for (int i = 0; i < c.x.size(); ++i) {
@@ -22,8 +23,10 @@ template <class F> void pull_back_by_ops(const Call& c, std::span<Gradient> dy, 
     targets.push_back(y[k]);
     cotangents.push_back(std::move(dy[k]).dense());
   }
-  const std::vector<Gradient> g = tape.gradient(Targets(targets), Sources(sources), {.output_gradients = cotangents});
-  for (std::size_t i = 0, next = 0; i < x.size(); ++i) if (is_trainable(x[i].dtype()) && c.needs(static_cast<int>(i))) dx[i] = g[next++];
+  const std::vector<Gradient> g =
+      tape.gradient(Targets(targets), Sources(sources), {.output_gradients = cotangents});
+  for (std::size_t i = 0, next = 0; i < x.size(); ++i)
+    if (is_trainable(x[i].dtype()) && c.needs(static_cast<int>(i))) dx[i] = g[next++];
 }
 
 /// The same rule where cotangents are looped over.
@@ -32,4 +35,4 @@ constexpr Rule unstacked(Rule rule) {
   return rule;
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -6,7 +6,8 @@
 namespace tapedeck {
 [[gnu::noinline]] Shape broadcast_of(const Call& c) {
   int ndim = 0;
-  for (int i = 0; i < c.x.size(); ++i) ndim = std::max(ndim, c.x[i].ndim());
+  for (int i = 0; i < c.x.size(); ++i)
+    ndim = std::max(ndim, c.x[i].ndim());
   Shape y;
   for (int d = 0; d < ndim; ++d) {
     std::int64_t dim = 1;
@@ -24,7 +25,8 @@ namespace tapedeck {
 
 bool broadcasts_to(const Shape& x, const Shape& shape) {
   bool fits = x.ndim() <= shape.ndim();
-  for (int d = 1; fits && d <= x.ndim(); ++d) fits = x[x.ndim() - d] == 1 || x[x.ndim() - d] == shape[shape.ndim() - d];
+  for (int d = 1; fits && d <= x.ndim(); ++d)
+    fits = x[x.ndim() - d] == 1 || x[x.ndim() - d] == shape[shape.ndim() - d];
   return fits;
 }
 
@@ -40,7 +42,7 @@ Spec broadcast_of_one_dtype(const Call& c) {
   return {a.dtype(), same ? a.shape() : broadcast_of(c)};
 }
 
-}  // namespace
+}   // namespace
 
 Spec elementwise(const Call& c) {
   require_floating(c, 0);
@@ -79,20 +81,24 @@ Spec infer_complex_rows(const Call& c) {
 
 Spec all_alike(const Call& c) {
   require_one_dtype(c);
-  for (int i = 1; i < c.x.size(); ++i) if (c.x[i].shape() != c.x[0].shape()) throw_shape_error(c, "shapes differ");
+  for (int i = 1; i < c.x.size(); ++i)
+    if (c.x[i].shape() != c.x[0].shape()) throw_shape_error(c, "shapes differ");
   return c.x[0].spec();
 }
 
 void require_axes(const Call& c, int n) {
-  if (c.x[0].ndim() < n) [[unlikely]] throw_shape_error(c, fmt::format("takes tensors of rank {} or more", n));
+  if (c.x[0].ndim() < n) [[unlikely]]
+    throw_shape_error(c, fmt::format("takes tensors of rank {} or more", n));
 }
 
 void require_floating(const Call& c, int i) {
-  if (!is_floating(c.x[i].dtype())) [[unlikely]] throw_dtype_error(c, "takes f32 or f64, use astype");
+  if (!is_floating(c.x[i].dtype())) [[unlikely]]
+    throw_dtype_error(c, "takes f32 or f64, use astype");
 }
 
 void require_trainable(const Call& c, int i) {
-  if (!is_trainable(c.x[i].dtype())) [[unlikely]] throw_dtype_error(c, "takes f32, f64, c64 or c128, use astype");
+  if (!is_trainable(c.x[i].dtype())) [[unlikely]]
+    throw_dtype_error(c, "takes f32, f64, c64 or c128, use astype");
 }
 
 void require_complex(const Call& c) {
@@ -106,19 +112,23 @@ void require_real(const Call& c) {
 bool holds_indices(const Tensor& x) { return x.dtype() == DType::i32 || x.dtype() == DType::i64; }
 
 void require_indices(const Call& c, int i) {
-  if (!holds_indices(c.x[i])) [[unlikely]] throw_dtype_error(c, fmt::format("{} must be i32 or i64, use astype", c.op.args[i]));
+  if (!holds_indices(c.x[i])) [[unlikely]]
+    throw_dtype_error(c, fmt::format("{} must be i32 or i64, use astype", c.op.args[i]));
 }
 
 void require_one_dtype(const Call& c) {
-  for (int i = 1; i < c.x.size(); ++i) if (c.x[i].dtype() != c.x[0].dtype()) [[unlikely]] throw_dtype_error(c, "dtypes differ");
+  for (int i = 1; i < c.x.size(); ++i)
+    if (c.x[i].dtype() != c.x[0].dtype()) [[unlikely]]
+      throw_dtype_error(c, "dtypes differ");
 }
 
 int checked_axis(std::string_view op, std::string_view arg, int axis, int ndim) {
   if (axis < -ndim || axis >= ndim) {
     if (ndim == 0) throw_error<ShapeError>("{}: axis {} is out of range for {} of rank 0", op, axis, arg);
-    throw_error<ShapeError>("{}: axis {} is out of range for {} of rank {}; use {}..{}", op, axis, arg, ndim, -ndim, ndim - 1);
+    throw_error<ShapeError>("{}: axis {} is out of range for {} of rank {}; use {}..{}", op, axis, arg, ndim,
+                            -ndim, ndim - 1);
   }
   return axis < 0 ? axis + ndim : axis;
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -23,7 +23,8 @@ Spec same_as_first(const Call& c);
 Spec infer_rows(const Call& c);
 /// The same for c64 and c128, too.
 Spec infer_complex_rows(const Call& c);
-/// The spec of all inputs, of which there may be any number. Throws DTypeError or ShapeError where two differ.
+/// The spec of all inputs, of which there may be any number. Throws DTypeError or ShapeError where two
+/// differ.
 Spec all_alike(const Call& c);
 /// Throws ShapeError unless the first input has the axes that the attributes speak of: the last `n`.
 void require_axes(const Call& c, int n);
@@ -40,8 +41,11 @@ bool holds_indices(const Tensor& x);
 void require_indices(const Call& c, int i);
 /// Throws DTypeError unless all inputs are of one dtype.
 void require_one_dtype(const Call& c);
-/// axis counted from 0, of a tensor of that rank. Throws ShapeError: "sum: axis 3 is out of range for x of rank 2; use -2..1".
+/// axis counted from 0, of a tensor of that rank. Throws ShapeError: "sum: axis 3 is out of range for x of
+/// rank 2; use -2..1".
 int checked_axis(std::string_view op, std::string_view arg, int axis, int ndim);
-inline int checked_axis(const Op& op, int axis, int ndim) { return checked_axis(op.name, op.args[0], axis, ndim); }
+inline int checked_axis(const Op& op, int axis, int ndim) {
+  return checked_axis(op.name, op.args[0], axis, ndim);
+}
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -50,15 +50,52 @@ std::span<const Op> random_ops();
 std::span<const Op> distribution_ops();
 
 std::span<const OpFamily> op_families() {
-  static const OpFamily families[] = {
-      {"math", math_ops()}, {"rounding", rounding_ops()}, {"elementary", elementary_ops()}, {"special", special_ops()}, {"bessel", bessel_ops()}, {"compare", compare_ops()}, {"complex", complex_ops()},
-      {"reduce", reduce_ops()}, {"statistics", statistics_ops()}, {"scan", scan_ops()}, {"array", array_ops()}, {"arrange", arrange_ops()}, {"parts", part_ops()}, {"join", join_ops()},
-      {"guard", guard_ops()}, {"diag", diag_ops()}, {"space", space_ops()}, {"index", index_ops()}, {"along", along_ops()}, {"scatter", scatter_ops()}, {"partition", partition_ops()}, {"sort", sort_ops()},
-      {"segment", segment_ops()}, {"unsorted_segment", unsorted_segment_ops()}, {"linalg", linalg_ops()}, {"einsum", einsum_ops()}, {"solve", solve_ops()}, {"decompositions", decompositions_ops()}, {"eig", eig_ops()},
-      {"matrix_functions", matrix_functions_ops()}, {"bands", bands_ops()}, {"activations", activation_ops()}, {"nn", nn_ops()},
-      {"norm", norm_ops()}, {"conv", conv_ops()}, {"conv_forms", conv_form_ops()}, {"pool", pool_ops()}, {"rnn", rnn_ops()}, {"image", image_ops()}, {"crops", crop_ops()}, {"colours", colour_ops()},
-      {"quantize", quantize_ops()}, {"fft", fft_ops()}, {"random", random_ops()}, {"distributions", distribution_ops()}};
+  static const OpFamily families[] = {{"math", math_ops()},
+                                      {"rounding", rounding_ops()},
+                                      {"elementary", elementary_ops()},
+                                      {"special", special_ops()},
+                                      {"bessel", bessel_ops()},
+                                      {"compare", compare_ops()},
+                                      {"complex", complex_ops()},
+                                      {"reduce", reduce_ops()},
+                                      {"statistics", statistics_ops()},
+                                      {"scan", scan_ops()},
+                                      {"array", array_ops()},
+                                      {"arrange", arrange_ops()},
+                                      {"parts", part_ops()},
+                                      {"join", join_ops()},
+                                      {"guard", guard_ops()},
+                                      {"diag", diag_ops()},
+                                      {"space", space_ops()},
+                                      {"index", index_ops()},
+                                      {"along", along_ops()},
+                                      {"scatter", scatter_ops()},
+                                      {"partition", partition_ops()},
+                                      {"sort", sort_ops()},
+                                      {"segment", segment_ops()},
+                                      {"unsorted_segment", unsorted_segment_ops()},
+                                      {"linalg", linalg_ops()},
+                                      {"einsum", einsum_ops()},
+                                      {"solve", solve_ops()},
+                                      {"decompositions", decompositions_ops()},
+                                      {"eig", eig_ops()},
+                                      {"matrix_functions", matrix_functions_ops()},
+                                      {"bands", bands_ops()},
+                                      {"activations", activation_ops()},
+                                      {"nn", nn_ops()},
+                                      {"norm", norm_ops()},
+                                      {"conv", conv_ops()},
+                                      {"conv_forms", conv_form_ops()},
+                                      {"pool", pool_ops()},
+                                      {"rnn", rnn_ops()},
+                                      {"image", image_ops()},
+                                      {"crops", crop_ops()},
+                                      {"colours", colour_ops()},
+                                      {"quantize", quantize_ops()},
+                                      {"fft", fft_ops()},
+                                      {"random", random_ops()},
+                                      {"distributions", distribution_ops()}};
   return families;
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

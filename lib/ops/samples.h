@@ -18,21 +18,25 @@ inline Tensor uniform(const Shape& shape, double low, double high, int which = 0
   }
   return tensor(v, shape);
 }
-/// Values at least 0.1 apart, in no order: for max, sorting and choices that must not flip under a small step.
+/// Values at least 0.1 apart, in no order: for max, sorting and choices that must not flip under a small
+/// step.
 inline Tensor distinct(const Shape& shape, int which = 0) {
   const Tensor order = uniform(shape, 0, 1, which);
   const std::vector<double> key = order.to_vector();
   std::vector<double> sorted = key, v;
   std::sort(sorted.begin(), sorted.end());
   for (const double k : key)
-    v.push_back(0.1 * static_cast<double>(std::lower_bound(sorted.begin(), sorted.end(), k) - sorted.begin()) - 0.05 * static_cast<double>(key.size()) + 0.03);
+    v.push_back(0.1 *
+                    static_cast<double>(std::lower_bound(sorted.begin(), sorted.end(), k) - sorted.begin()) -
+                0.05 * static_cast<double>(key.size()) + 0.03);
   return tensor(v, shape);
 }
 /// Square matrices with a dominant diagonal, so that they are far from singular.
 inline Tensor regular(const Shape& shape, int which = 0) {
   std::vector<double> v = uniform(shape, -1, 1, which).to_vector();
   const std::int64_t n = shape[shape.ndim() - 1];
-  for (std::int64_t i = 0; i < static_cast<std::int64_t>(v.size()); ++i) if (i / n % n == i % n) v[static_cast<std::size_t>(i)] += 1 + 0.5 * static_cast<double>(n);
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(v.size()); ++i)
+    if (i / n % n == i % n) v[static_cast<std::size_t>(i)] += 1 + 0.5 * static_cast<double>(n);
   return tensor(v, shape);
 }
 /// The same, symmetric: they are positive definite.
@@ -42,7 +46,8 @@ inline Tensor spd(const Shape& shape, int which = 0) {
   const std::int64_t n = shape[shape.ndim() - 1];
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(v.size()); ++i) {
     const std::int64_t matrix = i / (n * n), row = i / n % n, column = i % n;
-    v[static_cast<std::size_t>(i)] = (x[static_cast<std::size_t>(i)] + x[static_cast<std::size_t>((matrix * n + column) * n + row)]) / 2;
+    v[static_cast<std::size_t>(i)] =
+        (x[static_cast<std::size_t>(i)] + x[static_cast<std::size_t>((matrix * n + column) * n + row)]) / 2;
   }
   return tensor(v, shape);
 }
@@ -55,21 +60,26 @@ inline Tensor f64(double v) { return tensor(v, DType::f64); }
 /// Complex numbers of c128, from pairs of parts; and spread over the square around 0, without 0.
 inline Tensor c128(detail::List2<double> parts) {
   std::vector<std::complex<double>> v;
-  for (const detail::List1<double>& p : parts) v.emplace_back(*p.begin(), *(p.end() - 1));
+  for (const detail::List1<double>& p : parts)
+    v.emplace_back(*p.begin(), *(p.end() - 1));
   return tensor(v);
 }
 inline Tensor spread(const Shape& shape, int which = 0) {
-  const std::vector<double> re = uniform(shape, -2, 2, which).to_vector(), im = uniform(shape, -2, 2, which + 7).to_vector();
+  const std::vector<double> re = uniform(shape, -2, 2, which).to_vector(),
+                            im = uniform(shape, -2, 2, which + 7).to_vector();
   std::vector<std::complex<double>> v;
-  for (std::size_t i = 0; i < re.size(); ++i) v.emplace_back(re[i], im[i]);
+  for (std::size_t i = 0; i < re.size(); ++i)
+    v.emplace_back(re[i], im[i]);
   return tensor(v, shape);
 }
 
-/// For ops of one input, elementwise: the test adds the shapes; a sample gives the domain, and values from elsewhere.
+/// For ops of one input, elementwise: the test adds the shapes; a sample gives the domain, and values from
+/// elsewhere.
 inline Tensor signs() { return f64({-1.5, -0.25, 0.5, 2}); }
 inline Tensor positive() { return f64({0.25, 1, 2.5, 9}); }
 inline std::vector<Sample> of_one(double low, double high, Tensor x, Tensor y, std::string_view oracle) {
-  return {{.inputs = {uniform({2, 3}, low, high)}}, {.inputs = {std::move(x)}, .expected = {std::move(y)}, .oracle = oracle}};
+  return {{.inputs = {uniform({2, 3}, low, high)}},
+          {.inputs = {std::move(x)}, .expected = {std::move(y)}, .oracle = oracle}};
 }
 
-}  // namespace tapedeck::samples
+}   // namespace tapedeck::samples

@@ -5,8 +5,10 @@
 namespace tapedeck {
 namespace {
 
-template <class E> [[noreturn]] void throw_misfit(const Variable& v, const Spec& gradient, std::string_view caller) {
-  throw_error<E>("{}: the gradient does not fit variable \"{}\": gradient is {}, variable is {}", caller, v.name(), gradient, Spec{v.dtype(), v.shape()});
+template <class E>
+[[noreturn]] void throw_misfit(const Variable& v, const Spec& gradient, std::string_view caller) {
+  throw_error<E>("{}: the gradient does not fit variable \"{}\": gradient is {}, variable is {}", caller,
+                 v.name(), gradient, Spec{v.dtype(), v.shape()});
 }
 
 void check_spec(DType dtype, const Shape& shape, const Variable& v, std::string_view caller) {
@@ -17,35 +19,47 @@ void check_spec(DType dtype, const Shape& shape, const Variable& v, std::string_
 
 [[noreturn]] void throw_not_taken(const UpdateRule& rule, const Variable& v, std::string_view caller) {
   std::vector<std::string_view> names;
-  for (const DType t : {DType::f32, DType::f64, DType::i8, DType::i32, DType::i64, DType::u8, DType::boolean, DType::c64, DType::c128})
+  for (const DType t : {DType::f32, DType::f64, DType::i8, DType::i32, DType::i64, DType::u8, DType::boolean,
+                        DType::c64, DType::c128})
     if (takes(rule, t)) names.push_back(name_of(t));
-  throw_error<DTypeError>("{}: variable \"{}\" is {}; use {}", caller, v.name(), v.cell().value.spec(), fmt::join(names, " or "));
+  throw_error<DTypeError>("{}: variable \"{}\" is {}; use {}", caller, v.name(), v.cell().value.spec(),
+                          fmt::join(names, " or "));
 }
 
-}  // namespace
+}   // namespace
 
 void check(const UpdateRule& rule, const Gradient& g, const Variable& v, std::string_view caller) {
   const Tensor& x = v.cell().value;
   if (!takes(rule, x.dtype())) throw_not_taken(rule, v, caller);
   const IndexedSlices* slices = g.slices();
   if (!slices) {
-    if (!rule.by_rows() && !rule.dense) throw_error<ArgumentError>("{}: {} takes sparse gradients only: that of variable \"{}\" is dense", caller, rule.name, v.name());
+    if (!rule.by_rows() && !rule.dense)
+      throw_error<ArgumentError>("{}: {} takes sparse gradients only: that of variable \"{}\" is dense",
+                                 caller, rule.name, v.name());
     return check_spec(g.tensor().dtype(), g.tensor().shape(), v, caller);
   }
   const Shape& shape = slices->dense_shape ? *slices->dense_shape : x.shape();
   validate({slices->values, slices->indices, shape}, caller, v.name());
   check_spec(slices->values.dtype(), shape, v, caller);
-  if (v.constraint()) throw_error<ArgumentError>("{}: variable \"{}\" has a constraint, and its gradient is sparse; make it dense", caller, v.name());
+  if (v.constraint())
+    throw_error<ArgumentError>(
+        "{}: variable \"{}\" has a constraint, and its gradient is sparse; make it dense", caller, v.name());
   if (!rule.by_rows() && !rule.sparse)
-    throw_error<ArgumentError>("{}: {} takes no sparse gradients: that of variable \"{}\" is sparse; make it dense", caller, rule.name, v.name());
+    throw_error<ArgumentError>(
+        "{}: {} takes no sparse gradients: that of variable \"{}\" is sparse; make it dense", caller,
+        rule.name, v.name());
 }
 
-void check_slot(const UpdateRule& rule, std::size_t i, const detail::VariableCell& cell, const Tensor& value) {
-  if (!value.defined()) throw_error<ArgumentError>("restore: slot \"{}\" of \"{}\" is undefined", rule.slots[i].name, cell.name);
+void check_slot(const UpdateRule& rule, std::size_t i, const detail::VariableCell& cell,
+                const Tensor& value) {
+  if (!value.defined())
+    throw_error<ArgumentError>("restore: slot \"{}\" of \"{}\" is undefined", rule.slots[i].name, cell.name);
   if (!rule.by_rows()) return;
   constexpr const char* form = "restore: slot \"{}\" of \"{}\" is {}, the variable is {}";
-  if (value.dtype() != cell.value.dtype()) throw_error<DTypeError>(form, rule.slots[i].name, cell.name, value.spec(), cell.value.spec());
-  if (value.shape() != cell.value.shape()) throw_error<ShapeError>(form, rule.slots[i].name, cell.name, value.spec(), cell.value.spec());
+  if (value.dtype() != cell.value.dtype())
+    throw_error<DTypeError>(form, rule.slots[i].name, cell.name, value.spec(), cell.value.spec());
+  if (value.shape() != cell.value.shape())
+    throw_error<ShapeError>(form, rule.slots[i].name, cell.name, value.spec(), cell.value.spec());
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,7 +1,8 @@
-// Communicator: how a step is taken by many replicas together. What joins them, threads or machines, is behind this interface.
+// Communicator: how a step is taken by many replicas together. What joins them, threads or machines, is
+// behind this interface.
 #pragma once
-#include "tape/imperative_grad.h"
 #include "core/thread_state.h"
+#include "tape/imperative_grad.h"
 #include "tapedeck/distribute.h"
 
 namespace tapedeck {
@@ -17,18 +18,21 @@ struct StepTogether {
   std::function<void(std::span<const GradientAndVariable> sums)> apply;
 };
 
-/// Of one replica. While it is the thread's, apply_gradients comes here. Implementations sum by sum_in_tree, or in the same order, so that
-/// all of them give the same bits.
+/// Of one replica. While it is the thread's, apply_gradients comes here. Implementations sum by sum_in_tree,
+/// or in the same order, so that all of them give the same bits.
 class Communicator {
  public:
-  /// Waits for the other replicas, and has one step taken for each copy of the variables: one where replicas share them.
+  /// Waits for the other replicas, and has one step taken for each copy of the variables: one where replicas
+  /// share them.
   virtual void step(const StepTogether& own) = 0;
-  /// Before a backward pass of which the gradients of these variables go to the next step as they are: what wants to have them as they
-  /// arrive, if anything does. A pass that throws, and a step with other gradients, make no difference but in time.
+  /// Before a backward pass of which the gradients of these variables go to the next step as they are: what
+  /// wants to have them as they arrive, if anything does. A pass that throws, and a step with other
+  /// gradients, make no difference but in time.
   virtual Arrival begin_pass(std::span<const Variable>) { return {}; }
   /// The sum of what all replicas give.
   virtual Tensor sum(const Tensor& own) = 0;
-  /// What the replica's loss is multiplied by, 1 where the loss of all is the sum; notes whether it is scaled.
+  /// What the replica's loss is multiplied by, 1 where the loss of all is the sum; notes whether it is
+  /// scaled.
   double scale_loss() { return is_loss_scaled_ = loss_factor_ != 1, loss_factor_; }
   bool is_loss_scaled() const { return is_loss_scaled_; }
 
@@ -36,7 +40,8 @@ class Communicator {
   Communicator& operator=(const Communicator&) = delete;
 
  protected:
-  Communicator(LossReduction reduction, int count) : loss_factor_(reduction == LossReduction::mean ? 1.0 / count : 1) {}
+  Communicator(LossReduction reduction, int count)
+      : loss_factor_(reduction == LossReduction::mean ? 1.0 / count : 1) {}
   ~Communicator() = default;
 
  private:
@@ -53,4 +58,4 @@ struct CommunicatorScope {
   Communicator* before;
 };
 
-}  // namespace tapedeck
+}   // namespace tapedeck

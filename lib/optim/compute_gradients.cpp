@@ -1,5 +1,5 @@
-// From a loss to gradients and a step. In: a function to run under a tape, or what a tape has recorded. Out: a gradient or none
-// for each variable.
+// From a loss to gradients and a step. In: a function to run under a tape, or what a tape has recorded. Out:
+// a gradient or none for each variable.
 #include "core/format.h"
 #include "core/thread_state.h"
 #include "optim/communicator.h"
@@ -14,18 +14,24 @@ struct Differentiated {
 };
 
 void check_options(const LossOptions& options) {
-  if (options.gate < Gate::none || options.gate > Gate::graph) throw_error<ArgumentError>("compute_gradients: {} is no gate; use one of none, op, graph", static_cast<int>(options.gate));
+  if (options.gate < Gate::none || options.gate > Gate::graph)
+    throw_error<ArgumentError>("compute_gradients: {} is no gate; use one of none, op, graph",
+                               static_cast<int>(options.gate));
   if (!options.variables) return;
   if (options.variables->empty()) throw ArgumentError("compute_gradients: no variables given");
   for (const Variable& v : *options.variables)
-    if (!is_floating(v.dtype())) throw_error<DTypeError>("compute_gradients: variable \"{}\" is {}; use f32 or f64", v.name(), Spec{v.dtype(), v.shape()});
+    if (!is_floating(v.dtype()))
+      throw_error<DTypeError>("compute_gradients: variable \"{}\" is {}; use f32 or f64", v.name(),
+                              Spec{v.dtype(), v.shape()});
 }
 
-// What a replica's loss is multiplied by is a factor of its output gradient, so that the loss itself stays what it is.
+// What a replica's loss is multiplied by is a factor of its output gradient, so that the loss itself stays
+// what it is.
 Gradient output_gradient_of(const Tensor& loss, const LossOptions& options) {
   const double factor = thread_state.communicator ? thread_state.communicator->scale_loss() : 1;
   if (factor == 1) return options.output_gradient;
-  return options.output_gradient.defined() ? options.output_gradient.dense() * factor : full_like(loss, factor);
+  return options.output_gradient.defined() ? options.output_gradient.dense() * factor
+                                           : full_like(loss, factor);
 }
 
 /// Where the gradients go.
@@ -33,15 +39,20 @@ enum class To { caller, step };
 
 Differentiated differentiate(const Tensor& loss, GradientTape& tape, const LossOptions& options, To to) {
   if (!loss.defined()) throw ArgumentError("compute_gradients: the loss is undefined; return a tensor");
-  if (!is_floating(loss.dtype())) throw_error<DTypeError>("compute_gradients: the loss is {}; use f32 or f64", loss.spec());
+  if (!is_floating(loss.dtype()))
+    throw_error<DTypeError>("compute_gradients: the loss is {}; use f32 or f64", loss.spec());
   const std::vector<Variable> variables = options.variables ? *options.variables : tape.watched_variables();
   if (variables.empty()) throw ArgumentError("compute_gradients: the loss reads no trainable variables");
 
   Differentiated result{loss, {}};
-  const Arrival arrival = to == To::step && thread_state.communicator ? thread_state.communicator->begin_pass(variables) : Arrival();
-  std::vector<Gradient> gradients = tapedeck::differentiate(tape.tape(), Targets(loss), Sources(variables),
-                                                            {.output_gradients = {output_gradient_of(loss, options)}, .aggregation = options.aggregation}, arrival);
-  for (std::size_t i = 0; i < variables.size(); ++i) result.pairs.push_back({std::move(gradients[i]), variables[i]});
+  const Arrival arrival = to == To::step && thread_state.communicator
+                              ? thread_state.communicator->begin_pass(variables)
+                              : Arrival();
+  std::vector<Gradient> gradients = tapedeck::differentiate(
+      tape.tape(), Targets(loss), Sources(variables),
+      {.output_gradients = {output_gradient_of(loss, options)}, .aggregation = options.aggregation}, arrival);
+  for (std::size_t i = 0; i < variables.size(); ++i)
+    result.pairs.push_back({std::move(gradients[i]), variables[i]});
   return result;
 }
 
@@ -49,33 +60,42 @@ Differentiated differentiate(const Loss& loss, const LossOptions& options, To to
   if (!loss) throw ArgumentError("compute_gradients: the loss is an empty function");
   check_options(options);
   GradientTape tape({.watch_accessed_variables = !options.variables});
-  if (options.variables) for (const Variable& v : *options.variables) tape.watch(v);
+  if (options.variables)
+    for (const Variable& v : *options.variables)
+      tape.watch(v);
   return differentiate(loss(), tape, options, to);
 }
 
 Differentiated differentiate(const Tensor& loss, GradientTape* tape, const LossOptions& options, To to) {
   check_options(options);
-  if (!tape) throw ArgumentError("compute_gradients: a loss that is a tensor needs the tape that recorded it; give it, or a function");
+  if (!tape)
+    throw ArgumentError(
+        "compute_gradients: a loss that is a tensor needs the tape that recorded it; give it, or a function");
   return differentiate(loss, *tape, options, to);
 }
 
-}  // namespace
+}   // namespace
 
-std::vector<GradientAndVariable> Optimizer::compute_gradients(const Loss& loss, const LossOptions& options) { return differentiate(loss, options, To::caller).pairs; }
+std::vector<GradientAndVariable> Optimizer::compute_gradients(const Loss& loss, const LossOptions& options) {
+  return differentiate(loss, options, To::caller).pairs;
+}
 
-std::vector<GradientAndVariable> Optimizer::compute_gradients(const Tensor& loss, GradientTape* tape, const LossOptions& options) {
+std::vector<GradientAndVariable> Optimizer::compute_gradients(const Tensor& loss, GradientTape* tape,
+                                                              const LossOptions& options) {
   return differentiate(loss, tape, options, To::caller).pairs;
 }
 
-Tensor Optimizer::minimize(const Loss& loss, const LossOptions& options, const std::optional<Variable>& global_step) {
+Tensor Optimizer::minimize(const Loss& loss, const LossOptions& options,
+                           const std::optional<Variable>& global_step) {
   const Differentiated d = differentiate(loss, options, To::step);
   apply_gradients(d.pairs, global_step);
   return d.loss;
 }
 
-Tensor Optimizer::minimize(const Tensor& loss, GradientTape* tape, const LossOptions& options, const std::optional<Variable>& global_step) {
+Tensor Optimizer::minimize(const Tensor& loss, GradientTape* tape, const LossOptions& options,
+                           const std::optional<Variable>& global_step) {
   apply_gradients(differentiate(loss, tape, options, To::step).pairs, global_step);
   return loss;
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

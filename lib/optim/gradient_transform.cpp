@@ -48,13 +48,16 @@ double factor_of(double norm, double limit) {
 // A transformation with a limit: change(pairs, limit).
 template <class F> GradientTransform with_limit(std::string_view name, Scheduled limit, F change) {
   if (!limit.varies()) limited(name, limit.at(0));
-  return [=](std::span<GradientAndVariable> pairs, std::int64_t step) { change(pairs, limited(name, limit.at(step))); };
+  return [=](std::span<GradientAndVariable> pairs, std::int64_t step) {
+    change(pairs, limited(name, limit.at(step)));
+  };
 }
 
-}  // namespace
+}   // namespace
 
 Gradient clip_by_value(const Gradient& g, double low, double high) {
-  if (!(low <= high)) throw_error<ArgumentError>("clip_by_value: the bounds are {} and {}; use ascending ones", low, high);
+  if (!(low <= high))
+    throw_error<ArgumentError>("clip_by_value: the bounds are {} and {}; use ascending ones", low, high);
   return of_elements(g, [=](const Tensor& x, const Tensor&) { return clip(x, low, high); });
 }
 
@@ -65,7 +68,8 @@ Gradient clip_by_norm(const Gradient& g, double limit) {
 
 double global_norm(std::span<const Gradient> gradients) {
   double norm = 0;
-  for (const Gradient& g : gradients) norm = std::hypot(norm, norm_of(g));
+  for (const Gradient& g : gradients)
+    norm = std::hypot(norm, norm_of(g));
   return norm;
 }
 
@@ -73,7 +77,8 @@ std::vector<Gradient> clip_by_global_norm(std::span<const Gradient> gradients, d
   limited("clip_by_global_norm", limit);
   const double factor = factor_of(global_norm(gradients), limit);
   std::vector<Gradient> result;
-  for (const Gradient& g : gradients) result.push_back(scaled(g, factor));
+  for (const Gradient& g : gradients)
+    result.push_back(scaled(g, factor));
   return result;
 }
 
@@ -81,29 +86,35 @@ namespace transforms {
 
 GradientTransform clip_value(Scheduled limit) {
   return with_limit("clip_value", std::move(limit), [](std::span<GradientAndVariable> pairs, double most) {
-    for (GradientAndVariable& p : pairs) p.gradient = clip_by_value(p.gradient, -most, most);
+    for (GradientAndVariable& p : pairs)
+      p.gradient = clip_by_value(p.gradient, -most, most);
   });
 }
 
 GradientTransform clip_norm(Scheduled limit) {
   return with_limit("clip_norm", std::move(limit), [](std::span<GradientAndVariable> pairs, double most) {
-    for (GradientAndVariable& p : pairs) p.gradient = clip_by_norm(p.gradient, most);
+    for (GradientAndVariable& p : pairs)
+      p.gradient = clip_by_norm(p.gradient, most);
   });
 }
 
 GradientTransform clip_global_norm(Scheduled limit) {
-  return with_limit("clip_global_norm", std::move(limit), [](std::span<GradientAndVariable> pairs, double most) {
-    double norm = 0;
-    for (const GradientAndVariable& p : pairs) norm = std::hypot(norm, norm_of(p.gradient));
-    const double factor = factor_of(norm, most);
-    for (GradientAndVariable& p : pairs) p.gradient = scaled(p.gradient, factor);
-  });
+  return with_limit("clip_global_norm", std::move(limit),
+                    [](std::span<GradientAndVariable> pairs, double most) {
+                      double norm = 0;
+                      for (const GradientAndVariable& p : pairs)
+                        norm = std::hypot(norm, norm_of(p.gradient));
+                      const double factor = factor_of(norm, most);
+                      for (GradientAndVariable& p : pairs)
+                        p.gradient = scaled(p.gradient, factor);
+                    });
 }
 
 GradientTransform scale(Scheduled factor) {
   return [=](std::span<GradientAndVariable> pairs, std::int64_t step) {
     const double by = factor.at(step);
-    for (GradientAndVariable& p : pairs) p.gradient = scaled(p.gradient, by);
+    for (GradientAndVariable& p : pairs)
+      p.gradient = scaled(p.gradient, by);
   };
 }
 
@@ -113,7 +124,9 @@ GradientTransform weight_decay(Scheduled rate, std::function<bool(const Variable
     for (auto& [gradient, variable] : pairs) {
       if (decays && !decays(variable)) continue;
       const Tensor v = variable.value();
-      gradient = of_elements(gradient, [&](const Tensor& x, const Tensor& rows) { return x + by * (rows.defined() ? gather(v, rows) : v); });
+      gradient = of_elements(gradient, [&](const Tensor& x, const Tensor& rows) {
+        return x + by * (rows.defined() ? gather(v, rows) : v);
+      });
     }
   };
 }
@@ -123,10 +136,12 @@ GradientTransform noise(random::Key key, Scheduled deviation) {
     const double by = deviation.at(step);
     const random::Key own = key.split(static_cast<std::uint64_t>(step));
     for (std::size_t i = 0; i < pairs.size(); ++i)
-      pairs[i].gradient = of_elements(pairs[i].gradient, [&](const Tensor& x, const Tensor&) { return x + by * random::normal(x.shape(), own.split(i), x.dtype()); });
+      pairs[i].gradient = of_elements(pairs[i].gradient, [&](const Tensor& x, const Tensor&) {
+        return x + by * random::normal(x.shape(), own.split(i), x.dtype());
+      });
   };
 }
 
-}  // namespace transforms
+}   // namespace transforms
 
-}  // namespace tapedeck
+}   // namespace tapedeck

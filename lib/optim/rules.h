@@ -13,21 +13,24 @@ const UpdateRule& find_rule(std::string_view name);
 /// The entries of a list up to the first without a name.
 template <class Entry, std::size_t n> std::span<const Entry> named(const Entry (&list)[n]) {
   std::size_t count = 0;
-  while (count < n && !list[count].name.empty()) ++count;
+  while (count < n && !list[count].name.empty())
+    ++count;
   return {list, count};
 }
 
 /// Where this name is in such a list; its length where it is not.
 template <class Entry> std::size_t index_of(std::span<const Entry> list, std::string_view name) {
   std::size_t i = 0;
-  while (i < list.size() && list[i].name != name) ++i;
+  while (i < list.size() && list[i].name != name)
+    ++i;
   return i;
 }
 
 /// "a, b, c": names of what there is.
 template <class List> std::string listed(const List& list) {
   std::string names;
-  for (const auto& entry : list) names.append(names.empty() ? "" : ", ").append(entry.name);
+  for (const auto& entry : list)
+    names.append(names.empty() ? "" : ", ").append(entry.name);
   return names;
 }
 
@@ -37,4 +40,4 @@ inline bool takes(const UpdateRule& rule, DType t) {
   return t == DType::f32 ? rule.rows.f32 != nullptr : t == DType::f64 && rule.rows.f64;
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -13,13 +13,16 @@ namespace tapedeck::schedule {
 namespace {
 
 void check_finite(std::string_view name, std::initializer_list<double> numbers) {
-  for (const double n : numbers) if (!std::isfinite(n)) throw_error<ArgumentError>("{}: {} is no finite number", name, n);
+  for (const double n : numbers)
+    if (!std::isfinite(n)) throw_error<ArgumentError>("{}: {} is no finite number", name, n);
 }
 void check_steps(std::string_view name, std::int64_t steps) {
   if (steps <= 0) throw_error<ArgumentError>("{}: steps is {}; use a number above 0", name, steps);
 }
 
-double over(std::int64_t step, std::int64_t steps) { return static_cast<double>(step) / static_cast<double>(steps); }
+double over(std::int64_t step, std::int64_t steps) {
+  return static_cast<double>(step) / static_cast<double>(steps);
+}
 
 // f(t) of the decay's time.
 template <class F> Schedule decay(std::string_view name, const Decay& d, F f) {
@@ -31,9 +34,11 @@ template <class F> Schedule decay(std::string_view name, const Decay& d, F f) {
   };
 }
 
-double half_wave(double t, double end) { return (1 - end) * 0.5 * (1 + std::cos(std::numbers::pi * t)) + end; }
+double half_wave(double t, double end) {
+  return (1 - end) * 0.5 * (1 + std::cos(std::numbers::pi * t)) + end;
+}
 
-}  // namespace
+}   // namespace
 
 Schedule constant(double value) {
   check_finite("schedule::constant", {value});
@@ -41,14 +46,17 @@ Schedule constant(double value) {
 }
 
 Schedule exponential(Decay d) {
-  return decay("schedule::exponential", d, [](const Decay& o, double t) { return o.initial * std::pow(o.rate, t); });
+  return decay("schedule::exponential", d,
+               [](const Decay& o, double t) { return o.initial * std::pow(o.rate, t); });
 }
 Schedule inverse_time(Decay d) {
   if (d.rate < 0) throw_error<ArgumentError>("schedule::inverse_time: rate is {}; use 0 or more", d.rate);
-  return decay("schedule::inverse_time", d, [](const Decay& o, double t) { return o.initial / (1 + o.rate * t); });
+  return decay("schedule::inverse_time", d,
+               [](const Decay& o, double t) { return o.initial / (1 + o.rate * t); });
 }
 Schedule natural_exponential(Decay d) {
-  return decay("schedule::natural_exponential", d, [](const Decay& o, double t) { return o.initial * std::exp(-o.rate * t); });
+  return decay("schedule::natural_exponential", d,
+               [](const Decay& o, double t) { return o.initial * std::exp(-o.rate * t); });
 }
 
 Schedule polynomial(Polynomial p) {
@@ -69,33 +77,40 @@ Schedule cosine(Cosine c) {
 Schedule cosine_restarts(CosineRestarts c) {
   check_steps("schedule::cosine_restarts", c.steps);
   check_finite("schedule::cosine_restarts", {c.initial, c.longer, c.lower, c.end});
-  if (c.longer < 1) throw_error<ArgumentError>("schedule::cosine_restarts: longer is {}; use 1 or more", c.longer);
+  if (c.longer < 1)
+    throw_error<ArgumentError>("schedule::cosine_restarts: longer is {}; use 1 or more", c.longer);
   return [c](std::int64_t step) {
     double t = over(step, c.steps), length = 1, height = 1;   // of the period that t lies in
     if (c.longer == 1) {
       height = std::pow(c.lower, std::floor(t));
       t -= std::floor(t);
     }
-    for (; t >= length; length *= c.longer, height *= c.lower) t -= length;
+    for (; t >= length; length *= c.longer, height *= c.lower)
+      t -= length;
     return c.initial * (height * half_wave(t / length, 0) * (1 - c.end) + c.end);
   };
 }
 
 Schedule piecewise(std::vector<std::int64_t> boundaries, std::vector<double> values) {
   if (values.size() != boundaries.size() + 1)
-    throw_error<ArgumentError>("schedule::piecewise: {} boundaries need one value more: there are {}", boundaries.size(), values.size());
+    throw_error<ArgumentError>("schedule::piecewise: {} boundaries need one value more: there are {}",
+                               boundaries.size(), values.size());
   if (std::adjacent_find(boundaries.begin(), boundaries.end(), std::greater_equal<>()) != boundaries.end())
     throw ArgumentError("schedule::piecewise: the boundaries do not ascend");
-  for (const double v : values) check_finite("schedule::piecewise", {v});
+  for (const double v : values)
+    check_finite("schedule::piecewise", {v});
   return [boundaries = std::move(boundaries), values = std::move(values)](std::int64_t step) {
-    return values[static_cast<std::size_t>(std::lower_bound(boundaries.begin(), boundaries.end(), step) - boundaries.begin())];
+    return values[static_cast<std::size_t>(std::lower_bound(boundaries.begin(), boundaries.end(), step) -
+                                           boundaries.begin())];
   };
 }
 
 Schedule warm_up(std::int64_t steps, Scheduled then, double from) {
   if (steps < 0) throw_error<ArgumentError>("schedule::warm_up: steps is {}; use 0 or more", steps);
   check_finite("schedule::warm_up", {from});
-  return [=](std::int64_t step) { return step < steps ? from + (then.at(0) - from) * over(step, steps) : then.at(step - steps); };
+  return [=](std::int64_t step) {
+    return step < steps ? from + (then.at(0) - from) * over(step, steps) : then.at(step - steps);
+  };
 }
 
-}  // namespace tapedeck::schedule
+}   // namespace tapedeck::schedule

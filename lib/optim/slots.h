@@ -3,8 +3,8 @@
 #include <array>
 #include <vector>
 
-#include "tape/variable.h"
 #include "optim/rules.h"
+#include "tape/variable.h"
 
 namespace tapedeck {
 
@@ -43,4 +43,4 @@ class SlotTable {
   std::size_t next_ = 0;   // behind what was found last: variables come in their order from step to step
 };
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -15,34 +15,41 @@ std::size_t find_scalar(const UpdateRule& rule, std::string_view name) {
   const std::size_t i = index_of(specs, name);
   if (i < specs.size()) return i;
   if (name == kIterations) return kMaxScalars;
-  throw_error<ArgumentError>("{}: there is no number \"{}\"; use one of {}{}{}", rule.name, name, kIterations, specs.empty() ? "" : ", ", listed(specs));
+  throw_error<ArgumentError>("{}: there is no number \"{}\"; use one of {}{}{}", rule.name, name, kIterations,
+                             specs.empty() ? "" : ", ", listed(specs));
 }
 
 void check_scalar(const UpdateRule& rule, std::size_t i, double value) {
   if (i == kMaxScalars && !(value >= 0 && value < 0x1p53 && value == std::floor(value)))
-    throw_error<ArgumentError>("restore: {} of {} is {}; use a whole number of 0 or more", kIterations, rule.name, value);
+    throw_error<ArgumentError>("restore: {} of {} is {}; use a whole number of 0 or more", kIterations,
+                               rule.name, value);
 }
 
 void set_scalar(Scalars& scalars, std::int64_t& iterations, std::size_t i, double value) {
-  if (i == kMaxScalars) iterations = static_cast<std::int64_t>(value);
-  else scalars[i] = value;
+  if (i == kMaxScalars)
+    iterations = static_cast<std::int64_t>(value);
+  else
+    scalars[i] = value;
 }
 
-}  // namespace
+}   // namespace
 
 std::size_t Optimizer::State::find_slot(std::string_view name) const {
   const std::span<const SlotSpec> specs = named(rule.slots);
   const std::size_t i = index_of(specs, name);
   if (i < specs.size() && present[i]) return i;
   std::vector<SlotSpec> there;
-  for (std::size_t k = 0; k < specs.size(); ++k) if (present[k]) there.push_back(specs[k]);
+  for (std::size_t k = 0; k < specs.size(); ++k)
+    if (present[k]) there.push_back(specs[k]);
   if (there.empty()) throw_error<ArgumentError>("{}: there is no slot \"{}\", and no other", rule.name, name);
   throw_error<ArgumentError>("{}: there is no slot \"{}\"; use one of {}", rule.name, name, listed(there));
 }
 
 void Optimizer::State::adopt(detail::VariableCell& cell) {
-  for (const PendingSlot& p : pending) if (p.variable == cell.name) check_slot(rule, p.slot, cell, p.value);
-  for (const PendingSlot& p : pending) if (p.variable == cell.name) slots.restore(cell, p.slot, p.value, p.restore_id);
+  for (const PendingSlot& p : pending)
+    if (p.variable == cell.name) check_slot(rule, p.slot, cell, p.value);
+  for (const PendingSlot& p : pending)
+    if (p.variable == cell.name) slots.restore(cell, p.slot, p.value, p.restore_id);
   std::erase_if(pending, [&](const PendingSlot& p) { return p.variable == cell.name; });
 }
 
@@ -55,7 +62,8 @@ Tensor Optimizer::slot(const Variable& v, std::string_view name) const {
 
 std::vector<std::string> Optimizer::slot_names() const {
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < kMaxSlots; ++i) if (state_->present[i]) names.emplace_back(state_->rule.slots[i].name);
+  for (std::size_t i = 0; i < kMaxSlots; ++i)
+    if (state_->present[i]) names.emplace_back(state_->rule.slots[i].name);
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -68,20 +76,25 @@ double Optimizer::scalar(std::string_view name) const {
 OptimizerState Optimizer::state() const {
   OptimizerState result;
   result.scalars.push_back({std::string(kIterations), static_cast<double>(iterations())});
-  for (const ScalarSpec& spec : named(state_->rule.scalars)) result.scalars.push_back({std::string(spec.name), scalar(spec.name)});
+  for (const ScalarSpec& spec : named(state_->rule.scalars))
+    result.scalars.push_back({std::string(spec.name), scalar(spec.name)});
   for (const SlotTable::Entry& e : state_->slots.entries())
     if (const std::shared_ptr<detail::VariableCell> cell = e.cell.lock())
       for (std::size_t i = 0; i < kMaxSlots; ++i)
-        if (e.values[i].defined()) result.slots.push_back({Variable(cell), std::string(state_->rule.slots[i].name), e.values[i]});
+        if (e.values[i].defined())
+          result.slots.push_back({Variable(cell), std::string(state_->rule.slots[i].name), e.values[i]});
   return result;
 }
 
 std::vector<NamedTensor> Optimizer::variables() const {
   std::vector<NamedTensor> result;
   const OptimizerState s = state();
-  for (const OptimizerScalar& n : s.scalars) result.push_back({fmt::format("{}/{}", name(), n.name), tensor(n.value, DType::f64)});
-  for (const SlotValue& v : s.slots) result.push_back({fmt::format("{}/{}/{}", v.variable.name(), name(), v.slot), v.value});
-  std::stable_sort(result.begin(), result.end(), [](const NamedTensor& a, const NamedTensor& b) { return a.name < b.name; });
+  for (const OptimizerScalar& n : s.scalars)
+    result.push_back({fmt::format("{}/{}", name(), n.name), tensor(n.value, DType::f64)});
+  for (const SlotValue& v : s.slots)
+    result.push_back({fmt::format("{}/{}/{}", v.variable.name(), name(), v.slot), v.value});
+  std::stable_sort(result.begin(), result.end(),
+                   [](const NamedTensor& a, const NamedTensor& b) { return a.name < b.name; });
   return result;
 }
 
@@ -97,10 +110,12 @@ void Optimizer::restore(const OptimizerState& state) {
     given[i] = true;
   }
   const auto need = [&](std::string_view name) {
-    if (!given[find_scalar(own.rule, name)]) throw_error<ArgumentError>("restore: number \"{}\" of {} is missing", name, own.rule.name);
+    if (!given[find_scalar(own.rule, name)])
+      throw_error<ArgumentError>("restore: number \"{}\" of {} is missing", name, own.rule.name);
   };
   need(kIterations);
-  for (const ScalarSpec& spec : named(own.rule.scalars)) need(spec.name);
+  for (const ScalarSpec& spec : named(own.rule.scalars))
+    need(spec.name);
   SlotTable slots;
   for (const SlotValue& v : state.slots) {
     const std::size_t i = own.find_slot(v.slot);
@@ -122,24 +137,29 @@ void Optimizer::restore_scalar(std::string_view name, double value, std::uint64_
   set_scalar(state_->scalars, state_->iterations, i, value);
 }
 
-void Optimizer::restore_slot(const Variable& v, std::string_view slot, Tensor value, std::uint64_t restore_id) {
+void Optimizer::restore_slot(const Variable& v, std::string_view slot, Tensor value,
+                             std::uint64_t restore_id) {
   const std::size_t i = state_->find_slot(slot);
   check_slot(state_->rule, i, v.cell(), value);
   state_->adopt(v.cell());
   state_->slots.restore(v.cell(), i, value, restore_id);
 }
 
-void Optimizer::restore_slot(std::string variable, std::string_view slot, Tensor value, std::uint64_t restore_id) {
+void Optimizer::restore_slot(std::string variable, std::string_view slot, Tensor value,
+                             std::uint64_t restore_id) {
   const std::size_t i = state_->find_slot(slot);
-  if (!value.defined()) throw_error<ArgumentError>("restore: slot \"{}\" of \"{}\" is undefined", slot, variable);
+  if (!value.defined())
+    throw_error<ArgumentError>("restore: slot \"{}\" of \"{}\" is undefined", slot, variable);
   state_->pending.push_back({std::move(variable), i, std::move(value), restore_id});
 }
 
 std::vector<Tensor> Optimizer::weights() const {
   OptimizerState s = state();
   std::vector<Tensor> result = {tensor(iterations())};
-  for (std::size_t i = 1; i < s.scalars.size(); ++i) result.push_back(tensor(s.scalars[i].value, DType::f64));
-  for (SlotValue& v : s.slots) result.push_back(std::move(v.value));
+  for (std::size_t i = 1; i < s.scalars.size(); ++i)
+    result.push_back(tensor(s.scalars[i].value, DType::f64));
+  for (SlotValue& v : s.slots)
+    result.push_back(std::move(v.value));
   return result;
 }
 
@@ -147,13 +167,18 @@ void Optimizer::set_weights(std::span<const Tensor> weights) {
   OptimizerState s = state();
   const std::size_t scalars = s.scalars.size();
   if (weights.size() != scalars + s.slots.size())
-    throw_error<ArgumentError>("set_weights: {} tensors are given, but the optimizer has {}", weights.size(), scalars + s.slots.size());
+    throw_error<ArgumentError>("set_weights: {} tensors are given, but the optimizer has {}", weights.size(),
+                               scalars + s.slots.size());
   for (std::size_t i = 0; i < weights.size(); ++i) {
-    if (i >= scalars) s.slots[i - scalars].value = weights[i];
-    else if (weights[i].defined() && weights[i].size() == 1) s.scalars[i].value = weights[i].item();
-    else throw_error<ArgumentError>("set_weights: tensor {} is the number \"{}\"; use a scalar", i, s.scalars[i].name);
+    if (i >= scalars)
+      s.slots[i - scalars].value = weights[i];
+    else if (weights[i].defined() && weights[i].size() == 1)
+      s.scalars[i].value = weights[i].item();
+    else
+      throw_error<ArgumentError>("set_weights: tensor {} is the number \"{}\"; use a scalar", i,
+                                 s.scalars[i].name);
   }
   restore(s);
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,14 +1,15 @@
-// A step: all is checked, then all memory is found, and then variables and slots change. Variables with a constraint, and all of a
-// rule of tensors, take the step on copies before, since what a user's function throws must find everything as it was.
+// A step: all is checked, then all memory is found, and then variables and slots change. Variables with a
+// constraint, and all of a rule of tensors, take the step on copies before, since what a user's function
+// throws must find everything as it was.
 #include "optim/step.h"
 
 #include <cstring>
 
-#include "op/recorder.h"
 #include "core/format.h"
+#include "core/storage.h"
+#include "op/recorder.h"
 #include "tapedeck/operators.h"
 #include "tapedeck/ops.h"
-#include "core/storage.h"
 
 namespace tapedeck {
 namespace {
@@ -24,14 +25,18 @@ Tensor copy_of(const Tensor& x) {
 
 // Memory that nobody else sees, under a new id.
 void make_own(Tensor& x) {
-  if (x.unique()) renew(x);
-  else x = copy_of(x);
+  if (x.unique())
+    renew(x);
+  else
+    x = copy_of(x);
 }
 
 void check_counter(const Variable& v) {
   const Spec spec{v.dtype(), v.shape()};
-  if (spec.dtype != DType::i32 && spec.dtype != DType::i64) throw_error<DTypeError>("apply_gradients: global_step \"{}\" is {}; use i32 or i64", v.name(), spec);
-  if (spec.shape.ndim() > 0) throw_error<ShapeError>("apply_gradients: global_step \"{}\" is {}; use a scalar", v.name(), spec);
+  if (spec.dtype != DType::i32 && spec.dtype != DType::i64)
+    throw_error<DTypeError>("apply_gradients: global_step \"{}\" is {}; use i32 or i64", v.name(), spec);
+  if (spec.shape.ndim() > 0)
+    throw_error<ShapeError>("apply_gradients: global_step \"{}\" is {}; use a scalar", v.name(), spec);
 }
 
 Tensor one_more(const Tensor& count) {
@@ -46,17 +51,19 @@ Tensor constrained(const detail::VariableCell& cell, const Tensor& value) {
   return share(result, result.shape());
 }
 
-}  // namespace
+}   // namespace
 
-// Slots with the initial values of those that are missing. What a rule's own function gives may be shared with anything.
+// Slots with the initial values of those that are missing. What a rule's own function gives may be shared
+// with anything.
 Slots Optimizer::State::complete(Slots slots, const Tensor& value, const Hyperparameters& h) const {
   for (std::size_t i = 0; i < kMaxSlots; ++i) {
     if (!present[i] || slots[i].defined()) continue;
     const SlotSpec& spec = rule.slots[i];
     slots[i] = spec.initial ? spec.initial(value, h) : zeros_like(value);
     if (!slots[i].defined() || (rule.by_rows() && slots[i].spec() != value.spec()))
-      throw_error<InternalError>("{}: slot \"{}\" begins as {}, of a variable that is {}", rule.name, spec.name,
-                                 slots[i].defined() ? to_string(slots[i].spec()) : "undefined", value.spec());
+      throw_error<InternalError>("{}: slot \"{}\" begins as {}, of a variable that is {}", rule.name,
+                                 spec.name, slots[i].defined() ? to_string(slots[i].spec()) : "undefined",
+                                 value.spec());
   }
   return slots;
 }
@@ -73,13 +80,16 @@ void Optimizer::State::change_by_tensors(Tensor& x, Slots& own, const Update& u,
   const std::span<Tensor> slots = std::span(own).first(named(rule.slots).size());
   const Tensor before = x;
   const Slots slots_before = own;
-  if (const IndexedSlices* g = u.gradient->slices()) rule.sparse(s, x, slots, sum_duplicates(*g));
-  else rule.dense(s, x, slots, u.gradient->tensor());
+  if (const IndexedSlices* g = u.gradient->slices())
+    rule.sparse(s, x, slots, sum_duplicates(*g));
+  else
+    rule.dense(s, x, slots, u.gradient->tensor());
 
   check_value(u.cell(), rule.name, x);
   for (std::size_t i = 0; i < slots.size(); ++i)
     if (present[i] && (!own[i].defined() || own[i].spec() != slots_before[i].spec()))
-      throw_error<InternalError>("{}: slot \"{}\" was {} and becomes {}", rule.name, rule.slots[i].name, slots_before[i].spec(),
+      throw_error<InternalError>("{}: slot \"{}\" was {} and becomes {}", rule.name, rule.slots[i].name,
+                                 slots_before[i].spec(),
                                  own[i].defined() ? to_string(own[i].spec()) : "undefined");
   if (x.id() == before.id()) x = share(x, x.shape());
 }
@@ -88,13 +98,15 @@ void Optimizer::State::rehearse(std::span<Update> all, std::size_t i, const Step
   Update& u = all[i];
   const detail::VariableCell& cell = u.cell();
   const Update* earlier = nullptr;   // of the same variable
-  for (const Update& e : all.first(i)) if (*e.variable == *u.variable) earlier = &e;
+  for (const Update& e : all.first(i))
+    if (*e.variable == *u.variable) earlier = &e;
   Tensor value = earlier ? earlier->value : cell.value;
   const Slots* known = earlier ? &*earlier->slots : slots.find(cell.id);
   Slots own = complete(known ? *known : Slots(), value, s.h);
   if (rule.by_rows()) {
     value = copy_of(value);
-    for (Tensor& slot : own) if (slot.defined()) make_own(slot);
+    for (Tensor& slot : own)
+      if (slot.defined()) make_own(slot);
     change(value, own, u, s);
   } else {
     change_by_tensors(value, own, u, s);
@@ -116,7 +128,9 @@ void Optimizer::State::find_slots(Update& u, const Hyperparameters& h) {
 void Optimizer::State::find_memory(Update& u) {
   const detail::VariableCell& cell = u.cell();
   Slots* own = u.slots ? &*u.slots : slots.find(cell.id);
-  if (own) for (Tensor& s : *own) if (s.defined()) make_own(s);
+  if (own)
+    for (Tensor& s : *own)
+      if (s.defined()) make_own(s);
   if (!cell.value.unique()) u.value = allocate(cell.value.spec());
 }
 
@@ -138,33 +152,44 @@ void Optimizer::State::run(Update& u, const Step& s) noexcept {
 }
 
 void Optimizer::State::step(std::span<Update> all, const std::optional<Variable>& global_step) {
-  for (const Update& u : all) check(rule, *u.gradient, *u.variable);
+  for (const Update& u : all)
+    check(rule, *u.gradient, *u.variable);
   if (global_step) check_counter(*global_step);
   Step s{values(), iterations + 1, scalars, {}, rule.rows, rule.others};
   if (rule.prepare) rule.prepare(s);
 
   slots.drop_ended();
-  if (!pending.empty()) for (const Update& u : all) adopt(u.cell());
+  if (!pending.empty())
+    for (const Update& u : all)
+      adopt(u.cell());
   if (rule.by_rows())
-    for (Update& u : all) if (const IndexedSlices* slices = u.gradient->slices()) u.order = kernels::order_rows(slices->indices);
+    for (Update& u : all)
+      if (const IndexedSlices* slices = u.gradient->slices()) u.order = kernels::order_rows(slices->indices);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (rehearses(all[i])) rehearse(all, i, s);
-    else find_slots(all[i], s.h);
+    if (rehearses(all[i]))
+      rehearse(all, i, s);
+    else
+      find_slots(all[i], s.h);
   }
-  // From here on no code of the user's runs that could hold a tensor, so what is held by nobody else stays so.
-  for (Update& u : all) if (!rehearses(u)) find_memory(u);
+  // From here on no code of the user's runs that could hold a tensor, so what is held by nobody else stays
+  // so.
+  for (Update& u : all)
+    if (!rehearses(u)) find_memory(u);
   slots.reserve(all.size());
   Tensor count;
   if (global_step) count = one_more(global_step->cell().value);
-  for (const Update& u : all) note_access(u.cell());
+  for (const Update& u : all)
+    note_access(u.cell());
   if (global_step) note_access(global_step->cell());
 
-  for (Update& u : all) if (u.slots) slots.put(u.cell(), std::move(*u.slots));
-  for (Update& u : all) run(u, s);
+  for (Update& u : all)
+    if (u.slots) slots.put(u.cell(), std::move(*u.slots));
+  for (Update& u : all)
+    run(u, s);
   if (global_step) global_step->cell().value = std::move(count);
   if (rule.finish) rule.finish(s);
   scalars = s.scalars;
   ++iterations;
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -11,8 +11,9 @@ struct Update {
   const Gradient* gradient;
   const Variable* variable;
   std::optional<kernels::RowOrder> order = {};   // of a sparse gradient
-  std::optional<Slots> slots = {};   // what the variable's slots are before its rule runs, or after that of a rehearsal
-  Tensor value = {};                 // memory for the new value, where others hold the old one; the outcome of a rehearsal
+  std::optional<Slots> slots =
+      {};              // what the variable's slots are before its rule runs, or after that of a rehearsal
+  Tensor value = {};   // memory for the new value, where others hold the old one; the outcome of a rehearsal
 
   detail::VariableCell& cell() const { return variable->cell(); }
   kernels::StepGradient step_gradient() const {
@@ -66,9 +67,11 @@ struct Optimizer::State {
   bool rehearses(const Update& u) const { return !rule.by_rows() || u.cell().constraint; }
 };
 
-/// Throws where the gradient, which is not none, cannot be one of the variable. The message begins with the caller.
-void check(const UpdateRule& rule, const Gradient& g, const Variable& v, std::string_view caller = "apply_gradients");
+/// Throws where the gradient, which is not none, cannot be one of the variable. The message begins with the
+/// caller.
+void check(const UpdateRule& rule, const Gradient& g, const Variable& v,
+           std::string_view caller = "apply_gradients");
 /// Throws where value cannot be the i-th slot of the variable.
 void check_slot(const UpdateRule& rule, std::size_t i, const detail::VariableCell& cell, const Tensor& value);
 
-}  // namespace tapedeck
+}   // namespace tapedeck

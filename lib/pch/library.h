@@ -5,13 +5,13 @@
 #include <limits>
 #include <numeric>
 
-#include "op/rules.h"
 #include "core/format.h"
 #include "core/parallel.h"
+#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/elementwise/map.h"
+#include "op/rules.h"
 #include "ops/axes.h"
 #include "ops/infer.h"
 #include "ops/samples.h"
 #include "tapedeck/ops.h"
-#include "core/storage.h"

@@ -1,7 +1,7 @@
-// Sums of gradient terms. In: terms of one tensor, dense or sliced. Out: one gradient, in the buffer of a term that nobody
-// else holds if there is one. Made of ops, so that an outer tape records them.
-#include "tape/imperative_grad.h"
+// Sums of gradient terms. In: terms of one tensor, dense or sliced. Out: one gradient, in the buffer of a
+// term that nobody else holds if there is one. Made of ops, so that an outer tape records them.
 #include "core/format.h"
+#include "tape/imperative_grad.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
@@ -12,9 +12,11 @@ IndexedSlices joined(const std::vector<const IndexedSlices*>& terms) {
   std::optional<Shape> dense_shape;
   for (const IndexedSlices* s : terms) {
     if (s->values.dtype() != terms[0]->values.dtype())
-      throw_error<DTypeError>("aggregate: dtypes differ: values is {} and {}", terms[0]->values.spec(), s->values.spec());
+      throw_error<DTypeError>("aggregate: dtypes differ: values is {} and {}", terms[0]->values.spec(),
+                              s->values.spec());
     if (dense_shape && s->dense_shape && *s->dense_shape != *dense_shape)
-      throw_error<ShapeError>("aggregate: shapes differ: dense_shape is {} and {}", *dense_shape, *s->dense_shape);
+      throw_error<ShapeError>("aggregate: shapes differ: dense_shape is {} and {}", *dense_shape,
+                              *s->dense_shape);
     if (!dense_shape) dense_shape = s->dense_shape;
     values.push_back(s->values);
     indices.push_back(s->indices);
@@ -27,15 +29,17 @@ Gradient sum_terms(std::span<Gradient> terms) {
   std::vector<Tensor> dense;
   dense.reserve(terms.size());
   for (Gradient& g : terms) {
-    if (g.slices()) sliced.push_back(g.slices());
-    else dense.push_back(std::move(g).dense());
+    if (g.slices())
+      sliced.push_back(g.slices());
+    else
+      dense.push_back(std::move(g).dense());
   }
   if (dense.empty()) return joined(sliced);
   if (!sliced.empty()) dense.push_back(to_dense(sliced.size() == 1 ? *sliced[0] : joined(sliced)));
   return add_n(std::move(dense));
 }
 
-}  // namespace
+}   // namespace
 
 const VSpace kGradients = {
     .aggregate = sum_terms,
@@ -50,13 +54,19 @@ Gradient aggregate(std::vector<Gradient> terms) {
 }
 
 Gradient::Gradient(const Variable& v) : dense_(v.value()) {}
-Gradient::Gradient(IndexedSlices slices) : slices_(std::make_shared<const IndexedSlices>(std::move(slices))) {}
+Gradient::Gradient(IndexedSlices slices)
+    : slices_(std::make_shared<const IndexedSlices>(std::move(slices))) {}
 
 Tensor Gradient::dense() const& {
   if (slices_) return to_dense(*slices_);
-  if (!dense_.defined()) throw GradientError("dense: this gradient is none: no path leads from the target to the source; ask defined() first, or for UnconnectedGradients::zero");
+  if (!dense_.defined())
+    throw GradientError(
+        "dense: this gradient is none: no path leads from the target to the source; ask defined() first, or "
+        "for UnconnectedGradients::zero");
   return dense_;
 }
-Tensor Gradient::dense() && { return dense_.defined() ? std::move(dense_) : static_cast<const Gradient&>(*this).dense(); }
+Tensor Gradient::dense() && {
+  return dense_.defined() ? std::move(dense_) : static_cast<const Gradient&>(*this).dense();
+}
 
-}  // namespace tapedeck
+}   // namespace tapedeck

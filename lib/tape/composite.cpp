@@ -1,9 +1,9 @@
-// composite: one op for everything that brings a backward function of its own. It enters by the door, which has nothing to
-// compute for it.
+// composite: one op for everything that brings a backward function of its own. It enters by the door, which
+// has nothing to compute for it.
 #include "tape/composite.h"
 
-#include "tape/tape.h"
 #include "core/format.h"
+#include "tape/tape.h"
 
 namespace tapedeck {
 namespace {
@@ -18,20 +18,24 @@ using CompositeAttrs = std::shared_ptr<const Functions>;
 void composite_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
   const Functions& f = *c.attrs<CompositeAttrs>();
   std::vector<Tensor> dy;
-  for (Gradient& g : dys) dy.push_back(g.defined() ? std::move(g).dense() : Tensor());
+  for (Gradient& g : dys)
+    dy.push_back(g.defined() ? std::move(g).dense() : Tensor());
   std::vector<Gradient> result = f.backward(dy);
   if (result.size() != dx.size())
-    throw_error<ArgumentError>("{}: the backward function returned {} gradients for {} inputs", f.name, result.size(), dx.size());
+    throw_error<ArgumentError>("{}: the backward function returned {} gradients for {} inputs", f.name,
+                               result.size(), dx.size());
   std::move(result.begin(), result.end(), dx.begin());
 }
 
 void composite_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   const Functions& f = *c.attrs<CompositeAttrs>();
   std::vector<Tensor> tangents;
-  for (int i = 0; i < dx.size(); ++i) tangents.push_back(dx[i]);
+  for (int i = 0; i < dx.size(); ++i)
+    tangents.push_back(dx[i]);
   std::vector<Tensor> result = f.forward(tangents);
   if (result.size() != dy.size())
-    throw_error<GradientError>("{}: the forward function returned {} tangents for {} outputs", f.name, result.size(), dy.size());
+    throw_error<GradientError>("{}: the forward function returned {} tangents for {} outputs", f.name,
+                               result.size(), dy.size());
   std::move(result.begin(), result.end(), dy.begin());
 }
 
@@ -41,33 +45,44 @@ constexpr Op composite_op(Rule::Jvp jvp, bool stacks) {
           .args = {"x"},
           .infer = [](const Call& c) { return c.x[0].spec(); },
           .forward = {},
-          .rule = {.kind = RuleKind::custom, .reads_shapes = true, .stacks = stacks, .vjp = composite_vjp, .jvp = jvp}};
+          .rule = {.kind = RuleKind::custom,
+                   .reads_shapes = true,
+                   .stacks = stacks,
+                   .vjp = composite_vjp,
+                   .jvp = jvp}};
 }
-constexpr Op composite = composite_op(composite_jvp, false), without_forward = composite_op(nullptr, false), stacking = composite_op(composite_jvp, true);
+constexpr Op composite = composite_op(composite_jvp, false), without_forward = composite_op(nullptr, false),
+             stacking = composite_op(composite_jvp, true);
 
-void record(const Op& op, Functions functions, std::span<const Tensor> outputs, std::span<const Tensor> inputs) {
+void record(const Op& op, Functions functions, std::span<const Tensor> outputs,
+            std::span<const Tensor> inputs) {
   const CompositeAttrs attrs = std::make_shared<const Functions>(std::move(functions));
   std::vector<const Tensor*> x;
-  for (const Tensor& t : inputs) x.push_back(&t);
+  for (const Tensor& t : inputs)
+    x.push_back(&t);
   std::vector<Tensor> y(outputs.begin(), outputs.end());
   enter_computed({.op = op, .raw_attrs = attrs, .x = {x.data(), static_cast<int>(x.size())}}, y);
 }
 
-}  // namespace
+}   // namespace
 
 std::string_view name_of(const Op& op, const Attrs& attrs) {
-  return op.rule.vjp == composite_vjp ? std::string_view((*static_cast<const CompositeAttrs*>(attrs.data))->name) : op.name;
+  return op.rule.vjp == composite_vjp
+             ? std::string_view((*static_cast<const CompositeAttrs*>(attrs.data))->name)
+             : op.name;
 }
 
-void record_operation(std::string name, std::span<const Tensor> outputs, std::span<const Tensor> inputs, Backward backward, Pushforward forward) {
+void record_operation(std::string name, std::span<const Tensor> outputs, std::span<const Tensor> inputs,
+                      Backward backward, Pushforward forward) {
   if (!backward) throw_error<ArgumentError>("record_operation: \"{}\" has no backward function", name);
   if (outputs.empty()) throw_error<ArgumentError>("record_operation: \"{}\" has no outputs", name);
   const Op& op = forward ? composite : without_forward;
   record(op, {std::move(name), std::move(backward), std::move(forward)}, outputs, inputs);
 }
 
-void record_stacking_operation(std::string name, std::span<const Tensor> outputs, std::span<const Tensor> inputs, Backward backward, Pushforward forward) {
+void record_stacking_operation(std::string name, std::span<const Tensor> outputs,
+                               std::span<const Tensor> inputs, Backward backward, Pushforward forward) {
   record(stacking, {std::move(name), std::move(backward), std::move(forward)}, outputs, inputs);
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

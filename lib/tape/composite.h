@@ -4,7 +4,9 @@
 
 namespace tapedeck {
 
-/// record_operation() for a backward that also takes output gradients with a further axis in front, and gives such.
-void record_stacking_operation(std::string name, std::span<const Tensor> outputs, std::span<const Tensor> inputs, Backward backward, Pushforward forward);
+/// record_operation() for a backward that also takes output gradients with a further axis in front, and gives
+/// such.
+void record_stacking_operation(std::string name, std::span<const Tensor> outputs,
+                               std::span<const Tensor> inputs, Backward backward, Pushforward forward);
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -46,7 +46,8 @@ template <class T> class Pool {
   std::size_t size() const { return static_cast<std::size_t>(end_) - free_.size(); }
 
   void clear() noexcept {
-    for (std::int32_t i = 0; i < end_; ++i) (*this)[i].~T();
+    for (std::int32_t i = 0; i < end_; ++i)
+      (*this)[i].~T();
     end_ = 0;
     free_.clear();
     chunks_.clear();
@@ -54,7 +55,9 @@ template <class T> class Pool {
 
  private:
   static constexpr std::size_t kFirst = 32;   // each chunk has twice as many as the one before
-  struct Place { std::size_t chunk, index; };
+  struct Place {
+    std::size_t chunk, index;
+  };
   static Place place(std::int32_t i) {
     const auto n = static_cast<std::uint32_t>(i) + kFirst;
     const auto chunk = static_cast<std::size_t>(std::bit_width(n)) - std::bit_width(kFirst);
@@ -69,4 +72,4 @@ template <class T> class Pool {
   std::int32_t end_ = 0;
 };
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,12 +1,13 @@
-// Forward mode. In: executions. Out: their tangents, computed at once by the op's rule and seen only by outer recorders.
+// Forward mode. In: executions. Out: their tangents, computed at once by the op's rule and seen only by outer
+// recorders.
 #include "tape/forward.h"
 
 #include <algorithm>
 
+#include "core/format.h"
 #include "op/pull_back.h"
 #include "op/stacked.h"
 #include "tape/tape.h"
-#include "core/format.h"
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/operators.h"
 #include "tapedeck/ops/array.h"
@@ -16,21 +17,32 @@ namespace tapedeck {
 
 void Forward::check(const Tensor& primal, const Tensor& tangent) const {
   if (!primal.defined()) throw ArgumentError("forward accumulator: a primal is undefined");
-  if (!tangent.defined()) throw_error<ArgumentError>("forward accumulator: the tangent of {} is undefined", primal.spec());
-  if (primal.dtype() != tangent.dtype()) throw_error<DTypeError>("forward accumulator: the primal is {}, its tangent {}; use astype", primal.spec(), tangent.spec());
+  if (!tangent.defined())
+    throw_error<ArgumentError>("forward accumulator: the tangent of {} is undefined", primal.spec());
+  if (primal.dtype() != tangent.dtype())
+    throw_error<DTypeError>("forward accumulator: the primal is {}, its tangent {}; use astype",
+                            primal.spec(), tangent.spec());
   if (!stacked_) {
-    if (primal.shape() != tangent.shape()) throw_error<ShapeError>("forward accumulator: the primal is {}, its tangent {}", primal.spec(), tangent.spec());
+    if (primal.shape() != tangent.shape())
+      throw_error<ShapeError>("forward accumulator: the primal is {}, its tangent {}", primal.spec(),
+                              tangent.spec());
     return;
   }
-  if (tangent.ndim() != primal.ndim() + 1 || tangent.shape() != behind_extra(tangent, primal.ndim(), primal.shape()))
-    throw_error<ShapeError>("forward accumulator: the primal is {}, its stack of tangents {}; it has one axis more, in front", primal.spec(), tangent.spec());
+  if (tangent.ndim() != primal.ndim() + 1 ||
+      tangent.shape() != behind_extra(tangent, primal.ndim(), primal.shape()))
+    throw_error<ShapeError>(
+        "forward accumulator: the primal is {}, its stack of tangents {}; it has one axis more, in front",
+        primal.spec(), tangent.spec());
   if (directions_ >= 0 && tangent.shape()[0] != directions_)
-    throw_error<ShapeError>("forward accumulator: the tangent of {} has {} directions, those before it {}", primal.spec(), tangent.shape()[0], directions_);
+    throw_error<ShapeError>("forward accumulator: the tangent of {} has {} directions, those before it {}",
+                            primal.spec(), tangent.shape()[0], directions_);
 }
 
 void Forward::watch(const Tensor& primal, const Tensor& tangent) {
   check(primal, tangent);
-  if (!is_trainable(primal.dtype())) return warn(fmt::format("forward accumulator: a primal is {}, which has no derivative", name_of(primal.dtype())));
+  if (!is_trainable(primal.dtype()))
+    return warn(
+        fmt::format("forward accumulator: a primal is {}, which has no derivative", name_of(primal.dtype())));
   sweep_mail();
   if (const std::int32_t slot = slot_of(primal); slot >= 0) {
     Tensor sum;
@@ -49,7 +61,8 @@ void Forward::put(const Tensor& x, Tensor tangent) {
   reserve_names(1);
   std::int32_t slot = static_cast<std::int32_t>(tangents_.size());
   if (free_.empty()) {
-    if (free_.capacity() == tangents_.size()) free_.reserve(2 * tangents_.size() + 8);   // so that a tensor's end never allocates
+    if (free_.capacity() == tangents_.size())
+      free_.reserve(2 * tangents_.size() + 8);   // so that a tensor's end never allocates
     tangents_.push_back({std::move(tangent), x.id(), 1u + x.handle()->copies});
   } else {
     slot = free_.back();
@@ -73,7 +86,9 @@ const Tensor& Forward::tangent_of(const Tensor& x) const {
   return i < 0 ? none : tangents_[static_cast<std::size_t>(i)].value;
 }
 
-Tensor Forward::zeros_for(const Spec& x) const { return zeros(stacked_ ? behind({directions_}, x.shape) : x.shape, x.dtype); }
+Tensor Forward::zeros_for(const Spec& x) const {
+  return zeros(stacked_ ? behind({directions_}, x.shape) : x.shape, x.dtype);
+}
 
 void Forward::read(detail::VariableCell& cell, Tensor& value) {
   if (const Tensor tangent = tangent_of(cell.handle); tangent.defined()) put(value, tangent);
@@ -89,8 +104,8 @@ void transpose_vjp(const Call& c, Refs dx, std::span<Tensor> dy) {
     front = extra_of(dx[i], c.x[i].ndim());
   }
   GradientTape tape;
-  std::vector<Tensor> u;        // of outputs that have derivatives
-  std::vector<int> outputs;     // which those are
+  std::vector<Tensor> u;      // of outputs that have derivatives
+  std::vector<int> outputs;   // which those are
   std::vector<Gradient> cotangents;
   for (int k = 0; k < c.y.size(); ++k) {
     const Tensor one = ones(behind(front, c.y[k].shape()), c.y[k].dtype());
@@ -110,12 +125,15 @@ void transpose_vjp(const Call& c, Refs dx, std::span<Tensor> dy) {
   }
   if (targets.empty()) return;
   std::vector<Gradient> result = tape.gradient(targets, u, options);
-  for (std::size_t j = 0; j < result.size(); ++j) if (result[j].defined()) dy[static_cast<std::size_t>(outputs[j])] = std::move(result[j]).dense();
+  for (std::size_t j = 0; j < result.size(); ++j)
+    if (result[j].defined()) dy[static_cast<std::size_t>(outputs[j])] = std::move(result[j]).dense();
 }
 
 void push_forward(const Call& c, Refs dx, std::span<Tensor> dy) {
-  if (c.op.rule.jvp) c.op.rule.jvp(c, dx, dy);
-  else transpose_vjp(c, dx, dy);
+  if (c.op.rule.jvp)
+    c.op.rule.jvp(c, dx, dy);
+  else
+    transpose_vjp(c, dx, dy);
 }
 
 namespace {
@@ -132,34 +150,44 @@ void push_one_by_one(const Call& c, Refs dx, std::span<Tensor> dy, std::int64_t 
       refs.push_back(&row);
     }
     push_forward(c, {refs.data(), dx.size()}, one);
-    for (std::size_t k = 0; k < dy.size(); ++k) results[k].push_back(std::move(one[k]));
+    for (std::size_t k = 0; k < dy.size(); ++k)
+      results[k].push_back(std::move(one[k]));
   }
   for (std::size_t k = 0; k < dy.size(); ++k) {
     const Tensor& y = c.y[static_cast<int>(k)];
     if (directions == 0 && is_trainable(y.dtype())) dy[k] = zeros(behind({0}, y.shape()), y.dtype());
-    if (std::none_of(results[k].begin(), results[k].end(), [](const Tensor& t) { return t.defined(); })) continue;
-    for (Tensor& t : results[k]) if (!t.defined()) t = zeros_like(y);
+    if (std::none_of(results[k].begin(), results[k].end(), [](const Tensor& t) { return t.defined(); }))
+      continue;
+    for (Tensor& t : results[k])
+      if (!t.defined()) t = zeros_like(y);
     dy[k] = stack(results[k]);
   }
 }
 
-}  // namespace
+}   // namespace
 
 void push_stacks_forward(const Call& c, Refs dx, std::span<Tensor> dy, std::int64_t directions) {
   const Rule& rule = c.op.rule;
-  if (!rule.stacks) push_one_by_one(c, dx, dy, directions);
-  else if (rule.kind != RuleKind::custom || rule.jvp_stacks) push_forward(c, dx, dy);
-  else transpose_vjp(c, dx, dy);   // a jvp of its own need not know stacks
+  if (!rule.stacks)
+    push_one_by_one(c, dx, dy, directions);
+  else if (rule.kind != RuleKind::custom || rule.jvp_stacks)
+    push_forward(c, dx, dy);
+  else
+    transpose_vjp(c, dx, dy);   // a jvp of its own need not know stacks
   for (std::size_t k = 0; k < dy.size(); ++k) {
     if (!dy[k].defined()) continue;
-    const Spec stack{c.y[static_cast<int>(k)].dtype(), behind({directions}, c.y[static_cast<int>(k)].shape())};
-    if (dy[k].spec() != stack) throw_error<GradientError>("{}: the rule's stacked tangents of output {} are {}, they should be {}", c.op.name, k, dy[k].spec(), stack);
+    const Spec stack{c.y[static_cast<int>(k)].dtype(),
+                     behind({directions}, c.y[static_cast<int>(k)].shape())};
+    if (dy[k].spec() != stack)
+      throw_error<GradientError>("{}: the rule's stacked tangents of output {} are {}, they should be {}",
+                                 c.op.name, k, dy[k].spec(), stack);
   }
 }
 
 void Forward::record(const Call& c, std::span<Tensor> y) {
   sweep_mail();
-  std::vector<Tensor> held(static_cast<std::size_t>(c.x.size()));   // the rule's ops may move the list of tangents
+  std::vector<Tensor> held(
+      static_cast<std::size_t>(c.x.size()));   // the rule's ops may move the list of tangents
   std::vector<const Tensor*> dx;
   bool any = false;
   for (int i = 0; i < c.x.size(); ++i) {
@@ -169,13 +197,17 @@ void Forward::record(const Call& c, std::span<Tensor> y) {
   }
   if (!any) return;
   std::vector<const Tensor*> refs_y;
-  for (const Tensor& t : y) refs_y.push_back(&t);
-  const Call call{.op = c.op, .raw_attrs = c.raw_attrs, .x = c.x, .y = {refs_y.data(), static_cast<int>(refs_y.size())}};
+  for (const Tensor& t : y)
+    refs_y.push_back(&t);
+  const Call call{
+      .op = c.op, .raw_attrs = c.raw_attrs, .x = c.x, .y = {refs_y.data(), static_cast<int>(refs_y.size())}};
   std::vector<Tensor> dy(y.size());
   {
     const RecordingScope outside(outer());
-    if (stacked_) push_stacks_forward(call, {dx.data(), c.x.size()}, dy, directions_);
-    else push_forward(call, {dx.data(), c.x.size()}, dy);
+    if (stacked_)
+      push_stacks_forward(call, {dx.data(), c.x.size()}, dy, directions_);
+    else
+      push_forward(call, {dx.data(), c.x.size()}, dy);
   }
   for (std::size_t k = 0; k < y.size(); ++k)
     if (dy[k].defined() && is_trainable(y[k].dtype()) && slot_of(y[k]) < 0) put(y[k], std::move(dy[k]));
@@ -183,20 +215,28 @@ void Forward::record(const Call& c, std::span<Tensor> y) {
 
 ForwardAccumulator::ForwardAccumulator(const Source& primal, const Tensor& tangent, ForwardOptions options)
     : ForwardAccumulator(Sources(primal), std::span(&tangent, 1), options) {}
-ForwardAccumulator::ForwardAccumulator(const Sources& primals, std::span<const Tensor> tangents, ForwardOptions options)
+ForwardAccumulator::ForwardAccumulator(const Sources& primals, std::span<const Tensor> tangents,
+                                       ForwardOptions options)
     : forward_(std::make_unique<Forward>(options.stacked)) {
   const std::span<const Source> all = primals.all();
-  if (all.size() != tangents.size()) throw_error<ArgumentError>("forward accumulator: {} tangents for {} primals", tangents.size(), all.size());
+  if (all.size() != tangents.size())
+    throw_error<ArgumentError>("forward accumulator: {} tangents for {} primals", tangents.size(),
+                               all.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Tensor& primal = tensor_of(all[i]);
-    if (primal.defined() && forward_->tracks(primal)) throw_error<ArgumentError>("forward accumulator: primal {}, {}, is given several times; add its tangents up", i, primal.spec());
+    if (primal.defined() && forward_->tracks(primal))
+      throw_error<ArgumentError>(
+          "forward accumulator: primal {}, {}, is given several times; add its tangents up", i,
+          primal.spec());
     forward_->watch(primal, tangents[i]);
   }
   forward_->enter();
 }
 ForwardAccumulator::~ForwardAccumulator() = default;
 
-void ForwardAccumulator::watch(const Source& primal, const Tensor& tangent) { forward_->watch(tensor_of(primal), tangent); }
+void ForwardAccumulator::watch(const Source& primal, const Tensor& tangent) {
+  forward_->watch(tensor_of(primal), tangent);
+}
 
 void ForwardAccumulator::stop() {
   if (!forward_->entered()) throw GradientError("stop: this accumulator is not recording");
@@ -213,13 +253,15 @@ Tensor ForwardAccumulator::jvp_of(const Source& source, UnconnectedGradients unc
   if (!x.defined()) throw ArgumentError("jvp: the tensor is undefined");
   check_mode("jvp", unconnected);
   const Tensor& tangent = forward_->tangent_of(x);
-  if (tangent.defined() || unconnected == UnconnectedGradients::none || !is_trainable(x.dtype())) return tangent;
+  if (tangent.defined() || unconnected == UnconnectedGradients::none || !is_trainable(x.dtype()))
+    return tangent;
   return forward_->zeros_for(x.spec());
 }
 std::vector<Tensor> ForwardAccumulator::jvp(const Sources& xs, UnconnectedGradients unconnected) const {
   std::vector<Tensor> result;
-  for (const Source& x : xs.all()) result.push_back(jvp_of(x, unconnected));
+  for (const Source& x : xs.all())
+    result.push_back(jvp_of(x, unconnected));
   return result;
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -35,16 +35,19 @@ class Forward final : public Recorder {
   std::vector<Tangent> tangents_;   // by slot
   std::vector<std::int32_t> free_;
   bool stacked_;
-  std::int64_t directions_ = -1;    // of stacks, once there is one
+  std::int64_t directions_ = -1;   // of stacks, once there is one
 };
 
-// Each gives the tangents dy of a call's outputs, undefined for zero, from those of its inputs, undefined where there is none.
+// Each gives the tangents dy of a call's outputs, undefined for zero, from those of its inputs, undefined
+// where there is none.
 
 /// By the rule's jvp, or else its vjp.
 void push_forward(const Call& c, Refs dx, std::span<Tensor> dy);
-/// By transposing the vjp, which is linear in the cotangents: for rules without a jvp. Stacked tangents give stacks.
+/// By transposing the vjp, which is linear in the cotangents: for rules without a jvp. Stacked tangents give
+/// stacks.
 void transpose_vjp(const Call& c, Refs dx, std::span<Tensor> dy);
-/// For tangents with an axis of that many directions in front: at once where the rule can do so, else one by one.
+/// For tangents with an axis of that many directions in front: at once where the rule can do so, else one by
+/// one.
 void push_stacks_forward(const Call& c, Refs dx, std::span<Tensor> dy, std::int64_t directions);
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,8 +1,8 @@
 // The public face of tapes: what may be called when, and checks of what comes in.
 #include "tapedeck/gradient_tape.h"
 
-#include "tape/imperative_grad.h"
 #include "core/format.h"
+#include "tape/imperative_grad.h"
 
 namespace tapedeck {
 namespace {
@@ -11,10 +11,13 @@ void check(std::span<const Tensor> targets, const GradientOptions& options) {
   const std::span<const Gradient> output_gradients = options.output_gradients;
   check_mode("gradient", options.unconnected);
   if (options.aggregation < Aggregation::add_n || options.aggregation > Aggregation::accumulate_n)
-    throw_error<ArgumentError>("gradient: unknown value for aggregation: {}; use Aggregation::add_n, tree or accumulate_n", static_cast<int>(options.aggregation));
+    throw_error<ArgumentError>(
+        "gradient: unknown value for aggregation: {}; use Aggregation::add_n, tree or accumulate_n",
+        static_cast<int>(options.aggregation));
   if (output_gradients.empty()) return;
   if (output_gradients.size() != targets.size())
-    throw_error<ArgumentError>("gradient: {} output gradients for {} targets", output_gradients.size(), targets.size());
+    throw_error<ArgumentError>("gradient: {} output gradients for {} targets", output_gradients.size(),
+                               targets.size());
   for (std::size_t i = 0; i < targets.size(); ++i) {
     const Gradient& g = output_gradients[i];
     if (!g.defined()) continue;
@@ -26,8 +29,11 @@ void check(std::span<const Tensor> targets, const GradientOptions& options) {
     } else {
       given = g.tensor().spec();
     }
-    if (given.dtype != target.dtype) throw_error<DTypeError>("gradient: output gradient {} is {}, its target {}; use astype", i, given, target);
-    if (given.shape != target.shape) throw_error<ShapeError>("gradient: output gradient {} is {}, its target {}", i, given, target);
+    if (given.dtype != target.dtype)
+      throw_error<DTypeError>("gradient: output gradient {} is {}, its target {}; use astype", i, given,
+                              target);
+    if (given.shape != target.shape)
+      throw_error<ShapeError>("gradient: output gradient {} is {}, its target {}", i, given, target);
   }
 }
 
@@ -35,15 +41,18 @@ bool thread_paused() { return thread_state.scopes && !thread_state.innermost; }
 
 void watch_checked(Tape& tape, const Tensor& x) {
   if (!x.defined()) throw_error<ArgumentError>("watch: the tensor is undefined");
-  if (!is_trainable(x.dtype())) return warn(fmt::format("watch: the tensor is {}, which has no derivative", name_of(x.dtype())));
+  if (!is_trainable(x.dtype()))
+    return warn(fmt::format("watch: the tensor is {}, which has no derivative", name_of(x.dtype())));
   if (!thread_paused() && !tape.paused) tape.watch(x);
 }
 
-}  // namespace
+}   // namespace
 
 void check_mode(std::string_view what, UnconnectedGradients mode) {
   if (mode != UnconnectedGradients::none && mode != UnconnectedGradients::zero)
-    throw_error<ArgumentError>("{}: unknown value for unconnected: {}; use UnconnectedGradients::none or zero", what, static_cast<int>(mode));
+    throw_error<ArgumentError>(
+        "{}: unknown value for unconnected: {}; use UnconnectedGradients::none or zero", what,
+        static_cast<int>(mode));
 }
 
 std::vector<Tensor> tensors_of(const Sources& sources, std::string_view what) {
@@ -51,21 +60,26 @@ std::vector<Tensor> tensors_of(const Sources& sources, std::string_view what) {
   for (const Source& s : sources.all()) {
     const Tensor& t = result.emplace_back(tensor_of(s));
     if (!t.defined()) throw_error<ArgumentError>("gradient: {} {} is undefined", what, result.size() - 1);
-    if (!is_trainable(t.dtype())) warn(fmt::format("gradient: a {} is {}, which has no derivative", what, name_of(t.dtype())));
+    if (!is_trainable(t.dtype()))
+      warn(fmt::format("gradient: a {} is {}, which has no derivative", what, name_of(t.dtype())));
   }
   return result;
 }
 
 void require_unused(const Tape& tape) {
-  if (tape.used) throw GradientError("gradient: this tape was already used; make it persistent to call gradient twice");
+  if (tape.used)
+    throw GradientError("gradient: this tape was already used; make it persistent to call gradient twice");
 }
 
-std::vector<Gradient> differentiate(Tape& tape, const Targets& targets, const Sources& sources, const GradientOptions& options, const Arrival& arrival) {
+std::vector<Gradient> differentiate(Tape& tape, const Targets& targets, const Sources& sources,
+                                    const GradientOptions& options, const Arrival& arrival) {
   require_unused(tape);
-  const std::vector<Tensor> ys = tensors_of(targets, "target"), xs = tensors_of(sources, "source"), stops = tensors_of(options.stop_gradients, "stop_gradients");
+  const std::vector<Tensor> ys = tensors_of(targets, "target"), xs = tensors_of(sources, "source"),
+                            stops = tensors_of(options.stop_gradients, "stop_gradients");
   check(ys, options);
   const TapeUse use(tape);
-  std::vector<Gradient> result = imperative_grad(kGradients, tape, ys, xs, options, {.stops = stops, .arrival = arrival ? &arrival : nullptr});
+  std::vector<Gradient> result = imperative_grad(kGradients, tape, ys, xs, options,
+                                                 {.stops = stops, .arrival = arrival ? &arrival : nullptr});
   if (options.unconnected == UnconnectedGradients::zero)
     for (std::size_t i = 0; i < xs.size(); ++i)
       if (!result[i].defined() && is_trainable(xs[i].dtype())) result[i] = kGradients.zeros(xs[i].spec());
@@ -99,7 +113,9 @@ void GradientTape::stop() {
 
 void GradientTape::start() {
   if (tape_->entered()) throw GradientError("start: this tape is recording already");
-  if (tape_->used) throw GradientError("start: this tape was already used; make it persistent to record after calling gradient");
+  if (tape_->used)
+    throw GradientError(
+        "start: this tape was already used; make it persistent to record after calling gradient");
   tape_->enter();
 }
 
@@ -112,7 +128,8 @@ Gradient GradientTape::gradient(const Source& target, const Source& source) {
   return std::move(gradient(Targets{target}, Sources{source})[0]);
 }
 
-std::vector<Gradient> GradientTape::gradient(const Targets& targets, const Sources& sources, const GradientOptions& options) {
+std::vector<Gradient> GradientTape::gradient(const Targets& targets, const Sources& sources,
+                                             const GradientOptions& options) {
   return differentiate(*tape_, targets, sources, options);
 }
 
@@ -138,4 +155,4 @@ StopRecording::~StopRecording() {
   delete scope_;
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,42 +1,53 @@
-// Reverse mode over a tape. In: targets, their gradients, sources. Out: the gradient of the targets' sum for each source.
+// Reverse mode over a tape. In: targets, their gradients, sources. Out: the gradient of the targets' sum for
+// each source.
 //
-// An *op* is one TapeEntry; a *tensor* is one slot. We walk back from the *targets*, counting for every tensor how often the
-// ops found use it, and for every op how many of its outputs are used (filter). Ops whose outputs nobody uses are ready; targets
-// get ones or the given gradients (seed). Then we take a ready op, sum the gradient terms of each of its outputs, let its rule
-// turn them into terms for its inputs, and count the uses of the inputs down; a tensor without uses left lets its producer
-// become ready, once all outputs of that op are complete (drain). What remains for the *sources* is the result (collect).
-// An output that got nothing counts as zeros; an op of which no output got anything is passed over. Several terms for one tensor
-// are kept and summed in one pass when its uses are done, or early when they are many and large, so that they never take much
-// more memory than min_aggregate_bytes. Each op runs once: time and memory of the bookkeeping are linear in the tape, and the
-// peak of gradient memory is that of the terms that wait. Entries of a tape that is used up are freed as soon as they have run.
-// Who wants it is told of a watched source as soon as its uses are done: nothing more comes to it, while the pass goes on.
+// An *op* is one TapeEntry; a *tensor* is one slot. We walk back from the *targets*, counting for every
+// tensor how often the ops found use it, and for every op how many of its outputs are used (filter). Ops
+// whose outputs nobody uses are ready; targets get ones or the given gradients (seed). Then we take a ready
+// op, sum the gradient terms of each of its outputs, let its rule turn them into terms for its inputs, and
+// count the uses of the inputs down; a tensor without uses left lets its producer become ready, once all
+// outputs of that op are complete (drain). What remains for the *sources* is the result (collect). An output
+// that got nothing counts as zeros; an op of which no output got anything is passed over. Several terms for
+// one tensor are kept and summed in one pass when its uses are done, or early when they are many and large,
+// so that they never take much more memory than min_aggregate_bytes. Each op runs once: time and memory of
+// the bookkeeping are linear in the tape, and the peak of gradient memory is that of the terms that wait.
+// Entries of a tape that is used up are freed as soon as they have run. Who wants it is told of a watched
+// source as soon as its uses are done: nothing more comes to it, while the pass goes on.
 //
-// A pass may carry many cotangents at once: each gradient then has one more axis in front. Rules let it through, or are run for
-// one cotangent after the other. Where tensors are watched that nobody asks for, ops that lead to no source are left out first.
+// A pass may carry many cotangents at once: each gradient then has one more axis in front. Rules let it
+// through, or are run for one cotangent after the other. Where tensors are watched that nobody asks for, ops
+// that lead to no source are left out first.
 #include "tape/imperative_grad.h"
 
 #include <algorithm>
 
+#include "core/format.h"
+#include "core/storage.h"
 #include "op/observer.h"
 #include "op/pull_back.h"
 #include "op/stacked.h"
-#include "core/format.h"
 #include "tapedeck/ops/slice.h"
-#include "core/storage.h"
 
 namespace tapedeck {
 namespace {
 
 class Backprop {
  public:
-  Backprop(const VSpace& space, Tape& tape, std::span<const Tensor> targets, std::span<const Tensor> sources, const GradientOptions& options,
-           const Pass& pass)
-      : space_(space), tape_(tape), targets_(targets), sources_(sources), options_(options), pass_(pass), tensors_(tape.slots()),
+  Backprop(const VSpace& space, Tape& tape, std::span<const Tensor> targets, std::span<const Tensor> sources,
+           const GradientOptions& options, const Pass& pass)
+      : space_(space),
+        tape_(tape),
+        targets_(targets),
+        sources_(sources),
+        options_(options),
+        pass_(pass),
+        tensors_(tape.slots()),
         pending_(static_cast<std::size_t>(tape.entries().end()), kNotNeeded) {
     for (const Tensor& s : sources)
       if (const Slot slot = tape.slot_of(s); slot >= 0) tensor(slot).is_source = true;
     for (const Tensor& s : pass.stops)
-      if (const Slot slot = tape.slot_of(s); slot >= 0) tensor(slot).stopped = true, tensor(slot).left_out = !tensor(slot).is_source;
+      if (const Slot slot = tape.slot_of(s); slot >= 0)
+        tensor(slot).stopped = true, tensor(slot).left_out = !tensor(slot).is_source;
   }
 
   // Takes all tensors that depend on no source out of the pass.
@@ -44,8 +55,10 @@ class Backprop {
     CachedVector<std::int32_t> stack;   // ~k: the producers of what k takes are done
     const auto visit = [&](Slot s) {
       const std::int32_t p = producer(s);
-      if (p < 0) tensor(s).left_out = !tensor(s).is_source;
-      else if (pending(p) != kSeen) stack.push_back(p);
+      if (p < 0)
+        tensor(s).left_out = !tensor(s).is_source;
+      else if (pending(p) != kSeen)
+        stack.push_back(p);
     };
     for (const Tensor& t : targets_)
       if (const Slot s = tape_.slot_of(t); s >= 0) visit(s);
@@ -56,13 +69,16 @@ class Backprop {
       if (top >= 0) {
         if (std::exchange(pending(k), kSeen) == kSeen) continue;
         stack.push_back(~k);
-        for (const Slot x : e.x()) if (x >= 0) visit(x);
+        for (const Slot x : e.x())
+          if (x >= 0) visit(x);
         continue;
       }
       bool leads = false;
-      for (const Slot x : e.x()) leads |= takes_part(x);
+      for (const Slot x : e.x())
+        leads |= takes_part(x);
       if (!leads)
-        for (const Slot y : e.y()) if (y >= 0 && !tensor(y).is_source) tensor(y).left_out = true;
+        for (const Slot y : e.y())
+          if (y >= 0 && !tensor(y).is_source) tensor(y).left_out = true;
     }
   }
 
@@ -85,7 +101,8 @@ class Backprop {
         if (tensor(x).usages++ == 0 && producer(x) >= 0) ++pending(producer(x));
       }
     }
-    for (const std::int32_t k : found) if (pending(k) == 0) ready_.push_back(k);
+    for (const std::int32_t k : found)
+      if (pending(k) == 0) ready_.push_back(k);
   }
 
   void seed() {
@@ -110,7 +127,8 @@ class Backprop {
     // A target that the tape does not know still is its own derivative.
     std::vector<Gradient> terms;
     for (std::size_t i = 0; i < targets_.size(); ++i)
-      if (targets_[i].id() == source.id() && is_trainable(source.dtype())) terms.push_back(output_gradient(i));
+      if (targets_[i].id() == source.id() && is_trainable(source.dtype()))
+        terms.push_back(output_gradient(i));
     return terms.size() > 1 ? space_.aggregate(terms) : terms.empty() ? Gradient() : terms[0];
   }
 
@@ -119,9 +137,9 @@ class Backprop {
 
   struct TensorState {
     std::int32_t usages = 0;
-    std::uint32_t further : 29 = 0;      // terms that have come after the first
+    std::uint32_t further : 29 = 0;   // terms that have come after the first
     std::uint32_t is_source : 1 = false, stopped : 1 = false, left_out : 1 = false;
-    Gradient first;                // most tensors get one term
+    Gradient first;   // most tensors get one term
     std::vector<Gradient> more;
   };
 
@@ -131,17 +149,21 @@ class Backprop {
   bool takes_part(Slot s) const { return s >= 0 && !tensors_[static_cast<std::size_t>(s)].left_out; }
   std::int32_t producer(Slot s) { return tensor(s).stopped ? -1 : tape_.producer(s); }
   /// What the gradient of such a tensor looks like in this pass.
-  Spec gradient_spec(const Spec& s) const { return pass_.directions ? Spec{s.dtype, behind({pass_.directions}, s.shape)} : s; }
+  Spec gradient_spec(const Spec& s) const {
+    return pass_.directions ? Spec{s.dtype, behind({pass_.directions}, s.shape)} : s;
+  }
 
   Gradient output_gradient(std::size_t i) const {
-    if (i < options_.output_gradients.size() && options_.output_gradients[i].defined()) return options_.output_gradients[i];
+    if (i < options_.output_gradients.size() && options_.output_gradients[i].defined())
+      return options_.output_gradients[i];
     return space_.ones(targets_[i].spec());
   }
 
   // Sums what has come for a tensor into one term and returns it.
   const Gradient& sum_terms(Slot s) {
     TensorState& t = tensor(s);
-    if (!t.more.empty()) [[unlikely]] sum_terms(t);
+    if (!t.more.empty()) [[unlikely]]
+      sum_terms(t);
     return t.first;
   }
   [[gnu::noinline]] void sum_terms(TensorState& t) {
@@ -152,8 +174,10 @@ class Backprop {
 
   void accumulate(Slot s, Gradient&& g) {
     TensorState& t = tensor(s);
-    if (t.first.defined()) [[unlikely]] accumulate_further(t, std::move(g));
-    else t.first = std::move(g);
+    if (t.first.defined()) [[unlikely]]
+      accumulate_further(t, std::move(g));
+    else
+      t.first = std::move(g);
   }
   [[gnu::noinline]] void accumulate_further(TensorState& t, Gradient&& g) {
     ++t.further;
@@ -163,7 +187,9 @@ class Backprop {
     if (options_.aggregation == Aggregation::tree) sum_pairs(t);
     if (options_.aggregation != Aggregation::add_n) return;
     const std::size_t count = t.more.size() + 1;
-    if (count >= options_.min_aggregate_count && static_cast<std::int64_t>(count) * nbytes > options_.min_aggregate_bytes) sum_terms(t);
+    if (count >= options_.min_aggregate_count &&
+        static_cast<std::int64_t>(count) * nbytes > options_.min_aggregate_bytes)
+      sum_terms(t);
   }
 
   // The last two are sums of as many terms as often as the number of all terms is even.
@@ -179,7 +205,8 @@ class Backprop {
   template <bool tells> void pull_back(TapeEntry& e) {
     Gradient one_dy;
     std::vector<Gradient> more_dy(e.outputs > 1 ? static_cast<std::size_t>(e.outputs) : 0);
-    const std::span<Gradient> dy = e.outputs > 1 ? std::span<Gradient>(more_dy) : std::span<Gradient>(&one_dy, 1);
+    const std::span<Gradient> dy =
+        e.outputs > 1 ? std::span<Gradient>(more_dy) : std::span<Gradient>(&one_dy, 1);
     bool any = false;
     const std::span<const Slot> outputs = e.y();
     for (std::size_t k = 0; k < dy.size(); ++k) {
@@ -190,7 +217,8 @@ class Backprop {
       any |= dy[k].defined();
     }
     if (any) run_rule(e, dy);
-    for (const Slot x : e.x()) if (takes_part(x)) release<tells>(x);
+    for (const Slot x : e.x())
+      if (takes_part(x)) release<tells>(x);
   }
 
   void run_rule(TapeEntry& e, std::span<Gradient> dy) {
@@ -198,11 +226,14 @@ class Backprop {
     if (!rule.vjp) throw_error<GradientError>("{}: this op must not be differentiated", e.op->name);
     const std::span<Tensor> kept_x = e.kept_x(), kept_y = e.kept_y();
     for (std::size_t k = 0; k < dy.size(); ++k) {
-      if (!dy[k].defined() && !rule.accepts_none && is_trainable(kept_y[k].dtype())) dy[k] = zeros_of(gradient_spec(kept_y[k].spec()));
+      if (!dy[k].defined() && !rule.accepts_none && is_trainable(kept_y[k].dtype()))
+        dy[k] = zeros_of(gradient_spec(kept_y[k].spec()));
       if (dy[k].slices() && !rule.passes_slices) dy[k] = dy[k].dense();
     }
-    // A single output of which nothing was kept has dy's spec; elementwise rules need no more than that, if dy is one alone.
-    if (!kept_y[0].defined() && (rule.reads_shapes || pass_.directions)) kept_y[0] = hollow(tape_.spec(e.y()[0]));
+    // A single output of which nothing was kept has dy's spec; elementwise rules need no more than that, if
+    // dy is one alone.
+    if (!kept_y[0].defined() && (rule.reads_shapes || pass_.directions))
+      kept_y[0] = hollow(tape_.spec(e.y()[0]));
 
     const std::span<const Slot> inputs = e.x();
     const std::size_t n = inputs.size();
@@ -217,20 +248,27 @@ class Backprop {
       x[i] = &kept_x[i];
       if (!takes_part(inputs[i]) || i >= 64) continue;
       wanted |= std::uint64_t{1} << i;
-      if (i < 8 && (rule.adds >> i & 1) && tensor(inputs[i]).first.defined()) [[unlikely]] dx[i] = term_to_add_to(rule, inputs[i], dy);
+      if (i < 8 && (rule.adds >> i & 1) && tensor(inputs[i]).first.defined()) [[unlikely]]
+        dx[i] = term_to_add_to(rule, inputs[i], dy);
     }
     const Tensor* one_y = &kept_y[0];
     std::vector<const Tensor*> more_y;
-    if (dy.size() > 1) for (const Tensor& t : kept_y) more_y.push_back(&t);
+    if (dy.size() > 1)
+      for (const Tensor& t : kept_y)
+        more_y.push_back(&t);
     const Refs y(dy.size() > 1 ? more_y.data() : &one_y, e.outputs);
 
     const Call call{.op = *e.op, .raw_attrs = e.attrs.view(), .x = {x, e.inputs}, .y = y, .wanted = wanted};
     const auto pull_back = [&] {
-      if (pass_.directions && !rule.stacks) pull_back_each(call, dy, dx);
-      else tapedeck::pull_back(call, dy, dx);
+      if (pass_.directions && !rule.stacks)
+        pull_back_each(call, dy, dx);
+      else
+        tapedeck::pull_back(call, dy, dx);
     };
-    if (thread_state.observer) [[unlikely]] show_rule({name_of(e), call, true, tape_.place_of(e)}, dy, dx, pull_back);
-    else pull_back();
+    if (thread_state.observer) [[unlikely]]
+      show_rule({name_of(e), call, true, tape_.place_of(e)}, dy, dx, pull_back);
+    else
+      pull_back();
     for (std::size_t i = 0; i < n; ++i) {
       if (!takes_part(inputs[i]) || !dx[i].defined()) continue;
       check(e, i, dx[i]);
@@ -238,11 +276,13 @@ class Backprop {
     }
   }
 
-  // A term of a tensor that its next one can be added to, in the memory of the first: all that there is so far, which nobody
-  // else has. Where passes add and somebody may record, so that ops take their place, terms are summed at once instead.
+  // A term of a tensor that its next one can be added to, in the memory of the first: all that there is so
+  // far, which nobody else has. Where passes add and somebody may record, so that ops take their place, terms
+  // are summed at once instead.
   [[gnu::noinline]] Gradient term_to_add_to(const Rule& rule, Slot s, std::span<const Gradient> dy) {
     TensorState& t = tensor(s);
-    if (options_.aggregation != Aggregation::add_n || (pass_.directions && !rule.stacks) || !dy[0].is_dense()) return {};
+    if (options_.aggregation != Aggregation::add_n || (pass_.directions && !rule.stacks) || !dy[0].is_dense())
+      return {};
     if (rule.kind != RuleKind::linear && (thread_state.innermost || pass_.directions)) return {};
     if (!t.first.is_dense() || !t.first.tensor().unique() || !t.more.empty()) return {};
     return std::exchange(t.first, {});
@@ -252,16 +292,21 @@ class Backprop {
   void pull_back_each(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
     const std::size_t count = static_cast<std::size_t>(pass_.directions);
     std::vector<std::vector<Tensor>> rows_dy(dy.size()), rows_dx(dx.size());
-    for (std::size_t k = 0; k < dy.size(); ++k) if (dy[k].defined()) rows_dy[k] = unstack(std::move(dy[k]).dense());
+    for (std::size_t k = 0; k < dy.size(); ++k)
+      if (dy[k].defined()) rows_dy[k] = unstack(std::move(dy[k]).dense());
     for (std::size_t j = 0; j < count; ++j) {
       std::vector<Gradient> one_dy(dy.size()), one_dx(dx.size());
-      for (std::size_t k = 0; k < dy.size(); ++k) if (!rows_dy[k].empty()) one_dy[k] = std::move(rows_dy[k][j]);
+      for (std::size_t k = 0; k < dy.size(); ++k)
+        if (!rows_dy[k].empty()) one_dy[k] = std::move(rows_dy[k][j]);
       tapedeck::pull_back(c, one_dy, one_dx);
-      for (std::size_t i = 0; i < dx.size(); ++i) if (one_dx[i].defined()) rows_dx[i].push_back(std::move(one_dx[i]).dense());
+      for (std::size_t i = 0; i < dx.size(); ++i)
+        if (one_dx[i].defined()) rows_dx[i].push_back(std::move(one_dx[i]).dense());
     }
     for (std::size_t i = 0; i < dx.size(); ++i) {
       if (rows_dx[i].empty()) continue;
-      if (rows_dx[i].size() != count) throw_error<GradientError>("{}: the rule's gradient of input {} is none for some cotangents only", c.op.name, i);
+      if (rows_dx[i].size() != count)
+        throw_error<GradientError>("{}: the rule's gradient of input {} is none for some cotangents only",
+                                   c.op.name, i);
       dx[i] = stack(rows_dx[i]);
     }
   }
@@ -270,26 +315,31 @@ class Backprop {
     const Spec& x = tape_.spec(const_cast<TapeEntry&>(e).x()[i]);
     const IndexedSlices* slices = dx.slices();
     const DType dtype = slices ? slices->values.dtype() : dx.tensor().dtype();
-    const Shape& shape = slices ? (slices->dense_shape ? *slices->dense_shape : x.shape) : dx.tensor().shape();
-    if (dtype != x.dtype || (pass_.directions ? gradient_spec(x).shape != shape : shape != x.shape)) [[unlikely]]
-      throw_error<GradientError>("{}: the rule's gradient of input {} is {}, the input is {}", name_of(e), i, Spec{dtype, shape}, x);
+    const Shape& shape =
+        slices ? (slices->dense_shape ? *slices->dense_shape : x.shape) : dx.tensor().shape();
+    if (dtype != x.dtype || (pass_.directions ? gradient_spec(x).shape != shape : shape != x.shape))
+        [[unlikely]]
+      throw_error<GradientError>("{}: the rule's gradient of input {} is {}, the input is {}", name_of(e), i,
+                                 Spec{dtype, shape}, x);
   }
 
   template <bool tells> void release(Slot s) {
     if (--tensor(s).usages > 0) return;
     const std::int32_t p = producer(s);
     if (p >= 0 && --pending(p) == 0) ready_.push_back(p);
-    if constexpr (tells) if (p < 0) arrive(s);
+    if constexpr (tells)
+      if (p < 0) arrive(s);
   }
 
-  // Of the ops that the last one has made ready, those that give a source its last term, and do nothing else, go first: it arrives sooner,
-  // and no sum is another one.
+  // Of the ops that the last one has made ready, those that give a source its last term, and do nothing else,
+  // go first: it arrives sooner, and no sum is another one.
   void hasten() {
     const std::size_t waiting = std::exchange(waiting_, ready_.size() - 1);
-    std::stable_partition(ready_.begin() + static_cast<std::ptrdiff_t>(waiting), ready_.end(), [this](std::int32_t k) {
-      const std::span<const Slot> x = tape_.entries()[k].x();
-      return !(x.size() == 1 && takes_part(x[0]) && producer(x[0]) < 0 && tensor(x[0]).usages == 1);
-    });
+    std::stable_partition(
+        ready_.begin() + static_cast<std::ptrdiff_t>(waiting), ready_.end(), [this](std::int32_t k) {
+          const std::span<const Slot> x = tape_.entries()[k].x();
+          return !(x.size() == 1 && takes_part(x[0]) && producer(x[0]) < 0 && tensor(x[0]).usages == 1);
+        });
   }
 
   void arrive(Slot s) {
@@ -297,7 +347,8 @@ class Backprop {
     if (numbers_.empty()) {
       numbers_.resize(tensors_.size());
       for (std::size_t i = sources_.size(); i-- > 0;)
-        if (const Slot source = tape_.slot_of(sources_[i]); source >= 0) numbers_[static_cast<std::size_t>(source)] = i;
+        if (const Slot source = tape_.slot_of(sources_[i]); source >= 0)
+          numbers_[static_cast<std::size_t>(source)] = i;
     }
     (*pass_.arrival)(numbers_[static_cast<std::size_t>(s)], sum_terms(s));
   }
@@ -312,27 +363,31 @@ class Backprop {
   std::span<const Tensor> targets_, sources_;
   const GradientOptions& options_;
   const Pass& pass_;
-  CachedVector<TensorState> tensors_;      // by slot
-  CachedVector<std::int32_t> pending_;     // by entry: outputs that are used and not complete
+  CachedVector<TensorState> tensors_;    // by slot
+  CachedVector<std::int32_t> pending_;   // by entry: outputs that are used and not complete
   CachedVector<std::int32_t> ready_;
-  Tensor zeros_;                          // the last ones that were needed
-  std::vector<std::size_t> numbers_;      // of sources, by slot, where one has arrived
-  std::size_t waiting_ = 0;               // ready ops that have waited for one turn, where sources arrive
+  Tensor zeros_;                       // the last ones that were needed
+  std::vector<std::size_t> numbers_;   // of sources, by slot, where one has arrived
+  std::size_t waiting_ = 0;            // ready ops that have waited for one turn, where sources arrive
 };
 
-}  // namespace
+}   // namespace
 
-std::vector<Gradient> imperative_grad(const VSpace& space, Tape& tape, std::span<const Tensor> targets, std::span<const Tensor> sources,
-                                      const GradientOptions& options, const Pass& pass) {
+std::vector<Gradient> imperative_grad(const VSpace& space, Tape& tape, std::span<const Tensor> targets,
+                                      std::span<const Tensor> sources, const GradientOptions& options,
+                                      const Pass& pass) {
   Backprop backprop(space, tape, targets, sources, options, pass);
   if (tape.options().watch_all || pass.directions) backprop.leave_out();
   backprop.filter();
   backprop.seed();
-  if (pass.arrival) backprop.drain<true>();
-  else backprop.drain<false>();
+  if (pass.arrival)
+    backprop.drain<true>();
+  else
+    backprop.drain<false>();
   std::vector<Gradient> result;
-  for (const Tensor& s : sources) result.push_back(backprop.collect(s));
+  for (const Tensor& s : sources)
+    result.push_back(backprop.collect(s));
   return result;
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,10 +1,11 @@
-// In: executions from the door, and ends of tensors. Out: entries, and for each tracked tensor its slot and its producer.
+// In: executions from the door, and ends of tensors. Out: entries, and for each tracked tensor its slot and
+// its producer.
 #include "tape/tape.h"
 
 #include <algorithm>
 
-#include "op/observer.h"
 #include "core/storage.h"
+#include "op/observer.h"
 
 namespace tapedeck {
 namespace {
@@ -16,9 +17,11 @@ constexpr Op read_variable = {
     .args = {"variable"},
     .infer = [](const Call& c) { return c.x[0].spec(); },
     .forward = {},
-    .rule = {.kind = RuleKind::linear, .passes_slices = true,
-             .vjp = [](const Call&, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = std::move(dy[0]); },
-             .jvp = [](const Call&, Refs dx, std::span<Tensor> dy) { dy[0] = dx[0]; }},
+    .rule = {
+        .kind = RuleKind::linear,
+        .passes_slices = true,
+        .vjp = [](const Call&, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = std::move(dy[0]); },
+        .jvp = [](const Call&, Refs dx, std::span<Tensor> dy) { dy[0] = dx[0]; }},
 };
 
 // The inputs' slots, in place for ops with few inputs. Returns whether the tape tracks one of them.
@@ -38,12 +41,16 @@ void keep(TapeEntry& e, const Call& c, std::span<Tensor> y, unsigned read_by_par
   const std::span<Tensor> kept_x = e.kept_x(), kept_y = e.kept_y();
   const bool many = y.size() != 1;
   for (int i = 0; i < c.x.size(); ++i) {
-    if (rule.by_partials() ? read_by_partials >> i & 1 : rule.keeps(i)) kept_x[static_cast<std::size_t>(i)] = c.x[i];
-    else if (rule.reads_shapes || many || c.x[i].shape() != y[0].shape()) kept_x[static_cast<std::size_t>(i)] = hollow(c.x[i]);
+    if (rule.by_partials() ? read_by_partials >> i & 1 : rule.keeps(i))
+      kept_x[static_cast<std::size_t>(i)] = c.x[i];
+    else if (rule.reads_shapes || many || c.x[i].shape() != y[0].shape())
+      kept_x[static_cast<std::size_t>(i)] = hollow(c.x[i]);
   }
   for (std::size_t k = 0; k < y.size(); ++k) {
-    if (rule.by_partials() ? read_by_partials >> kMaxInputs & 1 : rule.reads_y) kept_y[k] = saved_copy(y[k]);
-    else if (many) kept_y[k] = hollow(y[k]);
+    if (rule.by_partials() ? read_by_partials >> kMaxInputs & 1 : rule.reads_y)
+      kept_y[k] = saved_copy(y[k]);
+    else if (many)
+      kept_y[k] = hollow(y[k]);
   }
 }
 
@@ -52,7 +59,7 @@ Slot first_output(TapeEntry& e) {
   return *std::find_if(y.begin(), y.end(), [](Slot s) { return s >= 0; });
 }
 
-}  // namespace
+}   // namespace
 
 bool is_read(const TapeEntry& e) { return e.op == &read_variable; }
 
@@ -101,7 +108,9 @@ void Tape::watch(const Variable& v) {
 void Tape::read(detail::VariableCell& cell, Tensor& value) {
   if (paused) return;
   const bool watched = slot_of(cell.handle) >= 0;
-  if (!watched && !(options_.watch_accessed_variables && cell.trainable) && !(options_.watch_all && is_trainable(value.dtype()))) return;
+  if (!watched && !(options_.watch_accessed_variables && cell.trainable) &&
+      !(options_.watch_all && is_trainable(value.dtype())))
+    return;
   if (!watched) watch(Variable(cell.shared_from_this()));
   const Tensor* x[] = {&cell.handle};
   record({.op = read_variable, .x = {x, 1}}, {&value, 1});
@@ -142,13 +151,15 @@ void Tape::record(const Call& c, std::span<Tensor> y) {
     if (c.raw_attrs.type) e.attrs = OwnedAttrs(c.raw_attrs);
     unsigned reads = 0;
     if (c.op.rule.by_partials())
-      for (int i = 0; i < n; ++i) if (e.few_x[static_cast<std::size_t>(i)] >= 0) reads |= c.op.rule.partial_reads[i];
+      for (int i = 0; i < n; ++i)
+        if (e.few_x[static_cast<std::size_t>(i)] >= 0) reads |= c.op.rule.partial_reads[i];
     keep(e, c, y, reads);
   } catch (...) {
     entries_.release(k);
     throw;
   }
-  for (const Slot s : e.x()) if (s >= 0) take_use(s);
+  for (const Slot s : e.x())
+    if (s >= 0) take_use(s);
   const std::span<Slot> out = e.y();
   for (std::size_t i = 0; i < y.size(); ++i) {
     if (!is_trainable(y[i].dtype())) continue;
@@ -165,18 +176,19 @@ void Tape::record(const Call& c, std::span<Tensor> y) {
       track_copy(copy, y[i], slot_outlives_copies(y[i]));
       tell_copied(y[i]);
     }
-  if (thread_state.observer) [[unlikely]] note_place(k);
+  if (thread_state.observer) [[unlikely]]
+    note_place(k);
 }
 
-// Numbers of entries are used again, so a place has the id of its entry's output. Without memory for it there is none.
+// Numbers of entries are used again, so a place has the id of its entry's output. Without memory for it there
+// is none.
 void Tape::note_place(std::int32_t k) noexcept try {
   const auto i = static_cast<std::size_t>(k);
   std::shared_ptr<const Place> place = here(tracked(first_output(entries_[k])).id);
   if (!place) return;
   if (places_.size() <= i) places_.resize(i + 1);
   places_[i] = std::move(place);
-} catch (const std::bad_alloc&) {
-}
+} catch (const std::bad_alloc&) {}
 
 const Place* Tape::place_of(TapeEntry& e) const {
   const Tracked& y = tracked(first_output(e));
@@ -208,8 +220,8 @@ void Tape::ended(Slot s) noexcept {
   if (dead_ >= 0 && !freeing_) free_dead();
 }
 
-// Frees what is out of reach, and what that leaves out of reach, as a list instead of by recursion: the end of a kept
-// tensor comes back to `ended`, which only adds to the list.
+// Frees what is out of reach, and what that leaves out of reach, as a list instead of by recursion: the end
+// of a kept tensor comes back to `ended`, which only adds to the list.
 void Tape::free_dead() noexcept {
   freeing_ = true;
   while (dead_ >= 0) {
@@ -221,9 +233,12 @@ void Tape::free_dead() noexcept {
       continue;
     }
     TapeEntry& e = entries_[producer];
-    if (--e.reachable_outputs > 0) continue;   // the slot ends with the entry, whose rule may compute with a kept copy of this output yet
-    for (const Slot y : e.y()) if (y >= 0) free_slot(y);
-    for (const Slot x : e.x()) if (x >= 0) drop_use(x);
+    if (--e.reachable_outputs > 0)
+      continue;   // the slot ends with the entry, whose rule may compute with a kept copy of this output yet
+    for (const Slot y : e.y())
+      if (y >= 0) free_slot(y);
+    for (const Slot x : e.x())
+      if (x >= 0) drop_use(x);
     entries_.release(producer);
   }
   freeing_ = false;
@@ -257,8 +272,9 @@ Tape::Most Tape::most() const {
 
 std::vector<Variable> Tape::watched_variables() const {
   std::vector<Variable> sorted = variables_;
-  std::sort(sorted.begin(), sorted.end(), [](const Variable& a, const Variable& b) { return a.id() < b.id(); });
+  std::sort(sorted.begin(), sorted.end(),
+            [](const Variable& a, const Variable& b) { return a.id() < b.id(); });
   return sorted;
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,9 +1,10 @@
-// Tape: a flat record of executions. Each tensor that it tracks has a slot, so nothing after the recording needs its id.
+// Tape: a flat record of executions. Each tensor that it tracks has a slot, so nothing after the recording
+// needs its id.
 #pragma once
 #include <array>
 
-#include "tape/entry_pool.h"
 #include "op/recorder.h"
+#include "tape/entry_pool.h"
 #include "tape/variable.h"
 #include "tapedeck/gradient_tape.h"
 
@@ -12,8 +13,8 @@ namespace tapedeck {
 struct Place;
 using Slot = std::int32_t;   // -1: not tracked
 
-/// One execution, with exactly the tensors that its rule reads. Ops with more than four inputs or one output keep theirs
-/// in `more`.
+/// One execution, with exactly the tensors that its rule reads. Ops with more than four inputs or one output
+/// keep theirs in `more`.
 struct TapeEntry {
   const Op* op = nullptr;
   OwnedAttrs attrs;
@@ -36,14 +37,21 @@ struct TapeEntry {
     more.reset();
     attrs = {};
   }
-  std::span<Slot> x() { return more ? std::span<Slot>(more->x) : std::span<Slot>(few_x.data(), static_cast<std::size_t>(inputs)); }
+  std::span<Slot> x() {
+    return more ? std::span<Slot>(more->x) : std::span<Slot>(few_x.data(), static_cast<std::size_t>(inputs));
+  }
   std::span<Slot> y() { return more ? std::span<Slot>(more->y) : std::span<Slot>(&one_y, 1); }
-  std::span<Tensor> kept_x() { return more ? std::span<Tensor>(more->kept_x) : std::span<Tensor>(few_kept_x.data(), static_cast<std::size_t>(inputs)); }
-  std::span<Tensor> kept_y() { return more ? std::span<Tensor>(more->kept_y) : std::span<Tensor>(&one_kept_y, 1); }
+  std::span<Tensor> kept_x() {
+    return more ? std::span<Tensor>(more->kept_x)
+                : std::span<Tensor>(few_kept_x.data(), static_cast<std::size_t>(inputs));
+  }
+  std::span<Tensor> kept_y() {
+    return more ? std::span<Tensor>(more->kept_y) : std::span<Tensor>(&one_kept_y, 1);
+  }
 };
 
-/// What the tape knows of a tensor. It is forgotten when its handles are gone and no entry takes it as an input; if its producer
-/// has kept a copy of it, with the producer.
+/// What the tape knows of a tensor. It is forgotten when its handles are gone and no entry takes it as an
+/// input; if its producer has kept a copy of it, with the producer.
 struct Tracked {
   std::int32_t producer = -1;   // entry; -1: watched
   std::int32_t uses = 0;        // 1 while a handle is alive, and 1 for each time that an entry takes it
@@ -53,7 +61,9 @@ struct Tracked {
 };
 
 /// What stands for a source or target on a tape.
-inline const Tensor& tensor_of(const Source& s) { return s.variable() ? s.variable()->cell().handle : s.tensor(); }
+inline const Tensor& tensor_of(const Source& s) {
+  return s.variable() ? s.variable()->cell().handle : s.tensor();
+}
 /// Throws ArgumentError, which begins with `what`, unless mode is one of its values.
 void check_mode(std::string_view what, UnconnectedGradients mode);
 
@@ -91,18 +101,27 @@ class Tape final : public Recorder {
   const TapeOptions& options() const { return options_; }
   std::vector<Variable> watched_variables() const;
   /// The most bytes and the highest rank of a tensor that it tracks.
-  struct Most { std::int64_t nbytes = 0; int ndim = 0; };
+  struct Most {
+    std::int64_t nbytes = 0;
+    int ndim = 0;
+  };
   Most most() const;
   /// After tensors that ended on other threads have been looked after.
-  std::size_t size() { sweep_mail(); return entries_.size(); }
+  std::size_t size() {
+    sweep_mail();
+    return entries_.size();
+  }
 
-  bool used = false;      // gradient() has consumed it
-  int paused = 0;         // StopRecording scopes for this tape alone
+  bool used = false;   // gradient() has consumed it
+  int paused = 0;      // StopRecording scopes for this tape alone
 
  private:
   Slot new_slot(const Tensor& x, std::int32_t producer) noexcept;
   /// Room for more slots, so that new_slot does not throw.
-  void make_room(std::size_t more) { if (tracked_.capacity() - tracked_.size() < more) [[unlikely]] grow(more); }
+  void make_room(std::size_t more) {
+    if (tracked_.capacity() - tracked_.size() < more) [[unlikely]]
+      grow(more);
+  }
   void grow(std::size_t more);
   void note_place(std::int32_t entry) noexcept;
   void take_use(Slot s) noexcept;
@@ -111,7 +130,7 @@ class Tape final : public Recorder {
   void free_dead() noexcept;
 
   Pool<TapeEntry> entries_;
-  CachedVector<Tracked> tracked_;      // by slot
+  CachedVector<Tracked> tracked_;   // by slot
   Slot free_ = -1, dead_ = -1;
   bool freeing_ = false;
   std::vector<Variable> variables_;
@@ -119,4 +138,4 @@ class Tape final : public Recorder {
   TapeOptions options_;
 };
 
-}  // namespace tapedeck
+}   // namespace tapedeck

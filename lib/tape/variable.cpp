@@ -1,14 +1,15 @@
-// Variables: reading shows the variable to the thread's recorders, updating never touches what they have saved.
+// Variables: reading shows the variable to the thread's recorders, updating never touches what they have
+// saved.
 #include "tape/variable.h"
 
 #include <algorithm>
 #include <atomic>
 
+#include "core/format.h"
+#include "core/storage.h"
 #include "op/observer.h"
 #include "op/recorder.h"
-#include "core/format.h"
 #include "tapedeck/ops/math.h"
-#include "core/storage.h"
 
 namespace tapedeck {
 
@@ -17,7 +18,8 @@ class VariableNotes {
   VariableNotes() : outer_(std::exchange(thread_state.notes, this)) {}
   ~VariableNotes() {
     VariableNotes** at = &thread_state.notes;
-    while (*at && *at != this) at = &(*at)->outer_;
+    while (*at && *at != this)
+      at = &(*at)->outer_;
     if (*at) *at = outer_;
   }
   VariableNotes(const VariableNotes&) = delete;
@@ -38,7 +40,8 @@ namespace {
 std::atomic<std::uint64_t> variables{0};
 
 // The present value is given away, so that the op may write into its memory where nobody else holds it.
-void update(detail::VariableCell& cell, std::string_view what, const Tensor& by, Tensor (*op)(Operand, Operand)) {
+void update(detail::VariableCell& cell, std::string_view what, const Tensor& by,
+            Tensor (*op)(Operand, Operand)) {
   detail::check_value(cell, what, by);
   detail::note_access(cell);
   const RecordingScope unrecorded(nullptr);
@@ -52,21 +55,26 @@ void update(detail::VariableCell& cell, std::string_view what, const Tensor& by,
   }
 }
 
-}  // namespace
+}   // namespace
 
 void detail::check_value(const VariableCell& cell, std::string_view what, const Tensor& value) {
-  if (!value.defined()) throw_error<ArgumentError>("{}: the value for variable \"{}\" is undefined", what, cell.name);
+  if (!value.defined())
+    throw_error<ArgumentError>("{}: the value for variable \"{}\" is undefined", what, cell.name);
   if (value.dtype() != cell.value.dtype())
-    throw_error<DTypeError>("{}: variable \"{}\" is {}, the value is {}; use astype", what, cell.name, cell.value.spec(), value.spec());
+    throw_error<DTypeError>("{}: variable \"{}\" is {}, the value is {}; use astype", what, cell.name,
+                            cell.value.spec(), value.spec());
   if (value.shape() != cell.value.shape())
-    throw_error<ShapeError>("{}: variable \"{}\" is {}, the value is {}", what, cell.name, cell.value.spec(), value.spec());
+    throw_error<ShapeError>("{}: variable \"{}\" is {}, the value is {}", what, cell.name, cell.value.spec(),
+                            value.spec());
 }
 
 void detail::note_access(VariableCell& cell) {
-  if (thread_state.notes && cell.trainable) [[unlikely]] thread_state.notes->note(Variable(cell.shared_from_this()));
+  if (thread_state.notes && cell.trainable) [[unlikely]]
+    thread_state.notes->note(Variable(cell.shared_from_this()));
 }
 
-Variable::Variable(Tensor initial, VariableOptions options) : cell_(std::make_shared<detail::VariableCell>()) {
+Variable::Variable(Tensor initial, VariableOptions options)
+    : cell_(std::make_shared<detail::VariableCell>()) {
   if (!initial.defined()) throw ArgumentError("variable: the initial value is undefined");
   cell_->name = options.name.empty() ? "variable" : std::move(options.name);
   cell_->trainable = options.trainable && is_trainable(initial.dtype());
@@ -87,8 +95,10 @@ std::uint64_t Variable::id() const { return cell_->id; }
 Tensor Variable::value() const {
   detail::note_access(*cell_);
   Tensor read = share(cell_->value, cell_->value.shape());
-  for (Recorder* r = thread_state.innermost; r; r = r->outer()) r->read(*cell_, read);
-  if (thread_state.observer) [[unlikely]] show_read(*cell_, read);
+  for (Recorder* r = thread_state.innermost; r; r = r->outer())
+    r->read(*cell_, read);
+  if (thread_state.observer) [[unlikely]]
+    show_read(*cell_, read);
   return read;
 }
 
@@ -105,10 +115,11 @@ VariableWatcher::~VariableWatcher() = default;
 
 std::vector<Variable> VariableWatcher::watched_variables() const {
   std::vector<Variable> sorted = notes_->seen();
-  std::sort(sorted.begin(), sorted.end(), [](const Variable& a, const Variable& b) { return a.id() < b.id(); });
+  std::sort(sorted.begin(), sorted.end(),
+            [](const Variable& a, const Variable& b) { return a.id() < b.id(); });
   return sorted;
 }
 
 Operand::Operand(const Variable& v, Tensor&& read) : Operand(std::as_const(read)) { read = v.value(); }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

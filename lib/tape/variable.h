@@ -9,9 +9,9 @@ namespace tapedeck::detail {
 struct VariableCell : std::enable_shared_from_this<VariableCell> {
   std::string name;
   bool trainable;
-  std::uint64_t id;     // order of creation
+  std::uint64_t id;   // order of creation
   Tensor value;
-  Tensor handle;        // hollow; stands for the variable on tapes, whatever its value
+  Tensor handle;   // hollow; stands for the variable on tapes, whatever its value
   Constraint constraint;
 };
 
@@ -21,4 +21,4 @@ void check_value(const VariableCell& cell, std::string_view what, const Tensor& 
 /// Tells the thread's watchers of variables that this one is read or updated.
 void note_access(VariableCell& cell);
 
-}  // namespace tapedeck::detail
+}   // namespace tapedeck::detail

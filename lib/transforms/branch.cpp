@@ -1,15 +1,16 @@
 // Branches. In: operands and the function that was chosen. Out: its results, connected with every operand.
 //
-// What the function computes is recorded as it runs. Only operands that it ignores need more, since they get zeros: they enter
-// through one op, which gives the function copies of them and a token, and its results leave through another one, which takes the
-// token. So a gradient of any result comes to the first op, which knows what is missing.
+// What the function computes is recorded as it runs. Only operands that it ignores need more, since they get
+// zeros: they enter through one op, which gives the function copies of them and a token, and its results
+// leave through another one, which takes the token. So a gradient of any result comes to the first op, which
+// knows what is missing.
+#include "core/format.h"
+#include "core/storage.h"
 #include "op/recorder.h"
 #include "op/stacked.h"
-#include "core/format.h"
 #include "ops/infer.h"
 #include "tapedeck/control.h"
 #include "tapedeck/op.h"
-#include "core/storage.h"
 #include "transforms/connected.h"
 
 namespace tapedeck {
@@ -23,12 +24,14 @@ Tensor zeros_beside(const Gradient& g, int rank, const Spec& spec) {
 }
 
 void share_all(const Call& c, std::span<Tensor> y, int n) {
-  for (int i = 0; i < n; ++i) share_with(y[static_cast<std::size_t>(i)], c.x[i]);
+  for (int i = 0; i < n; ++i)
+    share_with(y[static_cast<std::size_t>(i)], c.x[i]);
 }
 
 std::vector<Spec> first_specs(const Call& c, int n) {
   std::vector<Spec> specs;
-  for (int i = 0; i < n; ++i) specs.push_back(c.x[i].spec());
+  for (int i = 0; i < n; ++i)
+    specs.push_back(c.x[i].spec());
   return specs;
 }
 
@@ -38,28 +41,39 @@ constexpr Rule rule_of(Rule::Vjp vjp, Rule::Jvp jvp) {
   return rule;
 }
 
-// The outputs of the first op are its inputs and the token; the inputs of the second are its outputs and the token.
+// The outputs of the first op are its inputs and the token; the inputs of the second are its outputs and the
+// token.
 constexpr Op enter = {
     .name = "enter",
     .doc = "The operands of a branch as new tensors, and a token.",
     .args = {"operand"},
-    .infer = [](const Call& c) {
-      std::vector<Spec> specs = first_specs(c, c.x.size());
-      specs.push_back(kToken);
-      return specs;
-    },
+    .infer =
+        [](const Call& c) {
+          std::vector<Spec> specs = first_specs(c, c.x.size());
+          specs.push_back(kToken);
+          return specs;
+        },
     .forward = {[](const Call& c, std::span<Tensor> y) {
-      share_all(c, y, c.x.size());
-      allocate_for(y.back());
-    }, Outputs::own},
-    .rule = rule_of([](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-      std::size_t k = 0;
-      while (!dy[k].defined()) ++k;
-      for (std::size_t i = 0; i < dx.size(); ++i) {
-        const int at = static_cast<int>(i);
-        if (c.needs(at)) dx[i] = dy[i].defined() ? dy[i] : zeros_beside(dy[k], c.y[static_cast<int>(k)].ndim(), c.x[at].spec());
-      }
-    }, [](const Call&, Refs dx, std::span<Tensor> dy) { for (int i = 0; i < dx.size(); ++i) dy[static_cast<std::size_t>(i)] = dx[i]; }),
+                  share_all(c, y, c.x.size());
+                  allocate_for(y.back());
+                },
+                Outputs::own},
+    .rule = rule_of(
+        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+          std::size_t k = 0;
+          while (!dy[k].defined())
+            ++k;
+          for (std::size_t i = 0; i < dx.size(); ++i) {
+            const int at = static_cast<int>(i);
+            if (c.needs(at))
+              dx[i] = dy[i].defined() ? dy[i]
+                                      : zeros_beside(dy[k], c.y[static_cast<int>(k)].ndim(), c.x[at].spec());
+          }
+        },
+        [](const Call&, Refs dx, std::span<Tensor> dy) {
+          for (int i = 0; i < dx.size(); ++i)
+            dy[static_cast<std::size_t>(i)] = dx[i];
+        }),
 };
 constexpr Op leave = {
     .name = "leave",
@@ -67,20 +81,27 @@ constexpr Op leave = {
     .args = {"result"},
     .infer = [](const Call& c) { return first_specs(c, c.x.size() - 1); },
     .forward = {[](const Call& c, std::span<Tensor> y) { share_all(c, y, c.x.size() - 1); }, Outputs::own},
-    .rule = rule_of([](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-      std::size_t k = 0;
-      while (!dy[k].defined()) ++k;
-      dx.back() = zeros_beside(dy[k], c.y[static_cast<int>(k)].ndim(), kToken);
-      std::ranges::move(dy, dx.begin());
-    }, [](const Call&, Refs dx, std::span<Tensor> dy) { for (std::size_t k = 0; k < dy.size(); ++k) dy[k] = dx[static_cast<int>(k)]; }),
+    .rule = rule_of(
+        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+          std::size_t k = 0;
+          while (!dy[k].defined())
+            ++k;
+          dx.back() = zeros_beside(dy[k], c.y[static_cast<int>(k)].ndim(), kToken);
+          std::ranges::move(dy, dx.begin());
+        },
+        [](const Call&, Refs dx, std::span<Tensor> dy) {
+          for (std::size_t k = 0; k < dy.size(); ++k)
+            dy[k] = dx[static_cast<int>(k)];
+        }),
 };
 
-}  // namespace
+}   // namespace
 
 std::vector<Tensor> connected(std::span<const Tensor> operands, const Function& f) {
   if (!thread_state.innermost) return f(operands);
   std::vector<Tensor> arguments(operands.begin(), operands.end()), inputs;
-  for (const Tensor& t : operands) if (t.defined() && followed(t)) inputs.push_back(t);
+  for (const Tensor& t : operands)
+    if (t.defined() && followed(t)) inputs.push_back(t);
   if (inputs.empty()) return f(operands);
   std::vector<Tensor> copies = enter.run(inputs);
   const Tensor token = std::move(copies.back());
@@ -89,23 +110,29 @@ std::vector<Tensor> connected(std::span<const Tensor> operands, const Function& 
   std::vector<Tensor> results = f(arguments);
   if (!tracked(token)) return results;   // by an accumulator alone
   std::vector<Tensor> defined;
-  for (const Tensor& t : results) if (t.defined()) defined.push_back(t);
+  for (const Tensor& t : results)
+    if (t.defined()) defined.push_back(t);
   if (defined.empty()) return results;
   defined.push_back(token);
   std::vector<Tensor> left = leave.run(defined);
   auto next = left.begin();
-  for (Tensor& t : results) if (t.defined()) t = std::move(*next++);
+  for (Tensor& t : results)
+    if (t.defined()) t = std::move(*next++);
   return results;
 }
 
-std::vector<Tensor> detail::branch(std::string_view name, std::span<const Tensor> operands, const Function& f, std::span<const Spec> outputs) {
+std::vector<Tensor> detail::branch(std::string_view name, std::span<const Tensor> operands, const Function& f,
+                                   std::span<const Spec> outputs) {
   return connected(operands, [&](std::span<const Tensor> x) {
     std::vector<Tensor> y = f(x);
     if (outputs.empty()) return y;
     if (y.size() != outputs.size()) throw_results(name, y.size(), outputs.size());
     for (std::size_t k = 0; k < y.size(); ++k) {
-      if (!y[k].defined()) throw_error<ArgumentError>("{}: output {} is undefined, {} was declared", name, k, outputs[k]);
-      if (y[k].spec() != outputs[k]) throw_changed(y[k].spec(), outputs[k], fmt::format("{}: output {} is {}, {} was declared", name, k, y[k].spec(), outputs[k]));
+      if (!y[k].defined())
+        throw_error<ArgumentError>("{}: output {} is undefined, {} was declared", name, k, outputs[k]);
+      if (y[k].spec() != outputs[k])
+        throw_changed(y[k].spec(), outputs[k],
+                      fmt::format("{}: output {} is {}, {} was declared", name, k, y[k].spec(), outputs[k]));
     }
     return y;
   });
@@ -113,21 +140,27 @@ std::vector<Tensor> detail::branch(std::string_view name, std::span<const Tensor
 
 Condition::Condition(const Tensor& value) {
   if (!value.defined()) throw ArgumentError("condition: the tensor is undefined");
-  if (value.dtype() != DType::boolean) throw_error<DTypeError>("condition: takes bool, compare first: the tensor is {}", value.spec());
-  if (value.size() != 1) throw_error<ShapeError>("condition: takes one element, use all or any: the tensor is {}", value.spec());
+  if (value.dtype() != DType::boolean)
+    throw_error<DTypeError>("condition: takes bool, compare first: the tensor is {}", value.spec());
+  if (value.size() != 1)
+    throw_error<ShapeError>("condition: takes one element, use all or any: the tensor is {}", value.spec());
   value_ = value.item<std::uint8_t>() != 0;
 }
 
 BranchIndex::BranchIndex(const Tensor& value) {
   if (!value.defined()) throw ArgumentError("switch_case: the index is undefined");
-  if (!holds_indices(value)) throw_error<DTypeError>("switch_case: the index must be i32 or i64, use astype: it is {}", value.spec());
-  if (value.size() != 1) throw_error<ShapeError>("switch_case: the index must be one number: it is {}", value.spec());
+  if (!holds_indices(value))
+    throw_error<DTypeError>("switch_case: the index must be i32 or i64, use astype: it is {}", value.spec());
+  if (value.size() != 1)
+    throw_error<ShapeError>("switch_case: the index must be one number: it is {}", value.spec());
   value_ = value.item<std::int64_t>();
 }
 
-void detail::throw_count(std::string_view caller, std::size_t arguments) { throw_error<ArgumentError>("{}: the function does not take {} tensors", caller, arguments); }
+void detail::throw_count(std::string_view caller, std::size_t arguments) {
+  throw_error<ArgumentError>("{}: the function does not take {} tensors", caller, arguments);
+}
 void detail::throw_results(std::string_view caller, std::size_t returned, std::size_t wanted) {
   throw_error<ArgumentError>("{}: the function returns {} tensors, not {}", caller, returned, wanted);
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,10 +1,12 @@
-// What branches and loops share: operands that get zeros where they are ignored, and checks of what functions return.
+// What branches and loops share: operands that get zeros where they are ignored, and checks of what functions
+// return.
 #pragma once
 #include "tapedeck/function.h"
 
 namespace tapedeck {
 
-/// f(operands), recorded so that every operand has a gradient with respect to every result: zeros where there is no path.
+/// f(operands), recorded so that every operand has a gradient with respect to every result: zeros where there
+/// is no path.
 std::vector<Tensor> connected(std::span<const Tensor> operands, const Function& f);
 
 /// A DTypeError where the dtypes differ, else a ShapeError.
@@ -13,4 +15,4 @@ std::vector<Tensor> connected(std::span<const Tensor> operands, const Function& 
   throw ShapeError(text);
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

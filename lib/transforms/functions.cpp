@@ -1,5 +1,5 @@
-// Derivatives of functions. In: a function and where. Out: its value there, and gradients, products or matrices of derivatives,
-// by tapes and accumulators that end with the call.
+// Derivatives of functions. In: a function and where. Out: its value there, and gradients, products or
+// matrices of derivatives, by tapes and accumulators that end with the call.
 #include <algorithm>
 
 #include "core/format.h"
@@ -16,7 +16,8 @@ using detail::Traced;
 // The values of a function.
 std::vector<Tensor> run(const Traced& f, const std::vector<Tensor>& x) {
   std::vector<Tensor> y = f.call(f.takes_nothing ? std::span<const Tensor>() : std::span<const Tensor>(x));
-  for (const Tensor& t : y) if (!t.defined()) throw ArgumentError("function: an undefined tensor was returned; is a return missing?");
+  for (const Tensor& t : y)
+    if (!t.defined()) throw ArgumentError("function: an undefined tensor was returned; is a return missing?");
   return y;
 }
 
@@ -31,7 +32,8 @@ struct Watched {
       inputs.push_back(x.variable() ? x.variable()->value() : x.tensor());
     }
     set_apart(inputs);
-    for (const Tensor& t : inputs) tape.watch(t);
+    for (const Tensor& t : inputs)
+      tape.watch(t);
     sources = f.takes_nothing ? xs : Sources(inputs);
     values = run(f, inputs);
   }
@@ -39,7 +41,9 @@ struct Watched {
   /// A tensor that is there twice becomes two, of which each has a derivative of its own.
   static void set_apart(std::vector<Tensor>& x) {
     for (std::size_t i = 0; i < x.size(); ++i)
-      if (x[i].defined() && std::any_of(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(i), [&](const Tensor& t) { return t.id() == x[i].id(); })) x[i] = identity(x[i]);
+      if (x[i].defined() && std::any_of(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(i),
+                                        [&](const Tensor& t) { return t.id() == x[i].id(); }))
+        x[i] = identity(x[i]);
   }
 
   std::vector<Tensor> inputs, values;
@@ -49,14 +53,16 @@ struct Watched {
 constexpr TapeOptions kOnlySources = {.watch_accessed_variables = false};
 
 const Tensor& only(const std::vector<Tensor>& values, std::string_view name) {
-  if (values.size() != 1) throw_error<ArgumentError>("{}: the function gives {} tensors; it must give one", name, values.size());
+  if (values.size() != 1)
+    throw_error<ArgumentError>("{}: the function gives {} tensors; it must give one", name, values.size());
   return values[0];
 }
 
 // As tensors; zeros where there is no path.
 std::vector<Tensor> dense_or_zeros(std::vector<Gradient> gradients, std::span<const Tensor> like) {
   std::vector<Tensor> result;
-  for (std::size_t i = 0; i < gradients.size(); ++i) result.push_back(gradients[i].defined() ? std::move(gradients[i]).dense() : zeros_like(like[i]));
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    result.push_back(gradients[i].defined() ? std::move(gradients[i]).dense() : zeros_like(like[i]));
   return result;
 }
 
@@ -67,7 +73,8 @@ Traced gradient_of(const Traced& f, std::string_view name) {
             const Watched w(tape, f, x);
             (void)only(w.values, name);
             return dense_or_zeros(tape.gradient(w.values, w.sources, {}), x);
-          }, false};
+          },
+          false};
 }
 
 void check_real(const Tensor& x, std::string_view name, std::string_view what) {
@@ -75,12 +82,16 @@ void check_real(const Tensor& x, std::string_view name, std::string_view what) {
   if (!is_floating(x.dtype())) throw_error<DTypeError>("{}: {} is {}; use f32 or f64", name, what, x.spec());
 }
 
-// Columns of the Jacobian of f(xs) in input i: [columns] + f(xs).shape. units(first, count) gives the directions of columns
-// [first, first + count), each of the input's shape. So many go through f together.
-template <class Units>
-Tensor columns_of(const Traced& f, const std::vector<Tensor>& xs, std::size_t i, std::int64_t columns, const JacobianOptions& options, std::string_view name, const Units& units) {
+// Columns of the Jacobian of f(xs) in input i: [columns] + f(xs).shape. units(first, count) gives the
+// directions of columns [first, first + count), each of the input's shape. So many go through f together.
+template <class Units> Tensor columns_of(const Traced& f, const std::vector<Tensor>& xs, std::size_t i,
+                                         std::int64_t columns, const JacobianOptions& options,
+                                         std::string_view name, const Units& units) {
   std::vector<Tensor> parts;
-  std::int64_t at_once = options.vectorize ? std::max<std::int64_t>(1, options.max_bytes / std::max<std::int64_t>(1, xs[i].nbytes())) : 1;
+  std::int64_t at_once =
+      options.vectorize
+          ? std::max<std::int64_t>(1, options.max_bytes / std::max<std::int64_t>(1, xs[i].nbytes()))
+          : 1;
   for (std::int64_t first = 0, count = 0; first < std::max<std::int64_t>(columns, 1); first += count) {
     count = std::min(at_once, columns - first);
     const ForwardAccumulator forward(xs[i], units(first, count), {.stacked = true});
@@ -99,9 +110,10 @@ JacobianOptions in_reverse(JacobianOptions options) {
   return options;
 }
 
-}  // namespace
+}   // namespace
 
-detail::Differentiated detail::value_and_gradients(const Traced& f, const Sources& xs, const GradientOptions& options) {
+detail::Differentiated detail::value_and_gradients(const Traced& f, const Sources& xs,
+                                                   const GradientOptions& options) {
   GradientTape tape(kOnlySources);
   Watched w(tape, f, xs);
   std::vector<Gradient> gradients = tape.gradient(w.values, w.sources, options);
@@ -111,9 +123,13 @@ detail::Differentiated detail::value_and_gradients(const Traced& f, const Source
 ImplicitGradients implicit_value_and_grad(const std::function<Tensor()>& f) {
   GradientTape tape;
   const Tensor value = f();
-  if (!value.defined()) throw ArgumentError("implicit_value_and_grad: an undefined tensor was returned; is a return missing?");
+  if (!value.defined())
+    throw ArgumentError("implicit_value_and_grad: an undefined tensor was returned; is a return missing?");
   std::vector<Variable> variables = tape.watched_variables();
-  if (variables.empty()) throw ArgumentError("implicit_value_and_grad: the function reads no trainable variable, so there is nothing to differentiate with respect to");
+  if (variables.empty())
+    throw ArgumentError(
+        "implicit_value_and_grad: the function reads no trainable variable, so there is nothing to "
+        "differentiate with respect to");
   std::vector<Gradient> gradients = tape.gradient(Targets(value), Sources(variables));
   return {value, std::move(gradients), std::move(variables)};
 }
@@ -124,8 +140,10 @@ struct Pullback::State {
   Sources sources;
 };
 
-std::pair<std::vector<Tensor>, Pullback> detail::values_and_pullback(const Traced& f, const Sources& xs, const VjpOptions& options) {
-  const auto state = std::shared_ptr<Pullback::State>(new Pullback::State{GradientTape({.persistent = options.persistent, .watch_accessed_variables = false}), {}, {}});
+std::pair<std::vector<Tensor>, Pullback> detail::values_and_pullback(const Traced& f, const Sources& xs,
+                                                                     const VjpOptions& options) {
+  const auto state = std::shared_ptr<Pullback::State>(new Pullback::State{
+      GradientTape({.persistent = options.persistent, .watch_accessed_variables = false}), {}, {}});
   const Watched w(state->tape, f, xs);
   state->tape.stop();
   state->values = w.values;
@@ -133,19 +151,24 @@ std::pair<std::vector<Tensor>, Pullback> detail::values_and_pullback(const Trace
   return {w.values, Pullback(state)};
 }
 
-std::vector<Gradient> Pullback::operator()(const OutputGradients& dy) const { return state_->tape.gradient(state_->values, state_->sources, {.output_gradients = dy}); }
+std::vector<Gradient> Pullback::operator()(const OutputGradients& dy) const {
+  return state_->tape.gradient(state_->values, state_->sources, {.output_gradients = dy});
+}
 
-std::vector<Tensor> detail::tangents(const Traced& f, const std::vector<Tensor>& xs, const std::vector<Tensor>& v) {
+std::vector<Tensor> detail::tangents(const Traced& f, const std::vector<Tensor>& xs,
+                                     const std::vector<Tensor>& v) {
   std::vector<Tensor> inputs = xs;
   Watched::set_apart(inputs);
   const ForwardAccumulator forward{Sources(inputs), std::span<const Tensor>(v)};
   const std::vector<Tensor> y = run(f, inputs);
   std::vector<Tensor> result;
-  for (const Tensor& t : y) result.push_back(forward.jvp(t, UnconnectedGradients::zero));
+  for (const Tensor& t : y)
+    result.push_back(forward.jvp(t, UnconnectedGradients::zero));
   return result;
 }
 
-std::vector<Tensor> detail::jacobians(const Traced& f, const std::vector<Tensor>& xs, const JacobianOptions& options) {
+std::vector<Tensor> detail::jacobians(const Traced& f, const std::vector<Tensor>& xs,
+                                      const JacobianOptions& options) {
   std::int64_t columns = 0;
   for (const Tensor& x : xs) {
     check_real(x, "jacobian", "x");
@@ -158,14 +181,16 @@ std::vector<Tensor> detail::jacobians(const Traced& f, const std::vector<Tensor>
     const Watched w(tape, f, inputs);
     const Tensor& y = only(w.values, "jacobian");
     check_real(y, "jacobian", "the function's value");
-    if (options.mode == JacobianMode::reverse || y.size() <= columns) return tape.jacobian(y, w.sources, in_reverse(options));
+    if (options.mode == JacobianMode::reverse || y.size() <= columns)
+      return tape.jacobian(y, w.sources, in_reverse(options));
   }
   std::vector<Tensor> result;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Tensor& x = inputs[i];
-    const Tensor all = columns_of(f, inputs, i, x.size(), options, "jacobian", [&](std::int64_t first, std::int64_t count) {
-      return reshape(identity_rows(first, count, x.size(), x.dtype()), behind({count}, x.shape()));
-    });
+    const Tensor all =
+        columns_of(f, inputs, i, x.size(), options, "jacobian", [&](std::int64_t first, std::int64_t count) {
+          return reshape(identity_rows(first, count, x.size(), x.dtype()), behind({count}, x.shape()));
+        });
     const Shape y(all.shape().dims().subspan(1));
     result.push_back(reshape(transpose(reshape(all, {x.size(), y.size()})), behind(y, x.shape())));
   }
@@ -180,11 +205,14 @@ Tensor detail::batch_jacobian(const Traced& f, const Tensor& x, const JacobianOp
     const Tensor& y = only(w.values, "batch_jacobian");
     check_real(y, "batch_jacobian", "the function's value");
     check_batch(y.spec(), x.spec());
-    if (options.mode == JacobianMode::reverse || y.size() <= x.size()) return tape.batch_jacobian(y, w.sources.all()[0], in_reverse(options));
+    if (options.mode == JacobianMode::reverse || y.size() <= x.size())
+      return tape.batch_jacobian(y, w.sources.all()[0], in_reverse(options));
   }
   check_batch(x.spec(), x.spec());
   const Shape of_x(x.shape().dims().subspan(1));
-  const Tensor all = columns_of(f, {x}, 0, of_x.size(), options, "batch_jacobian", [&](std::int64_t first, std::int64_t count) { return batch_units(first, count, x.spec()); });
+  const Tensor all =
+      columns_of(f, {x}, 0, of_x.size(), options, "batch_jacobian",
+                 [&](std::int64_t first, std::int64_t count) { return batch_units(first, count, x.spec()); });
   const Shape y(all.shape().dims().subspan(1));
   check_batch({x.dtype(), y}, x.spec());
   const Shape row(y.dims().subspan(1));
@@ -196,8 +224,10 @@ Tensor detail::hessian(const Traced& f, const Tensor& x, const JacobianOptions& 
   return jacobians(gradient_of(f, "hessian"), {x}, options)[0];
 }
 
-std::vector<Tensor> detail::hessian_vector_product(const Traced& f, const std::vector<Tensor>& xs, const std::vector<Tensor>& v, JacobianMode mode) {
-  if (v.size() != xs.size()) throw_error<ArgumentError>("hessian_vector_product: {} vectors for {} tensors", v.size(), xs.size());
+std::vector<Tensor> detail::hessian_vector_product(const Traced& f, const std::vector<Tensor>& xs,
+                                                   const std::vector<Tensor>& v, JacobianMode mode) {
+  if (v.size() != xs.size())
+    throw_error<ArgumentError>("hessian_vector_product: {} vectors for {} tensors", v.size(), xs.size());
   const Traced gradient = gradient_of(f, "hessian_vector_product");
   if (mode == JacobianMode::forward) return detail::tangents(gradient, xs, v);
   std::vector<Tensor> inputs = xs;
@@ -207,4 +237,4 @@ std::vector<Tensor> detail::hessian_vector_product(const Traced& f, const std::v
   return dense_or_zeros(tape.gradient(w.values, w.sources, {.output_gradients = v}), inputs);
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,8 +1,9 @@
-// Derivatives of what a Recording has seen. In: targets and sources. Out: what the innermost tape that can be read again says.
+// Derivatives of what a Recording has seen. In: targets and sources. Out: what the innermost tape that can be
+// read again says.
 #include "tapedeck/gradients.h"
 
-#include "tape/imperative_grad.h"
 #include "core/format.h"
+#include "tape/imperative_grad.h"
 #include "tapedeck/ops/array.h"
 #include "transforms/jacobian.h"
 
@@ -20,17 +21,23 @@ Tape& recorded(std::string_view name) {
   if (Tape* tape = persistent_among(thread_state.innermost)) return *tape;
   for (RecordingScope* s = thread_state.scopes; s; s = s->around)
     if (Tape* tape = persistent_among(s->waiting)) return *tape;
-  throw_error<GradientError>("{}: nothing is recorded on this thread; make a Recording, or a persistent GradientTape, before what is to be differentiated", name);
+  throw_error<GradientError>(
+      "{}: nothing is recorded on this thread; make a Recording, or a persistent GradientTape, before what "
+      "is to be differentiated",
+      name);
 }
 
-}  // namespace
+}   // namespace
 
 std::vector<Gradient> gradients(const Targets& ys, const Sources& xs, const GradientOptions& options) {
   Tape& tape = recorded("gradients");
   for (std::size_t i = 0; const Source& y : ys.all()) {
     const DType dtype = tensor_of(y).dtype();
     const bool given = i < options.output_gradients.size() && options.output_gradients[i].defined();
-    if (is_complex(dtype) && !given) throw_error<DTypeError>("gradients: target {} is {}, and complex numbers have no output gradient by themselves; give one", i, dtype);
+    if (is_complex(dtype) && !given)
+      throw_error<DTypeError>(
+          "gradients: target {} is {}, and complex numbers have no output gradient by themselves; give one",
+          i, dtype);
     ++i;
   }
   return differentiate(tape, ys, xs, options);
@@ -43,14 +50,21 @@ std::vector<Tensor> hessians(const Targets& ys, const Sources& xs, const Jacobia
   for (std::size_t i = 0; i < first.size(); ++i) {
     const Source& x = xs.all()[i];
     const Spec spec = tensor_of(x).spec();
-    if (first[i].defined()) result.push_back(jacobians(tape, first[i].dense(), x, options, "hessians")[0]);
-    else result.push_back(options.unconnected == UnconnectedGradients::zero ? zeros(behind(spec.shape, spec.shape), spec.dtype) : Tensor());
+    if (first[i].defined())
+      result.push_back(jacobians(tape, first[i].dense(), x, options, "hessians")[0]);
+    else
+      result.push_back(options.unconnected == UnconnectedGradients::zero
+                           ? zeros(behind(spec.shape, spec.shape), spec.dtype)
+                           : Tensor());
   }
   return result;
 }
 
-std::vector<Gradient> hessian_vector_product(const Targets& ys, const Sources& xs, std::span<const Tensor> v) {
-  if (v.size() != xs.all().size()) throw_error<ArgumentError>("hessian_vector_product: {} vectors for {} sources", v.size(), xs.all().size());
+std::vector<Gradient> hessian_vector_product(const Targets& ys, const Sources& xs,
+                                             std::span<const Tensor> v) {
+  if (v.size() != xs.all().size())
+    throw_error<ArgumentError>("hessian_vector_product: {} vectors for {} sources", v.size(),
+                               xs.all().size());
   Tape& tape = recorded("hessian_vector_product");
   const std::vector<Gradient> first = differentiate(tape, ys, xs, {});
   std::vector<Tensor> targets, weights;
@@ -63,4 +77,4 @@ std::vector<Gradient> hessian_vector_product(const Targets& ys, const Sources& x
   return differentiate(tape, targets, xs, {.output_gradients = weights});
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

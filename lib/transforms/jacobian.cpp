@@ -1,24 +1,26 @@
-// Jacobians of what a tape holds. In: a target and sources. Out: for each source, the gradients of all elements of the target,
-// which go through the tape together, as many as fit.
+// Jacobians of what a tape holds. In: a target and sources. Out: for each source, the gradients of all
+// elements of the target, which go through the tape together, as many as fit.
 #include "transforms/jacobian.h"
 
 #include <algorithm>
 
-#include "tape/imperative_grad.h"
 #include "core/format.h"
+#include "tape/imperative_grad.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {
 
-/// Rows of a Jacobian: [rows] + the source's shape for each source, undefined where there is no path. seeds(first, count) gives
-/// the cotangents of rows [first, first + count), each of the target's shape.
-template <class Seeds>
-std::vector<Tensor> rows_of(Tape& tape, const Tensor& y, std::span<const Tensor> xs, std::int64_t rows, const JacobianOptions& options, const Seeds& seeds) {
+/// Rows of a Jacobian: [rows] + the source's shape for each source, undefined where there is no path.
+/// seeds(first, count) gives the cotangents of rows [first, first + count), each of the target's shape.
+template <class Seeds> std::vector<Tensor> rows_of(Tape& tape, const Tensor& y, std::span<const Tensor> xs,
+                                                   std::int64_t rows, const JacobianOptions& options,
+                                                   const Seeds& seeds) {
   const TapeUse use(tape);
   const Tape::Most most = tape.most();
   const bool together = options.vectorize && most.ndim < Shape::kMaxRank;
-  const std::int64_t at_once = together ? std::max<std::int64_t>(1, options.max_bytes / std::max<std::int64_t>(1, most.nbytes)) : 1;
+  const std::int64_t at_once =
+      together ? std::max<std::int64_t>(1, options.max_bytes / std::max<std::int64_t>(1, most.nbytes)) : 1;
   std::vector<std::vector<Tensor>> parts(xs.size());
   for (std::int64_t first = 0, count = 0; first < rows; first += count) {
     count = std::min(at_once, rows - first);
@@ -35,17 +37,23 @@ std::vector<Tensor> rows_of(Tape& tape, const Tensor& y, std::span<const Tensor>
   return result;
 }
 
-void check(const Tape& tape, const Tensor& y, std::span<const Tensor> xs, const JacobianOptions& options, std::string_view name) {
+void check(const Tape& tape, const Tensor& y, std::span<const Tensor> xs, const JacobianOptions& options,
+           std::string_view name) {
   require_unused(tape);
-  if (options.mode == JacobianMode::forward) throw_error<ArgumentError>("{}: a tape goes in reverse; forward mode is for functions", name);
-  if (is_complex(y.dtype())) throw_error<DTypeError>("{}: the target is {}; only real numbers have a Jacobian here", name, y.spec());
+  if (options.mode == JacobianMode::forward)
+    throw_error<ArgumentError>("{}: a tape goes in reverse; forward mode is for functions", name);
+  if (is_complex(y.dtype()))
+    throw_error<DTypeError>("{}: the target is {}; only real numbers have a Jacobian here", name, y.spec());
   for (const Tensor& x : xs)
-    if (is_complex(x.dtype())) throw_error<DTypeError>("{}: a source is {}; only real numbers have a Jacobian here", name, x.spec());
+    if (is_complex(x.dtype()))
+      throw_error<DTypeError>("{}: a source is {}; only real numbers have a Jacobian here", name, x.spec());
 }
 
-std::int64_t rows_in(const Tensor& y, const Shape& shape) { return is_trainable(y.dtype()) ? shape.size() : 0; }
+std::int64_t rows_in(const Tensor& y, const Shape& shape) {
+  return is_trainable(y.dtype()) ? shape.size() : 0;
+}
 
-}  // namespace
+}   // namespace
 
 Tensor identity_rows(std::int64_t first, std::int64_t count, std::int64_t n, DType dtype) {
   const StopRecording unrecorded;
@@ -56,16 +64,21 @@ Tensor identity_rows(std::int64_t first, std::int64_t count, std::int64_t n, DTy
 Tensor batch_units(std::int64_t first, std::int64_t count, const Spec& of) {
   const StopRecording unrecorded;
   const Shape row(of.shape.dims().subspan(1));
-  return broadcast_to(reshape(identity_rows(first, count, row.size(), of.dtype), behind({count, 1}, row)), behind({count}, of.shape));
+  return broadcast_to(reshape(identity_rows(first, count, row.size(), of.dtype), behind({count, 1}, row)),
+                      behind({count}, of.shape));
 }
 
 void check_batch(const Spec& y, const Spec& x) {
-  if (y.shape.ndim() < 2) throw_error<ShapeError>("batch_jacobian: the target is {}; it must have rank 2 or more", y);
-  if (x.shape.ndim() < 2) throw_error<ShapeError>("batch_jacobian: the source is {}; it must have rank 2 or more", x);
-  if (y.shape[0] != x.shape[0]) throw_error<ShapeError>("batch_jacobian: first extents differ: the target is {}, the source {}", y, x);
+  if (y.shape.ndim() < 2)
+    throw_error<ShapeError>("batch_jacobian: the target is {}; it must have rank 2 or more", y);
+  if (x.shape.ndim() < 2)
+    throw_error<ShapeError>("batch_jacobian: the source is {}; it must have rank 2 or more", x);
+  if (y.shape[0] != x.shape[0])
+    throw_error<ShapeError>("batch_jacobian: first extents differ: the target is {}, the source {}", y, x);
 }
 
-std::vector<Tensor> jacobians(Tape& tape, const Source& target, const Sources& sources, const JacobianOptions& options, std::string_view name) {
+std::vector<Tensor> jacobians(Tape& tape, const Source& target, const Sources& sources,
+                              const JacobianOptions& options, std::string_view name) {
   const Tensor y = tensors_of(target, "target")[0];
   const std::vector<Tensor> xs = tensors_of(sources, "source");
   check(tape, y, xs, options, name);
@@ -75,28 +88,36 @@ std::vector<Tensor> jacobians(Tape& tape, const Source& target, const Sources& s
   });
   for (std::size_t i = 0; i < xs.size(); ++i) {
     const Shape shape = behind(y.shape(), xs[i].shape());
-    if (result[i].defined()) result[i] = reshape(result[i], shape);
-    else if (options.unconnected == UnconnectedGradients::zero && is_trainable(xs[i].dtype())) result[i] = zeros(shape, xs[i].dtype());
+    if (result[i].defined())
+      result[i] = reshape(result[i], shape);
+    else if (options.unconnected == UnconnectedGradients::zero && is_trainable(xs[i].dtype()))
+      result[i] = zeros(shape, xs[i].dtype());
   }
   return result;
 }
 
-std::vector<Tensor> GradientTape::jacobian(const Source& target, const Sources& sources, const JacobianOptions& options) {
+std::vector<Tensor> GradientTape::jacobian(const Source& target, const Sources& sources,
+                                           const JacobianOptions& options) {
   return jacobians(*tape_, target, sources, options, "jacobian");
 }
-Tensor GradientTape::jacobian(const Source& target, const Source& source, const JacobianOptions& options) { return jacobian(target, Sources(source), options)[0]; }
+Tensor GradientTape::jacobian(const Source& target, const Source& source, const JacobianOptions& options) {
+  return jacobian(target, Sources(source), options)[0];
+}
 
-Tensor GradientTape::batch_jacobian(const Source& target, const Source& source, const JacobianOptions& options) {
+Tensor GradientTape::batch_jacobian(const Source& target, const Source& source,
+                                    const JacobianOptions& options) {
   const Tensor y = tensors_of(target, "target")[0], x = tensors_of(source, "source")[0];
   check(*tape_, y, {&x, 1}, options, "batch_jacobian");
   check_batch(y.spec(), x.spec());
   const Shape row(y.shape().dims().subspan(1)), of_x(x.shape().dims().subspan(1));
   const std::int64_t batch = y.shape()[0], n = rows_in(y, row);
   // Every row of the batch at once, since each reads its own part of the gradient.
-  const Tensor rows = rows_of(*tape_, y, {&x, 1}, n, options, [&](std::int64_t first, std::int64_t count) { return batch_units(first, count, y.spec()); })[0];
+  const Tensor rows = rows_of(*tape_, y, {&x, 1}, n, options, [&](std::int64_t first, std::int64_t count) {
+    return batch_units(first, count, y.spec());
+  })[0];
   const Shape shape = behind(behind({batch}, row), of_x);
   if (!rows.defined()) return zeros(shape, x.dtype());
   return reshape(transpose(reshape(rows, {n, batch, of_x.size()}), {1, 0, 2}), shape);
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

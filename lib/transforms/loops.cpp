@@ -1,11 +1,11 @@
 // Loops. In: what a step does, and what the first one takes. Out: what the last one gave.
 //
-// The ops of the steps are recorded as they run. With checkpoint_every the steps are cut into segments, each of them one operation that runs once more
-// for its gradient.
+// The ops of the steps are recorded as they run. With checkpoint_every the steps are cut into segments, each
+// of them one operation that runs once more for its gradient.
 #include <algorithm>
 
-#include "op/recorder.h"
 #include "core/format.h"
+#include "op/recorder.h"
 #include "tapedeck/control.h"
 #include "tapedeck/ops/array.h"
 #include "tapedeck/ops/slice.h"
@@ -23,11 +23,15 @@ struct Loop {
   std::function<Tensors(std::int64_t, std::span<const Tensor>)> step;
 };
 
-void check_variables(std::string_view name, std::string_view what, std::span<const Tensor> before, std::span<const Tensor> after, std::int64_t steps) {
+void check_variables(std::string_view name, std::string_view what, std::span<const Tensor> before,
+                     std::span<const Tensor> after, std::int64_t steps) {
   for (std::size_t k = 0; k < before.size(); ++k) {
-    if (!after[k].defined()) throw_error<ArgumentError>("{}: {} {} is undefined after step {}", name, what, k, steps);
+    if (!after[k].defined())
+      throw_error<ArgumentError>("{}: {} {} is undefined after step {}", name, what, k, steps);
     if (const Spec is = after[k].spec(), was = before[k].spec(); is != was)
-      throw_changed(is, was, fmt::format("{}: {} {} enters the loop as {} and is {} after step {}", name, what, k, was, is, steps));
+      throw_changed(is, was,
+                    fmt::format("{}: {} {} enters the loop as {} and is {} after step {}", name, what, k, was,
+                                is, steps));
   }
 }
 
@@ -45,22 +49,26 @@ bool goes_on(const Loop& loop, std::int64_t i, const Tensors& vars) {
 
 Tensors run(const Loop& loop, std::span<const Tensor> x) {
   Tensors vars(x.begin(), x.end());
-  for (std::int64_t i = 0; goes_on(loop, i, vars); ++i) take_step(loop, i, vars);
+  for (std::int64_t i = 0; goes_on(loop, i, vars); ++i)
+    take_step(loop, i, vars);
   return vars;
 }
 
-Tensors run_in_segments(const std::shared_ptr<const Loop>& loop, std::span<const Tensor> x, std::int64_t every) {
+Tensors run_in_segments(const std::shared_ptr<const Loop>& loop, std::span<const Tensor> x,
+                        std::int64_t every) {
   Tensors vars(x.begin(), x.end());
   for (std::int64_t begin = 0, steps = every; steps == every; begin += steps) {
     const auto made = std::make_shared<std::int64_t>(0);   // the condition is asked once
     const auto first = [&](std::span<const Tensor> in) {
       Tensors v(in.begin(), in.end());
-      for (; *made < every && goes_on(*loop, begin + *made, v); ++*made) take_step(*loop, begin + *made, v);
+      for (; *made < every && goes_on(*loop, begin + *made, v); ++*made)
+        take_step(*loop, begin + *made, v);
       return v;
     };
     const auto again = [loop, begin, made](std::span<const Tensor> in) {
       Tensors v(in.begin(), in.end());
-      for (std::int64_t i = 0; i < *made; ++i) take_step(*loop, begin + i, v);
+      for (std::int64_t i = 0; i < *made; ++i)
+        take_step(*loop, begin + i, v);
       return v;
     };
     vars = recomputed(loop->name, vars, first, again);
@@ -73,7 +81,8 @@ void check_count(std::string_view name, std::string_view what, std::int64_t n) {
   if (n < 0) throw_error<ArgumentError>("{}: {} is {}; use 0 or more", name, what, n);
 }
 void check_defined(std::string_view name, std::string_view what, std::span<const Tensor> x) {
-  for (std::size_t i = 0; i < x.size(); ++i) if (!x[i].defined()) throw_error<ArgumentError>("{}: {} {} is undefined", name, what, i);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (!x[i].defined()) throw_error<ArgumentError>("{}: {} {} is undefined", name, what, i);
 }
 
 Tensors run(Loop loop, Tensors vars, std::int64_t every, bool back_prop) {
@@ -81,10 +90,12 @@ Tensors run(Loop loop, Tensors vars, std::int64_t every, bool back_prop) {
   check_defined(loop.name, "variable", vars);
   if (!back_prop) {
     const RecordingScope unrecorded(nullptr);
-    for (Tensor& t : vars) t = identity(t);
+    for (Tensor& t : vars)
+      t = identity(t);
     return run(loop, vars);
   }
-  if (every == 0 || !thread_state.innermost) return connected(vars, [&](std::span<const Tensor> x) { return run(loop, x); });
+  if (every == 0 || !thread_state.innermost)
+    return connected(vars, [&](std::span<const Tensor> x) { return run(loop, x); });
   const auto shared = std::make_shared<const Loop>(std::move(loop));
   return connected(vars, [&](std::span<const Tensor> x) { return run_in_segments(shared, x, every); });
 }
@@ -101,38 +112,48 @@ Tensors run(const Scan& scan, std::span<const Tensor> in, std::int64_t done, std
   Tensors arguments(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(scan.carries));
   arguments.resize(in.size());
   std::vector<Tensors> entries, outputs;
-  for (const Tensor& x : in.subspan(scan.carries)) entries.push_back(unstack(x, 0));
+  for (const Tensor& x : in.subspan(scan.carries))
+    entries.push_back(unstack(x, 0));
   for (std::size_t k = 0; k < n; ++k) {
     const std::size_t i = scan.reverse ? n - 1 - k : k;
-    for (std::size_t j = 0; j < entries.size(); ++j) arguments[scan.carries + j] = std::move(entries[j][i]);
+    for (std::size_t j = 0; j < entries.size(); ++j)
+      arguments[scan.carries + j] = std::move(entries[j][i]);
     Tensors result = scan.step(arguments);
-    if (result.size() < scan.carries || (k > 0 && result.size() != scan.carries + outputs.size())) detail::throw_results("scan", result.size(), scan.carries + outputs.size());
+    if (result.size() < scan.carries || (k > 0 && result.size() != scan.carries + outputs.size()))
+      detail::throw_results("scan", result.size(), scan.carries + outputs.size());
     if (k == 0) outputs.resize(result.size() - scan.carries, Tensors(n));
     const std::int64_t after = done + static_cast<std::int64_t>(k) + 1;
     check_variables("scan", "carry", std::span(arguments).first(scan.carries), result, after);
-    for (std::size_t j = 0; j < scan.carries; ++j) arguments[j] = std::move(result[j]);
+    for (std::size_t j = 0; j < scan.carries; ++j)
+      arguments[j] = std::move(result[j]);
     for (std::size_t j = 0; j < outputs.size(); ++j) {
       Tensor& y = outputs[j][i] = std::move(result[scan.carries + j]);
       if (!y.defined()) throw_error<ArgumentError>("scan: output {} is undefined after step {}", j, after);
       const Spec is = y.spec(), was = outputs[j][scan.reverse ? n - 1 : 0].spec();
-      if (is != was) throw_changed(is, was, fmt::format("scan: output {} is {} first and {} after step {}", j, was, is, after));
+      if (is != was)
+        throw_changed(is, was,
+                      fmt::format("scan: output {} is {} first and {} after step {}", j, was, is, after));
     }
   }
   arguments.resize(scan.carries);
-  for (const Tensors& y : outputs) arguments.push_back(stack(y, 0));
+  for (const Tensors& y : outputs)
+    arguments.push_back(stack(y, 0));
   return arguments;
 }
 
-Tensors run_in_segments(const std::shared_ptr<const Scan>& scan, std::span<const Tensor> in, std::int64_t steps, std::int64_t every) {
+Tensors run_in_segments(const std::shared_ptr<const Scan>& scan, std::span<const Tensor> in,
+                        std::int64_t steps, std::int64_t every) {
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(steps / every), every);
   if (steps % every) sizes.push_back(steps % every);
   std::vector<Tensors> parts, outputs;   // of each of the xs; of each segment
-  for (const Tensor& x : in.subspan(scan->carries)) parts.push_back(split(x, sizes, 0));
+  for (const Tensor& x : in.subspan(scan->carries))
+    parts.push_back(split(x, sizes, 0));
   Tensors carry(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(scan->carries));
   std::int64_t done = 0;
   for (std::size_t k = 0; k < sizes.size(); ++k) {
     const std::size_t i = scan->reverse ? sizes.size() - 1 - k : k;
-    for (Tensors& x : parts) carry.push_back(std::move(x[i]));
+    for (Tensors& x : parts)
+      carry.push_back(std::move(x[i]));
     const auto f = [scan, done, n = sizes[i]](std::span<const Tensor> x) { return run(*scan, x, done, n); };
     Tensors result = recomputed("scan", carry, f, f);
     outputs.emplace_back(result.begin() + static_cast<std::ptrdiff_t>(scan->carries), result.end());
@@ -143,7 +164,8 @@ Tensors run_in_segments(const std::shared_ptr<const Scan>& scan, std::span<const
   if (scan->reverse) std::reverse(outputs.begin(), outputs.end());
   for (std::size_t j = 0; !outputs.empty() && j < outputs[0].size(); ++j) {
     Tensors y;
-    for (Tensors& segment : outputs) y.push_back(std::move(segment[j]));
+    for (Tensors& segment : outputs)
+      y.push_back(std::move(segment[j]));
     carry.push_back(concat(y, 0));
   }
   return carry;
@@ -154,34 +176,45 @@ std::int64_t steps_of(std::span<const Tensor> xs, const ScanLoopOptions& options
   if (options.length) check_count("scan", "length", *options.length);
   if (xs.empty() && !options.length) throw ArgumentError("scan: no xs and no length say how many steps");
   for (std::size_t i = 0; i < xs.size(); ++i) {
-    if (xs[i].ndim() == 0) throw_error<ShapeError>("scan: input {} has no first axis to go along: it is {}", i, xs[i].spec());
-    if (xs[i].shape()[0] != xs[0].shape()[0]) throw_error<ShapeError>("scan: first axes differ: input 0 is {}, input {} is {}", xs[0].spec(), i, xs[i].spec());
+    if (xs[i].ndim() == 0)
+      throw_error<ShapeError>("scan: input {} has no first axis to go along: it is {}", i, xs[i].spec());
+    if (xs[i].shape()[0] != xs[0].shape()[0])
+      throw_error<ShapeError>("scan: first axes differ: input 0 is {}, input {} is {}", xs[0].spec(), i,
+                              xs[i].spec());
   }
   if (!xs.empty() && options.length && xs[0].shape()[0] != *options.length)
     throw_error<ShapeError>("scan: length is {}, input 0 is {}", *options.length, xs[0].spec());
   return xs.empty() ? *options.length : xs[0].shape()[0];
 }
 
-}  // namespace
+}   // namespace
 
 namespace detail {
 
-Tensors while_loop(std::function<bool(std::span<const Tensor>)> condition, Function body, Tensors vars, const WhileOptions& options) {
+Tensors while_loop(std::function<bool(std::span<const Tensor>)> condition, Function body, Tensors vars,
+                   const WhileOptions& options) {
   check_count("while_loop", "maximum_iterations", options.maximum_iterations);
   return run({.name = "while_loop",
-              .goes_on = [condition = std::move(condition), n = options.maximum_iterations](std::int64_t i, std::span<const Tensor> x) { return i < n && condition(x); },
+              .goes_on = [condition = std::move(condition), n = options.maximum_iterations](
+                             std::int64_t i, std::span<const Tensor> x) { return i < n && condition(x); },
               .step = [body = std::move(body)](std::int64_t, std::span<const Tensor> x) { return body(x); }},
              std::move(vars), options.checkpoint_every, options.back_prop);
 }
 
-Tensors fori_loop(std::int64_t lower, std::int64_t upper, std::function<Tensors(std::int64_t, std::span<const Tensor>)> body, Tensors vars, const ForOptions& options) {
-  return run({.name = "fori_loop",
-              .goes_on = [lower, upper](std::int64_t i, std::span<const Tensor>) { return lower < upper && i < upper - lower; },
-              .step = [lower, body = std::move(body)](std::int64_t i, std::span<const Tensor> x) { return body(lower + i, x); }},
-             std::move(vars), options.checkpoint_every, options.back_prop);
+Tensors fori_loop(std::int64_t lower, std::int64_t upper,
+                  std::function<Tensors(std::int64_t, std::span<const Tensor>)> body, Tensors vars,
+                  const ForOptions& options) {
+  return run(
+      {.name = "fori_loop",
+       .goes_on = [lower, upper](std::int64_t i,
+                                 std::span<const Tensor>) { return lower < upper && i < upper - lower; },
+       .step = [lower, body = std::move(body)](std::int64_t i,
+                                               std::span<const Tensor> x) { return body(lower + i, x); }},
+      std::move(vars), options.checkpoint_every, options.back_prop);
 }
 
-Tensors scan(Function step, std::span<const Tensor> init, std::span<const Tensor> xs, const ScanLoopOptions& options) {
+Tensors scan(Function step, std::span<const Tensor> init, std::span<const Tensor> xs,
+             const ScanLoopOptions& options) {
   check_count("scan", "checkpoint_every", options.checkpoint_every);
   check_defined("scan", "carry", init);
   const std::int64_t steps = steps_of(xs, options);
@@ -189,9 +222,11 @@ Tensors scan(Function step, std::span<const Tensor> init, std::span<const Tensor
   Tensors in(init.begin(), init.end());
   in.insert(in.end(), xs.begin(), xs.end());
   return connected(in, [&](std::span<const Tensor> x) {
-    return options.checkpoint_every > 0 && thread_state.innermost ? run_in_segments(scan, x, steps, options.checkpoint_every) : run(*scan, x, 0, steps);
+    return options.checkpoint_every > 0 && thread_state.innermost
+               ? run_in_segments(scan, x, steps, options.checkpoint_every)
+               : run(*scan, x, 0, steps);
   });
 }
 
-}  // namespace detail
-}  // namespace tapedeck
+}   // namespace detail
+}   // namespace tapedeck

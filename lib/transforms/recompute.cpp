@@ -1,13 +1,13 @@
-// Recomputation. In: a function and its operands. Out: its results as those of one operation, which forgets what was computed
-// between them.
+// Recomputation. In: a function and its operands. Out: its results as those of one operation, which forgets
+// what was computed between them.
 #include "transforms/recompute.h"
 
 #include <algorithm>
 
+#include "core/format.h"
+#include "op/stacked.h"
 #include "tape/composite.h"
 #include "tape/imperative_grad.h"
-#include "op/stacked.h"
-#include "core/format.h"
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/ops/array.h"
 
@@ -22,32 +22,39 @@ struct Read {
   bool updated() const { return variable.cell().value.id() != version; }
 };
 
-// Stands for the recorders around it while a function runs unrecorded: notes which of the tensors that they track, and which variables, it takes.
+// Stands for the recorders around it while a function runs unrecorded: notes which of the tensors that they
+// track, and which variables, it takes.
 class Captures final : public Recorder {
  public:
   explicit Captures(Recorder* around) : around_(around), first_made_inside_(thread_state.next_id) {
-    for (Recorder* r = around; r; r = r->outer()) watches_all_ |= r->watches_all();
+    for (Recorder* r = around; r; r = r->outer())
+      watches_all_ |= r->watches_all();
     enter();
   }
 
   void record(const Call& c, std::span<Tensor>) override {
     for (int i = 0; i < c.x.size(); ++i)
-      if (is_trainable(c.x[i].dtype()) && (tracks(c.x[i]) || (watches_all_ && c.x[i].id() < first_made_inside_))) note(c.x[i]);
+      if (is_trainable(c.x[i].dtype()) &&
+          (tracks(c.x[i]) || (watches_all_ && c.x[i].id() < first_made_inside_)))
+        note(c.x[i]);
   }
   bool tracks(const Tensor& x) const override {
-    for (Recorder* r = around_; r; r = r->outer()) if (r->tracks(x)) return true;
+    for (Recorder* r = around_; r; r = r->outer())
+      if (r->tracks(x)) return true;
     return false;
   }
   bool watches_all() const override { return watches_all_; }
   void read(detail::VariableCell& cell, Tensor&) override {
     const Variable v(cell.shared_from_this());
     if (!cell.trainable && !watches_all_ && !tracks(cell.handle)) return;
-    if (std::none_of(reads.begin(), reads.end(), [&](const Read& r) { return r.variable == v; })) reads.push_back({v, cell.value.id()});
+    if (std::none_of(reads.begin(), reads.end(), [&](const Read& r) { return r.variable == v; }))
+      reads.push_back({v, cell.value.id()});
   }
   void ended(std::int32_t) noexcept override {}
 
   void note(const Tensor& x) {
-    if (std::none_of(tensors.begin(), tensors.end(), [&](const Tensor& t) { return t.id() == x.id(); })) tensors.push_back(x);
+    if (std::none_of(tensors.begin(), tensors.end(), [&](const Tensor& t) { return t.id() == x.id(); }))
+      tensors.push_back(x);
   }
 
   std::vector<Tensor> tensors;
@@ -68,10 +75,12 @@ struct Recomputation {
   std::vector<Read> reads;
   std::vector<Variable> followed_reads;   // the variables among them that recorders follow
 
-  // What the function is differentiated by. Where it runs again it reads its variables itself, so these stand for their reads.
+  // What the function is differentiated by. Where it runs again it reads its variables itself, so these stand
+  // for their reads.
   std::vector<Source> sources_among(std::span<const Tensor> arguments) const {
     std::vector<Source> all;
-    for (const std::size_t i : followed) all.emplace_back(arguments[i]);
+    for (const std::size_t i : followed)
+      all.emplace_back(arguments[i]);
     all.insert(all.end(), captured.begin(), captured.end());
     all.insert(all.end(), followed_reads.begin(), followed_reads.end());
     return all;
@@ -80,14 +89,18 @@ struct Recomputation {
   // Arguments are copies, so that one tensor may be several of them; what is captured stays as it is.
   std::vector<Tensor> copies() const {
     std::vector<Tensor> all;
-    for (const Tensor& t : x) all.push_back(identity(t));
+    for (const Tensor& t : x)
+      all.push_back(identity(t));
     return all;
   }
 
   std::vector<Tensor> run(std::span<const Tensor> arguments) const {
     for (const Read& r : reads)
       if (r.updated())
-        throw_error<GradientError>("{}: variable \"{}\" has been updated since the forward pass; take the gradient before the update", name, r.variable.name());
+        throw_error<GradientError>(
+            "{}: variable \"{}\" has been updated since the forward pass; take the gradient before the "
+            "update",
+            name, r.variable.name());
     return f(arguments);
   }
 
@@ -111,8 +124,11 @@ struct Recomputation {
     }
     const TapeUse use(tape.tape());
     std::vector<Gradient> dx(sources.size());
-    if (front.size() > 0) dx = imperative_grad(kGradients, tape.tape(), targets, sources, options, {.directions = front.ndim() ? front[0] : 0});
-    for (std::size_t i = 0; i < dx.size(); ++i) if (!dx[i].defined()) dx[i] = zeros(behind(front, sources[i].shape()), sources[i].dtype());
+    if (front.size() > 0)
+      dx = imperative_grad(kGradients, tape.tape(), targets, sources, options,
+                           {.directions = front.ndim() ? front[0] : 0});
+    for (std::size_t i = 0; i < dx.size(); ++i)
+      if (!dx[i].defined()) dx[i] = zeros(behind(front, sources[i].shape()), sources[i].dtype());
     return dx;
   }
 
@@ -128,16 +144,19 @@ struct Recomputation {
     }
     const ForwardAccumulator accumulator(primals, known);
     std::vector<Tensor> result;
-    for (const Tensor& t : run(arguments)) result.push_back(accumulator.jvp(t));
+    for (const Tensor& t : run(arguments))
+      result.push_back(accumulator.jvp(t));
     return result;
   }
 };
 
-}  // namespace
+}   // namespace
 
-std::vector<Tensor> recomputed(std::string_view name, std::span<const Tensor> x, const Function& first, Function again) {
+std::vector<Tensor> recomputed(std::string_view name, std::span<const Tensor> x, const Function& first,
+                               Function again) {
   if (!thread_state.innermost) return first(x);
-  const auto r = std::make_shared<Recomputation>(Recomputation{std::string(name), std::move(again), {x.begin(), x.end()}, {}, {}, {}, {}});
+  const auto r = std::make_shared<Recomputation>(
+      Recomputation{std::string(name), std::move(again), {x.begin(), x.end()}, {}, {}, {}, {}});
   std::vector<Tensor> y;
   {
     Recorder* const around = thread_state.innermost;
@@ -145,25 +164,31 @@ std::vector<Tensor> recomputed(std::string_view name, std::span<const Tensor> x,
     Captures captures(around);
     y = first(x);
     captures.leave();
-    for (Tensor& t : y) t = identity(t);   // it may be an argument, or captured
+    for (Tensor& t : y)
+      t = identity(t);   // it may be an argument, or captured
     r->captured = std::move(captures.tensors);
     r->reads = std::move(captures.reads);
   }
-  for (std::size_t i = 0; i < x.size(); ++i) if (followed(x[i])) r->followed.push_back(i);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (followed(x[i])) r->followed.push_back(i);
   std::vector<Tensor> inputs;
-  for (const std::size_t i : r->followed) inputs.push_back(x[i]);
+  for (const std::size_t i : r->followed)
+    inputs.push_back(x[i]);
   inputs.insert(inputs.end(), r->captured.begin(), r->captured.end());
   for (const Read& read : r->reads) {
-    if (read.updated()) throw_error<ArgumentError>("{}: the function updates variable \"{}\", which it reads", name, read.variable.name());
+    if (read.updated())
+      throw_error<ArgumentError>("{}: the function updates variable \"{}\", which it reads", name,
+                                 read.variable.name());
     const Tensor value = read.variable.value();   // seen by the recorders
     if (!followed(value)) continue;
     r->followed_reads.push_back(read.variable);
     inputs.push_back(value);
   }
   if (!inputs.empty())
-    record_stacking_operation(r->name, y, inputs, [r](std::span<const Tensor> dy) { return r->backward(dy); },
-                              [r](std::span<const Tensor> dx) { return r->forward(dx); });
+    record_stacking_operation(
+        r->name, y, inputs, [r](std::span<const Tensor> dy) { return r->backward(dy); },
+        [r](std::span<const Tensor> dx) { return r->forward(dx); });
   return y;
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,7 +1,7 @@
 // What build_info tells: against what the tests themselves are built with, and what they ask OpenBLAS.
-#include <catch2/catch.hpp>
-#include <algorithm>
 #include <cblas.h>
+#include <algorithm>
+#include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
@@ -28,10 +28,14 @@ TEST_CASE("build_info tells which level the loader took", "[build_info]") {
   const BuildInfo info = build_info();
   const char* const asked = std::getenv("TAPEDECK_LEVEL");
   if (asked) CHECK(info.instructions == (std::string_view(asked) == "none" ? "x86-64" : asked));
-  if (info.instructions == "x86-64") CHECK(info.vector_bytes == 16);
-  else if (info.instructions == "x86-64-v3") CHECK(info.vector_bytes == 32);
-  else if (info.instructions == "x86-64-v4") CHECK(info.vector_bytes == 64);
-  else CHECK((info.instructions == "native" && info.vector_bytes >= 16));
+  if (info.instructions == "x86-64")
+    CHECK(info.vector_bytes == 16);
+  else if (info.instructions == "x86-64-v3")
+    CHECK(info.vector_bytes == 32);
+  else if (info.instructions == "x86-64-v4")
+    CHECK(info.vector_bytes == 64);
+  else
+    CHECK((info.instructions == "native" && info.vector_bytes >= 16));
 }
 
 TEST_CASE("build_info tells what it runs on", "[build_info]") {
@@ -42,12 +46,15 @@ TEST_CASE("build_info tells what it runs on", "[build_info]") {
   CHECK(info.threads == 3);
   CHECK(info.blas_threads == openblas_get_num_threads());
   CHECK_THAT(info.blas, StartsWith("OpenBLAS "));
-  CHECK(info.blas_threading == (openblas_get_parallel() == 0 ? "serial" : openblas_get_parallel() == 1 ? "pthreads" : "OpenMP"));
+  CHECK(info.blas_threading == (openblas_get_parallel() == 0   ? "serial"
+                                : openblas_get_parallel() == 1 ? "pthreads"
+                                                               : "OpenMP"));
   CHECK(std::filesystem::is_regular_file(info.blas_library));
   CHECK(info.blas_library.find("openblas") != std::string::npos);
   CHECK_THAT(info.tbb, StartsWith("20"));
   const char* const onednn = std::getenv("TAPEDECK_ONEDNN");
-  CHECK((info.onednn == "none" || (info.onednn.starts_with("2.") && std::string_view(onednn ? onednn : "") != "off")));
+  CHECK((info.onednn == "none" ||
+         (info.onednn.starts_with("2.") && std::string_view(onednn ? onednn : "") != "off")));
   set_num_threads(1);
   openblas_set_num_threads(before);
 
@@ -56,7 +63,9 @@ TEST_CASE("build_info tells what it runs on", "[build_info]") {
   const std::string text = to_string(info);
   CHECK(out.str() == text);
   CHECK(std::count(text.begin(), text.end(), '\n') == 4);
-  for (const std::string& part : {info.version, info.compiler, info.instructions, info.blas, info.blas_threading, info.blas_library, info.onednn, info.tbb, info.sanitizers})
+  for (const std::string& part :
+       {info.version, info.compiler, info.instructions, info.blas, info.blas_threading, info.blas_library,
+        info.onednn, info.tbb, info.sanitizers})
     CHECK_THAT(text, Contains(part));
   CHECK_THAT(text, Contains("3 an op"));
 }

@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kLong = 1'000'000;
 const Shape kLarge = {64, 64};   // 16 KiB in f32
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("nothing that a tape saved outlives its gradient", "[memory]") {
   const Tensor x = ones(kLarge);
@@ -20,7 +20,8 @@ TEST_CASE("nothing that a tape saved outlives its gradient", "[memory]") {
   tape.watch(x);
   {
     Tensor y = x;
-    for (int i = 0; i < 10; ++i) y = tanh(y) * x;
+    for (int i = 0; i < 10; ++i)
+      y = tanh(y) * x;
     const Tensor loss = sum(y);
     y = {};
     CHECK(live_bytes() > base);
@@ -39,7 +40,8 @@ TEST_CASE("a persistent tape holds what it saved until it ends or is reset", "[m
     const Tensor loss = sum(exp(x) * x);
     const std::int64_t saved = live_bytes();
     CHECK(saved == base + x.nbytes());   // exp's output, once, for both rules; x is ours
-    for (int i = 0; i < 3; ++i) tape.gradient(loss, x);
+    for (int i = 0; i < 3; ++i)
+      tape.gradient(loss, x);
     CHECK(live_bytes() == saved);
     tape.reset();
     CHECK(live_bytes() == base);
@@ -71,7 +73,8 @@ TEST_CASE("outputs that are dropped take their entries with them", "[memory]") {
   tape.watch(x);
   for (const int end : {1, 2, 3}) {
     Tensor y = x;
-    for (int i = 0; i < 20; ++i) y = end == 1 ? exp(y) * 0.1 : end == 2 ? y * x : outputs(kPair, {y})[static_cast<std::size_t>(i % 2)];
+    for (int i = 0; i < 20; ++i)
+      y = end == 1 ? exp(y) * 0.1 : end == 2 ? y * x : outputs(kPair, {y})[static_cast<std::size_t>(i % 2)];
     CHECK(tape.size() >= 20);
     y = {};
     CHECK(tape.size() == 0);
@@ -152,10 +155,13 @@ TEST_CASE("a chain of a million ops records, differentiates and is freed", "[mem
     GradientTape tape;
     tape.watch(x);
     Tensor y = x;
-    for (std::int64_t i = 0; i < kLong / 2; ++i) y = -(y * 1.0);
+    for (std::int64_t i = 0; i < kLong / 2; ++i)
+      y = -(y * 1.0);
     CHECK(tape.size() == kLong);
-    if (differentiate) CHECK(tape.gradient(y, x).dense().item() == 1);
-    else y = {};   // all of it out of reach at once
+    if (differentiate)
+      CHECK(tape.gradient(y, x).dense().item() == 1);
+    else
+      y = {};   // all of it out of reach at once
     CHECK(tape.size() == 0);
   }
   CHECK(live_bytes() == base);
@@ -167,7 +173,8 @@ TEST_CASE("a chain of a million ops is freed by its tape", "[memory][long]") {
   {
     GradientTape tape({.persistent = true});
     tape.watch(x);
-    for (std::int64_t i = 0; i < kLong; ++i) y = y * x;
+    for (std::int64_t i = 0; i < kLong; ++i)
+      y = y * x;
   }
   CHECK(y.item() == 1);
 }

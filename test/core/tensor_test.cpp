@@ -14,9 +14,10 @@ namespace {
 
 using Doubles = std::vector<double>;
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN(),
+                 kInf = std::numeric_limits<double>::infinity();
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("nested lists make tensors; a decimal point makes f32", "[tensor]") {
   CHECK(tensor(2.5).spec() == Spec{DType::f32, {}});
@@ -26,7 +27,8 @@ TEST_CASE("nested lists make tensors; a decimal point makes f32", "[tensor]") {
   CHECK(tensor({{{{1, 0}}}}, DType::boolean).spec() == Spec{DType::boolean, {1, 1, 1, 2}});
   CHECK(tensor({1.0, 2.0}, DType::f64).spec() == Spec{DType::f64, {2}});
   CHECK(tensor({1.9, -1.9, 300.0, kNan}, DType::u8).to_vector<int>() == std::vector<int>{1, 0, 255, 0});
-  CHECK(tensor({1.9, -1.9, 300.0, -300.0, kNan}, DType::i8).to_vector<int>() == std::vector<int>{1, -1, 127, -128, 0});
+  CHECK(tensor({1.9, -1.9, 300.0, -300.0, kNan}, DType::i8).to_vector<int>() ==
+        std::vector<int>{1, -1, 127, -128, 0});
   CHECK(tensor({{1.0, 2.0}, {3.0, 4.0}}).to_vector() == Doubles{1, 2, 3, 4});
 }
 
@@ -99,30 +101,47 @@ TEST_CASE("every value has an id of its own, on every thread", "[tensor]") {
   const Tensor t = tensor({1.0, 2.0});
   const Tensor same = t;
   CHECK(same.id() == t.id());
-  std::vector<std::uint64_t> here{t.id(), identity(t).id(), stop_gradient(t).id(), reshape(t, {2}).id(), slice(t, {0}, {2}).id(),
-                                  astype(t, DType::f32).id(), transpose(t).id(), broadcast_to(t, {2}).id(), (t + 0.0).id(), (t * 1.0).id()};
+  std::vector<std::uint64_t> here{t.id(),
+                                  identity(t).id(),
+                                  stop_gradient(t).id(),
+                                  reshape(t, {2}).id(),
+                                  slice(t, {0}, {2}).id(),
+                                  astype(t, DType::f32).id(),
+                                  transpose(t).id(),
+                                  broadcast_to(t, {2}).id(),
+                                  (t + 0.0).id(),
+                                  (t * 1.0).id()};
   std::vector<std::uint64_t> there;
-  std::thread([&] { for (int i = 0; i < 100; ++i) there.push_back(zeros({}).id()); }).join();
+  std::thread([&] {
+    for (int i = 0; i < 100; ++i)
+      there.push_back(zeros({}).id());
+  }).join();
   std::set<std::uint64_t> all(here.begin(), here.end());
   all.insert(there.begin(), there.end());
   CHECK(all.size() == here.size() + there.size());
 }
 
-// np.promote_types of all types, in the order of DType; where it is int16, which is not here, the next larger one.
+// np.promote_types of all types, in the order of DType; where it is int16, which is not here, the next larger
+// one.
 TEST_CASE("dtypes promote as NumPy's do", "[tensor]") {
   using enum DType;
-  const DType expected[kDTypes][kDTypes] = {
-      {f32, f64, f32, f64, f64, f32, f32, c64, c128}, {f64, f64, f64, f64, f64, f64, f64, c128, c128}, {f32, f64, i8, i32, i64, i32, i8, c64, c128},
-      {f64, f64, i32, i32, i64, i32, i32, c128, c128}, {f64, f64, i64, i64, i64, i64, i64, c128, c128}, {f32, f64, i32, i32, i64, u8, u8, c64, c128},
-      {f32, f64, i8, i32, i64, u8, boolean, c64, c128}, {c64, c128, c64, c128, c128, c64, c64, c64, c128},
-      {c128, c128, c128, c128, c128, c128, c128, c128, c128}};
+  const DType expected[kDTypes][kDTypes] = {{f32, f64, f32, f64, f64, f32, f32, c64, c128},
+                                            {f64, f64, f64, f64, f64, f64, f64, c128, c128},
+                                            {f32, f64, i8, i32, i64, i32, i8, c64, c128},
+                                            {f64, f64, i32, i32, i64, i32, i32, c128, c128},
+                                            {f64, f64, i64, i64, i64, i64, i64, c128, c128},
+                                            {f32, f64, i32, i32, i64, u8, u8, c64, c128},
+                                            {f32, f64, i8, i32, i64, u8, boolean, c64, c128},
+                                            {c64, c128, c64, c128, c128, c64, c64, c64, c128},
+                                            {c128, c128, c128, c128, c128, c128, c128, c128, c128}};
   for (int a = 0; a < kDTypes; ++a)
     for (int b = 0; b < kDTypes; ++b) {
       const auto left = static_cast<DType>(a), right = static_cast<DType>(b);
       INFO(name_of(left) << " with " << name_of(right));
       CHECK(promote(left, right) == expected[a][b]);
       CHECK(concat({ones({1}, left), ones({1}, right)}, 0).dtype() == expected[a][b]);
-      if (left != boolean || right != boolean) CHECK((ones({1}, left) + ones({1}, right)).dtype() == expected[a][b]);
+      if (left != boolean || right != boolean)
+        CHECK((ones({1}, left) + ones({1}, right)).dtype() == expected[a][b]);
     }
 }
 
@@ -157,7 +176,10 @@ TEST_CASE("empty tensors go through ops", "[tensor]") {
 }
 
 // A span of a temporary would outlive it.
-template <class T> concept HasElements = requires(T t) { std::forward<T>(t).template data<float>(); };
+template <class T>
+concept HasElements = requires(T t) {
+  std::forward<T>(t).template data<float>();
+};
 static_assert(HasElements<const Tensor&> && HasElements<Tensor&> && !HasElements<Tensor>);
 
 TEST_CASE("reshapes and slices of rows share memory", "[tensor]") {
@@ -192,7 +214,10 @@ TEST_CASE("buffers are counted, kept for the next results, and given back", "[te
 
   CHECK(cached_bytes() >= 4 << 16);
   const std::int64_t cached = cached_bytes();
-  { const Tensor again = zeros({1 << 16}); CHECK(cached_bytes() < cached); }
+  {
+    const Tensor again = zeros({1 << 16});
+    CHECK(cached_bytes() < cached);
+  }
   CHECK(cached_bytes() == cached);
   release_buffers();
   CHECK(cached_bytes() == 0);
@@ -221,5 +246,6 @@ TEST_CASE("tensors print like arrays", "[tensor][print]") {
   CHECK(to_string(zeros({0, 3})) == "[] f32[0,3]");
   CHECK(to_string(arange(1001)) == "[   0    1    2 ...  998  999 1000] i64");
   CHECK(to_string(arange(1000)).find("...") == std::string::npos);
-  CHECK(to_string(zeros({501, 2})) == "[[0.0 0.0]\n [0.0 0.0]\n [0.0 0.0]\n ...\n [0.0 0.0]\n [0.0 0.0]\n [0.0 0.0]]");
+  CHECK(to_string(zeros({501, 2})) ==
+        "[[0.0 0.0]\n [0.0 0.0]\n [0.0 0.0]\n ...\n [0.0 0.0]\n [0.0 0.0]\n [0.0 0.0]]");
 }

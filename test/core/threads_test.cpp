@@ -1,7 +1,7 @@
-// Threads: a tape per thread, tensors that end elsewhere, and results that do not depend on how many threads an op uses.
-// Catch2's macros are called on the main thread only.
-#include <catch2/catch.hpp>
+// Threads: a tape per thread, tensors that end elsewhere, and results that do not depend on how many threads
+// an op uses. Catch2's macros are called on the main thread only.
 #include <atomic>
+#include <catch2/catch.hpp>
 #include <ctime>
 #include <thread>
 
@@ -21,8 +21,10 @@ constexpr int kThreads = 8;
 
 template <class F> void on_threads(const F& f) {
   std::vector<std::thread> threads;
-  for (int i = 0; i < kThreads; ++i) threads.emplace_back(f, i);
-  for (std::thread& t : threads) t.join();
+  for (int i = 0; i < kThreads; ++i)
+    threads.emplace_back(f, i);
+  for (std::thread& t : threads)
+    t.join();
 }
 
 /// A small network's gradients, from a seed.
@@ -44,14 +46,16 @@ double seconds(clockid_t clock) {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("a tape per thread gives the bits of one thread", "[threads]") {
   const Variable shared(tensor(0.7));
   std::vector<std::vector<double>> serial, parallel(kThreads);
-  for (int i = 0; i < kThreads; ++i) serial.push_back(gradients_of_network(static_cast<std::uint64_t>(i), shared));
+  for (int i = 0; i < kThreads; ++i)
+    serial.push_back(gradients_of_network(static_cast<std::uint64_t>(i), shared));
   on_threads([&](int i) {
-    for (int repeat = 0; repeat < 20; ++repeat) parallel[static_cast<std::size_t>(i)] = gradients_of_network(static_cast<std::uint64_t>(i), shared);
+    for (int repeat = 0; repeat < 20; ++repeat)
+      parallel[static_cast<std::size_t>(i)] = gradients_of_network(static_cast<std::uint64_t>(i), shared);
   });
   CHECK(serial == parallel);
 }
@@ -74,7 +78,8 @@ TEST_CASE("tensors that end on another thread free their entries", "[threads]") 
     tape.watch(x);
     for (int i = 0; i < 100; ++i) {
       Tensor y = exp(x);
-      for (int k = 0; k < 10; ++k) y = y * x;
+      for (int k = 0; k < 10; ++k)
+        y = y * x;
       std::thread([gone = std::move(y)]() mutable { gone = {}; }).join();
     }
     CHECK(tape.size() == 0);
@@ -90,15 +95,23 @@ TEST_CASE("many threads drop what one tape records", "[threads]") {
   GradientTape tape;
   tape.watch(x);
   std::vector<std::vector<Tensor>> mine(kThreads);
-  for (auto& list : mine) for (int k = 0; k < 200; ++k) list.push_back(exp(x) * 2);
+  for (auto& list : mine)
+    for (int k = 0; k < 200; ++k)
+      list.push_back(exp(x) * 2);
   CHECK(tape.size() == 2 * 200 * kThreads);
   std::atomic<bool> go = false;
   std::vector<std::thread> threads;
-  for (auto& list : mine) threads.emplace_back([&] { while (!go) {} list.clear(); });
+  for (auto& list : mine)
+    threads.emplace_back([&] {
+      while (!go) {}
+      list.clear();
+    });
   go = true;
   Tensor y = x;
-  for (int k = 0; k < 1000; ++k) y = y * x;
-  for (std::thread& t : threads) t.join();
+  for (int k = 0; k < 1000; ++k)
+    y = y * x;
+  for (std::thread& t : threads)
+    t.join();
   CHECK(tape.size() == 1000);
   CHECK(tape.gradient(y, x).dense().item() == 1001);
 }
@@ -106,16 +119,20 @@ TEST_CASE("many threads drop what one tape records", "[threads]") {
 TEST_CASE("tensors outlive the thread that made them", "[threads]") {
   std::vector<Tensor> results(kThreads);
   on_threads([&](int i) { results[static_cast<std::size_t>(i)] = full({i % 2 ? 3 : 3000}, i) + 1; });
-  for (int i = 0; i < kThreads; ++i) CHECK(results[static_cast<std::size_t>(i)].at({2}) == i + 1);
+  for (int i = 0; i < kThreads; ++i)
+    CHECK(results[static_cast<std::size_t>(i)].at({2}) == i + 1);
 }
 
 TEST_CASE("a gradient is the same with one thread in an op and with several", "[threads]") {
   const random::Key key{3};
-  const Tensor a = random::normal({400, 500}, key.split(0)), b = random::normal({500, 300}, key.split(1)), row = random::normal({300}, key.split(2));
+  const Tensor a = random::normal({400, 500}, key.split(0)), b = random::normal({500, 300}, key.split(1)),
+               row = random::normal({300}, key.split(2));
   const auto work = [&] {
     GradientTape tape;
-    for (const Tensor& t : {a, b, row}) tape.watch(t);
-    const Tensor y = tanh(matmul(a, b) * 0.01 + row), loss = sum(log_softmax(y)) + sum(max(y, 0)) + mean(exp(a)) + sum(square(b), 1).at<float>({7});
+    for (const Tensor& t : {a, b, row})
+      tape.watch(t);
+    const Tensor y = tanh(matmul(a, b) * 0.01 + row), loss = sum(log_softmax(y)) + sum(max(y, 0)) +
+                                                             mean(exp(a)) + sum(square(b), 1).at<float>({7});
     std::vector<double> all = {loss.item<double>()};
     for (const Gradient& g : tape.gradient(loss, a, b, row)) {
       const std::vector<double> v = g.dense().to_vector();
@@ -139,7 +156,10 @@ TEST_CASE("ops that use several threads run on several threads at once", "[threa
   const Tensor x = random::normal({500, 2000}, {5});
   const double expected = sum(tanh(x)).item();
   std::atomic<int> wrong = 0;
-  on_threads([&](int) { for (int k = 0; k < 5; ++k) wrong += sum(tanh(x)).item() != expected; });
+  on_threads([&](int) {
+    for (int k = 0; k < 5; ++k)
+      wrong += sum(tanh(x)).item() != expected;
+  });
   set_num_threads(1);
   CHECK(wrong == 0);
 }
@@ -155,7 +175,8 @@ TEST_CASE("BLAS works on the calling thread, and the user's number of its thread
     openblas_set_num_threads(2);
     const double all = seconds(CLOCK_PROCESS_CPUTIME_ID), mine = seconds(CLOCK_THREAD_CPUTIME_ID);
     const Tensor y = matmul(a, b);
-    const double used = seconds(CLOCK_THREAD_CPUTIME_ID) - mine, elsewhere = seconds(CLOCK_PROCESS_CPUTIME_ID) - all - used;
+    const double used = seconds(CLOCK_THREAD_CPUTIME_ID) - mine,
+                 elsewhere = seconds(CLOCK_PROCESS_CPUTIME_ID) - all - used;
     CHECK(openblas_get_num_threads() == 2);
     CHECK(same_bits(y, expected));
     if (n == 1) CHECK(elsewhere < 0.2 * used);
@@ -163,7 +184,10 @@ TEST_CASE("BLAS works on the calling thread, and the user's number of its thread
   set_num_threads(1);
 
   // Products that overlap do not take one another's limit for the user's number.
-  on_threads([&](int i) { for (int k = 0; k < 50; ++k) matmul(a, slice(b, {0, 0}, {-1, 1 + i + k % 2})); });
+  on_threads([&](int i) {
+    for (int k = 0; k < 50; ++k)
+      matmul(a, slice(b, {0, 0}, {-1, 1 + i + k % 2}));
+  });
   CHECK(openblas_get_num_threads() == 2);
   openblas_set_num_threads(before);
 }
@@ -174,7 +198,8 @@ TEST_CASE("warnings may come from many threads", "[threads]") {
   on_threads([](int) {
     const Tensor flags = tensor({0, 1}, DType::u8);
     GradientTape tape;
-    for (int k = 0; k < 10; ++k) tape.watch(flags);
+    for (int k = 0; k < 10; ++k)
+      tape.watch(flags);
   });
   set_warning_handler({});
   CHECK(told == 5);

@@ -14,7 +14,7 @@ namespace {
 
 using Doubles = std::vector<double>;
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("arrays become tensors of their value type", "[xtensor]") {
   const xt::xarray<double> a{{1, 2, 3}, {4, 5, 6}};

@@ -17,11 +17,12 @@ namespace {
 
 std::size_t count(const std::string& text, const std::string& part) {
   std::size_t n = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++n;
   return n;
 }
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("the picture of a tape", "[debug]") {
   const Variable w(ones({4, 2}), {.name = "w"});
@@ -74,7 +75,9 @@ TEST_CASE("a picture of a tape that is empty, or used up", "[debug]") {
   CHECK_THAT(to_dot(tape), Contains("source0 [label=\"watched\\nf32[2]\""));
   const Tensor y = x * x;
   (void)tape.gradient(y, x);
-  CHECK_THROWS_WITH(to_dot(tape), "to_dot: this tape was already used; make it persistent, or ask before gradient is called");
+  CHECK_THROWS_WITH(
+      to_dot(tape),
+      "to_dot: this tape was already used; make it persistent, or ask before gradient is called");
 }
 
 TEST_CASE("ops are drawn in order of time, without those that nobody can reach", "[debug]") {
@@ -100,9 +103,12 @@ TEST_CASE("several outputs and operations of one's own in a picture", "[debug]")
     const StopRecording pause;
     y = identity(sum);
   }
-  record_operation("mine \"clipped\"", {&y, 1}, {&sum, 1}, [](std::span<const Tensor> dy) { return std::vector<Gradient>{dy[0]}; });
+  record_operation("mine \"clipped\"", {&y, 1}, {&sum, 1},
+                   [](std::span<const Tensor> dy) { return std::vector<Gradient>{dy[0]}; });
   const std::string dot = to_dot(tape);
-  CHECK_THAT(dot, Contains(R"(op0 [label="pair\nf32[2]\nf32[2]"];)") && Contains("op0 -> op1 [label=\"output 0\"];") && Contains("op0 -> op1 [label=\"output 1\"];"));
+  CHECK_THAT(dot, Contains(R"(op0 [label="pair\nf32[2]\nf32[2]"];)") &&
+                      Contains("op0 -> op1 [label=\"output 0\"];") &&
+                      Contains("op0 -> op1 [label=\"output 1\"];"));
   CHECK_THAT(dot, Contains(R"(op2 [label="mine \"clipped\"\nf32[2]", peripheries=2)"));
   CHECK(tape.recorded().back().name == "mine \"clipped\"");
 }
@@ -135,7 +141,9 @@ TEST_CASE("the summary of a tape", "[debug]") {
 4  neg     #3:1 f32[3,1]                 f32[3,1]                 
 )");
   CHECK(tape.gradient(y, x).defined());
-  CHECK_THROWS_WITH(summary(tape), "summary: this tape was already used; make it persistent, or ask before gradient is called");
+  CHECK_THROWS_WITH(
+      summary(tape),
+      "summary: this tape was already used; make it persistent, or ask before gradient is called");
 }
 
 TEST_CASE("what is followed, and how often", "[debug]") {
@@ -168,18 +176,26 @@ TEST_CASE("why a gradient is none, by the tape", "[debug]") {
   CHECK(explain(tape, y, x) == "not none, unless a rule on the way gives none: mul <- exp");
   CHECK(explain(tape, y, w) == "not none, unless a rule on the way gives none: mul");
   CHECK(explain(tape, x, x) == "not none: the target is the source");
-  CHECK(explain(tape, y, unwatched) == "none: the source f32[3] is not watched; call watch before it is used");
-  CHECK(explain(tape, y, fixed) == "none: the source \"fixed\" is not watched; call watch before it is used, since the variable is not trainable");
+  CHECK(explain(tape, y, unwatched) ==
+        "none: the source f32[3] is not watched; call watch before it is used");
+  CHECK(explain(tape, y, fixed) ==
+        "none: the source \"fixed\" is not watched; call watch before it is used, since the variable is not "
+        "trainable");
   CHECK(explain(tape, y, n) == "none: the source i32[2] is i32, which has no derivative");
   CHECK(explain(tape, Tensor(), x) == "none: the target is undefined");
-  CHECK(explain(tape, lone, x) == "none: the tape has no path from the target f32[2] to the source f32[2]: from there it leads as far as mul f32[2]");
-  CHECK_THAT(explain(tape, cut, x), Contains("none: the target f32[2] is not on the tape") && EndsWith("the tape has the source f32[2]: from there it leads as far as mul f32[2]"));
+  CHECK(explain(tape, lone, x) ==
+        "none: the tape has no path from the target f32[2] to the source f32[2]: from there it leads as far "
+        "as mul f32[2]");
+  CHECK_THAT(explain(tape, cut, x),
+             Contains("none: the target f32[2] is not on the tape") &&
+                 EndsWith("the tape has the source f32[2]: from there it leads as far as mul f32[2]"));
   const Tensor unused = ones({4});
   tape.watch(unused);
   CHECK_THAT(explain(tape, y, unused), EndsWith("to the source f32[4]: no op takes it there"));
   const Tensor second = sin(x), third = cos(x);   // another two ways that end, and one that goes on
   CHECK_THAT(explain(tape, lone, x), EndsWith("as far as mul f32[2], sin f32[2], cos f32[2]"));
-  for (const Tensor& t : {lone, cut}) CHECK_FALSE(tape.gradient(t, x).defined());
+  for (const Tensor& t : {lone, cut})
+    CHECK_FALSE(tape.gradient(t, x).defined());
 }
 
 TEST_CASE("why a gradient is none, by a history", "[debug]") {
@@ -187,21 +203,28 @@ TEST_CASE("why a gradient is none, by a history", "[debug]") {
   GradientTape tape;
   tape.watch(x);
   const History history;
-  const Tensor a = exp(x), b = stop_gradient(a), c = b * 2.0, i = astype(astype(a, DType::i32), DType::f32), other = ones({2}) * 3.0;
+  const Tensor a = exp(x), b = stop_gradient(a), c = b * 2.0, i = astype(astype(a, DType::i32), DType::f32),
+               other = ones({2}) * 3.0;
   Tensor unseen;
   {
     const StopRecording pause;
     unseen = square(a);
   }
   const Tensor both = c + i, late = neg(unseen);
-  CHECK(explain(tape, c, x, history) == "none: every path from the target f32[2] to the source f32[2] is cut:\n  op 1, stop_gradient (f32[2] -> f32[2]), has no derivative");
+  CHECK(explain(tape, c, x, history) ==
+        "none: every path from the target f32[2] to the source f32[2] is cut:\n  op 1, stop_gradient (f32[2] "
+        "-> f32[2]), has no derivative");
   CHECK(explain(tape, both, x, history) ==
-        "none: every path from the target f32[2] to the source f32[2] is cut:\n  op 1, stop_gradient (f32[2] -> f32[2]), has no derivative"
+        "none: every path from the target f32[2] to the source f32[2] is cut:\n  op 1, stop_gradient (f32[2] "
+        "-> f32[2]), has no derivative"
         "\n  op 3, astype (f32[2] -> i32[2]), gives i32, which has no derivative");
-  CHECK_THAT(explain(tape, late, x, history), EndsWith("op 6, square (f32[2] -> f32[2]), ran while the tape did not record"));
+  CHECK_THAT(explain(tape, late, x, history),
+             EndsWith("op 6, square (f32[2] -> f32[2]), ran while the tape did not record"));
   CHECK(explain(tape, other, x, history) == "none: the target f32[2] does not depend on the source f32[2]");
-  CHECK(explain(tape, a, x, history) == "not none, unless a rule on the way gives none: the target f32[2] depends on the source f32[2]");
-  CHECK(explain(tape, ones({4}), x, history) == "none: the target f32[4] was not computed while the history lived");
+  CHECK(explain(tape, a, x, history) ==
+        "not none, unless a rule on the way gives none: the target f32[2] depends on the source f32[2]");
+  CHECK(explain(tape, ones({4}), x, history) ==
+        "none: the target f32[4] was not computed while the history lived");
   CHECK(history.size() == 9);
   CHECK_FALSE(tape.gradient(both, x).defined());
   CHECK_THAT(explain(tape, both, x, history), Contains("stop_gradient"));   // used up
@@ -215,7 +238,8 @@ TEST_CASE("why a gradient is none, by a history", "[debug]") {
     paused = w;
   }
   const Tensor followed = exp(w), product = paused * 2.0;
-  CHECK_THAT(explain(third, product, w, history), EndsWith("op 9, the read of \"w\" (f32[2] -> f32[2]), ran while the tape did not record"));
+  CHECK_THAT(explain(third, product, w, history),
+             EndsWith("op 9, the read of \"w\" (f32[2] -> f32[2]), ran while the tape did not record"));
   CHECK_THAT(explain(third, followed, w, history), StartsWith("not none"));
 
   const Tensor z = ones({2}), before = exp(z);
@@ -239,13 +263,15 @@ TEST_CASE("anomaly mode names the op and the place", "[debug]") {
   CHECK(gradient().defined());
   {
     const AnomalyMode anomaly;
-    CHECK_THROWS_WITH(gradient(), Contains("sqrt: the gradient of input 0, f32[3], has inf at element 1\n  in scope \"net/layer1\"\n  recorded by "));
+    CHECK_THROWS_WITH(gradient(), Contains("sqrt: the gradient of input 0, f32[3], has inf at element 1\n  "
+                                           "in scope \"net/layer1\"\n  recorded by "));
     CHECK_THROWS_AS(gradient(), GradientError);
     GradientTape tape;
     tape.watch(x);
     const Tensor y = exp(x);
     CHECK_THROWS_WITH(tape.gradient(Targets(y), x, {.output_gradients = {tensor({1.0, 1.0, HUGE_VAL})}}),
-                      Contains("exp: the gradient of output 0, f32[3], has inf at element 2; it came with the output gradients, or from a sum"));
+                      Contains("exp: the gradient of output 0, f32[3], has inf at element 2; it came with "
+                               "the output gradients, or from a sum"));
     GradientTape fine;
     fine.watch(x);
     CHECK(fine.gradient(exp(x), x).defined());
@@ -261,7 +287,8 @@ TEST_CASE("anomaly mode keeps no more places than entries", "[debug][memory]") {
   for (int i = 0; i < 3; ++i) {
     const Scope scope(std::to_string(i));
     const Tensor y = log(x - 0.5);
-    CHECK_THROWS_WITH(tape.gradient(y, x), Contains("in scope \"" + std::to_string(i) + "\""));   // numbers of entries are used again
+    CHECK_THROWS_WITH(tape.gradient(y, x), Contains("in scope \"" + std::to_string(i) +
+                                                    "\""));   // numbers of entries are used again
   }
   CHECK(tape.size() == 0);
 }
@@ -297,7 +324,8 @@ TEST_CASE("a profile", "[debug]") {
   CHECK(exp(x).defined());
   const std::vector<OpCost> costs = profile.costs();
   const auto cost = [&](const std::string& name) {
-    const auto found = std::find_if(costs.begin(), costs.end(), [&](const OpCost& c) { return c.name == name; });
+    const auto found =
+        std::find_if(costs.begin(), costs.end(), [&](const OpCost& c) { return c.name == name; });
     return found == costs.end() ? OpCost{} : *found;
   };
   CHECK(cost("tanh").calls == 2);
@@ -308,7 +336,9 @@ TEST_CASE("a profile", "[debug]") {
   CHECK(cost("matmul").rule_bytes == 64 * 64 * 4);
   CHECK(cost("matmul").seconds > 0);
   CHECK(cost("exp").calls == 0);
-  CHECK(std::is_sorted(costs.begin(), costs.end(), [](const OpCost& a, const OpCost& b) { return a.seconds + a.rule_seconds > b.seconds + b.rule_seconds; }));
+  CHECK(std::is_sorted(costs.begin(), costs.end(), [](const OpCost& a, const OpCost& b) {
+    return a.seconds + a.rule_seconds > b.seconds + b.rule_seconds;
+  }));
   CHECK_THAT(profile.table(), Contains("tanh") && Contains("calls") && Contains("32.0 KiB"));
 
   const nlohmann::json trace = nlohmann::json::parse(profile.trace());
@@ -320,8 +350,10 @@ TEST_CASE("a profile", "[debug]") {
     CHECK(e["args"]["scope"] == "layer");
     rules += e["cat"] == "backward";
     const double begin = e["ts"], end = begin + e["dur"].get<double>();
-    if (e["cat"] == "backward" && e["name"] == "matmul") rule_begin = begin, rule_end = end;
-    else if (rule_begin < begin && end <= rule_end) inside += e["name"] == "matmul" && e["tid"] == 2;
+    if (e["cat"] == "backward" && e["name"] == "matmul")
+      rule_begin = begin, rule_end = end;
+    else if (rule_begin < begin && end <= rule_end)
+      inside += e["name"] == "matmul" && e["tid"] == 2;
   }
   CHECK(rules == 5);   // sum, mul, tanh twice, matmul
   CHECK(inside == 1);
@@ -338,11 +370,13 @@ TEST_CASE("a profile of operations of one's own", "[debug]") {
       const StopRecording pause;
       y = exp(x);
     }
-    record_operation("mine", {&y, 1}, {&x, 1}, [y](std::span<const Tensor> dy) { return std::vector<Gradient>{dy[0] * y}; });
+    record_operation("mine", {&y, 1}, {&x, 1},
+                     [y](std::span<const Tensor> dy) { return std::vector<Gradient>{dy[0] * y}; });
     CHECK(tape.gradient(y, x).dense().at({3}) == Approx(std::exp(1.0)));
   }
   const std::vector<OpCost> costs = profile.costs();
-  const auto mine = std::find_if(costs.begin(), costs.end(), [](const OpCost& c) { return c.name == "mine"; });
+  const auto mine =
+      std::find_if(costs.begin(), costs.end(), [](const OpCost& c) { return c.name == "mine"; });
   REQUIRE(mine != costs.end());
   CHECK(mine->calls == 1);
   CHECK(mine->bytes == 256);
@@ -384,19 +418,22 @@ TEST_CASE("observers look at their own thread", "[debug][threads]") {
         try {
           (void)log(x);
         } catch (const ArgumentError& e) {
-          thrown[t] += std::string_view(e.what()).find("in scope \"thread" + std::to_string(t) + "\"") != std::string_view::npos;
+          thrown[t] += std::string_view(e.what()).find("in scope \"thread" + std::to_string(t) + "\"") !=
+                       std::string_view::npos;
         }
       }
       for (const OpCost& c : own.costs())
         if (c.name == "tanh") calls[t] = c.calls, rules[t] = c.rules;
       seen[t] = static_cast<std::int64_t>(log_of_ops.size());
     });
-  for (std::thread& t : threads) t.join();
+  for (std::thread& t : threads)
+    t.join();
   const std::vector<std::int64_t> each(kThreads, kRuns);
   CHECK(calls == each);
   CHECK(rules == each);
   CHECK(thrown == each);
-  for (const std::int64_t n : seen) CHECK(n >= 2 * kRuns);
+  for (const std::int64_t n : seen)
+    CHECK(n >= 2 * kRuns);
   CHECK(profile.costs().empty());
   CHECK(history.size() == 0);
   CHECK_THROWS_AS(log(x), ArgumentError);

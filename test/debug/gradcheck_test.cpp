@@ -17,37 +17,71 @@ void cube_kernel(const Call& c, std::span<Tensor> y) { y[0] = c.x[0] * c.x[0] * 
 Tensor three_x_squared(const Call& c, const Tensor& dy) { return 3 * c.x[0] * c.x[0] * dy; }
 
 constexpr Op cube_with(std::string_view name, Rule rule) {
-  return {.name = name, .doc = "x³", .args = {"x"}, .infer = like_first, .forward = {cube_kernel, Outputs::own}, .rule = rule};
+  return {.name = name,
+          .doc = "x³",
+          .args = {"x"},
+          .infer = like_first,
+          .forward = {cube_kernel, Outputs::own},
+          .rule = rule};
 }
 
-constexpr Op kRight = cube_with("right", custom({.x = 1},
-    [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = three_x_squared(c, dy[0].dense()); },
-    [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = three_x_squared(c, dx[0]); }));
-constexpr Op kWrongFactor = cube_with("wrong_factor", custom({.x = 1},
-    [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = 2.99 * c.x[0] * c.x[0] * dy[0].dense(); },
-    [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = three_x_squared(c, dx[0]); }));
-constexpr Op kForgetsDy = cube_with("forgets_dy", custom({.x = 1},
-    [](const Call& c, std::span<Gradient>, std::span<Gradient> dx) { dx[0] = 3 * c.x[0] * c.x[0]; },
-    [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = three_x_squared(c, dx[0]); }));
-constexpr Op kWrongJvp = cube_with("wrong_jvp", custom({.x = 1},
-    [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = three_x_squared(c, dy[0].dense()); },
-    [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = -three_x_squared(c, dx[0]); }));
-constexpr Op kCutsSecondOrder = cube_with("cuts_second_order", custom({.x = 1},
-    [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = 3 * stop_gradient(c.x[0] * c.x[0]) * dy[0].dense(); },
-    [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = three_x_squared(c, dx[0]); }));
-constexpr Op kWrongShape = cube_with("wrong_shape", custom({.x = 1},
-    [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = sum(three_x_squared(c, dy[0].dense())); }));
+constexpr Op kRight = cube_with(
+    "right", custom(
+                 {.x = 1},
+                 [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                   dx[0] = three_x_squared(c, dy[0].dense());
+                 },
+                 [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = three_x_squared(c, dx[0]); }));
+constexpr Op kWrongFactor =
+    cube_with("wrong_factor",
+              custom(
+                  {.x = 1},
+                  [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                    dx[0] = 2.99 * c.x[0] * c.x[0] * dy[0].dense();
+                  },
+                  [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = three_x_squared(c, dx[0]); }));
+constexpr Op kForgetsDy = cube_with(
+    "forgets_dy",
+    custom(
+        {.x = 1},
+        [](const Call& c, std::span<Gradient>, std::span<Gradient> dx) { dx[0] = 3 * c.x[0] * c.x[0]; },
+        [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = three_x_squared(c, dx[0]); }));
+constexpr Op kWrongJvp =
+    cube_with("wrong_jvp",
+              custom(
+                  {.x = 1},
+                  [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                    dx[0] = three_x_squared(c, dy[0].dense());
+                  },
+                  [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = -three_x_squared(c, dx[0]); }));
+constexpr Op kCutsSecondOrder =
+    cube_with("cuts_second_order",
+              custom(
+                  {.x = 1},
+                  [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                    dx[0] = 3 * stop_gradient(c.x[0] * c.x[0]) * dy[0].dense();
+                  },
+                  [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = three_x_squared(c, dx[0]); }));
+constexpr Op kWrongShape = cube_with(
+    "wrong_shape", custom({.x = 1}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+      dx[0] = sum(three_x_squared(c, dy[0].dense()));
+    }));
 constexpr Op kSwapped = {
-    .name = "swapped", .doc = "a - 2 b, with the gradients exchanged.", .args = {"a", "b"}, .infer = like_first,
+    .name = "swapped",
+    .doc = "a - 2 b, with the gradients exchanged.",
+    .args = {"a", "b"},
+    .infer = like_first,
     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = c.x[0] - 2 * c.x[1]; }, Outputs::own},
-    .rule = custom({}, [](const Call&, std::span<Gradient> dy, std::span<Gradient> dx) { dx[1] = dy[0], dx[0] = -2 * dy[0].dense(); })};
+    .rule = custom({}, [](const Call&, std::span<Gradient> dy, std::span<Gradient> dx) {
+      dx[1] = dy[0], dx[0] = -2 * dy[0].dense();
+    })};
 
 TensorFunction function(const Op& op) {
   return [&op](const std::vector<Tensor>& x) { return op.run(x)[0]; };
 }
 const std::vector<Tensor> point = {uniform({2, 3}, -1, 1)};
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("gradcheck accepts what is right", "[gradcheck]") {
   CHECK(check_vjp(function(kRight), point));
@@ -136,7 +170,8 @@ TEST_CASE("gradcheck says what it cannot check, and shows both numbers", "[gradc
   const TensorFunction same = [](const std::vector<Tensor>& x) { return x[0]; };
   CHECK_THROWS_WITH(check_vjp(same, {arange(3)}), "gradcheck: no input is f32, f64, c64 or c128");
   CHECK_THROWS_AS(check_vjp(same, {arange(3)}), DTypeError);
-  CHECK_THROWS_WITH(check_jvp([](const std::vector<Tensor>& x) { return argmax(x[0]); }, {f64({1, 2})}), "gradcheck: the function gives i64[]; it must be f32, f64, c64 or c128");
+  CHECK_THROWS_WITH(check_jvp([](const std::vector<Tensor>& x) { return argmax(x[0]); }, {f64({1, 2})}),
+                    "gradcheck: the function gives i64[]; it must be f32, f64, c64 or c128");
   std::ostringstream out;
   out << Agreement{"vjp", 1.5, 2, 1e-6};
   CHECK(out.str() == "vjp: analytic 1.5, numeric 2, tolerance 1e-06");

@@ -1,6 +1,6 @@
-// A rank of test/ranks.sh: `ranks train` compares bits with Replicas in one process; `ranks overlap` counts what a rank sends while its
-// backward pass runs; `ranks save` and `ranks restore` are two halves of a training run, of which the second compares bits; the others
-// end as their names say.
+// A rank of test/ranks.sh: `ranks train` compares bits with Replicas in one process; `ranks overlap` counts
+// what a rank sends while its backward pass runs; `ranks save` and `ranks restore` are two halves of a
+// training run, of which the second compares bits; the others end as their names say.
 #include <unistd.h>
 
 #define OMPI_SKIP_MPICXX 1
@@ -19,13 +19,14 @@ using namespace tapedeck;
 
 namespace {
 
-int sent = 0;   // messages of numbers
+int sent = 0;         // messages of numbers
 bool stuck = false;   // before the next one
 
-}  // namespace
+}   // namespace
 
 // MPI's own way to look at what a program does: the library finds this one in place of its own.
-extern "C" int MPI_Isend(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
+extern "C" int MPI_Isend(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+                         MPI_Request* request) {
   if (type == MPI_INT32_T && stuck) sleep(600);
   sent += type == MPI_INT32_T;
   return PMPI_Isend(data, count, type, to, tag, comm, request);
@@ -50,31 +51,41 @@ Tensor hooked(const Tensor& x, const std::function<void(const Tensor&)>& f) {
 
 /// Dense, sparse, mixed and missing gradients in several buckets.
 template <class R> std::vector<double> train(const R& replicas) {
-  const Tensor x = random::normal({32, 6}, {.seed = 1}), y = random::normal({32, 3}, {.seed = 2}), rows = astype(random::uniform({32}, {.seed = 3}, 0, 5), DType::i32);
-  const Variable w(random::normal({6, 3}, {.seed = 4}), {.name = "w"}), table(random::normal({50, 3}, {.seed = 5}), {.name = "table"}), mixed(random::normal({50, 3}, {.seed = 6}), {.name = "mixed"});
-  const Variable rare(ones({3}), {.name = "rare"}), steps(tensor(0), {.trainable = false}), wide(ones({}, DType::f64), {.name = "wide"});
+  const Tensor x = random::normal({32, 6}, {.seed = 1}), y = random::normal({32, 3}, {.seed = 2}),
+               rows = astype(random::uniform({32}, {.seed = 3}, 0, 5), DType::i32);
+  const Variable w(random::normal({6, 3}, {.seed = 4}), {.name = "w"}),
+      table(random::normal({50, 3}, {.seed = 5}), {.name = "table"}),
+      mixed(random::normal({50, 3}, {.seed = 6}), {.name = "mixed"});
+  const Variable rare(ones({3}), {.name = "rare"}), steps(tensor(0), {.trainable = false}),
+      wide(ones({}, DType::f64), {.name = "wide"});
   Momentum momentum({.learning_rate = 1.0, .momentum = 0.9});   // no bit is lost in small steps
   std::vector<double> result;
   replicas.run([&](Replica r) {
     for (int i = 0; i < 5; ++i) {
       const Loss loss = [&] {
-        Tensor z = tanh(matmul(part(x, r), w)) + gather(table, part(rows, r)) + (r.index == 1 ? strided_slice(mixed, {{0, 32 / r.count}}) : gather(mixed, part(rows, r)));
+        Tensor z = tanh(matmul(part(x, r), w)) + gather(table, part(rows, r)) +
+                   (r.index == 1 ? strided_slice(mixed, {{0, 32 / r.count}}) : gather(mixed, part(rows, r)));
         if (r.index == 2 && i != 3) z = z * rare;
         return mean(square(z - part(y, r))) + astype(square(wide), DType::f32);
       };
-      const Tensor value = momentum.minimize(loss, {.variables = {{w, table, mixed, rare, wide}}}, steps), all = sum_over_replicas(value);
+      const Tensor value = momentum.minimize(loss, {.variables = {{w, table, mixed, rare, wide}}}, steps),
+                   all = sum_over_replicas(value);
       if (r.index == 0) result.push_back(all.item());
     }
   });
   for (const Variable& v : {w, table, mixed, rare, wide, steps})
-    for (const double e : v.value().to_vector()) result.push_back(e);
+    for (const double e : v.value().to_vector())
+      result.push_back(e);
   return result;
 }
 
-/// Steps of two optimizers in turn whose gradients are of other kinds than those of the step before, and passes that lead to no step.
+/// Steps of two optimizers in turn whose gradients are of other kinds than those of the step before, and
+/// passes that lead to no step.
 template <class R> std::vector<double> change(const R& replicas) {
-  const Variable a(random::normal({30}, {.seed = 1}), {.name = "a"}), b(random::normal({7}, {.seed = 2}), {.name = "b"}), c(random::normal({40}, {.seed = 3}), {.name = "c"});
-  const Variable table(random::normal({20, 3}, {.seed = 4}), {.name = "table"}), wide(random::normal({30}, {.seed = 5}, DType::f64), {.name = "wide"});
+  const Variable a(random::normal({30}, {.seed = 1}), {.name = "a"}),
+      b(random::normal({7}, {.seed = 2}), {.name = "b"}), c(random::normal({40}, {.seed = 3}), {.name = "c"});
+  const Variable table(random::normal({20, 3}, {.seed = 4}), {.name = "table"}),
+      wide(random::normal({30}, {.seed = 5}, DType::f64), {.name = "wide"});
   const Tensor scale = random::uniform({64}, {.seed = 6}, 0.5, 1.5), rows = tensor({3, 5, 3});
   Momentum momentum({.learning_rate = 0.7, .momentum = 0.9}), other({.learning_rate = 0.3, .momentum = 0.5});
   std::vector<double> result;
@@ -88,13 +99,17 @@ template <class R> std::vector<double> change(const R& replicas) {
       int passes = 0;
       const auto loss = [&] {
         Tensor l = sum(sin(s * hooked(a, [&](const Tensor& dy) {
-          if (fails && ++passes == 1) throw std::out_of_range("a pass that comes to nothing");
-          if (i % 12 == 8) norm = sum_over_replicas(sum(square(dy))).item();
-        })));
+                             if (fails && ++passes == 1)
+                               throw std::out_of_range("a pass that comes to nothing");
+                             if (i % 12 == 8) norm = sum_over_replicas(sum(square(dy))).item();
+                           })));
         const Tensor of_b = sum(s * square(b));
-        if (i % 4 != 3 || r.index != 1) l = r.index % 2 ? of_b + l : l + of_b;                  // none on one rank, and in another order
-        if (i % 7 == 2 || (i % 7 == 4 && r.index == 0)) l = l + sum(s * gather(table, rows));   // slices on all, and on one
-        else if (i % 7 != 4 && i % 7 != 6) l = l + sum(s * cos(table));                         // none on all
+        if (i % 4 != 3 || r.index != 1)
+          l = r.index % 2 ? of_b + l : l + of_b;   // none on one rank, and in another order
+        if (i % 7 == 2 || (i % 7 == 4 && r.index == 0))
+          l = l + sum(s * gather(table, rows));   // slices on all, and on one
+        else if (i % 7 != 4 && i % 7 != 6)
+          l = l + sum(s * cos(table));   // none on all
         return l + astype(sum(square(wide)), DType::f32) * s * (1.0 + passes);
       };
       const LossOptions all = {.variables = {{a, wide, table, b}}};
@@ -106,31 +121,40 @@ template <class R> std::vector<double> change(const R& replicas) {
         if (i == 18) sum_over_replicas(s);
         momentum.minimize(loss, all);
       }
-      if (i % 3 != 0) other.minimize([&] { return sum(sin(s * c)) + sum(square(s * a)); }, {.variables = {{c, a}}});
-      if (i % 5 == 4) other.apply_gradients(Optimizer::compute_gradients([&] { return sum(s * c * c); }, {.variables = {{c, a}}}));
+      if (i % 3 != 0)
+        other.minimize([&] { return sum(sin(s * c)) + sum(square(s * a)); }, {.variables = {{c, a}}});
+      if (i % 5 == 4)
+        other.apply_gradients(
+            Optimizer::compute_gradients([&] { return sum(s * c * c); }, {.variables = {{c, a}}}));
       if (r.index == 0) result.push_back(norm);
     }
   });
   for (const Variable& v : {a, b, c, table, wide})
-    for (const double e : v.value().to_vector()) result.push_back(e);
+    for (const double e : v.value().to_vector())
+      result.push_back(e);
   return result;
 }
 
 template <class Train> int compare(const Ranks& ranks, std::size_t sums, const Train& train) {
   std::vector<double> here = train(ranks), there = train(Replicas(ranks.count(), {.threads = 1}));
-  if (ranks.replica().index != 0) there.erase(there.begin(), there.begin() + static_cast<std::ptrdiff_t>(sums));   // which rank 0 keeps
-  if (here != there) std::cout << "rank " << ranks.replica().index << " has other bits than a replica in one process\n";
+  if (ranks.replica().index != 0)
+    there.erase(there.begin(), there.begin() + static_cast<std::ptrdiff_t>(sums));   // which rank 0 keeps
+  if (here != there)
+    std::cout << "rank " << ranks.replica().index << " has other bits than a replica in one process\n";
   return here != there;
 }
 
-/// A training run that goes on from a file: weights, slots of a momentum, a random key, and the number of steps.
+/// A training run that goes on from a file: weights, slots of a momentum, a random key, and the number of
+/// steps.
 struct Training {
-  Variable w{random::normal({6, 3}, {.seed = 4}), {.name = "w"}}, b{zeros({3}), {.name = "b"}}, steps{tensor(std::int64_t{0}), {.name = "steps", .trainable = false}};
+  Variable w{random::normal({6, 3}, {.seed = 4}), {.name = "w"}}, b{zeros({3}), {.name = "b"}},
+      steps{tensor(std::int64_t{0}), {.name = "steps", .trainable = false}};
   Momentum momentum{{.learning_rate = 0.5, .momentum = 0.9}};
   Checkpoint checkpoint;
 
   Training() {
-    checkpoint.add("w", w), checkpoint.add("b", b), checkpoint.add("steps", steps), checkpoint.add("momentum", momentum);
+    checkpoint.add("w", w), checkpoint.add("b", b), checkpoint.add("steps", steps),
+        checkpoint.add("momentum", momentum);
   }
   template <class R> void train(const R& replicas, int count) {
     replicas.run([&](Replica r) {
@@ -142,8 +166,10 @@ struct Training {
   }
   std::vector<double> state() const {
     std::vector<double> result;
-    for (const Tensor& x : {w.value(), b.value(), steps.value(), momentum.slot(w, "momentum"), momentum.slot(b, "momentum")})
-      for (const double e : x.to_vector()) result.push_back(e);
+    for (const Tensor& x :
+         {w.value(), b.value(), steps.value(), momentum.slot(w, "momentum"), momentum.slot(b, "momentum")})
+      for (const double e : x.to_vector())
+        result.push_back(e);
     return result;
   }
 };
@@ -153,7 +179,9 @@ constexpr int kHalf = 10;
 void save(const Ranks& ranks, const std::string& path) {
   Training training;
   training.train(ranks, kHalf);
-  ranks.run([&](Replica r) { if (r.index == 0) training.checkpoint.save(path); });
+  ranks.run([&](Replica r) {
+    if (r.index == 0) training.checkpoint.save(path);
+  });
   if (!std::filesystem::exists(path)) throw std::runtime_error("the end of run does not wait for rank 0");
 }
 
@@ -168,43 +196,54 @@ int restore(const Ranks& ranks, const std::string& path, int missing_on) {
   }
   here.train(ranks, kHalf);
   there.train(Replicas(ranks.count()), 2 * kHalf);
-  if (here.state() != there.state()) std::cout << "rank " << ranks.replica().index << " has other bits than a run that was not interrupted\n";
+  if (here.state() != there.state())
+    std::cout << "rank " << ranks.replica().index << " has other bits than a run that was not interrupted\n";
   return here.state() != there.state();
 }
 
-/// What a rank without others behind it has sent when its pass comes to its last layer: nothing at first, then a bucket for each of the others.
+/// What a rank without others behind it has sent when its pass comes to its last layer: nothing at first,
+/// then a bucket for each of the others.
 int overlap(const Ranks& ranks) {
   constexpr int kLayers = 6;
   std::vector<int> counts;
   ranks.run([&](Replica) {
     std::vector<Variable> w;
-    for (int k = 0; k < kLayers; ++k) w.emplace_back(random::normal({8, 8}, {.seed = static_cast<std::uint64_t>(k)}));
+    for (int k = 0; k < kLayers; ++k)
+      w.emplace_back(random::normal({8, 8}, {.seed = static_cast<std::uint64_t>(k)}));
     GradientDescent descent({.learning_rate = 0.01});
     for (int i = 0; i < 4; ++i)
       descent.minimize([&] {
         const int before = sent;
-        Tensor x = hooked(matmul(ones({8, 8}), w[0]), [&counts, before](const Tensor&) { counts.push_back(sent - before); });
-        for (std::size_t k = 1; k < kLayers; ++k) x = tanh(k % 2 ? matmul(x, w[k]) : matmul(w[k], x));
+        Tensor x = hooked(matmul(ones({8, 8}), w[0]),
+                          [&counts, before](const Tensor&) { counts.push_back(sent - before); });
+        for (std::size_t k = 1; k < kLayers; ++k)
+          x = tanh(k % 2 ? matmul(x, w[k]) : matmul(w[k], x));
         return mean(square(x));
       });
   });
-  if (ranks.replica().index % 2 == 0 || counts == std::vector<int>{0, kLayers - 1, kLayers - 1, kLayers - 1}) return 0;
-  for (const int n : counts) std::cout << "rank " << ranks.replica().index << " sends " << n << " buckets in a pass\n";
+  if (ranks.replica().index % 2 == 0 || counts == std::vector<int>{0, kLayers - 1, kLayers - 1, kLayers - 1})
+    return 0;
+  for (const int n : counts)
+    std::cout << "rank " << ranks.replica().index << " sends " << n << " buckets in a pass\n";
   return 1;
 }
 
-}  // namespace
+}   // namespace
 
 int main(int, char** argv) try {
   const std::string mode = argv[1];
   const Ranks ranks({.timeout_seconds = mode.starts_with("silent") ? 2.0 : 30.0, .bucket_bytes = 100});
-  if (mode == "train") return compare(ranks, 5, [](const auto& r) { return train(r); }) || compare(ranks, 24, [](const auto& r) { return change(r); });
+  if (mode == "train")
+    return compare(ranks, 5, [](const auto& r) { return train(r); }) ||
+           compare(ranks, 24, [](const auto& r) { return change(r); });
   if (mode == "overlap") return overlap(ranks);
   if (mode == "save") return save(ranks, argv[2]), 0;
   if (mode == "restore") return restore(ranks, argv[2], argv[3] ? std::stoi(argv[3]) : -1);
   if (mode == "throws_outside" && ranks.replica().index == 3) throw std::runtime_error("out of place");
   ranks.run([&](Replica r) {
-    const Variable v(full({mode == "shape" && r.index == 2 ? 4 : 3}, mode == "value" && r.index == 1), {.name = "dense/kernel"}), first(ones({30}));
+    const Variable v(full({mode == "shape" && r.index == 2 ? 4 : 3}, mode == "value" && r.index == 1),
+                     {.name = "dense/kernel"}),
+        first(ones({30}));
     GradientDescent descent({.learning_rate = 1.0});
     stuck = mode == "silent_in_step" && r.index == 3;
     for (int i = 0; i < 3; ++i) {
@@ -221,7 +260,8 @@ int main(int, char** argv) try {
         if (mode == "dies_in_pass") _exit(9);
         if (mode == "silent_in_pass") sleep(600);
       };
-      descent.minimize([&] { return sum(square(hooked(v, in_pass))) + sum(square(first)); }, {.variables = {{v, first}}});
+      descent.minimize([&] { return sum(square(hooked(v, in_pass))) + sum(square(first)); },
+                       {.variables = {{v, first}}});
     }
   });
 } catch (const std::exception& e) {

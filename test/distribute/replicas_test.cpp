@@ -1,7 +1,7 @@
-// Replicas on threads: one step for all of them, the same bits on any number of threads, and errors that end what they must.
-// Catch2's macros are called on the main thread only.
-#include <catch2/catch.hpp>
+// Replicas on threads: one step for all of them, the same bits on any number of threads, and errors that end
+// what they must. Catch2's macros are called on the main thread only.
 #include <atomic>
+#include <catch2/catch.hpp>
 #include <thread>
 
 #include "case.h"
@@ -31,18 +31,25 @@ struct Trained {
 
 /// Some steps on a small network that looks rows up in a table.
 Trained train(const Replicas& replicas) {
-  const Tensor x = random::normal({32, 6}, {.seed = 1}), y = random::normal({32, 3}, {.seed = 2}), rows = astype(random::uniform({32}, {.seed = 3}, 0, 5), DType::i32);
-  const Variable w(random::normal({6, 3}, {.seed = 4}), {.name = "w"}), table(random::normal({50, 3}, {.seed = 5}), {.name = "table"});
+  const Tensor x = random::normal({32, 6}, {.seed = 1}), y = random::normal({32, 3}, {.seed = 2}),
+               rows = astype(random::uniform({32}, {.seed = 3}, 0, 5), DType::i32);
+  const Variable w(random::normal({6, 3}, {.seed = 4}), {.name = "w"}),
+      table(random::normal({50, 3}, {.seed = 5}), {.name = "table"});
   const Variable step(tensor(std::int64_t{0}), {.trainable = false});
   Momentum momentum({.learning_rate = 0.2, .momentum = 0.9});
   replicas.run([&](Replica r) {
     for (int i = 0; i < 5; ++i)
-      momentum.minimize([&] { return mean(square(tanh(matmul(part(x, r), w)) + gather(table, part(rows, r)) - part(y, r))); }, {}, step);
+      momentum.minimize(
+          [&] {
+            return mean(square(tanh(matmul(part(x, r), w)) + gather(table, part(rows, r)) - part(y, r)));
+          },
+          {}, step);
   });
-  return {w.value().to_vector(), momentum.slot(w, "momentum").to_vector(), table.value().to_vector(), momentum.iterations(), static_cast<std::int64_t>(step.value().item())};
+  return {w.value().to_vector(), momentum.slot(w, "momentum").to_vector(), table.value().to_vector(),
+          momentum.iterations(), static_cast<std::int64_t>(step.value().item())};
 }
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("cases: replicas", "[cases][threads]") {
   {
@@ -51,7 +58,8 @@ TEST_CASE("cases: replicas", "[cases][threads]") {
     std::vector<double> gradients(2);
     std::vector<char> scaled(2);
     Replicas(2).run([&](Replica r) {
-      gradients[static_cast<std::size_t>(r.index)] = Optimizer::compute_gradients([&] { return v * v; })[0].gradient.dense().item();
+      gradients[static_cast<std::size_t>(r.index)] =
+          Optimizer::compute_gradients([&] { return v * v; })[0].gradient.dense().item();
       scaled[static_cast<std::size_t>(r.index)] = is_loss_scaled();
     });
     CHECK(gradients[0] == gradients[1]);
@@ -63,15 +71,18 @@ TEST_CASE("cases: replicas", "[cases][threads]") {
     const Variable v(tensor(3.0)), unused(tensor(1.0));
     Momentum momentum({.learning_rate = 1.0, .momentum = 0.5});
     Replicas(2).run([&](Replica) { momentum.minimize([&] { return v * v; }, {.variables = {{unused, v}}}); });
-    c.holds("property", v.value().item() == 3 - 6 && momentum.slot(v, "momentum").defined() && !momentum.slot(unused, "momentum").defined() && unused.value().item() == 1);
+    c.holds("property", v.value().item() == 3 - 6 && momentum.slot(v, "momentum").defined() &&
+                            !momentum.slot(unused, "momentum").defined() && unused.value().item() == 1);
   }
   {
     Case c("dist-cross-replica-apply");
     const Variable v(tensor(3.0));
     GradientDescent outer({.learning_rate = 1.0}), inner({.learning_rate = 1.0});
-    outer.add_transform([&](std::span<GradientAndVariable> pairs, std::int64_t) { inner.apply_gradients(pairs); });
+    outer.add_transform(
+        [&](std::span<GradientAndVariable> pairs, std::int64_t) { inner.apply_gradients(pairs); });
     c.check_error([&] { Replicas(2).run([&](Replica) { outer.minimize([&] { return v * v; }); }); },
-                  "apply_gradients: this is no replica, but the thread that runs them; call it in a replica, or with SkipAggregation for gradients that are summed already");
+                  "apply_gradients: this is no replica, but the thread that runs them; call it in a replica, "
+                  "or with SkipAggregation for gradients that are summed already");
     CHECK(v.value().item() == 3);
     CHECK(outer.iterations() == 0);
   }
@@ -81,15 +92,18 @@ TEST_CASE("replicas give the same bits on any number of threads", "[threads]") {
   const Trained all = train(Replicas(kCount));
   CHECK(all.iterations == 5);
   CHECK(all.global_step == 5);
-  for (const int threads : {1, 2, 3, 4, 9}) CHECK(train(Replicas(kCount, {.threads = threads})) == all);
+  for (const int threads : {1, 2, 3, 4, 9})
+    CHECK(train(Replicas(kCount, {.threads = threads})) == all);
 }
 
 TEST_CASE("replicas of a mean loss train as one of the whole batch", "[threads]") {
   const Trained one = train(Replicas(1));
   for (const int count : {2, 4, 8}) {
     const Trained many = train(Replicas(count));
-    for (std::size_t i = 0; i < one.weights.size(); ++i) CHECK(many.weights[i] == Approx(one.weights[i]).epsilon(1e-4));
-    for (std::size_t i = 0; i < one.table.size(); ++i) CHECK(many.table[i] == Approx(one.table[i]).epsilon(1e-4).margin(1e-5));
+    for (std::size_t i = 0; i < one.weights.size(); ++i)
+      CHECK(many.weights[i] == Approx(one.weights[i]).epsilon(1e-4));
+    for (std::size_t i = 0; i < one.table.size(); ++i)
+      CHECK(many.table[i] == Approx(one.table[i]).epsilon(1e-4).margin(1e-5));
   }
 }
 
@@ -127,16 +141,23 @@ TEST_CASE("gradients are added up in a tree", "[threads]") {
   CHECK(v.value().item<float>() == -(1 + 2 * e));
 }
 
-TEST_CASE("sparse gradients of replicas are joined, dense beside sparse ones are added, and none counts as zero", "[threads]") {
-  const Variable sparse(zeros({5, 2}, DType::f64), {.name = "sparse"}), mixed(zeros({3}, DType::f64)), rare(zeros({2}, DType::f64)), listed(zeros({}, DType::f64));
+TEST_CASE(
+    "sparse gradients of replicas are joined, dense beside sparse ones are added, and none counts as zero",
+    "[threads]") {
+  const Variable sparse(zeros({5, 2}, DType::f64), {.name = "sparse"}), mixed(zeros({3}, DType::f64)),
+      rare(zeros({2}, DType::f64)), listed(zeros({}, DType::f64));
   GradientDescent descent({.learning_rate = -1.0});
   std::vector<IndexedSlices> seen;
-  descent.add_transform([&](std::span<GradientAndVariable> pairs, std::int64_t) { if (pairs[0].gradient.slices()) seen.push_back(*pairs[0].gradient.slices()); });
+  descent.add_transform([&](std::span<GradientAndVariable> pairs, std::int64_t) {
+    if (pairs[0].gradient.slices()) seen.push_back(*pairs[0].gradient.slices());
+  });
   kFour.run([&](Replica r) {
     const double n = r.index + 1;
     const Tensor row = full({1, 2}, n, DType::f64), place = tensor({r.index / 2});
     std::vector<GradientAndVariable> pairs = {{IndexedSlices{row, place}, sparse}};
-    pairs.push_back({r.index == 2 ? Gradient(full({3}, 10, DType::f64)) : Gradient(IndexedSlices{full({1}, n, DType::f64), tensor({1})}), mixed});
+    pairs.push_back({r.index == 2 ? Gradient(full({3}, 10, DType::f64))
+                                  : Gradient(IndexedSlices{full({1}, n, DType::f64), tensor({1})}),
+                     mixed});
     pairs.push_back({r.index == 1 ? Gradient(ones({2}, DType::f64)) : Gradient(), rare});
     if (r.index == 3) pairs.insert(pairs.begin(), {tensor(7.0, DType::f64), listed});
     descent.apply_gradients(pairs);
@@ -162,14 +183,20 @@ TEST_CASE("constraints, schedules and global_step of replicas run once a step", 
   const std::thread::id caller = std::this_thread::get_id();
   int constrained = 0, asked = 0, elsewhere = 0;
   const Variable v(tensor(1.0), {.constraint = [&](const Tensor& x) {
-    ++constrained;
-    elsewhere += std::this_thread::get_id() != caller;
-    return maximum(x, 0.0);
-  }});
+                     ++constrained;
+                     elsewhere += std::this_thread::get_id() != caller;
+                     return maximum(x, 0.0);
+                   }});
   const Variable steps(tensor(0), {.trainable = false});
-  GradientDescent descent({.learning_rate = [&] { ++asked; return 1.0; }});
+  GradientDescent descent({.learning_rate = [&] {
+    ++asked;
+    return 1.0;
+  }});
   asked = 0;
-  kFour.run([&](Replica) { for (int i = 0; i < 3; ++i) descent.minimize([&] { return v * v; }, {}, steps); });
+  kFour.run([&](Replica) {
+    for (int i = 0; i < 3; ++i)
+      descent.minimize([&] { return v * v; }, {}, steps);
+  });
   CHECK(constrained == 3);
   CHECK(asked == 3);
   CHECK(elsewhere == 0);
@@ -179,20 +206,27 @@ TEST_CASE("constraints, schedules and global_step of replicas run once a step", 
 
 TEST_CASE("losses of replicas are scaled for a mean alone", "[threads]") {
   const Variable v(tensor(3.0));
-  for (const auto& [count, reduction, gradient] : {std::tuple{1, LossReduction::mean, 6.0}, {4, LossReduction::mean, 1.5}, {4, LossReduction::sum, 6.0}}) {
+  for (const auto& [count, reduction, gradient] : {std::tuple{1, LossReduction::mean, 6.0},
+                                                   {4, LossReduction::mean, 1.5},
+                                                   {4, LossReduction::sum, 6.0}}) {
     std::vector<double> by_function, by_tape, seeded, losses;
     int scaled = 0;
-    Replicas(count, {.reduction = reduction, .threads = 1}).run([&](Replica) {   // one at a time, so the lists need no lock
-      GradientTape tape;
-      const Tensor loss = scale_loss(v * v);
-      by_tape.push_back(tape.gradient(loss, v).dense().item());
-      by_function.push_back(Optimizer::compute_gradients([&] { return v * v; })[0].gradient.dense().item());
-      scaled += is_loss_scaled();
-      seeded.push_back(Optimizer::compute_gradients([&] { return v * v; }, {.output_gradient = tensor(2.0)})[0].gradient.dense().item());
-      GradientDescent none({.learning_rate = 0.0});
-      const SkipAggregation own;
-      losses.push_back(none.minimize([&] { return v * v; }).item());
-    });
+    Replicas(count, {.reduction = reduction, .threads = 1})
+        .run([&](Replica) {   // one at a time, so the lists need no lock
+          GradientTape tape;
+          const Tensor loss = scale_loss(v * v);
+          by_tape.push_back(tape.gradient(loss, v).dense().item());
+          by_function.push_back(
+              Optimizer::compute_gradients([&] { return v * v; })[0].gradient.dense().item());
+          scaled += is_loss_scaled();
+          seeded.push_back(
+              Optimizer::compute_gradients([&] { return v * v; }, {.output_gradient = tensor(2.0)})[0]
+                  .gradient.dense()
+                  .item());
+          GradientDescent none({.learning_rate = 0.0});
+          const SkipAggregation own;
+          losses.push_back(none.minimize([&] { return v * v; }).item());
+        });
     const auto all = [n = by_tape.size()](double x) { return std::vector<double>(n, x); };
     CHECK(by_tape.size() == static_cast<std::size_t>(count));
     CHECK(by_function == all(gradient));
@@ -256,7 +290,8 @@ TEST_CASE("what a replica throws ends the others and is thrown by run", "[thread
         try {
           descent.minimize([&] { return v * v; });
         } catch (const GradientError& e) {
-          told += e.what() == "apply_gradients: replica " + std::to_string(r.index) + " stops because replica 2 has failed";
+          told += e.what() == "apply_gradients: replica " + std::to_string(r.index) +
+                                  " stops because replica 2 has failed";
           throw;
         }
         ++steps;
@@ -273,17 +308,21 @@ TEST_CASE("what a replica throws ends the others and is thrown by run", "[thread
     CHECK(told == kCount - 1);
     CHECK(descent.iterations() == 3);
 
-    replicas.run([&](Replica) { descent.minimize([&] { return v * v; }); });   // and the next run is as good as any
+    replicas.run(
+        [&](Replica) { descent.minimize([&] { return v * v; }); });   // and the next run is as good as any
     CHECK(descent.iterations() == 4);
   }
-  CHECK_THROWS_AS(kFour.run([](Replica r) { if (r.index == 0) throw 7; }), int);
+  CHECK_THROWS_AS(kFour.run([](Replica r) {
+    if (r.index == 0) throw 7;
+  }),
+                  int);
 }
 
 TEST_CASE("what a step throws is thrown on every replica", "[threads]") {
   const Variable v(tensor(1.0), {.constraint = [](const Tensor& x) -> Tensor {
-    if (x.item() < 0) throw std::runtime_error("below zero");
-    return x;
-  }});
+                     if (x.item() < 0) throw std::runtime_error("below zero");
+                     return x;
+                   }});
   GradientDescent descent({.learning_rate = 1.0});
   std::atomic<int> caught{0};
   kFour.run([&](Replica) {
@@ -303,45 +342,75 @@ TEST_CASE("errors of replicas name the replica and the variable", "[threads]") {
   GradientDescent descent({.learning_rate = 1.0}), other({.learning_rate = 1.0});
   const auto run = [](const std::function<void(Replica)>& f) { return [f] { kFour.run(f); }; };
   const auto gradient = [&](const Gradient& odd) {
-    return run([&descent, v, odd](Replica r) { descent.apply_gradients({{r.index == 2 ? odd : Gradient(ones({2, 3})), v}}); });
+    return run([&descent, v, odd](Replica r) {
+      descent.apply_gradients({{r.index == 2 ? odd : Gradient(ones({2, 3})), v}});
+    });
   };
-  CHECK(message_of<ShapeError>(gradient(ones({2, 4}))) == "apply_gradients: replica 2: the gradient does not fit variable \"dense/kernel\": gradient is f32[2,4], variable is f32[2,3]");
-  CHECK(message_of<DTypeError>(gradient(ones({2, 3}, DType::f64))) == "apply_gradients: replica 2: the gradient does not fit variable \"dense/kernel\": gradient is f64[2,3], variable is f32[2,3]");
+  CHECK(message_of<ShapeError>(gradient(ones({2, 4}))) ==
+        "apply_gradients: replica 2: the gradient does not fit variable \"dense/kernel\": gradient is "
+        "f32[2,4], variable is f32[2,3]");
+  CHECK(message_of<DTypeError>(gradient(ones({2, 3}, DType::f64))) ==
+        "apply_gradients: replica 2: the gradient does not fit variable \"dense/kernel\": gradient is "
+        "f64[2,3], variable is f32[2,3]");
   const std::string sparse = message_of<ShapeError>(gradient(IndexedSlices{ones({1, 3}), tensor({2})}));
   CHECK(sparse.starts_with("apply_gradients: replica 2: "));
   CHECK(sparse.find("dense/kernel") != std::string::npos);
   CHECK(v.value().to_vector() == std::vector<double>(6));
   CHECK(descent.iterations() == 0);
 
-  CHECK(message_of<ArgumentError>(run([&](Replica) { descent.apply_gradients({{Gradient(), v}}); })) == "apply_gradients: no gradient reaches any variable: dense/kernel");
-  CHECK(message_of<ArgumentError>(run([&](Replica) { descent.apply_gradients(std::initializer_list<GradientAndVariable>()); })) == "apply_gradients: no variables given");
-  CHECK(message_of<GradientError>(run([&](Replica r) { (r.index == 3 ? other : descent).apply_gradients({{ones({2, 3}), v}}); })) ==
-        "apply_gradients: replica 3 has another optimizer than replica 0; all replicas take the same steps in the same order");
+  CHECK(message_of<ArgumentError>(run([&](Replica) {
+          descent.apply_gradients({{Gradient(), v}});
+        })) == "apply_gradients: no gradient reaches any variable: dense/kernel");
+  CHECK(message_of<ArgumentError>(run([&](Replica) {
+          descent.apply_gradients(std::initializer_list<GradientAndVariable>());
+        })) == "apply_gradients: no variables given");
   CHECK(message_of<GradientError>(run([&](Replica r) {
-          if (r.index == 1) sum_over_replicas(tensor(1.0));
-          else descent.apply_gradients({{ones({2, 3}), v}});
-        })) == "sum_over_replicas: replica 1 calls this while replica 0 calls apply_gradients; all replicas take the same steps in the same order");
+          (r.index == 3 ? other : descent).apply_gradients({{ones({2, 3}), v}});
+        })) ==
+        "apply_gradients: replica 3 has another optimizer than replica 0; all replicas take the same steps "
+        "in the same order");
+  CHECK(message_of<GradientError>(run([&](Replica r) {
+          if (r.index == 1)
+            sum_over_replicas(tensor(1.0));
+          else
+            descent.apply_gradients({{ones({2, 3}), v}});
+        })) ==
+        "sum_over_replicas: replica 1 calls this while replica 0 calls apply_gradients; all replicas take "
+        "the same steps in the same order");
   const Variable count(tensor(0), {.trainable = false});
-  CHECK(message_of<GradientError>(run([&](Replica r) { descent.apply_gradients({{ones({2, 3}), v}}, r.index ? std::optional(count) : std::nullopt); })) ==
-        "apply_gradients: replica 1 has another global_step than replica 0; use one for all");
-  CHECK(message_of<GradientError>(run([&](Replica r) { if (r.index != 1) descent.apply_gradients({{ones({2, 3}), v}}); })) ==
-        "apply_gradients: replica 0 waits for replica 1, which has ended; all replicas take the same steps in the same order");
-  CHECK(message_of<ShapeError>(run([&](Replica r) { sum_over_replicas(ones({r.index / 3 + 1})); })) == "sum_over_replicas: x is f32[1] on replica 0, f32[2] on replica 3");
-  CHECK(message_of<DTypeError>(run([&](Replica r) { sum_over_replicas(ones({1}, r.index ? DType::f64 : DType::f32)); })) == "sum_over_replicas: x is f32[1] on replica 0, f64[1] on replica 1");
+  CHECK(message_of<GradientError>(run([&](Replica r) {
+          descent.apply_gradients({{ones({2, 3}), v}}, r.index ? std::optional(count) : std::nullopt);
+        })) == "apply_gradients: replica 1 has another global_step than replica 0; use one for all");
+  CHECK(message_of<GradientError>(run([&](Replica r) {
+          if (r.index != 1) descent.apply_gradients({{ones({2, 3}), v}});
+        })) ==
+        "apply_gradients: replica 0 waits for replica 1, which has ended; all replicas take the same steps "
+        "in the same order");
+  CHECK(message_of<ShapeError>(run([&](Replica r) { sum_over_replicas(ones({r.index / 3 + 1})); })) ==
+        "sum_over_replicas: x is f32[1] on replica 0, f32[2] on replica 3");
+  CHECK(message_of<DTypeError>(run([&](Replica r) {
+          sum_over_replicas(ones({1}, r.index ? DType::f64 : DType::f32));
+        })) == "sum_over_replicas: x is f32[1] on replica 0, f64[1] on replica 1");
   CHECK(descent.iterations() == 0);
 }
 
 TEST_CASE("replicas do not nest", "[threads]") {
-  CHECK(message_of<GradientError>([] { kFour.run([](Replica) { Replicas(2).run([](Replica) {}); }); }) == "run: replicas run already on this thread, and do not nest");
+  CHECK(message_of<GradientError>([] { kFour.run([](Replica) { Replicas(2).run([](Replica) {}); }); }) ==
+        "run: replicas run already on this thread, and do not nest");
   const Variable v(tensor(1.0));
   GradientDescent descent({.learning_rate = 1.0});
-  descent.add_transform([](std::span<GradientAndVariable>, std::int64_t) { Replicas(2).run([](Replica) {}); });
-  CHECK(message_of<GradientError>([&] { kFour.run([&](Replica) { descent.minimize([&] { return v * v; }); }); }) == "run: replicas run already on this thread, and do not nest");
+  descent.add_transform(
+      [](std::span<GradientAndVariable>, std::int64_t) { Replicas(2).run([](Replica) {}); });
+  CHECK(message_of<GradientError>([&] {
+          kFour.run([&](Replica) { descent.minimize([&] { return v * v; }); });
+        }) == "run: replicas run already on this thread, and do not nest");
 }
 
 TEST_CASE("replicas refuse odd options", "[threads]") {
   CHECK(message_of<ArgumentError>([] { Replicas(0); }) == "replicas: 0 replicas; use 1 or more");
-  CHECK(message_of<ArgumentError>([] { Replicas(2, {.threads = -1}); }) == "replicas: -1 threads; use 0 for as many as there are replicas, or more");
-  CHECK(message_of<ArgumentError>([] { Replicas(2, {.reduction = static_cast<LossReduction>(2)}); }) == "replicas: 2 is no reduction; use one of sum, mean");
+  CHECK(message_of<ArgumentError>([] { Replicas(2, {.threads = -1}); }) ==
+        "replicas: -1 threads; use 0 for as many as there are replicas, or more");
+  CHECK(message_of<ArgumentError>([] { Replicas(2, {.reduction = static_cast<LossReduction>(2)}); }) ==
+        "replicas: 2 is no reduction; use one of sum, mean");
   CHECK(message_of<ArgumentError>([] { kFour.run({}); }) == "run: the replicas' function is empty");
 }

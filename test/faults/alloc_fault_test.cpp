@@ -1,12 +1,13 @@
-// Every single allocation fails, one after the other, for a moment or for good: nothing but std::bad_alloc comes out, nothing is
-// lost, and tapes, variables and optimizers are as they were. OpenBLAS, TBB and the C++ runtime allocate by malloc, at first use,
-// and stop the process where that fails: everything has run once before.
+// Every single allocation fails, one after the other, for a moment or for good: nothing but std::bad_alloc
+// comes out, nothing is lost, and tapes, variables and optimizers are as they were. OpenBLAS, TBB and the C++
+// runtime allocate by malloc, at first use, and stop the process where that fails: everything has run once
+// before.
 #include <catch2/catch.hpp>
 #include <functional>
 #include <thread>
 
-#include "core/sanitizers.h"
 #include "closeness.h"
+#include "core/sanitizers.h"
 #include "faults/faulty_memory.h"
 #include "tapedeck/debug.h"
 #include "tapedeck/gradient_transform.h"
@@ -21,8 +22,8 @@ namespace {
 using Tensors = std::vector<Tensor>;
 constexpr bool kBlocksAreReused = !kAddressSanitizer && !kThreadSanitizer;
 
-// Tensors' handles come from slabs, of which the thread keeps what is free. How many are in use is found by taking free ones
-// until the library asks for another slab; what is taken stays so, but for a few.
+// Tensors' handles come from slabs, of which the thread keeps what is free. How many are in use is found by
+// taking free ones until the library asks for another slab; what is taken stays so, but for a few.
 constexpr std::int64_t kSlab = 64, kSlabBytes = kSlab * static_cast<std::int64_t>(sizeof(detail::Block));
 std::int64_t slabs() { return aligned_allocations(kSlabBytes); }
 
@@ -34,8 +35,10 @@ Tensors& taken() {
 void leave_handles(std::int64_t count) {
   if (!kBlocksAreReused) return;
   taken().reserve(1 << 20);
-  for (const std::int64_t before = slabs(); slabs() == before;) taken().push_back(tensor(1.0));
-  for (std::int64_t i = 1; i < kSlab; ++i) taken().push_back(tensor(1.0));
+  for (const std::int64_t before = slabs(); slabs() == before;)
+    taken().push_back(tensor(1.0));
+  for (std::int64_t i = 1; i < kSlab; ++i)
+    taken().push_back(tensor(1.0));
   taken().resize(taken().size() - static_cast<std::size_t>(count));
 }
 std::int64_t handles_in_use() {
@@ -64,8 +67,8 @@ using MakeScenario = std::function<Scenario()>;
 
 using Then = OutOfMemory::Then;
 
-/// Lets allocation n of the attempt fail, or, with n < 0, the first handle that is not left. Says what is wrong then; sets whether an
-/// allocation failed at all. Catch2 allocates, so it is not asked meanwhile.
+/// Lets allocation n of the attempt fail, or, with n < 0, the first handle that is not left. Says what is
+/// wrong then; sets whether an allocation failed at all. Catch2 allocates, so it is not asked meanwhile.
 const char* try_with(const MakeScenario& make, int n, std::int64_t handles_left, Then then, bool& happened) {
   const Usage before;
   {
@@ -102,14 +105,16 @@ int check_every_allocation(const MakeScenario& make) {
     const auto fails_at = [&](int n, std::int64_t handles_left) {
       bool happened = false;
       const char* wrong = try_with(make, n, handles_left, then, happened);
-      INFO("allocation " << n << (then == Then::stays ? " and all further ones, " : ", ") << handles_left << " handles left: " << (wrong ? wrong : ""));
+      INFO("allocation " << n << (then == Then::stays ? " and all further ones, " : ", ") << handles_left
+                         << " handles left: " << (wrong ? wrong : ""));
       REQUIRE(wrong == nullptr);
       return happened;
     };
     for (n = 0; fails_at(n, kSlab); ++n) {}
     // The first handle that is missing, then the second one …
     std::int64_t left = 0;
-    while (kBlocksAreReused && left < kSlab && fails_at(-1, left)) ++left;
+    while (kBlocksAreReused && left < kSlab && fails_at(-1, left))
+      ++left;
   }
   return n;
 }
@@ -117,15 +122,18 @@ int check_every_allocation(const MakeScenario& make) {
 /// Gradients of a persistent tape, as they must come out again.
 Tensors dense(const std::vector<Gradient>& gradients) {
   Tensors all;
-  for (const Gradient& g : gradients) all.push_back(g.dense());
+  for (const Gradient& g : gradients)
+    all.push_back(g.dense());
   return all;
 }
-bool same(const Tensors& a, const Tensors& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_bits); }
+bool same(const Tensors& a, const Tensors& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_bits);
+}
 
 const Shape kShape = {20, 30};
 Tensor some(const Shape& shape, std::uint64_t seed) { return random::normal(shape, {.seed = seed}); }
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("out of memory while ops are recorded", "[fault]") {
   struct State {
@@ -149,17 +157,24 @@ TEST_CASE("out of memory while ops are recorded", "[fault]") {
     }
   };
   CHECK(check_every_allocation([] {
-    const auto s = std::make_shared<State>();
-    return Scenario{
-        .attempt = [s] { s->more = concat({tanh(s->x) * s->other, softmax(s->v), gather(s->x, tensor({1, 0}, DType::i64)), exp(s->v * 2)}, 0); },
-        .check = [s](bool succeeded) {
-          if (succeeded == (s->tape.size() == s->entries) || !same(s->gradients(), s->expected)) return false;
-          s->more = {};
-          if (s->tape.size() != s->entries) return false;
-          s->loss = sum(exp(s->x * s->v) + s->row);
-          return same(s->gradients(), s->expected);
-        }};
-  }) > 0);
+          const auto s = std::make_shared<State>();
+          return Scenario{
+              .attempt =
+                  [s] {
+                    s->more = concat({tanh(s->x) * s->other, softmax(s->v),
+                                      gather(s->x, tensor({1, 0}, DType::i64)), exp(s->v * 2)},
+                                     0);
+                  },
+              .check =
+                  [s](bool succeeded) {
+                    if (succeeded == (s->tape.size() == s->entries) || !same(s->gradients(), s->expected))
+                      return false;
+                    s->more = {};
+                    if (s->tape.size() != s->entries) return false;
+                    s->loss = sum(exp(s->x * s->v) + s->row);
+                    return same(s->gradients(), s->expected);
+                  }};
+        }) > 0);
 }
 
 TEST_CASE("out of memory where a variable is read for the first time", "[fault]") {
@@ -168,12 +183,14 @@ TEST_CASE("out of memory where a variable is read for the first time", "[fault]"
     GradientTape tape;
   };
   CHECK(check_every_allocation([] {
-    const auto s = std::make_shared<State>();
-    return Scenario{.attempt = [s] { s->v.value(); },
-                    .check = [s](bool succeeded) {
-                      return (!succeeded || s->tape.watched_variables().size() == 1) && same_bits(s->tape.gradient(sum(square(s->v)), s->v).dense(), 2 * s->v);
-                    }};
-  }) > 0);
+          const auto s = std::make_shared<State>();
+          return Scenario{.attempt = [s] { s->v.value(); },
+                          .check =
+                              [s](bool succeeded) {
+                                return (!succeeded || s->tape.watched_variables().size() == 1) &&
+                                       same_bits(s->tape.gradient(sum(square(s->v)), s->v).dense(), 2 * s->v);
+                              }};
+        }) > 0);
 }
 
 TEST_CASE("out of memory while several recorders see an op", "[fault]") {
@@ -199,15 +216,16 @@ TEST_CASE("out of memory while several recorders see an op", "[fault]") {
     }
   };
   CHECK(check_every_allocation([] {
-    const auto s = std::make_shared<State>();
-    return Scenario{.attempt = [s] { s->z = exp(s->y * s->x) + sqrt(exp(s->x)); },
-                    .check = [s](bool) {
-                      if (!same(s->results(), s->expected)) return false;
-                      s->z = {};
-                      s->y = exp(s->x) * tanh(s->x);
-                      return same(s->results(), s->expected);
-                    }};
-  }) > 0);
+          const auto s = std::make_shared<State>();
+          return Scenario{.attempt = [s] { s->z = exp(s->y * s->x) + sqrt(exp(s->x)); },
+                          .check =
+                              [s](bool) {
+                                if (!same(s->results(), s->expected)) return false;
+                                s->z = {};
+                                s->y = exp(s->x) * tanh(s->x);
+                                return same(s->results(), s->expected);
+                              }};
+        }) > 0);
 }
 
 TEST_CASE("out of memory in a gradient", "[fault]") {
@@ -220,7 +238,8 @@ TEST_CASE("out of memory in a gradient", "[fault]") {
     }
     std::vector<Gradient> gradients() { return tape.gradient(Targets(loss), Sources{x, row, table, v}); }
 
-    Tensor x = some({20, 8}, 1), row = some({30}, 2), table = some({50, 3}, 3), indices = tensor({4, 1, 4, 0}, DType::i64), loss;
+    Tensor x = some({20, 8}, 1), row = some({30}, 2), table = some({50, 3}, 3),
+           indices = tensor({4, 1, 4, 0}, DType::i64), loss;
     Variable v{some({8, 30}, 4)};
     GradientTape tape;
     std::vector<Gradient> result;
@@ -228,14 +247,15 @@ TEST_CASE("out of memory in a gradient", "[fault]") {
   const Tensors expected = dense(State(true).gradients());
   for (const bool persistent : {true, false})
     CHECK(check_every_allocation([&, persistent] {
-      const auto s = std::make_shared<State>(persistent);
-      return Scenario{.attempt = [s] { s->result = s->gradients(); },
-                      .check = [s, persistent, &expected](bool succeeded) {
-                        if (succeeded && !same(dense(s->result), expected)) return false;
-                        s->result.clear();
-                        return !persistent || same(dense(s->gradients()), expected);
-                      }};
-    }) > 0);
+            const auto s = std::make_shared<State>(persistent);
+            return Scenario{.attempt = [s] { s->result = s->gradients(); },
+                            .check =
+                                [s, persistent, &expected](bool succeeded) {
+                                  if (succeeded && !same(dense(s->result), expected)) return false;
+                                  s->result.clear();
+                                  return !persistent || same(dense(s->gradients()), expected);
+                                }};
+          }) > 0);
 }
 
 TEST_CASE("out of memory while observers look", "[fault]") {
@@ -251,7 +271,8 @@ TEST_CASE("out of memory while observers look", "[fault]") {
 
     State() { tape.watch(x); }
     static std::int64_t calls(const Profile& profile, std::string_view name) {
-      for (const OpCost& c : profile.costs()) if (c.name == name) return c.calls;
+      for (const OpCost& c : profile.costs())
+        if (c.name == name) return c.calls;
       return 0;
     }
   };
@@ -260,39 +281,46 @@ TEST_CASE("out of memory while observers look", "[fault]") {
   tape.watch(x);
   const Tensor expected = tape.gradient(sum(tanh(x) * exp(x)), x).dense();
   CHECK(check_every_allocation([&] {
-    const auto s = std::make_shared<State>();
-    return Scenario{.attempt =
-                        [s] {
-                          const Scope scope("a name that is too long to lie in the string itself");
-                          s->y = sum(tanh(s->x) * exp(s->x));
-                          s->tape.stop();
-                          s->result = s->tape.gradient(Targets(s->y), Sources(s->x));
-                        },
-                    .check =
-                        [s, &expected](bool succeeded) {
-                          if (succeeded && !same_bits(s->result[0].dense(), expected)) return false;
-                          s->result.clear(), s->y = {};
-                          // What did not begin, or has ended, has nothing inside.
-                          const std::size_t before = s->history.size();
-                          (void)cos(s->x);
-                          return State::calls(s->inner, "cos") == 1 && State::calls(s->outer, "cos") == 1 && s->history.size() == before + 1;
-                        }};
-  }) > 0);
+          const auto s = std::make_shared<State>();
+          return Scenario{.attempt =
+                              [s] {
+                                const Scope scope("a name that is too long to lie in the string itself");
+                                s->y = sum(tanh(s->x) * exp(s->x));
+                                s->tape.stop();
+                                s->result = s->tape.gradient(Targets(s->y), Sources(s->x));
+                              },
+                          .check =
+                              [s, &expected](bool succeeded) {
+                                if (succeeded && !same_bits(s->result[0].dense(), expected)) return false;
+                                s->result.clear(), s->y = {};
+                                // What did not begin, or has ended, has nothing inside.
+                                const std::size_t before = s->history.size();
+                                (void)cos(s->x);
+                                return State::calls(s->inner, "cos") == 1 &&
+                                       State::calls(s->outer, "cos") == 1 && s->history.size() == before + 1;
+                              }};
+        }) > 0);
 }
 
 // A rule that makes tensors, in the place of changing elements.
 constexpr UpdateRule kOfTensors = {
     .name = "of_tensors",
     .slots = {{"m"}, {"v"}},
-    .dense = [](const Step&, Tensor& x, std::span<Tensor> slots, const Tensor& g) { slots[0] = slots[0] + g, slots[1] = slots[1] + g * g, x = x - slots[0] / (1 + slots[1]); },
-    .sparse = [](const Step&, Tensor& x, std::span<Tensor> slots, const IndexedSlices& g) { slots[0] = slots[0] + to_dense(g), x = x - slots[0]; },
+    .dense =
+        [](const Step&, Tensor& x, std::span<Tensor> slots, const Tensor& g) {
+          slots[0] = slots[0] + g, slots[1] = slots[1] + g * g, x = x - slots[0] / (1 + slots[1]);
+        },
+    .sparse = [](const Step&, Tensor& x, std::span<Tensor> slots,
+                 const IndexedSlices& g) { slots[0] = slots[0] + to_dense(g), x = x - slots[0]; },
 };
 
 TEST_CASE("out of memory in a step of an optimizer", "[fault]") {
   struct State {
     Tensor ones_of_v = ones(kShape);
     std::vector<Variable> v = {Variable(some(kShape, 1)), Variable(some({40, 3}, 2)), Variable(some({5}, 3))};
-    std::vector<Gradient> g = {some(kShape, 4), IndexedSlices{some({4, 3}, 5), tensor({7, 1, 7, 0}, DType::i64), Shape{40, 3}}, some({5}, 6)};
+    std::vector<Gradient> g = {some(kShape, 4),
+                               IndexedSlices{some({4, 3}, 5), tensor({7, 1, 7, 0}, DType::i64), Shape{40, 3}},
+                               some({5}, 6)};
     Optimizer optimizer;
     Tensor held;   // the value of the first variable, which then cannot be updated in place
 
@@ -304,38 +332,46 @@ TEST_CASE("out of memory in a step of an optimizer", "[fault]") {
 
     Tensors values() const {
       Tensors all;
-      for (const Variable& x : v) all.push_back(x.value() * 1);
       for (const Variable& x : v)
-        for (const char* name : {"m", "v"}) if (const Tensor slot = optimizer.slot(x, name); slot.defined()) all.push_back(slot * 1);
+        all.push_back(x.value() * 1);
+      for (const Variable& x : v)
+        for (const char* name : {"m", "v"})
+          if (const Tensor slot = optimizer.slot(x, name); slot.defined()) all.push_back(slot * 1);
       return all;
     }
   };
-  for (const UpdateRule* rule : {static_cast<const UpdateRule*>(nullptr), &kOfTensors}) for (const int steps : {0, 2}) {
-    const auto make = [rule, steps] {
-      const auto s = std::make_shared<State>(rule);
-      for (int i = 0; i < steps; ++i) s->optimizer.apply_gradients(s->g, s->v);
-      s->held = s->v[0].value();
-      return s;
-    };
-    const auto reference = make();
-    const Tensors before = reference->values();
-    reference->optimizer.apply_gradients(reference->g, reference->v);
-    const Tensors after = reference->values();
-    CHECK(check_every_allocation([&] {
-      const auto s = make();
-      return Scenario{.attempt = [s] { s->optimizer.apply_gradients(s->g, s->v); },
-                      .check = [s, steps, &before, &after](bool succeeded) {
-                        if (s->optimizer.iterations() != steps + succeeded || !same(s->values(), succeeded ? after : before)) return false;
-                        if (!succeeded) s->optimizer.apply_gradients(s->g, s->v);
-                        return same(s->values(), after);
-                      }};
-    }) > 0);
-  }
+  for (const UpdateRule* rule : {static_cast<const UpdateRule*>(nullptr), &kOfTensors})
+    for (const int steps : {0, 2}) {
+      const auto make = [rule, steps] {
+        const auto s = std::make_shared<State>(rule);
+        for (int i = 0; i < steps; ++i)
+          s->optimizer.apply_gradients(s->g, s->v);
+        s->held = s->v[0].value();
+        return s;
+      };
+      const auto reference = make();
+      const Tensors before = reference->values();
+      reference->optimizer.apply_gradients(reference->g, reference->v);
+      const Tensors after = reference->values();
+      CHECK(check_every_allocation([&] {
+              const auto s = make();
+              return Scenario{.attempt = [s] { s->optimizer.apply_gradients(s->g, s->v); },
+                              .check =
+                                  [s, steps, &before, &after](bool succeeded) {
+                                    if (s->optimizer.iterations() != steps + succeeded ||
+                                        !same(s->values(), succeeded ? after : before))
+                                      return false;
+                                    if (!succeeded) s->optimizer.apply_gradients(s->g, s->v);
+                                    return same(s->values(), after);
+                                  }};
+            }) > 0);
+    }
 }
 
 TEST_CASE("out of memory where a variable is assigned to", "[fault]") {
   using Assign = void (*)(const Variable&, const Tensor&);
-  const Assign assignments[] = {[](const Variable& v, const Tensor& x) { v.assign(x * 2); }, [](const Variable& v, const Tensor& x) { v.assign_add(x); },
+  const Assign assignments[] = {[](const Variable& v, const Tensor& x) { v.assign(x * 2); },
+                                [](const Variable& v, const Tensor& x) { v.assign_add(x); },
                                 [](const Variable& v, const Tensor& x) { v.assign_sub(x); }};
   const Tensor x = some(kShape, 2);
   for (const Assign assign : assignments)
@@ -345,7 +381,11 @@ TEST_CASE("out of memory where a variable is assigned to", "[fault]") {
         v.assign_add(x);
         const Tensor before = v.value() * 1, value = held ? v.value() : Tensor();
         return Scenario{.attempt = [=] { assign(v, x); },
-                        .check = [=](bool succeeded) { return same_bits(v.value(), before) != succeeded && (!held || same_bits(value, before)); }};
+                        .check =
+                            [=](bool succeeded) {
+                              return same_bits(v.value(), before) != succeeded &&
+                                     (!held || same_bits(value, before));
+                            }};
       });
 }
 
@@ -353,18 +393,21 @@ TEST_CASE("out of memory in a chain of reshapes", "[fault]") {
   const Tensor x = some({6, 4, 50}, 1), expected = transpose(reshape(x, {24, 50})) * 2;
   const std::vector<double> values = x.to_vector();
   CHECK(check_every_allocation([&] {
-    const auto y = std::make_shared<Tensor>();
-    return Scenario{.attempt = [&x, y] {
-                      Tensor t = reshape(x, {-1});
-                      t = reshape(std::move(t), {24, 50});
-                      t = transpose(expand_dims(t, 0), {0, 2, 1});
-                      t = squeeze(slice(std::move(t), {0, 0, 0}, {1, -1, -1}), 0);
-                      *y = std::move(t) * 2;
-                    },
-                    .check = [&, y](bool succeeded) {
-                      return x.to_vector() == values && y->defined() == succeeded && (!succeeded || same_bits(*y, expected));
-                    }};
-  }) > 0);
+          const auto y = std::make_shared<Tensor>();
+          return Scenario{.attempt =
+                              [&x, y] {
+                                Tensor t = reshape(x, {-1});
+                                t = reshape(std::move(t), {24, 50});
+                                t = transpose(expand_dims(t, 0), {0, 2, 1});
+                                t = squeeze(slice(std::move(t), {0, 0, 0}, {1, -1, -1}), 0);
+                                *y = std::move(t) * 2;
+                              },
+                          .check =
+                              [&, y](bool succeeded) {
+                                return x.to_vector() == values && y->defined() == succeeded &&
+                                       (!succeeded || same_bits(*y, expected));
+                              }};
+        }) > 0);
 }
 
 TEST_CASE("out of memory in matrix products", "[fault]") {
@@ -379,10 +422,13 @@ TEST_CASE("out of memory in matrix products", "[fault]") {
   };
   const Tensors expected = work();
   CHECK(check_every_allocation([&] {
-    const auto y = std::make_shared<Tensors>();
-    return Scenario{.attempt = [&work, y] { *y = work(); },
-                    .check = [&, y](bool succeeded) { return (!succeeded || same(*y, expected)) && same(work(), expected); }};
-  }) > 0);
+          const auto y = std::make_shared<Tensors>();
+          return Scenario{.attempt = [&work, y] { *y = work(); },
+                          .check =
+                              [&, y](bool succeeded) {
+                                return (!succeeded || same(*y, expected)) && same(work(), expected);
+                              }};
+        }) > 0);
 }
 
 TEST_CASE("out of memory in ops that use several threads", "[fault]") {
@@ -395,9 +441,10 @@ TEST_CASE("out of memory in ops that use several threads", "[fault]") {
   };
   const Tensors expected = work();
   CHECK(check_every_allocation([&] {
-    const auto y = std::make_shared<Tensors>();
-    return Scenario{.attempt = [&work, y] { *y = work(); }, .check = [&, y](bool succeeded) { return !succeeded || same(*y, expected); }};
-  }) > 0);
+          const auto y = std::make_shared<Tensors>();
+          return Scenario{.attempt = [&work, y] { *y = work(); },
+                          .check = [&, y](bool succeeded) { return !succeeded || same(*y, expected); }};
+        }) > 0);
   set_num_threads(1);
 }
 

@@ -22,7 +22,8 @@ class Pointers {
   void insert(void* p) {
     const std::lock_guard lock(mutex_);
     std::size_t i = home(p);
-    while (table_[i] && table_[i] != kErased) i = (i + 1) % kSize;
+    while (table_[i] && table_[i] != kErased)
+      i = (i + 1) % kSize;
     table_[i] = p;
     in_use.fetch_add(1, std::memory_order_relaxed);
   }
@@ -40,7 +41,9 @@ class Pointers {
  private:
   static constexpr std::size_t kSize = 1 << 18;
   static inline void* const kErased = reinterpret_cast<void*>(1);
-  static std::size_t home(void* p) { return reinterpret_cast<std::uintptr_t>(p) / 64 * 0x9e3779b97f4a7c15u >> 46; }
+  static std::size_t home(void* p) {
+    return reinterpret_cast<std::uintptr_t>(p) / 64 * 0x9e3779b97f4a7c15u >> 46;
+  }
 
   std::mutex mutex_;
   void* table_[kSize] = {};
@@ -78,12 +81,18 @@ void release(void* p) {
   std::free(p);
 }
 
-}  // namespace
+}   // namespace
 
 // The linker exports these, since the library asks for them too; other forms of new and delete call these.
 void* operator new(std::size_t size) { return allocate(size, alignof(std::max_align_t)); }
-void* operator new(std::size_t size, std::align_val_t alignment) { return allocate(size, static_cast<std::size_t>(alignment)); }
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept try { return operator new(size); } catch (const std::bad_alloc&) { return nullptr; }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return allocate(size, static_cast<std::size_t>(alignment));
+}
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept try {
+  return operator new(size);
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
 void operator delete(void* p) noexcept { release(p); }
 void operator delete(void* p, std::size_t) noexcept { release(p); }
 void operator delete(void* p, std::align_val_t) noexcept { release(p); }
@@ -122,6 +131,8 @@ OutOfMemory::~OutOfMemory() {
 bool OutOfMemory::happened() const { return failed; }
 
 std::int64_t blocks_in_use() { return in_use.load(std::memory_order_relaxed); }
-std::int64_t aligned_allocations(std::int64_t bytes) { return aligned_of_size[bytes].load(std::memory_order_relaxed); }
+std::int64_t aligned_allocations(std::int64_t bytes) {
+  return aligned_of_size[bytes].load(std::memory_order_relaxed);
+}
 
-}  // namespace tapedeck::test
+}   // namespace tapedeck::test

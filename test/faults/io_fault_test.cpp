@@ -1,5 +1,6 @@
-// Disks that fail: every single call of the system that writes, synchronises, moves or reads fails once, and so does every one
-// that writes or reads less than it was asked to. The old file stays or the new one is whole.
+// Disks that fail: every single call of the system that writes, synchronises, moves or reads fails once, and
+// so does every one that writes or reads less than it was asked to. The old file stays or the new one is
+// whole.
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -29,9 +30,12 @@ Fault next() {
 }
 template <class Call> long with_fault(const Call& call, std::size_t n) {
   switch (next()) {
-    case Fault::none: return call(n);
-    case Fault::part: return call(n / 2 + 1);
-    default: return -1;
+    case Fault::none:
+      return call(n);
+    case Fault::part:
+      return call(n / 2 + 1);
+    default:
+      return -1;
   }
 }
 template <class Call> int with_fault(const Call& call) {
@@ -39,15 +43,25 @@ template <class Call> int with_fault(const Call& call) {
   return f == Fault::none || f == Fault::part ? static_cast<int>(call()) : -1;
 }
 
-}  // namespace
+}   // namespace
 
 // In place of the C library's.
 extern "C" {
-ssize_t pwrite(int fd, const void* from, size_t n, off_t offset) { return with_fault([=](size_t count) { return syscall(SYS_pwrite64, fd, from, count, offset); }, n); }
-ssize_t pread(int fd, void* to, size_t n, off_t offset) { return with_fault([=](size_t count) { return syscall(SYS_pread64, fd, to, count, offset); }, n); }
-int fsync(int fd) { return with_fault([=] { return syscall(SYS_fsync, fd); }); }
-int ftruncate(int fd, off_t length) noexcept { return with_fault([=] { return syscall(SYS_ftruncate, fd, length); }); }
-int rename(const char* from, const char* to) noexcept { return with_fault([=] { return syscall(SYS_rename, from, to); }); }
+ssize_t pwrite(int fd, const void* from, size_t n, off_t offset) {
+  return with_fault([=](size_t count) { return syscall(SYS_pwrite64, fd, from, count, offset); }, n);
+}
+ssize_t pread(int fd, void* to, size_t n, off_t offset) {
+  return with_fault([=](size_t count) { return syscall(SYS_pread64, fd, to, count, offset); }, n);
+}
+int fsync(int fd) {
+  return with_fault([=] { return syscall(SYS_fsync, fd); });
+}
+int ftruncate(int fd, off_t length) noexcept {
+  return with_fault([=] { return syscall(SYS_ftruncate, fd, length); });
+}
+int rename(const char* from, const char* to) noexcept {
+  return with_fault([=] { return syscall(SYS_rename, from, to); });
+}
 }
 
 using namespace tapedeck;
@@ -63,14 +77,16 @@ template <class F> bool met(Fault kind, int n, const F& f) {
   return happened;
 }
 
-const NamedTensors kOld = {{"a", ones({200'000})}, {"b", arange(100)}}, kNew = {{"a", zeros({300'000})}, {"c", arange(5)}};
+const NamedTensors kOld = {{"a", ones({200'000})}, {"b", arange(100)}},
+                   kNew = {{"a", zeros({300'000})}, {"c", arange(5)}};
 
 bool holds(const std::string& path, const NamedTensors& tensors) {
   const NamedTensors there = load_safetensors(path).tensors;
-  return there.size() == tensors.size() && there.at("a").shape() == tensors.at("a").shape() && there.at("a").at({7}) == tensors.at("a").at({7});
+  return there.size() == tensors.size() && there.at("a").shape() == tensors.at("a").shape() &&
+         there.at("a").at({7}) == tensors.at("a").at({7});
 }
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("a disk that fails leaves the old file", "[safetensors]") {
   const TemporaryFolder folder;
@@ -81,8 +97,13 @@ TEST_CASE("a disk that fails leaves the old file", "[safetensors]") {
     std::string message;
     more = met(Fault::error, calls, [&] { message = message_of([&] { save_safetensors(path, kNew); }); });
     INFO("call " << calls << ": " << message);
-    if (message == "save_safetensors: " + path + ": cannot be written: Input/output error") CHECK(holds(path, kOld));
-    else CHECK((holds(path, kNew) && message == (more ? "save_safetensors: " + path + ": is in its place, but that may not be on the disk: Input/output error" : "no error")));
+    if (message == "save_safetensors: " + path + ": cannot be written: Input/output error")
+      CHECK(holds(path, kOld));
+    else
+      CHECK((holds(path, kNew) &&
+             message == (more ? "save_safetensors: " + path +
+                                    ": is in its place, but that may not be on the disk: Input/output error"
+                              : "no error")));
     CHECK(folder.files() == 1);
   }
   CHECK(calls > 10);   // each piece of a tensor, and more
@@ -111,7 +132,8 @@ TEST_CASE("a disk that cannot be read is an error", "[safetensors]") {
   for (bool more = true; more; ++calls) {
     std::string message;
     more = met(Fault::error, calls, [&] { message = message_of([&] { load_safetensors(path); }); });
-    CHECK(message == (more ? "load_safetensors: " + path + ": cannot be read: Input/output error" : "no error"));
+    CHECK(message ==
+          (more ? "load_safetensors: " + path + ": cannot be read: Input/output error" : "no error"));
   }
   CHECK(calls > 5);
 }

@@ -1,4 +1,5 @@
-// What the fuzz targets share: a loader of files gets bytes, and whatever they are, ends with FileError at worst.
+// What the fuzz targets share: a loader of files gets bytes, and whatever they are, ends with FileError at
+// worst.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,7 +15,6 @@ template <class Load> int load_bytes(const std::uint8_t* bytes, std::size_t n, c
   if (ftruncate(file, 0) != 0 || pwrite(file, bytes, n, 0) != static_cast<ssize_t>(n)) __builtin_trap();
   try {
     load(path);
-  } catch (const tapedeck::FileError&) {
-  }
+  } catch (const tapedeck::FileError&) {}
   return 0;
 }

@@ -1,4 +1,5 @@
-// Checkpoints: what is added comes back, all of it or nothing; what does not match is listed; what comes later gets its value then.
+// Checkpoints: what is added comes back, all of it or nothing; what does not match is listed; what comes
+// later gets its value then.
 #include <catch2/catch.hpp>
 
 #include <sys/wait.h>
@@ -26,7 +27,8 @@ struct Run {
   Checkpoint checkpoint;
 
   Run() {
-    checkpoint.add("dense/kernel", kernel), checkpoint.add("dense/bias", bias), checkpoint.add("history", history);
+    checkpoint.add("dense/kernel", kernel), checkpoint.add("dense/bias", bias),
+        checkpoint.add("history", history);
     checkpoint.add("key", key), checkpoint.add("step", step), checkpoint.add("rate", rate);
   }
   void train() {
@@ -36,11 +38,13 @@ struct Run {
     step = (std::int64_t{1} << 60) + 1, rate = 0.1;
   }
   std::string state() const {
-    return to_string(kernel.value()) + to_string(bias.value()) + (history.defined() ? to_string(history) : "none") + std::to_string(key.seed) + " " + std::to_string(key.stream) + " " + std::to_string(step) + " " + std::to_string(rate);
+    return to_string(kernel.value()) + to_string(bias.value()) +
+           (history.defined() ? to_string(history) : "none") + std::to_string(key.seed) + " " +
+           std::to_string(key.stream) + " " + std::to_string(step) + " " + std::to_string(rate);
   }
 };
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("a checkpoint brings everything back", "[checkpoint]") {
   const TemporaryFolder folder;
@@ -86,7 +90,9 @@ TEST_CASE("what does not match is listed, and nothing changes", "[checkpoint][er
   Checkpoint here;
   here.add("a", a2), here.add("b", b2), here.add("d", d2);
   CHECK(message_of<FileError>([&] { here.restore(path); }) ==
-        "restore: " + path + ": does not match; missing: d; extra: x; different: \"b\" is f32[3] in run.safetensors, f64[3] here");
+        "restore: " + path +
+            ": does not match; missing: d; extra: x; different: \"b\" is f32[3] in run.safetensors, f64[3] "
+            "here");
   CHECK(a2.value().at({0}) == 0);
 
   const RestoreReport report = here.restore(path, RestoreMode::partial);
@@ -114,7 +120,8 @@ TEST_CASE("a restore that fails leaves everything as it was", "[checkpoint][erro
     std::string flipped = whole;
     flipped[n] = static_cast<char>(flipped[n] ^ 4);
     write_text(path, flipped);
-    for (const RestoreMode mode : {RestoreMode::strict, RestoreMode::partial, RestoreMode::deferred}) REQUIRE_THROWS_AS(second.checkpoint.restore(path, mode), FileError);
+    for (const RestoreMode mode : {RestoreMode::strict, RestoreMode::partial, RestoreMode::deferred})
+      REQUIRE_THROWS_AS(second.checkpoint.restore(path, mode), FileError);
     REQUIRE(second.state() == before);
   }
   CHECK(second.checkpoint.waiting().empty());
@@ -124,7 +131,9 @@ TEST_CASE("a restore that fails leaves everything as it was", "[checkpoint][erro
   Run third;
   third.train();
   Tensor thing = tensor(7.0);
-  third.checkpoint.add("zz", [&] { return thing; }, [&](const Tensor& x) { x.item() == 7 ? void(thing = x) : throw ArgumentError("not this one"); });
+  third.checkpoint.add(
+      "zz", [&] { return thing; },
+      [&](const Tensor& x) { x.item() == 7 ? void(thing = x) : throw ArgumentError("not this one"); });
   third.checkpoint.save(path);
   const std::string initial = third.state();
   NamedTensors changed = load_safetensors(path).tensors;
@@ -156,7 +165,8 @@ TEST_CASE("what is added after a deferred restore gets its value then", "[checkp
   CHECK(later.waiting() == Names{"v"});
 
   Variable wrong(zeros({3})), right(zeros({2}));
-  CHECK(message_of<FileError>([&] { later.add("v", wrong); }) == "restore: " + (folder / "two") + ": \"v\" is f32[2] in two, f32[3] here");
+  CHECK(message_of<FileError>([&] { later.add("v", wrong); }) ==
+        "restore: " + (folder / "two") + ": \"v\" is f32[2] in two, f32[3] here");
   CHECK(later.waiting() == Names{"v"});
   later.add("v", right);
   CHECK(right.value().to_vector() == std::vector<double>{3, 4});
@@ -174,25 +184,31 @@ TEST_CASE("what is added after a deferred restore gets its value then", "[checkp
 namespace {
 
 Optimizer optimizer_of(std::string_view rule) {
-  return rule == "momentum" ? Optimizer(rule, {{"learning_rate", 0.1}, {"momentum", 0.9}}) : Optimizer(rule, {{"learning_rate", 0.1}});
+  return rule == "momentum" ? Optimizer(rule, {{"learning_rate", 0.1}, {"momentum", 0.9}})
+                            : Optimizer(rule, {{"learning_rate", 0.1}});
 }
 
 /// A run with dense and sparse gradients that depend on the step.
 struct Training {
-  Variable w{linspace(1, 2, 5), {.name = "w"}}, table{reshape(linspace(-1, 1, 12, DType::f64), {4, 3}), {.name = "table"}};
+  Variable w{linspace(1, 2, 5), {.name = "w"}},
+      table{reshape(linspace(-1, 1, 12, DType::f64), {4, 3}), {.name = "table"}};
   Optimizer optimizer;
   std::int64_t step = 0;
   random::Key key{.seed = 4};
   Checkpoint checkpoint;
 
   explicit Training(std::string_view rule) : optimizer(optimizer_of(rule)) {
-    checkpoint.add("w", w), checkpoint.add("table", table), checkpoint.add("optimizer", optimizer), checkpoint.add("step", step), checkpoint.add("key", key);
+    checkpoint.add("w", w), checkpoint.add("table", table), checkpoint.add("optimizer", optimizer),
+        checkpoint.add("step", step), checkpoint.add("key", key);
   }
   void run(std::int64_t steps) {
     for (const std::int64_t end = step + steps; step < end; ++step) {
       const random::Key now = key.split(0);
       key = key.split(1);
-      optimizer.apply_gradients({{random::normal({5}, now), w}, {IndexedSlices{random::normal({2, 3}, now, DType::f64), tensor({step % 4, std::int64_t{1}}), Shape{4, 3}}, table}});
+      optimizer.apply_gradients({{random::normal({5}, now), w},
+                                 {IndexedSlices{random::normal({2, 3}, now, DType::f64),
+                                                tensor({step % 4, std::int64_t{1}}), Shape{4, 3}},
+                                  table}});
     }
   }
   std::string state(const TemporaryFolder& folder) const {
@@ -201,9 +217,10 @@ struct Training {
   }
 };
 
-}  // namespace
+}   // namespace
 
-TEST_CASE("training goes on from a checkpoint bit by bit as if it had not stopped", "[checkpoint][optimizer]") {
+TEST_CASE("training goes on from a checkpoint bit by bit as if it had not stopped",
+          "[checkpoint][optimizer]") {
   const TemporaryFolder folder;
   for (const std::string_view rule : Optimizer::rules()) {
     INFO(rule);
@@ -248,8 +265,11 @@ TEST_CASE("an optimizer's numbers and slots have names", "[checkpoint][optimizer
   training.checkpoint.save(folder / "x");
   const TensorFile file = load_safetensors(folder / "x");
   Names names;
-  for (const auto& [name, tensor] : file.tensors) names.push_back(name);
-  CHECK(names == Names{"key", "optimizer/beta1_power", "optimizer/beta2_power", "optimizer/iterations", "optimizer/table/m", "optimizer/table/v", "optimizer/w/m", "optimizer/w/v", "step", "table", "w"});
+  for (const auto& [name, tensor] : file.tensors)
+    names.push_back(name);
+  CHECK(names == Names{"key", "optimizer/beta1_power", "optimizer/beta2_power", "optimizer/iterations",
+                       "optimizer/table/m", "optimizer/table/v", "optimizer/w/m", "optimizer/w/v", "step",
+                       "table", "w"});
   CHECK(file.tensors.at("optimizer/iterations").item() == 1);
 
   // A slot of another shape, and one that is not there.
@@ -258,10 +278,14 @@ TEST_CASE("an optimizer's numbers and slots have names", "[checkpoint][optimizer
   changed.erase("optimizer/w/v"), changed.erase("optimizer/beta1_power");
   save_safetensors(folder / "x", changed);
   const std::string before = training.state(folder);
-  CHECK(message_of<FileError>([&] { training.checkpoint.restore(folder / "x"); }) == "restore: " + (folder / "x") + ": does not match; missing: optimizer/beta1_power; different: slot \"m\" of \"w\" is f32[4] in x, f32[5] here");
+  CHECK(message_of<FileError>([&] { training.checkpoint.restore(folder / "x"); }) ==
+        "restore: " + (folder / "x") +
+            ": does not match; missing: optimizer/beta1_power; different: slot \"m\" of \"w\" is f32[4] in "
+            "x, f32[5] here");
   CHECK(training.state(folder) == before);
   training.run(1);
-  CHECK(training.checkpoint.restore(folder / "x", RestoreMode::partial).missing == Names{"optimizer/beta1_power"});
+  CHECK(training.checkpoint.restore(folder / "x", RestoreMode::partial).missing ==
+        Names{"optimizer/beta1_power"});
   CHECK(training.optimizer.iterations() == 1);
   CHECK(training.optimizer.slot(training.w, "m").defined());
 
@@ -269,21 +293,29 @@ TEST_CASE("an optimizer's numbers and slots have names", "[checkpoint][optimizer
   changed["optimizer/iterations"] = tensor(0.5, DType::f64);
   save_safetensors(folder / "x", changed);
   const std::string second = training.state(folder);
-  CHECK(message_of<ArgumentError>([&] { training.checkpoint.restore(folder / "x"); }) == "restore: iterations of adam is 0.5; use a whole number of 0 or more");
+  CHECK(message_of<ArgumentError>([&] { training.checkpoint.restore(folder / "x"); }) ==
+        "restore: iterations of adam is 0.5; use a whole number of 0 or more");
   CHECK(training.state(folder) == second);
 
   // What is thrown after the optimizer was restored.
-  training.checkpoint.add("zz", [] { return tensor(0.0); }, [](const Tensor& x) { if (x.item() != 0) throw ArgumentError("not this one"); });
+  training.checkpoint.add(
+      "zz", [] { return tensor(0.0); },
+      [](const Tensor& x) {
+        if (x.item() != 0) throw ArgumentError("not this one");
+      });
   const std::string third = training.state(folder);
   changed = load_safetensors(folder / "state").tensors;
-  changed["zz"] = tensor(1.0), changed["optimizer/iterations"] = tensor(9.0, DType::f64), changed["optimizer/w/m"] = zeros({5});
+  changed["zz"] = tensor(1.0), changed["optimizer/iterations"] = tensor(9.0, DType::f64),
+  changed["optimizer/w/m"] = zeros({5});
   save_safetensors(folder / "x", changed);
   CHECK(message_of<ArgumentError>([&] { training.checkpoint.restore(folder / "x"); }) == "not this one");
   CHECK(training.state(folder) == third);
 
   const Variable other(tensor(1.0), {.name = "other"});
   training.optimizer.apply_gradients({{tensor(1.0), other}});
-  CHECK(message_of([&] { training.checkpoint.save(folder / "x"); }) == "save: optimizer \"optimizer\" has slots of variable \"other\", which is not in the checkpoint; add it");
+  CHECK(message_of([&] { training.checkpoint.save(folder / "x"); }) ==
+        "save: optimizer \"optimizer\" has slots of variable \"other\", which is not in the checkpoint; add "
+        "it");
   Checkpoint clash;
   std::int64_t n = 0;
   clash.add("a/iterations", n), clash.add("a", training.optimizer);
@@ -291,7 +323,8 @@ TEST_CASE("an optimizer's numbers and slots have names", "[checkpoint][optimizer
   CHECK(message_of([&] { clash.add("a", n); }) == "checkpoint: there are two of the name \"a\"");
 }
 
-TEST_CASE("cases: slots restored before there are variables and optimizers", "[checkpoint][optimizer][cases]") {
+TEST_CASE("cases: slots restored before there are variables and optimizers",
+          "[checkpoint][optimizer][cases]") {
   const TemporaryFolder folder;
   {
     Variable v(tensor(0.0));
@@ -343,8 +376,10 @@ TEST_CASE("names in a checkpoint are taken once", "[checkpoint][errors]") {
   std::int64_t n = 0;
   checkpoint.add("v", v);
   CHECK(message_of([&] { checkpoint.add("v", n); }) == "checkpoint: there are two of the name \"v\"");
-  CHECK(message_of([&] { checkpoint.add("w", v); }) == "checkpoint: variable \"w\" was added before, as \"v\"");
-  CHECK(message_of([&] { checkpoint.add("f", {}, [](const Tensor&) {}); }) == "checkpoint: \"f\" has no function to read it");
+  CHECK(message_of([&] { checkpoint.add("w", v); }) ==
+        "checkpoint: variable \"w\" was added before, as \"v\"");
+  CHECK(message_of([&] { checkpoint.add("f", {}, [](const Tensor&) {}); }) ==
+        "checkpoint: \"f\" has no function to read it");
   Tensor undefined;
   checkpoint.add("t", undefined);
   const TemporaryFolder folder;
@@ -362,14 +397,17 @@ TEST_CASE("a folder keeps the last checkpoints", "[checkpoint]") {
   std::int64_t step = 0;
   Checkpoint checkpoint;
   checkpoint.add("step", step);
-  for (step = 0; step < 12; step += 2) CHECK(checkpoints.save(checkpoint, step) == path + "/step-" + std::to_string(step) + ".safetensors");
+  for (step = 0; step < 12; step += 2)
+    CHECK(checkpoints.save(checkpoint, step) == path + "/step-" + std::to_string(step) + ".safetensors");
   CHECK(checkpoints.steps() == std::vector<std::int64_t>{6, 8, 10});
   CHECK(checkpoints.latest() == path + "/step-10.safetensors");
   checkpoint.restore(*checkpoints.latest());
   CHECK(step == 10);
 
   // Other files are none of its business; what was saved last stays, even if its number is lower.
-  for (const char* name : {"step-07.safetensors", "step-.safetensors", "step-5.txt", "other-1.safetensors", "step-99999999999999999999.safetensors", "step--1.safetensors"}) write_text(path + "/" + name, "x");
+  for (const char* name : {"step-07.safetensors", "step-.safetensors", "step-5.txt", "other-1.safetensors",
+                           "step-99999999999999999999.safetensors", "step--1.safetensors"})
+    write_text(path + "/" + name, "x");
   write_text(path + "/step-3.safetensors.partial", "what a killed process has left");
   checkpoints.save(checkpoint, 1);
   CHECK(checkpoints.steps() == std::vector<std::int64_t>{1, 6, 8, 10});
@@ -377,9 +415,12 @@ TEST_CASE("a folder keeps the last checkpoints", "[checkpoint]") {
   CHECK(std::filesystem::exists(path + "/step-07.safetensors"));
 
   const CheckpointFolder all(path, {.keep_last = 0, .prefix = "all"});
-  for (step = 0; step < 8; ++step) all.save(checkpoint, step);
+  for (step = 0; step < 8; ++step)
+    all.save(checkpoint, step);
   CHECK(all.steps().size() == 8);
   CHECK(message_of([&] { all.save(checkpoint, -1); }) == "checkpoint_folder: step is -1; use 0 or more");
-  CHECK(message_of([] { CheckpointFolder("x", {.keep_last = -1}); }) == "checkpoint_folder: keep_last is -1; use 0, for all, or more");
-  CHECK(message_of([] { CheckpointFolder("x", {.prefix = "a/b"}); }) == "checkpoint_folder: the prefix has a slash: \"a/b\"");
+  CHECK(message_of([] { CheckpointFolder("x", {.keep_last = -1}); }) ==
+        "checkpoint_folder: keep_last is -1; use 0, for all, or more");
+  CHECK(message_of([] { CheckpointFolder("x", {.prefix = "a/b"}); }) ==
+        "checkpoint_folder: the prefix has a slash: \"a/b\"");
 }

@@ -1,4 +1,5 @@
-// Data on its way into training and out of it: batches, tables, logs. Catch2's macros are called on the main thread only.
+// Data on its way into training and out of it: batches, tables, logs. Catch2's macros are called on the main
+// thread only.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -29,13 +30,14 @@ std::vector<Places> labels_of(Epoch&& epoch) {
     REQUIRE(batch.size() == 2);
     REQUIRE(batch[0].shape() == Shape{batch[1].size(), 2});
     const Tensor difference = batch[0] - reshape(batch[1], {-1, 1}) * 10;
-    for (std::int64_t i = 0; i < batch[1].size(); ++i) REQUIRE((difference.at<std::int64_t>({i, 0}) == 0 && difference.at<std::int64_t>({i, 1}) == 1));
+    for (std::int64_t i = 0; i < batch[1].size(); ++i)
+      REQUIRE((difference.at<std::int64_t>({i, 0}) == 0 && difference.at<std::int64_t>({i, 1}) == 1));
     all.push_back(batch[1].to_vector<std::int64_t>());
   }
   return all;
 }
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("a loader cuts a dataset into batches", "[data]") {
   const Dataset data = examples(7);
@@ -43,7 +45,8 @@ TEST_CASE("a loader cuts a dataset into batches", "[data]") {
   CHECK(data.at(tensor({5, 2}))[1].to_vector<std::int64_t>() == Places{5, 2});
   CHECK(data.range(2, 4).tensors()[0].to_vector<std::int64_t>() == Places{20, 21, 30, 31});
   for (const std::int64_t prefetch : {0, 1, 5}) {
-    CHECK(labels_of(DataLoader(data, {.batch = 3, .prefetch = prefetch}).epoch(0)) == std::vector<Places>{{0, 1, 2}, {3, 4, 5}, {6}});
+    CHECK(labels_of(DataLoader(data, {.batch = 3, .prefetch = prefetch}).epoch(0)) ==
+          std::vector<Places>{{0, 1, 2}, {3, 4, 5}, {6}});
     const DataLoader whole(data, {.batch = 3, .drop_remainder = true, .prefetch = prefetch});
     CHECK(whole.size() == 2);
     CHECK(labels_of(whole.epoch(9)) == std::vector<Places>{{0, 1, 2}, {3, 4, 5}});
@@ -55,18 +58,23 @@ TEST_CASE("a loader cuts a dataset into batches", "[data]") {
 }
 
 TEST_CASE("shuffled batches depend on key, epoch and number alone", "[data][threads]") {
-  const auto batches = [](std::int64_t prefetch, std::uint64_t seed, std::int64_t epoch, std::int64_t first = 0) {
-    return labels_of(DataLoader(examples(1000), {.batch = 64, .shuffle = true, .key = {.seed = seed}, .prefetch = prefetch}).epoch(epoch, first));
+  const auto batches = [](std::int64_t prefetch, std::uint64_t seed, std::int64_t epoch,
+                          std::int64_t first = 0) {
+    return labels_of(DataLoader(examples(1000),
+                                {.batch = 64, .shuffle = true, .key = {.seed = seed}, .prefetch = prefetch})
+                         .epoch(epoch, first));
   };
   const std::vector<Places> expected = batches(0, 1, 3);
   Places all;
-  for (const Places& p : expected) all.insert(all.end(), p.begin(), p.end());
+  for (const Places& p : expected)
+    all.insert(all.end(), p.begin(), p.end());
   CHECK_FALSE(std::is_sorted(all.begin(), all.end()));
   std::sort(all.begin(), all.end());
   CHECK(all == arange(1000).to_vector<std::int64_t>());
   for (const int threads : {1, 4}) {
     set_num_threads(threads);
-    for (const std::int64_t prefetch : {0, 1, 3, 100}) CHECK(batches(prefetch, 1, 3) == expected);
+    for (const std::int64_t prefetch : {0, 1, 3, 100})
+      CHECK(batches(prefetch, 1, 3) == expected);
   }
   set_num_threads(1);
   CHECK(batches(2, 1, 3, 4) == std::vector<Places>(expected.begin() + 4, expected.end()));
@@ -76,33 +84,42 @@ TEST_CASE("shuffled batches depend on key, epoch and number alone", "[data][thre
 
 TEST_CASE("a transform makes batches with keys of their own", "[data][threads]") {
   const auto noise = [](std::int64_t prefetch, std::int64_t epoch, std::int64_t first = 0) {
-    const DataLoader loader(examples(10), {.batch = 4, .key = {.seed = 1}, .prefetch = prefetch, .transform = [](Batch b, random::Key key) {
-                              b[1] = random::normal({1}, key);
-                              return b;
-                            }});
+    const DataLoader loader(
+        examples(10),
+        {.batch = 4, .key = {.seed = 1}, .prefetch = prefetch, .transform = [](Batch b, random::Key key) {
+           b[1] = random::normal({1}, key);
+           return b;
+         }});
     std::vector<double> all;
-    for (const Batch& b : loader.epoch(epoch, first)) all.push_back(b[1].item());
+    for (const Batch& b : loader.epoch(epoch, first))
+      all.push_back(b[1].item());
     return all;
   };
   const std::vector<double> expected = noise(0, 2), others = noise(0, 3);
   REQUIRE(expected.size() == 3);
   CHECK(std::set<double>(expected.begin(), expected.end()).size() == 3);
-  for (const double v : others) CHECK(std::count(expected.begin(), expected.end(), v) == 0);
+  for (const double v : others)
+    CHECK(std::count(expected.begin(), expected.end(), v) == 0);
   CHECK(noise(2, 2) == expected);
   CHECK(noise(2, 2, 1) == std::vector<double>(expected.begin() + 1, expected.end()));
 }
 
 TEST_CASE("what is thrown while a batch is made is thrown where it is asked for", "[data][threads]") {
   for (const std::int64_t prefetch : {0, 1, 8}) {
-    const DataLoader loader(examples(10), {.batch = 2, .prefetch = prefetch, .transform = [](Batch b, random::Key) {
-                              if (b[1].at({0}) == 4) throw ArgumentError("not this one");
-                              return b;
-                            }});
+    const DataLoader loader(examples(10),
+                            {.batch = 2, .prefetch = prefetch, .transform = [](Batch b, random::Key) {
+                               if (b[1].at({0}) == 4) throw ArgumentError("not this one");
+                               return b;
+                             }});
     int seen = 0;
-    CHECK(message_of([&] { for ([[maybe_unused]] const Batch& b : loader.epoch(0)) ++seen; }) == "not this one");
+    CHECK(message_of([&] {
+            for ([[maybe_unused]] const Batch& b : loader.epoch(0))
+              ++seen;
+          }) == "not this one");
     CHECK(seen == 2);
     // Who stops early does not wait for the rest.
-    for ([[maybe_unused]] const Batch& b : loader.epoch(0)) break;
+    for ([[maybe_unused]] const Batch& b : loader.epoch(0))
+      break;
     loader.epoch(0);
   }
 }
@@ -113,18 +130,26 @@ TEST_CASE("batches are not recorded, and their memory is used again", "[data]") 
   Recording recording;
   const std::int64_t before = live_bytes();
   for (int epoch = 0; epoch < 3; ++epoch)
-    for ([[maybe_unused]] const Batch& b : loader.epoch(epoch)) most = std::max(most, live_bytes() - before);
+    for ([[maybe_unused]] const Batch& b : loader.epoch(epoch))
+      most = std::max(most, live_bytes() - before);
   CHECK(most <= 8 * 5000);   // of 4000 bytes each: the one at hand, three made or being made, and the order
 }
 
 TEST_CASE("loaders and datasets of nonsense are errors", "[data][errors]") {
   CHECK(message_of<ArgumentError>([] { Dataset({}); }) == "dataset: no tensors given");
-  CHECK(message_of<ShapeError>([] { Dataset({tensor(1.0)}); }) == "dataset: f32[] has no axis that counts examples");
-  CHECK(message_of<ShapeError>([] { Dataset({ones({2}), ones({3, 2})}); }) == "dataset: the tensors differ in length: f32[2], f32[3,2]");
-  CHECK(message_of<ArgumentError>([] { examples(3).range(2, 4); }) == "dataset: there is no range from 2 to 4 in 3 examples");
-  CHECK(message_of<ArgumentError>([] { DataLoader(examples(3), {.batch = 0}); }) == "data_loader: the batch is 0; use 1 or more");
-  CHECK(message_of<ArgumentError>([] { DataLoader(examples(3), {.prefetch = -1}); }) == "data_loader: prefetch is -1; use 0 or more");
-  CHECK(message_of<ArgumentError>([] { DataLoader(examples(3)).epoch(0, 2); }) == "data_loader: there is no batch 2 of epoch 0; an epoch has 1");
+  CHECK(message_of<ShapeError>([] { Dataset({tensor(1.0)}); }) ==
+        "dataset: f32[] has no axis that counts examples");
+  CHECK(message_of<ShapeError>([] {
+          Dataset({ones({2}), ones({3, 2})});
+        }) == "dataset: the tensors differ in length: f32[2], f32[3,2]");
+  CHECK(message_of<ArgumentError>([] { examples(3).range(2, 4); }) ==
+        "dataset: there is no range from 2 to 4 in 3 examples");
+  CHECK(message_of<ArgumentError>([] { DataLoader(examples(3), {.batch = 0}); }) ==
+        "data_loader: the batch is 0; use 1 or more");
+  CHECK(message_of<ArgumentError>([] { DataLoader(examples(3), {.prefetch = -1}); }) ==
+        "data_loader: prefetch is -1; use 0 or more");
+  CHECK(message_of<ArgumentError>([] { DataLoader(examples(3)).epoch(0, 2); }) ==
+        "data_loader: there is no batch 2 of epoch 0; an epoch has 1");
 }
 
 TEST_CASE("csv: tables of numbers", "[data]") {
@@ -132,16 +157,20 @@ TEST_CASE("csv: tables of numbers", "[data]") {
   const std::string path = folder / "x.csv";
   const auto message = [&](const std::string& text, CsvOptions options = {}) {
     write_text(path, text);
-    const std::string what = message_of<FileError>([&] { load_csv(path, options); }), prefix = "load_csv: " + path + ": ";
+    const std::string what = message_of<FileError>([&] { load_csv(path, options); }),
+                      prefix = "load_csv: " + path + ": ";
     return what.starts_with(prefix) ? what.substr(prefix.size()) : what;
   };
-  CHECK(message("a, b,c d\r\n1, 2.5 ,-3e2\r\n\r\n inf,nan,0.1", {.has_header = true, .dtype = DType::f64}) == "no error");
+  CHECK(message("a, b,c d\r\n1, 2.5 ,-3e2\r\n\r\n inf,nan,0.1", {.has_header = true, .dtype = DType::f64}) ==
+        "no error");
   const CsvTable table = load_csv(path, {.has_header = true, .dtype = DType::f64});
   CHECK(table.names == std::vector<std::string>{"a", "b", "c d"});
   CHECK(table.values.spec() == Spec{DType::f64, {2, 3}});
-  CHECK((table.values.at({0, 1}) == 2.5 && table.values.at({0, 2}) == -300 && table.values.at({1, 2}) == 0.1 && std::isnan(table.values.at({1, 1}))));
+  CHECK((table.values.at({0, 1}) == 2.5 && table.values.at({0, 2}) == -300 &&
+         table.values.at({1, 2}) == 0.1 && std::isnan(table.values.at({1, 1}))));
   CHECK(message("1;2\n3;4\n", {.separator = ';', .dtype = DType::i32}) == "no error");
-  CHECK(load_csv(path, {.separator = ';', .dtype = DType::i32}).values.to_vector<std::int32_t>() == std::vector<std::int32_t>{1, 2, 3, 4});
+  CHECK(load_csv(path, {.separator = ';', .dtype = DType::i32}).values.to_vector<std::int32_t>() ==
+        std::vector<std::int32_t>{1, 2, 3, 4});
   CHECK(message("") == "no error");
   CHECK(load_csv(path).values.shape() == Shape{0, 0});
   CHECK(message("1,2\n3,x4\n") == "line 2: \"x4\" in column 2 is no number");
@@ -161,7 +190,9 @@ TEST_CASE("training log: a JSON object a line", "[data]") {
     log.write({{"step", 3}, {"loss", 0.1}, {"note", text}, {"best", true}});
     log.write({{"loss", std::nan("")}, {"size", std::size_t{7}}, {"bytes", "\xff"}});
     log.write({});
-    CHECK(text_of(path) == "{\"step\":3,\"loss\":0.1,\"note\":\"two\\nlines and a \\\"quote\\\"\",\"best\":true}\n{\"loss\":null,\"size\":7,\"bytes\":\"\xef\xbf\xbd\"}\n{}\n");
+    CHECK(text_of(path) ==
+          "{\"step\":3,\"loss\":0.1,\"note\":\"two\\nlines and a "
+          "\\\"quote\\\"\",\"best\":true}\n{\"loss\":null,\"size\":7,\"bytes\":\"\xef\xbf\xbd\"}\n{}\n");
   }
   const std::string whole = text_of(path);
   CHECK(nlohmann::json::parse(whole.substr(0, whole.find('\n')))["note"] == text);
@@ -171,5 +202,6 @@ TEST_CASE("training log: a JSON object a line", "[data]") {
   write_text(path, std::string(10'000, 'x'));
   TrainingLog(path).write({{"step", 0}});
   CHECK(text_of(path) == "{\"step\":0}\n");
-  CHECK(message_of<FileError>([&] { TrainingLog(folder / "none/log"); }) == "training_log: " + folder.path() + "/none/log: cannot be opened: No such file or directory");
+  CHECK(message_of<FileError>([&] { TrainingLog(folder / "none/log"); }) ==
+        "training_log: " + folder.path() + "/none/log: cannot be opened: No such file or directory");
 }

@@ -1,5 +1,5 @@
-// NumPy's files: what is written comes back, and what is damaged or hostile is an error that says what is wrong. Whether NumPy
-// reads and writes the same is for numpy_files.py.
+// NumPy's files: what is written comes back, and what is damaged or hostile is an error that says what is
+// wrong. Whether NumPy reads and writes the same is for numpy_files.py.
 #include <catch2/catch.hpp>
 
 #include <complex>
@@ -28,30 +28,37 @@ struct Loaded {
 
   std::string message(const std::string& text) {
     write_text(path, text);
-    const std::string what = message_of<FileError>([&] { load_npy(path); }), prefix = "load_npy: " + path + ": ";
+    const std::string what = message_of<FileError>([&] { load_npy(path); }),
+                      prefix = "load_npy: " + path + ": ";
     return what.starts_with(prefix) ? what.substr(prefix.size()) : what;
   }
-  std::string described(const std::string& descr, const std::string& shape, const std::string& data = "", const std::string& order = "False") {
-    return message(npy("{'descr': " + descr + ", 'fortran_order': " + order + ", 'shape': " + shape + "}", data));
+  std::string described(const std::string& descr, const std::string& shape, const std::string& data = "",
+                        const std::string& order = "False") {
+    return message(
+        npy("{'descr': " + descr + ", 'fortran_order': " + order + ", 'shape': " + shape + "}", data));
   }
 };
 
 bool same_bytes(const Tensor& a, const Tensor& b) {
-  return a.spec() == b.spec() && (a.nbytes() == 0 || std::memcmp(a.raw(), b.raw(), static_cast<std::size_t>(a.nbytes())) == 0);
+  return a.spec() == b.spec() &&
+         (a.nbytes() == 0 || std::memcmp(a.raw(), b.raw(), static_cast<std::size_t>(a.nbytes())) == 0);
 }
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("npy: the file is NumPy's", "[npy]") {
   const TemporaryFolder folder;
   const std::string path = folder / "x.npy";
   save_npy(path, tensor({1.0, 2.0, 3.0}));
-  const std::string text = text_of(path), begin("\x93NUMPY\1\0v\0{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", 10 + 57);
+  const std::string text = text_of(path),
+                    begin("\x93NUMPY\1\0v\0{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }",
+                          10 + 57);
   CHECK(text.substr(0, begin.size()) == begin);
   CHECK(text.size() == 128 + 12);
   CHECK(text[127] == '\n');
   CHECK(same_bytes(load_npy(path), tensor({1.0, 2.0, 3.0})));
-  CHECK(message_of<ArgumentError>([&] { save_npy(path, Tensor()); }) == "save_npy: " + path + ": the tensor is undefined");
+  CHECK(message_of<ArgumentError>([&] { save_npy(path, Tensor()); }) ==
+        "save_npy: " + path + ": the tensor is undefined");
   CHECK(text_of(path) == text);
 }
 
@@ -63,9 +70,11 @@ TEST_CASE("npy: byte orders, memory orders and ways to write the header", "[npy]
   CHECK(load_npy(loaded.path).item<std::complex<float>>() == std::complex<float>(1, 2));
   CHECK(loaded.described("'|u1'", "(2, 3)", "\1\2\3\4\5\6", "True") == "no error");
   CHECK(same_bytes(load_npy(loaded.path), tensor({{1, 3, 5}, {2, 4, 6}}, DType::u8)));
-  CHECK(loaded.message(npy("  {\"shape\":(2 , ),\n'fortran_order':False , 'descr':'=i1',}  \n", "\1\2", 2)) == "no error");
+  CHECK(loaded.message(npy("  {\"shape\":(2 , ),\n'fortran_order':False , 'descr':'=i1',}  \n", "\1\2", 2)) ==
+        "no error");
   CHECK(same_bytes(load_npy(loaded.path), tensor({1, 2}, DType::i8)));
-  CHECK(loaded.message(npy("{'descr': '?', 'fortran_order': False, 'shape': ()}", "\1")) == "is of NumPy's dtype '?', which tensors here cannot be; use astype before saving it");
+  CHECK(loaded.message(npy("{'descr': '?', 'fortran_order': False, 'shape': ()}", "\1")) ==
+        "is of NumPy's dtype '?', which tensors here cannot be; use astype before saving it");
 
   // Nothing is recorded where axes change places.
   GradientTape tape({.persistent = true});
@@ -81,8 +90,10 @@ TEST_CASE("npy: hostile files are errors that say what is wrong", "[npy][errors]
   CHECK(loaded.message("\x93NUMPX\1\1") == "is no .npy file: it does not begin with \\x93NUMPY");
   CHECK(loaded.message(npy("{}", "", 4)) == "is of version 4.0 of the .npy format; 1.0 to 3.0 are known");
   CHECK(loaded.message(std::string("\x93NUMPY\1\0\1", 9)) == "ends inside of the header");
-  CHECK(loaded.message(std::string("\x93NUMPY\1\0\xff\xff{}", 12)) == "ends inside of the header: it has 65535 bytes, of which 2 are there");
-  CHECK(loaded.message(std::string("\x93NUMPY\2\0\xff\xff\xff\xff{}", 14)) == "has a header of 4294967295 bytes, of 65536 at most");
+  CHECK(loaded.message(std::string("\x93NUMPY\1\0\xff\xff{}", 12)) ==
+        "ends inside of the header: it has 65535 bytes, of which 2 are there");
+  CHECK(loaded.message(std::string("\x93NUMPY\2\0\xff\xff\xff\xff{}", 14)) ==
+        "has a header of 4294967295 bytes, of 65536 at most");
   CHECK(loaded.message(npy("", "")) == "the header has no { where one belongs");
   CHECK(loaded.message(npy("{", "")) == "the header has no text in quotes where one belongs");
   CHECK(loaded.message(npy("{'descr", "")) == "the header has no text in quotes where one belongs");
@@ -90,17 +101,24 @@ TEST_CASE("npy: hostile files are errors that say what is wrong", "[npy][errors]
   CHECK(loaded.message(npy("{} x", "")) == "the header goes on behind its end");
   CHECK(loaded.message(npy("{'shape': (), 'shape': ()}", "")) == "the header has 'shape' twice");
   CHECK(loaded.message(npy("{'colour': 3}", "")) == "the header has an unknown key 'colour'");
-  CHECK(loaded.message(npy("{'fortran_order': 1}", "")) == "the header has neither True nor False for fortran_order");
-  CHECK(loaded.described("'<f2'", "(2,)", "abcd") == "is of NumPy's dtype '<f2', which tensors here cannot be; use astype before saving it");
-  CHECK(loaded.described("'|O'", "(2,)", "abcd") == "is of NumPy's dtype '|O', which tensors here cannot be; use astype before saving it");
-  CHECK(loaded.described("''", "(2,)") == "is of NumPy's dtype '', which tensors here cannot be; use astype before saving it");
+  CHECK(loaded.message(npy("{'fortran_order': 1}", "")) ==
+        "the header has neither True nor False for fortran_order");
+  CHECK(loaded.described("'<f2'", "(2,)", "abcd") ==
+        "is of NumPy's dtype '<f2', which tensors here cannot be; use astype before saving it");
+  CHECK(loaded.described("'|O'", "(2,)", "abcd") ==
+        "is of NumPy's dtype '|O', which tensors here cannot be; use astype before saving it");
+  CHECK(loaded.described("''", "(2,)") ==
+        "is of NumPy's dtype '', which tensors here cannot be; use astype before saving it");
   CHECK(loaded.described("[('a', '<f4')]", "(2,)") == "is an array of records; save each field by itself");
   CHECK(loaded.described("'<f4'", "(-1,)") == "the header has a shape that is no list of numbers from 0 on");
-  CHECK(loaded.described("'<f4'", "(99999999999999999999,)") == "the header has a shape that is no list of numbers from 0 on");
+  CHECK(loaded.described("'<f4'", "(99999999999999999999,)") ==
+        "the header has a shape that is no list of numbers from 0 on");
   CHECK(loaded.described("'<f4'", "(3 4)") == "the header has no ) where one belongs");
   CHECK(loaded.described("'<f4'", "(1,1,1,1,1,1,1,1,1)") == "has more than 8 dimensions");
-  CHECK(loaded.described("'<f4'", "(4294967296, 4294967296)") == "has more elements than there can be: f32[4294967296,4294967296]");
-  CHECK(loaded.described("'<f8'", "(1000000000000,)", "12345678") == "is f64[1000000000000] of 8000000000000 bytes, and has 8");
+  CHECK(loaded.described("'<f4'", "(4294967296, 4294967296)") ==
+        "has more elements than there can be: f32[4294967296,4294967296]");
+  CHECK(loaded.described("'<f8'", "(1000000000000,)", "12345678") ==
+        "is f64[1000000000000] of 8000000000000 bytes, and has 8");
   CHECK(loaded.described("'<f4'", "(1,)", "12345") == "is f32[1] of 4 bytes, and has 5");
   CHECK(loaded.described("'|b1'", "(3,)", "\1\1\3") == "is bool, and element 2 is 3");
 }
@@ -108,18 +126,26 @@ TEST_CASE("npy: hostile files are errors that say what is wrong", "[npy][errors]
 TEST_CASE("npz: archives of tensors", "[npy]") {
   const TemporaryFolder folder;
   const std::string path = folder / "x.npz";
-  const NamedTensors all = {{"a", tensor({1.0, 2.0})}, {"with/slash and ü", zeros({0, 3})}, {"", tensor(3)}, {"large", random::normal({300, 1000}, {.seed = 1})}};
+  const NamedTensors all = {{"a", tensor({1.0, 2.0})},
+                            {"with/slash and ü", zeros({0, 3})},
+                            {"", tensor(3)},
+                            {"large", random::normal({300, 1000}, {.seed = 1})}};
   save_npz(path, all);
   const NamedTensors back = load_npz(path);
   REQUIRE(back.size() == all.size());
-  for (const auto& [name, x] : all) CHECK(same_bytes(back.at(name), x));
+  for (const auto& [name, x] : all)
+    CHECK(same_bytes(back.at(name), x));
   CHECK(folder.files() == 1);
 
   const std::string before = text_of(path);
-  CHECK(message_of<ArgumentError>([&] { save_npz(path, {{"a", tensor(1.0)}, {"b", Tensor()}}); }) == "save_npz: " + path + ": tensor \"b\" is undefined");
-  CHECK(message_of<ArgumentError>([&] { save_npz(path, {}); }) == "save_npz: " + path + ": an archive of no tensors is no file");
+  CHECK(message_of<ArgumentError>([&] {
+          save_npz(path, {{"a", tensor(1.0)}, {"b", Tensor()}});
+        }) == "save_npz: " + path + ": tensor \"b\" is undefined");
+  CHECK(message_of<ArgumentError>([&] { save_npz(path, {}); }) ==
+        "save_npz: " + path + ": an archive of no tensors is no file");
   CHECK(text_of(path) == before);
-  CHECK_THAT(message_of<FileError>([&] { save_npz(folder / "none/x.npz", all); }), Catch::Matchers::StartsWith("save_npz: " + (folder / "none/x.npz") + ": cannot be "));
+  CHECK_THAT(message_of<FileError>([&] { save_npz(folder / "none/x.npz", all); }),
+             Catch::Matchers::StartsWith("save_npz: " + (folder / "none/x.npz") + ": cannot be "));
   CHECK(folder.files() == 1);
 }
 
@@ -131,7 +157,8 @@ TEST_CASE("npz: damaged and hostile archives", "[npy][errors]") {
   const std::string whole = text_of(path);
   const auto message = [&](const std::string& text) {
     write_text(path, text);
-    const std::string what = message_of<FileError>([&] { load_npz(path); }), prefix = "load_npz: " + path + ": ";
+    const std::string what = message_of<FileError>([&] { load_npz(path); }),
+                      prefix = "load_npz: " + path + ": ";
     return what.starts_with(prefix) ? what.substr(prefix.size()) : what;
   };
   CHECK_THAT(message(""), Catch::Matchers::StartsWith("cannot be opened as a zip archive: "));
@@ -149,8 +176,7 @@ TEST_CASE("npz: damaged and hostile archives", "[npy][errors]") {
     try {
       for (const auto& [name, x] : load_npz(path))
         if (all.contains(name)) REQUIRE(same_bytes(all.at(name), x));
-    } catch (const FileError&) {
-    }
+    } catch (const FileError&) {}
   }
   // The central directory's sizes, 20 bytes behind its signature: compressed, then as it is.
   const auto with_sizes = [&](std::uint32_t compressed, std::uint32_t size) {
@@ -159,15 +185,20 @@ TEST_CASE("npz: damaged and hostile archives", "[npy][errors]") {
     std::memcpy(text.data() + entry + 20, &compressed, 4), std::memcpy(text.data() + entry + 24, &size, 4);
     return text;
   };
-  CHECK(message(with_sizes(136, 2'000'000'000)) == "a.npy has 2000000000 bytes, made of 136, of which " + std::to_string(whole.size()) + " can be there");
-  CHECK_THAT(message(with_sizes(2'000'000'000, 2'000'000'000)), Catch::Matchers::StartsWith("a.npy has 2000000000 bytes, made of 2000000000, of which "));
+  CHECK(message(with_sizes(136, 2'000'000'000)) == "a.npy has 2000000000 bytes, made of 136, of which " +
+                                                       std::to_string(whole.size()) + " can be there");
+  CHECK_THAT(message(with_sizes(2'000'000'000, 2'000'000'000)),
+             Catch::Matchers::StartsWith("a.npy has 2000000000 bytes, made of 2000000000, of which "));
   CHECK(message(with_sizes(136, 137)) != "no error");
   CHECK(message(with_sizes(136, 135)) != "no error");
   std::string renamed = whole;
-  for (std::size_t at; (at = renamed.find("a.npy")) != std::string::npos;) renamed.replace(at, 5, "a.txt");
+  for (std::size_t at; (at = renamed.find("a.npy")) != std::string::npos;)
+    renamed.replace(at, 5, "a.txt");
   CHECK(message(renamed) == "a.txt is no array: its name does not end with .npy");
   std::string twice = whole;
-  for (std::size_t at; (at = twice.find("b.npy")) != std::string::npos;) twice.replace(at, 5, "a.npy");
+  for (std::size_t at; (at = twice.find("b.npy")) != std::string::npos;)
+    twice.replace(at, 5, "a.npy");
   CHECK(message(twice) == "has a.npy twice");
-  CHECK_THAT(message_of<FileError>([&] { load_npz(folder / "none"); }), Catch::Matchers::EndsWith("none: cannot be opened: No such file or directory"));
+  CHECK_THAT(message_of<FileError>([&] { load_npz(folder / "none"); }),
+             Catch::Matchers::EndsWith("none: cannot be opened: No such file or directory"));
 }

@@ -1,4 +1,5 @@
-// Files in the safetensors format: what is written comes back, and what is damaged or hostile is an error that says what is wrong.
+// Files in the safetensors format: what is written comes back, and what is damaged or hostile is an error
+// that says what is wrong.
 #include <catch2/catch.hpp>
 
 #include <complex>
@@ -17,7 +18,8 @@ using namespace tapedeck::test;
 namespace {
 
 bool same_bytes(const Tensor& a, const Tensor& b) {
-  return a.spec() == b.spec() && (a.nbytes() == 0 || std::memcmp(a.raw(), b.raw(), static_cast<std::size_t>(a.nbytes())) == 0);
+  return a.spec() == b.spec() &&
+         (a.nbytes() == 0 || std::memcmp(a.raw(), b.raw(), static_cast<std::size_t>(a.nbytes())) == 0);
 }
 
 /// A file of these parts, whatever they are.
@@ -38,14 +40,18 @@ struct Loaded {
     const std::string prefix = "load_safetensors: " + path + ": ";
     return what.starts_with(prefix) ? what.substr(prefix.size()) : what;
   }
-  std::string message(const std::string& header, const std::string& data) { return message(file_of(header, data)); }
+  std::string message(const std::string& header, const std::string& data) {
+    return message(file_of(header, data));
+  }
 };
 
 NamedTensors one_of_each() {
   NamedTensors all;
   const Tensor x = random::normal({3, 5}, {.seed = 3}, DType::f64) * 50;
-  for (const DType t : {DType::f32, DType::f64, DType::i8, DType::i32, DType::i64, DType::u8, DType::boolean, DType::c64, DType::c128})
-    all.emplace(name_of(t), is_complex(t) ? complex(astype(x, real_of(t)), astype(x + 1, real_of(t))) : astype(abs(x), t));
+  for (const DType t : {DType::f32, DType::f64, DType::i8, DType::i32, DType::i64, DType::u8, DType::boolean,
+                        DType::c64, DType::c128})
+    all.emplace(name_of(t), is_complex(t) ? complex(astype(x, real_of(t)), astype(x + 1, real_of(t)))
+                                          : astype(abs(x), t));
   all["a scalar"] = tensor(3.5);
   all["complex scalar"] = tensor(std::complex<double>(1, 2));
   all["empty"] = zeros({0, 4});
@@ -56,7 +62,7 @@ NamedTensors one_of_each() {
   return all;
 }
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("safetensors: every dtype comes back", "[safetensors]") {
   const TemporaryFolder folder;
@@ -78,18 +84,23 @@ TEST_CASE("safetensors: every dtype comes back", "[safetensors]") {
   CHECK(load_safetensors(path).tensors.empty());
 }
 
-// The format as it is published: length, JSON, bytes; each tensor at a multiple of its element's size, no gaps.
+// The format as it is published: length, JSON, bytes; each tensor at a multiple of its element's size, no
+// gaps.
 TEST_CASE("safetensors: the file is what other libraries expect", "[safetensors]") {
   const TemporaryFolder folder;
   const std::string path = folder / "x.safetensors";
-  save_safetensors(path, {{"b", tensor({1, 2}, DType::i8)}, {"a", tensor({{1.0, 2.0, 3.0}}, DType::f32)}, {"z", tensor(std::complex<double>(5, 6))}, {"none", zeros({0}, DType::u8)}});
+  save_safetensors(path, {{"b", tensor({1, 2}, DType::i8)},
+                          {"a", tensor({{1.0, 2.0, 3.0}}, DType::f32)},
+                          {"z", tensor(std::complex<double>(5, 6))},
+                          {"none", zeros({0}, DType::u8)}});
   const std::string text = text_of(path);
   std::uint64_t length;
   std::memcpy(&length, text.data(), 8);
   CHECK((8 + length) % 64 == 0);
   const auto header = nlohmann::json::parse(text.substr(8, length));
   CHECK(header["z"] == nlohmann::json::parse(R"({"dtype": "F64", "shape": [2], "data_offsets": [0, 16]})"));
-  CHECK(header["a"] == nlohmann::json::parse(R"({"dtype": "F32", "shape": [1, 3], "data_offsets": [16, 28]})"));
+  CHECK(header["a"] ==
+        nlohmann::json::parse(R"({"dtype": "F32", "shape": [1, 3], "data_offsets": [16, 28]})"));
   CHECK(header["b"] == nlohmann::json::parse(R"({"dtype": "I8", "shape": [2], "data_offsets": [28, 30]})"));
   REQUIRE(text.size() == 8 + length + 30);
   float a[3];
@@ -99,13 +110,19 @@ TEST_CASE("safetensors: the file is what other libraries expect", "[safetensors]
   CHECK(header["__metadata__"]["tapedeck.xxh3:none"] == "2d06800538d394c2");
 
   // A file of another library has no checksums.
-  write_text(path, file_of(R"( {"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", std::string("\0\0\x80?\0\0\0@", 8)).replace(8, 1, "{").replace(9, 1, " "));
+  write_text(path, file_of(R"( {"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
+                           std::string("\0\0\x80?\0\0\0@", 8))
+                       .replace(8, 1, "{")
+                       .replace(9, 1, " "));
   CHECK(load_safetensors(path).tensors.at("w").to_vector() == std::vector<double>{1, 2});
 }
 
 TEST_CASE("safetensors: every damaged bit is seen", "[safetensors]") {
   Loaded loaded;
-  NamedTensors tensors = {{"w", tensor({1.0, 2.0})}, {"n", tensor({7, 8}, DType::i64)}, {"mask", tensor({1, 0, 1}, DType::boolean)}, {"z", tensor(std::complex<double>(1, 2))}};
+  NamedTensors tensors = {{"w", tensor({1.0, 2.0})},
+                          {"n", tensor({7, 8}, DType::i64)},
+                          {"mask", tensor({1, 0, 1}, DType::boolean)},
+                          {"z", tensor(std::complex<double>(1, 2))}};
   SECTION("several tensors") {}
   SECTION("no tensor, one text") { tensors.clear(); }
   save_safetensors(loaded.path, tensors, {{"epoch", "3"}});
@@ -129,44 +146,79 @@ TEST_CASE("safetensors: hostile files are errors that say what is wrong", "[safe
   const std::string four(4, '\0'), eight(8, '\0');
   const auto described = [](const std::string& description) { return R"({"w":)" + description + "}"; };
   CHECK(loaded.message("") == "is no safetensors file: it has 0 bytes");
-  CHECK(loaded.message("\xff\xff\xff\xff\xff\xff\xff\xff{}") == "is no safetensors file: a header of 18446744073709551615 bytes, of 100000000 at most");
-  CHECK(loaded.message(std::string("\x10\0\0\0\0\0\0\0{}", 10)) == "is no safetensors file, or cut off: a header of 16 bytes in a file of 10");
+  CHECK(loaded.message("\xff\xff\xff\xff\xff\xff\xff\xff{}") ==
+        "is no safetensors file: a header of 18446744073709551615 bytes, of 100000000 at most");
+  CHECK(loaded.message(std::string("\x10\0\0\0\0\0\0\0{}", 10)) ==
+        "is no safetensors file, or cut off: a header of 16 bytes in a file of 10");
   CHECK(loaded.message("[1]", "") == "is no safetensors file: the header is no JSON object");
   CHECK_THAT(loaded.message("{,}", ""), Catch::Matchers::StartsWith("the header is no JSON: "));
   CHECK_THAT(loaded.message("{\"\xff\":1}", ""), Catch::Matchers::StartsWith("the header is no JSON: "));
-  CHECK(loaded.message(described(R"({"dtype":"F32","shape":[[1]],"data_offsets":[0,4]})"), four) == "the header is nested too deep");
+  CHECK(loaded.message(described(R"({"dtype":"F32","shape":[[1]],"data_offsets":[0,4]})"), four) ==
+        "the header is nested too deep");
   CHECK(loaded.message("{" + std::string(100'000, '[') + "}", "") != "no error");
   CHECK(loaded.message(R"({"w":)" + std::string(100'000, '[') + "}", "") == "the header is nested too deep");
   CHECK(loaded.message(described("3"), "") == "tensor \"w\" is no JSON object in the header");
   CHECK(loaded.message(R"({"__metadata__":3})", "") == "the header's __metadata__ is no JSON object");
   CHECK(loaded.message(R"({"__metadata__":{"a":3}})", "") == "the header's __metadata__ \"a\" is no text");
-  CHECK(loaded.message(R"({"__metadata__":{"tapedeck.version":"2"}})", "") == "is of version 2; this library knows version 1");
-  CHECK(loaded.message(R"({"__metadata__":{"tapedeck.xxh3:w":"1"}})", "") == "the header is damaged: its checksum differs");
-  CHECK(loaded.message(described(R"({"shape":[1],"data_offsets":[0,4]})"), four) == "tensor \"w\": no dtype in the header");
-  CHECK(loaded.message(described(R"({"dtype":3,"shape":[1],"data_offsets":[0,4]})"), four) == "tensor \"w\": its dtype is no text");
-  CHECK(loaded.message(described(R"({"dtype":"BF16","shape":[2],"data_offsets":[0,4]})"), four) == "tensor \"w\" is BF16, which tensors here cannot be; convert it where it was written, such as to F32");
-  CHECK(loaded.message(described(R"({"dtype":"F16","shape":[2],"data_offsets":[0,4]})"), four) == "tensor \"w\" is F16, which tensors here cannot be; convert it where it was written, such as to F32");
-  CHECK(loaded.message(described(R"({"dtype":"F32","shape":1,"data_offsets":[0,4]})"), four) == "tensor \"w\": its shape is no list");
-  CHECK(loaded.message(described(R"({"dtype":"F32","shape":[-1],"data_offsets":[0,4]})"), four) == "tensor \"w\": its shape has -1");
-  CHECK(loaded.message(described(R"({"dtype":"F32","shape":[1.0],"data_offsets":[0,4]})"), four) == "tensor \"w\": its shape has 1.0");
-  CHECK(loaded.message(described(R"({"dtype":"F32","shape":[9223372036854775808],"data_offsets":[0,4]})"), four) == "tensor \"w\": its shape has 9223372036854775808");
-  CHECK(loaded.message(described(R"({"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,4]})"), four) == "tensor \"w\" has more elements than there can be: f32[4294967296,4294967296]");
-  CHECK(loaded.message(described(R"({"dtype":"F32","shape":[4611686018427387904],"data_offsets":[0,0]})"), "") == "tensor \"w\" has more elements than there can be: f32[4611686018427387904]");
-  CHECK(loaded.message(described(R"({"dtype":"F32","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,4]})"), four) == "tensor \"w\" has 9 dimensions; tensors have up to 8");
-  CHECK(loaded.message(described(R"({"dtype":"F32","shape":[1],"data_offsets":[0]})"), four) == "tensor \"w\": its data_offsets are not two ascending numbers");
-  CHECK(loaded.message(described(R"({"dtype":"F32","shape":[1],"data_offsets":[4,0]})"), four) == "tensor \"w\": its data_offsets are not two ascending numbers");
-  CHECK(loaded.message(described(R"({"dtype":"F32","shape":[2],"data_offsets":[0,4]})"), four) == "tensor \"w\" is f32[2] and has 4 bytes");
-  CHECK(loaded.message(described(R"({"dtype":"F32","shape":[268435456],"data_offsets":[0,1073741824]})"), four) == "has 4 bytes of data; its tensors take 1073741824");
-  CHECK(loaded.message(described(R"({"dtype":"F32","shape":[1],"data_offsets":[4,8]})"), eight) == "tensor \"w\" begins at byte 4 of the data, behind a gap");
-  CHECK(loaded.message(described(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})"), eight) == "has 8 bytes of data; its tensors take 4");
-  CHECK(loaded.message(R"({"v":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", four) == "tensor \"w\" begins at byte 0 of the data, inside of another");
-  CHECK(loaded.message(R"({"v":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"v":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})", "ab") == "the header has \"v\" twice");
-  CHECK(loaded.message(described(R"({"dtype":"F32","dtype":"F64","shape":[1],"data_offsets":[0,8]})"), eight) == "the header has \"dtype\" twice");
-  CHECK(loaded.message(described(R"({"dtype":"BOOL","shape":[2],"data_offsets":[0,2]})"), "\1\2") == "tensor \"w\" is bool, and element 1 is 2");
+  CHECK(loaded.message(R"({"__metadata__":{"tapedeck.version":"2"}})", "") ==
+        "is of version 2; this library knows version 1");
+  CHECK(loaded.message(R"({"__metadata__":{"tapedeck.xxh3:w":"1"}})", "") ==
+        "the header is damaged: its checksum differs");
+  CHECK(loaded.message(described(R"({"shape":[1],"data_offsets":[0,4]})"), four) ==
+        "tensor \"w\": no dtype in the header");
+  CHECK(loaded.message(described(R"({"dtype":3,"shape":[1],"data_offsets":[0,4]})"), four) ==
+        "tensor \"w\": its dtype is no text");
+  CHECK(
+      loaded.message(described(R"({"dtype":"BF16","shape":[2],"data_offsets":[0,4]})"), four) ==
+      "tensor \"w\" is BF16, which tensors here cannot be; convert it where it was written, such as to F32");
+  CHECK(loaded.message(described(R"({"dtype":"F16","shape":[2],"data_offsets":[0,4]})"), four) ==
+        "tensor \"w\" is F16, which tensors here cannot be; convert it where it was written, such as to F32");
+  CHECK(loaded.message(described(R"({"dtype":"F32","shape":1,"data_offsets":[0,4]})"), four) ==
+        "tensor \"w\": its shape is no list");
+  CHECK(loaded.message(described(R"({"dtype":"F32","shape":[-1],"data_offsets":[0,4]})"), four) ==
+        "tensor \"w\": its shape has -1");
+  CHECK(loaded.message(described(R"({"dtype":"F32","shape":[1.0],"data_offsets":[0,4]})"), four) ==
+        "tensor \"w\": its shape has 1.0");
+  CHECK(loaded.message(described(R"({"dtype":"F32","shape":[9223372036854775808],"data_offsets":[0,4]})"),
+                       four) == "tensor \"w\": its shape has 9223372036854775808");
+  CHECK(loaded.message(described(R"({"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,4]})"),
+                       four) ==
+        "tensor \"w\" has more elements than there can be: f32[4294967296,4294967296]");
+  CHECK(loaded.message(described(R"({"dtype":"F32","shape":[4611686018427387904],"data_offsets":[0,0]})"),
+                       "") == "tensor \"w\" has more elements than there can be: f32[4611686018427387904]");
+  CHECK(loaded.message(described(R"({"dtype":"F32","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,4]})"),
+                       four) == "tensor \"w\" has 9 dimensions; tensors have up to 8");
+  CHECK(loaded.message(described(R"({"dtype":"F32","shape":[1],"data_offsets":[0]})"), four) ==
+        "tensor \"w\": its data_offsets are not two ascending numbers");
+  CHECK(loaded.message(described(R"({"dtype":"F32","shape":[1],"data_offsets":[4,0]})"), four) ==
+        "tensor \"w\": its data_offsets are not two ascending numbers");
+  CHECK(loaded.message(described(R"({"dtype":"F32","shape":[2],"data_offsets":[0,4]})"), four) ==
+        "tensor \"w\" is f32[2] and has 4 bytes");
+  CHECK(loaded.message(described(R"({"dtype":"F32","shape":[268435456],"data_offsets":[0,1073741824]})"),
+                       four) == "has 4 bytes of data; its tensors take 1073741824");
+  CHECK(loaded.message(described(R"({"dtype":"F32","shape":[1],"data_offsets":[4,8]})"), eight) ==
+        "tensor \"w\" begins at byte 4 of the data, behind a gap");
+  CHECK(loaded.message(described(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})"), eight) ==
+        "has 8 bytes of data; its tensors take 4");
+  CHECK(
+      loaded.message(
+          R"({"v":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
+          four) == "tensor \"w\" begins at byte 0 of the data, inside of another");
+  CHECK(
+      loaded.message(
+          R"({"v":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"v":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})",
+          "ab") == "the header has \"v\" twice");
+  CHECK(loaded.message(described(R"({"dtype":"F32","dtype":"F64","shape":[1],"data_offsets":[0,8]})"),
+                       eight) == "the header has \"dtype\" twice");
+  CHECK(loaded.message(described(R"({"dtype":"BOOL","shape":[2],"data_offsets":[0,2]})"), "\1\2") ==
+        "tensor \"w\" is bool, and element 1 is 2");
   // What a length beyond 2^63 and what is no file lead to.
-  CHECK_THAT(message_of<FileError>([&] { load_safetensors(loaded.folder.path()); }), Catch::Matchers::EndsWith("is no regular file"));
-  CHECK_THAT(message_of<FileError>([&] { load_safetensors(loaded.folder / "none"); }), Catch::Matchers::EndsWith("none: cannot be opened: No such file or directory"));
-  CHECK_THAT(message_of<FileError>([&] { load_safetensors("/dev/zero"); }), Catch::Matchers::EndsWith("is no regular file"));
+  CHECK_THAT(message_of<FileError>([&] { load_safetensors(loaded.folder.path()); }),
+             Catch::Matchers::EndsWith("is no regular file"));
+  CHECK_THAT(message_of<FileError>([&] { load_safetensors(loaded.folder / "none"); }),
+             Catch::Matchers::EndsWith("none: cannot be opened: No such file or directory"));
+  CHECK_THAT(message_of<FileError>([&] { load_safetensors("/dev/zero"); }),
+             Catch::Matchers::EndsWith("is no regular file"));
 }
 
 TEST_CASE("safetensors: what a file cannot have", "[safetensors][errors]") {
@@ -174,13 +226,27 @@ TEST_CASE("safetensors: what a file cannot have", "[safetensors][errors]") {
   const std::string path = folder / "x.safetensors";
   save_safetensors(path, {{"w", ones({2})}});
   const std::string before = text_of(path);
-  CHECK(message_of<ArgumentError>([&] { save_safetensors(path, {{"w", Tensor()}}); }) == "save_safetensors: tensor \"w\" is undefined");
-  CHECK(message_of<ArgumentError>([&] { save_safetensors(path, {{"__metadata__", ones({2})}}); }) == "save_safetensors: the file format does not allow the name \"__metadata__\"");
-  CHECK(message_of<ArgumentError>([&] { save_safetensors(path, {{"\xff", ones({2})}}); }) == "save_safetensors: a name is not UTF-8: \"tapedeck.xxh3:\\ufffd\"");
-  CHECK(message_of<ArgumentError>([&] { save_safetensors(path, {}, {{"tapedeck.x", "1"}}); }) == "save_safetensors: the key \"tapedeck.x\" is the library's own; use one that does not begin with tapedeck.");
-  CHECK(message_of<ArgumentError>([&] { save_safetensors(path, {}, {{"x", "\xff"}}); }) == "save_safetensors: a text of the metadata is not UTF-8: \"\\ufffd\"");
-  CHECK(message_of<FileError>([&] { save_safetensors(folder / "none/x", {}); }) == "save_safetensors: " + folder.path() + "/none/x: cannot be written: No such file or directory");
-  CHECK(message_of<FileError>([&] { save_safetensors(folder.path(), {}); }) == "save_safetensors: " + folder.path() + ": cannot be written: Is a directory");
+  CHECK(message_of<ArgumentError>([&] {
+          save_safetensors(path, {{"w", Tensor()}});
+        }) == "save_safetensors: tensor \"w\" is undefined");
+  CHECK(message_of<ArgumentError>([&] {
+          save_safetensors(path, {{"__metadata__", ones({2})}});
+        }) == "save_safetensors: the file format does not allow the name \"__metadata__\"");
+  CHECK(message_of<ArgumentError>([&] {
+          save_safetensors(path, {{"\xff", ones({2})}});
+        }) == "save_safetensors: a name is not UTF-8: \"tapedeck.xxh3:\\ufffd\"");
+  CHECK(message_of<ArgumentError>([&] {
+          save_safetensors(path, {}, {{"tapedeck.x", "1"}});
+        }) ==
+        "save_safetensors: the key \"tapedeck.x\" is the library's own; use one that does not begin with "
+        "tapedeck.");
+  CHECK(message_of<ArgumentError>([&] {
+          save_safetensors(path, {}, {{"x", "\xff"}});
+        }) == "save_safetensors: a text of the metadata is not UTF-8: \"\\ufffd\"");
+  CHECK(message_of<FileError>([&] { save_safetensors(folder / "none/x", {}); }) ==
+        "save_safetensors: " + folder.path() + "/none/x: cannot be written: No such file or directory");
+  CHECK(message_of<FileError>([&] { save_safetensors(folder.path(), {}); }) ==
+        "save_safetensors: " + folder.path() + ": cannot be written: Is a directory");
   CHECK(text_of(path) == before);
   CHECK(folder.files() == 1);
 }

@@ -1,5 +1,5 @@
-// Processes that are killed while they save: after each of 500 kills at random moments the file holds one state whole, the one
-// that was there or the next. A disk without room, too, leaves what was there.
+// Processes that are killed while they save: after each of 500 kills at random moments the file holds one
+// state whole, the one that was there or the next. A disk without room, too, leaves what was there.
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -31,7 +31,9 @@ void require(bool ok, const char* what) {
 }
 
 // What the saving process has begun and ended, for the one that kills it.
-struct Progress { std::atomic<std::int64_t> begun, done; };
+struct Progress {
+  std::atomic<std::int64_t> begun, done;
+};
 
 // In state k every number of every tensor is k.
 void save_state(std::int64_t k, const std::string& path) {
@@ -50,18 +52,22 @@ std::int64_t load_state(const std::string& path) {
   const float k = tensors.begin()->second.data<float>()[0];
   for (const auto& [name, x] : tensors) {
     require(x.size() == kElements, "a tensor has lost elements");
-    for (const float v : x.data<float>()) require(v == k, "numbers of two states are in one file");
+    for (const float v : x.data<float>())
+      require(v == k, "numbers of two states are in one file");
   }
   return static_cast<std::int64_t>(k);
 }
 
 void kill_while_saving(const std::string& path) {
-  auto* progress = static_cast<Progress*>(mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  auto* progress = static_cast<Progress*>(
+      mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   require(progress != MAP_FAILED, "mmap");
   new (progress) Progress{};
   const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < 5; ++i) save_state(0, path);
-  const auto each = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start) / 5;
+  for (int i = 0; i < 5; ++i)
+    save_state(0, path);
+  const auto each =
+      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start) / 5;
 
   std::mt19937 random(1);
   std::uniform_int_distribution<std::int64_t> moment(0, 3 * each.count());
@@ -83,11 +89,13 @@ void kill_while_saving(const std::string& path) {
     waitpid(child, &status, 0);
     require(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "a saving process ended by itself");
     const std::int64_t k = load_state(path);
-    require(k == progress->done || k == progress->begun, "the file holds another state than the last or the next");
+    require(k == progress->done || k == progress->begun,
+            "the file holds another state than the last or the next");
     progress->done = k;
     interrupted += std::filesystem::exists(path + ".partial");
   }
-  std::printf("checkpoint: %d kills, %d of them while a file was written, %ld states saved\n", kKills, interrupted, static_cast<long>(progress->done));
+  std::printf("checkpoint: %d kills, %d of them while a file was written, %ld states saved\n", kKills,
+              interrupted, static_cast<long>(progress->done));
   require(interrupted > kKills / 20, "too few kills came while a file was written");
 }
 
@@ -110,7 +118,7 @@ void fill_the_disk(const std::string& path) {
   }
 }
 
-}  // namespace
+}   // namespace
 
 // What a killed process holds is no leak.
 extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }

@@ -1,4 +1,5 @@
-// What ends late: static and thread-local objects that hold tensors, or compute with them while they are destroyed.
+// What ends late: static and thread-local objects that hold tensors, or compute with them while they are
+// destroyed.
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
@@ -49,7 +50,7 @@ Everything& everything() {
 }
 
 void use_thread_locals() {
-  of_thread.held = td::ones({5});                       // made before the library knows of the thread's end, and after
+  of_thread.held = td::ones({5});   // made before the library knows of the thread's end, and after
   thread_local td::Tensor large = td::ones({5000});
   thread_local td::GradientTape tape;
   tape.watch(large);
@@ -57,13 +58,14 @@ void use_thread_locals() {
   require(y.at({1}) > 2.7, "a tensor of the thread");
 }
 
-}  // namespace
+}   // namespace
 
 int main() {
   before_everything.held = td::ones({4000});
   everything().adam.apply_gradients({{everything().gradient, everything().variable}});
   require(everything().adam.slot(everything().variable, "m").defined(), "a slot");
-  for (int i = 0; i < 20; ++i) std::thread(use_thread_locals).join();
+  for (int i = 0; i < 20; ++i)
+    std::thread(use_thread_locals).join();
   use_thread_locals();
   td::set_num_threads(2);
   require(td::sum(td::ones({1000, 3000})).item() == 3e6, "a sum on two threads");

@@ -1,4 +1,5 @@
-// fork() without exec: the child computes, on one thread, whatever the parent's threads were doing; the parent goes on.
+// fork() without exec: the child computes, on one thread, whatever the parent's threads were doing; the
+// parent goes on.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,10 +23,13 @@ void require(bool ok, const char* what) {
 
 double work() {
   const td::random::Key key{3};
-  const td::Tensor a = td::random::normal({300, 400}, key.split(0)), b = td::random::normal({400, 500}, key.split(1));
+  const td::Tensor a = td::random::normal({300, 400}, key.split(0)),
+                   b = td::random::normal({400, 500}, key.split(1));
   td::GradientTape tape;
   tape.watch(a);
-  const td::Tensor convolved = td::conv2d(td::reshape(a, {10, 30, 25, 16}), td::reshape(td::slice(td::reshape(b, {200'000}), {0}, {4608}), {3, 3, 16, 32}));
+  const td::Tensor convolved =
+      td::conv2d(td::reshape(a, {10, 30, 25, 16}),
+                 td::reshape(td::slice(td::reshape(b, {200'000}), {0}, {4608}), {3, 3, 16, 32}));
   const td::Tensor loss = td::sum(td::tanh(td::matmul(a, b) * 0.01)) + td::sum(td::tanh(convolved * 0.01));
   return loss.item() + td::sum(tape.gradient(loss, a).dense()).item();
 }
@@ -46,7 +50,7 @@ template <class F> void in_child(const F& f) {
 
 const td::Tensor of_process = td::ones({3000});
 
-}  // namespace
+}   // namespace
 
 // What the parent's threads hold when it forks is lost in the child: no leak of ours.
 extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }
@@ -64,7 +68,8 @@ int main() {
   });
   require(work() == expected && td::num_threads() == 4, "the parent goes on");
 
-  // While others take and release every lock there is; the sanitizer's allocator has some that stay taken in the child.
+  // While others take and release every lock there is; the sanitizer's allocator has some that stay taken in
+  // the child.
   if (tapedeck::kAddressSanitizer) return 0;
   std::atomic<bool> stop = false;
   std::vector<std::thread> others;
@@ -88,5 +93,6 @@ int main() {
       require(td::sum(td::matmul(td::ones({2, 2}), td::ones({2, 2}))).item() == 8, "a product in a child");
     });
   stop = true;
-  for (std::thread& t : others) t.join();
+  for (std::thread& t : others)
+    t.join();
 }

@@ -1,5 +1,5 @@
-// Tensors that change threads: freed while their maker lives and after it has ended, by threads that do nothing else. Memory
-// must come round.
+// Tensors that change threads: freed while their maker lives and after it has ended, by threads that do
+// nothing else. Memory must come round.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -24,14 +24,18 @@ constexpr int kSmall = 2000, kLarge = 20;
 
 std::vector<td::Tensor> make() {
   std::vector<td::Tensor> list;
-  for (int i = 0; i < kSmall; ++i) list.push_back(td::tensor(1.0 * i));
-  for (int i = 0; i < kLarge; ++i) list.push_back(td::full({10'000}, i));
+  for (int i = 0; i < kSmall; ++i)
+    list.push_back(td::tensor(1.0 * i));
+  for (int i = 0; i < kLarge; ++i)
+    list.push_back(td::full({10'000}, i));
   return list;
 }
 
 void check(const std::vector<td::Tensor>& list) {
-  for (int i = 0; i < kSmall; ++i) require(list[static_cast<std::size_t>(i)].item() == i, "a small tensor of another thread");
-  for (int i = 0; i < kLarge; ++i) require(list[static_cast<std::size_t>(kSmall + i)].at({9'999}) == i, "a large tensor of another thread");
+  for (int i = 0; i < kSmall; ++i)
+    require(list[static_cast<std::size_t>(i)].item() == i, "a small tensor of another thread");
+  for (int i = 0; i < kLarge; ++i)
+    require(list[static_cast<std::size_t>(kSmall + i)].at({9'999}) == i, "a large tensor of another thread");
 }
 
 // Pages of the process that are in memory.
@@ -63,7 +67,7 @@ void made_by_a_thread_that_still_runs() {
   other.join();
 }
 
-}  // namespace
+}   // namespace
 
 int main() {
   const std::int64_t live = td::live_bytes();
@@ -77,5 +81,6 @@ int main() {
     if (round == 20) warm = resident();
   }
   // Two rounds of small tensors that were lost each time would be 40 MB.
-  require(kAddressSanitizer || resident() - warm < 2500, "memory came back");   // which the sanitizer keeps for a while
+  require(kAddressSanitizer || resident() - warm < 2500,
+          "memory came back");   // which the sanitizer keeps for a while
 }

@@ -1,5 +1,5 @@
-// dlopen and dlclose of a module that uses the library, over and over, while threads that have used it still run: the library
-// stays, since its code runs when they end. The program itself is not linked with it.
+// dlopen and dlclose of a module that uses the library, over and over, while threads that have used it still
+// run: the library stays, since its code runs when they end. The program itself is not linked with it.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -16,7 +16,7 @@ void require(bool ok, const char* what) {
   std::_Exit(1);
 }
 
-}  // namespace
+}   // namespace
 
 int main(int, char** argv) {
   using Use = double (*)();

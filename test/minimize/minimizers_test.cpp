@@ -19,7 +19,8 @@ Tensor rosenbrock(const Tensor& x) {
 }
 Tensor start_of_rosenbrock(std::int64_t n) {
   std::vector<double> x;
-  for (std::int64_t i = 0; i < n; ++i) x.push_back(i % 2 ? 1.0 : -1.2);
+  for (std::int64_t i = 0; i < n; ++i)
+    x.push_back(i % 2 ? 1.0 : -1.2);
   return tensor(x);
 }
 
@@ -30,7 +31,9 @@ struct Regression {
   Tensor x, y;
 
   Regression() {
-    const Tensor all = load_csv(TAPEDECK_TEST_DATA "/../../examples/data/breast_cancer.csv", {.has_header = true, .dtype = DType::f64}).values;
+    const Tensor all = load_csv(TAPEDECK_TEST_DATA "/../../examples/data/breast_cancer.csv",
+                                {.has_header = true, .dtype = DType::f64})
+                           .values;
     const std::int64_t rows = all.shape()[0];
     const Tensor raw = slice(all, {0, 0}, {rows, 30});
     x = (raw - mean(raw, {0})) / sqrt(variance(raw, {0}));
@@ -41,20 +44,24 @@ struct Regression {
     return mean(softplus(z) - y * z) + 0.005 * sum(square(w));
   }
 };
-constexpr double kLeastLoss = 0.09959137548470548;   // by Newton's method in NumPy, where the gradient's norm is 1e-17
+constexpr double kLeastLoss =
+    0.09959137548470548;   // by Newton's method in NumPy, where the gradient's norm is 1e-17
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("Newton's method and L-BFGS find the minimum of Rosenbrock's function", "[minimizers]") {
   for (const std::int64_t n : {2, 100}) {
-    const Minimum newton = minimize_newton(rosenbrock, start_of_rosenbrock(n), {{.tolerance = 1e-10, .max_iterations = 1000}});
-    INFO(n << " numbers, Newton: " << newton.iterations << " iterations, " << newton.products << " products, " << newton.reason);
+    const Minimum newton =
+        minimize_newton(rosenbrock, start_of_rosenbrock(n), {{.tolerance = 1e-10, .max_iterations = 1000}});
+    INFO(n << " numbers, Newton: " << newton.iterations << " iterations, " << newton.products << " products, "
+           << newton.reason);
     CHECK(newton.converged);
     CHECK(distance(newton.x[0], ones({n}, DType::f64)) < 1e-8);
     CHECK(newton.value < 1e-16);
     CHECK(newton.products > newton.iterations);
     if (!has_lbfgs()) continue;
-    const Minimum lbfgs = minimize_lbfgs(rosenbrock, start_of_rosenbrock(n), {{.tolerance = 1e-8, .max_iterations = 1000}});
+    const Minimum lbfgs =
+        minimize_lbfgs(rosenbrock, start_of_rosenbrock(n), {{.tolerance = 1e-8, .max_iterations = 1000}});
     INFO("L-BFGS: " << lbfgs.iterations << " iterations, " << lbfgs.reason);
     CHECK(lbfgs.converged);
     CHECK(distance(lbfgs.x[0], ones({n}, DType::f64)) < 1e-6);
@@ -78,14 +85,17 @@ TEST_CASE("logistic regression takes Newton's method fewer than 15 iterations", 
 }
 
 TEST_CASE("minimizers keep dtypes and shapes, and leave a saddle and a flat start", "[minimizers]") {
-  const auto f = [](const Tensor& a, const Tensor& b) { return sum(square(a - 3.0)) + astype(sum(square(b + 1.0)), DType::f32); };
+  const auto f = [](const Tensor& a, const Tensor& b) {
+    return sum(square(a - 3.0)) + astype(sum(square(b + 1.0)), DType::f32);
+  };
   const Minimum m = minimize_newton(f, {zeros({2, 2}), zeros({3}, DType::f64)});
   CHECK(m.x[0].spec() == Spec{DType::f32, {2, 2}});
   CHECK(m.x[1].spec() == Spec{DType::f64, {3}});
   CHECK(distance(astype(m.x[0], DType::f64), full({2, 2}, 3.0, DType::f64)) < 1e-5);
   CHECK(m.iterations <= 2);
   // x⁴ - x² curves downwards at 0.1.
-  const Minimum saddle = minimize_newton([](const Tensor& x) { return sum(square(square(x)) - square(x)); }, tensor({0.1}, DType::f64));
+  const Minimum saddle = minimize_newton([](const Tensor& x) { return sum(square(square(x)) - square(x)); },
+                                         tensor({0.1}, DType::f64));
   CHECK(saddle.converged);
   CHECK(std::abs(saddle.value + 0.25) < 1e-10);
   CHECK(minimize_newton([](const Tensor& x) { return sum(square(x)); }, zeros({3})).iterations == 0);
@@ -100,7 +110,8 @@ TEST_CASE("a minimizer says where it stands, and stops when told to", "[minimize
   };
   for (int which = 0; which < 1 + has_lbfgs(); ++which) {
     values.clear();
-    const Minimum m = which ? minimize_lbfgs(rosenbrock, start_of_rosenbrock(10), {{.progress = progress}}) : minimize_newton(rosenbrock, start_of_rosenbrock(10), {{.progress = progress}});
+    const Minimum m = which ? minimize_lbfgs(rosenbrock, start_of_rosenbrock(10), {{.progress = progress}})
+                            : minimize_newton(rosenbrock, start_of_rosenbrock(10), {{.progress = progress}});
     CHECK(m.iterations == 3);
     CHECK(values.size() == 3);
     CHECK(m.value == values.back());
@@ -108,25 +119,35 @@ TEST_CASE("a minimizer says where it stands, and stops when told to", "[minimize
     CHECK(m.reason == "stopped by progress");
     CHECK_FALSE(m.converged);
   }
-  CHECK(minimize_newton(rosenbrock, start_of_rosenbrock(10), {{.max_iterations = 2}}).reason == "max_iterations");
+  CHECK(minimize_newton(rosenbrock, start_of_rosenbrock(10), {{.max_iterations = 2}}).reason ==
+        "max_iterations");
 }
 
 TEST_CASE("minimizers refuse what they cannot minimize", "[minimizers]") {
   const Tensor x = tensor({1.0, 2.0});
-  CHECK(message_of<ShapeError>([&] { minimize_newton([](const Tensor& t) { return square(t); }, x); }) == "minimize_newton: the function returns f32[2]; use a scalar");
-  CHECK(message_of<DTypeError>([&] { minimize_newton([](const Tensor& t) { return sum(t); }, tensor({1, 2})); }) == "minimize_newton: x[0] is i32[2]; use f32 or f64");
-  CHECK(message_of<ArgumentError>([&] { minimize_newton([](const Tensor& t) { return sum(log(t - 1.0)); }, x); }) ==
-        "minimize_newton: at the start the value is -inf, the gradient's norm inf; use a start where both are finite");
-  CHECK(message_of<ArgumentError>([&] { minimize_newton(rosenbrock, x, {{.tolerance = -1}}); }) == "minimize_newton: tolerance is -1; use 0 or more");
+  CHECK(message_of<ShapeError>([&] { minimize_newton([](const Tensor& t) { return square(t); }, x); }) ==
+        "minimize_newton: the function returns f32[2]; use a scalar");
+  CHECK(message_of<DTypeError>([&] {
+          minimize_newton([](const Tensor& t) { return sum(t); }, tensor({1, 2}));
+        }) == "minimize_newton: x[0] is i32[2]; use f32 or f64");
+  CHECK(message_of<ArgumentError>(
+            [&] { minimize_newton([](const Tensor& t) { return sum(log(t - 1.0)); }, x); }) ==
+        "minimize_newton: at the start the value is -inf, the gradient's norm inf; use a start where both "
+        "are finite");
+  CHECK(message_of<ArgumentError>([&] { minimize_newton(rosenbrock, x, {{.tolerance = -1}}); }) ==
+        "minimize_newton: tolerance is -1; use 0 or more");
   if (!has_lbfgs()) return;
-  CHECK(message_of<ArgumentError>([&] { minimize_lbfgs(rosenbrock, x, {{}, 0}); }) == "minimize_lbfgs: history is 0; use 1 or more");
+  CHECK(message_of<ArgumentError>([&] {
+          minimize_lbfgs(rosenbrock, x, {{}, 0});
+        }) == "minimize_lbfgs: history is 0; use 1 or more");
   int calls = 0;   // what the function throws passes through libLBFGS
   CHECK(message_of<ArgumentError>([&] {
-          minimize_lbfgs(ValueAndGrad{[&](const std::vector<Tensor>& v) -> std::pair<Tensor, std::vector<Gradient>> {
-                           if (++calls == 4) throw ArgumentError("four is enough");
-                           return {rosenbrock(v[0]), {grad(rosenbrock, v[0])}};
-                         }},
-                         {start_of_rosenbrock(2)});
+          minimize_lbfgs(
+              ValueAndGrad{[&](const std::vector<Tensor>& v) -> std::pair<Tensor, std::vector<Gradient>> {
+                if (++calls == 4) throw ArgumentError("four is enough");
+                return {rosenbrock(v[0]), {grad(rosenbrock, v[0])}};
+              }},
+              {start_of_rosenbrock(2)});
         }) == "four is enough");
   CHECK(calls == 4);
 }

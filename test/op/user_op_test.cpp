@@ -13,29 +13,41 @@ namespace {
 template <class T> void hypotenuse(const Call& c, Tensor& y) {
   const auto a = c.x[0].data<T>(), b = c.x[1].data<T>();
   const auto out = writable<T>(y);
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = std::hypot(a[i], b[i]);
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = std::hypot(a[i], b[i]);
 }
 
-constexpr Op kHypot = {
-    .name = "distance",
-    .doc = "sqrt(a² + b²).",
-    .args = {"a", "b"},
-    .infer = [](const Call& c) {
-      if (!is_trainable(c.x[0].dtype())) throw_dtype_error(c, "a must be f32 or f64");
-      if (c.x[0].shape() != c.x[1].shape()) throw_shape_error(c, "shapes differ");
-      return c.x[0].spec();
-    },
-    .forward = [](const Call& c, std::span<Tensor> y) { c.x[0].dtype() == DType::f32 ? hypotenuse<float>(c, y[0]) : hypotenuse<double>(c, y[0]); },
-    .rule = custom({.x = 3, .y = true}, [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
-      const Tensor scaled = dys[0].dense() / c.y[0];
-      for (int i : {0, 1}) if (c.needs(i)) dx[static_cast<std::size_t>(i)] = scaled * c.x[i];
-    }),
-    .samples = [] {
-      return std::vector<Sample>{{.inputs = {f64({3, 5}), f64({4, 12})}, .expected = {f64({5, 13})}, .oracle = "np.hypot(a, b)"}};
-    }};
+constexpr Op kHypot = {.name = "distance",
+                       .doc = "sqrt(a² + b²).",
+                       .args = {"a", "b"},
+                       .infer =
+                           [](const Call& c) {
+                             if (!is_trainable(c.x[0].dtype())) throw_dtype_error(c, "a must be f32 or f64");
+                             if (c.x[0].shape() != c.x[1].shape()) throw_shape_error(c, "shapes differ");
+                             return c.x[0].spec();
+                           },
+                       .forward =
+                           [](const Call& c, std::span<Tensor> y) {
+                             c.x[0].dtype() == DType::f32 ? hypotenuse<float>(c, y[0])
+                                                          : hypotenuse<double>(c, y[0]);
+                           },
+                       .rule = custom({.x = 3, .y = true},
+                                      [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+                                        const Tensor scaled = dys[0].dense() / c.y[0];
+                                        for (int i : {0, 1})
+                                          if (c.needs(i)) dx[static_cast<std::size_t>(i)] = scaled * c.x[i];
+                                      }),
+                       .samples =
+                           [] {
+                             return std::vector<Sample>{{.inputs = {f64({3, 5}), f64({4, 12})},
+                                                         .expected = {f64({5, 13})},
+                                                         .oracle = "np.hypot(a, b)"}};
+                           }};
 Tensor distance(Operand a, Operand b) { return kHypot(a, b); }
 
-struct PowerAttrs { std::vector<int> exponents; };
+struct PowerAttrs {
+  std::vector<int> exponents;
+};
 
 /// The sum of powers of x; its attributes own memory.
 constexpr Op kPowers = {
@@ -44,12 +56,15 @@ constexpr Op kPowers = {
     .args = {"x"},
     .infer = [](const Call& c) { return c.x[0].spec(); },
     .forward = {[](const Call& c, std::span<Tensor> y) {
-      y[0] = zeros_like(c.x[0]);
-      for (const int n : c.attrs<PowerAttrs>().exponents) y[0] = y[0] + pow(c.x[0], n);
-    }, Outputs::own},
+                  y[0] = zeros_like(c.x[0]);
+                  for (const int n : c.attrs<PowerAttrs>().exponents)
+                    y[0] = y[0] + pow(c.x[0], n);
+                },
+                Outputs::own},
     .rule = custom({.x = 1}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
       Tensor slope = zeros_like(c.x[0]);
-      for (const int n : c.attrs<PowerAttrs>().exponents) slope = slope + n * pow(c.x[0], n - 1);
+      for (const int n : c.attrs<PowerAttrs>().exponents)
+        slope = slope + n * pow(c.x[0], n - 1);
       dx[0] = dy[0].dense() * slope;
     })};
 
@@ -60,14 +75,17 @@ constexpr Op kWeighted = {
     .args = {"x"},
     .infer = [](const Call& c) { return c.x[0].spec(); },
     .forward = {[](const Call& c, std::span<Tensor> y) {
-      y[0] = zeros_like(c.x[0]);
-      for (int i = 0; i < c.x.size(); ++i) y[0] = y[0] + (i + 1) * c.x[i];
-    }, Outputs::own},
+                  y[0] = zeros_like(c.x[0]);
+                  for (int i = 0; i < c.x.size(); ++i)
+                    y[0] = y[0] + (i + 1) * c.x[i];
+                },
+                Outputs::own},
     .rule = custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-      for (int i = 0; i < c.x.size(); ++i) if (c.needs(i)) dx[static_cast<std::size_t>(i)] = dy[0].dense() * (i + 1);
+      for (int i = 0; i < c.x.size(); ++i)
+        if (c.needs(i)) dx[static_cast<std::size_t>(i)] = dy[0].dense() * (i + 1);
     })};
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("a user's op computes, converts numbers and names itself in errors", "[op]") {
   const Sample sample = kHypot.samples()[0];
@@ -75,7 +93,8 @@ TEST_CASE("a user's op computes, converts numbers and names itself in errors", "
   CHECK(distance(tensor({3.0, 6.0}), tensor({4.0, 8.0})).dtype() == DType::f32);
   CHECK(distance(tensor({3.0f}), tensor({4.0f}, DType::f64)).dtype() == DType::f64);
   CHECK_THROWS_WITH(distance(ones({2}), ones({3})), "distance: shapes differ: a is f32[2], b is f32[3]");
-  CHECK_THROWS_WITH(distance(arange(2), arange(2)), "distance: a must be f32 or f64: a is i64[2], b is i64[2]");
+  CHECK_THROWS_WITH(distance(arange(2), arange(2)),
+                    "distance: a must be f32 or f64: a is i64[2], b is i64[2]");
 }
 
 TEST_CASE("a user's op is differentiated to second order in both modes", "[op]") {
@@ -94,12 +113,18 @@ TEST_CASE("a user's op keeps attributes that own memory", "[op]") {
     attrs.exponents.assign(100, 7);
   }
   CHECK(y.to_vector() == std::vector<double>{14, 39});
-  for (int i = 0; i < 2; ++i) CHECK(tape.gradient(y, x).dense().to_vector() == std::vector<double>{1 + 4 + 12, 1 + 6 + 27});
+  for (int i = 0; i < 2; ++i)
+    CHECK(tape.gradient(y, x).dense().to_vector() == std::vector<double>{1 + 4 + 12, 1 + 6 + 27});
 }
 
 TEST_CASE("a kernel that leaves an output without elements is found out", "[op]") {
-  constexpr static Op lazy = {.name = "lazy", .doc = "Nothing.", .args = {"x"}, .infer = [](const Call& c) { return c.x[0].spec(); },
-                              .forward = {[](const Call&, std::span<Tensor> y) { CHECK(y[0].shape() == Shape{2}); }, Outputs::own}, .rule = none()};
+  constexpr static Op lazy = {
+      .name = "lazy",
+      .doc = "Nothing.",
+      .args = {"x"},
+      .infer = [](const Call& c) { return c.x[0].spec(); },
+      .forward = {[](const Call&, std::span<Tensor> y) { CHECK(y[0].shape() == Shape{2}); }, Outputs::own},
+      .rule = none()};
   CHECK_THROWS_WITH(lazy(Operand(ones({2}))), "lazy: the kernel has left an output without elements");
   CHECK_THROWS_AS(lazy.run(Tensors{ones({2})}), InternalError);
 }
@@ -108,10 +133,12 @@ TEST_CASE("an op may have more inputs than fit inline", "[op]") {
   for (const std::size_t n : {1u, 4u, 5u, 40u, 100u}) {
     GradientTape tape;
     Tensors x;
-    for (std::size_t i = 0; i < n; ++i) tape.watch(x.emplace_back(tensor(1.0)));
+    for (std::size_t i = 0; i < n; ++i)
+      tape.watch(x.emplace_back(tensor(1.0)));
     const Tensor y = kWeighted.run(x)[0];
     CHECK(y.item() == static_cast<double>(n * (n + 1) / 2));
     const std::vector<Gradient> dx = tape.gradient(y, x);
-    for (std::size_t i = 0; i < n; ++i) CHECK(dx[i].dense().item() == static_cast<double>(i + 1));
+    for (std::size_t i = 0; i < n; ++i)
+      CHECK(dx[i].dense().item() == static_cast<double>(i + 1));
   }
 }

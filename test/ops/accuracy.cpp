@@ -1,6 +1,7 @@
-// How far the elementwise functions are off, of real and of complex numbers, as a table in Markdown: against libm and Boost.Math in long double, and where neither has
-// a function against its integral.
-//   build/test/accuracy [POINTS] > docs/accuracy.md     100,000 points for each function and dtype, unless said otherwise
+// How far the elementwise functions are off, of real and of complex numbers, as a table in Markdown: against
+// libm and Boost.Math in long double, and where neither has a function against its integral.
+//   build/test/accuracy [POINTS] > docs/accuracy.md     100,000 points for each function and dtype, unless
+//   said otherwise
 #include <cmath>
 #include <complex>
 #include <cstdio>
@@ -40,7 +41,9 @@ struct Measured {
 template <class F> Wide integral(const F& f, Wide a, Wide b, Wide step) {
   const int parts = 1 + static_cast<int>(std::fabs(b - a) / step);
   Wide sum = 0;
-  for (int i = 0; i < parts; ++i) sum += bm::quadrature::gauss<Wide, 20>::integrate(f, a + (b - a) * i / parts, a + (b - a) * (i + 1) / parts);
+  for (int i = 0; i < parts; ++i)
+    sum +=
+        bm::quadrature::gauss<Wide, 20>::integrate(f, a + (b - a) * i / parts, a + (b - a) * (i + 1) / parts);
   return sum;
 }
 
@@ -70,8 +73,10 @@ const Measured kFunctions[] = {
     {"acosh", tapedeck::acosh, std::acosh, 1, 100},
     {"atanh", tapedeck::atanh, std::atanh, -1, 1},
     {"sigmoid", tapedeck::sigmoid, [](Wide x) { return 1 / (1 + std::exp(-x)); }, -40, 40},
-    {"log_sigmoid", tapedeck::log_sigmoid, [](Wide x) { return x < 0 ? x - std::log1p(std::exp(x)) : -std::log1p(std::exp(-x)); }, -40, 40},
-    {"pow(x, 1.75)", [](const Tensor& x) { return pow(x, like(x, 1.75)); }, [](Wide x) { return std::pow(x, 1.75L); }, 0, 100},
+    {"log_sigmoid", tapedeck::log_sigmoid,
+     [](Wide x) { return x < 0 ? x - std::log1p(std::exp(x)) : -std::log1p(std::exp(-x)); }, -40, 40},
+    {"pow(x, 1.75)", [](const Tensor& x) { return pow(x, like(x, 1.75)); },
+     [](Wide x) { return std::pow(x, 1.75L); }, 0, 100},
     {"erf", tapedeck::erf, std::erf, -6, 6},
     {"erfc", tapedeck::erfc, std::erfc, -6, 9},
     {"erfinv", tapedeck::erfinv, [](Wide x) { return bm::erf_inv(x); }, -1, 1},
@@ -79,21 +84,39 @@ const Measured kFunctions[] = {
     {"ndtri", tapedeck::ndtri, [](Wide x) { return -std::sqrt(2.0L) * bm::erfc_inv(2 * x); }, 0, 1, true},
     {"lgamma", tapedeck::lgamma, std::lgamma, -10, 20, true},
     {"digamma", tapedeck::digamma, [](Wide x) { return bm::digamma(x); }, -10, 20, true},
-    {"polygamma(1, x)", [](const Tensor& x) { return polygamma(1, x); }, [](Wide x) { return bm::trigamma(x); }, 0, 20},
-    {"zeta(x, 1)", [](const Tensor& x) { return zeta(x, like(x, 1)); }, [](Wide x) { return bm::zeta(x); }, 1.01, 30},
-    {"igamma(2.5, x)", [](const Tensor& x) { return igamma(like(x, 2.5), x); }, [](Wide x) { return bm::gamma_p(2.5L, x); }, 0, 30},
-    {"igamma(100, x)", [](const Tensor& x) { return igamma(like(x, 100), x); }, [](Wide x) { return bm::gamma_p(100.0L, x); }, 30, 200},
-    {"igammac(2.5, x)", [](const Tensor& x) { return igammac(like(x, 2.5), x); }, [](Wide x) { return bm::gamma_q(2.5L, x); }, 0, 30},
-    {"betainc(2.5, 0.75, x)", [](const Tensor& x) { return betainc(like(x, 2.5), like(x, 0.75), x); }, [](Wide x) { return bm::ibeta(2.5L, 0.75L, x); }, 0, 1},
-    {"dawsn", tapedeck::dawsn, [](Wide x) { return integral([x](Wide t) { return std::exp((t - x) * (t + x)); }, 0, x, 0.5L); }, -10, 10, false, 50},
+    {"polygamma(1, x)", [](const Tensor& x) { return polygamma(1, x); },
+     [](Wide x) { return bm::trigamma(x); }, 0, 20},
+    {"zeta(x, 1)", [](const Tensor& x) { return zeta(x, like(x, 1)); }, [](Wide x) { return bm::zeta(x); },
+     1.01, 30},
+    {"igamma(2.5, x)", [](const Tensor& x) { return igamma(like(x, 2.5), x); },
+     [](Wide x) { return bm::gamma_p(2.5L, x); }, 0, 30},
+    {"igamma(100, x)", [](const Tensor& x) { return igamma(like(x, 100), x); },
+     [](Wide x) { return bm::gamma_p(100.0L, x); }, 30, 200},
+    {"igammac(2.5, x)", [](const Tensor& x) { return igammac(like(x, 2.5), x); },
+     [](Wide x) { return bm::gamma_q(2.5L, x); }, 0, 30},
+    {"betainc(2.5, 0.75, x)", [](const Tensor& x) { return betainc(like(x, 2.5), like(x, 0.75), x); },
+     [](Wide x) { return bm::ibeta(2.5L, 0.75L, x); }, 0, 1},
+    {"dawsn", tapedeck::dawsn,
+     [](Wide x) { return integral([x](Wide t) { return std::exp((t - x) * (t + x)); }, 0, x, 0.5L); }, -10,
+     10, false, 50},
     {"expint", tapedeck::expint, [](Wide x) { return bm::expint(x); }, -30, 30, true},
-    {"fresnel_sin", tapedeck::fresnel_sin, [](Wide x) { return integral([](Wide t) { return std::sin(kPi / 2 * t * t); }, 0, x, 0.25L); }, -8, 8, false, 50},
-    {"fresnel_cos", tapedeck::fresnel_cos, [](Wide x) { return integral([](Wide t) { return std::cos(kPi / 2 * t * t); }, 0, x, 0.25L); }, -8, 8, false, 50},
-    {"spence", tapedeck::spence, [](Wide x) { return integral([](Wide t) { return t == 1 ? -1 : std::log(t) / (1 - t); }, 1, x, 0.0625L); }, 0.25, 5, false, 50},
+    {"fresnel_sin", tapedeck::fresnel_sin,
+     [](Wide x) { return integral([](Wide t) { return std::sin(kPi / 2 * t * t); }, 0, x, 0.25L); }, -8, 8,
+     false, 50},
+    {"fresnel_cos", tapedeck::fresnel_cos,
+     [](Wide x) { return integral([](Wide t) { return std::cos(kPi / 2 * t * t); }, 0, x, 0.25L); }, -8, 8,
+     false, 50},
+    {"spence", tapedeck::spence,
+     [](Wide x) {
+       return integral([](Wide t) { return t == 1 ? -1 : std::log(t) / (1 - t); }, 1, x, 0.0625L);
+     },
+     0.25, 5, false, 50},
     {"bessel_i0", tapedeck::bessel_i0, [](Wide x) { return bm::cyl_bessel_i(0, x); }, -80, 80},
-    {"bessel_i0e", tapedeck::bessel_i0e, [](Wide x) { return std::exp(-std::fabs(x)) * bm::cyl_bessel_i(0, x); }, -80, 80},
+    {"bessel_i0e", tapedeck::bessel_i0e,
+     [](Wide x) { return std::exp(-std::fabs(x)) * bm::cyl_bessel_i(0, x); }, -80, 80},
     {"bessel_i1", tapedeck::bessel_i1, [](Wide x) { return bm::cyl_bessel_i(1, x); }, -80, 80},
-    {"bessel_i1e", tapedeck::bessel_i1e, [](Wide x) { return std::exp(-std::fabs(x)) * bm::cyl_bessel_i(1, x); }, -80, 80},
+    {"bessel_i1e", tapedeck::bessel_i1e,
+     [](Wide x) { return std::exp(-std::fabs(x)) * bm::cyl_bessel_i(1, x); }, -80, 80},
     {"bessel_j0", tapedeck::bessel_j0, [](Wide x) { return bm::cyl_bessel_j(0, x); }, -80, 80, true},
     {"bessel_j1", tapedeck::bessel_j1, [](Wide x) { return bm::cyl_bessel_j(1, x); }, -80, 80, true},
     {"bessel_k0", tapedeck::bessel_k0, [](Wide x) { return bm::cyl_bessel_k(0, x); }, 0, 80},
@@ -120,7 +143,8 @@ const ComplexFunction kComplexFunctions[] = {
     {"tanh", tapedeck::tanh, std::tanh, 3},
     {"atan", tapedeck::atan, std::atan, 3},
     {"reciprocal", tapedeck::reciprocal, [](const WideComplex& z) { return Wide(1) / z; }, 10},
-    {"pow(z, 1.75)", [](const Tensor& z) { return pow(z, like(z, 1.75)); }, [](const WideComplex& z) { return std::pow(z, Wide(1.75)); }, 10}};
+    {"pow(z, 1.75)", [](const Tensor& z) { return pow(z, like(z, 1.75)); },
+     [](const WideComplex& z) { return std::pow(z, Wide(1.75)); }, 10}};
 
 struct Worst {
   double ulps = 0, relative = 0;
@@ -130,7 +154,8 @@ struct Worst {
     if (!(off > 0) || !std::isfinite(static_cast<T>(exact)) || exact < std::numeric_limits<T>::min()) return;
     int exponent;
     std::frexp(static_cast<T>(exact), &exponent);
-    ulps = std::max(ulps, static_cast<double>(off / std::ldexp(1.0L, exponent - std::numeric_limits<T>::digits)));
+    ulps = std::max(ulps,
+                    static_cast<double>(off / std::ldexp(1.0L, exponent - std::numeric_limits<T>::digits)));
     relative = std::max(relative, static_cast<double>(off / exact));
   }
 };
@@ -146,7 +171,9 @@ template <class T> Worst worst(const Measured& f, std::int64_t points) {
   return all;
 }
 template <class T> Worst worst(const ComplexFunction& f, std::int64_t points) {
-  const auto part = [&](std::uint64_t seed) { return random::uniform({points}, {.seed = seed}, -f.reach, f.reach, dtype_of<T>); };
+  const auto part = [&](std::uint64_t seed) {
+    return random::uniform({points}, {.seed = seed}, -f.reach, f.reach, dtype_of<T>);
+  };
   const Tensor in = complex(part(1), part(2));
   const auto z = in.template to_vector<std::complex<T>>(), y = f.f(in).template to_vector<std::complex<T>>();
   Worst all;
@@ -157,20 +184,30 @@ template <class T> Worst worst(const ComplexFunction& f, std::int64_t points) {
   return all;
 }
 
-}  // namespace
+}   // namespace
 
 int main(int argc, char** argv) {
   const std::int64_t points = argc > 1 ? std::atoll(argv[1]) : 100'000;
-  std::puts("# Accuracy of elementwise functions\n\n"
-            "Largest errors at random points of an interval, of f32 in units in the last place and of f64 relative to the value, printed by `build/test/accuracy`. The exact\n"
-            "values are those of libm and Boost.Math in long double, or an integral. Next to zeros where a function changes its sign, errors of 1e-15 are not counted.\n");
+  std::puts(
+      "# Accuracy of elementwise functions\n\n"
+      "Largest errors at random points of an interval, of f32 in units in the last place and of f64 relative "
+      "to the value, printed by `build/test/accuracy`. The exact\n"
+      "values are those of libm and Boost.Math in long double, or an integral. Next to zeros where a "
+      "function changes its sign, errors of 1e-15 are not counted.\n");
   std::puts("| function | interval | points | f32, ulp | f64, relative |\n|---|---|---|---|---|");
   for (const Measured& f : kFunctions)
-    std::printf("| %s | %g to %g | %lld | %.2f | %.1e |\n", f.name, f.low, f.high, static_cast<long long>(points / f.fewer), worst<float>(f, points).ulps, worst<double>(f, points).relative);
-  std::puts("\n## Of complex numbers\n\n"
-            "Distances from the exact value, that of libm in long double, at random points of a square around 0: of c64 in units in the last place of the magnitude, of c128\n"
-            "relative to it. So a part that is small beside the other may be off by more of its own last places.\n");
+    std::printf("| %s | %g to %g | %lld | %.2f | %.1e |\n", f.name, f.low, f.high,
+                static_cast<long long>(points / f.fewer), worst<float>(f, points).ulps,
+                worst<double>(f, points).relative);
+  std::puts(
+      "\n## Of complex numbers\n\n"
+      "Distances from the exact value, that of libm in long double, at random points of a square around 0: "
+      "of c64 in units in the last place of the magnitude, of c128\n"
+      "relative to it. So a part that is small beside the other may be off by more of its own last "
+      "places.\n");
   std::puts("| function | both parts | points | c64, ulp | c128, relative |\n|---|---|---|---|---|");
   for (const ComplexFunction& f : kComplexFunctions)
-    std::printf("| %s | %g to %g | %lld | %.2f | %.1e |\n", f.name, -f.reach, f.reach, static_cast<long long>(points), worst<float>(f, points).ulps, worst<double>(f, points).relative);
+    std::printf("| %s | %g to %g | %lld | %.2f | %.1e |\n", f.name, -f.reach, f.reach,
+                static_cast<long long>(points), worst<float>(f, points).ulps,
+                worst<double>(f, points).relative);
 }

@@ -20,7 +20,7 @@ template <class F> void check_gradient(const char* id, const F& f, const Tensor&
   c.check("grads", g);
 }
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("cases: arrangement, parts and indices", "[cases][array]") {
   check_gradient("op-reshape", [](const Tensor& x) { return reshape(x, {3, 1}); });
@@ -28,5 +28,10 @@ TEST_CASE("cases: arrangement, parts and indices", "[cases][array]") {
   check_gradient("op-tile", [](const Tensor& x) { return tile(x, {3, 2}); });
   check_gradient("op-slice", [](const Tensor& x) { return slice(x, {1}, {1}); });
   check_gradient("op-gather-axis1", [](const Tensor& x) { return gather(x, tensor({1, 0}), 1); });
-  check_gradient("op-gather-nd", [](const Tensor& x) { return gather_nd(x, tensor({{0, 1}, {1, 1}, {0, 1}})); }, tensor({1.0, 10.0, 100.0}));
+  check_gradient(
+      "op-gather-nd",
+      [](const Tensor& x) {
+        return gather_nd(x, tensor({{0, 1}, {1, 1}, {0, 1}}));
+      },
+      tensor({1.0, 10.0, 100.0}));
 }

@@ -14,14 +14,37 @@ using namespace tapedeck::test;
 
 TEST_CASE("transpose moves every element to its place", "[array]") {
   const std::pair<Shape, std::vector<int>> examples[] = {
-      {{37, 53}, {1, 0}},          {{1, 5}, {1, 0}},       {{16, 16}, {1, 0}},      {{3, 100}, {1, 0}},       {{2, 33, 20}, {0, 2, 1}},
-      {{5, 6, 7}, {2, 1, 0}},      {{5, 6, 7}, {1, 0, 2}}, {{5, 6, 7}, {1, 2, 0}},  {{17, 2, 3, 19}, {3, 1, 2, 0}},
-      {{2, 3, 4, 5}, {1, 3, 0, 2}}, {{2, 1, 3}, {1, 2, 0}}, {{2, 3, 2, 2, 3}, {4, 2, 0, 3, 1}},
+      {{37, 53}, {1, 0}},
+      {{1, 5}, {1, 0}},
+      {{16, 16}, {1, 0}},
+      {{3, 100}, {1, 0}},
+      {{2, 33, 20}, {0, 2, 1}},
+      {{5, 6, 7}, {2, 1, 0}},
+      {{5, 6, 7}, {1, 0, 2}},
+      {{5, 6, 7}, {1, 2, 0}},
+      {{17, 2, 3, 19}, {3, 1, 2, 0}},
+      {{2, 3, 4, 5}, {1, 3, 0, 2}},
+      {{2, 1, 3}, {1, 2, 0}},
+      {{2, 3, 2, 2, 3}, {4, 2, 0, 3, 1}},
       // Few columns or few rows, more of either than are done at once, and sizes that tiles do not divide.
-      {{101, 2}, {1, 0}},          {{2, 101}, {1, 0}},     {{101, 3}, {1, 0}},      {{3, 101}, {1, 0}},       {{5, 33, 4}, {0, 2, 1}},
-      {{5, 4, 33}, {0, 2, 1}},     {{3, 5}, {1, 0}},       {{2, 2}, {1, 0}},        {{40, 5}, {1, 0}},        {{5, 40}, {1, 0}},
-      {{15, 40}, {1, 0}},          {{40, 9}, {1, 0}},      {{8, 8}, {1, 0}},        {{67, 300}, {1, 0}},      {{300, 67}, {1, 0}},
-      {{2, 6, 5, 3}, {0, 3, 1, 2}}, {{2, 3, 6, 5}, {0, 2, 3, 1}}, {{3, 70, 4, 16}, {0, 2, 1, 3}}};
+      {{101, 2}, {1, 0}},
+      {{2, 101}, {1, 0}},
+      {{101, 3}, {1, 0}},
+      {{3, 101}, {1, 0}},
+      {{5, 33, 4}, {0, 2, 1}},
+      {{5, 4, 33}, {0, 2, 1}},
+      {{3, 5}, {1, 0}},
+      {{2, 2}, {1, 0}},
+      {{40, 5}, {1, 0}},
+      {{5, 40}, {1, 0}},
+      {{15, 40}, {1, 0}},
+      {{40, 9}, {1, 0}},
+      {{8, 8}, {1, 0}},
+      {{67, 300}, {1, 0}},
+      {{300, 67}, {1, 0}},
+      {{2, 6, 5, 3}, {0, 3, 1, 2}},
+      {{2, 3, 6, 5}, {0, 2, 3, 1}},
+      {{3, 70, 4, 16}, {0, 2, 1, 3}}};
   for (const DType dtype : kAll)
     for (const auto& example : examples) {
       const std::vector<int>& perm = example.second;
@@ -29,7 +52,8 @@ TEST_CASE("transpose moves every element to its place", "[array]") {
       const Tensor x = counted(example.first, dtype);
       CHECK(maps(transpose(x, perm), x, [&](const Index& at) {
         Index from(at.size());
-        for (std::size_t d = 0; d < at.size(); ++d) from[static_cast<std::size_t>(perm[d])] = at[d];
+        for (std::size_t d = 0; d < at.size(); ++d)
+          from[static_cast<std::size_t>(perm[d])] = at[d];
         return from;
       }));
     }
@@ -38,11 +62,24 @@ TEST_CASE("transpose moves every element to its place", "[array]") {
 }
 
 TEST_CASE("large copies are the same with several threads", "[array]") {
-  const Tensor x = random::uniform({3, 301, 517}, {.seed = 1}), narrow = reshape(x, {-1, 3}), one_column = slice(narrow, {0, 0}, {-1, 1});
+  const Tensor x = random::uniform({3, 301, 517}, {.seed = 1}), narrow = reshape(x, {-1, 3}),
+               one_column = slice(narrow, {0, 0}, {-1, 1});
   const auto copies = [&] {
-    return std::vector<Tensor>{transpose(x, {0, 2, 1}), transpose(narrow), transpose(transpose(narrow)), transpose(x, {2, 1, 0}), reverse(x, 0), reverse(x, 2), reverse(x),
-                               tile(one_column, {1, 3}), tile(x, {1, 1, 2}), tile(slice(x, {0, 0, 0}, {1, 1, 70}), {1, 2000, 1}), broadcast_to(reshape(x, {1, -1}), {2, x.size()}),
-                               strided_slice(x, {{}, {{}, {}, -2}, {{}, {}, 3}}), concat({x, x}, 2), concat({x, x}, 0), pad(x, {1, 1, 1}, {1, 1, 1}),
+    return std::vector<Tensor>{transpose(x, {0, 2, 1}),
+                               transpose(narrow),
+                               transpose(transpose(narrow)),
+                               transpose(x, {2, 1, 0}),
+                               reverse(x, 0),
+                               reverse(x, 2),
+                               reverse(x),
+                               tile(one_column, {1, 3}),
+                               tile(x, {1, 1, 2}),
+                               tile(slice(x, {0, 0, 0}, {1, 1, 70}), {1, 2000, 1}),
+                               broadcast_to(reshape(x, {1, -1}), {2, x.size()}),
+                               strided_slice(x, {{}, {{}, {}, -2}, {{}, {}, 3}}),
+                               concat({x, x}, 2),
+                               concat({x, x}, 0),
+                               pad(x, {1, 1, 1}, {1, 1, 1}),
                                split(x, {100, 201}, 1)[1]};
   };
   const std::vector<Tensor> one = copies();
@@ -69,10 +106,13 @@ TEST_CASE("reverse turns axes around", "[array]") {
       for (unsigned mask = 0; mask < 1u << shape.ndim(); ++mask) {
         const Tensor x = counted(shape, dtype);
         std::vector<int> axes;
-        for (int d = 0; d < x.ndim(); ++d) if (mask >> d & 1) axes.push_back(d % 2 ? d : d - x.ndim());
+        for (int d = 0; d < x.ndim(); ++d)
+          if (mask >> d & 1) axes.push_back(d % 2 ? d : d - x.ndim());
         INFO(to_string(x.spec()) << " along " << mask);
         CHECK(maps(reverse(x, Axes(axes)), x, [&](Index at) {
-          for (int d = 0; d < x.ndim(); ++d) if (mask >> d & 1) at[static_cast<std::size_t>(d)] = shape[d] - 1 - at[static_cast<std::size_t>(d)];
+          for (int d = 0; d < x.ndim(); ++d)
+            if (mask >> d & 1)
+              at[static_cast<std::size_t>(d)] = shape[d] - 1 - at[static_cast<std::size_t>(d)];
           return at;
         }));
       }
@@ -81,9 +121,23 @@ TEST_CASE("reverse turns axes around", "[array]") {
 }
 
 TEST_CASE("tile repeats along every axis", "[array]") {
-  const std::pair<Shape, Shape> examples[] = {{{3}, {4}},       {{}, {3}},           {{}, {}},           {{1}, {100}},      {{2, 3}, {1, 1}},    {{2, 3}, {2, 1}},     {{2, 3}, {1, 5}},
-                                              {{2, 3}, {3, 2}}, {{2, 3}, {4}},       {{3}, {2, 2, 2}},   {{2, 3}, {0, 2}},  {{0, 3}, {2, 2}},    {{40, 1}, {1, 7}},    {{40, 1}, {1, 70}},
-                                              {{5, 67}, {3, 2}}, {{2, 1, 3, 1}, {1, 4, 2, 3}}, {{1, 2, 1, 2, 1, 2, 1, 2}, {2, 2, 2, 2, 2, 1, 2, 2}}};
+  const std::pair<Shape, Shape> examples[] = {{{3}, {4}},
+                                              {{}, {3}},
+                                              {{}, {}},
+                                              {{1}, {100}},
+                                              {{2, 3}, {1, 1}},
+                                              {{2, 3}, {2, 1}},
+                                              {{2, 3}, {1, 5}},
+                                              {{2, 3}, {3, 2}},
+                                              {{2, 3}, {4}},
+                                              {{3}, {2, 2, 2}},
+                                              {{2, 3}, {0, 2}},
+                                              {{0, 3}, {2, 2}},
+                                              {{40, 1}, {1, 7}},
+                                              {{40, 1}, {1, 70}},
+                                              {{5, 67}, {3, 2}},
+                                              {{2, 1, 3, 1}, {1, 4, 2, 3}},
+                                              {{1, 2, 1, 2, 1, 2, 1, 2}, {2, 2, 2, 2, 2, 1, 2, 2}}};
   for (const DType dtype : kAll)
     for (const auto& example : examples) {
       const Tensor x = counted(example.first, dtype);
@@ -92,10 +146,13 @@ TEST_CASE("tile repeats along every axis", "[array]") {
       const int ndim = std::max(x.ndim(), example.second.ndim());
       REQUIRE(y.ndim() == ndim);
       for (int d = 1; d <= ndim; ++d)
-        CHECK(y.shape()[ndim - d] == (d <= x.ndim() ? x.shape()[x.ndim() - d] : 1) * (d <= example.second.ndim() ? example.second[example.second.ndim() - d] : 1));
+        CHECK(y.shape()[ndim - d] ==
+              (d <= x.ndim() ? x.shape()[x.ndim() - d] : 1) *
+                  (d <= example.second.ndim() ? example.second[example.second.ndim() - d] : 1));
       CHECK(maps(y, x, [&](const Index& at) {
         Index from(at.end() - x.ndim(), at.end());
-        for (int d = 0; d < x.ndim(); ++d) from[static_cast<std::size_t>(d)] %= x.shape()[d];
+        for (int d = 0; d < x.ndim(); ++d)
+          from[static_cast<std::size_t>(d)] %= x.shape()[d];
         return from;
       }));
     }
@@ -120,7 +177,8 @@ TEST_CASE("elements go to their places whatever the shape", "[array]") {
     std::shuffle(perm.begin(), perm.end(), engine);
     CHECK(maps(transpose(x, perm), x, [&](const Index& at) {
       Index from(ndim);
-      for (std::size_t d = 0; d < ndim; ++d) from[static_cast<std::size_t>(perm[d])] = at[d];
+      for (std::size_t d = 0; d < ndim; ++d)
+        from[static_cast<std::size_t>(perm[d])] = at[d];
       return from;
     }));
 
@@ -135,11 +193,13 @@ TEST_CASE("elements go to their places whatever the shape", "[array]") {
     }
     const Tensor part = strided_slice(x, slices);
     CHECK(maps(part, x, [&](Index at) {
-      for (std::size_t d = 0; d < ndim; ++d) at[d] = *slices[d].begin + at[d] * slices[d].stride;
+      for (std::size_t d = 0; d < ndim; ++d)
+        at[d] = *slices[d].begin + at[d] * slices[d].stride;
       return at;
     }));
     CHECK(maps(tile(x, reps), x, [&](Index at) {
-      for (std::size_t d = 0; d < ndim; ++d) at[d] %= shape[static_cast<int>(d)];
+      for (std::size_t d = 0; d < ndim; ++d)
+        at[d] %= shape[static_cast<int>(d)];
       return at;
     }));
 
@@ -151,7 +211,8 @@ TEST_CASE("elements go to their places whatever the shape", "[array]") {
     const Elements of_back(back);
     std::int64_t inside = 0;
     for_each_index(part.shape(), [&](Index at) {
-      for (std::size_t d = 0; d < ndim; ++d) at[d] = *slices[d].begin + at[d] * slices[d].stride;
+      for (std::size_t d = 0; d < ndim; ++d)
+        at[d] = *slices[d].begin + at[d] * slices[d].stride;
       inside += of_back[at];
     });
     CHECK(inside == part.size());
@@ -167,8 +228,11 @@ TEST_CASE("the gradient of tile adds up all copies of an element", "[array]") {
   const Tensor dx = tape.gradient(Targets(y), Sources(x), {.output_gradients = {dy}})[0].dense();
   REQUIRE(dx.shape() == x.shape());
   std::vector<double> sums(6);
-  for_each_index(dy.shape(), [&](const Index& at) { sums[static_cast<std::size_t>(at[1] * 3 + at[3] % 3)] += dy.at({at[0], at[1], at[2], at[3]}); });
-  for (std::size_t i = 0; i < sums.size(); ++i) CHECK(dx.to_vector()[i] == Approx(sums[i]));
+  for_each_index(dy.shape(), [&](const Index& at) {
+    sums[static_cast<std::size_t>(at[1] * 3 + at[3] % 3)] += dy.at({at[0], at[1], at[2], at[3]});
+  });
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    CHECK(dx.to_vector()[i] == Approx(sums[i]));
 }
 
 TEST_CASE("what only changes the shape shares memory", "[array]") {
@@ -200,7 +264,8 @@ TEST_CASE("arrangements of no elements with huge extents", "[array]") {
   const Tensor x = huge_and_empty();
   GradientTape tape({.persistent = true});
   tape.watch(x);
-  for (const Tensor& y : {tile(x, {2, 3, 1}), reverse(x), transpose(x, {2, 0, 1}), expand_dims(x, 0)}) CHECK(tape.gradient(y, x).dense().shape() == x.shape());
+  for (const Tensor& y : {tile(x, {2, 3, 1}), reverse(x), transpose(x, {2, 0, 1}), expand_dims(x, 0)})
+    CHECK(tape.gradient(y, x).dense().shape() == x.shape());
   CHECK_THROWS_AS(tile(zeros({2}), {std::numeric_limits<std::int64_t>::max()}), ShapeError);
   CHECK_THROWS_AS(tile(zeros({2}), {n, n}), ShapeError);
   CHECK_THROWS_AS(broadcast_to(zeros({1}), {n, n}), ShapeError);
@@ -208,14 +273,17 @@ TEST_CASE("arrangements of no elements with huge extents", "[array]") {
 }
 
 TEST_CASE("broadcast_to repeats along every axis", "[array]") {
-  const std::pair<Shape, Shape> examples[] = {{{}, {3, 4}}, {{4}, {3, 4}}, {{3, 1}, {3, 4}}, {{1, 4}, {2, 3, 4}}, {{2, 1, 4}, {2, 3, 4}}, {{2, 1, 3, 1}, {2, 37, 3, 5}}};
+  const std::pair<Shape, Shape> examples[] = {{{}, {3, 4}},           {{4}, {3, 4}},
+                                              {{3, 1}, {3, 4}},       {{1, 4}, {2, 3, 4}},
+                                              {{2, 1, 4}, {2, 3, 4}}, {{2, 1, 3, 1}, {2, 37, 3, 5}}};
   for (const DType dtype : kAll)
     for (const auto& example : examples) {
       const Tensor x = counted(example.first, dtype);
       INFO(to_string(x.spec()) << " to " << to_string(example.second));
       CHECK(maps(broadcast_to(x, example.second), x, [&](const Index& at) {
         Index from(at.end() - x.ndim(), at.end());
-        for (int d = 0; d < x.ndim(); ++d) if (x.shape()[d] == 1) from[static_cast<std::size_t>(d)] = 0;
+        for (int d = 0; d < x.ndim(); ++d)
+          if (x.shape()[d] == 1) from[static_cast<std::size_t>(d)] = 0;
         return from;
       }));
     }
@@ -262,12 +330,17 @@ TEST_CASE("stop_gradient cuts", "[array]") {
 }
 
 TEST_CASE("astype has a result for every value", "[array]") {
-  constexpr double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
-  constexpr std::int64_t lowest = std::numeric_limits<std::int64_t>::min(), highest = std::numeric_limits<std::int64_t>::max();
+  constexpr double inf = std::numeric_limits<double>::infinity(),
+                   nan = std::numeric_limits<double>::quiet_NaN();
+  constexpr std::int64_t lowest = std::numeric_limits<std::int64_t>::min(),
+                         highest = std::numeric_limits<std::int64_t>::max();
   const Tensor x = tensor({1.9, -1.9, 1e30, -1e30, nan, inf, -0.5, 255.9}, DType::f64);
-  CHECK(astype(x, DType::i64).to_vector<std::int64_t>() == std::vector<std::int64_t>{1, -1, highest, lowest, 0, highest, 0, 255});
-  CHECK(astype(x, DType::i32).to_vector<std::int64_t>() == std::vector<std::int64_t>{1, -1, 2147483647, -2147483648LL, 0, 2147483647, 0, 255});
-  CHECK(astype(astype(x, DType::f32), DType::i32).to_vector<std::int64_t>() == std::vector<std::int64_t>{1, -1, 2147483647, -2147483648LL, 0, 2147483647, 0, 255});
+  CHECK(astype(x, DType::i64).to_vector<std::int64_t>() ==
+        std::vector<std::int64_t>{1, -1, highest, lowest, 0, highest, 0, 255});
+  CHECK(astype(x, DType::i32).to_vector<std::int64_t>() ==
+        std::vector<std::int64_t>{1, -1, 2147483647, -2147483648LL, 0, 2147483647, 0, 255});
+  CHECK(astype(astype(x, DType::f32), DType::i32).to_vector<std::int64_t>() ==
+        std::vector<std::int64_t>{1, -1, 2147483647, -2147483648LL, 0, 2147483647, 0, 255});
   CHECK(astype(x, DType::i8).to_vector<int>() == std::vector<int>{1, -1, 127, -128, 0, 127, 0, 127});
   CHECK(astype(x, DType::u8).to_vector<int>() == std::vector<int>{1, 0, 255, 0, 0, 255, 0, 255});
   CHECK(astype(x, DType::boolean).to_vector<int>() == std::vector<int>{1, 1, 1, 1, 1, 1, 1, 1});
@@ -278,21 +351,27 @@ TEST_CASE("astype has a result for every value", "[array]") {
 TEST_CASE("what does not fit is named", "[array][errors]") {
   const Tensor x = zeros({2, 3});
   CHECK_THROWS_WITH(reshape(x, {4, 2}), "reshape: element counts differ: x is f32[2,3], shape is [4,2]");
-  CHECK_THROWS_WITH(reshape(x, {-1, 4}), "reshape: no extent fits in the place of -1: x is f32[2,3], shape is [-1,4]");
+  CHECK_THROWS_WITH(reshape(x, {-1, 4}),
+                    "reshape: no extent fits in the place of -1: x is f32[2,3], shape is [-1,4]");
   CHECK_THROWS_WITH(reshape(x, {-1, -1}), "reshape: more than one extent is -1: shape is [-1,-1]");
   CHECK_THROWS_WITH(expand_dims(x, 3), "expand_dims: axis 3 is out of range for x, f32[2,3]; use -3..2");
-  CHECK_THROWS_WITH(expand_dims(zeros({1, 1, 1, 1, 1, 1, 1, 1}), 0), "expand_dims: more than 8 axes: x is f32[1,1,1,1,1,1,1,1]");
+  CHECK_THROWS_WITH(expand_dims(zeros({1, 1, 1, 1, 1, 1, 1, 1}), 0),
+                    "expand_dims: more than 8 axes: x is f32[1,1,1,1,1,1,1,1]");
   CHECK_THROWS_WITH(squeeze(x, 2), "squeeze: axis 2 is out of range for x of rank 2; use -2..1");
   CHECK_THROWS_WITH(squeeze(zeros({1, 2}), {0, -2}), "squeeze: axis -2 is named twice for x of rank 2");
   CHECK_THROWS_WITH(reverse(x, -3), "reverse: axis -3 is out of range for x of rank 2; use -2..1");
   CHECK_THROWS_WITH(reverse(x, {0, 0}), "reverse: axis 0 is named twice for x of rank 2");
   CHECK_THROWS_WITH(tile(x, {1, -1}), "tile: a negative count: reps is [1,-1]");
-  CHECK_THROWS_WITH(tile(x, {1, std::int64_t{1} << 62}), "tile: too many elements: x is f32[2,3], reps is [1,4611686018427387904]");
+  CHECK_THROWS_WITH(tile(x, {1, std::int64_t{1} << 62}),
+                    "tile: too many elements: x is f32[2,3], reps is [1,4611686018427387904]");
   CHECK_THROWS_WITH(squeeze(x, {0}), "squeeze: axis 0 of x, f32[2,3], has more or less than one entry");
-  CHECK_THROWS_WITH(transpose(x, {0, 0}), "transpose: perm does not name every axis of x once: perm is [0,0], x is f32[2,3]");
-  CHECK_THROWS_WITH(transpose(x, {0}), "transpose: perm does not name every axis of x once: perm is [0], x is f32[2,3]");
+  CHECK_THROWS_WITH(transpose(x, {0, 0}),
+                    "transpose: perm does not name every axis of x once: perm is [0,0], x is f32[2,3]");
+  CHECK_THROWS_WITH(transpose(x, {0}),
+                    "transpose: perm does not name every axis of x once: perm is [0], x is f32[2,3]");
   CHECK_THROWS_AS(transpose(x, {0, 1, 2}), ShapeError);
-  CHECK_THROWS_WITH(broadcast_to(x, {3, 3}), "broadcast_to: x does not broadcast to shape: x is f32[2,3], shape is [3,3]");
+  CHECK_THROWS_WITH(broadcast_to(x, {3, 3}),
+                    "broadcast_to: x does not broadcast to shape: x is f32[2,3], shape is [3,3]");
   CHECK_THROWS_AS(broadcast_to(x, {3}), ShapeError);
   CHECK_THROWS_AS(one_hot(x, 3), DTypeError);
   CHECK_THROWS_AS(one_hot(tensor(1), -1), ShapeError);

@@ -1,5 +1,6 @@
-// Bad input for every op, made from the samples of its entry: other ranks, dtypes and extents, no elements, NaN, infinities and
-// integers from anywhere. What comes out is a typed error or specs as inferred, with gradients of the inputs' specs; never a crash.
+// Bad input for every op, made from the samples of its entry: other ranks, dtypes and extents, no elements,
+// NaN, infinities and integers from anywhere. What comes out is a typed error or specs as inferred, with
+// gradients of the inputs' specs; never a crash.
 //   TAPEDECK_RANDOM_CALLS=1000000 build/test/tapedeck_test 'bad input*'     makes so many calls
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -27,13 +28,24 @@ Shape other_shape(const Shape& shape, Random& random) {
   std::vector<std::int64_t> dims(shape.begin(), shape.end());
   const auto axis = [&] { return dims.begin() + random.below(static_cast<int>(dims.size())); };
   switch (random.below(5)) {
-    case 0: if (!dims.empty()) dims.erase(axis()); break;
-    case 1: if (dims.size() < 8) dims.insert(dims.begin() + random.below(static_cast<int>(dims.size()) + 1), random.below(3)); break;
-    case 2: if (!dims.empty()) *axis() = 0; break;
-    case 3: if (!dims.empty()) ++*axis(); break;
-    default: if (!dims.empty()) --*axis();
+    case 0:
+      if (!dims.empty()) dims.erase(axis());
+      break;
+    case 1:
+      if (dims.size() < 8)
+        dims.insert(dims.begin() + random.below(static_cast<int>(dims.size()) + 1), random.below(3));
+      break;
+    case 2:
+      if (!dims.empty()) *axis() = 0;
+      break;
+    case 3:
+      if (!dims.empty()) ++*axis();
+      break;
+    default:
+      if (!dims.empty()) --*axis();
   }
-  for (std::int64_t& d : dims) d = std::max<std::int64_t>(d, 0);
+  for (std::int64_t& d : dims)
+    d = std::max<std::int64_t>(d, 0);
   return Shape(dims);
 }
 
@@ -43,7 +55,9 @@ Tensor extreme(const Tensor& x, Random& random) {
   Numbers v = numbers_of(x);
   const int share = 1 + random.below(4);
   for (Number& e : v)
-    if (random.below(share) == 0) e = random.pick({std::nan(""), inf, -inf, 0, -1, 1, 1e30, -1e30, 5, 2147483647, -2147483648.0, 9e18, 1e-40});
+    if (random.below(share) == 0)
+      e = random.pick(
+          {std::nan(""), inf, -inf, 0, -1, 1, 1e30, -1e30, 5, 2147483647, -2147483648.0, 9e18, 1e-40});
   return astype(tensor(v, x.shape()), x.dtype());
 }
 
@@ -53,8 +67,10 @@ Tensor other(const Tensor& x, Random& random) {
       const Shape shape = other_shape(x.shape(), random);
       return x.size() ? tiled(x, shape) : zeros(shape, x.dtype());
     }
-    case 1: return astype(x, static_cast<DType>(random.below(kDTypes)));
-    default: return extreme(x, random);
+    case 1:
+      return astype(x, static_cast<DType>(random.below(kDTypes)));
+    default:
+      return extreme(x, random);
   }
 }
 
@@ -62,16 +78,20 @@ Tensor other(const Tensor& x, Random& random) {
 bool stands(const Op& op, const Tensors& x, const OwnedAttrs& attrs) {
   try {
     GradientTape tape;
-    for (const Tensor& t : x) if (is_trainable(t.dtype())) tape.watch(t);
+    for (const Tensor& t : x)
+      if (is_trainable(t.dtype())) tape.watch(t);
     const Tensors y = run(op, x, attrs);
     if (specs_of(y) != inferred(op, x, attrs)) return false;
     if (op.rule.kind == RuleKind::none) return true;
     Tensors targets, sources;
-    for (const Tensor& t : y) if (is_trainable(t.dtype())) targets.push_back(t);
-    for (const Tensor& t : x) if (is_trainable(t.dtype())) sources.push_back(t);
+    for (const Tensor& t : y)
+      if (is_trainable(t.dtype())) targets.push_back(t);
+    for (const Tensor& t : x)
+      if (is_trainable(t.dtype())) sources.push_back(t);
     if (targets.empty() || sources.empty()) return true;
     const std::vector<Gradient> dx = tape.gradient(Targets(targets), Sources(sources));
-    for (std::size_t i = 0; i < dx.size(); ++i) if (dx[i].defined() && dx[i].dense().spec() != sources[i].spec()) return false;
+    for (std::size_t i = 0; i < dx.size(); ++i)
+      if (dx[i].defined() && dx[i].dense().spec() != sources[i].spec()) return false;
     return true;
   } catch (const InternalError&) {
     return false;
@@ -82,17 +102,21 @@ bool stands(const Op& op, const Tensors& x, const OwnedAttrs& attrs) {
 
 std::string described(const Tensors& x) {
   std::string text;
-  for (const Tensor& t : x) text += to_string(t.spec()) + " " + (t.size() <= 64 ? to_string(t) : "…") + "\n";
+  for (const Tensor& t : x)
+    text += to_string(t.spec()) + " " + (t.size() <= 64 ? to_string(t) : "…") + "\n";
   return text;
 }
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("bad input gives an error or a right answer", "[op][bad_input]") {
   set_warning_handler([](std::string_view) {});
   const char* asked = std::getenv("TAPEDECK_RANDOM_CALLS");
   const long calls = asked ? std::atol(asked) : 100'000;
-  struct Seed { const Op* op; Sample sample; };
+  struct Seed {
+    const Op* op;
+    Sample sample;
+  };
   std::vector<Seed> seeds;
   for (const OpFamily& family : op_families())
     for (const Op& op : family.ops)

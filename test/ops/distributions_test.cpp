@@ -1,6 +1,7 @@
-// Distributions with parameters: moments and distributions with fixed keys, gradients that stand in tables, and what is refused.
-#include <catch2/catch.hpp>
+// Distributions with parameters: moments and distributions with fixed keys, gradients that stand in tables,
+// and what is refused.
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -21,8 +22,8 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 double mean_of(const Tensor& x) { return moment(x, 1); }
 double variance_of(const Tensor& x) { return moment(x, 2) - std::pow(moment(x, 1), 2); }
 
-/// Whether counts occur as often as below(k), the probability of k or less, says: chi squared over its degrees of freedom is about 1, here with at least 5
-/// expected in each class.
+/// Whether counts occur as often as below(k), the probability of k or less, says: chi squared over its
+/// degrees of freedom is about 1, here with at least 5 expected in each class.
 double chi_squared_by_freedom(const Tensor& x, const std::function<double(double)>& below) {
   const std::vector<double> v = sorted(x);
   const auto n = static_cast<double>(v.size());
@@ -42,7 +43,7 @@ Tensor number(double x, DType dtype = DType::f64) { return tensor(x, dtype); }
 double gamma_below(double alpha, double y) { return igamma(number(alpha), number(y)).item(); }
 double normal_below(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("gamma numbers have their distribution", "[random]") {
   for (const DType dtype : kFloating)
@@ -67,13 +68,21 @@ TEST_CASE("poisson counts have their distribution", "[random]") {
       CHECK(mean_of(x) == Approx(rate).margin(4 * std::sqrt(rate / kMany)));
       CHECK(variance_of(x) == Approx(rate).epsilon(4 * std::sqrt((2 + 1 / rate) / kMany)));
       const double r = number(rate, dtype).item();
-      CHECK(chi_squared_by_freedom(x, [&](double k) { return igammac(number(k + 1), number(r)).item(); }) < (rate < 5 ? 4 : rate < 20 ? 2.5 : 1.4));
+      CHECK(chi_squared_by_freedom(x, [&](double k) { return igammac(number(k + 1), number(r)).item(); }) <
+            (rate < 5    ? 4
+             : rate < 20 ? 2.5
+                         : 1.4));
     }
 }
 
 TEST_CASE("binomial counts have their distribution", "[random]") {
   for (const DType dtype : kFloating)
-    for (const auto& [n, p] : {std::pair{1.0, 0.25}, {20.0, 0.875}, {40.0, 0.5}, {3000.0, 0.0009765625}, {3000.0, 0.375}, {1e6, 0.25}}) {
+    for (const auto& [n, p] : {std::pair{1.0, 0.25},
+                               {20.0, 0.875},
+                               {40.0, 0.5},
+                               {3000.0, 0.0009765625},
+                               {3000.0, 0.375},
+                               {1e6, 0.25}}) {
       INFO(n << " of " << p);
       const Tensor x = random::binomial({kMany}, number(n, dtype), number(p, dtype), {.seed = 13});
       CHECK(x.dtype() == dtype);
@@ -81,22 +90,33 @@ TEST_CASE("binomial counts have their distribution", "[random]") {
       CHECK(mean_of(x) == Approx(n * p).margin(4 * std::sqrt(variance / kMany)));
       CHECK(variance_of(x) == Approx(variance).epsilon(4 * std::sqrt((2 + 1 / variance) / kMany)));
       const double trials = n, chance = p;
-      CHECK(chi_squared_by_freedom(x, [&](double k) { return k >= trials ? 1 : betainc(number(trials - k), number(k + 1), number(1 - chance)).item(); }) < (n < 10 ? 6 : n < 100 ? 2.5 : 1.4));
+      CHECK(chi_squared_by_freedom(
+                x,
+                [&](double k) {
+                  return k >= trials ? 1
+                                     : betainc(number(trials - k), number(k + 1), number(1 - chance)).item();
+                }) < (n < 10    ? 6
+                      : n < 100 ? 2.5
+                                : 1.4));
     }
 }
 
 TEST_CASE("categorical indices have the probabilities of their logits", "[random]") {
   for (const DType dtype : kFloating) {
-    const Tensor logits = astype(tensor({{0.0, 1.0, -kInf, -1.0, 2.0}, {-kInf, -1000.0, -kInf, -kInf, -1001.0}}, DType::f64), dtype);
+    const Tensor logits = astype(
+        tensor({{0.0, 1.0, -kInf, -1.0, 2.0}, {-kInf, -1000.0, -kInf, -kInf, -1001.0}}, DType::f64), dtype);
     const Tensor x = random::categorical(logits, kMany, {.seed = 14});
     CHECK(x.spec() == Spec{DType::i64, {2, kMany}});
     const std::vector<double> p = softmax(astype(logits, DType::f64)).to_vector();
     std::vector<double> count(10);
     const std::vector<std::int64_t> drawn = x.to_vector<std::int64_t>();
-    for (std::size_t i = 0; i < drawn.size(); ++i) ++count[i / kMany * 5 + static_cast<std::size_t>(drawn[i])];
+    for (std::size_t i = 0; i < drawn.size(); ++i)
+      ++count[i / kMany * 5 + static_cast<std::size_t>(drawn[i])];
     for (std::size_t i = 0; i < p.size(); ++i) {
-      if (p[i] == 0) CHECK(count[i] == 0);
-      else CHECK(count[i] == Approx(kMany * p[i]).margin(4 * std::sqrt(kMany * p[i] * (1 - p[i]))));
+      if (p[i] == 0)
+        CHECK(count[i] == 0);
+      else
+        CHECK(count[i] == Approx(kMany * p[i]).margin(4 * std::sqrt(kMany * p[i] * (1 - p[i]))));
     }
   }
   CHECK(random::categorical(ones({2, 3, 4}), 5, {}).shape() == Shape{2, 3, 5});
@@ -107,36 +127,45 @@ TEST_CASE("categorical indices have the probabilities of their logits", "[random
 
 TEST_CASE("normal numbers between bounds have their distribution", "[random]") {
   for (const DType dtype : kFloating)
-    for (const auto& bounds : {std::array{-1.0, 2.0}, {-kInf, 0.5}, {0.5, kInf}, {-kInf, kInf}, {3.0, 4.0}, {-9.0, -6.0}}) {
+    for (const auto& bounds :
+         {std::array{-1.0, 2.0}, {-kInf, 0.5}, {0.5, kInf}, {-kInf, kInf}, {3.0, 4.0}, {-9.0, -6.0}}) {
       const double low = bounds[0], high = bounds[1];
       INFO("between " << low << " and " << high);
-      const Tensor x = random::parameterized_truncated_normal({kMany}, number(0, dtype), 1, low, high, {.seed = 15});
+      const Tensor x =
+          random::parameterized_truncated_normal({kMany}, number(0, dtype), 1, low, high, {.seed = 15});
       CHECK(x.dtype() == dtype);
       const std::vector<double> v = sorted(x);
       CHECK((v.front() >= low && v.back() <= high));
       // What lies above is known to more digits on the right of 0.
-      const double side = low > 0 ? -1 : 1, below = normal_below(side * low), all = normal_below(side * high) - below;
+      const double side = low > 0 ? -1 : 1, below = normal_below(side * low),
+                   all = normal_below(side * high) - below;
       CHECK(distance_from([&](double z) { return (normal_below(side * z) - below) / all; }, x) < 1.95);
     }
-  const Tensor unit = random::parameterized_truncated_normal({100}, 0, 1, -1, 2, {.seed = 3}), moved = random::parameterized_truncated_normal({100}, 5, 2, 3, 9, {.seed = 3});
+  const Tensor unit = random::parameterized_truncated_normal({100}, 0, 1, -1, 2, {.seed = 3}),
+               moved = random::parameterized_truncated_normal({100}, 5, 2, 3, 9, {.seed = 3});
   CHECK(max(abs(moved - (unit * 2 + 5))).item() < 1e-5);
 }
 
 // Sixty standard deviations away the normal distribution falls as exp(-60 x).
 TEST_CASE("normal numbers far from the mean are the ends of tails", "[random]") {
   for (const double side : {1.0, -1.0}) {
-    const Tensor x = side * random::parameterized_truncated_normal({kMany}, number(0), 1, side > 0 ? 60 : -kInf, side > 0 ? kInf : -60, {.seed = 15});
+    const Tensor x =
+        side * random::parameterized_truncated_normal({kMany}, number(0), 1, side > 0 ? 60 : -kInf,
+                                                      side > 0 ? kInf : -60, {.seed = 15});
     CHECK(mean_of((x - 60) * 60) == Approx(1).margin(0.02));
-    CHECK(distance_from([](double z) { return 1 - std::exp(-(z - 60) * (z + 60) / 2) * (1 - (z - 60) / 60); }, x) < 1.95);
+    CHECK(distance_from([](double z) { return 1 - std::exp(-(z - 60) * (z + 60) / 2) * (1 - (z - 60) / 60); },
+                        x) < 1.95);
   }
 }
 
 TEST_CASE("the number of threads makes no difference to distributions", "[random]") {
   const auto all = [] {
     std::vector<double> v;
-    for (const Tensor& x : {random::gamma({7, 1001}, 2.5, {3}), random::poisson({7, 1001}, 25, {3}), random::parameterized_truncated_normal({7, 1001}, 0, 1, -1, 1, {3}),
+    for (const Tensor& x : {random::gamma({7, 1001}, 2.5, {3}), random::poisson({7, 1001}, 25, {3}),
+                            random::parameterized_truncated_normal({7, 1001}, 0, 1, -1, 1, {3}),
                             random::binomial({7, 1001}, 30, 0.5, {3})})
-      for (const double e : x.to_vector()) v.push_back(e);
+      for (const double e : x.to_vector())
+        v.push_back(e);
     return v;
   };
   const auto one = all();
@@ -150,14 +179,19 @@ TEST_CASE("parameters broadcast to the shape, and each number has its own", "[ra
   const Tensor x = random::gamma({3, 2, 4}, alpha, {.seed = 1});
   CHECK(x.shape() == Shape{3, 2, 4});
   for (const std::int64_t row : {0, 1}) {
-    const std::vector<double> all = random::gamma({3, 2, 4}, row ? 50.0 : 0.5, {.seed = 1}).to_vector(), own = astype(x, DType::f32).to_vector();
-    for (std::size_t i = 0; i < own.size(); ++i) if (static_cast<std::int64_t>(i / 4 % 2) == row) CHECK(own[i] == all[i]);
+    const std::vector<double> all = random::gamma({3, 2, 4}, row ? 50.0 : 0.5, {.seed = 1}).to_vector(),
+                              own = astype(x, DType::f32).to_vector();
+    for (std::size_t i = 0; i < own.size(); ++i)
+      if (static_cast<std::int64_t>(i / 4 % 2) == row) CHECK(own[i] == all[i]);
   }
 }
 
 // Of torch 1.13, torch._standard_gamma_grad(alpha, y): it is exact to 10⁻⁴ or so.
 TEST_CASE("the gradient of gamma is the implicit one", "[random]") {
-  const double alpha[] = {0.05, 0.3, 0.9, 1.0, 1.0, 2.5, 5.0, 7.5, 12.0, 12.0, 100.0, 1000.0}, y[] = {1e-06, 0.05, 2.0, 0.1, 3.0, 1.5, 9.0, 3.0, 12.5, 20.0, 95.0, 1020.0}, torch[] = {0.0002663536, 0.494711, 1.738303, 0.2892731, 1.937866, 0.8177716, 1.367239, 0.6241155, 1.034799, 1.294963, 0.9762077, 1.010102};
+  const double alpha[] = {0.05, 0.3, 0.9, 1.0, 1.0, 2.5, 5.0, 7.5, 12.0, 12.0, 100.0, 1000.0},
+               y[] = {1e-06, 0.05, 2.0, 0.1, 3.0, 1.5, 9.0, 3.0, 12.5, 20.0, 95.0, 1020.0},
+               torch[] = {0.0002663536, 0.494711,  1.738303, 0.2892731, 1.937866,  0.8177716,
+                          1.367239,     0.6241155, 1.034799, 1.294963,  0.9762077, 1.010102};
   for (std::size_t i = 0; i < std::size(alpha); ++i) {
     INFO("alpha " << alpha[i] << ", y " << y[i]);
     CHECK(random::gamma_grad(number(alpha[i]), number(y[i])).item() == Approx(torch[i]).epsilon(1e-3));
@@ -174,17 +208,22 @@ TEST_CASE("the gradient of gamma is the implicit one", "[random]") {
 TEST_CASE("the gradient of gamma is smooth where its formula changes", "[random]") {
   for (const double z : {-3.0, 0.0, 2.0}) {
     const double y = 1e6 + z * 1e3;
-    CHECK(random::gamma_grad(number(1e6), number(y)).item() == Approx(random::gamma_grad(number(1e6 + 1e-6), number(y)).item()).epsilon(1e-10));
+    CHECK(random::gamma_grad(number(1e6), number(y)).item() ==
+          Approx(random::gamma_grad(number(1e6 + 1e-6), number(y)).item()).epsilon(1e-10));
   }
   CHECK(random::gamma_grad(number(1e30), number(1e30)).item() == Approx(1));
   CHECK(random::gamma_grad(number(0.01), number(0)).item() == 0);
 }
 
-TEST_CASE("gradients of a truncated normal distribution are those of its mean, with bounds that are infinite too", "[random]") {
+TEST_CASE(
+    "gradients of a truncated normal distribution are those of its mean, with bounds that are infinite too",
+    "[random]") {
   for (const DType dtype : kFloating) {
-    const Tensor mean = number(0.5, dtype), stddev = number(2, dtype), low = number(-kInf, dtype), high = number(kInf, dtype);
+    const Tensor mean = number(0.5, dtype), stddev = number(2, dtype), low = number(-kInf, dtype),
+                 high = number(kInf, dtype);
     GradientTape tape;
-    for (const Tensor& t : {mean, stddev, low, high}) tape.watch(t);
+    for (const Tensor& t : {mean, stddev, low, high})
+      tape.watch(t);
     const Tensor x = random::parameterized_truncated_normal({1000}, mean, stddev, low, high, {.seed = 5});
     const auto g = tape.gradient(x, mean, stddev, low, high);
     CHECK(g[0].dense().item() == 1000);
@@ -220,14 +259,24 @@ TEST_CASE("huge parameters take no longer", "[random]") {
 
 TEST_CASE("distributions refuse what does not fit", "[random][errors]") {
   const Tensor x = ones({3});
-  CHECK(message_of([&] { random::gamma({4}, x, {}); }) == "gamma: alpha does not broadcast to shape: alpha is f32[3], shape is [4]");
-  CHECK(message_of([&] { random::gamma({}, x, {}); }) == "gamma: alpha does not broadcast to shape: alpha is f32[3], shape is []");
-  CHECK(message_of([&] { random::binomial({3}, x, ones({2}), {}); }).starts_with("binomial: shapes do not broadcast: n is f32[3], p is f32[2]"));
+  CHECK(message_of([&] { random::gamma({4}, x, {}); }) ==
+        "gamma: alpha does not broadcast to shape: alpha is f32[3], shape is [4]");
+  CHECK(message_of([&] { random::gamma({}, x, {}); }) ==
+        "gamma: alpha does not broadcast to shape: alpha is f32[3], shape is []");
+  CHECK(message_of([&] {
+          random::binomial({3}, x, ones({2}), {});
+        }).starts_with("binomial: shapes do not broadcast: n is f32[3], p is f32[2]"));
   CHECK(message_of([&] { random::poisson({3}, ones({3}, DType::i32), {}); }).starts_with("poisson: "));
-  CHECK(message_of([&] { random::categorical(tensor(1.0), 3, {}); }).starts_with("categorical: takes tensors of rank 1 or more"));
+  CHECK(message_of([&] {
+          random::categorical(tensor(1.0), 3, {});
+        }).starts_with("categorical: takes tensors of rank 1 or more"));
   CHECK(message_of([&] { random::categorical(x, -1, {}); }) == "categorical: n is -1, must not be negative");
-  CHECK(message_of([&] { random::categorical(ones({2, 0}), 1, {}); }) == "categorical: nothing to choose from: logits is f32[2,0]");
-  CHECK(message_of([&] { random::categorical(tensor({{0.0, 1.0}, {0.0, std::nan("")}}), 1, {}); }) ==
+  CHECK(message_of([&] {
+          random::categorical(ones({2, 0}), 1, {});
+        }) == "categorical: nothing to choose from: logits is f32[2,0]");
+  CHECK(message_of([&] {
+          random::categorical(tensor({{0.0, 1.0}, {0.0, std::nan("")}}), 1, {});
+        }) ==
         "categorical: row 1 of logits has NaN, infinity or nothing above -infinity: logits is f32[2,2]");
   CHECK_THROWS_AS(random::categorical(full({2}, -kInf), 1, {}), ArgumentError);
   CHECK_THROWS_AS(random::gamma({std::int64_t{1} << 40, std::int64_t{1} << 40}, x, {}), ShapeError);

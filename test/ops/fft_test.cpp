@@ -15,17 +15,21 @@ namespace {
 using Number = std::complex<double>;
 using Numbers = std::vector<Number>;
 
-constexpr std::int64_t kLengths[] = {1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 37, 64, 210, 323, 529, 1001, 1024, 2640, 8191};
+constexpr std::int64_t kLengths[] = {1,  2,  3,   4,   5,   7,    8,    9,    12,  16,
+                                     37, 64, 210, 323, 529, 1001, 1024, 2640, 8191};
 
 /// The definition along the middle of [outer, n, inner], in O(n²).
 Numbers defined_along(const Numbers& x, std::size_t n, std::size_t inner, bool inverse) {
   Numbers y(x.size()), turns(n);
-  for (std::size_t i = 0; i < n; ++i) turns[i] = std::polar(1.0, (inverse ? 2 : -2) * 3.141592653589793 * static_cast<double>(i) / static_cast<double>(n));
+  for (std::size_t i = 0; i < n; ++i)
+    turns[i] = std::polar(
+        1.0, (inverse ? 2 : -2) * 3.141592653589793 * static_cast<double>(i) / static_cast<double>(n));
   for (std::size_t at = 0; at < x.size(); at += n * inner)
     for (std::size_t k = 0; k < n; ++k)
       for (std::size_t w = 0; w < inner; ++w) {
         Number sum = 0;
-        for (std::size_t j = 0; j < n; ++j) sum += x[at + j * inner + w] * turns[j * k % n];
+        for (std::size_t j = 0; j < n; ++j)
+          sum += x[at + j * inner + w] * turns[j * k % n];
         y[at + k * inner + w] = inverse ? sum / static_cast<double>(n) : sum;
       }
   return y;
@@ -46,7 +50,8 @@ double off(const Tensor& x, const Numbers& exact) {
   const Numbers v = x.to_vector<Number>();
   REQUIRE(v.size() == exact.size());
   double worst = 0, largest = 1e-300;
-  for (std::size_t i = 0; i < v.size(); ++i) worst = std::max(worst, std::abs(v[i] - exact[i])), largest = std::max(largest, std::abs(exact[i]));
+  for (std::size_t i = 0; i < v.size(); ++i)
+    worst = std::max(worst, std::abs(v[i] - exact[i])), largest = std::max(largest, std::abs(exact[i]));
   return worst / largest;
 }
 double off(const Tensor& x, const Tensor& exact) { return off(x, exact.to_vector<Number>()); }
@@ -54,13 +59,14 @@ double off(const Tensor& x, const Tensor& exact) { return off(x, exact.to_vector
 /// The first n / 2 + 1 of every row of n.
 Numbers first_half(const Numbers& x, std::size_t n) {
   Numbers y;
-  for (std::size_t i = 0; i < x.size(); ++i) if (i % n <= n / 2) y.push_back(x[i]);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (i % n <= n / 2) y.push_back(x[i]);
   return y;
 }
 
 constexpr double kTolerance = 1e-14, kSingle = 2e-6;
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("transforms of any length follow the definition", "[fft]") {
   for (const std::int64_t n : kLengths) {
@@ -80,7 +86,8 @@ TEST_CASE("transforms of any length follow the definition", "[fft]") {
 TEST_CASE("transforms of real numbers are the first half of those of complex ones, and go back", "[fft]") {
   for (const std::int64_t n : kLengths) {
     INFO("n " << n);
-    const Tensor x = samples::uniform({n > 1000 ? 1 : 3, n}, -1, 1), single = astype(x, DType::f32), y = rfft(x);
+    const Tensor x = samples::uniform({n > 1000 ? 1 : 3, n}, -1, 1), single = astype(x, DType::f32),
+                 y = rfft(x);
     CHECK(y.spec() == Spec{DType::c128, {x.shape()[0], n / 2 + 1}});
     CHECK(rfft(single).dtype() == DType::c64);
     const Numbers exact = first_half(defined(astype(x, DType::c128), 1, false), static_cast<std::size_t>(n));
@@ -120,7 +127,8 @@ TEST_CASE("a length cuts off or fills up with zeros", "[fft]") {
   CHECK(irfft3d(z, {1, 2, 3}).shape() == Shape{1, 2, 3});
 }
 
-// For a holomorphic f a gradient g becomes g · conj(f'): through the transform, n times the inverse transform.
+// For a holomorphic f a gradient g becomes g · conj(f'): through the transform, n times the inverse
+// transform.
 TEST_CASE("gradients of transforms are those of their definition", "[fft]") {
   const Tensor z = samples::spread({5}), g = samples::spread({5}, 2);
   {
@@ -128,7 +136,8 @@ TEST_CASE("gradients of transforms are those of their definition", "[fft]") {
     tape.watch(z);
     CHECK(off(tape.gradient(fft(z), z, {.output_gradients = {g}})[0].dense(), ifft(g) * 5) < kTolerance);
   }
-  // Σ |rfft(x)|² of an even length: by Parseval's theorem n Σ x² for the whole transform, of which the first and the middle entry stand alone.
+  // Σ |rfft(x)|² of an even length: by Parseval's theorem n Σ x² for the whole transform, of which the first
+  // and the middle entry stand alone.
   for (const std::int64_t n : {6, 7}) {
     const Tensor x = samples::uniform({n}, -1, 1);
     GradientTape tape;
@@ -157,8 +166,14 @@ TEST_CASE("transforms refuse what they do not take", "[fft][errors]") {
   CHECK(message_of([&] { rfft(z); }) == "rfft: takes f32 or f64, use astype: x is c64[3]");
   CHECK(message_of([&] { irfft(x); }) == "irfft: takes c64 or c128, use complex or astype: x is f32[3]");
   CHECK(message_of([&] { fft2d(z); }) == "fft2d: takes tensors of rank 2 or more: x is c64[3]");
-  CHECK(message_of([&] { fft(zeros({2, 0}, DType::c64)); }) == "fft: no elements along an axis that is transformed: x is c64[2,0]");
-  CHECK(message_of([&] { rfft(x, {2, 3}); }) == "rfft: fft_length must have an extent for each of the last axes, 1: fft_length is [2,3], x is f32[3]");
+  CHECK(message_of([&] {
+          fft(zeros({2, 0}, DType::c64));
+        }) == "fft: no elements along an axis that is transformed: x is c64[2,0]");
+  CHECK(
+      message_of([&] {
+        rfft(x, {2, 3});
+      }) ==
+      "rfft: fft_length must have an extent for each of the last axes, 1: fft_length is [2,3], x is f32[3]");
   CHECK(message_of([&] { rfft(x, {0}); }) == "rfft: fft_length must be at least 1: fft_length is [0]");
   CHECK_THROWS_AS(irfft(zeros({1}, DType::c64)), ShapeError);
   CHECK_THROWS_AS(irfft(zeros({}, DType::c64)), ShapeError);

@@ -1,5 +1,5 @@
-// Elements chosen by indices: all dtypes of both against a plain loop, duplicates, sparse gradients, and golden errors.
-// Values and derivatives of the single ops are in the op table test.
+// Elements chosen by indices: all dtypes of both against a plain loop, duplicates, sparse gradients, and
+// golden errors. Values and derivatives of the single ops are in the op table test.
 #include <catch2/catch.hpp>
 #include <limits>
 
@@ -21,7 +21,8 @@ TEST_CASE("gather and scatter_add along every axis, in every dtype", "[index]") 
         CHECK(maps(y, x, [&](const Index& index) {
           Index from = index;
           from.erase(from.begin() + at);
-          from[static_cast<std::size_t>(at)] = at_index[{index[static_cast<std::size_t>(at)], index[static_cast<std::size_t>(at) + 1]}];
+          from[static_cast<std::size_t>(at)] =
+              at_index[{index[static_cast<std::size_t>(at)], index[static_cast<std::size_t>(at) + 1]}];
           return from;
         }));
         if (dtype == DType::boolean) continue;
@@ -57,7 +58,8 @@ TEST_CASE("gather_nd and scatter_nd at every depth, in every dtype", "[index]") 
     for (const DType index_dtype : {DType::i32, DType::i64})
       for (const int depth : {0, 1, 2, 3}) {
         const Tensor x = counted({4, 5, 6}, dtype);
-        const Tensor all = tensor<std::int64_t>({{{3, 0, 5}, {1, 4, 2}}, {{3, 0, 5}, {0, 0, 0}}, {{1, 2, 3}, {1, 2, 4}}});
+        const Tensor all =
+            tensor<std::int64_t>({{{3, 0, 5}, {1, 4, 2}}, {{3, 0, 5}, {0, 0, 0}}, {{1, 2, 3}, {1, 2, 4}}});
         const Tensor indices = astype(slice(all, {0, 0, 0}, {3, 2, depth}), index_dtype);
         INFO(to_string(x.spec()) << " at depth " << depth);
         const Tensor y = gather_nd(x, indices);
@@ -65,7 +67,8 @@ TEST_CASE("gather_nd and scatter_nd at every depth, in every dtype", "[index]") 
         const Elements at_index(indices), of_y(y);
         const auto from = [&](const Index& index) {
           Index position;
-          for (int d = 0; d < depth; ++d) position.push_back(at_index[{index[0], index[1], d}]);
+          for (int d = 0; d < depth; ++d)
+            position.push_back(at_index[{index[0], index[1], d}]);
           position.insert(position.end(), index.begin() + 2, index.end());
           return position;
         };
@@ -78,7 +81,10 @@ TEST_CASE("gather_nd and scatter_nd at every depth, in every dtype", "[index]") 
           const Index to = from(index);
           sums[static_cast<std::size_t>((to[0] * 5 + to[1]) * 6 + to[2])] += of_y[index];
         });
-        if (size_of(dtype) == 1) for (std::int64_t& n : sums) n = dtype == DType::u8 ? static_cast<std::uint8_t>(n) : static_cast<std::int8_t>(n);   // which wrap
+        if (size_of(dtype) == 1)
+          for (std::int64_t& n : sums)
+            n = dtype == DType::u8 ? static_cast<std::uint8_t>(n)
+                                   : static_cast<std::int8_t>(n);   // which wrap
         CHECK(back.to_vector<std::int64_t>() == sums);
       }
 }
@@ -86,7 +92,8 @@ TEST_CASE("gather_nd and scatter_nd at every depth, in every dtype", "[index]") 
 TEST_CASE("a position may come several times", "[index]") {
   const Tensor indices = tensor<std::int64_t>({{1}, {1}, {1}});
   CHECK(scatter_nd(indices, tensor({1.0, 2.0, 4.0}), {3}).to_vector() == std::vector<double>{0, 7, 0});
-  CHECK(scatter_add(tensor({1.0, 2.0, 4.0}), tensor({2, 0, 2}), {3}).to_vector() == std::vector<double>{2, 0, 5});
+  CHECK(scatter_add(tensor({1.0, 2.0, 4.0}), tensor({2, 0, 2}), {3}).to_vector() ==
+        std::vector<double>{2, 0, 5});
   CHECK(scatter_nd(tensor({1, 2}), tensor(5), {2, 3}).to_vector<int>() == std::vector<int>{0, 0, 0, 0, 0, 5});
 }
 
@@ -114,31 +121,45 @@ TEST_CASE("indices of no elements with huge extents", "[index]") {
 TEST_CASE("indices that do not fit are named", "[index][errors]") {
   const Tensor x = zeros({2, 3});
   constexpr std::int64_t far = std::int64_t{1} << 32;   // 0 in 32 bits
-  CHECK_THROWS_WITH(gather(zeros({3, 4}), tensor({0, 1, 7})), "gather: index 7 at position 2 is out of range for axis 0 of x, f32[3,4]");
-  CHECK_THROWS_WITH(gather(zeros({3, 4}), tensor({-1}), 1), "gather: index -1 at position 0 is out of range for axis 1 of x, f32[3,4]");
+  CHECK_THROWS_WITH(gather(zeros({3, 4}), tensor({0, 1, 7})),
+                    "gather: index 7 at position 2 is out of range for axis 0 of x, f32[3,4]");
+  CHECK_THROWS_WITH(gather(zeros({3, 4}), tensor({-1}), 1),
+                    "gather: index -1 at position 0 is out of range for axis 1 of x, f32[3,4]");
   CHECK_THROWS_AS(gather(x, x), DTypeError);
   CHECK_THROWS_AS(gather(x, tensor(0), 2), ShapeError);
   CHECK_THROWS_AS(gather(tensor(1.0), tensor(0)), ShapeError);
-  CHECK_THROWS_WITH(scatter_add(zeros({1, 3}), tensor({2}), {2, 3}), "scatter_add: index 2 at position 0 is out of range for axis 0 of the result, f32[2,3]");
+  CHECK_THROWS_WITH(scatter_add(zeros({1, 3}), tensor({2}), {2, 3}),
+                    "scatter_add: index 2 at position 0 is out of range for axis 0 of the result, f32[2,3]");
   CHECK_THROWS_AS(scatter_add(zeros({2, 3}), tensor({1}), {2, 3}), ShapeError);
   CHECK_THROWS_AS(scatter_add(zeros({1, 4}), tensor({1}), {2, 3}), ShapeError);
   CHECK_THROWS_AS(scatter_add(zeros({3}), tensor({1}), {2, 3}), ShapeError);
-  CHECK_THROWS_WITH(gather(x, tensor({far})), "gather: index 4294967296 at position 0 is out of range for axis 0 of x, f32[2,3]");
+  CHECK_THROWS_WITH(gather(x, tensor({far})),
+                    "gather: index 4294967296 at position 0 is out of range for axis 0 of x, f32[2,3]");
   CHECK_THROWS_AS(gather(x, tensor({std::numeric_limits<std::int64_t>::min()})), ShapeError);
-  CHECK_THROWS_WITH(gather_nd(x, tensor({{0, 1}, {1, 3}})), "gather_nd: index [1,3] at position 1 is out of range for x, f32[2,3]");
-  CHECK_THROWS_WITH(gather_nd(x, tensor({{-1, 0}})), "gather_nd: index [-1,0] at position 0 is out of range for x, f32[2,3]");
+  CHECK_THROWS_WITH(gather_nd(x, tensor({{0, 1}, {1, 3}})),
+                    "gather_nd: index [1,3] at position 1 is out of range for x, f32[2,3]");
+  CHECK_THROWS_WITH(gather_nd(x, tensor({{-1, 0}})),
+                    "gather_nd: index [-1,0] at position 0 is out of range for x, f32[2,3]");
   CHECK_THROWS_AS(gather_nd(x, tensor<std::int64_t>({{far, 0}})), ShapeError);
-  CHECK_THROWS_WITH(gather_nd(x, tensor({{0, 0, 0}})), "gather_nd: 3 coordinates for 2 axes: x is f32[2,3], indices is i32[1,3]");
-  CHECK_THROWS_WITH(gather_nd(x, tensor(0)), "gather_nd: indices need an axis of coordinates: x is f32[2,3], indices is i32[]");
-  CHECK_THROWS_WITH(gather_nd(x, tensor({{0.0}})), "gather_nd: indices must be i32 or i64, use astype: x is f32[2,3], indices is f32[1,1]");
-  CHECK_THROWS_WITH(scatter_nd(tensor({{0, 1}, {2, 0}}), zeros({2}), {2, 3}), "scatter_nd: index [2,0] at position 1 is out of range for the result, f32[2,3]");
-  CHECK_THROWS_WITH(scatter_nd(tensor({{0}}), zeros({1, 4}), {2, 3}), "scatter_nd: updates must be [1,3] for shape [2,3]: updates is f32[1,4], indices is i32[1,1]");
-  CHECK_THROWS_WITH(scatter_nd(tensor({{0}}), zeros({7, 1, 3}), {2, 3}),
-                    "scatter_nd: updates must have 2 axes: updates is f32[7,1,3], indices is i32[1,1], shape is [2,3]");
+  CHECK_THROWS_WITH(gather_nd(x, tensor({{0, 0, 0}})),
+                    "gather_nd: 3 coordinates for 2 axes: x is f32[2,3], indices is i32[1,3]");
+  CHECK_THROWS_WITH(gather_nd(x, tensor(0)),
+                    "gather_nd: indices need an axis of coordinates: x is f32[2,3], indices is i32[]");
+  CHECK_THROWS_WITH(gather_nd(x, tensor({{0.0}})),
+                    "gather_nd: indices must be i32 or i64, use astype: x is f32[2,3], indices is f32[1,1]");
+  CHECK_THROWS_WITH(scatter_nd(tensor({{0, 1}, {2, 0}}), zeros({2}), {2, 3}),
+                    "scatter_nd: index [2,0] at position 1 is out of range for the result, f32[2,3]");
+  CHECK_THROWS_WITH(
+      scatter_nd(tensor({{0}}), zeros({1, 4}), {2, 3}),
+      "scatter_nd: updates must be [1,3] for shape [2,3]: updates is f32[1,4], indices is i32[1,1]");
+  CHECK_THROWS_WITH(
+      scatter_nd(tensor({{0}}), zeros({7, 1, 3}), {2, 3}),
+      "scatter_nd: updates must have 2 axes: updates is f32[7,1,3], indices is i32[1,1], shape is [2,3]");
   CHECK_THROWS_AS(scatter_nd(tensor({{0, 0, 0}}), zeros({1}), {2, 3}), ShapeError);
   CHECK_THROWS_AS(scatter_nd(tensor(0), zeros({3}), {2, 3}), ShapeError);
   CHECK_THROWS_AS(scatter_nd(tensor({{0}}), zeros({1, 3}, DType::boolean), {2, 3}), DTypeError);
   CHECK_THROWS_AS(scatter_nd(tensor({{0.0}}), zeros({1, 3}), {2, 3}), DTypeError);
   CHECK_THROWS_AS(scatter_nd(tensor({{0}}), zeros({1}), {-2}), ShapeError);
-  CHECK_THROWS_AS(scatter_nd(tensor({{0}}), zeros({1}), {std::numeric_limits<std::int64_t>::max()}), ShapeError);
+  CHECK_THROWS_AS(scatter_nd(tensor({{0}}), zeros({1}), {std::numeric_limits<std::int64_t>::max()}),
+                  ShapeError);
 }

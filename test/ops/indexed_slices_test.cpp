@@ -14,7 +14,9 @@ namespace {
 using Indices = std::vector<std::int64_t>;
 
 /// Numbers that are sums of few powers of two, so that any order of adding gives the same.
-Tensor counting(const Shape& shape, DType dtype = DType::f64) { return reshape(arange(1, static_cast<double>(shape.size()) + 1, 1, dtype), shape); }
+Tensor counting(const Shape& shape, DType dtype = DType::f64) {
+  return reshape(arange(1, static_cast<double>(shape.size()) + 1, 1, dtype), shape);
+}
 
 Gradient gradient_of(const std::function<Tensor(const Tensor&)>& f, const Tensor& x) {
   GradientTape tape;
@@ -25,13 +27,15 @@ Gradient gradient_of(const std::function<Tensor(const Tensor&)>& f, const Tensor
 /// Warnings while it lives.
 class Warnings {
  public:
-  Warnings() { set_warning_handler([this](std::string_view text) { texts.emplace_back(text); }); }
+  Warnings() {
+    set_warning_handler([this](std::string_view text) { texts.emplace_back(text); });
+  }
   ~Warnings() { set_warning_handler({}); }
   Warnings(const Warnings&) = delete;
   std::vector<std::string> texts;
 };
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("slices become dense", "[slices]") {
   const DType dtype = GENERATE(DType::i32, DType::i64);
@@ -61,7 +65,8 @@ TEST_CASE("rows that repeat are summed in the order of their first place", "[sli
   const IndexedSlices again = sum_duplicates(sum);
   CHECK(again.values.id() == sum.values.id());
   CHECK(again.indices.id() == sum.indices.id());
-  const IndexedSlices open = sum_duplicates({counting({2}), tensor<std::int64_t>({std::int64_t{1} << 62, std::int64_t{1} << 62}), {}});
+  const IndexedSlices open = sum_duplicates(
+      {counting({2}), tensor<std::int64_t>({std::int64_t{1} << 62, std::int64_t{1} << 62}), {}});
   CHECK_THAT(open.indices.to_vector<std::int64_t>(), Equals(Indices{std::int64_t{1} << 62}));
   CHECK_THAT(open.values.to_vector(), Equals(Values{3}));
   CHECK_FALSE(open.dense_shape);
@@ -72,7 +77,10 @@ TEST_CASE("many rows that repeat are summed", "[slices]") {
   const std::int64_t extent = GENERATE(1, 40, 256, 257, 70000, 3000000);
   const std::int64_t count = 2000;
   CAPTURE(extent);
-  const Tensor indices = astype(random::uniform({count}, {.seed = 5}, 0, static_cast<double>(extent), DType::f64), DType::i64), values = counting({count});
+  const Tensor indices =
+                   astype(random::uniform({count}, {.seed = 5}, 0, static_cast<double>(extent), DType::f64),
+                          DType::i64),
+               values = counting({count});
   const IndexedSlices sum = sum_duplicates({values, indices, Shape{extent}});
 
   std::map<std::int64_t, double> expected;
@@ -84,21 +92,30 @@ TEST_CASE("many rows that repeat are summed", "[slices]") {
   }
   REQUIRE_THAT(sum.indices.to_vector<std::int64_t>(), Equals(order));
   Values sums;
-  for (const std::int64_t row : order) sums.push_back(expected[row]);
+  for (const std::int64_t row : order)
+    sums.push_back(expected[row]);
   CHECK_THAT(sum.values.to_vector(), Equals(sums));
 }
 
 TEST_CASE("summing rows that repeat is differentiated", "[slices]") {
   const Tensor x = counting({3, 2});
   const Tensor y = tensor({{10.0, 20.0}, {30.0, 40.0}}, DType::f64);
-  const Gradient g = gradient_of([&](const Tensor& t) { return sum_duplicates({t, tensor({1, 0, 1}), {}}).values * y; }, x);
+  const Gradient g = gradient_of(
+      [&](const Tensor& t) {
+        return sum_duplicates({t, tensor({1, 0, 1}), {}}).values * y;
+      },
+      x);
   CHECK_THAT(g.dense().to_vector(), Equals(Values{10, 20, 30, 40, 10, 20}));
 }
 
 TEST_CASE("gradients are summed as the engine does", "[slices]") {
   const Gradient dense = counting({3, 2});
-  const auto rows = [](const Tensor& values, const Tensor& indices, std::optional<Shape> shape = Shape{3, 2}) { return Gradient(IndexedSlices{values, indices, shape}); };
-  const Gradient one = rows(counting({1, 2}), tensor<std::int32_t>({2})), two = rows(counting({2, 2}), tensor<std::int64_t>({0, 2}));
+  const auto rows = [](const Tensor& values, const Tensor& indices,
+                       std::optional<Shape> shape = Shape{3, 2}) {
+    return Gradient(IndexedSlices{values, indices, shape});
+  };
+  const Gradient one = rows(counting({1, 2}), tensor<std::int32_t>({2})),
+                 two = rows(counting({2, 2}), tensor<std::int64_t>({0, 2}));
 
   CHECK_FALSE(aggregate({}).defined());
   CHECK_FALSE(aggregate({Gradient(), Gradient()}).defined());
@@ -122,7 +139,11 @@ TEST_CASE("gradients are summed as the engine does", "[slices]") {
 TEST_CASE("rules that multiply by single numbers keep the rows", "[slices]") {
   const Tensor x = counting({4, 2}), other = counting({4, 2}), row = counting({2}), at = tensor({3, 1, 3});
   const Tensor weight = tensor({{1.0, 2.0}, {3.0, 4.0}, {5.0, 6.0}}, DType::f64);
-  struct Passing { const char* name; std::function<Tensor(const Tensor&)> f; double factor; };
+  struct Passing {
+    const char* name;
+    std::function<Tensor(const Tensor&)> f;
+    double factor;
+  };
   for (const Passing& p : {Passing{"neg", [](const Tensor& t) { return -t; }, -1},
                            {"add", [](const Tensor& t) { return t + 1; }, 1},
                            {"sub from", [](const Tensor& t) { return 1 - t; }, -1},
@@ -130,27 +151,39 @@ TEST_CASE("rules that multiply by single numbers keep the rows", "[slices]") {
                            {"mul", [](const Tensor& t) { return t * 3; }, 3},
                            {"mul a tensor", [](const Tensor& t) { return tensor(3.0, DType::f64) * t; }, 3},
                            {"div", [](const Tensor& t) { return t / 4; }, 0.25},
-                           {"add_n", [&](const Tensor& t) { return add_n({other, t}); }, 1},
+                           {"add_n",
+                            [&](const Tensor& t) {
+                              return add_n({other, t});
+                            },
+                            1},
                            {"twice", [&](const Tensor& t) { return t + t; }, 2},
                            {"a chain", [&](const Tensor& t) { return -(2 * (t - other) + row); }, -2}}) {
     CAPTURE(p.name);
     const Gradient g = gradient_of([&](const Tensor& t) { return sum(gather(p.f(t), at) * weight); }, x);
     REQUIRE(g.slices());
     CHECK(g.slices()->dense_shape == Shape{4, 2});
-    CHECK_THAT(g.dense().to_vector(), Equals(Values{0, 0, 3 * p.factor, 4 * p.factor, 0, 0, 6 * p.factor, 8 * p.factor}));
+    CHECK_THAT(g.dense().to_vector(),
+               Equals(Values{0, 0, 3 * p.factor, 4 * p.factor, 0, 0, 6 * p.factor, 8 * p.factor}));
   }
-  for (const auto& f : std::vector<std::function<Tensor(const Tensor&)>>{[&](const Tensor& t) { return t * other; }, [](const Tensor& t) { return exp(t); },
-                                                                         [](const Tensor& t) { return t * t; }, [&](const Tensor& t) { return t * row; }}) {
+  for (const auto& f : std::vector<std::function<Tensor(const Tensor&)>>{
+           [&](const Tensor& t) { return t * other; }, [](const Tensor& t) { return exp(t); },
+           [](const Tensor& t) { return t * t; }, [&](const Tensor& t) { return t * row; }}) {
     const Tensor dense = gather(f(x), at) * weight;
     const Gradient g = gradient_of([&](const Tensor& t) { return sum(gather(f(t), at) * weight); }, x);
     CHECK(g.is_dense());
-    const Tensor expected = gradient_of([&](const Tensor& t) { return f(t) * to_dense({weight, at, Shape{4, 2}}); }, x).dense();
+    const Tensor expected = gradient_of(
+                                [&](const Tensor& t) {
+                                  return f(t) * to_dense({weight, at, Shape{4, 2}});
+                                },
+                                x)
+                                .dense();
     CHECK_THAT(g.dense().to_vector(), Equals(expected.to_vector()));
   }
 }
 
 TEST_CASE("an input that was broadcast gets its sum beside one that keeps the rows", "[slices]") {
-  const Tensor x = counting({4, 2}), row = counting({2}), scale = tensor(3.0, DType::f64), at = tensor({3, 1, 3});
+  const Tensor x = counting({4, 2}), row = counting({2}), scale = tensor(3.0, DType::f64),
+               at = tensor({3, 1, 3});
   GradientTape tape({.persistent = true});
   tape.watch(x), tape.watch(row), tape.watch(scale);
   const auto [dx, drow] = tape.gradient(gather(x + row, at), x, row);
@@ -183,19 +216,24 @@ TEST_CASE("second order goes through rules that keep the rows", "[slices]") {
 
 TEST_CASE("slices are output gradients", "[slices]") {
   const Tensor x = counting({3, 2});
-  const IndexedSlices dy{tensor({{10.0, 20.0}, {1.0, 2.0}}, DType::f64), tensor({2, 2}), Shape{3, 2}}, open{dy.values, dy.indices, {}};
+  const IndexedSlices dy{tensor({{10.0, 20.0}, {1.0, 2.0}}, DType::f64), tensor({2, 2}), Shape{3, 2}},
+      open{dy.values, dy.indices, {}};
   GradientTape tape({.persistent = true});
   tape.watch(x);
   const Tensor same = identity(x), twice = x * 2, square = x * x;
-  const auto gradient = [&](const Targets& y, OutputGradients g) { return tape.gradient(y, x, {.output_gradients = std::move(g)})[0]; };
+  const auto gradient = [&](const Targets& y, OutputGradients g) {
+    return tape.gradient(y, x, {.output_gradients = std::move(g)})[0];
+  };
 
   CHECK(gradient(same, {dy}).slices()->values.id() == dy.values.id());
   CHECK_FALSE(gradient(same, {open}).slices()->dense_shape);
   CHECK_THAT(gradient(twice, {dy}).dense().to_vector(), Equals(Values{0, 0, 0, 0, 22, 44}));
   CHECK_THAT(gradient(twice, {open}).slices()->values.to_vector(), Equals(Values{20, 40, 2, 4}));
   CHECK_THAT(gradient(square, {dy}).dense().to_vector(), Equals(Values{0, 0, 0, 0, 110, 22 * 12}));
-  CHECK_THAT(gradient({same, twice}, {dy, ones({3, 2}, DType::f64)}).dense().to_vector(), Equals(Values{2, 2, 2, 2, 13, 24}));
-  CHECK_THAT(gradient({same, same}, {dy, Gradient()}).dense().to_vector(), Equals(Values{1, 1, 1, 1, 12, 23}));
+  CHECK_THAT(gradient({same, twice}, {dy, ones({3, 2}, DType::f64)}).dense().to_vector(),
+             Equals(Values{2, 2, 2, 2, 13, 24}));
+  CHECK_THAT(gradient({same, same}, {dy, Gradient()}).dense().to_vector(),
+             Equals(Values{1, 1, 1, 1, 12, 23}));
   CHECK(gradient(x, {dy}).slices());
   CHECK_THROWS_AS(gradient(square, {open}), ArgumentError);   // which does not say how many rows there are
   CHECK_THAT(gradient(same, std::vector<Tensor>{x}).dense().to_vector(), Equals(x.to_vector()));
@@ -204,15 +242,21 @@ TEST_CASE("slices are output gradients", "[slices]") {
 
 TEST_CASE("a table of numbers has sparse gradients, too", "[slices]") {
   const Tensor x = counting({5});
-  const Gradient g = gradient_of([](const Tensor& t) { return gather(t, tensor({{4, 0}, {4, 4}})) + gather(t, tensor(2)); }, x);
+  const Gradient g = gradient_of(
+      [](const Tensor& t) {
+        return gather(t, tensor({{4, 0}, {4, 4}})) + gather(t, tensor(2));
+      },
+      x);
   REQUIRE(g.slices());
   CHECK(g.slices()->values.ndim() == 1);
   CHECK_THAT(g.dense().to_vector(), Equals(Values{1, 0, 4, 0, 3}));
 }
 
 TEST_CASE("slices are printed with their rows", "[slices]") {
-  CHECK(to_string(IndexedSlices{tensor({{1.0, 2.0}}), tensor<std::int64_t>({3}), Shape{4, 2}}) == "values: [[1.0 2.0]]\nindices: [3] i64\ndense_shape: [4,2]");
-  CHECK(to_string(IndexedSlices{tensor({1.0}), tensor({3}), {}}) == "values: [1.0]\nindices: [3] i32\ndense_shape: not given");
+  CHECK(to_string(IndexedSlices{tensor({{1.0, 2.0}}), tensor<std::int64_t>({3}), Shape{4, 2}}) ==
+        "values: [[1.0 2.0]]\nindices: [3] i64\ndense_shape: [4,2]");
+  CHECK(to_string(IndexedSlices{tensor({1.0}), tensor({3}), {}}) ==
+        "values: [1.0]\nindices: [3] i32\ndense_shape: not given");
 }
 
 TEST_CASE("cases: slices", "[cases][slices]") {
@@ -231,7 +275,8 @@ TEST_CASE("cases: slices", "[cases][slices]") {
     GradientTape tape;
     const Tensor x = tensor({1.0});
     tape.watch(x);
-    c.check("g", tape.gradient(identity(x), x, {.output_gradients = {IndexedSlices{tensor({2.0}), tensor({0}), {}}}})[0]);
+    c.check("g", tape.gradient(identity(x), x,
+                               {.output_gradients = {IndexedSlices{tensor({2.0}), tensor({0}), {}}}})[0]);
   }
   {
     Case c("indexed-slices-large-warning");
@@ -242,7 +287,10 @@ TEST_CASE("cases: slices", "[cases][slices]") {
       row.set(0, 1);
       to_dense({zeros(row, DType::u8), tensor({2}), shape});
       warned.push_back(!warnings.texts.empty());
-      if (warned.back()) CHECK_THAT(warnings.texts, Equals(std::vector<std::string>{"to_dense: slices become a dense tensor of 100000000 elements: u8[100,100,100,100]"}));
+      if (warned.back())
+        CHECK_THAT(warnings.texts,
+                   Equals(std::vector<std::string>{
+                       "to_dense: slices become a dense tensor of 100000000 elements: u8[100,100,100,100]"}));
     }
     c.check("warn", warned);
   }

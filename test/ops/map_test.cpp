@@ -1,5 +1,5 @@
-// map: a user's function of elements as one op. The same lambda on Tensors, differentiated op by op, and closed forms are what
-// it is held against.
+// map: a user's function of elements as one op. The same lambda on Tensors, differentiated op by op, and
+// closed forms are what it is held against.
 #include <catch2/catch.hpp>
 #include <limits>
 
@@ -17,52 +17,69 @@ using Tensors = std::vector<Tensor>;
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity(),
+                 kNan = std::numeric_limits<double>::quiet_NaN();
 
 constexpr auto damped = [](auto x, auto a, auto b) { return a * exp(-b * x * x); };
 
 template <class F> Tensor mapped(const F& f, const Tensors& x) {
-  if constexpr (std::is_invocable_v<F, Tensor>) return map(f, x[0]);
-  else if constexpr (std::is_invocable_v<F, Tensor, Tensor>) return map(f, x[0], x[1]);
-  else return map(f, x[0], x[1], x[2]);
+  if constexpr (std::is_invocable_v<F, Tensor>)
+    return map(f, x[0]);
+  else if constexpr (std::is_invocable_v<F, Tensor, Tensor>)
+    return map(f, x[0], x[1]);
+  else
+    return map(f, x[0], x[1], x[2]);
 }
 template <class F> Tensor by_ops(const F& f, const Tensors& x) {
-  if constexpr (std::is_invocable_v<F, Tensor>) return f(x[0]);
-  else if constexpr (std::is_invocable_v<F, Tensor, Tensor>) return f(x[0], x[1]);
-  else return f(x[0], x[1], x[2]);
+  if constexpr (std::is_invocable_v<F, Tensor>)
+    return f(x[0]);
+  else if constexpr (std::is_invocable_v<F, Tensor, Tensor>)
+    return f(x[0], x[1]);
+  else
+    return f(x[0], x[1], x[2]);
 }
 
 // Value, then the tangent of all inputs in that direction, then gradients with that cotangent.
 template <class F> Tensors everything(const F& f, const Tensors& x, const Tensor& dy, const Tensors& dx) {
   Tensor tangent;
   {
-    const ForwardAccumulator forward(x, dx);   // not around the tape: the backward pass would be watched, and made of ops
+    const ForwardAccumulator forward(
+        x, dx);   // not around the tape: the backward pass would be watched, and made of ops
     const Tensor y = f(x);
     tangent = forward.jvp(y);
     if (!tangent.defined()) tangent = zeros_like(y);
   }
   GradientTape tape;
-  for (const Tensor& t : x) tape.watch(t);
+  for (const Tensor& t : x)
+    tape.watch(t);
   const Tensor y = f(x);
   Tensors all = {y, tangent};
-  for (Gradient& g : tape.gradient(Targets{y}, Sources(x), {.output_gradients = std::vector<Tensor>{dy}, .unconnected = UnconnectedGradients::zero})) all.push_back(g.dense());
+  for (Gradient& g : tape.gradient(
+           Targets{y}, Sources(x),
+           {.output_gradients = std::vector<Tensor>{dy}, .unconnected = UnconnectedGradients::zero}))
+    all.push_back(g.dense());
   return all;
 }
 
-// Derivatives by ops may be NaN where those of a map are not: they multiply zeros with what is NaN or infinite.
+// Derivatives by ops may be NaN where those of a map are not: they multiply zeros with what is NaN or
+// infinite.
 bool close(const Tensor& a, const Tensor& b, double tolerance, bool derivative = false) {
   if (a.spec() != b.spec()) return false;
   const std::vector<double> u = a.to_vector(), v = b.to_vector();
   for (std::size_t i = 0; i < u.size(); ++i)
-    if (derivative && std::isnan(v[i])) continue;
-    else if (std::isnan(u[i]) != std::isnan(v[i]) || (u[i] != v[i] && std::abs(u[i] - v[i]) > tolerance * (1 + std::abs(v[i])))) return false;
+    if (derivative && std::isnan(v[i]))
+      continue;
+    else if (std::isnan(u[i]) != std::isnan(v[i]) ||
+             (u[i] != v[i] && std::abs(u[i] - v[i]) > tolerance * (1 + std::abs(v[i]))))
+      return false;
   return true;
 }
 
 // The fused passes give what the ops give.
 template <class F> void check_like_ops(const F& f, const Tensors& x, double tolerance) {
   Tensors dx;
-  for (std::size_t i = 0; i < x.size(); ++i) dx.push_back(astype(uniform(x[i].shape(), -1, 1, static_cast<int>(i) + 7), x[i].dtype()));
+  for (std::size_t i = 0; i < x.size(); ++i)
+    dx.push_back(astype(uniform(x[i].shape(), -1, 1, static_cast<int>(i) + 7), x[i].dtype()));
   const Tensor dy = astype(uniform(by_ops(f, x).shape(), -1, 1, 20), x[0].dtype());
   const Tensors expected = everything([&](const Tensors& t) { return by_ops(f, t); }, x, dy, dx);
   const Tensors actual = everything([&](const Tensors& t) { return mapped(f, t); }, x, dy, dx);
@@ -76,18 +93,23 @@ template <class F> void check_like_ops(const F& f, const Tensors& x, double tole
 template <class F, class... X> void check_functions(const F& f, const X&... x) {
   const auto check = [&](double tolerance, const auto&... t) {
     const Tensors inputs = {t...};
-    const auto as_list = [](const auto& y) { return std::apply([](const auto&... v) { return Tensors{v...}; }, y); };
+    const auto as_list = [](const auto& y) {
+      return std::apply([](const auto&... v) { return Tensors{v...}; }, y);
+    };
     const auto derivatives = [&](const auto& g) {
       Tensors all;
       for (std::size_t k = 0; k < std::tuple_size_v<decltype(map(f, t...))>; ++k) {
         Tensors dx;
-        for (const Tensor& i : inputs) dx.push_back(astype(uniform(i.shape(), 0.5, 2, 7), i.dtype()));   // nowhere 0
+        for (const Tensor& i : inputs)
+          dx.push_back(astype(uniform(i.shape(), 0.5, 2, 7), i.dtype()));   // nowhere 0
         const Tensor dy = astype(uniform(inputs[0].shape(), 0.5, 2, 9), inputs[0].dtype());
-        for (Tensor& t : everything([&](const Tensors&) { return as_list(g())[k]; }, inputs, dy, dx)) all.push_back(std::move(t));
+        for (Tensor& t : everything([&](const Tensors&) { return as_list(g())[k]; }, inputs, dy, dx))
+          all.push_back(std::move(t));
       }
       return all;
     };
-    const Tensors expected = derivatives([&] { return f(t...); }), actual = derivatives([&] { return map(f, t...); });
+    const Tensors expected = derivatives([&] { return f(t...); }),
+                  actual = derivatives([&] { return map(f, t...); });
     for (std::size_t i = 0; i < expected.size(); ++i) {
       CAPTURE(i, actual[i], expected[i]);
       CHECK(close(actual[i], expected[i], tolerance, i % (2 + inputs.size()) != 0));
@@ -97,12 +119,13 @@ template <class F, class... X> void check_functions(const F& f, const X&... x) {
   check(2e-6, astype(x, DType::f32)...);
 }
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("a lambda over several tensors is one op, with values and derivatives in closed form", "[map]") {
   const Tensor x = f64({-2, -0.5, 0, 1, 3}), a = f64({1, 2, 3, -1, 0.5}), b = f64({0.25, 1, 2, 0.5, 0.125});
   GradientTape tape;
-  for (const Tensor& t : {x, a, b}) tape.watch(t);
+  for (const Tensor& t : {x, a, b})
+    tape.watch(t);
   const Tensor y = map(damped, x, a, b);
   REQUIRE(tape.size() == 1);
   CHECK(tape.recorded()[0].name == "map");
@@ -127,7 +150,8 @@ TEST_CASE("map: derivatives agree with differences, in both modes and to second 
   };
   CHECK(check_gradients(two, {uniform({3, 1}, 0.5, 2), uniform({2}, -1, 1, 1)}));
   const Tensor x = uniform({4}, 0.5, 2);
-  CHECK(check_gradients([](const Tensors& t) { return map([](auto u, auto v) { return u * log(v); }, t[0], t[0]); }, {x}));
+  CHECK(check_gradients(
+      [](const Tensors& t) { return map([](auto u, auto v) { return u * log(v); }, t[0], t[0]); }, {x}));
 }
 
 TEST_CASE("map: third derivatives", "[map]") {
@@ -152,42 +176,89 @@ TEST_CASE("map: third derivatives", "[map]") {
 
 TEST_CASE("functions in a map have the values and derivatives of the ops", "[map]") {
   const Tensor all = f64({-3, -1.75, -0.5, -0.0, 0.25, 1, 2.5, 7, kNan, -20, 15});
-  check_functions([](auto x) { return std::tuple(-x, x + 3, x - 2.5, 1 - x, 2 / x, x / 3, square(x), reciprocal(x)); }, all);
-  check_functions([](auto x) { return std::tuple(abs(x), sign(x) * x, floor(x) * x, ceil(x) * x, trunc(x) * x, round(x) * x, relu(x), erfc(x)); }, all);
-  check_functions([](auto x) { return std::tuple(cbrt(x), exp(x), exp2(x), expm1(x), sin(x), cos(x), tan(x), atan(x)); }, all);
-  check_functions([](auto x) { return std::tuple(sinh(x), cosh(x), tanh(x), asinh(x), sigmoid(x), log_sigmoid(x), softplus(x), erf(x)); }, all);
-  check_functions([](auto x) {
-    return std::tuple(maximum(x, 1), minimum(0.25, x), clip(x, -0.5, 1), where(x > 0, 2 * x, 3), where(logical_or(x < -1, equal(x, 1)), x, -x),
-                      where(logical_and(x <= 1, logical_not(x >= 2)), 5, x), where(not_equal(x, 1), x, 1) * where(less(x, 2), 1, 0), pow(x, 3));
-  }, all);
-  check_functions([](auto x) { return std::tuple(where(less_equal(x, 1), x, 2 * x), where(greater(x, 1), x, 2 * x), where(greater_equal(x, 1), x, 2 * x), pow(2, x)); }, all);
-  check_functions([](auto x) { return std::tuple(sqrt(x), rsqrt(x), log(x), log1p(x), log2(x), log10(x), acosh(1 + x), pow(x, 0.5)); }, f64({0.25, 0.5, 1, 2, 9, 1000, kInfinity, 1e-3}));
-  check_functions([](auto x) { return std::tuple(asin(x), acos(x), atanh(x)); }, f64({-0.75, -0.25, 0, 0.5, 0.875}));
-  check_functions([](auto a, auto b) { return std::tuple(a + b, a - b, a * b, maximum(a, b), minimum(a, b), hypot(a, b), logaddexp(a, b), squared_difference(a, b)); },
-                  f64({-1.5, -0.5, 0.25, 2, 0, 3}), f64({2, -0.5, 0.75, 2, 0, kNan}));
-  check_functions([](auto a, auto b) { return std::tuple(a / b, atan2(a, b), pow(a, b)); }, f64({1.5, 0.5, 0.25, 2, 3}), f64({2, -0.5, 0.75, 2, -1}));
+  check_functions(
+      [](auto x) { return std::tuple(-x, x + 3, x - 2.5, 1 - x, 2 / x, x / 3, square(x), reciprocal(x)); },
+      all);
+  check_functions(
+      [](auto x) {
+        return std::tuple(abs(x), sign(x) * x, floor(x) * x, ceil(x) * x, trunc(x) * x, round(x) * x, relu(x),
+                          erfc(x));
+      },
+      all);
+  check_functions(
+      [](auto x) { return std::tuple(cbrt(x), exp(x), exp2(x), expm1(x), sin(x), cos(x), tan(x), atan(x)); },
+      all);
+  check_functions(
+      [](auto x) {
+        return std::tuple(sinh(x), cosh(x), tanh(x), asinh(x), sigmoid(x), log_sigmoid(x), softplus(x),
+                          erf(x));
+      },
+      all);
+  check_functions(
+      [](auto x) {
+        return std::tuple(maximum(x, 1), minimum(0.25, x), clip(x, -0.5, 1), where(x > 0, 2 * x, 3),
+                          where(logical_or(x < -1, equal(x, 1)), x, -x),
+                          where(logical_and(x <= 1, logical_not(x >= 2)), 5, x),
+                          where(not_equal(x, 1), x, 1) * where(less(x, 2), 1, 0), pow(x, 3));
+      },
+      all);
+  check_functions(
+      [](auto x) {
+        return std::tuple(where(less_equal(x, 1), x, 2 * x), where(greater(x, 1), x, 2 * x),
+                          where(greater_equal(x, 1), x, 2 * x), pow(2, x));
+      },
+      all);
+  check_functions(
+      [](auto x) {
+        return std::tuple(sqrt(x), rsqrt(x), log(x), log1p(x), log2(x), log10(x), acosh(1 + x), pow(x, 0.5));
+      },
+      f64({0.25, 0.5, 1, 2, 9, 1000, kInfinity, 1e-3}));
+  check_functions([](auto x) { return std::tuple(asin(x), acos(x), atanh(x)); },
+                  f64({-0.75, -0.25, 0, 0.5, 0.875}));
+  check_functions(
+      [](auto a, auto b) {
+        return std::tuple(a + b, a - b, a * b, maximum(a, b), minimum(a, b), hypot(a, b), logaddexp(a, b),
+                          squared_difference(a, b));
+      },
+      f64({-1.5, -0.5, 0.25, 2, 0, 3}), f64({2, -0.5, 0.75, 2, 0, kNan}));
+  check_functions([](auto a, auto b) { return std::tuple(a / b, atan2(a, b), pow(a, b)); },
+                  f64({1.5, 0.5, 0.25, 2, 3}), f64({2, -0.5, 0.75, 2, -1}));
 }
 
 TEST_CASE("map: operands of every shape that broadcast", "[map]") {
-  const std::vector<std::vector<Shape>> shapes = {
-      {{}, {}, {}}, {{7}, {}, {}}, {{}, {1}, {33}}, {{5, 7}, {7}, {5, 1}}, {{5, 1}, {1, 40}, {}}, {{2, 1, 3}, {4, 1}, {3}}, {{3, 16}, {3, 1}, {16}},
-      {{0, 3}, {3}, {}}, {{4, 0}, {4, 1}, {1}}, {{300, 100}, {100}, {300, 1}}, {{2, 20000}, {2, 1}, {}}, {{1, 1}, {2, 1, 1}, {1}}, {{70, 3, 90}, {3, 1}, {70, 1, 90}}};
+  const std::vector<std::vector<Shape>> shapes = {{{}, {}, {}},
+                                                  {{7}, {}, {}},
+                                                  {{}, {1}, {33}},
+                                                  {{5, 7}, {7}, {5, 1}},
+                                                  {{5, 1}, {1, 40}, {}},
+                                                  {{2, 1, 3}, {4, 1}, {3}},
+                                                  {{3, 16}, {3, 1}, {16}},
+                                                  {{0, 3}, {3}, {}},
+                                                  {{4, 0}, {4, 1}, {1}},
+                                                  {{300, 100}, {100}, {300, 1}},
+                                                  {{2, 20000}, {2, 1}, {}},
+                                                  {{1, 1}, {2, 1, 1}, {1}},
+                                                  {{70, 3, 90}, {3, 1}, {70, 1, 90}}};
   for (const std::vector<Shape>& s : shapes) {
     const Tensors x = {uniform(s[0], -1, 1), uniform(s[1], 0.5, 2, 1), uniform(s[2], 0.5, 1, 2)};
     CAPTURE(to_string(s[0]), to_string(s[1]), to_string(s[2]));
     check_like_ops(damped, x, 1e-11);
-    check_like_ops(damped, {astype(x[0], DType::f32), astype(x[1], DType::f32), astype(x[2], DType::f32)}, 2e-3);
+    check_like_ops(damped, {astype(x[0], DType::f32), astype(x[1], DType::f32), astype(x[2], DType::f32)},
+                   2e-3);
   }
 }
 
 TEST_CASE("map: rows of every length", "[map]") {
-  for (std::int64_t n = 1; n < 70; ++n) check_like_ops(damped, {uniform({3, n}, -1, 1), uniform({n}, 0.5, 2, 1), uniform({3, 1}, 0.5, 1, 2)}, 1e-13);
+  for (std::int64_t n = 1; n < 70; ++n)
+    check_like_ops(damped, {uniform({3, n}, -1, 1), uniform({n}, 0.5, 2, 1), uniform({3, 1}, 0.5, 1, 2)},
+                   1e-13);
 }
 
 TEST_CASE("an element of a map has the same bits wherever it lies", "[map]") {
   const auto f = [](auto x) { return tanh(x) * sin(x) + pow(x, 2); };
   const Tensor x = astype(uniform({41}, -4, 4), DType::f32), y = map(f, x);
-  for (std::int64_t i = 0; i < 41; ++i) CHECK(map(f, tensor(x.at<float>({i}))).at<float>({}) == y.at<float>({i}));
+  for (std::int64_t i = 0; i < 41; ++i)
+    CHECK(map(f, tensor(x.at<float>({i}))).at<float>({}) == y.at<float>({i}));
 }
 
 TEST_CASE("a map of several results", "[map]") {
@@ -201,7 +272,8 @@ TEST_CASE("a map of several results", "[map]") {
   CHECK(y[1].to_vector() == std::vector<double>{2, 2, 2});
   CHECK(y[2].at({1}) == 0);
   const Tensor dx = tape.gradient(Targets{y[0], y[1], y[2]}, Sources(x))[0].dense();
-  for (std::int64_t i = 0; i < 3; ++i) CHECK(dx.at({i}) == Approx(3 + 1 / x.at({i})));
+  for (std::int64_t i = 0; i < 3; ++i)
+    CHECK(dx.at({i}) == Approx(3 + 1 / x.at({i})));
   const auto [s, c] = map([](auto u) { return std::array{sin(u), cos(u)}; }, x);
   CHECK(worst(s * s + c * c, ones_like(x)) < 1e-15);
   const std::array<Tensor, 1> alone = map([](auto u) { return std::array{u + 1}; }, x);
@@ -238,7 +310,8 @@ TEST_CASE("a map computes no more than is wanted, and zeros where nothing depend
   const Tensor x = uniform({3, 20}, -1, 1), a = uniform({20}, 0.5, 2, 1), b = uniform({3, 1}, 0.5, 1, 2);
   const auto gradient = [&](const Tensors& sources) {
     GradientTape tape;
-    for (const Tensor& t : sources) tape.watch(t);
+    for (const Tensor& t : sources)
+      tape.watch(t);
     return tape.gradient(Targets{map(damped, x, a, b)}, Sources(sources));
   };
   const std::vector<Gradient> all = gradient({x, a, b});
@@ -253,10 +326,14 @@ TEST_CASE("a map computes no more than is wanted, and zeros where nothing depend
 }
 
 TEST_CASE("a map takes eight tensors, numbers and variables", "[map]") {
-  const Tensors x = {f64(1.0), f64({1, 2}), reshape(f64({1, 3}), {2, 1}), f64(4.0), f64(5.0), f64({6, 7}), f64(8.0), f64(9.0)};
+  const Tensors x = {f64(1.0), f64({1, 2}), reshape(f64({1, 3}), {2, 1}), f64(4.0), f64(5.0), f64({6, 7}),
+                     f64(8.0), f64(9.0)};
   GradientTape tape;
-  for (const Tensor& t : x) tape.watch(t);
-  const Tensor y = map([](auto a, auto b, auto c, auto d, auto e, auto f, auto g, auto h) { return a * b * c + d * e - f / g + h * h; }, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]);
+  for (const Tensor& t : x)
+    tape.watch(t);
+  const Tensor y = map([](auto a, auto b, auto c, auto d, auto e, auto f, auto g,
+                          auto h) { return a * b * c + d * e - f / g + h * h; },
+                       x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]);
   CHECK(y.shape() == Shape{2, 2});
   CHECK(y.at({1, 1}) == 6 + 20 - 7.0 / 8 + 81);
   const std::vector<Gradient> g = tape.gradient(Targets{y}, Sources(x));
@@ -279,11 +356,14 @@ TEST_CASE("a map's lambda may hold numbers, which the tape keeps", "[map]") {
   {
     const std::vector<double> coefficients = {3, 0, 2};
     const double shift = 10;
-    y = map([coefficients, shift](auto t) {
-      auto sum = coefficients[0] + 0 * t;
-      for (std::size_t i = 1; i < coefficients.size(); ++i) sum = sum * t + coefficients[i];
-      return sum + shift;
-    }, x);
+    y = map(
+        [coefficients, shift](auto t) {
+          auto sum = coefficients[0] + 0 * t;
+          for (std::size_t i = 1; i < coefficients.size(); ++i)
+            sum = sum * t + coefficients[i];
+          return sum + shift;
+        },
+        x);
   }
   CHECK(y.to_vector() == std::vector<double>{15, 24});
   CHECK(tape.gradient(y, x).dense().to_vector() == std::vector<double>{6, 12});
@@ -295,9 +375,14 @@ TEST_CASE("map: dtypes and errors", "[map]") {
   CHECK(map(f, tensor({1.0, 2.0}), tensor({1, 2})).dtype() == DType::f64);
   CHECK(map(f, tensor({1.0, 2.0}), tensor({1.0, 0.0}) > 0).to_vector() == std::vector<double>{2, 2});
   CHECK(map([](auto a) { return where(a > 0, 1, 0); }, tensor({1.0, -2.0})).dtype() == DType::f32);
-  CHECK(message_of([&] { map(f, tensor({1, 2}), tensor({3, 4})); }) == "map: takes f32 or f64, use astype: input 0 is i32[2], input 1 is i32[2]");
-  CHECK(message_of([&] { map(f, astype(tensor({1.0}), DType::c64), tensor({1.0})); }) == "map: takes f32 or f64, use astype: input 0 is c64[1], input 1 is c64[1]");
-  CHECK(message_of([&] { map<"blend">(f, zeros({2, 3}), zeros({4})); }) == "blend: shapes do not broadcast: input 0 is f32[2,3], input 1 is f32[4]");
+  CHECK(message_of([&] {
+          map(f, tensor({1, 2}), tensor({3, 4}));
+        }) == "map: takes f32 or f64, use astype: input 0 is i32[2], input 1 is i32[2]");
+  CHECK(message_of([&] { map(f, astype(tensor({1.0}), DType::c64), tensor({1.0})); }) ==
+        "map: takes f32 or f64, use astype: input 0 is c64[1], input 1 is c64[1]");
+  CHECK(message_of([&] {
+          map<"blend">(f, zeros({2, 3}), zeros({4}));
+        }) == "blend: shapes do not broadcast: input 0 is f32[2,3], input 1 is f32[4]");
   CHECK_THROWS_AS(map(f, zeros({2, 3}), zeros({4})), ShapeError);
   CHECK_THROWS_AS(map(f, tensor(1), tensor(2)), DTypeError);
   CHECK_THROWS_AS(map(f, Tensor(), zeros({4})), ArgumentError);
@@ -320,22 +405,28 @@ TEST_CASE("a map writes over memory only where nobody else holds it", "[map]") {
 
   // The gradient of a may take the memory of the product's gradient, which nobody else holds.
   for (const Shape& shape : {Shape{100, 50}, Shape{300, 111}, Shape{7}}) {
-    const Tensors operands = {uniform(shape, -1, 1), uniform(shape, -1, 1, 1), uniform({shape[shape.ndim() - 1]}, 0.5, 1, 2)};
+    const Tensors operands = {uniform(shape, -1, 1), uniform(shape, -1, 1, 1),
+                              uniform({shape[shape.ndim() - 1]}, 0.5, 1, 2)};
     const auto gradients = [&](const auto& g) {
       GradientTape tape;
-      for (const Tensor& t : operands) tape.watch(t);
+      for (const Tensor& t : operands)
+        tape.watch(t);
       return tape.gradient(Targets{3 * g(operands[0], operands[1], operands[2])}, Sources(operands));
     };
     const auto of_three = [](auto u, auto v, auto w) { return u * v + u * w + v * v * w; };
-    const std::vector<Gradient> actual = gradients([&](const auto&... t) { return map(of_three, t...); }), expected = gradients(of_three);
-    for (std::size_t i = 0; i < 3; ++i) CHECK(worst(actual[i].dense(), expected[i].dense()) < 1e-11);
+    const std::vector<Gradient> actual = gradients([&](const auto&... t) { return map(of_three, t...); }),
+                                expected = gradients(of_three);
+    for (std::size_t i = 0; i < 3; ++i)
+      CHECK(worst(actual[i].dense(), expected[i].dense()) < 1e-11);
   }
 
-  const Tensor a = uniform({100, 50}, -1, 1), b = uniform({100, 50}, -1, 1, 1), dy = uniform({100, 50}, -1, 1, 2), before = dy + 0;
+  const Tensor a = uniform({100, 50}, -1, 1), b = uniform({100, 50}, -1, 1, 1),
+               dy = uniform({100, 50}, -1, 1, 2), before = dy + 0;
   GradientTape tape;
   tape.watch(a), tape.watch(b);
   const auto [p, q] = map([](auto u, auto v) { return std::pair(u * v, u - v); }, a, b);
-  const std::vector<Gradient> g = tape.gradient(Targets{p, q}, Sources{a, b}, {.output_gradients = std::vector<Tensor>{dy, dy}});
+  const std::vector<Gradient> g =
+      tape.gradient(Targets{p, q}, Sources{a, b}, {.output_gradients = std::vector<Tensor>{dy, dy}});
   CHECK(same_bits(dy, before));
   CHECK(worst(g[0].dense(), dy * b + dy) < 1e-15);
   CHECK(worst(g[1].dense(), dy * a - dy) < 1e-15);
@@ -349,7 +440,8 @@ TEST_CASE("K stacked cotangents and tangents of a map give the K results", "[map
   const Tensor* x_refs[] = {&u, &v};
   const Tensor* y_refs[] = {&y[0], &y[1]};
   const Call call{.op = op, .raw_attrs = Attrs(f), .x = {x_refs, 2}, .y = {y_refs, 2}};
-  const Tensors dy = {uniform({2, 4, 3}, -1, 1, 3), uniform({2, 4, 3}, -1, 1, 4)}, du = {uniform({2, 4, 1}, -1, 1, 5)}, dv = {uniform({2, 3}, -1, 1, 6)};
+  const Tensors dy = {uniform({2, 4, 3}, -1, 1, 3), uniform({2, 4, 3}, -1, 1, 4)},
+                du = {uniform({2, 4, 1}, -1, 1, 5)}, dv = {uniform({2, 3}, -1, 1, 6)};
   const auto row = [](const Tensor& t, std::int64_t k) { return gather(t, tensor(k)); };
   std::vector<Gradient> stacked_dy(dy.begin(), dy.end()), dx(2);
   op.rule.vjp(call, stacked_dy, dx);
@@ -377,14 +469,18 @@ TEST_CASE("maps give the same bits on any number of threads", "[map][threads]") 
       {uniform({3, 70'001}, -1, 1), uniform({3, 1}, 0.5, 2, 1), uniform({}, 0.5, 1, 2)}};
   for (const Tensors& x : inputs) {
     const Tensor dy = uniform(x[0].shape(), -1, 1, 9);
-    const Tensors dx = {uniform(x[0].shape(), -1, 1, 10), uniform(x[1].shape(), -1, 1, 11), uniform(x[2].shape(), -1, 1, 12)};
-    const auto all = [&] { return everything([](const Tensors& t) { return mapped(damped, t); }, x, dy, dx); };
+    const Tensors dx = {uniform(x[0].shape(), -1, 1, 10), uniform(x[1].shape(), -1, 1, 11),
+                        uniform(x[2].shape(), -1, 1, 12)};
+    const auto all = [&] {
+      return everything([](const Tensors& t) { return mapped(damped, t); }, x, dy, dx);
+    };
     const Tensors one = all();
     for (const int threads : {2, 4}) {
       set_num_threads(threads);
       const Tensors several = all();
       set_num_threads(1);
-      for (std::size_t i = 0; i < one.size(); ++i) CHECK(same_bits(one[i], several[i]));
+      for (std::size_t i = 0; i < one.size(); ++i)
+        CHECK(same_bits(one[i], several[i]));
     }
   }
 }

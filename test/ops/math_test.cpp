@@ -1,4 +1,5 @@
-// Arithmetic and choices: kinks, bounds, signs of zero and infinity, integers. Derivatives elsewhere are in the op table test.
+// Arithmetic and choices: kinks, bounds, signs of zero and infinity, integers. Derivatives elsewhere are in
+// the op table test.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -20,7 +21,7 @@ template <class F> Values slope(const F& f, const Values& x) {
   return tape.gradient(f(t), t).dense().to_vector();
 }
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("sign, and the derivative of abs, are 0 at 0", "[math]") {
   const Values x = {-kInf, -2, 0, 3, kInf};
@@ -47,7 +48,8 @@ TEST_CASE("floor and ceil", "[math]") {
 }
 
 TEST_CASE("clip gives its gradient to what it chose", "[math]") {
-  const Tensor x = tensor(Values{-kInf, 0, 1, 2, 3, 4, kInf}), low = tensor(1.0, DType::f64), high = tensor(3.0, DType::f64);
+  const Tensor x = tensor(Values{-kInf, 0, 1, 2, 3, 4, kInf}), low = tensor(1.0, DType::f64),
+               high = tensor(3.0, DType::f64);
   GradientTape tape({.persistent = true});
   tape.watch(x), tape.watch(low), tape.watch(high);
   const Tensor y = clip(x, low, high), crossed = clip(x, high, low);
@@ -73,7 +75,8 @@ TEST_CASE("reciprocal and rsqrt of zero and infinity", "[math]") {
 }
 
 TEST_CASE("squared_difference of integers", "[math]") {
-  CHECK(squared_difference(tensor({1, 5, 9}), 4).to_vector<std::int32_t>() == std::vector<std::int32_t>{9, 1, 25});
+  CHECK(squared_difference(tensor({1, 5, 9}), 4).to_vector<std::int32_t>() ==
+        std::vector<std::int32_t>{9, 1, 25});
 }
 
 TEST_CASE("sigmoid neither overflows nor loses what is small", "[math]") {
@@ -94,7 +97,8 @@ TEST_CASE("logic takes bool tensors, and numbers as bool", "[math]") {
   CHECK(logical_and(a, expand_dims(tensor({1, 0}, DType::boolean), 1)).to_vector() == Values{1, 0, 0, 0});
   CHECK(logical_not(logical_not(a)).to_vector() == a.to_vector());
   CHECK(logical_not(zeros({0, 3}, DType::boolean)).shape() == Shape{0, 3});
-  CHECK_THROWS_WITH(logical_and(a, tensor({1, 0})), "logical_and: takes bool, compare with 0 first: a is bool[2,2], b is i32[2]");
+  CHECK_THROWS_WITH(logical_and(a, tensor({1, 0})),
+                    "logical_and: takes bool, compare with 0 first: a is bool[2,2], b is i32[2]");
   CHECK_THROWS_WITH(logical_not(tensor({1.0})), "logical_not: takes bool, compare with 0 first: x is f32[1]");
   CHECK_THROWS_AS(logical_or(a, zeros({3}, DType::boolean)), ShapeError);
 }

@@ -1,12 +1,12 @@
-// Matrix products: all transpositions and batches against a plain loop, edge cases, golden errors, BLAS's thread count, and
-// the same bits for any number of threads. Derivatives are in the op table test.
+// Matrix products: all transpositions and batches against a plain loop, edge cases, golden errors, BLAS's
+// thread count, and the same bits for any number of threads. Derivatives are in the op table test.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
-#include "ops/samples.h"
 #include "closeness.h"
+#include "ops/samples.h"
 #include "tapedeck/tapedeck.h"
 
 extern "C" {
@@ -20,15 +20,16 @@ namespace {
 
 Tensor with_last_two_swapped(const Tensor& x) {
   std::vector<int> perm;
-  for (int d = 0; d < x.ndim(); ++d) perm.push_back(d);
+  for (int d = 0; d < x.ndim(); ++d)
+    perm.push_back(d);
   std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
   return transpose(x, perm);
 }
 
 // Σₖ a[…, i, k] b[…, k, j] by broadcasting: no BLAS.
 Tensor by_definition(const Tensor& a, const Tensor& b, Transposed t) {
-  const Tensor left = expand_dims(t.a ? with_last_two_swapped(a) : a, -1);                          // […, m, k, 1]
-  const Tensor right = expand_dims(t.b ? with_last_two_swapped(b) : b, -3);                         // […, 1, k, n]
+  const Tensor left = expand_dims(t.a ? with_last_two_swapped(a) : a, -1);    // […, m, k, 1]
+  const Tensor right = expand_dims(t.b ? with_last_two_swapped(b) : b, -3);   // […, 1, k, n]
   return sum(left * right, -2);
 }
 
@@ -41,14 +42,16 @@ Shape joined(const Shape& batch, std::int64_t rows, std::int64_t columns) {
 
 constexpr Transposed kAllFlags[] = {{false, false}, {false, true}, {true, false}, {true, true}};
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("matrix products of all sizes and transpositions", "[matmul]") {
-  const std::int64_t sizes[][3] = {{1, 1, 1}, {1, 37, 5}, {8, 16, 4}, {8, 3, 16}, {17, 37, 5}, {37, 1, 37}, {64, 64, 64}, {3, 70, 130}, {300, 40, 20}};
+  const std::int64_t sizes[][3] = {{1, 1, 1},   {1, 37, 5},   {8, 16, 4},   {8, 3, 16},   {17, 37, 5},
+                                   {37, 1, 37}, {64, 64, 64}, {3, 70, 130}, {300, 40, 20}};
   for (const auto& [m, n, k] : sizes)
     for (const Transposed t : kAllFlags) {
       INFO(m << " × " << n << " × " << k << ", transposed " << t.a << t.b);
-      const Tensor a = samples::uniform(t.a ? Shape{k, m} : Shape{m, k}, -1, 1), b = samples::uniform(t.b ? Shape{n, k} : Shape{k, n}, -1, 1, 1);
+      const Tensor a = samples::uniform(t.a ? Shape{k, m} : Shape{m, k}, -1, 1),
+                   b = samples::uniform(t.b ? Shape{n, k} : Shape{k, n}, -1, 1, 1);
       const Tensor y = by_definition(a, b, t);
       CHECK(worst(matmul(a, b, t), y) < 1e-13);
       CHECK(worst(matmul(astype(a, DType::f32), astype(b, DType::f32), t), y) < 1e-4);
@@ -66,7 +69,8 @@ TEST_CASE("batches of matrices broadcast", "[matmul]") {
       }
       for (const Transposed t : kAllFlags) {
         INFO(to_string(p) << " and " << to_string(q) << ", transposed " << t.a << t.b);
-        const Tensor a = samples::uniform(joined(p, t.a ? 5 : 3, t.a ? 3 : 5), -1, 1), b = samples::uniform(joined(q, t.b ? 2 : 5, t.b ? 5 : 2), -1, 1, 1);
+        const Tensor a = samples::uniform(joined(p, t.a ? 5 : 3, t.a ? 3 : 5), -1, 1),
+                     b = samples::uniform(joined(q, t.b ? 2 : 5, t.b ? 5 : 2), -1, 1, 1);
         CHECK(worst(matmul(a, b, t), by_definition(a, b, t)) < 1e-14);
       }
     }
@@ -82,7 +86,8 @@ TEST_CASE("products with nothing in them", "[matmul]") {
 
 TEST_CASE("matmul keeps NaN and promotes f32 with f64", "[matmul]") {
   const Tensor nan = full({2, 2}, std::numeric_limits<double>::quiet_NaN());
-  for (const double v : matmul(nan, zeros({2, 2})).to_vector()) CHECK(std::isnan(v));
+  for (const double v : matmul(nan, zeros({2, 2})).to_vector())
+    CHECK(std::isnan(v));
   CHECK(matmul(ones({2, 3}), ones({3, 2}, DType::f64)).spec() == Spec{DType::f64, {2, 2}});
 }
 
@@ -90,9 +95,14 @@ TEST_CASE("matmul does not depend on the number of threads, and leaves BLAS's as
   const int before = num_threads(), blas = openblas_get_num_threads();
   openblas_set_num_threads(2);
   const int set = openblas_get_num_threads();   // 1 where the machine has one core
-  const Shape shapes[][2] = {{{600, 300}, {300, 500}}, {{128, 784}, {784, 512}}, {{40, 64, 64}, {64, 64}}, {{40, 64, 64}, {40, 64, 64}}, {{2, 300, 300}, {300, 300}}};
+  const Shape shapes[][2] = {{{600, 300}, {300, 500}},
+                             {{128, 784}, {784, 512}},
+                             {{40, 64, 64}, {64, 64}},
+                             {{40, 64, 64}, {40, 64, 64}},
+                             {{2, 300, 300}, {300, 300}}};
   for (const auto& [p, q] : shapes) {
-    const Tensor a = astype(samples::uniform(p, -1, 1), DType::f32), b = astype(samples::uniform(q, -1, 1, 1), DType::f32);
+    const Tensor a = astype(samples::uniform(p, -1, 1), DType::f32),
+                 b = astype(samples::uniform(q, -1, 1, 1), DType::f32);
     set_num_threads(1);
     const Tensor one = matmul(a, b);
     set_num_threads(2);
@@ -105,11 +115,16 @@ TEST_CASE("matmul does not depend on the number of threads, and leaves BLAS's as
 }
 
 TEST_CASE("what matmul refuses", "[matmul][errors]") {
-  CHECK_THROWS_WITH(matmul(zeros({2, 3}), zeros({4, 5})), "matmul: inner dimensions differ: a is f32[2,3], b is f32[4,5]");
-  CHECK_THROWS_WITH(matmul(zeros({3, 2}), zeros({2, 5}), {.a = true}), "matmul: inner dimensions differ: a is f32[3,2], b is f32[2,5]");
-  CHECK_THROWS_WITH(matmul(zeros({3}), zeros({3, 5})), "matmul: takes tensors of rank 2 or more: a is f32[3], b is f32[3,5]");
-  CHECK_THROWS_WITH(matmul(zeros({2, 3, 4}), zeros({5, 4, 2})), "matmul: batch axes do not broadcast: a is f32[2,3,4], b is f32[5,4,2]");
-  CHECK_THROWS_WITH(matmul(zeros({2, 2}, DType::i32), zeros({2, 2})), "matmul: takes f32, f64, c64 or c128, use astype: a is i32[2,2], b is f32[2,2]");
+  CHECK_THROWS_WITH(matmul(zeros({2, 3}), zeros({4, 5})),
+                    "matmul: inner dimensions differ: a is f32[2,3], b is f32[4,5]");
+  CHECK_THROWS_WITH(matmul(zeros({3, 2}), zeros({2, 5}), {.a = true}),
+                    "matmul: inner dimensions differ: a is f32[3,2], b is f32[2,5]");
+  CHECK_THROWS_WITH(matmul(zeros({3}), zeros({3, 5})),
+                    "matmul: takes tensors of rank 2 or more: a is f32[3], b is f32[3,5]");
+  CHECK_THROWS_WITH(matmul(zeros({2, 3, 4}), zeros({5, 4, 2})),
+                    "matmul: batch axes do not broadcast: a is f32[2,3,4], b is f32[5,4,2]");
+  CHECK_THROWS_WITH(matmul(zeros({2, 2}, DType::i32), zeros({2, 2})),
+                    "matmul: takes f32, f64, c64 or c128, use astype: a is i32[2,2], b is f32[2,2]");
   CHECK_THROWS_WITH(matmul(zeros({std::int64_t{1} << 31, 0}), zeros({0, 1})),
                     "matmul: extents of 2^31 and more are too large: a is f32[2147483648,0], b is f32[0,1]");
   CHECK_THROWS_AS(matmul(zeros({2, 3}), zeros({4, 5})), ShapeError);

@@ -1,12 +1,12 @@
-// Softmax and cross-entropy: closed forms, any axis, extreme values, labels, and the same bits for any number of threads.
-// Derivatives are in the op table test.
+// Softmax and cross-entropy: closed forms, any axis, extreme values, labels, and the same bits for any number
+// of threads. Derivatives are in the op table test.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
-#include "ops/samples.h"
 #include "closeness.h"
+#include "ops/samples.h"
 #include "tapedeck/tapedeck.h"
 
 using namespace tapedeck;
@@ -15,7 +15,7 @@ namespace {
 
 const double kNaN = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("softmax of rows of every length agrees with its definition", "[nn]") {
   for (const std::int64_t n : {1, 2, 7, 8, 10, 16, 17, 37, 1000}) {
@@ -27,7 +27,8 @@ TEST_CASE("softmax of rows of every length agrees with its definition", "[nn]") 
     CHECK(worst(softmax(astype(x, DType::f32)), e / total) < 2e-7);
     CHECK(worst(log_softmax(astype(x, DType::f32)), x - log(total)) < 2e-6);
     const Tensor labels = astype(arange(5) * 0 + (n - 1), DType::i32);
-    CHECK(worst(sparse_softmax_cross_entropy(labels, x), log(reshape(total, {5})) - reshape(slice(x, {0, n - 1}, {5, 1}), {5})) < 2e-14);
+    CHECK(worst(sparse_softmax_cross_entropy(labels, x),
+                log(reshape(total, {5})) - reshape(slice(x, {0, n - 1}, {5, 1}), {5})) < 2e-14);
   }
 }
 
@@ -44,14 +45,19 @@ TEST_CASE("softmax along any axis", "[nn]") {
 TEST_CASE("softmax neither overflows nor hides NaN", "[nn]") {
   const Tensor x = tensor({{1000.0, 1001.0}, {-1000.0, 0.0}, {-1e30, -1e30}}, DType::f64);
   // 1 / (1 + e) and its complement.
-  CHECK(worst(softmax(x), samples::f64({{0.2689414213699951, 0.7310585786300049}, {0, 1}, {0.5, 0.5}})) < 1e-15);
-  CHECK(worst(log_softmax(x), samples::f64({{-1.3132616875182228, -0.31326168751822286}, {-1000, 0}, {-std::log(2.0), -std::log(2.0)}})) < 1e-12);
+  CHECK(worst(softmax(x), samples::f64({{0.2689414213699951, 0.7310585786300049}, {0, 1}, {0.5, 0.5}})) <
+        1e-15);
+  CHECK(worst(log_softmax(x), samples::f64({{-1.3132616875182228, -0.31326168751822286},
+                                            {-1000, 0},
+                                            {-std::log(2.0), -std::log(2.0)}})) < 1e-12);
 
-  const Tensor odd = tensor({{-kInf, 0.0, 0.0}, {-kInf, -kInf, -kInf}, {kNaN, 0.0, 1.0}, {0.0, 0.0, 0.0}}, DType::f64);
+  const Tensor odd =
+      tensor({{-kInf, 0.0, 0.0}, {-kInf, -kInf, -kInf}, {kNaN, 0.0, 1.0}, {0.0, 0.0, 0.0}}, DType::f64);
   const std::vector<double> y = softmax(odd).to_vector(), l = log_softmax(odd).to_vector();
   CHECK((y[0] == 0 && y[1] == 0.5 && y[2] == 0.5));
   CHECK(l[0] == -kInf);
-  for (std::size_t i = 3; i < 9; ++i) CHECK((std::isnan(y[i]) && std::isnan(l[i])));
+  for (std::size_t i = 3; i < 9; ++i)
+    CHECK((std::isnan(y[i]) && std::isnan(l[i])));
   CHECK(y[9] == Approx(1.0 / 3));
 }
 
@@ -92,11 +98,14 @@ TEST_CASE("softplus neither overflows nor loses what is small", "[nn]") {
   GradientTape tape({.persistent = true});
   tape.watch(x);
   const Tensor y = softplus(x), dx = tape.gradient(y, x).dense();
-  CHECK(worst(slice(y, {0}, {6}), tensor({0.0, std::exp(-740.0), std::exp(-40.0), std::log(2.0), 40.0, 1000.0}, DType::f64)) < 1e-17);
+  CHECK(worst(slice(y, {0}, {6}),
+              tensor({0.0, std::exp(-740.0), std::exp(-40.0), std::log(2.0), 40.0, 1000.0}, DType::f64)) <
+        1e-17);
   CHECK(y.at({6}) == kInf);
   CHECK(dx.at({1}) == std::exp(-740.0));
   CHECK(worst(dx, sigmoid(x)) == 0);
-  CHECK(worst(tape.gradient(dx, x).dense(), tensor({0.0, std::exp(-740.0), std::exp(-40.0), 0.25, 0.0, 0.0, 0.0}, DType::f64)) < 1e-16);
+  CHECK(worst(tape.gradient(dx, x).dense(),
+              tensor({0.0, std::exp(-740.0), std::exp(-40.0), 0.25, 0.0, 0.0, 0.0}, DType::f64)) < 1e-16);
   CHECK(std::isnan(softplus(tensor(kNaN, DType::f64)).item()));
 }
 
@@ -109,7 +118,9 @@ TEST_CASE("bias_add adds a row to the last axis", "[nn]") {
   const auto [dx, db] = tape.gradient(y, x, bias);
   CHECK(worst(dx.dense(), ones({2, 3, 4})) == 0);
   CHECK(db.dense().to_vector() == std::vector<double>(4, 6));
-  CHECK_THROWS_WITH(bias_add(x, zeros({3})), "bias_add: bias is not one row as long as the last axis of x: x is f64[2,3,4], bias is f32[3]");
+  CHECK_THROWS_WITH(
+      bias_add(x, zeros({3})),
+      "bias_add: bias is not one row as long as the last axis of x: x is f64[2,3,4], bias is f32[3]");
   CHECK_THROWS_AS(bias_add(x, zeros({1})), ShapeError);
   CHECK_THROWS_AS(bias_add(x, zeros({3, 4})), ShapeError);
   CHECK_THROWS_AS(bias_add(tensor(1.0), zeros({1})), ShapeError);
@@ -122,12 +133,15 @@ TEST_CASE("softmax_cross_entropy of dense labels", "[nn]") {
     const Tensor expected = -sum(labels * log_softmax(logits), -1);
     const double scale = static_cast<double>(n);
     CHECK(worst(softmax_cross_entropy(labels, logits), expected) < 1e-14 * scale);
-    CHECK(worst(softmax_cross_entropy(astype(labels, DType::f32), astype(logits, DType::f32)), expected) < 1e-5 * scale);
+    CHECK(worst(softmax_cross_entropy(astype(labels, DType::f32), astype(logits, DType::f32)), expected) <
+          1e-5 * scale);
     // Labels that are one class are the sparse op's.
     const Tensor classes = astype(arange(5) * 0 + (n - 1), DType::i64);
-    CHECK(worst(softmax_cross_entropy(one_hot(classes, n, DType::f64), logits), sparse_softmax_cross_entropy(classes, logits)) < 1e-13);
+    CHECK(worst(softmax_cross_entropy(one_hot(classes, n, DType::f64), logits),
+                sparse_softmax_cross_entropy(classes, logits)) < 1e-13);
   }
-  const Tensor logits = samples::uniform({4, 10}, -2, 2), labels = softmax(samples::uniform({4, 10}, -2, 2, 1));
+  const Tensor logits = samples::uniform({4, 10}, -2, 2),
+               labels = softmax(samples::uniform({4, 10}, -2, 2, 1));
   GradientTape tape;
   tape.watch(logits), tape.watch(labels);
   const auto [of_labels, of_logits] = tape.gradient(softmax_cross_entropy(labels, logits), labels, logits);
@@ -144,15 +158,18 @@ TEST_CASE("softmax_cross_entropy neither overflows nor hides NaN", "[nn]") {
 }
 
 TEST_CASE("softmax does not depend on the number of threads", "[nn]") {
-  const Tensor x = astype(samples::uniform({3000, 101}, -4, 4), DType::f32), labels = full({3000}, 7, DType::i64);
+  const Tensor x = astype(samples::uniform({3000, 101}, -4, 4), DType::f32),
+               labels = full({3000}, 7, DType::i64);
   const int before = num_threads();
   const auto all = [&](int threads) {
     set_num_threads(threads);
-    return std::vector<Tensor>{softmax(x), log_softmax(x), sparse_softmax_cross_entropy(labels, x), softmax(x, 0), softmax_cross_entropy(softmax(x), x)};
+    return std::vector<Tensor>{softmax(x), log_softmax(x), sparse_softmax_cross_entropy(labels, x),
+                               softmax(x, 0), softmax_cross_entropy(softmax(x), x)};
   };
   const std::vector<Tensor> one = all(1), two = all(2);
   set_num_threads(before);
-  for (std::size_t i = 0; i < one.size(); ++i) CHECK(same_bits(one[i], two[i]));
+  for (std::size_t i = 0; i < one.size(); ++i)
+    CHECK(same_bits(one[i], two[i]));
 }
 
 TEST_CASE("what softmax and cross-entropy refuse", "[nn][errors]") {
@@ -161,15 +178,20 @@ TEST_CASE("what softmax and cross-entropy refuse", "[nn][errors]") {
   CHECK_THROWS_WITH(softmax(tensor({1, 2})), "softmax: takes f32 or f64, use astype: x is i32[2]");
   CHECK_THROWS_AS(softmax(tensor(1.0)), ShapeError);
   CHECK_THROWS_WITH(sparse_softmax_cross_entropy(tensor({0, 3}), logits),
-                    "sparse_softmax_cross_entropy: label 3 at [1] is out of range for 3 classes: labels is i32[2], logits is f32[2,3]");
+                    "sparse_softmax_cross_entropy: label 3 at [1] is out of range for 3 classes: labels is "
+                    "i32[2], logits is f32[2,3]");
   CHECK_THROWS_WITH(sparse_softmax_cross_entropy(tensor({{0, 1}, {2, -1}}, DType::i64), zeros({2, 2, 3})),
-                    "sparse_softmax_cross_entropy: label -1 at [1,1] is out of range for 3 classes: labels is i64[2,2], logits is f32[2,2,3]");
+                    "sparse_softmax_cross_entropy: label -1 at [1,1] is out of range for 3 classes: labels "
+                    "is i64[2,2], logits is f32[2,2,3]");
   CHECK_THROWS_WITH(sparse_softmax_cross_entropy(tensor({0}), logits),
-                    "sparse_softmax_cross_entropy: labels do not have the shape of logits without its last axis: labels is i32[1], logits is f32[2,3]");
+                    "sparse_softmax_cross_entropy: labels do not have the shape of logits without its last "
+                    "axis: labels is i32[1], logits is f32[2,3]");
   CHECK_THROWS_AS(sparse_softmax_cross_entropy(tensor({0.0, 1.0}), logits), DTypeError);
   CHECK_THROWS_WITH(softmax_cross_entropy(zeros({3}), logits),
-                    "softmax_cross_entropy: labels and logits do not have one shape of rank 1 or more: labels is f32[3], logits is f32[2,3]");
-  CHECK_THROWS_WITH(softmax_cross_entropy(zeros({2, 3}, DType::f64), logits), "softmax_cross_entropy: dtypes differ: labels is f64[2,3], logits is f32[2,3]");
+                    "softmax_cross_entropy: labels and logits do not have one shape of rank 1 or more: "
+                    "labels is f32[3], logits is f32[2,3]");
+  CHECK_THROWS_WITH(softmax_cross_entropy(zeros({2, 3}, DType::f64), logits),
+                    "softmax_cross_entropy: dtypes differ: labels is f64[2,3], logits is f32[2,3]");
   CHECK_THROWS_AS(softmax_cross_entropy(tensor(1.0), tensor(1.0)), ShapeError);
   CHECK_THROWS_AS(softmax_cross_entropy(tensor({1}), tensor({1})), DTypeError);
 }

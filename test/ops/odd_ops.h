@@ -7,22 +7,26 @@ namespace tapedeck::test {
 
 /// What the rules below saw since `seen = {}`.
 struct Seen {
-  int runs = 0;        // calls of a vjp
-  int zeros = 0;       // cotangents that are all zero
-  int nones = 0;       // cotangents that are none
-  int slices = 0;      // cotangents that are slices
-  unsigned wanted = 0; // bit i: input i was wanted at the last call
+  int runs = 0;          // calls of a vjp
+  int zeros = 0;         // cotangents that are all zero
+  int nones = 0;         // cotangents that are none
+  int slices = 0;        // cotangents that are slices
+  unsigned wanted = 0;   // bit i: input i was wanted at the last call
 };
 inline Seen seen;
 
 inline void note(const Call& c, std::span<const Gradient> dy) {
   ++seen.runs;
   seen.wanted = 0;
-  for (int i = 0; i < c.x.size(); ++i) seen.wanted |= c.needs(i) ? 1u << i : 0u;
+  for (int i = 0; i < c.x.size(); ++i)
+    seen.wanted |= c.needs(i) ? 1u << i : 0u;
   for (const Gradient& g : dy) {
-    if (!g.defined()) ++seen.nones;
-    else if (g.slices()) ++seen.slices;
-    else if (sum(abs(g.dense())).item() == 0) ++seen.zeros;
+    if (!g.defined())
+      ++seen.nones;
+    else if (g.slices())
+      ++seen.slices;
+    else if (sum(abs(g.dense())).item() == 0)
+      ++seen.zeros;
   }
 }
 
@@ -31,9 +35,12 @@ inline Spec like_first(const Call& c) { return c.x[0].spec(); }
 
 /// x and 2 x.
 inline constexpr Op kPair = {
-    .name = "pair", .doc = "x and 2 x.", .args = {"x"},
+    .name = "pair",
+    .doc = "x and 2 x.",
+    .args = {"x"},
     .infer = twice,
-    .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]), y[1] = c.x[0] * 2; }, Outputs::own},
+    .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]), y[1] = c.x[0] * 2; },
+                Outputs::own},
     .rule = custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
       note(c, dy);
       dx[0] = dy[0].dense() + 2 * dy[1].dense();
@@ -41,9 +48,12 @@ inline constexpr Op kPair = {
 
 /// 2 x, and x, whose cotangent may be none.
 inline constexpr Op kLoose = {
-    .name = "loose", .doc = "2 x and x.", .args = {"x"},
+    .name = "loose",
+    .doc = "2 x and x.",
+    .args = {"x"},
     .infer = twice,
-    .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = c.x[0] * 2, y[1] = identity(c.x[0]); }, Outputs::own},
+    .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = c.x[0] * 2, y[1] = identity(c.x[0]); },
+                Outputs::own},
     .rule = accepting_none(custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
       note(c, dy);
       if (dy[0].defined()) dx[0] = 2 * dy[0].dense();
@@ -52,17 +62,26 @@ inline constexpr Op kLoose = {
 
 /// Both inputs as they are, of any dtypes.
 inline constexpr Op kIdentities = {
-    .name = "identities", .doc = "a and b.", .args = {"a", "b"},
-    .infer = [](const Call& c) { return std::vector<Spec>{c.x[0].spec(), c.x[1].spec()}; },
-    .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]), y[1] = identity(c.x[1]); }, Outputs::own},
+    .name = "identities",
+    .doc = "a and b.",
+    .args = {"a", "b"},
+    .infer =
+        [](const Call& c) {
+          return std::vector<Spec>{c.x[0].spec(), c.x[1].spec()};
+        },
+    .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]), y[1] = identity(c.x[1]); },
+                Outputs::own},
     .rule = accepting_none(custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
       note(c, dy);
-      for (std::size_t i : {0u, 1u}) dx[i] = std::move(dy[i]);
+      for (std::size_t i : {0u, 1u})
+        dx[i] = std::move(dy[i]);
     }))};
 
 /// x, with a rule that throws.
 inline constexpr Op kThrowingRule = {
-    .name = "throwing_rule", .doc = "x.", .args = {"x"},
+    .name = "throwing_rule",
+    .doc = "x.",
+    .args = {"x"},
     .infer = like_first,
     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]); }, Outputs::own},
     .rule = custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient>) {
@@ -72,25 +91,37 @@ inline constexpr Op kThrowingRule = {
 
 /// x, with a kernel that throws.
 inline constexpr Op kThrowingKernel = {
-    .name = "throwing_kernel", .doc = "x.", .args = {"x"},
+    .name = "throwing_kernel",
+    .doc = "x.",
+    .args = {"x"},
     .infer = like_first,
     .forward = [](const Call&, std::span<Tensor>) { throw std::runtime_error("this kernel throws"); },
-    .rule = custom({}, [](const Call&, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = std::move(dy[0]); })};
+    .rule = custom(
+        {}, [](const Call&, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = std::move(dy[0]); })};
 
 /// Cross entropy of each row, and its gradient in the logits; the cotangent of the latter may be none.
 inline constexpr Op kCrossEntropy = {
-    .name = "cross_entropy", .doc = "-sum(labels * log_softmax(logits)), and softmax(logits) - labels.", .args = {"labels", "logits"},
-    .infer = [](const Call& c) { return std::vector<Spec>{{c.x[1].dtype(), {c.x[1].shape()[0]}}, c.x[1].spec()}; },
+    .name = "cross_entropy",
+    .doc = "-sum(labels * log_softmax(logits)), and softmax(logits) - labels.",
+    .args = {"labels", "logits"},
+    .infer =
+        [](const Call& c) {
+          return std::vector<Spec>{{c.x[1].dtype(), {c.x[1].shape()[0]}}, c.x[1].spec()};
+        },
     .forward = {[](const Call& c, std::span<Tensor> y) {
-      y[0] = -sum(c.x[0] * log_softmax(c.x[1]), -1);
-      y[1] = softmax(c.x[1]) - c.x[0];
-    }, Outputs::own},
-    .rule = accepting_none(custom({.x = 3}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-      note(c, dy);
-      dx[1] = expand_dims(dy[0].dense(), -1) * (softmax(c.x[1]) - c.x[0]);
-    }))};
+                  y[0] = -sum(c.x[0] * log_softmax(c.x[1]), -1);
+                  y[1] = softmax(c.x[1]) - c.x[0];
+                },
+                Outputs::own},
+    .rule =
+        accepting_none(custom({.x = 3}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+          note(c, dy);
+          dx[1] = expand_dims(dy[0].dense(), -1) * (softmax(c.x[1]) - c.x[0]);
+        }))};
 
-inline std::vector<Tensor> outputs(const Op& op, std::initializer_list<Tensor> x) { return op.run(std::span<const Tensor>(x.begin(), x.size())); }
+inline std::vector<Tensor> outputs(const Op& op, std::initializer_list<Tensor> x) {
+  return op.run(std::span<const Tensor>(x.begin(), x.size()));
+}
 inline Tensor output(const Op& op, const Tensor& x) { return op(Operand(x)); }
 
-}  // namespace tapedeck::test
+}   // namespace tapedeck::test

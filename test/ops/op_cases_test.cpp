@@ -1,5 +1,5 @@
-// The cases of test/data/cases.json about single ops: elementwise ones, reductions, losses and activations. What is not run, and
-// why, is in docs/testing.md.
+// The cases of test/data/cases.json about single ops: elementwise ones, reductions, losses and activations.
+// What is not run, and why, is in docs/testing.md.
 #include <catch2/catch.hpp>
 
 #include "case.h"
@@ -15,12 +15,13 @@ template <class F, class... X> std::vector<Tensor> gradients_of(const F& f, cons
   GradientTape tape;
   (tape.watch(x), ...);
   std::vector<Tensor> dense;
-  for (const Gradient& g : tape.gradient(Targets(f(x...)), Sources({x...}))) dense.push_back(g.dense());
+  for (const Gradient& g : tape.gradient(Targets(f(x...)), Sources({x...})))
+    dense.push_back(g.dense());
   return dense;
 }
 
-/// The axes of a + b along which the gradient of a, or that of b, is a sum: there it is not 0 though all but one part of the
-/// output's gradient is.
+/// The axes of a + b along which the gradient of a, or that of b, is a sum: there it is not 0 though all but
+/// one part of the output's gradient is.
 std::vector<int> summed_axes(const Shape& a_shape, const Shape& b_shape, bool of_a) {
   const Tensor a = zeros(a_shape), b = zeros(b_shape);
   std::vector<int> axes;
@@ -28,7 +29,8 @@ std::vector<int> summed_axes(const Shape& a_shape, const Shape& b_shape, bool of
   for (int axis = 0; axis < y_shape.ndim(); ++axis) {
     if (y_shape[axis] == 1) continue;
     Shape along;
-    for (int d = 0; d < y_shape.ndim(); ++d) along.push_back(d == axis ? y_shape[d] : 1);
+    for (int d = 0; d < y_shape.ndim(); ++d)
+      along.push_back(d == axis ? y_shape[d] : 1);
     const Tensor first = broadcast_to(reshape(one_hot(tensor(0), y_shape[axis]), along), y_shape);
     GradientTape tape;
     tape.watch(of_a ? a : b);
@@ -38,7 +40,7 @@ std::vector<int> summed_axes(const Shape& a_shape, const Shape& b_shape, bool of
   return axes;
 }
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("cases: gradients of broadcast operands", "[cases]") {
   {
@@ -58,11 +60,13 @@ TEST_CASE("cases: gradients of broadcast operands", "[cases]") {
   }
   {
     Case c("op-squared-difference-broadcast");
-    c.check("grads", gradients_of([](const Tensor& x, const Tensor& y) { return squared_difference(x, y); }, c.input("x"), c.input("y")));
+    c.check("grads", gradients_of([](const Tensor& x, const Tensor& y) { return squared_difference(x, y); },
+                                  c.input("x"), c.input("y")));
   }
   {
     Case c("op-realdiv-broadcast-scalar");
-    c.check("grads", gradients_of([](const Tensor& x, const Tensor& y) { return x / y; }, c.input("x"), c.input("y")));
+    c.check("grads",
+            gradients_of([](const Tensor& x, const Tensor& y) { return x / y; }, c.input("x"), c.input("y")));
   }
 }
 
@@ -79,13 +83,16 @@ TEST_CASE("cases: choices and kinks", "[cases]") {
   }
   {
     Case c("op-minimum-tie");
-    const std::vector<Tensor> g = gradients_of([](const Tensor& x, const Tensor& y) { return minimum(x, y); }, c.input("x"), tensor(2.0));
+    const std::vector<Tensor> g = gradients_of([](const Tensor& x, const Tensor& y) { return minimum(x, y); },
+                                               c.input("x"), tensor(2.0));
     c.check("grads", {g[0]});
     c.check("grad_of_scalar", g[1]);
   }
   {
     Case c("op-clip-by-value");
-    c.check("grads", gradients_of([](const Tensor& x, const Tensor& low, const Tensor& high) { return clip(x, low, high); }, c.input("x"), c.input("lo"), c.input("hi")));
+    c.check("grads", gradients_of([](const Tensor& x, const Tensor& low,
+                                     const Tensor& high) { return clip(x, low, high); },
+                                  c.input("x"), c.input("lo"), c.input("hi")));
   }
   {
     Case c("op-abs-at-zero");
@@ -107,12 +114,14 @@ TEST_CASE("cases: products and powers", "[cases]") {
   }
   {
     Case c("op-pow-wrt-exponent");
-    c.check("grads", gradients_of([](const Tensor& x, const Tensor& y) { return pow(x, y); }, c.input("x"), c.input("y")));
+    c.check("grads", gradients_of([](const Tensor& x, const Tensor& y) { return pow(x, y); }, c.input("x"),
+                                  c.input("y")));
   }
 }
 
 TEST_CASE("cases: elementary functions", "[cases]") {
-  const std::pair<const char*, Tensor (*)(Operand)> functions[] = {{"expm1", expm1}, {"rsqrt", rsqrt}, {"sigmoid", sigmoid}, {"tanh", tanh}};
+  const std::pair<const char*, Tensor (*)(Operand)> functions[] = {
+      {"expm1", expm1}, {"rsqrt", rsqrt}, {"sigmoid", sigmoid}, {"tanh", tanh}};
   for (const auto& [name, f] : functions) {
     Case c(std::string("op-special-") + name);
     c.check("grads", gradients_of([f = f](const Tensor& x) { return f(x); }, c.input("x")));
@@ -134,7 +143,8 @@ TEST_CASE("cases: activations and losses", "[cases]") {
   }
   {
     Case c("op-swish-beta");
-    c.check("grads", gradients_of([](const Tensor& x, const Tensor& beta) { return x * sigmoid(beta * x); }, c.input("x"), c.input("beta")));
+    c.check("grads", gradients_of([](const Tensor& x, const Tensor& beta) { return x * sigmoid(beta * x); },
+                                  c.input("x"), c.input("beta")));
   }
   {
     Case c("op-softmax-grad-gradgrad");

@@ -20,11 +20,15 @@ std::string text_of(const std::filesystem::path& path) {
 std::set<std::string> public_functions() {
   std::set<std::string> names;
   std::vector<std::filesystem::path> headers = {TAPEDECK_TEST_DATA "/../../include/tapedeck/tensor.h"};
-  for (const auto& file : std::filesystem::directory_iterator(TAPEDECK_TEST_DATA "/../../include/tapedeck/ops")) headers.push_back(file.path());
+  for (const auto& file :
+       std::filesystem::directory_iterator(TAPEDECK_TEST_DATA "/../../include/tapedeck/ops"))
+    headers.push_back(file.path());
   for (const std::filesystem::path& header : headers) {
     std::istringstream text(text_of(header));
     for (std::string line; std::getline(text, line);)
-      if (const std::size_t end = line.find('('); end != std::string::npos && (line.starts_with("TAPEDECK_EXPORT") || line.starts_with("inline") || line.starts_with("template")))
+      if (const std::size_t end = line.find('(');
+          end != std::string::npos &&
+          (line.starts_with("TAPEDECK_EXPORT") || line.starts_with("inline") || line.starts_with("template")))
         names.insert(line.substr(line.find_last_of(" &", end) + 1, end - line.find_last_of(" &", end) - 1));
   }
   return names;
@@ -32,7 +36,8 @@ std::set<std::string> public_functions() {
 
 const Op* entry(const std::string& name) {
   for (const OpFamily& family : op_families())
-    for (const Op& op : family.ops) if (op.name == name) return &op;
+    for (const Op& op : family.ops)
+      if (op.name == name) return &op;
   return nullptr;
 }
 
@@ -42,12 +47,13 @@ std::set<std::string> words_of(const char* file) {
   for (std::string line; std::getline(text, line);) {
     if (line.starts_with('#')) continue;
     std::istringstream names(line.substr(line.find(']') + 1));
-    for (std::string word; names >> word;) words.insert(word);
+    for (std::string word; names >> word;)
+      words.insert(word);
   }
   return words;
 }
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("every name of the op list is there in its form", "[op_list]") {
   const std::set<std::string> functions = public_functions(), missing = words_of("ops_missing.txt");
@@ -59,7 +65,8 @@ TEST_CASE("every name of the op list is there in its form", "[op_list]") {
     const Op* op = entry(name);
     INFO(name);
     const bool is_function = functions.contains(name);
-    const bool stands = is_function && (may_be_composite || (op && (underivable || op->rule.kind != RuleKind::none)));
+    const bool stands =
+        is_function && (may_be_composite || (op && (underivable || op->rule.kind != RuleKind::none)));
     // One that has come must go from the list of those missing.
     CHECK(missing.contains(name) == !is_function);
     CHECK(missing.contains(name + "()") == (is_function && !stands));

@@ -16,14 +16,19 @@ using Tensors = std::vector<Tensor>;
 /// Pointers to tensors of a vector, as an op wants them.
 class Held {
  public:
-  explicit Held(const Tensors& x) { for (const Tensor& t : x) pointers_.push_back(&t); }
+  explicit Held(const Tensors& x) {
+    for (const Tensor& t : x)
+      pointers_.push_back(&t);
+  }
   Refs refs() const { return {pointers_.data(), static_cast<int>(pointers_.size())}; }
 
  private:
   std::vector<const Tensor*> pointers_;
 };
 
-inline Tensors run(const Op& op, const Tensors& x, const OwnedAttrs& attrs) { return op.run(x, attrs.view()); }
+inline Tensors run(const Op& op, const Tensors& x, const OwnedAttrs& attrs) {
+  return op.run(x, attrs.view());
+}
 
 inline std::vector<Spec> inferred(const Op& op, const Tensors& x, const OwnedAttrs& attrs) {
   const Held held(x);
@@ -33,20 +38,25 @@ inline std::vector<Spec> inferred(const Op& op, const Tensors& x, const OwnedAtt
 
 inline std::vector<Spec> specs_of(const Tensors& x) {
   std::vector<Spec> specs;
-  for (const Tensor& t : x) specs.push_back(t.spec());
+  for (const Tensor& t : x)
+    specs.push_back(t.spec());
   return specs;
 }
 
-inline bool any_complex(const Tensors& x) { return std::any_of(x.begin(), x.end(), [](const Tensor& t) { return is_complex(t.dtype()); }); }
+inline bool any_complex(const Tensors& x) {
+  return std::any_of(x.begin(), x.end(), [](const Tensor& t) { return is_complex(t.dtype()); });
+}
 
-/// The op as a function with one result: all its outputs that have derivatives, end to end, complex if one of them is.
+/// The op as a function with one result: all its outputs that have derivatives, end to end, complex if one of
+/// them is.
 inline TensorFunction as_function(const Op& op, const OwnedAttrs& attrs) {
   return [&op, attrs](const Tensors& x) {
     const Tensors y = run(op, x, attrs);
     if (y.size() == 1) return y[0];
     Tensors flat;
     for (const Tensor& t : y)
-      if (is_trainable(t.dtype())) flat.push_back(reshape(any_complex(y) ? astype(t, complex_of(t.dtype())) : t, {-1}));
+      if (is_trainable(t.dtype()))
+        flat.push_back(reshape(any_complex(y) ? astype(t, complex_of(t.dtype())) : t, {-1}));
     return concat(flat, 0);
   };
 }
@@ -66,30 +76,40 @@ inline bool close(const Tensor& a, const Tensor& b, double tolerance) {
   });
 }
 
-/// The values of x by a function of their position, under another shape, in x's dtype. astype of a tensor of that dtype is no copy.
+/// The values of x by a function of their position, under another shape, in x's dtype. astype of a tensor of
+/// that dtype is no copy.
 template <class F> Tensor gathered(const Tensor& x, const Shape& shape, const F& position) {
   const Numbers from = numbers_of(x);
   Numbers to(static_cast<std::size_t>(shape.size()));
-  for (std::size_t i = 0; i < to.size(); ++i) to[i] = from[static_cast<std::size_t>(position(static_cast<std::int64_t>(i)))];
+  for (std::size_t i = 0; i < to.size(); ++i)
+    to[i] = from[static_cast<std::size_t>(position(static_cast<std::int64_t>(i)))];
   return astype(tensor(to, shape), x.dtype());
 }
-inline Tensor fresh(const Tensor& x) { return gathered(x, x.shape(), [](std::int64_t i) { return i; }); }
+inline Tensor fresh(const Tensor& x) {
+  return gathered(x, x.shape(), [](std::int64_t i) { return i; });
+}
 /// x's values over and over.
-inline Tensor tiled(const Tensor& x, const Shape& shape) { return gathered(x, shape, [n = x.size()](std::int64_t i) { return i % n; }); }
+inline Tensor tiled(const Tensor& x, const Shape& shape) {
+  return gathered(x, shape, [n = x.size()](std::int64_t i) { return i % n; });
+}
 /// x with all values a little larger, so that they meet no others by chance, as in the kink of a maximum.
 inline Tensor nudged(const Tensor& x, double by) {
   if (!is_trainable(x.dtype())) return x;
   Numbers v = numbers_of(x);
-  for (Number& e : v) e += by;
+  for (Number& e : v)
+    e += by;
   return astype(tensor(v, x.shape()), x.dtype());
 }
-inline Tensor rotated(const Tensor& x, std::int64_t by) { return gathered(x, x.shape(), [=, n = x.size()](std::int64_t i) { return (i + by) % n; }); }
+inline Tensor rotated(const Tensor& x, std::int64_t by) {
+  return gathered(x, x.shape(), [=, n = x.size()](std::int64_t i) { return (i + by) % n; });
+}
 /// x broadcast to shape, without an op.
 inline Tensor repeated(const Tensor& x, const Shape& shape) {
   return gathered(x, shape, [&](std::int64_t i) {
     std::int64_t position = 0, stride = 1;
     for (int axis = 1; axis <= shape.ndim(); ++axis) {
-      const std::int64_t n = shape[shape.ndim() - axis], at = i % n, own = axis <= x.ndim() ? x.shape()[x.ndim() - axis] : 1;
+      const std::int64_t n = shape[shape.ndim() - axis], at = i % n,
+                         own = axis <= x.ndim() ? x.shape()[x.ndim() - axis] : 1;
       i /= n;
       if (own == 1) continue;
       position += at * stride;
@@ -101,19 +121,24 @@ inline Tensor repeated(const Tensor& x, const Shape& shape) {
 /// The same values as a slice of a larger buffer, one element in.
 inline Tensor at_odd_offset(const Tensor& x) {
   if (x.size() == 0) return x;
-  const Tensor longer = gathered(x, {x.size() + 1}, [](std::int64_t i) { return std::max<std::int64_t>(i - 1, 0); });
+  const Tensor longer =
+      gathered(x, {x.size() + 1}, [](std::int64_t i) { return std::max<std::int64_t>(i - 1, 0); });
   return reshape(slice(longer, {1}, {x.size()}), x.shape());
 }
 inline Tensors in_f32(const Tensors& x) {
   Tensors y;
-  for (const Tensor& t : x) y.push_back(t.dtype() == DType::f64 ? astype(t, DType::f32) : t.dtype() == DType::c128 ? astype(t, DType::c64) : t);
+  for (const Tensor& t : x)
+    y.push_back(t.dtype() == DType::f64    ? astype(t, DType::f32)
+                : t.dtype() == DType::c128 ? astype(t, DType::c64)
+                                           : t);
   return y;
 }
 /// x[i]
 inline Tensor row(const Tensor& x, std::int64_t i) {
   Shape shape;
-  for (int axis = 1; axis < x.ndim(); ++axis) shape.push_back(x.shape()[axis]);
+  for (int axis = 1; axis < x.ndim(); ++axis)
+    shape.push_back(x.shape()[axis]);
   return gathered(x, shape, [=, n = shape.size()](std::int64_t k) { return i * n + k; });
 }
 
-}  // namespace tapedeck::test
+}   // namespace tapedeck::test

@@ -1,4 +1,5 @@
-// Rounding to few levels is differentiated as if nothing were rounded: its rules against those of clipping, which differences test.
+// Rounding to few levels is differentiated as if nothing were rounded: its rules against those of clipping,
+// which differences test.
 #include <catch2/catch.hpp>
 #include <functional>
 
@@ -17,9 +18,11 @@ using Function = std::function<Tensor(const std::vector<Tensor>&)>;
 
 std::vector<Tensor> pulled_back(const Function& f, const std::vector<Tensor>& x, const Tensor& dy) {
   GradientTape tape;
-  for (const Tensor& t : x) tape.watch(t);
+  for (const Tensor& t : x)
+    tape.watch(t);
   std::vector<Tensor> dx;
-  for (const Gradient& g : tape.gradient(Targets(f(x)), Sources(x), {.output_gradients = {dy}})) dx.push_back(g.dense());
+  for (const Gradient& g : tape.gradient(Targets(f(x)), Sources(x), {.output_gradients = {dy}}))
+    dx.push_back(g.dense());
   return dx;
 }
 Tensor pushed_forward(const Function& f, const std::vector<Tensor>& x, std::size_t i, const Tensor& v) {
@@ -40,26 +43,50 @@ void check_derivative_of(const Function& smooth, const Function& f, const std::v
   }
 }
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("gradients of what is rounded are those of clipping", "[quantize]") {
-  const Tensor x = uniform({4, 3}, -2, 3), low = tensor(-0.9, DType::f64), high = tensor(2.1, DType::f64);   // a range that is moved by 0.1
-  const auto clipped = [](const std::vector<Tensor>& in) { return clip(in[0], in.size() == 1 ? Tensor(tensor(-1.0, DType::f64)) : in[1] - 0.1, in.size() == 1 ? Tensor(tensor(2.0, DType::f64)) : in[2] - 0.1); };
-  check_derivative_of(clipped, [](const std::vector<Tensor>& in) { return fake_quant_with_min_max_args(in[0], -0.9, 2.1, {.bits = 2}); }, {x});
-  check_derivative_of(clipped, [](const std::vector<Tensor>& in) { return fake_quant_with_min_max_vars(in[0], in[1], in[2], {.bits = 2}); }, {x, low, high});
-  check_derivative_of(clipped, [](const std::vector<Tensor>& in) { return fake_quant_with_min_max_vars_per_channel(in[0], in[1], in[2], {.bits = 2}); },
+  const Tensor x = uniform({4, 3}, -2, 3), low = tensor(-0.9, DType::f64),
+               high = tensor(2.1, DType::f64);   // a range that is moved by 0.1
+  const auto clipped = [](const std::vector<Tensor>& in) {
+    return clip(in[0], in.size() == 1 ? Tensor(tensor(-1.0, DType::f64)) : in[1] - 0.1,
+                in.size() == 1 ? Tensor(tensor(2.0, DType::f64)) : in[2] - 0.1);
+  };
+  check_derivative_of(clipped,
+                      [](const std::vector<Tensor>& in) {
+                        return fake_quant_with_min_max_args(in[0], -0.9, 2.1, {.bits = 2});
+                      },
+                      {x});
+  check_derivative_of(clipped,
+                      [](const std::vector<Tensor>& in) {
+                        return fake_quant_with_min_max_vars(in[0], in[1], in[2], {.bits = 2});
+                      },
+                      {x, low, high});
+  check_derivative_of(clipped,
+                      [](const std::vector<Tensor>& in) {
+                        return fake_quant_with_min_max_vars_per_channel(in[0], in[1], in[2], {.bits = 2});
+                      },
                       {x, full({3}, -0.9, DType::f64), full({3}, 2.1, DType::f64)});
-  check_derivative_of([](const std::vector<Tensor>& in) { return clip(in[0], in[1], in[2]); },
-                      [](const std::vector<Tensor>& in) { return quantize_and_dequantize(in[0], in[1], in[2], {.bits = 3}); }, {x, low, high});
-  check_derivative_of([](const std::vector<Tensor>& in) { return identity(in[0]); }, [](const std::vector<Tensor>& in) { return quantize_and_dequantize(in[0], {.bits = 3}); }, {x});
+  check_derivative_of(
+      [](const std::vector<Tensor>& in) { return clip(in[0], in[1], in[2]); },
+      [](const std::vector<Tensor>& in) { return quantize_and_dequantize(in[0], in[1], in[2], {.bits = 3}); },
+      {x, low, high});
+  check_derivative_of(
+      [](const std::vector<Tensor>& in) { return identity(in[0]); },
+      [](const std::vector<Tensor>& in) { return quantize_and_dequantize(in[0], {.bits = 3}); }, {x});
 }
 
 TEST_CASE("NaN in a range that is a tensor is NaN in the result", "[quantize]") {
   const double nan = std::nan("");
-  const Tensor x = tensor({{1.0, 2.0}}, DType::f64), low = tensor({nan, 0.0}, DType::f64), high = tensor({1.0, 4.0}, DType::f64);
-  const std::vector<double> y = fake_quant_with_min_max_vars_per_channel(x, low, high, {.bits = 2}).to_vector();
+  const Tensor x = tensor({{1.0, 2.0}}, DType::f64), low = tensor({nan, 0.0}, DType::f64),
+               high = tensor({1.0, 4.0}, DType::f64);
+  const std::vector<double> y =
+      fake_quant_with_min_max_vars_per_channel(x, low, high, {.bits = 2}).to_vector();
   CHECK((std::isnan(y[0]) && y[1] == Approx(8.0 / 3)));
-  CHECK_THROWS_WITH(fake_quant_with_min_max_args(x, nan, 1), "fake_quant_with_min_max_args: min is nan, max is 1; use a finite min below max");
-  CHECK_THROWS_WITH(quantize_and_dequantize(x, tensor(1.0, DType::f64), tensor(0.0, DType::f64)), "quantize_and_dequantize: min is 1, max is 0; use a finite min up to max");
-  CHECK_THROWS_WITH(quantize_and_dequantize(x, {.bits = 25}), "quantize_and_dequantize: bits is 25; use 2..24");
+  CHECK_THROWS_WITH(fake_quant_with_min_max_args(x, nan, 1),
+                    "fake_quant_with_min_max_args: min is nan, max is 1; use a finite min below max");
+  CHECK_THROWS_WITH(quantize_and_dequantize(x, tensor(1.0, DType::f64), tensor(0.0, DType::f64)),
+                    "quantize_and_dequantize: min is 1, max is 0; use a finite min up to max");
+  CHECK_THROWS_WITH(quantize_and_dequantize(x, {.bits = 25}),
+                    "quantize_and_dequantize: bits is 25; use 2..24");
 }

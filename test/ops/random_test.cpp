@@ -1,7 +1,8 @@
-// Random numbers: known answers, ranges, moments and distributions with fixed keys, and independence of threads.
-#include <catch2/catch.hpp>
+// Random numbers: known answers, ranges, moments and distributions with fixed keys, and independence of
+// threads.
 #include <Random123/philox.h>
 #include <algorithm>
+#include <catch2/catch.hpp>
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -26,15 +27,18 @@ double correlation(const Tensor& x, const Tensor& y) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0) / static_cast<double>(a.size());
 }
 
-}  // namespace
+}   // namespace
 
 // The vectors that Random123 publishes for philox4x32 with ten rounds.
 TEST_CASE("Philox gives its known answers", "[random]") {
   using Philox = r123::Philox4x32;
-  const auto answers = [](Philox::ctr_type counter, Philox::key_type key, Philox::ctr_type expected) { return Philox()(counter, key) == expected; };
+  const auto answers = [](Philox::ctr_type counter, Philox::key_type key, Philox::ctr_type expected) {
+    return Philox()(counter, key) == expected;
+  };
   CHECK(answers({{0, 0, 0, 0}}, {{0, 0}}, {{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}}));
   CHECK(answers({{~0u, ~0u, ~0u, ~0u}}, {{~0u, ~0u}}, {{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}}));
-  CHECK(answers({{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}}, {{0xa4093822, 0x299f31d0}}, {{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}}));
+  CHECK(answers({{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}}, {{0xa4093822, 0x299f31d0}},
+                {{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}}));
 }
 
 TEST_CASE("uniform numbers are the leading bits of Philox", "[random]") {
@@ -44,9 +48,11 @@ TEST_CASE("uniform numbers are the leading bits of Philox", "[random]") {
   CHECK(x[2] == 0xbc57acp-24f);
   CHECK(x[3] == 0x9b00dbp-24f);
 
-  // The third vector: its counter is block 0x85a308d3243f6a88 of stream 0x0370734413198a2e, beyond any tensor; streams of block 0 are not.
+  // The third vector: its counter is block 0x85a308d3243f6a88 of stream 0x0370734413198a2e, beyond any
+  // tensor; streams of block 0 are not.
   const auto words = r123::Philox4x32()({{1, 0, 0x13198a2e, 0x03707344}}, {{0xa4093822, 0x299f31d0}});
-  CHECK(random::uniform({5}, {0x299f31d0a4093822, 0x0370734413198a2e}).at<float>({4}) == static_cast<float>(words[0] >> 8) * 0x1p-24f);
+  CHECK(random::uniform({5}, {0x299f31d0a4093822, 0x0370734413198a2e}).at<float>({4}) ==
+        static_cast<float>(words[0] >> 8) * 0x1p-24f);
 }
 
 TEST_CASE("a key gives the same numbers each time, another key others", "[random]") {
@@ -65,9 +71,12 @@ TEST_CASE("the first numbers do not depend on how many are drawn", "[random]") {
         v.resize(static_cast<std::size_t>(n));
         return v;
       };
-      CHECK(first(random::uniform({n}, {.seed = 3}, 0, 1, dtype)) == first(random::uniform({5000}, {.seed = 3}, 0, 1, dtype)));
-      CHECK(first(random::normal({n}, {.seed = 3}, dtype)) == first(random::normal({5000}, {.seed = 3}, dtype)));
-      CHECK(first(random::truncated_normal({n}, {.seed = 3}, dtype)) == first(random::truncated_normal({5000}, {.seed = 3}, dtype)));
+      CHECK(first(random::uniform({n}, {.seed = 3}, 0, 1, dtype)) ==
+            first(random::uniform({5000}, {.seed = 3}, 0, 1, dtype)));
+      CHECK(first(random::normal({n}, {.seed = 3}, dtype)) ==
+            first(random::normal({5000}, {.seed = 3}, dtype)));
+      CHECK(first(random::truncated_normal({n}, {.seed = 3}, dtype)) ==
+            first(random::truncated_normal({5000}, {.seed = 3}, dtype)));
     }
 }
 
@@ -127,7 +136,8 @@ TEST_CASE("truncated normal numbers are the normal ones within two standard devi
   for (const DType dtype : kFloating) {
     const Tensor x = random::truncated_normal({200000}, {.seed = 12}, dtype);
     CHECK(distance_from(within_two, x) < 1.95);
-    // Of the density φ(v) / (2 Φ(2) - 1) on [-2, 2]: 1 - 4 φ(2) / (2 Φ(2) - 1), and by parts from each to the next.
+    // Of the density φ(v) / (2 Φ(2) - 1) on [-2, 2]: 1 - 4 φ(2) / (2 Φ(2) - 1), and by parts from each to the
+    // next.
     CHECK(moment(x, 1) == Approx(0).margin(0.008));
     CHECK(moment(x, 2) == Approx(0.7737413035).margin(0.008));
     CHECK(moment(x, 3) == Approx(0).margin(0.02));
@@ -136,9 +146,11 @@ TEST_CASE("truncated normal numbers are the normal ones within two standard devi
     CHECK((v.front() >= -2 && v.front() < -1.999 && v.back() <= 2 && v.back() > 1.999));
   }
   // Each is where it belongs: the inverse of the distribution, at the uniform number of the same bits.
-  const std::vector<double> u = random::uniform({5000}, {.seed = 12}, 0, 1, DType::f64).to_vector(), z = random::truncated_normal({5000}, {.seed = 12}, DType::f64).to_vector();
+  const std::vector<double> u = random::uniform({5000}, {.seed = 12}, 0, 1, DType::f64).to_vector(),
+                            z = random::truncated_normal({5000}, {.seed = 12}, DType::f64).to_vector();
   double worst = 0;
-  for (std::size_t i = 0; i < u.size(); ++i) worst = std::max(worst, std::abs(within_two(z[i]) - u[i]));
+  for (std::size_t i = 0; i < u.size(); ++i)
+    worst = std::max(worst, std::abs(within_two(z[i]) - u[i]));
   CHECK(worst < 1e-15);
 }
 
@@ -167,7 +179,8 @@ TEST_CASE("split makes keys that have nothing in common", "[random]") {
 
 TEST_CASE("a permutation holds every index once, and all are equally likely", "[random]") {
   const std::vector<double> v = sorted(random::permutation(1000, {.seed = 1}));
-  for (std::size_t i = 0; i < v.size(); ++i) REQUIRE(v[i] == static_cast<double>(i));
+  for (std::size_t i = 0; i < v.size(); ++i)
+    REQUIRE(v[i] == static_cast<double>(i));
   CHECK(random::permutation(0, {}).shape() == Shape{0});
   CHECK(random::permutation(1, {}).item() == 0);
 
@@ -176,19 +189,24 @@ TEST_CASE("a permutation holds every index once, and all are equally likely", "[
     const std::vector<std::int64_t> p = random::permutation(4, {.seed = i}).to_vector<std::int64_t>();
     std::size_t rank = 0;
     for (std::size_t a = 0; a < 4; ++a)
-      rank = rank * (4 - a) + static_cast<std::size_t>(std::count_if(p.begin() + static_cast<std::ptrdiff_t>(a), p.end(), [&](std::int64_t b) { return b < p[a]; }));
+      rank = rank * (4 - a) +
+             static_cast<std::size_t>(std::count_if(p.begin() + static_cast<std::ptrdiff_t>(a), p.end(),
+                                                    [&](std::int64_t b) { return b < p[a]; }));
     ++counts[rank];
   }
   double chi_squared = 0;
-  for (const int n : counts) chi_squared += (n - 1000.0) * (n - 1000.0) / 1000;
+  for (const int n : counts)
+    chi_squared += (n - 1000.0) * (n - 1000.0) / 1000;
   CHECK(chi_squared < 49.7);   // exceeded in one case of 1000, for 23 degrees of freedom
 }
 
 TEST_CASE("what cannot be drawn is refused", "[random][errors]") {
-  CHECK_THROWS_WITH(random::uniform({1}, {}, 1, 0), "uniform: no numbers from low to high: low is 1, high is 0");
+  CHECK_THROWS_WITH(random::uniform({1}, {}, 1, 0),
+                    "uniform: no numbers from low to high: low is 1, high is 0");
   CHECK_THROWS_AS(random::uniform({1}, {}, 1, 1), ArgumentError);
   CHECK_THROWS_AS(random::uniform({1}, {}, -1e308, 1e308, DType::f64), ArgumentError);
   CHECK_THROWS_WITH(random::normal({1}, {}, DType::i32), "normal: makes f32 and f64, not i32");
-  CHECK_THROWS_WITH(random::truncated_normal({1}, {}, DType::u8), "truncated_normal: makes f32 and f64, not u8");
+  CHECK_THROWS_WITH(random::truncated_normal({1}, {}, DType::u8),
+                    "truncated_normal: makes f32 and f64, not u8");
   CHECK_THROWS_AS(random::permutation(-1, {}), ShapeError);
 }

@@ -1,12 +1,12 @@
-// Reductions: every kernel path against a plain loop in long double, closed forms, edge cases, golden errors, and the same
-// bits for any number of threads. Derivatives are in the op table test.
+// Reductions: every kernel path against a plain loop in long double, closed forms, edge cases, golden errors,
+// and the same bits for any number of threads. Derivatives are in the op table test.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
-#include "ops/samples.h"
 #include "closeness.h"
+#include "ops/samples.h"
 #include "tapedeck/tapedeck.h"
 
 using namespace tapedeck;
@@ -16,7 +16,10 @@ namespace {
 const double kNaN = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
 
 /// What plain loops give for [outer, n, inner], reduced over the middle.
-struct Plain { std::vector<double> sum, max, min, logsumexp; std::vector<std::int64_t> argmax, argmin; };
+struct Plain {
+  std::vector<double> sum, max, min, logsumexp;
+  std::vector<std::int64_t> argmax, argmin;
+};
 Plain plain(const Tensor& x, std::int64_t outer, std::int64_t n, std::int64_t inner) {
   const std::vector<double> v = x.to_vector();
   Plain p;
@@ -43,7 +46,8 @@ void check_near(const Tensor& y, const std::vector<double>& expected, double tol
   const std::vector<double> v = y.to_vector();
   REQUIRE(v.size() == expected.size());
   double worst = 0;
-  for (std::size_t i = 0; i < v.size(); ++i) worst = std::max(worst, std::abs(v[i] - expected[i]) / std::max(1.0, std::abs(expected[i])));
+  for (std::size_t i = 0; i < v.size(); ++i)
+    worst = std::max(worst, std::abs(v[i] - expected[i]) / std::max(1.0, std::abs(expected[i])));
   CHECK(worst <= tolerance);
 }
 
@@ -53,12 +57,14 @@ struct ThreadsForScope {
   int before;
 };
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("reductions over a middle axis agree with plain loops", "[reduce]") {
   // Rows and columns; narrow and wide; shorter and longer than a vector, a strip, a block and a piece.
-  const std::int64_t sizes[][3] = {{1, 1, 1},  {3, 5, 1},    {2, 37, 1},   {1, 70000, 1}, {1, 1100000, 1}, {4, 3, 7},       {1, 1000, 3},     {2, 700, 37},
-                                   {1, 9, 70}, {3, 517, 65}, {1, 2, 5000}, {1, 600, 2100}, {70000, 3, 1},  {1, 5, 300000}, {1, 100003, 11}};
+  const std::int64_t sizes[][3] = {{1, 1, 1},       {3, 5, 1},      {2, 37, 1},     {1, 70000, 1},
+                                   {1, 1100000, 1}, {4, 3, 7},      {1, 1000, 3},   {2, 700, 37},
+                                   {1, 9, 70},      {3, 517, 65},   {1, 2, 5000},   {1, 600, 2100},
+                                   {70000, 3, 1},   {1, 5, 300000}, {1, 100003, 11}};
   for (const auto& [outer, n, inner] : sizes) {
     INFO("[" << outer << "," << n << "," << inner << "]");
     const Tensor x = samples::uniform({outer, n, inner}, -1, 1);
@@ -86,7 +92,8 @@ TEST_CASE("extremes take every dtype that has an order", "[reduce]") {
   for (const DType t : {DType::f32, DType::f64, DType::i8, DType::i32, DType::i64, DType::u8}) {
     INFO(name_of(t));
     std::vector<std::int64_t> v(3 * 100);
-    for (std::size_t i = 0; i < v.size(); ++i) v[i] = static_cast<std::int64_t>(i * 37 % 251);
+    for (std::size_t i = 0; i < v.size(); ++i)
+      v[i] = static_cast<std::int64_t>(i * 37 % 251);
     const Tensor x = astype(tensor(v, {3, 100}), t);
     const Plain rows = plain(x, 3, 100, 1), columns = plain(x, 1, 3, 100);
     CHECK(max(x, 1).dtype() == t);
@@ -104,14 +111,16 @@ TEST_CASE("extremes take every dtype that has an order", "[reduce]") {
 TEST_CASE("axes may be any set, from either end", "[reduce]") {
   const Tensor x = astype(reshape(arange(120), {2, 3, 4, 5}), DType::f64);
   // NumPy: np.arange(120).reshape(2, 3, 4, 5).sum(axis=(0, 2)), and so on.
-  CHECK(sum(x, {0, 2}).to_vector() == std::vector<double>{300, 308, 316, 324, 332, 460, 468, 476, 484, 492, 620, 628, 636, 644, 652});
+  CHECK(sum(x, {0, 2}).to_vector() ==
+        std::vector<double>{300, 308, 316, 324, 332, 460, 468, 476, 484, 492, 620, 628, 636, 644, 652});
   CHECK(sum(x, {-2, 0}).shape() == Shape{3, 5});
   CHECK(sum(x, {1, 3}, true).shape() == Shape{2, 1, 4, 1});
   CHECK(sum(x, {1, 3}).to_vector() == std::vector<double>{330, 405, 480, 555, 1230, 1305, 1380, 1455});
   CHECK(sum(x).item() == 7140);
   CHECK(sum(x, {}, true).shape() == Shape{1, 1, 1, 1});
   CHECK(mean(x, {0, 1, 2, 3}).item() == 59.5);
-  CHECK(max(x, {0, 3}).to_vector() == std::vector<double>{64, 69, 74, 79, 84, 89, 94, 99, 104, 109, 114, 119});
+  CHECK(max(x, {0, 3}).to_vector() ==
+        std::vector<double>{64, 69, 74, 79, 84, 89, 94, 99, 104, 109, 114, 119});
   CHECK(argmax(x, -3, true).shape() == Shape{2, 1, 4, 5});
   CHECK(min(x, {0, 3}).to_vector() == std::vector<double>{0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55});
   CHECK(worst(logsumexp(x, {0, 2}), log(sum(exp(x), {0, 2}))) < 1e-13);
@@ -196,16 +205,20 @@ TEST_CASE("the gradient of a product is exact with zeros, to third order", "[red
     GradientTape first;
     first.watch(x);
     const Tensor g = first.gradient(sum(prod(x, axes)), x).dense();
-    const Tensor h = second.gradient(sum(square(g)), x).dense();   // twice the matrix of second derivatives times g
+    const Tensor h =
+        second.gradient(sum(square(g)), x).dense();   // twice the matrix of second derivatives times g
     return std::vector<Tensor>{g, h, third.gradient(sum(h), x).dense()};
   };
-  // For x, y, z: the gradient is (yz, xz, xy) and its squares' sum y²z² + x²z² + x²y², of which h is the gradient.
+  // For x, y, z: the gradient is (yz, xz, xy) and its squares' sum y²z² + x²z² + x²y², of which h is the
+  // gradient.
   for (const std::vector<double>& v : {std::vector<double>{2, 3, 5}, {0, 3, 5}, {2, 0, 0}, {0, 0, 0}}) {
     const double a = v[0], b = v[1], c = v[2];
     const auto d = derivatives(tensor(v), Axes());
     CHECK(d[0].to_vector() == std::vector<double>{b * c, a * c, a * b});
-    CHECK(d[1].to_vector() == std::vector<double>{2 * a * (b * b + c * c), 2 * b * (a * a + c * c), 2 * c * (a * a + b * b)});
-    const double s[] = {2 * (b * b + c * c) + 4 * a * (b + c), 2 * (a * a + c * c) + 4 * b * (a + c), 2 * (a * a + b * b) + 4 * c * (a + b)};
+    CHECK(d[1].to_vector() ==
+          std::vector<double>{2 * a * (b * b + c * c), 2 * b * (a * a + c * c), 2 * c * (a * a + b * b)});
+    const double s[] = {2 * (b * b + c * c) + 4 * a * (b + c), 2 * (a * a + c * c) + 4 * b * (a + c),
+                        2 * (a * a + b * b) + 4 * c * (a + b)};
     CHECK(d[2].to_vector() == std::vector<double>(s, s + 3));
   }
   // Rows of zeros, of one and of none, along another axis than the last, longer than a vector.
@@ -221,7 +234,8 @@ TEST_CASE("the gradient of a product is exact with zeros, to third order", "[red
   CHECK(of_rows[1].at({1, 7}) == 0);
   CHECK(of_rows[2].at({1, 50}) == Approx(2 * std::pow(1.01, 196)));
   CHECK(of_rows[2].at({1, 51}) == 0);
-  for (std::size_t i = 0; i < 3; ++i) CHECK(worst(transpose(of_columns[i]), of_rows[i]) <= 1e-12 * max(abs(of_rows[i])).item());
+  for (std::size_t i = 0; i < 3; ++i)
+    CHECK(worst(transpose(of_columns[i]), of_rows[i]) <= 1e-12 * max(abs(of_rows[i])).item());
 }
 
 TEST_CASE("the product of the others agrees with its definition for rows of every length", "[reduce]") {
@@ -237,10 +251,13 @@ TEST_CASE("the product of the others agrees with its definition for rows of ever
 }
 
 TEST_CASE("logsumexp neither overflows nor turns infinities into NaN", "[reduce]") {
-  const Tensor x = tensor({{1000.0, 1001.0}, {-1000.0, -1e30}, {-kInf, -kInf}, {-kInf, 3.0}, {kInf, 1.0}, {kInf, -kInf}}, DType::f64);
+  const Tensor x =
+      tensor({{1000.0, 1001.0}, {-1000.0, -1e30}, {-kInf, -kInf}, {-kInf, 3.0}, {kInf, 1.0}, {kInf, -kInf}},
+             DType::f64);
   const std::vector<double> expected = {1001.3132616875182, -1000, -kInf, 3, kInf, kInf};
   CHECK(logsumexp(x, 1).to_vector() == expected);
-  CHECK(logsumexp(astype(x, DType::f32), 1).to_vector() == std::vector<double>{1001.31326f, -1000, -kInf, 3, kInf, kInf});
+  CHECK(logsumexp(astype(x, DType::f32), 1).to_vector() ==
+        std::vector<double>{1001.31326f, -1000, -kInf, 3, kInf, kInf});
   GradientTape tape;
   tape.watch(x);
   const Tensor y = logsumexp(x, 1);
@@ -263,7 +280,8 @@ TEST_CASE("logsumexp is the same, recorded or not, and keeps its second output t
 }
 
 TEST_CASE("rounding errors of long f32 sums stay small", "[reduce]") {
-  // 0.1f is 0.100000001490116…; a running sum is off by 1e-2, and the fewer lanes a vector has, the longer are the sums in them.
+  // 0.1f is 0.100000001490116…; a running sum is off by 1e-2, and the fewer lanes a vector has, the longer
+  // are the sums in them.
   const double exact = 0.1f * 1e6;
   const Tensor x = full({1000, 1000}, 0.1);
   CHECK(sum(x).item() == Approx(exact).epsilon(1e-5));
@@ -273,7 +291,8 @@ TEST_CASE("rounding errors of long f32 sums stay small", "[reduce]") {
 
 TEST_CASE("integer sums wrap around", "[reduce]") {
   const std::int32_t largest = std::numeric_limits<std::int32_t>::max();
-  CHECK(sum(tensor({largest, 1}, DType::i32)).item<std::int32_t>() == std::numeric_limits<std::int32_t>::min());
+  CHECK(sum(tensor({largest, 1}, DType::i32)).item<std::int32_t>() ==
+        std::numeric_limits<std::int32_t>::min());
 }
 
 TEST_CASE("reductions do not depend on the number of threads", "[reduce]") {
@@ -281,10 +300,13 @@ TEST_CASE("reductions do not depend on the number of threads", "[reduce]") {
     const Tensor x = astype(samples::uniform(shape, -1, 1), DType::f32);
     const auto all = [&](int threads) {
       const ThreadsForScope scope(threads);
-      return std::vector<Tensor>{sum(x), sum(x, 0), sum(x, -1), mean(x), max(x, 0), max(x), argmax(x, -1), prod(x, 0), min(x), logsumexp(x, 0), logsumexp(x, -1)};
+      return std::vector<Tensor>{sum(x),    sum(x, 0),       sum(x, -1),      mean(x),
+                                 max(x, 0), max(x),          argmax(x, -1),   prod(x, 0),
+                                 min(x),    logsumexp(x, 0), logsumexp(x, -1)};
     };
     const std::vector<Tensor> one = all(1), two = all(2);
-    for (std::size_t i = 0; i < one.size(); ++i) CHECK(same_bits(one[i], two[i]));
+    for (std::size_t i = 0; i < one.size(); ++i)
+      CHECK(same_bits(one[i], two[i]));
   }
 }
 
@@ -295,12 +317,16 @@ TEST_CASE("what reductions refuse", "[reduce][errors]") {
   CHECK_THROWS_WITH(max(x, {1, -1}), "max: axis -1 is named twice for x of rank 2");
   CHECK_THROWS_WITH(max(zeros({0, 3}), 0), "max: no elements to choose from: x is f32[0,3]");
   CHECK_THROWS_WITH(argmax(zeros({2, 0})), "argmax: no elements to choose from: x is f32[2,0]");
-  CHECK_THROWS_WITH(sum(zeros({2}, DType::u8)), "sum: i8, u8 and bool are not added up, use astype: x is u8[2]");
-  CHECK_THROWS_WITH(mean(zeros({2}, DType::i32)), "mean: takes f32, f64, c64 or c128, use astype: x is i32[2]");
+  CHECK_THROWS_WITH(sum(zeros({2}, DType::u8)),
+                    "sum: i8, u8 and bool are not added up, use astype: x is u8[2]");
+  CHECK_THROWS_WITH(mean(zeros({2}, DType::i32)),
+                    "mean: takes f32, f64, c64 or c128, use astype: x is i32[2]");
   CHECK_THROWS_WITH(max(zeros({2}, DType::boolean)), "max: bool has no order, use astype: x is bool[2]");
   CHECK_THROWS_WITH(min(zeros({0, 3}), 0), "min: no elements to choose from: x is f32[0,3]");
-  CHECK_THROWS_WITH(prod(zeros({2}, DType::u8)), "prod: i8, u8 and bool are not multiplied, use astype: x is u8[2]");
-  CHECK_THROWS_WITH(logsumexp(zeros({2, 3}, DType::i32)), "logsumexp: takes f32 or f64, use astype: x is i32[2,3]");
+  CHECK_THROWS_WITH(prod(zeros({2}, DType::u8)),
+                    "prod: i8, u8 and bool are not multiplied, use astype: x is u8[2]");
+  CHECK_THROWS_WITH(logsumexp(zeros({2, 3}, DType::i32)),
+                    "logsumexp: takes f32 or f64, use astype: x is i32[2,3]");
   CHECK_THROWS_WITH(logsumexp(x, 2), "logsumexp: axis 2 is out of range for x of rank 2; use -2..1");
   CHECK_THROWS_WITH(any(x), "any: takes bool, compare with 0 first: x is f32[2,3]");
   CHECK_THROWS_AS(all(zeros({2}, DType::u8)), DTypeError);

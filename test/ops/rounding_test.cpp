@@ -1,4 +1,5 @@
-// Rounding, quotients and masked products beyond their samples: halves, signs of zero, integers, what division by 0 says.
+// Rounding, quotients and masked products beyond their samples: halves, signs of zero, integers, what
+// division by 0 says.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
@@ -23,18 +24,20 @@ std::vector<double> gradients(Tensor (*f)(Operand, Operand), double a, double b,
   GradientTape tape;
   tape.watch(x);
   tape.watch(y);
-  const std::vector<Gradient> g = tape.gradient(f(x, y), Sources({x, y}), {.output_gradients = {tensor(dy, DType::f64)}});
+  const std::vector<Gradient> g =
+      tape.gradient(f(x, y), Sources({x, y}), {.output_gradients = {tensor(dy, DType::f64)}});
   return {g[0].dense().item(), g[1].dense().item()};
 }
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("halves are rounded to even, and zeros keep their sign", "[rounding]") {
   const Tensor x = f64({-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 0x1p52 + 1, -0.2, kInf});
   CHECK(values(round(x)) == std::vector<double>{-2, -2, 0, 0, 2, 2, 0x1p52 + 1, 0, kInf});
   CHECK(values(rint(x)) == values(round(x)));
   CHECK(values(trunc(x)) == std::vector<double>{-2, -1, 0, 0, 1, 2, 0x1p52 + 1, 0, kInf});
-  for (const Tensor& y : {round(x), trunc(x), ceil(x)}) CHECK(std::signbit(values(y)[7]));
+  for (const Tensor& y : {round(x), trunc(x), ceil(x)})
+    CHECK(std::signbit(values(y)[7]));
   CHECK(std::isnan(round(f64({std::nan("")})).to_vector()[0]));
 }
 
@@ -56,7 +59,9 @@ TEST_CASE("integers are divided downwards and towards zero", "[rounding]") {
 
 TEST_CASE("division of an integer by zero is an error, of a float it is not", "[rounding]") {
   const Tensor b = tensor({1, 2, 0, 4}, DType::i32);
-  CHECK(message_of([&] { floor_div(tensor({8, 8, 8, 8}, DType::i32), b); }) == "floor_div: division by zero: element 2 of b is 0");
+  CHECK(message_of([&] {
+          floor_div(tensor({8, 8, 8, 8}, DType::i32), b);
+        }) == "floor_div: division by zero: element 2 of b is 0");
   CHECK(message_of([&] { floor_mod(8, b); }) == "floor_mod: division by zero: element 2 of b is 0");
   CHECK(values(floor_div(f64({1, -1}), f64({0, 0}))) == std::vector<double>{kInf, -kInf});
   CHECK(std::isnan(floor_mod(f64({1}), f64({0})).to_vector()[0]));
@@ -85,9 +90,13 @@ TEST_CASE("the gradient of floor_mod is that of the branch it is on", "[rounding
 }
 
 TEST_CASE("cross takes vectors of three elements", "[rounding]") {
-  CHECK(message_of([] { cross(zeros({2, 2}), zeros({2, 2})); }) == "cross: takes vectors of 3 elements along the last axis: a is f32[2,2], b is f32[2,2]");
-  CHECK(message_of([] { cross(zeros({3}), 1); }) == "cross: takes vectors of 3 elements along the last axis: a is f32[3], b is f32[]");
-  CHECK(message_of([] { cross(zeros({3}, DType::i32), zeros({3}, DType::i32)); }) == "cross: takes f32 or f64, use astype: a is i32[3], b is i32[3]");
+  CHECK(message_of([] {
+          cross(zeros({2, 2}), zeros({2, 2}));
+        }) == "cross: takes vectors of 3 elements along the last axis: a is f32[2,2], b is f32[2,2]");
+  CHECK(message_of([] { cross(zeros({3}), 1); }) ==
+        "cross: takes vectors of 3 elements along the last axis: a is f32[3], b is f32[]");
+  CHECK(message_of([] { cross(zeros({3}, DType::i32), zeros({3}, DType::i32)); }) ==
+        "cross: takes f32 or f64, use astype: a is i32[3], b is i32[3]");
 }
 
 TEST_CASE("cases: masked logarithms and quotients, nextafter, angles", "[cases]") {

@@ -1,5 +1,5 @@
-// Results do not depend on how many threads an op may use: every op of the tables on large inputs, made from its samples, and a
-// training run, bit for bit.
+// Results do not depend on how many threads an op may use: every op of the tables on large inputs, made from
+// its samples, and a training run, bit for bit.
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cmath>
@@ -7,8 +7,8 @@
 #include <map>
 #include <set>
 
-#include "core/sanitizers.h"
 #include "closeness.h"
+#include "core/sanitizers.h"
 #include "ops/op_samples.h"
 
 using namespace tapedeck;
@@ -16,7 +16,8 @@ using namespace tapedeck::test;
 
 namespace {
 
-constexpr std::int64_t kLarge = kThreadSanitizer ? 150'000 : 200'000;   // elements of the largest input or output
+constexpr std::int64_t kLarge =
+    kThreadSanitizer ? 150'000 : 200'000;   // elements of the largest input or output
 constexpr int kEnough = kAddressSanitizer || kThreadSanitizer ? 1 : 3;   // large inputs of an op
 const std::vector<int> kThreads = kThreadSanitizer ? std::vector<int>{4} : std::vector<int>{2, 4, 8};
 
@@ -28,51 +29,63 @@ struct Threads {
 
 std::int64_t largest_of(const std::vector<Shape>& shapes) {
   std::int64_t n = 0;
-  for (const Shape& s : shapes) n = std::max(n, s.size());
+  for (const Shape& s : shapes)
+    n = std::max(n, s.size());
   return n;
 }
 
-// Ways to larger inputs of a sample, as shapes. Their values repeat, so indices stay in range and domains are kept.
+// Ways to larger inputs of a sample, as shapes. Their values repeat, so indices stay in range and domains are
+// kept.
 using Shapes = std::vector<Shape>;
 
 Shapes shapes_of(const Tensors& x) {
   Shapes shapes;
-  for (const Tensor& t : x) shapes.push_back(t.shape());
+  for (const Tensor& t : x)
+    shapes.push_back(t.shape());
   return shapes;
 }
 /// Every extent d, of any input, becomes a multiple of d, so that what has to fit still fits.
 Shapes with_longer(const Shapes& x, std::int64_t d, std::int64_t size) {
   double smallest = 1e9;
   for (const Shape& s : x)
-    if (const auto axes = std::count(s.begin(), s.end(), d)) smallest = std::min(smallest, std::pow(static_cast<double>(size) / static_cast<double>(s.size()), 1.0 / static_cast<double>(axes)));
+    if (const auto axes = std::count(s.begin(), s.end(), d))
+      smallest = std::min(smallest, std::pow(static_cast<double>(size) / static_cast<double>(s.size()),
+                                             1.0 / static_cast<double>(axes)));
   const std::int64_t times = std::max<std::int64_t>(1, static_cast<std::int64_t>(smallest));
   Shapes y;
   for (const Shape& s : x) {
     Shape& longer = y.emplace_back();
-    for (const std::int64_t e : s) longer.push_back(e == d ? e * times : e);
+    for (const std::int64_t e : s)
+      longer.push_back(e == d ? e * times : e);
   }
   return y;
 }
 /// The inputs that `which` has a bit for get a further axis in front.
 Shapes with_axis_in_front(const Shapes& x, unsigned which, std::int64_t size) {
   std::int64_t largest = 1;
-  for (const Shape& s : x) largest = std::max(largest, s.size());
+  for (const Shape& s : x)
+    largest = std::max(largest, s.size());
   Shapes y = x;
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (!(which >> i & 1) || x[i].ndim() == Shape::kMaxRank) continue;
     y[i] = Shape{std::max<std::int64_t>(size / largest, 1)};
-    for (const std::int64_t d : x[i]) y[i].push_back(d);
+    for (const std::int64_t d : x[i])
+      y[i].push_back(d);
   }
   return y;
 }
 
-/// Whether the op takes inputs of these shapes, and neither they nor its outputs are much larger than wished; then they are set.
+/// Whether the op takes inputs of these shapes, and neither they nor its outputs are much larger than wished;
+/// then they are set.
 bool fits(const Op& op, const Sample& s, const Shapes& shapes, Tensors& x) {
-  if (std::any_of(shapes.begin(), shapes.end(), [](const Shape& shape) { return shape.size() > 2 * kLarge; })) return false;
+  if (std::any_of(shapes.begin(), shapes.end(), [](const Shape& shape) { return shape.size() > 2 * kLarge; }))
+    return false;
   x.clear();
-  for (std::size_t i = 0; i < shapes.size(); ++i) x.push_back(s.inputs[i].size() ? tiled(s.inputs[i], shapes[i]) : s.inputs[i]);
+  for (std::size_t i = 0; i < shapes.size(); ++i)
+    x.push_back(s.inputs[i].size() ? tiled(s.inputs[i], shapes[i]) : s.inputs[i]);
   try {
-    for (const Spec& y : inferred(op, x, s.attrs)) if (y.shape.size() > 2 * kLarge) return false;
+    for (const Spec& y : inferred(op, x, s.attrs))
+      if (y.shape.size() > 2 * kLarge) return false;
     run(op, x, s.attrs);
     return true;
   } catch (const Error&) {
@@ -81,15 +94,20 @@ bool fits(const Op& op, const Sample& s, const Shapes& shapes, Tensors& x) {
 }
 
 /// check(x) for all enlarged inputs x that the op takes, until enough().
-template <class Check, class Enough> void for_each_enlarged(const Op& op, const Sample& s, const Enough& enough, const Check& check) {
+template <class Check, class Enough>
+void for_each_enlarged(const Op& op, const Sample& s, const Enough& enough, const Check& check) {
   const Shapes shapes = shapes_of(s.inputs);
   std::set<std::int64_t> extents;
-  for (const Shape& shape : shapes) extents.insert(shape.begin(), shape.end());
+  for (const Shape& shape : shapes)
+    extents.insert(shape.begin(), shape.end());
   std::vector<Shapes> wanted;
-  for (const std::int64_t d : extents) if (d > 0) wanted.push_back(with_longer(shapes, d, kLarge));
+  for (const std::int64_t d : extents)
+    if (d > 0) wanted.push_back(with_longer(shapes, d, kLarge));
   for (unsigned which = 1; which < 1u << std::min<std::size_t>(shapes.size(), 3); ++which) {
     wanted.push_back(with_axis_in_front(shapes, which, kLarge));
-    if (!extents.empty()) wanted.push_back(with_axis_in_front(with_longer(shapes, *extents.rbegin(), kLarge / 300), which, kLarge));
+    if (!extents.empty())
+      wanted.push_back(
+          with_axis_in_front(with_longer(shapes, *extents.rbegin(), kLarge / 300), which, kLarge));
   }
   Tensors x;
   for (const Shapes& w : wanted)
@@ -99,7 +117,8 @@ template <class Check, class Enough> void for_each_enlarged(const Op& op, const 
 /// The outputs of an op, and the gradients of its inputs for a cotangent without a pattern.
 Tensors outputs_and_gradients(const Op& op, const Tensors& x, const OwnedAttrs& attrs) {
   GradientTape tape;
-  for (const Tensor& t : x) if (is_trainable(t.dtype())) tape.watch(t);
+  for (const Tensor& t : x)
+    if (is_trainable(t.dtype())) tape.watch(t);
   Tensors all = run(op, x, attrs), targets, dy;
   if (op.rule.kind == RuleKind::none || op.rule.kind == RuleKind::undefined) return all;
   for (const Tensor& t : all)
@@ -109,7 +128,8 @@ Tensors outputs_and_gradients(const Op& op, const Tensors& x, const OwnedAttrs& 
       if (t.dtype() != dy.back().dtype()) dy.back() = astype(dy.back(), t.dtype());
     }
   Tensors sources;
-  for (const Tensor& t : x) if (is_trainable(t.dtype())) sources.push_back(t);
+  for (const Tensor& t : x)
+    if (is_trainable(t.dtype())) sources.push_back(t);
   if (targets.empty() || sources.empty()) return all;
   for (const Gradient& g : tape.gradient(Targets(targets), Sources(sources), {.output_gradients = dy})) {
     if (g.slices()) all.push_back(g.slices()->values);
@@ -119,10 +139,14 @@ Tensors outputs_and_gradients(const Op& op, const Tensors& x, const OwnedAttrs& 
 }
 
 /// Values of NaN differ from themselves, but not in their bits.
-bool same(const Tensors& a, const Tensors& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_bits); }
+bool same(const Tensors& a, const Tensors& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_bits);
+}
 
 using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 /// Of what takes long, once is enough.
 void check_on_all_threads(const std::function<Tensors()>& f) {
@@ -145,35 +169,84 @@ const std::map<std::string_view, std::function<Tensors()>>& large_cases() {
     return Tensors{tape.gradient(sum(square(f(x))), x).dense()};
   };
   static const std::map<std::string_view, std::function<Tensors()>> cases = {
-      {"avg_pool_gradient", [=] { return gradient(samples::uniform({20, 100, 10, 10}, -1, 1), [](const Tensor& x) { return avg_pool2d(x, {.window = 3, .strides = 2}); }); }},
+      {"avg_pool_gradient",
+       [=] {
+         return gradient(samples::uniform({20, 100, 10, 10}, -1, 1),
+                         [](const Tensor& x) { return avg_pool2d(x, {.window = 3, .strides = 2}); });
+       }},
       {"binomial", [] { return Tensors{random::binomial({kLarge / 4 + 1}, 50, 0.3, {3})}; }},
-      {"block_lstm", [=] {
+      {"block_lstm",
+       [=] {
          return gradient(samples::uniform({20, 64, 160}, -1, 1), [](const Tensor& x) {
            const Tensor state = samples::uniform({64, 160}, -1, 1, 1);
-           return block_lstm(x, {state, state}, samples::uniform({320, 640}, -0.1, 0.1, 2), zeros({640}, DType::f64)).h;
+           return block_lstm(x, {state, state}, samples::uniform({320, 640}, -0.1, 0.1, 2),
+                             zeros({640}, DType::f64))
+               .h;
          });
        }},
-      {"broadcast_to", [] { return Tensors{broadcast_to(samples::uniform({500, 1}, -1, 1), {2, 500, 300}), broadcast_to(tensor(2.0), {kLarge})}; }},
-      {"categorical", [] { return Tensors{random::categorical(samples::uniform({20, 300}, -1, 1), kLarge / 20, {3}), random::categorical(samples::uniform({kLarge / 20, 20}, -1, 1), 3, {4})}; }},
-      {"fill", [] { return Tensors{fill({kLarge}, tensor(0.1)), fill({300, 1000}, tensor(3, DType::u8))}; }},
-      {"full", [] { return Tensors{full({kLarge}, 0.1), ones({kLarge}, DType::u8)}; }},
+      {"broadcast_to",
+       [] {
+         return Tensors{broadcast_to(samples::uniform({500, 1}, -1, 1), {2, 500, 300}),
+                        broadcast_to(tensor(2.0), {kLarge})};
+       }},
+      {"categorical",
+       [] {
+         return Tensors{random::categorical(samples::uniform({20, 300}, -1, 1), kLarge / 20, {3}),
+                        random::categorical(samples::uniform({kLarge / 20, 20}, -1, 1), 3, {4})};
+       }},
+      {"fill",
+       [] {
+         return Tensors{fill({kLarge}, tensor(0.1)), fill({300, 1000}, tensor(3, DType::u8))};
+       }},
+      {"full",
+       [] {
+         return Tensors{full({kLarge}, 0.1), ones({kLarge}, DType::u8)};
+       }},
       {"gamma", [] { return Tensors{random::gamma({kLarge / 20 + 1}, 2.5, {3})}; }},
       {"invert_permutation", [] { return Tensors{invert_permutation(random::permutation(kLarge, {5}))}; }},
-      {"matrix_diag", [] { return Tensors{matrix_diag(samples::uniform({500}, -1, 1)), matrix_diag(samples::uniform({300, 3, 20}, -1, 1), {-1, 1}, {.rows = 21, .columns = 20})}; }},
-      {"matrix_diag_part", [=] { return gradient(samples::uniform({300, 30, 40}, -1, 1), [](const Tensor& x) { return matrix_diag_part(x, {-9, 20}); }); }},
-      {"normal", [] { return Tensors{random::normal({kLarge + 1}, {3}), random::normal({kLarge + 1}, {3}, DType::f64)}; }},
-      {"one_hot", [] { return Tensors{one_hot(astype(random::uniform({kLarge / 50}, {4}, 0, 50), DType::i64), 50)}; }},
-      {"parameterized_truncated_normal", [] { return Tensors{random::parameterized_truncated_normal({kLarge / 20 + 1}, 1, 2, 0, 5, {3})}; }},
+      {"matrix_diag",
+       [] {
+         return Tensors{
+             matrix_diag(samples::uniform({500}, -1, 1)),
+             matrix_diag(samples::uniform({300, 3, 20}, -1, 1), {-1, 1}, {.rows = 21, .columns = 20})};
+       }},
+      {"matrix_diag_part",
+       [=] {
+         return gradient(samples::uniform({300, 30, 40}, -1, 1), [](const Tensor& x) {
+           return matrix_diag_part(x, {-9, 20});
+         });
+       }},
+      {"normal",
+       [] {
+         return Tensors{random::normal({kLarge + 1}, {3}), random::normal({kLarge + 1}, {3}, DType::f64)};
+       }},
+      {"one_hot",
+       [] { return Tensors{one_hot(astype(random::uniform({kLarge / 50}, {4}, 0, 50), DType::i64), 50)}; }},
+      {"parameterized_truncated_normal",
+       [] { return Tensors{random::parameterized_truncated_normal({kLarge / 20 + 1}, 1, 2, 0, 5, {3})}; }},
       {"permutation", [] { return Tensors{random::permutation(kLarge, {5})}; }},
       {"poisson", [] { return Tensors{random::poisson({kLarge / 4 + 1}, 7, {3})}; }},
-      {"truncated_normal", [] { return Tensors{random::truncated_normal({kLarge + 1}, {7}), random::truncated_normal({kLarge + 1}, {7}, DType::f64)}; }},
-      {"strided_pad", [=] { return gradient(samples::uniform({500, 400}, -1, 1), [](const Tensor& x) { return strided_slice(x, {Slice(1, {}, 2), Slice({}, {}, -1)}); }); }},
-      {"uniform", [] { return Tensors{random::uniform({kLarge + 1}, {6}), random::uniform({kLarge + 1}, {6}, 0, 1, DType::f64)}; }},
+      {"truncated_normal",
+       [] {
+         return Tensors{random::truncated_normal({kLarge + 1}, {7}),
+                        random::truncated_normal({kLarge + 1}, {7}, DType::f64)};
+       }},
+      {"strided_pad",
+       [=] {
+         return gradient(samples::uniform({500, 400}, -1, 1), [](const Tensor& x) {
+           return strided_slice(x, {Slice(1, {}, 2), Slice({}, {}, -1)});
+         });
+       }},
+      {"uniform",
+       [] {
+         return Tensors{random::uniform({kLarge + 1}, {6}),
+                        random::uniform({kLarge + 1}, {6}, 0, 1, DType::f64)};
+       }},
   };
   return cases;
 }
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("every op gives the same bits on any number of threads", "[threads][same_bits]") {
   for (const OpFamily& family : op_families())
@@ -185,13 +258,16 @@ TEST_CASE("every op gives the same bits on any number of threads", "[threads][sa
         for (const Sample& s : op.samples())
           for_each_enlarged(op, s, enough, [&](const Tensors& x) {
             std::string specs;
-            for (const Tensor& t : x) specs += " " + to_string(t.spec());
+            for (const Tensor& t : x)
+              specs += " " + to_string(t.spec());
             INFO("inputs:" << specs);
             const bool single = number++ % 2 == 0 || kThreadSanitizer;
             try {
-              check_on_all_threads([&] { return outputs_and_gradients(op, single ? in_f32(x) : x, s.attrs); });
+              check_on_all_threads(
+                  [&] { return outputs_and_gradients(op, single ? in_f32(x) : x, s.attrs); });
             } catch (const ArgumentError&) {
-              return;   // with rows that repeat a matrix is singular, perhaps in one dtype or for the gradient only
+              return;   // with rows that repeat a matrix is singular, perhaps in one dtype or for the
+                        // gradient only
             }
             most = std::max(most, largest_of(shapes_of(x)));
           });
@@ -200,8 +276,10 @@ TEST_CASE("every op gives the same bits on any number of threads", "[threads][sa
       }
 }
 
-TEST_CASE("ops that say their sizes themselves give the same bits on any number of threads", "[threads][same_bits]") {
-  for (const auto& [name, f] : large_cases()) DYNAMIC_SECTION(name) { check_on_all_threads(f); }
+TEST_CASE("ops that say their sizes themselves give the same bits on any number of threads",
+          "[threads][same_bits]") {
+  for (const auto& [name, f] : large_cases())
+    DYNAMIC_SECTION(name) { check_on_all_threads(f); }
 }
 
 TEST_CASE("a training run gives the same bits on any number of threads", "[threads][same_bits]") {
@@ -212,18 +290,21 @@ TEST_CASE("a training run gives the same bits on any number of threads", "[threa
     const Tensor labels = astype(random::uniform({batch}, key.split(1), 0, classes), DType::i64);
     const Tensor indices = astype(random::uniform({batch}, key.split(2), 0, words), DType::i64);
     const std::vector<Variable> v = {
-        Variable(random::normal({in, hidden}, key.split(3)) * 0.05), Variable(zeros({hidden})), Variable(random::normal({hidden, classes}, key.split(4)) * 0.05),
-        Variable(zeros({classes})), Variable(random::normal({words, hidden}, key.split(5)))};
+        Variable(random::normal({in, hidden}, key.split(3)) * 0.05), Variable(zeros({hidden})),
+        Variable(random::normal({hidden, classes}, key.split(4)) * 0.05), Variable(zeros({classes})),
+        Variable(random::normal({words, hidden}, key.split(5)))};
     Adam adam({.learning_rate = 0.01});
     Tensors results;
     for (int step = 0; step < 5; ++step) {
       GradientTape tape;
       const Tensor h = tanh(matmul(x, v[0]) + v[1] + gather(v[4], indices));
-      const Tensor loss = mean(sparse_softmax_cross_entropy(labels, matmul(h, v[2]) + v[3])) + 1e-3 * sum(square(h));
+      const Tensor loss =
+          mean(sparse_softmax_cross_entropy(labels, matmul(h, v[2]) + v[3])) + 1e-3 * sum(square(h));
       results.push_back(loss);
       adam.apply_gradients(tape.gradient(Targets(loss), Sources(v)), v);
     }
-    for (const Variable& variable : v) results.push_back(variable.value() * 1);
+    for (const Variable& variable : v)
+      results.push_back(variable.value() * 1);
     return results;
   });
 }

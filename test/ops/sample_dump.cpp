@@ -1,4 +1,5 @@
-// Prints the samples of all tables that have expected outputs, a line of JSON each, for scripts/oracle to recompute.
+// Prints the samples of all tables that have expected outputs, a line of JSON each, for scripts/oracle to
+// recompute.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -14,7 +15,9 @@ using Json = nlohmann::json;
 namespace {
 
 // JSON has no NaN and no infinity: those are strings. Complex numbers are two numbers.
-Json number(double v) { return std::isnan(v) ? Json("nan") : std::isinf(v) ? Json(v > 0 ? "inf" : "-inf") : Json(v); }
+Json number(double v) {
+  return std::isnan(v) ? Json("nan") : std::isinf(v) ? Json(v > 0 ? "inf" : "-inf") : Json(v);
+}
 
 Json json_of(const Tensor& x) {
   Json data = Json::array();
@@ -22,31 +25,41 @@ Json json_of(const Tensor& x) {
     data.push_back(number(v.real()));
     if (is_complex(x.dtype())) data.push_back(number(v.imag()));
   }
-  return {{"dtype", name_of(x.dtype())}, {"shape", std::vector<std::int64_t>(x.shape().begin(), x.shape().end())}, {"data", std::move(data)}};
+  return {{"dtype", name_of(x.dtype())},
+          {"shape", std::vector<std::int64_t>(x.shape().begin(), x.shape().end())},
+          {"data", std::move(data)}};
 }
 
 // The last name stands for all further inputs: with more than one of them it names their list.
 Json arguments(const Op& op, const std::vector<Tensor>& x) {
   std::size_t names = 0;
-  while (names < kMaxInputs && !op.args[names].empty()) ++names;
+  while (names < kMaxInputs && !op.args[names].empty())
+    ++names;
   Json args = Json::object();
   for (std::size_t i = 0; i < x.size(); ++i) {
     const std::string name(op.args[std::min(i, names - 1)]);
-    if (i + 1 < names || x.size() <= names) args[name] = json_of(x[i]);
-    else args[name].push_back(json_of(x[i]));
+    if (i + 1 < names || x.size() <= names)
+      args[name] = json_of(x[i]);
+    else
+      args[name].push_back(json_of(x[i]));
   }
   return args;
 }
 
-}  // namespace
+}   // namespace
 
 int main() {
   for (const OpFamily& family : op_families())
     for (const Op& op : family.ops) {
       int number = 0;
       for (const Sample& s : op.samples()) {
-        Json line = {{"op", op.name}, {"sample", number++}, {"oracle", s.oracle}, {"args", arguments(op, s.inputs)}, {"expected", Json::array()}};
-        for (const Tensor& y : s.expected) line["expected"].push_back(json_of(y));
+        Json line = {{"op", op.name},
+                     {"sample", number++},
+                     {"oracle", s.oracle},
+                     {"args", arguments(op, s.inputs)},
+                     {"expected", Json::array()}};
+        for (const Tensor& y : s.expected)
+          line["expected"].push_back(json_of(y));
         if (!s.expected.empty() || !s.oracle.empty()) std::cout << line << '\n';
       }
     }

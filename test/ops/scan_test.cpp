@@ -1,4 +1,5 @@
-// Running folds: every kernel path against a plain loop, edge cases, and errors. Derivatives are in the op table test.
+// Running folds: every kernel path against a plain loop, edge cases, and errors. Derivatives are in the op
+// table test.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
@@ -33,10 +34,11 @@ template <class F> Tensor plain(const Tensor& x, const ScanOptions& o, double st
   return tensor(y, x.shape());
 }
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("scans agree with a plain loop, whatever the shape and the direction", "[scan]") {
-  for (const Shape& shape : {Shape{3, 37, 1}, Shape{1, 4, 1}, Shape{2, 1, 1}, Shape{2, 19, 5}, Shape{1, 7, 300}, Shape{2, 0, 3}, Shape{70, 3, 1}})
+  for (const Shape& shape : {Shape{3, 37, 1}, Shape{1, 4, 1}, Shape{2, 1, 1}, Shape{2, 19, 5},
+                             Shape{1, 7, 300}, Shape{2, 0, 3}, Shape{70, 3, 1}})
     for (const bool exclusive : {false, true})
       for (const bool reverse : {false, true}) {
         const ScanOptions o{exclusive, reverse};
@@ -44,14 +46,24 @@ TEST_CASE("scans agree with a plain loop, whatever the shape and the direction",
         const Tensor x = samples::uniform(shape, -1.5, 1.5);
         CHECK(close(cumsum(x, 1, o), plain(x, o, 0, [](double a, double b) { return a + b; }), 1e-13));
         CHECK(close(cumprod(x, 1, o), plain(x, o, 1, [](double a, double b) { return a * b; }), 1e-13));
-        CHECK(close(cumsum(astype(x, DType::f32), 1, o), plain(x, o, 0, [](double a, double b) { return a + b; }), 1e-5));
+        CHECK(close(cumsum(astype(x, DType::f32), 1, o),
+                    plain(x, o, 0, [](double a, double b) { return a + b; }), 1e-5));
         const Tensor whole = floor(x * 10);
-        CHECK(close(cumsum(astype(whole, DType::i32), 1, o), plain(whole, o, 0, [](double a, double b) { return a + b; }), 0));
+        CHECK(close(cumsum(astype(whole, DType::i32), 1, o),
+                    plain(whole, o, 0, [](double a, double b) { return a + b; }), 0));
         const Tensor small = sign(whole);
-        CHECK(close(cumprod(astype(small, DType::i64), 1, o), plain(small, o, 1, [](double a, double b) { return a * b; }), 0));
+        CHECK(close(cumprod(astype(small, DType::i64), 1, o),
+                    plain(small, o, 1, [](double a, double b) { return a * b; }), 0));
         const Tensor y = cumulative_logsumexp(x, 1, o);
-        if (shape[1]) CHECK(close(y, plain(x, o, std::numeric_limits<double>::lowest(), [](double a, double b) { return std::max(a, b) + std::log1p(std::exp(-std::abs(a - b))); }), 1e-13));
-        else CHECK(y.shape() == shape);
+        if (shape[1])
+          CHECK(close(y,
+                      plain(x, o, std::numeric_limits<double>::lowest(),
+                            [](double a, double b) {
+                              return std::max(a, b) + std::log1p(std::exp(-std::abs(a - b)));
+                            }),
+                      1e-13));
+        else
+          CHECK(y.shape() == shape);
       }
 }
 
@@ -61,15 +73,18 @@ TEST_CASE("sums of f32 are kept in f64", "[scan]") {
 }
 
 TEST_CASE("the running log of sums neither overflows nor loses infinities", "[scan]") {
-  CHECK(close(cumulative_logsumexp(tensor({-kInf, -kInf, 0.0, 800.0, -800.0}, DType::f64)), tensor({-kInf, -kInf, 0.0, 800.0, 800.0}, DType::f64), 1e-14));
-  CHECK(close(cumulative_logsumexp(tensor({1.0, kInf, 2.0}, DType::f64)), tensor({1.0, kInf, kInf}, DType::f64), 1e-14));
+  CHECK(close(cumulative_logsumexp(tensor({-kInf, -kInf, 0.0, 800.0, -800.0}, DType::f64)),
+              tensor({-kInf, -kInf, 0.0, 800.0, 800.0}, DType::f64), 1e-14));
+  CHECK(close(cumulative_logsumexp(tensor({1.0, kInf, 2.0}, DType::f64)),
+              tensor({1.0, kInf, kInf}, DType::f64), 1e-14));
   const Tensor y = cumulative_logsumexp(tensor({1.0, kNaN, 2.0}, DType::f64));
   CHECK((y.at({0}) == 1 && std::isnan(y.at({1})) && std::isnan(y.at({2}))));
   // The gradients of e^x[0] / (e^x[0] + e^x[1]), far from 0 and at -∞.
   const Tensor x = tensor({-kInf, -2000.0, 2000.0, 2000.0}, DType::f64);
   GradientTape tape;
   tape.watch(x);
-  CHECK(close(tape.gradient(cumulative_logsumexp(x), x).dense(), tensor({0.0, 1.0, 1.5, 0.5}, DType::f64), 1e-12));
+  CHECK(close(tape.gradient(cumulative_logsumexp(x), x).dense(), tensor({0.0, 1.0, 1.5, 0.5}, DType::f64),
+              1e-12));
 }
 
 TEST_CASE("the gradient of a running product is 0 for an element that is 0", "[scan]") {
@@ -80,8 +95,12 @@ TEST_CASE("the gradient of a running product is 0 for an element that is 0", "[s
 }
 
 TEST_CASE("errors of scans", "[scan][errors]") {
-  CHECK(message_of([] { cumsum(ones({2, 3}), 2); }) == "cumsum: axis 2 is out of range for x of rank 2; use -2..1");
+  CHECK(message_of([] {
+          cumsum(ones({2, 3}), 2);
+        }) == "cumsum: axis 2 is out of range for x of rank 2; use -2..1");
   CHECK(message_of([] { cumprod(ones({}), 0); }) == "cumprod: axis 0 is out of range for x of rank 0");
-  CHECK(message_of([] { cumsum(ones({2}, DType::boolean)); }) == "cumsum: takes f32, f64, c64, c128, i32 or i64, use astype: x is bool[2]");
-  CHECK(message_of([] { cumulative_logsumexp(ones({2}, DType::i32)); }) == "cumulative_logsumexp: takes f32 or f64, use astype: x is i32[2]");
+  CHECK(message_of([] { cumsum(ones({2}, DType::boolean)); }) ==
+        "cumsum: takes f32, f64, c64, c128, i32 or i64, use astype: x is bool[2]");
+  CHECK(message_of([] { cumulative_logsumexp(ones({2}, DType::i32)); }) ==
+        "cumulative_logsumexp: takes f32 or f64, use astype: x is i32[2]");
 }

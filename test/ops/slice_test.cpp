@@ -1,5 +1,6 @@
-// Parts and joins: all dtypes against a plain loop, NumPy's rules for slices, memory that is shared, gradients of parts that
-// nobody used, and golden errors. Values and derivatives of the single ops are in the op table test.
+// Parts and joins: all dtypes against a plain loop, NumPy's rules for slices, memory that is shared,
+// gradients of parts that nobody used, and golden errors. Values and derivatives of the single ops are in the
+// op table test.
 #include <catch2/catch.hpp>
 #include <limits>
 
@@ -12,7 +13,8 @@ using namespace tapedeck::test;
 
 namespace {
 
-constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min(), kHighest = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min(),
+                       kHighest = std::numeric_limits<std::int64_t>::max();
 
 // The positions of begin:end:stride among n, one by one.
 Index positions(const Slice& s, std::int64_t n) {
@@ -22,23 +24,29 @@ Index positions(const Slice& s, std::int64_t n) {
     const std::int64_t end = s.end ? from_start(*s.end) : n;
     std::int64_t i = s.begin ? from_start(*s.begin) : 0;
     if (i < 0) i = 0;
-    for (; i < end && i < n; i += s.stride) found.push_back(i);
+    for (; i < end && i < n; i += s.stride)
+      found.push_back(i);
   } else {
     const std::int64_t end = s.end ? from_start(*s.end) : -1;
     std::int64_t i = s.begin ? from_start(*s.begin) : n - 1;
     if (i >= n) i = n - 1;
-    for (; i > end && i >= 0; i += s.stride) found.push_back(i);
+    for (; i > end && i >= 0; i += s.stride)
+      found.push_back(i);
   }
   return found;
 }
 
 std::vector<int> ints(const Tensor& x) { return x.to_vector<int>(); }
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("slice takes a part, pad puts it back among zeros", "[parts]") {
-  const std::tuple<Shape, Shape, Shape> examples[] = {
-      {{10}, {3}, {4}}, {{5, 7}, {1, 2}, {3, 4}}, {{5, 7}, {0, 6}, {5, 1}}, {{4, 5, 6}, {1, 0, 2}, {2, 5, 3}}, {{4, 5, 6}, {2, 1, 0}, {1, 3, 6}}, {{3, 4}, {3, 0}, {0, 4}}};
+  const std::tuple<Shape, Shape, Shape> examples[] = {{{10}, {3}, {4}},
+                                                      {{5, 7}, {1, 2}, {3, 4}},
+                                                      {{5, 7}, {0, 6}, {5, 1}},
+                                                      {{4, 5, 6}, {1, 0, 2}, {2, 5, 3}},
+                                                      {{4, 5, 6}, {2, 1, 0}, {1, 3, 6}},
+                                                      {{3, 4}, {3, 0}, {0, 4}}};
   for (const DType dtype : kAll)
     for (const auto& example : examples) {
       const auto& begin = std::get<1>(example);
@@ -47,11 +55,13 @@ TEST_CASE("slice takes a part, pad puts it back among zeros", "[parts]") {
       const Tensor part = slice(x, begin, std::get<2>(example));
       CHECK(part.shape() == std::get<2>(example));
       CHECK(maps(part, x, [&](Index at) {
-        for (int d = 0; d < x.ndim(); ++d) at[static_cast<std::size_t>(d)] += begin[d];
+        for (int d = 0; d < x.ndim(); ++d)
+          at[static_cast<std::size_t>(d)] += begin[d];
         return at;
       }));
       Shape after;
-      for (int d = 0; d < x.ndim(); ++d) after.push_back(x.shape()[d] - begin[d] - part.shape()[d]);
+      for (int d = 0; d < x.ndim(); ++d)
+        after.push_back(x.shape()[d] - begin[d] - part.shape()[d]);
       const Tensor around = pad(part, begin, after);
       CHECK(around.shape() == x.shape());
       CHECK(slice(around, begin, part.shape()).to_vector() == part.to_vector());
@@ -82,7 +92,8 @@ TEST_CASE("concat joins along any axis", "[parts]") {
 
 TEST_CASE("strided_slice takes what begin, end and stride say", "[parts]") {
   std::vector<std::optional<std::int64_t>> ends = {{}, kLowest, kHighest};
-  for (std::int64_t i = -7; i <= 7; ++i) ends.push_back(i);
+  for (std::int64_t i = -7; i <= 7; ++i)
+    ends.push_back(i);
   int wrong = 0;
   for (std::int64_t n = 0; n <= 5; ++n) {
     const Tensor x = arange(n);
@@ -105,14 +116,17 @@ TEST_CASE("strided_slice along several axes", "[parts]") {
       return maps(y, x, [&](const Index& index) {
         Index from;
         std::size_t next = 0;
-        for (const Index& p : along) from.push_back(p.size() == 1 ? p[0] : p[static_cast<std::size_t>(index[next++])]);
+        for (const Index& p : along)
+          from.push_back(p.size() == 1 ? p[0] : p[static_cast<std::size_t>(index[next++])]);
         return from;
       });
     };
     const Index all5{0, 1, 2, 3, 4}, all6{0, 1, 2, 3, 4, 5}, all7{0, 1, 2, 3, 4, 5, 6};
     Index all40(40), odd, back(40);
-    for (std::int64_t i = 0; i < 40; ++i) all40[static_cast<std::size_t>(i)] = i, back[static_cast<std::size_t>(i)] = 39 - i;
-    for (std::int64_t i = 1; i < 40; i += 2) odd.push_back(i);
+    for (std::int64_t i = 0; i < 40; ++i)
+      all40[static_cast<std::size_t>(i)] = i, back[static_cast<std::size_t>(i)] = 39 - i;
+    for (std::int64_t i = 1; i < 40; i += 2)
+      odd.push_back(i);
     CHECK(at(strided_slice(x, {}), {all5, all6, all7, all40}));
     CHECK(at(strided_slice(x, {2}), {{2}, all6, all7, all40}));
     CHECK(at(strided_slice(x, {-1, {1, 3}}), {{4}, {1, 2}, all7, all40}));
@@ -120,7 +134,8 @@ TEST_CASE("strided_slice along several axes", "[parts]") {
     CHECK(at(strided_slice(x, {{{}, {}, -2}, {}, 3}), {{4, 2, 0}, all6, {3}, all40}));
     CHECK(at(strided_slice(x, {Slice::ellipsis, {{}, {}, -1}}), {all5, all6, all7, back}));
     CHECK(at(strided_slice(x, {0, Slice::ellipsis, -2}), {{0}, all6, all7, {38}}));
-    CHECK(at(strided_slice(x, {{1, 5, 3}, {{}, 2}, {5, {}, -4}, {3, 39, 5}}), {{1, 4}, {0, 1}, {5, 1}, {3, 8, 13, 18, 23, 28, 33, 38}}));
+    CHECK(at(strided_slice(x, {{1, 5, 3}, {{}, 2}, {5, {}, -4}, {3, 39, 5}}),
+             {{1, 4}, {0, 1}, {5, 1}, {3, 8, 13, 18, 23, 28, 33, 38}}));
     CHECK(at(strided_slice(x, {1, 2, 3, 4}), {{1}, {2}, {3}, {4}}));
     CHECK(strided_slice(x, {1, 2, 3, 4}).shape() == Shape{});
   }
@@ -149,8 +164,10 @@ TEST_CASE("contiguous parts share memory, small ones do not hold a large tensor"
   CHECK(offset(strided_slice(x, {3, {1, 9}, Slice::new_axis})) == 3020);
   CHECK(offset(strided_slice(x, {{{}, {}, 9}})) == 0);
   const std::vector<Tensor> parts = split(x, 4), rows = unstack(x);
-  for (std::size_t k = 0; k < 4; ++k) CHECK(offset(parts[k]) == static_cast<std::ptrdiff_t>(2000 * k));
-  for (std::size_t k = 0; k < 8; ++k) CHECK(offset(rows[k]) == static_cast<std::ptrdiff_t>(1000 * k));
+  for (std::size_t k = 0; k < 4; ++k)
+    CHECK(offset(parts[k]) == static_cast<std::ptrdiff_t>(2000 * k));
+  for (std::size_t k = 0; k < 8; ++k)
+    CHECK(offset(rows[k]) == static_cast<std::ptrdiff_t>(1000 * k));
   CHECK(offset(split(rows[1], {10, 40})[1]) == 1200);
   std::int64_t before = live_bytes();
   const Tensor few = split(random::uniform({1000, 2}, {.seed = 1}), {999, 1})[1];
@@ -159,12 +176,15 @@ TEST_CASE("contiguous parts share memory, small ones do not hold a large tensor"
 
 TEST_CASE("split cuts, concat joins again", "[parts]") {
   for (const DType dtype : kAll)
-    for (const Shape& shape : {Shape{6}, Shape{6, 5}, Shape{2, 6, 3}, Shape{3, 2, 6}, Shape{0, 6}, Shape{6, 0}, Shape{2, 6, 1}}) {
+    for (const Shape& shape :
+         {Shape{6}, Shape{6, 5}, Shape{2, 6, 3}, Shape{3, 2, 6}, Shape{0, 6}, Shape{6, 0}, Shape{2, 6, 1}}) {
       const Tensor x = counted(shape, dtype);
       int axis = 0;
-      while (shape[axis] != 6) ++axis;
+      while (shape[axis] != 6)
+        ++axis;
       INFO(to_string(x.spec()));
-      for (const std::vector<std::int64_t>& sizes : {std::vector<std::int64_t>{1, 2, 3}, {6}, {0, 6, 0}, {5, 1}, {1, 1, 1, 1, 1, 1}}) {
+      for (const std::vector<std::int64_t>& sizes :
+           {std::vector<std::int64_t>{1, 2, 3}, {6}, {0, 6, 0}, {5, 1}, {1, 1, 1, 1, 1, 1}}) {
         const std::vector<Tensor> parts = split(x, sizes, axis);
         REQUIRE(parts.size() == sizes.size());
         std::int64_t begin = 0;
@@ -183,7 +203,8 @@ TEST_CASE("split cuts, concat joins again", "[parts]") {
       for (const int count : {1, 2, 3, 6}) {
         const std::vector<Tensor> parts = split(x, count, axis - x.ndim());
         REQUIRE(parts.size() == static_cast<std::size_t>(count));
-        for (const Tensor& part : parts) CHECK(part.shape()[axis] == 6 / count);
+        for (const Tensor& part : parts)
+          CHECK(part.shape()[axis] == 6 / count);
         CHECK(concat(parts, axis).to_vector() == x.to_vector());
       }
     }
@@ -194,7 +215,8 @@ TEST_CASE("split cuts, concat joins again", "[parts]") {
 
 TEST_CASE("unstack takes the entries, stack puts them together", "[parts]") {
   for (const DType dtype : kAll)
-    for (const Shape& shape : {Shape{4}, Shape{4, 5}, Shape{2, 4, 3}, Shape{4, 0}, Shape{1, 4, 1}, Shape{3, 2, 4}})
+    for (const Shape& shape :
+         {Shape{4}, Shape{4, 5}, Shape{2, 4, 3}, Shape{4, 0}, Shape{1, 4, 1}, Shape{3, 2, 4}})
       for (int axis = -shape.ndim(); axis < shape.ndim(); ++axis) {
         const Tensor x = counted(shape, dtype);
         const int at = axis < 0 ? axis + x.ndim() : axis;
@@ -250,20 +272,41 @@ TEST_CASE("parts that nobody used have gradients of zero", "[parts]") {
 
 TEST_CASE("some of the parts, to second order", "[parts]") {
   const Tensor x = astype(random::uniform({3, 8}, {.seed = 1}), DType::f64);
-  const Tensor y = astype(random::uniform({3, 2}, {.seed = 2}), DType::f64), other = astype(random::uniform({3, 2}, {.seed = 3}), DType::f64);
-  CHECK(check_gradients([](const std::vector<Tensor>& in) { return split(in[0], {1, 2, 3, 2}, 1)[1] * square(in[1]); }, {x, y}));
-  CHECK(check_gradients([](const std::vector<Tensor>& in) {
-    const std::vector<Tensor> parts = split(in[0] * in[0], 4, -1);
-    return parts[0] * parts[2] + in[1];
-  }, {x, y}));
-  CHECK(check_gradients([](const std::vector<Tensor>& in) {
-    const std::vector<Tensor> columns = unstack(in[0], 1);
-    return columns[1] * square(columns[6]);
-  }, {x}));
+  const Tensor y = astype(random::uniform({3, 2}, {.seed = 2}), DType::f64),
+               other = astype(random::uniform({3, 2}, {.seed = 3}), DType::f64);
+  CHECK(check_gradients(
+      [](const std::vector<Tensor>& in) {
+        return split(in[0], {1, 2, 3, 2}, 1)[1] * square(in[1]);
+      },
+      {x, y}));
+  CHECK(check_gradients(
+      [](const std::vector<Tensor>& in) {
+        const std::vector<Tensor> parts = split(in[0] * in[0], 4, -1);
+        return parts[0] * parts[2] + in[1];
+      },
+      {x, y}));
+  CHECK(check_gradients(
+      [](const std::vector<Tensor>& in) {
+        const std::vector<Tensor> columns = unstack(in[0], 1);
+        return columns[1] * square(columns[6]);
+      },
+      {x}));
   // Of what is joined, only one input is wanted, or several.
-  CHECK(check_gradients([&](const std::vector<Tensor>& in) { return square(concat({other, in[0] * in[0], other}, 1)); }, {x}));
-  CHECK(check_gradients([&](const std::vector<Tensor>& in) { return square(stack({other, in[0] * in[0], other}, 1)); }, {y}));
-  CHECK(check_gradients([&](const std::vector<Tensor>& in) { return square(stack({in[1], in[0], other, in[0]}, -1)); }, {y, 2 * y}));
+  CHECK(check_gradients(
+      [&](const std::vector<Tensor>& in) {
+        return square(concat({other, in[0] * in[0], other}, 1));
+      },
+      {x}));
+  CHECK(check_gradients(
+      [&](const std::vector<Tensor>& in) {
+        return square(stack({other, in[0] * in[0], other}, 1));
+      },
+      {y}));
+  CHECK(check_gradients(
+      [&](const std::vector<Tensor>& in) {
+        return square(stack({in[1], in[0], other, in[0]}, -1));
+      },
+      {y, 2 * y}));
 }
 
 TEST_CASE("parts of no elements with huge extents", "[parts]") {
@@ -277,7 +320,8 @@ TEST_CASE("parts of no elements with huge extents", "[parts]") {
   CHECK(split(x, 4, 2)[3].shape() == Shape{n, 0, n / 4});
   CHECK(unstack(x, 1).empty());
   CHECK(pad(x, {1, 0, 0}, {0, 0, 3}).shape() == Shape{n + 1, 0, n + 3});
-  CHECK_THROWS_WITH(unstack(x), "unstack: axis 0 of x, f32[1099511627776,0,1099511627776], has too many entries");
+  CHECK_THROWS_WITH(unstack(x),
+                    "unstack: axis 0 of x, f32[1099511627776,0,1099511627776], has too many entries");
   CHECK_THROWS_AS(pad(x, {0, 1, 0}, {0, 0, 0}), ShapeError);
   const Tensor half = zeros({kHighest, 0});
   CHECK_THROWS_AS(concat({half, half}, 0), ShapeError);
@@ -289,34 +333,41 @@ TEST_CASE("parts of no elements with huge extents", "[parts]") {
 
 TEST_CASE("parts that do not fit are named", "[parts][errors]") {
   const Tensor x = zeros({2, 3});
-  CHECK_THROWS_WITH(concat({x, zeros({3, 3})}, 1), "concat: shapes differ beside axis 1: a is f32[2,3], b is f32[3,3]");
+  CHECK_THROWS_WITH(concat({x, zeros({3, 3})}, 1),
+                    "concat: shapes differ beside axis 1: a is f32[2,3], b is f32[3,3]");
   CHECK_THROWS_AS(concat({x, zeros({3})}, 0), ShapeError);
   CHECK_THROWS_AS(concat({tensor(1.0), tensor(2.0)}, 0), ShapeError);
   CHECK_THROWS_AS(concat({}, 0), ArgumentError);
-  CHECK_THROWS_WITH(slice(x, {1, 1}, {2, 1}), "slice: the part reaches outside: begin is [1,1], size is [2,1], x is f32[2,3]");
+  CHECK_THROWS_WITH(slice(x, {1, 1}, {2, 1}),
+                    "slice: the part reaches outside: begin is [1,1], size is [2,1], x is f32[2,3]");
   CHECK_THROWS_AS(slice(x, {-1, 0}, {1, 1}), ShapeError);
   CHECK_THROWS_WITH(slice(x, {1}, {1}), "slice: [1] and [1] are not of the rank of x, f32[2,3]");
   CHECK_THROWS_WITH(pad(x, {0, -1}, {0, 0}), "pad: a negative count: before is [0,-1], after is [0,0]");
   CHECK_THROWS_AS(pad(x, {0, std::numeric_limits<std::int64_t>::max()}, {0, 1}), ShapeError);
   CHECK_THROWS_AS(slice(x, {std::numeric_limits<std::int64_t>::min(), 0}, {1, 1}), ShapeError);
-  CHECK_THROWS_WITH(strided_slice(x, {1, 3}), "strided_slice: index 3 is out of range for axis 1 of x, f32[2,3]");
-  CHECK_THROWS_WITH(strided_slice(x, {-3}), "strided_slice: index -3 is out of range for axis 0 of x, f32[2,3]");
+  CHECK_THROWS_WITH(strided_slice(x, {1, 3}),
+                    "strided_slice: index 3 is out of range for axis 1 of x, f32[2,3]");
+  CHECK_THROWS_WITH(strided_slice(x, {-3}),
+                    "strided_slice: index -3 is out of range for axis 0 of x, f32[2,3]");
   CHECK_THROWS_AS(strided_slice(x, {kLowest}), ShapeError);
   CHECK_THROWS_WITH(strided_slice(x, {{}, {0, 2, 0}}), "strided_slice: the stride along axis 1 is 0");
   CHECK_THROWS_AS(strided_slice(x, {{}, {0, 2, 0}}), ArgumentError);
   CHECK_THROWS_WITH(strided_slice(x, {0, 0, {}}), "strided_slice: 3 slices for x of rank 2");
-  CHECK_THROWS_WITH(strided_slice(x, {Slice::ellipsis, Slice::ellipsis}), "strided_slice: more than one ellipsis");
+  CHECK_THROWS_WITH(strided_slice(x, {Slice::ellipsis, Slice::ellipsis}),
+                    "strided_slice: more than one ellipsis");
   CHECK_THROWS_AS(strided_slice(tensor(1.0), {0}), ShapeError);
   CHECK_THROWS_AS(strided_slice(zeros({1, 1, 1, 1, 1, 1, 1, 1}), {Slice::new_axis}), ShapeError);
   CHECK_THROWS_WITH(stack({x, zeros({2})}), "stack: shapes differ: a is f32[2,3], b is f32[2]");
   CHECK_THROWS_WITH(stack({x, x}, 3), "stack: axis 3 is out of range for x, f32[2,3]; use -3..2");
   CHECK_THROWS_AS(stack({}), ArgumentError);
-  CHECK_THROWS_WITH(stack({zeros({1, 1, 1, 1, 1, 1, 1, 1})}), "stack: more than 8 axes: a is f32[1,1,1,1,1,1,1,1]");
+  CHECK_THROWS_WITH(stack({zeros({1, 1, 1, 1, 1, 1, 1, 1})}),
+                    "stack: more than 8 axes: a is f32[1,1,1,1,1,1,1,1]");
   CHECK_THROWS_WITH(split(x, 2, 1), "split: axis 1 of x, f32[2,3], does not fall into 2 equal parts");
   CHECK_THROWS_WITH(split(x, 0), "split: 0 parts; use 1 or more");
   CHECK_THROWS_AS(split(x, 2, 2), ShapeError);
   CHECK_THROWS_AS(split(tensor(1.0), 1), ShapeError);
-  CHECK_THROWS_WITH(split(x, {1, 1}, 1), "split: the sizes do not add up to axis 1 of x: sizes are [1,1], x is f32[2,3]");
+  CHECK_THROWS_WITH(split(x, {1, 1}, 1),
+                    "split: the sizes do not add up to axis 1 of x: sizes are [1,1], x is f32[2,3]");
   CHECK_THROWS_AS(split(x, {1, 3}, 1), ShapeError);
   CHECK_THROWS_AS(split(x, {-1, -1}, 1), ShapeError);
   CHECK_THROWS_AS(split(x, {-2, 5}, 1), ShapeError);

@@ -1,5 +1,5 @@
-// Linear equations: composites and edge cases of ops/decompositions.h, NaN and infinity, several threads, golden errors. Values
-// and derivatives are in the op table test.
+// Linear equations: composites and edge cases of ops/decompositions.h, NaN and infinity, several threads,
+// golden errors. Values and derivatives are in the op table test.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -14,7 +14,8 @@ using namespace tapedeck;
 TEST_CASE("cholesky_solve solves with the factor", "[solve]") {
   const Tensor a = samples::spd({2, 5, 5}), b = samples::uniform({2, 5, 3}, -1, 1);
   CHECK(worst(cholesky_solve(cholesky(a), b), solve(a, b)) < 1e-14);
-  CHECK(check_gradients([](const std::vector<Tensor>& x) { return cholesky_solve(cholesky(x[0]), x[1]); }, {a, b}));
+  CHECK(check_gradients([](const std::vector<Tensor>& x) { return cholesky_solve(cholesky(x[0]), x[1]); },
+                        {a, b}));
 }
 
 // np.trace, np.diagonal
@@ -27,7 +28,8 @@ TEST_CASE("diagonal and trace of matrices of any form", "[solve]") {
   CHECK(diagonal(zeros({4, 0, 3})).shape() == Shape{4, 0});
   CHECK(trace(zeros({4, 0, 0})).to_vector() == std::vector<double>(4));
   CHECK(trace(samples::f64({{{1, 2}, {3, 4}}, {{5, 6}, {7, 8}}})).to_vector() == std::vector<double>{5, 13});
-  CHECK(check_gradients([](const std::vector<Tensor>& in) { return trace(square(in[0])); }, {samples::uniform({2, 5, 3}, -1, 1)}));
+  CHECK(check_gradients([](const std::vector<Tensor>& in) { return trace(square(in[0])); },
+                        {samples::uniform({2, 5, 3}, -1, 1)}));
 }
 
 TEST_CASE("cholesky takes the symmetric part", "[solve]") {
@@ -36,19 +38,23 @@ TEST_CASE("cholesky takes the symmetric part", "[solve]") {
 }
 
 TEST_CASE("large systems give what small ones do, on any number of threads", "[solve][threads]") {
-  const Tensor a = samples::regular({70, 70}), b = samples::uniform({70, 11}, -1, 1), s = samples::spd({70, 70});
+  const Tensor a = samples::regular({70, 70}), b = samples::uniform({70, 11}, -1, 1),
+               s = samples::spd({70, 70});
   const auto many = [](const Tensor& x) { return broadcast_to(x, {50, x.shape()[0], x.shape()[1]}); };
-  const std::vector<Tensor> one = {solve(a, b), solve(a, b, true), triangular_solve(a, b), inv(a), cholesky(s), det(s * 0.02), slogdet(s).log_abs, lu(a).packed};
+  const std::vector<Tensor> one = {solve(a, b), solve(a, b, true), triangular_solve(a, b), inv(a),
+                                   cholesky(s), det(s * 0.02),     slogdet(s).log_abs,     lu(a).packed};
   CHECK(worst(matmul(a, one[0]), b) < 1e-13);
   CHECK(worst(matmul(a, one[1], {.a = true}), b) < 1e-13);
   CHECK(worst(matmul(a, one[3]), eye(70, {}, DType::f64)) < 1e-13);
   CHECK(worst(matmul(one[4], one[4], {.b = true}), s) < 1e-12);
   for (const int threads : {1, 2}) {
     set_num_threads(threads);
-    const std::vector<Tensor> all = {solve(many(a), many(b)), solve(a, many(b), true), triangular_solve(many(a), b), inv(many(a)), cholesky(many(s)),
-                                     det(many(s * 0.02)), slogdet(many(s)).log_abs, lu(many(a)).packed};
+    const std::vector<Tensor> all = {
+        solve(many(a), many(b)), solve(a, many(b), true), triangular_solve(many(a), b), inv(many(a)),
+        cholesky(many(s)),       det(many(s * 0.02)),     slogdet(many(s)).log_abs,     lu(many(a)).packed};
     for (std::size_t i = 0; i < one.size(); ++i)
-      for (const Tensor& each : unstack(all[i])) CHECK(same_bits(each, one[i]));
+      for (const Tensor& each : unstack(all[i]))
+        CHECK(same_bits(each, one[i]));
   }
   set_num_threads(1);
 }
@@ -59,10 +65,12 @@ TEST_CASE("what is not finite makes its own matrix NaN, and no other", "[solve]"
     v[16 + 5] = bad;
     const Tensor x = tensor(v, {3, 4, 4}), b = samples::uniform({4, 2}, -1, 1);
     const SignAndLog s = slogdet(x);
-    for (const Tensor& y : {cholesky(x), solve(x, b), solve(x, b, true), inv(x), det(x), s.sign, s.log_abs, lu(x).packed}) {
+    for (const Tensor& y :
+         {cholesky(x), solve(x, b), solve(x, b, true), inv(x), det(x), s.sign, s.log_abs, lu(x).packed}) {
       const std::vector<double> values = y.to_vector();
       const std::size_t n = values.size() / 3;
-      for (std::size_t i = 0; i < values.size(); ++i) CHECK(std::isnan(values[i]) == (i / n == 1));
+      for (std::size_t i = 0; i < values.size(); ++i)
+        CHECK(std::isnan(values[i]) == (i / n == 1));
     }
   }
 }
@@ -80,7 +88,8 @@ TEST_CASE("singular matrices", "[solve]") {
 }
 
 TEST_CASE("the gradient of a determinant is the matrix of cofactors, also of a singular matrix", "[solve]") {
-  const Tensor x = samples::f64({{1, 2, 3}, {4, 5, 6}, {5, 7, 9}}), y = samples::f64({{1, 2, 3}, {2, 4, 6}, {3, 6, 9}});
+  const Tensor x = samples::f64({{1, 2, 3}, {4, 5, 6}, {5, 7, 9}}),
+               y = samples::f64({{1, 2, 3}, {2, 4, 6}, {3, 6, 9}});
   const auto gradient = [](const Tensor& at) {
     GradientTape tape;
     tape.watch(at);
@@ -88,27 +97,39 @@ TEST_CASE("the gradient of a determinant is the matrix of cofactors, also of a s
   };
   CHECK(worst(gradient(x), samples::f64({{3, -6, 3}, {3, -6, 3}, {-3, 6, -3}})) < 1e-12);
   CHECK(worst(gradient(y), zeros({3, 3}, DType::f64)) < 1e-12);
-  CHECK(worst(gradient(stack({samples::regular({3, 3}), x})), stack({gradient(samples::regular({3, 3})), gradient(x)})) < 1e-12);
-  CHECK(check_gradients([](const std::vector<Tensor>& in) { return det(in[0]); }, {samples::f64({{1, 2, 0}, {4, 5, 0}, {0, 0, 0}})}));
+  CHECK(worst(gradient(stack({samples::regular({3, 3}), x})),
+              stack({gradient(samples::regular({3, 3})), gradient(x)})) < 1e-12);
+  CHECK(check_gradients([](const std::vector<Tensor>& in) { return det(in[0]); },
+                        {samples::f64({{1, 2, 0}, {4, 5, 0}, {0, 0, 0}})}));
 }
 
 TEST_CASE("what linear equations refuse", "[solve][errors]") {
-  const Tensor good = samples::spd({2, 2}), b = ones({2, 1}, DType::f64), pair = stack({good, zeros({2, 2}, DType::f64)});
-  CHECK_THROWS_WITH(cholesky(samples::f64({{1, 2}, {2, 1}})), "cholesky: matrix 0 is not positive definite: its leading minor of order 2 is not positive: x is f64[2,2]");
-  CHECK_THROWS_WITH(cholesky(pair), "cholesky: matrix 1 is not positive definite: its leading minor of order 1 is not positive: x is f64[2,2,2]");
+  const Tensor good = samples::spd({2, 2}), b = ones({2, 1}, DType::f64),
+               pair = stack({good, zeros({2, 2}, DType::f64)});
+  CHECK_THROWS_WITH(cholesky(samples::f64({{1, 2}, {2, 1}})),
+                    "cholesky: matrix 0 is not positive definite: its leading minor of order 2 is not "
+                    "positive: x is f64[2,2]");
+  CHECK_THROWS_WITH(cholesky(pair),
+                    "cholesky: matrix 1 is not positive definite: its leading minor of order 1 is not "
+                    "positive: x is f64[2,2,2]");
   CHECK_THROWS_WITH(inv(pair), "inv: matrix 1 is singular: pivot 0 is 0: x is f64[2,2,2]");
   CHECK_THROWS_WITH(solve(pair, b), "solve: matrix 1 is singular: pivot 0 is 0: a is f64[2,2,2]");
-  CHECK_THROWS_WITH(triangular_solve(samples::f64({{1, 2}, {2, 0}}), b), "triangular_solve: matrix 0 is singular: pivot 1 is 0: a is f64[2,2]");
+  CHECK_THROWS_WITH(triangular_solve(samples::f64({{1, 2}, {2, 0}}), b),
+                    "triangular_solve: matrix 0 is singular: pivot 1 is 0: a is f64[2,2]");
   CHECK_THROWS_AS(inv(pair), ArgumentError);
   CHECK_THROWS_WITH(inv(ones({2, 3})), "inv: takes square matrices: x is f32[2,3]");
   CHECK_THROWS_WITH(det(ones({2})), "det: takes tensors of rank 2 or more: x is f32[2]");
-  CHECK_THROWS_WITH(cholesky(ones({2, 2}, DType::i32)), "cholesky: takes f32, f64, c64 or c128, use astype: x is i32[2,2]");
+  CHECK_THROWS_WITH(cholesky(ones({2, 2}, DType::i32)),
+                    "cholesky: takes f32, f64, c64 or c128, use astype: x is i32[2,2]");
   CHECK_THROWS_WITH(slogdet(ones({1, 2, 3})), "slogdet: takes square matrices: x is f32[1,2,3]");
   CHECK_THROWS_WITH(lu(ones({})), "lu: takes tensors of rank 2 or more: x is f32[]");
   CHECK_THROWS_WITH(trace(ones({3})), "trace: takes tensors of rank 2 or more: x is f32[3]");
-  CHECK_THROWS_WITH(solve(good, ones({3, 1}, DType::f64)), "solve: a and b have different numbers of rows: a is f64[2,2], b is f64[3,1]");
+  CHECK_THROWS_WITH(solve(good, ones({3, 1}, DType::f64)),
+                    "solve: a and b have different numbers of rows: a is f64[2,2], b is f64[3,1]");
   CHECK_THROWS_WITH(solve(good, ones({2, 1})), "solve: dtypes differ: a is f64[2,2], b is f32[2,1]");
-  CHECK_THROWS_WITH(solve(good, ones({2}, DType::f64)), "solve: takes tensors of rank 2 or more: a is f64[2,2], b is f64[2]");
-  CHECK_THROWS_WITH(triangular_solve(ones({2, 3, 3}), ones({4, 3, 1})), "triangular_solve: batch axes do not broadcast: a is f32[2,3,3], b is f32[4,3,1]");
+  CHECK_THROWS_WITH(solve(good, ones({2}, DType::f64)),
+                    "solve: takes tensors of rank 2 or more: a is f64[2,2], b is f64[2]");
+  CHECK_THROWS_WITH(triangular_solve(ones({2, 3, 3}), ones({4, 3, 1})),
+                    "triangular_solve: batch axes do not broadcast: a is f32[2,3,3], b is f32[4,3,1]");
   CHECK_THROWS_AS(inv(zeros({std::int64_t{1} << 31, 0})), ShapeError);
 }

@@ -1,4 +1,5 @@
-// Special functions against the values of test/data/special.json, at the ends of their domains, and where rules have branches.
+// Special functions against the values of test/data/special.json, at the ends of their domains, and where
+// rules have branches.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <fstream>
@@ -75,7 +76,7 @@ std::pair<double, double> derivatives(Tensor (*f)(Operand), double at) {
   return {first.item(), outer.gradient(first, x).dense().item()};
 }
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("special functions have the values that 40 digits give", "[special]") {
   std::ifstream file(TAPEDECK_TEST_DATA "/special.json");
@@ -84,14 +85,18 @@ TEST_CASE("special functions have the values that 40 digits give", "[special]") 
   for (const Measured& f : kFunctions) {
     const Json& values = all.at(f.name);
     std::vector<Tensor> x;
-    for (const Json& column : values.at("x")) x.push_back(tensor(column.get<std::vector<double>>()));
+    for (const Json& column : values.at("x"))
+      x.push_back(tensor(column.get<std::vector<double>>()));
     const std::vector<double> exact = values.at("y").get<std::vector<double>>(), y = f.f(x).to_vector();
     REQUIRE(exact.size() >= 40);
     double worst = 0;
     std::size_t worst_at = 0;
     for (std::size_t i = 0; i < y.size(); ++i) {
       // Next to a zero that is not 0 what counts is how far off y is.
-      const double off = std::abs(y[i] - exact[i]), e = off <= 1e-15 && std::abs(exact[i]) < 1e-3 && std::abs(exact[i]) > 1e-9 ? 0 : off / std::max(std::abs(exact[i]), 1e-290);
+      const double off = std::abs(y[i] - exact[i]),
+                   e = off <= 1e-15 && std::abs(exact[i]) < 1e-3 && std::abs(exact[i]) > 1e-9
+                           ? 0
+                           : off / std::max(std::abs(exact[i]), 1e-290);
       if (!(e <= worst)) worst = e, worst_at = i;
     }
     INFO(f.name << " number " << worst_at << " is " << y[worst_at] << ", off by " << worst);
@@ -109,7 +114,8 @@ TEST_CASE("special functions of f32 are those of f64, narrowed", "[special]") {
     if (name == "zeta") in = {y + 1, x};
     if (name == "polygamma") in = {astype(arange(5), DType::f32), y};
     std::vector<Tensor> wide;
-    for (const Tensor& t : in) wide.push_back(astype(t, DType::f64));
+    for (const Tensor& t : in)
+      wide.push_back(astype(t, DType::f64));
     CHECK(f.f(in).to_vector() == astype(f.f(wide), DType::f32).to_vector());
   }
 }
@@ -185,11 +191,13 @@ TEST_CASE("igamma_grad_a takes orders from 1 to 8", "[special]") {
   CHECK(message_of([&] { igamma_grad_a(a, x, 9); }) == "igamma_grad_a: order 9 is not in 1..8");
   CHECK(message_of([&] { igamma_grad_a(a, tensor(1), 1); }).starts_with("igamma_grad_a: dtypes differ"));
   CHECK(message_of([&] { erf(tensor(1)); }) == "erf: takes f32 or f64, use astype: x is i32[]");
-  CHECK(message_of([&] { zeta(ones({2}), ones({3})); }) == "zeta: shapes do not broadcast: s is f32[2], q is f32[3]");
+  CHECK(message_of([&] { zeta(ones({2}), ones({3})); }) ==
+        "zeta: shapes do not broadcast: s is f32[2], q is f32[3]");
 }
 
 TEST_CASE("cases: special functions", "[cases]") {
-  const std::pair<const char*, Tensor (*)(Operand)> functions[] = {{"lgamma", lgamma}, {"erfc", erfc}, {"erfinv", erfinv}, {"i0e", bessel_i0e}, {"i1e", bessel_i1e}};
+  const std::pair<const char*, Tensor (*)(Operand)> functions[] = {
+      {"lgamma", lgamma}, {"erfc", erfc}, {"erfinv", erfinv}, {"i0e", bessel_i0e}, {"i1e", bessel_i1e}};
   for (const auto& [name, f] : functions) {
     Case c(std::string("op-special-") + name);
     const Tensor x = c.input("x");

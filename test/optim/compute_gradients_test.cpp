@@ -1,9 +1,10 @@
-// From a loss to a step: compute_gradients, minimize, global steps, constraints, and slots that end with their variable.
+// From a loss to a step: compute_gradients, minimize, global steps, constraints, and slots that end with
+// their variable.
 #include <catch2/catch.hpp>
 
-#include "tape/variable.h"
 #include "case.h"
 #include "message_of.h"
+#include "tape/variable.h"
 #include "values.h"
 
 using namespace tapedeck;
@@ -18,10 +19,11 @@ Values values(const Variable& v) { return v.value().to_vector(); }
 // A tensor is no variable, and a loss is a function: neither of these compiles with the other.
 static_assert(!std::is_convertible_v<Tensor, Variable> && !std::is_convertible_v<Tensor, Loss>);
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("compute_gradients gives a gradient or none for every variable", "[optimizer]") {
-  const Variable b(f64({3, 4}), {.name = "b"}), a(f64({1, 2}), {.name = "a"}), fixed(f64({5}), {.trainable = false}), other(f64({7}));
+  const Variable b(f64({3, 4}), {.name = "b"}), a(f64({1, 2}), {.name = "a"}),
+      fixed(f64({5}), {.trainable = false}), other(f64({7}));
   const Loss loss = [&] { return sum(a * b) * fixed + stop_gradient(other); };
 
   const auto read = Optimizer::compute_gradients(loss);   // in order of creation
@@ -40,7 +42,8 @@ TEST_CASE("compute_gradients gives a gradient or none for every variable", "[opt
   CHECK_FALSE(named[1].gradient.defined());
   CHECK_THAT(named[3].gradient.dense().to_vector(), Equals(Values{15, 20}));
 
-  const auto weighted = Optimizer::compute_gradients([&] { return a * a; }, {.variables = {{a}}, .output_gradient = f64({1, 10})});
+  const auto weighted = Optimizer::compute_gradients([&] { return a * a; },
+                                                     {.variables = {{a}}, .output_gradient = f64({1, 10})});
   CHECK_THAT(weighted[0].gradient.dense().to_vector(), Equals(Values{2, 40}));
   const auto of_vector = Optimizer::compute_gradients([&] { return a * a; });
   CHECK_THAT(of_vector[0].gradient.dense().to_vector(), Equals(Values{2, 4}));
@@ -62,14 +65,16 @@ TEST_CASE("a loss that a tape has recorded is minimized with that tape", "[optim
   CHECK_THAT(values(a), Equals(Values{-2, -2}));
   CHECK_THAT(values(b), Equals(Values{3, 4}));
   CHECK(count.value().item() == 1);
-  CHECK(message_of<ArgumentError>([&] { descent.minimize(Tensor(), &tape); }) == "compute_gradients: the loss is undefined; return a tensor");
+  CHECK(message_of<ArgumentError>([&] { descent.minimize(Tensor(), &tape); }) ==
+        "compute_gradients: the loss is undefined; return a tensor");
 }
 
 TEST_CASE("gates and ways to add up change nothing", "[optimizer]") {
   for (const Gate gate : {Gate::none, Gate::op, Gate::graph})
     for (const Aggregation aggregation : {Aggregation::add_n, Aggregation::tree, Aggregation::accumulate_n}) {
       const Variable a(f64({1, 2}));
-      const auto pairs = Optimizer::compute_gradients([&] { return sum(a * a) + sum(3 * a) + sum(a * a); }, {.gate = gate, .aggregation = aggregation});
+      const auto pairs = Optimizer::compute_gradients([&] { return sum(a * a) + sum(3 * a) + sum(a * a); },
+                                                      {.gate = gate, .aggregation = aggregation});
       CHECK_THAT(pairs[0].gradient.dense().to_vector(), Equals(Values{7, 11}));
     }
 }
@@ -80,7 +85,8 @@ TEST_CASE("minimize takes a step and returns the loss before it", "[optimizer]")
   CHECK(descent.minimize([&] { return square(x); }, {}, count).item() == 9);
   CHECK_THAT(values(x), Equals(Values{1.5}));
   CHECK(count.value().item<std::int64_t>() == 11);
-  for (int i = 0; i < 60; ++i) descent.minimize([&] { return square(x); }, {.variables = {{x}}});
+  for (int i = 0; i < 60; ++i)
+    descent.minimize([&] { return square(x); }, {.variables = {{x}}});
   CHECK(x.value().item() < 1e-12);
   CHECK(descent.iterations() == 61);
 }
@@ -95,9 +101,11 @@ TEST_CASE("minimize inside a tape leaves what the tape knows", "[optimizer]") {
 }
 
 TEST_CASE("what cannot be minimized is said before anything changes", "[optimizer][errors]") {
-  const Variable x(f64({3}), {.name = "x"}), fixed(f64({1}), {.trainable = false}), n(tensor({1, 2}), {.name = "n"});
+  const Variable x(f64({3}), {.name = "x"}), fixed(f64({1}), {.trainable = false}),
+      n(tensor({1, 2}), {.name = "n"});
   GradientDescent descent({.learning_rate = 1});
-  const auto text = [&](const Loss& loss, const LossOptions& options = {}, const std::optional<Variable>& step = {}) {
+  const auto text = [&](const Loss& loss, const LossOptions& options = {},
+                        const std::optional<Variable>& step = {}) {
     try {
       descent.minimize(loss, options, step);
     } catch (const Error& e) {
@@ -108,21 +116,28 @@ TEST_CASE("what cannot be minimized is said before anything changes", "[optimize
   const Loss loss = [&] { return x * x; };
   CHECK(text({}) == "compute_gradients: the loss is an empty function");
   CHECK(text([] { return Tensor(); }) == "compute_gradients: the loss is undefined; return a tensor");
-  CHECK(text([&] { return astype(x, DType::i32); }) == "compute_gradients: the loss is i32[1]; use f32 or f64");
+  CHECK(text([&] { return astype(x, DType::i32); }) ==
+        "compute_gradients: the loss is i32[1]; use f32 or f64");
   CHECK(text([&] { return fixed * 2; }) == "compute_gradients: the loss reads no trainable variables");
   CHECK(text(loss, {.variables = std::vector<Variable>{}}) == "compute_gradients: no variables given");
   CHECK(text(loss, {.variables = {{x, n}}}) == "compute_gradients: variable \"n\" is i32[2]; use f32 or f64");
-  CHECK(text([&] { return fixed * 2; }, {.variables = {{x}}}) == "apply_gradients: no gradient reaches any variable: x");
-  CHECK(text(loss, {.output_gradient = ones({1})}) == "gradient: output gradient 0 is f32[1], its target f64[1]; use astype");
-  CHECK(text(loss, {}, Variable(tensor(1.0), {.name = "step"})) == "apply_gradients: global_step \"step\" is f32[]; use i32 or i64");
-  CHECK(text(loss, {}, Variable(tensor({1}), {.name = "step"})) == "apply_gradients: global_step \"step\" is i32[1]; use a scalar");
-  CHECK_THROWS_WITH(descent.minimize([]() -> Tensor { throw std::runtime_error("from the loss"); }), "from the loss");
+  CHECK(text([&] { return fixed * 2; }, {.variables = {{x}}}) ==
+        "apply_gradients: no gradient reaches any variable: x");
+  CHECK(text(loss, {.output_gradient = ones({1})}) ==
+        "gradient: output gradient 0 is f32[1], its target f64[1]; use astype");
+  CHECK(text(loss, {}, Variable(tensor(1.0), {.name = "step"})) ==
+        "apply_gradients: global_step \"step\" is f32[]; use i32 or i64");
+  CHECK(text(loss, {}, Variable(tensor({1}), {.name = "step"})) ==
+        "apply_gradients: global_step \"step\" is i32[1]; use a scalar");
+  CHECK_THROWS_WITH(descent.minimize([]() -> Tensor { throw std::runtime_error("from the loss"); }),
+                    "from the loss");
   CHECK_THAT(values(x), Equals(Values{3}));
   CHECK(descent.iterations() == 0);
 }
 
 TEST_CASE("a new value goes through the variable's constraint", "[optimizer][constraint]") {
-  const Variable x(f64({1, 2, 3}), {.constraint = [](const Tensor& v) { return maximum(v, 0); }}), free(f64({1, 2, 3}));
+  const Variable x(f64({1, 2, 3}), {.constraint = [](const Tensor&v) { return maximum(v, 0); }}),
+      free(f64({1, 2, 3}));
   CHECK(x.constraint());
   CHECK_FALSE(free.constraint());
   Momentum momentum({.learning_rate = 1, .momentum = 0.5});
@@ -154,24 +169,32 @@ TEST_CASE("a constraint that fails leaves everything as it was", "[optimizer][co
     CHECK(adam.iterations() == 0);
     CHECK(count.value().item() == 0);
   };
-  CHECK_THROWS_MATCHES(step(), ArgumentError, Message("constraint: the value for variable \"x\" is undefined"));
+  CHECK_THROWS_MATCHES(step(), ArgumentError,
+                       Message("constraint: the value for variable \"x\" is undefined"));
   check_unchanged();
   result = f64({1, 2, 3});
-  CHECK_THROWS_MATCHES(step(), ShapeError, Message("constraint: variable \"x\" is f64[2], the value is f64[3]"));
+  CHECK_THROWS_MATCHES(step(), ShapeError,
+                       Message("constraint: variable \"x\" is f64[2], the value is f64[3]"));
   result = ones({2});
-  CHECK_THROWS_MATCHES(step(), DTypeError, Message("constraint: variable \"x\" is f64[2], the value is f32[2]; use astype"));
+  CHECK_THROWS_MATCHES(step(), DTypeError,
+                       Message("constraint: variable \"x\" is f64[2], the value is f32[2]; use astype"));
   check_unchanged();
 
   const Variable table(f64({1, 2}), {.name = "table", .constraint = [](const Tensor& v) { return v; }});
-  CHECK_THROWS_MATCHES(adam.apply_gradients({{g, plain}, {IndexedSlices{f64({1}), tensor({0}), Shape{2}}, table}}), ArgumentError,
-                       Message("apply_gradients: variable \"table\" has a constraint, and its gradient is sparse; make it dense"));
+  CHECK_THROWS_MATCHES(
+      adam.apply_gradients({{g, plain}, {IndexedSlices{f64({1}), tensor({0}), Shape{2}}, table}}),
+      ArgumentError,
+      Message(
+          "apply_gradients: variable \"table\" has a constraint, and its gradient is sparse; make it dense"));
   check_unchanged();
 
   result = f64({5, 6});
   step();
   CHECK_THAT(values(x), Equals(Values{5, 6}));
   CHECK_THAT(result.to_vector(), Equals(Values{5, 6}));
-  const Variable failing(f64({1, 2}), {.constraint = [](const Tensor&) -> Tensor { throw std::runtime_error("from the constraint"); }});
+  const Variable failing(f64({1, 2}), {.constraint = [](const Tensor&) -> Tensor {
+                           throw std::runtime_error("from the constraint");
+                         }});
   const Values before = values(plain), m = adam.slot(plain, "m").to_vector();
   CHECK_THROWS_WITH(adam.apply_gradients({{g, plain}, {g, x}, {g, failing}}), "from the constraint");
   CHECK_THAT(values(plain), Equals(before));
@@ -183,12 +206,13 @@ TEST_CASE("what a constraint holds on to is not written", "[optimizer][constrain
   const Variable other(ones({100}));
   std::vector<Tensor> held;
   const Variable x(ones({100}), {.constraint = [&](const Tensor& v) {
-    held.push_back(v);
-    held.push_back(other.value());
-    return v;
-  }});
+                     held.push_back(v);
+                     held.push_back(other.value());
+                     return v;
+                   }});
   GradientDescent descent({.learning_rate = 1});
-  for (int step = 0; step < 3; ++step) descent.apply_gradients({{ones({100}), other}, {ones({100}), x}});
+  for (int step = 0; step < 3; ++step)
+    descent.apply_gradients({{ones({100}), other}, {ones({100}), x}});
   for (int step = 0; step < 3; ++step) {
     CHECK(held[static_cast<std::size_t>(2 * step)].at({99}) == -step);
     CHECK(held[static_cast<std::size_t>(2 * step + 1)].at({99}) == 1 - step);
@@ -196,7 +220,8 @@ TEST_CASE("what a constraint holds on to is not written", "[optimizer][constrain
   CHECK(x.value().at({99}) == -2);
 }
 
-TEST_CASE("constraints of a variable that is given twice, and of one under a tape", "[optimizer][constraint]") {
+TEST_CASE("constraints of a variable that is given twice, and of one under a tape",
+          "[optimizer][constraint]") {
   const Variable x(f64({10}), {.constraint = [](const Tensor& v) { return v * 0.5; }});
   Momentum momentum({.learning_rate = 1, .momentum = 1});
   GradientTape tape;
@@ -213,11 +238,12 @@ TEST_CASE("a constraint may use the optimizer that called it", "[optimizer][cons
   Momentum momentum({.learning_rate = 1, .momentum = 0.5});
   const Variable inner(ones({100}));
   const Variable x(ones({100}), {.constraint = [&](const Tensor& v) {
-    momentum.apply_gradients({{ones({100}), inner}});
-    return v;
-  }});
+                     momentum.apply_gradients({{ones({100}), inner}});
+                     return v;
+                   }});
   const Variable last(ones({100}));
-  for (int step = 0; step < 2; ++step) momentum.apply_gradients({{ones({100}), x}, {ones({100}), last}});
+  for (int step = 0; step < 2; ++step)
+    momentum.apply_gradients({{ones({100}), x}, {ones({100}), last}});
   for (const Variable& v : {inner, x, last}) {
     CHECK(v.value().at({99}) == 1 - 1 - 1.5);
     CHECK(momentum.slot(v, "momentum").at({99}) == 1.5);
@@ -244,13 +270,19 @@ TEST_CASE("slots end with their variable", "[optimizer]") {
 TEST_CASE("lazy Adam and momentum leave other rows alone", "[optimizer]") {
   const Variable x(ones({4, 2}));
   const Gradient g = IndexedSlices{ones({2, 2}), tensor({3, 1}), {}};   // a dense_shape is not needed
-  for (const auto make : {+[] { return Optimizer("adam", {{"lazy", 1}}); }, +[] { return Optimizer("momentum", {{"learning_rate", 1}, {"momentum", 0.9}}); }}) {
+  for (const auto make : {+[] {
+                            return Optimizer("adam", {{"lazy", 1}});
+                          },
+                          +[] {
+                            return Optimizer("momentum", {{"learning_rate", 1}, {"momentum", 0.9}});
+                          }}) {
     Optimizer optimizer = make();
     optimizer.apply_gradients({{ones({4, 2}), x}});
     const Values before = values(x);
     optimizer.apply_gradients({{g, x}});
     const Values after = values(x);
-    for (std::size_t i = 0; i < before.size(); ++i) CHECK((after[i] == before[i]) == (i / 2 == 0 || i / 2 == 2));
+    for (std::size_t i = 0; i < before.size(); ++i)
+      CHECK((after[i] == before[i]) == (i / 2 == 0 || i / 2 == 2));
   }
 }
 
@@ -279,8 +311,12 @@ TEST_CASE("cases: momentum", "[cases][optimizer]") {
   }
   {
     Case c("opt-momentum-nesterov");
-    const Variable a(c.input("var0", DType::f64)), b(c.input("var1", DType::f64)), sparse(c.input("var0", DType::f64));
-    const auto make = [&] { return Momentum({.learning_rate = c.number("lr"), .momentum = c.number("momentum"), .use_nesterov = true}); };
+    const Variable a(c.input("var0", DType::f64)), b(c.input("var1", DType::f64)),
+        sparse(c.input("var0", DType::f64));
+    const auto make = [&] {
+      return Momentum(
+          {.learning_rate = c.number("lr"), .momentum = c.number("momentum"), .use_nesterov = true});
+    };
     Momentum momentum = make(), of_sparse = make();
     std::vector<Tensor> as, bs;
     for (int step = 0; step < 4; ++step) {
@@ -295,7 +331,9 @@ TEST_CASE("cases: momentum", "[cases][optimizer]") {
 }
 
 TEST_CASE("cases: what all optimizers share", "[cases][optimizer]") {
-  const auto loss_of = [](const Variable& a, const Variable& b) { return [&a, &b] { return 5 * a + 3 * b; }; };
+  const auto loss_of = [](const Variable& a, const Variable& b) {
+    return [&a, &b] { return 5 * a + 3 * b; };
+  };
   {
     Case c("opt-base-aggregation-method");   // terms are always summed in one pass
     const Variable a(tensor({1.0, 2.0})), b(tensor({3.0, 4.0}));
@@ -307,7 +345,8 @@ TEST_CASE("cases: what all optimizers share", "[cases][optimizer]") {
     Case c("opt-base-gradients-as-variables");
     const Variable a(tensor({1.0, 2.0})), b(tensor({3.0, 4.0}));
     std::vector<GradientAndVariable> pairs = Optimizer::compute_gradients(loss_of(a, b));
-    for (GradientAndVariable& p : pairs) p.gradient = Variable(p.gradient.dense());
+    for (GradientAndVariable& p : pairs)
+      p.gradient = Variable(p.gradient.dense());
     GradientDescent descent({.learning_rate = c.number("lr")});
     descent.apply_gradients(pairs);
     c.check("var0", a.value());
@@ -316,7 +355,8 @@ TEST_CASE("cases: what all optimizers share", "[cases][optimizer]") {
   {
     Case c("opt-base-apply-some-none");
     const Variable a(c.input("var0")), b(c.input("var1"));
-    GradientDescent({.learning_rate = c.number("lr")}).apply_gradients({{Gradient(), a}, {c.input("grad1"), b}});
+    GradientDescent({.learning_rate = c.number("lr")})
+        .apply_gradients({{Gradient(), a}, {c.input("grad1"), b}});
     c.check("var0", a.value());
     c.check("var1", b.value());
     Momentum momentum({.learning_rate = 1, .momentum = 1});
@@ -334,7 +374,8 @@ TEST_CASE("cases: what all optimizers share", "[cases][optimizer]") {
   }
   {
     Case c("opt-dedup-indexed-slices");
-    const IndexedSlices sum = sum_duplicates({tensor({{1.0}, {2.0}, {3.0}, {4.0}}), tensor({3, 1, 3, 0}), {}});
+    const IndexedSlices sum =
+        sum_duplicates({tensor({{1.0}, {2.0}, {3.0}, {4.0}}), tensor({3, 1, 3, 0}), {}});
     c.check("indices", sum.indices);
     c.check("values", sum.values);
   }
@@ -352,23 +393,36 @@ TEST_CASE("cases: what all optimizers share", "[cases][optimizer]") {
 }
 
 TEST_CASE("cases: errors of optimizers", "[cases][errors]") {
-  const Variable fixed(tensor(1.0), {.trainable = false}), a(tensor(1.0), {.name = "var0"}), b(tensor(2.0), {.name = "var1"});
+  const Variable fixed(tensor(1.0), {.trainable = false}), a(tensor(1.0), {.name = "var0"}),
+      b(tensor(2.0), {.name = "var1"});
   GradientDescent descent({.learning_rate = 3});
   {
     Case c("opt-base-no-variables");
-    c.check_error([&] { descent.minimize([&] { return fixed * 5; }); }, "compute_gradients: the loss reads no trainable variables");
+    c.check_error([&] { descent.minimize([&] { return fixed * 5; }); },
+                  "compute_gradients: the loss reads no trainable variables");
   }
   {
     Case c("opt-base-no-gradients-any");
-    c.check_error([&] { descent.minimize([] { return tensor(5.0); }, {.variables = {{a, b}}}); }, "apply_gradients: no gradient reaches any variable: var0, var1");
+    c.check_error(
+        [&] {
+          descent.minimize([] { return tensor(5.0); }, {.variables = {{a, b}}});
+        },
+        "apply_gradients: no gradient reaches any variable: var0, var1");
   }
   {
     Case c("opt-base-invalid-dtype");
-    c.check_error([&] { descent.minimize([&] { return tensor(5); }, {.variables = {{a, b}}}); }, "compute_gradients: the loss is i32[]; use f32 or f64");
+    c.check_error(
+        [&] {
+          descent.minimize([&] { return tensor(5); }, {.variables = {{a, b}}});
+        },
+        "compute_gradients: the loss is i32[]; use f32 or f64");
   }
   {
     Case c("opt-keras-bad-kwarg");
-    c.check_error([] { Optimizer("gradient_descent", {{"learning_rate", 1}, {"invalidkwargs", 1}}); },
-                  "gradient_descent: there is no hyperparameter \"invalidkwargs\"; use one of learning_rate");
+    c.check_error(
+        [] {
+          Optimizer("gradient_descent", {{"learning_rate", 1}, {"invalidkwargs", 1}});
+        },
+        "gradient_descent: there is no hyperparameter \"invalidkwargs\"; use one of learning_rate");
   }
 }

@@ -12,7 +12,9 @@ using namespace tapedeck::test;
 namespace {
 
 Tensor column(double a, double b) { return tensor({{a}, {b}}, DType::f64); }
-Gradient row(std::int64_t index, double value) { return IndexedSlices{tensor({{value}}, DType::f64), tensor({index}), Shape{2, 1}}; }
+Gradient row(std::int64_t index, double value) {
+  return IndexedSlices{tensor({{value}}, DType::f64), tensor({index}), Shape{2, 1}};
+}
 
 /// The two variables of most cases, with the same gradients in every step.
 struct Pair {
@@ -20,9 +22,13 @@ struct Pair {
   Tensor da, db;
 
   explicit Pair(const Case& c) : Pair(c, c.input("grad0", DType::f64), c.input("grad1", DType::f64)) {}
-  Pair(const Case& c, Tensor ga, Tensor gb) : a(c.input("var0", DType::f64)), b(c.input("var1", DType::f64)), da(ga), db(gb) {}
+  Pair(const Case& c, Tensor ga, Tensor gb)
+      : a(c.input("var0", DType::f64)), b(c.input("var1", DType::f64)), da(ga), db(gb) {}
 
-  void step(Optimizer& optimizer, int n = 1) const { for (int i = 0; i < n; ++i) optimizer.apply_gradients({{da, a}, {db, b}}); }
+  void step(Optimizer& optimizer, int n = 1) const {
+    for (int i = 0; i < n; ++i)
+      optimizer.apply_gradients({{da, a}, {db, b}});
+  }
   void check(Case& c) const {
     c.check("var0", a.value());
     c.check("var1", b.value());
@@ -42,7 +48,7 @@ struct Pair {
 /// The gradients that the cases of Ftrl and the proximal rules name in words.
 Pair regularised(const Case& c) { return Pair(c, f64({0.1, 0.2}), f64({0.01, 0.02})); }
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("cases: adagrad", "[cases][optimizer]") {
   {
@@ -55,7 +61,10 @@ TEST_CASE("cases: adagrad", "[cases][optimizer]") {
   {
     Case c("opt-adagrad-da-plain");
     const Pair p(c);
-    AdagradDA adagrad({.learning_rate = c.number("lr"), .initial_gradient_squared_accumulator_value = 0.1, .l1 = c.number("l1"), .l2 = c.number("l2")});
+    AdagradDA adagrad({.learning_rate = c.number("lr"),
+                       .initial_gradient_squared_accumulator_value = 0.1,
+                       .l1 = c.number("l1"),
+                       .l2 = c.number("l2")});
     p.step(adagrad);
     p.check(c);
   }
@@ -68,8 +77,8 @@ TEST_CASE("cases: adagrad", "[cases][optimizer]") {
 }
 
 TEST_CASE("cases: adadelta", "[cases][optimizer]") {
-  for (const char* id : {"opt-adadelta-g0.2-lr1", "opt-adadelta-g0.1-lr1", "opt-adadelta-g0.1-lr0.5", "opt-adadelta-g0.01-lr1", "opt-adadelta-g0.01-lr0.5",
-                         "opt-adadelta-g0.01-lr0.1"}) {
+  for (const char* id : {"opt-adadelta-g0.2-lr1", "opt-adadelta-g0.1-lr1", "opt-adadelta-g0.1-lr0.5",
+                         "opt-adadelta-g0.01-lr1", "opt-adadelta-g0.01-lr0.5", "opt-adadelta-g0.01-lr0.1"}) {
     Case c(id);
     const Variable x(c.input("var0", DType::f64));
     Adadelta adadelta({.learning_rate = c.number("lr")});
@@ -120,7 +129,11 @@ TEST_CASE("cases: rmsprop", "[cases][optimizer]") {
     Case c(id);
     const Pair p(c, f64({0.1, 0.2}), f64({0.01, 0.2}));
     const bool centered = std::string(id) == "opt-rmsprop-v1-5";
-    RMSProp rmsprop({.learning_rate = c.number("lr"), .decay = c.number("decay"), .momentum = c.number("momentum"), .epsilon = c.number("epsilon"), .centered = centered});
+    RMSProp rmsprop({.learning_rate = c.number("lr"),
+                     .decay = c.number("decay"),
+                     .momentum = c.number("momentum"),
+                     .epsilon = c.number("epsilon"),
+                     .centered = centered});
     p.check_steps(c, rmsprop, 4);
     c.check("rms0_final", rmsprop.slot(p.a, "rms"));
     c.check("mom0_final", rmsprop.slot(p.a, "momentum"));
@@ -140,12 +153,22 @@ TEST_CASE("cases: rmsprop", "[cases][optimizer]") {
     c.check("mom0", momentum);
     c.check("var0", xs);
   }
-  struct Setting { const char* id; double rate, epsilon, momentum; };
-  for (const auto& [id, rate, epsilon, momentum] : {Setting{"opt-rmsprop-keras-0", 0.05, 1e-3, 0}, {"opt-rmsprop-keras-2", 0.1, 1e-3, 0},
-                                                    {"opt-rmsprop-keras-3", 0.01, 1e-5, 0}, {"opt-rmsprop-keras-4", 0.01, 1e-5, 0.9}}) {
+  struct Setting {
+    const char* id;
+    double rate, epsilon, momentum;
+  };
+  for (const auto& [id, rate, epsilon, momentum] : {Setting{"opt-rmsprop-keras-0", 0.05, 1e-3, 0},
+                                                    {"opt-rmsprop-keras-2", 0.1, 1e-3, 0},
+                                                    {"opt-rmsprop-keras-3", 0.01, 1e-5, 0},
+                                                    {"opt-rmsprop-keras-4", 0.01, 1e-5, 0.9}}) {
     Case c(id);
     const Pair p(c, f64({0.1, 0.2}), f64({0.01, 0.2}));
-    RMSProp rmsprop({.learning_rate = rate, .decay = 0.9, .momentum = momentum, .epsilon = epsilon, .centered = true, .form = Form::keras});
+    RMSProp rmsprop({.learning_rate = rate,
+                     .decay = 0.9,
+                     .momentum = momentum,
+                     .epsilon = epsilon,
+                     .centered = true,
+                     .form = Form::keras});
     p.check_steps(c, rmsprop, 3);
   }
 }
@@ -176,22 +199,28 @@ TEST_CASE("cases: ftrl", "[cases][optimizer]") {
     Case c("opt-ftrl-shrinkage-sparse");
     const Variable a(column(1, 2)), b(column(4, 3));
     Ftrl ftrl({.learning_rate = 3.0, .l1 = 0.001, .l2 = 2, .l2_shrinkage = 0.1});
-    for (int i = 0; i < 10; ++i) ftrl.apply_gradients({{row(0, 0.1), a}, {row(1, 0.02), b}});
+    for (int i = 0; i < 10; ++i)
+      ftrl.apply_gradients({{row(0, 0.1), a}, {row(1, 0.02), b}});
     c.check("var0", a.value());
     c.check("var1", b.value());
   }
-  struct Setting { const char* id; double power; };
+  struct Setting {
+    const char* id;
+    double power;
+  };
   for (const auto& [id, power] : {Setting{"opt-ftrl-equals-adagrad", -0.5}, {"opt-ftrl-equals-sgd", -0.0}}) {
     Case c(id);
     const Variable a(f64({0, 0})), same(f64({0, 0}));
     Ftrl ftrl({.learning_rate = 3.0, .learning_rate_power = power});
-    Optimizer other = power == 0 ? Optimizer("gradient_descent", {{"learning_rate", 3.0}}) : Optimizer("adagrad", {{"learning_rate", 3.0}});
+    Optimizer other = power == 0 ? Optimizer("gradient_descent", {{"learning_rate", 3.0}})
+                                 : Optimizer("adagrad", {{"learning_rate", 3.0}});
     for (int i = 0; i < 5; ++i) {
       ftrl.apply_gradients({{f64({0.1, 0.2}), a}});
       other.apply_gradients({{f64({0.1, 0.2}), same}});
     }
     c.check("var0", a.value());
-    for (const std::int64_t i : {0, 1}) CHECK(a.value().at({i}) == Approx(same.value().at({i})));
+    for (const std::int64_t i : {0, 1})
+      CHECK(a.value().at({i}) == Approx(same.value().at({i})));
   }
 }
 
@@ -262,7 +291,8 @@ TEST_CASE("cases: keras", "[cases][optimizer]") {
     descent.set_hyperparameter("learning_rate", 0.5);
     descent.minimize(loss);
     c.check("after2", both());
-    descent.set_hyperparameter("learning_rate", schedule::inverse_time({.initial = 0.5, .steps = 1, .rate = 0.5}));
+    descent.set_hyperparameter("learning_rate",
+                               schedule::inverse_time({.initial = 0.5, .steps = 1, .rate = 0.5}));
     descent.minimize(loss);   // the third step, of 0.5 / (1 + 0.5 · 2)
     CHECK(a.value().at({0}) == -6.5 - 5 * 0.25);
   }
@@ -276,7 +306,8 @@ TEST_CASE("cases: slot names", "[optimizer]") {
   CHECK(RMSProp({.learning_rate = 1.0, .centered = true}).slot_names() == Names{"mg", "momentum", "rms"});
   CHECK(RMSProp({.form = Form::keras}).slot_names() == Names{"rms"});
   CHECK(Ftrl({.learning_rate = 1.0}).slot_names() == Names{"accum", "linear"});
-  CHECK(AdagradDA({.learning_rate = 1.0}).slot_names() == Names{"gradient_accumulator", "gradient_squared_accumulator"});
+  CHECK(AdagradDA({.learning_rate = 1.0}).slot_names() ==
+        Names{"gradient_accumulator", "gradient_squared_accumulator"});
   CHECK(Adam({.amsgrad = true}).slot_names() == Names{"m", "v", "vhat"});
 }
 
@@ -291,7 +322,8 @@ TEST_CASE("cases: moving averages", "[cases][optimizer]") {
   {
     Case c("ema-weighted");
     WeightedMovingAverage average(0.5);
-    const double first = average.update(tensor(3.0), tensor(4.0)).item(), second = average.update(tensor(11.0), tensor(22.0)).item();
+    const double first = average.update(tensor(3.0), tensor(4.0)).item(),
+                 second = average.update(tensor(11.0), tensor(22.0)).item();
     c.check("seq", {first, second});
   }
   {
@@ -316,8 +348,9 @@ TEST_CASE("cases: errors of rules", "[cases][errors]") {
   const Variable x(tensor(1.0));
   {
     Case c("opt-base-gate-invalid");
-    c.check_error([&] { Optimizer::compute_gradients([&] { return x * x; }, {.gate = static_cast<Gate>(7)}); },
-                  "compute_gradients: 7 is no gate; use one of none, op, graph");
+    c.check_error(
+        [&] { Optimizer::compute_gradients([&] { return x * x; }, {.gate = static_cast<Gate>(7)}); },
+        "compute_gradients: 7 is no gate; use one of none, op, graph");
   }
   {
     Case c("opt-adagrad-bad-init");
@@ -326,7 +359,11 @@ TEST_CASE("cases: errors of rules", "[cases][errors]") {
   }
   {
     Case c("opt-nadam-rejects-schedule");
-    c.check_error([] { Optimizer("nadam", {{"learning_rate", schedule::constant(1)}}); }, "nadam: learning_rate takes no schedule; use a finite number");
+    c.check_error(
+        [] {
+          Optimizer("nadam", {{"learning_rate", schedule::constant(1)}});
+        },
+        "nadam: learning_rate takes no schedule; use a finite number");
   }
   {
     Case c("opt-ftrl-bad-accum");
@@ -335,19 +372,23 @@ TEST_CASE("cases: errors of rules", "[cases][errors]") {
   }
   {
     Case c("opt-ftrl-bad-power");
-    c.check_error([] { Ftrl({.learning_rate = 3.0, .learning_rate_power = 0.1}); }, "ftrl: learning_rate_power is out of range: 0.1; use a finite number of 0 or less");
+    c.check_error([] { Ftrl({.learning_rate = 3.0, .learning_rate_power = 0.1}); },
+                  "ftrl: learning_rate_power is out of range: 0.1; use a finite number of 0 or less");
   }
   {
     Case c("opt-ftrl-bad-l1");
-    c.check_error([] { Ftrl({.learning_rate = 3.0, .l1 = -0.1}); }, "ftrl: l1 is out of range: -0.1; use a finite number of 0 or more");
+    c.check_error([] { Ftrl({.learning_rate = 3.0, .l1 = -0.1}); },
+                  "ftrl: l1 is out of range: -0.1; use a finite number of 0 or more");
   }
   {
     Case c("opt-ftrl-bad-shrinkage");
-    c.check_error([] { Ftrl({.learning_rate = 3.0, .l2_shrinkage = -0.1}); }, "ftrl: l2_shrinkage is out of range: -0.1; use a finite number of 0 or more");
+    c.check_error([] { Ftrl({.learning_rate = 3.0, .l2_shrinkage = -0.1}); },
+                  "ftrl: l2_shrinkage is out of range: -0.1; use a finite number of 0 or more");
   }
   {
     Case c("opt-keras-minimize-tensor-needs-tape");
-    c.check_error([&] { GradientDescent({.learning_rate = 1.0}).minimize(x * x, nullptr, {.variables = {{x}}}); },
-                  "compute_gradients: a loss that is a tensor needs the tape that recorded it; give it, or a function");
+    c.check_error(
+        [&] { GradientDescent({.learning_rate = 1.0}).minimize(x * x, nullptr, {.variables = {{x}}}); },
+        "compute_gradients: a loss that is a tensor needs the tape that recorded it; give it, or a function");
   }
 }

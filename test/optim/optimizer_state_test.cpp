@@ -1,4 +1,5 @@
-// What an optimizer keeps between steps: read by name, saved whole, restored at once, slot by slot, or before there is a variable.
+// What an optimizer keeps between steps: read by name, saved whole, restored at once, slot by slot, or before
+// there is a variable.
 #include <catch2/catch.hpp>
 #include <cstring>
 
@@ -17,25 +18,31 @@ using Names = std::vector<std::string>;
 /// With what has no default, and every option on in turn.
 Optimizer make(std::string_view rule) {
   const bool has_rate = rule != "momentum";
-  return has_rate ? Optimizer(rule, {{"learning_rate", 0.1}}) : Optimizer(rule, {{"learning_rate", 0.1}, {"momentum", 0.9}});
+  return has_rate ? Optimizer(rule, {{"learning_rate", 0.1}})
+                  : Optimizer(rule, {{"learning_rate", 0.1}, {"momentum", 0.9}});
 }
 
 void steps(Optimizer& optimizer, const Variable& a, const Variable& b, int begin, int end) {
   for (int i = begin; i < end; ++i) {
     const double phase = 0.3 * i;
-    optimizer.apply_gradients({{sin(arange(5, DType::f64) + phase), a},
-                               {IndexedSlices{cos(reshape(arange(6, DType::f64), {2, 3}) * phase), tensor({i % 4, 1}), Shape{4, 3}}, b}});
+    optimizer.apply_gradients(
+        {{sin(arange(5, DType::f64) + phase), a},
+         {IndexedSlices{cos(reshape(arange(6, DType::f64), {2, 3}) * phase), tensor({i % 4, 1}), Shape{4, 3}},
+          b}});
   }
 }
 
-bool same_bits(const Tensor& a, const Tensor& b) { return a.spec() == b.spec() && std::memcmp(a.raw(), b.raw(), static_cast<std::size_t>(a.nbytes())) == 0; }
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.spec() == b.spec() && std::memcmp(a.raw(), b.raw(), static_cast<std::size_t>(a.nbytes())) == 0;
+}
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("an optimizer that takes over another's state goes on as that one", "[optimizer]") {
   for (const std::string_view rule : Optimizer::rules()) {
     CAPTURE(rule);
-    const Tensor start_a = linspace(1, 2, 5, DType::f64), start_b = reshape(linspace(-1, 1, 12, DType::f64), {4, 3});
+    const Tensor start_a = linspace(1, 2, 5, DType::f64),
+                 start_b = reshape(linspace(-1, 1, 12, DType::f64), {4, 3});
     const Variable a(start_a), b(start_b);
     Optimizer whole = make(rule);
     steps(whole, a, b, 0, 6);
@@ -49,13 +56,16 @@ TEST_CASE("an optimizer that takes over another's state goes on as that one", "[
     steps(second, c, d, 3, 6);
     CHECK(same_bits(a.value(), c.value()));
     CHECK(same_bits(b.value(), d.value()));
-    for (const std::string& name : whole.slot_names()) CHECK(same_bits(whole.slot(b, name), second.slot(d, name)));
-    for (const OptimizerScalar& n : whole.state().scalars) CHECK(second.scalar(n.name) == n.value);
+    for (const std::string& name : whole.slot_names())
+      CHECK(same_bits(whole.slot(b, name), second.slot(d, name)));
+    for (const OptimizerScalar& n : whole.state().scalars)
+      CHECK(second.scalar(n.name) == n.value);
 
     Optimizer third = make(rule);
     steps(third, c, d, 0, 1);   // so that there are slots
     third.set_weights(whole.weights());
-    for (const std::string& name : whole.slot_names()) CHECK(same_bits(whole.slot(a, name), third.slot(c, name)));
+    for (const std::string& name : whole.slot_names())
+      CHECK(same_bits(whole.slot(a, name), third.slot(c, name)));
     CHECK(third.iterations() == 6);
   }
 }
@@ -71,16 +81,20 @@ TEST_CASE("state has everything by name", "[optimizer]") {
   CHECK((s.scalars[1].name == "beta1_power" && s.scalars[1].value == 0.25));
   CHECK((s.scalars[2].name == "beta2_power" && s.scalars[2].value == 0.999 * 0.999));
   Names edges;
-  for (const SlotValue& v : s.slots) edges.push_back(v.variable.name() + "." + v.slot);
+  for (const SlotValue& v : s.slots)
+    edges.push_back(v.variable.name() + "." + v.slot);
   CHECK_THAT(edges, Equals(Names{"w.m", "w.v", "b.m", "b.v"}));
   CHECK_THAT(s.slots[0].value.to_vector(), Equals(Values{0.5, 0.5}));
 
   Names names;
-  for (const NamedTensor& v : adam.variables()) names.push_back(v.name);
-  CHECK_THAT(names, Equals(Names{"adam/beta1_power", "adam/beta2_power", "adam/iterations", "b/adam/m", "b/adam/v", "w/adam/m", "w/adam/v"}));
+  for (const NamedTensor& v : adam.variables())
+    names.push_back(v.name);
+  CHECK_THAT(names, Equals(Names{"adam/beta1_power", "adam/beta2_power", "adam/iterations", "b/adam/m",
+                                 "b/adam/v", "w/adam/m", "w/adam/v"}));
   CHECK(adam.name() == "adam");
   CHECK(adam.scalar("beta1_power") == 0.25);
-  CHECK(message_of<ArgumentError>([&] { adam.scalar("power"); }) == "adam: there is no number \"power\"; use one of iterations, beta1_power, beta2_power");
+  CHECK(message_of<ArgumentError>([&] { adam.scalar("power"); }) ==
+        "adam: there is no number \"power\"; use one of iterations, beta1_power, beta2_power");
 }
 
 TEST_CASE("a slot may be restored before there is a variable, or a step", "[optimizer]") {
@@ -118,26 +132,37 @@ TEST_CASE("what does not fit is not restored", "[optimizer]") {
   const Tensor m = adam.slot(w, "m");
   const auto unchanged = [&] { return adam.slot(w, "m").id() == m.id() && adam.iterations() == 1; };
 
-  CHECK(message_of<ShapeError>([&] { adam.restore_slot(w, "m", tensor({1.0})); }) == "restore: slot \"m\" of \"w\" is f32[1], the variable is f32[2]");
-  CHECK(message_of<DTypeError>([&] { adam.restore_slot(w, "m", ones({2}, DType::f64)); }) == "restore: slot \"m\" of \"w\" is f64[2], the variable is f32[2]");
-  CHECK(message_of<ArgumentError>([&] { adam.restore_slot(w, "m", Tensor()); }) == "restore: slot \"m\" of \"w\" is undefined");
-  CHECK(message_of<ArgumentError>([&] { adam.restore_slot(w, "vhat", m); }) == "adam: there is no slot \"vhat\"; use one of m, v");
-  CHECK(message_of<ArgumentError>([&] { GradientDescent({.learning_rate = 1.0}).restore_slot(w, "m", m); }) == "gradient_descent: there is no slot \"m\", and no other");
-  CHECK(message_of<ArgumentError>([&] { adam.restore_scalar("iterations", 1.5); }) == "restore: iterations of adam is 1.5; use a whole number of 0 or more");
+  CHECK(message_of<ShapeError>([&] { adam.restore_slot(w, "m", tensor({1.0})); }) ==
+        "restore: slot \"m\" of \"w\" is f32[1], the variable is f32[2]");
+  CHECK(message_of<DTypeError>([&] { adam.restore_slot(w, "m", ones({2}, DType::f64)); }) ==
+        "restore: slot \"m\" of \"w\" is f64[2], the variable is f32[2]");
+  CHECK(message_of<ArgumentError>([&] { adam.restore_slot(w, "m", Tensor()); }) ==
+        "restore: slot \"m\" of \"w\" is undefined");
+  CHECK(message_of<ArgumentError>([&] { adam.restore_slot(w, "vhat", m); }) ==
+        "adam: there is no slot \"vhat\"; use one of m, v");
+  CHECK(message_of<ArgumentError>([&] { GradientDescent({.learning_rate = 1.0}).restore_slot(w, "m", m); }) ==
+        "gradient_descent: there is no slot \"m\", and no other");
+  CHECK(message_of<ArgumentError>([&] { adam.restore_scalar("iterations", 1.5); }) ==
+        "restore: iterations of adam is 1.5; use a whole number of 0 or more");
   OptimizerState s = adam.state();
   s.scalars[0].value = 7;
   s.slots[1].value = tensor({1.0});
-  CHECK(message_of<ShapeError>([&] { adam.restore(s); }) == "restore: slot \"v\" of \"w\" is f32[1], the variable is f32[2]");
+  CHECK(message_of<ShapeError>([&] { adam.restore(s); }) ==
+        "restore: slot \"v\" of \"w\" is f32[1], the variable is f32[2]");
   s = adam.state();
   s.scalars.pop_back();
-  CHECK(message_of<ArgumentError>([&] { adam.restore(s); }) == "restore: number \"beta2_power\" of adam is missing");
-  CHECK(message_of<ArgumentError>([&] { adam.set_weights(std::vector{m}); }) == "set_weights: 1 tensors are given, but the optimizer has 5");
+  CHECK(message_of<ArgumentError>([&] { adam.restore(s); }) ==
+        "restore: number \"beta2_power\" of adam is missing");
+  CHECK(message_of<ArgumentError>([&] { adam.set_weights(std::vector{m}); }) ==
+        "set_weights: 1 tensors are given, but the optimizer has 5");
   CHECK(unchanged());
 
   Adam other;
   const Variable x(tensor({1.0}), {.name = "x"});
   other.restore_slot("x", "m", tensor({1.0, 2.0}));
-  CHECK(message_of<ShapeError>([&] { other.apply_gradients({{tensor({1.0}), x}}); }) == "restore: slot \"m\" of \"x\" is f32[2], the variable is f32[1]");
+  CHECK(message_of<ShapeError>([&] {
+          other.apply_gradients({{tensor({1.0}), x}});
+        }) == "restore: slot \"m\" of \"x\" is f32[2], the variable is f32[1]");
   CHECK(x.value().item() == 1);
   CHECK(other.iterations() == 0);
 }

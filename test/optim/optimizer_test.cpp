@@ -1,11 +1,11 @@
-// Optimizers: trajectories against the formulas in plain double, sparse gradients, what stays when an error is thrown, and
-// whose memory is written.
+// Optimizers: trajectories against the formulas in plain double, sparse gradients, what stays when an error
+// is thrown, and whose memory is written.
 #include <cmath>
 
 #include <catch2/catch.hpp>
 
-#include "core/sanitizers.h"
 #include "case.h"
+#include "core/sanitizers.h"
 #include "tapedeck/tapedeck.h"
 
 using namespace tapedeck;
@@ -29,7 +29,8 @@ struct ScalarAdam {
 
 Tensor wave(const Shape& shape, double phase, DType dtype) {
   std::vector<double> values;
-  for (std::int64_t i = 0; i < shape.size(); ++i) values.push_back(std::sin(0.7 * static_cast<double>(i) + phase));
+  for (std::int64_t i = 0; i < shape.size(); ++i)
+    values.push_back(std::sin(0.7 * static_cast<double>(i) + phase));
   return astype(tensor(values, shape), dtype);
 }
 
@@ -37,15 +38,20 @@ void check_close(const Tensor& actual, const std::vector<double>& expected, doub
   const std::vector<double> values = actual.to_vector();
   REQUIRE(values.size() == expected.size());
   std::size_t close = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) close += std::abs(values[i] - expected[i]) <= tolerance * (1 + std::abs(expected[i]));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    close += std::abs(values[i] - expected[i]) <= tolerance * (1 + std::abs(expected[i]));
   CHECK(close == values.size());
 }
 
-Gradient slices(const Tensor& values, const Tensor& indices, const Shape& dense_shape) { return IndexedSlices{values, indices, dense_shape}; }
+Gradient slices(const Tensor& values, const Tensor& indices, const Shape& dense_shape) {
+  return IndexedSlices{values, indices, dense_shape};
+}
 
-template <class E, class F> void check_error(const F& f, const std::string& message) { CHECK_THROWS_MATCHES(f(), E, Catch::Matchers::Message(message)); }
+template <class E, class F> void check_error(const F& f, const std::string& message) {
+  CHECK_THROWS_MATCHES(f(), E, Catch::Matchers::Message(message));
+}
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("gradient descent moves against the gradient", "[optimizer]") {
   const DType dtype = GENERATE(DType::f32, DType::f64);
@@ -56,7 +62,8 @@ TEST_CASE("gradient descent moves against the gradient", "[optimizer]") {
   for (int step = 0; step < 3; ++step) {
     const Tensor g = wave({n}, step, dtype);
     const std::vector<double> slope = g.to_vector();
-    for (std::size_t i = 0; i < expected.size(); ++i) expected[i] -= 0.25 * slope[i];
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      expected[i] -= 0.25 * slope[i];
     descent.apply_gradients({{g, x}});
   }
   check_close(x.value(), expected, dtype == DType::f32 ? 1e-6 : 1e-14);
@@ -70,14 +77,17 @@ TEST_CASE("adam follows its formula", "[optimizer]") {
   const Variable x(wave({n}, 0, dtype));
   Adam adam({.learning_rate = 0.1, .beta1 = 0.8, .beta2 = 0.95, .epsilon = 1e-3});
   std::vector<double> expected = x.value().to_vector(), m, v;
-  std::vector<ScalarAdam> scalar(expected.size(), ScalarAdam{.rate = 0.1, .beta1 = 0.8, .beta2 = 0.95, .epsilon = 1e-3});
+  std::vector<ScalarAdam> scalar(expected.size(),
+                                 ScalarAdam{.rate = 0.1, .beta1 = 0.8, .beta2 = 0.95, .epsilon = 1e-3});
   for (int step = 0; step < 5; ++step) {
     const Tensor g = wave({n}, step, dtype);
     const std::vector<double> slope = g.to_vector();
-    for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = scalar[i].step(expected[i], slope[i]);
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      expected[i] = scalar[i].step(expected[i], slope[i]);
     adam.apply_gradients({{g, x}});
   }
-  for (const ScalarAdam& s : scalar) m.push_back(s.m), v.push_back(s.v);
+  for (const ScalarAdam& s : scalar)
+    m.push_back(s.m), v.push_back(s.v);
   check_close(x.value(), expected, tolerance);
   check_close(adam.slot(x, "m"), m, tolerance);
   check_close(adam.slot(x, "v"), v, tolerance);
@@ -94,11 +104,13 @@ TEST_CASE("a sparse gradient is the dense one with zeros", "[optimizer]") {
   const double rate = rule == "lamb" ? 1e-3 : 0.1;   // whose few rows move far
   Optimizer sparse(rule, {{"learning_rate", rate}}), dense(rule, {{"learning_rate", rate}});
   for (int step = 0; step < 3; ++step) {
-    const Tensor values = wave({4, width}, step, dtype), indices = astype(tensor<std::int64_t>({4, step, rows - 1, 4}), index_dtype);
+    const Tensor values = wave({4, width}, step, dtype),
+                 indices = astype(tensor<std::int64_t>({4, step, rows - 1, 4}), index_dtype);
     sparse.apply_gradients({{slices(values, indices, start.shape()), a}});
     dense.apply_gradients({{scatter_add(values, indices, start.shape()), b}});
   }
-  check_close(sub(a.value(), b.value()), std::vector<double>(static_cast<std::size_t>(rows * width)), dtype == DType::f32 ? 1e-6 : 1e-14);
+  check_close(sub(a.value(), b.value()), std::vector<double>(static_cast<std::size_t>(rows * width)),
+              dtype == DType::f32 ? 1e-6 : 1e-14);
 }
 
 TEST_CASE("a gradient that is none leaves its variable alone", "[optimizer]") {
@@ -114,27 +126,46 @@ TEST_CASE("a gradient that is none leaves its variable alone", "[optimizer]") {
 
 TEST_CASE("all is checked before anything changes", "[optimizer]") {
   Adam adam;
-  const Variable good(ones({2}), {.name = "good"}), bad(ones({2, 3}), {.name = "bad"}), counts(tensor<std::int32_t>({1, 2}), {.name = "counts"});
-  const auto apply = [&](const Gradient& g, const Variable& v) { return [&adam, &good, g, v] { adam.apply_gradients({{ones({2}), good}, {g, v}}); }; };
+  const Variable good(ones({2}), {.name = "good"}), bad(ones({2, 3}), {.name = "bad"}),
+      counts(tensor<std::int32_t>({1, 2}), {.name = "counts"});
+  const auto apply = [&](const Gradient& g, const Variable& v) {
+    return [&adam, &good, g, v] { adam.apply_gradients({{ones({2}), good}, {g, v}}); };
+  };
 
   check_error<ArgumentError>([&] { adam.apply_gradients({}); }, "apply_gradients: no variables given");
-  check_error<ArgumentError>([&] { adam.apply_gradients({{{}, good}, {{}, bad}}); }, "apply_gradients: no gradient reaches any variable: good, bad");
-  check_error<ArgumentError>([&] { adam.apply_gradients(std::vector<Gradient>(2), std::vector<Variable>{good}); },
-                             "apply_gradients: the lists differ in length: 2 gradients, 1 variables");
-  check_error<ShapeError>(apply(ones({3, 2}), bad), "apply_gradients: the gradient does not fit variable \"bad\": gradient is f32[3,2], variable is f32[2,3]");
-  check_error<DTypeError>(apply(ones({2, 3}, DType::f64), bad), "apply_gradients: the gradient does not fit variable \"bad\": gradient is f64[2,3], variable is f32[2,3]");
-  check_error<DTypeError>(apply(tensor<std::int32_t>({1, 2}), counts), "apply_gradients: variable \"counts\" is i32[2]; use f32 or f64");
+  check_error<ArgumentError>(
+      [&] {
+        adam.apply_gradients({{{}, good}, {{}, bad}});
+      },
+      "apply_gradients: no gradient reaches any variable: good, bad");
+  check_error<ArgumentError>(
+      [&] { adam.apply_gradients(std::vector<Gradient>(2), std::vector<Variable>{good}); },
+      "apply_gradients: the lists differ in length: 2 gradients, 1 variables");
+  check_error<ShapeError>(apply(ones({3, 2}), bad),
+                          "apply_gradients: the gradient does not fit variable \"bad\": gradient is "
+                          "f32[3,2], variable is f32[2,3]");
+  check_error<DTypeError>(apply(ones({2, 3}, DType::f64), bad),
+                          "apply_gradients: the gradient does not fit variable \"bad\": gradient is "
+                          "f64[2,3], variable is f32[2,3]");
+  check_error<DTypeError>(apply(tensor<std::int32_t>({1, 2}), counts),
+                          "apply_gradients: variable \"counts\" is i32[2]; use f32 or f64");
 
   const Tensor row = ones({1, 3}), first = tensor<std::int64_t>({0});
-  check_error<ShapeError>(apply(slices(row, first, {4, 3}), bad), "apply_gradients: the gradient does not fit variable \"bad\": gradient is f32[4,3], variable is f32[2,3]");
+  check_error<ShapeError>(apply(slices(row, first, {4, 3}), bad),
+                          "apply_gradients: the gradient does not fit variable \"bad\": gradient is "
+                          "f32[4,3], variable is f32[2,3]");
   check_error<ShapeError>(apply(slices(ones({1, 2}), first, {2, 3}), bad),
-                          "apply_gradients: the parts of the slices do not fit together: values is f32[1,2], indices is i64[1], dense_shape is [2,3], variable is \"bad\"");
+                          "apply_gradients: the parts of the slices do not fit together: values is f32[1,2], "
+                          "indices is i64[1], dense_shape is [2,3], variable is \"bad\"");
   check_error<DTypeError>(apply(slices(row, ones({1}), {2, 3}), bad),
-                          "apply_gradients: the indices of slices must be i32 or i64: values is f32[1,3], indices is f32[1], dense_shape is [2,3], variable is \"bad\"");
+                          "apply_gradients: the indices of slices must be i32 or i64: values is f32[1,3], "
+                          "indices is f32[1], dense_shape is [2,3], variable is \"bad\"");
   for (const std::int64_t index : {2, -1})
-    check_error<ShapeError>(apply(slices(row, tensor<std::int64_t>({index}), {2, 3}), bad),
-                            "apply_gradients: index " + std::to_string(index) + " at position 0 of the slices is out of range: values is f32[1,3], indices is i64[1], "
-                            "dense_shape is [2,3], variable is \"bad\"");
+    check_error<ShapeError>(
+        apply(slices(row, tensor<std::int64_t>({index}), {2, 3}), bad),
+        "apply_gradients: index " + std::to_string(index) +
+            " at position 0 of the slices is out of range: values is f32[1,3], indices is i64[1], "
+            "dense_shape is [2,3], variable is \"bad\"");
 
   CHECK(adam.iterations() == 0);
   CHECK_FALSE(adam.slot(good, "m").defined());
@@ -148,16 +179,26 @@ TEST_CASE("hyperparameters are checked, read and set", "[optimizer]") {
   CHECK_THAT(adam.slot_names(), Equals(std::vector<std::string>{"m", "v"}));
   CHECK(GradientDescent({.learning_rate = 1}).slot_names().empty());
 
-  check_error<ArgumentError>([] { Optimizer("adams"); }, "optimizer: there is no update rule \"adams\"; use one of gradient_descent, momentum, keras_sgd, adagrad, keras_adagrad, "
-                             "adagrad_da, adadelta, adam, adamw, adamax, nadam, rmsprop, keras_rmsprop, ftrl, proximal_gradient_descent, proximal_adagrad, lamb, lion");
-  check_error<ArgumentError>([] { Optimizer("gradient_descent"); }, "gradient_descent: learning_rate is out of range: nan; use a finite number");
-  check_error<ArgumentError>([] { Adam({.beta1 = 1}); }, "adam: beta1 is out of range: 1; use a number from 0 up to but without 1");
-  check_error<ArgumentError>([&] { adam.set_hyperparameter("epsilon", -1); }, "adam: epsilon is out of range: -1; use a finite number of 0 or more");
-  check_error<ArgumentError>([&] { (void)adam.hyperparameter("rho"); }, "adam: there is no hyperparameter \"rho\"; use one of learning_rate, beta1, beta2, epsilon, lazy, amsgrad");
+  check_error<ArgumentError>([] { Optimizer("adams"); },
+                             "optimizer: there is no update rule \"adams\"; use one of gradient_descent, "
+                             "momentum, keras_sgd, adagrad, keras_adagrad, "
+                             "adagrad_da, adadelta, adam, adamw, adamax, nadam, rmsprop, keras_rmsprop, "
+                             "ftrl, proximal_gradient_descent, proximal_adagrad, lamb, lion");
+  check_error<ArgumentError>([] { Optimizer("gradient_descent"); },
+                             "gradient_descent: learning_rate is out of range: nan; use a finite number");
+  check_error<ArgumentError>([] { Adam({.beta1 = 1}); },
+                             "adam: beta1 is out of range: 1; use a number from 0 up to but without 1");
+  check_error<ArgumentError>([&] { adam.set_hyperparameter("epsilon", -1); },
+                             "adam: epsilon is out of range: -1; use a finite number of 0 or more");
+  check_error<ArgumentError>([&] { (void)adam.hyperparameter("rho"); },
+                             "adam: there is no hyperparameter \"rho\"; use one of learning_rate, beta1, "
+                             "beta2, epsilon, lazy, amsgrad");
 
-  check_error<ArgumentError>([] { Momentum({.learning_rate = 1.0}); }, "momentum: momentum is out of range: nan; use a finite number");
+  check_error<ArgumentError>([] { Momentum({.learning_rate = 1.0}); },
+                             "momentum: momentum is out of range: nan; use a finite number");
   const Momentum sgd({.form = Form::keras});
-  CHECK((sgd.name() == "keras_sgd" && sgd.hyperparameter("learning_rate") == 0.01 && sgd.hyperparameter("momentum") == 0));
+  CHECK((sgd.name() == "keras_sgd" && sgd.hyperparameter("learning_rate") == 0.01 &&
+         sgd.hyperparameter("momentum") == 0));
   const Adagrad adagrad({.form = Form::keras});
   CHECK((adagrad.hyperparameter("learning_rate") == 1e-3 && adagrad.hyperparameter("epsilon") == 1e-7));
   CHECK(RMSProp({.form = Form::keras}).hyperparameter("epsilon") == 1e-7);
@@ -238,14 +279,17 @@ TEST_CASE("cases: gradient descent", "[cases][optimizer]") {
     descent.apply_gradients({{c.input("grad0"), a}, {c.input("grad1"), b}});
     c.check("var0", a.value());
     c.check("var1", b.value());
-    if (std::string(id) == "opt-sgd-basic") c.check("n_optimizer_variables", descent.slot_names().size());
-    else c.check("global_step", descent.iterations());
+    if (std::string(id) == "opt-sgd-basic")
+      c.check("n_optimizer_variables", descent.slot_names().size());
+    else
+      c.check("global_step", descent.iterations());
   }
   {
     Case c("opt-sgd-sparse");
     const Variable a(tensor({{1.0}, {2.0}})), b(tensor({{3.0}, {4.0}}));
     GradientDescent({.learning_rate = c.number("lr")})
-        .apply_gradients({{slices(tensor({{0.1}}), tensor<std::int64_t>({0}), {2, 1}), a}, {slices(tensor({{0.01}}), tensor<std::int64_t>({1}), {2, 1}), b}});
+        .apply_gradients({{slices(tensor({{0.1}}), tensor<std::int64_t>({0}), {2, 1}), a},
+                          {slices(tensor({{0.01}}), tensor<std::int64_t>({1}), {2, 1}), b}});
     c.check("var0", a.value());
     c.check("var1", b.value());
   }
@@ -280,9 +324,11 @@ TEST_CASE("cases: adam", "[cases][optimizer]") {
   {
     Case c("opt-adam-two-updates-share");
     const Variable a(c.input("var0", DType::f64)), b(c.input("var1", DType::f64));
-    const std::vector<GradientAndVariable> pairs = {{c.input("grad0", DType::f64), a}, {c.input("grad1", DType::f64), b}};
+    const std::vector<GradientAndVariable> pairs = {{c.input("grad0", DType::f64), a},
+                                                    {c.input("grad1", DType::f64), b}};
     Adam adam;
-    for (int step = 0; step < 3; ++step) adam.apply_gradients(pairs);
+    for (int step = 0; step < 3; ++step)
+      adam.apply_gradients(pairs);
     c.check("var0", a.value());
   }
   {
@@ -291,7 +337,8 @@ TEST_CASE("cases: adam", "[cases][optimizer]") {
     Adam adam;
     std::vector<double> row1;
     for (int step = 0; step < 3; ++step) {
-      adam.apply_gradients({{slices(tensor({{0.1}, {0.1}}, DType::f64), tensor<std::int64_t>({1, 1}), {2, 1}), x}});
+      adam.apply_gradients(
+          {{slices(tensor({{0.1}, {0.1}}, DType::f64), tensor<std::int64_t>({1, 1}), {2, 1}), x}});
       row1.push_back(x.value().at({1, 0}));
     }
     c.check("var_row1", row1);

@@ -8,50 +8,78 @@
 using namespace tapedeck;
 using namespace tapedeck::test;
 
-
 namespace {
 
 Values at(const Schedule& s, std::initializer_list<std::int64_t> steps) {
   Values result;
-  for (const std::int64_t i : steps) result.push_back(s(i));
+  for (const std::int64_t i : steps)
+    result.push_back(s(i));
   return result;
 }
 const double kRoot = std::sqrt(0.5);
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("schedules have their values", "[optimizer]") {
   CHECK_THAT(at(schedule::constant(3), {0, 100}), Catch::Matchers::Approx(Values{3, 3}));
-  CHECK_THAT(at(schedule::exponential({.initial = 8, .steps = 10, .rate = 0.5}), {0, 5, 10, 20}), Catch::Matchers::Approx(Values{8, 8 * kRoot, 4, 2}));
-  CHECK_THAT(at(schedule::exponential({.initial = 8, .steps = 10, .rate = 0.5, .staircase = true}), {0, 9, 10, 29}), Catch::Matchers::Approx(Values{8, 8, 4, 2}));
-  CHECK_THAT(at(schedule::inverse_time({.initial = 8, .steps = 10, .rate = 2}), {0, 5, 10, 15}), Catch::Matchers::Approx(Values{8, 4, 8.0 / 3, 2}));
-  CHECK_THAT(at(schedule::natural_exponential({.initial = 8, .steps = 10, .rate = std::log(2.0)}), {0, 10, 30}), Catch::Matchers::Approx(Values{8, 4, 1}));
+  CHECK_THAT(at(schedule::exponential({.initial = 8, .steps = 10, .rate = 0.5}), {0, 5, 10, 20}),
+             Catch::Matchers::Approx(Values{8, 8 * kRoot, 4, 2}));
+  CHECK_THAT(
+      at(schedule::exponential({.initial = 8, .steps = 10, .rate = 0.5, .staircase = true}), {0, 9, 10, 29}),
+      Catch::Matchers::Approx(Values{8, 8, 4, 2}));
+  CHECK_THAT(at(schedule::inverse_time({.initial = 8, .steps = 10, .rate = 2}), {0, 5, 10, 15}),
+             Catch::Matchers::Approx(Values{8, 4, 8.0 / 3, 2}));
+  CHECK_THAT(
+      at(schedule::natural_exponential({.initial = 8, .steps = 10, .rate = std::log(2.0)}), {0, 10, 30}),
+      Catch::Matchers::Approx(Values{8, 4, 1}));
 
-  CHECK_THAT(at(schedule::polynomial({.initial = 5, .steps = 10, .end = 1}), {0, 5, 10, 30}), Catch::Matchers::Approx(Values{5, 3, 1, 1}));
-  CHECK_THAT(at(schedule::polynomial({.initial = 5, .steps = 10, .end = 1, .power = 2}), {0, 5}), Catch::Matchers::Approx(Values{5, 2}));
-  CHECK_THAT(at(schedule::polynomial({.initial = 5, .steps = 10, .end = 1, .cycle = true}), {0, 10, 11, 20, 30}), Catch::Matchers::Approx(Values{5, 1, 1 + 4 * 0.45, 1, 1}));
+  CHECK_THAT(at(schedule::polynomial({.initial = 5, .steps = 10, .end = 1}), {0, 5, 10, 30}),
+             Catch::Matchers::Approx(Values{5, 3, 1, 1}));
+  CHECK_THAT(at(schedule::polynomial({.initial = 5, .steps = 10, .end = 1, .power = 2}), {0, 5}),
+             Catch::Matchers::Approx(Values{5, 2}));
+  CHECK_THAT(
+      at(schedule::polynomial({.initial = 5, .steps = 10, .end = 1, .cycle = true}), {0, 10, 11, 20, 30}),
+      Catch::Matchers::Approx(Values{5, 1, 1 + 4 * 0.45, 1, 1}));
 
-  CHECK_THAT(at(schedule::cosine({.initial = 4, .steps = 12}), {0, 3, 4, 6, 12, 99}), Catch::Matchers::Approx(Values{4, 2 + 2 * kRoot, 3, 2, 0, 0}).margin(1e-15));
-  CHECK_THAT(at(schedule::cosine({.initial = 4, .steps = 12, .end = 0.25}), {0, 6, 12}), Catch::Matchers::Approx(Values{4, 2.5, 1}));
+  CHECK_THAT(at(schedule::cosine({.initial = 4, .steps = 12}), {0, 3, 4, 6, 12, 99}),
+             Catch::Matchers::Approx(Values{4, 2 + 2 * kRoot, 3, 2, 0, 0}).margin(1e-15));
+  CHECK_THAT(at(schedule::cosine({.initial = 4, .steps = 12, .end = 0.25}), {0, 6, 12}),
+             Catch::Matchers::Approx(Values{4, 2.5, 1}));
   // Periods of 4, 12, 36 and 108 steps begin at 0, 4, 16 and 52.
-  CHECK_THAT(at(schedule::cosine_restarts({.initial = 8, .steps = 4, .longer = 3, .lower = 0.5}), {0, 2, 3, 4, 10, 16, 34, 52}),
+  CHECK_THAT(at(schedule::cosine_restarts({.initial = 8, .steps = 4, .longer = 3, .lower = 0.5}),
+                {0, 2, 3, 4, 10, 16, 34, 52}),
              Catch::Matchers::Approx(Values{8, 4, 4 - 4 * kRoot, 4, 2, 2, 1, 1}));
-  CHECK_THAT(at(schedule::cosine_restarts({.initial = 8, .steps = 4, .longer = 1, .lower = 0.5, .end = 0.1}), {0, 2, 4, 10}), Catch::Matchers::Approx(Values{8, 4.4, 4.4, 8 * (0.9 * 0.125 + 0.1)}));
-  CHECK(schedule::cosine_restarts({.initial = 8, .steps = 1, .longer = 3})(121) == 8);   // 1 + 3 + 9 + 27 + 81
+  CHECK_THAT(at(schedule::cosine_restarts({.initial = 8, .steps = 4, .longer = 1, .lower = 0.5, .end = 0.1}),
+                {0, 2, 4, 10}),
+             Catch::Matchers::Approx(Values{8, 4.4, 4.4, 8 * (0.9 * 0.125 + 0.1)}));
+  CHECK(schedule::cosine_restarts({.initial = 8, .steps = 1, .longer = 3})(121) ==
+        8);   // 1 + 3 + 9 + 27 + 81
 
-  CHECK_THAT(at(schedule::piecewise({10, 20}, {3, 2, 1}), {0, 10, 11, 20, 21}), Catch::Matchers::Approx(Values{3, 3, 2, 2, 1}));
+  CHECK_THAT(at(schedule::piecewise({10, 20}, {3, 2, 1}), {0, 10, 11, 20, 21}),
+             Catch::Matchers::Approx(Values{3, 3, 2, 2, 1}));
   CHECK_THAT(at(schedule::warm_up(4, 8.0), {0, 1, 4, 9}), Catch::Matchers::Approx(Values{0, 2, 8, 8}));
-  CHECK_THAT(at(schedule::warm_up(4, schedule::exponential({.initial = 8, .steps = 1, .rate = 0.5}), 4), {0, 2, 4, 5}), Catch::Matchers::Approx(Values{4, 6, 8, 4}));
+  CHECK_THAT(at(schedule::warm_up(4, schedule::exponential({.initial = 8, .steps = 1, .rate = 0.5}), 4),
+                {0, 2, 4, 5}),
+             Catch::Matchers::Approx(Values{4, 6, 8, 4}));
 }
 
 TEST_CASE("schedules refuse what makes no sense", "[optimizer]") {
-  CHECK(message_of<ArgumentError>([] { schedule::exponential({.initial = 1, .steps = 0, .rate = 1}); }) == "schedule::exponential: steps is 0; use a number above 0");
-  CHECK(message_of<ArgumentError>([] { schedule::cosine({.initial = NAN, .steps = 1}); }) == "schedule::cosine: nan is no finite number");
-  CHECK(message_of<ArgumentError>([] { schedule::inverse_time({.initial = 1, .steps = 1, .rate = -1}); }) == "schedule::inverse_time: rate is -1; use 0 or more");
-  CHECK(message_of<ArgumentError>([] { schedule::cosine_restarts({.initial = 1, .steps = 1, .longer = 0.5}); }) == "schedule::cosine_restarts: longer is 0.5; use 1 or more");
-  CHECK(message_of<ArgumentError>([] { schedule::piecewise({1}, {1}); }) == "schedule::piecewise: 1 boundaries need one value more: there are 1");
-  CHECK(message_of<ArgumentError>([] { schedule::piecewise({2, 2}, {1, 2, 3}); }) == "schedule::piecewise: the boundaries do not ascend");
-  CHECK(message_of<ArgumentError>([] { schedule::warm_up(-1, 1.0); }) == "schedule::warm_up: steps is -1; use 0 or more");
+  CHECK(message_of<ArgumentError>([] { schedule::exponential({.initial = 1, .steps = 0, .rate = 1}); }) ==
+        "schedule::exponential: steps is 0; use a number above 0");
+  CHECK(message_of<ArgumentError>([] { schedule::cosine({.initial = NAN, .steps = 1}); }) ==
+        "schedule::cosine: nan is no finite number");
+  CHECK(message_of<ArgumentError>([] { schedule::inverse_time({.initial = 1, .steps = 1, .rate = -1}); }) ==
+        "schedule::inverse_time: rate is -1; use 0 or more");
+  CHECK(message_of<ArgumentError>([] {
+          schedule::cosine_restarts({.initial = 1, .steps = 1, .longer = 0.5});
+        }) == "schedule::cosine_restarts: longer is 0.5; use 1 or more");
+  CHECK(message_of<ArgumentError>([] { schedule::piecewise({1}, {1}); }) ==
+        "schedule::piecewise: 1 boundaries need one value more: there are 1");
+  CHECK(message_of<ArgumentError>([] {
+          schedule::piecewise({2, 2}, {1, 2, 3});
+        }) == "schedule::piecewise: the boundaries do not ascend");
+  CHECK(message_of<ArgumentError>([] { schedule::warm_up(-1, 1.0); }) ==
+        "schedule::warm_up: steps is -1; use 0 or more");
 }
 
 TEST_CASE("hyperparameters follow schedules and functions", "[optimizer]") {
@@ -72,7 +100,9 @@ TEST_CASE("hyperparameters follow schedules and functions", "[optimizer]") {
   descent.apply_gradients({{one, x}, {one, y}});
   CHECK(calls == 1);
   rate = NAN;
-  CHECK(message_of<ArgumentError>([&] { descent.apply_gradients({{one, x}, {one, y}}); }) == "gradient_descent: learning_rate is out of range: nan; use a finite number");
+  CHECK(message_of<ArgumentError>([&] {
+          descent.apply_gradients({{one, x}, {one, y}});
+        }) == "gradient_descent: learning_rate is out of range: nan; use a finite number");
   descent.set_hyperparameter("learning_rate", [](std::int64_t) -> double { throw ArgumentError("no"); });
   CHECK(message_of<ArgumentError>([&] { descent.apply_gradients({{one, x}, {one, y}}); }) == "no");
   CHECK(x.value().item() == -7);
@@ -80,12 +110,16 @@ TEST_CASE("hyperparameters follow schedules and functions", "[optimizer]") {
 
   // A schedule of momentum, too: a = 1, then 0.5 · 1 + 1.
   Momentum momentum({.learning_rate = 1.0, .momentum = schedule::piecewise({0}, {0.9, 0.5})});
-  for (int i = 0; i < 2; ++i) momentum.apply_gradients({{one, y}});
+  for (int i = 0; i < 2; ++i)
+    momentum.apply_gradients({{one, y}});
   CHECK(momentum.slot(y, "momentum").item() == 1.5);
 
-  CHECK(message_of<ArgumentError>([] { Optimizer("adam", {{"amsgrad", [] { return 1.0; }}}); }) == "adam: amsgrad takes no schedule; use 0 or 1");
+  CHECK(message_of<ArgumentError>([] {
+          Optimizer("adam", {{"amsgrad", [] { return 1.0; }}});
+        }) == "adam: amsgrad takes no schedule; use 0 or 1");
   Adam adam;
-  CHECK(message_of<ArgumentError>([&] { adam.set_hyperparameter("amsgrad", 1); }) == "adam: amsgrad is fixed when the optimizer is made");
+  CHECK(message_of<ArgumentError>([&] { adam.set_hyperparameter("amsgrad", 1); }) ==
+        "adam: amsgrad is fixed when the optimizer is made");
   Nadam nadam;
   nadam.set_hyperparameter("learning_rate", 0.5);
   CHECK(nadam.hyperparameter("learning_rate") == 0.5);

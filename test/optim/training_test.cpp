@@ -1,4 +1,5 @@
-// What stands between a loss and a step: transformations of gradients, accumulation, loss scaling; and moving averages beside it.
+// What stands between a loss and a step: transformations of gradients, accumulation, loss scaling; and moving
+// averages beside it.
 #include "tapedeck/training.h"
 
 #include <catch2/catch.hpp>
@@ -17,7 +18,9 @@ using Catch::Matchers::Equals;
 namespace {
 
 /// Row 1 twice, as 3 and 1, and row 0 as 3.
-Gradient slices() { return IndexedSlices{tensor({{3.0}, {3.0}, {1.0}}, DType::f64), tensor({1, 0, 1}), Shape{3, 1}}; }
+Gradient slices() {
+  return IndexedSlices{tensor({{3.0}, {3.0}, {1.0}}, DType::f64), tensor({1, 0, 1}), Shape{3, 1}};
+}
 Values values(const Gradient& g) { return g.dense().to_vector(); }
 auto close(const Values& v) { return Catch::Matchers::Approx(v); }
 
@@ -30,7 +33,7 @@ Values moved(const GradientTransform& t, const Gradient& g, const Variable& x) {
   return (before - x.value()).to_vector();
 }
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("gradients are clipped", "[optimizer]") {
   CHECK(values(clip_by_value(f64({-3, 0.5, 2}), -1, 1)) == Values{-1, 0.5, 1});
@@ -49,21 +52,29 @@ TEST_CASE("gradients are clipped", "[optimizer]") {
   CHECK_FALSE(clipped[1].defined());
   CHECK_THAT(values(clipped[2]), close({1.5, 2, 0}));
   CHECK(values(clip_by_global_norm(all, 7)[0]) == Values{3, 0});
-  for (const Gradient& g : clip_by_global_norm(std::vector<Gradient>{f64({1}), f64({INFINITY})}, 3)) CHECK(std::isnan(values(g)[0]));
-  CHECK(global_norm(std::vector<Gradient>{full({2}, 3e30)}) == Approx(std::sqrt(2.0) * 3e30));   // whose squares f32 does not have
+  for (const Gradient& g : clip_by_global_norm(std::vector<Gradient>{f64({1}), f64({INFINITY})}, 3))
+    CHECK(std::isnan(values(g)[0]));
+  CHECK(global_norm(std::vector<Gradient>{full({2}, 3e30)}) ==
+        Approx(std::sqrt(2.0) * 3e30));   // whose squares f32 does not have
 
-  CHECK(message_of<ArgumentError>([] { clip_by_value(f64({1}), 1, 0); }) == "clip_by_value: the bounds are 1 and 0; use ascending ones");
-  CHECK(message_of<ArgumentError>([] { clip_by_norm(f64({1}), -1); }) == "clip_by_norm: the limit is -1; use 0 or more");
-  CHECK(message_of<ArgumentError>([] { transforms::clip_global_norm(-1.0); }) == "clip_global_norm: the limit is -1; use 0 or more");
+  CHECK(message_of<ArgumentError>([] { clip_by_value(f64({1}), 1, 0); }) ==
+        "clip_by_value: the bounds are 1 and 0; use ascending ones");
+  CHECK(message_of<ArgumentError>([] { clip_by_norm(f64({1}), -1); }) ==
+        "clip_by_norm: the limit is -1; use 0 or more");
+  CHECK(message_of<ArgumentError>([] { transforms::clip_global_norm(-1.0); }) ==
+        "clip_global_norm: the limit is -1; use 0 or more");
 }
 
 TEST_CASE("transformations change the gradients of a step, in their order", "[optimizer]") {
-  const Variable x(f64({1, 2}), {.name = "x"}), y(f64({10})), table(tensor({{1.0}, {2.0}, {3.0}}, DType::f64));
+  const Variable x(f64({1, 2}), {.name = "x"}), y(f64({10})),
+      table(tensor({{1.0}, {2.0}, {3.0}}, DType::f64));
   CHECK(moved(transforms::clip_value(0.5), f64({-3, 0.25}), x) == Values{-0.5, 0.25});
   CHECK_THAT(moved(transforms::clip_norm(1.0), f64({3, 4}), x), close({0.6, 0.8}));
   CHECK_THAT(moved(transforms::weight_decay(0.5), f64({1, 1}), Variable(f64({1, 2}))), close({1.5, 2}));
   CHECK_THAT(moved(transforms::weight_decay(0.5), slices(), table), close({3.5, 5, 0}));
-  CHECK_THAT(moved(transforms::weight_decay(0.5, [](const Variable& v) { return v.name() == "w"; }), f64({1, 1}), Variable(f64({1, 2}))), close({1, 1}));
+  CHECK_THAT(moved(transforms::weight_decay(0.5, [](const Variable& v) { return v.name() == "w"; }),
+                   f64({1, 1}), Variable(f64({1, 2}))),
+             close({1, 1}));
 
   GradientDescent descent({.learning_rate = 1.0});
   descent.add_transform(transforms::scale([](std::int64_t step) { return step == 0 ? 2.0 : 1.0; }));
@@ -83,10 +94,14 @@ TEST_CASE("transformations change the gradients of a step, in their order", "[op
   });
   CHECK(message_of<ArgumentError>([&] { descent.apply_gradients({{da, y}}); }) == "not yet");
   descent.restore_scalar("iterations", 5);
-  CHECK(message_of<ShapeError>([&] { descent.apply_gradients({{da, y}}); }) ==
-        "apply_gradients: the gradient does not fit variable \"variable\": gradient is f64[7], variable is f64[1]");
+  CHECK(message_of<ShapeError>([&] {
+          descent.apply_gradients({{da, y}});
+        }) ==
+        "apply_gradients: the gradient does not fit variable \"variable\": gradient is f64[7], variable is "
+        "f64[1]");
   CHECK(y.value().to_vector() == before);
-  CHECK(message_of<ArgumentError>([&] { descent.add_transform({}); }) == "add_transform: the transformation is an empty function");
+  CHECK(message_of<ArgumentError>([&] { descent.add_transform({}); }) ==
+        "add_transform: the transformation is an empty function");
 }
 
 TEST_CASE("noise is that of its key and step", "[optimizer]") {
@@ -113,7 +128,9 @@ TEST_CASE("micro-batches add up to one step", "[optimizer]") {
   accumulator.add({{f64({1, 2}), x}, {Gradient(), table}});
   accumulator.add({{f64({3, 6}), x}, {slices(), table}});
   CHECK(accumulator.count() == 2);
-  CHECK(message_of<ShapeError>([&] { accumulator.add({{slices(), table}, {f64({1}), x}}); }) == "add_n: shapes differ: x is f64[2], input 1 is f64[1]");
+  CHECK(message_of<ShapeError>([&] {
+          accumulator.add({{slices(), table}, {f64({1}), x}});
+        }) == "add_n: shapes differ: x is f64[2], input 1 is f64[1]");
   CHECK(accumulator.count() == 2);
   std::vector<GradientAndVariable> mean = accumulator.take_mean();
   REQUIRE(mean.size() == 2);
@@ -130,18 +147,24 @@ TEST_CASE("a scaled loss takes the same steps, and none where it overflows", "[o
   LossScale scale({.initial = 4, .growth_interval = 2, .least = 1, .most = 16});
   const Variable x(tensor(3.0, DType::f64)), count(tensor(0), {.trainable = false});
   GradientDescent descent({.learning_rate = 0.25});
-  CHECK(scale.minimize(descent, [&] { return square(x); }, {}, count).item() == 9);
+  CHECK(scale
+            .minimize(
+                descent, [&] { return square(x); }, {}, count)
+            .item() == 9);
   CHECK(x.value().item() == 1.5);
   CHECK(scale.value() == 4);
   scale.minimize(descent, [&] { return square(x); });
   CHECK(scale.value() == 8);
-  for (const double bad : {INFINITY, NAN}) scale.minimize(descent, [&] { return x * bad; }, {}, count);
+  for (const double bad : {INFINITY, NAN})
+    scale.minimize(
+        descent, [&] { return x * bad; }, {}, count);
   CHECK(x.value().item() == 0.75);
   CHECK(scale.value() == 2);
   CHECK(scale.skipped() == 2);
   CHECK(descent.iterations() == 2);
   CHECK(count.value().item() == 1);
-  for (int i = 0; i < 3; ++i) scale.minimize(descent, [&] { return x * INFINITY; });
+  for (int i = 0; i < 3; ++i)
+    scale.minimize(descent, [&] { return x * INFINITY; });
   CHECK(scale.value() == 1);
 
   std::vector<GradientAndVariable> pairs = {{slices(), x}, {Gradient(), x}};
@@ -150,9 +173,11 @@ TEST_CASE("a scaled loss takes the same steps, and none where it overflows", "[o
   CHECK(values(pairs[0].gradient) == Values{1.5, 2, 0});
   CHECK(fixed.value() == 2);
   CHECK(message_of<ArgumentError>([] { LossScale({.initial = 0}); }) ==
-        "loss_scale: initial is 0, least is 1, most is 16777216; use ascending numbers above 0: least, initial, most");
-  CHECK(message_of<ArgumentError>([] { LossScale({.factor = 1}); }) ==
-        "loss_scale: factor is 1, growth_interval is 2000; use a factor above 1 and an interval of 0 or more");
+        "loss_scale: initial is 0, least is 1, most is 16777216; use ascending numbers above 0: least, "
+        "initial, most");
+  CHECK(
+      message_of<ArgumentError>([] { LossScale({.factor = 1}); }) ==
+      "loss_scale: factor is 1, growth_interval is 2000; use a factor above 1 and an interval of 0 or more");
 }
 
 TEST_CASE("moving averages follow values", "[optimizer]") {
@@ -185,8 +210,13 @@ TEST_CASE("moving averages follow values", "[optimizer]") {
   plain.update(corrected.value() + 2, 0.5);
   CHECK(corrected.value().item() == Approx(3.5 / 1.5 + 1));
 
-  CHECK(message_of<ArgumentError>([] { ExponentialMovingAverage(1.5); }) == "moving_average: decay is 1.5; use a number from 0 to 1");
-  CHECK(message_of<ArgumentError>([&] { debiased.update(tensor(1.0), -1); }) == "moving_average: decay is -1; use a number from 0 to 1");
-  CHECK(message_of<ShapeError>([&] { debiased.update(tensor({1.0}), 1); }) == "moving_average: variable \"variable\" is f32[], the value is f32[1]");
-  CHECK(message_of<DTypeError>([&] { average.apply(std::vector{v, counts}); }) == "moving_average: variable \"counts\" is i32[2]; use f32 or f64");
+  CHECK(message_of<ArgumentError>([] { ExponentialMovingAverage(1.5); }) ==
+        "moving_average: decay is 1.5; use a number from 0 to 1");
+  CHECK(message_of<ArgumentError>([&] { debiased.update(tensor(1.0), -1); }) ==
+        "moving_average: decay is -1; use a number from 0 to 1");
+  CHECK(message_of<ShapeError>([&] { debiased.update(tensor({1.0}), 1); }) ==
+        "moving_average: variable \"variable\" is f32[], the value is f32[1]");
+  CHECK(message_of<DTypeError>([&] {
+          average.apply(std::vector{v, counts});
+        }) == "moving_average: variable \"counts\" is i32[2]; use f32 or f64");
 }

@@ -1,4 +1,5 @@
-// Rules of a user's own: by rows and by tensors, with slots, numbers, sums over a variable, and what they may do wrong.
+// Rules of a user's own: by rows and by tensors, with slots, numbers, sums over a variable, and what they may
+// do wrong.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -18,14 +19,18 @@ namespace {
 template <class T> void step_and_count(const UpdateRow<T>& row) {
   for (std::int64_t i = 0; i < row.n; ++i) {
     row.slots[0][i] += T(1);
-    if (row.g) row.x[i] -= row.c[0] * row.g[i];
-    else row.slots[0][i] += T(99);
+    if (row.g)
+      row.x[i] -= row.c[0] * row.g[i];
+    else
+      row.slots[0][i] += T(99);
   }
 }
 
 constexpr UpdateRule kCounting = {
     .name = "counting",
-    .slots = {{"touched"}, {"start", [](const Tensor& value, const Hyperparameters&) { return value; }}, {"extra", nullptr, [](const Hyperparameters& h) { return h[1] != 0; }}},
+    .slots = {{"touched"},
+              {"start", [](const Tensor& value, const Hyperparameters&) { return value; }},
+              {"extra", nullptr, [](const Hyperparameters& h) { return h[1] != 0; }}},
     .hyperparameters = {{"learning_rate", 1, domains::positive}, {"extra", 0, domains::flag, Change::never}},
     .scalars = {{"part", [](const Hyperparameters&) { return 1.0; }}},
     .prepare = [](Step& s) { s.c = {s.h[0] * s.scalars[0]}; },
@@ -43,16 +48,28 @@ constexpr UpdateRule kCountingOthers = counting_others();
 // Sums: a step of length 1 in the direction of the whole gradient. In f64 only.
 constexpr UpdateRule kNormalised = {
     .name = "normalised",
-    .rows = {.f64 = [](const UpdateRow<double>& row) { for (std::int64_t i = 0; i < row.n; ++i) row.x[i] -= row.c[0] * row.g[i]; }},
-    .measure = {.f64 = [](const UpdateRow<double>& row, RowSums& sums) { for (std::int64_t i = 0; i < row.n; ++i) sums[0] += row.g[i] * row.g[i], sums[1] += 1; }},
+    .rows = {.f64 =
+                 [](const UpdateRow<double>& row) {
+                   for (std::int64_t i = 0; i < row.n; ++i)
+                     row.x[i] -= row.c[0] * row.g[i];
+                 }},
+    .measure = {.f64 =
+                    [](const UpdateRow<double>& row, RowSums& sums) {
+                      for (std::int64_t i = 0; i < row.n; ++i)
+                        sums[0] += row.g[i] * row.g[i], sums[1] += 1;
+                    }},
     .scale = [](Step& s, const RowSums& sums) noexcept { s.c[0] = 1 / std::sqrt(sums[0]), s.c[1] = sums[1]; },
 };
 
 // Tensors: the full matrix of Adagrad, whose slot has another shape than the variable.
 constexpr UpdateRule kFullMatrix = {
     .name = "full_matrix",
-    .slots = {{"h", [](const Tensor& value, const Hyperparameters& h) { return h[1] * eye(value.size(), value.size(), value.dtype()); }}},
-    .hyperparameters = {{"learning_rate", kRequired, domains::finite}, {"initial", 1, domains::positive, Change::never}},
+    .slots = {{"h",
+               [](const Tensor& value, const Hyperparameters& h) {
+                 return h[1] * eye(value.size(), value.size(), value.dtype());
+               }}},
+    .hyperparameters = {{"learning_rate", kRequired, domains::finite},
+                        {"initial", 1, domains::positive, Change::never}},
     .dense =
         [](const Step& s, Tensor& x, std::span<Tensor> slots, const Tensor& g) {
           const Tensor flat = reshape(g, {-1, 1});
@@ -66,17 +83,22 @@ constexpr UpdateRule kFullMatrix = {
 constexpr UpdateRule kSparse = {
     .name = "rows_only",
     .takes = [](DType t) { return t == DType::f64; },
-    .sparse = [](const Step&, Tensor& x, std::span<Tensor>, const IndexedSlices& g) { x = x + to_dense({g.values * g.values, g.indices, x.shape()}); },
+    .sparse =
+        [](const Step&, Tensor& x, std::span<Tensor>, const IndexedSlices& g) {
+          x = x + to_dense({g.values * g.values, g.indices, x.shape()});
+        },
 };
 
-Gradient slices(std::initializer_list<std::initializer_list<double>> values, std::initializer_list<int> rows, const Shape& shape) {
+Gradient slices(std::initializer_list<std::initializer_list<double>> values, std::initializer_list<int> rows,
+                const Shape& shape) {
   return IndexedSlices{matrix(values), tensor(rows), shape};
 }
 
 // A rule outlives its optimizer.
-static_assert(std::is_constructible_v<Optimizer, const UpdateRule&> && !std::is_constructible_v<Optimizer, UpdateRule>);
+static_assert(std::is_constructible_v<Optimizer, const UpdateRule&> &&
+              !std::is_constructible_v<Optimizer, UpdateRule>);
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("a user's rule runs by rows", "[optimizer]") {
   Optimizer optimizer(kCounting, {{"learning_rate", 4}});
@@ -85,7 +107,8 @@ TEST_CASE("a user's rule runs by rows", "[optimizer]") {
   optimizer.apply_gradients({{slices({{1, 0}, {1, 1}, {1, 2}}, {2, 0, 2}, {3, 2}), x}, {ones({3}), y}});
   CHECK_THAT(x.value().to_vector(), Equals(Values{-3, -3, 2, 2, -5, -5}));
   CHECK_THAT(optimizer.slot(x, "touched").to_vector(), Equals(Values{1, 1, 0, 0, 1, 1}));
-  CHECK_THAT(optimizer.slot(x, "start").to_vector(), Equals(Values{1, 1, 2, 2, 3, 3}));   // a copy, though the rule gave the value itself
+  CHECK_THAT(optimizer.slot(x, "start").to_vector(),
+             Equals(Values{1, 1, 2, 2, 3, 3}));   // a copy, though the rule gave the value itself
   CHECK_THAT(y.value().to_vector(), Equals(Values{-3, -3, -3}));
   CHECK(optimizer.scalar("part") == 0.5);
   optimizer.apply_gradients({{ones({3}), y}});
@@ -98,25 +121,34 @@ TEST_CASE("a user's rule runs by rows", "[optimizer]") {
   others.apply_gradients({{slices({{1, 1}}, {1}, {3, 2}), z}});
   CHECK_THAT(others.slot(z, "touched").to_vector(), Equals(Values{100, 100, 1, 1, 100, 100}));
 
-  CHECK(message_of<ArgumentError>([] { Optimizer(kCounting, {{"rate", 1}}); }) == "counting: there is no hyperparameter \"rate\"; use one of learning_rate, extra");
-  CHECK(message_of<ArgumentError>([] { Optimizer(kCounting, {{"learning_rate", 0}}); }) == "counting: learning_rate is out of range: 0; use a finite number above 0");
+  CHECK(message_of<ArgumentError>([] {
+          Optimizer(kCounting, {{"rate", 1}});
+        }) == "counting: there is no hyperparameter \"rate\"; use one of learning_rate, extra");
+  CHECK(message_of<ArgumentError>([] {
+          Optimizer(kCounting, {{"learning_rate", 0}});
+        }) == "counting: learning_rate is out of range: 0; use a finite number above 0");
 }
 
 TEST_CASE("a user's rule may use sums over the whole variable", "[optimizer]") {
   Optimizer optimizer(kNormalised);
   const Variable x(f64({0, 0})), large(zeros({300000}, DType::f64)), table(zeros({4, 2}, DType::f64));
-  optimizer.apply_gradients({{f64({3, 4}), x}, {ones({300000}, DType::f64), large}, {slices({{1, 1}, {2, 3}}, {1, 1}, {4, 2}), table}});
+  optimizer.apply_gradients({{f64({3, 4}), x},
+                             {ones({300000}, DType::f64), large},
+                             {slices({{1, 1}, {2, 3}}, {1, 1}, {4, 2}), table}});
   CHECK_THAT(x.value().to_vector(), Catch::Matchers::Approx(Values{-0.6, -0.8}));
   CHECK(large.value().at({299999}) == Approx(-1 / std::sqrt(300000.0)));
   CHECK(table.value().at({1, 1}) == Approx(-4 / 5.0));
   CHECK(table.value().at({0, 1}) == 0);
   const Variable single(ones({2}), {.name = "single"});
-  CHECK(message_of<DTypeError>([&] { optimizer.apply_gradients({{ones({2}), single}}); }) == "apply_gradients: variable \"single\" is f32[2]; use f64");
+  CHECK(message_of<DTypeError>([&] {
+          optimizer.apply_gradients({{ones({2}), single}});
+        }) == "apply_gradients: variable \"single\" is f32[2]; use f64");
 }
 
 TEST_CASE("a user's rule may be made of ops", "[optimizer]") {
   Optimizer optimizer(kFullMatrix, {{"learning_rate", 1}});
-  const Variable x(f64({0, 0}), {.name = "x"}), y(f64({5}), {.constraint = [](const Tensor& v) { return maximum(v, 4.75); }});
+  const Variable x(f64({0, 0}), {.name = "x"}),
+      y(f64({5}), {.constraint = [](const Tensor&v) { return maximum(v, 4.75); }});
   optimizer.apply_gradients({{f64({1, 2}), x}, {f64({1}), y}});
   // (I + g gᵀ)⁻¹ g = g / (1 + |g|²)
   CHECK(x.value().at({0}) == Approx(-1 / 6.0));
@@ -127,7 +159,9 @@ TEST_CASE("a user's rule may be made of ops", "[optimizer]") {
 
   // What it throws leaves everything as it was, the variables before it, too.
   const Variable z(f64({1}));
-  CHECK(message_of<ArgumentError>([&] { optimizer.apply_gradients({{f64({1, 2}), x}, {f64({101}), z}}); }) == "full_matrix: the gradient is large");
+  CHECK(message_of<ArgumentError>([&] {
+          optimizer.apply_gradients({{f64({1, 2}), x}, {f64({101}), z}});
+        }) == "full_matrix: the gradient is large");
   CHECK(x.value().at({0}) == Approx(-1 / 6.0));
   CHECK(optimizer.slot(x, "h").at({0, 0}) == 2);
   CHECK_FALSE(optimizer.slot(z, "h").defined());
@@ -138,16 +172,23 @@ TEST_CASE("a user's rule may be made of ops", "[optimizer]") {
   optimizer.apply_gradients({{f64({1}), z}, {f64({1}), z}});
   CHECK(tape.recorded().empty());
   CHECK(z.value().item() == Approx(1 - 1 / 2.0 - 1 / 3.0));
-  CHECK(message_of<ArgumentError>([&] { optimizer.apply_gradients({{slices({{1}}, {0}, {2, 1}), Variable(matrix({{1}, {2}}), {.name = "table"})}}); }) ==
-        "apply_gradients: full_matrix takes no sparse gradients: that of variable \"table\" is sparse; make it dense");
+  CHECK(message_of<ArgumentError>([&] {
+          optimizer.apply_gradients(
+              {{slices({{1}}, {0}, {2, 1}), Variable(matrix({{1}, {2}}), {.name = "table"})}});
+        }) ==
+        "apply_gradients: full_matrix takes no sparse gradients: that of variable \"table\" is sparse; make "
+        "it dense");
 
   Optimizer sparse(kSparse);
   const Variable table(matrix({{1}, {2}}), {.name = "table"});
   sparse.apply_gradients({{slices({{1}, {2}}, {1, 1}, {2, 1}), table}});
   CHECK_THAT(table.value().to_vector(), Equals(Values{1, 11}));   // rows come once
-  CHECK(message_of<ArgumentError>([&] { sparse.apply_gradients({{matrix({{1}, {2}}), table}}); }) ==
-        "apply_gradients: rows_only takes sparse gradients only: that of variable \"table\" is dense");
-  CHECK(message_of<DTypeError>([&] { sparse.apply_gradients({{ones({1}), Variable(ones({1}), {.name = "v"})}}); }) == "apply_gradients: variable \"v\" is f32[1]; use f64");
+  CHECK(message_of<ArgumentError>([&] {
+          sparse.apply_gradients({{matrix({{1}, {2}}), table}});
+        }) == "apply_gradients: rows_only takes sparse gradients only: that of variable \"table\" is dense");
+  CHECK(message_of<DTypeError>([&] {
+          sparse.apply_gradients({{ones({1}), Variable(ones({1}), {.name = "v"})}});
+        }) == "apply_gradients: variable \"v\" is f32[1]; use f64");
 }
 
 TEST_CASE("a user's rule that is wrong is told so", "[optimizer]") {
@@ -160,14 +201,25 @@ TEST_CASE("a user's rule that is wrong is told so", "[optimizer]") {
     return text;
   };
   CHECK(error_of(UpdateRule{.name = ""}) == "optimizer: the rule has no name");
-  CHECK(error_of(UpdateRule{.name = "r"}) == "r: the rule changes variables neither by rows nor by tensors; use one");
-  CHECK(error_of(UpdateRule{.name = "r", .rows = kCounting.rows, .dense = kFullMatrix.dense}) == "r: the rule changes variables by rows and by tensors; use one");
-  CHECK(error_of(UpdateRule{.name = "r", .rows = kCounting.rows, .measure = kNormalised.measure}) == "r: the rule has one of measure and scale; use both or none");
-  CHECK(error_of(UpdateRule{.name = "r", .hyperparameters = {{"a"}}, .rows = kCounting.rows}) == "r: hyperparameter a has no domain");
-  CHECK(error_of(UpdateRule{.name = "r", .slots = {{"s", [](const Tensor&, const Hyperparameters&) { return ones({3}); }}}, .rows = kCounting.rows}) ==
+  CHECK(error_of(UpdateRule{.name = "r"}) ==
+        "r: the rule changes variables neither by rows nor by tensors; use one");
+  CHECK(error_of(UpdateRule{.name = "r", .rows = kCounting.rows, .dense = kFullMatrix.dense}) ==
+        "r: the rule changes variables by rows and by tensors; use one");
+  CHECK(error_of(UpdateRule{.name = "r", .rows = kCounting.rows, .measure = kNormalised.measure}) ==
+        "r: the rule has one of measure and scale; use both or none");
+  CHECK(error_of(UpdateRule{.name = "r", .hyperparameters = {{"a"}}, .rows = kCounting.rows}) ==
+        "r: hyperparameter a has no domain");
+  CHECK(error_of(UpdateRule{.name = "r",
+                            .slots = {{"s", [](const Tensor&, const Hyperparameters&) { return ones({3}); }}},
+                            .rows = kCounting.rows}) ==
         "r: slot \"s\" begins as f32[3], of a variable that is f64[2]");
-  CHECK(error_of(UpdateRule{.name = "r", .dense = [](const Step&, Tensor& v, std::span<Tensor>, const Tensor&) { v = ones({2}); }}) ==
-        "r: variable \"x\" is f64[2], the value is f32[2]; use astype");
-  CHECK(error_of(UpdateRule{.name = "r", .slots = {{"s"}}, .dense = [](const Step&, Tensor&, std::span<Tensor> s, const Tensor&) { s[0] = ones({2}); }}) ==
-        "r: slot \"s\" was f64[2] and becomes f32[2]");
+  CHECK(
+      error_of(UpdateRule{.name = "r", .dense = [](const Step&, Tensor& v, std::span<Tensor>, const Tensor&) {
+                            v = ones({2});
+                          }}) == "r: variable \"x\" is f64[2], the value is f32[2]; use astype");
+  CHECK(error_of(UpdateRule{.name = "r",
+                            .slots = {{"s"}},
+                            .dense = [](const Step&, Tensor&, std::span<Tensor> s, const Tensor&) {
+                              s[0] = ones({2});
+                            }}) == "r: slot \"s\" was f64[2] and becomes f32[2]");
 }

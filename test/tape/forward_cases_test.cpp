@@ -27,11 +27,13 @@ template <class F> Tensor forward(const F& f, const Tensor& x) {
 template <class F> Tensor jacobian_by_columns(const F& f, const Tensor& x) {
   const std::int64_t n = x.size();
   Shape directions{n};
-  for (const std::int64_t d : x.shape()) directions.push_back(d);
+  for (const std::int64_t d : x.shape())
+    directions.push_back(d);
   const ForwardAccumulator accumulator(x, reshape(eye(n, n, x.dtype()), directions), {.stacked = true});
   const Tensor y = f(x), columns = accumulator.jvp(y);
   Shape shape = y.shape();
-  for (const std::int64_t d : x.shape()) shape.push_back(d);
+  for (const std::int64_t d : x.shape())
+    shape.push_back(d);
   return reshape(transpose(reshape(columns, {n, -1})), shape);
 }
 template <class F> Tensor jacobian_by_rows(const F& f, const Tensor& x) {
@@ -39,20 +41,25 @@ template <class F> Tensor jacobian_by_rows(const F& f, const Tensor& x) {
   tape.watch(x);
   const Tensor y = f(x), flat = reshape(y, {-1});
   std::vector<Tensor> rows;
-  for (std::int64_t i = 0; i < flat.size(); ++i) rows.push_back(tape.gradient(strided_slice(flat, {i}), x).dense());
+  for (std::int64_t i = 0; i < flat.size(); ++i)
+    rows.push_back(tape.gradient(strided_slice(flat, {i}), x).dense());
   Shape shape = y.shape();
-  for (const std::int64_t d : x.shape()) shape.push_back(d);
+  for (const std::int64_t d : x.shape())
+    shape.push_back(d);
   return reshape(stack(rows), shape);
 }
-bool same(const Tensor& a, const Tensor& b) { return a.shape() == b.shape() && max(abs(a - b)).item() <= 1e-9 * (1 + max(abs(b)).item()); }
+bool same(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() && max(abs(a - b)).item() <= 1e-9 * (1 + max(abs(b)).item());
+}
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("cases: tangents of ops", "[cases][forward]") {
   {
     Case c("fwd-jvp-add-mul");
     const Tensor a = tensor(1.0), b = tensor(3.0), p = tensor({4.0}), q = tensor({5.0});
-    const ForwardAccumulator accumulator({a, b, p, q}, {tensor(1.0), tensor(5.0), tensor({2.0}), tensor({3.0})});
+    const ForwardAccumulator accumulator({a, b, p, q},
+                                         {tensor(1.0), tensor(5.0), tensor({2.0}), tensor({3.0})});
     const Tensor sum = a + b, product = p * q;
     const auto [add, mul] = accumulator.jvp(sum, product);
     c.check("add", add);
@@ -75,8 +82,12 @@ TEST_CASE("cases: tangents of ops", "[cases][forward]") {
     };
     c.check("f", f(x));
     c.check("jac", jacobian_by_columns(f, x));
-    const auto gradient = [&](const Tensor& t) { return reverse([&](const Tensor& s) { return sum(f(s)); }, t); };
-    const auto hessian = [&](const Tensor& t) { return reverse([&](const Tensor& s) { return sum(gradient(s) * gradient(s)); }, t); };
+    const auto gradient = [&](const Tensor& t) {
+      return reverse([&](const Tensor& s) { return sum(f(s)); }, t);
+    };
+    const auto hessian = [&](const Tensor& t) {
+      return reverse([&](const Tensor& s) { return sum(gradient(s) * gradient(s)); }, t);
+    };
     CHECK(same(jacobian_by_columns(f, x), jacobian_by_rows(f, x)));
     CHECK(same(jacobian_by_columns(gradient, x), jacobian_by_rows(gradient, x)));
     CHECK(same(jacobian_by_columns(hessian, x), jacobian_by_rows(hessian, x)));
@@ -102,7 +113,8 @@ TEST_CASE("cases: tangents of ops", "[cases][forward]") {
     const Tensor y = tensor(1.0);
     const ForwardAccumulator accumulator(y, tensor(1.0));
     Tensor total = tensor(0.0);
-    for (int i = 0; i < 5; ++i) total = total + y * i;
+    for (int i = 0; i < 5; ++i)
+      total = total + y * i;
     c.check("jvp", Gradient(accumulator.jvp(total)));
   }
   {
@@ -182,8 +194,10 @@ TEST_CASE("cases: accumulators nest", "[cases][forward]") {
       tape->stop();
     }
     const ForwardAccumulator accumulator(x, tensor(0.1));
-    if (tape) tape->start();
-    else tape.emplace();
+    if (tape)
+      tape->start();
+    else
+      tape.emplace();
     tape->watch(x);
     const Tensor d = cos(x), dd = accumulator.jvp(d);
     c.check("should_record", is_followed(dd));
@@ -215,7 +229,8 @@ TEST_CASE("cases: accumulators nest", "[cases][forward]") {
       const ForwardAccumulator inner(copy, dx[0]);
       return std::vector<Tensor>{inner.jvp(sin(copy))};
     };
-    record_operation("f", outputs, inputs, [](std::span<const Tensor>) { return std::vector<Gradient>(1); }, push);
+    record_operation(
+        "f", outputs, inputs, [](std::span<const Tensor>) { return std::vector<Gradient>(1); }, push);
     c.check("jvp", Gradient(accumulator.jvp(y)));
   }
 }
@@ -264,8 +279,15 @@ TEST_CASE("cases: what is followed", "[cases][forward]") {
       const Tensor outputs[] = {y}, inputs[] = {x, factor};
       record_operation("product", outputs, inputs, std::move(backward), std::move(forward));
     };
-    record(d, two, [](std::span<const Tensor>) { return std::vector<Gradient>(2); }, [&](std::span<const Tensor> dx) { return std::vector<Tensor>{two * dx[0]}; });
-    record(e, three, [&](std::span<const Tensor> dy) { return std::vector<Gradient>{three * dy[0], x * dy[0]}; }, [](std::span<const Tensor>) { return std::vector<Tensor>(1); });
+    record(
+        d, two, [](std::span<const Tensor>) { return std::vector<Gradient>(2); },
+        [&](std::span<const Tensor> dx) { return std::vector<Tensor>{two * dx[0]}; });
+    record(
+        e, three,
+        [&](std::span<const Tensor> dy) {
+          return std::vector<Gradient>{three * dy[0], x * dy[0]};
+        },
+        [](std::span<const Tensor>) { return std::vector<Tensor>(1); });
     c.check("after/jvp_d", Gradient(accumulator.jvp(d)));
     c.check("after/jvp_e", Gradient(accumulator.jvp(e)));
     c.check("after/grad_d", tape.gradient(d, x));
@@ -277,7 +299,9 @@ TEST_CASE("cases: what is followed", "[cases][forward]") {
     const ForwardAccumulator accumulator(x, tensor(10.0));
     const Tensor outputs[] = {d}, inputs[] = {x};
     c.check("packed", accumulator.jvp(Sources(x)));
-    record_operation("with a tangent", outputs, inputs, [](std::span<const Tensor>) { return std::vector<Gradient>(1); }, [&](std::span<const Tensor>) { return std::vector<Tensor>{dd}; });
+    record_operation(
+        "with a tangent", outputs, inputs, [](std::span<const Tensor>) { return std::vector<Gradient>(1); },
+        [&](std::span<const Tensor>) { return std::vector<Tensor>{dd}; });
     c.check("jvp_d", Gradient(accumulator.jvp(d)));
   }
 }
@@ -286,7 +310,8 @@ TEST_CASE("cases: stacked tangents", "[cases][forward]") {
   {
     Case c("fwd-batch-accumulator");
     const Tensor x = tensor(2.0), y = tensor(5.0);
-    const ForwardAccumulator accumulator({x, y}, {tensor({1.0, 0.0, 1.0}), tensor({0.0, 1.0, 1.0})}, {.stacked = true});
+    const ForwardAccumulator accumulator({x, y}, {tensor({1.0, 0.0, 1.0}), tensor({0.0, 1.0, 1.0})},
+                                         {.stacked = true});
     c.check("jvp", Gradient(accumulator.jvp(x * y)));
   }
   {
@@ -297,7 +322,8 @@ TEST_CASE("cases: stacked tangents", "[cases][forward]") {
     const ForwardAccumulator accumulator(x, c.input("t"), {.stacked = true});
     const Tensor tangents = accumulator.jvp(cos(x));
     std::vector<Gradient> d;
-    for (std::int64_t k = 0; k < tangents.size(); ++k) d.push_back(tape.gradient(strided_slice(tangents, {k}), x));
+    for (std::int64_t k = 0; k < tangents.size(); ++k)
+      d.push_back(tape.gradient(strided_slice(tangents, {k}), x));
     c.check("d", d);
   }
   {

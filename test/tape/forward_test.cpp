@@ -18,7 +18,8 @@ constexpr Op kCube = {
     .args = {"x"},
     .infer = [](const Call& c) { return c.x[0].spec(); },
     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = c.x[0] * c.x[0] * c.x[0]; }, Outputs::own},
-    .rule = custom({.x = 1}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = 3 * c.x[0] * c.x[0] * dy[0].dense(); }),
+    .rule = custom({.x = 1}, [](const Call& c, std::span<Gradient> dy,
+                                std::span<Gradient> dx) { dx[0] = 3 * c.x[0] * c.x[0] * dy[0].dense(); }),
 };
 
 Tensor cube_of(const Tensor& x) { return kCube.execute({std::array{&x}.data(), 1}); }
@@ -31,12 +32,14 @@ constexpr Op kProbe = {
     .doc = "x.",
     .args = {"x"},
     .infer = [](const Call& c) { return c.x[0].spec(); },
-    .forward = {[](const Call& c, std::span<Tensor> y) { note_bytes(), y[0] = identity(c.x[0]); }, Outputs::own},
-    .rule = custom({}, [](const Call&, std::span<Gradient> dy, std::span<Gradient> dx) { note_bytes(), dx[0] = dy[0]; },
-                   [](const Call&, Refs dx, std::span<Tensor> dy) { note_bytes(), dy[0] = dx[0]; }),
+    .forward = {[](const Call& c, std::span<Tensor> y) { note_bytes(), y[0] = identity(c.x[0]); },
+                Outputs::own},
+    .rule = custom(
+        {}, [](const Call&, std::span<Gradient> dy, std::span<Gradient> dx) { note_bytes(), dx[0] = dy[0]; },
+        [](const Call&, Refs dx, std::span<Tensor> dy) { note_bytes(), dy[0] = dx[0]; }),
 };
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("an accumulator follows what depends on its primal", "[forward]") {
   const ForwardAccumulator forward(kX, tensor(2.0, DType::f64));
@@ -46,16 +49,23 @@ TEST_CASE("an accumulator follows what depends on its primal", "[forward]") {
 }
 
 TEST_CASE("tangents fit their primals", "[forward][errors]") {
-  CHECK_THROWS_WITH(ForwardAccumulator(kX, tensor(1.0)), "forward accumulator: the primal is f64[], its tangent f32[]; use astype");
-  CHECK_THROWS_WITH(ForwardAccumulator(kX, ones({2}, DType::f64)), "forward accumulator: the primal is f64[], its tangent f64[2]");
+  CHECK_THROWS_WITH(ForwardAccumulator(kX, tensor(1.0)),
+                    "forward accumulator: the primal is f64[], its tangent f32[]; use astype");
+  CHECK_THROWS_WITH(ForwardAccumulator(kX, ones({2}, DType::f64)),
+                    "forward accumulator: the primal is f64[], its tangent f64[2]");
   const Tensor x = ones({2});
-  CHECK_THROWS_WITH(ForwardAccumulator(x, x, {.stacked = true}), "forward accumulator: the primal is f32[2], its stack of tangents f32[2]; it has one axis more, in front");
+  CHECK_THROWS_WITH(ForwardAccumulator(x, x, {.stacked = true}),
+                    "forward accumulator: the primal is f32[2], its stack of tangents f32[2]; it has one "
+                    "axis more, in front");
   CHECK_THROWS_AS(ForwardAccumulator(x, ones({2, 3}), {.stacked = true}), ShapeError);
-  CHECK_THROWS_WITH(ForwardAccumulator({x, kX}, {ones({3, 2}), ones({2}, DType::f64)}, {.stacked = true}), "forward accumulator: the tangent of f64[] has 2 directions, those before it 3");
+  CHECK_THROWS_WITH(ForwardAccumulator({x, kX}, {ones({3, 2}), ones({2}, DType::f64)}, {.stacked = true}),
+                    "forward accumulator: the tangent of f64[] has 2 directions, those before it 3");
   CHECK_THROWS_WITH(ForwardAccumulator({x, kX}, {x}), "forward accumulator: 1 tangents for 2 primals");
-  CHECK_THROWS_WITH(ForwardAccumulator({kX, x, kX}, {kX, x, kX}), "forward accumulator: primal 2, f64[], is given several times; add its tangents up");
+  CHECK_THROWS_WITH(ForwardAccumulator({kX, x, kX}, {kX, x, kX}),
+                    "forward accumulator: primal 2, f64[], is given several times; add its tangents up");
   CHECK_THROWS_WITH(ForwardAccumulator(Tensor(), kX), "forward accumulator: a primal is undefined");
-  CHECK_THROWS_WITH(ForwardAccumulator(kX, Tensor()), "forward accumulator: the tangent of f64[] is undefined");
+  CHECK_THROWS_WITH(ForwardAccumulator(kX, Tensor()),
+                    "forward accumulator: the tangent of f64[] is undefined");
 }
 
 TEST_CASE("jvp looks up", "[forward]") {
@@ -69,11 +79,13 @@ TEST_CASE("jvp looks up", "[forward]") {
   CHECK_FALSE(forward.jvp(late).defined());
   CHECK_FALSE(forward.jvp(other, UnconnectedGradients::none).defined());
   CHECK(forward.jvp(other, UnconnectedGradients::zero).to_vector() == std::vector<double>{0, 0});
-  CHECK_FALSE(forward.jvp(count, UnconnectedGradients::zero).defined());   // no derivative, so no zeros of one
+  CHECK_FALSE(
+      forward.jvp(count, UnconnectedGradients::zero).defined());   // no derivative, so no zeros of one
   const std::vector<Tensor> list = forward.jvp({a, other}, UnconnectedGradients::zero);
   CHECK(list[0].item() == 2);
   CHECK(list[1].shape() == Shape{2});
-  CHECK_THROWS_WITH(forward.jvp(a, static_cast<UnconnectedGradients>(7)), "jvp: unknown value for unconnected: 7; use UnconnectedGradients::none or zero");
+  CHECK_THROWS_WITH(forward.jvp(a, static_cast<UnconnectedGradients>(7)),
+                    "jvp: unknown value for unconnected: 7; use UnconnectedGradients::none or zero");
   CHECK_THROWS_WITH(forward.jvp(Tensor()), "jvp: the tensor is undefined");
 }
 
@@ -111,7 +123,8 @@ TEST_CASE("what has no derivative has no tangent", "[forward]") {
   const Tensor n = tensor({1, 2});
   const ForwardAccumulator forward({n, kX}, {n, kX});
   set_warning_handler({});
-  CHECK(warnings == std::vector<std::string>{"forward accumulator: a primal is i32, which has no derivative"});
+  CHECK(warnings ==
+        std::vector<std::string>{"forward accumulator: a primal is i32, which has no derivative"});
   CHECK_FALSE(forward.jvp(n).defined());
   CHECK_FALSE(forward.jvp(astype(kX, DType::i32)).defined());
   CHECK_FALSE(forward.jvp(astype(astype(kX, DType::i32), DType::f64)).defined());
@@ -189,17 +202,22 @@ TEST_CASE("an accumulator ends inside a tape that has followed its tangents", "[
     CHECK(outer.gradient(sum(dy), x).defined());
   }
   std::vector<Tensor> others;   // handles that were given back twice would be given out twice
-  for (int i = 0; i < 200; ++i) others.push_back(tensor(1.0 * i));
-  for (int i = 0; i < 200; ++i) CHECK(others[static_cast<std::size_t>(i)].item() == i);
+  for (int i = 0; i < 200; ++i)
+    others.push_back(tensor(1.0 * i));
+  for (int i = 0; i < 200; ++i)
+    CHECK(others[static_cast<std::size_t>(i)].item() == i);
 }
 
 TEST_CASE("tangents may be stacked", "[forward]") {
-  const Tensor x = tensor({0.5, 1.0}, DType::f64), v = tensor({{1.0, 0.0}, {0.0, 2.0}, {3.0, 4.0}}, DType::f64);
+  const Tensor x = tensor({0.5, 1.0}, DType::f64),
+               v = tensor({{1.0, 0.0}, {0.0, 2.0}, {3.0, 4.0}}, DType::f64);
   const ForwardAccumulator forward(x, v, {.stacked = true});
-  const Tensor y = cube_of(x), scaled = tensor({{1.0}, {2.0}}, DType::f64) * y;   // by transposing its vjp; more axes than x
+  const Tensor y = cube_of(x),
+               scaled = tensor({{1.0}, {2.0}}, DType::f64) * y;   // by transposing its vjp; more axes than x
   CHECK(forward.jvp(y).to_vector() == std::vector<double>{0.75, 0, 0, 6, 2.25, 12});
   CHECK(forward.jvp(scaled).shape() == Shape{3, 2, 2});
-  CHECK(forward.jvp(scaled).to_vector() == std::vector<double>{0.75, 0, 1.5, 0, 0, 6, 0, 12, 2.25, 12, 4.5, 24});
+  CHECK(forward.jvp(scaled).to_vector() ==
+        std::vector<double>{0.75, 0, 1.5, 0, 0, 6, 0, 12, 2.25, 12, 4.5, 24});
   CHECK(forward.jvp(kOne, UnconnectedGradients::zero).shape() == Shape{3});
 }
 
@@ -207,10 +225,12 @@ TEST_CASE("stacks of no direction, and through what takes one at a time", "[forw
   const Tensor x = tensor({2.0, 3.0}, DType::f64);
   for (const std::int64_t directions : {0, 1, 3}) {
     const ForwardAccumulator forward(x, ones({directions, 2}, DType::f64), {.stacked = true});
-    const Tensor y = depthwise_conv2d(reshape(x, {1, 1, 1, 2}), ones({1, 1, 2, 1}, DType::f64), {}), z = cube_of(x);
+    const Tensor y = depthwise_conv2d(reshape(x, {1, 1, 1, 2}), ones({1, 1, 2, 1}, DType::f64), {}),
+                 z = cube_of(x);
     CHECK(forward.jvp(y).shape() == Shape{directions, 1, 1, 1, 2});
     CHECK(forward.jvp(z).shape() == Shape{directions, 2});
-    if (directions) CHECK(forward.jvp(y).to_vector() == std::vector<double>(static_cast<std::size_t>(2 * directions), 1));
+    if (directions)
+      CHECK(forward.jvp(y).to_vector() == std::vector<double>(static_cast<std::size_t>(2 * directions), 1));
   }
 }
 
@@ -220,7 +240,8 @@ TEST_CASE("a product with the Hessian takes the memory of two gradients", "[forw
     GradientTape tape;
     tape.watch(x);
     Tensor y = x;
-    for (int i = 0; i < 40; ++i) y = kProbe.execute({std::array{&y}.data(), 1}), y = tanh(y * 1.01);
+    for (int i = 0; i < 40; ++i)
+      y = kProbe.execute({std::array{&y}.data(), 1}), y = tanh(y * 1.01);
     return tape.gradient(sum(y), x).dense();
   };
   const std::int64_t base = live_bytes();

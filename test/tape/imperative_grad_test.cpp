@@ -15,12 +15,13 @@ double value(const Gradient& g) { return g.dense().item(); }
 /// What was summed while `inner` ran: the number of terms of each sum, as a tape around it sees them.
 std::vector<int> sums_during(const GradientTape& outer) {
   std::vector<int> terms;
-  for (const RecordedOp& op : outer.recorded()) if (op.name == "add_n") terms.push_back(op.inputs);
+  for (const RecordedOp& op : outer.recorded())
+    if (op.name == "add_n") terms.push_back(op.inputs);
   std::sort(terms.begin(), terms.end());
   return terms;
 }
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("a tensor that an op takes twice gets both terms", "[engine]") {
   const Tensor x = tensor(3.0);
@@ -35,7 +36,8 @@ TEST_CASE("terms of a diamond are all in before an op runs", "[engine]") {
   GradientTape tape;
   tape.watch(x);
   const Tensor root = outputs(kPair, {x})[0];
-  const Tensor left = root * 3, right = square(root), deep = left * right;   // 3 x³, and x joined in again below
+  const Tensor left = root * 3, right = square(root),
+               deep = left * right;   // 3 x³, and x joined in again below
   CHECK(value(tape.gradient(deep * root + left, x)) == 4 * 3 * 8 + 3);
   CHECK(seen.runs == 1);
 }
@@ -45,7 +47,8 @@ TEST_CASE("a chain of diamonds takes time linear in its length", "[engine]") {
   GradientTape tape;
   tape.watch(x);
   Tensor y = x;
-  for (int i = 0; i < 60; ++i) y = y + y;   // 2^60 paths
+  for (int i = 0; i < 60; ++i)
+    y = y + y;   // 2^60 paths
   CHECK(value(tape.gradient(y, x)) == std::ldexp(1.0, 60));
 }
 
@@ -56,7 +59,8 @@ TEST_CASE("a target that feeds another target counts for both", "[engine]") {
   const Tensor y = 3 * x, z = 5 * y;
   CHECK(value(tape.gradient({y, z}, x)[0]) == 18);
   CHECK(value(tape.gradient({z, y}, x)[0]) == 18);
-  CHECK(value(tape.gradient({z, y, y}, x, {.output_gradients = {Tensor(), tensor(10.0), tensor(100.0)}})[0]) == 15 + 330);
+  CHECK(value(tape.gradient({z, y, y}, x,
+                            {.output_gradients = {Tensor(), tensor(10.0), tensor(100.0)}})[0]) == 15 + 330);
 }
 
 TEST_CASE("a source on the way keeps its gradient and lets it through", "[engine]") {
@@ -139,15 +143,17 @@ TEST_CASE("many large terms are summed early", "[engine]") {
     GradientTape inner;
     inner.watch(x);
     Tensor y = square(x);
-    for (int k = 1; k < uses; ++k) y = y + square(x);
-    const std::vector<Gradient> g = inner.gradient(y, x, {.min_aggregate_count = count, .min_aggregate_bytes = bytes});
+    for (int k = 1; k < uses; ++k)
+      y = y + square(x);
+    const std::vector<Gradient> g =
+        inner.gradient(y, x, {.min_aggregate_count = count, .min_aggregate_bytes = bytes});
     CHECK(sum(g[0].dense()).item() == 8 * uses);
     return sums_during(outer);
   };
   using Sizes = std::vector<int>;
   CHECK(sizes(1, 4, 1) == Sizes{});
-  CHECK(sizes(3, 4, 1) == Sizes{3});            // too few
-  CHECK(sizes(6, 4, 64) == Sizes{2, 5});        // 4 × 16 bytes are not more than 64, 5 × 16 are
+  CHECK(sizes(3, 4, 1) == Sizes{3});       // too few
+  CHECK(sizes(6, 4, 64) == Sizes{2, 5});   // 4 × 16 bytes are not more than 64, 5 × 16 are
   CHECK(sizes(6, 4, 63) == Sizes{3, 4});
   CHECK(sizes(6, 2, 1) == Sizes{2, 2, 2, 2, 2});
   CHECK(sizes(200, 4, std::int64_t{128} << 20) == Sizes{200});
@@ -170,7 +176,8 @@ TEST_CASE("a rule adds to the term that is there, if nobody else has it", "[engi
     CHECK(seed.to_vector() == std::vector<double>{3, 5, 7});
     CHECK(one.to_vector() == std::vector<double>{1, 1, 1});
     CHECK(tape.gradient(scaled, x).dense().to_vector() == std::vector<double>{1, 7, 2});
-    const Tensor first = tape.gradient(y, x).dense(), again = tape.gradient(y, x).dense();   // results stay as they are
+    const Tensor first = tape.gradient(y, x).dense(),
+                 again = tape.gradient(y, x).dense();   // results stay as they are
     CHECK(first.to_vector() == std::vector<double>{2, -4, 1});
     CHECK(again.to_vector() == first.to_vector());
   }
@@ -201,12 +208,15 @@ TEST_CASE("parts of a tensor share one gradient", "[engine]") {
     GradientTape tape;
     tape.watch(x);
     Tensor y = tensor(0.0);
-    for (std::int64_t i = 0; i < 64; ++i) y = y + i * sum(square(i % 2 ? strided_slice(x, {i}) : slice(x, {i, 0}, {1, 8})));
+    for (std::int64_t i = 0; i < 64; ++i)
+      y = y + i * sum(square(i % 2 ? strided_slice(x, {i}) : slice(x, {i, 0}, {1, 8})));
     const Tensor g = tape.gradient(Targets(y), Sources(x), {.aggregation = aggregation})[0].dense();
     made.clear();
-    for (const RecordedOp& op : outer.recorded()) ++made[std::string(op.name)];
+    for (const RecordedOp& op : outer.recorded())
+      ++made[std::string(op.name)];
     const Tensor again = outer.gradient(sum(g * g), x).dense();   // 4 i² x² for row i
-    for (std::int64_t i = 0; i < 64; ++i) CHECK(again.at({i, 5}) == 8 * static_cast<double>(i * i));
+    for (std::int64_t i = 0; i < 64; ++i)
+      CHECK(again.at({i, 5}) == 8 * static_cast<double>(i * i));
     return g;
   };
   const Tensor apart = gradient(Aggregation::tree);
@@ -217,7 +227,8 @@ TEST_CASE("parts of a tensor share one gradient", "[engine]") {
   CHECK(made["pad"] + made["strided_pad"] == 1);
   CHECK(made["add_n"] == 0);
   CHECK(together.to_vector() == apart.to_vector());
-  for (std::int64_t i = 0; i < 64; ++i) CHECK(together.at({i, 5}) == 2 * static_cast<double>(i));
+  for (std::int64_t i = 0; i < 64; ++i)
+    CHECK(together.at({i, 5}) == 2 * static_cast<double>(i));
 }
 
 TEST_CASE("gradients of gathered rows stay slices", "[engine][slices]") {
@@ -237,7 +248,8 @@ TEST_CASE("gradients of gathered rows stay slices", "[engine][slices]") {
   REQUIRE(joined.slices());
   CHECK(joined.slices()->indices.size() == 4);
   CHECK(joined.dense().to_vector() == std::vector<double>{1, 1, 1, 1, 2, 2});
-  const Gradient weighted = tape.gradient({once, more}, x, {.output_gradients = {ones({3, 2}), full({1, 2}, 10)}})[0];
+  const Gradient weighted =
+      tape.gradient({once, more}, x, {.output_gradients = {ones({3, 2}), full({1, 2}, 10)}})[0];
   CHECK(weighted.dense().to_vector() == std::vector<double>{1, 1, 10, 10, 2, 2});
 
   const Gradient mixed = tape.gradient({once, x * 10}, x)[0];
@@ -281,7 +293,8 @@ TEST_CASE("second order goes through joined and densified slices", "[engine][sli
   CHECK(first.at({2, 0}) == 4 * 75);
   const Tensor second = outer.gradient(first, x).dense();
   const std::vector<double> uses = {2, 2, 2, 2, 4, 4}, v = x.to_vector();
-  for (std::size_t i = 0; i < v.size(); ++i) CHECK(second.to_vector()[i] == uses[i] * 6 * v[i]);
+  for (std::size_t i = 0; i < v.size(); ++i)
+    CHECK(second.to_vector()[i] == uses[i] * 6 * v[i]);
 }
 
 TEST_CASE("a rule that throws passes its error on", "[engine][errors]") {
@@ -322,13 +335,22 @@ TEST_CASE("an op whose kernel throws leaves the tapes as they were", "[engine][e
   CHECK(value(outer.gradient(y, x)) == 4);
 }
 
-TEST_CASE("ops without a derivative end a path, and those that must not be differentiated say so", "[engine][errors]") {
+TEST_CASE("ops without a derivative end a path, and those that must not be differentiated say so",
+          "[engine][errors]") {
   static constexpr Op kNoDerivative = {
-      .name = "no_derivative", .doc = "x.", .args = {"x"}, .infer = like_first,
-      .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]); }, Outputs::own}, .rule = none()};
+      .name = "no_derivative",
+      .doc = "x.",
+      .args = {"x"},
+      .infer = like_first,
+      .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]); }, Outputs::own},
+      .rule = none()};
   static constexpr Op kMustNot = {
-      .name = "must_not", .doc = "x.", .args = {"x"}, .infer = like_first,
-      .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]); }, Outputs::own}, .rule = undefined()};
+      .name = "must_not",
+      .doc = "x.",
+      .args = {"x"},
+      .infer = like_first,
+      .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]); }, Outputs::own},
+      .rule = undefined()};
   const Tensor x = tensor(2.0);
   GradientTape tape({.persistent = true});
   tape.watch(x);
@@ -341,11 +363,16 @@ TEST_CASE("ops without a derivative end a path, and those that must not be diffe
 
 TEST_CASE("a gradient of a wrong shape or dtype is an error that names the op", "[engine][errors]") {
   static constexpr Op kWrong = {
-      .name = "wrong", .doc = "x.", .args = {"x"}, .infer = like_first,
+      .name = "wrong",
+      .doc = "x.",
+      .args = {"x"},
+      .infer = like_first,
       .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]); }, Outputs::own},
-      .rule = custom({}, [](const Call&, std::span<Gradient>, std::span<Gradient> dx) { dx[0] = ones({7}); })};
+      .rule =
+          custom({}, [](const Call&, std::span<Gradient>, std::span<Gradient> dx) { dx[0] = ones({7}); })};
   const Tensor x = tensor({1.0, 2.0});
   GradientTape tape;
   tape.watch(x);
-  CHECK_THROWS_WITH(tape.gradient(output(kWrong, x), x), Catch::StartsWith("wrong: ") && Catch::Contains("f32[7]") && Catch::Contains("f32[2]"));
+  CHECK_THROWS_WITH(tape.gradient(output(kWrong, x), x),
+                    Catch::StartsWith("wrong: ") && Catch::Contains("f32[7]") && Catch::Contains("f32[2]"));
 }

@@ -14,12 +14,14 @@ bool is_none(const Gradient& g) { return !g.defined(); }
 
 /// Counts the warnings that come while it lives.
 struct Warnings {
-  Warnings() { set_warning_handler([this](std::string_view text) { texts.emplace_back(text); }); }
+  Warnings() {
+    set_warning_handler([this](std::string_view text) { texts.emplace_back(text); });
+  }
   ~Warnings() { set_warning_handler({}); }
   std::vector<std::string> texts;
 };
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("a tape records what depends on what it watches", "[tape]") {
   const Tensor x = tensor(3.0), other = tensor(2.0);
@@ -68,7 +70,8 @@ TEST_CASE("a tape is used once unless it is persistent", "[tape]") {
 TEST_CASE("several sources come back in their order, as an array or a vector", "[tape]") {
   const Tensor x = tensor(2.0), y = tensor(3.0), z = tensor(5.0);
   GradientTape tape({.persistent = true});
-  for (const Tensor& t : {x, y, z}) tape.watch(t);
+  for (const Tensor& t : {x, y, z})
+    tape.watch(t);
   const Tensor product = x * y * z;
   const auto [dz, dx, dy] = tape.gradient(product, z, x, y);
   CHECK(value(dx) == 15);
@@ -96,7 +99,8 @@ TEST_CASE("unconnected sources give none or zeros of their own shape", "[tape]")
   CHECK(is_none(tape.gradient(y, apart)));
   CHECK(is_none(tape.gradient(apart, x)));
   CHECK_THROWS_AS(tape.gradient(y, apart).dense(), GradientError);
-  const std::vector<Gradient> g = tape.gradient(y, {x, apart, variable}, {.unconnected = UnconnectedGradients::zero});
+  const std::vector<Gradient> g =
+      tape.gradient(y, {x, apart, variable}, {.unconnected = UnconnectedGradients::zero});
   CHECK(value(g[0]) == 2);
   CHECK(g[1].dense().spec() == apart.spec());
   CHECK(g[2].dense().spec() == Spec{DType::f32, {4}});
@@ -119,7 +123,8 @@ TEST_CASE("integers and bools have no gradient, and watching them warns", "[tape
   std::erase_if(warnings.texts, [](const std::string& text) { return text.find("i8") == std::string::npos; });
   CHECK_FALSE(warnings.texts.empty());
   CHECK(warnings.texts.size() % 5 == 0);   // each text five times at most, and these came more often
-  for (const std::string& text : warnings.texts) CHECK(std::count(warnings.texts.begin(), warnings.texts.end(), text) == 5);
+  for (const std::string& text : warnings.texts)
+    CHECK(std::count(warnings.texts.begin(), warnings.texts.end(), text) == 5);
 }
 
 TEST_CASE("output gradients weigh the targets", "[tape]") {
@@ -128,8 +133,10 @@ TEST_CASE("output gradients weigh the targets", "[tape]") {
   tape.watch(x);
   const Tensor y = x * x, z = 3 * x;
   const Tensor dy = tensor({10.0, 100.0});
-  CHECK(tape.gradient(y, x, {.output_gradients = {dy}})[0].dense().to_vector() == std::vector<double>{20, 400});
-  CHECK(tape.gradient({y, z}, x, {.output_gradients = {dy, Tensor()}})[0].dense().to_vector() == std::vector<double>{23, 403});
+  CHECK(tape.gradient(y, x, {.output_gradients = {dy}})[0].dense().to_vector() ==
+        std::vector<double>{20, 400});
+  CHECK(tape.gradient({y, z}, x, {.output_gradients = {dy, Tensor()}})[0].dense().to_vector() ==
+        std::vector<double>{23, 403});
 }
 
 TEST_CASE("output gradients that do not fit are refused, and leave the tape usable", "[tape]") {
@@ -143,7 +150,8 @@ TEST_CASE("output gradients that do not fit are refused, and leave the tape usab
   CHECK_THROWS_AS(tape.gradient(y, x, {.output_gradients = {ones({1, 2})}}), ShapeError);
   CHECK_THROWS_AS(tape.gradient(y, x, {.output_gradients = {ones({2}, DType::f64)}}), DTypeError);
   CHECK(tape.recording());
-  CHECK(tape.gradient(y, x, {.output_gradients = {ones({2})}})[0].dense().to_vector() == std::vector<double>{2, 4});
+  CHECK(tape.gradient(y, x, {.output_gradients = {ones({2})}})[0].dense().to_vector() ==
+        std::vector<double>{2, 4});
 }
 
 TEST_CASE("stop and start continue one recording", "[tape]") {
@@ -228,8 +236,7 @@ TEST_CASE("StopRecording ends when an exception passes", "[tape]") {
     const StopRecording pause;
     const StopRecording that(tape);
     throw std::runtime_error("passes");
-  } catch (const std::runtime_error&) {
-  }
+  } catch (const std::runtime_error&) {}
   CHECK(value(tape.gradient(x * x, x)) == 6);
 }
 
@@ -256,8 +263,10 @@ TEST_CASE("tapes nest two and three deep", "[tape]") {
 
 TEST_CASE("tapes end in any order", "[tape]") {
   const Tensor x = tensor(3.0);
-  auto a = std::make_unique<GradientTape>(), b = std::make_unique<GradientTape>(), c = std::make_unique<GradientTape>();
-  for (const auto* t : {&a, &b, &c}) (*t)->watch(x);
+  auto a = std::make_unique<GradientTape>(), b = std::make_unique<GradientTape>(),
+       c = std::make_unique<GradientTape>();
+  for (const auto* t : {&a, &b, &c})
+    (*t)->watch(x);
   Tensor y = x * x;
   a.reset();
   y = y * x;
@@ -335,8 +344,10 @@ TEST_CASE("undefined tensors are refused", "[tape]") {
 }
 
 TEST_CASE("an output that nobody holds is differentiated through the copy that its rule reads", "[tape]") {
-  const Tensor x = random::normal({3, 5}, {.seed = 1}, DType::f64), v = random::normal({3, 5}, {.seed = 2}, DType::f64);
-  const Tensor p = softmax(x), expected = p * (v - sum(p * v, -1, true));   // of the gradient of logsumexp, in direction v
+  const Tensor x = random::normal({3, 5}, {.seed = 1}, DType::f64),
+               v = random::normal({3, 5}, {.seed = 2}, DType::f64);
+  const Tensor p = softmax(x),
+               expected = p * (v - sum(p * v, -1, true));   // of the gradient of logsumexp, in direction v
   const auto close = [](const Tensor& a, const Tensor& b) { return max(abs(a - b)).item() < 1e-14; };
 
   GradientTape outer({.persistent = true});
@@ -354,12 +365,14 @@ TEST_CASE("an output that nobody holds is differentiated through the copy that i
   }
   SECTION("and goes with the others") {
     const std::int64_t live = live_bytes();
-    for (int i = 0; i < 100; ++i) logsumexp(x, -1);
+    for (int i = 0; i < 100; ++i)
+      logsumexp(x, -1);
     CHECK(live_bytes() == live);
   }
 }
 
-// The outer tape has let y go, since nothing on it takes y: it must not mistake the inner tape's copy of y for what came after.
+// The outer tape has let y go, since nothing on it takes y: it must not mistake the inner tape's copy of y
+// for what came after.
 TEST_CASE("what a paused tape has forgotten is a constant to it", "[tape]") {
   const Tensor x = tensor(0.5, DType::f64);
   GradientTape outer({.persistent = true});

@@ -12,7 +12,7 @@ namespace {
 Values values(const Tensor& v) { return v.to_vector(); }
 const Shape kLarge = {64, 64};
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("a variable has a name, a dtype and a shape, and copies share it", "[variable]") {
   const Variable v(tensor({1.0, 2.0}), {.name = "weights"}), unnamed(tensor(1)), copy = v;
@@ -73,7 +73,8 @@ TEST_CASE("an update is made in place where nobody else holds the memory", "[var
   const Variable v(ones(kLarge));
   const Tensor one = ones(kLarge);
   const std::byte* memory = v.value().raw();
-  for (int i = 0; i < 3; ++i) v.assign_add(one);
+  for (int i = 0; i < 3; ++i)
+    v.assign_add(one);
   CHECK(v.value().raw() == memory);
   const Tensor held = v.value();
   v.assign_add(one);
@@ -206,7 +207,8 @@ TEST_CASE("a read as an operand lives as long as the op runs", "[variable]") {
   }
 }
 
-TEST_CASE("a variable that is read once and again in a recomputation has both gradients", "[variable][tape]") {
+TEST_CASE("a variable that is read once and again in a recomputation has both gradients",
+          "[variable][tape]") {
   const Variable v(tensor(3.0));
   const Tensor before = v, x = tensor(2.0);
   GradientTape tape;

@@ -22,7 +22,7 @@ template <class F> Tensor derivative(const F& f, const Tensor& x) {
 
 Tensor yes() { return tensor(1, DType::boolean); }
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("cases: cond", "[cases][control]") {
   {
@@ -30,7 +30,8 @@ TEST_CASE("cases: cond", "[cases][control]") {
     const Tensor x = c.input("x");
     GradientTape tape;
     tape.watch(x);
-    const Tensor y = cond(x < x, {}, [&] { return x; }, [&] { return x * x; });
+    const Tensor y = cond(
+        x < x, {}, [&] { return x; }, [&] { return x * x; });
     c.check("g", {tape.gradient(y, x)});
   }
   {
@@ -39,7 +40,9 @@ TEST_CASE("cases: cond", "[cases][control]") {
     for (const bool p : {true, false}) {
       GradientTape tape;
       tape.watch(x), tape.watch(y);
-      const Tensor z = cond(p, {x, y}, [](const Tensor& a, const Tensor&) { return 2 * a; }, [](const Tensor&, const Tensor& b) { return 3 * b; });
+      const Tensor z = cond(
+          p, {x, y}, [](const Tensor& a, const Tensor&) { return 2 * a; },
+          [](const Tensor&, const Tensor& b) { return 3 * b; });
       const std::string branch = p ? "true" : "false";
       c.check(branch + "/value", z);
       c.check(branch + "/grads", tape.gradient(z, x, y));
@@ -51,33 +54,47 @@ TEST_CASE("cases: cond", "[cases][control]") {
     for (const bool p : {true, false}) {
       GradientTape tape;
       tape.watch(x), tape.watch(y);
-      const auto [a, b] = cond(p, {x, y}, [](const Tensor& u, const Tensor& v) { return std::pair(u * v, v); }, [](const Tensor& u, const Tensor& v) { return std::pair(u, 3 * v); });
+      const auto [a, b] = cond(
+          p, {x, y}, [](const Tensor& u, const Tensor& v) { return std::pair(u * v, v); },
+          [](const Tensor& u, const Tensor& v) { return std::pair(u, 3 * v); });
       const std::string branch = p ? "true" : "false";
       c.check(branch + "/value", {a, b});
       c.check(branch + "/grads", tape.gradient(Targets{a, b}, Sources{x, y}));
     }
   }
-  for (const auto& [id, outer, inner] : {std::tuple("cond-nested-True-False", true, false), std::tuple("cond-nested-False-True", false, true), std::tuple("cond-nested-False-False", false, false)}) {
+  for (const auto& [id, outer, inner] :
+       {std::tuple("cond-nested-True-False", true, false), std::tuple("cond-nested-False-True", false, true),
+        std::tuple("cond-nested-False-False", false, false)}) {
     Case c(id);
     const Tensor x = c.input("x"), y = c.input("y");
     const bool p_inner = inner;
     GradientTape tape;
     tape.watch(x), tape.watch(y);
-    const Tensor z = cond(outer, {x, y}, [](const Tensor&, const Tensor&) { return tensor(2.0); }, [&](const Tensor& a, const Tensor& b) {
-      return cond(p_inner, {a, b}, [](const Tensor& u, const Tensor& v) { return 2 * u * v; }, [](const Tensor& u, const Tensor&) { return 5 * u; });
-    });
+    const Tensor z = cond(
+        outer, {x, y}, [](const Tensor&, const Tensor&) { return tensor(2.0); },
+        [&](const Tensor& a, const Tensor& b) {
+          return cond(
+              p_inner, {a, b}, [](const Tensor& u, const Tensor& v) { return 2 * u * v; },
+              [](const Tensor& u, const Tensor&) { return 5 * u; });
+        });
     c.check("g", tape.gradient(z, x, y));
   }
   {
     Case c("cond-resource-variable");
     const Variable v(c.input("v"));
     GradientTape tape;
-    c.check("g", tape.gradient(cond(true, {}, [&] { return v * v * v; }, [&] { return v.value(); }), v));
+    c.check("g", tape.gradient(cond(
+                                   true, {}, [&] { return v * v * v; }, [&] { return v.value(); }),
+                               v));
   }
   {
     Case c("cond-iterated-derivatives");
     const Tensor x = c.input("x", DType::f64);
-    const auto f0 = [](const Tensor& t) { return cond(true, {t}, [](const Tensor& u) { return cos(identity(u)); }, [](const Tensor& u) { return sin(identity(u)); }); };
+    const auto f0 = [](const Tensor& t) {
+      return cond(
+          true, {t}, [](const Tensor& u) { return cos(identity(u)); },
+          [](const Tensor& u) { return sin(identity(u)); });
+    };
     const auto f1 = [&](const Tensor& t) { return derivative(f0, t); };
     const auto f2 = [&](const Tensor& t) { return derivative(f1, t); };
     const auto f3 = [&](const Tensor& t) { return derivative(f2, t); };
@@ -87,12 +104,16 @@ TEST_CASE("cases: cond", "[cases][control]") {
   {
     Case c("case-basic");
     const Tensor x = tensor(1);
-    c.check("value", switch_case(0, {x}, [](const Tensor& t) { return t + 1; }, [](const Tensor& t) { return t + 2; }));
+    c.check("value",
+            switch_case(
+                0, {x}, [](const Tensor& t) { return t + 1; }, [](const Tensor& t) { return t + 2; }));
   }
   {
     Case c("cond-indexed-slices-and-none-outputs");
     const auto branch = [](double value) {
-      return [value] { return std::vector<Gradient>{IndexedSlices{tensor({value}), tensor({0}), Shape{1}}, Gradient()}; };
+      return [value] {
+        return std::vector<Gradient>{IndexedSlices{tensor({value}), tensor({0}), Shape{1}}, Gradient()};
+      };
     };
     const std::vector<Gradient> out = cond(yes(), {}, branch(1), branch(2));
     c.check("dense_first", out[0]);
@@ -103,7 +124,9 @@ TEST_CASE("cases: cond", "[cases][control]") {
     const Tensor x = c.input("x");
     GradientTape tape;
     tape.watch(x);
-    const auto [y, n] = cond(yes(), {x}, [](const Tensor& t) { return std::pair(t * t, tensor(1)); }, [](const Tensor& t) { return std::pair(t * t * t, tensor(2)); });
+    const auto [y, n] = cond(
+        yes(), {x}, [](const Tensor& t) { return std::pair(t * t, tensor(1)); },
+        [](const Tensor& t) { return std::pair(t * t * t, tensor(2)); });
     CHECK(n.item<int>() == 1);
     c.check("g", tape.gradient(y, x));
   }
@@ -114,7 +137,8 @@ TEST_CASE("cases: cond", "[cases][control]") {
     tape.watch(a), tape.watch(b);
     const auto first = [](const Tensor& t, const Tensor&) { return t * t; };
     const auto [da, db] = tape.gradient(cond(true, {a, b}, first, first), a, b);
-    c.holds("seed", da.dense().to_vector() == std::vector{2.0, 4.0} && db.dense().to_vector() == std::vector{0.0, 0.0, 0.0});
+    c.holds("seed", da.dense().to_vector() == std::vector{2.0, 4.0} &&
+                        db.dense().to_vector() == std::vector{0.0, 0.0, 0.0});
     c.superseded("later", "V12");
   }
 }
@@ -122,22 +146,29 @@ TEST_CASE("cases: cond", "[cases][control]") {
 TEST_CASE("cases: loops", "[cases][control]") {
   {
     Case c("while-type-mismatch");
-    c.check_error([] { while_loop([](const Tensor& t) { return t < 10.0; }, [](const Tensor& t) { return astype(t + 1, DType::f64); }, {tensor(1.0)}); },
-                  "while_loop: variable 0 enters the loop as f32[] and is f64[] after step 1");
+    c.check_error(
+        [] {
+          while_loop([](const Tensor& t) { return t < 10.0; },
+                     [](const Tensor& t) { return astype(t + 1, DType::f64); }, {tensor(1.0)});
+        },
+        "while_loop: variable 0 enters the loop as f32[] and is f64[] after step 1");
   }
   {
     Case c("while-tape");
     const Tensor x = c.input("x");
     GradientTape tape;
     tape.watch(x);
-    c.check("g", tape.gradient(while_loop([](const Tensor& v) { return v < 4.0; }, [](const Tensor& v) { return v * v; }, {x}), x));
+    c.check("g", tape.gradient(while_loop([](const Tensor& v) { return v < 4.0; },
+                                          [](const Tensor& v) { return v * v; }, {x}),
+                               x));
   }
   {
     Case c("while-capture-in-body");
     const Tensor x = c.input("x"), y = tensor(3.0);
     GradientTape tape;
     tape.watch(x);
-    const Tensor ret = while_loop([](const Tensor& v) { return v < 8.0; }, [&](const Tensor& v) { return v * y; }, {x});
+    const Tensor ret =
+        while_loop([](const Tensor& v) { return v < 8.0; }, [&](const Tensor& v) { return v * y; }, {x});
     c.check("ret", ret);
     c.check("g", tape.gradient(ret, x));
   }
@@ -153,7 +184,9 @@ TEST_CASE("cases: loops", "[cases][control]") {
   {
     Case c("while-cos-iterated");
     const Tensor x = tensor(1.0, DType::f64);
-    const auto z = [](const Tensor& t) { return fori_loop(0, 2, [](std::int64_t, const Tensor& y) { return cos(y); }, {t}); };
+    const auto z = [](const Tensor& t) {
+      return fori_loop(0, 2, [](std::int64_t, const Tensor& y) { return cos(y); }, {t});
+    };
     const auto dz = [&](const Tensor& t) { return derivative(z, t); };
     c.check("z", z(x));
     c.check("dz", dz(x));
@@ -165,11 +198,13 @@ TEST_CASE("cases: loops", "[cases][control]") {
     GradientTape tape;
     tape.watch(x);
     std::vector<Tensor> list;
-    const Tensor ret = while_loop([](const Tensor& t) { return t < 5.0; }, [&](const Tensor& t) {
-      list.push_back(t);
-      list.push_back(tensor(100.0));
-      return square(t);
-    }, {x});
+    const Tensor ret = while_loop([](const Tensor& t) { return t < 5.0; },
+                                  [&](const Tensor& t) {
+                                    list.push_back(t);
+                                    list.push_back(tensor(100.0));
+                                    return square(t);
+                                  },
+                                  {x});
     CHECK(list.size() == 4);
     c.check("ret", ret);
     c.check("g", tape.gradient(ret, x));
@@ -181,10 +216,13 @@ TEST_CASE("only the branch that is taken runs, and every operand has a gradient"
   int others = 0;
   GradientTape tape({.persistent = true});
   tape.watch(x), tape.watch(y);
-  const Tensor z = cond(tensor({{1}}, DType::boolean), {x, y, n}, [](const Tensor& a, const Tensor&, const Tensor& k) { return a * k; }, [&](const Tensor& a, const Tensor&, const Tensor&) {
-    ++others;
-    return a;
-  });
+  const Tensor z = cond(
+      tensor({{1}}, DType::boolean), {x, y, n},
+      [](const Tensor& a, const Tensor&, const Tensor& k) { return a * k; },
+      [&](const Tensor& a, const Tensor&, const Tensor&) {
+        ++others;
+        return a;
+      });
   CHECK(others == 0);
   const auto [dx, dy] = tape.gradient(z, x, y);
   CHECK(dx.dense().to_vector() == std::vector{4.0, 4.0});
@@ -193,14 +231,22 @@ TEST_CASE("only the branch that is taken runs, and every operand has a gradient"
   // Zeros come with a gradient alone: what does not lead through the branch stays none.
   CHECK_FALSE(tape.gradient(x * 2, y).defined());
   // An operand that is also captured has both gradients.
-  CHECK(tape.gradient(cond(true, {x}, [&](const Tensor& a) { return a * x; }, [](const Tensor& a) { return a; }), x).dense().to_vector() == std::vector{2.0, 4.0});
+  CHECK(
+      tape.gradient(cond(
+                        true, {x}, [&](const Tensor& a) { return a * x; }, [](const Tensor& a) { return a; }),
+                    x)
+          .dense()
+          .to_vector() == std::vector{2.0, 4.0});
 }
 
 TEST_CASE("switch_case takes the last branch for a number that is out of range", "[control]") {
   const Tensor x = tensor(3.0);
-  const auto f = [](double by) { return std::function<Tensor(const Tensor&)>([by](const Tensor& t) { return t * by; }); };
+  const auto f = [](double by) {
+    return std::function<Tensor(const Tensor&)>([by](const Tensor& t) { return t * by; });
+  };
   const std::vector branches = {f(10), f(20), f(30)};
-  for (const auto& [index, expected] : {std::pair(0, 10.0), std::pair(1, 20.0), std::pair(2, 30.0), std::pair(3, 30.0), std::pair(-1, 30.0)}) {
+  for (const auto& [index, expected] : {std::pair(0, 10.0), std::pair(1, 20.0), std::pair(2, 30.0),
+                                        std::pair(3, 30.0), std::pair(-1, 30.0)}) {
     GradientTape tape;
     tape.watch(x);
     const Tensor y = switch_case(tensor(index), {x}, branches);
@@ -211,44 +257,78 @@ TEST_CASE("switch_case takes the last branch for a number that is out of range",
 }
 
 TEST_CASE("branches and loops agree with differences, to second order and in both modes", "[control]") {
-  const Tensor x = tensor({0.3, -0.7}, DType::f64), y = tensor({1.2, 0.4}, DType::f64), xs = tensor({{0.1, 0.2}, {0.3, 0.4}, {0.5, -0.6}, {0.7, 0.8}, {-0.9, 1.0}}, DType::f64);
-  const auto check = [&](const TensorFunction& f, const std::vector<Tensor>& in) { CHECK(check_gradients(f, in)); };
-  check([](const std::vector<Tensor>& in) {
-    return cond(true, in, [&](const Tensor& a, const Tensor& b) { return tanh(a) * b * in[0]; }, [](const Tensor& a, const Tensor&) { return a; });
-  }, {x, y});
+  const Tensor x = tensor({0.3, -0.7}, DType::f64), y = tensor({1.2, 0.4}, DType::f64),
+               xs = tensor({{0.1, 0.2}, {0.3, 0.4}, {0.5, -0.6}, {0.7, 0.8}, {-0.9, 1.0}}, DType::f64);
+  const auto check = [&](const TensorFunction& f, const std::vector<Tensor>& in) {
+    CHECK(check_gradients(f, in));
+  };
+  check(
+      [](const std::vector<Tensor>& in) {
+        return cond(
+            true, in, [&](const Tensor& a, const Tensor& b) { return tanh(a) * b * in[0]; },
+            [](const Tensor& a, const Tensor&) { return a; });
+      },
+      {x, y});
   for (const std::int64_t every : {0, 1, 2, 3, 7}) {
-    check([&](const std::vector<Tensor>& in) {
-      return while_loop([](const Tensor& t, const Tensor& i) { return (i < 5).item() != 0 && all(t < 100.0).item() != 0; },
-                        [w = in[1]](const Tensor& t, const Tensor& i) { return std::pair(sin(t) + t * w, i + 1); }, {in[0], tensor(0)}, {.checkpoint_every = every}).first;
-    }, {x, y});
-    check([&](const std::vector<Tensor>& in) {
-      return fori_loop(2, 7, [](std::int64_t i, const Tensor& t, const Tensor& u) { return std::pair(t * u + 0.1 * static_cast<double>(i), sin(u)); }, in, {.checkpoint_every = every}).first;
-    }, {x, y});
+    check(
+        [&](const std::vector<Tensor>& in) {
+          return while_loop([](const Tensor& t,
+                               const Tensor& i) { return (i < 5).item() != 0 && all(t < 100.0).item() != 0; },
+                            [w = in[1]](const Tensor& t, const Tensor& i) {
+                              return std::pair(sin(t) + t * w, i + 1);
+                            },
+                            {in[0], tensor(0)}, {.checkpoint_every = every})
+              .first;
+        },
+        {x, y});
+    check(
+        [&](const std::vector<Tensor>& in) {
+          return fori_loop(2, 7,
+                           [](std::int64_t i, const Tensor& t, const Tensor& u) {
+                             return std::pair(t * u + 0.1 * static_cast<double>(i), sin(u));
+                           },
+                           in, {.checkpoint_every = every})
+              .first;
+        },
+        {x, y});
     for (const bool reverse : {false, true})
-      check([&](const std::vector<Tensor>& in) {
-        const auto [last, all] = scan([w = in[2]](const Tensor& h, const Tensor& t) {
-          const Tensor next = tanh(h * w + t);
-          return std::pair(next, next * t);
-        }, {in[0]}, {in[1]}, {.reverse = reverse, .checkpoint_every = every});
-        return last + sum(all * all, 0);
-      }, {x, xs, y});
+      check(
+          [&](const std::vector<Tensor>& in) {
+            const auto [last, all] = scan(
+                [w = in[2]](const Tensor& h, const Tensor& t) {
+                  const Tensor next = tanh(h * w + t);
+                  return std::pair(next, next * t);
+                },
+                {in[0]}, {in[1]}, {.reverse = reverse, .checkpoint_every = every});
+            return last + sum(all * all, 0);
+          },
+          {x, xs, y});
   }
 }
 
 TEST_CASE("Jacobians and recordings go through branches and loops", "[control]") {
   const Tensor x = tensor({2.0, 3.0}), ignored = tensor({1.0, 1.0, 1.0}), w = tensor(5.0);
-  const auto power = [&](const Tensor& t, std::int64_t every) { return fori_loop(0, 3, [w](std::int64_t, const Tensor& v) { return v * w; }, {t}, {.checkpoint_every = every}); };
+  const auto power = [&](const Tensor& t, std::int64_t every) {
+    return fori_loop(0, 3, [w](std::int64_t, const Tensor& v) { return v * w; }, {t},
+                     {.checkpoint_every = every});
+  };
   for (const std::int64_t every : {0, 2}) {
     GradientTape tape;
     tape.watch(x), tape.watch(ignored);
-    const Tensor y = cond(true, {x, ignored}, [&](const Tensor& t, const Tensor&) { return power(t, every); }, [](const Tensor& t, const Tensor&) { return t; });
+    const Tensor y = cond(
+        true, {x, ignored}, [&](const Tensor& t, const Tensor&) { return power(t, every); },
+        [](const Tensor& t, const Tensor&) { return t; });
     const std::vector<Tensor> j = tape.jacobian(y, Sources{x, ignored});
     CHECK(j[0].to_vector() == std::vector{125.0, 0.0, 0.0, 125.0});
     CHECK(j[1].shape() == Shape{2, 3});
     CHECK(j[1].to_vector() == std::vector(6, 0.0));
 
     const Recording recording;
-    const std::vector<Gradient> g = gradients(cond(true, {x, ignored}, [&](const Tensor& t, const Tensor&) { return power(t, every); }, [](const Tensor& t, const Tensor&) { return t; }), {x, ignored, w});
+    const std::vector<Gradient> g =
+        gradients(cond(
+                      true, {x, ignored}, [&](const Tensor& t, const Tensor&) { return power(t, every); },
+                      [](const Tensor& t, const Tensor&) { return t; }),
+                  {x, ignored, w});
     CHECK(g[0].dense().to_vector() == std::vector{125.0, 125.0});
     CHECK(g[1].dense().to_vector() == std::vector(3, 0.0));
     CHECK(g[2].dense().item() == 375);
@@ -261,7 +341,8 @@ TEST_CASE("while_loop ends at its maximum, or before its first step", "[control]
     const auto run = [&, every](std::int64_t most) {
       GradientTape tape;
       tape.watch(x), tape.watch(y);
-      const Tensor z = while_loop([](const Tensor&) { return true; }, [&](const Tensor& t) { return t * y; }, {x}, {.maximum_iterations = most, .checkpoint_every = every});
+      const Tensor z = while_loop([](const Tensor&) { return true; }, [&](const Tensor& t) { return t * y; },
+                                  {x}, {.maximum_iterations = most, .checkpoint_every = every});
       const auto [dx, dy] = tape.gradient(z, x, y);
       return std::vector{z.item(), dx.dense().item(), dy.defined() ? dy.dense().item() : -1};
     };
@@ -277,8 +358,10 @@ TEST_CASE("loop variables without a part in the result have zeros, counters noth
   for (const std::int64_t every : {0, 2}) {
     GradientTape tape;
     tape.watch(x), tape.watch(ignored);
-    const auto [y, rest, n] = while_loop([](const Tensor&, const Tensor&, const Tensor& k) { return k < 3; },
-                                         [](const Tensor& t, const Tensor&, const Tensor& k) { return std::tuple(t * t, tensor(1.0), k + 1); }, {x, ignored, i}, {.checkpoint_every = every});
+    const auto [y, rest, n] = while_loop(
+        [](const Tensor&, const Tensor&, const Tensor& k) { return k < 3; },
+        [](const Tensor& t, const Tensor&, const Tensor& k) { return std::tuple(t * t, tensor(1.0), k + 1); },
+        {x, ignored, i}, {.checkpoint_every = every});
     CHECK(n.item() == 3);
     const std::vector<Gradient> g = tape.gradient(Targets{y, rest}, Sources{x, ignored});
     CHECK(g[0].dense().item() == 8 * 128);
@@ -292,7 +375,8 @@ TEST_CASE("variables and tensors that a loop uses have the gradients of all step
   for (const std::int64_t every : {0, 2}) {
     GradientTape tape;
     tape.watch(w);
-    const Tensor y = fori_loop(0, 3, [&](std::int64_t, const Tensor& t) { return t * v * w * constant; }, {x}, {.checkpoint_every = every});
+    const Tensor y = fori_loop(0, 3, [&](std::int64_t, const Tensor& t) { return t * v * w * constant; }, {x},
+                               {.checkpoint_every = every});
     CHECK(y.item() == 1728);
     const auto [dv, dw, dc] = tape.gradient(y, v, w, constant);
     CHECK(dv.dense().item() == 1728);
@@ -306,10 +390,12 @@ TEST_CASE("back_prop = false follows nothing through a loop", "[control]") {
   GradientTape tape;
   tape.watch(x);
   for (const int steps : {0, 3}) {
-    const Tensor y = fori_loop(0, steps, [](std::int64_t, const Tensor& t) { return t * t; }, {x}, {.back_prop = false});
+    const Tensor y =
+        fori_loop(0, steps, [](std::int64_t, const Tensor& t) { return t * t; }, {x}, {.back_prop = false});
     CHECK(y.item() == (steps ? 256 : 2));
     CHECK(tape.size() == 0);
-    const Tensor z = while_loop([](const Tensor& t) { return t < 100.0; }, [](const Tensor& t) { return t * t; }, {x}, {.back_prop = false});
+    const Tensor z = while_loop([](const Tensor& t) { return t < 100.0; },
+                                [](const Tensor& t) { return t * t; }, {x}, {.back_prop = false});
     CHECK(tape.size() == 0);
   }
 }
@@ -324,7 +410,8 @@ TEST_CASE("scan gives the last carry and all outputs, from either end", "[contro
     GradientTape tape;
     tape.watch(xs);
     const auto [last, all] = scan(sums, {tensor(0.5)}, {xs}, {.checkpoint_every = every});
-    const auto [last_back, all_back] = scan(sums, {tensor(0.5)}, {xs}, {.reverse = true, .checkpoint_every = every});
+    const auto [last_back, all_back] =
+        scan(sums, {tensor(0.5)}, {xs}, {.reverse = true, .checkpoint_every = every});
     CHECK(last.item() == 15.5);
     CHECK(last_back.item() == 15.5);
     CHECK(all.to_vector() == std::vector{1.5, 3.5, 6.5, 10.5, 15.5});
@@ -333,7 +420,8 @@ TEST_CASE("scan gives the last carry and all outputs, from either end", "[contro
     CHECK(g.dense().to_vector() == std::vector{11111.5, 11111.0, 11101.5, 11002.0, 10002.5});
   }
   // Two lists at once, no carry; a carry and no lists; no steps.
-  CHECK(scan([](const Tensor& a, const Tensor& b) { return a * b; }, {}, {xs, weights}).to_vector() == std::vector{1.0, 20.0, 300.0, 4000.0, 50000.0});
+  CHECK(scan([](const Tensor& a, const Tensor& b) { return a * b; }, {}, {xs, weights}).to_vector() ==
+        std::vector{1.0, 20.0, 300.0, 4000.0, 50000.0});
   CHECK(scan([](const Tensor& t) { return t * 2; }, {tensor(1.0)}, {}, {.length = 10}).item() == 1024);
   CHECK(scan([](const Tensor& t, const Tensor&) { return t * 2; }, {tensor(1.0)}, {zeros({0})}).item() == 1);
 }
@@ -341,19 +429,26 @@ TEST_CASE("scan gives the last carry and all outputs, from either end", "[contro
 TEST_CASE("errors of branches name what is wrong", "[control][errors]") {
   const Tensor x = tensor(1.0);
   const auto same = [](const Tensor& t) { return t; };
-  const auto with = [&](std::vector<Spec> outputs) { return [&, outputs] { cond(true, {x}, same, same, {.outputs = outputs}); }; };
+  const auto with = [&](std::vector<Spec> outputs) {
+    return [&, outputs] { cond(true, {x}, same, same, {.outputs = outputs}); };
+  };
   CHECK(message_of(with({{DType::f32, {}}})) == "no error");
   CHECK(message_of(with({{DType::f64, {}}})) == "cond: output 0 is f32[], f64[] was declared");
   CHECK_THROWS_AS(with({{DType::f64, {}}})(), DTypeError);
   CHECK_THROWS_AS(with({{DType::f32, {2}}})(), ShapeError);
   CHECK(message_of(with({{}, {}})) == "cond: the function returns 1 tensors, not 2");
   CHECK(message_of([&] { cond(true, {x, x}, same, same); }) == "cond: the function does not take 2 tensors");
-  CHECK(message_of([&] { cond(x, {x}, same, same); }) == "condition: takes bool, compare first: the tensor is f32[]");
-  CHECK(message_of([&] { cond(zeros({2}) < 1.0, {x}, same, same); }) == "condition: takes one element, use all or any: the tensor is bool[2]");
+  CHECK(message_of([&] { cond(x, {x}, same, same); }) ==
+        "condition: takes bool, compare first: the tensor is f32[]");
+  CHECK(message_of([&] { cond(zeros({2}) < 1.0, {x}, same, same); }) ==
+        "condition: takes one element, use all or any: the tensor is bool[2]");
   CHECK(message_of([&] { cond(Tensor(), {x}, same, same); }) == "condition: the tensor is undefined");
-  CHECK(message_of([&] { switch_case(x, {x}, same); }) == "switch_case: the index must be i32 or i64, use astype: it is f32[]");
-  CHECK(message_of([&] { switch_case(arange(2), {x}, same); }) == "switch_case: the index must be one number: it is i64[2]");
-  CHECK(message_of([&] { switch_case(0, {x}, std::vector<Tensor (*)(const Tensor&)>()); }) == "switch_case: no branches");
+  CHECK(message_of([&] { switch_case(x, {x}, same); }) ==
+        "switch_case: the index must be i32 or i64, use astype: it is f32[]");
+  CHECK(message_of([&] { switch_case(arange(2), {x}, same); }) ==
+        "switch_case: the index must be one number: it is i64[2]");
+  CHECK(message_of([&] { switch_case(0, {x}, std::vector<Tensor (*)(const Tensor&)>()); }) ==
+        "switch_case: no branches");
 }
 
 TEST_CASE("errors of loops name the variable, before and after", "[control][errors]") {
@@ -361,28 +456,53 @@ TEST_CASE("errors of loops name the variable, before and after", "[control][erro
   const auto always = [](std::span<const Tensor>) { return true; };
   const auto grows = [](std::span<const Tensor> t) { return std::vector{t[0], concat({t[1], t[1]}, 0)}; };
   for (const std::int64_t every : {0, 3}) {
-    CHECK(message_of([&] { while_loop(always, grows, {x, v}, {.checkpoint_every = every}); }) == "while_loop: variable 1 enters the loop as f32[2] and is f32[4] after step 1");
-    CHECK(message_of([&] { fori_loop(0, 9, [](std::int64_t i, const Tensor& t) { return i < 4 ? t : astype(t, DType::f64); }, {x}, {.checkpoint_every = every}); }) ==
-          "fori_loop: variable 0 enters the loop as f32[] and is f64[] after step 5");
+    CHECK(message_of([&] {
+            while_loop(always, grows, {x, v}, {.checkpoint_every = every});
+          }) == "while_loop: variable 1 enters the loop as f32[2] and is f32[4] after step 1");
+    CHECK(message_of([&] {
+            fori_loop(0, 9, [](std::int64_t i, const Tensor& t) { return i < 4 ? t : astype(t, DType::f64); },
+                      {x}, {.checkpoint_every = every});
+          }) == "fori_loop: variable 0 enters the loop as f32[] and is f64[] after step 5");
   }
   CHECK_THROWS_AS(while_loop(always, grows, {x, v}), ShapeError);
-  CHECK(message_of([&] { while_loop(always, [](const Tensor& t) { return std::pair(t, t); }, {x}); }) == "while_loop: the function returns 2 tensors, not 1");
-  CHECK(message_of([&] { while_loop([](const Tensor&) { return false; }, [](const Tensor& t) { return std::pair(t, t); }, {x}); }) == "while_loop: the function returns 2 tensors, not 1");
-  CHECK(message_of([&] { while_loop(always, grows, {x, v}, {.maximum_iterations = -1}); }) == "while_loop: maximum_iterations is -1; use 0 or more");
-  CHECK(message_of([&] { while_loop(always, grows, {x, v}, {.checkpoint_every = -1}); }) == "while_loop: checkpoint_every is -1; use 0 or more");
-  CHECK(message_of([&] { while_loop(always, grows, {x, Tensor()}); }) == "while_loop: variable 1 is undefined");
-  CHECK(message_of([&] { while_loop([](const Tensor& t) { return t; }, [](const Tensor& t) { return t; }, {x}); }) == "condition: takes bool, compare first: the tensor is f32[]");
+  CHECK(message_of([&] { while_loop(always, [](const Tensor& t) { return std::pair(t, t); }, {x}); }) ==
+        "while_loop: the function returns 2 tensors, not 1");
+  CHECK(message_of([&] {
+          while_loop([](const Tensor&) { return false; }, [](const Tensor& t) { return std::pair(t, t); },
+                     {x});
+        }) == "while_loop: the function returns 2 tensors, not 1");
+  CHECK(message_of([&] {
+          while_loop(always, grows, {x, v}, {.maximum_iterations = -1});
+        }) == "while_loop: maximum_iterations is -1; use 0 or more");
+  CHECK(message_of([&] {
+          while_loop(always, grows, {x, v}, {.checkpoint_every = -1});
+        }) == "while_loop: checkpoint_every is -1; use 0 or more");
+  CHECK(message_of([&] {
+          while_loop(always, grows, {x, Tensor()});
+        }) == "while_loop: variable 1 is undefined");
+  CHECK(message_of([&] {
+          while_loop([](const Tensor& t) { return t; }, [](const Tensor& t) { return t; }, {x});
+        }) == "condition: takes bool, compare first: the tensor is f32[]");
 
   const auto step = [](const Tensor& c, const Tensor& t) { return std::pair(t, c); };
-  CHECK(message_of([&] { scan(step, {x}, {zeros({4, 2})}); }) == "scan: carry 0 enters the loop as f32[] and is f32[2] after step 1");
-  CHECK(message_of([&] { scan([&](const Tensor& t) { return t.item() < 2 ? t : v; }, {}, {arange(0, 3)}); }) == "scan: output 0 is f32[] first and f32[2] after step 3");
-  CHECK(message_of([&] { scan(step, {x}, {v, zeros({3})}); }) == "scan: first axes differ: input 0 is f32[2], input 1 is f32[3]");
-  CHECK(message_of([&] { scan(step, {x}, {x}); }) == "scan: input 0 has no first axis to go along: it is f32[]");
+  CHECK(message_of([&] {
+          scan(step, {x}, {zeros({4, 2})});
+        }) == "scan: carry 0 enters the loop as f32[] and is f32[2] after step 1");
+  CHECK(message_of([&] {
+          scan([&](const Tensor& t) { return t.item() < 2 ? t : v; }, {}, {arange(0, 3)});
+        }) == "scan: output 0 is f32[] first and f32[2] after step 3");
+  CHECK(message_of([&] {
+          scan(step, {x}, {v, zeros({3})});
+        }) == "scan: first axes differ: input 0 is f32[2], input 1 is f32[3]");
+  CHECK(message_of([&] { scan(step, {x}, {x}); }) ==
+        "scan: input 0 has no first axis to go along: it is f32[]");
   CHECK(message_of([&] { scan(step, {x}, {}); }) == "scan: no xs and no length say how many steps");
   CHECK(message_of([&] { scan(step, {x}, {v}, {.length = 3}); }) == "scan: length is 3, input 0 is f32[2]");
   CHECK(message_of([&] { scan(step, {x}, {v}, {.length = -3}); }) == "scan: length is -3; use 0 or more");
   CHECK(message_of([&] { scan(step, {x}, {zeros({0})}); }) == "scan: the function returns 2 tensors, not 1");
-  CHECK(message_of([&] { scan([](const Tensor&, const Tensor&) { return std::vector<Tensor>(); }, {x}, {v}); }) == "scan: the function returns 0 tensors, not 1");
+  CHECK(message_of([&] {
+          scan([](const Tensor&, const Tensor&) { return std::vector<Tensor>(); }, {x}, {v});
+        }) == "scan: the function returns 0 tensors, not 1");
 }
 
 TEST_CASE("a branch that throws leaves tapes and accumulators as they were", "[control][errors]") {
@@ -398,8 +518,12 @@ TEST_CASE("a branch that throws leaves tapes and accumulators as they were", "[c
   };
   for (const std::int64_t every : {0, 2}) {
     CHECK_THROWS_AS(cond(true, {y}, fails, fails), ShapeError);
-    CHECK_THROWS_AS(fori_loop(0, 3, [&](std::int64_t i, const Tensor& t) { return i < 2 ? t * x : fails(t); }, {y}, {.checkpoint_every = every}), ShapeError);
-    CHECK_THROWS_AS(scan([&](const Tensor& t, const Tensor&) { return fails(t); }, {y}, {zeros({3})}, {.checkpoint_every = every}), ShapeError);
+    CHECK_THROWS_AS(fori_loop(0, 3, [&](std::int64_t i, const Tensor& t) { return i < 2 ? t * x : fails(t); },
+                              {y}, {.checkpoint_every = every}),
+                    ShapeError);
+    CHECK_THROWS_AS(scan([&](const Tensor& t, const Tensor&) { return fails(t); }, {y}, {zeros({3})},
+                         {.checkpoint_every = every}),
+                    ShapeError);
     CHECK(tape.size() == size);
   }
   const Tensor z = y * x;
@@ -412,13 +536,18 @@ TEST_CASE("what does not change in a loop is not kept for each step", "[control]
   GradientTape tape;
   tape.watch(x), tape.watch(w);
   const std::int64_t base = live_bytes();
-  const auto [y, same] = fori_loop(0, 100, [](std::int64_t, const Tensor& t, const Tensor& weights) { return std::pair(matmul(t, weights), weights); }, {x, w});
+  const auto [y, same] = fori_loop(0, 100,
+                                   [](std::int64_t, const Tensor& t, const Tensor& weights) {
+                                     return std::pair(matmul(t, weights), weights);
+                                   },
+                                   {x, w});
   CHECK(live_bytes() - base == 100 * x.nbytes());   // what enters the products, with the result in place of x
 }
 
 TEST_CASE("10,000 steps with checkpoints keep twice the root of their number", "[control][memory]") {
   constexpr std::int64_t kSteps = 10'000, kEvery = 100;
-  const Tensor x = full({32}, 0.5, DType::f64), rate = full({32}, 0.999, DType::f64), xs = full({kSteps}, 1e-3, DType::f64);
+  const Tensor x = full({32}, 0.5, DType::f64), rate = full({32}, 0.999, DType::f64),
+               xs = full({kSteps}, 1e-3, DType::f64);
   std::int64_t base = 0, most = 0;
   const auto look = [&] { most = std::max(most, live_bytes() - base); };
   const auto step = [&](const Tensor& t) {
@@ -437,12 +566,23 @@ TEST_CASE("10,000 steps with checkpoints keep twice the root of their number", "
     CHECK(live_bytes() == base);
     return (most + x.nbytes() - 1) / x.nbytes();
   };
-  const auto looped = [&](std::int64_t every) { return peak([&, every] { return fori_loop(0, kSteps, [&](std::int64_t, const Tensor& t) { return step(t); }, {x}, {.checkpoint_every = every}); }); };
+  const auto looped = [&](std::int64_t every) {
+    return peak([&, every] {
+      return fori_loop(0, kSteps, [&](std::int64_t, const Tensor& t) { return step(t); }, {x},
+                       {.checkpoint_every = every});
+    });
+  };
   const auto tested = [&](std::int64_t every) {
-    return peak([&, every] { return while_loop([](const Tensor&) { return true; }, step, {x}, {.maximum_iterations = kSteps, .checkpoint_every = every}); });
+    return peak([&, every] {
+      return while_loop([](const Tensor&) { return true; }, step, {x},
+                        {.maximum_iterations = kSteps, .checkpoint_every = every});
+    });
   };
   const auto scanned = [&](std::int64_t every) {
-    return peak([&, every] { return scan([&](const Tensor& t, const Tensor& u) { return step(t) + u; }, {x}, {xs}, {.checkpoint_every = every}); });
+    return peak([&, every] {
+      return scan([&](const Tensor& t, const Tensor& u) { return step(t) + u; }, {x}, {xs},
+                  {.checkpoint_every = every});
+    });
   };
   CHECK(looped(0) >= kSteps);
   CHECK(looped(0) <= kSteps + 3);

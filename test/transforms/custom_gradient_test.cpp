@@ -19,8 +19,10 @@ Tensor cube(const Tensor& x) {
     const StopRecording pause;
     y = x * x * x;
   }
-  record_operation("cube", std::array{y}, std::array{x}, [x](std::span<const Tensor> dy) { return std::vector<Gradient>{3.0 * x * x * dy[0]}; },
-                   [x](std::span<const Tensor> dx) { return std::vector<Tensor>{3.0 * x * x * dx[0]}; });
+  record_operation(
+      "cube", std::array{y}, std::array{x},
+      [x](std::span<const Tensor> dy) { return std::vector<Gradient>{3.0 * x * x * dy[0]}; },
+      [x](std::span<const Tensor> dx) { return std::vector<Tensor>{3.0 * x * x * dx[0]}; });
   return y;
 }
 
@@ -30,12 +32,11 @@ template <class F> Tensor derivative(const F& f, const Tensor& x) {
   return tape.gradient(f(x), x).dense();
 }
 
-
 constexpr auto mul_with_rule = [](const Tensor& x, const Tensor& y) {
   return std::pair(x * y, [x, y](const Tensor& dr) { return std::pair(dr * y, dr * x); });
 };
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("cases: custom gradients", "[cases][custom]") {
   {
@@ -52,7 +53,8 @@ TEST_CASE("cases: custom gradients", "[cases][custom]") {
   }
   {
     Case c("tape-custom-identity-times-2");
-    auto id = custom_gradient([](const Tensor& x) { return std::pair(x, [](const Tensor& d) { return 2 * d; }); });
+    auto id =
+        custom_gradient([](const Tensor& x) { return std::pair(x, [](const Tensor& d) { return 2 * d; }); });
     c.check("g", derivative(id, c.input("x")));
   }
   {
@@ -61,7 +63,8 @@ TEST_CASE("cases: custom gradients", "[cases][custom]") {
       const Tensor mm = matmul(a, b);
       return std::pair(std::pair(mm, sum(mm)), [a, b](const Tensor& dmm, const Tensor& dr) {
         const Tensor bt = transpose(b), at = transpose(a);
-        return std::pair(matmul(dmm, bt) + matmul(ones_like(b * dr), bt), matmul(at, dmm) + matmul(at, ones_like(a) * dr));
+        return std::pair(matmul(dmm, bt) + matmul(ones_like(b * dr), bt),
+                         matmul(at, dmm) + matmul(at, ones_like(a) * dr));
       });
     });
     const Tensor a = c.input("a"), b = c.input("b");
@@ -74,7 +77,9 @@ TEST_CASE("cases: custom gradients", "[cases][custom]") {
   }
   {
     Case c("custom-switched-order");
-    auto switched = custom_gradient([](const Tensor& x, const Tensor& y) { return std::pair(x * y, [x, y](const Tensor& dy) { return std::array{dy * x, dy * y}; }); });
+    auto switched = custom_gradient([](const Tensor& x, const Tensor& y) {
+      return std::pair(x * y, [x, y](const Tensor& dy) { return std::array{dy * x, dy * y}; });
+    });
     const Tensor x = tensor(3.0), y = tensor(5.0);
     GradientTape tape;
     tape.watch(x), tape.watch(y);
@@ -148,7 +153,9 @@ TEST_CASE("cases: variables in custom gradients", "[cases][custom]") {
     Case c("custom-kwonly-variables");
     const Variable captured(tensor(3.0)), x(tensor(6.0));
     auto f = custom_gradient([&](const Tensor& t) {
-      return std::pair(t * captured, [&, t](const Tensor& dy, std::span<const Variable>) { return std::pair(4 * captured * dy, 5 * t * dy); });
+      return std::pair(t * captured, [&, t](const Tensor& dy, std::span<const Variable>) {
+        return std::pair(4 * captured * dy, 5 * t * dy);
+      });
     });
     GradientTape tape;
     c.check("g", tape.gradient(f(x), x));
@@ -156,17 +163,24 @@ TEST_CASE("cases: variables in custom gradients", "[cases][custom]") {
   {
     Case c("custom-variables-kwarg-missing");
     const Variable w(tensor(3.0), {.name = "w"});
-    auto f = custom_gradient([&](const Tensor& x) { return std::pair(x * w, [](const Tensor& dy) { return dy; }); });
-    c.check_error([&] { f(tensor(1.0)); }, "custom_gradient: the function uses variable \"w\", and its gradient function takes no variables; "
-                                           "give it a last parameter of type std::span<const Variable>");
+    auto f = custom_gradient(
+        [&](const Tensor& x) { return std::pair(x * w, [](const Tensor& dy) { return dy; }); });
+    c.check_error(
+        [&] { f(tensor(1.0)); },
+        "custom_gradient: the function uses variable \"w\", and its gradient function takes no variables; "
+        "give it a last parameter of type std::span<const Variable>");
   }
   {
     Case c("custom-variable-grads-count");
     const Variable v(tensor(3.0)), w(tensor(3.0));
-    auto f = custom_gradient([&](const Tensor& x) { return std::pair(x * v * w, [](const Tensor& dy, std::span<const Variable>) { return std::pair(dy, dy); }); });
+    auto f = custom_gradient([&](const Tensor& x) {
+      return std::pair(x * v * w,
+                       [](const Tensor& dy, std::span<const Variable>) { return std::pair(dy, dy); });
+    });
     GradientTape tape;
     const Tensor y = f(tensor(1.0));
-    c.check_error([&] { tape.gradient(y, v); }, "custom_gradient: the gradient function returned 1 gradients for 2 variables");
+    c.check_error([&] { tape.gradient(y, v); },
+                  "custom_gradient: the gradient function returned 1 gradients for 2 variables");
   }
   {
     Case c("pass-through-assign");
@@ -183,7 +197,8 @@ TEST_CASE("cases: variables in custom gradients", "[cases][custom]") {
   {
     Case c("custom-structured");
     auto f = custom_gradient([](std::span<const Tensor> x) {
-      const auto value = std::tuple(x[0] * x[1], std::vector<Tensor>{}, std::pair(x[1] * x[1], std::array{x[0]}));
+      const auto value =
+          std::tuple(x[0] * x[1], std::vector<Tensor>{}, std::pair(x[1] * x[1], std::array{x[0]}));
       return std::pair(value, [x0 = x[0], x1 = x[1]](std::span<const Tensor> dy) {
         CHECK(dy.size() == 3);
         return std::vector<Gradient>{dy[0] * x1 + dy[2], dy[0] * x0 + 2 * dy[1] * x1, Gradient()};
@@ -194,7 +209,8 @@ TEST_CASE("cases: variables in custom gradients", "[cases][custom]") {
     tape.watch(x), tape.watch(y), tape.watch(unused);
     const auto [xy, none, rest] = f(std::vector{x, y}, unused);
     const auto [dx, dy, du] = tape.gradient(xy + 10 * rest.first + 100 * rest.second[0], x, y, unused);
-    c.holds("property", none.empty() && dx.dense().item() == 105 && dy.dense().item() == 102 && !du.defined());
+    c.holds("property",
+            none.empty() && dx.dense().item() == 105 && dy.dense().item() == 102 && !du.defined());
   }
 }
 
@@ -204,7 +220,8 @@ TEST_CASE("cases: recomputation", "[cases][custom]") {
     const Variable x(tensor(1.0));
     auto f = recompute_grad([](const Tensor& z) {
       Tensor y = z;
-      for (int i = 0; i < 10; ++i) y = y + 1;
+      for (int i = 0; i < 10; ++i)
+        y = y + 1;
       return y;
     });
     GradientTape tape;
@@ -216,7 +233,9 @@ TEST_CASE("cases: recomputation", "[cases][custom]") {
     Case c("recompute-same-gradients");
     const Tensor inputs = ones({10, 10});
     const Variable v(ones({10}));
-    const auto each = [](const Gradient& g, double value) { return g.dense().to_vector() == std::vector(static_cast<std::size_t>(g.dense().size()), value); };
+    const auto each = [](const Gradient& g, double value) {
+      return g.dense().to_vector() == std::vector(static_cast<std::size_t>(g.dense().size()), value);
+    };
     GradientTape tape({.persistent = true});
     tape.watch(inputs);
     const Tensor y = recompute_grad([&](const Tensor& x) { return x * v; })(inputs);
@@ -237,7 +256,8 @@ TEST_CASE("cases: recomputation", "[cases][custom]") {
     });
     GradientTape tape;
     Tensor r = tensor(1.0);
-    for (int i = 0; i < 4; ++i) r = f(r);
+    for (int i = 0; i < 4; ++i)
+      r = f(r);
     c.check("calls_forward", calls);
     c.check("g", tape.gradient(r, v));
     c.check("calls_after_gradient", calls);
@@ -275,7 +295,8 @@ TEST_CASE("an operation recorded on a tensor that is known already takes its pla
   GradientTape tape;
   tape.watch(x);
   const Tensor y = x * 2.0;
-  record_operation("seven", std::array{y}, std::array{x}, [](std::span<const Tensor> dy) { return std::vector<Gradient>{7.0 * dy[0]}; });
+  record_operation("seven", std::array{y}, std::array{x},
+                   [](std::span<const Tensor> dy) { return std::vector<Gradient>{7.0 * dy[0]}; });
   CHECK(tape.gradient(y, x).dense().item() == 7);
 }
 
@@ -284,14 +305,18 @@ TEST_CASE("a backward function that returns too few gradients is named", "[custo
   GradientTape tape;
   tape.watch(x);
   const Tensor y = tensor(1.0);
-  record_operation("lazy", std::array{y}, std::array{x, w}, [](std::span<const Tensor> dy) { return std::vector<Gradient>{dy[0]}; });
+  record_operation("lazy", std::array{y}, std::array{x, w},
+                   [](std::span<const Tensor> dy) { return std::vector<Gradient>{dy[0]}; });
   CHECK_THROWS_WITH(tape.gradient(y, x), "lazy: the backward function returned 1 gradients for 2 inputs");
-  CHECK_THROWS_AS(record_operation("none", {}, std::array{x}, [](std::span<const Tensor>) { return std::vector<Gradient>{}; }), ArgumentError);
+  CHECK_THROWS_AS(record_operation("none", {}, std::array{x},
+                                   [](std::span<const Tensor>) { return std::vector<Gradient>{}; }),
+                  ArgumentError);
 }
 
 TEST_CASE("custom gradients of higher order are those of the gradient function", "[custom]") {
   // The value is exp; the gradient function says 3 x², whatever the value.
-  auto f = custom_gradient([](const Tensor& x) { return std::pair(exp(x), [x](const Tensor& dy) { return 3 * x * x * dy; }); });
+  auto f = custom_gradient(
+      [](const Tensor& x) { return std::pair(exp(x), [x](const Tensor& dy) { return 3 * x * x * dy; }); });
   const auto first = [&](const Tensor& x) { return derivative(f, x); };
   CHECK(first(f64(2)).item() == 12);
   CHECK(derivative(first, f64(2)).item() == 12);
@@ -302,14 +327,16 @@ TEST_CASE("custom gradients of higher order are those of the gradient function",
     const Tensor e = exp(x);
     return std::pair(log1p(e), [e](const Tensor& dy) { return dy * (1 - 1 / (1 + e)); });
   });
-  CHECK(check_gradients([&](const std::vector<Tensor>& x) { return log1pexp(x[0]); }, {tensor({-1.0, 0.5, 3.0}, DType::f64)}));
+  CHECK(check_gradients([&](const std::vector<Tensor>& x) { return log1pexp(x[0]); },
+                        {tensor({-1.0, 0.5, 3.0}, DType::f64)}));
 }
 
 TEST_CASE("custom gradients nest, and override each other's derivatives", "[custom]") {
   // The derivative of the derivative of x² is set to 7.
   auto f = custom_gradient([](const Tensor& x) {
     return std::pair(x * x, [x](const Tensor& dy) {
-      auto g = custom_gradient([](const Tensor& t) { return std::pair(2 * t, [](const Tensor& dz) { return 7 * dz; }); });
+      auto g = custom_gradient(
+          [](const Tensor& t) { return std::pair(2 * t, [](const Tensor& dz) { return 7 * dz; }); });
       return dy * g(x);
     });
   });
@@ -329,7 +356,9 @@ TEST_CASE("forward mode transposes a custom gradient", "[custom]") {
 }
 
 TEST_CASE("the output of a function with a custom gradient is a new tensor", "[custom]") {
-  auto twice = custom_gradient([](const Tensor& x) { return std::pair(std::pair(x, x), [](const Tensor& a, const Tensor& b) { return 10 * a + b; }); });
+  auto twice = custom_gradient([](const Tensor& x) {
+    return std::pair(std::pair(x, x), [](const Tensor& a, const Tensor& b) { return 10 * a + b; });
+  });
   const Tensor x = tensor(1.0);
   GradientTape tape;
   tape.watch(x);
@@ -339,11 +368,13 @@ TEST_CASE("the output of a function with a custom gradient is a new tensor", "[c
   CHECK(tape.gradient(2 * a + 3 * b + x, x).dense().item() == 24);
 }
 
-TEST_CASE("errors of custom gradients say what is missing, and leave the tape as it was", "[custom][errors]") {
+TEST_CASE("errors of custom gradients say what is missing, and leave the tape as it was",
+          "[custom][errors]") {
   const Tensor x = tensor(3.0), y = tensor(4.0);
   GradientTape tape({.persistent = true});
   tape.watch(x), tape.watch(y);
-  auto few = custom_gradient([](const Tensor& a, const Tensor& b) { return std::pair(a * b, [](const Tensor& dy) { return dy; }); });
+  auto few = custom_gradient(
+      [](const Tensor& a, const Tensor& b) { return std::pair(a * b, [](const Tensor& dy) { return dy; }); });
   auto throws = custom_gradient([](const Tensor& a) {
     const Tensor held = a * a;
     if (held.defined()) throw ArgumentError("inside");
@@ -351,11 +382,15 @@ TEST_CASE("errors of custom gradients say what is missing, and leave the tape as
   });
   const Tensor z = few(x, y);
   const std::size_t size = tape.size();
-  CHECK(message_of([&] { tape.gradient(z, x); }) == "custom_gradient: the gradient function returned 1 gradients for 2 inputs");
+  CHECK(message_of([&] { tape.gradient(z, x); }) ==
+        "custom_gradient: the gradient function returned 1 gradients for 2 inputs");
   CHECK(message_of([&] { few(x); }) == "custom_gradient: the function does not take 1 tensors");
   CHECK(message_of([&] { throws(x); }) == "inside");
-  CHECK(message_of([&] { grad_pass_through([](const Tensor& a, const Tensor& b) { return a + b; })(x, y); }) == "grad_pass_through: the function returns 1 tensors, not 2");
-  CHECK(message_of([&] { grad_pass_through([](const Tensor&) { return ones({2}); })(x); }) == "grad_pass_through: output 0 is f32[2], argument 0 is f32[]");
+  CHECK(message_of([&] {
+          grad_pass_through([](const Tensor& a, const Tensor& b) { return a + b; })(x, y);
+        }) == "grad_pass_through: the function returns 1 tensors, not 2");
+  CHECK(message_of([&] { grad_pass_through([](const Tensor&) { return ones({2}); })(x); }) ==
+        "grad_pass_through: output 0 is f32[2], argument 0 is f32[]");
   CHECK_THROWS_AS(grad_pass_through([](const Tensor& a) { return astype(a, DType::f64); })(x), DTypeError);
   CHECK(tape.size() == size);
 }
@@ -371,14 +406,21 @@ TEST_CASE("prevent_gradient gives its reason, in both modes", "[custom][errors]"
   CHECK_THROWS_WITH(prevent_gradient(x, "no reason"), "prevent_gradient: no reason");
 }
 
-TEST_CASE("recompute_grad has the derivatives of its function, to second order and in both modes", "[custom]") {
-  const Tensor captured = tensor({0.5, -0.25}, DType::f64), x = tensor({0.3, 0.7}, DType::f64), y = tensor({-0.4, 1.1}, DType::f64);
-  const auto f = [&](const Tensor& c) { return [c](const Tensor& a, const Tensor& b) { return tanh(a * c) * exp(b) + a * a; }; };
-  CHECK(check_gradients([&](const std::vector<Tensor>& in) { return recompute_grad(f(in[2]))(in[0], in[1]); }, {x, y, captured}));
-  CHECK(check_gradients([&](const std::vector<Tensor>& in) { return recompute_grad(f(in[1]))(in[0], in[0]); }, {x, captured}));   // an argument twice
+TEST_CASE("recompute_grad has the derivatives of its function, to second order and in both modes",
+          "[custom]") {
+  const Tensor captured = tensor({0.5, -0.25}, DType::f64), x = tensor({0.3, 0.7}, DType::f64),
+               y = tensor({-0.4, 1.1}, DType::f64);
+  const auto f = [&](const Tensor& c) {
+    return [c](const Tensor& a, const Tensor& b) { return tanh(a * c) * exp(b) + a * a; };
+  };
+  CHECK(check_gradients([&](const std::vector<Tensor>& in) { return recompute_grad(f(in[2]))(in[0], in[1]); },
+                        {x, y, captured}));
+  CHECK(check_gradients([&](const std::vector<Tensor>& in) { return recompute_grad(f(in[1]))(in[0], in[0]); },
+                        {x, captured}));   // an argument twice
 }
 
-TEST_CASE("recompute_grad nests, and takes integers, empty tensors and results that are its arguments", "[custom]") {
+TEST_CASE("recompute_grad nests, and takes integers, empty tensors and results that are its arguments",
+          "[custom]") {
   const Tensor x = f64(0.5), n = tensor(3), empty = zeros({0, 2}, DType::f64);
   auto inner = recompute_grad([](const Tensor& t) { return exp(t * t); });
   auto outer = recompute_grad([&](const Tensor& t, const Tensor& k, const Tensor& e) {
@@ -394,7 +436,8 @@ TEST_CASE("recompute_grad nests, and takes integers, empty tensors and results t
 }
 
 TEST_CASE("all rows of a Jacobian go through recompute_grad at once", "[custom]") {
-  const Tensor x = tensor({1.0, 2.0, 3.0}), m = tensor({{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}}), unused = tensor(1.0);
+  const Tensor x = tensor({1.0, 2.0, 3.0}), m = tensor({{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}}),
+               unused = tensor(1.0);
   int calls = 0;
   auto f = recompute_grad([&](const Tensor& t, const Tensor&) {
     ++calls;
@@ -404,7 +447,8 @@ TEST_CASE("all rows of a Jacobian go through recompute_grad at once", "[custom]"
     GradientTape tape;
     tape.watch(x), tape.watch(unused);
     calls = 0;
-    const std::vector<Tensor> j = tape.jacobian(f(x, unused).first, Sources{x, unused}, {.vectorize = vectorize});
+    const std::vector<Tensor> j =
+        tape.jacobian(f(x, unused).first, Sources{x, unused}, {.vectorize = vectorize});
     CHECK(j[0].to_vector() == std::vector{2.0, 8.0, 18.0, 8.0, 20.0, 36.0});
     CHECK(j[1].to_vector() == std::vector{0.0, 0.0});
     CHECK(calls == (vectorize ? 2 : 3));
@@ -421,15 +465,19 @@ TEST_CASE("recompute_grad does not compute with variables that have changed", "[
     tape.watch(x);
     const Tensor y = recompute_grad([&](const Tensor& t) { return t * v; })(x);
     v.assign(tensor(5.0));
-    CHECK(message_of([&] { tape.gradient(y, x); }) == "recompute_grad: variable \"v\" has been updated since the forward pass; take the gradient before the update");
+    CHECK(message_of([&] { tape.gradient(y, x); }) ==
+          "recompute_grad: variable \"v\" has been updated since the forward pass; take the gradient before "
+          "the update");
   }
   GradientTape tape;
   tape.watch(x);
-  CHECK(message_of([&] { recompute_grad([&](const Tensor& t) {
-    const Tensor y = t * v;
-    v.assign_add(tensor(1.0));
-    return y;
-  })(x); }) == "recompute_grad: the function updates variable \"v\", which it reads");
+  CHECK(message_of([&] {
+          recompute_grad([&](const Tensor& t) {
+            const Tensor y = t * v;
+            v.assign_add(tensor(1.0));
+            return y;
+          })(x);
+        }) == "recompute_grad: the function updates variable \"v\", which it reads");
 }
 
 TEST_CASE("recompute_grad keeps what enters its parts alone", "[custom][memory]") {
@@ -444,7 +492,8 @@ TEST_CASE("recompute_grad keeps what enters its parts alone", "[custom][memory]"
   });
   const auto part = [&](const Tensor& t) {
     Tensor y = t;
-    for (std::int64_t i = 0; i < kPart; ++i) y = seen(tanh(y));   // of a layer, tapes keep the output
+    for (std::int64_t i = 0; i < kPart; ++i)
+      y = seen(tanh(y));   // of a layer, tapes keep the output
     return y;
   };
   const auto peak = [&](const auto& f) {
@@ -452,14 +501,16 @@ TEST_CASE("recompute_grad keeps what enters its parts alone", "[custom][memory]"
     GradientTape tape;
     tape.watch(x);
     Tensor y = x;
-    for (std::int64_t i = 0; i < kLayers / kPart; ++i) y = f(y);
+    for (std::int64_t i = 0; i < kLayers / kPart; ++i)
+      y = f(y);
     const Tensor loss = sum(y);
     y = {};
     tape.gradient(loss, x);
     CHECK(live_bytes() == base);
     return static_cast<double>(most) / static_cast<double>(one);
   };
-  // Beside outputs there are a few gradients. In parts, there is what enters each of 10 parts, and what the layers of one part keep.
+  // Beside outputs there are a few gradients. In parts, there is what enters each of 10 parts, and what the
+  // layers of one part keep.
   const double all = peak(part), parts = peak(recompute_grad(part));
   CAPTURE(all, parts);
   CHECK(all >= kLayers);

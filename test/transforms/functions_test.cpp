@@ -24,14 +24,19 @@ Values curve_jacobian(double a, double b) { return {b, a, std::cos(a), 0, 0, 2 *
 bool near(const Tensor& x, const Values& expected) {
   const Values got = x.to_vector();
   if (got.size() != expected.size()) return false;
-  for (std::size_t i = 0; i < got.size(); ++i) if (std::abs(got[i] - expected[i]) > 1e-12 * (1 + std::abs(expected[i]))) return false;
+  for (std::size_t i = 0; i < got.size(); ++i)
+    if (std::abs(got[i] - expected[i]) > 1e-12 * (1 + std::abs(expected[i]))) return false;
   return true;
 }
 
-constexpr JacobianOptions kModes[] = {{}, {.mode = JacobianMode::reverse}, {.mode = JacobianMode::forward}, {.mode = JacobianMode::reverse, .vectorize = false},
-                                      {.mode = JacobianMode::forward, .vectorize = false}, {.mode = JacobianMode::forward, .max_bytes = 20}};
+constexpr JacobianOptions kModes[] = {{},
+                                      {.mode = JacobianMode::reverse},
+                                      {.mode = JacobianMode::forward},
+                                      {.mode = JacobianMode::reverse, .vectorize = false},
+                                      {.mode = JacobianMode::forward, .vectorize = false},
+                                      {.mode = JacobianMode::forward, .max_bytes = 20}};
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("value and gradient of a function", "[functions]") {
   const Tensor x = f64({1, 2}), y = f64({3, 4});
@@ -46,7 +51,8 @@ TEST_CASE("value and gradient of a function", "[functions]") {
   CHECK(both[0].dense().to_vector() == Values{3, 4});
   CHECK(both[1].dense().to_vector() == Values{1, 2});
   const std::vector<Tensor> list = {x, y};
-  CHECK(grad([&](std::span<const Tensor> in) { return dot(in[0], in[1]); }, list)[1].dense().to_vector() == Values{1, 2});
+  CHECK(grad([&](std::span<const Tensor> in) { return dot(in[0], in[1]); }, list)[1].dense().to_vector() ==
+        Values{1, 2});
 
   // A list of outputs counts as its sum; others get their output gradients.
   const auto two = [](const Tensor& a) { return std::vector<Tensor>{a * 2, a * a}; };
@@ -57,7 +63,8 @@ TEST_CASE("value and gradient of a function", "[functions]") {
 }
 
 TEST_CASE("functions of nothing read variables", "[functions]") {
-  const Variable v(f64({1, 2}), {.name = "v"}), w(f64({3, 4}), {.name = "w"}), unused(f64({0, 0})), fixed(f64({5, 6}), {.trainable = false});
+  const Variable v(f64({1, 2}), {.name = "v"}), w(f64({3, 4}), {.name = "w"}), unused(f64({0, 0})),
+      fixed(f64({5, 6}), {.trainable = false});
   const auto loss = [&] { return sum(w * v * v + fixed); };
   const std::vector<Variable> parameters = {v, w, fixed, unused};
   const auto [value, g] = value_and_grad(loss, parameters);
@@ -75,7 +82,8 @@ TEST_CASE("functions of nothing read variables", "[functions]") {
   CHECK(json_of(implicit.variables) == Json({"v", "w"}));   // in order of creation, not of reading
   CHECK(implicit.gradients[1].dense().to_vector() == Values{1, 4});
   CHECK(message_of([&] { implicit_value_and_grad([&] { return fixed.value(); }); }) ==
-        "implicit_value_and_grad: the function reads no trainable variable, so there is nothing to differentiate with respect to");
+        "implicit_value_and_grad: the function reads no trainable variable, so there is nothing to "
+        "differentiate with respect to");
 }
 
 TEST_CASE("cases: functional forms", "[cases][functions]") {
@@ -91,19 +99,27 @@ TEST_CASE("cases: functional forms", "[cases][functions]") {
   {
     Case c("tape-fn-returns-none");   // a function of void does not compile
     const auto nothing = [](const Tensor&) { return Tensor(); };
-    CHECK(message_of([&] { implicit_value_and_grad([] { return Tensor(); }); }) == "implicit_value_and_grad: an undefined tensor was returned; is a return missing?");
-    c.check_error([&] { value_and_grad(nothing, tensor(1.0)); }, "function: an undefined tensor was returned; is a return missing?");
+    CHECK(message_of([&] { implicit_value_and_grad([] { return Tensor(); }); }) ==
+          "implicit_value_and_grad: an undefined tensor was returned; is a return missing?");
+    c.check_error([&] { value_and_grad(nothing, tensor(1.0)); },
+                  "function: an undefined tensor was returned; is a return missing?");
   }
 }
 
 TEST_CASE("functions take what they say", "[functions][errors]") {
   const Tensor x = tensor(1.0);
-  CHECK(message_of([&] { grad([](const Tensor& a, const Tensor& b) { return a * b; }, x); }) == "value_and_grad: the function does not take 1 tensors");
-  CHECK(grad([](const Tensor& a, const Tensor& b, const Tensor& c) { return a * b * c; }, {x, x + 1, x + 2})[0].dense().item() == 6);
+  CHECK(message_of([&] { grad([](const Tensor& a, const Tensor& b) { return a * b; }, x); }) ==
+        "value_and_grad: the function does not take 1 tensors");
+  CHECK(
+      grad([](const Tensor& a, const Tensor& b, const Tensor& c) { return a * b * c; }, {x, x + 1, x + 2})[0]
+          .dense()
+          .item() == 6);
   const auto [pair, g] = value_and_grad([](const Tensor& a) { return std::pair(a * 2, a * 3); }, x);
   CHECK(pair.second.item() == 3);
   CHECK(g.dense().item() == 5);
-  CHECK(message_of([&] { hessian([](const Tensor& a) { return std::vector<Tensor>{a, a}; }, x); }) == "hessian: the function gives 2 tensors; it must give one");
+  CHECK(message_of([&] {
+          hessian([](const Tensor& a) { return std::vector<Tensor>{a, a}; }, x);
+        }) == "hessian: the function gives 2 tensors; it must give one");
 }
 
 TEST_CASE("a pullback gives gradients again and again", "[functions]") {
@@ -113,20 +129,30 @@ TEST_CASE("a pullback gives gradients again and again", "[functions]") {
   CHECK(pullback()[0].dense().to_vector() == Values{2, 4});
   CHECK(pullback(f64({10, 0}))[0].dense().to_vector() == Values{20, 0});
   CHECK(vjp([](const Tensor& a) { return a; }, x).second()[0].dense().to_vector() == Values{1, 1});
-  const auto [values, both] = vjp([](const Tensor& a, const Tensor& b) { return std::vector<Tensor>{a * b, a + b}; }, {x, x});
+  const auto [values, both] = vjp(
+      [](const Tensor& a, const Tensor& b) {
+        return std::vector<Tensor>{a * b, a + b};
+      },
+      {x, x});
   CHECK(values.size() == 2);
   CHECK(both({f64({1, 1}), f64({0, 0})})[1].dense().to_vector() == Values{1, 2});
   const auto once = vjp(square_sum, x, {.persistent = false}).second;
   once();
-  CHECK(message_of([&] { once(); }) == "gradient: this tape was already used; make it persistent to call gradient twice");
+  CHECK(message_of([&] { once(); }) ==
+        "gradient: this tape was already used; make it persistent to call gradient twice");
 }
 
 TEST_CASE("directional derivatives", "[functions]") {
   const Tensor x = f64({0.5, 2}), v = f64({1, -1});
   CHECK(near(jvp(curve, {x}, {v}), {2 - 0.5, std::cos(0.5), -4}));
-  CHECK(jvp([](const Tensor& a, const Tensor& b) { return sum(a * b); }, {x, x}, {v, f64({1, 1})}).item() == Approx(-1.5 + 2.5));
+  CHECK(jvp([](const Tensor& a, const Tensor& b) { return sum(a * b); }, {x, x}, {v, f64({1, 1})}).item() ==
+        Approx(-1.5 + 2.5));
   CHECK(jvp([](const Tensor&) { return zeros({3}, DType::f64); }, x, v).to_vector() == Values{0, 0, 0});
-  const std::vector<Tensor> two = jvp([](const Tensor& a) { return std::vector<Tensor>{a * 2, sum(a)}; }, x, v);
+  const std::vector<Tensor> two = jvp(
+      [](const Tensor& a) {
+        return std::vector<Tensor>{a * 2, sum(a)};
+      },
+      x, v);
   CHECK(two[0].to_vector() == Values{2, -2});
   CHECK(two[1].item() == 0);
 }
@@ -139,7 +165,8 @@ TEST_CASE("Jacobians of functions, by rows and by columns", "[functions][jacobia
     CHECK(near(j, curve_jacobian(0.5, 2)));
     // Of a product of matrices: d(ab)_ij / da_kl = δ_ik b_lj.
     const Tensor a = reshape(arange(6, DType::f64), {2, 3}), b = reshape(arange(6, DType::f64) + 1, {3, 2});
-    const std::vector<Tensor> both = jacobian([](const Tensor& p, const Tensor& q) { return matmul(p, q); }, {a, b}, options);
+    const std::vector<Tensor> both =
+        jacobian([](const Tensor& p, const Tensor& q) { return matmul(p, q); }, {a, b}, options);
     CHECK(both[0].shape() == Shape{2, 2, 2, 3});
     CHECK(both[1].shape() == Shape{2, 2, 3, 2});
     for (std::int64_t i : {0, 1})
@@ -148,22 +175,31 @@ TEST_CASE("Jacobians of functions, by rows and by columns", "[functions][jacobia
           CHECK(both[0].at({i, 1, k, l}) == (i == k ? b.at({l, 1}) : 0));
           CHECK(both[1].at({i, 1, l, k}) == (k == 1 ? a.at({i, l}) : 0));
         }
-    CHECK(jacobian([](const Tensor&) { return ones({2}, DType::f64); }, x, options).to_vector() == Values{0, 0, 0, 0});
+    CHECK(jacobian([](const Tensor&) { return ones({2}, DType::f64); }, x, options).to_vector() ==
+          Values{0, 0, 0, 0});
     CHECK(jacobian(square_sum, x, options).to_vector() == Values{1, 4});
-    CHECK(jacobian([](const Tensor& t) { return t * 1; }, zeros({0}, DType::f64), options).shape() == Shape{0, 0});
+    CHECK(jacobian([](const Tensor& t) { return t * 1; }, zeros({0}, DType::f64), options).shape() ==
+          Shape{0, 0});
     const Tensor batch = reshape(arange(6, DType::f64), {3, 2});
-    const Tensor rows = batch_jacobian([](const Tensor& t) { return concat({t * t, sum(t, 1, true)}, 1); }, batch, options);
+    const Tensor rows = batch_jacobian(
+        [](const Tensor& t) {
+          return concat({t * t, sum(t, 1, true)}, 1);
+        },
+        batch, options);
     CHECK(rows.shape() == Shape{3, 3, 2});
     CHECK(rows.to_vector() == Values{0, 0, 0, 2, 1, 1, 4, 0, 0, 6, 1, 1, 8, 0, 0, 10, 1, 1});
   }
   CHECK(message_of([&] { jacobian(curve, tensor({1, 2})); }) == "jacobian: x is i32[2]; use f32 or f64");
-  CHECK(message_of([&] { batch_jacobian(curve, x); }) == "batch_jacobian: the target is f64[3]; it must have rank 2 or more");
+  CHECK(message_of([&] { batch_jacobian(curve, x); }) ==
+        "batch_jacobian: the target is f64[3]; it must have rank 2 or more");
 }
 
 TEST_CASE("Hessians of functions", "[functions][hessian]") {
   const Tensor x = f64({0.5, 2, -1});
   // Σ x³ + x₀ x₂: 6 x on the diagonal, and 1 in two corners.
-  const auto f = [](const Tensor& t) { return sum(t * t * t) + strided_slice(t, {0}) * strided_slice(t, {2}); };
+  const auto f = [](const Tensor& t) {
+    return sum(t * t * t) + strided_slice(t, {0}) * strided_slice(t, {2});
+  };
   for (const JacobianOptions& options : kModes) {
     CHECK(hessian(f, x, options).shape() == Shape{3, 3});
     CHECK(near(hessian(f, x, options), {3, 0, 1, 0, 12, 0, 1, 0, -6}));
@@ -171,46 +207,65 @@ TEST_CASE("Hessians of functions", "[functions][hessian]") {
   }
   for (const JacobianMode mode : {JacobianMode::automatic, JacobianMode::forward, JacobianMode::reverse}) {
     CHECK(near(hessian_vector_product(f, x, f64({1, 2, 3}), mode), {6, 24, -17}));
-    const std::vector<Tensor> both = hessian_vector_product([](const Tensor& a, const Tensor& b) { return sum(a * a * b); }, {x, x}, {f64({1, 0, 0}), f64({0, 1, 0})}, mode);
+    const std::vector<Tensor> both =
+        hessian_vector_product([](const Tensor& a, const Tensor& b) { return sum(a * a * b); }, {x, x},
+                               {f64({1, 0, 0}), f64({0, 1, 0})}, mode);
     CHECK(near(both[0], {2 * 0.5, 2 * 2, 0}));   // 2 b v + 2 a w
     CHECK(near(both[1], {2 * 0.5, 0, 0}));       // 2 a v
   }
-  CHECK(message_of([&] { hessian_vector_product(f, std::vector<Tensor>{x}, std::vector<Tensor>{x, x}); }) == "hessian_vector_product: 2 vectors for 1 tensors");
+  CHECK(message_of([&] {
+          hessian_vector_product(f, std::vector<Tensor>{x}, std::vector<Tensor>{x, x});
+        }) == "hessian_vector_product: 2 vectors for 1 tensors");
 }
 
 // What is large takes other ways than what is small.
 TEST_CASE("second derivatives of large tensors", "[functions][hessian]") {
   const std::int64_t n = 20'001;
-  const Tensor x = arange(0, static_cast<double>(n), 1, DType::f64) * (2 / static_cast<double>(n - 1)) - 1, v = 1 + x * x;
+  const Tensor x = arange(0, static_cast<double>(n), 1, DType::f64) * (2 / static_cast<double>(n - 1)) - 1,
+               v = 1 + x * x;
   const Tensor scale = tensor(1.5, DType::f64);
   // Each in x and in y = sin x; the second derivative beside it.
-  const auto product = [](const Tensor& t) { return sum(t * square(t) * t); };             // 12 x²
-  const auto twin = [](const Tensor& t) { const Tensor u = t * t; return sum(u * u); };    // 12 x²
-  const auto with_number = [&](const Tensor& t) { return sum(square(t * scale) * t); };    // 1.5² · 6 x
+  const auto product = [](const Tensor& t) { return sum(t * square(t) * t); };   // 12 x²
+  const auto twin = [](const Tensor& t) {
+    const Tensor u = t * t;
+    return sum(u * u);
+  };                                                                                      // 12 x²
+  const auto with_number = [&](const Tensor& t) { return sum(square(t * scale) * t); };   // 1.5² · 6 x
   const auto check = [&](const auto& f, const auto& second) {
     for (const JacobianMode mode : {JacobianMode::reverse, JacobianMode::forward}) {
-      const Values got = hessian_vector_product(f, x, v, mode).to_vector(), at = x.to_vector(), by = v.to_vector();
+      const Values got = hessian_vector_product(f, x, v, mode).to_vector(), at = x.to_vector(),
+                   by = v.to_vector();
       double worst = 0;
-      for (std::size_t i = 0; i < at.size(); ++i) worst = std::max(worst, std::abs(got[i] - second(at[i]) * by[i]));
+      for (std::size_t i = 0; i < at.size(); ++i)
+        worst = std::max(worst, std::abs(got[i] - second(at[i]) * by[i]));
       CHECK(worst < 1e-12);
     }
   };
   check(product, [](double t) { return 12 * t * t; });
   check(twin, [](double t) { return 12 * t * t; });
   check(with_number, [](double t) { return 13.5 * t; });
-  check([](const Tensor& t) { return sum(mul(sin(t), square(sin(t)))); }, [](double t) { return 6 * std::sin(t) - 9 * std::pow(std::sin(t), 3); });
+  check([](const Tensor& t) { return sum(mul(sin(t), square(sin(t)))); },
+        [](double t) { return 6 * std::sin(t) - 9 * std::pow(std::sin(t), 3); });
 
   // In third order; and beside a broadcast row, whose gradient is summed.
   const auto cube = [](const Tensor& t) { return sum(t * square(t)); };
-  const Tensor third = grad([&](const Tensor& t) { return sum(grad([&](const Tensor& s) { return sum(grad(cube, s).dense() * v); }, t).dense() * v); }, x).dense();
+  const Tensor third =
+      grad(
+          [&](const Tensor& t) {
+            return sum(grad([&](const Tensor& s) { return sum(grad(cube, s).dense() * v); }, t).dense() * v);
+          },
+          x)
+          .dense();
   const Values got = third.to_vector(), by = v.to_vector();
-  for (const std::size_t i : {std::size_t{0}, std::size_t{777}, got.size() - 1}) CHECK(got[i] == Approx(6 * by[i] * by[i]));
+  for (const std::size_t i : {std::size_t{0}, std::size_t{777}, got.size() - 1})
+    CHECK(got[i] == Approx(6 * by[i] * by[i]));
 
   const Tensor matrix = reshape(slice(x, {0}, {20'000}), {200, 100}), row = slice(x, {500}, {100});
   const auto of_row = [&](const Tensor& r) { return sum(square(matrix * r) * r); };   // 6 r Σ m²
   const Values column = sum(square(matrix), 0).to_vector(), rows = row.to_vector();
   const Values second = hessian_vector_product(of_row, row, ones({100}, DType::f64)).to_vector();
-  for (std::size_t i = 0; i < rows.size(); ++i) CHECK(second[i] == Approx(6 * rows[i] * column[i]));
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    CHECK(second[i] == Approx(6 * rows[i] * column[i]));
 }
 
 TEST_CASE("transforms nest", "[functions]") {
@@ -227,11 +282,14 @@ TEST_CASE("transforms nest", "[functions]") {
   for (const JacobianOptions& outer : kModes)
     for (const JacobianOptions& inner : kModes) {
       // Of x³: 6 x where all three indices are the same.
-      const Tensor second = jacobian([&](const Tensor& t) { return jacobian([](const Tensor& u) { return u * u * u; }, t, inner); }, y, outer);
+      const Tensor second = jacobian(
+          [&](const Tensor& t) { return jacobian([](const Tensor& u) { return u * u * u; }, t, inner); }, y,
+          outer);
       CHECK(near(second, {3, 0, 0, 0, 0, 0, 0, 12}));
     }
   // A tape around sees what is differentiated inside.
   GradientTape tape;
   tape.watch(y);
-  CHECK(near(tape.gradient(sum(hessian([](const Tensor& t) { return sum(t * t * t); }, y)), y).dense(), {6, 6}));
+  CHECK(near(tape.gradient(sum(hessian([](const Tensor& t) { return sum(t * t * t); }, y)), y).dense(),
+             {6, 6}));
 }

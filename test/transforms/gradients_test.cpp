@@ -1,4 +1,5 @@
-// gradients() and what stands beside it, on a Recording. Expected values are closed forms or those of test/data/cases.json.
+// gradients() and what stands beside it, on a Recording. Expected values are closed forms or those of
+// test/data/cases.json.
 #include "tapedeck/gradients.h"
 
 #include <algorithm>
@@ -13,7 +14,8 @@ using namespace tapedeck::test;
 
 namespace {
 
-/// Operations on x, each with a gradient of its own memory, and their sum. Each notes what is alive while its gradient is made.
+/// Operations on x, each with a gradient of its own memory, and their sum. Each notes what is alive while its
+/// gradient is made.
 struct ManyTerms {
   Tensor x = ones({1 << 14}), y;
   std::int64_t base = 0, peak = 0;
@@ -42,7 +44,7 @@ struct ManyTerms {
   std::vector<double> peaks;   // in tensors of x's size
 };
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("a recording follows what is made and read", "[gradients]") {
   const Variable v(tensor({1.0, 2.0})), fixed(tensor(3.0), {.trainable = false});
@@ -61,7 +63,8 @@ TEST_CASE("what a recording has seen goes when nothing can reach it", "[gradient
   const Recording recording;
   const std::int64_t base = live_bytes();
   Tensor y = ones({1000});
-  for (int i = 0; i < 10; ++i) y = tanh(ones({1000}) * 0.5);
+  for (int i = 0; i < 10; ++i)
+    y = tanh(ones({1000}) * 0.5);
   CHECK(recording.size() == 2);
   y = {};
   CHECK(recording.size() == 0);
@@ -70,7 +73,9 @@ TEST_CASE("what a recording has seen goes when nothing can reach it", "[gradient
 
 TEST_CASE("gradients reads the innermost recording or persistent tape", "[gradients]") {
   const Tensor x = tensor(3.0);
-  const char* nothing = "gradients: nothing is recorded on this thread; make a Recording, or a persistent GradientTape, before what is to be differentiated";
+  const char* nothing =
+      "gradients: nothing is recorded on this thread; make a Recording, or a persistent GradientTape, before "
+      "what is to be differentiated";
   CHECK(message_of([&] { gradients(x, x); }) == nothing);
   const Recording outer;
   const Tensor y = x * x;
@@ -93,7 +98,8 @@ TEST_CASE("gradients of gradients", "[gradients]") {
   const Tensor x = tensor(2.0, DType::f64);
   const Recording recording;
   const Tensor y = pow(x, 4);
-  const Tensor first = gradients(y, x)[0].dense(), second = gradients(first, x)[0].dense(), third = gradients(second, x)[0].dense();
+  const Tensor first = gradients(y, x)[0].dense(), second = gradients(first, x)[0].dense(),
+               third = gradients(second, x)[0].dense();
   CHECK(first.item() == Approx(32));
   CHECK(second.item() == Approx(48));
   CHECK(third.item() == Approx(48));
@@ -115,19 +121,22 @@ TEST_CASE("ops that lead to no source are not differentiated", "[gradients]") {
 
 TEST_CASE("terms are added up by the method that is asked for", "[gradients][memory]") {
   const ManyTerms terms(64);
-  for (const Tensor& sum : terms.sums) CHECK(sum.to_vector() == std::vector<double>(static_cast<std::size_t>(terms.x.size()), 64 * 65 / 2));
+  for (const Tensor& sum : terms.sums)
+    CHECK(sum.to_vector() == std::vector<double>(static_cast<std::size_t>(terms.x.size()), 64 * 65 / 2));
   // The last one meets 63 others; sums of 32, 16, 8, 4, 2 and 1 of them; their sum.
   CHECK(terms.peaks[0] == Approx(64).margin(0.1));
   CHECK(terms.peaks[1] == Approx(7).margin(0.1));
   CHECK(terms.peaks[2] == Approx(2).margin(0.1));
   const Tensor x = tensor(1.0);
   const Recording recording;
-  CHECK(message_of([&] { gradients(x * x, x, {.aggregation = static_cast<Aggregation>(9)}); }) == "gradient: unknown value for aggregation: 9; use Aggregation::add_n, tree or accumulate_n");
+  CHECK(message_of([&] { gradients(x * x, x, {.aggregation = static_cast<Aggregation>(9)}); }) ==
+        "gradient: unknown value for aggregation: 9; use Aggregation::add_n, tree or accumulate_n");
 }
 
 TEST_CASE("every number of terms gives their sum", "[gradients]") {
   for (int n = 1; n < 20; ++n)
-    for (const Tensor& sum : ManyTerms(n).sums) CHECK(sum.at({0}) == n * (n + 1) / 2);
+    for (const Tensor& sum : ManyTerms(n).sums)
+      CHECK(sum.at({0}) == n * (n + 1) / 2);
 }
 
 TEST_CASE("gradients stop where they are told to", "[gradients]") {
@@ -155,8 +164,10 @@ TEST_CASE("rules that return what does not fit are named", "[gradients][errors]"
     record_operation("operation", {&y, 1}, {&x, 1}, [dx](std::span<const Tensor>) { return dx; });
     return message_of([&] { gradients(y, x); });
   };
-  CHECK(returning({Tensor(tensor(1.0))}) == "operation: the rule's gradient of input 0 is f32[], the input is f32[2]");
-  CHECK(returning({tensor({1.0, 2.0}, DType::f64)}) == "operation: the rule's gradient of input 0 is f64[2], the input is f32[2]");
+  CHECK(returning({Tensor(tensor(1.0))}) ==
+        "operation: the rule's gradient of input 0 is f32[], the input is f32[2]");
+  CHECK(returning({tensor({1.0, 2.0}, DType::f64)}) ==
+        "operation: the rule's gradient of input 0 is f64[2], the input is f32[2]");
   CHECK(returning({x, x}) == "operation: the backward function returned 2 gradients for 1 inputs");
 }
 
@@ -166,7 +177,9 @@ TEST_CASE("complex targets need output gradients", "[gradients][errors]") {
   const Tensor y = z * z;
   {
     Case c("grad-complex-default-grad-ys");
-    c.check_error([&] { gradients(y, z); }, "gradients: target 0 is c64, and complex numbers have no output gradient by themselves; give one");
+    c.check_error(
+        [&] { gradients(y, z); },
+        "gradients: target 0 is c64, and complex numbers have no output gradient by themselves; give one");
   }
   CHECK(gradients(y, z, {.output_gradients = {ones_like(y)}})[0].defined());
 }
@@ -174,7 +187,8 @@ TEST_CASE("complex targets need output gradients", "[gradients][errors]") {
 TEST_CASE("second derivatives on a recording", "[gradients][hessian]") {
   const Tensor x = tensor({1.0, 2.0}, DType::f64), z = tensor(3.0, DType::f64);
   const Recording recording;
-  const Tensor y = sum(x * x * x) * z;   // of x: diag(6 x z); of z: none, since its gradient does not depend on z
+  const Tensor y =
+      sum(x * x * x) * z;   // of x: diag(6 x z); of z: none, since its gradient does not depend on z
   const std::vector<Tensor> h = hessians(y, {x, z});
   CHECK(h[0].to_vector() == std::vector<double>{18, 0, 0, 36});
   CHECK_FALSE(h[1].defined());
@@ -199,14 +213,16 @@ TEST_CASE("cases: gradients", "[cases][gradients]") {
     Case c("grad-aggregation-experimental_tree");
     const Tensor x = tensor(1.0), y = 2 * x;
     Tensor z = y;
-    for (int i = 1; i < 10; ++i) z = z + y;
+    for (int i = 1; i < 10; ++i)
+      z = z + y;
     c.check("g", gradients(z, {x, y}, {.aggregation = Aggregation::tree}));
   }
   {
     Case c("grad-int-cast-breaks-path");
     const Tensor v = tensor(5.0);
     Tensor a = tensor(1);
-    for (int i = 0; i < 4; ++i) a = a + astype(v, DType::i32);
+    for (int i = 0; i < 4; ++i)
+      a = a + astype(v, DType::i32);
     set_warning_handler([](std::string_view) {});
     c.check("g", gradients(a, v)[0]);
     set_warning_handler({});
@@ -260,11 +276,14 @@ TEST_CASE("cases: gradients", "[cases][gradients]") {
 TEST_CASE("cases: partial derivatives are those of a program with its tensors cut", "[cases][gradients]") {
   Case c("grad-stop-gradients-equivalence");
   std::vector<Tensor> r;
-  for (std::uint64_t i = 0; i < 10; ++i) r.push_back(random::normal({3, 3}, {.seed = i + 1}, DType::f64));
+  for (std::uint64_t i = 0; i < 10; ++i)
+    r.push_back(random::normal({3, 3}, {.seed = i + 1}, DType::f64));
   const auto program = [&](unsigned cut) {
     const auto maybe_cut = [&](int i, const Tensor& t) { return cut >> i & 1 ? stop_gradient(t) : t; };
     std::vector<Tensor> t(4), uncut(4);
-    const auto add_one = [&](std::size_t i, const Tensor& value) { uncut[i] = value, t[i] = maybe_cut(static_cast<int>(i), value); };
+    const auto add_one = [&](std::size_t i, const Tensor& value) {
+      uncut[i] = value, t[i] = maybe_cut(static_cast<int>(i), value);
+    };
     add_one(0, identity(r[0]));
     add_one(1, matmul(r[1], t[0]) + r[2]);
     add_one(2, matmul(r[3], t[0]) + matmul(r[4], t[1]) + r[5]);
@@ -276,13 +295,17 @@ TEST_CASE("cases: partial derivatives are those of a program with its tensors cu
     const Recording recording;
     const std::vector<Tensor> whole = program(0), cut = program(stops);
     std::vector<Tensor> stopped;
-    for (std::size_t i = 0; i < 4; ++i) if (stops >> i & 1) stopped.push_back(whole[i]);
+    for (std::size_t i = 0; i < 4; ++i)
+      if (stops >> i & 1) stopped.push_back(whole[i]);
     for (unsigned asked = 1; asked < 16; ++asked) {
       std::vector<Tensor> of_whole, of_cut;
-      for (std::size_t i = 0; i < 4; ++i) if (asked >> i & 1) of_whole.push_back(whole[i]), of_cut.push_back(cut[i]);
-      const std::vector<Gradient> a = gradients(whole[3], of_whole, {.unconnected = UnconnectedGradients::zero, .stop_gradients = stopped});
+      for (std::size_t i = 0; i < 4; ++i)
+        if (asked >> i & 1) of_whole.push_back(whole[i]), of_cut.push_back(cut[i]);
+      const std::vector<Gradient> a = gradients(
+          whole[3], of_whole, {.unconnected = UnconnectedGradients::zero, .stop_gradients = stopped});
       const std::vector<Gradient> b = gradients(cut[3], of_cut, {.unconnected = UnconnectedGradients::zero});
-      for (std::size_t i = 0; i < a.size(); ++i) equal_for_all &= a[i].dense().to_vector() == b[i].dense().to_vector();
+      for (std::size_t i = 0; i < a.size(); ++i)
+        equal_for_all &= a[i].dense().to_vector() == b[i].dense().to_vector();
     }
   }
   c.holds("property", equal_for_all);

@@ -1,4 +1,5 @@
-// Jacobians of tapes, all rows at once and one by one. Expected values are closed forms or those of test/data/cases.json.
+// Jacobians of tapes, all rows at once and one by one. Expected values are closed forms or those of
+// test/data/cases.json.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -14,13 +15,15 @@ namespace {
 
 constexpr JacobianOptions kTogether = {}, kOneByOne = {.vectorize = false}, kChunks = {.max_bytes = 1};
 
-std::vector<Tensor> jacobian_of(const TensorFunction& f, const std::vector<Tensor>& x, const JacobianOptions& options) {
+std::vector<Tensor> jacobian_of(const TensorFunction& f, const std::vector<Tensor>& x,
+                                const JacobianOptions& options) {
   GradientTape tape;
-  for (const Tensor& t : x) tape.watch(t);
+  for (const Tensor& t : x)
+    tape.watch(t);
   return tape.jacobian(f(x), Sources(x), options);
 }
 
-}  // namespace
+}   // namespace
 
 TEST_CASE("cases: jacobians", "[cases][jacobian]") {
   {
@@ -81,8 +84,10 @@ TEST_CASE("cases: jacobians", "[cases][jacobian]") {
       const Tensor x = zeros({1, 0});
       tape.watch(x);
       const Tensor j = tape.batch_jacobian(square(x), x, options);
-      if (options.vectorize) c.check("shape", std::vector<std::int64_t>(j.shape().begin(), j.shape().end()));
-      else CHECK(j.shape() == Shape{1, 0, 0});
+      if (options.vectorize)
+        c.check("shape", std::vector<std::int64_t>(j.shape().begin(), j.shape().end()));
+      else
+        CHECK(j.shape() == Shape{1, 0, 0});
     }
   }
   {
@@ -90,7 +95,11 @@ TEST_CASE("cases: jacobians", "[cases][jacobian]") {
     GradientTape tape;
     const Tensor x = ones({2, 3});
     tape.watch(x);
-    c.check_error([&] { tape.batch_jacobian(concat({x, x}, 0), x); }, "batch_jacobian: first extents differ: the target is f32[4,3], the source f32[2,3]");
+    c.check_error(
+        [&] {
+          tape.batch_jacobian(concat({x, x}, 0), x);
+        },
+        "batch_jacobian: first extents differ: the target is f32[4,3], the source f32[2,3]");
   }
   {
     Case c("batch-jac-parallel-nonpersistent");   // rows go together whatever the tape is
@@ -98,7 +107,8 @@ TEST_CASE("cases: jacobians", "[cases][jacobian]") {
     GradientTape tape;
     const Tensor x = tensor({{3.0}});
     tape.watch(x);
-    CHECK(tape.batch_jacobian(tile(pow(x, 4), {1, 16}), x, {.max_bytes = 64}).to_vector() == std::vector<double>(16, 108));
+    CHECK(tape.batch_jacobian(tile(pow(x, 4), {1, 16}), x, {.max_bytes = 64}).to_vector() ==
+          std::vector<double>(16, 108));
   }
 }
 
@@ -116,7 +126,8 @@ TEST_CASE("a Jacobian has what the tape is asked for", "[jacobian]") {
   CHECK_FALSE(j[2].defined());
   CHECK(tape.jacobian(y, other, {.unconnected = UnconnectedGradients::zero}).shape() == Shape{2, 2, 3});
   CHECK(tape.jacobian(x, x).to_vector() == std::vector<double>{1, 0, 0, 1});
-  CHECK(tape.jacobian(tensor({1.0, 2.0, 3.0}), x, {.unconnected = UnconnectedGradients::zero}).shape() == Shape{3, 2});
+  CHECK(tape.jacobian(tensor({1.0, 2.0, 3.0}), x, {.unconnected = UnconnectedGradients::zero}).shape() ==
+        Shape{3, 2});
   CHECK(tape.batch_jacobian(ones({2, 3}), v).to_vector() == std::vector<double>(12, 0));
   set_warning_handler([](std::string_view) {});
   CHECK_FALSE(tape.jacobian(n, x).defined());
@@ -128,13 +139,19 @@ TEST_CASE("what has no Jacobian is refused, and the tape is as it was", "[jacobi
   GradientTape tape;
   tape.watch(x), tape.watch(z);
   const Tensor y = x * x, w = z * z;
-  CHECK(message_of([&] { tape.jacobian(w, x); }) == "jacobian: the target is c64[2,2]; only real numbers have a Jacobian here");
-  CHECK(message_of([&] { tape.jacobian(y, z); }) == "jacobian: a source is c64[2,2]; only real numbers have a Jacobian here");
-  CHECK(message_of([&] { tape.jacobian(y, x, {.mode = JacobianMode::forward}); }) == "jacobian: a tape goes in reverse; forward mode is for functions");
-  CHECK(message_of([&] { tape.batch_jacobian(sum(y), x); }) == "batch_jacobian: the target is f32[]; it must have rank 2 or more");
-  CHECK(message_of([&] { tape.batch_jacobian(y, sum(x)); }) == "batch_jacobian: the source is f32[]; it must have rank 2 or more");
+  CHECK(message_of([&] { tape.jacobian(w, x); }) ==
+        "jacobian: the target is c64[2,2]; only real numbers have a Jacobian here");
+  CHECK(message_of([&] { tape.jacobian(y, z); }) ==
+        "jacobian: a source is c64[2,2]; only real numbers have a Jacobian here");
+  CHECK(message_of([&] { tape.jacobian(y, x, {.mode = JacobianMode::forward}); }) ==
+        "jacobian: a tape goes in reverse; forward mode is for functions");
+  CHECK(message_of([&] { tape.batch_jacobian(sum(y), x); }) ==
+        "batch_jacobian: the target is f32[]; it must have rank 2 or more");
+  CHECK(message_of([&] { tape.batch_jacobian(y, sum(x)); }) ==
+        "batch_jacobian: the source is f32[]; it must have rank 2 or more");
   CHECK(tape.jacobian(y, x).shape() == Shape{2, 2, 2, 2});
-  CHECK(message_of([&] { tape.jacobian(y, x); }) == "gradient: this tape was already used; make it persistent to call gradient twice");
+  CHECK(message_of([&] { tape.jacobian(y, x); }) ==
+        "gradient: this tape was already used; make it persistent to call gradient twice");
 }
 
 TEST_CASE("rows go together in chunks that fit", "[jacobian][memory]") {
@@ -143,10 +160,12 @@ TEST_CASE("rows go together in chunks that fit", "[jacobian][memory]") {
     seen = {};
     GradientTape tape;
     tape.watch(x);
-    const Tensor j = tape.jacobian(outputs(kPair, {tanh(matmul(m, expand_dims(x, 1)))})[0], x, {.max_bytes = max_bytes});
+    const Tensor j =
+        tape.jacobian(outputs(kPair, {tanh(matmul(m, expand_dims(x, 1)))})[0], x, {.max_bytes = max_bytes});
     return std::pair(seen.runs, j.to_vector());
   };
-  const auto all = passes_and_values(1 << 20), four = passes_and_values(8 * 32 * 4), each = passes_and_values(0);
+  const auto all = passes_and_values(1 << 20), four = passes_and_values(8 * 32 * 4),
+             each = passes_and_values(0);
   CHECK(all.first == 1);
   CHECK(four.first == 4);
   CHECK(each.first == 32);
@@ -167,7 +186,8 @@ TEST_CASE("variables that nobody asks for cost nothing", "[jacobian]") {
   CHECK(seen.runs == 0);
 }
 
-// An operation with a function of its own takes one cotangent at a time; a tensor of rank 8 has no room for more axes.
+// An operation with a function of its own takes one cotangent at a time; a tensor of rank 8 has no room for
+// more axes.
 TEST_CASE("what cannot go together is looped over", "[jacobian]") {
   const Tensor x = tensor({1.0, 2.0});
   GradientTape tape;
@@ -202,14 +222,16 @@ TEST_CASE("Jacobians of Jacobians", "[jacobian]") {
       inner.watch(x);
       first = inner.jacobian(sin(x) * sum(x), x, inner_options);
     }
-    // f_i = sin(x_i) (x_0 + x_1), so that its second derivatives are -sin(x_i) s δ_ij δ_ik + cos(x_i) (δ_ij + δ_ik)
+    // f_i = sin(x_i) (x_0 + x_1), so that its second derivatives are -sin(x_i) s δ_ij δ_ik + cos(x_i) (δ_ij +
+    // δ_ik)
     const Tensor second = outer.jacobian(first, x, inner_options);
     const std::vector<double> at = x.to_vector();
     for (std::int64_t i = 0; i < 2; ++i)
       for (std::int64_t j = 0; j < 2; ++j)
         for (std::int64_t k = 0; k < 2; ++k) {
           const double xi = at[static_cast<std::size_t>(i)];
-          CHECK(second.at({i, j, k}) == Approx(-std::sin(xi) * -0.5 * (i == j && i == k) + std::cos(xi) * ((i == j) + (i == k))));
+          CHECK(second.at({i, j, k}) ==
+                Approx(-std::sin(xi) * -0.5 * (i == j && i == k) + std::cos(xi) * ((i == j) + (i == k))));
         }
   }
 }
@@ -222,12 +244,14 @@ TEST_CASE("every op's Jacobian is the same together and one by one", "[jacobian]
         for (const Sample& sample : op.samples()) {
           GradientTape tape({.persistent = true});
           Tensors x;
-          for (const Tensor& t : sample.inputs) if (is_floating(t.dtype())) tape.watch(x.emplace_back(t));
+          for (const Tensor& t : sample.inputs)
+            if (is_floating(t.dtype())) tape.watch(x.emplace_back(t));
           const Tensors y = run(op, sample.inputs, sample.attrs);
           for (const Tensor& t : y) {
             if (x.empty() || !is_floating(t.dtype()) || t.size() > 200) continue;
             const Tensor flat = reshape(t, {-1});
-            const Tensors together = tape.jacobian(flat, Sources(x)), each = tape.jacobian(flat, Sources(x), kOneByOne);
+            const Tensors together = tape.jacobian(flat, Sources(x)),
+                          each = tape.jacobian(flat, Sources(x), kOneByOne);
             for (std::size_t i = 0; i < x.size(); ++i) {
               REQUIRE(together[i].defined() == each[i].defined());
               if (each[i].defined()) CHECK(close(together[i], each[i], 1e-11));

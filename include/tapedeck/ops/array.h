@@ -4,7 +4,8 @@
 
 namespace tapedeck {
 
-/// The elements in row-major order under another shape, without a copy. One dimension may be -1: what is left.
+/// The elements in row-major order under another shape, without a copy. One dimension may be -1: what is
+/// left.
 TAPEDECK_EXPORT Tensor reshape(const Tensor& x, const Shape& shape);
 /// An axis of extent 1 put in at position axis of the result. Without a copy.
 TAPEDECK_EXPORT Tensor expand_dims(const Tensor& x, int axis);
@@ -18,7 +19,8 @@ TAPEDECK_EXPORT Tensor reverse(const Tensor& x, const Axes& axes = {});
 TAPEDECK_EXPORT Tensor broadcast_to(const Tensor& x, const Shape& shape);
 /// x repeated reps[i] times along axis i. As in NumPy, the shorter of x's shape and reps gets ones in front.
 TAPEDECK_EXPORT Tensor tile(const Tensor& x, const Shape& reps);
-/// on at position indices[…] along a last axis of extent depth, 0 elsewhere; all 0 for an index outside. indices are i32 or i64.
+/// on at position indices[…] along a last axis of extent depth, 0 elsewhere; all 0 for an index outside.
+/// indices are i32 or i64.
 TAPEDECK_EXPORT Tensor one_hot(const Tensor& indices, std::int64_t depth, DType dtype = DType::f32);
 /// The same values as a new tensor.
 TAPEDECK_EXPORT Tensor identity(const Tensor& x);
@@ -37,13 +39,17 @@ TAPEDECK_EXPORT Tensor roll(const Tensor& x, std::int64_t shift, const Axes& axe
 /// Each entry along axis `count` times, one after the other; or entry i counts[i] times.
 TAPEDECK_EXPORT Tensor repeat(const Tensor& x, std::int64_t count, int axis = 0);
 TAPEDECK_EXPORT Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& counts, int axis = 0);
-/// The first lengths[b] entries along sequence_axis in the opposite order, for each entry b along batch_axis; the rest stays.
-/// lengths is i32 or i64 of rank 1.
-TAPEDECK_EXPORT Tensor reverse_sequence(const Tensor& x, const Tensor& lengths, int sequence_axis, int batch_axis = 0);
+/// The first lengths[b] entries along sequence_axis in the opposite order, for each entry b along batch_axis;
+/// the rest stays. lengths is i32 or i64 of rank 1.
+TAPEDECK_EXPORT Tensor reverse_sequence(const Tensor& x, const Tensor& lengths, int sequence_axis,
+                                        int batch_axis = 0);
 
 enum class Indexing : std::uint8_t { xy, ij };
-/// Tensors of rank 1 as coordinates of a grid: each varies along one axis of the result; xy exchanges the first two, as NumPy.
+/// Tensors of rank 1 as coordinates of a grid: each varies along one axis of the result; xy exchanges the
+/// first two, as NumPy.
 TAPEDECK_EXPORT std::vector<Tensor> meshgrid(std::span<const Tensor> x, Indexing indexing = Indexing::xy);
-inline std::vector<Tensor> meshgrid(std::initializer_list<Tensor> x, Indexing indexing = Indexing::xy) { return meshgrid(std::span<const Tensor>(x.begin(), x.size()), indexing); }
+inline std::vector<Tensor> meshgrid(std::initializer_list<Tensor> x, Indexing indexing = Indexing::xy) {
+  return meshgrid(std::span<const Tensor>(x.begin(), x.size()), indexing);
+}
 
-}  // namespace tapedeck
+}   // namespace tapedeck

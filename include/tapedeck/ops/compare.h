@@ -1,5 +1,6 @@
-// Comparisons and logic: bool tensors of the broadcast shape, without gradients. There is no operator== on tensors, since it
-// would not be a bool, and no && and ||, since they would compute both sides: write equal(a, b) and logical_and(a, b).
+// Comparisons and logic: bool tensors of the broadcast shape, without gradients. There is no operator== on
+// tensors, since it would not be a bool, and no && and ||, since they would compute both sides: write
+// equal(a, b) and logical_and(a, b).
 #pragma once
 #include "tapedeck/operand.h"
 
@@ -17,4 +18,4 @@ TAPEDECK_EXPORT Tensor logical_and(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor logical_or(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor logical_not(const Tensor& x);
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,4 +1,5 @@
-// Diagonals, bands and triangles of matrices. A matrix is the last two axes; diagonal k is where column - row = k.
+// Diagonals, bands and triangles of matrices. A matrix is the last two axes; diagonal k is where column - row
+// = k.
 #pragma once
 #include "tapedeck/tensor.h"
 
@@ -11,7 +12,8 @@ struct Diagonals {
   int low, high;
 };
 
-/// On which side diagonals that are shorter than the longest lie in their rows: those above the main one, then those below.
+/// On which side diagonals that are shorter than the longest lie in their rows: those above the main one,
+/// then those below.
 enum class DiagonalAlign : std::uint8_t { right_left, left_right, left_left, right_right };
 
 /// x on the main diagonal of a tensor of twice the axes, 0 elsewhere: y[i…, i…] = x[i…].
@@ -24,14 +26,16 @@ struct MatrixDiagOptions {
   double padding = 0;                     // what stands elsewhere
   DiagonalAlign align = DiagonalAlign::right_left;
 };
-/// Matrices [batch…, rows, columns] with x as their diagonals: x is [batch…, n] for one diagonal, and for several
-/// [batch…, high - low + 1, n], the highest first, where n is the length of the longest.
+/// Matrices [batch…, rows, columns] with x as their diagonals: x is [batch…, n] for one diagonal, and for
+/// several [batch…, high - low + 1, n], the highest first, where n is the length of the longest.
 TAPEDECK_EXPORT Tensor matrix_diag(const Tensor& x, Diagonals k = {}, const MatrixDiagOptions& options = {});
-/// Diagonals of the matrices in x, in the form in which matrix_diag takes them; padding fills those that are shorter. Throws
-/// ShapeError for a diagonal outside.
-TAPEDECK_EXPORT Tensor matrix_diag_part(const Tensor& x, Diagonals k = {}, double padding = 0, DiagonalAlign align = DiagonalAlign::right_left);
+/// Diagonals of the matrices in x, in the form in which matrix_diag takes them; padding fills those that are
+/// shorter. Throws ShapeError for a diagonal outside.
+TAPEDECK_EXPORT Tensor matrix_diag_part(const Tensor& x, Diagonals k = {}, double padding = 0,
+                                        DiagonalAlign align = DiagonalAlign::right_left);
 /// x with these diagonals in place of its own.
-TAPEDECK_EXPORT Tensor matrix_set_diag(const Tensor& x, const Tensor& diagonal, Diagonals k = {}, DiagonalAlign align = DiagonalAlign::right_left);
+TAPEDECK_EXPORT Tensor matrix_set_diag(const Tensor& x, const Tensor& diagonal, Diagonals k = {},
+                                       DiagonalAlign align = DiagonalAlign::right_left);
 
 /// x with 0 outside the diagonals from -lower to upper; a negative number stands for all on that side.
 TAPEDECK_EXPORT Tensor band_part(const Tensor& x, std::int64_t lower, std::int64_t upper);
@@ -39,4 +43,4 @@ TAPEDECK_EXPORT Tensor band_part(const Tensor& x, std::int64_t lower, std::int64
 TAPEDECK_EXPORT Tensor tril(const Tensor& x, std::int64_t k = 0);
 TAPEDECK_EXPORT Tensor triu(const Tensor& x, std::int64_t k = 0);
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,5 +1,5 @@
-// Elementary functions, element by element, for f32 and f64. They are within 5 units in the last place over the whole range
-// of x, also for angles that are large.
+// Elementary functions, element by element, for f32 and f64. They are within 5 units in the last place over
+// the whole range of x, also for angles that are large.
 #pragma once
 #include "tapedeck/operand.h"
 
@@ -42,11 +42,12 @@ TAPEDECK_EXPORT Tensor atanh(Operand x);
 TAPEDECK_EXPORT Tensor sigmoid(Operand x);
 /// log(sigmoid(x)), without underflow.
 TAPEDECK_EXPORT Tensor log_sigmoid(Operand x);
-/// a to the power b, with broadcasting and promotion as in ops/math.h. The derivative in b is 0 where a is not positive.
+/// a to the power b, with broadcasting and promotion as in ops/math.h. The derivative in b is 0 where a is
+/// not positive.
 TAPEDECK_EXPORT Tensor pow(Operand a, Operand b);
 /// a·log b, a·log(1 + b) and a / b, with broadcasting; 0 with gradients of 0 wherever a is 0, whatever b is.
 TAPEDECK_EXPORT Tensor xlogy(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor xlog1py(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor xdivy(Operand a, Operand b);
 
-}  // namespace tapedeck
+}   // namespace tapedeck

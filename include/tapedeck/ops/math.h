@@ -1,4 +1,5 @@
-// Arithmetic and choices, element by element. Operands broadcast; mixed dtypes are promoted; numbers take the dtype beside them.
+// Arithmetic and choices, element by element. Operands broadcast; mixed dtypes are promoted; numbers take the
+// dtype beside them.
 #pragma once
 #include "tapedeck/operand.h"
 
@@ -19,12 +20,15 @@ TAPEDECK_EXPORT Tensor squared_difference(Operand a, Operand b);
 /// Where a and b are equal, the gradient goes to a. NaN where either is.
 TAPEDECK_EXPORT Tensor maximum(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor minimum(Operand a, Operand b);
-/// minimum(maximum(x, low), high). The gradient goes to what was chosen: to x also at the bounds, elsewhere to a bound.
+/// minimum(maximum(x, low), high). The gradient goes to what was chosen: to x also at the bounds, elsewhere
+/// to a bound.
 TAPEDECK_EXPORT Tensor clip(Operand x, Operand low, Operand high);
-/// The integer next to a / b downwards and towards 0; without gradients. Throws ArgumentError where an integer is divided by 0.
+/// The integer next to a / b downwards and towards 0; without gradients. Throws ArgumentError where an
+/// integer is divided by 0.
 TAPEDECK_EXPORT Tensor floor_div(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor truncate_div(Operand a, Operand b);
-/// What is left of a after dividing by b downwards, with the sign of b; the gradients are 1 and -floor(a / b).
+/// What is left of a after dividing by b downwards, with the sign of b; the gradients are 1 and -floor(a /
+/// b).
 TAPEDECK_EXPORT Tensor floor_mod(Operand a, Operand b);
 
 // f32 and f64.
@@ -39,7 +43,8 @@ TAPEDECK_EXPORT Tensor trunc(Operand x);
 /// The nearest integer, the even one where two are as near; without gradients. One function under two names.
 TAPEDECK_EXPORT Tensor round(Operand x);
 TAPEDECK_EXPORT Tensor rint(Operand x);
-/// a·b and a / b, which are 0 wherever b is 0, whatever a is; so are the gradients in a, and of a / b also in b.
+/// a·b and a / b, which are 0 wherever b is 0, whatever a is; so are the gradients in a, and of a / b also in
+/// b.
 TAPEDECK_EXPORT Tensor mul_no_nan(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor div_no_nan(Operand a, Operand b);
 /// The number next to a in the direction of b; its gradient is a's.
@@ -49,12 +54,15 @@ TAPEDECK_EXPORT Tensor cross(Operand a, Operand b);
 
 /// a where condition (bool) holds, else b.
 TAPEDECK_EXPORT Tensor where(Operand condition, Operand a, Operand b);
-/// x converted; from floating to integer towards zero, to bool as x != 0. A tensor of that dtype already is returned with a new id.
+/// x converted; from floating to integer towards zero, to bool as x != 0. A tensor of that dtype already is
+/// returned with a new id.
 TAPEDECK_EXPORT Tensor astype(const Tensor& x, DType dtype);
 /// Sum of tensors of one shape and dtype, in one pass. Throws ArgumentError for an empty list.
 TAPEDECK_EXPORT Tensor add_n(std::span<const Tensor> x);
 /// The same, into the memory of a term that nobody else holds.
 TAPEDECK_EXPORT Tensor add_n(std::vector<Tensor>&& x);
-inline Tensor add_n(std::initializer_list<Tensor> x) { return add_n(std::span<const Tensor>(x.begin(), x.size())); }
+inline Tensor add_n(std::initializer_list<Tensor> x) {
+  return add_n(std::span<const Tensor>(x.begin(), x.size()));
+}
 
-}  // namespace tapedeck
+}   // namespace tapedeck

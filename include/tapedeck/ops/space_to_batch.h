@@ -1,4 +1,5 @@
-// Pixels moved between the axes of images, and the windows of images as rows. All dtypes, patches f32 and f64.
+// Pixels moved between the axes of images, and the windows of images as rows. All dtypes, patches f32 and
+// f64.
 #pragma once
 #include "tapedeck/ops/conv.h"
 
@@ -6,11 +7,14 @@ namespace tapedeck {
 
 // In the first two, x is [batch, space…, …], with as many axes of space as block has entries.
 
-/// Each axis of space, with before[i] and after[i] zeros around it, cut into blocks of block[i]: what lies at one position of
-/// all blocks becomes a batch of its own. Throws ShapeError where blocks do not divide the padded axes.
-TAPEDECK_EXPORT Tensor space_to_batch_nd(const Tensor& x, const Shape& block, const Shape& before, const Shape& after);
+/// Each axis of space, with before[i] and after[i] zeros around it, cut into blocks of block[i]: what lies at
+/// one position of all blocks becomes a batch of its own. Throws ShapeError where blocks do not divide the
+/// padded axes.
+TAPEDECK_EXPORT Tensor space_to_batch_nd(const Tensor& x, const Shape& block, const Shape& before,
+                                         const Shape& after);
 /// The opposite, with before[i] and after[i] entries cut off in the end.
-TAPEDECK_EXPORT Tensor batch_to_space_nd(const Tensor& x, const Shape& block, const Shape& before, const Shape& after);
+TAPEDECK_EXPORT Tensor batch_to_space_nd(const Tensor& x, const Shape& block, const Shape& before,
+                                         const Shape& after);
 
 /// Images [..., height, width, channels] with each block × block pixels as one of block² · channels channels.
 TAPEDECK_EXPORT Tensor space_to_depth(const Tensor& x, std::int64_t block);
@@ -23,7 +27,8 @@ struct PatchOptions {
   HeightWidth dilation = 1;           // from one pixel of a patch to the next
   Padding padding = Padding::valid;   // of zeros
 };
-/// What a window reads of images [..., height, width, channels], row by row: [..., rows, columns, window · channels].
+/// What a window reads of images [..., height, width, channels], row by row: [..., rows, columns, window ·
+/// channels].
 TAPEDECK_EXPORT Tensor extract_image_patches(const Tensor& x, const PatchOptions& options);
 
 struct VolumePatchOptions {
@@ -35,4 +40,4 @@ struct VolumePatchOptions {
 /// The same of volumes [..., depth, height, width, channels].
 TAPEDECK_EXPORT Tensor extract_volume_patches(const Tensor& x, const VolumePatchOptions& options);
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,5 +1,5 @@
-// Special functions, element by element, for f32 and f64; f32 is computed in f64. Operands broadcast as in ops/math.h. Outside
-// of a function's domain the result is NaN, at a pole it is infinite or NaN.
+// Special functions, element by element, for f32 and f64; f32 is computed in f64. Operands broadcast as in
+// ops/math.h. Outside of a function's domain the result is NaN, at a pole it is infinite or NaN.
 #pragma once
 #include "tapedeck/operand.h"
 
@@ -25,7 +25,8 @@ TAPEDECK_EXPORT Tensor zeta(Operand s, Operand q);
 /// The regularised incomplete gamma functions P(a, x) and Q(a, x) = 1 - P(a, x), for a > 0 and x ≥ 0.
 TAPEDECK_EXPORT Tensor igamma(Operand a, Operand x);
 TAPEDECK_EXPORT Tensor igammac(Operand a, Operand x);
-/// The derivative of P(a, x) in a, or one of higher order. Tensors of one dtype. Throws ArgumentError unless order is 1 to 8.
+/// The derivative of P(a, x) in a, or one of higher order. Tensors of one dtype. Throws ArgumentError unless
+/// order is 1 to 8.
 TAPEDECK_EXPORT Tensor igamma_grad_a(const Tensor& a, const Tensor& x, int order = 1);
 /// The regularised incomplete beta function, for a, b > 0 and x in [0, 1]; the gradients in a and b are none.
 TAPEDECK_EXPORT Tensor betainc(Operand a, Operand b, Operand x);
@@ -54,4 +55,4 @@ TAPEDECK_EXPORT Tensor bessel_k1e(Operand x);
 TAPEDECK_EXPORT Tensor bessel_y0(Operand x);
 TAPEDECK_EXPORT Tensor bessel_y1(Operand x);
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -4,19 +4,24 @@
 
 namespace tapedeck {
 
-template <class T, class A>
-xsimd::batch<T, A> where(xsimd::batch_bool<T, A> c, std::type_identity_t<xsimd::batch<T, A>> a, std::type_identity_t<xsimd::batch<T, A>> b) {
+template <class T, class A> xsimd::batch<T, A> where(xsimd::batch_bool<T, A> c,
+                                                     std::type_identity_t<xsimd::batch<T, A>> a,
+                                                     std::type_identity_t<xsimd::batch<T, A>> b) {
   return xsimd::select(c, a, b);
 }
-/// The larger and the smaller; nan where either is. xsimd's own return their second argument where one is nan.
-template <class T, class A> xsimd::batch<T, A> maximum(xsimd::batch<T, A> a, std::type_identity_t<xsimd::batch<T, A>> b) {
+/// The larger and the smaller; nan where either is. xsimd's own return their second argument where one is
+/// nan.
+template <class T, class A>
+xsimd::batch<T, A> maximum(xsimd::batch<T, A> a, std::type_identity_t<xsimd::batch<T, A>> b) {
   return xsimd::select(a == a, xsimd::max(a, b), a);
 }
-template <class T, class A> xsimd::batch<T, A> minimum(xsimd::batch<T, A> a, std::type_identity_t<xsimd::batch<T, A>> b) {
+template <class T, class A>
+xsimd::batch<T, A> minimum(xsimd::batch<T, A> a, std::type_identity_t<xsimd::batch<T, A>> b) {
   return xsimd::select(a == a, xsimd::min(a, b), a);
 }
-template <class T, class A> requires Real<T> xsimd::batch<T, A> sign(const xsimd::batch<T, A>& x) {
+template <class T, class A>
+requires Real<T> xsimd::batch<T, A> sign(const xsimd::batch<T, A>& x) {
   return where(x > T(0), T(1), where(x < T(0), T(-1), x * T(0)));
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

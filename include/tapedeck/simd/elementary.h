@@ -1,6 +1,6 @@
-// Elementary functions of SIMD batches, where xsimd 8.1's own are slow, lose the ends of the range or are off near zeros. In:
-// f32 or f64. Out: the function within 3 ulp (tan: 5), NaN for NaN, in one way for every lane, whatever its neighbours are.
-// Polynomials are minimax fits of the relative error.
+// Elementary functions of SIMD batches, where xsimd 8.1's own are slow, lose the ends of the range or are off
+// near zeros. In: f32 or f64. Out: the function within 3 ulp (tan: 5), NaN for NaN, in one way for every
+// lane, whatever its neighbours are. Polynomials are minimax fits of the relative error.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -26,7 +26,8 @@ template <class T> inline constexpr int kFractionBits = std::numeric_limits<T>::
 /// x + kRounder - kRounder is the integer next to a moderate x, which the last bits of x + kRounder hold.
 template <class T> inline constexpr T kRounder = static_cast<T>(kSingle<T> ? 0x1.8p23 : 0x1.8p52);
 
-template <class B> using Integer = std::conditional_t<kSingle<typename B::value_type>, std::int32_t, std::int64_t>;
+template <class B> using Integer =
+    std::conditional_t<kSingle<typename B::value_type>, std::int32_t, std::int64_t>;
 template <class B> using IntegerBatch = xsimd::batch<Integer<B>, typename B::arch_type>;
 template <class B> IntegerBatch<B> bits_of(const B& x) { return xsimd::bitwise_cast<IntegerBatch<B>>(x); }
 template <class B> B from_bits(const IntegerBatch<B>& bits) { return xsimd::bitwise_cast<B>(bits); }
@@ -35,8 +36,10 @@ template <class B> B from_bits(const IntegerBatch<B>& bits) { return xsimd::bitw
 template <class B> B fma(const B& a, const B& b, const B& c) {
 #ifdef __AVX512F__
   if constexpr (sizeof(B) == 64) {
-    if constexpr (kSingle<typename B::value_type>) return _mm512_fmadd_ps(a, b, c);
-    else return _mm512_fmadd_pd(a, b, c);
+    if constexpr (kSingle<typename B::value_type>)
+      return _mm512_fmadd_ps(a, b, c);
+    else
+      return _mm512_fmadd_pd(a, b, c);
   } else
 #endif
     return xsimd::fma(a, b, c);
@@ -47,22 +50,28 @@ template <class A> inline constexpr bool kFused<xsimd::fma3<A>> = true;
 /// c + x (c1 + x (c2 + …)).
 template <class B, class... More> B polynomial(const B& x, double c, More... more) {
   const B first(static_cast<typename B::value_type>(c));
-  if constexpr (sizeof...(more) == 0) return first;
-  else return detail::fma(x, polynomial(x, more...), first);
+  if constexpr (sizeof...(more) == 0)
+    return first;
+  else
+    return detail::fma(x, polynomial(x, more...), first);
 }
 
 /// 2ⁿ times a power of two; x + kRounder is an integer n of the normal range.
 template <class B> B power_of_two(const B& n_in_last_bits, int times = 0) {
   using T = typename B::value_type;
-  return from_bits<B>((bits_of(n_in_last_bits) + IntegerBatch<B>(static_cast<Integer<B>>(std::numeric_limits<T>::max_exponent - 1 + times))) << kFractionBits<T>);
+  return from_bits<B>((bits_of(n_in_last_bits) + IntegerBatch<B>(static_cast<Integer<B>>(
+                                                     std::numeric_limits<T>::max_exponent - 1 + times)))
+                      << kFractionBits<T>);
 }
 
 /// x 2ⁿ for an integer n, with gradual underflow and overflow to inf.
 template <class B> B scale(const B& x, const B& n) {
 #ifdef __AVX512F__
   if constexpr (sizeof(B) == 64) {
-    if constexpr (kSingle<typename B::value_type>) return _mm512_scalef_ps(x, n);
-    else return _mm512_scalef_pd(x, n);
+    if constexpr (kSingle<typename B::value_type>)
+      return _mm512_scalef_ps(x, n);
+    else
+      return _mm512_scalef_pd(x, n);
   } else
 #endif
   {
@@ -76,59 +85,77 @@ template <class B> B scale(const B& x, const B& n) {
 template <class B> struct Exponential { B n, q; };
 template <class B> Exponential<B> exponential(const B& unbounded, double low, double high) {
   using T = typename B::value_type;
-  const B x = xsimd::max(B(static_cast<T>(low)), xsimd::min(B(static_cast<T>(high)), unbounded));   // nan stays: it is second
+  const B x = xsimd::max(B(static_cast<T>(low)),
+                         xsimd::min(B(static_cast<T>(high)), unbounded));   // nan stays: it is second
   const B rounder(kRounder<T>), n = detail::fma(x, B(static_cast<T>(1.4426950408889634)), rounder) - rounder;
   // log 2 in two parts, of which the first times n is exact.
   B r = detail::fma(n, B(static_cast<T>(kSingle<T> ? -0x1.63p-1 : -0x1.62e42feep-1)), x);
   r = detail::fma(n, B(static_cast<T>(kSingle<T> ? 0x1.bd0105c610ca8p-13 : -0x1.a39ef35793c76p-33)), r);
   B p;   // (eʳ - 1 - r) / r²
-  if constexpr (kSingle<T>) p = polynomial(r, 0x1.fffffcp-2, 0x1.555492p-3, 0x1.5558f2p-5, 0x1.123a0cp-7, 0x1.6a245ep-10);
-  else p = polynomial(r, 0x1.000000000000ap-1, 0x1.55555555554fap-3, 0x1.5555555550853p-5, 0x1.1111111127c9cp-7, 0x1.6c16c18433bf1p-10,
-                      0x1.a01a012a2b933p-13, 0x1.a01999f08ff4ep-16, 0x1.71df258b48171p-19, 0x1.28ad8dd00f107p-22, 0x1.ad7f5850cd798p-26);
+  if constexpr (kSingle<T>)
+    p = polynomial(r, 0x1.fffffcp-2, 0x1.555492p-3, 0x1.5558f2p-5, 0x1.123a0cp-7, 0x1.6a245ep-10);
+  else
+    p = polynomial(r, 0x1.000000000000ap-1, 0x1.55555555554fap-3, 0x1.5555555550853p-5, 0x1.1111111127c9cp-7,
+                   0x1.6c16c18433bf1p-10, 0x1.a01a012a2b933p-13, 0x1.a01999f08ff4ep-16, 0x1.71df258b48171p-19,
+                   0x1.28ad8dd00f107p-22, 0x1.ad7f5850cd798p-26);
   return {n, detail::fma(r * r, p, r)};
 }
 
-/// Sine and cosine of x - q π/2, where q, in the last bits of `quarters`, is the integer for which that is smallest.
+/// Sine and cosine of x - q π/2, where q, in the last bits of `quarters`, is the integer for which that is
+/// smallest.
 template <class B> struct Turned {
   B sine, cosine;
   IntegerBatch<B> quarters;
 
   auto odd() const { return xsimd::bool_cast((quarters & IntegerBatch<B>(1)) != IntegerBatch<B>(0)); }
 };
-/// Cody and Waite's reduction: π/2 in four parts. Up to this angle, what q times the first three loses does not matter.
-template <class B> inline constexpr typename B::value_type kLargestAngle = !kSingle<typename B::value_type> ? 10'000'000 : kFused<typename B::arch_type> ? 50'000 : 800;
+/// Cody and Waite's reduction: π/2 in four parts. Up to this angle, what q times the first three loses does
+/// not matter.
+template <class B> inline constexpr typename B::value_type kLargestAngle =
+    !kSingle<typename B::value_type> ? 10'000'000
+    : kFused<typename B::arch_type>  ? 50'000
+                                     : 800;
 template <class B> Turned<B> turned(const B& x) {
   using T = typename B::value_type;
-  const B rounder(kRounder<T>), last_bits = detail::fma(x, B(static_cast<T>(0.6366197723675814)), rounder), q = last_bits - rounder;
+  const B rounder(kRounder<T>), last_bits = detail::fma(x, B(static_cast<T>(0.6366197723675814)), rounder),
+                                q = last_bits - rounder;
   B r = x;
-  if constexpr (kSingle<T>) for (const float p : {-0x1.921cp+0f, -0x1.daap-15f, -0x1.10b4p-30f, -0x1.84698ap-48f}) r = detail::fma(q, B(p), r);
-  else for (const double p : {-0x1.921fb54p+0, -0x1.10b46118p-30, -0x1.313198ap-61, -0x1.701b839a25205p-92}) r = detail::fma(q, B(p), r);
+  if constexpr (kSingle<T>)
+    for (const float p : {-0x1.921cp+0f, -0x1.daap-15f, -0x1.10b4p-30f, -0x1.84698ap-48f})
+      r = detail::fma(q, B(p), r);
+  else
+    for (const double p : {-0x1.921fb54p+0, -0x1.10b46118p-30, -0x1.313198ap-61, -0x1.701b839a25205p-92})
+      r = detail::fma(q, B(p), r);
   const B z = r * r;
   B sine, cosine;   // (sin r - r) / r³, cos r
   if constexpr (kSingle<T>) {
     sine = polynomial(z, -0x1.555544p-3, 0x1.110722p-7, -0x1.993aeep-13);
     cosine = polynomial(z, 1, -0.5, 0x1.55554ap-5, -0x1.6c0c18p-10, 0x1.99e384p-16);
   } else {
-    sine = polynomial(z, -0x1.5555555555548p-3, 0x1.111111110f729p-7, -0x1.a01a019be8419p-13, 0x1.71de35546369cp-19, -0x1.ae5e4ae360087p-26, 0x1.5d8b25ff2900ep-33);
-    cosine = polynomial(z, 1, -0.5, 0x1.555555555554ap-5, -0x1.6c16c16c14ed2p-10, 0x1.a01a019c712bdp-16, -0x1.27e4f7dc9e239p-22, 0x1.1ee9cde049075p-29,
-                        -0x1.8f9f6801de0bap-37);
+    sine = polynomial(z, -0x1.5555555555548p-3, 0x1.111111110f729p-7, -0x1.a01a019be8419p-13,
+                      0x1.71de35546369cp-19, -0x1.ae5e4ae360087p-26, 0x1.5d8b25ff2900ep-33);
+    cosine = polynomial(z, 1, -0.5, 0x1.555555555554ap-5, -0x1.6c16c16c14ed2p-10, 0x1.a01a019c712bdp-16,
+                        -0x1.27e4f7dc9e239p-22, 0x1.1ee9cde049075p-29, -0x1.8f9f6801de0bap-37);
   }
   return {detail::fma(r * z, sine, r), cosine, bits_of(last_bits)};
 }
 /// The sine of what was turned back by q - ahead quarters.
 template <class B> B sine_of(Turned<B> t, int ahead) {
   t.quarters += IntegerBatch<B>(static_cast<Integer<B>>(ahead));
-  const B negative = from_bits<B>((t.quarters & IntegerBatch<B>(2)) << (kFractionBits<typename B::value_type> == 23 ? 30 : 62));
+  const B negative = from_bits<B>((t.quarters & IntegerBatch<B>(2))
+                                  << (kFractionBits<typename B::value_type> == 23 ? 30 : 62));
   return xsimd::select(t.odd(), t.cosine, t.sine) ^ negative;
 }
 
-template <class B> [[gnu::noinline, gnu::cold]] B beyond_largest_angle(const B& x, const B& y, double (*f)(double)) {
+template <class B>
+[[gnu::noinline, gnu::cold]] B beyond_largest_angle(const B& x, const B& y, double (*f)(double)) {
   using T = typename B::value_type;
   alignas(64) T angle[B::size], value[B::size];
   x.store_aligned(angle);
   y.store_aligned(value);
   for (std::size_t i = 0; i < B::size; ++i)
-    if (!(std::abs(angle[i]) <= kLargestAngle<B>)) value[i] = static_cast<T>(f(static_cast<double>(angle[i])));
+    if (!(std::abs(angle[i]) <= kLargestAngle<B>))
+      value[i] = static_cast<T>(f(static_cast<double>(angle[i])));
   return B::load_aligned(value);
 }
 /// y, with f of the elements of x that are too large for `turned`, NaN or infinite.
@@ -143,7 +170,8 @@ template <class F, class B, class... More> B by_element(const F& f, const B& fir
   alignas(64) T x[n][B::size];
   const auto run = [&]<std::size_t... I>(std::index_sequence<I...>, const auto&... all) {
     (all.store_aligned(x[I]), ...);
-    for (std::size_t i = 0; i < B::size; ++i) x[0][i] = static_cast<T>(f(static_cast<double>(x[I][i])...));
+    for (std::size_t i = 0; i < B::size; ++i)
+      x[0][i] = static_cast<T>(f(static_cast<double>(x[I][i])...));
   };
   run(std::make_index_sequence<n>{}, first, more...);
   return B::load_aligned(x[0]);
@@ -151,7 +179,8 @@ template <class F, class B, class... More> B by_element(const F& f, const B& fir
 
 /// f of the elements of f32 or f64, as batches of f64.
 template <class F, class B, class... More> B in_double(const F& f, const B& first, const More&... more) {
-  if constexpr (!kSingle<typename B::value_type>) return f(first, more...);
+  if constexpr (!kSingle<typename B::value_type>)
+    return f(first, more...);
   else {
     using Wide = xsimd::batch<double, typename B::arch_type>;
     constexpr std::size_t n = sizeof...(More) + 1, lanes = B::size;
@@ -161,58 +190,79 @@ template <class F, class B, class... More> B in_double(const F& f, const B& firs
     first.store_aligned(x[at++]);
     (more.store_aligned(x[at++]), ...);
     for (std::size_t k = 0; k < n; ++k)
-      for (std::size_t i = 0; i < lanes; ++i) wide[k][i] = x[k][i];
+      for (std::size_t i = 0; i < lanes; ++i)
+        wide[k][i] = x[k][i];
     const auto run = [&]<std::size_t... K>(std::index_sequence<K...>) {
-      for (std::size_t i = 0; i < lanes; i += Wide::size) f(Wide::load_aligned(wide[K] + i)...).store_aligned(wide[0] + i);
+      for (std::size_t i = 0; i < lanes; i += Wide::size)
+        f(Wide::load_aligned(wide[K] + i)...).store_aligned(wide[0] + i);
     };
     run(std::make_index_sequence<n>{});
-    for (std::size_t i = 0; i < lanes; ++i) x[0][i] = static_cast<float>(wide[0][i]);
+    for (std::size_t i = 0; i < lanes; ++i)
+      x[0][i] = static_cast<float>(wide[0][i]);
     return B::load_aligned(x[0]);
   }
 }
 
-}  // namespace detail
+}   // namespace detail
 
 // More constrained than xsimd's functions of the same name, which would be ambiguous beside these.
-template <class T> concept Real = std::is_floating_point_v<T>;
+template <class T>
+concept Real = std::is_floating_point_v<T>;
 
-template <class T, class A> requires Real<T> xsimd::batch<T, A> exp(const xsimd::batch<T, A>& x) {
+template <class T, class A>
+requires Real<T> xsimd::batch<T, A> exp(const xsimd::batch<T, A>& x) {
   const auto [n, q] = detail::exponential(x, detail::kSingle<T> ? -104 : -746, detail::kSingle<T> ? 89 : 710);
   return detail::scale(1 + q, n);
 }
 
-template <class T, class A> requires Real<T> xsimd::batch<T, A> exp2(const xsimd::batch<T, A>& x) {
+template <class T, class A>
+requires Real<T> xsimd::batch<T, A> exp2(const xsimd::batch<T, A>& x) {
   using B = xsimd::batch<T, A>;
-  const B bounded = xsimd::max(B(T(detail::kSingle<T> ? -151 : -1076)), xsimd::min(B(T(detail::kSingle<T> ? 129 : 1025)), x)), rounder(detail::kRounder<T>), n = bounded + rounder - rounder;
+  const B bounded = xsimd::max(B(T(detail::kSingle<T> ? -151 : -1076)),
+                               xsimd::min(B(T(detail::kSingle<T> ? 129 : 1025)), x)),
+          rounder(detail::kRounder<T>), n = bounded + rounder - rounder;
   return detail::scale(exp((bounded - n) * T(0.6931471805599453)), n);
 }
 
-template <class T, class A> requires Real<T> xsimd::batch<T, A> expm1(const xsimd::batch<T, A>& x) {
+template <class T, class A>
+requires Real<T> xsimd::batch<T, A> expm1(const xsimd::batch<T, A>& x) {
   using B = xsimd::batch<T, A>;
   const auto [n, q] = detail::exponential(x, detail::kSingle<T> ? -20 : -40, detail::kSingle<T> ? 89 : 710);
-  const B half_power = detail::power_of_two(n + detail::kRounder<T>, -1);   // 2ⁿ may overflow where the result does not
+  const B half_power =
+      detail::power_of_two(n + detail::kRounder<T>, -1);   // 2ⁿ may overflow where the result does not
   const B half = detail::fma(half_power, q, half_power - T(0.5));
   return xsimd::select(n == B(T(0)), q, half + half);
 }
 
 /// xsimd's own takes denormal numbers of f64 for others.
-template <class T, class A> requires Real<T> xsimd::batch<T, A> log(const xsimd::batch<T, A>& x) {
+template <class T, class A>
+requires Real<T> xsimd::batch<T, A> log(const xsimd::batch<T, A>& x) {
   using B = xsimd::batch<T, A>;
   const B y = xsimd::log(x);
   if constexpr (!detail::kSingle<T>)
-    if (const auto tiny = x < B(std::numeric_limits<T>::min()) && x > B(T(0)); xsimd::any(tiny)) return xsimd::select(tiny, xsimd::log(x * 0x1p54) - 37.429947750237048, y);
+    if (const auto tiny = x < B(std::numeric_limits<T>::min()) && x > B(T(0)); xsimd::any(tiny))
+      return xsimd::select(tiny, xsimd::log(x * 0x1p54) - 37.429947750237048, y);
   return y;
 }
 
-template <class T, class A> requires Real<T> xsimd::batch<T, A> sin(const xsimd::batch<T, A>& x) { return detail::with_large(x, detail::sine_of(detail::turned(x), 0), std::sin); }
-template <class T, class A> requires Real<T> xsimd::batch<T, A> cos(const xsimd::batch<T, A>& x) { return detail::with_large(x, detail::sine_of(detail::turned(x), 1), std::cos); }
-template <class T, class A> requires Real<T> xsimd::batch<T, A> tan(const xsimd::batch<T, A>& x) {
+template <class T, class A>
+requires Real<T> xsimd::batch<T, A> sin(const xsimd::batch<T, A>& x) {
+  return detail::with_large(x, detail::sine_of(detail::turned(x), 0), std::sin);
+}
+template <class T, class A>
+requires Real<T> xsimd::batch<T, A> cos(const xsimd::batch<T, A>& x) {
+  return detail::with_large(x, detail::sine_of(detail::turned(x), 1), std::cos);
+}
+template <class T, class A>
+requires Real<T> xsimd::batch<T, A> tan(const xsimd::batch<T, A>& x) {
   const auto t = detail::turned(x);
   const auto odd = t.odd();
-  return detail::with_large(x, xsimd::select(odd, -t.cosine, t.sine) / xsimd::select(odd, t.sine, t.cosine), std::tan);
+  return detail::with_large(x, xsimd::select(odd, -t.cosine, t.sine) / xsimd::select(odd, t.sine, t.cosine),
+                            std::tan);
 }
 
-template <class T, class A> requires Real<T> xsimd::batch<T, A> tanh(const xsimd::batch<T, A>& x) {
+template <class T, class A>
+requires Real<T> xsimd::batch<T, A> tanh(const xsimd::batch<T, A>& x) {
   const xsimd::batch<T, A> e = expm1(T(-2) * xsimd::abs(x));
   return xsimd::copysign(e / (e + T(2)), x);
 }
@@ -223,27 +273,33 @@ template <class T, class A> xsimd::batch<T, A> half_exp(const xsimd::batch<T, A>
   const auto [n, q] = exponential(x, kSingle<T> ? -104 : -746, kSingle<T> ? 90 : 711);
   return scale(1 + q, n - T(1));
 }
-}  // namespace detail
+}   // namespace detail
 
-template <class T, class A> requires Real<T> xsimd::batch<T, A> cosh(const xsimd::batch<T, A>& x) {
+template <class T, class A>
+requires Real<T> xsimd::batch<T, A> cosh(const xsimd::batch<T, A>& x) {
   const xsimd::batch<T, A> e = detail::half_exp(xsimd::abs(x));
   return e + T(0.25) / e;
 }
-template <class T, class A> requires Real<T> xsimd::batch<T, A> sinh(const xsimd::batch<T, A>& x) {
+template <class T, class A>
+requires Real<T> xsimd::batch<T, A> sinh(const xsimd::batch<T, A>& x) {
   using B = xsimd::batch<T, A>;
   const B r = xsimd::abs(x), small = expm1(xsimd::min(r, B(T(1)))), e = detail::half_exp(r);
-  return xsimd::copysign(xsimd::select(r < B(T(1)), T(0.5) * (small + small / (small + T(1))), e - T(0.25) / e), x);
+  return xsimd::copysign(
+      xsimd::select(r < B(T(1)), T(0.5) * (small + small / (small + T(1))), e - T(0.25) / e), x);
 }
 
 /// 1 / (1 + e⁻ˣ), without a large e⁻ˣ.
-template <class T, class A> requires Real<T> xsimd::batch<T, A> sigmoid(const xsimd::batch<T, A>& x) {
+template <class T, class A>
+requires Real<T> xsimd::batch<T, A> sigmoid(const xsimd::batch<T, A>& x) {
   using B = xsimd::batch<T, A>;
   const B e = exp(-xsimd::abs(x));
   return xsimd::select(x < B(T(0)), e, B(T(1))) / (1 + e);
 }
 
-/// log(eᵃ + eᵇ), in f64 since the sum of both terms may be near 0. Where a and b are equal, infinities too, their difference is not looked at.
-template <class T, class A> requires Real<T> xsimd::batch<T, A> logaddexp(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
+/// log(eᵃ + eᵇ), in f64 since the sum of both terms may be near 0. Where a and b are equal, infinities too,
+/// their difference is not looked at.
+template <class T, class A>
+requires Real<T> xsimd::batch<T, A> logaddexp(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
   return detail::in_double(
       [](const auto& x, const auto& y) {
         using B = std::decay_t<decltype(x)>;
@@ -253,7 +309,8 @@ template <class T, class A> requires Real<T> xsimd::batch<T, A> logaddexp(const 
 }
 
 /// The next number of the elements' own type.
-template <class T, class A> requires Real<T> xsimd::batch<T, A> nextafter(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
+template <class T, class A>
+requires Real<T> xsimd::batch<T, A> nextafter(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
   using B = xsimd::batch<T, A>;
   using Bits = detail::IntegerBatch<B>;
   const B zero(T(0)), outwards = detail::from_bits<B>(Bits(1)), inwards = detail::from_bits<B>(Bits(-1));
@@ -263,4 +320,4 @@ template <class T, class A> requires Real<T> xsimd::batch<T, A> nextafter(const 
   return xsimd::select((a == a) & (b == b), xsimd::select(a == b, b, moved), a + b);
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

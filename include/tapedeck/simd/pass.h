@@ -1,5 +1,6 @@
-// What the innermost loop of an elementwise pass is given. It may be compiled in a user's program, for other instructions than
-// the library, which runs it: rows are whole groups of 64 bytes, and nothing here depends on the width of vectors.
+// What the innermost loop of an elementwise pass is given. It may be compiled in a user's program, for other
+// instructions than the library, which runs it: rows are whole groups of 64 bytes, and nothing here depends
+// on the width of vectors.
 #pragma once
 #include <cstdint>
 
@@ -29,7 +30,8 @@ template <class T, int operands, int results> struct PassRow {
 /// Tensors that a user's map takes, and gives, at most.
 inline constexpr int kMapInputs = 8, kMapResults = 8;
 
-/// The loops of a user's function f. Operands: the inputs; then the gradients of the results, or the tangents of the inputs.
+/// The loops of a user's function f. Operands: the inputs; then the gradients of the results, or the tangents
+/// of the inputs.
 template <class T> using UserRow = PassRow<T, kMapInputs + kMapResults, kMapInputs>;
 template <class T> using UserLoop = void (*)(const void* f, const UserRow<T>& row);
 struct UserLoops {
@@ -37,4 +39,4 @@ struct UserLoops {
   UserLoop<double> f64;
 };
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

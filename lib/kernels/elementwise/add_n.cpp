@@ -1,12 +1,13 @@
-// In: tensors of one spec. Out: their sum. A block of the result stays in the first cache while all terms are added to it.
+// In: tensors of one spec. Out: their sum. A block of the result stays in the first cache while all terms are
+// added to it.
 #include "kernels/elementwise/add_n.h"
 
 #include <algorithm>
 
 #include "core/parallel.h"
+#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/simd/simd.h"
-#include "core/storage.h"
 
 namespace tapedeck::kernels {
 namespace {
@@ -14,7 +15,8 @@ namespace {
 constexpr std::int64_t kBlock = 4096;
 constexpr Cut kCut = {4 * kBlock, 16 * kBlock};
 
-template <class T> void add_block(const std::vector<const T*>& x, T* y, std::int64_t begin, std::int64_t end) {
+template <class T>
+void add_block(const std::vector<const T*>& x, T* y, std::int64_t begin, std::int64_t end) {
   if (x.size() == 1) std::copy(x[0] + begin, x[0] + end, y + begin);
   for (std::size_t k = 1; k < x.size(); ++k) {
     const T* a = k == 1 ? x[0] : y;
@@ -24,22 +26,25 @@ template <class T> void add_block(const std::vector<const T*>& x, T* y, std::int
   }
 }
 
-}  // namespace
+}   // namespace
 
 void add_n(Refs x, Tensor& y) {
   visit_any(y.dtype(), [&](auto t) {
     using T = decltype(t);
     if constexpr (!std::is_same_v<T, bool>) {
       std::vector<const T*> terms;
-      for (int i = 0; i < x.size(); ++i) terms.push_back(elements<T>(x[i]));
+      for (int i = 0; i < x.size(); ++i)
+        terms.push_back(elements<T>(x[i]));
       T* out = elements<T>(y);
       // The term that is overwritten is read first.
-      if (const auto own = std::find(terms.begin(), terms.end(), out); own != terms.end()) std::iter_swap(own, terms.begin());
+      if (const auto own = std::find(terms.begin(), terms.end(), out); own != terms.end())
+        std::iter_swap(own, terms.begin());
       parallel_for(y.size(), kCut, [&](std::int64_t first, std::int64_t last) {
-        for (std::int64_t begin = first; begin < last; begin += kBlock) add_block(terms, out, begin, std::min(begin + kBlock, last));
+        for (std::int64_t begin = first; begin < last; begin += kBlock)
+          add_block(terms, out, begin, std::min(begin + kBlock, last));
       });
     }
   });
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -7,4 +7,4 @@ namespace tapedeck::kernels {
 /// y = the sum of all x, in one pass; y may be the memory of one of them.
 void add_n(Refs x, Tensor& y);
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

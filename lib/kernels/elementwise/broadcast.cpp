@@ -1,4 +1,5 @@
-// From shapes to loops: axes of extent 1 vanish, and adjacent axes along which the same operands move become one.
+// From shapes to loops: axes of extent 1 vanish, and adjacent axes along which the same operands move become
+// one.
 #include "kernels/elementwise/broadcast.h"
 
 #include <utility>
@@ -35,12 +36,15 @@ Rows rows_of(const Shape& y, std::span<const Shape* const> x) {
       if (dim != 1) close();
       dim = y[axis];
       moves = here;
-      if (inner_done) for (std::size_t i = 0; i < x.size(); ++i) rows.strides[rows.outer][i] = here[i] ? stride[i] : 0;
+      if (inner_done)
+        for (std::size_t i = 0; i < x.size(); ++i)
+          rows.strides[rows.outer][i] = here[i] ? stride[i] : 0;
     }
-    for (std::size_t i = 0; i < x.size(); ++i) if (here[i]) stride[i] *= y[axis];
+    for (std::size_t i = 0; i < x.size(); ++i)
+      if (here[i]) stride[i] *= y[axis];
   }
   close();
   return rows;
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -1,4 +1,5 @@
-// Broadcasting, reduced to rows: where each row of each operand starts, and whether the operand moves along the inner axis.
+// Broadcasting, reduced to rows: where each row of each operand starts, and whether the operand moves along
+// the inner axis.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -8,16 +9,17 @@
 
 namespace tapedeck::kernels {
 
-inline constexpr int kMaxOperands = 9;   // a fused jvp of four inputs reads four, the output and four tangents
+inline constexpr int kMaxOperands =
+    9;   // a fused jvp of four inputs reads four, the output and four tangents
 using Offsets = std::array<std::int64_t, kMaxOperands>;
 
 /// The loops of an elementwise pass over operands that broadcast to one shape, with adjacent axes merged.
 struct Rows {
   int operands = 0;
   std::int64_t count = 1, inner = 1;
-  std::array<bool, kMaxOperands> moves{};          // along the inner axis: else one element serves the whole row
-  int outer = 0;                                   // axes outside the inner one
-  std::int64_t dims[Shape::kMaxRank] = {};         // innermost of them first
+  std::array<bool, kMaxOperands> moves{};    // along the inner axis: else one element serves the whole row
+  int outer = 0;                             // axes outside the inner one
+  std::int64_t dims[Shape::kMaxRank] = {};   // innermost of them first
   Offsets strides[Shape::kMaxRank] = {};
 
   /// Calls f(row, offsets) for rows [begin, end) in order; offsets are in elements.
@@ -26,27 +28,31 @@ struct Rows {
     std::int64_t index[Shape::kMaxRank] = {};
     for (std::int64_t d = 0, rest = begin; rest > 0; rest /= dims[d++]) {
       index[d] = rest % dims[d];
-      for (std::size_t i = 0; i < static_cast<std::size_t>(operands); ++i) offset[i] += strides[d][i] * index[d];
+      for (std::size_t i = 0; i < static_cast<std::size_t>(operands); ++i)
+        offset[i] += strides[d][i] * index[d];
     }
-    for (std::int64_t r = begin; r < end; ) {
+    for (std::int64_t r = begin; r < end;) {
       f(r, offset);
       if (++r == end) return;
       for (int d = 0; d < outer; ++d) {
-        for (std::size_t i = 0; i < static_cast<std::size_t>(operands); ++i) offset[i] += strides[d][i];
+        for (std::size_t i = 0; i < static_cast<std::size_t>(operands); ++i)
+          offset[i] += strides[d][i];
         if (++index[d] < dims[d]) break;
         index[d] = 0;
-        for (std::size_t i = 0; i < static_cast<std::size_t>(operands); ++i) offset[i] -= strides[d][i] * dims[d];
+        for (std::size_t i = 0; i < static_cast<std::size_t>(operands); ++i)
+          offset[i] -= strides[d][i] * dims[d];
       }
     }
   }
 };
 
-/// Calls f(row, offsets, begin, end) for parts of all rows, on several threads where there is much to do: whole rows, or
-/// pieces of long ones.
+/// Calls f(row, offsets, begin, end) for parts of all rows, on several threads where there is much to do:
+/// whole rows, or pieces of long ones.
 template <class F> void each_part(const Rows& rows, const Cut& cut, const F& f) {
   if (rows.inner < cut.least) {
     parallel_for(rows.count, cut_of(cut, rows.inner), [&](std::int64_t first, std::int64_t last) {
-      rows.each(first, last, [&](std::int64_t r, const Offsets& offset) { f(r, offset, std::int64_t{0}, rows.inner); });
+      rows.each(first, last,
+                [&](std::int64_t r, const Offsets& offset) { f(r, offset, std::int64_t{0}, rows.inner); });
     });
   } else {
     const std::int64_t part = cut.piece_of(rows.inner), parts = (rows.inner + part - 1) / part;
@@ -61,4 +67,4 @@ template <class F> void each_part(const Rows& rows, const Cut& cut, const F& f) 
 
 Rows rows_of(const Shape& y, std::span<const Shape* const> x);
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -2,20 +2,29 @@
 #pragma once
 #include <algorithm>
 
+#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/elementwise/broadcast.h"
-#include "core/storage.h"
 
 namespace tapedeck::kernels {
 
 inline constexpr Cut kCompareCut = {1 << 15, 1 << 17};   // of elements
 
-/// out[i] = f(a[i], b[i]) along a row; an operand that does not move is one element. The compiler makes vectors of these.
-template <class Out, class T, class F> void row_of_two(Out* out, const T* a, bool a_moves, const T* b, bool b_moves, std::int64_t n, F f) {
-  if (a_moves && b_moves) for (std::int64_t i = 0; i < n; ++i) out[i] = f(a[i], b[i]);
-  else if (a_moves) for (std::int64_t i = 0; i < n; ++i) out[i] = f(a[i], *b);
-  else if (b_moves) for (std::int64_t i = 0; i < n; ++i) out[i] = f(*a, b[i]);
-  else std::fill_n(out, n, f(*a, *b));
+/// out[i] = f(a[i], b[i]) along a row; an operand that does not move is one element. The compiler makes
+/// vectors of these.
+template <class Out, class T, class F>
+void row_of_two(Out* out, const T* a, bool a_moves, const T* b, bool b_moves, std::int64_t n, F f) {
+  if (a_moves && b_moves)
+    for (std::int64_t i = 0; i < n; ++i)
+      out[i] = f(a[i], b[i]);
+  else if (a_moves)
+    for (std::int64_t i = 0; i < n; ++i)
+      out[i] = f(a[i], *b);
+  else if (b_moves)
+    for (std::int64_t i = 0; i < n; ++i)
+      out[i] = f(*a, b[i]);
+  else
+    std::fill_n(out, n, f(*a, *b));
 }
 
 /// y = f(a, b), bool, of elements of type T.
@@ -23,11 +32,13 @@ template <class T, class F> void compare_as(const Tensor& a, const Tensor& b, Te
   if (y.size() == 0) return;
   const Shape* shapes[] = {&a.shape(), &b.shape()};
   const Rows rows = rows_of(y.shape(), shapes);
-  each_part(rows, kCompareCut, [&](std::int64_t r, const Offsets& offset, std::int64_t begin, std::int64_t end) {
-    const bool am = rows.moves[0], bm = rows.moves[1];
-    const T *p = elements<T>(a) + offset[0] + (am ? begin : 0), *q = elements<T>(b) + offset[1] + (bm ? begin : 0);
-    row_of_two(elements<bool>(y) + r * rows.inner + begin, p, am, q, bm, end - begin, f);
-  });
+  each_part(rows, kCompareCut,
+            [&](std::int64_t r, const Offsets& offset, std::int64_t begin, std::int64_t end) {
+              const bool am = rows.moves[0], bm = rows.moves[1];
+              const T *p = elements<T>(a) + offset[0] + (am ? begin : 0),
+                      *q = elements<T>(b) + offset[1] + (bm ? begin : 0);
+              row_of_two(elements<bool>(y) + r * rows.inner + begin, p, am, q, bm, end - begin, f);
+            });
 }
 
 /// The same of elements of any type that is ordered, or of any type.
@@ -45,26 +56,31 @@ inline void choose(const Tensor& condition, const Tensor& a, const Tensor& b, Te
   const Rows rows = rows_of(y.shape(), shapes);
   visit_size(y.dtype(), [&](auto t) {
     using T = decltype(t);
-    each_part(rows, kCompareCut, [&](std::int64_t r, const Offsets& offset, std::int64_t begin, std::int64_t end) {
-      const auto at = [&](std::size_t i) { return offset[i] + (rows.moves[i] ? begin : 0); };
-      const bool* c = elements<bool>(condition) + at(0);
-      const T* p = elements<T>(a) + at(1);
-      const T* q = elements<T>(b) + at(2);
-      T* out = elements<T>(y) + r * rows.inner + begin;
-      const std::int64_t n = end - begin;
-      if (!rows.moves[0]) {
-        const bool chosen = *c;
-        const T* from = chosen ? p : q;
-        if (rows.moves[chosen ? 1 : 2]) std::copy_n(from, n, out);
-        else std::fill_n(out, n, *from);
-      } else if (rows.moves[1] && rows.moves[2]) {
-        for (std::int64_t i = 0; i < n; ++i) out[i] = c[i] ? p[i] : q[i];
-      } else {
-        const std::int64_t pm = rows.moves[1] ? -1 : 0, qm = rows.moves[2] ? -1 : 0;
-        for (std::int64_t i = 0; i < n; ++i) out[i] = c[i] ? p[i & pm] : q[i & qm];
-      }
-    });
+    each_part(rows, kCompareCut,
+              [&](std::int64_t r, const Offsets& offset, std::int64_t begin, std::int64_t end) {
+                const auto at = [&](std::size_t i) { return offset[i] + (rows.moves[i] ? begin : 0); };
+                const bool* c = elements<bool>(condition) + at(0);
+                const T* p = elements<T>(a) + at(1);
+                const T* q = elements<T>(b) + at(2);
+                T* out = elements<T>(y) + r * rows.inner + begin;
+                const std::int64_t n = end - begin;
+                if (!rows.moves[0]) {
+                  const bool chosen = *c;
+                  const T* from = chosen ? p : q;
+                  if (rows.moves[chosen ? 1 : 2])
+                    std::copy_n(from, n, out);
+                  else
+                    std::fill_n(out, n, *from);
+                } else if (rows.moves[1] && rows.moves[2]) {
+                  for (std::int64_t i = 0; i < n; ++i)
+                    out[i] = c[i] ? p[i] : q[i];
+                } else {
+                  const std::int64_t pm = rows.moves[1] ? -1 : 0, qm = rows.moves[2] ? -1 : 0;
+                  for (std::int64_t i = 0; i < n; ++i)
+                    out[i] = c[i] ? p[i & pm] : q[i & qm];
+                }
+              });
   });
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -1,4 +1,5 @@
-// Between complex numbers and their parts. All tensors have one shape; z is complex, the others are of its parts' dtype.
+// Between complex numbers and their parts. All tensors have one shape; z is complex, the others are of its
+// parts' dtype.
 #pragma once
 #include "tapedeck/tensor.h"
 
@@ -13,4 +14,4 @@ void conjugates(const Tensor& z, Tensor& y);   // y is complex
 void magnitudes(const Tensor& z, Tensor& y);
 void angles(const Tensor& z, Tensor& y);
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -1,16 +1,22 @@
-// Quotients and remainders of SIMD batches and integers, for the ops' lambdas. An integer divided by 0 is 0: what calls these has
-// looked for it, but rows are padded.
+// Quotients and remainders of SIMD batches and integers, for the ops' lambdas. An integer divided by 0 is 0:
+// what calls these has looked for it, but rows are padded.
 #pragma once
 #include <algorithm>
 
+#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/simd/simd.h"
-#include "core/storage.h"
 
 namespace tapedeck {
 
-template <class T, class A> requires Real<T> xsimd::batch<T, A> floor_div(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) { return floor(a / b); }
-template <class T, class A> requires Real<T> xsimd::batch<T, A> truncate_div(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) { return trunc(a / b); }
+template <class T, class A>
+requires Real<T> xsimd::batch<T, A> floor_div(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
+  return floor(a / b);
+}
+template <class T, class A>
+requires Real<T> xsimd::batch<T, A> truncate_div(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
+  return trunc(a / b);
+}
 namespace detail {
 /// fmod, plus b where the signs differ; a result of 0 has the sign of b.
 template <class B> [[gnu::noinline]] B floor_mod_by_element(const B& a, const B& b) {
@@ -21,17 +27,20 @@ template <class B> [[gnu::noinline]] B floor_mod_by_element(const B& a, const B&
       },
       a, b);
 }
-}  // namespace detail
+}   // namespace detail
 
-/// Exact where a and b have the same sign, as fmod is: a quotient of so few bits is an integer too large by 1 at most, and what it
-/// leaves of a is a number of b's own grid.
-template <class T, class A> requires Real<T> xsimd::batch<T, A> floor_mod(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
+/// Exact where a and b have the same sign, as fmod is: a quotient of so few bits is an integer too large by 1
+/// at most, and what it leaves of a is a number of b's own grid.
+template <class T, class A>
+requires Real<T> xsimd::batch<T, A> floor_mod(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
   using B = xsimd::batch<T, A>;
   if constexpr (detail::kFused<A>) {
     const B r = xsimd::abs(a), s = xsimd::abs(b), quotient = trunc(r / s);
     if (xsimd::all((quotient < B(detail::kRounder<T> / 4)) & (s < B(std::numeric_limits<T>::infinity())))) {
-      const B left = detail::fma(-quotient, s, r), rest = xsimd::copysign(xsimd::select(left < B(T(0)), left + s, left), a);
-      return xsimd::select(left == B(T(0)), xsimd::copysign(B(T(0)), b), xsimd::select((a < B(T(0))) == (b < B(T(0))), rest, rest + b));
+      const B left = detail::fma(-quotient, s, r),
+              rest = xsimd::copysign(xsimd::select(left < B(T(0)), left + s, left), a);
+      return xsimd::select(left == B(T(0)), xsimd::copysign(B(T(0)), b),
+                           xsimd::select((a < B(T(0))) == (b < B(T(0))), rest, rest + b));
     }
   }
   return detail::floor_mod_by_element(a, b);
@@ -42,21 +51,31 @@ namespace kernels {
 template <class T> T truncated_quotient(T a, T b) {
   if (b == 0) return 0;
   if constexpr (std::is_signed_v<T>)
-    if (b == -1) return static_cast<T>(std::make_unsigned_t<T>(0) - static_cast<std::make_unsigned_t<T>>(a));   // of the lowest number: itself
+    if (b == -1)
+      return static_cast<T>(std::make_unsigned_t<T>(0) -
+                            static_cast<std::make_unsigned_t<T>>(a));   // of the lowest number: itself
   return static_cast<T>(a / b);
 }
 /// Whether the quotient of a and b is not an integer and negative.
 template <class T> bool rounds_down(T a, T b) {
-  if constexpr (std::is_signed_v<T>) return b != 0 && b != -1 && a % b != 0 && (a < 0) != (b < 0);
-  else return false;
+  if constexpr (std::is_signed_v<T>)
+    return b != 0 && b != -1 && a % b != 0 && (a < 0) != (b < 0);
+  else
+    return false;
 }
 
-template <class T> Integers<T> truncate_div(const Integers<T>& a, const Integers<T>& b) { return Integers<T>::each(a, b, truncated_quotient<T>); }
+template <class T> Integers<T> truncate_div(const Integers<T>& a, const Integers<T>& b) {
+  return Integers<T>::each(a, b, truncated_quotient<T>);
+}
 template <class T> Integers<T> floor_div(const Integers<T>& a, const Integers<T>& b) {
   return Integers<T>::each(a, b, [](T x, T y) { return truncated_quotient(x, y) - rounds_down(x, y); });
 }
 template <class T> Integers<T> floor_mod(const Integers<T>& a, const Integers<T>& b) {
-  return Integers<T>::each(a, b, [](T x, T y) { return y == 0 || (std::is_signed_v<T> && y == T(-1)) ? T(0) : static_cast<T>(x % y + (rounds_down(x, y) ? y : T(0))); });
+  return Integers<T>::each(a, b, [](T x, T y) {
+    return y == 0 || (std::is_signed_v<T> && y == T(-1))
+               ? T(0)
+               : static_cast<T>(x % y + (rounds_down(x, y) ? y : T(0)));
+  });
 }
 
 /// The position of the first element of b that is 0, or -1.
@@ -68,5 +87,5 @@ inline std::int64_t find_zero(const Tensor& b) {
   });
 }
 
-}  // namespace kernels
-}  // namespace tapedeck
+}   // namespace kernels
+}   // namespace tapedeck

@@ -1,8 +1,8 @@
 // What surrounds the loops of elementwise passes: types, shapes, rows, tails, threads.
 #include "core/parallel.h"
+#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/elementwise/row.h"
-#include "core/storage.h"
 
 namespace tapedeck::kernels {
 namespace {
@@ -11,26 +11,30 @@ namespace {
 template <class T> void run_flat(MapLoop<T> loop, int operands, Refs x, Tensor& y) {
   const std::int64_t n = y.size();
   Row<T> row;
-  for (int i = 0; i < operands; ++i) row.set(i, elements<T>(x[i]), x[i].size() == n);
+  for (int i = 0; i < operands; ++i)
+    row.set(i, elements<T>(x[i]), x[i].size() == n);
   T* out = elements<T>(y);
   if (n < kElementwise.least) return loop(out, row.x, padded<T>(n));
   parallel_for(n, kElementwise, [&](std::int64_t begin, std::int64_t end) {
     Stream<T> part[kMaxOperands];
-    for (int i = 0; i < operands; ++i) part[i] = {row.x[i].p + (begin & row.x[i].mask), row.x[i].mask};
+    for (int i = 0; i < operands; ++i)
+      part[i] = {row.x[i].p + (begin & row.x[i].mask), row.x[i].mask};
     loop(out + begin, part, padded<T>(end - begin));
   });
 }
 
 template <class T> void run_rows(MapLoop<T> loop, int operands, Refs x, Tensor& y) {
   const Shape* shapes[kMaxOperands];
-  for (int i = 0; i < operands; ++i) shapes[i] = &x[i].shape();
+  for (int i = 0; i < operands; ++i)
+    shapes[i] = &x[i].shape();
   const Rows rows = rows_of(y.shape(), {shapes, static_cast<std::size_t>(operands)});
-  // Behind a row lie more rows or padding, so its tail is read as a whole group; not where rows lie in the tensor's handle, nor
-  // where another thread may be writing the next row over that of an operand.
+  // Behind a row lie more rows or padding, so its tail is read as a whole group; not where rows lie in the
+  // tensor's handle, nor where another thread may be writing the next row over that of an operand.
   const bool alone = y.size() < kElementwise.least;
   bool readable = true;
   for (int i = 0; i < operands; ++i)
-    readable &= (x[i].handle()->buffer || x[i].size() <= rows.inner) && (alone || elements<T>(x[i]) != elements<T>(y));
+    readable &= (x[i].handle()->buffer || x[i].size() <= rows.inner) &&
+                (alone || elements<T>(x[i]) != elements<T>(y));
   const auto run_part = [&](std::int64_t r, const Offsets& offset, std::int64_t begin, std::int64_t end) {
     Row<T> row;
     for (int i = 0; i < operands; ++i) {
@@ -41,8 +45,11 @@ template <class T> void run_rows(MapLoop<T> loop, int operands, Refs x, Tensor& 
     const std::int64_t n = end - begin, main = whole<T>(n);
     loop(out, row.x, main);
     if (main == n) return;
-    if (!readable) row.cut(main, n);
-    else for (int i = 0; i < operands; ++i) row.x[i].p += main & row.x[i].mask;
+    if (!readable)
+      row.cut(main, n);
+    else
+      for (int i = 0; i < operands; ++i)
+        row.x[i].p += main & row.x[i].mask;
     alignas(64) T last[kGroup<T>];
     loop(last, row.x, kGroup<T>);
     std::copy(last, last + (n - main), out + main);
@@ -54,24 +61,35 @@ template <class T> void run(MapLoop<T> loop, int operands, Refs x, Tensor& y) {
   const std::int64_t n = y.size();
   if (n == 0) return;
   bool flat = true;
-  for (int i = 0; i < operands; ++i) flat &= x[i].size() == n || x[i].size() == 1;
-  if (flat) run_flat(loop, operands, x, y);
-  else run_rows(loop, operands, x, y);
+  for (int i = 0; i < operands; ++i)
+    flat &= x[i].size() == n || x[i].size() == 1;
+  if (flat)
+    run_flat(loop, operands, x, y);
+  else
+    run_rows(loop, operands, x, y);
 }
 
-}  // namespace
+}   // namespace
 
 void run_map(const MapKernel& k, Refs x, Tensor& y) {
   switch (y.dtype()) {
-    case DType::f32: return run(k.f32, k.operands, x, y);
-    case DType::f64: return run(k.f64, k.operands, x, y);
-    case DType::i8: return run(k.i8, k.operands, x, y);
-    case DType::i32: return run(k.i32, k.operands, x, y);
-    case DType::i64: return run(k.i64, k.operands, x, y);
-    case DType::c64: return run(k.c64, k.operands, x, y);
-    case DType::c128: return run(k.c128, k.operands, x, y);
-    default: return run(k.u8, k.operands, x, y);
+    case DType::f32:
+      return run(k.f32, k.operands, x, y);
+    case DType::f64:
+      return run(k.f64, k.operands, x, y);
+    case DType::i8:
+      return run(k.i8, k.operands, x, y);
+    case DType::i32:
+      return run(k.i32, k.operands, x, y);
+    case DType::i64:
+      return run(k.i64, k.operands, x, y);
+    case DType::c64:
+      return run(k.c64, k.operands, x, y);
+    case DType::c128:
+      return run(k.c128, k.operands, x, y);
+    default:
+      return run(k.u8, k.operands, x, y);
   }
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -38,4 +38,4 @@ template <class T, int most = kMaxOperands> struct Row {
   }
 };
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

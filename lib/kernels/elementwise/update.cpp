@@ -1,5 +1,5 @@
-// From a variable and its gradient to rows: pieces of a dense one; of a sparse one the rows that it names, each with the sum of its
-// values, and what lies between them.
+// From a variable and its gradient to rows: pieces of a dense one; of a sparse one the rows that it names,
+// each with the sum of its values, and what lies between them.
 #include "kernels/elementwise/update.h"
 
 #include <algorithm>
@@ -13,17 +13,21 @@ namespace {
 constexpr Cut kCut = {1 << 15, 1 << 16};   // elements
 constexpr std::size_t kMostPieces = 128;   // that a Cut makes
 
-template <class T> UpdateRow<T> part_of(const UpdateRow<T>& row, std::int64_t first, std::int64_t n, const T* g) {
+template <class T>
+UpdateRow<T> part_of(const UpdateRow<T>& row, std::int64_t first, std::int64_t n, const T* g) {
   UpdateRow<T> part{n, row.x + first, {}, g, row.c};
-  for (std::size_t k = 0; k < kMaxSlots; ++k) if (row.slots[k]) part.slots[k] = row.slots[k] + first;
+  for (std::size_t k = 0; k < kMaxSlots; ++k)
+    if (row.slots[k]) part.slots[k] = row.slots[k] + first;
   return part;
 }
 
 // A sparse gradient beside its variable; whole is all of that.
 template <class T> class NamedRows {
  public:
-  NamedRows(const UpdateRow<T>& whole, const Tensor& x, const StepGradient& g) : whole_(whole), order_(*g.order), values_(elements<T>(g.values)), extent_(x.shape()[0]) {
-    for (int d = 1; d < x.ndim(); ++d) width_ *= x.shape()[d];
+  NamedRows(const UpdateRow<T>& whole, const Tensor& x, const StepGradient& g)
+      : whole_(whole), order_(*g.order), values_(elements<T>(g.values)), extent_(x.shape()[0]) {
+    for (int d = 1; d < x.ndim(); ++d)
+      width_ *= x.shape()[d];
   }
 
   // Calls f(row, piece) for the named rows alone, or for all.
@@ -32,8 +36,11 @@ template <class T> class NamedRows {
     const std::int64_t n = all ? extent_ : count(), piece = cut_of(kCut, width_).piece_of(n);
     parallel_for(n, piece, [&](std::int64_t begin, std::int64_t end) {
       const auto part = [&f, at = begin / piece](const UpdateRow<T>& row) { f(row, at); };
-      if (all) each_between(begin, end, part);
-      else for (std::int64_t r = begin; r < end; ++r) row(r, part);
+      if (all)
+        each_between(begin, end, part);
+      else
+        for (std::int64_t r = begin; r < end; ++r)
+          row(r, part);
     });
   }
 
@@ -66,7 +73,8 @@ template <class T> class NamedRows {
       const T* values = values_ + i;
       std::copy_n(values + *place * width_, n, sum);
       for (const std::int64_t* p = place + 1; p != end; ++p)
-        for (std::int64_t k = 0; k < n; ++k) sum[k] += values[*p * width_ + k];
+        for (std::int64_t k = 0; k < n; ++k)
+          sum[k] += values[*p * width_ + k];
       f(part_of<T>(whole_, first + i, n, sum));
     }
   }
@@ -78,41 +86,53 @@ template <class T> class NamedRows {
 };
 
 // Calls f(row, piece) for all rows that a step changes.
-template <class T, class F> void each_row(Tensor& x, std::span<Tensor> slots, const StepGradient& g, const Step& step, const F& f) {
+template <class T, class F>
+void each_row(Tensor& x, std::span<Tensor> slots, const StepGradient& g, const Step& step, const F& f) {
   T c[kMaxCoefficients];
-  for (std::size_t k = 0; k < kMaxCoefficients; ++k) c[k] = static_cast<T>(step.c[k]);
+  for (std::size_t k = 0; k < kMaxCoefficients; ++k)
+    c[k] = static_cast<T>(step.c[k]);
   UpdateRow<T> whole{x.size(), elements<T>(x), {}, nullptr, c};
-  for (std::size_t k = 0; k < slots.size(); ++k) whole.slots[k] = slots[k].defined() ? elements<T>(slots[k]) : nullptr;
+  for (std::size_t k = 0; k < slots.size(); ++k)
+    whole.slots[k] = slots[k].defined() ? elements<T>(slots[k]) : nullptr;
   if (g.order) return NamedRows<T>(whole, x, g).each(f, static_cast<bool>(step.others));
 
   const T* values = elements<T>(g.values);
   const std::int64_t piece = kCut.piece_of(whole.n);
-  parallel_for(whole.n, piece, [&](std::int64_t begin, std::int64_t end) { f(part_of(whole, begin, end - begin, values + begin), begin / piece); });
+  parallel_for(whole.n, piece, [&](std::int64_t begin, std::int64_t end) {
+    f(part_of(whole, begin, end - begin, values + begin), begin / piece);
+  });
 }
 
 template <class T, class Functions> auto of_type(const Functions& f) {
-  if constexpr (std::is_same_v<T, float>) return f.f32;
-  else return f.f64;
+  if constexpr (std::is_same_v<T, float>)
+    return f.f32;
+  else
+    return f.f64;
 }
 
-}  // namespace
+}   // namespace
 
 void update(Tensor& x, std::span<Tensor> slots, const StepGradient& g, const Step& step) {
   visit_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
     const auto rows = of_type<T>(step.rows), others = of_type<T>(step.others);
-    each_row<T>(x, slots, g, step, [=](const UpdateRow<T>& row, std::int64_t) { (row.g ? rows : others)(row); });
+    each_row<T>(x, slots, g, step,
+                [=](const UpdateRow<T>& row, std::int64_t) { (row.g ? rows : others)(row); });
   });
 }
 
-RowSums measure(const RowMeasure& rows, Tensor& x, std::span<Tensor> slots, const StepGradient& g, const Step& step) {
+RowSums measure(const RowMeasure& rows, Tensor& x, std::span<Tensor> slots, const StepGradient& g,
+                const Step& step) {
   RowSums parts[kMostPieces] = {}, sums = {};
   visit_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
-    each_row<T>(x, slots, g, step, [&, run = of_type<T>(rows)](const UpdateRow<T>& row, std::int64_t piece) { run(row, parts[piece]); });
+    each_row<T>(x, slots, g, step, [&, run = of_type<T>(rows)](const UpdateRow<T>& row, std::int64_t piece) {
+      run(row, parts[piece]);
+    });
   });
-  for (const RowSums& part : parts) sums[0] += part[0], sums[1] += part[1];
+  for (const RowSums& part : parts)
+    sums[0] += part[0], sums[1] += part[1];
   return sums;
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -1,12 +1,12 @@
-// What surrounds the fused backward loops, and those of users' maps: types, shapes, rows, tails, and sums over broadcast axes in
-// a fixed order.
+// What surrounds the fused backward loops, and those of users' maps: types, shapes, rows, tails, and sums
+// over broadcast axes in a fixed order.
 #include "kernels/elementwise/vjp.h"
 
 #include <cstring>
 
 #include "core/parallel.h"
-#include "kernels/elementwise/row.h"
 #include "core/storage.h"
+#include "kernels/elementwise/row.h"
 
 namespace tapedeck::kernels {
 namespace {
@@ -14,7 +14,8 @@ namespace {
 template <class T> T sum_pairwise(const T* x, std::int64_t n) {
   if (n <= 8) {
     T s = 0;
-    for (std::int64_t i = 0; i < n; ++i) s += x[i];
+    for (std::int64_t i = 0; i < n; ++i)
+      s += x[i];
     return s;
   }
   return sum_pairwise(x, n / 2) + sum_pairwise(x + n / 2, n - n / 2);
@@ -23,8 +24,9 @@ template <class T> T sum_pairwise(const T* x, std::int64_t n) {
 // What a pass reads only for gradients that nobody wants need not be there.
 template <class T> alignas(64) constexpr T kNothing[kGroup<T>] = {};
 
-// How the pass over rows is cut, by sizes alone: into bands of whole steps along the outermost axes, and rows into parts. Where
-// several bands or parts add to the same elements of a gradient, each has a copy of it; these are added up in order.
+// How the pass over rows is cut, by sizes alone: into bands of whole steps along the outermost axes, and rows
+// into parts. Where several bands or parts add to the same elements of a gradient, each has a copy of it;
+// these are added up in order.
 class Grid {
  public:
   Grid(const Rows& rows, const Put* put, int gradients, const Tensor* dx) : part_(rows.inner) {
@@ -32,32 +34,40 @@ class Grid {
     const std::int64_t n = rows.count * rows.inner;
     std::int64_t steps = 1;
     int axis = rows.outer;   // innermost of those that are cut
-    while (axis > 0 && steps < few) steps *= rows.dims[--axis];
+    while (axis > 0 && steps < few)
+      steps *= rows.dims[--axis];
     rows_of_step_ = rows.count / steps;
     if (rows.inner > 2 * band) part_ = band;
     parts_ = (rows.inner + part_ - 1) / part_;
     std::int64_t bands = std::min({n / band, steps, most});
     for (int i = 0; i < gradients; ++i) {
       const bool sums = put[i] == Put::sum, adds = put[i] == Put::add;
-      for (int d = axis; d < rows.outer; ++d) across_bands_[i] |= (sums || adds) && rows.strides[d][static_cast<std::size_t>(i)] == 0;
+      for (int d = axis; d < rows.outer; ++d)
+        across_bands_[i] |= (sums || adds) && rows.strides[d][static_cast<std::size_t>(i)] == 0;
       across_parts_[i] = sums;
-      if (across_bands_[i]) bands = std::min(bands, n / 4 / dx[i].size());   // copies take little beside what is read
+      if (across_bands_[i])
+        bands = std::min(bands, n / 4 / dx[i].size());   // copies take little beside what is read
     }
     steps_of_band_ = bands > 1 ? (steps + bands - 1) / bands : steps;
     bands_ = (steps + steps_of_band_ - 1) / steps_of_band_;
   }
 
   std::int64_t pieces() const { return bands_ * parts_; }
-  std::int64_t copies(int i) const { return (across_bands_[i] ? bands_ : 1) * (across_parts_[i] ? parts_ : 1); }
+  std::int64_t copies(int i) const {
+    return (across_bands_[i] ? bands_ : 1) * (across_parts_[i] ? parts_ : 1);
+  }
   std::int64_t copy_of(int i, std::int64_t piece) const {
-    const std::int64_t band = across_bands_[i] ? piece / parts_ : 0, part = across_parts_[i] ? piece % parts_ : 0;
+    const std::int64_t band = across_bands_[i] ? piece / parts_ : 0,
+                       part = across_parts_[i] ? piece % parts_ : 0;
     return across_parts_[i] ? band * parts_ + part : band;
   }
   std::int64_t first_row(std::int64_t band) const { return band * steps_of_band_ * rows_of_step_; }
   // Calls f(row, offsets, begin, end) for the rows of a piece.
   template <class F> void each(const Rows& rows, std::int64_t piece, const F& f) const {
-    const std::int64_t band = piece / parts_, begin = piece % parts_ * part_, end = std::min(begin + part_, rows.inner);
-    rows.each(first_row(band), std::min(first_row(band + 1), rows.count), [&](std::int64_t r, const Offsets& offset) { f(r, offset, begin, end); });
+    const std::int64_t band = piece / parts_, begin = piece % parts_ * part_,
+                       end = std::min(begin + part_, rows.inner);
+    rows.each(first_row(band), std::min(first_row(band + 1), rows.count),
+              [&](std::int64_t r, const Offsets& offset) { f(r, offset, begin, end); });
   }
 
  private:
@@ -68,7 +78,8 @@ class Grid {
 template <class T> void add_up(const T* copies, std::int64_t count, T* y, std::int64_t n) {
   parallel_for(n, cut_of(kElementwise, count), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t c = 0; c < count; ++c)
-      for (std::int64_t j = begin; j < end; ++j) y[j] += copies[c * n + j];
+      for (std::int64_t j = begin; j < end; ++j)
+        y[j] += copies[c * n + j];
   });
 }
 
@@ -78,7 +89,8 @@ template <class T, int I, int O, class Loop> class Pass {
 
   void run() {
     bool flat = true, sums = false;
-    for (int i = 0; i < t_.inputs; ++i) flat &= t_.x[i]->size() == t_.n || t_.x[i]->size() == 1;
+    for (int i = 0; i < t_.inputs; ++i)
+      flat &= t_.x[i]->size() == t_.n || t_.x[i]->size() == 1;
     for (int k = 0; k < t_.results; ++k) {
       const Tensor& out = t_.out[k];
       if (!out.defined()) continue;
@@ -90,11 +102,15 @@ template <class T, int I, int O, class Loop> class Pass {
       std::memset(out.raw(), 0, static_cast<std::size_t>(out.nbytes()));
     }
     if (t_.n == 0) return;
-    for (int i = 0; i < t_.operands; ++i) row_.x[i] = {kNothing<T>, 0};
+    for (int i = 0; i < t_.operands; ++i)
+      row_.x[i] = {kNothing<T>, 0};
     if (!flat) return run_rows();
-    for (int i = 0; i < t_.operands; ++i) if (reads(i)) row_.set(i, elements<T>(*t_.x[i]), i >= t_.inputs || t_.x[i]->size() == t_.n);
-    if (sums) sum_flat();
-    else run_flat();
+    for (int i = 0; i < t_.operands; ++i)
+      if (reads(i)) row_.set(i, elements<T>(*t_.x[i]), i >= t_.inputs || t_.x[i]->size() == t_.n);
+    if (sums)
+      sum_flat();
+    else
+      run_flat();
   }
 
  private:
@@ -124,16 +140,22 @@ template <class T, int I, int O, class Loop> class Pass {
     for (int k = 0; k < t_.results; ++k) {
       T* out = before.out[k];
       if (before.put[k] == Put::store) std::copy(last[k], last[k] + left, out + main);
-      if (before.put[k] == Put::add) for (std::int64_t j = 0; j < left; ++j) out[main + j] += last[k][j];
-      if (before.put[k] == Put::sum) for (std::int64_t j = 0; j < left; ++j) *out += last[k][j];
+      if (before.put[k] == Put::add)
+        for (std::int64_t j = 0; j < left; ++j)
+          out[main + j] += last[k][j];
+      if (before.put[k] == Put::sum)
+        for (std::int64_t j = 0; j < left; ++j)
+          *out += last[k][j];
     }
     pass = before;
   }
 
   // The part of a flat pass that starts at `begin`.
   void advance(Given& pass, Row<T, I>& row, std::int64_t begin) const {
-    for (Stream<T>& s : row.x) if (s.p) s.p += begin & s.mask;
-    for (int k = 0; k < t_.results; ++k) if (pass.put[k] == Put::store || pass.put[k] == Put::add) pass.out[k] += begin;
+    for (Stream<T>& s : row.x)
+      if (s.p) s.p += begin & s.mask;
+    for (int k = 0; k < t_.results; ++k)
+      if (pass.put[k] == Put::store || pass.put[k] == Put::add) pass.out[k] += begin;
   }
 
   void run_flat() const {
@@ -145,7 +167,8 @@ template <class T, int I, int O, class Loop> class Pass {
     });
   }
 
-  // Gradients of single elements: one sum for each short piece, then these in a tree, so that errors grow with log n.
+  // Gradients of single elements: one sum for each short piece, then these in a tree, so that errors grow
+  // with log n.
   void sum_flat() const {
     constexpr std::int64_t piece = 4096;
     const std::int64_t n = t_.n, pieces = (n + piece - 1) / piece;
@@ -155,19 +178,24 @@ template <class T, int I, int O, class Loop> class Pass {
         Given pass = all_;
         Row<T, I> part = row_;
         advance(pass, part, j * piece);
-        for (int k = 0; k < t_.results; ++k) if (pass.put[k] == Put::sum) pass.out[k] = &sums[static_cast<std::size_t>(k * pieces + j)];
+        for (int k = 0; k < t_.results; ++k)
+          if (pass.put[k] == Put::sum) pass.out[k] = &sums[static_cast<std::size_t>(k * pieces + j)];
         run_row(pass, part, std::min(piece, n - j * piece));
       }
     });
-    for (int k = 0; k < t_.results; ++k) if (all_.put[k] == Put::sum) *all_.out[k] = sum_pairwise(&sums[static_cast<std::size_t>(k * pieces)], pieces);
+    for (int k = 0; k < t_.results; ++k)
+      if (all_.put[k] == Put::sum)
+        *all_.out[k] = sum_pairwise(&sums[static_cast<std::size_t>(k * pieces)], pieces);
   }
 
   void run_rows() {
     const Shape* shapes[I];
-    for (int i = 0; i < t_.inputs; ++i) shapes[i] = &t_.x[i]->shape();
+    for (int i = 0; i < t_.inputs; ++i)
+      shapes[i] = &t_.x[i]->shape();
     const Rows rows = rows_of(t_.shape, {shapes, static_cast<std::size_t>(t_.inputs)});
     const int gradients = t_.gradients ? t_.results : 0;
-    for (int i = 0; i < gradients; ++i) if (all_.put[i] == Put::sum && rows.moves[static_cast<std::size_t>(i)]) all_.put[i] = Put::add;
+    for (int i = 0; i < gradients; ++i)
+      if (all_.put[i] == Put::sum && rows.moves[static_cast<std::size_t>(i)]) all_.put[i] = Put::add;
     const Grid grid(rows, all_.put, gradients, t_.out);
     std::vector<T> copies[O];
     for (int i = 0; i < gradients; ++i)
@@ -177,23 +205,30 @@ template <class T, int I, int O, class Loop> class Pass {
       Row<T, I> row;
       T* first[O];
       for (int k = 0; k < t_.results; ++k)
-        first[k] = copies[k].empty() ? all_.out[k] : copies[k].data() + grid.copy_of(k, piece) * t_.out[k].size();
+        first[k] =
+            copies[k].empty() ? all_.out[k] : copies[k].data() + grid.copy_of(k, piece) * t_.out[k].size();
       std::copy(row_.x, row_.x + t_.operands, row.x);
-      grid.each(rows, piece, [&](std::int64_t r, const Offsets& offset, std::int64_t begin, std::int64_t end) {
-        const std::int64_t here = r * rows.inner + begin;
-        for (int i = 0; i < t_.operands; ++i) {
-          const bool input = i < t_.inputs, moves = !input || rows.moves[static_cast<std::size_t>(i)];
-          const std::int64_t at = input ? offset[static_cast<std::size_t>(i)] + (moves ? begin : 0) : here;
-          if (reads(i)) row.set(i, elements<T>(*t_.x[i]) + at, moves);
-          if (i < gradients && first[i]) pass.out[i] = first[i] + at;
-        }
-        if (!t_.gradients) for (int k = 0; k < t_.results; ++k) if (first[k]) pass.out[k] = first[k] + here;
-        run_row(pass, row, end - begin);
-      });
+      grid.each(
+          rows, piece, [&](std::int64_t r, const Offsets& offset, std::int64_t begin, std::int64_t end) {
+            const std::int64_t here = r * rows.inner + begin;
+            for (int i = 0; i < t_.operands; ++i) {
+              const bool input = i < t_.inputs, moves = !input || rows.moves[static_cast<std::size_t>(i)];
+              const std::int64_t at =
+                  input ? offset[static_cast<std::size_t>(i)] + (moves ? begin : 0) : here;
+              if (reads(i)) row.set(i, elements<T>(*t_.x[i]) + at, moves);
+              if (i < gradients && first[i]) pass.out[i] = first[i] + at;
+            }
+            if (!t_.gradients)
+              for (int k = 0; k < t_.results; ++k)
+                if (first[k]) pass.out[k] = first[k] + here;
+            run_row(pass, row, end - begin);
+          });
     };
-    parallel_for(grid.pieces(), t_.n < kElementwise.least ? grid.pieces() : 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t piece = begin; piece < end; ++piece) run_piece(piece);
-    });
+    parallel_for(grid.pieces(), t_.n < kElementwise.least ? grid.pieces() : 1,
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t piece = begin; piece < end; ++piece)
+                     run_piece(piece);
+                 });
     for (int i = 0; i < gradients; ++i)
       if (!copies[i].empty()) add_up(copies[i].data(), grid.copies(i), all_.out[i], t_.out[i].size());
   }
@@ -204,7 +239,9 @@ template <class T, int I, int O, class Loop> class Pass {
   Row<T, I> row_;
 };
 
-template <class T, int I, int O, class Loop> void run(const Loop& loop, const PassTensors& tensors) { Pass<T, I, O, Loop>(loop, tensors).run(); }
+template <class T, int I, int O, class Loop> void run(const Loop& loop, const PassTensors& tensors) {
+  Pass<T, I, O, Loop>(loop, tensors).run();
+}
 
 // A user's loop with what it closes over.
 template <class T> struct Closure {
@@ -213,24 +250,30 @@ template <class T> struct Closure {
   void operator()(const UserRow<T>& row) const { loop(f, row); }
 };
 
-}  // namespace
+}   // namespace
 
-void run_vjp(const VjpKernel& k, const Tensor& dy, const Tensor* const* x, const Tensor* y, const Tensor* dx, unsigned adds) {
+void run_vjp(const VjpKernel& k, const Tensor& dy, const Tensor* const* x, const Tensor* y, const Tensor* dx,
+             unsigned adds) {
   const int n = k.inputs;
   const Tensor* operands[kMaxInputs + 2];
   std::copy(x, x + n, operands);
   operands[n] = y;
   operands[n + 1] = &dy;
   unsigned read = 2u << n;
-  for (int i = 0; i < n; ++i) if (dx[i].defined()) read |= k.reads[i];
+  for (int i = 0; i < n; ++i)
+    if (dx[i].defined()) read |= k.reads[i];
   const PassTensors tensors{dy.dtype(), dy.shape(), dy.size(), n, n + 2, n, true, read, operands, dx, adds};
-  if (dy.dtype() == DType::f32) run<float, kMaxInputs + 2, kMaxInputs>(k.f32, tensors);
-  else run<double, kMaxInputs + 2, kMaxInputs>(k.f64, tensors);
+  if (dy.dtype() == DType::f32)
+    run<float, kMaxInputs + 2, kMaxInputs>(k.f32, tensors);
+  else
+    run<double, kMaxInputs + 2, kMaxInputs>(k.f64, tensors);
 }
 
 void run_pass(const UserLoops& loops, const void* f, const PassTensors& tensors) {
-  if (tensors.dtype == DType::f32) run<float, kMapInputs + kMapResults, kMapInputs>(Closure<float>{loops.f32, f}, tensors);
-  else run<double, kMapInputs + kMapResults, kMapInputs>(Closure<double>{loops.f64, f}, tensors);
+  if (tensors.dtype == DType::f32)
+    run<float, kMapInputs + kMapResults, kMapInputs>(Closure<float>{loops.f32, f}, tensors);
+  else
+    run<double, kMapInputs + kMapResults, kMapInputs>(Closure<double>{loops.f64, f}, tensors);
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

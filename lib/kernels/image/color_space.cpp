@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "core/parallel.h"
+#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/reduce/fold.h"
-#include "core/storage.h"
 
 namespace tapedeck::kernels {
 namespace {
@@ -20,7 +20,8 @@ template <class F> void each_colour(const Tensor& x, Tensor& y, const F& f) {
     const T* from = elements<T>(x);
     T* to = elements<T>(y);
     parallel_for(x.size() / 3, kCut, [=](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) f(from + 3 * i, to + 3 * i);
+      for (std::int64_t i = begin; i < end; ++i)
+        f(from + 3 * i, to + 3 * i);
     });
   });
 }
@@ -28,16 +29,19 @@ template <class F> void each_colour(const Tensor& x, Tensor& y, const F& f) {
 constexpr Max larger;
 constexpr Min smaller;
 
-}  // namespace
+}   // namespace
 
 // Comparisons are such that NaN takes the way that computes with it.
 void rgb_to_hsv(const Tensor& x, Tensor& y) {
   each_colour(x, y, []<class T>(const T* c, T* hsv) {
-    const T r = c[0], g = c[1], b = c[2], value = larger(larger(r, g), b), range = value - smaller(smaller(r, g), b);
+    const T r = c[0], g = c[1], b = c[2], value = larger(larger(r, g), b),
+            range = value - smaller(smaller(r, g), b);
     T hue = 0;
     if (!(range <= 0)) {
       const T sixth = 1 / (6 * range);
-      hue = r == value ? sixth * (g - b) : g == value ? sixth * (b - r) + T(1.0 / 3) : sixth * (r - g) + T(2.0 / 3);
+      hue = r == value   ? sixth * (g - b)
+            : g == value ? sixth * (b - r) + T(1.0 / 3)
+                         : sixth * (r - g) + T(2.0 / 3);
       if (hue < 0) hue += 1;
     }
     hsv[0] = hue;
@@ -46,8 +50,8 @@ void rgb_to_hsv(const Tensor& x, Tensor& y) {
   });
 }
 
-// With range = value - least, hue is a difference of the two channels behind the largest over 6 range, plus a number, and
-// saturation is 1 - least / value.
+// With range = value - least, hue is a difference of the two channels behind the largest over 6 range, plus a
+// number, and saturation is 1 - least / value.
 void rgb_to_hsv_gradient(const Tensor& x, const Tensor& dy, Tensor& dx) {
   visit_floating(x.dtype(), [&](auto one) {
     using T = decltype(one);
@@ -55,10 +59,15 @@ void rgb_to_hsv_gradient(const Tensor& x, const Tensor& dy, Tensor& dx) {
     T* gradients = elements<T>(dx);
     parallel_for(dy.size() / 3, kCut, [=, n = x.size() / 3](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
-        const T *c = colours + 3 * (i % n), *d = cotangents + 3 * i, *largest = std::max_element(c, c + 3), *smallest = std::min_element(c, c + 3);
-        const std::int64_t top = largest - c, bottom = smallest - c, second = (top + 1) % 3, third = (top + 2) % 3;
-        const T value = c[top], least = c[bottom], range = value - least, per_range = range <= 0 ? 0 : 1 / range, per_value = value <= 0 ? 0 : 1 / value;   // NaN passes
-        const T of_side = d[0] * per_range / 6, of_range = of_side * (c[second] - c[third]) * per_range, of_least = d[1] * per_value;
+        const T *c = colours + 3 * (i % n), *d = cotangents + 3 * i, *largest = std::max_element(c, c + 3),
+                *smallest = std::min_element(c, c + 3);
+        const std::int64_t top = largest - c, bottom = smallest - c, second = (top + 1) % 3,
+                           third = (top + 2) % 3;
+        const T value = c[top], least = c[bottom], range = value - least,
+                per_range = range <= 0 ? 0 : 1 / range,
+                per_value = value <= 0 ? 0 : 1 / value;   // NaN passes
+        const T of_side = d[0] * per_range / 6, of_range = of_side * (c[second] - c[third]) * per_range,
+                of_least = d[1] * per_value;
         T* g = gradients + 3 * i;
         g[0] = g[1] = g[2] = 0;
         g[top] += d[2] + of_least * least * per_value - of_range;
@@ -80,4 +89,4 @@ void hsv_to_rgb(const Tensor& x, Tensor& y) {
   });
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

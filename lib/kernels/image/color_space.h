@@ -9,4 +9,4 @@ void rgb_to_hsv(const Tensor& x, Tensor& y);
 void rgb_to_hsv_gradient(const Tensor& x, const Tensor& dy, Tensor& dx);
 void hsv_to_rgb(const Tensor& x, Tensor& y);
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

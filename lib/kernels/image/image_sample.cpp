@@ -6,18 +6,21 @@
 #include <vector>
 
 #include "core/parallel.h"
+#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/simd/lanes.h"
-#include "core/storage.h"
 
 namespace tapedeck::kernels {
 namespace {
 
-constexpr Cut kCut{1 << 13, 1 << 15};          // elements of frames
-constexpr std::int64_t kChannels = 64;         // that a task of the adjoint has
+constexpr Cut kCut{1 << 13, 1 << 15};    // elements of frames
+constexpr std::int64_t kChannels = 64;   // that a task of the adjoint has
 
 /// Where a pixel of a frame lies in its image; `hidden` where the frame shows nothing.
-struct Position { double y, x; bool hidden = false; };
+struct Position {
+  double y, x;
+  bool hidden = false;
+};
 
 /// The pixels of an image that are read, and what is read outside of it.
 template <class T> struct Taps {
@@ -27,9 +30,12 @@ template <class T> struct Taps {
 
   Taps(const Frames& f, const Position& p) {
     const auto height = static_cast<double>(f.height), width = static_cast<double>(f.width);
-    if (std::isnan(p.y) || std::isnan(p.x)) rest = std::numeric_limits<T>::quiet_NaN();
-    else if (p.hidden || p.y <= -1 || p.x <= -1 || p.y >= height || p.x >= width) rest = static_cast<T>(f.outside);
-    else if (f.nearest) add(f, std::floor(p.y + 0.5), std::floor(p.x + 0.5), 1);
+    if (std::isnan(p.y) || std::isnan(p.x))
+      rest = std::numeric_limits<T>::quiet_NaN();
+    else if (p.hidden || p.y <= -1 || p.x <= -1 || p.y >= height || p.x >= width)
+      rest = static_cast<T>(f.outside);
+    else if (f.nearest)
+      add(f, std::floor(p.y + 0.5), std::floor(p.x + 0.5), 1);
     else {
       const double top = std::floor(p.y), left = std::floor(p.x), down = p.y - top, right = p.x - left;
       add(f, top, left, (1 - down) * (1 - right));
@@ -43,8 +49,10 @@ template <class T> struct Taps {
   void add(const Frames& f, double y, double x, double w) {
     const auto row = static_cast<std::int64_t>(y), column = static_cast<std::int64_t>(x);
     if (w == 0) return;
-    if (row < 0 || column < 0 || row >= f.height || column >= f.width) rest += static_cast<T>(w * f.outside);
-    else pixel[n] = row * f.width + column, weight[n++] = static_cast<T>(w);
+    if (row < 0 || column < 0 || row >= f.height || column >= f.width)
+      rest += static_cast<T>(w * f.outside);
+    else
+      pixel[n] = row * f.width + column, weight[n++] = static_cast<T>(w);
   }
 };
 
@@ -53,19 +61,24 @@ template <class T> struct Boxes {
   const T* boxes;
   std::vector<std::int64_t> images;
 
-  Boxes(const Frames& frames, const Tensor& b, const Tensor& indices) : f(frames), boxes(elements<T>(b)), images(indices.to_vector<std::int64_t>()) {}
+  Boxes(const Frames& frames, const Tensor& b, const Tensor& indices)
+      : f(frames), boxes(elements<T>(b)), images(indices.to_vector<std::int64_t>()) {}
   std::int64_t image(std::int64_t frame) const { return images[static_cast<std::size_t>(frame)]; }
   Position operator()(std::int64_t frame, std::int64_t row, std::int64_t column) const {
     const T* b = boxes + 4 * frame;
-    const double y = between(b[0], b[2], row, f.rows, f.height - 1), x = between(b[1], b[3], column, f.columns, f.width - 1);
-    return {y, x, y < 0 || x < 0 || y > static_cast<double>(f.height - 1) || x > static_cast<double>(f.width - 1)};
+    const double y = between(b[0], b[2], row, f.rows, f.height - 1),
+                 x = between(b[1], b[3], column, f.columns, f.width - 1);
+    return {y, x,
+            y < 0 || x < 0 || y > static_cast<double>(f.height - 1) || x > static_cast<double>(f.width - 1)};
   }
 
  private:
-  // Of `count` positions from a to b, shares of `last`: the middle where there is one. The last one is b's exactly.
+  // Of `count` positions from a to b, shares of `last`: the middle where there is one. The last one is b's
+  // exactly.
   static double between(double a, double b, std::int64_t i, std::int64_t count, std::int64_t last) {
     const auto scale = static_cast<double>(last);
-    return count == 1 ? 0.5 * (a + b) * scale : a * scale + (b - a) * scale * static_cast<double>(i) / static_cast<double>(count - 1);
+    return count == 1 ? 0.5 * (a + b) * scale
+                      : a * scale + (b - a) * scale * static_cast<double>(i) / static_cast<double>(count - 1);
   }
 };
 
@@ -85,65 +98,90 @@ template <class T> struct Transforms {
 };
 
 template <class T, class P> void read(const Frames& f, const P& position, const T* x, T* y) {
-  parallel_for(f.stacks * f.frames * f.rows, cut_of(kCut, f.columns * f.channels), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t line = begin; line < end; ++line) {
-      const std::int64_t row = line % f.rows, frame = line / f.rows % f.frames, stack = line / f.rows / f.frames;
-      const T* image = x + (stack * f.images + position.image(frame)) * f.height * f.width * f.channels;
-      for (std::int64_t column = 0; column < f.columns; ++column) {
-        const Taps<T> taps(f, position(frame, row, column));
-        T* to = y + (line * f.columns + column) * f.channels;
-        each_group<T>(f.channels, [&](std::int64_t i, auto one) {
-          using V = decltype(one);
-          V total(taps.rest);
-          for (int k = 0; k < taps.n; ++k) total += V(taps.weight[k]) * load<V>(image + taps.pixel[k] * f.channels + i);
-          store(total, to + i);
-        });
-      }
-    }
-  });
+  parallel_for(f.stacks * f.frames * f.rows, cut_of(kCut, f.columns * f.channels),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t line = begin; line < end; ++line) {
+                   const std::int64_t row = line % f.rows, frame = line / f.rows % f.frames,
+                                      stack = line / f.rows / f.frames;
+                   const T* image =
+                       x + (stack * f.images + position.image(frame)) * f.height * f.width * f.channels;
+                   for (std::int64_t column = 0; column < f.columns; ++column) {
+                     const Taps<T> taps(f, position(frame, row, column));
+                     T* to = y + (line * f.columns + column) * f.channels;
+                     each_group<T>(f.channels, [&](std::int64_t i, auto one) {
+                       using V = decltype(one);
+                       V total(taps.rest);
+                       for (int k = 0; k < taps.n; ++k)
+                         total += V(taps.weight[k]) * load<V>(image + taps.pixel[k] * f.channels + i);
+                       store(total, to + i);
+                     });
+                   }
+                 }
+               });
 }
 
 // A task has some channels of an image, and goes through all frames that show it.
 template <class T, class P> void read_adjoint(const Frames& f, const P& position, const T* dy, T* dx) {
   const std::int64_t parts = (f.channels + kChannels - 1) / kChannels, pixels = f.height * f.width;
-  parallel_for(f.stacks * f.images * parts, cut_of(kCut, (pixels + f.frames * f.rows * f.columns / std::max<std::int64_t>(f.images, 1)) * std::min(f.channels, kChannels)),
-               [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t task = begin; task < end; ++task) {
-      const std::int64_t image = task / parts % f.images, stack = task / parts / f.images, first = task % parts * kChannels, n = std::min(kChannels, f.channels - first);
-      T* to = dx + task / parts * pixels * f.channels + first;
-      for (std::int64_t p = 0; p < pixels; ++p) std::fill_n(to + p * f.channels, n, T(0));
-      for (std::int64_t frame = 0; frame < f.frames; ++frame) {
-        if (position.image(frame) != image) continue;
-        for (std::int64_t pixel = 0; pixel < f.rows * f.columns; ++pixel) {
-          const Taps<T> taps(f, position(frame, pixel / f.columns, pixel % f.columns));
-          if (std::isnan(taps.rest)) for (std::int64_t p = 0; p < pixels; ++p) std::fill_n(to + p * f.channels, n, taps.rest);   // read anywhere
-          const T* from = dy + ((stack * f.frames + frame) * f.rows * f.columns + pixel) * f.channels + first;
-          for (int k = 0; k < taps.n; ++k) {
-            T* add_to = to + taps.pixel[k] * f.channels;
-            each_group<T>(n, [&](std::int64_t i, auto one) {
-              using V = decltype(one);
-              store(load<V>(add_to + i) + V(taps.weight[k]) * load<V>(from + i), add_to + i);
-            });
+  parallel_for(
+      f.stacks * f.images * parts,
+      cut_of(kCut, (pixels + f.frames * f.rows * f.columns / std::max<std::int64_t>(f.images, 1)) *
+                       std::min(f.channels, kChannels)),
+      [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t task = begin; task < end; ++task) {
+          const std::int64_t image = task / parts % f.images, stack = task / parts / f.images,
+                             first = task % parts * kChannels, n = std::min(kChannels, f.channels - first);
+          T* to = dx + task / parts * pixels * f.channels + first;
+          for (std::int64_t p = 0; p < pixels; ++p)
+            std::fill_n(to + p * f.channels, n, T(0));
+          for (std::int64_t frame = 0; frame < f.frames; ++frame) {
+            if (position.image(frame) != image) continue;
+            for (std::int64_t pixel = 0; pixel < f.rows * f.columns; ++pixel) {
+              const Taps<T> taps(f, position(frame, pixel / f.columns, pixel % f.columns));
+              if (std::isnan(taps.rest))
+                for (std::int64_t p = 0; p < pixels; ++p)
+                  std::fill_n(to + p * f.channels, n, taps.rest);   // read anywhere
+              const T* from =
+                  dy + ((stack * f.frames + frame) * f.rows * f.columns + pixel) * f.channels + first;
+              for (int k = 0; k < taps.n; ++k) {
+                T* add_to = to + taps.pixel[k] * f.channels;
+                each_group<T>(n, [&](std::int64_t i, auto one) {
+                  using V = decltype(one);
+                  store(load<V>(add_to + i) + V(taps.weight[k]) * load<V>(from + i), add_to + i);
+                });
+              }
+            }
           }
         }
-      }
-    }
+      });
+}
+
+}   // namespace
+
+void read_boxes(const Frames& f, const Tensor& x, const Tensor& boxes, const Tensor& indices, Tensor& y) {
+  visit_floating(x.dtype(), [&](auto one) {
+    using T = decltype(one);
+    read(f, Boxes<T>(f, boxes, indices), elements<T>(x), elements<T>(y));
+  });
+}
+void read_boxes_adjoint(const Frames& f, const Tensor& dy, const Tensor& boxes, const Tensor& indices,
+                        Tensor& dx) {
+  visit_floating(dy.dtype(), [&](auto one) {
+    using T = decltype(one);
+    read_adjoint(f, Boxes<T>(f, boxes, indices), elements<T>(dy), elements<T>(dx));
+  });
+}
+void read_transformed(const Frames& f, const Tensor& x, const Tensor& transforms, Tensor& y) {
+  visit_floating(x.dtype(), [&](auto one) {
+    using T = decltype(one);
+    read(f, Transforms<T>(transforms), elements<T>(x), elements<T>(y));
+  });
+}
+void read_transformed_adjoint(const Frames& f, const Tensor& dy, const Tensor& transforms, Tensor& dx) {
+  visit_floating(dy.dtype(), [&](auto one) {
+    using T = decltype(one);
+    read_adjoint(f, Transforms<T>(transforms), elements<T>(dy), elements<T>(dx));
   });
 }
 
-}  // namespace
-
-void read_boxes(const Frames& f, const Tensor& x, const Tensor& boxes, const Tensor& indices, Tensor& y) {
-  visit_floating(x.dtype(), [&](auto one) { using T = decltype(one); read(f, Boxes<T>(f, boxes, indices), elements<T>(x), elements<T>(y)); });
-}
-void read_boxes_adjoint(const Frames& f, const Tensor& dy, const Tensor& boxes, const Tensor& indices, Tensor& dx) {
-  visit_floating(dy.dtype(), [&](auto one) { using T = decltype(one); read_adjoint(f, Boxes<T>(f, boxes, indices), elements<T>(dy), elements<T>(dx)); });
-}
-void read_transformed(const Frames& f, const Tensor& x, const Tensor& transforms, Tensor& y) {
-  visit_floating(x.dtype(), [&](auto one) { using T = decltype(one); read(f, Transforms<T>(transforms), elements<T>(x), elements<T>(y)); });
-}
-void read_transformed_adjoint(const Frames& f, const Tensor& dy, const Tensor& transforms, Tensor& dx) {
-  visit_floating(dy.dtype(), [&](auto one) { using T = decltype(one); read_adjoint(f, Transforms<T>(transforms), elements<T>(dy), elements<T>(dx)); });
-}
-
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -1,5 +1,5 @@
-// Images read at positions, each of which belongs to a pixel of a frame. In: f32 or f64. Out: what the frames show, or its
-// adjoint. Results do not depend on the number of threads.
+// Images read at positions, each of which belongs to a pixel of a frame. In: f32 or f64. Out: what the frames
+// show, or its adjoint. Results do not depend on the number of threads.
 #pragma once
 #include "tapedeck/tensor.h"
 
@@ -13,13 +13,14 @@ struct Frames {
   double outside;   // what is read there
 };
 
-// A frame shows the box y1, x1, y2, x2, in shares of height - 1 and width - 1, of the image indices[frame], which is in range;
-// a position outside the image reads nothing else.
+// A frame shows the box y1, x1, y2, x2, in shares of height - 1 and width - 1, of the image indices[frame],
+// which is in range; a position outside the image reads nothing else.
 void read_boxes(const Frames& f, const Tensor& x, const Tensor& boxes, const Tensor& indices, Tensor& y);
-void read_boxes_adjoint(const Frames& f, const Tensor& dy, const Tensor& boxes, const Tensor& indices, Tensor& dx);
+void read_boxes_adjoint(const Frames& f, const Tensor& dy, const Tensor& boxes, const Tensor& indices,
+                        Tensor& dx);
 
 // Frame i shows image i through the rows a0 a1 a2 b0 b1 b2 c0 c1 of transforms, one for each or one for all.
 void read_transformed(const Frames& f, const Tensor& x, const Tensor& transforms, Tensor& y);
 void read_transformed_adjoint(const Frames& f, const Tensor& dy, const Tensor& transforms, Tensor& dx);
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -2,9 +2,9 @@
 #include "kernels/image/resample.h"
 
 #include "core/parallel.h"
+#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/simd/lanes.h"
-#include "core/storage.h"
 
 namespace tapedeck::kernels {
 namespace {
@@ -12,7 +12,8 @@ namespace {
 constexpr Cut kCut{1 << 14, 1 << 16};   // products
 
 // One output: runs of `after` elements, each times its weight.
-template <class T> void sum_runs(const T* x, const std::int64_t* position, const T* weight, std::int64_t n, std::int64_t after, T* y) {
+template <class T> void sum_runs(const T* x, const std::int64_t* position, const T* weight, std::int64_t n,
+                                 std::int64_t after, T* y) {
   if (n == 2) {
     const T *a = x + position[0] * after, *b = x + position[1] * after;
     return each_group<T>(after, [=](std::int64_t i, auto one) {
@@ -23,26 +24,31 @@ template <class T> void sum_runs(const T* x, const std::int64_t* position, const
   each_group<T>(after, [=](std::int64_t i, auto one) {
     using V = decltype(one);
     V total(T(0));
-    for (std::int64_t t = 0; t < n; ++t) total += V(weight[t]) * load<V>(x + position[t] * after + i);
+    for (std::int64_t t = 0; t < n; ++t)
+      total += V(weight[t]) * load<V>(x + position[t] * after + i);
     store(total, y + i);
   });
 }
 
-template <class T> void run(const WeightTable& table, const T* x, std::int64_t before, std::int64_t after, T* y) {
+template <class T>
+void run(const WeightTable& table, const T* x, std::int64_t before, std::int64_t after, T* y) {
   const std::vector<T> weight(table.weight.begin(), table.weight.end());
   const std::int64_t outputs = table.outputs(), taps = static_cast<std::int64_t>(weight.size());
   if (outputs == 0 || after == 0) return;
-  parallel_for(before * outputs, cut_of(kCut, (taps / outputs + 1) * after), [&](std::int64_t first, std::int64_t last) {
-    std::int64_t image = first / outputs, o = first % outputs;
-    for (std::int64_t line = first; line < last; ++line) {
-      const std::int64_t begin = table.begin[static_cast<std::size_t>(o)], end = table.begin[static_cast<std::size_t>(o) + 1];
-      sum_runs(x + image * table.inputs * after, table.position.data() + begin, weight.data() + begin, end - begin, after, y + line * after);
-      if (++o == outputs) ++image, o = 0;
-    }
-  });
+  parallel_for(before * outputs, cut_of(kCut, (taps / outputs + 1) * after),
+               [&](std::int64_t first, std::int64_t last) {
+                 std::int64_t image = first / outputs, o = first % outputs;
+                 for (std::int64_t line = first; line < last; ++line) {
+                   const std::int64_t begin = table.begin[static_cast<std::size_t>(o)],
+                                      end = table.begin[static_cast<std::size_t>(o) + 1];
+                   sum_runs(x + image * table.inputs * after, table.position.data() + begin,
+                            weight.data() + begin, end - begin, after, y + line * after);
+                   if (++o == outputs) ++image, o = 0;
+                 }
+               });
 }
 
-}  // namespace
+}   // namespace
 
 WeightTable transposed(const WeightTable& table) {
   WeightTable t;
@@ -51,20 +57,28 @@ WeightTable transposed(const WeightTable& table) {
   t.begin.assign(static_cast<std::size_t>(table.inputs) + 1, 0);
   t.position.resize(n);
   t.weight.resize(n);
-  for (const std::int64_t p : table.position) ++t.begin[static_cast<std::size_t>(p) + 1];
-  for (std::size_t i = 1; i < t.begin.size(); ++i) t.begin[i] += t.begin[i - 1];
+  for (const std::int64_t p : table.position)
+    ++t.begin[static_cast<std::size_t>(p) + 1];
+  for (std::size_t i = 1; i < t.begin.size(); ++i)
+    t.begin[i] += t.begin[i - 1];
   std::vector<std::int64_t> next(t.begin.begin(), t.begin.end() - 1);
   for (std::int64_t o = 0; o < table.outputs(); ++o)
-    for (std::int64_t k = table.begin[static_cast<std::size_t>(o)]; k < table.begin[static_cast<std::size_t>(o) + 1]; ++k) {
-      const auto from = static_cast<std::size_t>(k), to = static_cast<std::size_t>(next[static_cast<std::size_t>(table.position[from])]++);
+    for (std::int64_t k = table.begin[static_cast<std::size_t>(o)];
+         k < table.begin[static_cast<std::size_t>(o) + 1]; ++k) {
+      const auto from = static_cast<std::size_t>(k),
+                 to = static_cast<std::size_t>(next[static_cast<std::size_t>(table.position[from])]++);
       t.position[to] = o;
       t.weight[to] = table.weight[from];
     }
   return t;
 }
 
-void weighted_sums(const WeightTable& table, const Tensor& x, std::int64_t before, std::int64_t after, Tensor& y) {
-  visit_floating(x.dtype(), [&](auto one) { using T = decltype(one); run(table, elements<T>(x), before, after, elements<T>(y)); });
+void weighted_sums(const WeightTable& table, const Tensor& x, std::int64_t before, std::int64_t after,
+                   Tensor& y) {
+  visit_floating(x.dtype(), [&](auto one) {
+    using T = decltype(one);
+    run(table, elements<T>(x), before, after, elements<T>(y));
+  });
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -1,4 +1,5 @@
-// Weighted sums along one axis, by a table of positions and weights: what every way to resize an image and its adjoint are made of.
+// Weighted sums along one axis, by a table of positions and weights: what every way to resize an image and
+// its adjoint are made of.
 #pragma once
 #include <vector>
 
@@ -6,7 +7,8 @@
 
 namespace tapedeck::kernels {
 
-/// Output o is the sum of weight[t] times input position[t], over t from begin[o] up to, not with, begin[o + 1].
+/// Output o is the sum of weight[t] times input position[t], over t from begin[o] up to, not with, begin[o +
+/// 1].
 struct WeightTable {
   std::int64_t inputs = 0;
   std::vector<std::int64_t> begin = {0}, position = {};
@@ -19,7 +21,9 @@ struct WeightTable {
 /// The same weights from outputs to inputs.
 WeightTable transposed(const WeightTable& table);
 
-/// x is [before, table.inputs, after] and y [before, outputs, after], both f32 or f64. Results do not depend on the number of threads.
-void weighted_sums(const WeightTable& table, const Tensor& x, std::int64_t before, std::int64_t after, Tensor& y);
+/// x is [before, table.inputs, after] and y [before, outputs, after], both f32 or f64. Results do not depend
+/// on the number of threads.
+void weighted_sums(const WeightTable& table, const Tensor& x, std::int64_t before, std::int64_t after,
+                   Tensor& y);
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -1,4 +1,5 @@
-// Elements moved. In: where they come from and go to. Out: runs, fills, tiles, or single elements, in the best order.
+// Elements moved. In: where they come from and go to. Out: runs, fills, tiles, or single elements, in the
+// best order.
 #include "kernels/layout/copy.h"
 
 #include <algorithm>
@@ -6,44 +7,52 @@
 
 #include "core/convert.h"
 #include "core/parallel.h"
-#include "core/visit.h"
-#include "kernels/simd/short_copy.h"
-#include "kernels/layout/transpose.h"
 #include "core/storage.h"
+#include "core/visit.h"
+#include "kernels/layout/transpose.h"
+#include "kernels/simd/short_copy.h"
 
 namespace tapedeck::kernels {
 namespace {
 
-constexpr std::int64_t kGrain = 1 << 16;        // elements that are worth a thread
-constexpr std::int64_t kBand = 64;              // rows of a transposition that one thread writes at a time
-constexpr std::int64_t kNear = 1 << 14;         // bytes that stay in the nearest cache
-constexpr std::int64_t kFew = 32;               // columns that are filled faster by a transposition
+constexpr std::int64_t kGrain = 1 << 16;   // elements that are worth a thread
+constexpr std::int64_t kBand = 64;         // rows of a transposition that one thread writes at a time
+constexpr std::int64_t kNear = 1 << 14;    // bytes that stay in the nearest cache
+constexpr std::int64_t kFew = 32;          // columns that are filled faster by a transposition
 
 // A loop: how often, and how far a step goes at the places and in the tensor that is dense.
-struct Loop { std::int64_t extent, step, dense; };
+struct Loop {
+  std::int64_t extent, step, dense;
+};
 
-// The places as loops. The inner two are a matrix of `rows` of which the columns are dense; the others go around it.
+// The places as loops. The inner two are a matrix of `rows` of which the columns are dense; the others go
+// around it.
 struct Loops {
   Loop outer[2 * Shape::kMaxRank], rows{1, 0, 0}, columns{1, 1, 1};
   std::size_t ndim = 0;
 
-  // A matrix that is not contiguous along its columns has the axis for rows that is, if there is one: to be transposed. Where it is,
-  // rows are those that lie nearest to each other, if they are few: so many places are written side by side.
+  // A matrix that is not contiguous along its columns has the axis for rows that is, if there is one: to be
+  // transposed. Where it is, rows are those that lie nearest to each other, if they are few: so many places
+  // are written side by side.
   explicit Loops(const Places& p) {
     std::size_t n = p.ndim(), chosen = n;
     if (n) columns = {p[n - 1].extent, p[n - 1].step, 1};
     if (n > 1) chosen = n - 2;
     for (std::size_t d = 0; d + 1 < n; ++d)
-      if (columns.step != 1 ? p[d].step == 1 : p[d].step > 0 && p[d].step < p[chosen].step && p[d].extent < p[chosen].extent) chosen = d;
+      if (columns.step != 1 ? p[d].step == 1
+                            : p[d].step > 0 && p[d].step < p[chosen].step && p[d].extent < p[chosen].extent)
+        chosen = d;
     std::int64_t dense = columns.extent;
     ndim = n > 2 ? n - 2 : 0;
     std::size_t place = ndim;
-    for (std::size_t d = n - 1; n > 1 && d-- > 0; dense *= p[d].extent) (d == chosen ? rows : outer[--place]) = {p[d].extent, p[d].step, dense};
+    for (std::size_t d = n - 1; n > 1 && d-- > 0; dense *= p[d].extent)
+      (d == chosen ? rows : outer[--place]) = {p[d].extent, p[d].step, dense};
   }
 
   std::int64_t count() const {
     std::int64_t n = 1;
-    for (std::size_t d = 0; d < ndim; ++d) n *= outer[d].extent;
+    for (std::size_t d = 0; d < ndim; ++d)
+      n *= outer[d].extent;
     return n;
   }
   // Calls f(place, dense) at positions [begin, end) of the outer loops.
@@ -77,36 +86,43 @@ template <class F> void each_matrix(const Loops& w, std::int64_t band, F f) {
     return parallel_for(matrices, kGrain / (rows * columns), [&](std::int64_t begin, std::int64_t end) {
       w.each(begin, end, [&](std::int64_t place, std::int64_t dense) { f(place, dense, rows, columns); });
     });
-  const std::int64_t width = std::min(columns, kGrain), height = std::min(rows, std::max(std::int64_t{1}, kGrain / width / band) * band);
+  const std::int64_t width = std::min(columns, kGrain),
+                     height = std::min(rows, std::max(std::int64_t{1}, kGrain / width / band) * band);
   const std::int64_t across = (columns + width - 1) / width, down = (rows + height - 1) / height;
   w.each(0, matrices, [&](std::int64_t place, std::int64_t dense) {
     parallel_for(across * down, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t piece = begin; piece < end; ++piece) {
         const std::int64_t i = piece / across * height, j = piece % across * width;
-        f(place + i * w.rows.step + j * w.columns.step, dense + i * w.rows.dense + j, std::min(height, rows - i), std::min(width, columns - j));
+        f(place + i * w.rows.step + j * w.columns.step, dense + i * w.rows.dense + j,
+          std::min(height, rows - i), std::min(width, columns - j));
       }
     });
   });
 }
 
 // Runs that are contiguous on both sides; steps in bytes.
-void copy_runs(const std::byte* from, std::int64_t from_step, std::byte* to, std::int64_t to_step, std::int64_t count, std::int64_t bytes) {
+void copy_runs(const std::byte* from, std::int64_t from_step, std::byte* to, std::int64_t to_step,
+               std::int64_t count, std::int64_t bytes) {
   if (count == 1) {
     std::memcpy(to, from, static_cast<std::size_t>(bytes));
     return;
   }
   with_copy_of(bytes, [&](auto copy) {
-    for (std::int64_t i = 0; i < count; ++i) copy(from + i * from_step, to + i * to_step);
+    for (std::int64_t i = 0; i < count; ++i)
+      copy(from + i * from_step, to + i * to_step);
   });
 }
-template <class T> void copy_runs(const T* from, std::int64_t from_step, T* to, std::int64_t to_step, std::int64_t rows, std::int64_t n) {
+template <class T> void copy_runs(const T* from, std::int64_t from_step, T* to, std::int64_t to_step,
+                                  std::int64_t rows, std::int64_t n) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(T));
-  copy_runs(reinterpret_cast<const std::byte*>(from), from_step * size, reinterpret_cast<std::byte*>(to), to_step * size, rows, n * size);
+  copy_runs(reinterpret_cast<const std::byte*>(from), from_step * size, reinterpret_cast<std::byte*>(to),
+            to_step * size, rows, n * size);
 }
 
 // One run, `rows` times: what stands there is copied behind itself.
 template <class T> void repeat_run(const T* from, T* to, std::int64_t rows, std::int64_t n) {
-  const std::int64_t total = rows * n, most = std::max(n, kNear / (n * static_cast<std::int64_t>(sizeof(T))) * n);
+  const std::int64_t total = rows * n,
+                     most = std::max(n, kNear / (n * static_cast<std::int64_t>(sizeof(T))) * n);
   std::copy_n(from, n, to);
   for (std::int64_t done = n, more; done < total; done += more) {
     more = std::min({done, most, total - done});
@@ -122,36 +138,49 @@ template <class T> void reverse_run(const T* from, T* to, std::int64_t n) {
   for (; i + static_cast<std::int64_t>(width) <= n; i += static_cast<std::int64_t>(width)) {
     Part part;
     std::memcpy(&part, from - i - static_cast<std::int64_t>(width - 1), bytes);
-    [&]<std::size_t... k>(std::index_sequence<k...>) { part = __builtin_shufflevector(part, part, (width - 1 - k)...); }(std::make_index_sequence<width>());
+    [&]<std::size_t... k>(std::index_sequence<k...>) {
+      part = __builtin_shufflevector(part, part, (width - 1 - k)...);
+    }
+    (std::make_index_sequence<width>());
     std::memcpy(to + i, &part, bytes);
   }
-  for (; i < n; ++i) to[i] = from[-i];
+  for (; i < n; ++i)
+    to[i] = from[-i];
 }
 
 // A matrix that is contiguous down its columns where it comes from.
-template <class T> void transpose_near(const T* from, std::int64_t from_step, T* to, std::int64_t to_step, std::int64_t rows, std::int64_t columns) {
-  const std::int64_t near = std::max(kMaxTile<T>, kNear / (std::min(kBand, rows) * static_cast<std::int64_t>(sizeof(T))));
+template <class T> void transpose_near(const T* from, std::int64_t from_step, T* to, std::int64_t to_step,
+                                       std::int64_t rows, std::int64_t columns) {
+  const std::int64_t near =
+      std::max(kMaxTile<T>, kNear / (std::min(kBand, rows) * static_cast<std::int64_t>(sizeof(T))));
   for (std::int64_t i = 0; i < rows; i += kBand)
     for (std::int64_t j = 0; j < columns; j += near)
-      transpose(from + i + j * from_step, from_step, to + i * to_step + j, to_step, std::min(kBand, rows - i), std::min(near, columns - j));
+      transpose(from + i + j * from_step, from_step, to + i * to_step + j, to_step, std::min(kBand, rows - i),
+                std::min(near, columns - j));
 }
 
 template <class T> void gather(const Loops& w, const T* source, T* target) {
   const std::int64_t down = w.rows.step, across = w.columns.step, to_step = w.rows.dense;
   // A few equal columns are a transposition, too, of as many equal rows.
   const bool turned = down == 1 && (across != 0 || w.columns.extent < kFew);
-  each_matrix(w, turned ? kBand : 1, [&](std::int64_t place, std::int64_t dense, std::int64_t rows, std::int64_t columns) {
-    const T* from = source + place;
-    T* to = target + dense;
-    if (across == 1 && down == 0 && columns == to_step) return repeat_run(from, to, rows, columns);
-    if (across == 1) return copy_runs(from, down, to, to_step, rows, columns);
-    if (turned) return transpose_near(from, across, to, to_step, rows, columns);
-    for (; rows > 0; --rows, from += down, to += to_step) {
-      if (across == 0) std::fill_n(to, columns, *from);
-      else if (across == -1) reverse_run(from, to, columns);
-      else for (std::int64_t j = 0; j < columns; ++j) to[j] = from[j * across];
-    }
-  });
+  each_matrix(w, turned ? kBand : 1,
+              [&](std::int64_t place, std::int64_t dense, std::int64_t rows, std::int64_t columns) {
+                const T* from = source + place;
+                T* to = target + dense;
+                if (across == 1 && down == 0 && columns == to_step)
+                  return repeat_run(from, to, rows, columns);
+                if (across == 1) return copy_runs(from, down, to, to_step, rows, columns);
+                if (turned) return transpose_near(from, across, to, to_step, rows, columns);
+                for (; rows > 0; --rows, from += down, to += to_step) {
+                  if (across == 0)
+                    std::fill_n(to, columns, *from);
+                  else if (across == -1)
+                    reverse_run(from, to, columns);
+                  else
+                    for (std::int64_t j = 0; j < columns; ++j)
+                      to[j] = from[j * across];
+                }
+              });
 }
 
 template <class T> void scatter(const Loops& w, const T* source, T* target) {
@@ -161,12 +190,14 @@ template <class T> void scatter(const Loops& w, const T* source, T* target) {
     T* to = target + place;
     if (across == 1) return copy_runs(from, from_step, to, down, rows, columns);
     for (; rows > 0; --rows, from += from_step, to += down)
-      for (std::int64_t j = 0; j < columns; ++j) to[j * across] = from[j];
+      for (std::int64_t j = 0; j < columns; ++j)
+        to[j * across] = from[j];
   });
 }
 
 template <class T> void add_run(const T* from, T* to, std::int64_t n) {
-  for (std::int64_t j = 0; j < n; ++j) to[j] = static_cast<T>(to[j] + from[j]);
+  for (std::int64_t j = 0; j < n; ++j)
+    to[j] = static_cast<T>(to[j] + from[j]);
 }
 
 template <class T> void scatter_sum(const Loops& w, const T* source, T* target) {
@@ -175,13 +206,16 @@ template <class T> void scatter_sum(const Loops& w, const T* source, T* target) 
     const T* from = source + dense;
     T* to = target + place;
     for (; rows > 0; --rows, from += from_step, to += down) {
-      if (across == 1) add_run(from, to, columns);
-      else for (std::int64_t j = 0; j < columns; ++j) to[j * across] = static_cast<T>(to[j * across] + from[j]);
+      if (across == 1)
+        add_run(from, to, columns);
+      else
+        for (std::int64_t j = 0; j < columns; ++j)
+          to[j * across] = static_cast<T>(to[j * across] + from[j]);
     }
   });
 }
 
-}  // namespace
+}   // namespace
 
 void copy_from(const Tensor& x, const Places& at, Tensor& y) {
   if (y.size() == 0) return;
@@ -203,7 +237,8 @@ void add_to(const Tensor& x, Tensor& y, const Places& at) {
   if (x.size() == 0) return;
   visit_any(y.dtype(), [&](auto t) {
     using T = decltype(t);
-    if constexpr (!std::is_same_v<T, bool>) scatter_sum(Loops(at), elements<T>(x), elements<T>(y) + at.first());
+    if constexpr (!std::is_same_v<T, bool>)
+      scatter_sum(Loops(at), elements<T>(x), elements<T>(y) + at.first());
   });
 }
 
@@ -211,20 +246,26 @@ void copy_runs(const Tensor& x, Runs from, Tensor& y, Runs to, std::int64_t coun
   const std::int64_t size = size_of(y.dtype()), bytes = n * size;
   if (count == 0 || bytes == 0) return;
   const auto copy = [&](std::int64_t row, std::int64_t rows, std::int64_t begin, std::int64_t some) {
-    copy_runs(x.raw() + (from.first + row * from.step) * size + begin, from.step * size, y.raw() + (to.first + row * to.step) * size + begin, to.step * size, rows, some);
+    copy_runs(x.raw() + (from.first + row * from.step) * size + begin, from.step * size,
+              y.raw() + (to.first + row * to.step) * size + begin, to.step * size, rows, some);
   };
   constexpr std::int64_t grain = kGrain * 8;
-  if (count == 1) return parallel_for(bytes, grain, [&](std::int64_t begin, std::int64_t end) { copy(0, 1, begin, end - begin); });
-  parallel_for(count, std::max(std::int64_t{1}, grain / bytes), [&](std::int64_t begin, std::int64_t end) { copy(begin, end - begin, 0, bytes); });
+  if (count == 1)
+    return parallel_for(bytes, grain,
+                        [&](std::int64_t begin, std::int64_t end) { copy(0, 1, begin, end - begin); });
+  parallel_for(count, std::max(std::int64_t{1}, grain / bytes),
+               [&](std::int64_t begin, std::int64_t end) { copy(begin, end - begin, 0, bytes); });
 }
 
 namespace {
 
 void clear_bytes(std::byte* y, std::int64_t n) {
-  parallel_for(n, kGrain * 8, [&](std::int64_t begin, std::int64_t end) { std::memset(y + begin, 0, static_cast<std::size_t>(end - begin)); });
+  parallel_for(n, kGrain * 8, [&](std::int64_t begin, std::int64_t end) {
+    std::memset(y + begin, 0, static_cast<std::size_t>(end - begin));
+  });
 }
 
-}  // namespace
+}   // namespace
 
 void clear(Tensor& y) { clear_bytes(y.raw(), y.nbytes()); }
 
@@ -242,9 +283,11 @@ void cast(const Tensor& x, Tensor& y) {
       using To = decltype(t);
       const From* in = elements<From>(x);
       To* out = elements<To>(y);
-      parallel_for(x.size(), kGrain, [&](std::int64_t begin, std::int64_t end) { std::transform(in + begin, in + end, out + begin, convert<To, From>); });
+      parallel_for(x.size(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+        std::transform(in + begin, in + end, out + begin, convert<To, From>);
+      });
     });
   });
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -1,4 +1,5 @@
-// Elements moved. In: tensors and where their elements go. Out: the same elements elsewhere, or as another type.
+// Elements moved. In: tensors and where their elements go. Out: the same elements elsewhere, or as another
+// type.
 #pragma once
 #include "kernels/layout/strided_view.h"
 #include "tapedeck/tensor.h"
@@ -13,7 +14,9 @@ void copy_to(const Tensor& x, Tensor& y, const Places& at);
 void add_to(const Tensor& x, Tensor& y, const Places& at);
 
 /// Runs of elements in a tensor: where the first one starts, and how far it is from one to the next.
-struct Runs { std::int64_t first, step; };
+struct Runs {
+  std::int64_t first, step;
+};
 /// Writes `count` runs of n elements of x over runs of y.
 void copy_runs(const Tensor& x, Runs from, Tensor& y, Runs to, std::int64_t count, std::int64_t n);
 
@@ -23,4 +26,4 @@ void clear_around(Tensor& y, const Places& at, std::int64_t n);
 /// Fills y with x converted, as convert() does it.
 void cast(const Tensor& x, Tensor& y);
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -2,16 +2,16 @@
 #include "kernels/layout/diag.h"
 
 #include "core/parallel.h"
-#include "core/visit.h"
 #include "core/storage.h"
+#include "core/visit.h"
 
 namespace tapedeck::kernels {
 namespace {
 
 constexpr Cut kCut = {1 << 15, 1 << 17};   // of elements
 
-// Calls f(place in the matrices, place in the rows, length) for each diagonal of each matrix; a step along it is columns + 1 in
-// the matrix.
+// Calls f(place in the matrices, place in the rows, length) for each diagonal of each matrix; a step along it
+// is columns + 1 in the matrix.
 template <class F> void each_diagonal(const DiagonalRows& d, std::int64_t batch, F f) {
   parallel_for(batch, cut_of(kCut, d.count() * d.longest), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t b = begin; b < end; ++b)
@@ -23,23 +23,27 @@ template <class F> void each_diagonal(const DiagonalRows& d, std::int64_t batch,
   });
 }
 
-}  // namespace
+}   // namespace
 
 void take_diagonals(const Tensor& x, const DiagonalRows& d, Tensor& y) {
   if (x.size() == 0 || y.size() == 0) return;
   visit_size(x.dtype(), [&]<class T>(T) {
-    each_diagonal(d, x.size() / (d.rows * d.columns), [&, step = d.columns + 1](std::int64_t place, std::int64_t row, std::int64_t n) {
-      for (std::int64_t i = 0; i < n; ++i) elements<T>(y)[row + i] = elements<T>(x)[place + i * step];
-    });
+    each_diagonal(d, x.size() / (d.rows * d.columns),
+                  [&, step = d.columns + 1](std::int64_t place, std::int64_t row, std::int64_t n) {
+                    for (std::int64_t i = 0; i < n; ++i)
+                      elements<T>(y)[row + i] = elements<T>(x)[place + i * step];
+                  });
   });
 }
 
 void put_diagonals(const Tensor& x, const DiagonalRows& d, Tensor& y) {
   if (x.size() == 0 || y.size() == 0) return;
   visit_size(x.dtype(), [&]<class T>(T) {
-    each_diagonal(d, y.size() / (d.rows * d.columns), [&, step = d.columns + 1](std::int64_t place, std::int64_t row, std::int64_t n) {
-      for (std::int64_t i = 0; i < n; ++i) elements<T>(y)[place + i * step] = elements<T>(x)[row + i];
-    });
+    each_diagonal(d, y.size() / (d.rows * d.columns),
+                  [&, step = d.columns + 1](std::int64_t place, std::int64_t row, std::int64_t n) {
+                    for (std::int64_t i = 0; i < n; ++i)
+                      elements<T>(y)[place + i * step] = elements<T>(x)[row + i];
+                  });
   });
 }
 
@@ -50,7 +54,9 @@ void band(const Tensor& x, std::int64_t low, std::int64_t high, Tensor& y) {
     parallel_for(y.size() / columns, cut_of(kCut, columns), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) {
         const std::int64_t row = r % rows;
-        const std::int64_t first = low <= -row ? 0 : std::min(row + low, columns), last = high >= columns - row ? columns : std::clamp(row + high + 1, first, columns);
+        const std::int64_t first = low <= -row ? 0 : std::min(row + low, columns),
+                           last =
+                               high >= columns - row ? columns : std::clamp(row + high + 1, first, columns);
         const T* from = elements<T>(x) + r * columns;
         T* to = elements<T>(y) + r * columns;
         std::fill(to, to + first, T(0));
@@ -61,4 +67,4 @@ void band(const Tensor& x, std::int64_t low, std::int64_t high, Tensor& y) {
   });
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "core/parallel.h"
+#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/layout/copy.h"
 #include "kernels/reduce/fold.h"
 #include "kernels/simd/short_copy.h"
-#include "core/storage.h"
 
 namespace tapedeck::kernels {
 namespace {
@@ -17,7 +17,8 @@ namespace {
 constexpr Cut kCut = {1 << 15, 1 << 17};   // of elements
 
 // Rows index[0], index[1], … of `from`, of so many elements each; zeros for those that are negative.
-template <class T, class Index> void pick_rows(const T* from, const Index* index, std::int64_t n, std::int64_t elements, T* to) {
+template <class T, class Index>
+void pick_rows(const T* from, const Index* index, std::int64_t n, std::int64_t elements, T* to) {
   if (elements == 1) {
     std::int64_t i = 0;
     const auto one = [=](std::int64_t k) { return index[k] < 0 ? T(0) : from[index[k]]; };
@@ -26,11 +27,13 @@ template <class T, class Index> void pick_rows(const T* from, const Index* index
       if ((k[0] | k[1] | k[2] | k[3] | k[4] | k[5] | k[6] | k[7]) < 0) {
         std::generate_n(to + i, 8, [&, j = i]() mutable { return one(j++); });
       } else {   // all are under way at once
-        const T some[] = {from[k[0]], from[k[1]], from[k[2]], from[k[3]], from[k[4]], from[k[5]], from[k[6]], from[k[7]]};
+        const T some[] = {from[k[0]], from[k[1]], from[k[2]], from[k[3]],
+                          from[k[4]], from[k[5]], from[k[6]], from[k[7]]};
         std::copy_n(some, 8, to + i);
       }
     }
-    for (; i < n; ++i) to[i] = one(i);
+    for (; i < n; ++i)
+      to[i] = one(i);
     return;
   }
   const auto* source = reinterpret_cast<const std::byte*>(from);
@@ -38,15 +41,18 @@ template <class T, class Index> void pick_rows(const T* from, const Index* index
   const std::int64_t bytes = elements * static_cast<std::int64_t>(sizeof(T));
   with_copy_of(bytes, [&](auto copy) {
     for (std::int64_t i = 0; i < n; ++i) {
-      if (index[i] < 0) std::fill_n(to + i * elements, elements, T(0));
-      else copy(source + index[i] * bytes, target + i * bytes);
+      if (index[i] < 0)
+        std::fill_n(to + i * elements, elements, T(0));
+      else
+        copy(source + index[i] * bytes, target + i * bytes);
     }
   });
 }
 
-}  // namespace
+}   // namespace
 
-void gather(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y, const IndexParts& parts) {
+void gather(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y,
+            const IndexParts& parts) {
   if (y.size() == 0) return;
   const std::int64_t count = indices.size() / parts.count, extent = around.extent, after = around.after;
   visit_indices(indices, [&](const auto index) {
@@ -56,7 +62,9 @@ void gather(const Tensor& x, const Tensor& indices, const AroundAxis& around, Te
         for (std::int64_t row = begin, n; row < end; row += n) {   // those of one slab
           const std::int64_t slab = row / count, k = row % count;
           n = std::min(count - k, end - row);
-          pick_rows(elements<T>(x) + slab * extent * after, index.data() + slab / parts.inner % parts.count * count + k, n, after, elements<T>(y) + row * after);
+          pick_rows(elements<T>(x) + slab * extent * after,
+                    index.data() + slab / parts.inner % parts.count * count + k, n, after,
+                    elements<T>(y) + row * after);
         }
       });
     });
@@ -85,11 +93,13 @@ template <class Fold, class T> struct Folds {
     if (at < 0) return;
     const T* from = x + (b * count + k) * after;
     T* to = y + b * slab + at * after;
-    for (std::int64_t a = 0; a < after; ++a) to[a] = static_cast<T>(Fold{}(to[a], from[a]));
+    for (std::int64_t a = 0; a < after; ++a)
+      to[a] = static_cast<T>(Fold{}(to[a], from[a]));
   }
 };
 
-// The positions of the indices in each of `ranges` parts of [0, extent), in their order, and where those of each part begin.
+// The positions of the indices in each of `ranges` parts of [0, extent), in their order, and where those of
+// each part begin.
 struct ByRange {
   std::vector<std::int64_t> positions, begins;
 
@@ -97,28 +107,34 @@ struct ByRange {
       : positions(static_cast<std::size_t>(count)), begins(static_cast<std::size_t>(ranges + 1)) {
     const std::int64_t width = (extent + ranges - 1) / ranges;
     const auto range_of = [&](std::int64_t k) { return static_cast<std::size_t>(index[k] / width); };
-    for (std::int64_t k = 0; k < count; ++k) if (index[k] >= 0) ++begins[range_of(k) + 1];
-    for (std::size_t r = 1; r < begins.size(); ++r) begins[r] += begins[r - 1];
+    for (std::int64_t k = 0; k < count; ++k)
+      if (index[k] >= 0) ++begins[range_of(k) + 1];
+    for (std::size_t r = 1; r < begins.size(); ++r)
+      begins[r] += begins[r - 1];
     std::vector<std::int64_t> next = begins;
-    for (std::int64_t k = 0; k < count; ++k) if (index[k] >= 0) positions[static_cast<std::size_t>(next[range_of(k)]++)] = k;
+    for (std::int64_t k = 0; k < count; ++k)
+      if (index[k] >= 0) positions[static_cast<std::size_t>(next[range_of(k)]++)] = k;
   }
 };
 
-// Cut where no two threads meet, so that equal indices are folded in their order: between slabs, or, where these are few and
-// rows long enough to pay for sorting indices first, between ranges of y's rows.
+// Cut where no two threads meet, so that equal indices are folded in their order: between slabs, or, where
+// these are few and rows long enough to pay for sorting indices first, between ranges of y's rows.
 template <class F> void fold_all(const F& all, std::int64_t before, std::int64_t extent) {
   constexpr std::int64_t few = 8, long_row = 16, most = 32;
-  if (before < few && all.after >= long_row && all.count * all.after >= kCut.least && all.parts.count == 1 && extent) {
+  if (before < few && all.after >= long_row && all.count * all.after >= kCut.least && all.parts.count == 1 &&
+      extent) {
     const std::int64_t ranges = std::min(extent, most);
     const ByRange by_range(all.index, all.count, extent, ranges);
     parallel_for(before * ranges, std::int64_t{1}, [&](std::int64_t i, std::int64_t) {
       const auto range = static_cast<std::size_t>(i % ranges);
-      for (std::int64_t p = by_range.begins[range]; p < by_range.begins[range + 1]; ++p) all.fold(i / ranges, by_range.positions[static_cast<std::size_t>(p)]);
+      for (std::int64_t p = by_range.begins[range]; p < by_range.begins[range + 1]; ++p)
+        all.fold(i / ranges, by_range.positions[static_cast<std::size_t>(p)]);
     });
   } else {
     parallel_for(before, cut_of(kCut, all.count * all.after), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t b = begin; b < end; ++b)
-        for (std::int64_t k = 0; k < all.count; ++k) all.fold(b, k);
+        for (std::int64_t k = 0; k < all.count; ++k)
+          all.fold(b, k);
     });
   }
 }
@@ -143,39 +159,53 @@ class Wide {
   CachedVector<std::int64_t> copy_;
 };
 
-// Each loop is compiled once for the elements that it is the same for: what wraps around for unsigned ones, and moves by size.
-template <class Fold> void fold_by(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y, const IndexParts& parts) {
+// Each loop is compiled once for the elements that it is the same for: what wraps around for unsigned ones,
+// and moves by size.
+template <class Fold> void fold_by(const Tensor& x, const Tensor& indices, const AroundAxis& around,
+                                   Tensor& y, const IndexParts& parts) {
   if (x.size() == 0) return;
   const Wide index(indices);
   const auto fold = [&]<class T>(T) {
-    fold_all(Folds<Fold, T>{elements<T>(x), elements<T>(y), index.data(), indices.size() / parts.count, around.after, around.extent * around.after, parts}, around.before, around.extent);
+    fold_all(Folds<Fold, T>{elements<T>(x), elements<T>(y), index.data(), indices.size() / parts.count,
+                            around.after, around.extent * around.after, parts},
+             around.before, around.extent);
   };
   if constexpr (std::is_same_v<Fold, Last>) {
     visit_size(x.dtype(), fold);
   } else {
     visit_any(x.dtype(), [&]<class T>(T) {
-      if constexpr (std::is_same_v<T, bool> || (ComplexNumber<T> && kIsExtreme<Fold>)) throw_not_taken(x.dtype());
-      else fold(Wrapping<Fold, T>());
+      if constexpr (std::is_same_v<T, bool> || (ComplexNumber<T> && kIsExtreme<Fold>))
+        throw_not_taken(x.dtype());
+      else
+        fold(Wrapping<Fold, T>());
     });
   }
 }
 
-}  // namespace
+}   // namespace
 
-void fold_rows(RowFold fold, const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y, const IndexParts& parts) {
+void fold_rows(RowFold fold, const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y,
+               const IndexParts& parts) {
   switch (fold) {
-    case RowFold::sum: return fold_by<Sum>(x, indices, around, y, parts);
-    case RowFold::difference: return fold_by<Difference>(x, indices, around, y, parts);
-    case RowFold::product: return fold_by<Product>(x, indices, around, y, parts);
-    case RowFold::max: return fold_by<Max>(x, indices, around, y, parts);
-    case RowFold::min: return fold_by<Min>(x, indices, around, y, parts);
-    case RowFold::last: return fold_by<Last>(x, indices, around, y, parts);
+    case RowFold::sum:
+      return fold_by<Sum>(x, indices, around, y, parts);
+    case RowFold::difference:
+      return fold_by<Difference>(x, indices, around, y, parts);
+    case RowFold::product:
+      return fold_by<Product>(x, indices, around, y, parts);
+    case RowFold::max:
+      return fold_by<Max>(x, indices, around, y, parts);
+    case RowFold::min:
+      return fold_by<Min>(x, indices, around, y, parts);
+    case RowFold::last:
+      return fold_by<Last>(x, indices, around, y, parts);
   }
 }
 
-void scatter_add(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y, const IndexParts& parts) {
+void scatter_add(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y,
+                 const IndexParts& parts) {
   clear(y);
   fold_rows(RowFold::sum, x, indices, around, y, parts);
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "core/parallel.h"
+#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/layout/strided_view.h"
 #include "kernels/simd/short_copy.h"
-#include "core/storage.h"
 
 namespace tapedeck::kernels {
 namespace {
@@ -18,16 +18,21 @@ constexpr Cut kCut = {1 << 15, 1 << 17};   // of elements
 template <class T, class F> void with_copy(std::int64_t n, const F& f) {
   if (n == 1) return f([](const T* from, T* to) { *to = *from; });
   with_copy_of(n * static_cast<std::int64_t>(sizeof(T)), [&](auto copy) {
-    f([copy](const T* from, T* to) { copy(reinterpret_cast<const std::byte*>(from), reinterpret_cast<std::byte*>(to)); });
+    f([copy](const T* from, T* to) {
+      copy(reinterpret_cast<const std::byte*>(from), reinterpret_cast<std::byte*>(to));
+    });
   });
 }
 
-}  // namespace
+}   // namespace
 
-void reverse_first(const Tensor& x, std::span<const std::int64_t> lengths, int sequence_axis, int batch_axis, Tensor& y) {
+void reverse_first(const Tensor& x, std::span<const std::int64_t> lengths, int sequence_axis, int batch_axis,
+                   Tensor& y) {
   if (y.size() == 0) return;
-  const AroundAxis outer(x.shape(), std::min(sequence_axis, batch_axis)), inner(x.shape(), std::max(sequence_axis, batch_axis));
-  const std::int64_t between = inner.before / outer.before / outer.extent, n = inner.extent, size = inner.after;
+  const AroundAxis outer(x.shape(), std::min(sequence_axis, batch_axis)),
+      inner(x.shape(), std::max(sequence_axis, batch_axis));
+  const std::int64_t between = inner.before / outer.before / outer.extent, n = inner.extent,
+                     size = inner.after;
   const auto length = [&](std::int64_t b) { return lengths[static_cast<std::size_t>(b)]; };
   visit_size(x.dtype(), [&]<class T>(T) {
     with_copy<T>(size, [&](auto copy) {
@@ -38,7 +43,8 @@ void reverse_first(const Tensor& x, std::span<const std::int64_t> lengths, int s
           T* to = elements<T>(y) + row * n * size;
           if (batch_axis < sequence_axis) {
             const std::int64_t turned = length(at);
-            for (std::int64_t i = 0; i < turned; ++i) copy(from + (turned - 1 - i) * size, to + i * size);
+            for (std::int64_t i = 0; i < turned; ++i)
+              copy(from + (turned - 1 - i) * size, to + i * size);
             std::copy(from + turned * size, from + n * size, to + turned * size);
           } else {
             for (std::int64_t b = 0; b < n; ++b) {
@@ -52,4 +58,4 @@ void reverse_first(const Tensor& x, std::span<const std::int64_t> lengths, int s
   });
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -1,4 +1,5 @@
-// Room for what a kernel makes on the way, from the thread's cache of buffers, and sums that are made in shares.
+// Room for what a kernel makes on the way, from the thread's cache of buffers, and sums that are made in
+// shares.
 #pragma once
 #include <memory>
 
@@ -7,27 +8,34 @@
 
 namespace tapedeck::kernels {
 
-struct GiveBack { void operator()(void* p) const noexcept { give_memory(p); } };
+struct GiveBack {
+  void operator()(void* p) const noexcept { give_memory(p); }
+};
 template <class T> using Room = std::unique_ptr<T[], GiveBack>;
-template <class T> Room<T> room_for(std::int64_t n) { return Room<T>(static_cast<T*>(take_memory(n * static_cast<std::int64_t>(sizeof(T))))); }
+template <class T> Room<T> room_for(std::int64_t n) {
+  return Room<T>(static_cast<T*>(take_memory(n * static_cast<std::int64_t>(sizeof(T)))));
+}
 
-/// A sum of n elements each that tasks make in shares: the first in its place, the others in room, from where they are added in
-/// their order.
+/// A sum of n elements each that tasks make in shares: the first in its place, the others in room, from where
+/// they are added in their order.
 template <class T> class Shares {
  public:
-  Shares(std::int64_t count, std::int64_t n, T* sum) : count_(count), n_(n), sum_(sum), others_(count > 1 ? room_for<T>((count - 1) * n) : nullptr) {}
+  Shares(std::int64_t count, std::int64_t n, T* sum)
+      : count_(count), n_(n), sum_(sum), others_(count > 1 ? room_for<T>((count - 1) * n) : nullptr) {}
   T* operator[](std::int64_t s) const { return s ? others_.get() + (s - 1) * n_ : sum_; }
   void add_up() const {
     constexpr std::int64_t grain = 1 << 16;   // elements to add up that are worth a thread
     parallel_for(count_ > 1 ? n_ : 0, grain, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t s = 1; s < count_; ++s) add((*this)[s], begin, end);
+      for (std::int64_t s = 1; s < count_; ++s)
+        add((*this)[s], begin, end);
     });
   }
 
  private:
   void add(const T* __restrict share, std::int64_t begin, std::int64_t end) const {
     T* __restrict sum = sum_;
-    for (std::int64_t i = begin; i < end; ++i) sum[i] += share[i];
+    for (std::int64_t i = begin; i < end; ++i)
+      sum[i] += share[i];
   }
 
   std::int64_t count_, n_;
@@ -38,4 +46,4 @@ template <class T> class Shares {
 /// Numbers of shares and what they may take: a sum over many images is cut into so many at most.
 constexpr std::int64_t kShares = 16, kShareBytes = 1 << 26;
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -11,7 +11,8 @@ class Strides {
  public:
   explicit Strides(const Shape& shape) {
     std::int64_t step = 1;
-    for (int d = shape.ndim(); d-- > 0; step = times(step, shape[d])) steps_[static_cast<std::size_t>(d)] = step;
+    for (int d = shape.ndim(); d-- > 0; step = times(step, shape[d]))
+      steps_[static_cast<std::size_t>(d)] = step;
   }
   std::int64_t operator[](int axis) const { return steps_[static_cast<std::size_t>(axis)]; }
 
@@ -22,18 +23,21 @@ class Strides {
 template <class F> Places part_by(const Shape& x, const Shape& begin, const Shape& size, F stride) {
   const Strides strides(x);
   std::int64_t first = 0;
-  for (int d = 0; d < x.ndim(); ++d) first = plus(first, times(begin[d], strides[d]));
+  for (int d = 0; d < x.ndim(); ++d)
+    first = plus(first, times(begin[d], strides[d]));
   Places places(first);
-  for (int d = 0; d < x.ndim(); ++d) places.append(size[d], times(stride(d), strides[d]));
+  for (int d = 0; d < x.ndim(); ++d)
+    places.append(size[d], times(stride(d), strides[d]));
   return places;
 }
 
-}  // namespace
+}   // namespace
 
 Places permuted(const Shape& x, std::span<const std::int8_t> perm) {
   const Strides strides(x);
   Places places;
-  for (const int axis : perm) places.append(x[axis], strides[axis]);
+  for (const int axis : perm)
+    places.append(x[axis], strides[axis]);
   return places;
 }
 
@@ -41,7 +45,8 @@ Places broadcast(const Shape& x, const Shape& y) {
   const Strides strides(x);
   const int extra = y.ndim() - x.ndim();
   Places places;
-  for (int d = 0; d < y.ndim(); ++d) places.append(y[d], d < extra || x[d - extra] == 1 ? 0 : strides[d - extra]);
+  for (int d = 0; d < y.ndim(); ++d)
+    places.append(y[d], d < extra || x[d - extra] == 1 ? 0 : strides[d - extra]);
   return places;
 }
 
@@ -62,4 +67,4 @@ Places part(const Shape& x, const Shape& begin, const Shape& size) {
   return part_by(x, begin, size, [](int) { return std::int64_t{1}; });
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

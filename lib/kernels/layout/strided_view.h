@@ -1,4 +1,5 @@
-// Where elements lie. In: shapes, and how an op goes along their axes. Out: a place in one tensor for each element of another.
+// Where elements lie. In: shapes, and how an op goes along their axes. Out: a place in one tensor for each
+// element of another.
 #pragma once
 #include <span>
 
@@ -7,21 +8,30 @@
 namespace tapedeck::kernels {
 
 // Steps and offsets wrap around where a tensor is empty although its extents are huge; nothing is read there.
-constexpr std::int64_t times(std::int64_t a, std::int64_t b) { return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b)); }
-constexpr std::int64_t plus(std::int64_t a, std::int64_t b) { return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b)); }
+constexpr std::int64_t times(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+}
+constexpr std::int64_t plus(std::int64_t a, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
 
-/// Places in a tensor's memory, in the order of another tensor's elements: the first, and along each axis how many there
-/// are and how far one step goes. Axes of one entry are left out, and axes that continue each other are one.
+/// Places in a tensor's memory, in the order of another tensor's elements: the first, and along each axis how
+/// many there are and how far one step goes. Axes of one entry are left out, and axes that continue each
+/// other are one.
 class Places {
  public:
-  struct Axis { std::int64_t extent, step; };
+  struct Axis {
+    std::int64_t extent, step;
+  };
 
   explicit Places(std::int64_t first = 0) : first_(first) {}
   /// Another axis, inside those before it.
   void append(std::int64_t extent, std::int64_t step) {
     if (extent == 1) return;
-    if (ndim_ && axes_[ndim_ - 1].step == times(step, extent)) axes_[ndim_ - 1] = {times(axes_[ndim_ - 1].extent, extent), step};
-    else axes_[ndim_++] = {extent, step};
+    if (ndim_ && axes_[ndim_ - 1].step == times(step, extent))
+      axes_[ndim_ - 1] = {times(axes_[ndim_ - 1].extent, extent), step};
+    else
+      axes_[ndim_++] = {extent, step};
   }
 
   std::int64_t first() const { return first_; }
@@ -36,7 +46,8 @@ class Places {
   Axis axes_[2 * Shape::kMaxRank];   // with repetition there are two for each of a tensor's
 };
 
-/// A tensor seen around an axis, or around several as if they were one: the elements before, along and after it.
+/// A tensor seen around an axis, or around several as if they were one: the elements before, along and after
+/// it.
 struct AroundAxis {
   std::int64_t before = 1, extent = 1, after = 1;
   AroundAxis(const Shape& shape, int axis, int axes = 1) {
@@ -58,4 +69,4 @@ Places part(const Shape& x, const Shape& begin, const Shape& size, const Shape& 
 /// The same with strides of 1.
 Places part(const Shape& x, const Shape& begin, const Shape& size);
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

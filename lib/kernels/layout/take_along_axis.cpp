@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "core/parallel.h"
+#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/layout/copy.h"
-#include "core/storage.h"
 
 namespace tapedeck::kernels {
 namespace {
@@ -28,11 +28,15 @@ class First {
   std::atomic<std::int64_t> at_ = kNowhere;
 };
 
-bool outside(std::int64_t index, std::int64_t extent) { return static_cast<std::uint64_t>(index) >= static_cast<std::uint64_t>(extent); }
+bool outside(std::int64_t index, std::int64_t extent) {
+  return static_cast<std::uint64_t>(index) >= static_cast<std::uint64_t>(extent);
+}
 
-// Calls f(i, place) for the indices in columns [left, right) of n rows of `after`, with their places in a slab. Stops before one
-// that is out of range and returns where it is, or -1.
-template <class Index, class F> std::int64_t each_place(const Index* index, std::int64_t n, std::int64_t after, std::int64_t left, std::int64_t right, std::int64_t extent, const F& f) {
+// Calls f(i, place) for the indices in columns [left, right) of n rows of `after`, with their places in a
+// slab. Stops before one that is out of range and returns where it is, or -1.
+template <class Index, class F> std::int64_t each_place(const Index* index, std::int64_t n,
+                                                        std::int64_t after, std::int64_t left,
+                                                        std::int64_t right, std::int64_t extent, const F& f) {
   if (after == 1) {   // a loop of one would take longer than what it does
     for (std::int64_t i = 0; i < n; ++i) {
       if (outside(index[i], extent)) return i;
@@ -49,12 +53,14 @@ template <class Index, class F> std::int64_t each_place(const Index* index, std:
   return -1;
 }
 
-}  // namespace
+}   // namespace
 
-std::int64_t take_along(const Tensor& x, const Tensor& indices, const AroundAxis& around, std::int64_t count, Tensor& y) {
+std::int64_t take_along(const Tensor& x, const Tensor& indices, const AroundAxis& around, std::int64_t count,
+                        Tensor& y) {
   First first;
   if (y.size() == 0) return -1;
-  const std::int64_t after = around.after, slab = around.extent * after, slabs = indices.size() / (count * after);
+  const std::int64_t after = around.after, slab = around.extent * after,
+                     slabs = indices.size() / (count * after);
   visit_indices(indices, [&](const auto list) {
     visit_size(x.dtype(), [&]<class T>(T) {
       parallel_for(around.before * count, cut_of(kCut, after), [&](std::int64_t begin, std::int64_t end) {
@@ -65,7 +71,9 @@ std::int64_t take_along(const Tensor& x, const Tensor& indices, const AroundAxis
           const auto* index = list.data() + at;
           const T* from = elements<T>(x) + b * slab;
           T* to = elements<T>(y) + row * after;
-          const std::int64_t bad = each_place(index, n, after, 0, after, around.extent, [=](std::int64_t i, std::int64_t place) { to[i] = from[place]; });
+          const std::int64_t bad =
+              each_place(index, n, after, 0, after, around.extent,
+                         [=](std::int64_t i, std::int64_t place) { to[i] = from[place]; });
           if (bad >= 0) return first.found(at + bad);
         }
       });
@@ -74,33 +82,43 @@ std::int64_t take_along(const Tensor& x, const Tensor& indices, const AroundAxis
   return first.result();
 }
 
-// Cut where no two threads meet, so that sums are in the order of k: between slabs, or, where these are few, between columns.
-std::int64_t add_along(const Tensor& x, const Tensor& indices, const AroundAxis& around, std::int64_t count, Tensor& y) {
+// Cut where no two threads meet, so that sums are in the order of k: between slabs, or, where these are few,
+// between columns.
+std::int64_t add_along(const Tensor& x, const Tensor& indices, const AroundAxis& around, std::int64_t count,
+                       Tensor& y) {
   constexpr std::int64_t few = 32, narrow = 64;
   First first;
   if (x.size() == 0) return clear(y), -1;
-  const std::int64_t after = around.after, slab = around.extent * after, slabs = indices.size() / (count * after);
-  const std::int64_t strips = around.before < few ? std::clamp<std::int64_t>(after / narrow, 1, few) : 1, width = (after + strips - 1) / strips;
+  const std::int64_t after = around.after, slab = around.extent * after,
+                     slabs = indices.size() / (count * after);
+  const std::int64_t strips = around.before < few ? std::clamp<std::int64_t>(after / narrow, 1, few) : 1,
+                     width = (after + strips - 1) / strips;
   if (strips > 1) clear(y);
   visit_indices(indices, [&](const auto list) {
     visit_any(x.dtype(), [&]<class T>(T) {
       if constexpr (!std::is_same_v<T, bool>) {
-        using U = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;   // which wraps around
-        parallel_for(around.before * strips, cut_of(kCut, count * width), [&](std::int64_t begin, std::int64_t end) {
-          for (std::int64_t piece = begin; piece < end; ++piece) {
-            const std::int64_t b = piece / strips, left = piece % strips * width, right = std::min(left + width, after), at = b % slabs * count * after;
-            const auto* index = list.data() + at;
-            const U* from = elements<U>(x) + b * count * after;
-            U* to = elements<U>(y) + b * slab;
-            if (strips == 1) std::fill_n(to, slab, U(0));   // which stay in a near cache
-            const std::int64_t bad = each_place(index, count, after, left, right, around.extent, [=](std::int64_t i, std::int64_t place) { to[place] = static_cast<U>(to[place] + from[i]); });
-            if (bad >= 0) return first.found(at + bad);
-          }
-        });
+        using U = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
+                                              std::type_identity<T>>::type;   // which wraps around
+        parallel_for(
+            around.before * strips, cut_of(kCut, count * width), [&](std::int64_t begin, std::int64_t end) {
+              for (std::int64_t piece = begin; piece < end; ++piece) {
+                const std::int64_t b = piece / strips, left = piece % strips * width,
+                                   right = std::min(left + width, after), at = b % slabs * count * after;
+                const auto* index = list.data() + at;
+                const U* from = elements<U>(x) + b * count * after;
+                U* to = elements<U>(y) + b * slab;
+                if (strips == 1) std::fill_n(to, slab, U(0));   // which stay in a near cache
+                const std::int64_t bad = each_place(index, count, after, left, right, around.extent,
+                                                    [=](std::int64_t i, std::int64_t place) {
+                                                      to[place] = static_cast<U>(to[place] + from[i]);
+                                                    });
+                if (bad >= 0) return first.found(at + bad);
+              }
+            });
       }
     });
   });
   return first.result();
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

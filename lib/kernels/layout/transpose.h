@@ -11,30 +11,39 @@
 namespace tapedeck::kernels {
 
 /// A row of a tile is at most one vector, and at most 16 elements.
-template <class T> inline constexpr std::int64_t kMaxTile = std::min<std::int64_t>(16, kMixedBytes / sizeof(T));
+template <class T>
+inline constexpr std::int64_t kMaxTile = std::min<std::int64_t>(16, kMixedBytes / sizeof(T));
 
-/// to[i * to_step + j] = from[j * from_step + i] for i, j < n. Interleaving row i with row i + n/2, log2(n) times over, is a
-/// transposition. xsimd's zip_lo and zip_hi interleave within 128-bit lanes on some instruction sets and across them on others.
-template <std::size_t n, class T> void transpose_tile(const T* from, std::int64_t from_step, T* to, std::int64_t to_step) {
+/// to[i * to_step + j] = from[j * from_step + i] for i, j < n. Interleaving row i with row i + n/2, log2(n)
+/// times over, is a transposition. xsimd's zip_lo and zip_hi interleave within 128-bit lanes on some
+/// instruction sets and across them on others.
+template <std::size_t n, class T>
+void transpose_tile(const T* from, std::int64_t from_step, T* to, std::int64_t to_step) {
   constexpr std::size_t half = n / 2;
   using Row [[gnu::vector_size(n * sizeof(T))]] = T;
   Row rows[n], next[n];
-  for (std::size_t i = 0; i < n; ++i) std::memcpy(&rows[i], from + static_cast<std::int64_t>(i) * from_step, sizeof(Row));
+  for (std::size_t i = 0; i < n; ++i)
+    std::memcpy(&rows[i], from + static_cast<std::int64_t>(i) * from_step, sizeof(Row));
   for (std::size_t stage = 1; stage < n; stage *= 2) {
     for (std::size_t i = 0; i < half; ++i) {
       [&]<std::size_t... k>(std::index_sequence<k...>) {
         next[2 * i] = __builtin_shufflevector(rows[i], rows[i + half], (k / 2 + k % 2 * n)...);
         next[2 * i + 1] = __builtin_shufflevector(rows[i], rows[i + half], (half + k / 2 + k % 2 * n)...);
-      }(std::make_index_sequence<n>());
+      }
+      (std::make_index_sequence<n>());
     }
-    for (std::size_t i = 0; i < n; ++i) rows[i] = next[i];
+    for (std::size_t i = 0; i < n; ++i)
+      rows[i] = next[i];
   }
-  for (std::size_t i = 0; i < n; ++i) std::memcpy(to + static_cast<std::int64_t>(i) * to_step, &rows[i], sizeof(Row));
+  for (std::size_t i = 0; i < n; ++i)
+    std::memcpy(to + static_cast<std::int64_t>(i) * to_step, &rows[i], sizeof(Row));
 }
 
-/// The same for i < rows and j < columns, both at least n. Where n does not divide them the last tiles overlap those before.
-template <std::size_t n, class T>
-void transpose_in_tiles(const T* from, std::int64_t from_step, T* to, std::int64_t to_step, std::int64_t rows, std::int64_t columns) {
+/// The same for i < rows and j < columns, both at least n. Where n does not divide them the last tiles
+/// overlap those before.
+template <std::size_t n, class T> void transpose_in_tiles(const T* from, std::int64_t from_step, T* to,
+                                                          std::int64_t to_step, std::int64_t rows,
+                                                          std::int64_t columns) {
   constexpr auto width = static_cast<std::int64_t>(n);
   for (std::int64_t i = 0; i < rows; i += width) {
     const std::int64_t row = std::min(i, rows - width);
@@ -46,7 +55,8 @@ void transpose_in_tiles(const T* from, std::int64_t from_step, T* to, std::int64
 }
 
 /// to[i * to_step + j] = from[j * from_step + i] for i < rows and j < columns.
-template <class T> void transpose(const T* from, std::int64_t from_step, T* to, std::int64_t to_step, std::int64_t rows, std::int64_t columns) {
+template <class T> void transpose(const T* from, std::int64_t from_step, T* to, std::int64_t to_step,
+                                  std::int64_t rows, std::int64_t columns) {
   if (rows == from_step || columns == to_step) {
     const auto few = [&]<std::size_t c>() {
       if (rows == c && rows == from_step) return deinterleave<c>(from, to, to_step, columns), true;
@@ -64,12 +74,15 @@ template <class T> void transpose(const T* from, std::int64_t from_step, T* to, 
     if (least >= 4) return transpose_in_tiles<4>(from, from_step, to, to_step, rows, columns);
   if (least >= 2) return transpose_in_tiles<2>(from, from_step, to, to_step, rows, columns);
   for (std::int64_t i = 0; i < rows; ++i)
-    for (std::int64_t j = 0; j < columns; ++j) to[i * to_step + j] = from[j * from_step + i];
+    for (std::int64_t j = 0; j < columns; ++j)
+      to[i * to_step + j] = from[j * from_step + i];
 }
 /// Complex numbers one by one.
-template <class T> void transpose(const std::complex<T>* from, std::int64_t from_step, std::complex<T>* to, std::int64_t to_step, std::int64_t rows, std::int64_t columns) {
+template <class T> void transpose(const std::complex<T>* from, std::int64_t from_step, std::complex<T>* to,
+                                  std::int64_t to_step, std::int64_t rows, std::int64_t columns) {
   for (std::int64_t i = 0; i < rows; ++i)
-    for (std::int64_t j = 0; j < columns; ++j) to[i * to_step + j] = from[j * from_step + i];
+    for (std::int64_t j = 0; j < columns; ++j)
+      to[i * to_step + j] = from[j * from_step + i];
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

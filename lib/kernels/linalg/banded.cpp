@@ -3,22 +3,26 @@
 
 #include <cmath>
 
-#include "core/visit.h"
 #include "core/storage.h"
+#include "core/visit.h"
 
 namespace tapedeck::kernels {
 namespace {
 
 // y += by x
 template <class T> void add_row(T* y, T by, const T* x, std::int64_t m) {
-  for (std::int64_t c = 0; c < m; ++c) y[c] += by * x[c];
+  for (std::int64_t c = 0; c < m; ++c)
+    y[c] += by * x[c];
 }
 
-// y holds b. The coefficient of row j and another row lies in that of bands in which the diagonal's distance counts, and in
-// column j, or in the other one's if the matrix is read transposed.
-template <class T> std::int64_t solve_bands(const T* bands, std::int64_t k, std::int64_t n, bool lower, bool transposed, T* y, std::int64_t m) {
+// y holds b. The coefficient of row j and another row lies in that of bands in which the diagonal's distance
+// counts, and in column j, or in the other one's if the matrix is read transposed.
+template <class T> std::int64_t solve_bands(const T* bands, std::int64_t k, std::int64_t n, bool lower,
+                                            bool transposed, T* y, std::int64_t m) {
   const bool down = lower != transposed;
-  const auto row_of = [&](std::int64_t distance) { return bands + (lower ? distance : k - 1 - distance) * n; };
+  const auto row_of = [&](std::int64_t distance) {
+    return bands + (lower ? distance : k - 1 - distance) * n;
+  };
   for (std::int64_t step = 0; step < n; ++step) {
     const std::int64_t j = down ? step : n - 1 - step;
     const T pivot = row_of(0)[j];
@@ -27,14 +31,16 @@ template <class T> std::int64_t solve_bands(const T* bands, std::int64_t k, std:
       const std::int64_t other = down ? j - d : j + d;
       add_row(y + j * m, -row_of(d)[transposed ? other : j], y + other * m, m);
     }
-    for (std::int64_t c = 0; c < m; ++c) y[j * m + c] /= pivot;
+    for (std::int64_t c = 0; c < m; ++c)
+      y[j * m + c] /= pivot;
   }
   return 0;
 }
 
 // Elimination with the larger of two pivots, which may fill a second diagonal above. y holds b.
 template <class T> std::int64_t solve_tridiagonal(const T* diagonals, std::int64_t n, T* y, std::int64_t m) {
-  CachedVector<T> above(diagonals, diagonals + n), on(diagonals + n, diagonals + 2 * n), second(static_cast<std::size_t>(n));
+  CachedVector<T> above(diagonals, diagonals + n), on(diagonals + n, diagonals + 2 * n),
+      second(static_cast<std::size_t>(n));
   const T* below = diagonals + 2 * n;
   const auto at = [](std::int64_t i) { return static_cast<std::size_t>(i); };
   for (std::int64_t i = 0; i + 1 < n; ++i) {
@@ -55,7 +61,8 @@ template <class T> std::int64_t solve_tridiagonal(const T* diagonals, std::int64
     if (on[at(i)] == 0) return i + 1;
     if (i + 1 < n) add_row(y + i * m, -above[at(i)], y + (i + 1) * m, m);
     if (i + 2 < n) add_row(y + i * m, -second[at(i)], y + (i + 2) * m, m);
-    for (std::int64_t c = 0; c < m; ++c) y[i * m + c] /= on[at(i)];
+    for (std::int64_t c = 0; c < m; ++c)
+      y[i * m + c] /= on[at(i)];
   }
   return 0;
 }
@@ -70,19 +77,24 @@ template <class T, class F> Failure solve_each(const Tensor& a, const Tensor& b,
   });
 }
 
-}  // namespace
+}   // namespace
 
-Failure banded_triangular_solve(const Tensor& bands, const Tensor& b, bool lower, bool transposed, Tensor& y) {
+Failure banded_triangular_solve(const Tensor& bands, const Tensor& b, bool lower, bool transposed,
+                                Tensor& y) {
   return visit_floating(y.dtype(), [&](auto one) {
     using T = decltype(one);
-    return solve_each<T>(bands, b, y, [&](const T* a, T* out) { return solve_bands(a, extent(bands, 2), extent(y, 2), lower, transposed, out, extent(y, 1)); });
+    return solve_each<T>(bands, b, y, [&](const T* a, T* out) {
+      return solve_bands(a, extent(bands, 2), extent(y, 2), lower, transposed, out, extent(y, 1));
+    });
   });
 }
 
 Failure tridiagonal_solve(const Tensor& diagonals, const Tensor& b, Tensor& y) {
   return visit_floating(y.dtype(), [&](auto one) {
     using T = decltype(one);
-    return solve_each<T>(diagonals, b, y, [&](const T* a, T* out) { return solve_tridiagonal(a, extent(y, 2), out, extent(y, 1)); });
+    return solve_each<T>(diagonals, b, y, [&](const T* a, T* out) {
+      return solve_tridiagonal(a, extent(y, 2), out, extent(y, 1));
+    });
   });
 }
 
@@ -95,7 +107,8 @@ void tridiagonal_matmul(const Tensor& diagonals, const Tensor& x, Tensor& y) {
       const T* in = elements<T>(x) + matrix_of(x.shape(), y.shape(), i) * n * m;
       T* out = elements<T>(y) + i * n * m;
       for (std::int64_t j = 0; j < n; ++j, in += m, out += m) {
-        for (std::int64_t c = 0; c < m; ++c) out[c] = a[n + j] * in[c];
+        for (std::int64_t c = 0; c < m; ++c)
+          out[c] = a[n + j] * in[c];
         if (j + 1 < n) add_row(out, a[j], in + m, m);
         if (j > 0) add_row(out, a[2 * n + j], in - m, m);
       }
@@ -104,4 +117,4 @@ void tridiagonal_matmul(const Tensor& diagonals, const Tensor& x, Tensor& y) {
   });
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

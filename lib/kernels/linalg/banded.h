@@ -1,4 +1,5 @@
-// Band matrices. In: their diagonals, and batches of right-hand sides or factors. Out: y, and the first matrix that is singular.
+// Band matrices. In: their diagonals, and batches of right-hand sides or factors. Out: y, and the first
+// matrix that is singular.
 #pragma once
 #include "kernels/linalg/matrices.h"
 
@@ -10,4 +11,4 @@ Failure banded_triangular_solve(const Tensor& bands, const Tensor& b, bool lower
 void tridiagonal_matmul(const Tensor& diagonals, const Tensor& x, Tensor& y);
 Failure tridiagonal_solve(const Tensor& diagonals, const Tensor& b, Tensor& y);
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -1,7 +1,7 @@
 #include "kernels/linalg/cross.h"
 
-#include "core/visit.h"
 #include "core/storage.h"
+#include "core/visit.h"
 
 namespace tapedeck::kernels {
 
@@ -18,4 +18,4 @@ void cross(const Tensor& a, const Tensor& b, Tensor& y) {
   });
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

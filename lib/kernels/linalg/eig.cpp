@@ -1,10 +1,10 @@
 // General eigenvalue problems by LAPACK, which reads and writes columns.
 #include "kernels/linalg/eig.h"
 
-#include "core/visit.h"
-#include "kernels/linalg/factors.h"
-#include "kernels/layout/transpose.h"
 #include "core/storage.h"
+#include "core/visit.h"
+#include "kernels/layout/transpose.h"
+#include "kernels/linalg/factors.h"
 
 namespace tapedeck::kernels {
 namespace {
@@ -13,19 +13,27 @@ using lapack::Int;
 using lapack::narrow;
 
 // Column by column: values and vectors of a, which is overwritten.
-template <class T> Int solve_columns(std::complex<T>* a, std::int64_t n, std::complex<T>* values, std::complex<T>* vectors) {
+template <class T>
+Int solve_columns(std::complex<T>* a, std::int64_t n, std::complex<T>* values, std::complex<T>* vectors) {
   CachedVector<T> more(static_cast<std::size_t>(2 * n));
-  return lapack::with_work<std::complex<T>>([&](std::complex<T>* work, Int size) { return lapack::geev(narrow(n), a, values, vectors, work, size, more.data()); });
+  return lapack::with_work<std::complex<T>>([&](std::complex<T>* work, Int size) {
+    return lapack::geev(narrow(n), a, values, vectors, work, size, more.data());
+  });
 }
-template <class T> Int solve_columns(T* a, std::int64_t n, std::complex<T>* values, std::complex<T>* vectors) {
-  CachedVector<T> re(static_cast<std::size_t>(n)), im(static_cast<std::size_t>(n)), packed(static_cast<std::size_t>(n * n));
-  const Int info = lapack::with_work<T>([&](T* work, Int size) { return lapack::geev(narrow(n), a, re.data(), im.data(), packed.data(), work, size); });
+template <class T>
+Int solve_columns(T* a, std::int64_t n, std::complex<T>* values, std::complex<T>* vectors) {
+  CachedVector<T> re(static_cast<std::size_t>(n)), im(static_cast<std::size_t>(n)),
+      packed(static_cast<std::size_t>(n * n));
+  const Int info = lapack::with_work<T>([&](T* work, Int size) {
+    return lapack::geev(narrow(n), a, re.data(), im.data(), packed.data(), work, size);
+  });
   for (std::int64_t j = 0; j < n; ++j) {
     const T imaginary = im[static_cast<std::size_t>(j)];
     values[j] = {re[static_cast<std::size_t>(j)], imaginary};
     const T* first = packed.data() + (imaginary < 0 ? j - 1 : j) * n;
     const T side = imaginary > 0 ? T(1) : imaginary < 0 ? T(-1) : T(0);
-    for (std::int64_t i = 0; i < n; ++i) vectors[j * n + i] = {first[i], side == 0 ? T(0) : side * first[n + i]};
+    for (std::int64_t i = 0; i < n; ++i)
+      vectors[j * n + i] = {first[i], side == 0 ? T(0) : side * first[n + i]};
   }
   return info;
 }
@@ -38,23 +46,27 @@ template <class T, class Z> Int eig_of(const T* x, std::int64_t n, Z* values, Z*
   const Int info = solve_columns(a.data(), n, values, columns.data());
   for (std::int64_t j = 0; j < n; ++j) {
     const Z* column = columns.data() + j * n;
-    const Z* largest = std::max_element(column, column + n, [](const Z& p, const Z& q) { return std::abs(p) < std::abs(q); });
-    for (std::int64_t i = 0; i < n; ++i) vectors[i * n + j] = column + i == largest ? Z(1) : column[i] / *largest;
+    const Z* largest = std::max_element(column, column + n,
+                                        [](const Z& p, const Z& q) { return std::abs(p) < std::abs(q); });
+    for (std::int64_t i = 0; i < n; ++i)
+      vectors[i * n + j] = column + i == largest ? Z(1) : column[i] / *largest;
   }
   return info;
 }
 
-}  // namespace
+}   // namespace
 
 Failure eig(const Tensor& x, Tensor& values, Tensor& vectors) {
   const std::int64_t n = extent(x, 1);
   if (n == 0) return {};
   return visit_trainable(x.dtype(), [&]<class T>(T) {
-    using Z = std::conditional_t<std::is_floating_point_v<T>, std::complex<typename std::complex<T>::value_type>, T>;
+    using Z = std::conditional_t<std::is_floating_point_v<T>,
+                                 std::complex<typename std::complex<T>::value_type>, T>;
     return for_each_matrix(matrices(x), 25 * n * n * n, [&](std::int64_t i) -> std::int64_t {
-      return eig_of(elements<T>(x) + i * n * n, n, elements<Z>(values) + i * n, elements<Z>(vectors) + i * n * n);
+      return eig_of(elements<T>(x) + i * n * n, n, elements<Z>(values) + i * n,
+                    elements<Z>(vectors) + i * n * n);
     });
   });
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -1,14 +1,15 @@
-// Orthogonal factorisations by LAPACK. What is row-major here is the transpose there: x = q r is xᵀ = rᵀ qᵀ, an LQ factorisation,
-// and x = u s vh is xᵀ = vhᵀ s uᵀ, so that all factors but eigenvectors come out as they are wanted.
+// Orthogonal factorisations by LAPACK. What is row-major here is the transpose there: x = q r is xᵀ = rᵀ qᵀ,
+// an LQ factorisation, and x = u s vh is xᵀ = vhᵀ s uᵀ, so that all factors but eigenvectors come out as they
+// are wanted.
 #include "kernels/linalg/factor.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "core/visit.h"
-#include "kernels/linalg/factors.h"
-#include "kernels/layout/transpose.h"
 #include "core/storage.h"
+#include "core/visit.h"
+#include "kernels/layout/transpose.h"
+#include "kernels/linalg/factors.h"
 
 namespace tapedeck::kernels {
 namespace {
@@ -25,29 +26,43 @@ template <class T> void qr_of(const T* x, std::int64_t m, std::int64_t n, std::i
   const std::int64_t least = std::min(m, n);
   if (!finite(x, m * n)) return fill_nan(q, m * k), fill_nan(r, k * n);
   CachedVector<T> a(x, x + m * n), tau(static_cast<std::size_t>(least) + 1);
-  if (least > 0) with_work<T>([&](T* work, Int size) { return lapack::gelqf(narrow(n), narrow(m), a.data(), tau.data(), work, size); });
+  if (least > 0)
+    with_work<T>([&](T* work, Int size) {
+      return lapack::gelqf(narrow(n), narrow(m), a.data(), tau.data(), work, size);
+    });
   for (std::int64_t i = 0; i < std::min(k, m); ++i)
-    for (std::int64_t j = i; j < n; ++j) r[i * n + j] = a[static_cast<std::size_t>(i * n + j)];
-  // The reflections are the first rows of LAPACK's matrix, which are columns here; q has as many columns as are wanted.
+    for (std::int64_t j = i; j < n; ++j)
+      r[i * n + j] = a[static_cast<std::size_t>(i * n + j)];
+  // The reflections are the first rows of LAPACK's matrix, which are columns here; q has as many columns as
+  // are wanted.
   for (std::int64_t i = 0; i < m; ++i)
-    for (std::int64_t j = 0; j < k; ++j) q[i * k + j] = j < least ? a[static_cast<std::size_t>(i * n + j)] : T(0);
-  if (k > 0) with_work<T>([&](T* work, Int size) { return lapack::orglq(narrow(k), narrow(m), narrow(least), q, tau.data(), work, size); });
-  // A last column of one number is left as it is where that is real, so its sign stays; where it has an imaginary part, LAPACK
-  // makes it real and changes the sign.
+    for (std::int64_t j = 0; j < k; ++j)
+      q[i * k + j] = j < least ? a[static_cast<std::size_t>(i * n + j)] : T(0);
+  if (k > 0)
+    with_work<T>([&](T* work, Int size) {
+      return lapack::orglq(narrow(k), narrow(m), narrow(least), q, tau.data(), work, size);
+    });
+  // A last column of one number is left as it is where that is real, so its sign stays; where it has an
+  // imaginary part, LAPACK makes it real and changes the sign.
   if (m > n || tau[static_cast<std::size_t>(m - 1)] == T(0)) return;
-  for (std::int64_t j = m - 1; j < n; ++j) r[(m - 1) * n + j] = -r[(m - 1) * n + j];
-  for (std::int64_t i = 0; i < m; ++i) q[i * k + m - 1] = -q[i * k + m - 1];
+  for (std::int64_t j = m - 1; j < n; ++j)
+    r[(m - 1) * n + j] = -r[(m - 1) * n + j];
+  for (std::int64_t i = 0; i < m; ++i)
+    q[i * k + m - 1] = -q[i * k + m - 1];
 }
 
 template <class T> void scale(T* x, std::int64_t n, std::int64_t step, T by) {
-  if (by != T(1)) for (std::int64_t i = 0; i < n; ++i) x[i * step] *= by;
+  if (by != T(1))
+    for (std::int64_t i = 0; i < n; ++i)
+      x[i * step] *= by;
 }
 
-// Eigenvectors are given up to a factor of magnitude 1: of the components of the largest magnitude the first is made positive.
-// Returns the factor.
+// Eigenvectors are given up to a factor of magnitude 1: of the components of the largest magnitude the first
+// is made positive. Returns the factor.
 template <class T> T make_positive(T* x, std::int64_t n, std::int64_t step) {
   T* largest = x;
-  for (std::int64_t i = 1; i < n; ++i) if (std::abs(x[i * step]) > std::abs(*largest)) largest = x + i * step;
+  for (std::int64_t i = 1; i < n; ++i)
+    if (std::abs(x[i * step]) > std::abs(*largest)) largest = x + i * step;
   const lapack::Magnitude<T> size = std::abs(*largest);
   if (!(size > 0)) return T(1);
   const T by = conjugate(direction(*largest));
@@ -56,7 +71,8 @@ template <class T> T make_positive(T* x, std::int64_t n, std::int64_t step) {
   return by;
 }
 
-// The upper triangle of the transpose, as LAPACK sees it, is that of the conjugate, which has the conjugate vectors.
+// The upper triangle of the transpose, as LAPACK sees it, is that of the conjugate, which has the conjugate
+// vectors.
 template <class T> Int eigh_of(const T* x, std::int64_t n, lapack::Magnitude<T>* values, T* vectors) {
   CachedVector<T> a(static_cast<std::size_t>(n * n));
   bool usable = true;
@@ -67,35 +83,43 @@ template <class T> Int eigh_of(const T* x, std::int64_t n, lapack::Magnitude<T>*
   }
   if (!usable) return fill_nan(values, n), fill_nan(vectors, n * n), 0;
   lapack::Workspace<T> more = lapack::workspace_for_syevd<T>(n);
-  const Int info = with_work<T>([&](T* work, Int size) { return lapack::syevd('U', narrow(n), a.data(), values, work, size, more); });
-  for (std::int64_t i = 0; i < n; ++i) make_positive(a.data() + i * n, n, 1);
+  const Int info = with_work<T>(
+      [&](T* work, Int size) { return lapack::syevd('U', narrow(n), a.data(), values, work, size, more); });
+  for (std::int64_t i = 0; i < n; ++i)
+    make_positive(a.data() + i * n, n, 1);
   transpose(a.data(), n, vectors, n, n, n);
   std::transform(vectors, vectors + n * n, vectors, [](const T& e) { return conjugate(e); });
   return info;
 }
 
 // u is m × p and vh is q × n.
-template <class T> Int svd_of(const T* x, std::int64_t m, std::int64_t n, std::int64_t p, std::int64_t q, T* u, lapack::Magnitude<T>* s, T* vh) {
+template <class T> Int svd_of(const T* x, std::int64_t m, std::int64_t n, std::int64_t p, std::int64_t q,
+                              T* u, lapack::Magnitude<T>* s, T* vh) {
   const std::int64_t k = std::min(m, n);
   if (k == 0) {   // full factors of nothing are identities
-    for (std::int64_t i = 0; i < m * p; ++i) u[i] = T(i / p == i % p);
-    for (std::int64_t i = 0; i < q * n; ++i) vh[i] = T(i / n == i % n);
+    for (std::int64_t i = 0; i < m * p; ++i)
+      u[i] = T(i / p == i % p);
+    for (std::int64_t i = 0; i < q * n; ++i)
+      vh[i] = T(i / n == i % n);
     return 0;
   }
   if (!finite(x, m * n)) return fill_nan(u, m * p), fill_nan(s, k), fill_nan(vh, q * n), 0;
   CachedVector<T> a(x, x + m * n);
   lapack::Workspace<T> more = lapack::workspace_for_gesdd<T>(n, m);
   const char job = p == m && q == n ? 'A' : 'S';
-  const Int info = with_work<T>([&](T* work, Int size) { return lapack::gesdd(job, narrow(n), narrow(m), a.data(), s, vh, u, narrow(p), work, size, more); });
+  const Int info = with_work<T>([&](T* work, Int size) {
+    return lapack::gesdd(job, narrow(n), narrow(m), a.data(), s, vh, u, narrow(p), work, size, more);
+  });
   for (std::int64_t i = 0; i < p; ++i) {
     const T by = make_positive(u + i, m, p);
     if (i < k) scale(vh + i * n, n, 1, conjugate(by));
   }
-  for (std::int64_t i = k; i < q; ++i) make_positive(vh + i * n, n, 1);
+  for (std::int64_t i = k; i < q; ++i)
+    make_positive(vh + i * n, n, 1);
   return info;
 }
 
-}  // namespace
+}   // namespace
 
 void qr(const Tensor& x, Tensor& q, Tensor& r) {
   const std::int64_t m = extent(x, 2), n = extent(x, 1), k = extent(q, 1);
@@ -114,17 +138,20 @@ Failure eigh(const Tensor& x, Tensor& values, Tensor& vectors) {
   return visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);
     return for_each_matrix(matrices(x), 9 * n * n * n, [&](std::int64_t i) {
-      return eigh_of(elements<T>(x) + i * n * n, n, elements<lapack::Magnitude<T>>(values) + i * n, elements<T>(vectors) + i * n * n);
+      return eigh_of(elements<T>(x) + i * n * n, n, elements<lapack::Magnitude<T>>(values) + i * n,
+                     elements<T>(vectors) + i * n * n);
     });
   });
 }
 
 Failure svd(const Tensor& x, Tensor& u, Tensor& s, Tensor& vh) {
-  const std::int64_t m = extent(x, 2), n = extent(x, 1), k = extent(s, 1), p = extent(u, 1), q = extent(vh, 2);
+  const std::int64_t m = extent(x, 2), n = extent(x, 1), k = extent(s, 1), p = extent(u, 1),
+                     q = extent(vh, 2);
   return visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);
     return for_each_matrix(matrices(x), 20 * m * n * k, [&](std::int64_t i) {
-      return svd_of(elements<T>(x) + i * m * n, m, n, p, q, elements<T>(u) + i * m * p, elements<lapack::Magnitude<T>>(s) + i * k, elements<T>(vh) + i * q * n);
+      return svd_of(elements<T>(x) + i * m * n, m, n, p, q, elements<T>(u) + i * m * p,
+                    elements<lapack::Magnitude<T>>(s) + i * k, elements<T>(vh) + i * q * n);
     });
   });
 }
@@ -140,12 +167,24 @@ Failure pinv(const Tensor& x, double rcond, Tensor& y) {
       T* out = elements<T>(y) + i * n * m;
       const Int info = svd_of(elements<T>(x) + i * m * n, m, n, k, k, u.data(), s.data(), vh.data());
       const auto least = static_cast<lapack::Magnitude<T>>(rcond) * s[0];
-      for (std::int64_t j = 0; j < k; ++j) scale(vh.data() + j * n, n, 1, T(s[static_cast<std::size_t>(j)] <= least ? 0 : 1 / s[static_cast<std::size_t>(j)]));
-      gemm(Product<T>{.m = n, .n = m, .k = k, .a = vh.data(), .b = u.data(), .y = out, .a_transposed = true, .b_transposed = true, .lda = n, .ldb = k, .ldy = m});
+      for (std::int64_t j = 0; j < k; ++j)
+        scale(vh.data() + j * n, n, 1,
+              T(s[static_cast<std::size_t>(j)] <= least ? 0 : 1 / s[static_cast<std::size_t>(j)]));
+      gemm(Product<T>{.m = n,
+                      .n = m,
+                      .k = k,
+                      .a = vh.data(),
+                      .b = u.data(),
+                      .y = out,
+                      .a_transposed = true,
+                      .b_transposed = true,
+                      .lda = n,
+                      .ldb = k,
+                      .ldy = m});
       std::transform(out, out + n * m, out, [](const T& e) { return conjugate(e); });
       return info;
     });
   });
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -1,5 +1,6 @@
-// The factors of one matrix, for solutions and determinants. LAPACK's factors of the row-major matrix A are those of Aᵀ = P L U,
-// that is A = Uᵀ Lᵀ Pᵀ: read row-major they are the lower triangle Uᵀ and the unit upper triangle Lᵀ, and P exchanges columns.
+// The factors of one matrix, for solutions and determinants. LAPACK's factors of the row-major matrix A are
+// those of Aᵀ = P L U, that is A = Uᵀ Lᵀ Pᵀ: read row-major they are the lower triangle Uᵀ and the unit upper
+// triangle Lᵀ, and P exchanges columns.
 #pragma once
 #include <cmath>
 #include <limits>
@@ -23,18 +24,21 @@ template <class T> struct Factors {
   lapack::Int* pivots;
   std::int64_t n;
 
-  // From the elements in a. LAPACK's info: the number of the first pivot that is 0. NaN where x is not finite.
+  // From the elements in a. LAPACK's info: the number of the first pivot that is 0. NaN where x is not
+  // finite.
   std::int64_t make() const {
     if (finite(a, n * n)) return lapack::getrf(lapack::narrow(n), lapack::narrow(n), a, pivots);
     std::fill_n(a, n * n, kNan<T>);
-    for (std::int64_t i = 0; i < n; ++i) pivots[i] = lapack::narrow(i + 1);
+    for (std::int64_t i = 0; i < n; ++i)
+      pivots[i] = lapack::narrow(i + 1);
     return 0;
   }
   T pivot(std::int64_t i) const { return a[i * n + i]; }
   bool not_finite() const { return pivot(0) != pivot(0); }
   bool odd() const {
     bool result = false;
-    for (std::int64_t i = 0; i < n; ++i) result ^= pivots[i] != i + 1;
+    for (std::int64_t i = 0; i < n; ++i)
+      result ^= pivots[i] != i + 1;
     return result;
   }
   void exchange(T* y, std::int64_t m, std::int64_t i) const {
@@ -45,15 +49,17 @@ template <class T> struct Factors {
     if (not_finite()) return void(std::fill_n(y, n * m, kNan<T>));
     const lapack::Int rows = lapack::narrow(n), columns = lapack::narrow(m);
     if (transposed) {
-      for (std::int64_t i = 0; i < n; ++i) exchange(y, m, i);
+      for (std::int64_t i = 0; i < n; ++i)
+        exchange(y, m, i);
       lapack::trsm({.lower = false, .transposed = true, .unit = true}, rows, columns, a, y);
       lapack::trsm({.lower = true, .transposed = true, .unit = false}, rows, columns, a, y);
     } else {
       lapack::trsm({.lower = true, .transposed = false, .unit = false}, rows, columns, a, y);
       lapack::trsm({.lower = false, .transposed = false, .unit = true}, rows, columns, a, y);
-      for (std::int64_t i = n; i-- > 0;) exchange(y, m, i);
+      for (std::int64_t i = n; i-- > 0;)
+        exchange(y, m, i);
     }
   }
 };
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -1,5 +1,6 @@
-// Discrete Fourier transforms. Those of lengths with large prime factors become a convolution, of a length of small factors
-// (Bluestein, "A linear filtering approach to the computation of the discrete Fourier transform", 1970).
+// Discrete Fourier transforms. Those of lengths with large prime factors become a convolution, of a length of
+// small factors (Bluestein, "A linear filtering approach to the computation of the discrete Fourier
+// transform", 1970).
 #include "kernels/linalg/fft.h"
 
 #include <algorithm>
@@ -10,30 +11,38 @@
 #include <vector>
 
 #include "core/parallel.h"
-#include "kernels/simd/complexes.h"
 #include "kernels/linalg/mixed_radix.h"
+#include "kernels/simd/complexes.h"
 
 namespace tapedeck::kernels {
 namespace {
 
-constexpr Cut kCut = {1 << 11, 1 << 13};              // of elements
-constexpr std::int64_t kBlock = 8;                    // lines that are not contiguous are copied by so many
-constexpr std::int64_t kLargestKept = 1 << 18;        // longer plans are made for each call
+constexpr Cut kCut = {1 << 11, 1 << 13};         // of elements
+constexpr std::int64_t kBlock = 8;               // lines that are not contiguous are copied by so many
+constexpr std::int64_t kLargestKept = 1 << 18;   // longer plans are made for each call
 
 /// The smallest 2ᵏ or 3 · 2ᵏ from n on.
 std::int64_t convenient(std::int64_t n) {
   std::int64_t power = 1;
-  while (power < n) power *= 2;
+  while (power < n)
+    power *= 2;
   return power >= 4 && power / 4 * 3 >= n ? power / 4 * 3 : power;
 }
 
 /// All that transforms of one length and direction share.
 template <class T> class Plan {
  public:
-  /// With turns: exp(-πi k / n) for k from 0 to n, conjugated where inverse, for the transform of 2 n real numbers.
+  /// With turns: exp(-πi k / n) for k from 0 to n, conjugated where inverse, for the transform of 2 n real
+  /// numbers.
   Plan(std::int64_t n, bool inverse, bool with_turns)
-      : n_(n), inverse_(inverse), direct_(MixedRadix<T>::takes(n)), forth_(direct_ ? n : convenient(2 * n - 1), direct_ && inverse), back_(direct_ ? 1 : convenient(2 * n - 1), true) {
-    if (with_turns) for (std::int64_t k = 0; k <= n; ++k) turns_.push_back(turn<T>(k, 2 * n, inverse));
+      : n_(n),
+        inverse_(inverse),
+        direct_(MixedRadix<T>::takes(n)),
+        forth_(direct_ ? n : convenient(2 * n - 1), direct_ && inverse),
+        back_(direct_ ? 1 : convenient(2 * n - 1), true) {
+    if (with_turns)
+      for (std::int64_t k = 0; k <= n; ++k)
+        turns_.push_back(turn<T>(k, 2 * n, inverse));
     if (direct_) return;
     // jk = (j² + k² - (k - j)²) / 2, and exp(-πi j² / n) repeats with j² modulo 2 n.
     const std::int64_t m = convenient(2 * n - 1);
@@ -55,15 +64,20 @@ template <class T> class Plan {
     if (direct_) return forth_.run(x, y);
     const std::size_t n = size(n_), m = spectrum_.size();
     std::complex<T>*a = scratch, *b = scratch + m;
-    for (std::size_t j = 0; j < n; ++j) a[j] = product(x[j], chirp_[j]);
+    for (std::size_t j = 0; j < n; ++j)
+      a[j] = product(x[j], chirp_[j]);
     std::fill(a + n, a + m, std::complex<T>());
     forth_.run(a, b);
-    for (std::size_t j = 0; j < m; ++j) b[j] = product(b[j], spectrum_[j]);
+    for (std::size_t j = 0; j < m; ++j)
+      b[j] = product(b[j], spectrum_[j]);
     back_.run(b, a);
-    for (std::size_t k = 0; k < n; ++k) y[k] = product(a[k], chirp_[k]);
+    for (std::size_t k = 0; k < n; ++k)
+      y[k] = product(a[k], chirp_[k]);
   }
 
-  bool is(std::int64_t n, bool inverse, bool with_turns) const { return n_ == n && inverse_ == inverse && turns_.empty() == !with_turns; }
+  bool is(std::int64_t n, bool inverse, bool with_turns) const {
+    return n_ == n && inverse_ == inverse && turns_.empty() == !with_turns;
+  }
   std::int64_t n() const { return n_; }
   const Numbers<T>& turns() const { return turns_; }
 
@@ -77,9 +91,11 @@ template <class T> class Plan {
 };
 
 /// The plan for n, from the last ones that this thread has used.
-template <class T> std::shared_ptr<const Plan<T>> plan_of(std::int64_t n, bool inverse, bool with_turns = false) {
+template <class T>
+std::shared_ptr<const Plan<T>> plan_of(std::int64_t n, bool inverse, bool with_turns = false) {
   static thread_local std::array<std::shared_ptr<const Plan<T>>, 8> kept;
-  const auto found = std::find_if(kept.begin(), kept.end(), [=](const auto& p) { return p && p->is(n, inverse, with_turns); });
+  const auto found = std::find_if(kept.begin(), kept.end(),
+                                  [=](const auto& p) { return p && p->is(n, inverse, with_turns); });
   if (found != kept.end()) {
     std::rotate(kept.begin(), found, found + 1);
     return kept[0];
@@ -92,64 +108,83 @@ template <class T> std::shared_ptr<const Plan<T>> plan_of(std::int64_t n, bool i
   return plan;
 }
 
-/// Calls f(plan, scratch, begin, end) for pieces of `count` lines on the threads; scratch has `extra` numbers, and behind them what the plan needs.
-template <class T, class F> void for_lines(const Plan<T>& plan, std::int64_t count, std::int64_t extra, const F& f) {
+/// Calls f(plan, scratch, begin, end) for pieces of `count` lines on the threads; scratch has `extra`
+/// numbers, and behind them what the plan needs.
+template <class T, class F>
+void for_lines(const Plan<T>& plan, std::int64_t count, std::int64_t extra, const F& f) {
   parallel_for(count, cut_of(kCut, plan.n()), [&](std::int64_t begin, std::int64_t end) {
     Numbers<T> scratch(static_cast<std::size_t>(extra + plan.scratch()));
     f(plan, scratch.data(), begin, end);
   });
 }
 
-}  // namespace
+}   // namespace
 
-template <class T> void fft(const std::complex<T>* x, const Lines& lines, bool inverse, T scale, std::complex<T>* y) {
+template <class T>
+void fft(const std::complex<T>* x, const Lines& lines, bool inverse, T scale, std::complex<T>* y) {
   const auto [outer, n, inner] = lines;
   if (outer * n * inner == 0) return;
   const std::int64_t length = n, stride = inner, blocks = (inner + kBlock - 1) / kBlock;
   const auto shared_plan = plan_of<T>(n, inverse);
   if (stride == 1 && x != y) {
-    for_lines(*shared_plan, outer, 0, [=](const Plan<T>& plan, std::complex<T>* scratch, std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) plan.run(x + i * length, y + i * length, scratch);
-      if (scale != 1) std::for_each(y + begin * length, y + end * length, [=](std::complex<T>& e) { e *= scale; });
-    });
+    for_lines(*shared_plan, outer, 0,
+              [=](const Plan<T>& plan, std::complex<T>* scratch, std::int64_t begin, std::int64_t end) {
+                for (std::int64_t i = begin; i < end; ++i)
+                  plan.run(x + i * length, y + i * length, scratch);
+                if (scale != 1)
+                  std::for_each(y + begin * length, y + end * length,
+                                [=](std::complex<T>& e) { e *= scale; });
+              });
     return;
   }
-  for_lines(*shared_plan, outer * blocks, (kBlock + 1) * n, [=](const Plan<T>& plan, std::complex<T>* scratch, std::int64_t begin, std::int64_t end) {
-    std::complex<T>*line = scratch + kBlock * length, *further = line + length;
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t first = i % blocks * kBlock, width = std::min(kBlock, stride - first), at = i / blocks * length * stride + first;
-      for (std::int64_t j = 0; j < length; ++j) for (std::int64_t w = 0; w < width; ++w) scratch[w * length + j] = x[at + j * stride + w];
-      for (std::int64_t w = 0; w < width; ++w) {
-        plan.run(scratch + w * length, line, further);
-        for (std::int64_t j = 0; j < length; ++j) scratch[w * length + j] = line[j] * scale;
-      }
-      for (std::int64_t j = 0; j < length; ++j) for (std::int64_t w = 0; w < width; ++w) y[at + j * stride + w] = scratch[w * length + j];
-    }
-  });
+  for_lines(*shared_plan, outer * blocks, (kBlock + 1) * n,
+            [=](const Plan<T>& plan, std::complex<T>* scratch, std::int64_t begin, std::int64_t end) {
+              std::complex<T>*line = scratch + kBlock * length, *further = line + length;
+              for (std::int64_t i = begin; i < end; ++i) {
+                const std::int64_t first = i % blocks * kBlock, width = std::min(kBlock, stride - first),
+                                   at = i / blocks * length * stride + first;
+                for (std::int64_t j = 0; j < length; ++j)
+                  for (std::int64_t w = 0; w < width; ++w)
+                    scratch[w * length + j] = x[at + j * stride + w];
+                for (std::int64_t w = 0; w < width; ++w) {
+                  plan.run(scratch + w * length, line, further);
+                  for (std::int64_t j = 0; j < length; ++j)
+                    scratch[w * length + j] = line[j] * scale;
+                }
+                for (std::int64_t j = 0; j < length; ++j)
+                  for (std::int64_t w = 0; w < width; ++w)
+                    y[at + j * stride + w] = scratch[w * length + j];
+              }
+            });
 }
 
-// An even number of reals are the real and imaginary parts of half as many numbers z, and with Z = fft(z), m = n / 2, the transform is
-// (Z[k] + conj Z[m - k]) / 2 - i exp(-2πi k / n) (Z[k] - conj Z[m - k]) / 2.
+// An even number of reals are the real and imaginary parts of half as many numbers z, and with Z = fft(z), m
+// = n / 2, the transform is (Z[k] + conj Z[m - k]) / 2 - i exp(-2πi k / n) (Z[k] - conj Z[m - k]) / 2.
 template <class T> void rfft(const T* x, std::int64_t rows, std::int64_t n, std::complex<T>* y) {
   if (rows * n == 0) return;
   const bool even = n % 2 == 0;
   const std::int64_t m = even ? n / 2 : n, outputs = n / 2 + 1;
   const auto shared_plan = plan_of<T>(m, false, even);
-  for_lines(*shared_plan, rows, 2 * m, [=, turns = shared_plan->turns().data()](const Plan<T>& plan, std::complex<T>* scratch, std::int64_t begin, std::int64_t end) {
-    std::complex<T>*z = scratch, *transform = scratch + m, *further = transform + m;
-    for (std::int64_t r = begin; r < end; ++r) {
-      const T* row = x + r * n;
-      std::complex<T>* out = y + r * outputs;
-      for (std::int64_t j = 0; j < m; ++j) z[j] = even ? std::complex<T>(row[2 * j], row[2 * j + 1]) : std::complex<T>(row[j], 0);
-      plan.run(z, transform, further);
-      if (!even) std::copy_n(transform, outputs, out);
-      else
-        for (std::int64_t k = 0; k <= m; ++k) {
-          const std::complex<T> a = transform[k % m], b = std::conj(transform[(m - k) % m]), odd = product(turns[k], a - b);
-          out[k] = {(a.real() + b.real() + odd.imag()) / 2, (a.imag() + b.imag() - odd.real()) / 2};
-        }
-    }
-  });
+  for_lines(*shared_plan, rows, 2 * m,
+            [=, turns = shared_plan->turns().data()](const Plan<T>& plan, std::complex<T>* scratch,
+                                                     std::int64_t begin, std::int64_t end) {
+              std::complex<T>*z = scratch, *transform = scratch + m, *further = transform + m;
+              for (std::int64_t r = begin; r < end; ++r) {
+                const T* row = x + r * n;
+                std::complex<T>* out = y + r * outputs;
+                for (std::int64_t j = 0; j < m; ++j)
+                  z[j] = even ? std::complex<T>(row[2 * j], row[2 * j + 1]) : std::complex<T>(row[j], 0);
+                plan.run(z, transform, further);
+                if (!even)
+                  std::copy_n(transform, outputs, out);
+                else
+                  for (std::int64_t k = 0; k <= m; ++k) {
+                    const std::complex<T> a = transform[k % m], b = std::conj(transform[(m - k) % m]),
+                                          odd = product(turns[k], a - b);
+                    out[k] = {(a.real() + b.real() + odd.imag()) / 2, (a.imag() + b.imag() - odd.real()) / 2};
+                  }
+              }
+            });
 }
 
 template <class T> void irfft(const std::complex<T>* x, std::int64_t rows, std::int64_t n, T* y) {
@@ -157,27 +192,35 @@ template <class T> void irfft(const std::complex<T>* x, std::int64_t rows, std::
   const bool even = n % 2 == 0;
   const std::int64_t m = even ? n / 2 : n, inputs = n / 2 + 1;
   const auto shared_plan = plan_of<T>(m, true, even);
-  for_lines(*shared_plan, rows, 2 * m, [=, turns = shared_plan->turns().data()](const Plan<T>& plan, std::complex<T>* scratch, std::int64_t begin, std::int64_t end) {
-    std::complex<T>*z = scratch, *transform = scratch + m, *further = transform + m;
-    const T scale = 1 / static_cast<T>(n);
-    for (std::int64_t r = begin; r < end; ++r) {
-      const std::complex<T>* row = x + r * inputs;
-      T* out = y + r * n;
-      const auto entry = [&](std::int64_t k) { return k == 0 || 2 * k == n ? std::complex<T>(row[k].real(), 0) : row[k]; };
-      if (even)
-        for (std::int64_t k = 0; k < m; ++k) {
-          const std::complex<T> a = entry(k), b = std::conj(entry(m - k)), odd = product(turns[k], a - b);
-          z[k] = {a.real() + b.real() - odd.imag(), a.imag() + b.imag() + odd.real()};
-        }
-      else
-        for (std::int64_t k = 0; k < n; ++k) z[k] = k < inputs ? entry(k) : std::conj(row[n - k]);
-      plan.run(z, transform, further);
-      for (std::int64_t j = 0; j < m; ++j) {
-        if (even) out[2 * j] = transform[j].real() * scale, out[2 * j + 1] = transform[j].imag() * scale;
-        else out[j] = transform[j].real() * scale;
-      }
-    }
-  });
+  for_lines(*shared_plan, rows, 2 * m,
+            [=, turns = shared_plan->turns().data()](const Plan<T>& plan, std::complex<T>* scratch,
+                                                     std::int64_t begin, std::int64_t end) {
+              std::complex<T>*z = scratch, *transform = scratch + m, *further = transform + m;
+              const T scale = 1 / static_cast<T>(n);
+              for (std::int64_t r = begin; r < end; ++r) {
+                const std::complex<T>* row = x + r * inputs;
+                T* out = y + r * n;
+                const auto entry = [&](std::int64_t k) {
+                  return k == 0 || 2 * k == n ? std::complex<T>(row[k].real(), 0) : row[k];
+                };
+                if (even)
+                  for (std::int64_t k = 0; k < m; ++k) {
+                    const std::complex<T> a = entry(k), b = std::conj(entry(m - k)),
+                                          odd = product(turns[k], a - b);
+                    z[k] = {a.real() + b.real() - odd.imag(), a.imag() + b.imag() + odd.real()};
+                  }
+                else
+                  for (std::int64_t k = 0; k < n; ++k)
+                    z[k] = k < inputs ? entry(k) : std::conj(row[n - k]);
+                plan.run(z, transform, further);
+                for (std::int64_t j = 0; j < m; ++j) {
+                  if (even)
+                    out[2 * j] = transform[j].real() * scale, out[2 * j + 1] = transform[j].imag() * scale;
+                  else
+                    out[j] = transform[j].real() * scale;
+                }
+              }
+            });
 }
 
 template void fft(const std::complex<float>*, const Lines&, bool, float, std::complex<float>*);
@@ -187,4 +230,4 @@ template void rfft(const double*, std::int64_t, std::int64_t, std::complex<doubl
 template void irfft(const std::complex<float>*, std::int64_t, std::int64_t, float*);
 template void irfft(const std::complex<double>*, std::int64_t, std::int64_t, double*);
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

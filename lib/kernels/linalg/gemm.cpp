@@ -1,4 +1,5 @@
-// Products by BLAS. Small ones too: a kernel of our own was not faster than OpenBLAS's for sizes from 8 to 64.
+// Products by BLAS. Small ones too: a kernel of our own was not faster than OpenBLAS's for sizes from 8
+// to 64.
 #include "kernels/linalg/gemm.h"
 
 #include <cblas.h>
@@ -21,8 +22,8 @@ namespace {
 CBLAS_TRANSPOSE flag(bool transposed) { return transposed ? CblasTrans : CblasNoTrans; }
 blasint narrow(std::int64_t n) { return static_cast<blasint>(n); }
 
-// OpenBLAS's number of threads is one for the process in its pthreads flavour; in its OpenMP flavour each calling thread has
-// its own, OpenMP's, which overrides the former.
+// OpenBLAS's number of threads is one for the process in its pthreads flavour; in its OpenMP flavour each
+// calling thread has its own, OpenMP's, which overrides the former.
 bool by_openmp() {
   static const bool result = openblas_get_parallel() == 2 && omp_get_max_threads && omp_set_num_threads;
   return result;
@@ -57,11 +58,12 @@ template <class T> const std::complex<T>* factor(const std::complex<T>& x) { ret
 template <class F, class T> void multiply(F* blas, const Product<T>& p) {
   const T one(1), add = p.add ? one : T(0);
   const int before = limit_openmp(1);
-  blas(CblasRowMajor, flag(p.a_transposed), flag(p.b_transposed), narrow(p.m), narrow(p.n), narrow(p.k), factor(one), p.a, narrow(p.lda), p.b, narrow(p.ldb), factor(add), p.y, narrow(p.ldy));
+  blas(CblasRowMajor, flag(p.a_transposed), flag(p.b_transposed), narrow(p.m), narrow(p.n), narrow(p.k),
+       factor(one), p.a, narrow(p.lda), p.b, narrow(p.ldb), factor(add), p.y, narrow(p.ldy));
   limit_openmp(before);
 }
 
-}  // namespace
+}   // namespace
 
 void gemm(const Product<float>& p) { multiply(cblas_sgemm, p); }
 void gemm(const Product<double>& p) { multiply(cblas_dgemm, p); }
@@ -75,8 +77,10 @@ OneBlasThread::OneBlasThread() : of_openmp_(limit_openmp(1)) {
   throw InternalError("blas: OpenBLAS cannot be held at one thread");
 }
 OneBlasThread::~OneBlasThread() {
-  if (by_openmp()) limit_openmp(of_openmp_);
-  else unlimit_process();
+  if (by_openmp())
+    limit_openmp(of_openmp_);
+  else
+    unlimit_process();
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

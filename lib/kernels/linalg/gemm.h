@@ -5,8 +5,8 @@
 
 namespace tapedeck::kernels {
 
-/// y = a b, or y += a b. All row-major: y is m × n, a is m × k and b is k × n, stored so or transposed; ld… are the distances
-/// of rows as stored. Every number is below 2^31.
+/// y = a b, or y += a b. All row-major: y is m × n, a is m × k and b is k × n, stored so or transposed; ld…
+/// are the distances of rows as stored. Every number is below 2^31.
 template <class T> struct Product {
   std::int64_t m, n, k;
   const T *a, *b;
@@ -33,8 +33,8 @@ void gemm(const Product<double>& p);
 void gemm(const Product<std::complex<float>>& p);
 void gemm(const Product<std::complex<double>>& p);
 
-/// What this thread asks of BLAS and LAPACK runs on this thread while this lives; then the user's number of threads holds
-/// again. Throws InternalError where BLAS does not obey.
+/// What this thread asks of BLAS and LAPACK runs on this thread while this lives; then the user's number of
+/// threads holds again. Throws InternalError where BLAS does not obey.
 class OneBlasThread {
  public:
   OneBlasThread();
@@ -46,4 +46,4 @@ class OneBlasThread {
   int of_openmp_;
 };
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

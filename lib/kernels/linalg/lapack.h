@@ -1,5 +1,6 @@
-// LAPACK and triangular solutions for all dtypes under one name. LAPACK counts columns first, so what it is given is the
-// transpose of a row-major matrix: the upper triangle stands for the lower one, and a factorisation of columns for one of rows.
+// LAPACK and triangular solutions for all dtypes under one name. LAPACK counts columns first, so what it is
+// given is the transpose of a row-major matrix: the upper triangle stands for the lower one, and a
+// factorisation of columns for one of rows.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -22,103 +23,187 @@ inline Int narrow(std::int64_t n) { return static_cast<Int>(n); }
 template <class T, class F> Int with_work(const F& f) {
   T best = 0;
   f(&best, Int{-1});
-  const auto size = std::max<std::int64_t>(static_cast<std::int64_t>(std::nextafter(std::real(best), std::numeric_limits<float>::infinity())), 1);
+  const auto size = std::max<std::int64_t>(
+      static_cast<std::int64_t>(std::nextafter(std::real(best), std::numeric_limits<float>::infinity())), 1);
   CachedVector<T> work(static_cast<std::size_t>(size));
   return f(work.data(), narrow(size));
 }
 
 /// Each returns LAPACK's info: 0 if all is well.
-inline Int potrf(char triangle, Int n, float* a) { return LAPACKE_spotrf_work(LAPACK_COL_MAJOR, triangle, n, a, n); }
-inline Int potrf(char triangle, Int n, double* a) { return LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, triangle, n, a, n); }
-inline Int potrf(char triangle, Int n, std::complex<float>* a) { return LAPACKE_cpotrf_work(LAPACK_COL_MAJOR, triangle, n, a, n); }
-inline Int potrf(char triangle, Int n, std::complex<double>* a) { return LAPACKE_zpotrf_work(LAPACK_COL_MAJOR, triangle, n, a, n); }
-inline Int getrf(Int n, Int m, float* a, Int* pivots) { return LAPACKE_sgetrf_work(LAPACK_COL_MAJOR, n, m, a, n, pivots); }
-inline Int getrf(Int n, Int m, double* a, Int* pivots) { return LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, n, m, a, n, pivots); }
-inline Int getrf(Int n, Int m, std::complex<float>* a, Int* pivots) { return LAPACKE_cgetrf_work(LAPACK_COL_MAJOR, n, m, a, n, pivots); }
-inline Int getrf(Int n, Int m, std::complex<double>* a, Int* pivots) { return LAPACKE_zgetrf_work(LAPACK_COL_MAJOR, n, m, a, n, pivots); }
-inline Int getri(Int n, float* a, const Int* pivots, float* work, Int size) { return LAPACKE_sgetri_work(LAPACK_COL_MAJOR, n, a, n, pivots, work, size); }
-inline Int getri(Int n, double* a, const Int* pivots, double* work, Int size) { return LAPACKE_dgetri_work(LAPACK_COL_MAJOR, n, a, n, pivots, work, size); }
-inline Int getri(Int n, std::complex<float>* a, const Int* pivots, std::complex<float>* work, Int size) { return LAPACKE_cgetri_work(LAPACK_COL_MAJOR, n, a, n, pivots, work, size); }
-inline Int getri(Int n, std::complex<double>* a, const Int* pivots, std::complex<double>* work, Int size) { return LAPACKE_zgetri_work(LAPACK_COL_MAJOR, n, a, n, pivots, work, size); }
+inline Int potrf(char triangle, Int n, float* a) {
+  return LAPACKE_spotrf_work(LAPACK_COL_MAJOR, triangle, n, a, n);
+}
+inline Int potrf(char triangle, Int n, double* a) {
+  return LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, triangle, n, a, n);
+}
+inline Int potrf(char triangle, Int n, std::complex<float>* a) {
+  return LAPACKE_cpotrf_work(LAPACK_COL_MAJOR, triangle, n, a, n);
+}
+inline Int potrf(char triangle, Int n, std::complex<double>* a) {
+  return LAPACKE_zpotrf_work(LAPACK_COL_MAJOR, triangle, n, a, n);
+}
+inline Int getrf(Int n, Int m, float* a, Int* pivots) {
+  return LAPACKE_sgetrf_work(LAPACK_COL_MAJOR, n, m, a, n, pivots);
+}
+inline Int getrf(Int n, Int m, double* a, Int* pivots) {
+  return LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, n, m, a, n, pivots);
+}
+inline Int getrf(Int n, Int m, std::complex<float>* a, Int* pivots) {
+  return LAPACKE_cgetrf_work(LAPACK_COL_MAJOR, n, m, a, n, pivots);
+}
+inline Int getrf(Int n, Int m, std::complex<double>* a, Int* pivots) {
+  return LAPACKE_zgetrf_work(LAPACK_COL_MAJOR, n, m, a, n, pivots);
+}
+inline Int getri(Int n, float* a, const Int* pivots, float* work, Int size) {
+  return LAPACKE_sgetri_work(LAPACK_COL_MAJOR, n, a, n, pivots, work, size);
+}
+inline Int getri(Int n, double* a, const Int* pivots, double* work, Int size) {
+  return LAPACKE_dgetri_work(LAPACK_COL_MAJOR, n, a, n, pivots, work, size);
+}
+inline Int getri(Int n, std::complex<float>* a, const Int* pivots, std::complex<float>* work, Int size) {
+  return LAPACKE_cgetri_work(LAPACK_COL_MAJOR, n, a, n, pivots, work, size);
+}
+inline Int getri(Int n, std::complex<double>* a, const Int* pivots, std::complex<double>* work, Int size) {
+  return LAPACKE_zgetri_work(LAPACK_COL_MAJOR, n, a, n, pivots, work, size);
+}
 
 /// With work and its size: -1 asks for the best size, which comes in work[0].
-inline Int gelqf(Int n, Int m, float* a, float* tau, float* work, Int size) { return LAPACKE_sgelqf_work(LAPACK_COL_MAJOR, n, m, a, n, tau, work, size); }
-inline Int gelqf(Int n, Int m, double* a, double* tau, double* work, Int size) { return LAPACKE_dgelqf_work(LAPACK_COL_MAJOR, n, m, a, n, tau, work, size); }
-inline Int gelqf(Int n, Int m, std::complex<float>* a, std::complex<float>* tau, std::complex<float>* work, Int size) { return LAPACKE_cgelqf_work(LAPACK_COL_MAJOR, n, m, a, n, tau, work, size); }
-inline Int gelqf(Int n, Int m, std::complex<double>* a, std::complex<double>* tau, std::complex<double>* work, Int size) { return LAPACKE_zgelqf_work(LAPACK_COL_MAJOR, n, m, a, n, tau, work, size); }
-inline Int orglq(Int n, Int m, Int k, float* a, const float* tau, float* work, Int size) { return LAPACKE_sorglq_work(LAPACK_COL_MAJOR, n, m, k, a, n, tau, work, size); }
-inline Int orglq(Int n, Int m, Int k, double* a, const double* tau, double* work, Int size) { return LAPACKE_dorglq_work(LAPACK_COL_MAJOR, n, m, k, a, n, tau, work, size); }
-inline Int orglq(Int n, Int m, Int k, std::complex<float>* a, const std::complex<float>* tau, std::complex<float>* work, Int size) { return LAPACKE_cunglq_work(LAPACK_COL_MAJOR, n, m, k, a, n, tau, work, size); }
-inline Int orglq(Int n, Int m, Int k, std::complex<double>* a, const std::complex<double>* tau, std::complex<double>* work, Int size) { return LAPACKE_zunglq_work(LAPACK_COL_MAJOR, n, m, k, a, n, tau, work, size); }
+inline Int gelqf(Int n, Int m, float* a, float* tau, float* work, Int size) {
+  return LAPACKE_sgelqf_work(LAPACK_COL_MAJOR, n, m, a, n, tau, work, size);
+}
+inline Int gelqf(Int n, Int m, double* a, double* tau, double* work, Int size) {
+  return LAPACKE_dgelqf_work(LAPACK_COL_MAJOR, n, m, a, n, tau, work, size);
+}
+inline Int gelqf(Int n, Int m, std::complex<float>* a, std::complex<float>* tau, std::complex<float>* work,
+                 Int size) {
+  return LAPACKE_cgelqf_work(LAPACK_COL_MAJOR, n, m, a, n, tau, work, size);
+}
+inline Int gelqf(Int n, Int m, std::complex<double>* a, std::complex<double>* tau, std::complex<double>* work,
+                 Int size) {
+  return LAPACKE_zgelqf_work(LAPACK_COL_MAJOR, n, m, a, n, tau, work, size);
+}
+inline Int orglq(Int n, Int m, Int k, float* a, const float* tau, float* work, Int size) {
+  return LAPACKE_sorglq_work(LAPACK_COL_MAJOR, n, m, k, a, n, tau, work, size);
+}
+inline Int orglq(Int n, Int m, Int k, double* a, const double* tau, double* work, Int size) {
+  return LAPACKE_dorglq_work(LAPACK_COL_MAJOR, n, m, k, a, n, tau, work, size);
+}
+inline Int orglq(Int n, Int m, Int k, std::complex<float>* a, const std::complex<float>* tau,
+                 std::complex<float>* work, Int size) {
+  return LAPACKE_cunglq_work(LAPACK_COL_MAJOR, n, m, k, a, n, tau, work, size);
+}
+inline Int orglq(Int n, Int m, Int k, std::complex<double>* a, const std::complex<double>* tau,
+                 std::complex<double>* work, Int size) {
+  return LAPACKE_zunglq_work(LAPACK_COL_MAJOR, n, m, k, a, n, tau, work, size);
+}
 
 /// float for c64, as for f32, and double.
 template <class T> using Magnitude = decltype(std::abs(T()));
-/// Space for real numbers and for integers, of which LAPACK wants so many; for a matrix of real numbers none of the former.
+/// Space for real numbers and for integers, of which LAPACK wants so many; for a matrix of real numbers none
+/// of the former.
 template <class T> struct Workspace {
   CachedVector<Magnitude<T>> reals;
   CachedVector<Int> integers;
 
-  Workspace(std::int64_t for_reals, std::int64_t for_integers) : reals(static_cast<std::size_t>(std::is_floating_point_v<T> ? 0 : for_reals)), integers(static_cast<std::size_t>(for_integers)) {}
+  Workspace(std::int64_t for_reals, std::int64_t for_integers)
+      : reals(static_cast<std::size_t>(std::is_floating_point_v<T> ? 0 : for_reals)),
+        integers(static_cast<std::size_t>(for_integers)) {}
   Int count() const { return narrow(static_cast<std::int64_t>(reals.size())); }
 };
 /// The space for eigenvectors of n × n matrices, and for the singular vectors of n × m.
-template <class T> Workspace<T> workspace_for_syevd(std::int64_t n) { return {1 + 5 * n + 2 * n * n, 3 + 5 * n}; }
+template <class T> Workspace<T> workspace_for_syevd(std::int64_t n) {
+  return {1 + 5 * n + 2 * n * n, 3 + 5 * n};
+}
 template <class T> Workspace<T> workspace_for_gesdd(std::int64_t n, std::int64_t m) {
   const std::int64_t k = std::min(n, m);
   return {k * std::max(5 * k + 5, 2 * std::max(n, m) + 2 * k + 1), 8 * k};
 }
 
 inline Int syevd(char triangle, Int n, float* a, float* w, float* work, Int size, Workspace<float>& more) {
-  return LAPACKE_ssyevd_work(LAPACK_COL_MAJOR, 'V', triangle, n, a, n, w, work, size, more.integers.data(), 3 + 5 * n);
+  return LAPACKE_ssyevd_work(LAPACK_COL_MAJOR, 'V', triangle, n, a, n, w, work, size, more.integers.data(),
+                             3 + 5 * n);
 }
-inline Int syevd(char triangle, Int n, double* a, double* w, double* work, Int size, Workspace<double>& more) {
-  return LAPACKE_dsyevd_work(LAPACK_COL_MAJOR, 'V', triangle, n, a, n, w, work, size, more.integers.data(), 3 + 5 * n);
+inline Int syevd(char triangle, Int n, double* a, double* w, double* work, Int size,
+                 Workspace<double>& more) {
+  return LAPACKE_dsyevd_work(LAPACK_COL_MAJOR, 'V', triangle, n, a, n, w, work, size, more.integers.data(),
+                             3 + 5 * n);
 }
-inline Int syevd(char triangle, Int n, std::complex<float>* a, float* w, std::complex<float>* work, Int size, Workspace<std::complex<float>>& more) {
-  return LAPACKE_cheevd_work(LAPACK_COL_MAJOR, 'V', triangle, n, a, n, w, work, size, more.reals.data(), more.count(), more.integers.data(), 3 + 5 * n);
+inline Int syevd(char triangle, Int n, std::complex<float>* a, float* w, std::complex<float>* work, Int size,
+                 Workspace<std::complex<float>>& more) {
+  return LAPACKE_cheevd_work(LAPACK_COL_MAJOR, 'V', triangle, n, a, n, w, work, size, more.reals.data(),
+                             more.count(), more.integers.data(), 3 + 5 * n);
 }
-inline Int syevd(char triangle, Int n, std::complex<double>* a, double* w, std::complex<double>* work, Int size, Workspace<std::complex<double>>& more) {
-  return LAPACKE_zheevd_work(LAPACK_COL_MAJOR, 'V', triangle, n, a, n, w, work, size, more.reals.data(), more.count(), more.integers.data(), 3 + 5 * n);
+inline Int syevd(char triangle, Int n, std::complex<double>* a, double* w, std::complex<double>* work,
+                 Int size, Workspace<std::complex<double>>& more) {
+  return LAPACKE_zheevd_work(LAPACK_COL_MAJOR, 'V', triangle, n, a, n, w, work, size, more.reals.data(),
+                             more.count(), more.integers.data(), 3 + 5 * n);
 }
-inline Int gesdd(char job, Int n, Int m, float* a, float* s, float* u, float* vt, Int rows_of_vt, float* work, Int size, Workspace<float>& more) {
-  return LAPACKE_sgesdd_work(LAPACK_COL_MAJOR, job, n, m, a, n, s, u, n, vt, rows_of_vt, work, size, more.integers.data());
+inline Int gesdd(char job, Int n, Int m, float* a, float* s, float* u, float* vt, Int rows_of_vt, float* work,
+                 Int size, Workspace<float>& more) {
+  return LAPACKE_sgesdd_work(LAPACK_COL_MAJOR, job, n, m, a, n, s, u, n, vt, rows_of_vt, work, size,
+                             more.integers.data());
 }
-inline Int gesdd(char job, Int n, Int m, double* a, double* s, double* u, double* vt, Int rows_of_vt, double* work, Int size, Workspace<double>& more) {
-  return LAPACKE_dgesdd_work(LAPACK_COL_MAJOR, job, n, m, a, n, s, u, n, vt, rows_of_vt, work, size, more.integers.data());
+inline Int gesdd(char job, Int n, Int m, double* a, double* s, double* u, double* vt, Int rows_of_vt,
+                 double* work, Int size, Workspace<double>& more) {
+  return LAPACKE_dgesdd_work(LAPACK_COL_MAJOR, job, n, m, a, n, s, u, n, vt, rows_of_vt, work, size,
+                             more.integers.data());
 }
-inline Int gesdd(char job, Int n, Int m, std::complex<float>* a, float* s, std::complex<float>* u, std::complex<float>* vt, Int rows_of_vt, std::complex<float>* work, Int size, Workspace<std::complex<float>>& more) {
-  return LAPACKE_cgesdd_work(LAPACK_COL_MAJOR, job, n, m, a, n, s, u, n, vt, rows_of_vt, work, size, more.reals.data(), more.integers.data());
+inline Int gesdd(char job, Int n, Int m, std::complex<float>* a, float* s, std::complex<float>* u,
+                 std::complex<float>* vt, Int rows_of_vt, std::complex<float>* work, Int size,
+                 Workspace<std::complex<float>>& more) {
+  return LAPACKE_cgesdd_work(LAPACK_COL_MAJOR, job, n, m, a, n, s, u, n, vt, rows_of_vt, work, size,
+                             more.reals.data(), more.integers.data());
 }
-inline Int gesdd(char job, Int n, Int m, std::complex<double>* a, double* s, std::complex<double>* u, std::complex<double>* vt, Int rows_of_vt, std::complex<double>* work, Int size, Workspace<std::complex<double>>& more) {
-  return LAPACKE_zgesdd_work(LAPACK_COL_MAJOR, job, n, m, a, n, s, u, n, vt, rows_of_vt, work, size, more.reals.data(), more.integers.data());
+inline Int gesdd(char job, Int n, Int m, std::complex<double>* a, double* s, std::complex<double>* u,
+                 std::complex<double>* vt, Int rows_of_vt, std::complex<double>* work, Int size,
+                 Workspace<std::complex<double>>& more) {
+  return LAPACKE_zgesdd_work(LAPACK_COL_MAJOR, job, n, m, a, n, s, u, n, vt, rows_of_vt, work, size,
+                             more.reals.data(), more.integers.data());
 }
 
-/// Values and right vectors of a. Those of a real matrix come as LAPACK packs them: of a pair of conjugate values the first has
-/// a positive imaginary part, and the vector of both is in two columns, its real part and its imaginary part.
-inline Int geev(Int n, float* a, float* re, float* im, float* v, float* work, Int size) { return LAPACKE_sgeev_work(LAPACK_COL_MAJOR, 'N', 'V', n, a, n, re, im, nullptr, 1, v, n, work, size); }
-inline Int geev(Int n, double* a, double* re, double* im, double* v, double* work, Int size) { return LAPACKE_dgeev_work(LAPACK_COL_MAJOR, 'N', 'V', n, a, n, re, im, nullptr, 1, v, n, work, size); }
-inline Int geev(Int n, std::complex<float>* a, std::complex<float>* w, std::complex<float>* v, std::complex<float>* work, Int size, float* more) {
+/// Values and right vectors of a. Those of a real matrix come as LAPACK packs them: of a pair of conjugate
+/// values the first has a positive imaginary part, and the vector of both is in two columns, its real part
+/// and its imaginary part.
+inline Int geev(Int n, float* a, float* re, float* im, float* v, float* work, Int size) {
+  return LAPACKE_sgeev_work(LAPACK_COL_MAJOR, 'N', 'V', n, a, n, re, im, nullptr, 1, v, n, work, size);
+}
+inline Int geev(Int n, double* a, double* re, double* im, double* v, double* work, Int size) {
+  return LAPACKE_dgeev_work(LAPACK_COL_MAJOR, 'N', 'V', n, a, n, re, im, nullptr, 1, v, n, work, size);
+}
+inline Int geev(Int n, std::complex<float>* a, std::complex<float>* w, std::complex<float>* v,
+                std::complex<float>* work, Int size, float* more) {
   return LAPACKE_cgeev_work(LAPACK_COL_MAJOR, 'N', 'V', n, a, n, w, nullptr, 1, v, n, work, size, more);
 }
-inline Int geev(Int n, std::complex<double>* a, std::complex<double>* w, std::complex<double>* v, std::complex<double>* work, Int size, double* more) {
+inline Int geev(Int n, std::complex<double>* a, std::complex<double>* w, std::complex<double>* v,
+                std::complex<double>* work, Int size, double* more) {
   return LAPACKE_zgeev_work(LAPACK_COL_MAJOR, 'N', 'V', n, a, n, w, nullptr, 1, v, n, work, size, more);
 }
 
 /// b, row-major n × m, becomes the solution of a y = b, or of aᵀ y = b, with one triangle of a.
-struct Triangle { bool lower, transposed, unit; };
+struct Triangle {
+  bool lower, transposed, unit;
+};
 inline void trsm(Triangle t, Int n, Int m, const float* a, float* b) {
-  cblas_strsm(CblasRowMajor, CblasLeft, t.lower ? CblasLower : CblasUpper, t.transposed ? CblasTrans : CblasNoTrans, t.unit ? CblasUnit : CblasNonUnit, n, m, 1, a, n, b, m);
+  cblas_strsm(CblasRowMajor, CblasLeft, t.lower ? CblasLower : CblasUpper,
+              t.transposed ? CblasTrans : CblasNoTrans, t.unit ? CblasUnit : CblasNonUnit, n, m, 1, a, n, b,
+              m);
 }
 inline void trsm(Triangle t, Int n, Int m, const double* a, double* b) {
-  cblas_dtrsm(CblasRowMajor, CblasLeft, t.lower ? CblasLower : CblasUpper, t.transposed ? CblasTrans : CblasNoTrans, t.unit ? CblasUnit : CblasNonUnit, n, m, 1, a, n, b, m);
+  cblas_dtrsm(CblasRowMajor, CblasLeft, t.lower ? CblasLower : CblasUpper,
+              t.transposed ? CblasTrans : CblasNoTrans, t.unit ? CblasUnit : CblasNonUnit, n, m, 1, a, n, b,
+              m);
 }
 inline void trsm(Triangle t, Int n, Int m, const std::complex<float>* a, std::complex<float>* b) {
   const std::complex<float> one = 1;
-  cblas_ctrsm(CblasRowMajor, CblasLeft, t.lower ? CblasLower : CblasUpper, t.transposed ? CblasTrans : CblasNoTrans, t.unit ? CblasUnit : CblasNonUnit, n, m, &one, a, n, b, m);
+  cblas_ctrsm(CblasRowMajor, CblasLeft, t.lower ? CblasLower : CblasUpper,
+              t.transposed ? CblasTrans : CblasNoTrans, t.unit ? CblasUnit : CblasNonUnit, n, m, &one, a, n,
+              b, m);
 }
 inline void trsm(Triangle t, Int n, Int m, const std::complex<double>* a, std::complex<double>* b) {
   const std::complex<double> one = 1;
-  cblas_ztrsm(CblasRowMajor, CblasLeft, t.lower ? CblasLower : CblasUpper, t.transposed ? CblasTrans : CblasNoTrans, t.unit ? CblasUnit : CblasNonUnit, n, m, &one, a, n, b, m);
+  cblas_ztrsm(CblasRowMajor, CblasLeft, t.lower ? CblasLower : CblasUpper,
+              t.transposed ? CblasTrans : CblasNoTrans, t.unit ? CblasUnit : CblasNonUnit, n, m, &one, a, n,
+              b, m);
 }
 
-}  // namespace tapedeck::kernels::lapack
+}   // namespace tapedeck::kernels::lapack

@@ -1,53 +1,70 @@
-// Matrix products: BLAS is held at one thread while panels of the results, cut by size alone, are computed in parallel.
+// Matrix products: BLAS is held at one thread while panels of the results, cut by size alone, are computed in
+// parallel.
 #include "kernels/linalg/matmul.h"
 
 #include <limits>
 #include <utility>
 
+#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/linalg/matrices.h"
-#include "core/storage.h"
 
 namespace tapedeck::kernels {
 namespace {
 
-constexpr std::int64_t kPanel = 256;       // lines of a result that BLAS wants at least: fewer repeat its packing too often
+constexpr std::int64_t kPanel =
+    256;   // lines of a result that BLAS wants at least: fewer repeat its packing too often
 constexpr std::int64_t kGrain = 1 << 22;   // multiplications that are worth a thread
 constexpr std::int64_t kMaxExtent = std::numeric_limits<std::int32_t>::max();
 
 template <class T> void multiply(const Tensor& a, const Tensor& b, Transposed t, Tensor& y) {
-  Product<T> first{.m = extent(y, 2), .n = extent(y, 1), .k = extent(a, t.a ? 2 : 1), .a = elements<T>(a), .b = elements<T>(b), .y = elements<T>(y),
-                   .a_transposed = t.a, .b_transposed = t.b, .lda = extent(a, 1), .ldb = extent(b, 1), .ldy = extent(y, 1)};
+  Product<T> first{.m = extent(y, 2),
+                   .n = extent(y, 1),
+                   .k = extent(a, t.a ? 2 : 1),
+                   .a = elements<T>(a),
+                   .b = elements<T>(b),
+                   .y = elements<T>(y),
+                   .a_transposed = t.a,
+                   .b_transposed = t.b,
+                   .lda = extent(a, 1),
+                   .ldb = extent(b, 1),
+                   .ldy = extent(y, 1)};
   if (y.size() == 0) return;
   if (first.k == 0) {
     std::fill_n(first.y, y.size(), T(0));
     return;
   }
   std::int64_t count = y.size() / (first.m * first.n);
-  const std::int64_t a_size = first.m * first.k, b_size = first.k * first.n, y_size = first.m * first.n;   // of one matrix
+  const std::int64_t a_size = first.m * first.k, b_size = first.k * first.n,
+                     y_size = first.m * first.n;   // of one matrix
   // Many matrices times one are one tall matrix times that.
-  if (!t.a && b.size() == b_size && a.size() == count * a_size && count * first.m <= kMaxExtent) first.m *= std::exchange(count, 1);
+  if (!t.a && b.size() == b_size && a.size() == count * a_size && count * first.m <= kMaxExtent)
+    first.m *= std::exchange(count, 1);
 
   const bool by_rows = first.m >= first.n;
-  const std::int64_t lines = by_rows ? first.m : first.n, work_of_line = (by_rows ? first.n : first.m) * first.k;
-  const std::int64_t panel = std::min(lines, std::max(kPanel, (kGrain / work_of_line + 63) / 64 * 64)), panels = (lines + panel - 1) / panel;
+  const std::int64_t lines = by_rows ? first.m : first.n,
+                     work_of_line = (by_rows ? first.n : first.m) * first.k;
+  const std::int64_t panel = std::min(lines, std::max(kPanel, (kGrain / work_of_line + 63) / 64 * 64)),
+                     panels = (lines + panel - 1) / panel;
   const OneBlasThread guard;
-  parallel_for(count * panels, std::max<std::int64_t>(kGrain / (panel * work_of_line), 1), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t matrix = i / panels, from = i % panels * panel, to = std::min(from + panel, lines);
-      Product<T> p = first;
-      p.a += matrix_of(a.shape(), y.shape(), matrix) * a_size;
-      p.b += matrix_of(b.shape(), y.shape(), matrix) * b_size;
-      p.y += matrix * y_size;
-      gemm(by_rows ? p.rows(from, to) : p.columns(from, to));
-    }
-  });
+  parallel_for(count * panels, std::max<std::int64_t>(kGrain / (panel * work_of_line), 1),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t i = begin; i < end; ++i) {
+                   const std::int64_t matrix = i / panels, from = i % panels * panel,
+                                      to = std::min(from + panel, lines);
+                   Product<T> p = first;
+                   p.a += matrix_of(a.shape(), y.shape(), matrix) * a_size;
+                   p.b += matrix_of(b.shape(), y.shape(), matrix) * b_size;
+                   p.y += matrix * y_size;
+                   gemm(by_rows ? p.rows(from, to) : p.columns(from, to));
+                 }
+               });
 }
 
-}  // namespace
+}   // namespace
 
 void matmul(const Tensor& a, const Tensor& b, Transposed t, Tensor& y) {
   visit_trainable(y.dtype(), [&](auto one) { multiply<decltype(one)>(a, b, t, y); });
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

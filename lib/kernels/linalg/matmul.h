@@ -1,5 +1,5 @@
-// Matrix products. In: a and b, of one dtype, f32 or f64; each may be read transposed. Out: y, the products over the last
-// two axes, where the axes before them are broadcast.
+// Matrix products. In: a and b, of one dtype, f32 or f64; each may be read transposed. Out: y, the products
+// over the last two axes, where the axes before them are broadcast.
 #pragma once
 #include "tapedeck/ops/matmul.h"
 
@@ -8,4 +8,4 @@ namespace tapedeck::kernels {
 /// Extents are below 2^31. Results do not depend on the number of threads.
 void matmul(const Tensor& a, const Tensor& b, Transposed transposed, Tensor& y);
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -14,7 +14,8 @@ inline std::int64_t extent(const Tensor& x, int back) { return x.shape()[x.ndim(
 /// How many matrices x holds.
 inline std::int64_t matrices(const Tensor& x) {
   std::int64_t n = 1;
-  for (int back = 3; back <= x.ndim(); ++back) n *= extent(x, back);
+  for (int back = 3; back <= x.ndim(); ++back)
+    n *= extent(x, back);
   return n;
 }
 
@@ -30,13 +31,15 @@ inline std::int64_t matrix_of(const Shape& x, const Shape& y, std::int64_t i) {
   return matrix;
 }
 
-/// The first matrix of a batch that an algorithm cannot take, and a number that says more; none if all is well.
+/// The first matrix of a batch that an algorithm cannot take, and a number that says more; none if all is
+/// well.
 struct Failure {
   std::int64_t matrix = -1, at = 0;
   explicit operator bool() const { return matrix >= 0; }
 };
 
-/// f(i) for i < count, each of `work` multiplications and on one thread, with BLAS on the same. What f returns is 0 if all is well.
+/// f(i) for i < count, each of `work` multiplications and on one thread, with BLAS on the same. What f
+/// returns is 0 if all is well.
 template <class F> Failure for_each_matrix(std::int64_t count, std::int64_t work, const F& f) {
   constexpr Cut kWork = {1 << 14, 1 << 16};
   constexpr std::int64_t kCall = 500;   // of LAPACK, in multiplications
@@ -58,8 +61,9 @@ template <class F> Failure for_each_matrix(std::int64_t count, std::int64_t work
 /// Whether no element is NaN or infinite: LAPACK need not end with such.
 template <class T> bool finite(const T* x, std::int64_t n) {
   T zero = 0;
-  for (std::int64_t i = 0; i < n; ++i) zero += x[i] * T(0);
+  for (std::int64_t i = 0; i < n; ++i)
+    zero += x[i] * T(0);
   return zero == T(0);
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

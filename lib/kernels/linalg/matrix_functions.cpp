@@ -1,10 +1,10 @@
-// Functions of matrices, one matrix on a thread. All are equal for a matrix and, transposed, for its transpose, so it makes no
-// difference that LAPACK counts columns first.
+// Functions of matrices, one matrix on a thread. All are equal for a matrix and, transposed, for its
+// transpose, so it makes no difference that LAPACK counts columns first.
 #include "kernels/linalg/matrix_functions.h"
 
+#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/linalg/factors.h"
-#include "core/storage.h"
 
 namespace tapedeck::kernels {
 namespace {
@@ -17,10 +17,22 @@ template <class T> void product(const T* a, const T* b, std::int64_t n, T* y) {
   gemm(Product<T>{.m = n, .n = n, .k = n, .a = a, .b = b, .y = y, .lda = n, .ldb = n, .ldy = n});
 }
 
-// Higham 2005, "The scaling and squaring method for the matrix exponential revisited", algorithm 2.3 with the approximant of
-// degree 13 alone: its coefficients by powers of x, for matrices of norm up to kTheta.
-constexpr double kPade[] = {64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000, 10559470521600, 670442572800,
-                            33522128640, 1323241920, 40840800, 960960, 16380, 182, 1};
+// Higham 2005, "The scaling and squaring method for the matrix exponential revisited", algorithm 2.3 with the
+// approximant of degree 13 alone: its coefficients by powers of x, for matrices of norm up to kTheta.
+constexpr double kPade[] = {64764752532480000,
+                            32382376266240000,
+                            7771770303897600,
+                            1187353796428800,
+                            129060195264000,
+                            10559470521600,
+                            670442572800,
+                            33522128640,
+                            1323241920,
+                            40840800,
+                            960960,
+                            16380,
+                            182,
+                            1};
 constexpr double kTheta = 5.371920351148152;
 
 template <class T> void exponential_of(const T* x, std::int64_t n, T* y) {
@@ -29,21 +41,27 @@ template <class T> void exponential_of(const T* x, std::int64_t n, T* y) {
   double norm = 0;
   for (std::int64_t i = 0; i < n; ++i) {
     double row = 0;
-    for (std::int64_t j = 0; j < n; ++j) row += std::abs(static_cast<double>(x[i * n + j]));
+    for (std::int64_t j = 0; j < n; ++j)
+      row += std::abs(static_cast<double>(x[i * n + j]));
     norm = std::max(norm, row);
   }
   const int halvings = norm > kTheta ? static_cast<int>(std::ceil(std::log2(norm / kTheta))) : 0;
   CachedVector<T> memory(static_cast<std::size_t>(7 * size));
-  T *a = memory.data(), *a2 = a + size, *a4 = a2 + size, *a6 = a4 + size, *odd = a6 + size, *even = odd + size, *sum = even + size;
-  for (std::int64_t i = 0; i < size; ++i) a[i] = static_cast<T>(std::ldexp(static_cast<double>(x[i]), -halvings));
+  T *a = memory.data(), *a2 = a + size, *a4 = a2 + size, *a6 = a4 + size, *odd = a6 + size,
+    *even = odd + size, *sum = even + size;
+  for (std::int64_t i = 0; i < size; ++i)
+    a[i] = static_cast<T>(std::ldexp(static_cast<double>(x[i]), -halvings));
   product(a, a, n, a2);
   product(a2, a2, n, a4);
   product(a4, a2, n, a6);
   // y = c[6] a6 + c[4] a4 + c[2] a2, with the coefficients from `first` on.
   const auto combine = [&](int first, bool with_unit, T* out, bool add) {
     const auto c = [&](int k) { return static_cast<T>(kPade[first + k] / kPade[0]); };
-    for (std::int64_t i = 0; i < size; ++i) out[i] = (add ? out[i] : 0) + c(6) * a6[i] + c(4) * a4[i] + c(2) * a2[i];
-    if (with_unit) for (std::int64_t i = 0; i < n; ++i) out[i * n + i] += c(0);
+    for (std::int64_t i = 0; i < size; ++i)
+      out[i] = (add ? out[i] : 0) + c(6) * a6[i] + c(4) * a4[i] + c(2) * a2[i];
+    if (with_unit)
+      for (std::int64_t i = 0; i < n; ++i)
+        out[i * n + i] += c(0);
   };
   combine(7, false, sum, false);
   product(a6, sum, n, even);
@@ -66,22 +84,27 @@ template <class T> void exponential_of(const T* x, std::int64_t n, T* y) {
   }
 }
 
-// x = z t zᴴ with t upper triangular, whose root is found column by column: Björck & Hammarling 1983, "A Schur method for the
-// square root of a matrix".
+// x = z t zᴴ with t upper triangular, whose root is found column by column: Björck & Hammarling 1983, "A
+// Schur method for the square root of a matrix".
 template <class T> std::int64_t root_of(const T* x, std::int64_t n, T* y) {
   const std::int64_t size = n * n;
   if (!finite(x, size)) return std::fill_n(y, size, kNan<T>), 0;
-  CachedVector<Complex> t(x, x + size), z(static_cast<std::size_t>(size)), w(static_cast<std::size_t>(n)), work(static_cast<std::size_t>(8 * n)), r(static_cast<std::size_t>(size));
+  CachedVector<Complex> t(x, x + size), z(static_cast<std::size_t>(size)), w(static_cast<std::size_t>(n)),
+      work(static_cast<std::size_t>(8 * n)), r(static_cast<std::size_t>(size));
   CachedVector<double> real_work(static_cast<std::size_t>(n));
   Int unused = 0;
-  if (LAPACKE_zgees_work(LAPACK_COL_MAJOR, 'V', 'N', nullptr, narrow(n), t.data(), narrow(n), &unused, w.data(), z.data(), narrow(n), work.data(), narrow(8 * n), real_work.data(), nullptr)) return 1;
+  if (LAPACKE_zgees_work(LAPACK_COL_MAJOR, 'V', 'N', nullptr, narrow(n), t.data(), narrow(n), &unused,
+                         w.data(), z.data(), narrow(n), work.data(), narrow(8 * n), real_work.data(),
+                         nullptr))
+    return 1;
   const auto at = [n](std::int64_t i, std::int64_t j) { return static_cast<std::size_t>(j * n + i); };
   for (std::int64_t j = 0; j < n; ++j) {
     r[at(j, j)] = std::sqrt(t[at(j, j)]);
     if (r[at(j, j)] == 0.0) return 1;
     for (std::int64_t i = j; i-- > 0;) {
       Complex rest = t[at(i, j)];
-      for (std::int64_t k = i + 1; k < j; ++k) rest -= r[at(i, k)] * r[at(k, j)];
+      for (std::int64_t k = i + 1; k < j; ++k)
+        rest -= r[at(i, k)] * r[at(k, j)];
       const Complex both = r[at(i, i)] + r[at(j, j)];
       if (both == 0.0) return 1;
       r[at(i, j)] = rest / both;
@@ -89,8 +112,10 @@ template <class T> std::int64_t root_of(const T* x, std::int64_t n, T* y) {
   }
   const Complex one = 1, zero = 0;
   const Int m = narrow(n);
-  cblas_zgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, m, m, m, &one, z.data(), m, r.data(), m, &zero, t.data(), m);
-  cblas_zgemm(CblasColMajor, CblasNoTrans, CblasConjTrans, m, m, m, &one, t.data(), m, z.data(), m, &zero, r.data(), m);
+  cblas_zgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, m, m, m, &one, z.data(), m, r.data(), m, &zero,
+              t.data(), m);
+  cblas_zgemm(CblasColMajor, CblasNoTrans, CblasConjTrans, m, m, m, &one, t.data(), m, z.data(), m, &zero,
+              r.data(), m);
   double real = 0, imaginary = 0;
   for (std::int64_t i = 0; i < size; ++i) {
     const Complex e = r[static_cast<std::size_t>(i)];
@@ -102,45 +127,59 @@ template <class T> std::int64_t root_of(const T* x, std::int64_t n, T* y) {
 }
 
 Int gees(Int n, float* a, float* re, float* im, float* z, float* work, Int size, Int* unused) {
-  return LAPACKE_sgees_work(LAPACK_COL_MAJOR, 'V', 'N', nullptr, n, a, n, unused, re, im, z, n, work, size, nullptr);
+  return LAPACKE_sgees_work(LAPACK_COL_MAJOR, 'V', 'N', nullptr, n, a, n, unused, re, im, z, n, work, size,
+                            nullptr);
 }
 Int gees(Int n, double* a, double* re, double* im, double* z, double* work, Int size, Int* unused) {
-  return LAPACKE_dgees_work(LAPACK_COL_MAJOR, 'V', 'N', nullptr, n, a, n, unused, re, im, z, n, work, size, nullptr);
+  return LAPACKE_dgees_work(LAPACK_COL_MAJOR, 'V', 'N', nullptr, n, a, n, unused, re, im, z, n, work, size,
+                            nullptr);
 }
-Int trsyl(Int n, const float* t, float* c, float* scale) { return LAPACKE_strsyl_work(LAPACK_COL_MAJOR, 'N', 'N', 1, n, n, t, n, t, n, c, n, scale); }
-Int trsyl(Int n, const double* t, double* c, double* scale) { return LAPACKE_dtrsyl_work(LAPACK_COL_MAJOR, 'N', 'N', 1, n, n, t, n, t, n, c, n, scale); }
+Int trsyl(Int n, const float* t, float* c, float* scale) {
+  return LAPACKE_strsyl_work(LAPACK_COL_MAJOR, 'N', 'N', 1, n, n, t, n, t, n, c, n, scale);
+}
+Int trsyl(Int n, const double* t, double* c, double* scale) {
+  return LAPACKE_dtrsyl_work(LAPACK_COL_MAJOR, 'N', 'N', 1, n, n, t, n, t, n, c, n, scale);
+}
 
-// Bartels & Stewart 1972: x = q t qᵀ with t nearly triangular, t y' + y' t = qᵀ b q, y = q y' qᵀ. Row-major, q is transposed.
+// Bartels & Stewart 1972: x = q t qᵀ with t nearly triangular, t y' + y' t = qᵀ b q, y = q y' qᵀ. Row-major,
+// q is transposed.
 template <class T> std::int64_t sylvester_of(const T* x, const T* b, std::int64_t n, T* y) {
   const std::int64_t size = n * n;
   if (!finite(x, size) || !finite(b, size)) return std::fill_n(y, size, kNan<T>), 0;
-  CachedVector<T> t(x, x + size), q(static_cast<std::size_t>(size)), c(static_cast<std::size_t>(size)), work(static_cast<std::size_t>(8 * n)), w(static_cast<std::size_t>(2 * n));
+  CachedVector<T> t(x, x + size), q(static_cast<std::size_t>(size)), c(static_cast<std::size_t>(size)),
+      work(static_cast<std::size_t>(8 * n)), w(static_cast<std::size_t>(2 * n));
   Int unused = 0;
-  if (gees(narrow(n), t.data(), w.data(), w.data() + n, q.data(), work.data(), narrow(8 * n), &unused)) return 1;
-  const Product<T> with_q{.m = n, .n = n, .k = n, .a = nullptr, .b = q.data(), .y = nullptr, .lda = n, .ldb = n, .ldy = n};
+  if (gees(narrow(n), t.data(), w.data(), w.data() + n, q.data(), work.data(), narrow(8 * n), &unused))
+    return 1;
+  const Product<T> with_q{
+      .m = n, .n = n, .k = n, .a = nullptr, .b = q.data(), .y = nullptr, .lda = n, .ldb = n, .ldy = n};
   const auto times = [&](const T* a, bool a_transposed, const T* p, bool p_transposed, T* out) {
     Product<T> one = with_q;
     one.a = a, one.a_transposed = a_transposed, one.b = p, one.b_transposed = p_transposed, one.y = out;
     gemm(one);
   };
-  times(q.data(), false, b, false, y);           // LAPACK's qᵀ is q here
+  times(q.data(), false, b, false, y);   // LAPACK's qᵀ is q here
   times(y, false, q.data(), true, c.data());
   T scale = 1;
   if (trsyl(narrow(n), t.data(), c.data(), &scale) != 0) return 1;
   times(q.data(), true, c.data(), false, t.data());
   times(t.data(), false, q.data(), false, y);
-  if (scale != 1) for (std::int64_t i = 0; i < size; ++i) y[i] /= scale;
+  if (scale != 1)
+    for (std::int64_t i = 0; i < size; ++i)
+      y[i] /= scale;
   return 0;
 }
 
-}  // namespace
+}   // namespace
 
 void matrix_exponential(const Tensor& x, Tensor& y) {
   const std::int64_t n = extent(x, 1);
   if (n == 0) return;
   visit_floating(x.dtype(), [&](auto one) {
     using T = decltype(one);
-    for_each_matrix(matrices(x), 10 * n * n * n, [&](std::int64_t i) { return exponential_of(elements<T>(x) + i * n * n, n, elements<T>(y) + i * n * n), 0; });
+    for_each_matrix(matrices(x), 10 * n * n * n, [&](std::int64_t i) {
+      return exponential_of(elements<T>(x) + i * n * n, n, elements<T>(y) + i * n * n), 0;
+    });
   });
 }
 
@@ -149,7 +188,9 @@ Failure matrix_square_root(const Tensor& x, Tensor& y) {
   if (n == 0) return {};
   return visit_floating(x.dtype(), [&](auto one) {
     using T = decltype(one);
-    return for_each_matrix(matrices(x), 100 * n * n * n, [&](std::int64_t i) { return root_of(elements<T>(x) + i * n * n, n, elements<T>(y) + i * n * n); });
+    return for_each_matrix(matrices(x), 100 * n * n * n, [&](std::int64_t i) {
+      return root_of(elements<T>(x) + i * n * n, n, elements<T>(y) + i * n * n);
+    });
   });
 }
 
@@ -159,9 +200,11 @@ Failure sylvester(const Tensor& x, const Tensor& b, Tensor& y) {
   return visit_floating(x.dtype(), [&](auto one) {
     using T = decltype(one);
     return for_each_matrix(matrices(y), 30 * n * n * n, [&](std::int64_t i) {
-      return sylvester_of(elements<T>(x) + matrix_of(x.shape(), y.shape(), i) * n * n, elements<T>(b) + matrix_of(b.shape(), y.shape(), i) * n * n, n, elements<T>(y) + i * n * n);
+      return sylvester_of(elements<T>(x) + matrix_of(x.shape(), y.shape(), i) * n * n,
+                          elements<T>(b) + matrix_of(b.shape(), y.shape(), i) * n * n, n,
+                          elements<T>(y) + i * n * n);
     });
   });
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -1,5 +1,6 @@
-// Fourier transforms of lengths whose prime factors are small, by Cooley and Tukey's decimation in time: the transforms of every
-// p-th number are made one behind the other and then combined, in vectors of neighbouring numbers.
+// Fourier transforms of lengths whose prime factors are small, by Cooley and Tukey's decimation in time: the
+// transforms of every p-th number are made one behind the other and then combined, in vectors of neighbouring
+// numbers.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -15,7 +16,8 @@ template <class T> using Numbers = std::vector<std::complex<T>>;
 
 /// exp(-2πi k / n), for 0 <= k < n; conjugated where inverse.
 template <class T> std::complex<T> turn(std::int64_t k, std::int64_t n, bool inverse) {
-  const double angle = (inverse ? 6.283185307179586 : -6.283185307179586) * static_cast<double>(k) / static_cast<double>(n);
+  const double angle =
+      (inverse ? 6.283185307179586 : -6.283185307179586) * static_cast<double>(k) / static_cast<double>(n);
   return {static_cast<T>(std::cos(angle)), static_cast<T>(std::sin(angle))};
 }
 
@@ -31,17 +33,27 @@ template <class T, int n> struct Neighbours {
   static void store(std::complex<T>* p, const V& v) { std::memcpy(static_cast<void*>(p), &v, sizeof v); }
   static V alternating(T even, T odd) {
     V v{};
-    for (int i = 0; i < 2 * n; ++i) v[i] = i % 2 ? odd : even;
+    for (int i = 0; i < 2 * n; ++i)
+      v[i] = i % 2 ? odd : even;
     return v;
   }
   static V swapped(const V& v) {
-    return [&]<std::size_t... i>(std::index_sequence<i...>) { return __builtin_shufflevector(v, v, (i ^ 1)...); }(std::make_index_sequence<2 * n>());
+    return [&]<std::size_t... i>(std::index_sequence<i...>) {
+      return __builtin_shufflevector(v, v, (i ^ 1)...);
+    }
+    (std::make_index_sequence<2 * n>());
   }
   static V real(const V& v) {
-    return [&]<std::size_t... i>(std::index_sequence<i...>) { return __builtin_shufflevector(v, v, (i / 2 * 2)...); }(std::make_index_sequence<2 * n>());
+    return [&]<std::size_t... i>(std::index_sequence<i...>) {
+      return __builtin_shufflevector(v, v, (i / 2 * 2)...);
+    }
+    (std::make_index_sequence<2 * n>());
   }
   static V imag(const V& v) {
-    return [&]<std::size_t... i>(std::index_sequence<i...>) { return __builtin_shufflevector(v, v, (i | 1)...); }(std::make_index_sequence<2 * n>());
+    return [&]<std::size_t... i>(std::index_sequence<i...>) {
+      return __builtin_shufflevector(v, v, (i | 1)...);
+    }
+    (std::make_index_sequence<2 * n>());
   }
   static V product(const V& a, const V& b) { return a * real(b) + swapped(a) * imag(b) * alternating(-1, 1); }
 };
@@ -52,7 +64,9 @@ template <class T> class MixedRadix {
 
   /// Whether n has no other prime factors.
   static bool takes(std::int64_t n) {
-    for (int p = 2; p <= kLargestFactor; ++p) while (n % p == 0) n /= p;
+    for (int p = 2; p <= kLargestFactor; ++p)
+      while (n % p == 0)
+        n /= p;
     return n == 1;
   }
 
@@ -62,12 +76,17 @@ template <class T> class MixedRadix {
       m /= p;
       Level level{p, m, {}, {}, {}};
       for (int q = 1; q < p && m > 1; ++q)
-        for (std::int64_t k = 0; k < m; ++k) level.turns.push_back(turn<T>(q * k, p * m, inverse));
-      for (int q = 0; q < p; ++q) level.cosines.push_back(turn<T>(q, p, true).real()), level.sines.push_back(turn<T>(q, p, true).imag());
+        for (std::int64_t k = 0; k < m; ++k)
+          level.turns.push_back(turn<T>(q * k, p * m, inverse));
+      for (int q = 0; q < p; ++q)
+        level.cosines.push_back(turn<T>(q, p, true).real()),
+            level.sines.push_back(turn<T>(q, p, true).imag());
       levels_.push_back(std::move(level));
       if (m == 1) break;
       std::vector<std::int64_t> starts;
-      for (const std::int64_t s : starts_) for (int q = 0; q < p; ++q) starts.push_back(s + q * stride);
+      for (const std::int64_t s : starts_)
+        for (int q = 0; q < p; ++q)
+          starts.push_back(s + q * stride);
       starts_ = std::move(starts);
       stride *= p;
     }
@@ -76,15 +95,17 @@ template <class T> class MixedRadix {
 
   /// Of n numbers; y is not x.
   void run(const std::complex<T>* x, std::complex<T>* y) const {
-    if (levels_.empty()) *y = *x;
-    else run(0, 0, x, y);
+    if (levels_.empty())
+      *y = *x;
+    else
+      run(0, 0, x, y);
   }
 
  private:
   struct Level {
     int radix;
-    std::int64_t m;      // numbers in each transform that is combined
-    Numbers<T> turns;    // of the second and further ones, before they are combined
+    std::int64_t m;     // numbers in each transform that is combined
+    Numbers<T> turns;   // of the second and further ones, before they are combined
     std::vector<T> cosines, sines;
 
     std::int64_t size() const { return radix * m; }
@@ -93,51 +114,66 @@ template <class T> class MixedRadix {
   // From the outside in: what is combined last has the longest rows.
   static std::vector<int> radices(std::int64_t n) {
     std::vector<int> p;
-    for (int odd = 3; odd <= kLargestFactor; odd += 2) for (; n % odd == 0; n /= odd) p.push_back(odd);
+    for (int odd = 3; odd <= kLargestFactor; odd += 2)
+      for (; n % odd == 0; n /= odd)
+        p.push_back(odd);
     std::reverse(p.begin(), p.end());
     int twos = 0;
-    for (; n % 2 == 0; n /= 2) ++twos;
+    for (; n % 2 == 0; n /= 2)
+      ++twos;
     if (twos % 2) p.push_back(2);
     p.insert(p.end(), static_cast<std::size_t>(twos / 2), 4);
     return p;
   }
 
-  // The transforms of levels from `depth` on that lie at y + first. What does not fit into a cache is made part by part.
+  // The transforms of levels from `depth` on that lie at y + first. What does not fit into a cache is made
+  // part by part.
   void run(std::size_t depth, std::int64_t first, const std::complex<T>* x, std::complex<T>* y) const {
     constexpr std::int64_t kCached = 1 << 11;
     const Level& level = levels_[depth];
     if (level.size() > kCached && level.m > 1) {
-      for (int q = 0; q < level.radix; ++q) run(depth + 1, first + q * level.m, x, y);
+      for (int q = 0; q < level.radix; ++q)
+        run(depth + 1, first + q * level.m, x, y);
       combine(level, y + first, level.size());
       return;
     }
     combine_first(first, first + level.size(), x, y);
-    for (std::size_t d = levels_.size() - 1; d-- > depth;) combine(levels_[d], y + first, level.size());
+    for (std::size_t d = levels_.size() - 1; d-- > depth;)
+      combine(levels_[d], y + first, level.size());
   }
 
   // f<p>(), where 0 stands for any p.
   template <class F> static void by_radix(int radix, const F& f) {
     switch (radix) {
-      case 2: return f.template operator()<2>();
-      case 3: return f.template operator()<3>();
-      case 4: return f.template operator()<4>();
-      case 5: return f.template operator()<5>();
-      case 7: return f.template operator()<7>();
-      default: return f.template operator()<0>();
+      case 2:
+        return f.template operator()<2>();
+      case 3:
+        return f.template operator()<3>();
+      case 4:
+        return f.template operator()<4>();
+      case 5:
+        return f.template operator()<5>();
+      case 7:
+        return f.template operator()<7>();
+      default:
+        return f.template operator()<0>();
     }
   }
 
   // The innermost transforms, of single numbers that lie a stride apart.
-  void combine_first(std::int64_t begin, std::int64_t end, const std::complex<T>* x, std::complex<T>* y) const {
+  void combine_first(std::int64_t begin, std::int64_t end, const std::complex<T>* x,
+                     std::complex<T>* y) const {
     using N = Neighbours<T, 1>;
     const Level& level = levels_.back();
     by_radix(level.radix, [&]<int p>() {
       for (std::int64_t at = begin; at < end; at += level.radix) {
         const std::complex<T>* from = x + starts_[static_cast<std::size_t>(at / level.radix)];
         typename N::V t[p ? p : kLargestFactor];
-        for (int q = 0; q < (p ? p : level.radix); ++q) t[q] = N::load(from + q * stride_);
+        for (int q = 0; q < (p ? p : level.radix); ++q)
+          t[q] = N::load(from + q * stride_);
         transform<p, N>(level, t);
-        for (int q = 0; q < (p ? p : level.radix); ++q) N::store(y + at + q, t[q]);
+        for (int q = 0; q < (p ? p : level.radix); ++q)
+          N::store(y + at + q, t[q]);
       }
     });
   }
@@ -151,7 +187,8 @@ template <class T> class MixedRadix {
     constexpr int kBytes = 16;
 #endif
     by_radix(level.radix, [&]<int p>() {
-      for (std::int64_t at = 0; at < size; at += level.size()) combine_from<p, kBytes / static_cast<int>(2 * sizeof(T))>(level, 0, y + at);
+      for (std::int64_t at = 0; at < size; at += level.size())
+        combine_from<p, kBytes / static_cast<int>(2 * sizeof(T))>(level, 0, y + at);
     });
   }
   template <int p, int n> void combine_from(const Level& level, std::int64_t k, std::complex<T>* y) const {
@@ -161,11 +198,14 @@ template <class T> class MixedRadix {
     for (; k + n <= m; k += n) {
       typename N::V t[p ? p : kLargestFactor];
       t[0] = N::load(y + k);
-      for (int q = 1; q < radix; ++q) t[q] = N::product(N::load(y + q * m + k), N::load(level.turns.data() + (q - 1) * m + k));
+      for (int q = 1; q < radix; ++q)
+        t[q] = N::product(N::load(y + q * m + k), N::load(level.turns.data() + (q - 1) * m + k));
       transform<p, N>(level, t);
-      for (int q = 0; q < radix; ++q) N::store(y + q * m + k, t[q]);
+      for (int q = 0; q < radix; ++q)
+        N::store(y + q * m + k, t[q]);
     }
-    if constexpr (n > 1) if (k < m) combine_from<p, n / 2>(level, k, y);
+    if constexpr (n > 1)
+      if (k < m) combine_from<p, n / 2>(level, k, y);
   }
 
   // The transform of t[0], t[1], …, number by number.
@@ -201,8 +241,9 @@ template <class T> class MixedRadix {
 
   bool inverse_;
   std::vector<Level> levels_;
-  std::vector<std::int64_t> starts_{0};   // where the innermost transforms begin, in the order in which they lie in y
+  std::vector<std::int64_t> starts_{
+      0};   // where the innermost transforms begin, in the order in which they lie in y
   std::int64_t stride_ = 1;
 };
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -1,10 +1,10 @@
 // Linear equations by LAPACK: all matrices are factored, then all solved, each on one thread.
 #include "kernels/linalg/solve.h"
 
-#include "core/visit.h"
-#include "kernels/linalg/factors.h"
-#include "kernels/layout/transpose.h"
 #include "core/storage.h"
+#include "core/visit.h"
+#include "kernels/layout/transpose.h"
+#include "kernels/linalg/factors.h"
 
 namespace tapedeck::kernels {
 namespace {
@@ -21,14 +21,17 @@ template <class T, class F> void with_factors(const Tensor& x, const F& f) {
   });
 }
 
-// The symmetric part, of complex matrices the Hermitian one, by blocks, since one of the two factors is read by columns.
+// The symmetric part, of complex matrices the Hermitian one, by blocks, since one of the two factors is read
+// by columns.
 template <class T> void symmetric_part(const T* x, std::int64_t n, T* y) {
   constexpr std::int64_t block = 32;
   for (std::int64_t top = 0; top < n; top += block)
     for (std::int64_t left = 0; left <= top; left += block)
       for (std::int64_t i = top; i < std::min(top + block, n); ++i)
-        for (std::int64_t j = left; j < std::min(left + block, i + 1); ++j) y[i * n + j] = (x[i * n + j] + conjugate(x[j * n + i])) / T(2);
-  for (std::int64_t i = 0; i < n; ++i) std::fill(y + i * n + i + 1, y + (i + 1) * n, T(0));
+        for (std::int64_t j = left; j < std::min(left + block, i + 1); ++j)
+          y[i * n + j] = (x[i * n + j] + conjugate(x[j * n + i])) / T(2);
+  for (std::int64_t i = 0; i < n; ++i)
+    std::fill(y + i * n + i + 1, y + (i + 1) * n, T(0));
 }
 
 template <class T> Failure solve_by_factors(const Tensor& a, const Tensor& b, bool transposed, Tensor& y) {
@@ -36,8 +39,12 @@ template <class T> Failure solve_by_factors(const Tensor& a, const Tensor& b, bo
   if (n == 0) return {};
   CachedVector<T> factors(elements<T>(a), elements<T>(a) + a.size());
   CachedVector<lapack::Int> pivots(static_cast<std::size_t>(systems * n));
-  const auto factors_of = [&](std::int64_t i) { return Factors<T>{factors.data() + i * n * n, pivots.data() + i * n, n}; };
-  if (const Failure failure = for_each_matrix(systems, n * n * n / 3, [&](std::int64_t i) { return factors_of(i).make(); })) return failure;
+  const auto factors_of = [&](std::int64_t i) {
+    return Factors<T>{factors.data() + i * n * n, pivots.data() + i * n, n};
+  };
+  if (const Failure failure =
+          for_each_matrix(systems, n * n * n / 3, [&](std::int64_t i) { return factors_of(i).make(); }))
+    return failure;
   if (m == 0) return {};
   return for_each_matrix(matrices(y), n * n * m, [&](std::int64_t i) {
     T* out = elements<T>(y) + i * n * m;
@@ -47,25 +54,30 @@ template <class T> Failure solve_by_factors(const Tensor& a, const Tensor& b, bo
   });
 }
 
-template <class T> Failure solve_by_triangle(const Tensor& a, const Tensor& b, bool lower, bool transposed, Tensor& y) {
+template <class T>
+Failure solve_by_triangle(const Tensor& a, const Tensor& b, bool lower, bool transposed, Tensor& y) {
   const std::int64_t n = extent(y, 2), m = extent(y, 1);
   const Failure failure = for_each_matrix(matrices(a), n, [&](std::int64_t i) {
     const T* in = elements<T>(a) + i * n * n;
-    for (std::int64_t k = 0; k < n; ++k) if (in[k * n + k] == T(0)) return k + 1;
+    for (std::int64_t k = 0; k < n; ++k)
+      if (in[k * n + k] == T(0)) return k + 1;
     return std::int64_t{0};
   });
   if (failure || y.size() == 0) return failure;
   return for_each_matrix(matrices(y), n * n * m / 2, [&](std::int64_t i) {
     T* out = elements<T>(y) + i * n * m;
     std::copy_n(elements<T>(b) + matrix_of(b.shape(), y.shape(), i) * n * m, n * m, out);
-    lapack::trsm({lower, transposed, false}, lapack::narrow(n), lapack::narrow(m), elements<T>(a) + matrix_of(a.shape(), y.shape(), i) * n * n, out);
+    lapack::trsm({lower, transposed, false}, lapack::narrow(n), lapack::narrow(m),
+                 elements<T>(a) + matrix_of(a.shape(), y.shape(), i) * n * n, out);
     return 0;
   });
 }
 
 // L and U of x itself: LAPACK gets the matrix with its columns in order.
-template <class T> void lu_of_rows(const T* x, std::int64_t n, std::int64_t m, T* packed, std::int64_t* permutation) {
-  for (std::int64_t i = 0; i < n; ++i) permutation[i] = i;
+template <class T>
+void lu_of_rows(const T* x, std::int64_t n, std::int64_t m, T* packed, std::int64_t* permutation) {
+  for (std::int64_t i = 0; i < n; ++i)
+    permutation[i] = i;
   if (n == 0 || m == 0) return;
   if (!finite(x, n * m)) return void(std::fill_n(packed, n * m, kNan<T>));
   CachedVector<T> columns(static_cast<std::size_t>(n * m));
@@ -73,10 +85,11 @@ template <class T> void lu_of_rows(const T* x, std::int64_t n, std::int64_t m, T
   transpose(x, m, columns.data(), n, m, n);
   lapack::getrf(lapack::narrow(n), lapack::narrow(m), columns.data(), pivots.data());
   transpose(columns.data(), n, packed, m, n, m);
-  for (std::int64_t i = 0; i < std::min(n, m); ++i) std::swap(permutation[i], permutation[pivots[static_cast<std::size_t>(i)] - 1]);
+  for (std::int64_t i = 0; i < std::min(n, m); ++i)
+    std::swap(permutation[i], permutation[pivots[static_cast<std::size_t>(i)] - 1]);
 }
 
-}  // namespace
+}   // namespace
 
 Failure cholesky(const Tensor& x, Tensor& y) {
   const std::int64_t n = extent(x, 1);
@@ -93,10 +106,12 @@ Failure cholesky(const Tensor& x, Tensor& y) {
 }
 
 Failure solve(const Tensor& a, const Tensor& b, bool transposed, Tensor& y) {
-  return visit_trainable(y.dtype(), [&](auto one) { return solve_by_factors<decltype(one)>(a, b, transposed, y); });
+  return visit_trainable(y.dtype(),
+                         [&](auto one) { return solve_by_factors<decltype(one)>(a, b, transposed, y); });
 }
 Failure triangular_solve(const Tensor& a, const Tensor& b, bool lower, bool transposed, Tensor& y) {
-  return visit_trainable(y.dtype(), [&](auto one) { return solve_by_triangle<decltype(one)>(a, b, lower, transposed, y); });
+  return visit_trainable(
+      y.dtype(), [&](auto one) { return solve_by_triangle<decltype(one)>(a, b, lower, transposed, y); });
 }
 
 Failure inv(const Tensor& x, Tensor& y) {
@@ -112,7 +127,9 @@ Failure inv(const Tensor& x, Tensor& y) {
       if (const std::int64_t info = factors.make()) return info;
       if (factors.not_finite()) return 0;
       CachedVector<T> work(static_cast<std::size_t>(n * block));
-      return lapack::getri(lapack::narrow(n), factors.a, pivots.data(), work.data(), lapack::narrow(std::min<std::int64_t>(n * block, std::numeric_limits<lapack::Int>::max())));
+      return lapack::getri(
+          lapack::narrow(n), factors.a, pivots.data(), work.data(),
+          lapack::narrow(std::min<std::int64_t>(n * block, std::numeric_limits<lapack::Int>::max())));
     });
   });
 }
@@ -122,7 +139,8 @@ void det(const Tensor& x, Tensor& y) {
     using T = decltype(one);
     with_factors<T>(x, [&](const Factors<T>& factors, std::int64_t i, bool singular) {
       T product = singular ? T(0) : factors.odd() ? T(-1) : T(1);
-      for (std::int64_t k = 0; k < factors.n && !singular; ++k) product *= factors.pivot(k);
+      for (std::int64_t k = 0; k < factors.n && !singular; ++k)
+        product *= factors.pivot(k);
       elements<T>(y)[i] = product;
     });
   });
@@ -151,10 +169,11 @@ void lu(const Tensor& x, Tensor& packed, Tensor& permutation) {
   visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);
     for_each_matrix(matrices(x), n * m * std::min(n, m) / 2, [&](std::int64_t i) {
-      lu_of_rows(elements<T>(x) + i * n * m, n, m, elements<T>(packed) + i * n * m, elements<std::int64_t>(permutation) + i * n);
+      lu_of_rows(elements<T>(x) + i * n * m, n, m, elements<T>(packed) + i * n * m,
+                 elements<std::int64_t>(permutation) + i * n);
       return 0;
     });
   });
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

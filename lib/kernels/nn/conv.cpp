@@ -1,23 +1,24 @@
-// Convolutions as matrix products. What the window reads for an output position is a row of a matrix of "columns", which is
-// made piece by piece, small enough for the second cache, and multiplied by BLAS. A window of one pixel reads x itself.
+// Convolutions as matrix products. What the window reads for an output position is a row of a matrix of
+// "columns", which is made piece by piece, small enough for the second cache, and multiplied by BLAS. A
+// window of one pixel reads x itself.
 #include "kernels/nn/conv.h"
 
 #include <cstring>
 
 #include "core/visit.h"
-#include "kernels/nn/grouped_conv.h"
-#include "kernels/linalg/gemm.h"
-#include "kernels/nn/onednn_conv.h"
 #include "kernels/layout/scratch.h"
+#include "kernels/linalg/gemm.h"
+#include "kernels/nn/grouped_conv.h"
+#include "kernels/nn/onednn_conv.h"
 #include "kernels/simd/simd.h"
 
 namespace tapedeck::kernels {
 namespace {
 
-constexpr std::int64_t kPieceBytes = 1 << 18;     // of columns: a share of the second cache
-constexpr std::int64_t kPiecePositions = 192;     // at least, since BLAS rearranges the filters for every piece
-constexpr double kTask = 1 << 24;                 // multiplications that are worth a thread
-constexpr std::int64_t kGrain = 1 << 16;          // elements to add up that are worth a thread
+constexpr std::int64_t kPieceBytes = 1 << 18;   // of columns: a share of the second cache
+constexpr std::int64_t kPiecePositions = 192;   // at least, since BLAS rearranges the filters for every piece
+constexpr double kTask = 1 << 24;               // multiplications that are worth a thread
+constexpr std::int64_t kGrain = 1 << 16;        // elements to add up that are worth a thread
 
 // x with a whole vector to read behind its last element. Tensors in their handles have none.
 template <class T> class Readable {
@@ -33,17 +34,24 @@ template <class T> class Readable {
 };
 
 // The cells of the window that lie inside the image, for an output column.
-struct Inside { std::int64_t begin, end, pixel; };
+struct Inside {
+  std::int64_t begin, end, pixel;
+};
 
 template <class T> void add(const T* __restrict x, T* __restrict y, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) y[i] += x[i];
+  for (std::int64_t i = 0; i < n; ++i)
+    y[i] += x[i];
 }
 
-/// The columns matrices of a convolution, one for each group of channels; positions count through all images' outputs.
+/// The columns matrices of a convolution, one for each group of channels; positions count through all images'
+/// outputs.
 template <class T> class Columns {
  public:
   explicit Columns(const Conv& c)
-      : c_(c), channels_(c.in / c.groups), direct_(c.window.planes.is_direct() && c.window.plane.rows.is_direct() && c.window.plane.columns.is_direct()),
+      : c_(c),
+        channels_(c.in / c.groups),
+        direct_(c.window.planes.is_direct() && c.window.plane.rows.is_direct() &&
+                c.window.plane.columns.is_direct()),
         inside_(static_cast<std::size_t>(c.window.plane.columns.outputs)) {
     const WindowAxis& a = c.window.plane.columns;
     for (std::int64_t o = 0; o < a.outputs; ++o) {
@@ -59,9 +67,14 @@ template <class T> class Columns {
   std::int64_t step() const { return direct_ ? c_.in : width(); }
   std::int64_t positions() const { return c_.images * c_.window.outputs(); }
   /// Positions that are computed at once.
-  std::int64_t piece() const { return std::max(kPiecePositions, kPieceBytes / (std::max<std::int64_t>(width(), 1) * static_cast<std::int64_t>(sizeof(T)))); }
+  std::int64_t piece() const {
+    return std::max(kPiecePositions, kPieceBytes / (std::max<std::int64_t>(width(), 1) *
+                                                    static_cast<std::int64_t>(sizeof(T))));
+  }
   /// Room for a piece. Copies write whole vectors.
-  Room<T> room() const { return direct_ ? nullptr : room_for<T>(std::min(piece(), positions()) * width() + kGroup<T>); }
+  Room<T> room() const {
+    return direct_ ? nullptr : room_for<T>(std::min(piece(), positions()) * width() + kGroup<T>);
+  }
 
   /// The rows [begin, end) of a group's matrix: in x, or made in the room.
   const T* rows(const T* x, std::int64_t group, std::int64_t begin, std::int64_t end, T* room) const {
@@ -72,36 +85,47 @@ template <class T> class Columns {
   }
 
   /// The adjoint, for the planes [plane_begin, plane_end) of the images.
-  void scatter_add(const T* columns, std::int64_t group, std::int64_t begin, std::int64_t end, std::int64_t plane_begin, std::int64_t plane_end, T* dx) const {
+  void scatter_add(const T* columns, std::int64_t group, std::int64_t begin, std::int64_t end,
+                   std::int64_t plane_begin, std::int64_t plane_end, T* dx) const {
     const WindowAxis& planes = c_.window.planes;
     const Window2d& plane = c_.window.plane;
     const std::int64_t line = plane.columns.size * channels_;
     dx += group * channels_;
-    each_line(begin, end, [&](std::int64_t image, std::int64_t i, std::int64_t j, std::int64_t from, std::int64_t to) {
-      const std::int64_t first = planes.cell_at(i, plane_begin), last = planes.cell_at(i, plane_end), top = plane.rows.cell_at(j, 0), bottom = plane.rows.cell_at(j, plane.rows.extent);
-      T* corner = dx + corner_of(image, i, j);
-      for (std::int64_t o = from; o < to; ++o, columns += width()) {
-        const Inside& in = inside_[static_cast<std::size_t>(o)];
-        for (std::int64_t p = first; p < last; ++p)
-          for (std::int64_t r = top; r < bottom; ++r) add_line(columns + (p * plane.rows.size + r) * line, in, corner + element_of(p, r, in.pixel));
-      }
-    });
+    each_line(begin, end,
+              [&](std::int64_t image, std::int64_t i, std::int64_t j, std::int64_t from, std::int64_t to) {
+                const std::int64_t first = planes.cell_at(i, plane_begin),
+                                   last = planes.cell_at(i, plane_end), top = plane.rows.cell_at(j, 0),
+                                   bottom = plane.rows.cell_at(j, plane.rows.extent);
+                T* corner = dx + corner_of(image, i, j);
+                for (std::int64_t o = from; o < to; ++o, columns += width()) {
+                  const Inside& in = inside_[static_cast<std::size_t>(o)];
+                  for (std::int64_t p = first; p < last; ++p)
+                    for (std::int64_t r = top; r < bottom; ++r)
+                      add_line(columns + (p * plane.rows.size + r) * line, in,
+                               corner + element_of(p, r, in.pixel));
+                }
+              });
   }
 
  private:
   // Where the window of an output begins, and where one of its lines reads from there.
   std::int64_t corner_of(std::int64_t image, std::int64_t i, std::int64_t j) const {
     const auto& [planes, plane] = c_.window;
-    return ((image * planes.extent + planes.position(i, 0)) * plane.rows.extent + plane.rows.position(j, 0)) * plane.columns.extent * c_.in;
+    return ((image * planes.extent + planes.position(i, 0)) * plane.rows.extent + plane.rows.position(j, 0)) *
+           plane.columns.extent * c_.in;
   }
   std::int64_t element_of(std::int64_t p, std::int64_t r, std::int64_t pixel) const {
     const auto& [planes, plane] = c_.window;
-    return ((p * planes.dilation * plane.rows.extent + r * plane.rows.dilation) * plane.columns.extent + pixel) * c_.in;
+    return ((p * planes.dilation * plane.rows.extent + r * plane.rows.dilation) * plane.columns.extent +
+            pixel) *
+           c_.in;
   }
 
-  // Calls f(image, output plane, output row, first output column, last + 1) for the lines of the positions [begin, end).
+  // Calls f(image, output plane, output row, first output column, last + 1) for the lines of the positions
+  // [begin, end).
   template <class F> void each_line(std::int64_t begin, std::int64_t end, const F& f) const {
-    const std::int64_t n = c_.window.plane.columns.outputs, rows = c_.window.plane.rows.outputs, planes = c_.window.planes.outputs;
+    const std::int64_t n = c_.window.plane.columns.outputs, rows = c_.window.plane.rows.outputs,
+                       planes = c_.window.planes.outputs;
     while (begin < end) {
       const std::int64_t line = begin / n, from = begin % n, to = std::min(n, from + end - begin);
       f(line / rows / planes, line / rows % planes, line % rows, from, to);
@@ -113,28 +137,34 @@ template <class T> class Columns {
     const WindowAxis& planes = c_.window.planes;
     const Window2d& plane = c_.window.plane;
     const std::int64_t line = plane.columns.size * channels_, lines = plane.rows.size * line;
-    each_line(begin, end, [&](std::int64_t image, std::int64_t i, std::int64_t j, std::int64_t from, std::int64_t to) {
-      const std::int64_t first = planes.cell_at(i, 0), last = planes.cell_at(i, planes.extent), top = plane.rows.cell_at(j, 0), bottom = plane.rows.cell_at(j, plane.rows.extent);
-      const T* corner = x + corner_of(image, i, j);
-      for (std::int64_t o = from; o < to; ++o) {
-        const Inside& in = inside_[static_cast<std::size_t>(o)];
-        columns = clear(columns, first * lines);
-        for (std::int64_t p = first; p < last; ++p) {
-          columns = clear(columns, top * line);
-          for (std::int64_t r = top; r < bottom; ++r, columns += line) gather_line(corner + element_of(p, r, in.pixel), in, columns);
-          columns = clear(columns, (plane.rows.size - bottom) * line);
-        }
-        columns = clear(columns, (planes.size - last) * lines);
-      }
-    });
+    each_line(begin, end,
+              [&](std::int64_t image, std::int64_t i, std::int64_t j, std::int64_t from, std::int64_t to) {
+                const std::int64_t first = planes.cell_at(i, 0), last = planes.cell_at(i, planes.extent),
+                                   top = plane.rows.cell_at(j, 0),
+                                   bottom = plane.rows.cell_at(j, plane.rows.extent);
+                const T* corner = x + corner_of(image, i, j);
+                for (std::int64_t o = from; o < to; ++o) {
+                  const Inside& in = inside_[static_cast<std::size_t>(o)];
+                  columns = clear(columns, first * lines);
+                  for (std::int64_t p = first; p < last; ++p) {
+                    columns = clear(columns, top * line);
+                    for (std::int64_t r = top; r < bottom; ++r, columns += line)
+                      gather_line(corner + element_of(p, r, in.pixel), in, columns);
+                    columns = clear(columns, (plane.rows.size - bottom) * line);
+                  }
+                  columns = clear(columns, (planes.size - last) * lines);
+                }
+              });
   }
 
   // Whole vectors, over what comes next in the columns.
   static void copy(const T* x, T* columns, std::int64_t n) {
-    for (std::int64_t i = 0; i < n; i += kWidth<T>) Batch<T>::load_unaligned(x + i).store_unaligned(columns + i);
+    for (std::int64_t i = 0; i < n; i += kWidth<T>)
+      Batch<T>::load_unaligned(x + i).store_unaligned(columns + i);
   }
   static T* clear(T* columns, std::int64_t n) {
-    for (std::int64_t i = 0; i < n; i += kWidth<T>) Batch<T>(T(0)).store_unaligned(columns + i);
+    for (std::int64_t i = 0; i < n; i += kWidth<T>)
+      Batch<T>(T(0)).store_unaligned(columns + i);
     return columns + n;
   }
   // The cells of a line lie side by side in x.
@@ -143,15 +173,19 @@ template <class T> class Columns {
 
   void gather_line(const T* x, const Inside& in, T* columns) const {
     clear(columns, in.begin * channels_);
-    if (in_one_run()) copy(x, columns + in.begin * channels_, (in.end - in.begin) * channels_);
-    else for (std::int64_t k = in.begin; k < in.end; ++k, x += cell_step()) copy(x, columns + k * channels_, channels_);
+    if (in_one_run())
+      copy(x, columns + in.begin * channels_, (in.end - in.begin) * channels_);
+    else
+      for (std::int64_t k = in.begin; k < in.end; ++k, x += cell_step())
+        copy(x, columns + k * channels_, channels_);
     clear(columns + in.end * channels_, (c_.window.plane.columns.size - in.end) * channels_);
   }
 
   void add_line(const T* columns, const Inside& in, T* dx) const {
     columns += in.begin * channels_;
     if (in_one_run()) return add(columns, dx, (in.end - in.begin) * channels_);
-    for (std::int64_t k = in.begin; k < in.end; ++k, columns += channels_, dx += cell_step()) add(columns, dx, channels_);
+    for (std::int64_t k = in.begin; k < in.end; ++k, columns += channels_, dx += cell_step())
+      add(columns, dx, channels_);
   }
 
   const Conv& c_;
@@ -162,30 +196,46 @@ template <class T> class Columns {
 
 // Calls f(begin, end) for the pieces of [begin, end).
 template <class F> void each_piece(std::int64_t begin, std::int64_t end, std::int64_t piece, const F& f) {
-  for (std::int64_t p = begin; p < end; p += piece) f(p, std::min(p + piece, end));
+  for (std::int64_t p = begin; p < end; p += piece)
+    f(p, std::min(p + piece, end));
 }
 
 double work_of_position(const Conv& c) { return static_cast<double>(c.weights()); }
-std::int64_t at_least_one(double n) { return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::min(n, 1e15))); }
+std::int64_t at_least_one(double n) {
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::min(n, 1e15)));
+}
 
 template <class T> void forward(const Conv& c, const T* x, const T* filters, T* y) {
   const Columns<T> matrix(c);
-  const std::int64_t piece = matrix.piece(), pieces = (matrix.positions() + piece - 1) / piece, out = c.out / c.groups;
+  const std::int64_t piece = matrix.piece(), pieces = (matrix.positions() + piece - 1) / piece,
+                     out = c.out / c.groups;
   const OneBlasThread guard;
-  parallel_for(pieces, at_least_one(kTask / (work_of_position(c) * static_cast<double>(piece))), [&](std::int64_t first, std::int64_t last) {
-    const Room<T> room = matrix.room();
-    each_piece(first * piece, std::min(last * piece, matrix.positions()), piece, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t g = 0; g < c.groups; ++g)
-        gemm(Product<T>{.m = end - begin, .n = out, .k = matrix.width(), .a = matrix.rows(x, g, begin, end, room.get()), .b = filters + g * out, .y = y + begin * c.out + g * out,
-                        .lda = matrix.step(), .ldb = c.out, .ldy = c.out});
-    });
-  });
+  parallel_for(pieces, at_least_one(kTask / (work_of_position(c) * static_cast<double>(piece))),
+               [&](std::int64_t first, std::int64_t last) {
+                 const Room<T> room = matrix.room();
+                 each_piece(first * piece, std::min(last * piece, matrix.positions()), piece,
+                            [&](std::int64_t begin, std::int64_t end) {
+                              for (std::int64_t g = 0; g < c.groups; ++g)
+                                gemm(Product<T>{.m = end - begin,
+                                                .n = out,
+                                                .k = matrix.width(),
+                                                .a = matrix.rows(x, g, begin, end, room.get()),
+                                                .b = filters + g * out,
+                                                .y = y + begin * c.out + g * out,
+                                                .lda = matrix.step(),
+                                                .ldb = c.out,
+                                                .ldy = c.out});
+                            });
+               });
 }
 
-// Adds the columns of all positions to the pixels that they were read from; columns(group, begin, end, room) gives those of a piece.
-template <class T, class F> void scatter(const Columns<T>& matrix, const Conv& c, double work, double task, T* dx, const F& columns) {
+// Adds the columns of all positions to the pixels that they were read from; columns(group, begin, end, room)
+// gives those of a piece.
+template <class T, class F>
+void scatter(const Columns<T>& matrix, const Conv& c, double work, double task, T* dx, const F& columns) {
   const WindowAxis& planes = c.window.planes;
-  const std::int64_t plane_outputs = c.window.plane.outputs(), outputs = c.window.outputs(), plane = c.window.plane.pixels() * c.in;
+  const std::int64_t plane_outputs = c.window.plane.outputs(), outputs = c.window.outputs(),
+                     plane = c.window.plane.pixels() * c.in;
   const RowTasks tasks(planes, c.images, work * static_cast<double>(outputs), task);
   parallel_for(tasks.count(), 1, [&](std::int64_t first, std::int64_t last) {
     const Room<T> room = matrix.room();
@@ -196,9 +246,11 @@ template <class T, class F> void scatter(const Columns<T>& matrix, const Conv& c
         end = begin + planes.output_end(t.row_end) * plane_outputs;
         begin += planes.output_begin(t.row_begin) * plane_outputs;
       }
-      for (std::int64_t n = t.image_begin; n < t.image_end; ++n) std::fill_n(dx + (n * planes.extent + t.row_begin) * plane, (t.row_end - t.row_begin) * plane, T(0));
+      for (std::int64_t n = t.image_begin; n < t.image_end; ++n)
+        std::fill_n(dx + (n * planes.extent + t.row_begin) * plane, (t.row_end - t.row_begin) * plane, T(0));
       each_piece(begin, end, matrix.piece(), [&](std::int64_t from, std::int64_t to) {
-        for (std::int64_t g = 0; g < c.groups; ++g) matrix.scatter_add(columns(g, from, to, room.get()), g, from, to, t.row_begin, t.row_end, dx);
+        for (std::int64_t g = 0; g < c.groups; ++g)
+          matrix.scatter_add(columns(g, from, to, room.get()), g, from, to, t.row_begin, t.row_end, dx);
       });
     }
   });
@@ -208,15 +260,24 @@ template <class T> void input_gradient(const Conv& c, const T* dy, const T* filt
   const Columns<T> matrix(c);
   const std::int64_t out = c.out / c.groups;
   const auto columns_of = [&](std::int64_t g, std::int64_t begin, std::int64_t end, T* columns) {
-    gemm(Product<T>{.m = end - begin, .n = matrix.width(), .k = out, .a = dy + begin * c.out + g * out, .b = filters + g * out, .y = columns, .b_transposed = true,
-                    .lda = c.out, .ldb = c.out, .ldy = matrix.step()});
+    gemm(Product<T>{.m = end - begin,
+                    .n = matrix.width(),
+                    .k = out,
+                    .a = dy + begin * c.out + g * out,
+                    .b = filters + g * out,
+                    .y = columns,
+                    .b_transposed = true,
+                    .lda = c.out,
+                    .ldb = c.out,
+                    .ldy = matrix.step()});
     return columns;
   };
   const OneBlasThread guard;
   if (!matrix.direct()) return scatter(matrix, c, work_of_position(c), kTask, dx, columns_of);
   const std::int64_t piece = std::max(matrix.piece(), at_least_one(kTask / work_of_position(c)));
   parallel_for(matrix.positions(), piece, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t g = 0; g < c.groups; ++g) columns_of(g, begin, end, dx + begin * c.in + g * (c.in / c.groups));
+    for (std::int64_t g = 0; g < c.groups; ++g)
+      columns_of(g, begin, end, dx + begin * c.in + g * (c.in / c.groups));
   });
 }
 
@@ -227,31 +288,46 @@ template <class T> void gather(const Conv& c, const T* x, T* y) {
   // By way of a piece of room, since vectors are written beyond its end.
   parallel_for((matrix.positions() + piece - 1) / piece, 1, [&](std::int64_t first, std::int64_t last) {
     const Room<T> room = matrix.room();
-    each_piece(first * piece, std::min(last * piece, matrix.positions()), piece, [&](std::int64_t begin, std::int64_t end) {
-      std::copy_n(matrix.rows(x, 0, begin, end, room.get()), (end - begin) * k, y + begin * k);
-    });
+    each_piece(first * piece, std::min(last * piece, matrix.positions()), piece,
+               [&](std::int64_t begin, std::int64_t end) {
+                 std::copy_n(matrix.rows(x, 0, begin, end, room.get()), (end - begin) * k, y + begin * k);
+               });
   });
 }
 
 template <class T> void filter_gradient(const Conv& c, const T* x, const T* dy, T* dfilters) {
   const Columns<T> matrix(c);
-  const std::int64_t n = c.weights(), out = c.out / c.groups, piece = matrix.piece(), pieces = (matrix.positions() + piece - 1) / piece;
+  const std::int64_t n = c.weights(), out = c.out / c.groups, piece = matrix.piece(),
+                     pieces = (matrix.positions() + piece - 1) / piece;
   // Each share adds up its pieces one after the other.
-  const std::int64_t most = std::min({kShares, pieces, at_least_one(static_cast<double>(kShareBytes) / (static_cast<double>(n) * sizeof(T)))});
+  const std::int64_t most =
+      std::min({kShares, pieces,
+                at_least_one(static_cast<double>(kShareBytes) / (static_cast<double>(n) * sizeof(T)))});
   const std::int64_t wanted = std::min(most, at_least_one(c.work() / (4 * kTask)));
-  const std::int64_t per_share = (pieces + wanted - 1) / wanted, shares = (pieces + per_share - 1) / per_share;
+  const std::int64_t per_share = (pieces + wanted - 1) / wanted,
+                     shares = (pieces + per_share - 1) / per_share;
   const Shares<T> sums(shares, n, dfilters);
   const OneBlasThread guard;
   parallel_for(shares, 1, [&](std::int64_t first, std::int64_t last) {
     const Room<T> room = matrix.room();
     for (std::int64_t s = first; s < last; ++s) {
       bool add = false;
-      each_piece(s * per_share * piece, std::min((s + 1) * per_share * piece, matrix.positions()), piece, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t g = 0; g < c.groups; ++g)
-          gemm(Product<T>{.m = matrix.width(), .n = out, .k = end - begin, .a = matrix.rows(x, g, begin, end, room.get()), .b = dy + begin * c.out + g * out, .y = sums[s] + g * out,
-                          .a_transposed = true, .lda = matrix.step(), .ldb = c.out, .ldy = c.out, .add = add});
-        add = true;
-      });
+      each_piece(s * per_share * piece, std::min((s + 1) * per_share * piece, matrix.positions()), piece,
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t g = 0; g < c.groups; ++g)
+                     gemm(Product<T>{.m = matrix.width(),
+                                     .n = out,
+                                     .k = end - begin,
+                                     .a = matrix.rows(x, g, begin, end, room.get()),
+                                     .b = dy + begin * c.out + g * out,
+                                     .y = sums[s] + g * out,
+                                     .a_transposed = true,
+                                     .lda = matrix.step(),
+                                     .ldb = c.out,
+                                     .ldy = c.out,
+                                     .add = add});
+                   add = true;
+                 });
     }
   });
   sums.add_up();
@@ -269,41 +345,62 @@ void fill_with_zeros(Tensor& y) { std::memset(y.raw(), 0, static_cast<std::size_
 bool no_columns(const Conv& c) { return c.images == 0 || c.in == 0 || c.window.outputs() == 0; }
 bool nothing(const Conv& c) { return no_columns(c) || c.out == 0; }
 
-// Whether a matrix of columns costs more than it saves: products of groups are narrow, and volumes have many short lines.
+// Whether a matrix of columns costs more than it saves: products of groups are narrow, and volumes have many
+// short lines.
 bool goes_direct(const Conv& c) { return c.groups > 1 || c.window.plane.rows != kOne; }
 // Few channels would leave vectors empty.
-bool goes_back_direct(const Conv& c) { return c.window.has_strides_of_one() && (c.groups > 1 || (goes_direct(c) && c.in >= 8)); }
+bool goes_back_direct(const Conv& c) {
+  return c.window.has_strides_of_one() && (c.groups > 1 || (goes_direct(c) && c.in >= 8));
+}
 
-}  // namespace
+}   // namespace
 
 void conv(const Conv& given, const Tensor& x, const Tensor& filters, Tensor& y) {
   if (nothing(given)) return fill_with_zeros(y);
   const Conv c = in_planes(given);
-  if (y.dtype() == DType::f32 && onednn::conv(c, elements<float>(x), elements<float>(filters), elements<float>(y))) return;
+  if (y.dtype() == DType::f32 &&
+      onednn::conv(c, elements<float>(x), elements<float>(filters), elements<float>(y)))
+    return;
   if (goes_direct(c)) return direct::conv(c, x, filters, y);
-  visit_floating(y.dtype(), [&](auto one) { using T = decltype(one); forward<T>(c, Readable<T>(x), elements<T>(filters), elements<T>(y)); });
+  visit_floating(y.dtype(), [&](auto one) {
+    using T = decltype(one);
+    forward<T>(c, Readable<T>(x), elements<T>(filters), elements<T>(y));
+  });
 }
 
 void conv_input_gradient(const Conv& given, const Tensor& dy, const Tensor& filters, Tensor& dx) {
   if (nothing(given)) return fill_with_zeros(dx);
   const Conv c = in_planes(given);
-  if (dx.dtype() == DType::f32 && onednn::conv_input_gradient(c, elements<float>(dy), elements<float>(filters), elements<float>(dx))) return;
+  if (dx.dtype() == DType::f32 &&
+      onednn::conv_input_gradient(c, elements<float>(dy), elements<float>(filters), elements<float>(dx)))
+    return;
   if (goes_back_direct(c)) return direct::conv_input_gradient(c, dy, filters, dx);
-  visit_floating(dx.dtype(), [&](auto one) { using T = decltype(one); input_gradient<T>(c, elements<T>(dy), elements<T>(filters), elements<T>(dx)); });
+  visit_floating(dx.dtype(), [&](auto one) {
+    using T = decltype(one);
+    input_gradient<T>(c, elements<T>(dy), elements<T>(filters), elements<T>(dx));
+  });
 }
 
 void conv_filter_gradient(const Conv& given, const Tensor& x, const Tensor& dy, Tensor& dfilters) {
   if (nothing(given)) return fill_with_zeros(dfilters);
   const Conv c = in_planes(given);
-  if (x.dtype() == DType::f32 && onednn::conv_filter_gradient(c, elements<float>(x), elements<float>(dy), elements<float>(dfilters))) return;
+  if (x.dtype() == DType::f32 &&
+      onednn::conv_filter_gradient(c, elements<float>(x), elements<float>(dy), elements<float>(dfilters)))
+    return;
   if (goes_direct(c)) return direct::conv_filter_gradient(c, x, dy, dfilters);
-  visit_floating(x.dtype(), [&](auto one) { using T = decltype(one); filter_gradient<T>(c, Readable<T>(x), elements<T>(dy), elements<T>(dfilters)); });
+  visit_floating(x.dtype(), [&](auto one) {
+    using T = decltype(one);
+    filter_gradient<T>(c, Readable<T>(x), elements<T>(dy), elements<T>(dfilters));
+  });
 }
 
 void patches(const Conv& given, const Tensor& x, Tensor& y) {
   if (no_columns(given)) return fill_with_zeros(y);
   const Conv c = in_planes(given);
-  visit_floating(x.dtype(), [&](auto one) { using T = decltype(one); gather<T>(c, Readable<T>(x), elements<T>(y)); });
+  visit_floating(x.dtype(), [&](auto one) {
+    using T = decltype(one);
+    gather<T>(c, Readable<T>(x), elements<T>(y));
+  });
 }
 
 void patches_gradient(const Conv& given, const Tensor& dy, Tensor& dx) {
@@ -314,8 +411,10 @@ void patches_gradient(const Conv& given, const Tensor& dy, Tensor& dx) {
     const Columns<T> matrix(c);
     const T* from = elements<T>(dy);
     scatter(matrix, c, static_cast<double>(matrix.width()), static_cast<double>(kGrain), elements<T>(dx),
-            [from, k = matrix.width()](std::int64_t, std::int64_t begin, std::int64_t, T*) { return from + begin * k; });
+            [from, k = matrix.width()](std::int64_t, std::int64_t begin, std::int64_t, T*) {
+              return from + begin * k;
+            });
   });
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -1,21 +1,23 @@
-// Graves et al. 2006, section 4.1. A sequence's states are its labels with blanks around each; a state goes on to itself, to the
-// next one and, between two labels that differ, to the one behind the blank. Rows of states are vectors with room at both ends.
+// Graves et al. 2006, section 4.1. A sequence's states are its labels with blanks around each; a state goes
+// on to itself, to the next one and, between two labels that differ, to the one behind the blank. Rows of
+// states are vectors with room at both ends.
 #include "kernels/nn/ctc.h"
 
 #include <algorithm>
 #include <limits>
 
 #include "core/parallel.h"
+#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/simd/lanes.h"
-#include "core/storage.h"
 
 namespace tapedeck::kernels {
 namespace {
 
 constexpr Cut kCut{1 << 10, 1 << 12};   // states
 
-template <class T> constexpr T kNever = T(-1e30);   // the logarithm of no probability, which has no NaN in its sums
+template <class T>
+constexpr T kNever = T(-1e30);   // the logarithm of no probability, which has no NaN in its sums
 
 /// log(exp(a) + exp(b) + exp(c))
 template <class V> V log_sum(const V& a, const V& b, const V& c) {
@@ -27,8 +29,14 @@ template <class V> V log_sum(const V& a, const V& b, const V& c) {
 template <class T> class Sequence {
  public:
   Sequence(const CtcLabels& l, const T* log_p, std::int64_t sequences, std::int64_t classes, std::int64_t b)
-      : log_p_(log_p + b * classes), classes_(classes), stride_(sequences * classes), steps_(l.steps[static_cast<std::size_t>(b)]), states_(2 * l.labels[static_cast<std::size_t>(b)] + 1),
-        width_((states_ + kWidth<T> - 1) / kWidth<T> * kWidth<T>), class_(static_cast<std::size_t>(states_), l.blank), skip_(row(kNever<T>)) {
+      : log_p_(log_p + b * classes),
+        classes_(classes),
+        stride_(sequences * classes),
+        steps_(l.steps[static_cast<std::size_t>(b)]),
+        states_(2 * l.labels[static_cast<std::size_t>(b)] + 1),
+        width_((states_ + kWidth<T> - 1) / kWidth<T> * kWidth<T>),
+        class_(static_cast<std::size_t>(states_), l.blank),
+        skip_(row(kNever<T>)) {
     for (std::int64_t k = 0; 2 * k + 1 < states_; ++k) {
       const std::int64_t* label = l.label.data() + b * l.most + k;
       class_[static_cast<std::size_t>(2 * k + 1)] = *label;
@@ -47,7 +55,8 @@ template <class T> class Sequence {
     return loss_of(alpha);
   }
 
-  /// Takes from gradient, the probabilities of the classes at each step, those of the states given the labels.
+  /// Takes from gradient, the probabilities of the classes at each step, those of the states given the
+  /// labels.
   void subtract_posterior(T* gradient) const {
     if (steps_ == 0) return;
     std::vector<Row> alpha{first()};
@@ -59,16 +68,21 @@ template <class T> class Sequence {
     }
     const T loss = loss_of(alpha.back());
     if (loss == std::numeric_limits<T>::infinity()) {
-      for (std::int64_t t = 0; t < steps_; ++t) std::fill_n(gradient + t * stride_, classes_, T(0));
+      for (std::int64_t t = 0; t < steps_; ++t)
+        std::fill_n(gradient + t * stride_, classes_, T(0));
       return;
     }
     // beta: of the steps behind t. A state's probability is that of all ways through it over that of all.
-    Row beta = row(kNever<T>), next = row(kNever<T>), posterior = row(T(0)), ahead = row(kNever<T>), jumps = row(kNever<T>);
-    for (std::int64_t s = std::max<std::int64_t>(states_ - 2, 0); s < states_; ++s) at(beta)[s] = 0;
+    Row beta = row(kNever<T>), next = row(kNever<T>), posterior = row(T(0)), ahead = row(kNever<T>),
+        jumps = row(kNever<T>);
+    for (std::int64_t s = std::max<std::int64_t>(states_ - 2, 0); s < states_; ++s)
+      at(beta)[s] = 0;
     for (std::int64_t t = steps_ - 1;; --t) {
       const T* a = at(alpha[static_cast<std::size_t>(t)]);
-      for (std::int64_t s = 0; s < width_; s += kWidth<T>) exp(load<V>(a + s) + load<V>(at(beta) + s) + V(loss)).store_unaligned(at(posterior) + s);
-      for (std::int64_t s = 0; s < states_; ++s) gradient[t * stride_ + class_[static_cast<std::size_t>(s)]] -= at(posterior)[s];
+      for (std::int64_t s = 0; s < width_; s += kWidth<T>)
+        exp(load<V>(a + s) + load<V>(at(beta) + s) + V(loss)).store_unaligned(at(posterior) + s);
+      for (std::int64_t s = 0; s < states_; ++s)
+        gradient[t * stride_ + class_[static_cast<std::size_t>(s)]] -= at(posterior)[s];
       if (t == 0) return;
       emit(t, emitted);
       for (std::int64_t s = 0; s < width_; s += kWidth<T>) {
@@ -76,7 +90,9 @@ template <class T> class Sequence {
         v.store_unaligned(at(ahead) + s);
         (v + load<V>(at(skip_) + s)).store_unaligned(at(jumps) + s);
       }
-      for (std::int64_t s = 0; s < width_; s += kWidth<T>) log_sum(load<V>(at(ahead) + s), load<V>(at(ahead) + s + 1), load<V>(at(jumps) + s + 2)).store_unaligned(at(next) + s);
+      for (std::int64_t s = 0; s < width_; s += kWidth<T>)
+        log_sum(load<V>(at(ahead) + s), load<V>(at(ahead) + s + 1), load<V>(at(jumps) + s + 2))
+            .store_unaligned(at(next) + s);
       beta.swap(next);
       std::fill(at(beta) + states_, at(beta) + width_, kNever<T>);
     }
@@ -91,22 +107,28 @@ template <class T> class Sequence {
   static T* at(Row& r) { return r.data() + kRoom; }
   static const T* at(const Row& r) { return r.data() + kRoom; }
 
-  T of(std::int64_t t, std::int64_t state) const { return std::max(log_p_[t * stride_ + class_[static_cast<std::size_t>(state)]], kNever<T>); }
+  T of(std::int64_t t, std::int64_t state) const {
+    return std::max(log_p_[t * stride_ + class_[static_cast<std::size_t>(state)]], kNever<T>);
+  }
   void emit(std::int64_t t, Row& emitted) const {
-    for (std::int64_t s = 0; s < states_; ++s) at(emitted)[s] = of(t, s);
+    for (std::int64_t s = 0; s < states_; ++s)
+      at(emitted)[s] = of(t, s);
   }
   Row first() const {
     Row alpha = row(kNever<T>);
-    for (std::int64_t s = 0; s < std::min<std::int64_t>(states_, 2); ++s) at(alpha)[s] = of(0, s);
+    for (std::int64_t s = 0; s < std::min<std::int64_t>(states_, 2); ++s)
+      at(alpha)[s] = of(0, s);
     return alpha;
   }
   void step(const Row& alpha, const Row& emitted, Row& next) const {
     const T *a = at(alpha), *e = at(emitted), *skip = at(skip_);
     for (std::int64_t s = 0; s < width_; s += kWidth<T>)
-      (log_sum(load<V>(a + s), load<V>(a + s - 1), load<V>(a + s - 2) + load<V>(skip + s)) + load<V>(e + s)).store_unaligned(at(next) + s);
+      (log_sum(load<V>(a + s), load<V>(a + s - 1), load<V>(a + s - 2) + load<V>(skip + s)) + load<V>(e + s))
+          .store_unaligned(at(next) + s);
   }
   T loss_of(const Row& alpha) const {
-    const T last = at(alpha)[states_ - 1], before = states_ > 1 ? at(alpha)[states_ - 2] : kNever<T>, loss = -log_sum(V(last), V(before), V(kNever<T>)).get(0);
+    const T last = at(alpha)[states_ - 1], before = states_ > 1 ? at(alpha)[states_ - 2] : kNever<T>,
+            loss = -log_sum(V(last), V(before), V(kNever<T>)).get(0);
     return loss > T(1e29) ? std::numeric_limits<T>::infinity() : loss;
   }
 
@@ -118,18 +140,22 @@ template <class T> class Sequence {
 
 // f(sequence's number) for all sequences.
 template <class F> void for_sequences(const CtcLabels& l, std::int64_t time, const F& f) {
-  parallel_for(static_cast<std::int64_t>(l.steps.size()), cut_of(kCut, time * (2 * l.most + 1)), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t b = begin; b < end; ++b) f(b);
-  });
+  parallel_for(static_cast<std::int64_t>(l.steps.size()), cut_of(kCut, time * (2 * l.most + 1)),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t b = begin; b < end; ++b)
+                   f(b);
+               });
 }
 
-}  // namespace
+}   // namespace
 
 void ctc_loss(const CtcLabels& l, const Tensor& log_p, Tensor& loss) {
   visit_floating(log_p.dtype(), [&](auto one) {
     using T = decltype(one);
     const std::int64_t sequences = log_p.shape()[1], classes = log_p.shape()[2];
-    for_sequences(l, log_p.shape()[0], [&](std::int64_t b) { elements<T>(loss)[b] = Sequence<T>(l, elements<T>(log_p), sequences, classes, b).loss(); });
+    for_sequences(l, log_p.shape()[0], [&](std::int64_t b) {
+      elements<T>(loss)[b] = Sequence<T>(l, elements<T>(log_p), sequences, classes, b).loss();
+    });
   });
 }
 
@@ -139,10 +165,11 @@ void ctc_gradient(const CtcLabels& l, const Tensor& log_p, Tensor& gradient) {
     const std::int64_t time = log_p.shape()[0], sequences = log_p.shape()[1], classes = log_p.shape()[2];
     T* out = elements<T>(gradient);
     for_sequences(l, time, [&](std::int64_t b) {
-      for (std::int64_t t = l.steps[static_cast<std::size_t>(b)]; t < time; ++t) std::fill_n(out + (t * sequences + b) * classes, classes, T(0));
+      for (std::int64_t t = l.steps[static_cast<std::size_t>(b)]; t < time; ++t)
+        std::fill_n(out + (t * sequences + b) * classes, classes, T(0));
       Sequence<T>(l, elements<T>(log_p), sequences, classes, b).subtract_posterior(out + b * classes);
     });
   });
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -1,4 +1,5 @@
-// Vectorised over channels: for each output position a group of channels at a time passes over the window's cells.
+// Vectorised over channels: for each output position a group of channels at a time passes over the window's
+// cells.
 #include "kernels/nn/depthwise.h"
 
 #include <algorithm>
@@ -6,17 +7,19 @@
 #include <vector>
 
 #include "core/visit.h"
-#include "kernels/simd/lanes.h"
 #include "kernels/layout/scratch.h"
+#include "kernels/simd/lanes.h"
 
 namespace tapedeck::kernels {
 namespace {
 
-constexpr Cut kCut{1 << 15, 1 << 17};      // products
-constexpr double kShare = 1 << 17;         // products that are worth a share of a gradient in filters
+constexpr Cut kCut{1 << 15, 1 << 17};   // products
+constexpr double kShare = 1 << 17;      // products that are worth a share of a gradient in filters
 
 /// The cells [begin, end) of an axis that lie inside the image, for each output.
-struct Inside { std::int64_t begin, end, first; };   // first: where the first of them reads
+struct Inside {
+  std::int64_t begin, end, first;
+};   // first: where the first of them reads
 std::vector<Inside> inside_of(const WindowAxis& a) {
   std::vector<Inside> all;
   for (std::int64_t o = 0; o < a.outputs; ++o) {
@@ -32,31 +35,45 @@ struct Geometry {
   std::int64_t channels, width, row_step, column_step;   // steps from one cell to the next, in elements
 
   explicit Geometry(const ByChannel& g)
-      : rows(inside_of(g.window.rows)), columns(inside_of(g.window.columns)), channels(g.channels), width(g.window.columns.extent), row_step(g.window.rows.dilation * width * channels),
+      : rows(inside_of(g.window.rows)),
+        columns(inside_of(g.window.columns)),
+        channels(g.channels),
+        width(g.window.columns.extent),
+        row_step(g.window.rows.dilation * width * channels),
         column_step(g.window.columns.dilation * channels) {}
 
-  /// f(element of the image, element of the filters) for the cells that an output reads, rows from row_begin on up to row_end.
-  template <class F> void each_cell(const ByChannel& g, const Inside& r, const Inside& c, std::int64_t row_begin, std::int64_t row_end, const F& f) const {
+  /// f(element of the image, element of the filters) for the cells that an output reads, rows from row_begin
+  /// on up to row_end.
+  template <class F> void each_cell(const ByChannel& g, const Inside& r, const Inside& c,
+                                    std::int64_t row_begin, std::int64_t row_end, const F& f) const {
     for (std::int64_t i = row_begin; i < row_end; ++i) {
-      std::int64_t at = r.first * width * channels + (i - r.begin) * row_step + c.first * channels, filter = (i * g.window.columns.size + c.begin) * channels;
-      for (std::int64_t j = c.begin; j < c.end; ++j, at += column_step, filter += channels) f(at, filter);
+      std::int64_t at = r.first * width * channels + (i - r.begin) * row_step + c.first * channels,
+                   filter = (i * g.window.columns.size + c.begin) * channels;
+      for (std::int64_t j = c.begin; j < c.end; ++j, at += column_step, filter += channels)
+        f(at, filter);
     }
   }
 };
 
-double work_of_line(const ByChannel& g) { return static_cast<double>(g.window.columns.outputs * g.channels) * static_cast<double>(g.window.cells()); }
+double work_of_line(const ByChannel& g) {
+  return static_cast<double>(g.window.columns.outputs * g.channels) * static_cast<double>(g.window.cells());
+}
 
 /// f(image, its position in y, output row, output column) for all outputs.
 template <class F> void for_outputs(const ByChannel& g, const F& f) {
   const std::int64_t rows = g.window.rows.outputs, columns = g.window.columns.outputs;
-  parallel_for(g.images * rows, cut_of(kCut, static_cast<std::int64_t>(std::min(work_of_line(g), 1e15))), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t line = begin; line < end; ++line)
-      for (std::int64_t j = 0; j < columns; ++j) f(line / rows, line * columns + j, static_cast<std::size_t>(line % rows), static_cast<std::size_t>(j));
-  });
+  parallel_for(g.images * rows, cut_of(kCut, static_cast<std::int64_t>(std::min(work_of_line(g), 1e15))),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t line = begin; line < end; ++line)
+                   for (std::int64_t j = 0; j < columns; ++j)
+                     f(line / rows, line * columns + j, static_cast<std::size_t>(line % rows),
+                       static_cast<std::size_t>(j));
+               });
 }
 
 /// y = the fold f(so far, element of x, element of filters) over the cells of each window.
-template <class T, class F> void fold_windows(const ByChannel& g, const T* x, const T* filters, T first, T* y, const F& f) {
+template <class T, class F>
+void fold_windows(const ByChannel& g, const T* x, const T* filters, T first, T* y, const F& f) {
   const Geometry at(g);
   const std::int64_t image_size = g.window.pixels() * g.channels, channels = g.channels;
   for_outputs(g, [&](std::int64_t image, std::int64_t position, std::size_t i, std::size_t j) {
@@ -64,7 +81,10 @@ template <class T, class F> void fold_windows(const ByChannel& g, const T* x, co
     each_group<T>(channels, [&](std::int64_t c, auto group) {
       using V = decltype(group);
       V total(first);
-      at.each_cell(g, at.rows[i], at.columns[j], at.rows[i].begin, at.rows[i].end, [&](std::int64_t e, std::int64_t filter) { total = f(total, load<V>(from + e + c), load<V>(filters + filter + c)); });
+      at.each_cell(g, at.rows[i], at.columns[j], at.rows[i].begin, at.rows[i].end,
+                   [&](std::int64_t e, std::int64_t filter) {
+                     total = f(total, load<V>(from + e + c), load<V>(filters + filter + c));
+                   });
       store(total, y + position * channels + c);
     });
   });
@@ -79,7 +99,8 @@ template <class T> void input_gradient(const ByChannel& g, const T* dy, const T*
   const Geometry at(g);
   const WindowAxis& rows = g.window.rows;
   const std::int64_t channels = g.channels, line = g.window.columns.extent * channels;
-  const RowTasks tasks(rows, g.images, work_of_line(g) * static_cast<double>(rows.outputs), static_cast<double>(kCut.piece));
+  const RowTasks tasks(rows, g.images, work_of_line(g) * static_cast<double>(rows.outputs),
+                       static_cast<double>(kCut.piece));
   parallel_for(tasks.count(), Cut{1, kCut.least / kCut.piece}, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t task = first; task < last; ++task) {
       const RowTasks::Task t = tasks[task];
@@ -90,23 +111,29 @@ template <class T> void input_gradient(const ByChannel& g, const T* dy, const T*
           for (std::int64_t j = 0; j < g.window.columns.outputs; ++j) {
             const T* d = dy + ((image * rows.outputs + i) * g.window.columns.outputs + j) * channels;
             const Inside& r = at.rows[static_cast<std::size_t>(i)];
-            at.each_cell(g, r, at.columns[static_cast<std::size_t>(j)], rows.cell_at(i, t.row_begin), rows.cell_at(i, t.row_end), [&](std::int64_t e, std::int64_t filter) {
-              each_group<T>(channels, [&](std::int64_t c, auto group) {
-                using V = decltype(group);
-                store(load<V>(to + e + c) + load<V>(d + c) * load<V>(filters + filter + c), to + e + c);
-              });
-            });
+            at.each_cell(g, r, at.columns[static_cast<std::size_t>(j)], rows.cell_at(i, t.row_begin),
+                         rows.cell_at(i, t.row_end), [&](std::int64_t e, std::int64_t filter) {
+                           each_group<T>(channels, [&](std::int64_t c, auto group) {
+                             using V = decltype(group);
+                             store(load<V>(to + e + c) + load<V>(d + c) * load<V>(filters + filter + c),
+                                   to + e + c);
+                           });
+                         });
           }
       }
     }
   });
 }
 
-// Each share adds up its lines one after the other, by cells of the filters; the shares are added up in their order.
+// Each share adds up its lines one after the other, by cells of the filters; the shares are added up in their
+// order.
 template <class T> void filter_gradient(const ByChannel& g, const T* x, const T* dy, T* dfilters) {
   const Geometry at(g);
-  const std::int64_t channels = g.channels, rows = g.window.rows.outputs, columns = g.window.columns.outputs, lines = g.images * rows, n = g.window.cells() * channels;
-  const std::int64_t shares = std::clamp<std::int64_t>(static_cast<std::int64_t>(work_of_line(g) * static_cast<double>(lines) / kShare), 1, std::min(kShares, std::max<std::int64_t>(lines, 1)));
+  const std::int64_t channels = g.channels, rows = g.window.rows.outputs, columns = g.window.columns.outputs,
+                     lines = g.images * rows, n = g.window.cells() * channels;
+  const std::int64_t shares = std::clamp<std::int64_t>(
+      static_cast<std::int64_t>(work_of_line(g) * static_cast<double>(lines) / kShare), 1,
+      std::min(kShares, std::max<std::int64_t>(lines, 1)));
   const Shares<T> sums(shares, n, dfilters);
   parallel_for(shares, 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t s = first; s < last; ++s) {
@@ -117,12 +144,14 @@ template <class T> void filter_gradient(const ByChannel& g, const T* x, const T*
         const Inside& r = at.rows[static_cast<std::size_t>(k % rows)];
         for (std::int64_t j = 0; j < columns; ++j) {
           const T* d = dy + (k * columns + j) * channels;
-          at.each_cell(g, r, at.columns[static_cast<std::size_t>(j)], r.begin, r.end, [&](std::int64_t e, std::int64_t filter) {
-            each_group<T>(channels, [&](std::int64_t c, auto group) {
-              using V = decltype(group);
-              store(load<V>(sum + filter + c) + load<V>(from + e + c) * load<V>(d + c), sum + filter + c);
-            });
-          });
+          at.each_cell(g, r, at.columns[static_cast<std::size_t>(j)], r.begin, r.end,
+                       [&](std::int64_t e, std::int64_t filter) {
+                         each_group<T>(channels, [&](std::int64_t c, auto group) {
+                           using V = decltype(group);
+                           store(load<V>(sum + filter + c) + load<V>(from + e + c) * load<V>(d + c),
+                                 sum + filter + c);
+                         });
+                       });
         }
       }
     }
@@ -140,39 +169,58 @@ template <class T> void run_dilation(const ByChannel& g, const T* x, const T* fi
   });
 }
 
-template <class T> void run_positions(const ByChannel& g, const T* x, const T* filters, std::int64_t* of_x, std::int64_t* of_filters) {
+template <class T> void run_positions(const ByChannel& g, const T* x, const T* filters, std::int64_t* of_x,
+                                      std::int64_t* of_filters) {
   const Geometry at(g);
   const std::int64_t image_size = g.window.pixels() * g.channels, channels = g.channels;
   for_outputs(g, [&](std::int64_t image, std::int64_t position, std::size_t i, std::size_t j) {
     for (std::int64_t c = 0; c < channels; ++c) {
       T largest = 0;
       std::int64_t element = -1, cell = 0;
-      at.each_cell(g, at.rows[i], at.columns[j], at.rows[i].begin, at.rows[i].end, [&](std::int64_t e, std::int64_t filter) {
-        const T v = x[image * image_size + e + c] + filters[filter + c];
-        if (element < 0 || beats(v, largest)) largest = v, element = e, cell = filter;
-      });
+      at.each_cell(g, at.rows[i], at.columns[j], at.rows[i].begin, at.rows[i].end,
+                   [&](std::int64_t e, std::int64_t filter) {
+                     const T v = x[image * image_size + e + c] + filters[filter + c];
+                     if (element < 0 || beats(v, largest)) largest = v, element = e, cell = filter;
+                   });
       of_x[position * channels + c] = image * image_size + element + c;
       of_filters[position * channels + c] = cell + c;
     }
   });
 }
 
-}  // namespace
+}   // namespace
 
 void depthwise(const ByChannel& g, const Tensor& x, const Tensor& filters, Tensor& y) {
-  visit_floating(x.dtype(), [&](auto one) { using T = decltype(one); forward(g, elements<T>(x), elements<T>(filters), elements<T>(y)); });
+  visit_floating(x.dtype(), [&](auto one) {
+    using T = decltype(one);
+    forward(g, elements<T>(x), elements<T>(filters), elements<T>(y));
+  });
 }
 void depthwise_input_gradient(const ByChannel& g, const Tensor& dy, const Tensor& filters, Tensor& dx) {
-  visit_floating(dy.dtype(), [&](auto one) { using T = decltype(one); input_gradient(g, elements<T>(dy), elements<T>(filters), elements<T>(dx)); });
+  visit_floating(dy.dtype(), [&](auto one) {
+    using T = decltype(one);
+    input_gradient(g, elements<T>(dy), elements<T>(filters), elements<T>(dx));
+  });
 }
 void depthwise_filter_gradient(const ByChannel& g, const Tensor& x, const Tensor& dy, Tensor& dfilters) {
-  visit_floating(x.dtype(), [&](auto one) { using T = decltype(one); filter_gradient(g, elements<T>(x), elements<T>(dy), elements<T>(dfilters)); });
+  visit_floating(x.dtype(), [&](auto one) {
+    using T = decltype(one);
+    filter_gradient(g, elements<T>(x), elements<T>(dy), elements<T>(dfilters));
+  });
 }
 void dilation(const ByChannel& g, const Tensor& x, const Tensor& filters, Tensor& y) {
-  visit_floating(x.dtype(), [&](auto one) { using T = decltype(one); run_dilation(g, elements<T>(x), elements<T>(filters), elements<T>(y)); });
+  visit_floating(x.dtype(), [&](auto one) {
+    using T = decltype(one);
+    run_dilation(g, elements<T>(x), elements<T>(filters), elements<T>(y));
+  });
 }
-void dilation_positions(const ByChannel& g, const Tensor& x, const Tensor& filters, Tensor& of_x, Tensor& of_filters) {
-  visit_floating(x.dtype(), [&](auto one) { using T = decltype(one); run_positions(g, elements<T>(x), elements<T>(filters), elements<std::int64_t>(of_x), elements<std::int64_t>(of_filters)); });
+void dilation_positions(const ByChannel& g, const Tensor& x, const Tensor& filters, Tensor& of_x,
+                        Tensor& of_filters) {
+  visit_floating(x.dtype(), [&](auto one) {
+    using T = decltype(one);
+    run_positions(g, elements<T>(x), elements<T>(filters), elements<std::int64_t>(of_x),
+                  elements<std::int64_t>(of_filters));
+  });
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

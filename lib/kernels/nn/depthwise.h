@@ -5,7 +5,8 @@
 
 namespace tapedeck::kernels {
 
-/// x is [images, height, width, channels], filters [rows, columns, channels] and y [images, outputs, outputs, channels].
+/// x is [images, height, width, channels], filters [rows, columns, channels] and y [images, outputs, outputs,
+/// channels].
 struct ByChannel {
   Window2d window;
   std::int64_t images, channels;
@@ -16,9 +17,11 @@ void depthwise(const ByChannel& g, const Tensor& x, const Tensor& filters, Tenso
 void depthwise_input_gradient(const ByChannel& g, const Tensor& dy, const Tensor& filters, Tensor& dx);
 void depthwise_filter_gradient(const ByChannel& g, const Tensor& x, const Tensor& dy, Tensor& dfilters);
 
-/// y = max(x + filters) over the cells of a window that lie in the image, of which there is at least one. NaN where there is one.
+/// y = max(x + filters) over the cells of a window that lie in the image, of which there is at least one. NaN
+/// where there is one.
 void dilation(const ByChannel& g, const Tensor& x, const Tensor& filters, Tensor& y);
 /// The numbers, i64, of the elements of x and of filters that the first largest sum has.
-void dilation_positions(const ByChannel& g, const Tensor& x, const Tensor& filters, Tensor& of_x, Tensor& of_filters);
+void dilation_positions(const ByChannel& g, const Tensor& x, const Tensor& filters, Tensor& of_x,
+                        Tensor& of_filters);
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

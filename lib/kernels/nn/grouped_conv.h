@@ -1,5 +1,6 @@
-// Convolutions without a matrix of columns: in several groups of channels, whose products of matrices would be narrow, and of
-// volumes, whose windows are many short lines. As in conv.h; there is something to multiply.
+// Convolutions without a matrix of columns: in several groups of channels, whose products of matrices would
+// be narrow, and of volumes, whose windows are many short lines. As in conv.h; there is something to
+// multiply.
 #pragma once
 #include "kernels/nn/conv.h"
 
@@ -10,4 +11,4 @@ void conv(const Conv& c, const Tensor& x, const Tensor& filters, Tensor& y);
 void conv_input_gradient(const Conv& c, const Tensor& dy, const Tensor& filters, Tensor& dx);
 void conv_filter_gradient(const Conv& c, const Tensor& x, const Tensor& dy, Tensor& dfilters);
 
-}  // namespace tapedeck::kernels::direct
+}   // namespace tapedeck::kernels::direct

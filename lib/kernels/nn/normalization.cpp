@@ -1,14 +1,14 @@
-// Rows with mean 0 and variance 1, in few passes over a row while it is in the first cache; columns likewise, in few passes
-// over a piece of their rows while it is in the second.
+// Rows with mean 0 and variance 1, in few passes over a row while it is in the first cache; columns likewise,
+// in few passes over a piece of their rows while it is in the second.
 #include "kernels/nn/normalization.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "core/parallel.h"
+#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/simd/lanes.h"
-#include "core/storage.h"
 
 namespace tapedeck::kernels {
 namespace {
@@ -19,7 +19,8 @@ template <class T> struct Moments {
   T mean, scale;   // one over the standard deviation
 
   Moments(const T* x, std::int64_t n, double epsilon) {
-    mean = sum_of<T>(n, [=](std::int64_t i, auto one) { return load<decltype(one)>(x + i); }) / static_cast<T>(n);
+    mean = sum_of<T>(n, [=](std::int64_t i, auto one) { return load<decltype(one)>(x + i); }) /
+           static_cast<T>(n);
     const T squares = sum_of<T>(n, [x, m = mean](std::int64_t i, auto one) {
       using V = decltype(one);
       const V centred = load<V>(x + i) - V(m);
@@ -29,7 +30,8 @@ template <class T> struct Moments {
   }
 };
 
-template <class T> void forward_row(const T* x, const T* scale, const T* offset, std::int64_t n, double epsilon, T* y) {
+template <class T>
+void forward_row(const T* x, const T* scale, const T* offset, std::int64_t n, double epsilon, T* y) {
   const Moments<T> of(x, n, epsilon);
   each_group<T>(n, [=](std::int64_t i, auto one) {
     using V = decltype(one);
@@ -37,9 +39,10 @@ template <class T> void forward_row(const T* x, const T* scale, const T* offset,
   });
 }
 
-// With x̂ the row that has mean 0 and variance 1, and g = dy · scale: dx = (g - mean(g) - x̂ · mean(g · x̂)) / deviation.
-// The gradients of scale and offset are added to what is there.
-template <class T> void gradient_row(const T* dy, const T* x, const T* scale, std::int64_t n, double epsilon, T* dx, T* dscale, T* doffset) {
+// With x̂ the row that has mean 0 and variance 1, and g = dy · scale: dx = (g - mean(g) - x̂ · mean(g · x̂)) /
+// deviation. The gradients of scale and offset are added to what is there.
+template <class T> void gradient_row(const T* dy, const T* x, const T* scale, std::int64_t n, double epsilon,
+                                     T* dx, T* dscale, T* doffset) {
   const Moments<T> of(x, n, epsilon);
   each_group<T>(n, [=](std::int64_t i, auto one) {
     using V = decltype(one);
@@ -47,7 +50,9 @@ template <class T> void gradient_row(const T* dy, const T* x, const T* scale, st
     store(load<V>(dscale + i) + d * normal, dscale + i);
     store(load<V>(doffset + i) + d, doffset + i);
   });
-  const T total = sum_of<T>(n, [=](std::int64_t i, auto one) { return load<decltype(one)>(dy + i) * load<decltype(one)>(scale + i); });
+  const T total = sum_of<T>(n, [=](std::int64_t i, auto one) {
+    return load<decltype(one)>(dy + i) * load<decltype(one)>(scale + i);
+  });
   const T along = sum_of<T>(n, [=](std::int64_t i, auto one) {
     using V = decltype(one);
     return load<V>(dy + i) * load<V>(scale + i) * ((load<V>(x + i) - V(of.mean)) * V(of.scale));
@@ -60,10 +65,15 @@ template <class T> void gradient_row(const T* dy, const T* x, const T* scale, st
   });
 }
 
-// Columns of n entries side by side. Loops take a period of whole rows at a time, which fills vectors where n is small.
+// Columns of n entries side by side. Loops take a period of whole rows at a time, which fills vectors where n
+// is small.
 class Columns {
  public:
-  Columns(std::int64_t n, std::int64_t rows) : n_(n), rows_(rows), period_(n * std::max<std::int64_t>(1, 128 / n)), piece_(cut_of(kCut, n).piece_of(rows)) {}
+  Columns(std::int64_t n, std::int64_t rows)
+      : n_(n),
+        rows_(rows),
+        period_(n * std::max<std::int64_t>(1, 128 / n)),
+        piece_(cut_of(kCut, n).piece_of(rows)) {}
   std::int64_t n() const { return n_; }
   std::int64_t rows() const { return rows_; }
   std::int64_t period() const { return period_; }
@@ -73,16 +83,20 @@ class Columns {
   /// Calls f(element, entry of the period, V()) for the elements of the rows [begin, end).
   template <class T, class F> void each(std::int64_t begin, std::int64_t end, const F& f) const {
     for (std::int64_t first = begin * n_; first < end * n_; first += period_)
-      each_group<T>(std::min(period_, end * n_ - first), [&, first](std::int64_t i, auto one) { f(first + i, i, one); });
+      each_group<T>(std::min(period_, end * n_ - first),
+                    [&, first](std::int64_t i, auto one) { f(first + i, i, one); });
   }
   template <class T> void fold(const T* of_period, T* of_columns) const {
     std::copy_n(of_period, n_, of_columns);
-    for (std::int64_t i = n_; i < period_; ++i) of_columns[i % n_] += of_period[i];
+    for (std::int64_t i = n_; i < period_; ++i)
+      of_columns[i % n_] += of_period[i];
   }
   /// f(column) for each entry of the period.
   template <class T, class F> CachedVector<T> unfolded(const F& f) const {
     CachedVector<T> all(static_cast<std::size_t>(period_));
-    for (std::int64_t i = 0; i < period_; ++i) all[static_cast<std::size_t>(i)] = i < n_ ? static_cast<T>(f(i)) : all[static_cast<std::size_t>(i - n_)];
+    for (std::int64_t i = 0; i < period_; ++i)
+      all[static_cast<std::size_t>(i)] =
+          i < n_ ? static_cast<T>(f(i)) : all[static_cast<std::size_t>(i - n_)];
     return all;
   }
 
@@ -92,25 +106,31 @@ class Columns {
 
 template <class V, class T> void add_to(T* sum, const V& v) { store(load<V>(sum) + v, sum); }
 
-// Of each column, over all rows: the mean and the mean of squares around it; with a cotangent dy the sums of dy and of
-// dy · (x - mean), too.
+// Of each column, over all rows: the mean and the mean of squares around it; with a cotangent dy the sums of
+// dy and of dy · (x - mean), too.
 struct Sums {
   CachedVector<double> mean, variance, of_dy, along;
 
   // Each piece has sums around its own mean, which are moved to that of all (Chan, Golub and LeVeque 1983).
-  template <class T> Sums(const Columns& c, const T* x, const T* dy) : mean(size(c)), variance(size(c)), of_dy(size(c)), along(size(c)) {
+  template <class T> Sums(const Columns& c, const T* x, const T* dy)
+      : mean(size(c)), variance(size(c)), of_dy(size(c)), along(size(c)) {
     const std::int64_t n = c.n(), rows = c.rows();
     CachedVector<T> sums(static_cast<std::size_t>(c.pieces() * 4 * n));
     T* const all = sums.data();
-    parallel_for(rows, c.piece(), [&c, x, dy, n, all](std::int64_t begin, std::int64_t end) { of_piece(c, x, dy, begin, end, all + begin / c.piece() * 4 * n); });
+    parallel_for(rows, c.piece(), [&c, x, dy, n, all](std::int64_t begin, std::int64_t end) {
+      of_piece(c, x, dy, begin, end, all + begin / c.piece() * 4 * n);
+    });
     const auto each = [&](const auto& f) {
       for (std::int64_t p = 0; p < c.pieces(); ++p)
         for (std::int64_t k = 0; k < n; ++k) {
           const T* part = all + p * 4 * n + k;
-          f(static_cast<std::size_t>(k), static_cast<double>(std::min(c.piece(), rows - p * c.piece())), double(part[0]), double(part[n]), double(part[2 * n]), double(part[3 * n]));
+          f(static_cast<std::size_t>(k), static_cast<double>(std::min(c.piece(), rows - p * c.piece())),
+            double(part[0]), double(part[n]), double(part[2 * n]), double(part[3 * n]));
         }
     };
-    each([&](std::size_t k, double count, double m, double, double, double) { mean[k] += count * m / static_cast<double>(rows); });
+    each([&](std::size_t k, double count, double m, double, double, double) {
+      mean[k] += count * m / static_cast<double>(rows);
+    });
     each([&](std::size_t k, double count, double m, double squares, double d, double a) {
       const double off = m - mean[k];
       variance[k] += (squares + count * off * off) / static_cast<double>(rows);
@@ -122,13 +142,17 @@ struct Sums {
  private:
   static std::size_t size(const Columns& c) { return static_cast<std::size_t>(c.n()); }
 
-  template <class T> static void of_piece(const Columns& c, const T* x, const T* dy, std::int64_t begin, std::int64_t end, T* part) {
+  template <class T> static void of_piece(const Columns& c, const T* x, const T* dy, std::int64_t begin,
+                                          std::int64_t end, T* part) {
     const std::int64_t n = c.n(), period = c.period();
     CachedVector<T> room(static_cast<std::size_t>(4 * period), T(0));
     T *sum = room.data(), *squares = sum + period, *of_dy = squares + period, *along = of_dy + period;
-    c.each<T>(begin, end, [=](std::int64_t at, std::int64_t i, auto one) { add_to(sum + i, load<decltype(one)>(x + at)); });
+    c.each<T>(begin, end, [=](std::int64_t at, std::int64_t i, auto one) {
+      add_to(sum + i, load<decltype(one)>(x + at));
+    });
     c.fold(sum, part);
-    for (std::int64_t k = 0; k < n; ++k) part[k] /= static_cast<T>(end - begin);
+    for (std::int64_t k = 0; k < n; ++k)
+      part[k] /= static_cast<T>(end - begin);
     const CachedVector<T> means = c.unfolded<T>([&](std::int64_t k) { return part[k]; });
     c.each<T>(begin, end, [=, m = means.data()](std::int64_t at, std::int64_t i, auto one) {
       using V = decltype(one);
@@ -145,9 +169,10 @@ struct Sums {
   }
 };
 
-}  // namespace
+}   // namespace
 
-void batch_norm(const Tensor& x, const Tensor& scale, const Tensor& offset, double epsilon, Tensor& y, Tensor& mean, Tensor& variance) {
+void batch_norm(const Tensor& x, const Tensor& scale, const Tensor& offset, double epsilon, Tensor& y,
+                Tensor& mean, Tensor& variance) {
   visit_floating(x.dtype(), [&](auto one) {
     using T = decltype(one);
     const Columns c(scale.size(), x.size() / scale.size());
@@ -155,22 +180,28 @@ void batch_norm(const Tensor& x, const Tensor& scale, const Tensor& offset, doub
     const Sums sums(c, in, static_cast<const T*>(nullptr));
     const auto at = [](const auto& v, std::int64_t k) { return v[static_cast<std::size_t>(k)]; };
     const CachedVector<T> means = c.unfolded<T>([&](std::int64_t k) { return at(sums.mean, k); });
-    const CachedVector<T> slopes = c.unfolded<T>([&](std::int64_t k) { return static_cast<double>(s[k]) / std::sqrt(at(sums.variance, k) + epsilon); });
+    const CachedVector<T> slopes = c.unfolded<T>([&](std::int64_t k) {
+      return static_cast<double>(s[k]) / std::sqrt(at(sums.variance, k) + epsilon);
+    });
     const CachedVector<T> offsets = c.unfolded<T>([&](std::int64_t k) { return o[k]; });
     T* out = elements<T>(y);
-    parallel_for(c.rows(), c.piece(), [&, m = means.data(), f = slopes.data(), b = offsets.data()](std::int64_t begin, std::int64_t end) {
-      c.each<T>(begin, end, [=](std::int64_t i, std::int64_t k, auto batch) {
-        using V = decltype(batch);
-        store((load<V>(in + i) - load<V>(m + k)) * load<V>(f + k) + load<V>(b + k), out + i);
-      });
-    });
+    parallel_for(
+        c.rows(), c.piece(),
+        [&, m = means.data(), f = slopes.data(), b = offsets.data()](std::int64_t begin, std::int64_t end) {
+          c.each<T>(begin, end, [=](std::int64_t i, std::int64_t k, auto batch) {
+            using V = decltype(batch);
+            store((load<V>(in + i) - load<V>(m + k)) * load<V>(f + k) + load<V>(b + k), out + i);
+          });
+        });
     std::copy(sums.mean.begin(), sums.mean.end(), elements<T>(mean));
     std::copy(sums.variance.begin(), sums.variance.end(), elements<T>(variance));
   });
 }
 
-// With r one over the standard deviation: dx = scale · r · (dy - mean(dy) - (x - mean) · r² · mean(dy · (x - mean))).
-void batch_norm_gradient(const Tensor& dy, const Tensor& x, const Tensor& scale, double epsilon, Tensor& dx, Tensor& dscale, Tensor& doffset) {
+// With r one over the standard deviation: dx = scale · r · (dy - mean(dy) - (x - mean) · r² · mean(dy · (x -
+// mean))).
+void batch_norm_gradient(const Tensor& dy, const Tensor& x, const Tensor& scale, double epsilon, Tensor& dx,
+                         Tensor& dscale, Tensor& doffset) {
   visit_floating(x.dtype(), [&](auto one) {
     using T = decltype(one);
     const Columns c(scale.size(), x.size() / scale.size());
@@ -180,16 +211,23 @@ void batch_norm_gradient(const Tensor& dy, const Tensor& x, const Tensor& scale,
     const auto at = [](const auto& v, std::int64_t k) { return v[static_cast<std::size_t>(k)]; };
     const auto r = [&](std::int64_t k) { return 1 / std::sqrt(at(sums.variance, k) + epsilon); };
     const CachedVector<T> means = c.unfolded<T>([&](std::int64_t k) { return at(sums.mean, k); });
-    const CachedVector<T> means_of_dy = c.unfolded<T>([&](std::int64_t k) { return at(sums.of_dy, k) / count; });
-    const CachedVector<T> slopes = c.unfolded<T>([&](std::int64_t k) { return r(k) * r(k) * at(sums.along, k) / count; });
-    const CachedVector<T> factors = c.unfolded<T>([&](std::int64_t k) { return static_cast<double>(s[k]) * r(k); });
+    const CachedVector<T> means_of_dy =
+        c.unfolded<T>([&](std::int64_t k) { return at(sums.of_dy, k) / count; });
+    const CachedVector<T> slopes =
+        c.unfolded<T>([&](std::int64_t k) { return r(k) * r(k) * at(sums.along, k) / count; });
+    const CachedVector<T> factors =
+        c.unfolded<T>([&](std::int64_t k) { return static_cast<double>(s[k]) * r(k); });
     T* out = elements<T>(dx);
-    parallel_for(c.rows(), c.piece(), [&, m = means.data(), g = means_of_dy.data(), a = slopes.data(), f = factors.data()](std::int64_t begin, std::int64_t end) {
-      c.each<T>(begin, end, [=](std::int64_t i, std::int64_t k, auto batch) {
-        using V = decltype(batch);
-        store(load<V>(f + k) * (load<V>(d + i) - load<V>(g + k) - (load<V>(in + i) - load<V>(m + k)) * load<V>(a + k)), out + i);
-      });
-    });
+    parallel_for(c.rows(), c.piece(),
+                 [&, m = means.data(), g = means_of_dy.data(), a = slopes.data(), f = factors.data()](
+                     std::int64_t begin, std::int64_t end) {
+                   c.each<T>(begin, end, [=](std::int64_t i, std::int64_t k, auto batch) {
+                     using V = decltype(batch);
+                     store(load<V>(f + k) * (load<V>(d + i) - load<V>(g + k) -
+                                             (load<V>(in + i) - load<V>(m + k)) * load<V>(a + k)),
+                           out + i);
+                   });
+                 });
     for (std::int64_t k = 0; k < c.n(); ++k) {
       elements<T>(dscale)[k] = static_cast<T>(r(k) * at(sums.along, k));
       elements<T>(doffset)[k] = static_cast<T>(at(sums.of_dy, k));
@@ -205,12 +243,14 @@ void layer_norm(const Tensor& x, const Tensor& scale, const Tensor& offset, doub
     const T *in = elements<T>(x), *s = elements<T>(scale), *o = elements<T>(offset);
     T* out = elements<T>(y);
     parallel_for(x.size() / n, cut_of(kCut, n), [=](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t r = begin; r < end; ++r) forward_row(in + r * n, s, o, n, epsilon, out + r * n);
+      for (std::int64_t r = begin; r < end; ++r)
+        forward_row(in + r * n, s, o, n, epsilon, out + r * n);
     });
   });
 }
 
-void layer_norm_gradient(const Tensor& dy, const Tensor& x, const Tensor& scale, double epsilon, Tensor& dx, Tensor& dscale, Tensor& doffset) {
+void layer_norm_gradient(const Tensor& dy, const Tensor& x, const Tensor& scale, double epsilon, Tensor& dx,
+                         Tensor& dscale, Tensor& doffset) {
   visit_floating(x.dtype(), [&](auto one) {
     using T = decltype(one);
     const std::int64_t n = scale.size(), rows = x.size() ? x.size() / n : 0;
@@ -221,14 +261,16 @@ void layer_norm_gradient(const Tensor& dy, const Tensor& x, const Tensor& scale,
     T *out = elements<T>(dx), *parts = sums.data();
     parallel_for(rows, piece, [=](std::int64_t begin, std::int64_t end) {
       T* part = parts + begin / piece * 2 * n;
-      for (std::int64_t r = begin; r < end; ++r) gradient_row(d + r * n, in + r * n, s, n, epsilon, out + r * n, part, part + n);
+      for (std::int64_t r = begin; r < end; ++r)
+        gradient_row(d + r * n, in + r * n, s, n, epsilon, out + r * n, part, part + n);
     });
     T *of_scale = elements<T>(dscale), *of_offset = elements<T>(doffset);
     std::fill_n(of_scale, n, T(0));
     std::fill_n(of_offset, n, T(0));
     for (std::int64_t p = 0; p < pieces; ++p, parts += 2 * n)
-      for (std::int64_t i = 0; i < n; ++i) of_scale[i] += parts[i], of_offset[i] += parts[n + i];
+      for (std::int64_t i = 0; i < n; ++i)
+        of_scale[i] += parts[i], of_offset[i] += parts[n + i];
   });
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

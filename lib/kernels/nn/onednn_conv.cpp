@@ -1,7 +1,8 @@
-// Convolutions by oneDNN, which compiles a kernel for every geometry and wants the filters in an order of that kernel's own.
-// What a call has to do is cut into whole images, or bands of their planes, over our own pool; each piece is a convolution of its
-// own, on one OpenMP thread. A gradient in the images goes through as the convolution of dy with the filters turned round, for
-// which oneDNN has the better kernels. Where they were slower than ours when measured, the caller is told so.
+// Convolutions by oneDNN, which compiles a kernel for every geometry and wants the filters in an order of
+// that kernel's own. What a call has to do is cut into whole images, or bands of their planes, over our own
+// pool; each piece is a convolution of its own, on one OpenMP thread. A gradient in the images goes through
+// as the convolution of dy with the filters turned round, for which oneDNN has the better kernels. Where they
+// were slower than ours when measured, the caller is told so.
 #include "kernels/nn/onednn_conv.h"
 
 #include <array>
@@ -28,13 +29,14 @@ namespace {
 
 using dnnl::memory;
 
-constexpr double kLeast = 1 << 19;                // multiplications: fewer are not worth compiling for
-constexpr double kTask = 1 << 25;                 // multiplications that are worth a thread
-constexpr std::int64_t kMostWeights = 1 << 20;    // whose order is changed in every call
-constexpr std::int64_t kLeastOut = 16;            // channels: fewer leave vectors empty
-constexpr std::int64_t kLeastOfGroup = 4;         // the same where there are several groups, for which ours are slower
-constexpr std::size_t kKept = 256;                // kernels
-constexpr std::int64_t kMostFloats = 1 << 29;     // that a kernel reads or writes: they have 2^31 bytes
+constexpr double kLeast = 1 << 19;               // multiplications: fewer are not worth compiling for
+constexpr double kTask = 1 << 25;                // multiplications that are worth a thread
+constexpr std::int64_t kMostWeights = 1 << 20;   // whose order is changed in every call
+constexpr std::int64_t kLeastOut = 16;           // channels: fewer leave vectors empty
+constexpr std::int64_t kLeastOfGroup =
+    4;                               // the same where there are several groups, for which ours are slower
+constexpr std::size_t kKept = 256;   // kernels
+constexpr std::int64_t kMostFloats = 1 << 29;   // that a kernel reads or writes: they have 2^31 bytes
 
 // A gradient in the images is a convolution, too, and takes filters [rows, columns, out, in].
 enum class Product : std::int64_t { forward, input_gradient, filter_gradient };
@@ -69,7 +71,9 @@ const dnnl::engine& processor() {
 
 std::int64_t reach(const WindowAxis& a) { return (a.size - 1) * a.dilation + 1; }
 // Padding behind the last element that is read, as far as there is any.
-std::int64_t after(const WindowAxis& a) { return std::max<std::int64_t>(0, a.position(a.outputs - 1, a.size - 1) + 1 - a.extent); }
+std::int64_t after(const WindowAxis& a) {
+  return std::max<std::int64_t>(0, a.position(a.outputs - 1, a.size - 1) + 1 - a.extent);
+}
 /// All axes, or two where the planes have one row.
 std::vector<WindowAxis> axes_of(const Window3d& w) {
   if (w.plane.rows == kOne) return {w.planes, w.plane.columns};
@@ -85,12 +89,16 @@ class Kernel {
     const std::int64_t in = c.in / c.groups, out = c.out / c.groups;
     memory::dims x{c.images, c.in}, y{c.images, c.out}, strides, dilates, left, right;
     // Filters [cells…, in, groups · out], or turned ones [cells…, out, groups · in].
-    memory::dims shape{out, in}, steps = product == Product::input_gradient ? memory::dims{c.in, 1} : memory::dims{1, c.out};
-    if (grouped) shape.insert(shape.begin(), c.groups), steps.insert(steps.begin(), product == Product::input_gradient ? in : out);
+    memory::dims shape{out, in},
+        steps = product == Product::input_gradient ? memory::dims{c.in, 1} : memory::dims{1, c.out};
+    if (grouped)
+      shape.insert(shape.begin(), c.groups),
+          steps.insert(steps.begin(), product == Product::input_gradient ? in : out);
     std::int64_t step = c.weights();
     for (const WindowAxis& a : axes_of(c.window)) {
       x.push_back(a.extent), y.push_back(a.outputs), shape.push_back(a.size), steps.push_back(step /= a.size);
-      strides.push_back(a.stride), dilates.push_back(a.dilation - 1), left.push_back(a.before), right.push_back(after(a));
+      strides.push_back(a.stride), dilates.push_back(a.dilation - 1), left.push_back(a.before),
+          right.push_back(after(a));
     }
     const Tag channels_last = x.size() == 4 ? Tag::nhwc : Tag::ndhwc;
     plain_ = memory::desc(shape, memory::data_type::f32, steps);
@@ -103,16 +111,20 @@ class Kernel {
 
     using Forward = dnnl::convolution_forward;
     using Gradient = dnnl::convolution_backward_weights;
-    const Forward::primitive_desc forward({dnnl::prop_kind::forward_training, direct, x_, any, y_, strides, dilates, left, right}, attributes, processor());
+    const Forward::primitive_desc forward(
+        {dnnl::prop_kind::forward_training, direct, x_, any, y_, strides, dilates, left, right}, attributes,
+        processor());
     if (!sums_up_) {
       take(forward, forward.weights_desc());
       primitive_ = Forward(forward);
     } else {
-      const Gradient::primitive_desc gradient({direct, x_, any, y_, strides, dilates, left, right}, attributes, processor(), forward);
+      const Gradient::primitive_desc gradient({direct, x_, any, y_, strides, dilates, left, right},
+                                              attributes, processor(), forward);
       take(gradient, gradient.diff_weights_desc());
       primitive_ = Gradient(gradient);
     }
-    reorder_ = sums_up_ ? dnnl::reorder({processor(), filters_, processor(), plain_}) : dnnl::reorder({processor(), plain_, processor(), filters_});
+    reorder_ = sums_up_ ? dnnl::reorder({processor(), filters_, processor(), plain_})
+                        : dnnl::reorder({processor(), plain_, processor(), filters_});
   }
 
   /// Not by plain loops, nor by products of matrices as ours.
@@ -129,18 +141,25 @@ class Kernel {
   }
 
   bool has_order_of(const Kernel& other) const { return filters_ == other.filters_; }
-  Room<float> room_for_filters() const { return room_for<float>(static_cast<std::int64_t>(filters_.get_size() / sizeof(float))); }
+  Room<float> room_for_filters() const {
+    return room_for<float>(static_cast<std::int64_t>(filters_.get_size() / sizeof(float)));
+  }
   /// Of filters that go in, into the kernel's order; of those that come out, out of it.
   void reorder(dnnl::stream& stream, const float* from, float* to) const {
-    reorder_.execute(stream, {{DNNL_ARG_FROM, of(sums_up_ ? filters_ : plain_, from)}, {DNNL_ARG_TO, of(sums_up_ ? plain_ : filters_, to)}});
+    reorder_.execute(stream, {{DNNL_ARG_FROM, of(sums_up_ ? filters_ : plain_, from)},
+                              {DNNL_ARG_TO, of(sums_up_ ? plain_ : filters_, to)}});
     stream.wait();
   }
 
  private:
   using Tag = memory::format_tag;
-  static memory::desc floats(const memory::dims& shape, Tag tag) { return {shape, memory::data_type::f32, tag}; }
+  static memory::desc floats(const memory::dims& shape, Tag tag) {
+    return {shape, memory::data_type::f32, tag};
+  }
   static memory of(const memory::desc& d, const void* p) { return {d, processor(), const_cast<void*>(p)}; }
-  template <class D> void take(const D& desc, const memory::desc& filters) { name_ = desc.impl_info_str(), filters_ = filters, scratch_ = desc.scratchpad_desc(); }
+  template <class D> void take(const D& desc, const memory::desc& filters) {
+    name_ = desc.impl_info_str(), filters_ = filters, scratch_ = desc.scratchpad_desc();
+  }
 
   bool sums_up_;
   std::string name_;
@@ -149,8 +168,8 @@ class Kernel {
   dnnl::reorder reorder_;
 };
 
-/// Null where oneDNN has none that is better than ours. Kept for all threads, since kernels have no state. oneDNN's own locks are
-/// taken under rare_lock alone, so that a forked child finds them free.
+/// Null where oneDNN has none that is better than ours. Kept for all threads, since kernels have no state.
+/// oneDNN's own locks are taken under rare_lock alone, so that a forked child finds them free.
 std::shared_ptr<const Kernel> kernel_for(Product product, const Conv& c) {
   using Numbers = std::array<std::int64_t, sizeof(Conv) / sizeof(std::int64_t)>;
   using Key = std::pair<Product, Numbers>;
@@ -171,9 +190,13 @@ std::shared_ptr<const Kernel> kernel_for(Product product, const Conv& c) {
 
 /// Whether oneDNN is asked at all.
 bool is_wanted(const Conv& c) {
-  const auto few_zeros = [](const WindowAxis& a) { return std::max(a.before, after(a)) < reach(a); };   // no window of nothing but padding
+  const auto few_zeros = [](const WindowAxis& a) {
+    return std::max(a.before, after(a)) < reach(a);
+  };   // no window of nothing but padding
   const Window3d& w = c.window;
-  return !onednn_version().empty() && c.work() >= kLeast && c.out / c.groups >= (c.groups > 1 ? kLeastOfGroup : kLeastOut) && c.weights() <= kMostWeights && few_zeros(w.planes) && few_zeros(w.plane.rows) && few_zeros(w.plane.columns);
+  return !onednn_version().empty() && c.work() >= kLeast &&
+         c.out / c.groups >= (c.groups > 1 ? kLeastOfGroup : kLeastOut) && c.weights() <= kMostWeights &&
+         few_zeros(w.planes) && few_zeros(w.plane.rows) && few_zeros(w.plane.columns);
 }
 
 /// A convolution that is part of another, and where its images and outputs begin there.
@@ -186,13 +209,15 @@ struct Piece {
 class Pieces {
  public:
   /// Of about `task` multiplications each.
-  Pieces(Product product, const Conv& c, double task) : c_(c), tasks_(outputs_as_planes(), c.images, c.work() / static_cast<double>(c.images), task) {
+  Pieces(Product product, const Conv& c, double task)
+      : c_(c), tasks_(outputs_as_planes(), c.images, c.work() / static_cast<double>(c.images), task) {
     if (!is_wanted(c)) return;
     const OneOpenmpThread guard;
     for (std::int64_t i = 0; i < count(); ++i) {
       const Piece p = (*this)[i];
       if (find(p.c)) continue;
-      if (p.c.images * std::max(p.c.window.pixels() * c.in, p.c.window.outputs() * c.out) > kMostFloats) return;
+      if (p.c.images * std::max(p.c.window.pixels() * c.in, p.c.window.outputs() * c.out) > kMostFloats)
+        return;
       kernels_.push_back({p.c, kernel_for(product, p.c), nullptr, nullptr});
       if (!kernels_.back().kernel) return;
     }
@@ -208,7 +233,8 @@ class Pieces {
     const OneOpenmpThread guard;
     dnnl::stream stream(processor());
     for (One& one : kernels_) {
-      for (const One& other : kernels_) if (other.filters && one.kernel->has_order_of(*other.kernel)) one.filters = other.filters;
+      for (const One& other : kernels_)
+        if (other.filters && one.kernel->has_order_of(*other.kernel)) one.filters = other.filters;
       if (one.filters) continue;
       one.room = one.kernel->room_for_filters();
       one.kernel->reorder(stream, filters, one.room.get());
@@ -248,14 +274,17 @@ class Pieces {
     Piece p{c_, t.image_begin * w.pixels() * c_.in, t.image_begin * w.outputs() * c_.out};
     p.c.images = t.image_end - t.image_begin;
     if (t.row_end - t.row_begin == all.outputs) return p;
-    const std::int64_t begin = std::max<std::int64_t>(0, all.position(t.row_begin, 0)), end = std::min(all.extent, all.position(t.row_end - 1, all.size - 1) + 1);
+    const std::int64_t begin = std::max<std::int64_t>(0, all.position(t.row_begin, 0)),
+                       end = std::min(all.extent, all.position(t.row_end - 1, all.size - 1) + 1);
     WindowAxis& planes = p.c.window.planes;
-    planes.extent = end - begin, planes.outputs = t.row_end - t.row_begin, planes.before = begin - all.position(t.row_begin, 0);
+    planes.extent = end - begin, planes.outputs = t.row_end - t.row_begin,
+    planes.before = begin - all.position(t.row_begin, 0);
     p.x += begin * w.plane.pixels() * c_.in, p.y += t.row_begin * w.plane.outputs() * c_.out;
     return p;
   }
   const One* find(const Conv& c) const {
-    for (const One& one : kernels_) if (one.c == c) return &one;
+    for (const One& one : kernels_)
+      if (one.c == c) return &one;
     return nullptr;
   }
 
@@ -270,14 +299,17 @@ bool convolve(Product product, const Conv& c, const float* x, const float* filte
     Pieces pieces(product, c, kTask);
     if (!pieces) return false;
     pieces.give_filters(filters);
-    pieces.run([&](std::int64_t, const Piece& p, const Kernel& k, const float* ordered, dnnl::stream& stream) { k.run(stream, x + p.x, ordered, y + p.y); });
+    pieces.run([&](std::int64_t, const Piece& p, const Kernel& k, const float* ordered,
+                   dnnl::stream& stream) { k.run(stream, x + p.x, ordered, y + p.y); });
     return true;
   });
 }
 
-}  // namespace
+}   // namespace
 
-bool conv(const Conv& c, const float* x, const float* filters, float* y) { return convolve(Product::forward, c, x, filters, y); }
+bool conv(const Conv& c, const float* x, const float* filters, float* y) {
+  return convolve(Product::forward, c, x, filters, y);
+}
 
 bool conv_input_gradient(const Conv& c, const float* dy, const float* filters, float* dx) {
   if (!c.window.has_strides_of_one()) return false;
@@ -285,17 +317,20 @@ bool conv_input_gradient(const Conv& c, const float* dy, const float* filters, f
   if (!is_wanted(c) || !is_wanted(back)) return false;
   const std::int64_t cells = c.window.cells(), n = c.weights() / cells;
   const Room<float> turned_filters = room_for<float>(cells * n);
-  for (std::int64_t i = 0; i < cells; ++i) std::copy_n(filters + i * n, n, turned_filters.get() + (cells - 1 - i) * n);
+  for (std::int64_t i = 0; i < cells; ++i)
+    std::copy_n(filters + i * n, n, turned_filters.get() + (cells - 1 - i) * n);
   return convolve(Product::input_gradient, back, dy, turned_filters.get(), dx);
 }
 
 bool conv_filter_gradient(const Conv& c, const float* x, const float* dy, float* dfilters) {
   if (!c.window.has_strides_of_one()) return false;
   const std::int64_t n = c.weights();
-  const std::int64_t most = std::clamp<std::int64_t>(kShareBytes / (n * static_cast<std::int64_t>(sizeof(float))), 1, kShares);
+  const std::int64_t most =
+      std::clamp<std::int64_t>(kShareBytes / (n * static_cast<std::int64_t>(sizeof(float))), 1, kShares);
   return translated([&] {
     // Shares of some thousand outputs for each change of the filters' order.
-    const double task = std::max({2 * kTask, 4096 * static_cast<double>(n), c.work() / static_cast<double>(most)});
+    const double task =
+        std::max({2 * kTask, 4096 * static_cast<double>(n), c.work() / static_cast<double>(most)});
     const Pieces pieces(Product::filter_gradient, c, task);
     if (!pieces) return false;
     const Shares<float> sums(pieces.count(), n, dfilters);
@@ -309,4 +344,4 @@ bool conv_filter_gradient(const Conv& c, const float* x, const float* dy, float*
   });
 }
 
-}  // namespace tapedeck::kernels::onednn
+}   // namespace tapedeck::kernels::onednn

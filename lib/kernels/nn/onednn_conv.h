@@ -1,5 +1,5 @@
-// Convolutions by oneDNN, where the library is built with it. Each function says whether it has done the work: it leaves what is
-// small, and what oneDNN is bad at, to the caller.
+// Convolutions by oneDNN, where the library is built with it. Each function says whether it has done the
+// work: it leaves what is small, and what oneDNN is bad at, to the caller.
 #pragma once
 #include "kernels/nn/conv.h"
 
@@ -16,4 +16,4 @@ inline bool conv_input_gradient(const Conv&, const float*, const float*, float*)
 inline bool conv_filter_gradient(const Conv&, const float*, const float*, float*) { return false; }
 #endif
 
-}  // namespace tapedeck::kernels::onednn
+}   // namespace tapedeck::kernels::onednn

@@ -1,22 +1,23 @@
-// Three passes over a row while it is in the first cache: its maximum, the sum of exp(x - maximum), the result. Columns likewise, as
-// many side by side as some vectors hold.
+// Three passes over a row while it is in the first cache: its maximum, the sum of exp(x - maximum), the
+// result. Columns likewise, as many side by side as some vectors hold.
 #include "kernels/nn/softmax.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "core/parallel.h"
+#include "core/storage.h"
 #include "core/visit.h"
+#include "kernels/layout/strided_view.h"
 #include "kernels/reduce/fold.h"
 #include "kernels/simd/lanes.h"
-#include "kernels/layout/strided_view.h"
-#include "core/storage.h"
 
 namespace tapedeck::kernels {
 namespace {
 
 constexpr Cut kCut = {1 << 13, 1 << 15};   // of elements
-constexpr std::int64_t kBlock = 256;        // entries of a column: sums of blocks are added, so that rounding errors stay those of short sums
+constexpr std::int64_t kBlock =
+    256;   // entries of a column: sums of blocks are added, so that rounding errors stay those of short sums
 
 // A row of n elements, and where the tensor ends.
 template <class T> struct Logits {
@@ -24,18 +25,21 @@ template <class T> struct Logits {
   std::int64_t n;
   const T* end;
 
-  // The vector at i, with `fill` behind the row. It is read whole wherever other rows follow: putting it together takes longer
-  // than all the rest.
+  // The vector at i, with `fill` behind the row. It is read whole wherever other rows follow: putting it
+  // together takes longer than all the rest.
   Batch<T> load(std::int64_t i, T fill) const {
     constexpr std::int64_t w = kWidth<T>;
     if (i + w <= n) return Batch<T>::load_unaligned(x + i);
     const Batch<T> rest = end - (x + i) >= w ? Batch<T>::load_unaligned(x + i) : load_first(x + i, n - i);
-    return where(Batch<T>::load_unaligned(kPositions) < Batch<T>(static_cast<T>(n - i)), rest, Batch<T>(fill));
+    return where(Batch<T>::load_unaligned(kPositions) < Batch<T>(static_cast<T>(n - i)), rest,
+                 Batch<T>(fill));
   }
-  // Calls f(position, vector, count). What fills the last vector, -inf, is neutral to the maximum and to sums of exponentials.
+  // Calls f(position, vector, count). What fills the last vector, -inf, is neutral to the maximum and to sums
+  // of exponentials.
   template <class F> void each_vector(const F& f) const {
     constexpr std::int64_t w = kWidth<T>;
-    for (std::int64_t i = 0; i < n; i += w) f(i, load(i, Max::identity<T>), std::min(n - i, w));
+    for (std::int64_t i = 0; i < n; i += w)
+      f(i, load(i, Max::identity<T>), std::min(n - i, w));
   }
   T max() const {
     Batch<T> m(Max::identity<T>);
@@ -52,7 +56,9 @@ template <class T> struct Logits {
     });
     return fold_lanes<Sum>(sum);
   }
-  T sum_of_exp(T max) const { return sum_of_exp(max, [](std::int64_t, const Batch<T>&, std::int64_t) {}); }
+  T sum_of_exp(T max) const {
+    return sum_of_exp(max, [](std::int64_t, const Batch<T>&, std::int64_t) {});
+  }
   T log_sum_of_exp(T max) const { return std::log(sum_of_exp(max)); }
 
  private:
@@ -60,27 +66,37 @@ template <class T> struct Logits {
 };
 
 template <class T> void store_some(const Batch<T>& v, T* y, std::int64_t count) {
-  if (count == kWidth<T>) v.store_unaligned(y);
-  else store_first(v, y, count);
+  if (count == kWidth<T>)
+    v.store_unaligned(y);
+  else
+    store_first(v, y, count);
 }
 
 template <class T> void softmax_row(const Logits<T>& x, T* y) {
-  const T scale = 1 / x.sum_of_exp(x.max(), [y](std::int64_t i, const Batch<T>& e, std::int64_t count) { store_some(e, y + i, count); });
-  for (std::int64_t i = 0; i < x.n; ++i) y[i] *= scale;
+  const T scale = 1 / x.sum_of_exp(x.max(), [y](std::int64_t i, const Batch<T>& e, std::int64_t count) {
+    store_some(e, y + i, count);
+  });
+  for (std::int64_t i = 0; i < x.n; ++i)
+    y[i] *= scale;
 }
 
 template <class T> void log_softmax_row(const Logits<T>& row, T* y) {
   const T max = row.max(), log_sum = row.log_sum_of_exp(max);
-  for (std::int64_t i = 0; i < row.n; ++i) y[i] = row.x[i] - max - log_sum;
+  for (std::int64_t i = 0; i < row.n; ++i)
+    y[i] = row.x[i] - max - log_sum;
 }
 
-// An infinite maximum is not taken off, since inf - inf is NaN. Writes the softmax too, unless it is null; zeros where all is -inf.
+// An infinite maximum is not taken off, since inf - inf is NaN. Writes the softmax too, unless it is null;
+// zeros where all is -inf.
 template <class T> T logsumexp_row(const Logits<T>& row, T* softmax) {
   const T max = row.max(), shift = std::isinf(max) ? T(0) : max;
   if (!softmax) return shift + row.log_sum_of_exp(shift);
-  const T sum = row.sum_of_exp(shift, [softmax](std::int64_t i, const Batch<T>& e, std::int64_t count) { store_some(e, softmax + i, count); });
+  const T sum = row.sum_of_exp(shift, [softmax](std::int64_t i, const Batch<T>& e, std::int64_t count) {
+    store_some(e, softmax + i, count);
+  });
   const T scale = sum == 0 ? T(0) : 1 / sum;
-  for (std::int64_t i = 0; i < row.n; ++i) softmax[i] *= scale;
+  for (std::int64_t i = 0; i < row.n; ++i)
+    softmax[i] *= scale;
   return shift + std::log(sum);
 }
 
@@ -89,7 +105,8 @@ template <class T> T cross_entropy_row(const Logits<T>& labels, const Logits<T>&
   const T max = row.max();
   const Batch<T> log_sum(row.log_sum_of_exp(max));
   Batch<T> loss(T(0));
-  for (std::int64_t i = 0; i < row.n; i += kWidth<T>) loss += labels.load(i, 0) * (log_sum - (row.load(i, max) - max));
+  for (std::int64_t i = 0; i < row.n; i += kWidth<T>)
+    loss += labels.load(i, 0) * (log_sum - (row.load(i, max) - max));
   return fold_lanes<Sum>(loss);
 }
 
@@ -99,63 +116,79 @@ template <class T, class F> void each_row(const Tensor& x, const F& f) {
   const std::int64_t n = x.shape()[x.ndim() - 1];
   const T *in = elements<T>(x), *end = in + x.size();
   parallel_for(x.size() / n, cut_of(kCut, n), [&](std::int64_t begin, std::int64_t end_row) {
-    for (std::int64_t r = begin; r < end_row; ++r) f(r, Logits<T>{in + r * n, n, end});
+    for (std::int64_t r = begin; r < end_row; ++r)
+      f(r, Logits<T>{in + r * n, n, end});
   });
 }
 
 // K vectors of columns of n entries, each `stride` behind the one before; y may be x.
-template <bool logarithm, int K, class T> void softmax_strip(const T* x, T* y, std::int64_t n, std::int64_t stride) {
+template <bool logarithm, int K, class T>
+void softmax_strip(const T* x, T* y, std::int64_t n, std::int64_t stride) {
   constexpr std::int64_t w = kWidth<T>;
   const auto at = [=](std::int64_t i, int k) { return Batch<T>::load_unaligned(x + i * stride + k * w); };
   Batch<T> max[K], sum[K];
-  for (int k = 0; k < K; ++k) max[k] = Batch<T>(Max::identity<T>), sum[k] = Batch<T>(T(0));
+  for (int k = 0; k < K; ++k)
+    max[k] = Batch<T>(Max::identity<T>), sum[k] = Batch<T>(T(0));
   for (std::int64_t i = 0; i < n; ++i)
-    for (int k = 0; k < K; ++k) max[k] = maximum(max[k], at(i, k));
+    for (int k = 0; k < K; ++k)
+      max[k] = maximum(max[k], at(i, k));
   for (std::int64_t begin = 0; begin < n; begin += kBlock) {
     Batch<T> part[K];
-    for (int k = 0; k < K; ++k) part[k] = Batch<T>(T(0));
+    for (int k = 0; k < K; ++k)
+      part[k] = Batch<T>(T(0));
     for (std::int64_t i = begin; i < std::min(begin + kBlock, n); ++i)
       for (int k = 0; k < K; ++k) {
         const Batch<T> e = exp(at(i, k) - max[k]);
         part[k] += e;
         if constexpr (!logarithm) e.store_unaligned(y + i * stride + k * w);
       }
-    for (int k = 0; k < K; ++k) sum[k] += part[k];
+    for (int k = 0; k < K; ++k)
+      sum[k] += part[k];
   }
-  for (int k = 0; k < K; ++k) sum[k] = logarithm ? log(sum[k]) : 1 / sum[k];
+  for (int k = 0; k < K; ++k)
+    sum[k] = logarithm ? log(sum[k]) : 1 / sum[k];
   for (std::int64_t i = 0; i < n; ++i)
     for (int k = 0; k < K; ++k) {
       T* out = y + i * stride + k * w;
-      if constexpr (logarithm) (at(i, k) - max[k] - sum[k]).store_unaligned(out);
-      else (Batch<T>::load_unaligned(out) * sum[k]).store_unaligned(out);
+      if constexpr (logarithm)
+        (at(i, k) - max[k] - sum[k]).store_unaligned(out);
+      else
+        (Batch<T>::load_unaligned(out) * sum[k]).store_unaligned(out);
     }
 }
 
 // The same of fewer columns than a vector has, by way of a copy.
-template <bool logarithm, class T> void softmax_of_few(const T* x, T* y, std::int64_t n, std::int64_t stride, std::int64_t columns) {
+template <bool logarithm, class T>
+void softmax_of_few(const T* x, T* y, std::int64_t n, std::int64_t stride, std::int64_t columns) {
   constexpr std::int64_t w = kWidth<T>;
   CachedVector<T> copy(static_cast<std::size_t>(n * w), T(0));
-  for (std::int64_t i = 0; i < n; ++i) std::copy_n(x + i * stride, columns, copy.data() + i * w);
+  for (std::int64_t i = 0; i < n; ++i)
+    std::copy_n(x + i * stride, columns, copy.data() + i * w);
   softmax_strip<logarithm, 1>(copy.data(), copy.data(), n, w);
-  for (std::int64_t i = 0; i < n; ++i) std::copy_n(copy.data() + i * w, columns, y + i * stride);
+  for (std::int64_t i = 0; i < n; ++i)
+    std::copy_n(copy.data() + i * w, columns, y + i * stride);
 }
 
-template <bool logarithm, class T> void softmax_columns(const T* x, std::int64_t outer, std::int64_t n, std::int64_t inner, T* y) {
+template <bool logarithm, class T>
+void softmax_columns(const T* x, std::int64_t outer, std::int64_t n, std::int64_t inner, T* y) {
   constexpr int side_by_side = 4;
   constexpr std::int64_t w = kWidth<T>, wide = side_by_side * w;
   const std::int64_t strips = (inner + wide - 1) / wide;
-  parallel_for(outer * strips, cut_of(kCut, n * std::min(wide, inner)), [=](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t s = begin; s < end; ++s) {
-      const std::int64_t first = s / strips * n * inner;
-      std::int64_t j = s % strips * wide;
-      if (j + wide <= inner) {
-        softmax_strip<logarithm, side_by_side>(x + first + j, y + first + j, n, inner);
-        continue;
-      }
-      for (; j + w <= inner; j += w) softmax_strip<logarithm, 1>(x + first + j, y + first + j, n, inner);
-      if (j < inner) softmax_of_few<logarithm>(x + first + j, y + first + j, n, inner, inner - j);
-    }
-  });
+  parallel_for(outer * strips, cut_of(kCut, n * std::min(wide, inner)),
+               [=](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t s = begin; s < end; ++s) {
+                   const std::int64_t first = s / strips * n * inner;
+                   std::int64_t j = s % strips * wide;
+                   if (j + wide <= inner) {
+                     softmax_strip<logarithm, side_by_side>(x + first + j, y + first + j, n, inner);
+                     continue;
+                   }
+                   for (; j + w <= inner; j += w)
+                     softmax_strip<logarithm, 1>(x + first + j, y + first + j, n, inner);
+                   if (j < inner)
+                     softmax_of_few<logarithm>(x + first + j, y + first + j, n, inner, inner - j);
+                 }
+               });
 }
 
 // Of rows, where the axis is the last, or of columns.
@@ -166,8 +199,10 @@ template <bool logarithm> void softmax_along(const Tensor& x, int axis, Tensor& 
     T* out = elements<T>(y);
     if (axis == -1) {
       return each_row<T>(x, [out](std::int64_t r, const Logits<T>& row) {
-        if constexpr (logarithm) log_softmax_row(row, out + r * row.n);
-        else softmax_row(row, out + r * row.n);
+        if constexpr (logarithm)
+          log_softmax_row(row, out + r * row.n);
+        else
+          softmax_row(row, out + r * row.n);
       });
     }
     const AroundAxis around(x.shape(), x.ndim() + axis);
@@ -177,7 +212,8 @@ template <bool logarithm> void softmax_along(const Tensor& x, int axis, Tensor& 
 
 // y = (v - Σ p v) p of a row.
 template <class T> void derivative_row(const T* p, const T* v, std::int64_t n, T* y) {
-  const T total = sum_of<T>(n, [=](std::int64_t i, auto one) { return load<decltype(one)>(p + i) * load<decltype(one)>(v + i); });
+  const T total = sum_of<T>(
+      n, [=](std::int64_t i, auto one) { return load<decltype(one)>(p + i) * load<decltype(one)>(v + i); });
   each_group<T>(n, [=](std::int64_t i, auto one) {
     using V = decltype(one);
     store((load<V>(v + i) - V(total)) * load<V>(p + i), y + i);
@@ -186,19 +222,23 @@ template <class T> void derivative_row(const T* p, const T* v, std::int64_t n, T
 
 // The same of columns, at most kStrip side by side.
 constexpr std::int64_t kStrip = 64;
-template <class T> void derivative_strip(const T* p, const T* v, std::int64_t n, std::int64_t stride, std::int64_t columns, T* __restrict y) {
+template <class T> void derivative_strip(const T* p, const T* v, std::int64_t n, std::int64_t stride,
+                                         std::int64_t columns, T* __restrict y) {
   T total[kStrip] = {};
   for (std::int64_t begin = 0; begin < n; begin += kBlock) {
     T part[kStrip] = {};
     for (std::int64_t i = begin * stride; i < std::min(begin + kBlock, n) * stride; i += stride)
-      for (std::int64_t j = 0; j < columns; ++j) part[j] += p[i + j] * v[i + j];
-    for (std::int64_t j = 0; j < columns; ++j) total[j] += part[j];
+      for (std::int64_t j = 0; j < columns; ++j)
+        part[j] += p[i + j] * v[i + j];
+    for (std::int64_t j = 0; j < columns; ++j)
+      total[j] += part[j];
   }
   for (std::int64_t i = 0; i < n * stride; i += stride)
-    for (std::int64_t j = 0; j < columns; ++j) y[i + j] = (v[i + j] - total[j]) * p[i + j];
+    for (std::int64_t j = 0; j < columns; ++j)
+      y[i + j] = (v[i + j] - total[j]) * p[i + j];
 }
 
-}  // namespace
+}   // namespace
 
 void softmax_derivative(const Tensor& p, const Tensor& v, int axis, Tensor& y) {
   if (v.size() == 0) return;
@@ -208,14 +248,18 @@ void softmax_derivative(const Tensor& p, const Tensor& v, int axis, Tensor& y) {
     using T = decltype(one);
     const T *weights = elements<T>(p), *in = elements<T>(v);
     T* out = elements<T>(y);
-    parallel_for(v.size() / (n * inner) * strips, cut_of(kCut, n * std::min(kStrip, inner)), [=, before = around.before](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t s = begin; s < end; ++s) {
-        const std::int64_t slab = s / strips, first = s % strips * kStrip, at = slab * n * inner + first;
-        const T* of_slab = weights + slab % before * n * inner + first;
-        if (inner == 1) derivative_row(of_slab, in + at, n, out + at);
-        else derivative_strip(of_slab, in + at, n, inner, std::min(kStrip, inner - first), out + at);
-      }
-    });
+    parallel_for(
+        v.size() / (n * inner) * strips, cut_of(kCut, n * std::min(kStrip, inner)),
+        [=, before = around.before](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t s = begin; s < end; ++s) {
+            const std::int64_t slab = s / strips, first = s % strips * kStrip, at = slab * n * inner + first;
+            const T* of_slab = weights + slab % before * n * inner + first;
+            if (inner == 1)
+              derivative_row(of_slab, in + at, n, out + at);
+            else
+              derivative_strip(of_slab, in + at, n, inner, std::min(kStrip, inner - first), out + at);
+          }
+        });
   });
 }
 
@@ -226,7 +270,8 @@ void logsumexp(const Tensor& x, Tensor& y, Tensor* softmax) {
   visit_floating(x.dtype(), [&](auto one) {
     using T = decltype(one);
     if (x.size() == 0) return static_cast<void>(std::fill_n(elements<T>(y), y.size(), Max::identity<T>));
-    each_row<T>(x, [out = elements<T>(y), p = softmax ? elements<T>(*softmax) : nullptr](std::int64_t r, const Logits<T>& row) {
+    each_row<T>(x, [out = elements<T>(y), p = softmax ? elements<T>(*softmax) : nullptr](
+                       std::int64_t r, const Logits<T>& row) {
       out[r] = logsumexp_row(row, p ? p + r * row.n : nullptr);
     });
   });
@@ -237,7 +282,8 @@ void dense_cross_entropy(const Tensor& labels, const Tensor& logits, Tensor& y) 
     using T = decltype(one);
     if (logits.size() == 0) return static_cast<void>(std::fill_n(elements<T>(y), y.size(), T(0)));
     const T* label = elements<T>(labels);
-    each_row<T>(logits, [label, end = label + labels.size(), out = elements<T>(y)](std::int64_t r, const Logits<T>& row) {
+    each_row<T>(logits, [label, end = label + labels.size(), out = elements<T>(y)](std::int64_t r,
+                                                                                   const Logits<T>& row) {
       out[r] = cross_entropy_row(Logits<T>{label + r * row.n, row.n, end}, row);
     });
   });
@@ -255,4 +301,4 @@ void cross_entropy(const Tensor& labels, const Tensor& logits, Tensor& y) {
   });
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

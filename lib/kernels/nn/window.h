@@ -1,15 +1,19 @@
-// A window that slides over images [height, width, channels] or volumes: where it reads, and how work on images is cut.
+// A window that slides over images [height, width, channels] or volumes: where it reads, and how work on
+// images is cut.
 #pragma once
 #include <algorithm>
 #include <cstdint>
 
 namespace tapedeck::kernels {
 
-/// One axis. Cell k of output o reads position o · stride + k · dilation - before, or padding where the image has none.
+/// One axis. Cell k of output o reads position o · stride + k · dilation - before, or padding where the image
+/// has none.
 struct WindowAxis {
   std::int64_t extent, size, stride, dilation, before, outputs;
 
-  std::int64_t position(std::int64_t output, std::int64_t cell) const { return output * stride + cell * dilation - before; }
+  std::int64_t position(std::int64_t output, std::int64_t cell) const {
+    return output * stride + cell * dilation - before;
+  }
   /// The first cell of an output that reads position `from` or one behind it.
   std::int64_t cell_at(std::int64_t output, std::int64_t from) const {
     return std::clamp<std::int64_t>(ceil_of(from - position(output, 0), dilation), 0, size);
@@ -18,7 +22,9 @@ struct WindowAxis {
   std::int64_t output_begin(std::int64_t from) const {
     return std::clamp<std::int64_t>(ceil_of(from + before - (size - 1) * dilation, stride), 0, outputs);
   }
-  std::int64_t output_end(std::int64_t to) const { return std::clamp<std::int64_t>(ceil_of(to + before, stride), 0, outputs); }
+  std::int64_t output_end(std::int64_t to) const {
+    return std::clamp<std::int64_t>(ceil_of(to + before, stride), 0, outputs);
+  }
   /// Output i is position i.
   bool is_direct() const { return size == 1 && stride == 1 && before == 0 && outputs == extent; }
 
@@ -34,13 +40,14 @@ struct Window2d {
   WindowAxis rows, columns;
 
   std::int64_t cells() const { return rows.size * columns.size; }
-  std::int64_t pixels() const { return rows.extent * columns.extent; }       // of one image
-  std::int64_t outputs() const { return rows.outputs * columns.outputs; }    // the same of its output
+  std::int64_t pixels() const { return rows.extent * columns.extent; }      // of one image
+  std::int64_t outputs() const { return rows.outputs * columns.outputs; }   // the same of its output
 
   friend bool operator==(const Window2d&, const Window2d&) = default;
 };
 
-/// Over volumes [depth, height, width, channels]. Of images and of rows the axes that they do not have are kOne.
+/// Over volumes [depth, height, width, channels]. Of images and of rows the axes that they do not have are
+/// kOne.
 struct Window3d {
   WindowAxis planes;
   Window2d plane;
@@ -48,7 +55,9 @@ struct Window3d {
   std::int64_t cells() const { return planes.size * plane.cells(); }
   std::int64_t pixels() const { return planes.extent * plane.pixels(); }
   std::int64_t outputs() const { return planes.outputs * plane.outputs(); }
-  bool has_strides_of_one() const { return planes.stride == 1 && plane.rows.stride == 1 && plane.columns.stride == 1; }
+  bool has_strides_of_one() const {
+    return planes.stride == 1 && plane.rows.stride == 1 && plane.columns.stride == 1;
+  }
   /// The window of the convolution that goes back from the outputs, for strides of one.
   Window3d turned() const { return {planes.turned(), {plane.rows.turned(), plane.columns.turned()}}; }
 
@@ -56,23 +65,30 @@ struct Window3d {
 };
 inline constexpr WindowAxis kOne{1, 1, 1, 1, 0, 1};
 
-/// Images cut into tasks that own different rows: some whole images each, or a band of rows of one. By sizes alone.
+/// Images cut into tasks that own different rows: some whole images each, or a band of rows of one. By sizes
+/// alone.
 class RowTasks {
  public:
-  /// `work` is that of one image; tasks have about `wanted`, except that bands are wide compared with the rows that windows
-  /// of two bands share.
-  RowTasks(const WindowAxis& rows, std::int64_t images, double work, double wanted) : images_(images), rows_(rows.extent), band_(rows.extent) {
+  /// `work` is that of one image; tasks have about `wanted`, except that bands are wide compared with the
+  /// rows that windows of two bands share.
+  RowTasks(const WindowAxis& rows, std::int64_t images, double work, double wanted)
+      : images_(images), rows_(rows.extent), band_(rows.extent) {
     const double shared = static_cast<double>(rows.size - 1) * static_cast<double>(rows.dilation);
     const double parts = std::min(work / wanted, static_cast<double>(rows_) / (8 * shared + 1));
-    if (work < wanted) together_ = static_cast<std::int64_t>(std::min(wanted / std::max(work, 1.0), 1e9));
-    else if (parts >= 2) band_ = (rows_ + static_cast<std::int64_t>(parts) - 1) / static_cast<std::int64_t>(parts);
+    if (work < wanted)
+      together_ = static_cast<std::int64_t>(std::min(wanted / std::max(work, 1.0), 1e9));
+    else if (parts >= 2)
+      band_ = (rows_ + static_cast<std::int64_t>(parts) - 1) / static_cast<std::int64_t>(parts);
     bands_ = rows_ ? (rows_ + band_ - 1) / band_ : 1;
   }
 
-  struct Task { std::int64_t image_begin, image_end, row_begin, row_end; };
+  struct Task {
+    std::int64_t image_begin, image_end, row_begin, row_end;
+  };
   std::int64_t count() const { return bands_ > 1 ? images_ * bands_ : (images_ + together_ - 1) / together_; }
   Task operator[](std::int64_t i) const {
-    if (bands_ > 1) return {i / bands_, i / bands_ + 1, i % bands_ * band_, std::min((i % bands_ + 1) * band_, rows_)};
+    if (bands_ > 1)
+      return {i / bands_, i / bands_ + 1, i % bands_ * band_, std::min((i % bands_ + 1) * band_, rows_)};
     return {i * together_, std::min((i + 1) * together_, images_), 0, rows_};
   }
 
@@ -80,4 +96,4 @@ class RowTasks {
   std::int64_t images_, rows_, band_, bands_, together_ = 1;
 };
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -1,5 +1,5 @@
-// Quantiles of the gamma, Poisson, binomial and truncated normal distributions. Of the two tails the smaller one is always worked
-// with, so that none loses digits.
+// Quantiles of the gamma, Poisson, binomial and truncated normal distributions. Of the two tails the smaller
+// one is always worked with, so that none loses digits.
 #include "kernels/random/quantile.h"
 
 #include <algorithm>
@@ -17,27 +17,34 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kSqrtTwo = 1.4142135623730951;
-// Above this variance the quantile of a distribution of counts is its expansion about the normal one, exact to 10⁻⁷ standard deviations.
+// Above this variance the quantile of a distribution of counts is its expansion about the normal one, exact
+// to 10⁻⁷ standard deviations.
 constexpr double kLargeVariance = 1e5;
 // Up to this mean counts are found one by one from 0.
 constexpr double kSmallMean = 10;
 
-double normal_quantile(Part part) { return part.p < 0.5 ? -kSqrtTwo * erfcinv(2 * part.p) : kSqrtTwo * erfcinv(2 * part.q); }
+double normal_quantile(Part part) {
+  return part.p < 0.5 ? -kSqrtTwo * erfcinv(2 * part.p) : kSqrtTwo * erfcinv(2 * part.q);
+}
 double normal_below(double x) { return 0.5 * std::erfc(-x / kSqrtTwo); }
 
-/// The quantile of a distribution of mean 0 and variance 1 with this skewness and excess kurtosis, where z is the normal one:
-/// Cornish and Fisher's expansion, Abramowitz & Stegun 26.2.49.
+/// The quantile of a distribution of mean 0 and variance 1 with this skewness and excess kurtosis, where z is
+/// the normal one: Cornish and Fisher's expansion, Abramowitz & Stegun 26.2.49.
 double expanded(double z, double skewness, double kurtosis) {
-  return z + skewness * (z * z - 1) / 6 + kurtosis * z * (z * z - 3) / 24 - skewness * skewness * z * (2 * z * z - 5) / 36;
+  return z + skewness * (z * z - 1) / 6 + kurtosis * z * (z * z - 3) / 24 -
+         skewness * skewness * z * (2 * z * z - 5) / 36;
 }
 
 /// A distribution of counts, of which the mean, variance, skewness and excess kurtosis are known.
-struct Moments { double mean, variance, skewness, kurtosis; };
+struct Moments {
+  double mean, variance, skewness, kurtosis;
+};
 
-/// The smallest count of which enough lies at or below it, from 0 to most. density(k) is the probability of k, ratio(k) that of k over
-/// that of k - 1, below(k) and above(k) what lies at or below k and above it.
+/// The smallest count of which enough lies at or below it, from 0 to most. density(k) is the probability of
+/// k, ratio(k) that of k over that of k - 1, below(k) and above(k) what lies at or below k and above it.
 template <class Density, class Ratio, class Below, class Above>
-double count_quantile(const Moments& m, double most, Part part, Density density, Ratio ratio, Below below, Above above) {
+double count_quantile(const Moments& m, double most, Part part, Density density, Ratio ratio, Below below,
+                      Above above) {
   if (m.mean <= kSmallMean) {
     double k = 0, chance = density(0), sum = chance;
     while (sum < part.p && k < most) {
@@ -48,40 +55,50 @@ double count_quantile(const Moments& m, double most, Part part, Density density,
     return k;
   }
   // The probability of k lies between k - 1/2 and k + 1/2 of the expansion.
-  const double guess = std::ceil(m.mean + std::sqrt(m.variance) * expanded(normal_quantile(part), m.skewness, m.kurtosis) - 0.5);
+  const double guess = std::ceil(
+      m.mean + std::sqrt(m.variance) * expanded(normal_quantile(part), m.skewness, m.kurtosis) - 0.5);
   double k = std::clamp(guess, 0.0, most);
   if (m.variance > kLargeVariance || k == most) return k;
   double chance = density(k);
   if (part.p <= part.q) {
     double sum = below(k);
     if (sum >= part.p) {
-      for (; k > 0 && sum - chance >= part.p; --k) sum -= chance, chance /= ratio(k);
+      for (; k > 0 && sum - chance >= part.p; --k)
+        sum -= chance, chance /= ratio(k);
       return k;
     }
-    while (sum < part.p && k < most) sum += chance *= ratio(++k);
+    while (sum < part.p && k < most)
+      sum += chance *= ratio(++k);
     return k;
   }
   double rest = above(k);
   if (rest <= part.q) {
-    for (; k > 0 && rest + chance <= part.q; --k) rest += chance, chance /= ratio(k);
+    for (; k > 0 && rest + chance <= part.q; --k)
+      rest += chance, chance /= ratio(k);
     return k;
   }
-  while (rest > part.q && k < most) rest -= chance *= ratio(++k);
+  while (rest > part.q && k < most)
+    rest -= chance *= ratio(++k);
   return k;
 }
 
-/// Mills' ratio, what lies above t over the density at t, for t of 5 and more: the continued fraction of DLMF 7.9.3.
+/// Mills' ratio, what lies above t over the density at t, for t of 5 and more: the continued fraction of
+/// DLMF 7.9.3.
 double mills(double t) {
   double tail = t;
-  for (int k = 20; k > 0; --k) tail = t + k / tail;
+  for (int k = 20; k > 0; --k)
+    tail = t + k / tail;
   return 1 / tail;
 }
 
-/// The quantile of what lies above t of the normal distribution and below `far`, counted from t, which is 5 or more.
+/// The quantile of what lies above t of the normal distribution and below `far`, counted from t, which is 5
+/// or more.
 double tail_quantile(double t, double far, Part part) {
-  const double at_t = mills(t), beyond = std::isinf(far) ? 0 : std::exp((t - far) * (t + far) / 2) * mills(far) / at_t;
+  const double at_t = mills(t),
+               beyond = std::isinf(far) ? 0 : std::exp((t - far) * (t + far) / 2) * mills(far) / at_t;
   // log of what lies above the quantile, over what lies above t
-  const double wanted = part.p < 0.5 ? std::log1p(-part.p * (1 - beyond)) : std::log(part.q + part.p * beyond);
+  const double wanted =
+      part.p < 0.5 ? std::log1p(-part.p * (1 - beyond)) : std::log(part.q + part.p * beyond);
   double y = std::sqrt(t * t - 2 * wanted);
   for (int i = 0; i < 8; ++i) {
     const double at_y = mills(y), step = ((t - y) * (t + y) / 2 + std::log(at_y / at_t) - wanted) * at_y;
@@ -91,33 +108,40 @@ double tail_quantile(double t, double far, Part part) {
   return std::clamp(y, t, far);
 }
 
-}  // namespace
+}   // namespace
 
 double gamma_quantile(double a, Part part) {
   if (!(a > 0) || std::isinf(a)) return kNaN;
   if (a > 1e8) return a + std::sqrt(a) * expanded(normal_quantile(part), 2 / std::sqrt(a), 6 / a);
-  return part.p < 0.5 ? boost::math::gamma_p_inv(a, part.p, Quiet()) : boost::math::gamma_q_inv(a, part.q, Quiet());
+  return part.p < 0.5 ? boost::math::gamma_p_inv(a, part.p, Quiet())
+                      : boost::math::gamma_q_inv(a, part.q, Quiet());
 }
 
 double poisson_quantile(double rate, Part part) {
   if (!(rate >= 0) || std::isinf(rate)) return kNaN;
-  return count_quantile({rate, rate, 1 / std::sqrt(rate), 1 / rate}, std::numeric_limits<double>::max(), part,
-                        [=](double k) { return k == 0 ? std::exp(-rate) : gamma_density(k + 1, rate); },
-                        [=](double k) { return rate / k; },
-                        [=](double k) { return igammac(k + 1, rate); },
-                        [=](double k) { return igamma(k + 1, rate); });
+  return count_quantile(
+      {rate, rate, 1 / std::sqrt(rate), 1 / rate}, std::numeric_limits<double>::max(), part,
+      [=](double k) { return k == 0 ? std::exp(-rate) : gamma_density(k + 1, rate); },
+      [=](double k) { return rate / k; }, [=](double k) { return igammac(k + 1, rate); },
+      [=](double k) { return igamma(k + 1, rate); });
 }
 
 double binomial_quantile(double n, double prob, Part part) {
   if (!(n >= 0 && prob >= 0 && prob <= 1) || std::isinf(n) || n != std::floor(n)) return kNaN;
-  // From the other end: the smallest count with enough at or below it is the largest of failures with enough at or above.
+  // From the other end: the smallest count with enough at or below it is the largest of failures with enough
+  // at or above.
   const bool turned = prob > 0.5;
   const double p = turned ? 1 - prob : prob, q = turned ? prob : 1 - prob, variance = n * p * q;
-  const double k = count_quantile({n * p, variance, (q - p) / std::sqrt(variance), (1 - 6 * p * q) / variance}, n, turned ? part.from_above() : part,
-                                  [=](double i) { return i == 0 ? std::exp(n * std::log1p(-p)) : boost::math::ibeta_derivative(i + 1, n - i + 1, p, Quiet()) / (n + 1); },
-                                  [=](double i) { return (n - i + 1) / i * (p / q); },
-                                  [=](double i) { return boost::math::ibetac(i + 1, n - i, p, Quiet()); },
-                                  [=](double i) { return boost::math::ibeta(i + 1, n - i, p, Quiet()); });
+  const double k = count_quantile(
+      {n * p, variance, (q - p) / std::sqrt(variance), (1 - 6 * p * q) / variance}, n,
+      turned ? part.from_above() : part,
+      [=](double i) {
+        return i == 0 ? std::exp(n * std::log1p(-p))
+                      : boost::math::ibeta_derivative(i + 1, n - i + 1, p, Quiet()) / (n + 1);
+      },
+      [=](double i) { return (n - i + 1) / i * (p / q); },
+      [=](double i) { return boost::math::ibetac(i + 1, n - i, p, Quiet()); },
+      [=](double i) { return boost::math::ibeta(i + 1, n - i, p, Quiet()); });
   return turned ? n - k : k;
 }
 
@@ -130,4 +154,4 @@ double truncated_normal_quantile(double low, double high, Part part) {
   return std::clamp(normal_quantile({below, above}), low, high);
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

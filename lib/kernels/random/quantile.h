@@ -1,4 +1,5 @@
-// Quantiles of distributions, to draw from them: one uniform number gives one number, and the same one for the same parameters.
+// Quantiles of distributions, to draw from them: one uniform number gives one number, and the same one for
+// the same parameters.
 #pragma once
 
 namespace tapedeck::kernels {
@@ -9,7 +10,8 @@ struct Part {
   Part from_above() const { return {q, p}; }
 };
 
-// The number that has p of the distribution below it and q above. NaN for parameters that the distribution does not have.
+// The number that has p of the distribution below it and q above. NaN for parameters that the distribution
+// does not have.
 
 /// Density yᵃ⁻¹ e⁻ʸ / Γ(a); a above 0.
 double gamma_quantile(double a, Part part);
@@ -24,4 +26,4 @@ double binomial_quantile(double n, double prob, Part part);
 /// The standard normal distribution's part between low and high, which may be infinite.
 double truncated_normal_quantile(double low, double high, Part part);
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -1,4 +1,5 @@
-// Random numbers. In: a key. Out: Philox blocks, one for each counter, as uniform or normal numbers or an order.
+// Random numbers. In: a key. Out: Philox blocks, one for each counter, as uniform or normal numbers or an
+// order.
 #include "kernels/random/random.h"
 
 #include <algorithm>
@@ -10,10 +11,10 @@
 #include <Random123/philox.h>
 
 #include "core/parallel.h"
+#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/random/quantile.h"
 #include "kernels/simd/simd.h"
-#include "core/storage.h"
 
 namespace tapedeck::kernels {
 namespace {
@@ -33,7 +34,9 @@ std::uint32_t high_word(std::uint64_t v) { return static_cast<std::uint32_t>(v >
 std::uint64_t joined(std::uint32_t low, std::uint32_t high) { return std::uint64_t{high} << 32 | low; }
 
 Words block(const Key& key, std::uint64_t counter) {
-  return r123::Philox4x32()({{low_word(counter), high_word(counter), low_word(key.stream), high_word(key.stream)}}, {{low_word(key.seed), high_word(key.seed)}});
+  return r123::Philox4x32()(
+      {{low_word(counter), high_word(counter), low_word(key.stream), high_word(key.stream)}},
+      {{low_word(key.seed), high_word(key.seed)}});
 }
 
 // Blocks that are made at once, word by word, which compilers turn into vectors.
@@ -46,20 +49,24 @@ void fill_words(const Key& key, std::uint64_t first, std::size_t count, std::uin
     std::uint32_t lanes[4][kBlocks];
     for (std::size_t b = 0; b < kBlocks; ++b) {
       const Words w = block(key, first + b);
-      for (std::size_t k = 0; k < 4; ++k) lanes[k][b] = w.v[k];
+      for (std::size_t k = 0; k < 4; ++k)
+        lanes[k][b] = w.v[k];
     }
     for (std::size_t b = 0; b < kBlocks; ++b)
-      for (std::size_t k = 0; k < 4; ++k) words[i + 4 * b + k] = lanes[k][b];
+      for (std::size_t k = 0; k < 4; ++k)
+        words[i + 4 * b + k] = lanes[k][b];
   }
 }
 
-// Element i of a tensor has word i for f32, words 2 i and 2 i + 1 for f64; it takes as many leading bits of them as T holds
-// exactly, as a whole number, and kUnit times that is in [0, 1).
+// Element i of a tensor has word i for f32, words 2 i and 2 i + 1 for f64; it takes as many leading bits of
+// them as T holds exactly, as a whole number, and kUnit times that is in [0, 1).
 template <class T> constexpr std::size_t kWords = sizeof(T) / 4;
 template <class T> constexpr T kUnit = static_cast<T>(sizeof(T) == 4 ? 0x1p-24 : 0x1p-53);
 template <class T> auto leading_bits(const std::uint32_t* words, std::int64_t i) {
-  if constexpr (sizeof(T) == 4) return static_cast<std::int32_t>(words[i] >> 8);
-  else return static_cast<std::int64_t>(joined(words[2 * i], words[2 * i + 1]) >> 11);
+  if constexpr (sizeof(T) == 4)
+    return static_cast<std::int32_t>(words[i] >> 8);
+  else
+    return static_cast<std::int64_t>(joined(words[2 * i], words[2 * i + 1]) >> 11);
 }
 
 // Calls fill(words, out, n) for pieces of y; there are words up to the end of the last batch.
@@ -69,14 +76,15 @@ template <class T, class Fill> void fill_pieces(const Key& key, Tensor& y, Fill 
     alignas(64) std::array<std::uint32_t, static_cast<std::size_t>(kPiece) * kWords<T>> words;
     for (std::int64_t begin = first; begin < last; begin += kPiece) {
       const std::int64_t n = std::min(kPiece, last - begin);
-      fill_words(key, static_cast<std::uint64_t>(begin) * kWords<T> / 4, static_cast<std::size_t>(n) * kWords<T>, words.data());
+      fill_words(key, static_cast<std::uint64_t>(begin) * kWords<T> / 4,
+                 static_cast<std::size_t>(n) * kWords<T>, words.data());
       fill(words.data(), out + begin, n);
     }
   });
 }
 
-// Box and Muller: a and b, from the words of one group and of the next, give sqrt(-2 log a) cos(2 pi b) for the one and
-// sqrt(-2 log a) sin(2 pi b) for the other. a is in (0, 1], so that its logarithm is finite.
+// Box and Muller: a and b, from the words of one group and of the next, give sqrt(-2 log a) cos(2 pi b) for
+// the one and sqrt(-2 log a) sin(2 pi b) for the other. a is in (0, 1], so that its logarithm is finite.
 template <class T> void box_muller(const std::uint32_t* words, T* out) {
   constexpr std::int64_t n = kGroup<T>;
   alignas(64) T a[n], angle[n];
@@ -92,29 +100,36 @@ template <class T> void box_muller(const std::uint32_t* words, T* out) {
   }
 }
 
-// The number that the part (1 + t) / 2 of a normal distribution between -2 and 2 lies below, for t in [-1, 1): t times a function of
-// log(1 - erf(√2)² t²), of which this is a minimax fit.
+// The number that the part (1 + t) / 2 of a normal distribution between -2 and 2 lies below, for t in [-1,
+// 1): t times a function of log(1 - erf(√2)² t²), of which this is a minimax fit.
 template <class T> Batch<T> quantile_within_two(const Batch<T>& t) {
   const Batch<T> x = T(-0x1.35bf60ac9bf61p+0) - log(1 - T(0x1.d277bbd8cbdd3p-1) * t * t);
   Batch<T> factor;
-  if constexpr (sizeof(T) == 4) factor = detail::polynomial(x, 0x1.979ebbd6057d7p+0, 0x1.589bd467a4ef9p-2, 0x1.ec8eed04608a4p-9, -0x1.92bf19d86f3fcp-9, 0x1.839408819f285p-13, 0x1.6ee7d7ec27368p-15,
-                                                           -0x1.a040ea3d14d59p-18, -0x1.0cbbc59b535b3p-21);
-  else factor = detail::polynomial(x, 0x1.979ebbee25c30p+0, 0x1.589bd3da5c48ep-2, 0x1.ec8abd665f460p-9, -0x1.92bd9981bf35cp-9, 0x1.847c114cf6434p-13, 0x1.6e65a81e28c25p-15,
-                                   -0x1.c093bafdeea33p-18, -0x1.0032daa2351afp-21, 0x1.72868d14efd85p-23, -0x1.9810769afa600p-33, -0x1.03de4f927a8d2p-28,
-                                   0x1.f7f711c211fa7p-33, 0x1.38190a28c7b24p-34, -0x1.45039b2486f04p-37, -0x1.1cb800546fc28p-40, 0x1.05fc7e6be2171p-42);
+  if constexpr (sizeof(T) == 4)
+    factor = detail::polynomial(x, 0x1.979ebbd6057d7p+0, 0x1.589bd467a4ef9p-2, 0x1.ec8eed04608a4p-9,
+                                -0x1.92bf19d86f3fcp-9, 0x1.839408819f285p-13, 0x1.6ee7d7ec27368p-15,
+                                -0x1.a040ea3d14d59p-18, -0x1.0cbbc59b535b3p-21);
+  else
+    factor = detail::polynomial(
+        x, 0x1.979ebbee25c30p+0, 0x1.589bd3da5c48ep-2, 0x1.ec8abd665f460p-9, -0x1.92bd9981bf35cp-9,
+        0x1.847c114cf6434p-13, 0x1.6e65a81e28c25p-15, -0x1.c093bafdeea33p-18, -0x1.0032daa2351afp-21,
+        0x1.72868d14efd85p-23, -0x1.9810769afa600p-33, -0x1.03de4f927a8d2p-28, 0x1.f7f711c211fa7p-33,
+        0x1.38190a28c7b24p-34, -0x1.45039b2486f04p-37, -0x1.1cb800546fc28p-40, 0x1.05fc7e6be2171p-42);
   return maximum(minimum(t * factor, T(2)), T(-2));
 }
 
-// Calls f(i, part) for the elements of a tensor of size n. Element i has words 2 i and 2 i + 1, for f32 as for f64: tails need them. Their 52
-// leading bits and a half, so that a part is as far from 0 as from 1.
+// Calls f(i, part) for the elements of a tensor of size n. Element i has words 2 i and 2 i + 1, for f32 as
+// for f64: tails need them. Their 52 leading bits and a half, so that a part is as far from 0 as from 1.
 template <class F> void for_parts(const Key& key, std::int64_t n, const F& f) {
   parallel_for(n, kQuantileCut, [&](std::int64_t first, std::int64_t last) {
     std::array<std::uint32_t, 2 * kQuantiles> words;
     for (std::int64_t begin = first; begin < last; begin += kQuantiles) {
       const std::int64_t end = std::min(begin + kQuantiles, last);
-      fill_words(key, static_cast<std::uint64_t>(begin) / 2, static_cast<std::size_t>(2 * (end - begin)), words.data());
+      fill_words(key, static_cast<std::uint64_t>(begin) / 2, static_cast<std::size_t>(2 * (end - begin)),
+                 words.data());
       for (std::int64_t i = begin; i < end; ++i) {
-        const double p = (static_cast<double>(leading_bits<double>(words.data(), i - begin) >> 1) + 0.5) * 0x1p-52;
+        const double p =
+            (static_cast<double>(leading_bits<double>(words.data(), i - begin) >> 1) + 0.5) * 0x1p-52;
         f(i, Part{p, 1 - p});
       }
     }
@@ -136,11 +151,13 @@ template <class T> class Parameter {
 template <class Quantile, class... X> void draw(const Key& key, Tensor& y, Quantile quantile, const X&... x) {
   visit_floating(y.dtype(), [&]<class T>(T) {
     T* out = elements<T>(y);
-    for_parts(key, y.size(), [out, quantile, ... parameter = Parameter<T>(x)](std::int64_t i, Part part) { out[i] = static_cast<T>(quantile(parameter[i]..., part)); });
+    for_parts(key, y.size(), [out, quantile, ... parameter = Parameter<T>(x)](std::int64_t i, Part part) {
+      out[i] = static_cast<T>(quantile(parameter[i]..., part));
+    });
   });
 }
 
-}  // namespace
+}   // namespace
 
 Key split(const Key& key, std::uint64_t i) {
   const Words w = block({key.seed ^ kSplitting, key.stream}, i);
@@ -154,7 +171,9 @@ void uniform(const Key& key, double low, double high, Tensor& y) {
     fill_pieces<T>(key, y, [&](const std::uint32_t* words, T* out, std::int64_t n) {
       // fma by name, since the compiler may or may not contract; the sum may round up to high.
       for (std::int64_t i = 0; i < n; ++i)
-        out[i] = std::min(static_cast<T>(std::fma(static_cast<double>(leading_bits<T>(words, i)), double{kUnit<T>} * (high - low), low)), below_high);
+        out[i] = std::min(static_cast<T>(std::fma(static_cast<double>(leading_bits<T>(words, i)),
+                                                  double{kUnit<T>} * (high - low), low)),
+                          below_high);
     });
   });
 }
@@ -164,7 +183,8 @@ void normal(const Key& key, Tensor& y) {
     using T = decltype(t);
     fill_pieces<T>(key, y, [](const std::uint32_t* words, T* out, std::int64_t n) {
       alignas(64) std::array<T, kPiece> numbers;
-      for (std::int64_t i = 0; i < n; i += 2 * kGroup<T>) box_muller(words + static_cast<std::size_t>(i) * kWords<T>, numbers.data() + i);
+      for (std::int64_t i = 0; i < n; i += 2 * kGroup<T>)
+        box_muller(words + static_cast<std::size_t>(i) * kWords<T>, numbers.data() + i);
       std::copy_n(numbers.data(), n, out);
     });
   });
@@ -176,8 +196,10 @@ void truncated_normal(const Key& key, Tensor& y) {
     fill_pieces<T>(key, y, [](const std::uint32_t* words, T* out, std::int64_t n) {
       alignas(64) std::array<T, kPiece> numbers;
       for (std::int64_t i = 0; i < n; i += kGroup<T>)
-        for (std::int64_t k = i; k < i + kGroup<T>; ++k) numbers[static_cast<std::size_t>(k)] = static_cast<T>(leading_bits<T>(words, k)) * (2 * kUnit<T>) - 1;
-      for (std::int64_t i = 0; i < n; i += kWidth<T>) quantile_within_two(Batch<T>::load_aligned(numbers.data() + i)).store_aligned(numbers.data() + i);
+        for (std::int64_t k = i; k < i + kGroup<T>; ++k)
+          numbers[static_cast<std::size_t>(k)] = static_cast<T>(leading_bits<T>(words, k)) * (2 * kUnit<T>)-1;
+      for (std::int64_t i = 0; i < n; i += kWidth<T>)
+        quantile_within_two(Batch<T>::load_aligned(numbers.data() + i)).store_aligned(numbers.data() + i);
       std::copy_n(numbers.data(), n, out);
     });
   });
@@ -192,22 +214,28 @@ void drop(const Tensor& x, const Tensor& dropped, double scale, Tensor& y) {
     const std::int64_t n = dropped.size();
     for (std::int64_t front = 0; front < y.size(); front += n)
       parallel_for(n, Cut{1 << 14, 1 << 17}, [=](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) out[front + i] = none[i] ? T(0) : in[front + i] * factor;
+        for (std::int64_t i = begin; i < end; ++i)
+          out[front + i] = none[i] ? T(0) : in[front + i] * factor;
       });
   });
 }
 
 void parts(const Key& key, Tensor& p, Tensor& q) {
   visit_floating(p.dtype(), [&]<class T>(T) {
-    for_parts(key, p.size(), [out = elements<T>(p), other = elements<T>(q)](std::int64_t i, Part part) { out[i] = static_cast<T>(part.p), other[i] = static_cast<T>(part.q); });
+    for_parts(key, p.size(), [out = elements<T>(p), other = elements<T>(q)](std::int64_t i, Part part) {
+      out[i] = static_cast<T>(part.p), other[i] = static_cast<T>(part.q);
+    });
   });
 }
 
 void gamma(const Key& key, const Tensor& alpha, Tensor& y) { draw(key, y, gamma_quantile, alpha); }
 void poisson(const Key& key, const Tensor& rate, Tensor& y) { draw(key, y, poisson_quantile, rate); }
-void binomial(const Key& key, const Tensor& counts, const Tensor& probs, Tensor& y) { draw(key, y, binomial_quantile, counts, probs); }
+void binomial(const Key& key, const Tensor& counts, const Tensor& probs, Tensor& y) {
+  draw(key, y, binomial_quantile, counts, probs);
+}
 
-void parameterized_truncated_normal(const Key& key, const Tensor& mean, const Tensor& stddev, const Tensor& low, const Tensor& high, Tensor& y) {
+void parameterized_truncated_normal(const Key& key, const Tensor& mean, const Tensor& stddev,
+                                    const Tensor& low, const Tensor& high, Tensor& y) {
   const auto quantile = [](double m, double s, double from, double to, Part part) {
     if (!(s > 0)) return std::numeric_limits<double>::quiet_NaN();
     const double z = m + s * truncated_normal_quantile((from - m) / s, (to - m) / s, part);
@@ -220,9 +248,13 @@ void parameterized_truncated_normal(const Key& key, const Tensor& mean, const Te
 void running_sums(const Tensor& weights, Tensor& y) {
   const std::int64_t k = weights.shape()[1];
   visit_floating(weights.dtype(), [&]<class T>(T) {
-    parallel_for(weights.shape()[0], cut_of(kCut, k), [from = elements<T>(weights), to = elements<double>(y), k](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t r = begin; r < end; ++r) std::partial_sum(from + r * k, from + (r + 1) * k, to + r * k, [](double sum, double weight) { return sum + weight; });
-    });
+    parallel_for(
+        weights.shape()[0], cut_of(kCut, k),
+        [from = elements<T>(weights), to = elements<double>(y), k](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t r = begin; r < end; ++r)
+            std::partial_sum(from + r * k, from + (r + 1) * k, to + r * k,
+                             [](double sum, double weight) { return sum + weight; });
+        });
   });
 }
 
@@ -231,12 +263,14 @@ void categorical(const Key& key, const Tensor& sums, Tensor& y) {
   const double* rows = elements<double>(sums);
   for_parts(key, y.size(), [rows, out = elements<std::int64_t>(y), k, n](std::int64_t i, Part part) {
     const double *row = rows + i / n * k, total = row[k - 1];
-    // One without weight is never the first whose sum is above a number; the product may round up to the total.
+    // One without weight is never the first whose sum is above a number; the product may round up to the
+    // total.
     out[i] = std::upper_bound(row, row + k, std::min(part.p * total, std::nextafter(total, 0.0))) - row;
   });
 }
 
-// Fisher and Yates. Where to is 64 random bits times the number of places, over 2^64: none is favoured by more than n / 2^64.
+// Fisher and Yates. Where to is 64 random bits times the number of places, over 2^64: none is favoured by
+// more than n / 2^64.
 void permutation(const Key& key, Tensor& y) {
   __extension__ using Wide = unsigned __int128;
   auto* out = elements<std::int64_t>(y);
@@ -246,10 +280,12 @@ void permutation(const Key& key, Tensor& y) {
     const std::int64_t n = std::min(kPiece, y.size() - begin);
     fill_words(key, static_cast<std::uint64_t>(begin) / 2, static_cast<std::size_t>(2 * n), words.data());
     for (std::int64_t i = 0; i < n; ++i) {
-      const std::uint64_t bits = joined(words[static_cast<std::size_t>(2 * i)], words[static_cast<std::size_t>(2 * i + 1)]);
-      std::swap(out[begin + i], out[static_cast<std::int64_t>(Wide{bits} * static_cast<std::uint64_t>(begin + i + 1) >> 64)]);
+      const std::uint64_t bits =
+          joined(words[static_cast<std::size_t>(2 * i)], words[static_cast<std::size_t>(2 * i + 1)]);
+      std::swap(out[begin + i],
+                out[static_cast<std::int64_t>(Wide{bits} * static_cast<std::uint64_t>(begin + i + 1) >> 64)]);
     }
   }
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

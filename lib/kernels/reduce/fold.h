@@ -22,22 +22,31 @@ struct Product {
 /// The largest or the smallest; NaN wins, from either side.
 template <bool largest> struct Extreme {
   template <class T> static constexpr T kInfinity = std::numeric_limits<T>::infinity();
-  template <class T> static constexpr T identity = std::numeric_limits<T>::has_infinity ? (largest ? -kInfinity<T> : kInfinity<T>)
-                                                   : largest ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max();
+  template <class T> static constexpr T identity = std::numeric_limits<T>::has_infinity
+                                                       ? (largest ? -kInfinity<T> : kInfinity<T>)
+                                                   : largest ? std::numeric_limits<T>::lowest()
+                                                             : std::numeric_limits<T>::max();
   template <class T> static bool better(T a, T b) { return largest ? a > b : a < b; }
-  template <class T> requires std::is_integral_v<T> T operator()(T a, T b) const { return better(a, b) ? a : b; }
-  template <class T> requires std::is_floating_point_v<T> T operator()(T a, T b) const { return better(a, b) || a != a ? a : b; }
-  template <class T, class A> xsimd::batch<T, A> operator()(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) const {
-    if constexpr (largest) return maximum(a, b);
-    else return minimum(a, b);
+  template <class T>
+  requires std::is_integral_v<T> T operator()(T a, T b) const { return better(a, b) ? a : b; }
+  template <class T>
+  requires std::is_floating_point_v<T> T operator()(T a, T b) const { return better(a, b) || a != a ? a : b; }
+  template <class T, class A>
+  xsimd::batch<T, A> operator()(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) const {
+    if constexpr (largest)
+      return maximum(a, b);
+    else
+      return minimum(a, b);
   }
 };
 using Max = Extreme<true>;
 using Min = Extreme<false>;
-template <class Fold> inline constexpr bool kIsExtreme = std::is_same_v<Fold, Max> || std::is_same_v<Fold, Min>;
+template <class Fold> inline constexpr bool kIsExtreme =
+    std::is_same_v<Fold, Max> || std::is_same_v<Fold, Min>;
 /// What a fold of T is made in: of integers that are not ordered unsigned ones, whose overflow is defined.
-template <class Fold, class T>
-using Wrapping = typename std::conditional_t<std::is_integral_v<T> && !std::is_same_v<T, bool> && !kIsExtreme<Fold>, std::make_unsigned<T>, std::type_identity<T>>::type;
+template <class Fold, class T> using Wrapping =
+    typename std::conditional_t<std::is_integral_v<T> && !std::is_same_v<T, bool> && !kIsExtreme<Fold>,
+                                std::make_unsigned<T>, std::type_identity<T>>::type;
 
 /// Of bool, as bytes that are 0 or 1.
 struct Or {
@@ -63,23 +72,30 @@ template <class Fold, class T> T fold_lanes(const Batch<T>& v) {
   alignas(64) T lanes[w];
   v.store_aligned(lanes);
   for (std::int64_t i = m; i < w; i += m)
-    for (std::int64_t k = 0; k < m; ++k) lanes[k] = f(lanes[k], lanes[i + k]);
-  if constexpr (m == 4) return f(f(lanes[0], lanes[2]), f(lanes[1], lanes[3]));
-  else return f(lanes[0], lanes[1]);
+    for (std::int64_t k = 0; k < m; ++k)
+      lanes[k] = f(lanes[k], lanes[i + k]);
+  if constexpr (m == 4)
+    return f(f(lanes[0], lanes[2]), f(lanes[1], lanes[3]));
+  else
+    return f(lanes[0], lanes[1]);
 }
 
 /// Complex numbers are folded one by one, eight sums side by side; then those.
-template <class Fold, class Of = Itself, class T> requires ComplexNumber<T> T fold_block(const T* x, std::int64_t n) {
+template <class Fold, class Of = Itself, class T>
+requires ComplexNumber<T> T fold_block(const T* x, std::int64_t n) {
   constexpr Fold f;
   constexpr Of of;
   T s[8];
   std::fill_n(s, 8, Fold::template identity<T>);
-  for (std::int64_t i = 0; i < n; ++i) s[i % 8] = f(s[i % 8], of(x[i]));
+  for (std::int64_t i = 0; i < n; ++i)
+    s[i % 8] = f(s[i % 8], of(x[i]));
   return f(f(f(s[0], s[1]), f(s[2], s[3])), f(f(s[4], s[5]), f(s[6], s[7])));
 }
 
-/// Four vectors at a time, 64 times; then those sums. Rounding errors of each level stay those of a short sum.
-template <class Fold, class Of = Itself, class T> requires (!ComplexNumber<T>) T fold_block(const T* x, std::int64_t n) {
+/// Four vectors at a time, 64 times; then those sums. Rounding errors of each level stay those of a short
+/// sum.
+template <class Fold, class Of = Itself, class T>
+requires(!ComplexNumber<T>) T fold_block(const T* x, std::int64_t n) {
   constexpr Fold f;
   constexpr Of of;
   constexpr std::int64_t w = kWidth<T>;
@@ -91,14 +107,17 @@ template <class Fold, class Of = Itself, class T> requires (!ComplexNumber<T>) T
     while (i + 4 * w <= n) {
       Batch<T> s[4] = {none, none, none, none};
       for (const std::int64_t end = n - i > 256 * w ? i + 256 * w : n; i + 4 * w <= end; i += 4 * w)
-        for (int k = 0; k < 4; ++k) s[k] = f(s[k], of(Batch<T>::load_unaligned(x + i + k * w)));
+        for (int k = 0; k < 4; ++k)
+          s[k] = f(s[k], of(Batch<T>::load_unaligned(x + i + k * w)));
       total = f(total, f(f(s[0], s[1]), f(s[2], s[3])));
     }
-    for (; i + w <= n; i += w) total = f(total, of(Batch<T>::load_unaligned(x + i)));
+    for (; i + w <= n; i += w)
+      total = f(total, of(Batch<T>::load_unaligned(x + i)));
     y = fold_lanes<Fold>(total);
   }
-  for (; i < n; ++i) y = f(y, of(x[i]));
+  for (; i < n; ++i)
+    y = f(y, of(x[i]));
   return y;
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

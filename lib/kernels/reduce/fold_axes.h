@@ -1,46 +1,55 @@
-// Folds over axes in a fixed tree. Axes are merged into runs, and one run at a time is folded, the innermost first: along rows
-// where it is contiguous, else down columns. Cuts between threads depend on sizes alone.
+// Folds over axes in a fixed tree. Axes are merged into runs, and one run at a time is folded, the innermost
+// first: along rows where it is contiguous, else down columns. Cuts between threads depend on sizes alone.
 #pragma once
 #include <algorithm>
 #include <array>
 #include <memory>
 
 #include "core/parallel.h"
-#include "kernels/reduce/fold.h"
 #include "core/storage.h"
+#include "kernels/reduce/fold.h"
 
 namespace tapedeck::kernels {
 
 inline constexpr Cut kFoldCut = {1 << 15, 1 << 17};   // of elements
-inline constexpr std::int64_t kFoldBlock = 1 << 15;   // elements of a row that are folded at once; the results of blocks are folded likewise
-inline constexpr std::int64_t kFoldRows = 128;        // the same for columns
+inline constexpr std::int64_t kFoldBlock =
+    1 << 15;   // elements of a row that are folded at once; the results of blocks are folded likewise
+inline constexpr std::int64_t kFoldRows = 128;   // the same for columns
 
 template <class Fold, class Of = Itself, class T> T fold_row(const T* x, std::int64_t n) {
   if (n <= kFoldBlock) return fold_block<Fold, Of>(x, n);
   const std::int64_t blocks = (n + kFoldBlock - 1) / kFoldBlock;
   const auto parts = std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(blocks));
   parallel_for(blocks, cut_of(kFoldCut, kFoldBlock), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t b = begin; b < end; ++b) parts[static_cast<std::size_t>(b)] = fold_block<Fold, Of>(x + b * kFoldBlock, std::min(kFoldBlock, n - b * kFoldBlock));
+    for (std::int64_t b = begin; b < end; ++b)
+      parts[static_cast<std::size_t>(b)] =
+          fold_block<Fold, Of>(x + b * kFoldBlock, std::min(kFoldBlock, n - b * kFoldBlock));
   });
   return fold_row<Fold>(parts.get(), blocks);
 }
 
-// Folds n rows of `width` elements, `stride` apart, into y. Eight rows a pass: y is read and written once for all.
-template <class Fold, class Of = Itself, class T> void fold_rows_into(const T* x, std::int64_t n, std::int64_t stride, std::int64_t width, T* __restrict y) {
+// Folds n rows of `width` elements, `stride` apart, into y. Eight rows a pass: y is read and written once for
+// all.
+template <class Fold, class Of = Itself, class T>
+void fold_rows_into(const T* x, std::int64_t n, std::int64_t stride, std::int64_t width, T* __restrict y) {
   constexpr Fold f;
   constexpr Of of;
   std::int64_t r = 0;
   for (; r + 8 <= n; r += 8) {
     const T *a = x + r * stride, *b = a + stride, *c = b + stride, *d = c + stride;
     const T *e = d + stride, *g = e + stride, *h = g + stride, *i = h + stride;
-    for (std::int64_t j = 0; j < width; ++j) y[j] = f(y[j], f(f(f(of(a[j]), of(b[j])), f(of(c[j]), of(d[j]))), f(f(of(e[j]), of(g[j])), f(of(h[j]), of(i[j])))));
+    for (std::int64_t j = 0; j < width; ++j)
+      y[j] = f(y[j], f(f(f(of(a[j]), of(b[j])), f(of(c[j]), of(d[j]))),
+                       f(f(of(e[j]), of(g[j])), f(of(h[j]), of(i[j])))));
   }
   for (; r < n; ++r)
-    for (std::int64_t j = 0; j < width; ++j) y[j] = f(y[j], of(x[r * stride + j]));
+    for (std::int64_t j = 0; j < width; ++j)
+      y[j] = f(y[j], of(x[r * stride + j]));
 }
 
 // y[j] = the fold of column j of a matrix of n rows.
-template <class Fold, class Of = Itself, class T> void fold_columns(const T* x, std::int64_t n, std::int64_t width, T* y) {
+template <class Fold, class Of = Itself, class T>
+void fold_columns(const T* x, std::int64_t n, std::int64_t width, T* y) {
   constexpr std::int64_t narrow = 64, strip = 2048;   // a strip of y stays in the first cache
   std::fill_n(y, width, Fold::template identity<T>);
   // Several rows of a narrow matrix make one wide row.
@@ -53,14 +62,18 @@ template <class Fold, class Of = Itself, class T> void fold_columns(const T* x, 
   }
   const auto fold_piece = [&](std::int64_t piece, std::int64_t begin, std::int64_t end, T* out) {
     const std::int64_t first = piece * kFoldRows, rows = std::min(kFoldRows, n - first);
-    for (std::int64_t j = begin; j < end; j += strip) fold_rows_into<Fold, Of>(x + first * width + j, rows, width, std::min(strip, end - j), out + j);
+    for (std::int64_t j = begin; j < end; j += strip)
+      fold_rows_into<Fold, Of>(x + first * width + j, rows, width, std::min(strip, end - j), out + j);
   };
-  if (n <= kFoldRows) return parallel_for(width, Cut{strip, std::max(strip, kFoldCut.least / n)}, [&](std::int64_t begin, std::int64_t end) { fold_piece(0, begin, end, y); });
+  if (n <= kFoldRows)
+    return parallel_for(width, Cut{strip, std::max(strip, kFoldCut.least / n)},
+                        [&](std::int64_t begin, std::int64_t end) { fold_piece(0, begin, end, y); });
   const std::int64_t pieces = (n + kFoldRows - 1) / kFoldRows;
   const auto parts = std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(pieces * width));
   std::fill_n(parts.get(), pieces * width, Fold::template identity<T>);
   parallel_for(pieces, cut_of(kFoldCut, kFoldRows * width), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t p = begin; p < end; ++p) fold_piece(p, 0, width, parts.get() + p * width);
+    for (std::int64_t p = begin; p < end; ++p)
+      fold_piece(p, 0, width, parts.get() + p * width);
   });
   fold_columns<Fold>(parts.get(), pieces, width, y);
 }
@@ -69,20 +82,30 @@ template <class Fold, class Of = Itself, class T> void fold_columns(const T* x, 
 template <class F> void for_each(std::int64_t n, std::int64_t work, const F& f) {
   constexpr std::int64_t few = 16;
   if (n < few && work >= kFoldCut.least) {
-    for (std::int64_t i = 0; i < n; ++i) f(i);
+    for (std::int64_t i = 0; i < n; ++i)
+      f(i);
     return;
   }
-  parallel_for(n, cut_of(kFoldCut, std::max<std::int64_t>(work, 1)), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) f(i);
-  });
+  parallel_for(n, cut_of(kFoldCut, std::max<std::int64_t>(work, 1)),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (std::int64_t i = begin; i < end; ++i)
+                   f(i);
+               });
 }
 
-template <class Fold, class Of = Itself, class T> void fold_middle(const T* x, std::int64_t outer, std::int64_t n, std::int64_t inner, T* y) {
-  if (inner == 1) for_each(outer, n, [&](std::int64_t i) { y[i] = fold_row<Fold, Of>(x + i * n, n); });
-  else for_each(outer, n * inner, [&](std::int64_t i) { fold_columns<Fold, Of>(x + i * n * inner, n, inner, y + i * inner); });
+template <class Fold, class Of = Itself, class T>
+void fold_middle(const T* x, std::int64_t outer, std::int64_t n, std::int64_t inner, T* y) {
+  if (inner == 1)
+    for_each(outer, n, [&](std::int64_t i) { y[i] = fold_row<Fold, Of>(x + i * n, n); });
+  else
+    for_each(outer, n * inner,
+             [&](std::int64_t i) { fold_columns<Fold, Of>(x + i * n * inner, n, inner, y + i * inner); });
 }
 
-struct Run { std::int64_t n; bool folded; };
+struct Run {
+  std::int64_t n;
+  bool folded;
+};
 
 // Neighbouring axes that are all folded, or all kept, are one run.
 struct Runs {
@@ -93,13 +116,16 @@ struct Runs {
     for (int d = 0; d < shape.ndim(); ++d) {
       const bool folded = axes >> (shape.ndim() - 1 - d) & 1;
       if (shape[d] == 1) continue;
-      if (count && list[static_cast<std::size_t>(count - 1)].folded == folded) list[static_cast<std::size_t>(count - 1)].n *= shape[d];
-      else list[static_cast<std::size_t>(count++)] = {shape[d], folded};
+      if (count && list[static_cast<std::size_t>(count - 1)].folded == folded)
+        list[static_cast<std::size_t>(count - 1)].n *= shape[d];
+      else
+        list[static_cast<std::size_t>(count++)] = {shape[d], folded};
     }
   }
 };
 
-template <class Fold, class Of = Itself, class T> void fold(const Tensor& in, unsigned axes, T* y, std::int64_t y_size) {
+template <class Fold, class Of = Itself, class T>
+void fold(const Tensor& in, unsigned axes, T* y, std::int64_t y_size) {
   const T* x = elements<T>(in);
   if (in.size() == 0) {
     std::fill_n(y, y_size, Fold::template identity<T>);
@@ -116,10 +142,13 @@ template <class Fold, class Of = Itself, class T> void fold(const Tensor& in, un
       continue;
     }
     const bool last = r < 2;   // runs alternate
-    std::unique_ptr<T[]> next = last ? nullptr : std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(outer * inner));
+    std::unique_ptr<T[]> next =
+        last ? nullptr : std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(outer * inner));
     T* const to = last ? y : next.get();
-    if (step) fold_middle<Fold>(x, outer, n, inner, to);
-    else fold_middle<Fold, Of>(x, outer, n, inner, to);
+    if (step)
+      fold_middle<Fold>(x, outer, n, inner, to);
+    else
+      fold_middle<Fold, Of>(x, outer, n, inner, to);
     if (last) return;
     step = std::move(next);
     x = step.get();
@@ -127,4 +156,4 @@ template <class Fold, class Of = Itself, class T> void fold(const Tensor& in, un
   std::transform(x, x + y_size, y, Of());   // nothing is folded
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

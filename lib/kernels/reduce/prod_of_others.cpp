@@ -1,20 +1,21 @@
-// Each element's product of the others, without division: what stands before it times what stands after it. A row is dealt to
-// the lanes of a few vectors, since multiplication takes any order; what other lanes hold goes to the second factor.
+// Each element's product of the others, without division: what stands before it times what stands after it. A
+// row is dealt to the lanes of a few vectors, since multiplication takes any order; what other lanes hold
+// goes to the second factor.
 #include "kernels/reduce/prod_of_others.h"
 
 #include <algorithm>
 
 #include "core/parallel.h"
+#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/reduce/fold.h"
-#include "core/storage.h"
 
 namespace tapedeck::kernels {
 namespace {
 
 constexpr Cut kCut = {1 << 14, 1 << 16};   // of elements
 constexpr int kVectors = 4;                // as many products are under way at once
-template <class T> constexpr std::int64_t kLanes = kVectors * kWidth<T>;
+template <class T> constexpr std::int64_t kLanes = kVectors* kWidth<T>;
 
 template <class T> void in_order(const T* x, std::int64_t n, T* y) {
   T before = 1, after = 1;
@@ -62,23 +63,27 @@ template <class T> void row(const T* x, std::int64_t n, T* y) {
       product[k] *= Batch<T>::load_unaligned(in + k * w);
     }
   };
-  for (std::int64_t i = 0; i < whole; i += kLanes<T>) before(x + i, y + i);
+  for (std::int64_t i = 0; i < whole; i += kLanes<T>)
+    before(x + i, y + i);
   before(last_x, last_y);
   to_others<T>(product);
   after(last_x, last_y);
-  for (std::int64_t i = whole; (i -= kLanes<T>) >= 0;) after(x + i, y + i);
+  for (std::int64_t i = whole; (i -= kLanes<T>) >= 0;)
+    after(x + i, y + i);
   std::copy_n(last_y, n - whole, y + whole);
 }
 
 // Complex numbers one by one: the product of those before, then of those behind.
 template <class T> void row(const std::complex<T>* x, std::int64_t n, std::complex<T>* y) {
   std::complex<T> product = 1;
-  for (std::int64_t i = 0; i < n; ++i) y[i] = product, product *= x[i];
+  for (std::int64_t i = 0; i < n; ++i)
+    y[i] = product, product *= x[i];
   product = 1;
-  for (std::int64_t i = n; i-- > 0;) y[i] *= product, product *= x[i];
+  for (std::int64_t i = n; i-- > 0;)
+    y[i] *= product, product *= x[i];
 }
 
-}  // namespace
+}   // namespace
 
 void prod_of_others(const Tensor& x, Tensor& y) {
   if (x.size() == 0) return;
@@ -88,9 +93,10 @@ void prod_of_others(const Tensor& x, Tensor& y) {
     const T* in = elements<T>(x);
     T* out = elements<T>(y);
     parallel_for(x.size() / n, cut_of(kCut, n), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t r = begin; r < end; ++r) row(in + r * n, n, out + r * n);
+      for (std::int64_t r = begin; r < end; ++r)
+        row(in + r * n, n, out + r * n);
     });
   });
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

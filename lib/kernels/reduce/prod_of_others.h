@@ -4,7 +4,8 @@
 
 namespace tapedeck::kernels {
 
-/// y[…, i] = the product of all x[…, j] but x[…, i]. f32 or f64, of rank 1 or more. Exact where elements are zero.
+/// y[…, i] = the product of all x[…, j] but x[…, i]. f32 or f64, of rank 1 or more. Exact where elements are
+/// zero.
 void prod_of_others(const Tensor& x, Tensor& y);
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -5,8 +5,8 @@
 #include "core/convert.h"
 #include "core/visit.h"
 #include "kernels/reduce/fold_axes.h"
-#include "kernels/simd/lanes.h"
 #include "kernels/reduce/reduce.h"
+#include "kernels/simd/lanes.h"
 
 namespace tapedeck::kernels {
 namespace {
@@ -15,16 +15,22 @@ namespace {
 template <class Fold> void fold_numbers(const Tensor& x, unsigned axes, Tensor& y) {
   // Unsigned: overflow is then defined.
   switch (x.dtype()) {
-    case DType::f32: return fold<Fold>(x, axes, elements<float>(y), y.size());
-    case DType::f64: return fold<Fold>(x, axes, elements<double>(y), y.size());
-    case DType::c64: return fold<Fold>(x, axes, elements<std::complex<float>>(y), y.size());
-    case DType::c128: return fold<Fold>(x, axes, elements<std::complex<double>>(y), y.size());
-    case DType::i32: return fold<Fold>(x, axes, elements<std::uint32_t>(y), y.size());
-    default: return fold<Fold>(x, axes, elements<std::uint64_t>(y), y.size());
+    case DType::f32:
+      return fold<Fold>(x, axes, elements<float>(y), y.size());
+    case DType::f64:
+      return fold<Fold>(x, axes, elements<double>(y), y.size());
+    case DType::c64:
+      return fold<Fold>(x, axes, elements<std::complex<float>>(y), y.size());
+    case DType::c128:
+      return fold<Fold>(x, axes, elements<std::complex<double>>(y), y.size());
+    case DType::i32:
+      return fold<Fold>(x, axes, elements<std::uint32_t>(y), y.size());
+    default:
+      return fold<Fold>(x, axes, elements<std::uint64_t>(y), y.size());
   }
 }
 
-}  // namespace
+}   // namespace
 
 void sum(const Tensor& x, unsigned axes, Tensor& y) { fold_numbers<Sum>(x, axes, y); }
 void prod(const Tensor& x, unsigned axes, Tensor& y) { fold_numbers<Product>(x, axes, y); }
@@ -34,7 +40,8 @@ void mean(const Tensor& x, unsigned axes, Tensor& y) {
   visit_trainable(y.dtype(), [&](auto one) {
     using T = decltype(one);
     const auto count = convert<T>(y.size() ? x.size() / y.size() : 0);
-    for (T *p = elements<T>(y), *end = p + y.size(); p < end; ++p) *p /= count;
+    for (T *p = elements<T>(y), *end = p + y.size(); p < end; ++p)
+      *p /= count;
   });
 }
 
@@ -50,7 +57,11 @@ void euclidean_norm(const Tensor& x, unsigned axes, Tensor& y) {
   });
 }
 
-void any(const Tensor& x, unsigned axes, Tensor& y) { fold<Or>(x, axes, elements<std::uint8_t>(y), y.size()); }
-void all(const Tensor& x, unsigned axes, Tensor& y) { fold<And>(x, axes, elements<std::uint8_t>(y), y.size()); }
+void any(const Tensor& x, unsigned axes, Tensor& y) {
+  fold<Or>(x, axes, elements<std::uint8_t>(y), y.size());
+}
+void all(const Tensor& x, unsigned axes, Tensor& y) {
+  fold<And>(x, axes, elements<std::uint8_t>(y), y.size());
+}
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -1,5 +1,5 @@
-// Reductions over axes. In: a tensor and axes, as bits counted from the end (bit i is axis -1 - i). Out: y, which has the
-// other axes. Results do not depend on the number of threads.
+// Reductions over axes. In: a tensor and axes, as bits counted from the end (bit i is axis -1 - i). Out: y,
+// which has the other axes. Results do not depend on the number of threads.
 #pragma once
 #include "tapedeck/tensor.h"
 
@@ -22,4 +22,4 @@ void argmin(const Tensor& x, int axis, Tensor& y);
 void any(const Tensor& x, unsigned axes, Tensor& y);
 void all(const Tensor& x, unsigned axes, Tensor& y);
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "core/parallel.h"
+#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/reduce/fold.h"
-#include "core/storage.h"
 
 namespace tapedeck::kernels {
 namespace {
@@ -20,8 +20,10 @@ constexpr std::int64_t kColumns = 128;     // that are folded side by side
 template <class T> struct Kept { using type = T; };
 template <> struct Kept<float> { using type = double; };
 
-// One row. Four elements are folded among themselves first, so that only every fourth waits for the one before.
-template <class Fold, bool exclusive, class T> void scan_row(const T* x, std::int64_t n, std::int64_t step, T* y) {
+// One row. Four elements are folded among themselves first, so that only every fourth waits for the one
+// before.
+template <class Fold, bool exclusive, class T>
+void scan_row(const T* x, std::int64_t n, std::int64_t step, T* y) {
   using A = typename Kept<T>::type;
   constexpr Fold f;
   A before = Fold::template identity<A>;
@@ -30,7 +32,8 @@ template <class Fold, bool exclusive, class T> void scan_row(const T* x, std::in
     const A a = static_cast<A>(x[0]), b = f(a, static_cast<A>(x[step])), c2 = static_cast<A>(x[2 * step]);
     const A c = f(b, c2), d = f(b, f(c2, static_cast<A>(x[3 * step])));
     const A at[] = {before, f(before, a), f(before, b), f(before, c), f(before, d)};
-    for (std::int64_t k = 0; k < 4; ++k) y[k * step] = static_cast<T>(at[exclusive ? k : k + 1]);
+    for (std::int64_t k = 0; k < 4; ++k)
+      y[k * step] = static_cast<T>(at[exclusive ? k : k + 1]);
     before = at[4];
   }
   for (; i < n; ++i, x += step, y += step) {
@@ -41,7 +44,8 @@ template <class Fold, bool exclusive, class T> void scan_row(const T* x, std::in
 }
 
 // Some columns side by side.
-template <class Fold, bool exclusive, class T> void scan_columns(const T* x, std::int64_t n, std::int64_t step, std::int64_t columns, T* y) {
+template <class Fold, bool exclusive, class T>
+void scan_columns(const T* x, std::int64_t n, std::int64_t step, std::int64_t columns, T* y) {
   using A = typename Kept<T>::type;
   constexpr Fold f;
   A before[kColumns];
@@ -54,39 +58,52 @@ template <class Fold, bool exclusive, class T> void scan_columns(const T* x, std
     }
 }
 
-template <class Fold, bool exclusive, class T> void scan_all(const T* x, const AroundAxis& around, bool reverse, T* y) {
+template <class Fold, bool exclusive, class T>
+void scan_all(const T* x, const AroundAxis& around, bool reverse, T* y) {
   const std::int64_t n = around.extent, after = around.after, slab = n * after;
   const std::int64_t first = reverse ? slab - after : 0, step = reverse ? -after : after;
   if (after == 1)
     return parallel_for(around.before, cut_of(kCut, n), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t b = begin; b < end; ++b) {
         const std::int64_t from = b * n + first;
-        if (reverse) scan_row<Fold, exclusive>(x + from, n, -1, y + from);
-        else scan_row<Fold, exclusive>(x + from, n, 1, y + from);
+        if (reverse)
+          scan_row<Fold, exclusive>(x + from, n, -1, y + from);
+        else
+          scan_row<Fold, exclusive>(x + from, n, 1, y + from);
       }
     });
   const std::int64_t groups = (after + kColumns - 1) / kColumns;
-  parallel_for(around.before * groups, cut_of(kCut, n * std::min(after, kColumns)), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t column = i % groups * kColumns, from = i / groups * slab + first + column;
-      scan_columns<Fold, exclusive>(x + from, n, step, std::min(kColumns, after - column), y + from);
-    }
-  });
+  parallel_for(
+      around.before * groups, cut_of(kCut, n * std::min(after, kColumns)),
+      [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          const std::int64_t column = i % groups * kColumns, from = i / groups * slab + first + column;
+          scan_columns<Fold, exclusive>(x + from, n, step, std::min(kColumns, after - column), y + from);
+        }
+      });
 }
 
 template <class Fold> void scan(const Tensor& x, const AroundAxis& around, ScanOrder order, Tensor& y) {
   if (y.size() == 0) return;
   const auto of = [&]<class T>(T) {
-    if (order.exclusive) scan_all<Fold, true>(elements<T>(x), around, order.reverse, elements<T>(y));
-    else scan_all<Fold, false>(elements<T>(x), around, order.reverse, elements<T>(y));
+    if (order.exclusive)
+      scan_all<Fold, true>(elements<T>(x), around, order.reverse, elements<T>(y));
+    else
+      scan_all<Fold, false>(elements<T>(x), around, order.reverse, elements<T>(y));
   };
   switch (x.dtype()) {
-    case DType::f32: return of(float{});
-    case DType::f64: return of(double{});
-    case DType::c64: return of(std::complex<float>{});
-    case DType::c128: return of(std::complex<double>{});
-    case DType::i32: return of(std::uint32_t{});
-    default: return of(std::uint64_t{});
+    case DType::f32:
+      return of(float{});
+    case DType::f64:
+      return of(double{});
+    case DType::c64:
+      return of(std::complex<float>{});
+    case DType::c128:
+      return of(std::complex<double>{});
+    case DType::i32:
+      return of(std::uint32_t{});
+    default:
+      return of(std::uint64_t{});
   }
 }
 
@@ -94,14 +111,19 @@ template <class Fold> void scan(const Tensor& x, const AroundAxis& around, ScanO
 template <class F> void each_row(const Tensor& y, std::int64_t n, std::int64_t work, F f) {
   if (y.size() == 0) return;
   parallel_for(y.size() / n, cut_of(kCut, n * work), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t row = begin; row < end; ++row) f(row);
+    for (std::int64_t row = begin; row < end; ++row)
+      f(row);
   });
 }
 
-}  // namespace
+}   // namespace
 
-void cumsum(const Tensor& x, const AroundAxis& around, ScanOrder order, Tensor& y) { scan<Sum>(x, around, order, y); }
-void cumprod(const Tensor& x, const AroundAxis& around, ScanOrder order, Tensor& y) { scan<Product>(x, around, order, y); }
+void cumsum(const Tensor& x, const AroundAxis& around, ScanOrder order, Tensor& y) {
+  scan<Sum>(x, around, order, y);
+}
+void cumprod(const Tensor& x, const AroundAxis& around, ScanOrder order, Tensor& y) {
+  scan<Product>(x, around, order, y);
+}
 
 void cumulative_logsumexp(const Tensor& x, std::int64_t n, bool reverse, Tensor& y) {
   visit_floating(x.dtype(), [&]<class T>(T) {
@@ -111,10 +133,14 @@ void cumulative_logsumexp(const Tensor& x, std::int64_t n, bool reverse, Tensor&
       double total = -std::numeric_limits<double>::infinity();
       for (std::int64_t k = 0; k < n; ++k) {
         const std::int64_t i = reverse ? n - 1 - k : k;
-        const double next = static_cast<double>(in[i]), larger = next > total ? next : total, smaller = next > total ? total : next;
-        if (next != next) total = next;
-        else if (std::isfinite(larger)) total = larger + std::log1p(std::exp(smaller - larger));
-        else if (total == total) total = larger;
+        const double next = static_cast<double>(in[i]), larger = next > total ? next : total,
+                     smaller = next > total ? total : next;
+        if (next != next)
+          total = next;
+        else if (std::isfinite(larger))
+          total = larger + std::log1p(std::exp(smaller - larger));
+        else if (total == total)
+          total = larger;
         out[i] = static_cast<T>(total);
       }
     });
@@ -127,9 +153,10 @@ void linear_recurrence(const Tensor& a, const Tensor& b, std::int64_t n, Tensor&
       const T *factor = elements<T>(a) + row * n % a.size(), *term = elements<T>(b) + row * n;
       T* out = elements<T>(y) + row * n;
       out[0] = term[0];
-      for (std::int64_t i = 1; i < n; ++i) out[i] = term[i] + factor[i] * out[i - 1];
+      for (std::int64_t i = 1; i < n; ++i)
+        out[i] = term[i] + factor[i] * out[i - 1];
     });
   });
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -5,9 +5,12 @@
 
 namespace tapedeck::kernels {
 
-struct ScanOrder { bool exclusive, reverse; };   // without the element itself; from the end
+struct ScanOrder {
+  bool exclusive, reverse;
+};   // without the element itself; from the end
 
-/// y[b, i, a] = the sum or product of x[b, …, a] up to i; x is seen as `around`. f32 (added up in f64), f64, i32 and i64, which wrap around.
+/// y[b, i, a] = the sum or product of x[b, …, a] up to i; x is seen as `around`. f32 (added up in f64), f64,
+/// i32 and i64, which wrap around.
 void cumsum(const Tensor& x, const AroundAxis& around, ScanOrder order, Tensor& y);
 void cumprod(const Tensor& x, const AroundAxis& around, ScanOrder order, Tensor& y);
 
@@ -18,4 +21,4 @@ void cumulative_logsumexp(const Tensor& x, std::int64_t n, bool reverse, Tensor&
 /// y[i] = b[i] + a[i] · y[i - 1], where y[-1] = 0; the rows of a come again for those of b.
 void linear_recurrence(const Tensor& a, const Tensor& b, std::int64_t n, Tensor& y);
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

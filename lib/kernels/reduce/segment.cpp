@@ -1,4 +1,5 @@
-// Groups of rows, each folded by one thread: a strip of columns stays in registers while the rows of the group pass by.
+// Groups of rows, each folded by one thread: a strip of columns stays in registers while the rows of the
+// group pass by.
 #include "kernels/reduce/segment.h"
 
 #include <algorithm>
@@ -6,45 +7,55 @@
 
 #include "core/convert.h"
 #include "core/parallel.h"
+#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/reduce/fold.h"
 #include "kernels/simd/lanes.h"
-#include "core/storage.h"
 
 namespace tapedeck::kernels {
 namespace {
 
 constexpr Cut kCut = {1 << 15, 1 << 17};   // of elements
 
-// Where the rows of each group begin, and where those of the last one end: first behind the last row of the group before.
+// Where the rows of each group begin, and where those of the last one end: first behind the last row of the
+// group before.
 CachedVector<std::int64_t> begins_of(const Tensor& ids, std::int64_t count) {
   CachedVector<std::int64_t> begins(static_cast<std::size_t>(count + 1));
   visit_indices(ids, [&](const auto list) {
-    for (std::size_t k = 0; k < list.size(); ++k) begins[static_cast<std::size_t>(list[k]) + 1] = static_cast<std::int64_t>(k) + 1;
+    for (std::size_t k = 0; k < list.size(); ++k)
+      begins[static_cast<std::size_t>(list[k]) + 1] = static_cast<std::int64_t>(k) + 1;
   });
-  for (std::size_t j = 1; j < begins.size(); ++j) begins[j] = std::max(begins[j], begins[j - 1]);
+  for (std::size_t j = 1; j < begins.size(); ++j)
+    begins[j] = std::max(begins[j], begins[j - 1]);
   return begins;
 }
 
 // The rows of one group: row(k) is where the k-th begins.
-template <class Fold, int vectors, class T, class Row> void fold_strip(const Row& row, std::int64_t n, std::int64_t first, T* y) {
+template <class Fold, int vectors, class T, class Row>
+void fold_strip(const Row& row, std::int64_t n, std::int64_t first, T* y) {
   constexpr std::int64_t w = kWidth<T>;
   Batch<T> total[vectors];
-  for (int i = 0; i < vectors; ++i) total[i] = load<Batch<T>>(row(0) + first + i * w);
+  for (int i = 0; i < vectors; ++i)
+    total[i] = load<Batch<T>>(row(0) + first + i * w);
   for (std::int64_t k = 1; k < n; ++k) {
     const T* x = row(k) + first;
-    for (int i = 0; i < vectors; ++i) total[i] = Fold{}(total[i], load<Batch<T>>(x + i * w));
+    for (int i = 0; i < vectors; ++i)
+      total[i] = Fold{}(total[i], load<Batch<T>>(x + i * w));
   }
-  for (int i = 0; i < vectors; ++i) store(total[i], y + first + i * w);
+  for (int i = 0; i < vectors; ++i)
+    store(total[i], y + first + i * w);
 }
 
-template <class Fold, class T, class Row> void fold_group(const Row& row, std::int64_t n, std::int64_t after, T* y) {
+template <class Fold, class T, class Row>
+void fold_group(const Row& row, std::int64_t n, std::int64_t after, T* y) {
   if constexpr (std::is_floating_point_v<T>) {
     constexpr std::int64_t w = kWidth<T>;
     if (after >= w) {
       std::int64_t a = 0;
-      for (; a + 8 * w <= after; a += 8 * w) fold_strip<Fold, 8>(row, n, a, y);
-      for (; a + w <= after; a += w) fold_strip<Fold, 1>(row, n, a, y);
+      for (; a + 8 * w <= after; a += 8 * w)
+        fold_strip<Fold, 8>(row, n, a, y);
+      for (; a + w <= after; a += w)
+        fold_strip<Fold, 1>(row, n, a, y);
       if (a < after) fold_strip<Fold, 1>(row, n, after - w, y);   // some columns once more
       return;
     }
@@ -53,32 +64,42 @@ template <class Fold, class T, class Row> void fold_group(const Row& row, std::i
   std::copy_n(row(0), after, y);
   for (std::int64_t k = 1; k < n; ++k) {
     const T* x = row(k);
-    for (std::int64_t a = 0; a < after; ++a) y[a] = static_cast<T>(Fold{}(static_cast<U>(y[a]), static_cast<U>(x[a])));
+    for (std::int64_t a = 0; a < after; ++a)
+      y[a] = static_cast<T>(Fold{}(static_cast<U>(y[a]), static_cast<U>(x[a])));
   }
 }
 
 // f(where row k of a slab of x is in it) with the numbers of rows, or with a plain count.
 template <class F> void with_rows(const Tensor* rows, const F& f) {
   if (!rows) return f([](std::int64_t k) { return k; });
-  visit_indices(*rows, [&](const auto list) { f([row = list.data()](std::int64_t k) { return static_cast<std::int64_t>(row[k]); }); });
+  visit_indices(*rows, [&](const auto list) {
+    f([row = list.data()](std::int64_t k) { return static_cast<std::int64_t>(row[k]); });
+  });
 }
 
-template <class Fold, class T> void fold_all(T empty, Divisor divisor, const Tensor& x, const Tensor* rows, const Tensor& ids, const AroundAxis& around, Tensor& y) {
+template <class Fold, class T> void fold_all(T empty, Divisor divisor, const Tensor& x, const Tensor* rows,
+                                             const Tensor& ids, const AroundAxis& around, Tensor& y) {
   const CachedVector<std::int64_t> begins = begins_of(ids, around.extent);
   const std::int64_t after = around.after, count = around.extent, slab = x.size() / around.before;
   with_rows(rows, [&](const auto& number) {
     const auto run = [&](std::int64_t from, std::int64_t to) {
       for (std::int64_t i = from; i < to; ++i) {
-        const std::int64_t begin = begins[static_cast<std::size_t>(i % count)], n = begins[static_cast<std::size_t>(i % count + 1)] - begin;
+        const std::int64_t begin = begins[static_cast<std::size_t>(i % count)],
+                           n = begins[static_cast<std::size_t>(i % count + 1)] - begin;
         const T* in = elements<T>(x) + i / count * slab;
         T* out = elements<T>(y) + i * after;
-        if (n == 0) std::fill_n(out, after, empty);
-        else if (std::is_floating_point_v<T> && after == 1 && !rows) *out = fold_block<Fold>(in + begin, n);
-        else fold_group<Fold>([&](std::int64_t k) { return in + number(begin + k) * after; }, n, after, out);
+        if (n == 0)
+          std::fill_n(out, after, empty);
+        else if (std::is_floating_point_v<T> && after == 1 && !rows)
+          *out = fold_block<Fold>(in + begin, n);
+        else
+          fold_group<Fold>([&](std::int64_t k) { return in + number(begin + k) * after; }, n, after, out);
         if constexpr (std::is_floating_point_v<T> || ComplexNumber<T>) {
           if (divisor == Divisor::one || n < 2) continue;
-          const T by = convert<T>(divisor == Divisor::count ? static_cast<double>(n) : std::sqrt(static_cast<double>(n)));
-          for (std::int64_t a = 0; a < after; ++a) out[a] /= by;
+          const T by = convert<T>(divisor == Divisor::count ? static_cast<double>(n)
+                                                            : std::sqrt(static_cast<double>(n)));
+          for (std::int64_t a = 0; a < after; ++a)
+            out[a] /= by;
         }
       }
     };
@@ -86,23 +107,28 @@ template <class Fold, class T> void fold_all(T empty, Divisor divisor, const Ten
   });
 }
 
-}  // namespace
+}   // namespace
 
-void fold_segments(SegmentFold fold, Divisor divisor, const Tensor& x, const Tensor* rows, const Tensor& ids, const AroundAxis& around, Tensor& y) {
+void fold_segments(SegmentFold fold, Divisor divisor, const Tensor& x, const Tensor* rows, const Tensor& ids,
+                   const AroundAxis& around, Tensor& y) {
   if (y.size() == 0) return;
   visit_any(y.dtype(), [&]<class T>(T) {
     if constexpr (ComplexNumber<T>) {
       if (fold == SegmentFold::sum) return fold_all<Sum>(T(0), divisor, x, rows, ids, around, y);
     } else if constexpr (!std::is_same_v<T, bool>) {
       switch (fold) {
-        case SegmentFold::sum: return fold_all<Sum>(T(0), divisor, x, rows, ids, around, y);
-        case SegmentFold::product: return fold_all<Product>(T(1), divisor, x, rows, ids, around, y);
-        case SegmentFold::max: return fold_all<Max>(T(0), divisor, x, rows, ids, around, y);
-        case SegmentFold::min: return fold_all<Min>(T(0), divisor, x, rows, ids, around, y);
+        case SegmentFold::sum:
+          return fold_all<Sum>(T(0), divisor, x, rows, ids, around, y);
+        case SegmentFold::product:
+          return fold_all<Product>(T(1), divisor, x, rows, ids, around, y);
+        case SegmentFold::max:
+          return fold_all<Max>(T(0), divisor, x, rows, ids, around, y);
+        case SegmentFold::min:
+          return fold_all<Min>(T(0), divisor, x, rows, ids, around, y);
       }
     }
     throw_not_taken(y.dtype());
   });
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -1,5 +1,5 @@
-// Complexes: 64 bytes of complex numbers, for the lambdas that take vectors. Products by the plain formula, quotients and
-// functions by the standard library's, which know the ends of the range and the branch cuts.
+// Complexes: 64 bytes of complex numbers, for the lambdas that take vectors. Products by the plain formula,
+// quotients and functions by the standard library's, which know the ends of the range and the branch cuts.
 #pragma once
 #include <cmath>
 #include <complex>
@@ -21,8 +21,12 @@ template <class T> struct Complexes {
   T v[kCount];
 
   Complexes() = default;
-  Complexes(const T& all) { for (T& e : v) e = all; }
-  template <class N> requires std::is_arithmetic_v<N> Complexes(N all) : Complexes(T(static_cast<Part>(all))) {}
+  Complexes(const T& all) {
+    for (T& e : v)
+      e = all;
+  }
+  template <class N>
+  requires std::is_arithmetic_v<N> Complexes(N all) : Complexes(T(static_cast<Part>(all))) {}
 
   static Complexes load_unaligned(const T* p) {
     Complexes r;
@@ -33,18 +37,21 @@ template <class T> struct Complexes {
 
   template <class F> static Complexes each(const Complexes& a, F f) {
     Complexes r;
-    for (int i = 0; i < kCount; ++i) r.v[i] = f(a.v[i]);
+    for (int i = 0; i < kCount; ++i)
+      r.v[i] = f(a.v[i]);
     return r;
   }
   template <class F> static Complexes each(const Complexes& a, const Complexes& b, F f) {
     Complexes r;
-    for (int i = 0; i < kCount; ++i) r.v[i] = f(a.v[i], b.v[i]);
+    for (int i = 0; i < kCount; ++i)
+      r.v[i] = f(a.v[i], b.v[i]);
     return r;
   }
   // eᶻ - 1 = (eˣ - 1) cos y - 2 sin²(y/2) + i eˣ sin y, without cancellation near 0.
   static T expm1_of(const T& z) {
     const Part half = std::sin(z.imag() / 2);
-    return {std::expm1(z.real()) * std::cos(z.imag()) - 2 * half * half, std::exp(z.real()) * std::sin(z.imag())};
+    return {std::expm1(z.real()) * std::cos(z.imag()) - 2 * half * half,
+            std::exp(z.real()) * std::sin(z.imag())};
   }
   // |1 + z|² - 1 = x (2 + x) + y².
   static T log1p_of(const T& z) {
@@ -58,33 +65,79 @@ template <class T> struct Complexes {
     return std::pow(a, b);
   }
 
-  friend Complexes operator+(const Complexes& a, const Complexes& b) { return each(a, b, [](const T& x, const T& y) { return x + y; }); }
-  friend Complexes operator-(const Complexes& a, const Complexes& b) { return each(a, b, [](const T& x, const T& y) { return x - y; }); }
-  friend Complexes operator*(const Complexes& a, const Complexes& b) { return each(a, b, [](const T& x, const T& y) { return product(x, y); }); }
-  friend Complexes operator/(const Complexes& a, const Complexes& b) { return each(a, b, [](const T& x, const T& y) { return x / y; }); }
-  friend Complexes operator-(const Complexes& a) { return each(a, [](const T& x) { return -x; }); }
+  friend Complexes operator+(const Complexes& a, const Complexes& b) {
+    return each(a, b, [](const T& x, const T& y) { return x + y; });
+  }
+  friend Complexes operator-(const Complexes& a, const Complexes& b) {
+    return each(a, b, [](const T& x, const T& y) { return x - y; });
+  }
+  friend Complexes operator*(const Complexes& a, const Complexes& b) {
+    return each(a, b, [](const T& x, const T& y) { return product(x, y); });
+  }
+  friend Complexes operator/(const Complexes& a, const Complexes& b) {
+    return each(a, b, [](const T& x, const T& y) { return x / y; });
+  }
+  friend Complexes operator-(const Complexes& a) {
+    return each(a, [](const T& x) { return -x; });
+  }
 
-  friend Complexes mul_no_nan(const Complexes& a, const Complexes& b) { return each(a, b, [](const T& x, const T& y) { return y == T(0) ? T(0) : product(x, y); }); }
-  friend Complexes div_no_nan(const Complexes& a, const Complexes& b) { return each(a, b, [](const T& x, const T& y) { return y == T(0) ? T(0) : x / y; }); }
-  friend Complexes sqrt(const Complexes& a) { return each(a, [](const T& x) { return std::sqrt(x); }); }
-  friend Complexes exp(const Complexes& a) { return each(a, [](const T& x) { return std::exp(x); }); }
+  friend Complexes mul_no_nan(const Complexes& a, const Complexes& b) {
+    return each(a, b, [](const T& x, const T& y) { return y == T(0) ? T(0) : product(x, y); });
+  }
+  friend Complexes div_no_nan(const Complexes& a, const Complexes& b) {
+    return each(a, b, [](const T& x, const T& y) { return y == T(0) ? T(0) : x / y; });
+  }
+  friend Complexes sqrt(const Complexes& a) {
+    return each(a, [](const T& x) { return std::sqrt(x); });
+  }
+  friend Complexes exp(const Complexes& a) {
+    return each(a, [](const T& x) { return std::exp(x); });
+  }
   friend Complexes expm1(const Complexes& a) { return each(a, expm1_of); }
-  friend Complexes log(const Complexes& a) { return each(a, [](const T& x) { return std::log(x); }); }
+  friend Complexes log(const Complexes& a) {
+    return each(a, [](const T& x) { return std::log(x); });
+  }
   friend Complexes log1p(const Complexes& a) { return each(a, log1p_of); }
-  friend Complexes sin(const Complexes& a) { return each(a, [](const T& x) { return std::sin(x); }); }
-  friend Complexes cos(const Complexes& a) { return each(a, [](const T& x) { return std::cos(x); }); }
-  friend Complexes tan(const Complexes& a) { return each(a, [](const T& x) { return std::tan(x); }); }
-  friend Complexes asin(const Complexes& a) { return each(a, [](const T& x) { return std::asin(x); }); }
-  friend Complexes acos(const Complexes& a) { return each(a, [](const T& x) { return std::acos(x); }); }
-  friend Complexes atan(const Complexes& a) { return each(a, [](const T& x) { return std::atan(x); }); }
-  friend Complexes sinh(const Complexes& a) { return each(a, [](const T& x) { return std::sinh(x); }); }
-  friend Complexes cosh(const Complexes& a) { return each(a, [](const T& x) { return std::cosh(x); }); }
-  friend Complexes tanh(const Complexes& a) { return each(a, [](const T& x) { return std::tanh(x); }); }
-  friend Complexes asinh(const Complexes& a) { return each(a, [](const T& x) { return std::asinh(x); }); }
-  friend Complexes acosh(const Complexes& a) { return each(a, [](const T& x) { return std::acosh(x); }); }
-  friend Complexes atanh(const Complexes& a) { return each(a, [](const T& x) { return std::atanh(x); }); }
-  friend Complexes sigmoid(const Complexes& a) { return each(a, [](const T& x) { return T(1) / (T(1) + std::exp(-x)); }); }
+  friend Complexes sin(const Complexes& a) {
+    return each(a, [](const T& x) { return std::sin(x); });
+  }
+  friend Complexes cos(const Complexes& a) {
+    return each(a, [](const T& x) { return std::cos(x); });
+  }
+  friend Complexes tan(const Complexes& a) {
+    return each(a, [](const T& x) { return std::tan(x); });
+  }
+  friend Complexes asin(const Complexes& a) {
+    return each(a, [](const T& x) { return std::asin(x); });
+  }
+  friend Complexes acos(const Complexes& a) {
+    return each(a, [](const T& x) { return std::acos(x); });
+  }
+  friend Complexes atan(const Complexes& a) {
+    return each(a, [](const T& x) { return std::atan(x); });
+  }
+  friend Complexes sinh(const Complexes& a) {
+    return each(a, [](const T& x) { return std::sinh(x); });
+  }
+  friend Complexes cosh(const Complexes& a) {
+    return each(a, [](const T& x) { return std::cosh(x); });
+  }
+  friend Complexes tanh(const Complexes& a) {
+    return each(a, [](const T& x) { return std::tanh(x); });
+  }
+  friend Complexes asinh(const Complexes& a) {
+    return each(a, [](const T& x) { return std::asinh(x); });
+  }
+  friend Complexes acosh(const Complexes& a) {
+    return each(a, [](const T& x) { return std::acosh(x); });
+  }
+  friend Complexes atanh(const Complexes& a) {
+    return each(a, [](const T& x) { return std::atanh(x); });
+  }
+  friend Complexes sigmoid(const Complexes& a) {
+    return each(a, [](const T& x) { return T(1) / (T(1) + std::exp(-x)); });
+  }
   friend Complexes pow(const Complexes& a, const Complexes& b) { return each(a, b, power); }
 };
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -7,8 +7,8 @@
 
 namespace tapedeck::kernels {
 
-/// Vectors of which the instruction set mixes two in any way in one step. Longer ones are slower, and where there are no such
-/// steps the compiler goes through memory.
+/// Vectors of which the instruction set mixes two in any way in one step. Longer ones are slower, and where
+/// there are no such steps the compiler goes through memory.
 #ifdef __AVX512VL__
 inline constexpr std::size_t kMixedBytes = 32;
 #else
@@ -22,12 +22,19 @@ template <std::size_t c, class T> struct Lanes {
   Vector v[c];
 
   /// Where lane l of vector k comes from, counted through all lanes.
-  struct FromColumns { static constexpr std::size_t at(std::size_t k, std::size_t l) { return k + l * c; } };
-  struct FromRows { static constexpr std::size_t at(std::size_t k, std::size_t l) { return (k * n + l) % c * n + (k * n + l) / c; } };
+  struct FromColumns {
+    static constexpr std::size_t at(std::size_t k, std::size_t l) { return k + l * c; }
+  };
+  struct FromRows {
+    static constexpr std::size_t at(std::size_t k, std::size_t l) {
+      return (k * n + l) % c * n + (k * n + l) / c;
+    }
+  };
 
   template <class From> Lanes arranged() const {
     Lanes out;
-    [&]<std::size_t... k>(std::index_sequence<k...>) { ((out.v[k] = merged<From, k, 1>(v[0])), ...); }(std::make_index_sequence<c>());
+    [&]<std::size_t... k>(std::index_sequence<k...>) { ((out.v[k] = merged<From, k, 1>(v[0])), ...); }
+    (std::make_index_sequence<c>());
     return out;
   }
 
@@ -38,18 +45,23 @@ template <std::size_t c, class T> struct Lanes {
       return so_far;
     } else {
       return merged<From, k, s + 1>([&]<std::size_t... l>(std::index_sequence<l...>) {
-        return __builtin_shufflevector(so_far, v[s], (From::at(k, l) / n == s ? n + From::at(k, l) % n : s == 1 ? From::at(k, l) % n : l)...);
+        return __builtin_shufflevector(so_far, v[s],
+                                       (From::at(k, l) / n == s ? n + From::at(k, l) % n
+                                        : s == 1                ? From::at(k, l) % n
+                                                                : l)...);
       }(std::make_index_sequence<n>()));
     }
   }
 };
 
 /// to[k * to_step + i] = from[i * c + k] for i < n and k < c.
-template <std::size_t c, class T> void deinterleave(const T* from, T* to, std::int64_t to_step, std::int64_t n) {
+template <std::size_t c, class T>
+void deinterleave(const T* from, T* to, std::int64_t to_step, std::int64_t n) {
   constexpr auto width = static_cast<std::int64_t>(Lanes<c, T>::n), count = static_cast<std::int64_t>(c);
   if (n < width) {
     for (std::int64_t k = 0; k < count; ++k)
-      for (std::int64_t i = 0; i < n; ++i) to[k * to_step + i] = from[i * count + k];
+      for (std::int64_t i = 0; i < n; ++i)
+        to[k * to_step + i] = from[i * count + k];
     return;
   }
   for (std::int64_t i = 0; i < n; i += width) {
@@ -57,25 +69,29 @@ template <std::size_t c, class T> void deinterleave(const T* from, T* to, std::i
     Lanes<c, T> lanes;
     std::memcpy(lanes.v, from + at * count, sizeof lanes.v);
     lanes = lanes.template arranged<typename Lanes<c, T>::FromColumns>();
-    for (std::int64_t k = 0; k < count; ++k) std::memcpy(to + k * to_step + at, &lanes.v[k], sizeof lanes.v[k]);
+    for (std::int64_t k = 0; k < count; ++k)
+      std::memcpy(to + k * to_step + at, &lanes.v[k], sizeof lanes.v[k]);
   }
 }
 
 /// to[i * c + k] = from[k * from_step + i] for i < n and k < c.
-template <std::size_t c, class T> void interleave(const T* from, std::int64_t from_step, T* to, std::int64_t n) {
+template <std::size_t c, class T>
+void interleave(const T* from, std::int64_t from_step, T* to, std::int64_t n) {
   constexpr auto width = static_cast<std::int64_t>(Lanes<c, T>::n), count = static_cast<std::int64_t>(c);
   if (n < width) {
     for (std::int64_t k = 0; k < count; ++k)
-      for (std::int64_t i = 0; i < n; ++i) to[i * count + k] = from[k * from_step + i];
+      for (std::int64_t i = 0; i < n; ++i)
+        to[i * count + k] = from[k * from_step + i];
     return;
   }
   for (std::int64_t i = 0; i < n; i += width) {
     const std::int64_t at = std::min(i, n - width);
     Lanes<c, T> lanes;
-    for (std::int64_t k = 0; k < count; ++k) std::memcpy(&lanes.v[k], from + k * from_step + at, sizeof lanes.v[k]);
+    for (std::int64_t k = 0; k < count; ++k)
+      std::memcpy(&lanes.v[k], from + k * from_step + at, sizeof lanes.v[k]);
     lanes = lanes.template arranged<typename Lanes<c, T>::FromRows>();
     std::memcpy(to + at * count, lanes.v, sizeof lanes.v);
   }
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

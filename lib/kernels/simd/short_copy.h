@@ -10,7 +10,9 @@ namespace tapedeck::kernels {
 
 /// Up to 2n bytes, and more than n or 1: two pieces that may overlap.
 template <std::size_t n> void copy_short(const std::byte* from, std::byte* to, std::int64_t bytes) {
-  struct Piece { std::byte b[n]; } first, last;
+  struct Piece {
+    std::byte b[n];
+  } first, last;
   const std::int64_t second = bytes - static_cast<std::int64_t>(n);
   std::memcpy(&first, from, n);
   std::memcpy(&last, from + second, n);
@@ -20,17 +22,29 @@ template <std::size_t n> void copy_short(const std::byte* from, std::byte* to, s
 
 /// Calls f(copy), where copy(from, to) copies that many bytes: for loops over many copies of one size.
 template <class F> void with_copy_of(std::int64_t bytes, F f) {
-  const auto pieces_of = [&]<std::size_t n>(std::integral_constant<std::size_t, n>) { f([bytes](const std::byte* from, std::byte* to) { copy_short<n>(from, to, bytes); }); };
+  const auto pieces_of = [&]<std::size_t n>(std::integral_constant<std::size_t, n>) {
+    f([bytes](const std::byte* from, std::byte* to) { copy_short<n>(from, to, bytes); });
+  };
   switch (std::bit_floor(static_cast<std::uint64_t>(bytes - 1) | 1)) {
-    case 1: return pieces_of(std::integral_constant<std::size_t, 1>());
-    case 2: return pieces_of(std::integral_constant<std::size_t, 2>());
-    case 4: return pieces_of(std::integral_constant<std::size_t, 4>());
-    case 8: return pieces_of(std::integral_constant<std::size_t, 8>());
-    case 16: return pieces_of(std::integral_constant<std::size_t, 16>());
-    case 32: return pieces_of(std::integral_constant<std::size_t, 32>());
-    case 64: return pieces_of(std::integral_constant<std::size_t, 64>());
-    default: return f([bytes](const std::byte* from, std::byte* to) { std::memcpy(to, from, static_cast<std::size_t>(bytes)); });
+    case 1:
+      return pieces_of(std::integral_constant<std::size_t, 1>());
+    case 2:
+      return pieces_of(std::integral_constant<std::size_t, 2>());
+    case 4:
+      return pieces_of(std::integral_constant<std::size_t, 4>());
+    case 8:
+      return pieces_of(std::integral_constant<std::size_t, 8>());
+    case 16:
+      return pieces_of(std::integral_constant<std::size_t, 16>());
+    case 32:
+      return pieces_of(std::integral_constant<std::size_t, 32>());
+    case 64:
+      return pieces_of(std::integral_constant<std::size_t, 64>());
+    default:
+      return f([bytes](const std::byte* from, std::byte* to) {
+        std::memcpy(to, from, static_cast<std::size_t>(bytes));
+      });
   }
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -1,4 +1,5 @@
-// The vocabulary of the ops' lambdas on SIMD batches: xsimd's functions, found by their argument, and what is added here.
+// The vocabulary of the ops' lambdas on SIMD batches: xsimd's functions, found by their argument, and what is
+// added here.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -11,24 +12,44 @@
 namespace tapedeck {
 
 /// x·c, for a number that f32 does not have exactly.
-template <class T, class A> xsimd::batch<T, A> times(const xsimd::batch<T, A>& x, double c) { return x * static_cast<T>(c); }
+template <class T, class A> xsimd::batch<T, A> times(const xsimd::batch<T, A>& x, double c) {
+  return x * static_cast<T>(c);
+}
 /// a == b, under the name that it has for tensors.
-template <class T, class A> xsimd::batch_bool<T, A> equal(const xsimd::batch<T, A>& a, const std::type_identity_t<xsimd::batch<T, A>>& b) { return a == b; }
+template <class T, class A> xsimd::batch_bool<T, A> equal(const xsimd::batch<T, A>& a,
+                                                          const std::type_identity_t<xsimd::batch<T, A>>& b) {
+  return a == b;
+}
 /// a·b and a / b, which are 0 where b is.
-template <class T, class A> xsimd::batch<T, A> mul_no_nan(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) { return where(b == T(0), T(0), a * b); }
-template <class T, class A> xsimd::batch<T, A> div_no_nan(const std::type_identity_t<xsimd::batch<T, A>>& a, const xsimd::batch<T, A>& b) { return where(b == T(0), T(0), a / b); }
+template <class T, class A>
+xsimd::batch<T, A> mul_no_nan(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
+  return where(b == T(0), T(0), a * b);
+}
+template <class T, class A> xsimd::batch<T, A> div_no_nan(const std::type_identity_t<xsimd::batch<T, A>>& a,
+                                                          const xsimd::batch<T, A>& b) {
+  return where(b == T(0), T(0), a / b);
+}
 /// a·log b, a·log(1 + b) and a / b, which are 0 where a is.
-template <class T, class A> xsimd::batch<T, A> xlogy(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) { return where(a == T(0), T(0), a * log(b)); }
-template <class T, class A> xsimd::batch<T, A> xlog1py(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) { return where(a == T(0), T(0), a * log1p(b)); }
-template <class T, class A> xsimd::batch<T, A> xdivy(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) { return where(a == T(0), T(0), a / b); }
+template <class T, class A>
+xsimd::batch<T, A> xlogy(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
+  return where(a == T(0), T(0), a * log(b));
+}
+template <class T, class A>
+xsimd::batch<T, A> xlog1py(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
+  return where(a == T(0), T(0), a * log1p(b));
+}
+template <class T, class A>
+xsimd::batch<T, A> xdivy(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
+  return where(a == T(0), T(0), a / b);
+}
 
 namespace kernels {
 
 template <class T> using Batch = xsimd::batch<T>;
 template <class T> inline constexpr std::int64_t kWidth = static_cast<std::int64_t>(xsimd::batch<T>::size);
 
-/// Loops run over whole groups of 64 bytes, whatever the width, so that code compiled for another instruction set, such as
-/// a user's lambda, fits the library's rows.
+/// Loops run over whole groups of 64 bytes, whatever the width, so that code compiled for another instruction
+/// set, such as a user's lambda, fits the library's rows.
 template <class T> inline constexpr std::int64_t kGroup = 64 / static_cast<std::int64_t>(sizeof(T));
 
 /// Reads n elements and no further.
@@ -45,14 +66,18 @@ template <class T> void store_first(const Batch<T>& v, T* p, std::int64_t n) {
   std::memcpy(p, lanes, static_cast<std::size_t>(n) * sizeof(T));
 }
 
-/// 64 bytes of integers, for the same lambdas; the compiler makes vectors of the loops. Arithmetic wraps around.
+/// 64 bytes of integers, for the same lambdas; the compiler makes vectors of the loops. Arithmetic wraps
+/// around.
 template <class T> struct Integers {
   using U = std::make_unsigned_t<T>;
   using value_type = T;
   T v[kGroup<T>];
 
   Integers() = default;
-  Integers(T all) { for (T& e : v) e = all; }
+  Integers(T all) {
+    for (T& e : v)
+      e = all;
+  }
 
   static Integers load_unaligned(const T* p) {
     Integers r;
@@ -63,18 +88,29 @@ template <class T> struct Integers {
 
   template <class F> static Integers each(const Integers& a, const Integers& b, F f) {
     Integers r;
-    for (std::int64_t i = 0; i < kGroup<T>; ++i) r.v[i] = static_cast<T>(f(a.v[i], b.v[i]));
+    for (std::int64_t i = 0; i < kGroup<T>; ++i)
+      r.v[i] = static_cast<T>(f(a.v[i], b.v[i]));
     return r;
   }
-  friend Integers operator+(const Integers& a, const Integers& b) { return each(a, b, [](T x, T y) { return static_cast<U>(x) + static_cast<U>(y); }); }
-  friend Integers operator-(const Integers& a, const Integers& b) { return each(a, b, [](T x, T y) { return static_cast<U>(x) - static_cast<U>(y); }); }
+  friend Integers operator+(const Integers& a, const Integers& b) {
+    return each(a, b, [](T x, T y) { return static_cast<U>(x) + static_cast<U>(y); });
+  }
+  friend Integers operator-(const Integers& a, const Integers& b) {
+    return each(a, b, [](T x, T y) { return static_cast<U>(x) - static_cast<U>(y); });
+  }
   friend Integers operator*(const Integers& a, const Integers& b) {
     return each(a, b, [](T x, T y) { return static_cast<std::uint64_t>(x) * static_cast<std::uint64_t>(y); });
   }
   friend Integers operator-(const Integers& a) { return Integers(T(0)) - a; }
-  friend Integers maximum(const Integers& a, const Integers& b) { return each(a, b, [](T x, T y) { return x > y ? x : y; }); }
-  friend Integers minimum(const Integers& a, const Integers& b) { return each(a, b, [](T x, T y) { return x < y ? x : y; }); }
-  friend Integers sign(const Integers& a) { return each(a, a, [](T x, T) { return (x > 0) - (x < 0); }); }
+  friend Integers maximum(const Integers& a, const Integers& b) {
+    return each(a, b, [](T x, T y) { return x > y ? x : y; });
+  }
+  friend Integers minimum(const Integers& a, const Integers& b) {
+    return each(a, b, [](T x, T y) { return x < y ? x : y; });
+  }
+  friend Integers sign(const Integers& a) {
+    return each(a, a, [](T x, T) { return (x > 0) - (x < 0); });
+  }
   friend Integers abs(const Integers& a) { return std::is_signed_v<T> ? maximum(a, -a) : a; }
 };
 
@@ -84,7 +120,10 @@ template <> struct VectorOf<double> { using type = Batch<double>; };
 template <class T> struct VectorOf<std::complex<T>> { using type = Complexes<std::complex<T>>; };
 /// What a lambda sees of elements of type T, and how many of them.
 template <class T> using Vector = typename VectorOf<T>::type;
-template <class T> inline constexpr std::int64_t kStep = std::is_floating_point_v<T> ? static_cast<std::int64_t>(sizeof(Vector<T>) / sizeof(T)) : kGroup<T>;
+template <class T>
+inline constexpr std::int64_t kStep = std::is_floating_point_v<T>
+                                          ? static_cast<std::int64_t>(sizeof(Vector<T>) / sizeof(T))
+                                          : kGroup<T>;
 
-}  // namespace kernels
-}  // namespace tapedeck
+}   // namespace kernels
+}   // namespace tapedeck

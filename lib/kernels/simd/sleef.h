@@ -1,5 +1,6 @@
-// Functions of SIMD batches from SLEEF, and by libm in double where there is no table of the instruction set; and what is made of
-// them. In: f32 or f64. Out: the function within 1 ulp (erfc: 1.5), whatever the order of magnitude, in one way for every lane.
+// Functions of SIMD batches from SLEEF, and by libm in double where there is no table of the instruction set;
+// and what is made of them. In: f32 or f64. Out: the function within 1 ulp (erfc: 1.5), whatever the order of
+// magnitude, in one way for every lane.
 #pragma once
 #include <sleef.h>
 
@@ -11,8 +12,10 @@ namespace sleef {
 /// Of registers of f32 and of f64.
 template <auto f32, auto f64> struct Registers {
   template <class B, class... More> B operator()(const B& first, const More&... more) const {
-    if constexpr (detail::kSingle<typename B::value_type>) return f32(first, more...);
-    else return f64(first, more...);
+    if constexpr (detail::kSingle<typename B::value_type>)
+      return f32(first, more...);
+    else
+      return f64(first, more...);
   }
 };
 template <double (*f)(double)> struct Libm {
@@ -77,7 +80,7 @@ template <class B> B with_large(const B& x, const B& y) {
   return xsimd::any(large) ? xsimd::select(large, log(x) + T(0.6931471805599453), y) : y;
 }
 
-}  // namespace sleef
+}   // namespace sleef
 
 template <Real T, class A> xsimd::batch<T, A> cbrt(const xsimd::batch<T, A>& x) { return sleef::cbrt(x); }
 template <Real T, class A> xsimd::batch<T, A> log2(const xsimd::batch<T, A>& x) { return sleef::log2(x); }
@@ -88,35 +91,49 @@ template <Real T, class A> xsimd::batch<T, A> atan(const xsimd::batch<T, A>& x) 
 template <Real T, class A> xsimd::batch<T, A> asinh(const xsimd::batch<T, A>& x) {
   return xsimd::copysign(sleef::with_large(xsimd::abs(x), sleef::asinh(x)), x);
 }
-template <Real T, class A> xsimd::batch<T, A> acosh(const xsimd::batch<T, A>& x) { return sleef::with_large(x, sleef::acosh(x)); }
+template <Real T, class A> xsimd::batch<T, A> acosh(const xsimd::batch<T, A>& x) {
+  return sleef::with_large(x, sleef::acosh(x));
+}
 template <Real T, class A> xsimd::batch<T, A> atanh(const xsimd::batch<T, A>& x) { return sleef::atanh(x); }
 template <Real T, class A> xsimd::batch<T, A> erf(const xsimd::batch<T, A>& x) { return sleef::erf(x); }
 template <Real T, class A> xsimd::batch<T, A> erfc(const xsimd::batch<T, A>& x) { return sleef::erfc(x); }
-template <Real T, class A> xsimd::batch<T, A> atan2(const xsimd::batch<T, A>& y, const xsimd::batch<T, A>& x) { return sleef::atan2(y, x); }
-template <Real T, class A> xsimd::batch<T, A> hypot(const xsimd::batch<T, A>& x, const xsimd::batch<T, A>& y) { return sleef::hypot(x, y); }
+template <Real T, class A>
+xsimd::batch<T, A> atan2(const xsimd::batch<T, A>& y, const xsimd::batch<T, A>& x) {
+  return sleef::atan2(y, x);
+}
+template <Real T, class A>
+xsimd::batch<T, A> hypot(const xsimd::batch<T, A>& x, const xsimd::batch<T, A>& y) {
+  return sleef::hypot(x, y);
+}
 
 /// SLEEF's own overflows in f64 just below the largest number.
 template <Real T, class A> xsimd::batch<T, A> pow(const xsimd::batch<T, A>& x, const xsimd::batch<T, A>& y) {
   const xsimd::batch<T, A> z = sleef::pow(x, y);
   if constexpr (!detail::kSingle<T>)
-    if (const auto infinite = xsimd::isinf(z); xsimd::any(infinite)) return xsimd::select(infinite, sleef::Libm2<std::pow>()(x, y), z);
+    if (const auto infinite = xsimd::isinf(z); xsimd::any(infinite))
+      return xsimd::select(infinite, sleef::Libm2<std::pow>()(x, y), z);
   return z;
 }
 
 namespace detail {
-/// The probability that a standard normal number is below -r, for r = |x| ≤ 15, as power · ratio: exp(-r²/2), and a fit over 1 / (r + 4).
+/// The probability that a standard normal number is below -r, for r = |x| ≤ 15, as power · ratio: exp(-r²/2),
+/// and a fit over 1 / (r + 4).
 template <class B> struct NormalTail {
   B r, power, ratio;
 
   explicit NormalTail(const B& x) : r(xsimd::min(B(15.0f), xsimd::abs(x))) {   // nan stays: it is second
-    const B square = r * r, rest = detail::fma(r, r, -square), e = exp(-0.5f * square), inverse = 1 / (r + 4.0f), q = (r - 4.0f) * inverse;
+    const B square = r * r, rest = detail::fma(r, r, -square), e = exp(-0.5f * square),
+            inverse = 1 / (r + 4.0f), q = (r - 4.0f) * inverse;
     power = detail::fma(e, -0.5f * rest, e);
-    ratio = inverse * polynomial(q, 0x1.82b4bcp-1, -0x1.373e38p-1, 0x1.8c6d9ep-2, -0x1.7e0006p-3, 0x1.eed3e2p-5, -0x1.ed289ap-8, -0x1.cc55e8p-9, 0x1.9b7536p-10, 0x1.7613cp-13, -0x1.15ba88p-13);
+    ratio =
+        inverse * polynomial(q, 0x1.82b4bcp-1, -0x1.373e38p-1, 0x1.8c6d9ep-2, -0x1.7e0006p-3, 0x1.eed3e2p-5,
+                             -0x1.ed289ap-8, -0x1.cc55e8p-9, 0x1.9b7536p-10, 0x1.7613cp-13, -0x1.15ba88p-13);
   }
 };
-template <class B> inline constexpr bool kHasTail = kSingle<typename B::value_type> && kFused<typename B::arch_type>;
+template <class B> inline constexpr bool kHasTail =
+    kSingle<typename B::value_type>&& kFused<typename B::arch_type>;
 inline double normal_cdf_of_number(double x) { return std::erfc(-0.7071067811865476 * x) / 2; }
-}  // namespace detail
+}   // namespace detail
 
 /// The probability that a standard normal number is below x.
 template <Real T, class A> xsimd::batch<T, A> normal_cdf(const xsimd::batch<T, A>& x) {
@@ -140,10 +157,11 @@ template <Real T, class A> xsimd::batch<T, A> gelu(const xsimd::batch<T, A>& x) 
     const B product = tail.power * (xsimd::copysign(tail.r, x) * tail.ratio);
     return xsimd::select(x < B(0.0f), product, x - product);
   } else if constexpr (detail::kSingle<T>) {
-    return detail::by_element([](double v) { return v < -1e30 ? -0.0 : v * detail::normal_cdf_of_number(v); }, x);
+    return detail::by_element([](double v) { return v < -1e30 ? -0.0 : v * detail::normal_cdf_of_number(v); },
+                              x);
   } else {
     return xsimd::max(B(std::numeric_limits<T>::lowest()), x) * normal_cdf(x);   // nan stays: it is second
   }
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

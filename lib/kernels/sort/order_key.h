@@ -1,4 +1,5 @@
-// Elements as unsigned integers of the same order: equal elements have equal keys, and NaN, of any sign, has the largest.
+// Elements as unsigned integers of the same order: equal elements have equal keys, and NaN, of any sign, has
+// the largest.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -23,4 +24,4 @@ template <class T> OrderKey<T> order_key(T x) {
   }
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

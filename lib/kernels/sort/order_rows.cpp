@@ -7,7 +7,9 @@
 namespace tapedeck::kernels {
 namespace {
 
-struct Named { std::int64_t row, place; };
+struct Named {
+  std::int64_t row, place;
+};
 using List = CachedVector<Named>;
 
 constexpr int kDigit = 8;   // bits
@@ -15,11 +17,16 @@ constexpr int kDigit = 8;   // bits
 // By one digit of the row, from `from` to `to`.
 void distribute(const List& from, List& to, int shift) {
   std::array<std::size_t, 1 << kDigit> next{};
-  const auto digit = [shift](const Named& n) { return static_cast<std::size_t>(n.row >> shift & ((1 << kDigit) - 1)); };
-  for (const Named& n : from) ++next[digit(n)];
+  const auto digit = [shift](const Named& n) {
+    return static_cast<std::size_t>(n.row >> shift & ((1 << kDigit) - 1));
+  };
+  for (const Named& n : from)
+    ++next[digit(n)];
   std::size_t begin = 0;
-  for (std::size_t& n : next) begin += std::exchange(n, begin);
-  for (const Named& n : from) to[next[digit(n)]++] = n;
+  for (std::size_t& n : next)
+    begin += std::exchange(n, begin);
+  for (const Named& n : from)
+    to[next[digit(n)]++] = n;
 }
 
 List sorted(const Tensor& indices) {
@@ -43,7 +50,7 @@ List sorted(const Tensor& indices) {
   return list;
 }
 
-}  // namespace
+}   // namespace
 
 RowOrder order_rows(const Tensor& indices) {
   RowOrder order;
@@ -62,4 +69,4 @@ RowOrder order_rows(const Tensor& indices) {
   return order;
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

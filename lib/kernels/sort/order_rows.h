@@ -14,4 +14,4 @@ struct RowOrder {
 /// indices: i32 or i64 of rank 1, none negative.
 RowOrder order_rows(const Tensor& indices);
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

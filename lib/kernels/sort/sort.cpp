@@ -1,14 +1,15 @@
-// Rows in order. In: rows of elements. Out: the first of them in order, and where they stand. Elements become integers of the
-// same order, with their places: few of them are compared, many are dealt out by their digits.
+// Rows in order. In: rows of elements. Out: the first of them in order, and where they stand. Elements become
+// integers of the same order, with their places: few of them are compared, many are dealt out by their
+// digits.
 #include "kernels/sort/sort.h"
 
 #include <algorithm>
 #include <array>
 
 #include "core/parallel.h"
+#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/sort/order_key.h"
-#include "core/storage.h"
 
 namespace tapedeck::kernels {
 namespace {
@@ -40,20 +41,26 @@ struct Wide {
 };
 template <class Item> using Items = CachedVector<Item>;
 
-// Items whose places ascend, by their keys: from the lowest digit to the highest, each pass leaving equal digits as they are.
+// Items whose places ascend, by their keys: from the lowest digit to the highest, each pass leaving equal
+// digits as they are.
 template <class Item> void deal(Items<Item>& items, Items<Item>& other) {
   constexpr int digits = 8 * sizeof(typename Item::Key) / kDigit;
   std::array<std::array<std::size_t, 1 << kDigit>, digits> counts{};
-  const auto digit = [](const Item& item, int d) { return static_cast<std::size_t>(item.key() >> (d * kDigit) & ((1 << kDigit) - 1)); };
+  const auto digit = [](const Item& item, int d) {
+    return static_cast<std::size_t>(item.key() >> (d * kDigit) & ((1 << kDigit) - 1));
+  };
   for (const Item& item : items)
-    for (int d = 0; d < digits; ++d) ++counts[static_cast<std::size_t>(d)][digit(item, d)];
+    for (int d = 0; d < digits; ++d)
+      ++counts[static_cast<std::size_t>(d)][digit(item, d)];
   other.resize(items.size());
   for (int d = 0; d < digits; ++d) {
     auto& next = counts[static_cast<std::size_t>(d)];
     if (next[digit(items.front(), d)] == items.size()) continue;   // all alike
     std::size_t begin = 0;
-    for (std::size_t& n : next) begin += std::exchange(n, begin);
-    for (const Item& item : items) other[next[digit(item, d)]++] = item;
+    for (std::size_t& n : next)
+      begin += std::exchange(n, begin);
+    for (const Item& item : items)
+      other[next[digit(item, d)]++] = item;
     items.swap(other);
   }
 }
@@ -63,31 +70,41 @@ template <class Item, class T> typename Item::Key key_of(T x, bool descending) {
   return descending ? ~key : key;
 }
 
-template <class Item, class T> void all_in_order(const T* x, std::int64_t n, bool descending, Items<Item>& items, Items<Item>& other) {
+template <class Item, class T>
+void all_in_order(const T* x, std::int64_t n, bool descending, Items<Item>& items, Items<Item>& other) {
   items.clear();
-  for (std::int64_t i = 0; i < n; ++i) items.emplace_back(key_of<Item>(x[i], descending), i);
-  if (n >= kMany) deal(items, other);
-  else std::sort(items.begin(), items.end());
+  for (std::int64_t i = 0; i < n; ++i)
+    items.emplace_back(key_of<Item>(x[i], descending), i);
+  if (n >= kMany)
+    deal(items, other);
+  else
+    std::sort(items.begin(), items.end());
 }
 
-// A key that k keys or more do not lie behind: the k-th of the first keys of many groups, of which each has one.
-template <class Key> Key bound_of(const Key* keys, std::int64_t n, std::int64_t k, CachedVector<Key>& firsts) {
+// A key that k keys or more do not lie behind: the k-th of the first keys of many groups, of which each has
+// one.
+template <class Key>
+Key bound_of(const Key* keys, std::int64_t n, std::int64_t k, CachedVector<Key>& firsts) {
   const std::int64_t groups = std::max<std::int64_t>(2 * k, 64);
   if (n < 2 * groups) return std::numeric_limits<Key>::max();
   firsts.assign(keys, keys + groups);
   for (std::int64_t i = groups; i < n; i += groups)
-    for (std::int64_t g = 0, left = std::min(groups, n - i); g < left; ++g) firsts[static_cast<std::size_t>(g)] = std::min(firsts[static_cast<std::size_t>(g)], keys[i + g]);
+    for (std::int64_t g = 0, left = std::min(groups, n - i); g < left; ++g)
+      firsts[static_cast<std::size_t>(g)] = std::min(firsts[static_cast<std::size_t>(g)], keys[i + g]);
   std::nth_element(firsts.begin(), firsts.begin() + (k - 1), firsts.end());
   return firsts[static_cast<std::size_t>(k - 1)];
 }
 
-// The first k: of one stretch of the row after the other the candidates, those not behind the k-th of what came before.
-template <class Item, class T> void first_in_order(const T* x, std::int64_t n, std::int64_t k, bool descending, Items<Item>& items) {
+// The first k: of one stretch of the row after the other the candidates, those not behind the k-th of what
+// came before.
+template <class Item, class T>
+void first_in_order(const T* x, std::int64_t n, std::int64_t k, bool descending, Items<Item>& items) {
   using Key = typename Item::Key;
   constexpr std::int64_t block = 32;
   const auto keep = static_cast<std::size_t>(k);
   const std::int64_t stretch = std::max<std::int64_t>(4096, 4 * k);
-  CachedVector<Key> keys(static_cast<std::size_t>((std::min(n, stretch) + block - 1) / block * block)), firsts;
+  CachedVector<Key> keys(static_cast<std::size_t>((std::min(n, stretch) + block - 1) / block * block)),
+      firsts;
   Key last = std::numeric_limits<Key>::max();
   items.clear();
   const auto thin_out = [&] {
@@ -96,14 +113,17 @@ template <class Item, class T> void first_in_order(const T* x, std::int64_t n, s
   };
   for (std::int64_t begin = 0; begin < n; begin += stretch) {
     const std::int64_t size = std::min(stretch, n - begin);
-    for (std::int64_t i = 0; i < size; ++i) keys[static_cast<std::size_t>(i)] = key_of<Item>(x[begin + i], descending);
+    for (std::int64_t i = 0; i < size; ++i)
+      keys[static_cast<std::size_t>(i)] = key_of<Item>(x[begin + i], descending);
     if (begin == 0) last = bound_of(keys.data(), size, k, firsts);
     for (std::int64_t first = 0; first < size; first += block) {
       const Key* some = keys.data() + first;
       Key any = 0;
-      for (std::int64_t i = 0; i < block; ++i) any |= static_cast<Key>(some[i] <= last);
+      for (std::int64_t i = 0; i < block; ++i)
+        any |= static_cast<Key>(some[i] <= last);
       if (!any) continue;
-      for (std::int64_t i = 0; i < std::min(block, size - first); ++i) if (some[i] <= last) items.emplace_back(some[i], begin + first + i);
+      for (std::int64_t i = 0; i < std::min(block, size - first); ++i)
+        if (some[i] <= last) items.emplace_back(some[i], begin + first + i);
     }
     if (begin + size == n || items.size() < keep) continue;
     thin_out();
@@ -115,13 +135,16 @@ template <class Item, class T> void first_in_order(const T* x, std::int64_t n, s
   std::sort(items.begin(), items.end());
 }
 
-template <class Item, class T> void sort_rows(const T* x, std::int64_t rows, std::int64_t n, std::int64_t k, bool descending, T* values, std::int64_t* indices) {
+template <class Item, class T> void sort_rows(const T* x, std::int64_t rows, std::int64_t n, std::int64_t k,
+                                              bool descending, T* values, std::int64_t* indices) {
   parallel_for(rows, cut_of(kCut, n), [&](std::int64_t begin, std::int64_t end) {
     Items<Item> items, other;
     for (std::int64_t row = begin; row < end; ++row) {
       const T* in = x + row * n;
-      if (4 * k < n) first_in_order(in, n, k, descending, items);
-      else all_in_order(in, n, descending, items, other);
+      if (4 * k < n)
+        first_in_order(in, n, k, descending, items);
+      else
+        all_in_order(in, n, descending, items, other);
       for (std::int64_t i = 0; i < k; ++i) {
         const std::int64_t place = items[static_cast<std::size_t>(i)].place();
         indices[row * k + i] = place;
@@ -131,12 +154,14 @@ template <class Item, class T> void sort_rows(const T* x, std::int64_t rows, std
   });
 }
 
-template <class Item, class T> void nth_of_rows(const T* x, std::int64_t rows, std::int64_t n, std::int64_t place, T* y) {
+template <class Item, class T>
+void nth_of_rows(const T* x, std::int64_t rows, std::int64_t n, std::int64_t place, T* y) {
   parallel_for(rows, cut_of(kCut, n), [&](std::int64_t begin, std::int64_t end) {
     Items<Item> items;
     for (std::int64_t row = begin; row < end; ++row) {
       items.clear();
-      for (std::int64_t i = 0; i < n; ++i) items.emplace_back(key_of<Item>(x[row * n + i], false), i);
+      for (std::int64_t i = 0; i < n; ++i)
+        items.emplace_back(key_of<Item>(x[row * n + i], false), i);
       std::nth_element(items.begin(), items.begin() + place, items.end());
       y[row] = x[row * n + items[static_cast<std::size_t>(place)].place()];
     }
@@ -146,28 +171,36 @@ template <class Item, class T> void nth_of_rows(const T* x, std::int64_t rows, s
 // Calls f(item, element) with values of the types that rows of n elements of x take.
 template <class F> void visit_items(const Tensor& x, std::int64_t n, F f) {
   visit(x.dtype(), [&]<class T>(T element) {
-    if constexpr (std::is_same_v<T, bool>) return;
-    else if constexpr (sizeof(T) == 8) f(Wide{}, element);
-    else if (n > Narrow::kMost) f(Wide{}, element);
-    else f(Narrow{}, element);
+    if constexpr (std::is_same_v<T, bool>)
+      return;
+    else if constexpr (sizeof(T) == 8)
+      f(Wide{}, element);
+    else if (n > Narrow::kMost)
+      f(Wide{}, element);
+    else
+      f(Narrow{}, element);
   });
 }
 
-}  // namespace
+}   // namespace
 
 void sort(const Tensor& x, std::int64_t n, std::int64_t k, bool descending, Tensor* values, Tensor& indices) {
   if (indices.size() == 0) return;
   visit_items(x, n, [&]<class Item, class T>(Item, T) {
-    sort_rows<Item>(elements<T>(x), x.size() / n, n, k, descending, values ? elements<T>(*values) : nullptr, elements<std::int64_t>(indices));
+    sort_rows<Item>(elements<T>(x), x.size() / n, n, k, descending, values ? elements<T>(*values) : nullptr,
+                    elements<std::int64_t>(indices));
   });
 }
 
 void nth_element(const Tensor& x, std::int64_t n, std::int64_t place, Tensor& y) {
   if (y.size() == 0) return;
-  visit_items(x, n, [&]<class Item, class T>(Item, T) { nth_of_rows<Item>(elements<T>(x), y.size(), n, place, elements<T>(y)); });
+  visit_items(x, n, [&]<class Item, class T>(Item, T) {
+    nth_of_rows<Item>(elements<T>(x), y.size(), n, place, elements<T>(y));
+  });
 }
 
-void searchsorted(const Tensor& sorted, std::int64_t n, const Tensor& values, std::int64_t m, bool right, Tensor& y) {
+void searchsorted(const Tensor& sorted, std::int64_t n, const Tensor& values, std::int64_t m, bool right,
+                  Tensor& y) {
   visit(sorted.dtype(), [&]<class T>(T) {
     if constexpr (!std::is_same_v<T, bool>) {
       const T *row = elements<T>(sorted), *value = elements<T>(values);
@@ -176,8 +209,9 @@ void searchsorted(const Tensor& sorted, std::int64_t n, const Tensor& values, st
         for (std::int64_t i = begin; i < end; ++i) {
           const T *first = row + i / m * n, *last = first + n;
           const auto key = order_key(value[i]);
-          const T* found = right ? std::upper_bound(first, last, key, [](auto k, T e) { return k < order_key(e); })
-                                 : std::lower_bound(first, last, key, [](T e, auto k) { return order_key(e) < k; });
+          const T* found =
+              right ? std::upper_bound(first, last, key, [](auto k, T e) { return k < order_key(e); })
+                    : std::lower_bound(first, last, key, [](T e, auto k) { return order_key(e) < k; });
           place[i] = found - first;
         }
       });
@@ -185,4 +219,4 @@ void searchsorted(const Tensor& sorted, std::int64_t n, const Tensor& values, st
   });
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

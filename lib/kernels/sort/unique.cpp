@@ -6,11 +6,11 @@
 #include <bit>
 
 #include "core/parallel.h"
+#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/layout/copy.h"
-#include "kernels/sort/order_key.h"
 #include "kernels/simd/short_copy.h"
-#include "core/storage.h"
+#include "kernels/sort/order_key.h"
 
 namespace tapedeck::kernels {
 
@@ -25,9 +25,13 @@ Appearances appearances(const Tensor& x) {
     const T* element = elements<T>(x);
     for (std::size_t i = 0; i < n; ++i) {
       const auto key = order_key(element[i]);
-      std::size_t at = static_cast<std::size_t>(std::uint64_t{key} * 0x9e3779b97f4a7c15u >> shift);   // 2^64 by the golden ratio
-      const auto is_other = [&](std::int64_t number) { return order_key(element[result.first[static_cast<std::size_t>(number)]]) != key; };
-      while (table[at] >= 0 && is_other(table[at])) at = (at + 1) & (size - 1);
+      std::size_t at = static_cast<std::size_t>(std::uint64_t{key} * 0x9e3779b97f4a7c15u >>
+                                                shift);   // 2^64 by the golden ratio
+      const auto is_other = [&](std::int64_t number) {
+        return order_key(element[result.first[static_cast<std::size_t>(number)]]) != key;
+      };
+      while (table[at] >= 0 && is_other(table[at]))
+        at = (at + 1) & (size - 1);
       if (table[at] < 0) {
         table[at] = static_cast<std::int64_t>(result.first.size());
         result.first.push_back(static_cast<std::int64_t>(i));
@@ -49,18 +53,21 @@ template <class T> std::int64_t nonzeros(const T* x, std::int64_t n) {
   std::int64_t count = 0;
   for (std::int64_t begin = 0; begin < n; begin += block) {
     Count some = 0;
-    for (std::int64_t i = begin; i < std::min(begin + block, n); ++i) some = static_cast<Count>(some + (x[i] != T(0)));
+    for (std::int64_t i = begin; i < std::min(begin + block, n); ++i)
+      some = static_cast<Count>(some + (x[i] != T(0)));
     count += some;
   }
   return count;
 }
 
-}  // namespace
+}   // namespace
 
 std::int64_t count_nonzero(const Tensor& x) {
   std::atomic<std::int64_t> count = 0;
   visit(x.dtype(), [&]<class T>(T) {
-    parallel_for(x.size(), kCut, [&](std::int64_t begin, std::int64_t end) { count += nonzeros(elements<T>(x) + begin, end - begin); });
+    parallel_for(x.size(), kCut, [&](std::int64_t begin, std::int64_t end) {
+      count += nonzeros(elements<T>(x) + begin, end - begin);
+    });
   });
   return count;
 }
@@ -68,7 +75,11 @@ std::int64_t count_nonzero(const Tensor& x) {
 namespace {
 
 // Neighbouring axes that are all kept or all counted over, from the outside in.
-struct Run { std::int64_t n; bool kept; std::int64_t x, y; };   // and a step in x and in y
+struct Run {
+  std::int64_t n;
+  bool kept;
+  std::int64_t x, y;
+};   // and a step in x and in y
 using Kinds = std::vector<Run>;
 
 Kinds runs_of(const Shape& x, unsigned axes) {
@@ -76,8 +87,10 @@ Kinds runs_of(const Shape& x, unsigned axes) {
   for (int d = 0; d < x.ndim(); ++d) {
     const bool kept = !(axes >> (x.ndim() - 1 - d) & 1);
     if (x[d] == 1) continue;
-    if (!runs.empty() && runs.back().kept == kept) runs.back().n *= x[d];
-    else runs.push_back({x[d], kept, 1, 1});
+    if (!runs.empty() && runs.back().kept == kept)
+      runs.back().n *= x[d];
+    else
+      runs.push_back({x[d], kept, 1, 1});
   }
   std::int64_t step = 1, kept_step = 1;
   for (auto r = runs.rbegin(); r != runs.rend(); ++r) {
@@ -90,15 +103,17 @@ Kinds runs_of(const Shape& x, unsigned axes) {
 
 template <class T> void add_counts(const T* x, const Run* run, std::size_t left, std::int64_t* y) {
   if (left > 1) {
-    for (std::int64_t i = 0; i < run->n; ++i) add_counts(x + i * run->x, run + 1, left - 1, y + i * run->y);
+    for (std::int64_t i = 0; i < run->n; ++i)
+      add_counts(x + i * run->x, run + 1, left - 1, y + i * run->y);
   } else if (run->kept) {
-    for (std::int64_t i = 0; i < run->n; ++i) y[i] += x[i] != T(0);
+    for (std::int64_t i = 0; i < run->n; ++i)
+      y[i] += x[i] != T(0);
   } else {
     *y += nonzeros(x, run->n);
   }
 }
 
-}  // namespace
+}   // namespace
 
 // The pieces are parts of the outermost axes that are kept.
 void count_nonzero(const Tensor& x, unsigned axes, Tensor& y) {
@@ -106,13 +121,16 @@ void count_nonzero(const Tensor& x, unsigned axes, Tensor& y) {
   clear(y);
   if (x.size() == 0) return;
   const Kinds runs = runs_of(x.shape(), axes);
-  const std::size_t outer = runs[0].kept ? 0 : 1;   // counting is split where every piece has its own part of y
+  const std::size_t outer =
+      runs[0].kept ? 0 : 1;   // counting is split where every piece has its own part of y
   visit(x.dtype(), [&]<class T>(T) {
-    parallel_for(runs[outer].n, cut_of(kCut, x.size() / runs[outer].n), [&](std::int64_t begin, std::int64_t end) {
-      Kinds piece = runs;
-      piece[outer].n = end - begin;
-      add_counts(elements<T>(x) + begin * runs[outer].x, piece.data(), piece.size(), elements<std::int64_t>(y) + begin * runs[outer].y);
-    });
+    parallel_for(runs[outer].n, cut_of(kCut, x.size() / runs[outer].n),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   Kinds piece = runs;
+                   piece[outer].n = end - begin;
+                   add_counts(elements<T>(x) + begin * runs[outer].x, piece.data(), piece.size(),
+                              elements<std::int64_t>(y) + begin * runs[outer].y);
+                 });
   });
 }
 
@@ -122,24 +140,26 @@ void keep_where(const Tensor& x, const Tensor& mask, const AroundAxis& around, T
   const auto* held = elements<std::uint8_t>(mask);   // 0 or 1
   visit_size(x.dtype(), [&]<class T>(T) {
     with_copy_of(after * static_cast<std::int64_t>(sizeof(T)), [&](auto copy) {
-      parallel_for(around.before, cut_of(kCut, around.extent * after), [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t b = begin; b < end; ++b) {
-          const T* from = elements<T>(x) + b * around.extent * after;
-          T* to = elements<T>(y) + b * count * after;
-          if (after == 1) {   // each is written, and written over unless it is kept
-            for (std::int64_t k = 0, kept = 0; kept < count; ++k) {
-              to[kept] = from[k];
-              kept += held[k];
-            }
-          } else {
-            for (std::int64_t k = 0; k < around.extent; ++k) {
-              if (!held[k]) continue;
-              copy(reinterpret_cast<const std::byte*>(from + k * after), reinterpret_cast<std::byte*>(to));
-              to += after;
-            }
-          }
-        }
-      });
+      parallel_for(around.before, cut_of(kCut, around.extent * after),
+                   [&](std::int64_t begin, std::int64_t end) {
+                     for (std::int64_t b = begin; b < end; ++b) {
+                       const T* from = elements<T>(x) + b * around.extent * after;
+                       T* to = elements<T>(y) + b * count * after;
+                       if (after == 1) {   // each is written, and written over unless it is kept
+                         for (std::int64_t k = 0, kept = 0; kept < count; ++k) {
+                           to[kept] = from[k];
+                           kept += held[k];
+                         }
+                       } else {
+                         for (std::int64_t k = 0; k < around.extent; ++k) {
+                           if (!held[k]) continue;
+                           copy(reinterpret_cast<const std::byte*>(from + k * after),
+                                reinterpret_cast<std::byte*>(to));
+                           to += after;
+                         }
+                       }
+                     }
+                   });
     });
   });
 }
@@ -150,28 +170,29 @@ void put_where(const Tensor& x, const Tensor& mask, const AroundAxis& around, Te
   const auto* held = elements<std::uint8_t>(mask);
   visit_size(x.dtype(), [&]<class T>(T) {
     with_copy_of(after * static_cast<std::int64_t>(sizeof(T)), [&](auto copy) {
-      parallel_for(around.before, cut_of(kCut, around.extent * after), [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t b = begin; b < end; ++b) {
-          const T* from = elements<T>(x) + b * count * after;
-          T* to = elements<T>(y) + b * around.extent * after;
-          if (after == 1) {
-            for (std::int64_t k = 0, put = 0; k < around.extent; ++k) {
-              const T next = from[std::min(put, count - 1)];
-              to[k] = static_cast<T>(next & -T(held[k]));
-              put += held[k];
-            }
-          } else {
-            for (std::int64_t k = 0; k < around.extent; ++k, to += after) {
-              if (!held[k]) {
-                std::fill_n(to, after, T(0));
-                continue;
-              }
-              copy(reinterpret_cast<const std::byte*>(from), reinterpret_cast<std::byte*>(to));
-              from += after;
-            }
-          }
-        }
-      });
+      parallel_for(around.before, cut_of(kCut, around.extent * after),
+                   [&](std::int64_t begin, std::int64_t end) {
+                     for (std::int64_t b = begin; b < end; ++b) {
+                       const T* from = elements<T>(x) + b * count * after;
+                       T* to = elements<T>(y) + b * around.extent * after;
+                       if (after == 1) {
+                         for (std::int64_t k = 0, put = 0; k < around.extent; ++k) {
+                           const T next = from[std::min(put, count - 1)];
+                           to[k] = static_cast<T>(next & -T(held[k]));
+                           put += held[k];
+                         }
+                       } else {
+                         for (std::int64_t k = 0; k < around.extent; ++k, to += after) {
+                           if (!held[k]) {
+                             std::fill_n(to, after, T(0));
+                             continue;
+                           }
+                           copy(reinterpret_cast<const std::byte*>(from), reinterpret_cast<std::byte*>(to));
+                           from += after;
+                         }
+                       }
+                     }
+                   });
     });
   });
 }
@@ -183,10 +204,11 @@ void nonzero(const Tensor& x, Tensor& y) {
     const T* element = elements<T>(x);
     for (std::int64_t i = 0; i < x.size(); ++i) {
       if (element[i] == T(0)) continue;
-      for (std::int64_t d = ndim, rest = i; d-- > 0; rest /= x.shape()[static_cast<int>(d)]) position[d] = rest % x.shape()[static_cast<int>(d)];
+      for (std::int64_t d = ndim, rest = i; d-- > 0; rest /= x.shape()[static_cast<int>(d)])
+        position[d] = rest % x.shape()[static_cast<int>(d)];
       position += ndim;
     }
   });
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

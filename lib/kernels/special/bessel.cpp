@@ -10,12 +10,15 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(), kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(),
+                 kInfinity = std::numeric_limits<double>::infinity();
 
-/// 1 ± (4n² - 1) / (8x) + (4n² - 1) (4n² - 9) / (2! (8x)²) …, with the sign of K (DLMF 10.40.2) or I (10.40.1), for large x.
+/// 1 ± (4n² - 1) / (8x) + (4n² - 1) (4n² - 9) / (2! (8x)²) …, with the sign of K (DLMF 10.40.2) or I
+/// (10.40.1), for large x.
 template <int n> double large_argument_series(double x, double sign) {
   double term = 1, sum = 1;
-  for (int k = 1; k < 40 && std::fabs(term) > 1e-17; ++k) sum += term *= sign * (4 * n * n - (2 * k - 1) * (2 * k - 1)) / (8 * k * x);
+  for (int k = 1; k < 40 && std::fabs(term) > 1e-17; ++k)
+    sum += term *= sign * (4 * n * n - (2 * k - 1) * (2 * k - 1)) / (8 * k * x);
   return sum;
 }
 
@@ -53,7 +56,7 @@ template <int n> double y(double x) {
   return std::isinf(x) ? 0 : boost::math::cyl_neumann(n, x, Quiet());
 }
 
-}  // namespace
+}   // namespace
 
 double bessel_i0(double x) { return std::isnan(x) ? x : i<0>(x); }
 double bessel_i1(double x) { return std::isnan(x) ? x : i<1>(x); }
@@ -68,4 +71,4 @@ double bessel_k1e(double x) { return scaled_k<1>(x); }
 double bessel_y0(double x) { return y<0>(x); }
 double bessel_y1(double x) { return y<1>(x); }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -1,12 +1,14 @@
-// How Boost.Math is to be used: in double throughout, without exceptions; outside of a domain the result is NaN, and what is too large is
-// infinite.
+// How Boost.Math is to be used: in double throughout, without exceptions; outside of a domain the result is
+// NaN, and what is too large is infinite.
 #pragma once
 #include <boost/math/policies/policy.hpp>
 
 namespace tapedeck::kernels {
 
 using namespace boost::math::policies;
-using Quiet = policy<domain_error<ignore_error>, pole_error<ignore_error>, overflow_error<ignore_error>, underflow_error<ignore_error>, denorm_error<ignore_error>,
-                     rounding_error<ignore_error>, evaluation_error<ignore_error>, indeterminate_result_error<ignore_error>, promote_float<false>, promote_double<false>>;
+using Quiet = policy<domain_error<ignore_error>, pole_error<ignore_error>, overflow_error<ignore_error>,
+                     underflow_error<ignore_error>, denorm_error<ignore_error>, rounding_error<ignore_error>,
+                     evaluation_error<ignore_error>, indeterminate_result_error<ignore_error>,
+                     promote_float<false>, promote_double<false>>;
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -13,7 +13,8 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(), kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(),
+                 kInfinity = std::numeric_limits<double>::infinity();
 
 using Short = normalise<Quiet, digits2<30>>::type;
 
@@ -26,7 +27,7 @@ template <class Policy> double upper(double a, double x) {
   return std::isinf(a) ? 1 : std::isinf(x) ? 0 : boost::math::gamma_q(a, x, Policy());
 }
 
-}  // namespace
+}   // namespace
 
 double erfinv(double x) {
   if (!(std::fabs(x) <= 1)) return kNaN;
@@ -64,4 +65,4 @@ double betainc(double a, double b, double x) {
   return x == 0 || x == 1 ? x : boost::math::ibeta(a, b, x, Quiet());
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

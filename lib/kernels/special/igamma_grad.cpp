@@ -1,5 +1,5 @@
-// Derivatives of the incomplete gamma function P(a, x) in a: P(a + ε, x) as a power series in ε, of which every step below keeps the
-// first terms.
+// Derivatives of the incomplete gamma function P(a, x) in a: P(a + ε, x) as a power series in ε, of which
+// every step below keeps the first terms.
 #include "kernels/special/igamma_grad.h"
 
 #include <array>
@@ -7,17 +7,17 @@
 #include <limits>
 
 #include "core/parallel.h"
+#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/random/quantile.h"
 #include "kernels/special/special.h"
-#include "core/storage.h"
 
 namespace tapedeck::kernels {
 namespace {
 
 constexpr Cut kCut = {1 << 8, 1 << 10};   // of elements
-constexpr int kMostTerms = 1'000'000;   // needed where a is 10¹⁰
-constexpr double kLargeShape = 1e6;     // from here on the expansion below is exact to 10⁻¹¹
+constexpr int kMostTerms = 1'000'000;     // needed where a is 10¹⁰
+constexpr double kLargeShape = 1e6;       // from here on the expansion below is exact to 10⁻¹¹
 
 /// c[0] + c[1] ε + … + c[n - 1] εⁿ⁻¹.
 template <int n> struct Series {
@@ -28,12 +28,15 @@ template <int n> struct Series {
   double operator[](int i) const { return c[static_cast<std::size_t>(i)]; }
 
   friend Series operator+(Series a, const Series& b) {
-    for (int i = 0; i < n; ++i) a[i] += b[i];
+    for (int i = 0; i < n; ++i)
+      a[i] += b[i];
     return a;
   }
   friend Series operator*(const Series& a, const Series& b) {
     Series y;
-    for (int i = 0; i < n; ++i) for (int k = 0; k <= i; ++k) y[i] += a[k] * b[i - k];
+    for (int i = 0; i < n; ++i)
+      for (int k = 0; k <= i; ++k)
+        y[i] += a[k] * b[i - k];
     return y;
   }
   friend Series operator/(const Series& a, const Series& b) {
@@ -41,7 +44,8 @@ template <int n> struct Series {
     Series y;
     for (int i = 0; i < n; ++i) {
       double rest = a[i];
-      for (int k = 0; k < i; ++k) rest -= y[k] * b[i - k];
+      for (int k = 0; k < i; ++k)
+        rest -= y[k] * b[i - k];
       y[i] = rest * reciprocal;
     }
     return y;
@@ -53,14 +57,16 @@ template <int n> Series<n> exp(const Series<n>& a) {
   Series<n> y(1);
   for (int i = 1; i < n; ++i) {
     double sum = 0;
-    for (int k = 1; k <= i; ++k) sum += k * a[k] * y[i - k];
+    for (int k = 1; k <= i; ++k)
+      sum += k * a[k] * y[i - k];
     y[i] = sum / i;
   }
   return y;
 }
 
 template <int n> bool negligible(const Series<n>& step, const Series<n>& sum) {
-  for (int i = 0; i < n; ++i) if (std::fabs(step[i]) > 1e-17 * std::fabs(sum[i])) return false;
+  for (int i = 0; i < n; ++i)
+    if (std::fabs(step[i]) > 1e-17 * std::fabs(sum[i])) return false;
   return true;
 }
 
@@ -68,7 +74,8 @@ template <int n> bool negligible(const Series<n>& step, const Series<n>& sum) {
 template <int n> Series<n> prefactor(double a, double x) {
   Series<n> exponent;
   double factorial = 1;
-  for (int i = 1; i < n; ++i) exponent[i] = -polygamma(i - 1, a + 1) / (factorial *= i);
+  for (int i = 1; i < n; ++i)
+    exponent[i] = -polygamma(i - 1, a + 1) / (factorial *= i);
   exponent[1] += std::log(x);
   return exp(exponent);
 }
@@ -79,7 +86,8 @@ template <int n> Series<n> lower(double a, double x) {
   for (int k = 1; k < kMostTerms; ++k) {
     const double reciprocal = 1 / (a + k);   // term *= x / (a + k + ε)
     term[0] *= x * reciprocal;
-    for (int i = 1; i < n; ++i) term[i] = (x * term[i] - term[i - 1]) * reciprocal;
+    for (int i = 1; i < n; ++i)
+      term[i] = (x * term[i] - term[i - 1]) * reciprocal;
     sum = sum + term;
     if (negligible(term, sum)) break;
   }
@@ -103,12 +111,13 @@ template <int n> Series<n> upper(double a, double x) {
   return h;
 }
 
-/// The same for large a, from Cornish and Fisher's expansion of the quantile about that of the normal distribution, z (Abramowitz & Stegun
-/// 26.2.49): y = a + z √a + (z² - 1) / 3 + (z³ - 7 z) / (36 √a) + …
+/// The same for large a, from Cornish and Fisher's expansion of the quantile about that of the normal
+/// distribution, z (Abramowitz & Stegun 26.2.49): y = a + z √a + (z² - 1) / 3 + (z³ - 7 z) / (36 √a) + …
 double expanded_gamma_grad(double a, double y) {
   const double root = std::sqrt(a), w = (y - a) / root;
   double z = w;
-  for (int i = 0; i < 4; ++i) z = w - (z * z - 1) / (3 * root) - z * (z * z - 7) / (36 * a);
+  for (int i = 0; i < 4; ++i)
+    z = w - (z * z - 1) / (3 * root) - z * (z * z - 7) / (36 * a);
   return 1 + z / (2 * root) - z * (z * z - 7) / (72 * a * root);
 }
 
@@ -119,18 +128,20 @@ template <int n> Series<n> over_density(double a, double x) {
 }
 /// The term of εᵒʳᵈᵉʳ.
 template <int n = 2> double term_over_density(double a, double x, int order) {
-  if constexpr (n <= kLargestOrder) if (order >= n) return term_over_density<n + 1>(a, x, order);
+  if constexpr (n <= kLargestOrder)
+    if (order >= n) return term_over_density<n + 1>(a, x, order);
   return over_density<n>(a, x)[order];
 }
 
-}  // namespace
+}   // namespace
 
 double igamma_grad(double a, double x, int order) {
   if (!(a > 0 && x >= 0) || std::isinf(a)) return std::numeric_limits<double>::quiet_NaN();
   if (x == 0 || std::isinf(x)) return 0;
   double y = gamma_density(a + 1, x);
   if (y == 0) return 0;
-  for (int i = 2; i <= order; ++i) y *= i;
+  for (int i = 2; i <= order; ++i)
+    y *= i;
   return term_over_density(a, x, order) * y;
 }
 
@@ -152,9 +163,10 @@ void igamma_grad(const Tensor& a, const Tensor& x, int order, Tensor& y) {
     const T *p = elements<T>(a), *q = elements<T>(x);
     T* out = elements<T>(y);
     parallel_for(y.size(), kCut, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) out[i] = static_cast<T>(igamma_grad(static_cast<double>(p[i]), static_cast<double>(q[i]), order));
+      for (std::int64_t i = begin; i < end; ++i)
+        out[i] = static_cast<T>(igamma_grad(static_cast<double>(p[i]), static_cast<double>(q[i]), order));
     });
   });
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

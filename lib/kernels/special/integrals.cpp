@@ -11,7 +11,8 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(), kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(),
+                 kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kPi = 3.141592653589793;
 using Wide = long double;
 using Complex = std::complex<Wide>;
@@ -29,7 +30,8 @@ Wide fresnel_series(Wide x, bool sine) {
   }
 }
 
-/// C + iS = (1 + i) / 2 · erf(√π / 2 (1 - i) x) (DLMF 7.5.8) with the continued fraction of erfc (DLMF 7.9.3, even part), for large x.
+/// C + iS = (1 + i) / 2 · erf(√π / 2 (1 - i) x) (DLMF 7.5.8) with the continued fraction of erfc (DLMF 7.9.3,
+/// even part), for large x.
 Complex fresnel_fraction(double x) {
   const Wide square = kWidePi * x * x;
   const Complex tiny = 1e-300L;
@@ -45,7 +47,8 @@ Complex fresnel_fraction(double x) {
   }
   // πx²/2 without its whole turns: x² in two parts, each less the multiples of 4.
   const double high = x * x, low = std::fma(x, x, -high);
-  const Wide angle = kWidePi / 2 * (static_cast<Wide>(std::fmod(high, 4)) + static_cast<Wide>(std::fmod(low, 4)));
+  const Wide angle =
+      kWidePi / 2 * (static_cast<Wide>(std::fmod(high, 4)) + static_cast<Wide>(std::fmod(low, 4)));
   return Complex(0.5L, 0.5L) * (1.0L - Complex(std::cos(angle), std::sin(angle)) * Complex(x, -x) * h);
 }
 
@@ -60,16 +63,24 @@ double fresnel(double x, bool sine) {
 
 /// Li₂(z) by u = -log(1 - z), |u| ≤ log 2: Σ Bₙ uⁿ⁺¹ / (n + 1)!.
 double dilogarithm(double u) {
-  constexpr double kNumbers[] = {1.0 / 36, -1.0 / 3600, 1.0 / 211680, -1.0 / 10886400, 1.0 / 526901760, -691.0 / 16999766784000.0,
-                                 1.0 / 1120863744000.0, -3617.0 / 181400588328960000.0};
+  constexpr double kNumbers[] = {1.0 / 36,
+                                 -1.0 / 3600,
+                                 1.0 / 211680,
+                                 -1.0 / 10886400,
+                                 1.0 / 526901760,
+                                 -691.0 / 16999766784000.0,
+                                 1.0 / 1120863744000.0,
+                                 -3617.0 / 181400588328960000.0};
   double sum = 0;
-  for (int k = 7; k >= 0; --k) sum = sum * u * u + kNumbers[k];
+  for (int k = 7; k >= 0; --k)
+    sum = sum * u * u + kNumbers[k];
   return u - u * u / 4 + u * u * u * sum;
 }
 
-}  // namespace
+}   // namespace
 
-/// exp(-x²) Σ x²ᵏ⁺¹ / (k! (2k + 1)), whose terms are positive; for large x Σ (2k - 1)!! / (2ᵏ⁺¹ x²ᵏ⁺¹) (DLMF 7.6.2, 7.12.1).
+/// exp(-x²) Σ x²ᵏ⁺¹ / (k! (2k + 1)), whose terms are positive; for large x Σ (2k - 1)!! / (2ᵏ⁺¹ x²ᵏ⁺¹)
+/// (DLMF 7.6.2, 7.12.1).
 double dawsn(double x) {
   const double square = x * x;
   double sum = 0;
@@ -113,4 +124,4 @@ double spence(double x) {
   return dilogarithm(-std::log(x));
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

@@ -49,4 +49,4 @@ double bessel_k1e(double x);
 double bessel_y0(double x);
 double bessel_y1(double x);
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

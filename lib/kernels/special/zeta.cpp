@@ -10,9 +10,11 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(), kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(),
+                 kInfinity = std::numeric_limits<double>::infinity();
 
-/// For s > 1 and q > 0: the first terms, then the sum formula of Euler and Maclaurin for the others (DLMF 25.11.5 with n to infinity).
+/// For s > 1 and q > 0: the first terms, then the sum formula of Euler and Maclaurin for the others
+/// (DLMF 25.11.5 with n to infinity).
 double of_positive(double s, double q) {
   double sum = 0, w = q;
   for (; w < 10 + s; ++w) {
@@ -23,7 +25,14 @@ double of_positive(double s, double q) {
   const double power = std::pow(w, -s);
   sum += power * w / (s - 1) + power / 2;
   // B₂ₖ / (2k)!, times s (s + 1) … (s + 2k - 2) w^(1 - s - 2k).
-  constexpr double kNumbers[] = {1.0 / 12, -1.0 / 720, 1.0 / 30240, -1.0 / 1209600, 1.0 / 47900160, -691.0 / 1307674368000.0, 1.0 / 74724249600.0, -3617.0 / 10670622842880000.0};
+  constexpr double kNumbers[] = {1.0 / 12,
+                                 -1.0 / 720,
+                                 1.0 / 30240,
+                                 -1.0 / 1209600,
+                                 1.0 / 47900160,
+                                 -691.0 / 1307674368000.0,
+                                 1.0 / 74724249600.0,
+                                 -3617.0 / 10670622842880000.0};
   double factor = s * power / w, at = s;
   for (const double b : kNumbers) {
     sum += b * factor;
@@ -33,16 +42,18 @@ double of_positive(double s, double q) {
   return sum;
 }
 
-}  // namespace
+}   // namespace
 
 double zeta(double s, double q) {
   if (std::isnan(q) || !(s >= 1)) return kNaN;
   if (s == 1) return kInfinity;
-  if (q > 0) return std::isinf(q) ? 0 : std::isinf(s) ? (q < 1 ? kInfinity : q == 1 ? 1 : 0) : of_positive(s, q);
+  if (q > 0)
+    return std::isinf(q) ? 0 : std::isinf(s) ? (q < 1 ? kInfinity : q == 1 ? 1 : 0) : of_positive(s, q);
   if (q == std::floor(q)) return std::isinf(q) ? kNaN : kInfinity;
   if (s != std::floor(s) || std::isinf(s)) return kNaN;
   // The terms of negative q + k are those of positive numbers from `rest` to -q.
-  const double rest = -q - std::floor(-q), negative = rest < -q ? of_positive(s, rest) - of_positive(s, 1 - q) : std::pow(-q, -s);
+  const double rest = -q - std::floor(-q),
+               negative = rest < -q ? of_positive(s, rest) - of_positive(s, 1 - q) : std::pow(-q, -s);
   return (std::fmod(s, 2) == 0 ? negative : -negative) + of_positive(s, 1 - rest);
 }
 
@@ -55,8 +66,9 @@ double polygamma(double n, double x) {
   if (!(n >= 0) || n != std::floor(n)) return kNaN;
   if (n == 0) return digamma(x);
   if (n == 1) return trigamma(x);
-  const double z = zeta(n + 1, x), y = n <= 170 ? std::tgamma(n + 1) * z : std::exp(lgamma(n + 1) + std::log(z));   // DLMF 25.11.12
+  const double z = zeta(n + 1, x), y = n <= 170 ? std::tgamma(n + 1) * z
+                                                : std::exp(lgamma(n + 1) + std::log(z));   // DLMF 25.11.12
   return std::fmod(n, 2) == 0 ? -y : y;
 }
 
-}  // namespace tapedeck::kernels
+}   // namespace tapedeck::kernels

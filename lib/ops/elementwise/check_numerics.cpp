@@ -5,21 +5,28 @@
 #include <iostream>
 
 #include "core/format.h"
+#include "core/storage.h"
 #include "core/visit.h"
 #include "ops/infer.h"
-#include "ops/samples.h"
 #include "ops/layout/sharing.h"
+#include "ops/samples.h"
 #include "tapedeck/ops.h"
-#include "core/storage.h"
 
 namespace tapedeck {
 namespace {
 
 using namespace samples;
 
-struct NumericsAttrs { std::string name; };
-struct PrintAttrs { std::string text; std::ostream* out; };
-struct AssertAttrs { std::string text; };
+struct NumericsAttrs {
+  std::string name;
+};
+struct PrintAttrs {
+  std::string text;
+  std::ostream* out;
+};
+struct AssertAttrs {
+  std::string text;
+};
 
 Spec infer_floating(const Call& c) {
   require_floating(c, 0);
@@ -31,11 +38,14 @@ void run_check(const Call& c, std::span<Tensor> y) {
   visit_floating(x.dtype(), [&]<class T>(T) {
     const T* element = elements<T>(x);
     bool finite = true;
-    for (std::int64_t i = 0; i < x.size(); ++i) finite &= element[i] - element[i] == T(0);
+    for (std::int64_t i = 0; i < x.size(); ++i)
+      finite &= element[i] - element[i] == T(0);
     if (finite) return;
     std::int64_t i = 0;
-    while (std::isfinite(element[i])) ++i;
-    throw_error<ArgumentError>("check_numerics: {}: element {} of {} is {}", c.attrs<NumericsAttrs>().name, i, x.spec(), element[i]);
+    while (std::isfinite(element[i]))
+      ++i;
+    throw_error<ArgumentError>("check_numerics: {}: element {} of {} is {}", c.attrs<NumericsAttrs>().name, i,
+                               x.spec(), element[i]);
   });
   share_with(y[0], x);
 }
@@ -43,8 +53,11 @@ void run_check(const Call& c, std::span<Tensor> y) {
 Spec infer_shape(const Call& c) {
   const Shape &x = c.x[0].shape(), &shape = c.attrs<Shape>();
   bool fits = x.ndim() == shape.ndim();
-  for (int d = 0; fits && d < shape.ndim(); ++d) fits = shape[d] == -1 || shape[d] == x[d];
-  if (!fits) throw_error<ShapeError>("ensure_shape: x is not of that shape: x is {}, shape is {}", c.x[0].spec(), shape);
+  for (int d = 0; fits && d < shape.ndim(); ++d)
+    fits = shape[d] == -1 || shape[d] == x[d];
+  if (!fits)
+    throw_error<ShapeError>("ensure_shape: x is not of that shape: x is {}, shape is {}", c.x[0].spec(),
+                            shape);
   return c.x[0].spec();
 }
 
@@ -79,21 +92,29 @@ constexpr Op table[] = {
      .infer = same_as_first,
      .forward = kShare,
      .rule = undefined(),
-     .samples = [] { return std::vector<Sample>{{.inputs = {f64({1, 2})}, .expected = {f64({1, 2})}, .oracle = "x"}}; }},
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {f64({1, 2})}, .expected = {f64({1, 2})}, .oracle = "x"}};
+         }},
 
     {.name = "ensure_shape",
-     .doc = "The same values as a new tensor; an error unless x has this shape, where -1 stands for any extent.",
+     .doc =
+         "The same values as a new tensor; an error unless x has this shape, where -1 stands for any extent.",
      .tensorflow = "EnsureShape",
      .args = {"x"},
      .infer = infer_shape,
      .forward = kShare,
      .rule = kIdentityRule,
-     .samples = [] {
-       return std::vector<Sample>{{.inputs = {uniform({2, 37}, -1, 1)}, .attrs = Attrs(Shape{2, -1})},
-                                  {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(Shape{})},
-                                  {.inputs = {uniform({0, 2}, -1, 1)}, .attrs = Attrs(Shape{-1, 2})},
-                                  {.inputs = {f64({1, 2})}, .attrs = Attrs(Shape{-1}), .expected = {f64({1, 2})}, .oracle = "x"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({2, 37}, -1, 1)}, .attrs = Attrs(Shape{2, -1})},
+                                      {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(Shape{})},
+                                      {.inputs = {uniform({0, 2}, -1, 1)}, .attrs = Attrs(Shape{-1, 2})},
+                                      {.inputs = {f64({1, 2})},
+                                       .attrs = Attrs(Shape{-1}),
+                                       .expected = {f64({1, 2})},
+                                       .oracle = "x"}};
+         }},
 
     {.name = "print",
      .doc = "The same values as a new tensor, written to a stream behind a text.",
@@ -102,10 +123,15 @@ constexpr Op table[] = {
      .infer = same_as_first,
      .forward = {run_print, Outputs::own},
      .rule = kIdentityRule,
-     .samples = [] {
-       return std::vector<Sample>{{.inputs = {uniform({37}, -1, 1)}, .attrs = Attrs(PrintAttrs{"x = ", nowhere()})},
-                                  {.inputs = {f64({1, 2})}, .attrs = Attrs(PrintAttrs{"", nowhere()}), .expected = {f64({1, 2})}, .oracle = "x"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({37}, -1, 1)}, .attrs = Attrs(PrintAttrs{"x = ", nowhere()})},
+               {.inputs = {f64({1, 2})},
+                .attrs = Attrs(PrintAttrs{"", nowhere()}),
+                .expected = {f64({1, 2})},
+                .oracle = "x"}};
+         }},
 
     {.name = "assert_that",
      .doc = "The condition, of which every element must hold; else an error with a text.",
@@ -114,10 +140,15 @@ constexpr Op table[] = {
      .infer = infer_condition,
      .forward = {run_assert, Outputs::own},
      .rule = kIdentityRule,
-     .samples = [] {
-       return std::vector<Sample>{{.inputs = {zeros({0}, DType::boolean)}, .attrs = Attrs(AssertAttrs{"text"})},
-                                  {.inputs = {ones({2, 3}, DType::boolean)}, .attrs = Attrs(AssertAttrs{"text"}), .expected = {ones({2, 3}, DType::boolean)}, .oracle = "condition"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {zeros({0}, DType::boolean)}, .attrs = Attrs(AssertAttrs{"text"})},
+               {.inputs = {ones({2, 3}, DType::boolean)},
+                .attrs = Attrs(AssertAttrs{"text"}),
+                .expected = {ones({2, 3}, DType::boolean)},
+                .oracle = "condition"}};
+         }},
 
     {.name = "check_numerics",
      .doc = "The same values as a new tensor; NaN and infinities, also in gradients, are errors.",
@@ -129,25 +160,37 @@ constexpr Op table[] = {
        const std::string& name = c.attrs<NumericsAttrs>().name;
        return checked(dy, {name.starts_with("gradient of ") ? name : "gradient of " + name});
      }),
-     .samples = [] {
-       return std::vector<Sample>{{.inputs = {uniform({37}, -1, 1)}, .attrs = Attrs(NumericsAttrs{"x"})},
-                                  {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(NumericsAttrs{"x"})},
-                                  {.inputs = {f64({1, 2})}, .attrs = Attrs(NumericsAttrs{"x"}), .expected = {f64({1, 2})}, .oracle = "x"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({37}, -1, 1)}, .attrs = Attrs(NumericsAttrs{"x"})},
+                                      {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(NumericsAttrs{"x"})},
+                                      {.inputs = {f64({1, 2})},
+                                       .attrs = Attrs(NumericsAttrs{"x"}),
+                                       .expected = {f64({1, 2})},
+                                       .oracle = "x"}};
+         }},
 };
 
-Tensor checked(const Tensor& x, const NumericsAttrs& attrs) { return find(table, "check_numerics").with(attrs, x); }
+Tensor checked(const Tensor& x, const NumericsAttrs& attrs) {
+  return find(table, "check_numerics").with(attrs, x);
+}
 
-}  // namespace
+}   // namespace
 
 Tensor prevent_gradient(const Tensor& x) { return find(table, "prevent_gradient").execute({&x, 1}); }
 Tensor check_numerics(const Tensor& x, std::string_view name) { return checked(x, {std::string(name)}); }
 
-Tensor ensure_shape(const Tensor& x, const Shape& shape) { return find(table, "ensure_shape").with(shape, x); }
-Tensor print(const Tensor& x, std::string_view text, std::ostream& out) { return find(table, "print").with(PrintAttrs{std::string(text), &out}, x); }
+Tensor ensure_shape(const Tensor& x, const Shape& shape) {
+  return find(table, "ensure_shape").with(shape, x);
+}
+Tensor print(const Tensor& x, std::string_view text, std::ostream& out) {
+  return find(table, "print").with(PrintAttrs{std::string(text), &out}, x);
+}
 Tensor print(const Tensor& x, std::string_view text) { return print(x, text, std::cerr); }
-void assert_that(const Tensor& condition, std::string_view text) { find(table, "assert_that").with(AssertAttrs{std::string(text)}, condition); }
+void assert_that(const Tensor& condition, std::string_view text) {
+  find(table, "assert_that").with(AssertAttrs{std::string(text)}, condition);
+}
 
 std::span<const Op> guard_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

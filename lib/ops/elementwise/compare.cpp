@@ -11,8 +11,12 @@ namespace {
 
 using namespace samples;
 
-struct Less { template <class T> bool operator()(T a, T b) const { return a < b; } };
-struct LessEqual { template <class T> bool operator()(T a, T b) const { return a <= b; } };
+struct Less {
+  template <class T> bool operator()(T a, T b) const { return a < b; }
+};
+struct LessEqual {
+  template <class T> bool operator()(T a, T b) const { return a <= b; }
+};
 struct Equal {
   bool wanted;   // in the loops a variable, so that these are compiled once for equal and not_equal
   template <class T> bool operator()(const T& a, const T& b) const { return (a == b) == wanted; }
@@ -30,20 +34,28 @@ Spec order(const Call& c) {
 
 // Any other value would pass for true in one place and not in another.
 Spec logic(const Call& c) {
-  for (int i = 0; i < c.x.size(); ++i) if (c.x[i].dtype() != DType::boolean) throw_dtype_error(c, "takes bool, compare with 0 first");
+  for (int i = 0; i < c.x.size(); ++i)
+    if (c.x[i].dtype() != DType::boolean) throw_dtype_error(c, "takes bool, compare with 0 first");
   return comparison(c);
 }
 template <class F> constexpr Kernel deciding(F) {
-  return [](const Call& c, std::span<Tensor> y) { kernels::compare_as<bool>(c.x[0], c.x[c.x.size() - 1], y[0], F{}); };
+  return [](const Call& c, std::span<Tensor> y) {
+    kernels::compare_as<bool>(c.x[0], c.x[c.x.size() - 1], y[0], F{});
+  };
 }
 
-std::vector<Sample> of_two_bools(std::initializer_list<detail::List1<int>> expected, std::string_view oracle) {
-  return {{.inputs = {tensor({{1, 1, 0}, {0, 0, 1}}, DType::boolean), tensor({1, 0, 0}, DType::boolean)}, .expected = {tensor(expected, DType::boolean)}, .oracle = oracle}};
+std::vector<Sample> of_two_bools(std::initializer_list<detail::List1<int>> expected,
+                                 std::string_view oracle) {
+  return {{.inputs = {tensor({{1, 1, 0}, {0, 0, 1}}, DType::boolean), tensor({1, 0, 0}, DType::boolean)},
+           .expected = {tensor(expected, DType::boolean)},
+           .oracle = oracle}};
 }
 
 std::vector<Sample> of_two(std::initializer_list<detail::List1<int>> expected, std::string_view oracle) {
   return {{.inputs = {uniform({2, 3}, -1, 1), uniform({2, 3}, -1, 1, 1)}},
-          {.inputs = {f64({{1, 2, 3}, {3, 2, 1}}), f64({2, 2, 2})}, .expected = {tensor(expected, DType::boolean)}, .oracle = oracle}};
+          {.inputs = {f64({{1, 2, 3}, {3, 2, 1}}), f64({2, 2, 2})},
+           .expected = {tensor(expected, DType::boolean)},
+           .oracle = oracle}};
 }
 
 constexpr Op table[] = {
@@ -52,18 +64,26 @@ constexpr Op table[] = {
      .tensorflow = "Equal",
      .args = {"a", "b"},
      .infer = comparison,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::compare_any(c.x[0], c.x[1], y[0], Equal{true}); },
+     .forward = [](const Call& c,
+                   std::span<Tensor> y) { kernels::compare_any(c.x[0], c.x[1], y[0], Equal{true}); },
      .rule = none(),
-     .samples = [] { return of_two({{0, 1, 0}, {0, 1, 0}}, "a == b"); }},
+     .samples =
+         [] {
+           return of_two({{0, 1, 0}, {0, 1, 0}}, "a == b");
+         }},
 
     {.name = "not_equal",
      .doc = "a ≠ b; NaN differs from everything.",
      .tensorflow = "NotEqual",
      .args = {"a", "b"},
      .infer = comparison,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::compare_any(c.x[0], c.x[1], y[0], Equal{false}); },
+     .forward = [](const Call& c,
+                   std::span<Tensor> y) { kernels::compare_any(c.x[0], c.x[1], y[0], Equal{false}); },
      .rule = none(),
-     .samples = [] { return of_two({{1, 0, 1}, {1, 0, 1}}, "a != b"); }},
+     .samples =
+         [] {
+           return of_two({{1, 0, 1}, {1, 0, 1}}, "a != b");
+         }},
 
     {.name = "less",
      .doc = "a < b.",
@@ -72,7 +92,10 @@ constexpr Op table[] = {
      .infer = order,
      .forward = comparing<Less>(),
      .rule = none(),
-     .samples = [] { return of_two({{1, 0, 0}, {0, 0, 1}}, "a < b"); }},
+     .samples =
+         [] {
+           return of_two({{1, 0, 0}, {0, 0, 1}}, "a < b");
+         }},
 
     {.name = "less_equal",
      .doc = "a ≤ b.",
@@ -81,7 +104,10 @@ constexpr Op table[] = {
      .infer = order,
      .forward = comparing<LessEqual>(),
      .rule = none(),
-     .samples = [] { return of_two({{1, 1, 0}, {0, 1, 1}}, "a <= b"); }},
+     .samples =
+         [] {
+           return of_two({{1, 1, 0}, {0, 1, 1}}, "a <= b");
+         }},
 
     {.name = "greater",
      .doc = "a > b.",
@@ -90,7 +116,10 @@ constexpr Op table[] = {
      .infer = order,
      .forward = comparing<Less, true>(),
      .rule = none(),
-     .samples = [] { return of_two({{0, 0, 1}, {1, 0, 0}}, "a > b"); }},
+     .samples =
+         [] {
+           return of_two({{0, 0, 1}, {1, 0, 0}}, "a > b");
+         }},
 
     {.name = "greater_equal",
      .doc = "a ≥ b.",
@@ -99,7 +128,10 @@ constexpr Op table[] = {
      .infer = order,
      .forward = comparing<LessEqual, true>(),
      .rule = none(),
-     .samples = [] { return of_two({{0, 1, 1}, {1, 1, 0}}, "a >= b"); }},
+     .samples =
+         [] {
+           return of_two({{0, 1, 1}, {1, 1, 0}}, "a >= b");
+         }},
 
     {.name = "logical_and",
      .doc = "Whether a and b hold.",
@@ -108,7 +140,10 @@ constexpr Op table[] = {
      .infer = logic,
      .forward = deciding([](bool a, bool b) { return a && b; }),
      .rule = none(),
-     .samples = [] { return of_two_bools({{1, 0, 0}, {0, 0, 0}}, "np.logical_and(a, b)"); }},
+     .samples =
+         [] {
+           return of_two_bools({{1, 0, 0}, {0, 0, 0}}, "np.logical_and(a, b)");
+         }},
 
     {.name = "logical_or",
      .doc = "Whether a or b or both hold.",
@@ -117,7 +152,10 @@ constexpr Op table[] = {
      .infer = logic,
      .forward = deciding([](bool a, bool b) { return a || b; }),
      .rule = none(),
-     .samples = [] { return of_two_bools({{1, 1, 0}, {1, 0, 1}}, "np.logical_or(a, b)"); }},
+     .samples =
+         [] {
+           return of_two_bools({{1, 1, 0}, {1, 0, 1}}, "np.logical_or(a, b)");
+         }},
 
     {.name = "logical_not",
      .doc = "Whether x does not hold.",
@@ -126,19 +164,24 @@ constexpr Op table[] = {
      .infer = logic,
      .forward = deciding([](bool x, bool) { return !x; }),
      .rule = none(),
-     .samples = [] {
-       return std::vector<Sample>{{.inputs = {tensor({{1, 0, 0}, {0, 1, 1}}, DType::boolean)}, .expected = {tensor({{0, 1, 1}, {1, 0, 0}}, DType::boolean)}, .oracle = "np.logical_not(x)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {tensor({{1, 0, 0}, {0, 1, 1}}, DType::boolean)},
+                                       .expected = {tensor({{0, 1, 1}, {1, 0, 0}}, DType::boolean)},
+                                       .oracle = "np.logical_not(x)"}};
+         }},
 };
 
 // Numbers are bool here, whatever stands beside them.
 Tensor decide(const Op& op, Operand a, Operand b) {
-  const auto as_tensor = [](const Operand& o) { return o.tensor() ? *o.tensor() : full({}, o.number(), DType::boolean); };
+  const auto as_tensor = [](const Operand& o) {
+    return o.tensor() ? *o.tensor() : full({}, o.number(), DType::boolean);
+  };
   const Tensor x[] = {as_tensor(a), as_tensor(b)};
   return op.execute({std::array{&x[0], &x[1]}.data(), 2});
 }
 
-}  // namespace
+}   // namespace
 
 Tensor equal(Operand a, Operand b) { return find(table, "equal")(a, b); }
 Tensor not_equal(Operand a, Operand b) { return find(table, "not_equal")(a, b); }
@@ -152,4 +195,4 @@ Tensor logical_not(const Tensor& x) { return find(table, "logical_not")(Operand(
 
 std::span<const Op> compare_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

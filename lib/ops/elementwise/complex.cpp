@@ -1,15 +1,15 @@
-// Complex numbers and their parts. In: tensors of parts, or of complex numbers. Out: the other. Rules see the conjugates of
-// complex values (autodiff/pull_back.h).
+// Complex numbers and their parts. In: tensors of parts, or of complex numbers. Out: the other. Rules see the
+// conjugates of complex values (autodiff/pull_back.h).
 #include "kernels/elementwise/complex_parts.h"
 
 #include <numbers>
 
 #include "core/format.h"
+#include "core/storage.h"
 #include "ops/elementwise/complex_abs.h"
 #include "ops/linalg/matrices.h"
 #include "ops/samples.h"
 #include "tapedeck/ops.h"
-#include "core/storage.h"
 
 namespace tapedeck {
 namespace {
@@ -19,7 +19,8 @@ using namespace samples;
 Tensor points() { return c128({{3, -4}, {-5, 12}, {0, 1}, {-2, 0}}); }
 Tensor parts(const Tensor& z, bool imaginary) {
   std::vector<double> v;
-  for (const std::complex<double>& e : z.to_vector<std::complex<double>>()) v.push_back(imaginary ? e.imag() : e.real());
+  for (const std::complex<double>& e : z.to_vector<std::complex<double>>())
+    v.push_back(imaginary ? e.imag() : e.real());
   return tensor(v, z.shape());
 }
 
@@ -34,8 +35,12 @@ Spec infer_complex(const Call& c) {
 }
 Tensor imaginary(const Tensor& y) { return complex(zeros_like(y), y); }
 
-template <void (*run)(const Tensor&, Tensor&)> void run_part(const Call& c, std::span<Tensor> y) { run(c.x[0], y[0]); }
-std::vector<Sample> of_points(Tensor y, std::string_view oracle) { return {{.inputs = {spread({2, 3})}}, {.inputs = {points()}, .expected = {std::move(y)}, .oracle = oracle}}; }
+template <void (*run)(const Tensor&, Tensor&)> void run_part(const Call& c, std::span<Tensor> y) {
+  run(c.x[0], y[0]);
+}
+std::vector<Sample> of_points(Tensor y, std::string_view oracle) {
+  return {{.inputs = {spread({2, 3})}}, {.inputs = {points()}, .expected = {std::move(y)}, .oracle = oracle}};
+}
 
 constexpr Op table[] = {
     {.name = "complex",
@@ -52,12 +57,16 @@ constexpr Op table[] = {
            if (c.needs(1)) dx[1] = imag(g);
          },
          [](const Call&, Refs dx, std::span<Tensor> dy) {
-           dy[0] = complex(dx[0].defined() ? dx[0] : zeros_like(dx[1]), dx[1].defined() ? dx[1] : zeros_like(dx[0]));
+           dy[0] = complex(dx[0].defined() ? dx[0] : zeros_like(dx[1]),
+                           dx[1].defined() ? dx[1] : zeros_like(dx[0]));
          }),
-     .samples = [] {
-       return std::vector<Sample>{{.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, -2, 2, 1)}},
-                                  {.inputs = {parts(points(), false), parts(points(), true)}, .expected = {points()}, .oracle = "re + 1j * im"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, -2, 2, 1)}},
+                                      {.inputs = {parts(points(), false), parts(points(), true)},
+                                       .expected = {points()},
+                                       .oracle = "re + 1j * im"}};
+         }},
 
     {.name = "real",
      .doc = "Real part of z.",
@@ -66,7 +75,10 @@ constexpr Op table[] = {
      .infer = infer_part,
      .forward = run_part<kernels::real_parts>,
      .rule = linear([](const Call&, const Tensor& dy) { return complex(dy, zeros_like(dy)); }),
-     .samples = [] { return of_points(f64({3, -5, 0, -2}), "np.real(z)"); }},
+     .samples =
+         [] {
+           return of_points(f64({3, -5, 0, -2}), "np.real(z)");
+         }},
 
     {.name = "imag",
      .doc = "Imaginary part of z.",
@@ -75,19 +87,26 @@ constexpr Op table[] = {
      .infer = infer_part,
      .forward = run_part<kernels::imaginary_parts>,
      .rule = linear([](const Call&, const Tensor& dy) { return imaginary(dy); }),
-     .samples = [] { return of_points(f64({-4, 12, 1, 0}), "np.imag(z)"); }},
+     .samples =
+         [] {
+           return of_points(f64({-4, 12, 1, 0}), "np.imag(z)");
+         }},
 
     {.name = "conj",
      .doc = "re - i im, of z = re + i im.",
      .tensorflow = "Conj",
      .args = {"z"},
-     .infer = [](const Call& c) {
-       require_complex(c);
-       return c.x[0].spec();
-     },
+     .infer =
+         [](const Call& c) {
+           require_complex(c);
+           return c.x[0].spec();
+         },
      .forward = run_part<kernels::conjugates>,
      .rule = linear([](const Call&, const Tensor& dy) { return conj(dy); }),
-     .samples = [] { return of_points(c128({{3, 4}, {-5, -12}, {0, -1}, {-2, 0}}), "np.conj(z)"); }},
+     .samples =
+         [] {
+           return of_points(c128({{3, 4}, {-5, -12}, {0, -1}, {-2, 0}}), "np.conj(z)");
+         }},
 
     {.name = "complex_abs",
      .doc = "√(re² + im²), of z = re + i im; the gradient at 0 is 0. abs of complex numbers is this.",
@@ -97,9 +116,16 @@ constexpr Op table[] = {
      .forward = run_part<kernels::magnitudes>,
      .rule = custom(
          {.x = 1, .y = true},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = conj(c.x[0]) * div_no_nan(std::move(dy[0]).dense(), c.y[0]); },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = div_no_nan(real(conj(c.x[0]) * dx[0]), c.y[0]); }),
-     .samples = [] { return of_points(f64({5, 13, 1, 2}), "np.abs(z)"); }},
+         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+           dx[0] = conj(c.x[0]) * div_no_nan(std::move(dy[0]).dense(), c.y[0]);
+         },
+         [](const Call& c, Refs dx, std::span<Tensor> dy) {
+           dy[0] = div_no_nan(real(conj(c.x[0]) * dx[0]), c.y[0]);
+         }),
+     .samples =
+         [] {
+           return of_points(f64({5, 13, 1, 2}), "np.abs(z)");
+         }},
 
     {.name = "angle",
      .doc = "Angle of z with the positive real axis, in (-π, π].",
@@ -109,31 +135,42 @@ constexpr Op table[] = {
      .forward = run_part<kernels::angles>,
      .rule = custom(
          {.x = 1},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = imaginary(std::move(dy[0]).dense()) / c.x[0]; },
+         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+           dx[0] = imaginary(std::move(dy[0]).dense()) / c.x[0];
+         },
          [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = imag(dx[0] / c.x[0]); }),
-     .samples = [] {
-       return std::vector<Sample>{{.inputs = {spread({2, 3})}},
-                                  {.inputs = {c128({{3, -4}, {-5, 12}, {0, 1}, {-2, 1}})}, .expected = {f64({-0.9272952180016122, 1.965587446494658, 1.5707963267948966, 2.677945044588987})}, .oracle = "np.angle(z)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {spread({2, 3})}},
+                                      {.inputs = {c128({{3, -4}, {-5, 12}, {0, 1}, {-2, 1}})},
+                                       .expected = {f64({-0.9272952180016122, 1.965587446494658,
+                                                         1.5707963267948966, 2.677945044588987})},
+                                       .oracle = "np.angle(z)"}};
+         }},
 
     {.name = "conjugate_transpose",
      .doc = "The last two axes exchanged, and of complex numbers the conjugates.",
      .tensorflow = "ConjugateTranspose",
      .args = {"x"},
-     .infer = [](const Call& c) {
-       require_axes(c, 2);
-       return with_last(c.x[0], 2, {extent(c.x[0], 1), extent(c.x[0], 2)});
-     },
+     .infer =
+         [](const Call& c) {
+           require_axes(c, 2);
+           return with_last(c.x[0], 2, {extent(c.x[0], 1), extent(c.x[0], 2)});
+         },
      .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = conj(adjoint(c.x[0])); }, Outputs::own},
      .rule = linear([](const Call&, const Tensor& dy) { return conjugate_transpose(dy); }),
-     .samples = [] {
-       return std::vector<Sample>{{.inputs = {uniform({2, 3, 37}, -1, 1)}},
-                                  {.inputs = {spread({3, 2})}},
-                                  {.inputs = {reshape(points(), {2, 2})}, .expected = {reshape(c128({{3, 4}, {0, -1}, {-5, -12}, {-2, 0}}), {2, 2})}, .oracle = "np.conj(x.T)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 3, 37}, -1, 1)}},
+               {.inputs = {spread({3, 2})}},
+               {.inputs = {reshape(points(), {2, 2})},
+                .expected = {reshape(c128({{3, 4}, {0, -1}, {-5, -12}, {-2, 0}}), {2, 2})},
+                .oracle = "np.conj(x.T)"}};
+         }},
 };
 
-}  // namespace
+}   // namespace
 
 Tensor complex(const Tensor& re, const Tensor& im) {
   const Op& op = find(table, "complex");
@@ -143,7 +180,9 @@ Tensor complex(const Tensor& re, const Tensor& im) {
   return op.execute(std::vector{broadcast_to(re, shape), broadcast_to(im, shape)});
 }
 Tensor real(const Tensor& z) { return is_complex(z.dtype()) ? find(table, "real").execute({&z, 1}) : z; }
-Tensor imag(const Tensor& z) { return is_complex(z.dtype()) ? find(table, "imag").execute({&z, 1}) : zeros_like(z); }
+Tensor imag(const Tensor& z) {
+  return is_complex(z.dtype()) ? find(table, "imag").execute({&z, 1}) : zeros_like(z);
+}
 Tensor conj(const Tensor& z) { return is_complex(z.dtype()) ? find(table, "conj").execute({&z, 1}) : z; }
 Tensor complex_abs(const Tensor& z) { return find(table, "complex_abs").execute({&z, 1}); }
 Tensor conjugate_transpose(const Tensor& x) { return find(table, "conjugate_transpose").execute({&x, 1}); }
@@ -154,4 +193,4 @@ Tensor angle(const Tensor& z) {
 
 std::span<const Op> complex_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -6,4 +6,4 @@ namespace tapedeck {
 
 Tensor complex_abs(const Tensor& z);
 
-}  // namespace tapedeck
+}   // namespace tapedeck

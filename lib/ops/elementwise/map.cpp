@@ -1,31 +1,34 @@
-// A user's map. In: the loops of a function of elements, and the function on tensors. Out: fused passes, or, where somebody
-// records the derivative itself or cotangents or tangents are stacked, ops.
+// A user's map. In: the loops of a function of elements, and the function on tensors. Out: fused passes, or,
+// where somebody records the derivative itself or cotangents or tangents are stacked, ops.
 #include "tapedeck/map.h"
 
+#include "core/storage.h"
 #include "op/recorder.h"
 #include "op/rules.h"
 #include "op/stacked.h"
 #include "op/terms.h"
 #include "ops/infer.h"
 #include "tapedeck/forward_accumulator.h"
-#include "core/storage.h"
 
 namespace tapedeck::detail {
 namespace {
 
 bool any_tracked(Refs x) {
-  for (int i = 0; i < x.size(); ++i) if (x[i].defined() && tracked(x[i])) return true;
+  for (int i = 0; i < x.size(); ++i)
+    if (x[i].defined() && tracked(x[i])) return true;
   return false;
 }
 
 // The derivative of every result in input i, made of ops; undefined for those that do not depend on it.
 std::vector<Tensor> partials_by_ops(const MapFunction& m, const Call& c, int i) {
   std::vector<Tensor> x;
-  for (int j = 0; j < m.inputs; ++j) x.push_back(identity(c.x[j]));   // which may be one tensor several times
+  for (int j = 0; j < m.inputs; ++j)
+    x.push_back(identity(c.x[j]));   // which may be one tensor several times
   const Tensor& xi = x[static_cast<std::size_t>(i)];
   const ForwardAccumulator tangents(xi, ones_like(xi));
   std::vector<Tensor> y = m.of_tensors(c.raw_attrs.data, x);
-  for (Tensor& t : y) t = tangents.jvp(t);
+  for (Tensor& t : y)
+    t = tangents.jvp(t);
   return y;
 }
 
@@ -36,27 +39,31 @@ void vjp_by_ops(const MapFunction& m, const Call& c, std::span<const Tensor> dy,
     if (!c.needs(i)) continue;
     const std::vector<Tensor> partials = partials_by_ops(m, c, i);
     Tensor sum;
-    for (std::size_t k = 0; k < dy.size(); ++k) if (dy[k].defined() && partials[k].defined()) add_to_sum(sum, dy[k] * partials[k]);
+    for (std::size_t k = 0; k < dy.size(); ++k)
+      if (dy[k].defined() && partials[k].defined()) add_to_sum(sum, dy[k] * partials[k]);
     if (sum.defined()) add_to(dx[static_cast<std::size_t>(i)], unbroadcast(c, sum, i));
   }
 }
 
-}  // namespace
+}   // namespace
 
 Spec map_spec(const Call& c) { return elementwise(c); }
 
 void map_forward(const MapFunction& m, const Call& c, std::span<Tensor> y) {
   std::vector<const Tensor*> x;
-  for (int i = 0; i < m.inputs; ++i) x.push_back(&c.x[i]);
+  for (int i = 0; i < m.inputs; ++i)
+    x.push_back(&c.x[i]);
   kernels::run_pass(m.forward, c.raw_attrs.data,
-                    {y[0].dtype(), y[0].shape(), y[0].size(), m.inputs, m.inputs, m.results, false, (1u << m.inputs) - 1, x.data(), y.data()});
+                    {y[0].dtype(), y[0].shape(), y[0].size(), m.inputs, m.inputs, m.results, false,
+                     (1u << m.inputs) - 1, x.data(), y.data()});
 }
 
 void map_vjp(const MapFunction& m, const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
   const Shape& shape = c.y[0].shape();
   std::vector<Tensor> dy, out(static_cast<std::size_t>(m.inputs));
   std::vector<const Tensor*> operands;
-  for (int i = 0; i < m.inputs; ++i) operands.push_back(&c.x[i]);
+  for (int i = 0; i < m.inputs; ++i)
+    operands.push_back(&c.x[i]);
   bool as_ops = any_tracked(c.x);
   for (Gradient& g : dys) {
     dy.push_back(g.defined() ? std::move(g).dense() : Tensor());
@@ -77,7 +84,8 @@ void map_vjp(const MapFunction& m, const Call& c, std::span<Gradient> dys, std::
   // Gradients of the shape of a dy that nobody else holds take its memory.
   std::size_t next = 0;
   const auto memory_for = [&](const Tensor& x) {
-    for (; x.shape() == shape && next < dy.size(); ++next) if (dy[next].defined() && dy[next].unique()) return dy[next++];
+    for (; x.shape() == shape && next < dy.size(); ++next)
+      if (dy[next].defined() && dy[next].unique()) return dy[next++];
     return allocate(x.spec());
   };
   unsigned adds = 0;
@@ -92,14 +100,17 @@ void map_vjp(const MapFunction& m, const Call& c, std::span<Gradient> dys, std::
     }
   }
   kernels::run_pass(m.vjp, c.raw_attrs.data,
-                    {c.x[0].dtype(), shape, shape.size(), m.inputs, static_cast<int>(operands.size()), m.inputs, true, read, operands.data(), out.data(), adds});
-  for (std::size_t i = 0; i < out.size(); ++i) if (out[i].defined()) add_to(dx[i], std::move(out[i]));
+                    {c.x[0].dtype(), shape, shape.size(), m.inputs, static_cast<int>(operands.size()),
+                     m.inputs, true, read, operands.data(), out.data(), adds});
+  for (std::size_t i = 0; i < out.size(); ++i)
+    if (out[i].defined()) add_to(dx[i], std::move(out[i]));
 }
 
 void map_jvp(const MapFunction& m, const Call& c, Refs dx, std::span<Tensor> dy) {
   const Shape& shape = c.y[0].shape();
   bool as_ops = any_tracked(c.x) || any_tracked(dx);
-  for (int i = 0; i < m.inputs; ++i) as_ops |= dx[i].defined() && dx[i].shape() != c.x[i].shape();
+  for (int i = 0; i < m.inputs; ++i)
+    as_ops |= dx[i].defined() && dx[i].shape() != c.x[i].shape();
   if (as_ops) {
     const NumberDType dtype(c.x[0].dtype());
     Shape front;   // of stacked tangents
@@ -108,24 +119,32 @@ void map_jvp(const MapFunction& m, const Call& c, Refs dx, std::span<Tensor> dy)
       const int ndim = c.x[i].ndim();
       front = extra_of(dx[i], ndim);
       const std::vector<Tensor> partials = partials_by_ops(m, c, i);
-      const Tensor tangent = front.ndim() > 0 && ndim < shape.ndim() ? reshape(dx[i], aligned(dx[i], ndim, shape.ndim())) : dx[i];
-      for (std::size_t k = 0; k < dy.size(); ++k) if (partials[k].defined()) add_to_sum(dy[k], tangent * partials[k]);
+      const Tensor tangent = front.ndim() > 0 && ndim < shape.ndim()
+                                 ? reshape(dx[i], aligned(dx[i], ndim, shape.ndim()))
+                                 : dx[i];
+      for (std::size_t k = 0; k < dy.size(); ++k)
+        if (partials[k].defined()) add_to_sum(dy[k], tangent * partials[k]);
     }
-    for (Tensor& t : dy) if (t.defined()) t = broadcast_to(t, behind(front, shape));
+    for (Tensor& t : dy)
+      if (t.defined()) t = broadcast_to(t, behind(front, shape));
     return;
   }
   std::vector<Tensor> tangents;
-  for (int i = 0; i < m.inputs; ++i) tangents.push_back(dx[i].defined() && dx[i].shape() != shape ? broadcast_to(dx[i], shape) : dx[i]);
+  for (int i = 0; i < m.inputs; ++i)
+    tangents.push_back(dx[i].defined() && dx[i].shape() != shape ? broadcast_to(dx[i], shape) : dx[i]);
   std::vector<const Tensor*> operands;
-  for (int i = 0; i < m.inputs; ++i) operands.push_back(&c.x[i]);
+  for (int i = 0; i < m.inputs; ++i)
+    operands.push_back(&c.x[i]);
   unsigned read = (1u << m.inputs) - 1;
   for (const Tensor& t : tangents) {
     if (t.defined()) read |= 1u << operands.size();
     operands.push_back(&t);
   }
-  for (Tensor& t : dy) t = allocate(c.x[0].dtype(), shape, shape.size());
+  for (Tensor& t : dy)
+    t = allocate(c.x[0].dtype(), shape, shape.size());
   kernels::run_pass(m.jvp, c.raw_attrs.data,
-                    {c.x[0].dtype(), shape, shape.size(), m.inputs, 2 * m.inputs, m.results, false, read, operands.data(), dy.data()});
+                    {c.x[0].dtype(), shape, shape.size(), m.inputs, 2 * m.inputs, m.results, false, read,
+                     operands.data(), dy.data()});
 }
 
-}  // namespace tapedeck::detail
+}   // namespace tapedeck::detail

@@ -1,16 +1,17 @@
-// Arithmetic and choices, element by element. In: tensors that broadcast. Out: a tensor of the broadcast shape.
+// Arithmetic and choices, element by element. In: tensors that broadcast. Out: a tensor of the broadcast
+// shape.
 #include <array>
 
-#include "op/recorded_pass.h"
+#include "core/storage.h"
 #include "kernels/elementwise/add_n.h"
 #include "kernels/elementwise/compare.h"
+#include "kernels/elementwise/map.h"
 #include "kernels/layout/copy.h"
 #include "kernels/linalg/cross.h"
-#include "kernels/elementwise/map.h"
+#include "op/recorded_pass.h"
 #include "ops/elementwise/complex_abs.h"
 #include "ops/infer.h"
 #include "ops/samples.h"
-#include "core/storage.h"
 
 namespace tapedeck {
 namespace {
@@ -21,10 +22,12 @@ Tensor matrix() { return f64({{-1.5, 0.5, 2}, {0.25, 3, -2}}); }
 Tensor row() { return f64({2, -0.5, 4}); }
 // For choices, whose derivatives are not to be asked for where both are equal.
 std::vector<Sample> of_two_apart(Tensor y, std::string_view oracle) {
-  return {{.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, -2, 2, 1)}}, {.inputs = {matrix(), f64({1, -0.75, 4})}, .expected = {std::move(y)}, .oracle = oracle}};
+  return {{.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, -2, 2, 1)}},
+          {.inputs = {matrix(), f64({1, -0.75, 4})}, .expected = {std::move(y)}, .oracle = oracle}};
 }
 std::vector<Sample> of_two(Tensor y, std::string_view oracle) {
-  return {{.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, 0.5, 2, 1)}}, {.inputs = {matrix(), row()}, .expected = {std::move(y)}, .oracle = oracle}};
+  return {{.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, 0.5, 2, 1)}},
+          {.inputs = {matrix(), row()}, .expected = {std::move(y)}, .oracle = oracle}};
 }
 
 Spec infer_where(const Call& c) {
@@ -36,11 +39,14 @@ Spec infer_where(const Call& c) {
 Spec infer_cross(const Call& c) {
   const Spec y = elementwise(c);
   for (int i = 0; i < 2; ++i)
-    if (c.x[i].ndim() == 0 || c.x[i].shape()[c.x[i].ndim() - 1] != 3) throw_shape_error(c, "takes vectors of 3 elements along the last axis");
+    if (c.x[i].ndim() == 0 || c.x[i].shape()[c.x[i].ndim() - 1] != 3)
+      throw_shape_error(c, "takes vectors of 3 elements along the last axis");
   return y;
 }
 
-struct AsTypeAttrs { DType dtype; };
+struct AsTypeAttrs {
+  DType dtype;
+};
 
 Spec infer_add_n(const Call& c) {
   all_alike(c);
@@ -52,11 +58,13 @@ constexpr Rule kEachRule = [] {
   Rule rule = custom(
       {},
       [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-        for (int i = 0; i < c.x.size(); ++i) if (c.needs(i)) dx[static_cast<std::size_t>(i)] = dy[0];
+        for (int i = 0; i < c.x.size(); ++i)
+          if (c.needs(i)) dx[static_cast<std::size_t>(i)] = dy[0];
       },
       [](const Call& c, Refs dx, std::span<Tensor> dy) {
         std::vector<Tensor> terms;
-        for (int i = 0; i < c.x.size(); ++i) if (dx[i].defined()) terms.push_back(dx[i]);
+        for (int i = 0; i < c.x.size(); ++i)
+          if (dx[i].defined()) terms.push_back(dx[i]);
         if (!terms.empty()) dy[0] = terms.size() == 1 ? terms[0] : add_n(std::move(terms));
       });
   rule.passes_slices = true;
@@ -70,9 +78,11 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = numeric,
      .forward = map_numbers([](auto a, auto b) { return a + b; }),
-     .rule = partials([](auto, auto) { return 1; },
-                      [](auto, auto) { return 1; }),
-     .samples = [] { return of_two(f64({{0.5, 0, 6}, {2.25, 2.5, 2}}), "a + b"); }},
+     .rule = partials([](auto, auto) { return 1; }, [](auto, auto) { return 1; }),
+     .samples =
+         [] {
+           return of_two(f64({{0.5, 0, 6}, {2.25, 2.5, 2}}), "a + b");
+         }},
 
     {.name = "sub",
      .doc = "a - b.",
@@ -80,9 +90,11 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = numeric,
      .forward = map_numbers([](auto a, auto b) { return a - b; }),
-     .rule = partials([](auto, auto) { return 1; },
-                      [](auto, auto) { return -1; }),
-     .samples = [] { return of_two(f64({{-3.5, 1, -2}, {-1.75, 3.5, -6}}), "a - b"); }},
+     .rule = partials([](auto, auto) { return 1; }, [](auto, auto) { return -1; }),
+     .samples =
+         [] {
+           return of_two(f64({{-3.5, 1, -2}, {-1.75, 3.5, -6}}), "a - b");
+         }},
 
     {.name = "mul",
      .doc = "a · b.",
@@ -90,9 +102,11 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = numeric,
      .forward = map_numbers([](auto a, auto b) { return a * b; }),
-     .rule = partials_in_a_pass([](auto, auto b) { return b; },
-                                [](auto a, auto) { return a; }),
-     .samples = [] { return of_two(f64({{-3, -0.25, 8}, {0.5, -1.5, -8}}), "a * b"); }},
+     .rule = partials_in_a_pass([](auto, auto b) { return b; }, [](auto a, auto) { return a; }),
+     .samples =
+         [] {
+           return of_two(f64({{-3, -0.25, 8}, {0.5, -1.5, -8}}), "a * b");
+         }},
 
     {.name = "div",
      .doc = "a / b.",
@@ -100,9 +114,11 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto a, auto b) { return a / b; }),
-     .rule = partials([](auto, auto b) { return 1 / b; },
-                      [](auto, auto b, auto y) { return -y / b; }),
-     .samples = [] { return of_two(f64({{-0.75, -1, 0.5}, {0.125, -6, -0.5}}), "a / b"); }},
+     .rule = partials([](auto, auto b) { return 1 / b; }, [](auto, auto b, auto y) { return -y / b; }),
+     .samples =
+         [] {
+           return of_two(f64({{-0.75, -1, 0.5}, {0.125, -6, -0.5}}), "a / b");
+         }},
 
     {.name = "neg",
      .doc = "-x.",
@@ -111,7 +127,10 @@ constexpr Op table[] = {
      .infer = numeric,
      .forward = map_numbers([](auto x) { return -x; }),
      .rule = partials([](auto) { return -1; }),
-     .samples = [] { return of_one(-2, 2, signs(), f64({1.5, 0.25, -0.5, -2}), "-x"); }},
+     .samples =
+         [] {
+           return of_one(-2, 2, signs(), f64({1.5, 0.25, -0.5, -2}), "-x");
+         }},
 
     {.name = "abs",
      .doc = "|x|; the derivative at 0 is 0.",
@@ -120,7 +139,10 @@ constexpr Op table[] = {
      .infer = arithmetic,
      .forward = map_arithmetic([](auto x) { return abs(x); }),
      .rule = partials([](auto x) { return sign(x); }),
-     .samples = [] { return of_one(-2, 2, signs(), f64({1.5, 0.25, 0.5, 2}), "np.abs(x)"); }},
+     .samples =
+         [] {
+           return of_one(-2, 2, signs(), f64({1.5, 0.25, 0.5, 2}), "np.abs(x)");
+         }},
 
     {.name = "sign",
      .doc = "-1, 0 or 1, as x is negative, zero or positive; the derivative is 0.",
@@ -129,7 +151,10 @@ constexpr Op table[] = {
      .infer = arithmetic,
      .forward = map_arithmetic([](auto x) { return sign(x); }),
      .rule = partials([](auto) { return 0; }),
-     .samples = [] { return of_one(-2, 2, signs(), f64({-1, -1, 1, 1}), "np.sign(x)"); }},
+     .samples =
+         [] {
+           return of_one(-2, 2, signs(), f64({-1, -1, 1, 1}), "np.sign(x)");
+         }},
 
     {.name = "square",
      .doc = "x².",
@@ -138,7 +163,10 @@ constexpr Op table[] = {
      .infer = numeric,
      .forward = map_numbers([](auto x) { return x * x; }),
      .rule = partials_in_a_pass([](auto x) { return 2 * x; }),
-     .samples = [] { return of_one(-2, 2, signs(), f64({2.25, 0.0625, 0.25, 4}), "np.square(x)"); }},
+     .samples =
+         [] {
+           return of_one(-2, 2, signs(), f64({2.25, 0.0625, 0.25, 4}), "np.square(x)");
+         }},
 
     {.name = "squared_difference",
      .doc = "(a - b)².",
@@ -146,9 +174,11 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = arithmetic,
      .forward = map_arithmetic([](auto a, auto b) { return (a - b) * (a - b); }),
-     .rule = partials([](auto a, auto b) { return 2 * (a - b); },
-                      [](auto a, auto b) { return 2 * (b - a); }),
-     .samples = [] { return of_two(f64({{12.25, 1, 4}, {3.0625, 12.25, 36}}), "np.square(a - b)"); }},
+     .rule = partials([](auto a, auto b) { return 2 * (a - b); }, [](auto a, auto b) { return 2 * (b - a); }),
+     .samples =
+         [] {
+           return of_two(f64({{12.25, 1, 4}, {3.0625, 12.25, 36}}), "np.square(a - b)");
+         }},
 
     {.name = "reciprocal",
      .doc = "1 / x.",
@@ -157,7 +187,10 @@ constexpr Op table[] = {
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return 1 / x; }),
      .rule = partials([](auto, auto y) { return -y * y; }),
-     .samples = [] { return of_one(0.5, 4, signs(), f64({-0.6666666666666666, -4, 2, 0.5}), "np.reciprocal(x)"); }},
+     .samples =
+         [] {
+           return of_one(0.5, 4, signs(), f64({-0.6666666666666666, -4, 2, 0.5}), "np.reciprocal(x)");
+         }},
 
     {.name = "maximum",
      .doc = "The larger of a and b; where they are equal the gradient is a's.",
@@ -167,7 +200,10 @@ constexpr Op table[] = {
      .forward = map_arithmetic([](auto a, auto b) { return maximum(a, b); }),
      .rule = partials([](auto a, auto b) { return where(a >= b, 1, 0); },
                       [](auto a, auto b) { return where(a >= b, 0, 1); }),
-     .samples = [] { return of_two_apart(f64({{1, 0.5, 4}, {1, 3, 4}}), "np.maximum(a, b)"); }},
+     .samples =
+         [] {
+           return of_two_apart(f64({{1, 0.5, 4}, {1, 3, 4}}), "np.maximum(a, b)");
+         }},
 
     {.name = "minimum",
      .doc = "The smaller of a and b; where they are equal the gradient is a's.",
@@ -177,10 +213,14 @@ constexpr Op table[] = {
      .forward = map_arithmetic([](auto a, auto b) { return minimum(a, b); }),
      .rule = partials([](auto a, auto b) { return where(a <= b, 1, 0); },
                       [](auto a, auto b) { return where(a <= b, 0, 1); }),
-     .samples = [] { return of_two_apart(f64({{-1.5, -0.75, 2}, {0.25, -0.75, -2}}), "np.minimum(a, b)"); }},
+     .samples =
+         [] {
+           return of_two_apart(f64({{-1.5, -0.75, 2}, {0.25, -0.75, -2}}), "np.minimum(a, b)");
+         }},
 
     {.name = "clip",
-     .doc = "x where it lies in [low, high], else the nearer bound; the gradient is that of what was chosen, x at the bounds.",
+     .doc = "x where it lies in [low, high], else the nearer bound; the gradient is that of what was chosen, "
+            "x at the bounds.",
      .tensorflow = "ClipByValue",
      .args = {"x", "low", "high"},
      .infer = arithmetic,
@@ -188,10 +228,14 @@ constexpr Op table[] = {
      .rule = partials([](auto x, auto low, auto high) { return where(x >= low, where(x <= high, 1, 0), 0); },
                       [](auto x, auto low, auto high) { return where(x < low, where(low <= high, 1, 0), 0); },
                       [](auto x, auto low, auto high) { return where(maximum(x, low) > high, 1, 0); }),
-     .samples = [] {
-       return std::vector<Sample>{{.inputs = {uniform({2, 3}, -3, 3), uniform({2, 3}, -2, -1, 1), uniform({2, 3}, 1, 2, 2)}},
-                                  {.inputs = {matrix(), f64(-1), f64({1, 2, 0.25})}, .expected = {f64({{-1, 0.5, 0.25}, {0.25, 2, -1}})}, .oracle = "np.clip(x, low, high)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 3}, -3, 3), uniform({2, 3}, -2, -1, 1), uniform({2, 3}, 1, 2, 2)}},
+               {.inputs = {matrix(), f64(-1), f64({1, 2, 0.25})},
+                .expected = {f64({{-1, 0.5, 0.25}, {0.25, 2, -1}})},
+                .oracle = "np.clip(x, low, high)"}};
+         }},
 
     {.name = "cross",
      .doc = "The vector product a × b along the last axis, of 3 elements.",
@@ -200,17 +244,21 @@ constexpr Op table[] = {
      .infer = infer_cross,
      .forward = {[](const Call& c, std::span<Tensor> y) {
                    allocate_for(y[0]);
-                   kernels::cross(broadcast_to(c.x[0], y[0].shape()), broadcast_to(c.x[1], y[0].shape()), y[0]);
+                   kernels::cross(broadcast_to(c.x[0], y[0].shape()), broadcast_to(c.x[1], y[0].shape()),
+                                  y[0]);
                  },
                  Outputs::own},
      .rule = bilinear([](const Call& c, const Tensor& dy) { return unbroadcast(c, cross(c.x[1], dy), 0); },
                       [](const Call& c, const Tensor& dy) { return unbroadcast(c, cross(dy, c.x[0]), 1); }),
-     .samples = [] {
-       return std::vector<Sample>{{.inputs = {uniform({2, 3}, -2, 2), uniform({3}, -2, 2, 1)}},
-                                  {.inputs = {uniform({2, 1, 3}, -2, 2), uniform({5, 3}, -2, 2, 1)}},
-                                  {.inputs = {zeros({0, 3}, DType::f64), zeros({0, 3}, DType::f64)}},
-                                  {.inputs = {matrix(), row()}, .expected = {f64({{3, 10, -0.25}, {11, -5, -6.125}})}, .oracle = "np.cross(a, b)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({2, 3}, -2, 2), uniform({3}, -2, 2, 1)}},
+                                      {.inputs = {uniform({2, 1, 3}, -2, 2), uniform({5, 3}, -2, 2, 1)}},
+                                      {.inputs = {zeros({0, 3}, DType::f64), zeros({0, 3}, DType::f64)}},
+                                      {.inputs = {matrix(), row()},
+                                       .expected = {f64({{3, 10, -0.25}, {11, -5, -6.125}})},
+                                       .oracle = "np.cross(a, b)"}};
+         }},
 
     {.name = "where",
      .doc = "a where condition holds, else b.",
@@ -227,49 +275,66 @@ constexpr Op table[] = {
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
            const Tensor zero = zeros({}, c.y[0].dtype());
-           dy[0] = broadcast_to(where(c.x[0], dx[1].defined() ? dx[1] : zero, dx[2].defined() ? dx[2] : zero), c.y[0].shape());
+           dy[0] = broadcast_to(where(c.x[0], dx[1].defined() ? dx[1] : zero, dx[2].defined() ? dx[2] : zero),
+                                c.y[0].shape());
          }),
-     .samples = [] {
-       const Tensor c = tensor({{1, 0, 1}, {0, 0, 1}}, DType::boolean);
-       return std::vector<Sample>{
-           {.inputs = {c, uniform({3}, -2, 2), uniform({2, 1}, -2, 2, 1)}},
-           {.inputs = {c, matrix(), row()}, .expected = {f64({{-1.5, -0.5, 2}, {2, -0.5, -2}})}, .oracle = "np.where(condition, a, b)"}};
-     }},
+     .samples =
+         [] {
+           const Tensor c = tensor({{1, 0, 1}, {0, 0, 1}}, DType::boolean);
+           return std::vector<Sample>{{.inputs = {c, uniform({3}, -2, 2), uniform({2, 1}, -2, 2, 1)}},
+                                      {.inputs = {c, matrix(), row()},
+                                       .expected = {f64({{-1.5, -0.5, 2}, {2, -0.5, -2}})},
+                                       .oracle = "np.where(condition, a, b)"}};
+         }},
 
     {.name = "astype",
-     .doc = "x converted to another dtype: towards zero and stopping at the ends for integers, x ≠ 0 for bool.",
+     .doc =
+         "x converted to another dtype: towards zero and stopping at the ends for integers, x ≠ 0 for bool.",
      .tensorflow = "Cast",
      .args = {"x"},
-     .infer = [](const Call& c) { return Spec{c.attrs<AsTypeAttrs>().dtype, c.x[0].shape()}; },
+     .infer =
+         [](const Call& c) {
+           return Spec{c.attrs<AsTypeAttrs>().dtype, c.x[0].shape()};
+         },
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::cast(c.x[0], y[0]); },
      .rule = linear([](const Call& c, const Tensor& dy) { return astype(dy, c.x[0].dtype()); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({2, 3}, -2, 2)}, .attrs = Attrs(AsTypeAttrs{DType::f64})},
-           {.inputs = {f64({-1.75, 0, 2.5})}, .attrs = Attrs(AsTypeAttrs{DType::i32}), .expected = {tensor({-1, 0, 2})}, .oracle = "x.astype(np.int32)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 3}, -2, 2)}, .attrs = Attrs(AsTypeAttrs{DType::f64})},
+               {.inputs = {f64({-1.75, 0, 2.5})},
+                .attrs = Attrs(AsTypeAttrs{DType::i32}),
+                .expected = {tensor({-1, 0, 2})},
+                .oracle = "x.astype(np.int32)"}};
+         }},
 
     {.name = "add_n",
      .doc = "Sum of all x, which have one shape and dtype.",
      .tensorflow = "AddN",
      .args = {"x"},
      .infer = infer_add_n,
-     .forward = {[](const Call& c, std::span<Tensor> y) { kernels::add_n(c.x, y[0]); }, Outputs::may_overwrite},
+     .forward = {[](const Call& c, std::span<Tensor> y) { kernels::add_n(c.x, y[0]); },
+                 Outputs::may_overwrite},
      .rule = kEachRule,
-     .samples = [] {
-       return std::vector<Sample>{{.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, -2, 2, 1), uniform({2, 3}, -2, 2, 2)}},
-                                  {.inputs = {signs(), positive(), signs()}, .expected = {f64({-2.75, 0.5, 3.5, 13})}, .oracle = "np.sum(x, axis=0)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, -2, 2, 1), uniform({2, 3}, -2, 2, 2)}},
+               {.inputs = {signs(), positive(), signs()},
+                .expected = {f64({-2.75, 0.5, 3.5, 13})},
+                .oracle = "np.sum(x, axis=0)"}};
+         }},
 };
 
 Tensor add_n(std::span<const Tensor> x, unsigned temporaries) {
   if (x.empty()) throw ArgumentError("add_n: no tensors given");
   std::vector<const Tensor*> refs;
-  for (const Tensor& t : x) refs.push_back(&t);
+  for (const Tensor& t : x)
+    refs.push_back(&t);
   return find(table, "add_n").execute({refs.data(), static_cast<int>(refs.size())}, {}, temporaries);
 }
 
-}  // namespace
+}   // namespace
 
 Tensor add(Operand a, Operand b) { return find(table, "add")(a, b); }
 Tensor sub(Operand a, Operand b) { return find(table, "sub")(a, b); }
@@ -306,4 +371,4 @@ Tensor add_n(std::vector<Tensor>&& x) { return add_n(x, ~0u); }
 
 std::span<const Op> math_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

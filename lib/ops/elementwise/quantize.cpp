@@ -1,15 +1,15 @@
-// Rounding to few levels. In: activations or weights, and a range. Out: the nearest levels. The derivative is that of clipping, as
-// if nothing were rounded, so it is none that differences would show.
+// Rounding to few levels. In: activations or weights, and a range. Out: the nearest levels. The derivative is
+// that of clipping, as if nothing were rounded, so it is none that differences would show.
 #include "tapedeck/ops/quantize.h"
 
 #include <cmath>
 
 #include "core/format.h"
+#include "core/storage.h"
 #include "kernels/elementwise/map.h"
 #include "ops/infer.h"
 #include "ops/samples.h"
 #include "tapedeck/ops.h"
-#include "core/storage.h"
 
 namespace tapedeck {
 namespace {
@@ -17,9 +17,15 @@ namespace {
 using namespace samples;
 
 // min and max are those of fake_quant_with_min_max_args; the others have them as inputs.
-struct FakeQuantAttrs { FakeQuant options; double min = 0, max = 0; };
+struct FakeQuantAttrs {
+  FakeQuant options;
+  double min = 0, max = 0;
+};
 // range_of_x: min and max are those of x, and whatever comes back goes to x.
-struct QuantizeAttrs { Quantize options; bool range_of_x = false; };
+struct QuantizeAttrs {
+  Quantize options;
+  bool range_of_x = false;
+};
 
 void check_bits(const Call& c, int bits, int most) {
   if (bits < 2 || bits > most) throw_error<ArgumentError>("{}: bits is {}; use 2..{}", c.op.name, bits, most);
@@ -28,16 +34,22 @@ void check_bits(const Call& c, int bits, int most) {
 Spec with_range(const Call& c, const Shape& shape) {
   require_floating(c, 0);
   require_one_dtype(c);
-  if (c.x[1].shape() != shape || c.x[2].shape() != shape) throw_shape_error(c, fmt::format("min and max are not of shape {}", shape));
+  if (c.x[1].shape() != shape || c.x[2].shape() != shape)
+    throw_shape_error(c, fmt::format("min and max are not of shape {}", shape));
   return c.x[0].spec();
 }
 
-// A range moved, and the distance of its levels. Jacob et al. 2018, section 3: 0 becomes a level exactly. NaN stays.
-struct Levels { double min, max, step; };
+// A range moved, and the distance of its levels. Jacob et al. 2018, section 3: 0 becomes a level exactly. NaN
+// stays.
+struct Levels {
+  double min, max, step;
+};
 Levels nudged(const Call& c, double min, double max) {
   const FakeQuant& o = c.attrs<FakeQuantAttrs>().options;
-  if (min >= max || std::isinf(max - min)) throw_error<ArgumentError>("{}: min is {}, max is {}; use a finite min below max", c.op.name, min, max);
-  const double first = o.narrow_range ? 1 : 0, last = std::ldexp(1, o.bits) - 1, step = (max - min) / (last - first);
+  if (min >= max || std::isinf(max - min))
+    throw_error<ArgumentError>("{}: min is {}, max is {}; use a finite min below max", c.op.name, min, max);
+  const double first = o.narrow_range ? 1 : 0, last = std::ldexp(1, o.bits) - 1,
+               step = (max - min) / (last - first);
   const double zero = std::clamp(std::round(first - min / step), first, last);
   return {(first - zero) * step, (last - zero) * step, step};
 }
@@ -49,24 +61,31 @@ struct Range {
   explicit Range(const Call& c) {
     const auto& a = c.attrs<FakeQuantAttrs>();
     const bool given = c.x.size() == 1;
-    const std::vector<double> min = given ? std::vector<double>{a.min} : c.x[1].to_vector(), max = given ? std::vector<double>{a.max} : c.x[2].to_vector();
+    const std::vector<double> min = given ? std::vector<double>{a.min} : c.x[1].to_vector(),
+                              max = given ? std::vector<double>{a.max} : c.x[2].to_vector();
     std::vector<double> lows, highs, steps;
     for (std::size_t i = 0; i < min.size(); ++i) {
       const Levels levels = nudged(c, min[i], max[i]);
       lows.push_back(levels.min), highs.push_back(levels.max), steps.push_back(levels.step);
     }
     const Shape shape = given ? Shape{} : c.x[1].shape();
-    const auto like_x = [&](const std::vector<double>& v) { return astype(tensor(v, shape), c.x[0].dtype()); };
+    const auto like_x = [&](const std::vector<double>& v) {
+      return astype(tensor(v, shape), c.x[0].dtype());
+    };
     low = like_x(lows), high = like_x(highs), step = like_x(steps);
   }
 };
 
 // These run on vectors, with three numbers or rows beside x.
 struct ToLevels {
-  auto operator()(auto x, auto low, auto high, auto step) const { return floor((minimum(maximum(x, low), high) - low) / step + 0.5) * step + low; }
+  auto operator()(auto x, auto low, auto high, auto step) const {
+    return floor((minimum(maximum(x, low), high) - low) / step + 0.5) * step + low;
+  }
 };
 struct HalfUp {
-  auto operator()(auto x, auto scale, auto least, auto most) const { return floor(minimum(maximum(x, least), most) * scale + 0.5) / scale; }
+  auto operator()(auto x, auto scale, auto least, auto most) const {
+    return floor(minimum(maximum(x, least), most) * scale + 0.5) / scale;
+  }
 };
 // Halves between two levels go to the even one, which is below where half_up has gone to an odd one.
 struct HalfToEven {
@@ -75,7 +94,8 @@ struct HalfToEven {
     return where(equal(up - scaled, 0.5), floor(up * 0.5) * 2, up) / scale;
   }
 };
-template <class F> void run_on(const Tensor& x, const Tensor& a, const Tensor& b, const Tensor& c, Tensor& y) {
+template <class F>
+void run_on(const Tensor& x, const Tensor& a, const Tensor& b, const Tensor& c, Tensor& y) {
   const Tensor* operands[] = {&x, &a, &b, &c};
   allocate_for(y);
   kernels::run_map(kernels::map_kernel<F, 4>, {operands, 4}, y);
@@ -87,16 +107,23 @@ void run_fake_quant(const Call& c, std::span<Tensor> y) {
 }
 
 // The numbers of `bits` bits as multiples of a step: the steps to 1, and how far they reach.
-struct Steps { double scale, least, most; };
+struct Steps {
+  double scale, least, most;
+};
 constexpr double kNoScale = std::numeric_limits<double>::max();
 Steps steps_of(const Call& c) {
   const Quantize& o = c.attrs<QuantizeAttrs>().options;
   const double low = c.x[1].item(), high = c.x[2].item();
-  if (low > high || std::isinf(high - low)) throw_error<ArgumentError>("{}: min is {}, max is {}; use a finite min up to max", c.op.name, low, high);
+  if (low > high || std::isinf(high - low))
+    throw_error<ArgumentError>("{}: min is {}, max is {}; use a finite min up to max", c.op.name, low, high);
   if (std::isnan(high - low)) return {high - low, low, high};
-  // The finer of the two steps with which a side of 0 would be full is too fine for the other side, so the coarser one is taken.
-  const double last = std::ldexp(1, o.bits - (o.is_signed ? 1 : 0)) - 1, first = !o.is_signed ? 0 : o.narrow_range ? -last : -last - 1;
-  const double by_low = first * low > 0 ? first / low : kNoScale, by_high = last * high > 0 ? last / high : kNoScale, scale = std::min(by_low, by_high);
+  // The finer of the two steps with which a side of 0 would be full is too fine for the other side, so the
+  // coarser one is taken.
+  const double last = std::ldexp(1, o.bits - (o.is_signed ? 1 : 0)) - 1, first = !o.is_signed     ? 0
+                                                                                 : o.narrow_range ? -last
+                                                                                                  : -last - 1;
+  const double by_low = first * low > 0 ? first / low : kNoScale,
+               by_high = last * high > 0 ? last / high : kNoScale, scale = std::min(by_low, by_high);
   return {scale, by_low < by_high ? low : first / scale, by_low < by_high ? last / scale : high};
 }
 
@@ -109,7 +136,8 @@ void run_quantize(const Call& c, std::span<Tensor> y) {
   }
   const auto number = [&](double v) { return full({}, v, x.dtype()); };
   const bool half_up = c.attrs<QuantizeAttrs>().options.round == Quantize::Round::half_up;
-  (half_up ? run_on<HalfUp> : run_on<HalfToEven>)(x, number(steps.scale), number(steps.least), number(steps.most), y[0]);
+  (half_up ? run_on<HalfUp> : run_on<HalfToEven>)(x, number(steps.scale), number(steps.least),
+                                                  number(steps.most), y[0]);
 }
 
 // The derivative of clip(x, low, high), where low and high stand for two further inputs if there are any.
@@ -121,7 +149,8 @@ class Clipped {
     if (c.needs(0)) dx[0] = inside(dy);
     if (c.x.size() == 1) return;
     std::vector<int> axes;   // of x, which min and max do not have
-    for (int d = 1 + c.x[1].ndim(); d <= c.x[0].ndim(); ++d) axes.push_back(-d);
+    for (int d = 1 + c.x[1].ndim(); d <= c.x[0].ndim(); ++d)
+      axes.push_back(-d);
     const auto summed = [&](const Tensor& outside) { return axes.empty() ? outside : sum(outside, axes); };
     if (c.needs(1)) dx[1] = summed(where(below_, dy, 0));
     if (c.needs(2)) dx[2] = summed(where(above_, dy, 0));
@@ -145,7 +174,10 @@ Clipped clipped_of(const Call& c) {
 }
 constexpr Rule as_clipped(std::uint32_t reads) {
   return custom(
-      {.x = reads}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { clipped_of(c).pull_back(c, std::move(dy[0]).dense(), dx); },
+      {.x = reads},
+      [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+        clipped_of(c).pull_back(c, std::move(dy[0]).dense(), dx);
+      },
       [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = clipped_of(c).push_forward(c, dx); });
 }
 
@@ -154,28 +186,40 @@ Spec infer_vars(const Call& c, const Shape& shape) {
   return with_range(c, shape);
 }
 
-OwnedAttrs fake(const FakeQuant& o, double min = 0, double max = 0) { return Attrs(FakeQuantAttrs{o, min, max}); }
-OwnedAttrs quantized(const Quantize& o, bool range_of_x = false) { return Attrs(QuantizeAttrs{o, range_of_x}); }
+OwnedAttrs fake(const FakeQuant& o, double min = 0, double max = 0) {
+  return Attrs(FakeQuantAttrs{o, min, max});
+}
+OwnedAttrs quantized(const Quantize& o, bool range_of_x = false) {
+  return Attrs(QuantizeAttrs{o, range_of_x});
+}
 
 constexpr Op table[] = {
     {.name = "fake_quant_with_min_max_args",
-     .doc = "x moved to the nearest of 2^bits levels between two numbers, which are moved so that 0 is a level (Jacob et al. 2018, section 3); the derivative is that of clipping.",
+     .doc = "x moved to the nearest of 2^bits levels between two numbers, which are moved so that 0 is a "
+            "level (Jacob et al. 2018, section 3); the derivative is that of clipping.",
      .tensorflow = "FakeQuantWithMinMaxArgs",
      .args = {"x"},
-     .infer = [](const Call& c) {
-       check_bits(c, c.attrs<FakeQuantAttrs>().options.bits, 16);
-       require_floating(c, 0);
-       return c.x[0].spec();
-     },
+     .infer =
+         [](const Call& c) {
+           check_bits(c, c.attrs<FakeQuantAttrs>().options.bits, 16);
+           require_floating(c, 0);
+           return c.x[0].spec();
+         },
      .forward = {run_fake_quant, Outputs::own},
      .rule = as_clipped(0b1),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({3, 37}, -3, 3)}, .attrs = fake({.bits = 3}, -1, 2)},
-           {.inputs = {uniform({0, 2}, -1, 1)}, .attrs = fake({}, -1, 2)},
-           {.inputs = {uniform({2, 9}, -1.5, 2.5)}, .attrs = fake({.bits = 4, .narrow_range = true}, -0.875, 0.875),
-            .expected = {tensor(std::vector<double>{-0.875, 0.875, -0.125, 0.875, 0.875, -0.625, 0.875, 0.25, -0.875, 0.875, -0.25, 0.875, 0.625, -0.875, 0.875, 0, -0.875, 0.875}, {2, 9})}, .oracle = "torch.fake_quantize_per_tensor_affine(torch.tensor(x), 0.125, 8, 1, 15).numpy()"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({3, 37}, -3, 3)}, .attrs = fake({.bits = 3}, -1, 2)},
+               {.inputs = {uniform({0, 2}, -1, 1)}, .attrs = fake({}, -1, 2)},
+               {.inputs = {uniform({2, 9}, -1.5, 2.5)},
+                .attrs = fake({.bits = 4, .narrow_range = true}, -0.875, 0.875),
+                .expected = {tensor(
+                    std::vector<double>{-0.875, 0.875, -0.125, 0.875, 0.875, -0.625, 0.875, 0.25, -0.875,
+                                        0.875, -0.25, 0.875, 0.625, -0.875, 0.875, 0, -0.875, 0.875},
+                    {2, 9})},
+                .oracle = "torch.fake_quantize_per_tensor_affine(torch.tensor(x), 0.125, 8, 1, 15).numpy()"}};
+         }},
 
     {.name = "fake_quant_with_min_max_vars",
      .doc = "The same between min and max of rank 0, which get the gradient of what lies outside.",
@@ -184,87 +228,118 @@ constexpr Op table[] = {
      .infer = [](const Call& c) { return infer_vars(c, {}); },
      .forward = {run_fake_quant, Outputs::own},
      .rule = as_clipped(0b111),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({3, 37}, -3, 3), f64(-1), f64(2)}, .attrs = fake({.bits = 3})},
-           {.inputs = {uniform({}, -1, 1), f64(-1), f64(2)}, .attrs = fake({.bits = 3})},
-           {.inputs = {uniform({2, 9}, -1.5, 2.5), f64(-1.27), f64(2.48)}, .attrs = fake({.bits = 4}),
-            .expected = {tensor(std::vector<double>{-1, 1.5, 0, 2.5, 0.75, -0.75, 1.75, 0.25, -1.25, 1.25, -0.25, 2.25, 0.75, -1, 1.5, 0, -1.25, 1}, {2, 9})}, .oracle = "torch.fake_quantize_per_tensor_affine(torch.tensor(x), 0.25, 5, 0, 15).numpy()"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({3, 37}, -3, 3), f64(-1), f64(2)}, .attrs = fake({.bits = 3})},
+               {.inputs = {uniform({}, -1, 1), f64(-1), f64(2)}, .attrs = fake({.bits = 3})},
+               {.inputs = {uniform({2, 9}, -1.5, 2.5), f64(-1.27), f64(2.48)},
+                .attrs = fake({.bits = 4}),
+                .expected = {tensor(std::vector<double>{-1, 1.5, 0, 2.5, 0.75, -0.75, 1.75, 0.25, -1.25, 1.25,
+                                                        -0.25, 2.25, 0.75, -1, 1.5, 0, -1.25, 1},
+                                    {2, 9})},
+                .oracle = "torch.fake_quantize_per_tensor_affine(torch.tensor(x), 0.25, 5, 0, 15).numpy()"}};
+         }},
 
     {.name = "fake_quant_with_min_max_vars_per_channel",
      .doc = "The same with a min and a max for each entry of the last axis.",
      .tensorflow = "FakeQuantWithMinMaxVarsPerChannel",
      .args = {"x", "min", "max"},
-     .infer = [](const Call& c) {
-       require_axes(c, 1);
-       return infer_vars(c, {c.x[0].shape()[c.x[0].ndim() - 1]});
-     },
+     .infer =
+         [](const Call& c) {
+           require_axes(c, 1);
+           return infer_vars(c, {c.x[0].shape()[c.x[0].ndim() - 1]});
+         },
      .forward = {run_fake_quant, Outputs::own},
      .rule = as_clipped(0b111),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({3, 37}, -3, 3), uniform({37}, -2, -1, 1), uniform({37}, 1, 2, 2)}, .attrs = fake({.bits = 3})},
-           {.inputs = {uniform({2}, -3, 3), f64({-1, 0}), f64({2, 1})}, .attrs = fake({.bits = 3})},
-           {.inputs = {uniform({4, 2}, -1.5, 2.5), f64({-1.27, 0}), f64({2.48, 1.875})}, .attrs = fake({.bits = 4}),
-            .expected = {tensor(std::vector<double>{-1, 1.5, 0, 1.875, 0.75, 0, 1.75, 0.25}, {4, 2})},
-            .oracle = "np.stack([torch.fake_quantize_per_tensor_affine(torch.tensor(c), step, zero, 0, 15).numpy() for c, step, zero in zip(x.T, (0.25, 0.125), (5, 0))], 1)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({3, 37}, -3, 3), uniform({37}, -2, -1, 1), uniform({37}, 1, 2, 2)},
+                .attrs = fake({.bits = 3})},
+               {.inputs = {uniform({2}, -3, 3), f64({-1, 0}), f64({2, 1})}, .attrs = fake({.bits = 3})},
+               {.inputs = {uniform({4, 2}, -1.5, 2.5), f64({-1.27, 0}), f64({2.48, 1.875})},
+                .attrs = fake({.bits = 4}),
+                .expected = {tensor(std::vector<double>{-1, 1.5, 0, 1.875, 0.75, 0, 1.75, 0.25}, {4, 2})},
+                .oracle = "np.stack([torch.fake_quantize_per_tensor_affine(torch.tensor(c), step, zero, 0, "
+                          "15).numpy() for c, step, zero in zip(x.T, (0.25, 0.125), (5, 0))], 1)"}};
+         }},
 
     {.name = "quantize_and_dequantize",
-     .doc = "x moved to the nearest multiple of a step such that the numbers of `bits` bits reach from min to max; the derivative is that of clipping.",
+     .doc = "x moved to the nearest multiple of a step such that the numbers of `bits` bits reach from min "
+            "to max; the derivative is that of clipping.",
      .tensorflow = "QuantizeAndDequantizeV2",
      .args = {"x", "min", "max"},
-     .infer = [](const Call& c) {
-       check_bits(c, c.attrs<QuantizeAttrs>().options.bits, 24);
-       return with_range(c, {});
-     },
+     .infer =
+         [](const Call& c) {
+           check_bits(c, c.attrs<QuantizeAttrs>().options.bits, 24);
+           return with_range(c, {});
+         },
      .forward = {run_quantize, Outputs::own},
      .rule = custom(
          {.x = 0b111},
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           if (c.attrs<QuantizeAttrs>().range_of_x) dx[0] = std::move(dy[0]);
-           else Clipped(c.x[0], c.x[1], c.x[2]).pull_back(c, std::move(dy[0]).dense(), dx);
+           if (c.attrs<QuantizeAttrs>().range_of_x)
+             dx[0] = std::move(dy[0]);
+           else
+             Clipped(c.x[0], c.x[1], c.x[2]).pull_back(c, std::move(dy[0]).dense(), dx);
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           if (!c.attrs<QuantizeAttrs>().range_of_x) dy[0] = Clipped(c.x[0], c.x[1], c.x[2]).push_forward(c, dx);
-           else if (dx[0].defined()) dy[0] = dx[0];
+           if (!c.attrs<QuantizeAttrs>().range_of_x)
+             dy[0] = Clipped(c.x[0], c.x[1], c.x[2]).push_forward(c, dx);
+           else if (dx[0].defined())
+             dy[0] = dx[0];
          }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({3, 37}, -3, 3), f64(-2), f64(1)}, .attrs = quantized({.bits = 3})},
-           {.inputs = {uniform({3, 0}, -3, 3), f64(-2), f64(1)}, .attrs = quantized({.bits = 3})},
-           {.inputs = {uniform({2, 3}, -3, 3), f64(0), f64(0)}, .attrs = quantized({.bits = 3})},
-           {.inputs = {f64({-3, -1.25, -0.75, 0.25, 0.3, 1.5, 2}), f64(-2), f64(1)}, .attrs = quantized({.bits = 3}),
-            .expected = {f64({-2, -1, -1, 0, 0.5, 1.5, 1.5})}, .oracle = "np.clip(np.round(x * 2), -4, 3) / 2"},
-           {.inputs = {f64({-3, -1.25, -0.75, 0.25, 0.3, 1.5, 3}), f64(-0.5), f64(1.5)}, .attrs = quantized({.bits = 4, .narrow_range = true, .round = Quantize::Round::half_up}),
-            .expected = {tensor(std::vector<double>{-1.5, -1.2857142857142856, -0.6428571428571428, 0.21428571428571427, 0.21428571428571427, 1.5, 1.5}, {7})}, .oracle = "np.floor(np.clip(x, -1.5, 1.5) * (7 / 1.5) + 0.5) / (7 / 1.5)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({3, 37}, -3, 3), f64(-2), f64(1)}, .attrs = quantized({.bits = 3})},
+               {.inputs = {uniform({3, 0}, -3, 3), f64(-2), f64(1)}, .attrs = quantized({.bits = 3})},
+               {.inputs = {uniform({2, 3}, -3, 3), f64(0), f64(0)}, .attrs = quantized({.bits = 3})},
+               {.inputs = {f64({-3, -1.25, -0.75, 0.25, 0.3, 1.5, 2}), f64(-2), f64(1)},
+                .attrs = quantized({.bits = 3}),
+                .expected = {f64({-2, -1, -1, 0, 0.5, 1.5, 1.5})},
+                .oracle = "np.clip(np.round(x * 2), -4, 3) / 2"},
+               {.inputs = {f64({-3, -1.25, -0.75, 0.25, 0.3, 1.5, 3}), f64(-0.5), f64(1.5)},
+                .attrs = quantized({.bits = 4, .narrow_range = true, .round = Quantize::Round::half_up}),
+                .expected = {tensor(std::vector<double>{-1.5, -1.2857142857142856, -0.6428571428571428,
+                                                        0.21428571428571427, 0.21428571428571427, 1.5, 1.5},
+                                    {7})},
+                .oracle = "np.floor(np.clip(x, -1.5, 1.5) * (7 / 1.5) + 0.5) / (7 / 1.5)"}};
+         }},
 };
 
-}  // namespace
+}   // namespace
 
 Tensor fake_quant_with_min_max_args(const Tensor& x, double min, double max, const FakeQuant& options) {
-  if (std::isnan(min) || std::isnan(max)) throw_error<ArgumentError>("fake_quant_with_min_max_args: min is {}, max is {}; use a finite min below max", min, max);
+  if (std::isnan(min) || std::isnan(max))
+    throw_error<ArgumentError>(
+        "fake_quant_with_min_max_args: min is {}, max is {}; use a finite min below max", min, max);
   return find(table, "fake_quant_with_min_max_args").with(FakeQuantAttrs{options, min, max}, x);
 }
-Tensor fake_quant_with_min_max_vars(const Tensor& x, const Tensor& min, const Tensor& max, const FakeQuant& options) {
+Tensor fake_quant_with_min_max_vars(const Tensor& x, const Tensor& min, const Tensor& max,
+                                    const FakeQuant& options) {
   return find(table, "fake_quant_with_min_max_vars").with(FakeQuantAttrs{options}, x, min, max);
 }
-Tensor fake_quant_with_min_max_vars_per_channel(const Tensor& x, const Tensor& min, const Tensor& max, const FakeQuant& options) {
+Tensor fake_quant_with_min_max_vars_per_channel(const Tensor& x, const Tensor& min, const Tensor& max,
+                                                const FakeQuant& options) {
   return find(table, "fake_quant_with_min_max_vars_per_channel").with(FakeQuantAttrs{options}, x, min, max);
 }
 
-Tensor quantize_and_dequantize(const Tensor& x, const Tensor& min, const Tensor& max, const Quantize& options) {
+Tensor quantize_and_dequantize(const Tensor& x, const Tensor& min, const Tensor& max,
+                               const Quantize& options) {
   return find(table, "quantize_and_dequantize").with(QuantizeAttrs{options}, x, min, max);
 }
 Tensor quantize_and_dequantize(const Tensor& x, const Quantize& options) {
-  if (!is_floating(x.dtype())) throw_error<DTypeError>("quantize_and_dequantize: takes f32 or f64, use astype: x is {}", x.spec());
-  if (x.size() == 0) throw_error<ShapeError>("quantize_and_dequantize: no elements to take the range of: x is {}", x.spec());
+  if (!is_floating(x.dtype()))
+    throw_error<DTypeError>("quantize_and_dequantize: takes f32 or f64, use astype: x is {}", x.spec());
+  if (x.size() == 0)
+    throw_error<ShapeError>("quantize_and_dequantize: no elements to take the range of: x is {}", x.spec());
   const Tensor values = stop_gradient(x);
-  return find(table, "quantize_and_dequantize").with(QuantizeAttrs{options, true}, x, min(values), max(values));
+  return find(table, "quantize_and_dequantize")
+      .with(QuantizeAttrs{options, true}, x, min(values), max(values));
 }
 
 std::span<const Op> quantize_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,9 +1,9 @@
-// Rounding, and quotients that are rounded or guarded, element by element. In: tensors that broadcast. Out: a tensor of the broadcast
-// shape.
-#include "op/rules.h"
+// Rounding, and quotients that are rounded or guarded, element by element. In: tensors that broadcast. Out: a
+// tensor of the broadcast shape.
 #include "core/format.h"
 #include "kernels/elementwise/division.h"
 #include "kernels/elementwise/map.h"
+#include "op/rules.h"
 #include "ops/infer.h"
 #include "ops/samples.h"
 
@@ -16,7 +16,8 @@ using namespace samples;
 template <class F> constexpr Kernel map_division(F) {
   return {[](const Call& c, std::span<Tensor> y) {
             if (!is_floating(y[0].dtype()) && y[0].size() > 0)
-              if (const std::int64_t at = kernels::find_zero(c.x[1]); at >= 0) throw_error<ArgumentError>("{}: division by zero: element {} of b is 0", c.op.name, at);
+              if (const std::int64_t at = kernels::find_zero(c.x[1]); at >= 0)
+                throw_error<ArgumentError>("{}: division by zero: element {} of b is 0", c.op.name, at);
             map_arithmetic(F{}).run(c, y);
           },
           Outputs::may_overwrite};
@@ -31,7 +32,10 @@ constexpr Op table[] = {
      .infer = elementwise,
      .forward = map([](auto x) { return floor(x); }),
      .rule = none(),
-     .samples = [] { return of_one(-2, 2, signs(), f64({-2, -1, 0, 2}), "np.floor(x)"); }},
+     .samples =
+         [] {
+           return of_one(-2, 2, signs(), f64({-2, -1, 0, 2}), "np.floor(x)");
+         }},
 
     {.name = "ceil",
      .doc = "The smallest integer that is not smaller than x.",
@@ -40,7 +44,10 @@ constexpr Op table[] = {
      .infer = elementwise,
      .forward = map([](auto x) { return ceil(x) | bitofsign(x); }),
      .rule = none(),
-     .samples = [] { return of_one(-2, 2, signs(), f64({-1, 0, 1, 2}), "np.ceil(x)"); }},
+     .samples =
+         [] {
+           return of_one(-2, 2, signs(), f64({-1, 0, 1, 2}), "np.ceil(x)");
+         }},
 
     {.name = "trunc",
      .doc = "The next integer towards 0.",
@@ -49,7 +56,10 @@ constexpr Op table[] = {
      .infer = elementwise,
      .forward = map([](auto x) { return trunc(x) | bitofsign(x); }),
      .rule = none(),
-     .samples = [] { return of_one(-2, 2, signs(), f64({-1, 0, 0, 2}), "np.trunc(x)"); }},
+     .samples =
+         [] {
+           return of_one(-2, 2, signs(), f64({-1, 0, 0, 2}), "np.trunc(x)");
+         }},
 
     {.name = "round",
      .doc = "The integer nearest to x, the even one where two are as near.",
@@ -58,7 +68,10 @@ constexpr Op table[] = {
      .infer = elementwise,
      .forward = map([](auto x) { return nearbyint(x) | bitofsign(x); }),
      .rule = none(),
-     .samples = [] { return of_one(-2, 2, signs(), f64({-2, 0, 0, 2}), "np.round(x)"); }},
+     .samples =
+         [] {
+           return of_one(-2, 2, signs(), f64({-2, 0, 0, 2}), "np.round(x)");
+         }},
 
     {.name = "rint",
      .doc = "round, under another name.",
@@ -67,7 +80,10 @@ constexpr Op table[] = {
      .infer = elementwise,
      .forward = map([](auto x) { return nearbyint(x) | bitofsign(x); }),
      .rule = none(),
-     .samples = [] { return of_one(-2, 2, signs(), f64({-2, 0, 0, 2}), "np.rint(x)"); }},
+     .samples =
+         [] {
+           return of_one(-2, 2, signs(), f64({-2, 0, 0, 2}), "np.rint(x)");
+         }},
 
     {.name = "floor_div",
      .doc = "The largest integer that is not larger than a / b.",
@@ -76,10 +92,13 @@ constexpr Op table[] = {
      .infer = arithmetic,
      .forward = map_division([](auto a, auto b) { return floor_div(a, b); }),
      .rule = none(),
-     .samples = [] {
-       return std::vector<Sample>{{.inputs = {uniform({2, 3}, -4, 4), uniform({2, 3}, 0.5, 2, 1)}},
-                                  {.inputs = {f64({-7, 7, -7, 7.5, 6}), f64({2, -2, -2, 2, 3})}, .expected = {f64({-4, -4, 3, 3, 2})}, .oracle = "np.floor(a / b)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({2, 3}, -4, 4), uniform({2, 3}, 0.5, 2, 1)}},
+                                      {.inputs = {f64({-7, 7, -7, 7.5, 6}), f64({2, -2, -2, 2, 3})},
+                                       .expected = {f64({-4, -4, 3, 3, 2})},
+                                       .oracle = "np.floor(a / b)"}};
+         }},
 
     {.name = "truncate_div",
      .doc = "a / b, rounded towards 0.",
@@ -88,10 +107,13 @@ constexpr Op table[] = {
      .infer = arithmetic,
      .forward = map_division([](auto a, auto b) { return truncate_div(a, b); }),
      .rule = none(),
-     .samples = [] {
-       return std::vector<Sample>{{.inputs = {uniform({2, 3}, -4, 4), uniform({2, 3}, 0.5, 2, 1)}},
-                                  {.inputs = {f64({-7, 7, -7, 7.5, 6}), f64({2, -2, -2, 2, 3})}, .expected = {f64({-3, -3, 3, 3, 2})}, .oracle = "np.trunc(a / b)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({2, 3}, -4, 4), uniform({2, 3}, 0.5, 2, 1)}},
+                                      {.inputs = {f64({-7, 7, -7, 7.5, 6}), f64({2, -2, -2, 2, 3})},
+                                       .expected = {f64({-3, -3, 3, 3, 2})},
+                                       .oracle = "np.trunc(a / b)"}};
+         }},
 
     {.name = "floor_mod",
      .doc = "a - b·floor(a / b), which has the sign of b; the partials are 1 and -floor(a / b).",
@@ -99,12 +121,14 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = arithmetic,
      .forward = map_division([](auto a, auto b) { return floor_mod(a, b); }),
-     .rule = partials([](auto, auto) { return 1; },
-                       [](auto a, auto b) { return -floor(a / b); }),
-     .samples = [] {
-       return std::vector<Sample>{{.inputs = {uniform({2, 3}, 4.1, 4.9), uniform({2, 3}, 2.1, 3.9, 1)}},
-                                  {.inputs = {f64({-7.25, 7.25, -7.5, 7.5, 6.5}), f64({2, -2, -2, 2, 3})}, .expected = {f64({0.75, -0.75, -1.5, 1.5, 0.5})}, .oracle = "np.mod(a, b)"}};
-     }},
+     .rule = partials([](auto, auto) { return 1; }, [](auto a, auto b) { return -floor(a / b); }),
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({2, 3}, 4.1, 4.9), uniform({2, 3}, 2.1, 3.9, 1)}},
+                                      {.inputs = {f64({-7.25, 7.25, -7.5, 7.5, 6.5}), f64({2, -2, -2, 2, 3})},
+                                       .expected = {f64({0.75, -0.75, -1.5, 1.5, 0.5})},
+                                       .oracle = "np.mod(a, b)"}};
+         }},
 
     {.name = "mul_no_nan",
      .doc = "a·b, and 0 where b is 0, whatever a is.",
@@ -112,12 +136,16 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = elementwise,
      .forward = map([](auto a, auto b) { return mul_no_nan(a, b); }),
-     .rule = bilinear([](const Call& c, const Tensor& dy) { return unbroadcast(c, mul_no_nan(dy, c.x[1]), 0); },
-                      [](const Call& c, const Tensor& dy) { return unbroadcast(c, mul_no_nan(c.x[0], dy), 1); }),
-     .samples = [] {
-       return std::vector<Sample>{{.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, 0.5, 2, 1)}},
-                                  {.inputs = {f64({-7, 0, -7, 7.5, 6}), f64({0, -2, -2, 0, 3})}, .expected = {f64({0, 0, 14, 0, 18})}, .oracle = "np.where(b == 0, 0, a * b)"}};
-     }},
+     .rule =
+         bilinear([](const Call& c, const Tensor& dy) { return unbroadcast(c, mul_no_nan(dy, c.x[1]), 0); },
+                  [](const Call& c, const Tensor& dy) { return unbroadcast(c, mul_no_nan(c.x[0], dy), 1); }),
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, 0.5, 2, 1)}},
+                                      {.inputs = {f64({-7, 0, -7, 7.5, 6}), f64({0, -2, -2, 0, 3})},
+                                       .expected = {f64({0, 0, 14, 0, 18})},
+                                       .oracle = "np.where(b == 0, 0, a * b)"}};
+         }},
 
     {.name = "div_no_nan",
      .doc = "a / b, and 0 with gradients of 0 where b is 0.",
@@ -126,11 +154,14 @@ constexpr Op table[] = {
      .infer = elementwise,
      .forward = map([](auto a, auto b) { return div_no_nan(a, b); }),
      .rule = partials([](auto, auto b) { return div_no_nan(1, b); },
-                       [](auto, auto b, auto y) { return div_no_nan(-y, b); }),
-     .samples = [] {
-       return std::vector<Sample>{{.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, 0.5, 2, 1)}},
-                                  {.inputs = {f64({-7, 0.5, -7, 7.5, 6}), f64({0.5, -2, -2, 1.5, 3})}, .expected = {f64({-14, -0.25, 3.5, 5, 2})}, .oracle = "a / b"}};
-     }},
+                      [](auto, auto b, auto y) { return div_no_nan(-y, b); }),
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, 0.5, 2, 1)}},
+                                      {.inputs = {f64({-7, 0.5, -7, 7.5, 6}), f64({0.5, -2, -2, 1.5, 3})},
+                                       .expected = {f64({-14, -0.25, 3.5, 5, 2})},
+                                       .oracle = "a / b"}};
+         }},
 
     {.name = "nextafter",
      .doc = "The number next to a in the direction of b; the partials are 1 and 0.",
@@ -138,15 +169,18 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = elementwise,
      .forward = map([](auto a, auto b) { return nextafter(a, b); }),
-     .rule = partials([](auto, auto) { return 1; },
-                       [](auto, auto) { return 0; }),
-     .samples = [] {
-       return std::vector<Sample>{{.inputs = {uniform({2, 3}, -2, -1), uniform({2, 3}, 1, 2, 1)}},
-                                  {.inputs = {f64({1, 1, 0.5, -2}), f64({2, 0, 0.5, -3})}, .expected = {f64({1.0000000000000002, 0.9999999999999999, 0.5, -2.0000000000000004})}, .oracle = "np.nextafter(a, b)"}};
-     }},
+     .rule = partials([](auto, auto) { return 1; }, [](auto, auto) { return 0; }),
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 3}, -2, -1), uniform({2, 3}, 1, 2, 1)}},
+               {.inputs = {f64({1, 1, 0.5, -2}), f64({2, 0, 0.5, -3})},
+                .expected = {f64({1.0000000000000002, 0.9999999999999999, 0.5, -2.0000000000000004})},
+                .oracle = "np.nextafter(a, b)"}};
+         }},
 };
 
-}  // namespace
+}   // namespace
 
 Tensor floor(Operand x) { return find(table, "floor")(x); }
 Tensor ceil(Operand x) { return find(table, "ceil")(x); }
@@ -162,4 +196,4 @@ Tensor nextafter(Operand a, Operand b) { return find(table, "nextafter")(a, b); 
 
 std::span<const Op> rounding_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

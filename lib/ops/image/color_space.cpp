@@ -13,61 +13,88 @@ using namespace samples;
 
 Spec infer_colours(const Call& c) {
   require_floating(c, 0);
-  if (c.x[0].ndim() == 0 || c.x[0].shape()[c.x[0].ndim() - 1] != 3) throw_shape_error(c, "the last axis does not hold three channels");
+  if (c.x[0].ndim() == 0 || c.x[0].shape()[c.x[0].ndim() - 1] != 3)
+    throw_shape_error(c, "the last axis does not hold three channels");
   return c.x[0].spec();
 }
 
 // The gradient of rgb_to_hsv as its kernel has it.
 Tensor gradient_by_ops(const Tensor& x, const Tensor& dy) {
-  const Tensor top = one_hot(argmax(x, -1), 3, x.dtype()), bottom = one_hot(argmin(x, -1), 3, x.dtype()), behind = roll(top, 1, -1) - roll(top, 2, -1);
+  const Tensor top = one_hot(argmax(x, -1), 3, x.dtype()), bottom = one_hot(argmin(x, -1), 3, x.dtype()),
+               behind = roll(top, 1, -1) - roll(top, 2, -1);
   const auto chosen = [&](const Tensor& which) { return sum(x * which, -1, true); };
-  const auto inverse = [](const Tensor& t) { return where(t > 0, 1 / where(t > 0, t, 1), 0); };   // 0 where nothing depends on it
-  const Tensor value = chosen(top), least = chosen(bottom), per_value = inverse(value), per_range = inverse(value - least);
+  const auto inverse = [](const Tensor& t) {
+    return where(t > 0, 1 / where(t > 0, t, 1), 0);
+  };   // 0 where nothing depends on it
+  const Tensor value = chosen(top), least = chosen(bottom), per_value = inverse(value),
+               per_range = inverse(value - least);
   const std::vector<Tensor> d = split(dy, 3, -1);
-  const Tensor of_side = d[0] * per_range / 6, of_range = of_side * chosen(behind) * per_range, of_least = d[1] * per_value;
-  return top * (d[2] + of_least * least * per_value - of_range) + bottom * (of_range - of_least) + behind * of_side;
+  const Tensor of_side = d[0] * per_range / 6, of_range = of_side * chosen(behind) * per_range,
+               of_least = d[1] * per_value;
+  return top * (d[2] + of_least * least * per_value - of_range) + bottom * (of_range - of_least) +
+         behind * of_side;
 }
 
 Tensor rgb_gradient(const Tensor& x, const Tensor& dy);
 
 constexpr Op table[] = {
     {.name = "rgb_to_hsv",
-     .doc = "Hue, saturation and value of red, green and blue (Smith 1978): value = max, saturation = 1 - min / max, and hue is where between two of the pure colours the other channels lie.",
+     .doc = "Hue, saturation and value of red, green and blue (Smith 1978): value = max, saturation = 1 - "
+            "min / max, and hue is where between two of the pure colours the other channels lie.",
      .tensorflow = "RGBToHSV",
      .args = {"x"},
      .infer = infer_colours,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::rgb_to_hsv(c.x[0], y[0]); },
-     .rule = custom({.x = 1}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = rgb_gradient(c.x[0], std::move(dy[0]).dense()); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({2, 37, 3}, 0, 1)}},
-           {.inputs = {uniform({3}, -1, 1)}},
-           {.inputs = {uniform({0, 3}, 0, 1)}},
-           {.inputs = {f64({{0.2, 0.5, 0.3}, {0.9, 0.1, 0.4}, {0.3, 0.35, 0.8}, {0.8, 0.75, 0.1}, {0.9, 0.2, 0.7}})},
-            .expected = {f64({{0.38888888888888884, 0.6, 0.5}, {0.9375, 0.888888888888889, 0.9}, {0.65, 0.625, 0.8}, {0.15476190476190474, 0.875, 0.8}, {0.880952380952381, 0.7777777777777778, 0.9}})},
-            .oracle = "np.array([__import__('colorsys').rgb_to_hsv(*c) for c in x])"}};
-     }},
+     .rule = custom({.x = 1},
+                    [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                      dx[0] = rgb_gradient(c.x[0], std::move(dy[0]).dense());
+                    }),
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 37, 3}, 0, 1)}},
+               {.inputs = {uniform({3}, -1, 1)}},
+               {.inputs = {uniform({0, 3}, 0, 1)}},
+               {.inputs = {f64(
+                    {{0.2, 0.5, 0.3}, {0.9, 0.1, 0.4}, {0.3, 0.35, 0.8}, {0.8, 0.75, 0.1}, {0.9, 0.2, 0.7}})},
+                .expected = {f64({{0.38888888888888884, 0.6, 0.5},
+                                  {0.9375, 0.888888888888889, 0.9},
+                                  {0.65, 0.625, 0.8},
+                                  {0.15476190476190474, 0.875, 0.8},
+                                  {0.880952380952381, 0.7777777777777778, 0.9}})},
+                .oracle = "np.array([__import__('colorsys').rgb_to_hsv(*c) for c in x])"}};
+         }},
 
     {.name = "rgb_to_hsv_gradient",
-     .doc = "The gradient of rgb_to_hsv in x: that of max, of 1 - min / max and of the two other channels' difference over 6 (max - min).",
+     .doc = "The gradient of rgb_to_hsv in x: that of max, of 1 - min / max and of the two other channels' "
+            "difference over 6 (max - min).",
      .args = {"x", "dy"},
-     .infer = [](const Call& c) {
-       const Tensor &x = c.x[0], &dy = c.x[1];
-       infer_colours(c);
-       require_one_dtype(c);
-       if (dy.ndim() < x.ndim() || Shape(dy.shape().dims().last(static_cast<std::size_t>(x.ndim()))) != x.shape()) throw_shape_error(c, "dy does not end in the shape of x");
-       return dy.spec();
-     },
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::rgb_to_hsv_gradient(c.x[0], c.x[1], y[0]); },
-     .rule = unstacked(custom({.x = 0b11}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-       pull_back_by_ops(c, dy, dx, [](const std::vector<Tensor>& x) { return std::vector<Tensor>{gradient_by_ops(x[0], x[1])}; });
-     })),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({2, 37, 3}, 0, 1), uniform({2, 37, 3}, -1, 1, 1)}},
-           {.inputs = {uniform({0, 3}, 0, 1), uniform({0, 3}, -1, 1)}},
-           {.inputs = {f64({0.25, 0.75, 0.5}), f64({3, 9, 1})}, .expected = {f64({-12.5, 4.5, 1})}, .oracle = "by hand"}};
-     }},
+     .infer =
+         [](const Call& c) {
+           const Tensor &x = c.x[0], &dy = c.x[1];
+           infer_colours(c);
+           require_one_dtype(c);
+           if (dy.ndim() < x.ndim() ||
+               Shape(dy.shape().dims().last(static_cast<std::size_t>(x.ndim()))) != x.shape())
+             throw_shape_error(c, "dy does not end in the shape of x");
+           return dy.spec();
+         },
+     .forward = [](const Call& c,
+                   std::span<Tensor> y) { kernels::rgb_to_hsv_gradient(c.x[0], c.x[1], y[0]); },
+     .rule = unstacked(custom({.x = 0b11},
+                              [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                                pull_back_by_ops(c, dy, dx, [](const std::vector<Tensor>& x) {
+                                  return std::vector<Tensor>{gradient_by_ops(x[0], x[1])};
+                                });
+                              })),
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({2, 37, 3}, 0, 1), uniform({2, 37, 3}, -1, 1, 1)}},
+                                      {.inputs = {uniform({0, 3}, 0, 1), uniform({0, 3}, -1, 1)}},
+                                      {.inputs = {f64({0.25, 0.75, 0.5}), f64({3, 9, 1})},
+                                       .expected = {f64({-12.5, 4.5, 1})},
+                                       .oracle = "by hand"}};
+         }},
 
     {.name = "hsv_to_rgb",
      .doc = "Red, green and blue of hue, saturation and value.",
@@ -76,13 +103,19 @@ constexpr Op table[] = {
      .infer = infer_colours,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::hsv_to_rgb(c.x[0], y[0]); },
      .rule = none(),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({2, 37, 3}, 0, 1)}},
-           {.inputs = {uniform({0, 3}, 0, 1)}},
-           {.inputs = {f64({{0.4, 0.6, 0.5}, {0.9375, 0.9, 0.9}, {0.65, 0.625, 0.8}, {0.15, 0.875, 0.8}})},
-            .expected = {tensor(std::vector<double>{0.2, 0.5, 0.3200000000000001, 0.9, 0.08999999999999998, 0.39375, 0.30000000000000004, 0.34999999999999987, 0.8, 0.8, 0.73, 0.1}, {4, 3})}, .oracle = "np.array([__import__('colorsys').hsv_to_rgb(*c) for c in x])"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 37, 3}, 0, 1)}},
+               {.inputs = {uniform({0, 3}, 0, 1)}},
+               {.inputs = {f64(
+                    {{0.4, 0.6, 0.5}, {0.9375, 0.9, 0.9}, {0.65, 0.625, 0.8}, {0.15, 0.875, 0.8}})},
+                .expected = {tensor(
+                    std::vector<double>{0.2, 0.5, 0.3200000000000001, 0.9, 0.08999999999999998, 0.39375,
+                                        0.30000000000000004, 0.34999999999999987, 0.8, 0.8, 0.73, 0.1},
+                    {4, 3})},
+                .oracle = "np.array([__import__('colorsys').hsv_to_rgb(*c) for c in x])"}};
+         }},
 };
 
 Tensor rgb_gradient(const Tensor& x, const Tensor& dy) {
@@ -90,11 +123,11 @@ Tensor rgb_gradient(const Tensor& x, const Tensor& dy) {
   return find(table, "rgb_to_hsv_gradient").execute({inputs, 2});
 }
 
-}  // namespace
+}   // namespace
 
 Tensor rgb_to_hsv(const Tensor& x) { return find(table, "rgb_to_hsv")(Operand(x)); }
 Tensor hsv_to_rgb(const Tensor& x) { return find(table, "hsv_to_rgb")(Operand(x)); }
 
 std::span<const Op> colour_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

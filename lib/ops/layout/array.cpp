@@ -1,39 +1,52 @@
-// Shapes and arrangement. In: tensors of any dtype. Out: the same elements under another shape, in another order, or repeated.
+// Shapes and arrangement. In: tensors of any dtype. Out: the same elements under another shape, in another
+// order, or repeated.
 #include "tapedeck/ops/array.h"
 
 #include <array>
 #include <bit>
 
-#include "op/rules.h"
 #include "core/format.h"
 #include "core/visit.h"
+#include "op/rules.h"
 #include "ops/axes.h"
-#include "ops/samples.h"
 #include "ops/layout/sharing.h"
 #include "ops/layout/take.h"
+#include "ops/samples.h"
 
 namespace tapedeck {
 namespace {
 
 using namespace samples;
 
-// Attributes speak of the last axes of x only: further axes in front, which stacked cotangents have, stay as they are.
-struct ReshapeAttrs { int axes; Shape shape; };                      // the last `axes` axes become `shape`
-struct MaskAttrs { unsigned mask; };                                 // bit i: axis -1 - i, in expand_dims of the result
+// Attributes speak of the last axes of x only: further axes in front, which stacked cotangents have, stay as
+// they are.
+struct ReshapeAttrs {
+  int axes;
+  Shape shape;
+};   // the last `axes` axes become `shape`
+struct MaskAttrs {
+  unsigned mask;
+};   // bit i: axis -1 - i, in expand_dims of the result
 struct TransposeAttrs {
   int axes;
   std::array<std::int8_t, Shape::kMaxRank> perm;
   std::span<const std::int8_t> all() const { return {perm.data(), static_cast<std::size_t>(axes)}; }
 };
-struct TileAttrs { Shape reps; };
-struct OneHotAttrs { std::int64_t depth; DType dtype; };
+struct TileAttrs {
+  Shape reps;
+};
+struct OneHotAttrs {
+  std::int64_t depth;
+  DType dtype;
+};
 
 Spec infer_reshape(const Call& c) {
   const auto& [axes, shape] = c.attrs<ReshapeAttrs>();
   require_axes(c, axes);
   const Tensor& x = c.x[0];
   const Shape result = behind_extra(x, axes, shape);
-  if (result.size() != x.size()) throw_error<ShapeError>("{}: element counts differ: x is {}, shape is {}", c.op.name, x.spec(), shape);
+  if (result.size() != x.size())
+    throw_error<ShapeError>("{}: element counts differ: x is {}, shape is {}", c.op.name, x.spec(), shape);
   return {x.dtype(), result};
 }
 
@@ -44,7 +57,8 @@ Spec infer_expand_dims(const Call& c) {
   if (ndim > Shape::kMaxRank) throw_shape_error(c, "more than 8 axes");
   if (mask >> ndim) throw_shape_error(c, "an axis is out of range");
   Shape shape;
-  for (int d = 0, next = 0; d < ndim; ++d) shape.push_back(mask >> (ndim - 1 - d) & 1 ? 1 : x.shape()[next++]);
+  for (int d = 0, next = 0; d < ndim; ++d)
+    shape.push_back(mask >> (ndim - 1 - d) & 1 ? 1 : x.shape()[next++]);
   return {x.dtype(), shape};
 }
 
@@ -53,7 +67,8 @@ Spec infer_squeeze(const Call& c) {
   const unsigned mask = c.attrs<MaskAttrs>().mask;
   require_axes(c, static_cast<int>(std::bit_width(mask)));
   for (int d = 0; d < x.ndim(); ++d)
-    if ((mask >> (x.ndim() - 1 - d) & 1) && x.shape()[d] != 1) throw_error<ShapeError>("squeeze: axis {} of x, {}, has more or less than one entry", d, x.spec());
+    if ((mask >> (x.ndim() - 1 - d) & 1) && x.shape()[d] != 1)
+      throw_error<ShapeError>("squeeze: axis {} of x, {}, has more or less than one entry", d, x.spec());
   return {x.dtype(), without(x.shape(), mask, false)};
 }
 
@@ -62,7 +77,8 @@ TransposeAttrs in_full(const TransposeAttrs& a, const Tensor& x) {
   TransposeAttrs full{x.ndim(), {}};
   const int front = x.ndim() - a.axes;
   for (int d = 0; d < x.ndim(); ++d)
-    full.perm[static_cast<std::size_t>(d)] = static_cast<std::int8_t>(d < front ? d : front + a.perm[static_cast<std::size_t>(d - front)]);
+    full.perm[static_cast<std::size_t>(d)] =
+        static_cast<std::int8_t>(d < front ? d : front + a.perm[static_cast<std::size_t>(d - front)]);
   return full;
 }
 
@@ -71,7 +87,8 @@ Spec infer_transpose(const Call& c) {
   require_axes(c, c.attrs<TransposeAttrs>().axes);
   const TransposeAttrs full = in_full(c.attrs<TransposeAttrs>(), x);
   Shape shape;
-  for (const int axis : full.all()) shape.push_back(x.shape()[axis]);
+  for (const int axis : full.all())
+    shape.push_back(x.shape()[axis]);
   return {x.dtype(), shape};
 }
 
@@ -81,7 +98,8 @@ void run_transpose(const Call& c, std::span<Tensor> y) {
 
 TransposeAttrs inverse(const TransposeAttrs& a) {
   TransposeAttrs result{a.axes, {}};
-  for (int d = 0; d < a.axes; ++d) result.perm[static_cast<std::size_t>(a.perm[static_cast<std::size_t>(d)])] = static_cast<std::int8_t>(d);
+  for (int d = 0; d < a.axes; ++d)
+    result.perm[static_cast<std::size_t>(a.perm[static_cast<std::size_t>(d)])] = static_cast<std::int8_t>(d);
   return result;
 }
 
@@ -98,7 +116,9 @@ void run_reverse(const Call& c, std::span<Tensor> y) {
 
 Spec infer_broadcast_to(const Call& c) {
   const Shape& shape = c.attrs<Shape>();
-  if (!broadcasts_to(c.x[0].shape(), shape)) throw_error<ShapeError>("broadcast_to: x does not broadcast to shape: x is {}, shape is {}", c.x[0].spec(), shape);
+  if (!broadcasts_to(c.x[0].shape(), shape))
+    throw_error<ShapeError>("broadcast_to: x does not broadcast to shape: x is {}, shape is {}",
+                            c.x[0].spec(), shape);
   return {c.x[0].dtype(), shape};
 }
 
@@ -111,7 +131,8 @@ Spec infer_tile(const Call& c) {
     const int axis = x.ndim() - reps.ndim() + d;
     std::int64_t extent;
     if (reps[d] < 0) throw_error<ShapeError>("tile: a negative count: reps is {}", reps);
-    if (__builtin_mul_overflow(x.shape()[axis], reps[d], &extent)) throw_error<ShapeError>("tile: too many elements: x is {}, reps is {}", x.spec(), reps);
+    if (__builtin_mul_overflow(x.shape()[axis], reps[d], &extent))
+      throw_error<ShapeError>("tile: too many elements: x is {}, reps is {}", x.spec(), reps);
     shape.set(axis, extent);
   }
   return {x.dtype(), shape};
@@ -171,17 +192,19 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = infer_reshape,
      .forward = kShare,
-     .rule = linear([](const Call& c, const Tensor& dy) { return reshape_last(dy, c.y[0].ndim(), c.x[0].shape()); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({2, 6}, -1, 1)}, .attrs = Attrs(ReshapeAttrs{2, {3, 4}})},
-           {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(ReshapeAttrs{0, {1, 1}})},
-           {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = Attrs(ReshapeAttrs{2, {3, 0, 2}})},
-           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})},
-            .attrs = Attrs(ReshapeAttrs{2, {3, 2}}),
-            .expected = {f64({{1, 2}, {3, 4}, {5, 6}})},
-            .oracle = "np.reshape(x, (3, 2))"}};
-     }},
+     .rule = linear(
+         [](const Call& c, const Tensor& dy) { return reshape_last(dy, c.y[0].ndim(), c.x[0].shape()); }),
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 6}, -1, 1)}, .attrs = Attrs(ReshapeAttrs{2, {3, 4}})},
+               {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(ReshapeAttrs{0, {1, 1}})},
+               {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = Attrs(ReshapeAttrs{2, {3, 0, 2}})},
+               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})},
+                .attrs = Attrs(ReshapeAttrs{2, {3, 2}}),
+                .expected = {f64({{1, 2}, {3, 4}, {5, 6}})},
+                .oracle = "np.reshape(x, (3, 2))"}};
+         }},
 
     {.name = "expand_dims",
      .doc = "x with axes of extent 1 put in, without a copy.",
@@ -190,16 +213,16 @@ constexpr Op table[] = {
      .infer = infer_expand_dims,
      .forward = kShare,
      .rule = linear([](const Call& c, const Tensor& dy) { return squeezed(dy, c.attrs<MaskAttrs>()); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({37}, -1, 1)}, .attrs = Attrs(MaskAttrs{0b101})},
-           {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(MaskAttrs{0b1})},
-           {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = Attrs(MaskAttrs{0b10})},
-           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})},
-            .attrs = Attrs(MaskAttrs{0b10}),
-            .expected = {f64({{{1, 2, 3}}, {{4, 5, 6}}})},
-            .oracle = "np.expand_dims(x, 1)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({37}, -1, 1)}, .attrs = Attrs(MaskAttrs{0b101})},
+                                      {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(MaskAttrs{0b1})},
+                                      {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = Attrs(MaskAttrs{0b10})},
+                                      {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})},
+                                       .attrs = Attrs(MaskAttrs{0b10}),
+                                       .expected = {f64({{{1, 2, 3}}, {{4, 5, 6}}})},
+                                       .oracle = "np.expand_dims(x, 1)"}};
+         }},
 
     {.name = "squeeze",
      .doc = "x without axes of extent 1, without a copy.",
@@ -208,16 +231,17 @@ constexpr Op table[] = {
      .infer = infer_squeeze,
      .forward = kShare,
      .rule = linear([](const Call& c, const Tensor& dy) { return expanded(dy, c.attrs<MaskAttrs>()); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({1, 37, 1}, -1, 1)}, .attrs = Attrs(MaskAttrs{0b101})},
-           {.inputs = {uniform({1, 1}, -1, 1)}, .attrs = Attrs(MaskAttrs{0b11})},
-           {.inputs = {uniform({0, 1, 3}, -1, 1)}, .attrs = Attrs(MaskAttrs{0b10})},
-           {.inputs = {f64({{{1, 2, 3}}, {{4, 5, 6}}})},
-            .attrs = Attrs(MaskAttrs{0b10}),
-            .expected = {f64({{1, 2, 3}, {4, 5, 6}})},
-            .oracle = "np.squeeze(x, 1)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({1, 37, 1}, -1, 1)}, .attrs = Attrs(MaskAttrs{0b101})},
+               {.inputs = {uniform({1, 1}, -1, 1)}, .attrs = Attrs(MaskAttrs{0b11})},
+               {.inputs = {uniform({0, 1, 3}, -1, 1)}, .attrs = Attrs(MaskAttrs{0b10})},
+               {.inputs = {f64({{{1, 2, 3}}, {{4, 5, 6}}})},
+                .attrs = Attrs(MaskAttrs{0b10}),
+                .expected = {f64({{1, 2, 3}, {4, 5, 6}})},
+                .oracle = "np.squeeze(x, 1)"}};
+         }},
 
     {.name = "transpose",
      .doc = "Axes in another order: axis i of the result is axis perm[i] of x.",
@@ -225,18 +249,20 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = infer_transpose,
      .forward = {run_transpose, Outputs::own},
-     .rule = linear([](const Call& c, const Tensor& dy) { return transposed(dy, inverse(c.attrs<TransposeAttrs>())); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({37, 5}, -1, 1)}, .attrs = Attrs(TransposeAttrs{2, {1, 0}})},
-           {.inputs = {uniform({2, 3, 4}, -1, 1)}, .attrs = Attrs(TransposeAttrs{3, {2, 0, 1}})},
-           {.inputs = {uniform({2, 3, 2, 2}, -1, 1)}, .attrs = Attrs(TransposeAttrs{4, {0, 2, 1, 3}})},
-           {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(TransposeAttrs{0, {}})},
-           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})},
-            .attrs = Attrs(TransposeAttrs{2, {1, 0}}),
-            .expected = {f64({{1, 4}, {2, 5}, {3, 6}})},
-            .oracle = "np.transpose(x, (1, 0))"}};
-     }},
+     .rule = linear(
+         [](const Call& c, const Tensor& dy) { return transposed(dy, inverse(c.attrs<TransposeAttrs>())); }),
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({37, 5}, -1, 1)}, .attrs = Attrs(TransposeAttrs{2, {1, 0}})},
+               {.inputs = {uniform({2, 3, 4}, -1, 1)}, .attrs = Attrs(TransposeAttrs{3, {2, 0, 1}})},
+               {.inputs = {uniform({2, 3, 2, 2}, -1, 1)}, .attrs = Attrs(TransposeAttrs{4, {0, 2, 1, 3}})},
+               {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(TransposeAttrs{0, {}})},
+               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})},
+                .attrs = Attrs(TransposeAttrs{2, {1, 0}}),
+                .expected = {f64({{1, 4}, {2, 5}, {3, 6}})},
+                .oracle = "np.transpose(x, (1, 0))"}};
+         }},
 
     {.name = "reverse",
      .doc = "The elements in the opposite order along axes: y[i] = x[n - 1 - i].",
@@ -245,30 +271,43 @@ constexpr Op table[] = {
      .infer = same_as_first,
      .forward = {run_reverse, Outputs::own},
      .rule = linear([](const Call& c, const Tensor& dy) { return reversed(dy, c.attrs<MaskAttrs>()); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({3, 37}, -1, 1)}, .attrs = Attrs(MaskAttrs{0b01})},
-           {.inputs = {uniform({3, 2, 5}, -1, 1)}, .attrs = Attrs(MaskAttrs{0b101})},
-           {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = Attrs(MaskAttrs{0b11})},
-           {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(MaskAttrs{0})},
-           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})}, .attrs = Attrs(MaskAttrs{0b11}), .expected = {f64({{6, 5, 4}, {3, 2, 1}})}, .oracle = "np.flip(x)"},
-           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})}, .attrs = Attrs(MaskAttrs{0b10}), .expected = {f64({{4, 5, 6}, {1, 2, 3}})}, .oracle = "np.flip(x, 0)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({3, 37}, -1, 1)}, .attrs = Attrs(MaskAttrs{0b01})},
+               {.inputs = {uniform({3, 2, 5}, -1, 1)}, .attrs = Attrs(MaskAttrs{0b101})},
+               {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = Attrs(MaskAttrs{0b11})},
+               {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(MaskAttrs{0})},
+               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})},
+                .attrs = Attrs(MaskAttrs{0b11}),
+                .expected = {f64({{6, 5, 4}, {3, 2, 1}})},
+                .oracle = "np.flip(x)"},
+               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})},
+                .attrs = Attrs(MaskAttrs{0b10}),
+                .expected = {f64({{4, 5, 6}, {1, 2, 3}})},
+                .oracle = "np.flip(x, 0)"}};
+         }},
 
     {.name = "broadcast_to",
      .doc = "x repeated to a shape that it broadcasts to.",
      .tensorflow = "BroadcastTo",
      .args = {"x"},
      .infer = infer_broadcast_to,
-     .forward = {[](const Call& c, std::span<Tensor> y) { take(c.x[0], kernels::broadcast(c.x[0].shape(), y[0].shape()), y[0]); }, Outputs::own},
+     .forward = {[](const Call& c, std::span<Tensor> y) {
+                   take(c.x[0], kernels::broadcast(c.x[0].shape(), y[0].shape()), y[0]);
+                 },
+                 Outputs::own},
      .rule = broadcasting(linear([](const Call& c, const Tensor& dy) { return unbroadcast(c, dy, 0); })),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({3, 1}, -1, 1)}, .attrs = Attrs(Shape{2, 3, 37})},
-           {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(Shape{2, 3})},
-           {.inputs = {uniform({1, 3}, -1, 1)}, .attrs = Attrs(Shape{0, 3})},
-           {.inputs = {f64({1, 2, 3})}, .attrs = Attrs(Shape{2, 3}), .expected = {f64({{1, 2, 3}, {1, 2, 3}})}, .oracle = "np.broadcast_to(x, (2, 3))"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({3, 1}, -1, 1)}, .attrs = Attrs(Shape{2, 3, 37})},
+                                      {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(Shape{2, 3})},
+                                      {.inputs = {uniform({1, 3}, -1, 1)}, .attrs = Attrs(Shape{0, 3})},
+                                      {.inputs = {f64({1, 2, 3})},
+                                       .attrs = Attrs(Shape{2, 3}),
+                                       .expected = {f64({{1, 2, 3}, {1, 2, 3}})},
+                                       .oracle = "np.broadcast_to(x, (2, 3))"}};
+         }},
 
     {.name = "tile",
      .doc = "x repeated reps[i] times along axis i.",
@@ -276,22 +315,27 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = infer_tile,
      .forward = {[](const Call& c, std::span<Tensor> y) {
-                   take(c.x[0], kernels::tiled(c.x[0].shape(), filled_in_front(c.attrs<TileAttrs>().reps, c.x[0].ndim(), 1)), y[0]);
-                 }, Outputs::own},
+                   take(c.x[0],
+                        kernels::tiled(c.x[0].shape(),
+                                       filled_in_front(c.attrs<TileAttrs>().reps, c.x[0].ndim(), 1)),
+                        y[0]);
+                 },
+                 Outputs::own},
      .rule = linear([](const Call& c, const Tensor& dy) { return sum_of_copies(c, dy); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({3, 5}, -1, 1)}, .attrs = Attrs(TileAttrs{{2, 37}})},
-           {.inputs = {uniform({2, 1, 3}, -1, 1)}, .attrs = Attrs(TileAttrs{{4, 3, 1}})},
-           {.inputs = {uniform({2, 3}, -1, 1)}, .attrs = Attrs(TileAttrs{{2}})},
-           {.inputs = {uniform({2, 3}, -1, 1)}, .attrs = Attrs(TileAttrs{{0, 2}})},
-           {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = Attrs(TileAttrs{{2, 2}})},
-           {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(TileAttrs{})},
-           {.inputs = {f64({{1, 2}, {3, 4}})},
-            .attrs = Attrs(TileAttrs{{2, 2}}),
-            .expected = {f64({{1, 2, 1, 2}, {3, 4, 3, 4}, {1, 2, 1, 2}, {3, 4, 3, 4}})},
-            .oracle = "np.tile(x, (2, 2))"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({3, 5}, -1, 1)}, .attrs = Attrs(TileAttrs{{2, 37}})},
+               {.inputs = {uniform({2, 1, 3}, -1, 1)}, .attrs = Attrs(TileAttrs{{4, 3, 1}})},
+               {.inputs = {uniform({2, 3}, -1, 1)}, .attrs = Attrs(TileAttrs{{2}})},
+               {.inputs = {uniform({2, 3}, -1, 1)}, .attrs = Attrs(TileAttrs{{0, 2}})},
+               {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = Attrs(TileAttrs{{2, 2}})},
+               {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(TileAttrs{})},
+               {.inputs = {f64({{1, 2}, {3, 4}})},
+                .attrs = Attrs(TileAttrs{{2, 2}}),
+                .expected = {f64({{1, 2, 1, 2}, {3, 4, 3, 4}, {1, 2, 1, 2}, {3, 4, 3, 4}})},
+                .oracle = "np.tile(x, (2, 2))"}};
+         }},
 
     {.name = "one_hot",
      .doc = "1 at position indices[…] along a new last axis, 0 elsewhere.",
@@ -300,14 +344,15 @@ constexpr Op table[] = {
      .infer = infer_one_hot,
      .forward = run_one_hot,
      .rule = none(),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {tensor<std::int32_t>({{0, 1}, {2, 2}})}, .attrs = Attrs(OneHotAttrs{3, DType::f32})},
-           {.inputs = {tensor<std::int64_t>({2, 0, 3})},
-            .attrs = Attrs(OneHotAttrs{4, DType::f64}),
-            .expected = {f64({{0, 0, 1, 0}, {1, 0, 0, 0}, {0, 0, 0, 1}})},
-            .oracle = "np.eye(4)[indices]"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {tensor<std::int32_t>({{0, 1}, {2, 2}})},
+                                       .attrs = Attrs(OneHotAttrs{3, DType::f32})},
+                                      {.inputs = {tensor<std::int64_t>({2, 0, 3})},
+                                       .attrs = Attrs(OneHotAttrs{4, DType::f64}),
+                                       .expected = {f64({{0, 0, 1, 0}, {1, 0, 0, 0}, {0, 0, 0, 1}})},
+                                       .oracle = "np.eye(4)[indices]"}};
+         }},
 
     {.name = "identity",
      .doc = "The same values as a new tensor, which shares their memory.",
@@ -316,9 +361,12 @@ constexpr Op table[] = {
      .infer = same_as_first,
      .forward = kShare,
      .rule = kIdentityRule,
-     .samples = [] {
-       return std::vector<Sample>{{.inputs = {uniform({37}, -1, 1)}}, {.inputs = {uniform({}, -1, 1)}}, {.inputs = {f64({1, 2})}, .expected = {f64({1, 2})}, .oracle = "x"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({37}, -1, 1)}},
+                                      {.inputs = {uniform({}, -1, 1)}},
+                                      {.inputs = {f64({1, 2})}, .expected = {f64({1, 2})}, .oracle = "x"}};
+         }},
 
     {.name = "zeros_like",
      .doc = "Zeros of x's shape and dtype.",
@@ -327,16 +375,25 @@ constexpr Op table[] = {
      .infer = same_as_first,
      .forward = [](const Call&, std::span<Tensor> y) { kernels::clear(y[0]); },
      .rule = none(),
-     .samples = [] { return std::vector<Sample>{{.inputs = {f64({1, 2})}, .expected = {f64({0, 0})}, .oracle = "np.zeros_like(x)"}}; }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {f64({1, 2})}, .expected = {f64({0, 0})}, .oracle = "np.zeros_like(x)"}};
+         }},
 
     {.name = "ones_like",
      .doc = "Ones of x's shape and dtype.",
      .tensorflow = "OnesLike",
      .args = {"x"},
      .infer = same_as_first,
-     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = full(c.x[0].shape(), 1, c.x[0].dtype()); }, Outputs::own},
+     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = full(c.x[0].shape(), 1, c.x[0].dtype()); },
+                 Outputs::own},
      .rule = none(),
-     .samples = [] { return std::vector<Sample>{{.inputs = {f64({1, 2})}, .expected = {f64({1, 1})}, .oracle = "np.ones_like(x)"}}; }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {f64({1, 2})}, .expected = {f64({1, 1})}, .oracle = "np.ones_like(x)"}};
+         }},
 
     {.name = "stop_gradient",
      .doc = "The same values as a new tensor that no tape and no accumulator follows.",
@@ -345,28 +402,40 @@ constexpr Op table[] = {
      .infer = same_as_first,
      .forward = kShare,
      .rule = none(),
-     .samples = [] { return std::vector<Sample>{{.inputs = {f64({1, 2})}, .expected = {f64({1, 2})}, .oracle = "x"}}; }},
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {f64({1, 2})}, .expected = {f64({1, 2})}, .oracle = "x"}};
+         }},
 };
 
-Tensor reshape_last(const Tensor& x, int axes, const Shape& shape) { return find(table, "reshape").with(ReshapeAttrs{axes, shape}, x); }
+Tensor reshape_last(const Tensor& x, int axes, const Shape& shape) {
+  return find(table, "reshape").with(ReshapeAttrs{axes, shape}, x);
+}
 Tensor expanded(const Tensor& x, const MaskAttrs& axes) { return find(table, "expand_dims").with(axes, x); }
 Tensor squeezed(const Tensor& x, const MaskAttrs& axes) { return find(table, "squeeze").with(axes, x); }
-Tensor transposed(const Tensor& x, const TransposeAttrs& attrs) { return find(table, "transpose").with(attrs, x); }
+Tensor transposed(const Tensor& x, const TransposeAttrs& attrs) {
+  return find(table, "transpose").with(attrs, x);
+}
 Tensor reversed(const Tensor& x, const MaskAttrs& axes) { return find(table, "reverse").with(axes, x); }
 
-}  // namespace
+}   // namespace
 
 Tensor reshape(const Tensor& x, const Shape& shape) {
   Shape known;
   int open = -1;
   for (int d = 0; d < shape.ndim(); ++d) {
-    if (shape[d] == -1 && open >= 0) throw_error<ShapeError>("reshape: more than one extent is -1: shape is {}", shape);
-    if (shape[d] == -1) open = d;
-    else known.push_back(shape[d]);
+    if (shape[d] == -1 && open >= 0)
+      throw_error<ShapeError>("reshape: more than one extent is -1: shape is {}", shape);
+    if (shape[d] == -1)
+      open = d;
+    else
+      known.push_back(shape[d]);
   }
   if (open < 0) return reshape_last(x, x.ndim(), shape);
   const std::int64_t size = known.size();
-  if (size == 0 || x.size() % size) throw_error<ShapeError>("reshape: no extent fits in the place of -1: x is {}, shape is {}", x.spec(), shape);
+  if (size == 0 || x.size() % size)
+    throw_error<ShapeError>("reshape: no extent fits in the place of -1: x is {}, shape is {}", x.spec(),
+                            shape);
   Shape full = shape;
   full.set(open, x.size() / size);
   return reshape_last(x, x.ndim(), full);
@@ -380,7 +449,8 @@ Tensor expand_dims(const Tensor& x, int axis) {
 Tensor squeeze(const Tensor& x, const Axes& axes) {
   if (!axes.all) return squeezed(x, {mask_of(find(table, "squeeze"), axes, x.ndim())});
   unsigned mask = 0;
-  for (int d = 0; d < x.ndim(); ++d) mask = mask << 1 | (x.shape()[d] == 1);
+  for (int d = 0; d < x.ndim(); ++d)
+    mask = mask << 1 | (x.shape()[d] == 1);
   return squeezed(x, {mask});
 }
 
@@ -389,16 +459,24 @@ Tensor transpose(const Tensor& x, const std::vector<int>& perm) {
   const auto count = static_cast<std::size_t>(x.ndim());
   std::array<bool, Shape::kMaxRank> seen{};
   for (std::size_t d = 0; d < count; ++d) {
-    const int axis = perm.empty() ? static_cast<int>(count - 1 - d) : d < perm.size() ? perm[d] + (perm[d] < 0 ? x.ndim() : 0) : -1;
-    if (axis < 0 || axis >= x.ndim() || perm.size() > count || std::exchange(seen[static_cast<std::size_t>(axis)], true))
-      throw_error<ShapeError>("transpose: perm does not name every axis of x once: perm is [{}], x is {}", fmt::join(perm, ","), x.spec());
+    const int axis = perm.empty()      ? static_cast<int>(count - 1 - d)
+                     : d < perm.size() ? perm[d] + (perm[d] < 0 ? x.ndim() : 0)
+                                       : -1;
+    if (axis < 0 || axis >= x.ndim() || perm.size() > count ||
+        std::exchange(seen[static_cast<std::size_t>(axis)], true))
+      throw_error<ShapeError>("transpose: perm does not name every axis of x once: perm is [{}], x is {}",
+                              fmt::join(perm, ","), x.spec());
     attrs.perm[d] = static_cast<std::int8_t>(axis);
   }
   return transposed(x, attrs);
 }
 
-Tensor reverse(const Tensor& x, const Axes& axes) { return reversed(x, {mask_of(find(table, "reverse"), axes, x.ndim())}); }
-Tensor broadcast_to(const Tensor& x, const Shape& shape) { return find(table, "broadcast_to").with(shape, x); }
+Tensor reverse(const Tensor& x, const Axes& axes) {
+  return reversed(x, {mask_of(find(table, "reverse"), axes, x.ndim())});
+}
+Tensor broadcast_to(const Tensor& x, const Shape& shape) {
+  return find(table, "broadcast_to").with(shape, x);
+}
 
 Tensor tile(const Tensor& x, const Shape& reps) {
   const Op& op = find(table, "tile");
@@ -406,12 +484,16 @@ Tensor tile(const Tensor& x, const Shape& reps) {
   return op.with(TileAttrs{reps}, reshape(x, filled_in_front(x.shape(), reps.ndim(), 1)));
 }
 
-Tensor one_hot(const Tensor& indices, std::int64_t depth, DType dtype) { return find(table, "one_hot").with(OneHotAttrs{depth, dtype}, indices); }
+Tensor one_hot(const Tensor& indices, std::int64_t depth, DType dtype) {
+  return find(table, "one_hot").with(OneHotAttrs{depth, dtype}, indices);
+}
 Tensor identity(const Tensor& x) { return find(table, "identity").execute({std::array{&x}.data(), 1}); }
-Tensor stop_gradient(const Tensor& x) { return find(table, "stop_gradient").execute({std::array{&x}.data(), 1}); }
+Tensor stop_gradient(const Tensor& x) {
+  return find(table, "stop_gradient").execute({std::array{&x}.data(), 1});
+}
 Tensor zeros_like(const Tensor& x) { return find(table, "zeros_like").execute({std::array{&x}.data(), 1}); }
 Tensor ones_like(const Tensor& x) { return find(table, "ones_like").execute({std::array{&x}.data(), 1}); }
 
 std::span<const Op> array_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,4 +1,5 @@
-// Diagonals, bands and triangles of matrices. In: matrices or diagonals. Out: the other, or the part of a matrix in a band.
+// Diagonals, bands and triangles of matrices. In: matrices or diagonals. Out: the other, or the part of a
+// matrix in a band.
 #include "tapedeck/ops/diag.h"
 
 #include <array>
@@ -19,19 +20,34 @@ using namespace samples;
 constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max() / 2;   // further than any diagonal
 
 // Of matrices with these extents; one diagonal has no axis for it.
-struct DiagonalAttrs { kernels::DiagonalRows d; double padding; };
-struct BandAttrs { std::int64_t low, high; };
-struct AxesAttrs { int axes; };   // of x that a diagonal has, the last ones
+struct DiagonalAttrs {
+  kernels::DiagonalRows d;
+  double padding;
+};
+struct BandAttrs {
+  std::int64_t low, high;
+};
+struct AxesAttrs {
+  int axes;
+};   // of x that a diagonal has, the last ones
 
 kernels::DiagonalRows diagonals(Diagonals k, std::int64_t rows, std::int64_t columns, DiagonalAlign align) {
-  kernels::DiagonalRows d{k.low, k.high, rows, columns, 0, align == DiagonalAlign::left_left || align == DiagonalAlign::left_right,
+  kernels::DiagonalRows d{k.low,
+                          k.high,
+                          rows,
+                          columns,
+                          0,
+                          align == DiagonalAlign::left_left || align == DiagonalAlign::left_right,
                           align == DiagonalAlign::left_left || align == DiagonalAlign::right_left};
-  for (std::int64_t i = k.low; i <= k.high; ++i) d.longest = std::max(d.longest, d.length(i));
+  for (std::int64_t i = k.low; i <= k.high; ++i)
+    d.longest = std::max(d.longest, d.length(i));
   return d;
 }
 
 // The diagonals of one matrix, side by side.
-Shape packed(const kernels::DiagonalRows& d) { return d.count() == 1 ? Shape{d.longest} : Shape{d.count(), d.longest}; }
+Shape packed(const kernels::DiagonalRows& d) {
+  return d.count() == 1 ? Shape{d.longest} : Shape{d.count(), d.longest};
+}
 
 Spec infer_part(const Call& c) {
   const kernels::DiagonalRows& d = c.attrs<DiagonalAttrs>().d;
@@ -47,10 +63,13 @@ Spec infer_matrix(const Call& c) {
   return replaced_last(c, from, {d.rows, d.columns});
 }
 
-template <void (*move)(const Tensor&, const kernels::DiagonalRows&, Tensor&)> void run_move(const Call& c, std::span<Tensor> y) {
+template <void (*move)(const Tensor&, const kernels::DiagonalRows&, Tensor&)>
+void run_move(const Call& c, std::span<Tensor> y) {
   const auto& [d, padding] = c.attrs<DiagonalAttrs>();
-  if (padding == 0) kernels::clear(y[0]);
-  else y[0] = full(y[0].shape(), padding, y[0].dtype());
+  if (padding == 0)
+    kernels::clear(y[0]);
+  else
+    y[0] = full(y[0].shape(), padding, y[0].dtype());
   move(c.x[0], d, y[0]);
 }
 
@@ -80,7 +99,8 @@ Spec infer_diag(const Call& c) {
   require_axes(c, axes);
   if (c.x[0].ndim() + axes > Shape::kMaxRank) throw_shape_error(c, "the result has more than 8 axes");
   Shape shape = c.x[0].shape();
-  for (const std::int64_t n : last_axes(c.x[0], axes)) shape.push_back(n);
+  for (const std::int64_t n : last_axes(c.x[0], axes))
+    shape.push_back(n);
   return {c.x[0].dtype(), shape};
 }
 
@@ -88,8 +108,10 @@ Spec infer_diag_part(const Call& c) {
   const Tensor& x = c.x[0];
   const int axes = c.attrs<AxesAttrs>().axes;
   require_axes(c, 2 * axes);
-  const Shape last = last_axes(x, axes), first(x.shape().dims().first(static_cast<std::size_t>(x.ndim() - axes)));
-  if (Shape(first.dims().last(static_cast<std::size_t>(axes))) != last) throw_shape_error(c, "the first half of the axes must be as the second");
+  const Shape last = last_axes(x, axes),
+              first(x.shape().dims().first(static_cast<std::size_t>(x.ndim() - axes)));
+  if (Shape(first.dims().last(static_cast<std::size_t>(axes))) != last)
+    throw_shape_error(c, "the first half of the axes must be as the second");
   return {x.dtype(), first};
 }
 
@@ -109,51 +131,83 @@ Tensor band(const Tensor& x, const BandAttrs& attrs);
 Tensor spread(const Tensor& x, const AxesAttrs& attrs);
 Tensor diagonal_of(const Tensor& x, const AxesAttrs& attrs);
 
-kernels::DiagonalRows main_diagonal(const Tensor& x) { return diagonals(0, x.shape()[x.ndim() - 2], x.shape()[x.ndim() - 1], DiagonalAlign::right_left); }
+kernels::DiagonalRows main_diagonal(const Tensor& x) {
+  return diagonals(0, x.shape()[x.ndim() - 2], x.shape()[x.ndim() - 1], DiagonalAlign::right_left);
+}
 
-OwnedAttrs some(Diagonals k, std::int64_t rows, std::int64_t columns, DiagonalAlign align = DiagonalAlign::right_left, double padding = 0) {
+OwnedAttrs some(Diagonals k, std::int64_t rows, std::int64_t columns,
+                DiagonalAlign align = DiagonalAlign::right_left, double padding = 0) {
   return Attrs(DiagonalAttrs{diagonals(k, rows, columns, align), padding});
 }
 OwnedAttrs within(std::int64_t low, std::int64_t high) { return Attrs(BandAttrs{low, high}); }
 
 constexpr Op table[] = {
     {.name = "matrix_diag_part",
-     .doc = "Diagonals of matrices as rows: y[…, h - k, i] = x[…, i - min(k, 0), i + max(k, 0)], where h is the highest.",
+     .doc = "Diagonals of matrices as rows: y[…, h - k, i] = x[…, i - min(k, 0), i + max(k, 0)], where h is "
+            "the highest.",
      .tensorflow = "MatrixDiagPart MatrixDiagPartV2 MatrixDiagPartV3",
      .args = {"x"},
      .infer = infer_part,
      .forward = run_move<kernels::take_diagonals>,
-     .rule = custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = matrix(std::move(dy[0]).dense(), c.attrs<DiagonalAttrs>().d); },
-                    [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = part(dx[0], c.attrs<DiagonalAttrs>().d); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({37, 5}, -1, 1)}, .attrs = some(0, 37, 5)},
-           {.inputs = {uniform({2, 3, 4}, -1, 1)}, .attrs = some({-2, 3}, 3, 4, DiagonalAlign::left_right, 7)},
-           {.inputs = {uniform({2, 4, 3}, -1, 1)}, .attrs = some({1, 2}, 4, 3, DiagonalAlign::left_left)},
-           {.inputs = {uniform({2, 0, 3}, -1, 1)}, .attrs = some(0, 0, 3)},
-           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})}, .attrs = some(1, 2, 3), .expected = {f64({2, 6})}, .oracle = "np.diagonal(x, 1)"},
-           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}, {7, 8, 9}})}, .attrs = some({-1, 1}, 3, 3, DiagonalAlign::right_left, -1),
-            .expected = {f64({{-1, 2, 6}, {1, 5, 9}, {4, 8, -1}})}, .oracle = "np.stack([np.r_[-1, np.diagonal(x, 1)], np.diagonal(x), np.r_[np.diagonal(x, -1), -1]])"}};
-     }},
+     .rule = custom(
+         {},
+         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+           dx[0] = matrix(std::move(dy[0]).dense(), c.attrs<DiagonalAttrs>().d);
+         },
+         [](const Call& c, Refs dx, std::span<Tensor> dy) {
+           dy[0] = part(dx[0], c.attrs<DiagonalAttrs>().d);
+         }),
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({37, 5}, -1, 1)}, .attrs = some(0, 37, 5)},
+               {.inputs = {uniform({2, 3, 4}, -1, 1)},
+                .attrs = some({-2, 3}, 3, 4, DiagonalAlign::left_right, 7)},
+               {.inputs = {uniform({2, 4, 3}, -1, 1)}, .attrs = some({1, 2}, 4, 3, DiagonalAlign::left_left)},
+               {.inputs = {uniform({2, 0, 3}, -1, 1)}, .attrs = some(0, 0, 3)},
+               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})},
+                .attrs = some(1, 2, 3),
+                .expected = {f64({2, 6})},
+                .oracle = "np.diagonal(x, 1)"},
+               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}, {7, 8, 9}})},
+                .attrs = some({-1, 1}, 3, 3, DiagonalAlign::right_left, -1),
+                .expected = {f64({{-1, 2, 6}, {1, 5, 9}, {4, 8, -1}})},
+                .oracle = "np.stack([np.r_[-1, np.diagonal(x, 1)], np.diagonal(x), np.r_[np.diagonal(x, -1), "
+                          "-1]])"}};
+         }},
 
     {.name = "matrix_diag",
-     .doc = "Matrices with rows as their diagonals: y[…, i - min(k, 0), i + max(k, 0)] = x[…, h - k, i], where h is the highest; the adjoint of matrix_diag_part.",
+     .doc = "Matrices with rows as their diagonals: y[…, i - min(k, 0), i + max(k, 0)] = x[…, h - k, i], "
+            "where h is the highest; the adjoint of matrix_diag_part.",
      .tensorflow = "MatrixDiag MatrixDiagV2 MatrixDiagV3",
      .args = {"x"},
      .infer = infer_matrix,
      .forward = run_move<kernels::put_diagonals>,
-     .rule = custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = part(std::move(dy[0]).dense(), c.attrs<DiagonalAttrs>().d); },
-                    [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = matrix(dx[0], c.attrs<DiagonalAttrs>().d); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({3, 37}, -1, 1)}, .attrs = some(0, 37, 37)},
-           {.inputs = {uniform({2, 6, 3}, -1, 1)}, .attrs = some({-2, 3}, 3, 4, DiagonalAlign::left_right, 7)},
-           {.inputs = {uniform({2, 2, 2}, -1, 1)}, .attrs = some({1, 2}, 4, 3, DiagonalAlign::right_right)},
-           {.inputs = {uniform({2, 0}, -1, 1)}, .attrs = some(0, 0, 0)},
-           {.inputs = {f64({2, 6})}, .attrs = some(-1, 3, 3), .expected = {f64({{0, 0, 0}, {2, 0, 0}, {0, 6, 0}})}, .oracle = "np.diag(x, -1)"},
-           {.inputs = {f64({{0, 2, 6}, {1, 5, 9}})}, .attrs = some({0, 1}, 3, 3), .expected = {f64({{1, 2, 0}, {0, 5, 6}, {0, 0, 9}})},
-            .oracle = "np.diag(x[0, 1:], 1) + np.diag(x[1])"}};
-     }},
+     .rule = custom(
+         {},
+         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+           dx[0] = part(std::move(dy[0]).dense(), c.attrs<DiagonalAttrs>().d);
+         },
+         [](const Call& c, Refs dx, std::span<Tensor> dy) {
+           dy[0] = matrix(dx[0], c.attrs<DiagonalAttrs>().d);
+         }),
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({3, 37}, -1, 1)}, .attrs = some(0, 37, 37)},
+                                      {.inputs = {uniform({2, 6, 3}, -1, 1)},
+                                       .attrs = some({-2, 3}, 3, 4, DiagonalAlign::left_right, 7)},
+                                      {.inputs = {uniform({2, 2, 2}, -1, 1)},
+                                       .attrs = some({1, 2}, 4, 3, DiagonalAlign::right_right)},
+                                      {.inputs = {uniform({2, 0}, -1, 1)}, .attrs = some(0, 0, 0)},
+                                      {.inputs = {f64({2, 6})},
+                                       .attrs = some(-1, 3, 3),
+                                       .expected = {f64({{0, 0, 0}, {2, 0, 0}, {0, 6, 0}})},
+                                       .oracle = "np.diag(x, -1)"},
+                                      {.inputs = {f64({{0, 2, 6}, {1, 5, 9}})},
+                                       .attrs = some({0, 1}, 3, 3),
+                                       .expected = {f64({{1, 2, 0}, {0, 5, 6}, {0, 0, 9}})},
+                                       .oracle = "np.diag(x[0, 1:], 1) + np.diag(x[1])"}};
+         }},
 
     {.name = "matrix_set_diag",
      .doc = "Matrices with rows in place of their diagonals, as matrix_diag has them.",
@@ -166,99 +220,151 @@ constexpr Op table[] = {
          [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
            const Tensor dy = std::move(dys[0]).dense();
            const kernels::DiagonalRows& d = c.attrs<DiagonalAttrs>().d;
-           if (c.needs(0)) dx[0] = c.op.with(DiagonalAttrs{d, 0}, dy, zeros(behind_extra(dy, 2, packed(d)), dy.dtype()));
+           if (c.needs(0))
+             dx[0] = c.op.with(DiagonalAttrs{d, 0}, dy, zeros(behind_extra(dy, 2, packed(d)), dy.dtype()));
            if (c.needs(1)) dx[1] = part(dy, d);
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           const auto tangent = [&](int i) { return dx[i].defined() ? dx[i] : zeros(c.x[i].shape(), c.x[i].dtype()); };
+           const auto tangent = [&](int i) {
+             return dx[i].defined() ? dx[i] : zeros(c.x[i].shape(), c.x[i].dtype());
+           };
            dy[0] = c.op.with(c.attrs<DiagonalAttrs>(), tangent(0), tangent(1));
          }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({37, 5}, -1, 1), uniform({5}, -1, 1, 1)}, .attrs = some(0, 37, 5)},
-           {.inputs = {uniform({2, 3, 4}, -1, 1), uniform({2, 6, 3}, -1, 1, 1)}, .attrs = some({-2, 3}, 3, 4, DiagonalAlign::left_right)},
-           {.inputs = {uniform({2, 0, 3}, -1, 1), uniform({2, 0}, -1, 1, 1)}, .attrs = some(0, 0, 3)},
-           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), f64({-1, -2})}, .attrs = some(1, 2, 3), .expected = {f64({{1, -1, 3}, {4, 5, -2}})}, .oracle = "x * (1 - np.eye(2, 3, 1)) + np.diag(diagonal, 1)[:2]"},
-           {.inputs = {f64({{1, 2}, {3, 4}}), f64({{9, 8}, {7, 9}})}, .attrs = some({-1, 0}, 2, 2, DiagonalAlign::left_left), .expected = {f64({{9, 2}, {7, 8}})}, .oracle = "by hand"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({37, 5}, -1, 1), uniform({5}, -1, 1, 1)}, .attrs = some(0, 37, 5)},
+               {.inputs = {uniform({2, 3, 4}, -1, 1), uniform({2, 6, 3}, -1, 1, 1)},
+                .attrs = some({-2, 3}, 3, 4, DiagonalAlign::left_right)},
+               {.inputs = {uniform({2, 0, 3}, -1, 1), uniform({2, 0}, -1, 1, 1)}, .attrs = some(0, 0, 3)},
+               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), f64({-1, -2})},
+                .attrs = some(1, 2, 3),
+                .expected = {f64({{1, -1, 3}, {4, 5, -2}})},
+                .oracle = "x * (1 - np.eye(2, 3, 1)) + np.diag(diagonal, 1)[:2]"},
+               {.inputs = {f64({{1, 2}, {3, 4}}), f64({{9, 8}, {7, 9}})},
+                .attrs = some({-1, 0}, 2, 2, DiagonalAlign::left_left),
+                .expected = {f64({{9, 2}, {7, 8}})},
+                .oracle = "by hand"}};
+         }},
 
     {.name = "diag",
      .doc = "x on the main diagonal of a tensor of twice the axes, 0 elsewhere: y[i…, i…] = x[i…].",
      .tensorflow = "Diag",
      .args = {"x"},
      .infer = infer_diag,
-     .forward = [](const Call& c, std::span<Tensor> y) {
-       kernels::clear(y[0]);
-       kernels::put_diagonals(c.x[0], main_diagonals(last_axes(c.x[0], c.attrs<AxesAttrs>().axes)), y[0]);
-     },
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           kernels::clear(y[0]);
+           kernels::put_diagonals(c.x[0], main_diagonals(last_axes(c.x[0], c.attrs<AxesAttrs>().axes)), y[0]);
+         },
      .rule = linear([](const Call& c, const Tensor& dy) { return diagonal_of(dy, c.attrs<AxesAttrs>()); }),
-     .samples = [] {
-       return std::vector<Sample>{{.inputs = {uniform({37}, -1, 1)}, .attrs = Attrs(AxesAttrs{1})},
-                                  {.inputs = {uniform({2, 3}, -1, 1)}, .attrs = Attrs(AxesAttrs{2})},
-                                  {.inputs = {uniform({0}, -1, 1)}, .attrs = Attrs(AxesAttrs{1})},
-                                  {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(AxesAttrs{0})},
-                                  {.inputs = {f64({1, 2})}, .attrs = Attrs(AxesAttrs{1}), .expected = {f64({{1, 0}, {0, 2}})}, .oracle = "np.diag(x)"},
-                                  {.inputs = {f64({{1, 2}})}, .attrs = Attrs(AxesAttrs{2}), .expected = {reshape(f64({1, 0, 0, 2}), {1, 2, 1, 2})}, .oracle = "np.diag(x.ravel()).reshape(1, 2, 1, 2)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({37}, -1, 1)}, .attrs = Attrs(AxesAttrs{1})},
+                                      {.inputs = {uniform({2, 3}, -1, 1)}, .attrs = Attrs(AxesAttrs{2})},
+                                      {.inputs = {uniform({0}, -1, 1)}, .attrs = Attrs(AxesAttrs{1})},
+                                      {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(AxesAttrs{0})},
+                                      {.inputs = {f64({1, 2})},
+                                       .attrs = Attrs(AxesAttrs{1}),
+                                       .expected = {f64({{1, 0}, {0, 2}})},
+                                       .oracle = "np.diag(x)"},
+                                      {.inputs = {f64({{1, 2}})},
+                                       .attrs = Attrs(AxesAttrs{2}),
+                                       .expected = {reshape(f64({1, 0, 0, 2}), {1, 2, 1, 2})},
+                                       .oracle = "np.diag(x.ravel()).reshape(1, 2, 1, 2)"}};
+         }},
 
     {.name = "diag_part",
-     .doc = "The main diagonal of a tensor of which the first half of the axes is as the second: y[i…] = x[i…, i…].",
+     .doc = "The main diagonal of a tensor of which the first half of the axes is as the second: y[i…] = "
+            "x[i…, i…].",
      .tensorflow = "DiagPart",
      .args = {"x"},
      .infer = infer_diag_part,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::take_diagonals(c.x[0], main_diagonals(last_axes(c.x[0], c.attrs<AxesAttrs>().axes)), y[0]); },
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           kernels::take_diagonals(c.x[0], main_diagonals(last_axes(c.x[0], c.attrs<AxesAttrs>().axes)),
+                                   y[0]);
+         },
      .rule = linear([](const Call& c, const Tensor& dy) { return spread(dy, c.attrs<AxesAttrs>()); }),
-     .samples = [] {
-       return std::vector<Sample>{{.inputs = {uniform({37, 37}, -1, 1)}, .attrs = Attrs(AxesAttrs{1})},
-                                  {.inputs = {uniform({2, 3, 2, 3}, -1, 1)}, .attrs = Attrs(AxesAttrs{2})},
-                                  {.inputs = {uniform({0, 0}, -1, 1)}, .attrs = Attrs(AxesAttrs{1})},
-                                  {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(AxesAttrs{0})},
-                                  {.inputs = {f64({{1, 2}, {3, 4}})}, .attrs = Attrs(AxesAttrs{1}), .expected = {f64({1, 4})}, .oracle = "np.diag(x)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({37, 37}, -1, 1)}, .attrs = Attrs(AxesAttrs{1})},
+               {.inputs = {uniform({2, 3, 2, 3}, -1, 1)}, .attrs = Attrs(AxesAttrs{2})},
+               {.inputs = {uniform({0, 0}, -1, 1)}, .attrs = Attrs(AxesAttrs{1})},
+               {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(AxesAttrs{0})},
+               {.inputs = {f64({{1, 2}, {3, 4}})},
+                .attrs = Attrs(AxesAttrs{1}),
+                .expected = {f64({1, 4})},
+                .oracle = "np.diag(x)"}};
+         }},
 
     {.name = "trace",
      .doc = "The sum of the main diagonals of matrices: y = Σ x[…, i, i].",
      .args = {"x"},
      .infer = infer_trace,
-     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = sum(part(c.x[0], main_diagonal(c.x[0])), -1); }, Outputs::own},
+     .forward = {[](const Call& c, std::span<Tensor> y) {
+                   y[0] = sum(part(c.x[0], main_diagonal(c.x[0])), -1);
+                 },
+                 Outputs::own},
      .rule = linear([](const Call& c, const Tensor& dy) {
        const kernels::DiagonalRows d = main_diagonal(c.x[0]);
        return matrix(broadcast_to(expand_dims(dy, -1), behind_extra(expand_dims(dy, -1), 1, {d.longest})), d);
      }),
-     .samples = [] {
-       return std::vector<Sample>{{.inputs = {uniform({37, 37}, -1, 1)}},
-                                  {.inputs = {uniform({2, 3, 4}, -1, 1)}},
-                                  {.inputs = {uniform({2, 0, 3}, -1, 1)}},
-                                  {.inputs = {f64({{1, 2}, {3, 4}, {5, 6}})}, .expected = {f64(5)}, .oracle = "np.trace(x)"},
-                                  {.inputs = {tensor({{1, 2}, {3, 4}}, DType::i64)}, .expected = {tensor(5, DType::i64)}, .oracle = "np.trace(x)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({37, 37}, -1, 1)}},
+               {.inputs = {uniform({2, 3, 4}, -1, 1)}},
+               {.inputs = {uniform({2, 0, 3}, -1, 1)}},
+               {.inputs = {f64({{1, 2}, {3, 4}, {5, 6}})}, .expected = {f64(5)}, .oracle = "np.trace(x)"},
+               {.inputs = {tensor({{1, 2}, {3, 4}}, DType::i64)},
+                .expected = {tensor(5, DType::i64)},
+                .oracle = "np.trace(x)"}};
+         }},
 
     {.name = "band_part",
      .doc = "x where low ≤ column - row ≤ high, else 0, of matrices in the last two axes.",
      .tensorflow = "MatrixBandPart BatchMatrixBandPart",
      .args = {"x"},
      .infer = infer_band,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::band(c.x[0], c.attrs<BandAttrs>().low, c.attrs<BandAttrs>().high, y[0]); },
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           kernels::band(c.x[0], c.attrs<BandAttrs>().low, c.attrs<BandAttrs>().high, y[0]);
+         },
      .rule = linear([](const Call& c, const Tensor& dy) { return band(dy, c.attrs<BandAttrs>()); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({37, 5}, -1, 1)}, .attrs = within(-1, 2)},
-           {.inputs = {uniform({2, 3, 6}, -1, 1)}, .attrs = within(2, 3)},
-           {.inputs = {uniform({2, 3, 4}, -1, 1)}, .attrs = within(9, kAll)},
-           {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = within(0, 0)},
-           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}, {7, 8, 9}})}, .attrs = within(-kAll, -1), .expected = {f64({{0, 0, 0}, {4, 0, 0}, {7, 8, 0}})}, .oracle = "np.tril(x, -1)"},
-           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}, {7, 8, 9}})}, .attrs = within(0, 1), .expected = {f64({{1, 2, 0}, {0, 5, 6}, {0, 0, 9}})}, .oracle = "np.triu(np.tril(x, 1))"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({37, 5}, -1, 1)}, .attrs = within(-1, 2)},
+                                      {.inputs = {uniform({2, 3, 6}, -1, 1)}, .attrs = within(2, 3)},
+                                      {.inputs = {uniform({2, 3, 4}, -1, 1)}, .attrs = within(9, kAll)},
+                                      {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = within(0, 0)},
+                                      {.inputs = {f64({{1, 2, 3}, {4, 5, 6}, {7, 8, 9}})},
+                                       .attrs = within(-kAll, -1),
+                                       .expected = {f64({{0, 0, 0}, {4, 0, 0}, {7, 8, 0}})},
+                                       .oracle = "np.tril(x, -1)"},
+                                      {.inputs = {f64({{1, 2, 3}, {4, 5, 6}, {7, 8, 9}})},
+                                       .attrs = within(0, 1),
+                                       .expected = {f64({{1, 2, 0}, {0, 5, 6}, {0, 0, 9}})},
+                                       .oracle = "np.triu(np.tril(x, 1))"}};
+         }},
 };
 
-Tensor part(const Tensor& x, const kernels::DiagonalRows& d, double padding) { return find(table, "matrix_diag_part").with(DiagonalAttrs{d, padding}, x); }
-Tensor matrix(const Tensor& x, const kernels::DiagonalRows& d, double padding) { return find(table, "matrix_diag").with(DiagonalAttrs{d, padding}, x); }
+Tensor part(const Tensor& x, const kernels::DiagonalRows& d, double padding) {
+  return find(table, "matrix_diag_part").with(DiagonalAttrs{d, padding}, x);
+}
+Tensor matrix(const Tensor& x, const kernels::DiagonalRows& d, double padding) {
+  return find(table, "matrix_diag").with(DiagonalAttrs{d, padding}, x);
+}
 Tensor spread(const Tensor& x, const AxesAttrs& attrs) { return find(table, "diag").with(attrs, x); }
-Tensor diagonal_of(const Tensor& x, const AxesAttrs& attrs) { return find(table, "diag_part").with(attrs, x); }
+Tensor diagonal_of(const Tensor& x, const AxesAttrs& attrs) {
+  return find(table, "diag_part").with(attrs, x);
+}
 Tensor band(const Tensor& x, const BandAttrs& attrs) { return find(table, "band_part").with(attrs, x); }
 
 void require_diagonals(std::string_view op, Diagonals k) {
-  if (k.low > k.high) throw_error<ArgumentError>("{}: diagonals from {} to {}; the lowest comes first", op, k.low, k.high);
+  if (k.low > k.high)
+    throw_error<ArgumentError>("{}: diagonals from {} to {}; the lowest comes first", op, k.low, k.high);
 }
 
 // The diagonals of the matrices in x, which have them.
@@ -267,46 +373,59 @@ kernels::DiagonalRows diagonals_of(std::string_view op, const Tensor& x, Diagona
   if (x.ndim() < 2) throw_error<ShapeError>("{}: takes matrices: x is {}", op, x.spec());
   const std::int64_t rows = x.shape()[x.ndim() - 2], columns = x.shape()[x.ndim() - 1];
   for (const int i : {k.low, k.high})
-    if (i && (i <= -rows || i >= columns)) throw_error<ShapeError>("{}: diagonal {} lies outside of x, {}", op, i, x.spec());
+    if (i && (i <= -rows || i >= columns))
+      throw_error<ShapeError>("{}: diagonal {} lies outside of x, {}", op, i, x.spec());
   return diagonals(k, rows, columns, align);
 }
 
-}  // namespace
+}   // namespace
 
-Tensor matrix_diag_part(const Tensor& x, Diagonals k, double padding, DiagonalAlign align) { return part(x, diagonals_of("matrix_diag_part", x, k, align), padding); }
+Tensor matrix_diag_part(const Tensor& x, Diagonals k, double padding, DiagonalAlign align) {
+  return part(x, diagonals_of("matrix_diag_part", x, k, align), padding);
+}
 
 Tensor matrix_diag(const Tensor& x, Diagonals k, const MatrixDiagOptions& options) {
   require_diagonals("matrix_diag", k);
   const int axes = k.low == k.high ? 1 : 2;
   if (x.ndim() < axes || (axes == 2 && x.shape()[x.ndim() - 2] != std::int64_t{k.high} - k.low + 1))
-    throw_error<ShapeError>("matrix_diag: x needs a row for each diagonal from {} to {}: x is {}", k.low, k.high, x.spec());
-  const std::int64_t n = x.shape()[x.ndim() - 1], least_rows = n - std::min(k.high, 0), least_columns = n + std::max(k.low, 0);
+    throw_error<ShapeError>("matrix_diag: x needs a row for each diagonal from {} to {}: x is {}", k.low,
+                            k.high, x.spec());
+  const std::int64_t n = x.shape()[x.ndim() - 1], least_rows = n - std::min(k.high, 0),
+                     least_columns = n + std::max(k.low, 0);
   std::int64_t rows = options.rows, columns = options.columns;
   if (rows < 0 && columns < 0) rows = columns = std::max(least_rows, least_columns);
   if (rows < 0) rows = least_rows;
   if (columns < 0) columns = least_columns;
   const kernels::DiagonalRows d = diagonals(k, rows, columns, options.align);
-  if (d.longest != n) throw_error<ShapeError>("matrix_diag: the longest diagonal of {} x {} matrices has {} elements: x is {}", rows, columns, d.longest, x.spec());
+  if (d.longest != n)
+    throw_error<ShapeError>("matrix_diag: the longest diagonal of {} x {} matrices has {} elements: x is {}",
+                            rows, columns, d.longest, x.spec());
   return matrix(x, d, options.padding);
 }
 
 Tensor matrix_set_diag(const Tensor& x, const Tensor& diagonal, Diagonals k, DiagonalAlign align) {
-  return find(table, "matrix_set_diag").with(DiagonalAttrs{diagonals_of("matrix_set_diag", x, k, align), 0}, x, diagonal);
+  return find(table, "matrix_set_diag")
+      .with(DiagonalAttrs{diagonals_of("matrix_set_diag", x, k, align), 0}, x, diagonal);
 }
 
 Tensor diag(const Tensor& x) { return spread(x, {x.ndim()}); }
 Tensor diag_part(const Tensor& x) {
-  if (x.ndim() % 2) throw_error<ShapeError>("diag_part: the first half of the axes must be as the second: x is {}", x.spec());
+  if (x.ndim() % 2)
+    throw_error<ShapeError>("diag_part: the first half of the axes must be as the second: x is {}", x.spec());
   return diagonal_of(x, {x.ndim() / 2});
 }
 
-Tensor diagonal(const Tensor& x) { return part(x, diagonals_of("diagonal", x, 0, DiagonalAlign::right_left), 0); }
+Tensor diagonal(const Tensor& x) {
+  return part(x, diagonals_of("diagonal", x, 0, DiagonalAlign::right_left), 0);
+}
 Tensor trace(const Tensor& x) { return find(table, "trace").execute({std::array{&x}.data(), 1}); }
 
-Tensor band_part(const Tensor& x, std::int64_t lower, std::int64_t upper) { return band(x, {lower < 0 ? -kAll : -lower, upper < 0 ? kAll : upper}); }
+Tensor band_part(const Tensor& x, std::int64_t lower, std::int64_t upper) {
+  return band(x, {lower < 0 ? -kAll : -lower, upper < 0 ? kAll : upper});
+}
 Tensor tril(const Tensor& x, std::int64_t k) { return band(x, {-kAll, k}); }
 Tensor triu(const Tensor& x, std::int64_t k) { return band(x, {k, kAll}); }
 
 std::span<const Op> diag_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -6,10 +6,11 @@
 
 namespace tapedeck {
 
-/// x with these entries along axis, counted from 0. The gradient is dense, since the axis of gather is not the first.
+/// x with these entries along axis, counted from 0. The gradient is dense, since the axis of gather is not
+/// the first.
 inline Tensor entries(const Tensor& x, const std::vector<std::int64_t>& list, int axis) {
   if (axis > 0) return gather(x, tensor(list), axis);
   return squeeze(gather(expand_dims(x, 0), tensor(list), 1), 0);
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

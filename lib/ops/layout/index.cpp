@@ -1,32 +1,46 @@
-// Elements chosen by an index tensor. In: a tensor and indices, which are checked here. Out: rows, or sums of rows.
+// Elements chosen by an index tensor. In: a tensor and indices, which are checked here. Out: rows, or sums of
+// rows.
 #include "tapedeck/ops/index.h"
 
 #include "core/format.h"
+#include "core/storage.h"
 #include "kernels/layout/gather_scatter.h"
 #include "ops/axes.h"
 #include "ops/layout/positions.h"
 #include "ops/samples.h"
 #include "tapedeck/ops/array.h"
-#include "core/storage.h"
 
 namespace tapedeck {
 namespace {
 
 using namespace samples;
 
-// Axes count from the end, and attributes speak of the last axes only, so that further axes in front pass through.
-struct GatherAttrs { int axis, batch = 0, axes = 0; };     // the first `batch` of the last `axes` axes go with those of indices
-struct ScatterAttrs { Shape shape; int axis, batch = 0; };
-struct GatherNdAttrs { int axes; };                        // the index counts among the last `axes` axes of x
-struct ScatterNdAttrs { Shape shape; };
+// Axes count from the end, and attributes speak of the last axes only, so that further axes in front pass
+// through.
+struct GatherAttrs {
+  int axis, batch = 0, axes = 0;
+};   // the first `batch` of the last `axes` axes go with those of indices
+struct ScatterAttrs {
+  Shape shape;
+  int axis, batch = 0;
+};
+struct GatherNdAttrs {
+  int axes;
+};   // the index counts among the last `axes` axes of x
+struct ScatterNdAttrs {
+  Shape shape;
+};
 
 // Axes of indices behind those that go with axes of x.
-Shape chosen(const Tensor& indices, int batch) { return Shape(indices.shape().dims().last(static_cast<std::size_t>(indices.ndim() - batch))); }
+Shape chosen(const Tensor& indices, int batch) {
+  return Shape(indices.shape().dims().last(static_cast<std::size_t>(indices.ndim() - batch)));
+}
 
 // The first axes of indices must be those of `indexed` from axis `front` on.
 void require_batch(const Call& c, const Shape& indexed, int front, int batch) {
   for (int d = 0; d < batch; ++d)
-    if (d >= c.x[1].ndim() || c.x[1].shape()[d] != indexed[front + d]) throw_shape_error(c, fmt::format("the first {} axes differ", batch));
+    if (d >= c.x[1].ndim() || c.x[1].shape()[d] != indexed[front + d])
+      throw_shape_error(c, fmt::format("the first {} axes differ", batch));
 }
 
 Spec infer_gather(const Call& c) {
@@ -49,7 +63,8 @@ Spec infer_scatter_add(const Call& c) {
   if (front < 0) throw_shape_error(c, fmt::format("x has too few axes for shape {}", shape));
   const int at = front + shape.ndim() + axis;
   const Shape result = replaced(x.shape(), at, along.ndim(), Shape{shape[shape.ndim() + axis]});
-  if (Shape(result.dims().last(static_cast<std::size_t>(shape.ndim()))) != shape || replaced(result, at, 1, along) != x.shape())
+  if (Shape(result.dims().last(static_cast<std::size_t>(shape.ndim()))) != shape ||
+      replaced(result, at, 1, along) != x.shape())
     throw_shape_error(c, fmt::format("x does not fit shape {} along axis {}", shape, shape.ndim() + axis));
   require_batch(c, result, front, batch);
   return {x.dtype(), result};
@@ -58,7 +73,8 @@ Spec infer_scatter_add(const Call& c) {
 // For an x whose batch axes begin at axis `front`, along that axis.
 kernels::IndexParts parts_of(const Shape& x, int front, int batch, int axis) {
   if (batch == 0) return {};
-  return {kernels::AroundAxis(x, front, batch).extent, kernels::AroundAxis(x, front + batch, axis - front - batch).extent};
+  return {kernels::AroundAxis(x, front, batch).extent,
+          kernels::AroundAxis(x, front + batch, axis - front - batch).extent};
 }
 
 void run_gather(const Call& c, std::span<Tensor> y) {
@@ -66,14 +82,16 @@ void run_gather(const Call& c, std::span<Tensor> y) {
   const auto& [from_end, batch, axes] = c.attrs<GatherAttrs>();
   const int axis = x.ndim() + from_end;
   require_in_range(c, x, "x", axis);
-  kernels::gather(x, c.x[1], kernels::AroundAxis(x.shape(), axis), y[0], parts_of(x.shape(), x.ndim() - axes, batch, axis));
+  kernels::gather(x, c.x[1], kernels::AroundAxis(x.shape(), axis), y[0],
+                  parts_of(x.shape(), x.ndim() - axes, batch, axis));
 }
 
 void run_scatter_add(const Call& c, std::span<Tensor> y) {
   const auto& [shape, from_end, batch] = c.attrs<ScatterAttrs>();
   const int axis = y[0].ndim() + from_end;
   require_in_range(c, y[0], "the result", axis);
-  kernels::scatter_add(c.x[0], c.x[1], kernels::AroundAxis(y[0].shape(), axis), y[0], parts_of(y[0].shape(), y[0].ndim() - shape.ndim(), batch, axis));
+  kernels::scatter_add(c.x[0], c.x[1], kernels::AroundAxis(y[0].shape(), axis), y[0],
+                       parts_of(y[0].shape(), y[0].ndim() - shape.ndim(), batch, axis));
 }
 
 Spec infer_gather_nd(const Call& c) {
@@ -90,7 +108,8 @@ Spec infer_scatter_nd(const Call& c) {
   require_nd_indices(c, shape.ndim());
   if (x.dtype() == DType::boolean) throw_dtype_error(c, "bool cannot be added");
   const Shape last = replaced(shape, 0, depth_of(c), entries_of(c));
-  if (x.ndim() < last.ndim() || behind_extra(x, last.ndim(), last) != x.shape()) throw_shape_error(c, fmt::format("updates must be {} for shape {}", last, shape));
+  if (x.ndim() < last.ndim() || behind_extra(x, last.ndim(), last) != x.shape())
+    throw_shape_error(c, fmt::format("updates must be {} for shape {}", last, shape));
   return {x.dtype(), behind_extra(x, last.ndim(), shape)};
 }
 
@@ -98,12 +117,14 @@ void run_gather_nd(const Call& c, std::span<Tensor> y) {
   const Tensor& x = c.x[0];
   const int axes = c.attrs<GatherNdAttrs>().axes, depth = depth_of(c);
   const Shape indexed(x.shape().dims().last(static_cast<std::size_t>(axes)));
-  kernels::gather(x, flat_indices(c, indexed, "x", x.spec()), kernels::AroundAxis(x.shape(), x.ndim() - axes, depth), y[0]);
+  kernels::gather(x, flat_indices(c, indexed, "x", x.spec()),
+                  kernels::AroundAxis(x.shape(), x.ndim() - axes, depth), y[0]);
 }
 
 void run_scatter_nd(const Call& c, std::span<Tensor> y) {
   const Shape& shape = c.attrs<ScatterNdAttrs>().shape;
-  kernels::scatter_add(c.x[0], flat_indices(c, shape, "the result", y[0].spec()), kernels::AroundAxis(y[0].shape(), y[0].ndim() - shape.ndim(), depth_of(c)), y[0]);
+  kernels::scatter_add(c.x[0], flat_indices(c, shape, "the result", y[0].spec()),
+                       kernels::AroundAxis(y[0].shape(), y[0].ndim() - shape.ndim(), depth_of(c)), y[0]);
 }
 
 Gradient gather_vjp(const Call& c, const Tensor& dy);
@@ -121,24 +142,31 @@ constexpr Op table[] = {
      .infer = infer_gather,
      .forward = run_gather,
      .rule = linear([](const Call& c, const Tensor& dy) { return gather_vjp(c, dy); }, {.x = 0b10}),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({5, 3}, -1, 1), i64({4, 0, 4, 2})}, .attrs = Attrs(GatherAttrs{-2})},
-           {.inputs = {uniform({7}, -1, 1), tensor<std::int32_t>({{1, 6}, {1, 0}, {3, 3}})}, .attrs = Attrs(GatherAttrs{-1})},
-           {.inputs = {uniform({2, 4, 3}, -1, 1), tensor(std::int64_t{3})}, .attrs = Attrs(GatherAttrs{-2})},
-           {.inputs = {uniform({37, 2}, -1, 1), tensor(std::vector<std::int64_t>{}, {0})}, .attrs = Attrs(GatherAttrs{-2})},
-           {.inputs = {uniform({2, 3, 4, 2}, -1, 1), tensor<std::int64_t>({{3, 0, 3}, {1, 1, 2}})}, .attrs = Attrs(GatherAttrs{-2, 1, 4})},
-           {.inputs = {uniform({2, 2, 5}, -1, 1), zeros({2, 2, 37}, DType::i32)}, .attrs = Attrs(GatherAttrs{-1, 2, 3})},
-           {.inputs = {uniform({0, 2, 3}, -1, 1), zeros({0, 4}, DType::i64)}, .attrs = Attrs(GatherAttrs{-1, 1, 3})},
-           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), tensor<std::int64_t>({{2, 0, 2}, {0, 1, 1}})},
-            .attrs = Attrs(GatherAttrs{-1, 1, 2}),
-            .expected = {f64({{3, 1, 3}, {4, 5, 5}})},
-            .oracle = "np.take_along_axis(x, indices, axis=-1)"},
-           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), i64({2, 0, 2, 1})},
-            .attrs = Attrs(GatherAttrs{-1}),
-            .expected = {f64({{3, 1, 3, 2}, {6, 4, 6, 5}})},
-            .oracle = "np.take(x, indices, axis=-1)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({5, 3}, -1, 1), i64({4, 0, 4, 2})}, .attrs = Attrs(GatherAttrs{-2})},
+               {.inputs = {uniform({7}, -1, 1), tensor<std::int32_t>({{1, 6}, {1, 0}, {3, 3}})},
+                .attrs = Attrs(GatherAttrs{-1})},
+               {.inputs = {uniform({2, 4, 3}, -1, 1), tensor(std::int64_t{3})},
+                .attrs = Attrs(GatherAttrs{-2})},
+               {.inputs = {uniform({37, 2}, -1, 1), tensor(std::vector<std::int64_t>{}, {0})},
+                .attrs = Attrs(GatherAttrs{-2})},
+               {.inputs = {uniform({2, 3, 4, 2}, -1, 1), tensor<std::int64_t>({{3, 0, 3}, {1, 1, 2}})},
+                .attrs = Attrs(GatherAttrs{-2, 1, 4})},
+               {.inputs = {uniform({2, 2, 5}, -1, 1), zeros({2, 2, 37}, DType::i32)},
+                .attrs = Attrs(GatherAttrs{-1, 2, 3})},
+               {.inputs = {uniform({0, 2, 3}, -1, 1), zeros({0, 4}, DType::i64)},
+                .attrs = Attrs(GatherAttrs{-1, 1, 3})},
+               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), tensor<std::int64_t>({{2, 0, 2}, {0, 1, 1}})},
+                .attrs = Attrs(GatherAttrs{-1, 1, 2}),
+                .expected = {f64({{3, 1, 3}, {4, 5, 5}})},
+                .oracle = "np.take_along_axis(x, indices, axis=-1)"},
+               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), i64({2, 0, 2, 1})},
+                .attrs = Attrs(GatherAttrs{-1}),
+                .expected = {f64({{3, 1, 3, 2}, {6, 4, 6, 5}})},
+                .oracle = "np.take(x, indices, axis=-1)"}};
+         }},
 
     {.name = "scatter_add",
      .doc = "The adjoint of gather: zeros of a shape, with y[…, indices[k], …] += x[…, k, …].",
@@ -146,65 +174,88 @@ constexpr Op table[] = {
      .infer = infer_scatter_add,
      .forward = run_scatter_add,
      .rule = linear([](const Call& c, const Tensor& dy) { return scatter_add_vjp(c, dy); }, {.x = 0b10}),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({4, 3}, -1, 1), i64({4, 0, 4, 2})}, .attrs = Attrs(ScatterAttrs{{5, 3}, -2})},
-           {.inputs = {uniform({2, 3, 2}, -1, 1), tensor<std::int32_t>({{1, 6, 1}, {0, 3, 3}})}, .attrs = Attrs(ScatterAttrs{{7, 2}, -2})},
-           {.inputs = {uniform({2, 3}, -1, 1), tensor(std::int64_t{1})}, .attrs = Attrs(ScatterAttrs{{2, 37, 3}, -2})},
-           {.inputs = {uniform({2, 3, 3, 2}, -1, 1), tensor<std::int64_t>({{3, 0, 3}, {1, 1, 2}})}, .attrs = Attrs(ScatterAttrs{{2, 3, 4, 2}, -2, 1})},
-           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), tensor<std::int64_t>({{3, 0, 3}, {1, 1, 2}})},
-            .attrs = Attrs(ScatterAttrs{{2, 4}, -1, 1}),
-            .expected = {f64({{2, 0, 0, 4}, {0, 9, 6, 0}})},
-            .oracle = "torch.zeros(2, 4, dtype=torch.float64).scatter_add(1, torch.tensor(indices), torch.tensor(x)).numpy()"},
-           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), i64({3, 0, 3})},
-            .attrs = Attrs(ScatterAttrs{{2, 4}, -1}),
-            .expected = {f64({{2, 0, 0, 4}, {5, 0, 0, 10}})},
-            .oracle = "torch.zeros(2, 4, dtype=torch.float64).index_add(1, torch.tensor(indices), torch.tensor(x)).numpy()"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({4, 3}, -1, 1), i64({4, 0, 4, 2})},
+                .attrs = Attrs(ScatterAttrs{{5, 3}, -2})},
+               {.inputs = {uniform({2, 3, 2}, -1, 1), tensor<std::int32_t>({{1, 6, 1}, {0, 3, 3}})},
+                .attrs = Attrs(ScatterAttrs{{7, 2}, -2})},
+               {.inputs = {uniform({2, 3}, -1, 1), tensor(std::int64_t{1})},
+                .attrs = Attrs(ScatterAttrs{{2, 37, 3}, -2})},
+               {.inputs = {uniform({2, 3, 3, 2}, -1, 1), tensor<std::int64_t>({{3, 0, 3}, {1, 1, 2}})},
+                .attrs = Attrs(ScatterAttrs{{2, 3, 4, 2}, -2, 1})},
+               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), tensor<std::int64_t>({{3, 0, 3}, {1, 1, 2}})},
+                .attrs = Attrs(ScatterAttrs{{2, 4}, -1, 1}),
+                .expected = {f64({{2, 0, 0, 4}, {0, 9, 6, 0}})},
+                .oracle = "torch.zeros(2, 4, dtype=torch.float64).scatter_add(1, torch.tensor(indices), "
+                          "torch.tensor(x)).numpy()"},
+               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), i64({3, 0, 3})},
+                .attrs = Attrs(ScatterAttrs{{2, 4}, -1}),
+                .expected = {f64({{2, 0, 0, 4}, {5, 0, 0, 10}})},
+                .oracle = "torch.zeros(2, 4, dtype=torch.float64).index_add(1, torch.tensor(indices), "
+                          "torch.tensor(x)).numpy()"}};
+         }},
 
     {.name = "gather_nd",
-     .doc = "Parts of x at the positions in the last axis of indices: y[k…, …] = x[indices[k…, 0], indices[k…, 1], …].",
+     .doc = "Parts of x at the positions in the last axis of indices: y[k…, …] = x[indices[k…, 0], "
+            "indices[k…, 1], …].",
      .tensorflow = "GatherNd ResourceGatherNd",
      .args = {"x", "indices"},
      .infer = infer_gather_nd,
      .forward = run_gather_nd,
      .rule = linear([](const Call& c, const Tensor& dy) { return gather_nd_vjp(c, dy); }, {.x = 0b10}),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({3, 4, 5}, -1, 1), tensor<std::int64_t>({{2, 0}, {1, 3}, {2, 0}})}, .attrs = Attrs(GatherNdAttrs{3})},
-           {.inputs = {uniform({3, 37}, -1, 1), tensor<std::int32_t>({{2}, {0}, {2}})}, .attrs = Attrs(GatherNdAttrs{2})},
-           {.inputs = {uniform({2, 3}, -1, 1), tensor<std::int64_t>({{{0, 2}, {1, 1}}, {{0, 2}, {0, 0}}})}, .attrs = Attrs(GatherNdAttrs{2})},
-           {.inputs = {uniform({2, 3}, -1, 1), i64({1, 2})}, .attrs = Attrs(GatherNdAttrs{2})},
-           {.inputs = {uniform({2, 3}, -1, 1), zeros({4, 0}, DType::i64)}, .attrs = Attrs(GatherNdAttrs{2})},
-           {.inputs = {uniform({2, 3}, -1, 1), zeros({0, 2}, DType::i64)}, .attrs = Attrs(GatherNdAttrs{2})},
-           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), tensor<std::int64_t>({{0, 1}, {1, 2}, {0, 1}})},
-            .attrs = Attrs(GatherNdAttrs{2}),
-            .expected = {f64({2, 6, 2})},
-            .oracle = "x[tuple(indices.T)]"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({3, 4, 5}, -1, 1), tensor<std::int64_t>({{2, 0}, {1, 3}, {2, 0}})},
+                .attrs = Attrs(GatherNdAttrs{3})},
+               {.inputs = {uniform({3, 37}, -1, 1), tensor<std::int32_t>({{2}, {0}, {2}})},
+                .attrs = Attrs(GatherNdAttrs{2})},
+               {.inputs = {uniform({2, 3}, -1, 1),
+                           tensor<std::int64_t>({{{0, 2}, {1, 1}}, {{0, 2}, {0, 0}}})},
+                .attrs = Attrs(GatherNdAttrs{2})},
+               {.inputs = {uniform({2, 3}, -1, 1), i64({1, 2})}, .attrs = Attrs(GatherNdAttrs{2})},
+               {.inputs = {uniform({2, 3}, -1, 1), zeros({4, 0}, DType::i64)},
+                .attrs = Attrs(GatherNdAttrs{2})},
+               {.inputs = {uniform({2, 3}, -1, 1), zeros({0, 2}, DType::i64)},
+                .attrs = Attrs(GatherNdAttrs{2})},
+               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), tensor<std::int64_t>({{0, 1}, {1, 2}, {0, 1}})},
+                .attrs = Attrs(GatherNdAttrs{2}),
+                .expected = {f64({2, 6, 2})},
+                .oracle = "x[tuple(indices.T)]"}};
+         }},
 
     {.name = "scatter_nd",
-     .doc = "The adjoint of gather_nd: zeros of a shape, with y[indices[k…, 0], indices[k…, 1], …] += updates[k…, …].",
+     .doc = "The adjoint of gather_nd: zeros of a shape, with y[indices[k…, 0], indices[k…, 1], …] += "
+            "updates[k…, …].",
      .tensorflow = "ScatterNd",
      .args = {"updates", "indices"},
      .infer = infer_scatter_nd,
      .forward = run_scatter_nd,
      .rule = linear([](const Call& c, const Tensor& dy) { return scatter_nd_vjp(c, dy); }, {.x = 0b10}),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({3, 5}, -1, 1), tensor<std::int64_t>({{2, 0}, {1, 3}, {2, 0}})}, .attrs = Attrs(ScatterNdAttrs{{3, 4, 5}})},
-           {.inputs = {uniform({2, 3}, -1, 1), tensor<std::int32_t>({{{4}, {36}, {4}}, {{0}, {1}, {2}}})}, .attrs = Attrs(ScatterNdAttrs{{37}})},
-           {.inputs = {uniform({}, -1, 1), i64({1, 2})}, .attrs = Attrs(ScatterNdAttrs{{2, 3}})},
-           {.inputs = {uniform({4, 2}, -1, 1), zeros({4, 0}, DType::i64)}, .attrs = Attrs(ScatterNdAttrs{{2}})},
-           {.inputs = {uniform({0, 3}, -1, 1), zeros({0, 1}, DType::i64)}, .attrs = Attrs(ScatterNdAttrs{{2, 3}})},
-           {.inputs = {f64({1, 10, 100}), tensor<std::int64_t>({{0, 1}, {1, 1}, {0, 1}})},
-            .attrs = Attrs(ScatterNdAttrs{{2, 2}}),
-            .expected = {f64({{0, 101}, {0, 10}})},
-            .oracle = "torch.zeros(2, 2, dtype=torch.float64).index_put(tuple(torch.tensor(indices).T), torch.tensor(updates), accumulate=True).numpy()"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({3, 5}, -1, 1), tensor<std::int64_t>({{2, 0}, {1, 3}, {2, 0}})},
+                .attrs = Attrs(ScatterNdAttrs{{3, 4, 5}})},
+               {.inputs = {uniform({2, 3}, -1, 1), tensor<std::int32_t>({{{4}, {36}, {4}}, {{0}, {1}, {2}}})},
+                .attrs = Attrs(ScatterNdAttrs{{37}})},
+               {.inputs = {uniform({}, -1, 1), i64({1, 2})}, .attrs = Attrs(ScatterNdAttrs{{2, 3}})},
+               {.inputs = {uniform({4, 2}, -1, 1), zeros({4, 0}, DType::i64)},
+                .attrs = Attrs(ScatterNdAttrs{{2}})},
+               {.inputs = {uniform({0, 3}, -1, 1), zeros({0, 1}, DType::i64)},
+                .attrs = Attrs(ScatterNdAttrs{{2, 3}})},
+               {.inputs = {f64({1, 10, 100}), tensor<std::int64_t>({{0, 1}, {1, 1}, {0, 1}})},
+                .attrs = Attrs(ScatterNdAttrs{{2, 2}}),
+                .expected = {f64({{0, 101}, {0, 10}})},
+                .oracle = "torch.zeros(2, 2, dtype=torch.float64).index_put(tuple(torch.tensor(indices).T), "
+                          "torch.tensor(updates), accumulate=True).numpy()"}};
+         }},
 };
 
-// Rows of an embedding: the gradient names the rows that were used. Stacked cotangents have no such form and are added up.
+// Rows of an embedding: the gradient names the rows that were used. Stacked cotangents have no such form and
+// are added up.
 Gradient gather_vjp(const Call& c, const Tensor& dy) {
   const Tensor &x = c.x[0], &indices = c.x[1];
   const auto& [axis, batch, axes] = c.attrs<GatherAttrs>();
@@ -212,7 +263,8 @@ Gradient gather_vjp(const Call& c, const Tensor& dy) {
     const Shape shape(x.shape().dims().last(static_cast<std::size_t>(batch ? axes : x.ndim())));
     return find(table, "scatter_add").with(ScatterAttrs{shape, axis, batch}, dy, indices);
   }
-  return IndexedSlices{reshape(dy, replaced(x.shape(), 0, 1, {indices.size()})), reshape(indices, {indices.size()}), x.shape()};
+  return IndexedSlices{reshape(dy, replaced(x.shape(), 0, 1, {indices.size()})),
+                       reshape(indices, {indices.size()}), x.shape()};
 }
 
 Gradient scatter_add_vjp(const Call& c, const Tensor& dy) {
@@ -221,12 +273,15 @@ Gradient scatter_add_vjp(const Call& c, const Tensor& dy) {
 }
 
 Gradient gather_nd_vjp(const Call& c, const Tensor& dy) {
-  return scatter_positions(dy, c.x[1], Shape(c.x[0].shape().dims().last(static_cast<std::size_t>(c.attrs<GatherNdAttrs>().axes))));
+  return scatter_positions(
+      dy, c.x[1], Shape(c.x[0].shape().dims().last(static_cast<std::size_t>(c.attrs<GatherNdAttrs>().axes))));
 }
 
-Gradient scatter_nd_vjp(const Call& c, const Tensor& dy) { return gather_positions(dy, c.x[1], c.attrs<ScatterNdAttrs>().shape.ndim()); }
+Gradient scatter_nd_vjp(const Call& c, const Tensor& dy) {
+  return gather_positions(dy, c.x[1], c.attrs<ScatterNdAttrs>().shape.ndim());
+}
 
-}  // namespace
+}   // namespace
 
 Tensor gather(const Tensor& x, const Tensor& indices, int axis) {
   const Op& op = find(table, "gather");
@@ -237,7 +292,9 @@ Tensor gather(const Tensor& x, const Tensor& indices, int axis, int batch_dims) 
   const Op& op = find(table, "gather");
   const int at = checked_axis(op, axis, x.ndim());
   if (batch_dims < 0 || batch_dims > at || batch_dims > indices.ndim())
-    throw_error<ShapeError>("gather: {} batch axes do not lie before axis {} and in indices: x is {}, indices is {}", batch_dims, at, x.spec(), indices.spec());
+    throw_error<ShapeError>(
+        "gather: {} batch axes do not lie before axis {} and in indices: x is {}, indices is {}", batch_dims,
+        at, x.spec(), indices.spec());
   return op.with(GatherAttrs{at - x.ndim(), batch_dims, x.ndim()}, x, indices);
 }
 
@@ -245,22 +302,32 @@ Tensor scatter_add(const Tensor& x, const Tensor& indices, const Shape& shape, i
   const Op& op = find(table, "scatter_add");
   const ScatterAttrs attrs{shape, checked_axis(op, axis, shape.ndim()) - shape.ndim()};
   if (x.ndim() != shape.ndim() - 1 + indices.ndim())
-    throw_error<ShapeError>("scatter_add: x has another number of axes than shape with indices at axis {}: x is {}, indices is {}, shape is {}", axis, x.spec(), indices.spec(), shape);
+    throw_error<ShapeError>(
+        "scatter_add: x has another number of axes than shape with indices at axis {}: x is {}, indices is "
+        "{}, shape is {}",
+        axis, x.spec(), indices.spec(), shape);
   return op.with(attrs, x, indices);
 }
 
-Tensor gather_positions(const Tensor& x, const Tensor& indices, int axes) { return find(table, "gather_nd").with(GatherNdAttrs{axes}, x, indices); }
-Tensor scatter_positions(const Tensor& updates, const Tensor& indices, const Shape& shape) { return find(table, "scatter_nd").with(ScatterNdAttrs{shape}, updates, indices); }
+Tensor gather_positions(const Tensor& x, const Tensor& indices, int axes) {
+  return find(table, "gather_nd").with(GatherNdAttrs{axes}, x, indices);
+}
+Tensor scatter_positions(const Tensor& updates, const Tensor& indices, const Shape& shape) {
+  return find(table, "scatter_nd").with(ScatterNdAttrs{shape}, updates, indices);
+}
 Tensor gather_nd(const Tensor& x, const Tensor& indices) { return gather_positions(x, indices, x.ndim()); }
 
 Tensor scatter_nd(const Tensor& indices, const Tensor& updates, const Shape& shape) {
   const int front = indices.ndim() - 1;
-  const std::int64_t rest = front < 0 ? -1 : shape.ndim() - indices.shape()[front];   // axes behind the indexed ones
+  const std::int64_t rest =
+      front < 0 ? -1 : shape.ndim() - indices.shape()[front];   // axes behind the indexed ones
   if (rest >= 0 && updates.ndim() != front + rest)
-    throw_error<ShapeError>("scatter_nd: updates must have {} axes: updates is {}, indices is {}, shape is {}", front + rest, updates.spec(), indices.spec(), shape);
+    throw_error<ShapeError>(
+        "scatter_nd: updates must have {} axes: updates is {}, indices is {}, shape is {}", front + rest,
+        updates.spec(), indices.spec(), shape);
   return scatter_positions(updates, indices, shape);
 }
 
 std::span<const Op> index_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

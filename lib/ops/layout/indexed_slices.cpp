@@ -1,4 +1,5 @@
-// Functions of IndexedSlices. In: parts that may not fit together. Out: the same gradient in another form, by ops.
+// Functions of IndexedSlices. In: parts that may not fit together. Out: the same gradient in another form, by
+// ops.
 #include <algorithm>
 #include <limits>
 #include <ostream>
@@ -15,11 +16,14 @@ namespace {
 constexpr std::int64_t kLarge = 100'000'000;   // elements of a dense tensor that are worth a warning
 
 std::string describe(const IndexedSlices& s) {
-  return fmt::format("values is {}, indices is {}, dense_shape is {}", s.values.spec(), s.indices.spec(), s.dense_shape ? to_string(*s.dense_shape) : "not given");
+  return fmt::format("values is {}, indices is {}, dense_shape is {}", s.values.spec(), s.indices.spec(),
+                     s.dense_shape ? to_string(*s.dense_shape) : "not given");
 }
 
-template <class E> [[noreturn]] void throw_invalid(const IndexedSlices& s, std::string_view caller, std::string_view variable, std::string_view what) {
-  throw_error<E>("{}: {}: {}{}", caller, what, describe(s), variable.empty() ? "" : fmt::format(", variable is \"{}\"", variable));
+template <class E> [[noreturn]] void throw_invalid(const IndexedSlices& s, std::string_view caller,
+                                                   std::string_view variable, std::string_view what) {
+  throw_error<E>("{}: {}: {}{}", caller, what, describe(s),
+                 variable.empty() ? "" : fmt::format(", variable is \"{}\"", variable));
 }
 
 bool shapes_fit(const IndexedSlices& s) {
@@ -31,22 +35,30 @@ bool shapes_fit(const IndexedSlices& s) {
   return rows == values;
 }
 
-}  // namespace
+}   // namespace
 
 void validate(const IndexedSlices& s, std::string_view caller, std::string_view variable) {
-  if (!s.values.defined() || !s.indices.defined()) throw_error<ArgumentError>("{}: the slices have undefined {}", caller, s.values.defined() ? "indices" : "values");
-  if (!holds_indices(s.indices)) throw_invalid<DTypeError>(s, caller, variable, "the indices of slices must be i32 or i64");
-  if (!shapes_fit(s)) throw_invalid<ShapeError>(s, caller, variable, "the parts of the slices do not fit together");
+  if (!s.values.defined() || !s.indices.defined())
+    throw_error<ArgumentError>("{}: the slices have undefined {}", caller,
+                               s.values.defined() ? "indices" : "values");
+  if (!holds_indices(s.indices))
+    throw_invalid<DTypeError>(s, caller, variable, "the indices of slices must be i32 or i64");
+  if (!shapes_fit(s))
+    throw_invalid<ShapeError>(s, caller, variable, "the parts of the slices do not fit together");
   const std::int64_t extent = s.dense_shape ? (*s.dense_shape)[0] : std::numeric_limits<std::int64_t>::max();
   if (const auto o = first_outside(s.indices, extent))
-    throw_invalid<ShapeError>(s, caller, variable, fmt::format("index {} at position {} of the slices is out of range", o->index, o->position));
+    throw_invalid<ShapeError>(
+        s, caller, variable,
+        fmt::format("index {} at position {} of the slices is out of range", o->index, o->position));
 }
 
 Tensor to_dense(const IndexedSlices& s) {
   validate(s, "to_dense");
-  if (!s.dense_shape) throw_invalid<ArgumentError>(s, "to_dense", {}, "the slices do not say how many rows the tensor has");
+  if (!s.dense_shape)
+    throw_invalid<ArgumentError>(s, "to_dense", {}, "the slices do not say how many rows the tensor has");
   if (s.dense_shape->size() >= kLarge)
-    warn(fmt::format("to_dense: slices become a dense tensor of {} elements: {}", s.dense_shape->size(), Spec{s.values.dtype(), *s.dense_shape}));
+    warn(fmt::format("to_dense: slices become a dense tensor of {} elements: {}", s.dense_shape->size(),
+                     Spec{s.values.dtype(), *s.dense_shape}));
   return scatter_add(s.values, s.indices, *s.dense_shape);
 }
 
@@ -57,8 +69,10 @@ IndexedSlices sum_duplicates(const IndexedSlices& s) {
 
   std::vector<std::size_t> row_of(order.places.size());   // by place: the row's number in `order`
   for (std::size_t r = 0; r < order.rows.size(); ++r)
-    for (auto i = order.starts[r]; i < order.starts[r + 1]; ++i) row_of[static_cast<std::size_t>(order.places[static_cast<std::size_t>(i)])] = r;
-  std::vector<std::int64_t> number(order.rows.size(), -1), first, target;   // the row's number in the result; its first place; by place, its number
+    for (auto i = order.starts[r]; i < order.starts[r + 1]; ++i)
+      row_of[static_cast<std::size_t>(order.places[static_cast<std::size_t>(i)])] = r;
+  std::vector<std::int64_t> number(order.rows.size(), -1), first,
+      target;   // the row's number in the result; its first place; by place, its number
   for (const std::size_t r : row_of) {
     if (number[r] < 0) {
       number[r] = static_cast<std::int64_t>(first.size());
@@ -72,8 +86,9 @@ IndexedSlices sum_duplicates(const IndexedSlices& s) {
 }
 
 std::string to_string(const IndexedSlices& s) {
-  return fmt::format("values: {}\nindices: {}\ndense_shape: {}", to_string(s.values), to_string(s.indices), s.dense_shape ? to_string(*s.dense_shape) : "not given");
+  return fmt::format("values: {}\nindices: {}\ndense_shape: {}", to_string(s.values), to_string(s.indices),
+                     s.dense_shape ? to_string(*s.dense_shape) : "not given");
 }
 std::ostream& operator<<(std::ostream& out, const IndexedSlices& s) { return out << to_string(s); }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,14 +1,15 @@
-// Tensors made of others, and cut into others, along an axis. In: tensors of any dtype, or one. Out: one, or several.
+// Tensors made of others, and cut into others, along an axis. In: tensors of any dtype, or one. Out: one, or
+// several.
 #include <algorithm>
 #include <numeric>
 
 #include "core/format.h"
+#include "core/storage.h"
 #include "kernels/layout/copy.h"
 #include "ops/axes.h"
 #include "ops/layout/slice.h"
 #include "ops/samples.h"
 #include "tapedeck/ops/math.h"
-#include "core/storage.h"
 
 namespace tapedeck {
 namespace {
@@ -16,8 +17,13 @@ namespace {
 using namespace samples;
 
 // Axes count from the end: further axes in front, which stacked cotangents have, stay as they are.
-struct AxisAttrs { int axis; };   // of what is joined or cut
-struct SplitAttrs { int axis; std::vector<std::int64_t> sizes; };
+struct AxisAttrs {
+  int axis;
+};   // of what is joined or cut
+struct SplitAttrs {
+  int axis;
+  std::vector<std::int64_t> sizes;
+};
 
 Spec infer_concat(const Call& c) {
   const Tensor& first = c.x[0];
@@ -31,7 +37,8 @@ Spec infer_concat(const Call& c) {
     if (x.ndim() == first.ndim()) like_first.set(axis, first.shape()[axis]);
     if (like_first != first.shape()) throw_shape_error(c, fmt::format("shapes differ beside axis {}", axis));
     std::int64_t extent;
-    if (__builtin_add_overflow(shape[axis], x.shape()[axis], &extent)) throw_shape_error(c, "too many elements");
+    if (__builtin_add_overflow(shape[axis], x.shape()[axis], &extent))
+      throw_shape_error(c, "too many elements");
     shape.set(axis, extent);
   }
   return {first.dtype(), shape};
@@ -43,7 +50,8 @@ Spec infer_stack(const Call& c) {
   const int ndim = one.shape.ndim(), axis = ndim + 1 + c.attrs<AxisAttrs>().axis;
   if (ndim == Shape::kMaxRank) throw_shape_error(c, "more than 8 axes");
   Shape shape;
-  for (int d = 0; d <= ndim; ++d) shape.push_back(d == axis ? c.x.size() : one.shape[d < axis ? d : d - 1]);
+  for (int d = 0; d <= ndim; ++d)
+    shape.push_back(d == axis ? c.x.size() : one.shape[d < axis ? d : d - 1]);
   return {one.dtype, shape};
 }
 
@@ -63,9 +71,11 @@ std::vector<Spec> infer_split(const Call& c) {
   const auto& [axis, sizes] = c.attrs<SplitAttrs>();
   require_axes(c, -axis);
   if (std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}) != c.x[0].shape()[c.x[0].ndim() + axis])
-    throw_shape_error(c, fmt::format("the sizes do not add up to axis {}: sizes are [{}]", c.x[0].ndim() + axis, fmt::join(sizes, ",")));
+    throw_shape_error(c, fmt::format("the sizes do not add up to axis {}: sizes are [{}]",
+                                     c.x[0].ndim() + axis, fmt::join(sizes, ",")));
   std::vector<Spec> parts(sizes.size(), c.x[0].spec());
-  for (std::size_t k = 0; k < sizes.size(); ++k) parts[k].shape.set(c.x[0].ndim() + axis, sizes[k]);
+  for (std::size_t k = 0; k < sizes.size(); ++k)
+    parts[k].shape.set(c.x[0].ndim() + axis, sizes[k]);
   return parts;
 }
 
@@ -73,7 +83,8 @@ std::vector<Spec> infer_unstack(const Call& c) {
   const Shape& x = c.x[0].shape();
   require_axes(c, -c.attrs<AxisAttrs>().axis);
   const int axis = x.ndim() + c.attrs<AxisAttrs>().axis;
-  return std::vector<Spec>(static_cast<std::size_t>(x[axis]), {c.x[0].dtype(), without(x, 1u << (x.ndim() - 1 - axis), false)});
+  return std::vector<Spec>(static_cast<std::size_t>(x[axis]),
+                           {c.x[0].dtype(), without(x, 1u << (x.ndim() - 1 - axis), false)});
 }
 
 // split and unstack: the outputs, one after the other along the axis.
@@ -100,15 +111,20 @@ void unstack_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx);
 // concat and stack, forward.
 void join_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   int some = 0;
-  while (!dx[some].defined()) ++some;
+  while (!dx[some].defined())
+    ++some;
   std::vector<Tensor> parts;
   for (int i = 0; i < dx.size(); ++i)
-    parts.push_back(dx[i].defined() ? dx[i] : zeros(behind_extra(dx[some], c.x[some].ndim(), c.x[i].shape()), c.x[i].dtype()));
+    parts.push_back(dx[i].defined()
+                        ? dx[i]
+                        : zeros(behind_extra(dx[some], c.x[some].ndim(), c.x[i].shape()), c.x[i].dtype()));
   dy[0] = c.op.execute(parts, c.raw_attrs);
 }
 
 // split and unstack, forward.
-void cut_jvp(const Call& c, Refs dx, std::span<Tensor> dy) { std::ranges::move(c.op.run({&dx[0], 1}, c.raw_attrs), dy.begin()); }
+void cut_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
+  std::ranges::move(c.op.run({&dx[0], 1}, c.raw_attrs), dy.begin());
+}
 
 constexpr Op table[] = {
     {.name = "concat",
@@ -118,17 +134,21 @@ constexpr Op table[] = {
      .infer = infer_concat,
      .forward = run_join,
      .rule = stacking_jvp(custom({}, concat_vjp, join_jvp)),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({2, 3}, -1, 1), uniform({2, 37}, -1, 1, 1), uniform({2, 0}, -1, 1)}, .attrs = Attrs(AxisAttrs{-1})},
-           {.inputs = {uniform({3, 2, 2}, -1, 1), uniform({3, 1, 2}, -1, 1, 1)}, .attrs = Attrs(AxisAttrs{-2})},
-           {.inputs = {uniform({1}, -1, 1), uniform({2}, -1, 1, 1), uniform({1}, -1, 1, 2), uniform({3}, -1, 1, 3), uniform({1}, -1, 1, 4)},
-            .attrs = Attrs(AxisAttrs{-1})},
-           {.inputs = {f64({{1, 2}, {3, 4}}), f64({{5, 6}, {7, 8}})},
-            .attrs = Attrs(AxisAttrs{-1}),
-            .expected = {f64({{1, 2, 5, 6}, {3, 4, 7, 8}})},
-            .oracle = "np.concatenate((a, b), axis=-1)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 3}, -1, 1), uniform({2, 37}, -1, 1, 1), uniform({2, 0}, -1, 1)},
+                .attrs = Attrs(AxisAttrs{-1})},
+               {.inputs = {uniform({3, 2, 2}, -1, 1), uniform({3, 1, 2}, -1, 1, 1)},
+                .attrs = Attrs(AxisAttrs{-2})},
+               {.inputs = {uniform({1}, -1, 1), uniform({2}, -1, 1, 1), uniform({1}, -1, 1, 2),
+                           uniform({3}, -1, 1, 3), uniform({1}, -1, 1, 4)},
+                .attrs = Attrs(AxisAttrs{-1})},
+               {.inputs = {f64({{1, 2}, {3, 4}}), f64({{5, 6}, {7, 8}})},
+                .attrs = Attrs(AxisAttrs{-1}),
+                .expected = {f64({{1, 2, 5, 6}, {3, 4, 7, 8}})},
+                .oracle = "np.concatenate((a, b), axis=-1)"}};
+         }},
 
     {.name = "stack",
      .doc = "Tensors of one shape joined along an axis of their own.",
@@ -137,51 +157,61 @@ constexpr Op table[] = {
      .infer = infer_stack,
      .forward = run_join,
      .rule = stacking_jvp(custom({}, stack_vjp, join_jvp)),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({2, 37}, -1, 1), uniform({2, 37}, -1, 1, 1), uniform({2, 37}, -1, 1, 2)}, .attrs = Attrs(AxisAttrs{-2})},
-           {.inputs = {uniform({}, -1, 1), uniform({}, -1, 1, 1), uniform({}, -1, 1, 2), uniform({}, -1, 1, 3), uniform({}, -1, 1, 4)}, .attrs = Attrs(AxisAttrs{-1})},
-           {.inputs = {uniform({0, 3}, -1, 1), uniform({0, 3}, -1, 1)}, .attrs = Attrs(AxisAttrs{-3})},
-           {.inputs = {f64({{1, 2}, {3, 4}}), f64({{5, 6}, {7, 8}})},
-            .attrs = Attrs(AxisAttrs{-1}),
-            .expected = {f64({{{1, 5}, {2, 6}}, {{3, 7}, {4, 8}}})},
-            .oracle = "np.stack((a, b), axis=-1)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 37}, -1, 1), uniform({2, 37}, -1, 1, 1), uniform({2, 37}, -1, 1, 2)},
+                .attrs = Attrs(AxisAttrs{-2})},
+               {.inputs = {uniform({}, -1, 1), uniform({}, -1, 1, 1), uniform({}, -1, 1, 2),
+                           uniform({}, -1, 1, 3), uniform({}, -1, 1, 4)},
+                .attrs = Attrs(AxisAttrs{-1})},
+               {.inputs = {uniform({0, 3}, -1, 1), uniform({0, 3}, -1, 1)}, .attrs = Attrs(AxisAttrs{-3})},
+               {.inputs = {f64({{1, 2}, {3, 4}}), f64({{5, 6}, {7, 8}})},
+                .attrs = Attrs(AxisAttrs{-1}),
+                .expected = {f64({{{1, 5}, {2, 6}}, {{3, 7}, {4, 8}}})},
+                .oracle = "np.stack((a, b), axis=-1)"}};
+         }},
 
     {.name = "split",
      .doc = "x cut into parts along an axis.",
      .tensorflow = "Split SplitV",
      .args = {"x"},
      .infer = infer_split,
-     .forward = {[](const Call& c, std::span<Tensor> y) { run_cut(c.x[0], c.attrs<SplitAttrs>().axis, y); }, Outputs::own},
+     .forward = {[](const Call& c, std::span<Tensor> y) { run_cut(c.x[0], c.attrs<SplitAttrs>().axis, y); },
+                 Outputs::own},
      .rule = accepting_none(stacking_jvp(custom({}, split_vjp, cut_jvp))),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({3, 37}, -1, 1)}, .attrs = Attrs(SplitAttrs{-1, {20, 0, 17}})},
-           {.inputs = {uniform({2, 6, 5}, -1, 1)}, .attrs = Attrs(SplitAttrs{-2, {2, 2, 2}})},
-           {.inputs = {uniform({5}, -1, 1)}, .attrs = Attrs(SplitAttrs{-1, {5}})},
-           {.inputs = {uniform({0, 4}, -1, 1)}, .attrs = Attrs(SplitAttrs{-1, {1, 3}})},
-           {.inputs = {f64({{1, 2, 3, 4, 5}, {6, 7, 8, 9, 10}})},
-            .attrs = Attrs(SplitAttrs{-1, {2, 3}}),
-            .expected = {f64({{1, 2}, {6, 7}}), f64({{3, 4, 5}, {8, 9, 10}})},
-            .oracle = "np.split(x, [2], axis=-1)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({3, 37}, -1, 1)}, .attrs = Attrs(SplitAttrs{-1, {20, 0, 17}})},
+               {.inputs = {uniform({2, 6, 5}, -1, 1)}, .attrs = Attrs(SplitAttrs{-2, {2, 2, 2}})},
+               {.inputs = {uniform({5}, -1, 1)}, .attrs = Attrs(SplitAttrs{-1, {5}})},
+               {.inputs = {uniform({0, 4}, -1, 1)}, .attrs = Attrs(SplitAttrs{-1, {1, 3}})},
+               {.inputs = {f64({{1, 2, 3, 4, 5}, {6, 7, 8, 9, 10}})},
+                .attrs = Attrs(SplitAttrs{-1, {2, 3}}),
+                .expected = {f64({{1, 2}, {6, 7}}), f64({{3, 4, 5}, {8, 9, 10}})},
+                .oracle = "np.split(x, [2], axis=-1)"}};
+         }},
 
     {.name = "unstack",
      .doc = "The entries of x along an axis, without that axis.",
      .tensorflow = "Unpack",
      .args = {"x"},
      .infer = infer_unstack,
-     .forward = {[](const Call& c, std::span<Tensor> y) { run_cut(c.x[0], c.attrs<AxisAttrs>().axis, y); }, Outputs::own},
+     .forward = {[](const Call& c, std::span<Tensor> y) { run_cut(c.x[0], c.attrs<AxisAttrs>().axis, y); },
+                 Outputs::own},
      .rule = accepting_none(stacking_jvp(custom({}, unstack_vjp, cut_jvp))),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({3, 37}, -1, 1)}, .attrs = Attrs(AxisAttrs{-2})},
-           {.inputs = {uniform({2, 3, 5}, -1, 1)}, .attrs = Attrs(AxisAttrs{-2})},
-           {.inputs = {uniform({7}, -1, 1)}, .attrs = Attrs(AxisAttrs{-1})},
-           {.inputs = {uniform({0, 4}, -1, 1)}, .attrs = Attrs(AxisAttrs{-1})},
-           {.inputs = {f64({{1, 2}, {3, 4}})}, .attrs = Attrs(AxisAttrs{-1}), .expected = {f64({1, 3}), f64({2, 4})}, .oracle = "[x[:, 0], x[:, 1]]"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({3, 37}, -1, 1)}, .attrs = Attrs(AxisAttrs{-2})},
+                                      {.inputs = {uniform({2, 3, 5}, -1, 1)}, .attrs = Attrs(AxisAttrs{-2})},
+                                      {.inputs = {uniform({7}, -1, 1)}, .attrs = Attrs(AxisAttrs{-1})},
+                                      {.inputs = {uniform({0, 4}, -1, 1)}, .attrs = Attrs(AxisAttrs{-1})},
+                                      {.inputs = {f64({{1, 2}, {3, 4}})},
+                                       .attrs = Attrs(AxisAttrs{-1}),
+                                       .expected = {f64({1, 3}), f64({2, 4})},
+                                       .oracle = "[x[:, 0], x[:, 1]]"}};
+         }},
 };
 
 // The only input whose gradient is wanted, or -1.
@@ -199,14 +229,17 @@ void concat_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) 
   const auto extent = [&](int i) { return c.x[i].shape()[c.x[i].ndim() + axis]; };
   if (const int only = only_wanted(c); only >= 0) {
     SliceAttrs part;
-    for (int d = axis; d < 0; ++d) part.begin.push_back(0), part.size.push_back(-1);
+    for (int d = axis; d < 0; ++d)
+      part.begin.push_back(0), part.size.push_back(-1);
     part.size.set(0, extent(only));
-    for (int i = 0; i < only; ++i) part.begin.set(0, part.begin[0] + extent(i));
+    for (int i = 0; i < only; ++i)
+      part.begin.set(0, part.begin[0] + extent(i));
     dx[static_cast<std::size_t>(only)] = part_of(dy, part);
     return;
   }
   SplitAttrs sizes{axis, {}};
-  for (int i = 0; i < c.x.size(); ++i) sizes.sizes.push_back(extent(i));
+  for (int i = 0; i < c.x.size(); ++i)
+    sizes.sizes.push_back(extent(i));
   std::ranges::move(find(table, "split").run({&dy, 1}, sizes), dx.begin());
 }
 
@@ -217,7 +250,8 @@ void stack_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
     StridedAttrs part;
     for (int d = attrs.axis; d < 0; ++d) {
       const std::int64_t extent = dy.shape()[dy.ndim() + d];
-      part.whole.push_back(extent), part.begin.push_back(0), part.size.push_back(extent), part.stride.push_back(1);
+      part.whole.push_back(extent), part.begin.push_back(0), part.size.push_back(extent),
+          part.stride.push_back(1);
       if (d > attrs.axis) part.shape.push_back(extent);
     }
     part.begin.set(0, only), part.size.set(0, 1);
@@ -227,10 +261,12 @@ void stack_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
   std::ranges::move(find(table, "unstack").run({&dy, 1}, attrs), dx.begin());
 }
 
-// The gradients of parts put together. Parts that nobody used are zeros between others, and padding around them.
+// The gradients of parts put together. Parts that nobody used are zeros between others, and padding around
+// them.
 void cut_vjp(const Call& c, const Op& join, int axis, std::span<Gradient> dys, std::span<Gradient> dx) {
   const auto came = [](const Gradient& g) { return g.defined(); };
-  const auto first = std::ranges::find_if(dys, came) - dys.begin(), last = dys.rend() - std::find_if(dys.rbegin(), dys.rend(), came);
+  const auto first = std::ranges::find_if(dys, came) - dys.begin(),
+             last = dys.rend() - std::find_if(dys.rbegin(), dys.rend(), came);
   const int ndim = c.x[0].ndim();
   const auto shape = [&](std::ptrdiff_t k) -> const Shape& { return c.y[static_cast<int>(k)].shape(); };
   std::vector<Tensor> parts;
@@ -245,18 +281,25 @@ void cut_vjp(const Call& c, const Op& join, int axis, std::span<Gradient> dys, s
       parts.push_back(hole);
     }
   }
-  const Tensor whole = parts.size() == 1 && shape(first).ndim() == ndim ? parts[0] : join.execute(parts, AxisAttrs{axis});
+  const Tensor whole =
+      parts.size() == 1 && shape(first).ndim() == ndim ? parts[0] : join.execute(parts, AxisAttrs{axis});
   PadAttrs padding;
-  for (int d = axis; d < 0; ++d) padding.before.push_back(0), padding.after.push_back(0);
+  for (int d = axis; d < 0; ++d)
+    padding.before.push_back(0), padding.after.push_back(0);
   std::int64_t before = 0;
-  for (std::ptrdiff_t k = 0; k < first; ++k) before += shape(k).ndim() == ndim ? shape(k)[ndim + axis] : 1;
+  for (std::ptrdiff_t k = 0; k < first; ++k)
+    before += shape(k).ndim() == ndim ? shape(k)[ndim + axis] : 1;
   padding.before.set(0, before);
   padding.after.set(0, c.x[0].shape()[ndim + axis] - before - whole.shape()[whole.ndim() + axis]);
   dx[0] = padding.before[0] || padding.after[0] ? padded(whole, padding) : whole;
 }
 
-void split_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) { cut_vjp(c, find(table, "concat"), c.attrs<SplitAttrs>().axis, dys, dx); }
-void unstack_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) { cut_vjp(c, find(table, "stack"), c.attrs<AxisAttrs>().axis, dys, dx); }
+void split_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+  cut_vjp(c, find(table, "concat"), c.attrs<SplitAttrs>().axis, dys, dx);
+}
+void unstack_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+  cut_vjp(c, find(table, "stack"), c.attrs<AxisAttrs>().axis, dys, dx);
+}
 
 // concat or stack, in one dtype.
 Tensor joined(const Op& op, std::span<const Tensor> x, int axis) {
@@ -268,11 +311,12 @@ Tensor joined(const Op& op, std::span<const Tensor> x, int axis) {
   }
   if (!mixed) return op.execute(x, AxisAttrs{axis});
   std::vector<Tensor> parts;
-  for (const Tensor& t : x) parts.push_back(t.dtype() == dtype ? t : astype(t, dtype));
+  for (const Tensor& t : x)
+    parts.push_back(t.dtype() == dtype ? t : astype(t, dtype));
   return op.execute(parts, AxisAttrs{axis});
 }
 
-}  // namespace
+}   // namespace
 
 Tensor concat(std::span<const Tensor> x, int axis) {
   const Op& op = find(table, "concat");
@@ -292,8 +336,11 @@ std::vector<Tensor> split(const Tensor& x, int parts, int axis) {
   const int at = checked_axis(op, axis, x.ndim());
   if (parts < 1) throw_error<ArgumentError>("split: {} parts; use 1 or more", parts);
   const std::int64_t extent = x.shape()[at];
-  if (extent % parts) throw_error<ShapeError>("split: axis {} of x, {}, does not fall into {} equal parts", at, x.spec(), parts);
-  return op.run({&x, 1}, SplitAttrs{at - x.ndim(), std::vector<std::int64_t>(static_cast<std::size_t>(parts), extent / parts)});
+  if (extent % parts)
+    throw_error<ShapeError>("split: axis {} of x, {}, does not fall into {} equal parts", at, x.spec(),
+                            parts);
+  return op.run({&x, 1}, SplitAttrs{at - x.ndim(), std::vector<std::int64_t>(static_cast<std::size_t>(parts),
+                                                                             extent / parts)});
 }
 
 std::vector<Tensor> split(const Tensor& x, std::span<const std::int64_t> sizes, int axis) {
@@ -304,11 +351,16 @@ std::vector<Tensor> split(const Tensor& x, std::span<const std::int64_t> sizes, 
   std::int64_t rest = x.shape()[at], *open = nullptr;
   bool fits = true;
   for (std::int64_t& n : attrs.sizes) {
-    if (n == -1 && !open) open = &n;
-    else if (n < 0 || n > rest) fits = false;
-    else rest -= n;
+    if (n == -1 && !open)
+      open = &n;
+    else if (n < 0 || n > rest)
+      fits = false;
+    else
+      rest -= n;
   }
-  if (!fits || (rest && !open)) throw_error<ShapeError>("split: the sizes do not add up to axis {} of x: sizes are [{}], x is {}", at, fmt::join(sizes, ","), x.spec());
+  if (!fits || (rest && !open))
+    throw_error<ShapeError>("split: the sizes do not add up to axis {} of x: sizes are [{}], x is {}", at,
+                            fmt::join(sizes, ","), x.spec());
   if (open) *open = rest;
   return op.run({&x, 1}, attrs);
 }
@@ -317,10 +369,11 @@ std::vector<Tensor> unstack(const Tensor& x, int axis) {
   const Op& op = find(table, "unstack");
   const int at = checked_axis(op, axis, x.ndim());
   if (x.shape()[at] == 0) return {};
-  if (x.shape()[at] > std::numeric_limits<int>::max()) throw_error<ShapeError>("unstack: axis {} of x, {}, has too many entries", at, x.spec());
+  if (x.shape()[at] > std::numeric_limits<int>::max())
+    throw_error<ShapeError>("unstack: axis {} of x, {}, has too many entries", at, x.spec());
   return op.run({&x, 1}, AxisAttrs{at - x.ndim()});
 }
 
 std::span<const Op> join_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,14 +1,14 @@
-// Rows told apart and put together again. In: a tensor, with a mark or a number for each row; or several, with the places of their
-// rows. Out: some rows, several tensors, or one.
+// Rows told apart and put together again. In: a tensor, with a mark or a number for each row; or several,
+// with the places of their rows. Out: some rows, several tensors, or one.
 #include "core/format.h"
-#include "kernels/sort/unique.h"
+#include "core/storage.h"
 #include "kernels/layout/gather_scatter.h"
+#include "kernels/sort/unique.h"
 #include "ops/axes.h"
-#include "ops/reduce/groups.h"
 #include "ops/layout/positions.h"
+#include "ops/reduce/groups.h"
 #include "ops/samples.h"
 #include "tapedeck/ops.h"
-#include "core/storage.h"
 
 namespace tapedeck {
 namespace {
@@ -16,15 +16,22 @@ namespace {
 using namespace samples;
 
 // A row is what lies behind the marked axes of x: its last `rest` axes.
-struct RowAttrs { int rest; };
-struct PartAttrs { int rest, count; };
+struct RowAttrs {
+  int rest;
+};
+struct PartAttrs {
+  int rest, count;
+};
 
 int rest_of(const Call& c) { return c.attrs<RowAttrs>().rest; }
 
-// The axis of x, counted from 0, at which the axes of `marks` begin, of which there are as many as in front of its rows.
+// The axis of x, counted from 0, at which the axes of `marks` begin, of which there are as many as in front
+// of its rows.
 int front_of(const Call& c, const Tensor& x, const Tensor& marks, int rest, std::string_view name) {
   const int axes = marks.ndim(), front = x.ndim() - rest - axes;
-  if (rest < 0 || front < 0 || Shape(x.shape().dims().subspan(static_cast<std::size_t>(front), static_cast<std::size_t>(axes))) != marks.shape())
+  if (rest < 0 || front < 0 ||
+      Shape(x.shape().dims().subspan(static_cast<std::size_t>(front), static_cast<std::size_t>(axes))) !=
+          marks.shape())
     throw_shape_error(c, fmt::format("{} must have the shape of the first axes of x", name));
   return front;
 }
@@ -32,7 +39,9 @@ int front_of(const Call& c, const Tensor& x, const Tensor& marks, int rest, std:
 // dy by numbers for each row of x, in x's shape: row numbers[k] of dy in the place of row k, or zeros.
 Tensor in_their_places(const Tensor& dy, const Tensor& numbers, int rest, int axes, const Shape& x) {
   const Tensor rows = rows_of_groups(dy, numbers, -rest - 1);
-  return axes == 1 ? rows : reshape(rows, behind_extra(dy, rest + 1, Shape(x.dims().last(static_cast<std::size_t>(rest + axes)))));
+  return axes == 1 ? rows
+                   : reshape(rows, behind_extra(dy, rest + 1,
+                                                Shape(x.dims().last(static_cast<std::size_t>(rest + axes)))));
 }
 
 void require_mask(const Call& c) {
@@ -53,7 +62,8 @@ Spec infer_put(const Call& c) {
   require_mask(c);
   require_axes(c, rest_of(c) + 1);
   const int front = x.ndim() - rest_of(c) - 1;
-  if (x.shape()[front] != kernels::count_nonzero(mask)) throw_shape_error(c, "there must be a row of x for each place where mask holds");
+  if (x.shape()[front] != kernels::count_nonzero(mask))
+    throw_shape_error(c, "there must be a row of x for each place where mask holds");
   return {x.dtype(), replaced(x.shape(), front, 1, mask.shape())};
 }
 
@@ -69,8 +79,13 @@ Tensor put(const Tensor& x, const Tensor& mask, int rest);
 std::vector<std::int64_t> sizes_of(const Call& c) {
   const int count = c.attrs<PartAttrs>().count;
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(count));
-  if (const auto o = first_outside(c.x[1], count)) throw_error<ShapeError>("{}: number {} at position {} is out of range for {} parts", c.op.name, o->index, o->position, count);
-  visit_indices(c.x[1], [&](const auto part) { for (const auto j : part) ++sizes[static_cast<std::size_t>(j)]; });
+  if (const auto o = first_outside(c.x[1], count))
+    throw_error<ShapeError>("{}: number {} at position {} is out of range for {} parts", c.op.name, o->index,
+                            o->position, count);
+  visit_indices(c.x[1], [&](const auto part) {
+    for (const auto j : part)
+      ++sizes[static_cast<std::size_t>(j)];
+  });
   return sizes;
 }
 
@@ -81,7 +96,8 @@ std::vector<Spec> infer_partition(const Call& c) {
   const int front = front_of(c, x, partitions, rest, "partitions");
   if (count < 1) throw_error<ArgumentError>("{}: {} parts; use 1 or more", c.op.name, count);
   std::vector<Spec> specs;
-  for (const std::int64_t n : sizes_of(c)) specs.push_back({x.dtype(), replaced(x.shape(), front, partitions.ndim(), {n})});
+  for (const std::int64_t n : sizes_of(c))
+    specs.push_back({x.dtype(), replaced(x.shape(), front, partitions.ndim(), {n})});
   return specs;
 }
 
@@ -89,8 +105,12 @@ std::vector<Spec> infer_partition(const Call& c) {
 std::vector<std::int64_t> places_of(const Call& c, std::vector<std::int64_t> next) {
   std::vector<std::int64_t> places(static_cast<std::size_t>(c.x[1].size()));
   std::int64_t begin = 0;
-  for (std::int64_t& n : next) begin += std::exchange(n, begin);
-  visit_indices(c.x[1], [&](const auto parts) { for (std::size_t k = 0; k < parts.size(); ++k) places[k] = next[static_cast<std::size_t>(parts[k])]++; });
+  for (std::int64_t& n : next)
+    begin += std::exchange(n, begin);
+  visit_indices(c.x[1], [&](const auto parts) {
+    for (std::size_t k = 0; k < parts.size(); ++k)
+      places[k] = next[static_cast<std::size_t>(parts[k])]++;
+  });
   return places;
 }
 
@@ -98,17 +118,22 @@ void run_partition(const Call& c, std::span<Tensor> y) {
   const Tensor &x = c.x[0], &partitions = c.x[1];
   const std::vector<std::int64_t> sizes = sizes_of(c), places = places_of(c, sizes);
   Tensor order = allocate({DType::i64, {partitions.size()}});
-  for (std::size_t k = 0; k < places.size(); ++k) elements<std::int64_t>(order)[places[k]] = static_cast<std::int64_t>(k);
-  const kernels::AroundAxis around(x.shape(), x.ndim() - c.attrs<PartAttrs>().rest - partitions.ndim(), partitions.ndim());
+  for (std::size_t k = 0; k < places.size(); ++k)
+    elements<std::int64_t>(order)[places[k]] = static_cast<std::int64_t>(k);
+  const kernels::AroundAxis around(x.shape(), x.ndim() - c.attrs<PartAttrs>().rest - partitions.ndim(),
+                                   partitions.ndim());
   std::int64_t begin = 0;
-  for (std::size_t k = 0; k < y.size(); begin += sizes[k++]) kernels::gather(x, share(order, {sizes[k]}, begin), around, y[k]);
+  for (std::size_t k = 0; k < y.size(); begin += sizes[k++])
+    kernels::gather(x, share(order, {sizes[k]}, begin), around, y[k]);
 }
 
 void partition_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
   const int rest = c.attrs<PartAttrs>().rest;
   std::vector<Tensor> parts;
-  for (Gradient& dy : dys) parts.push_back(std::move(dy).dense());
-  dx[0] = in_their_places(concat(parts, -rest - 1), tensor(places_of(c, sizes_of(c))), rest, c.x[1].ndim(), c.x[0].shape());
+  for (Gradient& dy : dys)
+    parts.push_back(std::move(dy).dense());
+  dx[0] = in_their_places(concat(parts, -rest - 1), tensor(places_of(c, sizes_of(c))), rest, c.x[1].ndim(),
+                          c.x[0].shape());
 }
 
 // The inputs of a stitch are indices and rows, in turns.
@@ -132,10 +157,12 @@ std::int64_t places_named(const Call& c) {
   std::vector<bool> named(static_cast<std::size_t>(std::min(largest, rows) + 1));   // more cannot all be
   for (int m = 0; m < pairs_of(c); ++m)
     visit_indices(indices_of(c, m), [&](const auto list) {
-      for (const auto place : list) if (static_cast<std::size_t>(place) < named.size()) named[static_cast<std::size_t>(place)] = true;
+      for (const auto place : list)
+        if (static_cast<std::size_t>(place) < named.size()) named[static_cast<std::size_t>(place)] = true;
     });
   if (const auto missing = std::find(named.begin(), named.end(), false); missing != named.end())
-    throw_error<ShapeError>("{}: no index names place {}, but one names {}", c.op.name, missing - named.begin(), largest);
+    throw_error<ShapeError>("{}: no index names place {}, but one names {}", c.op.name,
+                            missing - named.begin(), largest);
   return largest + 1;
 }
 
@@ -146,7 +173,9 @@ Spec infer_stitch(const Call& c) {
   int front = 0;
   for (int m = 0; m < pairs_of(c); ++m) {
     const Tensor &indices = indices_of(c, m), &x = rows_of(c, m);
-    if (!holds_indices(indices)) throw_error<DTypeError>("{}: indices must be i32 or i64, use astype: indices is {}", c.op.name, indices.spec());
+    if (!holds_indices(indices))
+      throw_error<DTypeError>("{}: indices must be i32 or i64, use astype: indices is {}", c.op.name,
+                              indices.spec());
     if (x.dtype() != first.dtype()) throw_dtype_error(c, "dtypes differ");
     front = front_of(c, x, indices, rest, "indices");
     const Shape others = replaced(x.shape(), front, indices.ndim(), {0});
@@ -158,7 +187,8 @@ Spec infer_stitch(const Call& c) {
 
 void run_stitch(const Call& c, std::span<Tensor> y) {
   const kernels::AroundAxis around(y[0].shape(), y[0].ndim() - 1 - rest_of(c));
-  for (int m = 0; m < pairs_of(c); ++m) kernels::fold_rows(kernels::RowFold::last, rows_of(c, m), indices_of(c, m), around, y[0]);
+  for (int m = 0; m < pairs_of(c); ++m)
+    kernels::fold_rows(kernels::RowFold::last, rows_of(c, m), indices_of(c, m), around, y[0]);
 }
 
 // A row gets the gradient of its place if it is the last one there.
@@ -175,7 +205,9 @@ void stitch_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) 
         taken[place] = true;
       }
     });
-    if (c.needs(2 * m + 1)) dx[static_cast<std::size_t>(2 * m + 1)] = in_their_places(dy, tensor(places), rest, indices_of(c, m).ndim(), rows_of(c, m).shape());
+    if (c.needs(2 * m + 1))
+      dx[static_cast<std::size_t>(2 * m + 1)] =
+          in_their_places(dy, tensor(places), rest, indices_of(c, m).ndim(), rows_of(c, m).shape());
   }
 }
 
@@ -183,7 +215,8 @@ void stitch_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   std::vector<Tensor> x;
   for (int m = 0; m < pairs_of(c); ++m) {
     x.push_back(indices_of(c, m));
-    x.push_back(dx[2 * m + 1].defined() ? dx[2 * m + 1] : zeros(rows_of(c, m).shape(), rows_of(c, m).dtype()));
+    x.push_back(dx[2 * m + 1].defined() ? dx[2 * m + 1]
+                                        : zeros(rows_of(c, m).shape(), rows_of(c, m).dtype()));
   }
   dy[0] = c.op.execute(x, c.raw_attrs);
 }
@@ -196,89 +229,134 @@ constexpr Op table[] = {
      .doc = "The parts of x for which a mask of the shape of its first axes holds, in their order.",
      .args = {"x", "mask"},
      .infer = infer_mask,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::keep_where(c.x[0], c.x[1], around_mask(c, c.x[0]), y[0]); },
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           kernels::keep_where(c.x[0], c.x[1], around_mask(c, c.x[0]), y[0]);
+         },
      .rule = linear([](const Call& c, const Tensor& dy) { return put(dy, c.x[1], rest_of(c)); }, {.x = 0b10}),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({5, 37}, -1, 1), marks({1, 0, 1, 1, 0})}, .attrs = Attrs(RowAttrs{1})},
-           {.inputs = {uniform({2, 3, 4}, -1, 1), reshape(marks({0, 1, 1, 1, 0, 0}), {2, 3})}, .attrs = Attrs(RowAttrs{1})},
-           {.inputs = {uniform({37}, -1, 1), ones({37}, DType::boolean)}, .attrs = Attrs(RowAttrs{0})},
-           {.inputs = {uniform({3, 2}, -1, 1), zeros({3}, DType::boolean)}, .attrs = Attrs(RowAttrs{1})},
-           {.inputs = {uniform({0, 2}, -1, 1), zeros({0}, DType::boolean)}, .attrs = Attrs(RowAttrs{1})},
-           {.inputs = {tensor({1, 2, 3}, DType::u8), marks({1, 0, 1})}, .attrs = Attrs(RowAttrs{0}), .expected = {tensor({1, 3}, DType::u8)}, .oracle = "x[mask]"},
-           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), reshape(marks({0, 1, 1, 1, 0, 0}), {2, 3})}, .attrs = Attrs(RowAttrs{0}), .expected = {f64({2, 3, 4})}, .oracle = "x[mask]"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({5, 37}, -1, 1), marks({1, 0, 1, 1, 0})}, .attrs = Attrs(RowAttrs{1})},
+               {.inputs = {uniform({2, 3, 4}, -1, 1), reshape(marks({0, 1, 1, 1, 0, 0}), {2, 3})},
+                .attrs = Attrs(RowAttrs{1})},
+               {.inputs = {uniform({37}, -1, 1), ones({37}, DType::boolean)}, .attrs = Attrs(RowAttrs{0})},
+               {.inputs = {uniform({3, 2}, -1, 1), zeros({3}, DType::boolean)}, .attrs = Attrs(RowAttrs{1})},
+               {.inputs = {uniform({0, 2}, -1, 1), zeros({0}, DType::boolean)}, .attrs = Attrs(RowAttrs{1})},
+               {.inputs = {tensor({1, 2, 3}, DType::u8), marks({1, 0, 1})},
+                .attrs = Attrs(RowAttrs{0}),
+                .expected = {tensor({1, 3}, DType::u8)},
+                .oracle = "x[mask]"},
+               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), reshape(marks({0, 1, 1, 1, 0, 0}), {2, 3})},
+                .attrs = Attrs(RowAttrs{0}),
+                .expected = {f64({2, 3, 4})},
+                .oracle = "x[mask]"}};
+         }},
 
     {.name = "boolean_put",
-     .doc = "The adjoint of boolean_mask: the rows of x, one after the other, where a mask holds, and zeros elsewhere.",
+     .doc = "The adjoint of boolean_mask: the rows of x, one after the other, where a mask holds, and zeros "
+            "elsewhere.",
      .args = {"x", "mask"},
      .infer = infer_put,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::put_where(c.x[0], c.x[1], around_mask(c, y[0]), y[0]); },
-     .rule = linear([](const Call& c, const Tensor& dy) { return masked(dy, c.x[1], rest_of(c)); }, {.x = 0b10}),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({3, 37}, -1, 1), marks({1, 0, 1, 1, 0})}, .attrs = Attrs(RowAttrs{1})},
-           {.inputs = {uniform({3, 4}, -1, 1), reshape(marks({0, 1, 1, 1, 0, 0}), {2, 3})}, .attrs = Attrs(RowAttrs{1})},
-           {.inputs = {uniform({37}, -1, 1), ones({37}, DType::boolean)}, .attrs = Attrs(RowAttrs{0})},
-           {.inputs = {uniform({0, 2}, -1, 1), zeros({3}, DType::boolean)}, .attrs = Attrs(RowAttrs{1})},
-           {.inputs = {f64({2, 3, 4}), marks({0, 1, 1, 0, 1, 0})}, .attrs = Attrs(RowAttrs{0}), .expected = {f64({0, 2, 3, 0, 4, 0})}, .oracle = "by hand"}};
-     }},
+     .forward = [](const Call& c,
+                   std::span<Tensor> y) { kernels::put_where(c.x[0], c.x[1], around_mask(c, y[0]), y[0]); },
+     .rule =
+         linear([](const Call& c, const Tensor& dy) { return masked(dy, c.x[1], rest_of(c)); }, {.x = 0b10}),
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({3, 37}, -1, 1), marks({1, 0, 1, 1, 0})}, .attrs = Attrs(RowAttrs{1})},
+               {.inputs = {uniform({3, 4}, -1, 1), reshape(marks({0, 1, 1, 1, 0, 0}), {2, 3})},
+                .attrs = Attrs(RowAttrs{1})},
+               {.inputs = {uniform({37}, -1, 1), ones({37}, DType::boolean)}, .attrs = Attrs(RowAttrs{0})},
+               {.inputs = {uniform({0, 2}, -1, 1), zeros({3}, DType::boolean)}, .attrs = Attrs(RowAttrs{1})},
+               {.inputs = {f64({2, 3, 4}), marks({0, 1, 1, 0, 1, 0})},
+                .attrs = Attrs(RowAttrs{0}),
+                .expected = {f64({0, 2, 3, 0, 4, 0})},
+                .oracle = "by hand"}};
+         }},
 
     {.name = "dynamic_partition",
-     .doc = "The rows of x in parts by number: part j has the rows x[i, …] of partitions[i] = j, in their order.",
+     .doc = "The rows of x in parts by number: part j has the rows x[i, …] of partitions[i] = j, in their "
+            "order.",
      .tensorflow = "DynamicPartition",
      .args = {"x", "partitions"},
      .infer = infer_partition,
      .forward = run_partition,
-     .rule = custom({.x = 0b10}, partition_vjp, [](const Call& c, Refs dx, std::span<Tensor> dy) { std::ranges::move(c.op.run(std::vector<Tensor>{dx[0], c.x[1]}, c.raw_attrs), dy.begin()); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({5, 37}, -1, 1), i64({2, 0, 2, 2, 0})}, .attrs = Attrs(PartAttrs{1, 3})},
-           {.inputs = {uniform({2, 3, 4}, -1, 1), tensor<std::int32_t>({{0, 1, 1}, {1, 0, 1}})}, .attrs = Attrs(PartAttrs{1, 2})},
-           {.inputs = {uniform({37}, -1, 1), zeros({37}, DType::i64)}, .attrs = Attrs(PartAttrs{0, 1})},
-           {.inputs = {uniform({}, -1, 1), tensor(std::int64_t{1})}, .attrs = Attrs(PartAttrs{0, 2})},
-           {.inputs = {uniform({0, 2}, -1, 1), zeros({0}, DType::i32)}, .attrs = Attrs(PartAttrs{1, 2})},
-           {.inputs = {f64({{1, 2}, {3, 4}, {5, 6}}), i64({1, 0, 1})}, .attrs = Attrs(PartAttrs{1, 2}), .expected = {f64({{3, 4}}), f64({{1, 2}, {5, 6}})},
-            .oracle = "(x[partitions == 0], x[partitions == 1])"}};
-     }},
+     .rule =
+         custom({.x = 0b10}, partition_vjp,
+                [](const Call& c, Refs dx, std::span<Tensor> dy) {
+                  std::ranges::move(c.op.run(std::vector<Tensor>{dx[0], c.x[1]}, c.raw_attrs), dy.begin());
+                }),
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({5, 37}, -1, 1), i64({2, 0, 2, 2, 0})}, .attrs = Attrs(PartAttrs{1, 3})},
+               {.inputs = {uniform({2, 3, 4}, -1, 1), tensor<std::int32_t>({{0, 1, 1}, {1, 0, 1}})},
+                .attrs = Attrs(PartAttrs{1, 2})},
+               {.inputs = {uniform({37}, -1, 1), zeros({37}, DType::i64)}, .attrs = Attrs(PartAttrs{0, 1})},
+               {.inputs = {uniform({}, -1, 1), tensor(std::int64_t{1})}, .attrs = Attrs(PartAttrs{0, 2})},
+               {.inputs = {uniform({0, 2}, -1, 1), zeros({0}, DType::i32)}, .attrs = Attrs(PartAttrs{1, 2})},
+               {.inputs = {f64({{1, 2}, {3, 4}, {5, 6}}), i64({1, 0, 1})},
+                .attrs = Attrs(PartAttrs{1, 2}),
+                .expected = {f64({{3, 4}}), f64({{1, 2}, {5, 6}})},
+                .oracle = "(x[partitions == 0], x[partitions == 1])"}};
+         }},
 
     {.name = "dynamic_stitch",
-     .doc = "Rows put into their places: y[indices[m][i], …] = x[m][i, …], the last one where a place is named several times.",
+     .doc = "Rows put into their places: y[indices[m][i], …] = x[m][i, …], the last one where a place is "
+            "named several times.",
      .tensorflow = "DynamicStitch ParallelDynamicStitch",
      .args = {"indices", "x"},
      .infer = infer_stitch,
      .forward = run_stitch,
      .rule = custom({.x = kEverySecond}, stitch_vjp, stitch_jvp),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {i64({4, 0}), uniform({2, 37}, -1, 1), tensor<std::int32_t>({1, 2, 3}), uniform({3, 37}, -1, 1, 1)}, .attrs = Attrs(RowAttrs{1})},
-           {.inputs = {tensor<std::int64_t>({{2, 0}, {1, 1}}), uniform({2, 2, 3}, -1, 1), tensor(std::int64_t{2}), uniform({3}, -1, 1, 1)}, .attrs = Attrs(RowAttrs{1})},
-           {.inputs = {i64({1, 0, 1}), uniform({3}, -1, 1)}, .attrs = Attrs(RowAttrs{0})},
-           {.inputs = {zeros({0}, DType::i64), uniform({0, 3}, -1, 1)}, .attrs = Attrs(RowAttrs{1})},
-           {.inputs = {zeros({3}, DType::i64), uniform({3, 5}, -1, 1)}, .attrs = Attrs(RowAttrs{1})},
-           {.inputs = {i64({3, 1}), f64({{1, 2}, {3, 4}}), i64({0, 2, 1}), f64({{5, 6}, {7, 8}, {9, 10}})}, .attrs = Attrs(RowAttrs{1}),
-            .expected = {f64({{5, 6}, {9, 10}, {7, 8}, {1, 2}})}, .oracle = "by hand"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {i64({4, 0}), uniform({2, 37}, -1, 1), tensor<std::int32_t>({1, 2, 3}),
+                           uniform({3, 37}, -1, 1, 1)},
+                .attrs = Attrs(RowAttrs{1})},
+               {.inputs = {tensor<std::int64_t>({{2, 0}, {1, 1}}), uniform({2, 2, 3}, -1, 1),
+                           tensor(std::int64_t{2}), uniform({3}, -1, 1, 1)},
+                .attrs = Attrs(RowAttrs{1})},
+               {.inputs = {i64({1, 0, 1}), uniform({3}, -1, 1)}, .attrs = Attrs(RowAttrs{0})},
+               {.inputs = {zeros({0}, DType::i64), uniform({0, 3}, -1, 1)}, .attrs = Attrs(RowAttrs{1})},
+               {.inputs = {zeros({3}, DType::i64), uniform({3, 5}, -1, 1)}, .attrs = Attrs(RowAttrs{1})},
+               {.inputs = {i64({3, 1}), f64({{1, 2}, {3, 4}}), i64({0, 2, 1}),
+                           f64({{5, 6}, {7, 8}, {9, 10}})},
+                .attrs = Attrs(RowAttrs{1}),
+                .expected = {f64({{5, 6}, {9, 10}, {7, 8}, {1, 2}})},
+                .oracle = "by hand"}};
+         }},
 };
 
-Tensor masked(const Tensor& x, const Tensor& mask, int rest) { return find(table, "boolean_mask").with(RowAttrs{rest}, x, mask); }
-Tensor put(const Tensor& x, const Tensor& mask, int rest) { return find(table, "boolean_put").with(RowAttrs{rest}, x, mask); }
+Tensor masked(const Tensor& x, const Tensor& mask, int rest) {
+  return find(table, "boolean_mask").with(RowAttrs{rest}, x, mask);
+}
+Tensor put(const Tensor& x, const Tensor& mask, int rest) {
+  return find(table, "boolean_put").with(RowAttrs{rest}, x, mask);
+}
 
-}  // namespace
+}   // namespace
 
 Tensor boolean_mask(const Tensor& x, const Tensor& mask) { return masked(x, mask, x.ndim() - mask.ndim()); }
 
 std::vector<Tensor> dynamic_partition(const Tensor& x, const Tensor& partitions, int count) {
-  return find(table, "dynamic_partition").run(std::vector<Tensor>{x, partitions}, PartAttrs{x.ndim() - partitions.ndim(), count});
+  return find(table, "dynamic_partition")
+      .run(std::vector<Tensor>{x, partitions}, PartAttrs{x.ndim() - partitions.ndim(), count});
 }
 
 Tensor dynamic_stitch(std::span<const Tensor> indices, std::span<const Tensor> x) {
-  if (x.empty() || indices.size() != x.size()) throw_error<ArgumentError>("dynamic_stitch: {} lists of indices for {} tensors; use one for each", indices.size(), x.size());
+  if (x.empty() || indices.size() != x.size())
+    throw_error<ArgumentError>("dynamic_stitch: {} lists of indices for {} tensors; use one for each",
+                               indices.size(), x.size());
   std::vector<Tensor> pairs;
-  for (std::size_t m = 0; m < x.size(); ++m) pairs.insert(pairs.end(), {indices[m], x[m]});
+  for (std::size_t m = 0; m < x.size(); ++m)
+    pairs.insert(pairs.end(), {indices[m], x[m]});
   return find(table, "dynamic_stitch").execute(pairs, RowAttrs{x[0].ndim() - indices[0].ndim()});
 }
 
 std::span<const Op> partition_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

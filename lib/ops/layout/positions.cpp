@@ -11,8 +11,10 @@ namespace tapedeck {
 
 Shape replaced(const Shape& shape, int axis, int count, const Shape& others) {
   Shape result(shape.dims().first(static_cast<std::size_t>(axis)));
-  for (const std::int64_t d : others) result.push_back(d);
-  for (int d = axis + count; d < shape.ndim(); ++d) result.push_back(shape[d]);
+  for (const std::int64_t d : others)
+    result.push_back(d);
+  for (int d = axis + count; d < shape.ndim(); ++d)
+    result.push_back(shape[d]);
   return result;
 }
 
@@ -20,7 +22,8 @@ void require_nd_indices(const Call& c, int axes) {
   require_indices(c, 1);
   const Shape& indices = c.x[1].shape();
   if (indices.ndim() == 0) throw_shape_error(c, "indices need an axis of coordinates");
-  if (const std::int64_t depth = indices[indices.ndim() - 1]; depth > axes) throw_shape_error(c, fmt::format("{} coordinates for {} axes", depth, axes));
+  if (const std::int64_t depth = indices[indices.ndim() - 1]; depth > axes)
+    throw_shape_error(c, fmt::format("{} coordinates for {} axes", depth, axes));
 }
 
 Tensor flat_indices(const Call& c, const Shape& indexed, std::string_view name, const Spec& spec) {
@@ -34,7 +37,8 @@ Tensor flat_indices(const Call& c, const Shape& indexed, std::string_view name, 
       std::int64_t position = 0;
       for (int d = 0; d < depth; ++d) {
         if (index[d] < 0 || index[d] >= indexed[d])
-          throw_error<ShapeError>("{}: index [{}] at position {} is out of range for {}, {}", c.op.name, fmt::join(index, index + depth, ","), k, name, spec);
+          throw_error<ShapeError>("{}: index [{}] at position {} is out of range for {}, {}", c.op.name,
+                                  fmt::join(index, index + depth, ","), k, name, spec);
         position = position * indexed[d] + index[d];
       }
       elements<std::int64_t>(flat)[k] = position;
@@ -43,12 +47,14 @@ Tensor flat_indices(const Call& c, const Shape& indexed, std::string_view name, 
   return flat;
 }
 
-std::optional<Outside> first_outside(const Tensor& indices, std::int64_t extent, bool negative_means_something) {
+std::optional<Outside> first_outside(const Tensor& indices, std::int64_t extent,
+                                     bool negative_means_something) {
   const std::int64_t least = negative_means_something ? std::numeric_limits<std::int64_t>::min() : 0;
   const auto is_outside = [=](std::int64_t index) { return (index < least) | (index >= extent); };
   return visit_indices(indices, [&](const auto list) -> std::optional<Outside> {
     bool any = false;
-    for (const std::int64_t index : list) any |= is_outside(index);   // of vectors
+    for (const std::int64_t index : list)
+      any |= is_outside(index);   // of vectors
     if (!any) return {};
     const auto at = std::find_if(list.begin(), list.end(), is_outside);
     return Outside{*at, at - list.begin()};
@@ -57,7 +63,8 @@ std::optional<Outside> first_outside(const Tensor& indices, std::int64_t extent,
 
 void require_in_range(const Call& c, const Tensor& indexed, std::string_view name, int axis) {
   if (const auto o = first_outside(c.x[1], indexed.shape()[axis]))
-    throw_error<ShapeError>("{}: index {} at position {} is out of range for axis {} of {}, {}", c.op.name, o->index, o->position, axis, name, indexed.spec());
+    throw_error<ShapeError>("{}: index {} at position {} is out of range for axis {} of {}, {}", c.op.name,
+                            o->index, o->position, axis, name, indexed.spec());
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

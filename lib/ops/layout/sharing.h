@@ -1,17 +1,23 @@
 // Ops that pass their input on: a new tensor of the same memory, and gradients as they come.
 #pragma once
-#include "tapedeck/op.h"
 #include "core/storage.h"
+#include "tapedeck/op.h"
 
 namespace tapedeck {
 
-inline constexpr Kernel kShare = {[](const Call& c, std::span<Tensor> y) { share_with(y[0], c.x[0]); }, Outputs::own};
+inline constexpr Kernel kShare = {[](const Call& c, std::span<Tensor> y) { share_with(y[0], c.x[0]); },
+                                  Outputs::own};
 
 inline constexpr Rule kIdentityRule = [] {
-  Rule rule = custom({}, [](const Call&, std::span<Gradient> dy, std::span<Gradient> dx) { std::ranges::move(dy, dx.begin()); },
-                     [](const Call&, Refs dx, std::span<Tensor> dy) { for (int i = 0; i < dx.size(); ++i) dy[static_cast<std::size_t>(i)] = dx[i]; });
+  Rule rule = custom(
+      {},
+      [](const Call&, std::span<Gradient> dy, std::span<Gradient> dx) { std::ranges::move(dy, dx.begin()); },
+      [](const Call&, Refs dx, std::span<Tensor> dy) {
+        for (int i = 0; i < dx.size(); ++i)
+          dy[static_cast<std::size_t>(i)] = dx[i];
+      });
   rule.passes_slices = true;
   return rule;
 }();
 
-}  // namespace tapedeck
+}   // namespace tapedeck

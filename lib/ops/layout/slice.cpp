@@ -5,8 +5,8 @@
 
 #include "core/format.h"
 #include "ops/layout/entries.h"
-#include "ops/samples.h"
 #include "ops/layout/take.h"
+#include "ops/samples.h"
 #include "tapedeck/ops/array.h"
 
 namespace tapedeck {
@@ -23,7 +23,8 @@ Spec infer_slice(const Call& c) {
     const int axis = x.ndim() - begin.ndim() + d;
     const std::int64_t rest = begin[d] < 0 ? -1 : x[axis] - begin[d];
     if (rest < 0 || size[d] < -1 || size[d] > rest)
-      throw_error<ShapeError>("slice: the part reaches outside: begin is {}, size is {}, x is {}", begin, size, c.x[0].spec());
+      throw_error<ShapeError>("slice: the part reaches outside: begin is {}, size is {}, x is {}", begin,
+                              size, c.x[0].spec());
     part.set(axis, size[d] < 0 ? rest : size[d]);
   }
   return {c.x[0].dtype(), part};
@@ -31,13 +32,15 @@ Spec infer_slice(const Call& c) {
 
 void run_slice(const Call& c, std::span<Tensor> y) {
   const Tensor& x = c.x[0];
-  take(x, kernels::part(x.shape(), filled_in_front(c.attrs<SliceAttrs>().begin, x.ndim(), 0), y[0].shape()), y[0]);
+  take(x, kernels::part(x.shape(), filled_in_front(c.attrs<SliceAttrs>().begin, x.ndim(), 0), y[0].shape()),
+       y[0]);
 }
 
 // What slice takes away around the part, as pad puts it back.
 PadAttrs around(const SliceAttrs& part, const Shape& x, const Shape& y) {
   PadAttrs result{part.begin, {}};
-  for (int d = part.begin.ndim(); d > 0; --d) result.after.push_back(x[x.ndim() - d] - y[y.ndim() - d] - part.begin[part.begin.ndim() - d]);
+  for (int d = part.begin.ndim(); d > 0; --d)
+    result.after.push_back(x[x.ndim() - d] - y[y.ndim() - d] - part.begin[part.begin.ndim() - d]);
   return result;
 }
 
@@ -47,10 +50,13 @@ Spec infer_pad(const Call& c) {
   Shape shape = c.x[0].shape();
   for (int d = 0; d < before.ndim(); ++d) {
     const int axis = shape.ndim() - before.ndim() + d;
-    if (before[d] < 0 || after[d] < 0) throw_error<ShapeError>("pad: a negative count: before is {}, after is {}", before, after);
+    if (before[d] < 0 || after[d] < 0)
+      throw_error<ShapeError>("pad: a negative count: before is {}, after is {}", before, after);
     std::int64_t extent = shape[axis];
-    if (__builtin_add_overflow(extent, before[d], &extent) || __builtin_add_overflow(extent, after[d], &extent))
-      throw_error<ShapeError>("pad: too many elements: before is {}, after is {}, x is {}", before, after, c.x[0].spec());
+    if (__builtin_add_overflow(extent, before[d], &extent) ||
+        __builtin_add_overflow(extent, after[d], &extent))
+      throw_error<ShapeError>("pad: too many elements: before is {}, after is {}, x is {}", before, after,
+                              c.x[0].spec());
     shape.set(axis, extent);
   }
   return {c.x[0].dtype(), shape};
@@ -58,9 +64,12 @@ Spec infer_pad(const Call& c) {
 
 void run_pad(const Call& c, std::span<Tensor> y) {
   const double value = c.attrs<PadAttrs>().value;
-  const kernels::Places at = kernels::part(y[0].shape(), filled_in_front(c.attrs<PadAttrs>().before, y[0].ndim(), 0), c.x[0].shape());
-  if (value == 0) kernels::clear_around(y[0], at, c.x[0].size());
-  else y[0] = full(y[0].shape(), value, y[0].dtype());
+  const kernels::Places at = kernels::part(
+      y[0].shape(), filled_in_front(c.attrs<PadAttrs>().before, y[0].ndim(), 0), c.x[0].shape());
+  if (value == 0)
+    kernels::clear_around(y[0], at, c.x[0].size());
+  else
+    y[0] = full(y[0].shape(), value, y[0].dtype());
   kernels::copy_to(c.x[0], y[0], at);
 }
 
@@ -72,7 +81,8 @@ SliceAttrs inside(const PadAttrs& padding, const Shape& x) {
 // The places in a tensor, of which a part has as many axes in front.
 kernels::Places places_of(const StridedAttrs& a, const Tensor& whole) {
   const int ndim = whole.ndim();
-  return kernels::part(whole.shape(), filled_in_front(a.begin, ndim, 0), behind_extra(whole, a.size.ndim(), a.size), filled_in_front(a.stride, ndim, 1));
+  return kernels::part(whole.shape(), filled_in_front(a.begin, ndim, 0),
+                       behind_extra(whole, a.size.ndim(), a.size), filled_in_front(a.stride, ndim, 1));
 }
 
 void run_strided_pad(const Call& c, std::span<Tensor> y) {
@@ -113,12 +123,14 @@ StridedAttrs strided(const SliceAttrs& part, const Shape& x, const Shape& y) {
   const auto axes = static_cast<std::size_t>(part.begin.ndim());
   const Shape size(y.dims().last(axes));
   Shape ones;
-  for (std::size_t d = 0; d < axes; ++d) ones.push_back(1);
+  for (std::size_t d = 0; d < axes; ++d)
+    ones.push_back(1);
   return {Shape(x.dims().last(axes)), part.begin, size, ones, size};
 }
 
-// The rule of an op that takes a part. Where something has come for other parts already, the gradient is added to that; as a
-// tensor with zeros around it, which then is added, each of many parts would cost as much as all of x.
+// The rule of an op that takes a part. Where something has come for other parts already, the gradient is
+// added to that; as a tensor with zeros around it, which then is added, each of many parts would cost as much
+// as all of x.
 template <class Adjoint, class Part> constexpr Rule of_part(Adjoint adjoint, Part) {
   Rule rule = linear(adjoint);
   rule.adds = 1;
@@ -136,19 +148,23 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = infer_slice,
      .forward = {run_slice, Outputs::own},
-     .rule = of_part([](const Call& c, const Tensor& dy) { return padded(dy, around(c.attrs<SliceAttrs>(), c.x[0].shape(), c.y[0].shape())); },
-                     [](const Call& c) { return strided(c.attrs<SliceAttrs>(), c.x[0].shape(), c.y[0].shape()); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({5, 37}, -1, 1)}, .attrs = Attrs(SliceAttrs{{1, 0}, {3, -1}})},
-           {.inputs = {uniform({2, 4, 3}, -1, 1)}, .attrs = Attrs(SliceAttrs{{0, 1, 2}, {2, 2, 1}})},
-           {.inputs = {uniform({3, 2}, -1, 1)}, .attrs = Attrs(SliceAttrs{{3, 0}, {0, 2}})},
-           {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(SliceAttrs{})},
-           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})},
-            .attrs = Attrs(SliceAttrs{{0, 1}, {2, 2}}),
-            .expected = {f64({{2, 3}, {5, 6}})},
-            .oracle = "x[0:2, 1:3]"}};
-     }},
+     .rule = of_part(
+         [](const Call& c, const Tensor& dy) {
+           return padded(dy, around(c.attrs<SliceAttrs>(), c.x[0].shape(), c.y[0].shape()));
+         },
+         [](const Call& c) { return strided(c.attrs<SliceAttrs>(), c.x[0].shape(), c.y[0].shape()); }),
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({5, 37}, -1, 1)}, .attrs = Attrs(SliceAttrs{{1, 0}, {3, -1}})},
+               {.inputs = {uniform({2, 4, 3}, -1, 1)}, .attrs = Attrs(SliceAttrs{{0, 1, 2}, {2, 2, 1}})},
+               {.inputs = {uniform({3, 2}, -1, 1)}, .attrs = Attrs(SliceAttrs{{3, 0}, {0, 2}})},
+               {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(SliceAttrs{})},
+               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})},
+                .attrs = Attrs(SliceAttrs{{0, 1}, {2, 2}}),
+                .expected = {f64({{2, 3}, {5, 6}})},
+                .oracle = "x[0:2, 1:3]"}};
+         }},
 
     {.name = "pad",
      .doc = "x with zeros, or copies of another number, around it; with zeros the adjoint of slice.",
@@ -156,58 +172,89 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = infer_pad,
      .forward = run_pad,
-     .rule = stacking_jvp(custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = part_of(std::move(dy[0]).dense(), inside(c.attrs<PadAttrs>(), c.x[0].shape())); },
-                                 [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = padded(dx[0], {c.attrs<PadAttrs>().before, c.attrs<PadAttrs>().after}); })),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({3, 5}, -1, 1)}, .attrs = Attrs(PadAttrs{{1, 0}, {0, 32}})},
-           {.inputs = {uniform({0, 2}, -1, 1)}, .attrs = Attrs(PadAttrs{{1, 1}, {2, 0}})},
-           {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(PadAttrs{})},
-           {.inputs = {f64({{1, 2}})}, .attrs = Attrs(PadAttrs{{1, 1}, {0, 2}, 9}), .expected = {f64({{9, 9, 9, 9, 9}, {9, 1, 2, 9, 9}})},
-            .oracle = "np.pad(x, ((1, 0), (1, 2)), constant_values=9)"},
-           {.inputs = {f64({{1, 2}, {3, 4}})},
-            .attrs = Attrs(PadAttrs{{1, 0}, {0, 2}}),
-            .expected = {f64({{0, 0, 0, 0}, {1, 2, 0, 0}, {3, 4, 0, 0}})},
-            .oracle = "np.pad(x, ((1, 0), (0, 2)))"}};
-     }},
+     .rule = stacking_jvp(custom(
+         {},
+         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+           dx[0] = part_of(std::move(dy[0]).dense(), inside(c.attrs<PadAttrs>(), c.x[0].shape()));
+         },
+         [](const Call& c, Refs dx, std::span<Tensor> dy) {
+           dy[0] = padded(dx[0], {c.attrs<PadAttrs>().before, c.attrs<PadAttrs>().after});
+         })),
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({3, 5}, -1, 1)}, .attrs = Attrs(PadAttrs{{1, 0}, {0, 32}})},
+               {.inputs = {uniform({0, 2}, -1, 1)}, .attrs = Attrs(PadAttrs{{1, 1}, {2, 0}})},
+               {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(PadAttrs{})},
+               {.inputs = {f64({{1, 2}})},
+                .attrs = Attrs(PadAttrs{{1, 1}, {0, 2}, 9}),
+                .expected = {f64({{9, 9, 9, 9, 9}, {9, 1, 2, 9, 9}})},
+                .oracle = "np.pad(x, ((1, 0), (1, 2)), constant_values=9)"},
+               {.inputs = {f64({{1, 2}, {3, 4}})},
+                .attrs = Attrs(PadAttrs{{1, 0}, {0, 2}}),
+                .expected = {f64({{0, 0, 0, 0}, {1, 2, 0, 0}, {3, 4, 0, 0}})},
+                .oracle = "np.pad(x, ((1, 0), (0, 2)))"}};
+         }},
 
     {.name = "strided_slice",
      .doc = "What slices take of x: begin:end:stride, or an index, along each axis.",
      .tensorflow = "StridedSlice",
      .args = {"x"},
-     .infer = [](const Call& c) { return replaced_last(c, c.attrs<StridedAttrs>().whole, c.attrs<StridedAttrs>().shape); },
-     .forward = {[](const Call& c, std::span<Tensor> y) { take(c.x[0], places_of(c.attrs<StridedAttrs>(), c.x[0]), y[0]); }, Outputs::own},
-     .rule = of_part([](const Call& c, const Tensor& dy) { return strided_padded(dy, c.attrs<StridedAttrs>()); }, [](const Call& c) { return c.attrs<StridedAttrs>(); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({5, 37}, -1, 1)}, .attrs = Attrs(StridedAttrs{{5, 37}, {4, 1}, {3, 12}, {-2, 3}, {3, 12}})},
-           {.inputs = {uniform({2, 4, 3}, -1, 1)}, .attrs = Attrs(StridedAttrs{{2, 4, 3}, {0, 2, 0}, {2, 1, 2}, {1, 1, 2}, {2, 1, 2}})},
-           {.inputs = {uniform({3, 2}, -1, 1)}, .attrs = Attrs(StridedAttrs{{3, 2}, {0, 0}, {0, 2}, {1, 1}, {0, 2}})},
-           {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(StridedAttrs{{}, {}, {}, {}, {1}})},
-           {.inputs = {f64({{1, 2, 3, 4}, {5, 6, 7, 8}})},
-            .attrs = Attrs(StridedAttrs{{2, 4}, {1, 3}, {1, 2}, {1, -2}, {2}}),
-            .expected = {f64({8, 6})},
-            .oracle = "x[1, ::-2]"},
-           {.inputs = {f64({{1, 2, 3, 4}, {5, 6, 7, 8}})},
-            .attrs = Attrs(StridedAttrs{{2, 4}, {0, 1}, {2, 2}, {1, 2}, {2, 1, 2}}),
-            .expected = {f64({{{2, 4}}, {{6, 8}}})},
-            .oracle = "x[:, None, 1::2]"}};
-     }},
+     .infer =
+         [](const Call& c) {
+           return replaced_last(c, c.attrs<StridedAttrs>().whole, c.attrs<StridedAttrs>().shape);
+         },
+     .forward = {[](const Call& c, std::span<Tensor> y) {
+                   take(c.x[0], places_of(c.attrs<StridedAttrs>(), c.x[0]), y[0]);
+                 },
+                 Outputs::own},
+     .rule =
+         of_part([](const Call& c, const Tensor& dy) { return strided_padded(dy, c.attrs<StridedAttrs>()); },
+                 [](const Call& c) { return c.attrs<StridedAttrs>(); }),
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({5, 37}, -1, 1)},
+                .attrs = Attrs(StridedAttrs{{5, 37}, {4, 1}, {3, 12}, {-2, 3}, {3, 12}})},
+               {.inputs = {uniform({2, 4, 3}, -1, 1)},
+                .attrs = Attrs(StridedAttrs{{2, 4, 3}, {0, 2, 0}, {2, 1, 2}, {1, 1, 2}, {2, 1, 2}})},
+               {.inputs = {uniform({3, 2}, -1, 1)},
+                .attrs = Attrs(StridedAttrs{{3, 2}, {0, 0}, {0, 2}, {1, 1}, {0, 2}})},
+               {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(StridedAttrs{{}, {}, {}, {}, {1}})},
+               {.inputs = {f64({{1, 2, 3, 4}, {5, 6, 7, 8}})},
+                .attrs = Attrs(StridedAttrs{{2, 4}, {1, 3}, {1, 2}, {1, -2}, {2}}),
+                .expected = {f64({8, 6})},
+                .oracle = "x[1, ::-2]"},
+               {.inputs = {f64({{1, 2, 3, 4}, {5, 6, 7, 8}})},
+                .attrs = Attrs(StridedAttrs{{2, 4}, {0, 1}, {2, 2}, {1, 2}, {2, 1, 2}}),
+                .expected = {f64({{{2, 4}}, {{6, 8}}})},
+                .oracle = "x[:, None, 1::2]"}};
+         }},
 
     {.name = "strided_pad",
      .doc = "x at the places among zeros that slices would take; the adjoint of strided_slice.",
      .tensorflow = "StridedSliceGrad",
      .args = {"x"},
-     .infer = [](const Call& c) { return replaced_last(c, c.attrs<StridedAttrs>().shape, c.attrs<StridedAttrs>().whole); },
+     .infer =
+         [](const Call& c) {
+           return replaced_last(c, c.attrs<StridedAttrs>().shape, c.attrs<StridedAttrs>().whole);
+         },
      .forward = run_strided_pad,
-     .rule = linear([](const Call& c, const Tensor& dy) { return strided_part_of(dy, c.attrs<StridedAttrs>()); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({3, 12}, -1, 1)}, .attrs = Attrs(StridedAttrs{{5, 37}, {4, 1}, {3, 12}, {-2, 3}, {3, 12}})},
-           {.inputs = {uniform({0, 2}, -1, 1)}, .attrs = Attrs(StridedAttrs{{3, 2}, {0, 0}, {0, 2}, {1, 1}, {0, 2}})},
-           {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(StridedAttrs{{3}, {2}, {1}, {1}, {}})},
-           {.inputs = {f64({8, 6})}, .attrs = Attrs(StridedAttrs{{2, 4}, {1, 3}, {1, 2}, {1, -2}, {2}}), .expected = {f64({{0, 0, 0, 0}, {0, 6, 0, 8}})}, .oracle = "by hand"}};
-     }},
+     .rule =
+         linear([](const Call& c, const Tensor& dy) { return strided_part_of(dy, c.attrs<StridedAttrs>()); }),
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({3, 12}, -1, 1)},
+                .attrs = Attrs(StridedAttrs{{5, 37}, {4, 1}, {3, 12}, {-2, 3}, {3, 12}})},
+               {.inputs = {uniform({0, 2}, -1, 1)},
+                .attrs = Attrs(StridedAttrs{{3, 2}, {0, 0}, {0, 2}, {1, 1}, {0, 2}})},
+               {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(StridedAttrs{{3}, {2}, {1}, {1}, {}})},
+               {.inputs = {f64({8, 6})},
+                .attrs = Attrs(StridedAttrs{{2, 4}, {1, 3}, {1, 2}, {1, -2}, {2}}),
+                .expected = {f64({{0, 0, 0, 0}, {0, 6, 0, 8}})},
+                .oracle = "by hand"}};
+         }},
 
     {.name = "strided_slice_update",
      .doc = "x with updates in place of what slices take of it.",
@@ -220,24 +267,34 @@ constexpr Op table[] = {
          [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
            const Tensor dy = std::move(dys[0]).dense();
            const StridedAttrs& part = c.attrs<StridedAttrs>();
-           if (c.needs(0)) dx[0] = c.op.with(part, dy, zeros(behind_extra(dy, part.whole.ndim(), part.shape), dy.dtype()));
+           if (c.needs(0))
+             dx[0] = c.op.with(part, dy, zeros(behind_extra(dy, part.whole.ndim(), part.shape), dy.dtype()));
            if (c.needs(1)) dx[1] = strided_part_of(dy, part);
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           const auto tangent = [&](int i) { return dx[i].defined() ? dx[i] : zeros(c.x[i].shape(), c.x[i].dtype()); };
+           const auto tangent = [&](int i) {
+             return dx[i].defined() ? dx[i] : zeros(c.x[i].shape(), c.x[i].dtype());
+           };
            dy[0] = c.op.with(c.attrs<StridedAttrs>(), tangent(0), tangent(1));
          }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({5, 37}, -1, 1), uniform({2, 12}, -1, 1, 1)}, .attrs = Attrs(StridedAttrs{{5, 37}, {4, 1}, {2, 12}, {-2, 3}, {2, 12}})},
-           {.inputs = {uniform({3}, -1, 1), uniform({}, -1, 1)}, .attrs = Attrs(StridedAttrs{{3}, {2}, {1}, {1}, {}})},
-           {.inputs = {uniform({0, 2}, -1, 1), uniform({0, 2}, -1, 1)}, .attrs = Attrs(StridedAttrs{{0, 2}, {0, 0}, {0, 2}, {1, 1}, {0, 2}})},
-           {.inputs = {f64({{1, 2, 3, 4}, {5, 6, 7, 8}}), f64({-1, -2})}, .attrs = Attrs(StridedAttrs{{2, 4}, {1, 3}, {1, 2}, {1, -2}, {2}}),
-            .expected = {f64({{1, 2, 3, 4}, {5, -2, 7, -1}})}, .oracle = "by hand"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({5, 37}, -1, 1), uniform({2, 12}, -1, 1, 1)},
+                .attrs = Attrs(StridedAttrs{{5, 37}, {4, 1}, {2, 12}, {-2, 3}, {2, 12}})},
+               {.inputs = {uniform({3}, -1, 1), uniform({}, -1, 1)},
+                .attrs = Attrs(StridedAttrs{{3}, {2}, {1}, {1}, {}})},
+               {.inputs = {uniform({0, 2}, -1, 1), uniform({0, 2}, -1, 1)},
+                .attrs = Attrs(StridedAttrs{{0, 2}, {0, 0}, {0, 2}, {1, 1}, {0, 2}})},
+               {.inputs = {f64({{1, 2, 3, 4}, {5, 6, 7, 8}}), f64({-1, -2})},
+                .attrs = Attrs(StridedAttrs{{2, 4}, {1, 3}, {1, 2}, {1, -2}, {2}}),
+                .expected = {f64({{1, 2, 3, 4}, {5, -2, 7, -1}})},
+                .oracle = "by hand"}};
+         }},
 
     {.name = "strided_slice_add",
-     .doc = "x with updates added to what slices take of it: the sum of gradients that slices have, in one tensor.",
+     .doc = "x with updates added to what slices take of it: the sum of gradients that slices have, in one "
+            "tensor.",
      .args = {"x", "updates"},
      .infer = infer_strided_add,
      .forward = {run_strided_add, Outputs::may_overwrite},
@@ -250,30 +307,43 @@ constexpr Op table[] = {
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
            const StridedAttrs& part = c.attrs<StridedAttrs>();
-           if (!dx[1].defined()) dy[0] = dx[0];
-           else dy[0] = dx[0].defined() ? c.op.with(part, dx[0], dx[1]) : strided_padded(dx[1], part);
+           if (!dx[1].defined())
+             dy[0] = dx[0];
+           else
+             dy[0] = dx[0].defined() ? c.op.with(part, dx[0], dx[1]) : strided_padded(dx[1], part);
          })),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({5, 37}, -1, 1), uniform({2, 12}, -1, 1, 1)}, .attrs = Attrs(StridedAttrs{{5, 37}, {4, 1}, {2, 12}, {-2, 3}, {2, 12}})},
-           {.inputs = {uniform({3}, -1, 1), uniform({}, -1, 1)}, .attrs = Attrs(StridedAttrs{{3}, {2}, {1}, {1}, {}})},
-           {.inputs = {uniform({0, 2}, -1, 1), uniform({0, 2}, -1, 1)}, .attrs = Attrs(StridedAttrs{{0, 2}, {0, 0}, {0, 2}, {1, 1}, {0, 2}})},
-           {.inputs = {f64({{1, 2, 3, 4}, {5, 6, 7, 8}}), f64({-1, -2})}, .attrs = Attrs(StridedAttrs{{2, 4}, {1, 3}, {1, 2}, {1, -2}, {2}}),
-            .expected = {f64({{1, 2, 3, 4}, {5, 4, 7, 7}})}, .oracle = "by hand"},
-           {.inputs = {f64({{1, 2}, {3, 4}, {5, 6}}), f64({{10, 20}, {30, 40}})}, .attrs = Attrs(StridedAttrs{{3, 2}, {1, 0}, {2, 2}, {1, 1}, {2, 2}}),
-            .expected = {f64({{1, 2}, {13, 24}, {35, 46}})}, .oracle = "by hand"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({5, 37}, -1, 1), uniform({2, 12}, -1, 1, 1)},
+                .attrs = Attrs(StridedAttrs{{5, 37}, {4, 1}, {2, 12}, {-2, 3}, {2, 12}})},
+               {.inputs = {uniform({3}, -1, 1), uniform({}, -1, 1)},
+                .attrs = Attrs(StridedAttrs{{3}, {2}, {1}, {1}, {}})},
+               {.inputs = {uniform({0, 2}, -1, 1), uniform({0, 2}, -1, 1)},
+                .attrs = Attrs(StridedAttrs{{0, 2}, {0, 0}, {0, 2}, {1, 1}, {0, 2}})},
+               {.inputs = {f64({{1, 2, 3, 4}, {5, 6, 7, 8}}), f64({-1, -2})},
+                .attrs = Attrs(StridedAttrs{{2, 4}, {1, 3}, {1, 2}, {1, -2}, {2}}),
+                .expected = {f64({{1, 2, 3, 4}, {5, 4, 7, 7}})},
+                .oracle = "by hand"},
+               {.inputs = {f64({{1, 2}, {3, 4}, {5, 6}}), f64({{10, 20}, {30, 40}})},
+                .attrs = Attrs(StridedAttrs{{3, 2}, {1, 0}, {2, 2}, {1, 1}, {2, 2}}),
+                .expected = {f64({{1, 2}, {13, 24}, {35, 46}})},
+                .oracle = "by hand"}};
+         }},
 
 };
 
-Tensor strided_padded(const Tensor& x, const StridedAttrs& part) { return find(table, "strided_pad").with(part, x); }
+Tensor strided_padded(const Tensor& x, const StridedAttrs& part) {
+  return find(table, "strided_pad").with(part, x);
+}
 Tensor strided_sum(Tensor x, const StridedAttrs& part, const Tensor& updates) {
   const Tensor* refs[] = {&x, &updates};
   return find(table, "strided_slice_add").execute({refs, 2}, Attrs(part), 1);
 }
 
 void require_rank(std::string_view name, const Tensor& x, const Shape& a, const Shape& b) {
-  if (a.ndim() != x.ndim() || b.ndim() != x.ndim()) throw_error<ShapeError>("{}: {} and {} are not of the rank of x, {}", name, a, b, x.spec());
+  if (a.ndim() != x.ndim() || b.ndim() != x.ndim())
+    throw_error<ShapeError>("{}: {} and {} are not of the rank of x, {}", name, a, b, x.spec());
 }
 
 // What slices ask of a tensor, axis by axis.
@@ -283,12 +353,18 @@ class Slicing {
 
   void append(const Slice& s) {
     switch (s.kind) {
-      case Slice::Kind::new_axis: return part_.shape.push_back(1);
-      case Slice::Kind::index: return append_index(*s.begin);
-      default: append_range(s);
+      case Slice::Kind::new_axis:
+        return part_.shape.push_back(1);
+      case Slice::Kind::index:
+        return append_index(*s.begin);
+      default:
+        append_range(s);
     }
   }
-  void append_whole(int axes) { for (int i = 0; i < axes; ++i) append_range({}); }
+  void append_whole(int axes) {
+    for (int i = 0; i < axes; ++i)
+      append_range({});
+  }
 
   const StridedAttrs& part() const { return part_; }
 
@@ -304,18 +380,24 @@ class Slicing {
 
   void append_index(std::int64_t index) {
     const std::int64_t n = x_.shape()[axis()];
-    if (index < -n || index >= n) throw_error<ShapeError>("{}: index {} is out of range for axis {} of x, {}", name_, index, axis(), x_.spec());
+    if (index < -n || index >= n)
+      throw_error<ShapeError>("{}: index {} is out of range for axis {} of x, {}", name_, index, axis(),
+                              x_.spec());
     append(index < 0 ? index + n : index, 1, 1);
   }
 
   void append_range(const Slice& s) {
     if (s.stride == 0) throw_error<ArgumentError>("{}: the stride along axis {} is 0", name_, axis());
-    const std::int64_t n = x_.shape()[axis()], low = s.stride > 0 ? 0 : -1, high = s.stride > 0 ? n : n - 1;   // where begin and end may be
+    const std::int64_t n = x_.shape()[axis()], low = s.stride > 0 ? 0 : -1,
+                       high = s.stride > 0 ? n : n - 1;   // where begin and end may be
     const auto inside = [&](std::optional<std::int64_t> at, std::int64_t otherwise) {
       return at ? std::clamp(*at < 0 ? *at + n : *at, low, high) : otherwise;
     };
-    const std::int64_t begin = inside(s.begin, s.stride > 0 ? low : high), end = inside(s.end, s.stride > 0 ? high : low);
-    const std::int64_t way = end - begin, size = (way > 0) == (s.stride > 0) && way != 0 ? (way - (way > 0 ? 1 : -1)) / s.stride + 1 : 0;
+    const std::int64_t begin = inside(s.begin, s.stride > 0 ? low : high),
+                       end = inside(s.end, s.stride > 0 ? high : low);
+    const std::int64_t way = end - begin, size = (way > 0) == (s.stride > 0) && way != 0
+                                                     ? (way - (way > 0 ? 1 : -1)) / s.stride + 1
+                                                     : 0;
     append(size ? begin : 0, size, size > 1 ? s.stride : 1);
     part_.shape.push_back(size);
   }
@@ -335,25 +417,31 @@ StridedAttrs part_for(std::string_view name, const Tensor& x, std::span<const Sl
   if (axes > x.ndim()) throw_error<ShapeError>("{}: {} slices for x of rank {}", name, axes, x.ndim());
   Slicing slicing(name, x);
   for (const Slice& s : slices) {
-    if (s.kind == Slice::Kind::ellipsis) slicing.append_whole(x.ndim() - axes);
-    else slicing.append(s);
+    if (s.kind == Slice::Kind::ellipsis)
+      slicing.append_whole(x.ndim() - axes);
+    else
+      slicing.append(s);
   }
   if (!ellipses) slicing.append_whole(x.ndim() - axes);
   return slicing.part();
 }
 
-}  // namespace
+}   // namespace
 
 Tensor padded(const Tensor& x, const PadAttrs& padding) { return find(table, "pad").with(padding, x); }
 Tensor part_of(const Tensor& x, const SliceAttrs& part) { return find(table, "slice").with(part, x); }
-Tensor strided_part_of(const Tensor& x, const StridedAttrs& part) { return find(table, "strided_slice").with(part, x); }
+Tensor strided_part_of(const Tensor& x, const StridedAttrs& part) {
+  return find(table, "strided_slice").with(part, x);
+}
 
 Tensor slice(const Tensor& x, const Shape& begin, const Shape& size) {
   require_rank("slice", x, begin, size);
   return part_of(x, {begin, size});
 }
 
-Tensor strided_slice(const Tensor& x, std::span<const Slice> slices) { return strided_part_of(x, part_for("strided_slice", x, slices)); }
+Tensor strided_slice(const Tensor& x, std::span<const Slice> slices) {
+  return strided_part_of(x, part_for("strided_slice", x, slices));
+}
 
 Tensor strided_slice_update(const Tensor& x, std::span<const Slice> slices, const Tensor& updates) {
   return find(table, "strided_slice_update").with(part_for("strided_slice_update", x, slices), x, updates);
@@ -369,16 +457,22 @@ Tensor mirror_pad(const Tensor& x, const Shape& before, const Shape& after, Mirr
   require_rank("mirror_pad", x, before, after);
   const std::int64_t edge = mirror == Mirror::reflect ? 1 : 0;   // entries that are not repeated
   for (int d = 0; d < x.ndim(); ++d)
-    if (const std::int64_t most = std::max<std::int64_t>(x.shape()[d] - edge, 0); before[d] < 0 || after[d] < 0 || before[d] > most || after[d] > most)
-      throw_error<ShapeError>("mirror_pad: axis {} can show 0 to {} entries: before is {}, after is {}, x is {}", d, most, before, after, x.spec());
+    if (const std::int64_t most = std::max<std::int64_t>(x.shape()[d] - edge, 0);
+        before[d] < 0 || after[d] < 0 || before[d] > most || after[d] > most)
+      throw_error<ShapeError>(
+          "mirror_pad: axis {} can show 0 to {} entries: before is {}, after is {}, x is {}", d, most, before,
+          after, x.spec());
   Tensor y = x;
   for (int d = 0; d < x.ndim(); ++d) {
     if (!before[d] && !after[d]) continue;
     const std::int64_t n = x.shape()[d];
     std::vector<std::int64_t> from;
-    for (std::int64_t i = before[d]; i > 0; --i) from.push_back(i - 1 + edge);
-    for (std::int64_t i = 0; i < n; ++i) from.push_back(i);
-    for (std::int64_t i = 0; i < after[d]; ++i) from.push_back(n - 1 - edge - i);
+    for (std::int64_t i = before[d]; i > 0; --i)
+      from.push_back(i - 1 + edge);
+    for (std::int64_t i = 0; i < n; ++i)
+      from.push_back(i);
+    for (std::int64_t i = 0; i < after[d]; ++i)
+      from.push_back(n - 1 - edge - i);
     y = entries(y, from, d);
   }
   return y;
@@ -386,4 +480,4 @@ Tensor mirror_pad(const Tensor& x, const Shape& before, const Shape& after, Mirr
 
 std::span<const Op> part_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -5,15 +5,22 @@
 
 namespace tapedeck {
 
-// Attributes speak of the last axes only, and axes count from the end: further axes in front, which stacked cotangents
-// have, stay as they are.
-struct SliceAttrs { Shape begin, size; };
-struct PadAttrs { Shape before, after; double value = 0; };
+// Attributes speak of the last axes only, and axes count from the end: further axes in front, which stacked
+// cotangents have, stay as they are.
+struct SliceAttrs {
+  Shape begin, size;
+};
+struct PadAttrs {
+  Shape before, after;
+  double value = 0;
+};
 // A part of `whole`; as a tensor its shape is `shape`, which has other axes of extent 1 than size.
-struct StridedAttrs { Shape whole, begin, size, stride, shape; };
+struct StridedAttrs {
+  Shape whole, begin, size, stride, shape;
+};
 
 Tensor padded(const Tensor& x, const PadAttrs& padding);
 Tensor part_of(const Tensor& x, const SliceAttrs& part);
 Tensor strided_part_of(const Tensor& x, const StridedAttrs& part);
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,14 +1,14 @@
-// Pixels moved between the axes of images, and the windows of images as rows. In: images. Out: the same elements elsewhere.
-// Axes count from the end: what gradients have in front of x's axes passes through.
+// Pixels moved between the axes of images, and the windows of images as rows. In: images. Out: the same
+// elements elsewhere. Axes count from the end: what gradients have in front of x's axes passes through.
 #include "tapedeck/ops/space_to_batch.h"
 
 #include "core/format.h"
-#include "kernels/nn/conv.h"
-#include "kernels/layout/copy.h"
-#include "ops/samples.h"
-#include "ops/nn/window.h"
-#include "tapedeck/ops.h"
 #include "core/storage.h"
+#include "kernels/layout/copy.h"
+#include "kernels/nn/conv.h"
+#include "ops/nn/window.h"
+#include "ops/samples.h"
+#include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {
@@ -16,8 +16,13 @@ namespace {
 using namespace samples;
 
 // Blocks of the axes behind the batch axis, which is axis -ndim; and what is added or cut off around them.
-struct BlockAttrs { int ndim; Shape block, before, after; };
-struct DepthAttrs { std::int64_t block; };
+struct BlockAttrs {
+  int ndim;
+  Shape block, before, after;
+};
+struct DepthAttrs {
+  std::int64_t block;
+};
 
 // The shape of x with another batch and other extents of space: f(extent, block, number of added entries).
 template <class F> Spec with_space(const Call& c, std::int64_t batch, const F& f) {
@@ -25,7 +30,8 @@ template <class F> Spec with_space(const Call& c, std::int64_t batch, const F& f
   Spec y = c.x[0].spec();
   const int first = y.shape.ndim() - a.ndim;
   y.shape.set(first, batch);
-  for (int i = 0; i < a.block.ndim(); ++i) y.shape.set(first + 1 + i, f(y.shape[first + 1 + i], a.block[i], a.before[i] + a.after[i]));
+  for (int i = 0; i < a.block.ndim(); ++i)
+    y.shape.set(first + 1 + i, f(y.shape[first + 1 + i], a.block[i], a.before[i] + a.after[i]));
   return y;
 }
 std::int64_t batch_of(const Call& c) {
@@ -37,16 +43,21 @@ std::int64_t batch_of(const Call& c) {
 
 Spec infer_space_to_batch(const Call& c) {
   const std::int64_t batch = batch_of(c);
-  return with_space(c, Shape{batch, c.attrs<BlockAttrs>().block.size()}.size(), [&](std::int64_t n, std::int64_t block, std::int64_t added) {
-    if ((n + added) % block) throw_shape_error(c, fmt::format("blocks of {} do not divide a padded axis of {}", c.attrs<BlockAttrs>().block, n + added));
-    return (n + added) / block;
-  });
+  return with_space(c, Shape{batch, c.attrs<BlockAttrs>().block.size()}.size(),
+                    [&](std::int64_t n, std::int64_t block, std::int64_t added) {
+                      if ((n + added) % block)
+                        throw_shape_error(c, fmt::format("blocks of {} do not divide a padded axis of {}",
+                                                         c.attrs<BlockAttrs>().block, n + added));
+                      return (n + added) / block;
+                    });
 }
 Spec infer_batch_to_space(const Call& c) {
   const std::int64_t batch = batch_of(c), blocks = c.attrs<BlockAttrs>().block.size();
-  if (batch % blocks) throw_shape_error(c, fmt::format("blocks of {} do not divide the batch", c.attrs<BlockAttrs>().block));
+  if (batch % blocks)
+    throw_shape_error(c, fmt::format("blocks of {} do not divide the batch", c.attrs<BlockAttrs>().block));
   return with_space(c, batch / blocks, [&](std::int64_t n, std::int64_t block, std::int64_t cut) {
-    if (n * block < cut) throw_shape_error(c, fmt::format("{} entries are cut off an axis of {}", cut, n * block));
+    if (n * block < cut)
+      throw_shape_error(c, fmt::format("{} entries are cut off an axis of {}", cut, n * block));
     return n * block - cut;
   });
 }
@@ -55,7 +66,8 @@ Spec infer_batch_to_space(const Call& c) {
 Shape steps_of(const Shape& x) {
   Shape steps = x;
   std::int64_t step = 1;
-  for (int d = x.ndim(); d-- > 0; step *= x[d]) steps.set(d, step);
+  for (int d = x.ndim(); d-- > 0; step *= x[d])
+    steps.set(d, step);
   return steps;
 }
 
@@ -65,7 +77,9 @@ void fill(Tensor& y, const Tensor& x, const kernels::Places& at) {
 }
 
 // What lies around the axes of space, for all axes of x.
-struct Around { Shape before, after; };
+struct Around {
+  Shape before, after;
+};
 Around around(const BlockAttrs& a, int ndim) {
   Around all;
   for (int d = 0; d < ndim; ++d) {
@@ -83,8 +97,10 @@ void run_space_to_batch(const Call& c, std::span<Tensor> y) {
   const int first = x.ndim() - a.ndim;
   const Shape steps = steps_of(x.shape());
   kernels::Places at;
-  for (int d = 0; d < first; ++d) at.append(x.shape()[d], steps[d]);
-  for (int i = 0; i < a.block.ndim(); ++i) at.append(a.block[i], steps[first + 1 + i]);
+  for (int d = 0; d < first; ++d)
+    at.append(x.shape()[d], steps[d]);
+  for (int i = 0; i < a.block.ndim(); ++i)
+    at.append(a.block[i], steps[first + 1 + i]);
   at.append(x.shape()[first], steps[first]);
   for (int d = first + 1; d < x.ndim(); ++d) {
     const int i = d - first - 1;
@@ -103,9 +119,11 @@ void run_batch_to_space(const Call& c, std::span<Tensor> y) {
   std::int64_t step = x.shape()[first] / a.block.size();   // of batches, between the positions in a block
   whole.set(first, step);
   Shape block_steps = a.block;
-  for (int i = a.block.ndim(); i-- > 0; step *= a.block[i]) block_steps.set(i, step * steps[first]);
+  for (int i = a.block.ndim(); i-- > 0; step *= a.block[i])
+    block_steps.set(i, step * steps[first]);
   kernels::Places at;
-  for (int d = 0; d <= first; ++d) at.append(whole[d], steps[d]);
+  for (int d = 0; d <= first; ++d)
+    at.append(whole[d], steps[d]);
   for (int d = first + 1; d < x.ndim(); ++d) {
     at.append(x.shape()[d], steps[d]);
     if (const int i = d - first - 1; i < a.block.ndim()) {
@@ -121,16 +139,22 @@ void run_batch_to_space(const Call& c, std::span<Tensor> y) {
 Spec infer_space_to_depth(const Call& c) {
   require_rank(c, 0);
   const Tensor& x = c.x[0];
-  const std::int64_t block = c.attrs<DepthAttrs>().block, height = x.shape()[x.ndim() - 3], width = x.shape()[x.ndim() - 2];
-  if (height % block || width % block) throw_shape_error(c, fmt::format("blocks of {} do not divide height and width", block));
-  return {x.dtype(), behind(front_of(x), {height / block, width / block}, Shape{channels_of(x), block, block}.size())};
+  const std::int64_t block = c.attrs<DepthAttrs>().block, height = x.shape()[x.ndim() - 3],
+                     width = x.shape()[x.ndim() - 2];
+  if (height % block || width % block)
+    throw_shape_error(c, fmt::format("blocks of {} do not divide height and width", block));
+  return {x.dtype(),
+          behind(front_of(x), {height / block, width / block}, Shape{channels_of(x), block, block}.size())};
 }
 Spec infer_depth_to_space(const Call& c) {
   require_rank(c, 0);
   const Tensor& x = c.x[0];
-  const std::int64_t block = c.attrs<DepthAttrs>().block, height = x.shape()[x.ndim() - 3], width = x.shape()[x.ndim() - 2];
-  if (channels_of(x) % (block * block)) throw_shape_error(c, fmt::format("{}·{} does not divide the channels", block, block));
-  return {x.dtype(), behind(front_of(x), {Shape{height, block}.size(), Shape{width, block}.size()}, channels_of(x) / (block * block))};
+  const std::int64_t block = c.attrs<DepthAttrs>().block, height = x.shape()[x.ndim() - 3],
+                     width = x.shape()[x.ndim() - 2];
+  if (channels_of(x) % (block * block))
+    throw_shape_error(c, fmt::format("{}·{} does not divide the channels", block, block));
+  return {x.dtype(), behind(front_of(x), {Shape{height, block}.size(), Shape{width, block}.size()},
+                            channels_of(x) / (block * block))};
 }
 // x in runs of elements: `a` times `b` of them in every part, of which the result has `b` times `a`.
 void swap_runs(const Tensor& x, std::int64_t a, std::int64_t b, std::int64_t run, Tensor& y) {
@@ -152,17 +176,22 @@ Spec infer_patches(const Call& c) {
   require_floating(c, 0);
   require_rank(c, 0, a.axes);
   require_images(c, 0, a.inputs(), channels_of(c.x[0]));
-  return {c.x[0].dtype(), behind(front_of(c.x[0], a.axes + 1), a.outputs(), Shape{a.window.cells(), channels_of(c.x[0])}.size())};
+  return {c.x[0].dtype(), behind(front_of(c.x[0], a.axes + 1), a.outputs(),
+                                 Shape{a.window.cells(), channels_of(c.x[0])}.size())};
 }
 Spec infer_patches_gradient(const Call& c) {
   const auto& a = c.attrs<WindowAttrs>();
   require_floating(c, 0);
   require_rank(c, 0, a.axes);
-  if (channels_of(c.x[0]) % a.window.cells()) throw_shape_error(c, fmt::format("the last axis does not hold windows of {}", a.sizes()));
+  if (channels_of(c.x[0]) % a.window.cells())
+    throw_shape_error(c, fmt::format("the last axis does not hold windows of {}", a.sizes()));
   require_images(c, 0, a.outputs(), channels_of(c.x[0]));
-  return {c.x[0].dtype(), behind(front_of(c.x[0], a.axes + 1), a.inputs(), channels_of(c.x[0]) / a.window.cells())};
+  return {c.x[0].dtype(),
+          behind(front_of(c.x[0], a.axes + 1), a.inputs(), channels_of(c.x[0]) / a.window.cells())};
 }
-void run_patches(const Call& c, std::span<Tensor> y) { kernels::patches(geometry(c, channels_of(c.x[0])), c.x[0], y[0]); }
+void run_patches(const Call& c, std::span<Tensor> y) {
+  kernels::patches(geometry(c, channels_of(c.x[0])), c.x[0], y[0]);
+}
 
 Tensor space_to_batch(const BlockAttrs& a, const Tensor& x);
 Tensor batch_to_space(const BlockAttrs& a, const Tensor& x);
@@ -175,21 +204,29 @@ constexpr Rule patches_rule() {
 
 constexpr Op table[] = {
     {.name = "space_to_batch_nd",
-     .doc = "Axes of space, with zeros around them, cut into blocks: what lies at one position of all blocks becomes a batch of its own.",
+     .doc = "Axes of space, with zeros around them, cut into blocks: what lies at one position of all blocks "
+            "becomes a batch of its own.",
      .tensorflow = "SpaceToBatch SpaceToBatchND",
      .args = {"x"},
      .infer = infer_space_to_batch,
      .forward = {run_space_to_batch, Outputs::own},
-     .rule = linear([](const Call& c, const Tensor& dy) { return batch_to_space(c.attrs<BlockAttrs>(), dy); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({2, 3, 6, 5}, -1, 1)}, .attrs = Attrs(BlockAttrs{4, {2, 3}, {1, 0}, {0, 3}})},
-           {.inputs = {uniform({1, 2, 4, 2}, -1, 1)}, .attrs = Attrs(BlockAttrs{4, {2, 2, 1}, {0, 0, 1}, {0, 2, 0}})},
-           {.inputs = {uniform({37, 4}, -1, 1)}, .attrs = Attrs(BlockAttrs{2, {2}, {0}, {0}})},
-           {.inputs = {uniform({2, 0, 3}, -1, 1)}, .attrs = Attrs(BlockAttrs{3, {2}, {0}, {0}})},
-           {.inputs = {f64({{{1, 2}, {3, 4}}, {{5, 6}, {7, 8}}})}, .attrs = Attrs(BlockAttrs{3, {2, 3}, {0, 1}, {0, 0}}),
-            .expected = {tensor(std::vector<double>{0, 0, 1, 5, 2, 6, 0, 0, 3, 7, 4, 8}, {12, 1, 1})}, .oracle = "np.pad(x, ((0, 0), (0, 0), (1, 0))).reshape(2, 1, 2, 1, 3).transpose(2, 4, 0, 1, 3).reshape(12, 1, 1)"}};
-     }},
+     .rule =
+         linear([](const Call& c, const Tensor& dy) { return batch_to_space(c.attrs<BlockAttrs>(), dy); }),
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 3, 6, 5}, -1, 1)},
+                .attrs = Attrs(BlockAttrs{4, {2, 3}, {1, 0}, {0, 3}})},
+               {.inputs = {uniform({1, 2, 4, 2}, -1, 1)},
+                .attrs = Attrs(BlockAttrs{4, {2, 2, 1}, {0, 0, 1}, {0, 2, 0}})},
+               {.inputs = {uniform({37, 4}, -1, 1)}, .attrs = Attrs(BlockAttrs{2, {2}, {0}, {0}})},
+               {.inputs = {uniform({2, 0, 3}, -1, 1)}, .attrs = Attrs(BlockAttrs{3, {2}, {0}, {0}})},
+               {.inputs = {f64({{{1, 2}, {3, 4}}, {{5, 6}, {7, 8}}})},
+                .attrs = Attrs(BlockAttrs{3, {2, 3}, {0, 1}, {0, 0}}),
+                .expected = {tensor(std::vector<double>{0, 0, 1, 5, 2, 6, 0, 0, 3, 7, 4, 8}, {12, 1, 1})},
+                .oracle = "np.pad(x, ((0, 0), (0, 0), (1, 0))).reshape(2, 1, 2, 1, 3).transpose(2, 4, 0, 1, "
+                          "3).reshape(12, 1, 1)"}};
+         }},
 
     {.name = "batch_to_space_nd",
      .doc = "The opposite of space_to_batch_nd, where entries around the axes of space are cut off.",
@@ -197,15 +234,21 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = infer_batch_to_space,
      .forward = {run_batch_to_space, Outputs::own},
-     .rule = linear([](const Call& c, const Tensor& dy) { return space_to_batch(c.attrs<BlockAttrs>(), dy); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({12, 2, 3, 5}, -1, 1)}, .attrs = Attrs(BlockAttrs{4, {2, 3}, {1, 0}, {0, 3}})},
-           {.inputs = {uniform({4, 2, 2, 3}, -1, 1)}, .attrs = Attrs(BlockAttrs{4, {2, 2, 1}, {0, 0, 1}, {0, 2, 0}})},
-           {.inputs = {uniform({74, 2}, -1, 1)}, .attrs = Attrs(BlockAttrs{2, {2}, {0}, {0}})},
-           {.inputs = {f64({{{1, 2}}, {{3, 4}}, {{5, 6}}, {{7, 8}}})}, .attrs = Attrs(BlockAttrs{3, {2, 2}, {0, 1}, {0, 0}}),
-            .expected = {tensor(std::vector<double>{3, 2, 4, 7, 6, 8}, {1, 2, 3})}, .oracle = "x.reshape(2, 2, 1, 1, 2).transpose(2, 3, 0, 4, 1).reshape(1, 2, 4)[:, :, 1:]"}};
-     }},
+     .rule =
+         linear([](const Call& c, const Tensor& dy) { return space_to_batch(c.attrs<BlockAttrs>(), dy); }),
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({12, 2, 3, 5}, -1, 1)},
+                .attrs = Attrs(BlockAttrs{4, {2, 3}, {1, 0}, {0, 3}})},
+               {.inputs = {uniform({4, 2, 2, 3}, -1, 1)},
+                .attrs = Attrs(BlockAttrs{4, {2, 2, 1}, {0, 0, 1}, {0, 2, 0}})},
+               {.inputs = {uniform({74, 2}, -1, 1)}, .attrs = Attrs(BlockAttrs{2, {2}, {0}, {0}})},
+               {.inputs = {f64({{{1, 2}}, {{3, 4}}, {{5, 6}}, {{7, 8}}})},
+                .attrs = Attrs(BlockAttrs{3, {2, 2}, {0, 1}, {0, 0}}),
+                .expected = {tensor(std::vector<double>{3, 2, 4, 7, 6, 8}, {1, 2, 3})},
+                .oracle = "x.reshape(2, 2, 1, 1, 2).transpose(2, 3, 0, 4, 1).reshape(1, 2, 4)[:, :, 1:]"}};
+         }},
 
     {.name = "space_to_depth",
      .doc = "Images with each block of pixels as one pixel of more channels.",
@@ -216,20 +259,33 @@ constexpr Op table[] = {
                    const Shape& out = y[0].shape();
                    const std::int64_t block = c.attrs<DepthAttrs>().block;
                    swap_runs(c.x[0], block, out[out.ndim() - 2], block * channels_of(c.x[0]), y[0]);
-                 }, Outputs::own},
-     .rule = linear([](const Call& c, const Tensor& dy) { return depth_to_space(dy, c.attrs<DepthAttrs>().block); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({2, 4, 6, 5}, -1, 1)}, .attrs = Attrs(DepthAttrs{2})},
-           {.inputs = {uniform({3, 9, 1}, -1, 1)}, .attrs = Attrs(DepthAttrs{3})},
-           {.inputs = {uniform({0, 4, 4, 2}, -1, 1)}, .attrs = Attrs(DepthAttrs{2})},
-           {.inputs = {uniform({1, 4, 4, 2}, -1, 1)}, .attrs = Attrs(DepthAttrs{2}),
-            .expected = {tensor(std::vector<double>{-0.7639320225002102, 0.4721359549995796, -0.2917960675006306, 0.9442719099991592, -0.8753882025018918,
-                0.36067977499789805, -0.40325224750231214, 0.8328157299974777, 0.18033988749894903, -0.5835921350012612, 0.6524758424985286, -0.11145618000168156,
-                0.06888370749726747, -0.6950483150029427, 0.5410196624968471, -0.22291236000336312, -0.9868443825035733, 0.2492235949962165, -0.5147084275039937,
-                0.7213595499957961, 0.9016994374947451, 0.13776741499453493, -0.6261646075056753, 0.6099033699941145, -0.042572472504414094, -0.8065044950046243,
-                0.4295634824951655, -0.3343685400050447, -0.15402865250609565, -0.9179606750063058, 0.31810730249348396, -0.44582472000672624}, {1, 2, 2, 8})}, .oracle = "x.reshape(1, 2, 2, 2, 2, 2).transpose(0, 1, 3, 2, 4, 5).reshape(1, 2, 2, 8)"}};
-     }},
+                 },
+                 Outputs::own},
+     .rule = linear(
+         [](const Call& c, const Tensor& dy) { return depth_to_space(dy, c.attrs<DepthAttrs>().block); }),
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 4, 6, 5}, -1, 1)}, .attrs = Attrs(DepthAttrs{2})},
+               {.inputs = {uniform({3, 9, 1}, -1, 1)}, .attrs = Attrs(DepthAttrs{3})},
+               {.inputs = {uniform({0, 4, 4, 2}, -1, 1)}, .attrs = Attrs(DepthAttrs{2})},
+               {.inputs = {uniform({1, 4, 4, 2}, -1, 1)},
+                .attrs = Attrs(DepthAttrs{2}),
+                .expected = {tensor(
+                    std::vector<double>{-0.7639320225002102,   0.4721359549995796,   -0.2917960675006306,
+                                        0.9442719099991592,    -0.8753882025018918,  0.36067977499789805,
+                                        -0.40325224750231214,  0.8328157299974777,   0.18033988749894903,
+                                        -0.5835921350012612,   0.6524758424985286,   -0.11145618000168156,
+                                        0.06888370749726747,   -0.6950483150029427,  0.5410196624968471,
+                                        -0.22291236000336312,  -0.9868443825035733,  0.2492235949962165,
+                                        -0.5147084275039937,   0.7213595499957961,   0.9016994374947451,
+                                        0.13776741499453493,   -0.6261646075056753,  0.6099033699941145,
+                                        -0.042572472504414094, -0.8065044950046243,  0.4295634824951655,
+                                        -0.3343685400050447,   -0.15402865250609565, -0.9179606750063058,
+                                        0.31810730249348396,   -0.44582472000672624},
+                    {1, 2, 2, 8})},
+                .oracle = "x.reshape(1, 2, 2, 2, 2, 2).transpose(0, 1, 3, 2, 4, 5).reshape(1, 2, 2, 8)"}};
+         }},
 
     {.name = "depth_to_space",
      .doc = "The opposite of space_to_depth.",
@@ -240,19 +296,32 @@ constexpr Op table[] = {
                    const Tensor& x = c.x[0];
                    const std::int64_t block = c.attrs<DepthAttrs>().block;
                    swap_runs(x, x.shape()[x.ndim() - 2], block, channels_of(x) / block, y[0]);
-                 }, Outputs::own},
-     .rule = linear([](const Call& c, const Tensor& dy) { return space_to_depth(dy, c.attrs<DepthAttrs>().block); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({2, 2, 3, 20}, -1, 1)}, .attrs = Attrs(DepthAttrs{2})},
-           {.inputs = {uniform({1, 3, 9}, -1, 1)}, .attrs = Attrs(DepthAttrs{3})},
-           {.inputs = {uniform({1, 2, 2, 8}, -1, 1)}, .attrs = Attrs(DepthAttrs{2}),
-            .expected = {tensor(std::vector<double>{-0.7639320225002102, 0.4721359549995796, -0.2917960675006306, 0.9442719099991592, -0.8753882025018918,
-                0.36067977499789805, -0.40325224750231214, 0.8328157299974777, 0.18033988749894903, -0.5835921350012612, 0.6524758424985286, -0.11145618000168156,
-                0.06888370749726747, -0.6950483150029427, 0.5410196624968471, -0.22291236000336312, -0.9868443825035733, 0.2492235949962165, -0.5147084275039937,
-                0.7213595499957961, 0.9016994374947451, 0.13776741499453493, -0.6261646075056753, 0.6099033699941145, -0.042572472504414094, -0.8065044950046243,
-                0.4295634824951655, -0.3343685400050447, -0.15402865250609565, -0.9179606750063058, 0.31810730249348396, -0.44582472000672624}, {1, 4, 4, 2})}, .oracle = "x.reshape(1, 2, 2, 2, 2, 2).transpose(0, 1, 3, 2, 4, 5).reshape(1, 4, 4, 2)"}};
-     }},
+                 },
+                 Outputs::own},
+     .rule = linear(
+         [](const Call& c, const Tensor& dy) { return space_to_depth(dy, c.attrs<DepthAttrs>().block); }),
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 2, 3, 20}, -1, 1)}, .attrs = Attrs(DepthAttrs{2})},
+               {.inputs = {uniform({1, 3, 9}, -1, 1)}, .attrs = Attrs(DepthAttrs{3})},
+               {.inputs = {uniform({1, 2, 2, 8}, -1, 1)},
+                .attrs = Attrs(DepthAttrs{2}),
+                .expected = {tensor(
+                    std::vector<double>{-0.7639320225002102,   0.4721359549995796,   -0.2917960675006306,
+                                        0.9442719099991592,    -0.8753882025018918,  0.36067977499789805,
+                                        -0.40325224750231214,  0.8328157299974777,   0.18033988749894903,
+                                        -0.5835921350012612,   0.6524758424985286,   -0.11145618000168156,
+                                        0.06888370749726747,   -0.6950483150029427,  0.5410196624968471,
+                                        -0.22291236000336312,  -0.9868443825035733,  0.2492235949962165,
+                                        -0.5147084275039937,   0.7213595499957961,   0.9016994374947451,
+                                        0.13776741499453493,   -0.6261646075056753,  0.6099033699941145,
+                                        -0.042572472504414094, -0.8065044950046243,  0.4295634824951655,
+                                        -0.3343685400050447,   -0.15402865250609565, -0.9179606750063058,
+                                        0.31810730249348396,   -0.44582472000672624},
+                    {1, 4, 4, 2})},
+                .oracle = "x.reshape(1, 2, 2, 2, 2, 2).transpose(0, 1, 3, 2, 4, 5).reshape(1, 4, 4, 2)"}};
+         }},
 
     {.name = "extract_image_patches",
      .doc = "What a window reads of images, row by row: conv2d is its product with the filters.",
@@ -261,44 +330,75 @@ constexpr Op table[] = {
      .infer = infer_patches,
      .forward = run_patches,
      .rule = patches_rule(),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({3, 4, 5, 2}, -1, 1)}, .attrs = window({4, 5}, {3, 2}, {2, 1}, Padding::same, {1, 2})},
-           {.inputs = {uniform({4, 3, 37}, -1, 1)}, .attrs = window({4, 3}, 2, 2)},
-           {.inputs = {uniform({2, 3, 3, 1}, -1, 1)}, .attrs = window(3, 1)},
-           {.inputs = {uniform({0, 4, 4, 2}, -1, 1)}, .attrs = window(4, 3)},
-           {.inputs = {uniform({1, 3, 4, 2}, -1, 1)}, .attrs = window({3, 4}, {2, 3}, {1, 1}),
-            .expected = {tensor(std::vector<double>{-0.7639320225002102, 0.4721359549995796, -0.2917960675006306, 0.9442719099991592, 0.18033988749894903,
-                -0.5835921350012612, -0.8753882025018918, 0.36067977499789805, -0.40325224750231214, 0.8328157299974777, 0.06888370749726747, -0.6950483150029427,
-                -0.2917960675006306, 0.9442719099991592, 0.18033988749894903, -0.5835921350012612, 0.6524758424985286, -0.11145618000168156, -0.40325224750231214,
-                0.8328157299974777, 0.06888370749726747, -0.6950483150029427, 0.5410196624968471, -0.22291236000336312, -0.8753882025018918, 0.36067977499789805,
-                -0.40325224750231214, 0.8328157299974777, 0.06888370749726747, -0.6950483150029427, -0.9868443825035733, 0.2492235949962165, -0.5147084275039937,
-                0.7213595499957961, -0.042572472504414094, -0.8065044950046243, -0.40325224750231214, 0.8328157299974777, 0.06888370749726747, -0.6950483150029427,
-                0.5410196624968471, -0.22291236000336312, -0.5147084275039937, 0.7213595499957961, -0.042572472504414094, -0.8065044950046243, 0.4295634824951655,
-                -0.3343685400050447}, {1, 2, 2, 12})},
-            .oracle = "np.lib.stride_tricks.sliding_window_view(x, (2, 3), axis=(1, 2)).transpose(0, 1, 2, 4, 5, 3).reshape(1, 2, 2, 12)"},
-           {.inputs = {uniform({1, 4, 4, 1}, -1, 1)}, .attrs = window(4, 2, 2, Padding::same, 2),
-            .expected = {tensor(std::vector<double>{-0.7639320225002102, -0.2917960675006306, -0.8753882025018918, -0.40325224750231214, -0.2917960675006306, 0,
-                -0.40325224750231214, 0, -0.8753882025018918, -0.40325224750231214, 0, 0, -0.40325224750231214, 0, 0, 0}, {1, 2, 2, 4})},
-            .oracle = "torch.nn.functional.unfold(torch.nn.functional.pad(torch.tensor(x), (0, 0, 0, 1, 0, 1)).permute(0, 3, 1, 2), 2, dilation=2, stride=2).reshape(1, 4, 2, 2).permute(0, 2, 3, 1).numpy()"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({3, 4, 5, 2}, -1, 1)},
+                .attrs = window({4, 5}, {3, 2}, {2, 1}, Padding::same, {1, 2})},
+               {.inputs = {uniform({4, 3, 37}, -1, 1)}, .attrs = window({4, 3}, 2, 2)},
+               {.inputs = {uniform({2, 3, 3, 1}, -1, 1)}, .attrs = window(3, 1)},
+               {.inputs = {uniform({0, 4, 4, 2}, -1, 1)}, .attrs = window(4, 3)},
+               {.inputs = {uniform({1, 3, 4, 2}, -1, 1)},
+                .attrs = window({3, 4}, {2, 3}, {1, 1}),
+                .expected = {tensor(
+                    std::vector<double>{-0.7639320225002102,  0.4721359549995796,    -0.2917960675006306,
+                                        0.9442719099991592,   0.18033988749894903,   -0.5835921350012612,
+                                        -0.8753882025018918,  0.36067977499789805,   -0.40325224750231214,
+                                        0.8328157299974777,   0.06888370749726747,   -0.6950483150029427,
+                                        -0.2917960675006306,  0.9442719099991592,    0.18033988749894903,
+                                        -0.5835921350012612,  0.6524758424985286,    -0.11145618000168156,
+                                        -0.40325224750231214, 0.8328157299974777,    0.06888370749726747,
+                                        -0.6950483150029427,  0.5410196624968471,    -0.22291236000336312,
+                                        -0.8753882025018918,  0.36067977499789805,   -0.40325224750231214,
+                                        0.8328157299974777,   0.06888370749726747,   -0.6950483150029427,
+                                        -0.9868443825035733,  0.2492235949962165,    -0.5147084275039937,
+                                        0.7213595499957961,   -0.042572472504414094, -0.8065044950046243,
+                                        -0.40325224750231214, 0.8328157299974777,    0.06888370749726747,
+                                        -0.6950483150029427,  0.5410196624968471,    -0.22291236000336312,
+                                        -0.5147084275039937,  0.7213595499957961,    -0.042572472504414094,
+                                        -0.8065044950046243,  0.4295634824951655,    -0.3343685400050447},
+                    {1, 2, 2, 12})},
+                .oracle = "np.lib.stride_tricks.sliding_window_view(x, (2, 3), axis=(1, 2)).transpose(0, 1, "
+                          "2, 4, 5, 3).reshape(1, 2, 2, 12)"},
+               {.inputs = {uniform({1, 4, 4, 1}, -1, 1)},
+                .attrs = window(4, 2, 2, Padding::same, 2),
+                .expected = {tensor(
+                    std::vector<double>{-0.7639320225002102, -0.2917960675006306, -0.8753882025018918,
+                                        -0.40325224750231214, -0.2917960675006306, 0, -0.40325224750231214, 0,
+                                        -0.8753882025018918, -0.40325224750231214, 0, 0, -0.40325224750231214,
+                                        0, 0, 0},
+                    {1, 2, 2, 4})},
+                .oracle = "torch.nn.functional.unfold(torch.nn.functional.pad(torch.tensor(x), (0, 0, 0, 1, "
+                          "0, 1)).permute(0, 3, 1, 2), 2, dilation=2, stride=2).reshape(1, 4, 2, "
+                          "2).permute(0, 2, 3, 1).numpy()"}};
+         }},
 
     {.name = "patches_gradient",
-     .doc = "The adjoint of extract_image_patches and extract_volume_patches: images to which each patch is added where it was read.",
+     .doc = "The adjoint of extract_image_patches and extract_volume_patches: images to which each patch is "
+            "added where it was read.",
      .args = {"dy"},
      .infer = infer_patches_gradient,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::patches_gradient(geometry(c, channels_of(y[0])), c.x[0], y[0]); },
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           kernels::patches_gradient(geometry(c, channels_of(y[0])), c.x[0], y[0]);
+         },
      .rule = linear([](const Call& c, const Tensor& v) { return patches(c.attrs<WindowAttrs>(), v); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({3, 2, 5, 12}, -1, 1)}, .attrs = window({4, 5}, {3, 2}, {2, 1}, Padding::same, {1, 2})},
-           {.inputs = {uniform({2, 1, 148}, -1, 1)}, .attrs = window({4, 3}, 2, 2)},
-           {.inputs = {uniform({2, 3, 3, 1}, -1, 1)}, .attrs = window(3, 1)},
-           {.inputs = {uniform({1, 2, 2, 4}, -1, 1)}, .attrs = window(4, 2, 2, 1, 2),
-            .expected = {tensor(std::vector<double>{0, 0, 0, 0, 0, 2.0263112349928534, 0, -0.8065044950046243, 0, 0, 0, 0, 0, 1.3738353924943247, 0,
-                -0.22291236000336312}, {1, 4, 4, 1})},
-            .oracle = "torch.nn.functional.fold(torch.tensor(dy).permute(0, 3, 1, 2).reshape(1, 4, 4), (4, 4), 2, dilation=2, padding=1, stride=2).permute(0, 2, 3, 1).numpy()"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({3, 2, 5, 12}, -1, 1)},
+                .attrs = window({4, 5}, {3, 2}, {2, 1}, Padding::same, {1, 2})},
+               {.inputs = {uniform({2, 1, 148}, -1, 1)}, .attrs = window({4, 3}, 2, 2)},
+               {.inputs = {uniform({2, 3, 3, 1}, -1, 1)}, .attrs = window(3, 1)},
+               {.inputs = {uniform({1, 2, 2, 4}, -1, 1)},
+                .attrs = window(4, 2, 2, 1, 2),
+                .expected = {tensor(
+                    std::vector<double>{0, 0, 0, 0, 0, 2.0263112349928534, 0, -0.8065044950046243, 0, 0, 0, 0,
+                                        0, 1.3738353924943247, 0, -0.22291236000336312},
+                    {1, 4, 4, 1})},
+                .oracle = "torch.nn.functional.fold(torch.tensor(dy).permute(0, 3, 1, 2).reshape(1, 4, 4), "
+                          "(4, 4), 2, dilation=2, padding=1, stride=2).permute(0, 2, 3, 1).numpy()"}};
+         }},
 
     {.name = "extract_volume_patches",
      .doc = "What a window reads of volumes, plane by plane: conv3d is its product with the filters.",
@@ -307,45 +407,101 @@ constexpr Op table[] = {
      .infer = infer_patches,
      .forward = run_patches,
      .rule = patches_rule(),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({2, 3, 4, 5, 2}, -1, 1)}, .attrs = volume_window({3, 4, 5}, {2, 3, 2}, {1, 2, 1}, Padding::same, {2, 1, 2})},
-           {.inputs = {uniform({2, 3, 2, 37}, -1, 1)}, .attrs = volume_window({2, 3, 2}, 2, {2, 1, 1}, {1, 0, {0, 1, 1, 0}})},
-           {.inputs = {uniform({2, 2, 3, 2, 1}, -1, 1)}, .attrs = volume_window({2, 3, 2}, 1)},
-           {.inputs = {uniform({0, 2, 3, 2, 1}, -1, 1)}, .attrs = volume_window({2, 3, 2}, 2)},
-           {.inputs = {uniform({1, 3, 3, 4, 2}, -1, 1)}, .attrs = volume_window({3, 3, 4}, {2, 2, 3}),
-            .expected = {tensor(std::vector<double>{-0.7639320225002102, 0.4721359549995796, -0.2917960675006306, 0.9442719099991592, 0.18033988749894903, -0.5835921350012612, -0.8753882025018918, 0.36067977499789805,
-                -0.40325224750231214, 0.8328157299974777, 0.06888370749726747, -0.6950483150029427, 0.9016994374947451, 0.13776741499453493, -0.6261646075056753, 0.6099033699941145,
-                -0.15402865250609565, -0.9179606750063058, 0.7902432574930636, 0.026311234992853372, -0.7376207875073568, 0.498447189992433, -0.2654848325077772, 0.9705831449920126,
-                -0.2917960675006306, 0.9442719099991592, 0.18033988749894903, -0.5835921350012612, 0.6524758424985286, -0.11145618000168156, -0.40325224750231214, 0.8328157299974777,
-                0.06888370749726747, -0.6950483150029427, 0.5410196624968471, -0.22291236000336312, -0.6261646075056753, 0.6099033699941145, -0.15402865250609565, -0.9179606750063058,
-                0.31810730249348396, -0.44582472000672624, -0.7376207875073568, 0.498447189992433, -0.2654848325077772, 0.9705831449920126, 0.2066511224918024, -0.5572809000084078,
-                -0.8753882025018918, 0.36067977499789805, -0.40325224750231214, 0.8328157299974777, 0.06888370749726747, -0.6950483150029427, -0.9868443825035733, 0.2492235949962165,
-                -0.5147084275039937, 0.7213595499957961, -0.042572472504414094, -0.8065044950046243, 0.7902432574930636, 0.026311234992853372, -0.7376207875073568, 0.498447189992433,
-                -0.2654848325077772, 0.9705831449920126, 0.678787077491382, -0.08514494500882819, -0.8490769675090384, 0.3869910099907514, -0.3769410125094588, 0.859126964990331,
-                -0.40325224750231214, 0.8328157299974777, 0.06888370749726747, -0.6950483150029427, 0.5410196624968471, -0.22291236000336312, -0.5147084275039937, 0.7213595499957961,
-                -0.042572472504414094, -0.8065044950046243, 0.4295634824951655, -0.3343685400050447, -0.7376207875073568, 0.498447189992433, -0.2654848325077772, 0.9705831449920126,
-                0.2066511224918024, -0.5572809000084078, -0.8490769675090384, 0.3869910099907514, -0.3769410125094588, 0.859126964990331, 0.09519494249012084, -0.6687370800100894,
-                0.9016994374947451, 0.13776741499453493, -0.6261646075056753, 0.6099033699941145, -0.15402865250609565, -0.9179606750063058, 0.7902432574930636, 0.026311234992853372,
-                -0.7376207875073568, 0.498447189992433, -0.2654848325077772, 0.9705831449920126, 0.5673308974897004, -0.19660112501050975, -0.9605331475107199, 0.27553482998906986,
-                -0.48839719251114033, 0.7476707849886495, 0.4558747174880189, -0.3080573050121913, 0.9280106724875985, 0.1640786499873883, -0.5998533725128219, 0.6362146049869679,
-                -0.6261646075056753, 0.6099033699941145, -0.15402865250609565, -0.9179606750063058, 0.31810730249348396, -0.44582472000672624, -0.7376207875073568, 0.498447189992433,
-                -0.2654848325077772, 0.9705831449920126, 0.2066511224918024, -0.5572809000084078, -0.9605331475107199, 0.27553482998906986, -0.48839719251114033, 0.7476707849886495,
-                -0.016261237511560722, -0.7801932600117709, 0.9280106724875985, 0.1640786499873883, -0.5998533725128219, 0.6362146049869679, -0.12771741751324228, -0.8916494400134525,
-                0.7902432574930636, 0.026311234992853372, -0.7376207875073568, 0.498447189992433, -0.2654848325077772, 0.9705831449920126, 0.678787077491382, -0.08514494500882819,
-                -0.8490769675090384, 0.3869910099907514, -0.3769410125094588, 0.859126964990331, 0.4558747174880189, -0.3080573050121913, 0.9280106724875985, 0.1640786499873883,
-                -0.5998533725128219, 0.6362146049869679, 0.34441853748633733, -0.41951348501387287, 0.8165544924859169, 0.052622469985706744, -0.7113095525145035, 0.5247584249852864,
-                -0.7376207875073568, 0.498447189992433, -0.2654848325077772, 0.9705831449920126, 0.2066511224918024, -0.5572809000084078, -0.8490769675090384, 0.3869910099907514,
-                -0.3769410125094588, 0.859126964990331, 0.09519494249012084, -0.6687370800100894, 0.9280106724875985, 0.1640786499873883, -0.5998533725128219, 0.6362146049869679,
-                -0.12771741751324228, -0.8916494400134525, 0.8165544924859169, 0.052622469985706744, -0.7113095525145035, 0.5247584249852864, -0.23917359751492384, 0.996894379984866}, {1, 2, 2, 2, 24})},
-            .oracle = "np.lib.stride_tricks.sliding_window_view(x, (2, 2, 3), axis=(1, 2, 3)).transpose(0, 1, 2, 3, 5, 6, 7, 4).reshape(1, 2, 2, 2, 24)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 3, 4, 5, 2}, -1, 1)},
+                .attrs = volume_window({3, 4, 5}, {2, 3, 2}, {1, 2, 1}, Padding::same, {2, 1, 2})},
+               {.inputs = {uniform({2, 3, 2, 37}, -1, 1)},
+                .attrs = volume_window({2, 3, 2}, 2, {2, 1, 1}, {1, 0, {0, 1, 1, 0}})},
+               {.inputs = {uniform({2, 2, 3, 2, 1}, -1, 1)}, .attrs = volume_window({2, 3, 2}, 1)},
+               {.inputs = {uniform({0, 2, 3, 2, 1}, -1, 1)}, .attrs = volume_window({2, 3, 2}, 2)},
+               {.inputs = {uniform({1, 3, 3, 4, 2}, -1, 1)},
+                .attrs = volume_window({3, 3, 4}, {2, 2, 3}),
+                .expected = {tensor(
+                    std::vector<double>{-0.7639320225002102,  0.4721359549995796,    -0.2917960675006306,
+                                        0.9442719099991592,   0.18033988749894903,   -0.5835921350012612,
+                                        -0.8753882025018918,  0.36067977499789805,   -0.40325224750231214,
+                                        0.8328157299974777,   0.06888370749726747,   -0.6950483150029427,
+                                        0.9016994374947451,   0.13776741499453493,   -0.6261646075056753,
+                                        0.6099033699941145,   -0.15402865250609565,  -0.9179606750063058,
+                                        0.7902432574930636,   0.026311234992853372,  -0.7376207875073568,
+                                        0.498447189992433,    -0.2654848325077772,   0.9705831449920126,
+                                        -0.2917960675006306,  0.9442719099991592,    0.18033988749894903,
+                                        -0.5835921350012612,  0.6524758424985286,    -0.11145618000168156,
+                                        -0.40325224750231214, 0.8328157299974777,    0.06888370749726747,
+                                        -0.6950483150029427,  0.5410196624968471,    -0.22291236000336312,
+                                        -0.6261646075056753,  0.6099033699941145,    -0.15402865250609565,
+                                        -0.9179606750063058,  0.31810730249348396,   -0.44582472000672624,
+                                        -0.7376207875073568,  0.498447189992433,     -0.2654848325077772,
+                                        0.9705831449920126,   0.2066511224918024,    -0.5572809000084078,
+                                        -0.8753882025018918,  0.36067977499789805,   -0.40325224750231214,
+                                        0.8328157299974777,   0.06888370749726747,   -0.6950483150029427,
+                                        -0.9868443825035733,  0.2492235949962165,    -0.5147084275039937,
+                                        0.7213595499957961,   -0.042572472504414094, -0.8065044950046243,
+                                        0.7902432574930636,   0.026311234992853372,  -0.7376207875073568,
+                                        0.498447189992433,    -0.2654848325077772,   0.9705831449920126,
+                                        0.678787077491382,    -0.08514494500882819,  -0.8490769675090384,
+                                        0.3869910099907514,   -0.3769410125094588,   0.859126964990331,
+                                        -0.40325224750231214, 0.8328157299974777,    0.06888370749726747,
+                                        -0.6950483150029427,  0.5410196624968471,    -0.22291236000336312,
+                                        -0.5147084275039937,  0.7213595499957961,    -0.042572472504414094,
+                                        -0.8065044950046243,  0.4295634824951655,    -0.3343685400050447,
+                                        -0.7376207875073568,  0.498447189992433,     -0.2654848325077772,
+                                        0.9705831449920126,   0.2066511224918024,    -0.5572809000084078,
+                                        -0.8490769675090384,  0.3869910099907514,    -0.3769410125094588,
+                                        0.859126964990331,    0.09519494249012084,   -0.6687370800100894,
+                                        0.9016994374947451,   0.13776741499453493,   -0.6261646075056753,
+                                        0.6099033699941145,   -0.15402865250609565,  -0.9179606750063058,
+                                        0.7902432574930636,   0.026311234992853372,  -0.7376207875073568,
+                                        0.498447189992433,    -0.2654848325077772,   0.9705831449920126,
+                                        0.5673308974897004,   -0.19660112501050975,  -0.9605331475107199,
+                                        0.27553482998906986,  -0.48839719251114033,  0.7476707849886495,
+                                        0.4558747174880189,   -0.3080573050121913,   0.9280106724875985,
+                                        0.1640786499873883,   -0.5998533725128219,   0.6362146049869679,
+                                        -0.6261646075056753,  0.6099033699941145,    -0.15402865250609565,
+                                        -0.9179606750063058,  0.31810730249348396,   -0.44582472000672624,
+                                        -0.7376207875073568,  0.498447189992433,     -0.2654848325077772,
+                                        0.9705831449920126,   0.2066511224918024,    -0.5572809000084078,
+                                        -0.9605331475107199,  0.27553482998906986,   -0.48839719251114033,
+                                        0.7476707849886495,   -0.016261237511560722, -0.7801932600117709,
+                                        0.9280106724875985,   0.1640786499873883,    -0.5998533725128219,
+                                        0.6362146049869679,   -0.12771741751324228,  -0.8916494400134525,
+                                        0.7902432574930636,   0.026311234992853372,  -0.7376207875073568,
+                                        0.498447189992433,    -0.2654848325077772,   0.9705831449920126,
+                                        0.678787077491382,    -0.08514494500882819,  -0.8490769675090384,
+                                        0.3869910099907514,   -0.3769410125094588,   0.859126964990331,
+                                        0.4558747174880189,   -0.3080573050121913,   0.9280106724875985,
+                                        0.1640786499873883,   -0.5998533725128219,   0.6362146049869679,
+                                        0.34441853748633733,  -0.41951348501387287,  0.8165544924859169,
+                                        0.052622469985706744, -0.7113095525145035,   0.5247584249852864,
+                                        -0.7376207875073568,  0.498447189992433,     -0.2654848325077772,
+                                        0.9705831449920126,   0.2066511224918024,    -0.5572809000084078,
+                                        -0.8490769675090384,  0.3869910099907514,    -0.3769410125094588,
+                                        0.859126964990331,    0.09519494249012084,   -0.6687370800100894,
+                                        0.9280106724875985,   0.1640786499873883,    -0.5998533725128219,
+                                        0.6362146049869679,   -0.12771741751324228,  -0.8916494400134525,
+                                        0.8165544924859169,   0.052622469985706744,  -0.7113095525145035,
+                                        0.5247584249852864,   -0.23917359751492384,  0.996894379984866},
+                    {1, 2, 2, 2, 24})},
+                .oracle = "np.lib.stride_tricks.sliding_window_view(x, (2, 2, 3), axis=(1, 2, "
+                          "3)).transpose(0, 1, 2, 3, 5, 6, 7, 4).reshape(1, 2, 2, 2, 24)"}};
+         }},
 };
 
-Tensor space_to_batch(const BlockAttrs& a, const Tensor& x) { return find(table, "space_to_batch_nd").with(a, x); }
-Tensor batch_to_space(const BlockAttrs& a, const Tensor& x) { return find(table, "batch_to_space_nd").with(a, x); }
-Tensor patches(const WindowAttrs& a, const Tensor& x) { return (a.axes == 2 ? find(table, "extract_image_patches") : find(table, "extract_volume_patches")).with(a, x); }
-Tensor patches_gradient(const WindowAttrs& a, const Tensor& dy) { return find(table, "patches_gradient").with(a, dy); }
+Tensor space_to_batch(const BlockAttrs& a, const Tensor& x) {
+  return find(table, "space_to_batch_nd").with(a, x);
+}
+Tensor batch_to_space(const BlockAttrs& a, const Tensor& x) {
+  return find(table, "batch_to_space_nd").with(a, x);
+}
+Tensor patches(const WindowAttrs& a, const Tensor& x) {
+  return (a.axes == 2 ? find(table, "extract_image_patches") : find(table, "extract_volume_patches"))
+      .with(a, x);
+}
+Tensor patches_gradient(const WindowAttrs& a, const Tensor& dy) {
+  return find(table, "patches_gradient").with(a, dy);
+}
 
 Tensor checked_patches(const Op& op, int axes, const Tensor& x, const VolumePatchOptions& o) {
   const Tensor* inputs[] = {&x};
@@ -358,25 +514,33 @@ Tensor checked_patches(const Op& op, int axes, const Tensor& x, const VolumePatc
   return op.with(checked_window(c, "the window is", axes, o.window, o.strides, o.dilation, o.padding), x);
 }
 
-BlockAttrs checked_blocks(const Op& op, const Tensor& x, const Shape& block, const Shape& before, const Shape& after) {
+BlockAttrs checked_blocks(const Op& op, const Tensor& x, const Shape& block, const Shape& before,
+                          const Shape& after) {
   if (before.ndim() != block.ndim() || after.ndim() != block.ndim())
-    throw_error<ShapeError>("{}: block, before and after do not have one entry for each axis: they are {}, {} and {}", op.name, block, before, after);
-  if (x.ndim() <= block.ndim()) throw_error<ShapeError>("{}: blocks of {} need {} axes of space behind the batch: x is {}", op.name, block, block.ndim(), x.spec());
+    throw_error<ShapeError>(
+        "{}: block, before and after do not have one entry for each axis: they are {}, {} and {}", op.name,
+        block, before, after);
+  if (x.ndim() <= block.ndim())
+    throw_error<ShapeError>("{}: blocks of {} need {} axes of space behind the batch: x is {}", op.name,
+                            block, block.ndim(), x.spec());
   for (int i = 0; i < block.ndim(); ++i) {
-    if (block[i] < 1 || block[i] > kMostCells) throw_error<ArgumentError>("{}: block is {}; use 1..{}", op.name, block, kMostCells);
+    if (block[i] < 1 || block[i] > kMostCells)
+      throw_error<ArgumentError>("{}: block is {}; use 1..{}", op.name, block, kMostCells);
     if (std::min(before[i], after[i]) < 0 || std::max(before[i], after[i]) > kMostCells)
-      throw_error<ArgumentError>("{}: before and after are {} and {}; use 0..{}", op.name, before, after, kMostCells);
+      throw_error<ArgumentError>("{}: before and after are {} and {}; use 0..{}", op.name, before, after,
+                                 kMostCells);
   }
   (void)block.size();   // throws where blocks are too large together
   return {x.ndim(), block, before, after};
 }
 
 Tensor with_block(const Op& op, const Tensor& x, std::int64_t block) {
-  if (block < 1 || block > 1 << 15) throw_error<ArgumentError>("{}: block is {}; use 1..{}", op.name, block, 1 << 15);
+  if (block < 1 || block > 1 << 15)
+    throw_error<ArgumentError>("{}: block is {}; use 1..{}", op.name, block, 1 << 15);
   return op.with(DepthAttrs{block}, x);
 }
 
-}  // namespace
+}   // namespace
 
 Tensor space_to_batch_nd(const Tensor& x, const Shape& block, const Shape& before, const Shape& after) {
   return space_to_batch(checked_blocks(find(table, "space_to_batch_nd"), x, block, before, after), x);
@@ -384,15 +548,24 @@ Tensor space_to_batch_nd(const Tensor& x, const Shape& block, const Shape& befor
 Tensor batch_to_space_nd(const Tensor& x, const Shape& block, const Shape& before, const Shape& after) {
   return batch_to_space(checked_blocks(find(table, "batch_to_space_nd"), x, block, before, after), x);
 }
-Tensor space_to_depth(const Tensor& x, std::int64_t block) { return with_block(find(table, "space_to_depth"), x, block); }
-Tensor depth_to_space(const Tensor& x, std::int64_t block) { return with_block(find(table, "depth_to_space"), x, block); }
+Tensor space_to_depth(const Tensor& x, std::int64_t block) {
+  return with_block(find(table, "space_to_depth"), x, block);
+}
+Tensor depth_to_space(const Tensor& x, std::int64_t block) {
+  return with_block(find(table, "depth_to_space"), x, block);
+}
 
 Tensor extract_image_patches(const Tensor& x, const PatchOptions& o) {
   return checked_patches(find(table, "extract_image_patches"), 2, x,
-                         {.window = in_volume(o.window), .strides = in_volume(o.strides), .dilation = in_volume(o.dilation), .padding = in_volume(o.padding)});
+                         {.window = in_volume(o.window),
+                          .strides = in_volume(o.strides),
+                          .dilation = in_volume(o.dilation),
+                          .padding = in_volume(o.padding)});
 }
-Tensor extract_volume_patches(const Tensor& x, const VolumePatchOptions& o) { return checked_patches(find(table, "extract_volume_patches"), 3, x, o); }
+Tensor extract_volume_patches(const Tensor& x, const VolumePatchOptions& o) {
+  return checked_patches(find(table, "extract_volume_patches"), 3, x, o);
+}
 
 std::span<const Op> space_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

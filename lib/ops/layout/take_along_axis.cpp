@@ -1,22 +1,29 @@
-// Single elements along an axis. In: a tensor and an index for each element of the result. Out: those elements, or sums of them.
+// Single elements along an axis. In: a tensor and an index for each element of the result. Out: those
+// elements, or sums of them.
 #include "ops/layout/take_along_axis.h"
 
 #include "core/format.h"
+#include "core/storage.h"
 #include "kernels/layout/take_along_axis.h"
 #include "ops/axes.h"
 #include "ops/layout/positions.h"
 #include "ops/samples.h"
 #include "tapedeck/ops/index.h"
-#include "core/storage.h"
 
 namespace tapedeck {
 namespace {
 
 using namespace samples;
 
-// Axes count from the end. Indices have `axes` axes; a tensor with more in front uses them for each entry there.
-struct TakeAttrs { int axis, axes; };
-struct AddAttrs { Shape shape; int axis; };
+// Axes count from the end. Indices have `axes` axes; a tensor with more in front uses them for each entry
+// there.
+struct TakeAttrs {
+  int axis, axes;
+};
+struct AddAttrs {
+  Shape shape;
+  int axis;
+};
 
 Spec infer_take(const Call& c) {
   require_indices(c, 1);
@@ -24,7 +31,8 @@ Spec infer_take(const Call& c) {
   const auto& [axis, axes] = c.attrs<TakeAttrs>();
   require_axes(c, axes);
   const Shape last(x.shape().dims().last(static_cast<std::size_t>(axes)));
-  if (indices.ndim() != axes || replaced(indices.shape(), axes + axis, 1, {last[axes + axis]}) != last) throw_shape_error(c, fmt::format("shapes differ beside axis {}", x.ndim() + axis));
+  if (indices.ndim() != axes || replaced(indices.shape(), axes + axis, 1, {last[axes + axis]}) != last)
+    throw_shape_error(c, fmt::format("shapes differ beside axis {}", x.ndim() + axis));
   return {x.dtype(), replaced(x.shape(), x.ndim() + axis, 1, {indices.shape()[axes + axis]})};
 }
 
@@ -35,21 +43,26 @@ Spec infer_add(const Call& c) {
   if (x.dtype() == DType::boolean) throw_dtype_error(c, "bool cannot be added");
   require_axes(c, shape.ndim());
   const int at = shape.ndim() + axis;
-  if (indices.ndim() != shape.ndim() || replaced(indices.shape(), at, 1, {shape[at]}) != shape || Shape(x.shape().dims().last(static_cast<std::size_t>(shape.ndim()))) != indices.shape())
+  if (indices.ndim() != shape.ndim() || replaced(indices.shape(), at, 1, {shape[at]}) != shape ||
+      Shape(x.shape().dims().last(static_cast<std::size_t>(shape.ndim()))) != indices.shape())
     throw_shape_error(c, fmt::format("x and indices do not fit shape {} along axis {}", shape, at));
   return {x.dtype(), behind_extra(x, shape.ndim(), shape)};
 }
 
-using Kernel2 = std::int64_t (*)(const Tensor&, const Tensor&, const kernels::AroundAxis&, std::int64_t, Tensor&);
+using Kernel2 = std::int64_t (*)(const Tensor&, const Tensor&, const kernels::AroundAxis&, std::int64_t,
+                                 Tensor&);
 
 // `indexed` is the tensor in which indices count.
-void run(const Call& c, Kernel2 kernel, const Tensor& indexed, std::string_view name, int from_end, Tensor& y) {
+void run(const Call& c, Kernel2 kernel, const Tensor& indexed, std::string_view name, int from_end,
+         Tensor& y) {
   const Tensor& indices = c.x[1];
   const int axis = indexed.ndim() + from_end;
-  const std::int64_t outside = kernel(c.x[0], indices, {indexed.shape(), axis}, indices.shape()[indices.ndim() + from_end], y);
+  const std::int64_t outside =
+      kernel(c.x[0], indices, {indexed.shape(), axis}, indices.shape()[indices.ndim() + from_end], y);
   if (outside < 0) return;
   visit_indices(indices, [&](const auto list) {
-    throw_error<ShapeError>("{}: index {} at position {} is out of range for axis {} of {}, {}", c.op.name, list[static_cast<std::size_t>(outside)], outside, axis, name, indexed.spec());
+    throw_error<ShapeError>("{}: index {} at position {} is out of range for axis {} of {}, {}", c.op.name,
+                            list[static_cast<std::size_t>(outside)], outside, axis, name, indexed.spec());
   });
 }
 
@@ -62,52 +75,88 @@ constexpr Op table[] = {
      .doc = "Single elements along an axis: y[…, k, …] = x[…, indices[…, k, …], …].",
      .args = {"x", "indices"},
      .infer = infer_take,
-     .forward = [](const Call& c, std::span<Tensor> y) { run(c, kernels::take_along, c.x[0], "x", c.attrs<TakeAttrs>().axis, y[0]); },
-     .rule = linear([](const Call& c, const Tensor& dy) {
-       const auto& [axis, axes] = c.attrs<TakeAttrs>();
-       return add_along_axis(dy, c.x[1], Shape(c.x[0].shape().dims().last(static_cast<std::size_t>(axes))), axis);
-     }, {.x = 0b10}),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({3, 37}, -1, 1), i64({{36, 0, 0}, {1, 2, 1}, {5, 5, 5}})}, .attrs = Attrs(TakeAttrs{-1, 2})},
-           {.inputs = {uniform({2, 4, 3}, -1, 1), tensor<std::int32_t>({{{3, 0, 3}}, {{1, 1, 2}}})}, .attrs = Attrs(TakeAttrs{-2, 3})},
-           {.inputs = {uniform({2, 2, 5}, -1, 1), zeros({2, 2, 37}, DType::i32)}, .attrs = Attrs(TakeAttrs{-1, 3})},
-           {.inputs = {uniform({0, 3}, -1, 1), zeros({0, 4}, DType::i64)}, .attrs = Attrs(TakeAttrs{-1, 2})},
-           {.inputs = {uniform({3, 2}, -1, 1), zeros({0, 2}, DType::i64)}, .attrs = Attrs(TakeAttrs{-2, 2})},
-           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), i64({{2, 0, 2, 1}, {0, 1, 1, 0}})}, .attrs = Attrs(TakeAttrs{-1, 2}), .expected = {f64({{3, 1, 3, 2}, {4, 5, 5, 4}})},
-            .oracle = "np.take_along_axis(x, indices, axis=-1)"},
-           {.inputs = {i64({{1, 2, 3}, {4, 5, 6}}), i64({{1, 0, 1}})}, .attrs = Attrs(TakeAttrs{-2, 2}), .expected = {i64({{4, 2, 6}})}, .oracle = "np.take_along_axis(x, indices, axis=0)"}};
-     }},
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           run(c, kernels::take_along, c.x[0], "x", c.attrs<TakeAttrs>().axis, y[0]);
+         },
+     .rule = linear(
+         [](const Call& c, const Tensor& dy) {
+           const auto& [axis, axes] = c.attrs<TakeAttrs>();
+           return add_along_axis(dy, c.x[1],
+                                 Shape(c.x[0].shape().dims().last(static_cast<std::size_t>(axes))), axis);
+         },
+         {.x = 0b10}),
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({3, 37}, -1, 1), i64({{36, 0, 0}, {1, 2, 1}, {5, 5, 5}})},
+                .attrs = Attrs(TakeAttrs{-1, 2})},
+               {.inputs = {uniform({2, 4, 3}, -1, 1), tensor<std::int32_t>({{{3, 0, 3}}, {{1, 1, 2}}})},
+                .attrs = Attrs(TakeAttrs{-2, 3})},
+               {.inputs = {uniform({2, 2, 5}, -1, 1), zeros({2, 2, 37}, DType::i32)},
+                .attrs = Attrs(TakeAttrs{-1, 3})},
+               {.inputs = {uniform({0, 3}, -1, 1), zeros({0, 4}, DType::i64)},
+                .attrs = Attrs(TakeAttrs{-1, 2})},
+               {.inputs = {uniform({3, 2}, -1, 1), zeros({0, 2}, DType::i64)},
+                .attrs = Attrs(TakeAttrs{-2, 2})},
+               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), i64({{2, 0, 2, 1}, {0, 1, 1, 0}})},
+                .attrs = Attrs(TakeAttrs{-1, 2}),
+                .expected = {f64({{3, 1, 3, 2}, {4, 5, 5, 4}})},
+                .oracle = "np.take_along_axis(x, indices, axis=-1)"},
+               {.inputs = {i64({{1, 2, 3}, {4, 5, 6}}), i64({{1, 0, 1}})},
+                .attrs = Attrs(TakeAttrs{-2, 2}),
+                .expected = {i64({{4, 2, 6}})},
+                .oracle = "np.take_along_axis(x, indices, axis=0)"}};
+         }},
 
     {.name = "add_along_axis",
      .doc = "The adjoint of take_along_axis: zeros of a shape, with y[…, indices[…, k, …], …] += x[…, k, …].",
      .args = {"x", "indices"},
      .infer = infer_add,
-     .forward = [](const Call& c, std::span<Tensor> y) { run(c, kernels::add_along, y[0], "the result", c.attrs<AddAttrs>().axis, y[0]); },
-     .rule = linear([](const Call& c, const Tensor& dy) { return take(dy, c.x[1], c.attrs<AddAttrs>().axis); }, {.x = 0b10}),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({3, 3}, -1, 1), i64({{36, 0, 0}, {1, 2, 1}, {5, 5, 5}})}, .attrs = Attrs(AddAttrs{{3, 37}, -1})},
-           {.inputs = {uniform({2, 1, 3}, -1, 1), tensor<std::int32_t>({{{3, 0, 3}}, {{1, 1, 2}}})}, .attrs = Attrs(AddAttrs{{2, 4, 3}, -2})},
-           {.inputs = {uniform({2, 0}, -1, 1), zeros({2, 0}, DType::i64)}, .attrs = Attrs(AddAttrs{{2, 3}, -1})},
-           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), i64({{3, 0, 3}, {1, 1, 2}})}, .attrs = Attrs(AddAttrs{{2, 4}, -1}), .expected = {f64({{2, 0, 0, 4}, {0, 9, 6, 0}})},
-            .oracle = "torch.zeros(2, 4, dtype=torch.float64).scatter_add(1, torch.tensor(indices), torch.tensor(x)).numpy()"},
-           {.inputs = {i64({{1, 2}, {4, 5}, {6, 7}}), i64({{1, 0}, {1, 1}, {0, 1}})}, .attrs = Attrs(AddAttrs{{2, 2}, -2}), .expected = {i64({{6, 2}, {5, 12}})},
-            .oracle = "torch.zeros(2, 2, dtype=torch.int64).scatter_add(0, torch.tensor(indices), torch.tensor(x)).numpy()"}};
-     }},
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           run(c, kernels::add_along, y[0], "the result", c.attrs<AddAttrs>().axis, y[0]);
+         },
+     .rule =
+         linear([](const Call& c, const Tensor& dy) { return take(dy, c.x[1], c.attrs<AddAttrs>().axis); },
+                {.x = 0b10}),
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({3, 3}, -1, 1), i64({{36, 0, 0}, {1, 2, 1}, {5, 5, 5}})},
+                .attrs = Attrs(AddAttrs{{3, 37}, -1})},
+               {.inputs = {uniform({2, 1, 3}, -1, 1), tensor<std::int32_t>({{{3, 0, 3}}, {{1, 1, 2}}})},
+                .attrs = Attrs(AddAttrs{{2, 4, 3}, -2})},
+               {.inputs = {uniform({2, 0}, -1, 1), zeros({2, 0}, DType::i64)},
+                .attrs = Attrs(AddAttrs{{2, 3}, -1})},
+               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), i64({{3, 0, 3}, {1, 1, 2}})},
+                .attrs = Attrs(AddAttrs{{2, 4}, -1}),
+                .expected = {f64({{2, 0, 0, 4}, {0, 9, 6, 0}})},
+                .oracle = "torch.zeros(2, 4, dtype=torch.float64).scatter_add(1, torch.tensor(indices), "
+                          "torch.tensor(x)).numpy()"},
+               {.inputs = {i64({{1, 2}, {4, 5}, {6, 7}}), i64({{1, 0}, {1, 1}, {0, 1}})},
+                .attrs = Attrs(AddAttrs{{2, 2}, -2}),
+                .expected = {i64({{6, 2}, {5, 12}})},
+                .oracle = "torch.zeros(2, 2, dtype=torch.int64).scatter_add(0, torch.tensor(indices), "
+                          "torch.tensor(x)).numpy()"}};
+         }},
 };
 
-Tensor take(const Tensor& x, const Tensor& indices, int axis) { return find(table, "take_along_axis").with(TakeAttrs{axis, indices.ndim()}, x, indices); }
+Tensor take(const Tensor& x, const Tensor& indices, int axis) {
+  return find(table, "take_along_axis").with(TakeAttrs{axis, indices.ndim()}, x, indices);
+}
 
-}  // namespace
+}   // namespace
 
 Tensor take_along_axis(const Tensor& x, const Tensor& indices, int axis) {
   const Op& op = find(table, "take_along_axis");
   return op.with(TakeAttrs{checked_axis(op, axis, x.ndim()) - x.ndim(), x.ndim()}, x, indices);
 }
 
-Tensor add_along_axis(const Tensor& x, const Tensor& indices, const Shape& shape, int axis) { return find(table, "add_along_axis").with(AddAttrs{shape, axis}, x, indices); }
+Tensor add_along_axis(const Tensor& x, const Tensor& indices, const Shape& shape, int axis) {
+  return find(table, "add_along_axis").with(AddAttrs{shape, axis}, x, indices);
+}
 
 std::span<const Op> along_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

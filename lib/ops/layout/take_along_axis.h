@@ -4,7 +4,8 @@
 
 namespace tapedeck {
 
-/// Zeros of shape, behind the axes that x has in front, with the elements of x added at indices along an axis, counted from the end.
+/// Zeros of shape, behind the axes that x has in front, with the elements of x added at indices along an
+/// axis, counted from the end.
 Tensor add_along_axis(const Tensor& x, const Tensor& indices, const Shape& shape, int axis);
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,27 +1,32 @@
 // Updates at positions. In: a tensor, positions in it, and updates. Out: the tensor with the updates in it.
 #include "core/format.h"
+#include "core/storage.h"
 #include "kernels/layout/copy.h"
 #include "kernels/layout/gather_scatter.h"
 #include "ops/layout/positions.h"
 #include "ops/samples.h"
 #include "tapedeck/ops.h"
-#include "core/storage.h"
 
 namespace tapedeck {
 namespace {
 
 using namespace samples;
 
-struct IntoAttrs { int axes; };   // positions count among the last `axes` axes of x; stacked cotangents have more in front
+struct IntoAttrs {
+  int axes;
+};   // positions count among the last `axes` axes of x; stacked cotangents have more in front
 
 // updates are [entries…, x.shape[depth], …].
-Shape updates_of(const Call& c, const Tensor& x) { return replaced(x.shape(), x.ndim() - c.attrs<IntoAttrs>().axes, depth_of(c), entries_of(c)); }
+Shape updates_of(const Call& c, const Tensor& x) {
+  return replaced(x.shape(), x.ndim() - c.attrs<IntoAttrs>().axes, depth_of(c), entries_of(c));
+}
 
 Spec infer_into(const Call& c) {
   require_axes(c, c.attrs<IntoAttrs>().axes);
   require_nd_indices(c, c.attrs<IntoAttrs>().axes);
   if (c.x[2].dtype() != c.x[0].dtype()) throw_dtype_error(c, "dtypes of x and updates differ");
-  if (const Shape expected = updates_of(c, c.x[0]); c.x[2].shape() != expected) throw_shape_error(c, fmt::format("updates must be {}", expected));
+  if (const Shape expected = updates_of(c, c.x[0]); c.x[2].shape() != expected)
+    throw_shape_error(c, fmt::format("updates must be {}", expected));
   return c.x[0].spec();
 }
 
@@ -40,23 +45,31 @@ void run_into(const Call& c, kernels::RowFold fold, Tensor& y) {
   if (y.size()) kernels::copy_runs(c.x[0], {0, 0}, y, {0, 0}, 1, y.size());
   const int front = y.ndim() - c.attrs<IntoAttrs>().axes;
   const Shape indexed(y.shape().dims().last(static_cast<std::size_t>(c.attrs<IntoAttrs>().axes)));
-  kernels::fold_rows(fold, c.x[2], flat_indices(c, indexed, "x", c.x[0].spec()), kernels::AroundAxis(y.shape(), front, depth_of(c)), y);
+  kernels::fold_rows(fold, c.x[2], flat_indices(c, indexed, "x", c.x[0].spec()),
+                     kernels::AroundAxis(y.shape(), front, depth_of(c)), y);
 }
 
-Tensor picked(const Call& c, const Tensor& x) { return gather_positions(x, c.x[1], c.attrs<IntoAttrs>().axes); }
+Tensor picked(const Call& c, const Tensor& x) {
+  return gather_positions(x, c.x[1], c.attrs<IntoAttrs>().axes);
+}
 Tensor spread(const Call& c, const Tensor& updates) {
-  return scatter_positions(updates, c.x[1], Shape(c.x[0].shape().dims().last(static_cast<std::size_t>(c.attrs<IntoAttrs>().axes))));
+  return scatter_positions(
+      updates, c.x[1],
+      Shape(c.x[0].shape().dims().last(static_cast<std::size_t>(c.attrs<IntoAttrs>().axes))));
 }
 
 constexpr Rule kUpdated = custom(
     {.x = 0b010},
     [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
       const Tensor dy = std::move(dys[0]).dense();
-      if (c.needs(0)) dx[0] = c.op.with(c.attrs<IntoAttrs>(), dy, c.x[1], zeros(updates_of(c, dy), dy.dtype()));
+      if (c.needs(0))
+        dx[0] = c.op.with(c.attrs<IntoAttrs>(), dy, c.x[1], zeros(updates_of(c, dy), dy.dtype()));
       if (c.needs(2)) dx[2] = picked(c, dy);
     },
     [](const Call& c, Refs dx, std::span<Tensor> dy) {
-      const auto tangent = [&](int i) { return dx[i].defined() ? dx[i] : zeros(c.x[i].shape(), c.x[i].dtype()); };
+      const auto tangent = [&](int i) {
+        return dx[i].defined() ? dx[i] : zeros(c.x[i].shape(), c.x[i].dtype());
+      };
       dy[0] = c.op.with(c.attrs<IntoAttrs>(), tangent(0), c.x[1], tangent(2));
     });
 
@@ -69,16 +82,21 @@ template <bool negative> constexpr Rule kSummed = custom(
       if (c.needs(0)) dx[0] = dy;
     },
     [](const Call& c, Refs dx, std::span<Tensor> dy) {
-      if (dx[0].defined() && dx[2].defined()) dy[0] = c.op.with(c.attrs<IntoAttrs>(), dx[0], c.x[1], dx[2]);
-      else if (dx[0].defined()) dy[0] = dx[0];
-      else dy[0] = negative ? -spread(c, dx[2]) : spread(c, dx[2]);
+      if (dx[0].defined() && dx[2].defined())
+        dy[0] = c.op.with(c.attrs<IntoAttrs>(), dx[0], c.x[1], dx[2]);
+      else if (dx[0].defined())
+        dy[0] = dx[0];
+      else
+        dy[0] = negative ? -spread(c, dx[2]) : spread(c, dx[2]);
     });
 
 // Which of x and of the updates are the extreme in their place, and how many share it there.
 struct Chosen {
   Tensor x, updates, count;
   explicit Chosen(const Call& c)
-      : x(astype(equal(c.x[0], c.y[0]), c.x[0].dtype())), updates(astype(equal(c.x[2], picked(c, c.y[0])), c.x[0].dtype())), count(x + spread(c, updates)) {}
+      : x(astype(equal(c.x[0], c.y[0]), c.x[0].dtype())),
+        updates(astype(equal(c.x[2], picked(c, c.y[0])), c.x[0].dtype())),
+        count(x + spread(c, updates)) {}
 };
 
 constexpr Rule kShared = custom(
@@ -104,24 +122,37 @@ Tensor i64(std::initializer_list<std::initializer_list<std::int64_t>> v) { retur
 
 constexpr Op table[] = {
     {.name = "tensor_scatter_update",
-     .doc = "x with updates at positions: y[indices[k…]] = updates[k…], the last one where a position comes several times.",
+     .doc = "x with updates at positions: y[indices[k…]] = updates[k…], the last one where a position comes "
+            "several times.",
      .tensorflow = "TensorScatterUpdate",
      .args = {"x", "indices", "updates"},
      .infer = infer_into,
      .forward = [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::RowFold::last, y[0]); },
      .rule = kUpdated,
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({3, 4, 5}, -1, 1), i64({{2, 0}, {1, 3}, {0, 0}}), uniform({3, 5}, -1, 1, 1)}, .attrs = Attrs(IntoAttrs{3})},
-           {.inputs = {uniform({37}, -1, 1), tensor<std::int32_t>({{{4}, {36}}, {{0}, {2}}}), uniform({2, 2}, -1, 1, 1)}, .attrs = Attrs(IntoAttrs{1})},
-           {.inputs = {uniform({2, 3}, -1, 1), zeros({0, 2}, DType::i64), zeros({0}, DType::f64)}, .attrs = Attrs(IntoAttrs{2})},
-           {.inputs = {uniform({0, 3}, -1, 1), zeros({0, 1}, DType::i64), zeros({0, 3}, DType::f64)}, .attrs = Attrs(IntoAttrs{2})},
-           {.inputs = {tensor({1, 2, 3, 4}, DType::i32), i64({{1}, {3}, {1}}), tensor({9, 8, 7}, DType::i32)},
-            .attrs = Attrs(IntoAttrs{1}), .expected = {tensor({1, 7, 3, 8}, DType::i32)}, .oracle = "by hand"},
-           {.inputs = {f64({{1, 2}, {3, 4}, {5, 6}}), i64({{2}, {0}}), f64({{-1, -2}, {-3, -4}})},
-            .attrs = Attrs(IntoAttrs{2}), .expected = {f64({{-3, -4}, {3, 4}, {-1, -2}})},
-            .oracle = "torch.tensor(x).index_put((torch.tensor(indices[:, 0]),), torch.tensor(updates))"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({3, 4, 5}, -1, 1), i64({{2, 0}, {1, 3}, {0, 0}}),
+                           uniform({3, 5}, -1, 1, 1)},
+                .attrs = Attrs(IntoAttrs{3})},
+               {.inputs = {uniform({37}, -1, 1), tensor<std::int32_t>({{{4}, {36}}, {{0}, {2}}}),
+                           uniform({2, 2}, -1, 1, 1)},
+                .attrs = Attrs(IntoAttrs{1})},
+               {.inputs = {uniform({2, 3}, -1, 1), zeros({0, 2}, DType::i64), zeros({0}, DType::f64)},
+                .attrs = Attrs(IntoAttrs{2})},
+               {.inputs = {uniform({0, 3}, -1, 1), zeros({0, 1}, DType::i64), zeros({0, 3}, DType::f64)},
+                .attrs = Attrs(IntoAttrs{2})},
+               {.inputs = {tensor({1, 2, 3, 4}, DType::i32), i64({{1}, {3}, {1}}),
+                           tensor({9, 8, 7}, DType::i32)},
+                .attrs = Attrs(IntoAttrs{1}),
+                .expected = {tensor({1, 7, 3, 8}, DType::i32)},
+                .oracle = "by hand"},
+               {.inputs = {f64({{1, 2}, {3, 4}, {5, 6}}), i64({{2}, {0}}), f64({{-1, -2}, {-3, -4}})},
+                .attrs = Attrs(IntoAttrs{2}),
+                .expected = {f64({{-3, -4}, {3, 4}, {-1, -2}})},
+                .oracle =
+                    "torch.tensor(x).index_put((torch.tensor(indices[:, 0]),), torch.tensor(updates))"}};
+         }},
 
     {.name = "tensor_scatter_add",
      .doc = "x with updates added at positions: y[indices[k…]] += updates[k…].",
@@ -130,17 +161,28 @@ constexpr Op table[] = {
      .infer = infer_sum,
      .forward = [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::RowFold::sum, y[0]); },
      .rule = kSummed<false>,
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({3, 4, 5}, -1, 1), i64({{2, 0}, {1, 3}, {2, 0}}), uniform({3, 5}, -1, 1, 1)}, .attrs = Attrs(IntoAttrs{3})},
-           {.inputs = {uniform({37}, -1, 1), tensor<std::int32_t>({{{4}, {36}}, {{4}, {2}}}), uniform({2, 2}, -1, 1, 1)}, .attrs = Attrs(IntoAttrs{1})},
-           {.inputs = {uniform({2, 3}, -1, 1), zeros({0, 2}, DType::i64), zeros({0}, DType::f64)}, .attrs = Attrs(IntoAttrs{2})},
-           {.inputs = {tensor({1, 2, 3, 4}, DType::i32), i64({{1}, {3}, {1}}), tensor({9, 8, 7}, DType::i32)},
-            .attrs = Attrs(IntoAttrs{1}), .expected = {tensor({1, 18, 3, 12}, DType::i32)}, .oracle = "by hand"},
-           {.inputs = {f64({{1, 2}, {3, 4}, {5, 6}}), i64({{2}, {2}}), f64({{-1, -2}, {-3, -5}})},
-            .attrs = Attrs(IntoAttrs{2}), .expected = {f64({{1, 2}, {3, 4}, {1, -1}})},
-            .oracle = "torch.tensor(x).index_put((torch.tensor(indices[:, 0]),), torch.tensor(updates), accumulate=True)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({3, 4, 5}, -1, 1), i64({{2, 0}, {1, 3}, {2, 0}}),
+                           uniform({3, 5}, -1, 1, 1)},
+                .attrs = Attrs(IntoAttrs{3})},
+               {.inputs = {uniform({37}, -1, 1), tensor<std::int32_t>({{{4}, {36}}, {{4}, {2}}}),
+                           uniform({2, 2}, -1, 1, 1)},
+                .attrs = Attrs(IntoAttrs{1})},
+               {.inputs = {uniform({2, 3}, -1, 1), zeros({0, 2}, DType::i64), zeros({0}, DType::f64)},
+                .attrs = Attrs(IntoAttrs{2})},
+               {.inputs = {tensor({1, 2, 3, 4}, DType::i32), i64({{1}, {3}, {1}}),
+                           tensor({9, 8, 7}, DType::i32)},
+                .attrs = Attrs(IntoAttrs{1}),
+                .expected = {tensor({1, 18, 3, 12}, DType::i32)},
+                .oracle = "by hand"},
+               {.inputs = {f64({{1, 2}, {3, 4}, {5, 6}}), i64({{2}, {2}}), f64({{-1, -2}, {-3, -5}})},
+                .attrs = Attrs(IntoAttrs{2}),
+                .expected = {f64({{1, 2}, {3, 4}, {1, -1}})},
+                .oracle = "torch.tensor(x).index_put((torch.tensor(indices[:, 0]),), torch.tensor(updates), "
+                          "accumulate=True)"}};
+         }},
 
     {.name = "tensor_scatter_sub",
      .doc = "x with updates subtracted at positions: y[indices[k…]] -= updates[k…].",
@@ -149,55 +191,86 @@ constexpr Op table[] = {
      .infer = infer_sum,
      .forward = [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::RowFold::difference, y[0]); },
      .rule = kSummed<true>,
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({3, 4, 5}, -1, 1), i64({{2, 0}, {1, 3}, {2, 0}}), uniform({3, 5}, -1, 1, 1)}, .attrs = Attrs(IntoAttrs{3})},
-           {.inputs = {uniform({37}, -1, 1), i64({{4}, {36}, {4}}), uniform({3}, -1, 1, 1)}, .attrs = Attrs(IntoAttrs{1})},
-           {.inputs = {f64({{1, 2}, {3, 4}, {5, 6}}), i64({{2}, {2}}), f64({{-1, -2}, {-3, -5}})},
-            .attrs = Attrs(IntoAttrs{2}), .expected = {f64({{1, 2}, {3, 4}, {9, 13}})},
-            .oracle = "torch.tensor(x).index_put((torch.tensor(indices[:, 0]),), torch.tensor(-updates), accumulate=True)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({3, 4, 5}, -1, 1), i64({{2, 0}, {1, 3}, {2, 0}}),
+                           uniform({3, 5}, -1, 1, 1)},
+                .attrs = Attrs(IntoAttrs{3})},
+               {.inputs = {uniform({37}, -1, 1), i64({{4}, {36}, {4}}), uniform({3}, -1, 1, 1)},
+                .attrs = Attrs(IntoAttrs{1})},
+               {.inputs = {f64({{1, 2}, {3, 4}, {5, 6}}), i64({{2}, {2}}), f64({{-1, -2}, {-3, -5}})},
+                .attrs = Attrs(IntoAttrs{2}),
+                .expected = {f64({{1, 2}, {3, 4}, {9, 13}})},
+                .oracle = "torch.tensor(x).index_put((torch.tensor(indices[:, 0]),), torch.tensor(-updates), "
+                          "accumulate=True)"}};
+         }},
 
     {.name = "tensor_scatter_max",
-     .doc = "The larger of x and the updates at positions: y[indices[k…]] = max(…, updates[k…]); equal ones share the gradient.",
+     .doc = "The larger of x and the updates at positions: y[indices[k…]] = max(…, updates[k…]); equal ones "
+            "share the gradient.",
      .tensorflow = "TensorScatterMax",
      .args = {"x", "indices", "updates"},
      .infer = infer_extreme,
      .forward = [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::RowFold::max, y[0]); },
      .rule = kShared,
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {distinct({3, 4, 5}), i64({{2, 0}, {1, 3}, {2, 0}}), uniform({3, 5}, -2, 3, 1)}, .attrs = Attrs(IntoAttrs{3})},
-           {.inputs = {distinct({37}), i64({{4}, {36}, {4}}), uniform({3}, -3, 3, 1)}, .attrs = Attrs(IntoAttrs{1})},
-           {.inputs = {f64({1, 2, 3, 4}), i64({{1}, {3}, {1}}), f64({9, -8, 7})}, .attrs = Attrs(IntoAttrs{1}), .expected = {f64({1, 9, 3, 4})},
-            .oracle = "torch.tensor(x).scatter_reduce(0, torch.tensor(indices[:, 0]), torch.tensor(updates), 'amax')"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {distinct({3, 4, 5}), i64({{2, 0}, {1, 3}, {2, 0}}), uniform({3, 5}, -2, 3, 1)},
+                .attrs = Attrs(IntoAttrs{3})},
+               {.inputs = {distinct({37}), i64({{4}, {36}, {4}}), uniform({3}, -3, 3, 1)},
+                .attrs = Attrs(IntoAttrs{1})},
+               {.inputs = {f64({1, 2, 3, 4}), i64({{1}, {3}, {1}}), f64({9, -8, 7})},
+                .attrs = Attrs(IntoAttrs{1}),
+                .expected = {f64({1, 9, 3, 4})},
+                .oracle = "torch.tensor(x).scatter_reduce(0, torch.tensor(indices[:, 0]), "
+                          "torch.tensor(updates), 'amax')"}};
+         }},
 
     {.name = "tensor_scatter_min",
-     .doc = "The smaller of x and the updates at positions: y[indices[k…]] = min(…, updates[k…]); equal ones share the gradient.",
+     .doc = "The smaller of x and the updates at positions: y[indices[k…]] = min(…, updates[k…]); equal ones "
+            "share the gradient.",
      .tensorflow = "TensorScatterMin",
      .args = {"x", "indices", "updates"},
      .infer = infer_extreme,
      .forward = [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::RowFold::min, y[0]); },
      .rule = kShared,
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {distinct({3, 4, 5}), i64({{2, 0}, {1, 3}, {2, 0}}), uniform({3, 5}, -2, 3, 1)}, .attrs = Attrs(IntoAttrs{3})},
-           {.inputs = {f64({1, 2, 3, 4}), i64({{1}, {3}, {1}}), f64({9, -8, 1})}, .attrs = Attrs(IntoAttrs{1}), .expected = {f64({1, 1, 3, -8})},
-            .oracle = "torch.tensor(x).scatter_reduce(0, torch.tensor(indices[:, 0]), torch.tensor(updates), 'amin')"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {distinct({3, 4, 5}), i64({{2, 0}, {1, 3}, {2, 0}}), uniform({3, 5}, -2, 3, 1)},
+                .attrs = Attrs(IntoAttrs{3})},
+               {.inputs = {f64({1, 2, 3, 4}), i64({{1}, {3}, {1}}), f64({9, -8, 1})},
+                .attrs = Attrs(IntoAttrs{1}),
+                .expected = {f64({1, 1, 3, -8})},
+                .oracle = "torch.tensor(x).scatter_reduce(0, torch.tensor(indices[:, 0]), "
+                          "torch.tensor(updates), 'amin')"}};
+         }},
 };
 
-Tensor into(const Op& op, const Tensor& x, const Tensor& indices, const Tensor& updates) { return op.with(IntoAttrs{x.ndim()}, x, indices, updates); }
+Tensor into(const Op& op, const Tensor& x, const Tensor& indices, const Tensor& updates) {
+  return op.with(IntoAttrs{x.ndim()}, x, indices, updates);
+}
 
-}  // namespace
+}   // namespace
 
-Tensor tensor_scatter_update(const Tensor& x, const Tensor& indices, const Tensor& updates) { return into(find(table, "tensor_scatter_update"), x, indices, updates); }
-Tensor tensor_scatter_max(const Tensor& x, const Tensor& indices, const Tensor& updates) { return into(find(table, "tensor_scatter_max"), x, indices, updates); }
-Tensor tensor_scatter_min(const Tensor& x, const Tensor& indices, const Tensor& updates) { return into(find(table, "tensor_scatter_min"), x, indices, updates); }
-Tensor tensor_scatter_add(const Tensor& x, const Tensor& indices, const Tensor& updates) { return into(find(table, "tensor_scatter_add"), x, indices, updates); }
-Tensor tensor_scatter_sub(const Tensor& x, const Tensor& indices, const Tensor& updates) { return into(find(table, "tensor_scatter_sub"), x, indices, updates); }
+Tensor tensor_scatter_update(const Tensor& x, const Tensor& indices, const Tensor& updates) {
+  return into(find(table, "tensor_scatter_update"), x, indices, updates);
+}
+Tensor tensor_scatter_max(const Tensor& x, const Tensor& indices, const Tensor& updates) {
+  return into(find(table, "tensor_scatter_max"), x, indices, updates);
+}
+Tensor tensor_scatter_min(const Tensor& x, const Tensor& indices, const Tensor& updates) {
+  return into(find(table, "tensor_scatter_min"), x, indices, updates);
+}
+Tensor tensor_scatter_add(const Tensor& x, const Tensor& indices, const Tensor& updates) {
+  return into(find(table, "tensor_scatter_add"), x, indices, updates);
+}
+Tensor tensor_scatter_sub(const Tensor& x, const Tensor& indices, const Tensor& updates) {
+  return into(find(table, "tensor_scatter_sub"), x, indices, updates);
+}
 
 std::span<const Op> scatter_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -17,7 +17,8 @@ Spec infer_bands(const Call& c) {
   require_matrices(c, 0);
   require_matrices(c, 1);
   if (extent(c.x[0], 2) == 0) throw_shape_error(c, "takes one diagonal or more");
-  if (extent(c.x[0], 1) != extent(c.x[1], 2)) throw_shape_error(c, "the diagonals and the matrix differ in length");
+  if (extent(c.x[0], 1) != extent(c.x[1], 2))
+    throw_shape_error(c, "the diagonals and the matrix differ in length");
   return joined_second(c);
 }
 Spec infer_tridiagonal(const Call& c) {
@@ -29,18 +30,22 @@ Spec infer_tridiagonal(const Call& c) {
 // Rows [begin, begin + n) of matrices, or elements of vectors.
 Tensor part(const Tensor& x, int axis, std::int64_t begin, std::int64_t n) {
   Shape from, size;
-  for (int d = 0; d < x.ndim(); ++d) from.push_back(d == x.ndim() + axis ? begin : 0), size.push_back(d == x.ndim() + axis ? n : x.shape()[d]);
+  for (int d = 0; d < x.ndim(); ++d)
+    from.push_back(d == x.ndim() + axis ? begin : 0), size.push_back(d == x.ndim() + axis ? n : x.shape()[d]);
   return slice(x, from, size);
 }
 Tensor with_zeros(const Tensor& x, std::int64_t before, std::int64_t after) {
   Shape front, back;
-  for (int d = 0; d < x.ndim(); ++d) front.push_back(d == x.ndim() - 1 ? before : 0), back.push_back(d == x.ndim() - 1 ? after : 0);
+  for (int d = 0; d < x.ndim(); ++d)
+    front.push_back(d == x.ndim() - 1 ? before : 0), back.push_back(d == x.ndim() - 1 ? after : 0);
   return pad(x, front, back);
 }
 
-// The diagonal of p qᵀ that is `ahead` of the main one: Σ p[j] q[j + ahead] at j, and zeros where there is no such row.
+// The diagonal of p qᵀ that is `ahead` of the main one: Σ p[j] q[j + ahead] at j, and zeros where there is no
+// such row.
 Tensor diagonal_of_product(const Tensor& p, const Tensor& q, std::int64_t ahead) {
-  const std::int64_t n = extent(p, 2), before = std::min(std::max<std::int64_t>(-ahead, 0), n), after = std::min(std::max<std::int64_t>(ahead, 0), n);
+  const std::int64_t n = extent(p, 2), before = std::min(std::max<std::int64_t>(-ahead, 0), n),
+                     after = std::min(std::max<std::int64_t>(ahead, 0), n);
   const std::int64_t left = std::max<std::int64_t>(n - before - after, 0);
   return with_zeros(sum(part(p, -2, before, left) * part(q, -2, after, left), -1), before, after);
 }
@@ -50,11 +55,13 @@ Tensor transposed_diagonals(const Tensor& x) {
   const std::int64_t n = extent(x, 1);
   if (n == 0) return x;
   const std::vector<Tensor> d = unstack(x, x.ndim() - 2);
-  return stack({with_zeros(part(d[2], -1, 1, n - 1), 0, 1), d[1], with_zeros(part(d[0], -1, 0, n - 1), 1, 0)}, -2);
+  return stack({with_zeros(part(d[2], -1, 1, n - 1), 0, 1), d[1], with_zeros(part(d[0], -1, 0, n - 1), 1, 0)},
+               -2);
 }
 // The three diagonals of p qᵀ.
 Tensor diagonals_of_product(const Tensor& p, const Tensor& q) {
-  return stack({diagonal_of_product(p, q, 1), diagonal_of_product(p, q, 0), diagonal_of_product(p, q, -1)}, -2);
+  return stack({diagonal_of_product(p, q, 1), diagonal_of_product(p, q, 0), diagonal_of_product(p, q, -1)},
+               -2);
 }
 
 void banded_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
@@ -64,7 +71,8 @@ void banded_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
     const Tensor &p = t.transposed ? c.y[0] : db, &q = t.transposed ? db : c.y[0];
     const std::int64_t k = extent(c.x[0], 2);
     std::vector<Tensor> bands;
-    for (std::int64_t i = 0; i < k; ++i) bands.push_back(diagonal_of_product(p, q, t.lower ? -i : k - 1 - i));
+    for (std::int64_t i = 0; i < k; ++i)
+      bands.push_back(diagonal_of_product(p, q, t.lower ? -i : k - 1 - i));
     dx[0] = sum_repeated(c, -stack(bands, -2), 0);
   }
   if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
@@ -74,37 +82,49 @@ void banded_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
 Tensor tridiagonal(const Shape& shape) {
   std::vector<double> v = uniform(shape, -1, 1).to_vector();
   const std::int64_t n = shape[shape.ndim() - 1];
-  for (std::size_t i = 0; i < v.size(); ++i) if (static_cast<std::int64_t>(i) / n % 3 == 1) v[i] += 3;
+  for (std::size_t i = 0; i < v.size(); ++i)
+    if (static_cast<std::int64_t>(i) / n % 3 == 1) v[i] += 3;
   return tensor(v, shape);
 }
 
 constexpr Op table[] = {
     {.name = "banded_triangular_solve",
-     .doc = "y with a y = b, or aᵀ y = b if transposed, for a triangular a of which some diagonals are given.",
+     .doc =
+         "y with a y = b, or aᵀ y = b if transposed, for a triangular a of which some diagonals are given.",
      .tensorflow = "BandedTriangularSolve",
      .args = {"bands", "b"},
      .infer = infer_bands,
-     .forward = [](const Call& c, std::span<Tensor> y) {
-       const auto [lower, is_transposed] = c.attrs<Triangular>();
-       if (const kernels::Failure f = kernels::banded_triangular_solve(c.x[0], c.x[1], lower, is_transposed, y[0])) throw_singular(c, f);
-     },
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           const auto [lower, is_transposed] = c.attrs<Triangular>();
+           if (const kernels::Failure f =
+                   kernels::banded_triangular_solve(c.x[0], c.x[1], lower, is_transposed, y[0]))
+             throw_singular(c, f);
+         },
      .rule = custom({.x = 1, .y = true}, banded_vjp),
-     .samples = [] {
-       const auto kind = [](bool lower, bool is_transposed) { return OwnedAttrs(Attrs(Triangular{lower, is_transposed})); };
-       return std::vector<Sample>{
-           {.inputs = {uniform({3, 5}, 1, 2), uniform({5, 2}, -1, 1)}, .attrs = kind(true, false)},
-           {.inputs = {uniform({3, 5}, 1, 2), uniform({5, 2}, -1, 1)}, .attrs = kind(true, true)},
-           {.inputs = {uniform({3, 5}, 1, 2), uniform({5, 2}, -1, 1)}, .attrs = kind(false, false)},
-           {.inputs = {uniform({3, 5}, 1, 2), uniform({5, 2}, -1, 1)}, .attrs = kind(false, true)},
-           {.inputs = {uniform({2, 1, 4}, 1, 2), uniform({4, 3}, -1, 1)}, .attrs = kind(true, false)},
-           {.inputs = {uniform({4, 2}, 1, 2), uniform({3, 2, 1}, -1, 1)}, .attrs = kind(false, false)},
-           {.inputs = {uniform({2, 0}, 1, 2), uniform({0, 3}, -1, 1)}, .attrs = kind(true, false)},
-           {.inputs = {uniform({2, 37}, 1, 2), uniform({37, 1}, -1, 1)}, .attrs = kind(true, false)},
-           {.inputs = {f64({{2, 4, 5}, {9, 1, 3}}), f64({{2, 4}, {5, -2}, {8, 1}})}, .attrs = kind(true, false),
-            .expected = {f64({{1, 2}, {1, -1}, {1, 0.8}})}, .oracle = "np.linalg.solve([[2, 0, 0], [1, 4, 0], [0, 3, 5]], b)"},
-           {.inputs = {f64({{1, 3, 9}, {2, 4, 5}}), f64({{3, 5}, {7, -2}, {5, 10}})}, .attrs = kind(false, false),
-            .expected = {f64({{1, 3.5}, {1, -2}, {1, 2}})}, .oracle = "np.linalg.solve([[2, 1, 0], [0, 4, 3], [0, 0, 5]], b)"}};
-     }},
+     .samples =
+         [] {
+           const auto kind = [](bool lower, bool is_transposed) {
+             return OwnedAttrs(Attrs(Triangular{lower, is_transposed}));
+           };
+           return std::vector<Sample>{
+               {.inputs = {uniform({3, 5}, 1, 2), uniform({5, 2}, -1, 1)}, .attrs = kind(true, false)},
+               {.inputs = {uniform({3, 5}, 1, 2), uniform({5, 2}, -1, 1)}, .attrs = kind(true, true)},
+               {.inputs = {uniform({3, 5}, 1, 2), uniform({5, 2}, -1, 1)}, .attrs = kind(false, false)},
+               {.inputs = {uniform({3, 5}, 1, 2), uniform({5, 2}, -1, 1)}, .attrs = kind(false, true)},
+               {.inputs = {uniform({2, 1, 4}, 1, 2), uniform({4, 3}, -1, 1)}, .attrs = kind(true, false)},
+               {.inputs = {uniform({4, 2}, 1, 2), uniform({3, 2, 1}, -1, 1)}, .attrs = kind(false, false)},
+               {.inputs = {uniform({2, 0}, 1, 2), uniform({0, 3}, -1, 1)}, .attrs = kind(true, false)},
+               {.inputs = {uniform({2, 37}, 1, 2), uniform({37, 1}, -1, 1)}, .attrs = kind(true, false)},
+               {.inputs = {f64({{2, 4, 5}, {9, 1, 3}}), f64({{2, 4}, {5, -2}, {8, 1}})},
+                .attrs = kind(true, false),
+                .expected = {f64({{1, 2}, {1, -1}, {1, 0.8}})},
+                .oracle = "np.linalg.solve([[2, 0, 0], [1, 4, 0], [0, 3, 5]], b)"},
+               {.inputs = {f64({{1, 3, 9}, {2, 4, 5}}), f64({{3, 5}, {7, -2}, {5, 10}})},
+                .attrs = kind(false, false),
+                .expected = {f64({{1, 3.5}, {1, -2}, {1, 2}})},
+                .oracle = "np.linalg.solve([[2, 1, 0], [0, 4, 3], [0, 0, 5]], b)"}};
+         }},
 
     {.name = "tridiagonal_matmul",
      .doc = "a x for the tridiagonal matrix with a[j, j + 1 - i] = diagonals[i, j].",
@@ -112,53 +132,69 @@ constexpr Op table[] = {
      .args = {"diagonals", "x"},
      .infer = infer_tridiagonal,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::tridiagonal_matmul(c.x[0], c.x[1], y[0]); },
-     .rule = bilinear([](const Call& c, const Tensor& dy) { return sum_repeated(c, diagonals_of_product(dy, c.x[1]), 0); },
-                      [](const Call& c, const Tensor& dy) { return sum_repeated(c, tridiagonal_matmul(transposed_diagonals(c.x[0]), dy), 1); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {tridiagonal({3, 5}), uniform({5, 2}, -1, 1)}},
-           {.inputs = {tridiagonal({2, 3, 4}), uniform({4, 3}, -1, 1)}},
-           {.inputs = {tridiagonal({3, 2}), uniform({3, 2, 1}, -1, 1)}},
-           {.inputs = {tridiagonal({3, 1}), uniform({1, 1}, -1, 1)}},
-           {.inputs = {tridiagonal({3, 0}), uniform({0, 2}, -1, 1)}},
-           {.inputs = {tridiagonal({3, 37}), uniform({37, 3}, -1, 1)}},
-           {.inputs = {f64({{1, 2, 9}, {3, 4, 5}, {9, 6, 7}}), f64({{1, 0}, {2, 1}, {-1, 3}})}, .expected = {f64({{5, 1}, {12, 10}, {9, 22}})},
-            .oracle = "np.array([[3, 1, 0], [6, 4, 2], [0, 7, 5]]) @ x"}};
-     }},
+     .rule = bilinear(
+         [](const Call& c, const Tensor& dy) { return sum_repeated(c, diagonals_of_product(dy, c.x[1]), 0); },
+         [](const Call& c, const Tensor& dy) {
+           return sum_repeated(c, tridiagonal_matmul(transposed_diagonals(c.x[0]), dy), 1);
+         }),
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {tridiagonal({3, 5}), uniform({5, 2}, -1, 1)}},
+               {.inputs = {tridiagonal({2, 3, 4}), uniform({4, 3}, -1, 1)}},
+               {.inputs = {tridiagonal({3, 2}), uniform({3, 2, 1}, -1, 1)}},
+               {.inputs = {tridiagonal({3, 1}), uniform({1, 1}, -1, 1)}},
+               {.inputs = {tridiagonal({3, 0}), uniform({0, 2}, -1, 1)}},
+               {.inputs = {tridiagonal({3, 37}), uniform({37, 3}, -1, 1)}},
+               {.inputs = {f64({{1, 2, 9}, {3, 4, 5}, {9, 6, 7}}), f64({{1, 0}, {2, 1}, {-1, 3}})},
+                .expected = {f64({{5, 1}, {12, 10}, {9, 22}})},
+                .oracle = "np.array([[3, 1, 0], [6, 4, 2], [0, 7, 5]]) @ x"}};
+         }},
 
     {.name = "tridiagonal_solve",
      .doc = "y with a y = b for the tridiagonal matrix with a[j, j + 1 - i] = diagonals[i, j].",
      .tensorflow = "TridiagonalSolve",
      .args = {"diagonals", "b"},
      .infer = infer_tridiagonal,
-     .forward = [](const Call& c, std::span<Tensor> y) {
-       if (const kernels::Failure f = kernels::tridiagonal_solve(c.x[0], c.x[1], y[0])) throw_singular(c, f);
-     },
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           if (const kernels::Failure f = kernels::tridiagonal_solve(c.x[0], c.x[1], y[0]))
+             throw_singular(c, f);
+         },
      .rule = custom({.x = 1, .y = true},
                     [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-                      const Tensor db = tridiagonal_solve(transposed_diagonals(c.x[0]), std::move(dy[0]).dense());
+                      const Tensor db =
+                          tridiagonal_solve(transposed_diagonals(c.x[0]), std::move(dy[0]).dense());
                       if (c.needs(0)) dx[0] = sum_repeated(c, -diagonals_of_product(db, c.y[0]), 0);
                       if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
                     }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {tridiagonal({3, 5}), uniform({5, 2}, -1, 1)}},
-           {.inputs = {tridiagonal({2, 3, 4}), uniform({4, 3}, -1, 1)}},
-           {.inputs = {tridiagonal({3, 2}), uniform({3, 2, 1}, -1, 1)}},
-           {.inputs = {tridiagonal({3, 1}), uniform({1, 1}, -1, 1)}},
-           {.inputs = {tridiagonal({3, 0}), uniform({0, 2}, -1, 1)}},
-           {.inputs = {tridiagonal({3, 37}), uniform({37, 3}, -1, 1)}},
-           {.inputs = {f64({{1, 2, 9}, {0, 1, 5}, {9, 6, 7}}), f64({{1, 0}, {2, 1}, {-1, 3}})},
-            .expected = {f64({{0.7, -0.03333333333333333}, {1, 0}, {-1.6, 0.6}})}, .oracle = "np.linalg.solve([[0, 1, 0], [6, 1, 2], [0, 7, 5]], b)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {tridiagonal({3, 5}), uniform({5, 2}, -1, 1)}},
+               {.inputs = {tridiagonal({2, 3, 4}), uniform({4, 3}, -1, 1)}},
+               {.inputs = {tridiagonal({3, 2}), uniform({3, 2, 1}, -1, 1)}},
+               {.inputs = {tridiagonal({3, 1}), uniform({1, 1}, -1, 1)}},
+               {.inputs = {tridiagonal({3, 0}), uniform({0, 2}, -1, 1)}},
+               {.inputs = {tridiagonal({3, 37}), uniform({37, 3}, -1, 1)}},
+               {.inputs = {f64({{1, 2, 9}, {0, 1, 5}, {9, 6, 7}}), f64({{1, 0}, {2, 1}, {-1, 3}})},
+                .expected = {f64({{0.7, -0.03333333333333333}, {1, 0}, {-1.6, 0.6}})},
+                .oracle = "np.linalg.solve([[0, 1, 0], [6, 1, 2], [0, 7, 5]], b)"}};
+         }},
 };
 
-}  // namespace
+}   // namespace
 
-Tensor banded_triangular_solve(const Tensor& bands, const Tensor& b, Triangular options) { return find(table, "banded_triangular_solve").with(options, bands, b); }
-Tensor tridiagonal_matmul(const Tensor& diagonals, const Tensor& x) { return find(table, "tridiagonal_matmul")(Operand(diagonals), Operand(x)); }
-Tensor tridiagonal_solve(const Tensor& diagonals, const Tensor& b) { return find(table, "tridiagonal_solve")(Operand(diagonals), Operand(b)); }
+Tensor banded_triangular_solve(const Tensor& bands, const Tensor& b, Triangular options) {
+  return find(table, "banded_triangular_solve").with(options, bands, b);
+}
+Tensor tridiagonal_matmul(const Tensor& diagonals, const Tensor& x) {
+  return find(table, "tridiagonal_matmul")(Operand(diagonals), Operand(x));
+}
+Tensor tridiagonal_solve(const Tensor& diagonals, const Tensor& b) {
+  return find(table, "tridiagonal_solve")(Operand(diagonals), Operand(b));
+}
 
 std::span<const Op> bands_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,6 +1,7 @@
-// Orthogonal factorisations, and what is made of them. In: batches of matrices. Out: factors, values, vectors. Rules are for
-// complex matrices, too, whose transposes are conjugated. What these functions do is not linear in complex numbers: a rule
-// takes back the conjugates that it is given (autodiff/pull_back.h) where it needs the values themselves.
+// Orthogonal factorisations, and what is made of them. In: batches of matrices. Out: factors, values,
+// vectors. Rules are for complex matrices, too, whose transposes are conjugated. What these functions do is
+// not linear in complex numbers: a rule takes back the conjugates that it is given (autodiff/pull_back.h)
+// where it needs the values themselves.
 #include "tapedeck/ops/decompositions.h"
 
 #include "core/format.h"
@@ -15,12 +16,20 @@ namespace {
 
 using namespace samples;
 
-struct Full { bool full; };
-struct Cutoff { double rcond; };
-struct Ridge { double l2; };
+struct Full {
+  bool full;
+};
+struct Cutoff {
+  double rcond;
+};
+struct Ridge {
+  double l2;
+};
 
 // The factors of m × n matrices: q or u is m × first, r or vh is second × n.
-struct Extents { std::int64_t m, n, first, second; };
+struct Extents {
+  std::int64_t m, n, first, second;
+};
 Extents extents_of(const Call& c) {
   require_matrices(c, 0, Take::complexes);
   const std::int64_t m = extent(c.x[0], 2), n = extent(c.x[0], 1), k = std::min(m, n);
@@ -42,7 +51,8 @@ std::vector<Spec> infer_eigh(const Call& c) {
 std::vector<Spec> infer_svd(const Call& c) {
   const Extents e = extents_of(c);
   require_iterable(c);
-  return {with_last(c.x[0], 2, {e.m, e.first}), real_spec(with_last(c.x[0], 2, {std::min(e.m, e.n)})), with_last(c.x[0], 2, {e.second, e.n})};
+  return {with_last(c.x[0], 2, {e.m, e.first}), real_spec(with_last(c.x[0], 2, {std::min(e.m, e.n)})),
+          with_last(c.x[0], 2, {e.second, e.n})};
 }
 Spec infer_pinv(const Call& c) {
   require_matrices(c, 0, Take::complexes);
@@ -50,17 +60,23 @@ Spec infer_pinv(const Call& c) {
   return with_last(c.x[0], 2, {extent(c.x[0], 1), extent(c.x[0], 2)});
 }
 
-// Walter & Lehmann 2010, "Algorithmic differentiation of linear algebra functions", section on QR: for m ≥ n and n columns of q.
-// The diagonal of r is real, so that of m counts by its real part. q and r are conjugates.
+// Walter & Lehmann 2010, "Algorithmic differentiation of linear algebra functions", section on QR: for m ≥ n
+// and n columns of q. The diagonal of r is real, so that of m counts by its real part. q and r are
+// conjugates.
 Tensor tall_qr_gradient(const Tensor& q, const Tensor& r, const Tensor& dq, const Tensor& dr) {
   const Tensor half = lower_half(conj(matmul(r, dr, {.b = true}) - matmul(dq, q, {.a = true})));
-  return adjoint(triangular_solve(r, adjoint(dq + matmul(conj(q), half + conjugate_transpose(half))), {.lower = false}));
+  return adjoint(
+      triangular_solve(r, adjoint(dq + matmul(conj(q), half + conjugate_transpose(half))), {.lower = false}));
 }
 
 void qr_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   const Tensor &x = c.x[0], &q = c.y[0], &r = c.y[1];
   const std::int64_t m = extent(x, 2), n = extent(x, 1);
-  if (extent(q, 1) > n) throw_error<GradientError>("qr: the gradient of full factors is not defined for more rows than columns: x is {}; use full = false", x.spec());
+  if (extent(q, 1) > n)
+    throw_error<GradientError>(
+        "qr: the gradient of full factors is not defined for more rows than columns: x is {}; use full = "
+        "false",
+        x.spec());
   const Tensor dq = std::move(dy[0]).dense(), dr = std::move(dy[1]).dense();
   if (m >= n) {
     dx[0] = tall_qr_gradient(q, r, dq, dr);
@@ -69,7 +85,9 @@ void qr_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   // x = (a b) and r = (u v): a = q u, b = q v.
   const Tensor b = split(x, {m, n - m}, -1)[1], u = split(r, {m, n - m}, -1)[0];
   const std::vector<Tensor> parts = split(dr, {m, n - m}, -1);
-  dx[0] = concat({tall_qr_gradient(q, u, dq + conj(matmul(b, parts[1], {.b = true})), parts[0]), matmul(conj(q), parts[1])}, -1);
+  dx[0] = concat({tall_qr_gradient(q, u, dq + conj(matmul(b, parts[1], {.b = true})), parts[0]),
+                  matmul(conj(q), parts[1])},
+                 -1);
 }
 
 Tensor reciprocal_or_zero(const Tensor& x) {
@@ -78,11 +96,13 @@ Tensor reciprocal_or_zero(const Tensor& x) {
 }
 Tensor times_i(const Tensor& x) { return complex(zeros_like(x), x); }
 
-// Complex vectors u are turned so that in each the largest component is real. Turned by a small angle by themselves, the loss
-// would grow by `turns` times that; as they turn back, this is the gradient: of the largest components alone.
+// Complex vectors u are turned so that in each the largest component is real. Turned by a small angle by
+// themselves, the loss would grow by `turns` times that; as they turn back, this is the gradient: of the
+// largest components alone.
 Tensor gradient_of_turns(const Tensor& u, const Tensor& turns) {
   const Tensor size = abs(u);
-  return times_i(adjoint(one_hot(argmax(size, -2), extent(u, 2), size.dtype())) * as_row(-turns / max(size, {-2})));
+  return times_i(adjoint(one_hot(argmax(size, -2), extent(u, 2), size.dtype())) *
+                 as_row(-turns / max(size, {-2})));
 }
 // The loss grows so with the angles of vectors, of which u are the conjugates.
 Tensor turns_of(const Tensor& u, const Tensor& du, int axis) { return imag(sum(u * du, {axis})); }
@@ -105,13 +125,17 @@ void eigh_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   dx[0] = lower_half(g + conjugate_transpose(g));
 }
 
-// Townsend 2016, "Differentiating the singular value decomposition", section 3; for complex matrices Wan & Zhang 2019, "Automatic
-// differentiation for complex valued SVD", whose term from the phases stands on the diagonal here. u and vh are conjugates.
+// Townsend 2016, "Differentiating the singular value decomposition", section 3; for complex matrices Wan &
+// Zhang 2019, "Automatic differentiation for complex valued SVD", whose term from the phases stands on the
+// diagonal here. u and vh are conjugates.
 void svd_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   const std::int64_t m = extent(c.x[0], 2), n = extent(c.x[0], 1), k = std::min(m, n);
   if ((extent(c.y[0], 1) > n && dy[0].defined()) || (extent(c.y[2], 2) > m && dy[2].defined()))
-    throw_error<GradientError>("svd: the gradient of full factors is defined for square matrices only: x is {}; use full = false", c.x[0].spec());
-  const Tensor u = extent(c.y[0], 1) > k ? split(c.y[0], {k, m - k}, -1)[0] : c.y[0], vh = extent(c.y[2], 2) > k ? split(c.y[2], {k, n - k}, -2)[0] : c.y[2];
+    throw_error<GradientError>(
+        "svd: the gradient of full factors is defined for square matrices only: x is {}; use full = false",
+        c.x[0].spec());
+  const Tensor u = extent(c.y[0], 1) > k ? split(c.y[0], {k, m - k}, -1)[0] : c.y[0],
+               vh = extent(c.y[2], 2) > k ? split(c.y[2], {k, n - k}, -2)[0] : c.y[2];
   const DType t = u.dtype();
   const bool of_vectors = dy[0].defined() || dy[2].defined();
   const Tensor &values = c.y[1], s = astype(values, t), true_u = conj(u), true_vh = conj(vh);
@@ -142,17 +166,21 @@ void svd_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   dx[0] = add_n(std::move(outside));
 }
 
-// Golub & Pereyra 1973, "The differentiation of pseudo-inverses", equation 4.12, for matrices that keep their rank. What stands
-// between two matrices is as small as it can be. yc and gc are conjugates.
+// Golub & Pereyra 1973, "The differentiation of pseudo-inverses", equation 4.12, for matrices that keep their
+// rank. What stands between two matrices is as small as it can be. yc and gc are conjugates.
 void pinv_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   const Tensor &yc = c.y[0], x = conj(c.x[0]), y = conj(yc);
   const Tensor g = std::move(dy[0]).dense(), gc = conj(g);
   if (extent(x, 2) < extent(x, 1)) {
-    const Tensor gy = matmul(gc, y, {.a = true}), left = matmul(gy, yc, {.b = true}), right = matmul(matmul(yc, y, {.a = true}), adjoint(gc));
-    dx[0] = left - matmul(matmul(x, y), left) + right - matmul(matmul(right, y), x) - matmul(conj(gy), yc, {.a = true, .b = true});
+    const Tensor gy = matmul(gc, y, {.a = true}), left = matmul(gy, yc, {.b = true}),
+                 right = matmul(matmul(yc, y, {.a = true}), adjoint(gc));
+    dx[0] = left - matmul(matmul(x, y), left) + right - matmul(matmul(right, y), x) -
+            matmul(conj(gy), yc, {.a = true, .b = true});
   } else {
-    const Tensor yg = matmul(y, gc, {.b = true}), left = matmul(adjoint(gc), matmul(y, yc, {.b = true})), right = matmul(yc, yg, {.a = true});
-    dx[0] = left - matmul(x, matmul(y, left)) + right - matmul(right, matmul(y, x)) - matmul(yc, conj(yg), {.a = true, .b = true});
+    const Tensor yg = matmul(y, gc, {.b = true}), left = matmul(adjoint(gc), matmul(y, yc, {.b = true})),
+                 right = matmul(yc, yg, {.a = true});
+    dx[0] = left - matmul(x, matmul(y, left)) + right - matmul(right, matmul(y, x)) -
+            matmul(yc, conj(yg), {.a = true, .b = true});
   }
 }
 
@@ -164,14 +192,18 @@ Tensor factor_of_products(const Tensor& a, double l2) {
   try {
     return cholesky(l2 > 0 ? products + eye(n, n, a.dtype()) * l2 : products);
   } catch (const ArgumentError&) {
-    throw_error<ArgumentError>("lstsq: a matrix has not full rank, or its condition is too large for the normal equations: a is {}; use fast = false or a positive l2", a.spec());
+    throw_error<ArgumentError>(
+        "lstsq: a matrix has not full rank, or its condition is too large for the normal equations: a is {}; "
+        "use fast = false or a positive l2",
+        a.spec());
   }
 }
 
 Spec infer_lstsq(const Call& c) {
   const Tensor &a = c.x[0], &b = c.x[1];
   if (a.ndim() < 2 || b.ndim() < 2) throw_shape_error(c, "takes tensors of rank 2 or more");
-  if (a.dtype() != b.dtype() || !is_trainable(a.dtype())) throw_dtype_error(c, "takes f32, f64, c64 or c128, both alike");
+  if (a.dtype() != b.dtype() || !is_trainable(a.dtype()))
+    throw_dtype_error(c, "takes f32, f64, c64 or c128, both alike");
   if (extent(a, 2) != extent(b, 2)) throw_shape_error(c, "a and b have different numbers of rows");
   Shape shape = joined_batches(c);
   shape.push_back(extent(a, 1));
@@ -181,25 +213,30 @@ Spec infer_lstsq(const Call& c) {
 
 void run_lstsq(const Call& c, std::span<Tensor> y) {
   const Tensor &a = c.x[0], &b = c.x[1], ac = conj(a), factor = factor_of_products(a, c.attrs<Ridge>().l2);
-  if (is_tall(a)) y[0] = cholesky_solve(factor, matmul(ac, b, {.a = true}));
-  else y[0] = matmul(ac, cholesky_solve(factor, b), {.a = true});
+  if (is_tall(a))
+    y[0] = cholesky_solve(factor, matmul(ac, b, {.a = true}));
+  else
+    y[0] = matmul(ac, cholesky_solve(factor, b), {.a = true});
 }
 
 // Of (aᴴa + l2) y = aᴴb, and of y = aᴴw, (a aᴴ + l2) w = b. ac and yc are conjugates.
 void lstsq_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
-  const Tensor &ac = c.x[0], &yc = c.y[0], a = conj(ac), b = conj(c.x[1]), dy = std::move(dys[0]).dense(), factor = factor_of_products(a, c.attrs<Ridge>().l2);
+  const Tensor &ac = c.x[0], &yc = c.y[0], a = conj(ac), b = conj(c.x[1]), dy = std::move(dys[0]).dense(),
+               factor = factor_of_products(a, c.attrs<Ridge>().l2);
   const Tensor z = is_tall(a) ? cholesky_solve(factor, dy) : Tensor();
   const Tensor db = is_tall(a) ? matmul(a, z) : cholesky_solve(factor, matmul(a, dy));
   if (c.needs(0)) {
-    const Tensor da = is_tall(a) ? matmul(b - matmul(a, conj(yc)), conj(z), {.b = true})
-                                 : matmul(cholesky_solve(factor, b), conj(dy - matmul(ac, db, {.a = true})), {.b = true});
+    const Tensor da =
+        is_tall(a) ? matmul(b - matmul(a, conj(yc)), conj(z), {.b = true})
+                   : matmul(cholesky_solve(factor, b), conj(dy - matmul(ac, db, {.a = true})), {.b = true});
     dx[0] = sum_repeated(c, da - matmul(db, yc, {.b = true}), 0);
   }
   if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
 }
 
 void lstsq_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
-  const Tensor &a = c.x[0], &b = c.x[1], &y = c.y[0], &da = dx[0], ac = conj(a), factor = factor_of_products(a, c.attrs<Ridge>().l2);
+  const Tensor &a = c.x[0], &b = c.x[1], &y = c.y[0], &da = dx[0], ac = conj(a),
+               factor = factor_of_products(a, c.attrs<Ridge>().l2);
   Tensor right = dx[1], rest;   // of a y = b, and what da adds to y otherwise
   if (da.defined()) right = right.defined() ? right - matmul(da, y) : -matmul(da, y);
   if (is_tall(a)) {
@@ -218,29 +255,43 @@ void lstsq_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
 
 constexpr Op table[] = {
     {.name = "lstsq",
-     .doc = "y that minimises |a y - b|² + l2 |y|², by the normal equations: y = (aᴴa + l2)⁻¹ aᴴb = aᴴ(a aᴴ + l2)⁻¹ b, of which the smaller is solved.",
+     .doc = "y that minimises |a y - b|² + l2 |y|², by the normal equations: y = (aᴴa + l2)⁻¹ aᴴb = aᴴ(a aᴴ "
+            "+ l2)⁻¹ b, of which the smaller is solved.",
      .tensorflow = "MatrixSolveLs",
      .args = {"a", "b"},
      .infer = infer_lstsq,
      .forward = {run_lstsq, Outputs::own},
      .rule = custom({.x = 0b11, .y = true}, lstsq_vjp, lstsq_jvp),
-     .samples = [] {
-       const OwnedAttrs exact = Attrs(Ridge{0}), weighted = Attrs(Ridge{0.5});
-       return std::vector<Sample>{
-           {.inputs = {uniform({1, 1}, 1, 2), uniform({1, 1}, -1, 1, 1)}, .attrs = exact},
-           {.inputs = {uniform({9, 4}, -1, 1), uniform({9, 2}, -1, 1, 1)}, .attrs = exact},
-           {.inputs = {uniform({3, 7}, -1, 1), uniform({3, 2}, -1, 1, 1)}, .attrs = exact},
-           {.inputs = {uniform({9, 4}, -1, 1), uniform({9, 2}, -1, 1, 1)}, .attrs = weighted},
-           {.inputs = {uniform({3, 7}, -1, 1), uniform({3, 2}, -1, 1, 1)}, .attrs = weighted},
-           {.inputs = {regular({2, 3, 3}), uniform({3, 37}, -1, 1, 1)}, .attrs = exact},
-           {.inputs = {uniform({3, 5}, -1, 1), uniform({2, 3, 2}, -1, 1, 1)}, .attrs = weighted},
-           {.inputs = {uniform({3, 0}, -1, 1), uniform({3, 2}, -1, 1, 1)}, .attrs = exact},
-           {.inputs = {f64({{1, 0}, {1, 1}, {1, 2}}), reshape(f64({6, 0, 0}), {3, 1})}, .attrs = exact, .expected = {reshape(f64({5, -3}), {2, 1})}, .oracle = "np.linalg.lstsq(a, b, rcond=None)[0]"},
-           {.inputs = {reshape(f64({1, 2, 2}), {1, 3}), reshape(f64({9}), {1, 1})}, .attrs = exact, .expected = {reshape(f64({1, 2, 2}), {3, 1})}, .oracle = "np.linalg.lstsq(a, b, rcond=None)[0]"},
-           {.inputs = {f64({{1, 0}, {0, 2}}), reshape(f64({3, 4}), {2, 1})}, .attrs = weighted, .expected = {reshape(f64({2, 1.7777777777777777}), {2, 1})}, .oracle = "np.linalg.solve(a.T @ a + np.eye(2) / 2, a.T @ b)"},
-           {.inputs = {reshape(c128({{1, 0}, {0, 0}, {0, 1}, {1, 0}, {0, 0}, {1, 0}}), {3, 2}), reshape(c128({{1, 0}, {0, 0}, {0, 1}}), {3, 1})}, .attrs = exact,
-            .expected = {reshape(c128({{0.3333333333333333, 0}, {0, 0.3333333333333333}}), {2, 1})}, .oracle = "np.linalg.lstsq(a, b, rcond=None)[0]"}};
-     }},
+     .samples =
+         [] {
+           const OwnedAttrs exact = Attrs(Ridge{0}), weighted = Attrs(Ridge{0.5});
+           return std::vector<Sample>{
+               {.inputs = {uniform({1, 1}, 1, 2), uniform({1, 1}, -1, 1, 1)}, .attrs = exact},
+               {.inputs = {uniform({9, 4}, -1, 1), uniform({9, 2}, -1, 1, 1)}, .attrs = exact},
+               {.inputs = {uniform({3, 7}, -1, 1), uniform({3, 2}, -1, 1, 1)}, .attrs = exact},
+               {.inputs = {uniform({9, 4}, -1, 1), uniform({9, 2}, -1, 1, 1)}, .attrs = weighted},
+               {.inputs = {uniform({3, 7}, -1, 1), uniform({3, 2}, -1, 1, 1)}, .attrs = weighted},
+               {.inputs = {regular({2, 3, 3}), uniform({3, 37}, -1, 1, 1)}, .attrs = exact},
+               {.inputs = {uniform({3, 5}, -1, 1), uniform({2, 3, 2}, -1, 1, 1)}, .attrs = weighted},
+               {.inputs = {uniform({3, 0}, -1, 1), uniform({3, 2}, -1, 1, 1)}, .attrs = exact},
+               {.inputs = {f64({{1, 0}, {1, 1}, {1, 2}}), reshape(f64({6, 0, 0}), {3, 1})},
+                .attrs = exact,
+                .expected = {reshape(f64({5, -3}), {2, 1})},
+                .oracle = "np.linalg.lstsq(a, b, rcond=None)[0]"},
+               {.inputs = {reshape(f64({1, 2, 2}), {1, 3}), reshape(f64({9}), {1, 1})},
+                .attrs = exact,
+                .expected = {reshape(f64({1, 2, 2}), {3, 1})},
+                .oracle = "np.linalg.lstsq(a, b, rcond=None)[0]"},
+               {.inputs = {f64({{1, 0}, {0, 2}}), reshape(f64({3, 4}), {2, 1})},
+                .attrs = weighted,
+                .expected = {reshape(f64({2, 1.7777777777777777}), {2, 1})},
+                .oracle = "np.linalg.solve(a.T @ a + np.eye(2) / 2, a.T @ b)"},
+               {.inputs = {reshape(c128({{1, 0}, {0, 0}, {0, 1}, {1, 0}, {0, 0}, {1, 0}}), {3, 2}),
+                           reshape(c128({{1, 0}, {0, 0}, {0, 1}}), {3, 1})},
+                .attrs = exact,
+                .expected = {reshape(c128({{0.3333333333333333, 0}, {0, 0.3333333333333333}}), {2, 1})},
+                .oracle = "np.linalg.lstsq(a, b, rcond=None)[0]"}};
+         }},
 
     {.name = "qr",
      .doc = "x = q r with orthonormal columns of q and r upper triangular, its diagonal real.",
@@ -249,98 +300,143 @@ constexpr Op table[] = {
      .infer = infer_qr,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::qr(c.x[0], y[0], y[1]); },
      .rule = custom({.x = 1, .y = true}, qr_vjp),
-     .samples = [] {
-       const OwnedAttrs thin = Attrs(Full{false}), full = Attrs(Full{true});
-       return std::vector<Sample>{
-           {.inputs = {uniform({1, 1}, 1, 2)}, .attrs = thin},
-           {.inputs = {regular({2, 3, 3})}, .attrs = thin},
-           {.inputs = {uniform({4, 3}, -1, 1)}, .attrs = thin},
-           {.inputs = {uniform({9, 4}, -1, 1)}, .attrs = thin},
-           {.inputs = {uniform({2, 3, 7}, -1, 1)}, .attrs = thin},
-           {.inputs = {uniform({3, 7}, -1, 1)}, .attrs = full},
-           {.inputs = {regular({4, 4})}, .attrs = full},
-           {.inputs = {uniform({0, 0}, -1, 1)}, .attrs = thin},
-           {.inputs = {uniform({3, 0}, -1, 1)}, .attrs = thin},
-           {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = full},
-           {.inputs = {regular({37, 37})}, .attrs = thin},
-           {.inputs = {f64({{3, 1}, {0, 2}, {4, 3}})}, .attrs = thin,
-            .expected = {f64({{-0.6, 0.35777087639996635}, {0, -0.8944271909999159}, {-0.8, -0.26832815729997478}}), f64({{-5, -3}, {0, -2.23606797749979}})}, .oracle = "np.linalg.qr(x)"},
-           {.inputs = {reshape(c128({{3, 0}, {0, 1}, {0, 4}, {2, 0}}), {2, 2})}, .attrs = thin,
-            .expected = {reshape(c128({{-0.6, 0}, {0, 0.8}, {0, -0.8}, {0.6, 0}}), {2, 2}), reshape(c128({{-5, 0}, {0, 1}, {0, 0}, {2, 0}}), {2, 2})}, .oracle = "np.linalg.qr(x)"}};
-     }},
+     .samples =
+         [] {
+           const OwnedAttrs thin = Attrs(Full{false}), full = Attrs(Full{true});
+           return std::vector<Sample>{
+               {.inputs = {uniform({1, 1}, 1, 2)}, .attrs = thin},
+               {.inputs = {regular({2, 3, 3})}, .attrs = thin},
+               {.inputs = {uniform({4, 3}, -1, 1)}, .attrs = thin},
+               {.inputs = {uniform({9, 4}, -1, 1)}, .attrs = thin},
+               {.inputs = {uniform({2, 3, 7}, -1, 1)}, .attrs = thin},
+               {.inputs = {uniform({3, 7}, -1, 1)}, .attrs = full},
+               {.inputs = {regular({4, 4})}, .attrs = full},
+               {.inputs = {uniform({0, 0}, -1, 1)}, .attrs = thin},
+               {.inputs = {uniform({3, 0}, -1, 1)}, .attrs = thin},
+               {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = full},
+               {.inputs = {regular({37, 37})}, .attrs = thin},
+               {.inputs = {f64({{3, 1}, {0, 2}, {4, 3}})},
+                .attrs = thin,
+                .expected = {f64({{-0.6, 0.35777087639996635},
+                                  {0, -0.8944271909999159},
+                                  {-0.8, -0.26832815729997478}}),
+                             f64({{-5, -3}, {0, -2.23606797749979}})},
+                .oracle = "np.linalg.qr(x)"},
+               {.inputs = {reshape(c128({{3, 0}, {0, 1}, {0, 4}, {2, 0}}), {2, 2})},
+                .attrs = thin,
+                .expected = {reshape(c128({{-0.6, 0}, {0, 0.8}, {0, -0.8}, {0.6, 0}}), {2, 2}),
+                             reshape(c128({{-5, 0}, {0, 1}, {0, 0}, {2, 0}}), {2, 2})},
+                .oracle = "np.linalg.qr(x)"}};
+         }},
 
     {.name = "eigh",
-     .doc = "x = v diag(w) vᴴ of a symmetric or Hermitian matrix, of which the lower triangle is read; w ascends. The largest component of each column of v is positive.",
+     .doc = "x = v diag(w) vᴴ of a symmetric or Hermitian matrix, of which the lower triangle is read; w "
+            "ascends. The largest component of each column of v is positive.",
      .tensorflow = "SelfAdjointEigV2",
      .args = {"x"},
      .infer = infer_eigh,
-     .forward = [](const Call& c, std::span<Tensor> y) { require_convergence(c, kernels::eigh(c.x[0], y[0], y[1])); },
+     .forward = [](const Call& c,
+                   std::span<Tensor> y) { require_convergence(c, kernels::eigh(c.x[0], y[0], y[1])); },
      .rule = accepting_none(custom({.y = true}, eigh_vjp)),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {spd({1, 1})}},
-           {.inputs = {spd({0, 0})}},
-           {.inputs = {spd({2, 3, 3})}},
-           {.inputs = {regular({5, 5})}},
-           {.inputs = {spd({7, 7})}},
-           {.inputs = {f64({{1, 9}, {2, 4}})},
-            .expected = {f64({0, 5}), f64({{0.8944271909999159, 0.4472135954999579}, {-0.4472135954999579, 0.8944271909999159}})},
-            .oracle = "(lambda w, v: (w, v * np.sign(v[np.abs(v).argmax(0), np.arange(2)])))(*np.linalg.eigh(x))"},
-           {.inputs = {reshape(c128({{2, 0}, {9, 0}, {1, 1}, {3, 0}}), {2, 2})},
-            .expected = {f64({1, 4}), reshape(c128({{0.816496580927726, 0}, {0.408248290463863, -0.408248290463863}, {-0.408248290463863, -0.408248290463863}, {0.816496580927726, 0}}), {2, 2})},
-            .oracle = "(lambda w, v: (w, v / (lambda z: z / np.abs(z))(v[np.abs(v).argmax(0), np.arange(2)])))(*np.linalg.eigh(x))"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {spd({1, 1})}},
+               {.inputs = {spd({0, 0})}},
+               {.inputs = {spd({2, 3, 3})}},
+               {.inputs = {regular({5, 5})}},
+               {.inputs = {spd({7, 7})}},
+               {.inputs = {f64({{1, 9}, {2, 4}})},
+                .expected = {f64({0, 5}), f64({{0.8944271909999159, 0.4472135954999579},
+                                               {-0.4472135954999579, 0.8944271909999159}})},
+                .oracle = "(lambda w, v: (w, v * np.sign(v[np.abs(v).argmax(0), "
+                          "np.arange(2)])))(*np.linalg.eigh(x))"},
+               {.inputs = {reshape(c128({{2, 0}, {9, 0}, {1, 1}, {3, 0}}), {2, 2})},
+                .expected = {f64({1, 4}), reshape(c128({{0.816496580927726, 0},
+                                                        {0.408248290463863, -0.408248290463863},
+                                                        {-0.408248290463863, -0.408248290463863},
+                                                        {0.816496580927726, 0}}),
+                                                  {2, 2})},
+                .oracle = "(lambda w, v: (w, v / (lambda z: z / np.abs(z))(v[np.abs(v).argmax(0), "
+                          "np.arange(2)])))(*np.linalg.eigh(x))"}};
+         }},
 
     {.name = "svd",
-     .doc = "x = u diag(s) vh with orthonormal columns of u and rows of vh; s descends. The largest component of each column of u is positive.",
+     .doc = "x = u diag(s) vh with orthonormal columns of u and rows of vh; s descends. The largest "
+            "component of each column of u is positive.",
      .tensorflow = "Svd",
      .args = {"x"},
      .infer = infer_svd,
-     .forward = [](const Call& c, std::span<Tensor> y) { require_convergence(c, kernels::svd(c.x[0], y[0], y[1], y[2])); },
+     .forward = [](const Call& c,
+                   std::span<Tensor> y) { require_convergence(c, kernels::svd(c.x[0], y[0], y[1], y[2])); },
      .rule = accepting_none(custom({.y = true}, svd_vjp)),
-     .samples = [] {
-       const OwnedAttrs thin = Attrs(Full{false}), full = Attrs(Full{true});
-       return std::vector<Sample>{
-           {.inputs = {uniform({1, 1}, 1, 2)}, .attrs = thin},
-           {.inputs = {uniform({3, 3}, -1, 1)}, .attrs = thin},
-           {.inputs = {uniform({2, 4, 3}, -1, 1)}, .attrs = thin},
-           {.inputs = {uniform({9, 4}, -1, 1)}, .attrs = thin},
-           {.inputs = {uniform({3, 7}, -1, 1)}, .attrs = thin},
-           {.inputs = {uniform({4, 4}, -1, 1, 1)}, .attrs = full},
-           {.inputs = {uniform({3, 0}, -1, 1)}, .attrs = thin},
-           {.inputs = {uniform({0, 0}, -1, 1)}, .attrs = full},
-           {.inputs = {f64({{0, 2}, {3, 0}, {0, 0}})}, .attrs = thin, .expected = {f64({{0, 1}, {1, 0}, {0, 0}}), f64({3, 2}), f64({{1, 0}, {0, 1}})},
-            .oracle = "(lambda u, s, v: (u * u.sum(0), s, v * u.sum(0)[:, None]))(*np.linalg.svd(x, full_matrices=False))"},
-           {.inputs = {reshape(c128({{0, 0}, {0, 2}, {3, 0}, {0, 0}, {0, 0}, {0, 0}}), {3, 2})}, .attrs = thin,
-            .expected = {reshape(c128({{0, 0}, {1, 0}, {1, 0}, {0, 0}, {0, 0}, {0, 0}}), {3, 2}), f64({3, 2}), reshape(c128({{1, 0}, {0, 0}, {0, 0}, {0, 1}}), {2, 2})},
-            .oracle = "(lambda u, s, v: (u / u.sum(0), s, v * u.sum(0)[:, None]))(*np.linalg.svd(x, full_matrices=False))"}};
-     }},
+     .samples =
+         [] {
+           const OwnedAttrs thin = Attrs(Full{false}), full = Attrs(Full{true});
+           return std::vector<Sample>{
+               {.inputs = {uniform({1, 1}, 1, 2)}, .attrs = thin},
+               {.inputs = {uniform({3, 3}, -1, 1)}, .attrs = thin},
+               {.inputs = {uniform({2, 4, 3}, -1, 1)}, .attrs = thin},
+               {.inputs = {uniform({9, 4}, -1, 1)}, .attrs = thin},
+               {.inputs = {uniform({3, 7}, -1, 1)}, .attrs = thin},
+               {.inputs = {uniform({4, 4}, -1, 1, 1)}, .attrs = full},
+               {.inputs = {uniform({3, 0}, -1, 1)}, .attrs = thin},
+               {.inputs = {uniform({0, 0}, -1, 1)}, .attrs = full},
+               {.inputs = {f64({{0, 2}, {3, 0}, {0, 0}})},
+                .attrs = thin,
+                .expected = {f64({{0, 1}, {1, 0}, {0, 0}}), f64({3, 2}), f64({{1, 0}, {0, 1}})},
+                .oracle = "(lambda u, s, v: (u * u.sum(0), s, v * u.sum(0)[:, None]))(*np.linalg.svd(x, "
+                          "full_matrices=False))"},
+               {.inputs = {reshape(c128({{0, 0}, {0, 2}, {3, 0}, {0, 0}, {0, 0}, {0, 0}}), {3, 2})},
+                .attrs = thin,
+                .expected = {reshape(c128({{0, 0}, {1, 0}, {1, 0}, {0, 0}, {0, 0}, {0, 0}}), {3, 2}),
+                             f64({3, 2}), reshape(c128({{1, 0}, {0, 0}, {0, 0}, {0, 1}}), {2, 2})},
+                .oracle = "(lambda u, s, v: (u / u.sum(0), s, v * u.sum(0)[:, None]))(*np.linalg.svd(x, "
+                          "full_matrices=False))"}};
+         }},
 
     {.name = "pinv",
-     .doc = "The pseudo-inverse of matrices; singular values of at most rcond times the largest count as zero.",
+     .doc =
+         "The pseudo-inverse of matrices; singular values of at most rcond times the largest count as zero.",
      .args = {"x"},
      .infer = infer_pinv,
-     .forward = [](const Call& c, std::span<Tensor> y) { require_convergence(c, kernels::pinv(c.x[0], c.attrs<Cutoff>().rcond, y[0])); },
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           require_convergence(c, kernels::pinv(c.x[0], c.attrs<Cutoff>().rcond, y[0]));
+         },
      .rule = custom({.x = 1, .y = true}, pinv_vjp),
-     .samples = [] {
-       const OwnedAttrs rcond = Attrs(Cutoff{1e-6});
-       return std::vector<Sample>{
-           {.inputs = {uniform({1, 1}, 1, 2)}, .attrs = rcond},
-           {.inputs = {regular({2, 3, 3})}, .attrs = rcond},
-           {.inputs = {uniform({9, 4}, -1, 1)}, .attrs = rcond},
-           {.inputs = {uniform({3, 7}, -1, 1)}, .attrs = rcond},
-           {.inputs = {uniform({3, 0}, -1, 1)}, .attrs = rcond},
-           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})}, .attrs = rcond,
-            .expected = {f64({{-0.9444444444444444, 0.4444444444444444}, {-0.1111111111111111, 0.1111111111111111}, {0.7222222222222222, -0.2222222222222222}})}, .oracle = "np.linalg.pinv(x)"},
-           {.inputs = {reshape(c128({{1, 0}, {0, 1}, {0, 0}, {0, 0}, {2, 0}, {0, 1}}), {2, 3})}, .attrs = rcond,
-            .expected = {reshape(c128({{0.8333333333333334, 0}, {0, -0.3333333333333333}, {0, -0.16666666666666666}, {0.3333333333333333, 0}, {0.3333333333333333, 0}, {0, -0.3333333333333333}}), {3, 2})},
-            .oracle = "np.linalg.pinv(x)"}};
-     }},
+     .samples =
+         [] {
+           const OwnedAttrs rcond = Attrs(Cutoff{1e-6});
+           return std::vector<Sample>{
+               {.inputs = {uniform({1, 1}, 1, 2)}, .attrs = rcond},
+               {.inputs = {regular({2, 3, 3})}, .attrs = rcond},
+               {.inputs = {uniform({9, 4}, -1, 1)}, .attrs = rcond},
+               {.inputs = {uniform({3, 7}, -1, 1)}, .attrs = rcond},
+               {.inputs = {uniform({3, 0}, -1, 1)}, .attrs = rcond},
+               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})},
+                .attrs = rcond,
+                .expected = {f64({{-0.9444444444444444, 0.4444444444444444},
+                                  {-0.1111111111111111, 0.1111111111111111},
+                                  {0.7222222222222222, -0.2222222222222222}})},
+                .oracle = "np.linalg.pinv(x)"},
+               {.inputs = {reshape(c128({{1, 0}, {0, 1}, {0, 0}, {0, 0}, {2, 0}, {0, 1}}), {2, 3})},
+                .attrs = rcond,
+                .expected = {reshape(c128({{0.8333333333333334, 0},
+                                           {0, -0.3333333333333333},
+                                           {0, -0.16666666666666666},
+                                           {0.3333333333333333, 0},
+                                           {0.3333333333333333, 0},
+                                           {0, -0.3333333333333333}}),
+                                     {3, 2})},
+                .oracle = "np.linalg.pinv(x)"}};
+         }},
 };
 
 Tensor with_zeros_below(const Tensor& x, std::int64_t rows) {
   Shape none, below;
-  for (int d = 0; d < x.ndim(); ++d) none.push_back(0), below.push_back(d == x.ndim() - 2 ? rows : 0);
+  for (int d = 0; d < x.ndim(); ++d)
+    none.push_back(0), below.push_back(d == x.ndim() - 2 ? rows : 0);
   return pad(x, none, below);
 }
 
@@ -351,7 +447,7 @@ Tensor with_weight_below(const Tensor& a, double l2) {
   return concat({a, broadcast_to(weight, with_last(a, 2, {n, n}).shape)}, -2);
 }
 
-}  // namespace
+}   // namespace
 
 Qr qr(const Tensor& x, bool full) {
   std::vector<Tensor> y = find(table, "qr").run({&x, 1}, Full{full});
@@ -386,4 +482,4 @@ Tensor lstsq(const Tensor& a, const Tensor& b, const LeastSquares& options) {
 
 std::span<const Op> decompositions_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,5 +1,5 @@
-// Eigenvalues and eigenvectors of any square matrices, which are complex. The op makes the largest component of each vector 1,
-// so that its outputs are analytic functions of x; the function divides by norms.
+// Eigenvalues and eigenvectors of any square matrices, which are complex. The op makes the largest component
+// of each vector 1, so that its outputs are analytic functions of x; the function divides by norms.
 #include "kernels/linalg/eig.h"
 
 #include "ops/axes.h"
@@ -25,10 +25,13 @@ Tensor at_largest(const Tensor& v) {
   return matmul(one_hot(argmax(abs(v), -2), extent(v, 2), real_of(v.dtype())), v);
 }
 
-Tensor as_of(const Tensor& x, const Tensor& gradient) { return is_complex(x.dtype()) ? gradient : real(gradient); }
+Tensor as_of(const Tensor& x, const Tensor& gradient) {
+  return is_complex(x.dtype()) ? gradient : real(gradient);
+}
 
-// With p = v⁻¹ dx v: dwⱼ = p[j, j], and dv = v s with s[i, j] = p[i, j] / (wⱼ - wᵢ) off the diagonal, where s[j, j] keeps the
-// largest component of vector j at 1. Magnus 1985, "On differentiating eigenvalues and eigenvectors", section 5.
+// With p = v⁻¹ dx v: dwⱼ = p[j, j], and dv = v s with s[i, j] = p[i, j] / (wⱼ - wᵢ) off the diagonal, where
+// s[j, j] keeps the largest component of vector j at 1. Magnus 1985, "On differentiating eigenvalues and
+// eigenvectors", section 5.
 void eig_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   const Tensor &w = c.y[0], &v = c.y[1];
   Tensor middle;
@@ -52,28 +55,42 @@ void eig_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
 
 constexpr Op table[] = {
     {.name = "eig",
-     .doc = "values and vectors with x vectors = vectors diag(values), both complex; the largest component of each vector is 1. No part of the gradient comes from pairs of equal values.",
+     .doc = "values and vectors with x vectors = vectors diag(values), both complex; the largest component "
+            "of each vector is 1. No part of the gradient comes from pairs of equal values.",
      .tensorflow = "Eig",
      .args = {"x"},
      .infer = infer_eig,
-     .forward = [](const Call& c, std::span<Tensor> y) { require_convergence(c, kernels::eig(c.x[0], y[0], y[1])); },
+     .forward = [](const Call& c,
+                   std::span<Tensor> y) { require_convergence(c, kernels::eig(c.x[0], y[0], y[1])); },
      .rule = accepting_none(custom({.y = true}, eig_vjp, eig_jvp)),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({1, 1}, -1, 1)}},
-           {.inputs = {uniform({0, 0}, -1, 1)}},
-           {.inputs = {uniform({3, 3}, -1, 1)}},
-           {.inputs = {uniform({2, 4, 4}, -1, 1, 1)}},
-           {.inputs = {spread({4, 4})}},
-           {.inputs = {f64({{1, -8}, {2, 1}})}, .expected = {c128({{1, 4}, {1, -4}}), reshape(c128({{1, 0}, {1, 0}, {0, -0.5}, {0, 0.5}}), {2, 2})},
-            .oracle = "(lambda w, v: (w, v / v[np.abs(v).argmax(0), np.arange(2)]))(*np.linalg.eig(x))"},
-           {.inputs = {f64({{2, 0.5, 0}, {0, 3, 0}, {1, 0, -1}})},
-            .expected = {c128({{-1, 0}, {2, 0}, {3, 0}}), reshape(c128({{0, 0}, {1, 0}, {0.5, 0}, {0, 0}, {0, 0}, {1, 0}, {1, 0}, {0.3333333333333333, 0}, {0.125, 0}}), {3, 3})},
-            .oracle = "(lambda w, v: (w, v / v[np.abs(v).argmax(0), np.arange(3)]))(*np.linalg.eig(x))"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({1, 1}, -1, 1)}},
+               {.inputs = {uniform({0, 0}, -1, 1)}},
+               {.inputs = {uniform({3, 3}, -1, 1)}},
+               {.inputs = {uniform({2, 4, 4}, -1, 1, 1)}},
+               {.inputs = {spread({4, 4})}},
+               {.inputs = {f64({{1, -8}, {2, 1}})},
+                .expected = {c128({{1, 4}, {1, -4}}),
+                             reshape(c128({{1, 0}, {1, 0}, {0, -0.5}, {0, 0.5}}), {2, 2})},
+                .oracle = "(lambda w, v: (w, v / v[np.abs(v).argmax(0), np.arange(2)]))(*np.linalg.eig(x))"},
+               {.inputs = {f64({{2, 0.5, 0}, {0, 3, 0}, {1, 0, -1}})},
+                .expected = {c128({{-1, 0}, {2, 0}, {3, 0}}), reshape(c128({{0, 0},
+                                                                            {1, 0},
+                                                                            {0.5, 0},
+                                                                            {0, 0},
+                                                                            {0, 0},
+                                                                            {1, 0},
+                                                                            {1, 0},
+                                                                            {0.3333333333333333, 0},
+                                                                            {0.125, 0}}),
+                                                                      {3, 3})},
+                .oracle = "(lambda w, v: (w, v / v[np.abs(v).argmax(0), np.arange(3)]))(*np.linalg.eig(x))"}};
+         }},
 };
 
-}  // namespace
+}   // namespace
 
 Eig eig(const Tensor& x) {
   const std::vector<Tensor> y = find(table, "eig").run({&x, 1});
@@ -83,4 +100,4 @@ Tensor eigvals(const Tensor& x) { return find(table, "eig").run({&x, 1})[0]; }
 
 std::span<const Op> eig_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

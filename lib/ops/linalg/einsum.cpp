@@ -1,20 +1,22 @@
-// Products by an equation. In: an equation and tensors. Out: a tensor made of matmul wherever there is something to sum, else of
-// mul. Each operand is brought to labels that stand once, then pairs are multiplied from left to right, each by the op.
+// Products by an equation. In: an equation and tensors. Out: a tensor made of matmul wherever there is
+// something to sum, else of mul. Each operand is brought to labels that stand once, then pairs are multiplied
+// from left to right, each by the op.
 #include "tapedeck/ops/einsum.h"
 
 #include <algorithm>
 #include <string>
 
 #include "core/format.h"
+#include "core/storage.h"
 #include "ops/axes.h"
 #include "ops/samples.h"
 #include "tapedeck/ops.h"
-#include "core/storage.h"
 
 namespace tapedeck {
 namespace {
 
-/// A character for each axis: a letter, or for an axis that "..." stands for how far it is from the end of these, from 1 on.
+/// A character for each axis: a letter, or for an axis that "..." stands for how far it is from the end of
+/// these, from 1 on.
 using Labels = std::string;
 bool has(const Labels& labels, char l) { return labels.find(l) != Labels::npos; }
 bool broadcasts(char l) { return l <= Shape::kMaxRank; }
@@ -26,7 +28,8 @@ struct Term {
   std::int64_t extent(char l) const { return x.shape()[static_cast<int>(labels.find(l))]; }
   std::int64_t extent(const Labels& some) const {
     std::int64_t n = 1;
-    for (const char l : some) n *= extent(l);
+    for (const char l : some)
+      n *= extent(l);
     return n;
   }
 };
@@ -39,7 +42,9 @@ class Equation {
     const std::size_t arrow = dense.find("->");
     std::string inputs = dense.substr(0, arrow);
     const auto count = static_cast<std::size_t>(std::count(inputs.begin(), inputs.end(), ',')) + 1;
-    if (count != operands.size()) throw_error<ArgumentError>("einsum: \"{}\" has {} operands, {} are given", text_, count, operands.size());
+    if (count != operands.size())
+      throw_error<ArgumentError>("einsum: \"{}\" has {} operands, {} are given", text_, count,
+                                 operands.size());
     for (const Tensor& x : operands) {
       const std::size_t end = std::min(inputs.find(','), inputs.size());
       terms_.push_back({x, labels_of_operand(inputs.substr(0, end), x)});
@@ -54,25 +59,34 @@ class Equation {
 
  private:
   // The letters before and behind "..." of one side of the equation.
-  struct Part { Labels before, behind; bool dots; };
+  struct Part {
+    Labels before, behind;
+    bool dots;
+  };
   Part parse(const std::string& part) const {
     const std::size_t dots = part.find("...");
-    const Part p{part.substr(0, dots), dots == std::string::npos ? "" : part.substr(dots + 3), dots != std::string::npos};
+    const Part p{part.substr(0, dots), dots == std::string::npos ? "" : part.substr(dots + 3),
+                 dots != std::string::npos};
     for (const char l : p.before + p.behind)
       if (!(l >= 'a' && l <= 'z') && !(l >= 'A' && l <= 'Z'))
-        throw_error<ArgumentError>("einsum: \"{}\" is not an equation at '{}': write labels as letters, one \"...\" in an operand, commas between operands and \"->\" before the output", text_, l);
+        throw_error<ArgumentError>(
+            "einsum: \"{}\" is not an equation at '{}': write labels as letters, one \"...\" in an operand, "
+            "commas between operands and \"->\" before the output",
+            text_, l);
     return p;
   }
   static Labels dots(int n) {
     Labels labels;
-    for (int back = n; back > 0; --back) labels.push_back(static_cast<char>(back));
+    for (int back = n; back > 0; --back)
+      labels.push_back(static_cast<char>(back));
     return labels;
   }
   Labels labels_of_operand(const std::string& part, const Tensor& x) {
     const Part p = parse(part);
     const int letters = static_cast<int>(p.before.size() + p.behind.size());
     if (p.dots ? letters > x.ndim() : letters != x.ndim())
-      throw_error<ShapeError>("einsum: operand {} of \"{}\" has {} labels{}, but is {}", terms_.size(), text_, letters, p.dots ? " beside the dots" : "", x.spec());
+      throw_error<ShapeError>("einsum: operand {} of \"{}\" has {} labels{}, but is {}", terms_.size(), text_,
+                              letters, p.dots ? " beside the dots" : "", x.spec());
     if (p.dots) dots_ = std::max(dots_, x.ndim() - letters);
     return p.before + (p.dots ? dots(x.ndim() - letters) : Labels()) + p.behind;
   }
@@ -80,15 +94,19 @@ class Equation {
     const Part p = parse(part);
     const Labels letters = p.before + p.behind;
     for (const char l : letters) {
-      if (std::none_of(terms_.begin(), terms_.end(), [&](const Term& t) { return has(t.labels, l); })) throw_error<ArgumentError>("einsum: label {} of the output of \"{}\" is in no operand", l, text_);
-      if (std::count(letters.begin(), letters.end(), l) > 1) throw_error<ArgumentError>("einsum: label {} stands twice in the output of \"{}\"", l, text_);
+      if (std::none_of(terms_.begin(), terms_.end(), [&](const Term& t) { return has(t.labels, l); }))
+        throw_error<ArgumentError>("einsum: label {} of the output of \"{}\" is in no operand", l, text_);
+      if (std::count(letters.begin(), letters.end(), l) > 1)
+        throw_error<ArgumentError>("einsum: label {} stands twice in the output of \"{}\"", l, text_);
     }
     return p.before + (p.dots ? dots(dots_) : Labels()) + p.behind;
   }
   Labels implicit_output() const {
     Labels all, once;
-    for (const Term& t : terms_) all += t.labels;
-    for (const char l : all) if (!broadcasts(l) && std::count(all.begin(), all.end(), l) == 1) once.push_back(l);
+    for (const Term& t : terms_)
+      all += t.labels;
+    for (const char l : all)
+      if (!broadcasts(l) && std::count(all.begin(), all.end(), l) == 1) once.push_back(l);
     std::sort(once.begin(), once.end());
     return dots(dots_) + once;
   }
@@ -100,10 +118,12 @@ class Equation {
           for (std::size_t b = 0; b < (j == i ? a : terms_[j].labels.size()); ++b) {
             const char l = terms_[i].labels[a];
             if (terms_[j].labels[b] != l) continue;
-            const std::int64_t p = terms_[j].x.shape()[static_cast<int>(b)], q = terms_[i].x.shape()[static_cast<int>(a)];
+            const std::int64_t p = terms_[j].x.shape()[static_cast<int>(b)],
+                               q = terms_[i].x.shape()[static_cast<int>(a)];
             if (p == q || (broadcasts(l) && (p == 1 || q == 1))) continue;
-            throw_error<ShapeError>("einsum: {} of \"{}\" is {} in operand {}, {}, and {} in operand {}, {}", broadcasts(l) ? "an axis of the dots" : fmt::format("label {}", l), text_, p, j,
-                                    terms_[j].x.spec(), q, i, terms_[i].x.spec());
+            throw_error<ShapeError>("einsum: {} of \"{}\" is {} in operand {}, {}, and {} in operand {}, {}",
+                                    broadcasts(l) ? "an axis of the dots" : fmt::format("label {}", l), text_,
+                                    p, j, terms_[j].x.spec(), q, i, terms_[i].x.spec());
           }
   }
 
@@ -116,7 +136,8 @@ class Equation {
 Tensor arranged(const Term& t, const Labels& order) {
   if (t.labels == order) return t.x;
   std::vector<int> perm;
-  for (const char l : order) perm.push_back(static_cast<int>(t.labels.find(l)));
+  for (const char l : order)
+    perm.push_back(static_cast<int>(t.labels.find(l)));
   return transpose(t.x, perm);
 }
 
@@ -143,7 +164,8 @@ void take_diagonals(Term& t) {
 // The sum over the labels for which drop(l) holds.
 template <class F> void sum_over(Term& t, const F& drop) {
   std::vector<int> axes;
-  for (std::size_t d = 0; d < t.labels.size(); ++d) if (drop(t.labels[d])) axes.push_back(static_cast<int>(d));
+  for (std::size_t d = 0; d < t.labels.size(); ++d)
+    if (drop(t.labels[d])) axes.push_back(static_cast<int>(d));
   if (axes.empty()) return;
   t.x = sum(t.x, axes);
   std::erase_if(t.labels, drop);
@@ -153,10 +175,13 @@ template <class F> void sum_over(Term& t, const F& drop) {
 void squeeze_repeated(Term& t, const Term& other) {
   std::vector<int> axes;
   for (std::size_t d = 0; d < t.labels.size(); ++d)
-    if (has(other.labels, t.labels[d]) && t.x.shape()[static_cast<int>(d)] == 1 && other.extent(t.labels[d]) != 1) axes.push_back(static_cast<int>(d));
+    if (has(other.labels, t.labels[d]) && t.x.shape()[static_cast<int>(d)] == 1 &&
+        other.extent(t.labels[d]) != 1)
+      axes.push_back(static_cast<int>(d));
   if (axes.empty()) return;
   t.x = squeeze(t.x, axes);
-  for (auto d = axes.rbegin(); d != axes.rend(); ++d) t.labels.erase(static_cast<std::size_t>(*d), 1);
+  for (auto d = axes.rbegin(); d != axes.rend(); ++d)
+    t.labels.erase(static_cast<std::size_t>(*d), 1);
 }
 
 template <class F> Labels those(const Labels& labels, const F& wanted) {
@@ -169,7 +194,8 @@ template <class F> Labels those(const Labels& labels, const F& wanted) {
 Tensor spread(const Term& t, const Labels& order) {
   const Tensor x = arranged(t, those(order, [&](char l) { return has(t.labels, l); }));
   Shape shape;
-  for (const char l : order) shape.push_back(has(t.labels, l) ? t.extent(l) : 1);
+  for (const char l : order)
+    shape.push_back(has(t.labels, l) ? t.extent(l) : 1);
   return x.shape() == shape ? x : reshape(x, shape);
 }
 
@@ -179,8 +205,8 @@ Term by_elements(const Term& a, const Term& b, const Labels& kept, const Labels&
   return y;
 }
 
-/// A product as one matmul over three groups of axes of each operand: those that both have and the result, too; those of its own;
-/// those that are summed over.
+/// A product as one matmul over three groups of axes of each operand: those that both have and the result,
+/// too; those of its own; those that are summed over.
 class MatrixProduct {
  public:
   MatrixProduct(const Term& a, const Term& b, const Labels& wanted) : a_(a), b_(b), wanted_(wanted) {
@@ -189,7 +215,8 @@ class MatrixProduct {
     const auto is_summed = [&](char l) { return in_both(l) && !has(wanted, l); };
     const auto of_a = [&](char l) { return has(a.labels, l) && !in_both(l); };
     const auto of_b = [&](char l) { return has(b.labels, l) && !in_both(l); };
-    for (const Labels& batch : {those(a.labels, is_batch), those(b.labels, is_batch), those(wanted, is_batch)})
+    for (const Labels& batch :
+         {those(a.labels, is_batch), those(b.labels, is_batch), those(wanted, is_batch)})
       for (const Labels& summed : {those(a.labels, is_summed), those(b.labels, is_summed)})
         for (const Labels& own_a : {those(a.labels, of_a), those(wanted, of_a)})
           for (const Labels& own_b : {those(b.labels, of_b), those(wanted, of_b)}) {
@@ -200,30 +227,44 @@ class MatrixProduct {
   }
 
   Term result() const {
-    const Labels &first = best_.exchanged ? best_.own_b : best_.own_a, &second = best_.exchanged ? best_.own_a : best_.own_b;
-    const Matrices p = as_matrices(best_.exchanged ? b_ : a_, first), q = as_matrices(best_.exchanged ? a_ : b_, second);
+    const Labels &first = best_.exchanged ? best_.own_b : best_.own_a,
+                 &second = best_.exchanged ? best_.own_a : best_.own_b;
+    const Matrices p = as_matrices(best_.exchanged ? b_ : a_, first),
+                   q = as_matrices(best_.exchanged ? a_ : b_, second);
     const Tensor y = matmul(p.x, q.x, {.a = !p.rows_are_own, .b = q.rows_are_own});
     Shape shape;
-    for (const char l : best_.batch) shape.push_back(a_.extent(l));
-    for (const char l : first + second) shape.push_back((has(a_.labels, l) ? a_ : b_).extent(l));
+    for (const char l : best_.batch)
+      shape.push_back(a_.extent(l));
+    for (const char l : first + second)
+      shape.push_back((has(a_.labels, l) ? a_ : b_).extent(l));
     return {y.shape() == shape ? y : reshape(y, shape), best_.batch + first + second};
   }
 
  private:
-  struct Order { Labels batch, summed, own_a, own_b; bool exchanged; };
-  struct Matrices { Tensor x; bool rows_are_own; };
+  struct Order {
+    Labels batch, summed, own_a, own_b;
+    bool exchanged;
+  };
+  struct Matrices {
+    Tensor x;
+    bool rows_are_own;
+  };
 
   // Remembers the order for which the fewest elements are moved.
   void consider(const Order& o) {
-    const auto moves = [&](const Term& t, const Labels& own) { return t.labels == o.batch + own + o.summed || t.labels == o.batch + o.summed + own ? 0 : t.x.size(); };
+    const auto moves = [&](const Term& t, const Labels& own) {
+      return t.labels == o.batch + own + o.summed || t.labels == o.batch + o.summed + own ? 0 : t.x.size();
+    };
     const bool in_place = o.batch + (o.exchanged ? o.own_b + o.own_a : o.own_a + o.own_b) == wanted_;
-    const std::int64_t moved = moves(a_, o.own_a) + moves(b_, o.own_b) + (in_place ? 0 : a_.extent(o.batch) * a_.extent(o.own_a) * b_.extent(o.own_b));
+    const std::int64_t moved = moves(a_, o.own_a) + moves(b_, o.own_b) +
+                               (in_place ? 0 : a_.extent(o.batch) * a_.extent(o.own_a) * b_.extent(o.own_b));
     if (moved_ >= 0 && moved >= moved_) return;
     moved_ = moved;
     best_ = o;
   }
   Matrices as_matrices(const Term& t, const Labels& own) const {
-    const bool columns_are_own = t.labels == best_.batch + best_.summed + own && !best_.summed.empty() && !own.empty();
+    const bool columns_are_own =
+        t.labels == best_.batch + best_.summed + own && !best_.summed.empty() && !own.empty();
     const std::int64_t m = t.extent(own), k = t.extent(best_.summed);
     Shape shape;
     if (!best_.batch.empty()) shape.push_back(t.extent(best_.batch));
@@ -247,7 +288,9 @@ Term product(Term a, Term b, const Labels& wanted) {
   sum_over(b, [&](char l) { return !has(a.labels, l) && !has(wanted, l); });
   const auto in_both = [&](char l) { return has(a.labels, l) && has(b.labels, l); };
   const Labels summed = those(a.labels, [&](char l) { return in_both(l) && !has(wanted, l); });
-  const auto own = [&](const Term& t) { return t.extent(those(t.labels, [&](char l) { return !in_both(l); })); };
+  const auto own = [&](const Term& t) {
+    return t.extent(those(t.labels, [&](char l) { return !in_both(l); }));
+  };
   const bool floating = is_floating(a.x.dtype()) && is_floating(b.x.dtype());
   if (summed.empty() || !floating || (own(a) == 1 && own(b) == 1)) return by_elements(a, b, wanted, summed);
   return MatrixProduct(a, b, wanted).result();
@@ -256,14 +299,19 @@ Term product(Term a, Term b, const Labels& wanted) {
 using namespace samples;
 
 // Of one operand or of two; a label stands once in each, and in the output.
-struct EinsumAttrs { Labels a, b, output; };
-const Labels& labels_of(const Call& c, int i) { return i ? c.attrs<EinsumAttrs>().b : c.attrs<EinsumAttrs>().a; }
+struct EinsumAttrs {
+  Labels a, b, output;
+};
+const Labels& labels_of(const Call& c, int i) {
+  return i ? c.attrs<EinsumAttrs>().b : c.attrs<EinsumAttrs>().a;
+}
 Term term_of(const Call& c, int i) { return {c.x[i], labels_of(c, i)}; }
 
 Spec infer_einsum(const Call& c) {
   const Labels& output = c.attrs<EinsumAttrs>().output;
   for (int i = 0; i < c.x.size(); ++i)
-    if (static_cast<int>(labels_of(c, i).size()) != c.x[i].ndim()) throw_shape_error(c, fmt::format("operand {} has {} labels", i, labels_of(c, i).size()));
+    if (static_cast<int>(labels_of(c, i).size()) != c.x[i].ndim())
+      throw_shape_error(c, fmt::format("operand {} has {} labels", i, labels_of(c, i).size()));
   if (c.x.size() == 2) {
     require_one_dtype(c);
     if (c.x[0].dtype() == DType::boolean) throw_dtype_error(c, "bool has no arithmetic, use astype");
@@ -275,13 +323,16 @@ Spec infer_einsum(const Call& c) {
     for (int i = 0; i < c.x.size(); ++i) {
       if (!has(labels_of(c, i), l)) continue;
       const std::int64_t own = term_of(c, i).extent(l);
-      if (i && own != n && has(labels_of(c, 0), l) && !(broadcasts(l) && (own == 1 || n == 1))) throw_shape_error(c, "extents of a label differ");
+      if (i && own != n && has(labels_of(c, 0), l) && !(broadcasts(l) && (own == 1 || n == 1)))
+        throw_shape_error(c, "extents of a label differ");
       if (i == 0 || n == 1) n = own;
     }
     return n;
   };
-  for (const char l : output) shape.push_back(extent(l));
-  for (const char l : labels_of(c, 0)) (void)extent(l);
+  for (const char l : output)
+    shape.push_back(extent(l));
+  for (const char l : labels_of(c, 0))
+    (void)extent(l);
   return {c.x[0].dtype(), shape};
 }
 
@@ -292,24 +343,33 @@ void run_einsum(const Call& c, std::span<Tensor> y) {
   share_with(y[0], arranged(t, output));
 }
 
-// The product of dy, whose first labels are `extra`, and of the other operand, in the axes of x: summed where x was repeated, and
-// repeated where x was summed alone.
+// The product of dy, whose first labels are `extra`, and of the other operand, in the axes of x: summed where
+// x was repeated, and repeated where x was summed alone.
 Tensor gradient_of(const Term& dy, const Labels& extra, const Term* other, const Term& x) {
-  const auto is_repeated = [&](char l) { return x.extent(l) == 1 && ((has(dy.labels, l) && dy.extent(l) != 1) || (other && has(other->labels, l) && other->extent(l) != 1)); };
-  const Labels found = extra + those(x.labels, [&](char l) { return !is_repeated(l) && (has(dy.labels, l) || (other && has(other->labels, l))); });
+  const auto is_repeated = [&](char l) {
+    return x.extent(l) == 1 && ((has(dy.labels, l) && dy.extent(l) != 1) ||
+                                (other && has(other->labels, l) && other->extent(l) != 1));
+  };
+  const Labels found = extra + those(x.labels, [&](char l) {
+                         return !is_repeated(l) && (has(dy.labels, l) || (other && has(other->labels, l)));
+                       });
   Term g = other ? product(dy, *other, found) : dy;
   sum_over(g, [&](char l) { return !has(found, l); });
   Shape once, all;
-  for (const char l : extra) once.push_back(dy.extent(l)), all.push_back(dy.extent(l));
-  for (const char l : x.labels) once.push_back(has(found, l) ? g.extent(l) : 1), all.push_back(x.extent(l));
-  const Tensor in_order = arranged(g, found), with_ones = in_order.shape() == once ? in_order : reshape(in_order, once);
+  for (const char l : extra)
+    once.push_back(dy.extent(l)), all.push_back(dy.extent(l));
+  for (const char l : x.labels)
+    once.push_back(has(found, l) ? g.extent(l) : 1), all.push_back(x.extent(l));
+  const Tensor in_order = arranged(g, found),
+               with_ones = in_order.shape() == once ? in_order : reshape(in_order, once);
   return once == all ? with_ones : broadcast_to(with_ones, all);
 }
 
 // Of the axes in front of the last `ndim`, which are neither letters nor axes of dots.
 Labels labels_of_stack(const Tensor& t, int ndim) {
   Labels extra;
-  for (int d = ndim; d < t.ndim(); ++d) extra.push_back(static_cast<char>(Shape::kMaxRank + 1 + d));
+  for (int d = ndim; d < t.ndim(); ++d)
+    extra.push_back(static_cast<char>(Shape::kMaxRank + 1 + d));
   return extra;
 }
 
@@ -320,7 +380,8 @@ void einsum_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) 
   for (int i = 0; i < c.x.size(); ++i) {
     if (!c.needs(i)) continue;
     const Term other = c.x.size() == 2 ? term_of(c, 1 - i) : Term();
-    dx[static_cast<std::size_t>(i)] = gradient_of(dy, extra, c.x.size() == 2 ? &other : nullptr, term_of(c, i));
+    dx[static_cast<std::size_t>(i)] =
+        gradient_of(dy, extra, c.x.size() == 2 ? &other : nullptr, term_of(c, i));
   }
 }
 
@@ -332,7 +393,8 @@ void einsum_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
     (i ? attrs.b : attrs.a).insert(0, extra);
     attrs.output.insert(0, extra);
     std::vector<Tensor> x;
-    for (int k = 0; k < c.x.size(); ++k) x.push_back(k == i ? dx[k] : c.x[k]);
+    for (int k = 0; k < c.x.size(); ++k)
+      x.push_back(k == i ? dx[k] : c.x[k]);
     const Tensor term = c.op.execute(x, Attrs(attrs));
     dy[0] = dy[0].defined() ? dy[0] + term : term;
   }
@@ -345,35 +407,54 @@ constexpr Rule kProduct = [] {
   return rule;
 }();
 
-OwnedAttrs of_two(Labels a, Labels b, Labels output) { return Attrs(EinsumAttrs{std::move(a), std::move(b), std::move(output)}); }
+OwnedAttrs of_two(Labels a, Labels b, Labels output) {
+  return Attrs(EinsumAttrs{std::move(a), std::move(b), std::move(output)});
+}
 OwnedAttrs of_one(Labels a, Labels output) { return Attrs(EinsumAttrs{std::move(a), {}, std::move(output)}); }
 
 constexpr Op table[] = {
     {.name = "einsum",
-     .doc = "The sum over the labels that the output does not have of a product, as \"ij,jk->ik\" says; of one operand the sum.",
+     .doc = "The sum over the labels that the output does not have of a product, as \"ij,jk->ik\" says; of "
+            "one operand the sum.",
      .tensorflow = "Einsum",
      .args = {"x"},
      .infer = infer_einsum,
      .forward = {run_einsum, Outputs::own},
      .rule = kProduct,
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({5, 37}, -1, 1), uniform({37, 3}, -1, 1, 1)}, .attrs = of_two("ij", "jk", "ik")},
-           {.inputs = {uniform({2, 3, 5}, -1, 1), uniform({4, 5, 2}, -1, 1, 1)}, .attrs = of_two("bij", "kjb", "kbi")},
-           {.inputs = {uniform({2, 1, 3}, -1, 1), uniform({5, 3}, -1, 1, 1)}, .attrs = of_two("\2\1i", "\1i", "\2\1")},
-           {.inputs = {uniform({2, 1, 3}, -1, 1), uniform({5, 3}, -1, 1, 1)}, .attrs = of_two("\2\1i", "\1j", "ij")},
-           {.inputs = {uniform({2, 3}, -1, 1), uniform({4, 5}, -1, 1, 1)}, .attrs = of_two("ij", "kl", "ki")},
-           {.inputs = {uniform({2, 3}, -1, 1), uniform({2, 3}, -1, 1, 1)}, .attrs = of_two("ij", "ij", "ji")},
-           {.inputs = {uniform({}, -1, 1), uniform({2, 3}, -1, 1, 1)}, .attrs = of_two("", "ij", "ij")},
-           {.inputs = {uniform({2, 0}, -1, 1), uniform({0, 3}, -1, 1, 1)}, .attrs = of_two("ij", "jk", "ik")},
-           {.inputs = {uniform({2, 3, 37}, -1, 1)}, .attrs = of_one("ijk", "ki")},
-           {.inputs = {uniform({2, 3}, -1, 1)}, .attrs = of_one("ij", "ij")},
-           {.inputs = {uniform({}, -1, 1)}, .attrs = of_one("", "")},
-           {.inputs = {tensor({{1, 2}, {3, 4}}, DType::i64), tensor({{1, 0}, {2, 1}}, DType::i64)}, .attrs = of_two("ij", "jk", "ki"), .expected = {tensor({{5, 11}, {2, 4}}, DType::i64)},
-            .oracle = "np.einsum('ij,jk->ki', x[0], x[1])"},
-           {.inputs = {f64({{1, 2}, {3, 4}}), f64({{1, 0}, {2, 1}})}, .attrs = of_two("ij", "ik", "jk"), .expected = {f64({{7, 3}, {10, 4}})}, .oracle = "np.einsum('ij,ik->jk', x[0], x[1])"},
-           {.inputs = {f64({{1, 2}, {3, 4}})}, .attrs = of_one("ij", "j"), .expected = {f64({4, 6})}, .oracle = "np.einsum('ij->j', x)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({5, 37}, -1, 1), uniform({37, 3}, -1, 1, 1)},
+                .attrs = of_two("ij", "jk", "ik")},
+               {.inputs = {uniform({2, 3, 5}, -1, 1), uniform({4, 5, 2}, -1, 1, 1)},
+                .attrs = of_two("bij", "kjb", "kbi")},
+               {.inputs = {uniform({2, 1, 3}, -1, 1), uniform({5, 3}, -1, 1, 1)},
+                .attrs = of_two("\2\1i", "\1i", "\2\1")},
+               {.inputs = {uniform({2, 1, 3}, -1, 1), uniform({5, 3}, -1, 1, 1)},
+                .attrs = of_two("\2\1i", "\1j", "ij")},
+               {.inputs = {uniform({2, 3}, -1, 1), uniform({4, 5}, -1, 1, 1)},
+                .attrs = of_two("ij", "kl", "ki")},
+               {.inputs = {uniform({2, 3}, -1, 1), uniform({2, 3}, -1, 1, 1)},
+                .attrs = of_two("ij", "ij", "ji")},
+               {.inputs = {uniform({}, -1, 1), uniform({2, 3}, -1, 1, 1)}, .attrs = of_two("", "ij", "ij")},
+               {.inputs = {uniform({2, 0}, -1, 1), uniform({0, 3}, -1, 1, 1)},
+                .attrs = of_two("ij", "jk", "ik")},
+               {.inputs = {uniform({2, 3, 37}, -1, 1)}, .attrs = of_one("ijk", "ki")},
+               {.inputs = {uniform({2, 3}, -1, 1)}, .attrs = of_one("ij", "ij")},
+               {.inputs = {uniform({}, -1, 1)}, .attrs = of_one("", "")},
+               {.inputs = {tensor({{1, 2}, {3, 4}}, DType::i64), tensor({{1, 0}, {2, 1}}, DType::i64)},
+                .attrs = of_two("ij", "jk", "ki"),
+                .expected = {tensor({{5, 11}, {2, 4}}, DType::i64)},
+                .oracle = "np.einsum('ij,jk->ki', x[0], x[1])"},
+               {.inputs = {f64({{1, 2}, {3, 4}}), f64({{1, 0}, {2, 1}})},
+                .attrs = of_two("ij", "ik", "jk"),
+                .expected = {f64({{7, 3}, {10, 4}})},
+                .oracle = "np.einsum('ij,ik->jk', x[0], x[1])"},
+               {.inputs = {f64({{1, 2}, {3, 4}})},
+                .attrs = of_one("ij", "j"),
+                .expected = {f64({4, 6})},
+                .oracle = "np.einsum('ij->j', x)"}};
+         }},
 };
 
 // The op on one pair, in the dtype of both.
@@ -383,38 +464,49 @@ Term multiplied(const Term& a, const Term& b, const Labels& wanted) {
   return {find(table, "einsum").with(EinsumAttrs{a.labels, b.labels, wanted}, as(a.x), as(b.x)), wanted};
 }
 
-}  // namespace
+}   // namespace
 
 Tensor einsum(std::string_view equation, std::span<const Tensor> operands) {
   if (operands.empty()) throw_error<ArgumentError>("einsum: no operands for \"{}\"", equation);
   Equation e(equation, operands);
   std::vector<Term>& terms = e.terms();
-  for (Term& t : terms) take_diagonals(t);
+  for (Term& t : terms)
+    take_diagonals(t);
   Term y = terms[0];
   if (terms.size() == 1) return find(table, "einsum").with(EinsumAttrs{y.labels, {}, e.output()}, y.x);
   for (std::size_t i = 1; i < terms.size(); ++i) {
     Labels wanted;   // by the output, then by operands that come later
     const auto add = [&](const Labels& some) {
-      for (const char l : some) if (!has(wanted, l) && (has(y.labels, l) || has(terms[i].labels, l))) wanted.push_back(l);
+      for (const char l : some)
+        if (!has(wanted, l) && (has(y.labels, l) || has(terms[i].labels, l))) wanted.push_back(l);
     };
     add(e.output());
-    for (std::size_t later = i + 1; later < terms.size(); ++later) add(terms[later].labels);
+    for (std::size_t later = i + 1; later < terms.size(); ++later)
+      add(terms[later].labels);
     y = multiplied(y, terms[i], wanted);
   }
   return y.x;
 }
 
-Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int>& axes_of_a, const std::vector<int>& axes_of_b) {
-  if (axes_of_a.size() != axes_of_b.size()) throw_error<ArgumentError>("tensordot: {} axes of a, {} of b", axes_of_a.size(), axes_of_b.size());
+Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int>& axes_of_a,
+                 const std::vector<int>& axes_of_b) {
+  if (axes_of_a.size() != axes_of_b.size())
+    throw_error<ArgumentError>("tensordot: {} axes of a, {} of b", axes_of_a.size(), axes_of_b.size());
   Labels of_a, of_b, output;
-  for (int d = 0; d < a.ndim(); ++d) of_a.push_back(static_cast<char>('a' + d));
-  for (int d = 0; d < b.ndim(); ++d) of_b.push_back(static_cast<char>('A' + d));
+  for (int d = 0; d < a.ndim(); ++d)
+    of_a.push_back(static_cast<char>('a' + d));
+  for (int d = 0; d < b.ndim(); ++d)
+    of_b.push_back(static_cast<char>('A' + d));
   output = of_a + of_b;
   for (std::size_t i = 0; i < axes_of_a.size(); ++i) {
-    const int p = checked_position("tensordot", axes_of_a[i], a.ndim(), a), q = checked_position("tensordot", axes_of_b[i], b.ndim(), b);
+    const int p = checked_position("tensordot", axes_of_a[i], a.ndim(), a),
+              q = checked_position("tensordot", axes_of_b[i], b.ndim(), b);
     const char l = of_a[static_cast<std::size_t>(p)], m = of_b[static_cast<std::size_t>(q)];
-    if (!has(output, l) || !has(output, m)) throw_error<ArgumentError>("tensordot: an axis is named twice: a is {}, b is {}", a.spec(), b.spec());
-    if (a.shape()[p] != b.shape()[q]) throw_error<ShapeError>("tensordot: axis {} of a and axis {} of b differ: a is {}, b is {}", p, q, a.spec(), b.spec());
+    if (!has(output, l) || !has(output, m))
+      throw_error<ArgumentError>("tensordot: an axis is named twice: a is {}, b is {}", a.spec(), b.spec());
+    if (a.shape()[p] != b.shape()[q])
+      throw_error<ShapeError>("tensordot: axis {} of a and axis {} of b differ: a is {}, b is {}", p, q,
+                              a.spec(), b.spec());
     std::erase(output, l);
     std::erase(output, m);
     of_b[static_cast<std::size_t>(q)] = l;
@@ -423,14 +515,18 @@ Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int>& axes_
 }
 
 Tensor tensordot(const Tensor& a, const Tensor& b, int axes) {
-  if (axes < 0 || axes > std::min(a.ndim(), b.ndim())) throw_error<ArgumentError>("tensordot: {} axes: a is {}, b is {}", axes, a.spec(), b.spec());
+  if (axes < 0 || axes > std::min(a.ndim(), b.ndim()))
+    throw_error<ArgumentError>("tensordot: {} axes: a is {}, b is {}", axes, a.spec(), b.spec());
   std::vector<int> of_a, of_b;
-  for (int i = 0; i < axes; ++i) of_a.push_back(a.ndim() - axes + i), of_b.push_back(i);
+  for (int i = 0; i < axes; ++i)
+    of_a.push_back(a.ndim() - axes + i), of_b.push_back(i);
   return tensordot(a, b, of_a, of_b);
 }
 
-Tensor outer(const Tensor& a, const Tensor& b) { return reshape(a, {a.size(), 1}) * reshape(b, {1, b.size()}); }
+Tensor outer(const Tensor& a, const Tensor& b) {
+  return reshape(a, {a.size(), 1}) * reshape(b, {1, b.size()});
+}
 
 std::span<const Op> einsum_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,4 +1,5 @@
-// Matrix products. In: tensors whose last two axes are matrices, each perhaps to be read transposed. Out: their products.
+// Matrix products. In: tensors whose last two axes are matrices, each perhaps to be read transposed. Out:
+// their products.
 #include "kernels/linalg/matmul.h"
 #include "ops/axes.h"
 #include "ops/linalg/matrices.h"
@@ -15,7 +16,8 @@ Spec infer_matmul(const Call& c) {
   const Tensor &a = c.x[0], &b = c.x[1];
   require_two(c, Take::complexes);
   if (a.ndim() < 2 || b.ndim() < 2) throw_shape_error(c, "takes tensors of rank 2 or more");
-  const std::int64_t m = extent(a, a_transposed ? 1 : 2), n = extent(b, b_transposed ? 2 : 1), k = extent(a, a_transposed ? 2 : 1);
+  const std::int64_t m = extent(a, a_transposed ? 1 : 2), n = extent(b, b_transposed ? 2 : 1),
+                     k = extent(a, a_transposed ? 2 : 1);
   if (k != extent(b, b_transposed ? 1 : 2)) throw_shape_error(c, "inner dimensions differ");
   require_countable(c, std::max({m, n, k}));
   Shape y = joined_batches(c);
@@ -27,7 +29,8 @@ Spec infer_matmul(const Call& c) {
 // The rows of all matrices in x's last `ndim` axes as those of one tall matrix.
 Tensor tall(const Tensor& x, int ndim) {
   std::int64_t rows = 1;
-  for (int back = 2; back <= ndim; ++back) rows *= extent(x, back);
+  for (int back = 2; back <= ndim; ++back)
+    rows *= extent(x, back);
   return reshape(x, behind_extra(x, ndim, {rows, extent(x, 1)}));
 }
 
@@ -55,39 +58,52 @@ constexpr Op table[] = {
      .tensorflow = "MatMul BatchMatMul BatchMatMulV2",
      .args = {"a", "b"},
      .infer = infer_matmul,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::matmul(c.x[0], c.x[1], c.attrs<Transposed>(), y[0]); },
+     .forward = [](const Call& c,
+                   std::span<Tensor> y) { kernels::matmul(c.x[0], c.x[1], c.attrs<Transposed>(), y[0]); },
      .rule = bilinear([](const Call& c, const Tensor& dy) { return gradient_of_a(c, dy); },
                       [](const Call& c, const Tensor& dy) { return gradient_of_b(c, dy); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({3, 5}, -1, 1), uniform({5, 2}, -1, 1, 1)}, .attrs = flags(false, false)},
-           {.inputs = {uniform({3, 5}, -1, 1), uniform({2, 5}, -1, 1, 1)}, .attrs = flags(false, true)},
-           {.inputs = {uniform({5, 3}, -1, 1), uniform({5, 2}, -1, 1, 1)}, .attrs = flags(true, false)},
-           {.inputs = {uniform({5, 3}, -1, 1), uniform({2, 5}, -1, 1, 1)}, .attrs = flags(true, true)},
-           {.inputs = {uniform({3, 0}, -1, 1), uniform({0, 2}, -1, 1, 1)}, .attrs = flags(false, false)},
-           {.inputs = {uniform({2, 3, 5}, -1, 1), uniform({5, 2}, -1, 1, 1)}, .attrs = flags(false, false)},
-           {.inputs = {uniform({2, 3, 5}, -1, 1), uniform({2, 5}, -1, 1, 1)}, .attrs = flags(false, true)},
-           {.inputs = {uniform({2, 5, 3}, -1, 1), uniform({2, 5}, -1, 1, 1)}, .attrs = flags(true, true)},
-           {.inputs = {uniform({3, 5}, -1, 1), uniform({2, 5, 2}, -1, 1, 1)}, .attrs = flags(false, false)},
-           {.inputs = {uniform({2, 1, 3, 4}, -1, 1), uniform({3, 2, 4}, -1, 1, 1)}, .attrs = flags(false, true)},
-           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), f64({{1, 0}, {-1, 2}, {3, 1}})}, .attrs = flags(false, false),
-            .expected = {f64({{8, 7}, {17, 16}})}, .oracle = "a @ b"},
-           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), f64({{1, 0}, {-1, 2}})}, .attrs = flags(true, false),
-            .expected = {f64({{-3, 8}, {-3, 10}, {-3, 12}})}, .oracle = "a.T @ b"},
-           {.inputs = {f64({{{1, 2}}, {{3, 4}}}), f64({{1, -1}, {2, 0}, {0, 3}})}, .attrs = flags(false, true),
-            .expected = {f64({{{-1, 2, 6}}, {{-1, 6, 12}}})}, .oracle = "a @ b.T"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({3, 5}, -1, 1), uniform({5, 2}, -1, 1, 1)}, .attrs = flags(false, false)},
+               {.inputs = {uniform({3, 5}, -1, 1), uniform({2, 5}, -1, 1, 1)}, .attrs = flags(false, true)},
+               {.inputs = {uniform({5, 3}, -1, 1), uniform({5, 2}, -1, 1, 1)}, .attrs = flags(true, false)},
+               {.inputs = {uniform({5, 3}, -1, 1), uniform({2, 5}, -1, 1, 1)}, .attrs = flags(true, true)},
+               {.inputs = {uniform({3, 0}, -1, 1), uniform({0, 2}, -1, 1, 1)}, .attrs = flags(false, false)},
+               {.inputs = {uniform({2, 3, 5}, -1, 1), uniform({5, 2}, -1, 1, 1)},
+                .attrs = flags(false, false)},
+               {.inputs = {uniform({2, 3, 5}, -1, 1), uniform({2, 5}, -1, 1, 1)},
+                .attrs = flags(false, true)},
+               {.inputs = {uniform({2, 5, 3}, -1, 1), uniform({2, 5}, -1, 1, 1)}, .attrs = flags(true, true)},
+               {.inputs = {uniform({3, 5}, -1, 1), uniform({2, 5, 2}, -1, 1, 1)},
+                .attrs = flags(false, false)},
+               {.inputs = {uniform({2, 1, 3, 4}, -1, 1), uniform({3, 2, 4}, -1, 1, 1)},
+                .attrs = flags(false, true)},
+               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), f64({{1, 0}, {-1, 2}, {3, 1}})},
+                .attrs = flags(false, false),
+                .expected = {f64({{8, 7}, {17, 16}})},
+                .oracle = "a @ b"},
+               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), f64({{1, 0}, {-1, 2}})},
+                .attrs = flags(true, false),
+                .expected = {f64({{-3, 8}, {-3, 10}, {-3, 12}})},
+                .oracle = "a.T @ b"},
+               {.inputs = {f64({{{1, 2}}, {{3, 4}}}), f64({{1, -1}, {2, 0}, {0, 3}})},
+                .attrs = flags(false, true),
+                .expected = {f64({{{-1, 2, 6}}, {{-1, 6, 12}}})},
+                .oracle = "a @ b.T"}};
+         }},
 };
 
-}  // namespace
+}   // namespace
 
 Tensor matmul(const Tensor& a, const Tensor& b, Transposed transposed) {
   const Op& op = find(table, "matmul");
-  if (a.dtype() == b.dtype() || !is_trainable(a.dtype()) || !is_trainable(b.dtype())) return op.with(transposed, a, b);
+  if (a.dtype() == b.dtype() || !is_trainable(a.dtype()) || !is_trainable(b.dtype()))
+    return op.with(transposed, a, b);
   const DType both = promote(a.dtype(), b.dtype());
   return op.with(transposed, astype(a, both), astype(b, both));
 }
 
 std::span<const Op> linalg_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -11,9 +11,11 @@ namespace tapedeck {
 
 namespace {
 
-void require_dtype(const Call& c, int i, Take take) { (take == Take::reals ? require_floating : require_trainable)(c, i); }
+void require_dtype(const Call& c, int i, Take take) {
+  (take == Take::reals ? require_floating : require_trainable)(c, i);
+}
 
-}  // namespace
+}   // namespace
 
 void require_two(const Call& c, Take take) {
   require_dtype(c, 0, take);
@@ -21,7 +23,8 @@ void require_two(const Call& c, Take take) {
   require_one_dtype(c);
 }
 void require_countable(const Call& c, std::int64_t extent) {
-  if (extent > std::numeric_limits<std::int32_t>::max()) throw_shape_error(c, "extents of 2^31 and more are too large");
+  if (extent > std::numeric_limits<std::int32_t>::max())
+    throw_shape_error(c, "extents of 2^31 and more are too large");
 }
 void require_matrices(const Call& c, int i, Take take) {
   require_dtype(c, i, take);
@@ -52,22 +55,29 @@ Spec joined_second(const Call& c) {
 }
 
 void throw_singular(const Call& c, const kernels::Failure& f) {
-  throw_error<ArgumentError>("{}: matrix {} is singular: pivot {} is 0: {} is {}", c.op.name, f.matrix, f.at - 1, c.op.args[0], c.x[0].spec());
+  throw_error<ArgumentError>("{}: matrix {} is singular: pivot {} is 0: {} is {}", c.op.name, f.matrix,
+                             f.at - 1, c.op.args[0], c.x[0].spec());
 }
 
 void require_iterable(const Call& c) {
   constexpr std::int64_t kMost = 20'000;   // LAPACK counts some 4 n² numbers with 32 bits
-  if (std::min(extent(c.x[0], 1), extent(c.x[0], 2)) > kMost) throw_shape_error(c, "extents above 20000 are too large");
+  if (std::min(extent(c.x[0], 1), extent(c.x[0], 2)) > kMost)
+    throw_shape_error(c, "extents above 20000 are too large");
 }
 void require_convergence(const Call& c, const kernels::Failure& f) {
-  if (f) throw_error<ArgumentError>("{}: LAPACK's iteration for matrix {} has not converged: {} is {}", c.op.name, f.matrix, c.op.args[0], c.x[0].spec());
+  if (f)
+    throw_error<ArgumentError>("{}: LAPACK's iteration for matrix {} has not converged: {} is {}", c.op.name,
+                               f.matrix, c.op.args[0], c.x[0].spec());
 }
 
-Spec with_last(const Tensor& x, int back, std::initializer_list<std::int64_t> extents) { return {x.dtype(), behind_extra(x, back, Shape(extents))}; }
+Spec with_last(const Tensor& x, int back, std::initializer_list<std::int64_t> extents) {
+  return {x.dtype(), behind_extra(x, back, Shape(extents))};
+}
 
 Tensor adjoint(const Tensor& x) {
   std::vector<int> perm;
-  for (int d = 0; d < x.ndim(); ++d) perm.push_back(d);
+  for (int d = 0; d < x.ndim(); ++d)
+    perm.push_back(d);
   std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
   return transpose(x, perm);
 }
@@ -77,7 +87,8 @@ Tensor lower_half(const Tensor& x) { return 0.5 * (tril(x) + tril(x, -1)); }
 Tensor sum_repeated(const Call& c, const Tensor& dx, int i) {
   const Tensor &x = c.x[i], &y = c.y[0];
   std::vector<int> axes;
-  for (int back = 3; back <= y.ndim(); ++back) if (extent(x, back) == 1 && extent(y, back) != 1) axes.push_back(-back);
+  for (int back = 3; back <= y.ndim(); ++back)
+    if (extent(x, back) == 1 && extent(y, back) != 1) axes.push_back(-back);
   const Tensor summed = axes.empty() ? dx : sum(dx, axes, true);
   const Shape shape = behind_extra(dx, y.ndim(), x.shape());
   return summed.shape() == shape ? summed : reshape(summed, shape);
@@ -91,4 +102,4 @@ Tensor reciprocal_differences(const Tensor& x) {
 Tensor as_row(const Tensor& x) { return expand_dims(x, -2); }
 Tensor as_matrix(const Tensor& x) { return expand_dims(expand_dims(x, -1), -1); }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -7,12 +7,15 @@
 namespace tapedeck {
 
 /// The extent of x's axis -back; 1 in front of the first.
-inline std::int64_t extent(const Tensor& x, int back) { return back <= x.ndim() ? x.shape()[x.ndim() - back] : 1; }
+inline std::int64_t extent(const Tensor& x, int back) {
+  return back <= x.ndim() ? x.shape()[x.ndim() - back] : 1;
+}
 
 /// Whether f32 and f64 alone are taken, or c64 and c128, too.
 enum class Take { reals, complexes };
-/// Each throws, naming the op and its inputs: unless both inputs are of one dtype that is taken; where an extent is too large
-/// for BLAS; unless input i is of such a dtype and rank 2 or more; unless its matrices are square.
+/// Each throws, naming the op and its inputs: unless both inputs are of one dtype that is taken; where an
+/// extent is too large for BLAS; unless input i is of such a dtype and rank 2 or more; unless its matrices
+/// are square.
 void require_two(const Call& c, Take take);
 void require_countable(const Call& c, std::int64_t extent);
 void require_matrices(const Call& c, int i, Take take = Take::reals);
@@ -27,8 +30,8 @@ Shape joined_batches(const Call& c);
 Spec joined_second(const Call& c);
 /// "solve: matrix 3 is singular: pivot 1 is 0: a is f64[5,2,2]"
 [[noreturn]] void throw_singular(const Call& c, const kernels::Failure& f);
-/// Throw ShapeError where LAPACK cannot count the work space of an iteration on the first input; and ArgumentError where the
-/// iteration has not ended.
+/// Throw ShapeError where LAPACK cannot count the work space of an iteration on the first input; and
+/// ArgumentError where the iteration has not ended.
 void require_iterable(const Call& c);
 void require_convergence(const Call& c, const kernels::Failure& f);
 /// x's spec with its last `back` axes replaced.
@@ -38,8 +41,8 @@ Spec with_last(const Tensor& x, int back, std::initializer_list<std::int64_t> ex
 Tensor adjoint(const Tensor& x);
 /// The triangle below the diagonal, and half of the diagonal.
 Tensor lower_half(const Tensor& x);
-/// dx summed over the axes before the last two in which the matrices of input i were repeated. It has as many axes as the
-/// output, and perhaps more in front.
+/// dx summed over the axes before the last two in which the matrices of input i were repeated. It has as many
+/// axes as the output, and perhaps more in front.
 Tensor sum_repeated(const Call& c, const Tensor& dx, int i);
 /// 1 / (x[j] - x[i]) at [i, j], and 0 where both are equal.
 Tensor reciprocal_differences(const Tensor& x);
@@ -47,4 +50,4 @@ Tensor reciprocal_differences(const Tensor& x);
 Tensor as_row(const Tensor& x);
 Tensor as_matrix(const Tensor& x);
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -20,14 +20,16 @@ Spec infer_sylvester(const Call& c) {
   return joined_second(c);
 }
 
-// The derivative of the exponential at x in direction e is the block above the diagonal of exp((x, e), (0, x)): Higham 2008,
-// "Functions of matrices", theorem 3.6. It is linear in e, which is brought to size 1 so that the scaling follows x.
+// The derivative of the exponential at x in direction e is the block above the diagonal of exp((x, e), (0,
+// x)): Higham 2008, "Functions of matrices", theorem 3.6. It is linear in e, which is brought to size 1 so
+// that the scaling follows x.
 Tensor exponential_derivative(const Tensor& x, const Tensor& e) {
   const std::int64_t n = extent(x, 1);
   if (n == 0) return e;
   const Tensor size = stop_gradient(max(abs(e), {-2, -1}, true));
   const Tensor scale = where(size > 0, size, 1.0);
-  const Tensor direction = e / scale, zero = zeros_like(direction), same = x.shape() == e.shape() ? x : broadcast_to(x, e.shape());
+  const Tensor direction = e / scale, zero = zeros_like(direction),
+               same = x.shape() == e.shape() ? x : broadcast_to(x, e.shape());
   const Tensor blocks = concat({concat({same, direction}, -1), concat({zero, same}, -1)}, -2);
   return split(split(matrix_exponential(blocks), {n, n}, -2)[0], {n, n}, -1)[1] * scale;
 }
@@ -43,75 +45,95 @@ constexpr Op table[] = {
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::matrix_exponential(c.x[0], y[0]); },
      .rule = custom(
          {.x = 1},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = exponential_derivative(adjoint(c.x[0]), std::move(dy[0]).dense()); },
+         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+           dx[0] = exponential_derivative(adjoint(c.x[0]), std::move(dy[0]).dense());
+         },
          [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = exponential_derivative(c.x[0], dx[0]); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({1, 1}, -1, 1)}},
-           {.inputs = {uniform({0, 0}, -1, 1)}},
-           {.inputs = {uniform({2, 3, 3}, -1, 1)}},
-           {.inputs = {uniform({5, 5}, -3, 3)}},
-           {.inputs = {f64({{1, 2}, {-1, 0.5}})}, .expected = {f64({{0.7507801364106583, 2.993272682296582}, {-1.496636341148291, 0.0024619658365117748}})},
-            .oracle = "torch.linalg.matrix_exp(torch.tensor(x))"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({1, 1}, -1, 1)}},
+                                      {.inputs = {uniform({0, 0}, -1, 1)}},
+                                      {.inputs = {uniform({2, 3, 3}, -1, 1)}},
+                                      {.inputs = {uniform({5, 5}, -3, 3)}},
+                                      {.inputs = {f64({{1, 2}, {-1, 0.5}})},
+                                       .expected = {f64({{0.7507801364106583, 2.993272682296582},
+                                                         {-1.496636341148291, 0.0024619658365117748}})},
+                                       .oracle = "torch.linalg.matrix_exp(torch.tensor(x))"}};
+         }},
 
     {.name = "matrix_square_root",
      .doc = "The principal root of matrices: y y = x.",
      .tensorflow = "MatrixSquareRoot",
      .args = {"x"},
      .infer = infer_square<Take::reals>,
-     .forward = [](const Call& c, std::span<Tensor> y) {
-       if (const kernels::Failure f = kernels::matrix_square_root(c.x[0], y[0]))
-         throw_error<ArgumentError>("matrix_square_root: matrix {} has an eigenvalue that is 0 or negative, so it has no principal root: x is {}", f.matrix, c.x[0].spec());
-     },
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           if (const kernels::Failure f = kernels::matrix_square_root(c.x[0], y[0]))
+             throw_error<ArgumentError>(
+                 "matrix_square_root: matrix {} has an eigenvalue that is 0 or negative, so it has no "
+                 "principal root: x is {}",
+                 f.matrix, c.x[0].spec());
+         },
      // From y dy + dy y = dx.
      .rule = custom(
          {.y = true},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = sylvester(adjoint(c.y[0]), std::move(dy[0]).dense()); },
+         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+           dx[0] = sylvester(adjoint(c.y[0]), std::move(dy[0]).dense());
+         },
          [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sylvester(c.y[0], dx[0]); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({1, 1}, 1, 2)}},
-           {.inputs = {regular({0, 0})}},
-           {.inputs = {regular({2, 3, 3})}},
-           {.inputs = {regular({7, 7})}},
-           {.inputs = {f64({{6, 6}, {12, 18}})}, .expected = {f64({{2, 1}, {2, 4}})}, .oracle = "(lambda w, v: v * np.sqrt(w) @ np.linalg.inv(v))(*np.linalg.eig(x))"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({1, 1}, 1, 2)}},
+               {.inputs = {regular({0, 0})}},
+               {.inputs = {regular({2, 3, 3})}},
+               {.inputs = {regular({7, 7})}},
+               {.inputs = {f64({{6, 6}, {12, 18}})},
+                .expected = {f64({{2, 1}, {2, 4}})},
+                .oracle = "(lambda w, v: v * np.sqrt(w) @ np.linalg.inv(v))(*np.linalg.eig(x))"}};
+         }},
 
     {.name = "sylvester",
      .doc = "y with x y + y x = b. The derivative of matrix_square_root is made of it.",
      .args = {"x", "b"},
      .infer = infer_sylvester,
-     .forward = [](const Call& c, std::span<Tensor> y) {
-       if (const kernels::Failure f = kernels::sylvester(c.x[0], c.x[1], y[0]))
-         throw_error<ArgumentError>("sylvester: two eigenvalues of matrix {} add up to 0: x is {}", f.matrix, c.x[0].spec());
-     },
-     .rule = custom(
-         {.x = 1, .y = true},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           const Tensor &y = c.y[0], db = sylvester(adjoint(c.x[0]), std::move(dy[0]).dense());
-           if (c.needs(0)) dx[0] = sum_repeated(c, -(matmul(db, y, {.b = true}) + matmul(y, db, {.a = true})), 0);
-           if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
-         }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {regular({3, 3}), uniform({3, 3}, -1, 1)}},
-           {.inputs = {regular({2, 2, 2}), uniform({2, 2}, -1, 1)}},
-           {.inputs = {regular({4, 4}), uniform({3, 4, 4}, -1, 1)}},
-           {.inputs = {regular({1, 1}), uniform({1, 1}, -1, 1)}},
-           {.inputs = {regular({0, 0}), uniform({0, 0}, -1, 1)}},
-           {.inputs = {f64({{2, 1}, {0, 3}}), f64({{4, 5}, {5, 13}})}, .expected = {f64({{0.75, 0.45}, {1, 2}})},
-            .oracle = "np.linalg.solve(np.kron(x, np.eye(2)) + np.kron(np.eye(2), x.T), b.ravel()).reshape(2, 2)"}};
-     }},
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           if (const kernels::Failure f = kernels::sylvester(c.x[0], c.x[1], y[0]))
+             throw_error<ArgumentError>("sylvester: two eigenvalues of matrix {} add up to 0: x is {}",
+                                        f.matrix, c.x[0].spec());
+         },
+     .rule = custom({.x = 1, .y = true},
+                    [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                      const Tensor &y = c.y[0], db = sylvester(adjoint(c.x[0]), std::move(dy[0]).dense());
+                      if (c.needs(0))
+                        dx[0] =
+                            sum_repeated(c, -(matmul(db, y, {.b = true}) + matmul(y, db, {.a = true})), 0);
+                      if (c.needs(1)) dx[1] = sum_repeated(c, db, 1);
+                    }),
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {regular({3, 3}), uniform({3, 3}, -1, 1)}},
+                                      {.inputs = {regular({2, 2, 2}), uniform({2, 2}, -1, 1)}},
+                                      {.inputs = {regular({4, 4}), uniform({3, 4, 4}, -1, 1)}},
+                                      {.inputs = {regular({1, 1}), uniform({1, 1}, -1, 1)}},
+                                      {.inputs = {regular({0, 0}), uniform({0, 0}, -1, 1)}},
+                                      {.inputs = {f64({{2, 1}, {0, 3}}), f64({{4, 5}, {5, 13}})},
+                                       .expected = {f64({{0.75, 0.45}, {1, 2}})},
+                                       .oracle = "np.linalg.solve(np.kron(x, np.eye(2)) + np.kron(np.eye(2), "
+                                                 "x.T), b.ravel()).reshape(2, 2)"}};
+         }},
 };
 
-Tensor sylvester(const Tensor& x, const Tensor& b) { return find(table, "sylvester")(Operand(x), Operand(b)); }
+Tensor sylvester(const Tensor& x, const Tensor& b) {
+  return find(table, "sylvester")(Operand(x), Operand(b));
+}
 
-}  // namespace
+}   // namespace
 
 Tensor matrix_exponential(const Tensor& x) { return find(table, "matrix_exponential")(Operand(x)); }
 Tensor matrix_square_root(const Tensor& x) { return find(table, "matrix_square_root")(Operand(x)); }
 
 std::span<const Op> matrix_functions_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,5 +1,6 @@
-// Linear equations, inverses and determinants. In: batches of matrices. Out: factors, solutions and numbers. Rules are those of
-// Giles 2008, "Collected matrix derivative results", section 2, where no other source stands.
+// Linear equations, inverses and determinants. In: batches of matrices. Out: factors, solutions and numbers.
+// Rules are those of Giles 2008, "Collected matrix derivative results", section 2, where no other source
+// stands.
 #include "kernels/linalg/solve.h"
 
 #include "core/format.h"
@@ -14,7 +15,9 @@ namespace {
 
 using namespace samples;
 
-struct Transposition { bool transposed; };
+struct Transposition {
+  bool transposed;
+};
 
 Spec infer_number(const Call& c) {
   require_square(c, 0, Take::complexes);
@@ -29,7 +32,9 @@ Spec infer_solve(const Call& c) {
 }
 
 // For a y = b, from the gradient of b: that of a.
-Tensor gradient_of_a(const Tensor& y, const Tensor& db, bool is_transposed) { return is_transposed ? -matmul(y, db, {.b = true}) : -matmul(db, y, {.b = true}); }
+Tensor gradient_of_a(const Tensor& y, const Tensor& db, bool is_transposed) {
+  return is_transposed ? -matmul(y, db, {.b = true}) : -matmul(db, y, {.b = true});
+}
 
 // The tangent of the right-hand side, once that of a is brought there.
 Tensor tangent_of_b(const Call& c, Refs dx, const Tensor& da, bool is_transposed) {
@@ -40,32 +45,42 @@ Tensor tangent_of_b(const Call& c, Refs dx, const Tensor& da, bool is_transposed
 
 Tensor named_part(const Tensor& x, const Triangular& t) { return t.lower ? tril(x) : triu(x); }
 
-// The gradient of det: det(x) x⁻ᵀ. For x = u s vh it is also det(u) det(vh) u c vh, where cᵢ is the product of the other singular
-// values, and that has no division. With complex numbers the factors have phases, which svd cannot follow through 0.
+// The gradient of det: det(x) x⁻ᵀ. For x = u s vh it is also det(u) det(vh) u c vh, where cᵢ is the product
+// of the other singular values, and that has no division. With complex numbers the factors have phases, which
+// svd cannot follow through 0.
 Tensor cofactors(const Tensor& x, const Tensor& y) {
   if (all(not_equal(y, 0.0)).item() != 0) return as_matrix(y) * adjoint(inv(x));
   const Svd f = svd(x);
-  const Tensor orientation = stop_gradient(det(f.u) * det(f.vh)), without_values = astype(prod_of_others(f.s), x.dtype());
-  if (!is_complex(x.dtype())) return as_matrix(sign(orientation)) * matmul(f.u * as_row(without_values), f.vh);
+  const Tensor orientation = stop_gradient(det(f.u) * det(f.vh)),
+               without_values = astype(prod_of_others(f.s), x.dtype());
+  if (!is_complex(x.dtype()))
+    return as_matrix(sign(orientation)) * matmul(f.u * as_row(without_values), f.vh);
   return prevent_gradient(as_matrix(orientation) * conj(matmul(f.u * as_row(without_values), f.vh)));
 }
 
 constexpr Op table[] = {
     {.name = "cholesky",
-     .doc = "The lower triangular L with L Lᴴ = (x + xᴴ) / 2; its gradient is symmetric, of complex matrices Hermitian.",
+     .doc = "The lower triangular L with L Lᴴ = (x + xᴴ) / 2; its gradient is symmetric, of complex matrices "
+            "Hermitian.",
      .tensorflow = "Cholesky",
      .args = {"x"},
      .infer = infer_square<Take::complexes>,
-     .forward = [](const Call& c, std::span<Tensor> y) {
-       if (const kernels::Failure f = kernels::cholesky(c.x[0], y[0]))
-         throw_error<ArgumentError>("cholesky: matrix {} is not positive definite: its leading minor of order {} is not positive: x is {}", f.matrix, f.at, c.x[0].spec());
-     },
-     // Murray 2016, "Differentiation of the Cholesky decomposition", equations 8 and 10, with conjugates beside the transpositions.
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           if (const kernels::Failure f = kernels::cholesky(c.x[0], y[0]))
+             throw_error<ArgumentError>(
+                 "cholesky: matrix {} is not positive definite: its leading minor of order {} is not "
+                 "positive: x is {}",
+                 f.matrix, f.at, c.x[0].spec());
+         },
+     // Murray 2016, "Differentiation of the Cholesky decomposition", equations 8 and 10, with conjugates
+     // beside the transpositions.
      .rule = custom(
          {.y = true},
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
            const Tensor& l = c.y[0];
-           const Tensor left = triangular_solve(l, lower_half(matmul(l, std::move(dy[0]).dense(), {.a = true})), {.transposed = true});
+           const Tensor left = triangular_solve(
+               l, lower_half(matmul(l, std::move(dy[0]).dense(), {.a = true})), {.transposed = true});
            const Tensor both = triangular_solve(l, conjugate_transpose(left), {.transposed = true});
            dx[0] = 0.5 * (both + conjugate_transpose(both));
          },
@@ -74,27 +89,34 @@ constexpr Op table[] = {
            const Tensor left = triangular_solve(l, 0.5 * (dx[0] + conjugate_transpose(dx[0])));
            dy[0] = matmul(l, lower_half(triangular_solve(l, conjugate_transpose(left))));
          }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {spd({1, 1})}},
-           {.inputs = {spd({0, 0})}},
-           {.inputs = {spd({2, 3, 3})}},
-           {.inputs = {spd({7, 7}, 1)}},
-           {.inputs = {spd({37, 37}, 2)}},
-           {.inputs = {regular({3, 3})}},
-           {.inputs = {f64({{4, 2, -2}, {2, 10, 2}, {-2, 2, 6}})}, .expected = {f64({{2, 0, 0}, {1, 3, 0}, {-1, 1, 2}})}, .oracle = "np.linalg.cholesky(x)"},
-           {.inputs = {reshape(c128({{4, 0}, {2, -2}, {2, 2}, {11, 0}}), {2, 2})}, .expected = {reshape(c128({{2, 0}, {0, 0}, {1, 1}, {3, 0}}), {2, 2})}, .oracle = "np.linalg.cholesky(x)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {spd({1, 1})}},
+                                      {.inputs = {spd({0, 0})}},
+                                      {.inputs = {spd({2, 3, 3})}},
+                                      {.inputs = {spd({7, 7}, 1)}},
+                                      {.inputs = {spd({37, 37}, 2)}},
+                                      {.inputs = {regular({3, 3})}},
+                                      {.inputs = {f64({{4, 2, -2}, {2, 10, 2}, {-2, 2, 6}})},
+                                       .expected = {f64({{2, 0, 0}, {1, 3, 0}, {-1, 1, 2}})},
+                                       .oracle = "np.linalg.cholesky(x)"},
+                                      {.inputs = {reshape(c128({{4, 0}, {2, -2}, {2, 2}, {11, 0}}), {2, 2})},
+                                       .expected = {reshape(c128({{2, 0}, {0, 0}, {1, 1}, {3, 0}}), {2, 2})},
+                                       .oracle = "np.linalg.cholesky(x)"}};
+         }},
 
     {.name = "triangular_solve",
      .doc = "y with a y = b, or aᵀ y = b if transposed, where the lower or upper triangle of a is read.",
      .tensorflow = "MatrixTriangularSolve",
      .args = {"a", "b"},
      .infer = infer_solve,
-     .forward = [](const Call& c, std::span<Tensor> y) {
-       const auto [lower, is_transposed] = c.attrs<Triangular>();
-       if (const kernels::Failure f = kernels::triangular_solve(c.x[0], c.x[1], lower, is_transposed, y[0])) throw_singular(c, f);
-     },
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           const auto [lower, is_transposed] = c.attrs<Triangular>();
+           if (const kernels::Failure f =
+                   kernels::triangular_solve(c.x[0], c.x[1], lower, is_transposed, y[0]))
+             throw_singular(c, f);
+         },
      .rule = custom(
          {.x = 1, .y = true},
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
@@ -105,35 +127,47 @@ constexpr Op table[] = {
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
            const Triangular t = c.attrs<Triangular>();
-           dy[0] = triangular_solve(c.x[0], tangent_of_b(c, dx, dx[0].defined() ? named_part(dx[0], t) : Tensor(), t.transposed), t);
+           dy[0] = triangular_solve(
+               c.x[0], tangent_of_b(c, dx, dx[0].defined() ? named_part(dx[0], t) : Tensor(), t.transposed),
+               t);
          }),
-     .samples = [] {
-       const auto kind = [](bool lower, bool is_transposed) { return OwnedAttrs(Attrs(Triangular{lower, is_transposed})); };
-       return std::vector<Sample>{
-           {.inputs = {regular({3, 3}), uniform({3, 2}, -1, 1)}, .attrs = kind(true, false)},
-           {.inputs = {regular({3, 3}), uniform({3, 2}, -1, 1)}, .attrs = kind(true, true)},
-           {.inputs = {regular({3, 3}), uniform({3, 2}, -1, 1)}, .attrs = kind(false, false)},
-           {.inputs = {regular({3, 3}), uniform({3, 2}, -1, 1)}, .attrs = kind(false, true)},
-           {.inputs = {regular({37, 37}), uniform({37, 5}, -1, 1)}, .attrs = kind(true, false)},
-           {.inputs = {regular({2, 1, 3, 3}), uniform({4, 3, 2}, -1, 1)}, .attrs = kind(false, false)},
-           {.inputs = {regular({3, 3}), uniform({2, 3, 1}, -1, 1)}, .attrs = kind(true, true)},
-           {.inputs = {regular({2, 1, 1}), uniform({1, 3}, -1, 1)}, .attrs = kind(true, false)},
-           {.inputs = {regular({0, 0}), uniform({0, 3}, -1, 1)}, .attrs = kind(true, false)},
-           {.inputs = {regular({2, 2}), uniform({2, 0}, -1, 1)}, .attrs = kind(true, false)},
-           {.inputs = {f64({{2, 9, 9}, {1, 4, 9}, {-1, 3, 5}}), f64({{2, 4}, {5, -2}, {7, 1}})}, .attrs = kind(true, false),
-            .expected = {f64({{1, 2}, {1, -1}, {1, 1.2}})}, .oracle = "np.linalg.solve(np.tril(a), b)"},
-           {.inputs = {f64({{2, 9, 9}, {1, 4, 9}, {-1, 3, 5}}), f64({{2, 4}, {5, -2}, {7, 1}})}, .attrs = kind(false, true),
-            .expected = {f64({{1, 2}, {-1, -5}, {1.4, 5.6}})}, .oracle = "np.linalg.solve(np.triu(a).T, b)"}};
-     }},
+     .samples =
+         [] {
+           const auto kind = [](bool lower, bool is_transposed) {
+             return OwnedAttrs(Attrs(Triangular{lower, is_transposed}));
+           };
+           return std::vector<Sample>{
+               {.inputs = {regular({3, 3}), uniform({3, 2}, -1, 1)}, .attrs = kind(true, false)},
+               {.inputs = {regular({3, 3}), uniform({3, 2}, -1, 1)}, .attrs = kind(true, true)},
+               {.inputs = {regular({3, 3}), uniform({3, 2}, -1, 1)}, .attrs = kind(false, false)},
+               {.inputs = {regular({3, 3}), uniform({3, 2}, -1, 1)}, .attrs = kind(false, true)},
+               {.inputs = {regular({37, 37}), uniform({37, 5}, -1, 1)}, .attrs = kind(true, false)},
+               {.inputs = {regular({2, 1, 3, 3}), uniform({4, 3, 2}, -1, 1)}, .attrs = kind(false, false)},
+               {.inputs = {regular({3, 3}), uniform({2, 3, 1}, -1, 1)}, .attrs = kind(true, true)},
+               {.inputs = {regular({2, 1, 1}), uniform({1, 3}, -1, 1)}, .attrs = kind(true, false)},
+               {.inputs = {regular({0, 0}), uniform({0, 3}, -1, 1)}, .attrs = kind(true, false)},
+               {.inputs = {regular({2, 2}), uniform({2, 0}, -1, 1)}, .attrs = kind(true, false)},
+               {.inputs = {f64({{2, 9, 9}, {1, 4, 9}, {-1, 3, 5}}), f64({{2, 4}, {5, -2}, {7, 1}})},
+                .attrs = kind(true, false),
+                .expected = {f64({{1, 2}, {1, -1}, {1, 1.2}})},
+                .oracle = "np.linalg.solve(np.tril(a), b)"},
+               {.inputs = {f64({{2, 9, 9}, {1, 4, 9}, {-1, 3, 5}}), f64({{2, 4}, {5, -2}, {7, 1}})},
+                .attrs = kind(false, true),
+                .expected = {f64({{1, 2}, {-1, -5}, {1.4, 5.6}})},
+                .oracle = "np.linalg.solve(np.triu(a).T, b)"}};
+         }},
 
     {.name = "solve",
      .doc = "y with a y = b, or aᵀ y = b if transposed.",
      .tensorflow = "MatrixSolve",
      .args = {"a", "b"},
      .infer = infer_solve,
-     .forward = [](const Call& c, std::span<Tensor> y) {
-       if (const kernels::Failure f = kernels::solve(c.x[0], c.x[1], c.attrs<Transposition>().transposed, y[0])) throw_singular(c, f);
-     },
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           if (const kernels::Failure f =
+                   kernels::solve(c.x[0], c.x[1], c.attrs<Transposition>().transposed, y[0]))
+             throw_singular(c, f);
+         },
      .rule = custom(
          {.x = 1, .y = true},
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
@@ -146,52 +180,66 @@ constexpr Op table[] = {
            const bool is_transposed = c.attrs<Transposition>().transposed;
            dy[0] = solve(c.x[0], tangent_of_b(c, dx, dx[0], is_transposed), is_transposed);
          }),
-     .samples = [] {
-       const OwnedAttrs as_it_is = Attrs(Transposition{false}), is_transposed = Attrs(Transposition{true});
-       return std::vector<Sample>{
-           {.inputs = {regular({3, 3}), uniform({3, 2}, -1, 1)}, .attrs = as_it_is},
-           {.inputs = {regular({3, 3}), uniform({3, 2}, -1, 1)}, .attrs = is_transposed},
-           {.inputs = {uniform({6, 6}, -1, 1), uniform({6, 3}, -1, 1)}, .attrs = as_it_is},
-           {.inputs = {uniform({6, 6}, -1, 1), uniform({6, 3}, -1, 1)}, .attrs = is_transposed},
-           {.inputs = {regular({37, 37}), uniform({37, 5}, -1, 1)}, .attrs = as_it_is},
-           {.inputs = {regular({2, 1, 3, 3}), uniform({4, 3, 2}, -1, 1)}, .attrs = is_transposed},
-           {.inputs = {regular({3, 3}), uniform({2, 3, 1}, -1, 1)}, .attrs = as_it_is},
-           {.inputs = {regular({2, 1, 1}), uniform({1, 3}, -1, 1)}, .attrs = as_it_is},
-           {.inputs = {regular({0, 0}), uniform({0, 3}, -1, 1)}, .attrs = as_it_is},
-           {.inputs = {regular({2, 2}), uniform({2, 0}, -1, 1)}, .attrs = as_it_is},
-           {.inputs = {f64({{0, 2, 1}, {1, 1, 0}, {3, 0, 2}}), f64({{4, 1}, {3, 2}, {7, -1}})}, .attrs = as_it_is,
-            .expected = {f64({{1.5714285714285714, 0.7142857142857142}, {1.4285714285714286, 1.2857142857142856}, {1.1428571428571428, -1.5714285714285714}})},
-            .oracle = "np.linalg.solve(a, b)"},
-           {.inputs = {f64({{0, 2, 1}, {1, 1, 0}, {3, 0, 2}}), tensor(std::vector<double>{4, 3, 7}, {3, 1})}, .attrs = is_transposed,
-            .expected = {tensor(std::vector<double>{2.7142857142857144, -2.4285714285714284, 2.142857142857143}, {3, 1})}, .oracle = "np.linalg.solve(a.T, b)"}};
-     }},
+     .samples =
+         [] {
+           const OwnedAttrs as_it_is = Attrs(Transposition{false}),
+                            is_transposed = Attrs(Transposition{true});
+           return std::vector<Sample>{
+               {.inputs = {regular({3, 3}), uniform({3, 2}, -1, 1)}, .attrs = as_it_is},
+               {.inputs = {regular({3, 3}), uniform({3, 2}, -1, 1)}, .attrs = is_transposed},
+               {.inputs = {uniform({6, 6}, -1, 1), uniform({6, 3}, -1, 1)}, .attrs = as_it_is},
+               {.inputs = {uniform({6, 6}, -1, 1), uniform({6, 3}, -1, 1)}, .attrs = is_transposed},
+               {.inputs = {regular({37, 37}), uniform({37, 5}, -1, 1)}, .attrs = as_it_is},
+               {.inputs = {regular({2, 1, 3, 3}), uniform({4, 3, 2}, -1, 1)}, .attrs = is_transposed},
+               {.inputs = {regular({3, 3}), uniform({2, 3, 1}, -1, 1)}, .attrs = as_it_is},
+               {.inputs = {regular({2, 1, 1}), uniform({1, 3}, -1, 1)}, .attrs = as_it_is},
+               {.inputs = {regular({0, 0}), uniform({0, 3}, -1, 1)}, .attrs = as_it_is},
+               {.inputs = {regular({2, 2}), uniform({2, 0}, -1, 1)}, .attrs = as_it_is},
+               {.inputs = {f64({{0, 2, 1}, {1, 1, 0}, {3, 0, 2}}), f64({{4, 1}, {3, 2}, {7, -1}})},
+                .attrs = as_it_is,
+                .expected = {f64({{1.5714285714285714, 0.7142857142857142},
+                                  {1.4285714285714286, 1.2857142857142856},
+                                  {1.1428571428571428, -1.5714285714285714}})},
+                .oracle = "np.linalg.solve(a, b)"},
+               {.inputs = {f64({{0, 2, 1}, {1, 1, 0}, {3, 0, 2}}),
+                           tensor(std::vector<double>{4, 3, 7}, {3, 1})},
+                .attrs = is_transposed,
+                .expected = {tensor(
+                    std::vector<double>{2.7142857142857144, -2.4285714285714284, 2.142857142857143}, {3, 1})},
+                .oracle = "np.linalg.solve(a.T, b)"}};
+         }},
 
     {.name = "inv",
      .doc = "The inverse of matrices.",
      .tensorflow = "MatrixInverse",
      .args = {"x"},
      .infer = infer_square<Take::complexes>,
-     .forward = [](const Call& c, std::span<Tensor> y) {
-       if (const kernels::Failure f = kernels::inv(c.x[0], y[0])) throw_singular(c, f);
-     },
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           if (const kernels::Failure f = kernels::inv(c.x[0], y[0])) throw_singular(c, f);
+         },
      .rule = custom(
          {.y = true},
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
            dx[0] = -matmul(matmul(c.y[0], std::move(dy[0]).dense(), {.a = true}), c.y[0], {.b = true});
          },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = -matmul(matmul(c.y[0], dx[0]), c.y[0]); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {regular({1, 1})}},
-           {.inputs = {regular({0, 0})}},
-           {.inputs = {regular({2, 3, 3})}},
-           {.inputs = {uniform({6, 6}, -1, 1)}},
-           {.inputs = {regular({37, 37})}},
-           {.inputs = {f64({{0, 2, 1}, {1, 1, 0}, {3, 0, 2}})},
-            .expected = {f64({{-0.2857142857142857, 0.5714285714285714, 0.14285714285714285}, {0.2857142857142857, 0.42857142857142855, -0.14285714285714285},
-                              {0.42857142857142855, -0.8571428571428571, 0.2857142857142857}})},
-            .oracle = "np.linalg.inv(x)"}};
-     }},
+         [](const Call& c, Refs dx, std::span<Tensor> dy) {
+           dy[0] = -matmul(matmul(c.y[0], dx[0]), c.y[0]);
+         }),
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {regular({1, 1})}},
+               {.inputs = {regular({0, 0})}},
+               {.inputs = {regular({2, 3, 3})}},
+               {.inputs = {uniform({6, 6}, -1, 1)}},
+               {.inputs = {regular({37, 37})}},
+               {.inputs = {f64({{0, 2, 1}, {1, 1, 0}, {3, 0, 2}})},
+                .expected = {f64({{-0.2857142857142857, 0.5714285714285714, 0.14285714285714285},
+                                  {0.2857142857142857, 0.42857142857142855, -0.14285714285714285},
+                                  {0.42857142857142855, -0.8571428571428571, 0.2857142857142857}})},
+                .oracle = "np.linalg.inv(x)"}};
+         }},
 
     {.name = "det",
      .doc = "The determinant of matrices.",
@@ -201,34 +249,45 @@ constexpr Op table[] = {
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::det(c.x[0], y[0]); },
      .rule = custom(
          {.x = 1, .y = true},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = as_matrix(std::move(dy[0]).dense()) * cofactors(c.x[0], c.y[0]); },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum(cofactors(c.x[0], c.y[0]) * dx[0], {-2, -1}); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {regular({1, 1})}},
-           {.inputs = {regular({2, 0, 0})}},
-           {.inputs = {regular({2, 3, 3})}},
-           {.inputs = {uniform({6, 6}, -1, 1)}},
-           {.inputs = {f64({{{0, 2, 1}, {1, 1, 0}, {3, 0, 2}}, {{1, 2, 3}, {4, 5, 6}, {7, 8, 10}}})}, .expected = {f64({-7, -3})}, .oracle = "np.linalg.det(x)"}};
-     }},
+         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+           dx[0] = as_matrix(std::move(dy[0]).dense()) * cofactors(c.x[0], c.y[0]);
+         },
+         [](const Call& c, Refs dx, std::span<Tensor> dy) {
+           dy[0] = sum(cofactors(c.x[0], c.y[0]) * dx[0], {-2, -1});
+         }),
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {regular({1, 1})}},
+               {.inputs = {regular({2, 0, 0})}},
+               {.inputs = {regular({2, 3, 3})}},
+               {.inputs = {uniform({6, 6}, -1, 1)}},
+               {.inputs = {f64({{{0, 2, 1}, {1, 1, 0}, {3, 0, 2}}, {{1, 2, 3}, {4, 5, 6}, {7, 8, 10}}})},
+                .expected = {f64({-7, -3})},
+                .oracle = "np.linalg.det(x)"}};
+         }},
 
     {.name = "slogdet",
-     .doc = "The sign of the determinant of matrices, for complex ones its direction det(x) / |det(x)|, and the logarithm of its magnitude.",
+     .doc = "The sign of the determinant of matrices, for complex ones its direction det(x) / |det(x)|, and "
+            "the logarithm of its magnitude.",
      .tensorflow = "LogMatrixDeterminant",
      .args = {"x"},
-     .infer = [](const Call& c) {
-       const Spec sign = infer_number(c);
-       return std::vector<Spec>{sign, {real_of(sign.dtype), sign.shape}};
-     },
+     .infer =
+         [](const Call& c) {
+           const Spec sign = infer_number(c);
+           return std::vector<Spec>{sign, {real_of(sign.dtype), sign.shape}};
+         },
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::slogdet(c.x[0], y[0], y[1]); },
-     // With t the trace of x⁻¹ dx the logarithm moves by the real part of t, and the direction turns by the imaginary one.
+     // With t the trace of x⁻¹ dx the logarithm moves by the real part of t, and the direction turns by the
+     // imaginary one.
      .rule = accepting_none(custom(
          {.x = 1, .y = true},
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
            Tensor weight;
            if (dy[1].defined()) weight = astype(std::move(dy[1]).dense(), c.x[0].dtype());
            if (dy[0].defined() && is_complex(c.x[0].dtype())) {
-             const Tensor turn = imag(std::move(dy[0]).dense() * c.y[0]), of_turn = complex(zeros_like(turn), turn);
+             const Tensor turn = imag(std::move(dy[0]).dense() * c.y[0]),
+                          of_turn = complex(zeros_like(turn), turn);
              weight = weight.defined() ? weight + of_turn : of_turn;
            }
            if (weight.defined()) dx[0] = as_matrix(weight) * adjoint(inv(c.x[0]));
@@ -238,47 +297,64 @@ constexpr Op table[] = {
            if (is_complex(t.dtype())) dy[0] = c.y[0] * (t - astype(along, t.dtype()));
            dy[1] = along;
          })),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {regular({1, 1})}},
-           {.inputs = {regular({2, 0, 0})}},
-           {.inputs = {regular({2, 3, 3})}},
-           {.inputs = {uniform({6, 6}, -1, 1)}},
-           {.inputs = {regular({37, 37})}},
-           {.inputs = {f64({{{0, 2, 1}, {1, 1, 0}, {3, 0, 2}}, {{1, 2, 3}, {4, 5, 6}, {7, 8, 11}}})},
-            .expected = {f64({-1, -1}), f64({1.9459101490553132, 1.791759469228055})}, .oracle = "np.linalg.slogdet(x)"},
-           {.inputs = {reshape(c128({{1, 1}, {0, 2}, {3, 0}, {1, -1}}), {2, 2})}, .expected = {reshape(c128({{0.31622776601683794, -0.9486832980505138}}), {}), f64(1.8444397270569681)}, .oracle = "np.linalg.slogdet(x)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {regular({1, 1})}},
+               {.inputs = {regular({2, 0, 0})}},
+               {.inputs = {regular({2, 3, 3})}},
+               {.inputs = {uniform({6, 6}, -1, 1)}},
+               {.inputs = {regular({37, 37})}},
+               {.inputs = {f64({{{0, 2, 1}, {1, 1, 0}, {3, 0, 2}}, {{1, 2, 3}, {4, 5, 6}, {7, 8, 11}}})},
+                .expected = {f64({-1, -1}), f64({1.9459101490553132, 1.791759469228055})},
+                .oracle = "np.linalg.slogdet(x)"},
+               {.inputs = {reshape(c128({{1, 1}, {0, 2}, {3, 0}, {1, -1}}), {2, 2})},
+                .expected = {reshape(c128({{0.31622776601683794, -0.9486832980505138}}), {}),
+                             f64(1.8444397270569681)},
+                .oracle = "np.linalg.slogdet(x)"}};
+         }},
 
     {.name = "lu",
-     .doc = "gather(x, permutation) = L U: U on and above the diagonal of packed, L below, with ones on its own; rows exchanged for the largest pivot.",
+     .doc = "gather(x, permutation) = L U: U on and above the diagonal of packed, L below, with ones on its "
+            "own; rows exchanged for the largest pivot.",
      .tensorflow = "Lu",
      .args = {"x"},
-     .infer = [](const Call& c) {
-       require_matrices(c, 0, Take::complexes);
-       const Spec rows = with_last(c.x[0], 1, {});
-       return std::vector<Spec>{c.x[0].spec(), {DType::i64, rows.shape}};
-     },
+     .infer =
+         [](const Call& c) {
+           require_matrices(c, 0, Take::complexes);
+           const Spec rows = with_last(c.x[0], 1, {});
+           return std::vector<Spec>{c.x[0].spec(), {DType::i64, rows.shape}};
+         },
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::lu(c.x[0], y[0], y[1]); },
      .rule = none(),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({2, 5, 3}, -1, 1)}},
-           {.inputs = {uniform({0, 3}, -1, 1)}},
-           {.inputs = {regular({37, 37})}},
-           {.inputs = {f64({{1, 2, 4}, {4, 8, 4}, {2, 8, 6}})}, .expected = {f64({{4, 8, 4}, {0.5, 4, 4}, {0.25, 0, 3}}), tensor({1, 2, 0}, DType::i64)},
-            .oracle = "(torch.linalg.lu_factor(torch.tensor(x))[0], [1, 2, 0])"},
-           {.inputs = {reshape(c128({{0, 1}, {2, 0}, {2, 0}, {0, 0}}), {2, 2})}, .expected = {reshape(c128({{2, 0}, {0, 0}, {0, 0.5}, {2, 0}}), {2, 2}), tensor({1, 0}, DType::i64)},
-            .oracle = "(torch.linalg.lu_factor(torch.tensor(x))[0], [1, 0])"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 5, 3}, -1, 1)}},
+               {.inputs = {uniform({0, 3}, -1, 1)}},
+               {.inputs = {regular({37, 37})}},
+               {.inputs = {f64({{1, 2, 4}, {4, 8, 4}, {2, 8, 6}})},
+                .expected = {f64({{4, 8, 4}, {0.5, 4, 4}, {0.25, 0, 3}}), tensor({1, 2, 0}, DType::i64)},
+                .oracle = "(torch.linalg.lu_factor(torch.tensor(x))[0], [1, 2, 0])"},
+               {.inputs = {reshape(c128({{0, 1}, {2, 0}, {2, 0}, {0, 0}}), {2, 2})},
+                .expected = {reshape(c128({{2, 0}, {0, 0}, {0, 0.5}, {2, 0}}), {2, 2}),
+                             tensor({1, 0}, DType::i64)},
+                .oracle = "(torch.linalg.lu_factor(torch.tensor(x))[0], [1, 0])"}};
+         }},
 };
 
-}  // namespace
+}   // namespace
 
 Tensor cholesky(const Tensor& x) { return find(table, "cholesky")(Operand(x)); }
-Tensor cholesky_solve(const Tensor& factor, const Tensor& b) { return triangular_solve(conj(factor), triangular_solve(factor, b), {.transposed = true}); }
-Tensor triangular_solve(const Tensor& a, const Tensor& b, Triangular options) { return find(table, "triangular_solve").with(options, a, b); }
-Tensor solve(const Tensor& a, const Tensor& b, bool is_transposed) { return find(table, "solve").with(Transposition{is_transposed}, a, b); }
+Tensor cholesky_solve(const Tensor& factor, const Tensor& b) {
+  return triangular_solve(conj(factor), triangular_solve(factor, b), {.transposed = true});
+}
+Tensor triangular_solve(const Tensor& a, const Tensor& b, Triangular options) {
+  return find(table, "triangular_solve").with(options, a, b);
+}
+Tensor solve(const Tensor& a, const Tensor& b, bool is_transposed) {
+  return find(table, "solve").with(Transposition{is_transposed}, a, b);
+}
 Tensor inv(const Tensor& x) { return find(table, "inv")(Operand(x)); }
 Tensor det(const Tensor& x) { return find(table, "det")(Operand(x)); }
 SignAndLog slogdet(const Tensor& x) {
@@ -292,4 +368,4 @@ Lu lu(const Tensor& x) {
 
 std::span<const Op> solve_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

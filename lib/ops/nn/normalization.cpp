@@ -4,18 +4,20 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "core/storage.h"
 #include "kernels/nn/normalization.h"
 #include "ops/axes.h"
 #include "ops/samples.h"
 #include "tapedeck/ops.h"
-#include "core/storage.h"
 
 namespace tapedeck {
 namespace {
 
 using namespace samples;
 
-struct NormAttrs { double epsilon; };
+struct NormAttrs {
+  double epsilon;
+};
 double epsilon_of(const Call& c) { return c.attrs<NormAttrs>().epsilon; }
 
 // From input `first` on: a row for each entry of the last axis of x, input i.
@@ -25,7 +27,9 @@ void require_rows(const Call& c, int i, int first) {
   if (x.ndim() == 0) throw_shape_error(c, fmt::format("{} needs rank 1 or more", c.op.args[i]));
   require_one_dtype(c);
   for (int k = first; k < c.x.size(); ++k)
-    if (c.x[k].shape() != Shape{x.shape()[x.ndim() - 1]}) throw_shape_error(c, fmt::format("{} is not one row as long as the last axis of {}", c.op.args[k], c.op.args[i]));
+    if (c.x[k].shape() != Shape{x.shape()[x.ndim() - 1]})
+      throw_shape_error(
+          c, fmt::format("{} is not one row as long as the last axis of {}", c.op.args[k], c.op.args[i]));
 }
 
 Spec infer_layer_norm(const Call& c) {
@@ -51,12 +55,14 @@ std::vector<Spec> infer_batch_norm(const Call& c) {
 // All axes of x but the last, counted from the end.
 Axes all_but_last(const Tensor& x) {
   std::vector<int> axes;
-  for (int d = 2; d <= x.ndim(); ++d) axes.push_back(-d);
+  for (int d = 2; d <= x.ndim(); ++d)
+    axes.push_back(-d);
   return axes;
 }
 
-/// x̂ = (x - mean) · r with mean 0 and variance 1 along some axes, in ops, and the derivative of x̂ in x: a symmetric matrix,
-/// so that one function is both the vjp and the jvp. Axes count from the end: what derivatives have in front passes through.
+/// x̂ = (x - mean) · r with mean 0 and variance 1 along some axes, in ops, and the derivative of x̂ in x: a
+/// symmetric matrix, so that one function is both the vjp and the jvp. Axes count from the end: what
+/// derivatives have in front passes through.
 class Normalised {
  public:
   Normalised(const Tensor& x, Axes axes, double epsilon) : axes_(std::move(axes)) {
@@ -88,14 +94,16 @@ Tensor tangent(const Normalised& n, const Tensor& scale, Refs dx) {
   return dy;
 }
 
-std::vector<Tensor> layer_norm_gradient(const Tensor& dy, const Tensor& x, const Tensor& scale, double epsilon);
+std::vector<Tensor> layer_norm_gradient(const Tensor& dy, const Tensor& x, const Tensor& scale,
+                                        double epsilon);
 
 // A gradient that is stacked is made of ops.
 void layer_norm_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
   const Tensor &x = c.x[0], &scale = c.x[1], dy = std::move(dys[0]).dense();
   if (dy.ndim() == x.ndim()) {
     std::vector<Tensor> all = layer_norm_gradient(dy, x, scale, epsilon_of(c));
-    for (std::size_t i = 0; i < 3; ++i) dx[i] = std::move(all[i]);
+    for (std::size_t i = 0; i < 3; ++i)
+      dx[i] = std::move(all[i]);
     return;
   }
   const Normalised n = rows_of(x, epsilon_of(c));
@@ -105,17 +113,20 @@ void layer_norm_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> 
   dx[2] = sum(dy, others);
 }
 
-// u, v and w are the cotangents of dx, dscale and doffset. With N the derivative of x̂, g = dy · scale and means of rows m:
-// the derivative of <u, N g> in x is -r (x̂ m(u · N g) + m(g x̂) N u + m(u x̂) N g).
-template <Normalised (*normalised)(const Tensor& x, double epsilon)> void gradient_vjp(const Call& c, std::span<Gradient> cotangents, std::span<Gradient> dx) {
+// u, v and w are the cotangents of dx, dscale and doffset. With N the derivative of x̂, g = dy · scale and
+// means of rows m: the derivative of <u, N g> in x is -r (x̂ m(u · N g) + m(g x̂) N u + m(u x̂) N g).
+template <Normalised (*normalised)(const Tensor& x, double epsilon)>
+void gradient_vjp(const Call& c, std::span<Gradient> cotangents, std::span<Gradient> dx) {
   const Tensor &dy = c.x[0], &x = c.x[1], &scale = c.x[2];
-  const Tensor u = std::move(cotangents[0]).dense(), v = std::move(cotangents[1]).dense(), w = std::move(cotangents[2]).dense();
+  const Tensor u = std::move(cotangents[0]).dense(), v = std::move(cotangents[1]).dense(),
+               w = std::move(cotangents[2]).dense();
   const Normalised n = normalised(x, epsilon_of(c));
   const Tensor nu = n.derivative(u);
   if (c.needs(0)) dx[0] = scale * nu + n.x() * v + w;
   if (c.needs(1)) {
     const Tensor g = dy * scale, ng = n.derivative(g);
-    dx[1] = n.derivative(dy * v) - n.r() * (n.x() * n.of_row(u * ng) + n.of_row(g * n.x()) * nu + n.of_row(u * n.x()) * ng);
+    dx[1] = n.derivative(dy * v) -
+            n.r() * (n.x() * n.of_row(u * ng) + n.of_row(g * n.x()) * nu + n.of_row(u * n.x()) * ng);
   }
   if (c.needs(2)) dx[2] = sum(dy * nu, all_but_last(x));
 }
@@ -130,19 +141,22 @@ double count_of(const Tensor& x) { return static_cast<double>(x.size() / x.shape
 double bessel(const Tensor& x) { return count_of(x) / std::max(count_of(x) - 1, 1.0); }
 
 void run_batch_norm(const Call& c, std::span<Tensor> y) {
-  for (const std::size_t k : {0u, 1u, 4u}) allocate_for(y[k]);
+  for (const std::size_t k : {0u, 1u, 4u})
+    allocate_for(y[k]);
   kernels::batch_norm(c.x[0], c.x[1], c.x[2], epsilon_of(c), y[0], y[1], y[4]);
   y[2] = y[4] * bessel(c.x[0]);
   share_with(y[3], y[1]);
 }
 
-std::vector<Tensor> batch_norm_gradient(const Tensor& dy, const Tensor& x, const Tensor& scale, double epsilon);
+std::vector<Tensor> batch_norm_gradient(const Tensor& dy, const Tensor& x, const Tensor& scale,
+                                        double epsilon);
 
 // The gradient of a row for each channel, beside x.
 Tensor beside_x(const Tensor& x, Gradient&& of_channels) {
   const Tensor dense = std::move(of_channels).dense();
   Shape shape;
-  for (int d = 0; d < x.ndim(); ++d) shape.push_back(d == x.ndim() - 1 ? x.shape()[d] : 1);
+  for (int d = 0; d < x.ndim(); ++d)
+    shape.push_back(d == x.ndim() - 1 ? x.shape()[d] : 1);
   return reshape(dense, behind_extra(dense, 1, shape));
 }
 void batch_norm_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
@@ -152,7 +166,8 @@ void batch_norm_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> d
     const Tensor d = std::move(dy[0]).dense();
     if (d.ndim() == x.ndim()) {
       std::vector<Tensor> all = batch_norm_gradient(d, x, scale, epsilon_of(c));
-      for (std::size_t i = 0; i < 3; ++i) dx[i] = std::move(all[i]);
+      for (std::size_t i = 0; i < 3; ++i)
+        dx[i] = std::move(all[i]);
       return;
     }
     dy[0] = d;
@@ -170,7 +185,8 @@ void batch_norm_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> d
   const double count = count_of(x);
   for (const std::size_t k : {1u, 3u})
     if (dy[k].defined()) of_x = plus_if(of_x, beside_x(x, std::move(dy[k])) * (1 / count) + zeros_like(x));
-  if (dy[2].defined()) of_x = plus_if(of_x, beside_x(x, std::move(dy[2])) * (2 * bessel(x) / count) * n.centred());
+  if (dy[2].defined())
+    of_x = plus_if(of_x, beside_x(x, std::move(dy[2])) * (2 * bessel(x) / count) * n.centred());
   if (dy[4].defined()) of_x = plus_if(of_x, beside_x(x, std::move(dy[4])) * (2 / count) * n.centred());
   if (of_x.defined()) dx[0] = of_x;
 }
@@ -180,7 +196,8 @@ Tensor sum_near(const Tensor& x, std::int64_t radius) {
   const int last = x.ndim() - 1;
   const std::int64_t n = x.shape()[last], reach = std::min(radius, std::max<std::int64_t>(n - 1, 0));
   Shape around, begin, size = x.shape();
-  for (int d = 0; d <= last; ++d) around.push_back(d == last ? reach : 0), begin.push_back(0);
+  for (int d = 0; d <= last; ++d)
+    around.push_back(d == last ? reach : 0), begin.push_back(0);
   const Tensor padded = pad(x, around, around);
   std::vector<Tensor> terms;
   for (std::int64_t k = 0; k <= 2 * reach; ++k) {
@@ -190,7 +207,9 @@ Tensor sum_near(const Tensor& x, std::int64_t radius) {
   return add_n(std::move(terms));
 }
 // s = bias + alpha · (x² over near channels).
-Tensor normaliser(const Tensor& x, const LocalResponse& o) { return o.bias + o.alpha * sum_near(square(x), o.radius); }
+Tensor normaliser(const Tensor& x, const LocalResponse& o) {
+  return o.bias + o.alpha * sum_near(square(x), o.radius);
+}
 // The derivative of x · s^-beta: as it is, or transposed.
 Tensor local_derivative(const Call& c, const Tensor& v, bool transposed) {
   const Tensor& x = c.x[0];
@@ -204,71 +223,132 @@ OwnedAttrs with(double epsilon) { return Attrs(NormAttrs{epsilon}); }
 
 constexpr Op table[] = {
     {.name = "layer_norm",
-     .doc = "(x - mean) / √(variance + epsilon) · scale + offset, with the mean and the variance along the last axis (Ba, Kiros and Hinton 2016).",
+     .doc = "(x - mean) / √(variance + epsilon) · scale + offset, with the mean and the variance along the "
+            "last axis (Ba, Kiros and Hinton 2016).",
      .args = {"x", "scale", "offset"},
      .infer = infer_layer_norm,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::layer_norm(c.x[0], c.x[1], c.x[2], epsilon_of(c), y[0]); },
-     .rule = custom({.x = 0b11}, layer_norm_vjp, [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = tangent(rows_of(c.x[0], epsilon_of(c)), c.x[1], dx); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({2, 3, 37}, -1, 1), uniform({37}, 0.5, 2, 1), uniform({37}, -1, 1, 2)}, .attrs = with(1e-3)},
-           {.inputs = {uniform({150}, -1, 1), uniform({150}, 0.5, 2, 1), uniform({150}, -1, 1, 2)}, .attrs = with(1e-3)},
-           {.inputs = {uniform({0, 3}, -1, 1), uniform({3}, 0.5, 2, 1), uniform({3}, -1, 1, 2)}, .attrs = with(1e-3)},
-           {.inputs = {uniform({2, 0}, -1, 1), uniform({0}, 0.5, 2, 1), uniform({0}, -1, 1, 2)}, .attrs = with(1e-3)},
-           {.inputs = {f64({{1, 2, 4, -3, 0.5}, {0, 0, 1, 10, 5}}), f64({1, 2, 0.5, -1, 3}), f64({0, 1, -1, 0.5, 2})}, .attrs = with(1e-5),
-            .expected = {f64({{0.043685161148757756, 1.9610735452726697, -0.3228800021942555, 2.2037212848015506, 1.4757780662149076}, {-0.827340027474688, -0.6546800549493761, -1.284398134444424, -1.258097558383712, 3.3961362963635358}})},
-            .oracle = "torch.nn.functional.layer_norm(torch.tensor(x), (5,), torch.tensor(scale), torch.tensor(offset), 1e-5).numpy()"}};
-     }},
+     .forward = [](const Call& c,
+                   std::span<Tensor> y) { kernels::layer_norm(c.x[0], c.x[1], c.x[2], epsilon_of(c), y[0]); },
+     .rule = custom({.x = 0b11}, layer_norm_vjp,
+                    [](const Call& c, Refs dx, std::span<Tensor> dy) {
+                      dy[0] = tangent(rows_of(c.x[0], epsilon_of(c)), c.x[1], dx);
+                    }),
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 3, 37}, -1, 1), uniform({37}, 0.5, 2, 1), uniform({37}, -1, 1, 2)},
+                .attrs = with(1e-3)},
+               {.inputs = {uniform({150}, -1, 1), uniform({150}, 0.5, 2, 1), uniform({150}, -1, 1, 2)},
+                .attrs = with(1e-3)},
+               {.inputs = {uniform({0, 3}, -1, 1), uniform({3}, 0.5, 2, 1), uniform({3}, -1, 1, 2)},
+                .attrs = with(1e-3)},
+               {.inputs = {uniform({2, 0}, -1, 1), uniform({0}, 0.5, 2, 1), uniform({0}, -1, 1, 2)},
+                .attrs = with(1e-3)},
+               {.inputs = {f64({{1, 2, 4, -3, 0.5}, {0, 0, 1, 10, 5}}), f64({1, 2, 0.5, -1, 3}),
+                           f64({0, 1, -1, 0.5, 2})},
+                .attrs = with(1e-5),
+                .expected = {f64({{0.043685161148757756, 1.9610735452726697, -0.3228800021942555,
+                                   2.2037212848015506, 1.4757780662149076},
+                                  {-0.827340027474688, -0.6546800549493761, -1.284398134444424,
+                                   -1.258097558383712, 3.3961362963635358}})},
+                .oracle = "torch.nn.functional.layer_norm(torch.tensor(x), (5,), torch.tensor(scale), "
+                          "torch.tensor(offset), 1e-5).numpy()"}};
+         }},
 
     {.name = "layer_norm_gradient",
      .doc = "The gradients of layer_norm's inputs, in one pass.",
      .args = {"dy", "x", "scale"},
      .infer = infer_gradient,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::layer_norm_gradient(c.x[0], c.x[1], c.x[2], epsilon_of(c), y[0], y[1], y[2]); },
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           kernels::layer_norm_gradient(c.x[0], c.x[1], c.x[2], epsilon_of(c), y[0], y[1], y[2]);
+         },
      .rule = gradient_rule<rows_of>(),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({2, 3, 37}, -1, 1, 3), uniform({2, 3, 37}, -1, 1), uniform({37}, 0.5, 2, 1)}, .attrs = with(1e-3)},
-           {.inputs = {uniform({7}, -1, 1, 3), uniform({7}, -1, 1), uniform({7}, 0.5, 2, 1)}, .attrs = with(1e-3)},
-           {.inputs = {uniform({0, 3}, -1, 1, 3), uniform({0, 3}, -1, 1), uniform({3}, 0.5, 2, 1)}, .attrs = with(1e-3)},
-           {.inputs = {f64({{1, 0, 2, -1, 1}, {2, 1, 0, 0.5, -3}}), f64({{1, 2, 4, -3, 0.5}, {0, 0, 1, 10, 5}}), f64({1, 2, 0.5, -1, 3})}, .attrs = with(1e-5),
-            .expected = {f64({{-0.08420232047375398, -0.4893739137237172, 0.010837734239087737, -0.2109223934242096, 0.7736608933825933}, {0.44311935520079554, 0.44311935520079554, 0.038021305658899426, 0.9166546350340345, -1.840914651094525}}), f64({-1.6109948938006182, -0.827340027474688, 2.708479991222978, 2.5827700639934066, -1.5708769409585668}), f64({3, 1, 2, -0.5, -2})},
-            .oracle = "[g.numpy() for g in (lambda d, *t: torch.autograd.grad(torch.nn.functional.layer_norm(t[0], (5,), t[1], t[2], 1e-5), t, d))"
-                      "(torch.tensor(dy), *[torch.tensor(a, requires_grad=True) for a in (x, scale, np.zeros(5))])]"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 3, 37}, -1, 1, 3), uniform({2, 3, 37}, -1, 1),
+                           uniform({37}, 0.5, 2, 1)},
+                .attrs = with(1e-3)},
+               {.inputs = {uniform({7}, -1, 1, 3), uniform({7}, -1, 1), uniform({7}, 0.5, 2, 1)},
+                .attrs = with(1e-3)},
+               {.inputs = {uniform({0, 3}, -1, 1, 3), uniform({0, 3}, -1, 1), uniform({3}, 0.5, 2, 1)},
+                .attrs = with(1e-3)},
+               {.inputs = {f64({{1, 0, 2, -1, 1}, {2, 1, 0, 0.5, -3}}),
+                           f64({{1, 2, 4, -3, 0.5}, {0, 0, 1, 10, 5}}), f64({1, 2, 0.5, -1, 3})},
+                .attrs = with(1e-5),
+                .expected = {f64({{-0.08420232047375398, -0.4893739137237172, 0.010837734239087737,
+                                   -0.2109223934242096, 0.7736608933825933},
+                                  {0.44311935520079554, 0.44311935520079554, 0.038021305658899426,
+                                   0.9166546350340345, -1.840914651094525}}),
+                             f64({-1.6109948938006182, -0.827340027474688, 2.708479991222978,
+                                  2.5827700639934066, -1.5708769409585668}),
+                             f64({3, 1, 2, -0.5, -2})},
+                .oracle =
+                    "[g.numpy() for g in (lambda d, *t: "
+                    "torch.autograd.grad(torch.nn.functional.layer_norm(t[0], (5,), t[1], t[2], 1e-5), t, d))"
+                    "(torch.tensor(dy), *[torch.tensor(a, requires_grad=True) for a in (x, scale, "
+                    "np.zeros(5))])]"}};
+         }},
 
     {.name = "batch_norm",
-     .doc = "(x - mean) / √(variance + epsilon) · scale + offset, with the mean and the variance over all axes but the last; then the mean, the "
+     .doc = "(x - mean) / √(variance + epsilon) · scale + offset, with the mean and the variance over all "
+            "axes but the last; then the mean, the "
             "variance · n / (n - 1), the mean and the variance (Ioffe and Szegedy 2015).",
      .tensorflow = "FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3",
      .args = {"x", "scale", "offset"},
      .infer = infer_batch_norm,
      .forward = {run_batch_norm, Outputs::own},
      .rule = accepting_none(custom({.x = 0b11}, batch_norm_vjp)),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({2, 3, 2, 5}, -1, 1), uniform({5}, 0.5, 2, 1), uniform({5}, -1, 1, 2)}, .attrs = with(1e-3)},
-           {.inputs = {uniform({37, 2}, -1, 1), uniform({2}, 0.5, 2, 1), uniform({2}, -1, 1, 2)}, .attrs = with(1e-3)},
-           {.inputs = {f64({{1, 2}, {3, 4}, {5, 9}, {2, 0}}), f64({1.5, 0.5}), f64({0.1, 0.2})}, .attrs = with(1e-3),
-            .expected = {f64({{-1.6744183999228932, -0.06159059152480051}, {0.3534883428461276, 0.23737008450354294}, {2.3813950856151487, 0.9847717745744016}, {-0.660465028538383, -0.360551267553144}}), f64({2.75, 3.75}), f64({2.9166666666666665, 14.916666666666666}), f64({2.75, 3.75}), f64({2.1875, 11.1875})},
-            .oracle = "[(x - x.mean(0)) / np.sqrt(x.var(0) + 1e-3) * scale + offset, x.mean(0), x.var(0, ddof=1), x.mean(0), x.var(0)]"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 3, 2, 5}, -1, 1), uniform({5}, 0.5, 2, 1), uniform({5}, -1, 1, 2)},
+                .attrs = with(1e-3)},
+               {.inputs = {uniform({37, 2}, -1, 1), uniform({2}, 0.5, 2, 1), uniform({2}, -1, 1, 2)},
+                .attrs = with(1e-3)},
+               {.inputs = {f64({{1, 2}, {3, 4}, {5, 9}, {2, 0}}), f64({1.5, 0.5}), f64({0.1, 0.2})},
+                .attrs = with(1e-3),
+                .expected = {f64({{-1.6744183999228932, -0.06159059152480051},
+                                  {0.3534883428461276, 0.23737008450354294},
+                                  {2.3813950856151487, 0.9847717745744016},
+                                  {-0.660465028538383, -0.360551267553144}}),
+                             f64({2.75, 3.75}), f64({2.9166666666666665, 14.916666666666666}),
+                             f64({2.75, 3.75}), f64({2.1875, 11.1875})},
+                .oracle = "[(x - x.mean(0)) / np.sqrt(x.var(0) + 1e-3) * scale + offset, x.mean(0), x.var(0, "
+                          "ddof=1), x.mean(0), x.var(0)]"}};
+         }},
 
     {.name = "batch_norm_gradient",
      .doc = "The gradients of batch_norm's inputs for that of its first output, in two passes.",
      .args = {"dy", "x", "scale"},
      .infer = infer_batch_norm_gradient,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::batch_norm_gradient(c.x[0], c.x[1], c.x[2], epsilon_of(c), y[0], y[1], y[2]); },
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           kernels::batch_norm_gradient(c.x[0], c.x[1], c.x[2], epsilon_of(c), y[0], y[1], y[2]);
+         },
      .rule = gradient_rule<channels_of>(),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({2, 3, 2, 5}, -1, 1, 3), uniform({2, 3, 2, 5}, -1, 1), uniform({5}, 0.5, 2, 1)}, .attrs = with(1e-3)},
-           {.inputs = {uniform({37, 2}, -1, 1, 3), uniform({37, 2}, -1, 1), uniform({2}, 0.5, 2, 1)}, .attrs = with(1e-3)},
-           {.inputs = {uniform({2, 150}, -1, 1, 3), uniform({2, 150}, -1, 1), uniform({150}, 0.5, 2, 1)}, .attrs = with(1e-1)},
-           {.inputs = {f64({{1, 0}, {2, -1}, {0.5, 3}, {-2, 1}}), f64({{1, 2}, {3, 4}, {5, 9}, {2, 0}}), f64({1.5, 0.5})}, .attrs = with(1e-3),
-            .expected = {f64({{0.9124306240668818, -0.043430594699876555}, {1.6078585475067493, -0.27140197135490796}, {-0.23159695751465956, 0.13029178409962966}, {-2.2886922140589716, 0.18454078195515486}}), f64({0.9294572571024681, 3.512787943333035}), f64({1.5, 3.0})},
-            .oracle = "(lambda c, r: [scale * r * (dy - dy.mean(0) - c * r**2 * (dy * c).mean(0)), (dy * c).sum(0) * r, dy.sum(0)])(x - x.mean(0), 1 / np.sqrt(x.var(0) + 1e-3))"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 3, 2, 5}, -1, 1, 3), uniform({2, 3, 2, 5}, -1, 1),
+                           uniform({5}, 0.5, 2, 1)},
+                .attrs = with(1e-3)},
+               {.inputs = {uniform({37, 2}, -1, 1, 3), uniform({37, 2}, -1, 1), uniform({2}, 0.5, 2, 1)},
+                .attrs = with(1e-3)},
+               {.inputs = {uniform({2, 150}, -1, 1, 3), uniform({2, 150}, -1, 1), uniform({150}, 0.5, 2, 1)},
+                .attrs = with(1e-1)},
+               {.inputs = {f64({{1, 0}, {2, -1}, {0.5, 3}, {-2, 1}}), f64({{1, 2}, {3, 4}, {5, 9}, {2, 0}}),
+                           f64({1.5, 0.5})},
+                .attrs = with(1e-3),
+                .expected = {f64({{0.9124306240668818, -0.043430594699876555},
+                                  {1.6078585475067493, -0.27140197135490796},
+                                  {-0.23159695751465956, 0.13029178409962966},
+                                  {-2.2886922140589716, 0.18454078195515486}}),
+                             f64({0.9294572571024681, 3.512787943333035}), f64({1.5, 3.0})},
+                .oracle = "(lambda c, r: [scale * r * (dy - dy.mean(0) - c * r**2 * (dy * c).mean(0)), (dy * "
+                          "c).sum(0) * r, dy.sum(0)])(x - x.mean(0), 1 / np.sqrt(x.var(0) + 1e-3))"}};
+         }},
 
     {.name = "local_response_normalization",
      .doc = "x / (bias + alpha · s)^beta, where s is the sum of x² over the channels up to `radius` away.",
@@ -278,28 +358,38 @@ constexpr Op table[] = {
      .forward = {[](const Call& c, std::span<Tensor> y) {
                    const auto& o = c.attrs<LocalResponse>();
                    y[0] = c.x[0] * pow(normaliser(c.x[0], o), -o.beta);
-                 }, Outputs::own},
+                 },
+                 Outputs::own},
      .rule = custom(
          {.x = 1},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = local_derivative(c, std::move(dy[0]).dense(), true); },
+         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+           dx[0] = local_derivative(c, std::move(dy[0]).dense(), true);
+         },
          [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = local_derivative(c, dx[0], false); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({2, 3, 37}, -1, 1)}, .attrs = Attrs(LocalResponse{})},
-           {.inputs = {uniform({5}, -1, 1)}, .attrs = Attrs(LocalResponse{1, 2, 0.5, 0.75})},
-           {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = Attrs(LocalResponse{})},
-           {.inputs = {f64({{1, 2, 4, -3, 0.5}, {0, 0, 1, 10, 5}})}, .attrs = Attrs(LocalResponse{1, 2, 0.5, 0.75}),
-            .expected = {f64({{0.3236611811382156, 0.30084824744691147, 0.48859276662296347, -0.40114312058204965, 0.12108228060740671}, {0, 0, 0.051272031151955194, 0.4368325406821042, 0.2196849058486448}})},
-            .oracle = "torch.nn.functional.local_response_norm(torch.tensor(x)[:, :, None], 3, alpha=1.5, beta=0.75, k=2.0)[:, :, 0].numpy()"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 3, 37}, -1, 1)}, .attrs = Attrs(LocalResponse{})},
+               {.inputs = {uniform({5}, -1, 1)}, .attrs = Attrs(LocalResponse{1, 2, 0.5, 0.75})},
+               {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = Attrs(LocalResponse{})},
+               {.inputs = {f64({{1, 2, 4, -3, 0.5}, {0, 0, 1, 10, 5}})},
+                .attrs = Attrs(LocalResponse{1, 2, 0.5, 0.75}),
+                .expected = {f64({{0.3236611811382156, 0.30084824744691147, 0.48859276662296347,
+                                   -0.40114312058204965, 0.12108228060740671},
+                                  {0, 0, 0.051272031151955194, 0.4368325406821042, 0.2196849058486448}})},
+                .oracle = "torch.nn.functional.local_response_norm(torch.tensor(x)[:, :, None], 3, "
+                          "alpha=1.5, beta=0.75, k=2.0)[:, :, 0].numpy()"}};
+         }},
 };
 
-std::vector<Tensor> layer_norm_gradient(const Tensor& dy, const Tensor& x, const Tensor& scale, double epsilon) {
+std::vector<Tensor> layer_norm_gradient(const Tensor& dy, const Tensor& x, const Tensor& scale,
+                                        double epsilon) {
   const Tensor inputs[] = {dy, x, scale};
   return find(table, "layer_norm_gradient").run(inputs, NormAttrs{epsilon});
 }
 
-std::vector<Tensor> batch_norm_gradient(const Tensor& dy, const Tensor& x, const Tensor& scale, double epsilon) {
+std::vector<Tensor> batch_norm_gradient(const Tensor& dy, const Tensor& x, const Tensor& scale,
+                                        double epsilon) {
   const Tensor inputs[] = {dy, x, scale};
   return find(table, "batch_norm_gradient").run(inputs, NormAttrs{epsilon});
 }
@@ -308,7 +398,7 @@ void check_epsilon(std::string_view name, double epsilon) {
   if (!(epsilon >= 0)) throw_error<ArgumentError>("{}: epsilon is {}; use 0 or more", name, epsilon);
 }
 
-}  // namespace
+}   // namespace
 
 Tensor layer_norm(const Tensor& x, const Tensor& scale, const Tensor& offset, double epsilon) {
   check_epsilon("layer_norm", epsilon);
@@ -322,21 +412,25 @@ BatchNorm batch_norm(const Tensor& x, const Tensor& scale, const Tensor& offset,
   return {std::move(y[0]), std::move(y[1]), std::move(y[2]), std::move(y[3]), std::move(y[4])};
 }
 
-Tensor batch_norm_inference(const Tensor& x, const Tensor& scale, const Tensor& offset, const Tensor& mean, const Tensor& variance, double epsilon) {
+Tensor batch_norm_inference(const Tensor& x, const Tensor& scale, const Tensor& offset, const Tensor& mean,
+                            const Tensor& variance, double epsilon) {
   check_epsilon("batch_norm_inference", epsilon);
   for (const Tensor* t : {&scale, &offset, &mean, &variance})
     if (x.ndim() == 0 || t->shape() != Shape{x.shape()[x.ndim() - 1]})
-      throw_error<ShapeError>("batch_norm_inference: not all of scale, offset, mean and variance are one row as long as the last axis of x: x is {}, they are {}, {}, {} and {}",
-                              x.spec(), scale.spec(), offset.spec(), mean.spec(), variance.spec());
+      throw_error<ShapeError>(
+          "batch_norm_inference: not all of scale, offset, mean and variance are one row as long as the last "
+          "axis of x: x is {}, they are {}, {}, {} and {}",
+          x.spec(), scale.spec(), offset.spec(), mean.spec(), variance.spec());
   const Tensor slope = scale * rsqrt(variance + epsilon);
   return x * slope + (offset - mean * slope);
 }
 
 Tensor local_response_normalization(const Tensor& x, const LocalResponse& options) {
-  if (options.radius < 0) throw_error<ArgumentError>("local_response_normalization: radius is {}; use 0 or more", options.radius);
+  if (options.radius < 0)
+    throw_error<ArgumentError>("local_response_normalization: radius is {}; use 0 or more", options.radius);
   return find(table, "local_response_normalization").with(options, x);
 }
 
 std::span<const Op> norm_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

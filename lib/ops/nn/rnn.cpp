@@ -1,18 +1,18 @@
 // Recurrent cells and losses of sequences. In: activations, states and weights. Out: states or losses.
-// What goes through all steps at once has kernels, forward and backward; the derivative of a gradient is that of the same
-// function made of ops.
+// What goes through all steps at once has kernels, forward and backward; the derivative of a gradient is that
+// of the same function made of ops.
 #include "tapedeck/ops/rnn.h"
 
 #include <limits>
 
 #include "core/format.h"
+#include "core/storage.h"
 #include "kernels/nn/ctc.h"
 #include "kernels/nn/lstm.h"
 #include "ops/derivative_of_ops.h"
 #include "ops/infer.h"
 #include "ops/samples.h"
 #include "tapedeck/ops.h"
-#include "core/storage.h"
 
 namespace tapedeck {
 namespace {
@@ -20,34 +20,46 @@ namespace {
 using namespace samples;
 using Tensors = std::vector<Tensor>;
 
-void require_weights(std::string_view name, const Tensor& x, std::int64_t units, const Tensor& weights, const Tensor& bias, std::int64_t gates) {
+void require_weights(std::string_view name, const Tensor& x, std::int64_t units, const Tensor& weights,
+                     const Tensor& bias, std::int64_t gates) {
   const std::int64_t in = x.shape()[x.ndim() - 1];
   if (weights.shape() != Shape{in + units, gates * units} || bias.shape() != Shape{gates * units})
-    throw_error<ShapeError>("{}: weights and bias are not {} and {}: they are {} and {}", name, Shape{in + units, gates * units}, Shape{gates * units}, weights.spec(), bias.spec());
+    throw_error<ShapeError>("{}: weights and bias are not {} and {}: they are {} and {}", name,
+                            Shape{in + units, gates * units}, Shape{gates * units}, weights.spec(),
+                            bias.spec());
 }
 // h is [batch, units] for x [..., batch, in].
 void require_state(std::string_view name, const Tensor& x, int ndim, const Tensor& h, const Tensor& c) {
   if (x.ndim() != ndim || h.ndim() != 2 || h.shape() != c.shape() || h.shape()[0] != x.shape()[ndim - 2])
-    throw_error<ShapeError>("{}: x is not {} and the state not [batch, units]: x is {}, h is {}, c is {}", name, ndim == 3 ? "[time, batch, in]" : "[batch, in]", x.spec(), h.spec(), c.spec());
+    throw_error<ShapeError>("{}: x is not {} and the state not [batch, units]: x is {}, h is {}, c is {}",
+                            name, ndim == 3 ? "[time, batch, in]" : "[batch, in]", x.spec(), h.spec(),
+                            c.spec());
 }
 
 // One step, from the products of x with the weights and the bias.
 LstmState step(const Tensor& of_x, const LstmState& state, const Tensor& of_h, double forget_bias) {
-  const std::vector<Tensor> gates = split(of_x + matmul(state.h, of_h), 4, -1);   // input, candidate, forget, output
+  const std::vector<Tensor> gates =
+      split(of_x + matmul(state.h, of_h), 4, -1);   // input, candidate, forget, output
   const Tensor c = sigmoid(gates[2] + forget_bias) * state.c + sigmoid(gates[0]) * tanh(gates[1]);
   return {sigmoid(gates[3]) * tanh(c), c};
 }
 
 // The weights of x and those of the state.
-struct Halves { Tensor of_x, of_h; };
+struct Halves {
+  Tensor of_x, of_h;
+};
 Halves halves(const Tensor& weights, std::int64_t in) {
   const std::vector<Tensor> both = split(weights, {in, -1}, 0);
   return {both[0], both[1]};
 }
 
-struct LstmAttrs { double forget_bias; };
+struct LstmAttrs {
+  double forget_bias;
+};
 
-kernels::Lstm lstm_of(const Call& c, const Tensor& h0, std::int64_t time) { return {time, h0.shape()[0], h0.shape()[1], c.attrs<LstmAttrs>().forget_bias}; }
+kernels::Lstm lstm_of(const Call& c, const Tensor& h0, std::int64_t time) {
+  return {time, h0.shape()[0], h0.shape()[1], c.attrs<LstmAttrs>().forget_bias};
+}
 
 std::vector<Spec> infer_lstm(const Call& c) {
   const Tensor &x = c.x[0], &h = c.x[1];
@@ -64,7 +76,8 @@ std::vector<Spec> infer_lstm(const Call& c) {
 void run_lstm(const Call& c, std::span<Tensor> y) {
   const Tensor &x = c.x[0], &h = c.x[1], &weights = c.x[3];
   const std::int64_t time = x.shape()[0], batch = x.shape()[1], in = x.shape()[2], units = h.shape()[1];
-  y[2] = reshape(matmul(reshape(x, {time * batch, in}), slice(weights, {0, 0}, {in, 4 * units})) + c.x[4], {time, batch, 4 * units});
+  y[2] = reshape(matmul(reshape(x, {time * batch, in}), slice(weights, {0, 0}, {in, 4 * units})) + c.x[4],
+                 {time, batch, 4 * units});
   allocate_for(y[0]);
   allocate_for(y[1]);
   kernels::lstm(lstm_of(c, h, time), h, c.x[2], weights, y[2], y[0], y[1]);
@@ -75,9 +88,13 @@ std::vector<Spec> infer_lstm_gradient(const Call& c) {
   const Tensor &gates = c.x[3], &states = c.x[4], &c0 = c.x[5], &weights = c.x[6];
   require_one_dtype(c);
   require_floating(c, 0);
-  const auto fits = [&](int i, const Shape& shape) { return c.x[i].shape() == shape || c.x[i].shape() == Shape{0}; };
-  if (c0.ndim() != 2 || states.ndim() != 3 || weights.ndim() != 2 || states.shape() != Shape{states.shape()[0], c0.shape()[0], c0.shape()[1]} ||
-      gates.shape() != Shape{states.shape()[0], c0.shape()[0], 4 * c0.shape()[1]} || weights.shape()[1] != 4 * c0.shape()[1] || weights.shape()[0] < c0.shape()[1] ||
+  const auto fits = [&](int i, const Shape& shape) {
+    return c.x[i].shape() == shape || c.x[i].shape() == Shape{0};
+  };
+  if (c0.ndim() != 2 || states.ndim() != 3 || weights.ndim() != 2 ||
+      states.shape() != Shape{states.shape()[0], c0.shape()[0], c0.shape()[1]} ||
+      gates.shape() != Shape{states.shape()[0], c0.shape()[0], 4 * c0.shape()[1]} ||
+      weights.shape()[1] != 4 * c0.shape()[1] || weights.shape()[0] < c0.shape()[1] ||
       !fits(0, states.shape()) || !fits(1, states.shape()) || !fits(2, gates.shape()))
     throw_shape_error(c, "not the states, gates and weights of an LSTM");
   return {gates.spec(), c0.spec(), c0.spec()};
@@ -95,9 +112,13 @@ Tensors lstm_gradient_by_ops(const Tensors& x) {
     Tensors from_outside(4, zeros({batch, units}, c0.dtype()));
     if (x[2].size()) from_outside = split(at(x[2], t), 4, -1);
     const Tensor squashed = tanh(at(x[4], t)), before = t ? at(x[4], t - 1) : c0;
-    const Tensor d_h = x[0].size() ? dh0 + at(x[0], t) : dh0, carried = x[1].size() ? dc0 + at(x[1], t) : dc0, d_c = carried + d_h * gate[3] * (1 - squashed * squashed);
-    dz[static_cast<std::size_t>(t)] = concat({(d_c * gate[1] + from_outside[0]) * gate[0] * (1 - gate[0]), (d_c * gate[0] + from_outside[1]) * (1 - square(gate[1])),
-                                              (d_c * before + from_outside[2]) * gate[2] * (1 - gate[2]), (d_h * squashed + from_outside[3]) * gate[3] * (1 - gate[3])}, -1);
+    const Tensor d_h = x[0].size() ? dh0 + at(x[0], t) : dh0, carried = x[1].size() ? dc0 + at(x[1], t) : dc0,
+                 d_c = carried + d_h * gate[3] * (1 - squashed * squashed);
+    dz[static_cast<std::size_t>(t)] = concat({(d_c * gate[1] + from_outside[0]) * gate[0] * (1 - gate[0]),
+                                              (d_c * gate[0] + from_outside[1]) * (1 - square(gate[1])),
+                                              (d_c * before + from_outside[2]) * gate[2] * (1 - gate[2]),
+                                              (d_h * squashed + from_outside[3]) * gate[3] * (1 - gate[3])},
+                                             -1);
     dc0 = d_c * gate[2];
     dh0 = matmul(dz[static_cast<std::size_t>(t)], of_h, {.b = true});
   }
@@ -109,33 +130,46 @@ Tensors lstm_gradient(const LstmAttrs& a, const Tensors& x);
 void lstm_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   const Tensor &x = c.x[0], &h = c.x[1], &weights = c.x[3];
   const std::int64_t time = x.shape()[0], batch = x.shape()[1], in = x.shape()[2], units = h.shape()[1];
-  const auto given = [&](std::size_t k) { return dy[k].defined() ? std::move(dy[k]).dense() : zeros({0}, x.dtype()); };
-  const Tensors g = lstm_gradient(c.attrs<LstmAttrs>(), {given(0), given(1), given(2), c.y[2], c.y[1], c.x[2], weights});
+  const auto given = [&](std::size_t k) {
+    return dy[k].defined() ? std::move(dy[k]).dense() : zeros({0}, x.dtype());
+  };
+  const Tensors g =
+      lstm_gradient(c.attrs<LstmAttrs>(), {given(0), given(1), given(2), c.y[2], c.y[1], c.x[2], weights});
   const Tensor dz = reshape(g[0], {time * batch, 4 * units});
-  if (c.needs(0)) dx[0] = reshape(matmul(dz, slice(weights, {0, 0}, {in, 4 * units}), {.b = true}), x.shape());
+  if (c.needs(0))
+    dx[0] = reshape(matmul(dz, slice(weights, {0, 0}, {in, 4 * units}), {.b = true}), x.shape());
   if (c.needs(1)) dx[1] = g[1];
   if (c.needs(2)) dx[2] = g[2];
   if (c.needs(3)) {
-    const Tensor before = time ? concat({expand_dims(h, 0), slice(c.y[0], {0, 0, 0}, {time - 1, batch, units})}, 0) : c.y[0];
-    dx[3] = concat({matmul(reshape(x, {time * batch, in}), dz, {.a = true}), matmul(reshape(before, {time * batch, units}), dz, {.a = true})}, 0);
+    const Tensor before =
+        time ? concat({expand_dims(h, 0), slice(c.y[0], {0, 0, 0}, {time - 1, batch, units})}, 0) : c.y[0];
+    dx[3] = concat({matmul(reshape(x, {time * batch, in}), dz, {.a = true}),
+                    matmul(reshape(before, {time * batch, units}), dz, {.a = true})},
+                   0);
   }
   if (c.needs(4)) dx[4] = sum(dz, 0);
 }
 
-struct CtcAttrs { std::int64_t blank; };
+struct CtcAttrs {
+  std::int64_t blank;
+};
 
 void require_lengths(const Call& c, int i, std::string_view what, std::int64_t batch) {
   require_indices(c, i);
-  if (c.x[i].shape() != Shape{batch}) throw_error<ShapeError>("{}: {} are not [{}]: they are {}", c.op.name, what, batch, c.x[i].spec());
+  if (c.x[i].shape() != Shape{batch})
+    throw_error<ShapeError>("{}: {} are not [{}]: they are {}", c.op.name, what, batch, c.x[i].spec());
 }
 void require_sequences(const Call& c) {
   const Tensor &labels = c.x[0], &logits = c.x[1];
   require_floating(c, 1);
   require_indices(c, 0);
   if (logits.ndim() != 3 || labels.ndim() != 2 || labels.shape()[0] != logits.shape()[1])
-    throw_error<ShapeError>("{}: logits are not [time, batch, classes] and labels not [batch, most]: logits is {}, labels is {}", c.op.name, logits.spec(), labels.spec());
+    throw_error<ShapeError>(
+        "{}: logits are not [time, batch, classes] and labels not [batch, most]: logits is {}, labels is {}",
+        c.op.name, logits.spec(), labels.spec());
   const std::int64_t classes = logits.shape()[2], blank = c.attrs<CtcAttrs>().blank;
-  if (blank < 0 || blank >= classes) throw_error<ArgumentError>("{}: blank is {}; use 0..{}", c.op.name, blank, classes - 1);
+  if (blank < 0 || blank >= classes)
+    throw_error<ArgumentError>("{}: blank is {}; use 0..{}", c.op.name, blank, classes - 1);
   require_lengths(c, 2, "label_lengths", labels.shape()[0]);
   require_lengths(c, 3, "logit_lengths", labels.shape()[0]);
 }
@@ -143,25 +177,35 @@ void require_sequences(const Call& c) {
 std::vector<std::int64_t> lengths_of(const Call& c, int i, std::string_view what, std::int64_t most) {
   std::vector<std::int64_t> n = c.x[i].to_vector<std::int64_t>();
   for (std::size_t b = 0; b < n.size(); ++b)
-    if (n[b] < 0 || n[b] > most) throw_error<ShapeError>("{}: {} is {} at {}; use 0..{}", c.op.name, what, n[b], b, most);
+    if (n[b] < 0 || n[b] > most)
+      throw_error<ShapeError>("{}: {} is {} at {}; use 0..{}", c.op.name, what, n[b], b, most);
   return n;
 }
 kernels::CtcLabels labels_of(const Call& c) {
-  const std::int64_t time = c.x[1].shape()[0], classes = c.x[1].shape()[2], most = c.x[0].shape()[1], blank = c.attrs<CtcAttrs>().blank;
-  kernels::CtcLabels l{most, blank, c.x[0].to_vector<std::int64_t>(), lengths_of(c, 2, "label_lengths", most), lengths_of(c, 3, "logit_lengths", time)};
+  const std::int64_t time = c.x[1].shape()[0], classes = c.x[1].shape()[2], most = c.x[0].shape()[1],
+                     blank = c.attrs<CtcAttrs>().blank;
+  kernels::CtcLabels l{most, blank, c.x[0].to_vector<std::int64_t>(), lengths_of(c, 2, "label_lengths", most),
+                       lengths_of(c, 3, "logit_lengths", time)};
   for (std::size_t b = 0; b < l.labels.size(); ++b)
     for (std::int64_t k = 0; k < l.labels[b]; ++k)
-      if (const std::int64_t label = l.label[b * static_cast<std::size_t>(most) + static_cast<std::size_t>(k)]; label < 0 || label >= classes || label == blank)
-        throw_error<ShapeError>("{}: label {} at [{},{}] is the blank or out of range for {} classes", c.op.name, label, b, k, classes);
+      if (const std::int64_t label =
+              l.label[b * static_cast<std::size_t>(most) + static_cast<std::size_t>(k)];
+          label < 0 || label >= classes || label == blank)
+        throw_error<ShapeError>("{}: label {} at [{},{}] is the blank or out of range for {} classes",
+                                c.op.name, label, b, k, classes);
   return l;
 }
 
 constexpr double kNever = -1e30;   // the logarithm of no probability, which has no NaN in its derivatives
 
-// Graves et al. 2006, equations 5 to 8: the forward variables of the labels with blanks around each, in logarithms.
-Tensor ctc_by_ops(const kernels::CtcLabels& l, const Tensor& logits, const Tensor& label_lengths, const Tensor& logit_lengths) {
-  const std::int64_t time = logits.shape()[0], batch = logits.shape()[1], classes = logits.shape()[2], states = 2 * l.most + 1;
-  // Per sequence and state: its class, whether the state two before may go on to it, and whether the sequence may end in it.
+// Graves et al. 2006, equations 5 to 8: the forward variables of the labels with blanks around each, in
+// logarithms.
+Tensor ctc_by_ops(const kernels::CtcLabels& l, const Tensor& logits, const Tensor& label_lengths,
+                  const Tensor& logit_lengths) {
+  const std::int64_t time = logits.shape()[0], batch = logits.shape()[1], classes = logits.shape()[2],
+                     states = 2 * l.most + 1;
+  // Per sequence and state: its class, whether the state two before may go on to it, and whether the sequence
+  // may end in it.
   std::vector<std::int64_t> place;
   std::vector<std::uint8_t> skips, ends, starts;
   for (std::int64_t b = 0; b < batch; ++b)
@@ -174,9 +218,12 @@ Tensor ctc_by_ops(const kernels::CtcLabels& l, const Tensor& logits, const Tenso
       ends.push_back(s == 2 * n || s == 2 * n - 1);
       starts.push_back(s < 2);
     }
-  const auto flags = [&](const std::vector<std::uint8_t>& v) { return astype(tensor(v, {batch, states}), DType::boolean); };
+  const auto flags = [&](const std::vector<std::uint8_t>& v) {
+    return astype(tensor(v, {batch, states}), DType::boolean);
+  };
   const Tensor skip = flags(skips), end = flags(ends), start = flags(starts);
-  const Tensor emitted = reshape(gather(reshape(log_softmax(logits), {time, batch * classes}), tensor(place), 1), {time, batch, states});
+  const Tensor emitted = reshape(
+      gather(reshape(log_softmax(logits), {time, batch * classes}), tensor(place), 1), {time, batch, states});
   const Tensors at_step = unstack(emitted, 0);
   const auto behind = [&](const Tensor& a, std::int64_t by) {
     const std::int64_t n = std::min(by, states);
@@ -185,8 +232,11 @@ Tensor ctc_by_ops(const kernels::CtcLabels& l, const Tensor& logits, const Tenso
   // A sequence without steps has only the state before all labels.
   Tensor alpha = where(start, at_step[0], kNever);
   for (std::int64_t t = 1; t < time; ++t) {
-    const Tensor before = behind(alpha, 1), skipped = where(skip, behind(alpha, 2), kNever), most_likely = stop_gradient(maximum(maximum(alpha, before), skipped));
-    const Tensor next = most_likely + log(exp(alpha - most_likely) + exp(before - most_likely) + exp(skipped - most_likely)) + at_step[static_cast<std::size_t>(t)];
+    const Tensor before = behind(alpha, 1), skipped = where(skip, behind(alpha, 2), kNever),
+                 most_likely = stop_gradient(maximum(maximum(alpha, before), skipped));
+    const Tensor next =
+        most_likely + log(exp(alpha - most_likely) + exp(before - most_likely) + exp(skipped - most_likely)) +
+        at_step[static_cast<std::size_t>(t)];
     alpha = where(expand_dims(greater(logit_lengths, t), 1), next, alpha);
   }
   const Tensor last = where(end, alpha, kNever), largest = stop_gradient(max(last, 1, true));
@@ -203,45 +253,89 @@ Tensor ctc_steps() { return tensor({7, 5}); }
 
 constexpr Op table[] = {
     {.name = "block_lstm",
-     .doc = "The states h and c of an LSTM after every step of a sequence, and its gates: c = f c + i g and h = o tanh(c), where i, g, f, o are sigmoid or tanh of [x, h] weights + bias.",
+     .doc = "The states h and c of an LSTM after every step of a sequence, and its gates: c = f c + i g and "
+            "h = o tanh(c), where i, g, f, o are sigmoid or tanh of [x, h] weights + bias.",
      .tensorflow = "BlockLSTM",
      .args = {"x", "h", "c", "weights"},
      .infer = infer_lstm,
      .forward = {run_lstm, Outputs::own},
      .rule = unstacked(accepting_none(custom({.x = 0b1111, .y = true}, lstm_vjp))),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({3, 2, 5}, -1, 1), uniform({2, 3}, -1, 1, 1), uniform({2, 3}, -1, 1, 2), uniform({8, 12}, -1, 1, 3), uniform({12}, -1, 1, 4)}, .attrs = Attrs(LstmAttrs{1})},
-           {.inputs = {uniform({2, 1, 3}, -1, 1), uniform({1, 19}, -1, 1, 1), uniform({1, 19}, -1, 1, 2), uniform({22, 76}, -1, 1, 3), uniform({76}, -1, 1, 4)}, .attrs = Attrs(LstmAttrs{0.5})},
-           {.inputs = {uniform({0, 2, 3}, -1, 1), uniform({2, 2}, -1, 1), uniform({2, 2}, -1, 1), uniform({5, 8}, -1, 1), uniform({8}, -1, 1)}, .attrs = Attrs(LstmAttrs{1})},
-           {.inputs = {uniform({1, 2, 3}, -1, 1), uniform({2, 2}, -1, 1, 1), uniform({2, 2}, -1, 1, 2), uniform({5, 8}, -1, 1, 3), uniform({8}, -1, 1, 4)}, .attrs = Attrs(LstmAttrs{1}),
-            .expected = {tensor(std::vector<double>{0.1523378670931883, -0.5134290711917976, 0.24104036144264746, -0.041275884805515035}, {1, 2, 2}), tensor(std::vector<double>{0.8121300136462324, -0.7832774747657373, 0.7977118009343158, -0.06972599548578072}, {1, 2, 2}), tensor(std::vector<double>{0.47726989647518636, 0.7103539086495536, 0.8881409457034648, -0.8899679118799424, 0.8903361321347028, 0.46081689130915543, 0.22711111064781755, 0.7843594926951003,
-                0.1631907075436722, 0.7666214436353991, 0.1241516047077145, -0.15157236648490344, 0.8560317621394149, 0.3221183591759512, 0.3636941925248212, 0.5929317088864217}, {1, 2, 8})}, .oracle = "(lambda z, u: (lambda i, g, f, o: (lambda c: (o * np.tanh(c), c, np.concatenate([i, g, f, o], -1)))(f * u + i * g))(*((1 / (1 + np.exp(-z[..., 0:2])), np.tanh(z[..., 2:4]), "
-                      "1 / (1 + np.exp(-z[..., 4:6] - 1)), 1 / (1 + np.exp(-z[..., 6:8]))))))(np.concatenate([x[0], h], 1)[None] @ weights[0] + weights[1], c)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({3, 2, 5}, -1, 1), uniform({2, 3}, -1, 1, 1), uniform({2, 3}, -1, 1, 2),
+                           uniform({8, 12}, -1, 1, 3), uniform({12}, -1, 1, 4)},
+                .attrs = Attrs(LstmAttrs{1})},
+               {.inputs = {uniform({2, 1, 3}, -1, 1), uniform({1, 19}, -1, 1, 1), uniform({1, 19}, -1, 1, 2),
+                           uniform({22, 76}, -1, 1, 3), uniform({76}, -1, 1, 4)},
+                .attrs = Attrs(LstmAttrs{0.5})},
+               {.inputs = {uniform({0, 2, 3}, -1, 1), uniform({2, 2}, -1, 1), uniform({2, 2}, -1, 1),
+                           uniform({5, 8}, -1, 1), uniform({8}, -1, 1)},
+                .attrs = Attrs(LstmAttrs{1})},
+               {.inputs = {uniform({1, 2, 3}, -1, 1), uniform({2, 2}, -1, 1, 1), uniform({2, 2}, -1, 1, 2),
+                           uniform({5, 8}, -1, 1, 3), uniform({8}, -1, 1, 4)},
+                .attrs = Attrs(LstmAttrs{1}),
+                .expected = {tensor(std::vector<double>{0.1523378670931883, -0.5134290711917976,
+                                                        0.24104036144264746, -0.041275884805515035},
+                                    {1, 2, 2}),
+                             tensor(std::vector<double>{0.8121300136462324, -0.7832774747657373,
+                                                        0.7977118009343158, -0.06972599548578072},
+                                    {1, 2, 2}),
+                             tensor(std::vector<double>{0.47726989647518636, 0.7103539086495536,
+                                                        0.8881409457034648, -0.8899679118799424,
+                                                        0.8903361321347028, 0.46081689130915543,
+                                                        0.22711111064781755, 0.7843594926951003,
+                                                        0.1631907075436722, 0.7666214436353991,
+                                                        0.1241516047077145, -0.15157236648490344,
+                                                        0.8560317621394149, 0.3221183591759512,
+                                                        0.3636941925248212, 0.5929317088864217},
+                                    {1, 2, 8})},
+                .oracle =
+                    "(lambda z, u: (lambda i, g, f, o: (lambda c: (o * np.tanh(c), c, np.concatenate([i, g, "
+                    "f, o], -1)))(f * u + i * g))(*((1 / (1 + np.exp(-z[..., 0:2])), np.tanh(z[..., 2:4]), "
+                    "1 / (1 + np.exp(-z[..., 4:6] - 1)), 1 / (1 + np.exp(-z[..., "
+                    "6:8]))))))(np.concatenate([x[0], h], 1)[None] @ weights[0] + weights[1], c)"}};
+         }},
 
     {.name = "block_lstm_gradient",
-     .doc = "The adjoint of block_lstm's recurrent part: from cotangents of h, c and gates, each of which may be without elements, those of what reaches the gates and of the first state.",
+     .doc = "The adjoint of block_lstm's recurrent part: from cotangents of h, c and gates, each of which "
+            "may be without elements, those of what reaches the gates and of the first state.",
      .args = {"dh", "dc", "dgates", "gates"},
      .infer = infer_lstm_gradient,
-     .forward = [](const Call& c, std::span<Tensor> y) {
-       kernels::lstm_gradient(lstm_of(c, c.x[5], c.x[3].shape()[0]), c.x[0], c.x[1], c.x[2], c.x[3], c.x[4], c.x[5], c.x[6], y[0], y[1], y[2]);
-     },
-     .rule = unstacked(custom({.x = 0b1111111}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { pull_back_by_ops(c, dy, dx, lstm_gradient_by_ops); })),
-     .samples = [] {
-       const auto gates = [](const Shape& shape) { return uniform(shape, 0.1, 0.9, 3); };
-       const auto of = [](const std::vector<double>& v, const Shape& shape) { return tensor(v, shape); };
-       return std::vector<Sample>{
-           {.inputs = {uniform({3, 2, 5}, -1, 1), uniform({3, 2, 5}, -1, 1, 1), uniform({3, 2, 20}, -1, 1, 2), gates({3, 2, 20}), uniform({3, 2, 5}, -1, 1, 4), uniform({2, 5}, -1, 1, 5), uniform({7, 20}, -1, 1, 6)},
-            .attrs = Attrs(LstmAttrs{1})},
-           {.inputs = {uniform({2, 1, 3}, -1, 1), zeros({0}, DType::f64), zeros({0}, DType::f64), gates({2, 1, 12}), uniform({2, 1, 3}, -1, 1, 4), uniform({1, 3}, -1, 1, 5), uniform({3, 12}, -1, 1, 6)},
-            .attrs = Attrs(LstmAttrs{1})},
-           {.inputs = {of({1}, {1, 1, 1}), of({2}, {1, 1, 1}), of({0, 0, 0, 0}, {1, 1, 4}), of({0.5, 0.25, 0.5, 0.5}, {1, 1, 4}), of({0}, {1, 1, 1}), of({4}, {1, 1}), of({1, 2, 3, 4}, {1, 4})}, .attrs = Attrs(LstmAttrs{1}),
-            .expected = {of({0.15625, 1.171875, 2.5, 0}, {1, 1, 4}), of({10}, {1, 1}), of({1.25}, {1, 1})}, .oracle = "by hand"}};
-     }},
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           kernels::lstm_gradient(lstm_of(c, c.x[5], c.x[3].shape()[0]), c.x[0], c.x[1], c.x[2], c.x[3],
+                                  c.x[4], c.x[5], c.x[6], y[0], y[1], y[2]);
+         },
+     .rule = unstacked(custom({.x = 0b1111111},
+                              [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                                pull_back_by_ops(c, dy, dx, lstm_gradient_by_ops);
+                              })),
+     .samples =
+         [] {
+           const auto gates = [](const Shape& shape) { return uniform(shape, 0.1, 0.9, 3); };
+           const auto of = [](const std::vector<double>& v, const Shape& shape) { return tensor(v, shape); };
+           return std::vector<Sample>{
+               {.inputs = {uniform({3, 2, 5}, -1, 1), uniform({3, 2, 5}, -1, 1, 1),
+                           uniform({3, 2, 20}, -1, 1, 2), gates({3, 2, 20}), uniform({3, 2, 5}, -1, 1, 4),
+                           uniform({2, 5}, -1, 1, 5), uniform({7, 20}, -1, 1, 6)},
+                .attrs = Attrs(LstmAttrs{1})},
+               {.inputs = {uniform({2, 1, 3}, -1, 1), zeros({0}, DType::f64), zeros({0}, DType::f64),
+                           gates({2, 1, 12}), uniform({2, 1, 3}, -1, 1, 4), uniform({1, 3}, -1, 1, 5),
+                           uniform({3, 12}, -1, 1, 6)},
+                .attrs = Attrs(LstmAttrs{1})},
+               {.inputs = {of({1}, {1, 1, 1}), of({2}, {1, 1, 1}), of({0, 0, 0, 0}, {1, 1, 4}),
+                           of({0.5, 0.25, 0.5, 0.5}, {1, 1, 4}), of({0}, {1, 1, 1}), of({4}, {1, 1}),
+                           of({1, 2, 3, 4}, {1, 4})},
+                .attrs = Attrs(LstmAttrs{1}),
+                .expected = {of({0.15625, 1.171875, 2.5, 0}, {1, 1, 4}), of({10}, {1, 1}),
+                             of({1.25}, {1, 1})},
+                .oracle = "by hand"}};
+         }},
 
     {.name = "ctc_loss",
-     .doc = "Minus the log-probability of labels over all ways to spread them over time, with a blank for none (Graves et al. 2006, equation 8).",
+     .doc = "Minus the log-probability of labels over all ways to spread them over time, with a blank for "
+            "none (Graves et al. 2006, equation 8).",
      .tensorflow = "CTCLoss",
      .args = {"labels", "logits", "label_lengths", "logit_lengths"},
      .infer = [](const Call& c) -> Spec {
@@ -252,25 +346,41 @@ constexpr Op table[] = {
                    const kernels::CtcLabels labels = labels_of(c);
                    allocate_for(y[0]);
                    kernels::ctc_loss(labels, log_softmax(c.x[1]), y[0]);
-                 }, Outputs::own},
+                 },
+                 Outputs::own},
      .rule = custom(
          {.x = 0b1111},
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
            const Tensor of_sequences = expand_dims(expand_dims(std::move(dy[0]).dense(), -1), -3);
            dx[1] = of_sequences * ctc_gradient(c.attrs<CtcAttrs>(), c);
          },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) { if (dx[1].defined()) dy[0] = sum(ctc_gradient(c.attrs<CtcAttrs>(), c) * dx[1], {-3, -1}); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {ctc_labels(), uniform({7, 2, 5}, -2, 2), ctc_label_lengths(), ctc_steps()}, .attrs = Attrs(CtcAttrs{0})},
-           {.inputs = {zeros({2, 0}, DType::i64), uniform({4, 2, 3}, -2, 2), zeros({2}, DType::i64), tensor({4, 1})}, .attrs = Attrs(CtcAttrs{2})},
-           {.inputs = {zeros({0, 3}, DType::i64), uniform({4, 0, 3}, -2, 2), zeros({0}, DType::i64), zeros({0}, DType::i64)}, .attrs = Attrs(CtcAttrs{2})},
-           {.inputs = {tensor({{1, 2, 2}, {3, 1, 0}, {1, 1, 1}}), uniform({6, 3, 4}, -2, 2), tensor({3, 2, 0}), tensor({6, 4, 5})}, .attrs = Attrs(CtcAttrs{0}), .expected = {tensor(std::vector<double>{6.343795326233321, 3.7448640634388113, 10.135474704639684}, {3})},
-            .oracle = "torch.nn.functional.ctc_loss(torch.tensor(logits).log_softmax(-1), torch.tensor(labels), torch.tensor(logit_lengths), torch.tensor(label_lengths), reduction='none').numpy()"}};
-     }},
+         [](const Call& c, Refs dx, std::span<Tensor> dy) {
+           if (dx[1].defined()) dy[0] = sum(ctc_gradient(c.attrs<CtcAttrs>(), c) * dx[1], {-3, -1});
+         }),
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {ctc_labels(), uniform({7, 2, 5}, -2, 2), ctc_label_lengths(), ctc_steps()},
+                .attrs = Attrs(CtcAttrs{0})},
+               {.inputs = {zeros({2, 0}, DType::i64), uniform({4, 2, 3}, -2, 2), zeros({2}, DType::i64),
+                           tensor({4, 1})},
+                .attrs = Attrs(CtcAttrs{2})},
+               {.inputs = {zeros({0, 3}, DType::i64), uniform({4, 0, 3}, -2, 2), zeros({0}, DType::i64),
+                           zeros({0}, DType::i64)},
+                .attrs = Attrs(CtcAttrs{2})},
+               {.inputs = {tensor({{1, 2, 2}, {3, 1, 0}, {1, 1, 1}}), uniform({6, 3, 4}, -2, 2),
+                           tensor({3, 2, 0}), tensor({6, 4, 5})},
+                .attrs = Attrs(CtcAttrs{0}),
+                .expected = {tensor(
+                    std::vector<double>{6.343795326233321, 3.7448640634388113, 10.135474704639684}, {3})},
+                .oracle = "torch.nn.functional.ctc_loss(torch.tensor(logits).log_softmax(-1), "
+                          "torch.tensor(labels), torch.tensor(logit_lengths), torch.tensor(label_lengths), "
+                          "reduction='none').numpy()"}};
+         }},
 
     {.name = "ctc_loss_gradient",
-     .doc = "The gradient of the sum of ctc_loss in logits: softmax(logits) minus the probability of each class at each step, given the labels (Graves et al. 2006, equation 16).",
+     .doc = "The gradient of the sum of ctc_loss in logits: softmax(logits) minus the probability of each "
+            "class at each step, given the labels (Graves et al. 2006, equation 16).",
      .args = {"labels", "logits", "label_lengths", "logit_lengths"},
      .infer = [](const Call& c) -> Spec {
        require_sequences(c);
@@ -281,49 +391,132 @@ constexpr Op table[] = {
                    const Tensor log_p = log_softmax(c.x[1]);
                    y[0] = exp(log_p);
                    kernels::ctc_gradient(labels, log_p, y[0]);
-                 }, Outputs::own},
-     .rule = unstacked(custom({.x = 0b1111}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-       if (c.x[1].size() == 0) {
-         dx[1] = zeros_like(c.x[1]);
-         return;
-       }
-       pull_back_by_ops(c, dy, dx, [labels = labels_of(c)](const Tensors& x) {
-         GradientTape tape;
-         tape.watch(x[1]);
-         const Tensor loss = ctc_by_ops(labels, x[1], x[2], x[3]);
-         return Tensors{tape.gradient(loss, x[1]).dense()};
-       });
-     })),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {ctc_labels(), uniform({7, 2, 5}, -2, 2), ctc_label_lengths(), ctc_steps()}, .attrs = Attrs(CtcAttrs{0})},
-           {.inputs = {zeros({0, 3}, DType::i64), uniform({4, 0, 3}, -2, 2), zeros({0}, DType::i64), zeros({0}, DType::i64)}, .attrs = Attrs(CtcAttrs{2})},
-           {.inputs = {tensor({{1, 2, 2}, {3, 1, 0}, {1, 1, 1}}), uniform({6, 3, 4}, -2, 2), tensor({3, 2, 0}), tensor({6, 4, 5})}, .attrs = Attrs(CtcAttrs{0}), .expected = {tensor(std::vector<double>{0.01076603328346829, -0.7307277884009957, 0.056038068688967456, 0.66392368642856, -0.2646186813469795, 0.04993261591864035, 0.5915879545693877, -0.37690188914104855,
-                -0.9782032833123195, 0.2582415281947922, 0.05603806868896744, 0.6639236864285598, -0.05602012577852176, -0.02972704590128868, -0.04262662886832928, 0.12837380054813974,
-                0.011360733124270862, 0.03435011875605776, 0.05603806868896747, -0.10174892056929609, -0.7698943710361682, 0.049932615918640365, 0.591587954569388, 0.1283738005481399,
-                -0.3659919320885416, 0.10080338217951824, -0.041012070018297854, 0.3062006199273212, -0.226184511187576, -0.33659496721290266, 0.5915879545693878, -0.02880847616890926,
-                -0.4511459040969204, 0.11910060996555911, 0.025844674204040415, 0.30620061992732084, -0.2379759295945036, 0.741569387898758, -0.5385127918265782, 0.034919333522323716,
-                0.054129785592267846, -0.38617507972362913, 0.025844674204040415, 0.30620061992732084, -0.9374082938353205, 0.7415693878987561, 0.1609195724142407, 0.03491933352232363,
-                -0.38834810569870803, 0.11910060996555911, -0.03695312419417194, 0.3062006199273209, 0, 0, 0, 0, -0.7698943710361682, 0.049932615918640365, 0.591587954569388,
-                0.1283738005481399, -0.21872447650967855, 0.7415693878987577, -0.5577642449114028, 0.0349193335223237, 0, 0, 0, 0, 0, 0, 0, 0}, {6, 3, 4})},
-            .oracle = "(lambda t, *l: torch.autograd.grad(torch.nn.functional.ctc_loss(t.log_softmax(-1), *l, reduction='sum'), t)[0].numpy())"
-                      "(torch.tensor(logits, requires_grad=True), torch.tensor(labels), torch.tensor(logit_lengths), torch.tensor(label_lengths))"}};
-     }},
+                 },
+                 Outputs::own},
+     .rule = unstacked(custom({.x = 0b1111},
+                              [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                                if (c.x[1].size() == 0) {
+                                  dx[1] = zeros_like(c.x[1]);
+                                  return;
+                                }
+                                pull_back_by_ops(c, dy, dx, [labels = labels_of(c)](const Tensors& x) {
+                                  GradientTape tape;
+                                  tape.watch(x[1]);
+                                  const Tensor loss = ctc_by_ops(labels, x[1], x[2], x[3]);
+                                  return Tensors{tape.gradient(loss, x[1]).dense()};
+                                });
+                              })),
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {ctc_labels(), uniform({7, 2, 5}, -2, 2), ctc_label_lengths(), ctc_steps()},
+                .attrs = Attrs(CtcAttrs{0})},
+               {.inputs = {zeros({0, 3}, DType::i64), uniform({4, 0, 3}, -2, 2), zeros({0}, DType::i64),
+                           zeros({0}, DType::i64)},
+                .attrs = Attrs(CtcAttrs{2})},
+               {.inputs = {tensor({{1, 2, 2}, {3, 1, 0}, {1, 1, 1}}), uniform({6, 3, 4}, -2, 2),
+                           tensor({3, 2, 0}), tensor({6, 4, 5})},
+                .attrs = Attrs(CtcAttrs{0}),
+                .expected = {tensor(std::vector<double>{0.01076603328346829,
+                                                        -0.7307277884009957,
+                                                        0.056038068688967456,
+                                                        0.66392368642856,
+                                                        -0.2646186813469795,
+                                                        0.04993261591864035,
+                                                        0.5915879545693877,
+                                                        -0.37690188914104855,
+                                                        -0.9782032833123195,
+                                                        0.2582415281947922,
+                                                        0.05603806868896744,
+                                                        0.6639236864285598,
+                                                        -0.05602012577852176,
+                                                        -0.02972704590128868,
+                                                        -0.04262662886832928,
+                                                        0.12837380054813974,
+                                                        0.011360733124270862,
+                                                        0.03435011875605776,
+                                                        0.05603806868896747,
+                                                        -0.10174892056929609,
+                                                        -0.7698943710361682,
+                                                        0.049932615918640365,
+                                                        0.591587954569388,
+                                                        0.1283738005481399,
+                                                        -0.3659919320885416,
+                                                        0.10080338217951824,
+                                                        -0.041012070018297854,
+                                                        0.3062006199273212,
+                                                        -0.226184511187576,
+                                                        -0.33659496721290266,
+                                                        0.5915879545693878,
+                                                        -0.02880847616890926,
+                                                        -0.4511459040969204,
+                                                        0.11910060996555911,
+                                                        0.025844674204040415,
+                                                        0.30620061992732084,
+                                                        -0.2379759295945036,
+                                                        0.741569387898758,
+                                                        -0.5385127918265782,
+                                                        0.034919333522323716,
+                                                        0.054129785592267846,
+                                                        -0.38617507972362913,
+                                                        0.025844674204040415,
+                                                        0.30620061992732084,
+                                                        -0.9374082938353205,
+                                                        0.7415693878987561,
+                                                        0.1609195724142407,
+                                                        0.03491933352232363,
+                                                        -0.38834810569870803,
+                                                        0.11910060996555911,
+                                                        -0.03695312419417194,
+                                                        0.3062006199273209,
+                                                        0,
+                                                        0,
+                                                        0,
+                                                        0,
+                                                        -0.7698943710361682,
+                                                        0.049932615918640365,
+                                                        0.591587954569388,
+                                                        0.1283738005481399,
+                                                        -0.21872447650967855,
+                                                        0.7415693878987577,
+                                                        -0.5577642449114028,
+                                                        0.0349193335223237,
+                                                        0,
+                                                        0,
+                                                        0,
+                                                        0,
+                                                        0,
+                                                        0,
+                                                        0,
+                                                        0},
+                                    {6, 3, 4})},
+                .oracle =
+                    "(lambda t, *l: torch.autograd.grad(torch.nn.functional.ctc_loss(t.log_softmax(-1), *l, "
+                    "reduction='sum'), t)[0].numpy())"
+                    "(torch.tensor(logits, requires_grad=True), torch.tensor(labels), "
+                    "torch.tensor(logit_lengths), torch.tensor(label_lengths))"}};
+         }},
 };
 
-Tensors lstm_gradient(const LstmAttrs& a, const Tensors& x) { return find(table, "block_lstm_gradient").run(x, Attrs(a)); }
-Tensor ctc_gradient(const CtcAttrs& a, const Call& c) { return find(table, "ctc_loss_gradient").with(a, c.x[0], c.x[1], c.x[2], c.x[3]); }
+Tensors lstm_gradient(const LstmAttrs& a, const Tensors& x) {
+  return find(table, "block_lstm_gradient").run(x, Attrs(a));
+}
+Tensor ctc_gradient(const CtcAttrs& a, const Call& c) {
+  return find(table, "ctc_loss_gradient").with(a, c.x[0], c.x[1], c.x[2], c.x[3]);
+}
 
-}  // namespace
+}   // namespace
 
-LstmState lstm_cell(const Tensor& x, const LstmState& state, const Tensor& weights, const Tensor& bias, double forget_bias) {
+LstmState lstm_cell(const Tensor& x, const LstmState& state, const Tensor& weights, const Tensor& bias,
+                    double forget_bias) {
   require_state("lstm_cell", x, 2, state.h, state.c);
   require_weights("lstm_cell", x, state.h.shape()[1], weights, bias, 4);
   const auto [of_x, of_h] = halves(weights, x.shape()[1]);
   return step(matmul(x, of_x) + bias, state, of_h, forget_bias);
 }
 
-LstmState block_lstm(const Tensor& x, const LstmState& state, const Tensor& weights, const Tensor& bias, double forget_bias) {
+LstmState block_lstm(const Tensor& x, const LstmState& state, const Tensor& weights, const Tensor& bias,
+                     double forget_bias) {
   const Tensors inputs{x, state.h, state.c, weights, bias};
   const Tensors y = find(table, "block_lstm").run(inputs, Attrs(LstmAttrs{forget_bias}));
   return {y[0], y[1]};
@@ -333,15 +526,17 @@ Tensor gru_cell(const Tensor& x, const Tensor& h, const GruWeights& w) {
   require_state("gru_cell", x, 2, h, h);
   require_weights("gru_cell", x, h.shape()[1], w.gates, w.gates_bias, 2);
   require_weights("gru_cell", x, h.shape()[1], w.candidate, w.candidate_bias, 1);
-  const std::vector<Tensor> gates = split(sigmoid(matmul(concat({x, h}, 1), w.gates) + w.gates_bias), 2, -1);   // reset, update
+  const std::vector<Tensor> gates =
+      split(sigmoid(matmul(concat({x, h}, 1), w.gates) + w.gates_bias), 2, -1);   // reset, update
   const Tensor candidate = tanh(matmul(concat({x, gates[0] * h}, 1), w.candidate) + w.candidate_bias);
   return candidate + gates[1] * (h - candidate);
 }
 
-Tensor ctc_loss(const Tensor& labels, const Tensor& logits, const Tensor& label_lengths, const Tensor& logit_lengths, std::int64_t blank) {
+Tensor ctc_loss(const Tensor& labels, const Tensor& logits, const Tensor& label_lengths,
+                const Tensor& logit_lengths, std::int64_t blank) {
   return find(table, "ctc_loss").with(CtcAttrs{blank}, labels, logits, label_lengths, logit_lengths);
 }
 
 std::span<const Op> rnn_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -10,48 +10,59 @@ namespace {
 
 using kernels::WindowAxis;
 
-WindowAxis axis_of(std::int64_t extent, std::int64_t size, std::int64_t stride, std::int64_t dilation, Padding::Mode mode, std::int64_t before, std::int64_t after) {
+WindowAxis axis_of(std::int64_t extent, std::int64_t size, std::int64_t stride, std::int64_t dilation,
+                   Padding::Mode mode, std::int64_t before, std::int64_t after) {
   const std::int64_t reach = (size - 1) * dilation + 1;
   if (mode == Padding::same) {
-    const std::int64_t outputs = (extent + stride - 1) / stride, padding = std::max<std::int64_t>((outputs - 1) * stride + reach - extent, 0);
+    const std::int64_t outputs = (extent + stride - 1) / stride,
+                       padding = std::max<std::int64_t>((outputs - 1) * stride + reach - extent, 0);
     return {extent, size, stride, dilation, padding / 2, outputs};
   }
   const std::int64_t spare = extent + before + after - reach;
   return {extent, size, stride, dilation, before, spare < 0 ? 0 : spare / stride + 1};
 }
 
-}  // namespace
+}   // namespace
 
-Window3d window_of(DepthHeightWidth input, DepthHeightWidth size, DepthHeightWidth strides, DepthHeightWidth dilation, const Padding3d& p) {
+Window3d window_of(DepthHeightWidth input, DepthHeightWidth size, DepthHeightWidth strides,
+                   DepthHeightWidth dilation, const Padding3d& p) {
   const Padding& plane = p.plane;
-  return {axis_of(input.depth, size.depth, strides.depth, dilation.depth, plane.mode, p.front, p.back),
-          {axis_of(input.height, size.height, strides.height, dilation.height, plane.mode, plane.top, plane.bottom),
-           axis_of(input.width, size.width, strides.width, dilation.width, plane.mode, plane.left, plane.right)}};
+  return {
+      axis_of(input.depth, size.depth, strides.depth, dilation.depth, plane.mode, p.front, p.back),
+      {axis_of(input.height, size.height, strides.height, dilation.height, plane.mode, plane.top,
+               plane.bottom),
+       axis_of(input.width, size.width, strides.width, dilation.width, plane.mode, plane.left, plane.right)}};
 }
 
 DepthHeightWidth extents_of(const Tensor& x, int axes, int last) {
   std::int64_t n[] = {1, 1, 1};
-  for (int i = 0; i < axes; ++i) n[2 - i] = x.shape()[x.ndim() - last - 1 - i];
+  for (int i = 0; i < axes; ++i)
+    n[2 - i] = x.shape()[x.ndim() - last - 1 - i];
   return {n[0], n[1], n[2]};
 }
 
 std::string text_of(DepthHeightWidth v, int axes) {
-  return axes == 1 ? fmt::format("{}", v.width) : axes == 2 ? fmt::format("{}×{}", v.height, v.width) : fmt::format("{}×{}×{}", v.depth, v.height, v.width);
+  return axes == 1   ? fmt::format("{}", v.width)
+         : axes == 2 ? fmt::format("{}×{}", v.height, v.width)
+                     : fmt::format("{}×{}×{}", v.depth, v.height, v.width);
 }
 
 Shape behind(Shape front, const Shape& extents, std::int64_t channels) {
-  for (const std::int64_t d : extents) front.push_back(d);
+  for (const std::int64_t d : extents)
+    front.push_back(d);
   front.push_back(channels);
   return front;
 }
 
 void require_images(const Call& c, int i, const Shape& extents, std::int64_t channels) {
   const int n = extents.ndim() + 1;
-  if (c.x[i].ndim() < n || c.x[i].shape() != behind(front_of(c.x[i], n), extents, channels)) throw_shape_error(c, fmt::format("{} does not end in {}", c.op.args[i], behind({}, extents, channels)));
+  if (c.x[i].ndim() < n || c.x[i].shape() != behind(front_of(c.x[i], n), extents, channels))
+    throw_shape_error(c, fmt::format("{} does not end in {}", c.op.args[i], behind({}, extents, channels)));
 }
 void require_rank(const Call& c, int i, int axes) {
   constexpr std::string_view names[] = {"width", "height, width", "depth, height, width"};
-  if (c.x[i].ndim() <= axes) throw_shape_error(c, fmt::format("{} needs the axes {} and channels", c.op.args[i], names[axes - 1]));
+  if (c.x[i].ndim() <= axes)
+    throw_shape_error(c, fmt::format("{} needs the axes {} and channels", c.op.args[i], names[axes - 1]));
 }
 void require_floats(const Call& c) {
   require_floating(c, 0);
@@ -59,25 +70,33 @@ void require_floats(const Call& c) {
 }
 
 void check_numbers(const Op& op, std::string_view name, DepthHeightWidth v, int axes) {
-  if (std::min({v.depth, v.height, v.width}) >= 1 && std::max({v.depth, v.height, v.width}) <= kMostCells) return;
+  if (std::min({v.depth, v.height, v.width}) >= 1 && std::max({v.depth, v.height, v.width}) <= kMostCells)
+    return;
   throw_error<ArgumentError>("{}: {} {}; use 1..{}", op.name, name, text_of(v, axes), kMostCells);
 }
 void check_padding(const Op& op, const Padding3d& p, DepthHeightWidth most) {
   if (std::min(p.front, p.back) < 0 || std::max(p.front, p.back) >= most.depth)
-    throw_error<ArgumentError>("{}: padding is {}, {} in front and behind; use 0..{}", op.name, p.front, p.back, most.depth - 1);
+    throw_error<ArgumentError>("{}: padding is {}, {} in front and behind; use 0..{}", op.name, p.front,
+                               p.back, most.depth - 1);
   const auto& [mode, top, bottom, left, right] = p.plane;
-  if (std::min({top, bottom, left, right}) < 0 || std::max(top, bottom) >= most.height || std::max(left, right) >= most.width)
-    throw_error<ArgumentError>("{}: padding is {}, {}, {}, {} at top, bottom, left, right; use 0..{} for rows and 0..{} for columns", op.name, top, bottom, left, right, most.height - 1, most.width - 1);
+  if (std::min({top, bottom, left, right}) < 0 || std::max(top, bottom) >= most.height ||
+      std::max(left, right) >= most.width)
+    throw_error<ArgumentError>(
+        "{}: padding is {}, {}, {}, {} at top, bottom, left, right; use 0..{} for rows and 0..{} for columns",
+        op.name, top, bottom, left, right, most.height - 1, most.width - 1);
 }
 
-WindowAttrs checked_window(const Call& c, std::string_view what, int axes, DepthHeightWidth size, DepthHeightWidth strides, DepthHeightWidth dilation, const Padding3d& padding) {
+WindowAttrs checked_window(const Call& c, std::string_view what, int axes, DepthHeightWidth size,
+                           DepthHeightWidth strides, DepthHeightWidth dilation, const Padding3d& padding) {
   constexpr std::string_view names[] = {"row", "image", "volume"};
   const DepthHeightWidth from = extents_of(c.x[0], axes, 1);
-  if (std::max({from.depth, from.height, from.width}) > kMostCells) throw_shape_error(c, "extents of 2^31 and more are too large");
+  if (std::max({from.depth, from.height, from.width}) > kMostCells)
+    throw_shape_error(c, "extents of 2^31 and more are too large");
   const Window3d w = window_of(from, size, strides, dilation, padding);
-  if (padding.plane.mode != Padding::same && std::min({w.planes.outputs, w.plane.rows.outputs, w.plane.columns.outputs}) == 0)
+  if (padding.plane.mode != Padding::same &&
+      std::min({w.planes.outputs, w.plane.rows.outputs, w.plane.columns.outputs}) == 0)
     throw_shape_error(c, fmt::format("{} larger than the padded {}", what, names[axes - 1]));
   return {w, axes};
 }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

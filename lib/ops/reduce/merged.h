@@ -15,8 +15,10 @@ class Merged {
     std::int64_t n = 1;
     for (int d = 0; d < shape.ndim(); ++d) {
       order_.push_back(d);
-      if (is_reduced(d)) n *= shape[d];
-      else merged_.push_back(shape[d]);
+      if (is_reduced(d))
+        n *= shape[d];
+      else
+        merged_.push_back(shape[d]);
     }
     merged_.push_back(n);
     std::stable_partition(order_.begin(), order_.end(), [&](int d) { return !is_reduced(d); });
@@ -43,4 +45,4 @@ class Merged {
   bool in_place_ = true;
 };
 
-}  // namespace tapedeck
+}   // namespace tapedeck

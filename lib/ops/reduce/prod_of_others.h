@@ -7,4 +7,4 @@ namespace tapedeck {
 /// The product of the other elements along the last axis: yᵢ = Πⱼ≠ᵢ xⱼ.
 Tensor prod_of_others(const Tensor& x);
 
-}  // namespace tapedeck
+}   // namespace tapedeck

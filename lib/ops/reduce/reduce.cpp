@@ -6,12 +6,12 @@
 #include <limits>
 
 #include "core/thread_state.h"
-#include "kernels/reduce/prod_of_others.h"
 #include "kernels/nn/softmax.h"
+#include "kernels/reduce/prod_of_others.h"
+#include "ops/nn/softmax.h"
 #include "ops/reduce/merged.h"
 #include "ops/reduce/prod_of_others.h"
 #include "ops/samples.h"
-#include "ops/nn/softmax.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
@@ -19,7 +19,10 @@ namespace {
 
 using namespace samples;
 
-struct ReduceAttrs { unsigned axes; bool keepdims; };
+struct ReduceAttrs {
+  unsigned axes;
+  bool keepdims;
+};
 
 Shape reduced(const Call& c) {
   const auto& [axes, keepdims] = c.attrs<ReduceAttrs>();
@@ -31,7 +34,8 @@ Shape reduced(const Call& c) {
 std::int64_t count_of(const Call& c) {
   const Shape& x = c.x[0].shape();
   std::int64_t n = 1;
-  for (int i = 0; i < x.ndim(); ++i) if (c.attrs<ReduceAttrs>().axes >> i & 1) n *= x[x.ndim() - 1 - i];
+  for (int i = 0; i < x.ndim(); ++i)
+    if (c.attrs<ReduceAttrs>().axes >> i & 1) n *= x[x.ndim() - 1 - i];
   return n;
 }
 
@@ -80,11 +84,14 @@ Tensor with_axes(const Call& c, const Tensor& dy) {
   const auto& [axes, keepdims] = c.attrs<ReduceAttrs>();
   return keepdims ? dy : reshape(dy, behind_extra(dy, c.y[0].ndim(), without(c.x[0].shape(), axes, true)));
 }
-Tensor spread(const Call& c, const Tensor& dy) { return broadcast_to(with_axes(c, dy), behind_extra(dy, c.y[0].ndim(), c.x[0].shape())); }
+Tensor spread(const Call& c, const Tensor& dy) {
+  return broadcast_to(with_axes(c, dy), behind_extra(dy, c.y[0].ndim(), c.x[0].shape()));
+}
 
 std::vector<int> axes_of(const Call& c) {
   std::vector<int> axes;
-  for (int i = 0; i < Shape::kMaxRank; ++i) if (c.attrs<ReduceAttrs>().axes >> i & 1) axes.push_back(-1 - i);
+  for (int i = 0; i < Shape::kMaxRank; ++i)
+    if (c.attrs<ReduceAttrs>().axes >> i & 1) axes.push_back(-1 - i);
   return axes;
 }
 
@@ -95,12 +102,17 @@ Tensor share_of_extreme(const Call& c) {
 }
 constexpr Rule kShared = stacking_jvp(custom(
     {.x = 1, .y = true},
-    [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = with_axes(c, std::move(dy[0]).dense()) * share_of_extreme(c); },
-    [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum(share_of_extreme(c) * dx[0], axes_of(c), c.attrs<ReduceAttrs>().keepdims); }));
+    [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+      dx[0] = with_axes(c, std::move(dy[0]).dense()) * share_of_extreme(c);
+    },
+    [](const Call& c, Refs dx, std::span<Tensor> dy) {
+      dy[0] = sum(share_of_extreme(c) * dx[0], axes_of(c), c.attrs<ReduceAttrs>().keepdims);
+    }));
 
 Tensor part(const Tensor& x, std::int64_t begin, std::int64_t n) {
   Shape from, size = x.shape();
-  for (int d = 0; d < x.ndim(); ++d) from.push_back(d == x.ndim() - 1 ? begin : 0);
+  for (int d = 0; d < x.ndim(); ++d)
+    from.push_back(d == x.ndim() - 1 ? begin : 0);
   size.set(x.ndim() - 1, n);
   return slice(x, from, size);
 }
@@ -110,24 +122,30 @@ Tensor padded_with(const Tensor& x, double number, std::int64_t n) {
   return concat({x, full(shape, number, x.dtype())}, -1);
 }
 
-// The derivative of prod_of_others(x) in direction v, along the last axis. Products of halves, of their halves and so on, are
-// made with their derivatives on the way up; on the way down each half gets the product of all that lies outside it.
-// The matrix of second derivatives of a product is symmetric, so this is the vjp as well.
+// The derivative of prod_of_others(x) in direction v, along the last axis. Products of halves, of their
+// halves and so on, are made with their derivatives on the way up; on the way down each half gets the product
+// of all that lies outside it. The matrix of second derivatives of a product is symmetric, so this is the vjp
+// as well.
 Tensor derivative_of_others(const Tensor& x, const Tensor& v) {
   const std::int64_t n = x.shape()[x.ndim() - 1];
   if (n < 2) return zeros_like(v);
-  struct Halves { Tensor left, right, left_v, right_v; };
+  struct Halves {
+    Tensor left, right, left_v, right_v;
+  };
   std::vector<Halves> levels;
   const auto size = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n)));
-  Tensor product = size == n ? x : padded_with(x, 1, size - n), change = size == n ? v : padded_with(v, 0, size - n);
+  Tensor product = size == n ? x : padded_with(x, 1, size - n),
+         change = size == n ? v : padded_with(v, 0, size - n);
   for (std::int64_t half = size / 2; half > 0; half /= 2) {
-    const Halves& h = levels.emplace_back(Halves{part(product, 0, half), part(product, half, half), part(change, 0, half), part(change, half, half)});
+    const Halves& h = levels.emplace_back(Halves{part(product, 0, half), part(product, half, half),
+                                                 part(change, 0, half), part(change, half, half)});
     product = h.left * h.right;
     change = h.left_v * h.right + h.left * h.right_v;
   }
   Tensor outside = ones_like(product), outside_v = zeros_like(change);
   for (auto h = levels.rbegin(); h != levels.rend(); ++h) {
-    outside_v = concat({outside_v * h->right + outside * h->right_v, outside_v * h->left + outside * h->left_v}, -1);
+    outside_v =
+        concat({outside_v * h->right + outside * h->right_v, outside_v * h->left + outside * h->left_v}, -1);
     outside = concat({outside * h->right, outside * h->left}, -1);
   }
   return size == n ? outside_v : part(outside_v, 0, n);
@@ -135,7 +153,7 @@ Tensor derivative_of_others(const Tensor& x, const Tensor& v) {
 
 OwnedAttrs over(unsigned axes, bool keepdims = false) { return Attrs(ReduceAttrs{axes, keepdims}); }
 
-Tensor others(const Call& c);   // what the derivative of prod takes for each element
+Tensor others(const Call& c);                           // what the derivative of prod takes for each element
 Tensor softmax_of(const Tensor& x, const Tensor& y) {   // from y = logsumexp(x)
   return exp(x - expand_dims(where(equal(y, -std::numeric_limits<double>::infinity()), 0, y), -1));
 }
@@ -146,184 +164,279 @@ constexpr Op table[] = {
      .tensorflow = "Sum",
      .args = {"x"},
      .infer = infer_sum,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::sum(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
+     .forward = [](const Call& c,
+                   std::span<Tensor> y) { kernels::sum(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
      .rule = linear([](const Call& c, const Tensor& dy) { return spread(c, dy); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({}, -1, 1)}, .attrs = over(0)},
-           {.inputs = {uniform({37}, -1, 1)}, .attrs = over(1)},
-           {.inputs = {uniform({3, 37, 2}, -1, 1)}, .attrs = over(0b101, true)},
-           {.inputs = {uniform({2, 0, 3}, -1, 1)}, .attrs = over(0b010)},
-           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})}, .attrs = over(0b10), .expected = {f64({5, 7, 9})}, .oracle = "np.sum(x, axis=0)"},
-           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})}, .attrs = over(0b01, true), .expected = {tensor(std::vector<double>{6, 15}, {2, 1})}, .oracle = "np.sum(x, axis=1, keepdims=True)"},
-           {.inputs = {tensor({{1, 2}, {3, 4}}, DType::i64)}, .attrs = over(0b11), .expected = {tensor(10, DType::i64)}, .oracle = "np.sum(x)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({}, -1, 1)}, .attrs = over(0)},
+                                      {.inputs = {uniform({37}, -1, 1)}, .attrs = over(1)},
+                                      {.inputs = {uniform({3, 37, 2}, -1, 1)}, .attrs = over(0b101, true)},
+                                      {.inputs = {uniform({2, 0, 3}, -1, 1)}, .attrs = over(0b010)},
+                                      {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})},
+                                       .attrs = over(0b10),
+                                       .expected = {f64({5, 7, 9})},
+                                       .oracle = "np.sum(x, axis=0)"},
+                                      {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})},
+                                       .attrs = over(0b01, true),
+                                       .expected = {tensor(std::vector<double>{6, 15}, {2, 1})},
+                                       .oracle = "np.sum(x, axis=1, keepdims=True)"},
+                                      {.inputs = {tensor({{1, 2}, {3, 4}}, DType::i64)},
+                                       .attrs = over(0b11),
+                                       .expected = {tensor(10, DType::i64)},
+                                       .oracle = "np.sum(x)"}};
+         }},
 
     {.name = "prod",
      .doc = "Product of x over axes: y[j] = Πᵢ x[i, j]; the gradient is exact where elements are zero.",
      .tensorflow = "Prod",
      .args = {"x"},
      .infer = infer_prod,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::prod(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
+     .forward = [](const Call& c,
+                   std::span<Tensor> y) { kernels::prod(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
      .rule = custom(
          {.x = 1},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = with_axes(c, std::move(dy[0]).dense()) * others(c); },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum(others(c) * dx[0], axes_of(c), c.attrs<ReduceAttrs>().keepdims); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({}, 0.5, 1.5)}, .attrs = over(0)},
-           {.inputs = {uniform({37}, 0.5, 1.5)}, .attrs = over(1)},
-           {.inputs = {uniform({3, 37, 2}, 0.8, 1.2)}, .attrs = over(0b101, true)},
-           {.inputs = {uniform({2, 0, 3}, -1, 1)}, .attrs = over(0b010)},
-           {.inputs = {f64({{1, 0, 3, 2}, {4, 0, 0, 6}, {-1, 2, 3, 4}})}, .attrs = over(0b01), .expected = {f64({0, 0, -24})}, .oracle = "np.prod(x, axis=1)"},
-           {.inputs = {f64({{1, 0, 3, 2}, {4, 0, 0, 6}, {-1, 2, 3, 4}})}, .attrs = over(0b10, true), .expected = {f64({{-4, 0, 0, 48}})}, .oracle = "np.prod(x, axis=0, keepdims=True)"},
-           {.inputs = {tensor({{1, 2}, {3, 4}}, DType::i32)}, .attrs = over(0b11), .expected = {tensor(24, DType::i32)}, .oracle = "np.prod(x)"}};
-     }},
+         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+           dx[0] = with_axes(c, std::move(dy[0]).dense()) * others(c);
+         },
+         [](const Call& c, Refs dx, std::span<Tensor> dy) {
+           dy[0] = sum(others(c) * dx[0], axes_of(c), c.attrs<ReduceAttrs>().keepdims);
+         }),
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({}, 0.5, 1.5)}, .attrs = over(0)},
+                                      {.inputs = {uniform({37}, 0.5, 1.5)}, .attrs = over(1)},
+                                      {.inputs = {uniform({3, 37, 2}, 0.8, 1.2)}, .attrs = over(0b101, true)},
+                                      {.inputs = {uniform({2, 0, 3}, -1, 1)}, .attrs = over(0b010)},
+                                      {.inputs = {f64({{1, 0, 3, 2}, {4, 0, 0, 6}, {-1, 2, 3, 4}})},
+                                       .attrs = over(0b01),
+                                       .expected = {f64({0, 0, -24})},
+                                       .oracle = "np.prod(x, axis=1)"},
+                                      {.inputs = {f64({{1, 0, 3, 2}, {4, 0, 0, 6}, {-1, 2, 3, 4}})},
+                                       .attrs = over(0b10, true),
+                                       .expected = {f64({{-4, 0, 0, 48}})},
+                                       .oracle = "np.prod(x, axis=0, keepdims=True)"},
+                                      {.inputs = {tensor({{1, 2}, {3, 4}}, DType::i32)},
+                                       .attrs = over(0b11),
+                                       .expected = {tensor(24, DType::i32)},
+                                       .oracle = "np.prod(x)"}};
+         }},
 
     {.name = "prod_of_others",
-     .doc = "Product of the other elements along the last axis: yᵢ = Πⱼ≠ᵢ xⱼ. The derivative of prod is made of it.",
+     .doc = "Product of the other elements along the last axis: yᵢ = Πⱼ≠ᵢ xⱼ. The derivative of prod is made "
+            "of it.",
      .args = {"x"},
      .infer = infer_complex_rows,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::prod_of_others(c.x[0], y[0]); },
      .rule = custom(
          {.x = 1},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = derivative_of_others(c.x[0], std::move(dy[0]).dense()); },
+         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+           dx[0] = derivative_of_others(c.x[0], std::move(dy[0]).dense());
+         },
          [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = derivative_of_others(c.x[0], dx[0]); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({2, 1}, -2, 2)}},
-           {.inputs = {uniform({0, 3}, -2, 2)}},
-           {.inputs = {uniform({2, 3, 5}, -2, 2)}},
-           {.inputs = {uniform({101}, 0.8, 1.2)}},
-           {.inputs = {f64({{1, 2, 3, 4}, {1, 0, 3, 4}, {0, 2, 0, 4}})}, .expected = {f64({{24, 12, 8, 6}, {0, 12, 0, 0}, {0, 0, 0, 0}})},
-            .oracle = "np.prod(np.where(np.eye(4, dtype=bool), 1, x[..., None, :]), axis=-1)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 1}, -2, 2)}},
+               {.inputs = {uniform({0, 3}, -2, 2)}},
+               {.inputs = {uniform({2, 3, 5}, -2, 2)}},
+               {.inputs = {uniform({101}, 0.8, 1.2)}},
+               {.inputs = {f64({{1, 2, 3, 4}, {1, 0, 3, 4}, {0, 2, 0, 4}})},
+                .expected = {f64({{24, 12, 8, 6}, {0, 12, 0, 0}, {0, 0, 0, 0}})},
+                .oracle = "np.prod(np.where(np.eye(4, dtype=bool), 1, x[..., None, :]), axis=-1)"}};
+         }},
 
     {.name = "mean",
      .doc = "Arithmetic mean of x over axes: y[j] = Σᵢ x[i, j] / n.",
      .tensorflow = "Mean",
      .args = {"x"},
      .infer = infer_mean,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::mean(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
-     .rule = linear([](const Call& c, const Tensor& dy) { return spread(c, dy / static_cast<double>(count_of(c))); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({}, -1, 1)}, .attrs = over(0)},
-           {.inputs = {uniform({37}, -1, 1)}, .attrs = over(1)},
-           {.inputs = {uniform({3, 37, 2}, -1, 1)}, .attrs = over(0b101)},
-           {.inputs = {f64({{1, 2, 4}, {4, 6, 5}})}, .attrs = over(0b10), .expected = {f64({2.5, 4, 4.5})}, .oracle = "np.mean(x, axis=0)"},
-           {.inputs = {f64({{1, 2, 6}, {4, 6, 5}})}, .attrs = over(0b01, true), .expected = {tensor(std::vector<double>{3, 5}, {2, 1})}, .oracle = "np.mean(x, axis=1, keepdims=True)"}};
-     }},
+     .forward = [](const Call& c,
+                   std::span<Tensor> y) { kernels::mean(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
+     .rule = linear(
+         [](const Call& c, const Tensor& dy) { return spread(c, dy / static_cast<double>(count_of(c))); }),
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({}, -1, 1)}, .attrs = over(0)},
+                                      {.inputs = {uniform({37}, -1, 1)}, .attrs = over(1)},
+                                      {.inputs = {uniform({3, 37, 2}, -1, 1)}, .attrs = over(0b101)},
+                                      {.inputs = {f64({{1, 2, 4}, {4, 6, 5}})},
+                                       .attrs = over(0b10),
+                                       .expected = {f64({2.5, 4, 4.5})},
+                                       .oracle = "np.mean(x, axis=0)"},
+                                      {.inputs = {f64({{1, 2, 6}, {4, 6, 5}})},
+                                       .attrs = over(0b01, true),
+                                       .expected = {tensor(std::vector<double>{3, 5}, {2, 1})},
+                                       .oracle = "np.mean(x, axis=1, keepdims=True)"}};
+         }},
 
     {.name = "max",
      .doc = "Largest element of x over axes: y[j] = maxᵢ x[i, j]; equal ones share the gradient.",
      .tensorflow = "Max",
      .args = {"x"},
      .infer = infer_extreme,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::max(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
+     .forward = [](const Call& c,
+                   std::span<Tensor> y) { kernels::max(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
      .rule = kShared,
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({}, -1, 1)}, .attrs = over(0)},
-           {.inputs = {distinct({37})}, .attrs = over(1)},
-           {.inputs = {distinct({3, 37, 2})}, .attrs = over(0b101, true)},
-           {.inputs = {f64({{1, -2, 3}, {-4, 5, 6}})}, .attrs = over(0b10), .expected = {f64({1, 5, 6})}, .oracle = "np.max(x, axis=0)"},
-           {.inputs = {tensor({{1, -2}, {-3, 4}, {0, 2}}, DType::i32)}, .attrs = over(0b01, true), .expected = {tensor({{1}, {4}, {2}}, DType::i32)},
-            .oracle = "np.max(x, axis=1, keepdims=True)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({}, -1, 1)}, .attrs = over(0)},
+                                      {.inputs = {distinct({37})}, .attrs = over(1)},
+                                      {.inputs = {distinct({3, 37, 2})}, .attrs = over(0b101, true)},
+                                      {.inputs = {f64({{1, -2, 3}, {-4, 5, 6}})},
+                                       .attrs = over(0b10),
+                                       .expected = {f64({1, 5, 6})},
+                                       .oracle = "np.max(x, axis=0)"},
+                                      {.inputs = {tensor({{1, -2}, {-3, 4}, {0, 2}}, DType::i32)},
+                                       .attrs = over(0b01, true),
+                                       .expected = {tensor({{1}, {4}, {2}}, DType::i32)},
+                                       .oracle = "np.max(x, axis=1, keepdims=True)"}};
+         }},
 
     {.name = "min",
      .doc = "Smallest element of x over axes: y[j] = minᵢ x[i, j]; equal ones share the gradient.",
      .tensorflow = "Min",
      .args = {"x"},
      .infer = infer_extreme,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::min(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
+     .forward = [](const Call& c,
+                   std::span<Tensor> y) { kernels::min(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
      .rule = kShared,
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({}, -1, 1)}, .attrs = over(0)},
-           {.inputs = {distinct({37})}, .attrs = over(1)},
-           {.inputs = {distinct({3, 37, 2})}, .attrs = over(0b101, true)},
-           {.inputs = {f64({{1, -2, 3}, {-4, 5, 6}})}, .attrs = over(0b10), .expected = {f64({-4, -2, 3})}, .oracle = "np.min(x, axis=0)"},
-           {.inputs = {tensor({{1, -2}, {-3, 4}, {0, 2}}, DType::i32)}, .attrs = over(0b01, true), .expected = {tensor({{-2}, {-3}, {0}}, DType::i32)},
-            .oracle = "np.min(x, axis=1, keepdims=True)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({}, -1, 1)}, .attrs = over(0)},
+                                      {.inputs = {distinct({37})}, .attrs = over(1)},
+                                      {.inputs = {distinct({3, 37, 2})}, .attrs = over(0b101, true)},
+                                      {.inputs = {f64({{1, -2, 3}, {-4, 5, 6}})},
+                                       .attrs = over(0b10),
+                                       .expected = {f64({-4, -2, 3})},
+                                       .oracle = "np.min(x, axis=0)"},
+                                      {.inputs = {tensor({{1, -2}, {-3, 4}, {0, 2}}, DType::i32)},
+                                       .attrs = over(0b01, true),
+                                       .expected = {tensor({{-2}, {-3}, {0}}, DType::i32)},
+                                       .oracle = "np.min(x, axis=1, keepdims=True)"}};
+         }},
 
     {.name = "argmax",
      .doc = "Index of the first largest element of x along an axis.",
      .tensorflow = "ArgMax",
      .args = {"x"},
      .infer = infer_argument,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::argmax(c.x[0], -1 - std::countr_zero(c.attrs<ReduceAttrs>().axes), y[0]); },
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           kernels::argmax(c.x[0], -1 - std::countr_zero(c.attrs<ReduceAttrs>().axes), y[0]);
+         },
      .rule = none(),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {distinct({3, 37, 2})}, .attrs = over(0b010, true)},
-           {.inputs = {f64({{1, -2, 3}, {-4, 5, 5}})}, .attrs = over(0b01), .expected = {tensor({2, 1}, DType::i64)}, .oracle = "np.argmax(x, axis=1)"},
-           {.inputs = {f64({{1, -2, 3}, {-4, 5, 5}})}, .attrs = over(0b10), .expected = {tensor({0, 1, 1}, DType::i64)}, .oracle = "np.argmax(x, axis=0)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {distinct({3, 37, 2})}, .attrs = over(0b010, true)},
+                                      {.inputs = {f64({{1, -2, 3}, {-4, 5, 5}})},
+                                       .attrs = over(0b01),
+                                       .expected = {tensor({2, 1}, DType::i64)},
+                                       .oracle = "np.argmax(x, axis=1)"},
+                                      {.inputs = {f64({{1, -2, 3}, {-4, 5, 5}})},
+                                       .attrs = over(0b10),
+                                       .expected = {tensor({0, 1, 1}, DType::i64)},
+                                       .oracle = "np.argmax(x, axis=0)"}};
+         }},
 
     {.name = "argmin",
      .doc = "Index of the first smallest element of x along an axis.",
      .tensorflow = "ArgMin",
      .args = {"x"},
      .infer = infer_argument,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::argmin(c.x[0], -1 - std::countr_zero(c.attrs<ReduceAttrs>().axes), y[0]); },
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           kernels::argmin(c.x[0], -1 - std::countr_zero(c.attrs<ReduceAttrs>().axes), y[0]);
+         },
      .rule = none(),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {distinct({3, 37, 2})}, .attrs = over(0b010, true)},
-           {.inputs = {f64({{1, -2, 3}, {5, -4, -4}})}, .attrs = over(0b01), .expected = {tensor({1, 1}, DType::i64)}, .oracle = "np.argmin(x, axis=1)"},
-           {.inputs = {f64({{1, -2, 3}, {-4, 5, 5}})}, .attrs = over(0b10), .expected = {tensor({1, 0, 0}, DType::i64)}, .oracle = "np.argmin(x, axis=0)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {distinct({3, 37, 2})}, .attrs = over(0b010, true)},
+                                      {.inputs = {f64({{1, -2, 3}, {5, -4, -4}})},
+                                       .attrs = over(0b01),
+                                       .expected = {tensor({1, 1}, DType::i64)},
+                                       .oracle = "np.argmin(x, axis=1)"},
+                                      {.inputs = {f64({{1, -2, 3}, {-4, 5, 5}})},
+                                       .attrs = over(0b10),
+                                       .expected = {tensor({1, 0, 0}, DType::i64)},
+                                       .oracle = "np.argmin(x, axis=0)"}};
+         }},
 
     {.name = "any",
      .doc = "Whether any element of x over axes holds; not over none.",
      .tensorflow = "Any",
      .args = {"x"},
      .infer = infer_bool,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::any(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
+     .forward = [](const Call& c,
+                   std::span<Tensor> y) { kernels::any(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
      .rule = none(),
-     .samples = [] {
-       const Tensor x = tensor({{0, 0, 1}, {0, 0, 0}, {1, 0, 1}}, DType::boolean);
-       return std::vector<Sample>{
-           {.inputs = {x}, .attrs = over(0b01), .expected = {tensor({1, 0, 1}, DType::boolean)}, .oracle = "np.any(x, axis=1)"},
-           {.inputs = {x}, .attrs = over(0b10, true), .expected = {tensor({{1, 0, 1}}, DType::boolean)}, .oracle = "np.any(x, axis=0, keepdims=True)"}};
-     }},
+     .samples =
+         [] {
+           const Tensor x = tensor({{0, 0, 1}, {0, 0, 0}, {1, 0, 1}}, DType::boolean);
+           return std::vector<Sample>{{.inputs = {x},
+                                       .attrs = over(0b01),
+                                       .expected = {tensor({1, 0, 1}, DType::boolean)},
+                                       .oracle = "np.any(x, axis=1)"},
+                                      {.inputs = {x},
+                                       .attrs = over(0b10, true),
+                                       .expected = {tensor({{1, 0, 1}}, DType::boolean)},
+                                       .oracle = "np.any(x, axis=0, keepdims=True)"}};
+         }},
 
     {.name = "all",
      .doc = "Whether all elements of x over axes hold; so they do over none.",
      .tensorflow = "All",
      .args = {"x"},
      .infer = infer_bool,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::all(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
+     .forward = [](const Call& c,
+                   std::span<Tensor> y) { kernels::all(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
      .rule = none(),
-     .samples = [] {
-       const Tensor x = tensor({{1, 0, 1}, {1, 1, 1}, {1, 0, 0}}, DType::boolean);
-       return std::vector<Sample>{
-           {.inputs = {x}, .attrs = over(0b01), .expected = {tensor({0, 1, 0}, DType::boolean)}, .oracle = "np.all(x, axis=1)"},
-           {.inputs = {x}, .attrs = over(0b10, true), .expected = {tensor({{1, 0, 0}}, DType::boolean)}, .oracle = "np.all(x, axis=0, keepdims=True)"}};
-     }},
+     .samples =
+         [] {
+           const Tensor x = tensor({{1, 0, 1}, {1, 1, 1}, {1, 0, 0}}, DType::boolean);
+           return std::vector<Sample>{{.inputs = {x},
+                                       .attrs = over(0b01),
+                                       .expected = {tensor({0, 1, 0}, DType::boolean)},
+                                       .oracle = "np.all(x, axis=1)"},
+                                      {.inputs = {x},
+                                       .attrs = over(0b10, true),
+                                       .expected = {tensor({{1, 0, 0}}, DType::boolean)},
+                                       .oracle = "np.all(x, axis=0, keepdims=True)"}};
+         }},
 
     {.name = "euclidean_norm",
-     .doc = "Root of the sum of squares of x over axes: y[j] = √Σᵢ x[i, j]²; the gradient is NaN where all are zero.",
+     .doc = "Root of the sum of squares of x over axes: y[j] = √Σᵢ x[i, j]²; the gradient is NaN where all "
+            "are zero.",
      .tensorflow = "EuclideanNorm",
      .args = {"x"},
      .infer = infer_norm,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::euclidean_norm(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           kernels::euclidean_norm(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]);
+         },
      .rule = custom(
          {.x = 1, .y = true},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = c.x[0] * with_axes(c, std::move(dy[0]).dense() / c.y[0]); },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum(c.x[0] * dx[0], axes_of(c), c.attrs<ReduceAttrs>().keepdims) / c.y[0]; }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({}, 1, 2)}, .attrs = over(0)},
-           {.inputs = {uniform({37}, -1, 1)}, .attrs = over(1)},
-           {.inputs = {uniform({3, 37, 2}, -1, 1)}, .attrs = over(0b101, true)},
-           {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = over(0b01)},
-           {.inputs = {f64({{3, -4}, {5, 12}})}, .attrs = over(0b01), .expected = {f64({5, 13})}, .oracle = "np.linalg.norm(x, axis=1)"},
-           {.inputs = {f64({{3, 5, 1}, {-4, 12, 0}})}, .attrs = over(0b10, true), .expected = {f64({{5, 13, 1}})}, .oracle = "np.linalg.norm(x, axis=0, keepdims=True)"}};
-     }},
+         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+           dx[0] = c.x[0] * with_axes(c, std::move(dy[0]).dense() / c.y[0]);
+         },
+         [](const Call& c, Refs dx, std::span<Tensor> dy) {
+           dy[0] = sum(c.x[0] * dx[0], axes_of(c), c.attrs<ReduceAttrs>().keepdims) / c.y[0];
+         }),
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({}, 1, 2)}, .attrs = over(0)},
+                                      {.inputs = {uniform({37}, -1, 1)}, .attrs = over(1)},
+                                      {.inputs = {uniform({3, 37, 2}, -1, 1)}, .attrs = over(0b101, true)},
+                                      {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = over(0b01)},
+                                      {.inputs = {f64({{3, -4}, {5, 12}})},
+                                       .attrs = over(0b01),
+                                       .expected = {f64({5, 13})},
+                                       .oracle = "np.linalg.norm(x, axis=1)"},
+                                      {.inputs = {f64({{3, 5, 1}, {-4, 12, 0}})},
+                                       .attrs = over(0b10, true),
+                                       .expected = {f64({{5, 13, 1}})},
+                                       .oracle = "np.linalg.norm(x, axis=0, keepdims=True)"}};
+         }},
 
     {.name = "logsumexp",
      .doc = "Logarithm of the sum of exponentials along the last axis: y = log Σⱼ exp(xⱼ).",
@@ -332,21 +445,30 @@ constexpr Op table[] = {
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::logsumexp(c.x[0], y[0], nullptr); },
      .rule = custom(
          {.x = 1, .y = true},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = expand_dims(std::move(dy[0]).dense(), -1) * softmax_of(c.x[0], c.y[0]); },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum(softmax_of(c.x[0], c.y[0]) * dx[0], -1); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({37}, -2, 2)}},
-           {.inputs = {uniform({2, 3, 5}, -2, 2)}},
-           {.inputs = {uniform({0, 3}, -2, 2)}},
-           {.inputs = {f64({{1, 2, 3}, {-1000, -1001, -1002}})}, .expected = {f64({3.4076059644443806, -999.5923940355556})},
-            .oracle = "np.logaddexp.reduce(x, axis=-1)"}};
-     }},
+         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+           dx[0] = expand_dims(std::move(dy[0]).dense(), -1) * softmax_of(c.x[0], c.y[0]);
+         },
+         [](const Call& c, Refs dx, std::span<Tensor> dy) {
+           dy[0] = sum(softmax_of(c.x[0], c.y[0]) * dx[0], -1);
+         }),
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({37}, -2, 2)}},
+                                      {.inputs = {uniform({2, 3, 5}, -2, 2)}},
+                                      {.inputs = {uniform({0, 3}, -2, 2)}},
+                                      {.inputs = {f64({{1, 2, 3}, {-1000, -1001, -1002}})},
+                                       .expected = {f64({3.4076059644443806, -999.5923940355556})},
+                                       .oracle = "np.logaddexp.reduce(x, axis=-1)"}};
+         }},
 
     {.name = "logsumexp_and_softmax",
-     .doc = "logsumexp along the last axis, and the softmax that is its gradient: logsumexp is this where it is recorded.",
+     .doc = "logsumexp along the last axis, and the softmax that is its gradient: logsumexp is this where it "
+            "is recorded.",
      .args = {"x"},
-     .infer = [](const Call& c) { return std::vector<Spec>{infer_last(c), c.x[0].spec()}; },
+     .infer =
+         [](const Call& c) {
+           return std::vector<Spec>{infer_last(c), c.x[0].spec()};
+         },
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::logsumexp(c.x[0], y[0], &y[1]); },
      .rule = accepting_none(custom(
          {.y = true},
@@ -360,16 +482,19 @@ constexpr Op table[] = {
            dy[0] = sum(c.y[1] * dx[0], -1);
            dy[1] = softmax_derivative(c.y[1], dx[0]);
          })),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({37}, -2, 2)}},
-           {.inputs = {uniform({2, 3, 5}, -2, 2)}},
-           {.inputs = {uniform({0, 3}, -2, 2)}},
-           {.inputs = {f64({{1, 2, 3}, {-1000, -1001, -1002}})},
-            .expected = {f64({3.4076059644443806, -999.5923940355556}),
-                         f64({{0.09003057317038046, 0.24472847105479767, 0.6652409557748219}, {0.6652409557748219, 0.24472847105479767, 0.09003057317038046}})},
-            .oracle = "(np.logaddexp.reduce(x, axis=-1), np.exp(x - np.logaddexp.reduce(x, axis=-1, keepdims=True)))"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({37}, -2, 2)}},
+               {.inputs = {uniform({2, 3, 5}, -2, 2)}},
+               {.inputs = {uniform({0, 3}, -2, 2)}},
+               {.inputs = {f64({{1, 2, 3}, {-1000, -1001, -1002}})},
+                .expected = {f64({3.4076059644443806, -999.5923940355556}),
+                             f64({{0.09003057317038046, 0.24472847105479767, 0.6652409557748219},
+                                  {0.6652409557748219, 0.24472847105479767, 0.09003057317038046}})},
+                .oracle = "(np.logaddexp.reduce(x, axis=-1), np.exp(x - np.logaddexp.reduce(x, axis=-1, "
+                          "keepdims=True)))"}};
+         }},
 };
 
 Tensor others(const Call& c) {
@@ -377,22 +502,44 @@ Tensor others(const Call& c) {
   return axes.split(prod_of_others(axes.merge(c.x[0])));
 }
 
-Tensor reduce(const Op& op, const Tensor& x, const Axes& axes, bool keepdims) { return op.with(ReduceAttrs{mask_of(op, axes, x.ndim()), keepdims}, x); }
+Tensor reduce(const Op& op, const Tensor& x, const Axes& axes, bool keepdims) {
+  return op.with(ReduceAttrs{mask_of(op, axes, x.ndim()), keepdims}, x);
+}
 
-}  // namespace
+}   // namespace
 
 Tensor prod_of_others(const Tensor& x) { return find(table, "prod_of_others")(Operand(x)); }
-Tensor sum(const Tensor& x, const Axes& axes, bool keepdims) { return reduce(find(table, "sum"), x, axes, keepdims); }
-Tensor prod(const Tensor& x, const Axes& axes, bool keepdims) { return reduce(find(table, "prod"), x, axes, keepdims); }
-Tensor mean(const Tensor& x, const Axes& axes, bool keepdims) { return reduce(find(table, "mean"), x, axes, keepdims); }
-Tensor max(const Tensor& x, const Axes& axes, bool keepdims) { return reduce(find(table, "max"), x, axes, keepdims); }
-Tensor min(const Tensor& x, const Axes& axes, bool keepdims) { return reduce(find(table, "min"), x, axes, keepdims); }
-Tensor argmax(const Tensor& x, int axis, bool keepdims) { return reduce(find(table, "argmax"), x, axis, keepdims); }
-Tensor argmin(const Tensor& x, int axis, bool keepdims) { return reduce(find(table, "argmin"), x, axis, keepdims); }
-Tensor any(const Tensor& x, const Axes& axes, bool keepdims) { return reduce(find(table, "any"), x, axes, keepdims); }
-Tensor all(const Tensor& x, const Axes& axes, bool keepdims) { return reduce(find(table, "all"), x, axes, keepdims); }
+Tensor sum(const Tensor& x, const Axes& axes, bool keepdims) {
+  return reduce(find(table, "sum"), x, axes, keepdims);
+}
+Tensor prod(const Tensor& x, const Axes& axes, bool keepdims) {
+  return reduce(find(table, "prod"), x, axes, keepdims);
+}
+Tensor mean(const Tensor& x, const Axes& axes, bool keepdims) {
+  return reduce(find(table, "mean"), x, axes, keepdims);
+}
+Tensor max(const Tensor& x, const Axes& axes, bool keepdims) {
+  return reduce(find(table, "max"), x, axes, keepdims);
+}
+Tensor min(const Tensor& x, const Axes& axes, bool keepdims) {
+  return reduce(find(table, "min"), x, axes, keepdims);
+}
+Tensor argmax(const Tensor& x, int axis, bool keepdims) {
+  return reduce(find(table, "argmax"), x, axis, keepdims);
+}
+Tensor argmin(const Tensor& x, int axis, bool keepdims) {
+  return reduce(find(table, "argmin"), x, axis, keepdims);
+}
+Tensor any(const Tensor& x, const Axes& axes, bool keepdims) {
+  return reduce(find(table, "any"), x, axes, keepdims);
+}
+Tensor all(const Tensor& x, const Axes& axes, bool keepdims) {
+  return reduce(find(table, "all"), x, axes, keepdims);
+}
 
-Tensor euclidean_norm(const Tensor& x, const Axes& axes, bool keepdims) { return reduce(find(table, "euclidean_norm"), x, axes, keepdims); }
+Tensor euclidean_norm(const Tensor& x, const Axes& axes, bool keepdims) {
+  return reduce(find(table, "euclidean_norm"), x, axes, keepdims);
+}
 
 Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdims) {
   const Op& op = find(table, "logsumexp");
@@ -401,10 +548,11 @@ Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdims) {
   const unsigned mask = mask_of(op, axes, x.ndim());
   const Tensor merged = Merged(x.shape(), mask).merge(x);
   // Recorded, the exponentials are kept, since the gradient would have to compute them again.
-  const Tensor y = thread_state.innermost ? find(table, "logsumexp_and_softmax").run({&merged, 1})[0] : op(Operand(merged));
+  const Tensor y = thread_state.innermost ? find(table, "logsumexp_and_softmax").run({&merged, 1})[0]
+                                          : op(Operand(merged));
   return keepdims ? reshape(y, without(x.shape(), mask, true)) : y;
 }
 
 std::span<const Op> reduce_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,4 +1,5 @@
-// Groups of rows that follow each other. In: a tensor, or some of its rows, and ids that never fall. Out: one row for each group.
+// Groups of rows that follow each other. In: a tensor, or some of its rows, and ids that never fall. Out: one
+// row for each group.
 #include "tapedeck/ops/segment.h"
 
 #include <algorithm>
@@ -6,13 +7,13 @@
 #include <limits>
 
 #include "core/format.h"
+#include "core/storage.h"
 #include "kernels/reduce/segment.h"
-#include "ops/reduce/groups.h"
 #include "ops/layout/positions.h"
+#include "ops/reduce/groups.h"
 #include "ops/samples.h"
 #include "tapedeck/indexed_slices.h"
 #include "tapedeck/ops.h"
-#include "core/storage.h"
 
 namespace tapedeck {
 namespace {
@@ -29,14 +30,19 @@ void require_order(const Call& c) {
   visit_indices(ids_of(c), [&](const auto ids) {
     if (ids.empty()) return;
     bool falls = ids[0] < 0;
-    for (std::size_t k = 1; k < ids.size(); ++k) falls |= ids[k] < ids[k - 1];
+    for (std::size_t k = 1; k < ids.size(); ++k)
+      falls |= ids[k] < ids[k - 1];
     if (!falls) {
-      if (ids.back() >= count) throw_error<ShapeError>("{}: id {} is out of range for {} groups", c.op.name, ids.back(), count);
+      if (ids.back() >= count)
+        throw_error<ShapeError>("{}: id {} is out of range for {} groups", c.op.name, ids.back(), count);
       return;
     }
     std::size_t k = 0;
-    while (ids[k] >= (k ? ids[k - 1] : 0)) ++k;
-    throw_error<ShapeError>("{}: id {} at position {} is negative or less than the one before; use unsorted_segment ops", c.op.name, ids[k], k);
+    while (ids[k] >= (k ? ids[k - 1] : 0))
+      ++k;
+    throw_error<ShapeError>(
+        "{}: id {} at position {} is negative or less than the one before; use unsorted_segment ops",
+        c.op.name, ids[k], k);
   });
 }
 
@@ -47,7 +53,8 @@ Spec infer_groups(const Call& c) {
   if (x.dtype() == DType::boolean) throw_dtype_error(c, "takes numbers, use astype");
   require_axes(c, -axis);
   if (ids.ndim() != 1 || ids.shape()[0] != (c.x.size() == 2 ? x.shape()[x.ndim() + axis] : c.x[1].size()))
-    throw_shape_error(c, c.x.size() == 2 ? "ids must have the shape of the first axis of x" : "ids must have the shape of indices");
+    throw_shape_error(c, c.x.size() == 2 ? "ids must have the shape of the first axis of x"
+                                         : "ids must have the shape of indices");
   if (count < 0) throw_error<ShapeError>("{}: a negative count: {}", c.op.name, count);
   require_order(c);
   return {x.dtype(), replaced(x.shape(), x.ndim() + axis, 1, {count})};
@@ -69,7 +76,8 @@ template <Infer::One infer> Spec infer_chosen(const Call& c) {
 }
 
 template <SegmentFold fold, Divisor divisor = Divisor::one> void run(const Call& c, std::span<Tensor> y) {
-  kernels::fold_segments(fold, divisor, c.x[0], c.x.size() == 3 ? &c.x[1] : nullptr, ids_of(c), {y[0].shape(), y[0].ndim() + c.attrs<SegmentAttrs>().axis}, y[0]);
+  kernels::fold_segments(fold, divisor, c.x[0], c.x.size() == 3 ? &c.x[1] : nullptr, ids_of(c),
+                         {y[0].shape(), y[0].ndim() + c.attrs<SegmentAttrs>().axis}, y[0]);
 }
 
 // For each row the gradient of its group, of which the output has the divisor's part.
@@ -80,15 +88,19 @@ template <Divisor divisor> Tensor rows_of(const Call& c, const Tensor& dy) {
   return rows_of_groups(dy / divisors_of(ids, c.y[0].spec(), axis, divisor), ids, axis);
 }
 
-template <Divisor divisor> constexpr Rule kSumOfRows = linear([](const Call& c, const Tensor& dy) { return rows_of<divisor>(c, dy); }, {.x = 0b10});
+template <Divisor divisor>
+constexpr Rule kSumOfRows = linear([](const Call& c, const Tensor& dy) { return rows_of<divisor>(c, dy); },
+                                   {.x = 0b10});
 
 // Rows that were chosen get slices. Stacked cotangents have no such form and are added up.
-template <Divisor divisor> constexpr Rule kSumOfChosen = linear([](const Call& c, const Tensor& dy) -> Gradient {
-  const Tensor &x = c.x[0], &indices = c.x[1], rows = rows_of<divisor>(c, dy);
-  const int axis = c.attrs<SegmentAttrs>().axis;
-  if (axis == -x.ndim() && dy.ndim() == x.ndim()) return IndexedSlices{rows, indices, x.shape()};
-  return sum_of_groups(rows, indices, x.shape()[x.ndim() + axis], axis);
-}, {.x = 0b110});
+template <Divisor divisor> constexpr Rule kSumOfChosen = linear(
+    [](const Call& c, const Tensor& dy) -> Gradient {
+      const Tensor &x = c.x[0], &indices = c.x[1], rows = rows_of<divisor>(c, dy);
+      const int axis = c.attrs<SegmentAttrs>().axis;
+      if (axis == -x.ndim() && dy.ndim() == x.ndim()) return IndexedSlices{rows, indices, x.shape()};
+      return sum_of_groups(rows, indices, x.shape()[x.ndim() + axis], axis);
+    },
+    {.x = 0b110});
 
 OwnedAttrs groups(int axis, std::int64_t count) { return Attrs(SegmentAttrs{count, axis}); }
 Tensor i64(std::initializer_list<std::int64_t> v) { return tensor(v); }
@@ -109,10 +121,13 @@ Tensor rows() { return f64({{1, 2}, {3, -4}, {5, 6}, {7, 8}}); }
 
 std::vector<Sample> of_chosen(std::vector<Sample> expected) {
   expected.push_back({.inputs = {any({5, 3}), i64({4, 0, 4, 2}), i64({0, 0, 2, 2})}, .attrs = groups(-2, 3)});
-  expected.push_back({.inputs = {any({4, 37}), tensor<std::int32_t>({3, 0, 3, 1}), zeros({4}, DType::i32)}, .attrs = groups(-2, 2)});
-  expected.push_back({.inputs = {any({37}), zeros({5}, DType::i64), zeros({5}, DType::i64)}, .attrs = groups(-1, 1)});
+  expected.push_back({.inputs = {any({4, 37}), tensor<std::int32_t>({3, 0, 3, 1}), zeros({4}, DType::i32)},
+                      .attrs = groups(-2, 2)});
+  expected.push_back(
+      {.inputs = {any({37}), zeros({5}, DType::i64), zeros({5}, DType::i64)}, .attrs = groups(-1, 1)});
   expected.push_back({.inputs = {any({2, 3, 2}), i64({2, 0}), i64({0, 1})}, .attrs = groups(-2, 2)});
-  expected.push_back({.inputs = {any({3, 2}), zeros({0}, DType::i64), zeros({0}, DType::i64)}, .attrs = groups(-2, 2)});
+  expected.push_back(
+      {.inputs = {any({3, 2}), zeros({0}, DType::i64), zeros({0}, DType::i64)}, .attrs = groups(-2, 2)});
   return expected;
 }
 
@@ -124,11 +139,18 @@ constexpr Op table[] = {
      .infer = infer_groups,
      .forward = run<SegmentFold::sum>,
      .rule = kSumOfRows<Divisor::one>,
-     .samples = [] {
-       return samples_with(any, {{.inputs = {tensor({1, 2, 3, 4}, DType::i32), i64({0, 0, 0, 2})}, .attrs = groups(-1, 4), .expected = {tensor({6, 0, 4, 0}, DType::i32)}, .oracle = "by hand"},
-                                 {.inputs = {rows(), i64({0, 0, 2, 2})}, .attrs = groups(-2, 3), .expected = {f64({{4, -2}, {0, 0}, {12, 14}})},
-                                  .oracle = "np.stack([x[ids == 0].sum(axis=0), x[ids == 1].sum(axis=0), x[ids == 2].sum(axis=0)])"}});
-     }},
+     .samples =
+         [] {
+           return samples_with(any, {{.inputs = {tensor({1, 2, 3, 4}, DType::i32), i64({0, 0, 0, 2})},
+                                      .attrs = groups(-1, 4),
+                                      .expected = {tensor({6, 0, 4, 0}, DType::i32)},
+                                      .oracle = "by hand"},
+                                     {.inputs = {rows(), i64({0, 0, 2, 2})},
+                                      .attrs = groups(-2, 3),
+                                      .expected = {f64({{4, -2}, {0, 0}, {12, 14}})},
+                                      .oracle = "np.stack([x[ids == 0].sum(axis=0), x[ids == 1].sum(axis=0), "
+                                                "x[ids == 2].sum(axis=0)])"}});
+         }},
 
     {.name = "segment_mean",
      .doc = "Means of rows that follow each other: y[j, …] = Σ x[i, …] / n over the n rows of ids[i] = j.",
@@ -137,10 +159,14 @@ constexpr Op table[] = {
      .infer = infer_means,
      .forward = run<SegmentFold::sum, Divisor::count>,
      .rule = kSumOfRows<Divisor::count>,
-     .samples = [] {
-       return samples_with(any, {{.inputs = {rows(), i64({0, 0, 1, 1})}, .attrs = groups(-2, 2), .expected = {f64({{2, -1}, {6, 7}})},
-                                  .oracle = "np.stack([x[ids == 0].mean(axis=0), x[ids == 1].mean(axis=0)])"}});
-     }},
+     .samples =
+         [] {
+           return samples_with(
+               any, {{.inputs = {rows(), i64({0, 0, 1, 1})},
+                      .attrs = groups(-2, 2),
+                      .expected = {f64({{2, -1}, {6, 7}})},
+                      .oracle = "np.stack([x[ids == 0].mean(axis=0), x[ids == 1].mean(axis=0)])"}});
+         }},
 
     {.name = "segment_prod",
      .doc = "Products of rows that follow each other: y[j, …] = Π x[i, …] over ids[i] = j.",
@@ -149,34 +175,48 @@ constexpr Op table[] = {
      .infer = infer_real_groups,
      .forward = run<SegmentFold::product>,
      .rule = kProductByGroup,
-     .samples = [] {
-       return samples_with(factors, {{.inputs = {rows(), i64({0, 0, 2, 2})}, .attrs = groups(-2, 3), .expected = {f64({{3, -8}, {1, 1}, {35, 48}})},
-                                      .oracle = "np.stack([x[ids == 0].prod(axis=0), x[ids == 1].prod(axis=0), x[ids == 2].prod(axis=0)])"}});
-     }},
+     .samples =
+         [] {
+           return samples_with(factors, {{.inputs = {rows(), i64({0, 0, 2, 2})},
+                                          .attrs = groups(-2, 3),
+                                          .expected = {f64({{3, -8}, {1, 1}, {35, 48}})},
+                                          .oracle = "np.stack([x[ids == 0].prod(axis=0), x[ids == "
+                                                    "1].prod(axis=0), x[ids == 2].prod(axis=0)])"}});
+         }},
 
     {.name = "segment_max",
-     .doc = "Largest elements of rows that follow each other: y[j, …] = max x[i, …] over ids[i] = j; equal ones share the gradient.",
+     .doc = "Largest elements of rows that follow each other: y[j, …] = max x[i, …] over ids[i] = j; equal "
+            "ones share the gradient.",
      .tensorflow = "SegmentMax SegmentMaxV2",
      .args = {"x", "ids"},
      .infer = infer_real_groups,
      .forward = run<SegmentFold::max>,
      .rule = kExtremeByGroup,
-     .samples = [] {
-       return samples_with(unequal, {{.inputs = {rows(), i64({0, 0, 1, 1})}, .attrs = groups(-2, 2), .expected = {f64({{3, 2}, {7, 8}})},
-                                      .oracle = "np.stack([x[ids == 0].max(axis=0), x[ids == 1].max(axis=0)])"}});
-     }},
+     .samples =
+         [] {
+           return samples_with(unequal,
+                               {{.inputs = {rows(), i64({0, 0, 1, 1})},
+                                 .attrs = groups(-2, 2),
+                                 .expected = {f64({{3, 2}, {7, 8}})},
+                                 .oracle = "np.stack([x[ids == 0].max(axis=0), x[ids == 1].max(axis=0)])"}});
+         }},
 
     {.name = "segment_min",
-     .doc = "Smallest elements of rows that follow each other: y[j, …] = min x[i, …] over ids[i] = j; equal ones share the gradient.",
+     .doc = "Smallest elements of rows that follow each other: y[j, …] = min x[i, …] over ids[i] = j; equal "
+            "ones share the gradient.",
      .tensorflow = "SegmentMin SegmentMinV2",
      .args = {"x", "ids"},
      .infer = infer_real_groups,
      .forward = run<SegmentFold::min>,
      .rule = kExtremeByGroup,
-     .samples = [] {
-       return samples_with(unequal, {{.inputs = {rows(), i64({0, 0, 1, 1})}, .attrs = groups(-2, 2), .expected = {f64({{1, -4}, {5, 6}})},
-                                      .oracle = "np.stack([x[ids == 0].min(axis=0), x[ids == 1].min(axis=0)])"}});
-     }},
+     .samples =
+         [] {
+           return samples_with(unequal,
+                               {{.inputs = {rows(), i64({0, 0, 1, 1})},
+                                 .attrs = groups(-2, 2),
+                                 .expected = {f64({{1, -4}, {5, 6}})},
+                                 .oracle = "np.stack([x[ids == 0].min(axis=0), x[ids == 1].min(axis=0)])"}});
+         }},
 
     {.name = "sparse_segment_sum",
      .doc = "Sums of chosen rows: y[j, …] = Σ x[indices[k], …] over ids[k] = j.",
@@ -185,10 +225,14 @@ constexpr Op table[] = {
      .infer = infer_chosen<infer_groups>,
      .forward = run<SegmentFold::sum>,
      .rule = kSumOfChosen<Divisor::one>,
-     .samples = [] {
-       return of_chosen({{.inputs = {rows(), i64({3, 0, 3}), i64({0, 0, 2})}, .attrs = groups(-2, 3), .expected = {f64({{8, 10}, {0, 0}, {7, 8}})},
-                          .oracle = "np.stack([x[indices[ids == 0]].sum(axis=0), x[indices[ids == 1]].sum(axis=0), x[indices[ids == 2]].sum(axis=0)])"}});
-     }},
+     .samples =
+         [] {
+           return of_chosen({{.inputs = {rows(), i64({3, 0, 3}), i64({0, 0, 2})},
+                              .attrs = groups(-2, 3),
+                              .expected = {f64({{8, 10}, {0, 0}, {7, 8}})},
+                              .oracle = "np.stack([x[indices[ids == 0]].sum(axis=0), x[indices[ids == "
+                                        "1]].sum(axis=0), x[indices[ids == 2]].sum(axis=0)])"}});
+         }},
 
     {.name = "sparse_segment_mean",
      .doc = "Means of chosen rows: y[j, …] = Σ x[indices[k], …] / n over the n places of ids[k] = j.",
@@ -197,49 +241,84 @@ constexpr Op table[] = {
      .infer = infer_chosen<infer_means>,
      .forward = run<SegmentFold::sum, Divisor::count>,
      .rule = kSumOfChosen<Divisor::count>,
-     .samples = [] {
-       return of_chosen({{.inputs = {rows(), i64({3, 0, 3}), i64({0, 0, 1})}, .attrs = groups(-2, 2), .expected = {f64({{4, 5}, {7, 8}})},
-                          .oracle = "np.stack([x[indices[ids == 0]].mean(axis=0), x[indices[ids == 1]].mean(axis=0)])"}});
-     }},
+     .samples =
+         [] {
+           return of_chosen(
+               {{.inputs = {rows(), i64({3, 0, 3}), i64({0, 0, 1})},
+                 .attrs = groups(-2, 2),
+                 .expected = {f64({{4, 5}, {7, 8}})},
+                 .oracle =
+                     "np.stack([x[indices[ids == 0]].mean(axis=0), x[indices[ids == 1]].mean(axis=0)])"}});
+         }},
 
     {.name = "sparse_segment_sqrt_n",
-     .doc = "Sums of chosen rows by the root of their number: y[j, …] = Σ x[indices[k], …] / √n over the n places of ids[k] = j.",
+     .doc = "Sums of chosen rows by the root of their number: y[j, …] = Σ x[indices[k], …] / √n over the n "
+            "places of ids[k] = j.",
      .tensorflow = "SparseSegmentSqrtN SparseSegmentSqrtNWithNumSegments",
      .args = {"x", "indices", "ids"},
      .infer = infer_chosen<infer_means>,
      .forward = run<SegmentFold::sum, Divisor::root>,
      .rule = kSumOfChosen<Divisor::root>,
-     .samples = [] {
-       return of_chosen({{.inputs = {rows(), i64({3, 0, 3}), i64({0, 0, 1})}, .attrs = groups(-2, 2), .expected = {f64({{5.656854249492381, 7.071067811865475}, {7, 8}})},
-                          .oracle = "np.stack([x[indices[ids == 0]].sum(axis=0) / np.sqrt((ids == 0).sum()), x[indices[ids == 1]].sum(axis=0) / np.sqrt((ids == 1).sum())])"}});
-     }},
+     .samples =
+         [] {
+           return of_chosen(
+               {{.inputs = {rows(), i64({3, 0, 3}), i64({0, 0, 1})},
+                 .attrs = groups(-2, 2),
+                 .expected = {f64({{5.656854249492381, 7.071067811865475}, {7, 8}})},
+                 .oracle = "np.stack([x[indices[ids == 0]].sum(axis=0) / np.sqrt((ids == 0).sum()), "
+                           "x[indices[ids == 1]].sum(axis=0) / np.sqrt((ids == 1).sum())])"}});
+         }},
 };
 
 // As many groups as the last id says; what is wrong with ids comes to light as the specs are inferred.
 SegmentAttrs by(const Tensor& x, const Tensor& ids) {
   std::int64_t last = -1;
-  if (ids.size() && (ids.dtype() == DType::i32 || ids.dtype() == DType::i64)) last = visit_indices(ids, [](const auto list) { return std::int64_t{list.back()}; });
-  return {std::clamp<std::int64_t>(last, -1, std::numeric_limits<std::int64_t>::max() - 1) + 1, -std::max(x.ndim(), 1)};
+  if (ids.size() && (ids.dtype() == DType::i32 || ids.dtype() == DType::i64))
+    last = visit_indices(ids, [](const auto list) { return std::int64_t{list.back()}; });
+  return {std::clamp<std::int64_t>(last, -1, std::numeric_limits<std::int64_t>::max() - 1) + 1,
+          -std::max(x.ndim(), 1)};
 }
-Tensor chosen(const Op& op, const Tensor& x, const Tensor& indices, const Tensor& ids, std::optional<std::int64_t> count) {
+Tensor chosen(const Op& op, const Tensor& x, const Tensor& indices, const Tensor& ids,
+              std::optional<std::int64_t> count) {
   const SegmentAttrs attrs = by(x, ids);
   return op.with(SegmentAttrs{count.value_or(attrs.count), attrs.axis}, x, indices, ids);
 }
 
-}  // namespace
+}   // namespace
 
-Tensor sum_of_ordered_groups(const Tensor& x, const Tensor& ids, std::int64_t count, int axis) { return find(table, "segment_sum").with(SegmentAttrs{count, axis}, x, ids); }
+Tensor sum_of_ordered_groups(const Tensor& x, const Tensor& ids, std::int64_t count, int axis) {
+  return find(table, "segment_sum").with(SegmentAttrs{count, axis}, x, ids);
+}
 
-Tensor segment_sum(const Tensor& x, const Tensor& ids) { return find(table, "segment_sum").with(by(x, ids), x, ids); }
-Tensor segment_mean(const Tensor& x, const Tensor& ids) { return find(table, "segment_mean").with(by(x, ids), x, ids); }
-Tensor segment_prod(const Tensor& x, const Tensor& ids) { return find(table, "segment_prod").with(by(x, ids), x, ids); }
-Tensor segment_max(const Tensor& x, const Tensor& ids) { return find(table, "segment_max").with(by(x, ids), x, ids); }
-Tensor segment_min(const Tensor& x, const Tensor& ids) { return find(table, "segment_min").with(by(x, ids), x, ids); }
+Tensor segment_sum(const Tensor& x, const Tensor& ids) {
+  return find(table, "segment_sum").with(by(x, ids), x, ids);
+}
+Tensor segment_mean(const Tensor& x, const Tensor& ids) {
+  return find(table, "segment_mean").with(by(x, ids), x, ids);
+}
+Tensor segment_prod(const Tensor& x, const Tensor& ids) {
+  return find(table, "segment_prod").with(by(x, ids), x, ids);
+}
+Tensor segment_max(const Tensor& x, const Tensor& ids) {
+  return find(table, "segment_max").with(by(x, ids), x, ids);
+}
+Tensor segment_min(const Tensor& x, const Tensor& ids) {
+  return find(table, "segment_min").with(by(x, ids), x, ids);
+}
 
-Tensor sparse_segment_sum(const Tensor& x, const Tensor& indices, const Tensor& ids, std::optional<std::int64_t> count) { return chosen(find(table, "sparse_segment_sum"), x, indices, ids, count); }
-Tensor sparse_segment_mean(const Tensor& x, const Tensor& indices, const Tensor& ids, std::optional<std::int64_t> count) { return chosen(find(table, "sparse_segment_mean"), x, indices, ids, count); }
-Tensor sparse_segment_sqrt_n(const Tensor& x, const Tensor& indices, const Tensor& ids, std::optional<std::int64_t> count) { return chosen(find(table, "sparse_segment_sqrt_n"), x, indices, ids, count); }
+Tensor sparse_segment_sum(const Tensor& x, const Tensor& indices, const Tensor& ids,
+                          std::optional<std::int64_t> count) {
+  return chosen(find(table, "sparse_segment_sum"), x, indices, ids, count);
+}
+Tensor sparse_segment_mean(const Tensor& x, const Tensor& indices, const Tensor& ids,
+                           std::optional<std::int64_t> count) {
+  return chosen(find(table, "sparse_segment_mean"), x, indices, ids, count);
+}
+Tensor sparse_segment_sqrt_n(const Tensor& x, const Tensor& indices, const Tensor& ids,
+                             std::optional<std::int64_t> count) {
+  return chosen(find(table, "sparse_segment_sqrt_n"), x, indices, ids, count);
+}
 
 std::span<const Op> segment_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

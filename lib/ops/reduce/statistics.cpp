@@ -1,4 +1,5 @@
-// Statistics: counts, and plain functions of reductions and of sort. In: a tensor and axes. Out: one number for each group of elements.
+// Statistics: counts, and plain functions of reductions and of sort. In: a tensor and axes. Out: one number
+// for each group of elements.
 #include <bit>
 #include <cmath>
 
@@ -13,7 +14,10 @@ namespace {
 
 using namespace samples;
 
-struct CountAttrs { unsigned axes; bool keepdims; };
+struct CountAttrs {
+  unsigned axes;
+  bool keepdims;
+};
 
 Spec infer_count(const Call& c) {
   const auto& [axes, keepdims] = c.attrs<CountAttrs>();
@@ -26,36 +30,58 @@ constexpr Op table[] = {
      .doc = "How many elements are not 0, over axes.",
      .args = {"x"},
      .infer = infer_count,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::count_nonzero(c.x[0], c.attrs<CountAttrs>().axes, y[0]); },
+     .forward = [](const Call& c,
+                   std::span<Tensor> y) { kernels::count_nonzero(c.x[0], c.attrs<CountAttrs>().axes, y[0]); },
      .rule = none(),
-     .samples = [] {
-       const Tensor x = f64({{{1, 0, 2}, {0, 0, 3}}, {{4, 5, 0}, {0, -0.0, 6}}});
-       return std::vector<Sample>{
-           {.inputs = {uniform({37, 300}, -1, 1)}, .attrs = Attrs(CountAttrs{0b01, false})},
-           {.inputs = {uniform({}, 1, 2)}, .attrs = Attrs(CountAttrs{0, false})},
-           {.inputs = {zeros({0, 3}, DType::f64)}, .attrs = Attrs(CountAttrs{0b10, false})},
-           {.inputs = {x}, .attrs = Attrs(CountAttrs{0b111, false}), .expected = {tensor(6, DType::i64)}, .oracle = "np.count_nonzero(x)"},
-           {.inputs = {x}, .attrs = Attrs(CountAttrs{0b100, false}), .expected = {tensor({{2, 1, 1}, {0, 0, 2}}, DType::i64)}, .oracle = "np.count_nonzero(x, axis=0)"},
-           {.inputs = {x}, .attrs = Attrs(CountAttrs{0b010, true}), .expected = {tensor({{{1, 0, 2}}, {{1, 1, 1}}}, DType::i64)}, .oracle = "np.count_nonzero(x, axis=1, keepdims=True)"},
-           {.inputs = {x}, .attrs = Attrs(CountAttrs{0b101, false}), .expected = {tensor({4, 2}, DType::i64)}, .oracle = "np.count_nonzero(x, axis=(0, 2))"},
-           {.inputs = {tensor({1, 0, 1}, DType::boolean)}, .attrs = Attrs(CountAttrs{0b1, false}), .expected = {tensor(2, DType::i64)}, .oracle = "np.count_nonzero(x)"},
-           {.inputs = {ones({37, 300}, DType::u8)}, .attrs = Attrs(CountAttrs{0b11, false}), .expected = {tensor(11100, DType::i64)}, .oracle = "np.count_nonzero(x)"}};
-     }},
+     .samples =
+         [] {
+           const Tensor x = f64({{{1, 0, 2}, {0, 0, 3}}, {{4, 5, 0}, {0, -0.0, 6}}});
+           return std::vector<Sample>{
+               {.inputs = {uniform({37, 300}, -1, 1)}, .attrs = Attrs(CountAttrs{0b01, false})},
+               {.inputs = {uniform({}, 1, 2)}, .attrs = Attrs(CountAttrs{0, false})},
+               {.inputs = {zeros({0, 3}, DType::f64)}, .attrs = Attrs(CountAttrs{0b10, false})},
+               {.inputs = {x},
+                .attrs = Attrs(CountAttrs{0b111, false}),
+                .expected = {tensor(6, DType::i64)},
+                .oracle = "np.count_nonzero(x)"},
+               {.inputs = {x},
+                .attrs = Attrs(CountAttrs{0b100, false}),
+                .expected = {tensor({{2, 1, 1}, {0, 0, 2}}, DType::i64)},
+                .oracle = "np.count_nonzero(x, axis=0)"},
+               {.inputs = {x},
+                .attrs = Attrs(CountAttrs{0b010, true}),
+                .expected = {tensor({{{1, 0, 2}}, {{1, 1, 1}}}, DType::i64)},
+                .oracle = "np.count_nonzero(x, axis=1, keepdims=True)"},
+               {.inputs = {x},
+                .attrs = Attrs(CountAttrs{0b101, false}),
+                .expected = {tensor({4, 2}, DType::i64)},
+                .oracle = "np.count_nonzero(x, axis=(0, 2))"},
+               {.inputs = {tensor({1, 0, 1}, DType::boolean)},
+                .attrs = Attrs(CountAttrs{0b1, false}),
+                .expected = {tensor(2, DType::i64)},
+                .oracle = "np.count_nonzero(x)"},
+               {.inputs = {ones({37, 300}, DType::u8)},
+                .attrs = Attrs(CountAttrs{0b11, false}),
+                .expected = {tensor(11100, DType::i64)},
+                .oracle = "np.count_nonzero(x)"}};
+         }},
 };
 
 // The axes as a mask, of a tensor that must be f32 or f64.
 unsigned checked(std::string_view op, const Tensor& x, const Axes& axes) {
-  if (!is_floating(x.dtype())) throw_error<DTypeError>("{}: takes f32 or f64, use astype: x is {}", op, x.spec());
+  if (!is_floating(x.dtype()))
+    throw_error<DTypeError>("{}: takes f32 or f64, use astype: x is {}", op, x.spec());
   return mask_of(op, "x", axes, x.ndim());
 }
 
 std::int64_t extent_of(const Tensor& x, unsigned mask) {
   std::int64_t n = 1;
-  for (int d = 0; d < x.ndim(); ++d) if (mask >> (x.ndim() - 1 - d) & 1) n *= x.shape()[d];
+  for (int d = 0; d < x.ndim(); ++d)
+    if (mask >> (x.ndim() - 1 - d) & 1) n *= x.shape()[d];
   return n;
 }
 
-}  // namespace
+}   // namespace
 
 Tensor count_nonzero(const Tensor& x, const Axes& axes, bool keepdims) {
   const Op& op = find(table, "count_nonzero");
@@ -97,4 +123,4 @@ Tensor median(const Tensor& x, const Axes& axes, bool keepdims) {
 
 std::span<const Op> statistics_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

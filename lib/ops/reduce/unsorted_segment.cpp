@@ -1,27 +1,32 @@
-// Groups of rows in any order. In: a tensor, and the number of the group that each row belongs to. Out: one row for each group.
+// Groups of rows in any order. In: a tensor, and the number of the group that each row belongs to. Out: one
+// row for each group.
 #include <cmath>
 #include <limits>
 
 #include "core/format.h"
+#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/layout/copy.h"
-#include "kernels/reduce/fold.h"
 #include "kernels/layout/gather_scatter.h"
-#include "ops/reduce/groups.h"
+#include "kernels/reduce/fold.h"
 #include "ops/layout/positions.h"
+#include "ops/reduce/groups.h"
 #include "ops/samples.h"
 #include "tapedeck/ops.h"
-#include "core/storage.h"
 
 namespace tapedeck {
 namespace {
 
 using namespace samples;
 
-struct RowsAttrs { int axis; };
+struct RowsAttrs {
+  int axis;
+};
 
 void require_ids_below(const Call& c, std::int64_t count) {
-  if (const auto o = first_outside(c.x[1], count, true)) throw_error<ShapeError>("{}: id {} at position {} is out of range for {} groups", c.op.name, o->index, o->position, count);
+  if (const auto o = first_outside(c.x[1], count, true))
+    throw_error<ShapeError>("{}: id {} at position {} is out of range for {} groups", c.op.name, o->index,
+                            o->position, count);
 }
 
 Spec infer_segment(const Call& c) {
@@ -32,7 +37,8 @@ Spec infer_segment(const Call& c) {
   if (a.count < 0) throw_error<ShapeError>("{}: a negative count: {}", c.op.name, a.count);
   require_axes(c, -a.axis);
   const int axis = x.ndim() + a.axis;
-  if (ids.ndim() != 1 || ids.shape()[0] != x.shape()[axis]) throw_shape_error(c, "there must be an id for each row");
+  if (ids.ndim() != 1 || ids.shape()[0] != x.shape()[axis])
+    throw_shape_error(c, "there must be an id for each row");
   return {x.dtype(), replaced(x.shape(), axis, 1, {a.count})};
 }
 
@@ -48,18 +54,25 @@ template <class Fold> void run_segment(const Call& c, kernels::RowFold fold, Emp
   const SegmentAttrs& a = c.attrs<SegmentAttrs>();
   require_ids_below(c, a.count);
   std::vector<bool> used(static_cast<std::size_t>(a.count));
-  visit_indices(c.x[1], [&](const auto ids) { for (const auto id : ids) if (id >= 0) used[static_cast<std::size_t>(id)] = true; });
+  visit_indices(c.x[1], [&](const auto ids) {
+    for (const auto id : ids)
+      if (id >= 0) used[static_cast<std::size_t>(id)] = true;
+  });
   const kernels::AroundAxis around(y.shape(), y.ndim() + a.axis);
   visit_any(y.dtype(), [&]<class T>(T) {
     if constexpr (ComplexNumber<T>) {
       kernels::clear(y);   // sums
     } else if constexpr (!std::is_same_v<T, bool>) {
       using Limits = std::numeric_limits<T>;
-      const T none = a.zero || empty == Empty::zero ? T(0) : empty == Empty::one ? T(1) : empty == Empty::highest ? Limits::max() : Limits::lowest();
+      const T none = a.zero || empty == Empty::zero ? T(0)
+                     : empty == Empty::one          ? T(1)
+                     : empty == Empty::highest      ? Limits::max()
+                                                    : Limits::lowest();
       T* row = elements<T>(y);
       for (std::int64_t b = 0; b < around.before; ++b)
         for (std::int64_t j = 0; j < around.extent; ++j, row += around.after)
-          std::fill_n(row, around.after, used[static_cast<std::size_t>(j)] ? Fold::template identity<T> : none);
+          std::fill_n(row, around.after,
+                      used[static_cast<std::size_t>(j)] ? Fold::template identity<T> : none);
     }
   });
   kernels::fold_rows(fold, c.x[0], c.x[1], around, y);
@@ -69,119 +82,167 @@ Spec infer_rows_of_groups(const Call& c) {
   require_indices(c, 1);
   require_axes(c, -c.attrs<RowsAttrs>().axis);
   if (c.x[1].ndim() != 1) throw_shape_error(c, "ids must be of rank 1");
-  return {c.x[0].dtype(), replaced(c.x[0].shape(), c.x[0].ndim() + c.attrs<RowsAttrs>().axis, 1, c.x[1].shape())};
+  return {c.x[0].dtype(),
+          replaced(c.x[0].shape(), c.x[0].ndim() + c.attrs<RowsAttrs>().axis, 1, c.x[1].shape())};
 }
 
-OwnedAttrs groups(std::int64_t count, int axis, bool zero = false) { return Attrs(SegmentAttrs{count, axis, zero}); }
+OwnedAttrs groups(std::int64_t count, int axis, bool zero = false) {
+  return Attrs(SegmentAttrs{count, axis, zero});
+}
 Tensor i64(std::initializer_list<std::int64_t> v) { return tensor(v); }
 
 constexpr Op table[] = {
     {.name = "unsorted_segment_sum",
-     .doc = "Sums of rows by group: y[j, …] = Σ x[i, …] over ids[i] = j; rows with a negative id are left out.",
+     .doc =
+         "Sums of rows by group: y[j, …] = Σ x[i, …] over ids[i] = j; rows with a negative id are left out.",
      .tensorflow = "UnsortedSegmentSum",
      .args = {"x", "ids"},
      .infer = infer_segment,
-     .forward = [](const Call& c, std::span<Tensor> y) { run_segment<kernels::Sum>(c, kernels::RowFold::sum, Empty::zero, y[0]); },
-     .rule = linear([](const Call& c, const Tensor& dy) { return rows_of_groups(dy, c.x[1], c.attrs<SegmentAttrs>().axis); }, {.x = 0b10}),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({5, 3}, -1, 1), i64({2, 0, -1, 2, 3})}, .attrs = groups(5, -2)},
-           {.inputs = {uniform({37}, -1, 1), zeros({37}, DType::i32)}, .attrs = groups(1, -1)},
-           {.inputs = {uniform({2, 3, 2}, -1, 1), i64({1, 1, 0})}, .attrs = groups(2, -2)},
-           {.inputs = {uniform({0, 3}, -1, 1), zeros({0}, DType::i64)}, .attrs = groups(2, -2)},
-           {.inputs = {f64({{1, 2}, {3, 4}, {5, 6}, {7, 8}}), i64({1, 0, 1, -1})}, .attrs = groups(3, -2), .expected = {f64({{3, 4}, {6, 8}, {0, 0}})},
-            .oracle = "np.stack([x[ids == 0].sum(axis=0), x[ids == 1].sum(axis=0), x[ids == 2].sum(axis=0)])"}};
-     }},
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           run_segment<kernels::Sum>(c, kernels::RowFold::sum, Empty::zero, y[0]);
+         },
+     .rule = linear([](const Call& c,
+                       const Tensor& dy) { return rows_of_groups(dy, c.x[1], c.attrs<SegmentAttrs>().axis); },
+                    {.x = 0b10}),
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({5, 3}, -1, 1), i64({2, 0, -1, 2, 3})}, .attrs = groups(5, -2)},
+               {.inputs = {uniform({37}, -1, 1), zeros({37}, DType::i32)}, .attrs = groups(1, -1)},
+               {.inputs = {uniform({2, 3, 2}, -1, 1), i64({1, 1, 0})}, .attrs = groups(2, -2)},
+               {.inputs = {uniform({0, 3}, -1, 1), zeros({0}, DType::i64)}, .attrs = groups(2, -2)},
+               {.inputs = {f64({{1, 2}, {3, 4}, {5, 6}, {7, 8}}), i64({1, 0, 1, -1})},
+                .attrs = groups(3, -2),
+                .expected = {f64({{3, 4}, {6, 8}, {0, 0}})},
+                .oracle =
+                    "np.stack([x[ids == 0].sum(axis=0), x[ids == 1].sum(axis=0), x[ids == 2].sum(axis=0)])"}};
+         }},
 
     {.name = "rows_of_groups",
      .doc = "The adjoint of unsorted_segment_sum: y[i, …] = x[ids[i], …], or 0 for a negative id.",
      .args = {"x", "ids"},
      .infer = infer_rows_of_groups,
-     .forward = [](const Call& c, std::span<Tensor> y) {
-       const kernels::AroundAxis around(c.x[0].shape(), c.x[0].ndim() + c.attrs<RowsAttrs>().axis);
-       require_ids_below(c, around.extent);
-       kernels::gather(c.x[0], c.x[1], around, y[0]);
-     },
-     .rule = linear([](const Call& c, const Tensor& dy) {
-       const int axis = c.attrs<RowsAttrs>().axis;
-       return sum_of_groups(dy, c.x[1], c.x[0].shape()[c.x[0].ndim() + axis], axis);
-     }, {.x = 0b10}),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({4, 3}, -1, 1), i64({2, 0, -1, 2, 3})}, .attrs = Attrs(RowsAttrs{-2})},
-           {.inputs = {uniform({2, 3}, -1, 1), i64({1, -2, 0, 1})}, .attrs = Attrs(RowsAttrs{-1})},
-           {.inputs = {uniform({2, 37}, -1, 1), zeros({0}, DType::i32)}, .attrs = Attrs(RowsAttrs{-2})},
-           {.inputs = {f64({1, 2, 3}), i64({0, 1, 2, -1, 2, 1, 0, -1, 1, 2, 0, 0, 1, 1, 2, 2, 0, 1})}, .attrs = Attrs(RowsAttrs{-1}),
-            .expected = {f64({1, 2, 3, 0, 3, 2, 1, 0, 2, 3, 1, 1, 2, 2, 3, 3, 1, 2})}, .oracle = "np.where(ids < 0, 0, x[ids])"},
-           {.inputs = {f64({{1, 2}, {3, 4}}), i64({1, -1, 0, 1})}, .attrs = Attrs(RowsAttrs{-2}), .expected = {f64({{3, 4}, {0, 0}, {1, 2}, {3, 4}})},
-            .oracle = "np.where(ids[:, None] < 0, 0, x[np.maximum(ids, 0)])"}};
-     }},
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           const kernels::AroundAxis around(c.x[0].shape(), c.x[0].ndim() + c.attrs<RowsAttrs>().axis);
+           require_ids_below(c, around.extent);
+           kernels::gather(c.x[0], c.x[1], around, y[0]);
+         },
+     .rule = linear(
+         [](const Call& c, const Tensor& dy) {
+           const int axis = c.attrs<RowsAttrs>().axis;
+           return sum_of_groups(dy, c.x[1], c.x[0].shape()[c.x[0].ndim() + axis], axis);
+         },
+         {.x = 0b10}),
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({4, 3}, -1, 1), i64({2, 0, -1, 2, 3})}, .attrs = Attrs(RowsAttrs{-2})},
+               {.inputs = {uniform({2, 3}, -1, 1), i64({1, -2, 0, 1})}, .attrs = Attrs(RowsAttrs{-1})},
+               {.inputs = {uniform({2, 37}, -1, 1), zeros({0}, DType::i32)}, .attrs = Attrs(RowsAttrs{-2})},
+               {.inputs = {f64({1, 2, 3}), i64({0, 1, 2, -1, 2, 1, 0, -1, 1, 2, 0, 0, 1, 1, 2, 2, 0, 1})},
+                .attrs = Attrs(RowsAttrs{-1}),
+                .expected = {f64({1, 2, 3, 0, 3, 2, 1, 0, 2, 3, 1, 1, 2, 2, 3, 3, 1, 2})},
+                .oracle = "np.where(ids < 0, 0, x[ids])"},
+               {.inputs = {f64({{1, 2}, {3, 4}}), i64({1, -1, 0, 1})},
+                .attrs = Attrs(RowsAttrs{-2}),
+                .expected = {f64({{3, 4}, {0, 0}, {1, 2}, {3, 4}})},
+                .oracle = "np.where(ids[:, None] < 0, 0, x[np.maximum(ids, 0)])"}};
+         }},
 
     {.name = "unsorted_segment_prod",
-     .doc = "Products of rows by group: y[j, …] = Π x[i, …] over ids[i] = j; rows with a negative id are left out.",
+     .doc = "Products of rows by group: y[j, …] = Π x[i, …] over ids[i] = j; rows with a negative id are "
+            "left out.",
      .tensorflow = "UnsortedSegmentProd",
      .args = {"x", "ids"},
      .infer = infer_real_segment,
-     .forward = [](const Call& c, std::span<Tensor> y) { run_segment<kernels::Product>(c, kernels::RowFold::product, Empty::one, y[0]); },
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           run_segment<kernels::Product>(c, kernels::RowFold::product, Empty::one, y[0]);
+         },
      .rule = kProductByGroup,
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {uniform({5, 3}, 0.5, 1.5), i64({2, 0, -1, 2, 3})}, .attrs = groups(5, -2)},
-           {.inputs = {uniform({37}, 0.8, 1.2), zeros({37}, DType::i32)}, .attrs = groups(1, -1)},
-           {.inputs = {uniform({0, 3}, -1, 1), zeros({0}, DType::i64)}, .attrs = groups(2, -2)},
-           {.inputs = {f64({{1, 2}, {0, 4}, {5, 0}, {7, 8}, {2, 3}}), i64({1, 0, 1, -1, 0})}, .attrs = groups(3, -2), .expected = {f64({{0, 12}, {5, 0}, {1, 1}})},
-            .oracle = "np.stack([x[ids == 0].prod(axis=0), x[ids == 1].prod(axis=0), x[ids == 2].prod(axis=0)])"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({5, 3}, 0.5, 1.5), i64({2, 0, -1, 2, 3})}, .attrs = groups(5, -2)},
+               {.inputs = {uniform({37}, 0.8, 1.2), zeros({37}, DType::i32)}, .attrs = groups(1, -1)},
+               {.inputs = {uniform({0, 3}, -1, 1), zeros({0}, DType::i64)}, .attrs = groups(2, -2)},
+               {.inputs = {f64({{1, 2}, {0, 4}, {5, 0}, {7, 8}, {2, 3}}), i64({1, 0, 1, -1, 0})},
+                .attrs = groups(3, -2),
+                .expected = {f64({{0, 12}, {5, 0}, {1, 1}})},
+                .oracle = "np.stack([x[ids == 0].prod(axis=0), x[ids == 1].prod(axis=0), x[ids == "
+                          "2].prod(axis=0)])"}};
+         }},
 
     {.name = "unsorted_segment_max",
-     .doc = "Largest elements by group: y[j, …] = max x[i, …] over ids[i] = j; rows with a negative id are left out, equal ones share the gradient.",
+     .doc = "Largest elements by group: y[j, …] = max x[i, …] over ids[i] = j; rows with a negative id are "
+            "left out, equal ones share the gradient.",
      .tensorflow = "UnsortedSegmentMax",
      .args = {"x", "ids"},
      .infer = infer_real_segment,
-     .forward = [](const Call& c, std::span<Tensor> y) { run_segment<kernels::Max>(c, kernels::RowFold::max, Empty::lowest, y[0]); },
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           run_segment<kernels::Max>(c, kernels::RowFold::max, Empty::lowest, y[0]);
+         },
      .rule = kExtremeByGroup,
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {distinct({5, 3}), i64({2, 0, -1, 2, 1})}, .attrs = groups(3, -2)},
-           {.inputs = {distinct({37}), zeros({37}, DType::i32)}, .attrs = groups(1, -1)},
-           {.inputs = {distinct({5, 3}), i64({2, 0, -1, 2, 0})}, .attrs = groups(3, -2, true)},
-           {.inputs = {tensor({4, -5, 6}, DType::i32), i64({1, 0, 1})}, .attrs = groups(3, -1), .expected = {tensor({-5, 6, std::numeric_limits<std::int32_t>::lowest()})},
-            .oracle = "np.array([x[ids == 0].max(), x[ids == 1].max(), np.iinfo(np.int32).min])"},
-           {.inputs = {f64({{1, 2}, {-3, 4}, {5, 0}, {7, 8}, {-2, 3}}), i64({1, 0, 1, -1, 0})}, .attrs = groups(2, -2), .expected = {f64({{-2, 4}, {5, 2}})},
-            .oracle = "np.stack([x[ids == 0].max(axis=0), x[ids == 1].max(axis=0)])"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {distinct({5, 3}), i64({2, 0, -1, 2, 1})}, .attrs = groups(3, -2)},
+               {.inputs = {distinct({37}), zeros({37}, DType::i32)}, .attrs = groups(1, -1)},
+               {.inputs = {distinct({5, 3}), i64({2, 0, -1, 2, 0})}, .attrs = groups(3, -2, true)},
+               {.inputs = {tensor({4, -5, 6}, DType::i32), i64({1, 0, 1})},
+                .attrs = groups(3, -1),
+                .expected = {tensor({-5, 6, std::numeric_limits<std::int32_t>::lowest()})},
+                .oracle = "np.array([x[ids == 0].max(), x[ids == 1].max(), np.iinfo(np.int32).min])"},
+               {.inputs = {f64({{1, 2}, {-3, 4}, {5, 0}, {7, 8}, {-2, 3}}), i64({1, 0, 1, -1, 0})},
+                .attrs = groups(2, -2),
+                .expected = {f64({{-2, 4}, {5, 2}})},
+                .oracle = "np.stack([x[ids == 0].max(axis=0), x[ids == 1].max(axis=0)])"}};
+         }},
 
     {.name = "unsorted_segment_min",
-     .doc = "Smallest elements by group: y[j, …] = min x[i, …] over ids[i] = j; rows with a negative id are left out, equal ones share the gradient.",
+     .doc = "Smallest elements by group: y[j, …] = min x[i, …] over ids[i] = j; rows with a negative id are "
+            "left out, equal ones share the gradient.",
      .tensorflow = "UnsortedSegmentMin",
      .args = {"x", "ids"},
      .infer = infer_real_segment,
-     .forward = [](const Call& c, std::span<Tensor> y) { run_segment<kernels::Min>(c, kernels::RowFold::min, Empty::highest, y[0]); },
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           run_segment<kernels::Min>(c, kernels::RowFold::min, Empty::highest, y[0]);
+         },
      .rule = kExtremeByGroup,
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {distinct({5, 3}), i64({2, 0, -1, 2, 1})}, .attrs = groups(3, -2)},
-           {.inputs = {distinct({5, 3}), i64({2, 0, -1, 2, 0})}, .attrs = groups(3, -2, true)},
-           {.inputs = {f64({{1, 2}, {-3, 4}, {5, 0}, {7, 8}, {-2, 3}}), i64({1, 0, 1, -1, 0})}, .attrs = groups(2, -2), .expected = {f64({{-3, 3}, {1, 0}})},
-            .oracle = "np.stack([x[ids == 0].min(axis=0), x[ids == 1].min(axis=0)])"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {distinct({5, 3}), i64({2, 0, -1, 2, 1})}, .attrs = groups(3, -2)},
+               {.inputs = {distinct({5, 3}), i64({2, 0, -1, 2, 0})}, .attrs = groups(3, -2, true)},
+               {.inputs = {f64({{1, 2}, {-3, 4}, {5, 0}, {7, 8}, {-2, 3}}), i64({1, 0, 1, -1, 0})},
+                .attrs = groups(2, -2),
+                .expected = {f64({{-3, 3}, {1, 0}})},
+                .oracle = "np.stack([x[ids == 0].min(axis=0), x[ids == 1].min(axis=0)])"}};
+         }},
 };
 
 // What each row has of something of its group, and sums by group, both as the call's.
-Tensor rows_of(const Call& c, const Tensor& y) { return rows_of_groups(y, c.x[1], c.attrs<SegmentAttrs>().axis); }
+Tensor rows_of(const Call& c, const Tensor& y) {
+  return rows_of_groups(y, c.x[1], c.attrs<SegmentAttrs>().axis);
+}
 Tensor sum_of(const Call& c, const Tensor& x) {
   const int axis = c.attrs<SegmentAttrs>().axis;
   return sum_of_groups(x, c.x[1], c.y[0].shape()[c.y[0].ndim() + axis], axis);
 }
 
-// For each element the product of the others in its group, as TensorFlow computes it: where the element is 0, the product of
-// the elements that are not, if there is no other 0.
+// For each element the product of the others in its group, as TensorFlow computes it: where the element is 0,
+// the product of the elements that are not, if there is no other 0.
 Tensor others_of(const Call& c) {
   const Tensor& x = c.x[0];
   const Tensor is_zero = equal(x, 0), without_zeros = where(is_zero, 1, x);
   const Tensor zeros_in_group = rows_of(c, sum_of(c, astype(is_zero, x.dtype())));
   const Tensor product = c.op.with(c.attrs<SegmentAttrs>(), without_zeros, c.x[1]);
-  return where(is_zero, where(equal(zeros_in_group, 1), rows_of(c, product), 0), rows_of(c, c.y[0]) / without_zeros);
+  return where(is_zero, where(equal(zeros_in_group, 1), rows_of(c, product), 0),
+               rows_of(c, c.y[0]) / without_zeros);
 }
 
 // What each element has of the gradient of its group's extreme.
@@ -191,59 +252,91 @@ Tensor share_of_extreme(const Call& c) {
 }
 
 void require_ids(std::string_view op, const Tensor& x, const Tensor& ids) {
-  if (!holds_indices(ids)) throw_error<DTypeError>("{}: ids must be i32 or i64, use astype: ids is {}", op, ids.spec());
+  if (!holds_indices(ids))
+    throw_error<DTypeError>("{}: ids must be i32 or i64, use astype: ids is {}", op, ids.spec());
   const int axes = ids.ndim();
   if (axes > x.ndim() || Shape(x.shape().dims().first(static_cast<std::size_t>(axes))) != ids.shape())
-    throw_error<ShapeError>("{}: ids must have the shape of the first axes of x: x is {}, ids is {}", op, x.spec(), ids.spec());
+    throw_error<ShapeError>("{}: ids must have the shape of the first axes of x: x is {}, ids is {}", op,
+                            x.spec(), ids.spec());
 }
 
 Tensor by_group(const Op& op, std::string_view name, const Tensor& x, const Tensor& ids, std::int64_t count) {
   require_ids(name, x, ids);
   Shape rows{ids.size()};
-  for (int d = ids.ndim(); d < x.ndim(); ++d) rows.push_back(x.shape()[d]);
-  return op.with(SegmentAttrs{count, -rows.ndim()}, ids.ndim() == 1 ? x : reshape(x, rows), ids.ndim() == 1 ? ids : reshape(ids, {ids.size()}));
+  for (int d = ids.ndim(); d < x.ndim(); ++d)
+    rows.push_back(x.shape()[d]);
+  return op.with(SegmentAttrs{count, -rows.ndim()}, ids.ndim() == 1 ? x : reshape(x, rows),
+                 ids.ndim() == 1 ? ids : reshape(ids, {ids.size()}));
 }
 
 // y, sums of groups of rows, divided.
 Tensor divided(std::string_view name, const Tensor& y, const Tensor& ids, kernels::Divisor divisor) {
-  if (!is_floating(y.dtype())) throw_error<DTypeError>("{}: takes f32 or f64, use astype: x is of dtype {}", name, y.dtype());
+  if (!is_floating(y.dtype()))
+    throw_error<DTypeError>("{}: takes f32 or f64, use astype: x is of dtype {}", name, y.dtype());
   return y / divisors_of(ids, y.spec(), -y.ndim(), divisor);
 }
 
-}  // namespace
+}   // namespace
 
-Tensor rows_of_groups(const Tensor& x, const Tensor& ids, int axis) { return find(table, "rows_of_groups").with(RowsAttrs{axis}, x, ids); }
-Tensor sum_of_groups(const Tensor& x, const Tensor& ids, std::int64_t count, int axis) { return find(table, "unsorted_segment_sum").with(SegmentAttrs{count, axis, true}, x, ids); }
+Tensor rows_of_groups(const Tensor& x, const Tensor& ids, int axis) {
+  return find(table, "rows_of_groups").with(RowsAttrs{axis}, x, ids);
+}
+Tensor sum_of_groups(const Tensor& x, const Tensor& ids, std::int64_t count, int axis) {
+  return find(table, "unsorted_segment_sum").with(SegmentAttrs{count, axis, true}, x, ids);
+}
 
 Tensor divisors_of(const Tensor& ids, const Spec& y, int axis, kernels::Divisor divisor) {
   Shape shape{y.shape[y.shape.ndim() + axis]};
   std::vector<double> divisors(static_cast<std::size_t>(shape[0]));
-  visit_indices(ids, [&](const auto list) { for (const auto id : list) if (id >= 0) ++divisors[static_cast<std::size_t>(id)]; });
-  for (double& n : divisors) n = divisor == kernels::Divisor::count ? std::max(n, 1.0) : std::sqrt(std::max(n, 1.0));
-  for (int d = axis + 1; d < 0; ++d) shape.push_back(1);
+  visit_indices(ids, [&](const auto list) {
+    for (const auto id : list)
+      if (id >= 0) ++divisors[static_cast<std::size_t>(id)];
+  });
+  for (double& n : divisors)
+    n = divisor == kernels::Divisor::count ? std::max(n, 1.0) : std::sqrt(std::max(n, 1.0));
+  for (int d = axis + 1; d < 0; ++d)
+    shape.push_back(1);
   return astype(tensor(divisors, shape), y.dtype);
 }
 
 namespace detail {
 
-void product_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = rows_of(c, std::move(dy[0]).dense()) * others_of(c); }
+void product_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+  dx[0] = rows_of(c, std::move(dy[0]).dense()) * others_of(c);
+}
 void product_jvp(const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum_of(c, others_of(c) * dx[0]); }
-void extreme_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = rows_of(c, std::move(dy[0]).dense()) * share_of_extreme(c); }
-void extreme_jvp(const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum_of(c, share_of_extreme(c) * dx[0]); }
+void extreme_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+  dx[0] = rows_of(c, std::move(dy[0]).dense()) * share_of_extreme(c);
+}
+void extreme_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
+  dy[0] = sum_of(c, share_of_extreme(c) * dx[0]);
+}
 
-}  // namespace detail
+}   // namespace detail
 
-Tensor unsorted_segment_sum(const Tensor& x, const Tensor& ids, std::int64_t count) { return by_group(find(table, "unsorted_segment_sum"), "unsorted_segment_sum", x, ids, count); }
-Tensor unsorted_segment_prod(const Tensor& x, const Tensor& ids, std::int64_t count) { return by_group(find(table, "unsorted_segment_prod"), "unsorted_segment_prod", x, ids, count); }
-Tensor unsorted_segment_min(const Tensor& x, const Tensor& ids, std::int64_t count) { return by_group(find(table, "unsorted_segment_min"), "unsorted_segment_min", x, ids, count); }
-Tensor unsorted_segment_max(const Tensor& x, const Tensor& ids, std::int64_t count) { return by_group(find(table, "unsorted_segment_max"), "unsorted_segment_max", x, ids, count); }
+Tensor unsorted_segment_sum(const Tensor& x, const Tensor& ids, std::int64_t count) {
+  return by_group(find(table, "unsorted_segment_sum"), "unsorted_segment_sum", x, ids, count);
+}
+Tensor unsorted_segment_prod(const Tensor& x, const Tensor& ids, std::int64_t count) {
+  return by_group(find(table, "unsorted_segment_prod"), "unsorted_segment_prod", x, ids, count);
+}
+Tensor unsorted_segment_min(const Tensor& x, const Tensor& ids, std::int64_t count) {
+  return by_group(find(table, "unsorted_segment_min"), "unsorted_segment_min", x, ids, count);
+}
+Tensor unsorted_segment_max(const Tensor& x, const Tensor& ids, std::int64_t count) {
+  return by_group(find(table, "unsorted_segment_max"), "unsorted_segment_max", x, ids, count);
+}
 Tensor unsorted_segment_mean(const Tensor& x, const Tensor& ids, std::int64_t count) {
-  return divided("unsorted_segment_mean", by_group(find(table, "unsorted_segment_sum"), "unsorted_segment_mean", x, ids, count), ids, kernels::Divisor::count);
+  return divided("unsorted_segment_mean",
+                 by_group(find(table, "unsorted_segment_sum"), "unsorted_segment_mean", x, ids, count), ids,
+                 kernels::Divisor::count);
 }
 Tensor unsorted_segment_sqrt_n(const Tensor& x, const Tensor& ids, std::int64_t count) {
-  return divided("unsorted_segment_sqrt_n", by_group(find(table, "unsorted_segment_sum"), "unsorted_segment_sqrt_n", x, ids, count), ids, kernels::Divisor::root);
+  return divided("unsorted_segment_sqrt_n",
+                 by_group(find(table, "unsorted_segment_sum"), "unsorted_segment_sqrt_n", x, ids, count), ids,
+                 kernels::Divisor::root);
 }
 
 std::span<const Op> unsorted_segment_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

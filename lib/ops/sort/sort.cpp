@@ -2,23 +2,32 @@
 #include "tapedeck/ops/sort.h"
 
 #include "core/format.h"
-#include "kernels/sort/unique.h"
+#include "core/storage.h"
 #include "kernels/sort/sort.h"
-#include "ops/layout/take_along_axis.h"
+#include "kernels/sort/unique.h"
 #include "ops/axes.h"
+#include "ops/layout/take_along_axis.h"
 #include "ops/samples.h"
 #include "tapedeck/ops.h"
-#include "core/storage.h"
 
 namespace tapedeck {
 namespace {
 
 using namespace samples;
 
-struct SortAttrs { bool descending; int axis = -1; std::int64_t k = -1; };   // the axis from the end, and how many come out: all, unless said
+struct SortAttrs {
+  bool descending;
+  int axis = -1;
+  std::int64_t k = -1;
+};   // the axis from the end, and how many come out: all, unless said
 // Along the last axis; others are moved there.
-struct NthAttrs { std::int64_t n; bool reverse; };
-struct SearchAttrs { bool right; };
+struct NthAttrs {
+  std::int64_t n;
+  bool reverse;
+};
+struct SearchAttrs {
+  bool right;
+};
 
 void require_order(const Call& c) {
   if (c.x[0].dtype() == DType::boolean) throw_dtype_error(c, "bool has no order, use astype");
@@ -36,12 +45,15 @@ std::vector<Spec> infer_top_k(const Call& c) {
   const auto& [descending, axis, k] = c.attrs<SortAttrs>();
   std::vector<Spec> specs = infer_sort(c);
   const int at = c.x[0].ndim() + axis;
-  if (k < 0 || k > c.x[0].shape()[at]) throw_shape_error(c, fmt::format("the axis does not have {} entries", k));
-  for (Spec& s : specs) s.shape.set(at, k);
+  if (k < 0 || k > c.x[0].shape()[at])
+    throw_shape_error(c, fmt::format("the axis does not have {} entries", k));
+  for (Spec& s : specs)
+    s.shape.set(at, k);
   return specs;
 }
 
-// The last output is where elements stand; before it come they themselves, where they are wanted. The axis is moved to the end and back.
+// The last output is where elements stand; before it come they themselves, where they are wanted. The axis is
+// moved to the end and back.
 void run_sort(const Call& c, std::span<Tensor> y) {
   const auto& [descending, axis, k] = c.attrs<SortAttrs>();
   const int at = c.x[0].ndim() + axis;
@@ -52,8 +64,10 @@ void run_sort(const Call& c, std::span<Tensor> y) {
     shape.set(shape.ndim() - 1, t.shape()[at]);
     sorted.push_back(allocate({t.dtype(), shape}));
   }
-  kernels::sort(x, extent_of(x), extent_of(sorted[0]), descending, sorted.size() == 2 ? &sorted[0] : nullptr, sorted.back());
-  for (std::size_t i = 0; i < y.size(); ++i) y[i] = with_last_axis_at(sorted[i], at);
+  kernels::sort(x, extent_of(x), extent_of(sorted[0]), descending, sorted.size() == 2 ? &sorted[0] : nullptr,
+                sorted.back());
+  for (std::size_t i = 0; i < y.size(); ++i)
+    y[i] = with_last_axis_at(sorted[i], at);
 }
 
 Spec infer_nth_element(const Call& c) {
@@ -73,9 +87,12 @@ void run_nth_element(const Call& c, std::span<Tensor> y) {
 constexpr Rule kChosenAlong = accepting_none(custom(
     {.y = true},
     [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-      if (dy[0].defined()) dx[0] = add_along_axis(std::move(dy[0]).dense(), c.y[1], c.x[0].shape(), c.attrs<SortAttrs>().axis);
+      if (dy[0].defined())
+        dx[0] = add_along_axis(std::move(dy[0]).dense(), c.y[1], c.x[0].shape(), c.attrs<SortAttrs>().axis);
     },
-    [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = take_along_axis(dx[0], c.y[1], c.attrs<SortAttrs>().axis); }));
+    [](const Call& c, Refs dx, std::span<Tensor> dy) {
+      dy[0] = take_along_axis(dx[0], c.y[1], c.attrs<SortAttrs>().axis);
+    }));
 
 // What each element of a row has of the gradient of its nth element: equal ones share it.
 Tensor share_of_nth(const Call& c) {
@@ -99,7 +116,8 @@ void run_unique(const Call& c, std::span<Tensor> y) {
   y[0] = gather(reshape(x, {-1}), tensor(found.first));
   y[1] = tensor(found.number, x.shape());
   std::vector<std::int64_t> counts(found.first.size());
-  for (const std::int64_t k : found.number) ++counts[static_cast<std::size_t>(k)];
+  for (const std::int64_t k : found.number)
+    ++counts[static_cast<std::size_t>(k)];
   y[2] = tensor(counts);
 }
 
@@ -115,9 +133,11 @@ void run_invert_permutation(const Call& c, std::span<Tensor> y) {
     std::fill(inverse.begin(), inverse.end(), Index(-1));
     for (std::size_t i = 0; i < perm.size(); ++i) {
       if (perm[i] < 0 || static_cast<std::size_t>(perm[i]) >= perm.size())
-        throw_error<ShapeError>("invert_permutation: entry {} at position {} is out of range for perm, {}", perm[i], i, c.x[0].spec());
+        throw_error<ShapeError>("invert_permutation: entry {} at position {} is out of range for perm, {}",
+                                perm[i], i, c.x[0].spec());
       Index& place = inverse[static_cast<std::size_t>(perm[i])];
-      if (place >= 0) throw_error<ShapeError>("invert_permutation: entry {} is at positions {} and {}", perm[i], place, i);
+      if (place >= 0)
+        throw_error<ShapeError>("invert_permutation: entry {} is at positions {} and {}", perm[i], place, i);
       place = static_cast<Index>(i);
     }
   });
@@ -128,126 +148,190 @@ Tensor i64(detail::List2<std::int64_t> v) { return tensor(v); }
 
 constexpr Op table[] = {
     {.name = "sort",
-     .doc = "The elements of x in order along an axis, and where they stand in x; equal ones keep their order, NaN is the largest.",
+     .doc = "The elements of x in order along an axis, and where they stand in x; equal ones keep their "
+            "order, NaN is the largest.",
      .args = {"x"},
      .infer = infer_sort,
      .forward = {run_sort, Outputs::own},
      .rule = kChosenAlong,
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {distinct({37})}, .attrs = Attrs(SortAttrs{false})},
-           {.inputs = {distinct({2, 3, 5})}, .attrs = Attrs(SortAttrs{true})},
-           {.inputs = {distinct({2, 501})}, .attrs = Attrs(SortAttrs{true})},
-           {.inputs = {distinct({5, 3, 4})}, .attrs = Attrs(SortAttrs{false, -2})},
-           {.inputs = {zeros({2, 0}, DType::f64)}, .attrs = Attrs(SortAttrs{false})},
-           {.inputs = {i64({{3, 1, 2, 1}, {-1, -2, 5, 0}})}, .attrs = Attrs(SortAttrs{true, -2}),
-            .expected = {i64({{3, 1, 5, 1}, {-1, -2, 2, 0}}), i64({{0, 0, 1, 0}, {1, 1, 0, 1}})}, .oracle = "(-np.sort(-x, axis=0), np.argsort(-x, axis=0, kind='stable'))"},
-           {.inputs = {i64({{3, 1, 2, 1}, {-1, -2, 5, 0}})}, .attrs = Attrs(SortAttrs{false}),
-            .expected = {i64({{1, 1, 2, 3}, {-2, -1, 0, 5}}), i64({{1, 3, 2, 0}, {1, 0, 3, 2}})}, .oracle = "(np.sort(x, axis=-1), np.argsort(x, axis=-1, kind='stable'))"},
-           {.inputs = {tensor({3, 1, 2, 1}, DType::i32)}, .attrs = Attrs(SortAttrs{true}), .expected = {tensor({3, 2, 1, 1}, DType::i32), i64({0, 2, 1, 3})},
-            .oracle = "(-np.sort(-x), np.argsort(-x, kind='stable'))"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {distinct({37})}, .attrs = Attrs(SortAttrs{false})},
+               {.inputs = {distinct({2, 3, 5})}, .attrs = Attrs(SortAttrs{true})},
+               {.inputs = {distinct({2, 501})}, .attrs = Attrs(SortAttrs{true})},
+               {.inputs = {distinct({5, 3, 4})}, .attrs = Attrs(SortAttrs{false, -2})},
+               {.inputs = {zeros({2, 0}, DType::f64)}, .attrs = Attrs(SortAttrs{false})},
+               {.inputs = {i64({{3, 1, 2, 1}, {-1, -2, 5, 0}})},
+                .attrs = Attrs(SortAttrs{true, -2}),
+                .expected = {i64({{3, 1, 5, 1}, {-1, -2, 2, 0}}), i64({{0, 0, 1, 0}, {1, 1, 0, 1}})},
+                .oracle = "(-np.sort(-x, axis=0), np.argsort(-x, axis=0, kind='stable'))"},
+               {.inputs = {i64({{3, 1, 2, 1}, {-1, -2, 5, 0}})},
+                .attrs = Attrs(SortAttrs{false}),
+                .expected = {i64({{1, 1, 2, 3}, {-2, -1, 0, 5}}), i64({{1, 3, 2, 0}, {1, 0, 3, 2}})},
+                .oracle = "(np.sort(x, axis=-1), np.argsort(x, axis=-1, kind='stable'))"},
+               {.inputs = {tensor({3, 1, 2, 1}, DType::i32)},
+                .attrs = Attrs(SortAttrs{true}),
+                .expected = {tensor({3, 2, 1, 1}, DType::i32), i64({0, 2, 1, 3})},
+                .oracle = "(-np.sort(-x), np.argsort(-x, kind='stable'))"}};
+         }},
 
     {.name = "argsort",
-     .doc = "Where the elements of x in order along an axis stand in x; equal ones keep their order, NaN is the largest.",
+     .doc = "Where the elements of x in order along an axis stand in x; equal ones keep their order, NaN is "
+            "the largest.",
      .args = {"x"},
      .infer = [](const Call& c) { return infer_sort(c)[1]; },
      .forward = {run_sort, Outputs::own},
      .rule = none(),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {distinct({2, 501})}, .attrs = Attrs(SortAttrs{true})},
-           {.inputs = {zeros({2, 0}, DType::f64)}, .attrs = Attrs(SortAttrs{false})},
-           {.inputs = {f64({{3, 1, 2, 1}, {-1, -2, 5, 0}})}, .attrs = Attrs(SortAttrs{false}), .expected = {i64({{1, 3, 2, 0}, {1, 0, 3, 2}})}, .oracle = "np.argsort(x, axis=-1, kind='stable')"},
-           {.inputs = {tensor({3, 1, 2, 1}, DType::u8)}, .attrs = Attrs(SortAttrs{true}), .expected = {i64({0, 2, 1, 3})}, .oracle = "np.argsort(-x.astype(int), kind='stable')"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {distinct({2, 501})}, .attrs = Attrs(SortAttrs{true})},
+               {.inputs = {zeros({2, 0}, DType::f64)}, .attrs = Attrs(SortAttrs{false})},
+               {.inputs = {f64({{3, 1, 2, 1}, {-1, -2, 5, 0}})},
+                .attrs = Attrs(SortAttrs{false}),
+                .expected = {i64({{1, 3, 2, 0}, {1, 0, 3, 2}})},
+                .oracle = "np.argsort(x, axis=-1, kind='stable')"},
+               {.inputs = {tensor({3, 1, 2, 1}, DType::u8)},
+                .attrs = Attrs(SortAttrs{true}),
+                .expected = {i64({0, 2, 1, 3})},
+                .oracle = "np.argsort(-x.astype(int), kind='stable')"}};
+         }},
 
     {.name = "top_k",
-     .doc = "The k largest elements of x along an axis, the largest first, and where they stand; of equal ones the first come first.",
+     .doc = "The k largest elements of x along an axis, the largest first, and where they stand; of equal "
+            "ones the first come first.",
      .tensorflow = "TopK TopKV2",
      .args = {"x"},
      .infer = infer_top_k,
      .forward = {run_sort, Outputs::own},
      .rule = kChosenAlong,
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {distinct({37})}, .attrs = Attrs(SortAttrs{true, -1, 3})},
-           {.inputs = {distinct({2, 3, 5})}, .attrs = Attrs(SortAttrs{true, -1, 4})},
-           {.inputs = {distinct({3, 4})}, .attrs = Attrs(SortAttrs{true, -1, 0})},
-           {.inputs = {distinct({5, 3, 4})}, .attrs = Attrs(SortAttrs{true, -3, 2})},
-           {.inputs = {i64({{3, 1}, {-1, 7}, {5, 0}})}, .attrs = Attrs(SortAttrs{true, -2, 2}), .expected = {i64({{5, 7}, {3, 1}}), i64({{2, 1}, {0, 0}})},
-            .oracle = "(-np.sort(-x, axis=0)[:2], np.argsort(-x, axis=0, kind='stable')[:2])"},
-           {.inputs = {i64({{3, 1, 3, 2, 1, 0, 0, 0, 3}})}, .attrs = Attrs(SortAttrs{true, -1, 2}), .expected = {i64({{3, 3}}), i64({{0, 2}})},
-            .oracle = "(-np.sort(-x, axis=-1)[:, :2], np.argsort(-x, axis=-1, kind='stable')[:, :2])"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {distinct({37})}, .attrs = Attrs(SortAttrs{true, -1, 3})},
+               {.inputs = {distinct({2, 3, 5})}, .attrs = Attrs(SortAttrs{true, -1, 4})},
+               {.inputs = {distinct({3, 4})}, .attrs = Attrs(SortAttrs{true, -1, 0})},
+               {.inputs = {distinct({5, 3, 4})}, .attrs = Attrs(SortAttrs{true, -3, 2})},
+               {.inputs = {i64({{3, 1}, {-1, 7}, {5, 0}})},
+                .attrs = Attrs(SortAttrs{true, -2, 2}),
+                .expected = {i64({{5, 7}, {3, 1}}), i64({{2, 1}, {0, 0}})},
+                .oracle = "(-np.sort(-x, axis=0)[:2], np.argsort(-x, axis=0, kind='stable')[:2])"},
+               {.inputs = {i64({{3, 1, 3, 2, 1, 0, 0, 0, 3}})},
+                .attrs = Attrs(SortAttrs{true, -1, 2}),
+                .expected = {i64({{3, 3}}), i64({{0, 2}})},
+                .oracle = "(-np.sort(-x, axis=-1)[:, :2], np.argsort(-x, axis=-1, kind='stable')[:, :2])"}};
+         }},
 
     {.name = "nth_element",
-     .doc = "The element at place n of the last axis of x in order, or from the end; equal ones share the gradient.",
+     .doc = "The element at place n of the last axis of x in order, or from the end; equal ones share the "
+            "gradient.",
      .tensorflow = "NthElement",
      .args = {"x"},
      .infer = infer_nth_element,
      .forward = run_nth_element,
      .rule = custom(
          {.x = 1, .y = true},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = expand_dims(std::move(dy[0]).dense(), -1) * share_of_nth(c); },
+         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+           dx[0] = expand_dims(std::move(dy[0]).dense(), -1) * share_of_nth(c);
+         },
          [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum(share_of_nth(c) * dx[0], -1); }),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {distinct({37})}, .attrs = Attrs(NthAttrs{11, false})},
-           {.inputs = {distinct({2, 3, 5})}, .attrs = Attrs(NthAttrs{1, true})},
-           {.inputs = {f64({{3, 1, 2, 1}, {-1, -2, 5, 0}})}, .attrs = Attrs(NthAttrs{2, false}), .expected = {f64({2, 0})}, .oracle = "np.sort(x, axis=-1)[:, 2]"},
-           {.inputs = {tensor({3, 1, 2, 1}, DType::i64)}, .attrs = Attrs(NthAttrs{0, true}), .expected = {tensor(3, DType::i64)}, .oracle = "np.sort(x)[::-1][0]"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {distinct({37})}, .attrs = Attrs(NthAttrs{11, false})},
+                                      {.inputs = {distinct({2, 3, 5})}, .attrs = Attrs(NthAttrs{1, true})},
+                                      {.inputs = {f64({{3, 1, 2, 1}, {-1, -2, 5, 0}})},
+                                       .attrs = Attrs(NthAttrs{2, false}),
+                                       .expected = {f64({2, 0})},
+                                       .oracle = "np.sort(x, axis=-1)[:, 2]"},
+                                      {.inputs = {tensor({3, 1, 2, 1}, DType::i64)},
+                                       .attrs = Attrs(NthAttrs{0, true}),
+                                       .expected = {tensor(3, DType::i64)},
+                                       .oracle = "np.sort(x)[::-1][0]"}};
+         }},
 
     {.name = "unique",
-     .doc = "The different elements of x in the order in which they first appear, which of them each element is, and how many there are of each.",
+     .doc = "The different elements of x in the order in which they first appear, which of them each element "
+            "is, and how many there are of each.",
      .tensorflow = "Unique UniqueV2 UniqueWithCounts UniqueWithCountsV2",
      .args = {"x"},
-     .infer = [](const Call& c) {
-       const auto count = static_cast<std::int64_t>(kernels::appearances(c.x[0]).first.size());
-       return std::vector<Spec>{{c.x[0].dtype(), {count}}, {DType::i64, c.x[0].shape()}, {DType::i64, {count}}};
-     },
+     .infer =
+         [](const Call& c) {
+           const auto count = static_cast<std::int64_t>(kernels::appearances(c.x[0]).first.size());
+           return std::vector<Spec>{
+               {c.x[0].dtype(), {count}}, {DType::i64, c.x[0].shape()}, {DType::i64, {count}}};
+         },
      .forward = {run_unique, Outputs::own},
      .rule = none(),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {zeros({0}, DType::f64)}},
-           {.inputs = {i64({{2, 1, 2}, {0, 1, 2}})}, .expected = {i64({2, 1, 0}), i64({{0, 1, 0}, {2, 1, 0}}), i64({3, 2, 1})}, .oracle = "by hand"},
-           {.inputs = {tensor({1, 1, 2, 4, 4, 4, 7, 8, 8}, DType::i32)}, .expected = {tensor({1, 2, 4, 7, 8}, DType::i32), i64({0, 0, 1, 2, 2, 2, 3, 4, 4}), i64({2, 1, 3, 1, 2})},
-            .oracle = "(np.unique(x), np.unique(x, return_inverse=True)[1], np.unique(x, return_counts=True)[1])"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {zeros({0}, DType::f64)}},
+               {.inputs = {i64({{2, 1, 2}, {0, 1, 2}})},
+                .expected = {i64({2, 1, 0}), i64({{0, 1, 0}, {2, 1, 0}}), i64({3, 2, 1})},
+                .oracle = "by hand"},
+               {.inputs = {tensor({1, 1, 2, 4, 4, 4, 7, 8, 8}, DType::i32)},
+                .expected = {tensor({1, 2, 4, 7, 8}, DType::i32), i64({0, 0, 1, 2, 2, 2, 3, 4, 4}),
+                             i64({2, 1, 3, 1, 2})},
+                .oracle = "(np.unique(x), np.unique(x, return_inverse=True)[1], np.unique(x, "
+                          "return_counts=True)[1])"}};
+         }},
 
     {.name = "searchsorted",
-     .doc = "How many elements of a row of `sorted`, in ascending order, are less than each of values; or not larger.",
+     .doc = "How many elements of a row of `sorted`, in ascending order, are less than each of values; or "
+            "not larger.",
      .tensorflow = "LowerBound UpperBound",
      .args = {"sorted", "values"},
      .infer = infer_searchsorted,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::searchsorted(c.x[0], extent_of(c.x[0]), c.x[1], extent_of(c.x[1]), c.attrs<SearchAttrs>().right, y[0]); },
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           kernels::searchsorted(c.x[0], extent_of(c.x[0]), c.x[1], extent_of(c.x[1]),
+                                 c.attrs<SearchAttrs>().right, y[0]);
+         },
      .rule = none(),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), f64({{2, 0}, {5.5, 9}})}, .attrs = Attrs(SearchAttrs{false}), .expected = {i64({{1, 0}, {2, 3}})},
-            .oracle = "torch.searchsorted(torch.tensor(sorted), torch.tensor(values))"},
-           {.inputs = {f64({1, 2, 2, 3}), f64({2, 0, 3, 7})}, .attrs = Attrs(SearchAttrs{false}), .expected = {i64({1, 0, 3, 4})}, .oracle = "np.searchsorted(sorted, values)"},
-           {.inputs = {tensor({1, 2, 2, 3}, DType::i32), tensor({2, 0, 3, 7}, DType::i32)}, .attrs = Attrs(SearchAttrs{true}), .expected = {i64({3, 0, 4, 4})},
-            .oracle = "np.searchsorted(sorted, values, side='right')"},
-           {.inputs = {zeros({0}, DType::f64), f64({1})}, .attrs = Attrs(SearchAttrs{true}), .expected = {i64({0})}, .oracle = "np.searchsorted(sorted, values, side='right')"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), f64({{2, 0}, {5.5, 9}})},
+                .attrs = Attrs(SearchAttrs{false}),
+                .expected = {i64({{1, 0}, {2, 3}})},
+                .oracle = "torch.searchsorted(torch.tensor(sorted), torch.tensor(values))"},
+               {.inputs = {f64({1, 2, 2, 3}), f64({2, 0, 3, 7})},
+                .attrs = Attrs(SearchAttrs{false}),
+                .expected = {i64({1, 0, 3, 4})},
+                .oracle = "np.searchsorted(sorted, values)"},
+               {.inputs = {tensor({1, 2, 2, 3}, DType::i32), tensor({2, 0, 3, 7}, DType::i32)},
+                .attrs = Attrs(SearchAttrs{true}),
+                .expected = {i64({3, 0, 4, 4})},
+                .oracle = "np.searchsorted(sorted, values, side='right')"},
+               {.inputs = {zeros({0}, DType::f64), f64({1})},
+                .attrs = Attrs(SearchAttrs{true}),
+                .expected = {i64({0})},
+                .oracle = "np.searchsorted(sorted, values, side='right')"}};
+         }},
 
     {.name = "nonzero",
      .doc = "The positions of the elements of x that are not 0, in row-major order.",
      .tensorflow = "Where",
      .args = {"x"},
-     .infer = [](const Call& c) { return Spec{DType::i64, {kernels::count_nonzero(c.x[0]), c.x[0].ndim()}}; },
+     .infer =
+         [](const Call& c) {
+           return Spec{DType::i64, {kernels::count_nonzero(c.x[0]), c.x[0].ndim()}};
+         },
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::nonzero(c.x[0], y[0]); },
      .rule = none(),
-     .samples = [] {
-       return std::vector<Sample>{
-           {.inputs = {f64(3)}, .expected = {zeros({1, 0}, DType::i64)}, .oracle = "np.zeros((1, 0))"},
-           {.inputs = {zeros({2, 0}, DType::f64)}},
-           {.inputs = {f64({{1, 0, -2}, {0, 0, 3}})}, .expected = {i64({{0, 0}, {0, 2}, {1, 2}})}, .oracle = "np.argwhere(x)"},
-           {.inputs = {tensor({0, 1, 1}, DType::boolean)}, .expected = {reshape(i64({1, 2}), {2, 1})}, .oracle = "np.argwhere(x)"}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {f64(3)}, .expected = {zeros({1, 0}, DType::i64)}, .oracle = "np.zeros((1, 0))"},
+               {.inputs = {zeros({2, 0}, DType::f64)}},
+               {.inputs = {f64({{1, 0, -2}, {0, 0, 3}})},
+                .expected = {i64({{0, 0}, {0, 2}, {1, 2}})},
+                .oracle = "np.argwhere(x)"},
+               {.inputs = {tensor({0, 1, 1}, DType::boolean)},
+                .expected = {reshape(i64({1, 2}), {2, 1})},
+                .oracle = "np.argwhere(x)"}};
+         }},
 
     {.name = "invert_permutation",
      .doc = "Where each of 0, 1, … stands in perm: y[perm[i]] = i.",
@@ -256,14 +340,19 @@ constexpr Op table[] = {
      .infer = infer_permutation,
      .forward = run_invert_permutation,
      .rule = none(),
-     .samples = [] {
-       return std::vector<Sample>{{.inputs = {i64({3, 4, 0, 2, 1})}, .expected = {i64({2, 4, 3, 0, 1})}, .oracle = "np.argsort(perm)"},
-                                  {.inputs = {tensor<std::int32_t>({1, 0})}, .expected = {tensor<std::int32_t>({1, 0})}, .oracle = "np.argsort(perm)"},
-                                  {.inputs = {zeros({0}, DType::i64)}}};
-     }},
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {i64({3, 4, 0, 2, 1})},
+                                       .expected = {i64({2, 4, 3, 0, 1})},
+                                       .oracle = "np.argsort(perm)"},
+                                      {.inputs = {tensor<std::int32_t>({1, 0})},
+                                       .expected = {tensor<std::int32_t>({1, 0})},
+                                       .oracle = "np.argsort(perm)"},
+                                      {.inputs = {zeros({0}, DType::i64)}}};
+         }},
 };
 
-}  // namespace
+}   // namespace
 
 Tensor sort(const Tensor& x, int axis, bool descending) {
   const Op& op = find(table, "sort");
@@ -275,7 +364,8 @@ Tensor argsort(const Tensor& x, int axis, bool descending) {
 }
 TopK top_k(const Tensor& x, std::int64_t k, int axis) {
   const Op& op = find(table, "top_k");
-  const std::vector<Tensor> y = op.run({&x, 1}, SortAttrs{true, checked_axis(op, axis, x.ndim()) - x.ndim(), k});
+  const std::vector<Tensor> y =
+      op.run({&x, 1}, SortAttrs{true, checked_axis(op, axis, x.ndim()) - x.ndim(), k});
   return {y[0], y[1]};
 }
 
@@ -289,10 +379,14 @@ Unique unique(const Tensor& x) {
   return {std::move(y[0]), std::move(y[1]), std::move(y[2])};
 }
 
-Tensor searchsorted(const Tensor& sorted, const Tensor& values, Side side) { return find(table, "searchsorted").with(SearchAttrs{side == Side::right}, sorted, values); }
+Tensor searchsorted(const Tensor& sorted, const Tensor& values, Side side) {
+  return find(table, "searchsorted").with(SearchAttrs{side == Side::right}, sorted, values);
+}
 Tensor nonzero(const Tensor& x) { return find(table, "nonzero").execute({&x, 1}); }
-Tensor invert_permutation(const Tensor& perm) { return find(table, "invert_permutation").execute({&perm, 1}); }
+Tensor invert_permutation(const Tensor& perm) {
+  return find(table, "invert_permutation").execute({&perm, 1});
+}
 
 std::span<const Op> sort_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

@@ -1,9 +1,9 @@
-// Bessel functions of elements, and integrals of elementary functions. In: tensors. Out: a tensor of their shape, computed in double,
-// element by element.
+// Bessel functions of elements, and integrals of elementary functions. In: tensors. Out: a tensor of their
+// shape, computed in double, element by element.
 #include "kernels/special/special.h"
-#include "ops/special/of_numbers.h"
 #include "ops/infer.h"
 #include "ops/samples.h"
+#include "ops/special/of_numbers.h"
 
 namespace tapedeck {
 namespace {
@@ -18,7 +18,9 @@ template <double (*f)(double), double (*scaled)(double)> struct Scaled {
     return detail::in_double(
         [](const auto& v) {
           using B = std::decay_t<decltype(v)>;
-          const B r = xsimd::abs(v), bound(700.0), y = detail::by_element(f, xsimd::max(-bound, xsimd::min(bound, v))) * exp(-r);   // nan stays: it is second
+          const B r = xsimd::abs(v), bound(700.0),
+                  y = detail::by_element(f, xsimd::max(-bound, xsimd::min(bound, v))) *
+                      exp(-r);   // nan stays: it is second
           const auto moderate = r <= bound;
           return xsimd::all(moderate) ? y : xsimd::select(moderate, y, detail::by_element(scaled, v));
         },
@@ -46,7 +48,7 @@ constexpr OfNumbers<kernels::bessel_k1e, tapedeck::bessel_k1e> bessel_k1e;
 constexpr OfNumbers<kernels::bessel_y0, tapedeck::bessel_y0> bessel_y0;
 constexpr OfNumbers<kernels::bessel_y1, tapedeck::bessel_y1> bessel_y1;
 
-}  // namespace fn
+}   // namespace fn
 
 constexpr Op table[] = {
     {.name = "dawsn",
@@ -56,7 +58,14 @@ constexpr Op table[] = {
      .infer = elementwise,
      .forward = map(fn::dawsn),
      .rule = partials([](auto x, auto y) { return 1 - 2 * x * y; }),
-     .samples = [] { return of_one(-2, 2, f64({-1.5, -0.25, 0.5, 8}), f64({-0.4282490710853986, -0.23983916356289822, 0.4244363835020223, 0.06300019870755338}), "np.vectorize(lambda x: float(mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(-x * x) * mpmath.erfi(x)))(x)"); }},
+     .samples =
+         [] {
+           return of_one(
+               -2, 2, f64({-1.5, -0.25, 0.5, 8}),
+               f64({-0.4282490710853986, -0.23983916356289822, 0.4244363835020223, 0.06300019870755338}),
+               "np.vectorize(lambda x: float(mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(-x * x) * "
+               "mpmath.erfi(x)))(x)");
+         }},
 
     {.name = "expint",
      .doc = "The exponential integral Ei(x), the principal value of ∫ eᵗ / t dt from -∞ to x.",
@@ -65,7 +74,13 @@ constexpr Op table[] = {
      .infer = elementwise,
      .forward = map(fn::expint),
      .rule = partials([](auto x) { return exp(x) / x; }),
-     .samples = [] { return of_one(0.5, 4, f64({-1.5, -0.25, 0.5, 2}), f64({-0.10001958240663265, -1.0442826344437381, 0.4542199048631736, 4.95423435600189}), "np.vectorize(lambda x: float(mpmath.ei(x)))(x)"); }},
+     .samples =
+         [] {
+           return of_one(
+               0.5, 4, f64({-1.5, -0.25, 0.5, 2}),
+               f64({-0.10001958240663265, -1.0442826344437381, 0.4542199048631736, 4.95423435600189}),
+               "np.vectorize(lambda x: float(mpmath.ei(x)))(x)");
+         }},
 
     {.name = "fresnel_sin",
      .doc = "∫₀ˣ sin(πt²/2) dt.",
@@ -74,7 +89,13 @@ constexpr Op table[] = {
      .infer = elementwise,
      .forward = map(fn::fresnel_sin),
      .rule = partials([](auto x) { return sin(times(x * x, kHalfPi)); }),
-     .samples = [] { return of_one(-2, 2, f64({-1.5, -0.25, 0.5, 8}), f64({-0.6975049600820931, -0.008175600235777757, 0.06473243285999927, 0.46021421439301446}), "np.vectorize(lambda x: float(mpmath.fresnels(x)))(x)"); }},
+     .samples =
+         [] {
+           return of_one(
+               -2, 2, f64({-1.5, -0.25, 0.5, 8}),
+               f64({-0.6975049600820931, -0.008175600235777757, 0.06473243285999927, 0.46021421439301446}),
+               "np.vectorize(lambda x: float(mpmath.fresnels(x)))(x)");
+         }},
 
     {.name = "fresnel_cos",
      .doc = "∫₀ˣ cos(πt²/2) dt.",
@@ -83,7 +104,13 @@ constexpr Op table[] = {
      .infer = elementwise,
      .forward = map(fn::fresnel_cos),
      .rule = partials([](auto x) { return cos(times(x * x, kHalfPi)); }),
-     .samples = [] { return of_one(-2, 2, f64({-1.5, -0.25, 0.5, 8}), f64({-0.4452611760398215, -0.2497591503565432, 0.4923442258714464, 0.49980218037719715}), "np.vectorize(lambda x: float(mpmath.fresnelc(x)))(x)"); }},
+     .samples =
+         [] {
+           return of_one(
+               -2, 2, f64({-1.5, -0.25, 0.5, 8}),
+               f64({-0.4452611760398215, -0.2497591503565432, 0.4923442258714464, 0.49980218037719715}),
+               "np.vectorize(lambda x: float(mpmath.fresnelc(x)))(x)");
+         }},
 
     {.name = "spence",
      .doc = "Spence's function ∫₁ˣ log(t) / (1 - t) dt = Li₂(1 - x), for x ≥ 0.",
@@ -91,8 +118,15 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::spence),
-     .rule = partials([](auto x) { return where(equal(x, 1), 0.5 * x - 1.5, log(x) / (1 - where(equal(x, 1), 2, x))); }),
-     .samples = [] { return of_one(1.25, 4, f64({0.125, 0.75, 1.5, 9}), f64({1.2381234817964801, 0.2676526390827326, -0.4484142069236462, -3.6856760007574065}), "np.vectorize(lambda x: float(mpmath.polylog(2, 1 - x).real))(x)"); }},
+     .rule = partials(
+         [](auto x) { return where(equal(x, 1), 0.5 * x - 1.5, log(x) / (1 - where(equal(x, 1), 2, x))); }),
+     .samples =
+         [] {
+           return of_one(
+               1.25, 4, f64({0.125, 0.75, 1.5, 9}),
+               f64({1.2381234817964801, 0.2676526390827326, -0.4484142069236462, -3.6856760007574065}),
+               "np.vectorize(lambda x: float(mpmath.polylog(2, 1 - x).real))(x)");
+         }},
 
     {.name = "bessel_i0",
      .doc = "The modified Bessel function I₀(x).",
@@ -101,7 +135,12 @@ constexpr Op table[] = {
      .infer = elementwise,
      .forward = map(fn::bessel_i0),
      .rule = partials([](auto x) { return fn::bessel_i1(x); }),
-     .samples = [] { return of_one(-2, 2, f64({-1.5, -0.25, 0.5, 2}), f64({1.646723189772891, 1.015686141223608, 1.0634833707413236, 2.2795853023360673}), "np.vectorize(lambda x: float(mpmath.besseli(0, x)))(x)"); }},
+     .samples =
+         [] {
+           return of_one(-2, 2, f64({-1.5, -0.25, 0.5, 2}),
+                         f64({1.646723189772891, 1.015686141223608, 1.0634833707413236, 2.2795853023360673}),
+                         "np.vectorize(lambda x: float(mpmath.besseli(0, x)))(x)");
+         }},
 
     {.name = "bessel_i0e",
      .doc = "exp(-|x|) I₀(x).",
@@ -110,7 +149,13 @@ constexpr Op table[] = {
      .infer = elementwise,
      .forward = map(fn::bessel_i0e),
      .rule = partials([](auto x, auto y) { return fn::bessel_i1e(x) - sign(x) * y; }),
-     .samples = [] { return of_one(0.25, 2, f64({-1.5, -0.25, 0.5, 2}), f64({0.36743360905415834, 0.7910171621397194, 0.6450352704491501, 0.30850832255367105}), "np.vectorize(lambda x: float(mpmath.exp(-abs(x)) * mpmath.besseli(0, x)))(x)"); }},
+     .samples =
+         [] {
+           return of_one(
+               0.25, 2, f64({-1.5, -0.25, 0.5, 2}),
+               f64({0.36743360905415834, 0.7910171621397194, 0.6450352704491501, 0.30850832255367105}),
+               "np.vectorize(lambda x: float(mpmath.exp(-abs(x)) * mpmath.besseli(0, x)))(x)");
+         }},
 
     {.name = "bessel_i1",
      .doc = "The modified Bessel function I₁(x), with I₁' = I₀ - I₁/x (DLMF 10.29.2).",
@@ -118,8 +163,16 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::bessel_i1),
-     .rule = partials([](auto x, auto y) { return where(equal(x, 0), 0.5, fn::bessel_i0(x) - y / where(equal(x, 0), 1, x)); }),
-     .samples = [] { return of_one(-2, 2, f64({-1.5, -0.25, 0.5, 2}), f64({-0.9816664285779075, -0.12597910894546793, 0.2578943053908963, 1.590636854637329}), "np.vectorize(lambda x: float(mpmath.besseli(1, x)))(x)"); }},
+     .rule = partials([](auto x, auto y) {
+       return where(equal(x, 0), 0.5, fn::bessel_i0(x) - y / where(equal(x, 0), 1, x));
+     }),
+     .samples =
+         [] {
+           return of_one(
+               -2, 2, f64({-1.5, -0.25, 0.5, 2}),
+               f64({-0.9816664285779075, -0.12597910894546793, 0.2578943053908963, 1.590636854637329}),
+               "np.vectorize(lambda x: float(mpmath.besseli(1, x)))(x)");
+         }},
 
     {.name = "bessel_i1e",
      .doc = "exp(-|x|) I₁(x).",
@@ -127,8 +180,16 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::bessel_i1e),
-     .rule = partials([](auto x, auto y) { return where(equal(x, 0), 0.5, fn::bessel_i0e(x) - y * (sign(x) + 1 / where(equal(x, 0), 1, x))); }),
-     .samples = [] { return of_one(0.25, 2, f64({-1.5, -0.25, 0.5, 2}), f64({-0.21903938742092569, -0.09811262869736824, 0.1564208031848717, 0.21526928924893765}), "np.vectorize(lambda x: float(mpmath.exp(-abs(x)) * mpmath.besseli(1, x)))(x)"); }},
+     .rule = partials([](auto x, auto y) {
+       return where(equal(x, 0), 0.5, fn::bessel_i0e(x) - y * (sign(x) + 1 / where(equal(x, 0), 1, x)));
+     }),
+     .samples =
+         [] {
+           return of_one(
+               0.25, 2, f64({-1.5, -0.25, 0.5, 2}),
+               f64({-0.21903938742092569, -0.09811262869736824, 0.1564208031848717, 0.21526928924893765}),
+               "np.vectorize(lambda x: float(mpmath.exp(-abs(x)) * mpmath.besseli(1, x)))(x)");
+         }},
 
     {.name = "bessel_j0",
      .doc = "The Bessel function J₀(x).",
@@ -137,7 +198,13 @@ constexpr Op table[] = {
      .infer = elementwise,
      .forward = map(fn::bessel_j0),
      .rule = partials([](auto x) { return -fn::bessel_j1(x); }),
-     .samples = [] { return of_one(-2, 2, f64({-1.5, -0.25, 0.5, 2}), f64({0.5118276717359181, 0.9844359292958527, 0.9384698072408129, 0.22389077914123567}), "np.vectorize(lambda x: float(mpmath.besselj(0, x)))(x)"); }},
+     .samples =
+         [] {
+           return of_one(
+               -2, 2, f64({-1.5, -0.25, 0.5, 2}),
+               f64({0.5118276717359181, 0.9844359292958527, 0.9384698072408129, 0.22389077914123567}),
+               "np.vectorize(lambda x: float(mpmath.besselj(0, x)))(x)");
+         }},
 
     {.name = "bessel_j1",
      .doc = "The Bessel function J₁(x), with J₁' = J₀ - J₁/x (DLMF 10.6.2).",
@@ -145,8 +212,16 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::bessel_j1),
-     .rule = partials([](auto x, auto y) { return where(equal(x, 0), 0.5, fn::bessel_j0(x) - y / where(equal(x, 0), 1, x)); }),
-     .samples = [] { return of_one(-2, 2, f64({-1.5, -0.25, 0.5, 2}), f64({-0.5579365079100996, -0.12402597732272692, 0.2422684576748739, 0.5767248077568734}), "np.vectorize(lambda x: float(mpmath.besselj(1, x)))(x)"); }},
+     .rule = partials([](auto x, auto y) {
+       return where(equal(x, 0), 0.5, fn::bessel_j0(x) - y / where(equal(x, 0), 1, x));
+     }),
+     .samples =
+         [] {
+           return of_one(
+               -2, 2, f64({-1.5, -0.25, 0.5, 2}),
+               f64({-0.5579365079100996, -0.12402597732272692, 0.2422684576748739, 0.5767248077568734}),
+               "np.vectorize(lambda x: float(mpmath.besselj(1, x)))(x)");
+         }},
 
     {.name = "bessel_k0",
      .doc = "The modified Bessel function K₀(x), for x ≥ 0.",
@@ -155,7 +230,13 @@ constexpr Op table[] = {
      .infer = elementwise,
      .forward = map(fn::bessel_k0),
      .rule = partials([](auto x) { return -fn::bessel_k1(x); }),
-     .samples = [] { return of_one(0.5, 4, f64({0.25, 1, 2.5, 9}), f64({1.5415067512483027, 0.42102443824070834, 0.06234755320036619, 5.0881312956459246e-05}), "np.vectorize(lambda x: float(mpmath.besselk(0, x)))(x)"); }},
+     .samples =
+         [] {
+           return of_one(
+               0.5, 4, f64({0.25, 1, 2.5, 9}),
+               f64({1.5415067512483027, 0.42102443824070834, 0.06234755320036619, 5.0881312956459246e-05}),
+               "np.vectorize(lambda x: float(mpmath.besselk(0, x)))(x)");
+         }},
 
     {.name = "bessel_k0e",
      .doc = "eˣ K₀(x).",
@@ -164,7 +245,12 @@ constexpr Op table[] = {
      .infer = elementwise,
      .forward = map(fn::bessel_k0e),
      .rule = partials([](auto x, auto y) { return y - fn::bessel_k1e(x); }),
-     .samples = [] { return of_one(0.5, 4, f64({0.25, 1, 2.5, 9}), f64({1.9793338485985688, 1.144463079806895, 0.7595486903280996, 0.4122955492314181}), "np.vectorize(lambda x: float(mpmath.exp(x) * mpmath.besselk(0, x)))(x)"); }},
+     .samples =
+         [] {
+           return of_one(0.5, 4, f64({0.25, 1, 2.5, 9}),
+                         f64({1.9793338485985688, 1.144463079806895, 0.7595486903280996, 0.4122955492314181}),
+                         "np.vectorize(lambda x: float(mpmath.exp(x) * mpmath.besselk(0, x)))(x)");
+         }},
 
     {.name = "bessel_k1",
      .doc = "The modified Bessel function K₁(x), for x ≥ 0, with K₁' = -K₀ - K₁/x (DLMF 10.29.2).",
@@ -173,7 +259,13 @@ constexpr Op table[] = {
      .infer = elementwise,
      .forward = map(fn::bessel_k1),
      .rule = partials([](auto x, auto y) { return -fn::bessel_k0(x) - y / x; }),
-     .samples = [] { return of_one(0.5, 4, f64({0.25, 1, 2.5, 9}), f64({3.7470259744407115, 0.6019072301972346, 0.07389081634774707, 5.363701637945195e-05}), "np.vectorize(lambda x: float(mpmath.besselk(1, x)))(x)"); }},
+     .samples =
+         [] {
+           return of_one(
+               0.5, 4, f64({0.25, 1, 2.5, 9}),
+               f64({3.7470259744407115, 0.6019072301972346, 0.07389081634774707, 5.363701637945195e-05}),
+               "np.vectorize(lambda x: float(mpmath.besselk(1, x)))(x)");
+         }},
 
     {.name = "bessel_k1e",
      .doc = "eˣ K₁(x).",
@@ -182,7 +274,12 @@ constexpr Op table[] = {
      .infer = elementwise,
      .forward = map(fn::bessel_k1e),
      .rule = partials([](auto x, auto y) { return y * (1 - 1 / x) - fn::bessel_k0e(x); }),
-     .samples = [] { return of_one(0.5, 4, f64({0.25, 1, 2.5, 9}), f64({4.811276588171025, 1.6361534862632583, 0.900174423907878, 0.4346252453474347}), "np.vectorize(lambda x: float(mpmath.exp(x) * mpmath.besselk(1, x)))(x)"); }},
+     .samples =
+         [] {
+           return of_one(0.5, 4, f64({0.25, 1, 2.5, 9}),
+                         f64({4.811276588171025, 1.6361534862632583, 0.900174423907878, 0.4346252453474347}),
+                         "np.vectorize(lambda x: float(mpmath.exp(x) * mpmath.besselk(1, x)))(x)");
+         }},
 
     {.name = "bessel_y0",
      .doc = "The Bessel function Y₀(x), for x ≥ 0.",
@@ -191,7 +288,13 @@ constexpr Op table[] = {
      .infer = elementwise,
      .forward = map(fn::bessel_y0),
      .rule = partials([](auto x) { return -fn::bessel_y1(x); }),
-     .samples = [] { return of_one(0.5, 4, f64({0.25, 1, 2.5, 9}), f64({-0.9315730249300587, 0.08825696421567696, 0.4980703596152319, 0.24993669828502468}), "np.vectorize(lambda x: float(mpmath.bessely(0, x)))(x)"); }},
+     .samples =
+         [] {
+           return of_one(
+               0.5, 4, f64({0.25, 1, 2.5, 9}),
+               f64({-0.9315730249300587, 0.08825696421567696, 0.4980703596152319, 0.24993669828502468}),
+               "np.vectorize(lambda x: float(mpmath.bessely(0, x)))(x)");
+         }},
 
     {.name = "bessel_y1",
      .doc = "The Bessel function Y₁(x), for x ≥ 0, with Y₁' = Y₀ - Y₁/x (DLMF 10.6.2).",
@@ -200,10 +303,16 @@ constexpr Op table[] = {
      .infer = elementwise,
      .forward = map(fn::bessel_y1),
      .rule = partials([](auto x, auto y) { return fn::bessel_y0(x) - y / x; }),
-     .samples = [] { return of_one(0.5, 4, f64({0.25, 1, 2.5, 9}), f64({-2.7041052293152825, -0.7812128213002887, 0.1459181379667858, 0.10431457519671589}), "np.vectorize(lambda x: float(mpmath.bessely(1, x)))(x)"); }},
+     .samples =
+         [] {
+           return of_one(
+               0.5, 4, f64({0.25, 1, 2.5, 9}),
+               f64({-2.7041052293152825, -0.7812128213002887, 0.1459181379667858, 0.10431457519671589}),
+               "np.vectorize(lambda x: float(mpmath.bessely(1, x)))(x)");
+         }},
 };
 
-}  // namespace
+}   // namespace
 
 Tensor dawsn(Operand x) { return find(table, "dawsn")(x); }
 Tensor expint(Operand x) { return find(table, "expint")(x); }
@@ -225,4 +334,4 @@ Tensor bessel_y1(Operand x) { return find(table, "bessel_y1")(x); }
 
 std::span<const Op> bessel_ops() { return table; }
 
-}  // namespace tapedeck
+}   // namespace tapedeck

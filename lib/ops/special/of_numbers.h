@@ -1,29 +1,38 @@
 // Functions of numbers in the lambdas of the tables.
 #pragma once
-#include "op/rules.h"
 #include "kernels/elementwise/map.h"
+#include "op/rules.h"
 
 namespace tapedeck {
 
-/// What the lambdas of the table call: of vectors the function of numbers, which for f32 may be another one, or which takes vectors
-/// itself; of tensors the op.
+/// What the lambdas of the table call: of vectors the function of numbers, which for f32 may be another one,
+/// or which takes vectors itself; of tensors the op.
 template <auto of_numbers, auto op, auto of_f32 = of_numbers> struct OfNumbers {
-  template <class... X> requires std::is_invocable_v<decltype(of_numbers), decltype(static_cast<void>(std::declval<X>()), 0.0)...>
+  template <class... X>
+  requires std::is_invocable_v<decltype(of_numbers), decltype(static_cast<void>(std::declval<X>()), 0.0)...>
   constexpr auto operator()(const X&... x) const {
-    if constexpr ((std::is_same_v<X, Tensor> || ...)) return op(x...);
-    else if constexpr (Probed<X...>) return Joined<X...>();
-    else return of_vectors(vector_of<std::common_type_t<X...>>(x)...);
+    if constexpr ((std::is_same_v<X, Tensor> || ...))
+      return op(x...);
+    else if constexpr (Probed<X...>)
+      return Joined<X...>();
+    else
+      return of_vectors(vector_of<std::common_type_t<X...>>(x)...);
   }
 
  private:
   template <class V, class... More> static V of_vectors(const V& first, const More&... more) {
-    if constexpr (std::is_invocable_v<decltype(of_numbers), V, More...>) return of_numbers(first, more...);
-    else return detail::by_element(detail::kSingle<typename V::value_type> ? of_f32 : of_numbers, first, more...);
+    if constexpr (std::is_invocable_v<decltype(of_numbers), V, More...>)
+      return of_numbers(first, more...);
+    else
+      return detail::by_element(detail::kSingle<typename V::value_type> ? of_f32 : of_numbers, first,
+                                more...);
   }
   template <class V, class X> static V vector_of(const X& x) {
-    if constexpr (std::is_arithmetic_v<X>) return V(static_cast<typename V::value_type>(x));
-    else return x;
+    if constexpr (std::is_arithmetic_v<X>)
+      return V(static_cast<typename V::value_type>(x));
+    else
+      return x;
   }
 };
 
-}  // namespace tapedeck
+}   // namespace tapedeck
