@@ -34,16 +34,6 @@ TAPEDECK_EXPORT std::vector<Tensor> identity_n(std::span<const Tensor> x);
 /// value, of rank 0, in every place of a shape.
 TAPEDECK_EXPORT Tensor fill(const Shape& shape, const Tensor& value);
 
-/// Elements moved on by shift along each of the axes; what leaves at one end comes in at the other.
-TAPEDECK_EXPORT Tensor roll(const Tensor& x, std::int64_t shift, const Axes& axes);
-/// Each entry along axis `count` times, one after the other; or entry i counts[i] times.
-TAPEDECK_EXPORT Tensor repeat(const Tensor& x, std::int64_t count, int axis = 0);
-TAPEDECK_EXPORT Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& counts, int axis = 0);
-/// The first lengths[b] entries along sequence_axis in the opposite order, for each entry b along batch_axis;
-/// the rest stays. lengths is i32 or i64 of rank 1.
-TAPEDECK_EXPORT Tensor reverse_sequence(const Tensor& x, const Tensor& lengths, int sequence_axis,
-                                        int batch_axis = 0);
-
 enum class Indexing : std::uint8_t { xy, ij };
 /// Tensors of rank 1 as coordinates of a grid: each varies along one axis of the result; xy exchanges the
 /// first two, as NumPy.

@@ -43,4 +43,10 @@ TAPEDECK_EXPORT Tensor band_part(const Tensor& x, std::int64_t lower, std::int64
 TAPEDECK_EXPORT Tensor tril(const Tensor& x, std::int64_t k = 0);
 TAPEDECK_EXPORT Tensor triu(const Tensor& x, std::int64_t k = 0);
 
+/// The elements x[i, i] of matrices, which need not be square, as a last axis. All dtypes, without a copy of
+/// x.
+TAPEDECK_EXPORT Tensor diagonal(const Tensor& x);
+/// Their sum.
+TAPEDECK_EXPORT Tensor trace(const Tensor& x);
+
 }   // namespace tapedeck

@@ -23,35 +23,10 @@ TAPEDECK_EXPORT Tensor minimum(Operand a, Operand b);
 /// minimum(maximum(x, low), high). The gradient goes to what was chosen: to x also at the bounds, elsewhere
 /// to a bound.
 TAPEDECK_EXPORT Tensor clip(Operand x, Operand low, Operand high);
-/// The integer next to a / b downwards and towards 0; without gradients. Throws ArgumentError where an
-/// integer is divided by 0.
-TAPEDECK_EXPORT Tensor floor_div(Operand a, Operand b);
-TAPEDECK_EXPORT Tensor truncate_div(Operand a, Operand b);
-/// What is left of a after dividing by b downwards, with the sign of b; the gradients are 1 and -floor(a /
-/// b).
-TAPEDECK_EXPORT Tensor floor_mod(Operand a, Operand b);
-
 // f32 and f64.
 TAPEDECK_EXPORT Tensor div(Operand a, Operand b);
 /// 1 / x.
 TAPEDECK_EXPORT Tensor reciprocal(Operand x);
-/// The next integers below and above x; without gradients.
-TAPEDECK_EXPORT Tensor floor(Operand x);
-TAPEDECK_EXPORT Tensor ceil(Operand x);
-/// The next integer towards 0; without gradient.
-TAPEDECK_EXPORT Tensor trunc(Operand x);
-/// The nearest integer, the even one where two are as near; without gradients. One function under two names.
-TAPEDECK_EXPORT Tensor round(Operand x);
-TAPEDECK_EXPORT Tensor rint(Operand x);
-/// a·b and a / b, which are 0 wherever b is 0, whatever a is; so are the gradients in a, and of a / b also in
-/// b.
-TAPEDECK_EXPORT Tensor mul_no_nan(Operand a, Operand b);
-TAPEDECK_EXPORT Tensor div_no_nan(Operand a, Operand b);
-/// The number next to a in the direction of b; its gradient is a's.
-TAPEDECK_EXPORT Tensor nextafter(Operand a, Operand b);
-/// The vector product a × b along the last axis, which has 3 elements; the others broadcast.
-TAPEDECK_EXPORT Tensor cross(Operand a, Operand b);
-
 /// a where condition (bool) holds, else b.
 TAPEDECK_EXPORT Tensor where(Operand condition, Operand a, Operand b);
 /// x converted; from floating to integer towards zero, to bool as x != 0. A tensor of that dtype already is

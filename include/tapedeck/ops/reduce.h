@@ -39,23 +39,6 @@ TAPEDECK_EXPORT Tensor argmin(const Tensor& x, int axis = -1, bool keepdims = fa
 /// gradient.
 TAPEDECK_EXPORT Tensor any(const Tensor& x, const Axes& axes = {}, bool keepdims = false);
 TAPEDECK_EXPORT Tensor all(const Tensor& x, const Axes& axes = {}, bool keepdims = false);
-/// How many elements are not 0 (or false), as i64. No gradient.
-TAPEDECK_EXPORT Tensor count_nonzero(const Tensor& x, const Axes& axes = {}, bool keepdims = false);
-/// Mean of the squared distances from the mean; divided by n - correction, where 1 makes the estimate from a
-/// sample unbiased. f32, f64.
-TAPEDECK_EXPORT Tensor variance(const Tensor& x, const Axes& axes = {}, bool keepdims = false,
-                                double correction = 0);
-/// Standard deviation: the square root of the variance. f32, f64.
-TAPEDECK_EXPORT Tensor stddev(const Tensor& x, const Axes& axes = {}, bool keepdims = false,
-                              double correction = 0);
 /// √Σx². The gradient is x / y: NaN where all elements are zero. f32, f64.
 TAPEDECK_EXPORT Tensor euclidean_norm(const Tensor& x, const Axes& axes = {}, bool keepdims = false);
-/// The norm of all elements over axes, as of one vector: (Σ|x|^order)^(1/order), so that the order 2 of a
-/// matrix is its Frobenius norm; for ∞ and -∞ the largest and the smallest |x|, for 0 how many are not 0.
-/// Throws ArgumentError for NaN. f32, f64.
-TAPEDECK_EXPORT Tensor norm(const Tensor& x, double order = 2, const Axes& axes = {}, bool keepdims = false);
-/// The element in the middle, or the mean of the two there, which share the gradient; NaN where there is one.
-/// f32, f64. Throws ShapeError over no elements.
-TAPEDECK_EXPORT Tensor median(const Tensor& x, const Axes& axes = {}, bool keepdims = false);
-
 }   // namespace tapedeck

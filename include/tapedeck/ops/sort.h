@@ -39,8 +39,6 @@ TAPEDECK_EXPORT Tensor searchsorted(const Tensor& sorted, const Tensor& values, 
 /// The positions of the elements that are not 0 (or false), in row-major order: i64 [count, x.ndim()]. Every
 /// dtype. No gradient.
 TAPEDECK_EXPORT Tensor nonzero(const Tensor& x);
-/// The parts of x for which mask (bool), of the shape of x's first axes, holds: [count, …]. Every dtype.
-TAPEDECK_EXPORT Tensor boolean_mask(const Tensor& x, const Tensor& mask);
 /// Where each of 0, 1, … n - 1 stands in perm, which has each of them once: y[perm[i]] = i. i32 or i64 of
 /// rank 1. Throws ShapeError for an entry that is out of range or there twice. No gradient.
 TAPEDECK_EXPORT Tensor invert_permutation(const Tensor& perm);

@@ -31,28 +31,4 @@ TAPEDECK_EXPORT Tensor igamma_grad_a(const Tensor& a, const Tensor& x, int order
 /// The regularised incomplete beta function, for a, b > 0 and x in [0, 1]; the gradients in a and b are none.
 TAPEDECK_EXPORT Tensor betainc(Operand a, Operand b, Operand x);
 
-/// Dawson's integral exp(-x²) ∫₀ˣ exp(t²) dt.
-TAPEDECK_EXPORT Tensor dawsn(Operand x);
-/// The exponential integral Ei(x).
-TAPEDECK_EXPORT Tensor expint(Operand x);
-/// Fresnel's integrals of sin(πt²/2) and cos(πt²/2) from 0 to x.
-TAPEDECK_EXPORT Tensor fresnel_sin(Operand x);
-TAPEDECK_EXPORT Tensor fresnel_cos(Operand x);
-/// Spence's function ∫₁ˣ log(t) / (1 - t) dt, for x ≥ 0.
-TAPEDECK_EXPORT Tensor spence(Operand x);
-
-// Bessel functions of orders 0 and 1. With "e", scaled: I by exp(-|x|), K by exp(x). K and Y are for x ≥ 0.
-TAPEDECK_EXPORT Tensor bessel_i0(Operand x);
-TAPEDECK_EXPORT Tensor bessel_i0e(Operand x);
-TAPEDECK_EXPORT Tensor bessel_i1(Operand x);
-TAPEDECK_EXPORT Tensor bessel_i1e(Operand x);
-TAPEDECK_EXPORT Tensor bessel_j0(Operand x);
-TAPEDECK_EXPORT Tensor bessel_j1(Operand x);
-TAPEDECK_EXPORT Tensor bessel_k0(Operand x);
-TAPEDECK_EXPORT Tensor bessel_k0e(Operand x);
-TAPEDECK_EXPORT Tensor bessel_k1(Operand x);
-TAPEDECK_EXPORT Tensor bessel_k1e(Operand x);
-TAPEDECK_EXPORT Tensor bessel_y0(Operand x);
-TAPEDECK_EXPORT Tensor bessel_y1(Operand x);
-
 }   // namespace tapedeck

@@ -128,6 +128,6 @@ Tensor rgb_gradient(const Tensor& x, const Tensor& dy) {
 Tensor rgb_to_hsv(const Tensor& x) { return find(table, "rgb_to_hsv")(Operand(x)); }
 Tensor hsv_to_rgb(const Tensor& x) { return find(table, "hsv_to_rgb")(Operand(x)); }
 
-std::span<const Op> colour_ops() { return table; }
+std::span<const Op> color_space_ops() { return table; }
 
 }   // namespace tapedeck

@@ -271,6 +271,6 @@ Tensor tensor_scatter_sub(const Tensor& x, const Tensor& indices, const Tensor& 
   return into(find(table, "tensor_scatter_sub"), x, indices, updates);
 }
 
-std::span<const Op> scatter_ops() { return table; }
+std::span<const Op> tensor_scatter_ops() { return table; }
 
 }   // namespace tapedeck
