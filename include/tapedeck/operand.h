@@ -24,8 +24,8 @@ class TAPEDECK_EXPORT Operand {
       : bits_(kInteger), number_(static_cast<double>(number)) {}
 
   const Tensor* tensor() const {
-    return reinterpret_cast<const Tensor*>(bits_ & ~std::uintptr_t{kFlags});
-  }   // null: a number
+    return reinterpret_cast<const Tensor*>(bits_ & ~std::uintptr_t{kFlags});   // null: a number
+  }
   double number() const { return number_; }
   bool integer() const { return bits_ & kInteger; }
   bool temporary() const { return bits_ & 1; }

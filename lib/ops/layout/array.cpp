@@ -22,11 +22,11 @@ using namespace samples;
 // they are.
 struct ReshapeAttrs {
   int axes;
-  Shape shape;
-};   // the last `axes` axes become `shape`
+  Shape shape;   // the last `axes` axes become `shape`
+};
 struct MaskAttrs {
-  unsigned mask;
-};   // bit i: axis -1 - i, in expand_dims of the result
+  unsigned mask;   // bit i: axis -1 - i, in expand_dims of the result
+};
 struct TransposeAttrs {
   int axes;
   std::array<std::int8_t, Shape::kMaxRank> perm;
@@ -462,10 +462,11 @@ constexpr Op table[] = {
      .rule = kEachItself,
      .samples =
          [] {
-           return std::vector<Sample>{{.inputs = {uniform({2, 37}, -1, 1), uniform({}, -1, 1), tensor({1, 2}, DType::i64)}},
-                                      {.inputs = {f64({1, 2}), f64({3, 4})},
-                                       .expected = {f64({1, 2}), f64({3, 4})},
-                                       .oracle = "(x[0], x[1])"}};
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 37}, -1, 1), uniform({}, -1, 1), tensor({1, 2}, DType::i64)}},
+               {.inputs = {f64({1, 2}), f64({3, 4})},
+                .expected = {f64({1, 2}), f64({3, 4})},
+                .oracle = "(x[0], x[1])"}};
          }},
 };
 

@@ -23,12 +23,12 @@ using namespace samples;
 struct RepeatAttrs {
   int axis;
   std::int64_t count;
-  std::vector<std::int64_t> counts;
-};   // counts: one for each entry, else count for all
+  std::vector<std::int64_t> counts;   // counts: one for each entry, else count for all
+};
 struct RollAttrs {
   int axis;
-  std::int64_t by;
-};   // 0 <= by < extent
+  std::int64_t by;   // 0 <= by < extent
+};
 struct SequenceAttrs {
   int sequence, batch;
 };

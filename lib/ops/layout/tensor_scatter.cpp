@@ -13,8 +13,8 @@ namespace {
 using namespace samples;
 
 struct IntoAttrs {
-  int axes;
-};   // positions count among the last `axes` axes of x; stacked cotangents have more in front
+  int axes;   // positions count among the last `axes` axes of x; stacked cotangents have more in front
+};
 
 // updates are [entries…, x.shape[depth], …].
 Shape updates_of(const Call& c, const Tensor& x) {
