@@ -1,6 +1,7 @@
 // One call of every op of the tables, on the first of its own samples: forward, and recorded with its
 // gradient.
 #include "bench.h"
+#include "ops/samples.h"
 #include "tapedeck/gradient_tape.h"
 #include "tapedeck/op.h"
 #include "tapedeck/threads.h"
@@ -30,7 +31,7 @@ void register_ops() {
   for (const td::OpFamily& family : td::op_families()) {
     for (const td::Op& op : family.ops) {
       const std::string name = std::string(family.name) + "/" + std::string(op.name);
-      const td::Sample sample = op.samples().front();
+      const td::Sample sample = td::test::samples_of(op).front();
       benchmark::RegisterBenchmark((name + "/forward").c_str(), forward, &op, sample)->UseRealTime();
       if (op.rule.kind != td::RuleKind::none && op.rule.kind != td::RuleKind::undefined)
         benchmark::RegisterBenchmark((name + "/gradient").c_str(), gradient, &op, sample)->UseRealTime();

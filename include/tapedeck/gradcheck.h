@@ -1,14 +1,16 @@
-// Derivatives against central differences, to test a function or an op of one's own. Opt-in: tapedeck.h
-// leaves it out.
+// To test a function or an op of one's own: derivatives against central differences, and an op against
+// samples. Opt-in: tapedeck.h leaves it out.
 #pragma once
 #include <cmath>
 #include <functional>
 #include <iosfwd>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
-#include "tapedeck/tensor.h"
+#include "tapedeck/op.h"
 
 namespace tapedeck {
 
@@ -41,6 +43,7 @@ struct GradcheckOptions {
   double step = 0;          // of the differences; 0: 1e-5, or 1e-2 where a tensor is f32 or c64
   double tolerance = 0;     // relative to 1 + |numeric|; 0: 1e-6, or 1e-3 where a tensor is f32 or c64
   std::uint64_t seed = 1;   // of the random directions
+  std::uint64_t held = 0;   // bit i: input i is held as it is, whatever its dtype
 };
 
 // Complex elements are pairs of numbers, each varied on its own.
@@ -61,5 +64,47 @@ TAPEDECK_EXPORT Agreement check_jvp(const TensorFunction& f, const std::vector<T
 /// the last.
 TAPEDECK_EXPORT Agreement check_gradients(const TensorFunction& f, const std::vector<Tensor>& x,
                                           const GradcheckOptions& options = {});
+
+/// An op as such a function: its output, or those that have derivatives, end to end; complex if one of them
+/// is.
+TAPEDECK_EXPORT TensorFunction as_function(const Op& op, const OwnedAttrs& attrs = {});
+
+/// Inputs and attributes to check an op with, and what comes out.
+struct Sample {
+  std::vector<Tensor> inputs;
+  OwnedAttrs attrs = {};
+  /// The outputs from an independent source, and that source: a NumPy, SciPy or torch expression of the
+  /// inputs by the op's argument names, or "by hand".
+  std::vector<Tensor> expected = {};
+  std::string_view oracle = {};
+};
+
+struct OpCheckOptions {
+  bool differences = true;   // false: the derivative is not compared with differences
+  /// Of the derivative. An input that is held must have no gradient.
+  GradcheckOptions gradients = {};
+};
+
+/// What check_op found. True where nothing is wrong; printed, it says which sample is, in what, and by how
+/// much.
+struct OpAgreement {
+  std::string fault;
+
+  explicit operator bool() const { return fault.empty(); }
+  TAPEDECK_EXPORT friend std::ostream& operator<<(std::ostream& out, const OpAgreement& a);
+};
+
+/// Checks an op by its samples, up to the first fault:
+/// - the outputs have the specs that the op infers, and the expected values: within 1e-13, or 1e-6 where they
+///   are f32 or c64, relative to 1 or the value if that is larger;
+/// - the derivative agrees with differences, as in check_gradients; by a rule of none() there is no gradient,
+/// by
+///   one of undefined() asking for it throws GradientError;
+/// - several cotangents at once, stacked, give the gradients of each, unless the rule says that it does not
+/// stack;
+/// - in f32 the outputs and gradients are those in f64 within 2e-5 and 1e-4, unless the op throws DTypeError.
+/// What the op throws otherwise passes through.
+TAPEDECK_EXPORT OpAgreement check_op(const Op& op, std::span<const Sample> samples,
+                                     const OpCheckOptions& options = {});
 
 }   // namespace tapedeck

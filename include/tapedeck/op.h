@@ -1,5 +1,5 @@
-// To define an op: one entry says its name, shapes, kernel, derivative and test samples. The library's tables
-// and a user's own ops use this same header; docs/adding_an_op.md walks through both.
+// To define an op: one entry says its name, shapes, kernel and derivative. The library's tables and a user's
+// own ops use this same header; docs/adding_an_op.md walks through both. tapedeck/gradcheck.h checks an op.
 #pragma once
 #include <concepts>
 #include <new>
@@ -179,16 +179,6 @@ struct Infer {
   constexpr Infer(F f) : many(f) {}
 };
 
-/// Inputs and attributes to test an op with, and what comes out.
-struct Sample {
-  std::vector<Tensor> inputs;
-  OwnedAttrs attrs = {};
-  /// The outputs from an independent source, and that source: a NumPy, SciPy or torch expression of the
-  /// inputs by the op's argument names, or "by hand".
-  std::vector<Tensor> expected = {};
-  std::string_view oracle = {};
-};
-
 struct Op {
   std::string_view name, doc;
   std::string_view tensorflow = {};   // TensorFlow's op types that this one stands for, with spaces between
@@ -197,7 +187,6 @@ struct Op {
   Infer infer;
   Kernel forward;
   Rule rule;
-  std::vector<Sample> (*samples)() = nullptr;
 
   /// The one door, for ops without attributes: infers, allocates, computes, records. Numbers and mixed dtypes
   /// are converted first.

@@ -10,7 +10,9 @@
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/gradient_tape.h"
 #include "tapedeck/operators.h"
+#include "tapedeck/ops/array.h"
 #include "tapedeck/ops/complex.h"
+#include "tapedeck/ops/join.h"
 #include "tapedeck/ops/reduce.h"
 
 namespace tapedeck {
@@ -19,6 +21,9 @@ namespace {
 using Tensors = std::vector<Tensor>;
 
 bool varies(const Tensor& x) { return is_trainable(x.dtype()); }
+bool varies(const Tensors& x, std::size_t i, const GradcheckOptions& options) {
+  return varies(x[i]) && (i >= 64 || !(options.held >> i & 1));
+}
 
 // The numbers that make up a tensor: of complex elements both parts, one after the other.
 std::vector<double> numbers_of(const Tensor& x) {
@@ -44,15 +49,15 @@ Tensor tensor_of(const std::vector<double>& numbers, const Spec& spec) {
 class Check {
  public:
   Check(std::string_view what, const TensorFunction& f, const Tensors& x, const GradcheckOptions& options)
-      : what_(what), f_(f), x_(x), engine_(options.seed) {
-    if (std::none_of(x.begin(), x.end(), varies))
+      : what_(what), f_(f), x_(x), options_(options), engine_(options.seed) {
+    if (std::none_of(x.begin(), x.end(), [](const Tensor& t) { return varies(t); }))
       throw_error<DTypeError>("gradcheck: no input is f32, f64, c64 or c128");
     const Tensor y = f(x);
     if (!varies(y))
       throw_error<DTypeError>("gradcheck: the function gives {}; it must be f32, f64, c64 or c128", y.spec());
     dy_ = random_like(y);
-    for (const Tensor& t : x)
-      v_.push_back(varies(t) ? random_like(t) : t);
+    for (std::size_t i = 0; i < x.size(); ++i)
+      v_.push_back(varies(x, i, options) ? random_like(x[i]) : x[i]);
     const auto is_single = [](const Tensor& t) { return real_of(t.dtype()) == DType::f32; };
     const bool single = is_single(y) || std::any_of(x.begin(), x.end(), is_single);
     step_ = options.step > 0 ? options.step : single ? 1e-2 : 1e-5;
@@ -89,7 +94,9 @@ class Check {
 
  private:
   std::size_t numbers_in(std::size_t i) const {
-    return varies(x_[i]) ? static_cast<std::size_t>(x_[i].size()) * (is_complex(x_[i].dtype()) ? 2 : 1) : 0;
+    return varies(x_, i, options_)
+               ? static_cast<std::size_t>(x_[i].size()) * (is_complex(x_[i].dtype()) ? 2 : 1)
+               : 0;
   }
   std::size_t count() const {
     std::size_t n = 0;
@@ -170,6 +177,7 @@ class Check {
   std::string_view what_;
   const TensorFunction& f_;
   const Tensors& x_;
+  const GradcheckOptions& options_;
   std::mt19937_64 engine_;
   Tensor dy_;
   Tensors v_;
@@ -177,25 +185,25 @@ class Check {
 };
 
 /// The gradient of each input that varies, zeros where there is none; undefined for the others.
-Tensors vjp(const TensorFunction& f, const Tensors& x, const Tensor& dy) {
+Tensors vjp(const TensorFunction& f, const Tensors& x, const Tensor& dy, const GradcheckOptions& options) {
   GradientTape tape;
   Tensors sources;
-  for (const Tensor& t : x)
-    if (varies(t)) tape.watch(t), sources.push_back(t);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (varies(x, i, options)) tape.watch(x[i]), sources.push_back(x[i]);
   const Tensor y = f(x);
   std::vector<Gradient> g = tape.gradient(
       Targets(y), Sources(sources), {.output_gradients = {dy}, .unconnected = UnconnectedGradients::zero});
   Tensors dx;
   auto next = g.begin();
-  for (const Tensor& t : x)
-    dx.push_back(varies(t) ? std::move(*next++).dense() : Tensor());
+  for (std::size_t i = 0; i < x.size(); ++i)
+    dx.push_back(varies(x, i, options) ? std::move(*next++).dense() : Tensor());
   return dx;
 }
 
 Agreement vjp_against_differences(std::string_view what, const TensorFunction& f, const Tensors& x,
                                   const GradcheckOptions& options) {
   const Check check(what, f, x, options);
-  const Tensors dx = vjp(f, x, check.dy());
+  const Tensors dx = vjp(f, x, check.dy(), options);
   return check.against_differences([&](const Tensors& v) {
     double analytic = 0;
     for (std::size_t i = 0; i < x.size(); ++i)
@@ -238,13 +246,26 @@ Agreement check_jvp(const TensorFunction& f, const Tensors& x, const GradcheckOp
   return jvp_against_differences("jvp", f, x, options);
 }
 
+TensorFunction as_function(const Op& op, const OwnedAttrs& attrs) {
+  return [&op, attrs](const Tensors& x) {
+    const Tensors y = op.run(x, attrs.view());
+    if (y.size() == 1) return y[0];
+    const bool any_complex =
+        std::any_of(y.begin(), y.end(), [](const Tensor& t) { return is_complex(t.dtype()); });
+    Tensors flat;
+    for (const Tensor& t : y)
+      if (varies(t)) flat.push_back(reshape(any_complex ? astype(t, complex_of(t.dtype())) : t, {-1}));
+    return concat(flat, 0);
+  };
+}
+
 Agreement check_gradients(const TensorFunction& f, const Tensors& x, const GradcheckOptions& options) {
   GradcheckOptions others = options;
   ++others.seed;
   Check point("vjp", f, x, others);
   // All gradients, each with weights of its own, in one number.
   const TensorFunction vjp_of_f = [&](const Tensors& in) {
-    const Tensors dx = vjp(f, Tensors(in.begin(), in.end() - 1), in.back());
+    const Tensors dx = vjp(f, Tensors(in.begin(), in.end() - 1), in.back(), options);
     Tensor all;
     for (std::size_t i = 0; i < dx.size(); ++i) {
       if (!dx[i].defined()) continue;

@@ -13,5 +13,4 @@
 #include "op/rules.h"
 #include "ops/axes.h"
 #include "ops/infer.h"
-#include "ops/samples.h"
 #include "tapedeck/ops.h"

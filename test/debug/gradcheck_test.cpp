@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <sstream>
 
-#include "ops/samples.h"
+#include "ops/sample_inputs.h"
 #include "tapedeck/gradcheck.h"
 #include "tapedeck/op.h"
 #include "tapedeck/tapedeck.h"

@@ -1,4 +1,4 @@
-// Bad input for every op, made from the samples of its entry: other ranks, dtypes and extents, no elements,
+// Bad input for every op, made from its samples: other ranks, dtypes and extents, no elements,
 // NaN, infinities and integers from anywhere. What comes out is a typed error or specs as inferred, with
 // gradients of the inputs' specs; never a crash.
 //   TAPEDECK_RANDOM_CALLS=1000000 build/test/tapedeck_test 'bad input*'     makes so many calls
@@ -120,7 +120,7 @@ TEST_CASE("bad input gives an error or a right answer", "[op][bad_input]") {
   std::vector<Seed> seeds;
   for (const OpFamily& family : op_families())
     for (const Op& op : family.ops)
-      for (Sample& s : op.samples())
+      for (Sample& s : samples_of(op))
         if (!s.inputs.empty()) seeds.push_back({&op, std::move(s)});
 
   Random random(7);

@@ -8,7 +8,7 @@
 #include "case.h"
 #include "closeness.h"
 #include "core/sanitizers.h"
-#include "ops/samples.h"
+#include "ops/sample_inputs.h"
 #include "tapedeck/tapedeck.h"
 
 using namespace tapedeck;

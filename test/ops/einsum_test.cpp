@@ -4,7 +4,7 @@
 
 #include "case.h"
 #include "closeness.h"
-#include "ops/samples.h"
+#include "ops/sample_inputs.h"
 #include "tapedeck/gradcheck.h"
 
 using namespace tapedeck;

@@ -4,7 +4,7 @@
 #include <complex>
 
 #include "message_of.h"
-#include "ops/samples.h"
+#include "ops/sample_inputs.h"
 #include "tapedeck/tapedeck.h"
 
 using namespace tapedeck;

@@ -5,7 +5,7 @@
 
 #include "closeness.h"
 #include "message_of.h"
-#include "ops/samples.h"
+#include "ops/sample_inputs.h"
 #include "tapedeck/gradcheck.h"
 #include "tapedeck/map.h"
 #include "tapedeck/tapedeck.h"

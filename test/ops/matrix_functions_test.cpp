@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "closeness.h"
-#include "ops/samples.h"
+#include "ops/sample_inputs.h"
 #include "tapedeck/gradcheck.h"
 #include "tapedeck/tapedeck.h"
 

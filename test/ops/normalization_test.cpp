@@ -5,7 +5,7 @@
 
 #include "case.h"
 #include "closeness.h"
-#include "ops/samples.h"
+#include "ops/sample_inputs.h"
 
 using namespace tapedeck;
 using namespace tapedeck::test;

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "case.h"
-#include "ops/samples.h"
+#include "ops/sample_inputs.h"
 
 using namespace tapedeck;
 using namespace tapedeck::test;

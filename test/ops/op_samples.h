@@ -4,6 +4,7 @@
 #include <cmath>
 #include <complex>
 
+#include "ops/sample_inputs.h"
 #include "ops/samples.h"
 #include "tapedeck/gradcheck.h"
 #include "tapedeck/op.h"
@@ -45,20 +46,6 @@ inline std::vector<Spec> specs_of(const Tensors& x) {
 
 inline bool any_complex(const Tensors& x) {
   return std::any_of(x.begin(), x.end(), [](const Tensor& t) { return is_complex(t.dtype()); });
-}
-
-/// The op as a function with one result: all its outputs that have derivatives, end to end, complex if one of
-/// them is.
-inline TensorFunction as_function(const Op& op, const OwnedAttrs& attrs) {
-  return [&op, attrs](const Tensors& x) {
-    const Tensors y = run(op, x, attrs);
-    if (y.size() == 1) return y[0];
-    Tensors flat;
-    for (const Tensor& t : y)
-      if (is_trainable(t.dtype()))
-        flat.push_back(reshape(any_complex(y) ? astype(t, complex_of(t.dtype())) : t, {-1}));
-    return concat(flat, 0);
-  };
 }
 
 /// Elements of any dtype.

@@ -1,9 +1,8 @@
-// Every op of every table, tested from its own entry; a new op is covered the moment it is in a table.
+// Every op of every table, tested with its samples. An op without samples fails.
 //   build/test/tapedeck_test '[op]' -c exp     runs one op
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <iterator>
-#include <map>
 #include <set>
 
 #include "ops/op_samples.h"
@@ -21,7 +20,7 @@ template <class F> void for_every_sample(const F& check) {
     for (const Op& op : family.ops)
       DYNAMIC_SECTION(op.name) {
         int number = 0;
-        for (const Sample& sample : op.samples()) {
+        for (const Sample& sample : samples_of(op)) {
           INFO(family.name << ": " << op.name << ", sample " << number++);
           check(op, sample);
         }
@@ -72,39 +71,6 @@ Tensors vjp(const Op& op, const Sample& s, const Tensors& x, const Tensors& dy) 
   return dx;
 }
 
-/// Inputs in which an op has no derivative though there is one, as bits: their gradients are none, and
-/// differences hold them fast.
-unsigned held_fast(const Op& op) {
-  static const std::map<std::string_view, unsigned> inputs = {{"betainc", 0b011},
-                                                              {"polygamma", 0b01},
-                                                              {"projective_transform", 0b10},
-                                                              {"projective_transform_adjoint", 0b10},
-                                                              {"zeta", 0b01}};
-  const auto found = inputs.find(op.name);
-  return found == inputs.end() ? 0 : found->second;
-}
-/// The op as a function of its other inputs.
-TensorFunction of_the_others(const Op& op, const OwnedAttrs& attrs, const Tensors& x) {
-  return [f = as_function(op, attrs), x, held = held_fast(op)](const Tensors& others) {
-    Tensors all;
-    for (std::size_t i = 0, next = 0; i < x.size(); ++i)
-      all.push_back(held >> i & 1 ? x[i] : others[next++]);
-    return f(all);
-  };
-}
-Tensors the_others(const Op& op, const Tensors& x) {
-  Tensors some;
-  for (std::size_t i = 0; i < x.size(); ++i)
-    if (!(held_fast(op) >> i & 1)) some.push_back(x[i]);
-  return some;
-}
-
-/// Ops whose derivative is that of another function, since differences would see their steps; quantize_test
-/// compares it.
-bool is_rounded(const Op& op) {
-  return op.name.starts_with("fake_quant") || op.name == "quantize_and_dequantize";
-}
-
 bool any_trainable(const Tensors& x) { return !trainable(x).empty(); }
 /// Whether there is something to differentiate.
 bool differentiable(const Op& op, const Sample& s) {
@@ -126,17 +92,28 @@ Tensors any_like(const Tensors& x) {
 
 }   // namespace
 
+TEST_CASE("every op has samples, and every sample an op", "[op]") {
+  std::vector<std::string_view> ops, sampled;
+  for (const OpFamily& family : op_families())
+    for (const Op& op : family.ops)
+      ops.push_back(op.name);
+  for (const SampleFamily& family : sample_families())
+    for (const OpSamples& entry : family.ops)
+      sampled.push_back(entry.op);
+  CHECK(std::set(ops.begin(), ops.end()).size() == ops.size());
+  CHECK(sampled == ops);   // family by family, in the order of the tables
+  const std::span<const OpFamily> tables = op_families();
+  const std::span<const SampleFamily> samples = sample_families();
+  CHECK(std::equal(tables.begin(), tables.end(), samples.begin(), samples.end(),
+                   [](const OpFamily& a, const SampleFamily& b) { return a.name == b.name; }));
+}
+
 TEST_CASE("every entry is complete", "[op]") {
-  std::set<std::string_view> names;
   for (const OpFamily& family : op_families())
     for (const Op& op : family.ops) {
       INFO(op.name);
-      CHECK(names.insert(op.name).second);
       CHECK_FALSE(op.doc.empty());
-      REQUIRE(op.samples);
-      const std::vector<Sample> samples = op.samples();
-      CHECK_FALSE(samples.empty());
-      CHECK(std::any_of(samples.begin(), samples.end(), [](const Sample& s) { return !s.expected.empty(); }));
+      const std::vector<Sample> samples = samples_of(op);
       for (const Sample& s : samples) {
         CHECK(s.expected.empty() == s.oracle.empty());
         if (op.rule.kind == RuleKind::partials) CHECK(elementwise(op, s));
@@ -146,62 +123,25 @@ TEST_CASE("every entry is complete", "[op]") {
     }
 }
 
-TEST_CASE("every op gives the expected outputs, with the specs that it infers", "[op]") {
-  for_every_sample([](const Op& op, const Sample& s) {
-    const Tensors y = run(op, s.inputs, s.attrs);
-    CHECK(specs_of(y) == inferred(op, s.inputs, s.attrs));
-    if (s.expected.empty()) return;
-    REQUIRE(s.expected.size() == y.size());
-    for (std::size_t k = 0; k < y.size(); ++k) {
-      CHECK(y[k].spec() == s.expected[k].spec());
-      CHECK(close(y[k], s.expected[k], real_of(y[k].dtype()) == DType::f32 ? 1e-6 : 1e-13));
+// An oracle is an expression that scripts/oracle computes again.
+TEST_CASE("every op has expected outputs from an oracle, or says why not", "[op]") {
+  for (const SampleFamily& family : sample_families())
+    for (const OpSamples& entry : family.ops) {
+      INFO(entry.op);
+      const std::vector<Sample> samples = entry.samples();
+      const auto any = [&](const auto& f) { return std::any_of(samples.begin(), samples.end(), f); };
+      CHECK(any([](const Sample& s) { return !s.expected.empty(); }));
+      const bool has_oracle = any([](const Sample& s) { return !s.oracle.empty() && s.oracle != "by hand"; });
+      CHECK(has_oracle == entry.by_hand.empty());
     }
-  });
 }
 
-TEST_CASE("every derivative agrees with differences, to second order", "[op]") {
+TEST_CASE("every op agrees with its samples, to second order", "[op]") {
   for_every_sample([](const Op& op, const Sample& s) {
-    if (!differentiable(op, s) || is_rounded(op)) return;
-    const TensorFunction f = of_the_others(op, s.attrs, s.inputs);
-    const Tensors x = the_others(op, s.inputs);
-    CHECK(check_vjp(f, x));
-    CHECK(check_jvp(f, x));
-    CHECK(check_gradients(f, x));
-    const Tensors dx = vjp(op, s, s.inputs, any_like(run(op, s.inputs, s.attrs)));
-    for (std::size_t i = 0; i < dx.size(); ++i)
-      if (held_fast(op) >> i & 1) CHECK_FALSE(dx[i].defined());
-  });
-}
-
-TEST_CASE("an op without a derivative gives none, and one that must not be differentiated throws", "[op]") {
-  for_every_sample([](const Op& op, const Sample& s) {
-    if (has_derivative(op) || !any_trainable(s.inputs)) return;
-    const Tensors y = run(op, s.inputs, s.attrs), dy = any_like(y);
-    if (!any_trainable(y)) return;
-    if (op.rule.kind == RuleKind::undefined)
-      CHECK_THROWS_AS(vjp(op, s, s.inputs, dy), GradientError);
-    else
-      for (const Tensor& dx : vjp(op, s, s.inputs, dy))
-        CHECK_FALSE(dx.defined());
-  });
-}
-
-TEST_CASE("f32 agrees with f64", "[op]") {
-  for_every_sample([](const Op& op, const Sample& s) {
-    if (!any_trainable(s.inputs)) return;
-    Sample single{.inputs = in_f32(s.inputs), .attrs = s.attrs};
-    const Tensors y = run(op, s.inputs, s.attrs), z = run(op, single.inputs, s.attrs);
-    for (std::size_t k = 0; k < y.size(); ++k)
-      CHECK(close(z[k], y[k], is_trainable(y[k].dtype()) ? 2e-5 : 0));
-    if (!differentiable(op, s)) return;
-    const Tensors dy = any_like(y), dz = any_like(z);
-    const Tensors dx = vjp(op, s, s.inputs, dy), dw = vjp(op, single, single.inputs, dz);
-    for (std::size_t i = 0; i < dx.size(); ++i) {
-      REQUIRE(dx[i].defined() == dw[i].defined());
-      if (!dx[i].defined()) continue;
-      CHECK(dw[i].spec() == single.inputs[i].spec());
-      CHECK(close(dw[i], dx[i], 1e-4));
-    }
+    const OpSamples& entry = entry_of(op);
+    CHECK(check_op(op, {&s, 1},
+                   {.differences = entry.no_differences.empty(), .gradients = {.held = entry.held}}));
+    if (any_trainable(s.inputs)) CHECK_NOTHROW(run(op, in_f32(s.inputs), s.attrs));
   });
 }
 
@@ -230,8 +170,9 @@ TEST_CASE("elementwise ops take every pair of shapes that broadcast", "[op]") {
         CHECK(y.shape() == all);
         CHECK(close(y, run(op, expanded, s.attrs)[0], 0));
         if (differentiable(op, s)) {
-          CHECK(check_vjp(of_the_others(op, s.attrs, x), the_others(op, x)));
-          CHECK(check_jvp(of_the_others(op, s.attrs, x), the_others(op, x)));
+          const GradcheckOptions options = {.held = entry_of(op).held};
+          CHECK(check_vjp(as_function(op, s.attrs), x, options));
+          CHECK(check_jvp(as_function(op, s.attrs), x, options));
         }
         if (s.inputs.size() == 1) break;   // b is rank 0 here: all is a
       }
@@ -279,7 +220,7 @@ TEST_CASE("an op may take over the memory of temporaries only", "[op]") {
 // depends on that input, so it must be NaN when all of that input is.
 TEST_CASE("NaN in, NaN out", "[op]") {
   for_every_sample([](const Op& op, const Sample& s) {
-    if (op.name == "check_numerics" || op.name == "categorical") return;   // they throw
+    if (entry_of(op).throws_on_nan) return;
     const Tensors y = run(op, s.inputs, s.attrs);
     for (std::size_t i = 0; i < s.inputs.size(); ++i) {
       if (!is_trainable(s.inputs[i].dtype()) || s.inputs[i].size() < 2) continue;
@@ -304,39 +245,6 @@ TEST_CASE("NaN in, NaN out", "[op]") {
             lost += a[e] != b[e] && !is_nan(n[e]);
           CHECK(lost == 0);
         }
-      }
-    }
-  });
-}
-
-TEST_CASE("K stacked cotangents give the K gradients", "[op]") {
-  constexpr std::int64_t kCount = 3;
-  for_every_sample([](const Op& op, const Sample& s) {
-    if (!differentiable(op, s) || !op.rule.stacks) return;
-    const Tensors y = run(op, s.inputs, s.attrs);
-    const Held x_refs(s.inputs), y_refs(y);
-    const Call call{.op = op, .raw_attrs = s.attrs.view(), .x = x_refs.refs(), .y = y_refs.refs()};
-    const auto pull_back = [&](const Tensors& dy) {
-      std::vector<Gradient> cotangents(dy.begin(), dy.end()), dx(s.inputs.size());
-      op.rule.vjp(call, cotangents, dx);
-      return dx;
-    };
-    std::vector<Tensors> single(kCount);
-    Tensors stacked;
-    for (std::size_t k = 0; k < y.size(); ++k) {
-      Tensors rows;
-      for (std::int64_t j = 0; j < kCount; ++j) {
-        single[static_cast<std::size_t>(j)].push_back(any_like(y[k], static_cast<int>(j) + 5));
-        rows.push_back(expand_dims(single[static_cast<std::size_t>(j)].back(), 0));
-      }
-      stacked.push_back(concat(rows, 0));
-    }
-    const std::vector<Gradient> all = pull_back(stacked);
-    for (std::int64_t j = 0; j < kCount; ++j) {
-      const std::vector<Gradient> one = pull_back(single[static_cast<std::size_t>(j)]);
-      for (std::size_t i = 0; i < one.size(); ++i) {
-        REQUIRE(one[i].defined() == all[i].defined());
-        if (one[i].defined()) CHECK(close(row(all[i].dense(), j), one[i].dense(), 1e-12));
       }
     }
   });
@@ -409,8 +317,7 @@ TEST_CASE("a rule computes what is wanted, whichever inputs those are", "[op]") 
   });
 }
 
-// Inputs off the real line. What takes them is found by trying, and held against a list, so that none is
-// lost.
+// Inputs off the real line. What takes them is found by trying.
 TEST_CASE("ops take complex numbers", "[op][complex]") {
   const auto off_the_line = [](const Tensors& x, double by) {
     Tensors z;
@@ -420,146 +327,32 @@ TEST_CASE("ops take complex numbers", "[op][complex]") {
                       : t);
     return z;
   };
-  std::set<std::string_view> taken;
+  // Whether the op takes such inputs in place of those of one sample.
+  const auto takes = [&](const Op& op, const Sample& s) {
+    if (std::none_of(s.inputs.begin(), s.inputs.end(),
+                     [](const Tensor& t) { return t.dtype() == DType::f64; }))
+      return false;
+    const Tensors z = off_the_line(s.inputs, 0.4);
+    Tensors y;
+    try {
+      y = run(op, z, s.attrs);
+    } catch (const DTypeError&) {
+      return false;
+    }
+    if (!any_complex(y) || !entry_of(op).real_differs.empty()) return true;
+    const Tensors on_the_line = run(op, off_the_line(s.inputs, 0), s.attrs),
+                  of_reals = run(op, s.inputs, s.attrs);
+    for (std::size_t k = 0; k < y.size(); ++k)
+      CHECK(close(on_the_line[k], of_reals[k], 1e-13));
+    if (has_derivative(op)) CHECK(check_gradients(as_function(op, s.attrs), z));
+    return true;
+  };
   for (const OpFamily& family : op_families())
     for (const Op& op : family.ops) {
-      int number = 0;
-      for (const Sample& s : op.samples()) {
-        INFO(family.name << ": " << op.name << ", sample " << number++);
-        if (std::none_of(s.inputs.begin(), s.inputs.end(),
-                         [](const Tensor& t) { return t.dtype() == DType::f64; }))
-          continue;
-        const Tensors z = off_the_line(s.inputs, 0.4);
-        Tensors y;
-        try {
-          y = run(op, z, s.attrs);
-        } catch (const DTypeError&) {
-          break;
-        }
-        taken.insert(op.name);
-        if (!any_complex(y) || op.name == "eig")
-          continue;   // LAPACK orders values of real and complex matrices differently
-        const Tensors on_the_line = run(op, off_the_line(s.inputs, 0), s.attrs),
-                      of_reals = run(op, s.inputs, s.attrs);
-        for (std::size_t k = 0; k < y.size(); ++k)
-          CHECK(close(on_the_line[k], of_reals[k], 1e-13));
-        if (has_derivative(op)) CHECK(check_gradients(as_function(op, s.attrs), z));
-      }
+      INFO(family.name << ": " << op.name);
+      bool taken = false;
+      for (const Sample& s : samples_of(op))
+        taken = takes(op, s) || taken;
+      CHECK(taken == entry_of(op).takes_complex);
     }
-  const std::set<std::string_view> expected = {"acos",
-                                               "acosh",
-                                               "add",
-                                               "add_along_axis",
-                                               "add_n",
-                                               "asin",
-                                               "asinh",
-                                               "astype",
-                                               "atan",
-                                               "atanh",
-                                               "band_part",
-                                               "batch_to_space_nd",
-                                               "boolean_mask",
-                                               "boolean_put",
-                                               "broadcast_to",
-                                               "cholesky",
-                                               "concat",
-                                               "conjugate_transpose",
-                                               "cos",
-                                               "cosh",
-                                               "cumprod",
-                                               "cumsum",
-                                               "depth_to_space",
-                                               "det",
-                                               "diag",
-                                               "diag_part",
-                                               "div",
-                                               "dynamic_partition",
-                                               "dynamic_stitch",
-                                               "eig",
-                                               "eigh",
-                                               "einsum",
-                                               "ensure_shape",
-                                               "equal",
-                                               "exp",
-                                               "expand_dims",
-                                               "expm1",
-                                               "fill",
-                                               "gather",
-                                               "gather_nd",
-                                               "identity",
-                                               "identity_n",
-                                               "inv",
-                                               "linear_recurrence",
-                                               "log",
-                                               "log1p",
-                                               "lstsq",
-                                               "lu",
-                                               "matmul",
-                                               "matrix_diag",
-                                               "matrix_diag_part",
-                                               "matrix_set_diag",
-                                               "mean",
-                                               "mul",
-                                               "neg",
-                                               "not_equal",
-                                               "ones_like",
-                                               "pad",
-                                               "pinv",
-                                               "pow",
-                                               "prevent_gradient",
-                                               "print",
-                                               "prod",
-                                               "prod_of_others",
-                                               "qr",
-                                               "reciprocal",
-                                               "repeat",
-                                               "reshape",
-                                               "reverse",
-                                               "reverse_sequence",
-                                               "roll",
-                                               "rows_of_groups",
-                                               "rsqrt",
-                                               "scatter_add",
-                                               "scatter_nd",
-                                               "segment_mean",
-                                               "segment_sum",
-                                               "sigmoid",
-                                               "sin",
-                                               "sinh",
-                                               "slice",
-                                               "slogdet",
-                                               "solve",
-                                               "space_to_batch_nd",
-                                               "space_to_depth",
-                                               "sparse_segment_mean",
-                                               "sparse_segment_sqrt_n",
-                                               "sparse_segment_sum",
-                                               "split",
-                                               "sqrt",
-                                               "square",
-                                               "squeeze",
-                                               "stack",
-                                               "stop_gradient",
-                                               "strided_pad",
-                                               "strided_slice",
-                                               "strided_slice_add",
-                                               "strided_slice_update",
-                                               "sub",
-                                               "sum",
-                                               "svd",
-                                               "take_along_axis",
-                                               "tan",
-                                               "tanh",
-                                               "tensor_scatter_add",
-                                               "tensor_scatter_sub",
-                                               "tensor_scatter_update",
-                                               "tile",
-                                               "trace",
-                                               "transpose",
-                                               "triangular_solve",
-                                               "unsorted_segment_sum",
-                                               "unstack",
-                                               "where",
-                                               "zeros_like"};
-  CHECK(taken == expected);
 }

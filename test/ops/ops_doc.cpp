@@ -6,7 +6,7 @@
 #include <map>
 #include <sstream>
 
-#include "tapedeck/op.h"
+#include "ops/samples.h"
 #include "tapedeck/ops/math.h"
 
 using namespace tapedeck;
@@ -46,7 +46,7 @@ std::string arguments(const Op& op) {
 
 // What the first sample takes and gives.
 std::string example(const Op& op) {
-  const std::vector<Sample> samples = op.samples();
+  const std::vector<Sample> samples = test::samples_of(op);
   const Sample& s = samples.front();
   std::ostringstream out;
   for (const Tensor& x : s.inputs)
@@ -59,7 +59,7 @@ std::string example(const Op& op) {
 
 // The dtypes that the op takes in place of the one in its first sample, found by trying.
 std::string dtypes(const Op& op) {
-  const std::vector<Sample> samples = op.samples();
+  const std::vector<Sample> samples = test::samples_of(op);
   const Sample& s = samples.front();
   if (s.inputs.empty()) return "";
   const auto is_real = [](const Tensor& x) { return is_trainable(x.dtype()); };

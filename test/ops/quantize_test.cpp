@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "closeness.h"
-#include "ops/samples.h"
+#include "ops/sample_inputs.h"
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/gradcheck.h"
 #include "tapedeck/tapedeck.h"

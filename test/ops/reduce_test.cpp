@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "closeness.h"
-#include "ops/samples.h"
+#include "ops/sample_inputs.h"
 #include "tapedeck/tapedeck.h"
 
 using namespace tapedeck;

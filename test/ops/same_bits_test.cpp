@@ -255,7 +255,7 @@ TEST_CASE("every op gives the same bits on any number of threads", "[threads][sa
         std::int64_t most = 0;
         int number = 0;
         const auto enough = [&] { return most >= kLarge / 2 && number >= kEnough; };
-        for (const Sample& s : op.samples())
+        for (const Sample& s : samples_of(op))
           for_each_enlarged(op, s, enough, [&](const Tensors& x) {
             std::string specs;
             for (const Tensor& t : x)

@@ -1,4 +1,4 @@
-// Prints the samples of all tables that have expected outputs, a line of JSON each, for scripts/oracle to
+// Prints the samples of all ops that have expected outputs, a line of JSON each, for scripts/oracle to
 // recompute.
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tapedeck/op.h"
+#include "ops/samples.h"
 
 using namespace tapedeck;
 using Json = nlohmann::json;
@@ -52,7 +52,7 @@ int main() {
   for (const OpFamily& family : op_families())
     for (const Op& op : family.ops) {
       int number = 0;
-      for (const Sample& s : op.samples()) {
+      for (const Sample& s : test::samples_of(op)) {
         Json line = {{"op", op.name},
                      {"sample", number++},
                      {"oracle", s.oracle},

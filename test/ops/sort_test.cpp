@@ -10,7 +10,7 @@
 
 #include "message_of.h"
 #include "ops/op_samples.h"
-#include "ops/samples.h"
+#include "ops/sample_inputs.h"
 #include "tapedeck/gradcheck.h"
 #include "tapedeck/tapedeck.h"
 

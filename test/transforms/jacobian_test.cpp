@@ -241,7 +241,7 @@ TEST_CASE("every op's Jacobian is the same together and one by one", "[jacobian]
     for (const Op& op : family.ops) {
       if (op.rule.kind == RuleKind::none || op.rule.kind == RuleKind::undefined) continue;
       DYNAMIC_SECTION(op.name) {
-        for (const Sample& sample : op.samples()) {
+        for (const Sample& sample : samples_of(op)) {
           GradientTape tape({.persistent = true});
           Tensors x;
           for (const Tensor& t : sample.inputs)

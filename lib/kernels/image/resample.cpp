@@ -50,29 +50,6 @@ void run(const WeightTable& table, const T* x, std::int64_t before, std::int64_t
 
 }   // namespace
 
-WeightTable transposed(const WeightTable& table) {
-  WeightTable t;
-  t.inputs = table.outputs();
-  const std::size_t n = table.position.size();
-  t.begin.assign(static_cast<std::size_t>(table.inputs) + 1, 0);
-  t.position.resize(n);
-  t.weight.resize(n);
-  for (const std::int64_t p : table.position)
-    ++t.begin[static_cast<std::size_t>(p) + 1];
-  for (std::size_t i = 1; i < t.begin.size(); ++i)
-    t.begin[i] += t.begin[i - 1];
-  std::vector<std::int64_t> next(t.begin.begin(), t.begin.end() - 1);
-  for (std::int64_t o = 0; o < table.outputs(); ++o)
-    for (std::int64_t k = table.begin[static_cast<std::size_t>(o)];
-         k < table.begin[static_cast<std::size_t>(o) + 1]; ++k) {
-      const auto from = static_cast<std::size_t>(k),
-                 to = static_cast<std::size_t>(next[static_cast<std::size_t>(table.position[from])]++);
-      t.position[to] = o;
-      t.weight[to] = table.weight[from];
-    }
-  return t;
-}
-
 void weighted_sums(const WeightTable& table, const Tensor& x, std::int64_t before, std::int64_t after,
                    Tensor& y) {
   visit_floating(x.dtype(), [&](auto one) {

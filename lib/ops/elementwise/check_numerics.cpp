@@ -7,26 +7,13 @@
 #include "core/format.h"
 #include "core/storage.h"
 #include "core/visit.h"
+#include "ops/elementwise/check_numerics.h"
 #include "ops/infer.h"
 #include "ops/layout/sharing.h"
-#include "ops/samples.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {
-
-using namespace samples;
-
-struct NumericsAttrs {
-  std::string name;
-};
-struct PrintAttrs {
-  std::string text;
-  std::ostream* out;
-};
-struct AssertAttrs {
-  std::string text;
-};
 
 Spec infer_floating(const Call& c) {
   require_floating(c, 0);
@@ -77,11 +64,6 @@ void run_assert(const Call& c, std::span<Tensor> y) {
   share_with(y[0], c.x[0]);
 }
 
-std::ostream* nowhere() {
-  static std::ostream out(nullptr);
-  return &out;
-}
-
 Tensor checked(const Tensor& x, const NumericsAttrs& attrs);
 
 constexpr Op table[] = {
@@ -91,11 +73,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = same_as_first,
      .forward = kShare,
-     .rule = undefined(),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {f64({1, 2})}, .expected = {f64({1, 2})}, .oracle = "x"}};
-         }},
+     .rule = undefined()},
 
     {.name = "ensure_shape",
      .doc =
@@ -104,17 +82,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = infer_shape,
      .forward = kShare,
-     .rule = kIdentityRule,
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {uniform({2, 37}, -1, 1)}, .attrs = Attrs(Shape{2, -1})},
-                                      {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(Shape{})},
-                                      {.inputs = {uniform({0, 2}, -1, 1)}, .attrs = Attrs(Shape{-1, 2})},
-                                      {.inputs = {f64({1, 2})},
-                                       .attrs = Attrs(Shape{-1}),
-                                       .expected = {f64({1, 2})},
-                                       .oracle = "x"}};
-         }},
+     .rule = kIdentityRule},
 
     {.name = "print",
      .doc = "The same values as a new tensor, written to a stream behind a text.",
@@ -122,16 +90,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = same_as_first,
      .forward = {run_print, Outputs::own},
-     .rule = kIdentityRule,
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({37}, -1, 1)}, .attrs = Attrs(PrintAttrs{"x = ", nowhere()})},
-               {.inputs = {f64({1, 2})},
-                .attrs = Attrs(PrintAttrs{"", nowhere()}),
-                .expected = {f64({1, 2})},
-                .oracle = "x"}};
-         }},
+     .rule = kIdentityRule},
 
     {.name = "assert_that",
      .doc = "The condition, of which every element must hold; else an error with a text.",
@@ -139,16 +98,7 @@ constexpr Op table[] = {
      .args = {"condition"},
      .infer = infer_condition,
      .forward = {run_assert, Outputs::own},
-     .rule = kIdentityRule,
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {zeros({0}, DType::boolean)}, .attrs = Attrs(AssertAttrs{"text"})},
-               {.inputs = {ones({2, 3}, DType::boolean)},
-                .attrs = Attrs(AssertAttrs{"text"}),
-                .expected = {ones({2, 3}, DType::boolean)},
-                .oracle = "condition"}};
-         }},
+     .rule = kIdentityRule},
 
     {.name = "check_numerics",
      .doc = "The same values as a new tensor; NaN and infinities, also in gradients, are errors.",
@@ -159,16 +109,7 @@ constexpr Op table[] = {
      .rule = linear([](const Call& c, const Tensor& dy) {
        const std::string& name = c.attrs<NumericsAttrs>().name;
        return checked(dy, {name.starts_with("gradient of ") ? name : "gradient of " + name});
-     }),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {uniform({37}, -1, 1)}, .attrs = Attrs(NumericsAttrs{"x"})},
-                                      {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(NumericsAttrs{"x"})},
-                                      {.inputs = {f64({1, 2})},
-                                       .attrs = Attrs(NumericsAttrs{"x"}),
-                                       .expected = {f64({1, 2})},
-                                       .oracle = "x"}};
-         }},
+     })},
 };
 
 Tensor checked(const Tensor& x, const NumericsAttrs& attrs) {

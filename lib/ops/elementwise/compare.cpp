@@ -3,13 +3,10 @@
 
 #include "kernels/elementwise/compare.h"
 #include "ops/infer.h"
-#include "ops/samples.h"
 #include "tapedeck/ops/compare.h"
 
 namespace tapedeck {
 namespace {
-
-using namespace samples;
 
 struct Less {
   template <class T> bool operator()(T a, T b) const { return a < b; }
@@ -44,20 +41,6 @@ template <class F> constexpr Kernel deciding(F) {
   };
 }
 
-std::vector<Sample> of_two_bools(std::initializer_list<detail::List1<int>> expected,
-                                 std::string_view oracle) {
-  return {{.inputs = {tensor({{1, 1, 0}, {0, 0, 1}}, DType::boolean), tensor({1, 0, 0}, DType::boolean)},
-           .expected = {tensor(expected, DType::boolean)},
-           .oracle = oracle}};
-}
-
-std::vector<Sample> of_two(std::initializer_list<detail::List1<int>> expected, std::string_view oracle) {
-  return {{.inputs = {uniform({2, 3}, -1, 1), uniform({2, 3}, -1, 1, 1)}},
-          {.inputs = {f64({{1, 2, 3}, {3, 2, 1}}), f64({2, 2, 2})},
-           .expected = {tensor(expected, DType::boolean)},
-           .oracle = oracle}};
-}
-
 constexpr Op table[] = {
     {.name = "equal",
      .doc = "a = b; NaN equals nothing.",
@@ -66,11 +49,7 @@ constexpr Op table[] = {
      .infer = comparison,
      .forward = [](const Call& c,
                    std::span<Tensor> y) { kernels::compare_any(c.x[0], c.x[1], y[0], Equal{true}); },
-     .rule = none(),
-     .samples =
-         [] {
-           return of_two({{0, 1, 0}, {0, 1, 0}}, "a == b");
-         }},
+     .rule = none()},
 
     {.name = "not_equal",
      .doc = "a ≠ b; NaN differs from everything.",
@@ -79,11 +58,7 @@ constexpr Op table[] = {
      .infer = comparison,
      .forward = [](const Call& c,
                    std::span<Tensor> y) { kernels::compare_any(c.x[0], c.x[1], y[0], Equal{false}); },
-     .rule = none(),
-     .samples =
-         [] {
-           return of_two({{1, 0, 1}, {1, 0, 1}}, "a != b");
-         }},
+     .rule = none()},
 
     {.name = "less",
      .doc = "a < b.",
@@ -91,11 +66,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = order,
      .forward = comparing<Less>(),
-     .rule = none(),
-     .samples =
-         [] {
-           return of_two({{1, 0, 0}, {0, 0, 1}}, "a < b");
-         }},
+     .rule = none()},
 
     {.name = "less_equal",
      .doc = "a ≤ b.",
@@ -103,11 +74,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = order,
      .forward = comparing<LessEqual>(),
-     .rule = none(),
-     .samples =
-         [] {
-           return of_two({{1, 1, 0}, {0, 1, 1}}, "a <= b");
-         }},
+     .rule = none()},
 
     {.name = "greater",
      .doc = "a > b.",
@@ -115,11 +82,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = order,
      .forward = comparing<Less, true>(),
-     .rule = none(),
-     .samples =
-         [] {
-           return of_two({{0, 0, 1}, {1, 0, 0}}, "a > b");
-         }},
+     .rule = none()},
 
     {.name = "greater_equal",
      .doc = "a ≥ b.",
@@ -127,11 +90,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = order,
      .forward = comparing<LessEqual, true>(),
-     .rule = none(),
-     .samples =
-         [] {
-           return of_two({{0, 1, 1}, {1, 1, 0}}, "a >= b");
-         }},
+     .rule = none()},
 
     {.name = "logical_and",
      .doc = "Whether a and b hold.",
@@ -139,11 +98,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = logic,
      .forward = deciding([](bool a, bool b) { return a && b; }),
-     .rule = none(),
-     .samples =
-         [] {
-           return of_two_bools({{1, 0, 0}, {0, 0, 0}}, "np.logical_and(a, b)");
-         }},
+     .rule = none()},
 
     {.name = "logical_or",
      .doc = "Whether a or b or both hold.",
@@ -151,11 +106,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = logic,
      .forward = deciding([](bool a, bool b) { return a || b; }),
-     .rule = none(),
-     .samples =
-         [] {
-           return of_two_bools({{1, 1, 0}, {1, 0, 1}}, "np.logical_or(a, b)");
-         }},
+     .rule = none()},
 
     {.name = "logical_not",
      .doc = "Whether x does not hold.",
@@ -163,13 +114,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = logic,
      .forward = deciding([](bool x, bool) { return !x; }),
-     .rule = none(),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {tensor({{1, 0, 0}, {0, 1, 1}}, DType::boolean)},
-                                       .expected = {tensor({{0, 1, 1}, {1, 0, 0}}, DType::boolean)},
-                                       .oracle = "np.logical_not(x)"}};
-         }},
+     .rule = none()},
 };
 
 // Numbers are bool here, whatever stands beside them.

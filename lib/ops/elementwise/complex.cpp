@@ -8,21 +8,10 @@
 #include "core/storage.h"
 #include "ops/elementwise/complex_abs.h"
 #include "ops/linalg/matrices.h"
-#include "ops/samples.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {
-
-using namespace samples;
-
-Tensor points() { return c128({{3, -4}, {-5, 12}, {0, 1}, {-2, 0}}); }
-Tensor parts(const Tensor& z, bool imaginary) {
-  std::vector<double> v;
-  for (const std::complex<double>& e : z.to_vector<std::complex<double>>())
-    v.push_back(imaginary ? e.imag() : e.real());
-  return tensor(v, z.shape());
-}
 
 Spec infer_part(const Call& c) {
   require_complex(c);
@@ -37,9 +26,6 @@ Tensor imaginary(const Tensor& y) { return complex(zeros_like(y), y); }
 
 template <void (*run)(const Tensor&, Tensor&)> void run_part(const Call& c, std::span<Tensor> y) {
   run(c.x[0], y[0]);
-}
-std::vector<Sample> of_points(Tensor y, std::string_view oracle) {
-  return {{.inputs = {spread({2, 3})}}, {.inputs = {points()}, .expected = {std::move(y)}, .oracle = oracle}};
 }
 
 constexpr Op table[] = {
@@ -59,14 +45,7 @@ constexpr Op table[] = {
          [](const Call&, Refs dx, std::span<Tensor> dy) {
            dy[0] = complex(dx[0].defined() ? dx[0] : zeros_like(dx[1]),
                            dx[1].defined() ? dx[1] : zeros_like(dx[0]));
-         }),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, -2, 2, 1)}},
-                                      {.inputs = {parts(points(), false), parts(points(), true)},
-                                       .expected = {points()},
-                                       .oracle = "re + 1j * im"}};
-         }},
+         })},
 
     {.name = "real",
      .doc = "Real part of z.",
@@ -74,11 +53,7 @@ constexpr Op table[] = {
      .args = {"z"},
      .infer = infer_part,
      .forward = run_part<kernels::real_parts>,
-     .rule = linear([](const Call&, const Tensor& dy) { return complex(dy, zeros_like(dy)); }),
-     .samples =
-         [] {
-           return of_points(f64({3, -5, 0, -2}), "np.real(z)");
-         }},
+     .rule = linear([](const Call&, const Tensor& dy) { return complex(dy, zeros_like(dy)); })},
 
     {.name = "imag",
      .doc = "Imaginary part of z.",
@@ -86,11 +61,7 @@ constexpr Op table[] = {
      .args = {"z"},
      .infer = infer_part,
      .forward = run_part<kernels::imaginary_parts>,
-     .rule = linear([](const Call&, const Tensor& dy) { return imaginary(dy); }),
-     .samples =
-         [] {
-           return of_points(f64({-4, 12, 1, 0}), "np.imag(z)");
-         }},
+     .rule = linear([](const Call&, const Tensor& dy) { return imaginary(dy); })},
 
     {.name = "conj",
      .doc = "re - i im, of z = re + i im.",
@@ -102,11 +73,7 @@ constexpr Op table[] = {
            return c.x[0].spec();
          },
      .forward = run_part<kernels::conjugates>,
-     .rule = linear([](const Call&, const Tensor& dy) { return conj(dy); }),
-     .samples =
-         [] {
-           return of_points(c128({{3, 4}, {-5, -12}, {0, -1}, {-2, 0}}), "np.conj(z)");
-         }},
+     .rule = linear([](const Call&, const Tensor& dy) { return conj(dy); })},
 
     {.name = "complex_abs",
      .doc = "√(re² + im²), of z = re + i im; the gradient at 0 is 0. abs of complex numbers is this.",
@@ -121,11 +88,7 @@ constexpr Op table[] = {
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
            dy[0] = div_no_nan(real(conj(c.x[0]) * dx[0]), c.y[0]);
-         }),
-     .samples =
-         [] {
-           return of_points(f64({5, 13, 1, 2}), "np.abs(z)");
-         }},
+         })},
 
     {.name = "angle",
      .doc = "Angle of z with the positive real axis, in (-π, π].",
@@ -138,15 +101,7 @@ constexpr Op table[] = {
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
            dx[0] = imaginary(std::move(dy[0]).dense()) / c.x[0];
          },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = imag(dx[0] / c.x[0]); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {spread({2, 3})}},
-                                      {.inputs = {c128({{3, -4}, {-5, 12}, {0, 1}, {-2, 1}})},
-                                       .expected = {f64({-0.9272952180016122, 1.965587446494658,
-                                                         1.5707963267948966, 2.677945044588987})},
-                                       .oracle = "np.angle(z)"}};
-         }},
+         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = imag(dx[0] / c.x[0]); })},
 
     {.name = "conjugate_transpose",
      .doc = "The last two axes exchanged, and of complex numbers the conjugates.",
@@ -158,16 +113,7 @@ constexpr Op table[] = {
            return with_last(c.x[0], 2, {extent(c.x[0], 1), extent(c.x[0], 2)});
          },
      .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = conj(adjoint(c.x[0])); }, Outputs::own},
-     .rule = linear([](const Call&, const Tensor& dy) { return conjugate_transpose(dy); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({2, 3, 37}, -1, 1)}},
-               {.inputs = {spread({3, 2})}},
-               {.inputs = {reshape(points(), {2, 2})},
-                .expected = {reshape(c128({{3, 4}, {0, -1}, {-5, -12}, {-2, 0}}), {2, 2})},
-                .oracle = "np.conj(x.T)"}};
-         }},
+     .rule = linear([](const Call&, const Tensor& dy) { return conjugate_transpose(dy); })},
 };
 
 }   // namespace

@@ -1,5 +1,7 @@
 // Arithmetic and choices, element by element. In: tensors that broadcast. Out: a tensor of the broadcast
 // shape.
+#include "ops/elementwise/math.h"
+
 #include <array>
 
 #include "core/storage.h"
@@ -10,34 +12,15 @@
 #include "op/recorded_pass.h"
 #include "ops/elementwise/complex_abs.h"
 #include "ops/infer.h"
-#include "ops/samples.h"
 
 namespace tapedeck {
 namespace {
-
-using namespace samples;
-
-Tensor matrix() { return f64({{-1.5, 0.5, 2}, {0.25, 3, -2}}); }
-Tensor row() { return f64({2, -0.5, 4}); }
-// For choices, whose derivatives are not to be asked for where both are equal.
-std::vector<Sample> of_two_apart(Tensor y, std::string_view oracle) {
-  return {{.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, -2, 2, 1)}},
-          {.inputs = {matrix(), f64({1, -0.75, 4})}, .expected = {std::move(y)}, .oracle = oracle}};
-}
-std::vector<Sample> of_two(Tensor y, std::string_view oracle) {
-  return {{.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, 0.5, 2, 1)}},
-          {.inputs = {matrix(), row()}, .expected = {std::move(y)}, .oracle = oracle}};
-}
 
 Spec infer_where(const Call& c) {
   if (c.x[0].dtype() != DType::boolean) throw_dtype_error(c, "the condition must be bool");
   if (c.x[1].dtype() != c.x[2].dtype()) throw_dtype_error(c, "dtypes differ");
   return {c.x[1].dtype(), broadcast_of(c)};
 }
-
-struct AsTypeAttrs {
-  DType dtype;
-};
 
 Spec infer_add_n(const Call& c) {
   all_alike(c);
@@ -69,11 +52,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = numeric,
      .forward = map_numbers([](auto a, auto b) { return a + b; }),
-     .rule = partials([](auto, auto) { return 1; }, [](auto, auto) { return 1; }),
-     .samples =
-         [] {
-           return of_two(f64({{0.5, 0, 6}, {2.25, 2.5, 2}}), "a + b");
-         }},
+     .rule = partials([](auto, auto) { return 1; }, [](auto, auto) { return 1; })},
 
     {.name = "sub",
      .doc = "a - b.",
@@ -81,11 +60,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = numeric,
      .forward = map_numbers([](auto a, auto b) { return a - b; }),
-     .rule = partials([](auto, auto) { return 1; }, [](auto, auto) { return -1; }),
-     .samples =
-         [] {
-           return of_two(f64({{-3.5, 1, -2}, {-1.75, 3.5, -6}}), "a - b");
-         }},
+     .rule = partials([](auto, auto) { return 1; }, [](auto, auto) { return -1; })},
 
     {.name = "mul",
      .doc = "a · b.",
@@ -93,11 +68,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = numeric,
      .forward = map_numbers([](auto a, auto b) { return a * b; }),
-     .rule = partials_in_a_pass([](auto, auto b) { return b; }, [](auto a, auto) { return a; }),
-     .samples =
-         [] {
-           return of_two(f64({{-3, -0.25, 8}, {0.5, -1.5, -8}}), "a * b");
-         }},
+     .rule = partials_in_a_pass([](auto, auto b) { return b; }, [](auto a, auto) { return a; })},
 
     {.name = "div",
      .doc = "a / b.",
@@ -105,11 +76,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto a, auto b) { return a / b; }),
-     .rule = partials([](auto, auto b) { return 1 / b; }, [](auto, auto b, auto y) { return -y / b; }),
-     .samples =
-         [] {
-           return of_two(f64({{-0.75, -1, 0.5}, {0.125, -6, -0.5}}), "a / b");
-         }},
+     .rule = partials([](auto, auto b) { return 1 / b; }, [](auto, auto b, auto y) { return -y / b; })},
 
     {.name = "neg",
      .doc = "-x.",
@@ -117,11 +84,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = numeric,
      .forward = map_numbers([](auto x) { return -x; }),
-     .rule = partials([](auto) { return -1; }),
-     .samples =
-         [] {
-           return of_one(-2, 2, signs(), f64({1.5, 0.25, -0.5, -2}), "-x");
-         }},
+     .rule = partials([](auto) { return -1; })},
 
     {.name = "abs",
      .doc = "|x|; the derivative at 0 is 0.",
@@ -129,11 +92,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = arithmetic,
      .forward = map_arithmetic([](auto x) { return abs(x); }),
-     .rule = partials([](auto x) { return sign(x); }),
-     .samples =
-         [] {
-           return of_one(-2, 2, signs(), f64({1.5, 0.25, 0.5, 2}), "np.abs(x)");
-         }},
+     .rule = partials([](auto x) { return sign(x); })},
 
     {.name = "sign",
      .doc = "-1, 0 or 1, as x is negative, zero or positive; the derivative is 0.",
@@ -141,11 +100,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = arithmetic,
      .forward = map_arithmetic([](auto x) { return sign(x); }),
-     .rule = partials([](auto) { return 0; }),
-     .samples =
-         [] {
-           return of_one(-2, 2, signs(), f64({-1, -1, 1, 1}), "np.sign(x)");
-         }},
+     .rule = partials([](auto) { return 0; })},
 
     {.name = "square",
      .doc = "x².",
@@ -153,11 +108,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = numeric,
      .forward = map_numbers([](auto x) { return x * x; }),
-     .rule = partials_in_a_pass([](auto x) { return 2 * x; }),
-     .samples =
-         [] {
-           return of_one(-2, 2, signs(), f64({2.25, 0.0625, 0.25, 4}), "np.square(x)");
-         }},
+     .rule = partials_in_a_pass([](auto x) { return 2 * x; })},
 
     {.name = "squared_difference",
      .doc = "(a - b)².",
@@ -165,11 +116,8 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = arithmetic,
      .forward = map_arithmetic([](auto a, auto b) { return (a - b) * (a - b); }),
-     .rule = partials([](auto a, auto b) { return 2 * (a - b); }, [](auto a, auto b) { return 2 * (b - a); }),
-     .samples =
-         [] {
-           return of_two(f64({{12.25, 1, 4}, {3.0625, 12.25, 36}}), "np.square(a - b)");
-         }},
+     .rule =
+         partials([](auto a, auto b) { return 2 * (a - b); }, [](auto a, auto b) { return 2 * (b - a); })},
 
     {.name = "reciprocal",
      .doc = "1 / x.",
@@ -177,11 +125,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return 1 / x; }),
-     .rule = partials([](auto, auto y) { return -y * y; }),
-     .samples =
-         [] {
-           return of_one(0.5, 4, signs(), f64({-0.6666666666666666, -4, 2, 0.5}), "np.reciprocal(x)");
-         }},
+     .rule = partials([](auto, auto y) { return -y * y; })},
 
     {.name = "maximum",
      .doc = "The larger of a and b; where they are equal the gradient is a's.",
@@ -190,11 +134,7 @@ constexpr Op table[] = {
      .infer = arithmetic,
      .forward = map_arithmetic([](auto a, auto b) { return maximum(a, b); }),
      .rule = partials([](auto a, auto b) { return where(a >= b, 1, 0); },
-                      [](auto a, auto b) { return where(a >= b, 0, 1); }),
-     .samples =
-         [] {
-           return of_two_apart(f64({{1, 0.5, 4}, {1, 3, 4}}), "np.maximum(a, b)");
-         }},
+                      [](auto a, auto b) { return where(a >= b, 0, 1); })},
 
     {.name = "minimum",
      .doc = "The smaller of a and b; where they are equal the gradient is a's.",
@@ -203,11 +143,7 @@ constexpr Op table[] = {
      .infer = arithmetic,
      .forward = map_arithmetic([](auto a, auto b) { return minimum(a, b); }),
      .rule = partials([](auto a, auto b) { return where(a <= b, 1, 0); },
-                      [](auto a, auto b) { return where(a <= b, 0, 1); }),
-     .samples =
-         [] {
-           return of_two_apart(f64({{-1.5, -0.75, 2}, {0.25, -0.75, -2}}), "np.minimum(a, b)");
-         }},
+                      [](auto a, auto b) { return where(a <= b, 0, 1); })},
 
     {.name = "clip",
      .doc = "x where it lies in [low, high], else the nearer bound; the gradient is that of what was chosen, "
@@ -218,15 +154,7 @@ constexpr Op table[] = {
      .forward = map_arithmetic([](auto x, auto low, auto high) { return minimum(maximum(x, low), high); }),
      .rule = partials([](auto x, auto low, auto high) { return where(x >= low, where(x <= high, 1, 0), 0); },
                       [](auto x, auto low, auto high) { return where(x < low, where(low <= high, 1, 0), 0); },
-                      [](auto x, auto low, auto high) { return where(maximum(x, low) > high, 1, 0); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({2, 3}, -3, 3), uniform({2, 3}, -2, -1, 1), uniform({2, 3}, 1, 2, 2)}},
-               {.inputs = {matrix(), f64(-1), f64({1, 2, 0.25})},
-                .expected = {f64({{-1, 0.5, 0.25}, {0.25, 2, -1}})},
-                .oracle = "np.clip(x, low, high)"}};
-         }},
+                      [](auto x, auto low, auto high) { return where(maximum(x, low) > high, 1, 0); })},
 
     {.name = "where",
      .doc = "a where condition holds, else b.",
@@ -245,15 +173,7 @@ constexpr Op table[] = {
            const Tensor zero = zeros({}, c.y[0].dtype());
            dy[0] = broadcast_to(where(c.x[0], dx[1].defined() ? dx[1] : zero, dx[2].defined() ? dx[2] : zero),
                                 c.y[0].shape());
-         }),
-     .samples =
-         [] {
-           const Tensor c = tensor({{1, 0, 1}, {0, 0, 1}}, DType::boolean);
-           return std::vector<Sample>{{.inputs = {c, uniform({3}, -2, 2), uniform({2, 1}, -2, 2, 1)}},
-                                      {.inputs = {c, matrix(), row()},
-                                       .expected = {f64({{-1.5, -0.5, 2}, {2, -0.5, -2}})},
-                                       .oracle = "np.where(condition, a, b)"}};
-         }},
+         })},
 
     {.name = "astype",
      .doc =
@@ -265,16 +185,7 @@ constexpr Op table[] = {
            return Spec{c.attrs<AsTypeAttrs>().dtype, c.x[0].shape()};
          },
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::cast(c.x[0], y[0]); },
-     .rule = linear([](const Call& c, const Tensor& dy) { return astype(dy, c.x[0].dtype()); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({2, 3}, -2, 2)}, .attrs = Attrs(AsTypeAttrs{DType::f64})},
-               {.inputs = {f64({-1.75, 0, 2.5})},
-                .attrs = Attrs(AsTypeAttrs{DType::i32}),
-                .expected = {tensor({-1, 0, 2})},
-                .oracle = "x.astype(np.int32)"}};
-         }},
+     .rule = linear([](const Call& c, const Tensor& dy) { return astype(dy, c.x[0].dtype()); })},
 
     {.name = "add_n",
      .doc = "Sum of all x, which have one shape and dtype.",
@@ -283,15 +194,7 @@ constexpr Op table[] = {
      .infer = infer_add_n,
      .forward = {[](const Call& c, std::span<Tensor> y) { kernels::add_n(c.x, y[0]); },
                  Outputs::may_overwrite},
-     .rule = kEachRule,
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, -2, 2, 1), uniform({2, 3}, -2, 2, 2)}},
-               {.inputs = {signs(), positive(), signs()},
-                .expected = {f64({-2.75, 0.5, 3.5, 13})},
-                .oracle = "np.sum(x, axis=0)"}};
-         }},
+     .rule = kEachRule},
 };
 
 Tensor add_n(std::span<const Tensor> x, unsigned temporaries) {

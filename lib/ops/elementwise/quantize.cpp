@@ -7,25 +7,12 @@
 #include "core/format.h"
 #include "core/storage.h"
 #include "kernels/elementwise/map.h"
+#include "ops/elementwise/quantize.h"
 #include "ops/infer.h"
-#include "ops/samples.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {
-
-using namespace samples;
-
-// min and max are those of fake_quant_with_min_max_args; the others have them as inputs.
-struct FakeQuantAttrs {
-  FakeQuant options;
-  double min = 0, max = 0;
-};
-// range_of_x: min and max are those of x, and whatever comes back goes to x.
-struct QuantizeAttrs {
-  Quantize options;
-  bool range_of_x = false;
-};
 
 void check_bits(const Call& c, int bits, int most) {
   if (bits < 2 || bits > most) throw_error<ArgumentError>("{}: bits is {}; use 2..{}", c.op.name, bits, most);
@@ -186,13 +173,6 @@ Spec infer_vars(const Call& c, const Shape& shape) {
   return with_range(c, shape);
 }
 
-OwnedAttrs fake(const FakeQuant& o, double min = 0, double max = 0) {
-  return Attrs(FakeQuantAttrs{o, min, max});
-}
-OwnedAttrs quantized(const Quantize& o, bool range_of_x = false) {
-  return Attrs(QuantizeAttrs{o, range_of_x});
-}
-
 constexpr Op table[] = {
     {.name = "fake_quant_with_min_max_args",
      .doc = "x moved to the nearest of 2^bits levels between two numbers, which are moved so that 0 is a "
@@ -206,20 +186,7 @@ constexpr Op table[] = {
            return c.x[0].spec();
          },
      .forward = {run_fake_quant, Outputs::own},
-     .rule = as_clipped(0b1),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({3, 37}, -3, 3)}, .attrs = fake({.bits = 3}, -1, 2)},
-               {.inputs = {uniform({0, 2}, -1, 1)}, .attrs = fake({}, -1, 2)},
-               {.inputs = {uniform({2, 9}, -1.5, 2.5)},
-                .attrs = fake({.bits = 4, .narrow_range = true}, -0.875, 0.875),
-                .expected = {tensor(
-                    std::vector<double>{-0.875, 0.875, -0.125, 0.875, 0.875, -0.625, 0.875, 0.25, -0.875,
-                                        0.875, -0.25, 0.875, 0.625, -0.875, 0.875, 0, -0.875, 0.875},
-                    {2, 9})},
-                .oracle = "torch.fake_quantize_per_tensor_affine(torch.tensor(x), 0.125, 8, 1, 15).numpy()"}};
-         }},
+     .rule = as_clipped(0b1)},
 
     {.name = "fake_quant_with_min_max_vars",
      .doc = "The same between min and max of rank 0, which get the gradient of what lies outside.",
@@ -227,19 +194,7 @@ constexpr Op table[] = {
      .args = {"x", "min", "max"},
      .infer = [](const Call& c) { return infer_vars(c, {}); },
      .forward = {run_fake_quant, Outputs::own},
-     .rule = as_clipped(0b111),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({3, 37}, -3, 3), f64(-1), f64(2)}, .attrs = fake({.bits = 3})},
-               {.inputs = {uniform({}, -1, 1), f64(-1), f64(2)}, .attrs = fake({.bits = 3})},
-               {.inputs = {uniform({2, 9}, -1.5, 2.5), f64(-1.27), f64(2.48)},
-                .attrs = fake({.bits = 4}),
-                .expected = {tensor(std::vector<double>{-1, 1.5, 0, 2.5, 0.75, -0.75, 1.75, 0.25, -1.25, 1.25,
-                                                        -0.25, 2.25, 0.75, -1, 1.5, 0, -1.25, 1},
-                                    {2, 9})},
-                .oracle = "torch.fake_quantize_per_tensor_affine(torch.tensor(x), 0.25, 5, 0, 15).numpy()"}};
-         }},
+     .rule = as_clipped(0b111)},
 
     {.name = "fake_quant_with_min_max_vars_per_channel",
      .doc = "The same with a min and a max for each entry of the last axis.",
@@ -251,19 +206,7 @@ constexpr Op table[] = {
            return infer_vars(c, {c.x[0].shape()[c.x[0].ndim() - 1]});
          },
      .forward = {run_fake_quant, Outputs::own},
-     .rule = as_clipped(0b111),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({3, 37}, -3, 3), uniform({37}, -2, -1, 1), uniform({37}, 1, 2, 2)},
-                .attrs = fake({.bits = 3})},
-               {.inputs = {uniform({2}, -3, 3), f64({-1, 0}), f64({2, 1})}, .attrs = fake({.bits = 3})},
-               {.inputs = {uniform({4, 2}, -1.5, 2.5), f64({-1.27, 0}), f64({2.48, 1.875})},
-                .attrs = fake({.bits = 4}),
-                .expected = {tensor(std::vector<double>{-1, 1.5, 0, 1.875, 0.75, 0, 1.75, 0.25}, {4, 2})},
-                .oracle = "np.stack([torch.fake_quantize_per_tensor_affine(torch.tensor(c), step, zero, 0, "
-                          "15).numpy() for c, step, zero in zip(x.T, (0.25, 0.125), (5, 0))], 1)"}};
-         }},
+     .rule = as_clipped(0b111)},
 
     {.name = "quantize_and_dequantize",
      .doc = "x moved to the nearest multiple of a step such that the numbers of `bits` bits reach from min "
@@ -289,24 +232,7 @@ constexpr Op table[] = {
              dy[0] = Clipped(c.x[0], c.x[1], c.x[2]).push_forward(c, dx);
            else if (dx[0].defined())
              dy[0] = dx[0];
-         }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({3, 37}, -3, 3), f64(-2), f64(1)}, .attrs = quantized({.bits = 3})},
-               {.inputs = {uniform({3, 0}, -3, 3), f64(-2), f64(1)}, .attrs = quantized({.bits = 3})},
-               {.inputs = {uniform({2, 3}, -3, 3), f64(0), f64(0)}, .attrs = quantized({.bits = 3})},
-               {.inputs = {f64({-3, -1.25, -0.75, 0.25, 0.3, 1.5, 2}), f64(-2), f64(1)},
-                .attrs = quantized({.bits = 3}),
-                .expected = {f64({-2, -1, -1, 0, 0.5, 1.5, 1.5})},
-                .oracle = "np.clip(np.round(x * 2), -4, 3) / 2"},
-               {.inputs = {f64({-3, -1.25, -0.75, 0.25, 0.3, 1.5, 3}), f64(-0.5), f64(1.5)},
-                .attrs = quantized({.bits = 4, .narrow_range = true, .round = Quantize::Round::half_up}),
-                .expected = {tensor(std::vector<double>{-1.5, -1.2857142857142856, -0.6428571428571428,
-                                                        0.21428571428571427, 0.21428571428571427, 1.5, 1.5},
-                                    {7})},
-                .oracle = "np.floor(np.clip(x, -1.5, 1.5) * (7 / 1.5) + 0.5) / (7 / 1.5)"}};
-         }},
+         })},
 };
 
 }   // namespace

@@ -5,12 +5,9 @@
 #include "kernels/elementwise/map.h"
 #include "op/rules.h"
 #include "ops/infer.h"
-#include "ops/samples.h"
 
 namespace tapedeck {
 namespace {
-
-using namespace samples;
 
 /// map_arithmetic for f that divides by b: no integer may be divided by 0.
 template <class F> constexpr Kernel map_division(F) {
@@ -31,11 +28,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return floor(x); }),
-     .rule = none(),
-     .samples =
-         [] {
-           return of_one(-2, 2, signs(), f64({-2, -1, 0, 2}), "np.floor(x)");
-         }},
+     .rule = none()},
 
     {.name = "ceil",
      .doc = "The smallest integer that is not smaller than x.",
@@ -43,11 +36,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return ceil(x) | bitofsign(x); }),
-     .rule = none(),
-     .samples =
-         [] {
-           return of_one(-2, 2, signs(), f64({-1, 0, 1, 2}), "np.ceil(x)");
-         }},
+     .rule = none()},
 
     {.name = "trunc",
      .doc = "The next integer towards 0.",
@@ -55,11 +44,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return trunc(x) | bitofsign(x); }),
-     .rule = none(),
-     .samples =
-         [] {
-           return of_one(-2, 2, signs(), f64({-1, 0, 0, 2}), "np.trunc(x)");
-         }},
+     .rule = none()},
 
     {.name = "round",
      .doc = "The integer nearest to x, the even one where two are as near.",
@@ -67,11 +52,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return nearbyint(x) | bitofsign(x); }),
-     .rule = none(),
-     .samples =
-         [] {
-           return of_one(-2, 2, signs(), f64({-2, 0, 0, 2}), "np.round(x)");
-         }},
+     .rule = none()},
 
     {.name = "rint",
      .doc = "round, under another name.",
@@ -79,11 +60,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return nearbyint(x) | bitofsign(x); }),
-     .rule = none(),
-     .samples =
-         [] {
-           return of_one(-2, 2, signs(), f64({-2, 0, 0, 2}), "np.rint(x)");
-         }},
+     .rule = none()},
 
     {.name = "floor_div",
      .doc = "The largest integer that is not larger than a / b.",
@@ -91,14 +68,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = arithmetic,
      .forward = map_division([](auto a, auto b) { return floor_div(a, b); }),
-     .rule = none(),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {uniform({2, 3}, -4, 4), uniform({2, 3}, 0.5, 2, 1)}},
-                                      {.inputs = {f64({-7, 7, -7, 7.5, 6}), f64({2, -2, -2, 2, 3})},
-                                       .expected = {f64({-4, -4, 3, 3, 2})},
-                                       .oracle = "np.floor(a / b)"}};
-         }},
+     .rule = none()},
 
     {.name = "truncate_div",
      .doc = "a / b, rounded towards 0.",
@@ -106,14 +76,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = arithmetic,
      .forward = map_division([](auto a, auto b) { return truncate_div(a, b); }),
-     .rule = none(),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {uniform({2, 3}, -4, 4), uniform({2, 3}, 0.5, 2, 1)}},
-                                      {.inputs = {f64({-7, 7, -7, 7.5, 6}), f64({2, -2, -2, 2, 3})},
-                                       .expected = {f64({-3, -3, 3, 3, 2})},
-                                       .oracle = "np.trunc(a / b)"}};
-         }},
+     .rule = none()},
 
     {.name = "floor_mod",
      .doc = "a - b·floor(a / b), which has the sign of b; the partials are 1 and -floor(a / b).",
@@ -121,14 +84,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = arithmetic,
      .forward = map_division([](auto a, auto b) { return floor_mod(a, b); }),
-     .rule = partials([](auto, auto) { return 1; }, [](auto a, auto b) { return -floor(a / b); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {uniform({2, 3}, 4.1, 4.9), uniform({2, 3}, 2.1, 3.9, 1)}},
-                                      {.inputs = {f64({-7.25, 7.25, -7.5, 7.5, 6.5}), f64({2, -2, -2, 2, 3})},
-                                       .expected = {f64({0.75, -0.75, -1.5, 1.5, 0.5})},
-                                       .oracle = "np.mod(a, b)"}};
-         }},
+     .rule = partials([](auto, auto) { return 1; }, [](auto a, auto b) { return -floor(a / b); })},
 
     {.name = "mul_no_nan",
      .doc = "a·b, and 0 where b is 0, whatever a is.",
@@ -138,14 +94,7 @@ constexpr Op table[] = {
      .forward = map([](auto a, auto b) { return mul_no_nan(a, b); }),
      .rule =
          bilinear([](const Call& c, const Tensor& dy) { return unbroadcast(c, mul_no_nan(dy, c.x[1]), 0); },
-                  [](const Call& c, const Tensor& dy) { return unbroadcast(c, mul_no_nan(c.x[0], dy), 1); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, 0.5, 2, 1)}},
-                                      {.inputs = {f64({-7, 0, -7, 7.5, 6}), f64({0, -2, -2, 0, 3})},
-                                       .expected = {f64({0, 0, 14, 0, 18})},
-                                       .oracle = "np.where(b == 0, 0, a * b)"}};
-         }},
+                  [](const Call& c, const Tensor& dy) { return unbroadcast(c, mul_no_nan(c.x[0], dy), 1); })},
 
     {.name = "div_no_nan",
      .doc = "a / b, and 0 with gradients of 0 where b is 0.",
@@ -154,14 +103,7 @@ constexpr Op table[] = {
      .infer = elementwise,
      .forward = map([](auto a, auto b) { return div_no_nan(a, b); }),
      .rule = partials([](auto, auto b) { return div_no_nan(1, b); },
-                      [](auto, auto b, auto y) { return div_no_nan(-y, b); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, 0.5, 2, 1)}},
-                                      {.inputs = {f64({-7, 0.5, -7, 7.5, 6}), f64({0.5, -2, -2, 1.5, 3})},
-                                       .expected = {f64({-14, -0.25, 3.5, 5, 2})},
-                                       .oracle = "a / b"}};
-         }},
+                      [](auto, auto b, auto y) { return div_no_nan(-y, b); })},
 
     {.name = "nextafter",
      .doc = "The number next to a in the direction of b; the partials are 1 and 0.",
@@ -169,15 +111,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = elementwise,
      .forward = map([](auto a, auto b) { return nextafter(a, b); }),
-     .rule = partials([](auto, auto) { return 1; }, [](auto, auto) { return 0; }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({2, 3}, -2, -1), uniform({2, 3}, 1, 2, 1)}},
-               {.inputs = {f64({1, 1, 0.5, -2}), f64({2, 0, 0.5, -3})},
-                .expected = {f64({1.0000000000000002, 0.9999999999999999, 0.5, -2.0000000000000004})},
-                .oracle = "np.nextafter(a, b)"}};
-         }},
+     .rule = partials([](auto, auto) { return 1; }, [](auto, auto) { return 0; })},
 };
 
 }   // namespace

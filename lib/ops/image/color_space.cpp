@@ -3,13 +3,10 @@
 
 #include "ops/derivative_of_ops.h"
 #include "ops/infer.h"
-#include "ops/samples.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {
-
-using namespace samples;
 
 Spec infer_colours(const Call& c) {
   require_floating(c, 0);
@@ -48,22 +45,7 @@ constexpr Op table[] = {
      .rule = custom({.x = 1},
                     [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
                       dx[0] = rgb_gradient(c.x[0], std::move(dy[0]).dense());
-                    }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({2, 37, 3}, 0, 1)}},
-               {.inputs = {uniform({3}, -1, 1)}},
-               {.inputs = {uniform({0, 3}, 0, 1)}},
-               {.inputs = {f64(
-                    {{0.2, 0.5, 0.3}, {0.9, 0.1, 0.4}, {0.3, 0.35, 0.8}, {0.8, 0.75, 0.1}, {0.9, 0.2, 0.7}})},
-                .expected = {f64({{0.38888888888888884, 0.6, 0.5},
-                                  {0.9375, 0.888888888888889, 0.9},
-                                  {0.65, 0.625, 0.8},
-                                  {0.15476190476190474, 0.875, 0.8},
-                                  {0.880952380952381, 0.7777777777777778, 0.9}})},
-                .oracle = "np.array([__import__('colorsys').rgb_to_hsv(*c) for c in x])"}};
-         }},
+                    })},
 
     {.name = "rgb_to_hsv_gradient",
      .doc = "The gradient of rgb_to_hsv in x: that of max, of 1 - min / max and of the two other channels' "
@@ -86,15 +68,7 @@ constexpr Op table[] = {
                                 pull_back_by_ops(c, dy, dx, [](const std::vector<Tensor>& x) {
                                   return std::vector<Tensor>{gradient_by_ops(x[0], x[1])};
                                 });
-                              })),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {uniform({2, 37, 3}, 0, 1), uniform({2, 37, 3}, -1, 1, 1)}},
-                                      {.inputs = {uniform({0, 3}, 0, 1), uniform({0, 3}, -1, 1)}},
-                                      {.inputs = {f64({0.25, 0.75, 0.5}), f64({3, 9, 1})},
-                                       .expected = {f64({-12.5, 4.5, 1})},
-                                       .oracle = "by hand"}};
-         }},
+                              }))},
 
     {.name = "hsv_to_rgb",
      .doc = "Red, green and blue of hue, saturation and value.",
@@ -102,20 +76,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = infer_colours,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::hsv_to_rgb(c.x[0], y[0]); },
-     .rule = none(),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({2, 37, 3}, 0, 1)}},
-               {.inputs = {uniform({0, 3}, 0, 1)}},
-               {.inputs = {f64(
-                    {{0.4, 0.6, 0.5}, {0.9375, 0.9, 0.9}, {0.65, 0.625, 0.8}, {0.15, 0.875, 0.8}})},
-                .expected = {tensor(
-                    std::vector<double>{0.2, 0.5, 0.3200000000000001, 0.9, 0.08999999999999998, 0.39375,
-                                        0.30000000000000004, 0.34999999999999987, 0.8, 0.8, 0.73, 0.1},
-                    {4, 3})},
-                .oracle = "np.array([__import__('colorsys').hsv_to_rgb(*c) for c in x])"}};
-         }},
+     .rule = none()},
 };
 
 Tensor rgb_gradient(const Tensor& x, const Tensor& dy) {

@@ -9,36 +9,12 @@
 #include "core/visit.h"
 #include "op/rules.h"
 #include "ops/axes.h"
+#include "ops/layout/array.h"
 #include "ops/layout/sharing.h"
 #include "ops/layout/take.h"
-#include "ops/samples.h"
 
 namespace tapedeck {
 namespace {
-
-using namespace samples;
-
-// Attributes speak of the last axes of x only: further axes in front, which stacked cotangents have, stay as
-// they are.
-struct ReshapeAttrs {
-  int axes;
-  Shape shape;   // the last `axes` axes become `shape`
-};
-struct MaskAttrs {
-  unsigned mask;   // bit i: axis -1 - i, in expand_dims of the result
-};
-struct TransposeAttrs {
-  int axes;
-  std::array<std::int8_t, Shape::kMaxRank> perm;
-  std::span<const std::int8_t> all() const { return {perm.data(), static_cast<std::size_t>(axes)}; }
-};
-struct TileAttrs {
-  Shape reps;
-};
-struct OneHotAttrs {
-  std::int64_t depth;
-  DType dtype;
-};
 
 Spec infer_reshape(const Call& c) {
   const auto& [axes, shape] = c.attrs<ReshapeAttrs>();
@@ -214,18 +190,7 @@ constexpr Op table[] = {
      .infer = infer_reshape,
      .forward = kShare,
      .rule = linear(
-         [](const Call& c, const Tensor& dy) { return reshape_last(dy, c.y[0].ndim(), c.x[0].shape()); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({2, 6}, -1, 1)}, .attrs = Attrs(ReshapeAttrs{2, {3, 4}})},
-               {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(ReshapeAttrs{0, {1, 1}})},
-               {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = Attrs(ReshapeAttrs{2, {3, 0, 2}})},
-               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})},
-                .attrs = Attrs(ReshapeAttrs{2, {3, 2}}),
-                .expected = {f64({{1, 2}, {3, 4}, {5, 6}})},
-                .oracle = "np.reshape(x, (3, 2))"}};
-         }},
+         [](const Call& c, const Tensor& dy) { return reshape_last(dy, c.y[0].ndim(), c.x[0].shape()); })},
 
     {.name = "expand_dims",
      .doc = "x with axes of extent 1 put in, without a copy.",
@@ -233,17 +198,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = infer_expand_dims,
      .forward = kShare,
-     .rule = linear([](const Call& c, const Tensor& dy) { return squeezed(dy, c.attrs<MaskAttrs>()); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {uniform({37}, -1, 1)}, .attrs = Attrs(MaskAttrs{0b101})},
-                                      {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(MaskAttrs{0b1})},
-                                      {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = Attrs(MaskAttrs{0b10})},
-                                      {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})},
-                                       .attrs = Attrs(MaskAttrs{0b10}),
-                                       .expected = {f64({{{1, 2, 3}}, {{4, 5, 6}}})},
-                                       .oracle = "np.expand_dims(x, 1)"}};
-         }},
+     .rule = linear([](const Call& c, const Tensor& dy) { return squeezed(dy, c.attrs<MaskAttrs>()); })},
 
     {.name = "squeeze",
      .doc = "x without axes of extent 1, without a copy.",
@@ -251,18 +206,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = infer_squeeze,
      .forward = kShare,
-     .rule = linear([](const Call& c, const Tensor& dy) { return expanded(dy, c.attrs<MaskAttrs>()); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({1, 37, 1}, -1, 1)}, .attrs = Attrs(MaskAttrs{0b101})},
-               {.inputs = {uniform({1, 1}, -1, 1)}, .attrs = Attrs(MaskAttrs{0b11})},
-               {.inputs = {uniform({0, 1, 3}, -1, 1)}, .attrs = Attrs(MaskAttrs{0b10})},
-               {.inputs = {f64({{{1, 2, 3}}, {{4, 5, 6}}})},
-                .attrs = Attrs(MaskAttrs{0b10}),
-                .expected = {f64({{1, 2, 3}, {4, 5, 6}})},
-                .oracle = "np.squeeze(x, 1)"}};
-         }},
+     .rule = linear([](const Call& c, const Tensor& dy) { return expanded(dy, c.attrs<MaskAttrs>()); })},
 
     {.name = "transpose",
      .doc = "Axes in another order: axis i of the result is axis perm[i] of x.",
@@ -271,19 +215,7 @@ constexpr Op table[] = {
      .infer = infer_transpose,
      .forward = {run_transpose, Outputs::own},
      .rule = linear(
-         [](const Call& c, const Tensor& dy) { return transposed(dy, inverse(c.attrs<TransposeAttrs>())); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({37, 5}, -1, 1)}, .attrs = Attrs(TransposeAttrs{2, {1, 0}})},
-               {.inputs = {uniform({2, 3, 4}, -1, 1)}, .attrs = Attrs(TransposeAttrs{3, {2, 0, 1}})},
-               {.inputs = {uniform({2, 3, 2, 2}, -1, 1)}, .attrs = Attrs(TransposeAttrs{4, {0, 2, 1, 3}})},
-               {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(TransposeAttrs{0, {}})},
-               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})},
-                .attrs = Attrs(TransposeAttrs{2, {1, 0}}),
-                .expected = {f64({{1, 4}, {2, 5}, {3, 6}})},
-                .oracle = "np.transpose(x, (1, 0))"}};
-         }},
+         [](const Call& c, const Tensor& dy) { return transposed(dy, inverse(c.attrs<TransposeAttrs>())); })},
 
     {.name = "reverse",
      .doc = "The elements in the opposite order along axes: y[i] = x[n - 1 - i].",
@@ -291,23 +223,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = same_as_first,
      .forward = {run_reverse, Outputs::own},
-     .rule = linear([](const Call& c, const Tensor& dy) { return reversed(dy, c.attrs<MaskAttrs>()); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({3, 37}, -1, 1)}, .attrs = Attrs(MaskAttrs{0b01})},
-               {.inputs = {uniform({3, 2, 5}, -1, 1)}, .attrs = Attrs(MaskAttrs{0b101})},
-               {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = Attrs(MaskAttrs{0b11})},
-               {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(MaskAttrs{0})},
-               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})},
-                .attrs = Attrs(MaskAttrs{0b11}),
-                .expected = {f64({{6, 5, 4}, {3, 2, 1}})},
-                .oracle = "np.flip(x)"},
-               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})},
-                .attrs = Attrs(MaskAttrs{0b10}),
-                .expected = {f64({{4, 5, 6}, {1, 2, 3}})},
-                .oracle = "np.flip(x, 0)"}};
-         }},
+     .rule = linear([](const Call& c, const Tensor& dy) { return reversed(dy, c.attrs<MaskAttrs>()); })},
 
     {.name = "broadcast_to",
      .doc = "x repeated to a shape that it broadcasts to.",
@@ -318,17 +234,7 @@ constexpr Op table[] = {
                    take(c.x[0], kernels::broadcast(c.x[0].shape(), y[0].shape()), y[0]);
                  },
                  Outputs::own},
-     .rule = broadcasting(linear([](const Call& c, const Tensor& dy) { return unbroadcast(c, dy, 0); })),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {uniform({3, 1}, -1, 1)}, .attrs = Attrs(Shape{2, 3, 37})},
-                                      {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(Shape{2, 3})},
-                                      {.inputs = {uniform({1, 3}, -1, 1)}, .attrs = Attrs(Shape{0, 3})},
-                                      {.inputs = {f64({1, 2, 3})},
-                                       .attrs = Attrs(Shape{2, 3}),
-                                       .expected = {f64({{1, 2, 3}, {1, 2, 3}})},
-                                       .oracle = "np.broadcast_to(x, (2, 3))"}};
-         }},
+     .rule = broadcasting(linear([](const Call& c, const Tensor& dy) { return unbroadcast(c, dy, 0); }))},
 
     {.name = "tile",
      .doc = "x repeated reps[i] times along axis i.",
@@ -342,21 +248,7 @@ constexpr Op table[] = {
                         y[0]);
                  },
                  Outputs::own},
-     .rule = linear([](const Call& c, const Tensor& dy) { return sum_of_copies(c, dy); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({3, 5}, -1, 1)}, .attrs = Attrs(TileAttrs{{2, 37}})},
-               {.inputs = {uniform({2, 1, 3}, -1, 1)}, .attrs = Attrs(TileAttrs{{4, 3, 1}})},
-               {.inputs = {uniform({2, 3}, -1, 1)}, .attrs = Attrs(TileAttrs{{2}})},
-               {.inputs = {uniform({2, 3}, -1, 1)}, .attrs = Attrs(TileAttrs{{0, 2}})},
-               {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = Attrs(TileAttrs{{2, 2}})},
-               {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(TileAttrs{})},
-               {.inputs = {f64({{1, 2}, {3, 4}})},
-                .attrs = Attrs(TileAttrs{{2, 2}}),
-                .expected = {f64({{1, 2, 1, 2}, {3, 4, 3, 4}, {1, 2, 1, 2}, {3, 4, 3, 4}})},
-                .oracle = "np.tile(x, (2, 2))"}};
-         }},
+     .rule = linear([](const Call& c, const Tensor& dy) { return sum_of_copies(c, dy); })},
 
     {.name = "one_hot",
      .doc = "1 at position indices[…] along a new last axis, 0 elsewhere.",
@@ -364,16 +256,7 @@ constexpr Op table[] = {
      .args = {"indices"},
      .infer = infer_one_hot,
      .forward = run_one_hot,
-     .rule = none(),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {tensor<std::int32_t>({{0, 1}, {2, 2}})},
-                                       .attrs = Attrs(OneHotAttrs{3, DType::f32})},
-                                      {.inputs = {tensor<std::int64_t>({2, 0, 3})},
-                                       .attrs = Attrs(OneHotAttrs{4, DType::f64}),
-                                       .expected = {f64({{0, 0, 1, 0}, {1, 0, 0, 0}, {0, 0, 0, 1}})},
-                                       .oracle = "np.eye(4)[indices]"}};
-         }},
+     .rule = none()},
 
     {.name = "identity",
      .doc = "The same values as a new tensor, which shares their memory.",
@@ -381,13 +264,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = same_as_first,
      .forward = kShare,
-     .rule = kIdentityRule,
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {uniform({37}, -1, 1)}},
-                                      {.inputs = {uniform({}, -1, 1)}},
-                                      {.inputs = {f64({1, 2})}, .expected = {f64({1, 2})}, .oracle = "x"}};
-         }},
+     .rule = kIdentityRule},
 
     {.name = "zeros_like",
      .doc = "Zeros of x's shape and dtype.",
@@ -395,12 +272,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = same_as_first,
      .forward = [](const Call&, std::span<Tensor> y) { kernels::clear(y[0]); },
-     .rule = none(),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {f64({1, 2})}, .expected = {f64({0, 0})}, .oracle = "np.zeros_like(x)"}};
-         }},
+     .rule = none()},
 
     {.name = "ones_like",
      .doc = "Ones of x's shape and dtype.",
@@ -409,12 +281,7 @@ constexpr Op table[] = {
      .infer = same_as_first,
      .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = full(c.x[0].shape(), 1, c.x[0].dtype()); },
                  Outputs::own},
-     .rule = none(),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {f64({1, 2})}, .expected = {f64({1, 1})}, .oracle = "np.ones_like(x)"}};
-         }},
+     .rule = none()},
 
     {.name = "stop_gradient",
      .doc = "The same values as a new tensor that no tape and no accumulator follows.",
@@ -422,11 +289,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = same_as_first,
      .forward = kShare,
-     .rule = none(),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {f64({1, 2})}, .expected = {f64({1, 2})}, .oracle = "x"}};
-         }},
+     .rule = none()},
 
     {.name = "fill",
      .doc = "A value in every place of a shape.",
@@ -437,17 +300,7 @@ constexpr Op table[] = {
                    take(c.x[0], kernels::broadcast({}, y[0].shape()), y[0]);
                  },
                  Outputs::own},
-     .rule = broadcasting(linear([](const Call& c, const Tensor& dy) { return sum_of_places(c, dy); })),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {f64(2)}, .attrs = Attrs(Shape{5, 37})},
-                                      {.inputs = {f64(2)}, .attrs = Attrs(Shape{})},
-                                      {.inputs = {f64(2)}, .attrs = Attrs(Shape{0, 2})},
-                                      {.inputs = {f64(2)},
-                                       .attrs = Attrs(Shape{2, 3}),
-                                       .expected = {f64({{2, 2, 2}, {2, 2, 2}})},
-                                       .oracle = "np.full((2, 3), value)"}};
-         }},
+     .rule = broadcasting(linear([](const Call& c, const Tensor& dy) { return sum_of_places(c, dy); }))},
 
     {.name = "identity_n",
      .doc = "The same values as new tensors, which share their memory.",
@@ -459,15 +312,7 @@ constexpr Op table[] = {
                      share_with(y[static_cast<std::size_t>(i)], c.x[i]);
                  },
                  Outputs::own},
-     .rule = kEachItself,
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({2, 37}, -1, 1), uniform({}, -1, 1), tensor({1, 2}, DType::i64)}},
-               {.inputs = {f64({1, 2}), f64({3, 4})},
-                .expected = {f64({1, 2}), f64({3, 4})},
-                .oracle = "(x[0], x[1])"}};
-         }},
+     .rule = kEachItself},
 };
 
 Tensor reshape_last(const Tensor& x, int axes, const Shape& shape) {

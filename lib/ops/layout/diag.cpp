@@ -9,40 +9,11 @@
 #include "kernels/layout/copy.h"
 #include "kernels/layout/diag.h"
 #include "ops/axes.h"
-#include "ops/samples.h"
+#include "ops/layout/diag.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {
-
-using namespace samples;
-
-constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max() / 2;   // further than any diagonal
-
-// Of matrices with these extents; one diagonal has no axis for it.
-struct DiagonalAttrs {
-  kernels::DiagonalRows d;
-  double padding;
-};
-struct BandAttrs {
-  std::int64_t low, high;
-};
-struct AxesAttrs {
-  int axes;   // of x that a diagonal has, the last ones
-};
-
-kernels::DiagonalRows diagonals(Diagonals k, std::int64_t rows, std::int64_t columns, DiagonalAlign align) {
-  kernels::DiagonalRows d{k.low,
-                          k.high,
-                          rows,
-                          columns,
-                          0,
-                          align == DiagonalAlign::left_left || align == DiagonalAlign::left_right,
-                          align == DiagonalAlign::left_left || align == DiagonalAlign::right_left};
-  for (std::int64_t i = k.low; i <= k.high; ++i)
-    d.longest = std::max(d.longest, d.length(i));
-  return d;
-}
 
 // The diagonals of one matrix, side by side.
 Shape packed(const kernels::DiagonalRows& d) {
@@ -135,12 +106,6 @@ kernels::DiagonalRows main_diagonal(const Tensor& x) {
   return diagonals(0, x.shape()[x.ndim() - 2], x.shape()[x.ndim() - 1], DiagonalAlign::right_left);
 }
 
-OwnedAttrs some(Diagonals k, std::int64_t rows, std::int64_t columns,
-                DiagonalAlign align = DiagonalAlign::right_left, double padding = 0) {
-  return Attrs(DiagonalAttrs{diagonals(k, rows, columns, align), padding});
-}
-OwnedAttrs within(std::int64_t low, std::int64_t high) { return Attrs(BandAttrs{low, high}); }
-
 constexpr Op table[] = {
     {.name = "matrix_diag_part",
      .doc = "Diagonals of matrices as rows: y[…, h - k, i] = x[…, i - min(k, 0), i + max(k, 0)], where h is "
@@ -156,25 +121,7 @@ constexpr Op table[] = {
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
            dy[0] = part(dx[0], c.attrs<DiagonalAttrs>().d);
-         }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({37, 5}, -1, 1)}, .attrs = some(0, 37, 5)},
-               {.inputs = {uniform({2, 3, 4}, -1, 1)},
-                .attrs = some({-2, 3}, 3, 4, DiagonalAlign::left_right, 7)},
-               {.inputs = {uniform({2, 4, 3}, -1, 1)}, .attrs = some({1, 2}, 4, 3, DiagonalAlign::left_left)},
-               {.inputs = {uniform({2, 0, 3}, -1, 1)}, .attrs = some(0, 0, 3)},
-               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})},
-                .attrs = some(1, 2, 3),
-                .expected = {f64({2, 6})},
-                .oracle = "np.diagonal(x, 1)"},
-               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}, {7, 8, 9}})},
-                .attrs = some({-1, 1}, 3, 3, DiagonalAlign::right_left, -1),
-                .expected = {f64({{-1, 2, 6}, {1, 5, 9}, {4, 8, -1}})},
-                .oracle = "np.stack([np.r_[-1, np.diagonal(x, 1)], np.diagonal(x), np.r_[np.diagonal(x, -1), "
-                          "-1]])"}};
-         }},
+         })},
 
     {.name = "matrix_diag",
      .doc = "Matrices with rows as their diagonals: y[…, i - min(k, 0), i + max(k, 0)] = x[…, h - k, i], "
@@ -190,24 +137,7 @@ constexpr Op table[] = {
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
            dy[0] = matrix(dx[0], c.attrs<DiagonalAttrs>().d);
-         }),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {uniform({3, 37}, -1, 1)}, .attrs = some(0, 37, 37)},
-                                      {.inputs = {uniform({2, 6, 3}, -1, 1)},
-                                       .attrs = some({-2, 3}, 3, 4, DiagonalAlign::left_right, 7)},
-                                      {.inputs = {uniform({2, 2, 2}, -1, 1)},
-                                       .attrs = some({1, 2}, 4, 3, DiagonalAlign::right_right)},
-                                      {.inputs = {uniform({2, 0}, -1, 1)}, .attrs = some(0, 0, 0)},
-                                      {.inputs = {f64({2, 6})},
-                                       .attrs = some(-1, 3, 3),
-                                       .expected = {f64({{0, 0, 0}, {2, 0, 0}, {0, 6, 0}})},
-                                       .oracle = "np.diag(x, -1)"},
-                                      {.inputs = {f64({{0, 2, 6}, {1, 5, 9}})},
-                                       .attrs = some({0, 1}, 3, 3),
-                                       .expected = {f64({{1, 2, 0}, {0, 5, 6}, {0, 0, 9}})},
-                                       .oracle = "np.diag(x[0, 1:], 1) + np.diag(x[1])"}};
-         }},
+         })},
 
     {.name = "matrix_set_diag",
      .doc = "Matrices with rows in place of their diagonals, as matrix_diag has them.",
@@ -229,23 +159,7 @@ constexpr Op table[] = {
              return dx[i].defined() ? dx[i] : zeros(c.x[i].shape(), c.x[i].dtype());
            };
            dy[0] = c.op.with(c.attrs<DiagonalAttrs>(), tangent(0), tangent(1));
-         }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({37, 5}, -1, 1), uniform({5}, -1, 1, 1)}, .attrs = some(0, 37, 5)},
-               {.inputs = {uniform({2, 3, 4}, -1, 1), uniform({2, 6, 3}, -1, 1, 1)},
-                .attrs = some({-2, 3}, 3, 4, DiagonalAlign::left_right)},
-               {.inputs = {uniform({2, 0, 3}, -1, 1), uniform({2, 0}, -1, 1, 1)}, .attrs = some(0, 0, 3)},
-               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), f64({-1, -2})},
-                .attrs = some(1, 2, 3),
-                .expected = {f64({{1, -1, 3}, {4, 5, -2}})},
-                .oracle = "x * (1 - np.eye(2, 3, 1)) + np.diag(diagonal, 1)[:2]"},
-               {.inputs = {f64({{1, 2}, {3, 4}}), f64({{9, 8}, {7, 9}})},
-                .attrs = some({-1, 0}, 2, 2, DiagonalAlign::left_left),
-                .expected = {f64({{9, 2}, {7, 8}})},
-                .oracle = "by hand"}};
-         }},
+         })},
 
     {.name = "diag",
      .doc = "x on the main diagonal of a tensor of twice the axes, 0 elsewhere: y[i…, i…] = x[i…].",
@@ -257,22 +171,7 @@ constexpr Op table[] = {
            kernels::clear(y[0]);
            kernels::put_diagonals(c.x[0], main_diagonals(last_axes(c.x[0], c.attrs<AxesAttrs>().axes)), y[0]);
          },
-     .rule = linear([](const Call& c, const Tensor& dy) { return diagonal_of(dy, c.attrs<AxesAttrs>()); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {uniform({37}, -1, 1)}, .attrs = Attrs(AxesAttrs{1})},
-                                      {.inputs = {uniform({2, 3}, -1, 1)}, .attrs = Attrs(AxesAttrs{2})},
-                                      {.inputs = {uniform({0}, -1, 1)}, .attrs = Attrs(AxesAttrs{1})},
-                                      {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(AxesAttrs{0})},
-                                      {.inputs = {f64({1, 2})},
-                                       .attrs = Attrs(AxesAttrs{1}),
-                                       .expected = {f64({{1, 0}, {0, 2}})},
-                                       .oracle = "np.diag(x)"},
-                                      {.inputs = {f64({{1, 2}})},
-                                       .attrs = Attrs(AxesAttrs{2}),
-                                       .expected = {reshape(f64({1, 0, 0, 2}), {1, 2, 1, 2})},
-                                       .oracle = "np.diag(x.ravel()).reshape(1, 2, 1, 2)"}};
-         }},
+     .rule = linear([](const Call& c, const Tensor& dy) { return diagonal_of(dy, c.attrs<AxesAttrs>()); })},
 
     {.name = "diag_part",
      .doc = "The main diagonal of a tensor of which the first half of the axes is as the second: y[i…] = "
@@ -285,19 +184,7 @@ constexpr Op table[] = {
            kernels::take_diagonals(c.x[0], main_diagonals(last_axes(c.x[0], c.attrs<AxesAttrs>().axes)),
                                    y[0]);
          },
-     .rule = linear([](const Call& c, const Tensor& dy) { return spread(dy, c.attrs<AxesAttrs>()); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({37, 37}, -1, 1)}, .attrs = Attrs(AxesAttrs{1})},
-               {.inputs = {uniform({2, 3, 2, 3}, -1, 1)}, .attrs = Attrs(AxesAttrs{2})},
-               {.inputs = {uniform({0, 0}, -1, 1)}, .attrs = Attrs(AxesAttrs{1})},
-               {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(AxesAttrs{0})},
-               {.inputs = {f64({{1, 2}, {3, 4}})},
-                .attrs = Attrs(AxesAttrs{1}),
-                .expected = {f64({1, 4})},
-                .oracle = "np.diag(x)"}};
-         }},
+     .rule = linear([](const Call& c, const Tensor& dy) { return spread(dy, c.attrs<AxesAttrs>()); })},
 
     {.name = "trace",
      .doc = "The sum of the main diagonals of matrices: y = Σ x[…, i, i].",
@@ -310,18 +197,7 @@ constexpr Op table[] = {
      .rule = linear([](const Call& c, const Tensor& dy) {
        const kernels::DiagonalRows d = main_diagonal(c.x[0]);
        return matrix(broadcast_to(expand_dims(dy, -1), behind_extra(expand_dims(dy, -1), 1, {d.longest})), d);
-     }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({37, 37}, -1, 1)}},
-               {.inputs = {uniform({2, 3, 4}, -1, 1)}},
-               {.inputs = {uniform({2, 0, 3}, -1, 1)}},
-               {.inputs = {f64({{1, 2}, {3, 4}, {5, 6}})}, .expected = {f64(5)}, .oracle = "np.trace(x)"},
-               {.inputs = {tensor({{1, 2}, {3, 4}}, DType::i64)},
-                .expected = {tensor(5, DType::i64)},
-                .oracle = "np.trace(x)"}};
-         }},
+     })},
 
     {.name = "band_part",
      .doc = "x where low ≤ column - row ≤ high, else 0, of matrices in the last two axes.",
@@ -332,22 +208,7 @@ constexpr Op table[] = {
          [](const Call& c, std::span<Tensor> y) {
            kernels::band(c.x[0], c.attrs<BandAttrs>().low, c.attrs<BandAttrs>().high, y[0]);
          },
-     .rule = linear([](const Call& c, const Tensor& dy) { return band(dy, c.attrs<BandAttrs>()); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {uniform({37, 5}, -1, 1)}, .attrs = within(-1, 2)},
-                                      {.inputs = {uniform({2, 3, 6}, -1, 1)}, .attrs = within(2, 3)},
-                                      {.inputs = {uniform({2, 3, 4}, -1, 1)}, .attrs = within(9, kAll)},
-                                      {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = within(0, 0)},
-                                      {.inputs = {f64({{1, 2, 3}, {4, 5, 6}, {7, 8, 9}})},
-                                       .attrs = within(-kAll, -1),
-                                       .expected = {f64({{0, 0, 0}, {4, 0, 0}, {7, 8, 0}})},
-                                       .oracle = "np.tril(x, -1)"},
-                                      {.inputs = {f64({{1, 2, 3}, {4, 5, 6}, {7, 8, 9}})},
-                                       .attrs = within(0, 1),
-                                       .expected = {f64({{1, 2, 0}, {0, 5, 6}, {0, 0, 9}})},
-                                       .oracle = "np.triu(np.tril(x, 1))"}};
-         }},
+     .rule = linear([](const Call& c, const Tensor& dy) { return band(dy, c.attrs<BandAttrs>()); })},
 };
 
 Tensor part(const Tensor& x, const kernels::DiagonalRows& d, double padding) {

@@ -6,30 +6,12 @@
 #include "core/storage.h"
 #include "kernels/layout/gather_scatter.h"
 #include "ops/axes.h"
+#include "ops/layout/index.h"
 #include "ops/layout/positions.h"
-#include "ops/samples.h"
 #include "tapedeck/ops/array.h"
 
 namespace tapedeck {
 namespace {
-
-using namespace samples;
-
-// Axes count from the end, and attributes speak of the last axes only, so that further axes in front pass
-// through.
-struct GatherAttrs {
-  int axis, batch = 0, axes = 0;   // the first `batch` of the last `axes` axes go with those of indices
-};
-struct ScatterAttrs {
-  Shape shape;
-  int axis, batch = 0;
-};
-struct GatherNdAttrs {
-  int axes;   // the index counts among the last `axes` axes of x
-};
-struct ScatterNdAttrs {
-  Shape shape;
-};
 
 // Axes of indices behind those that go with axes of x.
 Shape chosen(const Tensor& indices, int batch) {
@@ -132,8 +114,6 @@ Gradient scatter_add_vjp(const Call& c, const Tensor& dy);
 Gradient gather_nd_vjp(const Call& c, const Tensor& dy);
 Gradient scatter_nd_vjp(const Call& c, const Tensor& dy);
 
-Tensor i64(std::initializer_list<std::int64_t> v) { return tensor(v); }
-
 constexpr Op table[] = {
     {.name = "gather",
      .doc = "Slices of x along an axis: y[…, k, …] = x[…, indices[k], …].",
@@ -141,61 +121,14 @@ constexpr Op table[] = {
      .args = {"x", "indices"},
      .infer = infer_gather,
      .forward = run_gather,
-     .rule = linear([](const Call& c, const Tensor& dy) { return gather_vjp(c, dy); }, {.x = 0b10}),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({5, 3}, -1, 1), i64({4, 0, 4, 2})}, .attrs = Attrs(GatherAttrs{-2})},
-               {.inputs = {uniform({7}, -1, 1), tensor<std::int32_t>({{1, 6}, {1, 0}, {3, 3}})},
-                .attrs = Attrs(GatherAttrs{-1})},
-               {.inputs = {uniform({2, 4, 3}, -1, 1), tensor(std::int64_t{3})},
-                .attrs = Attrs(GatherAttrs{-2})},
-               {.inputs = {uniform({37, 2}, -1, 1), tensor(std::vector<std::int64_t>{}, {0})},
-                .attrs = Attrs(GatherAttrs{-2})},
-               {.inputs = {uniform({2, 3, 4, 2}, -1, 1), tensor<std::int64_t>({{3, 0, 3}, {1, 1, 2}})},
-                .attrs = Attrs(GatherAttrs{-2, 1, 4})},
-               {.inputs = {uniform({2, 2, 5}, -1, 1), zeros({2, 2, 37}, DType::i32)},
-                .attrs = Attrs(GatherAttrs{-1, 2, 3})},
-               {.inputs = {uniform({0, 2, 3}, -1, 1), zeros({0, 4}, DType::i64)},
-                .attrs = Attrs(GatherAttrs{-1, 1, 3})},
-               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), tensor<std::int64_t>({{2, 0, 2}, {0, 1, 1}})},
-                .attrs = Attrs(GatherAttrs{-1, 1, 2}),
-                .expected = {f64({{3, 1, 3}, {4, 5, 5}})},
-                .oracle = "np.take_along_axis(x, indices, axis=-1)"},
-               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), i64({2, 0, 2, 1})},
-                .attrs = Attrs(GatherAttrs{-1}),
-                .expected = {f64({{3, 1, 3, 2}, {6, 4, 6, 5}})},
-                .oracle = "np.take(x, indices, axis=-1)"}};
-         }},
+     .rule = linear([](const Call& c, const Tensor& dy) { return gather_vjp(c, dy); }, {.x = 0b10})},
 
     {.name = "scatter_add",
      .doc = "The adjoint of gather: zeros of a shape, with y[…, indices[k], …] += x[…, k, …].",
      .args = {"x", "indices"},
      .infer = infer_scatter_add,
      .forward = run_scatter_add,
-     .rule = linear([](const Call& c, const Tensor& dy) { return scatter_add_vjp(c, dy); }, {.x = 0b10}),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({4, 3}, -1, 1), i64({4, 0, 4, 2})},
-                .attrs = Attrs(ScatterAttrs{{5, 3}, -2})},
-               {.inputs = {uniform({2, 3, 2}, -1, 1), tensor<std::int32_t>({{1, 6, 1}, {0, 3, 3}})},
-                .attrs = Attrs(ScatterAttrs{{7, 2}, -2})},
-               {.inputs = {uniform({2, 3}, -1, 1), tensor(std::int64_t{1})},
-                .attrs = Attrs(ScatterAttrs{{2, 37, 3}, -2})},
-               {.inputs = {uniform({2, 3, 3, 2}, -1, 1), tensor<std::int64_t>({{3, 0, 3}, {1, 1, 2}})},
-                .attrs = Attrs(ScatterAttrs{{2, 3, 4, 2}, -2, 1})},
-               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), tensor<std::int64_t>({{3, 0, 3}, {1, 1, 2}})},
-                .attrs = Attrs(ScatterAttrs{{2, 4}, -1, 1}),
-                .expected = {f64({{2, 0, 0, 4}, {0, 9, 6, 0}})},
-                .oracle = "torch.zeros(2, 4, dtype=torch.float64).scatter_add(1, torch.tensor(indices), "
-                          "torch.tensor(x)).numpy()"},
-               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), i64({3, 0, 3})},
-                .attrs = Attrs(ScatterAttrs{{2, 4}, -1}),
-                .expected = {f64({{2, 0, 0, 4}, {5, 0, 0, 10}})},
-                .oracle = "torch.zeros(2, 4, dtype=torch.float64).index_add(1, torch.tensor(indices), "
-                          "torch.tensor(x)).numpy()"}};
-         }},
+     .rule = linear([](const Call& c, const Tensor& dy) { return scatter_add_vjp(c, dy); }, {.x = 0b10})},
 
     {.name = "gather_nd",
      .doc = "Parts of x at the positions in the last axis of indices: y[k…, …] = x[indices[k…, 0], "
@@ -204,27 +137,7 @@ constexpr Op table[] = {
      .args = {"x", "indices"},
      .infer = infer_gather_nd,
      .forward = run_gather_nd,
-     .rule = linear([](const Call& c, const Tensor& dy) { return gather_nd_vjp(c, dy); }, {.x = 0b10}),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({3, 4, 5}, -1, 1), tensor<std::int64_t>({{2, 0}, {1, 3}, {2, 0}})},
-                .attrs = Attrs(GatherNdAttrs{3})},
-               {.inputs = {uniform({3, 37}, -1, 1), tensor<std::int32_t>({{2}, {0}, {2}})},
-                .attrs = Attrs(GatherNdAttrs{2})},
-               {.inputs = {uniform({2, 3}, -1, 1),
-                           tensor<std::int64_t>({{{0, 2}, {1, 1}}, {{0, 2}, {0, 0}}})},
-                .attrs = Attrs(GatherNdAttrs{2})},
-               {.inputs = {uniform({2, 3}, -1, 1), i64({1, 2})}, .attrs = Attrs(GatherNdAttrs{2})},
-               {.inputs = {uniform({2, 3}, -1, 1), zeros({4, 0}, DType::i64)},
-                .attrs = Attrs(GatherNdAttrs{2})},
-               {.inputs = {uniform({2, 3}, -1, 1), zeros({0, 2}, DType::i64)},
-                .attrs = Attrs(GatherNdAttrs{2})},
-               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), tensor<std::int64_t>({{0, 1}, {1, 2}, {0, 1}})},
-                .attrs = Attrs(GatherNdAttrs{2}),
-                .expected = {f64({2, 6, 2})},
-                .oracle = "x[tuple(indices.T)]"}};
-         }},
+     .rule = linear([](const Call& c, const Tensor& dy) { return gather_nd_vjp(c, dy); }, {.x = 0b10})},
 
     {.name = "scatter_nd",
      .doc = "The adjoint of gather_nd: zeros of a shape, with y[indices[k…, 0], indices[k…, 1], …] += "
@@ -233,25 +146,7 @@ constexpr Op table[] = {
      .args = {"updates", "indices"},
      .infer = infer_scatter_nd,
      .forward = run_scatter_nd,
-     .rule = linear([](const Call& c, const Tensor& dy) { return scatter_nd_vjp(c, dy); }, {.x = 0b10}),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({3, 5}, -1, 1), tensor<std::int64_t>({{2, 0}, {1, 3}, {2, 0}})},
-                .attrs = Attrs(ScatterNdAttrs{{3, 4, 5}})},
-               {.inputs = {uniform({2, 3}, -1, 1), tensor<std::int32_t>({{{4}, {36}, {4}}, {{0}, {1}, {2}}})},
-                .attrs = Attrs(ScatterNdAttrs{{37}})},
-               {.inputs = {uniform({}, -1, 1), i64({1, 2})}, .attrs = Attrs(ScatterNdAttrs{{2, 3}})},
-               {.inputs = {uniform({4, 2}, -1, 1), zeros({4, 0}, DType::i64)},
-                .attrs = Attrs(ScatterNdAttrs{{2}})},
-               {.inputs = {uniform({0, 3}, -1, 1), zeros({0, 1}, DType::i64)},
-                .attrs = Attrs(ScatterNdAttrs{{2, 3}})},
-               {.inputs = {f64({1, 10, 100}), tensor<std::int64_t>({{0, 1}, {1, 1}, {0, 1}})},
-                .attrs = Attrs(ScatterNdAttrs{{2, 2}}),
-                .expected = {f64({{0, 101}, {0, 10}})},
-                .oracle = "torch.zeros(2, 2, dtype=torch.float64).index_put(tuple(torch.tensor(indices).T), "
-                          "torch.tensor(updates), accumulate=True).numpy()"}};
-         }},
+     .rule = linear([](const Call& c, const Tensor& dy) { return scatter_nd_vjp(c, dy); }, {.x = 0b10})},
 };
 
 // Rows of an embedding: the gradient names the rows that were used. Stacked cotangents have no such form and

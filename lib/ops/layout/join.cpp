@@ -1,5 +1,7 @@
 // Tensors made of others, and cut into others, along an axis. In: tensors of any dtype, or one. Out: one, or
 // several.
+#include "ops/layout/join.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -8,22 +10,10 @@
 #include "kernels/layout/copy.h"
 #include "ops/axes.h"
 #include "ops/layout/slice.h"
-#include "ops/samples.h"
 #include "tapedeck/ops/math.h"
 
 namespace tapedeck {
 namespace {
-
-using namespace samples;
-
-// Axes count from the end: further axes in front, which stacked cotangents have, stay as they are.
-struct AxisAttrs {
-  int axis;   // of what is joined or cut
-};
-struct SplitAttrs {
-  int axis;
-  std::vector<std::int64_t> sizes;
-};
 
 Spec infer_concat(const Call& c) {
   const Tensor& first = c.x[0];
@@ -133,22 +123,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = infer_concat,
      .forward = run_join,
-     .rule = stacking_jvp(custom({}, concat_vjp, join_jvp)),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({2, 3}, -1, 1), uniform({2, 37}, -1, 1, 1), uniform({2, 0}, -1, 1)},
-                .attrs = Attrs(AxisAttrs{-1})},
-               {.inputs = {uniform({3, 2, 2}, -1, 1), uniform({3, 1, 2}, -1, 1, 1)},
-                .attrs = Attrs(AxisAttrs{-2})},
-               {.inputs = {uniform({1}, -1, 1), uniform({2}, -1, 1, 1), uniform({1}, -1, 1, 2),
-                           uniform({3}, -1, 1, 3), uniform({1}, -1, 1, 4)},
-                .attrs = Attrs(AxisAttrs{-1})},
-               {.inputs = {f64({{1, 2}, {3, 4}}), f64({{5, 6}, {7, 8}})},
-                .attrs = Attrs(AxisAttrs{-1}),
-                .expected = {f64({{1, 2, 5, 6}, {3, 4, 7, 8}})},
-                .oracle = "np.concatenate((a, b), axis=-1)"}};
-         }},
+     .rule = stacking_jvp(custom({}, concat_vjp, join_jvp))},
 
     {.name = "stack",
      .doc = "Tensors of one shape joined along an axis of their own.",
@@ -156,21 +131,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = infer_stack,
      .forward = run_join,
-     .rule = stacking_jvp(custom({}, stack_vjp, join_jvp)),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({2, 37}, -1, 1), uniform({2, 37}, -1, 1, 1), uniform({2, 37}, -1, 1, 2)},
-                .attrs = Attrs(AxisAttrs{-2})},
-               {.inputs = {uniform({}, -1, 1), uniform({}, -1, 1, 1), uniform({}, -1, 1, 2),
-                           uniform({}, -1, 1, 3), uniform({}, -1, 1, 4)},
-                .attrs = Attrs(AxisAttrs{-1})},
-               {.inputs = {uniform({0, 3}, -1, 1), uniform({0, 3}, -1, 1)}, .attrs = Attrs(AxisAttrs{-3})},
-               {.inputs = {f64({{1, 2}, {3, 4}}), f64({{5, 6}, {7, 8}})},
-                .attrs = Attrs(AxisAttrs{-1}),
-                .expected = {f64({{{1, 5}, {2, 6}}, {{3, 7}, {4, 8}}})},
-                .oracle = "np.stack((a, b), axis=-1)"}};
-         }},
+     .rule = stacking_jvp(custom({}, stack_vjp, join_jvp))},
 
     {.name = "split",
      .doc = "x cut into parts along an axis.",
@@ -179,19 +140,7 @@ constexpr Op table[] = {
      .infer = infer_split,
      .forward = {[](const Call& c, std::span<Tensor> y) { run_cut(c.x[0], c.attrs<SplitAttrs>().axis, y); },
                  Outputs::own},
-     .rule = accepting_none(stacking_jvp(custom({}, split_vjp, cut_jvp))),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({3, 37}, -1, 1)}, .attrs = Attrs(SplitAttrs{-1, {20, 0, 17}})},
-               {.inputs = {uniform({2, 6, 5}, -1, 1)}, .attrs = Attrs(SplitAttrs{-2, {2, 2, 2}})},
-               {.inputs = {uniform({5}, -1, 1)}, .attrs = Attrs(SplitAttrs{-1, {5}})},
-               {.inputs = {uniform({0, 4}, -1, 1)}, .attrs = Attrs(SplitAttrs{-1, {1, 3}})},
-               {.inputs = {f64({{1, 2, 3, 4, 5}, {6, 7, 8, 9, 10}})},
-                .attrs = Attrs(SplitAttrs{-1, {2, 3}}),
-                .expected = {f64({{1, 2}, {6, 7}}), f64({{3, 4, 5}, {8, 9, 10}})},
-                .oracle = "np.split(x, [2], axis=-1)"}};
-         }},
+     .rule = accepting_none(stacking_jvp(custom({}, split_vjp, cut_jvp)))},
 
     {.name = "unstack",
      .doc = "The entries of x along an axis, without that axis.",
@@ -200,18 +149,7 @@ constexpr Op table[] = {
      .infer = infer_unstack,
      .forward = {[](const Call& c, std::span<Tensor> y) { run_cut(c.x[0], c.attrs<AxisAttrs>().axis, y); },
                  Outputs::own},
-     .rule = accepting_none(stacking_jvp(custom({}, unstack_vjp, cut_jvp))),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {uniform({3, 37}, -1, 1)}, .attrs = Attrs(AxisAttrs{-2})},
-                                      {.inputs = {uniform({2, 3, 5}, -1, 1)}, .attrs = Attrs(AxisAttrs{-2})},
-                                      {.inputs = {uniform({7}, -1, 1)}, .attrs = Attrs(AxisAttrs{-1})},
-                                      {.inputs = {uniform({0, 4}, -1, 1)}, .attrs = Attrs(AxisAttrs{-1})},
-                                      {.inputs = {f64({{1, 2}, {3, 4}})},
-                                       .attrs = Attrs(AxisAttrs{-1}),
-                                       .expected = {f64({1, 3}), f64({2, 4})},
-                                       .oracle = "[x[:, 0], x[:, 1]]"}};
-         }},
+     .rule = accepting_none(stacking_jvp(custom({}, unstack_vjp, cut_jvp)))},
 };
 
 // The only input whose gradient is wanted, or -1.

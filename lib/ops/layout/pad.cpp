@@ -3,13 +3,10 @@
 #include "ops/layout/entries.h"
 #include "ops/layout/slice.h"
 #include "ops/layout/take.h"
-#include "ops/samples.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {
-
-using namespace samples;
 
 Spec infer_pad(const Call& c) {
   const auto& [before, after, value] = c.attrs<PadAttrs>();
@@ -59,22 +56,7 @@ constexpr Op table[] = {
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
            dy[0] = padded(dx[0], {c.attrs<PadAttrs>().before, c.attrs<PadAttrs>().after});
-         })),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({3, 5}, -1, 1)}, .attrs = Attrs(PadAttrs{{1, 0}, {0, 32}})},
-               {.inputs = {uniform({0, 2}, -1, 1)}, .attrs = Attrs(PadAttrs{{1, 1}, {2, 0}})},
-               {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(PadAttrs{})},
-               {.inputs = {f64({{1, 2}})},
-                .attrs = Attrs(PadAttrs{{1, 1}, {0, 2}, 9}),
-                .expected = {f64({{9, 9, 9, 9, 9}, {9, 1, 2, 9, 9}})},
-                .oracle = "np.pad(x, ((1, 0), (1, 2)), constant_values=9)"},
-               {.inputs = {f64({{1, 2}, {3, 4}})},
-                .attrs = Attrs(PadAttrs{{1, 0}, {0, 2}}),
-                .expected = {f64({{0, 0, 0, 0}, {1, 2, 0, 0}, {3, 4, 0, 0}})},
-                .oracle = "np.pad(x, ((1, 0), (0, 2)))"}};
-         }},
+         }))},
 };
 
 }   // namespace

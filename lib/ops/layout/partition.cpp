@@ -1,5 +1,7 @@
 // Rows told apart and put together again. In: a tensor, with a mark or a number for each row; or several,
 // with the places of their rows. Out: some rows, several tensors, or one.
+#include "ops/layout/partition.h"
+
 #include "core/format.h"
 #include "core/storage.h"
 #include "kernels/layout/gather_scatter.h"
@@ -7,21 +9,10 @@
 #include "ops/axes.h"
 #include "ops/layout/positions.h"
 #include "ops/reduce/groups.h"
-#include "ops/samples.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {
-
-using namespace samples;
-
-// A row is what lies behind the marked axes of x: its last `rest` axes.
-struct RowAttrs {
-  int rest;
-};
-struct PartAttrs {
-  int rest, count;
-};
 
 int rest_of(const Call& c) { return c.attrs<RowAttrs>().rest; }
 
@@ -221,9 +212,6 @@ void stitch_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   dy[0] = c.op.execute(x, c.raw_attrs);
 }
 
-Tensor i64(std::initializer_list<std::int64_t> v) { return tensor(v); }
-Tensor marks(std::initializer_list<double> v) { return tensor(v, DType::boolean); }
-
 constexpr Op table[] = {
     {.name = "boolean_mask",
      .doc = "The parts of x for which a mask of the shape of its first axes holds, in their order.",
@@ -233,25 +221,8 @@ constexpr Op table[] = {
          [](const Call& c, std::span<Tensor> y) {
            kernels::keep_where(c.x[0], c.x[1], around_mask(c, c.x[0]), y[0]);
          },
-     .rule = linear([](const Call& c, const Tensor& dy) { return put(dy, c.x[1], rest_of(c)); }, {.x = 0b10}),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({5, 37}, -1, 1), marks({1, 0, 1, 1, 0})}, .attrs = Attrs(RowAttrs{1})},
-               {.inputs = {uniform({2, 3, 4}, -1, 1), reshape(marks({0, 1, 1, 1, 0, 0}), {2, 3})},
-                .attrs = Attrs(RowAttrs{1})},
-               {.inputs = {uniform({37}, -1, 1), ones({37}, DType::boolean)}, .attrs = Attrs(RowAttrs{0})},
-               {.inputs = {uniform({3, 2}, -1, 1), zeros({3}, DType::boolean)}, .attrs = Attrs(RowAttrs{1})},
-               {.inputs = {uniform({0, 2}, -1, 1), zeros({0}, DType::boolean)}, .attrs = Attrs(RowAttrs{1})},
-               {.inputs = {tensor({1, 2, 3}, DType::u8), marks({1, 0, 1})},
-                .attrs = Attrs(RowAttrs{0}),
-                .expected = {tensor({1, 3}, DType::u8)},
-                .oracle = "x[mask]"},
-               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), reshape(marks({0, 1, 1, 1, 0, 0}), {2, 3})},
-                .attrs = Attrs(RowAttrs{0}),
-                .expected = {f64({2, 3, 4})},
-                .oracle = "x[mask]"}};
-         }},
+     .rule =
+         linear([](const Call& c, const Tensor& dy) { return put(dy, c.x[1], rest_of(c)); }, {.x = 0b10})},
 
     {.name = "boolean_put",
      .doc = "The adjoint of boolean_mask: the rows of x, one after the other, where a mask holds, and zeros "
@@ -261,20 +232,7 @@ constexpr Op table[] = {
      .forward = [](const Call& c,
                    std::span<Tensor> y) { kernels::put_where(c.x[0], c.x[1], around_mask(c, y[0]), y[0]); },
      .rule =
-         linear([](const Call& c, const Tensor& dy) { return masked(dy, c.x[1], rest_of(c)); }, {.x = 0b10}),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({3, 37}, -1, 1), marks({1, 0, 1, 1, 0})}, .attrs = Attrs(RowAttrs{1})},
-               {.inputs = {uniform({3, 4}, -1, 1), reshape(marks({0, 1, 1, 1, 0, 0}), {2, 3})},
-                .attrs = Attrs(RowAttrs{1})},
-               {.inputs = {uniform({37}, -1, 1), ones({37}, DType::boolean)}, .attrs = Attrs(RowAttrs{0})},
-               {.inputs = {uniform({0, 2}, -1, 1), zeros({3}, DType::boolean)}, .attrs = Attrs(RowAttrs{1})},
-               {.inputs = {f64({2, 3, 4}), marks({0, 1, 1, 0, 1, 0})},
-                .attrs = Attrs(RowAttrs{0}),
-                .expected = {f64({0, 2, 3, 0, 4, 0})},
-                .oracle = "by hand"}};
-         }},
+         linear([](const Call& c, const Tensor& dy) { return masked(dy, c.x[1], rest_of(c)); }, {.x = 0b10})},
 
     {.name = "dynamic_partition",
      .doc = "The rows of x in parts by number: part j has the rows x[i, …] of partitions[i] = j, in their "
@@ -287,21 +245,7 @@ constexpr Op table[] = {
          custom({.x = 0b10}, partition_vjp,
                 [](const Call& c, Refs dx, std::span<Tensor> dy) {
                   std::ranges::move(c.op.run(std::vector<Tensor>{dx[0], c.x[1]}, c.raw_attrs), dy.begin());
-                }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({5, 37}, -1, 1), i64({2, 0, 2, 2, 0})}, .attrs = Attrs(PartAttrs{1, 3})},
-               {.inputs = {uniform({2, 3, 4}, -1, 1), tensor<std::int32_t>({{0, 1, 1}, {1, 0, 1}})},
-                .attrs = Attrs(PartAttrs{1, 2})},
-               {.inputs = {uniform({37}, -1, 1), zeros({37}, DType::i64)}, .attrs = Attrs(PartAttrs{0, 1})},
-               {.inputs = {uniform({}, -1, 1), tensor(std::int64_t{1})}, .attrs = Attrs(PartAttrs{0, 2})},
-               {.inputs = {uniform({0, 2}, -1, 1), zeros({0}, DType::i32)}, .attrs = Attrs(PartAttrs{1, 2})},
-               {.inputs = {f64({{1, 2}, {3, 4}, {5, 6}}), i64({1, 0, 1})},
-                .attrs = Attrs(PartAttrs{1, 2}),
-                .expected = {f64({{3, 4}}), f64({{1, 2}, {5, 6}})},
-                .oracle = "(x[partitions == 0], x[partitions == 1])"}};
-         }},
+                })},
 
     {.name = "dynamic_stitch",
      .doc = "Rows put into their places: y[indices[m][i], …] = x[m][i, …], the last one where a place is "
@@ -310,25 +254,7 @@ constexpr Op table[] = {
      .args = {"indices", "x"},
      .infer = infer_stitch,
      .forward = run_stitch,
-     .rule = custom({.x = kEverySecond}, stitch_vjp, stitch_jvp),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {i64({4, 0}), uniform({2, 37}, -1, 1), tensor<std::int32_t>({1, 2, 3}),
-                           uniform({3, 37}, -1, 1, 1)},
-                .attrs = Attrs(RowAttrs{1})},
-               {.inputs = {tensor<std::int64_t>({{2, 0}, {1, 1}}), uniform({2, 2, 3}, -1, 1),
-                           tensor(std::int64_t{2}), uniform({3}, -1, 1, 1)},
-                .attrs = Attrs(RowAttrs{1})},
-               {.inputs = {i64({1, 0, 1}), uniform({3}, -1, 1)}, .attrs = Attrs(RowAttrs{0})},
-               {.inputs = {zeros({0}, DType::i64), uniform({0, 3}, -1, 1)}, .attrs = Attrs(RowAttrs{1})},
-               {.inputs = {zeros({3}, DType::i64), uniform({3, 5}, -1, 1)}, .attrs = Attrs(RowAttrs{1})},
-               {.inputs = {i64({3, 1}), f64({{1, 2}, {3, 4}}), i64({0, 2, 1}),
-                           f64({{5, 6}, {7, 8}, {9, 10}})},
-                .attrs = Attrs(RowAttrs{1}),
-                .expected = {f64({{5, 6}, {9, 10}, {7, 8}, {1, 2}})},
-                .oracle = "by hand"}};
-         }},
+     .rule = custom({.x = kEverySecond}, stitch_vjp, stitch_jvp)},
 };
 
 Tensor masked(const Tensor& x, const Tensor& mask, int rest) {

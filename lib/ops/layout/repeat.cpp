@@ -1,4 +1,6 @@
 // Entries repeated, rotated and reversed. In: tensors of any dtype. Out: the same elements in other places.
+#include "ops/layout/repeat.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -11,27 +13,10 @@
 #include "ops/layout/sharing.h"
 #include "ops/layout/take.h"
 #include "ops/reduce/groups.h"
-#include "ops/samples.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {
-
-using namespace samples;
-
-// Axes count from the end, so that further ones in front pass through.
-struct RepeatAttrs {
-  int axis;
-  std::int64_t count;
-  std::vector<std::int64_t> counts;   // counts: one for each entry, else count for all
-};
-struct RollAttrs {
-  int axis;
-  std::int64_t by;   // 0 <= by < extent
-};
-struct SequenceAttrs {
-  int sequence, batch;
-};
 
 Spec infer_repeat(const Call& c) {
   const auto& [from_end, count, counts] = c.attrs<RepeatAttrs>();
@@ -116,12 +101,6 @@ void run_sequence(const Call& c, std::span<Tensor> y) {
 Tensor turned(const Tensor& x, const Tensor& lengths, const SequenceAttrs& axes);
 Tensor rolled(const Tensor& x, const RollAttrs& a);
 
-OwnedAttrs times(std::int64_t count, int axis) { return Attrs(RepeatAttrs{axis, count, {}}); }
-OwnedAttrs times(std::vector<std::int64_t> counts, int axis) {
-  return Attrs(RepeatAttrs{axis, 0, std::move(counts)});
-}
-Tensor i64(std::initializer_list<std::int64_t> v) { return tensor(v); }
-
 Spec infer_roll(const Call& c) {
   const auto& [axis, by] = c.attrs<RollAttrs>();
   require_axes(c, -axis);
@@ -149,45 +128,14 @@ constexpr Op table[] = {
      .rule = linear([](const Call& c, const Tensor& dy) {
        const auto& [axis, by] = c.attrs<RollAttrs>();
        return rolled(dy, {axis, c.x[0].shape()[c.x[0].ndim() + axis] - by});
-     }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({3, 37}, -1, 1)}, .attrs = Attrs(RollAttrs{-1, 5})},
-               {.inputs = {uniform({2, 3, 2}, -1, 1)}, .attrs = Attrs(RollAttrs{-2, 1})},
-               {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = Attrs(RollAttrs{-1, 2})},
-               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})},
-                .attrs = Attrs(RollAttrs{-1, 1}),
-                .expected = {f64({{3, 1, 2}, {6, 4, 5}})},
-                .oracle = "np.roll(x, 1, axis=-1)"},
-               {.inputs = {f64({{1, 2}, {3, 4}, {5, 6}})},
-                .attrs = Attrs(RollAttrs{-2, 2}),
-                .expected = {f64({{3, 4}, {5, 6}, {1, 2}})},
-                .oracle = "np.roll(x, 2, axis=-2)"}};
-         }},
+     })},
 
     {.name = "repeat",
      .doc = "Each entry of x along an axis several times, one copy after the other.",
      .args = {"x"},
      .infer = infer_repeat,
      .forward = {run_repeat, Outputs::own},
-     .rule = linear([](const Call& c, const Tensor& dy) { return sum_of_copies(c, dy); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {uniform({3, 37}, -1, 1)}, .attrs = times(2, -2)},
-                                      {.inputs = {uniform({2, 3, 2}, -1, 1)}, .attrs = times(3, -1)},
-                                      {.inputs = {uniform({2, 3, 2}, -1, 1)}, .attrs = times({2, 0, 1}, -2)},
-                                      {.inputs = {uniform({3, 2}, -1, 1)}, .attrs = times(0, -1)},
-                                      {.inputs = {uniform({0, 2}, -1, 1)}, .attrs = times(4, -2)},
-                                      {.inputs = {f64({{1, 2}, {3, 4}})},
-                                       .attrs = times(2, -1),
-                                       .expected = {f64({{1, 1, 2, 2}, {3, 3, 4, 4}})},
-                                       .oracle = "np.repeat(x, 2, axis=-1)"},
-                                      {.inputs = {f64({{1, 2}, {3, 4}})},
-                                       .attrs = times({1, 2}, -2),
-                                       .expected = {f64({{1, 2}, {3, 4}, {3, 4}})},
-                                       .oracle = "np.repeat(x, [1, 2], axis=0)"}};
-         }},
+     .rule = linear([](const Call& c, const Tensor& dy) { return sum_of_copies(c, dy); })},
 
     {.name = "reverse_sequence",
      .doc =
@@ -198,25 +146,7 @@ constexpr Op table[] = {
      .forward = run_sequence,
      .rule =
          linear([](const Call& c, const Tensor& dy) { return turned(dy, c.x[1], c.attrs<SequenceAttrs>()); },
-                {.x = 0b10}),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({3, 37}, -1, 1), i64({37, 0, 5})}, .attrs = Attrs(SequenceAttrs{-1, -2})},
-               {.inputs = {uniform({5, 2, 3}, -1, 1), tensor<std::int32_t>({4, 1, 5})},
-                .attrs = Attrs(SequenceAttrs{-3, -1})},
-               {.inputs = {uniform({2, 2, 4, 3}, -1, 1), i64({3, 4})}, .attrs = Attrs(SequenceAttrs{-2, -4})},
-               {.inputs = {uniform({3, 0}, -1, 1), zeros({3}, DType::i64)},
-                .attrs = Attrs(SequenceAttrs{-1, -2})},
-               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), i64({2, 3})},
-                .attrs = Attrs(SequenceAttrs{-1, -2}),
-                .expected = {f64({{2, 1, 3}, {6, 5, 4}})},
-                .oracle = "np.stack([np.r_[x[0, :2][::-1], x[0, 2:]], x[1, ::-1]])"},
-               {.inputs = {f64({{1, 2}, {3, 4}, {5, 6}}), i64({2, 3})},
-                .attrs = Attrs(SequenceAttrs{-2, -1}),
-                .expected = {f64({{3, 6}, {1, 4}, {5, 2}})},
-                .oracle = "np.stack([np.r_[x[:2, 0][::-1], x[2:, 0]], x[::-1, 1]], axis=1)"}};
-         }},
+                {.x = 0b10})},
 
 };
 

@@ -5,23 +5,12 @@
 #include "core/format.h"
 #include "core/storage.h"
 #include "kernels/layout/copy.h"
+#include "ops/layout/space_to_batch.h"
 #include "ops/nn/window.h"
-#include "ops/samples.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {
-
-using namespace samples;
-
-// Blocks of the axes behind the batch axis, which is axis -ndim; and what is added or cut off around them.
-struct BlockAttrs {
-  int ndim;
-  Shape block, before, after;
-};
-struct DepthAttrs {
-  std::int64_t block;
-};
 
 // The shape of x with another batch and other extents of space: f(extent, block, number of added entries).
 template <class F> Spec with_space(const Call& c, std::int64_t batch, const F& f) {
@@ -178,22 +167,7 @@ constexpr Op table[] = {
      .infer = infer_space_to_batch,
      .forward = {run_space_to_batch, Outputs::own},
      .rule =
-         linear([](const Call& c, const Tensor& dy) { return batch_to_space(c.attrs<BlockAttrs>(), dy); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({2, 3, 6, 5}, -1, 1)},
-                .attrs = Attrs(BlockAttrs{4, {2, 3}, {1, 0}, {0, 3}})},
-               {.inputs = {uniform({1, 2, 4, 2}, -1, 1)},
-                .attrs = Attrs(BlockAttrs{4, {2, 2, 1}, {0, 0, 1}, {0, 2, 0}})},
-               {.inputs = {uniform({37, 4}, -1, 1)}, .attrs = Attrs(BlockAttrs{2, {2}, {0}, {0}})},
-               {.inputs = {uniform({2, 0, 3}, -1, 1)}, .attrs = Attrs(BlockAttrs{3, {2}, {0}, {0}})},
-               {.inputs = {f64({{{1, 2}, {3, 4}}, {{5, 6}, {7, 8}}})},
-                .attrs = Attrs(BlockAttrs{3, {2, 3}, {0, 1}, {0, 0}}),
-                .expected = {tensor(std::vector<double>{0, 0, 1, 5, 2, 6, 0, 0, 3, 7, 4, 8}, {12, 1, 1})},
-                .oracle = "np.pad(x, ((0, 0), (0, 0), (1, 0))).reshape(2, 1, 2, 1, 3).transpose(2, 4, 0, 1, "
-                          "3).reshape(12, 1, 1)"}};
-         }},
+         linear([](const Call& c, const Tensor& dy) { return batch_to_space(c.attrs<BlockAttrs>(), dy); })},
 
     {.name = "batch_to_space_nd",
      .doc = "The opposite of space_to_batch_nd, where entries around the axes of space are cut off.",
@@ -202,20 +176,7 @@ constexpr Op table[] = {
      .infer = infer_batch_to_space,
      .forward = {run_batch_to_space, Outputs::own},
      .rule =
-         linear([](const Call& c, const Tensor& dy) { return space_to_batch(c.attrs<BlockAttrs>(), dy); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({12, 2, 3, 5}, -1, 1)},
-                .attrs = Attrs(BlockAttrs{4, {2, 3}, {1, 0}, {0, 3}})},
-               {.inputs = {uniform({4, 2, 2, 3}, -1, 1)},
-                .attrs = Attrs(BlockAttrs{4, {2, 2, 1}, {0, 0, 1}, {0, 2, 0}})},
-               {.inputs = {uniform({74, 2}, -1, 1)}, .attrs = Attrs(BlockAttrs{2, {2}, {0}, {0}})},
-               {.inputs = {f64({{{1, 2}}, {{3, 4}}, {{5, 6}}, {{7, 8}}})},
-                .attrs = Attrs(BlockAttrs{3, {2, 2}, {0, 1}, {0, 0}}),
-                .expected = {tensor(std::vector<double>{3, 2, 4, 7, 6, 8}, {1, 2, 3})},
-                .oracle = "x.reshape(2, 2, 1, 1, 2).transpose(2, 3, 0, 4, 1).reshape(1, 2, 4)[:, :, 1:]"}};
-         }},
+         linear([](const Call& c, const Tensor& dy) { return space_to_batch(c.attrs<BlockAttrs>(), dy); })},
 
     {.name = "space_to_depth",
      .doc = "Images with each block of pixels as one pixel of more channels.",
@@ -229,30 +190,7 @@ constexpr Op table[] = {
                  },
                  Outputs::own},
      .rule = linear(
-         [](const Call& c, const Tensor& dy) { return depth_to_space(dy, c.attrs<DepthAttrs>().block); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({2, 4, 6, 5}, -1, 1)}, .attrs = Attrs(DepthAttrs{2})},
-               {.inputs = {uniform({3, 9, 1}, -1, 1)}, .attrs = Attrs(DepthAttrs{3})},
-               {.inputs = {uniform({0, 4, 4, 2}, -1, 1)}, .attrs = Attrs(DepthAttrs{2})},
-               {.inputs = {uniform({1, 4, 4, 2}, -1, 1)},
-                .attrs = Attrs(DepthAttrs{2}),
-                .expected = {tensor(
-                    std::vector<double>{-0.7639320225002102,   0.4721359549995796,   -0.2917960675006306,
-                                        0.9442719099991592,    -0.8753882025018918,  0.36067977499789805,
-                                        -0.40325224750231214,  0.8328157299974777,   0.18033988749894903,
-                                        -0.5835921350012612,   0.6524758424985286,   -0.11145618000168156,
-                                        0.06888370749726747,   -0.6950483150029427,  0.5410196624968471,
-                                        -0.22291236000336312,  -0.9868443825035733,  0.2492235949962165,
-                                        -0.5147084275039937,   0.7213595499957961,   0.9016994374947451,
-                                        0.13776741499453493,   -0.6261646075056753,  0.6099033699941145,
-                                        -0.042572472504414094, -0.8065044950046243,  0.4295634824951655,
-                                        -0.3343685400050447,   -0.15402865250609565, -0.9179606750063058,
-                                        0.31810730249348396,   -0.44582472000672624},
-                    {1, 2, 2, 8})},
-                .oracle = "x.reshape(1, 2, 2, 2, 2, 2).transpose(0, 1, 3, 2, 4, 5).reshape(1, 2, 2, 8)"}};
-         }},
+         [](const Call& c, const Tensor& dy) { return depth_to_space(dy, c.attrs<DepthAttrs>().block); })},
 
     {.name = "depth_to_space",
      .doc = "The opposite of space_to_depth.",
@@ -266,29 +204,7 @@ constexpr Op table[] = {
                  },
                  Outputs::own},
      .rule = linear(
-         [](const Call& c, const Tensor& dy) { return space_to_depth(dy, c.attrs<DepthAttrs>().block); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({2, 2, 3, 20}, -1, 1)}, .attrs = Attrs(DepthAttrs{2})},
-               {.inputs = {uniform({1, 3, 9}, -1, 1)}, .attrs = Attrs(DepthAttrs{3})},
-               {.inputs = {uniform({1, 2, 2, 8}, -1, 1)},
-                .attrs = Attrs(DepthAttrs{2}),
-                .expected = {tensor(
-                    std::vector<double>{-0.7639320225002102,   0.4721359549995796,   -0.2917960675006306,
-                                        0.9442719099991592,    -0.8753882025018918,  0.36067977499789805,
-                                        -0.40325224750231214,  0.8328157299974777,   0.18033988749894903,
-                                        -0.5835921350012612,   0.6524758424985286,   -0.11145618000168156,
-                                        0.06888370749726747,   -0.6950483150029427,  0.5410196624968471,
-                                        -0.22291236000336312,  -0.9868443825035733,  0.2492235949962165,
-                                        -0.5147084275039937,   0.7213595499957961,   0.9016994374947451,
-                                        0.13776741499453493,   -0.6261646075056753,  0.6099033699941145,
-                                        -0.042572472504414094, -0.8065044950046243,  0.4295634824951655,
-                                        -0.3343685400050447,   -0.15402865250609565, -0.9179606750063058,
-                                        0.31810730249348396,   -0.44582472000672624},
-                    {1, 4, 4, 2})},
-                .oracle = "x.reshape(1, 2, 2, 2, 2, 2).transpose(0, 1, 3, 2, 4, 5).reshape(1, 4, 4, 2)"}};
-         }},
+         [](const Call& c, const Tensor& dy) { return space_to_depth(dy, c.attrs<DepthAttrs>().block); })},
 
 };
 

@@ -7,23 +7,10 @@
 #include "kernels/layout/take_along_axis.h"
 #include "ops/axes.h"
 #include "ops/layout/positions.h"
-#include "ops/samples.h"
 #include "tapedeck/ops/index.h"
 
 namespace tapedeck {
 namespace {
-
-using namespace samples;
-
-// Axes count from the end. Indices have `axes` axes; a tensor with more in front uses them for each entry
-// there.
-struct TakeAttrs {
-  int axis, axes;
-};
-struct AddAttrs {
-  Shape shape;
-  int axis;
-};
 
 Spec infer_take(const Call& c) {
   require_indices(c, 1);
@@ -68,8 +55,6 @@ void run(const Call& c, Kernel2 kernel, const Tensor& indexed, std::string_view 
 
 Tensor take(const Tensor& x, const Tensor& indices, int axis);
 
-Tensor i64(detail::List2<std::int64_t> v) { return tensor(v); }
-
 constexpr Op table[] = {
     {.name = "take_along_axis",
      .doc = "Single elements along an axis: y[…, k, …] = x[…, indices[…, k, …], …].",
@@ -85,29 +70,7 @@ constexpr Op table[] = {
            return add_along_axis(dy, c.x[1],
                                  Shape(c.x[0].shape().dims().last(static_cast<std::size_t>(axes))), axis);
          },
-         {.x = 0b10}),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({3, 37}, -1, 1), i64({{36, 0, 0}, {1, 2, 1}, {5, 5, 5}})},
-                .attrs = Attrs(TakeAttrs{-1, 2})},
-               {.inputs = {uniform({2, 4, 3}, -1, 1), tensor<std::int32_t>({{{3, 0, 3}}, {{1, 1, 2}}})},
-                .attrs = Attrs(TakeAttrs{-2, 3})},
-               {.inputs = {uniform({2, 2, 5}, -1, 1), zeros({2, 2, 37}, DType::i32)},
-                .attrs = Attrs(TakeAttrs{-1, 3})},
-               {.inputs = {uniform({0, 3}, -1, 1), zeros({0, 4}, DType::i64)},
-                .attrs = Attrs(TakeAttrs{-1, 2})},
-               {.inputs = {uniform({3, 2}, -1, 1), zeros({0, 2}, DType::i64)},
-                .attrs = Attrs(TakeAttrs{-2, 2})},
-               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), i64({{2, 0, 2, 1}, {0, 1, 1, 0}})},
-                .attrs = Attrs(TakeAttrs{-1, 2}),
-                .expected = {f64({{3, 1, 3, 2}, {4, 5, 5, 4}})},
-                .oracle = "np.take_along_axis(x, indices, axis=-1)"},
-               {.inputs = {i64({{1, 2, 3}, {4, 5, 6}}), i64({{1, 0, 1}})},
-                .attrs = Attrs(TakeAttrs{-2, 2}),
-                .expected = {i64({{4, 2, 6}})},
-                .oracle = "np.take_along_axis(x, indices, axis=0)"}};
-         }},
+         {.x = 0b10})},
 
     {.name = "add_along_axis",
      .doc = "The adjoint of take_along_axis: zeros of a shape, with y[…, indices[…, k, …], …] += x[…, k, …].",
@@ -119,27 +82,7 @@ constexpr Op table[] = {
          },
      .rule =
          linear([](const Call& c, const Tensor& dy) { return take(dy, c.x[1], c.attrs<AddAttrs>().axis); },
-                {.x = 0b10}),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({3, 3}, -1, 1), i64({{36, 0, 0}, {1, 2, 1}, {5, 5, 5}})},
-                .attrs = Attrs(AddAttrs{{3, 37}, -1})},
-               {.inputs = {uniform({2, 1, 3}, -1, 1), tensor<std::int32_t>({{{3, 0, 3}}, {{1, 1, 2}}})},
-                .attrs = Attrs(AddAttrs{{2, 4, 3}, -2})},
-               {.inputs = {uniform({2, 0}, -1, 1), zeros({2, 0}, DType::i64)},
-                .attrs = Attrs(AddAttrs{{2, 3}, -1})},
-               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), i64({{3, 0, 3}, {1, 1, 2}})},
-                .attrs = Attrs(AddAttrs{{2, 4}, -1}),
-                .expected = {f64({{2, 0, 0, 4}, {0, 9, 6, 0}})},
-                .oracle = "torch.zeros(2, 4, dtype=torch.float64).scatter_add(1, torch.tensor(indices), "
-                          "torch.tensor(x)).numpy()"},
-               {.inputs = {i64({{1, 2}, {4, 5}, {6, 7}}), i64({{1, 0}, {1, 1}, {0, 1}})},
-                .attrs = Attrs(AddAttrs{{2, 2}, -2}),
-                .expected = {i64({{6, 2}, {5, 12}})},
-                .oracle = "torch.zeros(2, 2, dtype=torch.int64).scatter_add(0, torch.tensor(indices), "
-                          "torch.tensor(x)).numpy()"}};
-         }},
+                {.x = 0b10})},
 };
 
 Tensor take(const Tensor& x, const Tensor& indices, int axis) {

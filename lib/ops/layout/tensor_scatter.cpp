@@ -1,20 +1,15 @@
 // Updates at positions. In: a tensor, positions in it, and updates. Out: the tensor with the updates in it.
+#include "ops/layout/tensor_scatter.h"
+
 #include "core/format.h"
 #include "core/storage.h"
 #include "kernels/layout/copy.h"
 #include "kernels/layout/gather_scatter.h"
 #include "ops/layout/positions.h"
-#include "ops/samples.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {
-
-using namespace samples;
-
-struct IntoAttrs {
-  int axes;   // positions count among the last `axes` axes of x; stacked cotangents have more in front
-};
 
 // updates are [entries…, x.shape[depth], …].
 Shape updates_of(const Call& c, const Tensor& x) {
@@ -118,8 +113,6 @@ constexpr Rule kShared = custom(
       dy[0] = sum / chosen.count;
     });
 
-Tensor i64(std::initializer_list<std::initializer_list<std::int64_t>> v) { return tensor(v); }
-
 constexpr Op table[] = {
     {.name = "tensor_scatter_update",
      .doc = "x with updates at positions: y[indices[k…]] = updates[k…], the last one where a position comes "
@@ -128,31 +121,7 @@ constexpr Op table[] = {
      .args = {"x", "indices", "updates"},
      .infer = infer_into,
      .forward = [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::RowFold::last, y[0]); },
-     .rule = kUpdated,
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({3, 4, 5}, -1, 1), i64({{2, 0}, {1, 3}, {0, 0}}),
-                           uniform({3, 5}, -1, 1, 1)},
-                .attrs = Attrs(IntoAttrs{3})},
-               {.inputs = {uniform({37}, -1, 1), tensor<std::int32_t>({{{4}, {36}}, {{0}, {2}}}),
-                           uniform({2, 2}, -1, 1, 1)},
-                .attrs = Attrs(IntoAttrs{1})},
-               {.inputs = {uniform({2, 3}, -1, 1), zeros({0, 2}, DType::i64), zeros({0}, DType::f64)},
-                .attrs = Attrs(IntoAttrs{2})},
-               {.inputs = {uniform({0, 3}, -1, 1), zeros({0, 1}, DType::i64), zeros({0, 3}, DType::f64)},
-                .attrs = Attrs(IntoAttrs{2})},
-               {.inputs = {tensor({1, 2, 3, 4}, DType::i32), i64({{1}, {3}, {1}}),
-                           tensor({9, 8, 7}, DType::i32)},
-                .attrs = Attrs(IntoAttrs{1}),
-                .expected = {tensor({1, 7, 3, 8}, DType::i32)},
-                .oracle = "by hand"},
-               {.inputs = {f64({{1, 2}, {3, 4}, {5, 6}}), i64({{2}, {0}}), f64({{-1, -2}, {-3, -4}})},
-                .attrs = Attrs(IntoAttrs{2}),
-                .expected = {f64({{-3, -4}, {3, 4}, {-1, -2}})},
-                .oracle =
-                    "torch.tensor(x).index_put((torch.tensor(indices[:, 0]),), torch.tensor(updates))"}};
-         }},
+     .rule = kUpdated},
 
     {.name = "tensor_scatter_add",
      .doc = "x with updates added at positions: y[indices[k…]] += updates[k…].",
@@ -160,29 +129,7 @@ constexpr Op table[] = {
      .args = {"x", "indices", "updates"},
      .infer = infer_sum,
      .forward = [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::RowFold::sum, y[0]); },
-     .rule = kSummed<false>,
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({3, 4, 5}, -1, 1), i64({{2, 0}, {1, 3}, {2, 0}}),
-                           uniform({3, 5}, -1, 1, 1)},
-                .attrs = Attrs(IntoAttrs{3})},
-               {.inputs = {uniform({37}, -1, 1), tensor<std::int32_t>({{{4}, {36}}, {{4}, {2}}}),
-                           uniform({2, 2}, -1, 1, 1)},
-                .attrs = Attrs(IntoAttrs{1})},
-               {.inputs = {uniform({2, 3}, -1, 1), zeros({0, 2}, DType::i64), zeros({0}, DType::f64)},
-                .attrs = Attrs(IntoAttrs{2})},
-               {.inputs = {tensor({1, 2, 3, 4}, DType::i32), i64({{1}, {3}, {1}}),
-                           tensor({9, 8, 7}, DType::i32)},
-                .attrs = Attrs(IntoAttrs{1}),
-                .expected = {tensor({1, 18, 3, 12}, DType::i32)},
-                .oracle = "by hand"},
-               {.inputs = {f64({{1, 2}, {3, 4}, {5, 6}}), i64({{2}, {2}}), f64({{-1, -2}, {-3, -5}})},
-                .attrs = Attrs(IntoAttrs{2}),
-                .expected = {f64({{1, 2}, {3, 4}, {1, -1}})},
-                .oracle = "torch.tensor(x).index_put((torch.tensor(indices[:, 0]),), torch.tensor(updates), "
-                          "accumulate=True)"}};
-         }},
+     .rule = kSummed<false>},
 
     {.name = "tensor_scatter_sub",
      .doc = "x with updates subtracted at positions: y[indices[k…]] -= updates[k…].",
@@ -190,21 +137,7 @@ constexpr Op table[] = {
      .args = {"x", "indices", "updates"},
      .infer = infer_sum,
      .forward = [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::RowFold::difference, y[0]); },
-     .rule = kSummed<true>,
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({3, 4, 5}, -1, 1), i64({{2, 0}, {1, 3}, {2, 0}}),
-                           uniform({3, 5}, -1, 1, 1)},
-                .attrs = Attrs(IntoAttrs{3})},
-               {.inputs = {uniform({37}, -1, 1), i64({{4}, {36}, {4}}), uniform({3}, -1, 1, 1)},
-                .attrs = Attrs(IntoAttrs{1})},
-               {.inputs = {f64({{1, 2}, {3, 4}, {5, 6}}), i64({{2}, {2}}), f64({{-1, -2}, {-3, -5}})},
-                .attrs = Attrs(IntoAttrs{2}),
-                .expected = {f64({{1, 2}, {3, 4}, {9, 13}})},
-                .oracle = "torch.tensor(x).index_put((torch.tensor(indices[:, 0]),), torch.tensor(-updates), "
-                          "accumulate=True)"}};
-         }},
+     .rule = kSummed<true>},
 
     {.name = "tensor_scatter_max",
      .doc = "The larger of x and the updates at positions: y[indices[k…]] = max(…, updates[k…]); equal ones "
@@ -213,20 +146,7 @@ constexpr Op table[] = {
      .args = {"x", "indices", "updates"},
      .infer = infer_extreme,
      .forward = [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::RowFold::max, y[0]); },
-     .rule = kShared,
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {distinct({3, 4, 5}), i64({{2, 0}, {1, 3}, {2, 0}}), uniform({3, 5}, -2, 3, 1)},
-                .attrs = Attrs(IntoAttrs{3})},
-               {.inputs = {distinct({37}), i64({{4}, {36}, {4}}), uniform({3}, -3, 3, 1)},
-                .attrs = Attrs(IntoAttrs{1})},
-               {.inputs = {f64({1, 2, 3, 4}), i64({{1}, {3}, {1}}), f64({9, -8, 7})},
-                .attrs = Attrs(IntoAttrs{1}),
-                .expected = {f64({1, 9, 3, 4})},
-                .oracle = "torch.tensor(x).scatter_reduce(0, torch.tensor(indices[:, 0]), "
-                          "torch.tensor(updates), 'amax')"}};
-         }},
+     .rule = kShared},
 
     {.name = "tensor_scatter_min",
      .doc = "The smaller of x and the updates at positions: y[indices[k…]] = min(…, updates[k…]); equal ones "
@@ -235,18 +155,7 @@ constexpr Op table[] = {
      .args = {"x", "indices", "updates"},
      .infer = infer_extreme,
      .forward = [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::RowFold::min, y[0]); },
-     .rule = kShared,
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {distinct({3, 4, 5}), i64({{2, 0}, {1, 3}, {2, 0}}), uniform({3, 5}, -2, 3, 1)},
-                .attrs = Attrs(IntoAttrs{3})},
-               {.inputs = {f64({1, 2, 3, 4}), i64({{1}, {3}, {1}}), f64({9, -8, 1})},
-                .attrs = Attrs(IntoAttrs{1}),
-                .expected = {f64({1, 1, 3, -8})},
-                .oracle = "torch.tensor(x).scatter_reduce(0, torch.tensor(indices[:, 0]), "
-                          "torch.tensor(updates), 'amin')"}};
-         }},
+     .rule = kShared},
 };
 
 Tensor into(const Op& op, const Tensor& x, const Tensor& indices, const Tensor& updates) {

@@ -4,13 +4,10 @@
 
 #include "ops/axes.h"
 #include "ops/linalg/matrices.h"
-#include "ops/samples.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {
-
-using namespace samples;
 
 std::vector<Spec> infer_eig(const Call& c) {
   require_square(c, 0, Take::complexes);
@@ -62,32 +59,7 @@ constexpr Op table[] = {
      .infer = infer_eig,
      .forward = [](const Call& c,
                    std::span<Tensor> y) { require_convergence(c, kernels::eig(c.x[0], y[0], y[1])); },
-     .rule = accepting_none(custom({.y = true}, eig_vjp, eig_jvp)),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({1, 1}, -1, 1)}},
-               {.inputs = {uniform({0, 0}, -1, 1)}},
-               {.inputs = {uniform({3, 3}, -1, 1)}},
-               {.inputs = {uniform({2, 4, 4}, -1, 1, 1)}},
-               {.inputs = {spread({4, 4})}},
-               {.inputs = {f64({{1, -8}, {2, 1}})},
-                .expected = {c128({{1, 4}, {1, -4}}),
-                             reshape(c128({{1, 0}, {1, 0}, {0, -0.5}, {0, 0.5}}), {2, 2})},
-                .oracle = "(lambda w, v: (w, v / v[np.abs(v).argmax(0), np.arange(2)]))(*np.linalg.eig(x))"},
-               {.inputs = {f64({{2, 0.5, 0}, {0, 3, 0}, {1, 0, -1}})},
-                .expected = {c128({{-1, 0}, {2, 0}, {3, 0}}), reshape(c128({{0, 0},
-                                                                            {1, 0},
-                                                                            {0.5, 0},
-                                                                            {0, 0},
-                                                                            {0, 0},
-                                                                            {1, 0},
-                                                                            {1, 0},
-                                                                            {0.3333333333333333, 0},
-                                                                            {0.125, 0}}),
-                                                                      {3, 3})},
-                .oracle = "(lambda w, v: (w, v / v[np.abs(v).argmax(0), np.arange(3)]))(*np.linalg.eig(x))"}};
-         }},
+     .rule = accepting_none(custom({.y = true}, eig_vjp, eig_jvp))},
 };
 
 }   // namespace

@@ -9,15 +9,11 @@
 #include "core/format.h"
 #include "core/storage.h"
 #include "ops/axes.h"
-#include "ops/samples.h"
+#include "ops/linalg/einsum.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {
-
-/// A character for each axis: a letter, or for an axis that "..." stands for how far it is from the end of
-/// these, from 1 on.
-using Labels = std::string;
 bool has(const Labels& labels, char l) { return labels.find(l) != Labels::npos; }
 bool broadcasts(char l) { return l <= Shape::kMaxRank; }
 
@@ -296,12 +292,6 @@ Term product(Term a, Term b, const Labels& wanted) {
   return MatrixProduct(a, b, wanted).result();
 }
 
-using namespace samples;
-
-// Of one operand or of two; a label stands once in each, and in the output.
-struct EinsumAttrs {
-  Labels a, b, output;
-};
 const Labels& labels_of(const Call& c, int i) {
   return i ? c.attrs<EinsumAttrs>().b : c.attrs<EinsumAttrs>().a;
 }
@@ -407,11 +397,6 @@ constexpr Rule kProduct = [] {
   return rule;
 }();
 
-OwnedAttrs of_two(Labels a, Labels b, Labels output) {
-  return Attrs(EinsumAttrs{std::move(a), std::move(b), std::move(output)});
-}
-OwnedAttrs of_one(Labels a, Labels output) { return Attrs(EinsumAttrs{std::move(a), {}, std::move(output)}); }
-
 constexpr Op table[] = {
     {.name = "einsum",
      .doc = "The sum over the labels that the output does not have of a product, as \"ij,jk->ik\" says; of "
@@ -420,41 +405,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = infer_einsum,
      .forward = {run_einsum, Outputs::own},
-     .rule = kProduct,
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({5, 37}, -1, 1), uniform({37, 3}, -1, 1, 1)},
-                .attrs = of_two("ij", "jk", "ik")},
-               {.inputs = {uniform({2, 3, 5}, -1, 1), uniform({4, 5, 2}, -1, 1, 1)},
-                .attrs = of_two("bij", "kjb", "kbi")},
-               {.inputs = {uniform({2, 1, 3}, -1, 1), uniform({5, 3}, -1, 1, 1)},
-                .attrs = of_two("\2\1i", "\1i", "\2\1")},
-               {.inputs = {uniform({2, 1, 3}, -1, 1), uniform({5, 3}, -1, 1, 1)},
-                .attrs = of_two("\2\1i", "\1j", "ij")},
-               {.inputs = {uniform({2, 3}, -1, 1), uniform({4, 5}, -1, 1, 1)},
-                .attrs = of_two("ij", "kl", "ki")},
-               {.inputs = {uniform({2, 3}, -1, 1), uniform({2, 3}, -1, 1, 1)},
-                .attrs = of_two("ij", "ij", "ji")},
-               {.inputs = {uniform({}, -1, 1), uniform({2, 3}, -1, 1, 1)}, .attrs = of_two("", "ij", "ij")},
-               {.inputs = {uniform({2, 0}, -1, 1), uniform({0, 3}, -1, 1, 1)},
-                .attrs = of_two("ij", "jk", "ik")},
-               {.inputs = {uniform({2, 3, 37}, -1, 1)}, .attrs = of_one("ijk", "ki")},
-               {.inputs = {uniform({2, 3}, -1, 1)}, .attrs = of_one("ij", "ij")},
-               {.inputs = {uniform({}, -1, 1)}, .attrs = of_one("", "")},
-               {.inputs = {tensor({{1, 2}, {3, 4}}, DType::i64), tensor({{1, 0}, {2, 1}}, DType::i64)},
-                .attrs = of_two("ij", "jk", "ki"),
-                .expected = {tensor({{5, 11}, {2, 4}}, DType::i64)},
-                .oracle = "np.einsum('ij,jk->ki', x[0], x[1])"},
-               {.inputs = {f64({{1, 2}, {3, 4}}), f64({{1, 0}, {2, 1}})},
-                .attrs = of_two("ij", "ik", "jk"),
-                .expected = {f64({{7, 3}, {10, 4}})},
-                .oracle = "np.einsum('ij,ik->jk', x[0], x[1])"},
-               {.inputs = {f64({{1, 2}, {3, 4}})},
-                .attrs = of_one("ij", "j"),
-                .expected = {f64({4, 6})},
-                .oracle = "np.einsum('ij->j', x)"}};
-         }},
+     .rule = kProduct},
 };
 
 // The op on one pair, in the dtype of both.

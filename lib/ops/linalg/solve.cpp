@@ -1,23 +1,16 @@
 // Linear equations, inverses and determinants. In: batches of matrices. Out: factors, solutions and numbers.
 // Rules are those of Giles 2008, "Collected matrix derivative results", section 2, where no other source
 // stands.
-#include "kernels/linalg/solve.h"
+#include "ops/linalg/solve.h"
 
 #include "core/format.h"
 #include "ops/axes.h"
 #include "ops/linalg/matrices.h"
 #include "ops/reduce/prod_of_others.h"
-#include "ops/samples.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {
-
-using namespace samples;
-
-struct Transposition {
-  bool transposed;
-};
 
 Spec infer_number(const Call& c) {
   require_square(c, 0, Take::complexes);
@@ -88,22 +81,7 @@ constexpr Op table[] = {
            const Tensor& l = c.y[0];
            const Tensor left = triangular_solve(l, 0.5 * (dx[0] + conjugate_transpose(dx[0])));
            dy[0] = matmul(l, lower_half(triangular_solve(l, conjugate_transpose(left))));
-         }),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {spd({1, 1})}},
-                                      {.inputs = {spd({0, 0})}},
-                                      {.inputs = {spd({2, 3, 3})}},
-                                      {.inputs = {spd({7, 7}, 1)}},
-                                      {.inputs = {spd({37, 37}, 2)}},
-                                      {.inputs = {regular({3, 3})}},
-                                      {.inputs = {f64({{4, 2, -2}, {2, 10, 2}, {-2, 2, 6}})},
-                                       .expected = {f64({{2, 0, 0}, {1, 3, 0}, {-1, 1, 2}})},
-                                       .oracle = "np.linalg.cholesky(x)"},
-                                      {.inputs = {reshape(c128({{4, 0}, {2, -2}, {2, 2}, {11, 0}}), {2, 2})},
-                                       .expected = {reshape(c128({{2, 0}, {0, 0}, {1, 1}, {3, 0}}), {2, 2})},
-                                       .oracle = "np.linalg.cholesky(x)"}};
-         }},
+         })},
 
     {.name = "triangular_solve",
      .doc = "y with a y = b, or aᵀ y = b if transposed, where the lower or upper triangle of a is read.",
@@ -130,32 +108,7 @@ constexpr Op table[] = {
            dy[0] = triangular_solve(
                c.x[0], tangent_of_b(c, dx, dx[0].defined() ? named_part(dx[0], t) : Tensor(), t.transposed),
                t);
-         }),
-     .samples =
-         [] {
-           const auto kind = [](bool lower, bool is_transposed) {
-             return OwnedAttrs(Attrs(Triangular{lower, is_transposed}));
-           };
-           return std::vector<Sample>{
-               {.inputs = {regular({3, 3}), uniform({3, 2}, -1, 1)}, .attrs = kind(true, false)},
-               {.inputs = {regular({3, 3}), uniform({3, 2}, -1, 1)}, .attrs = kind(true, true)},
-               {.inputs = {regular({3, 3}), uniform({3, 2}, -1, 1)}, .attrs = kind(false, false)},
-               {.inputs = {regular({3, 3}), uniform({3, 2}, -1, 1)}, .attrs = kind(false, true)},
-               {.inputs = {regular({37, 37}), uniform({37, 5}, -1, 1)}, .attrs = kind(true, false)},
-               {.inputs = {regular({2, 1, 3, 3}), uniform({4, 3, 2}, -1, 1)}, .attrs = kind(false, false)},
-               {.inputs = {regular({3, 3}), uniform({2, 3, 1}, -1, 1)}, .attrs = kind(true, true)},
-               {.inputs = {regular({2, 1, 1}), uniform({1, 3}, -1, 1)}, .attrs = kind(true, false)},
-               {.inputs = {regular({0, 0}), uniform({0, 3}, -1, 1)}, .attrs = kind(true, false)},
-               {.inputs = {regular({2, 2}), uniform({2, 0}, -1, 1)}, .attrs = kind(true, false)},
-               {.inputs = {f64({{2, 9, 9}, {1, 4, 9}, {-1, 3, 5}}), f64({{2, 4}, {5, -2}, {7, 1}})},
-                .attrs = kind(true, false),
-                .expected = {f64({{1, 2}, {1, -1}, {1, 1.2}})},
-                .oracle = "np.linalg.solve(np.tril(a), b)"},
-               {.inputs = {f64({{2, 9, 9}, {1, 4, 9}, {-1, 3, 5}}), f64({{2, 4}, {5, -2}, {7, 1}})},
-                .attrs = kind(false, true),
-                .expected = {f64({{1, 2}, {-1, -5}, {1.4, 5.6}})},
-                .oracle = "np.linalg.solve(np.triu(a).T, b)"}};
-         }},
+         })},
 
     {.name = "solve",
      .doc = "y with a y = b, or aᵀ y = b if transposed.",
@@ -179,35 +132,7 @@ constexpr Op table[] = {
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
            const bool is_transposed = c.attrs<Transposition>().transposed;
            dy[0] = solve(c.x[0], tangent_of_b(c, dx, dx[0], is_transposed), is_transposed);
-         }),
-     .samples =
-         [] {
-           const OwnedAttrs as_it_is = Attrs(Transposition{false}),
-                            is_transposed = Attrs(Transposition{true});
-           return std::vector<Sample>{
-               {.inputs = {regular({3, 3}), uniform({3, 2}, -1, 1)}, .attrs = as_it_is},
-               {.inputs = {regular({3, 3}), uniform({3, 2}, -1, 1)}, .attrs = is_transposed},
-               {.inputs = {uniform({6, 6}, -1, 1), uniform({6, 3}, -1, 1)}, .attrs = as_it_is},
-               {.inputs = {uniform({6, 6}, -1, 1), uniform({6, 3}, -1, 1)}, .attrs = is_transposed},
-               {.inputs = {regular({37, 37}), uniform({37, 5}, -1, 1)}, .attrs = as_it_is},
-               {.inputs = {regular({2, 1, 3, 3}), uniform({4, 3, 2}, -1, 1)}, .attrs = is_transposed},
-               {.inputs = {regular({3, 3}), uniform({2, 3, 1}, -1, 1)}, .attrs = as_it_is},
-               {.inputs = {regular({2, 1, 1}), uniform({1, 3}, -1, 1)}, .attrs = as_it_is},
-               {.inputs = {regular({0, 0}), uniform({0, 3}, -1, 1)}, .attrs = as_it_is},
-               {.inputs = {regular({2, 2}), uniform({2, 0}, -1, 1)}, .attrs = as_it_is},
-               {.inputs = {f64({{0, 2, 1}, {1, 1, 0}, {3, 0, 2}}), f64({{4, 1}, {3, 2}, {7, -1}})},
-                .attrs = as_it_is,
-                .expected = {f64({{1.5714285714285714, 0.7142857142857142},
-                                  {1.4285714285714286, 1.2857142857142856},
-                                  {1.1428571428571428, -1.5714285714285714}})},
-                .oracle = "np.linalg.solve(a, b)"},
-               {.inputs = {f64({{0, 2, 1}, {1, 1, 0}, {3, 0, 2}}),
-                           tensor(std::vector<double>{4, 3, 7}, {3, 1})},
-                .attrs = is_transposed,
-                .expected = {tensor(
-                    std::vector<double>{2.7142857142857144, -2.4285714285714284, 2.142857142857143}, {3, 1})},
-                .oracle = "np.linalg.solve(a.T, b)"}};
-         }},
+         })},
 
     {.name = "inv",
      .doc = "The inverse of matrices.",
@@ -225,21 +150,7 @@ constexpr Op table[] = {
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
            dy[0] = -matmul(matmul(c.y[0], dx[0]), c.y[0]);
-         }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {regular({1, 1})}},
-               {.inputs = {regular({0, 0})}},
-               {.inputs = {regular({2, 3, 3})}},
-               {.inputs = {uniform({6, 6}, -1, 1)}},
-               {.inputs = {regular({37, 37})}},
-               {.inputs = {f64({{0, 2, 1}, {1, 1, 0}, {3, 0, 2}})},
-                .expected = {f64({{-0.2857142857142857, 0.5714285714285714, 0.14285714285714285},
-                                  {0.2857142857142857, 0.42857142857142855, -0.14285714285714285},
-                                  {0.42857142857142855, -0.8571428571428571, 0.2857142857142857}})},
-                .oracle = "np.linalg.inv(x)"}};
-         }},
+         })},
 
     {.name = "det",
      .doc = "The determinant of matrices.",
@@ -254,18 +165,7 @@ constexpr Op table[] = {
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
            dy[0] = sum(cofactors(c.x[0], c.y[0]) * dx[0], {-2, -1});
-         }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {regular({1, 1})}},
-               {.inputs = {regular({2, 0, 0})}},
-               {.inputs = {regular({2, 3, 3})}},
-               {.inputs = {uniform({6, 6}, -1, 1)}},
-               {.inputs = {f64({{{0, 2, 1}, {1, 1, 0}, {3, 0, 2}}, {{1, 2, 3}, {4, 5, 6}, {7, 8, 10}}})},
-                .expected = {f64({-7, -3})},
-                .oracle = "np.linalg.det(x)"}};
-         }},
+         })},
 
     {.name = "slogdet",
      .doc = "The sign of the determinant of matrices, for complex ones its direction det(x) / |det(x)|, and "
@@ -296,23 +196,7 @@ constexpr Op table[] = {
            const Tensor t = trace(solve(c.x[0], dx[0])), along = real(t);
            if (is_complex(t.dtype())) dy[0] = c.y[0] * (t - astype(along, t.dtype()));
            dy[1] = along;
-         })),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {regular({1, 1})}},
-               {.inputs = {regular({2, 0, 0})}},
-               {.inputs = {regular({2, 3, 3})}},
-               {.inputs = {uniform({6, 6}, -1, 1)}},
-               {.inputs = {regular({37, 37})}},
-               {.inputs = {f64({{{0, 2, 1}, {1, 1, 0}, {3, 0, 2}}, {{1, 2, 3}, {4, 5, 6}, {7, 8, 11}}})},
-                .expected = {f64({-1, -1}), f64({1.9459101490553132, 1.791759469228055})},
-                .oracle = "np.linalg.slogdet(x)"},
-               {.inputs = {reshape(c128({{1, 1}, {0, 2}, {3, 0}, {1, -1}}), {2, 2})},
-                .expected = {reshape(c128({{0.31622776601683794, -0.9486832980505138}}), {}),
-                             f64(1.8444397270569681)},
-                .oracle = "np.linalg.slogdet(x)"}};
-         }},
+         }))},
 
     {.name = "lu",
      .doc = "gather(x, permutation) = L U: U on and above the diagonal of packed, L below, with ones on its "
@@ -326,21 +210,7 @@ constexpr Op table[] = {
            return std::vector<Spec>{c.x[0].spec(), {DType::i64, rows.shape}};
          },
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::lu(c.x[0], y[0], y[1]); },
-     .rule = none(),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({2, 5, 3}, -1, 1)}},
-               {.inputs = {uniform({0, 3}, -1, 1)}},
-               {.inputs = {regular({37, 37})}},
-               {.inputs = {f64({{1, 2, 4}, {4, 8, 4}, {2, 8, 6}})},
-                .expected = {f64({{4, 8, 4}, {0.5, 4, 4}, {0.25, 0, 3}}), tensor({1, 2, 0}, DType::i64)},
-                .oracle = "(torch.linalg.lu_factor(torch.tensor(x))[0], [1, 2, 0])"},
-               {.inputs = {reshape(c128({{0, 1}, {2, 0}, {2, 0}, {0, 0}}), {2, 2})},
-                .expected = {reshape(c128({{2, 0}, {0, 0}, {0, 0.5}, {2, 0}}), {2, 2}),
-                             tensor({1, 0}, DType::i64)},
-                .oracle = "(torch.linalg.lu_factor(torch.tensor(x))[0], [1, 0])"}};
-         }},
+     .rule = none()},
 };
 
 }   // namespace

@@ -5,13 +5,10 @@
 #include "op/rules.h"
 #include "ops/axes.h"
 #include "ops/layout/positions.h"
-#include "ops/samples.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {
-
-using namespace samples;
 
 Spec infer_cross_entropy(const Call& c) {
   const Tensor &labels = c.x[0], &logits = c.x[1];
@@ -76,17 +73,7 @@ constexpr Op table[] = {
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
            dx[1] = error_of(c) * expand_dims(std::move(dy[0]).dense(), -1);
          },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum(error_of(c) * dx[1], -1); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {tensor(5, DType::i64), uniform({37}, -2, 2)}},
-               {.inputs = {tensor({{0, 4, 2}, {1, 1, 3}}, DType::i32), uniform({2, 3, 5}, -2, 2)}},
-               {.inputs = {tensor({2, 0}, DType::i64), f64({{1, 2, 3}, {-1, 0, 0.5}})},
-                .expected = {f64({0.40760596444438046, 2.1041306053367284})},
-                .oracle = "torch.nn.functional.cross_entropy(torch.tensor(logits), torch.tensor(labels), "
-                          "reduction='none').numpy()"}};
-         }},
+         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum(error_of(c) * dx[1], -1); })},
 
     {.name = "softmax_cross_entropy",
      .doc = "Minus the sum of labels times log-probabilities along the last axis: y = Σⱼ labelsⱼ · (log Σₖ "
@@ -108,18 +95,7 @@ constexpr Op table[] = {
            if (!dx[1].defined()) return;
            const Tensor of_logits = sum(dense_error_of(c) * dx[1], -1);
            dy[0] = dy[0].defined() ? dy[0] + of_logits : of_logits;
-         }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({37}, 0, 1), uniform({37}, -2, 2, 1)}},
-               {.inputs = {uniform({2, 3, 5}, -1, 1), uniform({2, 3, 5}, -2, 2, 1)}},
-               {.inputs = {uniform({0, 3}, 0, 1), uniform({0, 3}, -2, 2)}},
-               {.inputs = {f64({{0, 0.25, 0.75}, {1, 2, 0}}), f64({{1, 2, 3}, {-1, 0, 0.5}})},
-                .expected = {f64({0.6576059644443805, 4.3123918160101855})},
-                .oracle =
-                    "-(labels * (logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True))).sum(-1)"}};
-         }},
+         })},
 
     {.name = "sigmoid_cross_entropy",
      .doc = "Minus the log-probability of labels z under sigmoid(x) of logits x: max(x, 0) - x z + log(1 + "
@@ -127,17 +103,7 @@ constexpr Op table[] = {
      .args = {"labels", "logits"},
      .infer = elementwise,
      .forward = map([](auto z, auto x) { return maximum(x, 0) - x * z + log1p(exp(-abs(x))); }),
-     .rule = partials([](auto, auto x) { return -x; }, [](auto z, auto x) { return sigmoid(x) - z; }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({2, 3}, 0, 1), uniform({2, 3}, -3, 3, 1)}},
-               {.inputs = {f64({0, 1, 0.25, 0.75}), signs()},
-                .expected = {f64(
-                    {0.20141327798275246, 0.8259394198788437, 0.8490769841801067, 0.6269280110429726})},
-                .oracle = "torch.nn.functional.binary_cross_entropy_with_logits(torch.tensor(logits), "
-                          "torch.tensor(labels), reduction='none').numpy()"}};
-         }},
+     .rule = partials([](auto, auto x) { return -x; }, [](auto z, auto x) { return sigmoid(x) - z; })},
 
     {.name = "huber",
      .doc = "q (e - q / 2), where e = predictions - labels and q is e moved between -delta and delta: "
@@ -155,16 +121,7 @@ constexpr Op table[] = {
                       },
                       [](auto labels, auto predictions, auto delta) {
                         return maximum(abs(predictions - labels) - delta, 0);
-                      }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {distinct({2, 3}), distinct({2, 3}, 1) + 0.045, f64(0.3)}},
-               {.inputs = {f64({0, 1, 0.25, 0.75}), signs(), f64(0.75)},
-                .expected = {f64({0.84375, 0.65625, 0.03125, 0.65625})},
-                .oracle = "torch.nn.functional.huber_loss(torch.tensor(predictions), torch.tensor(labels), "
-                          "delta=float(delta), reduction='none').numpy()"}};
-         }},
+                      })},
 
     {.name = "l2_loss",
      .doc = "Half the sum of squares: Σᵢ xᵢ² / 2.",
@@ -185,16 +142,7 @@ constexpr Op table[] = {
              ones.push_back(1);
            dx[0] = c.x[0] * reshape(dy, behind_extra(dy, 0, ones));
          },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum(c.x[0] * dx[0]); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {uniform({3, 37}, -1, 1)}},
-                                      {.inputs = {uniform({}, -1, 1)}},
-                                      {.inputs = {uniform({0, 3}, -1, 1)}},
-                                      {.inputs = {f64({{1, -2}, {3, 0.5}})},
-                                       .expected = {f64(7.125)},
-                                       .oracle = "np.sum(x**2) / 2"}};
-         }},
+         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum(c.x[0] * dx[0]); })},
 };
 
 // The mean of losses along their last axis.

@@ -6,33 +6,6 @@
 #include "core/format.h"
 
 namespace tapedeck {
-namespace {
-
-using kernels::WindowAxis;
-
-WindowAxis axis_of(std::int64_t extent, std::int64_t size, std::int64_t stride, std::int64_t dilation,
-                   Padding::Mode mode, std::int64_t before, std::int64_t after) {
-  const std::int64_t reach = (size - 1) * dilation + 1;
-  if (mode == Padding::same) {
-    const std::int64_t outputs = (extent + stride - 1) / stride,
-                       padding = std::max<std::int64_t>((outputs - 1) * stride + reach - extent, 0);
-    return {extent, size, stride, dilation, padding / 2, outputs};
-  }
-  const std::int64_t spare = extent + before + after - reach;
-  return {extent, size, stride, dilation, before, spare < 0 ? 0 : spare / stride + 1};
-}
-
-}   // namespace
-
-Window3d window_of(DepthHeightWidth input, DepthHeightWidth size, DepthHeightWidth strides,
-                   DepthHeightWidth dilation, const Padding3d& p) {
-  const Padding& plane = p.plane;
-  return {
-      axis_of(input.depth, size.depth, strides.depth, dilation.depth, plane.mode, p.front, p.back),
-      {axis_of(input.height, size.height, strides.height, dilation.height, plane.mode, plane.top,
-               plane.bottom),
-       axis_of(input.width, size.width, strides.width, dilation.width, plane.mode, plane.left, plane.right)}};
-}
 
 DepthHeightWidth extents_of(const Tensor& x, int axes, int last) {
   std::int64_t n[] = {1, 1, 1};

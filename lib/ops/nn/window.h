@@ -1,6 +1,9 @@
 // Windows over rows, images and volumes [..., extents, channels], for the tables of convolution, pooling and
 // patches. Of every op on windows, the "input" is what the window slides over.
 #pragma once
+#include <algorithm>
+#include <limits>
+
 #include "kernels/nn/window.h"
 #include "ops/infer.h"
 #include "tapedeck/ops/window.h"
@@ -10,8 +13,27 @@ namespace tapedeck {
 using kernels::Window2d;
 using kernels::Window3d;
 
-Window3d window_of(DepthHeightWidth input, DepthHeightWidth size, DepthHeightWidth strides,
-                   DepthHeightWidth dilation, const Padding3d& padding);
+inline kernels::WindowAxis window_axis(std::int64_t extent, std::int64_t size, std::int64_t stride,
+                                       std::int64_t dilation, Padding::Mode mode, std::int64_t before,
+                                       std::int64_t after) {
+  const std::int64_t reach = (size - 1) * dilation + 1;
+  if (mode == Padding::same) {
+    const std::int64_t outputs = (extent + stride - 1) / stride,
+                       padding = std::max<std::int64_t>((outputs - 1) * stride + reach - extent, 0);
+    return {extent, size, stride, dilation, padding / 2, outputs};
+  }
+  const std::int64_t spare = extent + before + after - reach;
+  return {extent, size, stride, dilation, before, spare < 0 ? 0 : spare / stride + 1};
+}
+inline Window3d window_of(DepthHeightWidth input, DepthHeightWidth size, DepthHeightWidth strides,
+                          DepthHeightWidth dilation, const Padding3d& p) {
+  const Padding& plane = p.plane;
+  return {window_axis(input.depth, size.depth, strides.depth, dilation.depth, plane.mode, p.front, p.back),
+          {window_axis(input.height, size.height, strides.height, dilation.height, plane.mode, plane.top,
+                       plane.bottom),
+           window_axis(input.width, size.width, strides.width, dilation.width, plane.mode, plane.left,
+                       plane.right)}};
+}
 
 /// A window over rows (one axis), images (two) or volumes (three).
 struct WindowAttrs {
@@ -74,25 +96,5 @@ void check_padding(const Op& op, const Padding3d& p, DepthHeightWidth most);
 /// reaches over more than the padded ones.
 WindowAttrs checked_window(const Call& c, std::string_view what, int axes, DepthHeightWidth size,
                            DepthHeightWidth strides, DepthHeightWidth dilation, const Padding3d& padding);
-
-namespace samples {
-inline OwnedAttrs volume_window(DepthHeightWidth input, DepthHeightWidth size, DepthHeightWidth strides = 1,
-                                const Padding3d& padding = Padding::valid, DepthHeightWidth dilation = 1,
-                                std::int64_t groups = 1, int axes = 3) {
-  return Attrs(WindowAttrs{window_of(input, size, strides, dilation, padding), axes, groups});
-}
-inline OwnedAttrs window(HeightWidth input, HeightWidth size, HeightWidth strides = 1,
-                         const Padding& padding = Padding::valid, HeightWidth dilation = 1,
-                         std::int64_t groups = 1) {
-  return volume_window(in_volume(input), in_volume(size), in_volume(strides), in_volume(padding),
-                       in_volume(dilation), groups, 2);
-}
-inline OwnedAttrs row_window(std::int64_t input, std::int64_t size, std::int64_t stride = 1,
-                             const Padding& padding = Padding::valid, std::int64_t dilation = 1,
-                             std::int64_t groups = 1) {
-  return volume_window(in_row(input), in_row(size), in_row(stride), in_row(padding), in_row(dilation), groups,
-                       1);
-}
-}   // namespace samples
 
 }   // namespace tapedeck

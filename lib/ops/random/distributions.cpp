@@ -1,6 +1,8 @@
 // Random numbers of distributions that have parameters. In: a key and parameters. Out: for each element the
 // quantile of its distribution at a uniform number, so that derivatives in the parameters are those of the
 // quantile.
+#include "ops/random/distributions.h"
+
 #include <array>
 
 #include "core/format.h"
@@ -10,23 +12,12 @@
 #include "kernels/special/special.h"
 #include "op/rules.h"
 #include "ops/infer.h"
-#include "ops/samples.h"
 #include "ops/special/of_numbers.h"
 
 namespace tapedeck {
 namespace {
 
-using namespace samples;
 using random::Key;
-
-struct DrawAttrs {
-  Key key;
-  Shape shape;
-};
-struct CategoricalAttrs {
-  Key key;
-  std::int64_t n;
-};
 
 Spec drawn(const Call& c) {
   const DType dtype = elementwise(c).dtype;
@@ -130,21 +121,7 @@ constexpr Op table[] = {
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
            dy[0] = dx[0] * random::gamma_grad(c.x[0], c.y[0]);
-         }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({3}, 0.2, 9)}, .attrs = Attrs(DrawAttrs{{5}, {37, 3}})},
-               {.inputs = {f64(2.5)}, .attrs = Attrs(DrawAttrs{{6}, {}})},
-               {.inputs = {ones({2, 1}, DType::f64)}, .attrs = Attrs(DrawAttrs{{}, {2, 0}})},
-               {.inputs = {tensor(std::vector<double>{0.5, 3}, {1, 2})},
-                .attrs = Attrs(DrawAttrs{{}, {1, 2}}),
-                .expected = {tensor(std::vector<double>{1.21206340426864, 3.130867756614801}, {1, 2})},
-                .oracle = "np.vectorize(lambda a, p: float(mpmath.findroot(lambda y: mpmath.gammainc(a, 0, "
-                          "y, regularized=True) - p, a)))"
-                          "(alpha, (np.array([0xe169c58d6627e8d5 >> 12, 0x9b00dbd8bc57ac4c >> 12]) + 0.5) * "
-                          "2.0**-52)"}};
-         }},
+         })},
 
     {.name = "gamma_grad",
      .doc = "The derivative in α of a number y of gamma(α): -∂igamma(α, y)/∂α over the density at y.",
@@ -153,20 +130,10 @@ constexpr Op table[] = {
      .infer = elementwise,
      .forward = map(fn::gamma_grad),
      // With the density's logarithmic derivatives log y - ψ(α) and (α - 1)/y - 1, and P for igamma.
-     .rule = partials([](auto a, auto y,
-                         auto g) { return -fn::second_over_density(a, y) - g * (log(y) - fn::digamma(a)); },
-                      [](auto a, auto y, auto g) { return fn::digamma(a) - log(y) - g * ((a - 1) / y - 1); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({2, 3}, 0.5, 4), uniform({2, 3}, 0.5, 4, 1)}},
-               {.inputs = {f64({0.5, 1, 2.5, 9}), f64({0.25, 3, 2, 10})},
-                .expected = {f64(
-                    {0.9080144917641113, 1.937911693824961, 0.9534627029186165, 1.0733233183375006})},
-                .oracle = "np.vectorize(lambda a, y: float(-mpmath.diff(lambda t: mpmath.gammainc(t, 0, y, "
-                          "regularized=True), a)"
-                          " / (y**(a - 1) * mpmath.exp(-y) / mpmath.gamma(a))))(alpha, y)"}};
-         }},
+     .rule =
+         partials([](auto a, auto y,
+                     auto g) { return -fn::second_over_density(a, y) - g * (log(y) - fn::digamma(a)); },
+                  [](auto a, auto y, auto g) { return fn::digamma(a) - log(y) - g * ((a - 1) / y - 1); })},
 
     {.name = "poisson",
      .doc = "Counts of probability rᵏ e⁻ʳ / k!, by the inverse of their distribution.",
@@ -177,19 +144,7 @@ constexpr Op table[] = {
          [](const Call& c, std::span<Tensor> y) {
            kernels::poisson(c.attrs<DrawAttrs>().key, parameter(c, 0, y[0]), y[0]);
          },
-     .rule = none(),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({3}, 0.2, 30)}, .attrs = Attrs(DrawAttrs{{5}, {37, 3}})},
-               {.inputs = {f64({0.5, 40})},
-                .attrs = Attrs(DrawAttrs{{}, {2}}),
-                .expected = {f64({1, 42})},
-                .oracle = "np.array([np.searchsorted(np.cumsum([float(mpmath.exp(-r) * mpmath.mpf(r)**k / "
-                          "mpmath.factorial(k)) for k in range(200)]), u)"
-                          " for r, u in zip(rate, (np.array([0xe169c58d6627e8d5 >> 12, 0x9b00dbd8bc57ac4c >> "
-                          "12]) + 0.5) * 2.0**-52)])"}};
-         }},
+     .rule = none()},
 
     {.name = "binomial",
      .doc = "Successes in n trials of probability p, (n over k) pᵏ (1 - p)ⁿ⁻ᵏ, by the inverse of their "
@@ -201,20 +156,7 @@ constexpr Op table[] = {
          [](const Call& c, std::span<Tensor> y) {
            kernels::binomial(c.attrs<DrawAttrs>().key, parameter(c, 0, y[0]), parameter(c, 1, y[0]), y[0]);
          },
-     .rule = none(),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {tensor(std::vector<double>{9, 100}, {2, 1}), uniform({3}, 0.1, 0.9)},
-                .attrs = Attrs(DrawAttrs{{5}, {37, 2, 3}})},
-               {.inputs = {f64({7, 100}), f64({0.875, 0.25})},
-                .attrs = Attrs(DrawAttrs{{}, {2}}),
-                .expected = {f64({7, 26})},
-                .oracle = "np.array([np.searchsorted(np.cumsum([float(mpmath.binomial(m, k) * "
-                          "mpmath.mpf(s)**k * (1 - mpmath.mpf(s))**(m - k)) for k in range(int(m) + 1)]), u)"
-                          " for m, s, u in zip(n, p, (np.array([0xe169c58d6627e8d5 >> 12, 0x9b00dbd8bc57ac4c "
-                          ">> 12]) + 0.5) * 2.0**-52)])"}};
-         }},
+     .rule = none()},
 
     {.name = "categorical",
      .doc = "n indices for each row of logits, of probability softmax(logits).",
@@ -225,18 +167,7 @@ constexpr Op table[] = {
          [](const Call& c, std::span<Tensor> y) {
            if (y[0].size() > 0) kernels::categorical(c.attrs<CategoricalAttrs>().key, sums_of(c), y[0]);
          },
-     .rule = none(),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({5, 37}, -2, 2)}, .attrs = Attrs(CategoricalAttrs{{5}, 3})},
-               {.inputs = {f64({{0, 2, 1}, {-1, -2, 1}})},
-                .attrs = Attrs(CategoricalAttrs{{}, 1}),
-                .expected = {tensor(std::vector<std::int64_t>{2, 2}, {2, 1})},
-                .oracle = "np.array([[np.searchsorted(np.cumsum(np.exp(row)) / np.sum(np.exp(row)), u)]"
-                          " for row, u in zip(logits, (np.array([0xe169c58d6627e8d5 >> 12, "
-                          "0x9b00dbd8bc57ac4c >> 12]) + 0.5) * 2.0**-52)])"}};
-         }},
+     .rule = none()},
 
     {.name = "parameterized_truncated_normal",
      .doc = "Normal numbers of those between low and high, by the inverse of their distribution; the "
@@ -260,22 +191,7 @@ constexpr Op table[] = {
                dx[static_cast<std::size_t>(i)] =
                    unbroadcast(c, dy * partials[static_cast<std::size_t>(i)], i);
          },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) { jvp_by(truncated_normal_partials(c), dx, dy); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({3}, -1, 1), uniform({37, 1}, 0.5, 2), f64(-2), uniform({3}, 1, 3)},
-                .attrs = Attrs(DrawAttrs{{5}, {37, 3}})},
-               {.inputs = {f64({0, 0}), f64({1, 2}), f64({6, 11}), f64({7, 20})},
-                .attrs = Attrs(DrawAttrs{{5}, {2, 2}})},
-               {.inputs = {f64({1, 0}), f64({2, 1}), f64({-1, 0.5}), f64({6, 8})},
-                .attrs = Attrs(DrawAttrs{{}, {2}}),
-                .expected = {f64({3.496263138042001, 1.1664134686928447})},
-                .oracle = "np.array([m + s * float(mpmath.sqrt(2) * mpmath.erfinv(2 * (mpmath.ncdf((a - m) / "
-                          "s) * (1 - u) + mpmath.ncdf((b - m) / s) * u) - 1))"
-                          " for m, s, a, b, u in zip(mean, stddev, low, high, (np.array([0xe169c58d6627e8d5 "
-                          ">> 12, 0x9b00dbd8bc57ac4c >> 12]) + 0.5) * 2.0**-52)])"}};
-         }},
+         [](const Call& c, Refs dx, std::span<Tensor> dy) { jvp_by(truncated_normal_partials(c), dx, dy); })},
 };
 
 }   // namespace

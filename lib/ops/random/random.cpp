@@ -6,27 +6,12 @@
 #include "core/format.h"
 #include "kernels/random/random.h"
 #include "ops/infer.h"
-#include "ops/samples.h"
+#include "ops/random/random.h"
 
 namespace tapedeck {
 namespace {
 
-using namespace samples;
 using random::Key;
-
-struct UniformAttrs {
-  Key key;
-  Spec spec;
-  double low, high;
-};
-struct NormalAttrs {
-  Key key;
-  Spec spec;
-};
-struct PermutationAttrs {
-  Key key;
-  std::int64_t n;
-};
 
 Spec floating(const Call& c, const Spec& spec) {
   if (!is_floating(spec.dtype))
@@ -44,34 +29,14 @@ constexpr Op table[] = {
            const auto& a = c.attrs<UniformAttrs>();
            kernels::uniform(a.key, a.low, a.high, y[0]);
          },
-     .rule = none(),
-     .samples =
-         [] {
-           // The known answer of Philox4x32-10 for a key and a counter of zeros.
-           return std::vector<Sample>{
-               {.inputs = {},
-                .attrs = Attrs(UniformAttrs{{}, {DType::f64, {2}}, 0, 1}),
-                .expected = {f64({0.8805201978886142, 0.6054818538799213})},
-                .oracle = "np.array([0xe169c58d6627e8d5 >> 11, 0x9b00dbd8bc57ac4c >> 11]) * 2.0**-53"}};
-         }},
+     .rule = none()},
 
     {.name = "normal",
      .doc = "Standard normal numbers, by Box and Muller's method.",
      .tensorflow = "RandomStandardNormal StatelessRandomNormal",
      .infer = [](const Call& c) { return floating(c, c.attrs<NormalAttrs>().spec); },
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::normal(c.attrs<NormalAttrs>().key, y[0]); },
-     .rule = none(),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {},
-                .attrs = Attrs(NormalAttrs{{}, {DType::f64, {2}}}),
-                .expected = {f64({-0.17486056237297465, 0.8684971854032383})},
-                .oracle = "(lambda a, b: np.sqrt(-2 * np.log((a + 1) * 2.0**-53)) * np.cos(2 * np.pi * b * "
-                          "2.0**-53))("
-                          "np.array([0xe169c58d6627e8d5 >> 11, 0x9b00dbd8bc57ac4c >> 11]), "
-                          "np.array([0xb193f16eef3dc354 >> 11, 0xeabefd5af12f66bc >> 11]))"}};
-         }},
+     .rule = none()},
 
     {.name = "truncated_normal",
      .doc = "Standard normal numbers of those within two standard deviations, by the inverse of their "
@@ -80,17 +45,7 @@ constexpr Op table[] = {
      .infer = [](const Call& c) { return floating(c, c.attrs<NormalAttrs>().spec); },
      .forward = [](const Call& c,
                    std::span<Tensor> y) { kernels::truncated_normal(c.attrs<NormalAttrs>().key, y[0]); },
-     .rule = none(),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {},
-                .attrs = Attrs(NormalAttrs{{}, {DType::f64, {2}}}),
-                .expected = {f64({1.0948390776653407, 0.25511381199551564})},
-                .oracle = "np.sqrt(2) * torch.erfinv(torch.erf(torch.tensor(2.0, "
-                          "dtype=torch.float64).sqrt()) * torch.tensor("
-                          "np.array([0xe169c58d6627e8d5 >> 11, 0x9b00dbd8bc57ac4c >> 11]) * 2.0**-52 - 1))"}};
-         }},
+     .rule = none()},
 
     {.name = "permutation",
      .doc = "0 … n - 1 in random order.",
@@ -100,14 +55,7 @@ constexpr Op table[] = {
      },
      .forward = [](const Call& c,
                    std::span<Tensor> y) { kernels::permutation(c.attrs<PermutationAttrs>().key, y[0]); },
-     .rule = none(),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {},
-                                       .attrs = Attrs(PermutationAttrs{{}, 5}),
-                                       .expected = {tensor<std::int64_t>({3, 4, 1, 0, 2})},
-                                       .oracle = "by hand"}};
-         }},
+     .rule = none()},
 };
 
 }   // namespace

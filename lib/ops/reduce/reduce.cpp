@@ -1,5 +1,5 @@
 // Reductions. In: a tensor and axes. Out: sums, products, extremes and their positions, and the like.
-#include "kernels/reduce/reduce.h"
+#include "ops/reduce/reduce.h"
 
 #include <algorithm>
 #include <bit>
@@ -11,18 +11,10 @@
 #include "ops/nn/softmax.h"
 #include "ops/reduce/merged.h"
 #include "ops/reduce/prod_of_others.h"
-#include "ops/samples.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {
-
-using namespace samples;
-
-struct ReduceAttrs {
-  unsigned axes;
-  bool keepdims;
-};
 
 Shape reduced(const Call& c) {
   const auto& [axes, keepdims] = c.attrs<ReduceAttrs>();
@@ -151,8 +143,6 @@ Tensor derivative_of_others(const Tensor& x, const Tensor& v) {
   return size == n ? outside_v : part(outside_v, 0, n);
 }
 
-OwnedAttrs over(unsigned axes, bool keepdims = false) { return Attrs(ReduceAttrs{axes, keepdims}); }
-
 Tensor others(const Call& c);                           // what the derivative of prod takes for each element
 Tensor softmax_of(const Tensor& x, const Tensor& y) {   // from y = logsumexp(x)
   return exp(x - expand_dims(where(equal(y, -std::numeric_limits<double>::infinity()), 0, y), -1));
@@ -166,26 +156,7 @@ constexpr Op table[] = {
      .infer = infer_sum,
      .forward = [](const Call& c,
                    std::span<Tensor> y) { kernels::sum(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
-     .rule = linear([](const Call& c, const Tensor& dy) { return spread(c, dy); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {uniform({}, -1, 1)}, .attrs = over(0)},
-                                      {.inputs = {uniform({37}, -1, 1)}, .attrs = over(1)},
-                                      {.inputs = {uniform({3, 37, 2}, -1, 1)}, .attrs = over(0b101, true)},
-                                      {.inputs = {uniform({2, 0, 3}, -1, 1)}, .attrs = over(0b010)},
-                                      {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})},
-                                       .attrs = over(0b10),
-                                       .expected = {f64({5, 7, 9})},
-                                       .oracle = "np.sum(x, axis=0)"},
-                                      {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})},
-                                       .attrs = over(0b01, true),
-                                       .expected = {tensor(std::vector<double>{6, 15}, {2, 1})},
-                                       .oracle = "np.sum(x, axis=1, keepdims=True)"},
-                                      {.inputs = {tensor({{1, 2}, {3, 4}}, DType::i64)},
-                                       .attrs = over(0b11),
-                                       .expected = {tensor(10, DType::i64)},
-                                       .oracle = "np.sum(x)"}};
-         }},
+     .rule = linear([](const Call& c, const Tensor& dy) { return spread(c, dy); })},
 
     {.name = "prod",
      .doc = "Product of x over axes: y[j] = Πᵢ x[i, j]; the gradient is exact where elements are zero.",
@@ -201,26 +172,7 @@ constexpr Op table[] = {
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
            dy[0] = sum(others(c) * dx[0], axes_of(c), c.attrs<ReduceAttrs>().keepdims);
-         }),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {uniform({}, 0.5, 1.5)}, .attrs = over(0)},
-                                      {.inputs = {uniform({37}, 0.5, 1.5)}, .attrs = over(1)},
-                                      {.inputs = {uniform({3, 37, 2}, 0.8, 1.2)}, .attrs = over(0b101, true)},
-                                      {.inputs = {uniform({2, 0, 3}, -1, 1)}, .attrs = over(0b010)},
-                                      {.inputs = {f64({{1, 0, 3, 2}, {4, 0, 0, 6}, {-1, 2, 3, 4}})},
-                                       .attrs = over(0b01),
-                                       .expected = {f64({0, 0, -24})},
-                                       .oracle = "np.prod(x, axis=1)"},
-                                      {.inputs = {f64({{1, 0, 3, 2}, {4, 0, 0, 6}, {-1, 2, 3, 4}})},
-                                       .attrs = over(0b10, true),
-                                       .expected = {f64({{-4, 0, 0, 48}})},
-                                       .oracle = "np.prod(x, axis=0, keepdims=True)"},
-                                      {.inputs = {tensor({{1, 2}, {3, 4}}, DType::i32)},
-                                       .attrs = over(0b11),
-                                       .expected = {tensor(24, DType::i32)},
-                                       .oracle = "np.prod(x)"}};
-         }},
+         })},
 
     {.name = "prod_of_others",
      .doc = "Product of the other elements along the last axis: yᵢ = Πⱼ≠ᵢ xⱼ. The derivative of prod is made "
@@ -233,18 +185,7 @@ constexpr Op table[] = {
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
            dx[0] = derivative_of_others(c.x[0], std::move(dy[0]).dense());
          },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = derivative_of_others(c.x[0], dx[0]); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({2, 1}, -2, 2)}},
-               {.inputs = {uniform({0, 3}, -2, 2)}},
-               {.inputs = {uniform({2, 3, 5}, -2, 2)}},
-               {.inputs = {uniform({101}, 0.8, 1.2)}},
-               {.inputs = {f64({{1, 2, 3, 4}, {1, 0, 3, 4}, {0, 2, 0, 4}})},
-                .expected = {f64({{24, 12, 8, 6}, {0, 12, 0, 0}, {0, 0, 0, 0}})},
-                .oracle = "np.prod(np.where(np.eye(4, dtype=bool), 1, x[..., None, :]), axis=-1)"}};
-         }},
+         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = derivative_of_others(c.x[0], dx[0]); })},
 
     {.name = "mean",
      .doc = "Arithmetic mean of x over axes: y[j] = Σᵢ x[i, j] / n.",
@@ -254,21 +195,7 @@ constexpr Op table[] = {
      .forward = [](const Call& c,
                    std::span<Tensor> y) { kernels::mean(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
      .rule = linear(
-         [](const Call& c, const Tensor& dy) { return spread(c, dy / static_cast<double>(count_of(c))); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {uniform({}, -1, 1)}, .attrs = over(0)},
-                                      {.inputs = {uniform({37}, -1, 1)}, .attrs = over(1)},
-                                      {.inputs = {uniform({3, 37, 2}, -1, 1)}, .attrs = over(0b101)},
-                                      {.inputs = {f64({{1, 2, 4}, {4, 6, 5}})},
-                                       .attrs = over(0b10),
-                                       .expected = {f64({2.5, 4, 4.5})},
-                                       .oracle = "np.mean(x, axis=0)"},
-                                      {.inputs = {f64({{1, 2, 6}, {4, 6, 5}})},
-                                       .attrs = over(0b01, true),
-                                       .expected = {tensor(std::vector<double>{3, 5}, {2, 1})},
-                                       .oracle = "np.mean(x, axis=1, keepdims=True)"}};
-         }},
+         [](const Call& c, const Tensor& dy) { return spread(c, dy / static_cast<double>(count_of(c))); })},
 
     {.name = "max",
      .doc = "Largest element of x over axes: y[j] = maxᵢ x[i, j]; equal ones share the gradient.",
@@ -277,21 +204,7 @@ constexpr Op table[] = {
      .infer = infer_extreme,
      .forward = [](const Call& c,
                    std::span<Tensor> y) { kernels::max(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
-     .rule = kShared,
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {uniform({}, -1, 1)}, .attrs = over(0)},
-                                      {.inputs = {distinct({37})}, .attrs = over(1)},
-                                      {.inputs = {distinct({3, 37, 2})}, .attrs = over(0b101, true)},
-                                      {.inputs = {f64({{1, -2, 3}, {-4, 5, 6}})},
-                                       .attrs = over(0b10),
-                                       .expected = {f64({1, 5, 6})},
-                                       .oracle = "np.max(x, axis=0)"},
-                                      {.inputs = {tensor({{1, -2}, {-3, 4}, {0, 2}}, DType::i32)},
-                                       .attrs = over(0b01, true),
-                                       .expected = {tensor({{1}, {4}, {2}}, DType::i32)},
-                                       .oracle = "np.max(x, axis=1, keepdims=True)"}};
-         }},
+     .rule = kShared},
 
     {.name = "min",
      .doc = "Smallest element of x over axes: y[j] = minᵢ x[i, j]; equal ones share the gradient.",
@@ -300,21 +213,7 @@ constexpr Op table[] = {
      .infer = infer_extreme,
      .forward = [](const Call& c,
                    std::span<Tensor> y) { kernels::min(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
-     .rule = kShared,
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {uniform({}, -1, 1)}, .attrs = over(0)},
-                                      {.inputs = {distinct({37})}, .attrs = over(1)},
-                                      {.inputs = {distinct({3, 37, 2})}, .attrs = over(0b101, true)},
-                                      {.inputs = {f64({{1, -2, 3}, {-4, 5, 6}})},
-                                       .attrs = over(0b10),
-                                       .expected = {f64({-4, -2, 3})},
-                                       .oracle = "np.min(x, axis=0)"},
-                                      {.inputs = {tensor({{1, -2}, {-3, 4}, {0, 2}}, DType::i32)},
-                                       .attrs = over(0b01, true),
-                                       .expected = {tensor({{-2}, {-3}, {0}}, DType::i32)},
-                                       .oracle = "np.min(x, axis=1, keepdims=True)"}};
-         }},
+     .rule = kShared},
 
     {.name = "argmax",
      .doc = "Index of the first largest element of x along an axis.",
@@ -325,19 +224,7 @@ constexpr Op table[] = {
          [](const Call& c, std::span<Tensor> y) {
            kernels::argmax(c.x[0], -1 - std::countr_zero(c.attrs<ReduceAttrs>().axes), y[0]);
          },
-     .rule = none(),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {distinct({3, 37, 2})}, .attrs = over(0b010, true)},
-                                      {.inputs = {f64({{1, -2, 3}, {-4, 5, 5}})},
-                                       .attrs = over(0b01),
-                                       .expected = {tensor({2, 1}, DType::i64)},
-                                       .oracle = "np.argmax(x, axis=1)"},
-                                      {.inputs = {f64({{1, -2, 3}, {-4, 5, 5}})},
-                                       .attrs = over(0b10),
-                                       .expected = {tensor({0, 1, 1}, DType::i64)},
-                                       .oracle = "np.argmax(x, axis=0)"}};
-         }},
+     .rule = none()},
 
     {.name = "argmin",
      .doc = "Index of the first smallest element of x along an axis.",
@@ -348,19 +235,7 @@ constexpr Op table[] = {
          [](const Call& c, std::span<Tensor> y) {
            kernels::argmin(c.x[0], -1 - std::countr_zero(c.attrs<ReduceAttrs>().axes), y[0]);
          },
-     .rule = none(),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {distinct({3, 37, 2})}, .attrs = over(0b010, true)},
-                                      {.inputs = {f64({{1, -2, 3}, {5, -4, -4}})},
-                                       .attrs = over(0b01),
-                                       .expected = {tensor({1, 1}, DType::i64)},
-                                       .oracle = "np.argmin(x, axis=1)"},
-                                      {.inputs = {f64({{1, -2, 3}, {-4, 5, 5}})},
-                                       .attrs = over(0b10),
-                                       .expected = {tensor({1, 0, 0}, DType::i64)},
-                                       .oracle = "np.argmin(x, axis=0)"}};
-         }},
+     .rule = none()},
 
     {.name = "any",
      .doc = "Whether any element of x over axes holds; not over none.",
@@ -369,19 +244,7 @@ constexpr Op table[] = {
      .infer = infer_bool,
      .forward = [](const Call& c,
                    std::span<Tensor> y) { kernels::any(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
-     .rule = none(),
-     .samples =
-         [] {
-           const Tensor x = tensor({{0, 0, 1}, {0, 0, 0}, {1, 0, 1}}, DType::boolean);
-           return std::vector<Sample>{{.inputs = {x},
-                                       .attrs = over(0b01),
-                                       .expected = {tensor({1, 0, 1}, DType::boolean)},
-                                       .oracle = "np.any(x, axis=1)"},
-                                      {.inputs = {x},
-                                       .attrs = over(0b10, true),
-                                       .expected = {tensor({{1, 0, 1}}, DType::boolean)},
-                                       .oracle = "np.any(x, axis=0, keepdims=True)"}};
-         }},
+     .rule = none()},
 
     {.name = "all",
      .doc = "Whether all elements of x over axes hold; so they do over none.",
@@ -390,19 +253,7 @@ constexpr Op table[] = {
      .infer = infer_bool,
      .forward = [](const Call& c,
                    std::span<Tensor> y) { kernels::all(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
-     .rule = none(),
-     .samples =
-         [] {
-           const Tensor x = tensor({{1, 0, 1}, {1, 1, 1}, {1, 0, 0}}, DType::boolean);
-           return std::vector<Sample>{{.inputs = {x},
-                                       .attrs = over(0b01),
-                                       .expected = {tensor({0, 1, 0}, DType::boolean)},
-                                       .oracle = "np.all(x, axis=1)"},
-                                      {.inputs = {x},
-                                       .attrs = over(0b10, true),
-                                       .expected = {tensor({{1, 0, 0}}, DType::boolean)},
-                                       .oracle = "np.all(x, axis=0, keepdims=True)"}};
-         }},
+     .rule = none()},
 
     {.name = "euclidean_norm",
      .doc = "Root of the sum of squares of x over axes: y[j] = √Σᵢ x[i, j]²; the gradient is NaN where all "
@@ -421,22 +272,7 @@ constexpr Op table[] = {
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
            dy[0] = sum(c.x[0] * dx[0], axes_of(c), c.attrs<ReduceAttrs>().keepdims) / c.y[0];
-         }),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {uniform({}, 1, 2)}, .attrs = over(0)},
-                                      {.inputs = {uniform({37}, -1, 1)}, .attrs = over(1)},
-                                      {.inputs = {uniform({3, 37, 2}, -1, 1)}, .attrs = over(0b101, true)},
-                                      {.inputs = {uniform({0, 3}, -1, 1)}, .attrs = over(0b01)},
-                                      {.inputs = {f64({{3, -4}, {5, 12}})},
-                                       .attrs = over(0b01),
-                                       .expected = {f64({5, 13})},
-                                       .oracle = "np.linalg.norm(x, axis=1)"},
-                                      {.inputs = {f64({{3, 5, 1}, {-4, 12, 0}})},
-                                       .attrs = over(0b10, true),
-                                       .expected = {f64({{5, 13, 1}})},
-                                       .oracle = "np.linalg.norm(x, axis=0, keepdims=True)"}};
-         }},
+         })},
 
     {.name = "logsumexp",
      .doc = "Logarithm of the sum of exponentials along the last axis: y = log Σⱼ exp(xⱼ).",
@@ -450,16 +286,7 @@ constexpr Op table[] = {
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
            dy[0] = sum(softmax_of(c.x[0], c.y[0]) * dx[0], -1);
-         }),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {uniform({37}, -2, 2)}},
-                                      {.inputs = {uniform({2, 3, 5}, -2, 2)}},
-                                      {.inputs = {uniform({0, 3}, -2, 2)}},
-                                      {.inputs = {f64({{1, 2, 3}, {-1000, -1001, -1002}})},
-                                       .expected = {f64({3.4076059644443806, -999.5923940355556})},
-                                       .oracle = "np.logaddexp.reduce(x, axis=-1)"}};
-         }},
+         })},
 
     {.name = "logsumexp_and_softmax",
      .doc = "logsumexp along the last axis, and the softmax that is its gradient: logsumexp is this where it "
@@ -481,20 +308,7 @@ constexpr Op table[] = {
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
            dy[0] = sum(c.y[1] * dx[0], -1);
            dy[1] = softmax_derivative(c.y[1], dx[0]);
-         })),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({37}, -2, 2)}},
-               {.inputs = {uniform({2, 3, 5}, -2, 2)}},
-               {.inputs = {uniform({0, 3}, -2, 2)}},
-               {.inputs = {f64({{1, 2, 3}, {-1000, -1001, -1002}})},
-                .expected = {f64({3.4076059644443806, -999.5923940355556}),
-                             f64({{0.09003057317038046, 0.24472847105479767, 0.6652409557748219},
-                                  {0.6652409557748219, 0.24472847105479767, 0.09003057317038046}})},
-                .oracle = "(np.logaddexp.reduce(x, axis=-1), np.exp(x - np.logaddexp.reduce(x, axis=-1, "
-                          "keepdims=True)))"}};
-         }},
+         }))},
 };
 
 Tensor others(const Call& c) {

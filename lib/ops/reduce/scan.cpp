@@ -6,18 +6,11 @@
 
 #include "kernels/reduce/scan.h"
 #include "ops/axes.h"
-#include "ops/samples.h"
+#include "ops/reduce/scan.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {
-
-using namespace samples;
-
-struct ScanAttrs {
-  int axis;
-  bool exclusive, reverse;   // the axis counts from the end
-};
 
 Spec infer_scan(const Call& c) {
   require_axes(c, -c.attrs<ScanAttrs>().axis);
@@ -70,9 +63,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // exp(x - y), where y is -∞ only if x is.
 Tensor ratio(const Tensor& x, const Tensor& y) { return exp(x - where(equal(y, -kInfinity), 0, y)); }
 
-struct LogSumAttrs {
-  bool reverse;
-};
 // A tensor as it is seen from where the sums start.
 Tensor in_order(const Call& c, const Tensor& x) {
   return c.attrs<LogSumAttrs>().reverse ? reverse(x, -1) : x;
@@ -90,10 +80,6 @@ void logsumexp_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   dy[0] = in_order(c, recurrence(ratio(moved_on(y, -kInfinity), y), ratio(x, y) * in_order(c, dx[0])));
 }
 
-OwnedAttrs along(int axis, bool exclusive = false, bool reverse = false) {
-  return Attrs(ScanAttrs{axis, exclusive, reverse});
-}
-
 constexpr Op table[] = {
     {.name = "cumsum",
      .doc = "Running sum along an axis: y[i] = Σⱼ x[j], j ≤ i; or j < i, or from the end.",
@@ -101,30 +87,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = infer_scan,
      .forward = run_scan<kernels::cumsum>,
-     .rule = linear([](const Call& c, const Tensor& dy) { return back(c, dy); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {uniform({37}, -1, 1)}, .attrs = along(-1)},
-                                      {.inputs = {uniform({3, 5, 2}, -1, 1)}, .attrs = along(-2, true)},
-                                      {.inputs = {uniform({2, 0}, -1, 1)}, .attrs = along(-2)},
-                                      {.inputs = {uniform({3, 6}, -1, 1)}, .attrs = along(-1, true, true)},
-                                      {.inputs = {f64({{1, 2, 3, 4, 5}, {6, 7, 8, 9, 10}})},
-                                       .attrs = along(-1),
-                                       .expected = {f64({{1, 3, 6, 10, 15}, {6, 13, 21, 30, 40}})},
-                                       .oracle = "np.cumsum(x, axis=-1)"},
-                                      {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})},
-                                       .attrs = along(-2, false, true),
-                                       .expected = {f64({{5, 7, 9}, {4, 5, 6}})},
-                                       .oracle = "np.cumsum(x[::-1], axis=0)[::-1]"},
-                                      {.inputs = {f64({1, 2, 3, 4, 5})},
-                                       .attrs = along(-1, true),
-                                       .expected = {f64({0, 1, 3, 6, 10})},
-                                       .oracle = "np.cumsum(x) - x"},
-                                      {.inputs = {tensor({1, 2, 3, 4, 5}, DType::i32)},
-                                       .attrs = along(-1, true, true),
-                                       .expected = {tensor({14, 12, 9, 5, 0}, DType::i32)},
-                                       .oracle = "np.cumsum(x[::-1])[::-1] - x"}};
-         }},
+     .rule = linear([](const Call& c, const Tensor& dy) { return back(c, dy); })},
 
     {.name = "cumprod",
      .doc = "Running product along an axis: y[i] = Πⱼ x[j], j ≤ i; or j < i, or from the end. The gradient "
@@ -140,27 +103,7 @@ constexpr Op table[] = {
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
            dy[0] = c.y[0] * there(c, quotient(dx[0], c.x[0]));
-         }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({37}, 0.8, 1.3)}, .attrs = along(-1)},
-               {.inputs = {uniform({3, 5, 2}, 0.5, 1.5)}, .attrs = along(-2, true)},
-               {.inputs = {uniform({2, 0}, -1, 1)}, .attrs = along(-2)},
-               {.inputs = {uniform({3, 6}, -1.5, -0.5)}, .attrs = along(-1, true, true)},
-               {.inputs = {f64({{1, 2, 3, -4, 5}, {6, 7, 8, 9, 10}})},
-                .attrs = along(-1),
-                .expected = {f64({{1, 2, 6, -24, -120}, {6, 42, 336, 3024, 30240}})},
-                .oracle = "np.cumprod(x, axis=-1)"},
-               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}})},
-                .attrs = along(-2, false, true),
-                .expected = {f64({{4, 10, 18}, {4, 5, 6}})},
-                .oracle = "np.cumprod(x[::-1], axis=0)[::-1]"},
-               {.inputs = {f64({1, 2, 3, 4, 5})},
-                .attrs = along(-1, true),
-                .expected = {f64({1, 1, 2, 6, 24})},
-                .oracle = "np.cumprod(x) / x"}};
-         }},
+         })},
 
     {.name = "cumulative_logsumexp",
      .doc = "Running log of the sum of exponentials along the last axis: y[i] = log Σⱼ exp(x[j]), j ≤ i; or "
@@ -173,23 +116,7 @@ constexpr Op table[] = {
            kernels::cumulative_logsumexp(c.x[0], c.x[0].shape()[c.x[0].ndim() - 1],
                                          c.attrs<LogSumAttrs>().reverse, y[0]);
          },
-     .rule = custom({.x = 1, .y = true}, logsumexp_vjp, logsumexp_jvp),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({37}, -2, 2)}, .attrs = Attrs(LogSumAttrs{false})},
-               {.inputs = {uniform({2, 3, 4}, -2, 2)}, .attrs = Attrs(LogSumAttrs{true})},
-               {.inputs = {uniform({2, 0}, -2, 2)}, .attrs = Attrs(LogSumAttrs{false})},
-               {.inputs = {uniform({3, 1}, -2, 2)}, .attrs = Attrs(LogSumAttrs{false})},
-               {.inputs = {f64({{1, 2, 3}, {-1000, 1000, 0}})},
-                .attrs = Attrs(LogSumAttrs{false}),
-                .expected = {f64({{1, 2.3132616875182226, 3.4076059644443806}, {-1000, 1000, 1000}})},
-                .oracle = "np.logaddexp.accumulate(x, axis=-1)"},
-               {.inputs = {f64({3, 2, 1})},
-                .attrs = Attrs(LogSumAttrs{true}),
-                .expected = {f64({3.4076059644443806, 2.3132616875182226, 1})},
-                .oracle = "np.logaddexp.accumulate(x[::-1])[::-1]"}};
-         }},
+     .rule = custom({.x = 1, .y = true}, logsumexp_vjp, logsumexp_jvp)},
 
     {.name = "linear_recurrence",
      .doc = "y[i] = b[i] + a[i] · y[i - 1] along the last axis, where y[-1] = 0. The derivative of "
@@ -220,17 +147,7 @@ constexpr Op table[] = {
              term = term.defined() ? term + of_a : of_a;
            }
            dy[0] = recurrence(c.x[0], term);
-         }),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {uniform({37}, -1, 1), uniform({37}, -1, 1, 1)}},
-                                      {.inputs = {uniform({2, 3}, -1, 1), uniform({2, 2, 3}, -1, 1, 1)}},
-                                      {.inputs = {uniform({2, 1}, -1, 1), uniform({2, 1}, -1, 1, 1)}},
-                                      {.inputs = {uniform({2, 0}, -1, 1), uniform({2, 0}, -1, 1, 1)}},
-                                      {.inputs = {f64({7, 2, 3, -1}), f64({1, 1, 2, 5})},
-                                       .expected = {f64({1, 3, 11, -6})},
-                                       .oracle = "by hand"}};
-         }},
+         })},
 };
 
 Tensor back(const Call& c, const Tensor& dy) {

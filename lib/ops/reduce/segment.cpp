@@ -11,14 +11,12 @@
 #include "kernels/reduce/segment.h"
 #include "ops/layout/positions.h"
 #include "ops/reduce/groups.h"
-#include "ops/samples.h"
 #include "tapedeck/indexed_slices.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {
 
-using namespace samples;
 using kernels::Divisor;
 using kernels::SegmentFold;
 
@@ -102,35 +100,6 @@ template <Divisor divisor> constexpr Rule kSumOfChosen = linear(
     },
     {.x = 0b110});
 
-OwnedAttrs groups(int axis, std::int64_t count) { return Attrs(SegmentAttrs{count, axis}); }
-Tensor i64(std::initializer_list<std::int64_t> v) { return tensor(v); }
-
-// For ops on all rows.
-std::vector<Sample> samples_with(Tensor (*values)(const Shape&), std::vector<Sample> expected) {
-  expected.push_back({.inputs = {values({5, 3}), i64({0, 0, 2, 2, 2})}, .attrs = groups(-2, 3)});
-  expected.push_back({.inputs = {values({6, 37}), i64({1, 1, 1, 1, 1, 1})}, .attrs = groups(-2, 2)});
-  expected.push_back({.inputs = {values({37}), zeros({37}, DType::i32)}, .attrs = groups(-1, 1)});
-  expected.push_back({.inputs = {values({2, 3, 2}), i64({0, 1, 1})}, .attrs = groups(-2, 2)});
-  expected.push_back({.inputs = {zeros({0, 3}, DType::f64), zeros({0}, DType::i64)}, .attrs = groups(-2, 0)});
-  return expected;
-}
-Tensor any(const Shape& shape) { return uniform(shape, -1, 1); }
-Tensor factors(const Shape& shape) { return uniform(shape, 0.8, 1.2); }
-Tensor unequal(const Shape& shape) { return distinct(shape); }
-Tensor rows() { return f64({{1, 2}, {3, -4}, {5, 6}, {7, 8}}); }
-
-std::vector<Sample> of_chosen(std::vector<Sample> expected) {
-  expected.push_back({.inputs = {any({5, 3}), i64({4, 0, 4, 2}), i64({0, 0, 2, 2})}, .attrs = groups(-2, 3)});
-  expected.push_back({.inputs = {any({4, 37}), tensor<std::int32_t>({3, 0, 3, 1}), zeros({4}, DType::i32)},
-                      .attrs = groups(-2, 2)});
-  expected.push_back(
-      {.inputs = {any({37}), zeros({5}, DType::i64), zeros({5}, DType::i64)}, .attrs = groups(-1, 1)});
-  expected.push_back({.inputs = {any({2, 3, 2}), i64({2, 0}), i64({0, 1})}, .attrs = groups(-2, 2)});
-  expected.push_back(
-      {.inputs = {any({3, 2}), zeros({0}, DType::i64), zeros({0}, DType::i64)}, .attrs = groups(-2, 2)});
-  return expected;
-}
-
 constexpr Op table[] = {
     {.name = "segment_sum",
      .doc = "Sums of rows that follow each other: y[j, …] = Σ x[i, …] over ids[i] = j.",
@@ -138,19 +107,7 @@ constexpr Op table[] = {
      .args = {"x", "ids"},
      .infer = infer_groups,
      .forward = run<SegmentFold::sum>,
-     .rule = kSumOfRows<Divisor::one>,
-     .samples =
-         [] {
-           return samples_with(any, {{.inputs = {tensor({1, 2, 3, 4}, DType::i32), i64({0, 0, 0, 2})},
-                                      .attrs = groups(-1, 4),
-                                      .expected = {tensor({6, 0, 4, 0}, DType::i32)},
-                                      .oracle = "by hand"},
-                                     {.inputs = {rows(), i64({0, 0, 2, 2})},
-                                      .attrs = groups(-2, 3),
-                                      .expected = {f64({{4, -2}, {0, 0}, {12, 14}})},
-                                      .oracle = "np.stack([x[ids == 0].sum(axis=0), x[ids == 1].sum(axis=0), "
-                                                "x[ids == 2].sum(axis=0)])"}});
-         }},
+     .rule = kSumOfRows<Divisor::one>},
 
     {.name = "segment_mean",
      .doc = "Means of rows that follow each other: y[j, …] = Σ x[i, …] / n over the n rows of ids[i] = j.",
@@ -158,15 +115,7 @@ constexpr Op table[] = {
      .args = {"x", "ids"},
      .infer = infer_means,
      .forward = run<SegmentFold::sum, Divisor::count>,
-     .rule = kSumOfRows<Divisor::count>,
-     .samples =
-         [] {
-           return samples_with(
-               any, {{.inputs = {rows(), i64({0, 0, 1, 1})},
-                      .attrs = groups(-2, 2),
-                      .expected = {f64({{2, -1}, {6, 7}})},
-                      .oracle = "np.stack([x[ids == 0].mean(axis=0), x[ids == 1].mean(axis=0)])"}});
-         }},
+     .rule = kSumOfRows<Divisor::count>},
 
     {.name = "segment_prod",
      .doc = "Products of rows that follow each other: y[j, …] = Π x[i, …] over ids[i] = j.",
@@ -174,15 +123,7 @@ constexpr Op table[] = {
      .args = {"x", "ids"},
      .infer = infer_real_groups,
      .forward = run<SegmentFold::product>,
-     .rule = kProductByGroup,
-     .samples =
-         [] {
-           return samples_with(factors, {{.inputs = {rows(), i64({0, 0, 2, 2})},
-                                          .attrs = groups(-2, 3),
-                                          .expected = {f64({{3, -8}, {1, 1}, {35, 48}})},
-                                          .oracle = "np.stack([x[ids == 0].prod(axis=0), x[ids == "
-                                                    "1].prod(axis=0), x[ids == 2].prod(axis=0)])"}});
-         }},
+     .rule = kProductByGroup},
 
     {.name = "segment_max",
      .doc = "Largest elements of rows that follow each other: y[j, …] = max x[i, …] over ids[i] = j; equal "
@@ -191,15 +132,7 @@ constexpr Op table[] = {
      .args = {"x", "ids"},
      .infer = infer_real_groups,
      .forward = run<SegmentFold::max>,
-     .rule = kExtremeByGroup,
-     .samples =
-         [] {
-           return samples_with(unequal,
-                               {{.inputs = {rows(), i64({0, 0, 1, 1})},
-                                 .attrs = groups(-2, 2),
-                                 .expected = {f64({{3, 2}, {7, 8}})},
-                                 .oracle = "np.stack([x[ids == 0].max(axis=0), x[ids == 1].max(axis=0)])"}});
-         }},
+     .rule = kExtremeByGroup},
 
     {.name = "segment_min",
      .doc = "Smallest elements of rows that follow each other: y[j, …] = min x[i, …] over ids[i] = j; equal "
@@ -208,15 +141,7 @@ constexpr Op table[] = {
      .args = {"x", "ids"},
      .infer = infer_real_groups,
      .forward = run<SegmentFold::min>,
-     .rule = kExtremeByGroup,
-     .samples =
-         [] {
-           return samples_with(unequal,
-                               {{.inputs = {rows(), i64({0, 0, 1, 1})},
-                                 .attrs = groups(-2, 2),
-                                 .expected = {f64({{1, -4}, {5, 6}})},
-                                 .oracle = "np.stack([x[ids == 0].min(axis=0), x[ids == 1].min(axis=0)])"}});
-         }},
+     .rule = kExtremeByGroup},
 
     {.name = "sparse_segment_sum",
      .doc = "Sums of chosen rows: y[j, …] = Σ x[indices[k], …] over ids[k] = j.",
@@ -224,15 +149,7 @@ constexpr Op table[] = {
      .args = {"x", "indices", "ids"},
      .infer = infer_chosen<infer_groups>,
      .forward = run<SegmentFold::sum>,
-     .rule = kSumOfChosen<Divisor::one>,
-     .samples =
-         [] {
-           return of_chosen({{.inputs = {rows(), i64({3, 0, 3}), i64({0, 0, 2})},
-                              .attrs = groups(-2, 3),
-                              .expected = {f64({{8, 10}, {0, 0}, {7, 8}})},
-                              .oracle = "np.stack([x[indices[ids == 0]].sum(axis=0), x[indices[ids == "
-                                        "1]].sum(axis=0), x[indices[ids == 2]].sum(axis=0)])"}});
-         }},
+     .rule = kSumOfChosen<Divisor::one>},
 
     {.name = "sparse_segment_mean",
      .doc = "Means of chosen rows: y[j, …] = Σ x[indices[k], …] / n over the n places of ids[k] = j.",
@@ -240,16 +157,7 @@ constexpr Op table[] = {
      .args = {"x", "indices", "ids"},
      .infer = infer_chosen<infer_means>,
      .forward = run<SegmentFold::sum, Divisor::count>,
-     .rule = kSumOfChosen<Divisor::count>,
-     .samples =
-         [] {
-           return of_chosen(
-               {{.inputs = {rows(), i64({3, 0, 3}), i64({0, 0, 1})},
-                 .attrs = groups(-2, 2),
-                 .expected = {f64({{4, 5}, {7, 8}})},
-                 .oracle =
-                     "np.stack([x[indices[ids == 0]].mean(axis=0), x[indices[ids == 1]].mean(axis=0)])"}});
-         }},
+     .rule = kSumOfChosen<Divisor::count>},
 
     {.name = "sparse_segment_sqrt_n",
      .doc = "Sums of chosen rows by the root of their number: y[j, …] = Σ x[indices[k], …] / √n over the n "
@@ -258,16 +166,7 @@ constexpr Op table[] = {
      .args = {"x", "indices", "ids"},
      .infer = infer_chosen<infer_means>,
      .forward = run<SegmentFold::sum, Divisor::root>,
-     .rule = kSumOfChosen<Divisor::root>,
-     .samples =
-         [] {
-           return of_chosen(
-               {{.inputs = {rows(), i64({3, 0, 3}), i64({0, 0, 1})},
-                 .attrs = groups(-2, 2),
-                 .expected = {f64({{5.656854249492381, 7.071067811865475}, {7, 8}})},
-                 .oracle = "np.stack([x[indices[ids == 0]].sum(axis=0) / np.sqrt((ids == 0).sum()), "
-                           "x[indices[ids == 1]].sum(axis=0) / np.sqrt((ids == 1).sum())])"}});
-         }},
+     .rule = kSumOfChosen<Divisor::root>},
 };
 
 // As many groups as the last id says; what is wrong with ids comes to light as the specs are inferred.

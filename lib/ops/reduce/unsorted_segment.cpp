@@ -1,5 +1,7 @@
 // Groups of rows in any order. In: a tensor, and the number of the group that each row belongs to. Out: one
 // row for each group.
+#include "ops/reduce/unsorted_segment.h"
+
 #include <cmath>
 #include <limits>
 
@@ -11,17 +13,10 @@
 #include "kernels/reduce/fold.h"
 #include "ops/layout/positions.h"
 #include "ops/reduce/groups.h"
-#include "ops/samples.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {
-
-using namespace samples;
-
-struct RowsAttrs {
-  int axis;
-};
 
 void require_ids_below(const Call& c, std::int64_t count) {
   if (const auto o = first_outside(c.x[1], count, true))
@@ -86,11 +81,6 @@ Spec infer_rows_of_groups(const Call& c) {
           replaced(c.x[0].shape(), c.x[0].ndim() + c.attrs<RowsAttrs>().axis, 1, c.x[1].shape())};
 }
 
-OwnedAttrs groups(std::int64_t count, int axis, bool zero = false) {
-  return Attrs(SegmentAttrs{count, axis, zero});
-}
-Tensor i64(std::initializer_list<std::int64_t> v) { return tensor(v); }
-
 constexpr Op table[] = {
     {.name = "unsorted_segment_sum",
      .doc =
@@ -104,20 +94,7 @@ constexpr Op table[] = {
          },
      .rule = linear([](const Call& c,
                        const Tensor& dy) { return rows_of_groups(dy, c.x[1], c.attrs<SegmentAttrs>().axis); },
-                    {.x = 0b10}),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({5, 3}, -1, 1), i64({2, 0, -1, 2, 3})}, .attrs = groups(5, -2)},
-               {.inputs = {uniform({37}, -1, 1), zeros({37}, DType::i32)}, .attrs = groups(1, -1)},
-               {.inputs = {uniform({2, 3, 2}, -1, 1), i64({1, 1, 0})}, .attrs = groups(2, -2)},
-               {.inputs = {uniform({0, 3}, -1, 1), zeros({0}, DType::i64)}, .attrs = groups(2, -2)},
-               {.inputs = {f64({{1, 2}, {3, 4}, {5, 6}, {7, 8}}), i64({1, 0, 1, -1})},
-                .attrs = groups(3, -2),
-                .expected = {f64({{3, 4}, {6, 8}, {0, 0}})},
-                .oracle =
-                    "np.stack([x[ids == 0].sum(axis=0), x[ids == 1].sum(axis=0), x[ids == 2].sum(axis=0)])"}};
-         }},
+                    {.x = 0b10})},
 
     {.name = "rows_of_groups",
      .doc = "The adjoint of unsorted_segment_sum: y[i, …] = x[ids[i], …], or 0 for a negative id.",
@@ -134,22 +111,7 @@ constexpr Op table[] = {
            const int axis = c.attrs<RowsAttrs>().axis;
            return sum_of_groups(dy, c.x[1], c.x[0].shape()[c.x[0].ndim() + axis], axis);
          },
-         {.x = 0b10}),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({4, 3}, -1, 1), i64({2, 0, -1, 2, 3})}, .attrs = Attrs(RowsAttrs{-2})},
-               {.inputs = {uniform({2, 3}, -1, 1), i64({1, -2, 0, 1})}, .attrs = Attrs(RowsAttrs{-1})},
-               {.inputs = {uniform({2, 37}, -1, 1), zeros({0}, DType::i32)}, .attrs = Attrs(RowsAttrs{-2})},
-               {.inputs = {f64({1, 2, 3}), i64({0, 1, 2, -1, 2, 1, 0, -1, 1, 2, 0, 0, 1, 1, 2, 2, 0, 1})},
-                .attrs = Attrs(RowsAttrs{-1}),
-                .expected = {f64({1, 2, 3, 0, 3, 2, 1, 0, 2, 3, 1, 1, 2, 2, 3, 3, 1, 2})},
-                .oracle = "np.where(ids < 0, 0, x[ids])"},
-               {.inputs = {f64({{1, 2}, {3, 4}}), i64({1, -1, 0, 1})},
-                .attrs = Attrs(RowsAttrs{-2}),
-                .expected = {f64({{3, 4}, {0, 0}, {1, 2}, {3, 4}})},
-                .oracle = "np.where(ids[:, None] < 0, 0, x[np.maximum(ids, 0)])"}};
-         }},
+         {.x = 0b10})},
 
     {.name = "unsorted_segment_prod",
      .doc = "Products of rows by group: y[j, …] = Π x[i, …] over ids[i] = j; rows with a negative id are "
@@ -161,19 +123,7 @@ constexpr Op table[] = {
          [](const Call& c, std::span<Tensor> y) {
            run_segment<kernels::Product>(c, kernels::RowFold::product, Empty::one, y[0]);
          },
-     .rule = kProductByGroup,
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({5, 3}, 0.5, 1.5), i64({2, 0, -1, 2, 3})}, .attrs = groups(5, -2)},
-               {.inputs = {uniform({37}, 0.8, 1.2), zeros({37}, DType::i32)}, .attrs = groups(1, -1)},
-               {.inputs = {uniform({0, 3}, -1, 1), zeros({0}, DType::i64)}, .attrs = groups(2, -2)},
-               {.inputs = {f64({{1, 2}, {0, 4}, {5, 0}, {7, 8}, {2, 3}}), i64({1, 0, 1, -1, 0})},
-                .attrs = groups(3, -2),
-                .expected = {f64({{0, 12}, {5, 0}, {1, 1}})},
-                .oracle = "np.stack([x[ids == 0].prod(axis=0), x[ids == 1].prod(axis=0), x[ids == "
-                          "2].prod(axis=0)])"}};
-         }},
+     .rule = kProductByGroup},
 
     {.name = "unsorted_segment_max",
      .doc = "Largest elements by group: y[j, …] = max x[i, …] over ids[i] = j; rows with a negative id are "
@@ -185,22 +135,7 @@ constexpr Op table[] = {
          [](const Call& c, std::span<Tensor> y) {
            run_segment<kernels::Max>(c, kernels::RowFold::max, Empty::lowest, y[0]);
          },
-     .rule = kExtremeByGroup,
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {distinct({5, 3}), i64({2, 0, -1, 2, 1})}, .attrs = groups(3, -2)},
-               {.inputs = {distinct({37}), zeros({37}, DType::i32)}, .attrs = groups(1, -1)},
-               {.inputs = {distinct({5, 3}), i64({2, 0, -1, 2, 0})}, .attrs = groups(3, -2, true)},
-               {.inputs = {tensor({4, -5, 6}, DType::i32), i64({1, 0, 1})},
-                .attrs = groups(3, -1),
-                .expected = {tensor({-5, 6, std::numeric_limits<std::int32_t>::lowest()})},
-                .oracle = "np.array([x[ids == 0].max(), x[ids == 1].max(), np.iinfo(np.int32).min])"},
-               {.inputs = {f64({{1, 2}, {-3, 4}, {5, 0}, {7, 8}, {-2, 3}}), i64({1, 0, 1, -1, 0})},
-                .attrs = groups(2, -2),
-                .expected = {f64({{-2, 4}, {5, 2}})},
-                .oracle = "np.stack([x[ids == 0].max(axis=0), x[ids == 1].max(axis=0)])"}};
-         }},
+     .rule = kExtremeByGroup},
 
     {.name = "unsorted_segment_min",
      .doc = "Smallest elements by group: y[j, …] = min x[i, …] over ids[i] = j; rows with a negative id are "
@@ -212,17 +147,7 @@ constexpr Op table[] = {
          [](const Call& c, std::span<Tensor> y) {
            run_segment<kernels::Min>(c, kernels::RowFold::min, Empty::highest, y[0]);
          },
-     .rule = kExtremeByGroup,
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {distinct({5, 3}), i64({2, 0, -1, 2, 1})}, .attrs = groups(3, -2)},
-               {.inputs = {distinct({5, 3}), i64({2, 0, -1, 2, 0})}, .attrs = groups(3, -2, true)},
-               {.inputs = {f64({{1, 2}, {-3, 4}, {5, 0}, {7, 8}, {-2, 3}}), i64({1, 0, 1, -1, 0})},
-                .attrs = groups(2, -2),
-                .expected = {f64({{-3, 3}, {1, 0}})},
-                .oracle = "np.stack([x[ids == 0].min(axis=0), x[ids == 1].min(axis=0)])"}};
-         }},
+     .rule = kExtremeByGroup},
 };
 
 // What each row has of something of its group, and sums by group, both as the call's.

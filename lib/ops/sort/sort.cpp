@@ -7,27 +7,11 @@
 #include "kernels/sort/unique.h"
 #include "ops/axes.h"
 #include "ops/layout/take_along_axis.h"
-#include "ops/samples.h"
+#include "ops/sort/sort.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {
-
-using namespace samples;
-
-struct SortAttrs {
-  bool descending;
-  int axis = -1;
-  std::int64_t k = -1;   // the axis from the end, and how many come out: all, unless said
-};
-// Along the last axis; others are moved there.
-struct NthAttrs {
-  std::int64_t n;
-  bool reverse;
-};
-struct SearchAttrs {
-  bool right;
-};
 
 void require_order(const Call& c) {
   if (c.x[0].dtype() == DType::boolean) throw_dtype_error(c, "bool has no order, use astype");
@@ -143,9 +127,6 @@ void run_invert_permutation(const Call& c, std::span<Tensor> y) {
   });
 }
 
-Tensor i64(std::initializer_list<std::int64_t> v) { return tensor(v); }
-Tensor i64(detail::List2<std::int64_t> v) { return tensor(v); }
-
 constexpr Op table[] = {
     {.name = "sort",
      .doc = "The elements of x in order along an axis, and where they stand in x; equal ones keep their "
@@ -153,28 +134,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = infer_sort,
      .forward = {run_sort, Outputs::own},
-     .rule = kChosenAlong,
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {distinct({37})}, .attrs = Attrs(SortAttrs{false})},
-               {.inputs = {distinct({2, 3, 5})}, .attrs = Attrs(SortAttrs{true})},
-               {.inputs = {distinct({2, 501})}, .attrs = Attrs(SortAttrs{true})},
-               {.inputs = {distinct({5, 3, 4})}, .attrs = Attrs(SortAttrs{false, -2})},
-               {.inputs = {zeros({2, 0}, DType::f64)}, .attrs = Attrs(SortAttrs{false})},
-               {.inputs = {i64({{3, 1, 2, 1}, {-1, -2, 5, 0}})},
-                .attrs = Attrs(SortAttrs{true, -2}),
-                .expected = {i64({{3, 1, 5, 1}, {-1, -2, 2, 0}}), i64({{0, 0, 1, 0}, {1, 1, 0, 1}})},
-                .oracle = "(-np.sort(-x, axis=0), np.argsort(-x, axis=0, kind='stable'))"},
-               {.inputs = {i64({{3, 1, 2, 1}, {-1, -2, 5, 0}})},
-                .attrs = Attrs(SortAttrs{false}),
-                .expected = {i64({{1, 1, 2, 3}, {-2, -1, 0, 5}}), i64({{1, 3, 2, 0}, {1, 0, 3, 2}})},
-                .oracle = "(np.sort(x, axis=-1), np.argsort(x, axis=-1, kind='stable'))"},
-               {.inputs = {tensor({3, 1, 2, 1}, DType::i32)},
-                .attrs = Attrs(SortAttrs{true}),
-                .expected = {tensor({3, 2, 1, 1}, DType::i32), i64({0, 2, 1, 3})},
-                .oracle = "(-np.sort(-x), np.argsort(-x, kind='stable'))"}};
-         }},
+     .rule = kChosenAlong},
 
     {.name = "argsort",
      .doc = "Where the elements of x in order along an axis stand in x; equal ones keep their order, NaN is "
@@ -182,21 +142,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = [](const Call& c) { return infer_sort(c)[1]; },
      .forward = {run_sort, Outputs::own},
-     .rule = none(),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {distinct({2, 501})}, .attrs = Attrs(SortAttrs{true})},
-               {.inputs = {zeros({2, 0}, DType::f64)}, .attrs = Attrs(SortAttrs{false})},
-               {.inputs = {f64({{3, 1, 2, 1}, {-1, -2, 5, 0}})},
-                .attrs = Attrs(SortAttrs{false}),
-                .expected = {i64({{1, 3, 2, 0}, {1, 0, 3, 2}})},
-                .oracle = "np.argsort(x, axis=-1, kind='stable')"},
-               {.inputs = {tensor({3, 1, 2, 1}, DType::u8)},
-                .attrs = Attrs(SortAttrs{true}),
-                .expected = {i64({0, 2, 1, 3})},
-                .oracle = "np.argsort(-x.astype(int), kind='stable')"}};
-         }},
+     .rule = none()},
 
     {.name = "top_k",
      .doc = "The k largest elements of x along an axis, the largest first, and where they stand; of equal "
@@ -205,23 +151,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = infer_top_k,
      .forward = {run_sort, Outputs::own},
-     .rule = kChosenAlong,
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {distinct({37})}, .attrs = Attrs(SortAttrs{true, -1, 3})},
-               {.inputs = {distinct({2, 3, 5})}, .attrs = Attrs(SortAttrs{true, -1, 4})},
-               {.inputs = {distinct({3, 4})}, .attrs = Attrs(SortAttrs{true, -1, 0})},
-               {.inputs = {distinct({5, 3, 4})}, .attrs = Attrs(SortAttrs{true, -3, 2})},
-               {.inputs = {i64({{3, 1}, {-1, 7}, {5, 0}})},
-                .attrs = Attrs(SortAttrs{true, -2, 2}),
-                .expected = {i64({{5, 7}, {3, 1}}), i64({{2, 1}, {0, 0}})},
-                .oracle = "(-np.sort(-x, axis=0)[:2], np.argsort(-x, axis=0, kind='stable')[:2])"},
-               {.inputs = {i64({{3, 1, 3, 2, 1, 0, 0, 0, 3}})},
-                .attrs = Attrs(SortAttrs{true, -1, 2}),
-                .expected = {i64({{3, 3}}), i64({{0, 2}})},
-                .oracle = "(-np.sort(-x, axis=-1)[:, :2], np.argsort(-x, axis=-1, kind='stable')[:, :2])"}};
-         }},
+     .rule = kChosenAlong},
 
     {.name = "nth_element",
      .doc = "The element at place n of the last axis of x in order, or from the end; equal ones share the "
@@ -235,20 +165,7 @@ constexpr Op table[] = {
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
            dx[0] = expand_dims(std::move(dy[0]).dense(), -1) * share_of_nth(c);
          },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum(share_of_nth(c) * dx[0], -1); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {distinct({37})}, .attrs = Attrs(NthAttrs{11, false})},
-                                      {.inputs = {distinct({2, 3, 5})}, .attrs = Attrs(NthAttrs{1, true})},
-                                      {.inputs = {f64({{3, 1, 2, 1}, {-1, -2, 5, 0}})},
-                                       .attrs = Attrs(NthAttrs{2, false}),
-                                       .expected = {f64({2, 0})},
-                                       .oracle = "np.sort(x, axis=-1)[:, 2]"},
-                                      {.inputs = {tensor({3, 1, 2, 1}, DType::i64)},
-                                       .attrs = Attrs(NthAttrs{0, true}),
-                                       .expected = {tensor(3, DType::i64)},
-                                       .oracle = "np.sort(x)[::-1][0]"}};
-         }},
+         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum(share_of_nth(c) * dx[0], -1); })},
 
     {.name = "unique",
      .doc = "The different elements of x in the order in which they first appear, which of them each element "
@@ -262,20 +179,7 @@ constexpr Op table[] = {
                {c.x[0].dtype(), {count}}, {DType::i64, c.x[0].shape()}, {DType::i64, {count}}};
          },
      .forward = {run_unique, Outputs::own},
-     .rule = none(),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {zeros({0}, DType::f64)}},
-               {.inputs = {i64({{2, 1, 2}, {0, 1, 2}})},
-                .expected = {i64({2, 1, 0}), i64({{0, 1, 0}, {2, 1, 0}}), i64({3, 2, 1})},
-                .oracle = "by hand"},
-               {.inputs = {tensor({1, 1, 2, 4, 4, 4, 7, 8, 8}, DType::i32)},
-                .expected = {tensor({1, 2, 4, 7, 8}, DType::i32), i64({0, 0, 1, 2, 2, 2, 3, 4, 4}),
-                             i64({2, 1, 3, 1, 2})},
-                .oracle = "(np.unique(x), np.unique(x, return_inverse=True)[1], np.unique(x, "
-                          "return_counts=True)[1])"}};
-         }},
+     .rule = none()},
 
     {.name = "searchsorted",
      .doc = "How many elements of a row of `sorted`, in ascending order, are less than each of values; or "
@@ -288,27 +192,7 @@ constexpr Op table[] = {
            kernels::searchsorted(c.x[0], extent_of(c.x[0]), c.x[1], extent_of(c.x[1]),
                                  c.attrs<SearchAttrs>().right, y[0]);
          },
-     .rule = none(),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {f64({{1, 2, 3}, {4, 5, 6}}), f64({{2, 0}, {5.5, 9}})},
-                .attrs = Attrs(SearchAttrs{false}),
-                .expected = {i64({{1, 0}, {2, 3}})},
-                .oracle = "torch.searchsorted(torch.tensor(sorted), torch.tensor(values))"},
-               {.inputs = {f64({1, 2, 2, 3}), f64({2, 0, 3, 7})},
-                .attrs = Attrs(SearchAttrs{false}),
-                .expected = {i64({1, 0, 3, 4})},
-                .oracle = "np.searchsorted(sorted, values)"},
-               {.inputs = {tensor({1, 2, 2, 3}, DType::i32), tensor({2, 0, 3, 7}, DType::i32)},
-                .attrs = Attrs(SearchAttrs{true}),
-                .expected = {i64({3, 0, 4, 4})},
-                .oracle = "np.searchsorted(sorted, values, side='right')"},
-               {.inputs = {zeros({0}, DType::f64), f64({1})},
-                .attrs = Attrs(SearchAttrs{true}),
-                .expected = {i64({0})},
-                .oracle = "np.searchsorted(sorted, values, side='right')"}};
-         }},
+     .rule = none()},
 
     {.name = "nonzero",
      .doc = "The positions of the elements of x that are not 0, in row-major order.",
@@ -319,19 +203,7 @@ constexpr Op table[] = {
            return Spec{DType::i64, {kernels::count_nonzero(c.x[0]), c.x[0].ndim()}};
          },
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::nonzero(c.x[0], y[0]); },
-     .rule = none(),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {f64(3)}, .expected = {zeros({1, 0}, DType::i64)}, .oracle = "np.zeros((1, 0))"},
-               {.inputs = {zeros({2, 0}, DType::f64)}},
-               {.inputs = {f64({{1, 0, -2}, {0, 0, 3}})},
-                .expected = {i64({{0, 0}, {0, 2}, {1, 2}})},
-                .oracle = "np.argwhere(x)"},
-               {.inputs = {tensor({0, 1, 1}, DType::boolean)},
-                .expected = {reshape(i64({1, 2}), {2, 1})},
-                .oracle = "np.argwhere(x)"}};
-         }},
+     .rule = none()},
 
     {.name = "invert_permutation",
      .doc = "Where each of 0, 1, … stands in perm: y[perm[i]] = i.",
@@ -339,17 +211,7 @@ constexpr Op table[] = {
      .args = {"perm"},
      .infer = infer_permutation,
      .forward = run_invert_permutation,
-     .rule = none(),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {i64({3, 4, 0, 2, 1})},
-                                       .expected = {i64({2, 4, 3, 0, 1})},
-                                       .oracle = "np.argsort(perm)"},
-                                      {.inputs = {tensor<std::int32_t>({1, 0})},
-                                       .expected = {tensor<std::int32_t>({1, 0})},
-                                       .oracle = "np.argsort(perm)"},
-                                      {.inputs = {zeros({0}, DType::i64)}}};
-         }},
+     .rule = none()},
 };
 
 }   // namespace

@@ -2,13 +2,10 @@
 // computed in double.
 #include "kernels/special/special.h"
 #include "ops/infer.h"
-#include "ops/samples.h"
 #include "ops/special/of_numbers.h"
 
 namespace tapedeck {
 namespace {
-
-using namespace samples;
 
 constexpr double kHalfPi = 1.5707963267948966;
 
@@ -29,15 +26,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::dawsn),
-     .rule = partials([](auto x, auto y) { return 1 - 2 * x * y; }),
-     .samples =
-         [] {
-           return of_one(
-               -2, 2, f64({-1.5, -0.25, 0.5, 8}),
-               f64({-0.4282490710853986, -0.23983916356289822, 0.4244363835020223, 0.06300019870755338}),
-               "np.vectorize(lambda x: float(mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(-x * x) * "
-               "mpmath.erfi(x)))(x)");
-         }},
+     .rule = partials([](auto x, auto y) { return 1 - 2 * x * y; })},
 
     {.name = "expint",
      .doc = "The exponential integral Ei(x), the principal value of ∫ eᵗ / t dt from -∞ to x.",
@@ -45,14 +34,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::expint),
-     .rule = partials([](auto x) { return exp(x) / x; }),
-     .samples =
-         [] {
-           return of_one(
-               0.5, 4, f64({-1.5, -0.25, 0.5, 2}),
-               f64({-0.10001958240663265, -1.0442826344437381, 0.4542199048631736, 4.95423435600189}),
-               "np.vectorize(lambda x: float(mpmath.ei(x)))(x)");
-         }},
+     .rule = partials([](auto x) { return exp(x) / x; })},
 
     {.name = "fresnel_sin",
      .doc = "∫₀ˣ sin(πt²/2) dt.",
@@ -60,14 +42,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::fresnel_sin),
-     .rule = partials([](auto x) { return sin(times(x * x, kHalfPi)); }),
-     .samples =
-         [] {
-           return of_one(
-               -2, 2, f64({-1.5, -0.25, 0.5, 8}),
-               f64({-0.6975049600820931, -0.008175600235777757, 0.06473243285999927, 0.46021421439301446}),
-               "np.vectorize(lambda x: float(mpmath.fresnels(x)))(x)");
-         }},
+     .rule = partials([](auto x) { return sin(times(x * x, kHalfPi)); })},
 
     {.name = "fresnel_cos",
      .doc = "∫₀ˣ cos(πt²/2) dt.",
@@ -75,14 +50,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::fresnel_cos),
-     .rule = partials([](auto x) { return cos(times(x * x, kHalfPi)); }),
-     .samples =
-         [] {
-           return of_one(
-               -2, 2, f64({-1.5, -0.25, 0.5, 8}),
-               f64({-0.4452611760398215, -0.2497591503565432, 0.4923442258714464, 0.49980218037719715}),
-               "np.vectorize(lambda x: float(mpmath.fresnelc(x)))(x)");
-         }},
+     .rule = partials([](auto x) { return cos(times(x * x, kHalfPi)); })},
 
     {.name = "spence",
      .doc = "Spence's function ∫₁ˣ log(t) / (1 - t) dt = Li₂(1 - x), for x ≥ 0.",
@@ -91,14 +59,7 @@ constexpr Op table[] = {
      .infer = elementwise,
      .forward = map(fn::spence),
      .rule = partials(
-         [](auto x) { return where(equal(x, 1), 0.5 * x - 1.5, log(x) / (1 - where(equal(x, 1), 2, x))); }),
-     .samples =
-         [] {
-           return of_one(
-               1.25, 4, f64({0.125, 0.75, 1.5, 9}),
-               f64({1.2381234817964801, 0.2676526390827326, -0.4484142069236462, -3.6856760007574065}),
-               "np.vectorize(lambda x: float(mpmath.polylog(2, 1 - x).real))(x)");
-         }},
+         [](auto x) { return where(equal(x, 1), 0.5 * x - 1.5, log(x) / (1 - where(equal(x, 1), 2, x))); })},
 };
 
 }   // namespace

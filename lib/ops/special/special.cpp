@@ -1,5 +1,7 @@
 // Special functions of elements: error functions, gamma, beta and zeta functions. In: tensors that broadcast.
 // Out: a tensor of the broadcast shape, computed in double, element by element.
+#include "ops/special/special.h"
+
 #include <cmath>
 
 #include "core/format.h"
@@ -8,13 +10,10 @@
 #include "kernels/special/igamma_grad.h"
 #include "kernels/special/special.h"
 #include "ops/infer.h"
-#include "ops/samples.h"
 #include "ops/special/of_numbers.h"
 
 namespace tapedeck {
 namespace {
-
-using namespace samples;
 
 constexpr double kTwoBySqrtPi = 1.1283791670955126, kSqrtTwoPi = 2.5066282746310002;
 
@@ -64,10 +63,6 @@ constexpr auto beta_density = [](const Call& c) {
   return exp(log_of_power(a - 1, x) + log_of_power(b - 1, 1 - x) + lgamma(a + b) - lgamma(a) - lgamma(b));
 };
 
-struct OrderAttrs {
-  int order;
-};
-
 Spec infer_igamma_grad(const Call& c) {
   const int order = c.attrs<OrderAttrs>().order;
   if (order < 1 || order > kernels::kLargestOrder)
@@ -113,14 +108,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return erf(x); }),
-     .rule = partials([](auto x) { return times(exp(-x * x), kTwoBySqrtPi); }),
-     .samples =
-         [] {
-           return of_one(
-               -2, 2, f64({-1.5, -0.25, 0.5, 2}),
-               f64({-0.9661051464753108, -0.27632639016823696, 0.5204998778130465, 0.9953222650189527}),
-               "np.vectorize(lambda x: float(mpmath.erf(x)))(x)");
-         }},
+     .rule = partials([](auto x) { return times(exp(-x * x), kTwoBySqrtPi); })},
 
     {.name = "erfc",
      .doc = "1 - erf(x), accurate where that is small.",
@@ -128,14 +116,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return erfc(x); }),
-     .rule = partials([](auto x) { return times(exp(-x * x), -kTwoBySqrtPi); }),
-     .samples =
-         [] {
-           return of_one(
-               -2, 2, f64({-1.5, -0.25, 0.5, 8}),
-               f64({1.9661051464753108, 1.276326390168237, 0.4795001221869535, 1.1224297172982926e-29}),
-               "np.vectorize(lambda x: float(mpmath.erfc(x)))(x)");
-         }},
+     .rule = partials([](auto x) { return times(exp(-x * x), -kTwoBySqrtPi); })},
 
     {.name = "erfinv",
      .doc = "The inverse of erf, for x in [-1, 1].",
@@ -143,14 +124,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::erfinv),
-     .rule = partials([](auto, auto y) { return times(exp(y * y), 1 / kTwoBySqrtPi); }),
-     .samples =
-         [] {
-           return of_one(
-               -0.9, 0.9, f64({-0.75, -0.25, 0.5, 0.875}),
-               f64({-0.8134198475976185, -0.2253120550121781, 0.4769362762044699, 1.0847870400692832}),
-               "np.vectorize(lambda x: float(mpmath.erfinv(x)))(x)");
-         }},
+     .rule = partials([](auto, auto y) { return times(exp(y * y), 1 / kTwoBySqrtPi); })},
 
     {.name = "erfcinv",
      .doc = "The inverse of erfc, for x in [0, 2].",
@@ -158,14 +132,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::erfcinv),
-     .rule = partials([](auto, auto y) { return times(exp(y * y), -1 / kTwoBySqrtPi); }),
-     .samples =
-         [] {
-           return of_one(
-               0.1, 1.9, f64({0.125, 0.5, 1.25, 1.75}),
-               f64({1.0847870400692832, 0.4769362762044699, -0.2253120550121781, -0.8134198475976185}),
-               "np.vectorize(lambda x: float(mpmath.erfinv(1 - x)))(x)");
-         }},
+     .rule = partials([](auto, auto y) { return times(exp(y * y), -1 / kTwoBySqrtPi); })},
 
     {.name = "ndtri",
      .doc = "The quantile of the normal distribution, -√2 erfcinv(2x), for x in [0, 1].",
@@ -173,14 +140,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::ndtri),
-     .rule = partials([](auto, auto y) { return times(exp(0.5 * y * y), kSqrtTwoPi); }),
-     .samples =
-         [] {
-           return of_one(
-               0.1, 0.9, f64({0.125, 0.375, 0.625, 0.75}),
-               f64({-1.150349380376008, -0.31863936396437514, 0.31863936396437514, 0.6744897501960817}),
-               "np.vectorize(lambda x: float(mpmath.sqrt(2) * mpmath.erfinv(2 * x - 1)))(x)");
-         }},
+     .rule = partials([](auto, auto y) { return times(exp(0.5 * y * y), kSqrtTwoPi); })},
 
     {.name = "lgamma",
      .doc = "log |Γ(x)|.",
@@ -188,13 +148,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::lgamma),
-     .rule = partials([](auto x) { return fn::digamma(x); }),
-     .samples =
-         [] {
-           return of_one(0.5, 4, f64({-1.5, 0.25, 2.5, 9}),
-                         f64({0.860047015376481, 1.2880225246980774, 0.2846828704729192, 10.60460290274525}),
-                         "np.vectorize(lambda x: float(mpmath.log(abs(mpmath.gamma(x)))))(x)");
-         }},
+     .rule = partials([](auto x) { return fn::digamma(x); })},
 
     {.name = "digamma",
      .doc = "ψ(x), the derivative of lgamma.",
@@ -202,13 +156,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::digamma),
-     .rule = partials([](auto x) { return fn::trigamma(x); }),
-     .samples =
-         [] {
-           return of_one(0.5, 4, f64({-1.75, 0.25, 2.5, 9}),
-                         f64({-2.322691628614361, -4.2274535333762655, 0.7031566406452432, 2.14064147795561}),
-                         "np.vectorize(lambda x: float(mpmath.digamma(x)))(x)");
-         }},
+     .rule = partials([](auto x) { return fn::trigamma(x); })},
 
     {.name = "polygamma",
      .doc =
@@ -217,16 +165,7 @@ constexpr Op table[] = {
      .args = {"n", "x"},
      .infer = elementwise,
      .forward = map(fn::polygamma),
-     .rule = in_the_last([](const Call& c) { return fn::polygamma(c.x[0] + 1, c.x[1]); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({2, 3}, 1, 1), uniform({2, 3}, 0.5, 4, 1)}},
-               {.inputs = {f64({0, 1, 2, 5}), f64({2.5, 0.25, 3, 1.5})},
-                .expected = {f64(
-                    {0.7031566406452432, 17.19732915450711, -0.15411380631918858, 11.113548602435497})},
-                .oracle = "np.vectorize(lambda n, x: float(mpmath.polygamma(int(n), x)))(n, x)"}};
-         }},
+     .rule = in_the_last([](const Call& c) { return fn::polygamma(c.x[0] + 1, c.x[1]); })},
 
     {.name = "zeta",
      .doc = "Hurwitz's zeta function Σ (q + k)⁻ˢ over k = 0, 1, 2, …; the gradient in s is none.",
@@ -234,16 +173,7 @@ constexpr Op table[] = {
      .args = {"s", "q"},
      .infer = elementwise,
      .forward = map(fn::zeta),
-     .rule = in_the_last([](const Call& c) { return -c.x[0] * fn::zeta(c.x[0] + 1, c.x[1]); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({2, 3}, 1.5, 4), uniform({2, 3}, 0.5, 4, 1)}},
-               {.inputs = {f64({1.25, 2, 3.5, 10}), f64({2.5, 1, 0.25, 1.5})},
-                .expected = {f64(
-                    {3.3531519634628633, 1.6449340668482264, 128.54695896428436, 0.0174503557579013})},
-                .oracle = "np.vectorize(lambda s, q: float(mpmath.zeta(s, q)))(s, q)"}};
-         }},
+     .rule = in_the_last([](const Call& c) { return -c.x[0] * fn::zeta(c.x[0] + 1, c.x[1]); })},
 
     {.name = "igamma",
      .doc = "The regularised incomplete gamma function P(a, x) = 1/Γ(a) ∫₀ˣ tᵃ⁻¹ e⁻ᵗ dt.",
@@ -252,17 +182,7 @@ constexpr Op table[] = {
      .infer = elementwise,
      .forward = map(fn::igamma),
      .rule = partials([](auto a, auto x) { return fn::igamma_grad_a(a, x); },
-                      [](auto a, auto x) { return exp(log_of_power(a - 1, x) - x - fn::lgamma(a)); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({2, 3}, 0.5, 4), uniform({2, 3}, 0.5, 4, 1)}},
-               {.inputs = {f64({0.5, 1, 2.5, 9}), f64({0.25, 3, 2, 10})},
-                .expected = {f64(
-                    {0.5204998778130465, 0.950212931632136, 0.4505840486472198, 0.6671803212492811})},
-                .oracle =
-                    "np.vectorize(lambda a, x: float(mpmath.gammainc(a, 0, x, regularized=True)))(a, x)"}};
-         }},
+                      [](auto a, auto x) { return exp(log_of_power(a - 1, x) - x - fn::lgamma(a)); })},
 
     {.name = "igammac",
      .doc = "1 - igamma(a, x), accurate where that is small.",
@@ -271,16 +191,7 @@ constexpr Op table[] = {
      .infer = elementwise,
      .forward = map(fn::igammac),
      .rule = partials([](auto a, auto x) { return -fn::igamma_grad_a(a, x); },
-                      [](auto a, auto x) { return -exp(log_of_power(a - 1, x) - x - fn::lgamma(a)); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({2, 3}, 0.5, 4), uniform({2, 3}, 0.5, 4, 1)}},
-               {.inputs = {f64({0.5, 1, 2.5, 9}), f64({0.25, 3, 2, 10})},
-                .expected = {f64(
-                    {0.4795001221869535, 0.049787068367863944, 0.5494159513527802, 0.3328196787507189})},
-                .oracle = "np.vectorize(lambda a, x: float(mpmath.gammainc(a, x, regularized=True)))(a, x)"}};
-         }},
+                      [](auto a, auto x) { return -exp(log_of_power(a - 1, x) - x - fn::lgamma(a)); })},
 
     {.name = "igamma_grad_a",
      .doc = "The derivative of igamma in a, of the order that its attribute says.",
@@ -294,26 +205,7 @@ constexpr Op table[] = {
                                         y[0]);
                  },
                  Outputs::own},
-     .rule = custom({.x = 0b11}, vjp_of_igamma_grad, jvp_of_igamma_grad),
-     .samples =
-         [] {
-           const Tensor a = f64({0.5, 1, 2.5, 9}), x = f64({0.25, 3, 2, 10});
-           return std::vector<Sample>{
-               {.inputs = {uniform({2, 3}, 0.5, 4), uniform({3}, 0.5, 4, 1)}, .attrs = Attrs(OrderAttrs{1})},
-               {.inputs = {zeros({0, 3}, DType::f64), ones({3}, DType::f64)}, .attrs = Attrs(OrderAttrs{1})},
-               {.inputs = {a, x},
-                .attrs = Attrs(OrderAttrs{1}),
-                .expected = {f64(
-                    {-0.797947316783223, -0.09648294199134635, -0.27455132194588155, -0.12085516682777701})},
-                .oracle = "np.vectorize(lambda a, x: float(mpmath.diff(lambda t: mpmath.gammainc(t, 0, x, "
-                          "regularized=True), a)))(a, x)"},
-               {.inputs = {a, x},
-                .attrs = Attrs(OrderAttrs{2}),
-                .expected = {f64(
-                    {0.8096615461928606, -0.10741699767681666, 0.06707717180911078, -0.012726594686409621})},
-                .oracle = "np.vectorize(lambda a, x: float(mpmath.diff(lambda t: mpmath.gammainc(t, 0, x, "
-                          "regularized=True), a, 2)))(a, x)"}};
-         }},
+     .rule = custom({.x = 0b11}, vjp_of_igamma_grad, jvp_of_igamma_grad)},
 
     {.name = "betainc",
      .doc = "The regularised incomplete beta function 1/B(a, b) ∫₀ˣ tᵃ⁻¹ (1 - t)ᵇ⁻¹ dt; the gradients in a "
@@ -322,17 +214,7 @@ constexpr Op table[] = {
      .args = {"a", "b", "x"},
      .infer = elementwise,
      .forward = map(fn::betainc),
-     .rule = in_the_last(beta_density),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({2, 3}, 0.5, 4), uniform({2, 3}, 0.5, 4, 1),
-                           uniform({2, 3}, 0.1, 0.9, 2)}},
-               {.inputs = {f64({0.5, 1, 2.5, 9}), f64({0.75, 3, 2, 10}), f64({0.25, 0.5, 0.75, 0.375})},
-                .expected = {f64({0.42695260991120054, 0.875, 0.7916013456467135, 0.19575992810873155})},
-                .oracle = "np.vectorize(lambda a, b, x: float(mpmath.betainc(a, b, 0, x, "
-                          "regularized=True)))(a, b, x)"}};
-         }},
+     .rule = in_the_last(beta_density)},
 };
 
 }   // namespace

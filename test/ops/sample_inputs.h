@@ -1,10 +1,10 @@
-// Inputs for the samples of the tables: f64, always the same, with the domain in the name.
+// Inputs for samples: f64, always the same, with the domain in the name.
 #pragma once
 #include <algorithm>
 #include <cmath>
 #include <complex>
 
-#include "tapedeck/op.h"
+#include "tapedeck/gradcheck.h"
 
 namespace tapedeck::samples {
 

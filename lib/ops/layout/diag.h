@@ -1,0 +1,39 @@
+// The attributes of the ops on diagonals and bands.
+#pragma once
+#include <limits>
+
+#include "kernels/layout/diag.h"
+#include "tapedeck/ops/diag.h"
+
+namespace tapedeck {
+
+inline constexpr std::int64_t kAll =
+    std::numeric_limits<std::int64_t>::max() / 2;   // further than any diagonal
+
+// Of matrices with these extents; one diagonal has no axis for it.
+struct DiagonalAttrs {
+  kernels::DiagonalRows d;
+  double padding;
+};
+struct BandAttrs {
+  std::int64_t low, high;
+};
+struct AxesAttrs {
+  int axes;   // of x that a diagonal has, the last ones
+};
+
+inline kernels::DiagonalRows diagonals(Diagonals k, std::int64_t rows, std::int64_t columns,
+                                       DiagonalAlign align) {
+  kernels::DiagonalRows d{k.low,
+                          k.high,
+                          rows,
+                          columns,
+                          0,
+                          align == DiagonalAlign::left_left || align == DiagonalAlign::left_right,
+                          align == DiagonalAlign::left_left || align == DiagonalAlign::right_left};
+  for (std::int64_t i = k.low; i <= k.high; ++i)
+    d.longest = std::max(d.longest, d.length(i));
+  return d;
+}
+
+}   // namespace tapedeck

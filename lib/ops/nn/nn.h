@@ -1,0 +1,10 @@
+// The attributes of dropout.
+#pragma once
+
+namespace tapedeck {
+
+struct DropoutAttrs {
+  double rate;
+};
+
+}   // namespace tapedeck

@@ -1,0 +1,10 @@
+// The attributes of the normalizations.
+#pragma once
+
+namespace tapedeck {
+
+struct NormAttrs {
+  double epsilon;
+};
+
+}   // namespace tapedeck

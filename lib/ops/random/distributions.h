@@ -1,0 +1,16 @@
+// The attributes of the ops that draw from distributions.
+#pragma once
+#include "tapedeck/ops/random.h"
+
+namespace tapedeck {
+
+struct DrawAttrs {
+  random::Key key;
+  Shape shape;
+};
+struct CategoricalAttrs {
+  random::Key key;
+  std::int64_t n;
+};
+
+}   // namespace tapedeck

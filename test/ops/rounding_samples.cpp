@@ -1,0 +1,102 @@
+// Samples of the ops in lib/ops/elementwise/rounding.cpp.
+#include "ops/sample_inputs.h"
+#include "ops/samples.h"
+#include "tapedeck/ops.h"
+
+namespace tapedeck::test {
+namespace {
+
+using namespace samples;
+
+constexpr OpSamples table[] = {
+    {.op = "floor",
+     .samples =
+         [] {
+           return of_one(-2, 2, signs(), f64({-2, -1, 0, 2}), "np.floor(x)");
+         }},
+
+    {.op = "ceil",
+     .samples =
+         [] {
+           return of_one(-2, 2, signs(), f64({-1, 0, 1, 2}), "np.ceil(x)");
+         }},
+
+    {.op = "trunc",
+     .samples =
+         [] {
+           return of_one(-2, 2, signs(), f64({-1, 0, 0, 2}), "np.trunc(x)");
+         }},
+
+    {.op = "round",
+     .samples =
+         [] {
+           return of_one(-2, 2, signs(), f64({-2, 0, 0, 2}), "np.round(x)");
+         }},
+
+    {.op = "rint",
+     .samples =
+         [] {
+           return of_one(-2, 2, signs(), f64({-2, 0, 0, 2}), "np.rint(x)");
+         }},
+
+    {.op = "floor_div",
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({2, 3}, -4, 4), uniform({2, 3}, 0.5, 2, 1)}},
+                                      {.inputs = {f64({-7, 7, -7, 7.5, 6}), f64({2, -2, -2, 2, 3})},
+                                       .expected = {f64({-4, -4, 3, 3, 2})},
+                                       .oracle = "np.floor(a / b)"}};
+         }},
+
+    {.op = "truncate_div",
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({2, 3}, -4, 4), uniform({2, 3}, 0.5, 2, 1)}},
+                                      {.inputs = {f64({-7, 7, -7, 7.5, 6}), f64({2, -2, -2, 2, 3})},
+                                       .expected = {f64({-3, -3, 3, 3, 2})},
+                                       .oracle = "np.trunc(a / b)"}};
+         }},
+
+    {.op = "floor_mod",
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({2, 3}, 4.1, 4.9), uniform({2, 3}, 2.1, 3.9, 1)}},
+                                      {.inputs = {f64({-7.25, 7.25, -7.5, 7.5, 6.5}), f64({2, -2, -2, 2, 3})},
+                                       .expected = {f64({0.75, -0.75, -1.5, 1.5, 0.5})},
+                                       .oracle = "np.mod(a, b)"}};
+         }},
+
+    {.op = "mul_no_nan",
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, 0.5, 2, 1)}},
+                                      {.inputs = {f64({-7, 0, -7, 7.5, 6}), f64({0, -2, -2, 0, 3})},
+                                       .expected = {f64({0, 0, 14, 0, 18})},
+                                       .oracle = "np.where(b == 0, 0, a * b)"}};
+         }},
+
+    {.op = "div_no_nan",
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, 0.5, 2, 1)}},
+                                      {.inputs = {f64({-7, 0.5, -7, 7.5, 6}), f64({0.5, -2, -2, 1.5, 3})},
+                                       .expected = {f64({-14, -0.25, 3.5, 5, 2})},
+                                       .oracle = "a / b"}};
+         }},
+
+    {.op = "nextafter",
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 3}, -2, -1), uniform({2, 3}, 1, 2, 1)}},
+               {.inputs = {f64({1, 1, 0.5, -2}), f64({2, 0, 0.5, -3})},
+                .expected = {f64({1.0000000000000002, 0.9999999999999999, 0.5, -2.0000000000000004})},
+                .oracle = "np.nextafter(a, b)"}};
+         }},
+};
+
+}   // namespace
+
+std::span<const OpSamples> rounding_samples() { return table; }
+
+}   // namespace tapedeck::test

@@ -1,0 +1,160 @@
+// Samples of the ops in lib/ops/special/special.cpp.
+#include "ops/sample_inputs.h"
+#include "ops/samples.h"
+#include "ops/special/special.h"
+#include "tapedeck/ops.h"
+
+namespace tapedeck::test {
+namespace {
+
+using namespace samples;
+
+constexpr OpSamples table[] = {
+    {.op = "erf",
+     .samples =
+         [] {
+           return of_one(
+               -2, 2, f64({-1.5, -0.25, 0.5, 2}),
+               f64({-0.9661051464753108, -0.27632639016823696, 0.5204998778130465, 0.9953222650189527}),
+               "np.vectorize(lambda x: float(mpmath.erf(x)))(x)");
+         }},
+
+    {.op = "erfc",
+     .samples =
+         [] {
+           return of_one(
+               -2, 2, f64({-1.5, -0.25, 0.5, 8}),
+               f64({1.9661051464753108, 1.276326390168237, 0.4795001221869535, 1.1224297172982926e-29}),
+               "np.vectorize(lambda x: float(mpmath.erfc(x)))(x)");
+         }},
+
+    {.op = "erfinv",
+     .samples =
+         [] {
+           return of_one(
+               -0.9, 0.9, f64({-0.75, -0.25, 0.5, 0.875}),
+               f64({-0.8134198475976185, -0.2253120550121781, 0.4769362762044699, 1.0847870400692832}),
+               "np.vectorize(lambda x: float(mpmath.erfinv(x)))(x)");
+         }},
+
+    {.op = "erfcinv",
+     .samples =
+         [] {
+           return of_one(
+               0.1, 1.9, f64({0.125, 0.5, 1.25, 1.75}),
+               f64({1.0847870400692832, 0.4769362762044699, -0.2253120550121781, -0.8134198475976185}),
+               "np.vectorize(lambda x: float(mpmath.erfinv(1 - x)))(x)");
+         }},
+
+    {.op = "ndtri",
+     .samples =
+         [] {
+           return of_one(
+               0.1, 0.9, f64({0.125, 0.375, 0.625, 0.75}),
+               f64({-1.150349380376008, -0.31863936396437514, 0.31863936396437514, 0.6744897501960817}),
+               "np.vectorize(lambda x: float(mpmath.sqrt(2) * mpmath.erfinv(2 * x - 1)))(x)");
+         }},
+
+    {.op = "lgamma",
+     .samples =
+         [] {
+           return of_one(0.5, 4, f64({-1.5, 0.25, 2.5, 9}),
+                         f64({0.860047015376481, 1.2880225246980774, 0.2846828704729192, 10.60460290274525}),
+                         "np.vectorize(lambda x: float(mpmath.log(abs(mpmath.gamma(x)))))(x)");
+         }},
+
+    {.op = "digamma",
+     .samples =
+         [] {
+           return of_one(0.5, 4, f64({-1.75, 0.25, 2.5, 9}),
+                         f64({-2.322691628614361, -4.2274535333762655, 0.7031566406452432, 2.14064147795561}),
+                         "np.vectorize(lambda x: float(mpmath.digamma(x)))(x)");
+         }},
+
+    {.op = "polygamma",
+     .held = 0b01,
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 3}, 1, 1), uniform({2, 3}, 0.5, 4, 1)}},
+               {.inputs = {f64({0, 1, 2, 5}), f64({2.5, 0.25, 3, 1.5})},
+                .expected = {f64(
+                    {0.7031566406452432, 17.19732915450711, -0.15411380631918858, 11.113548602435497})},
+                .oracle = "np.vectorize(lambda n, x: float(mpmath.polygamma(int(n), x)))(n, x)"}};
+         }},
+
+    {.op = "zeta",
+     .held = 0b01,
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 3}, 1.5, 4), uniform({2, 3}, 0.5, 4, 1)}},
+               {.inputs = {f64({1.25, 2, 3.5, 10}), f64({2.5, 1, 0.25, 1.5})},
+                .expected = {f64(
+                    {3.3531519634628633, 1.6449340668482264, 128.54695896428436, 0.0174503557579013})},
+                .oracle = "np.vectorize(lambda s, q: float(mpmath.zeta(s, q)))(s, q)"}};
+         }},
+
+    {.op = "igamma",
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 3}, 0.5, 4), uniform({2, 3}, 0.5, 4, 1)}},
+               {.inputs = {f64({0.5, 1, 2.5, 9}), f64({0.25, 3, 2, 10})},
+                .expected = {f64(
+                    {0.5204998778130465, 0.950212931632136, 0.4505840486472198, 0.6671803212492811})},
+                .oracle =
+                    "np.vectorize(lambda a, x: float(mpmath.gammainc(a, 0, x, regularized=True)))(a, x)"}};
+         }},
+
+    {.op = "igammac",
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 3}, 0.5, 4), uniform({2, 3}, 0.5, 4, 1)}},
+               {.inputs = {f64({0.5, 1, 2.5, 9}), f64({0.25, 3, 2, 10})},
+                .expected = {f64(
+                    {0.4795001221869535, 0.049787068367863944, 0.5494159513527802, 0.3328196787507189})},
+                .oracle = "np.vectorize(lambda a, x: float(mpmath.gammainc(a, x, regularized=True)))(a, x)"}};
+         }},
+
+    {.op = "igamma_grad_a",
+     .samples =
+         [] {
+           const Tensor a = f64({0.5, 1, 2.5, 9}), x = f64({0.25, 3, 2, 10});
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 3}, 0.5, 4), uniform({3}, 0.5, 4, 1)}, .attrs = Attrs(OrderAttrs{1})},
+               {.inputs = {zeros({0, 3}, DType::f64), ones({3}, DType::f64)}, .attrs = Attrs(OrderAttrs{1})},
+               {.inputs = {a, x},
+                .attrs = Attrs(OrderAttrs{1}),
+                .expected = {f64(
+                    {-0.797947316783223, -0.09648294199134635, -0.27455132194588155, -0.12085516682777701})},
+                .oracle = "np.vectorize(lambda a, x: float(mpmath.diff(lambda t: mpmath.gammainc(t, 0, x, "
+                          "regularized=True), a)))(a, x)"},
+               {.inputs = {a, x},
+                .attrs = Attrs(OrderAttrs{2}),
+                .expected = {f64(
+                    {0.8096615461928606, -0.10741699767681666, 0.06707717180911078, -0.012726594686409621})},
+                .oracle = "np.vectorize(lambda a, x: float(mpmath.diff(lambda t: mpmath.gammainc(t, 0, x, "
+                          "regularized=True), a, 2)))(a, x)"}};
+         }},
+
+    {.op = "betainc",
+     .held = 0b011,
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 3}, 0.5, 4), uniform({2, 3}, 0.5, 4, 1),
+                           uniform({2, 3}, 0.1, 0.9, 2)}},
+               {.inputs = {f64({0.5, 1, 2.5, 9}), f64({0.75, 3, 2, 10}), f64({0.25, 0.5, 0.75, 0.375})},
+                .expected = {f64({0.42695260991120054, 0.875, 0.7916013456467135, 0.19575992810873155})},
+                .oracle = "np.vectorize(lambda a, b, x: float(mpmath.betainc(a, b, 0, x, "
+                          "regularized=True)))(a, b, x)"}};
+         }},
+};
+
+}   // namespace
+
+std::span<const OpSamples> special_samples() { return table; }
+
+}   // namespace tapedeck::test
