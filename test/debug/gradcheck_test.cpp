@@ -91,6 +91,64 @@ TEST_CASE("gradcheck accepts what is right", "[gradcheck]") {
   CHECK(check_gradients(f, {uniform({2, 3}, -1, 1), uniform({3, 4}, -1, 1, 1), uniform({4}, -1, 1, 2)}));
 }
 
+TEST_CASE("inputs may be held", "[gradcheck]") {
+  const std::vector<Tensor> x = {uniform({3}, -1, 1), uniform({3}, -1, 1, 1)};
+  const TensorFunction f = [](const std::vector<Tensor>& in) { return stop_gradient(in[0]) * in[1]; };
+  CHECK_FALSE(check_gradients(f, x));
+  CHECK(check_gradients(f, x, {.held = 0b01}));
+}
+
+TEST_CASE("check_op finds what is wrong with an op", "[gradcheck]") {
+  const auto fault = [](const Op& op, const Sample& s, const OpCheckOptions& options = {}) {
+    const OpAgreement a = check_op(op, {&s, 1}, options);
+    CHECK(a.fault.empty() == static_cast<bool>(a));
+    std::ostringstream out;
+    out << a;
+    return out.str();
+  };
+  const auto contains = [](const char* text) { return Catch::Contains(text); };
+  const Sample any = {.inputs = point};
+  CHECK(fault(kRight, any) == "no fault");
+  CHECK(fault(kRight, {.inputs = {f64({1, -2})}, .expected = {f64({1, -8})}, .oracle = "x**3"}) ==
+        "no fault");
+  CHECK(fault(kRight, {.inputs = {f64({1, -2})}, .expected = {f64({1, 8})}, .oracle = "x**3"}) ==
+        "right, sample 0: output 0, f64[2], is -8 at element 1, not 8");
+  CHECK(fault(kRight, {.inputs = {f64({1})}, .expected = {tensor({1.0f})}, .oracle = "x**3"}) ==
+        "right, sample 0: output 0 is f64[1], expected is f32[1]");
+  CHECK_THAT(fault(kWrongFactor, any), contains("wrong_factor, sample 0: vjp: analytic "));
+  CHECK_THAT(fault(kWrongJvp, any), contains("jvp: analytic "));
+  CHECK_THAT(fault(kCutsSecondOrder, any), contains("vjp of vjp: analytic "));
+  CHECK(fault(kWrongFactor, any, {.differences = false}) == "no fault");
+  CHECK(fault(kRight, any, {.gradients = {.held = 1}}) ==
+        "right, sample 0: input 0 is held, but has a gradient");
+  constexpr static Op no_rule = cube_with("no_rule", none()),
+                      undefined_rule = cube_with("undefined", undefined());
+  CHECK(fault(no_rule, any) == "no fault");
+  CHECK(fault(undefined_rule, any) == "no fault");
+}
+
+TEST_CASE("check_op sees stacked cotangents and f32", "[gradcheck]") {
+  constexpr static Op rank =
+      cube_with("rank", custom({.x = 1}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+                  dx[0] = (dy[0].dense().ndim() == 2 ? 3 : 4) * c.x[0] * c.x[0] * dy[0].dense();
+                }));
+  constexpr static Op coarse = {.name = "coarse",
+                                .doc = "x, rounded in f32.",
+                                .args = {"x"},
+                                .infer = like_first,
+                                .forward = {[](const Call& c, std::span<Tensor> y) {
+                                              y[0] = c.x[0].dtype() == DType::f32 ? round(c.x[0])
+                                                                                  : identity(c.x[0]);
+                                            },
+                                            Outputs::own},
+                                .rule = linear([](const Call&, const Tensor& dy) { return dy; })};
+  const Sample any = {.inputs = point};
+  CHECK_THAT(
+      check_op(rank, {&any, 1}).fault,
+      Catch::StartsWith("rank, sample 0: from stacked cotangents, the gradient of input 0, f64[2,3], is "));
+  CHECK_THAT(check_op(coarse, {&any, 1}).fault, Catch::StartsWith("coarse, sample 0: in f32, output 0, "));
+}
+
 TEST_CASE("gradcheck accepts right derivatives in f32, with its wider tolerance", "[gradcheck]") {
   const std::vector<Tensor> x = {astype(point[0], DType::f32)};
   CHECK(check_gradients(function(kRight), x));
