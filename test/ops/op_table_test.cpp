@@ -327,11 +327,9 @@ TEST_CASE("ops take complex numbers", "[op][complex]") {
                       : t);
     return z;
   };
+  const auto is_f64 = [](const Tensor& t) { return t.dtype() == DType::f64; };
   // Whether the op takes such inputs in place of those of one sample.
   const auto takes = [&](const Op& op, const Sample& s) {
-    if (std::none_of(s.inputs.begin(), s.inputs.end(),
-                     [](const Tensor& t) { return t.dtype() == DType::f64; }))
-      return false;
     const Tensors z = off_the_line(s.inputs, 0.4);
     Tensors y;
     try {
@@ -351,8 +349,11 @@ TEST_CASE("ops take complex numbers", "[op][complex]") {
     for (const Op& op : family.ops) {
       INFO(family.name << ": " << op.name);
       bool taken = false;
-      for (const Sample& s : samples_of(op))
-        taken = takes(op, s) || taken;
+      for (const Sample& s : samples_of(op)) {
+        if (std::none_of(s.inputs.begin(), s.inputs.end(), is_f64)) continue;
+        taken = takes(op, s);
+        if (!taken) break;   // others may have no elements to refuse
+      }
       CHECK(taken == entry_of(op).takes_complex);
     }
 }

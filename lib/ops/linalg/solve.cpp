@@ -4,6 +4,7 @@
 #include "ops/linalg/solve.h"
 
 #include "core/format.h"
+#include "kernels/linalg/solve.h"
 #include "ops/axes.h"
 #include "ops/linalg/matrices.h"
 #include "ops/reduce/prod_of_others.h"

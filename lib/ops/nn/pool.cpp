@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "core/format.h"
+#include "kernels/nn/pool.h"
 #include "ops/nn/window.h"
 #include "tapedeck/ops.h"
 

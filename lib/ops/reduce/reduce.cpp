@@ -8,6 +8,7 @@
 #include "core/thread_state.h"
 #include "kernels/nn/softmax.h"
 #include "kernels/reduce/prod_of_others.h"
+#include "kernels/reduce/reduce.h"
 #include "ops/nn/softmax.h"
 #include "ops/reduce/merged.h"
 #include "ops/reduce/prod_of_others.h"
