@@ -50,7 +50,7 @@ class Mlp final : public Network {
   }
 };
 
-/// Two convolutions, each followed by 2×2 max pooling.
+/// Two convolutions, then 2×2 max pooling.
 class Cnn final : public Network {
  public:
   explicit Cnn(tapedeck::random::Key key) : Network("cnn", key) {

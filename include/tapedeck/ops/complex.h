@@ -15,7 +15,7 @@ TAPEDECK_EXPORT Tensor real(const Tensor& z);
 TAPEDECK_EXPORT Tensor imag(const Tensor& z);
 /// The complex conjugate re - i im; z itself if it is not complex.
 TAPEDECK_EXPORT Tensor conj(const Tensor& z);
-/// The argument of z, in (-π, π], in the dtype of the parts; the gradient at 0 is NaN. For f32 and f64 it is
+/// The phase of z, in (-π, π], in the dtype of the parts; the gradient at 0 is NaN. For f32 and f64 it is
 /// π below 0, else 0, without a gradient.
 TAPEDECK_EXPORT Tensor angle(const Tensor& z);
 

@@ -6,8 +6,8 @@
 
 namespace tapedeck::random {
 
-/// State of the random number generator. {.seed = 7} makes a key; use each key once, and split it to get
-/// more.
+/// Determines the random numbers that a function returns. {.seed = 7} makes a key; use each key once, and
+/// split it to get more.
 struct Key {
   std::uint64_t seed = 0, stream = 0;
 
