@@ -16,7 +16,7 @@ enum class RestoreMode {
   deferred,   // as partial; values of names not yet added are assigned when these are added
 };
 
-/// Names of values that differ between the file and the checkpoint.
+/// Names of values. Entries of `different` also describe the value in the file and that in the checkpoint.
 struct RestoreReport {
   std::vector<std::string> restored;
   std::vector<std::string> missing;     // added, but not in the file
