@@ -32,6 +32,9 @@ int run_example(int argc, char** argv, const char* about, const std::function<vo
 /// Seconds of the processor that f takes: what else the machine does counts little.
 double cpu_seconds(const std::function<void()>& f);
 
+/// The path of a file in examples/data of the sources that the program was built from.
+std::string example_data(const std::string& name);
+
 /// A file that is opened before the work whose result it gets. Throws FileError where it cannot be written.
 class Output {
  public:
