@@ -4,7 +4,7 @@ scripts/setup
 
 # Where ccache is installed, it finds what any clone of the sources has compiled: paths count from the top of the clone, and
 # precompiled headers by what is in them.
-export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_INODECACHE=1 CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
 
 # build FOLDER [meson options] [-- targets]: configures as asked and compiles; what meson and ninja say goes to standard error.
 build() {
