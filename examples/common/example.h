@@ -18,9 +18,6 @@ struct Run {
   void claim(bool holds, const std::string& what);
   /// The same of a derivative and differences, with what they are.
   void claim(const tapedeck::Agreement& agreement, const std::string& what);
-  /// The same of how long something takes; with a sanitizer, which slows programs unevenly, it is said but
-  /// does not fail.
-  void claim_time(bool holds, const std::string& what);
   bool failed = false;
 };
 
@@ -29,7 +26,8 @@ struct Run {
 /// option.
 int run_example(int argc, char** argv, const char* about, const std::function<void(Run&)>& example);
 
-/// Seconds of the processor that f takes: what else the machine does counts little.
+/// Seconds of the processor that f takes: what else the machine does counts little. They are shown, but no
+/// claim is made of them, since they differ from run to run.
 double cpu_seconds(const std::function<void()>& f);
 
 /// The path of a file in examples/data of the sources that the program was built from.
