@@ -1,7 +1,7 @@
 // Band and tridiagonal matrices, of which only the diagonals are stored. f32 and f64.
-// The last two axes are matrices, those before are batches; xᴴ is conjugate_transpose(x), for real matrices xᵀ.
-// A matrix that holds a NaN or an infinity gives NaN. Each throws ShapeError for a rank below 2, for a matrix
-// that is not square where it has to be, and for extents that BLAS cannot count.
+// The last two axes are matrices, those before are batches; xᴴ is conjugate_transpose(x), for real matrices
+// xᵀ. A matrix that holds a NaN or an infinity gives NaN. Each throws ShapeError for a rank below 2, for a
+// matrix that is not square where it has to be, and for extents that BLAS cannot count.
 #pragma once
 #include "tapedeck/ops/solve.h"
 

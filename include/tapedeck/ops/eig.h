@@ -1,7 +1,7 @@
 // Eigenvalues and eigenvectors of any square matrices. f32, f64, c64 and c128.
-// The last two axes are matrices, those before are batches; xᴴ is conjugate_transpose(x), for real matrices xᵀ.
-// A matrix that holds a NaN or an infinity gives NaN. Each throws ShapeError for a rank below 2, for a matrix
-// that is not square where it has to be, and for extents that BLAS cannot count.
+// The last two axes are matrices, those before are batches; xᴴ is conjugate_transpose(x), for real matrices
+// xᵀ. A matrix that holds a NaN or an infinity gives NaN. Each throws ShapeError for a rank below 2, for a
+// matrix that is not square where it has to be, and for extents that BLAS cannot count.
 //
 // Complex vectors are given up to a phase, which is chosen as each function says, and gradients are those of
 // what is given: they are right for any loss, whether or not it depends on the phases.

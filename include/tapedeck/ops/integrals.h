@@ -1,6 +1,7 @@
 // Special functions that are integrals of elementary ones, element by element, for f32 and f64; f32 is
 // computed in f64.
-// Operands broadcast as in ops/math.h. Outside of a function's domain the result is NaN, at a pole it is infinite or NaN.
+// Operands broadcast as in ops/math.h. Outside of a function's domain the result is NaN, at a pole it is
+// infinite or NaN.
 #pragma once
 #include "tapedeck/operand.h"
 

@@ -1,5 +1,5 @@
-// x with updates [entries…, x.shape[depth], …] at the positions in indices [entries…, depth]. Mixed dtypes are
-// not promoted. Indices are i32 or i64 and checked: one out of range throws ShapeError.
+// x with updates [entries…, x.shape[depth], …] at the positions in indices [entries…, depth]. Mixed dtypes
+// are not promoted. Indices are i32 or i64 and checked: one out of range throws ShapeError.
 #pragma once
 #include "tapedeck/tensor.h"
 
