@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "../common/example.h"
+
 const char* const kHelp = R"(digits: trains small networks on handwritten digits and tests them on others
 
   --model NAME  mlp, which sees the pixels as a list, cnn, which sees a picture, or both (both)
@@ -41,8 +43,8 @@ template <class T> T number(std::string_view option, std::string_view text, T lo
 
 // The source folder that the program was built from, or else the current folder.
 std::string default_data() {
-  return fs::exists(EXAMPLE_DATA "/digits.csv.gz") ? EXAMPLE_DATA "/digits.csv.gz"
-                                                   : "examples/data/digits.csv.gz";
+  const std::string data = example_data("digits.csv.gz");
+  return fs::exists(data) ? data : "examples/data/digits.csv.gz";
 }
 
 std::string beside_program(const char* name) {

@@ -25,7 +25,7 @@ struct Patients {
 
 Patients load() {
   const td::Tensor all =
-      td::load_csv(EXAMPLE_DATA "/breast_cancer.csv", {.has_header = true, .dtype = td::DType::f64}).values;
+      td::load_csv(example_data("breast_cancer.csv"), {.has_header = true, .dtype = td::DType::f64}).values;
   return {td::slice(all, {0, 0}, {-1, 30}), td::slice(all, {0, 30}, {-1, 1})};
 }
 

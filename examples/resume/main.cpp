@@ -24,7 +24,7 @@ namespace {
 constexpr std::int64_t kEvery = 20, kHidden = 32;   // steps between checkpoints; hidden units
 
 td::Dataset patients() {
-  const td::Tensor all = td::load_csv(EXAMPLE_DATA "/breast_cancer.csv", {.has_header = true}).values;
+  const td::Tensor all = td::load_csv(example_data("breast_cancer.csv"), {.has_header = true}).values;
   const td::Tensor x = td::slice(all, {0, 0}, {-1, 30}), benign = td::slice(all, {0, 30}, {-1, 1});
   return td::Dataset({(x - td::mean(x, {0})) / td::sqrt(td::variance(x, {0})), benign});
 }

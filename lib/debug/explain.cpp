@@ -132,7 +132,7 @@ std::string ends_of_ways(Tape& tape, Slot source) {
 }
 
 std::string by_tape(Tape& tape, const Source& target, const Source& source) {
-  if (const std::string reason = at_first_sight(tape, target, source); !reason.empty()) return reason;
+  if (std::string reason = at_first_sight(tape, target, source); !reason.empty()) return reason;
   const Slot from = tape.slot_of(tensor_of(target)), to = tape.slot_of(tensor_of(source));
   if (from < 0)
     return fmt::format(
@@ -195,7 +195,7 @@ std::string shown(const LoggedOp& op) {
 
 std::string by_history(Tape& tape, const Source& target, const Source& source,
                        const std::vector<LoggedOp>& ops) {
-  if (const std::string reason = at_first_sight(tape, target, source); !reason.empty()) return reason;
+  if (std::string reason = at_first_sight(tape, target, source); !reason.empty()) return reason;
   const std::string y = name_of_source(target, "target"), x = name_of_source(source, "source");
   Ids needed = ids_of(tape, target), reached = ids_of(tape, source);
   const Ids ends = needed;

@@ -38,12 +38,13 @@ Tree::Tree(MPI_Comm c, const Replica& replica) : comm(c) {
   }
 }
 
-Exchange::Exchange(const Tree& tree, int tag, std::vector<Spec> buckets) : comm_(tree.comm), tag_(tag) {
+Exchange::Exchange(const Tree& tree, int tag, const std::vector<Spec>& buckets)
+    : comm_(tree.comm), tag_(tag) {
   for (const int c : tree.children)
     children_.push_back({c});
   if (tree.parent >= 0) parent_.push_back({tree.parent});
-  for (Spec& s : buckets)
-    buckets_.push_back({std::move(s), {}, {}});
+  for (const Spec& s : buckets)
+    buckets_.push_back({s, {}, {}});
 }
 
 void Exchange::put(std::size_t bucket, Tensor own) {

@@ -31,7 +31,7 @@ struct Tree {
 /// messages that are on their way, and must not end before they have come.
 class Exchange {
  public:
-  Exchange(const Tree& tree, int tag, std::vector<Spec> buckets);
+  Exchange(const Tree& tree, int tag, const std::vector<Spec>& buckets);
   Exchange(const Exchange&) = delete;
 
   /// This rank's part of a bucket, in any order.

@@ -54,16 +54,16 @@ struct [[gnu::visibility("hidden")]] Optimizer::State {
   /// The place of a slot that there is. Throws ArgumentError for another name.
   std::size_t find_slot(std::string_view name) const;
   /// Moves what was restored under a variable's name into its slots. Throws for what does not fit.
-  void adopt(detail::VariableCell& cell);
+  void adopt(detail::VariableCell & cell);
 
  private:
   Slots complete(Slots slots, const Tensor& value, const Hyperparameters& h) const;
   void rehearse(std::span<Update> updates, std::size_t i, const Step& s);
-  void change(Tensor& x, Slots& own, const Update& u, const Step& s) const noexcept;
-  void change_by_tensors(Tensor& x, Slots& own, const Update& u, const Step& s) const;
-  void find_slots(Update& u, const Hyperparameters& h);
-  void find_memory(Update& u);
-  void run(Update& u, const Step& s) noexcept;
+  void change(Tensor & x, Slots & own, const Update& u, const Step& s) const noexcept;
+  void change_by_tensors(Tensor & x, Slots & own, const Update& u, const Step& s) const;
+  void find_slots(Update & u, const Hyperparameters& h);
+  void find_memory(Update & u);
+  void run(Update & u, const Step& s) noexcept;
   bool rehearses(const Update& u) const { return !rule.by_rows() || u.cell().constraint; }
 };
 
