@@ -69,10 +69,10 @@ Slots Optimizer::State::complete(Slots slots, const Tensor& value, const Hyperpa
 }
 
 void Optimizer::State::change(Tensor& x, Slots& own, const Update& u, const Step& s) const noexcept {
-  if (!rule.measure) return kernels::update(x, own, u.step_gradient(), s);
+  if (!rule.measure) return update_rows(x, own, u.step_gradient(), s);
   Step scaled = s;
-  rule.scale(scaled, kernels::measure(rule.measure, x, own, u.step_gradient(), s));
-  kernels::update(x, own, u.step_gradient(), scaled);
+  rule.scale(scaled, measure_rows(rule.measure, x, own, u.step_gradient(), s));
+  update_rows(x, own, u.step_gradient(), scaled);
 }
 
 void Optimizer::State::change_by_tensors(Tensor& x, Slots& own, const Update& u, const Step& s) const {

@@ -1,7 +1,7 @@
 // One step of an optimizer, and what it keeps between steps.
 #pragma once
-#include "kernels/elementwise/update.h"
 #include "optim/slots.h"
+#include "optim/update_rows.h"
 #include "tapedeck/optimizer.h"
 
 namespace tapedeck {
@@ -16,7 +16,7 @@ struct Update {
   Tensor value = {};   // memory for the new value, where others hold the old one; the outcome of a rehearsal
 
   detail::VariableCell& cell() const { return variable->cell(); }
-  kernels::StepGradient step_gradient() const {
+  StepGradient step_gradient() const {
     if (order) return {gradient->slices()->values, &*order};
     return {gradient->tensor()};
   }
