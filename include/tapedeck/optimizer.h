@@ -27,16 +27,15 @@ struct Hyperparameter {
   Scheduled value;
 };
 
-/// Makes other gradients of those of a step, in place, before the rule sees them; none stays none. The step
-/// counts from 0. Gradients that it makes are of the dtype and shape of their variables.
-/// tapedeck/gradient_transform.h has some.
+/// Replaces the gradients of a step, in place, before the rule sees them; none stays none. The step counts
+/// from 0. The new gradients have the dtype and shape of their variables. tapedeck/gradient_transform.h has
+/// some.
 using GradientTransform = std::function<void(std::span<GradientAndVariable> pairs, std::int64_t step)>;
 
 /// Computes what is to become small. It is run under a tape.
 using Loss = std::function<Tensor()>;
 
-/// What waits for what between gradients and updates, as TensorFlow's graphs have it. Here all gradients are
-/// there before a variable changes, whichever is asked for.
+/// For TensorFlow's signature; no effect. All gradients are computed before a variable changes.
 enum class Gate { none, op, graph };
 
 struct LossOptions {
