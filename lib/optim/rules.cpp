@@ -1,5 +1,5 @@
-// The library's update rules: how a step changes the elements of a variable x and of its slots by their
-// gradient g. h has the hyperparameters by name, and what a rule's prepare makes of them once a step.
+// The library's update rules. A formula gets batches of a variable x, of its slots and of the gradient g, and
+// h: the hyperparameters by name, behind them constants that the rule's prepare computes once a step.
 #include "core/format.h"
 #include "kernels/simd/sleef.h"
 #include "optim/rule_entry.h"
@@ -9,7 +9,7 @@ namespace {
 
 using namespace domains;
 
-// The words of the formulas.
+// Arithmetic for the formulas.
 
 template <class T, class... Rest> struct BatchAmong : std::type_identity<T> {};
 template <class... Rest> struct BatchAmong<Number, Rest...> : BatchAmong<Rest...> {};
@@ -35,11 +35,10 @@ V proximal(const V& p, const std::type_identity_t<V>& l1, const std::type_identi
   return sign(p) * maximum(xsimd::abs(p) - l1, V(0)) / l2;
 }
 
-// What several rules share. Names of hyperparameters are in the order in which rules list them; behind them
-// come those of what `prepare` makes.
-
+// For rules whose formula takes the hyperparameters as they are.
 constexpr auto as_given = [](auto&, Step&) {};
 
+// All hyperparameters: name, domain, member of the option structs.
 constexpr auto kRate = known("learning_rate", finite, [](auto& o) { return o.learning_rate; });
 constexpr auto kMomentum = known("momentum", finite, [](auto& o) { return o.momentum; });
 constexpr auto kAccumulator = known("initial_accumulator_value", positive, [](auto& o) {
@@ -74,6 +73,8 @@ template <std::size_t i> constexpr auto begins_as = [](const Tensor& value, cons
 };
 template <std::size_t i> constexpr auto is_set = [](const Hyperparameters& h) { return h[i] != 0; };
 
+// Names of hyperparameters, in the order in which a rule lists them, then of the constants of a step.
+
 template <class T> struct Rate { T rate; };
 constexpr auto descend = [](auto& x, auto g, auto& h) { x = fused_sub(h.rate, g, x); };
 
@@ -91,7 +92,8 @@ constexpr auto divide_by_root_of_sum = [](auto& x, auto& a, auto g, auto& h) {
 
 // Adam and its relatives.
 
-const std::initializer_list<SlotSpec> kMoments = {{"m"}, {"v"}};
+constexpr SlotSpec kM = {"m"}, kV = {"v"};
+constexpr std::initializer_list<SlotSpec> kMoments = {kM, kV};
 
 template <class T> struct Adam { T rate, beta1, beta2, epsilon; };
 template <class O> constexpr auto kAdam = fields<Adam, O>(kRate, kBeta1, kBeta2, kEpsilon);
@@ -290,7 +292,9 @@ void add_adams(RuleTable& t) {
           if (h.lazy != 0) s.others = {};
         },
         rows_or_zeros<AdamW, 0, 1>(adamw), {.others = rows_or_zeros<AdamW, 0, 1>(adamw)});
+}
 
+void add_variants_of_adam(RuleTable& t) {
   t.add("adamax", kMoments, kAdam<AdamaxOptions>, {{kPower1}, next_powers},
         "m as in adam; v = max(beta2 · v, |g|); x -= learning_rate/(1-beta1ᵗ) · m / (v + epsilon). Kingma "
         "and Ba 2015, algorithm 2.",
@@ -401,7 +405,7 @@ void add_proximal(RuleTable& t) {
         }));
 }
 
-void add_large_batch(RuleTable& t) {
+void add_lamb_and_lion(RuleTable& t) {
   t.add("lamb", kMoments,
         fields<Lamb, LambOptions>(kRate, kBeta1, kBeta2, kEpsilon.in(positive), kWeightDecay), kPowers,
         "m and v as in adam, r = m/(1-beta1ᵗ) / (√(v/(1-beta2ᵗ)) + epsilon) + weight_decay · x; x -= "
@@ -435,12 +439,12 @@ void add_large_batch(RuleTable& t) {
         }));
 }
 
-// In the order in which Optimizer::rules has them.
+// In the order in which Optimizer::rules has them. Not destroyed, since optimizers refer to it.
 std::span<const RuleEntry> table() {
-  static const RuleTable rules = [] {
-    RuleTable all;
-    for (const auto add :
-         {add_descents, add_adagrads, add_adams, add_rmsprops, add_proximal, add_large_batch})
+  static const RuleTable& rules = []() -> RuleTable& {
+    RuleTable& all = *new RuleTable;
+    for (const auto add : {add_descents, add_adagrads, add_adams, add_variants_of_adam, add_rmsprops,
+                           add_proximal, add_lamb_and_lion})
       add(all);
     return all;
   }();
