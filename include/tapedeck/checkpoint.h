@@ -69,7 +69,7 @@ class TAPEDECK_EXPORT Checkpoint {
   void drop_waiting();
 
  private:
-  struct State;
+  struct [[gnu::visibility("hidden")]] State;
   std::unique_ptr<State> state_;
 };
 

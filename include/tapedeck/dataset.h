@@ -72,7 +72,7 @@ class TAPEDECK_EXPORT Epoch {
 
  private:
   friend class DataLoader;
-  struct State;
+  struct [[gnu::visibility("hidden")]] State;
   explicit Epoch(std::unique_ptr<State> state);
 
   std::unique_ptr<State> state_;
