@@ -54,19 +54,19 @@ void Exchange::put(std::size_t bucket, Tensor own) {
 }
 
 void Exchange::advance() {
-  while (!stopped_ && up_ < buckets_.size() && rise(buckets_[up_]))
+  while (!stopped_ && up_ < buckets_.size() && reduce(buckets_[up_]))
     ++up_;
-  while (!stopped_ && down_ < up_ && descend(buckets_[down_]))
+  while (!stopped_ && down_ < up_ && broadcast(buckets_[down_]))
     ++down_;
   for (int done = 1; !sent_.empty();) {
     check_mpi(MPI_Test(&sent_.front().request, &done, MPI_STATUS_IGNORE), "MPI_Test");
     if (!done) return;
     sent_.pop_front();
-    ++moves_;
+    ++progress_;
   }
 }
 
-bool Exchange::rise(Bucket& b) {
+bool Exchange::reduce(Bucket& b) {
   if (!b.own.defined()) return false;
   for (; b.added < children_.size(); ++b.added) {
     Tensor part = receive(children_[b.added], b.spec);
@@ -81,7 +81,7 @@ bool Exchange::rise(Bucket& b) {
   return true;
 }
 
-bool Exchange::descend(Bucket& b) {
+bool Exchange::broadcast(Bucket& b) {
   if (!parent_.empty()) b.sum = receive(parent_[0], b.spec);
   if (!b.sum.defined()) return false;
   for (Peer& c : children_)
@@ -99,7 +99,7 @@ void Exchange::send(Peer& to, const Tensor& x) {
 // The next message, or an undefined tensor while it is not there. One of another length belongs to another
 // exchange, so this one is for nothing.
 Tensor Exchange::receive(Peer& from, const Spec& spec) {
-  if (!from.coming.defined()) {
+  if (!from.incoming.defined()) {
     int there = 0, length = 0;
     MPI_Message message;
     MPI_Status status;
@@ -108,15 +108,15 @@ Tensor Exchange::receive(Peer& from, const Spec& spec) {
     check_mpi(MPI_Get_count(&status, MPI_INT32_T, &length), "MPI_Get_count");
     const bool fits = length == words(spec.shape.size() * size_of(spec.dtype));
     stopped_ |= !fits;
-    from.coming = allocate(fits ? spec : Spec{DType::i32, {length}});
-    check_mpi(MPI_Imrecv(from.coming.raw(), length, MPI_INT32_T, &message, &from.request), "MPI_Imrecv");
+    from.incoming = allocate(fits ? spec : Spec{DType::i32, {length}});
+    check_mpi(MPI_Imrecv(from.incoming.raw(), length, MPI_INT32_T, &message, &from.request), "MPI_Imrecv");
   }
   int done = 0;
   check_mpi(MPI_Test(&from.request, &done, MPI_STATUS_IGNORE), "MPI_Test");
   if (!done) return {};
   ++from.received;
-  ++moves_;
-  Tensor x = std::exchange(from.coming, {});
+  ++progress_;
+  Tensor x = std::exchange(from.incoming, {});
   return stopped_ ? Tensor() : x;
 }
 

@@ -43,7 +43,7 @@ class Exchange {
   const Tensor& sum(std::size_t bucket) const { return buckets_[bucket].sum; }
 
   /// Counts all that happens.
-  std::size_t moves() const { return moves_; }
+  std::size_t progress() const { return progress_; }
   /// What it waits for: a bucket, and the rank that it comes from, or -1 where another rank is to receive.
   struct Wait {
     std::size_t bucket;
@@ -68,15 +68,15 @@ class Exchange {
     int rank;
     std::size_t sent = 0, received = 0;
     MPI_Request request = MPI_REQUEST_NULL;
-    Tensor coming = {};
+    Tensor incoming = {};
   };
   struct Sent {
     MPI_Request request;
     Tensor x;
   };
 
-  bool rise(Bucket& b);
-  bool descend(Bucket& b);
+  bool reduce(Bucket& b);
+  bool broadcast(Bucket& b);
   void send(Peer& to, const Tensor& x);
   Tensor receive(Peer& from, const Spec& spec);
   Peer& peer(int rank);
@@ -87,7 +87,7 @@ class Exchange {
   std::vector<Bucket> buckets_;
   std::size_t up_ = 0, down_ = 0;   // buckets that are
   std::deque<Sent> sent_;
-  std::size_t moves_ = 0;
+  std::size_t progress_ = 0;
   bool stopped_ = false;
 };
 

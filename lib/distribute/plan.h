@@ -13,7 +13,7 @@ enum Kind : char { kNone, kSlices, kDense };
 struct Plan {
   std::string name = {};
   std::vector<std::string> subjects = {};   // the same on all ranks
-  std::string kinds = {}, least = {};       // of each; the highest and the lowest of all ranks
+  std::string kinds = {}, min_kinds = {};   // of each; the highest and the lowest of all ranks
   std::string error = {};
   std::vector<std::int64_t> order = {};   // in which gradients came on this rank; of several, on rank 0
   std::int64_t prediction = 0;   // by which gradients are sent already; 0: none, or not the same on all ranks

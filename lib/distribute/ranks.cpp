@@ -31,21 +31,21 @@ namespace tapedeck {
 namespace {
 
 /// Whether one is the other, not only equal to it.
-bool same(const Gradient& a, const Gradient& b) {
+bool is_same(const Gradient& a, const Gradient& b) {
   if (a.slices() && b.slices())
     return a.slices()->values.id() == b.slices()->values.id() &&
            a.slices()->indices.id() == b.slices()->indices.id();
   return a.is_dense() && b.is_dense() ? a.tensor().id() == b.tensor().id() : !a.defined() && !b.defined();
 }
 
-class OverRanks final : public Communicator {
+class RankCommunicator final : public Communicator {
  public:
-  OverRanks(Replica replica, const RanksOptions& options, MPI_Comm comm)
+  RankCommunicator(Replica replica, const RanksOptions& options, MPI_Comm comm)
       : Communicator(options.reduction, replica.count),
         rank_(replica.index),
         options_(options),
         tree_(comm, replica) {}
-  ~OverRanks() {
+  ~RankCommunicator() {
     if (broken_) new Traffic(std::move(traffic_));   // MPI may still read and write there
   }
 
@@ -55,7 +55,7 @@ class OverRanks final : public Communicator {
     const auto known =
         std::find_if(predictions_.begin(), predictions_.end(),
                      [wanted = ids(variables)](const Prediction& p) { return p.variables == wanted; });
-    if (known != predictions_.end()) follow(*known);
+    if (known != predictions_.end()) start_early_exchange(*known);
     return [this, number = pass_.number](std::size_t i, const Gradient& g) {
       if (number == pass_.number) arrived(i, g);
     };
@@ -74,12 +74,12 @@ class OverRanks final : public Communicator {
       plan.kinds.push_back(!gradient.defined() ? kNone : gradient.slices() ? kSlices : kDense);
     }
     if (own.global_step) plan.subjects.push_back("global_step"), plan.kinds.push_back(kNone);
-    plan.least = plan.kinds;
+    plan.min_kinds = plan.kinds;
     if (pass_.variables == variables) {
       plan.order = pass_.order;
       if (complete(own.pairs)) plan.prediction = pass_.prediction;
     }
-    plan = agreed(std::move(plan));
+    plan = agree(std::move(plan));
     ++steps_;
     if (!plan.order.empty()) predict(variables, plan);
     own.apply([&] {
@@ -93,20 +93,20 @@ class OverRanks final : public Communicator {
     if (!is_trainable(own.dtype()) && own.dtype() != DType::i32 && own.dtype() != DType::i64)
       throw_error<DTypeError>("sum_over_replicas: x is {}; use astype", own.spec());
     const std::string dense(1, kDense);
-    agreed({.name = std::string(kSum),
-            .subjects = {fmt::format("x {}", own.spec())},
-            .kinds = dense,
-            .least = dense});
+    agree({.name = std::string(kSum),
+           .subjects = {fmt::format("x {}", own.spec())},
+           .kinds = dense,
+           .min_kinds = dense});
     return sums_of({own}, {"x"})[0];
   }
 
   /// After the last step: throws where other ranks take one more.
-  void end() { agreed({.name = "the end of run"}); }
+  void end() { agree({.name = "the end of run"}); }
   /// Tells the other ranks that this one ends with an error, unless they know or cannot be reached.
   void fail(std::string_view why) noexcept {
     if (broken_) return;
     try {
-      agreed({.error = fmt::format("ranks: rank {} has failed: {}", rank_, why)});
+      agree({.error = fmt::format("ranks: rank {} has failed: {}", rank_, why)});
     } catch (...) {}
     broken_ = true;
   }
@@ -137,11 +137,11 @@ class OverRanks final : public Communicator {
     std::int64_t prediction = 0;            // 0: none, so nothing is sent
     std::vector<Bucket> buckets = {};
     std::vector<std::size_t> missing = {};   // of each bucket: gradients that have not come
-    struct Place {
+    struct PendingGradient {
       std::size_t bucket;
       std::optional<Gradient> gradient = {};
     };
-    std::map<std::size_t, Place> places = {};   // of gradients in buckets
+    std::map<std::size_t, PendingGradient> pending = {};   // of gradients in buckets
   };
 
   static std::vector<std::uint64_t> ids(std::span<const Variable> variables) {
@@ -154,19 +154,19 @@ class OverRanks final : public Communicator {
   void predict(std::span<const Variable> variables, const Plan& plan) {
     Prediction p{ids(variables), steps_, {}};
     for (const std::int64_t i : plan.order)
-      if (plan.least[static_cast<std::size_t>(i)] == kDense) p.order.push_back(i);
+      if (plan.min_kinds[static_cast<std::size_t>(i)] == kDense) p.order.push_back(i);
     std::erase_if(predictions_, [&](const Prediction& other) { return other.variables == p.variables; });
     predictions_.insert(predictions_.begin(), std::move(p));
     if (predictions_.size() > 16) predictions_.pop_back();
   }
 
-  void follow(const Prediction& p) {
+  void start_early_exchange(const Prediction& p) {
     pass_.prediction = p.step;
     pass_.buckets = cut(pass_.variables, {p.order.begin(), p.order.end()});
     for (std::size_t b = 0; b < pass_.buckets.size(); ++b) {
       pass_.missing.push_back(pass_.buckets[b].pairs.size());
       for (const std::size_t i : pass_.buckets[b].pairs)
-        pass_.places.insert({i, {b}});
+        pass_.pending.insert({i, {b}});
     }
     traffic_.early = std::make_unique<Exchange>(tree_, kEarly, specs(pass_.buckets, pass_.variables));
   }
@@ -175,28 +175,28 @@ class OverRanks final : public Communicator {
     pass_.order.push_back(static_cast<std::int64_t>(i));
     if (!traffic_.early) return;
     const RecordingScope unrecorded(nullptr);
-    if (const auto place = pass_.places.find(i); place != pass_.places.end()) put(place->second, g);
+    if (const auto pending = pass_.pending.find(i); pending != pass_.pending.end()) put(pending->second, g);
     traffic_.early->advance();
   }
-  void put(BackwardPass::Place& place, const Gradient& g) {
-    place.gradient = g;
-    if (--pass_.missing[place.bucket] > 0) return;
-    const Bucket& b = pass_.buckets[place.bucket];
-    traffic_.early->put(place.bucket, packed(b, pass_.variables,
-                                             [&](std::size_t i) { return *pass_.places.at(i).gradient; }));
+  void put(BackwardPass::PendingGradient& pending, const Gradient& g) {
+    pending.gradient = g;
+    if (--pass_.missing[pending.bucket] > 0) return;
+    const Bucket& b = pass_.buckets[pending.bucket];
+    traffic_.early->put(pending.bucket, packed(b, pass_.variables,
+                                               [&](std::size_t i) { return *pass_.pending.at(i).gradient; }));
   }
   // Sends what has not come in the pass. Returns whether what has is what the step is given.
   bool complete(std::span<const GradientAndVariable> own) {
     if (!traffic_.early) return false;
-    for (const auto& [i, place] : pass_.places)
-      if (place.gradient && !same(*place.gradient, own[i].gradient)) return false;
+    for (const auto& [i, pending] : pass_.pending)
+      if (pending.gradient && !is_same(*pending.gradient, own[i].gradient)) return false;
     const RecordingScope unrecorded(nullptr);
-    for (auto& [i, place] : pass_.places)
-      if (!place.gradient) put(place, own[i].gradient);
+    for (auto& [i, pending] : pass_.pending)
+      if (!pending.gradient) put(pending, own[i].gradient);
     return true;
   }
 
-  Plan agreed(Plan plan) {
+  Plan agree(Plan plan) {
     const std::string what = plan.name;
     const bool together =
         what != kSum;   // messages of a pass that is not over go on while it adds up something else
@@ -215,12 +215,12 @@ class OverRanks final : public Communicator {
       broken_ = true;
       throw GradientError(plan.error);
     }
-    if (plan.sent && !plan.prediction) forget(what);
+    if (plan.sent && !plan.prediction) discard_early(what);
     return plan;
   }
 
   // Receives what other ranks have sent of a pass that led to no step, and waits until they have done so.
-  void forget(const std::string& what) {
+  void discard_early(const std::string& what) {
     if (!traffic_.early) traffic_.early = std::make_unique<Exchange>(tree_, kEarly, std::vector<Spec>());
     Exchange& early = *traffic_.early;
     early.stop();
@@ -383,10 +383,10 @@ class OverRanks final : public Communicator {
   };
   struct Traffic {
     std::deque<Sent> sent;
-    Tensor coming;
+    Tensor incoming;
     std::unique_ptr<Exchange> early, late;   // buckets that have left before the ranks agreed, and others
 
-    std::size_t moves() const { return (early ? early->moves() : 0) + (late ? late->moves() : 0); }
+    std::size_t progress() const { return (early ? early->progress() : 0) + (late ? late->progress() : 0); }
   };
 
   void send(int to, const Tensor& x) {
@@ -403,7 +403,7 @@ class OverRanks final : public Communicator {
               "MPI_Isend");
   }
   Tensor receive(int from, const Spec& spec, const std::string& what) {
-    Tensor x = traffic_.coming = allocate(spec);
+    Tensor x = traffic_.incoming = allocate(spec);
     MPI_Request request;
     check_mpi(MPI_Irecv(x.raw(), words(x.nbytes()), MPI_INT32_T, from, kLate, tree_.comm, &request),
               "MPI_Irecv");
@@ -411,7 +411,7 @@ class OverRanks final : public Communicator {
           [&] {
             return Wait{from, what};
           });
-    traffic_.coming = {};
+    traffic_.incoming = {};
     return x;
   }
   std::string receive_text(int from, const std::string& what) {
@@ -454,11 +454,11 @@ class OverRanks final : public Communicator {
   // Buckets move on meanwhile; as long as they do, nobody has waited.
   template <class Ready, class Describe> void await(const Ready& ready, const Describe& describe) {
     auto start = std::chrono::steady_clock::now();
-    std::size_t moves = traffic_.moves();
+    std::size_t progress = traffic_.progress();
     for (int tries = 0;; ++tries) {
       if (ready()) return;
       if (traffic_.early) traffic_.early->advance();
-      if (std::exchange(moves, traffic_.moves()) != traffic_.moves())
+      if (std::exchange(progress, traffic_.progress()) != traffic_.progress())
         start = std::chrono::steady_clock::now(), tries = 0;
       if (tries < 1000) continue;
       std::this_thread::sleep_for(std::chrono::microseconds(std::min(tries / 100, 1000)));
@@ -523,7 +523,7 @@ void Ranks::run(const std::function<void(Replica)>& f) const {
   if (thread_state.communicator)
     throw GradientError("run: replicas run already on this thread, and do not nest");
   if (job_->broken) throw GradientError("run: these ranks have failed before");
-  OverRanks own(replica_, options_, job_->comm);
+  RankCommunicator own(replica_, options_, job_->comm);
   try {
     const CommunicatorScope scope(&own);
     f(replica_);

@@ -97,7 +97,7 @@ template <class T> struct Transforms {
   }
 };
 
-template <class T, class P> void read(const Frames& f, const P& position, const T* x, T* y) {
+template <class T, class P> void sample(const Frames& f, const P& position, const T* x, T* y) {
   parallel_for(f.stacks * f.frames * f.rows, cut_of(kCut, f.columns * f.channels),
                [&](std::int64_t begin, std::int64_t end) {
                  for (std::int64_t line = begin; line < end; ++line) {
@@ -121,7 +121,7 @@ template <class T, class P> void read(const Frames& f, const P& position, const 
 }
 
 // A task has some channels of an image, and goes through all frames that show it.
-template <class T, class P> void read_adjoint(const Frames& f, const P& position, const T* dy, T* dx) {
+template <class T, class P> void sample_adjoint(const Frames& f, const P& position, const T* dy, T* dx) {
   const std::int64_t parts = (f.channels + kChannels - 1) / kChannels, pixels = f.height * f.width;
   parallel_for(
       f.stacks * f.images * parts,
@@ -158,29 +158,29 @@ template <class T, class P> void read_adjoint(const Frames& f, const P& position
 
 }   // namespace
 
-void read_boxes(const Frames& f, const Tensor& x, const Tensor& boxes, const Tensor& indices, Tensor& y) {
+void sample_boxes(const Frames& f, const Tensor& x, const Tensor& boxes, const Tensor& indices, Tensor& y) {
   visit_floating(x.dtype(), [&](auto one) {
     using T = decltype(one);
-    read(f, Boxes<T>(f, boxes, indices), elements<T>(x), elements<T>(y));
+    sample(f, Boxes<T>(f, boxes, indices), elements<T>(x), elements<T>(y));
   });
 }
-void read_boxes_adjoint(const Frames& f, const Tensor& dy, const Tensor& boxes, const Tensor& indices,
-                        Tensor& dx) {
+void sample_boxes_adjoint(const Frames& f, const Tensor& dy, const Tensor& boxes, const Tensor& indices,
+                          Tensor& dx) {
   visit_floating(dy.dtype(), [&](auto one) {
     using T = decltype(one);
-    read_adjoint(f, Boxes<T>(f, boxes, indices), elements<T>(dy), elements<T>(dx));
+    sample_adjoint(f, Boxes<T>(f, boxes, indices), elements<T>(dy), elements<T>(dx));
   });
 }
-void read_transformed(const Frames& f, const Tensor& x, const Tensor& transforms, Tensor& y) {
+void sample_transformed(const Frames& f, const Tensor& x, const Tensor& transforms, Tensor& y) {
   visit_floating(x.dtype(), [&](auto one) {
     using T = decltype(one);
-    read(f, Transforms<T>(transforms), elements<T>(x), elements<T>(y));
+    sample(f, Transforms<T>(transforms), elements<T>(x), elements<T>(y));
   });
 }
-void read_transformed_adjoint(const Frames& f, const Tensor& dy, const Tensor& transforms, Tensor& dx) {
+void sample_transformed_adjoint(const Frames& f, const Tensor& dy, const Tensor& transforms, Tensor& dx) {
   visit_floating(dy.dtype(), [&](auto one) {
     using T = decltype(one);
-    read_adjoint(f, Transforms<T>(transforms), elements<T>(dy), elements<T>(dx));
+    sample_adjoint(f, Transforms<T>(transforms), elements<T>(dy), elements<T>(dx));
   });
 }
 

@@ -15,12 +15,12 @@ struct Frames {
 
 // A frame shows the box y1, x1, y2, x2, in shares of height - 1 and width - 1, of the image indices[frame],
 // which is in range; a position outside the image reads nothing else.
-void read_boxes(const Frames& f, const Tensor& x, const Tensor& boxes, const Tensor& indices, Tensor& y);
-void read_boxes_adjoint(const Frames& f, const Tensor& dy, const Tensor& boxes, const Tensor& indices,
-                        Tensor& dx);
+void sample_boxes(const Frames& f, const Tensor& x, const Tensor& boxes, const Tensor& indices, Tensor& y);
+void sample_boxes_adjoint(const Frames& f, const Tensor& dy, const Tensor& boxes, const Tensor& indices,
+                          Tensor& dx);
 
 // Frame i shows image i through the rows a0 a1 a2 b0 b1 b2 c0 c1 of transforms, one for each or one for all.
-void read_transformed(const Frames& f, const Tensor& x, const Tensor& transforms, Tensor& y);
-void read_transformed_adjoint(const Frames& f, const Tensor& dy, const Tensor& transforms, Tensor& dx);
+void sample_transformed(const Frames& f, const Tensor& x, const Tensor& transforms, Tensor& y);
+void sample_transformed_adjoint(const Frames& f, const Tensor& dy, const Tensor& transforms, Tensor& dx);
 
 }   // namespace tapedeck::kernels

@@ -34,19 +34,20 @@ struct Loops {
   // A matrix that is not contiguous along its columns has the axis for rows that is, if there is one: to be
   // transposed. Where it is, rows are those that lie nearest to each other, if they are few: so many places
   // are written side by side.
-  explicit Loops(const Places& p) {
+  explicit Loops(const StridedView& p) {
     std::size_t n = p.ndim(), chosen = n;
-    if (n) columns = {p[n - 1].extent, p[n - 1].step, 1};
+    if (n) columns = {p[n - 1].extent, p[n - 1].stride, 1};
     if (n > 1) chosen = n - 2;
     for (std::size_t d = 0; d + 1 < n; ++d)
-      if (columns.step != 1 ? p[d].step == 1
-                            : p[d].step > 0 && p[d].step < p[chosen].step && p[d].extent < p[chosen].extent)
+      if (columns.step != 1
+              ? p[d].stride == 1
+              : p[d].stride > 0 && p[d].stride < p[chosen].stride && p[d].extent < p[chosen].extent)
         chosen = d;
     std::int64_t dense = columns.extent;
     ndim = n > 2 ? n - 2 : 0;
     std::size_t place = ndim;
     for (std::size_t d = n - 1; n > 1 && d-- > 0; dense *= p[d].extent)
-      (d == chosen ? rows : outer[--place]) = {p[d].extent, p[d].step, dense};
+      (d == chosen ? rows : outer[--place]) = {p[d].extent, p[d].stride, dense};
   }
 
   std::int64_t count() const {
@@ -162,15 +163,15 @@ template <class T> void transpose_near(const T* from, std::int64_t from_step, T*
 template <class T> void gather(const Loops& w, const T* source, T* target) {
   const std::int64_t down = w.rows.step, across = w.columns.step, to_step = w.rows.dense;
   // A few equal columns are a transposition, too, of as many equal rows.
-  const bool turned = down == 1 && (across != 0 || w.columns.extent < kFew);
-  each_matrix(w, turned ? kBand : 1,
+  const bool transposes = down == 1 && (across != 0 || w.columns.extent < kFew);
+  each_matrix(w, transposes ? kBand : 1,
               [&](std::int64_t place, std::int64_t dense, std::int64_t rows, std::int64_t columns) {
                 const T* from = source + place;
                 T* to = target + dense;
                 if (across == 1 && down == 0 && columns == to_step)
                   return repeat_run(from, to, rows, columns);
                 if (across == 1) return copy_runs(from, down, to, to_step, rows, columns);
-                if (turned) return transpose_near(from, across, to, to_step, rows, columns);
+                if (transposes) return transpose_near(from, across, to, to_step, rows, columns);
                 for (; rows > 0; --rows, from += down, to += to_step) {
                   if (across == 0)
                     std::fill_n(to, columns, *from);
@@ -217,28 +218,28 @@ template <class T> void scatter_sum(const Loops& w, const T* source, T* target) 
 
 }   // namespace
 
-void copy_from(const Tensor& x, const Places& at, Tensor& y) {
+void copy_from(const Tensor& x, const StridedView& view, Tensor& y) {
   if (y.size() == 0) return;
   visit_size(y.dtype(), [&](auto t) {
     using T = decltype(t);
-    gather(Loops(at), elements<T>(x) + at.first(), elements<T>(y));
+    gather(Loops(view), elements<T>(x) + view.offset(), elements<T>(y));
   });
 }
 
-void copy_to(const Tensor& x, Tensor& y, const Places& at) {
+void copy_to(const Tensor& x, Tensor& y, const StridedView& view) {
   if (x.size() == 0) return;
   visit_size(y.dtype(), [&](auto t) {
     using T = decltype(t);
-    scatter(Loops(at), elements<T>(x), elements<T>(y) + at.first());
+    scatter(Loops(view), elements<T>(x), elements<T>(y) + view.offset());
   });
 }
 
-void add_to(const Tensor& x, Tensor& y, const Places& at) {
+void add_to(const Tensor& x, Tensor& y, const StridedView& view) {
   if (x.size() == 0) return;
   visit_any(y.dtype(), [&](auto t) {
     using T = decltype(t);
     if constexpr (!std::is_same_v<T, bool>)
-      scatter_sum(Loops(at), elements<T>(x), elements<T>(y) + at.first());
+      scatter_sum(Loops(view), elements<T>(x), elements<T>(y) + view.offset());
   });
 }
 
@@ -269,9 +270,9 @@ void clear_bytes(std::byte* y, std::int64_t n) {
 
 void clear(Tensor& y) { clear_bytes(y.raw(), y.nbytes()); }
 
-void clear_around(Tensor& y, const Places& at, std::int64_t n) {
-  if (n == 0 || !at.contiguous()) return clear(y);
-  const std::int64_t size = size_of(y.dtype()), begin = at.first() * size, end = begin + n * size;
+void clear_around(Tensor& y, const StridedView& view, std::int64_t n) {
+  if (n == 0 || !view.contiguous()) return clear(y);
+  const std::int64_t size = size_of(y.dtype()), begin = view.offset() * size, end = begin + n * size;
   clear_bytes(y.raw(), begin);
   clear_bytes(y.raw() + end, y.nbytes() - end);
 }

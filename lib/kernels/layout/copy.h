@@ -7,11 +7,11 @@
 namespace tapedeck::kernels {
 
 /// Fills y with the elements of x at these places.
-void copy_from(const Tensor& x, const Places& at, Tensor& y);
+void copy_from(const Tensor& x, const StridedView& view, Tensor& y);
 /// Writes the elements of x to these places of y, no two of which are one.
-void copy_to(const Tensor& x, Tensor& y, const Places& at);
+void copy_to(const Tensor& x, Tensor& y, const StridedView& view);
 /// Adds the elements of x to these places of y, no two of which are one.
-void add_to(const Tensor& x, Tensor& y, const Places& at);
+void add_to(const Tensor& x, Tensor& y, const StridedView& view);
 
 /// Runs of elements in a tensor: where the first one starts, and how far it is from one to the next.
 struct Runs {
@@ -22,7 +22,7 @@ void copy_runs(const Tensor& x, Runs from, Tensor& y, Runs to, std::int64_t coun
 
 /// Fills y with zeros; with zeros but for n elements at these places, which are written elsewhere.
 void clear(Tensor& y);
-void clear_around(Tensor& y, const Places& at, std::int64_t n);
+void clear_around(Tensor& y, const StridedView& view, std::int64_t n);
 /// Fills y with x converted, as convert() does it.
 void cast(const Tensor& x, Tensor& y);
 

@@ -18,7 +18,7 @@ constexpr Cut kCut = {1 << 15, 1 << 17};   // of elements
 
 // Rows index[0], index[1], … of `from`, of so many elements each; zeros for those that are negative.
 template <class T, class Index>
-void pick_rows(const T* from, const Index* index, std::int64_t n, std::int64_t elements, T* to) {
+void gather_rows(const T* from, const Index* index, std::int64_t n, std::int64_t elements, T* to) {
   if (elements == 1) {
     std::int64_t i = 0;
     const auto one = [=](std::int64_t k) { return index[k] < 0 ? T(0) : from[index[k]]; };
@@ -51,20 +51,20 @@ void pick_rows(const T* from, const Index* index, std::int64_t n, std::int64_t e
 
 }   // namespace
 
-void gather(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y,
-            const IndexParts& parts) {
+void gather(const Tensor& x, const Tensor& indices, const AxisView& view, Tensor& y,
+            const IndexBatches& batches) {
   if (y.size() == 0) return;
-  const std::int64_t count = indices.size() / parts.count, extent = around.extent, after = around.after;
+  const std::int64_t count = indices.size() / batches.count, extent = view.extent, after = view.after;
   visit_indices(indices, [&](const auto index) {
     visit_size(x.dtype(), [&](auto t) {
       using T = decltype(t);
-      parallel_for(around.before * count, cut_of(kCut, after), [&](std::int64_t begin, std::int64_t end) {
+      parallel_for(view.before * count, cut_of(kCut, after), [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t row = begin, n; row < end; row += n) {   // those of one slab
           const std::int64_t slab = row / count, k = row % count;
           n = std::min(count - k, end - row);
-          pick_rows(elements<T>(x) + slab * extent * after,
-                    index.data() + slab / parts.inner % parts.count * count + k, n, after,
-                    elements<T>(y) + row * after);
+          gather_rows(elements<T>(x) + slab * extent * after,
+                      index.data() + slab / batches.inner % batches.count * count + k, n, after,
+                      elements<T>(y) + row * after);
         }
       });
     });
@@ -81,15 +81,15 @@ struct Last {
 };
 
 // What is folded where: x[b, k, a] into y[b, index[k], a].
-template <class Fold, class T> struct Folds {
+template <class Fold, class T> struct RowScatter {
   const T* x;
   T* y;
   const std::int64_t* index;
   std::int64_t count, after, slab;
-  IndexParts parts;
+  IndexBatches batches;
 
   void fold(std::int64_t b, std::int64_t k) const {
-    const std::int64_t at = index[b / parts.inner % parts.count * count + k];
+    const std::int64_t at = index[b / batches.inner % batches.count * count + k];
     if (at < 0) return;
     const T* from = x + (b * count + k) * after;
     T* to = y + b * slab + at * after;
@@ -121,8 +121,8 @@ struct ByRange {
 // these are few and rows long enough to pay for sorting indices first, between ranges of y's rows.
 template <class F> void fold_all(const F& all, std::int64_t before, std::int64_t extent) {
   constexpr std::int64_t few = 8, long_row = 16, most = 32;
-  if (before < few && all.after >= long_row && all.count * all.after >= kCut.least && all.parts.count == 1 &&
-      extent) {
+  if (before < few && all.after >= long_row && all.count * all.after >= kCut.least &&
+      all.batches.count == 1 && extent) {
     const std::int64_t ranges = std::min(extent, most);
     const ByRange by_range(all.index, all.count, extent, ranges);
     parallel_for(before * ranges, std::int64_t{1}, [&](std::int64_t i, std::int64_t) {
@@ -140,9 +140,9 @@ template <class F> void fold_all(const F& all, std::int64_t before, std::int64_t
 }
 
 /// Indices as i64: as they are, or copied.
-class Wide {
+class Int64Indices {
  public:
-  explicit Wide(const Tensor& indices) {
+  explicit Int64Indices(const Tensor& indices) {
     visit_indices(indices, [&]<class Index>(std::span<const Index> list) {
       if constexpr (std::is_same_v<Index, std::int64_t>) {
         data_ = list.data();
@@ -161,14 +161,14 @@ class Wide {
 
 // Each loop is compiled once for the elements that it is the same for: what wraps around for unsigned ones,
 // and moves by size.
-template <class Fold> void fold_by(const Tensor& x, const Tensor& indices, const AroundAxis& around,
-                                   Tensor& y, const IndexParts& parts) {
+template <class Fold> void fold_by(const Tensor& x, const Tensor& indices, const AxisView& view, Tensor& y,
+                                   const IndexBatches& batches) {
   if (x.size() == 0) return;
-  const Wide index(indices);
+  const Int64Indices index(indices);
   const auto fold = [&]<class T>(T) {
-    fold_all(Folds<Fold, T>{elements<T>(x), elements<T>(y), index.data(), indices.size() / parts.count,
-                            around.after, around.extent * around.after, parts},
-             around.before, around.extent);
+    fold_all(RowScatter<Fold, T>{elements<T>(x), elements<T>(y), index.data(), indices.size() / batches.count,
+                                 view.after, view.extent * view.after, batches},
+             view.before, view.extent);
   };
   if constexpr (std::is_same_v<Fold, Last>) {
     visit_size(x.dtype(), fold);
@@ -184,28 +184,28 @@ template <class Fold> void fold_by(const Tensor& x, const Tensor& indices, const
 
 }   // namespace
 
-void fold_rows(RowFold fold, const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y,
-               const IndexParts& parts) {
+void scatter_reduce(ScatterReduction fold, const Tensor& x, const Tensor& indices, const AxisView& view,
+                    Tensor& y, const IndexBatches& batches) {
   switch (fold) {
-    case RowFold::sum:
-      return fold_by<Sum>(x, indices, around, y, parts);
-    case RowFold::difference:
-      return fold_by<Difference>(x, indices, around, y, parts);
-    case RowFold::product:
-      return fold_by<Product>(x, indices, around, y, parts);
-    case RowFold::max:
-      return fold_by<Max>(x, indices, around, y, parts);
-    case RowFold::min:
-      return fold_by<Min>(x, indices, around, y, parts);
-    case RowFold::last:
-      return fold_by<Last>(x, indices, around, y, parts);
+    case ScatterReduction::sum:
+      return fold_by<Sum>(x, indices, view, y, batches);
+    case ScatterReduction::difference:
+      return fold_by<Difference>(x, indices, view, y, batches);
+    case ScatterReduction::product:
+      return fold_by<Product>(x, indices, view, y, batches);
+    case ScatterReduction::max:
+      return fold_by<Max>(x, indices, view, y, batches);
+    case ScatterReduction::min:
+      return fold_by<Min>(x, indices, view, y, batches);
+    case ScatterReduction::last:
+      return fold_by<Last>(x, indices, view, y, batches);
   }
 }
 
-void scatter_add(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y,
-                 const IndexParts& parts) {
+void scatter_add(const Tensor& x, const Tensor& indices, const AxisView& view, Tensor& y,
+                 const IndexBatches& batches) {
   clear(y);
-  fold_rows(RowFold::sum, x, indices, around, y, parts);
+  scatter_reduce(ScatterReduction::sum, x, indices, view, y, batches);
 }
 
 }   // namespace tapedeck::kernels

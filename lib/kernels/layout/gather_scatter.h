@@ -8,21 +8,21 @@ namespace tapedeck::kernels {
 
 /// Where each of `count` parts of a tensor has indices of its own: indices are [count, …], and of the
 /// elements before the axis `inner` in a row have the same ones, then the next part's come, in turns.
-struct IndexParts {
+struct IndexBatches {
   std::int64_t count = 1, inner = 1;
 };
 
 /// y[b, k, a] = x[b, indices[k], a], or 0 for a negative index; x is seen as `around`.
-void gather(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y,
-            const IndexParts& parts = {});
+void gather(const Tensor& x, const Tensor& indices, const AxisView& view, Tensor& y,
+            const IndexBatches& batches = {});
 
-enum class RowFold { sum, difference, product, max, min, last };
+enum class ScatterReduction { sum, difference, product, max, min, last };
 /// y[b, indices[k], a] = fold(y[b, indices[k], a], x[b, k, a]) in the order of k; y is seen as `around`. Bool
 /// has only `last`.
-void fold_rows(RowFold fold, const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y,
-               const IndexParts& parts = {});
+void scatter_reduce(ScatterReduction fold, const Tensor& x, const Tensor& indices, const AxisView& view,
+                    Tensor& y, const IndexBatches& batches = {});
 /// y = 0, then the same with sums.
-void scatter_add(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y,
-                 const IndexParts& parts = {});
+void scatter_add(const Tensor& x, const Tensor& indices, const AxisView& view, Tensor& y,
+                 const IndexBatches& batches = {});
 
 }   // namespace tapedeck::kernels

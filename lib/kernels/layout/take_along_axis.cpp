@@ -17,9 +17,9 @@ constexpr Cut kCut = {1 << 14, 1 << 16};   // of elements
 constexpr std::int64_t kNowhere = std::numeric_limits<std::int64_t>::max();
 
 /// The smallest of numbers that several threads find.
-class First {
+class AtomicMin {
  public:
-  void found(std::int64_t at) {
+  void update(std::int64_t at) {
     for (std::int64_t old = at_; at < old && !at_.compare_exchange_weak(old, at);) {}
   }
   std::int64_t result() const { return at_ == kNowhere ? -1 : at_.load(); }
@@ -55,15 +55,14 @@ template <class Index, class F> std::int64_t each_place(const Index* index, std:
 
 }   // namespace
 
-std::int64_t take_along(const Tensor& x, const Tensor& indices, const AroundAxis& around, std::int64_t count,
-                        Tensor& y) {
-  First first;
+std::int64_t take_along_axis(const Tensor& x, const Tensor& indices, const AxisView& view, std::int64_t count,
+                             Tensor& y) {
+  AtomicMin first;
   if (y.size() == 0) return -1;
-  const std::int64_t after = around.after, slab = around.extent * after,
-                     slabs = indices.size() / (count * after);
+  const std::int64_t after = view.after, slab = view.extent * after, slabs = indices.size() / (count * after);
   visit_indices(indices, [&](const auto list) {
     visit_size(x.dtype(), [&]<class T>(T) {
-      parallel_for(around.before * count, cut_of(kCut, after), [&](std::int64_t begin, std::int64_t end) {
+      parallel_for(view.before * count, cut_of(kCut, after), [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t row = begin, n; row < end; row += n) {   // those of one slab
           const std::int64_t b = row / count, k = row % count;
           n = std::min(count - k, end - row);
@@ -72,9 +71,9 @@ std::int64_t take_along(const Tensor& x, const Tensor& indices, const AroundAxis
           const T* from = elements<T>(x) + b * slab;
           T* to = elements<T>(y) + row * after;
           const std::int64_t bad =
-              each_place(index, n, after, 0, after, around.extent,
+              each_place(index, n, after, 0, after, view.extent,
                          [=](std::int64_t i, std::int64_t place) { to[i] = from[place]; });
-          if (bad >= 0) return first.found(at + bad);
+          if (bad >= 0) return first.update(at + bad);
         }
       });
     });
@@ -84,14 +83,13 @@ std::int64_t take_along(const Tensor& x, const Tensor& indices, const AroundAxis
 
 // Cut where no two threads meet, so that sums are in the order of k: between slabs, or, where these are few,
 // between columns.
-std::int64_t add_along(const Tensor& x, const Tensor& indices, const AroundAxis& around, std::int64_t count,
-                       Tensor& y) {
+std::int64_t add_along_axis(const Tensor& x, const Tensor& indices, const AxisView& view, std::int64_t count,
+                            Tensor& y) {
   constexpr std::int64_t few = 32, narrow = 64;
-  First first;
+  AtomicMin first;
   if (x.size() == 0) return clear(y), -1;
-  const std::int64_t after = around.after, slab = around.extent * after,
-                     slabs = indices.size() / (count * after);
-  const std::int64_t strips = around.before < few ? std::clamp<std::int64_t>(after / narrow, 1, few) : 1,
+  const std::int64_t after = view.after, slab = view.extent * after, slabs = indices.size() / (count * after);
+  const std::int64_t strips = view.before < few ? std::clamp<std::int64_t>(after / narrow, 1, few) : 1,
                      width = (after + strips - 1) / strips;
   if (strips > 1) clear(y);
   visit_indices(indices, [&](const auto list) {
@@ -100,7 +98,7 @@ std::int64_t add_along(const Tensor& x, const Tensor& indices, const AroundAxis&
         using U = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
                                               std::type_identity<T>>::type;   // which wraps around
         parallel_for(
-            around.before * strips, cut_of(kCut, count * width), [&](std::int64_t begin, std::int64_t end) {
+            view.before * strips, cut_of(kCut, count * width), [&](std::int64_t begin, std::int64_t end) {
               for (std::int64_t piece = begin; piece < end; ++piece) {
                 const std::int64_t b = piece / strips, left = piece % strips * width,
                                    right = std::min(left + width, after), at = b % slabs * count * after;
@@ -108,11 +106,11 @@ std::int64_t add_along(const Tensor& x, const Tensor& indices, const AroundAxis&
                 const U* from = elements<U>(x) + b * count * after;
                 U* to = elements<U>(y) + b * slab;
                 if (strips == 1) std::fill_n(to, slab, U(0));   // which stay in a near cache
-                const std::int64_t bad = each_place(index, count, after, left, right, around.extent,
+                const std::int64_t bad = each_place(index, count, after, left, right, view.extent,
                                                     [=](std::int64_t i, std::int64_t place) {
                                                       to[place] = static_cast<U>(to[place] + from[i]);
                                                     });
-                if (bad >= 0) return first.found(at + bad);
+                if (bad >= 0) return first.update(at + bad);
               }
             });
       }

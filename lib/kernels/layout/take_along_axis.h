@@ -10,11 +10,11 @@ namespace tapedeck::kernels {
 
 /// y[b, k, a] = x[b, indices[b, k, a], a]. Returns the first place in indices of one that is out of range, or
 /// -1.
-std::int64_t take_along(const Tensor& x, const Tensor& indices, const AroundAxis& around, std::int64_t count,
-                        Tensor& y);
+std::int64_t take_along_axis(const Tensor& x, const Tensor& indices, const AxisView& view, std::int64_t count,
+                             Tensor& y);
 /// y = 0, then y[b, indices[b, k, a], a] += x[b, k, a] in the order of k; y is seen as `around`. Not for
 /// bool. Returns the same.
-std::int64_t add_along(const Tensor& x, const Tensor& indices, const AroundAxis& around, std::int64_t count,
-                       Tensor& y);
+std::int64_t add_along_axis(const Tensor& x, const Tensor& indices, const AxisView& view, std::int64_t count,
+                            Tensor& y);
 
 }   // namespace tapedeck::kernels

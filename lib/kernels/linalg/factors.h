@@ -19,14 +19,14 @@ template <class T> std::complex<T> conjugate(const std::complex<T>& x) { return 
 template <class T> T direction(const T& x) { return std::isnan(x) ? x : T(x < 0 ? -1 : 1); }
 template <class T> std::complex<T> direction(const std::complex<T>& x) { return x / std::abs(x); }
 
-template <class T> struct Factors {
+template <class T> struct LuFactors {
   T* a;
   lapack::Int* pivots;
   std::int64_t n;
 
   // From the elements in a. LAPACK's info: the number of the first pivot that is 0. NaN where x is not
   // finite.
-  std::int64_t make() const {
+  std::int64_t factor() const {
     if (finite(a, n * n)) return lapack::getrf(lapack::narrow(n), lapack::narrow(n), a, pivots);
     std::fill_n(a, n * n, kNan<T>);
     for (std::int64_t i = 0; i < n; ++i)

@@ -38,17 +38,17 @@ int limit_openmp(int n) {
 }
 
 // Products that overlap on several threads share the limit. Guarded by rare_lock.
-int users = 0, number_of_user = 1;
+int blas_users = 0, user_threads = 1;
 
 void limit_process() {
   const std::lock_guard lock(rare_lock);
-  if (users++ > 0) return;
-  number_of_user = openblas_get_num_threads();
-  if (number_of_user != 1) openblas_set_num_threads(1);
+  if (blas_users++ > 0) return;
+  user_threads = openblas_get_num_threads();
+  if (user_threads != 1) openblas_set_num_threads(1);
 }
 void unlimit_process() {
   const std::lock_guard lock(rare_lock);
-  if (--users == 0 && number_of_user != 1) openblas_set_num_threads(number_of_user);
+  if (--blas_users == 0 && user_threads != 1) openblas_set_num_threads(user_threads);
 }
 
 // CBLAS takes real factors by value, complex ones by address.

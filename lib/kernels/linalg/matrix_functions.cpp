@@ -75,8 +75,8 @@ template <class T> void exponential_of(const T* x, std::int64_t n, T* y) {
     a[i] = even[i] - odd[i];
   }
   CachedVector<Int> pivots(static_cast<std::size_t>(n));
-  const Factors<T> factors{a, pivots.data(), n};
-  factors.make();
+  const LuFactors<T> factors{a, pivots.data(), n};
+  factors.factor();
   factors.solve(false, y, n);
   for (int i = 0; i < halvings; ++i) {
     std::copy_n(y, size, a);

@@ -15,14 +15,14 @@ namespace tapedeck::kernels {
 template <class T> using Numbers = std::vector<std::complex<T>>;
 
 /// exp(-2πi k / n), for 0 <= k < n; conjugated where inverse.
-template <class T> std::complex<T> turn(std::int64_t k, std::int64_t n, bool inverse) {
+template <class T> std::complex<T> root_of_unity(std::int64_t k, std::int64_t n, bool inverse) {
   const double angle =
       (inverse ? 6.283185307179586 : -6.283185307179586) * static_cast<double>(k) / static_cast<double>(n);
   return {static_cast<T>(std::cos(angle)), static_cast<T>(std::sin(angle))};
 }
 
 /// n complex numbers side by side.
-template <class T, int n> struct Neighbours {
+template <class T, int n> struct ComplexLanes {
   using V [[gnu::vector_size(2 * n * sizeof(T))]] = T;
 
   static V load(const std::complex<T>* p) {
@@ -77,10 +77,10 @@ template <class T> class MixedRadix {
       Level level{p, m, {}, {}, {}};
       for (int q = 1; q < p && m > 1; ++q)
         for (std::int64_t k = 0; k < m; ++k)
-          level.turns.push_back(turn<T>(q * k, p * m, inverse));
+          level.twiddles.push_back(root_of_unity<T>(q * k, p * m, inverse));
       for (int q = 0; q < p; ++q)
-        level.cosines.push_back(turn<T>(q, p, true).real()),
-            level.sines.push_back(turn<T>(q, p, true).imag());
+        level.cosines.push_back(root_of_unity<T>(q, p, true).real()),
+            level.sines.push_back(root_of_unity<T>(q, p, true).imag());
       levels_.push_back(std::move(level));
       if (m == 1) break;
       std::vector<std::int64_t> starts;
@@ -104,8 +104,8 @@ template <class T> class MixedRadix {
  private:
   struct Level {
     int radix;
-    std::int64_t m;     // numbers in each transform that is combined
-    Numbers<T> turns;   // of the second and further ones, before they are combined
+    std::int64_t m;        // numbers in each transform that is combined
+    Numbers<T> twiddles;   // of the second and further ones, before they are combined
     std::vector<T> cosines, sines;
 
     std::int64_t size() const { return radix * m; }
@@ -163,7 +163,7 @@ template <class T> class MixedRadix {
   // The innermost transforms, of single numbers that lie a stride apart.
   void combine_first(std::int64_t begin, std::int64_t end, const std::complex<T>* x,
                      std::complex<T>* y) const {
-    using N = Neighbours<T, 1>;
+    using N = ComplexLanes<T, 1>;
     const Level& level = levels_.back();
     by_radix(level.radix, [&]<int p>() {
       for (std::int64_t at = begin; at < end; at += level.radix) {
@@ -192,14 +192,14 @@ template <class T> class MixedRadix {
     });
   }
   template <int p, int n> void combine_from(const Level& level, std::int64_t k, std::complex<T>* y) const {
-    using N = Neighbours<T, n>;
+    using N = ComplexLanes<T, n>;
     const int radix = p ? p : level.radix;
     const std::int64_t m = level.m;
     for (; k + n <= m; k += n) {
       typename N::V t[p ? p : kLargestFactor];
       t[0] = N::load(y + k);
       for (int q = 1; q < radix; ++q)
-        t[q] = N::product(N::load(y + q * m + k), N::load(level.turns.data() + (q - 1) * m + k));
+        t[q] = N::product(N::load(y + q * m + k), N::load(level.twiddles.data() + (q - 1) * m + k));
       transform<p, N>(level, t);
       for (int q = 0; q < radix; ++q)
         N::store(y + q * m + k, t[q]);
@@ -212,12 +212,12 @@ template <class T> class MixedRadix {
   template <int p, class N> void transform(const Level& level, typename N::V* t) const {
     using V = typename N::V;
     const V sign = inverse_ ? N::alternating(-1, 1) : N::alternating(1, -1);
-    const auto turned = [&](const V& v) { return N::swapped(v) * sign; };   // by a right angle
+    const auto rotated = [&](const V& v) { return N::swapped(v) * sign; };   // by a right angle
     if constexpr (p == 2) {
       const V a = t[0], b = t[1];
       t[0] = a + b, t[1] = a - b;
     } else if constexpr (p == 4) {
-      const V a = t[0] + t[2], b = t[0] - t[2], c = t[1] + t[3], d = turned(t[1] - t[3]);
+      const V a = t[0] + t[2], b = t[0] - t[2], c = t[1] + t[3], d = rotated(t[1] - t[3]);
       t[0] = a + c, t[1] = b + d, t[2] = a - c, t[3] = b - d;
     } else {
       // Numbers at q and p - q are turned by opposite angles.
@@ -225,7 +225,7 @@ template <class T> class MixedRadix {
       V even[(p ? p : kLargestFactor) / 2], odd[(p ? p : kLargestFactor) / 2];
       const V first = t[0];
       for (int q = 1; q <= half; ++q) {
-        even[q - 1] = t[q] + t[radix - q], odd[q - 1] = turned(t[q] - t[radix - q]);
+        even[q - 1] = t[q] + t[radix - q], odd[q - 1] = rotated(t[q] - t[radix - q]);
         t[0] += even[q - 1];
       }
       for (int j = 1; j <= half; ++j) {

@@ -15,8 +15,8 @@ template <class T, class F> void with_factors(const Tensor& x, const F& f) {
   for_each_matrix(matrices(x), n * n * n / 3, [&](std::int64_t i) {
     CachedVector<T> a(elements<T>(x) + i * n * n, elements<T>(x) + (i + 1) * n * n);
     CachedVector<lapack::Int> pivots(static_cast<std::size_t>(n));
-    const Factors<T> factors{a.data(), pivots.data(), n};
-    f(factors, i, n > 0 && factors.make() != 0);
+    const LuFactors<T> factors{a.data(), pivots.data(), n};
+    f(factors, i, n > 0 && factors.factor() != 0);
     return 0;
   });
 }
@@ -40,10 +40,10 @@ template <class T> Failure solve_by_factors(const Tensor& a, const Tensor& b, bo
   CachedVector<T> factors(elements<T>(a), elements<T>(a) + a.size());
   CachedVector<lapack::Int> pivots(static_cast<std::size_t>(systems * n));
   const auto factors_of = [&](std::int64_t i) {
-    return Factors<T>{factors.data() + i * n * n, pivots.data() + i * n, n};
+    return LuFactors<T>{factors.data() + i * n * n, pivots.data() + i * n, n};
   };
   if (const Failure failure =
-          for_each_matrix(systems, n * n * n / 3, [&](std::int64_t i) { return factors_of(i).make(); }))
+          for_each_matrix(systems, n * n * n / 3, [&](std::int64_t i) { return factors_of(i).factor(); }))
     return failure;
   if (m == 0) return {};
   return for_each_matrix(matrices(y), n * n * m, [&](std::int64_t i) {
@@ -123,8 +123,8 @@ Failure inv(const Tensor& x, Tensor& y) {
     return for_each_matrix(matrices(x), n * n * n, [&](std::int64_t i) -> std::int64_t {
       constexpr std::int64_t block = 64;
       CachedVector<lapack::Int> pivots(static_cast<std::size_t>(n));
-      const Factors<T> factors{elements<T>(y) + i * n * n, pivots.data(), n};
-      if (const std::int64_t info = factors.make()) return info;
+      const LuFactors<T> factors{elements<T>(y) + i * n * n, pivots.data(), n};
+      if (const std::int64_t info = factors.factor()) return info;
       if (factors.not_finite()) return 0;
       CachedVector<T> work(static_cast<std::size_t>(n * block));
       return lapack::getri(
@@ -137,7 +137,7 @@ Failure inv(const Tensor& x, Tensor& y) {
 void det(const Tensor& x, Tensor& y) {
   visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);
-    with_factors<T>(x, [&](const Factors<T>& factors, std::int64_t i, bool singular) {
+    with_factors<T>(x, [&](const LuFactors<T>& factors, std::int64_t i, bool singular) {
       T product = singular ? T(0) : factors.odd() ? T(-1) : T(1);
       for (std::int64_t k = 0; k < factors.n && !singular; ++k)
         product *= factors.pivot(k);
@@ -150,7 +150,7 @@ void slogdet(const Tensor& x, Tensor& sign, Tensor& log_abs) {
   visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);
     using Real = lapack::Magnitude<T>;
-    with_factors<T>(x, [&](const Factors<T>& factors, std::int64_t i, bool singular) {
+    with_factors<T>(x, [&](const LuFactors<T>& factors, std::int64_t i, bool singular) {
       Real total = singular ? -std::numeric_limits<Real>::infinity() : Real(0);
       T s = singular ? T(0) : factors.odd() ? T(-1) : T(1);
       for (std::int64_t k = 0; k < factors.n && !singular; ++k) {

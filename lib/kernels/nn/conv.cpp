@@ -21,9 +21,9 @@ constexpr double kTask = 1 << 24;               // multiplications that are wort
 constexpr std::int64_t kGrain = 1 << 16;        // elements to add up that are worth a thread
 
 // x with a whole vector to read behind its last element. Tensors in their handles have none.
-template <class T> class Readable {
+template <class T> class PaddedInput {
  public:
-  explicit Readable(const Tensor& x) : x_(elements<T>(x)) {
+  explicit PaddedInput(const Tensor& x) : x_(elements<T>(x)) {
     if (!x.handle()->buffer) x_ = std::copy_n(x_, x.size(), copy_) - x.size();
   }
   operator const T*() const { return x_; }
@@ -45,13 +45,13 @@ template <class T> void add(const T* __restrict x, T* __restrict y, std::int64_t
 
 /// The columns matrices of a convolution, one for each group of channels; positions count through all images'
 /// outputs.
-template <class T> class Columns {
+template <class T> class Im2col {
  public:
-  explicit Columns(const Conv& c)
+  explicit Im2col(const Conv& c)
       : c_(c),
         channels_(c.in / c.groups),
-        direct_(c.window.planes.is_direct() && c.window.plane.rows.is_direct() &&
-                c.window.plane.columns.is_direct()),
+        is_view_(c.window.planes.is_identity() && c.window.plane.rows.is_identity() &&
+                 c.window.plane.columns.is_identity()),
         inside_(static_cast<std::size_t>(c.window.plane.columns.outputs)) {
     const WindowAxis& a = c.window.plane.columns;
     for (std::int64_t o = 0; o < a.outputs; ++o) {
@@ -61,10 +61,10 @@ template <class T> class Columns {
   }
 
   /// The matrix lies in x itself.
-  bool direct() const { return direct_; }
+  bool is_view() const { return is_view_; }
   std::int64_t width() const { return c_.window.cells() * channels_; }
   /// From one row of a matrix to the next.
-  std::int64_t step() const { return direct_ ? c_.in : width(); }
+  std::int64_t step() const { return is_view_ ? c_.in : width(); }
   std::int64_t positions() const { return c_.images * c_.window.outputs(); }
   /// Positions that are computed at once.
   std::int64_t piece() const {
@@ -72,16 +72,16 @@ template <class T> class Columns {
                                                     static_cast<std::int64_t>(sizeof(T))));
   }
   /// Room for a piece. Copies write whole vectors.
-  Room<T> room() const {
-    return direct_ ? nullptr : room_for<T>(std::min(piece(), positions()) * width() + kGroup<T>);
+  Scratch<T> scratch() const {
+    return is_view_ ? nullptr : scratch_for<T>(std::min(piece(), positions()) * width() + kGroup<T>);
   }
 
   /// The rows [begin, end) of a group's matrix: in x, or made in the room.
-  const T* rows(const T* x, std::int64_t group, std::int64_t begin, std::int64_t end, T* room) const {
+  const T* rows(const T* x, std::int64_t group, std::int64_t begin, std::int64_t end, T* scratch) const {
     x += group * channels_;
-    if (direct_) return x + begin * c_.in;
-    gather(x, begin, end, room);
-    return room;
+    if (is_view_) return x + begin * c_.in;
+    gather(x, begin, end, scratch);
+    return scratch;
   }
 
   /// The adjoint, for the planes [plane_begin, plane_end) of the images.
@@ -190,7 +190,7 @@ template <class T> class Columns {
 
   const Conv& c_;
   std::int64_t channels_;   // of a group
-  bool direct_;
+  bool is_view_;
   CachedVector<Inside> inside_;
 };
 
@@ -206,20 +206,20 @@ std::int64_t at_least_one(double n) {
 }
 
 template <class T> void forward(const Conv& c, const T* x, const T* filters, T* y) {
-  const Columns<T> matrix(c);
+  const Im2col<T> matrix(c);
   const std::int64_t piece = matrix.piece(), pieces = (matrix.positions() + piece - 1) / piece,
                      out = c.out / c.groups;
   const OneBlasThread guard;
   parallel_for(pieces, at_least_one(kTask / (work_of_position(c) * static_cast<double>(piece))),
                [&](std::int64_t first, std::int64_t last) {
-                 const Room<T> room = matrix.room();
+                 const Scratch<T> scratch = matrix.scratch();
                  each_piece(first * piece, std::min(last * piece, matrix.positions()), piece,
                             [&](std::int64_t begin, std::int64_t end) {
                               for (std::int64_t g = 0; g < c.groups; ++g)
                                 gemm(Product<T>{.m = end - begin,
                                                 .n = out,
                                                 .k = matrix.width(),
-                                                .a = matrix.rows(x, g, begin, end, room.get()),
+                                                .a = matrix.rows(x, g, begin, end, scratch.get()),
                                                 .b = filters + g * out,
                                                 .y = y + begin * c.out + g * out,
                                                 .lda = matrix.step(),
@@ -232,13 +232,13 @@ template <class T> void forward(const Conv& c, const T* x, const T* filters, T* 
 // Adds the columns of all positions to the pixels that they were read from; columns(group, begin, end, room)
 // gives those of a piece.
 template <class T, class F>
-void scatter(const Columns<T>& matrix, const Conv& c, double work, double task, T* dx, const F& columns) {
+void scatter(const Im2col<T>& matrix, const Conv& c, double work, double task, T* dx, const F& columns) {
   const WindowAxis& planes = c.window.planes;
   const std::int64_t plane_outputs = c.window.plane.outputs(), outputs = c.window.outputs(),
                      plane = c.window.plane.pixels() * c.in;
   const RowTasks tasks(planes, c.images, work * static_cast<double>(outputs), task);
   parallel_for(tasks.count(), 1, [&](std::int64_t first, std::int64_t last) {
-    const Room<T> room = matrix.room();
+    const Scratch<T> scratch = matrix.scratch();
     for (std::int64_t i = first; i < last; ++i) {
       const RowTasks::Task t = tasks[i];
       std::int64_t begin = t.image_begin * outputs, end = t.image_end * outputs;
@@ -250,14 +250,14 @@ void scatter(const Columns<T>& matrix, const Conv& c, double work, double task, 
         std::fill_n(dx + (n * planes.extent + t.row_begin) * plane, (t.row_end - t.row_begin) * plane, T(0));
       each_piece(begin, end, matrix.piece(), [&](std::int64_t from, std::int64_t to) {
         for (std::int64_t g = 0; g < c.groups; ++g)
-          matrix.scatter_add(columns(g, from, to, room.get()), g, from, to, t.row_begin, t.row_end, dx);
+          matrix.scatter_add(columns(g, from, to, scratch.get()), g, from, to, t.row_begin, t.row_end, dx);
       });
     }
   });
 }
 
 template <class T> void input_gradient(const Conv& c, const T* dy, const T* filters, T* dx) {
-  const Columns<T> matrix(c);
+  const Im2col<T> matrix(c);
   const std::int64_t out = c.out / c.groups;
   const auto columns_of = [&](std::int64_t g, std::int64_t begin, std::int64_t end, T* columns) {
     gemm(Product<T>{.m = end - begin,
@@ -273,7 +273,7 @@ template <class T> void input_gradient(const Conv& c, const T* dy, const T* filt
     return columns;
   };
   const OneBlasThread guard;
-  if (!matrix.direct()) return scatter(matrix, c, work_of_position(c), kTask, dx, columns_of);
+  if (!matrix.is_view()) return scatter(matrix, c, work_of_position(c), kTask, dx, columns_of);
   const std::int64_t piece = std::max(matrix.piece(), at_least_one(kTask / work_of_position(c)));
   parallel_for(matrix.positions(), piece, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t g = 0; g < c.groups; ++g)
@@ -282,43 +282,43 @@ template <class T> void input_gradient(const Conv& c, const T* dy, const T* filt
 }
 
 template <class T> void gather(const Conv& c, const T* x, T* y) {
-  const Columns<T> matrix(c);
+  const Im2col<T> matrix(c);
   const std::int64_t k = matrix.width(), piece = matrix.piece();
-  if (matrix.direct()) return static_cast<void>(std::copy_n(x, matrix.positions() * k, y));
+  if (matrix.is_view()) return static_cast<void>(std::copy_n(x, matrix.positions() * k, y));
   // By way of a piece of room, since vectors are written beyond its end.
   parallel_for((matrix.positions() + piece - 1) / piece, 1, [&](std::int64_t first, std::int64_t last) {
-    const Room<T> room = matrix.room();
+    const Scratch<T> scratch = matrix.scratch();
     each_piece(first * piece, std::min(last * piece, matrix.positions()), piece,
                [&](std::int64_t begin, std::int64_t end) {
-                 std::copy_n(matrix.rows(x, 0, begin, end, room.get()), (end - begin) * k, y + begin * k);
+                 std::copy_n(matrix.rows(x, 0, begin, end, scratch.get()), (end - begin) * k, y + begin * k);
                });
   });
 }
 
 template <class T> void filter_gradient(const Conv& c, const T* x, const T* dy, T* dfilters) {
-  const Columns<T> matrix(c);
+  const Im2col<T> matrix(c);
   const std::int64_t n = c.weights(), out = c.out / c.groups, piece = matrix.piece(),
                      pieces = (matrix.positions() + piece - 1) / piece;
   // Each share adds up its pieces one after the other.
-  const std::int64_t most =
-      std::min({kShares, pieces,
-                at_least_one(static_cast<double>(kShareBytes) / (static_cast<double>(n) * sizeof(T)))});
+  const std::int64_t most = std::min(
+      {kMaxPartialSums, pieces,
+       at_least_one(static_cast<double>(kMaxPartialSumBytes) / (static_cast<double>(n) * sizeof(T)))});
   const std::int64_t wanted = std::min(most, at_least_one(c.work() / (4 * kTask)));
-  const std::int64_t per_share = (pieces + wanted - 1) / wanted,
-                     shares = (pieces + per_share - 1) / per_share;
-  const Shares<T> sums(shares, n, dfilters);
+  const std::int64_t per_partial = (pieces + wanted - 1) / wanted,
+                     partials = (pieces + per_partial - 1) / per_partial;
+  const PartialSums<T> sums(partials, n, dfilters);
   const OneBlasThread guard;
-  parallel_for(shares, 1, [&](std::int64_t first, std::int64_t last) {
-    const Room<T> room = matrix.room();
+  parallel_for(partials, 1, [&](std::int64_t first, std::int64_t last) {
+    const Scratch<T> scratch = matrix.scratch();
     for (std::int64_t s = first; s < last; ++s) {
       bool add = false;
-      each_piece(s * per_share * piece, std::min((s + 1) * per_share * piece, matrix.positions()), piece,
+      each_piece(s * per_partial * piece, std::min((s + 1) * per_partial * piece, matrix.positions()), piece,
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t g = 0; g < c.groups; ++g)
                      gemm(Product<T>{.m = matrix.width(),
                                      .n = out,
                                      .k = end - begin,
-                                     .a = matrix.rows(x, g, begin, end, room.get()),
+                                     .a = matrix.rows(x, g, begin, end, scratch.get()),
                                      .b = dy + begin * c.out + g * out,
                                      .y = sums[s] + g * out,
                                      .a_transposed = true,
@@ -347,10 +347,10 @@ bool nothing(const Conv& c) { return no_columns(c) || c.out == 0; }
 
 // Whether a matrix of columns costs more than it saves: products of groups are narrow, and volumes have many
 // short lines.
-bool goes_direct(const Conv& c) { return c.groups > 1 || c.window.plane.rows != kOne; }
+bool uses_grouped_conv(const Conv& c) { return c.groups > 1 || c.window.plane.rows != kOne; }
 // Few channels would leave vectors empty.
-bool goes_back_direct(const Conv& c) {
-  return c.window.has_strides_of_one() && (c.groups > 1 || (goes_direct(c) && c.in >= 8));
+bool gradient_uses_grouped_conv(const Conv& c) {
+  return c.window.has_strides_of_one() && (c.groups > 1 || (uses_grouped_conv(c) && c.in >= 8));
 }
 
 }   // namespace
@@ -361,10 +361,10 @@ void conv(const Conv& given, const Tensor& x, const Tensor& filters, Tensor& y) 
   if (y.dtype() == DType::f32 &&
       onednn::conv(c, elements<float>(x), elements<float>(filters), elements<float>(y)))
     return;
-  if (goes_direct(c)) return direct::conv(c, x, filters, y);
+  if (uses_grouped_conv(c)) return grouped_conv::conv(c, x, filters, y);
   visit_floating(y.dtype(), [&](auto one) {
     using T = decltype(one);
-    forward<T>(c, Readable<T>(x), elements<T>(filters), elements<T>(y));
+    forward<T>(c, PaddedInput<T>(x), elements<T>(filters), elements<T>(y));
   });
 }
 
@@ -374,7 +374,7 @@ void conv_input_gradient(const Conv& given, const Tensor& dy, const Tensor& filt
   if (dx.dtype() == DType::f32 &&
       onednn::conv_input_gradient(c, elements<float>(dy), elements<float>(filters), elements<float>(dx)))
     return;
-  if (goes_back_direct(c)) return direct::conv_input_gradient(c, dy, filters, dx);
+  if (gradient_uses_grouped_conv(c)) return grouped_conv::conv_input_gradient(c, dy, filters, dx);
   visit_floating(dx.dtype(), [&](auto one) {
     using T = decltype(one);
     input_gradient<T>(c, elements<T>(dy), elements<T>(filters), elements<T>(dx));
@@ -387,10 +387,10 @@ void conv_filter_gradient(const Conv& given, const Tensor& x, const Tensor& dy, 
   if (x.dtype() == DType::f32 &&
       onednn::conv_filter_gradient(c, elements<float>(x), elements<float>(dy), elements<float>(dfilters)))
     return;
-  if (goes_direct(c)) return direct::conv_filter_gradient(c, x, dy, dfilters);
+  if (uses_grouped_conv(c)) return grouped_conv::conv_filter_gradient(c, x, dy, dfilters);
   visit_floating(x.dtype(), [&](auto one) {
     using T = decltype(one);
-    filter_gradient<T>(c, Readable<T>(x), elements<T>(dy), elements<T>(dfilters));
+    filter_gradient<T>(c, PaddedInput<T>(x), elements<T>(dy), elements<T>(dfilters));
   });
 }
 
@@ -399,7 +399,7 @@ void patches(const Conv& given, const Tensor& x, Tensor& y) {
   const Conv c = in_planes(given);
   visit_floating(x.dtype(), [&](auto one) {
     using T = decltype(one);
-    gather<T>(c, Readable<T>(x), elements<T>(y));
+    gather<T>(c, PaddedInput<T>(x), elements<T>(y));
   });
 }
 
@@ -408,7 +408,7 @@ void patches_gradient(const Conv& given, const Tensor& dy, Tensor& dx) {
   const Conv c = in_planes(given);
   visit_floating(dx.dtype(), [&](auto one) {
     using T = decltype(one);
-    const Columns<T> matrix(c);
+    const Im2col<T> matrix(c);
     const T* from = elements<T>(dy);
     scatter(matrix, c, static_cast<double>(matrix.width()), static_cast<double>(kGrain), elements<T>(dx),
             [from, k = matrix.width()](std::int64_t, std::int64_t begin, std::int64_t, T*) {

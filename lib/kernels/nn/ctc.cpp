@@ -17,7 +17,7 @@ namespace {
 constexpr Cut kCut{1 << 10, 1 << 12};   // states
 
 template <class T>
-constexpr T kNever = T(-1e30);   // the logarithm of no probability, which has no NaN in its sums
+constexpr T kLogZero = T(-1e30);   // the logarithm of no probability, which has no NaN in its sums
 
 /// log(exp(a) + exp(b) + exp(c))
 template <class V> V log_sum(const V& a, const V& b, const V& c) {
@@ -36,7 +36,7 @@ template <class T> class Sequence {
         states_(2 * l.labels[static_cast<std::size_t>(b)] + 1),
         width_((states_ + kWidth<T> - 1) / kWidth<T> * kWidth<T>),
         class_(static_cast<std::size_t>(states_), l.blank),
-        skip_(row(kNever<T>)) {
+        skip_(row(kLogZero<T>)) {
     for (std::int64_t k = 0; 2 * k + 1 < states_; ++k) {
       const std::int64_t* label = l.label.data() + b * l.most + k;
       class_[static_cast<std::size_t>(2 * k + 1)] = *label;
@@ -46,7 +46,7 @@ template <class T> class Sequence {
 
   T loss() const {
     if (steps_ == 0) return states_ == 1 ? T(0) : std::numeric_limits<T>::infinity();
-    Row alpha = first(), next = row(kNever<T>), emitted = row(kNever<T>);
+    Row alpha = first(), next = row(kLogZero<T>), emitted = row(kLogZero<T>);
     for (std::int64_t t = 1; t < steps_; ++t) {
       emit(t, emitted);
       step(alpha, emitted, next);
@@ -60,9 +60,9 @@ template <class T> class Sequence {
   void subtract_posterior(T* gradient) const {
     if (steps_ == 0) return;
     std::vector<Row> alpha{first()};
-    Row emitted = row(kNever<T>);
+    Row emitted = row(kLogZero<T>);
     for (std::int64_t t = 1; t < steps_; ++t) {
-      alpha.push_back(row(kNever<T>));
+      alpha.push_back(row(kLogZero<T>));
       emit(t, emitted);
       step(alpha[static_cast<std::size_t>(t - 1)], emitted, alpha.back());
     }
@@ -73,8 +73,8 @@ template <class T> class Sequence {
       return;
     }
     // beta: of the steps behind t. A state's probability is that of all ways through it over that of all.
-    Row beta = row(kNever<T>), next = row(kNever<T>), posterior = row(T(0)), ahead = row(kNever<T>),
-        jumps = row(kNever<T>);
+    Row beta = row(kLogZero<T>), next = row(kLogZero<T>), posterior = row(T(0)), ahead = row(kLogZero<T>),
+        jumps = row(kLogZero<T>);
     for (std::int64_t s = std::max<std::int64_t>(states_ - 2, 0); s < states_; ++s)
       at(beta)[s] = 0;
     for (std::int64_t t = steps_ - 1;; --t) {
@@ -94,7 +94,7 @@ template <class T> class Sequence {
         log_sum(load<V>(at(ahead) + s), load<V>(at(ahead) + s + 1), load<V>(at(jumps) + s + 2))
             .store_unaligned(at(next) + s);
       beta.swap(next);
-      std::fill(at(beta) + states_, at(beta) + width_, kNever<T>);
+      std::fill(at(beta) + states_, at(beta) + width_, kLogZero<T>);
     }
   }
 
@@ -102,20 +102,20 @@ template <class T> class Sequence {
   using V = Batch<T>;
   using Row = CachedVector<T>;
 
-  static constexpr std::int64_t kRoom = 2;   // in front; behind a row is a whole vector
-  Row row(T value) const { return Row(static_cast<std::size_t>(kRoom + width_ + kWidth<T>), value); }
-  static T* at(Row& r) { return r.data() + kRoom; }
-  static const T* at(const Row& r) { return r.data() + kRoom; }
+  static constexpr std::int64_t kMargin = 2;   // in front; behind a row is a whole vector
+  Row row(T value) const { return Row(static_cast<std::size_t>(kMargin + width_ + kWidth<T>), value); }
+  static T* at(Row& r) { return r.data() + kMargin; }
+  static const T* at(const Row& r) { return r.data() + kMargin; }
 
   T of(std::int64_t t, std::int64_t state) const {
-    return std::max(log_p_[t * stride_ + class_[static_cast<std::size_t>(state)]], kNever<T>);
+    return std::max(log_p_[t * stride_ + class_[static_cast<std::size_t>(state)]], kLogZero<T>);
   }
   void emit(std::int64_t t, Row& emitted) const {
     for (std::int64_t s = 0; s < states_; ++s)
       at(emitted)[s] = of(t, s);
   }
   Row first() const {
-    Row alpha = row(kNever<T>);
+    Row alpha = row(kLogZero<T>);
     for (std::int64_t s = 0; s < std::min<std::int64_t>(states_, 2); ++s)
       at(alpha)[s] = of(0, s);
     return alpha;
@@ -127,8 +127,8 @@ template <class T> class Sequence {
           .store_unaligned(at(next) + s);
   }
   T loss_of(const Row& alpha) const {
-    const T last = at(alpha)[states_ - 1], before = states_ > 1 ? at(alpha)[states_ - 2] : kNever<T>,
-            loss = -log_sum(V(last), V(before), V(kNever<T>)).get(0);
+    const T last = at(alpha)[states_ - 1], before = states_ > 1 ? at(alpha)[states_ - 2] : kLogZero<T>,
+            loss = -log_sum(V(last), V(before), V(kLogZero<T>)).get(0);
     return loss > T(1e29) ? std::numeric_limits<T>::infinity() : loss;
   }
 

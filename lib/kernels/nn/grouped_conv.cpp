@@ -7,7 +7,7 @@
 #include "kernels/layout/scratch.h"
 #include "kernels/simd/lanes.h"
 
-namespace tapedeck::kernels::direct {
+namespace tapedeck::kernels::grouped_conv {
 namespace {
 
 constexpr double kTask = 1 << 22;   // multiplications that are worth a thread
@@ -55,9 +55,9 @@ template <class T> struct Geometry {
 };
 
 /// Filters in the order of use; filter(group, cell, channel in, channel out of the group) gives one.
-template <class T, class F> Room<T> packed(const Geometry<T>& geometry, const F& filter) {
-  Room<T> room = room_for<T>(geometry.packed());
-  geometry.each_vector(room.get(), [&](T* to, std::int64_t g, std::int64_t first, std::int64_t lanes) {
+template <class T, class F> Scratch<T> packed(const Geometry<T>& geometry, const F& filter) {
+  Scratch<T> scratch = scratch_for<T>(geometry.packed());
+  geometry.each_vector(scratch.get(), [&](T* to, std::int64_t g, std::int64_t first, std::int64_t lanes) {
     for (std::int64_t cell = 0; cell < geometry.cells; ++cell)
       for (std::int64_t k = 0; k < geometry.in; ++k, to += kWidth<T>) {
         std::fill_n(to, kWidth<T>, T(0));
@@ -65,7 +65,7 @@ template <class T, class F> Room<T> packed(const Geometry<T>& geometry, const F&
           to[l] = filter(g, cell, k, first + l);
       }
   });
-  return room;
+  return scratch;
 }
 
 // Outputs side by side that read the same cells of their columns.
@@ -104,7 +104,7 @@ template <int n, class T> void outputs(const Geometry<T>& geometry, std::int64_t
   }
 }
 
-template <class T> void convolve(const Geometry<T>& geometry, const T* x, const Room<T>& filters, T* y) {
+template <class T> void convolve(const Geometry<T>& geometry, const T* x, const Scratch<T>& filters, T* y) {
   const WindowAxis& a = geometry.columns();
   const auto is_inside = [&](std::int64_t o) {
     return o < a.outputs && a.position(o, 0) >= 0 && a.position(o, a.size - 1) < a.extent;
@@ -196,17 +196,18 @@ void add_line(const Geometry<T>& geometry, std::int64_t line, const T* x, const 
 template <class T> void filter_gradient(const Conv& c, const T* x, const T* dy, T* dfilters) {
   const Geometry<T> geometry(c);
   const std::int64_t n = geometry.packed(), lines = geometry.lines;
-  const double most = std::min({static_cast<double>(kShares), static_cast<double>(lines),
-                                static_cast<double>(kShareBytes) / (static_cast<double>(n) * sizeof(T))});
-  const auto shares = static_cast<std::int64_t>(std::max(std::min(most, c.work() / (4 * kTask)), 1.0));
-  const Room<T> sum = room_for<T>(n);
-  const Shares<T> sums(shares, n, sum.get());
-  parallel_for(shares, 1, [&](std::int64_t first, std::int64_t last) {
-    const Room<T> d = room_for<T>(geometry.columns().outputs * kWidth<T>);
+  const double most =
+      std::min({static_cast<double>(kMaxPartialSums), static_cast<double>(lines),
+                static_cast<double>(kMaxPartialSumBytes) / (static_cast<double>(n) * sizeof(T))});
+  const auto partials = static_cast<std::int64_t>(std::max(std::min(most, c.work() / (4 * kTask)), 1.0));
+  const Scratch<T> sum = scratch_for<T>(n);
+  const PartialSums<T> sums(partials, n, sum.get());
+  parallel_for(partials, 1, [&](std::int64_t first, std::int64_t last) {
+    const Scratch<T> d = scratch_for<T>(geometry.columns().outputs * kWidth<T>);
     std::fill_n(d.get(), geometry.columns().outputs * kWidth<T>, T(0));
     for (std::int64_t s = first; s < last; ++s) {
       std::fill_n(sums[s], n, T(0));
-      for (std::int64_t line = s * lines / shares; line < (s + 1) * lines / shares; ++line)
+      for (std::int64_t line = s * lines / partials; line < (s + 1) * lines / partials; ++line)
         add_line(geometry, line, x, dy, sums[s], d.get());
     }
   });
@@ -234,7 +235,7 @@ void conv(const Conv& c, const Tensor& x, const Tensor& filters, Tensor& y) {
 }
 
 void conv_input_gradient(const Conv& c, const Tensor& dy, const Tensor& filters, Tensor& dx) {
-  const Conv back{c.window.turned(), c.images, c.out, c.in, c.groups};
+  const Conv back{c.window.transposed(), c.images, c.out, c.in, c.groups};
   visit_floating(dx.dtype(), [&](auto one) {
     using T = decltype(one);
     const Geometry<T> geometry(back);
@@ -256,4 +257,4 @@ void conv_filter_gradient(const Conv& c, const Tensor& x, const Tensor& dy, Tens
   });
 }
 
-}   // namespace tapedeck::kernels::direct
+}   // namespace tapedeck::kernels::grouped_conv

@@ -145,8 +145,8 @@ struct Sums {
   template <class T> static void of_piece(const Columns& c, const T* x, const T* dy, std::int64_t begin,
                                           std::int64_t end, T* part) {
     const std::int64_t n = c.n(), period = c.period();
-    CachedVector<T> room(static_cast<std::size_t>(4 * period), T(0));
-    T *sum = room.data(), *squares = sum + period, *of_dy = squares + period, *along = of_dy + period;
+    CachedVector<T> scratch(static_cast<std::size_t>(4 * period), T(0));
+    T *sum = scratch.data(), *squares = sum + period, *of_dy = squares + period, *along = of_dy + period;
     c.each<T>(begin, end, [=](std::int64_t at, std::int64_t i, auto one) {
       add_to(sum + i, load<decltype(one)>(x + at));
     });

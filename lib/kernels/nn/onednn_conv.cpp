@@ -132,7 +132,7 @@ class Kernel {
 
   /// A stream serves one thread. What is not the product is only read.
   void run(dnnl::stream& stream, const float* x, const float* filters, const float* y) const {
-    const Room<char> scratch = room_for<char>(static_cast<std::int64_t>(scratch_.get_size()));
+    const Scratch<char> scratch = scratch_for<char>(static_cast<std::int64_t>(scratch_.get_size()));
     primitive_.execute(stream, {{DNNL_ARG_SRC, of(x_, x)},
                                 {sums_up_ ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, of(filters_, filters)},
                                 {sums_up_ ? DNNL_ARG_DIFF_DST : DNNL_ARG_DST, of(y_, y)},
@@ -141,8 +141,8 @@ class Kernel {
   }
 
   bool has_order_of(const Kernel& other) const { return filters_ == other.filters_; }
-  Room<float> room_for_filters() const {
-    return room_for<float>(static_cast<std::int64_t>(filters_.get_size() / sizeof(float)));
+  Scratch<float> scratch_for_filters() const {
+    return scratch_for<float>(static_cast<std::int64_t>(filters_.get_size() / sizeof(float)));
   }
   /// Of filters that go in, into the kernel's order; of those that come out, out of it.
   void reorder(dnnl::stream& stream, const float* from, float* to) const {
@@ -229,16 +229,16 @@ class Pieces {
   std::int64_t count() const { return tasks_.count(); }
 
   /// Once, before run.
-  void give_filters(const float* filters) {
+  void set_filters(const float* filters) {
     const OneOpenmpThread guard;
     dnnl::stream stream(processor());
     for (One& one : kernels_) {
       for (const One& other : kernels_)
         if (other.filters && one.kernel->has_order_of(*other.kernel)) one.filters = other.filters;
       if (one.filters) continue;
-      one.room = one.kernel->room_for_filters();
-      one.kernel->reorder(stream, filters, one.room.get());
-      one.filters = one.room.get();
+      one.scratch = one.kernel->scratch_for_filters();
+      one.kernel->reorder(stream, filters, one.scratch.get());
+      one.filters = one.scratch.get();
     }
   }
   /// Calls f(number, piece, kernel, filters in its order, stream) for each piece.
@@ -258,7 +258,7 @@ class Pieces {
   struct One {
     Conv c;
     std::shared_ptr<const Kernel> kernel;
-    Room<float> room;
+    Scratch<float> scratch;
     const float* filters;
   };
 
@@ -298,7 +298,7 @@ bool convolve(Product product, const Conv& c, const float* x, const float* filte
   return translated([&] {
     Pieces pieces(product, c, kTask);
     if (!pieces) return false;
-    pieces.give_filters(filters);
+    pieces.set_filters(filters);
     pieces.run([&](std::int64_t, const Piece& p, const Kernel& k, const float* ordered,
                    dnnl::stream& stream) { k.run(stream, x + p.x, ordered, y + p.y); });
     return true;
@@ -313,10 +313,10 @@ bool conv(const Conv& c, const float* x, const float* filters, float* y) {
 
 bool conv_input_gradient(const Conv& c, const float* dy, const float* filters, float* dx) {
   if (!c.window.has_strides_of_one()) return false;
-  const Conv back{c.window.turned(), c.images, c.out, c.in, c.groups};
+  const Conv back{c.window.transposed(), c.images, c.out, c.in, c.groups};
   if (!is_wanted(c) || !is_wanted(back)) return false;
   const std::int64_t cells = c.window.cells(), n = c.weights() / cells;
-  const Room<float> turned_filters = room_for<float>(cells * n);
+  const Scratch<float> turned_filters = scratch_for<float>(cells * n);
   for (std::int64_t i = 0; i < cells; ++i)
     std::copy_n(filters + i * n, n, turned_filters.get() + (cells - 1 - i) * n);
   return convolve(Product::input_gradient, back, dy, turned_filters.get(), dx);
@@ -325,17 +325,17 @@ bool conv_input_gradient(const Conv& c, const float* dy, const float* filters, f
 bool conv_filter_gradient(const Conv& c, const float* x, const float* dy, float* dfilters) {
   if (!c.window.has_strides_of_one()) return false;
   const std::int64_t n = c.weights();
-  const std::int64_t most =
-      std::clamp<std::int64_t>(kShareBytes / (n * static_cast<std::int64_t>(sizeof(float))), 1, kShares);
+  const std::int64_t most = std::clamp<std::int64_t>(
+      kMaxPartialSumBytes / (n * static_cast<std::int64_t>(sizeof(float))), 1, kMaxPartialSums);
   return translated([&] {
     // Shares of some thousand outputs for each change of the filters' order.
     const double task =
         std::max({2 * kTask, 4096 * static_cast<double>(n), c.work() / static_cast<double>(most)});
     const Pieces pieces(Product::filter_gradient, c, task);
     if (!pieces) return false;
-    const Shares<float> sums(pieces.count(), n, dfilters);
+    const PartialSums<float> sums(pieces.count(), n, dfilters);
     pieces.run([&](std::int64_t i, const Piece& p, const Kernel& k, const float*, dnnl::stream& stream) {
-      const Room<float> ordered = k.room_for_filters();
+      const Scratch<float> ordered = k.scratch_for_filters();
       k.run(stream, x + p.x, ordered.get(), dy + p.y);
       k.reorder(stream, ordered.get(), sums[i]);
     });

@@ -205,8 +205,8 @@ template <bool logarithm> void softmax_along(const Tensor& x, int axis, Tensor& 
           softmax_row(row, out + r * row.n);
       });
     }
-    const AroundAxis around(x.shape(), x.ndim() + axis);
-    softmax_columns<logarithm>(elements<T>(x), around.before, around.extent, around.after, out);
+    const AxisView view(x.shape(), x.ndim() + axis);
+    softmax_columns<logarithm>(elements<T>(x), view.before, view.extent, view.after, out);
   });
 }
 
@@ -242,15 +242,15 @@ template <class T> void derivative_strip(const T* p, const T* v, std::int64_t n,
 
 void softmax_derivative(const Tensor& p, const Tensor& v, int axis, Tensor& y) {
   if (v.size() == 0) return;
-  const AroundAxis around(p.shape(), p.ndim() + axis);
-  const std::int64_t n = around.extent, inner = around.after, strips = (inner + kStrip - 1) / kStrip;
+  const AxisView view(p.shape(), p.ndim() + axis);
+  const std::int64_t n = view.extent, inner = view.after, strips = (inner + kStrip - 1) / kStrip;
   visit_floating(p.dtype(), [&](auto one) {
     using T = decltype(one);
     const T *weights = elements<T>(p), *in = elements<T>(v);
     T* out = elements<T>(y);
     parallel_for(
         v.size() / (n * inner) * strips, cut_of(kCut, n * std::min(kStrip, inner)),
-        [=, before = around.before](std::int64_t begin, std::int64_t end) {
+        [=, before = view.before](std::int64_t begin, std::int64_t end) {
           for (std::int64_t s = begin; s < end; ++s) {
             const std::int64_t slab = s / strips, first = s % strips * kStrip, at = slab * n * inner + first;
             const T* of_slab = weights + slab % before * n * inner + first;

@@ -26,9 +26,11 @@ struct WindowAxis {
     return std::clamp<std::int64_t>(ceil_of(to + before, stride), 0, outputs);
   }
   /// Output i is position i.
-  bool is_direct() const { return size == 1 && stride == 1 && before == 0 && outputs == extent; }
+  bool is_identity() const { return size == 1 && stride == 1 && before == 0 && outputs == extent; }
 
-  WindowAxis turned() const { return {outputs, size, 1, dilation, (size - 1) * dilation - before, extent}; }
+  WindowAxis transposed() const {
+    return {outputs, size, 1, dilation, (size - 1) * dilation - before, extent};
+  }
 
   friend bool operator==(const WindowAxis&, const WindowAxis&) = default;
 
@@ -59,7 +61,9 @@ struct Window3d {
     return planes.stride == 1 && plane.rows.stride == 1 && plane.columns.stride == 1;
   }
   /// The window of the convolution that goes back from the outputs, for strides of one.
-  Window3d turned() const { return {planes.turned(), {plane.rows.turned(), plane.columns.turned()}}; }
+  Window3d transposed() const {
+    return {planes.transposed(), {plane.rows.transposed(), plane.columns.transposed()}};
+  }
 
   friend bool operator==(const Window3d&, const Window3d&) = default;
 };

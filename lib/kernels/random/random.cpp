@@ -120,7 +120,7 @@ template <class T> Batch<T> quantile_within_two(const Batch<T>& t) {
 
 // Calls f(i, part) for the elements of a tensor of size n. Element i has words 2 i and 2 i + 1, for f32 as
 // for f64: tails need them. Their 52 leading bits and a half, so that a part is as far from 0 as from 1.
-template <class F> void for_parts(const Key& key, std::int64_t n, const F& f) {
+template <class F> void for_probabilities(const Key& key, std::int64_t n, const F& f) {
   parallel_for(n, kQuantileCut, [&](std::int64_t first, std::int64_t last) {
     std::array<std::uint32_t, 2 * kQuantiles> words;
     for (std::int64_t begin = first; begin < last; begin += kQuantiles) {
@@ -130,7 +130,7 @@ template <class F> void for_parts(const Key& key, std::int64_t n, const F& f) {
       for (std::int64_t i = begin; i < end; ++i) {
         const double p =
             (static_cast<double>(leading_bits<double>(words.data(), i - begin) >> 1) + 0.5) * 0x1p-52;
-        f(i, Part{p, 1 - p});
+        f(i, Probability{p, 1 - p});
       }
     }
   });
@@ -151,9 +151,10 @@ template <class T> class Parameter {
 template <class Quantile, class... X> void draw(const Key& key, Tensor& y, Quantile quantile, const X&... x) {
   visit_floating(y.dtype(), [&]<class T>(T) {
     T* out = elements<T>(y);
-    for_parts(key, y.size(), [out, quantile, ... parameter = Parameter<T>(x)](std::int64_t i, Part part) {
-      out[i] = static_cast<T>(quantile(parameter[i]..., part));
-    });
+    for_probabilities(key, y.size(),
+                      [out, quantile, ... parameter = Parameter<T>(x)](std::int64_t i, Probability u) {
+                        out[i] = static_cast<T>(quantile(parameter[i]..., u));
+                      });
   });
 }
 
@@ -220,11 +221,12 @@ void drop(const Tensor& x, const Tensor& dropped, double scale, Tensor& y) {
   });
 }
 
-void parts(const Key& key, Tensor& p, Tensor& q) {
+void probabilities(const Key& key, Tensor& p, Tensor& q) {
   visit_floating(p.dtype(), [&]<class T>(T) {
-    for_parts(key, p.size(), [out = elements<T>(p), other = elements<T>(q)](std::int64_t i, Part part) {
-      out[i] = static_cast<T>(part.p), other[i] = static_cast<T>(part.q);
-    });
+    for_probabilities(key, p.size(),
+                      [out = elements<T>(p), other = elements<T>(q)](std::int64_t i, Probability u) {
+                        out[i] = static_cast<T>(u.p), other[i] = static_cast<T>(u.q);
+                      });
   });
 }
 
@@ -236,9 +238,9 @@ void binomial(const Key& key, const Tensor& counts, const Tensor& probs, Tensor&
 
 void parameterized_truncated_normal(const Key& key, const Tensor& mean, const Tensor& stddev,
                                     const Tensor& low, const Tensor& high, Tensor& y) {
-  const auto quantile = [](double m, double s, double from, double to, Part part) {
+  const auto quantile = [](double m, double s, double from, double to, Probability u) {
     if (!(s > 0)) return std::numeric_limits<double>::quiet_NaN();
-    const double z = m + s * truncated_normal_quantile((from - m) / s, (to - m) / s, part);
+    const double z = m + s * truncated_normal_quantile((from - m) / s, (to - m) / s, u);
     return z < from ? from : z > to ? to : z;
   };
   draw(key, y, quantile, mean, stddev, low, high);
@@ -261,12 +263,13 @@ void running_sums(const Tensor& weights, Tensor& y) {
 void categorical(const Key& key, const Tensor& sums, Tensor& y) {
   const std::int64_t k = sums.shape()[1], n = y.size() / sums.shape()[0];
   const double* rows = elements<double>(sums);
-  for_parts(key, y.size(), [rows, out = elements<std::int64_t>(y), k, n](std::int64_t i, Part part) {
-    const double *row = rows + i / n * k, total = row[k - 1];
-    // One without weight is never the first whose sum is above a number; the product may round up to the
-    // total.
-    out[i] = std::upper_bound(row, row + k, std::min(part.p * total, std::nextafter(total, 0.0))) - row;
-  });
+  for_probabilities(
+      key, y.size(), [rows, out = elements<std::int64_t>(y), k, n](std::int64_t i, Probability u) {
+        const double *row = rows + i / n * k, total = row[k - 1];
+        // One without weight is never the first whose sum is above a number; the product may round up to the
+        // total.
+        out[i] = std::upper_bound(row, row + k, std::min(u.p * total, std::nextafter(total, 0.0))) - row;
+      });
 }
 
 // Fisher and Yates. Where to is 64 random bits times the number of places, over 2^64: none is favoured by

@@ -13,7 +13,7 @@ void normal(const random::Key& key, Tensor& y);
 void truncated_normal(const random::Key& key, Tensor& y);
 /// Fills p, f32 or f64, with numbers in (0, 1), and q, of its spec, with 1 - p to its last bit: the parts
 /// that the quantiles below are at.
-void parts(const random::Key& key, Tensor& p, Tensor& q);
+void probabilities(const random::Key& key, Tensor& p, Tensor& q);
 // The distributions fill y, f32 or f64, from parameters of its spec, or of one element.
 void gamma(const random::Key& key, const Tensor& alpha, Tensor& y);
 void poisson(const random::Key& key, const Tensor& rate, Tensor& y);

@@ -11,8 +11,8 @@ struct ScanOrder {
 
 /// y[b, i, a] = the sum or product of x[b, …, a] up to i; x is seen as `around`. f32 (added up in f64), f64,
 /// i32 and i64, which wrap around.
-void cumsum(const Tensor& x, const AroundAxis& around, ScanOrder order, Tensor& y);
-void cumprod(const Tensor& x, const AroundAxis& around, ScanOrder order, Tensor& y);
+void cumsum(const Tensor& x, const AxisView& view, ScanOrder order, Tensor& y);
+void cumprod(const Tensor& x, const AxisView& view, ScanOrder order, Tensor& y);
 
 // Along the last axis, which has n entries; f32 and f64.
 

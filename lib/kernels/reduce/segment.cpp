@@ -78,9 +78,9 @@ template <class F> void with_rows(const Tensor* rows, const F& f) {
 }
 
 template <class Fold, class T> void fold_all(T empty, Divisor divisor, const Tensor& x, const Tensor* rows,
-                                             const Tensor& ids, const AroundAxis& around, Tensor& y) {
-  const CachedVector<std::int64_t> begins = begins_of(ids, around.extent);
-  const std::int64_t after = around.after, count = around.extent, slab = x.size() / around.before;
+                                             const Tensor& ids, const AxisView& view, Tensor& y) {
+  const CachedVector<std::int64_t> begins = begins_of(ids, view.extent);
+  const std::int64_t after = view.after, count = view.extent, slab = x.size() / view.before;
   with_rows(rows, [&](const auto& number) {
     const auto run = [&](std::int64_t from, std::int64_t to) {
       for (std::int64_t i = from; i < to; ++i) {
@@ -103,28 +103,28 @@ template <class Fold, class T> void fold_all(T empty, Divisor divisor, const Ten
         }
       }
     };
-    parallel_for(around.before * count, cut_of(kCut, std::max(after, ids.size() / count * after)), run);
+    parallel_for(view.before * count, cut_of(kCut, std::max(after, ids.size() / count * after)), run);
   });
 }
 
 }   // namespace
 
 void fold_segments(SegmentFold fold, Divisor divisor, const Tensor& x, const Tensor* rows, const Tensor& ids,
-                   const AroundAxis& around, Tensor& y) {
+                   const AxisView& view, Tensor& y) {
   if (y.size() == 0) return;
   visit_any(y.dtype(), [&]<class T>(T) {
     if constexpr (ComplexNumber<T>) {
-      if (fold == SegmentFold::sum) return fold_all<Sum>(T(0), divisor, x, rows, ids, around, y);
+      if (fold == SegmentFold::sum) return fold_all<Sum>(T(0), divisor, x, rows, ids, view, y);
     } else if constexpr (!std::is_same_v<T, bool>) {
       switch (fold) {
         case SegmentFold::sum:
-          return fold_all<Sum>(T(0), divisor, x, rows, ids, around, y);
+          return fold_all<Sum>(T(0), divisor, x, rows, ids, view, y);
         case SegmentFold::product:
-          return fold_all<Product>(T(1), divisor, x, rows, ids, around, y);
+          return fold_all<Product>(T(1), divisor, x, rows, ids, view, y);
         case SegmentFold::max:
-          return fold_all<Max>(T(0), divisor, x, rows, ids, around, y);
+          return fold_all<Max>(T(0), divisor, x, rows, ids, view, y);
         case SegmentFold::min:
-          return fold_all<Min>(T(0), divisor, x, rows, ids, around, y);
+          return fold_all<Min>(T(0), divisor, x, rows, ids, view, y);
       }
     }
     throw_not_taken(y.dtype());

@@ -13,6 +13,6 @@ enum class Divisor { one, count, root };
 /// and 1 for products. y is seen as `around`, ids never fall and are below its extent, rows are in range.
 /// Every dtype but bool; integers wrap around.
 void fold_segments(SegmentFold fold, Divisor divisor, const Tensor& x, const Tensor* rows, const Tensor& ids,
-                   const AroundAxis& around, Tensor& y);
+                   const AxisView& view, Tensor& y);
 
 }   // namespace tapedeck::kernels

@@ -16,7 +16,7 @@ namespace {
 
 constexpr Cut kCut = {1 << 11, 1 << 13};   // of elements
 constexpr int kDigit = 8;                  // bits
-constexpr std::int64_t kMany = 400;        // elements from which on dealing is faster
+constexpr std::int64_t kRadixMin = 400;    // elements from which on dealing is faster
 
 // A key and its place, in the order of both. Those of 32 bits are one number.
 struct Narrow {
@@ -43,7 +43,7 @@ template <class Item> using Items = CachedVector<Item>;
 
 // Items whose places ascend, by their keys: from the lowest digit to the highest, each pass leaving equal
 // digits as they are.
-template <class Item> void deal(Items<Item>& items, Items<Item>& other) {
+template <class Item> void radix_sort(Items<Item>& items, Items<Item>& other) {
   constexpr int digits = 8 * sizeof(typename Item::Key) / kDigit;
   std::array<std::array<std::size_t, 1 << kDigit>, digits> counts{};
   const auto digit = [](const Item& item, int d) {
@@ -75,8 +75,8 @@ void all_in_order(const T* x, std::int64_t n, bool descending, Items<Item>& item
   items.clear();
   for (std::int64_t i = 0; i < n; ++i)
     items.emplace_back(key_of<Item>(x[i], descending), i);
-  if (n >= kMany)
-    deal(items, other);
+  if (n >= kRadixMin)
+    radix_sort(items, other);
   else
     std::sort(items.begin(), items.end());
 }

@@ -15,9 +15,9 @@
 namespace tapedeck::kernels {
 
 // Numbers lie in a table of twice as many places, at the place that the key says or behind it.
-Appearances appearances(const Tensor& x) {
+UniqueElements unique_elements(const Tensor& x) {
   const auto n = static_cast<std::size_t>(x.size());
-  Appearances result{std::vector<std::int64_t>(n), {}};
+  UniqueElements result{std::vector<std::int64_t>(n), {}};
   const auto size = std::bit_ceil(2 * n + 2);
   const int shift = 64 - std::countr_zero(size);
   visit(x.dtype(), [&]<class T>(T) {
@@ -134,65 +134,62 @@ void count_nonzero(const Tensor& x, unsigned axes, Tensor& y) {
   });
 }
 
-void keep_where(const Tensor& x, const Tensor& mask, const AroundAxis& around, Tensor& y) {
+void boolean_mask(const Tensor& x, const Tensor& mask, const AxisView& view, Tensor& y) {
   if (y.size() == 0) return;
-  const std::int64_t count = y.size() / around.before / around.after, after = around.after;
+  const std::int64_t count = y.size() / view.before / view.after, after = view.after;
   const auto* held = elements<std::uint8_t>(mask);   // 0 or 1
   visit_size(x.dtype(), [&]<class T>(T) {
     with_copy_of(after * static_cast<std::int64_t>(sizeof(T)), [&](auto copy) {
-      parallel_for(around.before, cut_of(kCut, around.extent * after),
-                   [&](std::int64_t begin, std::int64_t end) {
-                     for (std::int64_t b = begin; b < end; ++b) {
-                       const T* from = elements<T>(x) + b * around.extent * after;
-                       T* to = elements<T>(y) + b * count * after;
-                       if (after == 1) {   // each is written, and written over unless it is kept
-                         for (std::int64_t k = 0, kept = 0; kept < count; ++k) {
-                           to[kept] = from[k];
-                           kept += held[k];
-                         }
-                       } else {
-                         for (std::int64_t k = 0; k < around.extent; ++k) {
-                           if (!held[k]) continue;
-                           copy(reinterpret_cast<const std::byte*>(from + k * after),
-                                reinterpret_cast<std::byte*>(to));
-                           to += after;
-                         }
-                       }
-                     }
-                   });
+      parallel_for(view.before, cut_of(kCut, view.extent * after), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t b = begin; b < end; ++b) {
+          const T* from = elements<T>(x) + b * view.extent * after;
+          T* to = elements<T>(y) + b * count * after;
+          if (after == 1) {   // each is written, and written over unless it is kept
+            for (std::int64_t k = 0, kept = 0; kept < count; ++k) {
+              to[kept] = from[k];
+              kept += held[k];
+            }
+          } else {
+            for (std::int64_t k = 0; k < view.extent; ++k) {
+              if (!held[k]) continue;
+              copy(reinterpret_cast<const std::byte*>(from + k * after), reinterpret_cast<std::byte*>(to));
+              to += after;
+            }
+          }
+        }
+      });
     });
   });
 }
 
-void put_where(const Tensor& x, const Tensor& mask, const AroundAxis& around, Tensor& y) {
+void boolean_mask_adjoint(const Tensor& x, const Tensor& mask, const AxisView& view, Tensor& y) {
   if (x.size() == 0) return clear(y);
-  const std::int64_t count = x.size() / around.before / around.after, after = around.after;
+  const std::int64_t count = x.size() / view.before / view.after, after = view.after;
   const auto* held = elements<std::uint8_t>(mask);
   visit_size(x.dtype(), [&]<class T>(T) {
     with_copy_of(after * static_cast<std::int64_t>(sizeof(T)), [&](auto copy) {
-      parallel_for(around.before, cut_of(kCut, around.extent * after),
-                   [&](std::int64_t begin, std::int64_t end) {
-                     for (std::int64_t b = begin; b < end; ++b) {
-                       const T* from = elements<T>(x) + b * count * after;
-                       T* to = elements<T>(y) + b * around.extent * after;
-                       if (after == 1) {
-                         for (std::int64_t k = 0, put = 0; k < around.extent; ++k) {
-                           const T next = from[std::min(put, count - 1)];
-                           to[k] = static_cast<T>(next & -T(held[k]));
-                           put += held[k];
-                         }
-                       } else {
-                         for (std::int64_t k = 0; k < around.extent; ++k, to += after) {
-                           if (!held[k]) {
-                             std::fill_n(to, after, T(0));
-                             continue;
-                           }
-                           copy(reinterpret_cast<const std::byte*>(from), reinterpret_cast<std::byte*>(to));
-                           from += after;
-                         }
-                       }
-                     }
-                   });
+      parallel_for(view.before, cut_of(kCut, view.extent * after), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t b = begin; b < end; ++b) {
+          const T* from = elements<T>(x) + b * count * after;
+          T* to = elements<T>(y) + b * view.extent * after;
+          if (after == 1) {
+            for (std::int64_t k = 0, put = 0; k < view.extent; ++k) {
+              const T next = from[std::min(put, count - 1)];
+              to[k] = static_cast<T>(next & -T(held[k]));
+              put += held[k];
+            }
+          } else {
+            for (std::int64_t k = 0; k < view.extent; ++k, to += after) {
+              if (!held[k]) {
+                std::fill_n(to, after, T(0));
+                continue;
+              }
+              copy(reinterpret_cast<const std::byte*>(from), reinterpret_cast<std::byte*>(to));
+              from += after;
+            }
+          }
+        }
+      });
     });
   });
 }
