@@ -27,7 +27,7 @@ std::string version() {
 
 const std::string& onednn_version() {
   [[gnu::used]] static const auto* const kept =
-      new std::string(version());   // programs may ask while they end
+      new std::string(version());   // never destroyed: may be queried during process exit
   return *kept;
 }
 

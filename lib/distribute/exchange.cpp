@@ -1,5 +1,5 @@
-// In: the parts of this rank, and messages of its neighbours in the tree. Out: messages to them, and sums
-// over all ranks.
+// Tree all-reduce: receives the children's parts, adds them to this rank's, sends the sum to the parent, and
+// passes total sums back down.
 #include "distribute/exchange.h"
 
 #ifdef TAPEDECK_MPI
@@ -96,8 +96,8 @@ void Exchange::send(Peer& to, const Tensor& x) {
   ++to.sent;
 }
 
-// The next message, or an undefined tensor while it is not there. One of another length belongs to another
-// exchange, so this one is for nothing.
+// Receives the next message, or returns an undefined tensor while there is none. A message of another length
+// belongs to a different exchange, so this one is stopped.
 Tensor Exchange::receive(Peer& from, const Spec& spec) {
   if (!from.incoming.defined()) {
     int there = 0, length = 0;

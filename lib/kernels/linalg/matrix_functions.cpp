@@ -1,5 +1,5 @@
-// Functions of matrices, one matrix on a thread. All are equal for a matrix and, transposed, for its
-// transpose, so it makes no difference that LAPACK counts columns first.
+// Functions of square matrices, one matrix per thread. Each commutes with transposition, so LAPACK's
+// column-major order makes no difference.
 #include "kernels/linalg/matrix_functions.h"
 
 #include "core/storage.h"
@@ -17,8 +17,9 @@ template <class T> void product(const T* a, const T* b, std::int64_t n, T* y) {
   gemm(Product<T>{.m = n, .n = n, .k = n, .a = a, .b = b, .y = y, .lda = n, .ldb = n, .ldy = n});
 }
 
-// Higham 2005, "The scaling and squaring method for the matrix exponential revisited", algorithm 2.3 with the
-// approximant of degree 13 alone: its coefficients by powers of x, for matrices of norm up to kTheta.
+// Higham 2005, "The scaling and squaring method for the matrix exponential revisited", algorithm 2.3, with
+// the Padé approximant of degree 13 only: its coefficients by powers of x, and kTheta, the largest norm that
+// it is used for.
 constexpr double kPade[] = {64764752532480000,
                             32382376266240000,
                             7771770303897600,
@@ -54,7 +55,8 @@ template <class T> void exponential_of(const T* x, std::int64_t n, T* y) {
   product(a, a, n, a2);
   product(a2, a2, n, a4);
   product(a4, a2, n, a6);
-  // y = c[6] a6 + c[4] a4 + c[2] a2, with the coefficients from `first` on.
+  // out = c[6] a6 + c[4] a4 + c[2] a2, plus c[0] on the diagonal if with_unit, with the coefficients from
+  // `first` on; plus out if `add`.
   const auto combine = [&](int first, bool with_unit, T* out, bool add) {
     const auto c = [&](int k) { return static_cast<T>(kPade[first + k] / kPade[0]); };
     for (std::int64_t i = 0; i < size; ++i)
@@ -84,8 +86,8 @@ template <class T> void exponential_of(const T* x, std::int64_t n, T* y) {
   }
 }
 
-// x = z t zᴴ with t upper triangular, whose root is found column by column: Björck & Hammarling 1983, "A
-// Schur method for the square root of a matrix".
+// Schur decomposition x = z t zᴴ with t upper triangular; the root of t is found column by column: Björck &
+// Hammarling 1983, "A Schur method for the square root of a matrix".
 template <class T> std::int64_t root_of(const T* x, std::int64_t n, T* y) {
   const std::int64_t size = n * n;
   if (!finite(x, size)) return std::fill_n(y, size, kNan<T>), 0;
@@ -141,8 +143,8 @@ Int trsyl(Int n, const double* t, double* c, double* scale) {
   return LAPACKE_dtrsyl_work(LAPACK_COL_MAJOR, 'N', 'N', 1, n, n, t, n, t, n, c, n, scale);
 }
 
-// Bartels & Stewart 1972: x = q t qᵀ with t nearly triangular, t y' + y' t = qᵀ b q, y = q y' qᵀ. Row-major,
-// q is transposed.
+// Bartels & Stewart 1972: x = q t qᵀ with t quasi-triangular, t y' + y' t = qᵀ b q, y = q y' qᵀ. LAPACK's
+// column-major q is row-major qᵀ.
 template <class T> std::int64_t sylvester_of(const T* x, const T* b, std::int64_t n, T* y) {
   const std::int64_t size = n * n;
   if (!finite(x, size) || !finite(b, size)) return std::fill_n(y, size, kNan<T>), 0;
