@@ -15,8 +15,8 @@
 namespace tapedeck {
 namespace {
 
-constexpr std::int64_t kStartAtOnce =
-    8 << 20;   // bytes after which write-back is started while writing goes on
+// Bytes after which write-back is started while writing goes on.
+constexpr std::int64_t kWriteBackBytes = 8 << 20;
 
 // Opens and locks the file, and retries until the name still refers to the locked file: the previous holder
 // of the lock may have moved it.
@@ -107,7 +107,7 @@ OutputFile::~OutputFile() {
 void OutputFile::write(const void* from, std::int64_t n) {
   overwrite(size_, from, n);
   size_ += n;
-  if (size_ - started_ < kStartAtOnce) return;
+  if (size_ - started_ < kWriteBackBytes) return;
   ::sync_file_range(fd_, started_, size_ - started_,
                     SYNC_FILE_RANGE_WRITE);   // a hint: fsync reports errors
   started_ = size_;

@@ -210,17 +210,26 @@ class HeaderReader {
   Metadata own_;
 };
 
+std::string description_of(const StoredTensor& t) {
+  std::string dims;
+  for (const std::int64_t d : t.spec.shape)
+    dims += fmt::format("{}{}", dims.empty() ? "" : ",", d);
+  if (t.spec.dtype == DType::c128) dims += dims.empty() ? "2" : ",2";
+  return fmt::format(R"({{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})",
+                     kDtypeNames[static_cast<std::size_t>(t.spec.dtype)], dims, t.begin, t.end);
+}
+
 }   // namespace
 
 HeaderText::HeaderText(std::string_view op, const SafetensorsHeader& header) : text_(kOpening) {
-  const auto room = [this] {
+  const auto add_placeholder = [this] {
     places_.push_back(text_.size());
     text_.append(kDigits, '0').append(1, '"');
   };
   const auto entry = [&](std::string_view what, const std::string& key) {
     text_.append(1, ',').append(quoted(op, what, key)).append(1, ':');
   };
-  room();
+  add_placeholder();
   for (const auto& [key, value] : header.metadata) {
     if (key.starts_with(kOwn))
       throw_error<ArgumentError>(
@@ -237,17 +246,12 @@ HeaderText::HeaderText(std::string_view op, const SafetensorsHeader& header) : t
     }
     entry("a name", std::string(kChecksumOf) + t.name);
     text_ += '"';
-    room();
+    add_placeholder();
   }
   text_ += '}';
   for (const StoredTensor& t : header.tensors) {
     entry("a name", t.name);
-    std::string dims;
-    for (const std::int64_t d : t.spec.shape)
-      dims += fmt::format("{}{}", dims.empty() ? "" : ",", d);
-    if (t.spec.dtype == DType::c128) dims += dims.empty() ? "2" : ",2";
-    text_ += fmt::format(R"({{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})",
-                         kDtypeNames[static_cast<std::size_t>(t.spec.dtype)], dims, t.begin, t.end);
+    text_ += description_of(t);
   }
   text_ += '}';
   constexpr std::size_t kAligned = 64;   // alignment of the data, counted with the 8 bytes of the length

@@ -17,18 +17,23 @@ constexpr std::int64_t kPanel = 256;
 constexpr std::int64_t kGrain = 1 << 22;   // least multiplications per thread
 constexpr std::int64_t kMaxExtent = std::numeric_limits<std::int32_t>::max();
 
+// The product of the first matrices of a and b.
+template <class T> Product<T> first_product(const Tensor& a, const Tensor& b, Transposed t, Tensor& y) {
+  return {.m = extent(y, 2),
+          .n = extent(y, 1),
+          .k = extent(a, t.a ? 2 : 1),
+          .a = elements<T>(a),
+          .b = elements<T>(b),
+          .y = elements<T>(y),
+          .a_transposed = t.a,
+          .b_transposed = t.b,
+          .lda = extent(a, 1),
+          .ldb = extent(b, 1),
+          .ldy = extent(y, 1)};
+}
+
 template <class T> void multiply(const Tensor& a, const Tensor& b, Transposed t, Tensor& y) {
-  Product<T> first{.m = extent(y, 2),
-                   .n = extent(y, 1),
-                   .k = extent(a, t.a ? 2 : 1),
-                   .a = elements<T>(a),
-                   .b = elements<T>(b),
-                   .y = elements<T>(y),
-                   .a_transposed = t.a,
-                   .b_transposed = t.b,
-                   .lda = extent(a, 1),
-                   .ldb = extent(b, 1),
-                   .ldy = extent(y, 1)};
+  Product<T> first = first_product<T>(a, b, t, y);
   if (y.size() == 0) return;
   if (first.k == 0) {
     std::fill_n(first.y, y.size(), T(0));

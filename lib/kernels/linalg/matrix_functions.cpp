@@ -36,9 +36,8 @@ constexpr double kPade[] = {64764752532480000,
                             1};
 constexpr double kTheta = 5.371920351148152;
 
-template <class T> void exponential_of(const T* x, std::int64_t n, T* y) {
-  const std::int64_t size = n * n;
-  if (!finite(x, size)) return void(std::fill_n(y, size, kNan<T>));
+// How often x must be halved for its norm to be at most kTheta.
+template <class T> int halvings_of(const T* x, std::int64_t n) {
   double norm = 0;
   for (std::int64_t i = 0; i < n; ++i) {
     double row = 0;
@@ -46,7 +45,13 @@ template <class T> void exponential_of(const T* x, std::int64_t n, T* y) {
       row += std::abs(static_cast<double>(x[i * n + j]));
     norm = std::max(norm, row);
   }
-  const int halvings = norm > kTheta ? static_cast<int>(std::ceil(std::log2(norm / kTheta))) : 0;
+  return norm > kTheta ? static_cast<int>(std::ceil(std::log2(norm / kTheta))) : 0;
+}
+
+template <class T> void exponential_of(const T* x, std::int64_t n, T* y) {
+  const std::int64_t size = n * n;
+  if (!finite(x, size)) return void(std::fill_n(y, size, kNan<T>));
+  const int halvings = halvings_of(x, n);
   CachedVector<T> memory(static_cast<std::size_t>(7 * size));
   T *a = memory.data(), *a2 = a + size, *a4 = a2 + size, *a6 = a4 + size, *odd = a6 + size,
     *even = odd + size, *sum = even + size;

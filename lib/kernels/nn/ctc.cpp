@@ -86,16 +86,8 @@ template <class T> class Sequence {
         gradient[t * stride_ + class_[static_cast<std::size_t>(s)]] -= at(posterior)[s];
       if (t == 0) return;
       emit(t, emitted);
-      for (std::int64_t s = 0; s < width_; s += kWidth<T>) {
-        const V v = load<V>(at(beta) + s) + load<V>(at(emitted) + s);
-        v.store_unaligned(at(ahead) + s);
-        (v + load<V>(at(skip_) + s)).store_unaligned(at(jumps) + s);
-      }
-      for (std::int64_t s = 0; s < width_; s += kWidth<T>)
-        log_sum(load<V>(at(ahead) + s), load<V>(at(ahead) + s + 1), load<V>(at(jumps) + s + 2))
-            .store_unaligned(at(next) + s);
+      step_back(beta, emitted, ahead, jumps, next);
       beta.swap(next);
-      std::fill(at(beta) + states_, at(beta) + width_, kLogZero<T>);
     }
   }
 
@@ -103,8 +95,8 @@ template <class T> class Sequence {
   using V = Batch<T>;
   using Row = CachedVector<T>;
 
-  static constexpr std::int64_t kMargin =
-      2;   // elements in front of a row; behind it there is a whole vector
+  // Elements in front of a row; behind it there is a whole vector.
+  static constexpr std::int64_t kMargin = 2;
   Row row(T value) const { return Row(static_cast<std::size_t>(kMargin + width_ + kWidth<T>), value); }
   static T* at(Row& r) { return r.data() + kMargin; }
   static const T* at(const Row& r) { return r.data() + kMargin; }
@@ -127,6 +119,18 @@ template <class T> class Sequence {
     for (std::int64_t s = 0; s < width_; s += kWidth<T>)
       (log_sum(load<V>(a + s), load<V>(a + s - 1), load<V>(a + s - 2) + load<V>(skip + s)) + load<V>(e + s))
           .store_unaligned(at(next) + s);
+  }
+  // One step of beta to the previous time; ahead and jumps are scratch rows.
+  void step_back(const Row& beta, const Row& emitted, Row& ahead, Row& jumps, Row& next) const {
+    for (std::int64_t s = 0; s < width_; s += kWidth<T>) {
+      const V v = load<V>(at(beta) + s) + load<V>(at(emitted) + s);
+      v.store_unaligned(at(ahead) + s);
+      (v + load<V>(at(skip_) + s)).store_unaligned(at(jumps) + s);
+    }
+    for (std::int64_t s = 0; s < width_; s += kWidth<T>)
+      log_sum(load<V>(at(ahead) + s), load<V>(at(ahead) + s + 1), load<V>(at(jumps) + s + 2))
+          .store_unaligned(at(next) + s);
+    std::fill(at(next) + states_, at(next) + width_, kLogZero<T>);
   }
   T loss_of(const Row& alpha) const {
     const T last = at(alpha)[states_ - 1], before = states_ > 1 ? at(alpha)[states_ - 2] : kLogZero<T>,
