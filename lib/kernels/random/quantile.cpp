@@ -92,7 +92,7 @@ double mills(double t) {
   return 1 / tail;
 }
 
-/// The quantile of the normal distribution truncated to [t, far], relative to t, which is at least 5.
+/// The quantile of the normal distribution truncated to [t, far], for t >= 5.
 double tail_quantile(double t, double far, Probability u) {
   const double at_t = mills(t),
                beyond = std::isinf(far) ? 0 : std::exp((t - far) * (t + far) / 2) * mills(far) / at_t;
@@ -126,7 +126,7 @@ double poisson_quantile(double rate, Probability u) {
 
 double binomial_quantile(double n, double prob, Probability u) {
   if (!(n >= 0 && prob >= 0 && prob <= 1) || std::isinf(n) || n != std::floor(n)) return kNaN;
-  // Counts failures instead: the smallest count of successes that reaches probability p corresponds to the
+  // For prob > 1/2 counts failures: the smallest count of successes that reaches probability p belongs to the
   // largest count of failures.
   const bool mirrored = prob > 0.5;
   const double p = mirrored ? 1 - prob : prob, q = mirrored ? prob : 1 - prob, variance = n * p * q;

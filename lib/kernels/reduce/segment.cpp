@@ -30,7 +30,7 @@ CachedVector<std::int64_t> begins_of(const Tensor& ids, std::int64_t count) {
   return begins;
 }
 
-// Reduces one segment; row(k) is the offset of its k-th row.
+// Reduces one segment of n rows; row(k) points at its k-th row.
 template <class Fold, int vectors, class T, class Row>
 void fold_strip(const Row& row, std::int64_t n, std::int64_t first, T* y) {
   constexpr std::int64_t w = kWidth<T>;
