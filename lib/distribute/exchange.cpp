@@ -1,5 +1,5 @@
-// In: the parts of this rank, and messages of its neighbours in the tree. Out: messages to them, and sums
-// over all ranks.
+// Tree all-reduce: receives the children's parts, adds them to this rank's, sends the sum to the parent, and
+// passes total sums back down.
 #include "distribute/exchange.h"
 
 #ifdef TAPEDECK_MPI
@@ -55,19 +55,19 @@ void Exchange::put(std::size_t bucket, Tensor own) {
 }
 
 void Exchange::advance() {
-  while (!stopped_ && up_ < buckets_.size() && rise(buckets_[up_]))
+  while (!stopped_ && up_ < buckets_.size() && reduce(buckets_[up_]))
     ++up_;
-  while (!stopped_ && down_ < up_ && descend(buckets_[down_]))
+  while (!stopped_ && down_ < up_ && broadcast(buckets_[down_]))
     ++down_;
   for (int done = 1; !sent_.empty();) {
     check_mpi(MPI_Test(&sent_.front().request, &done, MPI_STATUS_IGNORE), "MPI_Test");
     if (!done) return;
     sent_.pop_front();
-    ++moves_;
+    ++progress_;
   }
 }
 
-bool Exchange::rise(Bucket& b) {
+bool Exchange::reduce(Bucket& b) {
   if (!b.own.defined()) return false;
   for (; b.added < children_.size(); ++b.added) {
     Tensor part = receive(children_[b.added], b.spec);
@@ -82,7 +82,7 @@ bool Exchange::rise(Bucket& b) {
   return true;
 }
 
-bool Exchange::descend(Bucket& b) {
+bool Exchange::broadcast(Bucket& b) {
   if (!parent_.empty()) b.sum = receive(parent_[0], b.spec);
   if (!b.sum.defined()) return false;
   for (Peer& c : children_)
@@ -97,10 +97,10 @@ void Exchange::send(Peer& to, const Tensor& x) {
   ++to.sent;
 }
 
-// The next message, or an undefined tensor while it is not there. One of another length belongs to another
-// exchange, so this one is for nothing.
+// Receives the next message, or returns an undefined tensor while there is none. A message of another length
+// belongs to a different exchange, so this one is stopped.
 Tensor Exchange::receive(Peer& from, const Spec& spec) {
-  if (!from.coming.defined()) {
+  if (!from.incoming.defined()) {
     int there = 0, length = 0;
     MPI_Message message;
     MPI_Status status;
@@ -109,15 +109,15 @@ Tensor Exchange::receive(Peer& from, const Spec& spec) {
     check_mpi(MPI_Get_count(&status, MPI_INT32_T, &length), "MPI_Get_count");
     const bool fits = length == words(spec.shape.size() * size_of(spec.dtype));
     stopped_ |= !fits;
-    from.coming = allocate(fits ? spec : Spec{DType::i32, {length}});
-    check_mpi(MPI_Imrecv(from.coming.raw(), length, MPI_INT32_T, &message, &from.request), "MPI_Imrecv");
+    from.incoming = allocate(fits ? spec : Spec{DType::i32, {length}});
+    check_mpi(MPI_Imrecv(from.incoming.raw(), length, MPI_INT32_T, &message, &from.request), "MPI_Imrecv");
   }
   int done = 0;
   check_mpi(MPI_Test(&from.request, &done, MPI_STATUS_IGNORE), "MPI_Test");
   if (!done) return {};
   ++from.received;
-  ++moves_;
-  Tensor x = std::exchange(from.coming, {});
+  ++progress_;
+  Tensor x = std::exchange(from.incoming, {});
   return stopped_ ? Tensor() : x;
 }
 

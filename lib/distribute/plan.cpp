@@ -1,4 +1,4 @@
-// Plans as messages, and what several of them come to.
+// Serializes plans, and merges the plans of several ranks.
 #include "distribute/plan.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class Writer {
   std::string bytes;
 };
 
-// Of what another rank of the same program wrote.
+// Reads what Writer wrote on another rank of the same program.
 class Reader {
  public:
   explicit Reader(std::string bytes) : bytes_(std::move(bytes)) {}
@@ -57,7 +57,7 @@ std::string difference(const Plan& own, const Plan& other, int rank, int from) {
 
 std::string Plan::bytes() const {
   Writer w;
-  for (const std::string* s : {&name, &kinds, &least, &error})
+  for (const std::string* s : {&name, &kinds, &min_kinds, &error})
     w.put(*s);
   w.put(static_cast<std::int64_t>(subjects.size()));
   for (const std::string& s : subjects)
@@ -73,7 +73,7 @@ std::string Plan::bytes() const {
 Plan Plan::of(std::string bytes) {
   Reader r(std::move(bytes));
   Plan p;
-  for (std::string* s : {&p.name, &p.kinds, &p.least, &p.error})
+  for (std::string* s : {&p.name, &p.kinds, &p.min_kinds, &p.error})
     *s = r.text();
   p.subjects.resize(static_cast<std::size_t>(r.number()));
   for (std::string& s : p.subjects)
@@ -91,7 +91,7 @@ void Plan::merge(const Plan& other, int rank, int from) {
   error = !other.error.empty() ? other.error : difference(*this, other, rank, from);
   if (!error.empty()) return;
   for (std::size_t i = 0; i < kinds.size(); ++i)
-    kinds[i] = std::max(kinds[i], other.kinds[i]), least[i] = std::min(least[i], other.least[i]);
+    kinds[i] = std::max(kinds[i], other.kinds[i]), min_kinds[i] = std::min(min_kinds[i], other.min_kinds[i]);
   if (prediction != other.prediction) prediction = 0;
   sent |= other.sent;
 }

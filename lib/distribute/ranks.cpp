@@ -1,12 +1,12 @@
-// Replicas as processes of an MPI job. Messages go along a binomial tree with its root at rank 0, up and down
-// again: what each rank is about to do, so that all of them see the same error where they differ; buckets of
-// dense gradients; then slices. Every wait is polled, and has an end.
+// Replicas as the ranks of an MPI job. All communication follows a binomial tree rooted at rank 0, up and
+// down: first plans, so that all ranks see the same error if they differ; then buckets of dense gradients;
+// then slices. Every wait polls, and has a timeout.
 //
-// Where a step has the variables of one before, its buckets are known before its backward pass, from what the
-// ranks agreed on then: they hold the gradients that were dense on all ranks, in the order in which they came
-// on rank 0. So each is on its way as soon as its gradients are final. That this was right is part of what
-// the ranks agree on after the pass: all of them have cut the same buckets, and step with the gradients that
-// they have sent. Otherwise all messages sent so are received and forgotten, and the buckets go once more.
+// Overlap with the backward pass: if a step has the same variables as an earlier one, its buckets are
+// predicted from what the ranks agreed on then: the gradients that were dense on all ranks, in the order in
+// which they became final on rank 0. So a bucket is sent as soon as its gradients are final. After the pass
+// the merged plan verifies the prediction: all ranks have cut the same buckets, and step with the gradients
+// that were sent. If not, early messages are received and discarded, and the buckets are sent again.
 #include <algorithm>
 #include <chrono>
 #include <exception>
@@ -30,32 +30,32 @@
 namespace tapedeck {
 namespace {
 
-/// Whether one is the other, not only equal to it.
-bool same(const Gradient& a, const Gradient& b) {
+/// Whether both are the same tensors, not only equal values.
+bool is_same(const Gradient& a, const Gradient& b) {
   if (a.slices() && b.slices())
     return a.slices()->values.id() == b.slices()->values.id() &&
            a.slices()->indices.id() == b.slices()->indices.id();
   return a.is_dense() && b.is_dense() ? a.tensor().id() == b.tensor().id() : !a.defined() && !b.defined();
 }
 
-class OverRanks final : public Communicator {
+class RankCommunicator final : public Communicator {
  public:
-  OverRanks(Replica replica, const RanksOptions& options, MPI_Comm comm)
+  RankCommunicator(Replica replica, const RanksOptions& options, MPI_Comm comm)
       : Communicator(options.reduction, replica.count),
         rank_(replica.index),
         options_(options),
         tree_(comm, replica) {}
-  ~OverRanks() {
-    if (broken_) new Traffic(std::move(traffic_));   // MPI may still read and write there
+  ~RankCommunicator() {
+    if (broken_) new Traffic(std::move(traffic_));   // leaked on purpose: MPI may still access the buffers
   }
 
   Arrival begin_pass(std::span<const Variable> variables) override {
-    if (traffic_.early) return {};   // of another pass, which has led to no step
+    if (traffic_.early) return {};   // early buckets of a pass that led to no step are still in flight
     pass_ = {pass_.number + 1, {variables.begin(), variables.end()}};
     const auto known =
         std::find_if(predictions_.begin(), predictions_.end(),
                      [wanted = ids(variables)](const Prediction& p) { return p.variables == wanted; });
-    if (known != predictions_.end()) follow(*known);
+    if (known != predictions_.end()) start_early_exchange(*known);
     return [this, number = pass_.number](std::size_t i, const Gradient& g) {
       if (number == pass_.number) arrived(i, g);
     };
@@ -74,12 +74,12 @@ class OverRanks final : public Communicator {
       plan.kinds.push_back(!gradient.defined() ? kNone : gradient.slices() ? kSlices : kDense);
     }
     if (own.global_step) plan.subjects.push_back("global_step"), plan.kinds.push_back(kNone);
-    plan.least = plan.kinds;
+    plan.min_kinds = plan.kinds;
     if (pass_.variables == variables) {
       plan.order = pass_.order;
       if (complete(own.pairs)) plan.prediction = pass_.prediction;
     }
-    plan = agreed(std::move(plan));
+    plan = agree(std::move(plan));
     ++steps_;
     if (!plan.order.empty()) predict(variables, plan);
     own.apply([&] {
@@ -93,20 +93,20 @@ class OverRanks final : public Communicator {
     if (!is_trainable(own.dtype()) && own.dtype() != DType::i32 && own.dtype() != DType::i64)
       throw_error<DTypeError>("sum_over_replicas: x is {}; use astype", own.spec());
     const std::string dense(1, kDense);
-    agreed({.name = std::string(kSum),
-            .subjects = {fmt::format("x {}", own.spec())},
-            .kinds = dense,
-            .least = dense});
+    agree({.name = std::string(kSum),
+           .subjects = {fmt::format("x {}", own.spec())},
+           .kinds = dense,
+           .min_kinds = dense});
     return sums_of({own}, {"x"})[0];
   }
 
-  /// After the last step: throws where other ranks take one more.
-  void end() { agreed({.name = "the end of run"}); }
-  /// Tells the other ranks that this one ends with an error, unless they know or cannot be reached.
+  /// After the last step: throws if another rank takes one more.
+  void end() { agree({.name = "the end of run"}); }
+  /// Tells the other ranks that this one fails, unless they know or are unreachable.
   void fail(std::string_view why) noexcept {
     if (broken_) return;
     try {
-      agreed({.error = fmt::format("ranks: rank {} has failed: {}", rank_, why)});
+      agree({.error = fmt::format("ranks: rank {} has failed: {}", rank_, why)});
     } catch (...) {}
     broken_ = true;
   }
@@ -123,25 +123,26 @@ class OverRanks final : public Communicator {
     std::vector<std::size_t> pairs;
     std::int64_t nbytes = 0;
   };
-  /// By what all ranks have agreed on in a step, which gradients another one will have, and in which order.
+  /// From a step's merged plan: which gradients a later step with the same variables will have, and in which
+  /// order.
   struct Prediction {
     std::vector<std::uint64_t> variables;
     std::int64_t step;
     std::vector<std::int64_t> order;
   };
-  /// The last backward pass that may be for the next step.
+  /// The latest backward pass, which may lead to the next step.
   struct BackwardPass {
     std::int64_t number = 0;
     std::vector<Variable> variables = {};
-    std::vector<std::int64_t> order = {};   // in which gradients have come
-    std::int64_t prediction = 0;            // 0: none, so nothing is sent
+    std::vector<std::int64_t> order = {};   // in which gradients became final
+    std::int64_t prediction = 0;            // 0: none; nothing is sent early
     std::vector<Bucket> buckets = {};
-    std::vector<std::size_t> missing = {};   // of each bucket: gradients that have not come
-    struct Place {
+    std::vector<std::size_t> missing = {};   // per bucket: gradients that are not final yet
+    struct PendingGradient {
       std::size_t bucket;
       std::optional<Gradient> gradient = {};
     };
-    std::map<std::size_t, Place> places = {};   // of gradients in buckets
+    std::map<std::size_t, PendingGradient> pending = {};   // the gradients in buckets, by index
   };
 
   static std::vector<std::uint64_t> ids(std::span<const Variable> variables) {
@@ -154,19 +155,19 @@ class OverRanks final : public Communicator {
   void predict(std::span<const Variable> variables, const Plan& plan) {
     Prediction p{ids(variables), steps_, {}};
     for (const std::int64_t i : plan.order)
-      if (plan.least[static_cast<std::size_t>(i)] == kDense) p.order.push_back(i);
+      if (plan.min_kinds[static_cast<std::size_t>(i)] == kDense) p.order.push_back(i);
     std::erase_if(predictions_, [&](const Prediction& other) { return other.variables == p.variables; });
     predictions_.insert(predictions_.begin(), std::move(p));
     if (predictions_.size() > 16) predictions_.pop_back();
   }
 
-  void follow(const Prediction& p) {
+  void start_early_exchange(const Prediction& p) {
     pass_.prediction = p.step;
     pass_.buckets = cut(pass_.variables, {p.order.begin(), p.order.end()});
     for (std::size_t b = 0; b < pass_.buckets.size(); ++b) {
       pass_.missing.push_back(pass_.buckets[b].pairs.size());
       for (const std::size_t i : pass_.buckets[b].pairs)
-        pass_.places.insert({i, {b}});
+        pass_.pending.insert({i, {b}});
     }
     traffic_.early = std::make_unique<Exchange>(tree_, kEarly, specs(pass_.buckets, pass_.variables));
   }
@@ -175,31 +176,31 @@ class OverRanks final : public Communicator {
     pass_.order.push_back(static_cast<std::int64_t>(i));
     if (!traffic_.early) return;
     const RecordingScope unrecorded(nullptr);
-    if (const auto place = pass_.places.find(i); place != pass_.places.end()) put(place->second, g);
+    if (const auto pending = pass_.pending.find(i); pending != pass_.pending.end()) put(pending->second, g);
     traffic_.early->advance();
   }
-  void put(BackwardPass::Place& place, const Gradient& g) {
-    place.gradient = g;
-    if (--pass_.missing[place.bucket] > 0) return;
-    const Bucket& b = pass_.buckets[place.bucket];
-    traffic_.early->put(place.bucket, packed(b, pass_.variables,
-                                             [&](std::size_t i) { return *pass_.places.at(i).gradient; }));
+  void put(BackwardPass::PendingGradient& pending, const Gradient& g) {
+    pending.gradient = g;
+    if (--pass_.missing[pending.bucket] > 0) return;
+    const Bucket& b = pass_.buckets[pending.bucket];
+    traffic_.early->put(pending.bucket, packed(b, pass_.variables,
+                                               [&](std::size_t i) { return *pass_.pending.at(i).gradient; }));
   }
-  // Sends what has not come in the pass. Returns whether what has is what the step is given.
+  // Sends the gradients that the pass has not produced. Returns false if the step is given other gradients
+  // than were sent.
   bool complete(std::span<const GradientAndVariable> own) {
     if (!traffic_.early) return false;
-    for (const auto& [i, place] : pass_.places)
-      if (place.gradient && !same(*place.gradient, own[i].gradient)) return false;
+    for (const auto& [i, pending] : pass_.pending)
+      if (pending.gradient && !is_same(*pending.gradient, own[i].gradient)) return false;
     const RecordingScope unrecorded(nullptr);
-    for (auto& [i, place] : pass_.places)
-      if (!place.gradient) put(place, own[i].gradient);
+    for (auto& [i, pending] : pass_.pending)
+      if (!pending.gradient) put(pending, own[i].gradient);
     return true;
   }
 
-  Plan agreed(Plan plan) {
+  Plan agree(Plan plan) {
     const std::string what = plan.name;
-    const bool together =
-        what != kSum;   // messages of a pass that is not over go on while it adds up something else
+    const bool together = what != kSum;   // a sum inside of a pass leaves its early buckets in flight
     plan.sent = together && traffic_.early;
     for (const int c : tree_.children)
       plan.merge(Plan::of(receive_text(c, what)), rank_, c);
@@ -215,12 +216,12 @@ class OverRanks final : public Communicator {
       broken_ = true;
       throw GradientError(plan.error);
     }
-    if (plan.sent && !plan.prediction) forget(what);
+    if (plan.sent && !plan.prediction) discard_early(what);
     return plan;
   }
 
-  // Receives what other ranks have sent of a pass that led to no step, and waits until they have done so.
-  void forget(const std::string& what) {
+  // Receives and discards early messages of a pass that led to no step, on all ranks.
+  void discard_early(const std::string& what) {
     if (!traffic_.early) traffic_.early = std::make_unique<Exchange>(tree_, kEarly, std::vector<Spec>());
     Exchange& early = *traffic_.early;
     early.stop();
@@ -261,7 +262,7 @@ class OverRanks final : public Communicator {
     return result;
   }
 
-  // Of one dtype, in their order; a gradient that is larger than a bucket has its own.
+  // Cuts gradients, in order, into buckets of one dtype. A gradient larger than bucket_bytes gets its own.
   std::vector<Bucket> cut(std::span<const Variable> variables, const std::vector<std::size_t>& order) const {
     std::vector<Bucket> buckets;
     for (const std::size_t i : order) {
@@ -298,7 +299,7 @@ class OverRanks final : public Communicator {
       const Variable& v = variables[i];
       const Gradient gradient = gradient_of(i);
       const IndexedSlices* s = gradient.slices();
-      // -0 is what added to x gives x.
+      // -0 is the neutral element of addition: -0 + x is x, also for x = -0.
       const Tensor g = s                    ? to_dense({s->values, s->indices, v.shape()})
                        : gradient.defined() ? gradient.tensor()
                                             : full(v.shape(), -0.0, v.dtype());
@@ -306,7 +307,7 @@ class OverRanks final : public Communicator {
     }
     return flat.size() == 1 ? flat[0] : concat(flat, 0);
   }
-  // What is dense, and was not only held to be so.
+  // Takes only gradients that are dense by the plan; others were predicted wrongly.
   static void unpack(std::span<const Bucket> buckets, std::span<const Tensor> sums, const std::string& kinds,
                      std::vector<GradientAndVariable>& result) {
     for (std::size_t b = 0; b < buckets.size(); ++b) {
@@ -342,7 +343,7 @@ class OverRanks final : public Communicator {
     return result;
   }
 
-  // Slices of all ranks, in their order: a rank's part of the tree is the ranks behind it.
+  // Concatenates the slices of all ranks in rank order: a rank's subtree is the ranks that follow it.
   Gradient gathered(const GradientAndVariable& own) {
     const Gradient& gradient = own.gradient;
     const Variable& v = own.variable;
@@ -374,7 +375,7 @@ class OverRanks final : public Communicator {
     return s;
   }
 
-  // Messages. Those of one sender with one tag come in their order. What is sent stays alive until it is.
+  // Messages of one sender with one tag arrive in order. Buffers live until the send completes.
   enum Tag { kLate, kText, kEarly };
   struct Sent {
     MPI_Request request;
@@ -383,10 +384,10 @@ class OverRanks final : public Communicator {
   };
   struct Traffic {
     std::deque<Sent> sent;
-    Tensor coming;
-    std::unique_ptr<Exchange> early, late;   // buckets that have left before the ranks agreed, and others
+    Tensor incoming;
+    std::unique_ptr<Exchange> early, late;   // buckets sent before the plans were merged, and after
 
-    std::size_t moves() const { return (early ? early->moves() : 0) + (late ? late->moves() : 0); }
+    std::size_t progress() const { return (early ? early->progress() : 0) + (late ? late->progress() : 0); }
   };
 
   void send(int to, const Tensor& x) {
@@ -403,7 +404,7 @@ class OverRanks final : public Communicator {
               "MPI_Isend");
   }
   Tensor receive(int from, const Spec& spec, const std::string& what) {
-    Tensor x = traffic_.coming = allocate(spec);
+    Tensor x = traffic_.incoming = allocate(spec);
     MPI_Request request;
     check_mpi(MPI_Irecv(x.raw(), words(x.nbytes()), MPI_INT32_T, from, kLate, tree_.comm, &request),
               "MPI_Irecv");
@@ -411,7 +412,7 @@ class OverRanks final : public Communicator {
           [&] {
             return Wait{from, what};
           });
-    traffic_.coming = {};
+    traffic_.incoming = {};
     return x;
   }
   std::string receive_text(int from, const std::string& what) {
@@ -446,19 +447,19 @@ class OverRanks final : public Communicator {
     return done;
   }
 
-  /// For a message of a rank, or, with -1, until others have received.
+  /// What await waits for, for the error message: a rank's message or, with -1, others to receive.
   struct Wait {
     int from;
     std::string what;
   };
-  // Buckets move on meanwhile; as long as they do, nobody has waited.
+  // Polls until ready(). Advances early buckets meanwhile; the timeout restarts whenever they make progress.
   template <class Ready, class Describe> void await(const Ready& ready, const Describe& describe) {
     auto start = std::chrono::steady_clock::now();
-    std::size_t moves = traffic_.moves();
+    std::size_t progress = traffic_.progress();
     for (int tries = 0;; ++tries) {
       if (ready()) return;
       if (traffic_.early) traffic_.early->advance();
-      if (std::exchange(moves, traffic_.moves()) != traffic_.moves())
+      if (std::exchange(progress, traffic_.progress()) != traffic_.progress())
         start = std::chrono::steady_clock::now(), tries = 0;
       if (tries < 1000) continue;
       std::this_thread::sleep_for(std::chrono::microseconds(std::min(tries / 100, 1000)));
@@ -478,10 +479,10 @@ class OverRanks final : public Communicator {
   const RanksOptions options_;
   const Tree tree_;
   Traffic traffic_;
-  std::int64_t steps_ = 0;   // before the first, values are compared too
+  std::int64_t steps_ = 0;   // before the first step, the variables' values are compared, too
   BackwardPass pass_;
-  std::vector<Prediction> predictions_;   // the last one first
-  bool broken_ = false;                   // ranks do not listen to each other any more
+  std::vector<Prediction> predictions_;   // latest first
+  bool broken_ = false;                   // communication has ended with an error
 };
 
 }   // namespace
@@ -493,7 +494,7 @@ struct Ranks::Job {
 
   ~Job() {
     if (broken || std::uncaught_exceptions() > unwinding)
-      return;   // it would wait for ranks that may have ended, or wait themselves
+      return;   // MPI_Finalize would wait for ranks that may have ended or are waiting themselves
     MPI_Comm_free(&comm);
     if (finalize) MPI_Finalize();
   }
@@ -523,7 +524,7 @@ void Ranks::run(const std::function<void(Replica)>& f) const {
   if (thread_state.communicator)
     throw GradientError("run: replicas run already on this thread, and do not nest");
   if (job_->broken) throw GradientError("run: these ranks have failed before");
-  OverRanks own(replica_, options_, job_->comm);
+  RankCommunicator own(replica_, options_, job_->comm);
   try {
     const CommunicatorScope scope(&own);
     f(replica_);

@@ -1,6 +1,6 @@
-// Replicas in one process. Each has a thread; a replica that takes part in something that all do together
-// waits, and when no replica runs any more, the thread that called run does it and lets them go on. So
-// replicas may read what a step changes without a lock.
+// Replicas as threads of one process. A replica that reaches a collective operation waits; when no replica is
+// running any more, the thread that called run() performs the operation and resumes them. So replicas may
+// read what a step changes without a lock.
 #include "tapedeck/distribute.h"
 
 #include <condition_variable>
@@ -17,26 +17,27 @@
 namespace tapedeck {
 namespace {
 
-/// A replica's part of what all do together.
-struct Part {
+/// A replica's contribution to a collective operation.
+struct Contribution {
   std::string_view name;
-  const void* of;   // the same for all
+  const void* of;   // must be the same for all replicas, such as the optimizer
   const void* own;
-  std::function<void(std::span<const Part* const> parts)> run;   // for all replicas
+  // Performs the operation for all replicas.
+  std::function<void(std::span<const Contribution* const> contributions)> run;
 };
 
-void check_same(std::span<const Part* const> parts) {
-  for (std::size_t i = 1; i < parts.size(); ++i) {
-    if (parts[i]->name != parts[0]->name)
+void check_same(std::span<const Contribution* const> contributions) {
+  for (std::size_t i = 1; i < contributions.size(); ++i) {
+    if (contributions[i]->name != contributions[0]->name)
       throw_error<GradientError>(
           "{}: replica {} calls this while replica 0 calls {}; all replicas take the same steps in the same "
           "order",
-          parts[i]->name, i, parts[0]->name);
-    if (parts[i]->of != parts[0]->of)
+          contributions[i]->name, i, contributions[0]->name);
+    if (contributions[i]->of != contributions[0]->of)
       throw_error<GradientError>(
           "{}: replica {} has another optimizer than replica 0; all replicas take the same steps in the same "
           "order",
-          parts[i]->name, i);
+          contributions[i]->name, i);
   }
 }
 
@@ -44,10 +45,10 @@ class Group {
  public:
   Group(int count, int most_running)
       : most_running_(most_running),
-        parts_(static_cast<std::size_t>(count)),
+        contributions_(static_cast<std::size_t>(count)),
         ends_(static_cast<std::size_t>(count)) {}
 
-  /// On the calling thread. f(i) runs replica i.
+  /// Runs f(i) for all replicas i and serves their collective operations on the calling thread.
   void run(const std::function<void(int)>& f) {
     std::vector<std::thread> threads;
     try {
@@ -63,28 +64,28 @@ class Group {
       if (end.error) std::rethrow_exception(end.error);
   }
 
-  /// On a replica's thread: returns when what all do together is done.
-  void meet(int replica, const Part& part) {
+  /// Called on a replica's thread; returns when the collective operation is done.
+  void synchronize(int replica, const Contribution& contribution) {
     std::unique_lock lock(mutex_);
-    if (failed_) throw_stopped(replica, part);
-    parts_[static_cast<std::size_t>(replica)] = &part;
+    if (failed_) throw_stopped(replica, contribution);
+    contributions_[static_cast<std::size_t>(replica)] = &contribution;
     ++waiting_;
     --running_;
-    const std::uint64_t meeting = meetings_;
+    const std::uint64_t round = rounds_;
     changed_.notify_all();
-    changed_.wait(lock, [&] { return meetings_ != meeting && running_ < most_running_; });
+    changed_.wait(lock, [&] { return rounds_ != round && running_ < most_running_; });
     ++running_;
-    if (called_off_) throw_stopped(replica, part);
+    if (cancelled_) throw_stopped(replica, contribution);
     if (outcome_) std::rethrow_exception(outcome_);
   }
 
  private:
   struct End {
     bool stopped = false;       // because another replica failed
-    std::exception_ptr error;   // of the replica's own
+    std::exception_ptr error;   // the replica's own error
   };
 
-  int count() const { return static_cast<int>(parts_.size()); }
+  int count() const { return static_cast<int>(contributions_.size()); }
 
   void run_one(const std::function<void(int)>& f, int i) {
     std::unique_lock lock(mutex_);
@@ -110,20 +111,20 @@ class Group {
     changed_.notify_all();
   }
 
-  // Until all replicas have ended.
+  // Performs collective operations until all replicas have ended.
   void serve() {
     std::unique_lock lock(mutex_);
     for (;;) {
       changed_.wait(lock, [&] { return waiting_ + ended_ == count(); });
       if (waiting_ == 0) return;
       outcome_ = nullptr;
-      called_off_ = failed_;
-      if (!called_off_) {
+      cancelled_ = failed_;
+      if (!cancelled_) {
         try {
-          if (ended_ > 0) throw_left_alone();
-          check_same(parts_);
+          if (ended_ > 0) throw_missing_replica();
+          check_same(contributions_);
           lock.unlock();
-          parts_[0]->run(parts_);
+          contributions_[0]->run(contributions_);
           lock.lock();
         } catch (...) {
           if (!lock.owns_lock()) lock.lock();
@@ -131,15 +132,15 @@ class Group {
           errors_.push_back(outcome_);
         }
       }
-      for (const Part*& p : parts_)
+      for (const Contribution*& p : contributions_)
         p = nullptr;
       waiting_ = 0;
-      ++meetings_;
+      ++rounds_;
       changed_.notify_all();
     }
   }
 
-  // Replicas of which no thread could be made, from the first on.
+  // Marks replicas from `first` on, whose threads could not be created, as ended.
   void end_missing(std::size_t first, std::exception_ptr error) {
     const std::lock_guard lock(mutex_);
     ended_ += count() - static_cast<int>(first);
@@ -152,53 +153,54 @@ class Group {
     ends_[static_cast<std::size_t>(replica)].error = std::move(error);
   }
 
-  [[noreturn]] void throw_stopped(int replica, const Part& part) {
+  [[noreturn]] void throw_stopped(int replica, const Contribution& contribution) {
     ends_[static_cast<std::size_t>(replica)].stopped = true;
-    throw_error<GradientError>("{}: replica {} stops because replica {} has failed", part.name, replica,
-                               failure_);
+    throw_error<GradientError>("{}: replica {} stops because replica {} has failed", contribution.name,
+                               replica, failure_);
   }
 
-  [[noreturn]] void throw_left_alone() const {
+  [[noreturn]] void throw_missing_replica() const {
     std::size_t waits = 0, ended = 0;
-    while (!parts_[waits])
+    while (!contributions_[waits])
       ++waits;
-    while (parts_[ended])
+    while (contributions_[ended])
       ++ended;
     throw_error<GradientError>(
         "{}: replica {} waits for replica {}, which has ended; all replicas take the same steps in the same "
         "order",
-        parts_[waits]->name, waits, ended);
+        contributions_[waits]->name, waits, ended);
   }
 
   const int most_running_;
-  std::mutex mutex_;   // guards all below
+  std::mutex mutex_;   // guards the members below
   std::condition_variable changed_;
   int running_ = 0, waiting_ = 0, ended_ = 0;
-  std::uint64_t meetings_ = 0;       // that are over
-  std::vector<const Part*> parts_;   // of replicas that wait
+  std::uint64_t rounds_ = 0;                         // collective operations done so far
+  std::vector<const Contribution*> contributions_;   // of the waiting replicas; else null
   std::vector<End> ends_;
-  bool called_off_ = false;                  // the last meeting, since a replica had failed
-  std::exception_ptr outcome_;               // of the last meeting
-  std::vector<std::exception_ptr> errors_;   // which other threads have seen: they end on this one
+  bool cancelled_ = false;       // the last operation, since a replica had failed
+  std::exception_ptr outcome_;   // of the last operation
+  // Exceptions that other threads have seen, kept so that they are destroyed on this thread.
+  std::vector<std::exception_ptr> errors_;
   bool failed_ = false;
-  int failure_ = 0;   // which replica failed first
+  int failure_ = 0;   // the replica that failed first
 };
 
-class InProcess final : public Communicator {
+class ThreadCommunicator final : public Communicator {
   struct Term {
     const Tensor& x;
     Tensor& sum;
   };
 
  public:
-  InProcess(Group& group, Replica replica, LossReduction reduction)
+  ThreadCommunicator(Group& group, Replica replica, LossReduction reduction)
       : Communicator(reduction, replica.count), group_(group), replica_(replica) {}
 
   void step(const StepTogether& own) override {
     const std::string caller = fmt::format("apply_gradients: replica {}", replica_.index);
     for (const GradientAndVariable& p : own.pairs)
       if (p.gradient.defined()) own.check(p, caller);
-    group_.meet(replica_.index, {"apply_gradients", own.optimizer, &own, step_all});
+    group_.synchronize(replica_.index, {"apply_gradients", own.optimizer, &own, step_all});
   }
 
   Tensor sum(const Tensor& own) override {
@@ -206,17 +208,17 @@ class InProcess final : public Communicator {
       throw_error<ArgumentError>("sum_over_replicas: replica {}: x is undefined", replica_.index);
     Tensor sum;
     const Term term{own, sum};
-    group_.meet(replica_.index, {"sum_over_replicas", nullptr, &term, sum_all});
+    group_.synchronize(replica_.index, {"sum_over_replicas", nullptr, &term, sum_all});
     return sum;
   }
 
  private:
-  static void step_all(std::span<const Part* const> parts) {
+  static void step_all(std::span<const Contribution* const> contributions) {
     const auto of = [&](std::size_t i) -> const StepTogether& {
-      return *static_cast<const StepTogether*>(parts[i]->own);
+      return *static_cast<const StepTogether*>(contributions[i]->own);
     };
     std::vector<std::span<const GradientAndVariable>> pairs;
-    for (std::size_t i = 0; i < parts.size(); ++i) {
+    for (std::size_t i = 0; i < contributions.size(); ++i) {
       if (of(i).global_step != of(0).global_step)
         throw_error<GradientError>(
             "apply_gradients: replica {} has another global_step than replica 0; use one for all", i);
@@ -229,11 +231,13 @@ class InProcess final : public Communicator {
     of(0).apply(sums);
   }
 
-  static void sum_all(std::span<const Part* const> parts) {
-    const auto of = [&](std::size_t i) -> const Term& { return *static_cast<const Term*>(parts[i]->own); };
+  static void sum_all(std::span<const Contribution* const> contributions) {
+    const auto of = [&](std::size_t i) -> const Term& {
+      return *static_cast<const Term*>(contributions[i]->own);
+    };
     const Spec first = of(0).x.spec();
     std::vector<Gradient> terms;
-    for (std::size_t i = 0; i < parts.size(); ++i) {
+    for (std::size_t i = 0; i < contributions.size(); ++i) {
       const Spec spec = of(i).x.spec();
       if (spec.dtype != first.dtype)
         throw_error<DTypeError>("sum_over_replicas: x is {} on replica 0, {} on replica {}", first, spec, i);
@@ -243,7 +247,7 @@ class InProcess final : public Communicator {
     }
     const RecordingScope unrecorded(nullptr);
     const Tensor sum = sum_in_tree(std::move(terms)).dense();
-    for (std::size_t i = 0; i < parts.size(); ++i)
+    for (std::size_t i = 0; i < contributions.size(); ++i)
       of(i).sum = sum;
   }
 
@@ -251,10 +255,10 @@ class InProcess final : public Communicator {
   const Replica replica_;
 };
 
-/// The calling thread's, while it serves replicas.
-class Outside final : public Communicator {
+/// The communicator of the thread that called run(), on which collective operations are errors.
+class NoReplica final : public Communicator {
  public:
-  Outside() : Communicator(LossReduction::sum, 1) {}
+  NoReplica() : Communicator(LossReduction::sum, 1) {}
   void step(const StepTogether&) override {
     throw GradientError(
         "apply_gradients: this is no replica, but the thread that runs them; call it in a replica, or with "
@@ -283,10 +287,10 @@ void Replicas::run(const std::function<void(Replica)>& f) const {
   if (thread_state.communicator)
     throw GradientError("run: replicas run already on this thread, and do not nest");
   Group group(count_, options_.threads == 0 ? count_ : options_.threads);
-  Outside outside;
-  const CommunicatorScope scope(&outside);
+  NoReplica no_replica;
+  const CommunicatorScope scope(&no_replica);
   group.run([&](int i) {
-    InProcess own(group, {i, count_}, options_.reduction);
+    ThreadCommunicator own(group, {i, count_}, options_.reduction);
     const CommunicatorScope replica(&own);
     f({i, count_});
   });

@@ -1,5 +1,5 @@
-// Checkpoints. In: what belongs to a training run, by name, and a file. Out: the file, or everything as the
-// file has it, or an error and nothing changed.
+// Checkpoints: saves named variables, tensors and optimizer state to a safetensors file, and restores them.
+// Restoring is all or nothing.
 #include "tapedeck/checkpoint.h"
 
 #include <bit>
@@ -19,22 +19,22 @@ struct Value {
   std::optional<Variable> variable = {};
 };
 
-// What a name may have. What is not required need not be there.
-struct Place {
+// What restoring expects under a name. Entries that are not required may be missing in the file.
+struct Expected {
   std::optional<Spec> spec;
   bool is_required;
-  std::string described = {};   // for messages, where the name does not say it
+  std::string described = {};   // for messages, if the name alone is unclear
 };
 
-// A value of a deferred restore.
-struct Waiting {
+// A value restored before its variable exists.
+struct PendingValue {
   Tensor tensor;
   std::string path;
 };
 
 template <class T> using ByName = std::map<std::string, T, std::less<>>;
 
-// An optimizer's numbers and slots have names below its own.
+// Names of an optimizer's scalars and slots are prefixed by its own.
 std::string number_name(const std::string& optimizer, std::string_view number) {
   return fmt::format("{}/{}", optimizer, number);
 }
@@ -56,68 +56,68 @@ std::string listed(std::string_view what, const std::vector<std::string>& names)
 struct Checkpoint::State {
   ByName<Value> values;
   ByName<Optimizer*> optimizers;
-  std::map<std::uint64_t, std::string> variables;   // from ids to names
-  ByName<Waiting> waiting;
+  std::map<std::uint64_t, std::string> variables;   // id -> name
+  ByName<PendingValue> waiting;
 
   void check_free(const std::string& name) const;
   void add(const std::string& name, Value value);
   void add(const std::string& name, Optimizer& optimizer);
   NamedTensors tensors() const;
-  ByName<Place> places() const;
-  RestoreReport compare(const FileName& file, const ByName<Spec>& there, const ByName<Place>& here) const;
+  ByName<Expected> expected() const;
+  RestoreReport compare(const FileName& file, const ByName<Spec>& there, const ByName<Expected>& here) const;
   OptimizerState merged(const std::string& name, const Optimizer& optimizer, const NamedTensors& tensors,
                         bool all_slots) const;
   void assign(const NamedTensors& tensors, bool all_slots);
-  void settle(const ByName<Place>& here);
+  void resolve_pending(const ByName<Expected>& here);
 };
 
 namespace {
 
-void place(ByName<Place>& here, const std::string& name, const Value& value) {
+void expect(ByName<Expected>& here, const std::string& name, const Value& value) {
   const Tensor present = value.read();
-  here.try_emplace(name, Place{present.defined() ? std::optional(present.spec()) : std::nullopt, true});
+  here.try_emplace(name, Expected{present.defined() ? std::optional(present.spec()) : std::nullopt, true});
 }
-void place_slots(ByName<Place>& here, const std::string& name, const Optimizer& optimizer,
-                 const std::string& variable_name, const Value& value) {
+void expect_slots(ByName<Expected>& here, const std::string& name, const Optimizer& optimizer,
+                  const std::string& variable_name, const Value& value) {
   if (!value.variable) return;
   for (const std::string& slot : optimizer.slot_names())
     here.try_emplace(slot_name(name, variable_name, slot),
-                     Place{value.variable->cell().value.spec(), false,
-                           fmt::format("slot \"{}\" of \"{}\"", slot, variable_name)});
+                     Expected{value.variable->cell().value.spec(), false,
+                              fmt::format("slot \"{}\" of \"{}\"", slot, variable_name)});
 }
-void place(ByName<Place>& here, const std::string& name, const Optimizer& optimizer,
-           const ByName<Value>& values) {
+void expect(ByName<Expected>& here, const std::string& name, const Optimizer& optimizer,
+            const ByName<Value>& values) {
   for (const OptimizerScalar& n : optimizer.state().scalars)
-    here.try_emplace(number_name(name, n.name), Place{Spec{DType::f64, {}}, true});
+    here.try_emplace(number_name(name, n.name), Expected{Spec{DType::f64, {}}, true});
   for (const auto& [variable_name, value] : values)
-    place_slots(here, name, optimizer, variable_name, value);
+    expect_slots(here, name, optimizer, variable_name, value);
 }
 
 }   // namespace
 
-ByName<Place> Checkpoint::State::places() const {
-  ByName<Place> here;
+ByName<Expected> Checkpoint::State::expected() const {
+  ByName<Expected> here;
   for (const auto& [name, value] : values)
-    place(here, name, value);
+    expect(here, name, value);
   for (const auto& [name, optimizer] : optimizers)
-    place(here, name, *optimizer, values);
+    expect(here, name, *optimizer, values);
   return here;
 }
 
-// Sorts out what of a file fits what is here.
+// Compares the entries of a file with the expected ones.
 RestoreReport Checkpoint::State::compare(const FileName& file, const ByName<Spec>& there,
-                                         const ByName<Place>& here) const {
+                                         const ByName<Expected>& here) const {
   RestoreReport report;
   const std::string file_name = file.path.substr(file.path.rfind('/') + 1);
-  for (const auto& [name, place] : here) {
+  for (const auto& [name, entry] : here) {
     const auto stored = there.find(name);
-    if (stored != there.end() && place.spec && *place.spec != stored->second)
+    if (stored != there.end() && entry.spec && *entry.spec != stored->second)
       report.different.push_back(fmt::format(
-          "{} is {} in {}, {} here", place.described.empty() ? fmt::format("\"{}\"", name) : place.described,
-          stored->second, file_name, *place.spec));
+          "{} is {} in {}, {} here", entry.described.empty() ? fmt::format("\"{}\"", name) : entry.described,
+          stored->second, file_name, *entry.spec));
     else if (stored != there.end())
       report.restored.push_back(name);
-    else if (place.is_required)
+    else if (entry.is_required)
       report.missing.push_back(name);
   }
   for (const auto& [name, spec] : there)
@@ -125,7 +125,7 @@ RestoreReport Checkpoint::State::compare(const FileName& file, const ByName<Spec
   return report;
 }
 
-// The optimizer's state with what a file has of it; all slots: those that the file does not have begin anew.
+// The optimizer's state, updated from a file. all_slots: slots that the file lacks start anew.
 OptimizerState Checkpoint::State::merged(const std::string& name, const Optimizer& optimizer,
                                          const NamedTensors& tensors, bool all_slots) const {
   OptimizerState state = optimizer.state();
@@ -149,7 +149,7 @@ OptimizerState Checkpoint::State::merged(const std::string& name, const Optimize
   return state;
 }
 
-// All or nothing.
+// All or nothing: on an exception everything is set back.
 void Checkpoint::State::assign(const NamedTensors& tensors, bool all_slots) {
   std::vector<std::pair<const Value*, Tensor>> values_before;
   std::vector<std::pair<Optimizer*, OptimizerState>> optimizers_before;
@@ -177,14 +177,14 @@ void Checkpoint::State::assign(const NamedTensors& tensors, bool all_slots) {
   }
 }
 
-// Gives what waits to what has come.
-void Checkpoint::State::settle(const ByName<Place>& here) {
+// Assigns pending values whose variables have been added.
+void Checkpoint::State::resolve_pending(const ByName<Expected>& here) {
   NamedTensors found;
-  for (const auto& [name, place] : here) {
+  for (const auto& [name, entry] : here) {
     const auto waits = waiting.find(name);
     if (waits == waiting.end()) continue;
     const FileName file{"restore", waits->second.path};
-    const RestoreReport report = compare(file, {{name, waits->second.tensor.spec()}}, {{name, place}});
+    const RestoreReport report = compare(file, {{name, waits->second.tensor.spec()}}, {{name, entry}});
     if (!report.different.empty()) file.fail(report.different[0]);
     found.emplace(name, waits->second.tensor);
   }
@@ -207,11 +207,11 @@ void Checkpoint::State::add(const std::string& name, Value value) {
   const auto at = values.emplace(name, std::move(value)).first;
   if (waiting.empty()) return;
   try {
-    ByName<Place> here;
-    place(here, name, at->second);
+    ByName<Expected> here;
+    expect(here, name, at->second);
     for (const auto& [optimizer_name, optimizer] : optimizers)
-      place_slots(here, optimizer_name, *optimizer, name, at->second);
-    settle(here);
+      expect_slots(here, optimizer_name, *optimizer, name, at->second);
+    resolve_pending(here);
   } catch (...) {
     if (at->second.variable) variables.erase(at->second.variable->id());
     values.erase(at);
@@ -223,9 +223,9 @@ void Checkpoint::State::add(const std::string& name, Optimizer& optimizer) {
   check_free(name);
   const auto at = optimizers.emplace(name, &optimizer).first;
   try {
-    ByName<Place> here;
-    place(here, name, optimizer, values);
-    settle(here);
+    ByName<Expected> here;
+    expect(here, name, optimizer, values);
+    resolve_pending(here);
   } catch (...) {
     optimizers.erase(at);
     throw;
@@ -305,7 +305,7 @@ RestoreReport Checkpoint::restore(const std::string& path, RestoreMode mode) {
   ByName<Spec> there;
   for (const StoredTensor& t : reader.tensors())
     there.emplace(t.name, t.spec);
-  const ByName<Place> here = state_->places();
+  const ByName<Expected> here = state_->expected();
   RestoreReport report = state_->compare(reader.name(), there, here);
   const bool is_strict = mode == RestoreMode::strict;
   if (is_strict && !(report.missing.empty() && report.extra.empty() && report.different.empty()))
@@ -313,14 +313,14 @@ RestoreReport Checkpoint::restore(const std::string& path, RestoreMode mode) {
                        listed("different", report.different));
 
   NamedTensors wanted;
-  ByName<Waiting> waiting = state_->waiting;
+  ByName<PendingValue> waiting = state_->waiting;
   for (const std::string& name : report.restored)
     waiting.erase(name), wanted.emplace(name, Tensor());
   for (const StoredTensor& t : reader.tensors()) {
     if (const auto at = wanted.find(t.name); at != wanted.end())
       at->second = reader.read(t);
     else if (mode == RestoreMode::deferred && !here.contains(t.name))
-      waiting.insert_or_assign(t.name, Waiting{reader.read(t), path});
+      waiting.insert_or_assign(t.name, PendingValue{reader.read(t), path});
   }
   report.metadata = reader.metadata();
   state_->assign(wanted, is_strict);

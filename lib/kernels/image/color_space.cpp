@@ -1,4 +1,4 @@
-// Colours, one after the other.
+// RGB–HSV conversion, pixel by pixel.
 #include "kernels/image/color_space.h"
 
 #include <algorithm>
@@ -12,9 +12,9 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr Cut kCut{1 << 12, 1 << 14};   // colours
+constexpr Cut kCut{1 << 12, 1 << 14};   // pixels
 
-template <class F> void each_colour(const Tensor& x, Tensor& y, const F& f) {
+template <class F> void each_pixel(const Tensor& x, Tensor& y, const F& f) {
   visit_floating(x.dtype(), [&](auto one) {
     using T = decltype(one);
     const T* from = elements<T>(x);
@@ -31,9 +31,9 @@ constexpr Min smaller;
 
 }   // namespace
 
-// Comparisons are such that NaN takes the way that computes with it.
+// Comparisons are written so that NaN propagates.
 void rgb_to_hsv(const Tensor& x, Tensor& y) {
-  each_colour(x, y, []<class T>(const T* c, T* hsv) {
+  each_pixel(x, y, []<class T>(const T* c, T* hsv) {
     const T r = c[0], g = c[1], b = c[2], value = larger(larger(r, g), b),
             range = value - smaller(smaller(r, g), b);
     T hue = 0;
@@ -50,22 +50,22 @@ void rgb_to_hsv(const Tensor& x, Tensor& y) {
   });
 }
 
-// With range = value - least, hue is a difference of the two channels behind the largest over 6 range, plus a
-// number, and saturation is 1 - least / value.
+// Let range = value - least. Hue is a constant plus the difference of the two channels that follow the
+// largest one, divided by 6 range; saturation is 1 - least / value.
 void rgb_to_hsv_gradient(const Tensor& x, const Tensor& dy, Tensor& dx) {
   visit_floating(x.dtype(), [&](auto one) {
     using T = decltype(one);
-    const T *colours = elements<T>(x), *cotangents = elements<T>(dy);
+    const T *pixels = elements<T>(x), *cotangents = elements<T>(dy);
     T* gradients = elements<T>(dx);
     parallel_for(dy.size() / 3, kCut, [=, n = x.size() / 3](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
-        const T *c = colours + 3 * (i % n), *d = cotangents + 3 * i, *largest = std::max_element(c, c + 3),
+        const T *c = pixels + 3 * (i % n), *d = cotangents + 3 * i, *largest = std::max_element(c, c + 3),
                 *smallest = std::min_element(c, c + 3);
         const std::int64_t top = largest - c, bottom = smallest - c, second = (top + 1) % 3,
                            third = (top + 2) % 3;
         const T value = c[top], least = c[bottom], range = value - least,
                 per_range = range <= 0 ? 0 : 1 / range,
-                per_value = value <= 0 ? 0 : 1 / value;   // NaN passes
+                per_value = value <= 0 ? 0 : 1 / value;   // written so that NaN propagates
         const T of_side = d[0] * per_range / 6, of_range = of_side * (c[second] - c[third]) * per_range,
                 of_least = d[1] * per_value;
         T* g = gradients + 3 * i;
@@ -80,12 +80,12 @@ void rgb_to_hsv_gradient(const Tensor& x, const Tensor& dy, Tensor& dx) {
 }
 
 void hsv_to_rgb(const Tensor& x, Tensor& y) {
-  each_colour(x, y, []<class T>(const T* c, T* rgb) {
-    const T turned = 6 * c[0], pale = 1 - c[1], saturation = c[1], value = c[2];
+  each_pixel(x, y, []<class T>(const T* c, T* rgb) {
+    const T sixths = 6 * c[0], pale = 1 - c[1], saturation = c[1], value = c[2];
     const auto channel = [=](T pure) { return (pale + saturation * std::clamp(pure, T(0), T(1))) * value; };
-    rgb[0] = channel(std::abs(turned - 3) - 1);
-    rgb[1] = channel(2 - std::abs(turned - 2));
-    rgb[2] = channel(2 - std::abs(turned - 4));
+    rgb[0] = channel(std::abs(sixths - 3) - 1);
+    rgb[1] = channel(2 - std::abs(sixths - 2));
+    rgb[2] = channel(2 - std::abs(sixths - 4));
   });
 }
 

@@ -1,4 +1,4 @@
-// Slices along one axis. In: a tensor and checked indices. Out: rows copied, or rows folded into others.
+// Gathers slices along one axis by checked indices, and scatters slices with a reduction.
 #include "kernels/layout/gather_scatter.h"
 
 #include <algorithm>
@@ -16,9 +16,9 @@ namespace {
 
 constexpr Cut kCut = {1 << 15, 1 << 17};   // of elements
 
-// Rows index[0], index[1], … of `from`, of so many elements each; zeros for those that are negative.
+// Copies rows index[0], …, index[n - 1] of `from`, of `elements` elements each; zeros for negative indices.
 template <class T, class Index>
-void pick_rows(const T* from, const Index* index, std::int64_t n, std::int64_t elements, T* to) {
+void gather_rows(const T* from, const Index* index, std::int64_t n, std::int64_t elements, T* to) {
   if (elements == 1) {
     std::int64_t i = 0;
     const auto one = [=](std::int64_t k) { return index[k] < 0 ? T(0) : from[index[k]]; };
@@ -26,7 +26,7 @@ void pick_rows(const T* from, const Index* index, std::int64_t n, std::int64_t e
       const Index* const k = index + i;
       if ((k[0] | k[1] | k[2] | k[3] | k[4] | k[5] | k[6] | k[7]) < 0) {
         std::generate_n(to + i, 8, [&, j = i]() mutable { return one(j++); });
-      } else {   // all are under way at once
+      } else {   // eight independent loads in flight
         const T some[] = {from[k[0]], from[k[1]], from[k[2]], from[k[3]],
                           from[k[4]], from[k[5]], from[k[6]], from[k[7]]};
         std::copy_n(some, 8, to + i);
@@ -51,20 +51,20 @@ void pick_rows(const T* from, const Index* index, std::int64_t n, std::int64_t e
 
 }   // namespace
 
-void gather(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y,
-            const IndexParts& parts) {
+void gather(const Tensor& x, const Tensor& indices, const AxisView& view, Tensor& y,
+            const IndexBatches& batches) {
   if (y.size() == 0) return;
-  const std::int64_t count = indices.size() / parts.count, extent = around.extent, after = around.after;
+  const std::int64_t count = indices.size() / batches.count, extent = view.extent, after = view.after;
   visit_indices(indices, [&](const auto index) {
     visit_size(x.dtype(), [&](auto t) {
       using T = decltype(t);
-      parallel_for(around.before * count, cut_of(kCut, after), [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t row = begin, n; row < end; row += n) {   // those of one slab
+      parallel_for(view.before * count, cut_of(kCut, after), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t row = begin, n; row < end; row += n) {   // the rows of one slab
           const std::int64_t slab = row / count, k = row % count;
           n = std::min(count - k, end - row);
-          pick_rows(elements<T>(x) + slab * extent * after,
-                    index.data() + slab / parts.inner % parts.count * count + k, n, after,
-                    elements<T>(y) + row * after);
+          gather_rows(elements<T>(x) + slab * extent * after,
+                      index.data() + slab / batches.inner % batches.count * count + k, n, after,
+                      elements<T>(y) + row * after);
         }
       });
     });
@@ -80,16 +80,16 @@ struct Last {
   template <class T> T operator()(T, T b) const { return b; }
 };
 
-// What is folded where: x[b, k, a] into y[b, index[k], a].
-template <class Fold, class T> struct Folds {
+// Reduces x[b, k, a] into y[b, index[k], a].
+template <class Fold, class T> struct RowScatter {
   const T* x;
   T* y;
   const std::int64_t* index;
   std::int64_t count, after, slab;
-  IndexParts parts;
+  IndexBatches batches;
 
   void fold(std::int64_t b, std::int64_t k) const {
-    const std::int64_t at = index[b / parts.inner % parts.count * count + k];
+    const std::int64_t at = index[b / batches.inner % batches.count * count + k];
     if (at < 0) return;
     const T* from = x + (b * count + k) * after;
     T* to = y + b * slab + at * after;
@@ -98,8 +98,8 @@ template <class Fold, class T> struct Folds {
   }
 };
 
-// The positions of the indices in each of `ranges` parts of [0, extent), in their order, and where those of
-// each part begin.
+// Indices bucketed by value into `ranges` equal parts of [0, extent): the positions of each part's indices,
+// in their original order, and where each part begins.
 struct ByRange {
   std::vector<std::int64_t> positions, begins;
 
@@ -117,12 +117,12 @@ struct ByRange {
   }
 };
 
-// Cut where no two threads meet, so that equal indices are folded in their order: between slabs, or, where
-// these are few and rows long enough to pay for sorting indices first, between ranges of y's rows.
+// Tasks write to disjoint rows, so that equal indices are reduced in their order: tasks are slabs or, if
+// these are few and rows are long enough to pay for bucketing the indices, ranges of y's rows.
 template <class F> void fold_all(const F& all, std::int64_t before, std::int64_t extent) {
   constexpr std::int64_t few = 8, long_row = 16, most = 32;
-  if (before < few && all.after >= long_row && all.count * all.after >= kCut.least && all.parts.count == 1 &&
-      extent) {
+  if (before < few && all.after >= long_row && all.count * all.after >= kCut.least &&
+      all.batches.count == 1 && extent) {
     const std::int64_t ranges = std::min(extent, most);
     const ByRange by_range(all.index, all.count, extent, ranges);
     parallel_for(before * ranges, std::int64_t{1}, [&](std::int64_t i, std::int64_t) {
@@ -139,10 +139,10 @@ template <class F> void fold_all(const F& all, std::int64_t before, std::int64_t
   }
 }
 
-/// Indices as i64: as they are, or copied.
-class Wide {
+/// Indices as i64: a view of i64 indices, a converted copy of others.
+class Int64Indices {
  public:
-  explicit Wide(const Tensor& indices) {
+  explicit Int64Indices(const Tensor& indices) {
     visit_indices(indices, [&]<class Index>(std::span<const Index> list) {
       if constexpr (std::is_same_v<Index, std::int64_t>) {
         data_ = list.data();
@@ -159,16 +159,16 @@ class Wide {
   CachedVector<std::int64_t> copy_;
 };
 
-// Each loop is compiled once for the elements that it is the same for: what wraps around for unsigned ones,
-// and moves by size.
-template <class Fold> void fold_by(const Tensor& x, const Tensor& indices, const AroundAxis& around,
-                                   Tensor& y, const IndexParts& parts) {
+// Instantiates each loop once per equivalent element type: signed integers as unsigned where overflow wraps,
+// copies by size.
+template <class Fold> void fold_by(const Tensor& x, const Tensor& indices, const AxisView& view, Tensor& y,
+                                   const IndexBatches& batches) {
   if (x.size() == 0) return;
-  const Wide index(indices);
+  const Int64Indices index(indices);
   const auto fold = [&]<class T>(T) {
-    fold_all(Folds<Fold, T>{elements<T>(x), elements<T>(y), index.data(), indices.size() / parts.count,
-                            around.after, around.extent * around.after, parts},
-             around.before, around.extent);
+    fold_all(RowScatter<Fold, T>{elements<T>(x), elements<T>(y), index.data(), indices.size() / batches.count,
+                                 view.after, view.extent * view.after, batches},
+             view.before, view.extent);
   };
   if constexpr (std::is_same_v<Fold, Last>) {
     visit_size(x.dtype(), fold);
@@ -184,28 +184,28 @@ template <class Fold> void fold_by(const Tensor& x, const Tensor& indices, const
 
 }   // namespace
 
-void fold_rows(RowFold fold, const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y,
-               const IndexParts& parts) {
+void scatter_reduce(ScatterReduction fold, const Tensor& x, const Tensor& indices, const AxisView& view,
+                    Tensor& y, const IndexBatches& batches) {
   switch (fold) {
-    case RowFold::sum:
-      return fold_by<Sum>(x, indices, around, y, parts);
-    case RowFold::difference:
-      return fold_by<Difference>(x, indices, around, y, parts);
-    case RowFold::product:
-      return fold_by<Product>(x, indices, around, y, parts);
-    case RowFold::max:
-      return fold_by<Max>(x, indices, around, y, parts);
-    case RowFold::min:
-      return fold_by<Min>(x, indices, around, y, parts);
-    case RowFold::last:
-      return fold_by<Last>(x, indices, around, y, parts);
+    case ScatterReduction::sum:
+      return fold_by<Sum>(x, indices, view, y, batches);
+    case ScatterReduction::difference:
+      return fold_by<Difference>(x, indices, view, y, batches);
+    case ScatterReduction::product:
+      return fold_by<Product>(x, indices, view, y, batches);
+    case ScatterReduction::max:
+      return fold_by<Max>(x, indices, view, y, batches);
+    case ScatterReduction::min:
+      return fold_by<Min>(x, indices, view, y, batches);
+    case ScatterReduction::last:
+      return fold_by<Last>(x, indices, view, y, batches);
   }
 }
 
-void scatter_add(const Tensor& x, const Tensor& indices, const AroundAxis& around, Tensor& y,
-                 const IndexParts& parts) {
+void scatter_add(const Tensor& x, const Tensor& indices, const AxisView& view, Tensor& y,
+                 const IndexBatches& batches) {
   clear(y);
-  fold_rows(RowFold::sum, x, indices, around, y, parts);
+  scatter_reduce(ScatterReduction::sum, x, indices, view, y, batches);
 }
 
 }   // namespace tapedeck::kernels

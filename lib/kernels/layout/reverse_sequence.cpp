@@ -1,4 +1,4 @@
-// The two axes are the loops; what lies behind both is copied as a whole.
+// Loops over the sequence and batch axes; the axes behind both are copied as one block.
 #include "kernels/layout/reverse_sequence.h"
 
 #include <algorithm>
@@ -26,10 +26,10 @@ template <class T, class F> void with_copy(std::int64_t n, const F& f) {
 
 }   // namespace
 
-void reverse_first(const Tensor& x, std::span<const std::int64_t> lengths, int sequence_axis, int batch_axis,
-                   Tensor& y) {
+void reverse_sequence(const Tensor& x, std::span<const std::int64_t> lengths, int sequence_axis,
+                      int batch_axis, Tensor& y) {
   if (y.size() == 0) return;
-  const AroundAxis outer(x.shape(), std::min(sequence_axis, batch_axis)),
+  const AxisView outer(x.shape(), std::min(sequence_axis, batch_axis)),
       inner(x.shape(), std::max(sequence_axis, batch_axis));
   const std::int64_t between = inner.before / outer.before / outer.extent, n = inner.extent,
                      size = inner.after;
@@ -38,14 +38,14 @@ void reverse_first(const Tensor& x, std::span<const std::int64_t> lengths, int s
     with_copy<T>(size, [&](auto copy) {
       parallel_for(inner.before, cut_of(kCut, n * size), [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t row = begin; row < end; ++row) {
-          const std::int64_t at = row / between % outer.extent;   // along the outer one of both
+          const std::int64_t at = row / between % outer.extent;   // the index along the outer of the two axes
           const T* from = elements<T>(x) + row * n * size;
           T* to = elements<T>(y) + row * n * size;
           if (batch_axis < sequence_axis) {
-            const std::int64_t turned = length(at);
-            for (std::int64_t i = 0; i < turned; ++i)
-              copy(from + (turned - 1 - i) * size, to + i * size);
-            std::copy(from + turned * size, from + n * size, to + turned * size);
+            const std::int64_t reversed = length(at);
+            for (std::int64_t i = 0; i < reversed; ++i)
+              copy(from + (reversed - 1 - i) * size, to + i * size);
+            std::copy(from + reversed * size, from + n * size, to + reversed * size);
           } else {
             for (std::int64_t b = 0; b < n; ++b) {
               const std::int64_t away = at < length(b) ? length(b) - 1 - 2 * at : 0;

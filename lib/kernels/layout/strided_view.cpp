@@ -1,4 +1,4 @@
-// Where elements lie, by their tensor's shape.
+// Builds strided views from shapes.
 #include "kernels/layout/strided_view.h"
 
 #include <array>
@@ -6,12 +6,12 @@
 namespace tapedeck::kernels {
 namespace {
 
-// How far a step along each axis goes in row-major order.
+// Row-major strides of a shape.
 class Strides {
  public:
   explicit Strides(const Shape& shape) {
     std::int64_t step = 1;
-    for (int d = shape.ndim(); d-- > 0; step = times(step, shape[d]))
+    for (int d = shape.ndim(); d-- > 0; step = wrapping_mul(step, shape[d]))
       steps_[static_cast<std::size_t>(d)] = step;
   }
   std::int64_t operator[](int axis) const { return steps_[static_cast<std::size_t>(axis)]; }
@@ -20,51 +20,51 @@ class Strides {
   std::array<std::int64_t, Shape::kMaxRank> steps_;
 };
 
-template <class F> Places part_by(const Shape& x, const Shape& begin, const Shape& size, F stride) {
+template <class F> StridedView sliced_by(const Shape& x, const Shape& begin, const Shape& size, F stride) {
   const Strides strides(x);
-  std::int64_t first = 0;
+  std::int64_t offset = 0;
   for (int d = 0; d < x.ndim(); ++d)
-    first = plus(first, times(begin[d], strides[d]));
-  Places places(first);
+    offset = wrapping_add(offset, wrapping_mul(begin[d], strides[d]));
+  StridedView view(offset);
   for (int d = 0; d < x.ndim(); ++d)
-    places.append(size[d], times(stride(d), strides[d]));
-  return places;
+    view.append(size[d], wrapping_mul(stride(d), strides[d]));
+  return view;
 }
 
 }   // namespace
 
-Places permuted(const Shape& x, std::span<const std::int8_t> perm) {
+StridedView permuted(const Shape& x, std::span<const std::int8_t> perm) {
   const Strides strides(x);
-  Places places;
+  StridedView view;
   for (const int axis : perm)
-    places.append(x[axis], strides[axis]);
-  return places;
+    view.append(x[axis], strides[axis]);
+  return view;
 }
 
-Places broadcast(const Shape& x, const Shape& y) {
+StridedView broadcast(const Shape& x, const Shape& y) {
   const Strides strides(x);
   const int extra = y.ndim() - x.ndim();
-  Places places;
+  StridedView view;
   for (int d = 0; d < y.ndim(); ++d)
-    places.append(y[d], d < extra || x[d - extra] == 1 ? 0 : strides[d - extra]);
-  return places;
+    view.append(y[d], d < extra || x[d - extra] == 1 ? 0 : strides[d - extra]);
+  return view;
 }
 
-Places tiled(const Shape& x, const Shape& reps) {
+StridedView tiled(const Shape& x, const Shape& reps) {
   const Strides strides(x);
-  Places places;
+  StridedView view;
   for (int d = 0; d < x.ndim(); ++d) {
-    places.append(reps[d], 0);
-    places.append(x[d], strides[d]);
+    view.append(reps[d], 0);
+    view.append(x[d], strides[d]);
   }
-  return places;
+  return view;
 }
 
-Places part(const Shape& x, const Shape& begin, const Shape& size, const Shape& stride) {
-  return part_by(x, begin, size, [&](int d) { return stride[d]; });
+StridedView sliced(const Shape& x, const Shape& begin, const Shape& size, const Shape& stride) {
+  return sliced_by(x, begin, size, [&](int d) { return stride[d]; });
 }
-Places part(const Shape& x, const Shape& begin, const Shape& size) {
-  return part_by(x, begin, size, [](int) { return std::int64_t{1}; });
+StridedView sliced(const Shape& x, const Shape& begin, const Shape& size) {
+  return sliced_by(x, begin, size, [](int) { return std::int64_t{1}; });
 }
 
 }   // namespace tapedeck::kernels

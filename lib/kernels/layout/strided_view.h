@@ -1,5 +1,5 @@
-// Where elements lie. In: shapes, and how an op goes along their axes. Out: a place in one tensor for each
-// element of another.
+// StridedView: which elements of one tensor correspond to the elements of another, in row-major order. Built
+// from shapes; copy.h moves elements through it.
 #pragma once
 #include <span>
 
@@ -7,66 +7,64 @@
 
 namespace tapedeck::kernels {
 
-// Steps and offsets wrap around where a tensor is empty although its extents are huge; nothing is read there.
-constexpr std::int64_t times(std::int64_t a, std::int64_t b) {
+// Strides and offsets may overflow for empty tensors of huge extents; they wrap, and nothing is read there.
+constexpr std::int64_t wrapping_mul(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
 }
-constexpr std::int64_t plus(std::int64_t a, std::int64_t b) {
+constexpr std::int64_t wrapping_add(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }
 
-/// Places in a tensor's memory, in the order of another tensor's elements: the first, and along each axis how
-/// many there are and how far one step goes. Axes of one entry are left out, and axes that continue each
-/// other are one.
-class Places {
+/// Elements of a tensor in the order of another tensor's elements: an offset, and an extent and a stride for
+/// each axis. Axes of extent 1 are dropped; axes that are contiguous with each other are merged.
+class StridedView {
  public:
   struct Axis {
-    std::int64_t extent, step;
+    std::int64_t extent, stride;
   };
 
-  explicit Places(std::int64_t first = 0) : first_(first) {}
-  /// Another axis, inside those before it.
-  void append(std::int64_t extent, std::int64_t step) {
+  explicit StridedView(std::int64_t offset = 0) : offset_(offset) {}
+  /// Appends an axis inside the present ones.
+  void append(std::int64_t extent, std::int64_t stride) {
     if (extent == 1) return;
-    if (ndim_ && axes_[ndim_ - 1].step == times(step, extent))
-      axes_[ndim_ - 1] = {times(axes_[ndim_ - 1].extent, extent), step};
+    if (ndim_ && axes_[ndim_ - 1].stride == wrapping_mul(stride, extent))
+      axes_[ndim_ - 1] = {wrapping_mul(axes_[ndim_ - 1].extent, extent), stride};
     else
-      axes_[ndim_++] = {extent, step};
+      axes_[ndim_++] = {extent, stride};
   }
 
-  std::int64_t first() const { return first_; }
+  std::int64_t offset() const { return offset_; }
   std::size_t ndim() const { return ndim_; }
   const Axis& operator[](std::size_t d) const { return axes_[d]; }
-  /// Whether they follow each other, so that the part of memory that they are need not be copied.
-  bool contiguous() const { return ndim_ == 0 || (ndim_ == 1 && axes_[0].step == 1); }
+  /// Whether the elements are contiguous, so that memory can be shared instead of copied.
+  bool contiguous() const { return ndim_ == 0 || (ndim_ == 1 && axes_[0].stride == 1); }
 
  private:
-  std::int64_t first_;
+  std::int64_t offset_;
   std::size_t ndim_ = 0;
-  Axis axes_[2 * Shape::kMaxRank];   // with repetition there are two for each of a tensor's
+  Axis axes_[2 * Shape::kMaxRank];   // tiling needs two per axis of a tensor
 };
 
-/// A tensor seen around an axis, or around several as if they were one: the elements before, along and after
-/// it.
-struct AroundAxis {
+/// A tensor seen as [before, extent, after] around one axis, or around several adjacent axes merged into one.
+struct AxisView {
   std::int64_t before = 1, extent = 1, after = 1;
-  AroundAxis(const Shape& shape, int axis, int axes = 1) {
+  AxisView(const Shape& shape, int axis, int axes = 1) {
     for (int d = 0; d < shape.ndim(); ++d) {
       std::int64_t& n = d < axis ? before : d < axis + axes ? extent : after;
-      n = times(n, shape[d]);
+      n = wrapping_mul(n, shape[d]);
     }
   }
 };
 
-/// The elements of x with its axes in another order: axis d is axis perm[d] of x.
-Places permuted(const Shape& x, std::span<const std::int8_t> perm);
-/// The elements of x, repeated along the axes of y that x does not have or where its extent is 1.
-Places broadcast(const Shape& x, const Shape& y);
-/// reps[d] times the elements along axis d of x, one after the other.
-Places tiled(const Shape& x, const Shape& reps);
-/// Of axis d of x: size[d] elements from begin[d] on, stride[d] apart.
-Places part(const Shape& x, const Shape& begin, const Shape& size, const Shape& stride);
+/// x with permuted axes: axis d is axis perm[d] of x.
+StridedView permuted(const Shape& x, std::span<const std::int8_t> perm);
+/// x broadcast to shape y.
+StridedView broadcast(const Shape& x, const Shape& y);
+/// x tiled reps[d] times along axis d.
+StridedView tiled(const Shape& x, const Shape& reps);
+/// A slice: size[d] elements of axis d from begin[d] on, stride[d] apart.
+StridedView sliced(const Shape& x, const Shape& begin, const Shape& size, const Shape& stride);
 /// The same with strides of 1.
-Places part(const Shape& x, const Shape& begin, const Shape& size);
+StridedView sliced(const Shape& x, const Shape& begin, const Shape& size);
 
 }   // namespace tapedeck::kernels

@@ -1,6 +1,6 @@
-// Discrete Fourier transforms. Those of lengths with large prime factors become a convolution, of a length of
-// small factors (Bluestein, "A linear filtering approach to the computation of the discrete Fourier
-// transform", 1970).
+// Discrete Fourier transforms. Lengths with small prime factors go to MixedRadix; others become a convolution
+// whose length has small factors (Bluestein, "A linear filtering approach to the computation of the discrete
+// Fourier transform", 1970).
 #include "kernels/linalg/fft.h"
 
 #include <algorithm>
@@ -18,39 +18,39 @@ namespace tapedeck::kernels {
 namespace {
 
 constexpr Cut kCut = {1 << 11, 1 << 13};         // of elements
-constexpr std::int64_t kBlock = 8;               // lines that are not contiguous are copied by so many
-constexpr std::int64_t kLargestKept = 1 << 18;   // longer plans are made for each call
+constexpr std::int64_t kBlock = 8;               // strided lines that are copied at once
+constexpr std::int64_t kLargestKept = 1 << 18;   // longer plans are not cached
 
-/// The smallest 2ᵏ or 3 · 2ᵏ from n on.
-std::int64_t convenient(std::int64_t n) {
+/// The smallest 2ᵏ or 3 · 2ᵏ that is at least n.
+std::int64_t smooth_length(std::int64_t n) {
   std::int64_t power = 1;
   while (power < n)
     power *= 2;
   return power >= 4 && power / 4 * 3 >= n ? power / 4 * 3 : power;
 }
 
-/// All that transforms of one length and direction share.
+/// The precomputed tables of a transform of one length and direction.
 template <class T> class Plan {
  public:
-  /// With turns: exp(-πi k / n) for k from 0 to n, conjugated where inverse, for the transform of 2 n real
-  /// numbers.
-  Plan(std::int64_t n, bool inverse, bool with_turns)
+  /// with_twiddles: also makes exp(-πi k / n) for k from 0 to n (conjugated if inverse), which the transforms
+  /// of 2 n real numbers need.
+  Plan(std::int64_t n, bool inverse, bool with_twiddles)
       : n_(n),
         inverse_(inverse),
         direct_(MixedRadix<T>::takes(n)),
-        forth_(direct_ ? n : convenient(2 * n - 1), direct_ && inverse),
-        back_(direct_ ? 1 : convenient(2 * n - 1), true) {
-    if (with_turns)
+        forth_(direct_ ? n : smooth_length(2 * n - 1), direct_ && inverse),
+        back_(direct_ ? 1 : smooth_length(2 * n - 1), true) {
+    if (with_twiddles)
       for (std::int64_t k = 0; k <= n; ++k)
-        turns_.push_back(turn<T>(k, 2 * n, inverse));
+        twiddles_.push_back(root_of_unity<T>(k, 2 * n, inverse));
     if (direct_) return;
     // jk = (j² + k² - (k - j)²) / 2, and exp(-πi j² / n) repeats with j² modulo 2 n.
-    const std::int64_t m = convenient(2 * n - 1);
+    const std::int64_t m = smooth_length(2 * n - 1);
     Numbers<T> filter(size(m));
     chirp_.resize(size(n));
     std::int64_t square = 0;
     for (std::int64_t j = 0; j < n; square = (square + 2 * j + 1) % (2 * n), ++j) {
-      chirp_[size(j)] = turn<T>(square, 2 * n, inverse);
+      chirp_[size(j)] = root_of_unity<T>(square, 2 * n, inverse);
       filter[size(j)] = filter[size((m - j) % m)] = std::conj(chirp_[size(j)]) / static_cast<T>(m);
     }
     spectrum_.resize(size(m));
@@ -59,7 +59,7 @@ template <class T> class Plan {
 
   std::int64_t scratch() const { return direct_ ? 0 : 2 * static_cast<std::int64_t>(spectrum_.size()); }
 
-  /// y is not x. There are scratch() numbers at `scratch`.
+  /// y must not be x. `scratch` has scratch() elements.
   void run(const std::complex<T>* x, std::complex<T>* y, std::complex<T>* scratch) const {
     if (direct_) return forth_.run(x, y);
     const std::size_t n = size(n_), m = spectrum_.size();
@@ -75,11 +75,11 @@ template <class T> class Plan {
       y[k] = product(a[k], chirp_[k]);
   }
 
-  bool is(std::int64_t n, bool inverse, bool with_turns) const {
-    return n_ == n && inverse_ == inverse && turns_.empty() == !with_turns;
+  bool is(std::int64_t n, bool inverse, bool with_twiddles) const {
+    return n_ == n && inverse_ == inverse && twiddles_.empty() == !with_twiddles;
   }
   std::int64_t n() const { return n_; }
-  const Numbers<T>& turns() const { return turns_; }
+  const Numbers<T>& twiddles() const { return twiddles_; }
 
  private:
   static std::size_t size(std::int64_t n) { return static_cast<std::size_t>(n); }
@@ -87,20 +87,20 @@ template <class T> class Plan {
   std::int64_t n_;
   bool inverse_, direct_;
   MixedRadix<T> forth_, back_;
-  Numbers<T> turns_, chirp_, spectrum_;
+  Numbers<T> twiddles_, chirp_, spectrum_;
 };
 
-/// The plan for n, from the last ones that this thread has used.
+/// A plan, from the thread's cache of recent ones.
 template <class T>
-std::shared_ptr<const Plan<T>> plan_of(std::int64_t n, bool inverse, bool with_turns = false) {
+std::shared_ptr<const Plan<T>> plan_of(std::int64_t n, bool inverse, bool with_twiddles = false) {
   static thread_local std::array<std::shared_ptr<const Plan<T>>, 8> kept;
   const auto found = std::find_if(kept.begin(), kept.end(),
-                                  [=](const auto& p) { return p && p->is(n, inverse, with_turns); });
+                                  [=](const auto& p) { return p && p->is(n, inverse, with_twiddles); });
   if (found != kept.end()) {
     std::rotate(kept.begin(), found, found + 1);
     return kept[0];
   }
-  auto plan = std::make_shared<const Plan<T>>(n, inverse, with_turns);
+  auto plan = std::make_shared<const Plan<T>>(n, inverse, with_twiddles);
   if (n <= kLargestKept) {
     std::rotate(kept.begin(), kept.end() - 1, kept.end());
     kept[0] = plan;
@@ -108,8 +108,8 @@ std::shared_ptr<const Plan<T>> plan_of(std::int64_t n, bool inverse, bool with_t
   return plan;
 }
 
-/// Calls f(plan, scratch, begin, end) for pieces of `count` lines on the threads; scratch has `extra`
-/// numbers, and behind them what the plan needs.
+/// Calls f(plan, scratch, begin, end) in parallel for ranges of `count` lines. Scratch has `extra` elements,
+/// followed by those that the plan needs.
 template <class T, class F>
 void for_lines(const Plan<T>& plan, std::int64_t count, std::int64_t extra, const F& f) {
   parallel_for(count, cut_of(kCut, plan.n()), [&](std::int64_t begin, std::int64_t end) {
@@ -158,16 +158,16 @@ void fft(const std::complex<T>* x, const Lines& lines, bool inverse, T scale, st
             });
 }
 
-// An even number of reals are the real and imaginary parts of half as many numbers z, and with Z = fft(z), m
-// = n / 2, the transform is (Z[k] + conj Z[m - k]) / 2 - i exp(-2πi k / n) (Z[k] - conj Z[m - k]) / 2.
+// Even n: pack the real numbers as the real and imaginary parts of m = n / 2 complex numbers z. With Z =
+// fft(z), the result is (Z[k] + conj Z[m - k]) / 2 - i exp(-2πi k / n) (Z[k] - conj Z[m - k]) / 2.
 template <class T> void rfft(const T* x, std::int64_t rows, std::int64_t n, std::complex<T>* y) {
   if (rows * n == 0) return;
   const bool even = n % 2 == 0;
   const std::int64_t m = even ? n / 2 : n, outputs = n / 2 + 1;
   const auto shared_plan = plan_of<T>(m, false, even);
   for_lines(*shared_plan, rows, 2 * m,
-            [=, turns = shared_plan->turns().data()](const Plan<T>& plan, std::complex<T>* scratch,
-                                                     std::int64_t begin, std::int64_t end) {
+            [=, twiddles = shared_plan->twiddles().data()](const Plan<T>& plan, std::complex<T>* scratch,
+                                                           std::int64_t begin, std::int64_t end) {
               std::complex<T>*z = scratch, *transform = scratch + m, *further = transform + m;
               for (std::int64_t r = begin; r < end; ++r) {
                 const T* row = x + r * n;
@@ -180,7 +180,7 @@ template <class T> void rfft(const T* x, std::int64_t rows, std::int64_t n, std:
                 else
                   for (std::int64_t k = 0; k <= m; ++k) {
                     const std::complex<T> a = transform[k % m], b = std::conj(transform[(m - k) % m]),
-                                          odd = product(turns[k], a - b);
+                                          odd = product(twiddles[k], a - b);
                     out[k] = {(a.real() + b.real() + odd.imag()) / 2, (a.imag() + b.imag() - odd.real()) / 2};
                   }
               }
@@ -193,8 +193,8 @@ template <class T> void irfft(const std::complex<T>* x, std::int64_t rows, std::
   const std::int64_t m = even ? n / 2 : n, inputs = n / 2 + 1;
   const auto shared_plan = plan_of<T>(m, true, even);
   for_lines(*shared_plan, rows, 2 * m,
-            [=, turns = shared_plan->turns().data()](const Plan<T>& plan, std::complex<T>* scratch,
-                                                     std::int64_t begin, std::int64_t end) {
+            [=, twiddles = shared_plan->twiddles().data()](const Plan<T>& plan, std::complex<T>* scratch,
+                                                           std::int64_t begin, std::int64_t end) {
               std::complex<T>*z = scratch, *transform = scratch + m, *further = transform + m;
               const T scale = 1 / static_cast<T>(n);
               for (std::int64_t r = begin; r < end; ++r) {
@@ -206,7 +206,7 @@ template <class T> void irfft(const std::complex<T>* x, std::int64_t rows, std::
                 if (even)
                   for (std::int64_t k = 0; k < m; ++k) {
                     const std::complex<T> a = entry(k), b = std::conj(entry(m - k)),
-                                          odd = product(turns[k], a - b);
+                                          odd = product(twiddles[k], a - b);
                     z[k] = {a.real() + b.real() - odd.imag(), a.imag() + b.imag() + odd.real()};
                   }
                 else

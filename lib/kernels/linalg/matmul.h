@@ -1,5 +1,5 @@
-// Matrix products. In: a and b, of one dtype, f32 or f64; each may be read transposed. Out: y, the products
-// over the last two axes, where the axes before them are broadcast.
+// Batched matrix products over the last two axes, of f32, f64, c64 or c128; the axes before them broadcast.
+// Each operand may be read transposed.
 #pragma once
 #include "tapedeck/ops/matmul.h"
 

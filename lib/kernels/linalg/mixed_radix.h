@@ -1,6 +1,6 @@
-// Fourier transforms of lengths whose prime factors are small, by Cooley and Tukey's decimation in time: the
-// transforms of every p-th number are made one behind the other and then combined, in vectors of neighbouring
-// numbers.
+// Mixed-radix FFT for lengths with small prime factors, by Cooley and Tukey's decimation in time: the
+// transforms of every p-th element are computed one after the other, then combined in vectors of neighbouring
+// elements.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -14,15 +14,15 @@ namespace tapedeck::kernels {
 
 template <class T> using Numbers = std::vector<std::complex<T>>;
 
-/// exp(-2πi k / n), for 0 <= k < n; conjugated where inverse.
-template <class T> std::complex<T> turn(std::int64_t k, std::int64_t n, bool inverse) {
+/// exp(-2πi k / n) for 0 <= k < n; conjugated if inverse.
+template <class T> std::complex<T> root_of_unity(std::int64_t k, std::int64_t n, bool inverse) {
   const double angle =
       (inverse ? 6.283185307179586 : -6.283185307179586) * static_cast<double>(k) / static_cast<double>(n);
   return {static_cast<T>(std::cos(angle)), static_cast<T>(std::sin(angle))};
 }
 
-/// n complex numbers side by side.
-template <class T, int n> struct Neighbours {
+/// A SIMD vector of n complex numbers.
+template <class T, int n> struct ComplexLanes {
   using V [[gnu::vector_size(2 * n * sizeof(T))]] = T;
 
   static V load(const std::complex<T>* p) {
@@ -60,9 +60,9 @@ template <class T, int n> struct Neighbours {
 
 template <class T> class MixedRadix {
  public:
-  static constexpr int kLargestFactor = 23;   // a prime factor costs half as many operations a number
+  static constexpr int kLargestFactor = 23;   // a prime factor p costs about p / 2 operations per element
 
-  /// Whether n has no other prime factors.
+  /// Whether all prime factors of n are at most kLargestFactor.
   static bool takes(std::int64_t n) {
     for (int p = 2; p <= kLargestFactor; ++p)
       while (n % p == 0)
@@ -77,10 +77,10 @@ template <class T> class MixedRadix {
       Level level{p, m, {}, {}, {}};
       for (int q = 1; q < p && m > 1; ++q)
         for (std::int64_t k = 0; k < m; ++k)
-          level.turns.push_back(turn<T>(q * k, p * m, inverse));
+          level.twiddles.push_back(root_of_unity<T>(q * k, p * m, inverse));
       for (int q = 0; q < p; ++q)
-        level.cosines.push_back(turn<T>(q, p, true).real()),
-            level.sines.push_back(turn<T>(q, p, true).imag());
+        level.cosines.push_back(root_of_unity<T>(q, p, true).real()),
+            level.sines.push_back(root_of_unity<T>(q, p, true).imag());
       levels_.push_back(std::move(level));
       if (m == 1) break;
       std::vector<std::int64_t> starts;
@@ -93,7 +93,7 @@ template <class T> class MixedRadix {
     stride_ = stride;
   }
 
-  /// Of n numbers; y is not x.
+  /// Transforms n elements. y must not be x.
   void run(const std::complex<T>* x, std::complex<T>* y) const {
     if (levels_.empty())
       *y = *x;
@@ -104,14 +104,14 @@ template <class T> class MixedRadix {
  private:
   struct Level {
     int radix;
-    std::int64_t m;     // numbers in each transform that is combined
-    Numbers<T> turns;   // of the second and further ones, before they are combined
+    std::int64_t m;        // length of the transforms that are combined
+    Numbers<T> twiddles;   // twiddle factors of all inputs but the first
     std::vector<T> cosines, sines;
 
     std::int64_t size() const { return radix * m; }
   };
 
-  // From the outside in: what is combined last has the longest rows.
+  // From the last combination to the first; the last one gets the longest rows.
   static std::vector<int> radices(std::int64_t n) {
     std::vector<int> p;
     for (int odd = 3; odd <= kLargestFactor; odd += 2)
@@ -126,8 +126,8 @@ template <class T> class MixedRadix {
     return p;
   }
 
-  // The transforms of levels from `depth` on that lie at y + first. What does not fit into a cache is made
-  // part by part.
+  // The transforms of levels from `depth` on, at y + first. What does not fit into the cache is computed part
+  // by part.
   void run(std::size_t depth, std::int64_t first, const std::complex<T>* x, std::complex<T>* y) const {
     constexpr std::int64_t kCached = 1 << 11;
     const Level& level = levels_[depth];
@@ -142,7 +142,7 @@ template <class T> class MixedRadix {
       combine(levels_[d], y + first, level.size());
   }
 
-  // f<p>(), where 0 stands for any p.
+  // Calls f<p>(), with p = 0 for radices without a specialization.
   template <class F> static void by_radix(int radix, const F& f) {
     switch (radix) {
       case 2:
@@ -160,10 +160,10 @@ template <class T> class MixedRadix {
     }
   }
 
-  // The innermost transforms, of single numbers that lie a stride apart.
+  // The innermost transforms, of single elements that lie stride_ apart.
   void combine_first(std::int64_t begin, std::int64_t end, const std::complex<T>* x,
                      std::complex<T>* y) const {
-    using N = Neighbours<T, 1>;
+    using N = ComplexLanes<T, 1>;
     const Level& level = levels_.back();
     by_radix(level.radix, [&]<int p>() {
       for (std::int64_t at = begin; at < end; at += level.radix) {
@@ -192,14 +192,14 @@ template <class T> class MixedRadix {
     });
   }
   template <int p, int n> void combine_from(const Level& level, std::int64_t k, std::complex<T>* y) const {
-    using N = Neighbours<T, n>;
+    using N = ComplexLanes<T, n>;
     const int radix = p ? p : level.radix;
     const std::int64_t m = level.m;
     for (; k + n <= m; k += n) {
       typename N::V t[p ? p : kLargestFactor];
       t[0] = N::load(y + k);
       for (int q = 1; q < radix; ++q)
-        t[q] = N::product(N::load(y + q * m + k), N::load(level.turns.data() + (q - 1) * m + k));
+        t[q] = N::product(N::load(y + q * m + k), N::load(level.twiddles.data() + (q - 1) * m + k));
       transform<p, N>(level, t);
       for (int q = 0; q < radix; ++q)
         N::store(y + q * m + k, t[q]);
@@ -208,24 +208,24 @@ template <class T> class MixedRadix {
       if (k < m) combine_from<p, n / 2>(level, k, y);
   }
 
-  // The transform of t[0], t[1], …, number by number.
+  // The transform of t[0], t[1], …, in each lane.
   template <int p, class N> void transform(const Level& level, typename N::V* t) const {
     using V = typename N::V;
     const V sign = inverse_ ? N::alternating(-1, 1) : N::alternating(1, -1);
-    const auto turned = [&](const V& v) { return N::swapped(v) * sign; };   // by a right angle
+    const auto rotated = [&](const V& v) { return N::swapped(v) * sign; };   // by a right angle
     if constexpr (p == 2) {
       const V a = t[0], b = t[1];
       t[0] = a + b, t[1] = a - b;
     } else if constexpr (p == 4) {
-      const V a = t[0] + t[2], b = t[0] - t[2], c = t[1] + t[3], d = turned(t[1] - t[3]);
+      const V a = t[0] + t[2], b = t[0] - t[2], c = t[1] + t[3], d = rotated(t[1] - t[3]);
       t[0] = a + c, t[1] = b + d, t[2] = a - c, t[3] = b - d;
     } else {
-      // Numbers at q and p - q are turned by opposite angles.
+      // Elements q and p - q rotate by opposite angles.
       const int radix = p ? p : level.radix, half = radix / 2;
       V even[(p ? p : kLargestFactor) / 2], odd[(p ? p : kLargestFactor) / 2];
       const V first = t[0];
       for (int q = 1; q <= half; ++q) {
-        even[q - 1] = t[q] + t[radix - q], odd[q - 1] = turned(t[q] - t[radix - q]);
+        even[q - 1] = t[q] + t[radix - q], odd[q - 1] = rotated(t[q] - t[radix - q]);
         t[0] += even[q - 1];
       }
       for (int j = 1; j <= half; ++j) {
@@ -241,8 +241,8 @@ template <class T> class MixedRadix {
 
   bool inverse_;
   std::vector<Level> levels_;
-  std::vector<std::int64_t> starts_{
-      0};   // where the innermost transforms begin, in the order in which they lie in y
+  // Where the innermost transforms read x, in the order of their results in y.
+  std::vector<std::int64_t> starts_{0};
   std::int64_t stride_ = 1;
 };
 

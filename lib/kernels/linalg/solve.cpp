@@ -1,4 +1,5 @@
-// Linear equations by LAPACK: all matrices are factored, then all solved, each on one thread.
+// Linear systems, inverses and determinants by LAPACK, each matrix on one thread. Solves factor all matrices
+// first, then solve all systems.
 #include "kernels/linalg/solve.h"
 
 #include "core/storage.h"
@@ -9,20 +10,19 @@
 namespace tapedeck::kernels {
 namespace {
 
-// f(factors, i) for each matrix of x, with factors of its own and whether there is a pivot of 0.
+// Calls f(factors, i, whether a pivot is 0) for each matrix i of x.
 template <class T, class F> void with_factors(const Tensor& x, const F& f) {
   const std::int64_t n = extent(x, 1);
   for_each_matrix(matrices(x), n * n * n / 3, [&](std::int64_t i) {
     CachedVector<T> a(elements<T>(x) + i * n * n, elements<T>(x) + (i + 1) * n * n);
     CachedVector<lapack::Int> pivots(static_cast<std::size_t>(n));
-    const Factors<T> factors{a.data(), pivots.data(), n};
-    f(factors, i, n > 0 && factors.make() != 0);
+    const LuFactors<T> factors{a.data(), pivots.data(), n};
+    f(factors, i, n > 0 && factors.factor() != 0);
     return 0;
   });
 }
 
-// The symmetric part, of complex matrices the Hermitian one, by blocks, since one of the two factors is read
-// by columns.
+// The symmetric (for complex matrices, Hermitian) part of x, in blocks, since one operand is read by columns.
 template <class T> void symmetric_part(const T* x, std::int64_t n, T* y) {
   constexpr std::int64_t block = 32;
   for (std::int64_t top = 0; top < n; top += block)
@@ -40,10 +40,10 @@ template <class T> Failure solve_by_factors(const Tensor& a, const Tensor& b, bo
   CachedVector<T> factors(elements<T>(a), elements<T>(a) + a.size());
   CachedVector<lapack::Int> pivots(static_cast<std::size_t>(systems * n));
   const auto factors_of = [&](std::int64_t i) {
-    return Factors<T>{factors.data() + i * n * n, pivots.data() + i * n, n};
+    return LuFactors<T>{factors.data() + i * n * n, pivots.data() + i * n, n};
   };
   if (const Failure failure =
-          for_each_matrix(systems, n * n * n / 3, [&](std::int64_t i) { return factors_of(i).make(); }))
+          for_each_matrix(systems, n * n * n / 3, [&](std::int64_t i) { return factors_of(i).factor(); }))
     return failure;
   if (m == 0) return {};
   return for_each_matrix(matrices(y), n * n * m, [&](std::int64_t i) {
@@ -73,7 +73,7 @@ Failure solve_by_triangle(const Tensor& a, const Tensor& b, bool lower, bool tra
   });
 }
 
-// L and U of x itself: LAPACK gets the matrix with its columns in order.
+// L and U of x itself, not of its transpose: LAPACK gets a column-major copy.
 template <class T>
 void lu_of_rows(const T* x, std::int64_t n, std::int64_t m, T* packed, std::int64_t* permutation) {
   for (std::int64_t i = 0; i < n; ++i)
@@ -123,8 +123,8 @@ Failure inv(const Tensor& x, Tensor& y) {
     return for_each_matrix(matrices(x), n * n * n, [&](std::int64_t i) -> std::int64_t {
       constexpr std::int64_t block = 64;
       CachedVector<lapack::Int> pivots(static_cast<std::size_t>(n));
-      const Factors<T> factors{elements<T>(y) + i * n * n, pivots.data(), n};
-      if (const std::int64_t info = factors.make()) return info;
+      const LuFactors<T> factors{elements<T>(y) + i * n * n, pivots.data(), n};
+      if (const std::int64_t info = factors.factor()) return info;
       if (factors.not_finite()) return 0;
       CachedVector<T> work(static_cast<std::size_t>(n * block));
       return lapack::getri(
@@ -137,7 +137,7 @@ Failure inv(const Tensor& x, Tensor& y) {
 void det(const Tensor& x, Tensor& y) {
   visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);
-    with_factors<T>(x, [&](const Factors<T>& factors, std::int64_t i, bool singular) {
+    with_factors<T>(x, [&](const LuFactors<T>& factors, std::int64_t i, bool singular) {
       T product = singular ? T(0) : factors.odd() ? T(-1) : T(1);
       for (std::int64_t k = 0; k < factors.n && !singular; ++k)
         product *= factors.pivot(k);
@@ -150,7 +150,7 @@ void slogdet(const Tensor& x, Tensor& sign, Tensor& log_abs) {
   visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);
     using Real = lapack::Magnitude<T>;
-    with_factors<T>(x, [&](const Factors<T>& factors, std::int64_t i, bool singular) {
+    with_factors<T>(x, [&](const LuFactors<T>& factors, std::int64_t i, bool singular) {
       Real total = singular ? -std::numeric_limits<Real>::infinity() : Real(0);
       T s = singular ? T(0) : factors.odd() ? T(-1) : T(1);
       for (std::int64_t k = 0; k < factors.n && !singular; ++k) {

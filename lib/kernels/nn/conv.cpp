@@ -1,6 +1,6 @@
-// Convolutions as matrix products. What the window reads for an output position is a row of a matrix of
-// "columns", which is made piece by piece, small enough for the second cache, and multiplied by BLAS. A
-// window of one pixel reads x itself.
+// Convolutions as matrix products (im2col). What the window reads for one output position is a row of a
+// matrix, which is made in pieces that fit into the L2 cache and multiplied by BLAS. For a window of one
+// pixel the matrix is x itself.
 #include "kernels/nn/conv.h"
 
 #include <cstring>
@@ -15,15 +15,17 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr std::int64_t kPieceBytes = 1 << 18;   // of columns: a share of the second cache
-constexpr std::int64_t kPiecePositions = 192;   // at least, since BLAS rearranges the filters for every piece
-constexpr double kTask = 1 << 24;               // multiplications that are worth a thread
-constexpr std::int64_t kGrain = 1 << 16;        // elements to add up that are worth a thread
+constexpr std::int64_t kPieceBytes = 1 << 18;   // of a piece of the im2col matrix: a part of the L2 cache
+constexpr std::int64_t kPiecePositions =
+    192;                                   // least rows of a piece, since BLAS repacks the filters for each
+constexpr double kTask = 1 << 24;          // least multiplications per thread
+constexpr std::int64_t kGrain = 1 << 16;   // least elements to sum per thread
 
-// x with a whole vector to read behind its last element. Tensors in their handles have none.
-template <class T> class Readable {
+// x, readable by whole vectors past its last element. Tensors stored inside of their handles have no padding
+// and are copied.
+template <class T> class PaddedInput {
  public:
-  explicit Readable(const Tensor& x) : x_(elements<T>(x)) {
+  explicit PaddedInput(const Tensor& x) : x_(elements<T>(x)) {
     if (!x.handle()->buffer) x_ = std::copy_n(x_, x.size(), copy_) - x.size();
   }
   operator const T*() const { return x_; }
@@ -33,7 +35,7 @@ template <class T> class Readable {
   alignas(64) T copy_[2 * kGroup<T>] = {};
 };
 
-// The cells of the window that lie inside the image, for an output column.
+// For an output column: the window's cells inside of the image, and the pixel that the first of them reads.
 struct Inside {
   std::int64_t begin, end, pixel;
 };
@@ -43,15 +45,15 @@ template <class T> void add(const T* __restrict x, T* __restrict y, std::int64_t
     y[i] += x[i];
 }
 
-/// The columns matrices of a convolution, one for each group of channels; positions count through all images'
-/// outputs.
-template <class T> class Columns {
+/// The im2col matrices of a convolution, one per group of channels. Rows are output positions, counted
+/// through all images.
+template <class T> class Im2col {
  public:
-  explicit Columns(const Conv& c)
+  explicit Im2col(const Conv& c)
       : c_(c),
         channels_(c.in / c.groups),
-        direct_(c.window.planes.is_direct() && c.window.plane.rows.is_direct() &&
-                c.window.plane.columns.is_direct()),
+        is_view_(c.window.planes.is_identity() && c.window.plane.rows.is_identity() &&
+                 c.window.plane.columns.is_identity()),
         inside_(static_cast<std::size_t>(c.window.plane.columns.outputs)) {
     const WindowAxis& a = c.window.plane.columns;
     for (std::int64_t o = 0; o < a.outputs; ++o) {
@@ -60,31 +62,31 @@ template <class T> class Columns {
     }
   }
 
-  /// The matrix lies in x itself.
-  bool direct() const { return direct_; }
+  /// Whether the matrix is x itself.
+  bool is_view() const { return is_view_; }
   std::int64_t width() const { return c_.window.cells() * channels_; }
-  /// From one row of a matrix to the next.
-  std::int64_t step() const { return direct_ ? c_.in : width(); }
+  /// The distance between rows of a matrix.
+  std::int64_t step() const { return is_view_ ? c_.in : width(); }
   std::int64_t positions() const { return c_.images * c_.window.outputs(); }
-  /// Positions that are computed at once.
+  /// The number of rows in a piece.
   std::int64_t piece() const {
     return std::max(kPiecePositions, kPieceBytes / (std::max<std::int64_t>(width(), 1) *
                                                     static_cast<std::int64_t>(sizeof(T))));
   }
-  /// Room for a piece. Copies write whole vectors.
-  Room<T> room() const {
-    return direct_ ? nullptr : room_for<T>(std::min(piece(), positions()) * width() + kGroup<T>);
+  /// Scratch memory for a piece, with padding, since copies write whole vectors.
+  Scratch<T> scratch() const {
+    return is_view_ ? nullptr : scratch_for<T>(std::min(piece(), positions()) * width() + kGroup<T>);
   }
 
-  /// The rows [begin, end) of a group's matrix: in x, or made in the room.
-  const T* rows(const T* x, std::int64_t group, std::int64_t begin, std::int64_t end, T* room) const {
+  /// Rows [begin, end) of a group's matrix: a view of x, or computed into `scratch`.
+  const T* rows(const T* x, std::int64_t group, std::int64_t begin, std::int64_t end, T* scratch) const {
     x += group * channels_;
-    if (direct_) return x + begin * c_.in;
-    gather(x, begin, end, room);
-    return room;
+    if (is_view_) return x + begin * c_.in;
+    gather(x, begin, end, scratch);
+    return scratch;
   }
 
-  /// The adjoint, for the planes [plane_begin, plane_end) of the images.
+  /// The adjoint of rows(): adds columns to the planes [plane_begin, plane_end) of dx.
   void scatter_add(const T* columns, std::int64_t group, std::int64_t begin, std::int64_t end,
                    std::int64_t plane_begin, std::int64_t plane_end, T* dx) const {
     const WindowAxis& planes = c_.window.planes;
@@ -108,7 +110,8 @@ template <class T> class Columns {
   }
 
  private:
-  // Where the window of an output begins, and where one of its lines reads from there.
+  // The offset of an output's window in x, and of the first element that one of its lines reads relative to
+  // that.
   std::int64_t corner_of(std::int64_t image, std::int64_t i, std::int64_t j) const {
     const auto& [planes, plane] = c_.window;
     return ((image * planes.extent + planes.position(i, 0)) * plane.rows.extent + plane.rows.position(j, 0)) *
@@ -121,7 +124,7 @@ template <class T> class Columns {
            c_.in;
   }
 
-  // Calls f(image, output plane, output row, first output column, last + 1) for the lines of the positions
+  // Calls f(image, output plane, output row, first output column, last + 1) for the lines of positions
   // [begin, end).
   template <class F> void each_line(std::int64_t begin, std::int64_t end, const F& f) const {
     const std::int64_t n = c_.window.plane.columns.outputs, rows = c_.window.plane.rows.outputs,
@@ -157,7 +160,7 @@ template <class T> class Columns {
               });
   }
 
-  // Whole vectors, over what comes next in the columns.
+  // Copies and clears write whole vectors; what they write too much is overwritten next.
   static void copy(const T* x, T* columns, std::int64_t n) {
     for (std::int64_t i = 0; i < n; i += kWidth<T>)
       Batch<T>::load_unaligned(x + i).store_unaligned(columns + i);
@@ -167,7 +170,7 @@ template <class T> class Columns {
       Batch<T>(T(0)).store_unaligned(columns + i);
     return columns + n;
   }
-  // The cells of a line lie side by side in x.
+  // Whether the cells of a line are contiguous in x.
   bool in_one_run() const { return c_.window.plane.columns.dilation == 1 && c_.groups == 1; }
   std::int64_t cell_step() const { return c_.window.plane.columns.dilation * c_.in; }
 
@@ -189,12 +192,12 @@ template <class T> class Columns {
   }
 
   const Conv& c_;
-  std::int64_t channels_;   // of a group
-  bool direct_;
+  std::int64_t channels_;   // per group
+  bool is_view_;
   CachedVector<Inside> inside_;
 };
 
-// Calls f(begin, end) for the pieces of [begin, end).
+// Calls f(begin, end) for pieces of [begin, end).
 template <class F> void each_piece(std::int64_t begin, std::int64_t end, std::int64_t piece, const F& f) {
   for (std::int64_t p = begin; p < end; p += piece)
     f(p, std::min(p + piece, end));
@@ -206,20 +209,20 @@ std::int64_t at_least_one(double n) {
 }
 
 template <class T> void forward(const Conv& c, const T* x, const T* filters, T* y) {
-  const Columns<T> matrix(c);
+  const Im2col<T> matrix(c);
   const std::int64_t piece = matrix.piece(), pieces = (matrix.positions() + piece - 1) / piece,
                      out = c.out / c.groups;
   const OneBlasThread guard;
   parallel_for(pieces, at_least_one(kTask / (work_of_position(c) * static_cast<double>(piece))),
                [&](std::int64_t first, std::int64_t last) {
-                 const Room<T> room = matrix.room();
+                 const Scratch<T> scratch = matrix.scratch();
                  each_piece(first * piece, std::min(last * piece, matrix.positions()), piece,
                             [&](std::int64_t begin, std::int64_t end) {
                               for (std::int64_t g = 0; g < c.groups; ++g)
                                 gemm(Product<T>{.m = end - begin,
                                                 .n = out,
                                                 .k = matrix.width(),
-                                                .a = matrix.rows(x, g, begin, end, room.get()),
+                                                .a = matrix.rows(x, g, begin, end, scratch.get()),
                                                 .b = filters + g * out,
                                                 .y = y + begin * c.out + g * out,
                                                 .lda = matrix.step(),
@@ -229,16 +232,16 @@ template <class T> void forward(const Conv& c, const T* x, const T* filters, T* 
                });
 }
 
-// Adds the columns of all positions to the pixels that they were read from; columns(group, begin, end, room)
-// gives those of a piece.
+// Adds the im2col rows of all positions to the pixels that they were read from; columns(group, begin, end,
+// scratch) returns those of a piece.
 template <class T, class F>
-void scatter(const Columns<T>& matrix, const Conv& c, double work, double task, T* dx, const F& columns) {
+void scatter(const Im2col<T>& matrix, const Conv& c, double work, double task, T* dx, const F& columns) {
   const WindowAxis& planes = c.window.planes;
   const std::int64_t plane_outputs = c.window.plane.outputs(), outputs = c.window.outputs(),
                      plane = c.window.plane.pixels() * c.in;
   const RowTasks tasks(planes, c.images, work * static_cast<double>(outputs), task);
   parallel_for(tasks.count(), 1, [&](std::int64_t first, std::int64_t last) {
-    const Room<T> room = matrix.room();
+    const Scratch<T> scratch = matrix.scratch();
     for (std::int64_t i = first; i < last; ++i) {
       const RowTasks::Task t = tasks[i];
       std::int64_t begin = t.image_begin * outputs, end = t.image_end * outputs;
@@ -250,14 +253,14 @@ void scatter(const Columns<T>& matrix, const Conv& c, double work, double task, 
         std::fill_n(dx + (n * planes.extent + t.row_begin) * plane, (t.row_end - t.row_begin) * plane, T(0));
       each_piece(begin, end, matrix.piece(), [&](std::int64_t from, std::int64_t to) {
         for (std::int64_t g = 0; g < c.groups; ++g)
-          matrix.scatter_add(columns(g, from, to, room.get()), g, from, to, t.row_begin, t.row_end, dx);
+          matrix.scatter_add(columns(g, from, to, scratch.get()), g, from, to, t.row_begin, t.row_end, dx);
       });
     }
   });
 }
 
 template <class T> void input_gradient(const Conv& c, const T* dy, const T* filters, T* dx) {
-  const Columns<T> matrix(c);
+  const Im2col<T> matrix(c);
   const std::int64_t out = c.out / c.groups;
   const auto columns_of = [&](std::int64_t g, std::int64_t begin, std::int64_t end, T* columns) {
     gemm(Product<T>{.m = end - begin,
@@ -273,7 +276,7 @@ template <class T> void input_gradient(const Conv& c, const T* dy, const T* filt
     return columns;
   };
   const OneBlasThread guard;
-  if (!matrix.direct()) return scatter(matrix, c, work_of_position(c), kTask, dx, columns_of);
+  if (!matrix.is_view()) return scatter(matrix, c, work_of_position(c), kTask, dx, columns_of);
   const std::int64_t piece = std::max(matrix.piece(), at_least_one(kTask / work_of_position(c)));
   parallel_for(matrix.positions(), piece, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t g = 0; g < c.groups; ++g)
@@ -282,43 +285,43 @@ template <class T> void input_gradient(const Conv& c, const T* dy, const T* filt
 }
 
 template <class T> void gather(const Conv& c, const T* x, T* y) {
-  const Columns<T> matrix(c);
+  const Im2col<T> matrix(c);
   const std::int64_t k = matrix.width(), piece = matrix.piece();
-  if (matrix.direct()) return static_cast<void>(std::copy_n(x, matrix.positions() * k, y));
-  // By way of a piece of room, since vectors are written beyond its end.
+  if (matrix.is_view()) return static_cast<void>(std::copy_n(x, matrix.positions() * k, y));
+  // Goes through scratch memory, since gather writes whole vectors past the end.
   parallel_for((matrix.positions() + piece - 1) / piece, 1, [&](std::int64_t first, std::int64_t last) {
-    const Room<T> room = matrix.room();
+    const Scratch<T> scratch = matrix.scratch();
     each_piece(first * piece, std::min(last * piece, matrix.positions()), piece,
                [&](std::int64_t begin, std::int64_t end) {
-                 std::copy_n(matrix.rows(x, 0, begin, end, room.get()), (end - begin) * k, y + begin * k);
+                 std::copy_n(matrix.rows(x, 0, begin, end, scratch.get()), (end - begin) * k, y + begin * k);
                });
   });
 }
 
 template <class T> void filter_gradient(const Conv& c, const T* x, const T* dy, T* dfilters) {
-  const Columns<T> matrix(c);
+  const Im2col<T> matrix(c);
   const std::int64_t n = c.weights(), out = c.out / c.groups, piece = matrix.piece(),
                      pieces = (matrix.positions() + piece - 1) / piece;
-  // Each share adds up its pieces one after the other.
-  const std::int64_t most =
-      std::min({kShares, pieces,
-                at_least_one(static_cast<double>(kShareBytes) / (static_cast<double>(n) * sizeof(T)))});
+  // Each partial sum adds its pieces in order.
+  const std::int64_t most = std::min(
+      {kMaxPartialSums, pieces,
+       at_least_one(static_cast<double>(kMaxPartialSumBytes) / (static_cast<double>(n) * sizeof(T)))});
   const std::int64_t wanted = std::min(most, at_least_one(c.work() / (4 * kTask)));
-  const std::int64_t per_share = (pieces + wanted - 1) / wanted,
-                     shares = (pieces + per_share - 1) / per_share;
-  const Shares<T> sums(shares, n, dfilters);
+  const std::int64_t per_partial = (pieces + wanted - 1) / wanted,
+                     partials = (pieces + per_partial - 1) / per_partial;
+  const PartialSums<T> sums(partials, n, dfilters);
   const OneBlasThread guard;
-  parallel_for(shares, 1, [&](std::int64_t first, std::int64_t last) {
-    const Room<T> room = matrix.room();
+  parallel_for(partials, 1, [&](std::int64_t first, std::int64_t last) {
+    const Scratch<T> scratch = matrix.scratch();
     for (std::int64_t s = first; s < last; ++s) {
       bool add = false;
-      each_piece(s * per_share * piece, std::min((s + 1) * per_share * piece, matrix.positions()), piece,
+      each_piece(s * per_partial * piece, std::min((s + 1) * per_partial * piece, matrix.positions()), piece,
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t g = 0; g < c.groups; ++g)
                      gemm(Product<T>{.m = matrix.width(),
                                      .n = out,
                                      .k = end - begin,
-                                     .a = matrix.rows(x, g, begin, end, room.get()),
+                                     .a = matrix.rows(x, g, begin, end, scratch.get()),
                                      .b = dy + begin * c.out + g * out,
                                      .y = sums[s] + g * out,
                                      .a_transposed = true,
@@ -333,7 +336,7 @@ template <class T> void filter_gradient(const Conv& c, const T* x, const T* dy, 
   sums.add_up();
 }
 
-// An image is a volume whose planes have one row, so that work is cut between rows.
+// Treats an image as a volume whose planes have one row, so that work is cut between rows.
 Conv in_planes(Conv c) {
   if (c.window.planes == kOne) std::swap(c.window.planes, c.window.plane.rows);
   return c;
@@ -341,16 +344,16 @@ Conv in_planes(Conv c) {
 
 void fill_with_zeros(Tensor& y) { std::memset(y.raw(), 0, static_cast<std::size_t>(y.nbytes())); }
 
-// Whether there is anything to multiply.
+// Whether the matrix, or the product, is empty.
 bool no_columns(const Conv& c) { return c.images == 0 || c.in == 0 || c.window.outputs() == 0; }
 bool nothing(const Conv& c) { return no_columns(c) || c.out == 0; }
 
-// Whether a matrix of columns costs more than it saves: products of groups are narrow, and volumes have many
-// short lines.
-bool goes_direct(const Conv& c) { return c.groups > 1 || c.window.plane.rows != kOne; }
-// Few channels would leave vectors empty.
-bool goes_back_direct(const Conv& c) {
-  return c.window.has_strides_of_one() && (c.groups > 1 || (goes_direct(c) && c.in >= 8));
+// Whether im2col costs more than it saves: the products of groups are narrow, and windows of volumes have
+// many short lines.
+bool uses_grouped_conv(const Conv& c) { return c.groups > 1 || c.window.plane.rows != kOne; }
+// For the input gradient; few channels would leave vectors partly empty.
+bool gradient_uses_grouped_conv(const Conv& c) {
+  return c.window.has_strides_of_one() && (c.groups > 1 || (uses_grouped_conv(c) && c.in >= 8));
 }
 
 }   // namespace
@@ -361,10 +364,10 @@ void conv(const Conv& given, const Tensor& x, const Tensor& filters, Tensor& y) 
   if (y.dtype() == DType::f32 &&
       onednn::conv(c, elements<float>(x), elements<float>(filters), elements<float>(y)))
     return;
-  if (goes_direct(c)) return direct::conv(c, x, filters, y);
+  if (uses_grouped_conv(c)) return grouped_conv::conv(c, x, filters, y);
   visit_floating(y.dtype(), [&](auto one) {
     using T = decltype(one);
-    forward<T>(c, Readable<T>(x), elements<T>(filters), elements<T>(y));
+    forward<T>(c, PaddedInput<T>(x), elements<T>(filters), elements<T>(y));
   });
 }
 
@@ -374,7 +377,7 @@ void conv_input_gradient(const Conv& given, const Tensor& dy, const Tensor& filt
   if (dx.dtype() == DType::f32 &&
       onednn::conv_input_gradient(c, elements<float>(dy), elements<float>(filters), elements<float>(dx)))
     return;
-  if (goes_back_direct(c)) return direct::conv_input_gradient(c, dy, filters, dx);
+  if (gradient_uses_grouped_conv(c)) return grouped_conv::conv_input_gradient(c, dy, filters, dx);
   visit_floating(dx.dtype(), [&](auto one) {
     using T = decltype(one);
     input_gradient<T>(c, elements<T>(dy), elements<T>(filters), elements<T>(dx));
@@ -387,10 +390,10 @@ void conv_filter_gradient(const Conv& given, const Tensor& x, const Tensor& dy, 
   if (x.dtype() == DType::f32 &&
       onednn::conv_filter_gradient(c, elements<float>(x), elements<float>(dy), elements<float>(dfilters)))
     return;
-  if (goes_direct(c)) return direct::conv_filter_gradient(c, x, dy, dfilters);
+  if (uses_grouped_conv(c)) return grouped_conv::conv_filter_gradient(c, x, dy, dfilters);
   visit_floating(x.dtype(), [&](auto one) {
     using T = decltype(one);
-    filter_gradient<T>(c, Readable<T>(x), elements<T>(dy), elements<T>(dfilters));
+    filter_gradient<T>(c, PaddedInput<T>(x), elements<T>(dy), elements<T>(dfilters));
   });
 }
 
@@ -399,7 +402,7 @@ void patches(const Conv& given, const Tensor& x, Tensor& y) {
   const Conv c = in_planes(given);
   visit_floating(x.dtype(), [&](auto one) {
     using T = decltype(one);
-    gather<T>(c, Readable<T>(x), elements<T>(y));
+    gather<T>(c, PaddedInput<T>(x), elements<T>(y));
   });
 }
 
@@ -408,7 +411,7 @@ void patches_gradient(const Conv& given, const Tensor& dy, Tensor& dx) {
   const Conv c = in_planes(given);
   visit_floating(dx.dtype(), [&](auto one) {
     using T = decltype(one);
-    const Columns<T> matrix(c);
+    const Im2col<T> matrix(c);
     const T* from = elements<T>(dy);
     scatter(matrix, c, static_cast<double>(matrix.width()), static_cast<double>(kGrain), elements<T>(dx),
             [from, k = matrix.width()](std::int64_t, std::int64_t begin, std::int64_t, T*) {

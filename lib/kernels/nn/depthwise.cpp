@@ -1,5 +1,5 @@
-// Vectorised over channels: for each output position a group of channels at a time passes over the window's
-// cells.
+// Depthwise convolution and dilation, vectorized over channels: for each output position, groups of channels
+// pass over the window's cells.
 #include "kernels/nn/depthwise.h"
 
 #include <algorithm>
@@ -13,12 +13,12 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr Cut kCut{1 << 15, 1 << 17};   // products
-constexpr double kShare = 1 << 17;      // products that are worth a share of a gradient in filters
+constexpr Cut kCut{1 << 15, 1 << 17};      // products
+constexpr double kPartialWork = 1 << 17;   // least products per partial sum of a filter gradient
 
-/// The cells [begin, end) of an axis that lie inside the image, for each output.
+/// For one output of an axis: the cells [begin, end) inside of the image.
 struct Inside {
-  std::int64_t begin, end, first;   // first: where the first of them reads
+  std::int64_t begin, end, first;   // first: the position that cell `begin` reads
 };
 std::vector<Inside> inside_of(const WindowAxis& a) {
   std::vector<Inside> all;
@@ -29,12 +29,12 @@ std::vector<Inside> inside_of(const WindowAxis& a) {
   return all;
 }
 
-/// Where windows read, worked out once.
+/// Precomputed: where windows read.
 struct Geometry {
   std::vector<Inside> rows, columns;
   std::int64_t channels, width, row_step, column_step;   // steps from one cell to the next, in elements
 
-  explicit Geometry(const ByChannel& g)
+  explicit Geometry(const Depthwise& g)
       : rows(inside_of(g.window.rows)),
         columns(inside_of(g.window.columns)),
         channels(g.channels),
@@ -42,9 +42,9 @@ struct Geometry {
         row_step(g.window.rows.dilation * width * channels),
         column_step(g.window.columns.dilation * channels) {}
 
-  /// f(element of the image, element of the filters) for the cells that an output reads, rows from row_begin
-  /// on up to row_end.
-  template <class F> void each_cell(const ByChannel& g, const Inside& r, const Inside& c,
+  /// Calls f(offset in the image, offset in the filters) for the cells that an output reads, in rows
+  /// [row_begin, row_end).
+  template <class F> void each_cell(const Depthwise& g, const Inside& r, const Inside& c,
                                     std::int64_t row_begin, std::int64_t row_end, const F& f) const {
     for (std::int64_t i = row_begin; i < row_end; ++i) {
       std::int64_t at = r.first * width * channels + (i - r.begin) * row_step + c.first * channels,
@@ -55,12 +55,12 @@ struct Geometry {
   }
 };
 
-double work_of_line(const ByChannel& g) {
+double work_of_line(const Depthwise& g) {
   return static_cast<double>(g.window.columns.outputs * g.channels) * static_cast<double>(g.window.cells());
 }
 
-/// f(image, its position in y, output row, output column) for all outputs.
-template <class F> void for_outputs(const ByChannel& g, const F& f) {
+/// Calls f(image, position in y, output row, output column) for all outputs, in parallel.
+template <class F> void for_outputs(const Depthwise& g, const F& f) {
   const std::int64_t rows = g.window.rows.outputs, columns = g.window.columns.outputs;
   parallel_for(g.images * rows, cut_of(kCut, static_cast<std::int64_t>(std::min(work_of_line(g), 1e15))),
                [&](std::int64_t begin, std::int64_t end) {
@@ -71,9 +71,9 @@ template <class F> void for_outputs(const ByChannel& g, const F& f) {
                });
 }
 
-/// y = the fold f(so far, element of x, element of filters) over the cells of each window.
+/// y = the fold f(accumulator, x, filter) over the cells of each window, starting with `first`.
 template <class T, class F>
-void fold_windows(const ByChannel& g, const T* x, const T* filters, T first, T* y, const F& f) {
+void fold_windows(const Depthwise& g, const T* x, const T* filters, T first, T* y, const F& f) {
   const Geometry at(g);
   const std::int64_t image_size = g.window.pixels() * g.channels, channels = g.channels;
   for_outputs(g, [&](std::int64_t image, std::int64_t position, std::size_t i, std::size_t j) {
@@ -90,12 +90,12 @@ void fold_windows(const ByChannel& g, const T* x, const T* filters, T first, T* 
   });
 }
 
-template <class T> void forward(const ByChannel& g, const T* x, const T* filters, T* y) {
+template <class T> void forward(const Depthwise& g, const T* x, const T* filters, T* y) {
   fold_windows(g, x, filters, T(0), y, [](auto total, auto a, auto b) { return total + a * b; });
 }
 
-// Tasks own rows of images, and go through all windows that reach them.
-template <class T> void input_gradient(const ByChannel& g, const T* dy, const T* filters, T* dx) {
+// Each task owns rows of images and visits all windows that reach them.
+template <class T> void input_gradient(const Depthwise& g, const T* dy, const T* filters, T* dx) {
   const Geometry at(g);
   const WindowAxis& rows = g.window.rows;
   const std::int64_t channels = g.channels, line = g.window.columns.extent * channels;
@@ -125,21 +125,20 @@ template <class T> void input_gradient(const ByChannel& g, const T* dy, const T*
   });
 }
 
-// Each share adds up its lines one after the other, by cells of the filters; the shares are added up in their
-// order.
-template <class T> void filter_gradient(const ByChannel& g, const T* x, const T* dy, T* dfilters) {
+// Each partial sum adds its lines in order, cell by cell; then the partial sums are added in order.
+template <class T> void filter_gradient(const Depthwise& g, const T* x, const T* dy, T* dfilters) {
   const Geometry at(g);
   const std::int64_t channels = g.channels, rows = g.window.rows.outputs, columns = g.window.columns.outputs,
                      lines = g.images * rows, n = g.window.cells() * channels;
-  const std::int64_t shares = std::clamp<std::int64_t>(
-      static_cast<std::int64_t>(work_of_line(g) * static_cast<double>(lines) / kShare), 1,
-      std::min(kShares, std::max<std::int64_t>(lines, 1)));
-  const Shares<T> sums(shares, n, dfilters);
-  parallel_for(shares, 1, [&](std::int64_t first, std::int64_t last) {
+  const std::int64_t partials = std::clamp<std::int64_t>(
+      static_cast<std::int64_t>(work_of_line(g) * static_cast<double>(lines) / kPartialWork), 1,
+      std::min(kMaxPartialSums, std::max<std::int64_t>(lines, 1)));
+  const PartialSums<T> sums(partials, n, dfilters);
+  parallel_for(partials, 1, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t s = first; s < last; ++s) {
       T* sum = sums[s];
       std::fill_n(sum, n, T(0));
-      for (std::int64_t k = s * lines / shares; k < (s + 1) * lines / shares; ++k) {
+      for (std::int64_t k = s * lines / partials; k < (s + 1) * lines / partials; ++k) {
         const T* from = x + k / rows * g.window.pixels() * channels;
         const Inside& r = at.rows[static_cast<std::size_t>(k % rows)];
         for (std::int64_t j = 0; j < columns; ++j) {
@@ -159,17 +158,17 @@ template <class T> void filter_gradient(const ByChannel& g, const T* x, const T*
   sums.add_up();
 }
 
-// Whether v takes the place of the largest so far; the first NaN does, and keeps it.
+// Whether v replaces the largest value so far. The first NaN does, and stays.
 template <class T> bool beats(T v, T best) { return v > best || (v != v && best == best); }
 
-template <class T> void run_dilation(const ByChannel& g, const T* x, const T* filters, T* y) {
+template <class T> void run_dilation(const Depthwise& g, const T* x, const T* filters, T* y) {
   fold_windows(g, x, filters, -std::numeric_limits<T>::infinity(), y, [](auto largest, auto a, auto b) {
     const auto v = a + b;
     return choose((v > largest) | !(v == v), v, largest);
   });
 }
 
-template <class T> void run_positions(const ByChannel& g, const T* x, const T* filters, std::int64_t* of_x,
+template <class T> void run_positions(const Depthwise& g, const T* x, const T* filters, std::int64_t* of_x,
                                       std::int64_t* of_filters) {
   const Geometry at(g);
   const std::int64_t image_size = g.window.pixels() * g.channels, channels = g.channels;
@@ -190,31 +189,31 @@ template <class T> void run_positions(const ByChannel& g, const T* x, const T* f
 
 }   // namespace
 
-void depthwise(const ByChannel& g, const Tensor& x, const Tensor& filters, Tensor& y) {
+void depthwise(const Depthwise& g, const Tensor& x, const Tensor& filters, Tensor& y) {
   visit_floating(x.dtype(), [&](auto one) {
     using T = decltype(one);
     forward(g, elements<T>(x), elements<T>(filters), elements<T>(y));
   });
 }
-void depthwise_input_gradient(const ByChannel& g, const Tensor& dy, const Tensor& filters, Tensor& dx) {
+void depthwise_input_gradient(const Depthwise& g, const Tensor& dy, const Tensor& filters, Tensor& dx) {
   visit_floating(dy.dtype(), [&](auto one) {
     using T = decltype(one);
     input_gradient(g, elements<T>(dy), elements<T>(filters), elements<T>(dx));
   });
 }
-void depthwise_filter_gradient(const ByChannel& g, const Tensor& x, const Tensor& dy, Tensor& dfilters) {
+void depthwise_filter_gradient(const Depthwise& g, const Tensor& x, const Tensor& dy, Tensor& dfilters) {
   visit_floating(x.dtype(), [&](auto one) {
     using T = decltype(one);
     filter_gradient(g, elements<T>(x), elements<T>(dy), elements<T>(dfilters));
   });
 }
-void dilation(const ByChannel& g, const Tensor& x, const Tensor& filters, Tensor& y) {
+void dilation(const Depthwise& g, const Tensor& x, const Tensor& filters, Tensor& y) {
   visit_floating(x.dtype(), [&](auto one) {
     using T = decltype(one);
     run_dilation(g, elements<T>(x), elements<T>(filters), elements<T>(y));
   });
 }
-void dilation_positions(const ByChannel& g, const Tensor& x, const Tensor& filters, Tensor& of_x,
+void dilation_positions(const Depthwise& g, const Tensor& x, const Tensor& filters, Tensor& of_x,
                         Tensor& of_filters) {
   visit_floating(x.dtype(), [&](auto one) {
     using T = decltype(one);

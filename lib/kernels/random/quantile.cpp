@@ -1,5 +1,5 @@
-// Quantiles of the gamma, Poisson, binomial and truncated normal distributions. Of the two tails the smaller
-// one is always worked with, so that none loses digits.
+// Quantiles of the gamma, Poisson, binomial and truncated normal distributions. All work with the smaller of
+// the two tails, to keep full precision.
 #include "kernels/random/quantile.h"
 
 #include <algorithm>
@@ -17,73 +17,74 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kSqrtTwo = 1.4142135623730951;
-// Above this variance the quantile of a distribution of counts is its expansion about the normal one, exact
-// to 10⁻⁷ standard deviations.
+// Above this variance the quantile of a discrete distribution is its normal expansion, exact to 10⁻⁷ standard
+// deviations.
 constexpr double kLargeVariance = 1e5;
-// Up to this mean counts are found one by one from 0.
+// Up to this mean, counts are searched from 0 upward.
 constexpr double kSmallMean = 10;
 
-double normal_quantile(Part part) {
-  return part.p < 0.5 ? -kSqrtTwo * erfcinv(2 * part.p) : kSqrtTwo * erfcinv(2 * part.q);
+double normal_quantile(Probability u) {
+  return u.p < 0.5 ? -kSqrtTwo * erfcinv(2 * u.p) : kSqrtTwo * erfcinv(2 * u.q);
 }
 double normal_below(double x) { return 0.5 * std::erfc(-x / kSqrtTwo); }
 
-/// The quantile of a distribution of mean 0 and variance 1 with this skewness and excess kurtosis, where z is
-/// the normal one: Cornish and Fisher's expansion, Abramowitz & Stegun 26.2.49.
+/// The quantile of a distribution of mean 0, variance 1 and this skewness and excess kurtosis, where z is the
+/// normal quantile: Cornish–Fisher expansion, Abramowitz & Stegun 26.2.49.
 double expanded(double z, double skewness, double kurtosis) {
   return z + skewness * (z * z - 1) / 6 + kurtosis * z * (z * z - 3) / 24 -
          skewness * skewness * z * (2 * z * z - 5) / 36;
 }
 
-/// A distribution of counts, of which the mean, variance, skewness and excess kurtosis are known.
+/// Mean, variance, skewness and excess kurtosis of a discrete distribution.
 struct Moments {
   double mean, variance, skewness, kurtosis;
 };
 
-/// The smallest count of which enough lies at or below it, from 0 to most. density(k) is the probability of
-/// k, ratio(k) that of k over that of k - 1, below(k) and above(k) what lies at or below k and above it.
+/// The smallest count in [0, most] whose cumulative probability reaches u. density(k) is the probability of
+/// k, ratio(k) that of k over that of k - 1, below(k) the probability of at most k, above(k) that of more
+/// than k.
 template <class Density, class Ratio, class Below, class Above>
-double count_quantile(const Moments& m, double most, Part part, Density density, Ratio ratio, Below below,
+double count_quantile(const Moments& m, double most, Probability u, Density density, Ratio ratio, Below below,
                       Above above) {
   if (m.mean <= kSmallMean) {
     double k = 0, chance = density(0), sum = chance;
-    while (sum < part.p && k < most) {
+    while (sum < u.p && k < most) {
       chance *= ratio(++k);
       if (sum + chance == sum) break;
       sum += chance;
     }
     return k;
   }
-  // The probability of k lies between k - 1/2 and k + 1/2 of the expansion.
-  const double guess = std::ceil(
-      m.mean + std::sqrt(m.variance) * expanded(normal_quantile(part), m.skewness, m.kurtosis) - 0.5);
+  // Continuity correction: count k covers k - 1/2 to k + 1/2 of the expansion.
+  const double guess =
+      std::ceil(m.mean + std::sqrt(m.variance) * expanded(normal_quantile(u), m.skewness, m.kurtosis) - 0.5);
   double k = std::clamp(guess, 0.0, most);
   if (m.variance > kLargeVariance || k == most) return k;
   double chance = density(k);
-  if (part.p <= part.q) {
+  if (u.p <= u.q) {
     double sum = below(k);
-    if (sum >= part.p) {
-      for (; k > 0 && sum - chance >= part.p; --k)
+    if (sum >= u.p) {
+      for (; k > 0 && sum - chance >= u.p; --k)
         sum -= chance, chance /= ratio(k);
       return k;
     }
-    while (sum < part.p && k < most)
+    while (sum < u.p && k < most)
       sum += chance *= ratio(++k);
     return k;
   }
   double rest = above(k);
-  if (rest <= part.q) {
-    for (; k > 0 && rest + chance <= part.q; --k)
+  if (rest <= u.q) {
+    for (; k > 0 && rest + chance <= u.q; --k)
       rest += chance, chance /= ratio(k);
     return k;
   }
-  while (rest > part.q && k < most)
+  while (rest > u.q && k < most)
     rest -= chance *= ratio(++k);
   return k;
 }
 
-/// Mills' ratio, what lies above t over the density at t, for t of 5 and more: the continued fraction of
-/// DLMF 7.9.3.
+/// Mills' ratio, the normal tail probability above t over the density at t, for t >= 5: the continued
+/// fraction of DLMF 7.9.3.
 double mills(double t) {
   double tail = t;
   for (int k = 20; k > 0; --k)
@@ -91,14 +92,12 @@ double mills(double t) {
   return 1 / tail;
 }
 
-/// The quantile of what lies above t of the normal distribution and below `far`, counted from t, which is 5
-/// or more.
-double tail_quantile(double t, double far, Part part) {
+/// The quantile of the normal distribution truncated to [t, far], for t >= 5.
+double tail_quantile(double t, double far, Probability u) {
   const double at_t = mills(t),
                beyond = std::isinf(far) ? 0 : std::exp((t - far) * (t + far) / 2) * mills(far) / at_t;
-  // log of what lies above the quantile, over what lies above t
-  const double wanted =
-      part.p < 0.5 ? std::log1p(-part.p * (1 - beyond)) : std::log(part.q + part.p * beyond);
+  // log of the tail probability above the quantile over that above t
+  const double wanted = u.p < 0.5 ? std::log1p(-u.p * (1 - beyond)) : std::log(u.q + u.p * beyond);
   double y = std::sqrt(t * t - 2 * wanted);
   for (int i = 0; i < 8; ++i) {
     const double at_y = mills(y), step = ((t - y) * (t + y) / 2 + std::log(at_y / at_t) - wanted) * at_y;
@@ -110,31 +109,30 @@ double tail_quantile(double t, double far, Part part) {
 
 }   // namespace
 
-double gamma_quantile(double a, Part part) {
+double gamma_quantile(double a, Probability u) {
   if (!(a > 0) || std::isinf(a)) return kNaN;
-  if (a > 1e8) return a + std::sqrt(a) * expanded(normal_quantile(part), 2 / std::sqrt(a), 6 / a);
-  return part.p < 0.5 ? boost::math::gamma_p_inv(a, part.p, Quiet())
-                      : boost::math::gamma_q_inv(a, part.q, Quiet());
+  if (a > 1e8) return a + std::sqrt(a) * expanded(normal_quantile(u), 2 / std::sqrt(a), 6 / a);
+  return u.p < 0.5 ? boost::math::gamma_p_inv(a, u.p, Quiet()) : boost::math::gamma_q_inv(a, u.q, Quiet());
 }
 
-double poisson_quantile(double rate, Part part) {
+double poisson_quantile(double rate, Probability u) {
   if (!(rate >= 0) || std::isinf(rate)) return kNaN;
   return count_quantile(
-      {rate, rate, 1 / std::sqrt(rate), 1 / rate}, std::numeric_limits<double>::max(), part,
+      {rate, rate, 1 / std::sqrt(rate), 1 / rate}, std::numeric_limits<double>::max(), u,
       [=](double k) { return k == 0 ? std::exp(-rate) : gamma_density(k + 1, rate); },
       [=](double k) { return rate / k; }, [=](double k) { return igammac(k + 1, rate); },
       [=](double k) { return igamma(k + 1, rate); });
 }
 
-double binomial_quantile(double n, double prob, Part part) {
+double binomial_quantile(double n, double prob, Probability u) {
   if (!(n >= 0 && prob >= 0 && prob <= 1) || std::isinf(n) || n != std::floor(n)) return kNaN;
-  // From the other end: the smallest count with enough at or below it is the largest of failures with enough
-  // at or above.
-  const bool turned = prob > 0.5;
-  const double p = turned ? 1 - prob : prob, q = turned ? prob : 1 - prob, variance = n * p * q;
+  // For prob > 1/2 counts failures: the smallest count of successes that reaches probability p belongs to the
+  // largest count of failures.
+  const bool mirrored = prob > 0.5;
+  const double p = mirrored ? 1 - prob : prob, q = mirrored ? prob : 1 - prob, variance = n * p * q;
   const double k = count_quantile(
       {n * p, variance, (q - p) / std::sqrt(variance), (1 - 6 * p * q) / variance}, n,
-      turned ? part.from_above() : part,
+      mirrored ? u.complement() : u,
       [=](double i) {
         return i == 0 ? std::exp(n * std::log1p(-p))
                       : boost::math::ibeta_derivative(i + 1, n - i + 1, p, Quiet()) / (n + 1);
@@ -142,15 +140,15 @@ double binomial_quantile(double n, double prob, Part part) {
       [=](double i) { return (n - i + 1) / i * (p / q); },
       [=](double i) { return boost::math::ibetac(i + 1, n - i, p, Quiet()); },
       [=](double i) { return boost::math::ibeta(i + 1, n - i, p, Quiet()); });
-  return turned ? n - k : k;
+  return mirrored ? n - k : k;
 }
 
-double truncated_normal_quantile(double low, double high, Part part) {
+double truncated_normal_quantile(double low, double high, Probability u) {
   if (!(low < high)) return kNaN;
-  if (low > 0) return -truncated_normal_quantile(-high, -low, part.from_above());
-  if (high < -5) return -tail_quantile(-high, -low, part.from_above());
-  const double below = normal_below(low) * part.q + normal_below(high) * part.p;
-  const double above = normal_below(-low) * part.q + normal_below(-high) * part.p;
+  if (low > 0) return -truncated_normal_quantile(-high, -low, u.complement());
+  if (high < -5) return -tail_quantile(-high, -low, u.complement());
+  const double below = normal_below(low) * u.q + normal_below(high) * u.p;
+  const double above = normal_below(-low) * u.q + normal_below(-high) * u.p;
   return std::clamp(normal_quantile({below, above}), low, high);
 }
 

@@ -1,4 +1,4 @@
-// Running folds. In: a tensor and an axis. Out: what has come together up to each element.
+// Cumulative sums and products along an axis, cumulative logsumexp, and linear recurrences.
 #include "kernels/reduce/scan.h"
 
 #include <algorithm>
@@ -14,17 +14,16 @@ namespace tapedeck::kernels {
 namespace {
 
 constexpr Cut kCut = {1 << 14, 1 << 16};   // of elements
-constexpr std::int64_t kColumns = 128;     // that are folded side by side
+constexpr std::int64_t kColumns = 128;     // columns that are scanned side by side
 
-// Sums of f32 are kept in f64; integers are unsigned, where overflow is defined.
-template <class T> struct Kept { using type = T; };
-template <> struct Kept<float> { using type = double; };
+// The accumulator's type: f64 for sums of f32; unsigned for integers, where overflow is defined.
+template <class T> struct Accumulator { using type = T; };
+template <> struct Accumulator<float> { using type = double; };
 
-// One row. Four elements are folded among themselves first, so that only every fourth waits for the one
-// before.
+// One row. Groups of four are combined first, so that only every fourth element waits for the previous one.
 template <class Fold, bool exclusive, class T>
 void scan_row(const T* x, std::int64_t n, std::int64_t step, T* y) {
-  using A = typename Kept<T>::type;
+  using A = typename Accumulator<T>::type;
   constexpr Fold f;
   A before = Fold::template identity<A>;
   std::int64_t i = 0;
@@ -43,10 +42,10 @@ void scan_row(const T* x, std::int64_t n, std::int64_t step, T* y) {
   }
 }
 
-// Some columns side by side.
+// Several columns side by side.
 template <class Fold, bool exclusive, class T>
 void scan_columns(const T* x, std::int64_t n, std::int64_t step, std::int64_t columns, T* y) {
-  using A = typename Kept<T>::type;
+  using A = typename Accumulator<T>::type;
   constexpr Fold f;
   A before[kColumns];
   std::fill_n(before, columns, Fold::template identity<A>);
@@ -59,11 +58,11 @@ void scan_columns(const T* x, std::int64_t n, std::int64_t step, std::int64_t co
 }
 
 template <class Fold, bool exclusive, class T>
-void scan_all(const T* x, const AroundAxis& around, bool reverse, T* y) {
-  const std::int64_t n = around.extent, after = around.after, slab = n * after;
+void scan_all(const T* x, const AxisView& view, bool reverse, T* y) {
+  const std::int64_t n = view.extent, after = view.after, slab = n * after;
   const std::int64_t first = reverse ? slab - after : 0, step = reverse ? -after : after;
   if (after == 1)
-    return parallel_for(around.before, cut_of(kCut, n), [&](std::int64_t begin, std::int64_t end) {
+    return parallel_for(view.before, cut_of(kCut, n), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t b = begin; b < end; ++b) {
         const std::int64_t from = b * n + first;
         if (reverse)
@@ -74,7 +73,7 @@ void scan_all(const T* x, const AroundAxis& around, bool reverse, T* y) {
     });
   const std::int64_t groups = (after + kColumns - 1) / kColumns;
   parallel_for(
-      around.before * groups, cut_of(kCut, n * std::min(after, kColumns)),
+      view.before * groups, cut_of(kCut, n * std::min(after, kColumns)),
       [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
           const std::int64_t column = i % groups * kColumns, from = i / groups * slab + first + column;
@@ -83,13 +82,13 @@ void scan_all(const T* x, const AroundAxis& around, bool reverse, T* y) {
       });
 }
 
-template <class Fold> void scan(const Tensor& x, const AroundAxis& around, ScanOrder order, Tensor& y) {
+template <class Fold> void scan(const Tensor& x, const AxisView& view, ScanOrder order, Tensor& y) {
   if (y.size() == 0) return;
   const auto of = [&]<class T>(T) {
     if (order.exclusive)
-      scan_all<Fold, true>(elements<T>(x), around, order.reverse, elements<T>(y));
+      scan_all<Fold, true>(elements<T>(x), view, order.reverse, elements<T>(y));
     else
-      scan_all<Fold, false>(elements<T>(x), around, order.reverse, elements<T>(y));
+      scan_all<Fold, false>(elements<T>(x), view, order.reverse, elements<T>(y));
   };
   switch (x.dtype()) {
     case DType::f32:
@@ -107,7 +106,7 @@ template <class Fold> void scan(const Tensor& x, const AroundAxis& around, ScanO
   }
 }
 
-// Calls f(row) for the rows of n elements of y.
+// Calls f(row) for the rows of n elements of y, in parallel.
 template <class F> void each_row(const Tensor& y, std::int64_t n, std::int64_t work, F f) {
   if (y.size() == 0) return;
   parallel_for(y.size() / n, cut_of(kCut, n * work), [&](std::int64_t begin, std::int64_t end) {
@@ -118,11 +117,11 @@ template <class F> void each_row(const Tensor& y, std::int64_t n, std::int64_t w
 
 }   // namespace
 
-void cumsum(const Tensor& x, const AroundAxis& around, ScanOrder order, Tensor& y) {
-  scan<Sum>(x, around, order, y);
+void cumsum(const Tensor& x, const AxisView& view, ScanOrder order, Tensor& y) {
+  scan<Sum>(x, view, order, y);
 }
-void cumprod(const Tensor& x, const AroundAxis& around, ScanOrder order, Tensor& y) {
-  scan<Product>(x, around, order, y);
+void cumprod(const Tensor& x, const AxisView& view, ScanOrder order, Tensor& y) {
+  scan<Product>(x, view, order, y);
 }
 
 void cumulative_logsumexp(const Tensor& x, std::int64_t n, bool reverse, Tensor& y) {

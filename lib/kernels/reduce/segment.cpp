@@ -1,5 +1,5 @@
-// Groups of rows, each folded by one thread: a strip of columns stays in registers while the rows of the
-// group pass by.
+// Segment reductions. One thread reduces each segment: a strip of columns stays in registers while the
+// segment's rows pass by.
 #include "kernels/reduce/segment.h"
 
 #include <algorithm>
@@ -17,8 +17,8 @@ namespace {
 
 constexpr Cut kCut = {1 << 15, 1 << 17};   // of elements
 
-// Where the rows of each group begin, and where those of the last one end: first behind the last row of the
-// group before.
+// The first row of each segment, and the end of the last one. Segment j begins behind the last row with a
+// smaller id.
 CachedVector<std::int64_t> begins_of(const Tensor& ids, std::int64_t count) {
   CachedVector<std::int64_t> begins(static_cast<std::size_t>(count + 1));
   visit_indices(ids, [&](const auto list) {
@@ -30,7 +30,7 @@ CachedVector<std::int64_t> begins_of(const Tensor& ids, std::int64_t count) {
   return begins;
 }
 
-// The rows of one group: row(k) is where the k-th begins.
+// Reduces one segment of n rows; row(k) points at its k-th row.
 template <class Fold, int vectors, class T, class Row>
 void fold_strip(const Row& row, std::int64_t n, std::int64_t first, T* y) {
   constexpr std::int64_t w = kWidth<T>;
@@ -56,7 +56,7 @@ void fold_group(const Row& row, std::int64_t n, std::int64_t after, T* y) {
         fold_strip<Fold, 8>(row, n, a, y);
       for (; a + w <= after; a += w)
         fold_strip<Fold, 1>(row, n, a, y);
-      if (a < after) fold_strip<Fold, 1>(row, n, after - w, y);   // some columns once more
+      if (a < after) fold_strip<Fold, 1>(row, n, after - w, y);   // overlaps columns already done
       return;
     }
   }
@@ -69,7 +69,7 @@ void fold_group(const Row& row, std::int64_t n, std::int64_t after, T* y) {
   }
 }
 
-// f(where row k of a slab of x is in it) with the numbers of rows, or with a plain count.
+// Calls f(k -> index of the k-th row in its slab of x), by the numbers in `rows` or, if null, the identity.
 template <class F> void with_rows(const Tensor* rows, const F& f) {
   if (!rows) return f([](std::int64_t k) { return k; });
   visit_indices(*rows, [&](const auto list) {
@@ -78,9 +78,9 @@ template <class F> void with_rows(const Tensor* rows, const F& f) {
 }
 
 template <class Fold, class T> void fold_all(T empty, Divisor divisor, const Tensor& x, const Tensor* rows,
-                                             const Tensor& ids, const AroundAxis& around, Tensor& y) {
-  const CachedVector<std::int64_t> begins = begins_of(ids, around.extent);
-  const std::int64_t after = around.after, count = around.extent, slab = x.size() / around.before;
+                                             const Tensor& ids, const AxisView& view, Tensor& y) {
+  const CachedVector<std::int64_t> begins = begins_of(ids, view.extent);
+  const std::int64_t after = view.after, count = view.extent, slab = x.size() / view.before;
   with_rows(rows, [&](const auto& number) {
     const auto run = [&](std::int64_t from, std::int64_t to) {
       for (std::int64_t i = from; i < to; ++i) {
@@ -103,28 +103,28 @@ template <class Fold, class T> void fold_all(T empty, Divisor divisor, const Ten
         }
       }
     };
-    parallel_for(around.before * count, cut_of(kCut, std::max(after, ids.size() / count * after)), run);
+    parallel_for(view.before * count, cut_of(kCut, std::max(after, ids.size() / count * after)), run);
   });
 }
 
 }   // namespace
 
 void fold_segments(SegmentFold fold, Divisor divisor, const Tensor& x, const Tensor* rows, const Tensor& ids,
-                   const AroundAxis& around, Tensor& y) {
+                   const AxisView& view, Tensor& y) {
   if (y.size() == 0) return;
   visit_any(y.dtype(), [&]<class T>(T) {
     if constexpr (ComplexNumber<T>) {
-      if (fold == SegmentFold::sum) return fold_all<Sum>(T(0), divisor, x, rows, ids, around, y);
+      if (fold == SegmentFold::sum) return fold_all<Sum>(T(0), divisor, x, rows, ids, view, y);
     } else if constexpr (!std::is_same_v<T, bool>) {
       switch (fold) {
         case SegmentFold::sum:
-          return fold_all<Sum>(T(0), divisor, x, rows, ids, around, y);
+          return fold_all<Sum>(T(0), divisor, x, rows, ids, view, y);
         case SegmentFold::product:
-          return fold_all<Product>(T(1), divisor, x, rows, ids, around, y);
+          return fold_all<Product>(T(1), divisor, x, rows, ids, view, y);
         case SegmentFold::max:
-          return fold_all<Max>(T(0), divisor, x, rows, ids, around, y);
+          return fold_all<Max>(T(0), divisor, x, rows, ids, view, y);
         case SegmentFold::min:
-          return fold_all<Min>(T(0), divisor, x, rows, ids, around, y);
+          return fold_all<Min>(T(0), divisor, x, rows, ids, view, y);
       }
     }
     throw_not_taken(y.dtype());

@@ -1,4 +1,4 @@
-// Where elements appear. In: a tensor. Out: positions, or numbers of equal elements.
+// Numbers distinct elements, counts and finds nonzeros, and selects by masks.
 #include "kernels/sort/unique.h"
 
 #include <algorithm>
@@ -14,10 +14,10 @@
 
 namespace tapedeck::kernels {
 
-// Numbers lie in a table of twice as many places, at the place that the key says or behind it.
-Appearances appearances(const Tensor& x) {
+// An open-addressing hash table with at least twice as many slots as elements.
+UniqueElements unique_elements(const Tensor& x) {
   const auto n = static_cast<std::size_t>(x.size());
-  Appearances result{std::vector<std::int64_t>(n), {}};
+  UniqueElements result{std::vector<std::int64_t>(n), {}};
   const auto size = std::bit_ceil(2 * n + 2);
   const int shift = 64 - std::countr_zero(size);
   visit(x.dtype(), [&]<class T>(T) {
@@ -26,7 +26,7 @@ Appearances appearances(const Tensor& x) {
     for (std::size_t i = 0; i < n; ++i) {
       const auto key = order_key(element[i]);
       std::size_t at = static_cast<std::size_t>(std::uint64_t{key} * 0x9e3779b97f4a7c15u >>
-                                                shift);   // 2^64 by the golden ratio
+                                                shift);   // 2^64 / golden ratio
       const auto is_other = [&](std::int64_t number) {
         return order_key(element[result.first[static_cast<std::size_t>(number)]]) != key;
       };
@@ -46,7 +46,7 @@ namespace {
 
 constexpr Cut kCut = {1 << 16, 1 << 18};   // of elements
 
-// A short sum fits into the lanes of the comparison.
+// Block sums fit into the comparison's lanes.
 template <class T> std::int64_t nonzeros(const T* x, std::int64_t n) {
   constexpr std::int64_t block = sizeof(T) == 1 ? 128 : 4096;
   using Count = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::int32_t>;
@@ -74,11 +74,11 @@ std::int64_t count_nonzero(const Tensor& x) {
 
 namespace {
 
-// Neighbouring axes that are all kept or all counted over, from the outside in.
+// Adjacent axes that are all kept or all counted, from the outside in.
 struct Run {
   std::int64_t n;
   bool kept;
-  std::int64_t x, y;   // and a step in x and in y
+  std::int64_t x, y;   // strides in x and in y
 };
 using Kinds = std::vector<Run>;
 
@@ -115,14 +115,13 @@ template <class T> void add_counts(const T* x, const Run* run, std::size_t left,
 
 }   // namespace
 
-// The pieces are parts of the outermost axes that are kept.
+// Pieces are parts of the outermost kept axes.
 void count_nonzero(const Tensor& x, unsigned axes, Tensor& y) {
   if (y.size() == 1 && x.size()) return void(*elements<std::int64_t>(y) = kernels::count_nonzero(x));
   clear(y);
   if (x.size() == 0) return;
   const Kinds runs = runs_of(x.shape(), axes);
-  const std::size_t outer =
-      runs[0].kept ? 0 : 1;   // counting is split where every piece has its own part of y
+  const std::size_t outer = runs[0].kept ? 0 : 1;   // split only where each piece owns its part of y
   visit(x.dtype(), [&]<class T>(T) {
     parallel_for(runs[outer].n, cut_of(kCut, x.size() / runs[outer].n),
                  [&](std::int64_t begin, std::int64_t end) {
@@ -134,65 +133,62 @@ void count_nonzero(const Tensor& x, unsigned axes, Tensor& y) {
   });
 }
 
-void keep_where(const Tensor& x, const Tensor& mask, const AroundAxis& around, Tensor& y) {
+void boolean_mask(const Tensor& x, const Tensor& mask, const AxisView& view, Tensor& y) {
   if (y.size() == 0) return;
-  const std::int64_t count = y.size() / around.before / around.after, after = around.after;
+  const std::int64_t count = y.size() / view.before / view.after, after = view.after;
   const auto* held = elements<std::uint8_t>(mask);   // 0 or 1
   visit_size(x.dtype(), [&]<class T>(T) {
     with_copy_of(after * static_cast<std::int64_t>(sizeof(T)), [&](auto copy) {
-      parallel_for(around.before, cut_of(kCut, around.extent * after),
-                   [&](std::int64_t begin, std::int64_t end) {
-                     for (std::int64_t b = begin; b < end; ++b) {
-                       const T* from = elements<T>(x) + b * around.extent * after;
-                       T* to = elements<T>(y) + b * count * after;
-                       if (after == 1) {   // each is written, and written over unless it is kept
-                         for (std::int64_t k = 0, kept = 0; kept < count; ++k) {
-                           to[kept] = from[k];
-                           kept += held[k];
-                         }
-                       } else {
-                         for (std::int64_t k = 0; k < around.extent; ++k) {
-                           if (!held[k]) continue;
-                           copy(reinterpret_cast<const std::byte*>(from + k * after),
-                                reinterpret_cast<std::byte*>(to));
-                           to += after;
-                         }
-                       }
-                     }
-                   });
+      parallel_for(view.before, cut_of(kCut, view.extent * after), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t b = begin; b < end; ++b) {
+          const T* from = elements<T>(x) + b * view.extent * after;
+          T* to = elements<T>(y) + b * count * after;
+          if (after == 1) {   // branch-free: every element is written, and overwritten unless kept
+            for (std::int64_t k = 0, kept = 0; kept < count; ++k) {
+              to[kept] = from[k];
+              kept += held[k];
+            }
+          } else {
+            for (std::int64_t k = 0; k < view.extent; ++k) {
+              if (!held[k]) continue;
+              copy(reinterpret_cast<const std::byte*>(from + k * after), reinterpret_cast<std::byte*>(to));
+              to += after;
+            }
+          }
+        }
+      });
     });
   });
 }
 
-void put_where(const Tensor& x, const Tensor& mask, const AroundAxis& around, Tensor& y) {
+void boolean_mask_adjoint(const Tensor& x, const Tensor& mask, const AxisView& view, Tensor& y) {
   if (x.size() == 0) return clear(y);
-  const std::int64_t count = x.size() / around.before / around.after, after = around.after;
+  const std::int64_t count = x.size() / view.before / view.after, after = view.after;
   const auto* held = elements<std::uint8_t>(mask);
   visit_size(x.dtype(), [&]<class T>(T) {
     with_copy_of(after * static_cast<std::int64_t>(sizeof(T)), [&](auto copy) {
-      parallel_for(around.before, cut_of(kCut, around.extent * after),
-                   [&](std::int64_t begin, std::int64_t end) {
-                     for (std::int64_t b = begin; b < end; ++b) {
-                       const T* from = elements<T>(x) + b * count * after;
-                       T* to = elements<T>(y) + b * around.extent * after;
-                       if (after == 1) {
-                         for (std::int64_t k = 0, put = 0; k < around.extent; ++k) {
-                           const T next = from[std::min(put, count - 1)];
-                           to[k] = static_cast<T>(next & -T(held[k]));
-                           put += held[k];
-                         }
-                       } else {
-                         for (std::int64_t k = 0; k < around.extent; ++k, to += after) {
-                           if (!held[k]) {
-                             std::fill_n(to, after, T(0));
-                             continue;
-                           }
-                           copy(reinterpret_cast<const std::byte*>(from), reinterpret_cast<std::byte*>(to));
-                           from += after;
-                         }
-                       }
-                     }
-                   });
+      parallel_for(view.before, cut_of(kCut, view.extent * after), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t b = begin; b < end; ++b) {
+          const T* from = elements<T>(x) + b * count * after;
+          T* to = elements<T>(y) + b * view.extent * after;
+          if (after == 1) {
+            for (std::int64_t k = 0, put = 0; k < view.extent; ++k) {
+              const T next = from[std::min(put, count - 1)];
+              to[k] = static_cast<T>(next & -T(held[k]));
+              put += held[k];
+            }
+          } else {
+            for (std::int64_t k = 0; k < view.extent; ++k, to += after) {
+              if (!held[k]) {
+                std::fill_n(to, after, T(0));
+                continue;
+              }
+              copy(reinterpret_cast<const std::byte*>(from), reinterpret_cast<std::byte*>(to));
+              from += after;
+            }
+          }
+        }
+      });
     });
   });
 }

@@ -23,8 +23,8 @@ struct Equal {
 };
 
 /// F of a and b, or of b and a.
-template <class F, bool turned = false> constexpr Kernel comparing() {
-  return [](const Call& c, std::span<Tensor> y) { kernels::compare(c.x[turned], c.x[!turned], y[0], F{}); };
+template <class F, bool swapped = false> constexpr Kernel comparing() {
+  return [](const Call& c, std::span<Tensor> y) { kernels::compare(c.x[swapped], c.x[!swapped], y[0], F{}); };
 }
 
 Spec order(const Call& c) {

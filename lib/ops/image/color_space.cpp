@@ -11,7 +11,7 @@ namespace {
 
 using namespace samples;
 
-Spec infer_colours(const Call& c) {
+Spec infer_pixels(const Call& c) {
   require_floating(c, 0);
   if (c.x[0].ndim() == 0 || c.x[0].shape()[c.x[0].ndim() - 1] != 3)
     throw_shape_error(c, "the last axis does not hold three channels");
@@ -43,7 +43,7 @@ constexpr Op table[] = {
             "min / max, and hue is where between two of the pure colours the other channels lie.",
      .tensorflow = "RGBToHSV",
      .args = {"x"},
-     .infer = infer_colours,
+     .infer = infer_pixels,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::rgb_to_hsv(c.x[0], y[0]); },
      .rule = custom({.x = 1},
                     [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
@@ -72,7 +72,7 @@ constexpr Op table[] = {
      .infer =
          [](const Call& c) {
            const Tensor &x = c.x[0], &dy = c.x[1];
-           infer_colours(c);
+           infer_pixels(c);
            require_one_dtype(c);
            if (dy.ndim() < x.ndim() ||
                Shape(dy.shape().dims().last(static_cast<std::size_t>(x.ndim()))) != x.shape())
@@ -100,7 +100,7 @@ constexpr Op table[] = {
      .doc = "Red, green and blue of hue, saturation and value.",
      .tensorflow = "HSVToRGB",
      .args = {"x"},
-     .infer = infer_colours,
+     .infer = infer_pixels,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::hsv_to_rgb(c.x[0], y[0]); },
      .rule = none(),
      .samples =

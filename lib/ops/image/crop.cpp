@@ -117,10 +117,10 @@ class Pixels {
 
 // Of `count` positions from a to b, in shares of `last`: how much of a and of b they are; the middle where
 // there is one.
-struct Shares {
+struct EndpointWeights {
   Tensor of_a, of_b;
 
-  Shares(std::int64_t count, std::int64_t last, DType dtype) {
+  EndpointWeights(std::int64_t count, std::int64_t last, DType dtype) {
     const auto scale = static_cast<double>(last);
     of_b = count == 1
                ? full({1}, 0.5 * scale, dtype)
@@ -150,7 +150,8 @@ Tensor box_gradient(const FrameAttrs& a, const Tensor& x, const Tensor& boxes, c
     return sum(reshape(g, behind_front({further, n, 4})), -3);
   }
   const std::vector<Tensor> corner = split(boxes, 4, 1);   // y1, x1, y2, x2, each [n, 1]
-  const Shares along_y(a.size.height, a.height - 1, x.dtype()), along_x(a.size.width, a.width - 1, x.dtype());
+  const EndpointWeights along_y(a.size.height, a.height - 1, x.dtype()),
+      along_x(a.size.width, a.width - 1, x.dtype());
   const Tensor y = expand_dims(corner[0] * along_y.of_a + corner[2] * along_y.of_b, 2),
                z = expand_dims(corner[1] * along_x.of_a + corner[3] * along_x.of_b, 1);
   const Pixels pixels(x, indices);
@@ -193,7 +194,8 @@ constexpr Op table[] = {
      .forward =
          [](const Call& c, std::span<Tensor> y) {
            check_indices(c);
-           kernels::read_boxes(c.attrs<FrameAttrs>().of(c.x[0], c.x[2].size()), c.x[0], c.x[1], c.x[2], y[0]);
+           kernels::sample_boxes(c.attrs<FrameAttrs>().of(c.x[0], c.x[2].size()), c.x[0], c.x[1], c.x[2],
+                                 y[0]);
          },
      .rule = custom({.x = 0b111},
                     [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
@@ -266,8 +268,8 @@ constexpr Op table[] = {
      .forward =
          [](const Call& c, std::span<Tensor> y) {
            check_indices(c);
-           kernels::read_boxes_adjoint(c.attrs<FrameAttrs>().of(c.x[0], c.x[2].size()), c.x[0], c.x[1],
-                                       c.x[2], y[0]);
+           kernels::sample_boxes_adjoint(c.attrs<FrameAttrs>().of(c.x[0], c.x[2].size()), c.x[0], c.x[1],
+                                         c.x[2], y[0]);
          },
      .rule = unstacked(custom({.x = 0b111},
                               [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
@@ -305,7 +307,7 @@ constexpr Op table[] = {
      .forward =
          [](const Call& c, std::span<Tensor> y) {
            const auto& a = c.attrs<FrameAttrs>();
-           kernels::read_transformed(a.of(c.x[0], a.images), c.x[0], c.x[1], y[0]);
+           kernels::sample_transformed(a.of(c.x[0], a.images), c.x[0], c.x[1], y[0]);
          },
      .rule = custom(
          {.x = 0b10},
@@ -354,7 +356,7 @@ constexpr Op table[] = {
      .forward =
          [](const Call& c, std::span<Tensor> y) {
            const auto& a = c.attrs<FrameAttrs>();
-           kernels::read_transformed_adjoint(a.of(c.x[0], a.images), c.x[0], c.x[1], y[0]);
+           kernels::sample_transformed_adjoint(a.of(c.x[0], a.images), c.x[0], c.x[1], y[0]);
          },
      .rule =
          linear([](const Call& c, const Tensor& v) { return transformed(c.attrs<FrameAttrs>(), v, c.x[1]); },

@@ -238,8 +238,8 @@ constexpr Op table[] = {
      .forward =
          [](const Call& c, std::span<Tensor> y) {
            const auto& a = c.attrs<ResampleAttrs>();
-           const kernels::AroundAxis around(c.x[0].shape(), c.x[0].ndim() + a.axis);
-           kernels::weighted_sums(*a.table, c.x[0], around.before, around.after, y[0]);
+           const kernels::AxisView view(c.x[0].shape(), c.x[0].ndim() + a.axis);
+           kernels::weighted_sums(*a.table, c.x[0], view.before, view.after, y[0]);
          },
      .rule = linear([](const Call& c, const Tensor& dy) {
        const auto& a = c.attrs<ResampleAttrs>();

@@ -107,11 +107,11 @@ void run_reverse(const Call& c, std::span<Tensor> y) {
   const Shape& x = c.x[0].shape();
   Shape begin, stride;
   for (int d = 0; d < x.ndim(); ++d) {
-    const bool turned = c.attrs<MaskAttrs>().mask >> (x.ndim() - 1 - d) & 1;
-    begin.push_back(turned ? x[d] - 1 : 0);
-    stride.push_back(turned ? -1 : 1);
+    const bool is_reversed = c.attrs<MaskAttrs>().mask >> (x.ndim() - 1 - d) & 1;
+    begin.push_back(is_reversed ? x[d] - 1 : 0);
+    stride.push_back(is_reversed ? -1 : 1);
   }
-  take(c.x[0], kernels::part(x, begin, x, stride), y[0]);
+  take(c.x[0], kernels::sliced(x, begin, x, stride), y[0]);
 }
 
 Spec infer_broadcast_to(const Call& c) {
@@ -148,8 +148,8 @@ Tensor sum_of_copies(const Call& c, const Tensor& dy) {
     if (reps[d] == 1) continue;
     const int axis = shape.ndim() - reps.ndim() + d;
     const std::int64_t extent = x[x.ndim() - reps.ndim() + d];
-    const kernels::AroundAxis around(shape, axis);
-    sums = sum(reshape(sums, {around.before, reps[d], extent * around.after}), 1);
+    const kernels::AxisView view(shape, axis);
+    sums = sum(reshape(sums, {view.before, reps[d], extent * view.after}), 1);
     shape.set(axis, extent);
   }
   return reshape(sums, shape);

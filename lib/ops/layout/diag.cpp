@@ -64,7 +64,7 @@ Spec infer_matrix(const Call& c) {
 }
 
 template <void (*move)(const Tensor&, const kernels::DiagonalRows&, Tensor&)>
-void run_move(const Call& c, std::span<Tensor> y) {
+void run_diagonals(const Call& c, std::span<Tensor> y) {
   const auto& [d, padding] = c.attrs<DiagonalAttrs>();
   if (padding == 0)
     kernels::clear(y[0]);
@@ -148,7 +148,7 @@ constexpr Op table[] = {
      .tensorflow = "MatrixDiagPart MatrixDiagPartV2 MatrixDiagPartV3",
      .args = {"x"},
      .infer = infer_part,
-     .forward = run_move<kernels::take_diagonals>,
+     .forward = run_diagonals<kernels::take_diagonals>,
      .rule = custom(
          {},
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
@@ -182,7 +182,7 @@ constexpr Op table[] = {
      .tensorflow = "MatrixDiag MatrixDiagV2 MatrixDiagV3",
      .args = {"x"},
      .infer = infer_matrix,
-     .forward = run_move<kernels::put_diagonals>,
+     .forward = run_diagonals<kernels::put_diagonals>,
      .rule = custom(
          {},
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {

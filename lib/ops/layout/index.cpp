@@ -71,10 +71,10 @@ Spec infer_scatter_add(const Call& c) {
 }
 
 // For an x whose batch axes begin at axis `front`, along that axis.
-kernels::IndexParts parts_of(const Shape& x, int front, int batch, int axis) {
+kernels::IndexBatches index_batches(const Shape& x, int front, int batch, int axis) {
   if (batch == 0) return {};
-  return {kernels::AroundAxis(x, front, batch).extent,
-          kernels::AroundAxis(x, front + batch, axis - front - batch).extent};
+  return {kernels::AxisView(x, front, batch).extent,
+          kernels::AxisView(x, front + batch, axis - front - batch).extent};
 }
 
 void run_gather(const Call& c, std::span<Tensor> y) {
@@ -82,16 +82,16 @@ void run_gather(const Call& c, std::span<Tensor> y) {
   const auto& [from_end, batch, axes] = c.attrs<GatherAttrs>();
   const int axis = x.ndim() + from_end;
   require_in_range(c, x, "x", axis);
-  kernels::gather(x, c.x[1], kernels::AroundAxis(x.shape(), axis), y[0],
-                  parts_of(x.shape(), x.ndim() - axes, batch, axis));
+  kernels::gather(x, c.x[1], kernels::AxisView(x.shape(), axis), y[0],
+                  index_batches(x.shape(), x.ndim() - axes, batch, axis));
 }
 
 void run_scatter_add(const Call& c, std::span<Tensor> y) {
   const auto& [shape, from_end, batch] = c.attrs<ScatterAttrs>();
   const int axis = y[0].ndim() + from_end;
   require_in_range(c, y[0], "the result", axis);
-  kernels::scatter_add(c.x[0], c.x[1], kernels::AroundAxis(y[0].shape(), axis), y[0],
-                       parts_of(y[0].shape(), y[0].ndim() - shape.ndim(), batch, axis));
+  kernels::scatter_add(c.x[0], c.x[1], kernels::AxisView(y[0].shape(), axis), y[0],
+                       index_batches(y[0].shape(), y[0].ndim() - shape.ndim(), batch, axis));
 }
 
 Spec infer_gather_nd(const Call& c) {
@@ -118,13 +118,13 @@ void run_gather_nd(const Call& c, std::span<Tensor> y) {
   const int axes = c.attrs<GatherNdAttrs>().axes, depth = depth_of(c);
   const Shape indexed(x.shape().dims().last(static_cast<std::size_t>(axes)));
   kernels::gather(x, flat_indices(c, indexed, "x", x.spec()),
-                  kernels::AroundAxis(x.shape(), x.ndim() - axes, depth), y[0]);
+                  kernels::AxisView(x.shape(), x.ndim() - axes, depth), y[0]);
 }
 
 void run_scatter_nd(const Call& c, std::span<Tensor> y) {
   const Shape& shape = c.attrs<ScatterNdAttrs>().shape;
   kernels::scatter_add(c.x[0], flat_indices(c, shape, "the result", y[0].spec()),
-                       kernels::AroundAxis(y[0].shape(), y[0].ndim() - shape.ndim(), depth_of(c)), y[0]);
+                       kernels::AxisView(y[0].shape(), y[0].ndim() - shape.ndim(), depth_of(c)), y[0]);
 }
 
 Gradient gather_vjp(const Call& c, const Tensor& dy);

@@ -58,11 +58,11 @@ Spec infer_stack(const Call& c) {
 // concat and stack: the inputs, one after the other along the axis.
 void run_join(const Call& c, std::span<Tensor> y) {
   if (y[0].size() == 0) return;
-  const kernels::AroundAxis around(y[0].shape(), y[0].ndim() + c.attrs<AxisAttrs>().axis);
-  kernels::Runs to{0, around.extent * around.after};
+  const kernels::AxisView view(y[0].shape(), y[0].ndim() + c.attrs<AxisAttrs>().axis);
+  kernels::Runs to{0, view.extent * view.after};
   for (int i = 0; i < c.x.size(); ++i) {
-    const std::int64_t n = c.x[i].size() / around.before;
-    kernels::copy_runs(c.x[i], {0, n}, y[0], to, around.before, n);
+    const std::int64_t n = c.x[i].size() / view.before;
+    kernels::copy_runs(c.x[i], {0, n}, y[0], to, view.before, n);
     to.first += n;
   }
 }
@@ -89,15 +89,15 @@ std::vector<Spec> infer_unstack(const Call& c) {
 
 // split and unstack: the outputs, one after the other along the axis.
 void run_cut(const Tensor& x, int axis, std::span<Tensor> y) {
-  const kernels::AroundAxis around(x.shape(), x.ndim() + axis);
-  kernels::Runs from{0, around.extent * around.after};
+  const kernels::AxisView view(x.shape(), x.ndim() + axis);
+  kernels::Runs from{0, view.extent * view.after};
   for (Tensor& part : y) {
-    const std::int64_t n = part.size() ? part.size() / around.before : 0;
-    if (n && around.before == 1) {
+    const std::int64_t n = part.size() ? part.size() / view.before : 0;
+    if (n && view.before == 1) {
       share_with(part, x, from.first);
     } else {
       allocate_for(part);
-      kernels::copy_runs(x, from, part, {0, n}, around.before, n);
+      kernels::copy_runs(x, from, part, {0, n}, view.before, n);
     }
     from.first += n;
   }

@@ -31,7 +31,7 @@ Spec infer_pad(const Call& c) {
 
 void run_pad(const Call& c, std::span<Tensor> y) {
   const double value = c.attrs<PadAttrs>().value;
-  const kernels::Places at = kernels::part(
+  const kernels::StridedView at = kernels::sliced(
       y[0].shape(), filled_in_front(c.attrs<PadAttrs>().before, y[0].ndim(), 0), c.x[0].shape());
   if (value == 0)
     kernels::clear_around(y[0], at, c.x[0].size());

@@ -67,7 +67,7 @@ Spec infer_put(const Call& c) {
   return {x.dtype(), replaced(x.shape(), front, 1, mask.shape())};
 }
 
-kernels::AroundAxis around_mask(const Call& c, const Tensor& masked) {
+kernels::AxisView around_mask(const Call& c, const Tensor& masked) {
   const int axes = c.x[1].ndim();
   return {masked.shape(), masked.ndim() - rest_of(c) - axes, axes};
 }
@@ -120,11 +120,11 @@ void run_partition(const Call& c, std::span<Tensor> y) {
   Tensor order = allocate({DType::i64, {partitions.size()}});
   for (std::size_t k = 0; k < places.size(); ++k)
     elements<std::int64_t>(order)[places[k]] = static_cast<std::int64_t>(k);
-  const kernels::AroundAxis around(x.shape(), x.ndim() - c.attrs<PartAttrs>().rest - partitions.ndim(),
-                                   partitions.ndim());
+  const kernels::AxisView view(x.shape(), x.ndim() - c.attrs<PartAttrs>().rest - partitions.ndim(),
+                               partitions.ndim());
   std::int64_t begin = 0;
   for (std::size_t k = 0; k < y.size(); begin += sizes[k++])
-    kernels::gather(x, share(order, {sizes[k]}, begin), around, y[k]);
+    kernels::gather(x, share(order, {sizes[k]}, begin), view, y[k]);
 }
 
 void partition_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
@@ -186,9 +186,9 @@ Spec infer_stitch(const Call& c) {
 }
 
 void run_stitch(const Call& c, std::span<Tensor> y) {
-  const kernels::AroundAxis around(y[0].shape(), y[0].ndim() - 1 - rest_of(c));
+  const kernels::AxisView view(y[0].shape(), y[0].ndim() - 1 - rest_of(c));
   for (int m = 0; m < pairs_of(c); ++m)
-    kernels::fold_rows(kernels::RowFold::last, rows_of(c, m), indices_of(c, m), around, y[0]);
+    kernels::scatter_reduce(kernels::ScatterReduction::last, rows_of(c, m), indices_of(c, m), view, y[0]);
 }
 
 // A row gets the gradient of its place if it is the last one there.
@@ -231,7 +231,7 @@ constexpr Op table[] = {
      .infer = infer_mask,
      .forward =
          [](const Call& c, std::span<Tensor> y) {
-           kernels::keep_where(c.x[0], c.x[1], around_mask(c, c.x[0]), y[0]);
+           kernels::boolean_mask(c.x[0], c.x[1], around_mask(c, c.x[0]), y[0]);
          },
      .rule = linear([](const Call& c, const Tensor& dy) { return put(dy, c.x[1], rest_of(c)); }, {.x = 0b10}),
      .samples =
@@ -258,8 +258,10 @@ constexpr Op table[] = {
             "elsewhere.",
      .args = {"x", "mask"},
      .infer = infer_put,
-     .forward = [](const Call& c,
-                   std::span<Tensor> y) { kernels::put_where(c.x[0], c.x[1], around_mask(c, y[0]), y[0]); },
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           kernels::boolean_mask_adjoint(c.x[0], c.x[1], around_mask(c, y[0]), y[0]);
+         },
      .rule =
          linear([](const Call& c, const Tensor& dy) { return masked(dy, c.x[1], rest_of(c)); }, {.x = 0b10}),
      .samples =

@@ -66,16 +66,16 @@ Tensor originals(const RepeatAttrs& a) {
 
 void run_repeat(const Call& c, std::span<Tensor> y) {
   const RepeatAttrs& a = c.attrs<RepeatAttrs>();
-  const kernels::AroundAxis around(c.x[0].shape(), c.x[0].ndim() + a.axis);
+  const kernels::AxisView view(c.x[0].shape(), c.x[0].ndim() + a.axis);
   if (a.counts.empty()) {
-    kernels::Places places;
-    places.append(kernels::times(around.before, around.extent), around.after);
+    kernels::StridedView places;
+    places.append(kernels::wrapping_mul(view.before, view.extent), view.after);
     places.append(a.count, 0);
-    places.append(around.after, 1);
+    places.append(view.after, 1);
     take(c.x[0], places, y[0]);
   } else {
     allocate_for(y[0]);
-    kernels::gather(c.x[0], originals(a), around, y[0]);
+    kernels::gather(c.x[0], originals(a), view, y[0]);
   }
 }
 
@@ -83,8 +83,8 @@ Tensor sum_of_copies(const Call& c, const Tensor& dy) {
   const RepeatAttrs& a = c.attrs<RepeatAttrs>();
   const std::int64_t extent = c.x[0].shape()[c.x[0].ndim() + a.axis];
   if (!a.counts.empty()) return sum_of_ordered_groups(dy, originals(a), extent, a.axis);
-  const kernels::AroundAxis around(dy.shape(), dy.ndim() + a.axis);
-  return reshape(sum(reshape(dy, {kernels::times(around.before, extent), a.count, around.after}), 1),
+  const kernels::AxisView view(dy.shape(), dy.ndim() + a.axis);
+  return reshape(sum(reshape(dy, {kernels::wrapping_mul(view.before, extent), a.count, view.after}), 1),
                  behind_extra(dy, c.x[0].ndim(), c.x[0].shape()));
 }
 
@@ -110,10 +110,10 @@ void run_sequence(const Call& c, std::span<Tensor> y) {
     if (n < 0 || n > x.shape()[sequence])
       throw_error<ShapeError>("reverse_sequence: length {} is out of range for axis {} of x, {}", n, sequence,
                               x.spec());
-  kernels::reverse_first(x, lengths, sequence, batch, y[0]);
+  kernels::reverse_sequence(x, lengths, sequence, batch, y[0]);
 }
 
-Tensor turned(const Tensor& x, const Tensor& lengths, const SequenceAttrs& axes);
+Tensor reverse_by_length(const Tensor& x, const Tensor& lengths, const SequenceAttrs& axes);
 Tensor rolled(const Tensor& x, const RollAttrs& a);
 
 OwnedAttrs times(std::int64_t count, int axis) { return Attrs(RepeatAttrs{axis, count, {}}); }
@@ -132,10 +132,10 @@ Spec infer_roll(const Call& c) {
 
 void run_roll(const Call& c, std::span<Tensor> y) {
   const auto& [axis, by] = c.attrs<RollAttrs>();
-  const kernels::AroundAxis around(c.x[0].shape(), c.x[0].ndim() + axis);
-  const std::int64_t row = around.extent * around.after, end = by * around.after, begin = row - end;
-  kernels::copy_runs(c.x[0], {0, row}, y[0], {end, row}, around.before, begin);
-  kernels::copy_runs(c.x[0], {begin, row}, y[0], {0, row}, around.before, end);
+  const kernels::AxisView view(c.x[0].shape(), c.x[0].ndim() + axis);
+  const std::int64_t row = view.extent * view.after, end = by * view.after, begin = row - end;
+  kernels::copy_runs(c.x[0], {0, row}, y[0], {end, row}, view.before, begin);
+  kernels::copy_runs(c.x[0], {begin, row}, y[0], {0, row}, view.before, end);
 }
 
 constexpr Op table[] = {
@@ -196,9 +196,9 @@ constexpr Op table[] = {
      .args = {"x", "lengths"},
      .infer = infer_sequence,
      .forward = run_sequence,
-     .rule =
-         linear([](const Call& c, const Tensor& dy) { return turned(dy, c.x[1], c.attrs<SequenceAttrs>()); },
-                {.x = 0b10}),
+     .rule = linear([](const Call& c,
+                       const Tensor& dy) { return reverse_by_length(dy, c.x[1], c.attrs<SequenceAttrs>()); },
+                    {.x = 0b10}),
      .samples =
          [] {
            return std::vector<Sample>{
@@ -220,7 +220,7 @@ constexpr Op table[] = {
 
 };
 
-Tensor turned(const Tensor& x, const Tensor& lengths, const SequenceAttrs& axes) {
+Tensor reverse_by_length(const Tensor& x, const Tensor& lengths, const SequenceAttrs& axes) {
   return find(table, "reverse_sequence").with(axes, x, lengths);
 }
 
@@ -253,9 +253,9 @@ Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& counts, int axis
 
 Tensor reverse_sequence(const Tensor& x, const Tensor& lengths, int sequence_axis, int batch_axis) {
   const Op& op = find(table, "reverse_sequence");
-  return turned(x, lengths,
-                {checked_axis(op, sequence_axis, x.ndim()) - x.ndim(),
-                 checked_axis(op, batch_axis, x.ndim()) - x.ndim()});
+  return reverse_by_length(x, lengths,
+                           {checked_axis(op, sequence_axis, x.ndim()) - x.ndim(),
+                            checked_axis(op, batch_axis, x.ndim()) - x.ndim()});
 }
 
 std::span<const Op> repeat_ops() { return table; }

@@ -32,7 +32,7 @@ Spec infer_slice(const Call& c) {
 
 void run_slice(const Call& c, std::span<Tensor> y) {
   const Tensor& x = c.x[0];
-  take(x, kernels::part(x.shape(), filled_in_front(c.attrs<SliceAttrs>().begin, x.ndim(), 0), y[0].shape()),
+  take(x, kernels::sliced(x.shape(), filled_in_front(c.attrs<SliceAttrs>().begin, x.ndim(), 0), y[0].shape()),
        y[0]);
 }
 
@@ -45,14 +45,14 @@ PadAttrs around(const SliceAttrs& part, const Shape& x, const Shape& y) {
 }
 
 // The places in a tensor, of which a part has as many axes in front.
-kernels::Places places_of(const StridedAttrs& a, const Tensor& whole) {
+kernels::StridedView places_of(const StridedAttrs& a, const Tensor& whole) {
   const int ndim = whole.ndim();
-  return kernels::part(whole.shape(), filled_in_front(a.begin, ndim, 0),
-                       behind_extra(whole, a.size.ndim(), a.size), filled_in_front(a.stride, ndim, 1));
+  return kernels::sliced(whole.shape(), filled_in_front(a.begin, ndim, 0),
+                         behind_extra(whole, a.size.ndim(), a.size), filled_in_front(a.stride, ndim, 1));
 }
 
 void run_strided_pad(const Call& c, std::span<Tensor> y) {
-  const kernels::Places at = places_of(c.attrs<StridedAttrs>(), y[0]);
+  const kernels::StridedView at = places_of(c.attrs<StridedAttrs>(), y[0]);
   kernels::clear_around(y[0], at, c.x[0].size());
   kernels::copy_to(c.x[0], y[0], at);
 }

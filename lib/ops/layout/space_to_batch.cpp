@@ -70,7 +70,7 @@ Shape steps_of(const Shape& x) {
   return steps;
 }
 
-void fill(Tensor& y, const Tensor& x, const kernels::Places& at) {
+void fill(Tensor& y, const Tensor& x, const kernels::StridedView& at) {
   allocate_for(y);
   if (y.size()) kernels::copy_from(x, at, y);
 }
@@ -95,7 +95,7 @@ void run_space_to_batch(const Call& c, std::span<Tensor> y) {
   const Tensor x = pad(c.x[0], before, after);
   const int first = x.ndim() - a.ndim;
   const Shape steps = steps_of(x.shape());
-  kernels::Places at;
+  kernels::StridedView at;
   for (int d = 0; d < first; ++d)
     at.append(x.shape()[d], steps[d]);
   for (int i = 0; i < a.block.ndim(); ++i)
@@ -120,7 +120,7 @@ void run_batch_to_space(const Call& c, std::span<Tensor> y) {
   Shape block_steps = a.block;
   for (int i = a.block.ndim(); i-- > 0; step *= a.block[i])
     block_steps.set(i, step * steps[first]);
-  kernels::Places at;
+  kernels::StridedView at;
   for (int d = 0; d <= first; ++d)
     at.append(whole[d], steps[d]);
   for (int d = first + 1; d < x.ndim(); ++d) {
@@ -158,7 +158,7 @@ Spec infer_depth_to_space(const Call& c) {
 // x in runs of elements: `a` times `b` of them in every part, of which the result has `b` times `a`.
 void swap_runs(const Tensor& x, std::int64_t a, std::int64_t b, std::int64_t run, Tensor& y) {
   const std::int64_t part = a * b * run;
-  kernels::Places at;
+  kernels::StridedView at;
   at.append(part ? x.size() / part : 0, part);
   at.append(b, run);
   at.append(a, b * run);

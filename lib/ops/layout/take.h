@@ -7,10 +7,10 @@ namespace tapedeck {
 
 /// Gives y, which is blank, the elements of x at these places: x's own memory where they follow each other,
 /// else a copy.
-inline void take(const Tensor& x, const kernels::Places& at, Tensor& y) {
-  if (y.size() && at.contiguous()) return share_with(y, x, at.first());
+inline void take(const Tensor& x, const kernels::StridedView& view, Tensor& y) {
+  if (y.size() && view.contiguous()) return share_with(y, x, view.offset());
   allocate_for(y);
-  kernels::copy_from(x, at, y);
+  kernels::copy_from(x, view, y);
 }
 
 /// The shape `last` behind further axes in front, of these extents, up to rank ndim.

@@ -49,7 +49,7 @@ Spec infer_add(const Call& c) {
   return {x.dtype(), behind_extra(x, shape.ndim(), shape)};
 }
 
-using Kernel2 = std::int64_t (*)(const Tensor&, const Tensor&, const kernels::AroundAxis&, std::int64_t,
+using Kernel2 = std::int64_t (*)(const Tensor&, const Tensor&, const kernels::AxisView&, std::int64_t,
                                  Tensor&);
 
 // `indexed` is the tensor in which indices count.
@@ -77,7 +77,7 @@ constexpr Op table[] = {
      .infer = infer_take,
      .forward =
          [](const Call& c, std::span<Tensor> y) {
-           run(c, kernels::take_along, c.x[0], "x", c.attrs<TakeAttrs>().axis, y[0]);
+           run(c, kernels::take_along_axis, c.x[0], "x", c.attrs<TakeAttrs>().axis, y[0]);
          },
      .rule = linear(
          [](const Call& c, const Tensor& dy) {
@@ -115,7 +115,7 @@ constexpr Op table[] = {
      .infer = infer_add,
      .forward =
          [](const Call& c, std::span<Tensor> y) {
-           run(c, kernels::add_along, y[0], "the result", c.attrs<AddAttrs>().axis, y[0]);
+           run(c, kernels::add_along_axis, y[0], "the result", c.attrs<AddAttrs>().axis, y[0]);
          },
      .rule =
          linear([](const Call& c, const Tensor& dy) { return take(dy, c.x[1], c.attrs<AddAttrs>().axis); },

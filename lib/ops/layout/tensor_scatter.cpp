@@ -41,12 +41,12 @@ Spec infer_extreme(const Call& c) {
   return infer_into(c);
 }
 
-void run_into(const Call& c, kernels::RowFold fold, Tensor& y) {
+void run_into(const Call& c, kernels::ScatterReduction fold, Tensor& y) {
   if (y.size()) kernels::copy_runs(c.x[0], {0, 0}, y, {0, 0}, 1, y.size());
   const int front = y.ndim() - c.attrs<IntoAttrs>().axes;
   const Shape indexed(y.shape().dims().last(static_cast<std::size_t>(c.attrs<IntoAttrs>().axes)));
-  kernels::fold_rows(fold, c.x[2], flat_indices(c, indexed, "x", c.x[0].spec()),
-                     kernels::AroundAxis(y.shape(), front, depth_of(c)), y);
+  kernels::scatter_reduce(fold, c.x[2], flat_indices(c, indexed, "x", c.x[0].spec()),
+                          kernels::AxisView(y.shape(), front, depth_of(c)), y);
 }
 
 Tensor picked(const Call& c, const Tensor& x) {
@@ -127,7 +127,8 @@ constexpr Op table[] = {
      .tensorflow = "TensorScatterUpdate",
      .args = {"x", "indices", "updates"},
      .infer = infer_into,
-     .forward = [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::RowFold::last, y[0]); },
+     .forward = [](const Call& c,
+                   std::span<Tensor> y) { run_into(c, kernels::ScatterReduction::last, y[0]); },
      .rule = kUpdated,
      .samples =
          [] {
@@ -159,7 +160,7 @@ constexpr Op table[] = {
      .tensorflow = "TensorScatterAdd",
      .args = {"x", "indices", "updates"},
      .infer = infer_sum,
-     .forward = [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::RowFold::sum, y[0]); },
+     .forward = [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::ScatterReduction::sum, y[0]); },
      .rule = kSummed<false>,
      .samples =
          [] {
@@ -189,7 +190,8 @@ constexpr Op table[] = {
      .tensorflow = "TensorScatterSub",
      .args = {"x", "indices", "updates"},
      .infer = infer_sum,
-     .forward = [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::RowFold::difference, y[0]); },
+     .forward = [](const Call& c,
+                   std::span<Tensor> y) { run_into(c, kernels::ScatterReduction::difference, y[0]); },
      .rule = kSummed<true>,
      .samples =
          [] {
@@ -212,7 +214,7 @@ constexpr Op table[] = {
      .tensorflow = "TensorScatterMax",
      .args = {"x", "indices", "updates"},
      .infer = infer_extreme,
-     .forward = [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::RowFold::max, y[0]); },
+     .forward = [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::ScatterReduction::max, y[0]); },
      .rule = kShared,
      .samples =
          [] {
@@ -234,7 +236,7 @@ constexpr Op table[] = {
      .tensorflow = "TensorScatterMin",
      .args = {"x", "indices", "updates"},
      .infer = infer_extreme,
-     .forward = [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::RowFold::min, y[0]); },
+     .forward = [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::ScatterReduction::min, y[0]); },
      .rule = kShared,
      .samples =
          [] {

@@ -15,12 +15,12 @@ namespace {
 
 using namespace samples;
 
-kernels::ByChannel by_channel(const Call& c, const Tensor& images) {
+kernels::Depthwise depthwise_of(const Call& c, const Tensor& images) {
   return {c.attrs<WindowAttrs>().window.plane, front_of(images).size(), channels_of(images)};
 }
 
 // Images with the extents, filters [rows, columns, channels] and, for gradients, the other of the two.
-Spec infer_by_channel(const Call& c, const Shape& from, const Shape& to) {
+Spec infer_depthwise(const Call& c, const Shape& from, const Shape& to) {
   require_floats(c);
   require_rank(c, 0);
   require_images(c, 0, from, channels_of(c.x[0]));
@@ -47,9 +47,11 @@ constexpr Op table[] = {
             "c·d - p, k] filters[r, c, k] over r and c, with strides s, dilation d and padding p.",
      .tensorflow = "DepthwiseConv2dNative",
      .args = {"x", "filters"},
-     .infer = [](const Call& c) { return infer_by_channel(c, inputs_of(c), outputs_of(c)); },
-     .forward = [](const Call& c,
-                   std::span<Tensor> y) { kernels::depthwise(by_channel(c, c.x[0]), c.x[0], c.x[1], y[0]); },
+     .infer = [](const Call& c) { return infer_depthwise(c, inputs_of(c), outputs_of(c)); },
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           kernels::depthwise(depthwise_of(c, c.x[0]), c.x[0], c.x[1], y[0]);
+         },
      .rule = unstacked(bilinear(
          [](const Call& c, const Tensor& dy) {
            return depthwise_input_gradient(c.attrs<WindowAttrs>(), dy, c.x[1]);
@@ -111,10 +113,10 @@ constexpr Op table[] = {
      .doc = "The adjoint of depthwise_conv2d in its input.",
      .tensorflow = "DepthwiseConv2dNativeBackpropInput",
      .args = {"dy", "filters"},
-     .infer = [](const Call& c) { return infer_by_channel(c, outputs_of(c), inputs_of(c)); },
+     .infer = [](const Call& c) { return infer_depthwise(c, outputs_of(c), inputs_of(c)); },
      .forward =
          [](const Call& c, std::span<Tensor> y) {
-           kernels::depthwise_input_gradient(by_channel(c, c.x[0]), c.x[0], c.x[1], y[0]);
+           kernels::depthwise_input_gradient(depthwise_of(c, c.x[0]), c.x[0], c.x[1], y[0]);
          },
      .rule = unstacked(
          bilinear([](const Call& c, const Tensor& v) { return depthwise(c.attrs<WindowAttrs>(), v, c.x[1]); },
@@ -193,7 +195,7 @@ constexpr Op table[] = {
      },
      .forward =
          [](const Call& c, std::span<Tensor> y) {
-           kernels::depthwise_filter_gradient(by_channel(c, c.x[0]), c.x[0], c.x[1], y[0]);
+           kernels::depthwise_filter_gradient(depthwise_of(c, c.x[0]), c.x[0], c.x[1], y[0]);
          },
      .rule = unstacked(bilinear(
          [](const Call& c, const Tensor& v) {
@@ -229,9 +231,9 @@ constexpr Op table[] = {
             "filters[r, c, k]; the gradient goes to the first of the largest.",
      .tensorflow = "Dilation2D",
      .args = {"x", "filters"},
-     .infer = [](const Call& c) { return infer_by_channel(c, inputs_of(c), outputs_of(c)); },
+     .infer = [](const Call& c) { return infer_depthwise(c, inputs_of(c), outputs_of(c)); },
      .forward = [](const Call& c,
-                   std::span<Tensor> y) { kernels::dilation(by_channel(c, c.x[0]), c.x[0], c.x[1], y[0]); },
+                   std::span<Tensor> y) { kernels::dilation(depthwise_of(c, c.x[0]), c.x[0], c.x[1], y[0]); },
      .rule = custom(
          {.x = 0b11},
          [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
@@ -283,12 +285,12 @@ constexpr Op table[] = {
      .args = {"x", "filters"},
      .infer =
          [](const Call& c) {
-           const Shape y = infer_by_channel(c, inputs_of(c), outputs_of(c)).shape;
+           const Shape y = infer_depthwise(c, inputs_of(c), outputs_of(c)).shape;
            return std::vector<Spec>{{DType::i64, y}, {DType::i64, y}};
          },
      .forward =
          [](const Call& c, std::span<Tensor> y) {
-           kernels::dilation_positions(by_channel(c, c.x[0]), c.x[0], c.x[1], y[0], y[1]);
+           kernels::dilation_positions(depthwise_of(c, c.x[0]), c.x[0], c.x[1], y[0], y[1]);
          },
      .rule = none(),
      .samples =

@@ -13,7 +13,7 @@ namespace {
 
 using namespace samples;
 
-Tensor less_share(Operand v, Operand total, Operand log_share);
+Tensor log_softmax_derivative(Operand v, Operand total, Operand log_share);
 
 struct SoftmaxAttrs {
   int axis;
@@ -96,7 +96,7 @@ constexpr Op table[] = {
          {.y = true},
          [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
            const Tensor dy = std::move(dys[0]).dense();
-           dx[0] = less_share(dy, sum(dy, c.attrs<SoftmaxAttrs>().axis, true), c.y[0]);
+           dx[0] = log_softmax_derivative(dy, sum(dy, c.attrs<SoftmaxAttrs>().axis, true), c.y[0]);
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
            dy[0] = dx[0] - sum(exp(c.y[0]) * dx[0], c.attrs<SoftmaxAttrs>().axis, true);
@@ -174,7 +174,7 @@ constexpr Op table[] = {
          }},
 };
 
-Tensor less_share(Operand v, Operand total, Operand log_share) {
+Tensor log_softmax_derivative(Operand v, Operand total, Operand log_share) {
   return find(table, "less_share")(v, total, log_share);
 }
 

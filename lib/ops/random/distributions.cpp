@@ -72,7 +72,7 @@ std::array<Tensor, kMaxInputs> truncated_normal_partials(const Call& c) {
   const Tensor &mean = c.x[0], &stddev = c.x[1], &y = c.y[0], low = clip(c.x[2], -1e18, 1e18),
                high = clip(c.x[3], -1e18, 1e18);
   Tensor p = allocate(y.spec()), q = allocate(y.spec());
-  kernels::parts(c.attrs<DrawAttrs>().key, p, q);
+  kernels::probabilities(c.attrs<DrawAttrs>().key, p, q);
   const Tensor z = (y - mean) / stddev, a = (low - mean) / stddev, b = (high - mean) / stddev;
   const Tensor by_low = q * exp((y - low) / stddev * (z + a) * 0.5);
   const Tensor by_high = p * exp((y - high) / stddev * (z + b) * 0.5);

@@ -25,10 +25,10 @@ Spec infer_scan(const Call& c) {
   return c.x[0].spec();
 }
 
-using Run = void (*)(const Tensor& x, const kernels::AroundAxis& around, kernels::ScanOrder order, Tensor& y);
+using Run = void (*)(const Tensor& x, const kernels::AxisView& view, kernels::ScanOrder order, Tensor& y);
 template <Run run> void run_scan(const Call& c, std::span<Tensor> y) {
   const auto& [axis, exclusive, reverse] = c.attrs<ScanAttrs>();
-  run(c.x[0], kernels::AroundAxis(c.x[0].shape(), c.x[0].ndim() + axis), {exclusive, reverse}, y[0]);
+  run(c.x[0], kernels::AxisView(c.x[0].shape(), c.x[0].ndim() + axis), {exclusive, reverse}, y[0]);
 }
 
 Tensor back(const Call& c, const Tensor& dy);    // the running sum the other way
@@ -42,13 +42,13 @@ Tensor quotient(const Tensor& a, const Tensor& b) {
 }
 
 // x without its last entry along the last axis, behind a number.
-Tensor moved_on(const Tensor& x, double first = 0) {
+Tensor shifted(const Tensor& x, double first = 0) {
   if (x.size() == 0) return x;
   Shape front = x.shape();
   front.set(x.ndim() - 1, 1);
   return concat({full(front, first, x.dtype()), strided_slice(x, {Slice::ellipsis, Slice({}, -1)})}, -1);
 }
-Tensor moved_back(const Tensor& x) { return reverse(moved_on(reverse(x, -1)), -1); }
+Tensor shifted_back(const Tensor& x) { return reverse(shifted(reverse(x, -1)), -1); }
 
 Spec infer_recurrence(const Call& c) {
   const Shape &a = c.x[0].shape(), &b = c.x[1].shape();
@@ -62,7 +62,7 @@ Spec infer_recurrence(const Call& c) {
 // Of the recurrence y[i] = b[i] + a[i] · y[i - 1]: l[i] = dy[i] + a[i + 1] · l[i + 1], which is the gradient
 // of b.
 Tensor recurrence_back(const Tensor& a, const Tensor& dy) {
-  return reverse(recurrence(reverse(moved_back(a), -1), reverse(dy, -1)), -1);
+  return reverse(recurrence(reverse(shifted_back(a), -1), reverse(dy, -1)), -1);
 }
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -82,12 +82,12 @@ Tensor in_order(const Call& c, const Tensor& x) {
 // recurrence with the factors exp(y[i - 1] - y[i]), none of which is above 1.
 void logsumexp_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   const Tensor x = in_order(c, c.x[0]), y = in_order(c, c.y[0]);
-  dx[0] = in_order(c, ratio(x, y) * recurrence_back(ratio(moved_on(y, -kInfinity), y),
+  dx[0] = in_order(c, ratio(x, y) * recurrence_back(ratio(shifted(y, -kInfinity), y),
                                                     in_order(c, std::move(dy[0]).dense())));
 }
 void logsumexp_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   const Tensor x = in_order(c, c.x[0]), y = in_order(c, c.y[0]);
-  dy[0] = in_order(c, recurrence(ratio(moved_on(y, -kInfinity), y), ratio(x, y) * in_order(c, dx[0])));
+  dy[0] = in_order(c, recurrence(ratio(shifted(y, -kInfinity), y), ratio(x, y) * in_order(c, dx[0])));
 }
 
 OwnedAttrs along(int axis, bool exclusive = false, bool reverse = false) {
@@ -205,7 +205,7 @@ constexpr Op table[] = {
          [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
            const Tensor db = recurrence_back(c.x[0], std::move(dys[0]).dense());
            if (c.needs(0)) {
-             const Tensor terms = db * moved_on(c.y[0]);
+             const Tensor terms = db * shifted(c.y[0]);
              std::vector<int> rows(
                  static_cast<std::size_t>(c.y[0].ndim() - c.x[0].ndim()));   // of b, for one of a
              std::iota(rows.begin(), rows.end(), -c.y[0].ndim());
@@ -216,7 +216,7 @@ constexpr Op table[] = {
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
            Tensor term = dx[1];
            if (dx[0].defined()) {
-             const Tensor of_a = dx[0] * moved_on(c.y[0]);
+             const Tensor of_a = dx[0] * shifted(c.y[0]);
              term = term.defined() ? term + of_a : of_a;
            }
            dy[0] = recurrence(c.x[0], term);

@@ -50,7 +50,8 @@ Spec infer_real_segment(const Call& c) {
 // What groups without rows give; others start from the fold's own.
 enum class Empty { zero, one, highest, lowest };
 
-template <class Fold> void run_segment(const Call& c, kernels::RowFold fold, Empty empty, Tensor& y) {
+template <class Fold>
+void run_segment(const Call& c, kernels::ScatterReduction fold, Empty empty, Tensor& y) {
   const SegmentAttrs& a = c.attrs<SegmentAttrs>();
   require_ids_below(c, a.count);
   std::vector<bool> used(static_cast<std::size_t>(a.count));
@@ -58,7 +59,7 @@ template <class Fold> void run_segment(const Call& c, kernels::RowFold fold, Emp
     for (const auto id : ids)
       if (id >= 0) used[static_cast<std::size_t>(id)] = true;
   });
-  const kernels::AroundAxis around(y.shape(), y.ndim() + a.axis);
+  const kernels::AxisView view(y.shape(), y.ndim() + a.axis);
   visit_any(y.dtype(), [&]<class T>(T) {
     if constexpr (ComplexNumber<T>) {
       kernels::clear(y);   // sums
@@ -69,13 +70,12 @@ template <class Fold> void run_segment(const Call& c, kernels::RowFold fold, Emp
                      : empty == Empty::highest      ? Limits::max()
                                                     : Limits::lowest();
       T* row = elements<T>(y);
-      for (std::int64_t b = 0; b < around.before; ++b)
-        for (std::int64_t j = 0; j < around.extent; ++j, row += around.after)
-          std::fill_n(row, around.after,
-                      used[static_cast<std::size_t>(j)] ? Fold::template identity<T> : none);
+      for (std::int64_t b = 0; b < view.before; ++b)
+        for (std::int64_t j = 0; j < view.extent; ++j, row += view.after)
+          std::fill_n(row, view.after, used[static_cast<std::size_t>(j)] ? Fold::template identity<T> : none);
     }
   });
-  kernels::fold_rows(fold, c.x[0], c.x[1], around, y);
+  kernels::scatter_reduce(fold, c.x[0], c.x[1], view, y);
 }
 
 Spec infer_rows_of_groups(const Call& c) {
@@ -100,7 +100,7 @@ constexpr Op table[] = {
      .infer = infer_segment,
      .forward =
          [](const Call& c, std::span<Tensor> y) {
-           run_segment<kernels::Sum>(c, kernels::RowFold::sum, Empty::zero, y[0]);
+           run_segment<kernels::Sum>(c, kernels::ScatterReduction::sum, Empty::zero, y[0]);
          },
      .rule = linear([](const Call& c,
                        const Tensor& dy) { return rows_of_groups(dy, c.x[1], c.attrs<SegmentAttrs>().axis); },
@@ -125,9 +125,9 @@ constexpr Op table[] = {
      .infer = infer_rows_of_groups,
      .forward =
          [](const Call& c, std::span<Tensor> y) {
-           const kernels::AroundAxis around(c.x[0].shape(), c.x[0].ndim() + c.attrs<RowsAttrs>().axis);
-           require_ids_below(c, around.extent);
-           kernels::gather(c.x[0], c.x[1], around, y[0]);
+           const kernels::AxisView view(c.x[0].shape(), c.x[0].ndim() + c.attrs<RowsAttrs>().axis);
+           require_ids_below(c, view.extent);
+           kernels::gather(c.x[0], c.x[1], view, y[0]);
          },
      .rule = linear(
          [](const Call& c, const Tensor& dy) {
@@ -159,7 +159,7 @@ constexpr Op table[] = {
      .infer = infer_real_segment,
      .forward =
          [](const Call& c, std::span<Tensor> y) {
-           run_segment<kernels::Product>(c, kernels::RowFold::product, Empty::one, y[0]);
+           run_segment<kernels::Product>(c, kernels::ScatterReduction::product, Empty::one, y[0]);
          },
      .rule = kProductByGroup,
      .samples =
@@ -183,7 +183,7 @@ constexpr Op table[] = {
      .infer = infer_real_segment,
      .forward =
          [](const Call& c, std::span<Tensor> y) {
-           run_segment<kernels::Max>(c, kernels::RowFold::max, Empty::lowest, y[0]);
+           run_segment<kernels::Max>(c, kernels::ScatterReduction::max, Empty::lowest, y[0]);
          },
      .rule = kExtremeByGroup,
      .samples =
@@ -210,7 +210,7 @@ constexpr Op table[] = {
      .infer = infer_real_segment,
      .forward =
          [](const Call& c, std::span<Tensor> y) {
-           run_segment<kernels::Min>(c, kernels::RowFold::min, Empty::highest, y[0]);
+           run_segment<kernels::Min>(c, kernels::ScatterReduction::min, Empty::highest, y[0]);
          },
      .rule = kExtremeByGroup,
      .samples =

@@ -112,7 +112,7 @@ Spec infer_searchsorted(const Call& c) {
 
 void run_unique(const Call& c, std::span<Tensor> y) {
   const Tensor& x = c.x[0];
-  const kernels::Appearances found = kernels::appearances(x);
+  const kernels::UniqueElements found = kernels::unique_elements(x);
   y[0] = gather(reshape(x, {-1}), tensor(found.first));
   y[1] = tensor(found.number, x.shape());
   std::vector<std::int64_t> counts(found.first.size());
@@ -257,7 +257,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer =
          [](const Call& c) {
-           const auto count = static_cast<std::int64_t>(kernels::appearances(c.x[0]).first.size());
+           const auto count = static_cast<std::int64_t>(kernels::unique_elements(c.x[0]).first.size());
            return std::vector<Spec>{
                {c.x[0].dtype(), {count}}, {DType::i64, c.x[0].shape()}, {DType::i64, {count}}};
          },
