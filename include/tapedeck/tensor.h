@@ -138,6 +138,19 @@ class TAPEDECK_EXPORT Tensor {
   detail::Block* b_ = nullptr;
 };
 
+/// A list of tensors that somebody else holds.
+class Refs {
+ public:
+  constexpr Refs() = default;
+  constexpr Refs(const Tensor* const* x, int n) : x_(x), n_(n) {}
+  const Tensor& operator[](int i) const { return *x_[i]; }
+  int size() const { return n_; }
+
+ private:
+  const Tensor* const* x_ = nullptr;
+  int n_ = 0;
+};
+
 /// Like NumPy's: nested brackets, columns aligned, long tensors shortened, then the dtype where it is not
 /// f32.
 TAPEDECK_EXPORT std::ostream& operator<<(std::ostream& out, const Tensor& x);

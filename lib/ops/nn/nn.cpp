@@ -3,9 +3,9 @@
 
 #include "core/format.h"
 #include "core/storage.h"
-#include "kernels/elementwise/map.h"
 #include "kernels/nn/softmax.h"
 #include "kernels/random/random.h"
+#include "op/elementwise.h"
 #include "op/rules.h"
 #include "ops/axes.h"
 #include "ops/layout/positions.h"
