@@ -49,7 +49,8 @@ template <class D> inline constexpr bool kIsCondition<DualCondition<D>> = true;
 /// files of one program that are compiled for different instruction sets share no code.
 using MapTarget = xsimd::batch<float>::arch_type;
 
-/// The loops of F, a function of n elements.
+/// The loops of F, a function of n elements: over its values, its gradients, and its tangents in one
+/// direction.
 template <class F, int n, class A> struct MapLoops {
   template <class T> using Batch = xsimd::batch<T, A>;
   template <class T> static constexpr std::int64_t kWidth = static_cast<std::int64_t>(Batch<T>::size);
@@ -133,6 +134,7 @@ template <class F, int n, class A> struct MapLoops {
     if (!(y.depends >> I & 1) || (results > 1 && !used)) return typename D::Batch(0);
     return dy * y.tangent[I];
   }
+
   template <class T, std::size_t... I, std::size_t... K>
   static void jvp(const F& f, const kernels::UserRow<T>& row, std::index_sequence<I...>,
                   std::index_sequence<K...>) {
