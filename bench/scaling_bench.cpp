@@ -28,8 +28,8 @@ constexpr std::int64_t kRows = 32, kLayers = 4;
 struct Size {
   const char* name;
   std::int64_t width;
-  int repetitions;
-};   // of layers, all square; how often a process measures
+  int repetitions;   // of layers, all square; how often a process measures
+};
 constexpr Size kSizes[] = {{"10⁴", 50, 100}, {"10⁵", 158, 50}, {"10⁶", 500, 15}, {"10⁷", 1581, 5}};
 
 class Network {

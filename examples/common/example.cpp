@@ -1,4 +1,4 @@
-// The command line of the small examples.
+// Command-line options of the small examples.
 #include "example.h"
 
 #include <ctime>

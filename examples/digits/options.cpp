@@ -1,4 +1,4 @@
-// Reads the command line. Values may follow their option or an equals sign.
+// Parses the command line. A value may follow its option as the next argument or after an equals sign.
 #include "options.h"
 
 #include <charconv>
@@ -39,7 +39,7 @@ template <class T> T number(std::string_view option, std::string_view text, T lo
   return value;
 }
 
-// The source folder that the program was built from, or else the current one.
+// The source folder that the program was built from, or else the current folder.
 std::string default_data() {
   return fs::exists(EXAMPLE_DATA "/digits.csv.gz") ? EXAMPLE_DATA "/digits.csv.gz"
                                                    : "examples/data/digits.csv.gz";

@@ -7,6 +7,7 @@
 
 #include "tapedeck/gradient.h"
 #include "tapedeck/operand.h"
+#include "tapedeck/refs.h"
 
 namespace tapedeck {
 

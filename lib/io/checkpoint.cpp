@@ -53,7 +53,7 @@ std::string listed(std::string_view what, const std::vector<std::string>& names)
 
 }   // namespace
 
-struct Checkpoint::State {
+struct [[gnu::visibility("hidden")]] Checkpoint::State {
   ByName<Value> values;
   ByName<Optimizer*> optimizers;
   std::map<std::uint64_t, std::string> variables;   // from ids to names

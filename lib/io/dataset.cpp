@@ -56,7 +56,7 @@ struct DataLoaderState {
 };
 
 // What the caller and the thread that works ahead share.
-struct Epoch::State {
+struct [[gnu::visibility("hidden")]] Epoch::State {
   State(std::shared_ptr<const DataLoaderState> l, std::int64_t n, std::int64_t first)
       : loader(std::move(l)), number(n), next(first) {}
 

@@ -30,7 +30,7 @@ struct PendingSlot {
   std::uint64_t restore_id;
 };
 
-struct Optimizer::State {
+struct [[gnu::visibility("hidden")]] Optimizer::State {
   const UpdateRule& rule;
   std::vector<Scheduled> hyperparameters;
   std::array<bool, kMaxSlots> present = {};   // slots

@@ -1,6 +1,6 @@
 // Sum of several tensors of one shape.
 #pragma once
-#include "tapedeck/tensor.h"
+#include "tapedeck/refs.h"
 
 namespace tapedeck::kernels {
 

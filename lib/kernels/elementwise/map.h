@@ -4,8 +4,8 @@
 #pragma once
 #include "kernels/elementwise/broadcast.h"
 #include "kernels/simd/simd.h"
+#include "tapedeck/refs.h"
 #include "tapedeck/simd/pass.h"
-#include "tapedeck/tensor.h"
 
 namespace tapedeck::kernels {
 

@@ -16,8 +16,9 @@ struct Conv {
 
   std::int64_t weights() const { return window.cells() * (in / groups) * out; }
   double work() const {
-    return static_cast<double>(images * window.outputs()) * static_cast<double>(weights());
-  }   // multiplications
+    return static_cast<double>(images * window.outputs()) *
+           static_cast<double>(weights());   // multiplications
+  }
 
   friend bool operator==(const Conv&, const Conv&) = default;
 };

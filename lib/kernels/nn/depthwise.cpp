@@ -18,8 +18,8 @@ constexpr double kShare = 1 << 17;      // products that are worth a share of a 
 
 /// The cells [begin, end) of an axis that lie inside the image, for each output.
 struct Inside {
-  std::int64_t begin, end, first;
-};   // first: where the first of them reads
+  std::int64_t begin, end, first;   // first: where the first of them reads
+};
 std::vector<Inside> inside_of(const WindowAxis& a) {
   std::vector<Inside> all;
   for (std::int64_t o = 0; o < a.outputs; ++o) {

@@ -191,8 +191,8 @@ std::shared_ptr<const Kernel> kernel_for(Product product, const Conv& c) {
 /// Whether oneDNN is asked at all.
 bool is_wanted(const Conv& c) {
   const auto few_zeros = [](const WindowAxis& a) {
-    return std::max(a.before, after(a)) < reach(a);
-  };   // no window of nothing but padding
+    return std::max(a.before, after(a)) < reach(a);   // no window of nothing but padding
+  };
   const Window3d& w = c.window;
   return !onednn_version().empty() && c.work() >= kLeast &&
          c.out / c.groups >= (c.groups > 1 ? kLeastOfGroup : kLeastOut) && c.weights() <= kMostWeights &&

@@ -6,8 +6,8 @@
 namespace tapedeck::kernels {
 
 struct ScanOrder {
-  bool exclusive, reverse;
-};   // without the element itself; from the end
+  bool exclusive, reverse;   // without the element itself; from the end
+};
 
 /// y[b, i, a] = the sum or product of x[b, …, a] up to i; x is seen as `around`. f32 (added up in f64), f64,
 /// i32 and i64, which wrap around.

@@ -78,8 +78,8 @@ namespace {
 struct Run {
   std::int64_t n;
   bool kept;
-  std::int64_t x, y;
-};   // and a step in x and in y
+  std::int64_t x, y;   // and a step in x and in y
+};
 using Kinds = std::vector<Run>;
 
 Kinds runs_of(const Shape& x, unsigned axes) {

@@ -242,6 +242,6 @@ Tensor silu(Operand x, Operand beta) { return find(table, "silu")(x, beta); }
 Tensor softsign(Operand x) { return find(table, "softsign")(x); }
 Tensor softplus(Operand x) { return find(table, "softplus")(x); }
 
-std::span<const Op> activation_ops() { return table; }
+std::span<const Op> activations_ops() { return table; }
 
 }   // namespace tapedeck

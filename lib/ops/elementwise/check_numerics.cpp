@@ -191,6 +191,6 @@ void assert_that(const Tensor& condition, std::string_view text) {
   find(table, "assert_that").with(AssertAttrs{std::string(text)}, condition);
 }
 
-std::span<const Op> guard_ops() { return table; }
+std::span<const Op> check_numerics_ops() { return table; }
 
 }   // namespace tapedeck

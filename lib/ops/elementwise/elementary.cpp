@@ -5,6 +5,8 @@
 #include "op/rules.h"
 #include "ops/infer.h"
 #include "ops/samples.h"
+#include "tapedeck/operators.h"
+#include "tapedeck/ops/compare.h"
 #include "tapedeck/simd/partials.h"
 
 namespace tapedeck {

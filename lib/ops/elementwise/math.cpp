@@ -6,7 +6,6 @@
 #include "kernels/elementwise/add_n.h"
 #include "kernels/elementwise/compare.h"
 #include "kernels/layout/copy.h"
-#include "kernels/linalg/cross.h"
 #include "op/elementwise.h"
 #include "op/recorded_pass.h"
 #include "ops/elementwise/complex_abs.h"
@@ -35,14 +34,6 @@ Spec infer_where(const Call& c) {
   if (c.x[0].dtype() != DType::boolean) throw_dtype_error(c, "the condition must be bool");
   if (c.x[1].dtype() != c.x[2].dtype()) throw_dtype_error(c, "dtypes differ");
   return {c.x[1].dtype(), broadcast_of(c)};
-}
-
-Spec infer_cross(const Call& c) {
-  const Spec y = elementwise(c);
-  for (int i = 0; i < 2; ++i)
-    if (c.x[i].ndim() == 0 || c.x[i].shape()[c.x[i].ndim() - 1] != 3)
-      throw_shape_error(c, "takes vectors of 3 elements along the last axis");
-  return y;
 }
 
 struct AsTypeAttrs {
@@ -238,29 +229,6 @@ constexpr Op table[] = {
                 .oracle = "np.clip(x, low, high)"}};
          }},
 
-    {.name = "cross",
-     .doc = "The vector product a × b along the last axis, of 3 elements.",
-     .tensorflow = "Cross",
-     .args = {"a", "b"},
-     .infer = infer_cross,
-     .forward = {[](const Call& c, std::span<Tensor> y) {
-                   allocate_for(y[0]);
-                   kernels::cross(broadcast_to(c.x[0], y[0].shape()), broadcast_to(c.x[1], y[0].shape()),
-                                  y[0]);
-                 },
-                 Outputs::own},
-     .rule = bilinear([](const Call& c, const Tensor& dy) { return unbroadcast(c, cross(c.x[1], dy), 0); },
-                      [](const Call& c, const Tensor& dy) { return unbroadcast(c, cross(dy, c.x[0]), 1); }),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {uniform({2, 3}, -2, 2), uniform({3}, -2, 2, 1)}},
-                                      {.inputs = {uniform({2, 1, 3}, -2, 2), uniform({5, 3}, -2, 2, 1)}},
-                                      {.inputs = {zeros({0, 3}, DType::f64), zeros({0, 3}, DType::f64)}},
-                                      {.inputs = {matrix(), row()},
-                                       .expected = {f64({{3, 10, -0.25}, {11, -5, -6.125}})},
-                                       .oracle = "np.cross(a, b)"}};
-         }},
-
     {.name = "where",
      .doc = "a where condition holds, else b.",
      .tensorflow = "Select SelectV2",
@@ -352,7 +320,6 @@ Tensor squared_difference(Operand a, Operand b) { return find(table, "squared_di
 Tensor reciprocal(Operand x) { return find(table, "reciprocal")(x); }
 Tensor maximum(Operand a, Operand b) { return find(table, "maximum")(a, b); }
 Tensor minimum(Operand a, Operand b) { return find(table, "minimum")(a, b); }
-Tensor cross(Operand a, Operand b) { return find(table, "cross")(a, b); }
 Tensor clip(Operand x, Operand low, Operand high) { return find(table, "clip")(x, low, high); }
 
 Tensor where(Operand condition, Operand a, Operand b) {

@@ -24,8 +24,8 @@ Tensor gradient_by_ops(const Tensor& x, const Tensor& dy) {
                behind = roll(top, 1, -1) - roll(top, 2, -1);
   const auto chosen = [&](const Tensor& which) { return sum(x * which, -1, true); };
   const auto inverse = [](const Tensor& t) {
-    return where(t > 0, 1 / where(t > 0, t, 1), 0);
-  };   // 0 where nothing depends on it
+    return where(t > 0, 1 / where(t > 0, t, 1), 0);   // 0 where nothing depends on it
+  };
   const Tensor value = chosen(top), least = chosen(bottom), per_value = inverse(value),
                per_range = inverse(value - least);
   const std::vector<Tensor> d = split(dy, 3, -1);
@@ -128,6 +128,6 @@ Tensor rgb_gradient(const Tensor& x, const Tensor& dy) {
 Tensor rgb_to_hsv(const Tensor& x) { return find(table, "rgb_to_hsv")(Operand(x)); }
 Tensor hsv_to_rgb(const Tensor& x) { return find(table, "hsv_to_rgb")(Operand(x)); }
 
-std::span<const Op> colour_ops() { return table; }
+std::span<const Op> color_space_ops() { return table; }
 
 }   // namespace tapedeck

@@ -160,8 +160,8 @@ Tensor box_gradient(const FrameAttrs& a, const Tensor& x, const Tensor& boxes, c
   const Tensor p = pixels.at(top, left), q = pixels.at(top, left + 1), r = pixels.at(top + 1, left),
                s = pixels.at(top + 1, left + 1), bend = p - q - r + s;
   const auto at_positions = [&](const Tensor& slope, int other_axis) {
-    return sum(where(known, sum(dy * slope, -1), 0), other_axis);
-  };   // [..., n, positions]
+    return sum(where(known, sum(dy * slope, -1), 0), other_axis);   // [..., n, positions]
+  };
   const Tensor of_y = at_positions(r - p + bend * right, -1), of_x = at_positions(q - p + bend * down, -2);
   return stack({sum(of_y * along_y.of_a, -1), sum(of_x * along_x.of_a, -1), sum(of_y * along_y.of_b, -1),
                 sum(of_x * along_x.of_b, -1)},

@@ -513,6 +513,6 @@ Tensor scale_and_translate(const Tensor& x, HeightWidth size, const ScaleAndTran
   return find(table, "scale_and_translate").with(resizing(o, extents_of(x), size), x);
 }
 
-std::span<const Op> image_ops() { return table; }
+std::span<const Op> resize_ops() { return table; }
 
 }   // namespace tapedeck

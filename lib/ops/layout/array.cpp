@@ -22,11 +22,11 @@ using namespace samples;
 // they are.
 struct ReshapeAttrs {
   int axes;
-  Shape shape;
-};   // the last `axes` axes become `shape`
+  Shape shape;   // the last `axes` axes become `shape`
+};
 struct MaskAttrs {
-  unsigned mask;
-};   // bit i: axis -1 - i, in expand_dims of the result
+  unsigned mask;   // bit i: axis -1 - i, in expand_dims of the result
+};
 struct TransposeAttrs {
   int axes;
   std::array<std::int8_t, Shape::kMaxRank> perm;
@@ -184,6 +184,27 @@ Tensor expanded(const Tensor& x, const MaskAttrs& axes);
 Tensor squeezed(const Tensor& x, const MaskAttrs& axes);
 Tensor transposed(const Tensor& x, const TransposeAttrs& attrs);
 Tensor reversed(const Tensor& x, const MaskAttrs& axes);
+
+Spec infer_fill(const Call& c) {
+  if (c.x[0].ndim() != 0) throw_shape_error(c, "the value must be of rank 0");
+  return {c.x[0].dtype(), c.attrs<Shape>()};
+}
+
+Tensor sum_of_places(const Call& c, const Tensor& dy) {
+  std::vector<int> axes;
+  for (int d = 1; d <= c.y[0].ndim(); ++d)
+    axes.push_back(-d);
+  return axes.empty() ? dy : sum(dy, Axes(std::move(axes)));
+}
+
+std::vector<Spec> infer_all(const Call& c) {
+  std::vector<Spec> specs;
+  for (int i = 0; i < c.x.size(); ++i)
+    specs.push_back(c.x[i].spec());
+  return specs;
+}
+
+constexpr Rule kEachItself = accepting_none(kIdentityRule);
 
 constexpr Op table[] = {
     {.name = "reshape",
@@ -406,6 +427,47 @@ constexpr Op table[] = {
          [] {
            return std::vector<Sample>{{.inputs = {f64({1, 2})}, .expected = {f64({1, 2})}, .oracle = "x"}};
          }},
+
+    {.name = "fill",
+     .doc = "A value in every place of a shape.",
+     .tensorflow = "Fill",
+     .args = {"value"},
+     .infer = infer_fill,
+     .forward = {[](const Call& c, std::span<Tensor> y) {
+                   take(c.x[0], kernels::broadcast({}, y[0].shape()), y[0]);
+                 },
+                 Outputs::own},
+     .rule = broadcasting(linear([](const Call& c, const Tensor& dy) { return sum_of_places(c, dy); })),
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {f64(2)}, .attrs = Attrs(Shape{5, 37})},
+                                      {.inputs = {f64(2)}, .attrs = Attrs(Shape{})},
+                                      {.inputs = {f64(2)}, .attrs = Attrs(Shape{0, 2})},
+                                      {.inputs = {f64(2)},
+                                       .attrs = Attrs(Shape{2, 3}),
+                                       .expected = {f64({{2, 2, 2}, {2, 2, 2}})},
+                                       .oracle = "np.full((2, 3), value)"}};
+         }},
+
+    {.name = "identity_n",
+     .doc = "The same values as new tensors, which share their memory.",
+     .tensorflow = "IdentityN",
+     .args = {"x"},
+     .infer = infer_all,
+     .forward = {[](const Call& c, std::span<Tensor> y) {
+                   for (int i = 0; i < c.x.size(); ++i)
+                     share_with(y[static_cast<std::size_t>(i)], c.x[i]);
+                 },
+                 Outputs::own},
+     .rule = kEachItself,
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 37}, -1, 1), uniform({}, -1, 1), tensor({1, 2}, DType::i64)}},
+               {.inputs = {f64({1, 2}), f64({3, 4})},
+                .expected = {f64({1, 2}), f64({3, 4})},
+                .oracle = "(x[0], x[1])"}};
+         }},
 };
 
 Tensor reshape_last(const Tensor& x, int axes, const Shape& shape) {
@@ -493,6 +555,35 @@ Tensor stop_gradient(const Tensor& x) {
 }
 Tensor zeros_like(const Tensor& x) { return find(table, "zeros_like").execute({std::array{&x}.data(), 1}); }
 Tensor ones_like(const Tensor& x) { return find(table, "ones_like").execute({std::array{&x}.data(), 1}); }
+
+std::vector<Tensor> identity_n(std::span<const Tensor> x) {
+  if (x.empty()) return {};
+  return find(table, "identity_n").run(x);
+}
+
+Tensor fill(const Shape& shape, const Tensor& value) { return find(table, "fill").with(shape, value); }
+
+std::vector<Tensor> meshgrid(std::span<const Tensor> x, Indexing indexing) {
+  const int ndim = static_cast<int>(x.size());
+  if (ndim > Shape::kMaxRank) throw_error<ShapeError>("meshgrid: {} tensors; 8 at most", ndim);
+  const auto axis_of = [&](int i) { return indexing == Indexing::xy && ndim > 1 && i < 2 ? 1 - i : i; };
+  Shape grid, one;
+  for (int i = 0; i < ndim; ++i)
+    grid.push_back(1), one.push_back(1);
+  for (int i = 0; i < ndim; ++i) {
+    const Tensor& t = x[static_cast<std::size_t>(i)];
+    if (t.ndim() != 1)
+      throw_error<ShapeError>("meshgrid: takes tensors of rank 1: input {} is {}", i, t.spec());
+    grid.set(axis_of(i), t.shape()[0]);
+  }
+  std::vector<Tensor> y;
+  for (int i = 0; i < ndim; ++i) {
+    Shape along = one;
+    along.set(axis_of(i), grid[axis_of(i)]);
+    y.push_back(broadcast_to(reshape(x[static_cast<std::size_t>(i)], along), grid));
+  }
+  return y;
+}
 
 std::span<const Op> array_ops() { return table; }
 

@@ -28,8 +28,8 @@ struct BandAttrs {
   std::int64_t low, high;
 };
 struct AxesAttrs {
-  int axes;
-};   // of x that a diagonal has, the last ones
+  int axes;   // of x that a diagonal has, the last ones
+};
 
 kernels::DiagonalRows diagonals(Diagonals k, std::int64_t rows, std::int64_t columns, DiagonalAlign align) {
   kernels::DiagonalRows d{k.low,

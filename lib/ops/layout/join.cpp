@@ -18,8 +18,8 @@ using namespace samples;
 
 // Axes count from the end: further axes in front, which stacked cotangents have, stay as they are.
 struct AxisAttrs {
-  int axis;
-};   // of what is joined or cut
+  int axis;   // of what is joined or cut
+};
 struct SplitAttrs {
   int axis;
   std::vector<std::int64_t> sizes;

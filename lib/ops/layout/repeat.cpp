@@ -1,5 +1,4 @@
-// Elements moved, repeated or laid out on a grid. In: tensors of any dtype. Out: the same elements in other
-// places.
+// Entries repeated, rotated and reversed. In: tensors of any dtype. Out: the same elements in other places.
 #include <algorithm>
 #include <numeric>
 
@@ -24,12 +23,12 @@ using namespace samples;
 struct RepeatAttrs {
   int axis;
   std::int64_t count;
-  std::vector<std::int64_t> counts;
-};   // counts: one for each entry, else count for all
+  std::vector<std::int64_t> counts;   // counts: one for each entry, else count for all
+};
 struct RollAttrs {
   int axis;
-  std::int64_t by;
-};   // 0 <= by < extent
+  std::int64_t by;   // 0 <= by < extent
+};
 struct SequenceAttrs {
   int sequence, batch;
 };
@@ -113,27 +112,6 @@ void run_sequence(const Call& c, std::span<Tensor> y) {
                               x.spec());
   kernels::reverse_first(x, lengths, sequence, batch, y[0]);
 }
-
-Spec infer_fill(const Call& c) {
-  if (c.x[0].ndim() != 0) throw_shape_error(c, "the value must be of rank 0");
-  return {c.x[0].dtype(), c.attrs<Shape>()};
-}
-
-Tensor sum_of_places(const Call& c, const Tensor& dy) {
-  std::vector<int> axes;
-  for (int d = 1; d <= c.y[0].ndim(); ++d)
-    axes.push_back(-d);
-  return axes.empty() ? dy : sum(dy, Axes(std::move(axes)));
-}
-
-std::vector<Spec> infer_all(const Call& c) {
-  std::vector<Spec> specs;
-  for (int i = 0; i < c.x.size(); ++i)
-    specs.push_back(c.x[i].spec());
-  return specs;
-}
-
-constexpr Rule kEachItself = accepting_none(kIdentityRule);
 
 Tensor turned(const Tensor& x, const Tensor& lengths, const SequenceAttrs& axes);
 Tensor rolled(const Tensor& x, const RollAttrs& a);
@@ -240,45 +218,6 @@ constexpr Op table[] = {
                 .oracle = "np.stack([np.r_[x[:2, 0][::-1], x[2:, 0]], x[::-1, 1]], axis=1)"}};
          }},
 
-    {.name = "fill",
-     .doc = "A value in every place of a shape.",
-     .tensorflow = "Fill",
-     .args = {"value"},
-     .infer = infer_fill,
-     .forward = {[](const Call& c, std::span<Tensor> y) {
-                   take(c.x[0], kernels::broadcast({}, y[0].shape()), y[0]);
-                 },
-                 Outputs::own},
-     .rule = broadcasting(linear([](const Call& c, const Tensor& dy) { return sum_of_places(c, dy); })),
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {f64(2)}, .attrs = Attrs(Shape{5, 37})},
-                                      {.inputs = {f64(2)}, .attrs = Attrs(Shape{})},
-                                      {.inputs = {f64(2)}, .attrs = Attrs(Shape{0, 2})},
-                                      {.inputs = {f64(2)},
-                                       .attrs = Attrs(Shape{2, 3}),
-                                       .expected = {f64({{2, 2, 2}, {2, 2, 2}})},
-                                       .oracle = "np.full((2, 3), value)"}};
-         }},
-
-    {.name = "identity_n",
-     .doc = "The same values as new tensors, which share their memory.",
-     .tensorflow = "IdentityN",
-     .args = {"x"},
-     .infer = infer_all,
-     .forward = {[](const Call& c, std::span<Tensor> y) {
-                   for (int i = 0; i < c.x.size(); ++i)
-                     share_with(y[static_cast<std::size_t>(i)], c.x[i]);
-                 },
-                 Outputs::own},
-     .rule = kEachItself,
-     .samples =
-         [] {
-           return std::vector<Sample>{{.inputs = {uniform({2, 37}, -1, 1), uniform({}, -1, 1), i64({1, 2})}},
-                                      {.inputs = {f64({1, 2}), f64({3, 4})},
-                                       .expected = {f64({1, 2}), f64({3, 4})},
-                                       .oracle = "(x[0], x[1])"}};
-         }},
 };
 
 Tensor turned(const Tensor& x, const Tensor& lengths, const SequenceAttrs& axes) {
@@ -288,13 +227,6 @@ Tensor turned(const Tensor& x, const Tensor& lengths, const SequenceAttrs& axes)
 Tensor rolled(const Tensor& x, const RollAttrs& a) { return a.by ? find(table, "roll").with(a, x) : x; }
 
 }   // namespace
-
-std::vector<Tensor> identity_n(std::span<const Tensor> x) {
-  if (x.empty()) return {};
-  return find(table, "identity_n").run(x);
-}
-
-Tensor fill(const Shape& shape, const Tensor& value) { return find(table, "fill").with(shape, value); }
 
 Tensor roll(const Tensor& x, std::int64_t shift, const Axes& axes) {
   const unsigned mask = mask_of("roll", "x", axes, x.ndim());
@@ -326,28 +258,6 @@ Tensor reverse_sequence(const Tensor& x, const Tensor& lengths, int sequence_axi
                  checked_axis(op, batch_axis, x.ndim()) - x.ndim()});
 }
 
-std::vector<Tensor> meshgrid(std::span<const Tensor> x, Indexing indexing) {
-  const int ndim = static_cast<int>(x.size());
-  if (ndim > Shape::kMaxRank) throw_error<ShapeError>("meshgrid: {} tensors; 8 at most", ndim);
-  const auto axis_of = [&](int i) { return indexing == Indexing::xy && ndim > 1 && i < 2 ? 1 - i : i; };
-  Shape grid, one;
-  for (int i = 0; i < ndim; ++i)
-    grid.push_back(1), one.push_back(1);
-  for (int i = 0; i < ndim; ++i) {
-    const Tensor& t = x[static_cast<std::size_t>(i)];
-    if (t.ndim() != 1)
-      throw_error<ShapeError>("meshgrid: takes tensors of rank 1: input {} is {}", i, t.spec());
-    grid.set(axis_of(i), t.shape()[0]);
-  }
-  std::vector<Tensor> y;
-  for (int i = 0; i < ndim; ++i) {
-    Shape along = one;
-    along.set(axis_of(i), grid[axis_of(i)]);
-    y.push_back(broadcast_to(reshape(x[static_cast<std::size_t>(i)], along), grid));
-  }
-  return y;
-}
-
-std::span<const Op> arrange_ops() { return table; }
+std::span<const Op> repeat_ops() { return table; }
 
 }   // namespace tapedeck

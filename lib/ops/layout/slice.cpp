@@ -44,40 +44,6 @@ PadAttrs around(const SliceAttrs& part, const Shape& x, const Shape& y) {
   return result;
 }
 
-Spec infer_pad(const Call& c) {
-  const auto& [before, after, value] = c.attrs<PadAttrs>();
-  require_axes(c, before.ndim());
-  Shape shape = c.x[0].shape();
-  for (int d = 0; d < before.ndim(); ++d) {
-    const int axis = shape.ndim() - before.ndim() + d;
-    if (before[d] < 0 || after[d] < 0)
-      throw_error<ShapeError>("pad: a negative count: before is {}, after is {}", before, after);
-    std::int64_t extent = shape[axis];
-    if (__builtin_add_overflow(extent, before[d], &extent) ||
-        __builtin_add_overflow(extent, after[d], &extent))
-      throw_error<ShapeError>("pad: too many elements: before is {}, after is {}, x is {}", before, after,
-                              c.x[0].spec());
-    shape.set(axis, extent);
-  }
-  return {c.x[0].dtype(), shape};
-}
-
-void run_pad(const Call& c, std::span<Tensor> y) {
-  const double value = c.attrs<PadAttrs>().value;
-  const kernels::Places at = kernels::part(
-      y[0].shape(), filled_in_front(c.attrs<PadAttrs>().before, y[0].ndim(), 0), c.x[0].shape());
-  if (value == 0)
-    kernels::clear_around(y[0], at, c.x[0].size());
-  else
-    y[0] = full(y[0].shape(), value, y[0].dtype());
-  kernels::copy_to(c.x[0], y[0], at);
-}
-
-// The part of y that x is, as slice takes it out.
-SliceAttrs inside(const PadAttrs& padding, const Shape& x) {
-  return {padding.before, Shape(x.dims().last(static_cast<std::size_t>(padding.before.ndim())))};
-}
-
 // The places in a tensor, of which a part has as many axes in front.
 kernels::Places places_of(const StridedAttrs& a, const Tensor& whole) {
   const int ndim = whole.ndim();
@@ -164,36 +130,6 @@ constexpr Op table[] = {
                 .attrs = Attrs(SliceAttrs{{0, 1}, {2, 2}}),
                 .expected = {f64({{2, 3}, {5, 6}})},
                 .oracle = "x[0:2, 1:3]"}};
-         }},
-
-    {.name = "pad",
-     .doc = "x with zeros, or copies of another number, around it; with zeros the adjoint of slice.",
-     .tensorflow = "Pad PadV2",
-     .args = {"x"},
-     .infer = infer_pad,
-     .forward = run_pad,
-     .rule = stacking_jvp(custom(
-         {},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           dx[0] = part_of(std::move(dy[0]).dense(), inside(c.attrs<PadAttrs>(), c.x[0].shape()));
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           dy[0] = padded(dx[0], {c.attrs<PadAttrs>().before, c.attrs<PadAttrs>().after});
-         })),
-     .samples =
-         [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({3, 5}, -1, 1)}, .attrs = Attrs(PadAttrs{{1, 0}, {0, 32}})},
-               {.inputs = {uniform({0, 2}, -1, 1)}, .attrs = Attrs(PadAttrs{{1, 1}, {2, 0}})},
-               {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(PadAttrs{})},
-               {.inputs = {f64({{1, 2}})},
-                .attrs = Attrs(PadAttrs{{1, 1}, {0, 2}, 9}),
-                .expected = {f64({{9, 9, 9, 9, 9}, {9, 1, 2, 9, 9}})},
-                .oracle = "np.pad(x, ((1, 0), (1, 2)), constant_values=9)"},
-               {.inputs = {f64({{1, 2}, {3, 4}})},
-                .attrs = Attrs(PadAttrs{{1, 0}, {0, 2}}),
-                .expected = {f64({{0, 0, 0, 0}, {1, 2, 0, 0}, {3, 4, 0, 0}})},
-                .oracle = "np.pad(x, ((1, 0), (0, 2)))"}};
          }},
 
     {.name = "strided_slice",
@@ -341,11 +277,6 @@ Tensor strided_sum(Tensor x, const StridedAttrs& part, const Tensor& updates) {
   return find(table, "strided_slice_add").execute({refs, 2}, Attrs(part), 1);
 }
 
-void require_rank(std::string_view name, const Tensor& x, const Shape& a, const Shape& b) {
-  if (a.ndim() != x.ndim() || b.ndim() != x.ndim())
-    throw_error<ShapeError>("{}: {} and {} are not of the rank of x, {}", name, a, b, x.spec());
-}
-
 // What slices ask of a tensor, axis by axis.
 class Slicing {
  public:
@@ -428,14 +359,18 @@ StridedAttrs part_for(std::string_view name, const Tensor& x, std::span<const Sl
 
 }   // namespace
 
-Tensor padded(const Tensor& x, const PadAttrs& padding) { return find(table, "pad").with(padding, x); }
 Tensor part_of(const Tensor& x, const SliceAttrs& part) { return find(table, "slice").with(part, x); }
 Tensor strided_part_of(const Tensor& x, const StridedAttrs& part) {
   return find(table, "strided_slice").with(part, x);
 }
 
+void require_same_rank(std::string_view name, const Tensor& x, const Shape& a, const Shape& b) {
+  if (a.ndim() != x.ndim() || b.ndim() != x.ndim())
+    throw_error<ShapeError>("{}: {} and {} are not of the rank of x, {}", name, a, b, x.spec());
+}
+
 Tensor slice(const Tensor& x, const Shape& begin, const Shape& size) {
-  require_rank("slice", x, begin, size);
+  require_same_rank("slice", x, begin, size);
   return part_of(x, {begin, size});
 }
 
@@ -447,37 +382,6 @@ Tensor strided_slice_update(const Tensor& x, std::span<const Slice> slices, cons
   return find(table, "strided_slice_update").with(part_for("strided_slice_update", x, slices), x, updates);
 }
 
-Tensor pad(const Tensor& x, const Shape& before, const Shape& after, double value) {
-  require_rank("pad", x, before, after);
-  return padded(x, {before, after, value});
-}
-
-// One axis after the other, as entries of that axis.
-Tensor mirror_pad(const Tensor& x, const Shape& before, const Shape& after, Mirror mirror) {
-  require_rank("mirror_pad", x, before, after);
-  const std::int64_t edge = mirror == Mirror::reflect ? 1 : 0;   // entries that are not repeated
-  for (int d = 0; d < x.ndim(); ++d)
-    if (const std::int64_t most = std::max<std::int64_t>(x.shape()[d] - edge, 0);
-        before[d] < 0 || after[d] < 0 || before[d] > most || after[d] > most)
-      throw_error<ShapeError>(
-          "mirror_pad: axis {} can show 0 to {} entries: before is {}, after is {}, x is {}", d, most, before,
-          after, x.spec());
-  Tensor y = x;
-  for (int d = 0; d < x.ndim(); ++d) {
-    if (!before[d] && !after[d]) continue;
-    const std::int64_t n = x.shape()[d];
-    std::vector<std::int64_t> from;
-    for (std::int64_t i = before[d]; i > 0; --i)
-      from.push_back(i - 1 + edge);
-    for (std::int64_t i = 0; i < n; ++i)
-      from.push_back(i);
-    for (std::int64_t i = 0; i < after[d]; ++i)
-      from.push_back(n - 1 - edge - i);
-    y = entries(y, from, d);
-  }
-  return y;
-}
-
-std::span<const Op> part_ops() { return table; }
+std::span<const Op> slice_ops() { return table; }
 
 }   // namespace tapedeck

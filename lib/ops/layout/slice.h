@@ -19,6 +19,9 @@ struct StridedAttrs {
   Shape whole, begin, size, stride, shape;
 };
 
+/// Throws ShapeError unless there is an entry of both for each axis of x.
+void require_same_rank(std::string_view name, const Tensor& x, const Shape& a, const Shape& b);
+
 Tensor padded(const Tensor& x, const PadAttrs& padding);
 Tensor part_of(const Tensor& x, const SliceAttrs& part);
 Tensor strided_part_of(const Tensor& x, const StridedAttrs& part);

@@ -157,6 +157,6 @@ Tensor add_along_axis(const Tensor& x, const Tensor& indices, const Shape& shape
   return find(table, "add_along_axis").with(AddAttrs{shape, axis}, x, indices);
 }
 
-std::span<const Op> along_ops() { return table; }
+std::span<const Op> take_along_axis_ops() { return table; }
 
 }   // namespace tapedeck

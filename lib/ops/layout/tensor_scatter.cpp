@@ -13,8 +13,8 @@ namespace {
 using namespace samples;
 
 struct IntoAttrs {
-  int axes;
-};   // positions count among the last `axes` axes of x; stacked cotangents have more in front
+  int axes;   // positions count among the last `axes` axes of x; stacked cotangents have more in front
+};
 
 // updates are [entries…, x.shape[depth], …].
 Shape updates_of(const Call& c, const Tensor& x) {
@@ -271,6 +271,6 @@ Tensor tensor_scatter_sub(const Tensor& x, const Tensor& indices, const Tensor& 
   return into(find(table, "tensor_scatter_sub"), x, indices, updates);
 }
 
-std::span<const Op> scatter_ops() { return table; }
+std::span<const Op> tensor_scatter_ops() { return table; }
 
 }   // namespace tapedeck

@@ -195,6 +195,6 @@ Tensor tridiagonal_solve(const Tensor& diagonals, const Tensor& b) {
   return find(table, "tridiagonal_solve")(Operand(diagonals), Operand(b));
 }
 
-std::span<const Op> bands_ops() { return table; }
+std::span<const Op> banded_ops() { return table; }
 
 }   // namespace tapedeck

@@ -20,8 +20,8 @@ struct FftAttrs {
 };
 struct RealFftAttrs {
   int axes;
-  std::int64_t n;
-};   // n: numbers along the last axis of what is real
+  std::int64_t n;   // n: numbers along the last axis of what is real
+};
 
 // By the number of axes.
 Tensor transform(const Tensor& x, FftAttrs attrs);

@@ -104,6 +104,6 @@ Tensor matmul(const Tensor& a, const Tensor& b, Transposed transposed) {
   return op.with(transposed, astype(a, both), astype(b, both));
 }
 
-std::span<const Op> linalg_ops() { return table; }
+std::span<const Op> matmul_ops() { return table; }
 
 }   // namespace tapedeck

@@ -371,6 +371,6 @@ Tensor dilation2d(const Tensor& x, const Tensor& filters, const Conv2dOptions& o
   return op.with(a, x, filters);
 }
 
-std::span<const Op> conv_form_ops() { return table; }
+std::span<const Op> depthwise_ops() { return table; }
 
 }   // namespace tapedeck

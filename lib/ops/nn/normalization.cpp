@@ -431,6 +431,6 @@ Tensor local_response_normalization(const Tensor& x, const LocalResponse& option
   return find(table, "local_response_normalization").with(options, x);
 }
 
-std::span<const Op> norm_ops() { return table; }
+std::span<const Op> normalization_ops() { return table; }
 
 }   // namespace tapedeck

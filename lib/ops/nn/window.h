@@ -3,7 +3,7 @@
 #pragma once
 #include "kernels/nn/window.h"
 #include "ops/infer.h"
-#include "tapedeck/ops/conv.h"
+#include "tapedeck/ops/window.h"
 
 namespace tapedeck {
 

@@ -302,6 +302,6 @@ Tensor categorical(const Tensor& logits, std::int64_t n, Key key) {
 
 }   // namespace random
 
-std::span<const Op> distribution_ops() { return table; }
+std::span<const Op> distributions_ops() { return table; }
 
 }   // namespace tapedeck

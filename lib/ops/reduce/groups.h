@@ -9,8 +9,8 @@ namespace tapedeck {
 struct SegmentAttrs {
   std::int64_t count;
   int axis;
-  bool zero = false;
-};   // zero: what a group without rows gives, whatever the op
+  bool zero = false;   // zero: what a group without rows gives, whatever the op
+};
 
 /// y[…, i, …] = x[…, ids[i], …] along an axis counted from the end, or 0 for a negative id; and the adjoint:
 /// sums of rows by group, without those of a negative id.

@@ -16,8 +16,8 @@ using namespace samples;
 
 struct ScanAttrs {
   int axis;
-  bool exclusive, reverse;
-};   // the axis counts from the end
+  bool exclusive, reverse;   // the axis counts from the end
+};
 
 Spec infer_scan(const Call& c) {
   require_axes(c, -c.attrs<ScanAttrs>().axis);

@@ -18,8 +18,8 @@ using namespace samples;
 struct SortAttrs {
   bool descending;
   int axis = -1;
-  std::int64_t k = -1;
-};   // the axis from the end, and how many come out: all, unless said
+  std::int64_t k = -1;   // the axis from the end, and how many come out: all, unless said
+};
 // Along the last axis; others are moved there.
 struct NthAttrs {
   std::int64_t n;

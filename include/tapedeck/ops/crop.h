@@ -1,0 +1,31 @@
+// Resampling of images [batch, height, width, channels] at other positions. f32 and f64. Row coordinates are
+// y, column coordinates x.
+#pragma once
+#include "tapedeck/ops/window.h"
+#include "tapedeck/tensor.h"
+
+namespace tapedeck {
+
+enum class Interpolation : std::uint8_t { nearest, bilinear };
+struct CropOptions {
+  Interpolation method = Interpolation::bilinear;
+  double outside = 0;   // value of pixels outside the image
+};
+/// Crops boxes from images x [batch, height, width, channels] and resizes each to `size`; the result is [n,
+/// size, channels]. boxes [n, 4] hold y1, x1, y2, x2 as fractions of height - 1 and width - 1; box_indices
+/// [n] (i32 or i64) select the image of each box. With the bilinear method the boxes have a gradient, too.
+/// Throws ShapeError if a box index is out of range.
+TAPEDECK_EXPORT Tensor crop_and_resize(const Tensor& x, const Tensor& boxes, const Tensor& box_indices,
+                                       HeightWidth size, const CropOptions& options = {});
+
+struct ProjectiveOptions {
+  Interpolation method = Interpolation::nearest;
+  double outside = 0;
+};
+/// Applies projective transforms to images x [batch, height, width, channels] and returns images of the given
+/// size. The rows of transforms ([8] or [batch, 8], no gradient) are a0 a1 a2 b0 b1 b2 c0 c1: output pixel
+/// (x, y) is read from the input at (a0 x + a1 y + a2, b0 x + b1 y + b2) / (c0 x + c1 y + 1).
+TAPEDECK_EXPORT Tensor projective_transform(const Tensor& x, const Tensor& transforms, HeightWidth size,
+                                            const ProjectiveOptions& options = {});
+
+}   // namespace tapedeck

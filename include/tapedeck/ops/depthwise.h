@@ -1,0 +1,17 @@
+// Per-channel filters for images [..., height, width, channels]. f32 and f64.
+#pragma once
+#include "tapedeck/ops/conv.h"
+
+namespace tapedeck {
+
+/// Depthwise convolution: each channel has its own filters [rows, columns, in, multiplier]; the result has in
+/// · multiplier channels. Options as for conv2d; `groups` is ignored.
+TAPEDECK_EXPORT Tensor depthwise_conv2d(const Tensor& x, const Tensor& filters,
+                                        const Conv2dOptions& options = {});
+
+/// Morphological dilation: the maximum, over each window of images [..., height, width, channels], of x plus
+/// filters [rows, columns, channels]. The gradient goes to the first element that attains the maximum.
+/// `groups` and `layout` are ignored.
+TAPEDECK_EXPORT Tensor dilation2d(const Tensor& x, const Tensor& filters, const Conv2dOptions& options = {});
+
+}   // namespace tapedeck

@@ -1,0 +1,70 @@
+// Pooling of sequences, images and volumes [..., spatial extents, channels]; leading axes are batch axes. f32
+// and f64.
+#pragma once
+#include <limits>
+
+#include "tapedeck/ops/random.h"
+#include "tapedeck/ops/window.h"
+
+namespace tapedeck {
+
+struct Pool2dOptions {
+  static constexpr std::int64_t kAsWindow = std::numeric_limits<std::int64_t>::min();
+
+  HeightWidth window;
+  HeightWidth strides = kAsWindow;    // by default the extents of the window
+  Padding padding = Padding::valid;   // padded elements are ignored
+};
+
+/// The maximum of each channel in each window; NaN if the window contains NaN. The gradient goes to the first
+/// maximum in row-major order; in a window with NaN it is NaN. Throws ShapeError if the window is larger than
+/// the padded image or has more than 2^24 elements, and ArgumentError if window or strides are below 1 or
+/// padding is as large as the window.
+TAPEDECK_EXPORT Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options);
+/// The mean of each channel in each window, excluding padding. Throws as max_pool2d does.
+TAPEDECK_EXPORT Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options);
+
+/// The maxima and their flat positions (i64): (row · width + column) · channels + channel, counted per image
+/// or over all images. For a window with NaN it is the position of the first NaN.
+struct MaxAndPosition {
+  Tensor y, position;
+};
+TAPEDECK_EXPORT MaxAndPosition max_pool_with_argmax(const Tensor& x, const Pool2dOptions& options,
+                                                    bool through_all_images = false);
+
+struct Pool1dOptions {
+  std::int64_t window;
+  std::int64_t stride = Pool2dOptions::kAsWindow;
+  Padding padding = Padding::valid;   // explicit padding: at left and right
+};
+/// Pooling of sequences [..., width, channels].
+TAPEDECK_EXPORT Tensor max_pool1d(const Tensor& x, const Pool1dOptions& options);
+TAPEDECK_EXPORT Tensor avg_pool1d(const Tensor& x, const Pool1dOptions& options);
+
+struct Pool3dOptions {
+  DepthHeightWidth window;
+  DepthHeightWidth strides = Pool2dOptions::kAsWindow;
+  Padding3d padding = Padding::valid;
+};
+/// Pooling of volumes [..., depth, height, width, channels].
+TAPEDECK_EXPORT Tensor max_pool3d(const Tensor& x, const Pool3dOptions& options);
+TAPEDECK_EXPORT Tensor avg_pool3d(const Tensor& x, const Pool3dOptions& options);
+
+/// Fractional pooling: windows of two alternating extents reduce an image by any factor (Graham 2014).
+struct FractionalOptions {
+  double height_ratio, width_ratio;   // image extent divided by result extent, 1 or more
+  bool pseudo_random = false;         // the paper's pseudorandom windows instead of random ones
+  bool overlapping = false;           // each window shares its last row and column with the next
+};
+/// The result and the start positions of its windows, [rows + 1] and [columns + 1] (i64), whose last entries
+/// are the image's extents.
+struct Fractional {
+  Tensor y, row_bounds, column_bounds;
+};
+/// For images [..., height, width, channels]. Throws ArgumentError if a ratio is below 1 or above the extent.
+TAPEDECK_EXPORT Fractional fractional_max_pool(const Tensor& x, const FractionalOptions& options,
+                                               random::Key key);
+TAPEDECK_EXPORT Fractional fractional_avg_pool(const Tensor& x, const FractionalOptions& options,
+                                               random::Key key);
+
+}   // namespace tapedeck

@@ -1,0 +1,12 @@
+// Softmax. f32 and f64.
+#pragma once
+#include "tapedeck/tensor.h"
+
+namespace tapedeck {
+
+/// exp(x) / Σ exp(x) along `axis`, computed without overflow.
+TAPEDECK_EXPORT Tensor softmax(const Tensor& x, int axis = -1);
+/// x - log Σ exp(x) along `axis`, computed without overflow.
+TAPEDECK_EXPORT Tensor log_softmax(const Tensor& x, int axis = -1);
+
+}   // namespace tapedeck

@@ -1,0 +1,117 @@
+// Tensors with something around them.
+#include "core/format.h"
+#include "ops/layout/entries.h"
+#include "ops/layout/slice.h"
+#include "ops/layout/take.h"
+#include "ops/samples.h"
+#include "tapedeck/ops.h"
+
+namespace tapedeck {
+namespace {
+
+using namespace samples;
+
+Spec infer_pad(const Call& c) {
+  const auto& [before, after, value] = c.attrs<PadAttrs>();
+  require_axes(c, before.ndim());
+  Shape shape = c.x[0].shape();
+  for (int d = 0; d < before.ndim(); ++d) {
+    const int axis = shape.ndim() - before.ndim() + d;
+    if (before[d] < 0 || after[d] < 0)
+      throw_error<ShapeError>("pad: a negative count: before is {}, after is {}", before, after);
+    std::int64_t extent = shape[axis];
+    if (__builtin_add_overflow(extent, before[d], &extent) ||
+        __builtin_add_overflow(extent, after[d], &extent))
+      throw_error<ShapeError>("pad: too many elements: before is {}, after is {}, x is {}", before, after,
+                              c.x[0].spec());
+    shape.set(axis, extent);
+  }
+  return {c.x[0].dtype(), shape};
+}
+
+void run_pad(const Call& c, std::span<Tensor> y) {
+  const double value = c.attrs<PadAttrs>().value;
+  const kernels::Places at = kernels::part(
+      y[0].shape(), filled_in_front(c.attrs<PadAttrs>().before, y[0].ndim(), 0), c.x[0].shape());
+  if (value == 0)
+    kernels::clear_around(y[0], at, c.x[0].size());
+  else
+    y[0] = full(y[0].shape(), value, y[0].dtype());
+  kernels::copy_to(c.x[0], y[0], at);
+}
+
+// The part of y that x is, as slice takes it out.
+SliceAttrs inside(const PadAttrs& padding, const Shape& x) {
+  return {padding.before, Shape(x.dims().last(static_cast<std::size_t>(padding.before.ndim())))};
+}
+
+constexpr Op table[] = {
+    {.name = "pad",
+     .doc = "x with zeros, or copies of another number, around it; with zeros the adjoint of slice.",
+     .tensorflow = "Pad PadV2",
+     .args = {"x"},
+     .infer = infer_pad,
+     .forward = run_pad,
+     .rule = stacking_jvp(custom(
+         {},
+         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+           dx[0] = part_of(std::move(dy[0]).dense(), inside(c.attrs<PadAttrs>(), c.x[0].shape()));
+         },
+         [](const Call& c, Refs dx, std::span<Tensor> dy) {
+           dy[0] = padded(dx[0], {c.attrs<PadAttrs>().before, c.attrs<PadAttrs>().after});
+         })),
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({3, 5}, -1, 1)}, .attrs = Attrs(PadAttrs{{1, 0}, {0, 32}})},
+               {.inputs = {uniform({0, 2}, -1, 1)}, .attrs = Attrs(PadAttrs{{1, 1}, {2, 0}})},
+               {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(PadAttrs{})},
+               {.inputs = {f64({{1, 2}})},
+                .attrs = Attrs(PadAttrs{{1, 1}, {0, 2}, 9}),
+                .expected = {f64({{9, 9, 9, 9, 9}, {9, 1, 2, 9, 9}})},
+                .oracle = "np.pad(x, ((1, 0), (1, 2)), constant_values=9)"},
+               {.inputs = {f64({{1, 2}, {3, 4}})},
+                .attrs = Attrs(PadAttrs{{1, 0}, {0, 2}}),
+                .expected = {f64({{0, 0, 0, 0}, {1, 2, 0, 0}, {3, 4, 0, 0}})},
+                .oracle = "np.pad(x, ((1, 0), (0, 2)))"}};
+         }},
+};
+
+}   // namespace
+
+Tensor padded(const Tensor& x, const PadAttrs& padding) { return find(table, "pad").with(padding, x); }
+
+Tensor pad(const Tensor& x, const Shape& before, const Shape& after, double value) {
+  require_same_rank("pad", x, before, after);
+  return padded(x, {before, after, value});
+}
+
+// One axis after the other, as entries of that axis.
+Tensor mirror_pad(const Tensor& x, const Shape& before, const Shape& after, Mirror mirror) {
+  require_same_rank("mirror_pad", x, before, after);
+  const std::int64_t edge = mirror == Mirror::reflect ? 1 : 0;   // entries that are not repeated
+  for (int d = 0; d < x.ndim(); ++d)
+    if (const std::int64_t most = std::max<std::int64_t>(x.shape()[d] - edge, 0);
+        before[d] < 0 || after[d] < 0 || before[d] > most || after[d] > most)
+      throw_error<ShapeError>(
+          "mirror_pad: axis {} can show 0 to {} entries: before is {}, after is {}, x is {}", d, most, before,
+          after, x.spec());
+  Tensor y = x;
+  for (int d = 0; d < x.ndim(); ++d) {
+    if (!before[d] && !after[d]) continue;
+    const std::int64_t n = x.shape()[d];
+    std::vector<std::int64_t> from;
+    for (std::int64_t i = before[d]; i > 0; --i)
+      from.push_back(i - 1 + edge);
+    for (std::int64_t i = 0; i < n; ++i)
+      from.push_back(i);
+    for (std::int64_t i = 0; i < after[d]; ++i)
+      from.push_back(n - 1 - edge - i);
+    y = entries(y, from, d);
+  }
+  return y;
+}
+
+std::span<const Op> pad_ops() { return table; }
+
+}   // namespace tapedeck

@@ -1,0 +1,53 @@
+// Vector products along the last axis.
+#include "kernels/linalg/cross.h"
+#include "core/format.h"
+#include "op/rules.h"
+#include "ops/infer.h"
+#include "ops/samples.h"
+#include "tapedeck/ops.h"
+
+namespace tapedeck {
+namespace {
+
+using namespace samples;
+
+Spec infer_cross(const Call& c) {
+  const Spec y = elementwise(c);
+  for (int i = 0; i < 2; ++i)
+    if (c.x[i].ndim() == 0 || c.x[i].shape()[c.x[i].ndim() - 1] != 3)
+      throw_shape_error(c, "takes vectors of 3 elements along the last axis");
+  return y;
+}
+
+constexpr Op table[] = {
+    {.name = "cross",
+     .doc = "The vector product a × b along the last axis, of 3 elements.",
+     .tensorflow = "Cross",
+     .args = {"a", "b"},
+     .infer = infer_cross,
+     .forward = {[](const Call& c, std::span<Tensor> y) {
+                   allocate_for(y[0]);
+                   kernels::cross(broadcast_to(c.x[0], y[0].shape()), broadcast_to(c.x[1], y[0].shape()),
+                                  y[0]);
+                 },
+                 Outputs::own},
+     .rule = bilinear([](const Call& c, const Tensor& dy) { return unbroadcast(c, cross(c.x[1], dy), 0); },
+                      [](const Call& c, const Tensor& dy) { return unbroadcast(c, cross(dy, c.x[0]), 1); }),
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({2, 3}, -2, 2), uniform({3}, -2, 2, 1)}},
+                                      {.inputs = {uniform({2, 1, 3}, -2, 2), uniform({5, 3}, -2, 2, 1)}},
+                                      {.inputs = {zeros({0, 3}, DType::f64), zeros({0, 3}, DType::f64)}},
+                                      {.inputs = {f64({{-1.5, 0.5, 2}, {0.25, 3, -2}}), f64({2, -0.5, 4})},
+                                       .expected = {f64({{3, 10, -0.25}, {11, -5, -6.125}})},
+                                       .oracle = "np.cross(a, b)"}};
+         }},
+};
+
+}   // namespace
+
+Tensor cross(Operand a, Operand b) { return find(table, "cross")(a, b); }
+
+std::span<const Op> cross_ops() { return table; }
+
+}   // namespace tapedeck

@@ -1,0 +1,237 @@
+// Losses. In: logits or predictions, and labels. Out: a loss for each element, row or tensor.
+#include "core/format.h"
+#include "kernels/nn/softmax.h"
+#include "op/elementwise.h"
+#include "op/rules.h"
+#include "ops/axes.h"
+#include "ops/layout/positions.h"
+#include "ops/samples.h"
+#include "tapedeck/ops.h"
+
+namespace tapedeck {
+namespace {
+
+using namespace samples;
+
+Spec infer_cross_entropy(const Call& c) {
+  const Tensor &labels = c.x[0], &logits = c.x[1];
+  require_indices(c, 0);
+  require_floating(c, 1);
+  if (logits.ndim() == 0 ||
+      Shape(logits.shape().dims().first(static_cast<std::size_t>(logits.ndim() - 1))) != labels.shape())
+    throw_shape_error(c, "labels do not have the shape of logits without its last axis");
+  return {logits.dtype(), labels.shape()};
+}
+
+Spec infer_dense_cross_entropy(const Call& c) {
+  const Tensor &labels = c.x[0], &logits = c.x[1];
+  require_floating(c, 1);
+  require_one_dtype(c);
+  if (logits.ndim() == 0 || labels.shape() != logits.shape())
+    throw_shape_error(c, "labels and logits do not have one shape of rank 1 or more");
+  return {logits.dtype(), Shape(logits.shape().dims().first(static_cast<std::size_t>(logits.ndim() - 1)))};
+}
+
+[[noreturn]] void throw_bad_label(const Call& c, std::int64_t label, std::int64_t position,
+                                  std::int64_t classes) {
+  const Shape& shape = c.x[0].shape();
+  Shape index = shape;
+  for (int d = shape.ndim(); d-- > 0; position /= shape[d])
+    index.set(d, position % shape[d]);
+  throw_error<ShapeError>("{}: label {} at {} is out of range for {} classes: labels is {}, logits is {}",
+                          c.op.name, label, index, classes, c.x[0].spec(), c.x[1].spec());
+}
+
+void check_labels(const Call& c, std::int64_t classes) {
+  if (const auto o = first_outside(c.x[0], classes)) throw_bad_label(c, o->index, o->position, classes);
+}
+
+void run_cross_entropy(const Call& c, std::span<Tensor> y) {
+  const Tensor &labels = c.x[0], &logits = c.x[1];
+  check_labels(c, logits.shape()[logits.ndim() - 1]);
+  kernels::cross_entropy(labels, logits, y[0]);
+}
+
+// The derivative of each row's loss in its logits.
+Tensor error_of(const Call& c) {
+  const Tensor &labels = c.x[0], &logits = c.x[1];
+  return softmax(logits) - one_hot(labels, logits.shape()[logits.ndim() - 1], logits.dtype());
+}
+
+// The same where labels are probabilities, or any other weights.
+Tensor dense_error_of(const Call& c) {
+  const Tensor &labels = c.x[0], &logits = c.x[1];
+  return softmax(logits) * sum(labels, -1, true) - labels;
+}
+
+constexpr Op table[] = {
+    {.name = "sparse_softmax_cross_entropy",
+     .doc = "Minus the log-probability of each row's label: y = log Σⱼ exp(logits[j]) - logits[label].",
+     .tensorflow = "SparseSoftmaxCrossEntropyWithLogits",
+     .args = {"labels", "logits"},
+     .infer = infer_cross_entropy,
+     .forward = run_cross_entropy,
+     .rule = custom(
+         {.x = 0b11},
+         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+           dx[1] = error_of(c) * expand_dims(std::move(dy[0]).dense(), -1);
+         },
+         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum(error_of(c) * dx[1], -1); }),
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {tensor(5, DType::i64), uniform({37}, -2, 2)}},
+               {.inputs = {tensor({{0, 4, 2}, {1, 1, 3}}, DType::i32), uniform({2, 3, 5}, -2, 2)}},
+               {.inputs = {tensor({2, 0}, DType::i64), f64({{1, 2, 3}, {-1, 0, 0.5}})},
+                .expected = {f64({0.40760596444438046, 2.1041306053367284})},
+                .oracle = "torch.nn.functional.cross_entropy(torch.tensor(logits), torch.tensor(labels), "
+                          "reduction='none').numpy()"}};
+         }},
+
+    {.name = "softmax_cross_entropy",
+     .doc = "Minus the sum of labels times log-probabilities along the last axis: y = Σⱼ labelsⱼ · (log Σₖ "
+            "exp(logitsₖ) - logitsⱼ).",
+     .tensorflow = "SoftmaxCrossEntropyWithLogits",
+     .args = {"labels", "logits"},
+     .infer = infer_dense_cross_entropy,
+     .forward = [](const Call& c,
+                   std::span<Tensor> y) { kernels::dense_cross_entropy(c.x[0], c.x[1], y[0]); },
+     .rule = custom(
+         {.x = 0b11},
+         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+           const Tensor dy = expand_dims(std::move(dys[0]).dense(), -1);
+           if (c.needs(0)) dx[0] = -dy * log_softmax(c.x[1]);
+           if (c.needs(1)) dx[1] = dy * dense_error_of(c);
+         },
+         [](const Call& c, Refs dx, std::span<Tensor> dy) {
+           if (dx[0].defined()) dy[0] = -sum(log_softmax(c.x[1]) * dx[0], -1);
+           if (!dx[1].defined()) return;
+           const Tensor of_logits = sum(dense_error_of(c) * dx[1], -1);
+           dy[0] = dy[0].defined() ? dy[0] + of_logits : of_logits;
+         }),
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({37}, 0, 1), uniform({37}, -2, 2, 1)}},
+               {.inputs = {uniform({2, 3, 5}, -1, 1), uniform({2, 3, 5}, -2, 2, 1)}},
+               {.inputs = {uniform({0, 3}, 0, 1), uniform({0, 3}, -2, 2)}},
+               {.inputs = {f64({{0, 0.25, 0.75}, {1, 2, 0}}), f64({{1, 2, 3}, {-1, 0, 0.5}})},
+                .expected = {f64({0.6576059644443805, 4.3123918160101855})},
+                .oracle =
+                    "-(labels * (logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True))).sum(-1)"}};
+         }},
+
+    {.name = "sigmoid_cross_entropy",
+     .doc = "Minus the log-probability of labels z under sigmoid(x) of logits x: max(x, 0) - x z + log(1 + "
+            "exp(-|x|)).",
+     .args = {"labels", "logits"},
+     .infer = elementwise,
+     .forward = map([](auto z, auto x) { return maximum(x, 0) - x * z + log1p(exp(-abs(x))); }),
+     .rule = partials([](auto, auto x) { return -x; }, [](auto z, auto x) { return sigmoid(x) - z; }),
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 3}, 0, 1), uniform({2, 3}, -3, 3, 1)}},
+               {.inputs = {f64({0, 1, 0.25, 0.75}), signs()},
+                .expected = {f64(
+                    {0.20141327798275246, 0.8259394198788437, 0.8490769841801067, 0.6269280110429726})},
+                .oracle = "torch.nn.functional.binary_cross_entropy_with_logits(torch.tensor(logits), "
+                          "torch.tensor(labels), reduction='none').numpy()"}};
+         }},
+
+    {.name = "huber",
+     .doc = "q (e - q / 2), where e = predictions - labels and q is e moved between -delta and delta: "
+            "huber_loss before the mean.",
+     .args = {"labels", "predictions", "delta"},
+     .infer = elementwise,
+     .forward = map([](auto labels, auto predictions, auto delta) {
+       const auto e = predictions - labels, q = minimum(maximum(e, -delta), delta);
+       return q * (e - 0.5 * q);
+     }),
+     .rule = partials([](auto labels, auto predictions,
+                         auto delta) { return minimum(maximum(labels - predictions, -delta), delta); },
+                      [](auto labels, auto predictions, auto delta) {
+                        return minimum(maximum(predictions - labels, -delta), delta);
+                      },
+                      [](auto labels, auto predictions, auto delta) {
+                        return maximum(abs(predictions - labels) - delta, 0);
+                      }),
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {distinct({2, 3}), distinct({2, 3}, 1) + 0.045, f64(0.3)}},
+               {.inputs = {f64({0, 1, 0.25, 0.75}), signs(), f64(0.75)},
+                .expected = {f64({0.84375, 0.65625, 0.03125, 0.65625})},
+                .oracle = "torch.nn.functional.huber_loss(torch.tensor(predictions), torch.tensor(labels), "
+                          "delta=float(delta), reduction='none').numpy()"}};
+         }},
+
+    {.name = "l2_loss",
+     .doc = "Half the sum of squares: Σᵢ xᵢ² / 2.",
+     .tensorflow = "L2Loss",
+     .args = {"x"},
+     .infer =
+         [](const Call& c) {
+           require_floating(c, 0);
+           return Spec{c.x[0].dtype(), {}};
+         },
+     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = sum(square(c.x[0])) * 0.5; }, Outputs::own},
+     .rule = custom(
+         {.x = 1},
+         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+           const Tensor dy = std::move(dys[0]).dense();
+           Shape ones;
+           for (int d = 0; d < c.x[0].ndim(); ++d)
+             ones.push_back(1);
+           dx[0] = c.x[0] * reshape(dy, behind_extra(dy, 0, ones));
+         },
+         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum(c.x[0] * dx[0]); }),
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({3, 37}, -1, 1)}},
+                                      {.inputs = {uniform({}, -1, 1)}},
+                                      {.inputs = {uniform({0, 3}, -1, 1)}},
+                                      {.inputs = {f64({{1, -2}, {3, 0.5}})},
+                                       .expected = {f64(7.125)},
+                                       .oracle = "np.sum(x**2) / 2"}};
+         }},
+};
+
+// The mean of losses along their last axis.
+Tensor mean_of_rows(std::string_view name, const Tensor& losses) {
+  if (losses.ndim() == 0)
+    throw_error<ShapeError>("{}: labels and predictions are of rank 0; the mean is along their last axis",
+                            name);
+  return mean(losses, -1);
+}
+
+}   // namespace
+
+Tensor sparse_softmax_cross_entropy(const Tensor& labels, const Tensor& logits) {
+  const Tensor* x[] = {&labels, &logits};
+  return find(table, "sparse_softmax_cross_entropy").execute({x, 2});
+}
+Tensor softmax_cross_entropy(const Tensor& labels, const Tensor& logits) {
+  const Tensor* x[] = {&labels, &logits};
+  return find(table, "softmax_cross_entropy").execute({x, 2});
+}
+
+Tensor sigmoid_cross_entropy(Operand labels, Operand logits) {
+  return find(table, "sigmoid_cross_entropy")(labels, logits);
+}
+Tensor l2_loss(const Tensor& x) {
+  const Tensor* inputs[] = {&x};
+  return find(table, "l2_loss").execute({inputs, 1});
+}
+
+Tensor mean_squared_error(Operand labels, Operand predictions) {
+  return mean_of_rows("mean_squared_error", squared_difference(labels, predictions));
+}
+Tensor huber_loss(Operand labels, Operand predictions, double delta) {
+  if (!(delta > 0)) throw_error<ArgumentError>("huber_loss: delta is {}; use a positive one", delta);
+  return mean_of_rows("huber_loss", find(table, "huber")(labels, predictions, Operand(delta)));
+}
+
+std::span<const Op> losses_ops() { return table; }
+
+}   // namespace tapedeck
