@@ -32,7 +32,7 @@ find lib include -path lib/pch -prune -o \( -name '*.h' -o -name '*.cpp' \) -pri
     if (used == "tapedeck") next
     if (!(used in rank)) complain("include files of lib/ as \"layer/file.h\"")
     else if (used != layer && rank[used] >= rank[layer]) complain(layer " may not include " used ", which does not lie below it")
-    else if (used == "kernels" && layer !~ /^(kernels|ops|optim)$/ && FILENAME !~ /^lib\/op\/rules\./)
-      complain("kernels are for ops, optim and the kinds of rules in op/rules")
+    else if (used == "kernels" && layer !~ /^(kernels|ops|optim)$/ && FILENAME !~ /^lib\/op\/(elementwise|rules)\./)
+      complain("kernels are for ops, optim, op/elementwise and op/rules")
   }
   END { exit bad }'

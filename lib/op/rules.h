@@ -8,6 +8,7 @@
 #include "core/thread_state.h"
 #include "kernels/elementwise/vjp.h"
 #include "op/probe.h"
+#include "tapedeck/op.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
@@ -101,6 +102,7 @@ inline constexpr PartialsRule kPartials = partials_rule(std::index_sequence_for<
 
 /// The rule of an elementwise op: one partial for each input.
 template <class... F> constexpr Rule partials(F...) {
+  static_assert(sizeof...(F) <= kernels::kFusedInputs && kernels::kFusedInputs == kMaxInputs);
   constexpr unsigned n = sizeof...(F), read = detail::kPartials<F...>.vjp.read;
   return {
       .kind = RuleKind::partials,

@@ -20,14 +20,10 @@ template <class T, class A> xsimd::batch_bool<T, A> equal(const xsimd::batch<T, 
                                                           const std::type_identity_t<xsimd::batch<T, A>>& b) {
   return a == b;
 }
-/// a·b and a / b, or 0 where b is 0.
+/// a·b, or 0 where b is 0.
 template <class T, class A>
 xsimd::batch<T, A> mul_no_nan(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
   return where(b == T(0), T(0), a * b);
-}
-template <class T, class A> xsimd::batch<T, A> div_no_nan(const std::type_identity_t<xsimd::batch<T, A>>& a,
-                                                          const xsimd::batch<T, A>& b) {
-  return where(b == T(0), T(0), a / b);
 }
 /// a·log b, a·log(1 + b) and a / b, or 0 where a is 0.
 template <class T, class A>

@@ -1,12 +1,20 @@
 // Elementary functions of elements: powers, exponentials, logarithms and angles. In: tensors. Out: a tensor
 // of their shape.
-#include "kernels/elementwise/map.h"
 #include "kernels/simd/sleef.h"
+#include "op/elementwise.h"
 #include "op/rules.h"
 #include "ops/infer.h"
 #include "ops/samples.h"
+#include "tapedeck/operators.h"
+#include "tapedeck/ops/compare.h"
+#include "tapedeck/simd/partials.h"
 
 namespace tapedeck {
+
+/// Where aᵇ has a derivative in b, for partial::of_pow_in_b: real numbers above 0, complex ones that are not
+/// 0.
+static Tensor has_log(const Tensor& a) { return is_complex(a.dtype()) ? not_equal(a, 0) : a > 0; }
+
 namespace {
 
 using namespace samples;
@@ -15,10 +23,7 @@ using namespace samples;
 Tensor inner() { return f64({-0.75, -0.25, 0.5, 0.875}); }
 Tensor above() { return f64({1.25, 1.5, 3, 10}); }
 
-// Where aᵇ has a derivative in b: for real numbers above 0, for complex ones beside it.
-template <class T, class A> auto has_log(const xsimd::batch<T, A>& a) { return a > T(0); }
-template <unsigned A> constexpr Probe<A> has_log(Probe<A>) { return {}; }
-Tensor has_log(const Tensor& a) { return is_complex(a.dtype()) ? not_equal(a, 0) : a > 0; }
+constexpr auto power = [](auto a, auto b) { return pow(a, b); };
 
 constexpr Op table[] = {
     {.name = "sqrt",
@@ -27,7 +32,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return sqrt(x); }),
-     .rule = partials([](auto, auto y) { return 0.5 / y; }),
+     .rule = partials(partial::of_sqrt),
      .samples =
          [] {
            return of_one(0.5, 4, positive(), f64({0.5, 1.0, 1.5811388300841898, 3.0}), "np.sqrt(x)");
@@ -39,7 +44,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return 1 / sqrt(x); }),
-     .rule = partials([](auto, auto y) { return -0.5 * y * y * y; }),
+     .rule = partials(partial::of_rsqrt),
      .samples =
          [] {
            return of_one(0.5, 4, positive(), f64({2.0, 1.0, 0.6324555320336759, 0.3333333333333333}),
@@ -52,7 +57,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return cbrt(x); }),
-     .rule = partials([](auto, auto y) { return 1 / (3 * y * y); }),
+     .rule = partials(partial::of_cbrt),
      .samples =
          [] {
            return of_one(
@@ -67,7 +72,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return exp(x); }),
-     .rule = partials([](auto, auto y) { return y; }),
+     .rule = partials(partial::of_exp),
      .samples =
          [] {
            return of_one(-2, 2, signs(),
@@ -81,7 +86,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return exp2(x); }),
-     .rule = partials([](auto, auto y) { return times(y, 0.6931471805599453); }),
+     .rule = partials(partial::of_exp2),
      .samples =
          [] {
            return of_one(-2, 2, signs(), f64({0.3535533905932738, 0.8408964152537145, 1.4142135623730951, 4}),
@@ -94,7 +99,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return expm1(x); }),
-     .rule = partials([](auto, auto y) { return y + 1; }),
+     .rule = partials(partial::of_expm1),
      .samples =
          [] {
            return of_one(
@@ -109,7 +114,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return log(x); }),
-     .rule = partials([](auto x) { return 1 / x; }),
+     .rule = partials(partial::of_log),
      .samples =
          [] {
            return of_one(0.5, 4, positive(),
@@ -123,7 +128,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return log1p(x); }),
-     .rule = partials([](auto x) { return 1 / (1 + x); }),
+     .rule = partials(partial::of_log1p),
      .samples =
          [] {
            return of_one(-0.5, 4, positive(),
@@ -137,7 +142,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return log2(x); }),
-     .rule = partials([](auto x) { return times(1 / x, 1.4426950408889634); }),
+     .rule = partials(partial::of_log2),
      .samples =
          [] {
            return of_one(0.5, 4, positive(), f64({-2, 0, 1.3219280948873624, 3.169925001442312}),
@@ -150,7 +155,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return log10(x); }),
-     .rule = partials([](auto x) { return times(1 / x, 0.4342944819032518); }),
+     .rule = partials(partial::of_log10),
      .samples =
          [] {
            return of_one(0.5, 4, positive(),
@@ -164,8 +169,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = elementwise,
      .forward = map([](auto a, auto b) { return logaddexp(a, b); }),
-     .rule = partials([](auto a, auto b) { return sigmoid(a - b); },
-                      [](auto a, auto b) { return sigmoid(b - a); }),
+     .rule = partials(partial::of_logaddexp_in_a, partial::of_logaddexp_in_b),
      .samples =
          [] {
            return std::vector<Sample>{
@@ -182,7 +186,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return sin(x); }),
-     .rule = partials([](auto x) { return cos(x); }),
+     .rule = partials(partial::of_sin),
      .samples =
          [] {
            return of_one(
@@ -197,7 +201,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return cos(x); }),
-     .rule = partials([](auto x) { return -sin(x); }),
+     .rule = partials(partial::of_cos),
      .samples =
          [] {
            return of_one(
@@ -212,7 +216,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return tan(x); }),
-     .rule = partials([](auto, auto y) { return 1 + y * y; }),
+     .rule = partials(partial::of_tan),
      .samples =
          [] {
            return of_one(
@@ -227,7 +231,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return asin(x); }),
-     .rule = partials([](auto x) { return 1 / sqrt((1 - x) * (1 + x)); }),
+     .rule = partials(partial::of_asin),
      .samples =
          [] {
            return of_one(
@@ -242,7 +246,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return acos(x); }),
-     .rule = partials([](auto x) { return -1 / sqrt((1 - x) * (1 + x)); }),
+     .rule = partials(partial::of_acos),
      .samples =
          [] {
            return of_one(
@@ -257,7 +261,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return atan(x); }),
-     .rule = partials([](auto x) { return 1 / (1 + x * x); }),
+     .rule = partials(partial::of_atan),
      .samples =
          [] {
            return of_one(
@@ -272,8 +276,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = elementwise,
      .forward = map([](auto a, auto b) { return atan2(a, b); }),
-     .rule = partials([](auto a, auto b) { return b / (a * a + b * b); },
-                      [](auto a, auto b) { return -a / (a * a + b * b); }),
+     .rule = partials(partial::of_atan2_in_a, partial::of_atan2_in_b),
      .samples =
          [] {
            return std::vector<Sample>{
@@ -290,8 +293,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = elementwise,
      .forward = map([](auto a, auto b) { return hypot(a, b); }),
-     .rule = partials([](auto a, auto, auto y) { return div_no_nan(a, y); },
-                      [](auto, auto b, auto y) { return div_no_nan(b, y); }),
+     .rule = partials(partial::of_hypot_in_a, partial::of_hypot_in_b),
      .samples =
          [] {
            return std::vector<Sample>{
@@ -308,7 +310,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return sinh(x); }),
-     .rule = partials([](auto x) { return cosh(x); }),
+     .rule = partials(partial::of_sinh),
      .samples =
          [] {
            return of_one(
@@ -323,7 +325,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return cosh(x); }),
-     .rule = partials([](auto x) { return sinh(x); }),
+     .rule = partials(partial::of_cosh),
      .samples =
          [] {
            return of_one(-2, 2, signs(),
@@ -337,7 +339,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return tanh(x); }),
-     .rule = partials([](auto, auto y) { return 1 - y * y; }),
+     .rule = partials(partial::of_tanh),
      .samples =
          [] {
            return of_one(
@@ -352,7 +354,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return asinh(x); }),
-     .rule = partials([](auto x) { return 1 / sqrt(1 + x * x); }),
+     .rule = partials(partial::of_asinh),
      .samples =
          [] {
            return of_one(
@@ -367,7 +369,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return acosh(x); }),
-     .rule = partials([](auto x) { return 1 / (sqrt(x - 1) * sqrt(x + 1)); }),
+     .rule = partials(partial::of_acosh),
      .samples =
          [] {
            return of_one(1.2, 4, above(),
@@ -381,7 +383,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return atanh(x); }),
-     .rule = partials([](auto x) { return 1 / ((1 - x) * (1 + x)); }),
+     .rule = partials(partial::of_atanh),
      .samples =
          [] {
            return of_one(
@@ -396,7 +398,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return sigmoid(x); }),
-     .rule = partials([](auto, auto y) { return y * (1 - y); }),
+     .rule = partials(partial::of_sigmoid),
      .samples =
          [] {
            return of_one(
@@ -426,9 +428,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto a, auto b) { return pow(a, b); }),
-     .rule = partials(
-         [](auto a, auto b) { return b * pow(a, b - 1); },
-         [](auto a, auto, auto y) { return where(has_log(a), y * log(where(has_log(a), a, 1)), 0 * a); }),
+     .rule = partials([](auto a, auto b) { return partial::of_pow_in_a(a, b, power); }, partial::of_pow_in_b),
      .samples =
          [] {
            return std::vector<Sample>{{.inputs = {uniform({2, 3}, 0.5, 2), uniform({2, 3}, -2, 2, 1)}},

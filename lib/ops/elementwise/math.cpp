@@ -5,12 +5,13 @@
 #include "core/storage.h"
 #include "kernels/elementwise/add_n.h"
 #include "kernels/elementwise/compare.h"
-#include "kernels/elementwise/map.h"
 #include "kernels/layout/copy.h"
+#include "op/elementwise.h"
 #include "op/recorded_pass.h"
 #include "ops/elementwise/complex_abs.h"
 #include "ops/infer.h"
 #include "ops/samples.h"
+#include "tapedeck/simd/partials.h"
 
 namespace tapedeck {
 namespace {
@@ -69,7 +70,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = numeric,
      .forward = map_numbers([](auto a, auto b) { return a + b; }),
-     .rule = partials([](auto, auto) { return 1; }, [](auto, auto) { return 1; }),
+     .rule = partials(partial::of_add_in_a, partial::of_add_in_b),
      .samples =
          [] {
            return of_two(f64({{0.5, 0, 6}, {2.25, 2.5, 2}}), "a + b");
@@ -81,7 +82,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = numeric,
      .forward = map_numbers([](auto a, auto b) { return a - b; }),
-     .rule = partials([](auto, auto) { return 1; }, [](auto, auto) { return -1; }),
+     .rule = partials(partial::of_sub_in_a, partial::of_sub_in_b),
      .samples =
          [] {
            return of_two(f64({{-3.5, 1, -2}, {-1.75, 3.5, -6}}), "a - b");
@@ -93,7 +94,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = numeric,
      .forward = map_numbers([](auto a, auto b) { return a * b; }),
-     .rule = partials_in_a_pass([](auto, auto b) { return b; }, [](auto a, auto) { return a; }),
+     .rule = partials_in_a_pass(partial::of_mul_in_a, partial::of_mul_in_b),
      .samples =
          [] {
            return of_two(f64({{-3, -0.25, 8}, {0.5, -1.5, -8}}), "a * b");
@@ -105,7 +106,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto a, auto b) { return a / b; }),
-     .rule = partials([](auto, auto b) { return 1 / b; }, [](auto, auto b, auto y) { return -y / b; }),
+     .rule = partials(partial::of_div_in_a, partial::of_div_in_b),
      .samples =
          [] {
            return of_two(f64({{-0.75, -1, 0.5}, {0.125, -6, -0.5}}), "a / b");
@@ -117,7 +118,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = numeric,
      .forward = map_numbers([](auto x) { return -x; }),
-     .rule = partials([](auto) { return -1; }),
+     .rule = partials(partial::of_neg),
      .samples =
          [] {
            return of_one(-2, 2, signs(), f64({1.5, 0.25, -0.5, -2}), "-x");
@@ -129,7 +130,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = arithmetic,
      .forward = map_arithmetic([](auto x) { return abs(x); }),
-     .rule = partials([](auto x) { return sign(x); }),
+     .rule = partials(partial::of_abs),
      .samples =
          [] {
            return of_one(-2, 2, signs(), f64({1.5, 0.25, 0.5, 2}), "np.abs(x)");
@@ -153,7 +154,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = numeric,
      .forward = map_numbers([](auto x) { return x * x; }),
-     .rule = partials_in_a_pass([](auto x) { return 2 * x; }),
+     .rule = partials_in_a_pass(partial::of_square),
      .samples =
          [] {
            return of_one(-2, 2, signs(), f64({2.25, 0.0625, 0.25, 4}), "np.square(x)");

@@ -2,7 +2,6 @@
 
 #include "core/format.h"
 #include "core/storage.h"
-#include "kernels/elementwise/map.h"
 #include "kernels/random/random.h"
 #include "op/rules.h"
 #include "ops/axes.h"

@@ -1,6 +1,6 @@
 // Functions of numbers in the lambdas of the tables.
 #pragma once
-#include "kernels/elementwise/map.h"
+#include "op/elementwise.h"
 #include "op/rules.h"
 
 namespace tapedeck {

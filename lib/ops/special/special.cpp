@@ -10,6 +10,7 @@
 #include "ops/infer.h"
 #include "ops/samples.h"
 #include "ops/special/of_numbers.h"
+#include "tapedeck/simd/partials.h"
 
 namespace tapedeck {
 namespace {
@@ -113,7 +114,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return erf(x); }),
-     .rule = partials([](auto x) { return times(exp(-x * x), kTwoBySqrtPi); }),
+     .rule = partials(partial::of_erf),
      .samples =
          [] {
            return of_one(
@@ -128,7 +129,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return erfc(x); }),
-     .rule = partials([](auto x) { return times(exp(-x * x), -kTwoBySqrtPi); }),
+     .rule = partials(partial::of_erfc),
      .samples =
          [] {
            return of_one(
