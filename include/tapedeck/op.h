@@ -7,6 +7,7 @@
 
 #include "tapedeck/gradient.h"
 #include "tapedeck/operand.h"
+#include "tapedeck/refs.h"
 
 namespace tapedeck {
 
@@ -14,19 +15,6 @@ struct Op;
 
 /// Inputs that an op may have without cost; with more, recording it allocates.
 inline constexpr int kMaxInputs = 4;
-
-/// A list of tensors that somebody else holds.
-class Refs {
- public:
-  constexpr Refs() = default;
-  constexpr Refs(const Tensor* const* x, int n) : x_(x), n_(n) {}
-  const Tensor& operator[](int i) const { return *x_[i]; }
-  int size() const { return n_; }
-
- private:
-  const Tensor* const* x_ = nullptr;
-  int n_ = 0;
-};
 
 /// How values of an attribute type are kept and dropped.
 struct AttrsType {

@@ -3,16 +3,9 @@
 // random numbers: as easy as 1, 2, 3", SC11.
 #pragma once
 #include "tapedeck/operand.h"
+#include "tapedeck/random_key.h"
 
 namespace tapedeck::random {
-
-/// Where the numbers come from. {.seed = 7} makes one; use every key once, and split it for more.
-struct Key {
-  std::uint64_t seed = 0, stream = 0;
-
-  /// The i-th of as many independent keys as are wanted.
-  TAPEDECK_EXPORT Key split(std::uint64_t i) const;
-};
 
 /// Standard normal numbers (Box–Muller). f32 or f64.
 TAPEDECK_EXPORT Tensor normal(const Shape& shape, Key key, DType dtype = DType::f32);

@@ -1,19 +1,9 @@
 // Reductions over axes.
 #pragma once
+#include "tapedeck/axes.h"
 #include "tapedeck/tensor.h"
 
 namespace tapedeck {
-
-/// Which axes to reduce: none given means all. Negative axes count from the end.
-struct Axes {
-  Axes() = default;
-  Axes(int axis) : all(false), list{axis} {}
-  Axes(std::initializer_list<int> axes) : all(false), list(axes) {}
-  Axes(std::vector<int> axes) : all(false), list(std::move(axes)) {}
-
-  bool all = true;
-  std::vector<int> list;
-};
 
 // Each throws ShapeError for an axis that is out of range or named twice. keepdims leaves reduced axes with
 // extent 1.

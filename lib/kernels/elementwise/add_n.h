@@ -1,6 +1,6 @@
 // Sum of several tensors of one shape.
 #pragma once
-#include "tapedeck/op.h"
+#include "tapedeck/refs.h"
 
 namespace tapedeck::kernels {
 

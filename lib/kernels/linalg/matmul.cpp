@@ -17,7 +17,7 @@ constexpr std::int64_t kPanel =
 constexpr std::int64_t kGrain = 1 << 22;   // multiplications that are worth a thread
 constexpr std::int64_t kMaxExtent = std::numeric_limits<std::int32_t>::max();
 
-template <class T> void multiply(const Tensor& a, const Tensor& b, Transposed t, Tensor& y) {
+template <class T> void multiply(const Tensor& a, const Tensor& b, ReadTransposed t, Tensor& y) {
   Product<T> first{.m = extent(y, 2),
                    .n = extent(y, 1),
                    .k = extent(a, t.a ? 2 : 1),
@@ -63,7 +63,7 @@ template <class T> void multiply(const Tensor& a, const Tensor& b, Transposed t,
 
 }   // namespace
 
-void matmul(const Tensor& a, const Tensor& b, Transposed t, Tensor& y) {
+void matmul(const Tensor& a, const Tensor& b, ReadTransposed t, Tensor& y) {
   visit_trainable(y.dtype(), [&](auto one) { multiply<decltype(one)>(a, b, t, y); });
 }
 

@@ -1,6 +1,7 @@
 // Random numbers from a key. Element i depends on the key and i alone, so threads may fill any part.
 #pragma once
-#include "tapedeck/ops/random.h"
+#include "tapedeck/random_key.h"
+#include "tapedeck/tensor.h"
 
 namespace tapedeck::kernels {
 
