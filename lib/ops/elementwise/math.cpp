@@ -8,9 +8,9 @@
 #include "kernels/elementwise/map.h"
 #include "kernels/layout/copy.h"
 #include "kernels/linalg/cross.h"
-#include "op/recorded_pass.h"
 #include "ops/elementwise/complex_abs.h"
 #include "ops/infer.h"
+#include "ops/recorded_pass.h"
 #include "ops/samples.h"
 
 namespace tapedeck {

@@ -11,6 +11,7 @@
 #include "ops/layout/positions.h"
 #include "ops/nn/softmax.h"
 #include "ops/samples.h"
+#include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {
