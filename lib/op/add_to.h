@@ -4,7 +4,15 @@
 
 namespace tapedeck {
 
-/// sum = sum + term by the op add, or term where sum is none.
-void add_to(Gradient& sum, Tensor term);
+/// a + b by the op add.
+Tensor sum_of(Gradient&& a, Tensor&& b);
+
+/// sum = sum + term, or term where sum is none.
+inline void add_to(Gradient& sum, Tensor term) {
+  if (sum.defined()) [[unlikely]]
+    sum = sum_of(std::move(sum), std::move(term));
+  else
+    sum = std::move(term);
+}
 
 }   // namespace tapedeck

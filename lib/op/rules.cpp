@@ -13,12 +13,7 @@ namespace tapedeck {
 
 Tensor times(const Tensor& x, double c) { return mul(x, c); }
 
-void add_to(Gradient& sum, Tensor term) {
-  if (sum.defined())
-    sum = add(std::move(sum).dense(), std::move(term));
-  else
-    sum = std::move(term);
-}
+Tensor sum_of(Gradient&& a, Tensor&& b) { return add(std::move(a).dense(), std::move(b)); }
 
 namespace detail {
 
@@ -85,18 +80,15 @@ void vjp_by_ops(const PartialsRule& rule, const Call& c, const Tensor& dy, std::
     if (c.needs(i)) add_to(dx[static_cast<std::size_t>(i)], unbroadcast(c, rule.times[i](c, dy), i));
 }
 
-// The vjp in one pass over memory. `inputs` are those of the call as the tape saved them, c.x stands for them
-// where they are undefined. A gradient of partial 1 is dy itself. A dy without another owner becomes the
-// first gradient of its shape. What dx has already, or another input that is the same tensor, is added to in
-// the pass.
-void vjp_fused(const PartialsRule& rule, const Call& c, const Tensor& dy, Refs inputs,
+// The vjp in one pass over memory. x are the inputs of c; `inputs` are those that the tape saved, some
+// undefined. A gradient of partial 1 is dy itself. A dy without another owner becomes the first gradient of
+// its shape. What dx has already, or another input that is the same tensor, is added to in the pass.
+void vjp_fused(const PartialsRule& rule, const Call& c, const Tensor& dy, const Tensor* const* x, Refs inputs,
                std::span<Gradient> dx) {
   const int n = rule.vjp.inputs;
-  const Tensor* x[kMaxInputs];
   Tensor out[kMaxInputs];
   unsigned adds = 0, work = 0;
   for (int i = 0; i < n; ++i) {
-    x[i] = &c.x[i];
     if (!c.needs(i)) continue;
     Gradient& term = dx[static_cast<std::size_t>(i)];
     const bool same = x[i] == &dy || x[i]->shape() == dy.shape();
@@ -142,7 +134,7 @@ void vjp_of_partials(const PartialsRule& rule, const Call& call, Gradient&& cota
   if (dy.shape() != y->shape() || is_complex(dy.dtype()) || recording(rule, c, dy))
     vjp_by_ops(rule, c, dy, dx, pass);
   else
-    vjp_fused(rule, c, dy, call.x, dx);
+    vjp_fused(rule, c, dy, x, call.x, dx);
 }
 
 namespace {

@@ -15,7 +15,7 @@ class Backprop {
   void leave_out();   // of the pass, what depends on no source
   void filter();
   void seed();
-  template <bool arrivals> void drain();   // arrivals: pass.arrival is set
+  template <bool arrivals> [[gnu::noinline]] void drain();   // arrivals: pass.arrival is set
   Gradient collect(const Tensor& source);
 
  private:

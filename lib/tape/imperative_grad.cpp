@@ -75,7 +75,7 @@ void Backprop::seed() {
       tensor(s).add_term(output_gradient(i), space_, options_);
 }
 
-template <bool arrivals> [[gnu::noinline]] void Backprop::drain() {
+template <bool arrivals> void Backprop::drain() {
   while (!ready_.empty()) {
     if constexpr (arrivals) prioritize();
     const std::int32_t k = ready_.back();
@@ -117,35 +117,37 @@ template <bool arrivals> inline void Backprop::run(TapeEntry& e) {
 inline void Backprop::run_rule(TapeEntry& e, std::span<Gradient> dy) {
   prepare(e, dy);
   const Rule& rule = e.op->rule;
-  RuleArguments a(e);
+  const RuleArguments arguments(e);
+  const std::span<Gradient> dx = arguments.dx();
   const std::span<const Slot> inputs = e.x();
   std::uint64_t wanted = 0;
   for (std::size_t i = 0; i < inputs.size() && i < 64; ++i) {
     if (!takes_part(inputs[i])) continue;
     wanted |= std::uint64_t{1} << i;
     if (i < 8 && (rule.adds >> i & 1) && tensor(inputs[i]).first.defined()) [[unlikely]]
-      a.dx[i] = term_to_add_to(rule, inputs[i], dy);
+      dx[i] = term_to_add_to(rule, inputs[i], dy);
   }
-  const Call call{.op = *e.op, .raw_attrs = e.attrs.view(), .x = a.x, .y = a.y, .wanted = wanted};
+  const Call call{
+      .op = *e.op, .raw_attrs = e.attrs.view(), .x = arguments.x(), .y = arguments.y(), .wanted = wanted};
   const auto run_vjp = [&] {
     if (pass_.directions && !rule.stacks)
-      run_once_per_cotangent(call, dy, a.dx, pass_.directions);
+      run_once_per_cotangent(call, dy, dx, pass_.directions);
     else
-      pull_back(call, dy, a.dx);
+      pull_back(call, dy, dx);
   };
   if (thread_state.observer) [[unlikely]]
-    observe_rule({name_of(e), call, true, tape_.origin_of(e)}, dy, a.dx, run_vjp);
+    observe_rule({name_of(e), call, true, tape_.origin_of(e)}, dy, dx, run_vjp);
   else
     run_vjp();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!takes_part(inputs[i]) || !a.dx[i].defined()) continue;
-    check(e, i, a.dx[i]);
-    tensor(inputs[i]).add_term(std::move(a.dx[i]), space_, options_);
+    if (!takes_part(inputs[i]) || !dx[i].defined()) continue;
+    check(e, i, dx[i]);
+    tensor(inputs[i]).add_term(std::move(dx[i]), space_, options_);
   }
 }
 
 // Brings cotangents, and the saved outputs, into the form that the rule takes.
-inline void Backprop::prepare(TapeEntry& e, std::span<Gradient> dy) {
+[[gnu::always_inline]] inline void Backprop::prepare(TapeEntry& e, std::span<Gradient> dy) {
   const Rule& rule = e.op->rule;
   if (!rule.vjp) throw_error<GradientError>("{}: this op must not be differentiated", e.op->name);
   const std::span<Tensor> kept_y = e.kept_y();
