@@ -3,17 +3,9 @@
 // "Parallel random numbers: as easy as 1, 2, 3", SC11.
 #pragma once
 #include "tapedeck/operand.h"
+#include "tapedeck/random_key.h"
 
 namespace tapedeck::random {
-
-/// Determines the random numbers that a function returns. {.seed = 7} makes a key; use each key once, and
-/// split it to get more.
-struct Key {
-  std::uint64_t seed = 0, stream = 0;
-
-  /// The i-th of an unlimited number of independent keys.
-  TAPEDECK_EXPORT Key split(std::uint64_t i) const;
-};
 
 /// Standard normal numbers (Box–Muller). f32 or f64.
 TAPEDECK_EXPORT Tensor normal(const Shape& shape, Key key, DType dtype = DType::f32);

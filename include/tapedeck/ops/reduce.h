@@ -1,19 +1,9 @@
 // Reductions over axes.
 #pragma once
+#include "tapedeck/axes.h"
 #include "tapedeck/tensor.h"
 
 namespace tapedeck {
-
-/// The axes to reduce; empty: all axes. Negative axes count from the end.
-struct Axes {
-  Axes() = default;
-  Axes(int axis) : all(false), list{axis} {}
-  Axes(std::initializer_list<int> axes) : all(false), list(axes) {}
-  Axes(std::vector<int> axes) : all(false), list(std::move(axes)) {}
-
-  bool all = true;
-  std::vector<int> list;
-};
 
 // All throw ShapeError if an axis is out of range or given twice. If `keepdims`, reduced axes are kept with
 // extent 1.

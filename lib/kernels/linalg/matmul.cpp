@@ -18,7 +18,7 @@ constexpr std::int64_t kGrain = 1 << 22;   // least multiplications per thread
 constexpr std::int64_t kMaxExtent = std::numeric_limits<std::int32_t>::max();
 
 // The product of the first matrices of a and b.
-template <class T> Product<T> first_product(const Tensor& a, const Tensor& b, Transposed t, Tensor& y) {
+template <class T> Product<T> first_product(const Tensor& a, const Tensor& b, ReadTransposed t, Tensor& y) {
   return {.m = extent(y, 2),
           .n = extent(y, 1),
           .k = extent(a, t.a ? 2 : 1),
@@ -32,7 +32,7 @@ template <class T> Product<T> first_product(const Tensor& a, const Tensor& b, Tr
           .ldy = extent(y, 1)};
 }
 
-template <class T> void multiply(const Tensor& a, const Tensor& b, Transposed t, Tensor& y) {
+template <class T> void multiply(const Tensor& a, const Tensor& b, ReadTransposed t, Tensor& y) {
   Product<T> first = first_product<T>(a, b, t, y);
   if (y.size() == 0) return;
   if (first.k == 0) {
@@ -68,7 +68,7 @@ template <class T> void multiply(const Tensor& a, const Tensor& b, Transposed t,
 
 }   // namespace
 
-void matmul(const Tensor& a, const Tensor& b, Transposed t, Tensor& y) {
+void matmul(const Tensor& a, const Tensor& b, ReadTransposed t, Tensor& y) {
   visit_trainable(y.dtype(), [&](auto one) { multiply<decltype(one)>(a, b, t, y); });
 }
 

@@ -1,7 +1,8 @@
 // Random numbers from a key (counter-based). Element i depends on the key and i alone, so threads may fill
 // any part.
 #pragma once
-#include "tapedeck/ops/random.h"
+#include "tapedeck/random_key.h"
+#include "tapedeck/tensor.h"
 
 namespace tapedeck::kernels {
 

@@ -8,6 +8,7 @@
 #include "op/rules.h"
 #include "ops/infer.h"
 #include "ops/samples.h"
+#include "tapedeck/ops.h"
 #include "tapedeck/simd/partials.h"
 
 namespace tapedeck {

@@ -5,8 +5,7 @@
 #include "op/rules.h"
 #include "ops/infer.h"
 #include "ops/samples.h"
-#include "tapedeck/operators.h"
-#include "tapedeck/ops/compare.h"
+#include "tapedeck/ops.h"
 #include "tapedeck/simd/partials.h"
 
 namespace tapedeck {

@@ -7,9 +7,9 @@
 #include "kernels/elementwise/compare.h"
 #include "kernels/layout/copy.h"
 #include "op/elementwise.h"
-#include "op/recorded_pass.h"
 #include "ops/elementwise/complex_abs.h"
 #include "ops/infer.h"
+#include "ops/recorded_pass.h"
 #include "ops/samples.h"
 #include "tapedeck/simd/partials.h"
 

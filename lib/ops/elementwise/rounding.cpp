@@ -6,6 +6,7 @@
 #include "op/rules.h"
 #include "ops/infer.h"
 #include "ops/samples.h"
+#include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {

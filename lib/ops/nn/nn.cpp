@@ -7,6 +7,7 @@
 #include "ops/axes.h"
 #include "ops/layout/positions.h"
 #include "ops/samples.h"
+#include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {

@@ -12,6 +12,7 @@
 #include "ops/infer.h"
 #include "ops/samples.h"
 #include "ops/special/of_numbers.h"
+#include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {

@@ -2,6 +2,7 @@
 #pragma once
 #include "op/elementwise.h"
 #include "op/rules.h"
+#include "tapedeck/ops.h"
 
 namespace tapedeck {
 
