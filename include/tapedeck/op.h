@@ -128,7 +128,7 @@ struct Rule {
 
 /// Where the memory of an op's outputs comes from.
 enum class Outputs : std::uint8_t {
-  fresh,           // allocated by the door
+  fresh,           // allocated before the kernel runs
   may_overwrite,   // the same, but a first output may be the memory of an input of its spec
   own,   // put in their places by the kernel, which finds them without elements: views, and ops computed by
          // other ops
@@ -187,7 +187,7 @@ struct Op {
   Rule rule;
   std::vector<Sample> (*samples)() = nullptr;
 
-  /// The one door, for ops without attributes: infers, allocates, computes, records. Numbers and mixed dtypes
+  /// Dispatch, for ops without attributes: infers, allocates, computes, records. Numbers and mixed dtypes
   /// are converted first.
   template <std::same_as<Operand>... X> Tensor operator()(X... x) const {
     if ((!x.tensor() || ...)) [[unlikely]]

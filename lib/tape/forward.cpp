@@ -145,6 +145,7 @@ void push_one_by_one(const Call& c, Refs dx, std::span<Tensor> dy, std::int64_t 
     const Tensor none;
     std::vector<Tensor> one(dy.size());
     std::vector<const Tensor*> refs;
+    refs.reserve(rows_dx.size());
     for (const std::vector<Tensor>& rows : rows_dx)
       refs.push_back(rows.empty() ? &none : &rows[static_cast<std::size_t>(j)]);
     push_forward(c, {refs.data(), dx.size()}, one);
