@@ -2,6 +2,10 @@
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 scripts/setup
 
+# Where ccache is installed, it finds what any clone of the sources has compiled: paths count from the top of the clone, and
+# precompiled headers by what is in them, comments included, since that is how the compiler knows a header again.
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_COMMENTS=1 CCACHE_INODECACHE=1 CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+
 # build FOLDER [meson options] [-- targets]: configures as asked and compiles; what meson and ninja say goes to standard error.
 build() {
   local folder=$1 options=() targets=()
@@ -17,8 +21,11 @@ build() {
 # does not include what it uses is seen.
 build_sanitized() {
   scripts/setup clang libclang-rt-dev
-  CXX=clang++ build build-sanitize -Db_sanitize=address,undefined -Db_lundef=false -Db_pch=false -Doptimization=1 -Ddebug=true -Dcpp_args=-g1 -Db_ndebug=false -Dbench=disabled "$@"
+  CXX="$(with_cache clang++)" build build-sanitize -Db_sanitize=address,undefined -Db_lundef=false -Db_pch=false -Doptimization=1 -Ddebug=true -Dcpp_args=-g1 -Db_ndebug=false -Dbench=disabled "$@"
 }
+
+# with_cache COMPILER: what CXX has to be; meson finds ccache by itself only for the compiler that it chooses itself.
+with_cache() { if command -v ccache >/dev/null; then echo "ccache $1"; else echo "$1"; fi; }
 
 # A folder that an interrupted run left half configured is made again.
 configure() {

@@ -8,12 +8,14 @@
 #include <exception>
 #include <fstream>
 
+#include "data_folder.h"
+
 namespace tapedeck::test {
 namespace {
 
 const Json& all_cases() {
   static const Json cases = [] {
-    std::ifstream file(TAPEDECK_TEST_DATA "/cases.json");
+    std::ifstream file(data_folder() / "cases.json");
     return Json::parse(file);
   }();
   return cases;

@@ -1,6 +1,8 @@
-# Reads meson's test log. Prints how many passed and failed: for a Catch2 program its test cases, for any other test itself.
-# Status 77 means skipped, which counts as neither.
-/^result: / { if (seen) count(); seen = $0 !~ /exit status 77/; ok = $0 ~ /exit status 0/; p = f = 0 }
+# Reads meson's test log. Prints how many passed, failed and were skipped: for a Catch2 program its test cases, for any other test
+# itself. A test that ends with status 77 is skipped; one that prints a line "skipped: what: why" has skipped a part of what it
+# checks. These lines are repeated on standard error.
+/^test:         / { end(); name = $0; sub(/^test: *(.* \/ )?/, "", name); seen = 1; p = f = s = 0; ok = 0; status = "" }
+/^result:       / { status = $0; ok = /exit status 0$/ }
 /^All tests passed \(.* test cases?\)/ { p = $(NF - 2) }
 /^test cases: / {
   for (i = 1; i < NF; ++i) {
@@ -8,13 +10,21 @@
     if ($(i + 1) == "failed") f = $i
   }
 }
+/^No tests ran/ { f = 1 }
+/^skipped: / { ++s; print >"/dev/stderr" }
 /^Summary of Failures/ { exit }
-END { if (seen) count(); print passed + 0, failed + 0 }
+END { end(); print passed + 0, failed + 0, skipped + 0 }
 
-# A program that ended badly without a failed case has crashed.
-function count() {
-  if (ok && p + f == 0) p = 1
-  if (!ok && f == 0) f = 1
+function end() {
+  if (!seen) return
+  seen = 0
+  if (status ~ /exit status 77/) {
+    if (!s) { s = 1; print "skipped: " name ": it does not say why" >"/dev/stderr" }
+  } else {
+    if (!ok && !f) f = 1   # a program that ends badly without a failed case has crashed
+    if (ok && !p && !f) p = 1
+  }
   passed += p
   failed += f
+  skipped += s
 }

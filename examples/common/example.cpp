@@ -1,4 +1,4 @@
-// The command line of the small examples.
+// Command-line options of the small examples.
 #include "example.h"
 
 #include <ctime>
@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "tapedeck/build_info.h"
 #include "tapedeck/error.h"
 #include "tapedeck/gradcheck.h"
 
@@ -21,13 +20,6 @@ void Run::claim(const tapedeck::Agreement& agreement, const std::string& what) {
   std::ostringstream text;
   text << agreement;
   claim(static_cast<bool>(agreement), fmt::format("{}: {}", what, text.str()));
-}
-
-void Run::claim_time(bool holds, const std::string& what) {
-  if (holds || tapedeck::build_info().sanitizers == "none")
-    claim(holds, what);
-  else
-    fmt::print("not so with sanitizers: {}\n", what);
 }
 
 int run_example(int argc, char** argv, const char* about, const std::function<void(Run&)>& example) {

@@ -1,4 +1,4 @@
-// What the examples have in common: three options, claims that may fail, a picture, and a clock.
+// Common parts of the examples: three options, claims that are verified, a picture, and a clock.
 #pragma once
 #include <fstream>
 #include <functional>
@@ -11,28 +11,29 @@ struct Agreement;
 }
 
 struct Run {
-  bool quick = false;   // --short: as small as still shows the idea
+  bool quick = false;   // --short: the smallest problem that still demonstrates the idea
   Picture picture;      // written to NAME.svg in the folder of --out
 
-  /// Says whether something that the example claims is so. What fails makes the program's status 1.
+  /// Prints whether a claim of the example holds. If it fails, the exit status is 1.
   void claim(bool holds, const std::string& what);
-  /// The same of a derivative and differences, with what they are.
+  /// The same for the agreement of a derivative with finite differences.
   void claim(const tapedeck::Agreement& agreement, const std::string& what);
-  /// The same of how long something takes; with a sanitizer, which slows programs unevenly, it is said but
-  /// does not fail.
+  /// The same for a claim about time. With a sanitizer, which slows programs down unevenly, the result is
+  /// printed but does not fail.
   void claim_time(bool holds, const std::string& what);
   bool failed = false;
 };
 
-/// The main function of an example: reads --short, --out FOLDER (made where it is missing) and --help, runs,
-/// writes the picture, and gives the status: 0, 1 for a claim that failed or an exception, 2 for a wrong
-/// option.
+/// The main function of an example: parses --short, --out FOLDER (created if missing) and --help, runs the
+/// example, writes the picture, and returns the exit status: 0, 1 for a failed claim or an exception, 2 for
+/// an invalid option.
 int run_example(int argc, char** argv, const char* about, const std::function<void(Run&)>& example);
 
-/// Seconds of the processor that f takes: what else the machine does counts little.
+/// Processor time of f in seconds, which depends little on other programs.
 double cpu_seconds(const std::function<void()>& f);
 
-/// A file that is opened before the work whose result it gets. Throws FileError where it cannot be written.
+/// An output file that is opened before the computation of its contents. Throws FileError if it cannot be
+/// written.
 class Output {
  public:
   explicit Output(const std::string& path);

@@ -1,4 +1,4 @@
-// Writes SVG. What lies between data and page is one Scale for each axis.
+// Writes SVG. A Scale for each axis maps data to page coordinates.
 #include "picture.h"
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 
 namespace {
 
-constexpr double kLeft = 72, kRight = 24, kTop = 48, kBottom = 56;   // margins of a box
+constexpr double kLeft = 72, kRight = 24, kTop = 48, kBottom = 56;   // margins of a chart
 
-// From a value to its place between two edges of the page.
+// Maps values to coordinates between two edges of the page.
 class Scale {
  public:
   Scale(const Axis& axis, double low, double high, double at_low, double at_high)
@@ -28,7 +28,7 @@ class Scale {
     return at_low_ + (of(value) - of(low_)) / (of(high_) - of(low_)) * (at_high_ - at_low_);
   }
 
-  /// Round numbers within the range.
+  /// Round numbers within the range, for tick marks.
   std::vector<double> marks() const { return axis_.logarithmic ? decades() : steps(); }
 
  private:
@@ -38,7 +38,7 @@ class Scale {
     const int first = static_cast<int>(std::floor(std::log10(low_))),
               last = static_cast<int>(std::ceil(std::log10(high_)));
     const int between = std::max(1, (last - first + 7) / 8);
-    const bool fine = high_ < 300 * low_;   // few decades: marks between them, too
+    const bool fine = high_ < 300 * low_;   // few decades: add marks between them
     std::vector<double> all;
     for (int e = first; e <= last; e += between)
       for (const int digit : {1, 2, 5})
@@ -69,7 +69,7 @@ Scale scale_of(const Axis& axis, std::span<const Curve> curves, std::vector<doub
   for (const Curve& c : curves)
     for (const double v : c.*values)
       if (std::isfinite(v)) low = std::min(low, v), high = std::max(high, v);
-  if (low > high) low = high = 1;   // there is nothing to show
+  if (low > high) low = high = 1;   // there is no data
   return Scale(axis, low, high, at_low, at_high);
 }
 
@@ -88,7 +88,7 @@ void draw(std::ostream& svg, const Curve& curve, const Scale& x, const Scale& y)
              curve.colour, curve.width);
 }
 
-// 1e6 as 10⁶; what is neither large nor small as it is.
+// 1e6 as 10⁶; numbers of moderate size unchanged.
 std::string text_of(double mark) {
   const double size = std::abs(mark);
   if (size == 0 || (size >= 1e-3 && size < 1e4)) return fmt::format("{:g}", mark);
@@ -101,9 +101,9 @@ std::string text_of(double mark) {
   return text;
 }
 
-constexpr int kShades = 64;   // of the bar beside a field
+constexpr int kShades = 64;   // number of shades of the color bar
 
-// From dark blue over green to yellow, by way of five colours.
+// From dark blue through green to yellow: a gradient between five colors.
 constexpr int kColours[][3] = {{68, 1, 84}, {59, 82, 139}, {33, 145, 140}, {94, 201, 98}, {253, 231, 37}};
 std::string colour_of(double share) {
   const double at = std::clamp(share, 0.0, 1.0) * 4;
@@ -175,7 +175,7 @@ void Picture::field(const Box& box, const std::string& title, std::span<const do
                bottom = top + side * static_cast<double>(rows);
   start(box, left, title);
 
-  std::map<std::string, std::string> squares;   // by colour, with sides of 1
+  std::map<std::string, std::string> squares;   // unit squares by color
   for (std::size_t i = 0; i < values.size(); ++i)
     squares[colour_of((values[i] - low) / (high - low))] +=
         fmt::format("M{} {}h1v1h-1z", i % columns, i / columns);

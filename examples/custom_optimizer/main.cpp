@@ -28,6 +28,11 @@ template <class T> void move_by_belief(const td::UpdateRow<T>& row) {
   }
 }
 
+/// Its hyperparameters, in the order of the list below.
+struct Belief {
+  double learning_rate, beta1, beta2, epsilon;
+};
+
 constexpr td::UpdateRule kAdaBelief = {
     .name = "adabelief",
     .doc = "Adam with the mean of (g - m)² in the place of that of g².",
@@ -36,14 +41,22 @@ constexpr td::UpdateRule kAdaBelief = {
                         {"beta1", 0.9, td::domains::decay},
                         {"beta2", 0.999, td::domains::decay},
                         {"epsilon", 1e-8, td::domains::positive}},
-    .scalars = {{"beta1_power", [](const td::Hyperparameters& h) { return h[1]; }},
-                {"beta2_power", [](const td::Hyperparameters& h) { return h[2]; }}},
+    .scalars = {{"beta1_power", [](const td::Hyperparameters& h) { return td::with_names<Belief>(h).beta1; }},
+                {"beta2_power",
+                 [](const td::Hyperparameters& h) { return td::with_names<Belief>(h).beta2; }}},
     .prepare =
         [](td::Step& s) {
-          s.c = {1 - s.h[1], 1 - s.h[2], s.h[0] / (1 - s.scalars[0]), 1 / (1 - s.scalars[1]), s.h[3]};
+          const auto [learning_rate, beta1, beta2, epsilon] = td::with_names<Belief>(s.h);
+          const auto [power1, power2] = s.scalars;
+          s.c = {1 - beta1, 1 - beta2, learning_rate / (1 - power1), 1 / (1 - power2), epsilon};
         },
     .rows = {move_by_belief<float>, move_by_belief<double>},
-    .finish = [](td::Step& s) noexcept { s.scalars[0] *= s.h[1], s.scalars[1] *= s.h[2]; },
+    .finish =
+        [](td::Step& s) noexcept {
+          const auto h = td::with_names<Belief>(s.h);
+          s.scalars[0] *= h.beta1;
+          s.scalars[1] *= h.beta2;
+        },
 };
 
 // A matrix with singular values near 1 and the singular vectors of x, by five steps of an iteration of Newton
@@ -59,6 +72,10 @@ td::Tensor orthogonalised(td::Tensor x) {
 
 // Momentum, of which a matrix takes the direction in every singular vector alike: Jordan et al., "Muon",
 // 2024.
+struct Muon {
+  double learning_rate, momentum;
+};
+
 constexpr td::UpdateRule kMuon = {
     .name = "muon",
     .doc =
@@ -69,8 +86,9 @@ constexpr td::UpdateRule kMuon = {
         [](const td::Step& s, td::Tensor& x, std::span<td::Tensor> slots, const td::Tensor& g) {
           if (x.ndim() != 2)
             throw td::ShapeError("muon: takes matrices; use another optimizer for the other variables");
-          slots[0] = s.h[1] * slots[0] + g;
-          x = x - s.h[0] * orthogonalised(s.h[1] * slots[0] + g);
+          const auto [learning_rate, momentum] = td::with_names<Muon>(s.h);
+          slots[0] = momentum * slots[0] + g;
+          x = x - learning_rate * orthogonalised(momentum * slots[0] + g);
         },
 };
 

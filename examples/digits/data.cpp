@@ -1,4 +1,4 @@
-// Reads the file of digits and checks every number in it.
+// Reads the digits file and validates every number in it.
 #include "data.h"
 
 #include <charconv>
@@ -13,7 +13,7 @@ namespace td = tapedeck;
 namespace {
 
 constexpr std::int64_t kRows = 1797, kTrainRows = 1437, kPixels = 64;
-constexpr int kInk = 16, kClasses = 10;   // the darkest pixel, the number of labels
+constexpr int kInk = 16, kClasses = 10;   // the darkest pixel value, the number of classes
 
 std::string read_all(const std::string& path) {
   const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
@@ -23,7 +23,7 @@ std::string read_all(const std::string& path) {
   int n;
   while ((n = gzread(file.get(), part, sizeof part)) > 0)
     text.append(part, static_cast<std::size_t>(n));
-  // A file that ends in the middle is an error of its own, seen only after the last byte.
+  // A truncated file is reported as a separate error, known only after the last byte.
   int error;
   const char* what = gzerror(file.get(), &error);
   if (error != Z_OK && error != Z_STREAM_END)
@@ -32,7 +32,7 @@ std::string read_all(const std::string& path) {
   return text;
 }
 
-// Takes numbers with commas between them off a line.
+// Parses comma-separated numbers from a line.
 class Line {
  public:
   Line(std::string_view text, std::string where)
@@ -83,8 +83,8 @@ Digits load_digits(const std::string& path) {
 }
 
 Split split(const Digits& digits) {
-  // Over the seeds 0 to 39 the mlp's test accuracy goes from 0.964 to 0.994 and is 0.981 on average; this
-  // split is neither easy nor hard.
+  // Over seeds 0 to 39 the test accuracy of the mlp ranges from 0.964 to 0.994, with mean 0.981; this split
+  // is neither easy nor hard.
   const td::Tensor order = td::random::permutation(digits.size(), {.seed = 7});
   return {digits.at(td::slice(order, {0}, {kTrainRows})), digits.at(td::slice(order, {kTrainRows}, {-1}))};
 }

@@ -9,13 +9,13 @@ struct Digits {
   tapedeck::Tensor labels;   // i64[n], from 0 to 9
 
   std::int64_t size() const { return labels.size(); }
-  /// Some of them, by their places.
+  /// A selection by row index.
   Digits at(const tapedeck::Tensor& rows) const {
     return {tapedeck::gather(pixels, rows), tapedeck::gather(labels, rows)};
   }
 };
 
-/// Reads a .csv or .csv.gz file. Throws FileError where it is not as it should be, with the line.
+/// Reads a .csv or .csv.gz file. Throws FileError with the line number if the file is invalid.
 Digits load_digits(const std::string& path);
 
 struct Split {

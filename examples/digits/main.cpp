@@ -1,6 +1,6 @@
-// Learns to read handwritten digits: loads them, trains networks with a gradient tape and Adam, and tests
-// them on digits that they have not seen. network.h has the networks; train() below is the whole of the
-// learning, by one process or by many.
+// Learns to classify handwritten digits: loads them, trains networks with a gradient tape and Adam, and tests
+// them on digits that were not used for training. network.h has the networks; train() below is the complete
+// training loop, for one process or many.
 #include <algorithm>
 #include <optional>
 
@@ -28,7 +28,7 @@ double accuracy(const td::Tensor& labels, const td::Tensor& predicted) {
 
 struct Training {
   std::vector<double> losses;   // of every batch
-  std::string tape;             // of the first one, for Graphviz
+  std::string tape;             // of the first step, for Graphviz
 };
 
 Training train(const Network& network, const Digits& digits, td::random::Key key, const Options& options,
@@ -47,8 +47,8 @@ Training train(const Network& network, const Digits& digits, td::random::Key key
                            end = size * (replica.index + 1) / replica.count;
         const Digits part = digits.at(td::slice(order, {first + begin}, {end - begin}));
 
-        // Each sums its losses over the size of the whole batch: together that is the mean, be the parts
-        // equal or not.
+        // Each replica divides the sum of its losses by the size of the whole batch: the total is the mean,
+        // even if the parts differ in size.
         td::GradientTape tape;
         const td::Tensor scores = network(part.pixels);
         const td::Tensor loss = td::sum(td::sparse_softmax_cross_entropy(part.labels, scores)) / size;
@@ -70,7 +70,7 @@ Training train(const Network& network, const Digits& digits, td::random::Key key
   return result;
 }
 
-/// Returns the share of right answers.
+/// Returns the fraction of correct answers.
 double test(const Network& network, const Digits& digits) {
   const td::Tensor predicted = td::argmax(network(digits.pixels));
   fmt::print("\n{}\n", network.name());
@@ -104,7 +104,7 @@ void run(const Options& options) {
   std::optional<Output> plot, tape;
   team.run([&](td::Replica replica) {
     if (replica.index == 0) plot.emplace(options.plot), tape.emplace(options.tape);
-  });   // where this fails, all replicas end
+  });   // if this throws, all replicas end
   if (!team.speaks()) {
     for (const auto& network : networks)
       train(*network, digits.train, key.split(1), options, team);

@@ -1,4 +1,4 @@
-// The networks: from pictures of 64 pixels to a score for each of the 10 digits.
+// The networks: they map images of 64 pixels to scores for the 10 digits.
 #pragma once
 #include <cmath>
 #include <string>
@@ -17,8 +17,8 @@ class Network {
  protected:
   Network(std::string name, tapedeck::random::Key key) : name_(std::move(name)), key_(key) {}
 
-  /// The kernel and the bias of one more layer. Weights of variance 2 / inputs keep the size of what relu
-  /// passes on (He et al. 2015).
+  /// Adds the weights and the bias of a layer. Weights of variance 2 / inputs preserve the variance of
+  /// activations under relu (He et al. 2015).
   void add_layer(const std::string& name, const tapedeck::Shape& kernel) {
     const std::int64_t outputs = kernel[kernel.ndim() - 1];
     const double inputs = static_cast<double>(kernel.size() / outputs);
@@ -36,7 +36,7 @@ class Network {
   std::vector<tapedeck::Variable> weights_;
 };
 
-/// 128 hidden units that each see all pixels.
+/// A hidden layer of 128 units connected to all pixels.
 class Mlp final : public Network {
  public:
   explicit Mlp(tapedeck::random::Key key) : Network("mlp", key) {
@@ -50,7 +50,7 @@ class Mlp final : public Network {
   }
 };
 
-/// Two convolutions over the picture, of which each 2×2 pixels keep the largest.
+/// Two convolutions, then 2×2 max pooling.
 class Cnn final : public Network {
  public:
   explicit Cnn(tapedeck::random::Key key) : Network("cnn", key) {

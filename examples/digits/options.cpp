@@ -1,4 +1,4 @@
-// Reads the command line. Values may follow their option or an equals sign.
+// Parses the command line. A value may follow its option as the next argument or after an equals sign.
 #include "options.h"
 
 #include <charconv>
@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include <fmt/format.h>
+
+#include "../common/example.h"
 
 const char* const kHelp = R"(digits: trains small networks on handwritten digits and tests them on others
 
@@ -39,10 +41,10 @@ template <class T> T number(std::string_view option, std::string_view text, T lo
   return value;
 }
 
-// The source folder that the program was built from, or else the current one.
+// The source folder that the program was built from, or else the current folder.
 std::string default_data() {
-  return fs::exists(EXAMPLE_DATA "/digits.csv.gz") ? EXAMPLE_DATA "/digits.csv.gz"
-                                                   : "examples/data/digits.csv.gz";
+  const std::string data = example_data("digits.csv.gz");
+  return fs::exists(data) ? data : "examples/data/digits.csv.gz";
 }
 
 std::string beside_program(const char* name) {

@@ -1,18 +1,19 @@
-// What the command line asks for.
+// Command-line options.
 #pragma once
 #include <cstdint>
 #include <stdexcept>
 #include <string>
 
 struct Options {
-  bool mlp = true, cnn = true;   // which networks
+  bool mlp = true, cnn = true;   // the networks to train
   std::int64_t epochs = 30;
   std::int64_t batch = 32;
   std::uint64_t seed = 1;
   int threads = 1;
-  int replicas = 1;         // threads that each take a part of every batch; 0: the ranks of an MPI job do
-  std::string data;         // found by itself
-  std::string plot, tape;   // beside the program
+  int replicas = 1;         // number of threads that each process a part of every batch; 0: the ranks of an
+                            // MPI job
+  std::string data;         // by default found automatically
+  std::string plot, tape;   // by default beside the program
   std::string weights;      // empty: not written
   bool help = false;
 };

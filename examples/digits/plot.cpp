@@ -1,4 +1,4 @@
-// Draws the loss curves. Epochs run to the right, the logarithm of the loss upwards.
+// Draws the loss curves: the logarithm of the loss over epochs.
 #include "plot.h"
 
 #include <algorithm>
@@ -10,7 +10,8 @@ namespace {
 
 constexpr struct { const char *pale, *dark; } kColours[] = {{kPaleBlue, kBlue}, {kPaleOrange, kOrange}};
 
-// Means of `part` losses each, in the middle of their places; `epoch` losses make one unit to the right.
+// Means over consecutive groups of `part` losses, plotted at the middle of each group; `epoch` losses are one
+// unit on the x axis.
 Curve means_of(const std::vector<double>& losses, std::size_t part, std::size_t epoch) {
   Curve curve;
   for (std::size_t at = 0; at < losses.size(); at += part) {
@@ -18,7 +19,7 @@ Curve means_of(const std::vector<double>& losses, std::size_t part, std::size_t 
     curve.x.push_back((static_cast<double>(at) + static_cast<double>(part) / 2) / static_cast<double>(epoch));
     curve.y.push_back(std::max(
         std::accumulate(first, first + static_cast<std::ptrdiff_t>(part), 0.0) / static_cast<double>(part),
-        1e-6));   // the logarithm of 0 is off the page
+        1e-6));   // the logarithm of 0 cannot be drawn
   }
   return curve;
 }

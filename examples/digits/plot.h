@@ -1,4 +1,4 @@
-// The loss curves as a picture.
+// Draws the loss curves.
 #pragma once
 #include <cstdint>
 #include <ostream>
@@ -7,7 +7,7 @@
 
 struct Losses {
   std::string name;              // of the network
-  std::vector<double> batches;   // the loss of each, the same number in every epoch
+  std::vector<double> batches;   // the loss of each batch; the number of batches is the same in every epoch
 };
 
 /// Writes an SVG: the losses of every batch, and their means over each epoch, on a logarithmic axis.

@@ -9,7 +9,7 @@
 
 namespace {
 
-constexpr int kWidth = 24;   // of the bar, in characters
+constexpr int kWidth = 24;   // width of the bar in characters
 
 std::string bar(double done) {
   const int full = static_cast<int>(done * kWidth);
@@ -55,7 +55,7 @@ void Progress::draw() const {
   const double done = static_cast<double>((epoch_ - 1) * rows_per_epoch_) + n;
   const double seconds = std::chrono::duration<double>(Clock::now() - start_).count(), rate = done / seconds;
   const int left = static_cast<int>((all - done) / rate + 0.5);
-  // \r and \x1b[K draw over the last line.
+  // \r and \x1b[K overwrite the last line.
   fmt::print("\r{} epoch {:>2}/{} {} {:>7.0f} digits/s  {}:{:02} left  loss {:.4f}  accuracy {:.4f}\x1b[K",
              name_, epoch_, epochs_, bar(done / all), rate, left / 60, left % 60, loss_ / n, right_ / n);
   std::fflush(stdout);

@@ -1,4 +1,4 @@
-// How far training is: a bar on a terminal, a line for each epoch elsewhere.
+// Shows training progress: a bar on a terminal, a line per epoch elsewhere.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -8,7 +8,7 @@ class Progress {
  public:
   Progress(std::string name, std::int64_t epochs, std::int64_t rows_per_epoch);
 
-  /// After each batch: its size, mean loss, and share of right answers.
+  /// Call after each batch with its size, mean loss, and fraction of correct answers.
   void add(std::int64_t rows, double loss, double accuracy);
   void end_epoch();
 

@@ -1,4 +1,4 @@
-// Tables and pictures made of characters.
+// Prints tables and digits as text.
 #include "report.h"
 
 #include <array>
@@ -25,7 +25,7 @@ void print_confusion(const td::Tensor& labels, const td::Tensor& predicted) {
 }
 
 void print_digits(const Digits& digits, const td::Tensor& predicted, const std::vector<std::int64_t>& rows) {
-  const char* const inks[] = {"  ", "░░", "▒▒", "▓▓", "██"};   // two wide, for square pixels
+  const char* const inks[] = {"  ", "░░", "▒▒", "▓▓", "██"};   // two characters wide, for square pixels
   fmt::print("\n");
   for (std::int64_t y = 0; y < 8; ++y) {
     for (const std::int64_t row : rows) {

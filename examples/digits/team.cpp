@@ -1,4 +1,4 @@
-// Threads or ranks, and whether they have come to the same.
+// Threads or ranks, and the check that their results are equal.
 #include "team.h"
 
 #include <cstring>

@@ -8,13 +8,13 @@
 
 class Team {
  public:
-  /// So many threads; 0: the ranks of the job that this process is in.
+  /// Number of threads; 0: the ranks of the current MPI job.
   explicit Team(int replicas);
 
   int count() const { return ranks_ ? ranks_->count() : threads_.count(); }
-  /// Of ranks, one prints and writes.
+  /// Only one rank prints and writes files.
   bool speaks() const { return !ranks_ || ranks_->replica().index == 0; }
-  /// Calls f as each of the replicas that this process has. A single one needs no thread of its own.
+  /// Calls f for each replica in this process. A single replica runs on the calling thread.
   void run(const std::function<void(tapedeck::Replica)>& f) const {
     if (ranks_)
       ranks_->run(f);
@@ -25,13 +25,12 @@ class Team {
   }
 
  private:
-  // A replica's loss is its share of the whole one, so that nothing is left to be scaled.
+  // A replica's loss is its term of the total loss, so it is not scaled.
   static constexpr auto kReduction = tapedeck::LossReduction::sum;
 
   tapedeck::Replicas threads_;
   std::optional<tapedeck::Ranks> ranks_;
 };
 
-/// In a replica: throws where a variable of any replica has other bits than that of the first one. All
-/// replicas call this.
+/// Call on all replicas: throws if a variable of any replica is not bitwise equal to that of the first one.
 void check_same_bits(const tapedeck::Variable& variable, tapedeck::Replica replica);

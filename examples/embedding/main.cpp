@@ -1,6 +1,6 @@
-// Sparse gradients: 1,024 rows of a table are read, so the gradient has 1,024 rows, and a step of Adam
-// touches no other. Its time is the same for a table of ten thousand rows as for one of ten million; that of
-// a dense gradient is proportional to the table.
+// Sparse gradients: a step reads 1,024 rows of a table, so the gradient has 1,024 rows, and lazy Adam updates
+// no others. The time of a step is the same for a table of ten thousand rows as for one of ten million; with
+// a dense gradient it is proportional to the table.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -14,12 +14,12 @@ namespace {
 
 constexpr std::int64_t kWidth = 64, kIds = 1024;
 
-/// Rows of a table that learn to be what is wanted of them.
+/// A table whose rows are trained towards target values.
 class Embedding {
  public:
   explicit Embedding(std::int64_t rows) : rows_(rows), table_(td::zeros({rows, kWidth})) {}
 
-  /// A step with rows that are drawn by chance. Returns its seconds, without those of drawing.
+  /// A step on randomly drawn rows. Returns its time in seconds, without that of drawing.
   double step(bool sparse) {
     const td::Tensor ids = td::astype(
         td::random::uniform({kIds}, key_ = key_.split(0), 0, static_cast<double>(rows_), td::DType::f64),
@@ -34,7 +34,7 @@ class Embedding {
         adam_.apply_gradients({{gradient.dense(), table_}});
     });
   }
-  /// The seconds of n steps, ascending.
+  /// The times of n steps in seconds, in ascending order.
   std::vector<double> steps(int n, bool sparse) {
     std::vector<double> seconds;
     for (int i = 0; i < n; ++i)
@@ -63,12 +63,12 @@ void example(Run& run) {
   fmt::print("{:>12} {:>10} {:>16} {:>15}\n", "rows", "table", "sparse step", "dense step");
   for (std::int64_t rows = 10'000; rows <= (run.quick ? 1'000'000 : 10'000'000); rows *= 10) {
     Embedding embedding(rows);
-    embedding.steps(20, true);   // the first makes the slots
+    embedding.steps(20, true);   // the first step creates the slots
     const double middle = embedding.steps(run.quick ? 100 : 300, true)[run.quick ? 50 : 150];
     sparse.x.push_back(static_cast<double>(rows)), sparse.y.push_back(middle * 1e3);
     fmt::print("{:>12} {:>7.1f} MB {:>13.3f} ms ", rows, static_cast<double>(rows * kWidth) * 4e-6,
                middle * 1e3);
-    if (rows <= 1'000'000) {   // beyond, gradient, table and slots would need more than 10 GB
+    if (rows <= 1'000'000) {   // for larger tables, gradient, table and slots would need more than 10 GB
       dense.x.push_back(static_cast<double>(rows)),
           dense.y.push_back(embedding.steps(rows < 1'000'000 ? 10 : 3, false)[0] * 1e3);
       fmt::print("{:>12.3f} ms", dense.y.back());
@@ -77,8 +77,8 @@ void example(Run& run) {
     td::release_buffers();
   }
 
-  // A table of 10⁴ rows lies in the cache of the processor, the others in memory: that makes a difference,
-  // the number of rows does not.
+  // A table of 10⁴ rows fits in the processor's cache, larger ones do not: that causes a difference, but not
+  // the number of rows.
   const double growth = sparse.y.back() / sparse.y.front(), dense_growth = dense.y.back() / dense.y.front();
   fmt::print(
       "{:.0f} times the rows: {:.1f} times the sparse step; {:.0f} times the rows: {:.1f} times the dense "

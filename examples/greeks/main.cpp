@@ -1,6 +1,6 @@
-// Sensitivities of option prices. The price of Black and Scholes is a few ops: its derivatives of first and
-// second order, by one tape inside another, stand beside the textbook's formulas. A basket of eight assets
-// has no formula: it is priced by Monte-Carlo simulation, and one backward pass gives all its sensitivities.
+// Sensitivities of option prices. The Black-Scholes price is a few ops: its first and second derivatives, by
+// nested tapes, are compared with the textbook formulas. A basket of eight assets has no closed formula: it
+// is priced by Monte Carlo simulation, and one backward pass gives all its sensitivities.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -44,7 +44,8 @@ Formulas formulas(double spot) {
           .vega = vega,
           .rho = kStrike * kYears * discount * cdf(d2),
           .theta = spot * density * kVolatility / (2 * root) +
-                   kRate * kStrike * discount * cdf(d2),   // the derivative in the years that are left
+                   kRate * kStrike * discount * cdf(d2),   // the derivative with respect to the time to
+                                                           // maturity
           .gamma = density / (spot * deviation),
           .vanna = -density * d2 / kVolatility,
           .volga = vega * d1 * d2 / kVolatility};
@@ -56,8 +57,8 @@ struct Greek {
   double Formulas::*formula;
 };
 
-/// One option for each spot; since they do not mix, the gradient of all prices is that of each. Draws delta
-/// and gamma.
+/// One option for each spot price. The prices are independent, so the gradient of their sum contains the
+/// derivative of each. Draws delta and gamma.
 void compare_with_formulas(Run& run) {
   const td::Tensor spot = td::linspace(50, 170, 121, td::DType::f64);
   const auto everywhere = [&](double value) { return td::full_like(spot, value); };
@@ -107,8 +108,8 @@ void compare_with_formulas(Run& run) {
 
 constexpr std::int64_t kAssets = 8;
 
-/// A call on the mean of eight assets, any two of which have the same correlation: the mean over paths, of
-/// which each row of `noise`, standard normal numbers, is one.
+/// A call on the mean of eight assets with equal pairwise correlations: the mean over paths. Each row of
+/// `noise` (standard normal numbers) is a path.
 td::Tensor basket_price(const td::Tensor& noise, const td::Tensor& spots, const td::Tensor& volatilities,
                         const td::Tensor& rate, const td::Tensor& years, const td::Tensor& strike,
                         const td::Tensor& correlation) {
@@ -134,7 +135,7 @@ void simulate_basket(Run& run) {
     return basket_price(noise, p[0], p[1], p[2], p[3], p[4], p[5]);
   };
 
-  // Of several tries in turn, the shortest.
+  // The shortest of several alternating runs.
   td::Tensor value;
   std::vector<td::Gradient> sensitivities;
   double alone = 1e9, together = 1e9;
@@ -149,7 +150,7 @@ void simulate_basket(Run& run) {
              2 * kAssets + 4, 1e3 * together, together / alone);
   run.claim_time(together < 4 * alone,
                  "price and all sensitivities take at most 4 times the price's own time");
-  // Within so small a step no path crosses the strike.
+  // With such a small step no path crosses the strike.
   run.claim(td::check_vjp(price, parameters, {.step = 1e-7, .tolerance = 1e-6}),
             "the sensitivities agree with differences on the same paths");
 

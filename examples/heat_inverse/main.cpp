@@ -1,7 +1,7 @@
-// An inverse problem: how well does each point of a plate conduct heat, if one sees only how some fields of
-// temperature change in 200 steps of the heat equation? The gradient goes back through all steps. A tape that
-// keeps every step takes much memory; the same loop with checkpoints keeps few of them and computes the
-// others once more, to the same bits.
+// An inverse problem: find the conductivity of each point of a plate from the evolution of some temperature
+// fields over 200 steps of the heat equation. The gradient is propagated back through all steps. A tape that
+// keeps every step needs much memory; the same loop with checkpoints keeps few of them and recomputes the
+// others, with bitwise equal results.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -20,11 +20,12 @@ namespace {
 constexpr std::int64_t kSide = 32, kFields = 6, kSteps = 200,
                        kLooks = 4;                   // observed after each quarter of the steps
 constexpr double kTimeStep = 0.1;                    // stable below 0.25 / the largest conductivity
-constexpr double kNoise = 1e-3, kSmoothness = 100;   // temperatures go from -1 to 1
+constexpr double kNoise = 1e-3, kSmoothness = 100;   // temperatures are between -1 and 1
 
-std::int64_t most_bytes = 0;   // of tensors, since somebody set it to 0
+std::int64_t most_bytes = 0;   // peak bytes of tensors since this was set to 0
 
-/// Where points have a neighbour below or to the right: the one above or to the left, and the other.
+/// Values at pairs of neighboring points, vertical or horizontal: the upper or left points, and the lower or
+/// right ones.
 struct Neighbours {
   td::Tensor one, other;
 };
@@ -39,8 +40,8 @@ Neighbours columns(const td::Tensor& u) {
 td::Tensor difference(const Neighbours& n) { return n.other - n.one; }
 td::Tensor mean(const Neighbours& n) { return 0.5 * (n.one + n.other); }
 
-/// One step of du/dt = div(k grad u) for all fields u, f64[fields,side,side], at once. No heat crosses the
-/// border. k is taken between points as the mean of both.
+/// One step of du/dt = div(k grad u) for all fields u, f64[fields,side,side], at once. The boundary is
+/// insulated. k between two points is the mean of both.
 td::Tensor heat_step(const td::Tensor& u, const td::Tensor& k_down, const td::Tensor& k_right) {
   most_bytes = std::max(most_bytes, td::live_bytes());
   const td::Tensor down = k_down * difference(rows(u)), right = k_right * difference(columns(u));
@@ -49,15 +50,15 @@ td::Tensor heat_step(const td::Tensor& u, const td::Tensor& k_down, const td::Te
   return u + kTimeStep * gain;
 }
 
-/// The temperatures after each quarter of the steps, where the conductivity is exp(log_k).
+/// The temperatures after each quarter of the steps, for the conductivity exp(log_k).
 std::vector<td::Tensor> simulate(const td::Tensor& log_k, const td::Tensor& start,
                                  std::int64_t checkpoint_every) {
   const td::Tensor k = td::exp(log_k), k_down = mean(rows(k)), k_right = mean(columns(k));
   std::vector<td::Tensor> seen;
   td::Tensor u = start;
   for (std::int64_t look = 0; look < kLooks; ++look) {
-    // Carried along, k has its gradient added up step by step with and without checkpoints: that of what a
-    // step captures is added up by segments.
+    // k is a loop variable, so that its gradient is summed step by step with and without checkpoints; the
+    // gradient of a captured tensor would be summed by segments.
     const auto step = [](std::int64_t, const td::Tensor& now, const td::Tensor& down,
                          const td::Tensor& right) {
       return std::tuple(heat_step(now, down, right), down, right);
@@ -79,7 +80,7 @@ td::Tensor true_log_conductivity() {
   return 0.7 * bump(0.3, 0.3, 0.12) + 0.5 * bump(0.7, 0.75, 0.15) - 0.9 * bump(0.72, 0.28, 0.13);
 }
 
-/// Waves of several directions and lengths: where one is flat and shows nothing, another one is steep.
+/// Waves of several directions and lengths: where one is flat and gives no information, another one is steep.
 td::Tensor first_temperatures() {
   const td::Tensor at = td::linspace(0, 1, kSide, td::DType::f64), x = td::expand_dims(at, 0),
                    y = td::expand_dims(at, 1);
@@ -95,12 +96,12 @@ struct Problem {
   td::Tensor truth = true_log_conductivity(), start = first_temperatures();
   std::vector<td::Tensor> seen = simulate(truth, start, 0);
 
-  Problem() {   // nothing is measured exactly
+  Problem() {   // adds measurement noise
     for (std::size_t i = 0; i < seen.size(); ++i)
       seen[i] = seen[i] + kNoise * td::random::normal(seen[i].shape(), {.seed = i}, td::DType::f64);
   }
 
-  /// The mean square of what is not explained, in units of the noise, and a little for what is not smooth.
+  /// The mean squared residual in units of the noise, plus a small smoothness penalty.
   td::Tensor loss(const td::Tensor& log_k, std::int64_t checkpoint_every) const {
     const std::vector<td::Tensor> u = simulate(log_k, start, checkpoint_every);
     td::Tensor sum = td::tensor(0.0, td::DType::f64);
@@ -115,7 +116,7 @@ struct Problem {
 struct Cost {
   td::Tensor gradient;
   double seconds = 1e9;
-  std::int64_t bytes = 0;   // the most at once, without those that were there before
+  std::int64_t bytes = 0;   // peak, without the bytes that existed before
 };
 Cost cost_of_gradient(const Problem& problem, std::int64_t checkpoint_every) {
   const td::Tensor log_k = td::zeros({kSide, kSide}, td::DType::f64);
@@ -133,7 +134,7 @@ Cost cost_of_gradient(const Problem& problem, std::int64_t checkpoint_every) {
   return cost;
 }
 
-/// The error of the conductivity in the mean, relative to how much it varies.
+/// The root mean square error of the conductivity, relative to its variation.
 double error_of(const Problem& problem, const td::Tensor& log_k) {
   return std::sqrt(td::mean(td::square(log_k - problem.truth)).item() /
                    td::mean(td::square(problem.truth - td::mean(problem.truth))).item());
@@ -141,7 +142,7 @@ double error_of(const Problem& problem, const td::Tensor& log_k) {
 
 void example(Run& run) {
   const Problem problem;
-  constexpr std::int64_t kEvery = 7;   // about the root of the steps between two looks
+  constexpr std::int64_t kEvery = 7;   // about the square root of the steps between two observations
 
   const Cost full = cost_of_gradient(problem, 0), less = cost_of_gradient(problem, kEvery);
   fmt::print("gradient through {} steps of {} fields of {}x{}\n", kSteps, kFields, kSide, kSide);

@@ -1,5 +1,5 @@
-// Logistic regression by Newton's method: which tumours are benign, from 30 measurements. The minimizer takes
-// the loss as it is written here; the gradient and the products with the Hessian come from the tape.
+// Logistic regression by Newton's method: classifies tumors from 30 measurements. The minimizer takes the
+// loss as written here; the gradient and Hessian-vector products come from the tape.
 #include <algorithm>
 #include <cmath>
 
@@ -25,11 +25,11 @@ struct Patients {
 
 Patients load() {
   const td::Tensor all =
-      td::load_csv(EXAMPLE_DATA "/breast_cancer.csv", {.has_header = true, .dtype = td::DType::f64}).values;
+      td::load_csv(example_data("breast_cancer.csv"), {.has_header = true, .dtype = td::DType::f64}).values;
   return {td::slice(all, {0, 0}, {-1, 30}), td::slice(all, {0, 30}, {-1, 1})};
 }
 
-// A model that has been fitted; it sees measurements as these rows' means and deviations make them.
+// A fitted model; it standardizes measurements by the means and deviations of the rows it was fitted to.
 struct Model {
   td::Tensor mean, deviation, w = {}, b = {};
   td::Tensor probabilities(const td::Tensor& x) const {
@@ -74,7 +74,7 @@ Curve norms(const Fit& f, const char* colour, const char* name) {
   return c;
 }
 
-// The probabilities in ascending order, those of malignant and of benign rows apart.
+// The probabilities in ascending order, separately for malignant and benign rows.
 std::vector<Curve> ranks(const td::Tensor& p, const td::Tensor& y) {
   const td::Tensor order = td::argsort(td::reshape(p, {-1}));
   const std::vector<double> probability = td::gather(p, order).to_vector(),

@@ -1,6 +1,6 @@
-// A training run that is killed, again and again, and started anew each time: what it ends with has the same
-// bits as a run that nobody disturbed. The run keeps all that it needs in a checkpoint: weights, the
-// optimizer's slots, a random key and counts.
+// A training run that is repeatedly killed and restarted: its final state is bitwise equal to that of an
+// uninterrupted run. Everything it needs is in a checkpoint: weights, the optimizer's slots, a random key and
+// counters.
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -21,15 +21,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::int64_t kEvery = 20, kHidden = 32;   // steps between checkpoints, units
+constexpr std::int64_t kEvery = 20, kHidden = 32;   // steps between checkpoints; hidden units
 
 td::Dataset patients() {
-  const td::Tensor all = td::load_csv(EXAMPLE_DATA "/breast_cancer.csv", {.has_header = true}).values;
+  const td::Tensor all = td::load_csv(example_data("breast_cancer.csv"), {.has_header = true}).values;
   const td::Tensor x = td::slice(all, {0, 0}, {-1, 30}), benign = td::slice(all, {0, 30}, {-1, 1});
   return td::Dataset({(x - td::mean(x, {0})) / td::sqrt(td::variance(x, {0})), benign});
 }
 
-/// A network that learns from shuffled batches with dropout, so that much is random.
+/// A network trained on shuffled batches with dropout, so that much of it is random.
 class Training {
  public:
   explicit Training(const std::string& folder) : files_(folder) {
@@ -40,13 +40,13 @@ class Training {
     if (const auto latest = files_.latest()) checkpoint_.restore(*latest);
   }
 
-  /// Up to that many steps in all, from the last checkpoint on; after `dies_at` of them the process is
-  /// killed.
+  /// Runs up to `steps` steps in total, from the last checkpoint on; the process is killed after step
+  /// `dies_at`.
   void run(std::int64_t steps, std::int64_t dies_at) {
     while (step_ < steps) {
       for (const td::Batch& batch : loader_.epoch(step_ / loader_.size(), step_ % loader_.size())) {
         if (step_ == steps) break;
-        if (step_ == dies_at) std::raise(SIGKILL);   // no destructor runs, no buffer is written
+        if (step_ == dies_at) std::raise(SIGKILL);   // no destructor runs, no buffer is flushed
         train(batch);
         ++step_;
         if (step_ % kEvery == 0 || step_ == steps) files_.save(checkpoint_, step_);
@@ -73,13 +73,13 @@ class Training {
   td::random::Key key_{.seed = 3};
   std::int64_t step_ = 0;
   td::Tensor
-      losses_;   // of all steps, for the picture; undefined at first, so that a restore may give it any shape
+      losses_;   // of all steps, for the picture; initially undefined, so that a restore may assign any shape
   td::Checkpoint checkpoint_;
   td::CheckpointFolder files_;
   td::DataLoader loader_{patients(), {.batch = 32, .shuffle = true, .key = {.seed = 4}}};
 };
 
-/// Trains in a process of its own. Returns the signal that killed it, 0 if none did; throws where it failed.
+/// Trains in a child process. Returns the signal that killed it, 0 if none; throws if training failed.
 int train_in_process(const std::string& folder, std::int64_t steps, std::int64_t dies_at) {
   const pid_t child = fork();
   if (child == 0) {
@@ -111,7 +111,7 @@ bool same_bits(const td::NamedTensors& a, const td::NamedTensors& b) {
   return same;
 }
 
-/// A folder for the checkpoints, that goes away whatever happens.
+/// A temporary folder for the checkpoints, removed on every exit path.
 struct WorkFolder {
   std::string path = (fs::temp_directory_path() / "tapedeck-resume-XXXXXX").string();
   WorkFolder() {

@@ -1,9 +1,8 @@
-// Branches and loops with derivatives of any order.
-//
-// A plain `if` or `for` is differentiated as well, since a tape records what was run. What is here checks
-// shapes and dtypes, gives every operand a gradient, and can run a loop in little memory. Functions take
-// tensors one by one or as a span, and return a tensor, a std::vector, std::array, std::pair or std::tuple of
-// them. What they capture is followed, too.
+// Branches and loops with derivatives of any order. A plain `if` or `for` can be differentiated as well,
+// since a tape records the ops that ran. The functions here also check shapes and dtypes, give every operand
+// a gradient, and can run a loop in little memory. Functions take tensors as separate arguments or as a span,
+// and return a tensor, or a std::vector, std::array, std::pair or std::tuple of tensors. Tensors and
+// variables that they capture are differentiated, too.
 #pragma once
 #include <limits>
 #include <optional>
@@ -12,8 +11,8 @@
 
 namespace tapedeck {
 
-/// What a branch or loop asks: a bool, or a tensor of dtype bool with one element, else DTypeError or
-/// ShapeError.
+/// The condition of a branch or loop: a bool, or a bool tensor with one element. Throws DTypeError or
+/// ShapeError for other tensors.
 class TAPEDECK_EXPORT Condition {
  public:
   Condition(bool value) : value_(value) {}
@@ -24,12 +23,13 @@ class TAPEDECK_EXPORT Condition {
   bool value_;
 };
 
-/// Which branch: a number, or a tensor of dtype i32 or i64 with one element, else DTypeError or ShapeError.
+/// The index of a branch: a number, or an i32 or i64 tensor with one element. Throws DTypeError or ShapeError
+/// for other tensors.
 class TAPEDECK_EXPORT BranchIndex {
  public:
   template <std::integral I> BranchIndex(I value) : value_(static_cast<std::int64_t>(value)) {}
   BranchIndex(const Tensor& value);
-  /// The last of n branches stands for all other numbers.
+  /// The branch to run out of n; an index out of range selects the last one.
   std::size_t among(std::size_t n) const {
     return value_ >= 0 && value_ < static_cast<std::int64_t>(n) ? static_cast<std::size_t>(value_) : n - 1;
   }
@@ -39,24 +39,25 @@ class TAPEDECK_EXPORT BranchIndex {
 };
 
 struct CondOptions {
-  /// What either branch returns: another number of tensors is an ArgumentError, another dtype or shape a
-  /// DTypeError or ShapeError that names the output. Empty: not checked, since only one branch runs.
+  /// Expected outputs of both branches. A different number of tensors throws ArgumentError; a different dtype
+  /// or shape throws DTypeError or ShapeError and names the output. Empty: not checked, since only one branch
+  /// runs.
   std::vector<Spec> outputs = {};
 };
 struct WhileOptions {
   std::int64_t maximum_iterations = std::numeric_limits<std::int64_t>::max();
-  /// Tapes keep the variables after every so many steps alone, and the gradient runs the steps between once
-  /// more; 0: they keep all. About √n is best for n steps. What body captures by reference must then live
-  /// until the gradient is taken.
+  /// If not 0, tapes keep the loop variables only after every `checkpoint_every` steps, and the gradient
+  /// recomputes the steps in between. About √n is best for n steps. 0: keep all. Objects that `body` captures
+  /// by reference must then exist until the gradient has been computed.
   std::int64_t checkpoint_every = 0;
-  bool back_prop = true;   // false: nothing is followed through the loop
+  bool back_prop = true;   // false: the loop is not differentiated
 };
 struct ForOptions {
   std::int64_t checkpoint_every = 0;   // as in WhileOptions
   bool back_prop = true;
 };
 struct ScanLoopOptions {
-  std::optional<std::int64_t> length = {};   // the number of steps, where there are no xs
+  std::optional<std::int64_t> length = {};   // number of steps; required if xs is empty
   bool reverse = false;                      // from the last entries to the first
   std::int64_t checkpoint_every = 0;         // as in WhileOptions
 };
@@ -87,9 +88,9 @@ template <class F> ResultOf<F> run_branch(std::string_view name, std::span<const
 
 }   // namespace detail
 
-/// then(operands…) where the condition holds, else otherwise(operands…); the other one does not run. Both
-/// return the same type. Every operand with a derivative gets a gradient, zeros where the branch that ran
-/// ignores it. An undefined tensor in the result stays so. TensorFlow's cond.
+/// Returns then(operands…) if the condition is true, else otherwise(operands…); only that branch runs. Both
+/// return the same type. Every operand with a derivative gets a gradient, which is zeros if the branch that
+/// ran does not use it. Undefined tensors in the result stay undefined. Corresponds to TensorFlow's cond.
 template <class T, class F> auto cond(const Condition& condition, const std::vector<Tensor>& operands, T then,
                                       F otherwise, const CondOptions& options = {}) {
   static_assert(std::same_as<detail::ResultOf<T>, detail::ResultOf<F>>,
@@ -98,7 +99,7 @@ template <class T, class F> auto cond(const Condition& condition, const std::vec
                    : detail::run_branch("cond", operands, otherwise, options.outputs);
 }
 
-/// The branch of that number, of the operands. A number that is out of range means the last one. Gradients as
+/// Calls the branch at `index` with the operands. An index out of range selects the last branch. Gradients as
 /// in cond.
 template <class F> auto switch_case(const BranchIndex& index, const std::vector<Tensor>& operands,
                                     const std::vector<F>& branches) {
@@ -117,9 +118,9 @@ auto switch_case(const BranchIndex& index, const std::vector<Tensor>& operands, 
   return switch_case(index, operands, std::vector{pick(first), pick(more)...});
 }
 
-/// While condition(vars…) holds: vars = body(vars…). Returns the last ones, in the structure that body
-/// returns. Condition is not differentiated. Throws ArgumentError where body returns another number of
-/// tensors, DTypeError or ShapeError where one has another dtype or shape than the variable, which is named.
+/// While condition(vars…) is true, sets vars = body(vars…). Returns the final variables in the structure that
+/// body returns. The condition is not differentiated. Throws ArgumentError if body returns a different number
+/// of tensors, and DTypeError or ShapeError, naming the variable, if one changes its dtype or shape.
 template <class C, class B>
 auto while_loop(C condition, B body, const std::vector<Tensor>& vars, const WhileOptions& options = {}) {
   const auto test = [condition](std::span<const Tensor> x) mutable {
@@ -130,7 +131,8 @@ auto while_loop(C condition, B body, const std::vector<Tensor>& vars, const Whil
       detail::while_loop(test, detail::function_of("while_loop", std::move(body)), vars, options));
 }
 
-/// vars = body(i, vars…) for i from lower up to but without upper, a std::int64_t. Otherwise as while_loop.
+/// Sets vars = body(i, vars…) for each std::int64_t i from lower (included) to upper (excluded). Otherwise as
+/// while_loop.
 template <class B> auto fori_loop(std::int64_t lower, std::int64_t upper, B body,
                                   const std::vector<Tensor>& vars, const ForOptions& options = {}) {
   const auto at = [](B& f, std::int64_t i) {
@@ -148,14 +150,15 @@ template <class B> auto fori_loop(std::int64_t lower, std::int64_t upper, B body
                                                       detail::fori_loop(lower, upper, step, vars, options));
 }
 
-/// Steps along the first axes of xs, which all have the same extent: step(carry…, x…) returns the next
-/// carry…, and then what is to be stacked along a first axis. init is the first carry. Returns the last carry
-/// and the stacks, in the structure that step returns:
-///     auto [last, all] = scan([](const Tensor& sum, const Tensor& x) { Tensor s = sum + x; return
-///     std::pair(s, s); }, {zero}, {xs});
-/// Without init it is a map over xs. Throws ArgumentError where step returns fewer tensors than init has, or
-/// xs and length do not say how many steps; DTypeError or ShapeError where a carry or output, which is named,
-/// changes its dtype or shape.
+/// Loops over the first axes of `xs`, which must all have the same extent. step(carry…, x…) returns the next
+/// carry, followed by the outputs of this step. `init` is the initial carry. Returns the final carry and the
+/// outputs stacked along a new first axis, in the structure that step returns:
+///     auto [last, all] = scan([](const Tensor& sum, const Tensor& x) { Tensor s = sum + x;
+///                                                                      return std::pair(s, s); },
+///                             {zero}, {xs});
+/// With an empty `init` it maps step over xs. Throws ArgumentError if step returns fewer tensors than init
+/// has, or if `xs` and `length` do not determine the number of steps; throws DTypeError or ShapeError, naming
+/// the carry or output, if one changes its dtype or shape.
 template <class F> auto scan(F step, const std::vector<Tensor>& init, const std::vector<Tensor>& xs,
                              const ScanLoopOptions& options = {}) {
   return detail::structure_of<detail::ResultOf<F>>(

@@ -1,4 +1,4 @@
-// Tables of numbers in text files.
+// Numeric tables in CSV files.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@ namespace tapedeck {
 
 struct CsvOptions {
   char separator = ',';
-  bool has_header = false;   // the first line has names, most often of the columns
+  bool has_header = false;   // the first line has names, usually of the columns
   DType dtype = DType::f32;
 };
 struct CsvTable {
@@ -17,8 +17,8 @@ struct CsvTable {
   Tensor values;                    // [rows, columns]
 };
 
-/// Reads numbers as from_chars knows them, spaces around them left out; empty lines are passed over. Throws
-/// FileError, with the line, for anything else and for lines that differ in length.
+/// Reads numbers in the format of std::from_chars, ignoring surrounding spaces and empty lines. Throws
+/// FileError, with the line number, for anything else and if lines differ in length.
 TAPEDECK_EXPORT CsvTable load_csv(const std::string& path, const CsvOptions& options = {});
 
 }   // namespace tapedeck

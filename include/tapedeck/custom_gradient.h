@@ -1,15 +1,16 @@
-// Gradients of your own: of functions, and of what you have computed yourself. Functions that compute once
-// more what their gradient needs.
+// User-defined gradients, of functions and of results computed outside the library; and gradients that
+// recompute intermediate values instead of keeping them.
 #pragma once
 #include <optional>
 
 #include "tapedeck/function.h"
+#include "tapedeck/record_operation.h"
 #include "tapedeck/variable.h"
 
 namespace tapedeck {
 namespace detail {
 
-/// A gradient function with its results told apart.
+/// The result of a gradient function, split into the gradients of inputs and of variables.
 struct InputAndVariableGradients {
   std::vector<Gradient> inputs, variables;
 };
@@ -24,7 +25,7 @@ TAPEDECK_EXPORT std::vector<Tensor> recompute(std::span<const Tensor> inputs, co
                                               Function again);
 TAPEDECK_EXPORT std::vector<Tensor> pass_through(std::span<const Tensor> inputs, const Function& f);
 
-// A gradient function without and with the variables behind the tensors.
+// Adapts a gradient function that takes the variables as an additional last argument.
 template <class G> auto with_variables(G& g, std::span<const Variable> variables) {
   return [&g, variables ](
       const auto&... dy) requires std::invocable<G&, decltype(dy)..., std::span<const Variable>> {
@@ -34,7 +35,7 @@ template <class G> auto with_variables(G& g, std::span<const Variable> variables
 template <class G> inline constexpr bool kTakesVariables =
     !takes_each<G>() && !std::invocable<G&, std::span<const Tensor>>;
 
-/// A tensor, a gradient, or a list, array, pair or tuple of them, as a list of gradients.
+/// Flattens a tensor, a gradient, or a list, array, pair or tuple of them into a list of gradients.
 template <class S> std::vector<Gradient> gradients_of(S&& structure) {
   std::vector<Gradient> all;
   const auto add = [&](const auto& self, const auto& s) -> void {
@@ -65,19 +66,19 @@ template <class G> CustomBackward custom_backward(G g) {
 
 }   // namespace detail
 
-/// A function whose gradient is given by hand. f(x…) returns a pair of its value, a tensor or a structure of
-/// tensors, and a gradient function, which takes the gradients of the value's tensors, one by one or as a
-/// span, and returns those of x…:
+/// Wraps a function with a user-defined gradient. f(x…) returns a pair: its value, which is a tensor or a
+/// structure of tensors, and a gradient function. That takes the gradients of the value's tensors, as
+/// separate arguments or as a span, and returns the gradients of x…:
 ///     auto log1pexp = custom_gradient([](const Tensor& x) {
 ///       Tensor e = exp(x);
 ///       return std::pair(log1p(e), [e](const Tensor& dy) { return dy * (1 - 1 / (1 + e)); });
 ///     });
-/// If f reads or updates trainable variables, the gradient function takes them, a std::span<const Variable>
-/// in order of creation, as a further argument, and returns a pair of the inputs' and the variables'
-/// gradients. Other tensors that f captures get none. Derivatives of higher order are those of the gradient
-/// function; forward mode transposes it, so that it must be linear. The call throws ArgumentError where
-/// variables are used and the gradient function does not take them; gradient() does where it returns another
-/// number of gradients.
+/// If f reads or updates trainable variables, the gradient function takes them, in order of creation, as an
+/// additional last argument of type std::span<const Variable>, and returns a pair of the inputs' and the
+/// variables' gradients. Other tensors that f captures get no gradient. Higher-order derivatives
+/// differentiate the gradient function; forward mode transposes it, so it must be linear in the output
+/// gradients. The call throws ArgumentError if f uses variables and the gradient function does not take them;
+/// gradient() throws ArgumentError if it returns a wrong number of gradients.
 template <class F> auto custom_gradient(F f) {
   return [f = std::move(f)](const auto&... x) {
     const std::vector<Tensor> inputs = detail::list_of(x...);
@@ -92,10 +93,10 @@ template <class F> auto custom_gradient(F f) {
   };
 }
 
-/// f, of which tapes keep nothing but its arguments: its gradient runs it once more. What it captures of
-/// tensors and variables that tapes follow gets its gradient, too; what it captures by reference must live
-/// until then. f must compute the same each time. Derivatives of any order, both modes. A variable that is
-/// updated before the gradient is taken makes gradient() throw GradientError.
+/// Wraps f so that tapes keep only its arguments, and the gradient recomputes f. Tracked tensors and
+/// variables that f captures get their gradients, too; objects captured by reference must exist until then. f
+/// must compute the same result each time. Supports derivatives of any order in both modes. gradient() throws
+/// GradientError if a variable was updated since the call.
 template <class F> auto recompute_grad(F f) {
   return [f = std::move(f)](const auto&... x) {
     std::optional<detail::ResultOf<const F>> result;
@@ -110,9 +111,10 @@ template <class F> auto recompute_grad(F f) {
   };
 }
 
-/// f, whose outputs' gradients go to its arguments as they are, output i's to argument i. It is not followed
-/// inside, so variables that it uses get none. A call throws ArgumentError where it does not return as many
-/// tensors as it takes, DTypeError or ShapeError where they differ from the arguments.
+/// Wraps f so that the gradient of output i is passed unchanged to argument i. The ops inside f are not
+/// recorded, so variables that it uses get no gradient. A call throws ArgumentError if f returns a different
+/// number of tensors than it takes, and DTypeError or ShapeError if outputs and arguments differ in dtype or
+/// shape.
 template <class F> auto grad_pass_through(F f) {
   return [f = std::move(f)](const auto&... x) {
     std::optional<detail::ResultOf<const F>> result;
@@ -125,22 +127,7 @@ template <class F> auto grad_pass_through(F f) {
   };
 }
 
-/// x, a derivative of which, in either mode, throws GradientError with this reason.
+/// Returns x; differentiating the result, in either mode, throws GradientError with `reason`.
 TAPEDECK_EXPORT Tensor prevent_gradient(const Tensor& x, std::string reason);
-
-/// From the gradients of all outputs (zeros where nothing came), that of every input, in their order; none
-/// where there is none.
-using Backward = std::function<std::vector<Gradient>(std::span<const Tensor> output_gradients)>;
-/// From the tangents of all inputs (undefined where there is none), those of the outputs.
-using Pushforward = std::function<std::vector<Tensor>(std::span<const Tensor> tangents)>;
-
-/// Shows outputs, however they were computed, to the thread's tapes and accumulators as the result of one
-/// operation on inputs. What computed them should run under StopRecording, else the tapes follow both ways.
-/// name appears in messages. A backward that returns another number of gradients makes gradient() throw
-/// ArgumentError; without a forward, accumulators transpose the backward, which must be linear in what it
-/// gets.
-TAPEDECK_EXPORT void record_operation(std::string name, std::span<const Tensor> outputs,
-                                      std::span<const Tensor> inputs, Backward backward,
-                                      Pushforward forward = {});
 
 }   // namespace tapedeck

@@ -1,5 +1,5 @@
-// Data for training: tensors whose rows belong together, and batches of them, shuffled by a key and made
-// ahead on a thread.
+// Training data: datasets of tensors with matching rows, and loaders that make shuffled batches, in advance
+// on a background thread.
 #pragma once
 #include <functional>
 #include <iterator>
@@ -10,22 +10,22 @@
 
 namespace tapedeck {
 
-/// Rows of each tensor of a dataset, in its order.
+/// Rows of each tensor of a dataset, in the order of its tensors.
 using Batch = std::vector<Tensor>;
 
-/// Tensors of one length: the first axis counts examples.
+/// Tensors of equal length; the first axis enumerates examples.
 class TAPEDECK_EXPORT Dataset {
  public:
-  /// Throws ArgumentError without tensors, ShapeError for scalars and lengths that differ.
+  /// Throws ArgumentError for an empty list, and ShapeError for scalars or if lengths differ.
   explicit Dataset(std::vector<Tensor> tensors);
 
-  /// How many examples there are.
+  /// Number of examples.
   std::int64_t size() const { return tensors_[0].shape()[0]; }
   const std::vector<Tensor>& tensors() const { return tensors_; }
-  /// The examples at these places, i32 or i64 [n]; throws ShapeError or ArgumentError where there are none
-  /// such.
+  /// The examples at these indices, i32 or i64 [n]. Throws ShapeError if an index is out of range, and
+  /// DTypeError for another dtype.
   Batch at(const Tensor& places) const;
-  /// Those from begin on, without end, and without a copy.
+  /// The examples from begin (included) to end (excluded), without a copy.
   Dataset range(std::int64_t begin, std::int64_t end) const;
 
  private:
@@ -35,16 +35,17 @@ class TAPEDECK_EXPORT Dataset {
 struct DataLoaderOptions {
   std::int64_t batch = 32;
   bool shuffle = false;
-  random::Key key = {};          // what is random in epoch e comes from key.split(e)
-  bool drop_remainder = false;   // the last batch, where it would be smaller
-  std::int64_t prefetch = 2;     // batches that a thread makes ahead; 0: each is made when it is asked for
-  /// Makes another batch of each, such as turned images, with a key of its own. It runs on the thread that
-  /// makes batches.
+  random::Key key = {};          // epoch e uses key.split(e) for all random choices
+  bool drop_remainder = false;   // omit the last batch if it is smaller
+  std::int64_t prefetch = 2;     // number of batches made in advance on a thread; 0: batches are made on
+                                 // demand
+  /// Maps each batch to another one, for example with augmented images, using a key for this batch. Runs on
+  /// the thread that makes batches.
   std::function<Batch(Batch, random::Key)> transform = {};
 };
 
-/// One pass over a dataset, for a range-based for loop, once. What is thrown while a batch is made is thrown
-/// where it is asked for.
+/// One pass over a dataset, for a single range-based for loop. An exception thrown while a batch is made is
+/// rethrown when that batch is requested.
 class TAPEDECK_EXPORT Epoch {
  public:
   class Iterator {
@@ -71,23 +72,23 @@ class TAPEDECK_EXPORT Epoch {
 
  private:
   friend class DataLoader;
-  struct State;
+  struct [[gnu::visibility("hidden")]] State;
   explicit Epoch(std::unique_ptr<State> state);
 
   std::unique_ptr<State> state_;
 };
 
-/// Cuts a dataset into batches. Batch i of epoch e depends on dataset, options, e and i alone: not on
-/// threads, and not on what was asked for before, so a run that stops goes on with `epoch(e, i)`.
+/// Divides a dataset into batches. Batch i of epoch e depends only on dataset, options, e and i, not on
+/// threads or earlier requests, so an interrupted run resumes with `epoch(e, i)`.
 class TAPEDECK_EXPORT DataLoader {
  public:
-  /// Throws ArgumentError for a batch below 1 or a prefetch below 0.
+  /// Throws ArgumentError if the batch size is below 1 or prefetch below 0.
   explicit DataLoader(Dataset dataset, DataLoaderOptions options = {});
 
-  /// Batches of an epoch.
+  /// Number of batches in an epoch.
   std::int64_t size() const;
-  /// From batch `first` on. Throws ArgumentError for negative numbers and where first is beyond size(). The
-  /// loader may end before the epoch does.
+  /// An epoch, from batch `first` on. Throws ArgumentError for negative numbers or if first is greater than
+  /// size(). The loader may be destroyed before the epoch.
   Epoch epoch(std::int64_t number, std::int64_t first = 0) const;
 
  private:

@@ -1,4 +1,4 @@
-// DType: the type of a tensor's elements, and how types combine.
+// DType: the element type of a tensor, and the rules of type promotion.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace tapedeck {
 
-/// bool is stored as one byte, 0 or 1; c64 and c128 as two numbers of f32 or f64, the real part first.
+/// bool is stored as one byte, 0 or 1; c64 and c128 as two f32 or f64 numbers, the real part first.
 enum class DType : std::uint8_t { f32, f64, i8, i32, i64, u8, boolean, c64, c128 };
 
 inline constexpr int kDTypes = 9;
@@ -19,25 +19,26 @@ constexpr std::int64_t size_of(DType t) {
   constexpr std::int64_t sizes[kDTypes] = {4, 8, 1, 4, 8, 1, 1, 8, 16};
   return sizes[static_cast<int>(t)];
 }
-/// f32 and f64; c64 and c128.
+/// is_floating: f32 and f64. is_complex: c64 and c128.
 constexpr bool is_floating(DType t) { return t == DType::f32 || t == DType::f64; }
 constexpr bool is_complex(DType t) { return t == DType::c64 || t == DType::c128; }
-/// Whether values of this type have derivatives.
+/// Whether values of this type have derivatives: floating-point and complex types.
 constexpr bool is_trainable(DType t) { return is_floating(t) || is_complex(t); }
-/// The type of the parts of c64 and c128, and the type that has such parts; others are their own.
+/// real_of: the type of the parts of c64 and c128. complex_of: the complex type with such parts. Other types
+/// map to themselves.
 constexpr DType real_of(DType t) { return t == DType::c64 ? DType::f32 : t == DType::c128 ? DType::f64 : t; }
 constexpr DType complex_of(DType t) {
   return t == DType::f32 ? DType::c64 : t == DType::f64 ? DType::c128 : t;
 }
 
-/// "f32", "bool", as in every message.
+/// "f32", "bool", …, as used in messages.
 constexpr std::string_view name_of(DType t) {
   constexpr std::string_view names[kDTypes] = {"f32", "f64", "i8", "i32", "i64", "u8", "bool", "c64", "c128"};
   return names[static_cast<int>(t)];
 }
 
-/// The type of a result of two tensors, by NumPy's rules: the smallest that holds both, so i32 with f32 is
-/// f64, and i8 with u8 is i32, since there is no smaller one.
+/// The result type of two operands, by NumPy's rules: the smallest type that holds the values of both. Thus
+/// i32 with f32 gives f64, and i8 with u8 gives i32, since there is no i16.
 constexpr DType promote(DType a, DType b) {
   using enum DType;
   constexpr DType table[kDTypes][kDTypes] = {
@@ -55,7 +56,7 @@ constexpr DType promote(DType a, DType b) {
   return table[static_cast<int>(a)][static_cast<int>(b)];
 }
 
-/// What std::complex<float> and std::complex<double> are; <complex> is for their users to include.
+/// Matches std::complex<float> and std::complex<double> without including <complex>.
 template <class T>
 concept ComplexNumber = requires(const T& z) {
   typename T::value_type;
@@ -65,7 +66,7 @@ concept ComplexNumber = requires(const T& z) {
 &&(std::same_as<typename T::value_type, float> || std::same_as<typename T::value_type, double>)&&sizeof(T) ==
     2 * sizeof(typename T::value_type);
 
-/// The DType of a C++ type: dtype_of<float> is DType::f32. Other types do not compile.
+/// The DType of a C++ type: dtype_of<float> is DType::f32. Does not compile for other types.
 template <class T> inline constexpr DType dtype_of = [] {
   static_assert(sizeof(T) == 0,
                 "tensors hold float, double, std::int8_t, std::int32_t, std::int64_t, std::uint8_t, bool and "

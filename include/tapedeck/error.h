@@ -1,5 +1,4 @@
-// What the library throws, and how it warns. Messages have the form `op: what is wrong: actual values; what
-// to do`.
+// Exceptions and warnings. Messages have the form `op: what is wrong: actual values; what to do`.
 #pragma once
 #include <functional>
 #include <stdexcept>
@@ -13,23 +12,23 @@
 
 namespace tapedeck {
 
-/// Base of everything that the library throws on purpose (std::bad_alloc passes through as it is).
+/// Base of all exceptions thrown by the library itself (std::bad_alloc is passed on unchanged).
 struct TAPEDECK_EXPORT Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-/// A value that makes no sense: an option, a count, an index, a name.
+/// An invalid value: an option, a count, an index, a name.
 struct TAPEDECK_EXPORT ArgumentError : Error {
   using Error::Error;
 };
-/// Shapes that do not fit together, axes out of range, element counts that overflow.
+/// Shapes that do not match, axes out of range, element counts that overflow.
 struct TAPEDECK_EXPORT ShapeError : ArgumentError {
   using ArgumentError::ArgumentError;
 };
-/// A dtype that an op does not take, or two that do not go together.
+/// A dtype that an op does not accept, or two dtypes that cannot be combined.
 struct TAPEDECK_EXPORT DTypeError : Error {
   using Error::Error;
 };
-/// A tape, an accumulator or a rule that was used in a way it does not allow.
+/// Invalid use of a tape, an accumulator or a rule.
 struct TAPEDECK_EXPORT GradientError : Error {
   using Error::Error;
 };
@@ -37,13 +36,14 @@ struct TAPEDECK_EXPORT GradientError : Error {
 struct TAPEDECK_EXPORT FileError : Error {
   using Error::Error;
 };
-/// A bug in the library or in a user's op. Please report the former.
+/// A bug in the library or in a user-defined op. Please report the former.
 struct TAPEDECK_EXPORT InternalError : Error {
   using Error::Error;
 };
 
-/// Receives warnings; standard error by default. An empty handler restores the default. Each text is passed
-/// on at most five times in a process. The handler may be called from any thread, one call at a time.
+/// Sets the handler of warnings; the default writes to standard error. An empty handler restores the default.
+/// Each text is passed on at most five times per process. The handler may be called from any thread, one call
+/// at a time.
 TAPEDECK_EXPORT void set_warning_handler(std::function<void(std::string_view)> handler);
 
 }   // namespace tapedeck

@@ -1,4 +1,4 @@
-// ForwardAccumulator: pushes tangents forward through what this thread computes.
+// ForwardAccumulator: computes tangents (Jacobian-vector products) alongside the ops of this thread.
 #pragma once
 #include "tapedeck/gradient_tape.h"
 
@@ -7,23 +7,22 @@ namespace tapedeck {
 class Forward;
 
 struct ForwardOptions {
-  /// Every tangent has one axis more than its primal, in front: so many directions, all pushed forward in one
-  /// pass.
+  /// Every tangent has an additional first axis, which enumerates directions; all are computed in one pass.
   bool stacked = false;
 };
 
-/// From its construction to its end every op whose inputs have tangents gives its outputs theirs, at once.
-/// Accumulators and tapes nest in the order in which they begin: the computation of a tangent is seen by
-/// those around the accumulator, and by none inside it. It holds no primal, and a tangent ends with the
-/// tensor that it belongs to. It stays on the thread that made it.
+/// From construction to destruction, every op whose inputs have tangents computes the tangents of its outputs
+/// immediately. Accumulators and tapes nest in order of construction: the computation of a tangent is
+/// recorded by those constructed before the accumulator and by none constructed after it. It does not keep
+/// primals alive; a tangent is released together with its tensor. Use it only on the thread that created it.
 class TAPEDECK_EXPORT ForwardAccumulator {
  public:
-  /// tangent has primal's dtype and shape, else DTypeError or ShapeError. A variable as a primal stands for
-  /// all its reads. Integers and bools have no derivative and only cause a warning.
+  /// Throws DTypeError or ShapeError unless `tangent` has the dtype and shape of `primal`. A variable as a
+  /// primal stands for all its reads. Integer and bool tensors have no derivative: they only cause a warning.
   [[nodiscard]] ForwardAccumulator(const Source& primal, const Tensor& tangent, ForwardOptions options = {});
-  /// The same for several primals; what is not among them has the tangent zero. Throws ArgumentError where
-  /// the lists differ in length or a primal is given twice, ShapeError where stacks differ in their number of
-  /// directions.
+  /// The same for several primals; all other tensors have zero tangents. Throws ArgumentError if the lists
+  /// differ in length or a primal is given twice, and ShapeError if stacked tangents differ in their number
+  /// of directions.
   [[nodiscard]] ForwardAccumulator(const Sources& primals, std::span<const Tensor> tangents,
                                    ForwardOptions options = {});
   [[nodiscard]] ForwardAccumulator(const Sources& primals, std::initializer_list<Tensor> tangents,
@@ -33,18 +32,19 @@ class TAPEDECK_EXPORT ForwardAccumulator {
   ForwardAccumulator(const ForwardAccumulator&) = delete;
   ForwardAccumulator& operator=(const ForwardAccumulator&) = delete;
 
-  /// A further primal. The tangents of one that has a tangent already add up. Throws as the constructor does.
+  /// Adds a primal. If it already has a tangent, the tangents are added. Throws as the constructor does.
   void watch(const Source& primal, const Tensor& tangent);
 
-  /// Push no more tangents, and go on with it as the innermost. Throw GradientError where it is stopped, or
-  /// pushes, already.
+  /// Pause and resume the propagation of tangents; resuming makes it the innermost accumulator. Throw
+  /// GradientError if it is already stopped or already active.
   void stop();
   void start();
   bool recording() const;
 
-  /// The tangent of x, stacked where the accumulator is; where x does not depend on a primal, undefined or
-  /// zeros. It is looked up, not computed, at any time. Of a variable it is the tangent that was given.
-  /// Throws ArgumentError for an undefined x, or where `unconnected` is neither of its values.
+  /// The tangent of x, with the additional first axis if stacked; undefined or zeros if x does not depend on
+  /// a primal. This is a lookup, not a computation, and may be done at any time. For a variable it is the
+  /// tangent that was given. Throws ArgumentError if x is undefined or `unconnected` is not a value of its
+  /// enum.
   template <class X> Tensor jvp(const X& x, UnconnectedGradients unconnected = UnconnectedGradients::none)
       const requires std::convertible_to<const X&, Source> {
     return jvp_of(x, unconnected);

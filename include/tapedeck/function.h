@@ -1,6 +1,5 @@
-// Functions of tensors in the forms in which they are written: of tensors one by one or as a span, with one
-// tensor, a pair, a tuple or a list of them as the result. What takes functions makes a Function of them with
-// what is here.
+// Adapts user functions to one signature. A function may take tensors as separate arguments or as a span, and
+// return one tensor, or a pair, tuple or list of tensors.
 #pragma once
 #include <array>
 #include <concepts>
@@ -23,7 +22,7 @@ namespace detail {
 [[noreturn]] TAPEDECK_EXPORT void throw_results(std::string_view caller, std::size_t returned,
                                                 std::size_t wanted);
 
-inline constexpr std::size_t kMaxArguments = 8;   // of functions that take tensors one by one
+inline constexpr std::size_t kMaxArguments = 8;   // for functions that take tensors as separate arguments
 
 template <class R> using Value =
     std::conditional_t<std::convertible_to<R, const Tensor&>, Tensor, std::remove_cvref_t<R>>;
@@ -44,7 +43,7 @@ template <class F, std::size_t N = 0> constexpr auto find_result() {
   else
     return find_result<F, N + 1>();
 }
-/// What F returns; a Tensor for what converts to one, such as a Variable.
+/// The result type of F; Tensor for types that convert to Tensor, such as Variable.
 template <class F> using ResultOf = typename decltype(find_result<F>())::type;
 
 template <class F, std::size_t N = 0> constexpr bool takes_each() {
@@ -67,7 +66,7 @@ ResultOf<F> call_each(std::string_view caller, F& f, std::span<const Tensor> x) 
     return call_each<N + 1>(caller, f, x);
   }
 }
-/// f of the tensors, one by one if it takes them so, else as a span.
+/// Calls f with the tensors as separate arguments if it accepts that, else with a span.
 template <class F> ResultOf<F> call(std::string_view caller, F& f, std::span<const Tensor> x) {
   if constexpr (takes_each<F>())
     return call_each<0>(caller, f, x);
@@ -75,8 +74,8 @@ template <class F> ResultOf<F> call(std::string_view caller, F& f, std::span<con
     return f(x);
 }
 
-/// Calls visit with every tensor of a structure: a tensor, a gradient, which is made dense and undefined
-/// where it is none, and lists, arrays, pairs and tuples of structures.
+/// Calls `visit` with every tensor of a structure: a tensor; a gradient, which is made dense (undefined if
+/// none); or lists, arrays, pairs and tuples of structures.
 template <class S, class V> void for_each_tensor(S& s, const V& visit) {
   if constexpr (std::same_as<S, Tensor>) {
     visit(s);
@@ -100,12 +99,12 @@ template <class S> std::vector<Tensor> tensors_of(S& structure) {
     return all;
   }
 }
-/// The structure with other tensors in place of its own, as many as it has.
+/// Replaces the tensors of a structure, in order, by as many others.
 template <class S> void replace_tensors(S& structure, std::vector<Tensor> by) {
   auto next = by.begin();
   for_each_tensor(structure, [&](Tensor& t) { t = std::move(*next++); });
 }
-/// A structure of these tensors: a list, or one whose type says how many it has.
+/// Builds a structure from these tensors: a list, or a type that determines how many there are.
 template <class S> S structure_of(std::string_view caller, std::vector<Tensor> tensors) {
   if constexpr (std::same_as<S, std::vector<Tensor>>) {
     return tensors;
@@ -119,7 +118,7 @@ template <class S> S structure_of(std::string_view caller, std::vector<Tensor> t
   }
 }
 
-/// f in the one form that the library takes.
+/// Converts f to a Function.
 template <class F> Function function_of(std::string_view caller, F f) {
   return [caller, f = std::move(f)](std::span<const Tensor> x) mutable {
     if constexpr (std::same_as<ResultOf<F>, std::vector<Tensor>>) {
@@ -131,7 +130,7 @@ template <class F> Function function_of(std::string_view caller, F f) {
   };
 }
 
-/// Arguments as one list: tensors, variables and lists of tensors.
+/// Flattens arguments (tensors, variables and lists of tensors) into one list.
 template <class... X> std::vector<Tensor> list_of(const X&... x) {
   std::vector<Tensor> all;
   const auto add = [&](const auto& one) {

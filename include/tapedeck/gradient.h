@@ -1,4 +1,4 @@
-// Gradient: what a tape returns for a source: nothing, a dense tensor, or slices of one.
+// Gradient: what a tape returns for a source: none, a dense tensor, or IndexedSlices.
 #pragma once
 #include <memory>
 
@@ -10,28 +10,28 @@ class Variable;
 
 class TAPEDECK_EXPORT Gradient {
  public:
-  /// None: no path leads from the target to the source.
+  /// None: the target does not depend on the source.
   Gradient() = default;
   Gradient(Tensor dense) noexcept : dense_(std::move(dense)) {}
-  /// The variable's present value.
+  /// The variable's current value.
   Gradient(const Variable& v);
   Gradient(IndexedSlices slices);
 
   /// False for none.
   bool defined() const { return dense_.defined() || slices_; }
   bool is_dense() const { return dense_.defined(); }
-  /// The slices, or null where the gradient is dense or none.
+  /// The slices; null if the gradient is dense or none.
   const IndexedSlices* slices() const { return slices_.get(); }
-  /// Bytes of the dense tensor, or of the values of the slices.
+  /// Bytes of the dense tensor, or of the values of the slices; 0 for none.
   std::int64_t nbytes() const {
     return slices_ ? slices_->values.nbytes() : dense_.defined() ? dense_.nbytes() : 0;
   }
 
-  /// The gradient as a tensor of the source's shape; slices are added into zeros, by to_dense. Throws
-  /// GradientError for none.
+  /// The gradient as a tensor of the source's shape; slices are converted by to_dense. Throws GradientError
+  /// for none.
   Tensor dense() const&;
   Tensor dense() &&;
-  /// The dense tensor as it is; undefined for slices and none.
+  /// The dense tensor without conversion; undefined for slices and none.
   const Tensor& tensor() const { return dense_; }
 
  private:
@@ -39,10 +39,10 @@ class TAPEDECK_EXPORT Gradient {
   std::shared_ptr<const IndexedSlices> slices_;
 };
 
-/// The sum of gradients of one tensor, such as those of several batches. Nones do not count: of nothing else
-/// the sum is none, and one other term is returned as it is. Slices are joined where there are slices alone,
-/// with i32 indices beside i64 ones promoted; beside a dense term they become dense. Throws ShapeError or
-/// DTypeError where the terms differ.
+/// The sum of gradients of one tensor, such as those of several batches. Nones are skipped: if all are none
+/// the sum is none, and a single remaining term is returned unchanged. If all terms are slices they are
+/// concatenated (i32 indices are promoted to i64 if both occur); if any term is dense, the sum is dense.
+/// Throws ShapeError or DTypeError if the terms differ in shape or dtype.
 TAPEDECK_EXPORT Gradient aggregate(std::vector<Gradient> terms);
 
 }   // namespace tapedeck

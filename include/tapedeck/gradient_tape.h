@@ -1,4 +1,4 @@
-// GradientTape: records what this thread computes, and differentiates it.
+// GradientTape: records the ops of this thread and differentiates them.
 #pragma once
 #include <array>
 
@@ -13,14 +13,14 @@ struct RecordingScope;
 struct TapeOptions {
   bool persistent = false;                // gradient() may be called more than once
   bool watch_accessed_variables = true;   // trainable variables are watched when they are read
-  bool watch_all = false;                 // so is everything with a derivative that an op takes
+  bool watch_all = false;                 // every op input with a differentiable dtype is watched, too
 };
 
-/// What gradient() gives for a source that the targets do not depend on.
+/// What gradient() returns for a source that the targets do not depend on: none, or zeros.
 enum class UnconnectedGradients { none, zero };
 
-/// What to differentiate, or with respect to what: tensors and variables, one or many. A variable as a source
-/// stands for all its reads; as a target, for its present value.
+/// A target or source of differentiation: a tensor or a variable. A variable as a source stands for all its
+/// reads; as a target, for its current value.
 class TAPEDECK_EXPORT Source {
  public:
   Source(const Tensor& t) : tensor_(t) {}
@@ -51,64 +51,63 @@ class TAPEDECK_EXPORT Sources {
 };
 using Targets = Sources;
 
-/// A list of gradients, from tensors too.
+/// A list of gradients, convertible from tensors.
 struct TAPEDECK_EXPORT OutputGradients : std::vector<Gradient> {
   using std::vector<Gradient>::vector;
   OutputGradients(std::vector<Gradient> list);
   OutputGradients(const std::vector<Tensor>& list);
 };
 
-/// How the terms of one tensor's gradient are added up: the sums are the same but for rounding, the memory is
-/// not.
+/// How the terms of one tensor's gradient are summed. Results differ only by rounding; peak memory differs.
 enum class Aggregation {
-  add_n,          // all at once, or early by the two numbers below
-  tree,           // pairs, pairs of pairs and so on, as they come: of n terms log2(n) wait
-  accumulate_n,   // each into the sum as it comes: none waits
+  add_n,          // all terms at once, or early as set by the two limits below
+  tree,           // pairwise as terms arrive: of n terms about log2(n) are kept
+  accumulate_n,   // each term is added to a running sum as it arrives
 };
 
 struct GradientOptions {
-  /// One for each target, of its shape and dtype, dense or slices; none, like an undefined tensor, stands for
-  /// ones. Empty: ones for all.
+  /// One output gradient (cotangent) for each target, of its shape and dtype, dense or IndexedSlices. A none
+  /// or undefined entry stands for ones. Empty: ones for all targets.
   OutputGradients output_gradients = {};
   UnconnectedGradients unconnected = UnconnectedGradients::none;
-  /// Taken for constants: gradients come to these, but do not pass through what they were computed by. The
-  /// gradients of sources listed here are partial derivatives.
+  /// Treated as constants: they receive gradients but do not propagate them to the tensors they were computed
+  /// from. A source listed here gets its partial derivative.
   Sources stop_gradients = {};
   Aggregation aggregation = Aggregation::add_n;
-  /// All gradients of an op are there before one of them is used: always so, whatever is said here.
+  /// For TensorFlow's signature; no effect: all gradients of an op are always computed before any is used.
   bool gate_gradients = false;
-  /// The terms of one tensor's gradient are summed early when there are at least min_aggregate_count of them
-  /// and together they take more than min_aggregate_bytes: few large terms live at once, and a sum finds some
-  /// of them in the cache.
+  /// The terms of one tensor's gradient are summed early once there are at least `min_aggregate_count` of
+  /// them and together they exceed `min_aggregate_bytes`. Thus few large terms exist at a time, and some are
+  /// still in the cache when they are summed.
   std::size_t min_aggregate_count = 3;
   std::int64_t min_aggregate_bytes = std::int64_t{16} << 20;
 };
 
 enum class JacobianMode {
-  automatic,   // of a function: forward if x has fewer elements than f(x)
-  reverse,     // row by row of the Jacobian: a gradient for each element of the target
-  forward,     // column by column, for functions only: a tangent for each element of the source
+  automatic,   // for functions: forward if x has fewer elements than f(x), else reverse
+  reverse,     // one row of the Jacobian, thus one gradient, per element of the target
+  forward,     // for functions only: one column, thus one tangent, per element of the source
 };
 
 struct JacobianOptions {
   JacobianMode mode = JacobianMode::automatic;
-  /// Rows or columns go through the tape together; else one at a time, with the same result.
+  /// Process many rows or columns in one batched pass; if false, one at a time, with the same result.
   bool vectorize = true;
-  /// So many go together that their gradients of the largest tensor take no more than this.
+  /// Limits the batch of rows or columns: their gradients of the largest tensor take at most this many bytes.
   std::int64_t max_bytes = std::int64_t{64} << 20;
-  /// For a tape: an undefined tensor, or zeros. Functions give zeros.
+  /// For tapes: an undefined tensor or zeros for a source without a path. Functions always give zeros.
   UnconnectedGradients unconnected = UnconnectedGradients::none;
 };
 
-/// One line of GradientTape::recorded(). inputs and outputs count tensors.
+/// One entry of GradientTape::recorded(). `inputs` and `outputs` are numbers of tensors.
 struct RecordedOp {
   std::string_view name;
   int inputs, outputs;
 };
 
-/// Records from its construction to its end, on the thread that made it, where it must stay. Tapes nest: an
-/// op is recorded by every tape that tracks one of its inputs, and the gradient of an inner tape is recorded
-/// by the outer ones.
+/// Records from construction to destruction on the thread that created it; it must not be used on another
+/// thread. Tapes nest: an op is recorded by every tape that tracks one of its inputs, and the gradient
+/// computation of an inner tape is recorded by the outer ones.
 class TAPEDECK_EXPORT GradientTape {
  public:
   explicit GradientTape(TapeOptions options = {});
@@ -116,21 +115,21 @@ class TAPEDECK_EXPORT GradientTape {
   GradientTape(const GradientTape&) = delete;
   GradientTape& operator=(const GradientTape&) = delete;
 
-  /// Follow x from here on. Integers and bools have no derivative and only cause a warning. Ignored while
-  /// recording is stopped for the thread by StopRecording.
+  /// Start tracking x. Integer and bool tensors have no derivative: watching them only issues a warning. No
+  /// effect while StopRecording is active on this thread.
   void watch(const Tensor& x);
   void watch(const Variable& v);
 
-  /// End the recording, and go on with it. Throw GradientError where it is stopped, or recording, already.
+  /// Pause and resume recording. Throw GradientError if the tape is already stopped or already recording.
   void stop();
   void start();
-  /// Forget all that was recorded and watched, and go on. Throws GradientError where the tape is not
+  /// Discard everything recorded and watched, and continue recording. Throws GradientError if the tape is not
   /// recording.
   void reset();
 
-  /// The gradient of target with respect to source: none where there is no path. A target that is no scalar
-  /// counts as its sum. Ends and uses up the tape unless it is persistent; a second call throws
-  /// GradientError.
+  /// The gradient of target with respect to source; none if there is no path. For a target that is not a
+  /// scalar, the gradient of the sum of its elements. Stops and consumes the tape unless it is persistent: a
+  /// second call throws GradientError.
   Gradient gradient(const Source& target, const Source& source);
   template <class S>
   Gradient gradient(const Source& target, const S& source) requires std::convertible_to<const S&, Source> {
@@ -147,16 +146,16 @@ class TAPEDECK_EXPORT GradientTape {
       result[i] = std::move(g[i]);
     return result;
   }
-  /// The gradient of the sum of all targets for each source, in the order of the sources.
-  /// Throws ArgumentError, ShapeError or DTypeError where output_gradients do not fit the targets, and
-  /// ArgumentError where `unconnected` is neither of its values; the tape is then as it was.
+  /// The gradient of the sum of all targets with respect to each source, in the order of the sources. Throws
+  /// ArgumentError, ShapeError or DTypeError if `output_gradients` do not match the targets, and
+  /// ArgumentError if `unconnected` is not a value of its enum; the tape is then unchanged.
   std::vector<Gradient> gradient(const Targets& targets, const Sources& sources,
                                  const GradientOptions& options = {});
 
   /// The derivative of every element of target with respect to every element of source, of shape target.shape
-  /// + source.shape; undefined where there is no path. Uses up the tape as gradient() does. An op whose rule
-  /// takes one cotangent at a time is looped over. Throws what gradient() throws, DTypeError for complex
-  /// tensors, and ArgumentError for mode forward.
+  /// + source.shape; undefined if there is no path. Consumes the tape as gradient() does. Ops whose rule is
+  /// not batched run once per cotangent. Throws what gradient() throws, DTypeError for complex tensors, and
+  /// ArgumentError for JacobianMode::forward.
   Tensor jacobian(const Source& target, const Source& source, const JacobianOptions& options = {});
   template <class S>
   Tensor jacobian(const Source& target, const S& source,
@@ -166,18 +165,18 @@ class TAPEDECK_EXPORT GradientTape {
   std::vector<Tensor> jacobian(const Source& target, const Sources& sources,
                                const JacobianOptions& options = {});
   /// The Jacobian of each target[b] with respect to source[b], of shape [b] + target.shape[1:] +
-  /// source.shape[1:], where target[b] depends on no other row of source. Zeros where there is no path.
-  /// Throws ShapeError unless both have rank 2 or more and the same first extent.
+  /// source.shape[1:]. Assumes that target[b] depends on no other row of source. Zeros if there is no path.
+  /// Throws ShapeError unless both have rank 2 or more and equal first extents.
   Tensor batch_jacobian(const Source& target, const Source& source, const JacobianOptions& options = {});
 
-  /// The variables that the tape watches, in order of creation. They outlive gradient(), not reset().
+  /// The watched variables in order of creation. Available after gradient(), but cleared by reset().
   std::vector<Variable> watched_variables() const;
-  /// Ops on the tape that something can still reach, in no particular order.
+  /// Recorded ops whose outputs are still reachable, in no particular order.
   std::vector<RecordedOp> recorded() const;
   std::size_t size() const;
   bool recording() const;
 
-  // For the library.
+  // Internal.
   Tape& tape() const { return *tape_; }
 
  private:
@@ -185,15 +184,15 @@ class TAPEDECK_EXPORT GradientTape {
   std::unique_ptr<Tape> tape_;
 };
 
-/// A persistent tape that follows every trainable tensor made or read while it records, so that nothing is
-/// watched by hand; gradients() and the functions beside it read it.
+/// A persistent tape that also tracks every trainable tensor created or read while it records, so that
+/// nothing needs watch(). gradients() and the related functions in gradients.h use it.
 class TAPEDECK_EXPORT Recording : public GradientTape {
  public:
   [[nodiscard]] Recording() : GradientTape({.persistent = true, .watch_all = true}) {}
 };
 
-/// While it lives, nothing on this thread is recorded, by tapes or accumulators; or, given a tape, by that
-/// tape alone.
+/// While it exists, nothing on this thread is recorded by tapes or accumulators; if constructed with a tape,
+/// only that tape stops recording.
 class TAPEDECK_EXPORT StopRecording {
  public:
   [[nodiscard]] StopRecording();
@@ -203,7 +202,7 @@ class TAPEDECK_EXPORT StopRecording {
   StopRecording& operator=(const StopRecording&) = delete;
 
  private:
-  Tape* tape_ = nullptr;   // must outlive this
+  Tape* tape_ = nullptr;   // must outlive this object
   RecordingScope* scope_ = nullptr;
 };
 

@@ -1,36 +1,39 @@
-// Derivatives without handling a tape: of what a Recording has seen, and of functions.
+// Derivatives without explicit use of a tape: of what a Recording has recorded, and of functions.
 #pragma once
 #include "tapedeck/function.h"
 #include "tapedeck/gradient_tape.h"
 
 namespace tapedeck {
 
-// Of what the innermost Recording, or other persistent tape, of this thread has seen; GradientError where
-// there is none. What these compute is recorded in turn, so that derivatives of any order follow.
+// The next three functions differentiate what the innermost Recording, or other persistent tape, of this
+// thread has recorded; they throw GradientError if there is none. Their own computations are recorded, too,
+// so that derivatives of any order can be taken.
 
-/// The gradient of the sum of ys for each of xs, none where there is no path; `output_gradients` is
-/// TensorFlow's grad_ys. Throws what GradientTape::gradient throws, and DTypeError for a complex y without an
-/// output gradient.
+/// The gradient of the sum of `ys` with respect to each of `xs`; none if there is no path. `output_gradients`
+/// is TensorFlow's grad_ys. Throws what GradientTape::gradient throws, and DTypeError for a complex y without
+/// an output gradient.
 TAPEDECK_EXPORT std::vector<Gradient> gradients(const Targets& ys, const Sources& xs,
                                                 const GradientOptions& options = {});
-/// For each of xs the matrix of second derivatives of the sum of ys, of shape x.shape + x.shape; undefined
-/// where ys or their gradient does not depend on x, or zeros.
+/// The Hessian of the sum of `ys` with respect to each x of `xs`, of shape x.shape + x.shape. If ys or their
+/// gradient do not depend on x: undefined or zeros, as set by `unconnected`.
 TAPEDECK_EXPORT std::vector<Tensor> hessians(const Targets& ys, const Sources& xs,
                                              const JacobianOptions& options = {});
-/// The product of the matrix of second derivatives of the sum of ys, in all xs together, with the vector v,
-/// which is a constant and has a part for each of xs. Throws ArgumentError where the lists differ in length.
+/// The product of the Hessian of the sum of `ys`, with respect to all `xs` jointly, with the vector `v`,
+/// which has one part for each of `xs` and is treated as constant. Throws ArgumentError if the lists differ
+/// in length.
 TAPEDECK_EXPORT std::vector<Gradient> hessian_vector_product(const Targets& ys, const Sources& xs,
                                                              std::span<const Tensor> v);
 
-// Of functions made of ops. They take tensors one by one, up to eight, or as a span, or nothing and read
-// variables; they give a tensor, or a list, array, pair or tuple of tensors. All throw ArgumentError for a
-// function that takes another number of tensors or returns an undefined one.
+// Derivatives of functions made of ops. A function takes up to eight tensors as separate arguments, a span of
+// tensors, or no arguments (it then reads variables); it returns a tensor, or a list, array, pair or tuple of
+// tensors. All throw ArgumentError if the function takes a different number of tensors or returns an
+// undefined one.
 
 namespace detail {
 
 template <class F>
 concept Differentiable = !std::convertible_to<const F&, Sources>;
-/// A function in one form, which is called with nothing if it takes nothing.
+/// A function in a uniform signature; called with no tensors if `takes_nothing`.
 struct Traced {
   Function call;
   bool takes_nothing;
@@ -56,10 +59,10 @@ TAPEDECK_EXPORT std::vector<Tensor> hessian_vector_product(const Traced& f, cons
 
 }   // namespace detail
 
-/// The value of f(x, …), as f gives it, and the gradient of its sum, none where there is no path: a std::pair
-/// with a Gradient for one x, and a vector of them for a list. A variable among xs stands for its value;
-/// where f takes nothing, a variable or tensor stands for all that f reads of it. A tensor that is given
-/// twice counts as two.
+/// The value of f(x, …) as f returns it, and the gradient of its sum, none if there is no path. Returns a
+/// std::pair with a Gradient for a single x, or with a vector of gradients for a list. A variable among xs
+/// stands for its value; if f takes no arguments, a variable or tensor in xs stands for all reads of it in f.
+/// A tensor listed twice counts as two independent arguments.
 template <detail::Differentiable F, class X>
 auto value_and_grad(const F& f, const X& x, const GradientOptions& options = {}) {
   using Value = detail::ResultOf<F>;
@@ -75,7 +78,7 @@ template <detail::Differentiable F>
 auto value_and_grad(const F& f, std::initializer_list<Source> xs, const GradientOptions& options = {}) {
   return value_and_grad(f, Sources(xs), options);
 }
-/// The gradients alone.
+/// Only the gradients of value_and_grad.
 template <detail::Differentiable F, class X>
 auto grad(const F& f, const X& x, const GradientOptions& options = {}) {
   return value_and_grad(f, x, options).second;
@@ -85,26 +88,26 @@ auto grad(const F& f, std::initializer_list<Source> xs, const GradientOptions& o
   return value_and_grad(f, Sources(xs), options).second;
 }
 
-/// What implicit_value_and_grad gives; optimizers take the two lists: apply_gradients(g.gradients,
+/// The result of implicit_value_and_grad. Optimizers take both lists: apply_gradients(g.gradients,
 /// g.variables).
 struct ImplicitGradients {
   Tensor value;
   std::vector<Gradient> gradients;
   std::vector<Variable> variables;   // in order of creation
 };
-/// The value of f() and the gradient of its sum for each trainable variable that f reads. Throws
-/// ArgumentError where it reads none.
+/// The value of f() and the gradient of its sum with respect to each trainable variable that f reads. Throws
+/// ArgumentError if f reads none.
 TAPEDECK_EXPORT ImplicitGradients implicit_value_and_grad(const std::function<Tensor()>& f);
 
-/// From gradients of f(x, …) to those of x, …, without another run of f.
+/// Maps output gradients (cotangents) of f(x, …) to gradients of x, …, without running f again.
 class TAPEDECK_EXPORT Pullback {
  public:
-  /// The gradient of the sum of f's outputs, each weighted by its output gradient; ones where it is left out.
+  /// The gradient of the sum of f's outputs, each weighted by its output gradient; an omitted one means ones.
   /// A second call throws GradientError unless the pullback is persistent.
   std::vector<Gradient> operator()(const OutputGradients& dy = {}) const;
   std::vector<Gradient> operator()(const Tensor& dy) const { return (*this)(OutputGradients{dy}); }
 
-  // For the library.
+  // Internal.
   struct State;
   explicit Pullback(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
@@ -119,8 +122,8 @@ TAPEDECK_EXPORT std::pair<std::vector<Tensor>, Pullback> values_and_pullback(con
                                                                              const Sources& xs,
                                                                              const VjpOptions& options);
 }
-/// The value of f(x, …), as f gives it, and its pullback, which keeps what f's derivative needs and stays on
-/// its thread.
+/// The vector-Jacobian product: the value of f(x, …) as f returns it, and its pullback. The pullback keeps
+/// the intermediate values needed by the derivative and must stay on its thread.
 template <detail::Differentiable F> auto vjp(const F& f, const Sources& xs, const VjpOptions& options = {}) {
   using Value = detail::ResultOf<F>;
   std::pair<std::vector<Tensor>, Pullback> r =
@@ -129,8 +132,9 @@ template <detail::Differentiable F> auto vjp(const F& f, const Sources& xs, cons
                                     std::move(r.second));
 }
 
-/// The derivative of f(x, …) in the direction v, which has a part for each of xs: of f's structure, with
-/// zeros for what does not depend on xs. One run of f, in forward mode.
+/// The Jacobian-vector product: the derivative of f(x, …) in the direction `v`, which has one tangent for
+/// each of `xs`. It has the structure of f's result, with zeros for outputs that do not depend on xs. Runs f
+/// once, in forward mode.
 template <detail::Differentiable F>
 auto jvp(const F& f, const std::vector<Tensor>& xs, const std::vector<Tensor>& v) {
   return detail::structure_of<detail::ResultOf<F>>("jvp", detail::tangents(detail::traced("jvp", f), xs, v));
@@ -139,10 +143,10 @@ template <detail::Differentiable F> auto jvp(const F& f, const Tensor& x, const 
   return jvp(f, std::vector<Tensor>{x}, std::vector<Tensor>{v});
 }
 
-// Of functions that give one tensor. What f does not depend on has zeros.
+// Derivatives of functions that return one tensor. They are zero where f does not depend on its argument.
 
 /// The derivative of every element of f(x, …) with respect to every element of x, of shape f(x).shape +
-/// x.shape. Throws DTypeError unless all are f32 or f64.
+/// x.shape. Throws DTypeError unless all tensors are f32 or f64.
 template <detail::Differentiable F>
 std::vector<Tensor> jacobian(const F& f, const std::vector<Tensor>& xs, const JacobianOptions& options = {}) {
   return detail::jacobians(detail::traced("jacobian", f), xs, options);
@@ -151,19 +155,21 @@ template <detail::Differentiable F>
 Tensor jacobian(const F& f, const Tensor& x, const JacobianOptions& options = {}) {
   return detail::jacobians(detail::traced("jacobian", f), {x}, options)[0];
 }
-/// The Jacobian of each f(x)[b] with respect to x[b], of shape [b] + f(x).shape[1:] + x.shape[1:], where f
-/// treats each row for itself. Throws ShapeError unless both have rank 2 or more and the same first extent.
+/// The Jacobian of each f(x)[b] with respect to x[b], of shape [b] + f(x).shape[1:] + x.shape[1:]. Assumes
+/// that f treats the rows of x independently. Throws ShapeError unless x and f(x) have rank 2 or more and
+/// equal first extents.
 template <detail::Differentiable F>
 Tensor batch_jacobian(const F& f, const Tensor& x, const JacobianOptions& options = {}) {
   return detail::batch_jacobian(detail::traced("batch_jacobian", f), x, options);
 }
-/// The second derivatives of the sum of f(x), of shape x.shape + x.shape.
+/// The Hessian of the sum of f(x), of shape x.shape + x.shape.
 template <detail::Differentiable F>
 Tensor hessian(const F& f, const Tensor& x, const JacobianOptions& options = {}) {
   return detail::hessian(detail::traced("hessian", f), x, options);
 }
-/// The product of the Hessian with v, without the Hessian, of the shape of x: the gradient of the gradient's
-/// product with v, or in forward mode, which keeps less, the tangent of the gradient in the direction v.
+/// The product of the Hessian with `v`, of the shape of x, without forming the Hessian. Reverse mode: the
+/// gradient of the dot product of the gradient and v. Forward mode: the tangent of the gradient in the
+/// direction v, which needs less memory.
 template <detail::Differentiable F>
 std::vector<Tensor> hessian_vector_product(const F& f, const std::vector<Tensor>& xs,
                                            const std::vector<Tensor>& v,

@@ -1,5 +1,5 @@
 // map: a function of elements, written as a generic lambda, as one op: one pass forward, one pass backward.
-// Opt-in: with tapedeck/simd/, which it includes, the only header of the library that needs xsimd.
+// tapedeck.h leaves it out, since this header and those of tapedeck/simd/ are the only ones that need xsimd.
 #pragma once
 #include <array>
 #include <tuple>
@@ -24,11 +24,11 @@ template <std::size_t N> struct MapName {
 
 namespace detail {
 
-/// What the library needs of a user's function f, which is the attribute of the call.
+/// What the library needs to know of a user's function f. f itself is the attribute of the call.
 struct MapFunction {
   int inputs, results;
   kernels::UserLoops forward, vjp, jvp;
-  std::vector<Tensor> (*of_tensors)(const void* f, std::span<const Tensor> x);   // the same, made of ops
+  std::vector<Tensor> (*of_tensors)(const void* f, std::span<const Tensor> x);   // f of tensors, by ops
 };
 TAPEDECK_EXPORT Spec map_spec(const Call& c);
 TAPEDECK_EXPORT void map_forward(const MapFunction& m, const Call& c, std::span<Tensor> y);
@@ -45,11 +45,12 @@ inline constexpr std::size_t kResults<R> = std::tuple_size_v<R>;
 template <class R> inline constexpr bool kIsCondition = false;
 template <class D> inline constexpr bool kIsCondition<DualCondition<D>> = true;
 
-/// The instruction set that a file is compiled for. It is in the types of all that follows, so that files of
-/// one program which are compiled for different ones share no code.
+/// The instruction set that a file is compiled for. It is part of the types of all that follows, so that
+/// files of one program that are compiled for different instruction sets share no code.
 using MapTarget = xsimd::batch<float>::arch_type;
 
-/// The loops of F, a function of n elements.
+/// The loops of F, a function of n elements: over its values, its gradients, and its tangents in one
+/// direction.
 template <class F, int n, class A> struct MapLoops {
   template <class T> using Batch = xsimd::batch<T, A>;
   template <class T> static constexpr std::int64_t kWidth = static_cast<std::int64_t>(Batch<T>::size);
@@ -61,12 +62,11 @@ template <class F, int n, class A> struct MapLoops {
   }
   using Result =
       decltype(value_of(std::declval<const F&>(), static_cast<const Dual<float, 0, A>*>(nullptr), kInputs));
-  static constexpr bool list = kIsList<Result>;   // of results, be it of one
+  static constexpr bool list = kIsList<Result>;   // of one or more results
   static constexpr std::size_t results = kResults<Result>;
   static constexpr auto kOutputs = std::make_index_sequence<results>{};
 
-  /// Calls use(results...) with the results of f as duals. Without a list of them on the way they stay in
-  /// registers.
+  /// Calls use(results...) with the results of f as duals: as arguments, which stay in registers.
   template <class D, class Use, class... X> static void call(const F& f, const Use& use, const X&... x) {
     if constexpr (list)
       std::apply([&](const auto&... y) { use(as<D>(y)...); }, f(x...));
@@ -81,9 +81,6 @@ template <class F, int n, class A> struct MapLoops {
     return D(result);
   }
 
-  template <class T> static Batch<T> load(const kernels::Stream<T>& x, std::int64_t i) {
-    return Batch<T>::load_unaligned(x.p + (i & x.mask));
-  }
   template <class T, std::size_t... I>
   static std::array<kernels::Stream<T>, sizeof...(I)> streams(const kernels::UserRow<T>& row,
                                                               std::size_t from, std::index_sequence<I...>) {
@@ -98,7 +95,8 @@ template <class F, int n, class A> struct MapLoops {
     T* const out[] = {row.out[K]...};
     for (std::int64_t i = 0; i < row.n; i += kWidth<T>) {
       call<D>(
-          f, [&](const auto&... y) { (y.value.store_unaligned(out[K] + i), ...); }, D(load(in[I], i))...);
+          f, [&](const auto&... y) { (y.value.store_unaligned(out[K] + i), ...); },
+          D(kernels::load<Batch<T>>(in[I], i))...);
     }
   }
 
@@ -109,45 +107,32 @@ template <class F, int n, class A> struct MapLoops {
     const auto in = streams(row, 0, kInputs);
     const auto dys = streams(row, n, kOutputs);
     T* const out[] = {row.out[I]...};
-    const kernels::Put put[] = {row.put[I]...};
+    const kernels::Put how[] = {row.put[I]...};
     Batch<T> sums[n];
     for (Batch<T>& s : sums)
       s = Batch<T>(T(0));
     const Batch<T> one(T(1));
     for (std::int64_t i = 0, end = row.n; i < end; i += kWidth<T>) {
-      const Batch<T> dy[] = {load(dys[K], i)...};   // all of them first: a gradient may be written over one
-      const auto leave_gradients = [&](const auto&... y) {
-        (leave<T>(put[I], out[I], i, gradient<I>(dys.data(), dy, kOutputs, y...), sums[I]), ...);
+      // All of them first, since a gradient may be written over one.
+      const Batch<T> dy[] = {kernels::load<Batch<T>>(dys[K], i)...};
+      const auto put_gradients = [&](const auto&... y) {
+        (kernels::put(how[I], out[I], i, gradient<I>(dys.data(), dy, kOutputs, y...), sums[I]), ...);
       };
-      call<D>(f, leave_gradients, D(load(in[I], i), static_cast<int>(I), one)...);
+      call<D>(f, put_gradients, D(kernels::load<Batch<T>>(in[I], i), static_cast<int>(I), one)...);
     }
-    ((put[I] == kernels::Put::sum ? void(*out[I] += xsimd::hadd(sums[I])) : void()), ...);
+    (kernels::put_sum(how[I], out[I], sums[I]), ...);
   }
   template <std::size_t I, class T, std::size_t... K, class... Y>
   static Batch<T> gradient(const kernels::Stream<T>* dys, const Batch<T>* dy, std::index_sequence<K...>,
                            const Y&... y) {
     return (term<I>(y, dy[K], dys[K].mask) + ...);
   }
-  // What a result adds to a gradient: nothing where nobody used it, since its derivative may be infinite.
+  // What a result adds to a gradient. A result that has no cotangent adds 0, since its derivative may be
+  // infinite.
   template <std::size_t I, class D>
   static typename D::Batch term(const D& y, const typename D::Batch& dy, std::int64_t used) {
     if (!(y.depends >> I & 1) || (results > 1 && !used)) return typename D::Batch(0);
     return dy * y.tangent[I];
-  }
-  // The group at i of `out`, which is null where nothing is put.
-  template <class T>
-  static void leave(kernels::Put put, T* out, std::int64_t i, const Batch<T>& v, Batch<T>& sum) {
-    switch (put) {
-      case kernels::Put::nothing:
-        return;
-      case kernels::Put::store:
-        return v.store_unaligned(out + i);
-      case kernels::Put::add:
-        return (Batch<T>::load_unaligned(out + i) + v).store_unaligned(out + i);
-      case kernels::Put::sum:
-        sum += v;
-        return;
-    }
   }
 
   template <class T, std::size_t... I, std::size_t... K>
@@ -159,12 +144,12 @@ template <class F, int n, class A> struct MapLoops {
     for (std::int64_t i = 0; i < row.n; i += kWidth<T>) {
       call<D>(
           f, [&](const auto&... dy) { (dy.tangent[0].store_unaligned(out[K] + i), ...); },
-          D(load(in[I], i), 0, load(dx[I], i))...);
+          D(kernels::load<Batch<T>>(in[I], i), 0, kernels::load<Batch<T>>(dx[I], i))...);
     }
   }
 
-  // A copy of the function, too, since stores may alias what it holds; with all that it calls in one place,
-  // what depends on what is known at compile time.
+  // They work on a copy of the function, since stores may alias what it holds. Flattened, so that the
+  // compiler knows Dual::depends.
   template <class T> [[gnu::flatten]] static void run_forward(const void* f, const kernels::UserRow<T>& row) {
     forward<T>(copy(f), row, kInputs, kOutputs);
   }

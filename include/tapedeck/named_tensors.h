@@ -1,4 +1,4 @@
-// What files hold: tensors by name.
+// NamedTensors: the contents of files, tensors by name.
 #pragma once
 #include <map>
 #include <string>

@@ -7,6 +7,7 @@
 
 #include "tapedeck/gradient.h"
 #include "tapedeck/operand.h"
+#include "tapedeck/refs.h"
 
 namespace tapedeck {
 
@@ -14,19 +15,6 @@ struct Op;
 
 /// Inputs that an op may have without cost; with more, recording it allocates.
 inline constexpr int kMaxInputs = 4;
-
-/// A list of tensors that somebody else holds.
-class Refs {
- public:
-  constexpr Refs() = default;
-  constexpr Refs(const Tensor* const* x, int n) : x_(x), n_(n) {}
-  const Tensor& operator[](int i) const { return *x_[i]; }
-  int size() const { return n_; }
-
- private:
-  const Tensor* const* x_ = nullptr;
-  int n_ = 0;
-};
 
 /// How values of an attribute type are kept and dropped.
 struct AttrsType {
@@ -140,7 +128,7 @@ struct Rule {
 
 /// Where the memory of an op's outputs comes from.
 enum class Outputs : std::uint8_t {
-  fresh,           // allocated by the door
+  fresh,           // allocated before the kernel runs
   may_overwrite,   // the same, but a first output may be the memory of an input of its spec
   own,   // put in their places by the kernel, which finds them without elements: views, and ops computed by
          // other ops
@@ -188,7 +176,7 @@ struct Op {
   Kernel forward;
   Rule rule;
 
-  /// The one door, for ops without attributes: infers, allocates, computes, records. Numbers and mixed dtypes
+  /// Dispatch, for ops without attributes: infers, allocates, computes, records. Numbers and mixed dtypes
   /// are converted first.
   template <std::same_as<Operand>... X> Tensor operator()(X... x) const {
     if ((!x.tensor() || ...)) [[unlikely]]

@@ -1,4 +1,4 @@
-// Operand: what an elementwise op takes.
+// Operand: the parameter type of elementwise ops.
 #pragma once
 #include <concepts>
 
@@ -8,16 +8,15 @@ namespace tapedeck {
 
 class Variable;
 
-/// A tensor; a temporary, whose memory the result may take over; a variable, whose value is read; or a
-/// number, which takes the dtype of the tensors beside it (with integer tensors, a number with a decimal
-/// point makes the result f64). For parameters only: it refers to what it was made from. Two words, so it
-/// travels in registers.
+/// A tensor; a temporary tensor, whose memory the result may reuse; a variable, whose value is read; or a
+/// number, which takes the dtype of the tensor operands (a floating-point number with integer tensors gives
+/// f64). Use it only as a parameter type: it refers to the object it was constructed from. It has two words,
+/// so it is passed in registers.
 class TAPEDECK_EXPORT Operand {
  public:
   Operand(const Tensor& t) noexcept : bits_(reinterpret_cast<std::uintptr_t>(&t)) {}
   Operand(Tensor&& t) noexcept : bits_(reinterpret_cast<std::uintptr_t>(&t) | 1) {}
-  /// The value that is read lives in the second argument, which the caller leaves out: until the end of its
-  /// expression.
+  /// Leave out the second argument: it stores the value read until the end of the full expression.
   Operand(const Variable& v, Tensor&& read = Tensor());
   template <std::floating_point T> Operand(T number) noexcept : number_(static_cast<double>(number)) {}
   template <std::integral T> Operand(T number) noexcept

@@ -1,5 +1,4 @@
-// Arithmetic and ordering with operators. a == b is left out, since it would not be a bool: write equal(a,
-// b).
+// Arithmetic and ordering operators. There is no a == b, since it would not return a bool: write equal(a, b).
 #pragma once
 #include "tapedeck/ops/compare.h"
 #include "tapedeck/ops/math.h"

@@ -1,7 +1,10 @@
 // Optimizers: from gradients to new values of variables.
 #pragma once
+#include <concepts>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <typeinfo>
 #include <vector>
 
 #include "tapedeck/gradient_tape.h"
@@ -10,6 +13,7 @@
 namespace tapedeck {
 
 struct UpdateRule;
+struct RuleEntry;
 
 /// A gradient and the variable it is for; pairs whose gradient is none are passed over. The gradient may be a
 /// variable, too.
@@ -23,16 +27,15 @@ struct Hyperparameter {
   Scheduled value;
 };
 
-/// Makes other gradients of those of a step, in place, before the rule sees them; none stays none. The step
-/// counts from 0. Gradients that it makes are of the dtype and shape of their variables.
-/// tapedeck/gradient_transform.h has some.
+/// Replaces the gradients of a step, in place, before the rule sees them; none stays none. The step counts
+/// from 0. The new gradients have the dtype and shape of their variables. tapedeck/gradient_transform.h has
+/// some.
 using GradientTransform = std::function<void(std::span<GradientAndVariable> pairs, std::int64_t step)>;
 
 /// Computes what is to become small. It is run under a tape.
 using Loss = std::function<Tensor()>;
 
-/// What waits for what between gradients and updates, as TensorFlow's graphs have it. Here all gradients are
-/// there before a variable changes, whichever is asked for.
+/// For TensorFlow's signature; no effect. All gradients are computed before a variable changes.
 enum class Gate { none, op, graph };
 
 struct LossOptions {
@@ -119,7 +122,7 @@ class TAPEDECK_EXPORT Optimizer {
   void add_transform(GradientTransform transform);
 
   /// Names of the library's update rules, and what one of them does, with its source. The second throws
-  /// ArgumentError for another name.
+  /// ArgumentError for another name. Sparse gradients touch no rows but theirs where it says nothing of them.
   static std::vector<std::string_view> rules();
   static std::string_view doc(std::string_view rule);
   /// Of the rule.
@@ -157,198 +160,167 @@ class TAPEDECK_EXPORT Optimizer {
   std::vector<Tensor> weights() const;
   void set_weights(std::span<const Tensor> weights);
 
+ protected:
+  /// By the rule whose options are of this type.
+  Optimizer(const std::type_info& type, const void* options);
+
  private:
-  struct State;
+  struct [[gnu::visibility("hidden")]] State;
+  Optimizer(const RuleEntry& entry, const void* options);
+
   std::unique_ptr<State> state_;
 };
 
 /// Whose variant of a rule: TensorFlow's first optimizers, or Keras's.
 enum class Form { v1, keras };
 
+/// A hyperparameter that has another default in each form, or must be given in the first.
+class DefaultByForm {
+ public:
+  DefaultByForm(std::optional<double> v1, double keras) : v1_(v1), keras_(keras) {}
+  template <std::convertible_to<Scheduled> T> DefaultByForm(T value) : given_(Scheduled(std::move(value))) {}
+
+  /// NaN where it must be given and is not.
+  Scheduled in(Form form) const {
+    if (given_) return *given_;
+    return form == Form::keras ? keras_ : v1_.value_or(std::numeric_limits<double>::quiet_NaN());
+  }
+
+ private:
+  std::optional<Scheduled> given_;
+  std::optional<double> v1_;
+  double keras_ = 0;
+};
+
+/// An optimizer of the library, made from the options of its rule. Optimizer::doc has the formula.
+template <class Options> class OptimizerOf : public Optimizer {
+ public:
+  explicit OptimizerOf(Options options) : Optimizer(typeid(Options), &options) {}
+  explicit OptimizerOf() requires std::default_initializable<Options> &&
+      (!requires(Options o) { o.learning_rate.in(Form::v1); })
+      : OptimizerOf(Options{}) {}
+};
+
 struct GradientDescentOptions {
   Scheduled learning_rate;
 };
-/// v -= learning_rate · g
-class TAPEDECK_EXPORT GradientDescent : public Optimizer {
- public:
-  explicit GradientDescent(GradientDescentOptions options);
-};
+using GradientDescent = OptimizerOf<GradientDescentOptions>;
 
+/// With or without Nesterov's momentum: Sutskever et al. 2013. Keras's keeps a multiplied by -learning_rate,
+/// and no slot where momentum is 0.
 struct MomentumOptions {
-  std::optional<Scheduled> learning_rate = {}, momentum = {};   // must be given; Keras: 0.01, 0
+  DefaultByForm learning_rate = {{}, 0.01}, momentum = {{}, 0};
   bool use_nesterov = false;
   Form form = Form::v1;
 };
-/// a = momentum · a + g, in the slot "momentum"; v -= learning_rate · a, or with use_nesterov
-/// v -= learning_rate · (g + momentum · a). Sutskever et al. 2013. Sparse gradients touch no rows but theirs.
-/// Keras: a = momentum · a - learning_rate · g; v += a, or momentum · a - learning_rate · g; without the slot
-/// where momentum is 0.
-class TAPEDECK_EXPORT Momentum : public Optimizer {
- public:
-  explicit Momentum(MomentumOptions options);
-};
+using Momentum = OptimizerOf<MomentumOptions>;
 
+/// Steps over the root of the sum of all squared gradients: Duchi et al. 2011.
 struct AdagradOptions {
-  std::optional<Scheduled> learning_rate = {};   // must be given; Keras: 1e-3
+  DefaultByForm learning_rate = {{}, 1e-3};
   double initial_accumulator_value = 0.1;
-  double epsilon = 1e-7;   // Keras only
+  Scheduled epsilon = 1e-7;   // Keras only
   Form form = Form::v1;
 };
-/// a += g², in the slot "accumulator"; v -= learning_rate · g / √a; Keras: / (√a + epsilon). Duchi et al.
-/// 2011.
-class TAPEDECK_EXPORT Adagrad : public Optimizer {
- public:
-  explicit Adagrad(AdagradOptions options);
-};
+using Adagrad = OptimizerOf<AdagradOptions>;
 
+/// The same by dual averaging.
 struct AdagradDAOptions {
   Scheduled learning_rate;
   double initial_gradient_squared_accumulator_value = 0.1;
-  double l1 = 0, l2 = 0;
+  Scheduled l1 = 0, l2 = 0;
 };
-/// Dual averaging: G += g, A += g², and in step t v = -learning_rate · sign(G) · max(|G| - l1·t, 0) /
-/// (l2·t·learning_rate + √A). Duchi et al. 2011.
-class TAPEDECK_EXPORT AdagradDA : public Optimizer {
- public:
-  explicit AdagradDA(AdagradDAOptions options);
-};
+using AdagradDA = OptimizerOf<AdagradDAOptions>;
 
+/// Steps as large as earlier ones: Zeiler 2012.
 struct AdadeltaOptions {
-  Scheduled learning_rate = 1e-3;
-  double rho = 0.95;
-  std::optional<double> epsilon = {};   // 1e-8; Keras: 1e-7
+  Scheduled learning_rate = 1e-3, rho = 0.95;
+  DefaultByForm epsilon = {1e-8, 1e-7};
   Form form = Form::v1;
 };
-/// a and u are running means of g² and d²; d = √(u + epsilon) / √(a + epsilon) · g, with u from before; v -=
-/// learning_rate · d. Zeiler 2012.
-class TAPEDECK_EXPORT Adadelta : public Optimizer {
- public:
-  explicit Adadelta(AdadeltaOptions options = {});
-};
+using Adadelta = OptimizerOf<AdadeltaOptions>;
 
+/// Running means of the gradient and of its square: Kingma and Ba 2015, the form before section 2.1. With
+/// sparse gradients the means decay, and the variable moves, in all rows; if lazy, in no rows but those of
+/// the gradient, as torch's SparseAdam and TensorFlow Addons' LazyAdam have it. t counts all steps. With
+/// amsgrad the largest v so far, the slot "vhat", takes the place of v: Reddi et al. 2018.
 struct AdamOptions {
-  Scheduled learning_rate = 1e-3;
-  double beta1 = 0.9, beta2 = 0.999;
-  std::optional<double> epsilon = {};   // 1e-8; Keras: 1e-7
+  Scheduled learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999;
+  DefaultByForm epsilon = {1e-8, 1e-7};
   bool lazy = false, amsgrad = false;
   Form form = Form::v1;
 };
-/// m and v are running means of g and g²; the variable moves by -learning_rate·√(1-β2ᵗ)/(1-β1ᵗ) · m / (√v +
-/// ε). Kingma and Ba 2015, the form before section 2.1. With sparse gradients m and v decay, and the variable
-/// moves, in all rows; if lazy, in no rows but those of the gradient, as torch's SparseAdam and TensorFlow
-/// Addons' LazyAdam have it. t counts all steps. With amsgrad the largest v so far, the slot "vhat", takes
-/// the place of v: Reddi et al. 2018.
-class TAPEDECK_EXPORT Adam : public Optimizer {
- public:
-  explicit Adam(AdamOptions options = {});
-};
+using Adam = OptimizerOf<AdamOptions>;
 
+/// Adam, in which the variable also shrinks by learning_rate · weight_decay of itself, and with epsilon
+/// beside the corrected √v: Loshchilov and Hutter 2019.
 struct AdamWOptions {
-  Scheduled learning_rate = 1e-3;
-  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 1e-2;
+  Scheduled learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 1e-2;
   bool lazy = false;
 };
-/// v shrinks by learning_rate · weight_decay of itself, then moves as Adam's does, with epsilon beside the
-/// corrected √v: Loshchilov and Hutter 2019, algorithm 2. Sparse gradients as in Adam.
-class TAPEDECK_EXPORT AdamW : public Optimizer {
- public:
-  explicit AdamW(AdamWOptions options = {});
-};
+using AdamW = OptimizerOf<AdamWOptions>;
 
 struct AdamaxOptions {
-  Scheduled learning_rate = 1e-3;
-  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-7;
+  Scheduled learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-7;
 };
-/// v = max(β2·v, |g|) in Adam; the variable moves by -learning_rate/(1-β1ᵗ) · m / (v + epsilon). Kingma and
-/// Ba 2015, algorithm 2. Sparse gradients touch no rows but theirs.
-class TAPEDECK_EXPORT Adamax : public Optimizer {
- public:
-  explicit Adamax(AdamaxOptions options = {});
-};
+using Adamax = OptimizerOf<AdamaxOptions>;   // Adam with the largest |g| in the place of √v
 
+/// Adam with Nesterov's momentum on a schedule of its own, so that the learning rate takes none: Dozat 2016.
 struct NadamOptions {
-  double learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-7;
+  double learning_rate = 1e-3;
+  Scheduled beta1 = 0.9, beta2 = 0.999, epsilon = 1e-7;
 };
-/// Adam with Nesterov's momentum, whose schedule is β1·(1 - 0.96^(0.004·t)/2): Dozat 2016. Takes no schedule
-/// of its learning rate. With sparse gradients m and v decay in all rows, and the variable moves in those of
-/// the gradient.
-class TAPEDECK_EXPORT Nadam : public Optimizer {
- public:
-  explicit Nadam(NadamOptions options = {});
-};
+using Nadam = OptimizerOf<NadamOptions>;
 
+/// Steps over the root of a running mean of squared gradients, less the square of their mean if centered:
+/// Tieleman and Hinton 2012. Keras's mean begins at 0 and not at 1, and without momentum there is no such
+/// slot and epsilon stands beside the root.
 struct RMSPropOptions {
-  std::optional<Scheduled> learning_rate = {};   // must be given; Keras: 1e-3
-  double decay = 0.9;                            // Keras's rho
-  double momentum = 0;
-  std::optional<double> epsilon = {};   // 1e-10; Keras: 1e-7
+  DefaultByForm learning_rate = {{}, 1e-3};
+  Scheduled decay = 0.9;   // Keras's rho
+  Scheduled momentum = 0;
+  DefaultByForm epsilon = {1e-10, 1e-7};
   bool centered = false;
   Form form = Form::v1;
 };
-/// s is a running mean of g², which begins at 1; a = momentum · a + learning_rate · g / √(s + epsilon); v -=
-/// a. If centered, the square of the running mean of g is taken from s. Slots "rms", "momentum" and, if
-/// centered, "mg". Tieleman and Hinton 2012. Keras: s begins at 0, and without momentum there is no such slot
-/// and epsilon stands beside the root.
-class TAPEDECK_EXPORT RMSProp : public Optimizer {
- public:
-  explicit RMSProp(RMSPropOptions options);
-};
+using RMSProp = OptimizerOf<RMSPropOptions>;
 
-struct FtrlOptions {
-  std::optional<Scheduled> learning_rate = {};   // must be given; Keras: 1e-3
-  double learning_rate_power = -0.5, initial_accumulator_value = 0.1;
-  double l1 = 0, l2 = 0, l2_shrinkage = 0, beta = 0;
-  Form form = Form::v1;
-};
 /// Follow the regularised leader: McMahan et al. 2013, algorithm 1, with α = learning_rate, and powers of the
 /// accumulator other than a root.
-class TAPEDECK_EXPORT Ftrl : public Optimizer {
- public:
-  explicit Ftrl(FtrlOptions options);
+struct FtrlOptions {
+  DefaultByForm learning_rate = {{}, 1e-3};
+  Scheduled learning_rate_power = -0.5;
+  double initial_accumulator_value = 0.1;
+  Scheduled l1 = 0, l2 = 0, l2_shrinkage = 0, beta = 0;
+  Form form = Form::v1;
 };
+using Ftrl = OptimizerOf<FtrlOptions>;
 
+/// Descent, after which l1 draws the variable to 0 and l2 shrinks it: Duchi and Singer 2009.
 struct ProximalGradientDescentOptions {
-  Scheduled learning_rate;
-  double l1 = 0, l2 = 0;
+  Scheduled learning_rate, l1 = 0, l2 = 0;
 };
-/// p = v - learning_rate · g; v = sign(p) · max(|p| - learning_rate·l1, 0) / (1 + learning_rate·l2). Duchi
-/// and Singer 2009.
-class TAPEDECK_EXPORT ProximalGradientDescent : public Optimizer {
- public:
-  explicit ProximalGradientDescent(ProximalGradientDescentOptions options);
-};
+using ProximalGradientDescent = OptimizerOf<ProximalGradientDescentOptions>;
 
+/// The same with learning_rate / √a for a learning rate, where a += g² is the slot "accumulator".
 struct ProximalAdagradOptions {
   Scheduled learning_rate;
   double initial_accumulator_value = 0.1;
-  double l1 = 0, l2 = 0;
+  Scheduled l1 = 0, l2 = 0;
 };
-/// The same with learning_rate / √a for a learning rate, where a += g² is the slot "accumulator".
-class TAPEDECK_EXPORT ProximalAdagrad : public Optimizer {
- public:
-  explicit ProximalAdagrad(ProximalAdagradOptions options);
-};
+using ProximalAdagrad = OptimizerOf<ProximalAdagradOptions>;
 
-struct LambOptions {
-  Scheduled learning_rate = 1e-3;
-  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-6, weight_decay = 0;
-};
 /// Adam's direction, with weight_decay · v added, in steps of learning_rate times the ratio of the norms of
 /// the variable and of the direction: You et al. 2020, algorithm 2.
-class TAPEDECK_EXPORT Lamb : public Optimizer {
- public:
-  explicit Lamb(LambOptions options = {});
+struct LambOptions {
+  Scheduled learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-6, weight_decay = 0;
 };
+using Lamb = OptimizerOf<LambOptions>;
 
+/// Steps in the sign of a mean of gradients: Chen et al. 2023.
 struct LionOptions {
-  Scheduled learning_rate = 1e-4;
-  double beta1 = 0.9, beta2 = 0.99, weight_decay = 0;
+  Scheduled learning_rate = 1e-4, beta1 = 0.9, beta2 = 0.99, weight_decay = 0;
 };
-/// v -= learning_rate · (sign(β1·m + (1-β1)·g) + weight_decay · v); then m is a running mean of g by β2. Chen
-/// et al. 2023.
-class TAPEDECK_EXPORT Lion : public Optimizer {
- public:
-  explicit Lion(LionOptions options = {});
-};
+using Lion = OptimizerOf<LionOptions>;
 
 }   // namespace tapedeck

@@ -1,11 +1,11 @@
-// The safetensors format, which other libraries read and write, too: tensors by name, and a few texts.
-// docs/checkpoints.md says what the files look like.
+// The safetensors format, which other libraries also read and write: named tensors and text metadata.
+// docs/checkpoints.md describes the files.
 #pragma once
 #include "tapedeck/named_tensors.h"
 
 namespace tapedeck {
 
-/// Texts beside the tensors of a file. Keys that begin with "tapedeck." are the library's own.
+/// Text metadata of a file. Keys that begin with "tapedeck." are reserved for the library.
 using Metadata = std::map<std::string, std::string, std::less<>>;
 
 struct TensorFile {
@@ -13,16 +13,15 @@ struct TensorFile {
   Metadata metadata;
 };
 
-/// Writes the tensors, with a checksum of each and of the rest. The file takes the place of one that was
-/// there when all of it is on the disk: whatever happens before, the old one stays. Throws ArgumentError for
-/// an undefined tensor, names that are not UTF-8 and the name "__metadata__", FileError where the file cannot
+/// Writes the tensors, with a checksum of each and of the rest. An existing file is replaced only after the
+/// new one is completely on disk, so a failure leaves the old file intact. Throws ArgumentError for an
+/// undefined tensor, a name that is not UTF-8 and the name "__metadata__", and FileError if the file cannot
 /// be written.
 TAPEDECK_EXPORT void save_safetensors(const std::string& path, const NamedTensors& tensors,
                                       const Metadata& metadata = {});
 
-/// Reads a file of any origin; what has checksums is compared with them. Throws FileError for a file that
-/// cannot be read or is not as the format has it, and for elements of a type that tensors do not have, such
-/// as BF16.
+/// Reads a file of any origin and verifies checksums if it has them. Throws FileError if the file cannot be
+/// read or is invalid, and for unsupported element types, such as BF16.
 TAPEDECK_EXPORT TensorFile load_safetensors(const std::string& path);
 
 }   // namespace tapedeck

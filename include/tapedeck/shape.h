@@ -1,4 +1,4 @@
-// Shape: the extents of a tensor, stored inline. Spec: a tensor without its data.
+// Shape: the extents of a tensor, stored inline. Spec: the dtype and shape of a tensor.
 #pragma once
 #include <initializer_list>
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace tapedeck {
 
-/// Up to eight dimensions, outermost first; unused ones are zero. Rank 0 is a single element.
+/// Up to eight dimensions, outermost first; unused ones are zero. Rank 0 is a scalar with one element.
 class Shape {
  public:
   static constexpr int kMaxRank = 8;
@@ -36,7 +36,7 @@ class Shape {
   }
   constexpr void set(int axis, std::int64_t d) { dims_[axis] = d; }
 
-  /// Number of elements. Throws ShapeError where a dimension is negative or the product overflows.
+  /// Number of elements. Throws ShapeError if a dimension is negative or the product overflows.
   constexpr std::int64_t size() const {
     std::int64_t n = 1, negative = 0;
     bool overflow = false;
@@ -55,30 +55,29 @@ class Shape {
   }
 
  private:
-  TAPEDECK_EXPORT std::int64_t unusual_size()
-      const;   // throws, or returns 0 for an empty shape with huge extents
+  TAPEDECK_EXPORT std::int64_t unusual_size() const;   // throws; 0 if an extent is zero
 
   std::int64_t dims_[kMaxRank] = {};
   std::int32_t ndim_ = 0;
 };
 
-/// The shape that a and b broadcast to: aligned at the last axis, extents of 1 repeat. Throws ShapeError
-/// where they do not fit.
+/// The broadcast shape of a and b: aligned at the last axis, extents of 1 repeat. Throws ShapeError if the
+/// shapes are incompatible.
 TAPEDECK_EXPORT Shape broadcast_shapes(const Shape& a, const Shape& b);
 
-/// Dtype and shape. Its bytes: element count times element size, checked.
+/// Dtype and shape of a tensor.
 struct Spec {
   DType dtype = DType::f32;
   Shape shape;
 
-  /// Throws ShapeError where the number of bytes overflows.
+  /// Number of elements times element size. Throws ShapeError if it overflows.
   TAPEDECK_EXPORT std::int64_t nbytes() const;
   friend bool operator==(const Spec&, const Spec&) = default;
 };
 
 /// "[2,3]"
 TAPEDECK_EXPORT std::string to_string(const Shape& shape);
-/// "f32[2,3]", as in every message.
+/// "f32[2,3]", as used in messages.
 TAPEDECK_EXPORT std::string to_string(const Spec& spec);
 
 }   // namespace tapedeck

@@ -1,5 +1,5 @@
-// Tensor: an immutable, shared, dense row-major value. Copying it is a reference count. Factories and
-// readers.
+// Tensor: an immutable, dense, row-major array with shared ownership. Copying a handle increments a reference
+// count. Also: factories, and functions that read values.
 #pragma once
 #include <atomic>
 #include <iosfwd>
@@ -21,20 +21,20 @@ struct Buffer {
   std::atomic<std::uint32_t> refs;
 };
 
-/// Everything about one tensor: two cache lines, then up to 64 bytes of data in a third.
+/// State of one tensor: two cache lines, then up to 64 bytes of inline data in a third.
 struct alignas(64) Block {
   std::atomic<std::uint32_t> refs;
-  std::int32_t slot;                 // where `tape` keeps it; only that tape's thread reads this
-  std::atomic<std::uint64_t> tape;   // serial of the first tape that tracked it; 0: none
+  std::int32_t slot;                 // index of this tensor in `tape`; read on that tape's thread only
+  std::atomic<std::uint64_t> tape;   // serial number of the first tape that tracked it; 0: none
   DType dtype;
-  bool saved;                 // a tape's own copy of a handle, which does not keep its entry
-  std::uint16_t copies;       // such copies made of this one
-  std::atomic<bool> mapped;   // further recorders know it by its id
+  bool saved;                 // a tape's saved copy of a handle; does not keep the tape entry alive
+  std::uint16_t copies;       // number of saved copies made of this tensor
+  std::atomic<bool> mapped;   // true: further recorders look it up by id
   Shape shape;
   std::int64_t size;
   std::uint64_t id;
-  std::byte* data;   // null: a hollow tensor, which has kept its shape only
-  Buffer* buffer;    // null: the data is inline, or there is none
+  std::byte* data;   // null: a placeholder that has a shape but no values
+  Buffer* buffer;    // null: the data is inline or absent
   alignas(64) std::byte inline_data[64];
 };
 
@@ -46,9 +46,9 @@ TAPEDECK_EXPORT std::int64_t offset_of(const Tensor& x, std::span<const std::int
 
 }   // namespace detail
 
-/// A value that never changes: no op writes to its inputs. Handles may be copied to and dropped on any
-/// thread. A default-constructed or moved-from Tensor is undefined: it may be assigned, copied, destroyed and
-/// asked `defined()`; everything else throws ArgumentError.
+/// An immutable value: no op writes to its inputs. Handles may be copied and destroyed on any thread. A
+/// default-constructed or moved-from Tensor is undefined: it may be assigned, copied, destroyed and tested
+/// with `defined()`; everything else throws ArgumentError.
 class TAPEDECK_EXPORT Tensor {
  public:
   Tensor() = default;
@@ -76,24 +76,25 @@ class TAPEDECK_EXPORT Tensor {
   int ndim() const { return block().shape.ndim(); }
   std::int64_t size() const { return block().size; }
   std::int64_t nbytes() const { return block().size * size_of(block().dtype); }
-  /// Unique in the process for every value that an op or factory has made; copies of a handle share it.
+  /// Unique in the process for every value created by an op or factory; copies of a handle share it.
   std::uint64_t id() const { return block().id; }
   Spec spec() const { return {dtype(), shape()}; }
 
-  /// The elements in row-major order, valid while this handle lives, so not for temporaries. Throws
-  /// DTypeError where T is not the tensor's type.
+  /// The elements in row-major order. Valid as long as this handle exists, hence deleted for temporaries.
+  /// Throws DTypeError if T is not the tensor's element type.
   template <class T> std::span<const T> data() const& {
     return {static_cast<const T*>(data_as(dtype_of<T>)), static_cast<std::size_t>(b_->size)};
   }
   template <class T> void data() const&& = delete;
-  /// The only element, converted to T. Throws ShapeError where there is not exactly one.
+  /// The single element, converted to T. Throws ShapeError unless the tensor has exactly one element.
   template <class T = double> T item() const {
     require_one();
     T out;
     detail::convert_to(*this, 0, 1, dtype_of<T>, &out);
     return out;
   }
-  /// One element, converted to T; negative indices count from the end. Throws ShapeError out of range.
+  /// One element, converted to T; negative indices count from the end. Throws ShapeError if an index is out
+  /// of range.
   template <class T = double> T at(std::initializer_list<std::int64_t> index) const {
     T out;
     detail::convert_to(*this, detail::offset_of(*this, {index.begin(), index.size()}), 1, dtype_of<T>, &out);
@@ -107,7 +108,7 @@ class TAPEDECK_EXPORT Tensor {
     return out;
   }
 
-  /// For kernels: memory that nobody else sees, through this handle or another tensor, may be overwritten.
+  /// For kernels: true if no other handle or tensor shares the memory, so that it may be overwritten.
   bool unique() const {
     return b_->refs.load(std::memory_order_acquire) == 1 &&
            (!b_->buffer || b_->buffer->refs.load(std::memory_order_acquire) == 1);
@@ -129,7 +130,7 @@ class TAPEDECK_EXPORT Tensor {
   const void* data_as(DType t) const;
   void require_one() const;
   void release() noexcept {
-    // The last owner needs no atomic read-modify-write.
+    // A sole owner needs no atomic read-modify-write.
     if (b_->refs.load(std::memory_order_acquire) == 1 ||
         b_->refs.fetch_sub(1, std::memory_order_acq_rel) == 1)
       detail::free_block(b_);
@@ -138,15 +139,14 @@ class TAPEDECK_EXPORT Tensor {
   detail::Block* b_ = nullptr;
 };
 
-/// Like NumPy's: nested brackets, columns aligned, long tensors shortened, then the dtype where it is not
+/// Prints like NumPy: nested brackets, aligned columns, long tensors abbreviated, then the dtype unless it is
 /// f32.
 TAPEDECK_EXPORT std::ostream& operator<<(std::ostream& out, const Tensor& x);
 TAPEDECK_EXPORT std::string to_string(const Tensor& x);
 
 namespace detail {
 
-/// What a literal becomes: numbers with a decimal point are f32, as in every other factory; the rest keep
-/// their type.
+/// The dtype of a literal: double becomes f32, as in every other factory; other types keep theirs.
 template <class T> inline constexpr DType literal_dtype =
     dtype_of<std::conditional_t<std::is_same_v<T, double>, float, T>>;
 
@@ -154,7 +154,7 @@ template <class T> using List1 = std::initializer_list<T>;
 template <class T> using List2 = std::initializer_list<List1<T>>;
 template <class T> using List3 = std::initializer_list<List2<T>>;
 
-/// Collects nested lists row by row; throws ShapeError where rows differ in length.
+/// Flattens nested lists in row-major order; throws ShapeError if rows differ in length.
 template <class T> struct Flattened {
   static_assert(!std::is_same_v<T, bool>, "write 0 and 1 with DType::boolean");
   std::vector<T> values;
@@ -183,14 +183,13 @@ template <class T, class L> Tensor tensor_from_list(const L& list, std::optional
 
 }   // namespace detail
 
-/// A tensor of rank 0. Literals with a decimal point make f32 unless dtype says otherwise; other types keep
-/// theirs.
+/// A tensor of rank 0. A double becomes f32 unless `dtype` is given; other types keep their own dtype.
 template <class T>
 requires(std::is_arithmetic_v<T> || ComplexNumber<T>) Tensor
     tensor(T value, std::optional<DType> dtype = {}) {
   return detail::tensor_from(&value, dtype_of<T>, {}, dtype.value_or(detail::literal_dtype<T>));
 }
-// The types are spelt out since clang 14 does not deduce through an alias.
+// The nested types are written out because clang 14 does not deduce through an alias.
 /// Nested braces: tensor({{1.0, 2.0}, {3.0, 4.0}}) is f32[2,2].
 template <class T> Tensor tensor(std::initializer_list<T> v, std::optional<DType> dtype = {}) {
   return detail::tensor_from_list<T>(v, dtype);
@@ -209,8 +208,8 @@ Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<
   return detail::tensor_from_list<T>(v, dtype);
 }
 
-/// A copy of the values in row-major order; their C++ type gives the dtype. Throws ShapeError where the count
-/// is not the shape's.
+/// Copies values given in row-major order; their C++ type determines the dtype. Throws ShapeError if the
+/// number of values does not match the shape.
 template <class T> Tensor tensor(std::span<const T> values, const Shape& shape) {
   if (static_cast<std::int64_t>(values.size()) != shape.size())
     throw ShapeError("tensor: " + std::to_string(values.size()) + " values for shape " + to_string(shape));
@@ -226,26 +225,25 @@ template <class T> Tensor tensor(const std::vector<T>& values) {
 TAPEDECK_EXPORT Tensor full(const Shape& shape, double value, DType dtype = DType::f32);
 inline Tensor zeros(const Shape& shape, DType dtype = DType::f32) { return full(shape, 0, dtype); }
 inline Tensor ones(const Shape& shape, DType dtype = DType::f32) { return full(shape, 1, dtype); }
-/// value in x's shape and dtype.
+/// `value` repeated, in x's shape and dtype.
 inline Tensor full_like(const Tensor& x, double value) { return full(x.shape(), value, x.dtype()); }
-/// start, start + step, … up to but without stop. Throws ArgumentError where step is zero or not finite.
+/// start, start + step, …, excluding stop. Throws ArgumentError if step is zero or not finite.
 TAPEDECK_EXPORT Tensor arange(double start, double stop, double step = 1, DType dtype = DType::f32);
-/// 0, 1, … n - 1.
+/// 0, 1, …, n - 1.
 TAPEDECK_EXPORT Tensor arange(std::int64_t n, DType dtype = DType::i64);
-/// count values from start to stop, both included. Throws ArgumentError where count is negative.
+/// `count` evenly spaced values from start to stop, both included. Throws ArgumentError if count is negative.
 TAPEDECK_EXPORT Tensor linspace(double start, double stop, std::int64_t count, DType dtype = DType::f32);
-/// Ones on the diagonal of an n × m matrix; m is n by default.
+/// An n × m matrix with ones on the diagonal; m defaults to n.
 TAPEDECK_EXPORT Tensor eye(std::int64_t n, std::optional<std::int64_t> m = {}, DType dtype = DType::f32);
 
-/// Bytes of tensors' buffers that are in use, in the whole process; tensors of up to 64 bytes live in their
-/// handle and do not count.
+/// Bytes of tensor buffers in use in the whole process. Tensors of up to 64 bytes store their data inline and
+/// are not counted.
 TAPEDECK_EXPORT std::int64_t live_bytes();
-/// Bytes of freed buffers that this thread keeps for its next results.
+/// Bytes of freed buffers that this thread caches for reuse.
 TAPEDECK_EXPORT std::int64_t cached_bytes();
-/// The most that a thread keeps, in bytes (1 GiB at the start); takes effect with the next buffer that is
-/// freed.
+/// Maximum bytes that each thread caches (1 GiB by default); takes effect when the next buffer is freed.
 TAPEDECK_EXPORT void set_buffer_cache_limit(std::int64_t nbytes);
-/// Gives this thread's cached buffers back to the system.
+/// Returns this thread's cached buffers to the system.
 TAPEDECK_EXPORT void release_buffers();
 
 }   // namespace tapedeck

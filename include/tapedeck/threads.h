@@ -4,8 +4,8 @@
 
 namespace tapedeck {
 
-/// The most threads that one op uses, 1 at the start; results do not depend on it. In a process that came out
-/// of fork() it stays 1. Throws ArgumentError below 1.
+/// Maximum number of threads that one op uses, 1 by default; results do not depend on it. It remains 1 in a
+/// child process of fork(). Throws ArgumentError if n is below 1.
 TAPEDECK_EXPORT void set_num_threads(int n);
 TAPEDECK_EXPORT int num_threads();
 

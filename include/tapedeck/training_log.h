@@ -1,4 +1,4 @@
-// A log of training that other programs read: one JSON object a line.
+// Training logs in JSON Lines format: one JSON object per line.
 #pragma once
 #include <concepts>
 #include <initializer_list>
@@ -11,7 +11,7 @@
 
 namespace tapedeck {
 
-/// A number, a text or a truth.
+/// A number, a string or a bool.
 class LogValue {
  public:
   LogValue(bool v) : value_(v) {}
@@ -31,19 +31,18 @@ struct LogField {
   LogValue value;
 };
 
-/// Appends to a file. Each line goes to the system at once and in one piece, so programs may read while it
-/// grows. Not to be used from several threads at once.
+/// Appends to a file. Each line is written immediately and in one piece, so other programs may read the file
+/// while it grows. Not thread-safe.
 class TAPEDECK_EXPORT TrainingLog {
  public:
-  /// A last line that a killed process has left half written is removed. Throws FileError where the file
-  /// cannot be opened.
+  /// Removes an incomplete last line left by a killed process. Throws FileError if the file cannot be opened.
   explicit TrainingLog(std::string path);
   ~TrainingLog();
   TrainingLog(const TrainingLog&) = delete;
   TrainingLog& operator=(const TrainingLog&) = delete;
 
-  /// log.write({{"step", 3}, {"loss", 0.5}}). Numbers that are not finite become null, which JSON has for
-  /// them, and bytes that are no UTF-8 become U+FFFD. Throws FileError where the line cannot be written.
+  /// log.write({{"step", 3}, {"loss", 0.5}}). Numbers that are not finite become null, since JSON cannot
+  /// represent them; invalid UTF-8 bytes become U+FFFD. Throws FileError if the line cannot be written.
   void write(std::span<const LogField> fields);
   void write(std::initializer_list<LogField> fields) { write(std::span(fields.begin(), fields.size())); }
 

@@ -3,20 +3,35 @@
 #pragma once
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <span>
 #include <string_view>
+#include <type_traits>
 
 #include "tapedeck/indexed_slices.h"
 
 namespace tapedeck {
 
-inline constexpr std::size_t kMaxSlots = 4, kMaxHyperparameters = 8, kMaxScalars = 2, kMaxCoefficients = 8;
+inline constexpr std::size_t kMaxSlots = 4, kMaxHyperparameters = 8, kMaxScalars = 2, kMaxCoefficients = 12;
 
 /// Values by their place in the rule's list; an option that is on or off is 1 or 0.
 using Hyperparameters = std::array<double, kMaxHyperparameters>;
 /// Numbers that belong to the optimizer and not to a variable, by their place in the rule's list.
 using Scalars = std::array<double, kMaxScalars>;
+
+/// The first of these values as a struct of doubles, whose members name them in the order of the rule's list:
+///   struct Momentum { double learning_rate, momentum; };
+///   const auto [learning_rate, momentum] = with_names<Momentum>(step.h);
+template <class Names, std::size_t n> Names with_names(const std::array<double, n>& values) {
+  static_assert(std::is_trivially_copyable_v<Names> && sizeof(Names) % sizeof(double) == 0 &&
+                sizeof(Names) <= sizeof values);
+  Names names;
+  std::memcpy(&names, values.data(), sizeof names);
+  return names;
+}
+
+struct Step;
 
 /// n elements of a variable that lie side by side, with those of its slots and of its gradient: a step reads
 /// and writes these and no others.
@@ -26,6 +41,7 @@ template <class T> struct UpdateRow {
   T* slots[kMaxSlots];   // null: the optimizer does not have it
   const T* g;            // null: zeros, in rows that a sparse gradient leaves out
   const T* c;            // the step's coefficients
+  const Step* step;      // these and all else about the step, in f64
 };
 /// A change of x and slots, made on several threads at once, which throws nothing. Null for a dtype that the
 /// rule does not take.

@@ -1,4 +1,4 @@
-// Variable: a named, mutable cell that holds a Tensor, such as a weight that training changes.
+// Variable: a named, mutable cell that holds a Tensor, such as a weight updated by training.
 #pragma once
 #include <memory>
 #include <string>
@@ -11,18 +11,19 @@ namespace detail {
 struct VariableCell;
 }
 
-/// From a value to one that is allowed, such as its part of 0 and more. It gives the value's dtype and shape.
+/// Maps a value to an allowed one, for example by clipping it at zero. Returns a tensor of the same dtype and
+/// shape.
 using Constraint = std::function<Tensor(const Tensor&)>;
 
 struct VariableOptions {
   std::string name = {};        // "" becomes "variable"
   bool trainable = true;        // trainable variables are watched by tapes when they are read
-  Constraint constraint = {};   // optimizers put their new values through it; assignments do not
+  Constraint constraint = {};   // optimizers apply it to new values; assignments do not
 };
 
-/// A handle: copies share the cell. Reading it gives its present value, which later updates never change.
-/// Threads may read one variable at once; an update must be ordered by the caller against reads and other
-/// updates.
+/// A handle: copies share the cell. Reading gives the current value as a Tensor, which later updates do not
+/// change. Several threads may read one variable concurrently; the caller must order updates against reads
+/// and other updates.
 class TAPEDECK_EXPORT Variable {
  public:
   explicit Variable(Tensor initial, VariableOptions options = {});
@@ -32,23 +33,24 @@ class TAPEDECK_EXPORT Variable {
   const Constraint& constraint() const;
   DType dtype() const;
   const Shape& shape() const;
-  /// Order of creation in the process.
+  /// Position in the order of creation in the process.
   std::uint64_t id() const;
 
-  /// The present value. Every read gives a tensor of its own, which shares the memory: the tapes and
-  /// accumulators that record at the moment of the read follow this tensor, and no other read.
+  /// The current value. Every read returns a new tensor that shares the memory. The tapes and accumulators
+  /// that record at the time of the read track that tensor.
   Tensor value() const;
   operator Tensor() const { return value(); }
 
-  /// Replace, add, subtract. value has the variable's dtype and shape, else DTypeError or ShapeError and no
-  /// change. Not differentiated. The update is made in place where nobody else holds the memory.
+  /// Replace, add, subtract. Throw DTypeError or ShapeError, without changing the variable, unless `value`
+  /// has its dtype and shape. Not differentiated. The update is in place if no other tensor shares the
+  /// memory.
   void assign(const Tensor& value) const;
   void assign_add(const Tensor& value) const;
   void assign_sub(const Tensor& value) const;
 
   friend bool operator==(const Variable& a, const Variable& b) { return a.cell_ == b.cell_; }
 
-  // For the library.
+  // Internal.
   explicit Variable(std::shared_ptr<detail::VariableCell> cell) noexcept : cell_(std::move(cell)) {}
   detail::VariableCell& cell() const { return *cell_; }
 
@@ -58,8 +60,8 @@ class TAPEDECK_EXPORT Variable {
 
 class VariableNotes;
 
-/// Notes the trainable variables that are read or updated on this thread while it lives. Watchers nest: an
-/// outer one notes what an inner one does.
+/// Collects the trainable variables that are read or updated on this thread while it exists. Watchers nest:
+/// an outer one also collects what an inner one does.
 class TAPEDECK_EXPORT VariableWatcher {
  public:
   [[nodiscard]] VariableWatcher();
@@ -67,7 +69,7 @@ class TAPEDECK_EXPORT VariableWatcher {
   VariableWatcher(const VariableWatcher&) = delete;
   VariableWatcher& operator=(const VariableWatcher&) = delete;
 
-  /// Each once, in order of creation.
+  /// Each variable once, in order of creation.
   std::vector<Variable> watched_variables() const;
 
  private:

@@ -1,4 +1,4 @@
-// From and to xtensor's arrays. Opt-in: the only header of the library that includes xtensor.
+// Conversion from and to xtensor arrays. Opt-in: the only header of the library that includes xtensor.
 #pragma once
 #include <memory>
 
@@ -9,8 +9,8 @@
 
 namespace tapedeck {
 
-/// A tensor with the values of an array, a view or a lazy expression, of any layout; its value type gives the
-/// dtype.
+/// A tensor with the values of an array, a view or a lazy expression, of any layout; the expression's value
+/// type determines the dtype.
 template <class E> Tensor from_xtensor(const xt::xexpression<E>& expression) {
   using T = typename E::value_type;
   const E& values = expression.derived_cast();
@@ -24,8 +24,8 @@ template <class E> Tensor from_xtensor(const xt::xexpression<E>& expression) {
   return result;
 }
 
-/// The elements of x as a constant xtensor array, without a copy; it keeps them alive. Throws DTypeError
-/// where T is not x's type.
+/// The elements of x as a constant xtensor array, without a copy; the array keeps them alive. Throws
+/// DTypeError if T is not the element type of x.
 template <class T> auto as_xtensor(Tensor x) {
   const std::span<const T> values = x.data<T>();
   std::vector<std::size_t> extents;
@@ -33,7 +33,7 @@ template <class T> auto as_xtensor(Tensor x) {
     extents.push_back(static_cast<std::size_t>(n));
   return xt::adapt_smart_ptr(
       values.data(), extents,
-      std::make_shared<const Tensor>(std::move(x)));   // xtensor knows owners as smart pointers
+      std::make_shared<const Tensor>(std::move(x)));   // xtensor takes owners as smart pointers
 }
 
 }   // namespace tapedeck

@@ -1,5 +1,5 @@
-// What was built and what was loaded. Most of it is asked at run time: Debian lets the user change OpenBLAS
-// under the program.
+// Describes the build and the loaded libraries. Most of it is queried at run time: Debian's alternatives can
+// exchange OpenBLAS under a program.
 #include "tapedeck/build_info.h"
 
 #include <dlfcn.h>
@@ -24,7 +24,7 @@ constexpr std::string_view kCompiler = "clang++ " __clang_version__;
 constexpr std::string_view kCompiler = "g++ " __VERSION__;
 #endif
 
-// Debian's names are links to links.
+// Debian's library names are chains of symbolic links.
 std::string file_of(const void* function) {
   Dl_info info;
   if (!dladdr(function, &info) || !info.dli_fname) return {};

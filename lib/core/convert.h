@@ -9,8 +9,8 @@
 
 namespace tapedeck {
 
-/// Complex to real takes the real part, and to bool asks both. Floating to integer goes towards zero and
-/// stops at the type's ends; NaN becomes 0. To bool: whether it is not zero.
+/// Complex to real takes the real part. Floating point to integer truncates and saturates; NaN becomes 0. To
+/// bool: whether the value is nonzero; for complex numbers, whether either part is.
 template <class To, class From> constexpr To convert(From v) {
   if constexpr (std::is_same_v<To, From>) {
     return v;

@@ -1,4 +1,4 @@
-// Warnings: each text at most five times, to the handler or to standard error.
+// Warnings: passes each distinct text at most five times to the handler or to standard error.
 #include <cstdio>
 #include <map>
 
@@ -13,7 +13,7 @@ struct Warnings {   // guarded by warnings_lock
   std::map<std::string, int, std::less<>> told;
 };
 
-// Never destroyed: a warning may come while the process ends.
+// Never destroyed: warnings may be issued during process exit.
 Warnings& warnings() {
   static Warnings& w = *new Warnings;
   return w;

@@ -1,4 +1,4 @@
-// Told of forks by pthread_atfork, from the time the library is loaded.
+// Registers pthread_atfork handlers when the library is loaded.
 #include "core/fork.h"
 
 #include <pthread.h>

@@ -1,16 +1,16 @@
-// What fork() must not break: locks that the child finds free, and the knowledge of being a child.
+// Support for fork(): locks that are free in the child, and whether this process is a child.
 #pragma once
 #include <mutex>
 
 namespace tapedeck {
 
-/// The library's locks, in the order in which they nest: for warnings, and for what is rare, such as threads
-/// and tapes that begin or end. The process forks with both held, so that in the child they are free and what
-/// they guard is whole.
+/// The library's locks, in nesting order: for warnings, and for rare events such as the begin or end of
+/// threads and tapes. fork() happens with both held, so that in the child they are free and what they guard
+/// is consistent.
 extern constinit std::mutex warnings_lock, rare_lock;
 
-/// Whether the process has come out of fork() since it loaded the library: the pool's threads have stayed
-/// behind.
+/// Whether this process was forked after it had loaded the library. The thread pool's threads exist only in
+/// the parent.
 bool forked();
 
 }   // namespace tapedeck

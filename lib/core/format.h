@@ -1,4 +1,4 @@
-// Messages: fmt's formatting, kept out of every header that users see. Only .cpp files include this.
+// Formatting of messages by fmt, for .cpp files only: public headers must not include fmt.
 #pragma once
 #include <fmt/format.h>
 
@@ -27,7 +27,7 @@ template <class E, class... T>
 [[noreturn, gnu::noinline]] void throw_error(fmt::format_string<T...> form, T&&... values) {
   throw E(fmt::format(form, std::forward<T>(values)...));
 }
-/// Passes a text to the warning handler, each at most five times.
+/// Issues a warning; each distinct text is passed on at most five times.
 void warn(std::string_view text);
 
 }   // namespace tapedeck

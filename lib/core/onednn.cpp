@@ -26,8 +26,8 @@ std::string version() {
 }   // namespace
 
 const std::string& onednn_version() {
-  [[gnu::used]] static const auto* const kept =
-      new std::string(version());   // programs may ask while they end
+  // Never destroyed: may be queried during process exit.
+  [[gnu::used]] static const auto* const kept = new std::string(version());
   return *kept;
 }
 

@@ -1,11 +1,11 @@
-// Whether convolutions may go to oneDNN.
+// Whether convolutions may use oneDNN, and which version.
 #pragma once
 #include <string>
 
 namespace tapedeck {
 
-/// Its version. Empty where the library is built without it, and where the environment said
-/// TAPEDECK_ONEDNN=off when it was first asked.
+/// oneDNN's version. Empty if the library is built without it, or if the environment had TAPEDECK_ONEDNN=off
+/// at the first call.
 const std::string& onednn_version();
 
 }   // namespace tapedeck

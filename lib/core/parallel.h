@@ -1,21 +1,21 @@
-// parallel_for: the one way in which the library uses several threads.
+// parallel_for: all multithreading of the library goes through it.
 #pragma once
 #include <cstdint>
 
 namespace tapedeck {
 
-/// How work is cut: into pieces of a multiple of `piece`, ten microseconds or more of it each; less than
-/// `least` in all, which should be some forty microseconds, is not worth waking threads for.
+/// How work is cut: into pieces of a multiple of `piece`, which should be ten microseconds of work or more.
+/// Less than `least` in all, about forty microseconds, is not worth waking threads for.
 struct Cut {
   std::int64_t piece, least;
 
-  /// The piece for n elements: with many, larger ones.
+  /// The piece size for n elements; it grows with n.
   std::int64_t piece_of(std::int64_t n) const {
     constexpr std::int64_t most = 128;   // pieces
     return n < least ? n : (n / most / piece + 1) * piece;
   }
 };
-/// The same for things of `size` elements each.
+/// The same for items of `size` elements each.
 inline Cut cut_of(const Cut& elements, std::int64_t size) {
   const auto things = [size = size > 1 ? size : 1](std::int64_t n) { return n > size ? n / size : 1; };
   return {things(elements.piece), things(elements.least)};
@@ -25,9 +25,9 @@ namespace detail {
 void run_parallel(std::int64_t pieces, void (*run)(const void* f, std::int64_t piece), const void* f);
 }
 
-/// Calls f(begin, end) for pieces of [0, n) of `piece` each (the last may be shorter), at once on as many
-/// threads as set_num_threads allows. The cuts depend on n and piece alone, so results do not depend on the
-/// number of threads. Inside another parallel_for it is a plain loop.
+/// Calls f(begin, end) for pieces of [0, n) of `piece` each (the last may be shorter), in parallel on as many
+/// threads as set_num_threads allows. Pieces depend on n and piece alone, so results do not depend on the
+/// number of threads. Nested in another parallel_for it is a plain loop.
 template <class F> void parallel_for(std::int64_t n, std::int64_t piece, const F& f) {
   if (n <= piece) {
     if (n > 0) f(std::int64_t{0}, n);

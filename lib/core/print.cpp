@@ -1,4 +1,4 @@
-// Tensors as text. In: a tensor. Out: nested brackets with aligned columns.
+// Prints tensors as nested brackets with aligned columns.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -10,13 +10,12 @@
 namespace tapedeck {
 namespace {
 
-constexpr std::int64_t kLong =
-    1000;   // elements; longer tensors show kEdge entries at both ends of each axis
+constexpr std::int64_t kLong = 1000;   // larger tensors show only kEdge entries at both ends of each axis
 constexpr std::int64_t kEdge = 3;
 constexpr int kDecimals = 4;
 
-// How the numbers of one tensor are written: as many decimals as they need, up to kDecimals, and the same for
-// all.
+// The number format of a tensor, common to all of its elements: as many decimals as they need, up to
+// kDecimals.
 class NumberFormat {
  public:
   explicit NumberFormat(const std::vector<double>& values) {
@@ -36,7 +35,7 @@ class NumberFormat {
   }
 
  private:
-  // Decimals up to the last one that is not zero.
+  // The number of decimals up to the last one that is not zero.
   static int needed(const std::string& number) {
     const std::size_t point = number.find('.'), end = std::min(number.find('e'), number.size());
     std::size_t last = end - 1;
@@ -86,7 +85,7 @@ std::vector<std::string> texts_of(const Tensor& x, const std::vector<std::int64_
   return texts;
 }
 
-// Walks the entries that are shown, twice: to collect the elements, and to write them.
+// Walks the printed entries twice: to collect the elements, and to write them.
 class Printer {
  public:
   explicit Printer(const Tensor& x) : shape_(x.shape()), shortened_(x.size() > kLong) {
@@ -118,7 +117,7 @@ class Printer {
   }
 
  private:
-  // Calls element(i), mark("[", "...", "]") and between(axis), in the order in which they are written.
+  // Calls element(i), mark("[", "...", "]") and between(axis) in output order.
   template <class Element, class Mark, class Between> void walk(int axis, std::int64_t first,
                                                                 const Element& element, const Mark& mark,
                                                                 const Between& between) const {

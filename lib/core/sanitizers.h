@@ -1,4 +1,4 @@
-// Which sanitizers this build runs under.
+// Macros for the sanitizers of this build.
 #pragma once
 
 namespace tapedeck {

@@ -1,4 +1,4 @@
-// Shapes in messages, and how they broadcast.
+// Shapes as text, and broadcasting.
 #include <algorithm>
 
 #include "tapedeck/shape.h"

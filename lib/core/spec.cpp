@@ -1,4 +1,4 @@
-// Element counts and names. In: dtypes and shapes. Out: bytes, checked, and text for messages.
+// Checked sizes in bytes of dtypes and shapes, and their names.
 #include "core/visit.h"
 #include "tapedeck/shape.h"
 

@@ -36,8 +36,15 @@ constexpr std::int64_t kInline = sizeof(Block::inline_data);
 std::atomic<std::uint64_t> next_ids{1};
 std::atomic<std::int64_t> live{0};
 std::atomic<std::int64_t> cache_limit{std::int64_t{1} << 30};
+constinit std::atomic<TensorEndHook> tensor_end_hook{nullptr};
 
-// Blocks that threads have left behind. They come in slabs, so they are passed on and never given back.
+// Does nothing for a tensor that was never tracked; for others the hook has been set.
+void report_end(const Block& b) noexcept {
+  if (b.tape.load(std::memory_order_relaxed) || b.mapped.load(std::memory_order_relaxed)) [[unlikely]]
+    tensor_end_hook.load(std::memory_order_relaxed)(b);
+}
+
+// Blocks of threads that have ended, for other threads to use. They come in slabs, so they are never freed.
 ThreadState::Free* orphans = nullptr;   // guarded by rare_lock
 
 void give_up_blocks(ThreadState& t) noexcept {
@@ -67,7 +74,7 @@ struct BufferCache {
 
 namespace {
 
-// Gives the thread's memory on when it ends; what is freed later is not cached.
+// Passes the thread's memory on when the thread ends; what is freed later is not cached.
 struct Janitor {
   ~Janitor() {
     ThreadState& t = thread_state;
@@ -80,7 +87,7 @@ struct Janitor {
   }
 };
 
-// A thread may only ever free what others made, so both ways lead here.
+// Called from allocation and from freeing: some threads only ever free tensors of others.
 [[gnu::noinline]] void clean_up_at_end_of(ThreadState& t) {
   thread_local Janitor janitor;
   (void)&janitor;
@@ -114,7 +121,7 @@ void* aligned(std::size_t bytes) {
   t.free_block_count = kBlocksAtOnce;
 }
 
-// A thread that has ended, but still runs destructors, keeps one block: nobody would pass the others on.
+// A thread that has ended, but still runs destructors, keeps one block only: nobody would pass the others on.
 [[gnu::noinline]] void refill_ended(ThreadState& t) {
   refill_blocks(t);
   ThreadState::Free* one = std::exchange(t.free_blocks, t.free_blocks->next);
@@ -237,8 +244,7 @@ void refer(Block& b, const Block& x, std::int64_t first) noexcept {
 }   // namespace
 
 void detail::free_block(Block* b) noexcept {
-  if (b->tape.load(std::memory_order_relaxed) || b->mapped.load(std::memory_order_relaxed)) [[unlikely]]
-    tensor_ended(*b);
+  report_end(*b);
   if (b->buffer) free_buffer(static_cast<CachedBuffer*>(b->buffer));
   if (!kReuse) return std::free(b);
   ThreadState& t = thread_state;
@@ -308,6 +314,10 @@ void track_copy(Tensor& copy, const Tensor& x, bool keeps_slot) noexcept {
   b->mapped.store(true, std::memory_order_relaxed);
 }
 
+void set_tensor_end_hook(TensorEndHook hook) noexcept {
+  tensor_end_hook.store(hook, std::memory_order_relaxed);
+}
+
 void* take_memory(std::int64_t bytes) { return new_buffer(bytes)->data(); }
 void give_memory(void* p) noexcept {
   if (p) keep_or_free(reinterpret_cast<CachedBuffer*>(static_cast<std::byte*>(p) - 64));
@@ -315,7 +325,7 @@ void give_memory(void* p) noexcept {
 
 void renew(Tensor& x) {
   Block* b = x.handle();
-  if (b->tape.load(std::memory_order_relaxed) || b->mapped.load(std::memory_order_relaxed)) tensor_ended(*b);
+  report_end(*b);
   b->tape.store(0, std::memory_order_relaxed);
   b->mapped.store(false, std::memory_order_relaxed);
   b->id = new_id(thread_state);

@@ -12,20 +12,19 @@ Tensor allocate(DType dtype, const Shape& shape, std::int64_t size);
 inline Tensor allocate(const Spec& s) { return allocate(s.dtype, s.shape, s.shape.size()); }
 /// The elements of x from `first` on under another shape: the same buffer (a copy of inline data), a new id.
 Tensor share(const Tensor& x, const Shape& shape, std::int64_t first = 0);
-/// A new tensor of that spec to which one of the two below gives its elements, for kernels that make their
-/// own outputs.
+/// A tensor of that spec without memory, for kernels that provide their outputs (Outputs::own) with one of
+/// the two functions below.
 Tensor blank(const Spec& spec);
 void allocate_for(Tensor& blank);
 void share_with(Tensor& blank, const Tensor& x, std::int64_t first = 0);
-/// The dtype, shape and id of x without its data.
+/// The dtype, shape and id of x without its data; and a new tensor that has no data.
 Tensor hollow(const Tensor& x);
 Tensor hollow(const Spec& spec);
-/// The same value under the same id, for a tape to keep.
+/// The same value under the same id, for a tape to save: the copy does not keep the tape's entry alive.
 Tensor saved_copy(const Tensor& x);
-/// From here on recorders that track x find its copy, too: by its slot where the first of them keeps that for
-/// as long as there are copies, else by its id.
+/// Associates a saved copy with x's slot, or else its id, for all recorders that track x.
 void track_copy(Tensor& copy, const Tensor& x, bool keeps_slot) noexcept;
-/// After an update in place: the value is another one, so it gets a new id and nobody tracks it.
+/// After an update in place: x is a new tensor, with a new id, that nobody tracks.
 void renew(Tensor& x);
 
 template <class T> const T* elements(const Tensor& x) { return reinterpret_cast<const T*>(x.raw()); }
@@ -37,8 +36,8 @@ template <class F> decltype(auto) visit_indices(const Tensor& indices, F&& f) {
   return f(std::span(elements<std::int64_t>(indices), n));
 }
 
-/// Memory from the thread's cache of buffers, for lists that come and go with every tape. Not counted as
-/// live.
+/// Memory from the thread's cache of buffers, for lists that live as long as a tape or a pass. Not counted in
+/// live_bytes().
 void* take_memory(std::int64_t bytes);
 void give_memory(void* p) noexcept;
 template <class T> struct CachedAllocator {
@@ -53,7 +52,9 @@ template <class T> struct CachedAllocator {
 };
 template <class T> using CachedVector = std::vector<T, CachedAllocator<T>>;
 
-/// What recorders do when a tensor that they track ends.
-void tensor_ended(const detail::Block& block) noexcept;
+/// Called at the end of every tensor that has been tracked (see op/recorder.h), which is none until a first
+/// recorder sets it.
+using TensorEndHook = void (*)(const detail::Block& block) noexcept;
+void set_tensor_end_hook(TensorEndHook hook) noexcept;
 
 }   // namespace tapedeck

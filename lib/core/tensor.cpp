@@ -1,4 +1,4 @@
-// Factories and readers of Tensor.
+// Factories of tensors, and access to their elements.
 #include "tapedeck/tensor.h"
 
 #include <algorithm>

@@ -1,6 +1,5 @@
-// parallel_for: as many tasks as there are threads, which take the pieces one by one until none is left. So a
-// thread that comes late, or not at all, holds nothing up, and running out of memory for tasks costs speed
-// alone.
+// Runs parallel_for on TBB's pool: one task per thread, each taking pieces until none is left. So a thread
+// that starts late, or never, delays nothing, and failing to allocate tasks costs only speed.
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -29,7 +28,7 @@ class Pieces {
   Pieces(std::int64_t count, void (*run)(const void*, std::int64_t), const void* f)
       : count_(count), run_(run), f_(f) {}
 
-  // Takes pieces until all are taken. What a piece throws is kept, and the others are left alone.
+  // Takes pieces until all are taken. Keeps the first exception, and skips the remaining pieces.
   void work() noexcept {
     bool& inside = thread_state.inside_parallel;
     inside = true;
@@ -55,15 +54,14 @@ class Pieces {
   std::exception_ptr error_;
 };
 
-// TBB's destructors would detach the pool's threads, which crashes in a forked child: there they do not
-// exist. So somebody needs the pool for ever, and leak checkers want to see who.
+// Keeps the pool alive forever: TBB's destructors would detach the pool's threads, which crashes in a forked
+// child, where they do not exist. Held by a static, so that leak checkers find it reachable.
 void keep_pool() {
   [[gnu::used]] static const auto* const kept = new tbb::task_scheduler_handle(tbb::attach{});
   (void)kept;
 }
 
-// Isolated: a thread that waits here for others must not begin with another task of the user's, inside this
-// one.
+// Isolated: while a thread waits here it must not start an unrelated task of the user's inside this one.
 void work_on_pool(Pieces& pieces, int tasks) {
   try {
     keep_pool();
@@ -76,7 +74,7 @@ void work_on_pool(Pieces& pieces, int tasks) {
   }
 }
 
-// The thread sanitizer does not see into TBB.
+// For the thread sanitizer, which does not understand TBB's synchronization.
 void work_on_new_threads(Pieces& pieces, int tasks) {
   std::vector<std::thread> others;
   for (int i = 1; i < tasks; ++i)

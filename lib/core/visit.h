@@ -1,4 +1,4 @@
-// From a DType to a C++ type.
+// Dispatch from a DType to a C++ type.
 #pragma once
 #include <complex>
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace tapedeck {
 
-/// Throws DTypeError: a kernel met a type that its op lets through and it does not take.
+/// Throws DTypeError: the op accepts this dtype but the kernel does not support it.
 [[noreturn]] void throw_not_taken(DType t);
 
-/// Calls f(T{}) with the C++ type of t, which is not complex.
+/// Calls f(T{}) with the C++ type of t, which must not be complex.
 template <class F> decltype(auto) visit(DType t, F&& f) {
   switch (t) {
     case DType::f32:
@@ -37,7 +37,7 @@ template <class F> decltype(auto) visit_floating(DType t, F&& f) {
   if (t == DType::f64) return f(double{});
   throw_not_taken(t);
 }
-/// The same for c64 and c128 only; for all that have derivatives; for all types.
+/// The same for c64 and c128 only; for all differentiable dtypes; for all dtypes.
 template <class F> decltype(auto) visit_complex(DType t, F&& f) {
   if (t == DType::c64) return f(std::complex<float>{});
   return f(std::complex<double>{});

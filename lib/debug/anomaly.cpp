@@ -3,7 +3,9 @@
 #include <complex>
 
 #include "core/format.h"
-#include "op/observer.h"
+#include "core/storage.h"
+#include "core/visit.h"
+#include "debug/origin.h"
 #include "tapedeck/debug.h"
 #include "tapedeck/indexed_slices.h"
 
@@ -18,13 +20,31 @@ std::string fault(const Tensor& x, std::int64_t at) {
                      std::isnan(z.real()) || std::isnan(z.imag()) ? "nan" : "inf", at);
 }
 
+// The position of the first number of x that is NaN or infinite, or -1.
+std::int64_t first_not_finite(const Tensor& x) {
+  if (!is_trainable(x.dtype()) || !x.raw()) return -1;
+  return visit_floating(real_of(x.dtype()), [&]<class T>(T) {
+    const int parts = is_complex(x.dtype()) ? 2 : 1;
+    const T* number = elements<T>(x);
+    const std::int64_t n = x.size() * parts;
+    bool finite = true;
+    for (std::int64_t i = 0; i < n; ++i)
+      finite &= number[i] - number[i] == T(0);
+    if (finite) return std::int64_t{-1};
+    std::int64_t i = 0;
+    while (std::isfinite(number[i]))
+      ++i;
+    return i / parts;
+  });
+}
+
 class RuleCheck final : public Observer {
  public:
   void before_rule(const Event& e, std::span<const Gradient> dy) override {
     check(e, dy, "output", "; it came with the output gradients, or from a sum");
   }
   void after_rule(const Event& e, std::span<const Gradient> dx) override { check(e, dx, "input", ""); }
-  bool wants_places() const override { return true; }
+  std::shared_ptr<const Origin> origin(std::uint64_t id) const override { return origin_here(id); }
 
  private:
   static void check(const Event& e, std::span<const Gradient> gradients, std::string_view what,
@@ -34,7 +54,7 @@ class RuleCheck final : public Observer {
       const Tensor& g = numbers_of(gradients[i]);
       if (const std::int64_t at = first_not_finite(g); at >= 0)
         throw_error<GradientError>("{}: the gradient of {} {}, {}{}{}", e.name, what, i, fault(g, at), more,
-                                   e.place ? describe(*e.place) : "");
+                                   e.origin ? describe(*e.origin) : "");
     }
   }
 };

@@ -1,4 +1,4 @@
-// A tape as a picture. In: its entries and slots. Out: a text for Graphviz, whose nodes are in order of
+// A tape as a graph. In: its entries and slots. Out: a text for Graphviz, whose nodes are in order of
 // recording.
 #include <algorithm>
 #include <set>

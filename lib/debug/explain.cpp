@@ -59,7 +59,7 @@ std::string name_of_source(const Source& s, std::string_view what) {
                       : fmt::format("the {} {}", what, s.tensor().spec());
 }
 
-// What can be said without looking at ops; empty where that is nothing.
+// An answer that needs no ops, or nothing.
 std::string at_first_sight(const Tape& tape, const Source& target, const Source& source) {
   for (const auto& [s, what] : {std::pair(&target, "target"), std::pair(&source, "source")}) {
     const Tensor& t = tensor_of(*s);
@@ -76,7 +76,7 @@ std::string at_first_sight(const Tape& tape, const Source& target, const Source&
   return "";
 }
 
-// The ops on a way from the target back to the source, the target's first; empty where there is none.
+// The ops on a path from the target back to the source, the target's first; empty where there is none.
 std::vector<std::int32_t> way_back(Tape& tape, Slot target, Slot source) {
   std::map<Slot, Slot> from;   // towards the target
   std::vector<Slot> stack = {target};
@@ -95,8 +95,8 @@ std::vector<std::int32_t> way_back(Tape& tape, Slot target, Slot source) {
   return way;
 }
 
-// Where the ways from the source end: the results that no further op on the tape takes. What cuts them is
-// behind these.
+// Where the paths from the source end: results that no further op on the tape takes. The op that cuts a path
+// takes such a result.
 std::string ends_of_ways(Tape& tape, Slot source) {
   constexpr std::size_t most = 4;
   std::map<Slot, std::vector<std::int32_t>> takers;
@@ -132,7 +132,7 @@ std::string ends_of_ways(Tape& tape, Slot source) {
 }
 
 std::string by_tape(Tape& tape, const Source& target, const Source& source) {
-  if (const std::string reason = at_first_sight(tape, target, source); !reason.empty()) return reason;
+  if (std::string reason = at_first_sight(tape, target, source); !reason.empty()) return reason;
   const Slot from = tape.slot_of(tensor_of(target)), to = tape.slot_of(tensor_of(source));
   if (from < 0)
     return fmt::format(
@@ -195,7 +195,7 @@ std::string shown(const LoggedOp& op) {
 
 std::string by_history(Tape& tape, const Source& target, const Source& source,
                        const std::vector<LoggedOp>& ops) {
-  if (const std::string reason = at_first_sight(tape, target, source); !reason.empty()) return reason;
+  if (std::string reason = at_first_sight(tape, target, source); !reason.empty()) return reason;
   const std::string y = name_of_source(target, "target"), x = name_of_source(source, "source");
   Ids needed = ids_of(tape, target), reached = ids_of(tape, source);
   const Ids ends = needed;

@@ -120,7 +120,7 @@ class Check {
     return v;
   }
 
-  // Of a sum of differences that is not small, one half is not, either.
+  // If the sum of two differences is not small, neither is one of the two.
   template <class F> std::size_t place_of_fault(const F& analytic) const {
     const auto fault = [&](std::size_t begin, std::size_t end) {
       const Tensors v = part(begin, end);

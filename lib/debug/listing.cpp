@@ -40,7 +40,7 @@ Listing::Listing(Tape& tape, std::string_view what) : tape_(tape) {
     if (const Tracked& t = tape.tracked(s); t.uses > 0 && t.producer < 0) sources_.push_back(s);
   for (const Variable& v : tape.watched_variables())
     variables_[tape.slot_of(v.cell().handle)] = v.name();
-  // Ids grow with time; numbers of entries and slots are used again.
+  // Ids grow with time; indices of entries and slots are used again.
   std::sort(ops_.begin(), ops_.end(),
             [&](std::int32_t a, std::int32_t b) { return first_id(a) < first_id(b); });
   std::sort(sources_.begin(), sources_.end(),

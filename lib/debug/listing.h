@@ -1,4 +1,4 @@
-// Listing: what a tape holds, in order of recording and with names, for pictures and tables.
+// Listing: the entries and sources of a tape in order of recording, with names, for graphs and tables.
 #pragma once
 #include <map>
 #include <string>

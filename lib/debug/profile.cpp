@@ -8,7 +8,7 @@
 
 #include "core/format.h"
 #include "debug/listing.h"
-#include "op/observer.h"
+#include "debug/origin.h"
 #include "tapedeck/debug.h"
 
 namespace tapedeck {

@@ -1,5 +1,5 @@
-// In: the parts of this rank, and messages of its neighbours in the tree. Out: messages to them, and sums
-// over all ranks.
+// Tree all-reduce: receives the children's parts, adds them to this rank's, sends the sum to the parent, and
+// passes total sums back down.
 #include "distribute/exchange.h"
 
 #ifdef TAPEDECK_MPI
@@ -38,12 +38,13 @@ Tree::Tree(MPI_Comm c, const Replica& replica) : comm(c) {
   }
 }
 
-Exchange::Exchange(const Tree& tree, int tag, std::vector<Spec> buckets) : comm_(tree.comm), tag_(tag) {
+Exchange::Exchange(const Tree& tree, int tag, const std::vector<Spec>& buckets)
+    : comm_(tree.comm), tag_(tag) {
   for (const int c : tree.children)
     children_.push_back({c});
   if (tree.parent >= 0) parent_.push_back({tree.parent});
-  for (Spec& s : buckets)
-    buckets_.push_back({std::move(s), {}, {}});
+  for (const Spec& s : buckets)
+    buckets_.push_back({s, {}, {}});
 }
 
 void Exchange::put(std::size_t bucket, Tensor own) {
@@ -96,8 +97,8 @@ void Exchange::send(Peer& to, const Tensor& x) {
   ++to.sent;
 }
 
-// The next message, or an undefined tensor while it is not there. One of another length belongs to another
-// exchange, so this one is for nothing.
+// Receives the next message, or returns an undefined tensor while there is none. A message of another length
+// belongs to a different exchange, so this one is stopped.
 Tensor Exchange::receive(Peer& from, const Spec& spec) {
   if (!from.incoming.defined()) {
     int there = 0, length = 0;

@@ -1,4 +1,5 @@
-// Exchange: buckets of numbers that go up a tree of ranks, are added on their way, and come down as sums.
+// Exchange: an all-reduce of buckets of numbers over a tree of ranks: reduced up the tree, then broadcast
+// down.
 #pragma once
 #ifdef TAPEDECK_MPI
 #define OMPI_SKIP_MPICXX 1
@@ -11,50 +12,51 @@
 
 namespace tapedeck {
 
-/// Throws Error unless the code is that of success.
+/// Throws Error unless the code is MPI_SUCCESS.
 void check_mpi(int code, const char* what);
-/// Words of four bytes, of which messages consist; buffers are padded to more. Throws ShapeError for more
-/// than one message carries.
+/// The length of a message in words of four bytes; buffers are padded to whole words. Throws ShapeError if
+/// one message cannot carry it.
 int words(std::int64_t nbytes);
 
-/// A rank's place in the binomial tree with its root at rank 0, along which sum_in_tree adds.
+/// A rank's position in the binomial tree rooted at rank 0, in whose order sum_in_tree adds.
 struct Tree {
   Tree(MPI_Comm comm, const Replica& replica);
 
   MPI_Comm comm;
   std::vector<int> children;   // ascending
-  int parent = -1;             // of the root
+  int parent = -1;             // -1: this is the root
 };
 
-/// Of the same buckets on all ranks. A bucket goes up when the one before it has, the rank's own part is
-/// there, and those of its children are added, one after the other. Nothing here waits. It owns the memory of
-/// messages that are on their way, and must not end before they have come.
+/// All ranks have the same buckets. A bucket is sent up when the previous one has been, this rank's part has
+/// been put, and the children's parts have been added, in order. No function blocks. Owns the memory of
+/// messages in flight, and must not be destroyed before they complete.
 class Exchange {
  public:
-  Exchange(const Tree& tree, int tag, std::vector<Spec> buckets);
+  Exchange(const Tree& tree, int tag, const std::vector<Spec>& buckets);
   Exchange(const Exchange&) = delete;
 
-  /// This rank's part of a bucket, in any order.
+  /// Provides this rank's part of a bucket; in any order.
   void put(std::size_t bucket, Tensor own);
-  /// Goes as far as it can.
+  /// Makes as much progress as possible without waiting.
   void advance();
   bool done() const { return down_ == buckets_.size() && sent_.empty(); }
-  /// Over all ranks, when it is done.
+  /// The sum over all ranks; valid once done().
   const Tensor& sum(std::size_t bucket) const { return buckets_[bucket].sum; }
 
-  /// Counts all that happens.
+  /// A counter that grows with every event.
   std::size_t progress() const { return progress_; }
-  /// What it waits for: a bucket, and the rank that it comes from, or -1 where another rank is to receive.
+  /// What the exchange is waiting for: a bucket, and the rank that sends it, or -1 while other ranks still
+  /// have to receive.
   struct Wait {
     std::size_t bucket;
     int from;
   };
   Wait waits_for() const;
 
-  /// To give it up: from here on it sends nothing.
+  /// Aborts: from now on nothing is sent.
   void stop() { stopped_ = true; }
   std::size_t sent_to(int rank) { return peer(rank).sent; }
-  /// Whether as many messages of a neighbour have come as it has sent; what is in them is forgotten.
+  /// Receives and discards a neighbour's messages; true once `count` have arrived.
   bool has_drained(int rank, std::size_t count);
   bool all_sent() const { return sent_.empty(); }
 
@@ -83,9 +85,9 @@ class Exchange {
 
   const MPI_Comm comm_;
   const int tag_;
-  std::vector<Peer> children_, parent_;   // none or one
+  std::vector<Peer> children_, parent_;   // parent_: one or, at the root, none
   std::vector<Bucket> buckets_;
-  std::size_t up_ = 0, down_ = 0;   // buckets that are
+  std::size_t up_ = 0, down_ = 0;   // buckets already sent up, and already summed
   std::deque<Sent> sent_;
   std::size_t progress_ = 0;
   bool stopped_ = false;

@@ -1,4 +1,4 @@
-// Plans as messages, and what several of them come to.
+// Serializes plans, and merges the plans of several ranks.
 #include "distribute/plan.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class Writer {
   std::string bytes;
 };
 
-// Of what another rank of the same program wrote.
+// Reads what Writer wrote on another rank of the same program.
 class Reader {
  public:
   explicit Reader(std::string bytes) : bytes_(std::move(bytes)) {}

@@ -1,4 +1,5 @@
-// Plan: what a rank is about to do, as the ranks tell each other before they do it.
+// Plan: what a rank is about to do. Ranks exchange their plans before a collective operation, and detect
+// where they differ.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -6,24 +7,24 @@
 
 namespace tapedeck {
 
-/// Of a gradient; of those of several ranks the highest one says how their sum is made.
+/// The kind of a gradient. The maximum kind over ranks selects the reduction.
 enum Kind : char { kNone, kSlices, kDense };
 
-/// Of one rank; of several, what they agree on, or why they do not.
+/// The plan of one rank or, merged, of several: what they agree on, or the error if they differ.
 struct Plan {
   std::string name = {};
-  std::vector<std::string> subjects = {};   // the same on all ranks
-  std::string kinds = {}, min_kinds = {};   // of each; the highest and the lowest of all ranks
+  std::vector<std::string> subjects = {};   // what the operation works on; the same on all ranks
+  std::string kinds = {}, min_kinds = {};   // Kind of each subject; maximum and minimum over ranks
   std::string error = {};
-  std::vector<std::int64_t> order = {};   // in which gradients came on this rank; of several, on rank 0
-  std::int64_t prediction = 0;   // by which gradients are sent already; 0: none, or not the same on all ranks
-  std::int64_t sent = 0;         // whether some rank has sent any
+  std::vector<std::int64_t> order = {};   // in which gradients arrived on this rank; merged: on rank 0
+  std::int64_t prediction = 0;            // by which gradients were sent early; 0: none, or ranks differ
+  std::int64_t sent = 0;                  // whether any rank has sent gradients early
 
-  /// As a message.
+  /// Serialized.
   std::string bytes() const;
   static Plan of(std::string bytes);
 
-  /// With that of another rank: this one is of `rank`, the other one of `from`.
+  /// Merges the plan of rank `from` into this one, of rank `rank`.
   void merge(const Plan& other, int rank, int from);
 };
 

@@ -1,12 +1,12 @@
-// Replicas as processes of an MPI job. Messages go along a binomial tree with its root at rank 0, up and down
-// again: what each rank is about to do, so that all of them see the same error where they differ; buckets of
-// dense gradients; then slices. Every wait is polled, and has an end.
+// Replicas as the ranks of an MPI job. All communication follows a binomial tree rooted at rank 0, up and
+// down: first plans, so that all ranks see the same error if they differ; then buckets of dense gradients;
+// then slices. Every wait polls, and has a timeout.
 //
-// Where a step has the variables of one before, its buckets are known before its backward pass, from what the
-// ranks agreed on then: they hold the gradients that were dense on all ranks, in the order in which they came
-// on rank 0. So each is on its way as soon as its gradients are final. That this was right is part of what
-// the ranks agree on after the pass: all of them have cut the same buckets, and step with the gradients that
-// they have sent. Otherwise all messages sent so are received and forgotten, and the buckets go once more.
+// Overlap with the backward pass: if a step has the same variables as an earlier one, its buckets are
+// predicted from what the ranks agreed on then: the gradients that were dense on all ranks, in the order in
+// which they became final on rank 0. So a bucket is sent as soon as its gradients are final. After the pass
+// the merged plan verifies the prediction: all ranks have cut the same buckets, and step with the gradients
+// that were sent. If not, early messages are received and discarded, and the buckets are sent again.
 #include <algorithm>
 #include <chrono>
 #include <exception>
@@ -30,7 +30,7 @@
 namespace tapedeck {
 namespace {
 
-/// Whether one is the other, not only equal to it.
+/// Whether both are the same tensors, not only equal values.
 bool is_same(const Gradient& a, const Gradient& b) {
   if (a.slices() && b.slices())
     return a.slices()->values.id() == b.slices()->values.id() &&
@@ -46,11 +46,11 @@ class RankCommunicator final : public Communicator {
         options_(options),
         tree_(comm, replica) {}
   ~RankCommunicator() {
-    if (broken_) new Traffic(std::move(traffic_));   // MPI may still read and write there
+    if (broken_) new Traffic(std::move(traffic_));   // leaked on purpose: MPI may still access the buffers
   }
 
   Arrival begin_pass(std::span<const Variable> variables) override {
-    if (traffic_.early) return {};   // of another pass, which has led to no step
+    if (traffic_.early) return {};   // early buckets of a pass that led to no step are still in flight
     pass_ = {pass_.number + 1, {variables.begin(), variables.end()}};
     const auto known =
         std::find_if(predictions_.begin(), predictions_.end(),
@@ -100,9 +100,9 @@ class RankCommunicator final : public Communicator {
     return sums_of({own}, {"x"})[0];
   }
 
-  /// After the last step: throws where other ranks take one more.
+  /// After the last step: throws if another rank takes one more.
   void end() { agree({.name = "the end of run"}); }
-  /// Tells the other ranks that this one ends with an error, unless they know or cannot be reached.
+  /// Tells the other ranks that this one fails, unless they know or are unreachable.
   void fail(std::string_view why) noexcept {
     if (broken_) return;
     try {
@@ -123,25 +123,26 @@ class RankCommunicator final : public Communicator {
     std::vector<std::size_t> pairs;
     std::int64_t nbytes = 0;
   };
-  /// By what all ranks have agreed on in a step, which gradients another one will have, and in which order.
+  /// From a step's merged plan: which gradients a later step with the same variables will have, and in which
+  /// order.
   struct Prediction {
     std::vector<std::uint64_t> variables;
     std::int64_t step;
     std::vector<std::int64_t> order;
   };
-  /// The last backward pass that may be for the next step.
+  /// The latest backward pass, which may lead to the next step.
   struct BackwardPass {
     std::int64_t number = 0;
     std::vector<Variable> variables = {};
-    std::vector<std::int64_t> order = {};   // in which gradients have come
-    std::int64_t prediction = 0;            // 0: none, so nothing is sent
+    std::vector<std::int64_t> order = {};   // in which gradients became final
+    std::int64_t prediction = 0;            // 0: none; nothing is sent early
     std::vector<Bucket> buckets = {};
-    std::vector<std::size_t> missing = {};   // of each bucket: gradients that have not come
+    std::vector<std::size_t> missing = {};   // per bucket: gradients that are not final yet
     struct PendingGradient {
       std::size_t bucket;
       std::optional<Gradient> gradient = {};
     };
-    std::map<std::size_t, PendingGradient> pending = {};   // of gradients in buckets
+    std::map<std::size_t, PendingGradient> pending = {};   // the gradients in buckets, by index
   };
 
   static std::vector<std::uint64_t> ids(std::span<const Variable> variables) {
@@ -185,7 +186,8 @@ class RankCommunicator final : public Communicator {
     traffic_.early->put(pending.bucket, packed(b, pass_.variables,
                                                [&](std::size_t i) { return *pass_.pending.at(i).gradient; }));
   }
-  // Sends what has not come in the pass. Returns whether what has is what the step is given.
+  // Sends the gradients that the pass has not produced. Returns false if the step is given other gradients
+  // than were sent.
   bool complete(std::span<const GradientAndVariable> own) {
     if (!traffic_.early) return false;
     for (const auto& [i, pending] : pass_.pending)
@@ -198,8 +200,7 @@ class RankCommunicator final : public Communicator {
 
   Plan agree(Plan plan) {
     const std::string what = plan.name;
-    const bool together =
-        what != kSum;   // messages of a pass that is not over go on while it adds up something else
+    const bool together = what != kSum;   // a sum inside of a pass leaves its early buckets in flight
     plan.sent = together && traffic_.early;
     for (const int c : tree_.children)
       plan.merge(Plan::of(receive_text(c, what)), rank_, c);
@@ -219,7 +220,7 @@ class RankCommunicator final : public Communicator {
     return plan;
   }
 
-  // Receives what other ranks have sent of a pass that led to no step, and waits until they have done so.
+  // Receives and discards early messages of a pass that led to no step, on all ranks.
   void discard_early(const std::string& what) {
     if (!traffic_.early) traffic_.early = std::make_unique<Exchange>(tree_, kEarly, std::vector<Spec>());
     Exchange& early = *traffic_.early;
@@ -261,7 +262,7 @@ class RankCommunicator final : public Communicator {
     return result;
   }
 
-  // Of one dtype, in their order; a gradient that is larger than a bucket has its own.
+  // Cuts gradients, in order, into buckets of one dtype. A gradient larger than bucket_bytes gets its own.
   std::vector<Bucket> cut(std::span<const Variable> variables, const std::vector<std::size_t>& order) const {
     std::vector<Bucket> buckets;
     for (const std::size_t i : order) {
@@ -298,7 +299,7 @@ class RankCommunicator final : public Communicator {
       const Variable& v = variables[i];
       const Gradient gradient = gradient_of(i);
       const IndexedSlices* s = gradient.slices();
-      // -0 is what added to x gives x.
+      // -0 is the neutral element of addition: -0 + x is x, also for x = -0.
       const Tensor g = s                    ? to_dense({s->values, s->indices, v.shape()})
                        : gradient.defined() ? gradient.tensor()
                                             : full(v.shape(), -0.0, v.dtype());
@@ -306,7 +307,7 @@ class RankCommunicator final : public Communicator {
     }
     return flat.size() == 1 ? flat[0] : concat(flat, 0);
   }
-  // What is dense, and was not only held to be so.
+  // Takes only gradients that are dense by the plan; others were predicted wrongly.
   static void unpack(std::span<const Bucket> buckets, std::span<const Tensor> sums, const std::string& kinds,
                      std::vector<GradientAndVariable>& result) {
     for (std::size_t b = 0; b < buckets.size(); ++b) {
@@ -342,7 +343,7 @@ class RankCommunicator final : public Communicator {
     return result;
   }
 
-  // Slices of all ranks, in their order: a rank's part of the tree is the ranks behind it.
+  // Concatenates the slices of all ranks in rank order: a rank's subtree is the ranks that follow it.
   Gradient gathered(const GradientAndVariable& own) {
     const Gradient& gradient = own.gradient;
     const Variable& v = own.variable;
@@ -374,7 +375,7 @@ class RankCommunicator final : public Communicator {
     return s;
   }
 
-  // Messages. Those of one sender with one tag come in their order. What is sent stays alive until it is.
+  // Messages of one sender with one tag arrive in order. Buffers live until the send completes.
   enum Tag { kLate, kText, kEarly };
   struct Sent {
     MPI_Request request;
@@ -384,7 +385,7 @@ class RankCommunicator final : public Communicator {
   struct Traffic {
     std::deque<Sent> sent;
     Tensor incoming;
-    std::unique_ptr<Exchange> early, late;   // buckets that have left before the ranks agreed, and others
+    std::unique_ptr<Exchange> early, late;   // buckets sent before the plans were merged, and after
 
     std::size_t progress() const { return (early ? early->progress() : 0) + (late ? late->progress() : 0); }
   };
@@ -446,12 +447,12 @@ class RankCommunicator final : public Communicator {
     return done;
   }
 
-  /// For a message of a rank, or, with -1, until others have received.
+  /// What await waits for, for the error message: a rank's message or, with -1, others to receive.
   struct Wait {
     int from;
     std::string what;
   };
-  // Buckets move on meanwhile; as long as they do, nobody has waited.
+  // Polls until ready(). Advances early buckets meanwhile; the timeout restarts whenever they make progress.
   template <class Ready, class Describe> void await(const Ready& ready, const Describe& describe) {
     auto start = std::chrono::steady_clock::now();
     std::size_t progress = traffic_.progress();
@@ -478,10 +479,10 @@ class RankCommunicator final : public Communicator {
   const RanksOptions options_;
   const Tree tree_;
   Traffic traffic_;
-  std::int64_t steps_ = 0;   // before the first, values are compared too
+  std::int64_t steps_ = 0;   // before the first step, the variables' values are compared, too
   BackwardPass pass_;
-  std::vector<Prediction> predictions_;   // the last one first
-  bool broken_ = false;                   // ranks do not listen to each other any more
+  std::vector<Prediction> predictions_;   // latest first
+  bool broken_ = false;                   // communication has ended with an error
 };
 
 }   // namespace
@@ -493,7 +494,7 @@ struct Ranks::Job {
 
   ~Job() {
     if (broken || std::uncaught_exceptions() > unwinding)
-      return;   // it would wait for ranks that may have ended, or wait themselves
+      return;   // MPI_Finalize would wait for ranks that may have ended or are waiting themselves
     MPI_Comm_free(&comm);
     if (finalize) MPI_Finalize();
   }

@@ -1,6 +1,6 @@
-// Replicas in one process. Each has a thread; a replica that takes part in something that all do together
-// waits, and when no replica runs any more, the thread that called run does it and lets them go on. So
-// replicas may read what a step changes without a lock.
+// Replicas as threads of one process. A replica that reaches a collective operation waits; when no replica is
+// running any more, the thread that called run() performs the operation and resumes them. So replicas may
+// read what a step changes without a lock.
 #include "tapedeck/distribute.h"
 
 #include <condition_variable>
@@ -17,12 +17,13 @@
 namespace tapedeck {
 namespace {
 
-/// A replica's part of what all do together.
+/// A replica's contribution to a collective operation.
 struct Contribution {
   std::string_view name;
-  const void* of;   // the same for all
+  const void* of;   // must be the same for all replicas, such as the optimizer
   const void* own;
-  std::function<void(std::span<const Contribution* const> contributions)> run;   // for all replicas
+  // Performs the operation for all replicas.
+  std::function<void(std::span<const Contribution* const> contributions)> run;
 };
 
 void check_same(std::span<const Contribution* const> contributions) {
@@ -47,7 +48,7 @@ class Group {
         contributions_(static_cast<std::size_t>(count)),
         ends_(static_cast<std::size_t>(count)) {}
 
-  /// On the calling thread. f(i) runs replica i.
+  /// Runs f(i) for all replicas i and serves their collective operations on the calling thread.
   void run(const std::function<void(int)>& f) {
     std::vector<std::thread> threads;
     try {
@@ -63,7 +64,7 @@ class Group {
       if (end.error) std::rethrow_exception(end.error);
   }
 
-  /// On a replica's thread: returns when what all do together is done.
+  /// Called on a replica's thread; returns when the collective operation is done.
   void synchronize(int replica, const Contribution& contribution) {
     std::unique_lock lock(mutex_);
     if (failed_) throw_stopped(replica, contribution);
@@ -81,7 +82,7 @@ class Group {
  private:
   struct End {
     bool stopped = false;       // because another replica failed
-    std::exception_ptr error;   // of the replica's own
+    std::exception_ptr error;   // the replica's own error
   };
 
   int count() const { return static_cast<int>(contributions_.size()); }
@@ -110,7 +111,7 @@ class Group {
     changed_.notify_all();
   }
 
-  // Until all replicas have ended.
+  // Performs collective operations until all replicas have ended.
   void serve() {
     std::unique_lock lock(mutex_);
     for (;;) {
@@ -139,7 +140,7 @@ class Group {
     }
   }
 
-  // Replicas of which no thread could be made, from the first on.
+  // Marks replicas from `first` on, whose threads could not be created, as ended.
   void end_missing(std::size_t first, std::exception_ptr error) {
     const std::lock_guard lock(mutex_);
     ended_ += count() - static_cast<int>(first);
@@ -171,17 +172,18 @@ class Group {
   }
 
   const int most_running_;
-  std::mutex mutex_;   // guards all below
+  std::mutex mutex_;   // guards the members below
   std::condition_variable changed_;
   int running_ = 0, waiting_ = 0, ended_ = 0;
-  std::uint64_t rounds_ = 0;                         // that are over
-  std::vector<const Contribution*> contributions_;   // of replicas that wait
+  std::uint64_t rounds_ = 0;                         // collective operations done so far
+  std::vector<const Contribution*> contributions_;   // of the waiting replicas; else null
   std::vector<End> ends_;
-  bool cancelled_ = false;                   // the last meeting, since a replica had failed
-  std::exception_ptr outcome_;               // of the last meeting
-  std::vector<std::exception_ptr> errors_;   // which other threads have seen: they end on this one
+  bool cancelled_ = false;       // the last operation, since a replica had failed
+  std::exception_ptr outcome_;   // of the last operation
+  // Exceptions that other threads have seen, kept so that they are destroyed on this thread.
+  std::vector<std::exception_ptr> errors_;
   bool failed_ = false;
-  int failure_ = 0;   // which replica failed first
+  int failure_ = 0;   // the replica that failed first
 };
 
 class ThreadCommunicator final : public Communicator {
@@ -253,7 +255,7 @@ class ThreadCommunicator final : public Communicator {
   const Replica replica_;
 };
 
-/// The calling thread's, while it serves replicas.
+/// The communicator of the thread that called run(), on which collective operations are errors.
 class NoReplica final : public Communicator {
  public:
   NoReplica() : Communicator(LossReduction::sum, 1) {}

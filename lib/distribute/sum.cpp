@@ -1,4 +1,4 @@
-// In: the gradients of each replica, of which each fits its variable. Out: their sums.
+// Sums the gradients of all replicas. Each gradient fits its variable.
 #include "distribute/sum.h"
 
 #include <algorithm>
@@ -9,10 +9,10 @@ namespace {
 
 struct Terms {
   Variable variable;
-  std::vector<Gradient> parts;   // by replica
+  std::vector<Gradient> parts;   // one per replica
 };
 
-// Rows without a shape cannot be added to a dense gradient.
+// Slices get their variable's shape, which adding them to a dense gradient needs.
 Gradient shaped(const Gradient& g, const Variable& v) {
   const IndexedSlices* s = g.slices();
   return s && !s->dense_shape ? IndexedSlices{s->values, s->indices, v.shape()} : g;
@@ -36,7 +36,8 @@ Gradient sum_in_tree(std::vector<Gradient> parts) {
 
 std::vector<GradientAndVariable> sum_pairs(std::span<const std::span<const GradientAndVariable>> replicas) {
   std::vector<Terms> all;
-  std::map<std::pair<std::uint64_t, int>, std::size_t> places;   // in `all`, of a variable for the n-th time
+  // (variable, n-th occurrence) -> index in `all`
+  std::map<std::pair<std::uint64_t, int>, std::size_t> places;
   for (std::size_t r = 0; r < replicas.size(); ++r) {
     std::map<std::uint64_t, int> times;
     for (const auto& [gradient, variable] : replicas[r]) {

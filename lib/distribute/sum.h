@@ -1,17 +1,17 @@
-// Sums over replicas, in one order wherever the replicas are.
+// Sums of gradients over replicas, in a fixed order, in one process as across ranks.
 #pragma once
 #include "tapedeck/optimizer.h"
 
 namespace tapedeck {
 
-/// parts[i], of replica i, is added to by parts[i + 1] for even i, then by parts[i + 2] for every fourth, and
-/// so on: a binomial tree, in which a message goes from replica i + stride to replica i. Nones do not count;
-/// slices are made dense first where any part is.
+/// Adds in a binomial tree: parts[i + 1] to parts[i] for even i, then parts[i + 2] for every fourth i, and so
+/// on; with ranks a message goes from rank i + stride to rank i. Undefined gradients are skipped. If any part
+/// is dense, sparse ones are made dense first.
 Gradient sum_in_tree(std::vector<Gradient> parts);
 
-/// One pair for each variable that a replica has, in order of first appearance, replica by replica; a
-/// variable that a replica names several times has as many. A gradient that is none, or not there, counts as
-/// zero; where all are, the sum is none.
+/// One pair per variable, in order of first appearance, replica by replica; a variable that a replica lists
+/// several times has as many pairs. Undefined or missing gradients count as zero; if all are, the sum is
+/// undefined.
 std::vector<GradientAndVariable> sum_pairs(std::span<const std::span<const GradientAndVariable>> replicas);
 
 }   // namespace tapedeck

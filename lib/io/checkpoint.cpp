@@ -1,5 +1,5 @@
-// Checkpoints. In: what belongs to a training run, by name, and a file. Out: the file, or everything as the
-// file has it, or an error and nothing changed.
+// Checkpoints: saves named variables, tensors and optimizer state to a safetensors file, and restores them.
+// Restoring is all or nothing.
 #include "tapedeck/checkpoint.h"
 
 #include <bit>
@@ -19,14 +19,14 @@ struct Value {
   std::optional<Variable> variable = {};
 };
 
-// What a name may have. What is not required need not be there.
+// What restoring expects under a name. Entries that are not required may be missing in the file.
 struct Expected {
   std::optional<Spec> spec;
   bool is_required;
-  std::string described = {};   // for messages, where the name does not say it
+  std::string described = {};   // for messages, if the name alone is unclear
 };
 
-// A value of a deferred restore.
+// A value restored before its variable exists.
 struct PendingValue {
   Tensor tensor;
   std::string path;
@@ -34,7 +34,7 @@ struct PendingValue {
 
 template <class T> using ByName = std::map<std::string, T, std::less<>>;
 
-// An optimizer's numbers and slots have names below its own.
+// Names of an optimizer's scalars and slots are prefixed by its own.
 std::string number_name(const std::string& optimizer, std::string_view number) {
   return fmt::format("{}/{}", optimizer, number);
 }
@@ -56,7 +56,7 @@ std::string listed(std::string_view what, const std::vector<std::string>& names)
 struct Checkpoint::State {
   ByName<Value> values;
   ByName<Optimizer*> optimizers;
-  std::map<std::uint64_t, std::string> variables;   // from ids to names
+  std::map<std::uint64_t, std::string> variables;   // id -> name
   ByName<PendingValue> waiting;
 
   void check_free(const std::string& name) const;
@@ -104,7 +104,7 @@ ByName<Expected> Checkpoint::State::expected() const {
   return here;
 }
 
-// Sorts out what of a file fits what is here.
+// Compares the entries of a file with the expected ones.
 RestoreReport Checkpoint::State::compare(const FileName& file, const ByName<Spec>& there,
                                          const ByName<Expected>& here) const {
   RestoreReport report;
@@ -125,7 +125,7 @@ RestoreReport Checkpoint::State::compare(const FileName& file, const ByName<Spec
   return report;
 }
 
-// The optimizer's state with what a file has of it; all slots: those that the file does not have begin anew.
+// The optimizer's state, updated from a file. all_slots: slots that the file lacks start anew.
 OptimizerState Checkpoint::State::merged(const std::string& name, const Optimizer& optimizer,
                                          const NamedTensors& tensors, bool all_slots) const {
   OptimizerState state = optimizer.state();
@@ -149,7 +149,7 @@ OptimizerState Checkpoint::State::merged(const std::string& name, const Optimize
   return state;
 }
 
-// All or nothing.
+// All or nothing: on an exception everything is set back.
 void Checkpoint::State::assign(const NamedTensors& tensors, bool all_slots) {
   std::vector<std::pair<const Value*, Tensor>> values_before;
   std::vector<std::pair<Optimizer*, OptimizerState>> optimizers_before;
@@ -177,7 +177,7 @@ void Checkpoint::State::assign(const NamedTensors& tensors, bool all_slots) {
   }
 }
 
-// Gives what waits to what has come.
+// Assigns pending values whose variables have been added.
 void Checkpoint::State::resolve_pending(const ByName<Expected>& here) {
   NamedTensors found;
   for (const auto& [name, entry] : here) {

@@ -1,4 +1,4 @@
-// Folders of checkpoints. In: steps. Out: one file each, of which the last few stay.
+// Folders of checkpoints: one file per step, of which the last few are kept.
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kExtension = ".safetensors";
 
-// The step of a file's name; none for other files.
+// The step in a checkpoint's file name; none for other files.
 std::optional<std::int64_t> step_of(std::string_view name, std::string_view prefix,
                                     std::string_view extension) {
   if (!name.starts_with(prefix) || !name.ends_with(extension) ||
@@ -28,7 +28,7 @@ std::optional<std::int64_t> step_of(std::string_view name, std::string_view pref
   return step;
 }
 
-// Ascending. A folder that is not there has none.
+// The steps in a folder, ascending; none if the folder does not exist.
 std::vector<std::int64_t> steps_in(const std::string& folder, std::string_view prefix,
                                    const std::string& extension) {
   std::vector<std::int64_t> steps;
@@ -71,7 +71,7 @@ std::string CheckpointFolder::save(const Checkpoint& checkpoint, std::int64_t st
   const auto last = static_cast<std::size_t>(options_.keep_last);
   for (std::size_t i = 0; last && i + last < present.size(); ++i)
     if (present[i] != step)
-      fs::remove(path_of(present[i]), error);   // what was written last stays, whatever its number
+      fs::remove(path_of(present[i]), error);   // the file just written is kept, whatever its step
   return path;
 }
 

@@ -1,4 +1,4 @@
-// Checksum: XXH3, 64 bits, of bytes that come piece by piece.
+// Checksum: 64-bit XXH3, fed piece by piece.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// CSV. In: lines of numbers. Out: one tensor, or an error that names the line.
+// Reads a CSV file of numbers into a tensor. Errors name the line.
 #include "tapedeck/csv.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ std::string_view trimmed(std::string_view text) {
                                          : text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
 }
 
-// Takes the text before the next separator off `rest`, and the separator.
+// Removes the text before the next separator, and the separator, from `rest` and returns the text.
 std::string_view take(std::string_view& rest, char separator) {
   const std::size_t end = std::min(rest.find(separator), rest.size());
   const std::string_view text = rest.substr(0, end);

@@ -1,5 +1,5 @@
-// Batches. In: tensors, a key, numbers of epoch and batch. Out: rows of the tensors, from the caller's thread
-// or from one that works ahead.
+// Datasets: batches of rows of tensors, by key, epoch and batch number, made on the caller's thread or
+// prefetched by another one.
 #include "tapedeck/dataset.h"
 
 #include <algorithm>
@@ -55,19 +55,19 @@ struct DataLoaderState {
   }
 };
 
-// What the caller and the thread that works ahead share.
+// State shared by the caller and the prefetching thread (the producer).
 struct Epoch::State {
   State(std::shared_ptr<const DataLoaderState> l, std::int64_t n, std::int64_t first)
       : loader(std::move(l)), number(n), next(first) {}
 
   const std::shared_ptr<const DataLoaderState> loader;
   const std::int64_t number;
-  std::int64_t next;   // batch to make; the maker's
-  Tensor order;        // the maker's
-  std::mutex lock;     // guards what follows
+  std::int64_t next;   // next batch to make; owned by the producer
+  Tensor order;        // owned by the producer
+  std::mutex lock;     // guards the members below
   std::condition_variable changed;
   std::deque<Batch> made;
-  Batch used;   // to be freed by the maker, who takes the memory for the next one
+  Batch used;   // freed by the producer, which reuses the memory for the next batch
   std::exception_ptr error;
   bool is_done = false, is_wanted = true;
   std::thread maker;
@@ -77,7 +77,7 @@ struct Epoch::State {
   Batch take(Batch last);
 };
 
-// The next batch; empty behind the last.
+// Makes the next batch; empty after the last one.
 Batch Epoch::State::make() {
   const auto& [dataset, options] = *loader;
   if (next >= loader->batches()) return {};

@@ -1,4 +1,4 @@
-// Files as bytes. In: paths. Out: bytes, or a FileError with the file's name and the system's reason.
+// Reads and writes files as bytes. FileErrors name the file and the system's reason.
 #include "io/file.h"
 
 #include <fcntl.h>
@@ -15,11 +15,11 @@
 namespace tapedeck {
 namespace {
 
-constexpr std::int64_t kStartAtOnce =
-    8 << 20;   // bytes for which the disk begins to work while more are written
+// Bytes after which write-back is started while writing goes on.
+constexpr std::int64_t kWriteBackBytes = 8 << 20;
 
-// Opens, locks and looks whether the name still stands for the same file, since whoever held the lock may
-// have moved it.
+// Opens and locks the file, and retries until the name still refers to the locked file: the previous holder
+// of the lock may have moved it.
 int open_locked(const std::string& partial, int flags) {
   for (;;) {
     const int fd = ::open(partial.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | flags, 0666);
@@ -42,7 +42,7 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
-// Names in a folder are on the disk when the folder is. Some file systems cannot say so, which is no error.
+// Makes a rename durable by syncing the folder. Some file systems do not support this, which is no error.
 bool sync_folder(const std::string& folder) {
   const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return false;
@@ -100,16 +100,16 @@ OutputFile::OutputFile(FileName name)
 
 OutputFile::~OutputFile() {
   if (fd_ < 0) return;
-  ::unlink(partial_.c_str());   // before the lock ends
+  ::unlink(partial_.c_str());   // before the lock is released
   ::close(fd_);
 }
 
 void OutputFile::write(const void* from, std::int64_t n) {
   overwrite(size_, from, n);
   size_ += n;
-  if (size_ - started_ < kStartAtOnce) return;
+  if (size_ - started_ < kWriteBackBytes) return;
   ::sync_file_range(fd_, started_, size_ - started_,
-                    SYNC_FILE_RANGE_WRITE);   // a hint: errors are fsync's to tell
+                    SYNC_FILE_RANGE_WRITE);   // a hint: fsync reports errors
   started_ = size_;
 }
 

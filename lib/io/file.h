@@ -1,5 +1,4 @@
-// Files as bytes: one that is read is checked at every step, one that is written takes its place whole or not
-// at all.
+// Files as bytes: input with every read checked, and output that replaces a file atomically.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -7,14 +6,14 @@
 
 namespace tapedeck {
 
-/// A path, and the operation that messages begin with.
+/// A path, and the operation that error messages begin with.
 struct FileName {
   std::string_view op;
   std::string path;
 
   /// Throws FileError "op: path: what".
   [[noreturn]] void fail(std::string_view what) const;
-  /// The same with the system's reason, from errno.
+  /// The same, followed by the text of errno.
   [[noreturn]] void fail_with_errno(std::string_view what) const;
 };
 
@@ -27,7 +26,7 @@ class InputFile {
 
   const FileName& name() const { return name_; }
   std::int64_t size() const { return size_; }
-  /// n bytes from offset on; fails where the file does not have them.
+  /// Reads n bytes at offset; fails if the file is shorter.
   void read(std::int64_t offset, void* to, std::int64_t n) const;
 
  private:
@@ -36,8 +35,8 @@ class InputFile {
   std::int64_t size_;
 };
 
-/// Is written beside its path, under that name and ".partial", and locked. commit() brings the bytes to the
-/// disk, then moves the file to its place; what ends before leaves what was there.
+/// Writes to a locked temporary file, the path plus ".partial". commit() syncs it to disk and renames it to
+/// the path; without commit() the previous file stays.
 class OutputFile {
  public:
   explicit OutputFile(FileName name);
@@ -45,9 +44,9 @@ class OutputFile {
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
-  /// At the end of what was written so far.
+  /// Appends.
   void write(const void* from, std::int64_t n);
-  /// Over what was written before.
+  /// Overwrites earlier bytes.
   void overwrite(std::int64_t offset, const void* from, std::int64_t n);
   void commit();
 
@@ -55,11 +54,10 @@ class OutputFile {
   FileName name_;
   std::string partial_;
   int fd_ = -1;
-  std::int64_t size_ = 0, started_ = 0;   // the first bytes are on their way to the disk
+  std::int64_t size_ = 0, started_ = 0;   // started_: bytes whose write-back has begun
 };
 
-/// Removes what a process that was killed has left of a file that it wrote, but nothing that is being
-/// written.
+/// Removes the temporary file of a process that was killed, but none that is being written.
 void remove_partial(const std::string& path) noexcept;
 
 }   // namespace tapedeck

@@ -1,4 +1,4 @@
-// .npy files. In: a tensor or a path. Out: NumPy's file of the tensor, or the tensor of a file.
+// Reads and writes .npy files.
 #include "tapedeck/npy.h"
 
 #include "core/format.h"

@@ -1,5 +1,5 @@
-// The .npy format. In: bytes that may be anything. Out: an array of ours, its elements in our order. NumPy's
-// documentation describes the format under numpy.lib.format.
+// The .npy format, as NumPy documents it under numpy.lib.format. Input is untrusted: every field is checked.
+// Elements are converted to native byte order and row-major layout.
 #include "io/npy_format.h"
 
 #include <algorithm>
@@ -22,11 +22,11 @@ constexpr std::array<std::string_view, kDTypes> kTypes = {"f4", "f8", "i1", "i4"
                                                           "u1", "b1", "c8", "c16"};   // in the order of DType
 
 struct Description {
-  Spec spec;   // fortran_order: with the axes in reverse
+  Spec spec;   // axes reversed if is_fortran
   bool is_swapped = false, is_fortran = false;
 };
 
-// Reads the header, a literal of Python such as {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }.
+// Parses the header, a Python literal such as {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }.
 class DescriptionReader {
  public:
   DescriptionReader(const FileName& file, std::string_view text) : file_(file), rest_(text) {}
@@ -129,7 +129,7 @@ class DescriptionReader {
 
 std::int64_t header_bytes(ByteSource& source) {
   const auto number = [&](std::int64_t bytes) {
-    std::uint32_t value = 0;   // little-endian, as this machine is
+    std::uint32_t value = 0;   // little-endian, like this machine
     if (source.left() < bytes) source.name().fail("ends inside of the header");
     source.read(&value, bytes);
     return std::int64_t{value};
@@ -145,8 +145,7 @@ std::int64_t header_bytes(ByteSource& source) {
     source.name().fail(fmt::format("is of version {}.{} of the .npy format; 1.0 to 3.0 are known", major,
                                    static_cast<unsigned char>(start[7])));
   const std::int64_t n = number(major == 1 ? 2 : 4);
-  constexpr std::int64_t kMost =
-      1 << 16;   // as much as version 1 can say: a description has some hundred bytes
+  constexpr std::int64_t kMost = 1 << 16;   // the limit of version 1; real headers have some hundred bytes
   if (n > kMost) source.name().fail(fmt::format("has a header of {} bytes, of {} at most", n, kMost));
   if (n > source.left())
     source.name().fail(
@@ -203,11 +202,12 @@ std::string npy_header(const Spec& spec) {
   if (spec.shape.ndim() > 1)
     dims.resize(dims.size() - 2);
   else if (spec.shape.ndim() == 1)
-    dims.pop_back();   // (3,) is a tuple, (3) is not
+    dims.pop_back();   // Python writes a tuple of one as (3,)
   const std::string_view type = kTypes[static_cast<std::size_t>(spec.dtype)];
   std::string text = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}",
                                  size_of(spec.dtype) == 1 ? '|' : '<', type, dims);
-  constexpr std::size_t kAligned = 64, kBefore = 10;   // where the elements begin; magic, version and length
+  // The alignment of the elements, and the bytes of magic, version and length.
+  constexpr std::size_t kAligned = 64, kBefore = 10;
   text.append((2 * kAligned - kBefore - 1 - text.size() % kAligned) % kAligned, ' ').append(1, '\n');
   const char length[] = {static_cast<char>(text.size() % 256), static_cast<char>(text.size() / 256)};
   return std::string(kMagic) + std::string("\1\0", 2) + std::string(length, 2) + text;

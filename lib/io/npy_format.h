@@ -1,26 +1,27 @@
-// The .npy format, wherever its bytes lie: in a file or in an archive.
+// The .npy format, independent of where its bytes are stored: a file or an archive.
 #pragma once
 #include "io/file.h"
 #include "tapedeck/tensor.h"
 
 namespace tapedeck {
 
-/// Bytes that come one after the other.
+/// A sequential source of bytes.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
-  /// For messages.
+  /// For error messages.
   virtual const FileName& name() const = 0;
-  /// How many bytes are still to come.
+  /// The number of bytes left.
   virtual std::int64_t left() const = 0;
-  /// The next n, of those that are left.
+  /// Reads the next n bytes; n is at most left().
   virtual void read(void* to, std::int64_t n) = 0;
 };
 
-/// Reads an array, which takes all that is left. Fails before memory is taken for more than is there.
+/// Reads an array that fills the rest of the source. Fails before it allocates more memory than the source
+/// has bytes.
 Tensor read_npy(ByteSource& source);
 
-/// What comes before the elements of x.
+/// Everything in front of an array's elements.
 std::string npy_header(const Spec& spec);
 
 }   // namespace tapedeck

@@ -1,5 +1,5 @@
-// .npz archives. In: named tensors or a path. Out: a zip archive of .npy files, or the tensors of one. libzip
-// knows the archive; what an archive says about itself is believed as far as its own size allows.
+// Reads and writes .npz files, zip archives of .npy files, by libzip. Sizes that an archive claims are
+// checked against the archive's own size.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -52,7 +52,7 @@ class MemberSource final : public ByteSource {
       at += count, n -= count, left_ -= count;
     }
   }
-  /// The checksum is looked at when a read meets the end.
+  /// libzip verifies the checksum when a read reaches the end.
   void end() {
     char beyond;
     const zip_int64_t count = zip_fread(member_.get(), &beyond, 1);
@@ -66,8 +66,8 @@ class MemberSource final : public ByteSource {
   std::unique_ptr<zip_file_t, Close> member_;
 };
 
-// Deflate makes at most 1032 bytes of one, so an archive of some size cannot hold more than that. `left`
-// bytes of it belong to no member yet.
+// Deflate expands by a factor of at most 1032, which limits what an archive can hold. `left` is the number of
+// the archive's bytes not yet attributed to a member.
 void check_size(const FileName& file, const zip_stat_t& stat, std::uint64_t& left) {
   constexpr std::uint64_t kMostOfOne = 1032;
   if (stat.comp_size > left || stat.size / kMostOfOne > stat.comp_size)
@@ -85,7 +85,7 @@ void check_size(const FileName& file, const zip_stat_t& stat, std::uint64_t& lef
 void save_npz(const std::string& path, const NamedTensors& tensors) {
   const FileName name{"save_npz", path};
   if (tensors.empty()) throw_error<ArgumentError>("save_npz: {}: an archive of no tensors is no file", path);
-  std::vector<std::string> headers;   // they and the tensors are read when the archive is closed
+  std::vector<std::string> headers;   // libzip reads headers and tensors when the archive is closed
   headers.reserve(tensors.size());
   Archive opened = open(name, ZIP_CREATE | ZIP_TRUNCATE);
   zip_t* archive = opened.get();
@@ -111,7 +111,7 @@ void save_npz(const std::string& path, const NamedTensors& tensors) {
 }
 
 NamedTensors load_npz(const std::string& path) {
-  const InputFile file({"load_npz", path});   // for its size, and to say why it cannot be opened
+  const InputFile file({"load_npz", path});   // for its size, and for the reason if it cannot be opened
   const FileName& name = file.name();
   const Archive archive = open(name, ZIP_RDONLY);
   NamedTensors tensors;

@@ -1,5 +1,5 @@
-// The header of safetensors files. In: text that may be anything. Out: names, specs and places that fit the
-// file.
+// Parses and writes headers of safetensors files. Input is untrusted: names, specs and byte ranges are
+// checked against the file.
 #include "io/safetensors_header.h"
 
 #include <algorithm>
@@ -17,16 +17,15 @@ namespace {
 
 using Json = nlohmann::json;
 
-// The text begins so, and goes on with the header's own checksum: of the whole text, with zeros in that
-// place.
+// The text begins with this, followed by the header's checksum, which is computed with zeros in its place.
 constexpr std::string_view kOpening = R"({"__metadata__":{"tapedeck.version":"1","tapedeck.checksum":")";
 constexpr std::string_view kOwn = "tapedeck.", kVersion = "tapedeck.version",
                            kHeaderChecksum = "tapedeck.checksum",
                            kChecksumOf = "tapedeck.xxh3:", kDtypeOf = "tapedeck.dtype:";
 constexpr std::size_t kDigits = 16;
 
-// In the order of DType. The format has no c128: it goes as F64 with a last axis of 2, and a note in the
-// metadata.
+// In the order of DType. The format has no c128, which is stored as F64 with a last axis of 2 and a note in
+// the metadata.
 constexpr std::array<std::string_view, kDTypes> kDtypeNames = {"F32", "F64",  "I8",  "I32", "I64",
                                                                "U8",  "BOOL", "C64", "F64"};
 
@@ -48,8 +47,7 @@ std::string quoted(std::string_view op, std::string_view what, std::string_view 
   }
 }
 
-// Looks for keys that an object has twice, of which JSON's readers silently take one, and for nesting that no
-// header has.
+// Rejects duplicate keys, of which JSON parsers silently take one, and nesting deeper than any header's.
 class KeyCheck {
  public:
   explicit KeyCheck(const FileName& file) : file_(file) {}
@@ -183,7 +181,7 @@ class HeaderReader {
     return value;
   }
 
-  // A file with checksums has one for each of its tensors.
+  // If a file has checksums, every tensor must have one.
   void check_notes() const {
     if (own_.empty()) return;
     for (const StoredTensor& t : header_.tensors)
@@ -212,17 +210,26 @@ class HeaderReader {
   Metadata own_;
 };
 
+std::string description_of(const StoredTensor& t) {
+  std::string dims;
+  for (const std::int64_t d : t.spec.shape)
+    dims += fmt::format("{}{}", dims.empty() ? "" : ",", d);
+  if (t.spec.dtype == DType::c128) dims += dims.empty() ? "2" : ",2";
+  return fmt::format(R"({{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})",
+                     kDtypeNames[static_cast<std::size_t>(t.spec.dtype)], dims, t.begin, t.end);
+}
+
 }   // namespace
 
 HeaderText::HeaderText(std::string_view op, const SafetensorsHeader& header) : text_(kOpening) {
-  const auto room = [this] {
+  const auto add_placeholder = [this] {
     places_.push_back(text_.size());
     text_.append(kDigits, '0').append(1, '"');
   };
   const auto entry = [&](std::string_view what, const std::string& key) {
     text_.append(1, ',').append(quoted(op, what, key)).append(1, ':');
   };
-  room();
+  add_placeholder();
   for (const auto& [key, value] : header.metadata) {
     if (key.starts_with(kOwn))
       throw_error<ArgumentError>(
@@ -239,20 +246,15 @@ HeaderText::HeaderText(std::string_view op, const SafetensorsHeader& header) : t
     }
     entry("a name", std::string(kChecksumOf) + t.name);
     text_ += '"';
-    room();
+    add_placeholder();
   }
   text_ += '}';
   for (const StoredTensor& t : header.tensors) {
     entry("a name", t.name);
-    std::string dims;
-    for (const std::int64_t d : t.spec.shape)
-      dims += fmt::format("{}{}", dims.empty() ? "" : ",", d);
-    if (t.spec.dtype == DType::c128) dims += dims.empty() ? "2" : ",2";
-    text_ += fmt::format(R"({{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})",
-                         kDtypeNames[static_cast<std::size_t>(t.spec.dtype)], dims, t.begin, t.end);
+    text_ += description_of(t);
   }
   text_ += '}';
-  constexpr std::size_t kAligned = 64;   // where the data begins, 8 bytes of length included
+  constexpr std::size_t kAligned = 64;   // alignment of the data, counted with the 8 bytes of the length
   text_.append((2 * kAligned - 8 - text_.size() % kAligned) % kAligned, ' ');
   if (text_.size() > kMaxHeaderBytes)
     throw_error<ArgumentError>("{}: the names and texts take {} bytes; the file format allows {}", op,

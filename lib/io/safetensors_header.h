@@ -1,5 +1,5 @@
-// The header of a safetensors file: which tensors it holds, and where. A file is 8 bytes, the header's
-// length, little-endian; the header, JSON, padded with spaces; then the tensors' bytes without gaps.
+// The header of a safetensors file: its tensors and their byte ranges. A file is 8 bytes, the header's
+// length, little-endian; the header, JSON padded with spaces; then the tensors' bytes without gaps.
 #pragma once
 #include <optional>
 #include <vector>
@@ -12,33 +12,33 @@ namespace tapedeck {
 struct StoredTensor {
   std::string name;
   Spec spec;
-  std::int64_t begin = 0, end = 0;   // its bytes, behind the header
+  std::int64_t begin = 0, end = 0;   // byte range, relative to the end of the header
   std::optional<std::uint64_t> checksum = {};
 };
 
 struct SafetensorsHeader {
-  std::vector<StoredTensor> tensors;   // in the order of their bytes
-  Metadata metadata;                   // the user's
+  std::vector<StoredTensor> tensors;   // in file order
+  Metadata metadata;                   // the user's metadata
 };
 
-/// The header's text with room for checksums, which are not known before the tensors are written.
+/// The header's text, with placeholders for checksums, which are known only after the tensors are written.
 class HeaderText {
  public:
-  /// Throws ArgumentError for names that a file cannot have; `op` begins the message.
+  /// Throws ArgumentError for names that the format cannot store; `op` begins the message.
   HeaderText(std::string_view op, const SafetensorsHeader& header);
 
-  /// Enters the checksum of the i-th tensor.
+  /// Sets the checksum of the i-th tensor.
   void enter(std::size_t i, std::uint64_t checksum);
-  /// Enters that of the header itself, which comes last.
+  /// Sets the checksum of the header itself; call it last.
   void seal();
   const std::string& text() const { return text_; }
 
  private:
   std::string text_;
-  std::vector<std::size_t> places_;   // of checksums in the text
+  std::vector<std::size_t> places_;   // positions of checksums in the text
 };
 
-/// Reads a header's text. `data_bytes` follow it in the file.
+/// Parses a header, which is followed by `data_bytes` bytes in the file.
 SafetensorsHeader read_header(const FileName& file, const std::string& text, std::int64_t data_bytes);
 
 /// The longest header that the format allows.

@@ -1,6 +1,4 @@
-// Safetensors files. In: named tensors, or a file that may be anything. Out: a file that is whole, or tensors
-// with the bytes that were written. Checksums are computed piece by piece, while the piece is in the
-// processor's cache anyway.
+// Reads and writes safetensors files. Checksums are computed piece by piece, while a piece is in the cache.
 #include "io/tensor_file.h"
 
 #include <sys/mman.h>
@@ -24,7 +22,7 @@ template <class F> void each_piece(std::int64_t n, const F& f) {
     f(at, std::min(kPiece, n - at));
 }
 
-// Fresh memory costs less in few large pages.
+// Large pages make the first touch of fresh memory cheaper.
 void prefer_large_pages(void* memory, std::int64_t bytes) {
   constexpr std::uintptr_t kPage = 2 << 20;
   const auto begin = reinterpret_cast<std::uintptr_t>(memory), first = (begin + kPage - 1) / kPage * kPage,
@@ -32,7 +30,7 @@ void prefer_large_pages(void* memory, std::int64_t bytes) {
   if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
 }
 
-// Large elements first, so that each tensor lies at a multiple of its element's size; then by name.
+// Orders tensors by element size, largest first, so that each one is aligned; then by name.
 SafetensorsHeader place(const FileName& file, const NamedTensors& tensors, const Metadata& metadata) {
   SafetensorsHeader header{{}, metadata};
   for (const auto& [name, x] : tensors) {

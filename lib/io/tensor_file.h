@@ -1,4 +1,4 @@
-// A safetensors file that is open: its header is known, tensors are read as they are wanted.
+// An open safetensors file: the header is parsed, tensors are read on demand.
 #pragma once
 #include "io/safetensors_header.h"
 
@@ -11,20 +11,19 @@ class TensorReader {
   const FileName& name() const { return file_.name(); }
   const std::vector<StoredTensor>& tensors() const { return header_.tensors; }
   const Metadata& metadata() const { return header_.metadata; }
-  /// Fails where the bytes do not have the tensor's checksum.
+  /// Fails if the bytes do not match the tensor's checksum.
   Tensor read(const StoredTensor& stored) const;
 
  private:
   InputFile file_;
-  std::int64_t data_ = 0;   // where it begins
+  std::int64_t data_ = 0;   // offset of the data
   SafetensorsHeader header_;
 };
 
 /// Writes a whole file, as save_safetensors does.
 void write_tensors(const FileName& name, const NamedTensors& tensors, const Metadata& metadata);
 
-/// Fails unless each byte of a tensor of bool is 0 or 1: others are no values of the type. The message goes
-/// on from `what`.
+/// Fails unless each byte of a bool tensor is 0 or 1. The message continues from `what`.
 void check_booleans(const FileName& file, std::string_view what, const Tensor& x);
 
 }   // namespace tapedeck

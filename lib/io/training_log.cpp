@@ -1,4 +1,4 @@
-// JSON lines. In: names and values. Out: a line at the end of a file.
+// The training log: appends records to a JSON Lines file.
 #include "tapedeck/training_log.h"
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 namespace tapedeck {
 namespace {
 
-// Where the last whole line ends.
+// The offset behind the last complete line.
 std::int64_t end_of_lines(const std::string& path) {
   const InputFile file({"training_log", path});
   char piece[4096];

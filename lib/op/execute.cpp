@@ -1,11 +1,12 @@
-// The one door. In: an op and its inputs. Out: its outputs, recorded by whoever records on this thread.
+// Dispatch: every op runs here. In: an op and its inputs. Out: its outputs, recorded by the thread's
+// recorders.
 #include <algorithm>
 
 #include "core/format.h"
 #include "core/storage.h"
 #include "op/observer.h"
+#include "op/primitives.h"
 #include "op/recorder.h"
-#include "tapedeck/ops/math.h"
 
 namespace tapedeck {
 namespace {
@@ -17,7 +18,7 @@ void require_defined(const Call& c) {
                                  c.op.name, i);
 }
 
-// Where the tensors of a list are; in place for few.
+// Refs to the tensors of a list, without an allocation for few.
 class Pointers {
  public:
   explicit Pointers(std::span<const Tensor> x)
@@ -34,7 +35,7 @@ class Pointers {
   std::vector<const Tensor*> more_;
 };
 
-// A large temporary that nobody else sees and no rule will read gives its memory to the output.
+// The output takes the memory of a large temporary that has no other owner and that no rule will read.
 Tensor output_for(const Call& c, const Spec& spec, unsigned temporaries) {
   if (c.op.forward.outputs == Outputs::may_overwrite)
     for (int i = 0; i < c.x.size() && i < 32; ++i) {
@@ -50,7 +51,7 @@ Tensor output_for(const Call& c, const Spec& spec, unsigned temporaries) {
 void run_kernel(const Call& c, std::span<Tensor> y) {
   if (c.op.forward.outputs != Outputs::own) return c.op.forward.run(c, y);
   {
-    const RecordingScope unrecorded(nullptr);   // the op is recorded, not what it is made of
+    const RecordingScope unrecorded(nullptr);   // the op is recorded, not the ops inside its kernel
     c.op.forward.run(c, y);
   }
   for (const Tensor& t : y)
@@ -60,13 +61,14 @@ void run_kernel(const Call& c, std::span<Tensor> y) {
 
 void compute(const Call& c, std::span<Tensor> y) {
   if (thread_state.observer) [[unlikely]]
-    compute_observed(c, y, run_kernel);
+    observe_kernel(c, y, run_kernel);
   else
     run_kernel(c, y);
 }
 
-// The outer ones first: they see the op that an inner accumulator's tangents are computed from before these.
-// A recorder that throws leaves itself as it was; what others have recorded goes with the outputs.
+// Outer recorders first: an inner accumulator computes tangents from the outputs, and these ops must come
+// later on an outer tape than the op itself. A recorder that throws leaves itself as it was; others forget
+// what they have recorded when the outputs end.
 void record_on(Recorder* r, const Call& c, std::span<Tensor> y) {
   if (r->outer()) record_on(r->outer(), c, y);
   r->record(c, y);
@@ -93,11 +95,11 @@ Tensor Op::execute(Refs x, Attrs attrs, unsigned temporaries) const {
   return y;
 }
 
-void enter_computed(const Call& c, std::span<Tensor> y) {
+void record_computed(const Call& c, std::span<Tensor> y, std::string_view name) {
   require_defined(c);
   for (const Tensor& t : y)
     if (!t.defined()) throw_error<ArgumentError>("{}: an output is undefined", c.op.name);
-  if (thread_state.observer) show_computed(c, y);
+  if (thread_state.observer) observe_computed(name, c, y);
   record(c, y);
 }
 

@@ -1,5 +1,6 @@
-// IdMap: tensor id -> a number of the recorder's own. Open addressing; an erased entry's followers move up,
-// so that a long loop of insertions and erasures stays as fast and as small as its largest moment.
+// IdMap: tensor id -> slot in a recorder. Open addressing. Erasing moves the following entries up instead of
+// leaving a mark, so after any number of insertions and erasures a search is as short as if there had been
+// none.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -9,15 +10,15 @@ namespace tapedeck {
 
 class IdMap {
  public:
-  /// The number of id, or -1.
+  /// The slot of id, or -1.
   std::int32_t find(std::uint64_t id) const {
     if (count_ == 0) return -1;
     for (std::size_t i = home(id);; i = next(i)) {
-      if (table_[i].id == id) return table_[i].value;
+      if (table_[i].id == id) return table_[i].slot;
       if (table_[i].id == 0) return -1;
     }
   }
-  /// Makes room, so that the next `more` insertions do not throw.
+  /// After this, `more` insertions do not throw.
   void reserve(std::size_t more) {
     if (2 * (count_ + more) <= table_.size()) return;
     std::size_t size = table_.empty() ? 16 : table_.size();
@@ -28,9 +29,9 @@ class IdMap {
     for (const Entry& e : old)
       if (e.id) place(e);
   }
-  /// id must not be there yet, and room must have been reserved.
-  void insert(std::uint64_t id, std::int32_t value) noexcept {
-    place({id, value});
+  /// id must not be in the map, and reserve() must have been called.
+  void insert(std::uint64_t id, std::int32_t slot) noexcept {
+    place({id, slot});
     ++count_;
   }
   void erase(std::uint64_t id) noexcept {
@@ -52,9 +53,9 @@ class IdMap {
 
  private:
   struct Entry {
-    std::uint64_t id = 0;
-    std::int32_t value = 0;
-  };   // id 0: free
+    std::uint64_t id = 0;   // 0: free
+    std::int32_t slot = 0;
+  };
 
   std::size_t home(std::uint64_t id) const { return (id * 0x9e3779b97f4a7c15u >> 32) & (table_.size() - 1); }
   std::size_t next(std::size_t i) const { return (i + 1) & (table_.size() - 1); }

@@ -1,19 +1,24 @@
-// Probe: stands for an argument of a partial at compile time and remembers, in its type, which arguments were
-// read.
+// Probe: an argument of a partial at compile time. Its type tells which arguments a value was computed from,
+// so the type of a partial's result tells what the partial reads. A function that partials call needs an
+// overload here.
 #pragma once
 #include <type_traits>
 
 namespace tapedeck {
 
+/// A value that was computed from the arguments whose bits are set.
 template <unsigned Read> struct Probe {};
 
-template <class T> inline constexpr unsigned probe_reads = 0;   // a plain number reads nothing
+/// The bits of a Probe; a plain number has none.
+template <class T> inline constexpr unsigned probe_reads = 0;
 template <unsigned A> inline constexpr unsigned probe_reads<Probe<A>> = A;
 
+template <class T> inline constexpr bool kIsProbe = false;
+template <unsigned A> inline constexpr bool kIsProbe<Probe<A>> = true;
+/// Probes, and numbers among them.
 template <class... X>
-concept Probed = (... || !std::is_arithmetic_v<X>)&&(... && (std::is_arithmetic_v<X> || requires(X x) {
-                                                       []<unsigned A>(Probe<A>) {}(x);
-                                                     }));
+concept Probed = (kIsProbe<X> || ...) && ((kIsProbe<X> || std::is_arithmetic_v<X>)&&...);
+/// What was computed from all of these.
 template <class... X> using Joined = Probe<(probe_reads<X> | ...)>;
 
 template <class A, class B>
@@ -82,6 +87,7 @@ template <unsigned A> constexpr Probe<A> sinh(Probe<A>) { return {}; }
 template <unsigned A> constexpr Probe<A> cosh(Probe<A>) { return {}; }
 template <unsigned A> constexpr Probe<A> tanh(Probe<A>) { return {}; }
 template <unsigned A> constexpr Probe<A> sigmoid(Probe<A>) { return {}; }
+template <unsigned A> constexpr Probe<A> has_log(Probe<A>) { return {}; }
 
 /// The arguments that a lambda's result depends on, as bits.
 template <class F, unsigned... Bit> inline constexpr unsigned read_by =

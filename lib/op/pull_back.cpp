@@ -1,12 +1,12 @@
-// The vjp of a rule, with complex values conjugated.
+// In: a call, its cotangents. Out: gradients by the rule's vjp, which sees complex values conjugated.
 #include "op/pull_back.h"
 
-#include "tapedeck/ops/complex.h"
+#include "op/primitives.h"
 
 namespace tapedeck {
 namespace {
 
-// Values that were not kept are undefined, or have a shape alone.
+// Values that were not saved are undefined or hollow.
 bool has_complex_values(const Tensor& x) { return x.defined() && is_complex(x.dtype()) && x.raw(); }
 bool any_complex_values(Refs x) {
   for (int i = 0; i < x.size(); ++i)
@@ -29,8 +29,8 @@ class Conjugated {
   std::vector<const Tensor*> pointers_;
 };
 
-// Out of line, so that real numbers pay for none of its lists.
-[[gnu::noinline]] void pull_back_conjugated(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+// Out of line, so that real rules do not pay for the lists.
+[[gnu::noinline]] void run_conjugated(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   const Conjugated x(c.x), y(c.y);
   c.op.rule.vjp({.op = c.op, .raw_attrs = c.raw_attrs, .x = x.refs(), .y = y.refs(), .wanted = c.wanted}, dy,
                 dx);
@@ -40,7 +40,7 @@ class Conjugated {
 
 void pull_back(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   if (any_complex_values(c.x) || any_complex_values(c.y)) [[unlikely]]
-    pull_back_conjugated(c, dy, dx);
+    run_conjugated(c, dy, dx);
   else
     c.op.rule.vjp(c, dy, dx);
 }

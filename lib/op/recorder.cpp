@@ -1,4 +1,5 @@
-// The thread's stack of recorders, and how they learn that tensors end, on this thread or another.
+// The thread's stack of recorders, the slots of tensors, and how the end of a tensor reaches its recorders,
+// on this thread or another.
 #include "op/recorder.h"
 
 #include <algorithm>
@@ -8,22 +9,25 @@
 
 namespace tapedeck {
 
-// Every recorder of the process that is alive, for tensors that end on a thread other than their tape's.
-// Guarded by rare_lock.
-struct Registry {
+// Every recorder of the process, for tensors that end on a thread other than their recorder's. Guarded by
+// rare_lock.
+struct RecorderRegistry {
   std::vector<Recorder*> all;
   std::atomic<std::uint32_t> count{0};
   std::atomic<std::uint64_t> serials{1};
 
-  // Without memory for the letter, the tape keeps the entry until it ends.
-  void tell_others(const detail::Block& b, const ThreadState& here) noexcept try {
+  RecorderRegistry() { set_tensor_end_hook(Recorder::tensor_ended); }
+
+  // Where there is no memory for the queue, a recorder does not free what it has saved for the tensor before
+  // its own end.
+  void queue_on_other_threads(const detail::Block& b, const ThreadState& here) noexcept try {
     const std::uint64_t tape = b.tape.load(std::memory_order_relaxed);
     const bool mapped = b.mapped.load(std::memory_order_relaxed);
     const std::lock_guard lock(rare_lock);
     for (Recorder* r : all) {
       if (r->thread_ == &here || (tape != r->serial_ && !mapped)) continue;
-      r->mail_.push_back({b.id, tape == r->serial_ ? b.slot : -1});
-      r->has_mail_.store(true, std::memory_order_relaxed);
+      r->ended_queue_.push_back({b.id, tape == r->serial_ ? b.slot : -1});
+      r->ended_pending_.store(true, std::memory_order_relaxed);
     }
   } catch (const std::bad_alloc&) {}
 };
@@ -31,14 +35,14 @@ struct Registry {
 namespace {
 
 // Never destroyed: tensors may end while the process does.
-Registry& registry() {
-  static Registry& r = *new Registry;
+RecorderRegistry& registry() {
+  static RecorderRegistry& r = *new RecorderRegistry;
   return r;
 }
 
 }   // namespace
 
-void tensor_ended(const detail::Block& b) noexcept {
+void Recorder::tensor_ended(const detail::Block& b) noexcept {
   ThreadState& t = thread_state;
   const std::uint64_t tape = b.tape.load(std::memory_order_relaxed);
   const bool mapped = b.mapped.load(std::memory_order_relaxed);
@@ -51,14 +55,14 @@ void tensor_ended(const detail::Block& b) noexcept {
       r->ended(slot);
   }
   if (b.saved) return;
-  Registry& all = registry();
+  RecorderRegistry& all = registry();
   if (all.count.load(std::memory_order_relaxed) != t.alive_count) [[unlikely]]
-    all.tell_others(b, t);
+    all.queue_on_other_threads(b, t);
 }
 
 Recorder::Recorder()
     : serial_(registry().serials.fetch_add(1, std::memory_order_relaxed)), thread_(&thread_state) {
-  Registry& r = registry();
+  RecorderRegistry& r = registry();
   const std::lock_guard lock(rare_lock);
   r.all.push_back(this);
   r.count.fetch_add(1, std::memory_order_relaxed);
@@ -80,7 +84,7 @@ bool Recorder::slot_outlives_copies(const Tensor& x) const noexcept {
   return false;
 }
 
-void Recorder::tell_copied(const Tensor& x) noexcept {
+void Recorder::notify_copied(const Tensor& x) noexcept {
   ++x.handle()->copies;
   if (alone()) return;
   for (Recorder* r = thread_->alive; r; r = r->next_alive_)
@@ -94,7 +98,7 @@ void Recorder::retire() noexcept {
     at = &(*at)->next_alive_;
   *at = next_alive_;
   --thread_->alive_count;
-  Registry& r = registry();
+  RecorderRegistry& r = registry();
   const std::lock_guard lock(rare_lock);
   std::erase(r.all, this);
   r.count.fetch_sub(1, std::memory_order_relaxed);
@@ -114,14 +118,14 @@ void Recorder::leave() noexcept {
   };
   unlink_from(&thread_->innermost);
   for (RecordingScope* s = thread_->scopes; s; s = s->around) {
-    if (s->until == this) s->until = outer_;
-    unlink_from(&s->waiting);
+    if (s->base == this) s->base = outer_;
+    unlink_from(&s->suspended);
   }
 }
 
-// The block's own field is taken by the first recorder, and found at once. Where several could look for a
-// tensor, or for a copy that another one has saved, each also knows its id.
-void Recorder::name(const Tensor& x, std::int32_t slot) noexcept {
+// The first recorder takes the fields of the block. It needs no entry in the map unless others could look for
+// the tensor, or for a copy that another one has saved.
+void Recorder::assign_slot(const Tensor& x, std::int32_t slot) noexcept {
   detail::Block* b = x.handle();
   std::uint64_t none = 0;
   const bool first = b->tape.compare_exchange_strong(none, serial_, std::memory_order_relaxed);
@@ -131,46 +135,48 @@ void Recorder::name(const Tensor& x, std::int32_t slot) noexcept {
   map_.insert(b->id, slot);
 }
 
-void Recorder::forget_name(const Tensor& x) noexcept {
+void Recorder::drop_slot(const Tensor& x) noexcept {
   detail::Block* b = x.handle();
   std::uint64_t mine = serial_;
   b->tape.compare_exchange_strong(mine, 0, std::memory_order_relaxed);
   map_.erase(b->id);
 }
 
-void Recorder::unname_all() noexcept {
+// A new serial number makes all blocks with the old one unknown at once.
+void Recorder::drop_all_slots() noexcept {
   const std::lock_guard lock(rare_lock);
-  mail_.clear();
+  ended_queue_.clear();
   map_.clear();
   serial_ = registry().serials.fetch_add(1, std::memory_order_relaxed);
 }
 
-void Recorder::read_mail() {
-  std::vector<Letter> letters;
+void Recorder::drain_ended_queue() {
+  std::vector<EndedTensor> queue;
   {
     const std::lock_guard lock(rare_lock);
-    letters.swap(mail_);
-    has_mail_.store(false, std::memory_order_relaxed);
+    queue.swap(ended_queue_);
+    ended_pending_.store(false, std::memory_order_relaxed);
   }
-  for (const Letter& l : letters) {
-    const std::int32_t slot = l.slot >= 0 ? l.slot : map_.find(l.id);
+  for (const EndedTensor& t : queue) {
+    const std::int32_t slot = t.slot >= 0 ? t.slot : map_.find(t.id);
     if (slot >= 0) ended(slot);
   }
 }
 
-// What was entered inside a scope and is still there when it ends goes on recording, inside what waited.
+// Recorders that entered inside the scope and are still there at its end go on recording, inside of those
+// that were suspended.
 RecordingScope::RecordingScope(Recorder* innermost)
-    : waiting(std::exchange(thread_state.innermost, innermost)),
-      until(innermost),
+    : suspended(std::exchange(thread_state.innermost, innermost)),
+      base(innermost),
       around(std::exchange(thread_state.scopes, this)) {}
 
 RecordingScope::~RecordingScope() {
   ThreadState& t = thread_state;
   t.scopes = around;
   Recorder** end = &t.innermost;
-  while (*end && *end != until)
+  while (*end && *end != base)
     end = &(*end)->outer_;
-  *end = waiting;
+  *end = suspended;
 }
 
 }   // namespace tapedeck

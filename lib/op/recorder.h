@@ -1,4 +1,24 @@
-// Recorder: something on the thread's stack that sees every op, namely a tape or a forward accumulator.
+// Recorder: a tape or a forward accumulator, which sees every op of its thread while it is on the thread's
+// stack.
+//
+// How recorders find a tensor. The first five columns are fields of detail::Block; every recorder has a
+// serial number, and 0 is none. A recorder whose serial is in `tape` finds the tensor by `slot`; every other
+// one looks the id up in its own map, but only where `mapped` is set.
+//
+//   tape     slot    mapped  saved  copies  state
+//   0        unset   false   false  n       untracked; its end is reported to nobody
+//   serial   valid   false   false  n       tracked by one recorder, which was alone when it began to track
+//   serial   valid   true    false  n       tracked by `tape`, and perhaps by others; all of them have its id
+//   0        unset   true    false  n       no longer tracked by its first recorder, perhaps still by others
+//   0        unset   false   true   0       hollow handle, or saved copy of a tensor nobody tracks
+//   serial   valid   true    true   0       saved copy with the slot of its original
+//   0        unset   true    true   0       saved copy that is found by the id alone, since the slot of its
+//                                           original may end before the copy (slot_outlives_copies)
+//
+// `copies` counts the saved copies made of a tensor, so that an accumulator that starts to track it later
+// knows how many ends to expect. A saved copy has the id of its original. Its end does not end the original:
+// it reaches copy_ended, all other ends reach `ended`. The slot that stands for a variable is that of a
+// hollow tensor with `saved` unset.
 #pragma once
 #include <atomic>
 
@@ -17,29 +37,29 @@ class Recorder {
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  /// The door shows one execution. Throws nothing but what leaves the recorder as it was.
+  /// Called after each op. An exception leaves the recorder as it was.
   virtual void record(const Call& call, std::span<Tensor> y) = 0;
   virtual bool tracks(const Tensor& x) const = 0;
-  /// Whether it will track whatever an op takes.
+  /// Whether it starts to track every trainable input of an op.
   virtual bool watches_all() const { return false; }
-  /// A variable is read; value is this read's own.
+  /// Called when a variable is read; value is the tensor that this read returns.
   virtual void read(detail::VariableCell&, Tensor& /*value*/) {}
-  /// A tracked tensor ends: nobody but the recorders can reach it any more.
+  /// The last handle to a tracked tensor is gone, apart from saved copies.
   virtual void ended(std::int32_t slot) noexcept = 0;
-  /// A tape saves a copy of a tensor, which may still be computed with when the tensor has ended; such a copy
-  /// ends.
+  /// A tape saves a copy of a tracked tensor; such a copy ends. Rules may use the copy after the tensor has
+  /// ended.
   virtual void copied(std::int32_t) noexcept {}
   virtual void copy_ended(std::int32_t) noexcept {}
   /// Whether it keeps a tensor's slot until all copies have ended.
   virtual bool counts_copies() const { return false; }
 
-  /// See ops from now on, as the innermost recorder; see them no more.
+  /// Push this recorder on the thread's stack; remove it from there.
   void enter();
   void leave() noexcept;
   bool entered() const { return entered_; }
   Recorder* outer() const { return outer_; }
 
-  /// The number that a tensor has here, or -1.
+  /// The slot of a tensor in this recorder, or -1.
   std::int32_t slot_of(const Tensor& x) const {
     const detail::Block* b = x.handle();
     if (b->tape.load(std::memory_order_relaxed) == serial_) return b->slot;
@@ -49,48 +69,47 @@ class Recorder {
  protected:
   Recorder();
   ~Recorder();
-  /// Be told of ended tensors no more.
+  /// From here on no end of a tensor is reported to this recorder.
   void retire() noexcept;
-  /// Whether no other recorder is alive on the thread: a tensor that nobody tracks yet then needs no room in
-  /// the map.
+  /// Whether the thread has no other recorder: a tensor that nobody tracks yet then needs no entry in the
+  /// map.
   bool alone() const { return thread_->alive_count == 1; }
-  /// Makes room for n tensors to be named without throwing.
-  void reserve_names(std::size_t n) { map_.reserve(n); }
-  /// x must not have a number here yet.
-  void name(const Tensor& x, std::int32_t slot) noexcept;
-  /// Takes the number of x away.
-  void forget_name(const Tensor& x) noexcept;
-  void unname(std::uint64_t id) noexcept { map_.erase(id); }
-  void unname_all() noexcept;
-  /// Whether the first recorder that tracked x keeps its slot for as long as there are copies that this one
-  /// has saved.
+  /// After this, n calls of assign_slot do not throw.
+  void reserve_ids(std::size_t n) { map_.reserve(n); }
+  /// x must not have a slot here yet.
+  void assign_slot(const Tensor& x, std::int32_t slot) noexcept;
+  void drop_slot(const Tensor& x) noexcept;
+  /// Drops the slot of a tensor that has ended.
+  void drop_id(std::uint64_t id) noexcept { map_.erase(id); }
+  void drop_all_slots() noexcept;
+  /// Whether the first recorder that tracked x keeps its slot at least as long as copies that this one saves.
   bool slot_outlives_copies(const Tensor& x) const noexcept;
-  /// Tells all recorders of the thread that x is copied.
-  void tell_copied(const Tensor& x) noexcept;
-  /// Looks after tensors that have ended on other threads.
-  void sweep_mail() {
-    if (has_mail_.load(std::memory_order_relaxed)) [[unlikely]]
-      read_mail();
+  /// Calls copied() of all recorders of the thread that track x.
+  void notify_copied(const Tensor& x) noexcept;
+  /// Calls ended() for tracked tensors that have ended on other threads since the last call.
+  void drain_ended() {
+    if (ended_pending_.load(std::memory_order_relaxed)) [[unlikely]]
+      drain_ended_queue();
   }
 
  private:
-  friend struct Registry;
+  friend struct RecorderRegistry;
   friend struct RecordingScope;
-  friend void tensor_ended(const detail::Block& block) noexcept;
-  struct Letter {
+  struct EndedTensor {
     std::uint64_t id;
-    std::int32_t slot;
+    std::int32_t slot;   // -1: look the id up
   };
-  void read_mail();
+  static void tensor_ended(const detail::Block& block) noexcept;
+  void drain_ended_queue();
 
   Recorder* outer_ = nullptr;
   bool entered_ = false, alive_ = false;
-  std::uint64_t serial_;   // names this recorder in the blocks that it tracks first
-  IdMap map_;              // the other tensors
+  std::uint64_t serial_;
+  IdMap map_;   // slots of tensors that another recorder tracked first, or that others may look for
   Recorder* next_alive_ = nullptr;
   ThreadState* thread_ = nullptr;
-  std::vector<Letter> mail_;   // guarded by rare_lock
-  std::atomic<bool> has_mail_{false};
+  std::vector<EndedTensor> ended_queue_;   // on other threads; guarded by rare_lock
+  std::atomic<bool> ended_pending_{false};
 };
 
 /// For a scope, only `innermost` and the recorders around it see ops.
@@ -99,15 +118,15 @@ struct RecordingScope {
   ~RecordingScope();
   RecordingScope(const RecordingScope&) = delete;
 
-  Recorder* waiting;   // what records again after the scope
-  Recorder* until;     // what it began with
+  Recorder* suspended;   // the stack as it was, which records again after the scope
+  Recorder* base;        // the innermost recorder at the start of the scope
   RecordingScope* around;
 };
 
-/// The door for outputs that are there already: they are only recorded.
-void enter_computed(const Call& c, std::span<Tensor> y);
+/// Shows a call whose outputs exist already to observers, under this name, and to recorders.
+void record_computed(const Call& c, std::span<Tensor> y, std::string_view name);
 
-/// Whether a recorder that sees ops tracks x.
+/// Whether a recorder on the stack tracks x.
 inline bool tracked(const Tensor& x) {
   for (Recorder* r = thread_state.innermost; r; r = r->outer())
     if (r->tracks(x)) return true;

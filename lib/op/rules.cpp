@@ -1,15 +1,25 @@
-// How a `partials` rule runs: fused over vectors, or, where somebody records the derivative itself,
-// cotangents are stacked or numbers are complex, as ops. And what linear and bilinear rules share.
+// In: a call, its cotangents or tangents. Out: those of the other side. A `partials` rule runs fused over
+// vectors; it runs as ops where the derivative itself is recorded, cotangents are stacked or numbers are
+// complex. The jvp of a linear or bilinear op is the op itself.
 #include "op/rules.h"
 
 #include "core/storage.h"
-#include "op/recorded_pass.h"
+#include "op/add_to.h"
+#include "op/primitives.h"
 #include "op/recorder.h"
 #include "op/stacked.h"
-#include "op/terms.h"
 
 namespace tapedeck {
+
+Tensor times(const Tensor& x, double c) { return mul(x, c); }
+
+Tensor sum_of(Gradient&& a, Tensor&& b) { return add(std::move(a).dense(), std::move(b)); }
+
 namespace detail {
+
+Tensor product(const Tensor& dy, const Tensor& p) { return mul(dy, p); }
+Tensor product(const Tensor& dy, double p) { return p == 1 ? dy : p == -1 ? neg(dy) : mul(dy, p); }
+
 namespace {
 
 bool recording(const PartialsRule& rule, const Call& c, const Tensor& dy) {
@@ -20,11 +30,11 @@ bool recording(const PartialsRule& rule, const Call& c, const Tensor& dy) {
   return false;
 }
 
-// Whether the gradient of input i has the rows of dy, each times the partial: an input of the output's shape,
-// whose partial reads nothing but single elements.
+// Whether the gradient of input i is sparse with the rows of dy: the input has the output's shape, and its
+// partial reads nothing but tensors of rank 0.
 bool keeps_rows(const PartialsRule& rule, const Call& c, const IndexedSlices& dy, int i) {
   if (c.x[i].defined() && c.x[i].shape() != dy.dense_shape)
-    return false;   // what is not there is of the output's shape
+    return false;   // an input that was not saved is of the output's shape
   const unsigned read = c.op.rule.partial_reads[i];
   if (read >> kMaxInputs & 1) return false;
   for (int k = 0; k < rule.vjp.inputs; ++k)
@@ -32,7 +42,7 @@ bool keeps_rows(const PartialsRule& rule, const Call& c, const IndexedSlices& dy
   return true;
 }
 
-// Gradients that need no dense dy. Returns what is still wanted.
+// Computes the gradients that need no dense dy. Returns the inputs whose gradients are still wanted.
 std::uint64_t vjp_of_slices(const PartialsRule& rule, const Call& c, const IndexedSlices& dy,
                             std::span<Gradient> dx) {
   const NumberDType dtype(dy.values.dtype());
@@ -52,45 +62,30 @@ int twin_of(Refs x, int i, unsigned inputs) {
   return i;
 }
 
-}   // namespace
-
-void vjp_of_partials(const PartialsRule& rule, const Call& call, Gradient&& cotangent,
-                     std::span<Gradient> dx) {
-  vjp_of_partials(rule, call, std::move(cotangent), dx, nullptr);
+// The vjp as ops, or as the one op of a recorded pass.
+void vjp_by_ops(const PartialsRule& rule, const Call& c, const Tensor& dy, std::span<Gradient> dx,
+                RecordedPass pass) {
+  constexpr std::int64_t large = 1 << 14;   // elements: fewer stay in the caches from one op to the next
+  const NumberDType dtype(dy.dtype());
+  const int n = rule.vjp.inputs;
+  if (pass && dy.size() >= large && dy.shape() == c.y[0].shape() && !is_complex(dy.dtype())) {
+    Tensor terms[kMaxInputs];
+    if (pass(c, dy, terms)) {
+      for (int i = 0; i < n; ++i)
+        if (terms[i].defined()) add_to(dx[static_cast<std::size_t>(i)], unbroadcast(c, terms[i], i));
+      return;
+    }
+  }
+  for (int i = 0; i < n; ++i)
+    if (c.needs(i)) add_to(dx[static_cast<std::size_t>(i)], unbroadcast(c, rule.times[i](c, dy), i));
 }
 
-void vjp_of_partials(const PartialsRule& rule, const Call& call, Gradient&& cotangent, std::span<Gradient> dx,
-                     RecordedPass pass) {
-  constexpr std::int64_t large = 1 << 14;   // elements: less is in the nearest caches from one op to the next
-  std::uint64_t wanted = call.wanted;
-  if (const IndexedSlices* slices = cotangent.slices()) [[unlikely]] {
-    wanted = vjp_of_slices(rule, call, *slices, dx);
-    if (!wanted) return;
-  }
-  const Tensor dy = std::move(cotangent).dense();
+// The vjp in one pass over memory. x are the inputs of c; `inputs` are those that the tape saved, some
+// undefined. A gradient of partial 1 is dy itself. A dy without another owner becomes the first gradient of
+// its shape. What dx has already, or another input that is the same tensor, is added to in the pass.
+void vjp_fused(const PartialsRule& rule, const Call& c, const Tensor& dy, const Tensor* const* x, Refs inputs,
+               std::span<Gradient> dx) {
   const int n = rule.vjp.inputs;
-  const Tensor* y = call.y[0].defined() ? &call.y[0] : &dy;   // what was not kept is of dy's shape
-  const Tensor* x[kMaxInputs];
-  for (int i = 0; i < n; ++i)
-    x[i] = call.x[i].defined() ? &call.x[i] : y;
-  const Call c{.op = call.op, .raw_attrs = call.raw_attrs, .x = {x, n}, .y = {&y, 1}, .wanted = wanted};
-  if (dy.shape() != y->shape() || is_complex(dy.dtype()) || recording(rule, c, dy)) {
-    const NumberDType dtype(dy.dtype());
-    if (pass && dy.size() >= large && dy.shape() == y->shape() && !is_complex(dy.dtype())) {
-      Tensor made[kMaxInputs];
-      if (pass(c, dy, made)) {
-        for (int i = 0; i < n; ++i)
-          if (made[i].defined()) add_to(dx[static_cast<std::size_t>(i)], unbroadcast(c, made[i], i));
-        return;
-      }
-    }
-    for (int i = 0; i < n; ++i)
-      if (c.needs(i)) add_to(dx[static_cast<std::size_t>(i)], unbroadcast(c, rule.times[i](c, dy), i));
-    return;
-  }
-  // A gradient of partial 1 is dy itself. A dy that nobody else holds becomes the first gradient of its
-  // shape. What has come for an input already, or for the same tensor as another input, is added to in the
-  // pass.
   Tensor out[kMaxInputs];
   unsigned adds = 0, work = 0;
   for (int i = 0; i < n; ++i) {
@@ -101,7 +96,7 @@ void vjp_of_partials(const PartialsRule& rule, const Call& call, Gradient&& cota
       add_to(term, dy);
       continue;
     }
-    if (const int twin = same ? twin_of(call.x, i, work) : i; twin < i) {
+    if (const int twin = same ? twin_of(inputs, i, work) : i; twin < i) {
       out[i] = out[twin];
       adds |= 1u << i;
       continue;
@@ -115,30 +110,59 @@ void vjp_of_partials(const PartialsRule& rule, const Call& call, Gradient&& cota
     }
   }
   if (!work) return;
-  kernels::run_vjp(rule.vjp, dy, x, y, out, adds);
+  kernels::run_vjp(rule.vjp, dy, x, &c.y[0], out, adds);
   for (int i = 0; i < n; ++i)
     if (work >> i & 1) add_to(dx[static_cast<std::size_t>(i)], std::move(out[i]));
 }
+
+}   // namespace
+
+void vjp_of_partials(const PartialsRule& rule, const Call& call, Gradient&& cotangent, std::span<Gradient> dx,
+                     RecordedPass pass) {
+  std::uint64_t wanted = call.wanted;
+  if (const IndexedSlices* slices = cotangent.slices()) [[unlikely]] {
+    wanted = vjp_of_slices(rule, call, *slices, dx);
+    if (!wanted) return;
+  }
+  const Tensor dy = std::move(cotangent).dense();
+  const int n = rule.vjp.inputs;
+  const Tensor* y = call.y[0].defined() ? &call.y[0] : &dy;   // what was not saved is of dy's shape
+  const Tensor* x[kMaxInputs];
+  for (int i = 0; i < n; ++i)
+    x[i] = call.x[i].defined() ? &call.x[i] : y;
+  const Call c{.op = call.op, .raw_attrs = call.raw_attrs, .x = {x, n}, .y = {&y, 1}, .wanted = wanted};
+  if (dy.shape() != y->shape() || is_complex(dy.dtype()) || recording(rule, c, dy))
+    vjp_by_ops(rule, c, dy, dx, pass);
+  else
+    vjp_fused(rule, c, dy, x, call.x, dx);
+}
+
+namespace {
+
+Tensor jvp_by_ops(const PartialsRule& rule, const Call& c, Refs dx) {
+  const NumberDType dtype(c.y[0].dtype());
+  const int ndim = c.y[0].ndim();
+  Tensor dy;
+  Shape front;   // of stacked tangents
+  for (int i = 0; i < rule.vjp.inputs; ++i) {
+    if (!dx[i].defined()) continue;
+    front = extra_of(dx[i], c.x[i].ndim());
+    const bool stacked = front.ndim() > 0 && c.x[i].ndim() < ndim;
+    const Tensor term =
+        rule.times[i](c, stacked ? reshape(dx[i], aligned(dx[i], c.x[i].ndim(), ndim)) : dx[i]);
+    dy = dy.defined() ? add(dy, term) : term;
+  }
+  return broadcast_to(dy, behind(front, c.y[0].shape()));
+}
+
+}   // namespace
 
 Tensor jvp_of_partials(const PartialsRule& rule, const Call& c, Refs dx) {
   const int n = rule.vjp.inputs;
   bool as_ops = is_complex(c.y[0].dtype());
   for (int i = 0; i < n; ++i)
     as_ops |= dx[i].defined() && (dx[i].shape() != c.x[i].shape() || recording(rule, c, dx[i]));
-  if (as_ops) {
-    const NumberDType dtype(c.y[0].dtype());
-    Tensor dy;
-    Shape front;   // of stacked tangents
-    for (int i = 0; i < n; ++i) {
-      if (!dx[i].defined()) continue;
-      front = extra_of(dx[i], c.x[i].ndim());
-      const bool stacked = front.ndim() > 0 && c.x[i].ndim() < c.y[0].ndim();
-      const Tensor term =
-          rule.times[i](c, stacked ? reshape(dx[i], aligned(dx[i], c.x[i].ndim(), c.y[0].ndim())) : dx[i]);
-      dy = dy.defined() ? dy + term : term;
-    }
-    return broadcast_to(dy, behind(front, c.y[0].shape()));
-  }
+  if (as_ops) return jvp_by_ops(rule, c, dx);
   const Tensor zero = full({}, 0, c.y[0].dtype());
   const Tensor* refs[kernels::kMaxOperands];
   for (int i = 0; i < n; ++i) {
@@ -176,7 +200,7 @@ Tensor jvp_of_bilinear(const Call& c, Refs dx) {
   };
   if (!dx[1].defined()) return dx[0].defined() ? term(0) : Tensor();
   const Tensor right = term(1);
-  return dx[0].defined() ? term(0) + right : right;
+  return dx[0].defined() ? add(term(0), right) : right;
 }
 
 }   // namespace detail

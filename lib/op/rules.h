@@ -1,20 +1,25 @@
-// The kinds of rules. A partial is one lambda of the inputs, then the output if it takes one more argument:
-//   [](auto x) { return 1 / x; }         of the input: the input is kept
-//   [](auto, auto y) { return y; }       of the output: the output is kept
-//   [](auto, auto) { return 1; }         of neither: nothing is kept
-// What it reads is found by calling it on Probes. On vectors it makes the fused passes, on Tensors the
-// recorded ones.
+// partials(…): the rule of an elementwise op, from one generic lambda for each input: the derivative, as a
+// function of the inputs, then of the output if it takes one more argument:
+//   [](auto x) { return 1 / x; }         reads the input, which tapes then save
+//   [](auto, auto y) { return y; }       reads the output, which tapes then save
+//   [](auto, auto) { return 1; }         reads neither: tapes save nothing
+// Called on Probes the lambda tells what it reads; on vectors it makes the fused vjp and jvp; on Tensors it
+// makes the vjp as ops, which other recorders see.
 #pragma once
 #include "core/thread_state.h"
 #include "kernels/elementwise/vjp.h"
 #include "op/probe.h"
-#include "tapedeck/ops.h"
+#include "tapedeck/op.h"
 
 namespace tapedeck {
-/// What the partials call a product with a number that f32 does not have exactly.
-inline Tensor times(const Tensor& x, double c) { return x * c; }
+/// x · c. Partials call it for a number c that f32 cannot represent, which must not become f32 first.
+Tensor times(const Tensor& x, double c);
 
 namespace detail {
+
+/// dy · p as an op; as no op or a negation where p is 1 or -1.
+Tensor product(const Tensor& dy, const Tensor& p);
+Tensor product(const Tensor& dy, double p);
 
 template <std::size_t, class V> using Same = V;
 
@@ -37,7 +42,7 @@ template <class F, int N, std::size_t... I> struct Partial<F, N, std::index_sequ
     else
       return F{}(x...);
   }
-  /// The partial on vectors; a number becomes a vector.
+  /// The partial on vectors. One that is a plain number becomes a vector.
   template <class V> static V at(const Same<I, V>&... x, const V& y) {
     const auto p = of<V>(x..., y);
     if constexpr (std::is_arithmetic_v<std::remove_const_t<decltype(p)>>)
@@ -45,13 +50,13 @@ template <class F, int N, std::size_t... I> struct Partial<F, N, std::index_sequ
     else
       return p;
   }
-  /// dy times the partial, on tensors. A partial of 1 or -1 costs nothing or a negation.
+  /// dy times the partial, on tensors.
   static Tensor times(const Call& c, const Tensor& dy) {
     const auto p = of<Tensor>(c.x[I]..., c.y[0]);
     if constexpr (std::is_same_v<std::decay_t<decltype(p)>, Tensor>)
-      return dy * p;
+      return product(dy, p);
     else
-      return p == 1 ? dy : p == -1 ? -dy : dy * static_cast<double>(p);
+      return product(dy, static_cast<double>(p));
   }
   /// Whether the partial is the number 1, so that the gradient is dy itself.
   static constexpr bool is_one() {
@@ -71,7 +76,7 @@ template <class F, int N, std::size_t... I> struct Partial<F, N, std::index_sequ
   }
 };
 
-/// All that the rule of a `partials` op needs, so that rules.cpp holds the code once.
+/// What differs between the rules of two ops, so that the code that runs them is in rules.cpp once.
 struct PartialsRule {
   kernels::VjpKernel vjp;
   const kernels::MapKernel* jvp;
@@ -79,7 +84,12 @@ struct PartialsRule {
   Tensor (*times[kMaxInputs])(const Call&, const Tensor& dy);   // recorded
 };
 
-void vjp_of_partials(const PartialsRule& rule, const Call& c, Gradient&& dy, std::span<Gradient> dx);
+/// A vjp that is one op where it is recorded. Puts the gradients of the wanted inputs, of dy's shape, in dx,
+/// which has nothing yet; of inputs that are one tensor the first gets the sum. False: it did nothing.
+using RecordedPass = bool (*)(const Call& c, const Tensor& dy, Tensor* dx);
+/// The pass is taken for large cotangents that are neither stacked nor complex, and may be null.
+void vjp_of_partials(const PartialsRule& rule, const Call& c, Gradient&& dy, std::span<Gradient> dx,
+                     RecordedPass pass = nullptr);
 Tensor jvp_of_partials(const PartialsRule& rule, const Call& c, Refs dx);
 
 template <std::size_t... I, class... F> constexpr auto partials_rule(std::index_sequence<I...>, F...) {
@@ -90,7 +100,7 @@ template <std::size_t... I, class... F> constexpr auto partials_rule(std::index_
                       ((Partial<F, n>::is_one() ? 1u << I : 0u) | ...),
                       {Partial<F, n>::times...}};
 }
-/// The bits of a partial of n inputs as a rule has them, where the output's is kMaxInputs.
+/// What a partial of n inputs reads, as in Rule::partial_reads, where bit kMaxInputs is the output.
 template <unsigned n> constexpr std::uint8_t partial_reads(unsigned read) {
   return static_cast<std::uint8_t>((read & ((1u << n) - 1)) | (read >> n & 1) << kMaxInputs);
 }
@@ -101,6 +111,7 @@ inline constexpr PartialsRule kPartials = partials_rule(std::index_sequence_for<
 
 /// The rule of an elementwise op: one partial for each input.
 template <class... F> constexpr Rule partials(F...) {
+  static_assert(sizeof...(F) <= kernels::kFusedInputs && kernels::kFusedInputs == kMaxInputs);
   constexpr unsigned n = sizeof...(F), read = detail::kPartials<F...>.vjp.read;
   return {
       .kind = RuleKind::partials,
@@ -117,7 +128,7 @@ template <class... F> constexpr Rule partials(F...) {
                 std::span<Tensor> dy) { dy[0] = detail::jvp_of_partials(detail::kPartials<F...>, c, dx); }};
 }
 
-/// Numbers in a rule that is run on tensors are of the rule's dtype.
+/// While it lives, numbers without a tensor beside them are of this dtype: that of the rule that runs as ops.
 class NumberDType {
  public:
   explicit NumberDType(DType t) : saved_(std::exchange(thread_state.number_dtype, t)) {}
@@ -129,7 +140,7 @@ class NumberDType {
 };
 
 /// dx, of the shape of the first output, summed over the axes along which input i was broadcast to it. Axes
-/// count from the end, so what dx has in front of the output's shape stays.
+/// count from the end, so leading axes of stacked cotangents stay.
 Tensor unbroadcast(const Call& c, const Tensor& dx, int i);
 
 }   // namespace tapedeck

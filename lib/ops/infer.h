@@ -37,7 +37,7 @@ void require_complex(const Call& c);
 void require_real(const Call& c);
 /// Whether x is i32 or i64.
 bool holds_indices(const Tensor& x);
-/// Throws DTypeError, with the input's name, unless input i does.
+/// Throws DTypeError, with the input's name, unless input i is i32 or i64.
 void require_indices(const Call& c, int i);
 /// Throws DTypeError unless all inputs are of one dtype.
 void require_one_dtype(const Call& c);

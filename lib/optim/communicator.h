@@ -1,5 +1,4 @@
-// Communicator: how a step is taken by many replicas together. What joins them, threads or machines, is
-// behind this interface.
+// Communicator: how many replicas, on threads or machines, take a step together.
 #pragma once
 #include "core/thread_state.h"
 #include "tape/imperative_grad.h"
@@ -25,9 +24,8 @@ class Communicator {
   /// Waits for the other replicas, and has one step taken for each copy of the variables: one where replicas
   /// share them.
   virtual void step(const StepTogether& own) = 0;
-  /// Before a backward pass of which the gradients of these variables go to the next step as they are: what
-  /// wants to have them as they arrive, if anything does. A pass that throws, and a step with other
-  /// gradients, make no difference but in time.
+  /// Called before a backward pass whose gradients of these variables feed the next step. Returns a callback
+  /// per gradient, or null. Only time is lost where the pass throws or the step gets other gradients.
   virtual Arrival begin_pass(std::span<const Variable>) { return {}; }
   /// The sum of what all replicas give.
   virtual Tensor sum(const Tensor& own) = 0;

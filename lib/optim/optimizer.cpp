@@ -87,6 +87,13 @@ std::vector<GradientAndVariable> transformed(std::span<const Update> updates,
   return pairs;
 }
 
+std::vector<Hyperparameter> hyperparameters_of(const RuleEntry& entry, const void* options) {
+  std::vector<Hyperparameter> all;
+  for (std::size_t i = 0; const HyperparameterSpec& spec : named(entry.rule.hyperparameters))
+    all.push_back({spec.name, entry.get[i++](options)});
+  return all;
+}
+
 }   // namespace
 
 Optimizer::State::State(const UpdateRule& r, std::span<const Hyperparameter> given) : rule(r) {
@@ -125,6 +132,10 @@ Optimizer::Optimizer(std::string_view rule, std::initializer_list<Hyperparameter
     : Optimizer(rule, std::span(hyperparameters)) {}
 Optimizer::Optimizer(const UpdateRule& rule, std::initializer_list<Hyperparameter> hyperparameters)
     : Optimizer(rule, std::span(hyperparameters)) {}
+Optimizer::Optimizer(const std::type_info& type, const void* options)
+    : Optimizer(find_entry(type, options), options) {}
+Optimizer::Optimizer(const RuleEntry& entry, const void* options)
+    : Optimizer(entry.rule, hyperparameters_of(entry, options)) {}
 Optimizer::~Optimizer() = default;
 Optimizer::Optimizer(Optimizer&&) noexcept = default;
 Optimizer& Optimizer::operator=(Optimizer&&) noexcept = default;
@@ -189,8 +200,8 @@ void Optimizer::add_transform(GradientTransform transform) {
 
 std::vector<std::string_view> Optimizer::rules() {
   std::vector<std::string_view> names;
-  for (const UpdateRule& rule : update_rules())
-    names.push_back(rule.name);
+  for (const RuleEntry& entry : rule_entries())
+    names.push_back(entry.rule.name);
   return names;
 }
 

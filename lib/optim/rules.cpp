@@ -1,449 +1,474 @@
-// The library's update rules: what an optimizer keeps, what can be set, and how a step changes the elements
-// of a variable x and of its slots s by their gradient g. Coefficients, c, are computed once a step.
-#include "optim/rules.h"
-
+// The library's update rules. A formula gets batches of a variable x, of its slots and of the gradient g, and
+// h: the hyperparameters by name, behind them constants that the rule's prepare computes once a step.
 #include "core/format.h"
-#include "kernels/elementwise/update.h"
 #include "kernels/simd/sleef.h"
+#include "optim/rule_entry.h"
 
 namespace tapedeck {
 namespace {
 
 using namespace domains;
-using kernels::rows, kernels::rows_or_zeros, kernels::measured;
 
-using H = const Hyperparameters&;
-using InitialSlot = Tensor (*)(const Tensor& value, H h);
+// Arithmetic for the formulas.
 
-constexpr HyperparameterSpec kRate = {"learning_rate", kRequired, finite},
-                             kSmallRate = {"learning_rate", 1e-3, finite};
-constexpr HyperparameterSpec kBeta1 = {"beta1", 0.9, decay}, kBeta2 = {"beta2", 0.999, decay};
-constexpr HyperparameterSpec kAccumulator = {"initial_accumulator_value", 0.1, positive, Change::never};
-constexpr HyperparameterSpec kL1 = {"l1", 0, not_negative}, kL2 = {"l2", 0, not_negative};
-constexpr HyperparameterSpec kLazy = {"lazy", 0, flag}, kWeightDecay = {"weight_decay", 0, not_negative};
-constexpr HyperparameterSpec epsilon(double initial) { return {"epsilon", initial, not_negative}; }
-constexpr HyperparameterSpec option(std::string_view name) { return {name, 0, flag, Change::never}; }
+template <class T, class... Rest> struct BatchAmong : std::type_identity<T> {};
+template <class... Rest> struct BatchAmong<Number, Rest...> : BatchAmong<Rest...> {};
+
+// a·b + c and c - a·b, rounded once.
+template <class A, class B, class C> auto fused_add(const A& a, const B& b, const C& c) {
+  using V = typename BatchAmong<A, B, C>::type;
+  return xsimd::fma(V(a), V(b), V(c));
+}
+template <class A, class B, class C> auto fused_sub(const A& a, const B& b, const C& c) {
+  using V = typename BatchAmong<A, B, C>::type;
+  return xsimd::fnma(V(a), V(b), V(c));
+}
+
+// decay · mean + (1 - decay) · value
+template <class V> V running_mean(const V& mean, const V& value, Number decay) {
+  return fused_add(1 - decay, value - mean, mean);
+}
+
+// p, drawn to 0 by l1 and shrunk by l2.
+template <class V>
+V proximal(const V& p, const std::type_identity_t<V>& l1, const std::type_identity_t<V>& l2) {
+  return sign(p) * maximum(xsimd::abs(p) - l1, V(0)) / l2;
+}
+
+// For rules whose formula takes the hyperparameters as they are.
+constexpr auto as_given = [](auto&, Step&) {};
+
+// All hyperparameters: name, domain, member of the option structs.
+constexpr auto kRate = known("learning_rate", finite, [](auto& o) { return o.learning_rate; });
+constexpr auto kMomentum = known("momentum", finite, [](auto& o) { return o.momentum; });
+constexpr auto kAccumulator = known("initial_accumulator_value", positive, [](auto& o) {
+                                return o.initial_accumulator_value;
+                              }).changes(Change::never);
+constexpr auto kL1 = known("l1", not_negative, [](auto& o) { return o.l1; });
+constexpr auto kL2 = known("l2", not_negative, [](auto& o) { return o.l2; });
+constexpr auto kBeta1 = known("beta1", decay, [](auto& o) { return o.beta1; });
+constexpr auto kBeta2 = known("beta2", decay, [](auto& o) { return o.beta2; });
+constexpr auto kEpsilon = known("epsilon", not_negative, [](auto& o) { return o.epsilon; });
+constexpr auto kWeightDecay = known("weight_decay", not_negative, [](auto& o) { return o.weight_decay; });
+constexpr auto kLazy = known("lazy", flag, [](auto& o) { return o.lazy; });
+constexpr auto kCentered = known("centered", flag, [](auto& o) { return o.centered; }).changes(Change::never);
+constexpr auto kUseNesterov = known("use_nesterov", flag, [](auto& o) { return o.use_nesterov; });
+constexpr auto kNesterov = known("nesterov", flag, [](auto& o) { return o.use_nesterov; });
+constexpr auto kSquaresAccumulator =
+    known("initial_gradient_squared_accumulator_value", positive, [](auto& o) {
+      return o.initial_gradient_squared_accumulator_value;
+    }).changes(Change::never);
+constexpr auto kRho = known("rho", part, [](auto& o) { return o.rho; });
+constexpr auto kAmsgrad = known("amsgrad", flag, [](auto& o) { return o.amsgrad; }).changes(Change::never);
+constexpr auto kDecay = known("decay", part, [](auto& o) { return o.decay; });
+constexpr auto kRhoOfKeras = known("rho", part, [](auto& o) { return o.decay; });
+constexpr auto kPower =
+    known("learning_rate_power", not_positive, [](auto& o) { return o.learning_rate_power; });
+constexpr auto kL2Shrinkage = known("l2_shrinkage", not_negative, [](auto& o) { return o.l2_shrinkage; });
+constexpr auto kBeta = known("beta", not_negative, [](auto& o) { return o.beta; });
 
 // Slots that begin as the i-th hyperparameter, and such as there are where that is not 0.
-template <std::size_t i>
-constexpr InitialSlot kFrom = [](const Tensor& value, H h) { return full_like(value, h[i]); };
-template <std::size_t i> constexpr bool (*kIf)(H h) = [](H h) { return h[i] != 0; };
-
-// What several rules share.
-
-constexpr auto descend = [](auto& x, auto&, const auto& g, const auto* c) { x = xsimd::fnma(c[0], g, x); };
-
-// a = c0·a + c1·g; x -= c2·a + c3·g.
-constexpr auto move_with_momentum = [](auto& x, auto& s, const auto& g, const auto* c) {
-  s[0] = xsimd::fma(c[0], s[0], c[1] * g);
-  x = xsimd::fnma(c[3], g, xsimd::fnma(c[2], s[0], x));
+template <std::size_t i> constexpr auto begins_as = [](const Tensor& value, const Hyperparameters& h) {
+  return full_like(value, h[i]);
 };
+template <std::size_t i> constexpr auto is_set = [](const Hyperparameters& h) { return h[i] != 0; };
 
-constexpr auto divide_by_root_of_sum = [](auto& x, auto& s, const auto& g, const auto* c) {
-  s[0] = xsimd::fma(g, g, s[0]);
-  x = x - c[0] * g / (xsimd::sqrt(s[0]) + c[1]);
+// Names of hyperparameters, in the order in which a rule lists them, then of the constants of a step.
+
+template <class T> struct Rate { T rate; };
+constexpr auto descend = [](auto& x, auto g, auto& h) { x = fused_sub(h.rate, g, x); };
+
+template <class T> struct Momentum { T rate, momentum, nesterov, gain, along_a, along_g; };
+constexpr auto move_with_momentum = [](auto& x, auto& a, auto g, auto& h) {
+  a = fused_add(h.momentum, a, h.gain * g);
+  x = fused_sub(h.along_g, g, fused_sub(h.along_a, a, x));
 };
 
-// m and v, running means of g and g², by what c0 and c1 leave of them.
-constexpr auto take_means = [](auto& s, const auto& g, const auto* c) {
-  s[0] = xsimd::fma(c[0], g - s[0], s[0]);
-  s[1] = xsimd::fma(c[1], g * g - s[1], s[1]);
-};
-constexpr auto move_adam = [](auto& x, auto& s, const auto& g, const auto* c) {
-  take_means(s, g, c);
-  x = x - c[2] * s[0] / (xsimd::sqrt(s[1]) + c[3]);
-};
-constexpr auto move_amsgrad = [](auto& x, auto& s, const auto& g, const auto* c) {
-  take_means(s, g, c);
-  s[2] = maximum(s[2], s[1]);
-  x = x - c[2] * s[0] / (xsimd::sqrt(s[2]) + c[3]);
-};
-constexpr auto move_adamw = [](auto& x, auto& s, const auto& g, const auto* c) {
-  take_means(s, g, c);
-  x = c[5] * x - c[2] * s[0] / xsimd::fma(xsimd::sqrt(s[1]), c[4], c[3]);
+template <class T> struct Adagrad { T rate, initial_accumulator_value, epsilon; };
+constexpr auto divide_by_root_of_sum = [](auto& x, auto& a, auto g, auto& h) {
+  a = fused_add(g, g, a);
+  x = x - h.rate * g / (xsimd::sqrt(a) + h.epsilon);
 };
 
-// c0 moves the means; c1: momentum, c2: rate, c3: epsilon.
-template <bool centered> constexpr auto root_mean_square = [](auto& s, const auto& g, const auto* c) {
-  s[0] = xsimd::fma(c[0], g * g - s[0], s[0]);
-  if constexpr (!centered)
-    return s[0];
-  else {
-    s[2] = xsimd::fma(c[0], g - s[2], s[2]);
-    return xsimd::fnma(s[2], s[2], s[0]);
-  }
+// Adam and its relatives.
+
+constexpr SlotSpec kM = {"m"}, kV = {"v"};
+constexpr std::initializer_list<SlotSpec> kMoments = {kM, kV};
+
+template <class T> struct Adam { T rate, beta1, beta2, epsilon; };
+template <class O> constexpr auto kAdam = fields<Adam, O>(kRate, kBeta1, kBeta2, kEpsilon);
+
+template <class T> struct AmsGrad : Adam<T> { T lazy, amsgrad; };
+template <class T> struct AdamW : Adam<T> { T weight_decay, lazy, keep, over_root_of_v; };
+template <class T> struct Nadam : Adam<T> { T rate_of_g, rate_of_m, over_root_of_v; };
+template <class T> struct Lamb : Adam<T> { T weight_decay, over_m, over_root_of_v, trust; };
+
+// beta1ᵗ and beta2ᵗ in step t. Rules without the second do not keep it.
+double power1(const Step& s) { return s.scalars[0]; }
+double power2(const Step& s) { return s.scalars[1]; }
+constexpr auto next_powers = [](Step& s) noexcept {
+  const auto h = with_names<Adam<double>>(s.h);
+  s.scalars[0] *= h.beta1;
+  s.scalars[1] *= h.beta2;
 };
-template <bool centered> constexpr auto move_rms = [](auto& x, auto& s, const auto& g, const auto* c) {
-  x = x - c[2] * g / (xsimd::sqrt(root_mean_square<centered>(s, g, c)) + c[3]);
+constexpr ScalarSpec kPower1 = {"beta1_power", [](auto&h) { return with_names<Adam<double>>(h).beta1; }},
+                     kPower2 = {"beta2_power", [](auto&h) { return with_names<Adam<double>>(h).beta2; }};
+constexpr KeptScalars kPowers = {{kPower1, kPower2}, next_powers};
+
+// m / (1 - beta1ᵗ), by the learning rate.
+constexpr auto correct_rate = [](auto& h, Step& s) { h.rate /= 1 - power1(s); };
+
+constexpr auto adam = [](auto& x, auto& m, auto& v, auto g, auto& h) {
+  m = running_mean(m, g, h.beta1);
+  v = running_mean(v, g * g, h.beta2);
+  x = x - h.rate * m / (xsimd::sqrt(v) + h.epsilon);
 };
-template <bool centered>
-constexpr auto move_rms_with_momentum = [](auto& x, auto& s, const auto& g, const auto* c) {
-  s[1] = xsimd::fma(c[1], s[1], c[2] * g / xsimd::sqrt(root_mean_square<centered>(s, g, c) + c[3]));
-  x = x - s[1];
+constexpr auto amsgrad = [](auto& x, auto& m, auto& v, auto& vhat, auto g, auto& h) {
+  m = running_mean(m, g, h.beta1);
+  v = running_mean(v, g * g, h.beta2);
+  vhat = maximum(vhat, v);
+  x = x - h.rate * m / (xsimd::sqrt(vhat) + h.epsilon);
+};
+constexpr auto adamw = [](auto& x, auto& m, auto& v, auto g, auto& h) {
+  m = running_mean(m, g, h.beta1);
+  v = running_mean(v, g * g, h.beta2);
+  x = h.keep * x - h.rate * m / fused_add(xsimd::sqrt(v), h.over_root_of_v, h.epsilon);
 };
 
-// Lamb's: c2 and c3 correct m and √v, c4 is epsilon, c5 the decay of weights.
-constexpr auto direction = [](const auto& x, const auto& s, const auto* c) {
-  return xsimd::fma(c[5], x, c[2] * s[0] / xsimd::fma(xsimd::sqrt(s[1]), c[3], c[4]));
-};
-constexpr auto move_along_direction = [](auto& x, auto& s, const auto&, const auto* c) {
-  x = xsimd::fnma(c[6], direction(x, s, c), x);
-};
-
-// What is left of p when l1 has drawn it to 0, over what l2 makes of 1.
-template <class B> B shrunk(const B& p, const B& l1, const B& l2) {
-  return sign(p) * maximum(xsimd::abs(p) - l1, B(0)) / l2;
+double nadam_momentum(double beta1, std::int64_t t) {
+  return beta1 * (1 - 0.5 * std::pow(0.96, 0.004 * static_cast<double>(t)));
 }
 
-// c0: rate, c1: l1, c2: 2·l2 with beta's part, c3: 1 / rate, c4: 2·shrinkage. power(a) is
-// a^-learning_rate_power.
+constexpr auto lamb_direction = [](auto& x, auto& m, auto& v, auto& h) {
+  return fused_add(h.weight_decay, x, h.over_m * m / fused_add(xsimd::sqrt(v), h.over_root_of_v, h.epsilon));
+};
+constexpr auto lamb = [](auto& x, auto& m, auto& v, auto, auto& h) {
+  x = fused_sub(h.trust, lamb_direction(x, m, v, h), x);
+};
+
+// RMSProp.
+
+template <class T> struct RmsProp { T rate, rho, momentum, epsilon, centered; };
+
+constexpr auto rms = [](auto& x, auto& s, auto g, auto& h) {
+  s = running_mean(s, g * g, h.rho);
+  x = x - h.rate * g / (xsimd::sqrt(s) + h.epsilon);
+};
+constexpr auto centered_rms = [](auto& x, auto& s, auto& mg, auto g, auto& h) {
+  s = running_mean(s, g * g, h.rho);
+  mg = running_mean(mg, g, h.rho);
+  x = x - h.rate * g / (xsimd::sqrt(fused_sub(mg, mg, s)) + h.epsilon);
+};
+constexpr auto rms_with_momentum = [](auto& x, auto& s, auto& a, auto g, auto& h) {
+  s = running_mean(s, g * g, h.rho);
+  a = fused_add(h.momentum, a, h.rate * g / xsimd::sqrt(s + h.epsilon));
+  x = x - a;
+};
+constexpr auto centered_rms_with_momentum = [](auto& x, auto& s, auto& a, auto& mg, auto g, auto& h) {
+  s = running_mean(s, g * g, h.rho);
+  mg = running_mean(mg, g, h.rho);
+  a = fused_add(h.momentum, a, h.rate * g / xsimd::sqrt(fused_sub(mg, mg, s) + h.epsilon));
+  x = x - a;
+};
+
+// Ftrl; power(n) is n^-learning_rate_power.
+
+template <class T> struct Ftrl {
+  T rate, learning_rate_power, initial_accumulator_value, l1, l2, l2_shrinkage, beta, over_rate, strength;
+};
 template <class Power> constexpr auto follow_leader(Power) {
-  return [](auto& x, auto& s, const auto& g, const auto* c) {
-    const Power power;
-    const auto sum = xsimd::fma(g, g, s[0]), root = power(sum, c);
-    s[1] = s[1] + xsimd::fma(c[4], x, g) - (root - power(s[0], c)) * c[3] * x;
-    s[0] = sum;
-    x = where(xsimd::abs(s[1]) > c[1], (sign(s[1]) * c[1] - s[1]) / xsimd::fma(root, c[3], c[2]), 0 * c[1]);
+  return [](auto& x, auto& accum, auto& linear, auto g, auto& h) {
+    const auto sum = fused_add(g, g, accum), q = Power()(sum, h);
+    linear = linear + fused_add(2 * h.l2_shrinkage, x, g) - (q - Power()(accum, h)) * h.over_rate * x;
+    accum = sum;
+    x = where(xsimd::abs(linear) > h.l1,
+              (sign(linear) * h.l1 - linear) / fused_add(q, h.over_rate, h.strength), Number{0});
   };
 }
-constexpr auto by_root = follow_leader([](const auto& a, const auto*) { return xsimd::sqrt(a); });
-constexpr auto by_power = follow_leader([](const auto& a, const auto* c) { return pow(a, c[5]); });
+constexpr auto ftrl_by_root = follow_leader([](const auto& n, auto&) { return xsimd::sqrt(n); });
+constexpr auto ftrl_by_power =
+    follow_leader([]<class V>(const V& n, auto& h) { return pow(n, V(-h.learning_rate_power)); });
 
-constexpr ScalarSpec kPower1 = {"beta1_power", [](H h) { return h[1]; }},
-                     kPower2 = {"beta2_power", [](H h) { return h[2]; }};
-constexpr auto finish_powers = [](Step& s) noexcept { s.scalars[0] *= s.h[1], s.scalars[1] *= s.h[2]; };
+template <class T> struct AdagradDA { T rate, initial_gradient_squared_accumulator_value, l1, l2; };
+template <class T> struct Adadelta { T rate, rho, epsilon; };
+template <class T> struct ProximalDescent { T rate, l1, l2; };
+template <class T> struct ProximalAdagrad { T rate, initial_accumulator_value, l1, l2; };
+template <class T> struct Lion { T rate, beta1, beta2, weight_decay; };
 
-constexpr UpdateRule table[] = {
-    {.name = "gradient_descent",
-     .doc = "x -= learning_rate · g.",
-     .hyperparameters = {kRate},
-     .prepare = [](Step& s) { s.c = {s.h[0]}; },
-     .rows = rows<0>(descend)},
+void add_descents(RuleTable& t) {
+  t.add("gradient_descent", {}, fields<Rate, GradientDescentOptions>(kRate), {}, "x -= learning_rate · g.",
+        as_given, rows<Rate>(descend));
 
-    {.name = "momentum",
-     .doc = "a = momentum · a + g; x -= learning_rate · a, or with use_nesterov x -= learning_rate · (g + "
-            "momentum · a). Sparse gradients "
-            "touch no rows but theirs. Sutskever et al. 2013, equations 1 to 4, in the gradient's scale.",
-     .slots = {{"momentum"}},
-     .hyperparameters = {kRate, {"momentum", kRequired, finite}, {"use_nesterov", 0, flag}},
-     .prepare =
-         [](Step& s) {
-           if (s.h[2] != 0)
-             s.c = {s.h[1], 1, s.h[0] * s.h[1], s.h[0]};
-           else
-             s.c = {s.h[1], 1, s.h[0], 0};
-         },
-     .rows = rows<1>(move_with_momentum)},
+  t.add(
+      "momentum", {{"momentum"}},
+      fields<Momentum, MomentumOptions>(kRate, kMomentum, kUseNesterov).of(Form::v1), {},
+      "a = momentum · a + g; x -= learning_rate · a, or with use_nesterov x -= learning_rate · (g + momentum "
+      "· a). Sutskever et al. 2013, equations 1 to 4, in the gradient's scale.",
+      [](auto& h, Step&) {
+        h.gain = 1;
+        h.along_a = h.nesterov != 0 ? h.rate * h.momentum : h.rate;
+        h.along_g = h.nesterov != 0 ? h.rate : 0;
+      },
+      rows<Momentum, 0>(move_with_momentum));
 
-    {.name = "keras_sgd",
-     .doc = "a = momentum · a - learning_rate · g; x += a, or with nesterov x += momentum · a - "
-            "learning_rate · g. Without momentum x -= learning_rate · g, "
-            "and there is no slot. Sparse gradients touch no rows but theirs. Sutskever et al. 2013, "
-            "equations 1 to 4.",
-     .slots = {{"momentum", nullptr, kIf<1>}},
-     .hyperparameters = {{"learning_rate", 0.01, finite},
-                         {"momentum", 0, part, Change::never},
-                         {"nesterov", 0, flag}},
-     .prepare =
-         [](Step& s) {
-           if (s.h[1] == 0)
-             s.c = {s.h[0]}, s.rows = rows<0>(descend);
-           else if (s.h[2] != 0)
-             s.c = {s.h[1], -s.h[0], -s.h[1], s.h[0]};
-           else
-             s.c = {s.h[1], -s.h[0], -1, 0};
-         },
-     .rows = rows<1>(move_with_momentum)},
+  t.add(
+      "keras_sgd", {{"momentum", nullptr, is_set<1>}},
+      fields<Momentum, MomentumOptions>(kRate, kMomentum.in(part).changes(Change::never), kNesterov)
+          .of(Form::keras),
+      {},
+      "a = momentum · a - learning_rate · g; x += a, or with nesterov x += momentum · a - learning_rate · g. "
+      "Without momentum x -= learning_rate · g, and there is no slot. Sutskever et al. 2013, equations 1 to "
+      "4.",
+      [](auto& h, Step& s) {
+        h.gain = -h.rate;
+        h.along_a = h.nesterov != 0 ? -h.momentum : -1;
+        h.along_g = h.nesterov != 0 ? h.rate : 0;
+        if (h.momentum == 0) s.rows = rows<Momentum>(descend);
+      },
+      rows<Momentum, 0>(move_with_momentum));
+}
 
-    {.name = "adagrad",
-     .doc = "a += g²; x -= learning_rate · g / √a. Sparse gradients touch no rows but theirs. Duchi et al. "
-            "2011, figure 1 with diagonal matrices.",
-     .slots = {{"accumulator", kFrom<1>}},
-     .hyperparameters = {kRate, kAccumulator},
-     .prepare =
-         [](Step& s) {
-           s.c = {s.h[0], 0};
-         },
-     .rows = rows<1>(divide_by_root_of_sum)},
+void add_adagrads(RuleTable& t) {
+  t.add("adagrad", {{"accumulator", begins_as<1>}},
+        fields<Adagrad, AdagradOptions>(kRate, kAccumulator).of(Form::v1), {},
+        "a += g²; x -= learning_rate · g / √a. Duchi et al. 2011, figure 1 with diagonal matrices.", as_given,
+        rows<Adagrad, 0>(divide_by_root_of_sum));
 
-    {.name = "keras_adagrad",
-     .doc = "a += g²; x -= learning_rate · g / (√a + epsilon). Sparse gradients touch no rows but theirs. "
-            "Duchi et al. 2011.",
-     .slots = {{"accumulator", kFrom<1>}},
-     .hyperparameters = {kSmallRate,
-                         {"initial_accumulator_value", 0.1, not_negative, Change::never},
-                         epsilon(1e-7)},
-     .prepare =
-         [](Step& s) {
-           s.c = {s.h[0], s.h[2]};
-         },
-     .rows = rows<1>(divide_by_root_of_sum)},
+  t.add("keras_adagrad", {{"accumulator", begins_as<1>}},
+        fields<Adagrad, AdagradOptions>(kRate, kAccumulator.in(not_negative), kEpsilon).of(Form::keras), {},
+        "a += g²; x -= learning_rate · g / (√a + epsilon). Duchi et al. 2011.", as_given,
+        rows<Adagrad, 0>(divide_by_root_of_sum));
 
-    {.name = "adagrad_da",
-     .doc = "G += g; A += g²; x = -learning_rate · sign(G) · max(|G| - l1·t, 0) / (l2·t·learning_rate + √A) "
-            "in step t, from 1 on. Sparse gradients touch "
-            "no rows but theirs. Duchi et al. 2011, dual averaging with diagonal matrices.",
-     .slots = {{"gradient_accumulator"}, {"gradient_squared_accumulator", kFrom<1>}},
-     .hyperparameters =
-         {kRate, {"initial_gradient_squared_accumulator_value", 0.1, positive, Change::never}, kL1, kL2},
-     .prepare =
-         [](Step& s) {
-           const double t = static_cast<double>(s.count);
-           s.c = {s.h[0], s.h[2] * t, s.h[3] * t * s.h[0]};
-         },
-     .rows = rows<3>([](auto& x, auto& s, const auto& g, const auto* c) {
-       s[0] = s[0] + g;
-       s[1] = xsimd::fma(g, g, s[1]);
-       x = -c[0] * shrunk(s[0], c[1], c[2] + xsimd::sqrt(s[1]));
-     })},
+  t.add(
+      "adagrad_da", {{"gradient_accumulator"}, {"gradient_squared_accumulator", begins_as<1>}},
+      fields<AdagradDA, AdagradDAOptions>(kRate, kSquaresAccumulator, kL1, kL2), {},
+      "G += g; A += g²; x = -learning_rate · sign(G) · max(|G| - l1·t, 0) / (l2·t·learning_rate + √A) in "
+      "step t, from 1 on. Duchi et al. 2011, dual averaging with diagonal matrices.",
+      [](auto& h, Step& s) {
+        const double t = static_cast<double>(s.count);
+        h.l1 = h.l1 * t;
+        h.l2 = h.l2 * t * h.rate;
+      },
+      rows<AdagradDA, 0, 1>([](auto& x, auto& sum, auto& squares, auto g, auto& h) {
+        sum = sum + g;
+        squares = fused_add(g, g, squares);
+        x = -h.rate * proximal(sum, h.l1, h.l2 + xsimd::sqrt(squares));
+      }));
 
-    {.name = "adadelta",
-     .doc = "a and u are running means of g² and d²; d = √(u + epsilon) / √(a + epsilon) · g, with u as it "
-            "was; x -= learning_rate · d. Sparse gradients "
-            "touch no rows but theirs. Zeiler 2012, algorithm 1.",
-     .slots = {{"accum"}, {"accum_update"}},
-     .hyperparameters = {kSmallRate, {"rho", 0.95, part}, epsilon(1e-8)},
-     .prepare =
-         [](Step& s) {
-           s.c = {s.h[0], 1 - s.h[1], s.h[2]};
-         },
-     .rows = rows<3>([](auto& x, auto& s, const auto& g, const auto* c) {
-       s[0] = xsimd::fma(c[1], g * g - s[0], s[0]);
-       const auto d = xsimd::sqrt((s[1] + c[2]) / (s[0] + c[2])) * g;
-       s[1] = xsimd::fma(c[1], d * d - s[1], s[1]);
-       x = xsimd::fnma(c[0], d, x);
-     })},
+  t.add("adadelta", {{"accum"}, {"accum_update"}}, fields<Adadelta, AdadeltaOptions>(kRate, kRho, kEpsilon),
+        {},
+        "a and u are running means of g² and d²; d = √(u + epsilon) / √(a + epsilon) · g, with u as it was; "
+        "x -= learning_rate · d. Zeiler 2012, algorithm 1.",
+        as_given, rows<Adadelta, 0, 1>([](auto& x, auto& a, auto& u, auto g, auto& h) {
+          a = running_mean(a, g * g, h.rho);
+          const auto d = xsimd::sqrt((u + h.epsilon) / (a + h.epsilon)) * g;
+          u = running_mean(u, d * d, h.rho);
+          x = fused_sub(h.rate, d, x);
+        }));
+}
 
-    {.name = "adam",
-     .doc = "m and v are running means of g and g²; x -= learning_rate·√(1-beta2ᵗ)/(1-beta1ᵗ) · m / (√v + "
-            "epsilon), with g zero in "
-            "rows that sparse gradients leave out, or, if lazy, without these rows. Kingma and Ba 2015, the "
-            "form before section 2.1. With amsgrad the "
-            "largest v so far, vhat, in the place of v: Reddi et al. 2018.",
-     .slots = {{"m"}, {"v"}, {"vhat", nullptr, kIf<5>}},
-     .hyperparameters = {kSmallRate, kBeta1, kBeta2, epsilon(1e-8), kLazy, option("amsgrad")},
-     .scalars = {kPower1, kPower2},
-     .prepare =
-         [](Step& s) {
-           s.c = {1 - s.h[1], 1 - s.h[2], s.h[0] * std::sqrt(1 - s.scalars[1]) / (1 - s.scalars[0]), s.h[3]};
-           if (s.h[5] != 0) s.rows = s.others = rows_or_zeros<7>(move_amsgrad);
-           if (s.h[4] != 0) s.others = {};
-         },
-     .rows = rows_or_zeros<3>(move_adam),
-     .others = rows_or_zeros<3>(move_adam),
-     .finish = finish_powers},
+void add_adams(RuleTable& t) {
+  t.add("adam", {{"m"}, {"v"}, {"vhat", nullptr, is_set<5>}},
+        fields<AmsGrad, AdamOptions>(kRate, kBeta1, kBeta2, kEpsilon, kLazy, kAmsgrad), kPowers,
+        "m and v are running means of g and g²; x -= learning_rate·√(1-beta2ᵗ)/(1-beta1ᵗ) · m / (√v + "
+        "epsilon), with g zero in rows that sparse gradients leave out, or, if lazy, without these rows. "
+        "Kingma and Ba 2015, the form before section 2.1. With amsgrad the largest v so far, vhat, in the "
+        "place of v: Reddi et al. 2018.",
+        [](auto& h, Step& s) {
+          h.rate = h.rate * std::sqrt(1 - power2(s)) / (1 - power1(s));
+          if (h.amsgrad != 0) s.rows = s.others = rows_or_zeros<AmsGrad, 0, 1, 2>(amsgrad);
+          if (h.lazy != 0) s.others = {};
+        },
+        rows_or_zeros<AmsGrad, 0, 1>(adam), {.others = rows_or_zeros<AmsGrad, 0, 1>(adam)});
 
-    {.name = "adamw",
-     .doc = "x -= learning_rate · weight_decay · x; m and v as in adam; x -= learning_rate · m/(1-beta1ᵗ) / "
-            "(√(v/(1-beta2ᵗ)) + epsilon). Sparse gradients as in "
-            "adam. Loshchilov and Hutter 2019, algorithm 2.",
-     .slots = {{"m"}, {"v"}},
-     .hyperparameters =
-         {kSmallRate, kBeta1, kBeta2, epsilon(1e-8), {"weight_decay", 1e-2, not_negative}, kLazy},
-     .scalars = {kPower1, kPower2},
-     .prepare =
-         [](Step& s) {
-           s.c = {1 - s.h[1],
-                  1 - s.h[2],
-                  s.h[0] / (1 - s.scalars[0]),
-                  s.h[3],
-                  1 / std::sqrt(1 - s.scalars[1]),
-                  1 - s.h[0] * s.h[4]};
-           if (s.h[5] != 0) s.others = {};
-         },
-     .rows = rows_or_zeros<3>(move_adamw),
-     .others = rows_or_zeros<3>(move_adamw),
-     .finish = finish_powers},
+  t.add("adamw", kMoments, fields<AdamW, AdamWOptions>(kRate, kBeta1, kBeta2, kEpsilon, kWeightDecay, kLazy),
+        kPowers,
+        "x -= learning_rate · weight_decay · x; m and v as in adam; x -= learning_rate · m/(1-beta1ᵗ) / "
+        "(√(v/(1-beta2ᵗ)) + epsilon). Sparse gradients as in adam. Loshchilov and Hutter 2019, algorithm 2.",
+        [](auto& h, Step& s) {
+          h.keep = 1 - h.rate * h.weight_decay;
+          correct_rate(h, s);
+          h.over_root_of_v = 1 / std::sqrt(1 - power2(s));
+          if (h.lazy != 0) s.others = {};
+        },
+        rows_or_zeros<AdamW, 0, 1>(adamw), {.others = rows_or_zeros<AdamW, 0, 1>(adamw)});
+}
 
-    {.name = "adamax",
-     .doc = "m is a running mean of g; v = max(beta2 · v, |g|); x -= learning_rate/(1-beta1ᵗ) · m / (v + "
-            "epsilon). Sparse gradients touch no rows but "
-            "theirs. Kingma and Ba 2015, algorithm 2.",
-     .slots = {{"m"}, {"v"}},
-     .hyperparameters = {kSmallRate, kBeta1, kBeta2, epsilon(1e-7)},
-     .scalars = {kPower1},
-     .prepare =
-         [](Step& s) {
-           s.c = {1 - s.h[1], s.h[2], s.h[0] / (1 - s.scalars[0]), s.h[3]};
-         },
-     .rows = rows<3>([](auto& x, auto& s, const auto& g, const auto* c) {
-       s[0] = xsimd::fma(c[0], g - s[0], s[0]);
-       s[1] = maximum(c[1] * s[1], xsimd::abs(g));
-       x = x - c[2] * s[0] / (s[1] + c[3]);
-     }),
-     .finish = [](Step& s) noexcept { s.scalars[0] *= s.h[1]; }},
+void add_variants_of_adam(RuleTable& t) {
+  t.add("adamax", kMoments, kAdam<AdamaxOptions>, {{kPower1}, next_powers},
+        "m as in adam; v = max(beta2 · v, |g|); x -= learning_rate/(1-beta1ᵗ) · m / (v + epsilon). Kingma "
+        "and Ba 2015, algorithm 2.",
+        correct_rate, rows<Adam, 0, 1>([](auto& x, auto& m, auto& v, auto g, auto& h) {
+          m = running_mean(m, g, h.beta1);
+          v = maximum(h.beta2 * v, xsimd::abs(g));
+          x = x - h.rate * m / (v + h.epsilon);
+        }));
 
-    {.name = "nadam",
-     .doc = "mu(t) = beta1 · (1 - 0.96^(0.004·t)/2), p(t) = mu(1)·…·mu(t); m and v are running means of g "
-            "and g²; x -= learning_rate · ((1 - mu(t)) · g/(1 - p(t)) + "
-            "mu(t+1) · m/(1 - p(t+1))) / (√(v/(1-beta2ᵗ)) + epsilon). Sparse gradients: m and v decay in all "
-            "rows, x moves in theirs. Dozat 2016.",
-     .slots = {{"m"}, {"v"}},
-     .hyperparameters = {{"learning_rate", 1e-3, finite, Change::by_hand}, kBeta1, kBeta2, epsilon(1e-7)},
-     .scalars = {{"momentum_cache", [](H) { return 1.0; }}, kPower2},
-     .prepare =
-         [](Step& s) {
-           const auto mu = [&](std::int64_t t) {
-             return s.h[1] * (1 - 0.5 * std::pow(0.96, 0.004 * static_cast<double>(t)));
-           };
-           const double mu1 = mu(s.count), mu2 = mu(s.count + 1), p1 = s.scalars[0] * mu1, p2 = p1 * mu2;
-           s.c = {1 - s.h[1],
-                  1 - s.h[2],
-                  s.h[0] * (1 - mu1) / (1 - p1),
-                  s.h[0] * mu2 / (1 - p2),
-                  1 / std::sqrt(1 - s.scalars[1]),
-                  s.h[3]};
-         },
-     .rows = rows<3>([](auto& x, auto& s, const auto& g, const auto* c) {
-       take_means(s, g, c);
-       x = x - xsimd::fma(c[3], s[0], c[2] * g) / xsimd::fma(xsimd::sqrt(s[1]), c[4], c[5]);
-     }),
-     .others = rows_or_zeros<3>([](auto&, auto& s, const auto& g, const auto* c) { take_means(s, g, c); }),
-     .finish =
+  t.add("nadam", kMoments,
+        fields<Nadam, NadamOptions>(kRate.changes(Change::by_hand), kBeta1, kBeta2, kEpsilon),
+        {{{"momentum_cache", [](auto&) { return 1.0; }}, kPower2},
          [](Step& s) noexcept {
-           s.scalars[0] *= s.h[1] * (1 - 0.5 * std::pow(0.96, 0.004 * static_cast<double>(s.count)));
-           s.scalars[1] *= s.h[2];
+           const auto h = with_names<Adam<double>>(s.h);
+           s.scalars[0] *= nadam_momentum(h.beta1, s.count);
+           s.scalars[1] *= h.beta2;
          }},
+        "mu(t) = beta1 · (1 - 0.96^(0.004·t)/2), p(t) = mu(1)·…·mu(t); m and v are running means of g and "
+        "g²; x -= learning_rate · ((1 - mu(t)) · g/(1 - p(t)) + mu(t+1) · m/(1 - p(t+1))) / (√(v/(1-beta2ᵗ)) "
+        "+ epsilon). Sparse gradients: m and v decay in all rows, x moves in theirs. Dozat 2016.",
+        [](auto& h, Step& s) {
+          const double mu1 = nadam_momentum(h.beta1, s.count), mu2 = nadam_momentum(h.beta1, s.count + 1),
+                       p1 = s.scalars[0] * mu1, p2 = p1 * mu2;
+          h.rate_of_g = h.rate * (1 - mu1) / (1 - p1);
+          h.rate_of_m = h.rate * mu2 / (1 - p2);
+          h.over_root_of_v = 1 / std::sqrt(1 - power2(s));
+        },
+        rows<Nadam, 0, 1>([](auto& x, auto& m, auto& v, auto g, auto& h) {
+          m = running_mean(m, g, h.beta1);
+          v = running_mean(v, g * g, h.beta2);
+          x = x - fused_add(h.rate_of_m, m, h.rate_of_g * g) /
+                      fused_add(xsimd::sqrt(v), h.over_root_of_v, h.epsilon);
+        }),
+        {.others = rows_or_zeros<Nadam, 0, 1>([](auto&, auto& m, auto& v, auto g, auto& h) {
+           m = running_mean(m, g, h.beta1);
+           v = running_mean(v, g * g, h.beta2);
+         })});
+}
 
-    {.name = "rmsprop",
-     .doc = "s is a running mean of g², from 1 on; a = momentum · a + learning_rate · g / √(s + epsilon); x "
-            "-= a. If centered, the square of mg, a running mean "
-            "of g, is taken from s. Sparse gradients touch no rows but theirs. Tieleman and Hinton 2012, "
-            "lecture 6.5; Graves 2013, equations 38 to 45.",
-     .slots = {{"rms", [](const Tensor& value, H) { return full_like(value, 1); }},
-               {"momentum"},
-               {"mg", nullptr, kIf<4>}},
-     .hyperparameters =
-         {kRate, {"decay", 0.9, part}, {"momentum", 0, finite}, epsilon(1e-10), option("centered")},
-     .prepare =
-         [](Step& s) {
-           s.c = {1 - s.h[1], s.h[2], s.h[0], s.h[3]};
-           if (s.h[4] != 0) s.rows = rows<7>(move_rms_with_momentum<true>);
-         },
-     .rows = rows<3>(move_rms_with_momentum<false>)},
+void add_rmsprops(RuleTable& t) {
+  t.add(
+      "rmsprop",
+      {{"rms", [](const Tensor& value, auto&) { return full_like(value, 1); }},
+       {"momentum"},
+       {"mg", nullptr, is_set<4>}},
+      fields<RmsProp, RMSPropOptions>(kRate, kDecay, kMomentum, kEpsilon, kCentered).of(Form::v1), {},
+      "s is a running mean of g², from 1 on; a = momentum · a + learning_rate · g / √(s + epsilon); x -= a. "
+      "If centered, the square of mg, a running mean of g, is taken from s. Tieleman and Hinton 2012, "
+      "lecture 6.5; Graves 2013, equations 38 to 45.",
+      [](auto& h, Step& s) {
+        if (h.centered != 0) s.rows = rows<RmsProp, 0, 1, 2>(centered_rms_with_momentum);
+      },
+      rows<RmsProp, 0, 1>(rms_with_momentum));
 
-    {.name = "keras_rmsprop",
-     .doc = "s is a running mean of g², from 0 on; x -= learning_rate · g / (√s + epsilon), or with momentum "
-            "as in rmsprop. If centered, the square of mg, a "
-            "running mean of g, is taken from s. Sparse gradients touch no rows but theirs. Tieleman and "
-            "Hinton 2012, lecture 6.5.",
-     .slots = {{"rms"}, {"momentum", nullptr, kIf<2>}, {"mg", nullptr, kIf<4>}},
-     .hyperparameters = {kSmallRate,
-                         {"rho", 0.9, part},
-                         {"momentum", 0, part, Change::never},
-                         epsilon(1e-7),
-                         option("centered")},
-     .prepare =
-         [](Step& s) {
-           s.c = {1 - s.h[1], s.h[2], s.h[0], s.h[3]};
-           if (s.h[2] != 0)
-             s.rows =
-                 s.h[4] != 0 ? rows<7>(move_rms_with_momentum<true>) : rows<3>(move_rms_with_momentum<false>);
-           else if (s.h[4] != 0)
-             s.rows = rows<5>(move_rms<true>);
-         },
-     .rows = rows<1>(move_rms<false>)},
+  t.add(
+      "keras_rmsprop", {{"rms"}, {"momentum", nullptr, is_set<2>}, {"mg", nullptr, is_set<4>}},
+      fields<RmsProp, RMSPropOptions>(kRate, kRhoOfKeras, kMomentum.in(part).changes(Change::never), kEpsilon,
+                                      kCentered)
+          .of(Form::keras),
+      {},
+      "s is a running mean of g², from 0 on; x -= learning_rate · g / (√s + epsilon), or with momentum as in "
+      "rmsprop. If centered, the square of mg, a running mean of g, is taken from s. Tieleman and Hinton "
+      "2012, lecture 6.5.",
+      [](auto& h, Step& s) {
+        if (h.momentum != 0 && h.centered != 0)
+          s.rows = rows<RmsProp, 0, 1, 2>(centered_rms_with_momentum);
+        else if (h.momentum != 0)
+          s.rows = rows<RmsProp, 0, 1>(rms_with_momentum);
+        else if (h.centered != 0)
+          s.rows = rows<RmsProp, 0, 2>(centered_rms);
+      },
+      rows<RmsProp, 0>(rms));
+}
 
-    {.name = "ftrl",
-     .doc = "n = accum + g², q = n^-learning_rate_power; linear += g + 2·l2_shrinkage·x - (q - "
-            "accum^-learning_rate_power)/learning_rate · x; accum = n; x is "
-            "(sign(linear)·l1 - linear) / (q/learning_rate + 2·l2 + beta/learning_rate) where |linear| > l1, "
-            "else 0. Sparse gradients touch no rows but theirs. "
-            "McMahan et al. 2013, algorithm 1.",
-     .slots = {{"accum", kFrom<2>}, {"linear"}},
-     .hyperparameters = {{"learning_rate", kRequired, positive},
-                         {"learning_rate_power", -0.5, not_positive},
-                         {"initial_accumulator_value", 0.1, not_negative, Change::never},
-                         kL1,
-                         kL2,
-                         {"l2_shrinkage", 0, not_negative},
-                         {"beta", 0, not_negative}},
-     .prepare =
-         [](Step& s) {
-           s.c = {s.h[0], s.h[3], 2 * s.h[4] + s.h[6] / s.h[0], 1 / s.h[0], 2 * s.h[5], -s.h[1]};
-           if (s.h[1] != -0.5) s.rows = rows<3>(by_power);
-         },
-     .rows = rows<3>(by_root)},
+void add_proximal(RuleTable& t) {
+  t.add(
+      "ftrl", {{"accum", begins_as<2>}, {"linear"}},
+      fields<Ftrl, FtrlOptions>(kRate.in(positive), kPower, kAccumulator.in(not_negative), kL1, kL2,
+                                kL2Shrinkage, kBeta),
+      {},
+      "n = accum + g², q = n^-learning_rate_power; linear += g + 2·l2_shrinkage·x - (q - "
+      "accum^-learning_rate_power)/learning_rate · x; accum = n; x is (sign(linear)·l1 - linear) / "
+      "(q/learning_rate + 2·l2 + beta/learning_rate) where |linear| > l1, else 0. McMahan et al. 2013, "
+      "algorithm 1.",
+      [](auto& h, Step& s) {
+        h.over_rate = 1 / h.rate;
+        h.strength = 2 * h.l2 + h.beta / h.rate;
+        if (h.learning_rate_power != -0.5) s.rows = rows<Ftrl, 0, 1>(ftrl_by_power);
+      },
+      rows<Ftrl, 0, 1>(ftrl_by_root));
 
-    {.name = "proximal_gradient_descent",
-     .doc = "p = x - learning_rate · g; x = sign(p) · max(|p| - learning_rate·l1, 0) / (1 + "
-            "learning_rate·l2). Sparse gradients touch no rows but theirs. "
-            "Duchi and Singer 2009.",
-     .hyperparameters = {kRate, kL1, kL2},
-     .prepare =
-         [](Step& s) {
-           s.c = {s.h[0], s.h[0] * s.h[1], 1 + s.h[0] * s.h[2]};
-         },
-     .rows = rows<0>([](auto& x, auto&, const auto& g, const auto* c) {
-       x = shrunk(xsimd::fnma(c[0], g, x), c[1], c[2]);
-     })},
+  t.add("proximal_gradient_descent", {},
+        fields<ProximalDescent, ProximalGradientDescentOptions>(kRate, kL1, kL2), {},
+        "p = x - learning_rate · g; x = sign(p) · max(|p| - learning_rate·l1, 0) / (1 + learning_rate·l2). "
+        "Duchi and Singer 2009.",
+        as_given, rows<ProximalDescent>([](auto& x, auto g, auto& h) {
+          x = proximal(fused_sub(h.rate, g, x), h.rate * h.l1, 1 + h.rate * h.l2);
+        }));
 
-    {.name = "proximal_adagrad",
-     .doc = "a += g²; x as in proximal_gradient_descent, with learning_rate / √a for learning_rate. Sparse "
-            "gradients touch no rows but theirs. Duchi et al. 2011.",
-     .slots = {{"accumulator", kFrom<1>}},
-     .hyperparameters = {kRate, kAccumulator, kL1, kL2},
-     .prepare =
-         [](Step& s) {
-           s.c = {s.h[0], s.h[2], s.h[3]};
-         },
-     .rows = rows<1>([](auto& x, auto& s, const auto& g, const auto* c) {
-       s[0] = xsimd::fma(g, g, s[0]);
-       const auto rate = c[0] / xsimd::sqrt(s[0]);
-       x = shrunk(xsimd::fnma(rate, g, x), rate * c[1], xsimd::fma(rate, c[2], 0 * rate + 1));
-     })},
+  t.add("proximal_adagrad", {{"accumulator", begins_as<1>}},
+        fields<ProximalAdagrad, ProximalAdagradOptions>(kRate, kAccumulator, kL1, kL2), {},
+        "a += g²; x as in proximal_gradient_descent, with learning_rate / √a for learning_rate. Duchi et al. "
+        "2011.",
+        as_given, rows<ProximalAdagrad, 0>([](auto& x, auto& a, auto g, auto& h) {
+          a = fused_add(g, g, a);
+          const auto rate = h.rate / xsimd::sqrt(a);
+          x = proximal(fused_sub(rate, g, x), rate * h.l1, fused_add(rate, h.l2, Number{1}));
+        }));
+}
 
-    {.name = "lamb",
-     .doc = "m and v as in adam, r = m/(1-beta1ᵗ) / (√(v/(1-beta2ᵗ)) + epsilon) + weight_decay · x; x -= "
-            "learning_rate · |x|/|r| · r, where a norm of 0 makes the "
-            "ratio 1. Sparse gradients stand for zeros in other rows. You et al. 2020, algorithm 2.",
-     .slots = {{"m"}, {"v"}},
-     .hyperparameters = {kSmallRate, kBeta1, kBeta2, {"epsilon", 1e-6, positive}, kWeightDecay},
-     .scalars = {kPower1, kPower2},
-     .prepare =
-         [](Step& s) {
-           s.c = {1 - s.h[1], 1 - s.h[2], 1 / (1 - s.scalars[0]), 1 / std::sqrt(1 - s.scalars[1]),
-                  s.h[3],     s.h[4]};
-         },
-     .rows = rows_or_zeros<3>(move_along_direction),
-     .others = rows_or_zeros<3>(move_along_direction),
-     .measure = measured<3>([](auto& x, auto& s, const auto& g, const auto* c, auto& sums) {
-       take_means(s, g, c);
-       const auto r = direction(x, s, c);
-       sums[0] = xsimd::fma(x, x, sums[0]);
-       sums[1] = xsimd::fma(r, r, sums[1]);
-     }),
-     .scale =
-         [](Step& s, const RowSums& sums) noexcept {
-           s.c[6] = s.h[0] * (sums[0] > 0 && sums[1] > 0 ? std::sqrt(sums[0] / sums[1]) : 1);
-         },
-     .finish = finish_powers},
+void add_lamb_and_lion(RuleTable& t) {
+  t.add("lamb", kMoments,
+        fields<Lamb, LambOptions>(kRate, kBeta1, kBeta2, kEpsilon.in(positive), kWeightDecay), kPowers,
+        "m and v as in adam, r = m/(1-beta1ᵗ) / (√(v/(1-beta2ᵗ)) + epsilon) + weight_decay · x; x -= "
+        "learning_rate · |x|/|r| · r, where a norm of 0 makes the ratio 1. Sparse gradients stand for zeros "
+        "in other rows. You et al. 2020, algorithm 2.",
+        [](auto& h, Step& s) {
+          h.over_m = 1 / (1 - power1(s));
+          h.over_root_of_v = 1 / std::sqrt(1 - power2(s));
+        },
+        rows_or_zeros<Lamb, 0, 1>(lamb),
+        {.others = rows_or_zeros<Lamb, 0, 1>(lamb),
+         .measure = measured<Lamb, 0, 1>([](auto& x, auto& m, auto& v, auto g, auto& h, auto& sums) {
+           m = running_mean(m, g, h.beta1);
+           v = running_mean(v, g * g, h.beta2);
+           const auto r = lamb_direction(x, m, v, h);
+           sums[0] = fused_add(x, x, sums[0]);
+           sums[1] = fused_add(r, r, sums[1]);
+         }),
+         .scale = [](Step& s, const RowSums& sums) noexcept {
+           auto h = with_names<Lamb<double>>(s.c);
+           h.trust = h.rate * (sums[0] > 0 && sums[1] > 0 ? std::sqrt(sums[0] / sums[1]) : 1);
+           set_coefficients(s, h);
+         }});
 
-    {.name = "lion",
-     .doc = "x -= learning_rate · (sign(beta1 · m + (1-beta1) · g) + weight_decay · x); then m is a running "
-            "mean of g, by beta2. Sparse gradients touch no rows "
-            "but theirs. Chen et al. 2023, algorithm 2.",
-     .slots = {{"m"}},
-     .hyperparameters = {{"learning_rate", 1e-4, finite}, kBeta1, {"beta2", 0.99, decay}, kWeightDecay},
-     .prepare =
-         [](Step& s) {
-           s.c = {1 - s.h[1], 1 - s.h[2], s.h[0], 1 - s.h[0] * s.h[3]};
-         },
-     .rows = rows<1>([](auto& x, auto& s, const auto& g, const auto* c) {
-       const auto d = g - s[0];
-       x = xsimd::fnma(c[2], sign(xsimd::fma(c[0], d, s[0])), c[3] * x);
-       s[0] = xsimd::fma(c[1], d, s[0]);
-     })},
-};
+  t.add("lion", {{"m"}}, fields<Lion, LionOptions>(kRate, kBeta1, kBeta2, kWeightDecay), {},
+        "x -= learning_rate · (sign(beta1 · m + (1-beta1) · g) + weight_decay · x); then m is a running mean "
+        "of g, by beta2. Chen et al. 2023, algorithm 2.",
+        as_given, rows<Lion, 0>([](auto& x, auto& m, auto g, auto& h) {
+          x = fused_sub(h.rate, sign(running_mean(m, g, h.beta1)), (1 - h.rate * h.weight_decay) * x);
+          m = running_mean(m, g, h.beta2);
+        }));
+}
+
+// In the order in which Optimizer::rules has them. Not destroyed, since optimizers refer to it.
+std::span<const RuleEntry> table() {
+  static const RuleTable& rules = []() -> RuleTable& {
+    RuleTable& all = *new RuleTable;
+    for (const auto add : {add_descents, add_adagrads, add_adams, add_variants_of_adam, add_rmsprops,
+                           add_proximal, add_lamb_and_lion})
+      add(all);
+    return all;
+  }();
+  return rules.entries();
+}
 
 }   // namespace
 
-std::span<const UpdateRule> update_rules() { return table; }
+std::span<const RuleEntry> rule_entries() { return table(); }
 
 const UpdateRule& find_rule(std::string_view name) {
-  for (const UpdateRule& rule : table)
-    if (rule.name == name) return rule;
-  throw_error<ArgumentError>("optimizer: there is no update rule \"{}\"; use one of {}", name, listed(table));
+  std::vector<std::string_view> names;
+  for (const RuleEntry& entry : table()) {
+    if (entry.rule.name == name) return entry.rule;
+    names.push_back(entry.rule.name);
+  }
+  throw_error<ArgumentError>("optimizer: there is no update rule \"{}\"; use one of {}", name,
+                             fmt::join(names, ", "));
+}
+
+const RuleEntry& find_entry(const std::type_info& type, const void* options) {
+  for (const RuleEntry& entry : table())
+    if (*entry.options == type && entry.is_for(options)) return entry;
+  throw_error<InternalError>("optimizer: no update rule has the options {}", type.name());
 }
 
 }   // namespace tapedeck

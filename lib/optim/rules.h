@@ -1,14 +1,26 @@
 // The table of update rules, and what an entry says about itself.
 #pragma once
+#include <typeinfo>
 #include <vector>
 
+#include "tapedeck/schedule.h"
 #include "tapedeck/update_rule.h"
 
 namespace tapedeck {
 
-std::span<const UpdateRule> update_rules();
+/// A rule of the library, and the options that an optimizer with this rule is made from.
+struct RuleEntry {
+  UpdateRule rule;
+  const std::type_info* options;
+  bool (*is_for)(const void* options);   // of two rules with the same options, which
+  Scheduled (*get[kMaxHyperparameters])(const void* options) = {};   // hyperparameters out of options
+};
+
+std::span<const RuleEntry> rule_entries();
 /// Throws ArgumentError for a name that is not in the table.
 const UpdateRule& find_rule(std::string_view name);
+/// The entry for options of this type. Throws InternalError where there is none.
+const RuleEntry& find_entry(const std::type_info& type, const void* options);
 
 /// The entries of a list up to the first without a name.
 template <class Entry, std::size_t n> std::span<const Entry> named(const Entry (&list)[n]) {

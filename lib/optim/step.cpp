@@ -1,6 +1,6 @@
-// A step: all is checked, then all memory is found, and then variables and slots change. Variables with a
-// constraint, and all of a rule of tensors, take the step on copies before, since what a user's function
-// throws must find everything as it was.
+// A step: all is checked, then all memory is found, and then variables and slots change. Where a user's
+// function runs in it, a constraint or a rule of tensors, the step is first tried on copies: what that throws
+// leaves everything as it was.
 #include "optim/step.h"
 
 #include <cstring>
@@ -69,10 +69,10 @@ Slots Optimizer::State::complete(Slots slots, const Tensor& value, const Hyperpa
 }
 
 void Optimizer::State::change(Tensor& x, Slots& own, const Update& u, const Step& s) const noexcept {
-  if (!rule.measure) return kernels::update(x, own, u.step_gradient(), s);
+  if (!rule.measure) return update_rows(x, own, u.step_gradient(), s);
   Step scaled = s;
-  rule.scale(scaled, kernels::measure(rule.measure, x, own, u.step_gradient(), s));
-  kernels::update(x, own, u.step_gradient(), scaled);
+  rule.scale(scaled, measure_rows(rule.measure, x, own, u.step_gradient(), s));
+  update_rows(x, own, u.step_gradient(), scaled);
 }
 
 void Optimizer::State::change_by_tensors(Tensor& x, Slots& own, const Update& u, const Step& s) const {
@@ -94,7 +94,7 @@ void Optimizer::State::change_by_tensors(Tensor& x, Slots& own, const Update& u,
   if (x.id() == before.id()) x = share(x, x.shape());
 }
 
-void Optimizer::State::rehearse(std::span<Update> all, std::size_t i, const Step& s) {
+void Optimizer::State::try_step(std::span<Update> all, std::size_t i, const Step& s) {
   Update& u = all[i];
   const detail::VariableCell& cell = u.cell();
   const Update* earlier = nullptr;   // of the same variable
@@ -136,7 +136,7 @@ void Optimizer::State::find_memory(Update& u) {
 
 void Optimizer::State::run(Update& u, const Step& s) noexcept {
   detail::VariableCell& cell = u.cell();
-  if (rehearses(u)) {
+  if (needs_trial(u)) {
     cell.value = std::move(u.value);
     return;
   }
@@ -151,13 +151,8 @@ void Optimizer::State::run(Update& u, const Step& s) noexcept {
   change(cell.value, own ? *own : none, u, s);
 }
 
-void Optimizer::State::step(std::span<Update> all, const std::optional<Variable>& global_step) {
-  for (const Update& u : all)
-    check(rule, *u.gradient, *u.variable);
-  if (global_step) check_counter(*global_step);
-  Step s{values(), iterations + 1, scalars, {}, rule.rows, rule.others};
-  if (rule.prepare) rule.prepare(s);
-
+// All that a step needs of memory and of the user's code.
+void Optimizer::State::prepare_updates(std::span<Update> all, const Step& s) {
   slots.drop_ended();
   if (!pending.empty())
     for (const Update& u : all)
@@ -166,16 +161,26 @@ void Optimizer::State::step(std::span<Update> all, const std::optional<Variable>
     for (Update& u : all)
       if (const IndexedSlices* slices = u.gradient->slices()) u.order = kernels::order_rows(slices->indices);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (rehearses(all[i]))
-      rehearse(all, i, s);
+    if (needs_trial(all[i]))
+      try_step(all, i, s);
     else
       find_slots(all[i], s.h);
   }
   // From here on no code of the user's runs that could hold a tensor, so what is held by nobody else stays
   // so.
   for (Update& u : all)
-    if (!rehearses(u)) find_memory(u);
+    if (!needs_trial(u)) find_memory(u);
   slots.reserve(all.size());
+}
+
+void Optimizer::State::step(std::span<Update> all, const std::optional<Variable>& global_step) {
+  for (const Update& u : all)
+    check(rule, *u.gradient, *u.variable);
+  if (global_step) check_counter(*global_step);
+  Step s{values(), iterations + 1, scalars, {}, rule.rows, rule.others};
+  if (rule.prepare) rule.prepare(s);
+
+  prepare_updates(all, s);
   Tensor count;
   if (global_step) count = one_more(global_step->cell().value);
   for (const Update& u : all)

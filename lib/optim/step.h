@@ -1,7 +1,7 @@
 // One step of an optimizer, and what it keeps between steps.
 #pragma once
-#include "kernels/elementwise/update.h"
 #include "optim/slots.h"
+#include "optim/update_rows.h"
 #include "tapedeck/optimizer.h"
 
 namespace tapedeck {
@@ -11,12 +11,13 @@ struct Update {
   const Gradient* gradient;
   const Variable* variable;
   std::optional<kernels::RowOrder> order = {};   // of a sparse gradient
-  std::optional<Slots> slots =
-      {};              // what the variable's slots are before its rule runs, or after that of a rehearsal
-  Tensor value = {};   // memory for the new value, where others hold the old one; the outcome of a rehearsal
+  /// The variable's slots where its rule is to begin with new ones, or as a trial step leaves them.
+  std::optional<Slots> slots = {};
+  /// Memory for the new value, where others hold the old one; or the outcome of a trial step.
+  Tensor value = {};
 
   detail::VariableCell& cell() const { return variable->cell(); }
-  kernels::StepGradient step_gradient() const {
+  StepGradient step_gradient() const {
     if (order) return {gradient->slices()->values, &*order};
     return {gradient->tensor()};
   }
@@ -58,13 +59,15 @@ struct Optimizer::State {
 
  private:
   Slots complete(Slots slots, const Tensor& value, const Hyperparameters& h) const;
-  void rehearse(std::span<Update> updates, std::size_t i, const Step& s);
+  void prepare_updates(std::span<Update> updates, const Step& s);
+  void try_step(std::span<Update> updates, std::size_t i, const Step& s);
   void change(Tensor& x, Slots& own, const Update& u, const Step& s) const noexcept;
   void change_by_tensors(Tensor& x, Slots& own, const Update& u, const Step& s) const;
   void find_slots(Update& u, const Hyperparameters& h);
   void find_memory(Update& u);
   void run(Update& u, const Step& s) noexcept;
-  bool rehearses(const Update& u) const { return !rule.by_rows() || u.cell().constraint; }
+  /// Whether the step is first taken on copies, since code of the user's may throw in it.
+  bool needs_trial(const Update& u) const { return !rule.by_rows() || u.cell().constraint; }
 };
 
 /// Throws where the gradient, which is not none, cannot be one of the variable. The message begins with the

@@ -9,7 +9,7 @@
 #include "core/parallel.h"
 #include "core/storage.h"
 #include "core/visit.h"
-#include "kernels/elementwise/map.h"
+#include "op/elementwise.h"
 #include "op/rules.h"
 #include "ops/axes.h"
 #include "ops/infer.h"

@@ -1,8 +1,8 @@
-// Sums of gradient terms. In: terms of one tensor, dense or sliced. Out: one gradient, in the buffer of a
-// term that nobody else holds if there is one. Made of ops, so that an outer tape records them.
+// Sums of gradient terms. In: terms of one tensor, dense or sparse. Out: one gradient, in the buffer of a
+// term without another owner if there is one. Made of ops, so that an outer tape records them.
 #include "core/format.h"
+#include "op/primitives.h"
 #include "tape/imperative_grad.h"
-#include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {

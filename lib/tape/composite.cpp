@@ -1,5 +1,5 @@
-// composite: one op for everything that brings a backward function of its own. It enters by the door, which
-// has nothing to compute for it.
+// composite: the op of everything that comes with a backward function of its own. Its outputs exist already,
+// so it is recorded without a forward step.
 #include "tape/composite.h"
 
 #include "core/format.h"
@@ -61,7 +61,8 @@ void record(const Op& op, Functions functions, std::span<const Tensor> outputs,
   for (const Tensor& t : inputs)
     x.push_back(&t);
   std::vector<Tensor> y(outputs.begin(), outputs.end());
-  enter_computed({.op = op, .raw_attrs = attrs, .x = {x.data(), static_cast<int>(x.size())}}, y);
+  record_computed({.op = op, .raw_attrs = attrs, .x = {x.data(), static_cast<int>(x.size())}}, y,
+                  attrs->name);
 }
 
 }   // namespace

@@ -1,6 +1,6 @@
-// What is recorded with a backward function of its own.
+// Ops that come with a backward function of their own.
 #pragma once
-#include "tapedeck/custom_gradient.h"
+#include "tapedeck/record_operation.h"
 
 namespace tapedeck {
 

@@ -1,4 +1,4 @@
-// Pool: numbered objects at addresses that stay. Released numbers are used again.
+// EntryPool: objects at fixed addresses, found by an index. Released indices are used again.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -8,19 +8,19 @@
 
 namespace tapedeck {
 
-/// Objects of released numbers are default-constructed ones.
-template <class T> class Pool {
+/// An object at a released index is a default-constructed one.
+template <class T> class EntryPool {
  public:
-  Pool() = default;
-  ~Pool() { clear(); }
-  Pool(const Pool&) = delete;
-  Pool& operator=(const Pool&) = delete;
+  EntryPool() = default;
+  ~EntryPool() { clear(); }
+  EntryPool(const EntryPool&) = delete;
+  EntryPool& operator=(const EntryPool&) = delete;
 
   T& operator[](std::int32_t i) {
-    const Place p = place(i);
+    const Position p = position(i);
     return chunks_[p.chunk].get()[p.index];
   }
-  const T& operator[](std::int32_t i) const { return const_cast<Pool&>(*this)[i]; }
+  const T& operator[](std::int32_t i) const { return const_cast<EntryPool&>(*this)[i]; }
 
   std::int32_t acquire() {
     if (!free_.empty()) {
@@ -28,7 +28,7 @@ template <class T> class Pool {
       free_.pop_back();
       return i;
     }
-    const Place p = place(end_);
+    const Position p = position(end_);
     if (p.chunk == chunks_.size()) {
       chunks_.reserve(p.chunk + 1);
       free_.reserve(kFirst << (p.chunk + 1));   // so that releasing never allocates
@@ -41,7 +41,7 @@ template <class T> class Pool {
     (*this)[i] = T();
     free_.push_back(i);
   }
-  /// One more than the largest number in use.
+  /// One more than the largest index that was ever acquired.
   std::int32_t end() const { return end_; }
   std::size_t size() const { return static_cast<std::size_t>(end_) - free_.size(); }
 
@@ -55,10 +55,10 @@ template <class T> class Pool {
 
  private:
   static constexpr std::size_t kFirst = 32;   // each chunk has twice as many as the one before
-  struct Place {
+  struct Position {
     std::size_t chunk, index;
   };
-  static Place place(std::int32_t i) {
+  static Position position(std::int32_t i) {
     const auto n = static_cast<std::uint32_t>(i) + kFirst;
     const auto chunk = static_cast<std::size_t>(std::bit_width(n)) - std::bit_width(kFirst);
     return {chunk, n - (kFirst << chunk)};

@@ -1,17 +1,15 @@
-// Forward mode. In: executions. Out: their tangents, computed at once by the op's rule and seen only by outer
-// recorders.
+// Forward mode. In: ops that were executed. Out: tangents of their outputs, computed at once by the op's
+// rule. The ops that compute a tangent are recorded by outer recorders only.
 #include "tape/forward.h"
 
 #include <algorithm>
 
 #include "core/format.h"
+#include "op/primitives.h"
 #include "op/pull_back.h"
 #include "op/stacked.h"
 #include "tape/tape.h"
 #include "tapedeck/forward_accumulator.h"
-#include "tapedeck/operators.h"
-#include "tapedeck/ops/array.h"
-#include "tapedeck/ops/slice.h"
 
 namespace tapedeck {
 
@@ -43,12 +41,12 @@ void Forward::watch(const Tensor& primal, const Tensor& tangent) {
   if (!is_trainable(primal.dtype()))
     return warn(
         fmt::format("forward accumulator: a primal is {}, which has no derivative", name_of(primal.dtype())));
-  sweep_mail();
+  drain_ended();
   if (const std::int32_t slot = slot_of(primal); slot >= 0) {
     Tensor sum;
     {
       const RecordingScope outside(entered() ? outer() : thread_state.innermost);
-      sum = tangent_of(primal) + tangent;
+      sum = add(tangent_of(primal), tangent);
     }
     tangents_[static_cast<std::size_t>(slot)].value = std::move(sum);
   } else {
@@ -58,7 +56,7 @@ void Forward::watch(const Tensor& primal, const Tensor& tangent) {
 }
 
 void Forward::put(const Tensor& x, Tensor tangent) {
-  reserve_names(1);
+  reserve_ids(1);
   std::int32_t slot = static_cast<std::int32_t>(tangents_.size());
   if (free_.empty()) {
     if (free_.capacity() == tangents_.size())
@@ -69,15 +67,15 @@ void Forward::put(const Tensor& x, Tensor tangent) {
     free_.pop_back();
     tangents_[static_cast<std::size_t>(slot)] = {std::move(tangent), x.id(), 1u + x.handle()->copies};
   }
-  name(x, slot);
+  assign_slot(x, slot);
 }
 
 void Forward::ended(std::int32_t slot) noexcept {
   Tangent& t = tangents_[static_cast<std::size_t>(slot)];
   if (--t.handles > 0) return;
-  unname(t.id);
+  drop_id(t.id);
   free_.push_back(slot);
-  const Tensor gone = std::move(t.value);   // may end other tensors, and come back here
+  const Tensor gone = std::move(t.value);   // may end other tensors, which calls this function again
 }
 
 const Tensor& Forward::tangent_of(const Tensor& x) const {
@@ -138,17 +136,18 @@ void push_forward(const Call& c, Refs dx, std::span<Tensor> dy) {
 
 namespace {
 
-// Direction after direction, for ops that cannot take several.
+// One direction after the other, for ops that cannot take several.
 void push_one_by_one(const Call& c, Refs dx, std::span<Tensor> dy, std::int64_t directions) {
-  std::vector<std::vector<Tensor>> results(dy.size());
+  std::vector<std::vector<Tensor>> rows_dx(static_cast<std::size_t>(dx.size())), results(dy.size());
+  for (int i = 0; i < dx.size(); ++i)
+    if (dx[i].defined()) rows_dx[static_cast<std::size_t>(i)] = unstack(dx[i], 0);
   for (std::int64_t j = 0; j < directions; ++j) {
-    std::vector<Tensor> rows(static_cast<std::size_t>(dx.size())), one(dy.size());
+    const Tensor none;
+    std::vector<Tensor> one(dy.size());
     std::vector<const Tensor*> refs;
-    for (int i = 0; i < dx.size(); ++i) {
-      Tensor& row = rows[static_cast<std::size_t>(i)];
-      if (dx[i].defined()) row = strided_slice(dx[i], {j});
-      refs.push_back(&row);
-    }
+    refs.reserve(rows_dx.size());
+    for (const std::vector<Tensor>& rows : rows_dx)
+      refs.push_back(rows.empty() ? &none : &rows[static_cast<std::size_t>(j)]);
     push_forward(c, {refs.data(), dx.size()}, one);
     for (std::size_t k = 0; k < dy.size(); ++k)
       results[k].push_back(std::move(one[k]));
@@ -159,8 +158,8 @@ void push_one_by_one(const Call& c, Refs dx, std::span<Tensor> dy, std::int64_t 
     if (std::none_of(results[k].begin(), results[k].end(), [](const Tensor& t) { return t.defined(); }))
       continue;
     for (Tensor& t : results[k])
-      if (!t.defined()) t = zeros_like(y);
-    dy[k] = stack(results[k]);
+      if (!t.defined()) t = zeros(y.shape(), y.dtype());
+    dy[k] = stack(results[k], 0);
   }
 }
 
@@ -173,7 +172,7 @@ void push_stacks_forward(const Call& c, Refs dx, std::span<Tensor> dy, std::int6
   else if (rule.kind != RuleKind::custom || rule.jvp_stacks)
     push_forward(c, dx, dy);
   else
-    transpose_vjp(c, dx, dy);   // a jvp of its own need not know stacks
+    transpose_vjp(c, dx, dy);   // the jvp of a custom rule takes one tangent
   for (std::size_t k = 0; k < dy.size(); ++k) {
     if (!dy[k].defined()) continue;
     const Spec stack{c.y[static_cast<int>(k)].dtype(),
@@ -185,9 +184,9 @@ void push_stacks_forward(const Call& c, Refs dx, std::span<Tensor> dy, std::int6
 }
 
 void Forward::record(const Call& c, std::span<Tensor> y) {
-  sweep_mail();
+  drain_ended();
   std::vector<Tensor> held(
-      static_cast<std::size_t>(c.x.size()));   // the rule's ops may move the list of tangents
+      static_cast<std::size_t>(c.x.size()));   // ops of the rule may add tangents, which moves their list
   std::vector<const Tensor*> dx;
   bool any = false;
   for (int i = 0; i < c.x.size(); ++i) {

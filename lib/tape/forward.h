@@ -1,4 +1,4 @@
-// Forward: the tangents of one accumulator.
+// Forward: the recorder behind a ForwardAccumulator, with its tangents.
 #pragma once
 #include <optional>
 
@@ -9,7 +9,7 @@ namespace tapedeck {
 class Forward final : public Recorder {
  public:
   explicit Forward(bool stacked) : stacked_(stacked) {}
-  ~Forward() { retire(); }   // before its tangents end, which it may track itself, or as copies
+  ~Forward() { retire(); }   // first: it may track its own tangents
   void record(const Call& call, std::span<Tensor> y) override;
   bool tracks(const Tensor& x) const override { return slot_of(x) >= 0; }
   void read(detail::VariableCell& cell, Tensor& value) override;

@@ -1,4 +1,4 @@
-// The public face of tapes: what may be called when, and checks of what comes in.
+// The public functions of tapes: checks of their arguments and of the tape's state.
 #include "tapedeck/gradient_tape.h"
 
 #include "core/format.h"

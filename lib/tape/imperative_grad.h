@@ -6,7 +6,7 @@
 
 namespace tapedeck {
 
-/// What the engine needs of the things that it adds up, so that sparse gradients live beside dense ones.
+/// How gradients are summed and made: the engine itself does not know dense from sparse ones.
 struct VSpace {
   Gradient (*aggregate)(std::span<Gradient> terms);   // their sum; the terms are used up
   std::int64_t (*nbytes)(const Gradient& term);
@@ -15,22 +15,25 @@ struct VSpace {
 };
 extern const VSpace kGradients;
 
-/// Takes the gradient, which may be none, of a source to which nothing more comes, while the pass goes on.
+/// Takes the gradient of a source, which may be none, when it is final, while the pass goes on.
 using Arrival = std::function<void(std::size_t source, const Gradient& gradient)>;
 
 /// How a pass over a tape may differ from that of a plain gradient.
 struct Pass {
-  std::span<const Tensor> stops =
-      {};   // gradients come to these tensors, but not to what they were computed from
-  std::int64_t directions =
-      0;   // cotangents that go through at once, along a leading axis of every gradient; 0: one, without it
-  bool keep_entries = false;          // of a tape that is used up, for another pass
-  const Arrival* arrival = nullptr;   // called once for each watched source that an op of the pass has taken
+  /// Tensors that get gradients and pass none on to their producers.
+  std::span<const Tensor> stops = {};
+  /// The number of cotangents in one pass, along a leading axis of every gradient. 0: one, without that axis.
+  std::int64_t directions = 0;
+  /// Of a tape that is used up: another pass follows.
+  bool keep_entries = false;
+  /// `arrival` fires when a source's gradient is final, once for each watched source that an op of the pass
+  /// takes.
+  const Arrival* arrival = nullptr;
 };
 
 /// For each source, the gradient of the sum of the targets, or none. output_gradients: empty, or one for each
-/// target, where an undefined tensor stands for ones. Takes the entries of a tape that is used up, and leaves
-/// those of another.
+/// target, where an undefined tensor means ones. Uses up the entries of a tape that is used up, and only
+/// those.
 std::vector<Gradient> imperative_grad(const VSpace& space, Tape& tape, std::span<const Tensor> targets,
                                       std::span<const Tensor> sources, const GradientOptions& options,
                                       const Pass& pass = {});
@@ -39,8 +42,8 @@ std::vector<Gradient> imperative_grad(const VSpace& space, Tape& tape, std::span
 std::vector<Gradient> differentiate(Tape& tape, const Targets& targets, const Sources& sources,
                                     const GradientOptions& options, const Arrival& arrival = {});
 
-/// What stands for sources or targets on a tape. Throws ArgumentError where one is undefined, and warns of
-/// those without a derivative.
+/// The tensors that a tape tracks for sources or targets. Throws ArgumentError where one is undefined, and
+/// warns of those without a derivative.
 std::vector<Tensor> tensors_of(const Sources& sources, std::string_view what);
 
 /// Throws GradientError where the tape is used up.

@@ -1,5 +1,5 @@
-// In: executions from the door, and ends of tensors. Out: entries, and for each tracked tensor its slot and
-// its producer.
+// In: ops that were executed, and ends of tensors. Out: entries, and for each tracked tensor its slot and its
+// producer. The states of a tensor on tapes are in op/recorder.h.
 #include "tape/tape.h"
 
 #include <algorithm>
@@ -10,7 +10,8 @@
 namespace tapedeck {
 namespace {
 
-// Reading a variable: its value depends on the variable itself, which a hollow handle stands for.
+// Reading a variable: the value depends on the variable, which a tape tracks as the hollow tensor of its
+// cell.
 constexpr Op read_variable = {
     .name = "read_variable",
     .doc = "The value that a variable holds.",
@@ -24,7 +25,7 @@ constexpr Op read_variable = {
         .jvp = [](const Call&, Refs dx, std::span<Tensor> dy) { dy[0] = dx[0]; }},
 };
 
-// The inputs' slots, in place for ops with few inputs. Returns whether the tape tracks one of them.
+// Finds the inputs' slots. Returns whether the tape tracks one of them.
 bool find_inputs(Tape& tape, const Call& c, Slot* slots) {
   bool any = false;
   for (int i = 0; i < c.x.size(); ++i) {
@@ -35,9 +36,27 @@ bool find_inputs(Tape& tape, const Call& c, Slot* slots) {
   return any;
 }
 
-// Exactly what the rule reads for the gradients of the inputs that the tape tracks.
-void keep(TapeEntry& e, const Call& c, std::span<Tensor> y, unsigned read_by_partials) {
+// The lists of an entry of an op with many inputs or outputs. Null: nothing is to be recorded.
+std::unique_ptr<TapeEntry::More> many_slots(Tape& tape, const Call& c, std::span<Tensor> y) {
+  std::vector<Slot> x(static_cast<std::size_t>(c.x.size()));
+  if (!find_inputs(tape, c, x.data())) return nullptr;
+  if (std::none_of(y.begin(), y.end(), [](const Tensor& t) { return is_trainable(t.dtype()); }))
+    return nullptr;
+  auto more = std::make_unique<TapeEntry::More>();
+  more->x = std::move(x);
+  more->y.resize(y.size(), -1);
+  more->kept_x.resize(more->x.size());
+  more->kept_y.resize(y.size());
+  return more;
+}
+
+// Saves exactly what the rule reads for the gradients of the inputs that the tape tracks.
+void save(TapeEntry& e, const Call& c, std::span<Tensor> y) {
   const Rule& rule = c.op.rule;
+  unsigned read_by_partials = 0;
+  if (rule.by_partials())
+    for (int i = 0; i < c.x.size(); ++i)
+      if (e.few_x[static_cast<std::size_t>(i)] >= 0) read_by_partials |= rule.partial_reads[i];
   const std::span<Tensor> kept_x = e.kept_x(), kept_y = e.kept_y();
   const bool many = y.size() != 1;
   for (int i = 0; i < c.x.size(); ++i) {
@@ -82,15 +101,15 @@ Slot Tape::new_slot(const Tensor& x, std::int32_t producer) noexcept {
   t.spec.dtype = b.dtype;
   t.spec.shape = b.shape;
   t.id = b.id;
-  name(x, s);
+  assign_slot(x, s);
   return s;
 }
 
 void Tape::watch(const Tensor& x) {
   if (slot_of(x) >= 0) return;
-  sweep_mail();
-  make_room(1);
-  reserve_names(1);
+  drain_ended();
+  reserve_tracked(1);
+  reserve_ids(1);
   new_slot(x, -1);
 }
 
@@ -118,82 +137,84 @@ void Tape::read(detail::VariableCell& cell, Tensor& value) {
 
 void Tape::record(const Call& c, std::span<Tensor> y) {
   if (paused) return;
-  sweep_mail();
-  const int n = c.x.size();
-  const bool few = n <= kMaxInputs && y.size() == 1;
+  drain_ended();
   std::array<Slot, kMaxInputs> few_x;
   std::unique_ptr<TapeEntry::More> more;
-  if (few) {
-    if (!find_inputs(*this, c, few_x.data())) return;
-    if (!is_trainable(y[0].dtype())) return;
+  if (c.x.size() <= kMaxInputs && y.size() == 1) {
+    if (!find_inputs(*this, c, few_x.data()) || !is_trainable(y[0].dtype())) return;
   } else {
-    std::vector<Slot> x(static_cast<std::size_t>(n));
-    if (!find_inputs(*this, c, x.data())) return;
-    if (std::none_of(y.begin(), y.end(), [](const Tensor& t) { return is_trainable(t.dtype()); })) return;
-    more = std::make_unique<TapeEntry::More>();
-    more->x = std::move(x);
-    more->y.resize(y.size(), -1);
-    more->kept_x.resize(more->x.size());
-    more->kept_y.resize(y.size());
+    more = many_slots(*this, c, y);
+    if (!more) return;
   }
-
   // All that may throw comes first.
-  make_room(y.size());
-  if (!alone() || c.op.forward.run == nullptr) reserve_names(y.size());
+  reserve_tracked(y.size());
+  if (!alone() || c.op.forward.run == nullptr) reserve_ids(y.size());
+  const std::int32_t k = add_entry(c, y, few_x, std::move(more));
+  TapeEntry& e = entries_[k];
+  for (const Slot s : e.x())
+    if (s >= 0) take_use(s);
+  track_outputs(k, y);
+  if (c.op.rule.reads_y) track_copies(e, y);
+  if (thread_state.observer) [[unlikely]]
+    note_origin(k);
+}
+
+inline std::int32_t Tape::add_entry(const Call& c, std::span<Tensor> y,
+                                    const std::array<Slot, kMaxInputs>& few_x,
+                                    std::unique_ptr<TapeEntry::More> more) {
   const std::int32_t k = entries_.acquire();
   TapeEntry& e = entries_[k];
   try {
     e.op = &c.op;
-    e.inputs = n;
+    e.inputs = c.x.size();
     e.outputs = static_cast<std::int32_t>(y.size());
-    if (few) e.few_x = few_x;
+    if (!more) e.few_x = few_x;
     e.more = std::move(more);
     if (c.raw_attrs.type) e.attrs = OwnedAttrs(c.raw_attrs);
-    unsigned reads = 0;
-    if (c.op.rule.by_partials())
-      for (int i = 0; i < n; ++i)
-        if (e.few_x[static_cast<std::size_t>(i)] >= 0) reads |= c.op.rule.partial_reads[i];
-    keep(e, c, y, reads);
+    save(e, c, y);
   } catch (...) {
     entries_.release(k);
     throw;
   }
-  for (const Slot s : e.x())
-    if (s >= 0) take_use(s);
-  const std::span<Slot> out = e.y();
+  return k;
+}
+
+inline void Tape::track_outputs(std::int32_t k, std::span<Tensor> y) noexcept {
+  TapeEntry& e = entries_[k];
+  const std::span<Slot> slots = e.y();
   for (std::size_t i = 0; i < y.size(); ++i) {
     if (!is_trainable(y[i].dtype())) continue;
-    const Slot before = slot_of(y[i]);   // outputs that were not made by the door may be known already
-    if (before >= 0) forget_name(y[i]);
-    out[i] = new_slot(y[i], k);
+    const Slot before = slot_of(y[i]);   // an output of record_operation() may be tracked already
+    if (before >= 0) drop_slot(y[i]);
+    slots[i] = new_slot(y[i], k);
     ++e.reachable_outputs;
     if (before >= 0) ended(before);
   }
-  if (c.op.rule.reads_y)
-    for (std::size_t i = 0; i < y.size(); ++i) {
-      Tensor& copy = e.kept_y()[i];
-      if (!copy.defined() || !copy.raw()) continue;
-      track_copy(copy, y[i], slot_outlives_copies(y[i]));
-      tell_copied(y[i]);
-    }
-  if (thread_state.observer) [[unlikely]]
-    note_place(k);
 }
 
-// Numbers of entries are used again, so a place has the id of its entry's output. Without memory for it there
-// is none.
-void Tape::note_place(std::int32_t k) noexcept try {
+inline void Tape::track_copies(TapeEntry& e, std::span<Tensor> y) noexcept {
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    Tensor& copy = e.kept_y()[i];
+    if (!copy.defined() || !copy.raw()) continue;
+    track_copy(copy, y[i], slot_outlives_copies(y[i]));
+    notify_copied(y[i]);
+  }
+}
+
+// Indices of entries are used again, so an origin has the id of its entry's output. Where memory runs out
+// there is no origin.
+void Tape::note_origin(std::int32_t k) noexcept try {
   const auto i = static_cast<std::size_t>(k);
-  std::shared_ptr<const Place> place = here(tracked(first_output(entries_[k])).id);
-  if (!place) return;
-  if (places_.size() <= i) places_.resize(i + 1);
-  places_[i] = std::move(place);
+  std::shared_ptr<const Origin> origin = observe_origin(tracked(first_output(entries_[k])).id);
+  if (!origin) return;
+  if (origins_.size() <= i) origins_.resize(i + 1);
+  origins_[i] = std::move(origin);
 } catch (const std::bad_alloc&) {}
 
-const Place* Tape::place_of(TapeEntry& e) const {
+const Origin* Tape::origin_of(TapeEntry& e) const {
   const Tracked& y = tracked(first_output(e));
   const auto k = static_cast<std::size_t>(y.producer);
-  return k < places_.size() && places_[k] && places_[k]->id == y.id ? places_[k].get() : nullptr;
+  return k < origins_.size() && origins_[k] && origins_[k]->id == y.id ? origins_[k].get() : nullptr;
 }
 
 void Tape::take_use(Slot s) noexcept {
@@ -204,37 +225,36 @@ void Tape::take_use(Slot s) noexcept {
 void Tape::drop_use(Slot s) noexcept {
   Tracked& t = tracked_[static_cast<std::size_t>(s)];
   if (--t.uses > 0) return;
-  t.next = dead_;
-  dead_ = s;
+  t.next = unused_;
+  unused_ = s;
 }
 
 void Tape::free_slot(Slot s) noexcept {
   Tracked& t = tracked_[static_cast<std::size_t>(s)];
-  unname(t.id);
+  drop_id(t.id);
   t.next = free_;
   free_ = s;
 }
 
 void Tape::ended(Slot s) noexcept {
   drop_use(s);
-  if (dead_ >= 0 && !freeing_) free_dead();
+  if (unused_ >= 0 && !freeing_) free_unused();
 }
 
-// Frees what is out of reach, and what that leaves out of reach, as a list instead of by recursion: the end
-// of a kept tensor comes back to `ended`, which only adds to the list.
-void Tape::free_dead() noexcept {
+// Frees unused slots, entries without used outputs, and what these leave unused, as a list instead of by
+// recursion: the end of a saved tensor comes back to `ended`, which only adds to the list.
+void Tape::free_unused() noexcept {
   freeing_ = true;
-  while (dead_ >= 0) {
-    const Slot s = dead_;
+  while (unused_ >= 0) {
+    const Slot s = unused_;
     const std::int32_t producer = tracked_[static_cast<std::size_t>(s)].producer;
-    dead_ = tracked_[static_cast<std::size_t>(s)].next;
+    unused_ = tracked_[static_cast<std::size_t>(s)].next;
     if (producer < 0) {
       free_slot(s);
       continue;
     }
     TapeEntry& e = entries_[producer];
-    if (--e.reachable_outputs > 0)
-      continue;   // the slot ends with the entry, whose rule may compute with a kept copy of this output yet
+    if (--e.reachable_outputs > 0) continue;   // keep the slot: the rule may still read this output
     for (const Slot y : e.y())
       if (y >= 0) free_slot(y);
     for (const Slot x : e.x())
@@ -245,10 +265,10 @@ void Tape::free_dead() noexcept {
 }
 
 void Tape::reset() {
-  unname_all();
+  drop_all_slots();
   entries_.clear();
   tracked_.clear();
-  free_ = dead_ = -1;
+  free_ = unused_ = -1;
   variables_.clear();
 }
 

@@ -1,5 +1,4 @@
-// Variables: reading shows the variable to the thread's recorders, updating never touches what they have
-// saved.
+// Variables: a read is shown to the thread's recorders; an update never changes what they have saved.
 #include "tape/variable.h"
 
 #include <algorithm>
@@ -8,8 +7,8 @@
 #include "core/format.h"
 #include "core/storage.h"
 #include "op/observer.h"
+#include "op/primitives.h"
 #include "op/recorder.h"
-#include "tapedeck/ops/math.h"
 
 namespace tapedeck {
 
@@ -39,13 +38,13 @@ namespace {
 
 std::atomic<std::uint64_t> variables{0};
 
-// The present value is given away, so that the op may write into its memory where nobody else holds it.
+// The old value is moved into the op, which may overwrite its memory where it has no other owner.
 void update(detail::VariableCell& cell, std::string_view what, const Tensor& by,
             Tensor (*op)(Operand, Operand)) {
   detail::check_value(cell, what, by);
   detail::note_access(cell);
   const RecordingScope unrecorded(nullptr);
-  const Tensor addend = by;   // which may be the value itself
+  const Tensor addend = by;   // `by` may be cell.value itself
   Tensor old = std::move(cell.value);
   try {
     cell.value = op(std::move(old), addend);
@@ -98,7 +97,7 @@ Tensor Variable::value() const {
   for (Recorder* r = thread_state.innermost; r; r = r->outer())
     r->read(*cell_, read);
   if (thread_state.observer) [[unlikely]]
-    show_read(*cell_, read);
+    observe_read(*cell_, read);
   return read;
 }
 

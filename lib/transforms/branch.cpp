@@ -1,14 +1,13 @@
 // Branches. In: operands and the function that was chosen. Out: its results, connected with every operand.
 //
-// What the function computes is recorded as it runs. Only operands that it ignores need more, since they get
-// zeros: they enter through one op, which gives the function copies of them and a token, and its results
-// leave through another one, which takes the token. So a gradient of any result comes to the first op, which
-// knows what is missing.
+// What the function computes is recorded as it runs. Operands that it ignores must get zeros as gradients.
+// For them there are two more ops: `enter` gives the function copies of the operands, and a token, an empty
+// tensor; `leave` gives the function's results, and takes the token. So the gradient of any result reaches
+// `enter` by the token, and its rule makes zeros for operands whose copies got no gradient.
 #include "core/format.h"
 #include "core/storage.h"
 #include "op/recorder.h"
 #include "op/stacked.h"
-#include "ops/infer.h"
 #include "tapedeck/control.h"
 #include "tapedeck/op.h"
 #include "transforms/connected.h"
@@ -149,7 +148,7 @@ Condition::Condition(const Tensor& value) {
 
 BranchIndex::BranchIndex(const Tensor& value) {
   if (!value.defined()) throw ArgumentError("switch_case: the index is undefined");
-  if (!holds_indices(value))
+  if (value.dtype() != DType::i32 && value.dtype() != DType::i64)
     throw_error<DTypeError>("switch_case: the index must be i32 or i64, use astype: it is {}", value.spec());
   if (value.size() != 1)
     throw_error<ShapeError>("switch_case: the index must be one number: it is {}", value.spec());

@@ -38,7 +38,7 @@ struct Watched {
     values = run(f, inputs);
   }
 
-  /// A tensor that is there twice becomes two, of which each has a derivative of its own.
+  /// A tensor that is given twice becomes two tensors, each with a derivative of its own.
   static void set_apart(std::vector<Tensor>& x) {
     for (std::size_t i = 0; i < x.size(); ++i)
       if (x[i].defined() && std::any_of(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(i),

@@ -1,5 +1,5 @@
-// Derivatives of what a Recording has seen. In: targets and sources. Out: what the innermost tape that can be
-// read again says.
+// Derivatives of what a Recording has recorded. In: targets and sources. Out: their gradients on the
+// innermost persistent tape.
 #include "tapedeck/gradients.h"
 
 #include "core/format.h"
@@ -16,11 +16,11 @@ Tape* persistent_among(Recorder* innermost) {
   return nullptr;
 }
 
-// The tape that `name` reads; one that waits while a scope records nothing will do.
+// The tape that `name` reads, which may be suspended by a scope.
 Tape& recorded(std::string_view name) {
   if (Tape* tape = persistent_among(thread_state.innermost)) return *tape;
   for (RecordingScope* s = thread_state.scopes; s; s = s->around)
-    if (Tape* tape = persistent_among(s->waiting)) return *tape;
+    if (Tape* tape = persistent_among(s->suspended)) return *tape;
   throw_error<GradientError>(
       "{}: nothing is recorded on this thread; make a Recording, or a persistent GradientTape, before what "
       "is to be differentiated",

@@ -58,7 +58,7 @@ Tensors run_in_segments(const std::shared_ptr<const Loop>& loop, std::span<const
                         std::int64_t every) {
   Tensors vars(x.begin(), x.end());
   for (std::int64_t begin = 0, steps = every; steps == every; begin += steps) {
-    const auto made = std::make_shared<std::int64_t>(0);   // the condition is asked once
+    const auto made = std::make_shared<std::int64_t>(0);   // the condition runs once
     const auto first = [&](std::span<const Tensor> in) {
       Tensors v(in.begin(), in.end());
       for (; *made < every && goes_on(*loop, begin + *made, v); ++*made)

@@ -1,5 +1,5 @@
-// Recomputation. In: a function and its operands. Out: its results as those of one operation, which forgets
-// what was computed between them.
+// Recomputation. In: a function and its operands. Out: its results as those of one operation, of which tapes
+// do not save what was computed in between.
 #include "transforms/recompute.h"
 
 #include <algorithm>
@@ -22,8 +22,8 @@ struct Read {
   bool updated() const { return variable.cell().value.id() != version; }
 };
 
-// Stands for the recorders around it while a function runs unrecorded: notes which of the tensors that they
-// track, and which variables, it takes.
+// Records in place of the recorders around it, while a function runs unrecorded, which of the tensors that
+// they track, and which variables, it takes.
 class Captures final : public Recorder {
  public:
   explicit Captures(Recorder* around) : around_(around), first_made_inside_(thread_state.next_id) {
@@ -75,8 +75,8 @@ struct Recomputation {
   std::vector<Read> reads;
   std::vector<Variable> followed_reads;   // the variables among them that recorders follow
 
-  // What the function is differentiated by. Where it runs again it reads its variables itself, so these stand
-  // for their reads.
+  // What the function is differentiated by: variables in place of their reads, since it reads them again when
+  // it runs again.
   std::vector<Source> sources_among(std::span<const Tensor> arguments) const {
     std::vector<Source> all;
     for (const std::size_t i : followed)

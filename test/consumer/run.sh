@@ -14,7 +14,7 @@ version=$(sed -n "1s/.* version: '\([^']*\)'.*/\1/p" ../../meson.build)
 series=${version%.*}
 
 fail() { echo "consumer: $way: $*" >&2; exit 1; }
-needs() { command -v "$1" >/dev/null || { echo "consumer: skipped, since there is no $1"; exit 77; }; }
+needs() { command -v "$1" >/dev/null || { echo "skipped: consumer by $way: there is no $1"; exit 77; }; }
 
 # Sets `pc` and `library`, the folders where these files lie.
 install() {

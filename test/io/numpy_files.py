@@ -13,6 +13,7 @@ import zipfile
 try:
     import numpy as np
 except ImportError:
+    print("skipped: numpy: there is no NumPy")
     sys.exit(77)
 
 DTYPES = ["float32", "float64", "int8", "int32", "int64", "uint8", "bool", "complex64", "complex128"]

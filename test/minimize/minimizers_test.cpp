@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "data_folder.h"
 #include "message_of.h"
 #include "tapedeck/csv.h"
 #include "tapedeck/minimize.h"
@@ -31,7 +32,7 @@ struct Regression {
   Tensor x, y;
 
   Regression() {
-    const Tensor all = load_csv(TAPEDECK_TEST_DATA "/../../examples/data/breast_cancer.csv",
+    const Tensor all = load_csv(data_folder() / "../../examples/data/breast_cancer.csv",
                                 {.has_header = true, .dtype = DType::f64})
                            .values;
     const std::int64_t rows = all.shape()[0];

@@ -190,21 +190,21 @@ int main(int argc, char** argv) {
   const std::int64_t points = argc > 1 ? std::atoll(argv[1]) : 100'000;
   std::puts(
       "# Accuracy of elementwise functions\n\n"
-      "Largest errors at random points of an interval, of f32 in units in the last place and of f64 relative "
-      "to the value, printed by `build/test/accuracy`. The exact\n"
-      "values are those of libm and Boost.Math in long double, or an integral. Next to zeros where a "
-      "function changes its sign, errors of 1e-15 are not counted.\n");
+      "Maximum errors over random points of an interval: for f32 in units in the last place (ulp), for f64 "
+      "relative to the value. Printed by `build/test/accuracy`. The reference\n"
+      "values are computed in long double by libm, Boost.Math or numerical integration. Near zeros with a "
+      "change of sign, errors up to 1e-15 are ignored.\n");
   std::puts("| function | interval | points | f32, ulp | f64, relative |\n|---|---|---|---|---|");
   for (const Measured& f : kFunctions)
     std::printf("| %s | %g to %g | %lld | %.2f | %.1e |\n", f.name, f.low, f.high,
                 static_cast<long long>(points / f.fewer), worst<float>(f, points).ulps,
                 worst<double>(f, points).relative);
   std::puts(
-      "\n## Of complex numbers\n\n"
-      "Distances from the exact value, that of libm in long double, at random points of a square around 0: "
-      "of c64 in units in the last place of the magnitude, of c128\n"
-      "relative to it. So a part that is small beside the other may be off by more of its own last "
-      "places.\n");
+      "\n## Complex functions\n\n"
+      "Maximum distances from libm's value in long double, over random points of a square around 0: for c64 "
+      "in units in the last place of the magnitude, for c128\n"
+      "relative to the magnitude. So if one part is much smaller than the other, its own relative error may "
+      "be larger.\n");
   std::puts("| function | both parts | points | c64, ulp | c128, relative |\n|---|---|---|---|---|");
   for (const ComplexFunction& f : kComplexFunctions)
     std::printf("| %s | %g to %g | %lld | %.2f | %.1e |\n", f.name, -f.reach, f.reach,

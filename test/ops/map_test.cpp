@@ -225,6 +225,26 @@ TEST_CASE("functions in a map have the values and derivatives of the ops", "[map
                   f64({1.5, 0.5, 0.25, 2, 3}), f64({2, -0.5, 0.75, 2, -1}));
 }
 
+TEST_CASE("derivatives of a map have the bits of the ops where both compute the same quotients", "[map]") {
+  const auto check = [](const auto& f, const Tensors& x, std::size_t i) {
+    const auto gradient = [&](const auto& y) {
+      GradientTape tape;
+      tape.watch(x[i]);
+      return tape.gradient(y(f, x), x[i]).dense();
+    };
+    CHECK(same_bits(gradient([](const auto& g, const Tensors& t) { return mapped(g, t); }),
+                    gradient([](const auto& g, const Tensors& t) { return by_ops(g, t); })));
+  };
+  for (const DType t : {DType::f32, DType::f64}) {
+    const Tensor positive = astype(uniform({100}, 0.01, 90), t), negative = astype(f64({-3, -1, -0.0, 0}), t);
+    check([](auto x) { return log(x); }, {positive}, 0);
+    check([](auto x) { return log2(x); }, {positive}, 0);
+    check([](auto x) { return log10(x); }, {positive}, 0);
+    check([](auto x) { return log1p(x); }, {positive}, 0);
+    check([](auto a, auto b) { return pow(a, b); }, {negative, astype(f64({2, 1, 3, 0.5}), t)}, 1);
+  }
+}
+
 TEST_CASE("map: operands of every shape that broadcast", "[map]") {
   const std::vector<std::vector<Shape>> shapes = {{{}, {}, {}},
                                                   {{7}, {}, {}},

@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include "data_folder.h"
 #include "tapedeck/op.h"
 
 using namespace tapedeck;
@@ -19,9 +20,9 @@ std::string text_of(const std::filesystem::path& path) {
 
 std::set<std::string> public_functions() {
   std::set<std::string> names;
-  std::vector<std::filesystem::path> headers = {TAPEDECK_TEST_DATA "/../../include/tapedeck/tensor.h"};
-  for (const auto& file :
-       std::filesystem::directory_iterator(TAPEDECK_TEST_DATA "/../../include/tapedeck/ops"))
+  const std::filesystem::path public_headers = test::data_folder() / "../../include/tapedeck";
+  std::vector<std::filesystem::path> headers = {public_headers / "tensor.h"};
+  for (const auto& file : std::filesystem::directory_iterator(public_headers / "ops"))
     headers.push_back(file.path());
   for (const std::filesystem::path& header : headers) {
     std::istringstream text(text_of(header));
@@ -42,7 +43,7 @@ const Op* entry(const std::string& name) {
 }
 
 std::set<std::string> words_of(const char* file) {
-  std::istringstream text(text_of(std::filesystem::path(TAPEDECK_TEST_DATA) / file));
+  std::istringstream text(text_of(test::data_folder() / file));
   std::set<std::string> words;
   for (std::string line; std::getline(text, line);) {
     if (line.starts_with('#')) continue;

@@ -6,6 +6,7 @@
 #include <map>
 #include <sstream>
 
+#include "data_folder.h"
 #include "ops/samples.h"
 #include "tapedeck/ops/math.h"
 
@@ -113,7 +114,7 @@ std::map<std::string, std::string> answers() {
         answer.append(answer.empty() ? "`" : ", `").append(op.name).append("`");
       }
     }
-  std::ifstream list(TAPEDECK_TEST_DATA "/tensorflow_ops.txt");
+  std::ifstream list(test::data_folder() / "tensorflow_ops.txt");
   for (std::string line; std::getline(list, line);) {
     if (line.starts_with('#')) continue;
     const std::size_t colon = line.rfind(": ");
@@ -128,7 +129,7 @@ std::map<std::string, std::string> answers() {
 std::string from_tensorflow_markdown() {
   std::ostringstream out;
   out << "# From TensorFlow\n\n"
-      << std::ifstream(TAPEDECK_TEST_DATA "/tensorflow_functions.md").rdbuf()
+      << std::ifstream(test::data_folder() / "tensorflow_functions.md").rdbuf()
       << "\nTensorFlow's op types that have a gradient, or are registered to have none, and what each is "
          "here. Printed by\n"
          "`build/test/ops_doc --from-tensorflow > docs/from_tensorflow.md`; the functions are described in "

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "case.h"
+#include "data_folder.h"
 #include "message_of.h"
 #include "values.h"
 
@@ -79,7 +80,7 @@ std::pair<double, double> derivatives(Tensor (*f)(Operand), double at) {
 }   // namespace
 
 TEST_CASE("special functions have the values that 40 digits give", "[special]") {
-  std::ifstream file(TAPEDECK_TEST_DATA "/special.json");
+  std::ifstream file(data_folder() / "special.json");
   const Json all = Json::parse(file);
   CHECK(all.size() == std::size(kFunctions));
   for (const Measured& f : kFunctions) {

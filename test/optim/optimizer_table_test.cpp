@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "data_folder.h"
 #include "tapedeck/tapedeck.h"
 
 using namespace tapedeck;
@@ -17,7 +18,7 @@ using Matrix = std::vector<std::vector<double>>;
 
 const std::vector<Json>& trajectories() {
   static const std::vector<Json> all = [] {
-    std::ifstream file(TAPEDECK_TEST_DATA "/trajectories.json");
+    std::ifstream file(test::data_folder() / "trajectories.json");
     return Json::parse(file).get<std::vector<Json>>();
   }();
   return all;

@@ -1,25 +1,25 @@
-// Activation functions, element by element. f32 and f64.
+// Elementwise activation functions. f32 and f64.
 #pragma once
 #include "tapedeck/operand.h"
 
 namespace tapedeck {
 
-/// x where it is positive, else 0; the derivative at 0 is 0.
+/// x if x > 0, else 0; the derivative at 0 is 0.
 TAPEDECK_EXPORT Tensor relu(Operand x);
-/// x where it is positive, else alpha · x; the derivative at 0 is alpha, which may be a tensor too.
+/// x if x > 0, else alpha · x; the derivative at 0 is alpha, which may be a tensor.
 TAPEDECK_EXPORT Tensor leaky_relu(Operand x, Operand alpha = 0.2);
-/// x where it is between 0 and 6, else the nearer of them; the derivative at 0 and 6 is 0.
+/// min(max(x, 0), 6); the derivative at 0 and 6 is 0.
 TAPEDECK_EXPORT Tensor relu6(Operand x);
-/// x where it is positive, else exp(x) - 1 (Clevert, Unterthiner and Hochreiter 2015).
+/// x if x > 0, else exp(x) - 1 (Clevert, Unterthiner and Hochreiter 2015).
 TAPEDECK_EXPORT Tensor elu(Operand x);
-/// λ x where x is positive, else λ α (exp(x) - 1), with the constants that keep mean 0 and variance 1
-/// (Klambauer et al. 2017).
+/// λ x if x > 0, else λ α (exp(x) - 1), with the constants of self-normalizing networks, which preserve mean
+/// 0 and variance 1 (Klambauer et al. 2017).
 TAPEDECK_EXPORT Tensor selu(Operand x);
-/// x times the probability that a standard normal number is below x (Hendrycks and Gimpel 2016), or their
-/// approximation of it with tanh.
+/// x Φ(x), where Φ is the standard normal distribution function (Hendrycks and Gimpel 2016), computed exactly
+/// or with the paper's tanh approximation.
 enum class Gelu : std::uint8_t { exact, tanh };
 TAPEDECK_EXPORT Tensor gelu(Operand x, Gelu form = Gelu::exact);
-/// x · sigmoid(beta x), also known as swish; beta may be a tensor, and has a gradient.
+/// x · sigmoid(beta x), also known as swish; beta may be a tensor and has a gradient.
 TAPEDECK_EXPORT Tensor silu(Operand x, Operand beta = 1.0);
 /// x / (1 + |x|).
 TAPEDECK_EXPORT Tensor softsign(Operand x);

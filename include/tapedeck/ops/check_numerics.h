@@ -1,4 +1,4 @@
-// Values that pass through: checked, shown, or kept from being differentiated.
+// Identity functions that check or print their argument, or block its gradient.
 #pragma once
 #include <iosfwd>
 #include <string_view>
@@ -7,18 +7,18 @@
 
 namespace tapedeck {
 
-/// x, which must not be differentiated: a gradient through it throws GradientError.
+/// Returns x; a gradient through it throws GradientError.
 TAPEDECK_EXPORT Tensor prevent_gradient(const Tensor& x);
-/// x; throws ShapeError unless its shape is this one, where -1 stands for any extent.
+/// Returns x; throws ShapeError unless its shape matches `shape`, in which -1 matches any extent.
 TAPEDECK_EXPORT Tensor ensure_shape(const Tensor& x, const Shape& shape);
-/// x; throws ArgumentError, with this name, where an element is NaN or infinite. Gradients that come back are
+/// Returns x; throws ArgumentError with `name` if an element is NaN or infinite. Gradients through it are
 /// checked, too. f32, f64.
 TAPEDECK_EXPORT Tensor check_numerics(const Tensor& x, std::string_view name);
-/// x, written to a stream behind a text.
+/// Writes `text` and x to a stream and returns x.
 TAPEDECK_EXPORT Tensor print(const Tensor& x, std::string_view text, std::ostream& out);
-/// The same to standard error.
+/// Writes to standard error.
 TAPEDECK_EXPORT Tensor print(const Tensor& x, std::string_view text = {});
-/// Throws ArgumentError with this text unless all elements of condition (bool) hold.
+/// Throws ArgumentError with `text` unless all elements of `condition` (bool) are true.
 TAPEDECK_EXPORT void assert_that(const Tensor& condition, std::string_view text);
 
 }   // namespace tapedeck

@@ -1,5 +1,5 @@
-// Comparisons and logic: bool tensors of the broadcast shape, without gradients. There is no operator== on
-// tensors, since it would not be a bool, and no && and ||, since they would compute both sides: write
+// Comparisons and logic: bool tensors of the broadcast shape, without gradients. Tensors have no operator==,
+// since it would not return a bool, and no && and ||, since these would evaluate both operands: write
 // equal(a, b) and logical_and(a, b).
 #pragma once
 #include "tapedeck/operand.h"
@@ -13,7 +13,7 @@ TAPEDECK_EXPORT Tensor less_equal(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor greater(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor greater_equal(Operand a, Operand b);
 
-/// Of bool tensors: throw DTypeError for others.
+/// For bool tensors; throw DTypeError for other dtypes.
 TAPEDECK_EXPORT Tensor logical_and(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor logical_or(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor logical_not(const Tensor& x);

@@ -1,5 +1,5 @@
-// Convolution of rows, images and volumes [..., extents, channels]; the axes in front count them. f32 and
-// f64.
+// Convolution of sequences, images and volumes [..., spatial extents, channels]; leading axes are batch axes.
+// f32 and f64.
 #pragma once
 #include "tapedeck/ops/window.h"
 #include "tapedeck/tensor.h"
@@ -7,40 +7,39 @@
 namespace tapedeck {
 
 struct Conv2dOptions {
-  HeightWidth strides = 1;            // from one output to the next
-  HeightWidth dilation = 1;           // from one cell of the filters to the next
-  Padding padding = Padding::valid;   // of zeros
-  std::int64_t groups =
-      1;   // the channels in and out fall into so many groups; each of those out is made of its own in
-  Layout layout = Layout::nhwc;   // nchw images are transposed, there and back
+  HeightWidth strides = 1;            // step between output positions
+  HeightWidth dilation = 1;           // step between filter elements in the image
+  Padding padding = Padding::valid;   // with zeros
+  std::int64_t groups = 1;            // channel groups; outputs of a group depend only on its input channels
+  Layout layout = Layout::nhwc;       // nchw images are transposed before and after
 };
 
 /// Convolution (cross-correlation) of images x [..., height, width, in] with filters [rows, columns, in /
-/// groups, out]; the result is [..., output height, output width, out]. Throws ShapeError where ranks or
-/// channels do not fit or the filters reach over more than the padded image, ArgumentError for strides,
-/// dilations and groups below 1 and negative padding.
+/// groups, out]; the result is [..., output height, output width, out]. Throws ShapeError if ranks or
+/// channels do not match or the dilated filters are larger than the padded image, and ArgumentError if
+/// strides, dilation or groups are below 1 or padding is negative.
 TAPEDECK_EXPORT Tensor conv2d(const Tensor& x, const Tensor& filters, const Conv2dOptions& options = {});
 struct Conv2dTransposeOptions {
   HeightWidth strides = 1;
   HeightWidth dilation = 1;
   Padding padding = Padding::valid;
-  HeightWidth size =
-      0;   // of the result; 0: the least from which conv2d makes x, with same padding x's times the strides
+  HeightWidth size = 0;   // extents of the result; 0: the smallest for which conv2d returns x's extents; with
+                          // Padding::same, x's extents times the strides
   std::int64_t groups = 1;
   Layout layout = Layout::nhwc;
 };
-/// The adjoint of conv2d: images x [..., height, width, in] and filters [rows, columns, out / groups, in]
-/// make [..., size, out]. Throws ShapeError where conv2d does not make x's extents from the size.
+/// The adjoint of conv2d: maps images x [..., height, width, in] with filters [rows, columns, out / groups,
+/// in] to [..., size, out]. Throws ShapeError if conv2d of an image of that size does not have x's extents.
 TAPEDECK_EXPORT Tensor conv2d_transpose(const Tensor& x, const Tensor& filters,
                                         const Conv2dTransposeOptions& options = {});
 
 struct Conv1dOptions {
   std::int64_t stride = 1, dilation = 1;
-  Padding padding = Padding::valid;   // given ones at left and right
+  Padding padding = Padding::valid;   // explicit padding: at left and right
   std::int64_t groups = 1;
   Layout layout = Layout::nhwc;
 };
-/// conv2d of rows x [..., width, in] with filters [columns, in / groups, out].
+/// conv2d of sequences x [..., width, in] with filters [columns, in / groups, out].
 TAPEDECK_EXPORT Tensor conv1d(const Tensor& x, const Tensor& filters, const Conv1dOptions& options = {});
 
 struct Conv3dOptions {
@@ -50,7 +49,7 @@ struct Conv3dOptions {
   Layout layout = Layout::ndhwc;
 };
 /// Convolution of volumes x [..., depth, height, width, in] with filters [planes, rows, columns, in / groups,
-/// out]. Throws as conv2d.
+/// out]. Throws as conv2d does.
 TAPEDECK_EXPORT Tensor conv3d(const Tensor& x, const Tensor& filters, const Conv3dOptions& options = {});
 
 struct Conv3dTransposeOptions {
@@ -60,7 +59,7 @@ struct Conv3dTransposeOptions {
   std::int64_t groups = 1;
   Layout layout = Layout::ndhwc;
 };
-/// The adjoint of conv3d; filters are [planes, rows, columns, out / groups, in].
+/// The adjoint of conv3d, with filters [planes, rows, columns, out / groups, in].
 TAPEDECK_EXPORT Tensor conv3d_transpose(const Tensor& x, const Tensor& filters,
                                         const Conv3dTransposeOptions& options = {});
 

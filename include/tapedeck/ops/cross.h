@@ -1,10 +1,10 @@
-// Vector products. f32 and f64. Mixed dtypes are promoted; numbers take the dtype beside them.
+// Cross products. f32 and f64. Mixed dtypes are promoted; numbers take the dtype of the other operand.
 #pragma once
 #include "tapedeck/operand.h"
 
 namespace tapedeck {
 
-/// The vector product a × b along the last axis, which has 3 elements; the others broadcast.
+/// The cross product a × b along the last axis, which must have extent 3; the other axes broadcast.
 TAPEDECK_EXPORT Tensor cross(Operand a, Operand b);
 
 }   // namespace tapedeck

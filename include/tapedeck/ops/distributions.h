@@ -1,29 +1,31 @@
-// Random tensors of distributions with parameters, from a key; random.h says what keys are.
+// Random tensors from parameterized distributions, from a key; see random.h for keys.
 #pragma once
 #include "tapedeck/ops/random.h"
 
 namespace tapedeck::random {
 
-// Distributions with parameters, which are f32 or f64 and broadcast to `shape`; the result has their dtype.
-// Each number is the quantile of its distribution at a uniform number, from 64 random bits in either dtype.
-// Where a distribution does not have the parameters it is NaN.
+// Parameters are f32 or f64 and broadcast to `shape`; the result has their dtype. Each element is the
+// quantile of the distribution at a uniform random number, computed from 64 random bits for either dtype. It
+// is NaN if the parameters are invalid.
 
-/// Numbers of density y^(alpha - 1) exp(-y) / Γ(alpha), for alpha above 0; times a scale they are those of
-/// that scale. The gradient in alpha is that of the quantile: Figurnov, Mohamed & Mnih, "Implicit
-/// reparameterization gradients", 2018, equation 5.
+/// Gamma distribution with density y^(alpha - 1) exp(-y) / Γ(alpha), for alpha > 0; multiply by a scale for
+/// other scales. The gradient with respect to alpha is that of the quantile: Figurnov, Mohamed & Mnih,
+/// "Implicit reparameterization gradients", 2018, equation 5.
 TAPEDECK_EXPORT Tensor gamma(const Shape& shape, Operand alpha, Key key);
-/// That derivative of numbers y of gamma(alpha) in alpha, element by element.
+/// The derivative with respect to alpha of samples y of gamma(alpha), elementwise.
 TAPEDECK_EXPORT Tensor gamma_grad(Operand alpha, Operand y);
-/// Counts of events of which `rate`, 0 or more, are expected. No gradient.
+/// Poisson distribution with mean `rate` ≥ 0. No gradient.
 TAPEDECK_EXPORT Tensor poisson(const Shape& shape, Operand rate, Key key);
-/// Counts of successes in n trials, a whole number, of probability p each. No gradient.
+/// Binomial distribution: number of successes in n trials (a whole number) with success probability p. No
+/// gradient.
 TAPEDECK_EXPORT Tensor binomial(const Shape& shape, Operand n, Operand p, Key key);
-/// Numbers of the normal distribution with this mean and standard deviation, above 0, of those in [low,
-/// high]. Bounds may be infinite. Gradients in all four are those of the quantile.
+/// Normal distribution with the given mean and standard deviation (> 0), truncated to [low, high]. Bounds may
+/// be infinite. Gradients with respect to all four parameters are those of the quantile.
 TAPEDECK_EXPORT Tensor parameterized_truncated_normal(const Shape& shape, Operand mean, Operand stddev,
                                                       Operand low, Operand high, Key key);
-/// For logits [..., k], f32 or f64, i64 indices [..., n] of probability softmax(logits); -infinity has none.
-/// No gradient. Throws ArgumentError for rows with NaN or infinity, or without a number above -infinity.
+/// Samples i64 indices [..., n] with probabilities softmax(logits), where logits are f32 or f64 [..., k]; a
+/// logit of -inf has probability 0. No gradient. Throws ArgumentError for a row that contains NaN or +inf, or
+/// only -inf.
 TAPEDECK_EXPORT Tensor categorical(const Tensor& logits, std::int64_t n, Key key);
 
 }   // namespace tapedeck::random

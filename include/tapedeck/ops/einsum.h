@@ -1,4 +1,4 @@
-// Products of tensors by an equation.
+// Tensor contractions.
 #pragma once
 #include <span>
 #include <string_view>
@@ -7,24 +7,24 @@
 
 namespace tapedeck {
 
-/// Sums of products by labels of axes: einsum("ij,jk->ik", {a, b}) is a matrix product. Labels are letters;
-/// one that stands twice in an operand takes its diagonal; "..." stands for axes that broadcast. Labels that
-/// the output does not name are summed over. Without "->" the output has the broadcast axes, then the labels
-/// that stand once, in alphabetical order. More than two operands are multiplied from left to right. Throws
-/// ArgumentError for what is not an equation, ShapeError for operands that do not fit it. Products are those
-/// of matmul where there is something to sum: f32 and f64; elsewhere those of mul.
+/// Sums of products over labeled axes: einsum("ij,jk->ik", {a, b}) is a matrix product. Labels are letters. A
+/// label that occurs twice in one operand takes its diagonal; "..." stands for axes that broadcast; labels
+/// that are missing from the output are summed over. Without "->" the output has the broadcast axes, then the
+/// labels that occur once, in alphabetical order. More than two operands are multiplied from left to right.
+/// Throws ArgumentError for an invalid equation, and ShapeError if operands do not match it. Contractions use
+/// matmul and take f32 and f64; without a sum, they use mul and take its dtypes.
 TAPEDECK_EXPORT Tensor einsum(std::string_view equation, std::span<const Tensor> operands);
 inline Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands) {
   return einsum(equation, std::span<const Tensor>(operands.begin(), operands.size()));
 }
 
-/// The product summed over the axes of a and those of b, pair by pair: the result has the other axes of a,
-/// then those of b.
+/// Contracts axes_of_a[i] of a with axes_of_b[i] of b: the result has the remaining axes of a, then those of
+/// b.
 TAPEDECK_EXPORT Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int>& axes_of_a,
                                  const std::vector<int>& axes_of_b);
-/// The same over the last `axes` of a and the first of b.
+/// Contracts the last `axes` axes of a with the first ones of b.
 TAPEDECK_EXPORT Tensor tensordot(const Tensor& a, const Tensor& b, int axes = 2);
-/// y[i, j] = a[i] b[j], of all elements in row-major order.
+/// The outer product y[i, j] = a[i] b[j] of all elements in row-major order.
 TAPEDECK_EXPORT Tensor outer(const Tensor& a, const Tensor& b);
 
 }   // namespace tapedeck

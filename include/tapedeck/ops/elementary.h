@@ -1,5 +1,5 @@
-// Elementary functions, element by element, for f32 and f64. They are within 5 units in the last place over
-// the whole range of x, also for angles that are large.
+// Elementwise elementary functions for f32 and f64. They are accurate to 5 units in the last place over the
+// whole range of x, including large angles.
 #pragma once
 #include "tapedeck/operand.h"
 
@@ -8,7 +8,7 @@ namespace tapedeck {
 TAPEDECK_EXPORT Tensor sqrt(Operand x);
 /// 1 / √x.
 TAPEDECK_EXPORT Tensor rsqrt(Operand x);
-/// The real cube root, also of negative x.
+/// The real cube root, including that of negative x.
 TAPEDECK_EXPORT Tensor cbrt(Operand x);
 TAPEDECK_EXPORT Tensor exp(Operand x);
 TAPEDECK_EXPORT Tensor exp2(Operand x);
@@ -20,11 +20,11 @@ TAPEDECK_EXPORT Tensor log2(Operand x);
 TAPEDECK_EXPORT Tensor log10(Operand x);
 /// log(eᵃ + eᵇ) without overflow, with broadcasting.
 TAPEDECK_EXPORT Tensor logaddexp(Operand a, Operand b);
-/// Of angles in radians.
+/// Angles are in radians.
 TAPEDECK_EXPORT Tensor sin(Operand x);
 TAPEDECK_EXPORT Tensor cos(Operand x);
 TAPEDECK_EXPORT Tensor tan(Operand x);
-/// Angles: in [-π/2, π/2], [0, π] and [-π/2, π/2].
+/// Results are in [-π/2, π/2], [0, π] and [-π/2, π/2].
 TAPEDECK_EXPORT Tensor asin(Operand x);
 TAPEDECK_EXPORT Tensor acos(Operand x);
 TAPEDECK_EXPORT Tensor atan(Operand x);
@@ -42,10 +42,11 @@ TAPEDECK_EXPORT Tensor atanh(Operand x);
 TAPEDECK_EXPORT Tensor sigmoid(Operand x);
 /// log(sigmoid(x)), without underflow.
 TAPEDECK_EXPORT Tensor log_sigmoid(Operand x);
-/// a to the power b, with broadcasting and promotion as in ops/math.h. The derivative in b is 0 where a is
-/// not positive.
+/// a to the power b, with broadcasting and promotion as in ops/math.h. The derivative with respect to b is 0
+/// unless a is positive.
 TAPEDECK_EXPORT Tensor pow(Operand a, Operand b);
-/// a·log b, a·log(1 + b) and a / b, with broadcasting; 0 with gradients of 0 wherever a is 0, whatever b is.
+/// a·log b, a·log(1 + b) and a / b, with broadcasting. Where a is 0, the result and the gradients are 0 for
+/// any b.
 TAPEDECK_EXPORT Tensor xlogy(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor xlog1py(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor xdivy(Operand a, Operand b);

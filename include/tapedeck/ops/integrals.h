@@ -1,6 +1,6 @@
-// Special functions that are integrals of elementary ones, element by element, for f32 and f64; f32 is
-// computed in f64.
-// Operands broadcast as in ops/math.h. Outside of a function's domain the result is NaN, at a pole it is infinite or NaN.
+// Elementwise special functions defined as integrals of elementary functions, for f32 and f64; f32 is
+// computed in f64. Operands broadcast as in ops/math.h. Outside a function's domain the result is NaN, at a
+// pole infinite or NaN.
 #pragma once
 #include "tapedeck/operand.h"
 
@@ -10,7 +10,7 @@ namespace tapedeck {
 TAPEDECK_EXPORT Tensor dawsn(Operand x);
 /// The exponential integral Ei(x).
 TAPEDECK_EXPORT Tensor expint(Operand x);
-/// Fresnel's integrals of sin(πt²/2) and cos(πt²/2) from 0 to x.
+/// The Fresnel integrals of sin(πt²/2) and cos(πt²/2) from 0 to x.
 TAPEDECK_EXPORT Tensor fresnel_sin(Operand x);
 TAPEDECK_EXPORT Tensor fresnel_cos(Operand x);
 /// Spence's function ∫₁ˣ log(t) / (1 - t) dt, for x ≥ 0.

@@ -4,23 +4,24 @@
 
 namespace tapedeck {
 
-/// For each row of logits [..., classes], minus the log-probability of its label. labels: i32 or i64 [...],
-/// checked.
+/// For each row of logits [..., classes], the negative log-probability of its label. labels are i32 or i64
+/// [...]; labels out of range throw ShapeError.
 TAPEDECK_EXPORT Tensor sparse_softmax_cross_entropy(const Tensor& labels, const Tensor& logits);
-/// For each row of logits [..., classes], minus the sum of labels, of the same shape and dtype, times its
-/// log-probabilities. The labels have a gradient too. That of the logits is softmax times the sum of the
-/// labels, minus the labels; for labels that do not sum to 1, TensorFlow leaves that sum out.
+/// For each row of logits [..., classes], minus the sum of labels times log-probabilities. labels have the
+/// shape and dtype of logits and have a gradient, too. The gradient of the logits is softmax times the sum of
+/// the labels, minus the labels; TensorFlow omits that sum, which differs for labels that do not sum to 1.
 TAPEDECK_EXPORT Tensor softmax_cross_entropy(const Tensor& labels, const Tensor& logits);
-/// For each element, minus log-probability of labels (0 to 1) under the probability sigmoid(logits), without
-/// overflow. Both have a gradient.
+/// For each element, the negative log-likelihood of labels (0 to 1) under the probability sigmoid(logits),
+/// without overflow. Both have gradients.
 TAPEDECK_EXPORT Tensor sigmoid_cross_entropy(Operand labels, Operand logits);
-/// Half the sum of all elements' squares.
+/// Half the sum of the squares of all elements.
 TAPEDECK_EXPORT Tensor l2_loss(const Tensor& x);
-/// The mean along the last axis of (labels - predictions)². Throws ShapeError where they do not broadcast to
-/// rank 1 or more.
+/// The mean of (labels - predictions)² along the last axis. Throws ShapeError unless they broadcast to rank 1
+/// or more.
 TAPEDECK_EXPORT Tensor mean_squared_error(Operand labels, Operand predictions);
-/// The mean along the last axis of e² / 2 where the error |e| is at most delta, else delta · (|e| - delta /
-/// 2) (Huber 1964). Throws ShapeError as mean_squared_error, ArgumentError unless delta is positive.
+/// The mean along the last axis of e² / 2 if |e| ≤ delta, else delta · (|e| - delta / 2), where e = labels -
+/// predictions (Huber 1964). Throws ShapeError as mean_squared_error does, and ArgumentError unless delta is
+/// positive.
 TAPEDECK_EXPORT Tensor huber_loss(Operand labels, Operand predictions, double delta = 1);
 
 }   // namespace tapedeck

@@ -1,29 +1,30 @@
-// Normalisation: activations of a given mean and variance. f32 and f64.
+// Normalization of activations to a given mean and variance. f32 and f64.
 #pragma once
 #include "tapedeck/tensor.h"
 
 namespace tapedeck {
 
-/// x with mean 0 and variance 1 along the last axis, times scale [n] plus offset [n] (Ba, Kiros and Hinton
-/// 2016): epsilon is added to the variance. Throws ShapeError for other scales and offsets, ArgumentError for
-/// a negative epsilon.
+/// Normalizes x to mean 0 and variance 1 along the last axis, then multiplies by scale [n] and adds offset
+/// [n] (Ba, Kiros and Hinton 2016). epsilon is added to the variance. Throws ShapeError if scale or offset
+/// has another shape, and ArgumentError if epsilon is negative.
 TAPEDECK_EXPORT Tensor layer_norm(const Tensor& x, const Tensor& scale, const Tensor& offset,
                                   double epsilon = 1e-5);
 
-/// What batch_norm gives; all but y are [channels].
+/// The result of batch_norm; all but y are [channels].
 struct BatchNorm {
   Tensor y;
-  Tensor mean, variance;   // of the batch; the variance with n - 1 in the denominator, for a moving average
-  Tensor saved_mean, saved_variance;   // TensorFlow's reserve spaces: the same with n in the denominator
+  Tensor mean, variance;   // of the batch; the variance is divided by n - 1, for use in a moving average
+  Tensor saved_mean, saved_variance;   // TensorFlow's reserve spaces: the same, with the variance divided by
+                                       // n
 };
 
-/// Each channel, the last axis of x, with mean 0 and variance 1 over all other axes, times scale plus offset,
-/// which are [channels] (Ioffe and Szegedy 2015): epsilon is added to the variance. Every output is
-/// differentiable. Throws ShapeError for other scales and offsets and for x of rank 0 or without elements,
-/// ArgumentError for a negative epsilon.
+/// Normalizes each channel (the last axis of x) to mean 0 and variance 1 over all other axes, then multiplies
+/// by scale and adds offset, both [channels] (Ioffe and Szegedy 2015). epsilon is added to the variance.
+/// Every output is differentiable. Throws ShapeError if scale or offset has another shape or if x has rank 0
+/// or no elements, and ArgumentError if epsilon is negative.
 TAPEDECK_EXPORT BatchNorm batch_norm(const Tensor& x, const Tensor& scale, const Tensor& offset,
                                      double epsilon = 1e-3);
-/// The same with a given mean and variance [channels], as after training.
+/// The same with a given mean and variance [channels], for use after training.
 TAPEDECK_EXPORT Tensor batch_norm_inference(const Tensor& x, const Tensor& scale, const Tensor& offset,
                                             const Tensor& mean, const Tensor& variance,
                                             double epsilon = 1e-3);
@@ -32,9 +33,9 @@ struct LocalResponse {
   std::int64_t radius = 5;
   double bias = 1, alpha = 1, beta = 0.5;
 };
-/// x / (bias + alpha · s)^beta, where s is the sum of squares over the channels up to `radius` away
-/// (Krizhevsky, Sutskever and Hinton 2012, section 3.3). Throws ShapeError for x of rank 0, ArgumentError for
-/// a negative radius.
+/// x / (bias + alpha · s)^beta, where s is the sum of squares over the channels at a distance of at most
+/// `radius` (Krizhevsky, Sutskever and Hinton 2012, section 3.3). Throws ShapeError if x has rank 0, and
+/// ArgumentError if the radius is negative.
 TAPEDECK_EXPORT Tensor local_response_normalization(const Tensor& x, const LocalResponse& options = {});
 
 }   // namespace tapedeck

@@ -1,17 +1,19 @@
-// Entries of a tensor by a mask or by group numbers, and groups put together again. All dtypes.
+// Selects entries by a mask, partitions them by number, and merges partitions. All dtypes.
 #pragma once
 #include "tapedeck/tensor.h"
 
 namespace tapedeck {
 
-/// The parts of x for which mask (bool), of the shape of x's first axes, holds: [count, …]. Every dtype.
+/// The entries of x for which mask (bool) is true; mask has the shape of the first axes of x. The result is
+/// [count, …].
 TAPEDECK_EXPORT Tensor boolean_mask(const Tensor& x, const Tensor& mask);
 
-/// The parts of x by number: those where partitions, of the shape of x's first axes, is 0, then 1, … count -
-/// 1, each [n, …]. Throws ShapeError for a number out of range.
+/// Splits x into `count` tensors [n, …]: the entries for which `partitions` is 0, 1, …, count - 1. partitions
+/// has the shape of the first axes of x. Throws ShapeError if a partition number is out of range.
 TAPEDECK_EXPORT std::vector<Tensor> dynamic_partition(const Tensor& x, const Tensor& partitions, int count);
-/// The opposite: y[indices[m][i…], …] = x[m][i…, …]. Where a place is named several times the last one is
-/// kept, and the others get no gradient. Throws ShapeError where one below the largest is not named.
+/// The inverse of dynamic_partition: y[indices[m][i…], …] = x[m][i…, …]. If an index occurs several times,
+/// the last entry is kept and the others get no gradient. Throws ShapeError if an index below the largest one
+/// is missing.
 TAPEDECK_EXPORT Tensor dynamic_stitch(std::span<const Tensor> indices, std::span<const Tensor> x);
 
 }   // namespace tapedeck

@@ -1,4 +1,4 @@
-// The windows of images and volumes as rows. f32 and f64.
+// Windows of images and volumes, flattened into rows. f32 and f64.
 #pragma once
 #include "tapedeck/ops/window.h"
 #include "tapedeck/tensor.h"
@@ -7,12 +7,12 @@ namespace tapedeck {
 
 struct PatchOptions {
   HeightWidth window;
-  HeightWidth strides = 1;            // from one patch to the next
-  HeightWidth dilation = 1;           // from one pixel of a patch to the next
-  Padding padding = Padding::valid;   // of zeros
+  HeightWidth strides = 1;            // step between patches
+  HeightWidth dilation = 1;           // step between pixels of a patch
+  Padding padding = Padding::valid;   // with zeros
 };
-/// What a window reads of images [..., height, width, channels], row by row: [..., rows, columns, window ·
-/// channels].
+/// Extracts the windows of images [..., height, width, channels]: the result is [..., rows, columns, window ·
+/// channels], with each window in row-major order.
 TAPEDECK_EXPORT Tensor extract_image_patches(const Tensor& x, const PatchOptions& options);
 
 struct VolumePatchOptions {
@@ -21,7 +21,7 @@ struct VolumePatchOptions {
   DepthHeightWidth dilation = 1;
   Padding3d padding = Padding::valid;
 };
-/// The same of volumes [..., depth, height, width, channels].
+/// The same for volumes [..., depth, height, width, channels].
 TAPEDECK_EXPORT Tensor extract_volume_patches(const Tensor& x, const VolumePatchOptions& options);
 
 }   // namespace tapedeck

@@ -1,4 +1,5 @@
-// Pooling of rows, images and volumes [..., extents, channels]; the axes in front count them. f32 and f64.
+// Pooling of sequences, images and volumes [..., spatial extents, channels]; leading axes are batch axes. f32
+// and f64.
 #pragma once
 #include <limits>
 
@@ -11,20 +12,20 @@ struct Pool2dOptions {
   static constexpr std::int64_t kAsWindow = std::numeric_limits<std::int64_t>::min();
 
   HeightWidth window;
-  HeightWidth strides = kAsWindow;    // by default windows lie side by side
-  Padding padding = Padding::valid;   // its cells never count
+  HeightWidth strides = kAsWindow;    // by default the extents of the window
+  Padding padding = Padding::valid;   // padded elements are ignored
 };
 
-/// The largest element of each channel in each window, NaN where there is one. The gradient goes to the first
-/// such element, row by row; in a window with NaN it is NaN. Throws ShapeError where the window is larger
-/// than the padded image or has more than 2^24 cells, ArgumentError for windows and strides below 1 and
-/// padding as large as the window.
+/// The maximum of each channel in each window; NaN if the window contains NaN. The gradient goes to the first
+/// maximum in row-major order; in a window with NaN it is NaN. Throws ShapeError if the window is larger than
+/// the padded image or has more than 2^24 elements, and ArgumentError if window or strides are below 1 or
+/// padding is as large as the window.
 TAPEDECK_EXPORT Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options);
-/// The mean of each channel in each window, over the elements that belong to the image. Throws as max_pool2d.
+/// The mean of each channel in each window, excluding padding. Throws as max_pool2d does.
 TAPEDECK_EXPORT Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options);
 
-/// The largest elements, and where they are (i64): (row · width + column) · channels + channel, counted in
-/// each image or through all of them. Of a window with NaN it is the first NaN's.
+/// The maxima and their flat positions (i64): (row · width + column) · channels + channel, counted per image
+/// or over all images. For a window with NaN it is the position of the first NaN.
 struct MaxAndPosition {
   Tensor y, position;
 };
@@ -34,9 +35,9 @@ TAPEDECK_EXPORT MaxAndPosition max_pool_with_argmax(const Tensor& x, const Pool2
 struct Pool1dOptions {
   std::int64_t window;
   std::int64_t stride = Pool2dOptions::kAsWindow;
-  Padding padding = Padding::valid;   // given ones at left and right
+  Padding padding = Padding::valid;   // explicit padding: at left and right
 };
-/// Of rows [..., width, channels].
+/// Pooling of sequences [..., width, channels].
 TAPEDECK_EXPORT Tensor max_pool1d(const Tensor& x, const Pool1dOptions& options);
 TAPEDECK_EXPORT Tensor avg_pool1d(const Tensor& x, const Pool1dOptions& options);
 
@@ -45,22 +46,22 @@ struct Pool3dOptions {
   DepthHeightWidth strides = Pool2dOptions::kAsWindow;
   Padding3d padding = Padding::valid;
 };
-/// Of volumes [..., depth, height, width, channels].
+/// Pooling of volumes [..., depth, height, width, channels].
 TAPEDECK_EXPORT Tensor max_pool3d(const Tensor& x, const Pool3dOptions& options);
 TAPEDECK_EXPORT Tensor avg_pool3d(const Tensor& x, const Pool3dOptions& options);
 
-/// Windows of two extents in turn, so that an image becomes smaller by any factor (Graham 2014).
+/// Fractional pooling: windows of two alternating extents reduce an image by any factor (Graham 2014).
 struct FractionalOptions {
-  double height_ratio, width_ratio;   // of the image to the result, 1 or more
-  bool pseudo_random = false;         // the paper's pseudo-random windows instead of random ones
-  bool overlapping = false;           // windows share their last row and column with the next
+  double height_ratio, width_ratio;   // image extent divided by result extent, 1 or more
+  bool pseudo_random = false;         // the paper's pseudorandom windows instead of random ones
+  bool overlapping = false;           // each window shares its last row and column with the next
 };
-/// The result, and where its windows begin: [rows + 1] and [columns + 1] (i64), with the image's extents at
-/// the end.
+/// The result and the start positions of its windows, [rows + 1] and [columns + 1] (i64), whose last entries
+/// are the image's extents.
 struct Fractional {
   Tensor y, row_bounds, column_bounds;
 };
-/// Of images [..., height, width, channels]. Throws ArgumentError for ratios below 1 or above the extents.
+/// For images [..., height, width, channels]. Throws ArgumentError if a ratio is below 1 or above the extent.
 TAPEDECK_EXPORT Fractional fractional_max_pool(const Tensor& x, const FractionalOptions& options,
                                                random::Key key);
 TAPEDECK_EXPORT Fractional fractional_avg_pool(const Tensor& x, const FractionalOptions& options,

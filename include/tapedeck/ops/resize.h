@@ -1,25 +1,26 @@
-// Images [..., height, width, channels] in other sizes. f32 and f64. Rows are y, columns x.
+// Resizing of images [..., height, width, channels]. f32 and f64. Row coordinates are y, column coordinates
+// x.
 #pragma once
 #include "tapedeck/ops/window.h"
 #include "tapedeck/tensor.h"
 
 namespace tapedeck {
 
-/// Which position of the image an output's pixel stands for: the middle of a pixel is at its index + 1/2
-/// (centres), at its index (corners: the first and last pixels fall on each other), or the corners of pixels
-/// count (edges, TensorFlow's old way).
+/// How pixel positions of output and input correspond. centres: pixel i is centered at i + 1/2. corners:
+/// pixel i is at i, and the first and last pixels of both coincide. edges: pixel i is at i, and positions
+/// scale by the ratio of the sizes (TensorFlow's legacy mode).
 enum class Align : std::uint8_t { edges, corners, centres };
 
-/// Each pixel the nearest one of the image. Throws, as all here, ShapeError for ranks below 3 and empty
-/// images, ArgumentError for sizes below 1.
+/// Nearest-neighbor interpolation. Like all functions here, throws ShapeError if the rank is below 3 or the
+/// image is empty, and ArgumentError if a size is below 1.
 TAPEDECK_EXPORT Tensor resize_nearest(const Tensor& x, HeightWidth size, Align align = Align::centres);
-/// Between the four nearest pixels, by distance.
+/// Bilinear interpolation between the four nearest pixels.
 TAPEDECK_EXPORT Tensor resize_bilinear(const Tensor& x, HeightWidth size, Align align = Align::centres);
-/// Keys' cubic convolution (1981) of the sixteen nearest pixels: with centres a = -1/2 and pixels outside
-/// left out, else a = -3/4 and the border repeated, as TensorFlow has them.
+/// Cubic convolution of the sixteen nearest pixels (Keys 1981), with TensorFlow's conventions: for centres a
+/// = -1/2, and pixels outside are left out; otherwise a = -3/4, and border pixels are repeated.
 TAPEDECK_EXPORT Tensor resize_bicubic(const Tensor& x, HeightWidth size, Align align = Align::centres);
 
-/// Weights of pixels by their distance.
+/// Interpolation kernel: the weight of a pixel as a function of its distance.
 enum class Kernel2d : std::uint8_t {
   box,
   triangle,
@@ -31,12 +32,12 @@ enum class Kernel2d : std::uint8_t {
   lanczos5
 };
 struct ScaleAndTranslate {
-  double scale_y = 1, scale_x = 1;           // of the image
-  double translate_y = 0, translate_x = 0;   // of the scaled image, in pixels
+  double scale_y = 1, scale_x = 1;           // scales the image
+  double translate_y = 0, translate_x = 0;   // shifts the scaled image, in pixels
   Kernel2d kernel = Kernel2d::triangle;
-  bool antialias = true;   // wider kernels where the image becomes smaller
+  bool antialias = true;   // widen the kernel when the image is reduced
 };
-/// The image scaled, then moved, in a frame of this size; 0 where it does not reach.
+/// Scales the image, then translates it, in an output of the given size; 0 where the image does not reach.
 TAPEDECK_EXPORT Tensor scale_and_translate(const Tensor& x, HeightWidth size,
                                            const ScaleAndTranslate& options = {});
 

@@ -1,33 +1,32 @@
-// Rounding, whole quotients and remainders, and quotients that are 0 for a divisor of 0, element by element.
-// Operands broadcast; mixed dtypes are promoted; numbers take the dtype beside them.
+// Elementwise rounding, integer division and remainders, and products and quotients that are 0 if the second
+// operand is 0. Operands broadcast; mixed dtypes are promoted; numbers take the dtype of the tensor operands.
 #pragma once
 #include "tapedeck/operand.h"
 
 namespace tapedeck {
 
 // f32, f64 and the integers.
-/// The integer next to a / b downwards and towards 0; without gradients. Throws ArgumentError where an
-/// integer is divided by 0.
+/// floor_div rounds a / b down, truncate_div towards zero; no gradients. Throw ArgumentError for an integer
+/// division by 0.
 TAPEDECK_EXPORT Tensor floor_div(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor truncate_div(Operand a, Operand b);
-/// What is left of a after dividing by b downwards, with the sign of b; the gradients are 1 and -floor(a /
-/// b).
+/// The remainder a - b · floor(a / b), which has the sign of b; the gradients are 1 and -floor(a / b).
 TAPEDECK_EXPORT Tensor floor_mod(Operand a, Operand b);
 
 // f32 and f64.
-/// The next integers below and above x; without gradients.
+/// x rounded down and up to an integer; no gradients.
 TAPEDECK_EXPORT Tensor floor(Operand x);
 TAPEDECK_EXPORT Tensor ceil(Operand x);
-/// The next integer towards 0; without gradient.
+/// x rounded towards zero; no gradient.
 TAPEDECK_EXPORT Tensor trunc(Operand x);
-/// The nearest integer, the even one where two are as near; without gradients. One function under two names.
+/// x rounded to the nearest integer, ties to even; no gradient. Two names of one function.
 TAPEDECK_EXPORT Tensor round(Operand x);
 TAPEDECK_EXPORT Tensor rint(Operand x);
-/// a·b and a / b, which are 0 wherever b is 0, whatever a is; so are the gradients in a, and of a / b also in
+/// a·b and a / b, but 0 where b is 0, for any a. The gradient of a is then 0, too, and for a / b also that of
 /// b.
 TAPEDECK_EXPORT Tensor mul_no_nan(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor div_no_nan(Operand a, Operand b);
-/// The number next to a in the direction of b; its gradient is a's.
+/// The next representable number from a towards b; the gradient goes to a.
 TAPEDECK_EXPORT Tensor nextafter(Operand a, Operand b);
 
 }   // namespace tapedeck

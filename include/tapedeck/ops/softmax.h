@@ -4,9 +4,9 @@
 
 namespace tapedeck {
 
-/// exp(x) over its sum along axis, computed without overflow.
+/// exp(x) / Σ exp(x) along `axis`, computed without overflow.
 TAPEDECK_EXPORT Tensor softmax(const Tensor& x, int axis = -1);
-/// x minus the logarithm of the sum of exp(x) along axis, computed without overflow.
+/// x - log Σ exp(x) along `axis`, computed without overflow.
 TAPEDECK_EXPORT Tensor log_softmax(const Tensor& x, int axis = -1);
 
 }   // namespace tapedeck

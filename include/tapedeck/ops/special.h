@@ -1,5 +1,5 @@
-// Special functions, element by element, for f32 and f64; f32 is computed in f64. Operands broadcast as in
-// ops/math.h. Outside of a function's domain the result is NaN, at a pole it is infinite or NaN.
+// Elementwise special functions for f32 and f64; f32 is computed in f64. Operands broadcast as in ops/math.h.
+// Outside a function's domain the result is NaN, at a pole infinite or NaN.
 #pragma once
 #include "tapedeck/operand.h"
 
@@ -8,27 +8,28 @@ namespace tapedeck {
 /// The error function 2/√π ∫₀ˣ exp(-t²) dt, and 1 - erf(x).
 TAPEDECK_EXPORT Tensor erf(Operand x);
 TAPEDECK_EXPORT Tensor erfc(Operand x);
-/// Their inverses, for x in [-1, 1] and [0, 2].
+/// The inverses of erf and erfc, for x in [-1, 1] and [0, 2].
 TAPEDECK_EXPORT Tensor erfinv(Operand x);
 TAPEDECK_EXPORT Tensor erfcinv(Operand x);
-/// The quantile of the normal distribution, for x in [0, 1].
+/// The quantile function of the normal distribution, for x in [0, 1].
 TAPEDECK_EXPORT Tensor ndtri(Operand x);
 
 /// log |Γ(x)|.
 TAPEDECK_EXPORT Tensor lgamma(Operand x);
 /// ψ(x), the derivative of lgamma.
 TAPEDECK_EXPORT Tensor digamma(Operand x);
-/// The n-th derivative of digamma, for n = 0, 1, 2, …; the gradient in n is none.
+/// The n-th derivative of digamma, for n = 0, 1, 2, …; no gradient with respect to n.
 TAPEDECK_EXPORT Tensor polygamma(Operand n, Operand x);
-/// Hurwitz's Σ (q + k)⁻ˢ over k = 0, 1, 2, …, for s > 1; the gradient in s is none.
+/// The Hurwitz zeta function Σ (q + k)⁻ˢ over k = 0, 1, 2, …, for s > 1; no gradient with respect to s.
 TAPEDECK_EXPORT Tensor zeta(Operand s, Operand q);
-/// The regularised incomplete gamma functions P(a, x) and Q(a, x) = 1 - P(a, x), for a > 0 and x ≥ 0.
+/// The regularized incomplete gamma functions P(a, x) and Q(a, x) = 1 - P(a, x), for a > 0 and x ≥ 0.
 TAPEDECK_EXPORT Tensor igamma(Operand a, Operand x);
 TAPEDECK_EXPORT Tensor igammac(Operand a, Operand x);
-/// The derivative of P(a, x) in a, or one of higher order. Tensors of one dtype. Throws ArgumentError unless
-/// order is 1 to 8.
+/// The derivative of P(a, x) with respect to a, of the given order. a and x must have the same dtype. Throws
+/// ArgumentError unless order is 1 to 8.
 TAPEDECK_EXPORT Tensor igamma_grad_a(const Tensor& a, const Tensor& x, int order = 1);
-/// The regularised incomplete beta function, for a, b > 0 and x in [0, 1]; the gradients in a and b are none.
+/// The regularized incomplete beta function, for a, b > 0 and x in [0, 1]; no gradients with respect to a and
+/// b.
 TAPEDECK_EXPORT Tensor betainc(Operand a, Operand b, Operand x);
 
 }   // namespace tapedeck

@@ -1,25 +1,25 @@
-// Moments, norms and order statistics over axes. keepdims leaves reduced axes with extent 1. Each throws
-// ShapeError for an axis that is out of range or named twice.
+// Moments, norms and order statistics over axes. If `keepdims`, reduced axes are kept with extent 1. All
+// throw ShapeError if an axis is out of range or given twice.
 #pragma once
 #include "tapedeck/ops/reduce.h"
 
 namespace tapedeck {
 
-/// How many elements are not 0 (or false), as i64. No gradient.
+/// The number of nonzero (or true) elements, i64. No gradient.
 TAPEDECK_EXPORT Tensor count_nonzero(const Tensor& x, const Axes& axes = {}, bool keepdims = false);
-/// Mean of the squared distances from the mean; divided by n - correction, where 1 makes the estimate from a
-/// sample unbiased. f32, f64.
+/// The sum of squared deviations from the mean, divided by n - correction; correction 1 gives the unbiased
+/// sample variance. f32, f64.
 TAPEDECK_EXPORT Tensor variance(const Tensor& x, const Axes& axes = {}, bool keepdims = false,
                                 double correction = 0);
-/// Standard deviation: the square root of the variance. f32, f64.
+/// The standard deviation: the square root of the variance. f32, f64.
 TAPEDECK_EXPORT Tensor stddev(const Tensor& x, const Axes& axes = {}, bool keepdims = false,
                               double correction = 0);
-/// The norm of all elements over axes, as of one vector: (Σ|x|^order)^(1/order), so that the order 2 of a
-/// matrix is its Frobenius norm; for ∞ and -∞ the largest and the smallest |x|, for 0 how many are not 0.
-/// Throws ArgumentError for NaN. f32, f64.
+/// The vector norm (Σ|x|^order)^(1/order) of all elements over `axes`, so that order 2 of a matrix is its
+/// Frobenius norm. Order ∞ gives the largest |x|, -∞ the smallest, and 0 the number of nonzero elements.
+/// Throws ArgumentError if order is NaN. f32, f64.
 TAPEDECK_EXPORT Tensor norm(const Tensor& x, double order = 2, const Axes& axes = {}, bool keepdims = false);
-/// The element in the middle, or the mean of the two there, which share the gradient; NaN where there is one.
-/// f32, f64. Throws ShapeError over no elements.
+/// The median; for an even number of elements the mean of the two middle ones, which share the gradient. NaN
+/// if an element is NaN. f32, f64. Throws ShapeError for an empty reduction.
 TAPEDECK_EXPORT Tensor median(const Tensor& x, const Axes& axes = {}, bool keepdims = false);
 
 }   // namespace tapedeck

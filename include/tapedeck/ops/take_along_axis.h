@@ -1,12 +1,10 @@
-// Single elements along an axis, chosen by an index each.
-// Indices are i32 or i64 and checked: one out of range throws ShapeError.
+// Selects single elements along an axis. Indices are i32 or i64; one out of range throws ShapeError.
 #pragma once
 #include "tapedeck/tensor.h"
 
 namespace tapedeck {
 
-/// Single elements along axis: y[…, k, …] = x[…, indices[…, k, …], …]. indices has x's shape but for that
-/// axis.
+/// y[…, k, …] = x[…, indices[…, k, …], …] along `axis`. indices has the shape of x except along that axis.
 TAPEDECK_EXPORT Tensor take_along_axis(const Tensor& x, const Tensor& indices, int axis = -1);
 
 }   // namespace tapedeck

@@ -1,4 +1,4 @@
-// Sums, products and extremes over groups of rows in any order.
+// Reductions over groups of rows in any order.
 #pragma once
 #include "tapedeck/tensor.h"
 
@@ -6,9 +6,9 @@ namespace tapedeck {
 
 // ids are i32 or i64.
 
-// Groups in any order: ids have the shape of x's first axes; y is [count, …]. What has a negative id is left
-// out; an id of count or more throws ShapeError. A group without rows gives 0; for prod 1; for min and max
-// the dtype's highest and lowest number.
+// Groups in any order: ids have the shape of the first axes of x; the result is [count, …]. Entries with a
+// negative id are ignored; an id of `count` or more throws ShapeError. An empty group gives 0 for sums and
+// means, 1 for prod, the highest number of the dtype for min and the lowest for max.
 
 TAPEDECK_EXPORT Tensor unsorted_segment_sum(const Tensor& x, const Tensor& ids, std::int64_t count);
 TAPEDECK_EXPORT Tensor unsorted_segment_mean(const Tensor& x, const Tensor& ids, std::int64_t count);

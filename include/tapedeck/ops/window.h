@@ -1,10 +1,10 @@
-// Options of ops on windows over rows, images and volumes: convolutions, pools and patches.
+// Options of sliding-window ops on sequences, images and volumes: convolution, pooling and patches.
 #pragma once
 #include "tapedeck/shape.h"
 
 namespace tapedeck {
 
-/// Two numbers, for rows and for columns; one number stands for both.
+/// Two numbers, for rows and columns; converts from one number for both.
 struct HeightWidth {
   std::int64_t height, width;
 
@@ -13,9 +13,8 @@ struct HeightWidth {
   friend constexpr bool operator==(HeightWidth, HeightWidth) = default;
 };
 
-/// What is put around an image: valid: nothing; same: as much as makes the output's extents the image's
-/// divided by the strides, rounded up, where an odd row or column goes to the end; or given numbers of rows
-/// and columns.
+/// Padding of an image. valid: none. same: such that the output's extents are the image's divided by the
+/// strides, rounded up; an odd row or column is added at the end. Or explicit numbers of rows and columns.
 struct Padding {
   enum Mode : std::uint8_t { valid, same, given };
 
@@ -25,10 +24,10 @@ struct Padding {
       : mode(given), top(top_), bottom(bottom_), left(left_), right(right_) {}
 
   Mode mode;
-  std::int64_t top = 0, bottom = 0, left = 0, right = 0;   // where mode is given
+  std::int64_t top = 0, bottom = 0, left = 0, right = 0;   // for explicit padding
 };
 
-/// Three numbers, or one that stands for all.
+/// Three numbers; converts from one number for all.
 struct DepthHeightWidth {
   std::int64_t depth, height, width;
 
@@ -37,7 +36,7 @@ struct DepthHeightWidth {
       : depth(d), height(h), width(w) {}
   friend constexpr bool operator==(DepthHeightWidth, DepthHeightWidth) = default;
 };
-/// What is put around a volume: a mode, or numbers in front, behind and around each plane.
+/// Padding of a volume: a mode, or explicit numbers in front, behind and around each plane.
 struct Padding3d {
   constexpr Padding3d(Padding::Mode mode) : plane(mode) {}
   constexpr Padding3d(std::int64_t all) : plane(all), front(all), back(all) {}
@@ -45,10 +44,9 @@ struct Padding3d {
       : plane(plane_), front(front_), back(back_) {}
 
   Padding plane;
-  std::int64_t front = 0, back = 0;   // where the plane's mode is given
+  std::int64_t front = 0, back = 0;   // for explicit padding
 };
-/// Where the channels are: the last axis of a row, an image or a volume, or the one in front of its axes of
-/// space.
+/// Position of the channel axis of a sequence, an image or a volume: last, or before the spatial axes.
 enum class Layout : std::uint8_t { nhwc, nchw, ndhwc = nhwc, ncdhw = nchw };
 
 }   // namespace tapedeck

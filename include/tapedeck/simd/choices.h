@@ -1,16 +1,17 @@
-// Choices between the elements of SIMD batches.
+// Choices, element by element, between SIMD batches.
 #pragma once
 #include "tapedeck/simd/elementary.h"
 
 namespace tapedeck {
 
+/// a where c holds, else b.
 template <class T, class A> xsimd::batch<T, A> where(xsimd::batch_bool<T, A> c,
                                                      std::type_identity_t<xsimd::batch<T, A>> a,
                                                      std::type_identity_t<xsimd::batch<T, A>> b) {
   return xsimd::select(c, a, b);
 }
-/// The larger and the smaller; nan where either is. xsimd's own return their second argument where one is
-/// nan.
+/// The larger and the smaller; NaN where either is. xsimd's own return their second argument where one is
+/// NaN.
 template <class T, class A>
 xsimd::batch<T, A> maximum(xsimd::batch<T, A> a, std::type_identity_t<xsimd::batch<T, A>> b) {
   return xsimd::select(a == a, xsimd::max(a, b), a);
@@ -19,9 +20,15 @@ template <class T, class A>
 xsimd::batch<T, A> minimum(xsimd::batch<T, A> a, std::type_identity_t<xsimd::batch<T, A>> b) {
   return xsimd::select(a == a, xsimd::min(a, b), a);
 }
+/// -1, 0 or 1; ±0 and NaN stay.
 template <class T, class A>
 requires Real<T> xsimd::batch<T, A> sign(const xsimd::batch<T, A>& x) {
   return where(x > T(0), T(1), where(x < T(0), T(-1), x * T(0)));
+}
+/// a / b, and 0 where b is 0.
+template <class T, class A> xsimd::batch<T, A> div_no_nan(const std::type_identity_t<xsimd::batch<T, A>>& a,
+                                                          const xsimd::batch<T, A>& b) {
+  return where(b == T(0), T(0), a / b);
 }
 
 }   // namespace tapedeck

@@ -1,31 +1,31 @@
-// Dual: what a user's map computes with: a vector of elements and their derivatives with respect to some of
-// the inputs. The functions have the names, the values and the derivatives of the ops, so a lambda of them is
-// one of Tensors as well.
+// Dual: a batch of elements and their tangents, which is what a user's map computes with. The functions have
+// the names, the values and the derivatives of the ops, so a lambda of them is one of Tensors as well.
 #pragma once
 #include <utility>
 
-#include "tapedeck/simd/choices.h"
 #include "tapedeck/simd/functions.h"
+#include "tapedeck/simd/partials.h"
 
 namespace tapedeck {
 
-/// A vector of elements with N tangents: 0 to compute values, 1 for a derivative in one direction, one for
-/// each input for all partial derivatives. Its type has the instruction set in it, so code for several of
-/// them can be in one program.
+/// A batch of elements with N tangents: none to compute values, one for a derivative in one direction, one
+/// for each input for all partial derivatives. The instruction set A is part of the type, so one program can
+/// hold code for several of them.
 template <class T, int N, class A> struct Dual {
   using Batch = xsimd::batch<T, A>;
   using Condition = xsimd::batch_bool<T, A>;
   using AllTangents = std::make_index_sequence<static_cast<std::size_t>(N)>;
 
   Batch value;
-  Batch tangent[N > 0 ? N : 1];   // of N = 0: not used
-  unsigned depends =
-      0;   // bit i: tangent[i] may be other than 0. Where loops are inlined it is known at compile time.
+  /// With N = 0 there is one that nothing uses.
+  Batch tangent[N > 0 ? N : 1];
+  /// Bit i: tangent[i] may be other than 0. The compiler knows it where the loop is inlined.
+  unsigned depends = 0;
 
   template <class Number>
   requires std::is_arithmetic_v<Number> Dual(Number number) : Dual(Batch(static_cast<T>(number))) {}
   explicit Dual(const Batch& v) : value(v) { clear(AllTangents()); }
-  // Part by part, so that the parts stay in registers.
+  // Member by member, so that the members stay in registers.
   Dual(const Dual& o) { *this = o; }
   Dual& operator=(const Dual& o) {
     value = o.value;
@@ -39,21 +39,22 @@ template <class T, int N, class A> struct Dual {
     depends = 1u << i;
   }
 
-  /// A function of this alone, of that value and derivative; the latter is made where there is a tangent.
-  template <class Partial> Dual function(const Batch& y, const Partial& partial) const {
+  /// The result y of a function of *this, by its partial (see partials.h).
+  template <class Partial> Dual unary(const Batch& y, const Partial& partial) const {
     Dual r(y);
-    r.add(*this, partial);
+    r.add(*this, partial, value);
     return r;
   }
-  /// A function of this and of b.
-  template <class Partial, class PartialB>
-  Dual function(const Batch& y, const Partial& partial, const Dual& b, const PartialB& partial_b) const {
+  /// The result y of a function of *this and b, by its partials.
+  template <class PartialA, class PartialB>
+  Dual binary(const Dual& b, const Batch& y, const PartialA& partial_a, const PartialB& partial_b) const {
     Dual r(y);
-    r.add(*this, partial);
-    r.add(b, partial_b);
+    r.add(*this, partial_a, value, b.value);
+    r.add(b, partial_b, value, b.value);
     return r;
   }
-  /// The tangents of this where the condition holds, else of b.
+  /// The value y with the tangents of *this where the condition holds, elsewhere those of b. They are
+  /// selected, not multiplied by 1 and 0, since what is not chosen may be infinite.
   Dual chosen(const Batch& y, const Condition& condition, const Dual& b) const {
     Dual r(y);
     r.choose(condition, *this, b, AllTangents());
@@ -66,15 +67,22 @@ template <class T, int N, class A> struct Dual {
   template <std::size_t... I> void copy_tangents(const Dual& o, std::index_sequence<I...>) {
     ((tangent[I] = o.tangent[I]), ...);
   }
-  template <class Partial> void add(const Dual& x, const Partial& partial) {
+  // Adds the tangents of x, each times the partial, which is computed only if x has any.
+  template <class Partial, class... In> void add(const Dual& x, const Partial& partial, const In&... inputs) {
     if constexpr (N > 0) {
       if (!x.depends) return;
-      if constexpr (std::is_arithmetic_v<decltype(partial())>)
-        add_product(x, Batch(static_cast<T>(partial())), AllTangents());
+      if constexpr (std::is_invocable_v<const Partial&, const In&...>)
+        add_product(x, as_batch(partial(inputs...)), AllTangents());
       else
-        add_product(x, partial(), AllTangents());
+        add_product(x, as_batch(partial(inputs..., value)), AllTangents());
       depends |= x.depends;
     }
+  }
+  template <class P> static Batch as_batch(const P& partial) {
+    if constexpr (std::is_arithmetic_v<P>)
+      return Batch(static_cast<T>(partial));
+    else
+      return partial;
   }
   template <std::size_t... I> void add_product(const Dual& x, const Batch& p, std::index_sequence<I...>) {
     ((x.depends >> I & 1
@@ -90,7 +98,7 @@ template <class T, int N, class A> struct Dual {
   }
 };
 
-/// What comparisons give, for where(). It is neither true nor false, since it has an answer for each element.
+/// What comparisons give, for where(). It does not convert to bool, since it has an answer for each element.
 template <class D> struct DualCondition {
   typename D::Condition value;
 
@@ -116,14 +124,14 @@ template <class X, class Y> using DualOf = std::conditional_t<kIsDual<X>, X, Y>;
 
 namespace detail {
 
-/// f of both as duals.
+/// f(x, y) with both operands as duals.
 template <class X, class Y, class F> auto both(const X& x, const Y& y, const F& f) {
   return f(DualOf<X, Y>(x), DualOf<X, Y>(y));
 }
 template <class X, class Y, class F> auto compared(const X& x, const Y& y, const F& f) {
   return both(x, y, [&]<class D>(const D& a, const D& b) { return DualCondition<D>{f(a.value, b.value)}; });
 }
-/// Functions that the library computes.
+/// f of a batch, computed by a call of the library.
 using kernels::VectorFunction;
 template <class B> B in_library(VectorFunction f, const B& x) {
   alignas(64) typename B::value_type a[B::size];
@@ -138,50 +146,40 @@ template <class B> B in_library(VectorFunction f, const B& x, const B& y) {
   kernels::apply(f, a, b, static_cast<int>(B::size));
   return B::load_aligned(a);
 }
-template <class B> B number(double x) { return B(static_cast<typename B::value_type>(x)); }
 
 }   // namespace detail
 
-// Arithmetic.
-template <DualNumber D> D operator-(const D& x) {
-  return x.function(-x.value, [] { return -1; });
-}
+// Arithmetic. A function that is made of others has its derivatives by theirs.
+template <DualNumber D> D operator-(const D& x) { return x.unary(-x.value, partial::of_neg); }
 template <class X, class Y>
 requires DualNumbers<X, Y> DualOf<X, Y>
 operator+(const X& x, const Y& y) {
   return detail::both(x, y, []<class D>(const D& a, const D& b) {
-    return a.function(
-        a.value + b.value, [] { return 1; }, b, [] { return 1; });
+    return a.binary(b, a.value + b.value, partial::of_add_in_a, partial::of_add_in_b);
   });
 }
 template <class X, class Y>
 requires DualNumbers<X, Y> DualOf<X, Y>
 operator-(const X& x, const Y& y) {
   return detail::both(x, y, []<class D>(const D& a, const D& b) {
-    return a.function(
-        a.value - b.value, [] { return 1; }, b, [] { return -1; });
+    return a.binary(b, a.value - b.value, partial::of_sub_in_a, partial::of_sub_in_b);
   });
 }
 template <class X, class Y>
 requires DualNumbers<X, Y> DualOf<X, Y>
 operator*(const X& x, const Y& y) {
   return detail::both(x, y, []<class D>(const D& a, const D& b) {
-    return a.function(
-        a.value * b.value, [&] { return b.value; }, b, [&] { return a.value; });
+    return a.binary(b, a.value * b.value, partial::of_mul_in_a, partial::of_mul_in_b);
   });
 }
 template <class X, class Y>
 requires DualNumbers<X, Y> DualOf<X, Y>
 operator/(const X& x, const Y& y) {
   return detail::both(x, y, []<class D>(const D& a, const D& b) {
-    const auto quotient = a.value / b.value;
-    return a.function(
-        quotient, [&] { return 1 / b.value; }, b, [&] { return -quotient / b.value; });
+    return a.binary(b, a.value / b.value, partial::of_div_in_a, partial::of_div_in_b);
   });
 }
-template <DualNumber D> D square(const D& x) {
-  return x.function(x.value * x.value, [&] { return x.value + x.value; });
-}
+template <DualNumber D> D square(const D& x) { return x.unary(x.value * x.value, partial::of_square); }
 template <DualNumber D> D reciprocal(const D& x) { return 1 / x; }
 template <class X, class Y>
 requires DualNumbers<X, Y> DualOf<X, Y> squared_difference(const X& x, const Y& y) { return square(x - y); }
@@ -222,8 +220,8 @@ auto equal(const X& x, const Y& y) {
 template <class X, class Y>
 requires DualNumbers<X, Y>
 auto not_equal(const X& x, const Y& y) {
-  return logical_not(equal(x, y));
-}   // xsimd's != takes NaN for equal on AVX-512
+  return logical_not(equal(x, y));   // xsimd's != takes NaN for equal on AVX-512
+}
 template <class X, class Y>
 requires DualNumbers<X, Y>
 auto less(const X& x, const Y& y) { return x < y; }
@@ -261,9 +259,7 @@ template <DualNumber D, class Low, class High> D clip(const D& x, const Low& low
 template <DualNumber D> D relu(const D& x) {
   return x.chosen(maximum(x.value, typename D::Batch(0)), x.value > typename D::Batch(0), D(0));
 }
-template <DualNumber D> D abs(const D& x) {
-  return x.function(xsimd::abs(x.value), [&] { return sign(x.value); });
-}
+template <DualNumber D> D abs(const D& x) { return x.unary(xsimd::abs(x.value), partial::of_abs); }
 
 // Without a derivative.
 template <DualNumber D> D sign(const D& x) { return D(sign(x.value)); }
@@ -290,155 +286,95 @@ template <DualNumber D> D trunc(const D& x) {
 template <DualNumber D> D round(const D& x) { return D(nearbyint(x.value)); }
 
 // Powers, exponentials and logarithms.
-template <DualNumber D> D sqrt(const D& x) {
-  const auto y = xsimd::sqrt(x.value);
-  return x.function(y, [&] { return detail::number<typename D::Batch>(0.5) / y; });
-}
-template <DualNumber D> D rsqrt(const D& x) {
-  const typename D::Batch y = 1 / xsimd::sqrt(x.value);
-  return x.function(y, [&] { return detail::number<typename D::Batch>(-0.5) * y * y * y; });
-}
+template <DualNumber D> D sqrt(const D& x) { return x.unary(xsimd::sqrt(x.value), partial::of_sqrt); }
+template <DualNumber D> D rsqrt(const D& x) { return x.unary(1 / xsimd::sqrt(x.value), partial::of_rsqrt); }
 template <DualNumber D> D cbrt(const D& x) {
-  const auto y = detail::in_library(detail::VectorFunction::cbrt, x.value);
-  return x.function(y, [&] { return 1 / (3 * y * y); });
+  return x.unary(detail::in_library(detail::VectorFunction::cbrt, x.value), partial::of_cbrt);
 }
-template <DualNumber D> D exp(const D& x) {
-  const auto y = exp(x.value);
-  return x.function(y, [&] { return y; });
-}
-template <DualNumber D> D exp2(const D& x) {
-  const auto y = exp2(x.value);
-  return x.function(y, [&] { return detail::number<typename D::Batch>(0.6931471805599453) * y; });
-}
-template <DualNumber D> D expm1(const D& x) {
-  const auto y = expm1(x.value);
-  return x.function(y, [&] { return y + 1; });
-}
-template <DualNumber D> D log(const D& x) {
-  return x.function(log(x.value), [&] { return 1 / x.value; });
-}
-template <DualNumber D> D log1p(const D& x) {
-  return x.function(log1p(x.value), [&] { return 1 / (1 + x.value); });
-}
+template <DualNumber D> D exp(const D& x) { return x.unary(exp(x.value), partial::of_exp); }
+template <DualNumber D> D exp2(const D& x) { return x.unary(exp2(x.value), partial::of_exp2); }
+template <DualNumber D> D expm1(const D& x) { return x.unary(expm1(x.value), partial::of_expm1); }
+template <DualNumber D> D log(const D& x) { return x.unary(log(x.value), partial::of_log); }
+template <DualNumber D> D log1p(const D& x) { return x.unary(log1p(x.value), partial::of_log1p); }
 template <DualNumber D> D log2(const D& x) {
-  return x.function(detail::in_library(detail::VectorFunction::log2, x.value),
-                    [&] { return detail::number<typename D::Batch>(1.4426950408889634) / x.value; });
+  return x.unary(detail::in_library(detail::VectorFunction::log2, x.value), partial::of_log2);
 }
 template <DualNumber D> D log10(const D& x) {
-  return x.function(detail::in_library(detail::VectorFunction::log10, x.value),
-                    [&] { return detail::number<typename D::Batch>(0.4342944819032518) / x.value; });
+  return x.unary(detail::in_library(detail::VectorFunction::log10, x.value), partial::of_log10);
 }
 template <class X, class Y>
 requires DualNumbers<X, Y> DualOf<X, Y> pow(const X& x, const Y& y) {
   return detail::both(x, y, []<class D>(const D& a, const D& b) {
-    using B = typename D::Batch;
-    const B p = detail::in_library<typename D::Batch>(detail::VectorFunction::pow, a.value, b.value);
-    return a.function(
-        p,
-        [&] {
-          return b.value *
-                 detail::in_library<typename D::Batch>(detail::VectorFunction::pow, a.value, b.value - 1);
-        },
-        b,
-        [&] {
-          return xsimd::select(a.value > B(0), p * log(xsimd::select(a.value > B(0), a.value, B(1))), B(0));
-        });
+    const auto power = [](const auto& base, const auto& exponent) {
+      return detail::in_library(detail::VectorFunction::pow, base, exponent);
+    };
+    const auto partial_a = [power](const auto& base, const auto& exponent) {
+      return partial::of_pow_in_a(base, exponent, power);
+    };
+    return a.binary(b, power(a.value, b.value), partial_a, partial::of_pow_in_b);
   });
 }
 template <class X, class Y>
 requires DualNumbers<X, Y> DualOf<X, Y> logaddexp(const X& x, const Y& y) {
   return detail::both(x, y, []<class D>(const D& a, const D& b) {
-    return a.function(
-        logaddexp(a.value, b.value), [&] { return sigmoid(a.value - b.value); }, b,
-        [&] { return sigmoid(b.value - a.value); });
+    return a.binary(b, logaddexp(a.value, b.value), partial::of_logaddexp_in_a, partial::of_logaddexp_in_b);
   });
 }
 
 // Trigonometric and hyperbolic functions.
-template <DualNumber D> D sin(const D& x) {
-  return x.function(sin(x.value), [&] { return cos(x.value); });
-}
-template <DualNumber D> D cos(const D& x) {
-  return x.function(cos(x.value), [&] { return -sin(x.value); });
-}
-template <DualNumber D> D tan(const D& x) {
-  const auto y = tan(x.value);
-  return x.function(y, [&] { return 1 + y * y; });
-}
+template <DualNumber D> D sin(const D& x) { return x.unary(sin(x.value), partial::of_sin); }
+template <DualNumber D> D cos(const D& x) { return x.unary(cos(x.value), partial::of_cos); }
+template <DualNumber D> D tan(const D& x) { return x.unary(tan(x.value), partial::of_tan); }
 template <DualNumber D> D asin(const D& x) {
-  return x.function(detail::in_library(detail::VectorFunction::asin, x.value),
-                    [&] { return 1 / xsimd::sqrt((1 - x.value) * (1 + x.value)); });
+  return x.unary(detail::in_library(detail::VectorFunction::asin, x.value), partial::of_asin);
 }
 template <DualNumber D> D acos(const D& x) {
-  return x.function(detail::in_library(detail::VectorFunction::acos, x.value),
-                    [&] { return -1 / xsimd::sqrt((1 - x.value) * (1 + x.value)); });
+  return x.unary(detail::in_library(detail::VectorFunction::acos, x.value), partial::of_acos);
 }
 template <DualNumber D> D atan(const D& x) {
-  return x.function(detail::in_library(detail::VectorFunction::atan, x.value),
-                    [&] { return 1 / (1 + x.value * x.value); });
+  return x.unary(detail::in_library(detail::VectorFunction::atan, x.value), partial::of_atan);
 }
 template <class X, class Y>
 requires DualNumbers<X, Y> DualOf<X, Y> atan2(const X& x, const Y& y) {
   return detail::both(x, y, []<class D>(const D& a, const D& b) {
-    const auto square_of_radius = a.value * a.value + b.value * b.value;
-    return a.function(
-        detail::in_library<typename D::Batch>(detail::VectorFunction::atan2, a.value, b.value),
-        [&] { return b.value / square_of_radius; }, b, [&] { return -a.value / square_of_radius; });
+    return a.binary(b, detail::in_library(detail::VectorFunction::atan2, a.value, b.value),
+                    partial::of_atan2_in_a, partial::of_atan2_in_b);
   });
 }
 template <class X, class Y>
 requires DualNumbers<X, Y> DualOf<X, Y> hypot(const X& x, const Y& y) {
   return detail::both(x, y, []<class D>(const D& a, const D& b) {
-    const auto y = detail::in_library<typename D::Batch>(detail::VectorFunction::hypot, a.value, b.value);
-    const auto of = [&](const auto& part) { return xsimd::select(y == 0, typename D::Batch(0), part / y); };
-    return a.function(
-        y, [&] { return of(a.value); }, b, [&] { return of(b.value); });
+    return a.binary(b, detail::in_library(detail::VectorFunction::hypot, a.value, b.value),
+                    partial::of_hypot_in_a, partial::of_hypot_in_b);
   });
 }
-template <DualNumber D> D sinh(const D& x) {
-  return x.function(sinh(x.value), [&] { return cosh(x.value); });
-}
-template <DualNumber D> D cosh(const D& x) {
-  return x.function(cosh(x.value), [&] { return sinh(x.value); });
-}
-template <DualNumber D> D tanh(const D& x) {
-  const auto y = tanh(x.value);
-  return x.function(y, [&] { return 1 - y * y; });
-}
+template <DualNumber D> D sinh(const D& x) { return x.unary(sinh(x.value), partial::of_sinh); }
+template <DualNumber D> D cosh(const D& x) { return x.unary(cosh(x.value), partial::of_cosh); }
+template <DualNumber D> D tanh(const D& x) { return x.unary(tanh(x.value), partial::of_tanh); }
 template <DualNumber D> D asinh(const D& x) {
-  return x.function(detail::in_library(detail::VectorFunction::asinh, x.value),
-                    [&] { return 1 / xsimd::sqrt(1 + x.value * x.value); });
+  return x.unary(detail::in_library(detail::VectorFunction::asinh, x.value), partial::of_asinh);
 }
 template <DualNumber D> D acosh(const D& x) {
-  return x.function(detail::in_library(detail::VectorFunction::acosh, x.value),
-                    [&] { return 1 / (xsimd::sqrt(x.value - 1) * xsimd::sqrt(x.value + 1)); });
+  return x.unary(detail::in_library(detail::VectorFunction::acosh, x.value), partial::of_acosh);
 }
 template <DualNumber D> D atanh(const D& x) {
-  return x.function(detail::in_library(detail::VectorFunction::atanh, x.value),
-                    [&] { return 1 / ((1 - x.value) * (1 + x.value)); });
+  return x.unary(detail::in_library(detail::VectorFunction::atanh, x.value), partial::of_atanh);
 }
 
 // Of neural networks and of statistics.
-template <DualNumber D> D sigmoid(const D& x) {
-  const auto y = sigmoid(x.value);
-  return x.function(y, [&] { return y * (1 - y); });
-}
+template <DualNumber D> D sigmoid(const D& x) { return x.unary(sigmoid(x.value), partial::of_sigmoid); }
 template <DualNumber D> D log_sigmoid(const D& x) { return -softplus(-x); }
 template <DualNumber D> D softplus(const D& x) {
-  return x.function(maximum(x.value, 0) + log1p(exp(-xsimd::abs(x.value))), [&] { return sigmoid(x.value); });
+  return x.unary(maximum(x.value, 0) + log1p(exp(-xsimd::abs(x.value))), partial::of_softplus);
 }
 template <DualNumber D> D erf(const D& x) {
-  return x.function(detail::in_library(detail::VectorFunction::erf, x.value), [&] {
-    return detail::number<typename D::Batch>(1.1283791670955126) * exp(-x.value * x.value);
-  });
+  return x.unary(detail::in_library(detail::VectorFunction::erf, x.value), partial::of_erf);
 }
 template <DualNumber D> D erfc(const D& x) {
-  return x.function(detail::in_library(detail::VectorFunction::erfc, x.value), [&] {
-    return detail::number<typename D::Batch>(-1.1283791670955126) * exp(-x.value * x.value);
-  });
+  return x.unary(detail::in_library(detail::VectorFunction::erfc, x.value), partial::of_erfc);
 }
 
-// What looks right and is something else.
+// Names that are likely mistakes: they do not compile, and the message names the right one.
 template <class X, class Y>
 requires DualNumbers<X, Y> DualOf<X, Y> max(const X&, const Y&) {
   static_assert(sizeof(X) == 0, "map: the larger of two numbers is maximum(a, b)");

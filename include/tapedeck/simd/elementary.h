@@ -1,13 +1,13 @@
-// Elementary functions of SIMD batches, where xsimd 8.1's own are slow, lose the ends of the range or are off
-// near zeros. In: f32 or f64. Out: the function within 3 ulp (tan: 5), NaN for NaN, in one way for every
-// lane, whatever its neighbours are. Polynomials are minimax fits of the relative error.
+// Elementary functions of SIMD batches, for cases where those of xsimd 8.1 are slow, fail at the ends of the
+// range or are inaccurate near zeros. f32 and f64, within 3 ulp (tan: 5); NaN for NaN. The result of a lane
+// does not depend on the other lanes. Polynomials are minimax fits of the relative error.
 #pragma once
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
 
-// GCC 12 takes the undefined vectors of its own intrinsics for mistakes.
+// GCC 12 warns about the undefined vectors in its own intrinsics.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
@@ -23,7 +23,7 @@ namespace detail {
 
 template <class T> inline constexpr bool kSingle = sizeof(T) == 4;
 template <class T> inline constexpr int kFractionBits = std::numeric_limits<T>::digits - 1;
-/// x + kRounder - kRounder is the integer next to a moderate x, which the last bits of x + kRounder hold.
+/// For moderate x, x + kRounder - kRounder is the nearest integer, which is in the last bits of x + kRounder.
 template <class T> inline constexpr T kRounder = static_cast<T>(kSingle<T> ? 0x1.8p23 : 0x1.8p52);
 
 template <class B> using Integer =
@@ -32,7 +32,7 @@ template <class B> using IntegerBatch = xsimd::batch<Integer<B>, typename B::arc
 template <class B> IntegerBatch<B> bits_of(const B& x) { return xsimd::bitwise_cast<IntegerBatch<B>>(x); }
 template <class B> B from_bits(const IntegerBatch<B>& bits) { return xsimd::bitwise_cast<B>(bits); }
 
-/// a b + c, rounded once where the machine can. xsimd's has no instruction of AVX-512.
+/// a b + c, rounded once if the machine has a fused instruction. xsimd's version does not use AVX-512's.
 template <class B> B fma(const B& a, const B& b, const B& c) {
 #ifdef __AVX512F__
   if constexpr (sizeof(B) == 64) {
@@ -81,12 +81,12 @@ template <class B> B scale(const B& x, const B& n) {
   }
 }
 
-/// eˣ = 2ⁿ (1 + q), with n an integer and |q| < 0.42, for x in [low, high]; beyond, that of the nearer end.
+/// eˣ = 2ⁿ (1 + q), with n an integer and |q| < 0.42, for x clamped to [low, high].
 template <class B> struct Exponential { B n, q; };
 template <class B> Exponential<B> exponential(const B& unbounded, double low, double high) {
   using T = typename B::value_type;
-  const B x = xsimd::max(B(static_cast<T>(low)),
-                         xsimd::min(B(static_cast<T>(high)), unbounded));   // nan stays: it is second
+  const B x =
+      xsimd::max(B(static_cast<T>(low)), xsimd::min(B(static_cast<T>(high)), unbounded));   // keeps NaN
   const B rounder(kRounder<T>), n = detail::fma(x, B(static_cast<T>(1.4426950408889634)), rounder) - rounder;
   // log 2 in two parts, of which the first times n is exact.
   B r = detail::fma(n, B(static_cast<T>(kSingle<T> ? -0x1.63p-1 : -0x1.62e42feep-1)), x);
@@ -101,16 +101,16 @@ template <class B> Exponential<B> exponential(const B& unbounded, double low, do
   return {n, detail::fma(r * r, p, r)};
 }
 
-/// Sine and cosine of x - q π/2, where q, in the last bits of `quarters`, is the integer for which that is
-/// smallest.
+/// Sine and cosine of x - q π/2, where q, in the last bits of `quarters`, is the integer that minimizes its
+/// magnitude.
 template <class B> struct Turned {
   B sine, cosine;
   IntegerBatch<B> quarters;
 
   auto odd() const { return xsimd::bool_cast((quarters & IntegerBatch<B>(1)) != IntegerBatch<B>(0)); }
 };
-/// Cody and Waite's reduction: π/2 in four parts. Up to this angle, what q times the first three loses does
-/// not matter.
+/// Cody and Waite's reduction: π/2 in four parts. Up to this angle, the rounding errors of q times the first
+/// three are negligible.
 template <class B> inline constexpr typename B::value_type kLargestAngle =
     !kSingle<typename B::value_type> ? 10'000'000
     : kFused<typename B::arch_type>  ? 50'000
@@ -139,7 +139,7 @@ template <class B> Turned<B> turned(const B& x) {
   }
   return {detail::fma(r * z, sine, r), cosine, bits_of(last_bits)};
 }
-/// The sine of what was turned back by q - ahead quarters.
+/// sin(x + ahead π/2), from the reduced x.
 template <class B> B sine_of(Turned<B> t, int ahead) {
   t.quarters += IntegerBatch<B>(static_cast<Integer<B>>(ahead));
   const B negative = from_bits<B>((t.quarters & IntegerBatch<B>(2))
@@ -158,12 +158,12 @@ template <class B>
       value[i] = static_cast<T>(f(static_cast<double>(angle[i])));
   return B::load_aligned(value);
 }
-/// y, with f of the elements of x that are too large for `turned`, NaN or infinite.
+/// y, except f of those elements of x that are too large for `turned`, NaN or infinite.
 template <class B> B with_large(const B& x, const B& y, double (*f)(double)) {
   return xsimd::all(xsimd::abs(x) <= B(kLargestAngle<B>)) ? y : beyond_largest_angle(x, y, f);
 }
 
-/// f of the elements, one after the other, in double.
+/// f of each element, one after the other, in double.
 template <class F, class B, class... More> B by_element(const F& f, const B& first, const More&... more) {
   using T = typename B::value_type;
   constexpr std::size_t n = sizeof...(More) + 1;

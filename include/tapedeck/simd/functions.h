@@ -1,4 +1,5 @@
-// Functions that the library computes, with the machine's instruction set, for vectors of a user's program.
+// Functions implemented in the library, with the machine's instruction set, for SIMD batches in user
+// programs.
 #pragma once
 #include "tapedeck/error.h"
 
@@ -21,7 +22,7 @@ enum class VectorFunction {
   erfc
 };
 
-/// x[i] becomes f(x[i]), or f(x[i], y[i]), for n elements of up to 64 bytes.
+/// Replaces x[i] by f(x[i]), or f(x[i], y[i]), for n elements of at most 64 bytes in total.
 TAPEDECK_EXPORT void apply(VectorFunction f, float* x, const float* y, int n);
 TAPEDECK_EXPORT void apply(VectorFunction f, double* x, const double* y, int n);
 

@@ -1,37 +1,63 @@
-// What the innermost loop of an elementwise pass is given. It may be compiled in a user's program, for other
-// instructions than the library, which runs it: rows are whole groups of 64 bytes, and nothing here depends
-// on the width of vectors.
+// The innermost loops of elementwise passes: what they are given, and how they read and write it. Such a loop
+// may be compiled in a user's program, for other instructions than the library, which runs it: the types here
+// do not depend on the width of vectors, and rows are whole groups of 64 bytes.
 #pragma once
 #include <cstdint>
 
 namespace tapedeck::kernels {
 
-/// One operand of a row: it advances, or one group of copies of its element serves.
+/// An operand of a row. Where it is broadcast along the row, p is a group of copies of its element.
 template <class T> struct Stream {
   const T* p;
-  std::int64_t mask;   // position & mask: the position itself, or always 0
+  std::int64_t mask;   // -1, or 0 where it is broadcast: the element at i is p[i & mask]
 };
 
-/// How a result leaves a row.
+/// What happens to a result of a row.
 enum class Put : std::uint8_t {
-  nothing,   // not wanted
-  store,     // it has every element
-  add,       // the row is added to a row
-  sum,       // the row is added to one element
+  nothing,   // it is not wanted
+  store,     // it is written to a row of memory
+  add,       // it is added to a row of memory
+  sum,       // the sum of its elements is added to one element of memory
 };
 
+/// The row of n elements that a loop runs over, a multiple of 64 bytes. Where put[k] is Put::nothing, out[k]
+/// may be null.
 template <class T, int operands, int results> struct PassRow {
   Stream<T> x[operands];
   T* out[results];
   Put put[results];
-  std::int64_t n;   // a multiple of 64 bytes
+  std::int64_t n;
 };
 
-/// Tensors that a user's map takes, and gives, at most.
+/// The vector V of the elements of x at i.
+template <class V, class T> V load(const Stream<T>& x, std::int64_t i) {
+  return V::load_unaligned(x.p + (i & x.mask));
+}
+
+/// Puts v, the elements at i of a result. Those of Put::sum are collected in `sum`, for put_sum.
+template <class V, class T> void put(Put how, T* out, std::int64_t i, const V& v, V& sum) {
+  switch (how) {
+    case Put::nothing:
+      return;
+    case Put::store:
+      return v.store_unaligned(out + i);
+    case Put::add:
+      return (V::load_unaligned(out + i) + v).store_unaligned(out + i);
+    case Put::sum:
+      sum += v;
+      return;
+  }
+}
+/// Ends a row whose vectors put() has collected in `sum`.
+template <class V, class T> void put_sum(Put how, T* out, const V& sum) {
+  if (how == Put::sum) *out += hadd(sum);
+}
+
+/// The most tensors that a user's map takes, and gives.
 inline constexpr int kMapInputs = 8, kMapResults = 8;
 
-/// The loops of a user's function f. Operands: the inputs; then the gradients of the results, or the tangents
-/// of the inputs.
+/// The loops of a user's function f. Operands: the inputs; then, in a vjp, the cotangents of the results, or,
+/// in a jvp, the tangents of the inputs.
 template <class T> using UserRow = PassRow<T, kMapInputs + kMapResults, kMapInputs>;
 template <class T> using UserLoop = void (*)(const void* f, const UserRow<T>& row);
 struct UserLoops {

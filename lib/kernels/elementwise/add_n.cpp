@@ -1,5 +1,4 @@
-// In: tensors of one spec. Out: their sum. A block of the result stays in the first cache while all terms are
-// added to it.
+// Sums tensors of one spec. Works in blocks that stay in the L1 cache while all terms are added.
 #include "kernels/elementwise/add_n.h"
 
 #include <algorithm>
@@ -36,7 +35,7 @@ void add_n(Refs x, Tensor& y) {
       for (int i = 0; i < x.size(); ++i)
         terms.push_back(elements<T>(x[i]));
       T* out = elements<T>(y);
-      // The term that is overwritten is read first.
+      // If y shares its memory with a term, that term must be read before it is overwritten.
       if (const auto own = std::find(terms.begin(), terms.end(), out); own != terms.end())
         std::iter_swap(own, terms.begin());
       parallel_for(y.size(), kCut, [&](std::int64_t first, std::int64_t last) {

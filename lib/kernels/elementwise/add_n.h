@@ -1,10 +1,10 @@
 // Sum of several tensors of one shape.
 #pragma once
-#include "tapedeck/op.h"
+#include "tapedeck/refs.h"
 
 namespace tapedeck::kernels {
 
-/// y = the sum of all x, in one pass; y may be the memory of one of them.
+/// y = the sum of all x, in one pass. y may share its memory with one of them.
 void add_n(Refs x, Tensor& y);
 
 }   // namespace tapedeck::kernels

@@ -1,5 +1,4 @@
-// From shapes to loops: axes of extent 1 vanish, and adjacent axes along which the same operands move become
-// one.
+// Axes of extent 1 are dropped, and adjacent axes along which the same operands move are merged into one.
 #include "kernels/elementwise/broadcast.h"
 
 #include <utility>

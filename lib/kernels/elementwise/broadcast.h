@@ -1,5 +1,5 @@
-// Broadcasting, reduced to rows: where each row of each operand starts, and whether the operand moves along
-// the inner axis.
+// Broadcasting as loops over rows: where each row of each operand starts, and whether the operand moves along
+// it or is one element.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -9,20 +9,23 @@
 
 namespace tapedeck::kernels {
 
-inline constexpr int kMaxOperands =
-    9;   // a fused jvp of four inputs reads four, the output and four tangents
+/// Inputs of an elementwise op with a fused derivative, at most. Its jvp reads these, the output and as many
+/// tangents.
+inline constexpr int kFusedInputs = 4, kMaxOperands = 2 * kFusedInputs + 1;
 using Offsets = std::array<std::int64_t, kMaxOperands>;
 
 /// The loops of an elementwise pass over operands that broadcast to one shape, with adjacent axes merged.
 struct Rows {
   int operands = 0;
-  std::int64_t count = 1, inner = 1;
-  std::array<bool, kMaxOperands> moves{};    // along the inner axis: else one element serves the whole row
-  int outer = 0;                             // axes outside the inner one
-  std::int64_t dims[Shape::kMaxRank] = {};   // innermost of them first
+  std::int64_t count = 1, inner = 1;        // of rows, and of elements in each
+  std::array<bool, kMaxOperands> moves{};   // along a row; else one element stands for the whole row
+  // The axes outside the rows, the innermost of them first.
+  int outer = 0;
+  std::int64_t dims[Shape::kMaxRank] = {};
   Offsets strides[Shape::kMaxRank] = {};
 
-  /// Calls f(row, offsets) for rows [begin, end) in order; offsets are in elements.
+  /// Calls f(row, offsets) for rows [begin, end) in order; offsets are where the row starts in each operand,
+  /// in elements.
   template <class F> void each(std::int64_t begin, std::int64_t end, F f) const {
     Offsets offset{};
     std::int64_t index[Shape::kMaxRank] = {};
@@ -46,8 +49,8 @@ struct Rows {
   }
 };
 
-/// Calls f(row, offsets, begin, end) for parts of all rows, on several threads where there is much to do:
-/// whole rows, or pieces of long ones.
+/// Calls f(row, offsets, begin, end) for the elements [begin, end) of rows, until all are done: whole rows,
+/// or pieces of long ones. On several threads if there is much to do.
 template <class F> void each_part(const Rows& rows, const Cut& cut, const F& f) {
   if (rows.inner < cut.least) {
     parallel_for(rows.count, cut_of(cut, rows.inner), [&](std::int64_t first, std::int64_t last) {
@@ -65,6 +68,7 @@ template <class F> void each_part(const Rows& rows, const Cut& cut, const F& f) 
   }
 }
 
+/// The rows of operands of shapes x, which broadcast to y.
 Rows rows_of(const Shape& y, std::span<const Shape* const> x);
 
 }   // namespace tapedeck::kernels

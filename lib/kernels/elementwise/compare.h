@@ -1,4 +1,4 @@
-// Kernels whose operands and results differ in type: comparisons, and the choice between two tensors.
+// Elementwise comparisons and selection: kernels whose operands and results differ in dtype.
 #pragma once
 #include <algorithm>
 
@@ -10,8 +10,8 @@ namespace tapedeck::kernels {
 
 inline constexpr Cut kCompareCut = {1 << 15, 1 << 17};   // of elements
 
-/// out[i] = f(a[i], b[i]) along a row; an operand that does not move is one element. The compiler makes
-/// vectors of these.
+/// out[i] = f(a[i], b[i]) for a row of n elements. An operand that is broadcast along the row is a single
+/// element. Written so that the compiler vectorizes each loop.
 template <class Out, class T, class F>
 void row_of_two(Out* out, const T* a, bool a_moves, const T* b, bool b_moves, std::int64_t n, F f) {
   if (a_moves && b_moves)
@@ -27,7 +27,7 @@ void row_of_two(Out* out, const T* a, bool a_moves, const T* b, bool b_moves, st
     std::fill_n(out, n, f(*a, *b));
 }
 
-/// y = f(a, b), bool, of elements of type T.
+/// y = f(a, b), where a and b have dtype T and y is bool.
 template <class T, class F> void compare_as(const Tensor& a, const Tensor& b, Tensor& y, F f) {
   if (y.size() == 0) return;
   const Shape* shapes[] = {&a.shape(), &b.shape()};
@@ -41,7 +41,7 @@ template <class T, class F> void compare_as(const Tensor& a, const Tensor& b, Te
             });
 }
 
-/// The same of elements of any type that is ordered, or of any type.
+/// The same, dispatched on the dtype: `compare` for ordered dtypes, `compare_any` for every dtype.
 template <class F> void compare(const Tensor& a, const Tensor& b, Tensor& y, F f) {
   visit(a.dtype(), [&](auto t) { compare_as<decltype(t)>(a, b, y, f); });
 }

@@ -1,4 +1,4 @@
-// Parts of complex numbers, element by element.
+// Real and imaginary parts, conjugates, magnitudes and angles, element by element.
 #include "kernels/elementwise/complex_parts.h"
 
 #include "core/parallel.h"

@@ -1,5 +1,5 @@
-// Between complex numbers and their parts. All tensors have one shape; z is complex, the others are of its
-// parts' dtype.
+// Conversions between complex numbers and their parts. All tensors of a call have one shape; z is complex,
+// the others have the real dtype of its parts.
 #pragma once
 #include "tapedeck/tensor.h"
 
@@ -10,7 +10,7 @@ void join_parts(const Tensor& re, const Tensor& im, Tensor& z);
 void real_parts(const Tensor& z, Tensor& y);
 void imaginary_parts(const Tensor& z, Tensor& y);
 void conjugates(const Tensor& z, Tensor& y);   // y is complex
-/// |z| without overflow on the way, and the angle in [-π, π].
+/// |z| without intermediate overflow, and the angle in [-π, π].
 void magnitudes(const Tensor& z, Tensor& y);
 void angles(const Tensor& z, Tensor& y);
 

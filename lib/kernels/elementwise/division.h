@@ -1,5 +1,5 @@
-// Quotients and remainders of SIMD batches and integers, for the ops' lambdas. An integer divided by 0 is 0:
-// what calls these has looked for it, but rows are padded.
+// Quotients and remainders of SIMD batches and of integers, for the lambdas of ops. Integer division by 0
+// gives 0: ops reject zero divisors beforehand, but the padding at the end of a row may hold zeros.
 #pragma once
 #include <algorithm>
 
@@ -29,8 +29,8 @@ template <class B> [[gnu::noinline]] B floor_mod_by_element(const B& a, const B&
 }
 }   // namespace detail
 
-/// Exact where a and b have the same sign, as fmod is: a quotient of so few bits is an integer too large by 1
-/// at most, and what it leaves of a is a number of b's own grid.
+/// Exact where a and b have the same sign, like fmod. While the quotient has few enough bits, truncation is
+/// off by at most 1, and the remainder is representable, since it is a multiple of b's last bit.
 template <class T, class A>
 requires Real<T> xsimd::batch<T, A> floor_mod(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
   using B = xsimd::batch<T, A>;
@@ -53,10 +53,10 @@ template <class T> T truncated_quotient(T a, T b) {
   if constexpr (std::is_signed_v<T>)
     if (b == -1)
       return static_cast<T>(std::make_unsigned_t<T>(0) -
-                            static_cast<std::make_unsigned_t<T>>(a));   // of the lowest number: itself
+                            static_cast<std::make_unsigned_t<T>>(a));   // the lowest value maps to itself
   return static_cast<T>(a / b);
 }
-/// Whether the quotient of a and b is not an integer and negative.
+/// Whether the quotient is negative and not an integer, so that floor and truncation differ.
 template <class T> bool rounds_down(T a, T b) {
   if constexpr (std::is_signed_v<T>)
     return b != 0 && b != -1 && a % b != 0 && (a < 0) != (b < 0);
@@ -78,7 +78,7 @@ template <class T> Integers<T> floor_mod(const Integers<T>& a, const Integers<T>
   });
 }
 
-/// The position of the first element of b that is 0, or -1.
+/// The index of the first zero in b, or -1.
 inline std::int64_t find_zero(const Tensor& b) {
   return visit(b.dtype(), [&]<class T>(T) -> std::int64_t {
     const T* first = elements<T>(b);

@@ -1,4 +1,6 @@
-// What surrounds the loops of elementwise passes: types, shapes, rows, tails, threads.
+// What surrounds the loops of elementwise forward passes: dtypes, shapes, rows, tails, threads.
+#include "kernels/elementwise/map.h"
+
 #include "core/parallel.h"
 #include "core/storage.h"
 #include "core/visit.h"

@@ -1,4 +1,4 @@
-// What surrounds the fused backward loops, and those of users' maps: types, shapes, rows, tails, and sums
+// What surrounds the loops of fused vjps, and those of users' maps: dtypes, shapes, rows, tails, and sums
 // over broadcast axes in a fixed order.
 #include "kernels/elementwise/vjp.h"
 
@@ -255,7 +255,7 @@ template <class T> struct Closure {
 void run_vjp(const VjpKernel& k, const Tensor& dy, const Tensor* const* x, const Tensor* y, const Tensor* dx,
              unsigned adds) {
   const int n = k.inputs;
-  const Tensor* operands[kMaxInputs + 2];
+  const Tensor* operands[kFusedInputs + 2];
   std::copy(x, x + n, operands);
   operands[n] = y;
   operands[n + 1] = &dy;
@@ -264,9 +264,9 @@ void run_vjp(const VjpKernel& k, const Tensor& dy, const Tensor* const* x, const
     if (dx[i].defined()) read |= k.reads[i];
   const PassTensors tensors{dy.dtype(), dy.shape(), dy.size(), n, n + 2, n, true, read, operands, dx, adds};
   if (dy.dtype() == DType::f32)
-    run<float, kMaxInputs + 2, kMaxInputs>(k.f32, tensors);
+    run<float, kFusedInputs + 2, kFusedInputs>(k.f32, tensors);
   else
-    run<double, kMaxInputs + 2, kMaxInputs>(k.f64, tensors);
+    run<double, kFusedInputs + 2, kFusedInputs>(k.f64, tensors);
 }
 
 void run_pass(const UserLoops& loops, const void* f, const PassTensors& tensors) {

@@ -1,4 +1,4 @@
-// Colours, one after the other.
+// RGB–HSV conversion, pixel by pixel.
 #include "kernels/image/color_space.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr Cut kCut{1 << 12, 1 << 14};   // colours
+constexpr Cut kCut{1 << 12, 1 << 14};   // pixels
 
 template <class F> void each_pixel(const Tensor& x, Tensor& y, const F& f) {
   visit_floating(x.dtype(), [&](auto one) {
@@ -31,7 +31,7 @@ constexpr Min smaller;
 
 }   // namespace
 
-// Comparisons are such that NaN takes the way that computes with it.
+// Comparisons are written so that NaN propagates.
 void rgb_to_hsv(const Tensor& x, Tensor& y) {
   each_pixel(x, y, []<class T>(const T* c, T* hsv) {
     const T r = c[0], g = c[1], b = c[2], value = larger(larger(r, g), b),
@@ -50,8 +50,8 @@ void rgb_to_hsv(const Tensor& x, Tensor& y) {
   });
 }
 
-// With range = value - least, hue is a difference of the two channels behind the largest over 6 range, plus a
-// number, and saturation is 1 - least / value.
+// Let range = value - least. Hue is a constant plus the difference of the two channels that follow the
+// largest one, divided by 6 range; saturation is 1 - least / value.
 void rgb_to_hsv_gradient(const Tensor& x, const Tensor& dy, Tensor& dx) {
   visit_floating(x.dtype(), [&](auto one) {
     using T = decltype(one);
@@ -65,7 +65,7 @@ void rgb_to_hsv_gradient(const Tensor& x, const Tensor& dy, Tensor& dx) {
                            third = (top + 2) % 3;
         const T value = c[top], least = c[bottom], range = value - least,
                 per_range = range <= 0 ? 0 : 1 / range,
-                per_value = value <= 0 ? 0 : 1 / value;   // NaN passes
+                per_value = value <= 0 ? 0 : 1 / value;   // written so that NaN propagates
         const T of_side = d[0] * per_range / 6, of_range = of_side * (c[second] - c[third]) * per_range,
                 of_least = d[1] * per_value;
         T* g = gradients + 3 * i;

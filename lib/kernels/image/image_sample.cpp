@@ -1,4 +1,5 @@
-// Images read at positions: each is worked out once for all channels, as up to four pixels with weights.
+// Samples images at computed positions. Each position is computed once for all channels, as up to four pixels
+// with weights.
 #include "kernels/image/image_sample.h"
 
 #include <algorithm>
@@ -13,16 +14,17 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr Cut kCut{1 << 13, 1 << 15};    // elements of frames
-constexpr std::int64_t kChannels = 64;   // that a task of the adjoint has
+constexpr Cut kCut{1 << 13, 1 << 15};    // output elements
+constexpr std::int64_t kChannels = 64;   // channels per task of the adjoint
 
-/// Where a pixel of a frame lies in its image; `hidden` where the frame shows nothing.
+/// Where an output pixel reads from its image. `hidden`: it reads nothing.
 struct Position {
   double y, x;
   bool hidden = false;
 };
 
-/// The pixels of an image that are read, and what is read outside of it.
+/// The pixels that one position reads, with their weights, and the contribution of what lies outside of the
+/// image.
 template <class T> struct Taps {
   int n = 0;
   std::int64_t pixel[4];
@@ -73,8 +75,8 @@ template <class T> struct Boxes {
   }
 
  private:
-  // Of `count` positions from a to b, shares of `last`: the middle where there is one. The last one is b's
-  // exactly.
+  // Position i of `count` positions from a to b, which are fractions of `last`; the midpoint if there is one
+  // position. The last position is exactly b.
   static double between(double a, double b, std::int64_t i, std::int64_t count, std::int64_t last) {
     const auto scale = static_cast<double>(last);
     return count == 1 ? 0.5 * (a + b) * scale
@@ -84,7 +86,7 @@ template <class T> struct Boxes {
 
 template <class T> struct Transforms {
   const T* transforms;
-  std::int64_t step;   // from one frame's to the next
+  std::int64_t step;   // elements from one frame's transform to the next
 
   explicit Transforms(const Tensor& t) : transforms(elements<T>(t)), step(t.size() == 8 ? 0 : 8) {}
   std::int64_t image(std::int64_t frame) const { return frame; }
@@ -120,7 +122,8 @@ template <class T, class P> void sample(const Frames& f, const P& position, cons
                });
 }
 
-// A task has some channels of an image, and goes through all frames that show it.
+// A task owns some channels of one image and visits all frames that read it, so that no two tasks write to
+// the same elements.
 template <class T, class P> void sample_adjoint(const Frames& f, const P& position, const T* dy, T* dx) {
   const std::int64_t parts = (f.channels + kChannels - 1) / kChannels, pixels = f.height * f.width;
   parallel_for(
@@ -140,7 +143,7 @@ template <class T, class P> void sample_adjoint(const Frames& f, const P& positi
               const Taps<T> taps(f, position(frame, pixel / f.columns, pixel % f.columns));
               if (std::isnan(taps.rest))
                 for (std::int64_t p = 0; p < pixels; ++p)
-                  std::fill_n(to + p * f.channels, n, taps.rest);   // read anywhere
+                  std::fill_n(to + p * f.channels, n, taps.rest);   // a NaN position may have read any pixel
               const T* from =
                   dy + ((stack * f.frames + frame) * f.rows * f.columns + pixel) * f.channels + first;
               for (int k = 0; k < taps.n; ++k) {

@@ -1,5 +1,5 @@
-// Images read at positions, each of which belongs to a pixel of a frame. In: f32 or f64. Out: what the frames
-// show, or its adjoint. Results do not depend on the number of threads.
+// Samples images at computed positions, one for each pixel of an output frame; also the adjoints. f32 or f64.
+// Results do not depend on the number of threads.
 #pragma once
 #include "tapedeck/tensor.h"
 
@@ -9,17 +9,18 @@ namespace tapedeck::kernels {
 struct Frames {
   std::int64_t stacks, images, height, width, channels;
   std::int64_t frames, rows, columns;
-  bool nearest;     // the pixel next to a position, instead of between the four around it
-  double outside;   // what is read there
+  bool nearest;     // the nearest pixel, instead of bilinear interpolation of four
+  double outside;   // the value read outside of an image
 };
 
-// A frame shows the box y1, x1, y2, x2, in shares of height - 1 and width - 1, of the image indices[frame],
-// which is in range; a position outside the image reads nothing else.
+// Frame i is the box y1, x1, y2, x2, in fractions of height - 1 and width - 1, of image indices[i]. Indices
+// are in range. A position outside of the image reads only `outside`.
 void sample_boxes(const Frames& f, const Tensor& x, const Tensor& boxes, const Tensor& indices, Tensor& y);
 void sample_boxes_adjoint(const Frames& f, const Tensor& dy, const Tensor& boxes, const Tensor& indices,
                           Tensor& dx);
 
-// Frame i shows image i through the rows a0 a1 a2 b0 b1 b2 c0 c1 of transforms, one for each or one for all.
+// Frame i samples image i through the projective transform a0 a1 a2 b0 b1 b2 c0 c1: one row of `transforms`
+// for each frame, or one for all.
 void sample_transformed(const Frames& f, const Tensor& x, const Tensor& transforms, Tensor& y);
 void sample_transformed_adjoint(const Frames& f, const Tensor& dy, const Tensor& transforms, Tensor& dx);
 

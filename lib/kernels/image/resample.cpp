@@ -1,4 +1,4 @@
-// Weighted sums along an axis, vectorised over what lies behind it.
+// Weighted sums along an axis, vectorized over the axes behind it.
 #include "kernels/image/resample.h"
 
 #include "core/parallel.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr Cut kCut{1 << 14, 1 << 16};   // products
 
-// One output: runs of `after` elements, each times its weight.
+// One output entry: the weighted sum of n runs of `after` elements.
 template <class T> void sum_runs(const T* x, const std::int64_t* position, const T* weight, std::int64_t n,
                                  std::int64_t after, T* y) {
   if (n == 2) {

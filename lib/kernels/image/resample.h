@@ -1,5 +1,5 @@
-// Weighted sums along one axis, by a table of positions and weights: what every way to resize an image and
-// its adjoint are made of.
+// Weighted sums along one axis, given by a sparse table of positions and weights. All image resizing, and its
+// adjoints, are made of these.
 #pragma once
 #include <vector>
 
@@ -7,8 +7,8 @@
 
 namespace tapedeck::kernels {
 
-/// Output o is the sum of weight[t] times input position[t], over t from begin[o] up to, not with, begin[o +
-/// 1].
+/// A sparse matrix in CSR form: output o is the sum of weight[t] · input[position[t]] for t in [begin[o],
+/// begin[o + 1]).
 struct WeightTable {
   std::int64_t inputs = 0;
   std::vector<std::int64_t> begin = {0}, position = {};
@@ -18,7 +18,7 @@ struct WeightTable {
   void append(std::int64_t at, double w) { position.push_back(at), weight.push_back(w); }
   void end_output() { begin.push_back(static_cast<std::int64_t>(position.size())); }
 };
-/// The same weights from outputs to inputs.
+/// The transposed matrix, for the adjoint.
 inline WeightTable transposed(const WeightTable& table) {
   WeightTable t;
   t.inputs = table.outputs();

@@ -1,5 +1,5 @@
-// Elements moved. In: where they come from and go to. Out: runs, fills, tiles, or single elements, in the
-// best order.
+// Copies elements through strided views. Splits a view into an inner matrix and outer loops, and picks the
+// fastest copy for the matrix: contiguous runs, fills, repeats, transpositions, or single elements.
 #include "kernels/layout/copy.h"
 
 #include <algorithm>
@@ -15,25 +15,25 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr std::int64_t kGrain = 1 << 16;   // elements that are worth a thread
-constexpr std::int64_t kBand = 64;         // rows of a transposition that one thread writes at a time
-constexpr std::int64_t kNear = 1 << 14;    // bytes that stay in the nearest cache
-constexpr std::int64_t kFew = 32;          // columns that are filled faster by a transposition
+constexpr std::int64_t kGrain = 1 << 16;   // least elements per thread
+constexpr std::int64_t kBand = 64;         // rows of a transposition per block
+constexpr std::int64_t kNear = 1 << 14;    // bytes that stay in the L1 cache
+constexpr std::int64_t kFew = 32;   // fewer broadcast columns than this are filled faster by a transposition
 
-// A loop: how often, and how far a step goes at the places and in the tensor that is dense.
+// One loop: its extent, and the strides of one step in the viewed tensor and in the dense one.
 struct Loop {
   std::int64_t extent, step, dense;
 };
 
-// The places as loops. The inner two are a matrix of `rows` of which the columns are dense; the others go
-// around it.
+// A view as nested loops. The inner two are a matrix whose columns are dense in the dense tensor; `outer` are
+// the loops around it.
 struct Loops {
   Loop outer[2 * Shape::kMaxRank], rows{1, 0, 0}, columns{1, 1, 1};
   std::size_t ndim = 0;
 
-  // A matrix that is not contiguous along its columns has the axis for rows that is, if there is one: to be
-  // transposed. Where it is, rows are those that lie nearest to each other, if they are few: so many places
-  // are written side by side.
+  // Chooses the axis for `rows`. If the columns are not contiguous in the view: an axis that is, so that the
+  // matrix can be transposed. If they are: an axis of smaller extent and stride, so that writes stay close
+  // together.
   explicit Loops(const StridedView& p) {
     std::size_t n = p.ndim(), chosen = n;
     if (n) columns = {p[n - 1].extent, p[n - 1].stride, 1};
@@ -45,9 +45,9 @@ struct Loops {
         chosen = d;
     std::int64_t dense = columns.extent;
     ndim = n > 2 ? n - 2 : 0;
-    std::size_t place = ndim;
+    std::size_t slot = ndim;
     for (std::size_t d = n - 1; n > 1 && d-- > 0; dense *= p[d].extent)
-      (d == chosen ? rows : outer[--place]) = {p[d].extent, p[d].stride, dense};
+      (d == chosen ? rows : outer[--slot]) = {p[d].extent, p[d].stride, dense};
   }
 
   std::int64_t count() const {
@@ -56,12 +56,12 @@ struct Loops {
       n *= outer[d].extent;
     return n;
   }
-  // Calls f(place, dense) at positions [begin, end) of the outer loops.
+  // Calls f(offset in the view, offset in the dense tensor) for iterations [begin, end) of the outer loops.
   template <class F> void each(std::int64_t begin, std::int64_t end, F f) const {
-    std::int64_t index[2 * Shape::kMaxRank], place = 0, dense = 0;
+    std::int64_t index[2 * Shape::kMaxRank], offset = 0, dense = 0;
     const auto step = [&](std::size_t d, std::int64_t by) {
       index[d] += by;
-      place += by * outer[d].step;
+      offset += by * outer[d].step;
       dense += by * outer[d].dense;
     };
     std::int64_t rest = begin;
@@ -70,7 +70,7 @@ struct Loops {
       step(d, rest % outer[d].extent);
     }
     for (std::int64_t position = begin; position < end; ++position) {
-      f(place, dense);
+      f(offset, dense);
       for (std::size_t d = ndim; d-- > 0;) {
         step(d, 1);
         if (index[d] < outer[d].extent) break;
@@ -80,28 +80,29 @@ struct Loops {
   }
 };
 
-// Calls f(place, dense, rows, columns) for the matrices, or for parts of them where they are large.
+// Calls f(offset in the view, offset in the dense tensor, rows, columns) for all matrices; large ones are cut
+// into pieces.
 template <class F> void each_matrix(const Loops& w, std::int64_t band, F f) {
   const std::int64_t rows = w.rows.extent, columns = w.columns.extent, matrices = w.count();
   if (rows <= kGrain / columns)
     return parallel_for(matrices, kGrain / (rows * columns), [&](std::int64_t begin, std::int64_t end) {
-      w.each(begin, end, [&](std::int64_t place, std::int64_t dense) { f(place, dense, rows, columns); });
+      w.each(begin, end, [&](std::int64_t offset, std::int64_t dense) { f(offset, dense, rows, columns); });
     });
   const std::int64_t width = std::min(columns, kGrain),
                      height = std::min(rows, std::max(std::int64_t{1}, kGrain / width / band) * band);
   const std::int64_t across = (columns + width - 1) / width, down = (rows + height - 1) / height;
-  w.each(0, matrices, [&](std::int64_t place, std::int64_t dense) {
+  w.each(0, matrices, [&](std::int64_t offset, std::int64_t dense) {
     parallel_for(across * down, 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t piece = begin; piece < end; ++piece) {
         const std::int64_t i = piece / across * height, j = piece % across * width;
-        f(place + i * w.rows.step + j * w.columns.step, dense + i * w.rows.dense + j,
+        f(offset + i * w.rows.step + j * w.columns.step, dense + i * w.rows.dense + j,
           std::min(height, rows - i), std::min(width, columns - j));
       }
     });
   });
 }
 
-// Runs that are contiguous on both sides; steps in bytes.
+// Copies runs that are contiguous on both sides. Strides are in bytes.
 void copy_runs(const std::byte* from, std::int64_t from_step, std::byte* to, std::int64_t to_step,
                std::int64_t count, std::int64_t bytes) {
   if (count == 1) {
@@ -120,7 +121,7 @@ template <class T> void copy_runs(const T* from, std::int64_t from_step, T* to, 
             to_step * size, rows, n * size);
 }
 
-// One run, `rows` times: what stands there is copied behind itself.
+// Writes one run `rows` times, by doubling what is already written.
 template <class T> void repeat_run(const T* from, T* to, std::int64_t rows, std::int64_t n) {
   const std::int64_t total = rows * n,
                      most = std::max(n, kNear / (n * static_cast<std::int64_t>(sizeof(T))) * n);
@@ -131,7 +132,7 @@ template <class T> void repeat_run(const T* from, T* to, std::int64_t rows, std:
   }
 }
 
-// A run backwards: `from` is its last element.
+// Copies a run in reverse; `from` points at its last element.
 template <class T> void reverse_run(const T* from, T* to, std::int64_t n) {
   constexpr std::size_t bytes = 32, width = bytes / sizeof(T);
   using Part [[gnu::vector_size(bytes)]] = T;
@@ -149,7 +150,7 @@ template <class T> void reverse_run(const T* from, T* to, std::int64_t n) {
     to[i] = from[-i];
 }
 
-// A matrix that is contiguous down its columns where it comes from.
+// Transposes a matrix that is contiguous down its columns, in blocks that stay in the L1 cache.
 template <class T> void transpose_near(const T* from, std::int64_t from_step, T* to, std::int64_t to_step,
                                        std::int64_t rows, std::int64_t columns) {
   const std::int64_t near =
@@ -162,11 +163,11 @@ template <class T> void transpose_near(const T* from, std::int64_t from_step, T*
 
 template <class T> void gather(const Loops& w, const T* source, T* target) {
   const std::int64_t down = w.rows.step, across = w.columns.step, to_step = w.rows.dense;
-  // A few equal columns are a transposition, too, of as many equal rows.
+  // A few equal (broadcast) columns are also a transposition, of equal rows.
   const bool transposes = down == 1 && (across != 0 || w.columns.extent < kFew);
   each_matrix(w, transposes ? kBand : 1,
-              [&](std::int64_t place, std::int64_t dense, std::int64_t rows, std::int64_t columns) {
-                const T* from = source + place;
+              [&](std::int64_t offset, std::int64_t dense, std::int64_t rows, std::int64_t columns) {
+                const T* from = source + offset;
                 T* to = target + dense;
                 if (across == 1 && down == 0 && columns == to_step)
                   return repeat_run(from, to, rows, columns);
@@ -186,9 +187,9 @@ template <class T> void gather(const Loops& w, const T* source, T* target) {
 
 template <class T> void scatter(const Loops& w, const T* source, T* target) {
   const std::int64_t down = w.rows.step, across = w.columns.step, from_step = w.rows.dense;
-  each_matrix(w, 1, [&](std::int64_t place, std::int64_t dense, std::int64_t rows, std::int64_t columns) {
+  each_matrix(w, 1, [&](std::int64_t offset, std::int64_t dense, std::int64_t rows, std::int64_t columns) {
     const T* from = source + dense;
-    T* to = target + place;
+    T* to = target + offset;
     if (across == 1) return copy_runs(from, from_step, to, down, rows, columns);
     for (; rows > 0; --rows, from += from_step, to += down)
       for (std::int64_t j = 0; j < columns; ++j)
@@ -203,9 +204,9 @@ template <class T> void add_run(const T* from, T* to, std::int64_t n) {
 
 template <class T> void scatter_sum(const Loops& w, const T* source, T* target) {
   const std::int64_t down = w.rows.step, across = w.columns.step, from_step = w.rows.dense;
-  each_matrix(w, 1, [&](std::int64_t place, std::int64_t dense, std::int64_t rows, std::int64_t columns) {
+  each_matrix(w, 1, [&](std::int64_t offset, std::int64_t dense, std::int64_t rows, std::int64_t columns) {
     const T* from = source + dense;
-    T* to = target + place;
+    T* to = target + offset;
     for (; rows > 0; --rows, from += from_step, to += down) {
       if (across == 1)
         add_run(from, to, columns);

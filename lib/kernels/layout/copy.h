@@ -1,29 +1,28 @@
-// Elements moved. In: tensors and where their elements go. Out: the same elements elsewhere, or as another
-// type.
+// Copies between tensors and strided views, and dtype conversion.
 #pragma once
 #include "kernels/layout/strided_view.h"
 #include "tapedeck/tensor.h"
 
 namespace tapedeck::kernels {
 
-/// Fills y with the elements of x at these places.
+/// Fills y with the elements of x that the view selects.
 void copy_from(const Tensor& x, const StridedView& view, Tensor& y);
-/// Writes the elements of x to these places of y, no two of which are one.
+/// Writes the elements of x to the view's elements of y, which must not overlap.
 void copy_to(const Tensor& x, Tensor& y, const StridedView& view);
-/// Adds the elements of x to these places of y, no two of which are one.
+/// Adds the elements of x to the view's elements of y, which must not overlap.
 void add_to(const Tensor& x, Tensor& y, const StridedView& view);
 
-/// Runs of elements in a tensor: where the first one starts, and how far it is from one to the next.
+/// Equally spaced runs of elements: the offset of the first one, and the distance between two.
 struct Runs {
   std::int64_t first, step;
 };
-/// Writes `count` runs of n elements of x over runs of y.
+/// Copies `count` runs of n elements from x to y.
 void copy_runs(const Tensor& x, Runs from, Tensor& y, Runs to, std::int64_t count, std::int64_t n);
 
-/// Fills y with zeros; with zeros but for n elements at these places, which are written elsewhere.
+/// Fills y with zeros. `clear_around` may skip the view's n elements, which the caller overwrites.
 void clear(Tensor& y);
 void clear_around(Tensor& y, const StridedView& view, std::int64_t n);
-/// Fills y with x converted, as convert() does it.
+/// y = x converted to y's dtype by convert().
 void cast(const Tensor& x, Tensor& y);
 
 }   // namespace tapedeck::kernels

@@ -1,4 +1,4 @@
-// Diagonals and bands. In: matrices, or their diagonals in rows. Out: the other, or what lies in the band.
+// Diagonals and bands of matrices: extracts diagonals, writes them, and keeps a band.
 #include "kernels/layout/diag.h"
 
 #include "core/parallel.h"
@@ -10,8 +10,8 @@ namespace {
 
 constexpr Cut kCut = {1 << 15, 1 << 17};   // of elements
 
-// Calls f(place in the matrices, place in the rows, length) for each diagonal of each matrix; a step along it
-// is columns + 1 in the matrix.
+// Calls f(offset in the matrices, offset in the rows, length) for each diagonal of each matrix. One step
+// along a diagonal is columns + 1 elements of the matrix.
 template <class F> void each_diagonal(const DiagonalRows& d, std::int64_t batch, F f) {
   parallel_for(batch, cut_of(kCut, d.count() * d.longest), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t b = begin; b < end; ++b)
@@ -29,9 +29,9 @@ void take_diagonals(const Tensor& x, const DiagonalRows& d, Tensor& y) {
   if (x.size() == 0 || y.size() == 0) return;
   visit_size(x.dtype(), [&]<class T>(T) {
     each_diagonal(d, x.size() / (d.rows * d.columns),
-                  [&, step = d.columns + 1](std::int64_t place, std::int64_t row, std::int64_t n) {
+                  [&, step = d.columns + 1](std::int64_t offset, std::int64_t row, std::int64_t n) {
                     for (std::int64_t i = 0; i < n; ++i)
-                      elements<T>(y)[row + i] = elements<T>(x)[place + i * step];
+                      elements<T>(y)[row + i] = elements<T>(x)[offset + i * step];
                   });
   });
 }
@@ -40,9 +40,9 @@ void put_diagonals(const Tensor& x, const DiagonalRows& d, Tensor& y) {
   if (x.size() == 0 || y.size() == 0) return;
   visit_size(x.dtype(), [&]<class T>(T) {
     each_diagonal(d, y.size() / (d.rows * d.columns),
-                  [&, step = d.columns + 1](std::int64_t place, std::int64_t row, std::int64_t n) {
+                  [&, step = d.columns + 1](std::int64_t offset, std::int64_t row, std::int64_t n) {
                     for (std::int64_t i = 0; i < n; ++i)
-                      elements<T>(y)[place + i * step] = elements<T>(x)[row + i];
+                      elements<T>(y)[offset + i * step] = elements<T>(x)[row + i];
                   });
   });
 }

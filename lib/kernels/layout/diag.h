@@ -1,4 +1,4 @@
-// Diagonals and bands of matrices, the last two axes.
+// Diagonals and bands of matrices, which lie in the last two axes.
 #pragma once
 #include <algorithm>
 
@@ -6,12 +6,12 @@
 
 namespace tapedeck::kernels {
 
-/// Diagonals low..high of rows × columns matrices, in rows of `longest` elements, that of the highest
-/// diagonal first.
+/// The layout of diagonals low..high of rows × columns matrices, stored as rows of `longest` elements,
+/// highest diagonal first.
 struct DiagonalRows {
   std::int64_t low, high, rows, columns, longest;
-  bool left_above,
-      left_below;   // on which side of their rows shorter ones lie, above the main diagonal and below it
+  // Whether diagonals shorter than their rows are left-aligned, above and below the main diagonal.
+  bool left_above, left_below;
 
   std::int64_t count() const { return high - low + 1; }
   static std::int64_t length(std::int64_t k, std::int64_t rows, std::int64_t columns) {
@@ -21,8 +21,7 @@ struct DiagonalRows {
   std::int64_t length(std::int64_t k) const { return length(k, rows, columns); }
 };
 
-/// Writes the diagonals of the matrices in x over their places in y, which is [batch…, count, longest]; and
-/// back.
+/// Copies the diagonals of the matrices in x to the rows of y, which is [batch…, count, longest]; and back.
 void take_diagonals(const Tensor& x, const DiagonalRows& d, Tensor& y);
 void put_diagonals(const Tensor& x, const DiagonalRows& d, Tensor& y);
 

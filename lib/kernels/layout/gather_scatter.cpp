@@ -1,4 +1,4 @@
-// Slices along one axis. In: a tensor and checked indices. Out: rows copied, or rows folded into others.
+// Gathers slices along one axis by checked indices, and scatters slices with a reduction.
 #include "kernels/layout/gather_scatter.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr Cut kCut = {1 << 15, 1 << 17};   // of elements
 
-// Rows index[0], index[1], … of `from`, of so many elements each; zeros for those that are negative.
+// Copies rows index[0], …, index[n - 1] of `from`, of `elements` elements each; zeros for negative indices.
 template <class T, class Index>
 void gather_rows(const T* from, const Index* index, std::int64_t n, std::int64_t elements, T* to) {
   if (elements == 1) {
@@ -26,7 +26,7 @@ void gather_rows(const T* from, const Index* index, std::int64_t n, std::int64_t
       const Index* const k = index + i;
       if ((k[0] | k[1] | k[2] | k[3] | k[4] | k[5] | k[6] | k[7]) < 0) {
         std::generate_n(to + i, 8, [&, j = i]() mutable { return one(j++); });
-      } else {   // all are under way at once
+      } else {   // eight independent loads in flight
         const T some[] = {from[k[0]], from[k[1]], from[k[2]], from[k[3]],
                           from[k[4]], from[k[5]], from[k[6]], from[k[7]]};
         std::copy_n(some, 8, to + i);
@@ -59,7 +59,7 @@ void gather(const Tensor& x, const Tensor& indices, const AxisView& view, Tensor
     visit_size(x.dtype(), [&](auto t) {
       using T = decltype(t);
       parallel_for(view.before * count, cut_of(kCut, after), [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t row = begin, n; row < end; row += n) {   // those of one slab
+        for (std::int64_t row = begin, n; row < end; row += n) {   // the rows of one slab
           const std::int64_t slab = row / count, k = row % count;
           n = std::min(count - k, end - row);
           gather_rows(elements<T>(x) + slab * extent * after,
@@ -80,7 +80,7 @@ struct Last {
   template <class T> T operator()(T, T b) const { return b; }
 };
 
-// What is folded where: x[b, k, a] into y[b, index[k], a].
+// Reduces x[b, k, a] into y[b, index[k], a].
 template <class Fold, class T> struct RowScatter {
   const T* x;
   T* y;
@@ -98,8 +98,8 @@ template <class Fold, class T> struct RowScatter {
   }
 };
 
-// The positions of the indices in each of `ranges` parts of [0, extent), in their order, and where those of
-// each part begin.
+// Indices bucketed by value into `ranges` equal parts of [0, extent): the positions of each part's indices,
+// in their original order, and where each part begins.
 struct ByRange {
   std::vector<std::int64_t> positions, begins;
 
@@ -117,8 +117,8 @@ struct ByRange {
   }
 };
 
-// Cut where no two threads meet, so that equal indices are folded in their order: between slabs, or, where
-// these are few and rows long enough to pay for sorting indices first, between ranges of y's rows.
+// Tasks write to disjoint rows, so that equal indices are reduced in their order: tasks are slabs or, if
+// these are few and rows are long enough to pay for bucketing the indices, ranges of y's rows.
 template <class F> void fold_all(const F& all, std::int64_t before, std::int64_t extent) {
   constexpr std::int64_t few = 8, long_row = 16, most = 32;
   if (before < few && all.after >= long_row && all.count * all.after >= kCut.least &&
@@ -139,7 +139,7 @@ template <class F> void fold_all(const F& all, std::int64_t before, std::int64_t
   }
 }
 
-/// Indices as i64: as they are, or copied.
+/// Indices as i64: a view of i64 indices, a converted copy of others.
 class Int64Indices {
  public:
   explicit Int64Indices(const Tensor& indices) {
@@ -159,8 +159,8 @@ class Int64Indices {
   CachedVector<std::int64_t> copy_;
 };
 
-// Each loop is compiled once for the elements that it is the same for: what wraps around for unsigned ones,
-// and moves by size.
+// Instantiates each loop once per equivalent element type: signed integers as unsigned where overflow wraps,
+// copies by size.
 template <class Fold> void fold_by(const Tensor& x, const Tensor& indices, const AxisView& view, Tensor& y,
                                    const IndexBatches& batches) {
   if (x.size() == 0) return;

@@ -1,4 +1,4 @@
-// The two axes are the loops; what lies behind both is copied as a whole.
+// Loops over the sequence and batch axes; the axes behind both are copied as one block.
 #include "kernels/layout/reverse_sequence.h"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ void reverse_sequence(const Tensor& x, std::span<const std::int64_t> lengths, in
     with_copy<T>(size, [&](auto copy) {
       parallel_for(inner.before, cut_of(kCut, n * size), [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t row = begin; row < end; ++row) {
-          const std::int64_t at = row / between % outer.extent;   // along the outer one of both
+          const std::int64_t at = row / between % outer.extent;   // the index along the outer of the two axes
           const T* from = elements<T>(x) + row * n * size;
           T* to = elements<T>(y) + row * n * size;
           if (batch_axis < sequence_axis) {

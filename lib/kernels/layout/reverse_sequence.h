@@ -1,4 +1,4 @@
-// Sequences of which the first entries are turned around.
+// Reverses the first entries of each sequence.
 #pragma once
 #include <span>
 
@@ -6,8 +6,8 @@
 
 namespace tapedeck::kernels {
 
-/// y = x with the first lengths[b] entries along one axis in the opposite order, for each entry b along
-/// another axis. Axes count from 0.
+/// y = x with the first lengths[b] entries along sequence_axis reversed, for each entry b of batch_axis. Axes
+/// count from 0.
 void reverse_sequence(const Tensor& x, std::span<const std::int64_t> lengths, int sequence_axis,
                       int batch_axis, Tensor& y);
 

@@ -1,5 +1,5 @@
-// Room for what a kernel makes on the way, from the thread's cache of buffers, and sums that are made in
-// shares.
+// Scratch memory for kernels, from the thread's buffer cache, and sums that several tasks accumulate in
+// parts.
 #pragma once
 #include <memory>
 
@@ -16,15 +16,15 @@ template <class T> Scratch<T> scratch_for(std::int64_t n) {
   return Scratch<T>(static_cast<T*>(take_memory(n * static_cast<std::int64_t>(sizeof(T)))));
 }
 
-/// A sum of n elements each that tasks make in shares: the first in its place, the others in room, from where
-/// they are added in their order.
+/// `count` partial sums of n elements each: the first is the result itself, the others are in scratch memory.
+/// add_up() adds them to the first in a fixed order.
 template <class T> class PartialSums {
  public:
   PartialSums(std::int64_t count, std::int64_t n, T* sum)
       : count_(count), n_(n), sum_(sum), others_(count > 1 ? scratch_for<T>((count - 1) * n) : nullptr) {}
   T* operator[](std::int64_t s) const { return s ? others_.get() + (s - 1) * n_ : sum_; }
   void add_up() const {
-    constexpr std::int64_t grain = 1 << 16;   // elements to add up that are worth a thread
+    constexpr std::int64_t grain = 1 << 16;   // least elements per thread
     parallel_for(count_ > 1 ? n_ : 0, grain, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t s = 1; s < count_; ++s)
         add((*this)[s], begin, end);
@@ -43,7 +43,7 @@ template <class T> class PartialSums {
   Scratch<T> others_;
 };
 
-/// Numbers of shares and what they may take: a sum over many images is cut into so many at most.
+/// Limits on the number of partial sums and on their memory, for sums over many images.
 constexpr std::int64_t kMaxPartialSums = 16, kMaxPartialSumBytes = 1 << 26;
 
 }   // namespace tapedeck::kernels

@@ -1,4 +1,4 @@
-// Where elements lie, by their tensor's shape.
+// Builds strided views from shapes.
 #include "kernels/layout/strided_view.h"
 
 #include <array>
@@ -6,7 +6,7 @@
 namespace tapedeck::kernels {
 namespace {
 
-// How far a step along each axis goes in row-major order.
+// Row-major strides of a shape.
 class Strides {
  public:
   explicit Strides(const Shape& shape) {

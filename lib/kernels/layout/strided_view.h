@@ -1,5 +1,5 @@
-// Where elements lie. In: shapes, and how an op goes along their axes. Out: a place in one tensor for each
-// element of another.
+// StridedView: which elements of one tensor correspond to the elements of another, in row-major order. Built
+// from shapes; copy.h moves elements through it.
 #pragma once
 #include <span>
 
@@ -7,7 +7,7 @@
 
 namespace tapedeck::kernels {
 
-// Steps and offsets wrap around where a tensor is empty although its extents are huge; nothing is read there.
+// Strides and offsets may overflow for empty tensors of huge extents; they wrap, and nothing is read there.
 constexpr std::int64_t wrapping_mul(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
 }
@@ -15,9 +15,8 @@ constexpr std::int64_t wrapping_add(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }
 
-/// Places in a tensor's memory, in the order of another tensor's elements: the first, and along each axis how
-/// many there are and how far one step goes. Axes of one entry are left out, and axes that continue each
-/// other are one.
+/// Elements of a tensor in the order of another tensor's elements: an offset, and an extent and a stride for
+/// each axis. Axes of extent 1 are dropped; axes that are contiguous with each other are merged.
 class StridedView {
  public:
   struct Axis {
@@ -25,7 +24,7 @@ class StridedView {
   };
 
   explicit StridedView(std::int64_t offset = 0) : offset_(offset) {}
-  /// Another axis, inside those before it.
+  /// Appends an axis inside the present ones.
   void append(std::int64_t extent, std::int64_t stride) {
     if (extent == 1) return;
     if (ndim_ && axes_[ndim_ - 1].stride == wrapping_mul(stride, extent))
@@ -37,17 +36,16 @@ class StridedView {
   std::int64_t offset() const { return offset_; }
   std::size_t ndim() const { return ndim_; }
   const Axis& operator[](std::size_t d) const { return axes_[d]; }
-  /// Whether they follow each other, so that the part of memory that they are need not be copied.
+  /// Whether the elements are contiguous, so that memory can be shared instead of copied.
   bool contiguous() const { return ndim_ == 0 || (ndim_ == 1 && axes_[0].stride == 1); }
 
  private:
   std::int64_t offset_;
   std::size_t ndim_ = 0;
-  Axis axes_[2 * Shape::kMaxRank];   // with repetition there are two for each of a tensor's
+  Axis axes_[2 * Shape::kMaxRank];   // tiling needs two per axis of a tensor
 };
 
-/// A tensor seen around an axis, or around several as if they were one: the elements before, along and after
-/// it.
+/// A tensor seen as [before, extent, after] around one axis, or around several adjacent axes merged into one.
 struct AxisView {
   std::int64_t before = 1, extent = 1, after = 1;
   AxisView(const Shape& shape, int axis, int axes = 1) {
@@ -58,13 +56,13 @@ struct AxisView {
   }
 };
 
-/// The elements of x with its axes in another order: axis d is axis perm[d] of x.
+/// x with permuted axes: axis d is axis perm[d] of x.
 StridedView permuted(const Shape& x, std::span<const std::int8_t> perm);
-/// The elements of x, repeated along the axes of y that x does not have or where its extent is 1.
+/// x broadcast to shape y.
 StridedView broadcast(const Shape& x, const Shape& y);
-/// reps[d] times the elements along axis d of x, one after the other.
+/// x tiled reps[d] times along axis d.
 StridedView tiled(const Shape& x, const Shape& reps);
-/// Of axis d of x: size[d] elements from begin[d] on, stride[d] apart.
+/// A slice: size[d] elements of axis d from begin[d] on, stride[d] apart.
 StridedView sliced(const Shape& x, const Shape& begin, const Shape& size, const Shape& stride);
 /// The same with strides of 1.
 StridedView sliced(const Shape& x, const Shape& begin, const Shape& size);

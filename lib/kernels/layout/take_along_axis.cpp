@@ -1,4 +1,4 @@
-// Elements along an axis. In: a tensor and an index for each element. Out: the elements, or sums of them.
+// Gathers and scatter-adds single elements along an axis, and reports the first index out of range.
 #include "kernels/layout/take_along_axis.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 constexpr Cut kCut = {1 << 14, 1 << 16};   // of elements
 constexpr std::int64_t kNowhere = std::numeric_limits<std::int64_t>::max();
 
-/// The smallest of numbers that several threads find.
+/// The minimum of values that several threads report.
 class AtomicMin {
  public:
   void update(std::int64_t at) {
@@ -32,12 +32,12 @@ bool outside(std::int64_t index, std::int64_t extent) {
   return static_cast<std::uint64_t>(index) >= static_cast<std::uint64_t>(extent);
 }
 
-// Calls f(i, place) for the indices in columns [left, right) of n rows of `after`, with their places in a
-// slab. Stops before one that is out of range and returns where it is, or -1.
-template <class Index, class F> std::int64_t each_place(const Index* index, std::int64_t n,
+// Calls f(i, offset in the slab) for the indices in columns [left, right) of n rows of `after`. Stops before
+// the first index out of range and returns its position, else -1.
+template <class Index, class F> std::int64_t each_index(const Index* index, std::int64_t n,
                                                         std::int64_t after, std::int64_t left,
                                                         std::int64_t right, std::int64_t extent, const F& f) {
-  if (after == 1) {   // a loop of one would take longer than what it does
+  if (after == 1) {   // avoids the overhead of an inner loop of length 1
     for (std::int64_t i = 0; i < n; ++i) {
       if (outside(index[i], extent)) return i;
       f(i, index[i]);
@@ -63,7 +63,7 @@ std::int64_t take_along_axis(const Tensor& x, const Tensor& indices, const AxisV
   visit_indices(indices, [&](const auto list) {
     visit_size(x.dtype(), [&]<class T>(T) {
       parallel_for(view.before * count, cut_of(kCut, after), [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t row = begin, n; row < end; row += n) {   // those of one slab
+        for (std::int64_t row = begin, n; row < end; row += n) {   // the rows of one slab
           const std::int64_t b = row / count, k = row % count;
           n = std::min(count - k, end - row);
           const std::int64_t at = (b % slabs * count + k) * after;
@@ -71,8 +71,8 @@ std::int64_t take_along_axis(const Tensor& x, const Tensor& indices, const AxisV
           const T* from = elements<T>(x) + b * slab;
           T* to = elements<T>(y) + row * after;
           const std::int64_t bad =
-              each_place(index, n, after, 0, after, view.extent,
-                         [=](std::int64_t i, std::int64_t place) { to[i] = from[place]; });
+              each_index(index, n, after, 0, after, view.extent,
+                         [=](std::int64_t i, std::int64_t offset) { to[i] = from[offset]; });
           if (bad >= 0) return first.update(at + bad);
         }
       });
@@ -81,8 +81,8 @@ std::int64_t take_along_axis(const Tensor& x, const Tensor& indices, const AxisV
   return first.result();
 }
 
-// Cut where no two threads meet, so that sums are in the order of k: between slabs, or, where these are few,
-// between columns.
+// Tasks write to disjoint elements, so that sums are in the order of k: tasks are slabs or, if these are few,
+// strips of columns.
 std::int64_t add_along_axis(const Tensor& x, const Tensor& indices, const AxisView& view, std::int64_t count,
                             Tensor& y) {
   constexpr std::int64_t few = 32, narrow = 64;
@@ -96,7 +96,7 @@ std::int64_t add_along_axis(const Tensor& x, const Tensor& indices, const AxisVi
     visit_any(x.dtype(), [&]<class T>(T) {
       if constexpr (!std::is_same_v<T, bool>) {
         using U = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
-                                              std::type_identity<T>>::type;   // which wraps around
+                                              std::type_identity<T>>::type;   // unsigned overflow wraps
         parallel_for(
             view.before * strips, cut_of(kCut, count * width), [&](std::int64_t begin, std::int64_t end) {
               for (std::int64_t piece = begin; piece < end; ++piece) {
@@ -105,10 +105,10 @@ std::int64_t add_along_axis(const Tensor& x, const Tensor& indices, const AxisVi
                 const auto* index = list.data() + at;
                 const U* from = elements<U>(x) + b * count * after;
                 U* to = elements<U>(y) + b * slab;
-                if (strips == 1) std::fill_n(to, slab, U(0));   // which stay in a near cache
-                const std::int64_t bad = each_place(index, count, after, left, right, view.extent,
-                                                    [=](std::int64_t i, std::int64_t place) {
-                                                      to[place] = static_cast<U>(to[place] + from[i]);
+                if (strips == 1) std::fill_n(to, slab, U(0));   // stays in the cache for the sums
+                const std::int64_t bad = each_index(index, count, after, left, right, view.extent,
+                                                    [=](std::int64_t i, std::int64_t offset) {
+                                                      to[offset] = static_cast<U>(to[offset] + from[i]);
                                                     });
                 if (bad >= 0) return first.update(at + bad);
               }

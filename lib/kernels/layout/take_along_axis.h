@@ -1,19 +1,18 @@
-// Single elements along an axis, each chosen by an index of its own.
+// Gathers and scatter-adds single elements along an axis, each with an index of its own.
 #pragma once
 #include "kernels/layout/strided_view.h"
 #include "tapedeck/tensor.h"
 
 namespace tapedeck::kernels {
 
-// One tensor is seen as `around` an axis, indices and the other one have `count` entries in its place. The
-// tensors may have more elements before the axis than indices, which are then used again and again.
+// `view` describes the tensor that is indexed; indices and the other tensor have `count` entries along that
+// axis. If the tensors have more slabs before the axis than indices, the indices repeat.
 
-/// y[b, k, a] = x[b, indices[b, k, a], a]. Returns the first place in indices of one that is out of range, or
-/// -1.
+/// y[b, k, a] = x[b, indices[b, k, a], a]. Returns the position of the first index out of range, or -1.
 std::int64_t take_along_axis(const Tensor& x, const Tensor& indices, const AxisView& view, std::int64_t count,
                              Tensor& y);
-/// y = 0, then y[b, indices[b, k, a], a] += x[b, k, a] in the order of k; y is seen as `around`. Not for
-/// bool. Returns the same.
+/// y = 0, then y[b, indices[b, k, a], a] += x[b, k, a] in the order of k; `view` describes y. Not for bool.
+/// Returns as above.
 std::int64_t add_along_axis(const Tensor& x, const Tensor& indices, const AxisView& view, std::int64_t count,
                             Tensor& y);
 

@@ -1,4 +1,4 @@
-// Matrices turned over, in square tiles that fit into registers.
+// Matrix transposition in square tiles that fit into vector registers.
 #pragma once
 #include <algorithm>
 #include <complex>
@@ -15,8 +15,8 @@ template <class T>
 inline constexpr std::int64_t kMaxTile = std::min<std::int64_t>(16, kMixedBytes / sizeof(T));
 
 /// to[i * to_step + j] = from[j * from_step + i] for i, j < n. Interleaving row i with row i + n/2, log2(n)
-/// times over, is a transposition. xsimd's zip_lo and zip_hi interleave within 128-bit lanes on some
-/// instruction sets and across them on others.
+/// times, transposes a tile. Uses compiler shuffles, since xsimd's zip_lo and zip_hi interleave within
+/// 128-bit lanes on some instruction sets and across them on others.
 template <std::size_t n, class T>
 void transpose_tile(const T* from, std::int64_t from_step, T* to, std::int64_t to_step) {
   constexpr std::size_t half = n / 2;
@@ -39,8 +39,8 @@ void transpose_tile(const T* from, std::int64_t from_step, T* to, std::int64_t t
     std::memcpy(to + static_cast<std::int64_t>(i) * to_step, &rows[i], sizeof(Row));
 }
 
-/// The same for i < rows and j < columns, both at least n. Where n does not divide them the last tiles
-/// overlap those before.
+/// The same for i < rows and j < columns, both at least n. If n does not divide them, the last tiles overlap
+/// the previous ones.
 template <std::size_t n, class T> void transpose_in_tiles(const T* from, std::int64_t from_step, T* to,
                                                           std::int64_t to_step, std::int64_t rows,
                                                           std::int64_t columns) {
@@ -77,7 +77,7 @@ template <class T> void transpose(const T* from, std::int64_t from_step, T* to, 
     for (std::int64_t j = 0; j < columns; ++j)
       to[i * to_step + j] = from[j * from_step + i];
 }
-/// Complex numbers one by one.
+/// The same for complex numbers, element by element.
 template <class T> void transpose(const std::complex<T>* from, std::int64_t from_step, std::complex<T>* to,
                                   std::int64_t to_step, std::int64_t rows, std::int64_t columns) {
   for (std::int64_t i = 0; i < rows; ++i)

@@ -1,4 +1,4 @@
-// Band matrices, row by row of the right-hand sides.
+// Solves and products with band matrices, which work on whole rows of the right-hand sides.
 #include "kernels/linalg/banded.h"
 
 #include <cmath>
@@ -9,14 +9,14 @@
 namespace tapedeck::kernels {
 namespace {
 
-// y += by x
+// y += by · x
 template <class T> void add_row(T* y, T by, const T* x, std::int64_t m) {
   for (std::int64_t c = 0; c < m; ++c)
     y[c] += by * x[c];
 }
 
-// y holds b. The coefficient of row j and another row lies in that of bands in which the diagonal's distance
-// counts, and in column j, or in the other one's if the matrix is read transposed.
+// Substitution in place: y comes in as b. The coefficient that couples row j with another row lies in the
+// band of their distance, in column j or, if the matrix is read transposed, in the other row's column.
 template <class T> std::int64_t solve_bands(const T* bands, std::int64_t k, std::int64_t n, bool lower,
                                             bool transposed, T* y, std::int64_t m) {
   const bool down = lower != transposed;
@@ -37,7 +37,8 @@ template <class T> std::int64_t solve_bands(const T* bands, std::int64_t k, std:
   return 0;
 }
 
-// Elimination with the larger of two pivots, which may fill a second diagonal above. y holds b.
+// Gaussian elimination with partial pivoting between neighbouring rows, which may fill a second
+// superdiagonal. In place: y comes in as b.
 template <class T> std::int64_t solve_tridiagonal(const T* diagonals, std::int64_t n, T* y, std::int64_t m) {
   CachedVector<T> above(diagonals, diagonals + n), on(diagonals + n, diagonals + 2 * n),
       second(static_cast<std::size_t>(n));
@@ -67,7 +68,7 @@ template <class T> std::int64_t solve_tridiagonal(const T* diagonals, std::int64
   return 0;
 }
 
-// f(matrix of a, out) for each matrix of y, into which that of b is copied.
+// Calls f(matrix of a, out) for each matrix of y, with out initialized to the matrix of b.
 template <class T, class F> Failure solve_each(const Tensor& a, const Tensor& b, Tensor& y, const F& f) {
   const std::int64_t n = extent(y, 2), m = extent(y, 1), size = extent(a, 2) * n;
   return for_each_matrix(matrices(y), size * m, [&](std::int64_t i) {

@@ -1,11 +1,11 @@
-// Band matrices. In: their diagonals, and batches of right-hand sides or factors. Out: y, and the first
-// matrix that is singular.
+// Solves and products with band matrices, given by their diagonals. Solves return the first singular matrix
+// of the batch.
 #pragma once
 #include "kernels/linalg/matrices.h"
 
 namespace tapedeck::kernels {
 
-/// bands is [..., k, n], as ops/decompositions.h has them.
+/// bands is [..., k, n], laid out as in tapedeck/ops/decompositions.h.
 Failure banded_triangular_solve(const Tensor& bands, const Tensor& b, bool lower, bool transposed, Tensor& y);
 /// diagonals is [..., 3, n]: above, on and below the diagonal.
 void tridiagonal_matmul(const Tensor& diagonals, const Tensor& x, Tensor& y);

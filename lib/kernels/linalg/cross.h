@@ -1,10 +1,10 @@
-// Vector products.
+// Vector (cross) products in three dimensions.
 #pragma once
 #include "tapedeck/tensor.h"
 
 namespace tapedeck::kernels {
 
-/// y = a × b for every 3 elements in turn; f32 or f64, of one shape.
+/// y = a × b for each group of 3 consecutive elements; f32 or f64, of one shape.
 void cross(const Tensor& a, const Tensor& b, Tensor& y);
 
 }   // namespace tapedeck::kernels

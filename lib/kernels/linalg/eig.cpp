@@ -1,4 +1,4 @@
-// General eigenvalue problems by LAPACK, which reads and writes columns.
+// Eigenvalue problems of general matrices by LAPACK's geev, which is column-major.
 #include "kernels/linalg/eig.h"
 
 #include "core/storage.h"
@@ -12,7 +12,7 @@ namespace {
 using lapack::Int;
 using lapack::narrow;
 
-// Column by column: values and vectors of a, which is overwritten.
+// Values and vectors of a column-major matrix a, which is overwritten.
 template <class T>
 Int solve_columns(std::complex<T>* a, std::int64_t n, std::complex<T>* values, std::complex<T>* vectors) {
   CachedVector<T> more(static_cast<std::size_t>(2 * n));

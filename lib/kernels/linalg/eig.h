@@ -1,12 +1,12 @@
-// Eigenvalues and eigenvectors of any square matrices.
+// Eigenvalues and eigenvectors of general square matrices.
 #pragma once
 #include "kernels/linalg/matrices.h"
 
 namespace tapedeck::kernels {
 
-/// x: f32, f64, c64 or c128. values and vectors are complex; in each column of vectors the first component of
-/// the largest magnitude is 1. A matrix that holds a NaN or an infinity gives NaN. Fails where LAPACK's
-/// iteration does not end.
+/// x is f32, f64, c64 or c128; values and vectors are complex. Each column of vectors is scaled so that the
+/// first of its components of the largest magnitude is 1. A matrix with a NaN or an infinity gives NaN. Fails
+/// if LAPACK's iteration does not converge.
 Failure eig(const Tensor& x, Tensor& values, Tensor& vectors);
 
 }   // namespace tapedeck::kernels

@@ -1,6 +1,6 @@
-// Orthogonal factorisations by LAPACK. What is row-major here is the transpose there: x = q r is xᵀ = rᵀ qᵀ,
-// an LQ factorisation, and x = u s vh is xᵀ = vhᵀ s uᵀ, so that all factors but eigenvectors come out as they
-// are wanted.
+// QR, eigenvalue and singular value decompositions by LAPACK. LAPACK is column-major and therefore sees the
+// transpose of a row-major matrix: x = q r becomes xᵀ = rᵀ qᵀ, an LQ factorization, and x = u s vh becomes xᵀ
+// = vhᵀ s uᵀ. So all factors but eigenvectors come out row-major without a transposition.
 #include "kernels/linalg/factor.h"
 
 #include <algorithm>
@@ -33,8 +33,7 @@ template <class T> void qr_of(const T* x, std::int64_t m, std::int64_t n, std::i
   for (std::int64_t i = 0; i < std::min(k, m); ++i)
     for (std::int64_t j = i; j < n; ++j)
       r[i * n + j] = a[static_cast<std::size_t>(i * n + j)];
-  // The reflections are the first rows of LAPACK's matrix, which are columns here; q has as many columns as
-  // are wanted.
+  // The reflectors are the first rows of LAPACK's matrix, which are columns here.
   for (std::int64_t i = 0; i < m; ++i)
     for (std::int64_t j = 0; j < k; ++j)
       q[i * k + j] = j < least ? a[static_cast<std::size_t>(i * n + j)] : T(0);
@@ -42,8 +41,8 @@ template <class T> void qr_of(const T* x, std::int64_t m, std::int64_t n, std::i
     with_work<T>([&](T* work, Int size) {
       return lapack::orglq(narrow(k), narrow(m), narrow(least), q, tau.data(), work, size);
     });
-  // A last column of one number is left as it is where that is real, so its sign stays; where it has an
-  // imaginary part, LAPACK makes it real and changes the sign.
+  // For a last column of one element LAPACK makes no reflection if it is real, so its sign stays; if it is
+  // complex, LAPACK makes it real and flips the sign.
   if (m > n || tau[static_cast<std::size_t>(m - 1)] == T(0)) return;
   for (std::int64_t j = m - 1; j < n; ++j)
     r[(m - 1) * n + j] = -r[(m - 1) * n + j];
@@ -57,8 +56,8 @@ template <class T> void scale(T* x, std::int64_t n, std::int64_t step, T by) {
       x[i * step] *= by;
 }
 
-// Eigenvectors are given up to a factor of magnitude 1: of the components of the largest magnitude the first
-// is made positive. Returns the factor.
+// Normalizes a vector, which is unique up to a factor of magnitude 1: makes the first of its components of
+// the largest magnitude positive. Returns the factor.
 template <class T> T make_positive(T* x, std::int64_t n, std::int64_t step) {
   T* largest = x;
   for (std::int64_t i = 1; i < n; ++i)
@@ -71,8 +70,8 @@ template <class T> T make_positive(T* x, std::int64_t n, std::int64_t step) {
   return by;
 }
 
-// The upper triangle of the transpose, as LAPACK sees it, is that of the conjugate, which has the conjugate
-// vectors.
+// LAPACK reads the lower triangle as the upper triangle of the transpose, which is the conjugate matrix; its
+// eigenvectors are the conjugates.
 template <class T> Int eigh_of(const T* x, std::int64_t n, lapack::Magnitude<T>* values, T* vectors) {
   CachedVector<T> a(static_cast<std::size_t>(n * n));
   bool usable = true;
@@ -96,7 +95,7 @@ template <class T> Int eigh_of(const T* x, std::int64_t n, lapack::Magnitude<T>*
 template <class T> Int svd_of(const T* x, std::int64_t m, std::int64_t n, std::int64_t p, std::int64_t q,
                               T* u, lapack::Magnitude<T>* s, T* vh) {
   const std::int64_t k = std::min(m, n);
-  if (k == 0) {   // full factors of nothing are identities
+  if (k == 0) {   // full factors of an empty matrix are identities
     for (std::int64_t i = 0; i < m * p; ++i)
       u[i] = T(i / p == i % p);
     for (std::int64_t i = 0; i < q * n; ++i)

@@ -1,6 +1,6 @@
-// The factors of one matrix, for solutions and determinants. LAPACK's factors of the row-major matrix A are
-// those of Aᵀ = P L U, that is A = Uᵀ Lᵀ Pᵀ: read row-major they are the lower triangle Uᵀ and the unit upper
-// triangle Lᵀ, and P exchanges columns.
+// The LU factors of one matrix, for solves and determinants. LAPACK sees the transpose of the row-major
+// matrix A: Aᵀ = P L U, that is A = Uᵀ Lᵀ Pᵀ. Read row-major, the factors are the lower triangle Uᵀ and the
+// unit upper triangle Lᵀ, and P exchanges columns.
 #pragma once
 #include <cmath>
 #include <limits>
@@ -13,7 +13,7 @@ namespace tapedeck::kernels {
 template <class T> constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
 template <class T> constexpr std::complex<T> kNan<std::complex<T>> = kNan<T>;
 
-/// The conjugate, and the direction x / |x| of a number that is not 0, for real numbers, too.
+/// The conjugate, and the direction x / |x| of a nonzero number; defined for real numbers as well.
 template <class T> T conjugate(const T& x) { return x; }
 template <class T> std::complex<T> conjugate(const std::complex<T>& x) { return std::conj(x); }
 template <class T> T direction(const T& x) { return std::isnan(x) ? x : T(x < 0 ? -1 : 1); }
@@ -24,8 +24,8 @@ template <class T> struct LuFactors {
   lapack::Int* pivots;
   std::int64_t n;
 
-  // From the elements in a. LAPACK's info: the number of the first pivot that is 0. NaN where x is not
-  // finite.
+  // Factors the matrix in a, in place. Returns LAPACK's info, the 1-based index of the first zero pivot, or
+  // 0. If the matrix is not finite, all factors are NaN.
   std::int64_t factor() const {
     if (finite(a, n * n)) return lapack::getrf(lapack::narrow(n), lapack::narrow(n), a, pivots);
     std::fill_n(a, n * n, kNan<T>);

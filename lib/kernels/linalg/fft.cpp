@@ -1,6 +1,6 @@
-// Discrete Fourier transforms. Those of lengths with large prime factors become a convolution, of a length of
-// small factors (Bluestein, "A linear filtering approach to the computation of the discrete Fourier
-// transform", 1970).
+// Discrete Fourier transforms. Lengths with small prime factors go to MixedRadix; others become a convolution
+// whose length has small factors (Bluestein, "A linear filtering approach to the computation of the discrete
+// Fourier transform", 1970).
 #include "kernels/linalg/fft.h"
 
 #include <algorithm>
@@ -18,10 +18,10 @@ namespace tapedeck::kernels {
 namespace {
 
 constexpr Cut kCut = {1 << 11, 1 << 13};         // of elements
-constexpr std::int64_t kBlock = 8;               // lines that are not contiguous are copied by so many
-constexpr std::int64_t kLargestKept = 1 << 18;   // longer plans are made for each call
+constexpr std::int64_t kBlock = 8;               // strided lines that are copied at once
+constexpr std::int64_t kLargestKept = 1 << 18;   // longer plans are not cached
 
-/// The smallest 2ᵏ or 3 · 2ᵏ from n on.
+/// The smallest 2ᵏ or 3 · 2ᵏ that is at least n.
 std::int64_t smooth_length(std::int64_t n) {
   std::int64_t power = 1;
   while (power < n)
@@ -29,11 +29,11 @@ std::int64_t smooth_length(std::int64_t n) {
   return power >= 4 && power / 4 * 3 >= n ? power / 4 * 3 : power;
 }
 
-/// All that transforms of one length and direction share.
+/// The precomputed tables of a transform of one length and direction.
 template <class T> class Plan {
  public:
-  /// With turns: exp(-πi k / n) for k from 0 to n, conjugated where inverse, for the transform of 2 n real
-  /// numbers.
+  /// with_twiddles: also makes exp(-πi k / n) for k from 0 to n (conjugated if inverse), which the transforms
+  /// of 2 n real numbers need.
   Plan(std::int64_t n, bool inverse, bool with_twiddles)
       : n_(n),
         inverse_(inverse),
@@ -59,7 +59,7 @@ template <class T> class Plan {
 
   std::int64_t scratch() const { return direct_ ? 0 : 2 * static_cast<std::int64_t>(spectrum_.size()); }
 
-  /// y is not x. There are scratch() numbers at `scratch`.
+  /// y must not be x. `scratch` has scratch() elements.
   void run(const std::complex<T>* x, std::complex<T>* y, std::complex<T>* scratch) const {
     if (direct_) return forth_.run(x, y);
     const std::size_t n = size(n_), m = spectrum_.size();
@@ -90,7 +90,7 @@ template <class T> class Plan {
   Numbers<T> twiddles_, chirp_, spectrum_;
 };
 
-/// The plan for n, from the last ones that this thread has used.
+/// A plan, from the thread's cache of recent ones.
 template <class T>
 std::shared_ptr<const Plan<T>> plan_of(std::int64_t n, bool inverse, bool with_twiddles = false) {
   static thread_local std::array<std::shared_ptr<const Plan<T>>, 8> kept;
@@ -108,8 +108,8 @@ std::shared_ptr<const Plan<T>> plan_of(std::int64_t n, bool inverse, bool with_t
   return plan;
 }
 
-/// Calls f(plan, scratch, begin, end) for pieces of `count` lines on the threads; scratch has `extra`
-/// numbers, and behind them what the plan needs.
+/// Calls f(plan, scratch, begin, end) in parallel for ranges of `count` lines. Scratch has `extra` elements,
+/// followed by those that the plan needs.
 template <class T, class F>
 void for_lines(const Plan<T>& plan, std::int64_t count, std::int64_t extra, const F& f) {
   parallel_for(count, cut_of(kCut, plan.n()), [&](std::int64_t begin, std::int64_t end) {
@@ -158,8 +158,8 @@ void fft(const std::complex<T>* x, const Lines& lines, bool inverse, T scale, st
             });
 }
 
-// An even number of reals are the real and imaginary parts of half as many numbers z, and with Z = fft(z), m
-// = n / 2, the transform is (Z[k] + conj Z[m - k]) / 2 - i exp(-2πi k / n) (Z[k] - conj Z[m - k]) / 2.
+// Even n: pack the real numbers as the real and imaginary parts of m = n / 2 complex numbers z. With Z =
+// fft(z), the result is (Z[k] + conj Z[m - k]) / 2 - i exp(-2πi k / n) (Z[k] - conj Z[m - k]) / 2.
 template <class T> void rfft(const T* x, std::int64_t rows, std::int64_t n, std::complex<T>* y) {
   if (rows * n == 0) return;
   const bool even = n % 2 == 0;

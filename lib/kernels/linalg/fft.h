@@ -1,22 +1,22 @@
-// Discrete Fourier transforms, of any length n in O(n log n). Results do not depend on the number of threads.
+// Discrete Fourier transforms of any length n in O(n log n). Results do not depend on the number of threads.
 #pragma once
 #include <complex>
 #include <cstdint>
 
 namespace tapedeck::kernels {
 
-/// An array seen as [outer, n, inner], to be transformed along the middle.
+/// An array seen as [outer, n, inner], transformed along the middle axis.
 struct Lines {
   std::int64_t outer, n, inner;
 };
 
-/// y[k] = scale Σ x[j] exp(∓2πi jk / n), plus where inverse; y may be x. T is float or double.
+/// y[k] = scale Σ x[j] exp(∓2πi jk / n), with + if inverse. y may be x. T is float or double.
 template <class T>
 void fft(const std::complex<T>* x, const Lines& lines, bool inverse, T scale, std::complex<T>* y);
-/// The first n / 2 + 1 entries of the transforms of rows of n real numbers.
+/// The first n / 2 + 1 entries of the transforms of rows of n real numbers; the rest follows by symmetry.
 template <class T> void rfft(const T* x, std::int64_t rows, std::int64_t n, std::complex<T>* y);
-/// Its inverse, from rows of n / 2 + 1 entries to n real numbers; imaginary parts that no real numbers have
-/// do not count.
+/// The inverse of rfft, from rows of n / 2 + 1 entries to n real numbers. Ignores imaginary parts that are
+/// zero in transforms of real numbers.
 template <class T> void irfft(const std::complex<T>* x, std::int64_t rows, std::int64_t n, T* y);
 
 }   // namespace tapedeck::kernels

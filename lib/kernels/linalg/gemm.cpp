@@ -1,5 +1,5 @@
-// Products by BLAS. Small ones too: a kernel of our own was not faster than OpenBLAS's for sizes from 8
-// to 64.
+// Matrix products by OpenBLAS, kept on the calling thread. Small products too: for sizes from 8 to 64 a
+// kernel of our own was not faster.
 #include "kernels/linalg/gemm.h"
 
 #include <cblas.h>
@@ -11,7 +11,7 @@ extern "C" {
 int openblas_get_num_threads(void);
 void openblas_set_num_threads(int);
 int openblas_get_parallel(void);
-// There only if somebody brings OpenMP, as OpenBLAS's OpenMP flavour does.
+// Defined only if the process has loaded OpenMP, as OpenBLAS's OpenMP flavour does.
 [[gnu::weak]] int omp_get_max_threads(void);
 [[gnu::weak]] void omp_set_num_threads(int);
 }
@@ -22,14 +22,14 @@ namespace {
 CBLAS_TRANSPOSE flag(bool transposed) { return transposed ? CblasTrans : CblasNoTrans; }
 blasint narrow(std::int64_t n) { return static_cast<blasint>(n); }
 
-// OpenBLAS's number of threads is one for the process in its pthreads flavour; in its OpenMP flavour each
-// calling thread has its own, OpenMP's, which overrides the former.
+// OpenBLAS's pthreads flavour has one thread count per process. In its OpenMP flavour OpenMP's thread count,
+// which is per calling thread, takes precedence.
 bool by_openmp() {
   static const bool result = openblas_get_parallel() == 2 && omp_get_max_threads && omp_set_num_threads;
   return result;
 }
 
-// Returns what was before.
+// Returns the previous limit.
 int limit_openmp(int n) {
   if (!by_openmp()) return 1;
   const int before = omp_get_max_threads();
@@ -37,7 +37,7 @@ int limit_openmp(int n) {
   return before;
 }
 
-// Products that overlap on several threads share the limit. Guarded by rare_lock.
+// Overlapping OneBlasThreads of several threads share the process's limit. Guarded by rare_lock.
 int blas_users = 0, user_threads = 1;
 
 void limit_process() {
@@ -51,7 +51,7 @@ void unlimit_process() {
   if (--blas_users == 0 && user_threads != 1) openblas_set_num_threads(user_threads);
 }
 
-// CBLAS takes real factors by value, complex ones by address.
+// CBLAS takes real factors by value and complex ones by address.
 template <class T> T factor(const T& x) { return x; }
 template <class T> const std::complex<T>* factor(const std::complex<T>& x) { return &x; }
 

@@ -1,12 +1,12 @@
-// One product of two matrices by BLAS: the door that every kernel with products goes through.
+// One product of two matrices by BLAS. All matrix products of the library go through gemm().
 #pragma once
 #include <complex>
 #include <cstdint>
 
 namespace tapedeck::kernels {
 
-/// y = a b, or y += a b. All row-major: y is m × n, a is m × k and b is k × n, stored so or transposed; ld…
-/// are the distances of rows as stored. Every number is below 2^31.
+/// y = a b, or y += a b if `add`. All matrices are row-major: y is m × n, a is m × k and b is k × n, or
+/// stored transposed. lda, ldb and ldy are the distances of rows as stored. All numbers are below 2^31.
 template <class T> struct Product {
   std::int64_t m, n, k;
   const T *a, *b;
@@ -27,14 +27,14 @@ template <class T> struct Product {
   }
 };
 
-/// On the calling thread, while a OneBlasThread lives on this thread or another.
+/// Computes on the calling thread. A OneBlasThread must be alive on some thread.
 void gemm(const Product<float>& p);
 void gemm(const Product<double>& p);
 void gemm(const Product<std::complex<float>>& p);
 void gemm(const Product<std::complex<double>>& p);
 
-/// What this thread asks of BLAS and LAPACK runs on this thread while this lives; then the user's number of
-/// threads holds again. Throws InternalError where BLAS does not obey.
+/// While alive, BLAS and LAPACK calls of this thread run on this thread alone; afterwards the user's number
+/// of threads applies again. Throws InternalError if BLAS does not honour it.
 class OneBlasThread {
  public:
   OneBlasThread();

@@ -1,6 +1,6 @@
-// LAPACK and triangular solutions for all dtypes under one name. LAPACK counts columns first, so what it is
-// given is the transpose of a row-major matrix: the upper triangle stands for the lower one, and a
-// factorisation of columns for one of rows.
+// LAPACK functions and triangular solves, overloaded for all dtypes. LAPACK is column-major, so it sees the
+// transpose of a row-major matrix: the upper triangle stands for the lower one, and an LQ factorization for
+// QR.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -19,7 +19,7 @@ namespace tapedeck::kernels::lapack {
 using Int = lapack_int;
 inline Int narrow(std::int64_t n) { return static_cast<Int>(n); }
 
-/// f(work, size), asked first how much it wants: with a size of -1 the best one comes in work[0].
+/// Calls f(work, size) twice: first with size -1, to which LAPACK answers with the best size in work[0].
 template <class T, class F> Int with_work(const F& f) {
   T best = 0;
   f(&best, Int{-1});
@@ -29,7 +29,7 @@ template <class T, class F> Int with_work(const F& f) {
   return f(work.data(), narrow(size));
 }
 
-/// Each returns LAPACK's info: 0 if all is well.
+/// All functions return LAPACK's info, 0 for success.
 inline Int potrf(char triangle, Int n, float* a) {
   return LAPACKE_spotrf_work(LAPACK_COL_MAJOR, triangle, n, a, n);
 }
@@ -67,7 +67,7 @@ inline Int getri(Int n, std::complex<double>* a, const Int* pivots, std::complex
   return LAPACKE_zgetri_work(LAPACK_COL_MAJOR, n, a, n, pivots, work, size);
 }
 
-/// With work and its size: -1 asks for the best size, which comes in work[0].
+/// These take a workspace and its size; size -1 queries the best size, which is returned in work[0].
 inline Int gelqf(Int n, Int m, float* a, float* tau, float* work, Int size) {
   return LAPACKE_sgelqf_work(LAPACK_COL_MAJOR, n, m, a, n, tau, work, size);
 }
@@ -97,10 +97,9 @@ inline Int orglq(Int n, Int m, Int k, std::complex<double>* a, const std::comple
   return LAPACKE_zunglq_work(LAPACK_COL_MAJOR, n, m, k, a, n, tau, work, size);
 }
 
-/// float for c64, as for f32, and double.
+/// The real type of T: float for f32 and c64, double for f64 and c128.
 template <class T> using Magnitude = decltype(std::abs(T()));
-/// Space for real numbers and for integers, of which LAPACK wants so many; for a matrix of real numbers none
-/// of the former.
+/// Further workspace, for real numbers and integers; only complex functions need the former.
 template <class T> struct Workspace {
   CachedVector<Magnitude<T>> reals;
   CachedVector<Int> integers;
@@ -110,7 +109,7 @@ template <class T> struct Workspace {
         integers(static_cast<std::size_t>(for_integers)) {}
   Int count() const { return narrow(static_cast<std::int64_t>(reals.size())); }
 };
-/// The space for eigenvectors of n × n matrices, and for the singular vectors of n × m.
+/// The workspaces for eigenvectors of n × n matrices, and for singular vectors of n × m ones.
 template <class T> Workspace<T> workspace_for_syevd(std::int64_t n) {
   return {1 + 5 * n + 2 * n * n, 3 + 5 * n};
 }
@@ -161,9 +160,9 @@ inline Int gesdd(char job, Int n, Int m, std::complex<double>* a, double* s, std
                              more.reals.data(), more.integers.data());
 }
 
-/// Values and right vectors of a. Those of a real matrix come as LAPACK packs them: of a pair of conjugate
-/// values the first has a positive imaginary part, and the vector of both is in two columns, its real part
-/// and its imaginary part.
+/// Eigenvalues and right eigenvectors of a. For real matrices LAPACK packs vectors: of two conjugate
+/// eigenvalues the first has a positive imaginary part, and their vector is stored as two columns, its real
+/// and imaginary parts.
 inline Int geev(Int n, float* a, float* re, float* im, float* v, float* work, Int size) {
   return LAPACKE_sgeev_work(LAPACK_COL_MAJOR, 'N', 'V', n, a, n, re, im, nullptr, 1, v, n, work, size);
 }
@@ -179,7 +178,7 @@ inline Int geev(Int n, std::complex<double>* a, std::complex<double>* w, std::co
   return LAPACKE_zgeev_work(LAPACK_COL_MAJOR, 'N', 'V', n, a, n, w, nullptr, 1, v, n, work, size, more);
 }
 
-/// b, row-major n × m, becomes the solution of a y = b, or of aᵀ y = b, with one triangle of a.
+/// Overwrites b, row-major n × m, with the solution of a y = b or aᵀ y = b, where a is triangular.
 struct Triangle {
   bool lower, transposed, unit;
 };

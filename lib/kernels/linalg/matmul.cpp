@@ -1,5 +1,5 @@
-// Matrix products: BLAS is held at one thread while panels of the results, cut by size alone, are computed in
-// parallel.
+// Matrix products. The results are cut into panels, by size alone, which run in parallel, each on
+// single-threaded BLAS.
 #include "kernels/linalg/matmul.h"
 
 #include <limits>
@@ -12,23 +12,28 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr std::int64_t kPanel =
-    256;   // lines of a result that BLAS wants at least: fewer repeat its packing too often
-constexpr std::int64_t kGrain = 1 << 22;   // multiplications that are worth a thread
+// Least rows or columns of a panel: narrower ones repeat BLAS's packing too often.
+constexpr std::int64_t kPanel = 256;
+constexpr std::int64_t kGrain = 1 << 22;   // least multiplications per thread
 constexpr std::int64_t kMaxExtent = std::numeric_limits<std::int32_t>::max();
 
-template <class T> void multiply(const Tensor& a, const Tensor& b, Transposed t, Tensor& y) {
-  Product<T> first{.m = extent(y, 2),
-                   .n = extent(y, 1),
-                   .k = extent(a, t.a ? 2 : 1),
-                   .a = elements<T>(a),
-                   .b = elements<T>(b),
-                   .y = elements<T>(y),
-                   .a_transposed = t.a,
-                   .b_transposed = t.b,
-                   .lda = extent(a, 1),
-                   .ldb = extent(b, 1),
-                   .ldy = extent(y, 1)};
+// The product of the first matrices of a and b.
+template <class T> Product<T> first_product(const Tensor& a, const Tensor& b, ReadTransposed t, Tensor& y) {
+  return {.m = extent(y, 2),
+          .n = extent(y, 1),
+          .k = extent(a, t.a ? 2 : 1),
+          .a = elements<T>(a),
+          .b = elements<T>(b),
+          .y = elements<T>(y),
+          .a_transposed = t.a,
+          .b_transposed = t.b,
+          .lda = extent(a, 1),
+          .ldb = extent(b, 1),
+          .ldy = extent(y, 1)};
+}
+
+template <class T> void multiply(const Tensor& a, const Tensor& b, ReadTransposed t, Tensor& y) {
+  Product<T> first = first_product<T>(a, b, t, y);
   if (y.size() == 0) return;
   if (first.k == 0) {
     std::fill_n(first.y, y.size(), T(0));
@@ -36,8 +41,8 @@ template <class T> void multiply(const Tensor& a, const Tensor& b, Transposed t,
   }
   std::int64_t count = y.size() / (first.m * first.n);
   const std::int64_t a_size = first.m * first.k, b_size = first.k * first.n,
-                     y_size = first.m * first.n;   // of one matrix
-  // Many matrices times one are one tall matrix times that.
+                     y_size = first.m * first.n;   // per matrix
+  // A batch of matrices times one matrix is one tall matrix times it.
   if (!t.a && b.size() == b_size && a.size() == count * a_size && count * first.m <= kMaxExtent)
     first.m *= std::exchange(count, 1);
 
@@ -63,7 +68,7 @@ template <class T> void multiply(const Tensor& a, const Tensor& b, Transposed t,
 
 }   // namespace
 
-void matmul(const Tensor& a, const Tensor& b, Transposed t, Tensor& y) {
+void matmul(const Tensor& a, const Tensor& b, ReadTransposed t, Tensor& y) {
   visit_trainable(y.dtype(), [&](auto one) { multiply<decltype(one)>(a, b, t, y); });
 }
 

@@ -1,11 +1,16 @@
-// Matrix products. In: a and b, of one dtype, f32 or f64; each may be read transposed. Out: y, the products
-// over the last two axes, where the axes before them are broadcast.
+// Batched matrix products over the last two axes, of f32, f64, c64 or c128; the axes before them broadcast.
+// Each operand may be read transposed.
 #pragma once
-#include "tapedeck/ops/matmul.h"
+#include "tapedeck/tensor.h"
 
 namespace tapedeck::kernels {
 
+/// Which of the two matrices are read transposed.
+struct ReadTransposed {
+  bool a, b;
+};
+
 /// Extents are below 2^31. Results do not depend on the number of threads.
-void matmul(const Tensor& a, const Tensor& b, Transposed transposed, Tensor& y);
+void matmul(const Tensor& a, const Tensor& b, ReadTransposed transposed, Tensor& y);
 
 }   // namespace tapedeck::kernels

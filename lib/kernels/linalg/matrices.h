@@ -1,4 +1,4 @@
-// Batches of matrices: which one belongs to which result, and work on each of them, on several threads.
+// Batches of matrices: the matrices of a broadcast operand, and parallel loops over a batch.
 #pragma once
 #include <algorithm>
 #include <mutex>
@@ -11,7 +11,7 @@ namespace tapedeck::kernels {
 
 /// The extent of axis -back.
 inline std::int64_t extent(const Tensor& x, int back) { return x.shape()[x.ndim() - back]; }
-/// How many matrices x holds.
+/// The number of matrices in x.
 inline std::int64_t matrices(const Tensor& x) {
   std::int64_t n = 1;
   for (int back = 3; back <= x.ndim(); ++back)
@@ -19,7 +19,8 @@ inline std::int64_t matrices(const Tensor& x) {
   return n;
 }
 
-/// Which matrix of x belongs to the i-th of y, to whose shape x's axes before the last two broadcast.
+/// The index of the matrix of x that belongs to matrix i of y. The batch axes of x, those before the last
+/// two, broadcast to those of y.
 inline std::int64_t matrix_of(const Shape& x, const Shape& y, std::int64_t i) {
   std::int64_t matrix = 0, stride = 1;
   for (int back = 3; back <= x.ndim(); ++back) {
@@ -31,18 +32,18 @@ inline std::int64_t matrix_of(const Shape& x, const Shape& y, std::int64_t i) {
   return matrix;
 }
 
-/// The first matrix of a batch that an algorithm cannot take, and a number that says more; none if all is
-/// well.
+/// The first matrix of a batch for which an algorithm fails, with a detail such as a pivot index; matrix is
+/// -1 for success.
 struct Failure {
   std::int64_t matrix = -1, at = 0;
   explicit operator bool() const { return matrix >= 0; }
 };
 
-/// f(i) for i < count, each of `work` multiplications and on one thread, with BLAS on the same. What f
-/// returns is 0 if all is well.
+/// Calls f(i) for i < count in parallel, each on one thread and with BLAS on that thread. `work` is the
+/// number of multiplications of a call. f returns 0 for success.
 template <class F> Failure for_each_matrix(std::int64_t count, std::int64_t work, const F& f) {
   constexpr Cut kWork = {1 << 14, 1 << 16};
-  constexpr std::int64_t kCall = 500;   // of LAPACK, in multiplications
+  constexpr std::int64_t kCall = 500;   // cost of a LAPACK call, in multiplications
   std::mutex lock;
   Failure first;
   parallel_for(count, cut_of(kWork, work + kCall), [&](std::int64_t begin, std::int64_t end) {
@@ -58,7 +59,7 @@ template <class F> Failure for_each_matrix(std::int64_t count, std::int64_t work
   return first;
 }
 
-/// Whether no element is NaN or infinite: LAPACK need not end with such.
+/// Whether all elements are finite. LAPACK may not terminate otherwise.
 template <class T> bool finite(const T* x, std::int64_t n) {
   T zero = 0;
   for (std::int64_t i = 0; i < n; ++i)

@@ -1,5 +1,5 @@
-// Functions of matrices, one matrix on a thread. All are equal for a matrix and, transposed, for its
-// transpose, so it makes no difference that LAPACK counts columns first.
+// Functions of square matrices, one matrix per thread. Each commutes with transposition, so LAPACK's
+// column-major order makes no difference.
 #include "kernels/linalg/matrix_functions.h"
 
 #include "core/storage.h"
@@ -17,8 +17,9 @@ template <class T> void product(const T* a, const T* b, std::int64_t n, T* y) {
   gemm(Product<T>{.m = n, .n = n, .k = n, .a = a, .b = b, .y = y, .lda = n, .ldb = n, .ldy = n});
 }
 
-// Higham 2005, "The scaling and squaring method for the matrix exponential revisited", algorithm 2.3 with the
-// approximant of degree 13 alone: its coefficients by powers of x, for matrices of norm up to kTheta.
+// Higham 2005, "The scaling and squaring method for the matrix exponential revisited", algorithm 2.3, with
+// the Padé approximant of degree 13 only: its coefficients by powers of x, and kTheta, the largest norm that
+// it is used for.
 constexpr double kPade[] = {64764752532480000,
                             32382376266240000,
                             7771770303897600,
@@ -35,9 +36,8 @@ constexpr double kPade[] = {64764752532480000,
                             1};
 constexpr double kTheta = 5.371920351148152;
 
-template <class T> void exponential_of(const T* x, std::int64_t n, T* y) {
-  const std::int64_t size = n * n;
-  if (!finite(x, size)) return void(std::fill_n(y, size, kNan<T>));
+// How often x must be halved for its norm to be at most kTheta.
+template <class T> int halvings_of(const T* x, std::int64_t n) {
   double norm = 0;
   for (std::int64_t i = 0; i < n; ++i) {
     double row = 0;
@@ -45,7 +45,13 @@ template <class T> void exponential_of(const T* x, std::int64_t n, T* y) {
       row += std::abs(static_cast<double>(x[i * n + j]));
     norm = std::max(norm, row);
   }
-  const int halvings = norm > kTheta ? static_cast<int>(std::ceil(std::log2(norm / kTheta))) : 0;
+  return norm > kTheta ? static_cast<int>(std::ceil(std::log2(norm / kTheta))) : 0;
+}
+
+template <class T> void exponential_of(const T* x, std::int64_t n, T* y) {
+  const std::int64_t size = n * n;
+  if (!finite(x, size)) return void(std::fill_n(y, size, kNan<T>));
+  const int halvings = halvings_of(x, n);
   CachedVector<T> memory(static_cast<std::size_t>(7 * size));
   T *a = memory.data(), *a2 = a + size, *a4 = a2 + size, *a6 = a4 + size, *odd = a6 + size,
     *even = odd + size, *sum = even + size;
@@ -54,7 +60,8 @@ template <class T> void exponential_of(const T* x, std::int64_t n, T* y) {
   product(a, a, n, a2);
   product(a2, a2, n, a4);
   product(a4, a2, n, a6);
-  // y = c[6] a6 + c[4] a4 + c[2] a2, with the coefficients from `first` on.
+  // out = c[6] a6 + c[4] a4 + c[2] a2, plus c[0] on the diagonal if with_unit, with the coefficients from
+  // `first` on; plus out if `add`.
   const auto combine = [&](int first, bool with_unit, T* out, bool add) {
     const auto c = [&](int k) { return static_cast<T>(kPade[first + k] / kPade[0]); };
     for (std::int64_t i = 0; i < size; ++i)
@@ -84,8 +91,8 @@ template <class T> void exponential_of(const T* x, std::int64_t n, T* y) {
   }
 }
 
-// x = z t zᴴ with t upper triangular, whose root is found column by column: Björck & Hammarling 1983, "A
-// Schur method for the square root of a matrix".
+// Schur decomposition x = z t zᴴ with t upper triangular; the root of t is found column by column: Björck &
+// Hammarling 1983, "A Schur method for the square root of a matrix".
 template <class T> std::int64_t root_of(const T* x, std::int64_t n, T* y) {
   const std::int64_t size = n * n;
   if (!finite(x, size)) return std::fill_n(y, size, kNan<T>), 0;
@@ -141,8 +148,8 @@ Int trsyl(Int n, const double* t, double* c, double* scale) {
   return LAPACKE_dtrsyl_work(LAPACK_COL_MAJOR, 'N', 'N', 1, n, n, t, n, t, n, c, n, scale);
 }
 
-// Bartels & Stewart 1972: x = q t qᵀ with t nearly triangular, t y' + y' t = qᵀ b q, y = q y' qᵀ. Row-major,
-// q is transposed.
+// Bartels & Stewart 1972: x = q t qᵀ with t quasi-triangular, t y' + y' t = qᵀ b q, y = q y' qᵀ. LAPACK's
+// column-major q is row-major qᵀ.
 template <class T> std::int64_t sylvester_of(const T* x, const T* b, std::int64_t n, T* y) {
   const std::int64_t size = n * n;
   if (!finite(x, size) || !finite(b, size)) return std::fill_n(y, size, kNan<T>), 0;

@@ -1,14 +1,14 @@
-// Functions of matrices. In: batches of square matrices, f32 or f64. Out: y, and the first matrix that has no
-// result. A matrix that holds a NaN or an infinity gives NaN.
+// Matrix exponential, square root and Sylvester equations, for batches of square matrices, f32 or f64.
+// Failures name the first matrix without a result. A matrix with a NaN or an infinity gives NaN.
 #pragma once
 #include "kernels/linalg/matrices.h"
 
 namespace tapedeck::kernels {
 
 void matrix_exponential(const Tensor& x, Tensor& y);
-/// The principal root. Fails where an eigenvalue is 0 or negative.
+/// The principal square root. Fails if an eigenvalue is 0 or negative.
 Failure matrix_square_root(const Tensor& x, Tensor& y);
-/// y with x y + y x = b. Fails where two eigenvalues of x add up to nearly 0.
+/// Solves x y + y x = b. Fails if two eigenvalues of x nearly cancel.
 Failure sylvester(const Tensor& x, const Tensor& b, Tensor& y);
 
 }   // namespace tapedeck::kernels

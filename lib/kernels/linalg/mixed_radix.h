@@ -1,6 +1,6 @@
-// Fourier transforms of lengths whose prime factors are small, by Cooley and Tukey's decimation in time: the
-// transforms of every p-th number are made one behind the other and then combined, in vectors of neighbouring
-// numbers.
+// Mixed-radix FFT for lengths with small prime factors, by Cooley and Tukey's decimation in time: the
+// transforms of every p-th element are computed one after the other, then combined in vectors of neighbouring
+// elements.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -14,14 +14,14 @@ namespace tapedeck::kernels {
 
 template <class T> using Numbers = std::vector<std::complex<T>>;
 
-/// exp(-2πi k / n), for 0 <= k < n; conjugated where inverse.
+/// exp(-2πi k / n) for 0 <= k < n; conjugated if inverse.
 template <class T> std::complex<T> root_of_unity(std::int64_t k, std::int64_t n, bool inverse) {
   const double angle =
       (inverse ? 6.283185307179586 : -6.283185307179586) * static_cast<double>(k) / static_cast<double>(n);
   return {static_cast<T>(std::cos(angle)), static_cast<T>(std::sin(angle))};
 }
 
-/// n complex numbers side by side.
+/// A SIMD vector of n complex numbers.
 template <class T, int n> struct ComplexLanes {
   using V [[gnu::vector_size(2 * n * sizeof(T))]] = T;
 
@@ -60,9 +60,9 @@ template <class T, int n> struct ComplexLanes {
 
 template <class T> class MixedRadix {
  public:
-  static constexpr int kLargestFactor = 23;   // a prime factor costs half as many operations a number
+  static constexpr int kLargestFactor = 23;   // a prime factor p costs about p / 2 operations per element
 
-  /// Whether n has no other prime factors.
+  /// Whether all prime factors of n are at most kLargestFactor.
   static bool takes(std::int64_t n) {
     for (int p = 2; p <= kLargestFactor; ++p)
       while (n % p == 0)
@@ -93,7 +93,7 @@ template <class T> class MixedRadix {
     stride_ = stride;
   }
 
-  /// Of n numbers; y is not x.
+  /// Transforms n elements. y must not be x.
   void run(const std::complex<T>* x, std::complex<T>* y) const {
     if (levels_.empty())
       *y = *x;
@@ -104,14 +104,14 @@ template <class T> class MixedRadix {
  private:
   struct Level {
     int radix;
-    std::int64_t m;        // numbers in each transform that is combined
-    Numbers<T> twiddles;   // of the second and further ones, before they are combined
+    std::int64_t m;        // length of the transforms that are combined
+    Numbers<T> twiddles;   // twiddle factors of all inputs but the first
     std::vector<T> cosines, sines;
 
     std::int64_t size() const { return radix * m; }
   };
 
-  // From the outside in: what is combined last has the longest rows.
+  // From the last combination to the first; the last one gets the longest rows.
   static std::vector<int> radices(std::int64_t n) {
     std::vector<int> p;
     for (int odd = 3; odd <= kLargestFactor; odd += 2)
@@ -126,8 +126,8 @@ template <class T> class MixedRadix {
     return p;
   }
 
-  // The transforms of levels from `depth` on that lie at y + first. What does not fit into a cache is made
-  // part by part.
+  // The transforms of levels from `depth` on, at y + first. What does not fit into the cache is computed part
+  // by part.
   void run(std::size_t depth, std::int64_t first, const std::complex<T>* x, std::complex<T>* y) const {
     constexpr std::int64_t kCached = 1 << 11;
     const Level& level = levels_[depth];
@@ -142,7 +142,7 @@ template <class T> class MixedRadix {
       combine(levels_[d], y + first, level.size());
   }
 
-  // f<p>(), where 0 stands for any p.
+  // Calls f<p>(), with p = 0 for radices without a specialization.
   template <class F> static void by_radix(int radix, const F& f) {
     switch (radix) {
       case 2:
@@ -160,7 +160,7 @@ template <class T> class MixedRadix {
     }
   }
 
-  // The innermost transforms, of single numbers that lie a stride apart.
+  // The innermost transforms, of single elements that lie stride_ apart.
   void combine_first(std::int64_t begin, std::int64_t end, const std::complex<T>* x,
                      std::complex<T>* y) const {
     using N = ComplexLanes<T, 1>;
@@ -208,7 +208,7 @@ template <class T> class MixedRadix {
       if (k < m) combine_from<p, n / 2>(level, k, y);
   }
 
-  // The transform of t[0], t[1], …, number by number.
+  // The transform of t[0], t[1], …, in each lane.
   template <int p, class N> void transform(const Level& level, typename N::V* t) const {
     using V = typename N::V;
     const V sign = inverse_ ? N::alternating(-1, 1) : N::alternating(1, -1);
@@ -220,7 +220,7 @@ template <class T> class MixedRadix {
       const V a = t[0] + t[2], b = t[0] - t[2], c = t[1] + t[3], d = rotated(t[1] - t[3]);
       t[0] = a + c, t[1] = b + d, t[2] = a - c, t[3] = b - d;
     } else {
-      // Numbers at q and p - q are turned by opposite angles.
+      // Elements q and p - q rotate by opposite angles.
       const int radix = p ? p : level.radix, half = radix / 2;
       V even[(p ? p : kLargestFactor) / 2], odd[(p ? p : kLargestFactor) / 2];
       const V first = t[0];
@@ -241,8 +241,8 @@ template <class T> class MixedRadix {
 
   bool inverse_;
   std::vector<Level> levels_;
-  std::vector<std::int64_t> starts_{
-      0};   // where the innermost transforms begin, in the order in which they lie in y
+  // Where the innermost transforms read x, in the order of their results in y.
+  std::vector<std::int64_t> starts_{0};
   std::int64_t stride_ = 1;
 };
 

@@ -1,4 +1,5 @@
-// Linear equations by LAPACK: all matrices are factored, then all solved, each on one thread.
+// Linear systems, inverses and determinants by LAPACK, each matrix on one thread. Solves factor all matrices
+// first, then solve all systems.
 #include "kernels/linalg/solve.h"
 
 #include "core/storage.h"
@@ -9,7 +10,7 @@
 namespace tapedeck::kernels {
 namespace {
 
-// f(factors, i) for each matrix of x, with factors of its own and whether there is a pivot of 0.
+// Calls f(factors, i, whether a pivot is 0) for each matrix i of x.
 template <class T, class F> void with_factors(const Tensor& x, const F& f) {
   const std::int64_t n = extent(x, 1);
   for_each_matrix(matrices(x), n * n * n / 3, [&](std::int64_t i) {
@@ -21,8 +22,7 @@ template <class T, class F> void with_factors(const Tensor& x, const F& f) {
   });
 }
 
-// The symmetric part, of complex matrices the Hermitian one, by blocks, since one of the two factors is read
-// by columns.
+// The symmetric (for complex matrices, Hermitian) part of x, in blocks, since one operand is read by columns.
 template <class T> void symmetric_part(const T* x, std::int64_t n, T* y) {
   constexpr std::int64_t block = 32;
   for (std::int64_t top = 0; top < n; top += block)
@@ -73,7 +73,7 @@ Failure solve_by_triangle(const Tensor& a, const Tensor& b, bool lower, bool tra
   });
 }
 
-// L and U of x itself: LAPACK gets the matrix with its columns in order.
+// L and U of x itself, not of its transpose: LAPACK gets a column-major copy.
 template <class T>
 void lu_of_rows(const T* x, std::int64_t n, std::int64_t m, T* packed, std::int64_t* permutation) {
   for (std::int64_t i = 0; i < n; ++i)

@@ -1,6 +1,6 @@
-// Convolutions as matrix products. What the window reads for an output position is a row of a matrix of
-// "columns", which is made piece by piece, small enough for the second cache, and multiplied by BLAS. A
-// window of one pixel reads x itself.
+// Convolutions as matrix products (im2col). What the window reads for one output position is a row of a
+// matrix, which is made in pieces that fit into the L2 cache and multiplied by BLAS. For a window of one
+// pixel the matrix is x itself.
 #include "kernels/nn/conv.h"
 
 #include <cstring>
@@ -15,12 +15,14 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr std::int64_t kPieceBytes = 1 << 18;   // of columns: a share of the second cache
-constexpr std::int64_t kPiecePositions = 192;   // at least, since BLAS rearranges the filters for every piece
-constexpr double kTask = 1 << 24;               // multiplications that are worth a thread
-constexpr std::int64_t kGrain = 1 << 16;        // elements to add up that are worth a thread
+constexpr std::int64_t kPieceBytes = 1 << 18;   // of a piece of the im2col matrix: a part of the L2 cache
+constexpr std::int64_t kPiecePositions =
+    192;                                   // least rows of a piece, since BLAS repacks the filters for each
+constexpr double kTask = 1 << 24;          // least multiplications per thread
+constexpr std::int64_t kGrain = 1 << 16;   // least elements to sum per thread
 
-// x with a whole vector to read behind its last element. Tensors in their handles have none.
+// x, readable by whole vectors past its last element. Tensors stored inside of their handles have no padding
+// and are copied.
 template <class T> class PaddedInput {
  public:
   explicit PaddedInput(const Tensor& x) : x_(elements<T>(x)) {
@@ -33,7 +35,7 @@ template <class T> class PaddedInput {
   alignas(64) T copy_[2 * kGroup<T>] = {};
 };
 
-// The cells of the window that lie inside the image, for an output column.
+// For an output column: the window's cells inside of the image, and the pixel that the first of them reads.
 struct Inside {
   std::int64_t begin, end, pixel;
 };
@@ -43,8 +45,8 @@ template <class T> void add(const T* __restrict x, T* __restrict y, std::int64_t
     y[i] += x[i];
 }
 
-/// The columns matrices of a convolution, one for each group of channels; positions count through all images'
-/// outputs.
+/// The im2col matrices of a convolution, one per group of channels. Rows are output positions, counted
+/// through all images.
 template <class T> class Im2col {
  public:
   explicit Im2col(const Conv& c)
@@ -60,23 +62,23 @@ template <class T> class Im2col {
     }
   }
 
-  /// The matrix lies in x itself.
+  /// Whether the matrix is x itself.
   bool is_view() const { return is_view_; }
   std::int64_t width() const { return c_.window.cells() * channels_; }
-  /// From one row of a matrix to the next.
+  /// The distance between rows of a matrix.
   std::int64_t step() const { return is_view_ ? c_.in : width(); }
   std::int64_t positions() const { return c_.images * c_.window.outputs(); }
-  /// Positions that are computed at once.
+  /// The number of rows in a piece.
   std::int64_t piece() const {
     return std::max(kPiecePositions, kPieceBytes / (std::max<std::int64_t>(width(), 1) *
                                                     static_cast<std::int64_t>(sizeof(T))));
   }
-  /// Room for a piece. Copies write whole vectors.
+  /// Scratch memory for a piece, with padding, since copies write whole vectors.
   Scratch<T> scratch() const {
     return is_view_ ? nullptr : scratch_for<T>(std::min(piece(), positions()) * width() + kGroup<T>);
   }
 
-  /// The rows [begin, end) of a group's matrix: in x, or made in the room.
+  /// Rows [begin, end) of a group's matrix: a view of x, or computed into `scratch`.
   const T* rows(const T* x, std::int64_t group, std::int64_t begin, std::int64_t end, T* scratch) const {
     x += group * channels_;
     if (is_view_) return x + begin * c_.in;
@@ -84,7 +86,7 @@ template <class T> class Im2col {
     return scratch;
   }
 
-  /// The adjoint, for the planes [plane_begin, plane_end) of the images.
+  /// The adjoint of rows(): adds columns to the planes [plane_begin, plane_end) of dx.
   void scatter_add(const T* columns, std::int64_t group, std::int64_t begin, std::int64_t end,
                    std::int64_t plane_begin, std::int64_t plane_end, T* dx) const {
     const WindowAxis& planes = c_.window.planes;
@@ -108,7 +110,8 @@ template <class T> class Im2col {
   }
 
  private:
-  // Where the window of an output begins, and where one of its lines reads from there.
+  // The offset of an output's window in x, and of the first element that one of its lines reads relative to
+  // that.
   std::int64_t corner_of(std::int64_t image, std::int64_t i, std::int64_t j) const {
     const auto& [planes, plane] = c_.window;
     return ((image * planes.extent + planes.position(i, 0)) * plane.rows.extent + plane.rows.position(j, 0)) *
@@ -121,7 +124,7 @@ template <class T> class Im2col {
            c_.in;
   }
 
-  // Calls f(image, output plane, output row, first output column, last + 1) for the lines of the positions
+  // Calls f(image, output plane, output row, first output column, last + 1) for the lines of positions
   // [begin, end).
   template <class F> void each_line(std::int64_t begin, std::int64_t end, const F& f) const {
     const std::int64_t n = c_.window.plane.columns.outputs, rows = c_.window.plane.rows.outputs,
@@ -157,7 +160,7 @@ template <class T> class Im2col {
               });
   }
 
-  // Whole vectors, over what comes next in the columns.
+  // Copies and clears write whole vectors; what they write too much is overwritten next.
   static void copy(const T* x, T* columns, std::int64_t n) {
     for (std::int64_t i = 0; i < n; i += kWidth<T>)
       Batch<T>::load_unaligned(x + i).store_unaligned(columns + i);
@@ -167,7 +170,7 @@ template <class T> class Im2col {
       Batch<T>(T(0)).store_unaligned(columns + i);
     return columns + n;
   }
-  // The cells of a line lie side by side in x.
+  // Whether the cells of a line are contiguous in x.
   bool in_one_run() const { return c_.window.plane.columns.dilation == 1 && c_.groups == 1; }
   std::int64_t cell_step() const { return c_.window.plane.columns.dilation * c_.in; }
 
@@ -189,12 +192,12 @@ template <class T> class Im2col {
   }
 
   const Conv& c_;
-  std::int64_t channels_;   // of a group
+  std::int64_t channels_;   // per group
   bool is_view_;
   CachedVector<Inside> inside_;
 };
 
-// Calls f(begin, end) for the pieces of [begin, end).
+// Calls f(begin, end) for pieces of [begin, end).
 template <class F> void each_piece(std::int64_t begin, std::int64_t end, std::int64_t piece, const F& f) {
   for (std::int64_t p = begin; p < end; p += piece)
     f(p, std::min(p + piece, end));
@@ -229,8 +232,8 @@ template <class T> void forward(const Conv& c, const T* x, const T* filters, T* 
                });
 }
 
-// Adds the columns of all positions to the pixels that they were read from; columns(group, begin, end, room)
-// gives those of a piece.
+// Adds the im2col rows of all positions to the pixels that they were read from; columns(group, begin, end,
+// scratch) returns those of a piece.
 template <class T, class F>
 void scatter(const Im2col<T>& matrix, const Conv& c, double work, double task, T* dx, const F& columns) {
   const WindowAxis& planes = c.window.planes;
@@ -285,7 +288,7 @@ template <class T> void gather(const Conv& c, const T* x, T* y) {
   const Im2col<T> matrix(c);
   const std::int64_t k = matrix.width(), piece = matrix.piece();
   if (matrix.is_view()) return static_cast<void>(std::copy_n(x, matrix.positions() * k, y));
-  // By way of a piece of room, since vectors are written beyond its end.
+  // Goes through scratch memory, since gather writes whole vectors past the end.
   parallel_for((matrix.positions() + piece - 1) / piece, 1, [&](std::int64_t first, std::int64_t last) {
     const Scratch<T> scratch = matrix.scratch();
     each_piece(first * piece, std::min(last * piece, matrix.positions()), piece,
@@ -299,7 +302,7 @@ template <class T> void filter_gradient(const Conv& c, const T* x, const T* dy, 
   const Im2col<T> matrix(c);
   const std::int64_t n = c.weights(), out = c.out / c.groups, piece = matrix.piece(),
                      pieces = (matrix.positions() + piece - 1) / piece;
-  // Each share adds up its pieces one after the other.
+  // Each partial sum adds its pieces in order.
   const std::int64_t most = std::min(
       {kMaxPartialSums, pieces,
        at_least_one(static_cast<double>(kMaxPartialSumBytes) / (static_cast<double>(n) * sizeof(T)))});
@@ -333,7 +336,7 @@ template <class T> void filter_gradient(const Conv& c, const T* x, const T* dy, 
   sums.add_up();
 }
 
-// An image is a volume whose planes have one row, so that work is cut between rows.
+// Treats an image as a volume whose planes have one row, so that work is cut between rows.
 Conv in_planes(Conv c) {
   if (c.window.planes == kOne) std::swap(c.window.planes, c.window.plane.rows);
   return c;
@@ -341,14 +344,14 @@ Conv in_planes(Conv c) {
 
 void fill_with_zeros(Tensor& y) { std::memset(y.raw(), 0, static_cast<std::size_t>(y.nbytes())); }
 
-// Whether there is anything to multiply.
+// Whether the matrix, or the product, is empty.
 bool no_columns(const Conv& c) { return c.images == 0 || c.in == 0 || c.window.outputs() == 0; }
 bool nothing(const Conv& c) { return no_columns(c) || c.out == 0; }
 
-// Whether a matrix of columns costs more than it saves: products of groups are narrow, and volumes have many
-// short lines.
+// Whether im2col costs more than it saves: the products of groups are narrow, and windows of volumes have
+// many short lines.
 bool uses_grouped_conv(const Conv& c) { return c.groups > 1 || c.window.plane.rows != kOne; }
-// Few channels would leave vectors empty.
+// For the input gradient; few channels would leave vectors partly empty.
 bool gradient_uses_grouped_conv(const Conv& c) {
   return c.window.has_strides_of_one() && (c.groups > 1 || (uses_grouped_conv(c) && c.in >= 8));
 }

@@ -1,6 +1,5 @@
-// Convolutions of rows, images and volumes. In: tensors of one dtype, f32 or f64, and their geometry. Out:
-// the product, or its gradient in one of its two operands. These three functions are all that another
-// implementation has to offer.
+// Convolutions over 1, 2 or 3 spatial axes, f32 or f64: the product, and its gradients with respect to input
+// and filters. conv.cpp chooses between oneDNN, grouped_conv.h and matrix products.
 #pragma once
 #include "kernels/nn/window.h"
 #include "tapedeck/tensor.h"
@@ -8,8 +7,8 @@
 namespace tapedeck::kernels {
 
 /// x is [images, depth, height, width, in], filters [planes, rows, columns, in / groups, out] and y [images,
-/// outputs, outputs, outputs, out]. The channels fall into groups: the g-th of those in makes the g-th of
-/// those out. window.cells() · in and out are below 2^31.
+/// outputs, outputs, outputs, out]. Group g of the input channels produces group g of the output channels.
+/// window.cells() · in and out are below 2^31.
 struct Conv {
   Window3d window;
   std::int64_t images, in, out, groups = 1;
@@ -28,10 +27,11 @@ void conv(const Conv& c, const Tensor& x, const Tensor& filters, Tensor& y);
 void conv_input_gradient(const Conv& c, const Tensor& dy, const Tensor& filters, Tensor& dx);
 void conv_filter_gradient(const Conv& c, const Tensor& x, const Tensor& dy, Tensor& dfilters);
 
-// c.out is not read, and there is one group.
-/// y [images, outputs, outputs, outputs, cells · in]: what the window reads, row by row.
+// For these two c.out is not read, and there is one group.
+/// y [images, outputs, outputs, outputs, cells · in] is what the window reads for each output, row by row
+/// (im2col).
 void patches(const Conv& c, const Tensor& x, Tensor& y);
-/// Its adjoint: each patch is added where it was read.
+/// The adjoint: adds each patch to the elements that it was read from (col2im).
 void patches_gradient(const Conv& c, const Tensor& dy, Tensor& dx);
 
 }   // namespace tapedeck::kernels

@@ -1,6 +1,6 @@
-// Graves et al. 2006, section 4.1. A sequence's states are its labels with blanks around each; a state goes
-// on to itself, to the next one and, between two labels that differ, to the one behind the blank. Rows of
-// states are vectors with room at both ends.
+// The forward-backward algorithm of Graves et al. 2006, section 4.1. The states of a sequence are its labels
+// with blanks around each. A state leads to itself, to the next one and, between two different labels, past
+// the blank. Rows of states are vectors with margins at both ends.
 #include "kernels/nn/ctc.h"
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace {
 
 constexpr Cut kCut{1 << 10, 1 << 12};   // states
 
-template <class T>
-constexpr T kLogZero = T(-1e30);   // the logarithm of no probability, which has no NaN in its sums
+/// Stands for log(0), but is finite, so that sums never become NaN.
+template <class T> constexpr T kLogZero = T(-1e30);
 
 /// log(exp(a) + exp(b) + exp(c))
 template <class V> V log_sum(const V& a, const V& b, const V& c) {
@@ -25,7 +25,7 @@ template <class V> V log_sum(const V& a, const V& b, const V& c) {
   return most + log(exp(a - most) + exp(b - most) + exp(c - most));
 }
 
-/// One sequence.
+/// The computation for one sequence.
 template <class T> class Sequence {
  public:
   Sequence(const CtcLabels& l, const T* log_p, std::int64_t sequences, std::int64_t classes, std::int64_t b)
@@ -55,8 +55,8 @@ template <class T> class Sequence {
     return loss_of(alpha);
   }
 
-  /// Takes from gradient, the probabilities of the classes at each step, those of the states given the
-  /// labels.
+  /// Subtracts from `gradient`, which holds the class probabilities at each step, the posterior probabilities
+  /// of the classes given the labels.
   void subtract_posterior(T* gradient) const {
     if (steps_ == 0) return;
     std::vector<Row> alpha{first()};
@@ -72,7 +72,8 @@ template <class T> class Sequence {
         std::fill_n(gradient + t * stride_, classes_, T(0));
       return;
     }
-    // beta: of the steps behind t. A state's probability is that of all ways through it over that of all.
+    // beta covers the steps after t. A state's posterior is the probability of all paths through it over that
+    // of all paths.
     Row beta = row(kLogZero<T>), next = row(kLogZero<T>), posterior = row(T(0)), ahead = row(kLogZero<T>),
         jumps = row(kLogZero<T>);
     for (std::int64_t s = std::max<std::int64_t>(states_ - 2, 0); s < states_; ++s)
@@ -85,16 +86,8 @@ template <class T> class Sequence {
         gradient[t * stride_ + class_[static_cast<std::size_t>(s)]] -= at(posterior)[s];
       if (t == 0) return;
       emit(t, emitted);
-      for (std::int64_t s = 0; s < width_; s += kWidth<T>) {
-        const V v = load<V>(at(beta) + s) + load<V>(at(emitted) + s);
-        v.store_unaligned(at(ahead) + s);
-        (v + load<V>(at(skip_) + s)).store_unaligned(at(jumps) + s);
-      }
-      for (std::int64_t s = 0; s < width_; s += kWidth<T>)
-        log_sum(load<V>(at(ahead) + s), load<V>(at(ahead) + s + 1), load<V>(at(jumps) + s + 2))
-            .store_unaligned(at(next) + s);
+      step_back(beta, emitted, ahead, jumps, next);
       beta.swap(next);
-      std::fill(at(beta) + states_, at(beta) + width_, kLogZero<T>);
     }
   }
 
@@ -102,7 +95,8 @@ template <class T> class Sequence {
   using V = Batch<T>;
   using Row = CachedVector<T>;
 
-  static constexpr std::int64_t kMargin = 2;   // in front; behind a row is a whole vector
+  // Elements in front of a row; behind it there is a whole vector.
+  static constexpr std::int64_t kMargin = 2;
   Row row(T value) const { return Row(static_cast<std::size_t>(kMargin + width_ + kWidth<T>), value); }
   static T* at(Row& r) { return r.data() + kMargin; }
   static const T* at(const Row& r) { return r.data() + kMargin; }
@@ -126,6 +120,18 @@ template <class T> class Sequence {
       (log_sum(load<V>(a + s), load<V>(a + s - 1), load<V>(a + s - 2) + load<V>(skip + s)) + load<V>(e + s))
           .store_unaligned(at(next) + s);
   }
+  // One step of beta to the previous time; ahead and jumps are scratch rows.
+  void step_back(const Row& beta, const Row& emitted, Row& ahead, Row& jumps, Row& next) const {
+    for (std::int64_t s = 0; s < width_; s += kWidth<T>) {
+      const V v = load<V>(at(beta) + s) + load<V>(at(emitted) + s);
+      v.store_unaligned(at(ahead) + s);
+      (v + load<V>(at(skip_) + s)).store_unaligned(at(jumps) + s);
+    }
+    for (std::int64_t s = 0; s < width_; s += kWidth<T>)
+      log_sum(load<V>(at(ahead) + s), load<V>(at(ahead) + s + 1), load<V>(at(jumps) + s + 2))
+          .store_unaligned(at(next) + s);
+    std::fill(at(next) + states_, at(next) + width_, kLogZero<T>);
+  }
   T loss_of(const Row& alpha) const {
     const T last = at(alpha)[states_ - 1], before = states_ > 1 ? at(alpha)[states_ - 2] : kLogZero<T>,
             loss = -log_sum(V(last), V(before), V(kLogZero<T>)).get(0);
@@ -133,12 +139,12 @@ template <class T> class Sequence {
   }
 
   const T* log_p_;
-  std::int64_t classes_, stride_, steps_, states_, width_;   // width_: the states in whole vectors
+  std::int64_t classes_, stride_, steps_, states_, width_;   // width_: states_ rounded up to whole vectors
   std::vector<std::int64_t> class_;
   Row skip_;
 };
 
-// f(sequence's number) for all sequences.
+// Calls f(sequence) for all sequences, in parallel.
 template <class F> void for_sequences(const CtcLabels& l, std::int64_t time, const F& f) {
   parallel_for(static_cast<std::int64_t>(l.steps.size()), cut_of(kCut, time * (2 * l.most + 1)),
                [&](std::int64_t begin, std::int64_t end) {

@@ -1,5 +1,5 @@
-// Vectorised over channels: for each output position a group of channels at a time passes over the window's
-// cells.
+// Depthwise convolution and dilation, vectorized over channels: for each output position, groups of channels
+// pass over the window's cells.
 #include "kernels/nn/depthwise.h"
 
 #include <algorithm>
@@ -14,11 +14,11 @@ namespace tapedeck::kernels {
 namespace {
 
 constexpr Cut kCut{1 << 15, 1 << 17};      // products
-constexpr double kPartialWork = 1 << 17;   // products that are worth a share of a gradient in filters
+constexpr double kPartialWork = 1 << 17;   // least products per partial sum of a filter gradient
 
-/// The cells [begin, end) of an axis that lie inside the image, for each output.
+/// For one output of an axis: the cells [begin, end) inside of the image.
 struct Inside {
-  std::int64_t begin, end, first;   // first: where the first of them reads
+  std::int64_t begin, end, first;   // first: the position that cell `begin` reads
 };
 std::vector<Inside> inside_of(const WindowAxis& a) {
   std::vector<Inside> all;
@@ -29,7 +29,7 @@ std::vector<Inside> inside_of(const WindowAxis& a) {
   return all;
 }
 
-/// Where windows read, worked out once.
+/// Precomputed: where windows read.
 struct Geometry {
   std::vector<Inside> rows, columns;
   std::int64_t channels, width, row_step, column_step;   // steps from one cell to the next, in elements
@@ -42,8 +42,8 @@ struct Geometry {
         row_step(g.window.rows.dilation * width * channels),
         column_step(g.window.columns.dilation * channels) {}
 
-  /// f(element of the image, element of the filters) for the cells that an output reads, rows from row_begin
-  /// on up to row_end.
+  /// Calls f(offset in the image, offset in the filters) for the cells that an output reads, in rows
+  /// [row_begin, row_end).
   template <class F> void each_cell(const Depthwise& g, const Inside& r, const Inside& c,
                                     std::int64_t row_begin, std::int64_t row_end, const F& f) const {
     for (std::int64_t i = row_begin; i < row_end; ++i) {
@@ -59,7 +59,7 @@ double work_of_line(const Depthwise& g) {
   return static_cast<double>(g.window.columns.outputs * g.channels) * static_cast<double>(g.window.cells());
 }
 
-/// f(image, its position in y, output row, output column) for all outputs.
+/// Calls f(image, position in y, output row, output column) for all outputs, in parallel.
 template <class F> void for_outputs(const Depthwise& g, const F& f) {
   const std::int64_t rows = g.window.rows.outputs, columns = g.window.columns.outputs;
   parallel_for(g.images * rows, cut_of(kCut, static_cast<std::int64_t>(std::min(work_of_line(g), 1e15))),
@@ -71,7 +71,7 @@ template <class F> void for_outputs(const Depthwise& g, const F& f) {
                });
 }
 
-/// y = the fold f(so far, element of x, element of filters) over the cells of each window.
+/// y = the fold f(accumulator, x, filter) over the cells of each window, starting with `first`.
 template <class T, class F>
 void fold_windows(const Depthwise& g, const T* x, const T* filters, T first, T* y, const F& f) {
   const Geometry at(g);
@@ -94,7 +94,7 @@ template <class T> void forward(const Depthwise& g, const T* x, const T* filters
   fold_windows(g, x, filters, T(0), y, [](auto total, auto a, auto b) { return total + a * b; });
 }
 
-// Tasks own rows of images, and go through all windows that reach them.
+// Each task owns rows of images and visits all windows that reach them.
 template <class T> void input_gradient(const Depthwise& g, const T* dy, const T* filters, T* dx) {
   const Geometry at(g);
   const WindowAxis& rows = g.window.rows;
@@ -125,8 +125,7 @@ template <class T> void input_gradient(const Depthwise& g, const T* dy, const T*
   });
 }
 
-// Each share adds up its lines one after the other, by cells of the filters; the shares are added up in their
-// order.
+// Each partial sum adds its lines in order, cell by cell; then the partial sums are added in order.
 template <class T> void filter_gradient(const Depthwise& g, const T* x, const T* dy, T* dfilters) {
   const Geometry at(g);
   const std::int64_t channels = g.channels, rows = g.window.rows.outputs, columns = g.window.columns.outputs,
@@ -159,7 +158,7 @@ template <class T> void filter_gradient(const Depthwise& g, const T* x, const T*
   sums.add_up();
 }
 
-// Whether v takes the place of the largest so far; the first NaN does, and keeps it.
+// Whether v replaces the largest value so far. The first NaN does, and stays.
 template <class T> bool beats(T v, T best) { return v > best || (v != v && best == best); }
 
 template <class T> void run_dilation(const Depthwise& g, const T* x, const T* filters, T* y) {

@@ -1,4 +1,5 @@
-// Windows over images, channel by channel. In: f32 or f64. Results do not depend on the number of threads.
+// Depthwise convolution and dilation: windows over images, each channel on its own. f32 or f64. Results do
+// not depend on the number of threads.
 #pragma once
 #include "kernels/nn/window.h"
 #include "tapedeck/tensor.h"
@@ -12,15 +13,15 @@ struct Depthwise {
   std::int64_t images, channels;
 };
 
-/// y = Σ x filters over the cells of a window.
+/// y = Σ x · filters over the cells of a window.
 void depthwise(const Depthwise& g, const Tensor& x, const Tensor& filters, Tensor& y);
 void depthwise_input_gradient(const Depthwise& g, const Tensor& dy, const Tensor& filters, Tensor& dx);
 void depthwise_filter_gradient(const Depthwise& g, const Tensor& x, const Tensor& dy, Tensor& dfilters);
 
-/// y = max(x + filters) over the cells of a window that lie in the image, of which there is at least one. NaN
-/// where there is one.
+/// y = max(x + filters) over the window's cells inside of the image; there is at least one. NaN if any sum is
+/// NaN.
 void dilation(const Depthwise& g, const Tensor& x, const Tensor& filters, Tensor& y);
-/// The numbers, i64, of the elements of x and of filters that the first largest sum has.
+/// The flat indices, i64, of the elements of x and of filters whose sum is the first largest one.
 void dilation_positions(const Depthwise& g, const Tensor& x, const Tensor& filters, Tensor& of_x,
                         Tensor& of_filters);
 

@@ -1,6 +1,6 @@
-// A vector of a group's channels out is added up in registers for some positions at once: each filter vector
-// that is loaded meets one number of x for each of them. Filters are brought into the order of use, group by
-// group, in whole vectors; what fills up the last one is not stored, so that no group sees another.
+// Direct convolution: a vector of a group's output channels is accumulated in registers for several output
+// positions at once; each filter vector that is loaded is used for all of them. Filters are packed into the
+// order of use, group by group, in whole vectors; lanes past a group's channels are padding and not stored.
 #include "kernels/nn/grouped_conv.h"
 
 #include "core/visit.h"
@@ -10,13 +10,13 @@
 namespace tapedeck::kernels::grouped_conv {
 namespace {
 
-constexpr double kTask = 1 << 22;   // multiplications that are worth a thread
+constexpr double kTask = 1 << 22;   // least multiplications per thread
 
-/// Numbers and steps of a convolution, worked out once.
+/// Precomputed sizes and strides of a convolution.
 template <class T> struct Geometry {
   const Conv& c;
-  std::int64_t in, out, vectors, cells;   // channels of a group, and vectors of those out
-  std::int64_t lines;                     // of outputs
+  std::int64_t in, out, vectors, cells;   // channels per group, and vectors per group's output channels
+  std::int64_t lines;                     // rows of outputs
 
   explicit Geometry(const Conv& conv)
       : c(conv),
@@ -34,13 +34,14 @@ template <class T> struct Geometry {
   const WindowAxis& columns() const { return c.window.plane.columns; }
   std::int64_t pixel_step() const { return columns().stride * c.in; }
 
-  /// f(packed elements of a group's vector, group, first channel of the vector, number of them).
+  /// Calls f(packed filters of a vector of output channels, group, the vector's first channel, its number of
+  /// channels).
   template <class F> void each_vector(T* packed, const F& f) const {
     for (std::int64_t g = 0; g < c.groups; ++g)
       for (std::int64_t v = 0; v < vectors; ++v, packed += cells * in * kWidth<T>)
         f(packed, g, v * kWidth<T>, lanes(v));
   }
-  /// f(cell of planes and rows, where its line begins in x) for what an output line reads.
+  /// Calls f(index of the cell among planes and rows, offset of its line in x) for what an output line reads.
   template <class F> void each_line_read(std::int64_t line, const F& f) const {
     const WindowAxis &planes = c.window.planes, &rows = c.window.plane.rows;
     const std::int64_t j = line % rows.outputs, i = line / rows.outputs % planes.outputs,
@@ -54,7 +55,8 @@ template <class T> struct Geometry {
   }
 };
 
-/// Filters in the order of use; filter(group, cell, channel in, channel out of the group) gives one.
+/// Filters packed in the order of use; filter(group, cell, input channel, output channel in the group)
+/// returns one element.
 template <class T, class F> Scratch<T> packed(const Geometry<T>& geometry, const F& filter) {
   Scratch<T> scratch = scratch_for<T>(geometry.packed());
   geometry.each_vector(scratch.get(), [&](T* to, std::int64_t g, std::int64_t first, std::int64_t lanes) {
@@ -68,7 +70,7 @@ template <class T, class F> Scratch<T> packed(const Geometry<T>& geometry, const
   return scratch;
 }
 
-// Outputs side by side that read the same cells of their columns.
+// n neighbouring outputs of a line that read the same cells [begin, end) of the columns.
 template <int n, class T> void outputs(const Geometry<T>& geometry, std::int64_t line, const T* x,
                                        std::int64_t begin, std::int64_t end, std::int64_t first,
                                        const T* filters, T* y, std::int64_t lanes) {
@@ -79,7 +81,7 @@ template <int n, class T> void outputs(const Geometry<T>& geometry, std::int64_t
     t = Batch<T>(T(0));
   geometry.each_line_read(line, [&](std::int64_t cell, std::int64_t at) {
     for (std::int64_t k = begin; k < end; ++k) {
-      const T* from[(n + 3) / 4];   // every fourth one's number: the others are reached by steps
+      const T* from[(n + 3) / 4];   // a pointer for every fourth output; the others are at fixed strides
       for (int i = 0; i < n; i += 4)
         from[i / 4] = x + at + (first + k * a.dilation) * geometry.c.in + i * step;
       const T* filter = filters + (cell * a.size + k) * in * kWidth<T>;
@@ -133,7 +135,7 @@ template <class T> void convolve(const Geometry<T>& geometry, const T* x, const 
 
 template <int n> using Width = std::integral_constant<int, n>;
 
-// sum[i] += Σ x[i + j · step] d[j] over j, where sums and d are vectors.
+// sum[i] += Σ x[i + j · step] d[j] over j, where sum[i] and d[j] are vectors.
 template <int n, class T>
 void add_products(const T* x, std::int64_t step, const T* d, std::int64_t count, T* sum) {
   Batch<T> total[n];
@@ -148,7 +150,7 @@ void add_products(const T* x, std::int64_t step, const T* d, std::int64_t count,
     store(total[i], sum + i * kWidth<T>);
 }
 
-// Adds what one output line gives to the packed gradient; d is room for a vector of it.
+// Adds one output line's terms to the packed filter gradient; d is scratch memory for a vector of the line.
 template <class T>
 void add_line(const Geometry<T>& geometry, std::int64_t line, const T* x, const T* dy, T* sums, T* d) {
   const Conv& c = geometry.c;

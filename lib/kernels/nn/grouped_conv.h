@@ -1,13 +1,12 @@
-// Convolutions without a matrix of columns: in several groups of channels, whose products of matrices would
-// be narrow, and of volumes, whose windows are many short lines. As in conv.h; there is something to
-// multiply.
+// Direct convolutions, without im2col, with the arguments of conv.h and at least one product. For several
+// groups, whose matrix products would be narrow, and for volumes, whose windows are many short lines.
 #pragma once
 #include "kernels/nn/conv.h"
 
 namespace tapedeck::kernels::grouped_conv {
 
 void conv(const Conv& c, const Tensor& x, const Tensor& filters, Tensor& y);
-/// For strides of one.
+/// For strides of 1.
 void conv_input_gradient(const Conv& c, const Tensor& dy, const Tensor& filters, Tensor& dx);
 void conv_filter_gradient(const Conv& c, const Tensor& x, const Tensor& dy, Tensor& dfilters);
 

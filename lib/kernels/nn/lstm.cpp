@@ -1,4 +1,5 @@
-// Step by step a product with the state by BLAS, cut by sizes alone, and one pass over the gates.
+// An LSTM, step by step: one product with the state by BLAS, cut by sizes alone, then one pass over the
+// gates.
 #include "kernels/nn/lstm.h"
 
 #include <algorithm>
@@ -13,9 +14,9 @@ namespace tapedeck::kernels {
 namespace {
 
 constexpr Cut kCut{1 << 12, 1 << 14};      // units
-constexpr std::int64_t kGrain = 1 << 21;   // multiplications that are worth a thread
+constexpr std::int64_t kGrain = 1 << 21;   // least multiplications per thread
 
-/// Some neighbouring units: a vector of them, or those that are left.
+/// A group of neighbouring units: a vector, or the few that are left.
 template <class T> struct Units {
   std::int64_t n;
   bool whole() const { return n >= kWidth<T>; }
@@ -25,7 +26,7 @@ template <class T> struct Units {
   void store(const Batch<T>& v, T* p) const { whole() ? v.store_unaligned(p) : store_first(v, p, n); }
 };
 
-/// f(first unit of a row, row, units) for all units of all rows.
+/// Calls f(offset of the first unit, row, units) for all units of all rows, in parallel.
 template <class T, class F> void each_units(const Lstm& l, const F& f) {
   parallel_for(l.batch, cut_of(kCut, l.units), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t b = begin; b < end; ++b)
@@ -34,7 +35,7 @@ template <class T, class F> void each_units(const Lstm& l, const F& f) {
   });
 }
 
-/// y = a b or y += a b, by panels of columns.
+/// y = a b or y += a b, in parallel panels of columns.
 template <class T> void multiply(const Product<T>& p) {
   if (p.m == 0 || p.n == 0 || p.k == 0) return;
   const std::int64_t panel = (kGrain / (p.m * p.k) / 64 + 1) * 64;
@@ -75,7 +76,7 @@ void forward(const Lstm& l, const T* h, const T* c, const T* weights, T* gates, 
   }
 }
 
-// dh0 and dc0 carry what flows from one step to the one before.
+// dh0 and dc0 hold the cotangents of the state between two steps.
 template <class T> void backward(const Lstm& l, const T* dh, const T* dc, const T* dgates, const T* gates,
                                  const T* c, const T* c0, const T* weights, T* dz, T* dh0, T* dc0) {
   const std::int64_t u = l.units, row = l.batch * u;

@@ -1,5 +1,5 @@
-// The recurrent part of an LSTM over time. In: f32 or f64. Gates are [time, batch, 4 units]: input,
-// candidate, forget, output.
+// The recurrent part of an LSTM over time, and its adjoint. f32 or f64. Gates are [time, batch, 4 units]:
+// input, candidate, forget, output.
 #pragma once
 #include "tapedeck/tensor.h"
 
@@ -10,13 +10,13 @@ struct Lstm {
   double forget_bias;
 };
 
-/// gates come in as what x contributes to them, and go out as they act; h and c are the states after every
-/// step from h0 and c0 on. weights end in the rows of the state [units, 4 units].
+/// gates come in as the input's pre-activations and go out as the activated gates; h and c are the states
+/// after every step, from h0 and c0. weights are the rows for the state, [units, 4 units].
 void lstm(const Lstm& l, const Tensor& h0, const Tensor& c0, const Tensor& weights, Tensor& gates, Tensor& h,
           Tensor& c);
 
-/// The adjoint, from the last step to the first: what reaches the gates before they act, and the states
-/// before the first step. Of the cotangents dh, dc and dgates each may be without elements.
+/// The adjoint, from the last step to the first: dz for the gates' pre-activations, dh0 and dc0 for the
+/// initial state. dh, dc and dgates may be empty, which stands for zeros.
 void lstm_gradient(const Lstm& l, const Tensor& dh, const Tensor& dc, const Tensor& dgates,
                    const Tensor& gates, const Tensor& c, const Tensor& c0, const Tensor& weights, Tensor& dz,
                    Tensor& dh0, Tensor& dc0);

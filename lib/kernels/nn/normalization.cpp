@@ -1,5 +1,5 @@
-// Rows with mean 0 and variance 1, in few passes over a row while it is in the first cache; columns likewise,
-// in few passes over a piece of their rows while it is in the second.
+// Layer and batch normalization. Rows take few passes while they are in the L1 cache; columns take few passes
+// over pieces of rows that fit into the L2 cache.
 #include "kernels/nn/normalization.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 constexpr Cut kCut = {1 << 13, 1 << 15};   // of elements
 
 template <class T> struct Moments {
-  T mean, scale;   // one over the standard deviation
+  T mean, scale;   // scale is 1 / standard deviation
 
   Moments(const T* x, std::int64_t n, double epsilon) {
     mean = sum_of<T>(n, [=](std::int64_t i, auto one) { return load<decltype(one)>(x + i); }) /
@@ -39,8 +39,8 @@ void forward_row(const T* x, const T* scale, const T* offset, std::int64_t n, do
   });
 }
 
-// With x̂ the row that has mean 0 and variance 1, and g = dy · scale: dx = (g - mean(g) - x̂ · mean(g · x̂)) /
-// deviation. The gradients of scale and offset are added to what is there.
+// Let x̂ be the normalized row and g = dy · scale: dx = (g - mean(g) - x̂ · mean(g · x̂)) / deviation. Adds
+// to dscale and doffset.
 template <class T> void gradient_row(const T* dy, const T* x, const T* scale, std::int64_t n, double epsilon,
                                      T* dx, T* dscale, T* doffset) {
   const Moments<T> of(x, n, epsilon);
@@ -65,8 +65,8 @@ template <class T> void gradient_row(const T* dy, const T* x, const T* scale, st
   });
 }
 
-// Columns of n entries side by side. Loops take a period of whole rows at a time, which fills vectors where n
-// is small.
+// n columns, stored row by row. Loops take a period of whole rows at a time, which fills vectors where n is
+// small.
 class Columns {
  public:
   Columns(std::int64_t n, std::int64_t rows)
@@ -80,7 +80,7 @@ class Columns {
   std::int64_t piece() const { return piece_; }
   std::int64_t pieces() const { return (rows_ + piece_ - 1) / piece_; }
 
-  /// Calls f(element, entry of the period, V()) for the elements of the rows [begin, end).
+  /// Calls f(element, index in the period, V()) for the elements of rows [begin, end).
   template <class T, class F> void each(std::int64_t begin, std::int64_t end, const F& f) const {
     for (std::int64_t first = begin * n_; first < end * n_; first += period_)
       each_group<T>(std::min(period_, end * n_ - first),
@@ -91,7 +91,7 @@ class Columns {
     for (std::int64_t i = n_; i < period_; ++i)
       of_columns[i % n_] += of_period[i];
   }
-  /// f(column) for each entry of the period.
+  /// f(column) for each element of the period.
   template <class T, class F> CachedVector<T> unfolded(const F& f) const {
     CachedVector<T> all(static_cast<std::size_t>(period_));
     for (std::int64_t i = 0; i < period_; ++i)
@@ -106,12 +106,13 @@ class Columns {
 
 template <class V, class T> void add_to(T* sum, const V& v) { store(load<V>(sum) + v, sum); }
 
-// Of each column, over all rows: the mean and the mean of squares around it; with a cotangent dy the sums of
-// dy and of dy · (x - mean), too.
+// Sums over each column: its mean, its variance around the mean and, if there is a cotangent dy, the sums of
+// dy and of dy · (x - mean).
 struct Sums {
   CachedVector<double> mean, variance, of_dy, along;
 
-  // Each piece has sums around its own mean, which are moved to that of all (Chan, Golub and LeVeque 1983).
+  // Each piece sums around its own mean; then the sums are shifted to the common mean (Chan, Golub and
+  // LeVeque 1983).
   template <class T> Sums(const Columns& c, const T* x, const T* dy)
       : mean(size(c)), variance(size(c)), of_dy(size(c)), along(size(c)) {
     const std::int64_t n = c.n(), rows = c.rows();
@@ -198,8 +199,7 @@ void batch_norm(const Tensor& x, const Tensor& scale, const Tensor& offset, doub
   });
 }
 
-// With r one over the standard deviation: dx = scale · r · (dy - mean(dy) - (x - mean) · r² · mean(dy · (x -
-// mean))).
+// Let r = 1 / standard deviation: dx = scale · r · (dy - mean(dy) - (x - mean) · r² · mean(dy · (x - mean))).
 void batch_norm_gradient(const Tensor& dy, const Tensor& x, const Tensor& scale, double epsilon, Tensor& dx,
                          Tensor& dscale, Tensor& doffset) {
   visit_floating(x.dtype(), [&](auto one) {
@@ -255,7 +255,7 @@ void layer_norm_gradient(const Tensor& dy, const Tensor& x, const Tensor& scale,
     using T = decltype(one);
     const std::int64_t n = scale.size(), rows = x.size() ? x.size() / n : 0;
     const std::int64_t piece = cut_of(kCut, n).piece_of(rows), pieces = rows ? (rows + piece - 1) / piece : 0;
-    // Each piece of rows has sums of its own, which are added up in their order.
+    // Each piece of rows has partial sums, which are added in order.
     CachedVector<T> sums(static_cast<std::size_t>(2 * n * pieces), T(0));
     const T *d = elements<T>(dy), *in = elements<T>(x), *s = elements<T>(scale);
     T *out = elements<T>(dx), *parts = sums.data();

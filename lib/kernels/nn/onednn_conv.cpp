@@ -1,8 +1,8 @@
-// Convolutions by oneDNN, which compiles a kernel for every geometry and wants the filters in an order of
-// that kernel's own. What a call has to do is cut into whole images, or bands of their planes, over our own
-// pool; each piece is a convolution of its own, on one OpenMP thread. A gradient in the images goes through
-// as the convolution of dy with the filters turned round, for which oneDNN has the better kernels. Where they
-// were slower than ours when measured, the caller is told so.
+// Convolutions by oneDNN, which compiles a kernel per geometry and wants filters in that kernel's own layout.
+// A call is cut into pieces, whole images or bands of their planes, for the library's thread pool; each piece
+// is a convolution on one OpenMP thread. The input gradient is the convolution of dy with reversed filters,
+// for which oneDNN has better kernels. Geometries for which it measured slower than the library's own kernels
+// are declined.
 #include "kernels/nn/onednn_conv.h"
 
 #include <array>
@@ -19,7 +19,7 @@
 #include "tapedeck/error.h"
 
 extern "C" {
-// oneDNN brings OpenMP.
+// oneDNN links OpenMP.
 int omp_get_max_threads(void);
 void omp_set_num_threads(int);
 }
@@ -29,19 +29,18 @@ namespace {
 
 using dnnl::memory;
 
-constexpr double kLeast = 1 << 19;               // multiplications: fewer are not worth compiling for
-constexpr double kTask = 1 << 25;                // multiplications that are worth a thread
-constexpr std::int64_t kMostWeights = 1 << 20;   // whose order is changed in every call
-constexpr std::int64_t kLeastOut = 16;           // channels: fewer leave vectors empty
-constexpr std::int64_t kLeastOfGroup =
-    4;                               // the same where there are several groups, for which ours are slower
-constexpr std::size_t kKept = 256;   // kernels
-constexpr std::int64_t kMostFloats = 1 << 29;   // that a kernel reads or writes: they have 2^31 bytes
+constexpr double kLeast = 1 << 19;               // least multiplications that are worth compiling a kernel
+constexpr double kTask = 1 << 25;                // least multiplications per thread
+constexpr std::int64_t kMostWeights = 1 << 20;   // filters are reordered in every call
+constexpr std::int64_t kLeastOut = 16;           // least output channels: fewer leave vectors partly empty
+constexpr std::int64_t kLeastOfGroup = 4;        // the same for several groups
+constexpr std::size_t kKept = 256;               // cached kernels
+constexpr std::int64_t kMostFloats = 1 << 29;    // of an operand: oneDNN takes less than 2^31 bytes
 
-// A gradient in the images is a convolution, too, and takes filters [rows, columns, out, in].
+// An input gradient is also a convolution, with filters [rows, columns, out, in].
 enum class Product : std::int64_t { forward, input_gradient, filter_gradient };
 
-// What this thread asks of OpenMP runs on this thread while this lives.
+// While alive, OpenMP regions of this thread run on this thread alone.
 class OneOpenmpThread {
  public:
   OneOpenmpThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
@@ -53,7 +52,7 @@ class OneOpenmpThread {
   int before_;
 };
 
-// Calls f; what oneDNN throws becomes what we throw.
+// Calls f and translates oneDNN's exceptions into the library's.
 template <class F> decltype(auto) translated(const F& f) {
   try {
     return f();
@@ -63,32 +62,32 @@ template <class F> decltype(auto) translated(const F& f) {
   }
 }
 
-// For ever, since oneDNN's own statics may end before the program's.
+// Never destroyed, since oneDNN's own statics may be destroyed first.
 const dnnl::engine& processor() {
   [[gnu::used]] static const auto* const kept = new dnnl::engine(dnnl::engine::kind::cpu, 0);
   return *kept;
 }
 
 std::int64_t reach(const WindowAxis& a) { return (a.size - 1) * a.dilation + 1; }
-// Padding behind the last element that is read, as far as there is any.
+// The padding behind the last element that is read, if any.
 std::int64_t after(const WindowAxis& a) {
   return std::max<std::int64_t>(0, a.position(a.outputs - 1, a.size - 1) + 1 - a.extent);
 }
-/// All axes, or two where the planes have one row.
+/// The spatial axes: three, or two if planes have one row.
 std::vector<WindowAxis> axes_of(const Window3d& w) {
   if (w.plane.rows == kOne) return {w.planes, w.plane.columns};
   return {w.planes, w.plane.rows, w.plane.columns};
 }
 
-/// A compiled kernel, and how filters get into its order or out of it.
+/// A compiled kernel, and the reordering of filters into its layout or out of it.
 class Kernel {
  public:
-  // Throws dnnl::error where there is none.
+  // Throws dnnl::error if oneDNN has no such kernel.
   Kernel(Product product, const Conv& c) : sums_up_(product == Product::filter_gradient) {
     const bool grouped = c.groups > 1;
     const std::int64_t in = c.in / c.groups, out = c.out / c.groups;
     memory::dims x{c.images, c.in}, y{c.images, c.out}, strides, dilates, left, right;
-    // Filters [cells…, in, groups · out], or turned ones [cells…, out, groups · in].
+    // Filters are [cells…, in, groups · out] or, transposed, [cells…, out, groups · in].
     memory::dims shape{out, in},
         steps = product == Product::input_gradient ? memory::dims{c.in, 1} : memory::dims{1, c.out};
     if (grouped)
@@ -127,10 +126,10 @@ class Kernel {
                         : dnnl::reorder({processor(), plain_, processor(), filters_});
   }
 
-  /// Not by plain loops, nor by products of matrices as ours.
+  /// Whether it is a JIT kernel, not plain loops or a matrix product.
   bool is_good() const { return name_.starts_with("jit") || name_.starts_with("brg"); }
 
-  /// A stream serves one thread. What is not the product is only read.
+  /// Streams belong to one thread. Only the product is written.
   void run(dnnl::stream& stream, const float* x, const float* filters, const float* y) const {
     const Scratch<char> scratch = scratch_for<char>(static_cast<std::int64_t>(scratch_.get_size()));
     primitive_.execute(stream, {{DNNL_ARG_SRC, of(x_, x)},
@@ -144,7 +143,7 @@ class Kernel {
   Scratch<float> scratch_for_filters() const {
     return scratch_for<float>(static_cast<std::int64_t>(filters_.get_size() / sizeof(float)));
   }
-  /// Of filters that go in, into the kernel's order; of those that come out, out of it.
+  /// Reorders filters into the kernel's layout or, for filter gradients, out of it.
   void reorder(dnnl::stream& stream, const float* from, float* to) const {
     reorder_.execute(stream, {{DNNL_ARG_FROM, of(sums_up_ ? filters_ : plain_, from)},
                               {DNNL_ARG_TO, of(sums_up_ ? plain_ : filters_, to)}});
@@ -168,8 +167,8 @@ class Kernel {
   dnnl::reorder reorder_;
 };
 
-/// Null where oneDNN has none that is better than ours. Kept for all threads, since kernels have no state.
-/// oneDNN's own locks are taken under rare_lock alone, so that a forked child finds them free.
+/// Returns null if oneDNN has no better kernel than the library. Kernels are stateless and cached for all
+/// threads. oneDNN's own locks are taken only under rare_lock, so that a forked child finds them free.
 std::shared_ptr<const Kernel> kernel_for(Product product, const Conv& c) {
   using Numbers = std::array<std::int64_t, sizeof(Conv) / sizeof(std::int64_t)>;
   using Key = std::pair<Product, Numbers>;
@@ -188,10 +187,10 @@ std::shared_ptr<const Kernel> kernel_for(Product product, const Conv& c) {
   return (*kept)[key] = kernel;
 }
 
-/// Whether oneDNN is asked at all.
+/// Whether a geometry is worth asking oneDNN.
 bool is_wanted(const Conv& c) {
   const auto few_zeros = [](const WindowAxis& a) {
-    return std::max(a.before, after(a)) < reach(a);   // no window of nothing but padding
+    return std::max(a.before, after(a)) < reach(a);   // no window lies entirely in the padding
   };
   const Window3d& w = c.window;
   return !onednn_version().empty() && c.work() >= kLeast &&
@@ -199,16 +198,16 @@ bool is_wanted(const Conv& c) {
          few_zeros(w.planes) && few_zeros(w.plane.rows) && few_zeros(w.plane.columns);
 }
 
-/// A convolution that is part of another, and where its images and outputs begin there.
+/// A convolution that is part of another one, and the offsets of its images and outputs there.
 struct Piece {
   Conv c;
   std::int64_t x, y;
 };
 
-/// A call's pieces, of which only a few differ, with their kernels.
+/// The pieces of a call, with their kernels; only a few pieces differ.
 class Pieces {
  public:
-  /// Of about `task` multiplications each.
+  /// Each piece has about `task` multiplications.
   Pieces(Product product, const Conv& c, double task)
       : c_(c), tasks_(outputs_as_planes(), c.images, c.work() / static_cast<double>(c.images), task) {
     if (!is_wanted(c)) return;
@@ -224,11 +223,11 @@ class Pieces {
     good_ = true;
   }
 
-  /// Whether oneDNN does well on every one.
+  /// Whether every piece has a good kernel.
   explicit operator bool() const { return good_; }
   std::int64_t count() const { return tasks_.count(); }
 
-  /// Once, before run.
+  /// Reorders the filters. Call once, before run.
   void set_filters(const float* filters) {
     const OneOpenmpThread guard;
     dnnl::stream stream(processor());
@@ -241,7 +240,7 @@ class Pieces {
       one.filters = one.scratch.get();
     }
   }
-  /// Calls f(number, piece, kernel, filters in its order, stream) for each piece.
+  /// Calls f(index, piece, kernel, reordered filters, stream) for each piece, in parallel.
   template <class F> void run(const F& f) const {
     parallel_for(count(), 1, [&](std::int64_t begin, std::int64_t end) {
       const OneOpenmpThread guard;
@@ -328,7 +327,7 @@ bool conv_filter_gradient(const Conv& c, const float* x, const float* dy, float*
   const std::int64_t most = std::clamp<std::int64_t>(
       kMaxPartialSumBytes / (n * static_cast<std::int64_t>(sizeof(float))), 1, kMaxPartialSums);
   return translated([&] {
-    // Shares of some thousand outputs for each change of the filters' order.
+    // Partial sums cover several thousand outputs each, to pay for reordering the filter gradient.
     const double task =
         std::max({2 * kTask, 4096 * static_cast<double>(n), c.work() / static_cast<double>(most)});
     const Pieces pieces(Product::filter_gradient, c, task);

@@ -1,11 +1,11 @@
-// Convolutions by oneDNN, where the library is built with it. Each function says whether it has done the
-// work: it leaves what is small, and what oneDNN is bad at, to the caller.
+// Convolutions by oneDNN, if the library is built with it. Each function returns whether it has done the
+// work: it declines small convolutions, and those that oneDNN is slow at.
 #pragma once
 #include "kernels/nn/conv.h"
 
 namespace tapedeck::kernels::onednn {
 
-// As in conv.h. There is something to multiply.
+// Arguments as in conv.h, with at least one product.
 #ifdef TAPEDECK_ONEDNN
 bool conv(const Conv& c, const float* x, const float* filters, float* y);
 bool conv_input_gradient(const Conv& c, const float* dy, const float* filters, float* dx);

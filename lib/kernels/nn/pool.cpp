@@ -1,5 +1,5 @@
-// Pooling, vectorised over channels: for each output position a group of channels at a time passes over the
-// window's cells.
+// Pooling, vectorized over channels: for each output position, groups of channels pass over the window's
+// cells.
 #include "kernels/nn/pool.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr Cut kCut{1 << 16, 1 << 18};   // elements read
 
-// Whether v takes the place of the largest so far; the first NaN does, and keeps it.
+// Whether v replaces the largest value so far. The first NaN does, and stays.
 bool beats(auto v, auto best) requires std::is_floating_point_v<decltype(v)> {
   return v > best || (v != v && best == best);
 }
@@ -24,7 +24,7 @@ template <class T> xsimd::batch_bool<T> beats(const Batch<T>& v, const Batch<T>&
   return (v > best) | (~(v == v) & (best == best));
 }
 
-/// The cells of a window, or some of them.
+/// A window's cells, or a part of them.
 struct Window {
   PoolAxis::Cells rows, columns;
 
@@ -35,7 +35,7 @@ struct Window {
   }
 };
 
-// Calls f(image, position in y, window) for the windows of the output rows [begin, end) of an image.
+// Calls f(image, position in y, window) for the windows of output rows [begin, end) of an image.
 template <class F>
 void each_window(const Pool& p, std::int64_t image, std::int64_t begin, std::int64_t end, const F& f) {
   std::int64_t position = (image * p.rows.outputs() + begin) * p.columns.outputs();
@@ -51,7 +51,7 @@ double work_of_line(const Pooling& p) {
          static_cast<double>(p.pool.rows.widest() * p.pool.columns.widest());
 }
 
-/// f(image, position, window) for every window, in any order.
+/// Calls f(image, position, window) for every window, in parallel.
 template <class F> void for_outputs(const Pooling& p, const F& f) {
   const std::int64_t lines = p.pool.rows.outputs();
   parallel_for(p.images * lines, cut_of(kCut, static_cast<std::int64_t>(std::min(work_of_line(p), 1e15))),
@@ -61,8 +61,8 @@ template <class F> void for_outputs(const Pooling& p, const F& f) {
                });
 }
 
-/// Sets dx to zero, then f(image, position, window, owned) for every window that reaches rows which a task
-/// owns. It may write to these rows only.
+/// Clears dx, then calls f(image, position, window, owned) for every window that reaches rows which a task
+/// owns. f may write to the owned rows only.
 template <class T, class F> void for_inputs(const Pooling& p, T* dx, const F& f) {
   const PoolAxis& rows = p.pool.rows;
   const std::int64_t width = p.pool.columns.extent * p.channels;
@@ -88,13 +88,13 @@ template <class T, class F> void for_inputs(const Pooling& p, T* dx, const F& f)
   });
 }
 
-/// The distances of images, rows and pixels.
+/// Strides of images, rows and pixels.
 struct Strides {
   std::int64_t image, row, pixel;
   explicit Strides(const Pooling& p)
       : image(p.pool.pixels() * p.channels), row(p.pool.columns.extent * p.channels), pixel(p.channels) {}
 };
-// An image from some channel on.
+// An image, from one channel on.
 template <class T> struct Image {
   T* first;
   Strides stride;
@@ -102,7 +102,7 @@ template <class T> struct Image {
   Image(T* images, const Strides& s, std::int64_t image, std::int64_t channel)
       : first(images + image * s.image + channel), stride(s) {}
   T* at(std::int64_t r, std::int64_t c) const { return first + r * stride.row + c * stride.pixel; }
-  /// f(element) for the cells of a window, in order.
+  /// Calls f(element) for the cells of a window, in order.
   template <class F> void each(const Window& w, const F& f) const {
     for (std::int64_t r = w.rows.begin; r < w.rows.end; ++r)
       for (std::int64_t c = w.columns.begin; c < w.columns.end; ++c)
@@ -110,7 +110,7 @@ template <class T> struct Image {
   }
 };
 
-/// The largest cell of some channels, and its number; the first where several are equal.
+/// The largest cell for a group of channels, and its index; the first one of equal cells.
 template <class V, class T> struct Largest {
   V value = V(-std::numeric_limits<T>::infinity()), number = V(T(0));
 
@@ -199,7 +199,7 @@ template <class T> void run_avg(const Pooling& p, const T* x, T* y) {
       const Image from(x, s, image, channel);
       V total(T(0));
       for (std::int64_t r = w.rows.begin; r < w.rows.end;
-           ++r) {   // lines first: errors of large windows stay small
+           ++r) {   // sums lines first, which keeps rounding errors of large windows small
         V line(T(0));
         for (std::int64_t c = w.columns.begin; c < w.columns.end; ++c)
           line += load<V>(from.at(r, c));

@@ -1,5 +1,5 @@
-// Three passes over a row while it is in the first cache: its maximum, the sum of exp(x - maximum), the
-// result. Columns likewise, as many side by side as some vectors hold.
+// Softmax in three passes over a row while it is in the L1 cache: the maximum, the sum of exp(x - maximum),
+// the result. Columns likewise, several vectors side by side.
 #include "kernels/nn/softmax.h"
 
 #include <algorithm>
@@ -16,17 +16,18 @@ namespace tapedeck::kernels {
 namespace {
 
 constexpr Cut kCut = {1 << 13, 1 << 15};   // of elements
-constexpr std::int64_t kBlock =
-    256;   // entries of a column: sums of blocks are added, so that rounding errors stay those of short sums
+// Entries of a column that are summed at once. Sums of blocks are then added, which keeps rounding errors
+// those of short sums.
+constexpr std::int64_t kBlock = 256;
 
-// A row of n elements, and where the tensor ends.
+// A row of n elements, and the end of its tensor.
 template <class T> struct Logits {
   const T* x;
   std::int64_t n;
   const T* end;
 
-  // The vector at i, with `fill` behind the row. It is read whole wherever other rows follow: putting it
-  // together takes longer than all the rest.
+  // The vector at i, with `fill` in lanes past the row. Reads a whole vector wherever the tensor goes on:
+  // assembling one from parts would dominate the cost.
   Batch<T> load(std::int64_t i, T fill) const {
     constexpr std::int64_t w = kWidth<T>;
     if (i + w <= n) return Batch<T>::load_unaligned(x + i);
@@ -34,8 +35,8 @@ template <class T> struct Logits {
     return where(Batch<T>::load_unaligned(kPositions) < Batch<T>(static_cast<T>(n - i)), rest,
                  Batch<T>(fill));
   }
-  // Calls f(position, vector, count). What fills the last vector, -inf, is neutral to the maximum and to sums
-  // of exponentials.
+  // Calls f(position, vector, count). The last vector is filled up with -inf, which is neutral to the maximum
+  // and to sums of exponentials.
   template <class F> void each_vector(const F& f) const {
     constexpr std::int64_t w = kWidth<T>;
     for (std::int64_t i = 0; i < n; i += w)
@@ -46,7 +47,7 @@ template <class T> struct Logits {
     each_vector([&](std::int64_t, const Batch<T>& v, std::int64_t) { m = maximum(m, v); });
     return fold_lanes<Max>(m);
   }
-  // The sum of exp(x - max); f(position, exponentials, count) sees them pass.
+  // The sum of exp(x - max). Calls f(position, exponentials, count) for each vector.
   template <class F> T sum_of_exp(T max, const F& f) const {
     Batch<T> sum(T(0));
     each_vector([&](std::int64_t i, const Batch<T>& v, std::int64_t count) {
@@ -86,8 +87,8 @@ template <class T> void log_softmax_row(const Logits<T>& row, T* y) {
     y[i] = row.x[i] - max - log_sum;
 }
 
-// An infinite maximum is not taken off, since inf - inf is NaN. Writes the softmax too, unless it is null;
-// zeros where all is -inf.
+// Does not subtract an infinite maximum, since inf - inf is NaN. Also writes the softmax unless it is null,
+// with zeros where all is -inf.
 template <class T> T logsumexp_row(const Logits<T>& row, T* softmax) {
   const T max = row.max(), shift = std::isinf(max) ? T(0) : max;
   if (!softmax) return shift + row.log_sum_of_exp(shift);
@@ -100,7 +101,7 @@ template <class T> T logsumexp_row(const Logits<T>& row, T* softmax) {
   return shift + std::log(sum);
 }
 
-// Minus the sum of labels times log-probabilities.
+// The negative sum of labels times log-probabilities.
 template <class T> T cross_entropy_row(const Logits<T>& labels, const Logits<T>& row) {
   const T max = row.max();
   const Batch<T> log_sum(row.log_sum_of_exp(max));
@@ -110,7 +111,7 @@ template <class T> T cross_entropy_row(const Logits<T>& labels, const Logits<T>&
   return fold_lanes<Sum>(loss);
 }
 
-// Calls f(index, row) for every row of x.
+// Calls f(index, row) for every row of x, in parallel.
 template <class T, class F> void each_row(const Tensor& x, const F& f) {
   if (x.size() == 0) return;
   const std::int64_t n = x.shape()[x.ndim() - 1];
@@ -121,7 +122,7 @@ template <class T, class F> void each_row(const Tensor& x, const F& f) {
   });
 }
 
-// K vectors of columns of n entries, each `stride` behind the one before; y may be x.
+// K vectors of columns of n entries, with `stride` between rows. y may be x.
 template <bool logarithm, int K, class T>
 void softmax_strip(const T* x, T* y, std::int64_t n, std::int64_t stride) {
   constexpr std::int64_t w = kWidth<T>;
@@ -157,7 +158,7 @@ void softmax_strip(const T* x, T* y, std::int64_t n, std::int64_t stride) {
     }
 }
 
-// The same of fewer columns than a vector has, by way of a copy.
+// The same for fewer columns than a vector has lanes, through a copy.
 template <bool logarithm, class T>
 void softmax_of_few(const T* x, T* y, std::int64_t n, std::int64_t stride, std::int64_t columns) {
   constexpr std::int64_t w = kWidth<T>;
@@ -191,7 +192,7 @@ void softmax_columns(const T* x, std::int64_t outer, std::int64_t n, std::int64_
                });
 }
 
-// Of rows, where the axis is the last, or of columns.
+// Softmax of rows if the axis is the last one, else of columns.
 template <bool logarithm> void softmax_along(const Tensor& x, int axis, Tensor& y) {
   if (x.size() == 0) return;
   visit_floating(x.dtype(), [&](auto one) {
@@ -210,7 +211,7 @@ template <bool logarithm> void softmax_along(const Tensor& x, int axis, Tensor& 
   });
 }
 
-// y = (v - Σ p v) p of a row.
+// y = (v - Σ p v) p for a row.
 template <class T> void derivative_row(const T* p, const T* v, std::int64_t n, T* y) {
   const T total = sum_of<T>(
       n, [=](std::int64_t i, auto one) { return load<decltype(one)>(p + i) * load<decltype(one)>(v + i); });
@@ -220,7 +221,7 @@ template <class T> void derivative_row(const T* p, const T* v, std::int64_t n, T
   });
 }
 
-// The same of columns, at most kStrip side by side.
+// The same for up to kStrip columns side by side.
 constexpr std::int64_t kStrip = 64;
 template <class T> void derivative_strip(const T* p, const T* v, std::int64_t n, std::int64_t stride,
                                          std::int64_t columns, T* __restrict y) {

@@ -1,31 +1,31 @@
-// A window that slides over images [height, width, channels] or volumes: where it reads, and how work on
-// images is cut.
+// The geometry of a window that slides over images [height, width, channels] or volumes: what it reads, and
+// how images are cut into tasks.
 #pragma once
 #include <algorithm>
 #include <cstdint>
 
 namespace tapedeck::kernels {
 
-/// One axis. Cell k of output o reads position o · stride + k · dilation - before, or padding where the image
-/// has none.
+/// One axis. Cell k of output o reads position o · stride + k · dilation - before, which is padding if it
+/// lies outside of the image.
 struct WindowAxis {
   std::int64_t extent, size, stride, dilation, before, outputs;
 
   std::int64_t position(std::int64_t output, std::int64_t cell) const {
     return output * stride + cell * dilation - before;
   }
-  /// The first cell of an output that reads position `from` or one behind it.
+  /// The first cell of an output that reads position `from` or a later one.
   std::int64_t cell_at(std::int64_t output, std::int64_t from) const {
     return std::clamp<std::int64_t>(ceil_of(from - position(output, 0), dilation), 0, size);
   }
-  /// The outputs from [0] up to, not with, [1] are all that can read the positions [from, to).
+  /// All outputs that can read positions [from, to) lie in [output_begin(from), output_end(to)).
   std::int64_t output_begin(std::int64_t from) const {
     return std::clamp<std::int64_t>(ceil_of(from + before - (size - 1) * dilation, stride), 0, outputs);
   }
   std::int64_t output_end(std::int64_t to) const {
     return std::clamp<std::int64_t>(ceil_of(to + before, stride), 0, outputs);
   }
-  /// Output i is position i.
+  /// Whether output i reads just position i.
   bool is_identity() const { return size == 1 && stride == 1 && before == 0 && outputs == extent; }
 
   WindowAxis transposed() const {
@@ -42,14 +42,13 @@ struct Window2d {
   WindowAxis rows, columns;
 
   std::int64_t cells() const { return rows.size * columns.size; }
-  std::int64_t pixels() const { return rows.extent * columns.extent; }      // of one image
-  std::int64_t outputs() const { return rows.outputs * columns.outputs; }   // the same of its output
+  std::int64_t pixels() const { return rows.extent * columns.extent; }      // per image
+  std::int64_t outputs() const { return rows.outputs * columns.outputs; }   // per image of the output
 
   friend bool operator==(const Window2d&, const Window2d&) = default;
 };
 
-/// Over volumes [depth, height, width, channels]. Of images and of rows the axes that they do not have are
-/// kOne.
+/// A window over volumes [depth, height, width, channels]. Axes that images and rows lack are kOne.
 struct Window3d {
   WindowAxis planes;
   Window2d plane;
@@ -60,7 +59,7 @@ struct Window3d {
   bool has_strides_of_one() const {
     return planes.stride == 1 && plane.rows.stride == 1 && plane.columns.stride == 1;
   }
-  /// The window of the convolution that goes back from the outputs, for strides of one.
+  /// The window of the transposed convolution, from outputs to inputs; for strides of 1.
   Window3d transposed() const {
     return {planes.transposed(), {plane.rows.transposed(), plane.columns.transposed()}};
   }
@@ -69,12 +68,12 @@ struct Window3d {
 };
 inline constexpr WindowAxis kOne{1, 1, 1, 1, 0, 1};
 
-/// Images cut into tasks that own different rows: some whole images each, or a band of rows of one. By sizes
-/// alone.
+/// Cuts images into tasks that own disjoint rows: several whole images each, or a band of rows of one image.
+/// Depends on sizes alone.
 class RowTasks {
  public:
-  /// `work` is that of one image; tasks have about `wanted`, except that bands are wide compared with the
-  /// rows that windows of two bands share.
+  /// `work` is the cost of one image. Tasks cost about `wanted`, but bands are at least wide compared with
+  /// the rows that windows of neighbouring bands share.
   RowTasks(const WindowAxis& rows, std::int64_t images, double work, double wanted)
       : images_(images), rows_(rows.extent), band_(rows.extent) {
     const double shared = static_cast<double>(rows.size - 1) * static_cast<double>(rows.dilation);

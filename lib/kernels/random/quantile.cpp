@@ -1,5 +1,5 @@
-// Quantiles of the gamma, Poisson, binomial and truncated normal distributions. Of the two tails the smaller
-// one is always worked with, so that none loses digits.
+// Quantiles of the gamma, Poisson, binomial and truncated normal distributions. All work with the smaller of
+// the two tails, to keep full precision.
 #include "kernels/random/quantile.h"
 
 #include <algorithm>
@@ -17,10 +17,10 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kSqrtTwo = 1.4142135623730951;
-// Above this variance the quantile of a distribution of counts is its expansion about the normal one, exact
-// to 10⁻⁷ standard deviations.
+// Above this variance the quantile of a discrete distribution is its normal expansion, exact to 10⁻⁷ standard
+// deviations.
 constexpr double kLargeVariance = 1e5;
-// Up to this mean counts are found one by one from 0.
+// Up to this mean, counts are searched from 0 upward.
 constexpr double kSmallMean = 10;
 
 double normal_quantile(Probability u) {
@@ -28,20 +28,21 @@ double normal_quantile(Probability u) {
 }
 double normal_below(double x) { return 0.5 * std::erfc(-x / kSqrtTwo); }
 
-/// The quantile of a distribution of mean 0 and variance 1 with this skewness and excess kurtosis, where z is
-/// the normal one: Cornish and Fisher's expansion, Abramowitz & Stegun 26.2.49.
+/// The quantile of a distribution of mean 0, variance 1 and this skewness and excess kurtosis, where z is the
+/// normal quantile: Cornish–Fisher expansion, Abramowitz & Stegun 26.2.49.
 double expanded(double z, double skewness, double kurtosis) {
   return z + skewness * (z * z - 1) / 6 + kurtosis * z * (z * z - 3) / 24 -
          skewness * skewness * z * (2 * z * z - 5) / 36;
 }
 
-/// A distribution of counts, of which the mean, variance, skewness and excess kurtosis are known.
+/// Mean, variance, skewness and excess kurtosis of a discrete distribution.
 struct Moments {
   double mean, variance, skewness, kurtosis;
 };
 
-/// The smallest count of which enough lies at or below it, from 0 to most. density(k) is the probability of
-/// k, ratio(k) that of k over that of k - 1, below(k) and above(k) what lies at or below k and above it.
+/// The smallest count in [0, most] whose cumulative probability reaches u. density(k) is the probability of
+/// k, ratio(k) that of k over that of k - 1, below(k) the probability of at most k, above(k) that of more
+/// than k.
 template <class Density, class Ratio, class Below, class Above>
 double count_quantile(const Moments& m, double most, Probability u, Density density, Ratio ratio, Below below,
                       Above above) {
@@ -54,7 +55,7 @@ double count_quantile(const Moments& m, double most, Probability u, Density dens
     }
     return k;
   }
-  // The probability of k lies between k - 1/2 and k + 1/2 of the expansion.
+  // Continuity correction: count k covers k - 1/2 to k + 1/2 of the expansion.
   const double guess =
       std::ceil(m.mean + std::sqrt(m.variance) * expanded(normal_quantile(u), m.skewness, m.kurtosis) - 0.5);
   double k = std::clamp(guess, 0.0, most);
@@ -82,8 +83,8 @@ double count_quantile(const Moments& m, double most, Probability u, Density dens
   return k;
 }
 
-/// Mills' ratio, what lies above t over the density at t, for t of 5 and more: the continued fraction of
-/// DLMF 7.9.3.
+/// Mills' ratio, the normal tail probability above t over the density at t, for t >= 5: the continued
+/// fraction of DLMF 7.9.3.
 double mills(double t) {
   double tail = t;
   for (int k = 20; k > 0; --k)
@@ -91,12 +92,11 @@ double mills(double t) {
   return 1 / tail;
 }
 
-/// The quantile of what lies above t of the normal distribution and below `far`, counted from t, which is 5
-/// or more.
+/// The quantile of the normal distribution truncated to [t, far], for t >= 5.
 double tail_quantile(double t, double far, Probability u) {
   const double at_t = mills(t),
                beyond = std::isinf(far) ? 0 : std::exp((t - far) * (t + far) / 2) * mills(far) / at_t;
-  // log of what lies above the quantile, over what lies above t
+  // log of the tail probability above the quantile over that above t
   const double wanted = u.p < 0.5 ? std::log1p(-u.p * (1 - beyond)) : std::log(u.q + u.p * beyond);
   double y = std::sqrt(t * t - 2 * wanted);
   for (int i = 0; i < 8; ++i) {
@@ -126,8 +126,8 @@ double poisson_quantile(double rate, Probability u) {
 
 double binomial_quantile(double n, double prob, Probability u) {
   if (!(n >= 0 && prob >= 0 && prob <= 1) || std::isinf(n) || n != std::floor(n)) return kNaN;
-  // From the other end: the smallest count with enough at or below it is the largest of failures with enough
-  // at or above.
+  // For prob > 1/2 counts failures: the smallest count of successes that reaches probability p belongs to the
+  // largest count of failures.
   const bool mirrored = prob > 0.5;
   const double p = mirrored ? 1 - prob : prob, q = mirrored ? prob : 1 - prob, variance = n * p * q;
   const double k = count_quantile(

@@ -1,29 +1,28 @@
-// Quantiles of distributions, to draw from them: one uniform number gives one number, and the same one for
-// the same parameters.
+// Quantiles of distributions, for sampling by inversion: one uniform number gives one sample,
+// deterministically.
 #pragma once
 
 namespace tapedeck::kernels {
 
-/// A number in (0, 1) as its distances from both ends, p from 0 and q = 1 - p from 1, each to its last bit.
+/// A probability p in (0, 1) together with 1 - p, both accurate to the last bit.
 struct Probability {
   double p, q;
   Probability complement() const { return {q, p}; }
 };
 
-// The number that has p of the distribution below it and q above. NaN for parameters that the distribution
-// does not have.
+// Each returns the value below which the distribution has probability p. NaN for invalid parameters.
 
-/// Density yᵃ⁻¹ e⁻ʸ / Γ(a); a above 0.
+/// The gamma distribution, of density yᵃ⁻¹ e⁻ʸ / Γ(a), a > 0.
 double gamma_quantile(double a, Probability u);
-/// Its derivative in a where part stays, at the quantile y.
+/// The derivative of the quantile y with respect to a, at fixed probability.
 double gamma_grad(double a, double y);
-/// ∂²P(a, y)/∂a² over that density.
+/// ∂²P(a, y)/∂a² divided by that density.
 double second_igamma_grad_over_density(double a, double y);
-/// The smallest number of events that enough of the distribution is at or below; rate at least 0.
+/// The Poisson distribution, rate >= 0: the smallest count whose cumulative probability reaches p.
 double poisson_quantile(double rate, Probability u);
-/// The same for successes in n trials, a whole number, of probability prob.
+/// The binomial distribution: successes in n trials, n an integer, of probability prob.
 double binomial_quantile(double n, double prob, Probability u);
-/// The standard normal distribution's part between low and high, which may be infinite.
+/// The standard normal distribution truncated to [low, high], which may be infinite.
 double truncated_normal_quantile(double low, double high, Probability u);
 
 }   // namespace tapedeck::kernels

@@ -1,5 +1,5 @@
-// Random numbers. In: a key. Out: Philox blocks, one for each counter, as uniform or normal numbers or an
-// order.
+// Random numbers from Philox, a counter-based generator: one block of words per counter, turned into uniform,
+// normal and other samples, or a permutation.
 #include "kernels/random/random.h"
 
 #include <algorithm>
@@ -22,11 +22,11 @@ namespace {
 using random::Key;
 using Words = r123::Philox4x32::ctr_type;
 
-constexpr std::int64_t kPiece = 1 << 12;   // elements made at a time
+constexpr std::int64_t kPiece = 1 << 12;   // elements per piece
 constexpr Cut kCut = {kPiece, 4 * kPiece};
-constexpr std::int64_t kQuantiles = 1 << 8;   // made at a time
+constexpr std::int64_t kQuantiles = 1 << 8;   // quantiles per piece
 constexpr Cut kQuantileCut = {kQuantiles, 2 * kQuantiles};
-// Sets the keys of split() apart from those that numbers are drawn with.
+// Keeps the keys of split() apart from those that numbers are drawn with.
 constexpr std::uint64_t kSplitting = 0x9e3779b97f4a7c15;
 
 std::uint32_t low_word(std::uint64_t v) { return static_cast<std::uint32_t>(v); }
@@ -39,11 +39,11 @@ Words block(const Key& key, std::uint64_t counter) {
       {{low_word(key.seed), high_word(key.seed)}});
 }
 
-// Blocks that are made at once, word by word, which compilers turn into vectors.
+// Blocks that are computed together, word by word, so that the compiler vectorizes.
 constexpr std::size_t kBlocks = 16;
 constexpr std::size_t kBatch = 4 * kBlocks;   // words
 
-// Words from the block `first` on; whole batches of them.
+// Words from block `first` on, in whole batches.
 void fill_words(const Key& key, std::uint64_t first, std::size_t count, std::uint32_t* words) {
   for (std::size_t i = 0; i < count; i += kBatch, first += kBlocks) {
     std::uint32_t lanes[4][kBlocks];
@@ -58,8 +58,8 @@ void fill_words(const Key& key, std::uint64_t first, std::size_t count, std::uin
   }
 }
 
-// Element i of a tensor has word i for f32, words 2 i and 2 i + 1 for f64; it takes as many leading bits of
-// them as T holds exactly, as a whole number, and kUnit times that is in [0, 1).
+// Element i uses word i for f32, words 2 i and 2 i + 1 for f64. Of these it takes as many leading bits as T's
+// mantissa holds, as an integer; times kUnit that is in [0, 1).
 template <class T> constexpr std::size_t kWords = sizeof(T) / 4;
 template <class T> constexpr T kUnit = static_cast<T>(sizeof(T) == 4 ? 0x1p-24 : 0x1p-53);
 template <class T> auto leading_bits(const std::uint32_t* words, std::int64_t i) {
@@ -69,7 +69,7 @@ template <class T> auto leading_bits(const std::uint32_t* words, std::int64_t i)
     return static_cast<std::int64_t>(joined(words[2 * i], words[2 * i + 1]) >> 11);
 }
 
-// Calls fill(words, out, n) for pieces of y; there are words up to the end of the last batch.
+// Calls fill(words, out, n) for pieces of y. Words are complete to the end of the last batch.
 template <class T, class Fill> void fill_pieces(const Key& key, Tensor& y, Fill fill) {
   T* out = elements<T>(y);
   parallel_for(y.size(), kCut, [&](std::int64_t first, std::int64_t last) {
@@ -83,8 +83,8 @@ template <class T, class Fill> void fill_pieces(const Key& key, Tensor& y, Fill 
   });
 }
 
-// Box and Muller: a and b, from the words of one group and of the next, give sqrt(-2 log a) cos(2 pi b) for
-// the one and sqrt(-2 log a) sin(2 pi b) for the other. a is in (0, 1], so that its logarithm is finite.
+// Box–Muller: with a and b from the words of a group and of the next, one gets sqrt(-2 log a) cos(2 pi b),
+// the other sqrt(-2 log a) sin(2 pi b). a is in (0, 1], so that its logarithm is finite.
 template <class T> void box_muller(const std::uint32_t* words, T* out) {
   constexpr std::int64_t n = kGroup<T>;
   alignas(64) T a[n], angle[n];
@@ -100,8 +100,8 @@ template <class T> void box_muller(const std::uint32_t* words, T* out) {
   }
 }
 
-// The number that the part (1 + t) / 2 of a normal distribution between -2 and 2 lies below, for t in [-1,
-// 1): t times a function of log(1 - erf(√2)² t²), of which this is a minimax fit.
+// The quantile at (1 + t) / 2 of the normal distribution truncated to [-2, 2], for t in [-1, 1): t times a
+// function of log(1 - erf(√2)² t²), of which this is a minimax fit.
 template <class T> Batch<T> quantile_within_two(const Batch<T>& t) {
   const Batch<T> x = T(-0x1.35bf60ac9bf61p+0) - log(1 - T(0x1.d277bbd8cbdd3p-1) * t * t);
   Batch<T> factor;
@@ -118,8 +118,8 @@ template <class T> Batch<T> quantile_within_two(const Batch<T>& t) {
   return maximum(minimum(t * factor, T(2)), T(-2));
 }
 
-// Calls f(i, part) for the elements of a tensor of size n. Element i has words 2 i and 2 i + 1, for f32 as
-// for f64: tails need them. Their 52 leading bits and a half, so that a part is as far from 0 as from 1.
+// Calls f(i, probability) for n elements. Element i uses words 2 i and 2 i + 1, for f32 as well, since tails
+// need the precision: their 52 leading bits plus one half, so that p is as far from 0 as from 1.
 template <class F> void for_probabilities(const Key& key, std::int64_t n, const F& f) {
   parallel_for(n, kQuantileCut, [&](std::int64_t first, std::int64_t last) {
     std::array<std::uint32_t, 2 * kQuantiles> words;
@@ -136,7 +136,7 @@ template <class F> void for_probabilities(const Key& key, std::int64_t n, const 
   });
 }
 
-// The elements of a parameter, as double; one element stands for all.
+// A parameter's elements as double; a single element broadcasts.
 template <class T> class Parameter {
  public:
   explicit Parameter(const Tensor& x) : data_(elements<T>(x)), step_(x.size() > 1) {}
@@ -147,7 +147,7 @@ template <class T> class Parameter {
   std::int64_t step_;
 };
 
-// y = quantile(parameters…, part), element by element.
+// y = quantile(parameters…, probability), element by element.
 template <class Quantile, class... X> void draw(const Key& key, Tensor& y, Quantile quantile, const X&... x) {
   visit_floating(y.dtype(), [&]<class T>(T) {
     T* out = elements<T>(y);
@@ -170,7 +170,7 @@ void uniform(const Key& key, double low, double high, Tensor& y) {
     using T = decltype(t);
     const T below_high = std::nextafter(static_cast<T>(high), static_cast<T>(low));
     fill_pieces<T>(key, y, [&](const std::uint32_t* words, T* out, std::int64_t n) {
-      // fma by name, since the compiler may or may not contract; the sum may round up to high.
+      // Explicit fma, since compilers differ in contraction. The sum may round up to high.
       for (std::int64_t i = 0; i < n; ++i)
         out[i] = std::min(static_cast<T>(std::fma(static_cast<double>(leading_bits<T>(words, i)),
                                                   double{kUnit<T>} * (high - low), low)),
@@ -246,7 +246,7 @@ void parameterized_truncated_normal(const Key& key, const Tensor& mean, const Te
   draw(key, y, quantile, mean, stddev, low, high);
 }
 
-// One after the other, so that the sum is the same behind a weight of 0.
+// Sequential, so that a weight of 0 leaves the sum unchanged.
 void running_sums(const Tensor& weights, Tensor& y) {
   const std::int64_t k = weights.shape()[1];
   visit_floating(weights.dtype(), [&]<class T>(T) {
@@ -266,14 +266,14 @@ void categorical(const Key& key, const Tensor& sums, Tensor& y) {
   for_probabilities(
       key, y.size(), [rows, out = elements<std::int64_t>(y), k, n](std::int64_t i, Probability u) {
         const double *row = rows + i / n * k, total = row[k - 1];
-        // One without weight is never the first whose sum is above a number; the product may round up to the
-        // total.
+        // A category of weight 0 is never the first whose sum exceeds a number. The product may round up to
+        // the total.
         out[i] = std::upper_bound(row, row + k, std::min(u.p * total, std::nextafter(total, 0.0))) - row;
       });
 }
 
-// Fisher and Yates. Where to is 64 random bits times the number of places, over 2^64: none is favoured by
-// more than n / 2^64.
+// Fisher–Yates shuffle. The target is 64 random bits times the number of positions, over 2^64: a bias of at
+// most n / 2^64.
 void permutation(const Key& key, Tensor& y) {
   __extension__ using Wide = unsigned __int128;
   auto* out = elements<std::int64_t>(y);

@@ -1,4 +1,4 @@
-// The largest and the smallest elements, and where they are.
+// max, min, argmax and argmin.
 #include <algorithm>
 #include <memory>
 

@@ -1,4 +1,4 @@
-// Folds of contiguous elements on SIMD batches: sums, products, extremes, and whether any or all hold.
+// Reductions (folds) of contiguous elements on SIMD batches: sum, product, max, min, any and all.
 #pragma once
 #include <algorithm>
 #include <limits>
@@ -19,7 +19,7 @@ struct Product {
   template <class V> V operator()(const V& a, const V& b) const { return a * b; }
 };
 
-/// The largest or the smallest; NaN wins, from either side.
+/// Max or min. NaN propagates from either operand.
 template <bool largest> struct Extreme {
   template <class T> static constexpr T kInfinity = std::numeric_limits<T>::infinity();
   template <class T> static constexpr T identity = std::numeric_limits<T>::has_infinity
@@ -43,12 +43,13 @@ using Max = Extreme<true>;
 using Min = Extreme<false>;
 template <class Fold> inline constexpr bool kIsExtreme =
     std::is_same_v<Fold, Max> || std::is_same_v<Fold, Min>;
-/// What a fold of T is made in: of integers that are not ordered unsigned ones, whose overflow is defined.
+/// The type in which T is reduced: sums and products of integers use unsigned types, whose overflow is
+/// defined.
 template <class Fold, class T> using Wrapping =
     typename std::conditional_t<std::is_integral_v<T> && !std::is_same_v<T, bool> && !kIsExtreme<Fold>,
                                 std::make_unsigned<T>, std::type_identity<T>>::type;
 
-/// Of bool, as bytes that are 0 or 1.
+/// For bool, stored as bytes 0 or 1.
 struct Or {
   template <class T> static constexpr T identity = T(0);
   template <class V> V operator()(const V& a, const V& b) const { return static_cast<V>(a | b); }
@@ -58,7 +59,7 @@ struct And {
   template <class V> V operator()(const V& a, const V& b) const { return static_cast<V>(a & b); }
 };
 
-/// What of each element is folded.
+/// Maps applied to each element before the reduction.
 struct Itself {
   template <class V> const V& operator()(const V& x) const { return x; }
 };
@@ -80,7 +81,7 @@ template <class Fold, class T> T fold_lanes(const Batch<T>& v) {
     return f(lanes[0], lanes[1]);
 }
 
-/// Complex numbers are folded one by one, eight sums side by side; then those.
+/// Complex numbers: eight interleaved accumulators, then a tree of those.
 template <class Fold, class Of = Itself, class T>
 requires ComplexNumber<T> T fold_block(const T* x, std::int64_t n) {
   constexpr Fold f;
@@ -92,8 +93,8 @@ requires ComplexNumber<T> T fold_block(const T* x, std::int64_t n) {
   return f(f(f(s[0], s[1]), f(s[2], s[3])), f(f(s[4], s[5]), f(s[6], s[7])));
 }
 
-/// Four vectors at a time, 64 times; then those sums. Rounding errors of each level stay those of a short
-/// sum.
+/// Four vector accumulators over blocks of 64 steps, then the blocks' results. So rounding errors at each
+/// level are those of a short sum.
 template <class Fold, class Of = Itself, class T>
 requires(!ComplexNumber<T>) T fold_block(const T* x, std::int64_t n) {
   constexpr Fold f;

@@ -1,5 +1,6 @@
-// Folds over axes in a fixed tree. Axes are merged into runs, and one run at a time is folded, the innermost
-// first: along rows where it is contiguous, else down columns. Cuts between threads depend on sizes alone.
+// Reductions over axes, in a fixed tree. Adjacent axes are merged into runs, and runs are reduced one at a
+// time, the innermost first: along rows if contiguous, else down columns. Pieces depend on sizes alone, so
+// results do not depend on the number of threads.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -12,9 +13,9 @@
 namespace tapedeck::kernels {
 
 inline constexpr Cut kFoldCut = {1 << 15, 1 << 17};   // of elements
-inline constexpr std::int64_t kFoldBlock =
-    1 << 15;   // elements of a row that are folded at once; the results of blocks are folded likewise
-inline constexpr std::int64_t kFoldRows = 128;   // the same for columns
+// Elements of a row that are reduced at once; then the blocks' results are reduced in the same way.
+inline constexpr std::int64_t kFoldBlock = 1 << 15;
+inline constexpr std::int64_t kFoldRows = 128;   // rows of a column block
 
 template <class Fold, class Of = Itself, class T> T fold_row(const T* x, std::int64_t n) {
   if (n <= kFoldBlock) return fold_block<Fold, Of>(x, n);
@@ -28,8 +29,8 @@ template <class Fold, class Of = Itself, class T> T fold_row(const T* x, std::in
   return fold_row<Fold>(parts.get(), blocks);
 }
 
-// Folds n rows of `width` elements, `stride` apart, into y. Eight rows a pass: y is read and written once for
-// all.
+// Reduces n rows of `width` elements, `stride` apart, into y. Eight rows per pass: y is read and written once
+// for all of them.
 template <class Fold, class Of = Itself, class T>
 void fold_rows_into(const T* x, std::int64_t n, std::int64_t stride, std::int64_t width, T* __restrict y) {
   constexpr Fold f;
@@ -47,12 +48,12 @@ void fold_rows_into(const T* x, std::int64_t n, std::int64_t stride, std::int64_
       y[j] = f(y[j], of(x[r * stride + j]));
 }
 
-// y[j] = the fold of column j of a matrix of n rows.
+// y[j] = the reduction of column j of a matrix of n rows.
 template <class Fold, class Of = Itself, class T>
 void fold_columns(const T* x, std::int64_t n, std::int64_t width, T* y) {
-  constexpr std::int64_t narrow = 64, strip = 2048;   // a strip of y stays in the first cache
+  constexpr std::int64_t narrow = 64, strip = 2048;   // a strip of y stays in the L1 cache
   std::fill_n(y, width, Fold::template identity<T>);
-  // Several rows of a narrow matrix make one wide row.
+  // Several rows of a narrow matrix form one wide row.
   if (const std::int64_t side_by_side = 2 * narrow / width; width < narrow && n >= 4 * side_by_side) {
     T wide[2 * narrow];
     const std::int64_t wide_rows = n / side_by_side, used = wide_rows * side_by_side;
@@ -78,7 +79,8 @@ void fold_columns(const T* x, std::int64_t n, std::int64_t width, T* y) {
   fold_columns<Fold>(parts.get(), pieces, width, y);
 }
 
-// Calls f(i) for i in [0, n). `work` elements each: much work uses threads inside f.
+// Calls f(i) for i in [0, n), each with `work` elements. Few calls with much work run one after the other and
+// use threads inside f.
 template <class F> void for_each(std::int64_t n, std::int64_t work, const F& f) {
   constexpr std::int64_t few = 16;
   if (n < few && work >= kFoldCut.least) {
@@ -107,7 +109,7 @@ struct Run {
   bool folded;
 };
 
-// Neighbouring axes that are all folded, or all kept, are one run.
+// Adjacent axes that are all reduced, or all kept, merge into one run.
 struct Runs {
   std::array<Run, Shape::kMaxRank> list;
   int count = 0;
@@ -141,7 +143,7 @@ void fold(const Tensor& in, unsigned axes, T* y, std::int64_t y_size) {
       inner *= n;
       continue;
     }
-    const bool last = r < 2;   // runs alternate
+    const bool last = r < 2;   // reduced and kept runs alternate
     std::unique_ptr<T[]> next =
         last ? nullptr : std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(outer * inner));
     T* const to = last ? y : next.get();
@@ -153,7 +155,7 @@ void fold(const Tensor& in, unsigned axes, T* y, std::int64_t y_size) {
     step = std::move(next);
     x = step.get();
   }
-  std::transform(x, x + y_size, y, Of());   // nothing is folded
+  std::transform(x, x + y_size, y, Of());   // no axis is reduced
 }
 
 }   // namespace tapedeck::kernels

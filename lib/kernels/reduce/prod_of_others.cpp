@@ -1,6 +1,6 @@
-// Each element's product of the others, without division: what stands before it times what stands after it. A
-// row is dealt to the lanes of a few vectors, since multiplication takes any order; what other lanes hold
-// goes to the second factor.
+// For each element the product of all others, without division: the product of those before it times that of
+// those after it. A row is distributed over the lanes of several vectors; the products of the other lanes go
+// into the second factor.
 #include "kernels/reduce/prod_of_others.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace tapedeck::kernels {
 namespace {
 
 constexpr Cut kCut = {1 << 14, 1 << 16};   // of elements
-constexpr int kVectors = 4;                // as many products are under way at once
+constexpr int kVectors = 4;                // independent products in flight
 template <class T> constexpr std::int64_t kLanes = kVectors* kWidth<T>;
 
 template <class T> void in_order(const T* x, std::int64_t n, T* y) {
@@ -29,7 +29,7 @@ template <class T> void in_order(const T* x, std::int64_t n, T* y) {
   }
 }
 
-// From the products of the lanes to those of all other lanes.
+// Replaces each lane's product by the product of all other lanes.
 template <class T> void to_others(Batch<T>* lanes) {
   const Batch<T> left = lanes[0] * lanes[1], right = lanes[2] * lanes[3];
   alignas(64) T columns[kWidth<T>], others[kWidth<T>];
@@ -46,7 +46,7 @@ template <class T> void to_others(Batch<T>* lanes) {
 template <class T> void row(const T* x, std::int64_t n, T* y) {
   constexpr std::int64_t w = kWidth<T>;
   if (n < kLanes<T>) return in_order(x, n, y);
-  alignas(64) T last_x[kLanes<T>], last_y[kLanes<T>];   // the rest of the row, filled up with ones
+  alignas(64) T last_x[kLanes<T>], last_y[kLanes<T>];   // the rest of the row, padded with ones
   const std::int64_t whole = n / kLanes<T> * kLanes<T>;
   std::fill(std::copy(x + whole, x + n, last_x), last_x + kLanes<T>, T(1));
   Batch<T> product[kVectors];
@@ -73,7 +73,7 @@ template <class T> void row(const T* x, std::int64_t n, T* y) {
   std::copy_n(last_y, n - whole, y + whole);
 }
 
-// Complex numbers one by one: the product of those before, then of those behind.
+// Complex numbers, element by element: the product of the elements before, then of those after.
 template <class T> void row(const std::complex<T>* x, std::int64_t n, std::complex<T>* y) {
   std::complex<T> product = 1;
   for (std::int64_t i = 0; i < n; ++i)

@@ -1,10 +1,10 @@
-// What the derivative of a product is made of.
+// For each element the product of all others, which the derivative of prod needs.
 #pragma once
 #include "tapedeck/tensor.h"
 
 namespace tapedeck::kernels {
 
-/// y[…, i] = the product of all x[…, j] but x[…, i]. f32 or f64, of rank 1 or more. Exact where elements are
+/// y[…, i] = the product of all x[…, j] but x[…, i]. f32 or f64, of rank 1 or more. Exact if elements are
 /// zero.
 void prod_of_others(const Tensor& x, Tensor& y);
 

@@ -1,4 +1,4 @@
-// Sums, products, norms, and whether any or all hold.
+// Sums, products, means, norms, any and all.
 #include <cmath>
 #include <complex>
 
@@ -11,9 +11,9 @@
 namespace tapedeck::kernels {
 namespace {
 
-// The folds of numbers that are added or multiplied.
+// Reductions that add or multiply.
 template <class Fold> void fold_numbers(const Tensor& x, unsigned axes, Tensor& y) {
-  // Unsigned: overflow is then defined.
+  // Integers as unsigned, whose overflow is defined.
   switch (x.dtype()) {
     case DType::f32:
       return fold<Fold>(x, axes, elements<float>(y), y.size());

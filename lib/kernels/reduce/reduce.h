@@ -1,5 +1,5 @@
-// Reductions over axes. In: a tensor and axes, as bits counted from the end (bit i is axis -1 - i). Out: y,
-// which has the other axes. Results do not depend on the number of threads.
+// Reductions over axes. Axes are bits counted from the end: bit i is axis -1 - i. y has the other axes.
+// Results do not depend on the number of threads.
 #pragma once
 #include "tapedeck/tensor.h"
 
@@ -10,9 +10,9 @@ void sum(const Tensor& x, unsigned axes, Tensor& y);
 void prod(const Tensor& x, unsigned axes, Tensor& y);
 /// f32, f64, c64 and c128.
 void mean(const Tensor& x, unsigned axes, Tensor& y);
-/// Roots of sums of squares. f32 and f64.
+/// The square root of the sum of squares. f32 and f64.
 void euclidean_norm(const Tensor& x, unsigned axes, Tensor& y);
-/// Every dtype but bool, c64 and c128. Over no elements: the dtype's lowest and highest value.
+/// Every dtype but bool, c64 and c128. An empty reduction gives the dtype's lowest or highest value.
 void max(const Tensor& x, unsigned axes, Tensor& y);
 void min(const Tensor& x, unsigned axes, Tensor& y);
 /// y is i64. Every dtype but bool, c64 and c128; `axis` counts from the end and is not empty.

@@ -1,4 +1,4 @@
-// Running folds. In: a tensor and an axis. Out: what has come together up to each element.
+// Cumulative sums and products along an axis, cumulative logsumexp, and linear recurrences.
 #include "kernels/reduce/scan.h"
 
 #include <algorithm>
@@ -14,14 +14,13 @@ namespace tapedeck::kernels {
 namespace {
 
 constexpr Cut kCut = {1 << 14, 1 << 16};   // of elements
-constexpr std::int64_t kColumns = 128;     // that are folded side by side
+constexpr std::int64_t kColumns = 128;     // columns that are scanned side by side
 
-// Sums of f32 are kept in f64; integers are unsigned, where overflow is defined.
+// The accumulator's type: f64 for sums of f32; unsigned for integers, where overflow is defined.
 template <class T> struct Accumulator { using type = T; };
 template <> struct Accumulator<float> { using type = double; };
 
-// One row. Four elements are folded among themselves first, so that only every fourth waits for the one
-// before.
+// One row. Groups of four are combined first, so that only every fourth element waits for the previous one.
 template <class Fold, bool exclusive, class T>
 void scan_row(const T* x, std::int64_t n, std::int64_t step, T* y) {
   using A = typename Accumulator<T>::type;
@@ -43,7 +42,7 @@ void scan_row(const T* x, std::int64_t n, std::int64_t step, T* y) {
   }
 }
 
-// Some columns side by side.
+// Several columns side by side.
 template <class Fold, bool exclusive, class T>
 void scan_columns(const T* x, std::int64_t n, std::int64_t step, std::int64_t columns, T* y) {
   using A = typename Accumulator<T>::type;
@@ -107,7 +106,7 @@ template <class Fold> void scan(const Tensor& x, const AxisView& view, ScanOrder
   }
 }
 
-// Calls f(row) for the rows of n elements of y.
+// Calls f(row) for the rows of n elements of y, in parallel.
 template <class F> void each_row(const Tensor& y, std::int64_t n, std::int64_t work, F f) {
   if (y.size() == 0) return;
   parallel_for(y.size() / n, cut_of(kCut, n * work), [&](std::int64_t begin, std::int64_t end) {

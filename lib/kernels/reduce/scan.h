@@ -1,4 +1,4 @@
-// Running folds along an axis. Results do not depend on the number of threads.
+// Cumulative reductions along an axis. Results do not depend on the number of threads.
 #pragma once
 #include "kernels/layout/strided_view.h"
 #include "tapedeck/tensor.h"
@@ -6,19 +6,19 @@
 namespace tapedeck::kernels {
 
 struct ScanOrder {
-  bool exclusive, reverse;   // without the element itself; from the end
+  bool exclusive, reverse;   // exclude the element itself; scan from the end
 };
 
-/// y[b, i, a] = the sum or product of x[b, …, a] up to i; x is seen as `around`. f32 (added up in f64), f64,
-/// i32 and i64, which wrap around.
+/// y[b, i, a] = the sum or product of x[b, j, a] over j up to i. `view` describes x. f32 (accumulated in
+/// f64), f64, i32 and i64, which wrap around.
 void cumsum(const Tensor& x, const AxisView& view, ScanOrder order, Tensor& y);
 void cumprod(const Tensor& x, const AxisView& view, ScanOrder order, Tensor& y);
 
-// Along the last axis, which has n entries; f32 and f64.
+// Along the last axis, of extent n; f32 and f64.
 
-/// y[i] = log Σ exp x[j] over j up to i, or from i on.
+/// y[i] = log Σ exp x[j] over j up to i or, if reverse, from i on.
 void cumulative_logsumexp(const Tensor& x, std::int64_t n, bool reverse, Tensor& y);
-/// y[i] = b[i] + a[i] · y[i - 1], where y[-1] = 0; the rows of a come again for those of b.
+/// y[i] = b[i] + a[i] · y[i - 1], where y[-1] = 0. The rows of a repeat cyclically for those of b.
 void linear_recurrence(const Tensor& a, const Tensor& b, std::int64_t n, Tensor& y);
 
 }   // namespace tapedeck::kernels

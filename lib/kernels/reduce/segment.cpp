@@ -1,5 +1,5 @@
-// Groups of rows, each folded by one thread: a strip of columns stays in registers while the rows of the
-// group pass by.
+// Segment reductions. One thread reduces each segment: a strip of columns stays in registers while the
+// segment's rows pass by.
 #include "kernels/reduce/segment.h"
 
 #include <algorithm>
@@ -17,8 +17,8 @@ namespace {
 
 constexpr Cut kCut = {1 << 15, 1 << 17};   // of elements
 
-// Where the rows of each group begin, and where those of the last one end: first behind the last row of the
-// group before.
+// The first row of each segment, and the end of the last one. Segment j begins behind the last row with a
+// smaller id.
 CachedVector<std::int64_t> begins_of(const Tensor& ids, std::int64_t count) {
   CachedVector<std::int64_t> begins(static_cast<std::size_t>(count + 1));
   visit_indices(ids, [&](const auto list) {
@@ -30,7 +30,7 @@ CachedVector<std::int64_t> begins_of(const Tensor& ids, std::int64_t count) {
   return begins;
 }
 
-// The rows of one group: row(k) is where the k-th begins.
+// Reduces one segment of n rows; row(k) points at its k-th row.
 template <class Fold, int vectors, class T, class Row>
 void fold_strip(const Row& row, std::int64_t n, std::int64_t first, T* y) {
   constexpr std::int64_t w = kWidth<T>;
@@ -56,7 +56,7 @@ void fold_group(const Row& row, std::int64_t n, std::int64_t after, T* y) {
         fold_strip<Fold, 8>(row, n, a, y);
       for (; a + w <= after; a += w)
         fold_strip<Fold, 1>(row, n, a, y);
-      if (a < after) fold_strip<Fold, 1>(row, n, after - w, y);   // some columns once more
+      if (a < after) fold_strip<Fold, 1>(row, n, after - w, y);   // overlaps columns already done
       return;
     }
   }
@@ -69,7 +69,7 @@ void fold_group(const Row& row, std::int64_t n, std::int64_t after, T* y) {
   }
 }
 
-// f(where row k of a slab of x is in it) with the numbers of rows, or with a plain count.
+// Calls f(k -> index of the k-th row in its slab of x), by the numbers in `rows` or, if null, the identity.
 template <class F> void with_rows(const Tensor* rows, const F& f) {
   if (!rows) return f([](std::int64_t k) { return k; });
   visit_indices(*rows, [&](const auto list) {

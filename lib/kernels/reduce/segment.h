@@ -1,4 +1,4 @@
-// Folds over groups of rows that follow each other.
+// Segment reductions: reductions over groups of consecutive rows.
 #pragma once
 #include "kernels/layout/strided_view.h"
 #include "tapedeck/tensor.h"
@@ -6,12 +6,12 @@
 namespace tapedeck::kernels {
 
 enum class SegmentFold { sum, product, max, min };
-/// What the fold is divided by: the number of rows of the group, or the root of it. For f32 and f64.
+/// What the result is divided by: nothing, the segment's number of rows, or its square root. For f32 and f64.
 enum class Divisor { one, count, root };
 
-/// y[b, j, a] = the fold of x[b, k, a] over ids[k] = j, or of x[b, rows[k], a]; for a group without rows 0,
-/// and 1 for products. y is seen as `around`, ids never fall and are below its extent, rows are in range.
-/// Every dtype but bool; integers wrap around.
+/// y[b, j, a] = the reduction of x[b, k, a], or of x[b, rows[k], a], over all k with ids[k] = j. Empty
+/// segments give 0, and 1 for products. `view` describes y. ids are sorted and below the extent; rows are in
+/// range. Every dtype but bool; integers wrap around.
 void fold_segments(SegmentFold fold, Divisor divisor, const Tensor& x, const Tensor* rows, const Tensor& ids,
                    const AxisView& view, Tensor& y);
 

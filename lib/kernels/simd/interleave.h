@@ -1,4 +1,4 @@
-// A few rows side by side as the columns of a matrix, and back, in vectors.
+// Interleaves a few rows into the columns of a matrix, and back, with vector shuffles.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -7,21 +7,21 @@
 
 namespace tapedeck::kernels {
 
-/// Vectors of which the instruction set mixes two in any way in one step. Longer ones are slower, and where
-/// there are no such steps the compiler goes through memory.
+/// The widest vectors of which the instruction set shuffles two arbitrarily in one instruction. For wider
+/// ones shuffles are slower, and compilers fall back to memory.
 #ifdef __AVX512VL__
 inline constexpr std::size_t kMixedBytes = 32;
 #else
 inline constexpr std::size_t kMixedBytes = 16;
 #endif
 
-/// c vectors of n lanes: as many pieces of c rows, or of a matrix of c columns.
+/// c vectors of n lanes: pieces of c rows, or n rows of a matrix of c columns.
 template <std::size_t c, class T> struct Lanes {
   static constexpr std::size_t n = kMixedBytes / sizeof(T);
   using Vector [[gnu::vector_size(kMixedBytes)]] = T;
   Vector v[c];
 
-  /// Where lane l of vector k comes from, counted through all lanes.
+  /// The source of lane l of vector k, counted through all lanes.
   struct FromColumns {
     static constexpr std::size_t at(std::size_t k, std::size_t l) { return k + l * c; }
   };
@@ -39,7 +39,8 @@ template <std::size_t c, class T> struct Lanes {
   }
 
  private:
-  // Takes what comes from vector s, and from vector 0 if it is the first; then goes on.
+  // Merges the lanes that come from vector s (and, in the first step, from vector 0), then goes on with the
+  // next vector.
   template <class From, std::size_t k, std::size_t s> Vector merged(Vector so_far) const {
     if constexpr (s == c) {
       return so_far;
@@ -65,7 +66,7 @@ void deinterleave(const T* from, T* to, std::int64_t to_step, std::int64_t n) {
     return;
   }
   for (std::int64_t i = 0; i < n; i += width) {
-    const std::int64_t at = std::min(i, n - width);   // the last vectors overlap those before
+    const std::int64_t at = std::min(i, n - width);   // the last vectors overlap the previous ones
     Lanes<c, T> lanes;
     std::memcpy(lanes.v, from + at * count, sizeof lanes.v);
     lanes = lanes.template arranged<typename Lanes<c, T>::FromColumns>();

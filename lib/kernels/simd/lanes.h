@@ -1,5 +1,4 @@
-// Some elements at a time: a vector of them, or a single number for those that are left. Both make the same
-// bits.
+// Loops over vectors of elements with a scalar tail. Vector and scalar code produce the same bits.
 #pragma once
 #include "kernels/simd/simd.h"
 
@@ -18,7 +17,8 @@ template <class T> Batch<T> choose(const xsimd::batch_bool<T>& c, const Batch<T>
   return xsimd::select(c, a, b);
 }
 
-/// f(i, V()) for all i < n, a vector of them at a time and then one by one.
+/// Calls f(i, V()) for all i < n, with a vector type V while whole vectors remain, then with the element
+/// type.
 template <class T, class F> void each_group(std::int64_t n, const F& f) {
   std::int64_t i = 0;
   for (; i + kWidth<T> <= n; i += kWidth<T>)
@@ -27,7 +27,7 @@ template <class T, class F> void each_group(std::int64_t n, const F& f) {
     f(i, T());
 }
 
-/// The sum of f(i, V()) over all i < n. Four sums at once, since each addition waits for the one before.
+/// The sum of f(i, V()) over all i < n, with four accumulators to hide the latency of additions.
 template <class T, class F> T sum_of(std::int64_t n, const F& f) {
   constexpr std::int64_t w = kWidth<T>;
   Batch<T> sums[4] = {Batch<T>(T(0)), Batch<T>(T(0)), Batch<T>(T(0)), Batch<T>(T(0))};

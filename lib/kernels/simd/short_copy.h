@@ -1,4 +1,4 @@
-// Copies of few bytes without a call.
+// Copies of few bytes, inlined.
 #pragma once
 #include <bit>
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace tapedeck::kernels {
 
-/// Up to 2n bytes, and more than n or 1: two pieces that may overlap.
+/// Copies `bytes` bytes, n to 2n of them, as two pieces that may overlap.
 template <std::size_t n> void copy_short(const std::byte* from, std::byte* to, std::int64_t bytes) {
   struct Piece {
     std::byte b[n];
@@ -20,7 +20,7 @@ template <std::size_t n> void copy_short(const std::byte* from, std::byte* to, s
   std::memcpy(to + second, &last, n);
 }
 
-/// Calls f(copy), where copy(from, to) copies that many bytes: for loops over many copies of one size.
+/// Calls f(copy), where copy(from, to) copies `bytes` bytes: for loops over many copies of one size.
 template <class F> void with_copy_of(std::int64_t bytes, F f) {
   const auto pieces_of = [&]<std::size_t n>(std::integral_constant<std::size_t, n>) {
     f([bytes](const std::byte* from, std::byte* to) { copy_short<n>(from, to, bytes); });

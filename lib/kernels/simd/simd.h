@@ -1,5 +1,5 @@
-// The vocabulary of the ops' lambdas on SIMD batches: xsimd's functions, found by their argument, and what is
-// added here.
+// The functions that lambdas of ops may use on SIMD batches: xsimd's, found by argument-dependent lookup, and
+// those added here.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -11,25 +11,21 @@
 
 namespace tapedeck {
 
-/// x·c, for a number that f32 does not have exactly.
+/// x·c, for a constant that f32 cannot represent exactly.
 template <class T, class A> xsimd::batch<T, A> times(const xsimd::batch<T, A>& x, double c) {
   return x * static_cast<T>(c);
 }
-/// a == b, under the name that it has for tensors.
+/// a == b, under the name that tensors use.
 template <class T, class A> xsimd::batch_bool<T, A> equal(const xsimd::batch<T, A>& a,
                                                           const std::type_identity_t<xsimd::batch<T, A>>& b) {
   return a == b;
 }
-/// a·b and a / b, which are 0 where b is.
+/// a·b, or 0 where b is 0.
 template <class T, class A>
 xsimd::batch<T, A> mul_no_nan(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
   return where(b == T(0), T(0), a * b);
 }
-template <class T, class A> xsimd::batch<T, A> div_no_nan(const std::type_identity_t<xsimd::batch<T, A>>& a,
-                                                          const xsimd::batch<T, A>& b) {
-  return where(b == T(0), T(0), a / b);
-}
-/// a·log b, a·log(1 + b) and a / b, which are 0 where a is.
+/// a·log b, a·log(1 + b) and a / b, or 0 where a is 0.
 template <class T, class A>
 xsimd::batch<T, A> xlogy(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
   return where(a == T(0), T(0), a * log(b));
@@ -48,26 +44,26 @@ namespace kernels {
 template <class T> using Batch = xsimd::batch<T>;
 template <class T> inline constexpr std::int64_t kWidth = static_cast<std::int64_t>(xsimd::batch<T>::size);
 
-/// Loops run over whole groups of 64 bytes, whatever the width, so that code compiled for another instruction
-/// set, such as a user's lambda, fits the library's rows.
+/// Loops run over groups of 64 bytes whatever the vector width, so that code compiled for another instruction
+/// set, such as a user's lambda, matches the padding of the library's rows.
 template <class T> inline constexpr std::int64_t kGroup = 64 / static_cast<std::int64_t>(sizeof(T));
 
-/// Reads n elements and no further.
+/// Loads n elements and reads no further.
 template <class T> Batch<T> load_first(const T* p, std::int64_t n) {
   alignas(64) T lanes[kWidth<T>] = {};
   std::memcpy(lanes, p, static_cast<std::size_t>(n) * sizeof(T));
   return Batch<T>::load_aligned(lanes);
 }
 
-/// Writes the first n lanes and no further.
+/// Stores the first n lanes and writes no further.
 template <class T> void store_first(const Batch<T>& v, T* p, std::int64_t n) {
   alignas(64) T lanes[kWidth<T>];
   v.store_aligned(lanes);
   std::memcpy(p, lanes, static_cast<std::size_t>(n) * sizeof(T));
 }
 
-/// 64 bytes of integers, for the same lambdas; the compiler makes vectors of the loops. Arithmetic wraps
-/// around.
+/// 64 bytes of integers, for lambdas written for SIMD batches; compilers vectorize the loops. Arithmetic
+/// wraps around.
 template <class T> struct Integers {
   using U = std::make_unsigned_t<T>;
   using value_type = T;
@@ -118,7 +114,7 @@ template <class T> struct VectorOf { using type = Integers<T>; };
 template <> struct VectorOf<float> { using type = Batch<float>; };
 template <> struct VectorOf<double> { using type = Batch<double>; };
 template <class T> struct VectorOf<std::complex<T>> { using type = Complexes<std::complex<T>>; };
-/// What a lambda sees of elements of type T, and how many of them.
+/// The vector type that lambdas see for elements of type T, and its number of elements.
 template <class T> using Vector = typename VectorOf<T>::type;
 template <class T>
 inline constexpr std::int64_t kStep = std::is_floating_point_v<T>

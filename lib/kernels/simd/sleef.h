@@ -1,6 +1,6 @@
-// Functions of SIMD batches from SLEEF, and by libm in double where there is no table of the instruction set;
-// and what is made of them. In: f32 or f64. Out: the function within 1 ulp (erfc: 1.5), whatever the order of
-// magnitude, in one way for every lane.
+// Elementary functions of SIMD batches, f32 or f64, from SLEEF, or from libm in double if SLEEF lacks the
+// instruction set; and functions made of these. Within 1 ulp (erfc: 1.5) over the whole range, the same
+// computation for every lane.
 #pragma once
 #include <sleef.h>
 
@@ -9,7 +9,7 @@
 namespace tapedeck {
 namespace sleef {
 
-/// Of registers of f32 and of f64.
+/// SLEEF's functions for registers of f32 and of f64.
 template <auto f32, auto f64> struct Registers {
   template <class B, class... More> B operator()(const B& first, const More&... more) const {
     if constexpr (detail::kSingle<typename B::value_type>)
@@ -72,7 +72,7 @@ inline constexpr Libm2<std::hypot> hypot;
 inline constexpr Libm2<std::pow> pow;
 #endif
 
-/// From here on the squares in SLEEF's inverse hyperbolic functions may overflow, and these are log 2x.
+/// From here on squares in SLEEF's inverse hyperbolic functions may overflow; the functions are then log 2x.
 template <class T> inline constexpr T kLarge = T(1e15);
 template <class B> B with_large(const B& x, const B& y) {
   using T = typename B::value_type;
@@ -121,7 +121,8 @@ namespace detail {
 template <class B> struct NormalTail {
   B r, power, ratio;
 
-  explicit NormalTail(const B& x) : r(xsimd::min(B(15.0f), xsimd::abs(x))) {   // nan stays: it is second
+  explicit NormalTail(const B& x)
+      : r(xsimd::min(B(15.0f), xsimd::abs(x))) {   // NaN propagates: min returns its second operand
     const B square = r * r, rest = detail::fma(r, r, -square), e = exp(-0.5f * square),
             inverse = 1 / (r + 4.0f), q = (r - 4.0f) * inverse;
     power = detail::fma(e, -0.5f * rest, e);
@@ -160,7 +161,8 @@ template <Real T, class A> xsimd::batch<T, A> gelu(const xsimd::batch<T, A>& x) 
     return detail::by_element([](double v) { return v < -1e30 ? -0.0 : v * detail::normal_cdf_of_number(v); },
                               x);
   } else {
-    return xsimd::max(B(std::numeric_limits<T>::lowest()), x) * normal_cdf(x);   // nan stays: it is second
+    return xsimd::max(B(std::numeric_limits<T>::lowest()), x) *
+           normal_cdf(x);   // NaN propagates: max returns its second operand
   }
 }
 

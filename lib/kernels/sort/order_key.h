@@ -1,5 +1,5 @@
-// Elements as unsigned integers of the same order: equal elements have equal keys, and NaN, of any sign, has
-// the largest.
+// Maps elements to unsigned integers in the same order: equal elements have equal keys, and NaN of either
+// sign has the largest.
 #pragma once
 #include <bit>
 #include <cstdint>

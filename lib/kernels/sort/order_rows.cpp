@@ -1,4 +1,4 @@
-// A stable radix sort. In: indices of rows. Out: the rows in order, and where each one was named.
+// Groups equal row indices by a stable radix sort.
 #include "kernels/sort/order_rows.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using List = CachedVector<Named>;
 
 constexpr int kDigit = 8;   // bits
 
-// By one digit of the row, from `from` to `to`.
+// One pass: distributes `from` to `to` by one digit of the row.
 void distribute(const List& from, List& to, int shift) {
   std::array<std::size_t, 1 << kDigit> next{};
   const auto digit = [shift](const Named& n) {

@@ -1,12 +1,12 @@
-// Rows that indices name, brought into order, so that equal ones lie side by side.
+// Groups row indices, so that equal ones are adjacent.
 #pragma once
 #include "core/storage.h"
 
 namespace tapedeck::kernels {
 
-/// The places k of row rows[r] are places[starts[r]] up to places[starts[r + 1]], in ascending order.
+/// The positions k at which row rows[r] occurs are places[starts[r]] to places[starts[r + 1] - 1], ascending.
 struct RowOrder {
-  CachedVector<std::int64_t> rows;     // those that are named, once each, ascending
+  CachedVector<std::int64_t> rows;     // the distinct rows, ascending
   CachedVector<std::int64_t> starts;   // one more than there are rows
   CachedVector<std::int64_t> places;
 };

@@ -1,6 +1,5 @@
-// Rows in order. In: rows of elements. Out: the first of them in order, and where they stand. Elements become
-// integers of the same order, with their places: few of them are compared, many are dealt out by their
-// digits.
+// Sorts rows, selects the first k, and searches sorted rows. Elements become integer keys of the same order,
+// paired with their positions; short rows are sorted by comparison, long ones by radix sort.
 #include "kernels/sort/sort.h"
 
 #include <algorithm>
@@ -16,9 +15,9 @@ namespace {
 
 constexpr Cut kCut = {1 << 11, 1 << 13};   // of elements
 constexpr int kDigit = 8;                  // bits
-constexpr std::int64_t kRadixMin = 400;    // elements from which on dealing is faster
+constexpr std::int64_t kRadixMin = 400;    // elements from which radix sort is faster
 
-// A key and its place, in the order of both. Those of 32 bits are one number.
+// A key with its position, ordered by both. 32-bit keys and positions are packed into one integer.
 struct Narrow {
   using Key = std::uint32_t;
   static constexpr std::int64_t kMost = std::int64_t{1} << 32;
@@ -41,8 +40,7 @@ struct Wide {
 };
 template <class Item> using Items = CachedVector<Item>;
 
-// Items whose places ascend, by their keys: from the lowest digit to the highest, each pass leaving equal
-// digits as they are.
+// LSD radix sort of items whose positions ascend: stable passes from the lowest digit to the highest.
 template <class Item> void radix_sort(Items<Item>& items, Items<Item>& other) {
   constexpr int digits = 8 * sizeof(typename Item::Key) / kDigit;
   std::array<std::array<std::size_t, 1 << kDigit>, digits> counts{};
@@ -55,7 +53,7 @@ template <class Item> void radix_sort(Items<Item>& items, Items<Item>& other) {
   other.resize(items.size());
   for (int d = 0; d < digits; ++d) {
     auto& next = counts[static_cast<std::size_t>(d)];
-    if (next[digit(items.front(), d)] == items.size()) continue;   // all alike
+    if (next[digit(items.front(), d)] == items.size()) continue;   // all items share this digit
     std::size_t begin = 0;
     for (std::size_t& n : next)
       begin += std::exchange(n, begin);
@@ -81,8 +79,7 @@ void all_in_order(const T* x, std::int64_t n, bool descending, Items<Item>& item
     std::sort(items.begin(), items.end());
 }
 
-// A key that k keys or more do not lie behind: the k-th of the first keys of many groups, of which each has
-// one.
+// An upper bound of the k-th smallest key: the k-th smallest of the first keys of many groups.
 template <class Key>
 Key bound_of(const Key* keys, std::int64_t n, std::int64_t k, CachedVector<Key>& firsts) {
   const std::int64_t groups = std::max<std::int64_t>(2 * k, 64);
@@ -95,8 +92,8 @@ Key bound_of(const Key* keys, std::int64_t n, std::int64_t k, CachedVector<Key>&
   return firsts[static_cast<std::size_t>(k - 1)];
 }
 
-// The first k: of one stretch of the row after the other the candidates, those not behind the k-th of what
-// came before.
+// The first k items. Walks the row in stretches and keeps the candidates, those that are not larger than the
+// k-th of what came before.
 template <class Item, class T>
 void first_in_order(const T* x, std::int64_t n, std::int64_t k, bool descending, Items<Item>& items) {
   using Key = typename Item::Key;
@@ -129,7 +126,7 @@ void first_in_order(const T* x, std::int64_t n, std::int64_t k, bool descending,
     thin_out();
     const Key worst = items.back().key();
     if (worst == 0) break;
-    last = worst - 1;   // a later one with the same key is no better
+    last = worst - 1;   // later items with an equal key rank behind
   }
   if (items.size() > keep) thin_out();
   std::sort(items.begin(), items.end());
@@ -168,7 +165,7 @@ void nth_of_rows(const T* x, std::int64_t rows, std::int64_t n, std::int64_t pla
   });
 }
 
-// Calls f(item, element) with values of the types that rows of n elements of x take.
+// Calls f(Item(), T()) with the item and element types for rows of n elements of x.
 template <class F> void visit_items(const Tensor& x, std::int64_t n, F f) {
   visit(x.dtype(), [&]<class T>(T element) {
     if constexpr (std::is_same_v<T, bool>)

@@ -1,4 +1,4 @@
-// Where elements appear. In: a tensor. Out: positions, or numbers of equal elements.
+// Numbers distinct elements, counts and finds nonzeros, and selects by masks.
 #include "kernels/sort/unique.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace tapedeck::kernels {
 
-// Numbers lie in a table of twice as many places, at the place that the key says or behind it.
+// An open-addressing hash table with at least twice as many slots as elements.
 UniqueElements unique_elements(const Tensor& x) {
   const auto n = static_cast<std::size_t>(x.size());
   UniqueElements result{std::vector<std::int64_t>(n), {}};
@@ -26,7 +26,7 @@ UniqueElements unique_elements(const Tensor& x) {
     for (std::size_t i = 0; i < n; ++i) {
       const auto key = order_key(element[i]);
       std::size_t at = static_cast<std::size_t>(std::uint64_t{key} * 0x9e3779b97f4a7c15u >>
-                                                shift);   // 2^64 by the golden ratio
+                                                shift);   // 2^64 / golden ratio
       const auto is_other = [&](std::int64_t number) {
         return order_key(element[result.first[static_cast<std::size_t>(number)]]) != key;
       };
@@ -46,7 +46,7 @@ namespace {
 
 constexpr Cut kCut = {1 << 16, 1 << 18};   // of elements
 
-// A short sum fits into the lanes of the comparison.
+// Block sums fit into the comparison's lanes.
 template <class T> std::int64_t nonzeros(const T* x, std::int64_t n) {
   constexpr std::int64_t block = sizeof(T) == 1 ? 128 : 4096;
   using Count = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::int32_t>;
@@ -74,11 +74,11 @@ std::int64_t count_nonzero(const Tensor& x) {
 
 namespace {
 
-// Neighbouring axes that are all kept or all counted over, from the outside in.
+// Adjacent axes that are all kept or all counted, from the outside in.
 struct Run {
   std::int64_t n;
   bool kept;
-  std::int64_t x, y;   // and a step in x and in y
+  std::int64_t x, y;   // strides in x and in y
 };
 using Kinds = std::vector<Run>;
 
@@ -115,14 +115,13 @@ template <class T> void add_counts(const T* x, const Run* run, std::size_t left,
 
 }   // namespace
 
-// The pieces are parts of the outermost axes that are kept.
+// Pieces are parts of the outermost kept axes.
 void count_nonzero(const Tensor& x, unsigned axes, Tensor& y) {
   if (y.size() == 1 && x.size()) return void(*elements<std::int64_t>(y) = kernels::count_nonzero(x));
   clear(y);
   if (x.size() == 0) return;
   const Kinds runs = runs_of(x.shape(), axes);
-  const std::size_t outer =
-      runs[0].kept ? 0 : 1;   // counting is split where every piece has its own part of y
+  const std::size_t outer = runs[0].kept ? 0 : 1;   // split only where each piece owns its part of y
   visit(x.dtype(), [&]<class T>(T) {
     parallel_for(runs[outer].n, cut_of(kCut, x.size() / runs[outer].n),
                  [&](std::int64_t begin, std::int64_t end) {
@@ -144,7 +143,7 @@ void boolean_mask(const Tensor& x, const Tensor& mask, const AxisView& view, Ten
         for (std::int64_t b = begin; b < end; ++b) {
           const T* from = elements<T>(x) + b * view.extent * after;
           T* to = elements<T>(y) + b * count * after;
-          if (after == 1) {   // each is written, and written over unless it is kept
+          if (after == 1) {   // branch-free: every element is written, and overwritten unless kept
             for (std::int64_t k = 0, kept = 0; kept < count; ++k) {
               to[kept] = from[k];
               kept += held[k];

@@ -1,4 +1,4 @@
-// Where elements appear.
+// Distinct elements, nonzero elements, and selection by a mask.
 #pragma once
 #include <vector>
 
@@ -7,23 +7,24 @@
 
 namespace tapedeck::kernels {
 
-/// The different elements of a tensor, numbered in the order in which they first appear. Values of NaN are
-/// one, and 0 and -0.
+/// The distinct elements of a tensor, numbered in order of first appearance. All NaNs are equal, and so are 0
+/// and -0.
 struct UniqueElements {
-  std::vector<std::int64_t> number;   // of each element
-  std::vector<std::int64_t> first;    // where each number first appears
+  std::vector<std::int64_t> number;   // the number of each element
+  std::vector<std::int64_t> first;    // the position at which each number first appears
 };
 UniqueElements unique_elements(const Tensor& x);
 
-/// How many elements are not 0; and over axes, as bits counted from the end: y is i64 and has the other axes.
+/// The number of nonzero elements; over axes, given as bits counted from the end: y is i64 and has the other
+/// axes.
 std::int64_t count_nonzero(const Tensor& x);
 void count_nonzero(const Tensor& x, unsigned axes, Tensor& y);
-/// Of x seen as `around`, the entries along the axis for which mask (bool, one for each) holds, in their
-/// order; y has as many.
+/// y = the entries of x along the axis where mask (bool, one per entry) is true, in order. `view` describes
+/// x.
 void boolean_mask(const Tensor& x, const Tensor& mask, const AxisView& view, Tensor& y);
-/// The opposite: y is seen as `around`, and has zeros where mask does not hold.
+/// The adjoint: scatters x's entries to where mask is true, zeros elsewhere. `view` describes y.
 void boolean_mask_adjoint(const Tensor& x, const Tensor& mask, const AxisView& view, Tensor& y);
-/// The positions of elements that are not 0, in row-major order: y is [count, x.ndim()], i64.
+/// The positions of nonzero elements in row-major order: y is [count, x.ndim()], i64.
 void nonzero(const Tensor& x, Tensor& y);
 
 }   // namespace tapedeck::kernels

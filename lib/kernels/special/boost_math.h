@@ -1,5 +1,5 @@
-// How Boost.Math is to be used: in double throughout, without exceptions; outside of a domain the result is
-// NaN, and what is too large is infinite.
+// The policy for Boost.Math: double throughout, no exceptions, NaN outside of a domain and infinity on
+// overflow.
 #pragma once
 #include <boost/math/policies/policy.hpp>
 

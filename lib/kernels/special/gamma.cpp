@@ -42,7 +42,7 @@ double erfcinv(double x) {
 double ndtri(double x) { return -1.4142135623730951 * erfcinv(2 * x); }
 
 double lgamma(double x) {
-  int sign;   // lgamma without _r would write to a global variable
+  int sign;   // lgamma without _r writes to a global variable
   return ::lgamma_r(x, &sign);
 }
 

@@ -1,5 +1,5 @@
-// Derivatives of the incomplete gamma function P(a, x) in a: P(a + ε, x) as a power series in ε, of which
-// every step below keeps the first terms.
+// Derivatives of the regularized incomplete gamma function P(a, x) with respect to a, by truncated power
+// series: P(a + ε, x) is computed as a series in ε.
 #include "kernels/special/igamma_grad.h"
 
 #include <array>
@@ -16,7 +16,7 @@ namespace tapedeck::kernels {
 namespace {
 
 constexpr Cut kCut = {1 << 8, 1 << 10};   // of elements
-constexpr int kMostTerms = 1'000'000;     // needed where a is 10¹⁰
+constexpr int kMostTerms = 1'000'000;     // reached at a = 10¹⁰
 constexpr double kLargeShape = 1e6;       // from here on the expansion below is exact to 10⁻¹¹
 
 /// c[0] + c[1] ε + … + c[n - 1] εⁿ⁻¹.
@@ -52,7 +52,7 @@ template <int n> struct Series {
   }
 };
 
-/// exp of a series without constant: y' = a' y, term by term.
+/// exp of a series with constant term 0: y' = a' y, term by term.
 template <int n> Series<n> exp(const Series<n>& a) {
   Series<n> y(1);
   for (int i = 1; i < n; ++i) {
@@ -121,12 +121,12 @@ double expanded_gamma_grad(double a, double y) {
   return 1 + z / (2 * root) - z * (z * z - 7) / (72 * a * root);
 }
 
-/// P over gamma_density(a + 1, x), but for its first term where that is 1 - Q.
+/// P over gamma_density(a + 1, x), but without the constant term where that is 1 - Q.
 template <int n> Series<n> over_density(double a, double x) {
   const Series<n> y = prefactor<n>(a, x);
   return x < a + 1 ? y * lower<n>(a, x) : y * Series<n>(-a, -1) * upper<n>(a, x);
 }
-/// The term of εᵒʳᵈᵉʳ.
+/// The coefficient of εᵒʳᵈᵉʳ.
 template <int n = 2> double term_over_density(double a, double x, int order) {
   if constexpr (n <= kLargestOrder)
     if (order >= n) return term_over_density<n + 1>(a, x, order);
@@ -145,7 +145,8 @@ double igamma_grad(double a, double x, int order) {
   return term_over_density(a, x, order) * y;
 }
 
-// P stays as it is: dy/da = -∂P/∂a over the density at y, which is a/y of the one above.
+// Implicit differentiation at fixed P: dy/da = -∂P/∂a over the density at y, which is a/y times the one
+// above.
 double gamma_grad(double a, double y) {
   if (!(a > 0 && y >= 0) || std::isinf(a) || std::isinf(y)) return std::numeric_limits<double>::quiet_NaN();
   if (y == 0) return 0;

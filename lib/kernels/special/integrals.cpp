@@ -1,4 +1,4 @@
-// Integrals of elementary functions: Dawson's, the exponential one, Fresnel's and Spence's.
+// Special integrals: Dawson, exponential, Fresnel and Spence.
 #include <cmath>
 #include <complex>
 #include <limits>
@@ -18,7 +18,7 @@ using Wide = long double;
 using Complex = std::complex<Wide>;
 constexpr Wide kWidePi = 3.14159265358979323846264338327950288L;
 
-/// Power series of S or C (DLMF 7.6.4 and 7.6.6): its terms alternate, which long double has the digits for.
+/// Power series of S or C (DLMF 7.6.4 and 7.6.6). Terms alternate and cancel, hence long double.
 Wide fresnel_series(Wide x, bool sine) {
   const Wide t = kWidePi / 2 * x * x;
   Wide power = sine ? t * x : x, sum = 0;
@@ -45,7 +45,7 @@ Complex fresnel_fraction(double x) {
     h *= step;
     if (std::abs(step - 1.0L) < 1e-19L) break;
   }
-  // πx²/2 without its whole turns: x² in two parts, each less the multiples of 4.
+  // πx²/2 modulo 2π: x² in two parts, each reduced modulo 4.
   const double high = x * x, low = std::fma(x, x, -high);
   const Wide angle =
       kWidePi / 2 * (static_cast<Wide>(std::fmod(high, 4)) + static_cast<Wide>(std::fmod(low, 4)));
@@ -111,7 +111,7 @@ double expint(double x) {
 double fresnel_sin(double x) { return fresnel(x, true); }
 double fresnel_cos(double x) { return fresnel(x, false); }
 
-/// Li₂(1 - x), by the functions of 1 / x and 1 - x (DLMF 25.12.4 and 25.12.6) from [1/2, 2].
+/// Li₂(1 - x), reduced to [1/2, 2] by the identities for 1 / x and 1 - x (DLMF 25.12.4 and 25.12.6).
 double spence(double x) {
   if (!(x >= 0)) return kNaN;
   if (x == 0) return kPi * kPi / 6;

@@ -1,4 +1,4 @@
-// Special functions of numbers. Outside of its domain a function is NaN; NaN gives NaN.
+// Scalar special functions in double. NaN outside of a function's domain, and for NaN.
 #pragma once
 
 namespace tapedeck::kernels {
@@ -11,11 +11,11 @@ double lgamma(double x);
 double digamma(double x);
 double igamma(double a, double x);
 double igammac(double a, double x);
-/// The same to the digits of f32.
+/// The same to the precision of f32.
 double short_igamma(double a, double x);
 double short_igammac(double a, double x);
 double betainc(double a, double b, double x);
-/// xᵃ⁻¹ e⁻ˣ / Γ(a), for a, x > 0.
+/// The gamma density xᵃ⁻¹ e⁻ˣ / Γ(a), for a, x > 0.
 double gamma_density(double a, double x);
 
 // zeta.cpp
@@ -25,7 +25,7 @@ double polygamma(double n, double x);
 
 // igamma_grad.cpp
 inline constexpr int kLargestOrder = 8;
-/// The derivative of that order, at most kLargestOrder, of igamma in a.
+/// The derivative of igamma with respect to a, of an order up to kLargestOrder.
 double igamma_grad(double a, double x, int order);
 
 // integrals.cpp

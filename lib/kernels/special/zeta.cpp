@@ -1,4 +1,4 @@
-// Hurwitz's zeta function, and polygamma functions: the first from Boost.Math, the others by zeta.
+// The Hurwitz zeta function, and polygamma functions made of it, but for Boost.Math's trigamma.
 #include <cmath>
 #include <limits>
 
@@ -13,8 +13,8 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(),
                  kInfinity = std::numeric_limits<double>::infinity();
 
-/// For s > 1 and q > 0: the first terms, then the sum formula of Euler and Maclaurin for the others
-/// (DLMF 25.11.5 with n to infinity).
+/// For s > 1 and q > 0: the first terms, then the Euler–Maclaurin formula for the rest (DLMF 25.11.5 with n
+/// to infinity).
 double of_positive(double s, double q) {
   double sum = 0, w = q;
   for (; w < 10 + s; ++w) {
@@ -51,7 +51,7 @@ double zeta(double s, double q) {
     return std::isinf(q) ? 0 : std::isinf(s) ? (q < 1 ? kInfinity : q == 1 ? 1 : 0) : of_positive(s, q);
   if (q == std::floor(q)) return std::isinf(q) ? kNaN : kInfinity;
   if (s != std::floor(s) || std::isinf(s)) return kNaN;
-  // The terms of negative q + k are those of positive numbers from `rest` to -q.
+  // The terms with negative q + k mirror those of positive numbers from `rest` to -q.
   const double rest = -q - std::floor(-q),
                negative = rest < -q ? of_positive(s, rest) - of_positive(s, 1 - q) : std::pow(-q, -s);
   return (std::fmod(s, 2) == 0 ? negative : -negative) + of_positive(s, 1 - rest);

@@ -3,10 +3,12 @@
 // then zeros, and not none.
 #include <cmath>
 
-#include "kernels/elementwise/map.h"
 #include "kernels/simd/sleef.h"
+#include "op/elementwise.h"
 #include "op/rules.h"
 #include "ops/infer.h"
+#include "tapedeck/ops.h"
+#include "tapedeck/simd/partials.h"
 
 namespace tapedeck {
 namespace {
@@ -19,13 +21,7 @@ constexpr double kDensity = 0.39894228040143267794;
 // Of the approximation of gelu: √(2/π), and the cubic term.
 constexpr double kRootTwoOverPi = 0.79788456080286535588, kCubic = 0.044715;
 
-// A constant beside values of type V: of their own type where they are vectors.
-template <class V> constexpr auto beside(double constant) {
-  if constexpr (requires { typename V::value_type; })
-    return static_cast<typename V::value_type>(constant);
-  else
-    return constant;
-}
+using detail::beside;
 
 // tanh of the approximation of gelu.
 template <class V> auto gelu_tanh_of(const V& x) {
@@ -63,7 +59,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return maximum(x, 0) + log1p(exp(-abs(x))); }),
-     .rule = partials([](auto x) { return sigmoid(x); })},
+     .rule = partials(partial::of_softplus)},
 
     {.name = "relu6",
      .doc = "x where it is between 0 and 6, else the nearer of them; the derivative at both is 0.",

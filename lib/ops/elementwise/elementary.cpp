@@ -1,17 +1,21 @@
 // Elementary functions of elements: powers, exponentials, logarithms and angles. In: tensors. Out: a tensor
 // of their shape.
-#include "kernels/elementwise/map.h"
 #include "kernels/simd/sleef.h"
+#include "op/elementwise.h"
 #include "op/rules.h"
 #include "ops/infer.h"
+#include "tapedeck/ops.h"
+#include "tapedeck/simd/partials.h"
 
 namespace tapedeck {
+
+/// Where aᵇ has a derivative in b, for partial::of_pow_in_b: real numbers above 0, complex ones that are not
+/// 0.
+static Tensor has_log(const Tensor& a) { return is_complex(a.dtype()) ? not_equal(a, 0) : a > 0; }
+
 namespace {
 
-// Where aᵇ has a derivative in b: for real numbers above 0, for complex ones beside it.
-template <class T, class A> auto has_log(const xsimd::batch<T, A>& a) { return a > T(0); }
-template <unsigned A> constexpr Probe<A> has_log(Probe<A>) { return {}; }
-Tensor has_log(const Tensor& a) { return is_complex(a.dtype()) ? not_equal(a, 0) : a > 0; }
+constexpr auto power = [](auto a, auto b) { return pow(a, b); };
 
 constexpr Op table[] = {
     {.name = "sqrt",
@@ -20,7 +24,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return sqrt(x); }),
-     .rule = partials([](auto, auto y) { return 0.5 / y; })},
+     .rule = partials(partial::of_sqrt)},
 
     {.name = "rsqrt",
      .doc = "1 / √x.",
@@ -28,7 +32,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return 1 / sqrt(x); }),
-     .rule = partials([](auto, auto y) { return -0.5 * y * y * y; })},
+     .rule = partials(partial::of_rsqrt)},
 
     {.name = "cbrt",
      .doc = "The real cube root of x.",
@@ -36,7 +40,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return cbrt(x); }),
-     .rule = partials([](auto, auto y) { return 1 / (3 * y * y); })},
+     .rule = partials(partial::of_cbrt)},
 
     {.name = "exp",
      .doc = "eˣ.",
@@ -44,7 +48,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return exp(x); }),
-     .rule = partials([](auto, auto y) { return y; })},
+     .rule = partials(partial::of_exp)},
 
     {.name = "exp2",
      .doc = "2ˣ.",
@@ -52,7 +56,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return exp2(x); }),
-     .rule = partials([](auto, auto y) { return times(y, 0.6931471805599453); })},
+     .rule = partials(partial::of_exp2)},
 
     {.name = "expm1",
      .doc = "eˣ - 1; accurate near 0.",
@@ -60,7 +64,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return expm1(x); }),
-     .rule = partials([](auto, auto y) { return y + 1; })},
+     .rule = partials(partial::of_expm1)},
 
     {.name = "log",
      .doc = "Natural logarithm of x.",
@@ -68,7 +72,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return log(x); }),
-     .rule = partials([](auto x) { return 1 / x; })},
+     .rule = partials(partial::of_log)},
 
     {.name = "log1p",
      .doc = "Natural logarithm of 1 + x; accurate near 0.",
@@ -76,7 +80,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return log1p(x); }),
-     .rule = partials([](auto x) { return 1 / (1 + x); })},
+     .rule = partials(partial::of_log1p)},
 
     {.name = "log2",
      .doc = "Logarithm of x to the base 2.",
@@ -84,7 +88,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return log2(x); }),
-     .rule = partials([](auto x) { return times(1 / x, 1.4426950408889634); })},
+     .rule = partials(partial::of_log2)},
 
     {.name = "log10",
      .doc = "Logarithm of x to the base 10.",
@@ -92,7 +96,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return log10(x); }),
-     .rule = partials([](auto x) { return times(1 / x, 0.4342944819032518); })},
+     .rule = partials(partial::of_log10)},
 
     {.name = "logaddexp",
      .doc = "log(eᵃ + eᵇ), computed without overflow.",
@@ -100,8 +104,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = elementwise,
      .forward = map([](auto a, auto b) { return logaddexp(a, b); }),
-     .rule = partials([](auto a, auto b) { return sigmoid(a - b); },
-                      [](auto a, auto b) { return sigmoid(b - a); })},
+     .rule = partials(partial::of_logaddexp_in_a, partial::of_logaddexp_in_b)},
 
     {.name = "sin",
      .doc = "Sine of x.",
@@ -109,7 +112,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return sin(x); }),
-     .rule = partials([](auto x) { return cos(x); })},
+     .rule = partials(partial::of_sin)},
 
     {.name = "cos",
      .doc = "Cosine of x.",
@@ -117,7 +120,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return cos(x); }),
-     .rule = partials([](auto x) { return -sin(x); })},
+     .rule = partials(partial::of_cos)},
 
     {.name = "tan",
      .doc = "Tangent of x.",
@@ -125,7 +128,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return tan(x); }),
-     .rule = partials([](auto, auto y) { return 1 + y * y; })},
+     .rule = partials(partial::of_tan)},
 
     {.name = "asin",
      .doc = "The angle in [-π/2, π/2] whose sine is x.",
@@ -133,7 +136,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return asin(x); }),
-     .rule = partials([](auto x) { return 1 / sqrt((1 - x) * (1 + x)); })},
+     .rule = partials(partial::of_asin)},
 
     {.name = "acos",
      .doc = "The angle in [0, π] whose cosine is x.",
@@ -141,7 +144,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return acos(x); }),
-     .rule = partials([](auto x) { return -1 / sqrt((1 - x) * (1 + x)); })},
+     .rule = partials(partial::of_acos)},
 
     {.name = "atan",
      .doc = "The angle in [-π/2, π/2] whose tangent is x.",
@@ -149,7 +152,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return atan(x); }),
-     .rule = partials([](auto x) { return 1 / (1 + x * x); })},
+     .rule = partials(partial::of_atan)},
 
     {.name = "atan2",
      .doc = "The angle of the point (b, a), in [-π, π].",
@@ -157,8 +160,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = elementwise,
      .forward = map([](auto a, auto b) { return atan2(a, b); }),
-     .rule = partials([](auto a, auto b) { return b / (a * a + b * b); },
-                      [](auto a, auto b) { return -a / (a * a + b * b); })},
+     .rule = partials(partial::of_atan2_in_a, partial::of_atan2_in_b)},
 
     {.name = "hypot",
      .doc = "√(a² + b²), computed without overflow; the gradient at (0, 0) is 0.",
@@ -166,8 +168,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = elementwise,
      .forward = map([](auto a, auto b) { return hypot(a, b); }),
-     .rule = partials([](auto a, auto, auto y) { return div_no_nan(a, y); },
-                      [](auto, auto b, auto y) { return div_no_nan(b, y); })},
+     .rule = partials(partial::of_hypot_in_a, partial::of_hypot_in_b)},
 
     {.name = "sinh",
      .doc = "(eˣ - e⁻ˣ) / 2.",
@@ -175,7 +176,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return sinh(x); }),
-     .rule = partials([](auto x) { return cosh(x); })},
+     .rule = partials(partial::of_sinh)},
 
     {.name = "cosh",
      .doc = "(eˣ + e⁻ˣ) / 2.",
@@ -183,7 +184,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return cosh(x); }),
-     .rule = partials([](auto x) { return sinh(x); })},
+     .rule = partials(partial::of_cosh)},
 
     {.name = "tanh",
      .doc = "Hyperbolic tangent of x.",
@@ -191,7 +192,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return tanh(x); }),
-     .rule = partials([](auto, auto y) { return 1 - y * y; })},
+     .rule = partials(partial::of_tanh)},
 
     {.name = "asinh",
      .doc = "The inverse of sinh.",
@@ -199,7 +200,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return asinh(x); }),
-     .rule = partials([](auto x) { return 1 / sqrt(1 + x * x); })},
+     .rule = partials(partial::of_asinh)},
 
     {.name = "acosh",
      .doc = "The inverse of cosh that is not negative, for x ≥ 1.",
@@ -207,7 +208,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return acosh(x); }),
-     .rule = partials([](auto x) { return 1 / (sqrt(x - 1) * sqrt(x + 1)); })},
+     .rule = partials(partial::of_acosh)},
 
     {.name = "atanh",
      .doc = "The inverse of tanh, for x in [-1, 1].",
@@ -215,7 +216,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return atanh(x); }),
-     .rule = partials([](auto x) { return 1 / ((1 - x) * (1 + x)); })},
+     .rule = partials(partial::of_atanh)},
 
     {.name = "sigmoid",
      .doc = "1 / (1 + e⁻ˣ).",
@@ -223,7 +224,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto x) { return sigmoid(x); }),
-     .rule = partials([](auto, auto y) { return y * (1 - y); })},
+     .rule = partials(partial::of_sigmoid)},
 
     {.name = "log_sigmoid",
      .doc = "log(1 / (1 + e⁻ˣ)), computed without underflow.",
@@ -239,9 +240,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto a, auto b) { return pow(a, b); }),
-     .rule = partials(
-         [](auto a, auto b) { return b * pow(a, b - 1); },
-         [](auto a, auto, auto y) { return where(has_log(a), y * log(where(has_log(a), a, 1)), 0 * a); })},
+     .rule = partials([](auto a, auto b) { return partial::of_pow_in_a(a, b, power); }, partial::of_pow_in_b)},
 
     {.name = "xlogy",
      .doc = "a·log b, and 0 with gradients of 0 where a is 0.",

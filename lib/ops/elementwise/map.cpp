@@ -3,10 +3,10 @@
 #include "tapedeck/map.h"
 
 #include "core/storage.h"
+#include "op/add_to.h"
 #include "op/recorder.h"
 #include "op/rules.h"
 #include "op/stacked.h"
-#include "op/terms.h"
 #include "ops/infer.h"
 #include "tapedeck/forward_accumulator.h"
 

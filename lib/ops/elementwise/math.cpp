@@ -7,11 +7,12 @@
 #include "core/storage.h"
 #include "kernels/elementwise/add_n.h"
 #include "kernels/elementwise/compare.h"
-#include "kernels/elementwise/map.h"
 #include "kernels/layout/copy.h"
-#include "op/recorded_pass.h"
+#include "op/elementwise.h"
 #include "ops/elementwise/complex_abs.h"
 #include "ops/infer.h"
+#include "ops/recorded_pass.h"
+#include "tapedeck/simd/partials.h"
 
 namespace tapedeck {
 namespace {
@@ -52,7 +53,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = numeric,
      .forward = map_numbers([](auto a, auto b) { return a + b; }),
-     .rule = partials([](auto, auto) { return 1; }, [](auto, auto) { return 1; })},
+     .rule = partials(partial::of_add_in_a, partial::of_add_in_b)},
 
     {.name = "sub",
      .doc = "a - b.",
@@ -60,7 +61,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = numeric,
      .forward = map_numbers([](auto a, auto b) { return a - b; }),
-     .rule = partials([](auto, auto) { return 1; }, [](auto, auto) { return -1; })},
+     .rule = partials(partial::of_sub_in_a, partial::of_sub_in_b)},
 
     {.name = "mul",
      .doc = "a · b.",
@@ -68,7 +69,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = numeric,
      .forward = map_numbers([](auto a, auto b) { return a * b; }),
-     .rule = partials_in_a_pass([](auto, auto b) { return b; }, [](auto a, auto) { return a; })},
+     .rule = partials_in_a_pass(partial::of_mul_in_a, partial::of_mul_in_b)},
 
     {.name = "div",
      .doc = "a / b.",
@@ -76,7 +77,7 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto a, auto b) { return a / b; }),
-     .rule = partials([](auto, auto b) { return 1 / b; }, [](auto, auto b, auto y) { return -y / b; })},
+     .rule = partials(partial::of_div_in_a, partial::of_div_in_b)},
 
     {.name = "neg",
      .doc = "-x.",
@@ -84,7 +85,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = numeric,
      .forward = map_numbers([](auto x) { return -x; }),
-     .rule = partials([](auto) { return -1; })},
+     .rule = partials(partial::of_neg)},
 
     {.name = "abs",
      .doc = "|x|; the derivative at 0 is 0.",
@@ -92,7 +93,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = arithmetic,
      .forward = map_arithmetic([](auto x) { return abs(x); }),
-     .rule = partials([](auto x) { return sign(x); })},
+     .rule = partials(partial::of_abs)},
 
     {.name = "sign",
      .doc = "-1, 0 or 1, as x is negative, zero or positive; the derivative is 0.",
@@ -108,7 +109,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = numeric,
      .forward = map_numbers([](auto x) { return x * x; }),
-     .rule = partials_in_a_pass([](auto x) { return 2 * x; })},
+     .rule = partials_in_a_pass(partial::of_square)},
 
     {.name = "squared_difference",
      .doc = "(a - b)².",

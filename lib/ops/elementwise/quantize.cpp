@@ -7,6 +7,7 @@
 #include "core/format.h"
 #include "core/storage.h"
 #include "kernels/elementwise/map.h"
+#include "op/elementwise.h"
 #include "ops/elementwise/quantize.h"
 #include "ops/infer.h"
 #include "tapedeck/ops.h"

@@ -2,9 +2,10 @@
 // tensor of the broadcast shape.
 #include "core/format.h"
 #include "kernels/elementwise/division.h"
-#include "kernels/elementwise/map.h"
+#include "op/elementwise.h"
 #include "op/rules.h"
 #include "ops/infer.h"
+#include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {

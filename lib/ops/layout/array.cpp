@@ -12,6 +12,7 @@
 #include "ops/layout/array.h"
 #include "ops/layout/sharing.h"
 #include "ops/layout/take.h"
+#include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {

@@ -7,7 +7,7 @@
 #include "kernels/linalg/fft.h"
 #include "op/rules.h"
 #include "ops/infer.h"
-#include "ops/linalg/fft.h"
+#include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {

@@ -1,7 +1,7 @@
 // Losses. In: logits or predictions, and labels. Out: a loss for each element, row or tensor.
 #include "core/format.h"
-#include "kernels/elementwise/map.h"
 #include "kernels/nn/softmax.h"
+#include "op/elementwise.h"
 #include "op/rules.h"
 #include "ops/axes.h"
 #include "ops/layout/positions.h"

@@ -4,11 +4,11 @@
 
 #include "core/format.h"
 #include "core/storage.h"
-#include "kernels/elementwise/map.h"
 #include "kernels/random/random.h"
 #include "op/rules.h"
 #include "ops/axes.h"
 #include "ops/layout/positions.h"
+#include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {

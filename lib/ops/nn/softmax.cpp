@@ -1,8 +1,8 @@
 // Softmax along an axis. In: logits. Out: probabilities, or their logarithms.
 #include "ops/nn/softmax.h"
 
-#include "kernels/elementwise/map.h"
 #include "kernels/nn/softmax.h"
+#include "op/elementwise.h"
 #include "op/rules.h"
 #include "ops/axes.h"
 #include "tapedeck/ops.h"

@@ -13,6 +13,7 @@
 #include "op/rules.h"
 #include "ops/infer.h"
 #include "ops/special/of_numbers.h"
+#include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {

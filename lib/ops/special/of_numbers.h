@@ -1,7 +1,8 @@
 // Functions of numbers in the lambdas of the tables.
 #pragma once
-#include "kernels/elementwise/map.h"
+#include "op/elementwise.h"
 #include "op/rules.h"
+#include "tapedeck/ops.h"
 
 namespace tapedeck {
 

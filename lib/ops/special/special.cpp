@@ -11,6 +11,7 @@
 #include "kernels/special/special.h"
 #include "ops/infer.h"
 #include "ops/special/of_numbers.h"
+#include "tapedeck/simd/partials.h"
 
 namespace tapedeck {
 namespace {
@@ -108,7 +109,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return erf(x); }),
-     .rule = partials([](auto x) { return times(exp(-x * x), kTwoBySqrtPi); })},
+     .rule = partials(partial::of_erf)},
 
     {.name = "erfc",
      .doc = "1 - erf(x), accurate where that is small.",
@@ -116,7 +117,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return erfc(x); }),
-     .rule = partials([](auto x) { return times(exp(-x * x), -kTwoBySqrtPi); })},
+     .rule = partials(partial::of_erfc)},
 
     {.name = "erfinv",
      .doc = "The inverse of erf, for x in [-1, 1].",

@@ -1,13 +1,13 @@
 // From a variable and its gradient to rows: pieces of a dense one; of a sparse one the rows that it names,
 // each with the sum of its values, and what lies between them.
-#include "kernels/elementwise/update.h"
+#include "optim/update_rows.h"
 
 #include <algorithm>
 
 #include "core/parallel.h"
 #include "core/visit.h"
 
-namespace tapedeck::kernels {
+namespace tapedeck {
 namespace {
 
 constexpr Cut kCut = {1 << 15, 1 << 16};   // elements
@@ -15,7 +15,7 @@ constexpr std::size_t kMostPieces = 128;   // that a Cut makes
 
 template <class T>
 UpdateRow<T> part_of(const UpdateRow<T>& row, std::int64_t first, std::int64_t n, const T* g) {
-  UpdateRow<T> part{n, row.x + first, {}, g, row.c};
+  UpdateRow<T> part{n, row.x + first, {}, g, row.c, row.step};
   for (std::size_t k = 0; k < kMaxSlots; ++k)
     if (row.slots[k]) part.slots[k] = row.slots[k] + first;
   return part;
@@ -80,7 +80,7 @@ template <class T> class NamedRows {
   }
 
   const UpdateRow<T>& whole_;
-  const RowOrder& order_;
+  const kernels::RowOrder& order_;
   const T* values_;
   std::int64_t extent_, width_ = 1;
 };
@@ -91,7 +91,7 @@ void each_row(Tensor& x, std::span<Tensor> slots, const StepGradient& g, const S
   T c[kMaxCoefficients];
   for (std::size_t k = 0; k < kMaxCoefficients; ++k)
     c[k] = static_cast<T>(step.c[k]);
-  UpdateRow<T> whole{x.size(), elements<T>(x), {}, nullptr, c};
+  UpdateRow<T> whole{x.size(), elements<T>(x), {}, nullptr, c, &step};
   for (std::size_t k = 0; k < slots.size(); ++k)
     whole.slots[k] = slots[k].defined() ? elements<T>(slots[k]) : nullptr;
   if (g.order) return NamedRows<T>(whole, x, g).each(f, static_cast<bool>(step.others));
@@ -112,7 +112,7 @@ template <class T, class Functions> auto of_type(const Functions& f) {
 
 }   // namespace
 
-void update(Tensor& x, std::span<Tensor> slots, const StepGradient& g, const Step& step) {
+void update_rows(Tensor& x, std::span<Tensor> slots, const StepGradient& g, const Step& step) {
   visit_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
     const auto rows = of_type<T>(step.rows), others = of_type<T>(step.others);
@@ -121,8 +121,8 @@ void update(Tensor& x, std::span<Tensor> slots, const StepGradient& g, const Ste
   });
 }
 
-RowSums measure(const RowMeasure& rows, Tensor& x, std::span<Tensor> slots, const StepGradient& g,
-                const Step& step) {
+RowSums measure_rows(const RowMeasure& rows, Tensor& x, std::span<Tensor> slots, const StepGradient& g,
+                     const Step& step) {
   RowSums parts[kMostPieces] = {}, sums = {};
   visit_floating(x.dtype(), [&](auto zero) {
     using T = decltype(zero);
@@ -135,4 +135,4 @@ RowSums measure(const RowMeasure& rows, Tensor& x, std::span<Tensor> slots, cons
   return sums;
 }
 
-}   // namespace tapedeck::kernels
+}   // namespace tapedeck

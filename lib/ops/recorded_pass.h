@@ -1,19 +1,12 @@
-// Partials whose vjp is one op also where it is recorded, instead of several: a map of the cotangent and of
-// what the partials read, so that its own derivatives take one pass each. For ops that large second
-// derivatives are full of.
+// Partials whose vjp, where it is recorded, is one op instead of several: a map of the cotangent and of what
+// the partials read, so that its own derivatives take one pass each. For the ops that take most of the time
+// of large second derivatives.
 #pragma once
 #include "op/rules.h"
 #include "tapedeck/map.h"
 
 namespace tapedeck {
 namespace detail {
-
-/// Puts the gradients of the wanted inputs, of dy's shape, in dx, which has nothing yet. Of inputs that are
-/// one tensor the first gets the sum. False where it is not worth it.
-using RecordedPass = bool (*)(const Call& c, const Tensor& dy, Tensor* dx);
-/// Takes the pass for large cotangents that are neither stacked nor complex.
-void vjp_of_partials(const PartialsRule& rule, const Call& c, Gradient&& dy, std::span<Gradient> dx,
-                     RecordedPass pass);
 
 /// dy times the partial of an only input, which reads x: the input, or the output.
 template <class F> struct OnePass {
@@ -58,7 +51,7 @@ template <class A, class B> bool recorded_pass(const Call& c, const Tensor& dy, 
 
 }   // namespace detail
 
-/// partials(…) with such a pass: one partial of the input or of the output, or two that read both inputs.
+/// partials(…) with a recorded pass: one partial of the input or of the output, or two that read both inputs.
 template <class... F> constexpr Rule partials_in_a_pass(F... f) {
   constexpr unsigned read = detail::kPartials<F...>.vjp.read;
   static_assert(sizeof...(F) == 1 ? read == 1 || read == 2 : sizeof...(F) == 2 && read == 3);

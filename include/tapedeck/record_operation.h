@@ -1,0 +1,25 @@
+// Operations that were computed elsewhere, for tapes and accumulators to differentiate.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tapedeck/gradient.h"
+
+namespace tapedeck {
+
+/// Maps the gradients of all outputs (zeros for unused outputs) to the gradient of every input, in order, or
+/// none.
+using Backward = std::function<std::vector<Gradient>(std::span<const Tensor> output_gradients)>;
+/// Maps the tangents of all inputs (undefined for inputs without one) to the tangents of the outputs.
+using Pushforward = std::function<std::vector<Tensor>(std::span<const Tensor> tangents)>;
+
+/// Records `outputs`, however they were computed, on the thread's tapes and accumulators as the result of one
+/// op on `inputs`. Compute them under StopRecording, otherwise the tapes also record that computation. `name`
+/// appears in messages. gradient() throws ArgumentError if `backward` returns a wrong number of gradients.
+/// Without `forward`, accumulators transpose `backward`, which must then be linear in the output gradients.
+TAPEDECK_EXPORT void record_operation(std::string name, std::span<const Tensor> outputs,
+                                      std::span<const Tensor> inputs, Backward backward,
+                                      Pushforward forward = {});
+
+}   // namespace tapedeck

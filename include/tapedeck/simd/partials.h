@@ -1,0 +1,95 @@
+// The partial derivatives of the functions that are both ops and functions of dual numbers, each in one
+// place: the ops' tables take their rules from here, and simd/dual.h the derivatives of users' maps.
+//
+// A partial is a generic lambda of the inputs, then of the output if it takes one more argument. It is called
+// with SIMD batches; in the library also with Tensors, to record it, and with Probes, to find what it reads.
+// of_f is the partial of f(x), of_f_in_a and of_f_in_b are those of f(a, b).
+#pragma once
+#include <numbers>
+
+#include "tapedeck/simd/choices.h"
+
+namespace tapedeck {
+namespace detail {
+
+/// A constant that f32 does not have exactly, beside values of type V: of their element type where they are
+/// vectors.
+template <class V> constexpr auto beside(double constant) {
+  if constexpr (requires { typename V::value_type; })
+    return static_cast<typename V::value_type>(constant);
+  else
+    return constant;
+}
+
+}   // namespace detail
+
+namespace partial {
+
+// Arithmetic.
+inline constexpr auto of_neg = [](auto) { return -1; };
+inline constexpr auto of_add_in_a = [](auto, auto) { return 1; };
+inline constexpr auto of_add_in_b = [](auto, auto) { return 1; };
+inline constexpr auto of_sub_in_a = [](auto, auto) { return 1; };
+inline constexpr auto of_sub_in_b = [](auto, auto) { return -1; };
+inline constexpr auto of_mul_in_a = [](auto, auto b) { return b; };
+inline constexpr auto of_mul_in_b = [](auto a, auto) { return a; };
+inline constexpr auto of_div_in_a = [](auto, auto b) { return 1 / b; };
+inline constexpr auto of_div_in_b = [](auto, auto b, auto y) { return -y / b; };
+inline constexpr auto of_square = [](auto x) { return 2 * x; };
+inline constexpr auto of_abs = [](auto x) { return sign(x); };
+
+// Powers, exponentials and logarithms.
+inline constexpr auto of_sqrt = [](auto, auto y) { return 0.5 / y; };
+inline constexpr auto of_rsqrt = [](auto, auto y) { return -0.5 * y * y * y; };
+inline constexpr auto of_cbrt = [](auto, auto y) { return 1 / (3 * y * y); };
+inline constexpr auto of_exp = [](auto, auto y) { return y; };
+inline constexpr auto of_exp2 = [](auto, auto y) {
+  return y * detail::beside<decltype(y)>(std::numbers::ln2);
+};
+inline constexpr auto of_expm1 = [](auto, auto y) { return y + 1; };
+inline constexpr auto of_log = [](auto x) { return 1 / x; };
+inline constexpr auto of_log1p = [](auto x) { return 1 / (1 + x); };
+inline constexpr auto of_log2 = [](auto x) { return detail::beside<decltype(x)>(std::numbers::log2e) / x; };
+inline constexpr auto of_log10 = [](auto x) { return detail::beside<decltype(x)>(std::numbers::log10e) / x; };
+inline constexpr auto of_logaddexp_in_a = [](auto a, auto b) { return sigmoid(a - b); };
+inline constexpr auto of_logaddexp_in_b = [](auto a, auto b) { return sigmoid(b - a); };
+
+/// Where aᵇ has a derivative in b: above 0. For complex Tensors it is another condition, beside the op.
+template <class T, class A> auto has_log(const xsimd::batch<T, A>& a) { return a > T(0); }
+/// `power` is pow, which is not the same function of batches in the library and in a user's program.
+inline constexpr auto of_pow_in_a = [](auto a, auto b, auto power) { return b * power(a, b - 1); };
+/// The 0 is a product, so that its own derivative is zeros, and not none.
+inline constexpr auto of_pow_in_b = [](auto a, auto, auto y) {
+  return where(has_log(a), y * log(where(has_log(a), a, 1)), 0 * a);
+};
+
+// Trigonometric and hyperbolic functions.
+inline constexpr auto of_sin = [](auto x) { return cos(x); };
+inline constexpr auto of_cos = [](auto x) { return -sin(x); };
+inline constexpr auto of_tan = [](auto, auto y) { return 1 + y * y; };
+inline constexpr auto of_asin = [](auto x) { return 1 / sqrt((1 - x) * (1 + x)); };
+inline constexpr auto of_acos = [](auto x) { return -1 / sqrt((1 - x) * (1 + x)); };
+inline constexpr auto of_atan = [](auto x) { return 1 / (1 + x * x); };
+inline constexpr auto of_atan2_in_a = [](auto a, auto b) { return b / (a * a + b * b); };
+inline constexpr auto of_atan2_in_b = [](auto a, auto b) { return -a / (a * a + b * b); };
+inline constexpr auto of_hypot_in_a = [](auto a, auto, auto y) { return div_no_nan(a, y); };
+inline constexpr auto of_hypot_in_b = [](auto, auto b, auto y) { return div_no_nan(b, y); };
+inline constexpr auto of_sinh = [](auto x) { return cosh(x); };
+inline constexpr auto of_cosh = [](auto x) { return sinh(x); };
+inline constexpr auto of_tanh = [](auto, auto y) { return 1 - y * y; };
+inline constexpr auto of_asinh = [](auto x) { return 1 / sqrt(1 + x * x); };
+inline constexpr auto of_acosh = [](auto x) { return 1 / (sqrt(x - 1) * sqrt(x + 1)); };
+inline constexpr auto of_atanh = [](auto x) { return 1 / ((1 - x) * (1 + x)); };
+
+// Of neural networks and of statistics.
+inline constexpr auto of_sigmoid = [](auto, auto y) { return y * (1 - y); };
+inline constexpr auto of_softplus = [](auto x) { return sigmoid(x); };
+inline constexpr auto of_erf = [](auto x) {
+  return exp(-x * x) * detail::beside<decltype(x)>(2 * std::numbers::inv_sqrtpi);
+};
+inline constexpr auto of_erfc = [](auto x) {
+  return exp(-x * x) * detail::beside<decltype(x)>(-2 * std::numbers::inv_sqrtpi);
+};
+
+}   // namespace partial
+}   // namespace tapedeck

@@ -1,0 +1,14 @@
+// Names of positions in a program: the user's scopes and the calls that led to an op.
+#pragma once
+#include "op/observer.h"
+
+namespace tapedeck {
+
+/// Where this thread is.
+std::shared_ptr<const Origin> origin_here(std::uint64_t id);
+/// "a/b" for the scopes a and b.
+std::string scopes();
+/// Lines for a message: the scopes, then the calls outside the library.
+std::string describe(const Origin& origin);
+
+}   // namespace tapedeck

@@ -1,0 +1,148 @@
+// What an entry of the table of update rules is made of: the hyperparameters, with defaults from an
+// optimizer's options, and the formulas.
+#pragma once
+#include <algorithm>
+#include <optional>
+
+#include "optim/rules.h"
+#include "optim/update_rows.h"
+#include "tapedeck/optimizer.h"
+
+namespace tapedeck {
+
+/// A hyperparameter as rules have it in common. Get()(options) is its value there: the default, or what a
+/// user sets.
+template <class Get> struct Known : HyperparameterSpec {
+  constexpr Known in(Domain other) const {
+    Known k = *this;
+    k.domain = other;
+    return k;
+  }
+  constexpr Known changes(Change other) const {
+    Known k = *this;
+    k.change = other;
+    return k;
+  }
+};
+
+template <class Get> constexpr Known<Get> known(std::string_view name, Domain domain, Get) {
+  return {{name, kRequired, domain}};
+}
+
+/// The same of a rule with these options.
+struct Field : HyperparameterSpec {
+  Scheduled (*get)(const void* options);
+};
+
+template <class Options, class Get> constexpr Field field(const Known<Get>& k) {
+  return {k, [](const void* options) -> Scheduled {
+            const Options& o = *static_cast<const Options*>(options);
+            const auto value = Get()(o);
+            if constexpr (requires { value.in(Form::v1); })
+              return value.in(o.form);
+            else if constexpr (std::is_same_v<decltype(value), const Scheduled>)
+              return value;
+            else
+              return static_cast<double>(value);
+          }};
+}
+
+/// The hyperparameters of a rule, in the order in which Names has them. Where each form has a rule of its
+/// own, `form` is this one's.
+template <template <class> class Names, class Options> struct Fields {
+  std::array<Field, kMaxHyperparameters> all;
+  std::optional<Form> form = {};
+
+  constexpr Fields of(Form f) const { return {all, f}; }
+};
+
+template <template <class> class Names, class Options, class... Get>
+constexpr Fields<Names, Options> fields(const Known<Get>&... k) {
+  return {{field<Options>(k)...}};
+}
+
+/// Options with their defaults; kRequired where the learning rate has none.
+template <class Options> Options default_options(Form form) {
+  if constexpr (requires { Options{}; }) {
+    Options o{};
+    if constexpr (requires { o.form; }) o.form = form;
+    return o;
+  } else {
+    return Options{.learning_rate = kRequired};
+  }
+}
+
+/// Numbers that the optimizer keeps, and how they change after a step.
+struct KeptScalars {
+  ScalarSpec specs[kMaxScalars] = {};
+  void (*finish)(Step& step) noexcept = nullptr;
+};
+
+/// Fields of an UpdateRule that few rules have.
+struct Extras {
+  RowUpdate others = {};
+  RowMeasure measure = {};
+  void (*scale)(Step& step, const RowSums& sums) noexcept = nullptr;
+};
+
+template <class Names> void set_coefficients(Step& step, const Names& h) {
+  std::memcpy(step.c.data(), &h, sizeof h);
+}
+
+template <class Names, class Prepare> void prepare(Step& step) {
+  std::array<double, kMaxCoefficients> values = {};
+  std::ranges::copy(step.h, values.begin());
+  Names h = with_names<Names>(values);
+  Prepare()(h, step);
+  set_coefficients(step, h);
+}
+
+/// Whether a rule of this form, or of all where it is none, is for given options.
+template <class Options> bool (*is_for(std::optional<Form> form))(const void* options) {
+  if constexpr (requires(Options o) { o.form; }) {
+    if (form == Form::v1)
+      return [](const void* o) { return static_cast<const Options*>(o)->form == Form::v1; };
+    if (form == Form::keras)
+      return [](const void* o) { return static_cast<const Options*>(o)->form == Form::keras; };
+  }
+  return [](const void*) { return true; };
+}
+
+/// The library's rules, in the order in which they are added.
+class RuleTable {
+ public:
+  std::span<const RuleEntry> entries() const { return entries_; }
+
+  /// `prepare` is a lambda (h, step), called once a step. What it makes of h, the hyperparameters under their
+  /// names, is what formulas get; it may choose other rows in `step`.
+  template <template <class> class Names, class Options, class Prepare>
+  void add(std::string_view name, std::initializer_list<SlotSpec> slots,
+           const Fields<Names, Options>& hyperparameters, const KeptScalars& scalars, std::string_view doc,
+           Prepare, const RowUpdate& rows, const Extras& extras = {}) {
+    RuleEntry entry = {.rule = {.name = name,
+                                .doc = doc,
+                                .prepare = prepare<Names<double>, Prepare>,
+                                .rows = rows,
+                                .others = extras.others,
+                                .measure = extras.measure,
+                                .scale = extras.scale,
+                                .finish = scalars.finish},
+                       .options = &typeid(Options),
+                       .is_for = is_for<Options>(hyperparameters.form)};
+    std::ranges::copy(slots, entry.rule.slots);
+    std::ranges::copy(scalars.specs, entry.rule.scalars);
+    const Options defaults = default_options<Options>(hyperparameters.form.value_or(Form::v1));
+    for (std::size_t i = 0; i < kMaxHyperparameters && hyperparameters.all[i].get; ++i) {
+      const Field& f = hyperparameters.all[i];
+      entry.rule.hyperparameters[i] = f;
+      entry.rule.hyperparameters[i].initial = f.get(&defaults).at(0);
+      entry.get[i] = f.get;
+    }
+    entries_.push_back(entry);
+  }
+
+ private:
+  std::vector<RuleEntry> entries_;
+};
+
+}   // namespace tapedeck

@@ -1,0 +1,92 @@
+// What only some passes do: leave tensors out, and report sources while the pass goes on.
+#include "tape/backprop.h"
+
+#include <algorithm>
+
+namespace tapedeck {
+
+Backprop::Backprop(const VSpace& space, Tape& tape, std::span<const Tensor> targets,
+                   std::span<const Tensor> sources, const GradientOptions& options, const Pass& pass)
+    : space_(space),
+      tape_(tape),
+      targets_(targets),
+      sources_(sources),
+      options_(options),
+      pass_(pass),
+      tensors_(tape.slots()),
+      pending_(static_cast<std::size_t>(tape.entries().end()), kNotNeeded) {
+  for (const Tensor& s : sources)
+    if (const Slot slot = tape.slot_of(s); slot >= 0) tensor(slot).is_source = true;
+  for (const Tensor& s : pass.stops)
+    if (const Slot slot = tape.slot_of(s); slot >= 0)
+      tensor(slot).stopped = true, tensor(slot).left_out = !tensor(slot).is_source;
+}
+
+// Takes all tensors that depend on no source out of the pass, depth first: ~k on the stack stands for the
+// entry k whose inputs are done.
+void Backprop::leave_out() {
+  CachedVector<std::int32_t> stack;
+  const auto visit = [&](Slot s) {
+    const std::int32_t p = producer(s);
+    if (p < 0)
+      tensor(s).left_out = !tensor(s).is_source;
+    else if (pending(p) != kSeen)
+      stack.push_back(p);
+  };
+  for (const Tensor& t : targets_)
+    if (const Slot s = tape_.slot_of(t); s >= 0) visit(s);
+  while (!stack.empty()) {
+    const std::int32_t top = stack.back(), k = top < 0 ? ~top : top;
+    TapeEntry& e = tape_.entries()[k];
+    stack.pop_back();
+    if (top >= 0) {
+      if (std::exchange(pending(k), kSeen) == kSeen) continue;
+      stack.push_back(~k);
+      for (const Slot x : e.x())
+        if (x >= 0) visit(x);
+      continue;
+    }
+    bool leads = false;
+    for (const Slot x : e.x())
+      leads |= takes_part(x);
+    if (!leads)
+      for (const Slot y : e.y())
+        if (y >= 0 && !tensor(y).is_source) tensor(y).left_out = true;
+  }
+}
+
+// Of the ops that became ready last, run first those that only complete a source; the order of summation is
+// unchanged.
+void Backprop::prioritize() {
+  const std::size_t seen = std::exchange(passed_over_, ready_.size() - 1);
+  const auto completes_a_source = [this](std::int32_t k) {
+    const std::span<const Slot> x = tape_.entries()[k].x();
+    return x.size() == 1 && takes_part(x[0]) && producer(x[0]) < 0 && tensor(x[0]).usages == 1;
+  };
+  std::stable_partition(ready_.begin() + static_cast<std::ptrdiff_t>(seen), ready_.end(),
+                        [&](std::int32_t k) { return !completes_a_source(k); });
+}
+
+void Backprop::arrive(Slot s) {
+  if (!tensor(s).is_source) return;
+  if (source_index_.empty()) {
+    source_index_.resize(tensors_.size());
+    for (std::size_t i = sources_.size(); i-- > 0;)
+      if (const Slot source = tape_.slot_of(sources_[i]); source >= 0)
+        source_index_[static_cast<std::size_t>(source)] = i;
+  }
+  (*pass_.arrival)(source_index_[static_cast<std::size_t>(s)], tensor(s).sum_terms(space_));
+}
+
+Gradient Backprop::output_gradient(std::size_t i) const {
+  if (i < options_.output_gradients.size() && options_.output_gradients[i].defined())
+    return options_.output_gradients[i];
+  return space_.ones(targets_[i].spec());
+}
+
+const Tensor& Backprop::zeros_of(const Spec& spec) {
+  if (!zeros_.defined() || zeros_.spec() != spec) zeros_ = space_.zeros(spec);
+  return zeros_;
+}
+
+}   // namespace tapedeck

@@ -1,0 +1,57 @@
+// Backprop: the state of one backward pass. imperative_grad.cpp has its four steps.
+#pragma once
+#include "core/storage.h"
+#include "op/stacked.h"
+#include "tape/imperative_grad.h"
+#include "tape/tensor_state.h"
+
+namespace tapedeck {
+
+class Backprop {
+ public:
+  Backprop(const VSpace& space, Tape& tape, std::span<const Tensor> targets, std::span<const Tensor> sources,
+           const GradientOptions& options, const Pass& pass);
+
+  void leave_out();   // of the pass, what depends on no source
+  void filter();
+  void seed();
+  template <bool arrivals> [[gnu::noinline]] void drain();   // arrivals: pass.arrival is set
+  Gradient collect(const Tensor& source);
+
+ private:
+  static constexpr std::int32_t kNotNeeded = -1, kSeen = -2;
+
+  TensorState& tensor(Slot s) { return tensors_[static_cast<std::size_t>(s)]; }
+  std::int32_t& pending(std::int32_t entry) { return pending_[static_cast<std::size_t>(entry)]; }
+  bool takes_part(Slot s) const { return s >= 0 && !tensors_[static_cast<std::size_t>(s)].left_out; }
+  std::int32_t producer(Slot s) { return tensor(s).stopped ? -1 : tape_.producer(s); }
+  /// The spec of a gradient of such a tensor in this pass.
+  Spec gradient_spec(const Spec& s) const {
+    return pass_.directions ? Spec{s.dtype, behind({pass_.directions}, s.shape)} : s;
+  }
+
+  Gradient output_gradient(std::size_t i) const;
+  template <bool arrivals> void run(TapeEntry& e);
+  void run_rule(TapeEntry& e, std::span<Gradient> dy);
+  void prepare(TapeEntry& e, std::span<Gradient> dy);
+  Gradient term_to_add_to(const Rule& rule, Slot s, std::span<const Gradient> dy);
+  void check(TapeEntry& e, std::size_t i, const Gradient& dx) const;
+  template <bool arrivals> void release(Slot s);
+  void prioritize();
+  void arrive(Slot s);
+  const Tensor& zeros_of(const Spec& spec);
+
+  const VSpace& space_;
+  Tape& tape_;
+  std::span<const Tensor> targets_, sources_;
+  const GradientOptions& options_;
+  const Pass& pass_;
+  CachedVector<TensorState> tensors_;    // by slot
+  CachedVector<std::int32_t> pending_;   // by entry: outputs that are used and not complete
+  CachedVector<std::int32_t> ready_;
+  Tensor zeros_;                            // the last ones that were needed
+  std::vector<std::size_t> source_index_;   // by slot, once a source has arrived
+  std::size_t passed_over_ = 0;             // ready ops that prioritize() has seen
+};
+
+}   // namespace tapedeck

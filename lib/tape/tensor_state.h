@@ -1,0 +1,41 @@
+// TensorState: what a backward pass knows of one tensor, with the gradient terms that have come for it.
+#pragma once
+#include <vector>
+
+#include "tapedeck/gradient_tape.h"
+
+namespace tapedeck {
+
+struct VSpace;
+
+struct TensorState {
+  std::int32_t usages = 0;           // by ops of the pass whose rules have not run yet
+  std::uint32_t further : 29 = 0;    // terms that came after the first
+  std::uint32_t is_source : 1 = 0;   // it keeps its gradient
+  std::uint32_t stopped : 1 = 0;     // no gradient goes on to its producer
+  std::uint32_t left_out : 1 = 0;    // it gets no gradient in this pass
+  Gradient first;                    // most tensors get one term
+  std::vector<Gradient> more;
+
+  /// Terms wait to be summed in one pass, or are summed early, as the options say.
+  void add_term(Gradient&& g, const VSpace& space, const GradientOptions& options) {
+    if (first.defined()) [[unlikely]]
+      add_further(std::move(g), space, options);
+    else
+      first = std::move(g);
+  }
+  /// Replaces the terms by their sum.
+  const Gradient& sum_terms(const VSpace& space) {
+    if (!more.empty()) [[unlikely]]
+      sum_all(space);
+    return first;
+  }
+
+ private:
+  // Out of line, so that the common case is small.
+  void add_further(Gradient&& g, const VSpace& space, const GradientOptions& options);
+  void sum_all(const VSpace& space);
+  void sum_pairs(const VSpace& space);
+};
+
+}   // namespace tapedeck

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Checks that every function that include/tapedeck/ops/F.h declares is defined in lib/ops/<group>/F.cpp, or in a file of a folder
+# lib/ops/<group>/F: one name for one subject.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# Headers come first. What is declared or defined begins a line, and clang-format writes a comment where a namespace ends.
+find include/tapedeck/ops lib/ops \( -name '*.h' -path 'include/*' -o -name '*.cpp' \) | LC_ALL=C sort | xargs awk '
+  FNR == 1 {
+    parts = split(FILENAME, path, "/")
+    family = path[parts > 3 ? 4 : 3]
+    sub(/\.(h|cpp)$/, "", family)
+    scope = ""
+  }
+  /^namespace .*{$/ { scope = scope ($2 == "{" ? "" : $2) "::" }
+  /^}.*\/\/ namespace/ { sub(/[^:]*::$/, "", scope); if ($NF ~ /::/) scope = "" }
+
+  FILENAME ~ /^include/ && /^TAPEDECK_EXPORT [^(]*[a-z0-9_]\(/ { home[name()] = family; ++count }
+  FILENAME ~ /^lib/ && /^[A-Za-z][^(]*[ *&][a-z0-9_]+\(/ && name() in home {
+    defined[name()] = 1
+    if (home[name()] != family) complain(sprintf("%s:%d: %s is declared in include/tapedeck/ops/%s.h", FILENAME, FNR, name(), home[name()]))
+  }
+
+  END {
+    for (f in home) if (!(f in defined)) complain(f " of include/tapedeck/ops/" home[f] ".h is defined in no file of lib/ops")
+    if (!count) complain("no declarations were found")
+    if (strays) printf "families: %d of %d functions\n", strays, count
+    exit strays > 0
+  }
+  function complain(why) { print "families: " why; ++strays }
+  # The word before the first parenthesis, with its namespaces.
+  function name(  head) {
+    head = substr($0, 1, index($0, "(") - 1)
+    sub(/.*[^A-Za-z0-9_]/, "", head)
+    return scope head
+  }'
