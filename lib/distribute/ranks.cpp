@@ -320,7 +320,7 @@ class OverRanks final : public Communicator {
     }
   }
 
-  std::vector<Tensor> sums_of(std::vector<Tensor> parts, std::vector<std::string> names) {
+  std::vector<Tensor> sums_of(std::vector<Tensor> parts, const std::vector<std::string>& names) {
     std::vector<Spec> specs;
     for (const Tensor& p : parts)
       specs.push_back(p.spec());
