@@ -321,7 +321,7 @@ class RankCommunicator final : public Communicator {
     }
   }
 
-  std::vector<Tensor> sums_of(std::vector<Tensor> parts, std::vector<std::string> names) {
+  std::vector<Tensor> sums_of(std::vector<Tensor> parts, const std::vector<std::string>& names) {
     std::vector<Spec> specs;
     for (const Tensor& p : parts)
       specs.push_back(p.spec());

@@ -234,9 +234,9 @@ void Checkpoint::State::add(const std::string& name, Optimizer& optimizer) {
 
 NamedTensors Checkpoint::State::tensors() const {
   NamedTensors all;
-  const auto put = [&](std::string name, Tensor tensor) {
+  const auto put = [&](std::string name, const Tensor& tensor) {
     if (!tensor.defined()) throw_error<ArgumentError>("save: \"{}\" is undefined", name);
-    if (const auto [at, is_free] = all.try_emplace(std::move(name), std::move(tensor)); !is_free)
+    if (const auto [at, is_free] = all.try_emplace(std::move(name), tensor); !is_free)
       throw_error<ArgumentError>("save: there are two of the name \"{}\"", at->first);
   };
   for (const auto& [name, value] : values)

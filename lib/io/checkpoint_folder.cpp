@@ -62,7 +62,7 @@ std::string CheckpointFolder::save(const Checkpoint& checkpoint, std::int64_t st
   std::error_code error;
   fs::create_directories(folder_, error);
   if (error) throw_error<FileError>("save: {}: cannot be made: {}", folder_, error.message());
-  const std::string path = path_of(step);
+  std::string path = path_of(step);
   checkpoint.save(path, metadata);
 
   for (const std::int64_t s : steps_in(folder_, options_.prefix, std::string(kExtension) + ".partial"))
