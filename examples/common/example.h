@@ -18,9 +18,6 @@ struct Run {
   void claim(bool holds, const std::string& what);
   /// The same for the agreement of a derivative with finite differences.
   void claim(const tapedeck::Agreement& agreement, const std::string& what);
-  /// The same for a claim about time. With a sanitizer, which slows programs down unevenly, the result is
-  /// printed but does not fail.
-  void claim_time(bool holds, const std::string& what);
   bool failed = false;
 };
 
@@ -29,8 +26,12 @@ struct Run {
 /// an invalid option.
 int run_example(int argc, char** argv, const char* about, const std::function<void(Run&)>& example);
 
-/// Processor time of f in seconds, which depends little on other programs.
+/// Processor time of f in seconds. Programs print it, but claim nothing about it, since it differs from run
+/// to run.
 double cpu_seconds(const std::function<void()>& f);
+
+/// The path of a file in examples/data of the sources that the program was built from.
+std::string example_data(const std::string& name);
 
 /// An output file that is opened before the computation of its contents. Throws FileError if it cannot be
 /// written.

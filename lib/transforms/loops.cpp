@@ -8,6 +8,7 @@
 #include "op/recorder.h"
 #include "tapedeck/control.h"
 #include "tapedeck/ops/array.h"
+#include "tapedeck/ops/join.h"
 #include "tapedeck/ops/slice.h"
 #include "transforms/connected.h"
 #include "transforms/recompute.h"

@@ -1,5 +1,5 @@
 // Fourier transforms. In: complex or real tensors. Out: transforms along their last axes.
-#include "tapedeck/ops/fft.h"
+#include "ops/linalg/fft.h"
 
 #include "core/format.h"
 #include "core/storage.h"
