@@ -240,7 +240,8 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = complex_elementwise,
      .forward = map_complex([](auto a, auto b) { return pow(a, b); }),
-     .rule = partials([](auto a, auto b) { return partial::of_pow_in_a(a, b, power); }, partial::of_pow_in_b)},
+     .rule =
+         partials([](auto a, auto b) { return partial::of_pow_in_a(a, b, power); }, partial::of_pow_in_b)},
 
     {.name = "xlogy",
      .doc = "a·log b, and 0 with gradients of 0 where a is 0.",

@@ -1,6 +1,7 @@
 // Vector products along the last axis.
 #include "kernels/linalg/cross.h"
 #include "core/format.h"
+#include "core/storage.h"
 #include "op/rules.h"
 #include "ops/infer.h"
 #include "tapedeck/ops.h"
