@@ -59,8 +59,8 @@ template <class R> std::vector<double> train(const R& replicas) {
       mixed(random::normal({50, 3}, {.seed = 6}), {.name = "mixed"});
   const Variable rare(ones({3}), {.name = "rare"}), steps(tensor(0), {.trainable = false}),
       wide(ones({}, DType::f64), {.name = "wide"});
-  Momentum momentum(
-      {.learning_rate = 1.0, .momentum = 0.9});   // large steps, so that no bit is lost to rounding
+  // Large steps, so that no bit is lost to rounding.
+  Momentum momentum({.learning_rate = 1.0, .momentum = 0.9});
   std::vector<double> result;
   replicas.run([&](Replica r) {
     for (int i = 0; i < 5; ++i) {

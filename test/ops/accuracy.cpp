@@ -1,7 +1,6 @@
-// How far the elementwise functions are off, of real and of complex numbers, as a table in Markdown: against
-// libm and Boost.Math in long double, and where neither has a function against its integral.
-//   build/test/accuracy [POINTS] > docs/accuracy.md     100,000 points for each function and dtype, unless
-//   said otherwise
+// Prints the errors of the elementwise functions, for real and complex numbers, as a table in Markdown. The
+// reference is libm or Boost.Math in long double, or an integral if neither has the function.
+//   build/test/accuracy [POINTS] > docs/accuracy.md     100,000 points for each function and dtype by default
 #include <cmath>
 #include <complex>
 #include <cstdio>
@@ -33,11 +32,12 @@ struct Measured {
   std::function<Tensor(const Tensor&)> f;
   Wide (*exact)(Wide);
   double low, high;
-  bool crosses = false;   // has zeros that are not 0: next to them an error of 1e-15 is none
-  int fewer = 1;          // one of so many points
+  bool crosses =
+      false;       // has zeros at other points than 0: next to them, an absolute error of 1e-15 is accepted
+  int fewer = 1;   // takes only every n-th point
 };
 
-/// ∫ f from a to b, by parts no longer than `step`.
+/// ∫ f from a to b, in intervals no longer than `step`.
 template <class F> Wide integral(const F& f, Wide a, Wide b, Wide step) {
   const int parts = 1 + static_cast<int>(std::fabs(b - a) / step);
   Wide sum = 0;
@@ -131,7 +131,7 @@ struct ComplexFunction {
   const char* name;
   std::function<Tensor(const Tensor&)> f;
   WideComplex (*exact)(const WideComplex&);
-  double reach;   // of both parts
+  double reach;   // limit of the real and imaginary part
 };
 
 const ComplexFunction kComplexFunctions[] = {
@@ -149,7 +149,7 @@ const ComplexFunction kComplexFunctions[] = {
 struct Worst {
   double ulps = 0, relative = 0;
 
-  /// An error of so much, of a value of that magnitude.
+  /// Adds an absolute error, for a value of that magnitude.
   template <class T> void count(Wide off, Wide exact) {
     if (!(off > 0) || !std::isfinite(static_cast<T>(exact)) || exact < std::numeric_limits<T>::min()) return;
     int exponent;

@@ -1,5 +1,5 @@
-// Activations and losses: the cases of test/data/cases.json on them, where they bend, extreme values, and
-// what they refuse. Derivatives are in the op table test.
+// Activations and losses: the cases of test/data/cases.json on them, kinks, extreme values, and errors. The
+// op table test covers derivatives.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -15,7 +15,7 @@ namespace {
 
 const double kNaN = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
 
-/// The first and the second derivative of f at x; of the second, whether there is one.
+/// The first and the second derivative of f at x, and whether there is a second one.
 struct Derivatives {
   Tensor first;
   Gradient second;
@@ -118,7 +118,7 @@ TEST_CASE("mean_squared_error and huber_loss are means of rows", "[nn]") {
   const Tensor labels = tensor({{0.0, 1.0, 2.0}, {0.0, 0.0, 0.0}}, DType::f64),
                predictions = tensor({{0.0, 3.0, 1.0}, {3.0, -3.0, 0.5}}, DType::f64);
   CHECK(worst(mean_squared_error(labels, predictions), tensor({5.0 / 3, 18.25 / 3}, DType::f64)) < 1e-15);
-  // Rows of e: 0 2 -1 and 3 -3 1/2. For delta 1: e²/2 up to 1, then |e| - 1/2.
+  // Rows of the errors e: 0 2 -1 and 3 -3 1/2. For delta 1 the loss is e²/2 up to |e| = 1, then |e| - 1/2.
   CHECK(worst(huber_loss(labels, predictions), tensor({2.0 / 3, 5.125 / 3}, DType::f64)) < 1e-15);
   CHECK(worst(huber_loss(labels, predictions, 2), tensor({2.5 / 3, 8.125 / 3}, DType::f64)) < 1e-15);
   GradientTape tape;

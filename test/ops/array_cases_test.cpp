@@ -1,4 +1,4 @@
-// The cases of test/data/cases.json on arrangement, parts and indices.
+// The cases of test/data/cases.json on layout, slices and indices.
 #include <catch2/catch.hpp>
 
 #include "case.h"
@@ -8,7 +8,7 @@ using namespace tapedeck::test;
 
 namespace {
 
-/// Runs a case that says what the gradient of f is, with a cotangent or with ones.
+/// Runs a case that states the gradient of f for a given cotangent, or for ones.
 template <class F> void check_gradient(const char* id, const F& f, const Tensor& dy = {}) {
   Case c(id);
   const Tensor x = c.input("x");

@@ -1,5 +1,5 @@
-// Arrangement: all dtypes and all paths through the copying kernels against a plain loop, and golden errors.
-// Values and derivatives of the single ops are in the op table test.
+// Ops that change the layout: all dtypes and all paths through the copy kernels against a plain loop, and
+// exact error texts. The op table test covers values and derivatives of the single ops.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <limits>
@@ -26,7 +26,8 @@ TEST_CASE("transpose moves every element to its place", "[array]") {
       {{2, 3, 4, 5}, {1, 3, 0, 2}},
       {{2, 1, 3}, {1, 2, 0}},
       {{2, 3, 2, 2, 3}, {4, 2, 0, 3, 1}},
-      // Few columns or few rows, more of either than are done at once, and sizes that tiles do not divide.
+      // Few columns or few rows, more of either than one tile holds, and sizes that are no multiple of a
+      // tile.
       {{101, 2}, {1, 0}},
       {{2, 101}, {1, 0}},
       {{101, 3}, {1, 0}},
@@ -203,7 +204,7 @@ TEST_CASE("elements go to their places whatever the shape", "[array]") {
       return at;
     }));
 
-    // The adjoint puts ones where the part was taken, and nothing else.
+    // The adjoint has ones where the slice was taken, and zeros elsewhere.
     const Tensor y = astype(x, DType::f32);
     GradientTape tape;
     tape.watch(y);

@@ -1,7 +1,7 @@
-// Bad input for every op, made from its samples: other ranks, dtypes and extents, no elements,
-// NaN, infinities and integers from anywhere. What comes out is a typed error or specs as inferred, with
+// Bad input for every op, made from its samples: other ranks, dtypes and extents, no elements, NaN,
+// infinities and arbitrary integers. The result is a typed error, or outputs of the inferred specs with
 // gradients of the inputs' specs; never a crash.
-//   TAPEDECK_RANDOM_CALLS=1000000 build/test/tapedeck_test 'bad input*'     makes so many calls
+//   TAPEDECK_RANDOM_CALLS=1000000 build/test/tapedeck_test 'bad input*'     makes that many calls
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <limits>
@@ -49,7 +49,7 @@ Shape other_shape(const Shape& shape, Random& random) {
   return Shape(dims);
 }
 
-// x with some of its values, or all, from the ends of what its dtype holds.
+// x with some or all of its values replaced by extreme values of its dtype.
 Tensor extreme(const Tensor& x, Random& random) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   Numbers v = numbers_of(x);
@@ -74,7 +74,7 @@ Tensor other(const Tensor& x, Random& random) {
   }
 }
 
-// Whether the call has an outcome that the library stands for.
+// Whether the call has one of the outcomes that the library guarantees.
 bool stands(const Op& op, const Tensors& x, const OwnedAttrs& attrs) {
   try {
     GradientTape tape;

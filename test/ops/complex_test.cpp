@@ -1,4 +1,4 @@
-// Complex numbers. Expected values: NumPy 1.24, unless a comment says otherwise.
+// Complex numbers. Expected values are from NumPy 1.24 unless a comment says otherwise.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <complex>
@@ -51,7 +51,7 @@ TEST_CASE("functions of complex numbers have NumPy's values", "[complex]") {
                                   {-0.5815754049028404, 2.677945044588987},
                                   {-19.918546880729362, -1.1071487177940904},
                                   {0.694395620659239, 3.0916342578678506}})},
-                      // The third is that of the series, z - z²/2: NumPy's loses half its digits there.
+                      // The third is from the series z - z²/2, since NumPy loses half the digits there.
                       {log1p, c128({{1.7328679513998633, -0.7853981633974483},
                                     {-0.5815754049028404, 0.4636476090008061},
                                     {1.0000000015e-09, -1.999999998e-09},
@@ -146,7 +146,7 @@ TEST_CASE("arithmetic, reductions and products of complex numbers", "[complex]")
               1e-15));
   CHECK(equal(z, z).to_vector<std::uint8_t>() == std::vector<std::uint8_t>{1, 1, 1, 1});
   CHECK(close(transpose(a), reshape(c128({{1, 2}, {0.5, 0}, {0, -1}, {3, -1}}), {2, 2}), 0));
-  const std::int64_t n = 70001;   // longer than a piece that a thread sums
+  const std::int64_t n = 70001;   // longer than the part that one thread sums
   CHECK(close(sum(complex(ones({n}, DType::f64), full({n}, -2, DType::f64))),
               tensor(Z(static_cast<double>(n), -2.0 * static_cast<double>(n))), 1e-15));
 }
@@ -183,7 +183,7 @@ TEST_CASE("errors with complex numbers", "[complex][errors]") {
   CHECK_THROWS_AS(sort(z), DTypeError);
 }
 
-// L = |z - w|² has the gradient 2 (z - w): descending along it leads to w.
+// L = |z - w|² has the gradient 2 (z - w): gradient descent converges to w.
 TEST_CASE("the gradient of a real number points uphill", "[complex]") {
   const Tensor w = others();
   CHECK(close(gradient_of([&](const Tensor& z) { return sum(square(abs(z - w))); }, points()),
@@ -192,7 +192,7 @@ TEST_CASE("the gradient of a real number points uphill", "[complex]") {
               2 * (points() - w), 1e-14));
 }
 
-// g · conj(f'(z)), for f with a complex derivative; of a complex target g is 1.
+// g · conj(f'(z)), for f with a complex derivative; for a complex target, g is 1.
 TEST_CASE("the gradient through a holomorphic function is conjugated", "[complex]") {
   const Tensor z = points();
   CHECK(close(gradient_of([](const Tensor& x) { return square(x); }, z), conj(2 * z), 1e-15));
@@ -223,7 +223,7 @@ TEST_CASE("eigenvectors of any matrix", "[complex]") {
     CHECK(close(sum(e.values, -1), sum(diagonal(astype(x, DType::c128)), -1), 1e-13));
     CHECK(close(prod(e.values, -1), det(astype(x, DType::c128)), 1e-12));
   }
-  // The sum of the squares of all values is the trace of x x, of which the gradient is 2 xᵀ.
+  // The sum of the squares of all eigenvalues is the trace of x x, whose gradient is 2 xᵀ.
   const Tensor x = samples::uniform({4, 4}, -1, 1);
   CHECK(close(gradient_of([](const Tensor& t) { return real(sum(square(eigvals(t)))); }, x), 2 * transpose(x),
               1e-12));

@@ -1,6 +1,6 @@
-// The forms of convolution and pooling that are composed of ops, against their definitions as plain loops.
-// Gradients follow from the ops; where a form has a choice of its own, in ties and windows that differ, they
-// are checked here.
+// Variants of convolution and pooling that are composed of ops, compared with their definitions as plain
+// loops. Their gradients follow from the ops; only those that depend on a choice of the variant, in ties and
+// in windows of different sizes, are tested here.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -14,7 +14,7 @@ using samples::uniform;
 
 namespace {
 
-// One axis of a window, with its padding worked out.
+// One axis of a window, with its padding computed.
 struct Axis {
   std::int64_t extent, size, stride, dilation, before, outputs;
   static Axis valid(std::int64_t n, std::int64_t size, std::int64_t stride = 1, std::int64_t dilation = 1,
@@ -29,8 +29,8 @@ struct Axis {
   }
 };
 
-/// f(output volume, element of x, cell) for all that windows over volumes [n, d, h, w] read, in order;
-/// positions without channels.
+/// Calls f(output volume, element of x, cell) for everything that windows over volumes [n, d, h, w] read, in
+/// order. Positions do not count channels.
 template <class F> void each_read(std::int64_t images, const Axis (&a)[3], const F& f) {
   for (std::int64_t n = 0, o = 0; n < images; ++n)
     for (std::int64_t i = 0; i < a[0].outputs; ++i)
@@ -49,7 +49,7 @@ template <class F> void each_read(std::int64_t images, const Axis (&a)[3], const
 }
 std::int64_t outputs_of(const Axis (&a)[3]) { return a[0].outputs * a[1].outputs * a[2].outputs; }
 
-// Filters [cells, in / groups, out]; the values of [outputs, out].
+// Filters are [cells, in / groups, out]; returns values of shape [outputs, out].
 std::vector<double> convolution(const Tensor& x, const Tensor& filters, std::int64_t images,
                                 const Axis (&a)[3], std::int64_t in, std::int64_t out,
                                 std::int64_t groups = 1) {
@@ -245,7 +245,7 @@ TEST_CASE("pooling in one and three dimensions agrees with its definition", "[po
         return max_pool3d(in[0], {.window = 2}) * avg_pool3d(in[0], {.window = 2});
       },
       {x}));
-  // Where all are equal, the first element of a volume has the gradient.
+  // If all are equal, the first element of a volume gets the gradient.
   const Tensor even = zeros({2, 2, 2, 1});
   GradientTape tape;
   tape.watch(even);

@@ -1,6 +1,6 @@
-// Convolution and pooling: against plain loops in sizes that are cut into pieces, closed forms, the cases,
-// edge cases, golden errors, and the same bits for any number of threads. Derivatives of small ones are in
-// the op table test.
+// Convolution and pooling: compared with plain loops for sizes that are divided among threads, closed forms,
+// the cases, edge cases, exact error texts, and the same bits for any number of threads. The op table test
+// covers derivatives for small sizes.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -18,7 +18,7 @@ namespace {
 
 const double kNaN = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
 
-/// Where the output's position `o` reads, by the definition of padding.
+/// The input position that output position `o` reads, by the definition of padding.
 struct Axis {
   std::int64_t extent, size, stride, dilation, before, outputs;
 
@@ -36,7 +36,7 @@ struct Axis {
   }
 };
 
-/// f(position in the image, cell of the window, output position) for all that belong together.
+/// Calls f(position in the image, cell of the window, output position) for all matching triples.
 template <class F> void each_cell(const Axis& rows, const Axis& columns, const F& f) {
   for (std::int64_t i = 0; i < rows.outputs; ++i)
     for (std::int64_t j = 0; j < columns.outputs; ++j)
@@ -49,14 +49,14 @@ template <class F> void each_cell(const Axis& rows, const Axis& columns, const F
         }
 }
 
-/// conv2d and its two gradients by the definition, in f64.
+/// conv2d and its two gradients from the definition, in f64.
 struct Products {
   Tensor y, dx, df;
 };
 Products by_definition(const Tensor& x, const Tensor& filters, const Tensor& dy_or_ones,
                        const Conv2dOptions& o) {
   const Shape &xs = x.shape(), &fs = filters.shape();
-  const std::int64_t n = xs[0], in = fs[2], out = fs[3], group = out / o.groups;   // in of a group
+  const std::int64_t n = xs[0], in = fs[2], out = fs[3], group = out / o.groups;   // input channels per group
   const Axis rows(xs[1], fs[0], o.strides.height, o.dilation.height, o.padding.mode, o.padding.top,
                   o.padding.bottom);
   const Axis columns(xs[2], fs[1], o.strides.width, o.dilation.width, o.padding.mode, o.padding.left,

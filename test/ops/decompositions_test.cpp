@@ -1,5 +1,6 @@
-// Orthogonal factorisations: what factors must satisfy, on any number of threads; degenerate and infinite
-// inputs; least squares; golden errors. Values and derivatives are in the op table test.
+// Orthogonal factorisations: the equations that the factors must satisfy, on any number of threads;
+// degenerate and infinite inputs; least squares; exact error texts. The op table test covers values and
+// derivatives.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -21,7 +22,7 @@ Tensor random_complex(std::int64_t m, std::int64_t n) {
   return complex(random_matrix(m, n), random::normal({m, n}, {12}, DType::f64));
 }
 Tensor complex_gram(const Tensor& x) { return matmul(conj(x), x, {.a = true}); }
-/// The largest magnitude of a difference.
+/// The largest absolute difference.
 double farthest(const Tensor& x, const Tensor& y) { return x.size() == 0 ? 0 : max(abs(x - y)).item(); }
 Tensor as_row_of(const Tensor& x) { return expand_dims(x, 0); }
 bool all_nan(const Tensor& x) {
@@ -125,7 +126,7 @@ TEST_CASE("factors of complex matrices of any form", "[decompositions][complex]"
   CHECK(farthest(s.sign * astype(exp(s.log_abs), DType::c128) / det(x), ones({}, DType::c128)) < 1e-12);
 }
 
-// What does not depend on the phases of vectors has the gradients of matrix functions.
+// Results that do not depend on the phases of the vectors have the gradients of matrix functions.
 TEST_CASE("gradients through complex vectors whose phases do not count", "[decompositions][complex]") {
   const Tensor x = random_complex(4, 4), weight = random_complex(4, 4);
   const auto gradient_of = [&](const auto& f, const Tensor& at) {
@@ -140,7 +141,7 @@ TEST_CASE("gradients through complex vectors whose phases do not count", "[decom
     return matmul(e.vectors * as_complex(as_row_of(exp(0.3 * e.values))), conjugate_transpose(e.vectors));
   };
   CHECK(farthest(by_vectors(hermitian), by_vectors(tril(hermitian))) == 0);
-  // exp(0.3 h) through its series, of the matrix that the lower triangle stands for
+  // exp(0.3 h) from its series, where the lower triangle defines the Hermitian matrix h
   const auto by_series = [&](const Tensor& t) {
     const Tensor below = tril(t, -1),
                  h = below + conjugate_transpose(below) + matrix_diag(as_complex(real(diagonal(t))));
@@ -175,7 +176,7 @@ TEST_CASE("the determinant of a singular complex matrix has a first gradient alo
   GradientTape tape;
   tape.watch(x);
   const Tensor y = det(x);
-  const Tensor g = tape.gradient(y, x).dense();   // of the real part: the conjugates of cofactors
+  const Tensor g = tape.gradient(y, x).dense();   // for the real part: the conjugates of the cofactors
   CHECK(farthest(g, reshape(samples::c128({{2, -2}, {0, 2}, {-2, 0}, {1, -1}}), {2, 2})) < 1e-14);
   CHECK_THROWS_AS(outer.gradient(g, x), GradientError);
 }

@@ -1,5 +1,5 @@
-// Distributions with parameters: moments and distributions with fixed keys, gradients that stand in tables,
-// and what is refused.
+// Distributions with parameters: moments and distribution functions with fixed keys, gradients from tables,
+// and errors.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -22,8 +22,8 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 double mean_of(const Tensor& x) { return moment(x, 1); }
 double variance_of(const Tensor& x) { return moment(x, 2) - std::pow(moment(x, 1), 2); }
 
-/// Whether counts occur as often as below(k), the probability of k or less, says: chi squared over its
-/// degrees of freedom is about 1, here with at least 5 expected in each class.
+/// Chi squared of the counts for the distribution below(k), the probability of k or less, divided by its
+/// degrees of freedom: about 1 if they agree. Each class has at least 5 expected counts.
 double chi_squared_by_freedom(const Tensor& x, const std::function<double(double)>& below) {
   const std::vector<double> v = sorted(x);
   const auto n = static_cast<double>(v.size());
@@ -136,7 +136,7 @@ TEST_CASE("normal numbers between bounds have their distribution", "[random]") {
       CHECK(x.dtype() == dtype);
       const std::vector<double> v = sorted(x);
       CHECK((v.front() >= low && v.back() <= high));
-      // What lies above is known to more digits on the right of 0.
+      // To the right of 0 the upper tail is known to more digits.
       const double side = low > 0 ? -1 : 1, below = normal_below(side * low),
                    all = normal_below(side * high) - below;
       CHECK(distance_from([&](double z) { return (normal_below(side * z) - below) / all; }, x) < 1.95);
@@ -146,7 +146,7 @@ TEST_CASE("normal numbers between bounds have their distribution", "[random]") {
   CHECK(max(abs(moved - (unit * 2 + 5))).item() < 1e-5);
 }
 
-// Sixty standard deviations away the normal distribution falls as exp(-60 x).
+// Sixty standard deviations from the mean, the normal density falls like exp(-60 x).
 TEST_CASE("normal numbers far from the mean are the ends of tails", "[random]") {
   for (const double side : {1.0, -1.0}) {
     const Tensor x =
@@ -186,7 +186,7 @@ TEST_CASE("parameters broadcast to the shape, and each number has its own", "[ra
   }
 }
 
-// Of torch 1.13, torch._standard_gamma_grad(alpha, y): it is exact to 10⁻⁴ or so.
+// Values of torch._standard_gamma_grad(alpha, y) in torch 1.13, which are accurate to about 10⁻⁴.
 TEST_CASE("the gradient of gamma is the implicit one", "[random]") {
   const double alpha[] = {0.05, 0.3, 0.9, 1.0, 1.0, 2.5, 5.0, 7.5, 12.0, 12.0, 100.0, 1000.0},
                y[] = {1e-06, 0.05, 2.0, 0.1, 3.0, 1.5, 9.0, 3.0, 12.5, 20.0, 95.0, 1020.0},
@@ -196,7 +196,7 @@ TEST_CASE("the gradient of gamma is the implicit one", "[random]") {
     INFO("alpha " << alpha[i] << ", y " << y[i]);
     CHECK(random::gamma_grad(number(alpha[i]), number(y[i])).item() == Approx(torch[i]).epsilon(1e-3));
   }
-  // The mean of the numbers is α, so that of the gradients is 1.
+  // The mean of the samples is α, so the mean of the gradients is 1.
   const Tensor a = number(2.5);
   GradientTape tape;
   tape.watch(a);
@@ -204,7 +204,7 @@ TEST_CASE("the gradient of gamma is the implicit one", "[random]") {
   CHECK(tape.gradient(mean(x), a).dense().item() == Approx(1).margin(0.01));
 }
 
-// On both sides of where the series gives way to the expansion.
+// On both sides of the point where the computation changes from the series to the expansion.
 TEST_CASE("the gradient of gamma is smooth where its formula changes", "[random]") {
   for (const double z : {-3.0, 0.0, 2.0}) {
     const double y = 1e6 + z * 1e3;

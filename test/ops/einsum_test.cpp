@@ -1,4 +1,5 @@
-// einsum against its definition, summed element by element; gradients against differences; the errors.
+// einsum compared with its definition, summed element by element; gradients compared with differences;
+// errors.
 #include <catch2/catch.hpp>
 #include <map>
 
@@ -55,7 +56,7 @@ Tensor by_definition(const std::string& equation, const std::vector<Tensor>& x) 
   return tensor(y, shape);
 }
 
-// Every letter has an extent of its own.
+// Every letter has a different extent.
 Tensor operand(const std::string& labels, int which) {
   Shape shape;
   for (const char l : labels)

@@ -1,5 +1,5 @@
-// Elementary and error functions against the long double functions of libm, in units in the last place: over
-// the common range, over every magnitude, next to the zeros of sine and cosine, and at the ends of the range.
+// Elementary and error functions compared with libm's long double functions, in units in the last place: over
+// the common range, over all magnitudes, next to the zeros of sine and cosine, and at the ends of the range.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -14,7 +14,7 @@ struct Measured {
   const char* name;
   Tensor (*op)(Operand);
   long double (*exact)(long double);
-  double low, high;   // where it is mostly used
+  double low, high;   // the common range
   double ulps;
 };
 
@@ -57,7 +57,7 @@ const Measured kFunctions[] = {{"sqrt", sqrt, std::sqrt, 0, 100, 0.5},
 const Measured kGelu = {"gelu", exact_form_of_gelu, exact_gelu, -15, 5, 5};
 const Measured &kSine = kFunctions[6], &kCosine = kFunctions[7], &kTangent = kFunctions[8];
 
-/// How far y is from the exact value, in units in the last place that T has there.
+/// The distance of y from the exact value, in units in the last place of T at this value.
 template <class T> double ulps(T y, long double exact) {
   using Limits = std::numeric_limits<T>;
   const T nearest = static_cast<T>(exact);
@@ -82,7 +82,7 @@ template <class T> void check(const Measured& f, const std::vector<T>& x) {
 template <class T> std::vector<T> evenly(double low, double high) {
   return random::uniform({20000}, {.seed = 1}, low, high, dtype_of<T>).template to_vector<T>();
 }
-/// Numbers of every magnitude, denormal ones included.
+/// Numbers of every magnitude, including denormal ones.
 template <class T> std::vector<T> every_magnitude(bool negative_too) {
   std::vector<T> v = random::uniform({20000}, {.seed = 2}, std::numeric_limits<T>::min_exponent - 20,
                                      std::numeric_limits<T>::max_exponent, dtype_of<T>)
@@ -91,7 +91,7 @@ template <class T> std::vector<T> every_magnitude(bool negative_too) {
     v[i] = (negative_too && i % 2 ? -1 : 1) * std::exp2(v[i]);
   return v;
 }
-/// The numbers next to multiples of a quarter turn.
+/// The numbers next to multiples of π/2.
 template <class T> std::vector<T> near_quarters(long double count, long double step) {
   std::vector<T> v;
   for (long double k = 1; k < count; k += step) {
@@ -184,8 +184,8 @@ template <class T> std::vector<OfTwo> of_two() {
                             {"floor_mod", floor_mod, exact_floor_mod, 0.51},
                             {"nextafter", nextafter, next<T>, 0}};
   if (sizeof(T) == 4)
-    all.push_back(
-        {"logaddexp", logaddexp, exact_logaddexp, 1});   // of f64 the exact one has too few digits next to 0
+    all.push_back({"logaddexp", logaddexp, exact_logaddexp,
+                   1});   // not in f64: next to 0 the reference has too few digits
   return all;
 }
 
@@ -236,7 +236,7 @@ template <class T> void check_of_two() {
   check_of_two(x, y);
 }
 
-/// y without the sign and the digits of NaN, which are nobody's business.
+/// y with a canonical NaN, since the sign and payload of NaN do not matter.
 template <class T> std::vector<T> numbers_of(const Tensor& y) {
   std::vector<T> v = y.to_vector<T>();
   for (T& e : v)

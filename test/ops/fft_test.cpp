@@ -1,4 +1,4 @@
-// Fourier transforms against their definition, their inverses, and what is refused.
+// Fourier transforms compared with their definition, their inverses, and errors.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <complex>
@@ -18,7 +18,7 @@ using Numbers = std::vector<Number>;
 constexpr std::int64_t kLengths[] = {1,  2,  3,   4,   5,   7,    8,    9,    12,  16,
                                      37, 64, 210, 323, 529, 1001, 1024, 2640, 8191};
 
-/// The definition along the middle of [outer, n, inner], in O(n²).
+/// The definition along the middle axis of [outer, n, inner], in O(n²).
 Numbers defined_along(const Numbers& x, std::size_t n, std::size_t inner, bool inverse) {
   Numbers y(x.size()), turns(n);
   for (std::size_t i = 0; i < n; ++i)
@@ -45,7 +45,7 @@ Numbers defined(const Tensor& x, int axes, bool inverse) {
   return y;
 }
 
-/// The largest difference, over the largest number.
+/// The largest difference, divided by the largest absolute value.
 double off(const Tensor& x, const Numbers& exact) {
   const Numbers v = x.to_vector<Number>();
   REQUIRE(v.size() == exact.size());
@@ -56,7 +56,7 @@ double off(const Tensor& x, const Numbers& exact) {
 }
 double off(const Tensor& x, const Tensor& exact) { return off(x, exact.to_vector<Number>()); }
 
-/// The first n / 2 + 1 of every row of n.
+/// The first n / 2 + 1 elements of every row of n.
 Numbers first_half(const Numbers& x, std::size_t n) {
   Numbers y;
   for (std::size_t i = 0; i < x.size(); ++i)
@@ -136,8 +136,8 @@ TEST_CASE("gradients of transforms are those of their definition", "[fft]") {
     tape.watch(z);
     CHECK(off(tape.gradient(fft(z), z, {.output_gradients = {g}})[0].dense(), ifft(g) * 5) < kTolerance);
   }
-  // Σ |rfft(x)|² of an even length: by Parseval's theorem n Σ x² for the whole transform, of which the first
-  // and the middle entry stand alone.
+  // Σ |rfft(x)|² for an even length: by Parseval's theorem, n Σ x² for the whole transform, in which only the
+  // first and the middle entry occur once.
   for (const std::int64_t n : {6, 7}) {
     const Tensor x = samples::uniform({n}, -1, 1);
     GradientTape tape;

@@ -1,5 +1,5 @@
-// Elements chosen by indices: all dtypes of both against a plain loop, duplicates, sparse gradients, and
-// golden errors. Values and derivatives of the single ops are in the op table test.
+// Elements chosen by indices: all dtypes of elements and indices against a plain loop, duplicates, sparse
+// gradients, and exact error texts. The op table test covers values and derivatives of the single ops.
 #include <catch2/catch.hpp>
 #include <limits>
 
@@ -84,7 +84,7 @@ TEST_CASE("gather_nd and scatter_nd at every depth, in every dtype", "[index]") 
         if (size_of(dtype) == 1)
           for (std::int64_t& n : sums)
             n = dtype == DType::u8 ? static_cast<std::uint8_t>(n)
-                                   : static_cast<std::int8_t>(n);   // which wrap
+                                   : static_cast<std::int8_t>(n);   // indices that wrap around
         CHECK(back.to_vector<std::int64_t>() == sums);
       }
 }
@@ -120,7 +120,7 @@ TEST_CASE("indices of no elements with huge extents", "[index]") {
 
 TEST_CASE("indices that do not fit are named", "[index][errors]") {
   const Tensor x = zeros({2, 3});
-  constexpr std::int64_t far = std::int64_t{1} << 32;   // 0 in 32 bits
+  constexpr std::int64_t far = std::int64_t{1} << 32;   // truncates to 0 in 32 bits
   CHECK_THROWS_WITH(gather(zeros({3, 4}), tensor({0, 1, 7})),
                     "gather: index 7 at position 2 is out of range for axis 0 of x, f32[3,4]");
   CHECK_THROWS_WITH(gather(zeros({3, 4}), tensor({-1}), 1),

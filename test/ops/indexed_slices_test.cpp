@@ -1,4 +1,4 @@
-// IndexedSlices: made dense, joined, summed up, passed through rules and handed in as output gradients.
+// IndexedSlices: made dense, joined, summed, passed through rules, and given as output gradients.
 #include <catch2/catch.hpp>
 #include <map>
 
@@ -13,7 +13,7 @@ namespace {
 
 using Indices = std::vector<std::int64_t>;
 
-/// Numbers that are sums of few powers of two, so that any order of adding gives the same.
+/// Sums of few powers of two, so that the order of addition does not matter.
 Tensor counting(const Shape& shape, DType dtype = DType::f64) {
   return reshape(arange(1, static_cast<double>(shape.size()) + 1, 1, dtype), shape);
 }
@@ -24,7 +24,7 @@ Gradient gradient_of(const std::function<Tensor(const Tensor&)>& f, const Tensor
   return tape.gradient(f(x), x);
 }
 
-/// Warnings while it lives.
+/// Collects warnings during its lifetime.
 class Warnings {
  public:
   Warnings() {
@@ -235,7 +235,7 @@ TEST_CASE("slices are output gradients", "[slices]") {
   CHECK_THAT(gradient({same, same}, {dy, Gradient()}).dense().to_vector(),
              Equals(Values{1, 1, 1, 1, 12, 23}));
   CHECK(gradient(x, {dy}).slices());
-  CHECK_THROWS_AS(gradient(square, {open}), ArgumentError);   // which does not say how many rows there are
+  CHECK_THROWS_AS(gradient(square, {open}), ArgumentError);   // the number of rows is unknown
   CHECK_THAT(gradient(same, std::vector<Tensor>{x}).dense().to_vector(), Equals(x.to_vector()));
   CHECK_THAT(gradient(same, {Variable(x)}).dense().to_vector(), Equals(x.to_vector()));
 }

@@ -1,5 +1,5 @@
-// map: a user's function of elements as one op. The same lambda on Tensors, differentiated op by op, and
-// closed forms are what it is held against.
+// map: a user's elementwise function as one op. It is compared with the same lambda on Tensors,
+// differentiated op by op, and with closed forms.
 #include <catch2/catch.hpp>
 #include <limits>
 
@@ -39,12 +39,13 @@ template <class F> Tensor by_ops(const F& f, const Tensors& x) {
     return f(x[0], x[1], x[2]);
 }
 
-// Value, then the tangent of all inputs in that direction, then gradients with that cotangent.
+// The value, then its tangent for the given tangents of all inputs, then the gradients for the given
+// cotangent.
 template <class F> Tensors everything(const F& f, const Tensors& x, const Tensor& dy, const Tensors& dx) {
   Tensor tangent;
   {
     const ForwardAccumulator forward(
-        x, dx);   // not around the tape: the backward pass would be watched, and made of ops
+        x, dx);   // not around the tape: then the backward pass would be recorded, and run as ops
     const Tensor y = f(x);
     tangent = forward.jvp(y);
     if (!tangent.defined()) tangent = zeros_like(y);
@@ -61,8 +62,7 @@ template <class F> Tensors everything(const F& f, const Tensors& x, const Tensor
   return all;
 }
 
-// Derivatives by ops may be NaN where those of a map are not: they multiply zeros with what is NaN or
-// infinite.
+// Derivatives by ops may be NaN where those of a map are not, because they multiply zeros by NaN or infinity.
 bool close(const Tensor& a, const Tensor& b, double tolerance, bool derivative = false) {
   if (a.spec() != b.spec()) return false;
   const std::vector<double> u = a.to_vector(), v = b.to_vector();
@@ -75,7 +75,7 @@ bool close(const Tensor& a, const Tensor& b, double tolerance, bool derivative =
   return true;
 }
 
-// The fused passes give what the ops give.
+// Checks that the fused passes agree with the ops.
 template <class F> void check_like_ops(const F& f, const Tensors& x, double tolerance) {
   Tensors dx;
   for (std::size_t i = 0; i < x.size(); ++i)
@@ -423,7 +423,7 @@ TEST_CASE("a map writes over memory only where nobody else holds it", "[map]") {
   CHECK(worst(y, full({100, 50}, 5)) == 0);
   CHECK(worst(map(f, x + 1, reshape(x + 2, {100, 50})), full({100, 50}, 7)) == 0);
 
-  // The gradient of a may take the memory of the product's gradient, which nobody else holds.
+  // The gradient of a may reuse the memory of the product's gradient, which has no other owner.
   for (const Shape& shape : {Shape{100, 50}, Shape{300, 111}, Shape{7}}) {
     const Tensors operands = {uniform(shape, -1, 1), uniform(shape, -1, 1, 1),
                               uniform({shape[shape.ndim() - 1]}, 0.5, 1, 2)};

@@ -1,5 +1,5 @@
-// Arithmetic and choices: kinks, bounds, signs of zero and infinity, integers. Derivatives elsewhere are in
-// the op table test.
+// Arithmetic and choices: kinks, bounds, signs of zero and infinity, integers. The op table test covers all
+// other derivatives.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>

@@ -1,5 +1,5 @@
-// Matrix products: all transpositions and batches against a plain loop, edge cases, golden errors, BLAS's
-// thread count, and the same bits for any number of threads. Derivatives are in the op table test.
+// Matrix products: all transpositions and batches against a plain loop, edge cases, exact error texts, BLAS's
+// thread count, and the same bits for any number of threads. The op table test covers derivatives.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
@@ -26,7 +26,7 @@ Tensor with_last_two_swapped(const Tensor& x) {
   return transpose(x, perm);
 }
 
-// Σₖ a[…, i, k] b[…, k, j] by broadcasting: no BLAS.
+// Σₖ a[…, i, k] b[…, k, j] by broadcasting, without BLAS.
 Tensor by_definition(const Tensor& a, const Tensor& b, Transposed t) {
   const Tensor left = expand_dims(t.a ? with_last_two_swapped(a) : a, -1);    // […, m, k, 1]
   const Tensor right = expand_dims(t.b ? with_last_two_swapped(b) : b, -3);   // […, 1, k, n]

@@ -1,5 +1,5 @@
-// Exponentials and roots of matrices, and band matrices against dense ones; degenerate and infinite inputs,
-// several threads, golden errors. Values and derivatives are in the op table test.
+// Exponentials and roots of matrices, and band matrices compared with dense ones; degenerate and infinite
+// inputs, several threads, exact error texts. The op table test covers values and derivatives.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -15,7 +15,8 @@ namespace {
 
 Tensor unit(std::int64_t n) { return eye(n, {}, DType::f64); }
 
-// The matrix whose diagonal `ahead` of the main one is d, at row j or, for diagonals below, at row j, too.
+// The matrix whose diagonal `ahead` above the main one is d, indexed by row; diagonals below the main one are
+// indexed by row, too.
 Tensor dense(const std::vector<std::vector<double>>& diagonals, const std::vector<std::int64_t>& ahead) {
   const auto n = static_cast<std::int64_t>(diagonals[0].size());
   std::vector<double> v(static_cast<std::size_t>(n * n));
@@ -38,7 +39,7 @@ TEST_CASE("exponentials of matrices of any size", "[matrix_functions]") {
   const Tensor d = samples::f64({-30, -1, 0, 2, 30});
   const Tensor of_diagonal = matrix_exponential(d * unit(5));
   CHECK(worst(diagonal(of_diagonal) / exp(d), ones({5}, DType::f64)) < 1e-13);
-  const double t = 20;   // a turn by 20 radians
+  const double t = 20;   // a rotation by 20 radians
   CHECK(worst(matrix_exponential(samples::f64({{0, -t}, {t, 0}})),
               samples::f64({{std::cos(t), -std::sin(t)}, {std::sin(t), std::cos(t)}})) < 1e-13);
   CHECK(worst(matrix_exponential(samples::f64({{0, 1, 2}, {0, 0, 3}, {0, 0, 0}})),
@@ -47,7 +48,7 @@ TEST_CASE("exponentials of matrices of any size", "[matrix_functions]") {
   CHECK(worst(matmul(matrix_exponential(x), matrix_exponential(-x)), unit(40)) < 1e-12);
   CHECK(worst(matrix_exponential(stack({x, 9 * x})),
               stack({matrix_exponential(x), matrix_exponential(9 * x)})) == 0);
-  // d/dx exp(x) = exp(x) for numbers, with a large cotangent
+  // d/dx exp(x) = exp(x) for 1×1 matrices, with a large cotangent
   const Tensor one = tensor(std::vector<double>{0.5}, {1, 1});
   GradientTape tape;
   tape.watch(one);
@@ -63,7 +64,7 @@ TEST_CASE("roots of matrices", "[matrix_functions]") {
   }
   CHECK(worst(matrix_square_root(samples::f64({{0, -1}, {1, 0}})),
               std::sqrt(0.5) * samples::f64({{1, -1}, {1, 1}})) < 1e-15);
-  const Tensor x = samples::f64({{1, 2}, {2, 1}});   // 3 and -1
+  const Tensor x = samples::f64({{1, 2}, {2, 1}});   // eigenvalues 3 and -1
   CHECK_THROWS_WITH(matrix_square_root(x),
                     "matrix_square_root: matrix 0 has an eigenvalue that is 0 or negative, so it has no "
                     "principal root: x is f64[2,2]");

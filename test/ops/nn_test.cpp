@@ -1,5 +1,5 @@
 // Softmax and cross-entropy: closed forms, any axis, extreme values, labels, and the same bits for any number
-// of threads. Derivatives are in the op table test.
+// of threads. The op table test covers derivatives.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
@@ -135,7 +135,7 @@ TEST_CASE("softmax_cross_entropy of dense labels", "[nn]") {
     CHECK(worst(softmax_cross_entropy(labels, logits), expected) < 1e-14 * scale);
     CHECK(worst(softmax_cross_entropy(astype(labels, DType::f32), astype(logits, DType::f32)), expected) <
           1e-5 * scale);
-    // Labels that are one class are the sparse op's.
+    // One-hot labels give the same as the sparse op.
     const Tensor classes = astype(arange(5) * 0 + (n - 1), DType::i64);
     CHECK(worst(softmax_cross_entropy(one_hot(classes, n, DType::f64), logits),
                 sparse_softmax_cross_entropy(classes, logits)) < 1e-13);

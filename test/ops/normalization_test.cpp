@@ -1,5 +1,5 @@
-// Normalisation: the case of test/data/cases.json on it, closed forms, large offsets, and what it refuses.
-// Derivatives are in the op table test.
+// Normalisation: its case in test/data/cases.json, closed forms, large offsets, and errors. The op table test
+// covers derivatives.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -35,7 +35,7 @@ TEST_CASE("layer_norm gives rows of mean 0 and variance 1", "[norm]") {
     CHECK(worst(y, expected) < 1e-14);
     CHECK(worst(layer_norm(astype(x, DType::f32), ones({n}), zeros({n}), 0), expected) < 1e-5);
   }
-  // A large mean does not swallow the variance.
+  // A large mean does not destroy the precision of the variance.
   const Tensor x = samples::uniform({3, 100}, -1, 1), one = ones({100}, DType::f64),
                zero = zeros({100}, DType::f64);
   CHECK(worst(layer_norm(x + 1e6, one, zero), layer_norm(x, one, zero)) < 1e-8);
@@ -52,7 +52,7 @@ TEST_CASE("batch_norm has the batch's moments, and inference uses given ones", "
   CHECK(worst(saved_variance, mean(square(x - mean_of_batch), {0, 1, 2})) < 1e-14);
   CHECK(worst(variance, saved_variance * (24.0 / 23)) < 1e-14);
   CHECK(worst(batch_norm_inference(x, scale, offset, mean_of_batch, saved_variance), y) < 1e-13);
-  // What nobody used gets no gradient; the others are ordinary functions of x.
+  // Unused outputs get no gradient; the others are ordinary functions of x.
   GradientTape tape;
   tape.watch(x), tape.watch(scale);
   const BatchNorm again = batch_norm(x, scale, offset);

@@ -1,11 +1,11 @@
-// Ops with rules that count and note what the engine hands them, for tests of tape and engine.
+// Ops whose rules count and record what the engine passes to them, for tests of tape and engine.
 #pragma once
 #include "tapedeck/op.h"
 #include "tapedeck/tapedeck.h"
 
 namespace tapedeck::test {
 
-/// What the rules below saw since `seen = {}`.
+/// What the rules below have received since `seen = {}`.
 struct Seen {
   int runs = 0;          // calls of a vjp
   int zeros = 0;         // cotangents that are all zero

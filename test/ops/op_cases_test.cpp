@@ -1,5 +1,5 @@
 // The cases of test/data/cases.json about single ops: elementwise ones, reductions, losses and activations.
-// What is not run, and why, is in docs/testing.md.
+// docs/testing.md says which cases run.
 #include <catch2/catch.hpp>
 
 #include "case.h"
@@ -20,8 +20,8 @@ template <class F, class... X> std::vector<Tensor> gradients_of(const F& f, cons
   return dense;
 }
 
-/// The axes of a + b along which the gradient of a, or that of b, is a sum: there it is not 0 though all but
-/// one part of the output's gradient is.
+/// The axes of a + b along which the gradient of a, or that of b, is a sum: along these it is not 0, although
+/// the output's gradient is 0 except in one slice.
 std::vector<int> summed_axes(const Shape& a_shape, const Shape& b_shape, bool of_a) {
   const Tensor a = zeros(a_shape), b = zeros(b_shape);
   std::vector<int> axes;

@@ -1,4 +1,4 @@
-// The names that the library is to offer, test/data/ops.txt, against the tables and the public headers.
+// Compares the names that the library must have, test/data/ops.txt, with the tables and the public headers.
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -68,7 +68,7 @@ TEST_CASE("every name of the op list is there in its form", "[op_list]") {
     const bool is_function = functions.contains(name);
     const bool stands =
         is_function && (may_be_composite || (op && (underivable || op->rule.kind != RuleKind::none)));
-    // One that has come must go from the list of those missing.
+    // A name that has been added must be removed from the list of missing ones.
     CHECK(missing.contains(name) == !is_function);
     CHECK(missing.contains(name + "()") == (is_function && !stands));
   }

@@ -1,4 +1,4 @@
-// What the tests of the op tables do with samples: run an op, move its inputs about, compare.
+// Shared by the tests that use samples: run an op, change its inputs, compare.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -14,7 +14,7 @@ namespace tapedeck::test {
 
 using Tensors = std::vector<Tensor>;
 
-/// Pointers to tensors of a vector, as an op wants them.
+/// Pointers to the tensors of a vector, in the form that ops take.
 class Held {
  public:
   explicit Held(const Tensors& x) {
@@ -48,13 +48,13 @@ inline bool any_complex(const Tensors& x) {
   return std::any_of(x.begin(), x.end(), [](const Tensor& t) { return is_complex(t.dtype()); });
 }
 
-/// Elements of any dtype.
+/// The elements of a tensor of any dtype.
 using Number = std::complex<double>;
 using Numbers = std::vector<Number>;
 inline Numbers numbers_of(const Tensor& x) { return x.to_vector<Number>(); }
 inline bool is_nan(Number z) { return std::isnan(z.real()) || std::isnan(z.imag()); }
 
-/// Within tolerance, relative to 1 or the larger one; NaN equals NaN.
+/// Equal within a tolerance relative to 1 or to the larger value; NaN equals NaN.
 inline bool close(const Tensor& a, const Tensor& b, double tolerance) {
   if (a.shape() != b.shape()) return false;
   const Numbers u = numbers_of(a), v = numbers_of(b);
@@ -63,8 +63,8 @@ inline bool close(const Tensor& a, const Tensor& b, double tolerance) {
   });
 }
 
-/// The values of x by a function of their position, under another shape, in x's dtype. astype of a tensor of
-/// that dtype is no copy.
+/// A tensor of x's dtype and another shape, whose values are chosen from x by a function of the position.
+/// astype to the same dtype makes no copy.
 template <class F> Tensor gathered(const Tensor& x, const Shape& shape, const F& position) {
   const Numbers from = numbers_of(x);
   Numbers to(static_cast<std::size_t>(shape.size()));
@@ -75,11 +75,12 @@ template <class F> Tensor gathered(const Tensor& x, const Shape& shape, const F&
 inline Tensor fresh(const Tensor& x) {
   return gathered(x, x.shape(), [](std::int64_t i) { return i; });
 }
-/// x's values over and over.
+/// x's values, repeated.
 inline Tensor tiled(const Tensor& x, const Shape& shape) {
   return gathered(x, shape, [n = x.size()](std::int64_t i) { return i % n; });
 }
-/// x with all values a little larger, so that they meet no others by chance, as in the kink of a maximum.
+/// x with all values slightly larger, so that none equals another value by chance, as in the kink of a
+/// maximum.
 inline Tensor nudged(const Tensor& x, double by) {
   if (!is_trainable(x.dtype())) return x;
   Numbers v = numbers_of(x);
@@ -105,7 +106,7 @@ inline Tensor repeated(const Tensor& x, const Shape& shape) {
     return position;
   });
 }
-/// The same values as a slice of a larger buffer, one element in.
+/// The same values as a slice of a larger buffer, at an offset of one element.
 inline Tensor at_odd_offset(const Tensor& x) {
   if (x.size() == 0) return x;
   const Tensor longer =

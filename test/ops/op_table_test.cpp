@@ -15,7 +15,7 @@ using namespace tapedeck::test;
 
 namespace {
 
-/// check(op, sample) for each sample of each op, an op a section.
+/// Calls check(op, sample) for each sample of each op, with one section per op.
 template <class F> void for_every_sample(const F& check) {
   for (const OpFamily& family : op_families())
     for (const Op& op : family.ops)
@@ -28,8 +28,8 @@ template <class F> void for_every_sample(const F& check) {
       }
 }
 
-/// Whether the output has the broadcast shape of the inputs and the first element depends on the first
-/// elements alone, found by trying.
+/// Whether the output has the broadcast shape of the inputs and its first element depends only on their first
+/// elements, determined by trial.
 bool elementwise(const Op& op, const Sample& s) {
   if (op.infer.many || s.attrs.view().type || s.inputs.empty()) return false;
   Tensors x, first;
@@ -73,12 +73,12 @@ Tensors vjp(const Op& op, const Sample& s, const Tensors& x, const Tensors& dy) 
 }
 
 bool any_trainable(const Tensors& x) { return !trainable(x).empty(); }
-/// Whether there is something to differentiate.
+/// Whether the op has a derivative here.
 bool differentiable(const Op& op, const Sample& s) {
   return has_derivative(op) && any_trainable(s.inputs) && any_trainable(run(op, s.inputs, s.attrs));
 }
 
-/// Values without a pattern in [-1, 1], of x's spec; integers get zeros.
+/// Irregular values in [-1, 1], of x's spec; zeros for integers.
 Tensor any_like(const Tensor& x, int which) {
   if (is_complex(x.dtype())) return astype(samples::spread(x.shape(), which), x.dtype());
   return is_trainable(x.dtype()) ? astype(samples::uniform(x.shape(), -1, 1, which), x.dtype())
@@ -132,7 +132,7 @@ TEST_CASE("every entry is complete", "[op]") {
     }
 }
 
-// An oracle is an expression that scripts/oracle computes again.
+// An oracle is an expression that scripts/oracle recomputes.
 TEST_CASE("every op has expected outputs from an oracle, or says why not", "[op]") {
   for (const SampleFamily& family : sample_families())
     for (const OpSamples& entry : family.ops) {
@@ -183,7 +183,7 @@ TEST_CASE("elementwise ops take every pair of shapes that broadcast", "[op]") {
           CHECK(check_vjp(as_function(op, s.attrs), x, options));
           CHECK(check_jvp(as_function(op, s.attrs), x, options));
         }
-        if (s.inputs.size() == 1) break;   // b is rank 0 here: all is a
+        if (s.inputs.size() == 1) break;   // b would have rank 0, and a the output's shape
       }
   });
 }
@@ -225,8 +225,8 @@ TEST_CASE("an op may take over the memory of temporaries only", "[op]") {
   });
 }
 
-// What must be NaN is found by trying: an element that changes when the values of an input change places
-// depends on that input, so it must be NaN when all of that input is.
+// Which elements must be NaN is determined by trial: an element that changes when the values of an input are
+// permuted depends on that input, so it must be NaN when the whole input is NaN.
 TEST_CASE("NaN in, NaN out", "[op]") {
   for_every_sample([](const Op& op, const Sample& s) {
     if (entry_of(op).throws_on_nan) return;
@@ -244,7 +244,7 @@ TEST_CASE("NaN in, NaN out", "[op]") {
         try {
           moved = run(op, x, s.attrs);
         } catch (const ArgumentError&) {
-          continue;   // a matrix that is singular, or not positive definite
+          continue;   // the matrix is singular, or not positive definite
         }
         for (std::size_t k = 0; k < y.size(); ++k) {
           if (!is_trainable(y[k].dtype())) continue;
@@ -287,7 +287,8 @@ TEST_CASE("K stacked tangents give the K tangents", "[op]") {
   });
 }
 
-// In a sum of terms for inputs of several shapes one may carry the others' along.
+// In a sum of tangent terms for inputs of several shapes, broadcasting against one term can hide a wrong
+// shape of another. So each input gets a tangent alone.
 TEST_CASE("stacked tangents of one input alone", "[op]") {
   for_every_sample([](const Op& op, const Sample& s) {
     const Tensors x = trainable(s.inputs);
@@ -326,7 +327,7 @@ TEST_CASE("a rule computes what is wanted, whichever inputs those are", "[op]") 
   });
 }
 
-// Inputs off the real line. What takes them is found by trying.
+// Inputs that are not real. Which ops take them is determined by trial.
 TEST_CASE("ops take complex numbers", "[op][complex]") {
   const auto off_the_line = [](const Tensors& x, double by) {
     Tensors z;
@@ -337,7 +338,7 @@ TEST_CASE("ops take complex numbers", "[op][complex]") {
     return z;
   };
   const auto is_f64 = [](const Tensor& t) { return t.dtype() == DType::f64; };
-  // Whether the op takes such inputs in place of those of one sample.
+  // Whether the op takes such inputs instead of those of the sample.
   const auto takes = [&](const Op& op, const Sample& s) {
     const Tensors z = off_the_line(s.inputs, 0.4);
     Tensors y;
@@ -361,7 +362,7 @@ TEST_CASE("ops take complex numbers", "[op][complex]") {
       for (const Sample& s : samples_of(op)) {
         if (std::none_of(s.inputs.begin(), s.inputs.end(), is_f64)) continue;
         taken = takes(op, s);
-        if (!taken) break;   // others may have no elements to refuse
+        if (!taken) break;   // a later sample without elements would be accepted
       }
       CHECK(taken == entry_of(op).takes_complex);
     }

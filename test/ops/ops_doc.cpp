@@ -1,5 +1,6 @@
 // Prints docs/ops.md from the tables; --from-tensorflow: docs/from_tensorflow.md, which begins with
-// test/data/tensorflow_functions.md. With a file's name: fails unless the file is what would be printed.
+// test/data/tensorflow_functions.md. With a file name: fails unless the file has exactly what would be
+// printed.
 #include <algorithm>
 #include <fstream>
 #include <iostream>
@@ -45,7 +46,7 @@ std::string arguments(const Op& op) {
   return out;
 }
 
-// What the first sample takes and gives.
+// The specs of the first sample's inputs and outputs.
 std::string example(const Op& op) {
   const std::vector<Sample> samples = test::samples_of(op);
   const Sample& s = samples.front();
@@ -58,7 +59,7 @@ std::string example(const Op& op) {
   return out.str();
 }
 
-// The dtypes that the op takes in place of the one in its first sample, found by trying.
+// The dtypes that the op takes instead of the one in its first sample, determined by trial.
 std::string dtypes(const Op& op) {
   const std::vector<Sample> samples = test::samples_of(op);
   const Sample& s = samples.front();
@@ -102,8 +103,8 @@ std::string ops_markdown() {
   return out.str();
 }
 
-// By op type: what it is here, or why it is not; from the tables, and from test/data/tensorflow_ops.txt for
-// what they do not have.
+// By TensorFlow op type: the counterpart here, or why there is none; from the tables, and from
+// test/data/tensorflow_ops.txt for types that are not in them.
 std::map<std::string, std::string> answers() {
   std::map<std::string, std::string> here;
   for (const OpFamily& family : op_families())

@@ -1,5 +1,5 @@
-// Rounding to few levels is differentiated as if nothing were rounded: its rules against those of clipping,
-// which differences test.
+// Quantisation is differentiated as if nothing were rounded: its rules are compared with those of clipping,
+// which are tested against differences.
 #include <catch2/catch.hpp>
 #include <functional>
 
@@ -31,7 +31,7 @@ Tensor pushed_forward(const Function& f, const std::vector<Tensor>& x, std::size
   return accumulator.jvp(y);
 }
 
-// Whether f, which rounds, has the derivatives of `smooth` in both modes.
+// Checks that f, which rounds, has the derivatives of `smooth` in both modes.
 void check_derivative_of(const Function& smooth, const Function& f, const std::vector<Tensor>& x) {
   CHECK(check_gradients(smooth, x));
   const Tensor dy = uniform(x[0].shape(), -1, 1, 5);
@@ -47,7 +47,7 @@ void check_derivative_of(const Function& smooth, const Function& f, const std::v
 
 TEST_CASE("gradients of what is rounded are those of clipping", "[quantize]") {
   const Tensor x = uniform({4, 3}, -2, 3), low = tensor(-0.9, DType::f64),
-               high = tensor(2.1, DType::f64);   // a range that is moved by 0.1
+               high = tensor(2.1, DType::f64);   // a range that quantisation shifts by 0.1
   const auto clipped = [](const std::vector<Tensor>& in) {
     return clip(in[0], in.size() == 1 ? Tensor(tensor(-1.0, DType::f64)) : in[1] - 0.1,
                 in.size() == 1 ? Tensor(tensor(2.0, DType::f64)) : in[2] - 0.1);

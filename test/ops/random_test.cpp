@@ -1,5 +1,5 @@
-// Random numbers: known answers, ranges, moments and distributions with fixed keys, and independence of
-// threads.
+// Random numbers: published test vectors, ranges, moments and distributions with fixed keys, and independence
+// of the number of threads.
 #include <Random123/philox.h>
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -29,7 +29,7 @@ double correlation(const Tensor& x, const Tensor& y) {
 
 }   // namespace
 
-// The vectors that Random123 publishes for philox4x32 with ten rounds.
+// The test vectors of Random123 for philox4x32 with ten rounds.
 TEST_CASE("Philox gives its known answers", "[random]") {
   using Philox = r123::Philox4x32;
   const auto answers = [](Philox::ctr_type counter, Philox::key_type key, Philox::ctr_type expected) {
@@ -48,8 +48,8 @@ TEST_CASE("uniform numbers are the leading bits of Philox", "[random]") {
   CHECK(x[2] == 0xbc57acp-24f);
   CHECK(x[3] == 0x9b00dbp-24f);
 
-  // The third vector: its counter is block 0x85a308d3243f6a88 of stream 0x0370734413198a2e, beyond any
-  // tensor; streams of block 0 are not.
+  // The third vector: its counter is block 0x85a308d3243f6a88 of stream 0x0370734413198a2e, beyond the size
+  // of any tensor; block 0 of a stream is not.
   const auto words = r123::Philox4x32()({{1, 0, 0x13198a2e, 0x03707344}}, {{0xa4093822, 0x299f31d0}});
   CHECK(random::uniform({5}, {0x299f31d0a4093822, 0x0370734413198a2e}).at<float>({4}) ==
         static_cast<float>(words[0] >> 8) * 0x1p-24f);
@@ -104,7 +104,7 @@ TEST_CASE("uniform numbers lie in [low, high)", "[random]") {
     CHECK(v.front() < -1.999);
     CHECK(v.back() > 2.999);
   }
-  // Two neighbours in f32: rounding must not reach the upper one.
+  // Two adjacent f32 numbers: rounding must not reach the upper bound.
   const float high = std::nextafter(1.0f, 2.0f);
   CHECK(sorted(random::uniform({1000}, {.seed = 1}, 1, high)).back() == 1);
 }
@@ -136,8 +136,8 @@ TEST_CASE("truncated normal numbers are the normal ones within two standard devi
   for (const DType dtype : kFloating) {
     const Tensor x = random::truncated_normal({200000}, {.seed = 12}, dtype);
     CHECK(distance_from(within_two, x) < 1.95);
-    // Of the density φ(v) / (2 Φ(2) - 1) on [-2, 2]: 1 - 4 φ(2) / (2 Φ(2) - 1), and by parts from each to the
-    // next.
+    // Moments of the density φ(v) / (2 Φ(2) - 1) on [-2, 2]: the second is 1 - 4 φ(2) / (2 Φ(2) - 1); each
+    // further one follows by integration by parts.
     CHECK(moment(x, 1) == Approx(0).margin(0.008));
     CHECK(moment(x, 2) == Approx(0.7737413035).margin(0.008));
     CHECK(moment(x, 3) == Approx(0).margin(0.02));
@@ -145,7 +145,7 @@ TEST_CASE("truncated normal numbers are the normal ones within two standard devi
     const std::vector<double> v = sorted(x);
     CHECK((v.front() >= -2 && v.front() < -1.999 && v.back() <= 2 && v.back() > 1.999));
   }
-  // Each is where it belongs: the inverse of the distribution, at the uniform number of the same bits.
+  // Each value is the inverse of the distribution function, at the uniform number made from the same bits.
   const std::vector<double> u = random::uniform({5000}, {.seed = 12}, 0, 1, DType::f64).to_vector(),
                             z = random::truncated_normal({5000}, {.seed = 12}, DType::f64).to_vector();
   double worst = 0;

@@ -1,5 +1,5 @@
-// Reductions: every kernel path against a plain loop in long double, closed forms, edge cases, golden errors,
-// and the same bits for any number of threads. Derivatives are in the op table test.
+// Reductions: every kernel path against a plain loop in long double, closed forms, edge cases, exact error
+// texts, and the same bits for any number of threads. The op table test covers derivatives.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
@@ -15,7 +15,7 @@ namespace {
 
 const double kNaN = std::numeric_limits<double>::quiet_NaN(), kInf = std::numeric_limits<double>::infinity();
 
-/// What plain loops give for [outer, n, inner], reduced over the middle.
+/// The results of plain loops for [outer, n, inner], reduced over the middle axis.
 struct Plain {
   std::vector<double> sum, max, min, logsumexp;
   std::vector<std::int64_t> argmax, argmin;
@@ -60,7 +60,8 @@ struct ThreadsForScope {
 }   // namespace
 
 TEST_CASE("reductions over a middle axis agree with plain loops", "[reduce]") {
-  // Rows and columns; narrow and wide; shorter and longer than a vector, a strip, a block and a piece.
+  // Rows and columns; narrow and wide; shorter and longer than each unit into which the kernels divide work:
+  // a vector, a strip, a block and a piece.
   const std::int64_t sizes[][3] = {{1, 1, 1},       {3, 5, 1},      {2, 37, 1},     {1, 70000, 1},
                                    {1, 1100000, 1}, {4, 3, 7},      {1, 1000, 3},   {2, 700, 37},
                                    {1, 9, 70},      {3, 517, 65},   {1, 2, 5000},   {1, 600, 2100},
@@ -75,7 +76,7 @@ TEST_CASE("reductions over a middle axis agree with plain loops", "[reduce]") {
     check_near(min(x, 1), p.min, 0);
     CHECK(argmin(x, 1).to_vector<std::int64_t>() == p.argmin);
     check_near(logsumexp(x, 1), p.logsumexp, 1e-13);
-    // The product of exp(x) is the exponential of the sum; scaled, so that it stays in range.
+    // The product of exp(x) is the exponential of the sum; x is scaled, so that it stays in range.
     const double scale = 0.5 / std::sqrt(static_cast<double>(n));
     check_near(log(prod(exp(x * scale), 1)) / scale, p.sum, 1e-13 * static_cast<double>(n));
     const Tensor bits = x > 0.99;
@@ -191,7 +192,7 @@ TEST_CASE("equal extremes share the gradient", "[reduce]") {
   const Tensor x = tensor({{1.0, 3.0, 3.0}, {2.0, 2.0, 2.0}}, DType::f64);
   GradientTape tape;
   tape.watch(x);
-  const Tensor y = max(x, 1) - 2 * min(-x, 1);   // three times the maximum
+  const Tensor y = max(x, 1) - 2 * min(-x, 1);   // in effect three times the maximum
   const std::vector<double> expected = {0, 1.5, 1.5, 1, 1, 1};
   CHECK(worst(tape.gradient(y, x).dense(), tensor(expected, {2, 3})) < 1e-15);
 }
@@ -230,7 +231,7 @@ TEST_CASE("the gradient of a product is exact with zeros, to third order", "[red
   CHECK(of_rows[0].at({0, 8}) == 0);
   CHECK(of_rows[0].at({1, 7}) == 0);
   CHECK(of_rows[0].at({2, 99}) == Approx(std::pow(1.01, 99)));
-  // With two zeros, the only second derivative that is not 0 is that in both.
+  // With two zeros, only the second derivative with respect to both is not 0.
   CHECK(of_rows[1].at({1, 7}) == 0);
   CHECK(of_rows[2].at({1, 50}) == Approx(2 * std::pow(1.01, 196)));
   CHECK(of_rows[2].at({1, 51}) == 0);
@@ -265,7 +266,7 @@ TEST_CASE("logsumexp neither overflows nor turns infinities into NaN", "[reduce]
   const std::vector<double> g = tape.gradient(y, x).dense().to_vector();
   CHECK(g[0] == Approx(0.2689414213699951).epsilon(1e-14));
   CHECK(std::vector<double>(g.begin() + 2, g.begin() + 8) == std::vector<double>{1, 0, 0, 0, 0, 1});
-  CHECK((std::isnan(g[8]) && g[9] == 0));   // the limit depends on the way to it
+  CHECK((std::isnan(g[8]) && g[9] == 0));   // there is no limit: it depends on the path
 }
 
 TEST_CASE("logsumexp is the same, recorded or not, and keeps its second output to itself", "[reduce]") {

@@ -1,6 +1,6 @@
-// Functions made of other ops: sorting and statistics, selection, groups of rows, diagonals, arrangements and
-// guards, against values from NumPy, torch and TensorFlow's documentation, or by hand; the cases of
-// test/data/cases.json on them; and errors.
+// Functions composed of other ops: sorting and statistics, selection, groups of rows, diagonals, layout and
+// checks of values, compared with values from NumPy, torch and TensorFlow's documentation, or by hand; the
+// cases of test/data/cases.json on them; and errors.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
@@ -272,7 +272,7 @@ TEST_CASE("diagonals and bands", "[order]") {
   CHECK(close(diag_part(diag(x)), x, 0));
   CHECK(close(matrix_diag(f64({1, 2}), -1, {.rows = 3, .columns = 4, .padding = 9}),
               matrix({{9, 9, 9, 9}, {1, 9, 9, 9}, {9, 2, 9, 9}}), 0));   // TensorFlow's documentation
-  // The alignments, as TensorFlow's documentation of matrix_diag_part shows them.
+  // The alignments in TensorFlow's documentation of matrix_diag_part.
   const Tensor m = matrix({{1, 2, 3, 4}, {5, 6, 7, 8}, {9, 8, 7, 6}});
   CHECK(close(matrix_diag_part(m, {-1, 2}), matrix({{0, 3, 8}, {2, 7, 6}, {1, 6, 7}, {5, 8, 0}}), 0));
   CHECK(close(matrix_diag_part(m, {-1, 2}, 0, DiagonalAlign::left_right),

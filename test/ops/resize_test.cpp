@@ -1,4 +1,4 @@
-// Images: other sizes against torch and small ones by hand, crops, transforms, colours, and pixels moved
+// Images: resizing compared with torch and with values by hand, crops, transforms, colours, and pixels moved
 // between axes.
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -55,8 +55,8 @@ TEST_CASE("how pixels are aligned", "[image]") {
   CHECK(row_of(resize_bilinear(x, {1, 7}, Align::corners)) == std::vector<double>{0, 0.5, 1, 1.5, 2, 2.5, 3});
   CHECK(row_of(resize_bilinear(x, {1, 8}, Align::centres)) ==
         std::vector<double>{0, 0.25, 0.75, 1.25, 1.75, 2.25, 2.75, 3});
-  // Keys' kernel at distances 3/4, 1/4, 5/4 and 7/4, for a = -1/2; at the border what lies outside is left
-  // out.
+  // Keys' kernel at distances 3/4, 1/4, 5/4 and 7/4, for a = -1/2; at the border, positions outside the image
+  // are left out.
   const std::vector<double> cubic = row_of(resize_bicubic(x, {1, 8}));
   CHECK(cubic[3] == Approx(-0.0703125 * 0 + 0.8671875 * 1 + 0.2265625 * 2 - 0.0234375 * 3));
   CHECK(cubic[0] == Approx((0.8671875 * 0 - 0.0703125 * 1) / (0.8671875 - 0.0703125)));

@@ -1,4 +1,5 @@
-// Recurrent cells, CTC and quantisation, which are composed of ops, against torch and values by hand.
+// Recurrent cells, CTC and quantisation, which are composed of ops, compared with torch and with values by
+// hand.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -67,7 +68,7 @@ TEST_CASE("ctc_loss", "[rnn]") {
   CHECK(worst(strided_slice(dx, {3, 0}),
               tensor({-0.2379759295945036, 0.741569387898758, -0.5385127918265782, 0.034919333522323716},
                      DType::f64)) < 1e-13);
-  CHECK(worst(strided_slice(dx, {5, 1}), zeros({4})) == 0);   // behind its end
+  CHECK(worst(strided_slice(dx, {5, 1}), zeros({4})) == 0);   // beyond the end of its sequence
   CHECK(worst(ctc_loss(labels, astype(logits, DType::f32), lengths, times), loss) < 1e-5);
   CHECK(check_gradients(
       [&](const std::vector<Tensor>& in) { return ctc_loss(labels, in[0], lengths, times); }, {logits}));
@@ -97,7 +98,7 @@ TEST_CASE("fake quantisation rounds to levels, one of which is 0, and clips grad
   const Tensor x = tensor({-3.0, -1.0, -0.4, 0.4, 0.6, 1.6, 2.0, 5.0}, DType::f64);
   CHECK(fake_quant_with_min_max_args(x, -1, 2, {.bits = 2}).to_vector() ==
         std::vector<double>{-1, -1, 0, 0, 1, 2, 2, 2});
-  // A range of -0.9 to 2.1 is moved by 0.1.
+  // A range of -0.9 to 2.1 is shifted by 0.1.
   const Tensor low = tensor(-0.9, DType::f64), high = tensor(2.1, DType::f64);
   GradientTape tape;
   tape.watch(x), tape.watch(low), tape.watch(high);

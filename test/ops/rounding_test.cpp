@@ -1,5 +1,5 @@
-// Rounding, quotients and masked products beyond their samples: halves, signs of zero, integers, what
-// division by 0 says.
+// Rounding, quotients and masked products beyond their samples: halves, signs of zero, integers, and the
+// error of division by 0.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
@@ -18,7 +18,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 std::vector<double> values(const Tensor& x) { return x.to_vector(); }
 Tensor f64(const std::vector<double>& v) { return tensor(v); }
 
-/// The gradients of f(a, b) for an output gradient.
+/// The gradients of f(a, b) for a given output gradient.
 std::vector<double> gradients(Tensor (*f)(Operand, Operand), double a, double b, double dy = 1) {
   const Tensor x = tensor(a, DType::f64), y = tensor(b, DType::f64);
   GradientTape tape;

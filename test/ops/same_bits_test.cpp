@@ -1,5 +1,5 @@
-// Results do not depend on how many threads an op may use: every op of the tables on large inputs, made from
-// its samples, and a training run, bit for bit.
+// Results do not depend on the number of threads, bit for bit: every op in the tables on large inputs, made
+// from its samples, and a training run.
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cmath>
@@ -18,10 +18,11 @@ namespace {
 
 constexpr std::int64_t kLarge =
     kThreadSanitizer ? 150'000 : 200'000;   // elements of the largest input or output
-constexpr int kEnough = kAddressSanitizer || kThreadSanitizer ? 1 : 3;   // large inputs of an op
+constexpr int kEnough =
+    kAddressSanitizer || kThreadSanitizer ? 1 : 3;   // the number of large inputs for each op
 const std::vector<int> kThreads = kThreadSanitizer ? std::vector<int>{4} : std::vector<int>{2, 4, 8};
 
-/// Back to one thread.
+/// Resets to one thread.
 struct Threads {
   explicit Threads(int n) { set_num_threads(n); }
   ~Threads() { set_num_threads(1); }
@@ -34,8 +35,8 @@ std::int64_t largest_of(const std::vector<Shape>& shapes) {
   return n;
 }
 
-// Ways to larger inputs of a sample, as shapes. Their values repeat, so indices stay in range and domains are
-// kept.
+// Ways to enlarge the inputs of a sample, as shapes. The values repeat, so indices stay in range and values
+// in their domains.
 using Shapes = std::vector<Shape>;
 
 Shapes shapes_of(const Tensors& x) {
@@ -44,7 +45,7 @@ Shapes shapes_of(const Tensors& x) {
     shapes.push_back(t.shape());
   return shapes;
 }
-/// Every extent d, of any input, becomes a multiple of d, so that what has to fit still fits.
+/// Every extent d, of any input, becomes the same multiple of d, so that extents that must match still match.
 Shapes with_longer(const Shapes& x, std::int64_t d, std::int64_t size) {
   double smallest = 1e9;
   for (const Shape& s : x)
@@ -60,7 +61,7 @@ Shapes with_longer(const Shapes& x, std::int64_t d, std::int64_t size) {
   }
   return y;
 }
-/// The inputs that `which` has a bit for get a further axis in front.
+/// The inputs whose bit is set in `which` get one more leading axis.
 Shapes with_axis_in_front(const Shapes& x, unsigned which, std::int64_t size) {
   std::int64_t largest = 1;
   for (const Shape& s : x)
@@ -75,8 +76,8 @@ Shapes with_axis_in_front(const Shapes& x, unsigned which, std::int64_t size) {
   return y;
 }
 
-/// Whether the op takes inputs of these shapes, and neither they nor its outputs are much larger than wished;
-/// then they are set.
+/// Whether the op takes inputs of these shapes, and neither they nor its outputs are much larger than
+/// intended. If so, sets them.
 bool fits(const Op& op, const Sample& s, const Shapes& shapes, Tensors& x) {
   if (std::any_of(shapes.begin(), shapes.end(), [](const Shape& shape) { return shape.size() > 2 * kLarge; }))
     return false;
@@ -93,7 +94,7 @@ bool fits(const Op& op, const Sample& s, const Shapes& shapes, Tensors& x) {
   }
 }
 
-/// check(x) for all enlarged inputs x that the op takes, until enough().
+/// Calls check(x) for all enlarged inputs x that the op takes, until enough().
 template <class Check, class Enough>
 void for_each_enlarged(const Op& op, const Sample& s, const Enough& enough, const Check& check) {
   const Shapes shapes = shapes_of(s.inputs);
@@ -114,7 +115,7 @@ void for_each_enlarged(const Op& op, const Sample& s, const Enough& enough, cons
     if (largest_of(w) > largest_of(shapes) && !enough() && fits(op, s, w, x)) check(x);
 }
 
-/// The outputs of an op, and the gradients of its inputs for a cotangent without a pattern.
+/// The outputs of an op, and the gradients of its inputs for an irregular cotangent.
 Tensors outputs_and_gradients(const Op& op, const Tensors& x, const OwnedAttrs& attrs) {
   GradientTape tape;
   for (const Tensor& t : x)
@@ -138,7 +139,7 @@ Tensors outputs_and_gradients(const Op& op, const Tensors& x, const OwnedAttrs& 
   return all;
 }
 
-/// Values of NaN differ from themselves, but not in their bits.
+/// Compares bits, since NaN differs from itself as a value.
 bool same(const Tensors& a, const Tensors& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_bits);
 }
@@ -148,7 +149,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Of what takes long, once is enough.
+/// Slow ops run only once.
 void check_on_all_threads(const std::function<Tensors()>& f) {
   const Clock::time_point start = Clock::now();
   const Tensors one = f();
@@ -162,7 +163,7 @@ void check_on_all_threads(const std::function<Tensors()>& f) {
 
 /// Ops whose sizes are in their attributes.
 const std::map<std::string_view, std::function<Tensors()>>& large_cases() {
-  // Adjoints come in as gradients.
+  // Adjoints are tested as gradients.
   const auto gradient = [](const Tensor& x, Tensor (*f)(const Tensor&)) {
     GradientTape tape;
     tape.watch(x);
@@ -266,8 +267,8 @@ TEST_CASE("every op gives the same bits on any number of threads", "[threads][sa
               check_on_all_threads(
                   [&] { return outputs_and_gradients(op, single ? in_f32(x) : x, s.attrs); });
             } catch (const ArgumentError&) {
-              return;   // with rows that repeat a matrix is singular, perhaps in one dtype or for the
-                        // gradient only
+              return;   // a matrix with repeated rows is singular, perhaps only in one dtype or for the
+                        // gradient
             }
             most = std::max(most, largest_of(shapes_of(x)));
           });

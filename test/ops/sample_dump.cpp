@@ -1,5 +1,4 @@
-// Prints the samples of all ops that have expected outputs, a line of JSON each, for scripts/oracle to
-// recompute.
+// Prints all samples that have expected outputs, one line of JSON each, for scripts/oracle to recompute.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -14,7 +13,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-// JSON has no NaN and no infinity: those are strings. Complex numbers are two numbers.
+// JSON has no NaN and no infinity, so these are strings. Complex numbers are pairs of numbers.
 Json number(double v) {
   return std::isnan(v) ? Json("nan") : std::isinf(v) ? Json(v > 0 ? "inf" : "-inf") : Json(v);
 }
@@ -30,7 +29,7 @@ Json json_of(const Tensor& x) {
           {"data", std::move(data)}};
 }
 
-// The last name stands for all further inputs: with more than one of them it names their list.
+// The last name stands for all further inputs. If there are several of them, it names their list.
 Json arguments(const Op& op, const std::vector<Tensor>& x) {
   std::size_t names = 0;
   while (names < kMaxInputs && !op.args[names].empty())

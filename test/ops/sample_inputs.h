@@ -1,4 +1,4 @@
-// Inputs for samples: f64, always the same, with the domain in the name.
+// Inputs for samples: f64, deterministic, named after their domain.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 namespace tapedeck::samples {
 
-/// Values spread over [low, high] without a pattern; `which` gives another set.
+/// Irregular values spread over [low, high]; another `which` gives another set.
 inline Tensor uniform(const Shape& shape, double low, double high, int which = 0) {
   std::vector<double> v(static_cast<std::size_t>(shape.size()));
   double u = 0.5 + 0.3 * which;
@@ -18,8 +18,7 @@ inline Tensor uniform(const Shape& shape, double low, double high, int which = 0
   }
   return tensor(v, shape);
 }
-/// Values at least 0.1 apart, in no order: for max, sorting and choices that must not flip under a small
-/// step.
+/// Values at least 0.1 apart, unsorted: for max, sorting and choices that must not change under a small step.
 inline Tensor distinct(const Shape& shape, int which = 0) {
   const Tensor order = uniform(shape, 0, 1, which);
   const std::vector<double> key = order.to_vector();
@@ -57,7 +56,7 @@ inline Tensor f64(detail::List2<double> v) { return tensor(v, DType::f64); }
 inline Tensor f64(detail::List3<double> v) { return tensor(v, DType::f64); }
 inline Tensor f64(double v) { return tensor(v, DType::f64); }
 
-/// Complex numbers of c128, from pairs of parts; and spread over the square around 0, without 0.
+/// c128 tensors: from pairs of parts; and with values spread over a square around 0, without 0.
 inline Tensor c128(detail::List2<double> parts) {
   std::vector<std::complex<double>> v;
   for (const detail::List1<double>& p : parts)
@@ -73,8 +72,8 @@ inline Tensor spread(const Shape& shape, int which = 0) {
   return tensor(v, shape);
 }
 
-/// For ops of one input, elementwise: the test adds the shapes; a sample gives the domain, and values from
-/// elsewhere.
+/// Samples of an elementwise op with one input: one for the domain, one with expected values. The test adds
+/// other shapes.
 inline Tensor signs() { return f64({-1.5, -0.25, 0.5, 2}); }
 inline Tensor positive() { return f64({0.25, 1, 2.5, 9}); }
 inline std::vector<Sample> of_one(double low, double high, Tensor x, Tensor y, std::string_view oracle) {

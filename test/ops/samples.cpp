@@ -1,4 +1,4 @@
-// The list of families.
+// The list of families, in the order of lib/ops/registry.cpp.
 #include "ops/samples.h"
 
 #include <map>

@@ -1,5 +1,5 @@
-// The samples of the library's ops: what they are tested with, and what the tests must know about each.
-// F_samples.cpp has those of the family F, lib/ops/<group>/F.cpp.
+// The samples of the library's ops, and what the tests must know about each op. F_samples.cpp has the samples
+// of the family F, whose table is in lib/ops/<group>/F.cpp.
 #pragma once
 #include <span>
 #include <string_view>
@@ -10,14 +10,15 @@
 
 namespace tapedeck::test {
 
-/// What an op is tested with. Where a field says why, the test that it speaks of leaves the op out.
+/// The test data of one op. If a field gives a reason, the test that it belongs to leaves the op out.
 struct OpSamples {
   std::string_view op;
-  bool takes_complex = false;   // in place of f64
+  bool takes_complex = false;   // the op also takes c128 where the samples have f64
   std::string_view real_differs =
-      {};              // why complex inputs on the real line give something else than real ones
-  unsigned held = 0;   // bit i: no derivative in input i, though there is one; it must be none
-  std::string_view no_differences = {};   // why the derivative is not that of differences
+      {};   // why complex inputs with imaginary part 0 give other results than real ones
+  unsigned held =
+      0;   // bit i: input i is treated as constant although a derivative exists; its gradient must be none
+  std::string_view no_differences = {};   // why the derivative does not agree with differences
   bool throws_on_nan = false;
   std::string_view by_hand =
       {};   // why no expected output comes from a NumPy, SciPy, mpmath or torch expression
@@ -31,7 +32,7 @@ struct SampleFamily {
 /// In the order of op_families().
 std::span<const SampleFamily> sample_families();
 
-/// Throws std::out_of_range, with the op's name, where there are none.
+/// Throws std::out_of_range, with the op's name, if the op has no samples.
 const OpSamples& entry_of(const Op& op);
 inline std::vector<Sample> samples_of(const Op& op) { return entry_of(op).samples(); }
 

@@ -1,5 +1,5 @@
-// Running folds: every kernel path against a plain loop, edge cases, and errors. Derivatives are in the op
-// table test.
+// Cumulative ops: every kernel path against a plain loop, edge cases, and errors. The op table test covers
+// derivatives.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
@@ -16,7 +16,7 @@ namespace {
 
 const double kInf = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
 
-/// The plain loop over the middle axis of [before, n, after].
+/// A plain loop over the middle axis of [before, n, after].
 template <class F> Tensor plain(const Tensor& x, const ScanOptions& o, double start, const F& f) {
   const std::int64_t before = x.shape()[0], n = x.shape()[1], after = x.shape()[2];
   const std::vector<double> v = x.to_vector();

@@ -1,6 +1,5 @@
-// Parts and joins: all dtypes against a plain loop, NumPy's rules for slices, memory that is shared,
-// gradients of parts that nobody used, and golden errors. Values and derivatives of the single ops are in the
-// op table test.
+// Slicing and joining: all dtypes against a plain loop, NumPy's rules for slices, shared memory, gradients of
+// unused parts, and exact error texts. The op table test covers values and derivatives of the single ops.
 #include <catch2/catch.hpp>
 #include <limits>
 
@@ -16,7 +15,7 @@ namespace {
 constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min(),
                        kHighest = std::numeric_limits<std::int64_t>::max();
 
-// The positions of begin:end:stride among n, one by one.
+// The positions of begin:end:stride among n.
 Index positions(const Slice& s, std::int64_t n) {
   const auto from_start = [&](std::int64_t i) { return i < 0 ? i + n : i; };
   Index found;
@@ -241,7 +240,7 @@ TEST_CASE("parts that nobody used have gradients of zero", "[parts]") {
   const Tensor x = random::normal({3, 8}, {.seed = 1}), weights = random::normal({3, 8}, {.seed = 2});
   const std::vector<std::int64_t> sizes{1, 2, 0, 3, 2};
   for (unsigned used = 1; used < 32; ++used) {
-    if (used == 4) continue;   // nothing of an empty part
+    if (used == 4) continue;   // an empty part has no gradient to check
     INFO("parts " << used);
     GradientTape tape({.persistent = true});
     tape.watch(x);
@@ -291,7 +290,7 @@ TEST_CASE("some of the parts, to second order", "[parts]") {
         return columns[1] * square(columns[6]);
       },
       {x}));
-  // Of what is joined, only one input is wanted, or several.
+  // The gradient of only one joined input is wanted, or of several.
   CHECK(check_gradients(
       [&](const std::vector<Tensor>& in) {
         return square(concat({other, in[0] * in[0], other}, 1));

@@ -1,5 +1,5 @@
-// Linear equations: composites and edge cases of ops/decompositions.h, NaN and infinity, several threads,
-// golden errors. Values and derivatives are in the op table test.
+// Linear equations: composites and edge cases of tapedeck/ops/solve.h, NaN and infinity, several threads,
+// exact error texts. The op table test covers values and derivatives.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>

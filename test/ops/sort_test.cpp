@@ -1,5 +1,5 @@
-// Selecting, grouping and putting together, at the sizes and inputs where their kernels change course,
-// against plain loops.
+// Sorting, selecting, grouping and merging, at the sizes and inputs where their kernels change algorithm,
+// compared with plain loops.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-/// Where the first k of a row stand by a stable sort, the largest first and NaN before all.
+/// The positions of the first k elements of a row in a stable sort, largest first, and NaN before all others.
 std::vector<std::int64_t> largest(const std::vector<double>& x, std::int64_t k) {
   std::vector<std::int64_t> order(x.size());
   std::iota(order.begin(), order.end(), 0);
@@ -64,7 +64,7 @@ TEST_CASE("top_k is the start of a stable sort, whatever the row looks like", "[
           CHECK(close(top.values, take_along_axis(x, top.indices), 0));
         }
     }
-  const Tensor bytes = astype(arange(5000, DType::i64), DType::u8);   // 255 stands at 255, 511, …
+  const Tensor bytes = astype(arange(5000, DType::i64), DType::u8);   // 255 is at positions 255, 511, …
   CHECK(top_k(bytes, 3).indices.to_vector<std::int64_t>() == std::vector<std::int64_t>{255, 511, 767});
 }
 

@@ -1,5 +1,5 @@
-// Special functions against the values of test/data/special.json, at the ends of their domains, and where
-// rules have branches.
+// Special functions: compared with the values of test/data/special.json, at the ends of their domains, and
+// where rules have branches.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <fstream>
@@ -24,7 +24,7 @@ template <Tensor (*f)(Operand, Operand)> Tensor of_two(const std::vector<Tensor>
 struct Measured {
   const char* name;
   Of f;
-  double tolerance;   // of f64, relative
+  double tolerance;   // relative, in f64
 };
 
 const Measured kFunctions[] = {
@@ -93,7 +93,7 @@ TEST_CASE("special functions have the values that 40 digits give", "[special]") 
     double worst = 0;
     std::size_t worst_at = 0;
     for (std::size_t i = 0; i < y.size(); ++i) {
-      // Next to a zero that is not 0 what counts is how far off y is.
+      // Next to a zero at a point other than 0, the absolute error counts.
       const double off = std::abs(y[i] - exact[i]),
                    e = off <= 1e-15 && std::abs(exact[i]) < 1e-3 && std::abs(exact[i]) > 1e-9
                            ? 0
@@ -126,7 +126,7 @@ TEST_CASE("special functions at the ends of their domains", "[special]") {
     for (const double x : {kNaN, -kInf, kInf, 0.0, -0.0, 1e300, -1e300, 1e-300, 5e-324, -3.0, 1.0, 2.0}) {
       INFO(f.name << " at " << x);
       const std::vector<Tensor> in = {f64(x), f64(x), f64(x)};
-      const double y = f.f(in).item();   // comes to an end
+      const double y = f.f(in).item();   // terminates
       if (std::isnan(x)) CHECK(std::isnan(y));
     }
   CHECK(at(erf, kInf) == 1);

@@ -1,5 +1,5 @@
-// From a loss to a step: compute_gradients, minimize, global steps, constraints, and slots that end with
-// their variable.
+// From a loss to a step: compute_gradients, minimize, global steps, constraints, and slots that are freed
+// with their variable.
 #include <catch2/catch.hpp>
 
 #include "case.h"
@@ -16,7 +16,7 @@ namespace {
 
 Values values(const Variable& v) { return v.value().to_vector(); }
 
-// A tensor is no variable, and a loss is a function: neither of these compiles with the other.
+// A tensor is not a variable, and a loss is a function: passing one for the other does not compile.
 static_assert(!std::is_convertible_v<Tensor, Variable> && !std::is_convertible_v<Tensor, Loss>);
 
 }   // namespace
@@ -151,7 +151,7 @@ TEST_CASE("a new value goes through the variable's constraint", "[optimizer][con
   CHECK_THAT(values(x), Equals(Values{0, 0, 3 + 1 + 1.5 + 1.75}));
   CHECK_THAT(values(free), Equals(Values{1 - 2.125, 2 - 6 * 2.125, 3 + 2 * 2.125}));
   CHECK_THAT(momentum.slot(x, "momentum").to_vector(), Equals(momentum.slot(free, "momentum").to_vector()));
-  CHECK(free.cell().value.raw() == memory);   // only variables with a constraint pay
+  CHECK(free.cell().value.raw() == memory);   // only variables with a constraint are copied
 }
 
 TEST_CASE("a constraint that fails leaves everything as it was", "[optimizer][constraint]") {
@@ -335,7 +335,7 @@ TEST_CASE("cases: what all optimizers share", "[cases][optimizer]") {
     return [&a, &b] { return 5 * a + 3 * b; };
   };
   {
-    Case c("opt-base-aggregation-method");   // terms are always summed in one pass
+    Case c("opt-base-aggregation-method");   // has no effect: terms are always summed in one pass
     const Variable a(tensor({1.0, 2.0})), b(tensor({3.0, 4.0}));
     GradientDescent({.learning_rate = c.number("lr")}).minimize(loss_of(a, b));
     c.check("var0", a.value());

@@ -1,4 +1,4 @@
-// The cases of optimizers, from their numbers.
+// The cases of test/data/cases.json on optimizers.
 #include <catch2/catch.hpp>
 
 #include "case.h"
@@ -33,7 +33,7 @@ struct Pair {
     c.check("var0", a.value());
     c.check("var1", b.value());
   }
-  /// After each of so many steps.
+  /// The values after each of that many steps.
   void check_steps(Case& c, Optimizer& optimizer, int n) const {
     std::vector<Tensor> as, bs;
     for (int i = 0; i < n; ++i) {

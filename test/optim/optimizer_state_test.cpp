@@ -1,5 +1,5 @@
-// What an optimizer keeps between steps: read by name, saved whole, restored at once, slot by slot, or before
-// there is a variable.
+// The state of an optimizer between steps: read by name, saved as a whole, restored at once, slot by slot, or
+// before its variables exist.
 #include <catch2/catch.hpp>
 #include <cstring>
 
@@ -15,7 +15,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-/// With what has no default, and every option on in turn.
+/// An optimizer with values for the hyperparameters that have no default.
 Optimizer make(std::string_view rule) {
   const bool has_rate = rule != "momentum";
   return has_rate ? Optimizer(rule, {{"learning_rate", 0.1}})
@@ -62,7 +62,7 @@ TEST_CASE("an optimizer that takes over another's state goes on as that one", "[
       CHECK(second.scalar(n.name) == n.value);
 
     Optimizer third = make(rule);
-    steps(third, c, d, 0, 1);   // so that there are slots
+    steps(third, c, d, 0, 1);   // so that slots exist
     third.set_weights(whole.weights());
     for (const std::string& name : whole.slot_names())
       CHECK(same_bits(whole.slot(a, name), third.slot(c, name)));
@@ -100,7 +100,7 @@ TEST_CASE("state has everything by name", "[optimizer]") {
 TEST_CASE("a slot may be restored before there is a variable, or a step", "[optimizer]") {
   Adam adam({.learning_rate = 1, .beta1 = 0.5});
   adam.restore_slot("w", "m", tensor({14.0}), 2);
-  adam.restore_slot("w", "m", tensor({13.0}), 1);   // an older one
+  adam.restore_slot("w", "m", tensor({13.0}), 1);   // older than the one restored before
   adam.restore_slot("other", "m", tensor({1.0}));
   const Variable w(tensor({12.0}), {.name = "w"}), unnamed(tensor({1.0}));
   CHECK_FALSE(adam.slot(unnamed, "m").defined());

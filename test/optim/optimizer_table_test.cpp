@@ -1,5 +1,5 @@
-// Every update rule, along trajectories that scripts/trajectories computes with NumPy, and its bits on
-// several threads.
+// Every update rule, compared with trajectories that scripts/trajectories computes with NumPy; and the same
+// bits on several threads.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <fstream>
@@ -24,7 +24,7 @@ const std::vector<Json>& trajectories() {
   return all;
 }
 
-/// So many copies of it, one below the other.
+/// That many copies of it, stacked along the first axis.
 Tensor matrix(const Json& rows, DType dtype, std::size_t copies = 1) {
   std::vector<double> values;
   for (std::size_t k = 0; k < copies; ++k)
@@ -48,7 +48,7 @@ Optimizer optimizer_of(const Json& trajectory) {
   return Optimizer(trajectory.at("rule").get<std::string>(), hyperparameters);
 }
 
-/// The largest difference, relative to values of more than 1.
+/// The largest difference, relative for values above 1.
 double distance(const Tensor& actual, const Json& expected, std::size_t copies) {
   const std::vector<double> a = actual.to_vector(), e = matrix(expected, DType::f64, copies).to_vector();
   REQUIRE(a.size() == e.size());
@@ -75,10 +75,9 @@ TEST_CASE("every rule has trajectories, with dense and sparse gradients", "[opti
 
 TEST_CASE("rules follow the trajectories that NumPy computes", "[optimizer]") {
   const DType dtype = GENERATE(DType::f32, DType::f64), index_dtype = GENERATE(DType::i32, DType::i64);
-  const std::size_t copies = GENERATE(
-      std::size_t{1},
-      std::size_t{
-          7});   // of the variable, one below the other: whole vectors of elements, and what is left of them
+  const std::size_t copies =
+      GENERATE(std::size_t{1},
+               std::size_t{7});   // copies of the variable, stacked: whole SIMD vectors and a remainder
   const double tolerance = dtype == DType::f32 ? 2e-6 : 1e-13;
   for (const Json& trajectory : trajectories()) {
     CAPTURE(dtype, index_dtype, copies, trajectory.at("rule"), trajectory.at("hyperparameters"),

@@ -1,5 +1,5 @@
-// Optimizers: trajectories against the formulas in plain double, sparse gradients, what stays when an error
-// is thrown, and whose memory is written.
+// Optimizers: trajectories compared with the formulas in plain double, sparse gradients, unchanged state
+// after errors, and which memory is overwritten.
 #include <cmath>
 
 #include <catch2/catch.hpp>
@@ -14,7 +14,7 @@ using Catch::Matchers::Equals;
 
 namespace {
 
-/// Adam of one number, step by step.
+/// Adam for one number, step by step.
 struct ScalarAdam {
   double rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   double m = 0, v = 0, power1 = 1, power2 = 1;
@@ -101,7 +101,7 @@ TEST_CASE("a sparse gradient is the dense one with zeros", "[optimizer]") {
   CAPTURE(rule, width, rows);
   const Tensor start = wave({rows, width}, 0, dtype);
   const Variable a(start), b(start);
-  const double rate = rule == "lamb" ? 1e-3 : 0.1;   // whose few rows move far
+  const double rate = rule == "lamb" ? 1e-3 : 0.1;   // lamb moves its few rows far
   Optimizer sparse(rule, {{"learning_rate", rate}}), dense(rule, {{"learning_rate", rate}});
   for (int step = 0; step < 3; ++step) {
     const Tensor values = wave({4, width}, step, dtype),
@@ -220,7 +220,7 @@ TEST_CASE("an update writes in place where nobody else holds the value", "[optim
   Optimizer optimizer(rule, {{"learning_rate", 0.5}});
   const Variable x(ones({n}));
   const Tensor g = ones({n});
-  optimizer.apply_gradients({{g, x}});   // the first value was still held by its maker
+  optimizer.apply_gradients({{g, x}});   // the initial value still had another handle
 
   const std::byte* memory = x.value().raw();
   const std::uint64_t id = x.value().id();

@@ -1,4 +1,4 @@
-// Schedules against values in closed form, and optimizers that follow them.
+// Schedules compared with closed forms, and optimizers that use them.
 #include <catch2/catch.hpp>
 
 #include "message_of.h"
@@ -93,7 +93,7 @@ TEST_CASE("hyperparameters follow schedules and functions", "[optimizer]") {
   descent.apply_gradients({{one, x}});
   CHECK(x.value().item() == -5);
 
-  double rate = 2;   // a function is asked once a step
+  double rate = 2;   // a function is called once per step
   int calls = 0;
   descent.set_hyperparameter("learning_rate", [&] { return ++calls, rate; });
   const Variable y(tensor(0.0, DType::f64));

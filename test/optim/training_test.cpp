@@ -1,5 +1,5 @@
-// What stands between a loss and a step: transformations of gradients, accumulation, loss scaling; and moving
-// averages beside it.
+// The stages between a loss and a step: transformations of gradients, accumulation, loss scaling. Also moving
+// averages.
 #include "tapedeck/training.h"
 
 #include <catch2/catch.hpp>
@@ -17,14 +17,14 @@ using Catch::Matchers::Equals;
 
 namespace {
 
-/// Row 1 twice, as 3 and 1, and row 0 as 3.
+/// Slices with row 1 twice, as 3 and 1, and row 0 once, as 3.
 Gradient slices() {
   return IndexedSlices{tensor({{3.0}, {3.0}, {1.0}}, DType::f64), tensor({1, 0, 1}), Shape{3, 1}};
 }
 Values values(const Gradient& g) { return g.dense().to_vector(); }
 auto close(const Values& v) { return Catch::Matchers::Approx(v); }
 
-/// What a step of gradient descent at rate 1 subtracts, by this transformation of one gradient.
+/// The amount that a step of gradient descent at rate 1 subtracts after this transformation of one gradient.
 Values moved(const GradientTransform& t, const Gradient& g, const Variable& x) {
   const Tensor before = x.value();
   GradientDescent descent({.learning_rate = 1.0});
@@ -37,7 +37,7 @@ Values moved(const GradientTransform& t, const Gradient& g, const Variable& x) {
 
 TEST_CASE("gradients are clipped", "[optimizer]") {
   CHECK(values(clip_by_value(f64({-3, 0.5, 2}), -1, 1)) == Values{-1, 0.5, 1});
-  CHECK(values(clip_by_value(slices(), -1, 3.5)) == Values{3, 3.5, 0});   // of the sum in row 1
+  CHECK(values(clip_by_value(slices(), -1, 3.5)) == Values{3, 3.5, 0});   // clips the sum in row 1
   CHECK_THAT(values(clip_by_norm(f64({3, 4}), 1)), close({0.6, 0.8}));
   CHECK(values(clip_by_norm(f64({3, 4}), 6)) == Values{3, 4});
   CHECK(values(clip_by_norm(f64({0, 0}), 0)) == Values{0, 0});
@@ -55,7 +55,7 @@ TEST_CASE("gradients are clipped", "[optimizer]") {
   for (const Gradient& g : clip_by_global_norm(std::vector<Gradient>{f64({1}), f64({INFINITY})}, 3))
     CHECK(std::isnan(values(g)[0]));
   CHECK(global_norm(std::vector<Gradient>{full({2}, 3e30)}) ==
-        Approx(std::sqrt(2.0) * 3e30));   // whose squares f32 does not have
+        Approx(std::sqrt(2.0) * 3e30));   // whose squares overflow f32
 
   CHECK(message_of<ArgumentError>([] { clip_by_value(f64({1}), 1, 0); }) ==
         "clip_by_value: the bounds are 1 and 0; use ascending ones");
@@ -86,7 +86,7 @@ TEST_CASE("transformations change the gradients of a step, in their order", "[op
   CHECK(b.value().item() == Approx(-4));
   CHECK(da.item() == 3);
 
-  // A transformation that throws, and one whose gradient does not fit.
+  // A transformation that throws, and one that returns a gradient of a wrong shape or dtype.
   const Values before = y.value().to_vector();
   descent.add_transform([](std::span<GradientAndVariable> pairs, std::int64_t step) {
     if (step == 1) throw ArgumentError("not yet");

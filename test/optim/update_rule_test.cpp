@@ -1,5 +1,5 @@
-// Rules of a user's own: by rows and by tensors, with slots, numbers, sums over a variable, and what they may
-// do wrong.
+// A user's own update rules: by rows and by tensors, with slots, scalars, sums over a variable, and errors in
+// rules.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -14,7 +14,7 @@ using Catch::Matchers::Equals;
 
 namespace {
 
-// Rows: a slot that counts how often a row was touched, and a number that halves from step to step.
+// Rows: a slot that counts how often a row was changed, and a scalar that halves in every step.
 
 template <class T> void step_and_count(const UpdateRow<T>& row) {
   for (std::int64_t i = 0; i < row.n; ++i) {
@@ -79,7 +79,7 @@ constexpr UpdateRule kFullMatrix = {
         },
 };
 
-// Tensors, sparse alone: adds values to their rows.
+// Tensors, sparse gradients only: adds the values to their rows.
 constexpr UpdateRule kSparse = {
     .name = "rows_only",
     .takes = [](DType t) { return t == DType::f64; },
@@ -157,7 +157,7 @@ TEST_CASE("a user's rule may be made of ops", "[optimizer]") {
   CHECK(y.value().item() == 4.75);
   CHECK(optimizer.slot(y, "h").item() == 2);
 
-  // What it throws leaves everything as it was, the variables before it, too.
+  // If the rule throws, everything stays unchanged, including the variables before this one.
   const Variable z(f64({1}));
   CHECK(message_of<ArgumentError>([&] {
           optimizer.apply_gradients({{f64({1, 2}), x}, {f64({101}), z}});
@@ -167,7 +167,7 @@ TEST_CASE("a user's rule may be made of ops", "[optimizer]") {
   CHECK_FALSE(optimizer.slot(z, "h").defined());
   CHECK(optimizer.iterations() == 1);
 
-  // A variable that is given twice, and nothing on tapes.
+  // A variable that is given twice; and a step records nothing on tapes.
   GradientTape tape({.watch_all = true});
   optimizer.apply_gradients({{f64({1}), z}, {f64({1}), z}});
   CHECK(tape.recorded().empty());
@@ -182,7 +182,7 @@ TEST_CASE("a user's rule may be made of ops", "[optimizer]") {
   Optimizer sparse(kSparse);
   const Variable table(matrix({{1}, {2}}), {.name = "table"});
   sparse.apply_gradients({{slices({{1}, {2}}, {1, 1}, {2, 1}), table}});
-  CHECK_THAT(table.value().to_vector(), Equals(Values{1, 11}));   // rows come once
+  CHECK_THAT(table.value().to_vector(), Equals(Values{1, 11}));   // each row is passed once
   CHECK(message_of<ArgumentError>([&] {
           sparse.apply_gradients({{matrix({{1}, {2}}), table}});
         }) == "apply_gradients: rows_only takes sparse gradients only: that of variable \"table\" is dense");

@@ -18,12 +18,12 @@ template <class F> Tensor reverse(const F& f, const Tensor& x) {
   tape.watch(x);
   return tape.gradient(f(x), x).dense();
 }
-/// The derivative of a function of one number, or of each of several.
+/// The derivative of a scalar function, or of an elementwise one at several points.
 template <class F> Tensor forward(const F& f, const Tensor& x) {
   const ForwardAccumulator accumulator(x, ones_like(x));
   return accumulator.jvp(f(x));
 }
-/// df/dx by columns, all in one pass: the axes of f, then those of x.
+/// df/dx by columns, in one pass. The axes are those of f, then those of x.
 template <class F> Tensor jacobian_by_columns(const F& f, const Tensor& x) {
   const std::int64_t n = x.size();
   Shape directions{n};
@@ -214,7 +214,7 @@ TEST_CASE("cases: accumulators nest", "[cases][forward]") {
     c.check("gradient", tape.gradient(dd, x));
   }
   {
-    Case c("fwd-push-pop-state");   // an accumulator made inside sees what the one around it does not
+    Case c("fwd-push-pop-state");   // the inner accumulator sees ops that the outer one does not
     const Tensor x = tensor(1.0);
     const ForwardAccumulator accumulator(x, tensor(2.0));
     Tensor y;

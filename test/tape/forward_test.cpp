@@ -11,7 +11,7 @@ namespace {
 
 const Tensor kX = tensor(0.5, DType::f64), kOne = tensor(1.0, DType::f64);
 
-// x³ without a jvp, which forward mode finds by transposing the vjp.
+// x³ with a rule without a jvp: forward mode transposes the vjp.
 constexpr Op kCube = {
     .name = "cube",
     .doc = "x³.",
@@ -24,7 +24,7 @@ constexpr Op kCube = {
 
 Tensor cube_of(const Tensor& x) { return kCube.execute({std::array{&x}.data(), 1}); }
 
-// x itself, noting the bytes that live when it or its derivative is computed.
+// x itself; notes the live bytes when it or its derivative is computed.
 std::int64_t most_bytes = 0;
 void note_bytes() { most_bytes = std::max(most_bytes, live_bytes()); }
 constexpr Op kProbe = {
@@ -79,8 +79,8 @@ TEST_CASE("jvp looks up", "[forward]") {
   CHECK_FALSE(forward.jvp(late).defined());
   CHECK_FALSE(forward.jvp(other, UnconnectedGradients::none).defined());
   CHECK(forward.jvp(other, UnconnectedGradients::zero).to_vector() == std::vector<double>{0, 0});
-  CHECK_FALSE(
-      forward.jvp(count, UnconnectedGradients::zero).defined());   // no derivative, so no zeros of one
+  CHECK_FALSE(forward.jvp(count, UnconnectedGradients::zero)
+                  .defined());   // an integer has no derivative, so it has no zeros either
   const std::vector<Tensor> list = forward.jvp({a, other}, UnconnectedGradients::zero);
   CHECK(list[0].item() == 2);
   CHECK(list[1].shape() == Shape{2});
@@ -201,7 +201,7 @@ TEST_CASE("an accumulator ends inside a tape that has followed its tangents", "[
     const Tensor dy = forward.jvp(exp(x * x) + x);
     CHECK(outer.gradient(sum(dy), x).defined());
   }
-  std::vector<Tensor> others;   // handles that were given back twice would be given out twice
+  std::vector<Tensor> others;   // a handle that was freed twice would be handed out twice
   for (int i = 0; i < 200; ++i)
     others.push_back(tensor(1.0 * i));
   for (int i = 0; i < 200; ++i)

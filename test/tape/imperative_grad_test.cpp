@@ -1,4 +1,5 @@
-// imperative_grad: counting, waiting, adding up, sparse gradients, and what it leaves when a rule throws.
+// imperative_grad: use counts, order of execution, summation, sparse gradients, and the state after a rule
+// throws.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
@@ -12,7 +13,7 @@ namespace {
 
 double value(const Gradient& g) { return g.dense().item(); }
 
-/// What was summed while `inner` ran: the number of terms of each sum, as a tape around it sees them.
+/// The number of terms of each sum made while `inner` ran, as recorded by an outer tape.
 std::vector<int> sums_during(const GradientTape& outer) {
   std::vector<int> terms;
   for (const RecordedOp& op : outer.recorded())
@@ -37,7 +38,7 @@ TEST_CASE("terms of a diamond are all in before an op runs", "[engine]") {
   tape.watch(x);
   const Tensor root = outputs(kPair, {x})[0];
   const Tensor left = root * 3, right = square(root),
-               deep = left * right;   // 3 x³, and x joined in again below
+               deep = left * right;   // 3 x³; x is used again below
   CHECK(value(tape.gradient(deep * root + left, x)) == 4 * 3 * 8 + 3);
   CHECK(seen.runs == 1);
 }
@@ -164,9 +165,9 @@ TEST_CASE("a rule adds to the term that is there, if nobody else has it", "[engi
   GradientTape tape({.persistent = true});
   tape.watch(x);
   const Tensor y = x * x, z = y * x + exp(x) + y * x, scaled = x * 2.0 + (1 - x) * x;
-  tape.stop();   // else rules would be recorded
+  tape.stop();   // otherwise rules would be recorded
   for (int run = 0; run < 2; ++run) {
-    // y is a target and feeds another: its seed is the first term, and the caller's.
+    // y is a target and feeds another: its first term is the seed, whose memory belongs to the caller.
     const Tensor one = ones({3}, DType::f64);
     const Gradient g = tape.gradient({y, z}, x, {.output_gradients = {seed, one}})[0];
     for (std::int64_t i = 0; i < 3; ++i) {
@@ -177,7 +178,7 @@ TEST_CASE("a rule adds to the term that is there, if nobody else has it", "[engi
     CHECK(one.to_vector() == std::vector<double>{1, 1, 1});
     CHECK(tape.gradient(scaled, x).dense().to_vector() == std::vector<double>{1, 7, 2});
     const Tensor first = tape.gradient(y, x).dense(),
-                 again = tape.gradient(y, x).dense();   // results stay as they are
+                 again = tape.gradient(y, x).dense();   // the first results must not change
     CHECK(first.to_vector() == std::vector<double>{2, -4, 1});
     CHECK(again.to_vector() == first.to_vector());
   }
@@ -188,7 +189,8 @@ TEST_CASE("one tensor as both inputs, of sizes with and without a tail", "[engin
     const Tensor x = (arange(0, static_cast<double>(n), 1, DType::f64) + 1) / 3;
     GradientTape tape;
     tape.watch(x);
-    const Tensor y = x / (x * x) + x * x;   // of both kinds: the quotient's inputs differ
+    // The quotient has two different inputs, the product the same one twice.
+    const Tensor y = x / (x * x) + x * x;
     const std::vector<double> g = tape.gradient(y, x).dense().to_vector();
     double worst = 0;
     for (std::int64_t i = 0; i < n; ++i) {
@@ -201,7 +203,7 @@ TEST_CASE("one tensor as both inputs, of sizes with and without a tail", "[engin
 
 TEST_CASE("parts of a tensor share one gradient", "[engine]") {
   const Tensor x = ones({64, 8});
-  std::map<std::string, int> made;   // by the rules, as a tape around them sees it
+  std::map<std::string, int> made;   // ops made by the rules, as recorded by an outer tape
   const auto gradient = [&](const Aggregation aggregation) {
     GradientTape outer({.persistent = true});
     outer.watch(x);
@@ -356,7 +358,7 @@ TEST_CASE("ops without a derivative end a path, and those that must not be diffe
   tape.watch(x);
   CHECK_FALSE(tape.gradient(output(kNoDerivative, x), x).defined());
   const Tensor y = output(kMustNot, x);
-  CHECK(value(tape.gradient(x * 2, x)) == 2);   // said only where it is asked for
+  CHECK(value(tape.gradient(x * 2, x)) == 2);   // reported only if it is asked for
   CHECK_THROWS_AS(tape.gradient(y, x), GradientError);
   CHECK_THROWS_WITH(tape.gradient(y, x), Catch::StartsWith("must_not: "));
 }

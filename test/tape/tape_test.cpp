@@ -1,4 +1,5 @@
-// GradientTape and StopRecording as users see them: what is recorded, when, and what gradient returns.
+// GradientTape and StopRecording through the public interface: what is recorded, when, and what gradient()
+// returns.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -12,7 +13,7 @@ namespace {
 double value(const Gradient& g) { return g.dense().item(); }
 bool is_none(const Gradient& g) { return !g.defined(); }
 
-/// Counts the warnings that come while it lives.
+/// Collects the warnings during its lifetime.
 struct Warnings {
   Warnings() {
     set_warning_handler([this](std::string_view text) { texts.emplace_back(text); });
@@ -109,7 +110,7 @@ TEST_CASE("unconnected sources give none or zeros of their own shape", "[tape]")
 
 TEST_CASE("integers and bools have no gradient, and watching them warns", "[tape]") {
   Warnings warnings;
-  const Tensor x = tensor(2.5), n = tensor(3, DType::i8);   // no other test warns of i8
+  const Tensor x = tensor(2.5), n = tensor(3, DType::i8);   // no other test causes a warning about i8
   for (int i = 0; i < 8; ++i) {
     GradientTape tape({.persistent = true});
     tape.watch(n);
@@ -122,7 +123,8 @@ TEST_CASE("integers and bools have no gradient, and watching them warns", "[tape
   }
   std::erase_if(warnings.texts, [](const std::string& text) { return text.find("i8") == std::string::npos; });
   CHECK_FALSE(warnings.texts.empty());
-  CHECK(warnings.texts.size() % 5 == 0);   // each text five times at most, and these came more often
+  CHECK(warnings.texts.size() % 5 ==
+        0);   // each text is printed at most five times, and these occurred more often
   for (const std::string& text : warnings.texts)
     CHECK(std::count(warnings.texts.begin(), warnings.texts.end(), text) == 5);
 }
@@ -371,8 +373,8 @@ TEST_CASE("an output that nobody holds is differentiated through the copy that i
   }
 }
 
-// The outer tape has let y go, since nothing on it takes y: it must not mistake the inner tape's copy of y
-// for what came after.
+// The outer tape has released y, since no entry on it uses y. It must not mistake the inner tape's copy of y
+// for a later tensor in the same slot.
 TEST_CASE("what a paused tape has forgotten is a constant to it", "[tape]") {
   const Tensor x = tensor(0.5, DType::f64);
   GradientTape outer({.persistent = true});
@@ -385,7 +387,7 @@ TEST_CASE("what a paused tape has forgotten is a constant to it", "[tape]") {
     const StopRecording pause(outer);
     z = y * 3.0;
   }
-  const Tensor later = exp(x);   // may have the number on the outer tape that y had
+  const Tensor later = exp(x);   // may get the slot on the outer tape that y had
   const double t = std::tanh(0.5);
   const Tensor g = inner.gradient(z, x).dense();
   CHECK(g.item() == Approx(3 * (1 - t * t)));

@@ -185,7 +185,7 @@ TEST_CASE("each read of a variable is a tensor of its own", "[variable][tape]") 
   const Recording recording;
   const Tensor a = v, b = v;
   CHECK(gradients(a * a + b * b * b, v, {.stop_gradients = a})[0].dense().item() == 27);
-  // What a tape watches by itself is one read, and no later one.
+  // Watching the value from one read does not watch later reads of the variable.
   const Variable fixed(tensor(5.0), {.trainable = false});
   const Tensor watched = fixed;
   GradientTape tape;
@@ -200,7 +200,7 @@ TEST_CASE("a read as an operand lives as long as the op runs", "[variable]") {
       v.assign(full(shape, 7));
       return full(shape, 1);
     };
-    const Tensor y = add(v, updated());   // the arguments are made in either order
+    const Tensor y = add(v, updated());   // the arguments are evaluated in unspecified order
     CHECK((values(y)[0] == 4 || values(y)[0] == 8));
     CHECK(values(v * v - v)[0] == 42);
     CHECK(values(v)[0] == 7);

@@ -228,9 +228,9 @@ TEST_CASE("only the branch that is taken runs, and every operand has a gradient"
   CHECK(dx.dense().to_vector() == std::vector{4.0, 4.0});
   CHECK(dy.dense().shape() == Shape{1, 1});
   CHECK(dy.dense().item() == 0);
-  // Zeros come with a gradient alone: what does not lead through the branch stays none.
+  // Zeros are made only beside a gradient: what does not pass through the branch stays none.
   CHECK_FALSE(tape.gradient(x * 2, y).defined());
-  // An operand that is also captured has both gradients.
+  // An operand that is also captured gets the sum of both gradients.
   CHECK(
       tape.gradient(cond(
                         true, {x}, [&](const Tensor& a) { return a * x; }, [](const Tensor& a) { return a; }),
@@ -541,7 +541,8 @@ TEST_CASE("what does not change in a loop is not kept for each step", "[control]
                                      return std::pair(matmul(t, weights), weights);
                                    },
                                    {x, w});
-  CHECK(live_bytes() - base == 100 * x.nbytes());   // what enters the products, with the result in place of x
+  CHECK(live_bytes() - base ==
+        100 * x.nbytes());   // the inputs of the products, with the result instead of x
 }
 
 TEST_CASE("10,000 steps with checkpoints keep twice the root of their number", "[control][memory]") {
@@ -552,7 +553,7 @@ TEST_CASE("10,000 steps with checkpoints keep twice the root of their number", "
   const auto look = [&] { most = std::max(most, live_bytes() - base); };
   const auto step = [&](const Tensor& t) {
     look();
-    return tanh(t * rate);   // keeps the result
+    return tanh(t * rate);   // the tape keeps the result
   };
   const auto peak = [&](const auto& loop) {
     base = live_bytes(), most = 0;

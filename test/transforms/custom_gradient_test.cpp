@@ -1,4 +1,5 @@
-// Operations and functions that bring their own gradients, and those that run once more for it.
+// Operations and functions with gradients of their own, and functions that are recomputed for the backward
+// pass.
 
 #include <catch2/catch.hpp>
 
@@ -12,7 +13,7 @@ using namespace tapedeck::test;
 
 namespace {
 
-// x³, shown to the tape as one operation.
+// x³, recorded on the tape as one operation.
 Tensor cube(const Tensor& x) {
   Tensor y;
   {
@@ -314,7 +315,7 @@ TEST_CASE("a backward function that returns too few gradients is named", "[custo
 }
 
 TEST_CASE("custom gradients of higher order are those of the gradient function", "[custom]") {
-  // The value is exp; the gradient function says 3 x², whatever the value.
+  // The value is exp; the gradient function returns 3 x² regardless.
   auto f = custom_gradient(
       [](const Tensor& x) { return std::pair(exp(x), [x](const Tensor& dy) { return 3 * x * x * dy; }); });
   const auto first = [&](const Tensor& x) { return derivative(f, x); };
@@ -322,7 +323,7 @@ TEST_CASE("custom gradients of higher order are those of the gradient function",
   CHECK(derivative(first, f64(2)).item() == 12);
   CHECK(derivative([&](const Tensor& x) { return derivative(first, x); }, f64(2)).item() == 6);
 
-  // What f computes on the way may be used by the gradient function, and is differentiated.
+  // The gradient function may use intermediate results of f, and is differentiated through them.
   auto log1pexp = custom_gradient([](const Tensor& x) {
     const Tensor e = exp(x);
     return std::pair(log1p(e), [e](const Tensor& dy) { return dy * (1 - 1 / (1 + e)); });
@@ -416,7 +417,7 @@ TEST_CASE("recompute_grad has the derivatives of its function, to second order a
   CHECK(check_gradients([&](const std::vector<Tensor>& in) { return recompute_grad(f(in[2]))(in[0], in[1]); },
                         {x, y, captured}));
   CHECK(check_gradients([&](const std::vector<Tensor>& in) { return recompute_grad(f(in[1]))(in[0], in[0]); },
-                        {x, captured}));   // an argument twice
+                        {x, captured}));   // the same argument twice
 }
 
 TEST_CASE("recompute_grad nests, and takes integers, empty tensors and results that are its arguments",
@@ -493,7 +494,7 @@ TEST_CASE("recompute_grad keeps what enters its parts alone", "[custom][memory]"
   const auto part = [&](const Tensor& t) {
     Tensor y = t;
     for (std::int64_t i = 0; i < kPart; ++i)
-      y = seen(tanh(y));   // of a layer, tapes keep the output
+      y = seen(tanh(y));   // for each layer, tapes keep the output
     return y;
   };
   const auto peak = [&](const auto& f) {
@@ -509,8 +510,8 @@ TEST_CASE("recompute_grad keeps what enters its parts alone", "[custom][memory]"
     CHECK(live_bytes() == base);
     return static_cast<double>(most) / static_cast<double>(one);
   };
-  // Beside outputs there are a few gradients. In parts, there is what enters each of 10 parts, and what the
-  // layers of one part keep.
+  // Without recomputation: the outputs, and a few gradients. With it: the input of each of 10 parts, and what
+  // the layers of one part keep.
   const double all = peak(part), parts = peak(recompute_grad(part));
   CAPTURE(all, parts);
   CHECK(all >= kLayers);

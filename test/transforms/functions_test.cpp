@@ -54,7 +54,7 @@ TEST_CASE("value and gradient of a function", "[functions]") {
   CHECK(grad([&](std::span<const Tensor> in) { return dot(in[0], in[1]); }, list)[1].dense().to_vector() ==
         Values{1, 2});
 
-  // A list of outputs counts as its sum; others get their output gradients.
+  // A list of outputs is differentiated as its sum, unless output gradients are given.
   const auto two = [](const Tensor& a) { return std::vector<Tensor>{a * 2, a * a}; };
   CHECK(value_and_grad(two, x).first.size() == 2);
   CHECK(grad(two, x).dense().to_vector() == Values{4, 6});
@@ -218,13 +218,13 @@ TEST_CASE("Hessians of functions", "[functions][hessian]") {
         }) == "hessian_vector_product: 2 vectors for 1 tensors");
 }
 
-// What is large takes other ways than what is small.
+// Large tensors take other code paths than small ones.
 TEST_CASE("second derivatives of large tensors", "[functions][hessian]") {
   const std::int64_t n = 20'001;
   const Tensor x = arange(0, static_cast<double>(n), 1, DType::f64) * (2 / static_cast<double>(n - 1)) - 1,
                v = 1 + x * x;
   const Tensor scale = tensor(1.5, DType::f64);
-  // Each in x and in y = sin x; the second derivative beside it.
+  // Each function at x and at y = sin x, with its second derivative.
   const auto product = [](const Tensor& t) { return sum(t * square(t) * t); };   // 12 x²
   const auto twin = [](const Tensor& t) {
     const Tensor u = t * t;
@@ -247,7 +247,7 @@ TEST_CASE("second derivatives of large tensors", "[functions][hessian]") {
   check([](const Tensor& t) { return sum(mul(sin(t), square(sin(t)))); },
         [](double t) { return 6 * std::sin(t) - 9 * std::pow(std::sin(t), 3); });
 
-  // In third order; and beside a broadcast row, whose gradient is summed.
+  // In third order; and with a broadcast row, whose gradient is summed.
   const auto cube = [](const Tensor& t) { return sum(t * square(t)); };
   const Tensor third =
       grad(
@@ -287,7 +287,7 @@ TEST_CASE("transforms nest", "[functions]") {
           outer);
       CHECK(near(second, {3, 0, 0, 0, 0, 0, 0, 12}));
     }
-  // A tape around sees what is differentiated inside.
+  // An outer tape records the differentiation inside.
   GradientTape tape;
   tape.watch(y);
   CHECK(near(tape.gradient(sum(hessian([](const Tensor& t) { return sum(t * t * t); }, y)), y).dense(),

@@ -1,4 +1,4 @@
-// gradients() and what stands beside it, on a Recording. Expected values are closed forms or those of
+// gradients() and related functions on a Recording. Expected values are closed forms or those of
 // test/data/cases.json.
 #include "tapedeck/gradients.h"
 
@@ -14,8 +14,8 @@ using namespace tapedeck::test;
 
 namespace {
 
-/// Operations on x, each with a gradient of its own memory, and their sum. Each notes what is alive while its
-/// gradient is made.
+/// Operations on x, each with a gradient in separate memory, and their sum. Each notes the live bytes while
+/// its gradient is computed.
 struct ManyTerms {
   Tensor x = ones({1 << 14}), y;
   std::int64_t base = 0, peak = 0;
@@ -32,7 +32,7 @@ struct ManyTerms {
       });
     }
     y = add_n(all);
-    const StopRecording unrecorded;   // so that the gradients' own ops keep nothing
+    const StopRecording unrecorded;   // so that the ops of the gradients save nothing
     for (const Aggregation a : {Aggregation::add_n, Aggregation::tree, Aggregation::accumulate_n}) {
       base = live_bytes(), peak = 0;
       const Gradient g = gradients(y, x, {.aggregation = a})[0];
@@ -114,7 +114,7 @@ TEST_CASE("ops that lead to no source are not differentiated", "[gradients]") {
   CHECK(seen.runs == 0);
   CHECK(gradients(y, b)[0].dense().item() == 2);
   CHECK(seen.runs == 1);
-  // Seen first from where it need not be differentiated, then from where it must.
+  // Visited first on a path that need not be differentiated, then on one that must.
   const Tensor shared = outputs(kPair, {b})[0] * 2, both = shared * a + shared;
   CHECK(gradients(both, {b, a})[0].dense().item() == 6);
 }
@@ -123,7 +123,7 @@ TEST_CASE("terms are added up by the method that is asked for", "[gradients][mem
   const ManyTerms terms(64);
   for (const Tensor& sum : terms.sums)
     CHECK(sum.to_vector() == std::vector<double>(static_cast<std::size_t>(terms.x.size()), 64 * 65 / 2));
-  // The last one meets 63 others; sums of 32, 16, 8, 4, 2 and 1 of them; their sum.
+  // The last term is added to 63 others: sums of 32, 16, 8, 4, 2 and 1 terms, and their sum.
   CHECK(terms.peaks[0] == Approx(64).margin(0.1));
   CHECK(terms.peaks[1] == Approx(7).margin(0.1));
   CHECK(terms.peaks[2] == Approx(2).margin(0.1));
@@ -187,8 +187,8 @@ TEST_CASE("complex targets need output gradients", "[gradients][errors]") {
 TEST_CASE("second derivatives on a recording", "[gradients][hessian]") {
   const Tensor x = tensor({1.0, 2.0}, DType::f64), z = tensor(3.0, DType::f64);
   const Recording recording;
-  const Tensor y =
-      sum(x * x * x) * z;   // of x: diag(6 x z); of z: none, since its gradient does not depend on z
+  const Tensor y = sum(x * x * x) * z;   // the Hessian with respect to x is diag(6 x z); for z it is none,
+                                         // since its gradient does not depend on z
   const std::vector<Tensor> h = hessians(y, {x, z});
   CHECK(h[0].to_vector() == std::vector<double>{18, 0, 0, 36});
   CHECK_FALSE(h[1].defined());
@@ -272,7 +272,8 @@ TEST_CASE("cases: gradients", "[cases][gradients]") {
   }
 }
 
-// d from a by way of b and c; each of the four may be cut, and each be asked for.
+// d is computed from a through b and c; the gradient may be stopped at each of the four, and taken with
+// respect to each.
 TEST_CASE("cases: partial derivatives are those of a program with its tensors cut", "[cases][gradients]") {
   Case c("grad-stop-gradients-equivalence");
   std::vector<Tensor> r;

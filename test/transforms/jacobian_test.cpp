@@ -1,5 +1,5 @@
-// Jacobians of tapes, all rows at once and one by one. Expected values are closed forms or those of
-// test/data/cases.json.
+// Jacobians with tapes, with all rows in one pass and one by one. Expected values are closed forms or those
+// of test/data/cases.json.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -102,7 +102,8 @@ TEST_CASE("cases: jacobians", "[cases][jacobian]") {
         "batch_jacobian: first extents differ: the target is f32[4,3], the source f32[2,3]");
   }
   {
-    Case c("batch-jac-parallel-nonpersistent");   // rows go together whatever the tape is
+    Case c("batch-jac-parallel-nonpersistent");   // all rows run in one pass, whether the tape is persistent
+                                                  // or not
     c.superseded("error", "G14");
     GradientTape tape;
     const Tensor x = tensor({{3.0}});
@@ -186,7 +187,7 @@ TEST_CASE("variables that nobody asks for cost nothing", "[jacobian]") {
   CHECK(seen.runs == 0);
 }
 
-// An operation with a function of its own takes one cotangent at a time; a tensor of rank 8 has no room for
+// An operation with its own backward function takes one cotangent at a time; a tensor of rank 8 cannot have
 // more axes.
 TEST_CASE("what cannot go together is looped over", "[jacobian]") {
   const Tensor x = tensor({1.0, 2.0});
