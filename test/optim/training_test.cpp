@@ -199,7 +199,7 @@ TEST_CASE("moving averages follow values", "[optimizer]") {
   CHECK(average.average("t")->value().item() == 2);
   CHECK_FALSE(average.average("u"));
 
-  // Means that are corrected: of 1 alone, then (0.5·1 + 3) / 1.5 times halves.
+  // Bias-corrected means: of 1 alone, then (0.5·1 + 3) / 1.5; then a plain mean.
   const Variable corrected(tensor(100.0));
   MovingAverage debiased(corrected);
   debiased.update(tensor(1.0), 0.5);
