@@ -142,6 +142,7 @@ struct Pullback::State {
 
 std::pair<std::vector<Tensor>, Pullback> detail::values_and_pullback(const Traced& f, const Sources& xs,
                                                                      const VjpOptions& options) {
+  // clang 14 cannot construct an aggregate in make_shared. NOLINTNEXTLINE(modernize-make-shared)
   const auto state = std::shared_ptr<Pullback::State>(new Pullback::State{
       GradientTape({.persistent = options.persistent, .watch_accessed_variables = false}), {}, {}});
   const Watched w(state->tape, f, xs);
