@@ -12,6 +12,7 @@
 #include "ops/elementwise/complex_abs.h"
 #include "ops/infer.h"
 #include "ops/recorded_pass.h"
+#include "tapedeck/ops/math.h"
 #include "tapedeck/simd/partials.h"
 
 namespace tapedeck {

@@ -10,6 +10,7 @@
 #include "kernels/layout/copy.h"
 #include "ops/axes.h"
 #include "ops/layout/slice.h"
+#include "tapedeck/ops/join.h"
 #include "tapedeck/ops/math.h"
 
 namespace tapedeck {

@@ -7,6 +7,7 @@
 #include "ops/layout/entries.h"
 #include "ops/layout/take.h"
 #include "tapedeck/ops/array.h"
+#include "tapedeck/ops/slice.h"
 
 namespace tapedeck {
 namespace {

@@ -8,6 +8,7 @@
 #include "ops/axes.h"
 #include "ops/layout/positions.h"
 #include "tapedeck/ops/index.h"
+#include "tapedeck/ops/take_along_axis.h"
 
 namespace tapedeck {
 namespace {

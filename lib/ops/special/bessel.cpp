@@ -1,4 +1,5 @@
 // Bessel functions of elements. In: tensors. Out: a tensor of their shape, computed in double.
+#include "tapedeck/ops/bessel.h"
 #include "kernels/special/special.h"
 #include "ops/infer.h"
 #include "ops/special/of_numbers.h"

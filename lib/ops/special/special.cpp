@@ -11,6 +11,7 @@
 #include "kernels/special/special.h"
 #include "ops/infer.h"
 #include "ops/special/of_numbers.h"
+#include "tapedeck/ops/special.h"
 #include "tapedeck/simd/partials.h"
 
 namespace tapedeck {
