@@ -1,6 +1,6 @@
-// What the benchmark programs share. A case is named suite/case/size; compare.cpp joins the programs by these
-// names. With TAPEDECK_THREADS=N in the environment the programs run the library with N threads instead of
-// one.
+// Shared by the benchmark programs. A case is named suite/case/size; compare.cpp matches the cases of
+// different programs by these names. With TAPEDECK_THREADS=N in the environment the programs run the library
+// with N threads instead of one.
 #pragma once
 #include <benchmark/benchmark.h>
 
@@ -12,7 +12,8 @@ namespace bench {
 
 inline void sizes(benchmark::internal::Benchmark* b) { b->Arg(10'000)->Arg(1'000'000)->Arg(16'000'000); }
 
-/// Reports work per second instead of time; `work` is what one iteration does, in the unit's prefix.
+/// Reports work per second instead of time. `work` is the work of one iteration, in multiples of the unit's
+/// prefix.
 inline void report_rate(benchmark::State& state, const char* unit, double work) {
   state.counters[unit] = benchmark::Counter(work, benchmark::Counter::kIsIterationInvariantRate);
 }
@@ -29,7 +30,7 @@ template <class F> void each(benchmark::State& state, F f) {
     benchmark::DoNotOptimize(f());
 }
 
-/// What every main ends with, once its cases are registered. `set_threads` gets the number in
+/// The end of every main, after its cases are registered. `set_threads` is called with the number in
 /// TAPEDECK_THREADS.
 inline int run(int argc, char** argv, void (*set_threads)(int) = nullptr) {
   if (const char* threads = std::getenv("TAPEDECK_THREADS"); threads && set_threads) {

@@ -1,7 +1,7 @@
-// A checkpoint of 1 GB beside the system calls alone: writing the same bytes with write(2) and fsync, and
-// reading them with read(2) into fresh memory. They take turns, since disks and neighbours change their
-// speed; medians count. checkpoint_bench [FOLDER [ROUNDS]]: the folder is the system's for temporary files,
-// the rounds are 7.
+// Compares a checkpoint of 1 GB with the bare system calls: writing the same bytes with write(2) and fsync,
+// and reading them with read(2) into fresh memory. Both run alternately, because the speed of a disk varies
+// with time; medians are reported. checkpoint_bench [FOLDER [ROUNDS]]: by default the system's folder for
+// temporary files, and 7 rounds.
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
-// Runs every case of the benchmark programs, the limits and libtorch, as installed and tuned, turn by turn on
-// the same cores, a process each, and joins them by name. In: suites. Out: a table of medians, and with
-// --json a file of them.
+// Runs every case of the benchmark programs, of the limits, and of libtorch (as installed and tuned),
+// alternately on the same cores, each in its own process, and matches them by name. In: suites. Out: a table
+// of medians, and with --json a file of them.
 #include <sched.h>
 #include <unistd.h>
 
@@ -47,16 +47,16 @@ constexpr std::string_view kPrograms[] = {"tape_bench",      "kernel_bench",    
                                           "functions_bench", "map_bench",        "map_plain_bench"};
 constexpr std::string_view kRates[] = {"GB/s", "GFLOP/s"};
 
-// What makes libtorch fastest: the widest vectors, an allocator that keeps large blocks, a BLAS without a
-// pool of its own.
+// The settings that make libtorch fastest: the widest vectors, an allocator that keeps large blocks, a BLAS
+// without its own thread pool.
 constexpr const char* kAllocator = "/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4";
 constexpr const char* kBlas = "/usr/lib/x86_64-linux-gnu/openblas-openmp";
 
-/// Where libtorch's figure for one of our cases is: the process to run, and the first and fourth field of its
-/// line.
+/// Where to find libtorch's figure for a case: the process to run, and the first and fourth field of its
+/// output line.
 struct Peer {
   std::string_view name, process, peer_case, metric;
-  std::string_view size = {};   // where it is written in another way than ours
+  std::string_view size = {};   // where libtorch's program writes it differently
 };
 constexpr Peer kPeers[] = {
     {"overhead/no_gradient", "chain", "chain_active", "inference_ns_per_op_med"},
@@ -141,7 +141,7 @@ std::optional<double> median(std::vector<double> v) {
   return bench::median(std::move(v));
 }
 
-/// How many times better than the other figure.
+/// By what factor this figure is better than the other.
 std::optional<double> ratio(const Case& c, const std::vector<double>& other) {
   const auto ours = median(c.tapedeck), theirs = median(other);
   if (!ours || !theirs) return {};
@@ -166,7 +166,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-/// The programs beside this one.
+/// The programs in the same folder as this one.
 class Programs {
  public:
   Programs(std::filesystem::path folder, int threads) : folder_(std::move(folder)), threads_(threads) {
@@ -215,7 +215,7 @@ class Programs {
  private:
   std::string file(const std::string& program) const { return "'" + (folder_ / program).string() + "'"; }
 
-  /// suite/case/size of all cases of a program; what Google Benchmark adds behind these is dropped.
+  /// suite/case/size of all cases of a program, without the suffixes that Google Benchmark adds.
   std::vector<std::string> list(const std::string& program) const {
     std::vector<std::string> names;
     for (const std::string& line : split(output_of(file(program) + " --benchmark_list_tests"), '\n')) {
@@ -254,7 +254,7 @@ void show_progress(const std::string& text) {
   if (isatty(STDERR_FILENO)) std::cerr << "\r\033[K" << text << std::flush;
 }
 
-/// libtorch's programs run once a round for all cases that they have figures of.
+/// libtorch's programs run once per round, for all cases for which they give figures.
 class Torch {
  public:
   Torch(const Programs& programs, bool tuned, int threads)
@@ -287,7 +287,7 @@ void run_round(const Programs& programs, int threads, std::vector<Case>& cases) 
   show_progress("");
 }
 
-/// `times` is how many times better tapedeck is than the figure before it.
+/// `times` is the factor by which tapedeck is better than the preceding figure.
 void print_table(const std::vector<Case>& cases, int threads) {
   const auto figure = [](std::optional<double> v, const char* format) {
     char text[32] = "-";
@@ -327,7 +327,7 @@ json to_json(const std::vector<Case>& cases, int threads) {
   return list;
 }
 
-/// This process and all that it starts stay on the last cores they may use.
+/// Pins this process and all its children to the last cores that they may use.
 void pin(int cores) {
   cpu_set_t allowed, chosen;
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
@@ -343,7 +343,7 @@ struct Options {
   int rounds = 3, threads = 1;
 };
 
-/// Programs that compare and print by themselves, and how one of them takes this one's place.
+/// Programs that compare and print on their own, and how one of them replaces this process.
 constexpr std::string_view kByThemselves[] = {"ops", "derivatives", "optimizers", "scaling"};
 [[noreturn]] void run_by_itself(std::vector<std::string> words) {
   const std::string program =
@@ -359,7 +359,7 @@ constexpr std::string_view kByThemselves[] = {"ops", "derivatives", "optimizers"
                            (words[0] == "scaling" ? "libopenmpi-dev" : "libtorch-dev"));
 }
 
-/// Nothing where the words make no sense.
+/// Empty if the words are not valid.
 std::optional<Options> parse(std::vector<std::string> words) {
   Options options;
   for (std::size_t i = 0; i < words.size(); ++i) {

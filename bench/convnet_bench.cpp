@@ -1,4 +1,4 @@
-// What a convolutional network costs: two convolutions with pooling and two dense layers, on a batch of
+// Time of a convolutional network: two convolutions with pooling and two dense layers, on a batch of
 // images.
 #include <cmath>
 

@@ -1,5 +1,5 @@
-// What sparse gradients cost: 1,024 rows of a table of 10⁶ × 64, forward and backward, and with a step of
-// Adam that touches only them; beside it all rows, densely.
+// Time of sparse gradients: 1,024 rows of a table of 10⁶ × 64, forward and backward, and with a step of Adam
+// that changes only these rows; for comparison, a dense step over all rows.
 #include "bench.h"
 #include "tapedeck/tapedeck.h"
 

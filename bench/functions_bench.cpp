@@ -1,5 +1,5 @@
-// Value and gradient of the functions that the field measures its libraries with, in f64: reductions, a
-// product of matrices, a density and a regression.
+// Value and gradient of the functions that benchmarks of autodiff libraries commonly use, in f64: reductions,
+// a product of matrices, a density and a regression.
 #include <cmath>
 #include <numbers>
 

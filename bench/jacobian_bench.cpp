@@ -1,5 +1,5 @@
-// The Jacobian of a network with 100 outputs and one or another number of units: all rows in one pass, all
-// columns in one, and a gradient for each row.
+// The Jacobian of a network with 100 outputs, for several numbers of units: all rows in one pass, all columns
+// in one pass, and one gradient per row.
 #include "bench.h"
 #include "differentiated.h"
 

@@ -1,6 +1,6 @@
-// The limits of the machine: the same work in plain loops over old buffers and direct calls of BLAS, with
-// nothing around them. Compiled for this machine and with -ffast-math, so that sums and the functions of libm
-// are vectors too.
+// The limits of the machine: the same work in plain loops over existing buffers and in direct calls of BLAS,
+// without any library around them. Compiled for this machine and with -ffast-math, so that sums and the
+// functions of libm are vectorised, too.
 #include <cmath>
 #include <cstring>
 
@@ -61,7 +61,7 @@ void tanh_xwb_sum(State& state) {
   });
 }
 
-// Forward and backward stay two passes, as they are for whoever calls op by op.
+// Forward and backward stay two separate passes, as in a library that runs op by op.
 void tanh_xwb_sum_grad(State& state) {
   const std::int64_t n = state.range(0);
   Buffer xs(n), ws(n), bs(n), ys(n), dxs(n), dws(n), dbs(n);
@@ -228,7 +228,7 @@ void register_matrix_cases() {
   in_microseconds("reduce/sum_all/1000x1000", of_matrix, [](float* y, const float* x) { *y = sum(x, kAll); });
   in_microseconds("reduce/sum_axis0/1000x1000", of_matrix, sum_columns);
   in_microseconds("reduce/sum_axis1/1000x1000", of_matrix, sum_rows);
-  // At best the elements travel as fast as in a copy.
+  // At best this is as fast as a copy.
   in_microseconds("reduce/transpose/1000x1000", of_matrix,
                   [](float* y, const float* x) { std::memcpy(y, x, kAll * sizeof(float)); });
   in_microseconds("reduce/softmax/1000x1000", of_matrix, softmax);

@@ -1,4 +1,4 @@
-// What the limits share: buffers, repetition, and products by BLAS.
+// Shared by the programs that measure limits: buffers, repetition, and matrix products by BLAS.
 #pragma once
 #include <cblas.h>
 

@@ -1,5 +1,5 @@
-// A user's function of elements, value and gradients: as one op, and made of ops. Compiled for this machine;
-// and, with PLAIN defined, as a user's program is compiled by default.
+// A user's elementwise function, value and gradients: as one op with `map`, and composed of ops. Compiled for
+// this machine; and, with PLAIN defined, as a user's program is compiled by default.
 #include "bench.h"
 #include "tapedeck/map.h"
 #include "tapedeck/tapedeck.h"

@@ -1,4 +1,4 @@
-// The middle one of several measurements.
+// The median of several measurements.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace bench {
 
-/// Of an even number of them the upper one of the two. There is at least one.
+/// For an even number of measurements, the larger of the two in the middle. There must be at least one.
 inline double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());

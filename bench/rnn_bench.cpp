@@ -1,4 +1,5 @@
-// What a recurrent network from primitive ops costs: an LSTM over a sequence, forward and through the tape.
+// Time of a recurrent network composed of primitive ops: an LSTM over a sequence, forward only and with the
+// backward pass.
 #include "bench.h"
 #include "tapedeck/tapedeck.h"
 

@@ -1,7 +1,7 @@
-// What a step of many replicas costs: networks of 10⁴ to 10⁷ parameters, each replica with 32 rows, as
-// threads and as ranks of MPI, turn by turn, a process or a job each. Prints tables of medians, as ratios.
-// scaling_bench [ROUNDS]: the rounds are 5. What it starts is itself: scaling_bench threads N, and mpirun -np
-// N scaling_bench ranks.
+// Time of a step with many replicas: networks of 10⁴ to 10⁷ parameters, with 32 rows per replica, as threads
+// and as MPI ranks, alternately, each in its own process or job. Prints tables of medians, as ratios.
+// scaling_bench [ROUNDS]: 5 rounds by default. The program starts itself: scaling_bench threads N, and mpirun
+// -np N scaling_bench ranks.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -57,7 +57,7 @@ class Network {
 enum Part { own, together, update, whole, copy, number, kParts };
 using Figures = std::array<double, kParts>;   // medians, in seconds
 
-/// Of the first replica, the root of the tree. Each part begins when all replicas are there.
+/// Figures of the first replica, the root of the tree. Each part begins when all replicas have reached it.
 Figures measured(const Size& size, const std::function<void(const std::function<void(td::Replica)>&)>& run) {
   const Network shared(size.width);
   const td::Tensor one = td::tensor(1.0f);
@@ -81,7 +81,7 @@ Figures measured(const Size& size, const std::function<void(const std::function<
       times[what].push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     };
     for (int i = 0; i < size.repetitions + 2; ++i) {
-      if (i == 2) times = {};   // what was warming up
+      if (i == 2) times = {};   // discards the warm-up
       time(own, [&] { gradients = td::Optimizer::compute_gradients(loss); });
       time(together, [&] { of_all.apply_gradients(gradients); });
       gradients.clear();
@@ -105,7 +105,7 @@ Figures measured(const Size& size, const std::function<void(const std::function<
   return result;
 }
 
-/// A line for each size, to be read by the process that started this one.
+/// Prints a line for each size, for the process that started this one.
 void measure(const std::function<void(const std::function<void(td::Replica)>&)>& run, bool speaks) {
   td::set_num_threads(1);
   for (const Size& size : kSizes) {
@@ -117,7 +117,7 @@ void measure(const std::function<void(const std::function<void(td::Replica)>&)>&
   }
 }
 
-// From here on: the process that starts the others.
+// From here on: the code of the process that starts the others.
 
 struct Way {
   const char* name;

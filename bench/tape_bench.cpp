@@ -1,5 +1,5 @@
-// What an op costs on top of its arithmetic: a chain of adds and muls on a few elements, with every operand
-// active.
+// Overhead of an op beyond its arithmetic: a chain of adds and muls on a few elements, with all operands
+// watched.
 #include <chrono>
 
 #include "bench.h"

@@ -1,4 +1,4 @@
-// What a training step costs: multilayer perceptrons with Adam, on one batch that stays the same.
+// Time of a training step: multilayer perceptrons with Adam, always on the same batch.
 #include <cmath>
 
 #include "bench.h"

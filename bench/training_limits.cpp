@@ -1,4 +1,4 @@
-// The limits of training steps: their products, and Adam in one pass.
+// The limits of training steps: their matrix products by BLAS, and Adam in one pass.
 #include <cmath>
 
 #include "limits.h"
@@ -79,8 +79,8 @@ void lstm(State& state) {
   });
 }
 
-// The convolutional network's products, an image's windows as the rows of one matrix. Nobody asks for the
-// gradient of the images.
+// The convolutional network's products, with an image's windows as the rows of one matrix. The gradient of
+// the images is not needed.
 
 struct Product {
   std::int64_t m, n, k;

@@ -1,12 +1,14 @@
-# Sourced by the scripts beside it: goes to the top of the sources, installs what is missing and offers `build`.
+# Sourced by the other scripts: changes to the top folder of the sources, installs missing packages, and defines `build`.
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 scripts/setup
 
-# Where ccache is installed, it finds what any clone of the sources has compiled: paths count from the top of the clone, and
-# precompiled headers by what is in them, comments included, since that is how the compiler knows a header again.
+# If ccache is installed, a clone of the sources shares compiled objects with all others: paths are relative to the top of the
+# clone, and precompiled headers are identified by their contents, comments included, because the compiler identifies a header
+# by them, too.
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_COMMENTS=1 CCACHE_INODECACHE=1 CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
 
-# build FOLDER [meson options] [-- targets]: configures as asked and compiles; what meson and ninja say goes to standard error.
+# build FOLDER [meson options] [-- targets]: configures with these options and compiles; the output of meson and ninja goes to
+# standard error.
 build() {
   local folder=$1 options=() targets=()
   shift
@@ -17,17 +19,17 @@ build() {
   ninja -C "$folder" "${targets[@]}" >&2
 }
 
-# build_sanitized [-- targets]: into build-sanitize, by the other compiler, and without precompiled headers, so that a file that
-# does not include what it uses is seen.
+# build_sanitized [-- targets]: builds in build-sanitize, with clang, and without precompiled headers, so that a file with a
+# missing include does not compile.
 build_sanitized() {
   scripts/setup clang libclang-rt-dev
   CXX="$(with_cache clang++)" build build-sanitize -Db_sanitize=address,undefined -Db_lundef=false -Db_pch=false -Doptimization=1 -Ddebug=true -Dcpp_args=-g1 -Db_ndebug=false -Dbench=disabled "$@"
 }
 
-# with_cache COMPILER: what CXX has to be; meson finds ccache by itself only for the compiler that it chooses itself.
+# with_cache COMPILER: prints the value for CXX; meson uses ccache on its own only for a compiler that it has chosen itself.
 with_cache() { if command -v ccache >/dev/null; then echo "ccache $1"; else echo "$1"; fi; }
 
-# A folder that an interrupted run left half configured is made again.
+# A folder left half configured by an interrupted run is configured from scratch.
 configure() {
   local folder=$1 wanted
   shift

@@ -1,4 +1,4 @@
-// The file of cases, and how its values compare with tensors and gradients.
+// Reads the file of cases, and compares its values with tensors and gradients.
 #include "case.h"
 
 #include <catch2/catch.hpp>
@@ -21,10 +21,10 @@ const Json& all_cases() {
   return cases;
 }
 
-/// The file has no infinite numbers, but their names.
+/// The file has the names of infinite numbers, since JSON cannot represent them.
 Json number(double v) { return std::isinf(v) ? Json(v > 0 ? "inf" : "-inf") : Json(v); }
 
-/// Nested lists of `values`, from `next` on. A complex number is an object of its parts.
+/// Nested lists of `values`, from `next` on. A complex number is an object with its two parts.
 Json nested(const Tensor& x, const std::vector<std::complex<double>>& values, int axis, std::size_t& next) {
   if (axis == x.ndim()) {
     const std::complex<double> v = values[next++];
@@ -68,9 +68,9 @@ bool agree(const Json& expected, const Json& actual, const Json& tolerance) {
   return expected == actual;
 }
 
-/// The library's counterparts; ShapeError counts as ArgumentError. What is wrong with a dtype is a
-/// DTypeError, and what is wrong with another argument an ArgumentError, where TensorFlow has ValueError or
-/// TypeError for either.
+/// The library's counterparts of TensorFlow's errors; ShapeError counts as ArgumentError. A wrong dtype is a
+/// DTypeError, and any other wrong argument an ArgumentError; TensorFlow uses ValueError or TypeError for
+/// either.
 bool is_kind(const Error& e, const std::string& kind) {
   if (kind == "LookupError" || kind == "RuntimeError") return dynamic_cast<const GradientError*>(&e);
   return dynamic_cast<const ArgumentError*>(&e) ||

@@ -1,5 +1,5 @@
-// The cases of test/data/cases.json that tape and engine reproduce. Where a case is told in terms of a
-// functional form, the same derivative is taken with tapes. What is not run, and why, is in docs/testing.md.
+// The cases of test/data/cases.json on tape and engine. If a case uses a functional form, the same derivative
+// is computed with tapes. docs/testing.md says which cases run.
 #include <algorithm>
 
 #include <catch2/catch.hpp>
@@ -26,7 +26,7 @@ std::vector<Gradient> gradients(GradientTape& tape, const Targets& targets, cons
 
 Tensor cube(const Tensor& x) { return x * x * x; }
 
-// A name that a table has twice cannot be found, at compile time.
+// A name that is in a table twice must not compile in find().
 constexpr Op kOneEach[] = {
     {.name = "op", .doc = "x.", .infer = like_first, .forward = {}, .rule = none()},
     {.name = "other", .doc = "x.", .infer = like_first, .forward = {}, .rule = none()}};
@@ -469,7 +469,7 @@ TEST_CASE("cases: the engine", "[cases]") {
     }
     c.holds("property", all_freed);
   }
-  // The sums are ops, so an outer tape sees them: one add_n, and how many terms it had.
+  // The sums are ops, so an outer tape records them: each add_n, with its number of terms.
   struct Early {
     const char* id;
     int uses;
@@ -594,8 +594,8 @@ TEST_CASE("cases: errors", "[cases][errors]") {
     c.check_error([&] { tape.gradient(y, x); }, "no_gradient: this op must not be differentiated");
   }
   {
-    Case c("grad-registry-double-register");   // said by the compiler within a table, and by a test across
-                                               // tables
+    Case c("grad-registry-double-register");   // an error at compile time within a table, and in a test
+                                               // across tables
     static_assert(findable<kOneEach> && !findable<kTwice>);
     std::set<std::string_view> names;
     std::size_t ops = 0;

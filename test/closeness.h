@@ -1,4 +1,4 @@
-// How far two tensors are apart.
+// The difference between two tensors.
 #pragma once
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -9,7 +9,7 @@
 
 namespace tapedeck {
 
-/// The largest difference of two elements; their shapes must be equal.
+/// The largest difference between corresponding elements; the shapes must be equal.
 inline double worst(const Tensor& a, const Tensor& b) {
   REQUIRE(a.shape() == b.shape());
   const std::vector<double> u = a.to_vector(), v = b.to_vector();
@@ -18,7 +18,7 @@ inline double worst(const Tensor& a, const Tensor& b) {
     w = std::max(w, std::abs(u[i] - v[i]));
   return w;
 }
-/// Whether both have one spec and the same bytes.
+/// Whether both have the same spec and the same bytes.
 inline bool same_bits(const Tensor& a, const Tensor& b) {
   return a.spec() == b.spec() && std::memcmp(a.raw(), b.raw(), static_cast<std::size_t>(a.nbytes())) == 0;
 }

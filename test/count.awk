@@ -1,6 +1,6 @@
-# Reads meson's test log. Prints how many passed, failed and were skipped: for a Catch2 program its test cases, for any other test
-# itself. A test that ends with status 77 is skipped; one that prints a line "skipped: what: why" has skipped a part of what it
-# checks. These lines are repeated on standard error.
+# Reads meson's test log. Prints how many tests passed, failed and were skipped. A Catch2 program counts with each of its test
+# cases, any other test as one. A test that exits with status 77 is skipped; one that prints a line "skipped: what: why" has
+# skipped a part of its checks. These lines are repeated on standard error.
 /^test:         / { end(); name = $0; sub(/^test: *(.* \/ )?/, "", name); seen = 1; p = f = s = 0; ok = 0; status = "" }
 /^result:       / { status = $0; ok = /exit status 0$/ }
 /^All tests passed \(.* test cases?\)/ { p = $(NF - 2) }

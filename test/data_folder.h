@@ -1,4 +1,4 @@
-// Where the data of tests lie. A function, so that one file alone is compiled with the path of the sources.
+// The folder of test data. It is a function so that only one file is compiled with the path of the sources.
 #pragma once
 #include <filesystem>
 

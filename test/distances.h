@@ -1,4 +1,4 @@
-// Samples against distributions.
+// Distances between samples and distributions.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -13,8 +13,8 @@ inline std::vector<double> sorted(const Tensor& x) {
   return v;
 }
 
-// Kolmogorov's and Smirnov's statistic, sqrt(n) times the largest distance from the distribution; above 1.95
-// in one case of 1000.
+// The Kolmogorov-Smirnov statistic: sqrt(n) times the largest distance from the distribution function. It
+// exceeds 1.95 in one case of 1000.
 template <class F> double distance_from(const F& distribution, const Tensor& x) {
   const std::vector<double> v = sorted(x);
   const double n = static_cast<double>(v.size());

@@ -1,6 +1,6 @@
-# Markdown in, a Catch2 program out. The cpp blocks of one section are one function, line after line;
-# a block with `int main()` is a program of its own, in its own namespace. Includes move to the top.
-# A line that prints to std::cout and has "// → text" behind it must be reached, and print this text.
+# Reads Markdown and prints a Catch2 program. The cpp blocks of one section form one function; a block with `int main()` is a
+# program of its own, in its own namespace. Includes move to the top. A line that prints to std::cout and ends with "// → text"
+# must be reached, and print this text.
 FNR == 1 { file = FILENAME; sub(/^.*\.\.\//, "", file); section = "start" }
 
 !inside && /^#+ / { section = $0; sub(/^#+ /, "", section); gsub(/["\\]/, "", section) }

@@ -1,4 +1,5 @@
-// Tensors whose elements can be told apart, and where an op has put them, one by one, without an op.
+// Tensors with distinct elements, and checks, element by element and without ops, of where an op has put
+// them.
 #pragma once
 #include "tapedeck/tapedeck.h"
 
@@ -6,7 +7,7 @@ namespace tapedeck::test {
 
 using Index = std::vector<std::int64_t>;
 
-/// Small enough for u8; different from its neighbours along every axis.
+/// Small enough for u8, and different from its neighbours along every axis.
 inline Tensor counted(const Shape& shape, DType dtype) {
   std::vector<std::int64_t> v(static_cast<std::size_t>(shape.size()));
   for (std::size_t i = 0; i < v.size(); ++i)
@@ -25,7 +26,7 @@ template <class F> void for_each_index(const Shape& shape, F f) {
   }
 }
 
-/// The elements of a tensor by their index.
+/// Access to the elements of a tensor by index.
 class Elements {
  public:
   explicit Elements(const Tensor& x) : shape_(x.shape()), values_(x.to_vector<std::int64_t>()) {}

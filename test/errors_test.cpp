@@ -1,5 +1,4 @@
-// Golden texts of errors: every op with a wrong rank, dtype, shape, axis and element count, then tapes and
-// tensors.
+// Exact texts of errors: ops with a wrong rank, dtype, shape, axis or element count, then tapes and tensors.
 #include <catch2/catch.hpp>
 
 #include "tapedeck/forward_accumulator.h"
@@ -9,7 +8,7 @@ using namespace tapedeck;
 
 namespace {
 
-/// The text of an E that f throws; of another error, its text with what it is not.
+/// The text of the E that f throws. For another error, its text with a note that it is no E.
 template <class E = ShapeError, class F> std::string error(const F& f) {
   try {
     f();
@@ -25,7 +24,7 @@ template <class F> std::string dtype_error(const F& f) { return error<DTypeError
 constexpr std::int64_t kHuge = std::int64_t{1} << 40;
 const Tensor f23 = ones({2, 3}), f4 = ones({4}), f45 = ones({4, 5}), scalar = tensor(1.0), i3 = arange(3),
              flags = tensor({1, 0}, DType::boolean);
-/// Few elements in memory, many when combined.
+/// Few elements in memory, but many when broadcast together.
 const Tensor row = zeros({1, 1 << 20}), column = zeros({1 << 20, 1});
 
 }   // namespace

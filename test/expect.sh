@@ -1,11 +1,12 @@
-# Sourced by tests of programs as their users meet them: `program`, a folder that goes away, and `expect`; they end with `exit $failed`.
+# Sourced by tests that run programs as their users do. Defines `program`, a temporary folder, and `expect`; the tests end with
+# `exit $failed`.
 set -uo pipefail
 program=$1
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 failed=0
 
-# expect STATUS TEXT COMMAND…: the exit status, and a piece of what is printed.
+# expect STATUS TEXT COMMAND…: checks the exit status, and that the output contains TEXT.
 expect() {
   local status=$1 text=$2 output actual
   shift 2

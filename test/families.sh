@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Checks that every function that include/tapedeck/ops/F.h declares is defined in lib/ops/<group>/F.cpp, or in a file of a folder
-# lib/ops/<group>/F: one name for one subject.
+# Checks that every function that include/tapedeck/ops/F.h declares is defined in lib/ops/<group>/F.cpp, or in a file of a
+# folder lib/ops/<group>/F, so that a family has one name everywhere.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# Headers come first. What is declared or defined begins a line, and clang-format writes a comment where a namespace ends.
+# Headers are read first. Relies on clang-format: declarations and definitions begin a line, and the end of a namespace has a
+# comment.
 find include/tapedeck/ops lib/ops \( -name '*.h' -path 'include/*' -o -name '*.cpp' \) | LC_ALL=C sort | xargs awk '
   FNR == 1 {
     parts = split(FILENAME, path, "/")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks that g++ needs at most 1.4 times the memory for a file with tapedeck.h that it needs for one with the same headers of the
-# standard library. Unlike seconds, this is the same in every run.
+# Checks that g++ needs at most 1.4 times as much memory for a file with tapedeck.h as for one with the same standard headers.
+# Unlike time, memory is the same in every run.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

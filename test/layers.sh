@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Gives every file of lib/ and include/ a layer and fails on an include that runs upward. This is the one place that
-# has the order of the layers; docs/design.md explains them.
+# Assigns every file of lib/ and include/ to a layer, and fails if a file includes one of a higher layer. The order of the
+# layers is defined here only; docs/design.md explains them.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -27,8 +27,8 @@ find lib include -path lib/pch -prune -o \( -name '*.h' -o -name '*.cpp' \) -pri
     headers("io", "npy named_tensors safetensors checkpoint csv dataset training_log")
     headers("distribute", "distribute tapedeck")   # tapedeck.h includes all others
 
-    # "file include": why it may run upward.
-    # The interface that optimizers call has the reductions of the public header.
+    # "file include": the reason for an exception.
+    # The interface that optimizers call uses LossReduction of the public header.
     allowed["lib/optim/communicator.h tapedeck/distribute.h"]
   }
   function complain(why) { printf "layers: %s:%d: %s: %s\n", FILENAME, FNR, why, $0; bad = 1 }

@@ -7,7 +7,7 @@
 
 namespace tapedeck::test {
 
-/// Of an E that f throws; of another error, with a word about that.
+/// The text of the E that f throws; for another error, with a note that it is no E.
 template <class E = Error> std::string message_of(const std::function<void()>& f) {
   try {
     f();

@@ -1,4 +1,4 @@
 #!/bin/sh
-# skip.sh WHAT: WHY   stands in meson for a test that cannot run here, so that it is counted.
+# skip.sh WHAT: WHY   takes the place of a test that cannot run here, so that meson counts it as skipped.
 echo "skipped: $*"
 exit 77

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks that the library exports what the public headers mark with TAPEDECK_EXPORT, and nothing else.
+# Checks that the library exports exactly the names that the public headers mark with TAPEDECK_EXPORT.
 #   symbols.sh LIBRARY
 set -euo pipefail
 library=$(realpath "$1")
@@ -13,7 +13,7 @@ nm -DC --defined-only "$library" | cut -d' ' -f3- |
   sed -E ':again; s/<[^<>]*>//; t again; s/^.* //' | sort -u >"$work/exported"
 grep -v '^tapedeck::' "$work/exported" >"$work/foreign" || true
 
-# Names that headers mention, and those that they mark.
+# Names that headers mention, and those that they mark with TAPEDECK_EXPORT.
 cat $(find . -name '*.h') | sed 's,//.*,,; /^#/d' >"$work/text"
 grep -oE '~?[A-Za-z_][A-Za-z_0-9]*' "$work/text" | sort -u >"$work/words"
 tr '\n' ' ' <"$work/text" | grep -oE 'TAPEDECK_EXPORT [^;{(]*[;{(]' |

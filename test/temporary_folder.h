@@ -1,4 +1,4 @@
-// A folder for one test's files, and files as text.
+// A temporary folder for the files of one test, and reading and writing files as text.
 #pragma once
 #include <filesystem>
 #include <fstream>

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks that the files which docs/tour.md lists exist, that each has what the tour tells to look for, and that they are at
-# most 12 files and 2,000 lines.
+# Checks that the files listed in docs/tour.md exist, that each contains the names that the tour gives for it, and that there
+# are at most 12 files and 2,000 lines.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

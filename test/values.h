@@ -1,4 +1,4 @@
-// Numbers as tests write and compare them: tensors of f64, and their elements.
+// Short notation for tests: tensors of f64 from numbers, and their elements.
 #pragma once
 #include <vector>
 

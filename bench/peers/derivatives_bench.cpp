@@ -1,6 +1,6 @@
-// Second derivatives and Jacobians beside libtorch's in one process, on the same numbers, turn by turn.
-// Prints a line for each case: how many times faster tapedeck is. Arguments: words that names of cases
-// contain (all by default).
+// Compares second derivatives and Jacobians with libtorch's in one process, alternately, on the same numbers.
+// Prints a line for each case: by what factor tapedeck is faster. Arguments: words; only cases whose names
+// contain one of them run (all by default).
 #include <cmath>
 #include <cstdio>
 #include <functional>

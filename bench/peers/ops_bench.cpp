@@ -1,8 +1,8 @@
-// Ops that libtorch has too, beside it in one process, on the same numbers and turn by turn: forward, and
-// forward with the gradient. Prints a line for each case and the slowest ten. Times are those of the thread
-// on its processor, the least of some rounds; a ratio above 1 says how much longer tapedeck takes. Both give
-// dense tensors: a gradient of libtorch's that is only a view of dy is laid out. Arguments: words that names
-// of cases contain (all by default).
+// Compares ops with libtorch's in one process, alternately, on the same numbers: forward, and forward with
+// the gradient. Prints a line for each case, and the slowest ten. Times are CPU times of the thread, the
+// minimum over several rounds; a ratio above 1 says how much longer tapedeck takes. Both must give dense
+// tensors: a gradient of libtorch's that is only a view of dy is made contiguous. Arguments: words; only
+// cases whose names contain one of them run (all by default).
 #include <torch/torch.h>
 
 #include <algorithm>
@@ -80,7 +80,8 @@ struct Case {
   std::function<torch::Tensor(const Theirs&)> theirs;
   bool differentiable = true;
   bool images = false;   // torch takes channels first
-  bool same = true;      // the numbers are: not those of random ones, nor of choices among equals
+  bool same = true;      // whether both give the same numbers; false for random numbers and for arbitrary
+                         // choices in ties
 
   std::string size() const {
     std::string text;
@@ -102,7 +103,7 @@ struct Case {
   }
 };
 
-// Sum and sum of squares, which do not ask in which order elements lie.
+// Sum and sum of squares, which do not depend on the order of the elements.
 bool agree(const td::Tensor& a, const torch::Tensor& b) {
   const std::vector<double> x = a.to_vector();
   const torch::Tensor y = b.to(torch::kDouble);

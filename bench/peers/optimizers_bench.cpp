@@ -1,6 +1,6 @@
-// Steps of optimizers beside libtorch's in one process, on variables of the same sizes, turn by turn. Prints
-// a line for each case: how many times faster tapedeck is. Arguments: words that names of cases contain (all
-// by default).
+// Compares steps of optimizers with libtorch's in one process, alternately, on variables of the same sizes.
+// Prints a line for each case: by what factor tapedeck is faster. Arguments: words; only cases whose names
+// contain one of them run (all by default).
 #include <torch/all.h>
 
 #include <cmath>
@@ -66,7 +66,7 @@ template <class Theirs, class Options> bench::Race race(const std::string& name,
   return {name, size, step, their_step, [=] { return step(), their_step(), net->agree(); }};
 }
 
-/// What torch.optim.SparseAdam does, which C++ does not have.
+/// The same as torch.optim.SparseAdam, which libtorch's C++ API does not have.
 struct SparseAdam {
   torch::Tensor x, m = torch::zeros_like(x), v = torch::zeros_like(x);
   double count = 0;
@@ -111,7 +111,7 @@ std::vector<bench::Race> all_cases() {
   namespace optim = torch::optim;
   const Sizes large = network({784, 800, 800, 10}), tiny = network({4, 16, 16, 3}),
               many = network(std::vector<std::int64_t>(51, 8));
-  // libtorch's epsilon stands elsewhere, so it is one that does not count.
+  // libtorch adds epsilon at another place in the formula, so a negligible one is used.
   const auto adam = [] { return td::Adam({.epsilon = 1e-12}); };
   const auto adam_too = optim::AdamOptions(1e-3).eps(1e-12);
   return {

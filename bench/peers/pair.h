@@ -1,5 +1,5 @@
-// Two functions timed turn by turn in one process. Times are those of the thread on its processor, the least
-// of some rounds.
+// Times two functions alternately in one process. Times are CPU times of the thread, the minimum over several
+// rounds.
 #pragma once
 #include <time.h>
 
@@ -48,14 +48,14 @@ template <class F, class G> Pair measured(const F& ours, const G& theirs) {
   return best;
 }
 
-/// Two that do the same, and whether they come to the same.
+/// Two functions that compute the same, and whether their results agree.
 struct Race {
   std::string name, size;
   std::function<void()> ours, theirs;
   std::function<bool()> agree;
 };
-/// Prints a line for each whose name contains one of the words, if there are any: how many times faster
-/// tapedeck is. What main returns.
+/// Prints a line for each pair whose name contains one of the words (for all pairs if there are no words): by
+/// what factor tapedeck is faster. Returns the exit status of main.
 inline int run(const std::vector<Race>& races, const std::vector<std::string_view>& words) {
   const char* row = "%-28s %12s %12s %12s %8s\n";
   std::printf(row, "case, us", "size", "tapedeck", "libtorch", "times");

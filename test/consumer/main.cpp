@@ -1,4 +1,4 @@
-// A program outside the sources: built against what is installed, or with the sources as its subproject.
+// A program outside the sources: built against the installed library, or with the sources as its subproject.
 #include <tapedeck/tapedeck.h>
 
 #include <iostream>

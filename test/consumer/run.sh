@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# consumer/run.sh pkg-config|cmake|meson BUILD: installs what is in a build folder, moves it, and builds a program against it.
+# consumer/run.sh pkg-config|cmake|meson BUILD: installs from a build folder, moves the installation, and builds a program
+# against it.
 # consumer/run.sh subproject: builds a program in build-levels with the sources as its subproject, and with it the libraries of
 # two levels of x86-64, which `scripts/test --levels` runs.
-# Exits with 77 where the tool is missing, which meson counts as skipped.
+# Exits with 77 if the tool is missing, which meson counts as skipped.
 set -euo pipefail
 way=$1
 build=${2:-}
@@ -25,7 +26,7 @@ install() {
   export PKG_CONFIG_PATH=$pc PKG_CONFIG_SYSROOT_DIR=$tree
 }
 
-# The program is the same in every way.
+# All ways of building use the same program.
 check() {
   local needed output
   needed=$(readelf -d "$1")

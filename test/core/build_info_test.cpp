@@ -1,4 +1,4 @@
-// What build_info tells: against what the tests themselves are built with, and what they ask OpenBLAS.
+// build_info, compared with the build of the tests themselves and with what OpenBLAS reports.
 #include <cblas.h>
 #include <algorithm>
 #include <catch2/catch.hpp>

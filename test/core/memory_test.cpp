@@ -1,4 +1,4 @@
-// What tapes hold, and for how long: bytes, entries and handles.
+// What tapes keep, and for how long: bytes, entries and handles.
 #include <catch2/catch.hpp>
 
 #include "ops/odd_ops.h"
@@ -39,7 +39,7 @@ TEST_CASE("a persistent tape holds what it saved until it ends or is reset", "[m
     tape.watch(x);
     const Tensor loss = sum(exp(x) * x);
     const std::int64_t saved = live_bytes();
-    CHECK(saved == base + x.nbytes());   // exp's output, once, for both rules; x is ours
+    CHECK(saved == base + x.nbytes());   // exp's output, once, for both rules; x is not the tape's
     for (int i = 0; i < 3; ++i)
       tape.gradient(loss, x);
     CHECK(live_bytes() == saved);
@@ -161,7 +161,7 @@ TEST_CASE("a chain of a million ops records, differentiates and is freed", "[mem
     if (differentiate)
       CHECK(tape.gradient(y, x).dense().item() == 1);
     else
-      y = {};   // all of it out of reach at once
+      y = {};   // the whole chain becomes unreachable at once
     CHECK(tape.size() == 0);
   }
   CHECK(live_bytes() == base);

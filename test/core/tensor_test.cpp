@@ -121,8 +121,8 @@ TEST_CASE("every value has an id of its own, on every thread", "[tensor]") {
   CHECK(all.size() == here.size() + there.size());
 }
 
-// np.promote_types of all types, in the order of DType; where it is int16, which is not here, the next larger
-// one.
+// np.promote_types of all types, in the order of DType; where NumPy gives int16, which the library does not
+// have, the next larger type.
 TEST_CASE("dtypes promote as NumPy's do", "[tensor]") {
   using enum DType;
   const DType expected[kDTypes][kDTypes] = {{f32, f64, f32, f64, f64, f32, f32, c64, c128},
@@ -175,7 +175,7 @@ TEST_CASE("empty tensors go through ops", "[tensor]") {
   CHECK(none.to_vector().empty());
 }
 
-// A span of a temporary would outlive it.
+// A span of a temporary would dangle, so data() does not compile there.
 template <class T>
 concept HasElements = requires(T t) {
   std::forward<T>(t).template data<float>();
@@ -210,7 +210,7 @@ TEST_CASE("buffers are counted, kept for the next results, and given back", "[te
     CHECK(live_bytes() < before + 2 * large.nbytes());
   }
   CHECK(live_bytes() == before);
-  if (cached_bytes() == 0) return;   // sanitized builds keep nothing
+  if (cached_bytes() == 0) return;   // sanitized builds cache no buffers
 
   CHECK(cached_bytes() >= 4 << 16);
   const std::int64_t cached = cached_bytes();

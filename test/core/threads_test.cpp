@@ -1,5 +1,5 @@
-// Threads: a tape per thread, tensors that end elsewhere, and results that do not depend on how many threads
-// an op uses. Catch2's macros are called on the main thread only.
+// Threads: one tape per thread, tensors destroyed on other threads, and results that do not depend on the
+// number of threads of an op. Catch2's macros are called on the main thread only.
 #include <cblas.h>
 #include <dlfcn.h>
 #include <atomic>
@@ -38,9 +38,9 @@ std::vector<double> gradients_of_network(std::uint64_t seed, const Variable& sha
   return result;
 }
 
-std::atomic<int> most_blas_threads = 0;   // in a call of cblas_sgemm, since somebody set it to 0
+std::atomic<int> most_blas_threads = 0;   // in any call of cblas_sgemm since it was last set to 0
 
-/// How many threads a call of BLAS would use now.
+/// The number of threads that a call of BLAS would use now.
 int blas_threads() {
   constexpr int kOpenMp = 2;
   return openblas_get_parallel() == kOpenMp && omp_get_max_threads ? omp_get_max_threads()
@@ -49,7 +49,7 @@ int blas_threads() {
 
 }   // namespace
 
-/// In place of BLAS's own, which it calls.
+/// Replaces BLAS's own function, and calls it.
 void cblas_sgemm(CBLAS_ORDER order, CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, blasint m, blasint n,
                  blasint k, float alpha, const float* a, blasint lda, const float* b, blasint ldb, float beta,
                  float* y, blasint ldy) {
@@ -192,7 +192,7 @@ TEST_CASE("BLAS works on the calling thread, and the user's number of its thread
   }
   set_num_threads(1);
 
-  // Products that overlap do not take one another's limit for the user's number.
+  // Products that overlap in time do not mistake each other's limit for the number that the user set.
   on_threads([&](int i) {
     for (int k = 0; k < 50; ++k)
       matmul(a, slice(b, {0, 0}, {-1, 1 + i + k % 2}));

@@ -1,4 +1,5 @@
-// Between xtensor's arrays and tensors: every layout and laziness on the way in, no copy on the way out.
+// Conversion between xtensor's arrays and tensors: every layout and lazy expression on the way in, no copy on
+// the way out.
 #include <catch2/catch.hpp>
 #include <xtensor/xarray.hpp>
 #include <xtensor/xmath.hpp>

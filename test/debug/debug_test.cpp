@@ -1,4 +1,5 @@
-// Tapes as pictures: the text for Graphviz, whole for a tiny tape, and what stands in it for others.
+// Debugging tools. Tapes as pictures: the Graphviz text, in full for a tiny tape, in parts for others. Also
+// summaries, explain, anomaly mode and profiles.
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -87,7 +88,7 @@ TEST_CASE("ops are drawn in order of time, without those that nobody can reach",
   Tensor dropped = tanh(x);
   const Tensor first = exp(x);
   dropped = Tensor();
-  const Tensor second = log(first);   // takes the place of the dropped one
+  const Tensor second = log(first);   // reuses the entry of the dropped one
   const std::string dot = to_dot(tape);
   CHECK_THAT(dot, Contains("op0 [label=\"exp") && Contains("op1 [label=\"log") && !Contains("tanh"));
 }
@@ -192,7 +193,7 @@ TEST_CASE("why a gradient is none, by the tape", "[debug]") {
   const Tensor unused = ones({4});
   tape.watch(unused);
   CHECK_THAT(explain(tape, y, unused), EndsWith("to the source f32[4]: no op takes it there"));
-  const Tensor second = sin(x), third = cos(x);   // another two ways that end, and one that goes on
+  const Tensor second = sin(x), third = cos(x);   // two more paths that end, and one that continues
   CHECK_THAT(explain(tape, lone, x), EndsWith("as far as mul f32[2], sin f32[2], cos f32[2]"));
   for (const Tensor& t : {lone, cut})
     CHECK_FALSE(tape.gradient(t, x).defined());
@@ -287,8 +288,8 @@ TEST_CASE("anomaly mode keeps no more places than entries", "[debug][memory]") {
   for (int i = 0; i < 3; ++i) {
     const Scope scope(std::to_string(i));
     const Tensor y = log(x - 0.5);
-    CHECK_THROWS_WITH(tape.gradient(y, x), Contains("in scope \"" + std::to_string(i) +
-                                                    "\""));   // numbers of entries are used again
+    CHECK_THROWS_WITH(tape.gradient(y, x),
+                      Contains("in scope \"" + std::to_string(i) + "\""));   // numbers of entries are reused
   }
   CHECK(tape.size() == 0);
 }
@@ -331,7 +332,7 @@ TEST_CASE("a profile", "[debug]") {
   CHECK(cost("tanh").calls == 2);
   CHECK(cost("tanh").rules == 2);
   CHECK(cost("tanh").bytes == 2 * 64 * 64 * 4);
-  CHECK(cost("matmul").calls == 1);   // the rule's product counts for the rule
+  CHECK(cost("matmul").calls == 1);   // the product inside the rule counts as time of the rule
   CHECK(cost("matmul").rules == 1);
   CHECK(cost("matmul").rule_bytes == 64 * 64 * 4);
   CHECK(cost("matmul").seconds > 0);
@@ -382,7 +383,7 @@ TEST_CASE("a profile of operations of one's own", "[debug]") {
   CHECK(mine->bytes == 256);
   CHECK(mine->rules == 1);
   CHECK(mine->rule_bytes == 256);
-  CHECK(mine->rule_seconds > mine->seconds);   // the product counts for the rule
+  CHECK(mine->rule_seconds > mine->seconds);   // the product inside the rule counts as time of the rule
   CHECK(std::none_of(costs.begin(), costs.end(), [](const OpCost& c) { return c.name == "mul"; }));
 }
 
@@ -401,7 +402,7 @@ TEST_CASE("observers look at their own thread", "[debug][threads]") {
       try {
         GradientTape tape;
         tape.watch(x);
-        unchecked = !std::isfinite(tape.gradient(log(x), x).dense().at({0}));   // nobody minds here
+        unchecked = !std::isfinite(tape.gradient(log(x), x).dense().at({0}));   // not checked here
       } catch (const Error&) {
         unchecked = false;
       }

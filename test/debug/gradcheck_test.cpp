@@ -1,4 +1,4 @@
-// The checker itself: right derivatives pass, planted errors are caught.
+// gradcheck itself: correct derivatives pass, planted errors are caught.
 #include <catch2/catch.hpp>
 #include <sstream>
 

@@ -1,6 +1,7 @@
-// A rank of test/ranks.sh: `ranks train` compares bits with Replicas in one process; `ranks overlap` counts
-// what a rank sends while its backward pass runs; `ranks save` and `ranks restore` are two halves of a
-// training run, of which the second compares bits; the others end as their names say.
+// A rank of test/distribute/ranks.sh. `ranks train` compares bits with Replicas in one process; `ranks
+// overlap` counts what a rank sends while its backward pass runs; `ranks save` and `ranks restore` are two
+// halves of a training run, and the second compares bits; the other modes fail in the way that their names
+// say.
 #include <unistd.h>
 
 #define OMPI_SKIP_MPICXX 1
@@ -19,12 +20,12 @@ using namespace tapedeck;
 
 namespace {
 
-int sent = 0;         // messages of numbers
-bool stuck = false;   // before the next one
+int sent = 0;         // messages that hold numbers
+bool stuck = false;   // stops responding before the next message
 
 }   // namespace
 
-// MPI's own way to look at what a program does: the library finds this one in place of its own.
+// MPI's profiling interface: the library calls this function instead of MPI's own.
 extern "C" int MPI_Isend(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
                          MPI_Request* request) {
   if (type == MPI_INT32_T && stuck) sleep(600);
@@ -39,7 +40,7 @@ Tensor part(const Tensor& x, Replica r) {
   return strided_slice(x, {{r.index * n, (r.index + 1) * n}});
 }
 
-/// x, whose gradient f looks at when the backward pass has come so far.
+/// x itself; the backward pass calls f with the gradient when it reaches this point.
 Tensor hooked(const Tensor& x, const std::function<void(const Tensor&)>& f) {
   return custom_gradient([f](const Tensor& t) {
     return std::pair(t * 1.0, [f](const Tensor& dy) {
@@ -58,7 +59,8 @@ template <class R> std::vector<double> train(const R& replicas) {
       mixed(random::normal({50, 3}, {.seed = 6}), {.name = "mixed"});
   const Variable rare(ones({3}), {.name = "rare"}), steps(tensor(0), {.trainable = false}),
       wide(ones({}, DType::f64), {.name = "wide"});
-  Momentum momentum({.learning_rate = 1.0, .momentum = 0.9});   // no bit is lost in small steps
+  Momentum momentum(
+      {.learning_rate = 1.0, .momentum = 0.9});   // large steps, so that no bit is lost to rounding
   std::vector<double> result;
   replicas.run([&](Replica r) {
     for (int i = 0; i < 5; ++i) {
@@ -79,8 +81,8 @@ template <class R> std::vector<double> train(const R& replicas) {
   return result;
 }
 
-/// Steps of two optimizers in turn whose gradients are of other kinds than those of the step before, and
-/// passes that lead to no step.
+/// Alternating steps of two optimizers, whose gradients change between dense, sparse and none from step to
+/// step, and passes that are not followed by a step.
 template <class R> std::vector<double> change(const R& replicas) {
   const Variable a(random::normal({30}, {.seed = 1}), {.name = "a"}),
       b(random::normal({7}, {.seed = 2}), {.name = "b"}), c(random::normal({40}, {.seed = 3}), {.name = "c"});
@@ -94,7 +96,7 @@ template <class R> std::vector<double> change(const R& replicas) {
     const bool last = r.index == r.count - 1;
     for (int i = 0; i < 25; ++i) {
       const bool fails = last && (i % 12 == 6 || i == 24);
-      if (i == 24 && !last) break;   // the last pass leads nowhere
+      if (i == 24 && !last) break;   // the last pass is not followed by a step
       double norm = 0;
       int passes = 0;
       const auto loss = [&] {
@@ -105,7 +107,7 @@ template <class R> std::vector<double> change(const R& replicas) {
                            })));
         const Tensor of_b = sum(s * square(b));
         if (i % 4 != 3 || r.index != 1)
-          l = r.index % 2 ? of_b + l : l + of_b;   // none on one rank, and in another order
+          l = r.index % 2 ? of_b + l : l + of_b;   // none on one rank, and in a different order
         if (i % 7 == 2 || (i % 7 == 4 && r.index == 0))
           l = l + sum(s * gather(table, rows));   // slices on all, and on one
         else if (i % 7 != 4 && i % 7 != 6)
@@ -138,14 +140,13 @@ template <class R> std::vector<double> change(const R& replicas) {
 template <class Train> int compare(const Ranks& ranks, std::size_t sums, const Train& train) {
   std::vector<double> here = train(ranks), there = train(Replicas(ranks.count(), {.threads = 1}));
   if (ranks.replica().index != 0)
-    there.erase(there.begin(), there.begin() + static_cast<std::ptrdiff_t>(sums));   // which rank 0 keeps
+    there.erase(there.begin(), there.begin() + static_cast<std::ptrdiff_t>(sums));   // rank 0 keeps these
   if (here != there)
     std::cout << "rank " << ranks.replica().index << " has other bits than a replica in one process\n";
   return here != there;
 }
 
-/// A training run that goes on from a file: weights, slots of a momentum, a random key, and the number of
-/// steps.
+/// A training run that continues from a file: weights, momentum slots, a random key, and the number of steps.
 struct Training {
   Variable w{random::normal({6, 3}, {.seed = 4}), {.name = "w"}}, b{zeros({3}), {.name = "b"}},
       steps{tensor(std::int64_t{0}), {.name = "steps", .trainable = false}};
@@ -191,7 +192,7 @@ int restore(const Ranks& ranks, const std::string& path, int missing_on) {
     ranks.run([&](Replica r) { here.checkpoint.restore(r.index == missing_on ? path + ".missing" : path); });
   } catch (const Error& e) {
     std::cout << "rank " << ranks.replica().index << " does not go on: " << e.what() << std::endl;
-    sleep(1);   // until all have said so: mpirun ends them with the first
+    sleep(1);   // until all ranks have printed it: mpirun kills them when the first exits
     return 1;
   }
   here.train(ranks, kHalf);
@@ -201,8 +202,8 @@ int restore(const Ranks& ranks, const std::string& path, int missing_on) {
   return here.state() != there.state();
 }
 
-/// What a rank without others behind it has sent when its pass comes to its last layer: nothing at first,
-/// then a bucket for each of the others.
+/// What a leaf of the tree of ranks has sent when its pass reaches its last layer: nothing in the first pass,
+/// later a bucket for each of the other layers.
 int overlap(const Ranks& ranks) {
   constexpr int kLayers = 6;
   std::vector<int> counts;
@@ -254,7 +255,7 @@ int main(int, char** argv) try {
         if (mode == "silent") sleep(600);
         if (mode == "misfit") descent.apply_gradients({{ones({5}), v}});
       }
-      const auto in_pass = [&](const Tensor&) {   // when the gradient of `first` is on its way
+      const auto in_pass = [&](const Tensor&) {   // when the gradient of `first` is being sent
         if (i < 2 || r.index != 3) return;
         if (mode == "throws_in_pass") throw std::runtime_error("out of luck");
         if (mode == "dies_in_pass") _exit(9);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Ranks of MPI: the bits of one process, and jobs that end, with a status that is not 0, whatever a rank does.
+# MPI ranks: results have the bits of one process, and whatever goes wrong on a rank, the job ends, with a nonzero status.
 set -euo pipefail
 program=$1
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -8,7 +8,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
 job() { timeout 60 mpirun --oversubscribe -np "$1" "$program" "${@:2}" 2>&1; }
-# ends_with WORDS TEXT…: fails unless a job of four fails, in time, with lines that say why.
+# ends_with WORDS TEXT…: fails unless a job of four ranks fails, in time, with lines that give the reason.
 ends_with() {
   local output status=0 text
   output=$(job 4 $1) || status=$?
@@ -36,7 +36,7 @@ ends_with throws_in_pass 'ranks: rank 3 has failed: out of luck'
 ends_with silent_in_pass 'ranks: rank 2 has waited 2 s for rank 3 at "apply_gradients"'
 ends_with dies_in_pass ''
 
-# A run that is saved by one rank, and goes on in another job; and files that are damaged, missing, or missing on one rank.
+# A run that one rank saves and that continues in another job; and files that are damaged, missing, or missing on one rank.
 file=$folder/checkpoint
 job 4 save "$file"
 job 4 restore "$file"

@@ -1,5 +1,5 @@
-// Replicas on threads: one step for all of them, the same bits on any number of threads, and errors that end
-// what they must. Catch2's macros are called on the main thread only.
+// Replicas on threads: one common step, the same bits on any number of threads, and errors that stop the
+// other replicas. Catch2's macros are called on the main thread only.
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <thread>
@@ -29,7 +29,7 @@ struct Trained {
   friend bool operator==(const Trained&, const Trained&) = default;
 };
 
-/// Some steps on a small network that looks rows up in a table.
+/// A few training steps of a small network with an embedding table.
 Trained train(const Replicas& replicas) {
   const Tensor x = random::normal({32, 6}, {.seed = 1}), y = random::normal({32, 3}, {.seed = 2}),
                rows = astype(random::uniform({32}, {.seed = 3}, 0, 5), DType::i32);
@@ -127,7 +127,8 @@ TEST_CASE("as many replicas run at once as there are threads", "[threads]") {
 }
 
 TEST_CASE("gradients are added up in a tree", "[threads]") {
-  // 1 + 2⁻²⁴ is 1 in f32: from the left the sum would be 1, and (1 + e) + (e + e) is more than 1.
+  // 1 + 2⁻²⁴ is 1 in f32: summed from the left, the result would be 1; as a tree, (1 + e) + (e + e), it is
+  // more than 1.
   const float e = 0x1p-24f, terms[] = {1, e, e, e};
   const Variable v(tensor(0.0f));
   GradientDescent descent({.learning_rate = 1.0});
@@ -250,7 +251,8 @@ TEST_CASE("a replica has variables of its own with SkipAggregation", "[threads]"
   });
   CHECK(ends == std::vector<double>{1, 0, -1, -2});
 
-  const Variable v(tensor(1.0)), copy(tensor(1.0));   // and what is summed already is applied within a step
+  const Variable v(tensor(1.0)),
+      copy(tensor(1.0));   // an already summed gradient can be applied within a step
   GradientDescent outer({.learning_rate = 1.0}), inner({.learning_rate = 1.0});
   outer.add_transform([&](std::span<GradientAndVariable> pairs, std::int64_t) {
     const SkipAggregation skip;
@@ -271,7 +273,7 @@ TEST_CASE("tapes of the calling thread and persistent tapes of replicas do not s
     GradientTape tape({.persistent = true});
     const Tensor loss = v * v;
     descent.apply_gradients({{tape.gradient(loss, v), v}});
-    entries += tape.gradient(loss, v).dense().item() == 4;   // at the value that it saw
+    entries += tape.gradient(loss, v).dense().item() == 4;   // at the value that it has read
   });
   CHECK(entries == 4);
   CHECK(v.value().item() == 2 - 16);
@@ -308,8 +310,7 @@ TEST_CASE("what a replica throws ends the others and is thrown by run", "[thread
     CHECK(told == kCount - 1);
     CHECK(descent.iterations() == 3);
 
-    replicas.run(
-        [&](Replica) { descent.minimize([&] { return v * v; }); });   // and the next run is as good as any
+    replicas.run([&](Replica) { descent.minimize([&] { return v * v; }); });   // the next run works
     CHECK(descent.iterations() == 4);
   }
   CHECK_THROWS_AS(kFour.run([](Replica r) {

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The digits program as its user meets it: wrong options, damaged data, and the same digits with any number of threads.
+# The digits program as its user runs it: wrong options, damaged data, and the same output with any number of threads.
 #   digits_test.sh PROGRAM
 source "$(dirname "${BASH_SOURCE[0]}")/../expect.sh"
 data=$(dirname "${BASH_SOURCE[0]}")/../../examples/data/digits.csv.gz
 
-# digits STATUS TEXT ARGUMENT…: the program's exit status, and a piece of what it prints.
+# digits STATUS TEXT ARGUMENT…: checks the program's exit status, and that its output contains TEXT.
 digits() { expect "$1" "$2" "$program" --plot "$folder/loss.svg" --tape "$folder/tape.dot" "${@:3}"; }
 
 digits 0 "--epochs" --help
@@ -17,7 +17,8 @@ digits 2 "--threads needs a value" --threads
 digits 2 '--replicas takes a whole number from 1 to 1024: "0"' --replicas 0
 digits 2 '--model takes mlp, cnn or both: "rnn"' --model rnn
 
-# damaged TEXT: the program says TEXT of the file on standard input, which is no pipe, so that this shell runs it and `failed` is its own.
+# damaged TEXT: the program must print TEXT for the file on standard input. The input is not piped, so that the function runs in
+# this shell and sets its `failed`.
 damaged() {
   cat > "$folder/digits.csv"
   digits 1 "$1" --data "$folder/digits.csv"
@@ -37,7 +38,7 @@ digits 1 "cannot open $folder/none.csv" --data "$folder/none.csv"
 digits 1 "cannot write $folder/none/loss.svg" --plot "$folder/none/loss.svg"
 digits 1 "cannot write $folder/none/tape.dot" --tape "$folder/none/tape.dot"
 
-# What is printed for a seed does not depend on the number of threads, and the last line is the accuracy.
+# The output for a seed does not depend on the number of threads, and its last line is the accuracy.
 run() { "$program" --epochs 2 --plot "$folder/loss.svg" --tape "$folder/tape.dot" "$@"; }
 last_line() { tail -n 1 "$1" | grep -qE "^test accuracy:$2\$" || { echo "the last line is not the accuracy: $(tail -n 1 "$1")"; failed=1; }; }
 run --seed 2 --threads 1 > "$folder/one" && run --seed 2 --threads 2 > "$folder/two" && run --seed 3 > "$folder/other" || failed=1
@@ -52,10 +53,10 @@ else
   echo "skipped: digits, the picture of the tape: there is no Graphviz"
 fi
 
-# Replicas that have no part of a batch.
+# Replicas that get no examples of a batch.
 digits 0 "3 replicas, with the same bits in all weights" --replicas 3 --batch 2 --epochs 1
 
-# One network alone does as beside the other; without Graphviz only the picture is missing.
+# A network gives the same results alone as together with the other one; without Graphviz only the picture is missing.
 rm -f "$folder/tape.svg"
 run --seed 2 --model cnn > "$folder/cnn" && PATH=$folder run --seed 2 --model mlp > "$folder/mlp" || failed=1
 grep -q "^tape of a step: $folder/tape.dot$" "$folder/mlp" || { echo "the picture of the tape is there without Graphviz"; failed=1; }

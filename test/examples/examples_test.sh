@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What the examples have in common: the list of them, their options, and the picture.
+# Common to all examples: the list of examples, their options, and the picture.
 #   examples_test.sh PROGRAM     one of them, newton_logistic
 source "$(dirname "${BASH_SOURCE[0]}")/../expect.sh"
 sources=$(dirname "${BASH_SOURCE[0]}")/../..

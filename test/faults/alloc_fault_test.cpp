@@ -1,7 +1,6 @@
-// Every single allocation fails, one after the other, for a moment or for good: nothing but std::bad_alloc
-// comes out, nothing is lost, and tapes, variables and optimizers are as they were. OpenBLAS, TBB and the C++
-// runtime allocate by malloc, at first use, and stop the process where that fails: everything has run once
-// before.
+// Makes every single allocation fail in turn, once or from then on: only std::bad_alloc is thrown, nothing
+// leaks, and tapes, variables and optimizers stay unchanged. OpenBLAS, TBB and the C++ runtime allocate with
+// malloc at first use, and abort if that fails, so everything runs once beforehand.
 #include <catch2/catch.hpp>
 #include <functional>
 #include <thread>
@@ -22,8 +21,8 @@ namespace {
 using Tensors = std::vector<Tensor>;
 constexpr bool kBlocksAreReused = !kAddressSanitizer && !kThreadSanitizer;
 
-// Tensors' handles come from slabs, of which the thread keeps what is free. How many are in use is found by
-// taking free ones until the library asks for another slab; what is taken stays so, but for a few.
+// Handles of tensors come from slabs, whose free handles the thread keeps. To count free handles, take them
+// until the library allocates another slab; all but a few stay taken.
 constexpr std::int64_t kSlab = 64, kSlabBytes = kSlab * static_cast<std::int64_t>(sizeof(detail::Block));
 std::int64_t slabs() { return aligned_allocations(kSlabBytes); }
 
@@ -31,7 +30,7 @@ Tensors& taken() {
   static Tensors list;
   return list;
 }
-/// Leaves the thread that many free handles.
+/// Leaves the thread with that many free handles.
 void leave_handles(std::int64_t count) {
   if (!kBlocksAreReused) return;
   taken().reserve(1 << 20);
@@ -57,24 +56,25 @@ struct Usage {
   }
 };
 
-/// What is attempted, and whether all is as it must be afterwards.
+/// The operation to attempt, and a check of the state afterwards.
 struct Scenario {
   std::function<void()> attempt;
   std::function<bool(bool succeeded)> check;
 };
-/// Makes one that nobody has touched.
+/// Makes a fresh scenario.
 using MakeScenario = std::function<Scenario()>;
 
 using Then = OutOfMemory::Then;
 
-/// Lets allocation n of the attempt fail, or, with n < 0, the first handle that is not left. Says what is
-/// wrong then; sets whether an allocation failed at all. Catch2 allocates, so it is not asked meanwhile.
+/// Makes allocation n of the attempt fail, or, with n < 0, the first handle that needs a new slab. Returns
+/// what is wrong afterwards; sets whether an allocation failed at all. Uses no Catch2 macros meanwhile,
+/// because they allocate.
 const char* try_with(const MakeScenario& make, int n, std::int64_t handles_left, Then then, bool& happened) {
   const Usage before;
   {
     const Scenario s = make();
     bool succeeded = false, another = false;
-    release_buffers();   // else there would be nothing to allocate
+    release_buffers();   // otherwise there would be nothing to allocate
     {
       leave_handles(handles_left);
       const OutOfMemory fault(std::max(n, 0), then, n < 0 ? kSlabBytes : 0);
@@ -97,9 +97,9 @@ const char* try_with(const MakeScenario& make, int n, std::int64_t handles_left,
   return after.blocks != before.blocks ? "memory is lost" : nullptr;
 }
 
-/// Returns how many allocations there are.
+/// Returns the number of allocations.
 int check_every_allocation(const MakeScenario& make) {
-  make().attempt();   // what is allocated once in a process
+  make().attempt();   // allocations that happen once per process
   int n = 0;
   for (const Then then : {Then::recovers, Then::stays}) {
     const auto fails_at = [&](int n, std::int64_t handles_left) {
@@ -111,7 +111,7 @@ int check_every_allocation(const MakeScenario& make) {
       return happened;
     };
     for (n = 0; fails_at(n, kSlab); ++n) {}
-    // The first handle that is missing, then the second one …
+    // The first handle fails, then the second one, and so on.
     std::int64_t left = 0;
     while (kBlocksAreReused && left < kSlab && fails_at(-1, left))
       ++left;
@@ -119,7 +119,7 @@ int check_every_allocation(const MakeScenario& make) {
   return n;
 }
 
-/// Gradients of a persistent tape, as they must come out again.
+/// Gradients of a persistent tape, which must be the same after a failure.
 Tensors dense(const std::vector<Gradient>& gradients) {
   Tensors all;
   for (const Gradient& g : gradients)
@@ -147,7 +147,7 @@ TEST_CASE("out of memory while ops are recorded", "[fault]") {
     State() {
       tape.watch(x), tape.watch(row);
       loss = sum(exp(x * v) + row);
-      other.value();   // reads stay as long as the values
+      other.value();   // the tape keeps a read as long as its value lives
       expected = gradients();
       entries = tape.size();
     }
@@ -293,7 +293,7 @@ TEST_CASE("out of memory while observers look", "[fault]") {
                               [s, &expected](bool succeeded) {
                                 if (succeeded && !same_bits(s->result[0].dense(), expected)) return false;
                                 s->result.clear(), s->y = {};
-                                // What did not begin, or has ended, has nothing inside.
+                                // A scope that failed to begin, or has ended, must not be active.
                                 const std::size_t before = s->history.size();
                                 (void)cos(s->x);
                                 return State::calls(s->inner, "cos") == 1 &&
@@ -302,7 +302,7 @@ TEST_CASE("out of memory while observers look", "[fault]") {
         }) > 0);
 }
 
-// A rule that makes tensors, in the place of changing elements.
+// An update rule by tensors instead of by rows.
 constexpr UpdateRule kOfTensors = {
     .name = "of_tensors",
     .slots = {{"m"}, {"v"}},
@@ -322,7 +322,7 @@ TEST_CASE("out of memory in a step of an optimizer", "[fault]") {
                                IndexedSlices{some({4, 3}, 5), tensor({7, 1, 7, 0}, DType::i64), Shape{40, 3}},
                                some({5}, 6)};
     Optimizer optimizer;
-    Tensor held;   // the value of the first variable, which then cannot be updated in place
+    Tensor held;   // shares the value of the first variable, which then cannot be updated in place
 
     explicit State(const UpdateRule* rule) : optimizer(rule ? Optimizer(*rule) : Adam()) {
       v.back() = Variable(some({5}, 3), {.constraint = [](const Tensor& x) { return x * 0.5; }});

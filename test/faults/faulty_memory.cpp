@@ -16,7 +16,7 @@ std::atomic<std::int64_t> in_use{0};
 constexpr std::size_t kSizes = 1 << 20;
 std::atomic<std::int64_t> aligned_of_size[kSizes];
 
-// What aligned_alloc has given and nobody has freed: open addressing, as it must not allocate itself.
+// Live blocks of aligned_alloc: a hash table with open addressing, since it must not allocate.
 class Pointers {
  public:
   void insert(void* p) {
@@ -50,7 +50,7 @@ class Pointers {
 };
 constinit Pointers aligned;
 
-// Under the address sanitizer `free` is its own, which finds what is lost.
+// Under the address sanitizer, the sanitizer's own `free` is used, which detects leaks.
 #if defined(__SANITIZE_ADDRESS__)
 #define FREE_IS_OURS 0
 #elif defined(__has_feature)
@@ -59,7 +59,7 @@ constinit Pointers aligned;
 #define FREE_IS_OURS 1
 #endif
 
-// Whether this one fails.
+// Whether this allocation fails.
 bool runs_out(std::size_t aligned_bytes = 0) {
   if (only_of && aligned_bytes != only_of) return false;
   if (until_failure < 0 && !(failed && stays)) return false;
@@ -83,7 +83,8 @@ void release(void* p) {
 
 }   // namespace
 
-// The linker exports these, since the library asks for them too; other forms of new and delete call these.
+// The linker exports these, since the library refers to them, too. The other forms of new and delete call
+// them.
 void* operator new(std::size_t size) { return allocate(size, alignof(std::max_align_t)); }
 void* operator new(std::size_t size, std::align_val_t alignment) {
   return allocate(size, static_cast<std::size_t>(alignment));

@@ -1,5 +1,5 @@
-// Memory that runs out when asked to: operator new and aligned_alloc of the whole program, the library's
-// included, are those of faulty_memory.cpp. Only what the arming thread allocates is counted and fails.
+// Memory that runs out on demand: faulty_memory.cpp replaces operator new and aligned_alloc for the whole
+// program, including the library. Only allocations of the arming thread are counted and fail.
 #pragma once
 #include <cstdint>
 
@@ -17,7 +17,7 @@ class OutOfMemory {
   bool happened() const;
 };
 
-/// Allocations that are not freed.
+/// The number of allocations that are not freed yet.
 std::int64_t blocks_in_use();
 /// Calls of aligned_alloc for that many bytes so far.
 std::int64_t aligned_allocations(std::int64_t bytes);

@@ -1,6 +1,6 @@
-// Disks that fail: every single call of the system that writes, synchronises, moves or reads fails once, and
-// so does every one that writes or reads less than it was asked to. The old file stays or the new one is
-// whole.
+// Disks that fail: every single system call that writes, synchronises, moves or reads fails once, and once
+// writes or reads less than requested. Afterwards either the old file is unchanged or the new one is
+// complete.
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ Fault fault = Fault::none;
 int calls_before = 0;
 bool happened = false;
 
-// What the call that comes next is to meet.
+// What happens to the next call.
 Fault next() {
   if (fault == Fault::none || calls_before-- != 0) return Fault::none;
   happened = true;
@@ -45,7 +45,7 @@ template <class Call> int with_fault(const Call& call) {
 
 }   // namespace
 
-// In place of the C library's.
+// Replace the functions of the C library.
 extern "C" {
 ssize_t pwrite(int fd, const void* from, size_t n, off_t offset) {
   return with_fault([=](size_t count) { return syscall(SYS_pwrite64, fd, from, count, offset); }, n);
@@ -69,7 +69,7 @@ using namespace tapedeck::test;
 
 namespace {
 
-/// Runs f with a fault in its n-th call; false where it has no such call.
+/// Runs f with a fault in its n-th call; false if it makes fewer calls.
 template <class F> bool met(Fault kind, int n, const F& f) {
   fault = kind, calls_before = n, happened = false;
   f();

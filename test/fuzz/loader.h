@@ -1,5 +1,4 @@
-// What the fuzz targets share: a loader of files gets bytes, and whatever they are, ends with FileError at
-// worst.
+// Shared by the fuzz targets: a file loader gets arbitrary bytes, and may throw nothing but FileError.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -1,4 +1,4 @@
-// seeds FOLDER: writes a few small files for each fuzz target to begin with, into FOLDER/safetensors,
+// seeds FOLDER: writes a few small seed files for each fuzz target, into FOLDER/safetensors,
 // FOLDER/npy and FOLDER/npz.
 #include <cstdio>
 #include <cstdlib>
@@ -19,7 +19,7 @@ void write(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-// As other libraries write them, without checksums, so that a changed byte is not the end.
+// Without checksums, as other libraries write them; otherwise every changed byte would be rejected at once.
 void write_safetensors(const std::string& path, const std::string& header, std::size_t data) {
   write(path, std::string(1, static_cast<char>(header.size())) + std::string(7, '\0') + header +
                   std::string(data, '\1'));

@@ -1,5 +1,5 @@
-// Checkpoints: what is added comes back, all of it or nothing; what does not match is listed; what comes
-// later gets its value then.
+// Checkpoints: a restore brings back everything or nothing; mismatches are listed; objects added after a
+// deferred restore get their values then.
 #include <catch2/catch.hpp>
 
 #include <sys/wait.h>
@@ -126,7 +126,7 @@ TEST_CASE("a restore that fails leaves everything as it was", "[checkpoint][erro
   }
   CHECK(second.checkpoint.waiting().empty());
 
-  // What a user's function throws, after others were assigned.
+  // A user's function throws after other objects were restored.
   write_text(path, whole);
   Run third;
   third.train();
@@ -188,7 +188,7 @@ Optimizer optimizer_of(std::string_view rule) {
                             : Optimizer(rule, {{"learning_rate", 0.1}});
 }
 
-/// A run with dense and sparse gradients that depend on the step.
+/// A training run with dense and sparse gradients that depend on the step.
 struct Training {
   Variable w{linspace(1, 2, 5), {.name = "w"}},
       table{reshape(linspace(-1, 1, 12, DType::f64), {4, 3}), {.name = "table"}};
@@ -229,7 +229,7 @@ TEST_CASE("training goes on from a checkpoint bit by bit as if it had not stoppe
     Training first(rule);
     first.run(3);
     first.checkpoint.save(folder / "half");
-    // Another process, so that nothing but the file is known to it.
+    // A separate process, which knows nothing but the file.
     const pid_t child = fork();
     REQUIRE(child >= 0);
     if (child == 0) {
@@ -248,7 +248,7 @@ TEST_CASE("training goes on from a checkpoint bit by bit as if it had not stoppe
     REQUIRE((WIFEXITED(status) && WEXITSTATUS(status) == 0));
     CHECK(text_of(folder / "end") == whole.state(folder));
 
-    // Over another state, which had slots, to before the first step, when there were none.
+    // Restores a state from before the first step, without slots, over a state that has slots.
     Training third(rule);
     const std::string start = third.state(folder);
     third.checkpoint.save(folder / "start");
@@ -272,7 +272,7 @@ TEST_CASE("an optimizer's numbers and slots have names", "[checkpoint][optimizer
                        "table", "w"});
   CHECK(file.tensors.at("optimizer/iterations").item() == 1);
 
-  // A slot of another shape, and one that is not there.
+  // A slot of a different shape, and a missing one.
   NamedTensors changed = file.tensors;
   changed["optimizer/w/m"] = zeros({4});
   changed.erase("optimizer/w/v"), changed.erase("optimizer/beta1_power");
@@ -297,7 +297,7 @@ TEST_CASE("an optimizer's numbers and slots have names", "[checkpoint][optimizer
         "restore: iterations of adam is 0.5; use a whole number of 0 or more");
   CHECK(training.state(folder) == second);
 
-  // What is thrown after the optimizer was restored.
+  // An exception after the optimizer was restored.
   training.checkpoint.add(
       "zz", [] { return tensor(0.0); },
       [](const Tensor& x) {
@@ -404,7 +404,7 @@ TEST_CASE("a folder keeps the last checkpoints", "[checkpoint]") {
   checkpoint.restore(*checkpoints.latest());
   CHECK(step == 10);
 
-  // Other files are none of its business; what was saved last stays, even if its number is lower.
+  // Other files are left alone; the file saved last is kept, even if its number is lower.
   for (const char* name : {"step-07.safetensors", "step-.safetensors", "step-5.txt", "other-1.safetensors",
                            "step-99999999999999999999.safetensors", "step--1.safetensors"})
     write_text(path + "/" + name, "x");

@@ -1,4 +1,4 @@
-// Data on its way into training and out of it: batches, tables, logs. Catch2's macros are called on the main
+// Input and output of training: batches, tables, logs. Catch2's macros are called on the main
 // thread only.
 #include <catch2/catch.hpp>
 
@@ -117,7 +117,7 @@ TEST_CASE("what is thrown while a batch is made is thrown where it is asked for"
               ++seen;
           }) == "not this one");
     CHECK(seen == 2);
-    // Who stops early does not wait for the rest.
+    // Stopping early does not wait for the remaining batches.
     for ([[maybe_unused]] const Batch& b : loader.epoch(0))
       break;
     loader.epoch(0);
@@ -132,7 +132,8 @@ TEST_CASE("batches are not recorded, and their memory is used again", "[data]") 
   for (int epoch = 0; epoch < 3; ++epoch)
     for ([[maybe_unused]] const Batch& b : loader.epoch(epoch))
       most = std::max(most, live_bytes() - before);
-  CHECK(most <= 8 * 5000);   // of 4000 bytes each: the one at hand, three made or being made, and the order
+  CHECK(most <= 8 * 5000);   // of 4000 bytes each: the current batch, three that are ready or in preparation,
+                             // and the order of the examples
 }
 
 TEST_CASE("loaders and datasets of nonsense are errors", "[data][errors]") {

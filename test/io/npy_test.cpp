@@ -1,5 +1,5 @@
-// NumPy's files: what is written comes back, and what is damaged or hostile is an error that says what is
-// wrong. Whether NumPy reads and writes the same is for numpy_files.py.
+// NumPy's files: written tensors are read back unchanged, and damaged or hostile files give an error that
+// says what is wrong. numpy_files.py tests against NumPy itself.
 #include <catch2/catch.hpp>
 
 #include <complex>
@@ -76,7 +76,7 @@ TEST_CASE("npy: byte orders, memory orders and ways to write the header", "[npy]
   CHECK(loaded.message(npy("{'descr': '?', 'fortran_order': False, 'shape': ()}", "\1")) ==
         "is of NumPy's dtype '?', which tensors here cannot be; use astype before saving it");
 
-  // Nothing is recorded where axes change places.
+  // Swapping axes while reading records nothing.
   GradientTape tape({.persistent = true});
   CHECK(loaded.described("'<f4'", "(1, 2)", std::string(8, '\0'), "True") == "no error");
   Recording recording;
@@ -167,7 +167,7 @@ TEST_CASE("npz: damaged and hostile archives", "[npy][errors]") {
     INFO("the first " << n << " bytes");
     REQUIRE(message(whole.substr(0, n)) != "no error");
   }
-  // Some bits mean nothing, such as those of the time; names may become others; values may not.
+  // Some bits are unused, such as those of the time. A flipped bit may change a name, but not a value.
   for (std::size_t bit = 0; bit < 8 * whole.size(); ++bit) {
     std::string flipped = whole;
     flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
@@ -178,7 +178,7 @@ TEST_CASE("npz: damaged and hostile archives", "[npy][errors]") {
         if (all.contains(name)) REQUIRE(same_bytes(all.at(name), x));
     } catch (const FileError&) {}
   }
-  // The central directory's sizes, 20 bytes behind its signature: compressed, then as it is.
+  // The sizes in the central directory, 20 bytes after its signature: compressed, then uncompressed.
   const auto with_sizes = [&](std::uint32_t compressed, std::uint32_t size) {
     std::string text = whole;
     const std::size_t entry = text.find("PK\1\2");

@@ -39,7 +39,7 @@ def same(a, b):
 
 
 def members(path):
-    # numpy.load's archives take time for each name in proportion to how many there are.
+    # In numpy.load's archives, the time of each look-up is proportional to the number of names.
     with zipfile.ZipFile(path) as archive:
         return {name.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(archive.read(name))) for name in archive.namelist()}
 
@@ -50,7 +50,7 @@ def copy(program, pairs):
 
 def main(program):
     everything = dict(arrays())
-    # Enough members for an archive that needs ZIP64; NumPy writes each member in its form anyway.
+    # Enough members to need ZIP64; NumPy writes each member in ZIP64 form anyway.
     many = {f"a{i}": np.array(i) for i in range(66_000)}
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)

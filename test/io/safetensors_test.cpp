@@ -1,5 +1,5 @@
-// Files in the safetensors format: what is written comes back, and what is damaged or hostile is an error
-// that says what is wrong.
+// Files in the safetensors format: written tensors are read back unchanged, and damaged or hostile files give
+// an error that says what is wrong.
 #include <catch2/catch.hpp>
 
 #include <complex>
@@ -22,7 +22,7 @@ bool same_bytes(const Tensor& a, const Tensor& b) {
          (a.nbytes() == 0 || std::memcmp(a.raw(), b.raw(), static_cast<std::size_t>(a.nbytes())) == 0);
 }
 
-/// A file of these parts, whatever they are.
+/// A file with these parts, valid or not.
 std::string file_of(const std::string& header, const std::string& data) {
   std::string text(8, '\0');
   const std::uint64_t length = header.size();
@@ -57,7 +57,7 @@ NamedTensors one_of_each() {
   all["empty"] = zeros({0, 4});
   all["large and empty"] = zeros({1 << 30, 1 << 30, 1 << 30, 0}, DType::i64);
   all["rank 8"] = ones({1, 2, 1, 2, 1, 2, 1, 2}, DType::c128);
-  all["\"quoted\" \\ \n ünïcode/with/slashes"] = ones({100'000});   // several pieces
+  all["\"quoted\" \\ \n ünïcode/with/slashes"] = ones({100'000});   // written in several parts
   all[""] = arange(3);
   return all;
 }
@@ -84,7 +84,7 @@ TEST_CASE("safetensors: every dtype comes back", "[safetensors]") {
   CHECK(load_safetensors(path).tensors.empty());
 }
 
-// The format as it is published: length, JSON, bytes; each tensor at a multiple of its element's size, no
+// The published format: length, JSON, bytes; each tensor at a multiple of its element's size, no
 // gaps.
 TEST_CASE("safetensors: the file is what other libraries expect", "[safetensors]") {
   const TemporaryFolder folder;
@@ -109,7 +109,7 @@ TEST_CASE("safetensors: the file is what other libraries expect", "[safetensors]
   // XXH3's published value for no bytes.
   CHECK(header["__metadata__"]["tapedeck.xxh3:none"] == "2d06800538d394c2");
 
-  // A file of another library has no checksums.
+  // Files of other libraries have no checksums.
   write_text(path, file_of(R"( {"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
                            std::string("\0\0\x80?\0\0\0@", 8))
                        .replace(8, 1, "{")
@@ -212,7 +212,7 @@ TEST_CASE("safetensors: hostile files are errors that say what is wrong", "[safe
                        eight) == "the header has \"dtype\" twice");
   CHECK(loaded.message(described(R"({"dtype":"BOOL","shape":[2],"data_offsets":[0,2]})"), "\1\2") ==
         "tensor \"w\" is bool, and element 1 is 2");
-  // What a length beyond 2^63 and what is no file lead to.
+  // A length beyond 2^63, and a path that is not a file.
   CHECK_THAT(message_of<FileError>([&] { load_safetensors(loaded.folder.path()); }),
              Catch::Matchers::EndsWith("is no regular file"));
   CHECK_THAT(message_of<FileError>([&] { load_safetensors(loaded.folder / "none"); }),

@@ -1,5 +1,5 @@
 // Processes that are killed while they save: after each of 500 kills at random moments the file holds one
-// state whole, the one that was there or the next. A disk without room, too, leaves what was there.
+// complete state, the old one or the next. A full disk leaves the old file unchanged, too.
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -30,12 +30,12 @@ void require(bool ok, const char* what) {
   std::_Exit(1);
 }
 
-// What the saving process has begun and ended, for the one that kills it.
+// The saves that the saving process has begun and finished, for the process that kills it.
 struct Progress {
   std::atomic<std::int64_t> begun, done;
 };
 
-// In state k every number of every tensor is k.
+// In state k every element of every tensor is k.
 void save_state(std::int64_t k, const std::string& path) {
   std::vector<td::Variable> weights;
   td::Checkpoint checkpoint;
@@ -99,7 +99,7 @@ void kill_while_saving(const std::string& path) {
   require(interrupted > kKills / 20, "too few kills came while a file was written");
 }
 
-// No file may become longer than the limit, which writing meets in the middle.
+// Limits the length of files, so that writing fails in the middle.
 void fill_the_disk(const std::string& path) {
   save_state(1, path);
   std::signal(SIGXFSZ, SIG_IGN);
@@ -120,7 +120,7 @@ void fill_the_disk(const std::string& path) {
 
 }   // namespace
 
-// What a killed process holds is no leak.
+// The memory of a killed process is no leak.
 extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }
 
 int main() {

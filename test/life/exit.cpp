@@ -1,5 +1,5 @@
-// What ends late: static and thread-local objects that hold tensors, or compute with them while they are
-// destroyed.
+// Late destruction: static and thread-local objects that hold tensors, or compute with them in their
+// destructors.
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
@@ -23,7 +23,7 @@ double gradient_at(double x) {
   return tape.gradient(td::sum(t * t), t).dense().at({2999});
 }
 
-// Computes while the process or a thread ends, and lets go of a tensor of another thread.
+// Its destructor computes while the process or a thread ends, and releases a tensor of another thread.
 struct Late {
   td::Tensor held;
   ~Late() {
@@ -32,7 +32,7 @@ struct Late {
   }
 };
 
-Late before_everything;   // destroyed after all that the library has for this thread
+Late before_everything;   // destroyed after all of the library's state for this thread
 thread_local Late of_thread;
 
 struct Everything {
@@ -50,7 +50,8 @@ Everything& everything() {
 }
 
 void use_thread_locals() {
-  of_thread.held = td::ones({5});   // made before the library knows of the thread's end, and after
+  of_thread.held =
+      td::ones({5});   // constructed before the library registers its thread-exit handler, and after
   thread_local td::Tensor large = td::ones({5000});
   thread_local td::GradientTape tape;
   tape.watch(large);

@@ -52,7 +52,7 @@ const td::Tensor of_process = td::ones({3000});
 
 }   // namespace
 
-// What the parent's threads hold when it forks is lost in the child: no leak of ours.
+// Memory that the parent's other threads own at the fork is lost in the child: not a leak of the library.
 extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }
 
 int main() {
@@ -68,8 +68,8 @@ int main() {
   });
   require(work() == expected && td::num_threads() == 4, "the parent goes on");
 
-  // While others take and release every lock there is; the sanitizer's allocator has some that stay taken in
-  // the child.
+  // Forks while other threads take and release every lock. Sanitized builds are left out: some locks of the
+  // sanitizer's allocator stay taken in the child.
   if (tapedeck::kAddressSanitizer) return 0;
   std::atomic<bool> stop = false;
   std::vector<std::thread> others;

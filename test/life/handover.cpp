@@ -1,5 +1,5 @@
-// Tensors that change threads: freed while their maker lives and after it has ended, by threads that do
-// nothing else. Memory must come round.
+// Tensors passed to other threads: freed while the thread that made them runs and after it has ended, by
+// threads that do nothing else. Their memory must be reused.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -38,7 +38,7 @@ void check(const std::vector<td::Tensor>& list) {
     require(list[static_cast<std::size_t>(kSmall + i)].at({9'999}) == i, "a large tensor of another thread");
 }
 
-// Pages of the process that are in memory.
+// Resident pages of the process.
 long resident() {
   long all = 0, in_memory = 0;
   std::ifstream("/proc/self/statm") >> all >> in_memory;
@@ -80,7 +80,7 @@ int main() {
     require(td::live_bytes() == live, "live bytes came back");
     if (round == 20) warm = resident();
   }
-  // Two rounds of small tensors that were lost each time would be 40 MB.
+  // If small tensors leaked in each round, two rounds would be 40 MB.
   require(kAddressSanitizer || resident() - warm < 2500,
-          "memory came back");   // which the sanitizer keeps for a while
+          "memory came back");   // the sanitizer delays reuse
 }

@@ -1,4 +1,4 @@
-// What unload.cpp loads: a module that uses the library.
+// The module that unload.cpp loads; it uses the library.
 #include "tapedeck/tapedeck.h"
 
 extern "C" [[gnu::visibility("default")]] double use_library() {

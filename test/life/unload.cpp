@@ -1,5 +1,6 @@
-// dlopen and dlclose of a module that uses the library, over and over, while threads that have used it still
-// run: the library stays, since its code runs when they end. The program itself is not linked with it.
+// Repeated dlopen and dlclose of a module that uses the library, while threads that have used it still run.
+// The library must stay loaded, since its code runs when these threads end. The program itself is not linked
+// with it.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -31,7 +32,7 @@ int main(int, char** argv) {
     std::thread other([&] {
       result.set_value(use());
       closed.get_future().wait();
-    });   // and its end runs code of the library
+    });   // its exit runs code of the library
     const double here = use(), there = result.get_future().get();
     if (round == 0) first = here;
     require(here == first && there == first, "a gradient");

@@ -1,4 +1,4 @@
-// Newton's method and L-BFGS: minima that are known, and what happens where there is none.
+// Newton's method and L-BFGS: known minima, and functions without one.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -46,7 +46,7 @@ struct Regression {
   }
 };
 constexpr double kLeastLoss =
-    0.09959137548470548;   // by Newton's method in NumPy, where the gradient's norm is 1e-17
+    0.09959137548470548;   // from Newton's method in NumPy, with a gradient norm of 1e-17
 
 }   // namespace
 
@@ -141,7 +141,7 @@ TEST_CASE("minimizers refuse what they cannot minimize", "[minimizers]") {
   CHECK(message_of<ArgumentError>([&] {
           minimize_lbfgs(rosenbrock, x, {{}, 0});
         }) == "minimize_lbfgs: history is 0; use 1 or more");
-  int calls = 0;   // what the function throws passes through libLBFGS
+  int calls = 0;   // exceptions of the function pass through libLBFGS
   CHECK(message_of<ArgumentError>([&] {
           minimize_lbfgs(
               ValueAndGrad{[&](const std::vector<Tensor>& v) -> std::pair<Tensor, std::vector<Gradient>> {

@@ -65,7 +65,7 @@ constexpr Op kPowers = {
       dx[0] = dy[0].dense() * slope;
     })};
 
-/// The sum of any number of tensors, each weighted by its place.
+/// The sum of any number of tensors, each weighted by its position.
 constexpr Op kWeighted = {
     .name = "weighted",
     .doc = "x[0] + 2 x[1] + 3 x[2] + …",

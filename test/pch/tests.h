@@ -1,4 +1,4 @@
-// Parsed once for all tests, to build faster. Each file includes what it uses all the same.
+// Precompiled for all tests, to build faster. Each file still includes what it uses.
 #include <catch2/catch.hpp>
 #include "case.h"
 #include "ops/op_samples.h"
