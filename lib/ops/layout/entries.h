@@ -6,8 +6,8 @@
 
 namespace tapedeck {
 
-/// x with only these entries along `axis`, counted from 0. Its gradient is dense: gather gives IndexedSlices
-/// only along the first axis.
+/// x with only these entries along `axis`, counted from 0. gather has an IndexedSlices gradient along the
+/// first axis; an extra axis before it keeps the gradient dense.
 inline Tensor entries(const Tensor& x, const std::vector<std::int64_t>& list, int axis) {
   if (axis > 0) return gather(x, tensor(list), axis);
   return squeeze(gather(expand_dims(x, 0), tensor(list), 1), 0);

@@ -7,7 +7,7 @@ namespace tapedeck {
 // Axes count from the end, and attributes refer to the last axes only, so that leading axes of stacked
 // cotangents stay unchanged.
 struct GatherAttrs {
-  int axis, batch = 0, axes = 0;   // the first `batch` of the last `axes` axes are batch axes, shared with indices
+  int axis, batch = 0, axes = 0;   // the first `batch` of the last `axes` axes are batch axes
 };
 struct ScatterAttrs {
   Shape shape;
