@@ -145,7 +145,7 @@ std::int64_t places_named(const Call& c) {
       }
     });
   }
-  std::vector<bool> named(static_cast<std::size_t>(std::min(largest, rows) + 1));   // one is false if largest >= rows
+  std::vector<bool> named(static_cast<std::size_t>(std::min(largest, rows) + 1));   // has the gap, if any
   for (int m = 0; m < pairs_of(c); ++m)
     visit_indices(indices_of(c, m), [&](const auto list) {
       for (const auto place : list)
