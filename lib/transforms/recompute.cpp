@@ -75,8 +75,8 @@ struct Recomputation {
   std::vector<Read> reads;
   std::vector<Variable> followed_reads;   // those of `reads` that recorders follow
 
-  // The sources of the derivative. Variables replace the values read, since the function reads them again when
-  // it is run again.
+  // The sources of the derivative. Variables replace the values read, since the function reads them again
+  // when it is run again.
   std::vector<Source> sources_among(std::span<const Tensor> arguments) const {
     std::vector<Source> all;
     for (const std::size_t i : followed)

@@ -128,7 +128,7 @@ void partition_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> d
 }
 
 // The inputs of a stitch alternate: indices, rows, indices, rows, …
-constexpr std::uint32_t kEverySecond = 0xd5555555;   // bit 31 stands for all inputs from 31 on
+constexpr std::uint32_t kEverySecond = 0xd5555555;   // the even inputs, and all from 31 on
 int pairs_of(const Call& c) { return c.x.size() / 2; }
 const Tensor& indices_of(const Call& c, int m) { return c.x[2 * m]; }
 const Tensor& rows_of(const Call& c, int m) { return c.x[2 * m + 1]; }

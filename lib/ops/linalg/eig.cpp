@@ -1,5 +1,5 @@
 // Eigenvalues and eigenvectors of any square matrices; both are complex. The op scales each vector so that
-// its largest component is 1, which makes the outputs analytic functions of x; the function then divides by
+// its largest component is 1, which makes the outputs analytic functions of x; the public function divides by
 // norms.
 #include "kernels/linalg/eig.h"
 
