@@ -29,7 +29,7 @@ Spec infer_add_n(const Call& c) {
   return numeric(c);
 }
 
-// The gradient of every term is that of the sum.
+// The rule of a sum: every term has the cotangent of the sum.
 constexpr Rule kEachRule = [] {
   Rule rule = custom(
       {},

@@ -1,4 +1,4 @@
-// Windows over images: where they read, and what they are checked for.
+// Sliding windows over images: their geometry and checks.
 #include "ops/nn/window.h"
 
 #include <algorithm>
