@@ -35,3 +35,10 @@ find include/tapedeck/ops lib/ops \( -name '*.h' -path 'include/*' -o -name '*.c
     sub(/.*[^A-Za-z0-9_]/, "", head)
     return scope head
   }'
+
+# A function that is defined without its declaration in sight would be hidden.
+for source in lib/ops/*/*.cpp; do
+  header=tapedeck/ops/$(basename "$source" .cpp).h
+  [ ! -f "include/$header" ] || grep -qE "^#include \"($header|tapedeck/ops.h)\"" "$source" ||
+    { echo "families: $source does not include $header"; exit 1; }
+done

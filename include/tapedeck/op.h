@@ -73,7 +73,7 @@ class TAPEDECK_EXPORT OwnedAttrs {
 };
 
 /// One execution, as an op's functions see it. In a rule, an input or output that the rule does not read is
-/// hollow: its shape and dtype are there, its data is not.
+/// shape-only: its shape and dtype are there, its data is not.
 struct Call {
   const Op& op;
   Attrs raw_attrs = {};

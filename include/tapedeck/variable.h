@@ -26,7 +26,7 @@ struct VariableOptions {
 /// and other updates.
 class TAPEDECK_EXPORT Variable {
  public:
-  explicit Variable(Tensor initial, VariableOptions options = {});
+  explicit Variable(const Tensor& initial, VariableOptions options = {});
 
   const std::string& name() const;
   bool trainable() const;

@@ -284,15 +284,15 @@ void share_with(Tensor& blank, const Tensor& x, std::int64_t first) {
   refer(*blank.handle(), x.block(), first);
 }
 
-Tensor hollow(const Spec& spec) {
+Tensor shape_only(const Spec& spec) {
   Block* b = new_block(spec.dtype, spec.shape, spec.shape.size());
   b->saved = true;
   b->data = nullptr;
   return Tensor::adopt(b);
 }
 
-Tensor hollow(const Tensor& x) {
-  Tensor h = hollow(x.spec());
+Tensor shape_only(const Tensor& x) {
+  Tensor h = shape_only(x.spec());
   h.handle()->id = x.id();
   return h;
 }

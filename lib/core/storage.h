@@ -18,8 +18,8 @@ Tensor blank(const Spec& spec);
 void allocate_for(Tensor& blank);
 void share_with(Tensor& blank, const Tensor& x, std::int64_t first = 0);
 /// The dtype, shape and id of x without its data; and a new tensor that has no data.
-Tensor hollow(const Tensor& x);
-Tensor hollow(const Spec& spec);
+Tensor shape_only(const Tensor& x);
+Tensor shape_only(const Spec& spec);
 /// The same value under the same id, for a tape to save: the copy does not keep the tape's entry alive.
 Tensor saved_copy(const Tensor& x);
 /// Associates a saved copy with x's slot, or else its id, for all recorders that track x.

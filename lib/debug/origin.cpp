@@ -20,7 +20,7 @@ Scope::~Scope() { innermost_scope = outer_; }
 std::string scopes() {
   std::string path;
   for (const Scope* s = innermost_scope; s; s = s->outer())
-    path = path.empty() ? s->name() : s->name() + "/" + path;
+    path.insert(0, path.empty() ? s->name() : s->name() + "/");
   return path;
 }
 

@@ -6,7 +6,7 @@
 namespace tapedeck {
 namespace {
 
-// Values that were not saved are undefined or hollow.
+// Values that were not saved are undefined or shape-only.
 bool has_complex_values(const Tensor& x) { return x.defined() && is_complex(x.dtype()) && x.raw(); }
 bool any_complex_values(Refs x) {
   for (int i = 0; i < x.size(); ++i)

@@ -10,7 +10,7 @@
 //   serial   valid   false   false  n       tracked by one recorder, which was alone when it began to track
 //   serial   valid   true    false  n       tracked by `tape`, and perhaps by others; all of them have its id
 //   0        unset   true    false  n       no longer tracked by its first recorder, perhaps still by others
-//   0        unset   false   true   0       hollow handle, or saved copy of a tensor nobody tracks
+//   0        unset   false   true   0       shape-only handle, or saved copy of a tensor nobody tracks
 //   serial   valid   true    true   0       saved copy with the slot of its original
 //   0        unset   true    true   0       saved copy that is found by the id alone, since the slot of its
 //                                           original may end before the copy (slot_outlives_copies)
@@ -18,7 +18,7 @@
 // `copies` counts the saved copies made of a tensor, so that an accumulator that starts to track it later
 // knows how many ends to expect. A saved copy has the id of its original. Its end does not end the original:
 // it reaches copy_ended, all other ends reach `ended`. The slot that stands for a variable is that of a
-// hollow tensor with `saved` unset.
+// shape-only tensor with `saved` unset.
 #pragma once
 #include <atomic>
 

@@ -1,4 +1,4 @@
-// Axes as masks.
+// Masks of axes, and axes moved to the end and back.
 #include "ops/axes.h"
 
 #include "core/format.h"

@@ -1,5 +1,5 @@
-// Axes counted from the end, so that rules see the same ones whatever stands in front: bit i of a mask is
-// axis -1 - i.
+// Masks of axes, counted from the end so that leading axes added by stacking do not change them: bit i of a
+// mask stands for axis -1 - i.
 #pragma once
 #include "op/stacked.h"
 #include "ops/infer.h"
@@ -8,17 +8,18 @@
 
 namespace tapedeck {
 
-/// The axes of an x of that rank as a mask. Throws ShapeError for one that is out of range or named twice.
+/// The given axes of an x of rank `ndim` as a mask. Throws ShapeError if an axis is out of range or named
+/// twice.
 unsigned mask_of(std::string_view op, std::string_view arg, const Axes& axes, int ndim);
 inline unsigned mask_of(const Op& op, const Axes& axes, int ndim) {
   return mask_of(op.name, op.args[0], axes, ndim);
 }
 
-/// axis counted from 0, for an axis that is one of `ndim` of a result made of x. Throws ShapeError where it
-/// is out of range.
+/// The axis counted from 0, for an axis of a result of rank `ndim` that is computed from x. Throws ShapeError
+/// if it is out of range.
 int checked_position(std::string_view name, int axis, int ndim, const Tensor& x);
 
-/// x without the axes of the mask, or with extents of 1 in their places.
+/// The shape x without the axes in the mask; with keepdims their extents become 1 instead.
 inline Shape without(const Shape& x, unsigned mask, bool keepdims) {
   Shape y;
   for (int d = 0; d < x.ndim(); ++d) {
@@ -30,12 +31,13 @@ inline Shape without(const Shape& x, unsigned mask, bool keepdims) {
   return y;
 }
 
-/// x with that axis, counted from 0, behind all others, and with the last one there again; for ops along the
-/// last axis.
+/// with_axis_last moves the given axis (counted from 0) to the end; with_last_axis_at moves the last axis
+/// back to that position. For ops that work along the last axis.
 Tensor with_axis_last(const Tensor& x, int axis);
 Tensor with_last_axis_at(const Tensor& x, int axis);
 
-/// The rule of an op that repeats x along further axes, where stacked tangents have theirs in front of these.
+/// The rule of an op that broadcasts x. In stacked tangents the stacking axes come before the axes that the
+/// op adds.
 constexpr Rule broadcasting(Rule rule) {
   rule.jvp = [](const Call& c, Refs dx, std::span<Tensor> dy) {
     const Shape& y = c.y[0].shape();
@@ -45,7 +47,7 @@ constexpr Rule broadcasting(Rule rule) {
   return rule;
 }
 
-/// The first input's spec with `to` in place of its last axes. Throws ShapeError unless these are `from`.
+/// The first input's spec with its last axes, which must be `from`, replaced by `to`; else throws ShapeError.
 Spec replaced_last(const Call& c, const Shape& from, const Shape& to);
 
 }   // namespace tapedeck

@@ -1,12 +1,12 @@
-// The rule of a gradient that has a kernel of its own: the derivative of the same function made of ops.
+// The vjp of a gradient op that has a kernel: it differentiates the same function built from ops.
 #pragma once
 #include "tapedeck/gradient_tape.h"
 #include "tapedeck/op.h"
 
 namespace tapedeck {
 
-/// Sets dx to the gradients of f(inputs), which gives the outputs of the call as a vector. Other tapes see
-/// what f is made of, so that derivatives of any order follow. Cotangents must not be stacked.
+/// Sets dx to the gradients of f(inputs), where f computes the outputs of the call as a vector. Outer tapes
+/// record the ops of f, so derivatives of any order work. Cotangents must not be stacked.
 template <class F>
 void pull_back_by_ops(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx, const F& f) {
   GradientTape tape;
@@ -29,7 +29,7 @@ void pull_back_by_ops(const Call& c, std::span<Gradient> dy, std::span<Gradient>
     if (is_trainable(x[i].dtype()) && c.needs(static_cast<int>(i))) dx[i] = g[next++];
 }
 
-/// The same rule where cotangents are looped over.
+/// The same rule for a vjp that cannot batch: it runs once per stacked cotangent.
 constexpr Rule unstacked(Rule rule) {
   rule.stacks = false;
   return rule;

@@ -1,4 +1,4 @@
-// The specs of results.
+// Shape and dtype inference, and checks of inputs.
 #include "ops/infer.h"
 
 #include "core/format.h"

@@ -1,6 +1,6 @@
-// Partials whose vjp, where it is recorded, is one op instead of several: a map of the cotangent and of what
-// the partials read, so that its own derivatives take one pass each. For the ops that take most of the time
-// of large second derivatives.
+// Partials whose vjp, if it is recorded, is one op instead of several: a map of the cotangent and of what the
+// partials read. Each of its own derivatives then takes one pass over memory. For the ops that dominate large
+// second derivatives.
 #pragma once
 #include "op/rules.h"
 #include "tapedeck/map.h"
@@ -8,19 +8,19 @@
 namespace tapedeck {
 namespace detail {
 
-/// dy times the partial of an only input, which reads x: the input, or the output.
+/// dy times the partial of a single input; x is what the partial reads: the input or the output.
 template <class F> struct OnePass {
   template <class V> V operator()(const V& dy, const V& x) const {
     return dy * Partial<F, 1>::template of<V>(x, x);
   }
 };
-/// dy times the partials of two inputs.
+/// dy times the partials with respect to both inputs.
 template <class A, class B> struct TwoPass {
   template <class V> std::array<V, 2> operator()(const V& dy, const V& a, const V& b) const {
     return {dy * Partial<A, 2>::template of<V>(a, b, dy), dy * Partial<B, 2>::template of<V>(a, b, dy)};
   }
 };
-/// The sum of both where the inputs are one tensor.
+/// dy times the sum of both partials, if both inputs are the same tensor.
 template <class A, class B> struct TwinPass {
   template <class V> V operator()(const V& dy, const V& x) const {
     return dy * (Partial<A, 2>::template of<V>(x, x, dy) + Partial<B, 2>::template of<V>(x, x, dy));
@@ -51,7 +51,8 @@ template <class A, class B> bool recorded_pass(const Call& c, const Tensor& dy, 
 
 }   // namespace detail
 
-/// partials(…) with a recorded pass: one partial of the input or of the output, or two that read both inputs.
+/// partials(…) whose vjp is recorded as one op: one partial that reads the input or the output, or two
+/// partials that read both inputs.
 template <class... F> constexpr Rule partials_in_a_pass(F... f) {
   constexpr unsigned read = detail::kPartials<F...>.vjp.read;
   static_assert(sizeof...(F) == 1 ? read == 1 || read == 2 : sizeof...(F) == 2 && read == 3);

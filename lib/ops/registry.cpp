@@ -1,4 +1,4 @@
-// The list of families.
+// The list of all op tables.
 #include "tapedeck/op.h"
 
 namespace tapedeck {

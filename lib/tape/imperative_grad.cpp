@@ -159,7 +159,7 @@ inline void Backprop::run_rule(TapeEntry& e, std::span<Gradient> dy) {
   // A single output that was not saved has dy's spec, which is enough for an elementwise rule with one
   // cotangent.
   if (!kept_y[0].defined() && (rule.reads_shapes || pass_.directions))
-    kept_y[0] = hollow(tape_.spec(e.y()[0]));
+    kept_y[0] = shape_only(tape_.spec(e.y()[0]));
 }
 
 // What has come for a tensor so far, if the rule may add its own term to it in the same memory: one term

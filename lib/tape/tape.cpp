@@ -10,7 +10,7 @@
 namespace tapedeck {
 namespace {
 
-// Reading a variable: the value depends on the variable, which a tape tracks as the hollow tensor of its
+// Reading a variable: the value depends on the variable, which a tape tracks as the shape-only tensor of its
 // cell.
 constexpr Op read_variable = {
     .name = "read_variable",
@@ -63,13 +63,13 @@ void save(TapeEntry& e, const Call& c, std::span<Tensor> y) {
     if (rule.by_partials() ? read_by_partials >> i & 1 : rule.keeps(i))
       kept_x[static_cast<std::size_t>(i)] = c.x[i];
     else if (rule.reads_shapes || many || c.x[i].shape() != y[0].shape())
-      kept_x[static_cast<std::size_t>(i)] = hollow(c.x[i]);
+      kept_x[static_cast<std::size_t>(i)] = shape_only(c.x[i]);
   }
   for (std::size_t k = 0; k < y.size(); ++k) {
     if (rule.by_partials() ? read_by_partials >> kMaxInputs & 1 : rule.reads_y)
       kept_y[k] = saved_copy(y[k]);
     else if (many)
-      kept_y[k] = hollow(y[k]);
+      kept_y[k] = shape_only(y[k]);
   }
 }
 

@@ -44,7 +44,7 @@ void update(detail::VariableCell& cell, std::string_view what, const Tensor& by,
   detail::check_value(cell, what, by);
   detail::note_access(cell);
   const RecordingScope unrecorded(nullptr);
-  const Tensor addend = by;   // `by` may be cell.value itself
+  const Tensor addend = by;   // NOLINT(performance-unnecessary-copy-initialization): may be cell.value
   Tensor old = std::move(cell.value);
   try {
     cell.value = op(std::move(old), addend);
@@ -72,14 +72,14 @@ void detail::note_access(VariableCell& cell) {
     thread_state.notes->note(Variable(cell.shared_from_this()));
 }
 
-Variable::Variable(Tensor initial, VariableOptions options)
+Variable::Variable(const Tensor& initial, VariableOptions options)
     : cell_(std::make_shared<detail::VariableCell>()) {
   if (!initial.defined()) throw ArgumentError("variable: the initial value is undefined");
   cell_->name = options.name.empty() ? "variable" : std::move(options.name);
   cell_->trainable = options.trainable && is_trainable(initial.dtype());
   cell_->id = variables.fetch_add(1, std::memory_order_relaxed);
   cell_->value = share(initial, initial.shape());
-  cell_->handle = hollow(initial.spec());
+  cell_->handle = shape_only(initial.spec());
   cell_->handle.handle()->saved = false;
   cell_->constraint = std::move(options.constraint);
 }

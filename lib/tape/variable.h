@@ -11,7 +11,7 @@ struct VariableCell : std::enable_shared_from_this<VariableCell> {
   bool trainable;
   std::uint64_t id;   // order of creation
   Tensor value;
-  Tensor handle;   // hollow; what tapes track as the variable, whatever its value
+  Tensor handle;   // shape-only; what tapes track as the variable, whatever its value
   Constraint constraint;
 };
 

@@ -1,9 +1,10 @@
 // Branches. In: operands and the function that was chosen. Out: its results, connected with every operand.
 //
-// What the function computes is recorded as it runs. Operands that it ignores must get zeros as gradients.
-// For them there are two more ops: `enter` gives the function copies of the operands, and a token, an empty
-// tensor; `leave` gives the function's results, and takes the token. So the gradient of any result reaches
-// `enter` by the token, and its rule makes zeros for operands whose copies got no gradient.
+// The ops of the function are recorded as they run. Operands that it does not use must get zero gradients.
+// Two ops provide them: `enter` gives the function copies of the operands, and a token, which is an empty
+// tensor; `leave` returns the function's results and takes the token as an input. So the gradient of any
+// result reaches `enter` through the token, and its rule makes zeros for operands whose copies got no
+// gradient.
 #include "core/format.h"
 #include "core/storage.h"
 #include "op/recorder.h"
@@ -17,7 +18,7 @@ namespace {
 
 const Spec kToken = {DType::f32, {0}};
 
-// Zeros of a shape behind the extra axes that g, the gradient of a tensor of that rank, has in front.
+// Zeros of this spec, with the leading stacking axes of g, a gradient of a tensor of that rank.
 Tensor zeros_beside(const Gradient& g, int rank, const Spec& spec) {
   return zeros(g.is_dense() ? behind_extra(g.tensor(), rank, spec.shape) : spec.shape, spec.dtype);
 }
@@ -40,8 +41,7 @@ constexpr Rule rule_of(Rule::Vjp vjp, Rule::Jvp jvp) {
   return rule;
 }
 
-// The outputs of the first op are its inputs and the token; the inputs of the second are its outputs and the
-// token.
+// The outputs of `enter` are its inputs and the token; the inputs of `leave` are its outputs and the token.
 constexpr Op enter = {
     .name = "enter",
     .doc = "The operands of a branch as new tensors, and a token.",
@@ -107,7 +107,7 @@ std::vector<Tensor> connected(std::span<const Tensor> operands, const Function& 
   for (std::size_t i = 0, k = 0; k < inputs.size(); ++i)
     if (arguments[i].defined() && arguments[i].id() == inputs[k].id()) arguments[i] = std::move(copies[k++]);
   std::vector<Tensor> results = f(arguments);
-  if (!tracked(token)) return results;   // by an accumulator alone
+  if (!tracked(token)) return results;   // recorded by an accumulator only
   std::vector<Tensor> defined;
   for (const Tensor& t : results)
     if (t.defined()) defined.push_back(t);

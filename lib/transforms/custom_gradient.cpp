@@ -11,7 +11,7 @@
 namespace tapedeck {
 namespace {
 
-// New tensors, since one of them may be an input, or another output.
+// New tensors, since an output may be one of the inputs, or the same tensor as another output.
 std::vector<Tensor> unrecorded_copies(std::string_view name, std::span<const Tensor> x) {
   const RecordingScope unrecorded(nullptr);
   std::vector<Tensor> all;

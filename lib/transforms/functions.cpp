@@ -1,5 +1,5 @@
-// Derivatives of functions. In: a function and where. Out: its value there, and gradients, products or
-// matrices of derivatives, by tapes and accumulators that end with the call.
+// Derivatives of functions. In: a function and a point. Out: its value there, and gradients, Jacobian
+// products or matrices of derivatives, by tapes and accumulators that end with the call.
 #include <algorithm>
 
 #include "core/format.h"
@@ -21,7 +21,7 @@ std::vector<Tensor> run(const Traced& f, const std::vector<Tensor>& x) {
   return y;
 }
 
-// Watches what f is differentiated by, and calls it.
+// Watches the inputs with respect to which f is differentiated, and calls f.
 struct Watched {
   Watched(GradientTape& tape, const Traced& f, const Sources& xs) {
     for (const Source& x : xs.all()) {
@@ -38,7 +38,7 @@ struct Watched {
     values = run(f, inputs);
   }
 
-  /// A tensor that is given twice becomes two tensors, each with a derivative of its own.
+  /// A tensor that is given twice becomes two tensors, each with its own derivative.
   static void set_apart(std::vector<Tensor>& x) {
     for (std::size_t i = 0; i < x.size(); ++i)
       if (x[i].defined() && std::any_of(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(i),
@@ -58,7 +58,7 @@ const Tensor& only(const std::vector<Tensor>& values, std::string_view name) {
   return values[0];
 }
 
-// As tensors; zeros where there is no path.
+// The gradients as dense tensors; zeros if there is no path.
 std::vector<Tensor> dense_or_zeros(std::vector<Gradient> gradients, std::span<const Tensor> like) {
   std::vector<Tensor> result;
   for (std::size_t i = 0; i < gradients.size(); ++i)
@@ -83,7 +83,7 @@ void check_real(const Tensor& x, std::string_view name, std::string_view what) {
 }
 
 // Columns of the Jacobian of f(xs) in input i: [columns] + f(xs).shape. units(first, count) gives the
-// directions of columns [first, first + count), each of the input's shape. So many go through f together.
+// directions of columns [first, first + count), each of the input's shape; f runs once for each such batch.
 template <class Units> Tensor columns_of(const Traced& f, const std::vector<Tensor>& xs, std::size_t i,
                                          std::int64_t columns, const JacobianOptions& options,
                                          std::string_view name, const Units& units) {
@@ -142,6 +142,7 @@ struct Pullback::State {
 
 std::pair<std::vector<Tensor>, Pullback> detail::values_and_pullback(const Traced& f, const Sources& xs,
                                                                      const VjpOptions& options) {
+  // clang 14 cannot construct an aggregate in make_shared. NOLINTNEXTLINE(modernize-make-shared)
   const auto state = std::shared_ptr<Pullback::State>(new Pullback::State{
       GradientTape({.persistent = options.persistent, .watch_accessed_variables = false}), {}, {}});
   const Watched w(state->tape, f, xs);

@@ -1,4 +1,4 @@
-// Derivatives of what a Recording has recorded. In: targets and sources. Out: their gradients on the
+// Derivatives of what a Recording has recorded. In: targets and sources. Out: their gradients, from the
 // innermost persistent tape.
 #include "tapedeck/gradients.h"
 
@@ -16,7 +16,7 @@ Tape* persistent_among(Recorder* innermost) {
   return nullptr;
 }
 
-// The tape that `name` reads, which may be suspended by a scope.
+// The tape that the function `name` uses. A scope may have suspended it.
 Tape& recorded(std::string_view name) {
   if (Tape* tape = persistent_among(thread_state.innermost)) return *tape;
   for (RecordingScope* s = thread_state.scopes; s; s = s->around)

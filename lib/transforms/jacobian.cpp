@@ -1,5 +1,5 @@
-// Jacobians of what a tape holds. In: a target and sources. Out: for each source, the gradients of all
-// elements of the target, which go through the tape together, as many as fit.
+// Jacobians from a tape. In: a target and sources. Out: for each source, the gradients of all elements of the
+// target, computed together in batches of limited size.
 #include "transforms/jacobian.h"
 
 #include <algorithm>
@@ -111,7 +111,7 @@ Tensor GradientTape::batch_jacobian(const Source& target, const Source& source,
   check_batch(y.spec(), x.spec());
   const Shape row(y.shape().dims().subspan(1)), of_x(x.shape().dims().subspan(1));
   const std::int64_t batch = y.shape()[0], n = rows_in(y, row);
-  // Every row of the batch at once, since each reads its own part of the gradient.
+  // All rows of the batch at once, since each affects only its own part of the gradient.
   const Tensor rows = rows_of(*tape_, y, {&x, 1}, n, options, [&](std::int64_t first, std::int64_t count) {
     return batch_units(first, count, y.spec());
   })[0];

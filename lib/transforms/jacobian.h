@@ -1,4 +1,4 @@
-// What Jacobians of tapes and of functions share.
+// Shared by the Jacobians of tapes and of functions.
 #pragma once
 #include "op/stacked.h"
 #include "tape/tape.h"
@@ -13,8 +13,8 @@ std::vector<Tensor> jacobians(Tape& tape, const Source& target, const Sources& s
 
 /// Throws ShapeError unless batch_jacobian() is defined for such a target and source.
 void check_batch(const Spec& y, const Spec& x);
-/// Unit vectors for every row of a batch: [count] + the shape, of which those in place i have a one at
-/// element first + i of the row.
+/// One-hot directions for all rows of a batch: [count] + the shape. Entry i of the first axis has a one at
+/// element first + i of every row of the batch.
 Tensor batch_units(std::int64_t first, std::int64_t count, const Spec& of);
 
 }   // namespace tapedeck

@@ -1,7 +1,7 @@
-// Loops. In: what a step does, and what the first one takes. Out: what the last one gave.
+// Loops. In: the function of a step, and the operands of the first step. Out: the results of the last step.
 //
-// The ops of the steps are recorded as they run. With checkpoint_every the steps are cut into segments, each
-// of them one operation that runs once more for its gradient.
+// The ops of the steps are recorded as they run. With checkpoint_every the steps are divided into segments,
+// each of them recorded as one operation that is run again for its gradient.
 #include <algorithm>
 
 #include "core/format.h"
@@ -59,7 +59,7 @@ Tensors run_in_segments(const std::shared_ptr<const Loop>& loop, std::span<const
                         std::int64_t every) {
   Tensors vars(x.begin(), x.end());
   for (std::int64_t begin = 0, steps = every; steps == every; begin += steps) {
-    const auto made = std::make_shared<std::int64_t>(0);   // the condition runs once
+    const auto made = std::make_shared<std::int64_t>(0);   // number of steps; a rerun skips the condition
     const auto first = [&](std::span<const Tensor> in) {
       Tensors v(in.begin(), in.end());
       for (; *made < every && goes_on(*loop, begin + *made, v); ++*made)
@@ -107,7 +107,8 @@ struct Scan {
   bool reverse;
 };
 
-// `steps` steps from number `done` on. In: carries, and parts of the xs. Out: carries, and stacks.
+// Runs `steps` steps from step `done` on. In: carries, then parts of the xs. Out: carries, then stacked
+// outputs.
 Tensors run(const Scan& scan, std::span<const Tensor> in, std::int64_t done, std::int64_t steps) {
   const std::size_t n = static_cast<std::size_t>(steps);
   Tensors arguments(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(scan.carries));
@@ -146,7 +147,7 @@ Tensors run_in_segments(const std::shared_ptr<const Scan>& scan, std::span<const
                         std::int64_t steps, std::int64_t every) {
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(steps / every), every);
   if (steps % every) sizes.push_back(steps % every);
-  std::vector<Tensors> parts, outputs;   // of each of the xs; of each segment
+  std::vector<Tensors> parts, outputs;   // parts: for each of the xs; outputs: for each segment
   for (const Tensor& x : in.subspan(scan->carries))
     parts.push_back(split(x, sizes, 0));
   Tensors carry(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(scan->carries));

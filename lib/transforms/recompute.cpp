@@ -1,5 +1,5 @@
-// Recomputation. In: a function and its operands. Out: its results as those of one operation, of which tapes
-// do not save what was computed in between.
+// Recomputation (checkpointing). In: a function and its operands. Out: its results, recorded as one
+// operation, so that tapes do not save intermediate values.
 #include "transforms/recompute.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace tapedeck {
 namespace {
 
-// A variable that a function reads, and the id of the value that it had then: an update gives another one.
+// A variable that a function has read, and the id of its value at that time: an update changes the id.
 struct Read {
   Variable variable;
   std::uint64_t version;
@@ -22,8 +22,8 @@ struct Read {
   bool updated() const { return variable.cell().value.id() != version; }
 };
 
-// Records in place of the recorders around it, while a function runs unrecorded, which of the tensors that
-// they track, and which variables, it takes.
+// Stands in for the outer recorders while a function runs unrecorded, and collects the variables that the
+// function uses, and those of its tensors that the outer recorders track.
 class Captures final : public Recorder {
  public:
   explicit Captures(Recorder* around) : around_(around), first_made_inside_(thread_state.next_id) {
@@ -62,7 +62,7 @@ class Captures final : public Recorder {
 
  private:
   Recorder* around_;
-  std::uint64_t first_made_inside_;   // ids grow
+  std::uint64_t first_made_inside_;   // ids increase
   bool watches_all_ = false;
 };
 
@@ -70,13 +70,13 @@ struct Recomputation {
   std::string name;
   Function f;
   std::vector<Tensor> x;
-  std::vector<std::size_t> followed;   // which of x recorders track
+  std::vector<std::size_t> followed;   // indices of those operands that recorders track
   std::vector<Tensor> captured;
   std::vector<Read> reads;
-  std::vector<Variable> followed_reads;   // the variables among them that recorders follow
+  std::vector<Variable> followed_reads;   // those of `reads` that recorders follow
 
-  // What the function is differentiated by: variables in place of their reads, since it reads them again when
-  // it runs again.
+  // The sources of the derivative. Variables replace the values read, since the function reads them again
+  // when it is run again.
   std::vector<Source> sources_among(std::span<const Tensor> arguments) const {
     std::vector<Source> all;
     for (const std::size_t i : followed)
@@ -86,7 +86,7 @@ struct Recomputation {
     return all;
   }
 
-  // Arguments are copies, so that one tensor may be several of them; what is captured stays as it is.
+  // Arguments are copies, so that one tensor may be several arguments; captured tensors are not copied.
   std::vector<Tensor> copies() const {
     std::vector<Tensor> all;
     for (const Tensor& t : x)
@@ -115,7 +115,7 @@ struct Recomputation {
     const std::vector<Tensor> y = run(arguments);
     std::vector<Tensor> targets;
     GradientOptions options;
-    Shape front;   // of stacked cotangents
+    Shape front;   // leading axes of stacked cotangents
     for (std::size_t k = 0; k < y.size(); ++k) {
       if (!is_trainable(y[k].dtype())) continue;
       front = extra_of(dy[k], y[k].ndim());
@@ -165,7 +165,7 @@ std::vector<Tensor> recomputed(std::string_view name, std::span<const Tensor> x,
     y = first(x);
     captures.leave();
     for (Tensor& t : y)
-      t = identity(t);   // it may be an argument, or captured
+      t = identity(t);   // t may be an argument or a captured tensor
     r->captured = std::move(captures.tensors);
     r->reads = std::move(captures.reads);
   }
@@ -179,7 +179,7 @@ std::vector<Tensor> recomputed(std::string_view name, std::span<const Tensor> x,
     if (read.updated())
       throw_error<ArgumentError>("{}: the function updates variable \"{}\", which it reads", name,
                                  read.variable.name());
-    const Tensor value = read.variable.value();   // seen by the recorders
+    const Tensor value = read.variable.value();   // the recorders see this read
     if (!followed(value)) continue;
     r->followed_reads.push_back(read.variable);
     inputs.push_back(value);

@@ -1,6 +1,6 @@
-// Activations, element by element. In: f32 or f64. Out: the same shape, or the one that the inputs broadcast
-// to. Where a derivative is the number 0, it is written as an expression that is 0: its own derivative is
-// then zeros, and not none.
+// Activations, element by element. In: f32 or f64. Out: the same shape, or the broadcast shape of the inputs.
+// A derivative that is 0 everywhere is written as an expression with the value 0, so that its own derivative
+// is zeros instead of undefined.
 #include <cmath>
 
 #include "kernels/simd/sleef.h"
@@ -13,17 +13,17 @@
 namespace tapedeck {
 namespace {
 
-// The constants of selu, with which a standard normal input keeps mean 0 and variance 1: Klambauer et al.
+// The constants of selu, which preserve mean 0 and variance 1 of a standard normal input: Klambauer et al.
 // 2017, section 2.
 constexpr double kAlpha = 1.6732632423543772848170429916717, kScale = 1.0507009873554804934193349852946;
-// The density of standard normal numbers at 0, 1 / √(2π).
+// The standard normal density at 0, 1 / √(2π).
 constexpr double kDensity = 0.39894228040143267794;
-// Of the approximation of gelu: √(2/π), and the cubic term.
+// The constants in the tanh approximation of gelu: √(2/π), and the coefficient of the cubic term.
 constexpr double kRootTwoOverPi = 0.79788456080286535588, kCubic = 0.044715;
 
 using detail::beside;
 
-// tanh of the approximation of gelu.
+// The tanh in the approximation of gelu.
 template <class V> auto gelu_tanh_of(const V& x) {
   return tanh(beside<V>(kRootTwoOverPi) * (x + beside<V>(kCubic) * (x * x * x)));
 }
@@ -32,7 +32,7 @@ template <class T, class A> auto normal_cdf_of(const xsimd::batch<T, A>& x) { re
 template <unsigned A> constexpr Probe<A> normal_cdf_of(Probe<A>) { return {}; }
 Tensor normal_cdf_of(const Tensor& x);
 
-// The density of standard normal numbers.
+// The standard normal density.
 template <class V> auto normal_density_of(const V& x) { return beside<V>(kDensity) * exp(-0.5 * (x * x)); }
 
 constexpr Op table[] = {

@@ -1,4 +1,4 @@
-// Values that pass through. In: a tensor. Out: the same, unless something is wrong with it.
+// Checks and printing. In: a tensor. Out: the same tensor, unless a check fails.
 #include "tapedeck/ops/check_numerics.h"
 
 #include <cmath>

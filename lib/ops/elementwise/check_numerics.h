@@ -1,4 +1,4 @@
-// The attributes of the ops that look at numbers.
+// The attributes of the ops that check values.
 #pragma once
 #include <iosfwd>
 #include <string>

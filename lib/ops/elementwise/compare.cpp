@@ -15,7 +15,7 @@ struct LessEqual {
   template <class T> bool operator()(T a, T b) const { return a <= b; }
 };
 struct Equal {
-  bool wanted;   // in the loops a variable, so that these are compiled once for equal and not_equal
+  bool wanted;   // a variable at run time, so that the loops are compiled once for equal and not_equal
   template <class T> bool operator()(const T& a, const T& b) const { return (a == b) == wanted; }
 };
 
@@ -29,7 +29,7 @@ Spec order(const Call& c) {
   return comparison(c);
 }
 
-// Any other value would pass for true in one place and not in another.
+// Only bool: other numbers than 0 and 1 would not count as true everywhere.
 Spec logic(const Call& c) {
   for (int i = 0; i < c.x.size(); ++i)
     if (c.x[i].dtype() != DType::boolean) throw_dtype_error(c, "takes bool, compare with 0 first");
@@ -117,7 +117,7 @@ constexpr Op table[] = {
      .rule = none()},
 };
 
-// Numbers are bool here, whatever stands beside them.
+// Numbers become bool here, whatever the dtype of the other operand.
 Tensor decide(const Op& op, Operand a, Operand b) {
   const auto as_tensor = [](const Operand& o) {
     return o.tensor() ? *o.tensor() : full({}, o.number(), DType::boolean);

@@ -1,5 +1,5 @@
-// Complex numbers and their parts. In: tensors of parts, or of complex numbers. Out: the other. Rules see the
-// conjugates of complex values (autodiff/pull_back.h).
+// Complex numbers and their parts. In: real and imaginary parts, or complex numbers. Out: the other.
+// Rules receive complex values conjugated (op/pull_back.h).
 #include "kernels/elementwise/complex_parts.h"
 
 #include <numbers>

@@ -1,4 +1,4 @@
-// |z| of complex numbers, for abs.
+// |z| of complex numbers, used by abs.
 #pragma once
 #include "tapedeck/tensor.h"
 

@@ -1,5 +1,5 @@
-// Elementary functions of elements: powers, exponentials, logarithms and angles. In: tensors. Out: a tensor
-// of their shape.
+// Elementary functions, element by element: powers, exponentials, logarithms and trigonometric functions. In:
+// tensors. Out: a tensor of their shape.
 #include "kernels/simd/sleef.h"
 #include "op/elementwise.h"
 #include "op/rules.h"
@@ -9,8 +9,8 @@
 
 namespace tapedeck {
 
-/// Where aᵇ has a derivative in b, for partial::of_pow_in_b: real numbers above 0, complex ones that are not
-/// 0.
+/// Where aᵇ has a derivative with respect to b, for partial::of_pow_in_b: at real numbers above 0 and at
+/// complex numbers other than 0.
 static Tensor has_log(const Tensor& a) { return is_complex(a.dtype()) ? not_equal(a, 0) : a > 0; }
 
 namespace {

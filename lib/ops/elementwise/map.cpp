@@ -1,5 +1,5 @@
-// A user's map. In: the loops of a function of elements, and the function on tensors. Out: fused passes, or,
-// where somebody records the derivative itself or cotangents or tangents are stacked, ops.
+// The op of a user's map. In: the loops of a function of elements, and the function on tensors. Out: fused
+// passes; or ops, if a recorder follows the derivative itself or if cotangents or tangents are stacked.
 #include "tapedeck/map.h"
 
 #include "core/storage.h"
@@ -19,11 +19,12 @@ bool any_tracked(Refs x) {
   return false;
 }
 
-// The derivative of every result in input i, made of ops; undefined for those that do not depend on it.
+// The derivative of every result with respect to input i, built from ops; undefined for results that do not
+// depend on it.
 std::vector<Tensor> partials_by_ops(const MapFunction& m, const Call& c, int i) {
   std::vector<Tensor> x;
   for (int j = 0; j < m.inputs; ++j)
-    x.push_back(identity(c.x[j]));   // which may be one tensor several times
+    x.push_back(identity(c.x[j]));   // the same tensor may be several inputs
   const Tensor& xi = x[static_cast<std::size_t>(i)];
   const ForwardAccumulator tangents(xi, ones_like(xi));
   std::vector<Tensor> y = m.of_tensors(c.raw_attrs.data, x);
@@ -81,7 +82,7 @@ void map_vjp(const MapFunction& m, const Call& c, std::span<Gradient> dys, std::
     const NumberDType dtype(c.x[0].dtype());
     return vjp_by_ops(m, c, dy, dx);
   }
-  // Gradients of the shape of a dy that nobody else holds take its memory.
+  // A gradient takes over the memory of a dy of its shape that nobody else holds.
   std::size_t next = 0;
   const auto memory_for = [&](const Tensor& x) {
     for (; x.shape() == shape && next < dy.size(); ++next)
@@ -113,7 +114,7 @@ void map_jvp(const MapFunction& m, const Call& c, Refs dx, std::span<Tensor> dy)
     as_ops |= dx[i].defined() && dx[i].shape() != c.x[i].shape();
   if (as_ops) {
     const NumberDType dtype(c.x[0].dtype());
-    Shape front;   // of stacked tangents
+    Shape front;   // leading axes of stacked tangents
     for (int i = 0; i < m.inputs; ++i) {
       if (!dx[i].defined()) continue;
       const int ndim = c.x[i].ndim();

@@ -12,6 +12,7 @@
 #include "ops/elementwise/complex_abs.h"
 #include "ops/infer.h"
 #include "ops/recorded_pass.h"
+#include "tapedeck/ops/math.h"
 #include "tapedeck/simd/partials.h"
 
 namespace tapedeck {
@@ -28,7 +29,7 @@ Spec infer_add_n(const Call& c) {
   return numeric(c);
 }
 
-// The gradient of every term is that of the sum.
+// The rule of a sum: every term has the cotangent of the sum.
 constexpr Rule kEachRule = [] {
   Rule rule = custom(
       {},

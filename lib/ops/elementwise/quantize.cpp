@@ -1,5 +1,5 @@
 // Rounding to few levels. In: activations or weights, and a range. Out: the nearest levels. The derivative is
-// that of clipping, as if nothing were rounded, so it is none that differences would show.
+// that of clipping, as if nothing were rounded, so finite differences do not reproduce it.
 #include "tapedeck/ops/quantize.h"
 
 #include <cmath>
@@ -18,7 +18,7 @@ namespace {
 void check_bits(const Call& c, int bits, int most) {
   if (bits < 2 || bits > most) throw_error<ArgumentError>("{}: bits is {}; use 2..{}", c.op.name, bits, most);
 }
-// The spec of x, which has min and max of that shape beside it.
+// The spec of x. Throws unless min and max, the inputs after it, have this shape.
 Spec with_range(const Call& c, const Shape& shape) {
   require_floating(c, 0);
   require_one_dtype(c);
@@ -27,8 +27,8 @@ Spec with_range(const Call& c, const Shape& shape) {
   return c.x[0].spec();
 }
 
-// A range moved, and the distance of its levels. Jacob et al. 2018, section 3: 0 becomes a level exactly. NaN
-// stays.
+// A range shifted so that 0 is exactly a level, and the distance between its levels: Jacob et al. 2018,
+// section 3. NaN propagates.
 struct Levels {
   double min, max, step;
 };
@@ -42,7 +42,7 @@ Levels nudged(const Call& c, double min, double max) {
   return {(first - zero) * step, (last - zero) * step, step};
 }
 
-// The levels of a call as tensors, of rank 0 or one row of x.
+// The levels of a call as tensors: scalars, or rows that broadcast to x.
 struct Range {
   Tensor low, high, step;
 
@@ -64,7 +64,7 @@ struct Range {
   }
 };
 
-// These run on vectors, with three numbers or rows beside x.
+// These run on SIMD vectors. The operands besides x are numbers or rows.
 struct ToLevels {
   auto operator()(auto x, auto low, auto high, auto step) const {
     return floor((minimum(maximum(x, low), high) - low) / step + 0.5) * step + low;
@@ -75,7 +75,7 @@ struct HalfUp {
     return floor(minimum(maximum(x, least), most) * scale + 0.5) / scale;
   }
 };
-// Halves between two levels go to the even one, which is below where half_up has gone to an odd one.
+// Rounds halves to the even level, which is the one below if half_up has rounded to an odd one.
 struct HalfToEven {
   auto operator()(auto x, auto scale, auto least, auto most) const {
     const auto scaled = minimum(maximum(x, least), most) * scale, up = floor(scaled + 0.5);
@@ -94,7 +94,7 @@ void run_fake_quant(const Call& c, std::span<Tensor> y) {
   run_on<ToLevels>(c.x[0], range.low, range.high, range.step, y[0]);
 }
 
-// The numbers of `bits` bits as multiples of a step: the steps to 1, and how far they reach.
+// The levels that `bits` bits represent: steps per 1, and the lowest and highest value.
 struct Steps {
   double scale, least, most;
 };
@@ -105,8 +105,8 @@ Steps steps_of(const Call& c) {
   if (low > high || std::isinf(high - low))
     throw_error<ArgumentError>("{}: min is {}, max is {}; use a finite min up to max", c.op.name, low, high);
   if (std::isnan(high - low)) return {high - low, low, high};
-  // The finer of the two steps with which a side of 0 would be full is too fine for the other side, so the
-  // coarser one is taken.
+  // Each side of 0 has a step with which it uses all of its levels. The finer of the two would not cover the
+  // other side, so the coarser one is used.
   const double last = std::ldexp(1, o.bits - (o.is_signed ? 1 : 0)) - 1, first = !o.is_signed     ? 0
                                                                                  : o.narrow_range ? -last
                                                                                                   : -last - 1;
@@ -118,7 +118,7 @@ Steps steps_of(const Call& c) {
 void run_quantize(const Call& c, std::span<Tensor> y) {
   const Tensor& x = c.x[0];
   const Steps steps = steps_of(c);
-  if (steps.scale == kNoScale) {   // a range of 0 alone, or on the side that has no numbers
+  if (steps.scale == kNoScale) {   // the range is 0 alone, or only on the side without levels
     y[0] = where(equal(x, x), 0, x);
     return;
   }
@@ -128,7 +128,7 @@ void run_quantize(const Call& c, std::span<Tensor> y) {
                                                   number(steps.most), y[0]);
 }
 
-// The derivative of clip(x, low, high), where low and high stand for two further inputs if there are any.
+// The derivative of clip(x, low, high), where low and high are two further inputs, if there are any.
 class Clipped {
  public:
   Clipped(const Tensor& x, const Tensor& low, const Tensor& high) : below_(x < low), above_(x > high) {}
@@ -136,7 +136,7 @@ class Clipped {
   void pull_back(const Call& c, const Tensor& dy, std::span<Gradient> dx) const {
     if (c.needs(0)) dx[0] = inside(dy);
     if (c.x.size() == 1) return;
-    std::vector<int> axes;   // of x, which min and max do not have
+    std::vector<int> axes;   // axes of x that min and max do not have
     for (int d = 1 + c.x[1].ndim(); d <= c.x[0].ndim(); ++d)
       axes.push_back(-d);
     const auto summed = [&](const Tensor& outside) { return axes.empty() ? outside : sum(outside, axes); };

@@ -4,12 +4,12 @@
 
 namespace tapedeck {
 
-// min and max are those of fake_quant_with_min_max_args; the others have them as inputs.
+// The options' min and max are used by fake_quant_with_min_max_args only; the other ops take them as inputs.
 struct FakeQuantAttrs {
   FakeQuant options;
   double min = 0, max = 0;
 };
-// range_of_x: min and max are those of x, and whatever comes back goes to x.
+// range_of_x: min and max are computed from x, and the whole gradient goes to x.
 struct QuantizeAttrs {
   Quantize options;
   bool range_of_x = false;

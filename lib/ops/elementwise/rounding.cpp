@@ -1,5 +1,5 @@
-// Rounding, and quotients that are rounded or guarded, element by element. In: tensors that broadcast. Out: a
-// tensor of the broadcast shape.
+// Rounding, and quotients that are rounded or safe for a divisor of 0, element by element. In: tensors that
+// broadcast. Out: a tensor of the broadcast shape.
 #include "core/format.h"
 #include "kernels/elementwise/division.h"
 #include "op/elementwise.h"
@@ -10,7 +10,7 @@
 namespace tapedeck {
 namespace {
 
-/// map_arithmetic for f that divides by b: no integer may be divided by 0.
+/// Like map_arithmetic, for an f that divides by b: throws if an integer divisor is 0.
 template <class F> constexpr Kernel map_division(F) {
   return {[](const Call& c, std::span<Tensor> y) {
             if (!is_floating(y[0].dtype()) && y[0].size() > 0)
@@ -21,7 +21,8 @@ template <class F> constexpr Kernel map_division(F) {
           Outputs::may_overwrite};
 }
 
-// Without SSE 4.1 xsimd rounds by way of integers, which have no zero with a sign: x gives it back.
+// Without SSE 4.1 xsimd rounds by conversion to integers, which loses the sign of zero; bitofsign(x) restores
+// it.
 constexpr Op table[] = {
     {.name = "floor",
      .doc = "The largest integer that is not larger than x.",

@@ -1,4 +1,5 @@
-// Colours. In: three channels, the last axis. Out: the same colours told otherwise.
+// RGB–HSV conversion. In: colours, whose three channels are the last axis. Out: the same colours in the other
+// colour space.
 #include "kernels/image/color_space.h"
 
 #include "ops/derivative_of_ops.h"
@@ -15,13 +16,13 @@ Spec infer_pixels(const Call& c) {
   return c.x[0].spec();
 }
 
-// The gradient of rgb_to_hsv as its kernel has it.
+// The gradient of rgb_to_hsv by the formulas of its kernel, built from ops.
 Tensor gradient_by_ops(const Tensor& x, const Tensor& dy) {
   const Tensor top = one_hot(argmax(x, -1), 3, x.dtype()), bottom = one_hot(argmin(x, -1), 3, x.dtype()),
                behind = roll(top, 1, -1) - roll(top, 2, -1);
   const auto chosen = [&](const Tensor& which) { return sum(x * which, -1, true); };
   const auto inverse = [](const Tensor& t) {
-    return where(t > 0, 1 / where(t > 0, t, 1), 0);   // 0 where nothing depends on it
+    return where(t > 0, 1 / where(t > 0, t, 1), 0);   // 0 where no output depends on it
   };
   const Tensor value = chosen(top), least = chosen(bottom), per_value = inverse(value),
                per_range = inverse(value - least);

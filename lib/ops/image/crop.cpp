@@ -1,6 +1,6 @@
-// Parts of images and images seen through a transform: frames, each pixel of which has a position in an
-// image, at which it is read. Reading is linear in the images; its adjoint adds pixels of frames where they
-// were read.
+// Crops, and images seen through projective transforms. Each pixel of a frame has a position in an image, at
+// which the image is sampled. Sampling is linear in the images; its adjoint adds the pixels of frames where
+// they were sampled.
 #include "ops/image/crop.h"
 
 #include "core/format.h"
@@ -17,7 +17,7 @@ FrameAttrs frames_of(const Tensor& x, HeightWidth size, Interpolation method, do
   return {x.shape()[0], x.shape()[1], x.shape()[2], size, method, outside};
 }
 
-// Input 0 as [..., from], and the same with other extents.
+// Checks that input 0 is [..., from, channels], and gives its spec with the extents `to` instead.
 Spec with_frames(const Call& c, const Shape& from, const Shape& to) {
   const Tensor& x = c.x[0];
   require_floating(c, 0);
@@ -84,12 +84,12 @@ class Pixels {
   }
 
  private:
-  Tensor rows_, first_;   // first_[i, 0, 0]: the first row of the image that frame i shows
+  Tensor rows_, first_;   // first_[i, 0, 0]: the first row of the image that frame i samples
   std::int64_t height_, width_;
 };
 
-// Of `count` positions from a to b, in shares of `last`: how much of a and of b they are; the middle where
-// there is one.
+// The weights of a and of b for `count` equidistant positions from a to b, times `last`; for the middle if
+// count is 1.
 struct EndpointWeights {
   Tensor of_a, of_b;
 
@@ -102,11 +102,12 @@ struct EndpointWeights {
   }
 };
 
-// The gradient of boxes. Between four pixels a b c d, at the distances down and right from a, the derivative
-// is (1 - right) (c - a) + right (d - b) in y and (1 - down) (b - a) + down (d - c) in x.
+// The gradient with respect to boxes. Between four neighbouring pixels a b c d, at distances `down` and
+// `right` from a, the derivative is (1 - right) (c - a) + right (d - b) in y and (1 - down) (b - a) + down (d
+// - c) in x.
 Tensor box_gradient(const FrameAttrs& a, const Tensor& x, const Tensor& boxes, const Tensor& indices,
                     const Tensor& dy) {
-  if (x.ndim() > 4) {   // further images, each with all boxes
+  if (x.ndim() > 4) {   // leading axes: further images, each with all boxes
     const std::int64_t further = front_of(x, 4).size(), n = boxes.shape()[0];
     const Tensor first = expand_dims(arange(further) * a.images, 1);
     const Shape front(dy.shape().dims().first(static_cast<std::size_t>(dy.ndim() - x.ndim())));

@@ -6,14 +6,14 @@
 
 namespace tapedeck {
 
-// Images [images, height, width, channels] and frames of some size, behind any axes in front.
+// Images [images, height, width, channels] and frames of one size; both may have leading axes.
 struct FrameAttrs {
   std::int64_t images, height, width;
   HeightWidth size;
   Interpolation method;
   double outside = 0;
 
-  // Without what is outside, reading is linear.
+  // The same with 0 outside the images, which makes sampling linear in the images.
   FrameAttrs linear() const {
     FrameAttrs a = *this;
     a.outside = 0;

@@ -1,6 +1,6 @@
-// Images of other sizes. In: images [..., height, width, channels]. Out: images.
-// Every way to resize is linear, and separable into rows and columns: one op along one axis, whose adjoint is
-// itself with the transposed table, makes them all. They differ in their tables.
+// Resizing. In: images [..., height, width, channels]. Out: images of another size. Every method is linear
+// and separable into rows and columns, so a single op along one axis implements them all, with a table of
+// weights for each method. Its adjoint is the same op with the transposed table.
 #include "tapedeck/ops/resize.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// The attributes of the ops that resize: tables of weights for each way to do it.
+// The attributes of the resizing ops: a table of weights for each method.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@ namespace tapedeck {
 
 using kernels::WeightTable;
 
-// Along an axis that counts from the end.
+// Resamples along one axis, counted from the end.
 struct ResampleAttrs {
   std::shared_ptr<const WeightTable> table, adjoint;
   int axis;
@@ -22,7 +22,7 @@ inline ResampleAttrs resampling(WeightTable table, int axis) {
   return {std::make_shared<const WeightTable>(std::move(table)), std::move(adjoint), axis};
 }
 
-// Where the middle of output pixel o lies in the image.
+// The position in the image of the centre of output pixel o.
 struct Positions {
   std::int64_t inputs;
   double scale;
@@ -74,7 +74,7 @@ inline double cubic(double d, double a) {
   return d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
 }
 
-// Divides the weights of the output that is being made by their sum, unless that is as good as 0.
+// Divides the weights of the output that is being built by their sum, unless the sum is close to 0.
 inline void normalise(WeightTable& table) {
   const auto first = static_cast<std::size_t>(table.begin.back());
   double sum = 0;
@@ -119,7 +119,7 @@ inline double radius_of(Kernel2d kernel) {
       return 1;
   }
 }
-// Of the distance in pixels.
+// The weight at a distance of d pixels.
 inline double weight_of(Kernel2d kernel, double d) {
   const double radius = radius_of(kernel), pi_d = 3.14159265358979323846 * d;
   switch (kernel) {
@@ -161,11 +161,10 @@ inline WeightTable scaled_table(std::int64_t in, std::int64_t out, double scale,
   return table;
 }
 
-/// The op of that name.
+/// Runs the op "resample".
 Tensor resample(const ResampleAttrs& attrs, const Tensor& x);
 
-// The rows and the columns of an image. The axis first that leaves fewer pixels to the other; columns first
-// where they are equal.
+// Resizes rows and columns, one after the other. Rows go first if that reduces their number, else columns.
 struct ResizeAttrs {
   ResampleAttrs rows, columns;
 

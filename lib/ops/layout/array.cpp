@@ -1,5 +1,5 @@
-// Shapes and arrangement. In: tensors of any dtype. Out: the same elements under another shape, in another
-// order, or repeated.
+// Ops on the shape and the order of elements. In: tensors of any dtype. Out: the same elements with another
+// shape, in another order, or repeated.
 #include "tapedeck/ops/array.h"
 
 #include <array>
@@ -49,7 +49,7 @@ Spec infer_squeeze(const Call& c) {
   return {x.dtype(), without(x.shape(), mask, false)};
 }
 
-// The same for all axes of x.
+// The same permutation for all axes of x; leading axes stay first.
 TransposeAttrs in_full(const TransposeAttrs& a, const Tensor& x) {
   TransposeAttrs full{x.ndim(), {}};
   const int front = x.ndim() - a.axes;
@@ -115,7 +115,7 @@ Spec infer_tile(const Call& c) {
   return {x.dtype(), shape};
 }
 
-// The copies along one axis after the other are added up: dy is seen as [before, reps, after].
+// Sums the copies that tile made, one axis after the other: dy is seen as [before, reps, after].
 Tensor sum_of_copies(const Call& c, const Tensor& dy) {
   const Shape &x = c.x[0].shape(), &reps = c.attrs<TileAttrs>().reps;
   Shape shape = behind_extra(dy, c.y[0].ndim(), c.y[0].shape());

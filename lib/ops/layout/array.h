@@ -8,14 +8,13 @@
 
 namespace tapedeck {
 
-// Attributes speak of the last axes of x only: further axes in front, which stacked cotangents have, stay as
-// they are.
+// Attributes refer to the last axes of x only: leading axes, which stacked cotangents have, stay unchanged.
 struct ReshapeAttrs {
   int axes;
   Shape shape;   // the last `axes` axes become `shape`
 };
 struct MaskAttrs {
-  unsigned mask;   // bit i: axis -1 - i, in expand_dims of the result
+  unsigned mask;   // bit i: axis -1 - i; for expand_dims an axis of the result
 };
 struct TransposeAttrs {
   int axes;

@@ -1,5 +1,5 @@
-// Diagonals, bands and triangles of matrices. In: matrices or diagonals. Out: the other, or the part of a
-// matrix in a band.
+// Diagonals, bands and triangles of matrices. In: matrices or diagonals. Out: diagonals of matrices, matrices
+// made of diagonals, or the part of a matrix in a band.
 #include "tapedeck/ops/diag.h"
 
 #include <array>
@@ -15,7 +15,7 @@
 namespace tapedeck {
 namespace {
 
-// The diagonals of one matrix, side by side.
+// The shape of the diagonals of one matrix, packed side by side.
 Shape packed(const kernels::DiagonalRows& d) {
   return d.count() == 1 ? Shape{d.longest} : Shape{d.count(), d.longest};
 }
@@ -58,7 +58,7 @@ void run_set(const Call& c, std::span<Tensor> y) {
   kernels::put_diagonals(c.x[1], c.attrs<DiagonalAttrs>().d, y[0]);
 }
 
-// The main diagonals of tensors of twice the axes, as those of n × n matrices.
+// The main diagonal of a tensor with twice the axes of `diagonal`, as that of an n × n matrix.
 kernels::DiagonalRows main_diagonals(const Shape& diagonal) {
   const std::int64_t n = diagonal.size();
   return {0, 0, n, n, n, true, true};
@@ -228,7 +228,7 @@ void require_diagonals(std::string_view op, Diagonals k) {
     throw_error<ArgumentError>("{}: diagonals from {} to {}; the lowest comes first", op, k.low, k.high);
 }
 
-// The diagonals of the matrices in x, which have them.
+// The diagonals k of the matrices in x. Throws ShapeError if x does not have them.
 kernels::DiagonalRows diagonals_of(std::string_view op, const Tensor& x, Diagonals k, DiagonalAlign align) {
   require_diagonals(op, k);
   if (x.ndim() < 2) throw_error<ShapeError>("{}: takes matrices: x is {}", op, x.spec());

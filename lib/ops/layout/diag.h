@@ -10,7 +10,7 @@ namespace tapedeck {
 inline constexpr std::int64_t kAll =
     std::numeric_limits<std::int64_t>::max() / 2;   // further than any diagonal
 
-// Of matrices with these extents; one diagonal has no axis for it.
+// For matrices with these extents. A single diagonal is stored without an axis for the number of diagonals.
 struct DiagonalAttrs {
   kernels::DiagonalRows d;
   double padding;
@@ -19,7 +19,7 @@ struct BandAttrs {
   std::int64_t low, high;
 };
 struct AxesAttrs {
-  int axes;   // of x that a diagonal has, the last ones
+  int axes;   // a diagonal is the last `axes` axes of x
 };
 
 inline kernels::DiagonalRows diagonals(Diagonals k, std::int64_t rows, std::int64_t columns,

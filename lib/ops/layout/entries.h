@@ -1,4 +1,4 @@
-// Entries along one axis, by a list of their numbers.
+// Selects entries along one axis by a list of their indices.
 #pragma once
 #include "ops/axes.h"
 #include "tapedeck/ops/array.h"
@@ -6,8 +6,8 @@
 
 namespace tapedeck {
 
-/// x with these entries along axis, counted from 0. The gradient is dense, since the axis of gather is not
-/// the first.
+/// x with only these entries along `axis`, counted from 0. gather has an IndexedSlices gradient along the
+/// first axis; an extra axis before it keeps the gradient dense.
 inline Tensor entries(const Tensor& x, const std::vector<std::int64_t>& list, int axis) {
   if (axis > 0) return gather(x, tensor(list), axis);
   return squeeze(gather(expand_dims(x, 0), tensor(list), 1), 0);

@@ -1,4 +1,4 @@
-// Elements chosen by an index tensor. In: a tensor and indices, which are checked here. Out: rows, or sums of
+// Gather and scatter. In: a tensor and indices, which are checked here. Out: the selected rows, or sums of
 // rows.
 #include "tapedeck/ops/index.h"
 
@@ -13,12 +13,12 @@
 namespace tapedeck {
 namespace {
 
-// Axes of indices behind those that go with axes of x.
+// The axes of indices after the batch axes.
 Shape chosen(const Tensor& indices, int batch) {
   return Shape(indices.shape().dims().last(static_cast<std::size_t>(indices.ndim() - batch)));
 }
 
-// The first axes of indices must be those of `indexed` from axis `front` on.
+// Throws ShapeError unless the first axes of indices are those of `indexed` from axis `front` on.
 void require_batch(const Call& c, const Shape& indexed, int front, int batch) {
   for (int d = 0; d < batch; ++d)
     if (d >= c.x[1].ndim() || c.x[1].shape()[d] != indexed[front + d])
@@ -52,7 +52,7 @@ Spec infer_scatter_add(const Call& c) {
   return {x.dtype(), result};
 }
 
-// For an x whose batch axes begin at axis `front`, along that axis.
+// The batches of an x whose batch axes begin at axis `front` and that is indexed along `axis`.
 kernels::IndexBatches index_batches(const Shape& x, int front, int batch, int axis) {
   if (batch == 0) return {};
   return {kernels::AxisView(x, front, batch).extent,
@@ -149,8 +149,8 @@ constexpr Op table[] = {
      .rule = linear([](const Call& c, const Tensor& dy) { return scatter_nd_vjp(c, dy); }, {.x = 0b10})},
 };
 
-// Rows of an embedding: the gradient names the rows that were used. Stacked cotangents have no such form and
-// are added up.
+// For an embedding: the gradient is IndexedSlices of the rows that were used. Stacked cotangents have no such
+// form and are summed into a dense gradient.
 Gradient gather_vjp(const Call& c, const Tensor& dy) {
   const Tensor &x = c.x[0], &indices = c.x[1];
   const auto& [axis, batch, axes] = c.attrs<GatherAttrs>();
@@ -215,7 +215,7 @@ Tensor gather_nd(const Tensor& x, const Tensor& indices) { return gather_positio
 Tensor scatter_nd(const Tensor& indices, const Tensor& updates, const Shape& shape) {
   const int front = indices.ndim() - 1;
   const std::int64_t rest =
-      front < 0 ? -1 : shape.ndim() - indices.shape()[front];   // axes behind the indexed ones
+      front < 0 ? -1 : shape.ndim() - indices.shape()[front];   // axes after the indexed ones
   if (rest >= 0 && updates.ndim() != front + rest)
     throw_error<ShapeError>(
         "scatter_nd: updates must have {} axes: updates is {}, indices is {}, shape is {}", front + rest,

@@ -4,17 +4,17 @@
 
 namespace tapedeck {
 
-// Axes count from the end, and attributes speak of the last axes only, so that further axes in front pass
-// through.
+// Axes count from the end, and attributes refer to the last axes only, so that leading axes of stacked
+// cotangents stay unchanged.
 struct GatherAttrs {
-  int axis, batch = 0, axes = 0;   // the first `batch` of the last `axes` axes go with those of indices
+  int axis, batch = 0, axes = 0;   // the first `batch` of the last `axes` axes are batch axes
 };
 struct ScatterAttrs {
   Shape shape;
   int axis, batch = 0;
 };
 struct GatherNdAttrs {
-  int axes;   // the index counts among the last `axes` axes of x
+  int axes;   // indices refer to the last `axes` axes of x
 };
 struct ScatterNdAttrs {
   Shape shape;

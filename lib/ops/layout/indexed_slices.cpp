@@ -1,5 +1,5 @@
-// Functions of IndexedSlices. In: parts that may not fit together. Out: the same gradient in another form, by
-// ops.
+// Functions of IndexedSlices. In: slices, which are validated here. Out: the same gradient in another form,
+// computed by ops.
 #include <algorithm>
 #include <limits>
 #include <ostream>
@@ -13,7 +13,7 @@
 namespace tapedeck {
 namespace {
 
-constexpr std::int64_t kLarge = 100'000'000;   // elements of a dense tensor that are worth a warning
+constexpr std::int64_t kLarge = 100'000'000;   // to_dense warns from this number of elements on
 
 std::string describe(const IndexedSlices& s) {
   return fmt::format("values is {}, indices is {}, dense_shape is {}", s.values.spec(), s.indices.spec(),
@@ -67,12 +67,12 @@ IndexedSlices sum_duplicates(const IndexedSlices& s) {
   const kernels::RowOrder order = kernels::order_rows(s.indices);
   if (order.rows.size() == order.places.size()) return s;
 
-  std::vector<std::size_t> row_of(order.places.size());   // by place: the row's number in `order`
+  std::vector<std::size_t> row_of(order.places.size());   // by position: the row's index in `order`
   for (std::size_t r = 0; r < order.rows.size(); ++r)
     for (auto i = order.starts[r]; i < order.starts[r + 1]; ++i)
       row_of[static_cast<std::size_t>(order.places[static_cast<std::size_t>(i)])] = r;
   std::vector<std::int64_t> number(order.rows.size(), -1), first,
-      target;   // the row's number in the result; its first place; by place, its number
+      target;   // number: the row's index in the result; first: its first position; target: index by position
   for (const std::size_t r : row_of) {
     if (number[r] < 0) {
       number[r] = static_cast<std::int64_t>(first.size());

@@ -1,5 +1,4 @@
-// Tensors made of others, and cut into others, along an axis. In: tensors of any dtype, or one. Out: one, or
-// several.
+// Joining and splitting along an axis. In: several tensors of any dtype, or one. Out: one, or several.
 #include "ops/layout/join.h"
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include "kernels/layout/copy.h"
 #include "ops/axes.h"
 #include "ops/layout/slice.h"
+#include "tapedeck/ops/join.h"
 #include "tapedeck/ops/math.h"
 
 namespace tapedeck {
@@ -45,7 +45,7 @@ Spec infer_stack(const Call& c) {
   return {one.dtype, shape};
 }
 
-// concat and stack: the inputs, one after the other along the axis.
+// The forward pass of concat and stack: copies the inputs one after the other along the axis.
 void run_join(const Call& c, std::span<Tensor> y) {
   if (y[0].size() == 0) return;
   const kernels::AxisView view(y[0].shape(), y[0].ndim() + c.attrs<AxisAttrs>().axis);
@@ -77,7 +77,7 @@ std::vector<Spec> infer_unstack(const Call& c) {
                            {c.x[0].dtype(), without(x, 1u << (x.ndim() - 1 - axis), false)});
 }
 
-// split and unstack: the outputs, one after the other along the axis.
+// The forward pass of split and unstack: cuts x into the outputs along the axis.
 void run_cut(const Tensor& x, int axis, std::span<Tensor> y) {
   const kernels::AxisView view(x.shape(), x.ndim() + axis);
   kernels::Runs from{0, view.extent * view.after};
@@ -98,7 +98,7 @@ void stack_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx);
 void split_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx);
 void unstack_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx);
 
-// concat and stack, forward.
+// The jvp of concat and stack.
 void join_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   int some = 0;
   while (!dx[some].defined())
@@ -111,7 +111,7 @@ void join_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   dy[0] = c.op.execute(parts, c.raw_attrs);
 }
 
-// split and unstack, forward.
+// The jvp of split and unstack.
 void cut_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   std::ranges::move(c.op.run({&dx[0], 1}, c.raw_attrs), dy.begin());
 }
@@ -152,7 +152,7 @@ constexpr Op table[] = {
      .rule = accepting_none(stacking_jvp(custom({}, unstack_vjp, cut_jvp)))},
 };
 
-// The only input whose gradient is wanted, or -1.
+// The only input that needs a gradient, or -1.
 int only_wanted(const Call& c) {
   int found = -1;
   for (int i = 0; i < c.x.size(); ++i)
@@ -160,7 +160,8 @@ int only_wanted(const Call& c) {
   return found;
 }
 
-// One part is sliced out; several are cut out at once, so that second order has one op to go back through.
+// One part is taken by slice. Several are cut out by a single op, which second derivatives then go through
+// once.
 void concat_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
   const Tensor dy = std::move(dys[0]).dense();
   const int axis = c.attrs<AxisAttrs>().axis;
@@ -199,8 +200,7 @@ void stack_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
   std::ranges::move(find(table, "unstack").run({&dy, 1}, attrs), dx.begin());
 }
 
-// The gradients of parts put together. Parts that nobody used are zeros between others, and padding around
-// them.
+// Joins the gradients of the parts. Unused parts become zeros between used ones, and padding around them.
 void cut_vjp(const Call& c, const Op& join, int axis, std::span<Gradient> dys, std::span<Gradient> dx) {
   const auto came = [](const Gradient& g) { return g.defined(); };
   const auto first = std::ranges::find_if(dys, came) - dys.begin(),
@@ -239,7 +239,7 @@ void unstack_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx)
   cut_vjp(c, find(table, "stack"), c.attrs<AxisAttrs>().axis, dys, dx);
 }
 
-// concat or stack, in one dtype.
+// concat or stack, after promotion to one dtype.
 Tensor joined(const Op& op, std::span<const Tensor> x, int axis) {
   DType dtype = x.front().dtype();
   bool mixed = false;

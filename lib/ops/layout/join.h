@@ -5,9 +5,9 @@
 
 namespace tapedeck {
 
-// Axes count from the end: further axes in front, which stacked cotangents have, stay as they are.
+// Axes count from the end: leading axes, which stacked cotangents have, stay unchanged.
 struct AxisAttrs {
-  int axis;   // of what is joined or cut
+  int axis;   // of the tensor that results from joining, or that is split
 };
 struct SplitAttrs {
   int axis;

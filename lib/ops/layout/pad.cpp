@@ -1,4 +1,4 @@
-// Tensors with something around them.
+// Padding, with a constant or with mirrored entries.
 #include "core/format.h"
 #include "ops/layout/entries.h"
 #include "ops/layout/slice.h"
@@ -37,7 +37,7 @@ void run_pad(const Call& c, std::span<Tensor> y) {
   kernels::copy_to(c.x[0], y[0], at);
 }
 
-// The part of y that x is, as slice takes it out.
+// The part of y that holds x, as the attributes of slice.
 SliceAttrs inside(const PadAttrs& padding, const Shape& x) {
   return {padding.before, Shape(x.dims().last(static_cast<std::size_t>(padding.before.ndim())))};
 }
@@ -68,10 +68,10 @@ Tensor pad(const Tensor& x, const Shape& before, const Shape& after, double valu
   return padded(x, {before, after, value});
 }
 
-// One axis after the other, as entries of that axis.
+// Pads one axis after the other, by selecting entries of that axis.
 Tensor mirror_pad(const Tensor& x, const Shape& before, const Shape& after, Mirror mirror) {
   require_same_rank("mirror_pad", x, before, after);
-  const std::int64_t edge = mirror == Mirror::reflect ? 1 : 0;   // entries that are not repeated
+  const std::int64_t edge = mirror == Mirror::reflect ? 1 : 0;   // entries at the edge that are not repeated
   for (int d = 0; d < x.ndim(); ++d)
     if (const std::int64_t most = std::max<std::int64_t>(x.shape()[d] - edge, 0);
         before[d] < 0 || after[d] < 0 || before[d] > most || after[d] > most)

@@ -1,5 +1,5 @@
-// Rows told apart and put together again. In: a tensor, with a mark or a number for each row; or several,
-// with the places of their rows. Out: some rows, several tensors, or one.
+// Rows selected, partitioned and stitched together. In: a tensor, with a mask or a partition number for each
+// row; or several tensors, with the positions of their rows. Out: some rows, several tensors, or one.
 #include "ops/layout/partition.h"
 
 #include "core/format.h"
@@ -16,8 +16,8 @@ namespace {
 
 int rest_of(const Call& c) { return c.attrs<RowAttrs>().rest; }
 
-// The axis of x, counted from 0, at which the axes of `marks` begin, of which there are as many as in front
-// of its rows.
+// The axis of x, counted from 0, at which the axes of `marks` (a mask or numbers) begin: they must be the
+// axes just before the last `rest`.
 int front_of(const Call& c, const Tensor& x, const Tensor& marks, int rest, std::string_view name) {
   const int axes = marks.ndim(), front = x.ndim() - rest - axes;
   if (rest < 0 || front < 0 ||
@@ -27,7 +27,7 @@ int front_of(const Call& c, const Tensor& x, const Tensor& marks, int rest, std:
   return front;
 }
 
-// dy by numbers for each row of x, in x's shape: row numbers[k] of dy in the place of row k, or zeros.
+// dy rearranged to the shape of x: row k is row numbers[k] of dy, or zeros if there is none.
 Tensor in_their_places(const Tensor& dy, const Tensor& numbers, int rest, int axes, const Shape& x) {
   const Tensor rows = rows_of_groups(dy, numbers, -rest - 1);
   return axes == 1 ? rows
@@ -66,7 +66,7 @@ kernels::AxisView around_mask(const Call& c, const Tensor& masked) {
 Tensor masked(const Tensor& x, const Tensor& mask, int rest);
 Tensor put(const Tensor& x, const Tensor& mask, int rest);
 
-// How many rows each part has.
+// The number of rows of each part.
 std::vector<std::int64_t> sizes_of(const Call& c) {
   const int count = c.attrs<PartAttrs>().count;
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(count));
@@ -92,7 +92,7 @@ std::vector<Spec> infer_partition(const Call& c) {
   return specs;
 }
 
-// Where each row comes once parts of these sizes lie one after the other.
+// The position of each row in the concatenation of parts of these sizes.
 std::vector<std::int64_t> places_of(const Call& c, std::vector<std::int64_t> next) {
   std::vector<std::int64_t> places(static_cast<std::size_t>(c.x[1].size()));
   std::int64_t begin = 0;
@@ -127,13 +127,13 @@ void partition_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> d
                           c.x[0].shape());
 }
 
-// The inputs of a stitch are indices and rows, in turns.
-constexpr std::uint32_t kEverySecond = 0xd5555555;   // and all behind bit 30
+// The inputs of a stitch alternate: indices, rows, indices, rows, …
+constexpr std::uint32_t kEverySecond = 0xd5555555;   // the even inputs, and all from 31 on
 int pairs_of(const Call& c) { return c.x.size() / 2; }
 const Tensor& indices_of(const Call& c, int m) { return c.x[2 * m]; }
 const Tensor& rows_of(const Call& c, int m) { return c.x[2 * m + 1]; }
 
-// The extent of the result: every place below the largest is named.
+// The extent of the result. Throws ShapeError unless every position up to the largest is given.
 std::int64_t places_named(const Call& c) {
   std::int64_t largest = -1, rows = 0;
   for (int m = 0; m < pairs_of(c); ++m) {
@@ -145,7 +145,7 @@ std::int64_t places_named(const Call& c) {
       }
     });
   }
-  std::vector<bool> named(static_cast<std::size_t>(std::min(largest, rows) + 1));   // more cannot all be
+  std::vector<bool> named(static_cast<std::size_t>(std::min(largest, rows) + 1));   // has the gap, if any
   for (int m = 0; m < pairs_of(c); ++m)
     visit_indices(indices_of(c, m), [&](const auto list) {
       for (const auto place : list)
@@ -182,7 +182,7 @@ void run_stitch(const Call& c, std::span<Tensor> y) {
     kernels::scatter_reduce(kernels::ScatterReduction::last, rows_of(c, m), indices_of(c, m), view, y[0]);
 }
 
-// A row gets the gradient of its place if it is the last one there.
+// If several rows have the same position, the last one gets the gradient.
 void stitch_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
   const Tensor dy = std::move(dys[0]).dense();
   const int rest = rest_of(c);

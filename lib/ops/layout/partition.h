@@ -3,7 +3,7 @@
 
 namespace tapedeck {
 
-// A row is what lies behind the marked axes of x: its last `rest` axes.
+// A row is the last `rest` axes of x, after the axes that the mask or the partition numbers cover.
 struct RowAttrs {
   int rest;
 };

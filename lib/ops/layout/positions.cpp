@@ -1,4 +1,4 @@
-// Positions among the first axes of a tensor.
+// Multi-dimensional positions along the first axes of a tensor.
 #include "ops/layout/positions.h"
 
 #include <algorithm>
@@ -54,7 +54,7 @@ std::optional<Outside> first_outside(const Tensor& indices, std::int64_t extent,
   return visit_indices(indices, [&](const auto list) -> std::optional<Outside> {
     bool any = false;
     for (const std::int64_t index : list)
-      any |= is_outside(index);   // of vectors
+      any |= is_outside(index);   // no early exit, so that the loop is vectorized
     if (!any) return {};
     const auto at = std::find_if(list.begin(), list.end(), is_outside);
     return Outside{*at, at - list.begin()};

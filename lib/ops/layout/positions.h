@@ -1,5 +1,5 @@
-// Positions among the first axes of a tensor: the second input of a call is indices [entries…, depth], whose
-// last axis holds one.
+// Multi-dimensional positions along the first axes of a tensor, as gather_nd and scatter_nd take them: the
+// second input of a call is indices [entries…, depth], whose last axis holds one position.
 #pragma once
 #include <optional>
 
@@ -7,31 +7,31 @@
 
 namespace tapedeck {
 
-/// shape with `count` axes from position axis on replaced by others.
+/// The shape with `count` axes, from index `axis` on, replaced by `others`.
 Shape replaced(const Shape& shape, int axis, int count, const Shape& others);
 
 inline int depth_of(const Call& c) { return static_cast<int>(c.x[1].shape()[c.x[1].ndim() - 1]); }
 inline Shape entries_of(const Call& c) {
   return Shape(c.x[1].shape().dims().first(static_cast<std::size_t>(c.x[1].ndim() - 1)));
 }
-/// Throws DTypeError or ShapeError unless the indices can be positions among `axes` axes.
+/// Throws DTypeError or ShapeError unless the second input can hold positions along at most `axes` axes.
 void require_nd_indices(const Call& c, int axes);
-/// The indices as positions in the first axes of `indexed`, counted through. Throws ShapeError, with this
-/// name and spec, for one outside.
+/// The positions as row-major flat indices into the first axes of `indexed`. Throws ShapeError, naming the
+/// tensor by `name` and `spec`, if a position is out of range.
 Tensor flat_indices(const Call& c, const Shape& indexed, std::string_view name, const Spec& spec);
 
-/// An index, and where it stands among all.
+/// An index that is out of range, and its flat position in the tensor of indices.
 struct Outside {
   std::int64_t index, position;
 };
-/// The first index from extent on, or, unless those mean something, below 0.
+/// The first index that is `extent` or more, or negative, unless negative indices have a meaning.
 std::optional<Outside> first_outside(const Tensor& indices, std::int64_t extent,
                                      bool negative_means_something = false);
-/// Throws ShapeError, with this name, unless the second input's indices are in the range of that axis of
-/// `indexed`.
+/// Throws ShapeError, naming the tensor by `name`, unless the second input's indices are in range for that
+/// axis of `indexed`.
 void require_in_range(const Call& c, const Tensor& indexed, std::string_view name, int axis);
 
-/// gather_nd by positions among the last `axes` axes of x, and its adjoint, for rules.
+/// gather_nd by positions along the first of the last `axes` axes of x, and its adjoint; for rules.
 Tensor gather_positions(const Tensor& x, const Tensor& indices, int axes);
 Tensor scatter_positions(const Tensor& updates, const Tensor& indices, const Shape& shape);
 

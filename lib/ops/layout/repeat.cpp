@@ -1,4 +1,5 @@
-// Entries repeated, rotated and reversed. In: tensors of any dtype. Out: the same elements in other places.
+// Repeating, rolling and reversing entries. In: tensors of any dtype. Out: the same elements in other
+// positions.
 #include "ops/layout/repeat.h"
 
 #include <algorithm>
@@ -41,7 +42,7 @@ Spec infer_repeat(const Call& c) {
   return {c.x[0].dtype(), shape};
 }
 
-// Of which entry each one of the result is a copy.
+// For each entry of the result, the index of the entry that it copies.
 Tensor originals(const RepeatAttrs& a) {
   std::vector<std::int64_t> from;
   for (std::size_t i = 0; i < a.counts.size(); ++i)

@@ -5,11 +5,11 @@
 
 namespace tapedeck {
 
-// Axes count from the end, so that further ones in front pass through.
+// Axes count from the end, so that leading axes of stacked cotangents stay unchanged.
 struct RepeatAttrs {
   int axis;
   std::int64_t count;
-  std::vector<std::int64_t> counts;   // counts: one for each entry, else count for all
+  std::vector<std::int64_t> counts;   // one count for each entry; if empty, `count` for all
 };
 struct RollAttrs {
   int axis;

@@ -1,4 +1,4 @@
-// Ops that pass their input on: a new tensor of the same memory, and gradients as they come.
+// Ops that return their input as a new tensor with the same memory, and pass gradients on unchanged.
 #pragma once
 #include "core/storage.h"
 #include "tapedeck/op.h"

@@ -1,4 +1,4 @@
-// Parts of tensors. In: tensors of any dtype. Out: some of their elements, or all of them with others around.
+// Slices. In: tensors of any dtype. Out: a part of the elements, or a larger tensor that contains them.
 #include "ops/layout/slice.h"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include "ops/layout/entries.h"
 #include "ops/layout/take.h"
 #include "tapedeck/ops/array.h"
+#include "tapedeck/ops/slice.h"
 
 namespace tapedeck {
 namespace {
@@ -33,7 +34,7 @@ void run_slice(const Call& c, std::span<Tensor> y) {
        y[0]);
 }
 
-// What slice takes away around the part, as pad puts it back.
+// What slice cuts off around the part, as the attributes of pad, which adds it back.
 PadAttrs around(const SliceAttrs& part, const Shape& x, const Shape& y) {
   PadAttrs result{part.begin, {}};
   for (int d = part.begin.ndim(); d > 0; --d)
@@ -41,7 +42,7 @@ PadAttrs around(const SliceAttrs& part, const Shape& x, const Shape& y) {
   return result;
 }
 
-// The places in a tensor, of which a part has as many axes in front.
+// The strided view of the part in `whole`, including all of the leading axes.
 kernels::StridedView places_of(const StridedAttrs& a, const Tensor& whole) {
   const int ndim = whole.ndim();
   return kernels::sliced(whole.shape(), filled_in_front(a.begin, ndim, 0),
@@ -81,7 +82,7 @@ void run_strided_add(const Call& c, std::span<Tensor> y) {
 Tensor strided_padded(const Tensor& x, const StridedAttrs& part);
 Tensor strided_sum(Tensor x, const StridedAttrs& part, const Tensor& updates);
 
-// The part that slice takes, as one of the last axes.
+// The part that slice takes, as StridedAttrs of the last axes.
 StridedAttrs strided(const SliceAttrs& part, const Shape& x, const Shape& y) {
   const auto axes = static_cast<std::size_t>(part.begin.ndim());
   const Shape size(y.dims().last(axes));
@@ -91,9 +92,9 @@ StridedAttrs strided(const SliceAttrs& part, const Shape& x, const Shape& y) {
   return {Shape(x.dims().last(axes)), part.begin, size, ones, size};
 }
 
-// The rule of an op that takes a part. Where something has come for other parts already, the gradient is
-// added to that; as a tensor with zeros around it, which then is added, each of many parts would cost as much
-// as all of x.
+// The rule of an op that takes a part of x. If other parts have contributed to the gradient already, dy is
+// added to that in place. Padding dy with zeros and adding the result would cost as much as all of x, for
+// every part.
 template <class Adjoint, class Part> constexpr Rule of_part(Adjoint adjoint, Part) {
   Rule rule = linear(adjoint);
   rule.adds = 1;
@@ -198,7 +199,7 @@ Tensor strided_sum(Tensor x, const StridedAttrs& part, const Tensor& updates) {
   return find(table, "strided_slice_add").execute({refs, 2}, Attrs(part), 1);
 }
 
-// What slices ask of a tensor, axis by axis.
+// Collects what the slices select, axis by axis.
 class Slicing {
  public:
   Slicing(std::string_view name, const Tensor& x) : name_(name), x_(x) {}
@@ -241,7 +242,7 @@ class Slicing {
   void append_range(const Slice& s) {
     if (s.stride == 0) throw_error<ArgumentError>("{}: the stride along axis {} is 0", name_, axis());
     const std::int64_t n = x_.shape()[axis()], low = s.stride > 0 ? 0 : -1,
-                       high = s.stride > 0 ? n : n - 1;   // where begin and end may be
+                       high = s.stride > 0 ? n : n - 1;   // bounds of begin and end
     const auto inside = [&](std::optional<std::int64_t> at, std::int64_t otherwise) {
       return at ? std::clamp(*at < 0 ? *at + n : *at, low, high) : otherwise;
     };

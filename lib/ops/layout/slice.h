@@ -1,12 +1,12 @@
-// Slices and padding by their attributes, for rules.
+// The attributes of slices and padding, and what rules need of them.
 #pragma once
 #include "tapedeck/op.h"
 #include "tapedeck/ops/slice.h"
 
 namespace tapedeck {
 
-// Attributes speak of the last axes only, and axes count from the end: further axes in front, which stacked
-// cotangents have, stay as they are.
+// Attributes refer to the last axes only, and axes count from the end: leading axes, which stacked cotangents
+// have, stay unchanged.
 struct SliceAttrs {
   Shape begin, size;
 };
@@ -14,12 +14,13 @@ struct PadAttrs {
   Shape before, after;
   double value = 0;
 };
-// A part of `whole`; as a tensor its shape is `shape`, which has other axes of extent 1 than size.
+// A strided part of a tensor of shape `whole`, with extents `size`. The result has the shape `shape`, which
+// may differ from `size` in axes of extent 1.
 struct StridedAttrs {
   Shape whole, begin, size, stride, shape;
 };
 
-/// Throws ShapeError unless there is an entry of both for each axis of x.
+/// Throws ShapeError unless a and b have one entry for each axis of x.
 void require_same_rank(std::string_view name, const Tensor& x, const Shape& a, const Shape& b);
 
 Tensor padded(const Tensor& x, const PadAttrs& padding);

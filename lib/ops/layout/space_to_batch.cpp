@@ -1,5 +1,5 @@
-// Pixels moved between the axes of images. In: images. Out: the same elements elsewhere. Axes count from the
-// end: what gradients have in front of x's axes passes through.
+// Blocks of pixels moved between spatial axes, batch and channels. In: images. Out: the same elements in
+// other positions. Axes count from the end, so that leading axes of stacked cotangents stay unchanged.
 #include "tapedeck/ops/space_to_batch.h"
 
 #include "core/format.h"
@@ -12,7 +12,7 @@
 namespace tapedeck {
 namespace {
 
-// The shape of x with another batch and other extents of space: f(extent, block, number of added entries).
+// The spec of x with another batch extent and spatial extents f(extent, block, number of added entries).
 template <class F> Spec with_space(const Call& c, std::int64_t batch, const F& f) {
   const auto& a = c.attrs<BlockAttrs>();
   Spec y = c.x[0].spec();
@@ -50,7 +50,7 @@ Spec infer_batch_to_space(const Call& c) {
   });
 }
 
-// Distances between the entries of each axis.
+// The strides of a contiguous tensor of shape x.
 Shape steps_of(const Shape& x) {
   Shape steps = x;
   std::int64_t step = 1;
@@ -64,7 +64,7 @@ void fill(Tensor& y, const Tensor& x, const kernels::StridedView& at) {
   if (y.size()) kernels::copy_from(x, at, y);
 }
 
-// What lies around the axes of space, for all axes of x.
+// The padding around the spatial axes, given for all axes of x.
 struct Around {
   Shape before, after;
 };
@@ -104,7 +104,7 @@ void run_batch_to_space(const Call& c, std::span<Tensor> y) {
   const int first = x.ndim() - a.ndim;
   const Shape steps = steps_of(x.shape());
   Shape whole = x.shape();
-  std::int64_t step = x.shape()[first] / a.block.size();   // of batches, between the positions in a block
+  std::int64_t step = x.shape()[first] / a.block.size();   // between the positions of a block, in batches
   whole.set(first, step);
   Shape block_steps = a.block;
   for (int i = a.block.ndim(); i-- > 0; step *= a.block[i])
@@ -144,7 +144,8 @@ Spec infer_depth_to_space(const Call& c) {
   return {x.dtype(), behind(front_of(x), {Shape{height, block}.size(), Shape{width, block}.size()},
                             channels_of(x) / (block * block))};
 }
-// x in runs of elements: `a` times `b` of them in every part, of which the result has `b` times `a`.
+// Swaps two levels of runs of elements: every part of x holds `a` × `b` runs, every part of the result `b` ×
+// `a`.
 void swap_runs(const Tensor& x, std::int64_t a, std::int64_t b, std::int64_t run, Tensor& y) {
   const std::int64_t part = a * b * run;
   kernels::StridedView at;
@@ -231,7 +232,7 @@ BlockAttrs checked_blocks(const Op& op, const Tensor& x, const Shape& block, con
       throw_error<ArgumentError>("{}: before and after are {} and {}; use 0..{}", op.name, before, after,
                                  kMostCells);
   }
-  (void)block.size();   // throws where blocks are too large together
+  (void)block.size();   // throws if the blocks are too large together
   return {x.ndim(), block, before, after};
 }
 

@@ -1,10 +1,11 @@
-// The attributes of the ops that move space into the batch or into channels.
+// The attributes of the ops that move blocks of pixels into the batch or into channels.
 #pragma once
 #include "tapedeck/shape.h"
 
 namespace tapedeck {
 
-// Blocks of the axes behind the batch axis, which is axis -ndim; and what is added or cut off around them.
+// Blocks along the axes after the batch axis, which is axis -ndim, and the padding added or cropped around
+// them.
 struct BlockAttrs {
   int ndim;
   Shape block, before, after;

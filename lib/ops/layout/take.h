@@ -1,19 +1,19 @@
-// What ops that only say where elements come from have in common.
+// Shared by ops that only select elements of their input through a strided view.
 #pragma once
 #include "core/storage.h"
 #include "kernels/layout/copy.h"
 
 namespace tapedeck {
 
-/// Gives y, which is blank, the elements of x at these places: x's own memory where they follow each other,
-/// else a copy.
+/// Gives y, which has no memory yet, the elements of x that the view selects: x's own memory if they are
+/// contiguous, else a copy.
 inline void take(const Tensor& x, const kernels::StridedView& view, Tensor& y) {
   if (y.size() && view.contiguous()) return share_with(y, x, view.offset());
   allocate_for(y);
   kernels::copy_from(x, view, y);
 }
 
-/// The shape `last` behind further axes in front, of these extents, up to rank ndim.
+/// The shape `last` extended to rank ndim by leading axes of extent `front`.
 inline Shape filled_in_front(const Shape& last, int ndim, std::int64_t front) {
   Shape result;
   for (int d = last.ndim(); d < ndim; ++d)

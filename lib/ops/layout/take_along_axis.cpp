@@ -1,4 +1,4 @@
-// Single elements along an axis. In: a tensor and an index for each element of the result. Out: those
+// Elements selected along an axis. In: a tensor and an index for each element of the result. Out: those
 // elements, or sums of them.
 #include "ops/layout/take_along_axis.h"
 
@@ -8,6 +8,7 @@
 #include "ops/axes.h"
 #include "ops/layout/positions.h"
 #include "tapedeck/ops/index.h"
+#include "tapedeck/ops/take_along_axis.h"
 
 namespace tapedeck {
 namespace {
@@ -39,7 +40,7 @@ Spec infer_add(const Call& c) {
 using Kernel2 = std::int64_t (*)(const Tensor&, const Tensor&, const kernels::AxisView&, std::int64_t,
                                  Tensor&);
 
-// `indexed` is the tensor in which indices count.
+// `indexed` is the tensor that the indices refer to.
 void run(const Call& c, Kernel2 kernel, const Tensor& indexed, std::string_view name, int from_end,
          Tensor& y) {
   const Tensor& indices = c.x[1];

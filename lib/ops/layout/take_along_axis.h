@@ -4,8 +4,8 @@
 
 namespace tapedeck {
 
-// Axes count from the end. Indices have `axes` axes; a tensor with more in front uses them for each entry
-// there.
+// Axes count from the end. Indices have `axes` axes; if the tensor has leading axes beyond those, the same
+// indices apply to each of its entries there.
 struct TakeAttrs {
   int axis, axes;
 };
@@ -14,8 +14,8 @@ struct AddAttrs {
   int axis;
 };
 
-/// Zeros of shape, behind the axes that x has in front, with the elements of x added at indices along an
-/// axis, counted from the end.
+/// Zeros of `shape`, with the leading axes that x has beyond it, to which the elements of x are added at
+/// indices along an axis counted from the end.
 Tensor add_along_axis(const Tensor& x, const Tensor& indices, const Shape& shape, int axis);
 
 }   // namespace tapedeck

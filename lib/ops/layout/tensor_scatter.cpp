@@ -1,4 +1,4 @@
-// Updates at positions. In: a tensor, positions in it, and updates. Out: the tensor with the updates in it.
+// Updates at positions. In: a tensor, positions in it, and updates. Out: the tensor with the updates applied.
 #include "ops/layout/tensor_scatter.h"
 
 #include "core/format.h"
@@ -11,7 +11,7 @@
 namespace tapedeck {
 namespace {
 
-// updates are [entries…, x.shape[depth], …].
+// The shape of the updates: [entries…, x.shape[depth], …].
 Shape updates_of(const Call& c, const Tensor& x) {
   return replaced(x.shape(), x.ndim() - c.attrs<IntoAttrs>().axes, depth_of(c), entries_of(c));
 }
@@ -68,7 +68,7 @@ constexpr Rule kUpdated = custom(
       dy[0] = c.op.with(c.attrs<IntoAttrs>(), tangent(0), c.x[1], tangent(2));
     });
 
-// x and the updates go into sums, these with a sign.
+// The rule of sums of x and the updates, which are subtracted if `negative`.
 template <bool negative> constexpr Rule kSummed = custom(
     {.x = 0b010},
     [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
@@ -85,7 +85,8 @@ template <bool negative> constexpr Rule kSummed = custom(
         dy[0] = negative ? -spread(c, dx[2]) : spread(c, dx[2]);
     });
 
-// Which of x and of the updates are the extreme in their place, and how many share it there.
+// Masks of the elements of x and of the updates that equal the extreme at their position, and how many share
+// it there.
 struct Chosen {
   Tensor x, updates, count;
   explicit Chosen(const Call& c)

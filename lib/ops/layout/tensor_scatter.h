@@ -4,7 +4,7 @@
 namespace tapedeck {
 
 struct IntoAttrs {
-  int axes;   // positions count among the last `axes` axes of x; stacked cotangents have more in front
+  int axes;   // positions refer to the last `axes` axes of x; stacked cotangents have further leading axes
 };
 
 }   // namespace tapedeck

@@ -1,7 +1,7 @@
-// Orthogonal factorisations, and what is made of them. In: batches of matrices. Out: factors, values,
-// vectors. Rules are for complex matrices, too, whose transposes are conjugated. What these functions do is
-// not linear in complex numbers: a rule takes back the conjugates that it is given (autodiff/pull_back.h)
-// where it needs the values themselves.
+// Orthogonal factorizations, and functions based on them. In: batches of matrices. Out: factors, values,
+// vectors. Rules also hold for complex matrices, with conjugate transposes. Complex derivatives are not
+// complex-linear here: rules receive conjugates (op/pull_back.h), and conjugate them again if they need the
+// values themselves.
 #include "tapedeck/ops/decompositions.h"
 
 #include "core/format.h"
@@ -49,8 +49,8 @@ Spec infer_pinv(const Call& c) {
 }
 
 // Walter & Lehmann 2010, "Algorithmic differentiation of linear algebra functions", section on QR: for m ≥ n
-// and n columns of q. The diagonal of r is real, so that of m counts by its real part. q and r are
-// conjugates.
+// and n columns of q. The diagonal of r is real, so only the real part of that of m counts. q and r are
+// passed conjugated.
 Tensor tall_qr_gradient(const Tensor& q, const Tensor& r, const Tensor& dq, const Tensor& dr) {
   const Tensor half = lower_half(conj(matmul(r, dr, {.b = true}) - matmul(dq, q, {.a = true})));
   return adjoint(
@@ -84,18 +84,19 @@ Tensor reciprocal_or_zero(const Tensor& x) {
 }
 Tensor times_i(const Tensor& x) { return complex(zeros_like(x), x); }
 
-// Complex vectors u are turned so that in each the largest component is real. Turned by a small angle by
-// themselves, the loss would grow by `turns` times that; as they turn back, this is the gradient: of the
-// largest components alone.
+// The phase of each complex vector in u is fixed so that its largest component is real. `turns` is how fast
+// the loss would grow if the vectors alone changed their phases. Fixing the phase undoes such a change, which
+// gives this gradient, of the largest components only.
 Tensor gradient_of_turns(const Tensor& u, const Tensor& turns) {
   const Tensor size = abs(u);
   return times_i(adjoint(one_hot(argmax(size, -2), extent(u, 2), size.dtype())) *
                  as_row(-turns / max(size, {-2})));
 }
-// The loss grows so with the angles of vectors, of which u are the conjugates.
+// How fast the loss grows with the phases of vectors. u holds the conjugates of these vectors.
 Tensor turns_of(const Tensor& u, const Tensor& du, int axis) { return imag(sum(u * du, {axis})); }
 
-// Giles 2008, section 3.1, for the lower triangle alone: what lies above counts below. v are conjugates.
+// Giles 2008, section 3.1. Only the lower triangle of x is read, so it also gets the gradient of the upper
+// one. v is conjugated.
 void eigh_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   const Tensor &values = c.y[0], &v = c.y[1];
   const DType t = v.dtype();
@@ -114,8 +115,8 @@ void eigh_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
 }
 
 // Townsend 2016, "Differentiating the singular value decomposition", section 3; for complex matrices Wan &
-// Zhang 2019, "Automatic differentiation for complex valued SVD", whose term from the phases stands on the
-// diagonal here. u and vh are conjugates.
+// Zhang 2019, "Automatic differentiation for complex valued SVD", whose phase term is on the diagonal here. u
+// and vh are conjugated.
 void svd_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   const std::int64_t m = extent(c.x[0], 2), n = extent(c.x[0], 1), k = std::min(m, n);
   if ((extent(c.y[0], 1) > n && dy[0].defined()) || (extent(c.y[2], 2) > m && dy[2].defined()))
@@ -131,7 +132,7 @@ void svd_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   const auto twice_odd_part = [&](const Tensor& p) { return differences * (p - conjugate_transpose(p)); };
   Tensor du = dy[0].defined() ? std::move(dy[0]).dense() : Tensor();
   const Tensor dvh = dy[2].defined() ? std::move(dy[2]).dense() : Tensor();
-  if (is_complex(t) && of_vectors && k > 0) {   // both factors turn together
+  if (is_complex(t) && of_vectors && k > 0) {   // u and vh share their phases
     Tensor turns = du.defined() ? turns_of(u, du, -2) : Tensor();
     if (dvh.defined()) turns = turns.defined() ? turns - turns_of(vh, dvh, -1) : -turns_of(vh, dvh, -1);
     const Tensor more = gradient_of_turns(u, turns);
@@ -155,7 +156,8 @@ void svd_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
 }
 
 // Golub & Pereyra 1973, "The differentiation of pseudo-inverses", equation 4.12, for matrices that keep their
-// rank. What stands between two matrices is as small as it can be. yc and gc are conjugates.
+// rank. Products are ordered so that intermediate matrices are as small as possible. yc and gc are the
+// conjugates of y and g.
 void pinv_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   const Tensor &yc = c.y[0], x = conj(c.x[0]), y = conj(yc);
   const Tensor g = std::move(dy[0]).dense(), gc = conj(g);
@@ -172,7 +174,7 @@ void pinv_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   }
 }
 
-// The factor of aᴴa + l2, or of a aᴴ + l2 where that is smaller.
+// The Cholesky factor of aᴴa + l2, or of a aᴴ + l2 if that is smaller.
 bool is_tall(const Tensor& a) { return extent(a, 2) >= extent(a, 1); }
 Tensor factor_of_products(const Tensor& a, double l2) {
   const std::int64_t n = std::min(extent(a, 1), extent(a, 2));
@@ -207,7 +209,8 @@ void run_lstsq(const Call& c, std::span<Tensor> y) {
     y[0] = matmul(ac, cholesky_solve(factor, b), {.a = true});
 }
 
-// Of (aᴴa + l2) y = aᴴb, and of y = aᴴw, (a aᴴ + l2) w = b. ac and yc are conjugates.
+// The vjp of (aᴴa + l2) y = aᴴb or, for a wide a, of y = aᴴw with (a aᴴ + l2) w = b. ac and yc are the
+// conjugates of a and y.
 void lstsq_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
   const Tensor &ac = c.x[0], &yc = c.y[0], a = conj(ac), b = conj(c.x[1]), dy = std::move(dys[0]).dense(),
                factor = factor_of_products(a, c.attrs<Ridge>().l2);
@@ -225,7 +228,7 @@ void lstsq_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
 void lstsq_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   const Tensor &a = c.x[0], &b = c.x[1], &y = c.y[0], &da = dx[0], ac = conj(a),
                factor = factor_of_products(a, c.attrs<Ridge>().l2);
-  Tensor right = dx[1], rest;   // of a y = b, and what da adds to y otherwise
+  Tensor right = dx[1], rest;   // right: the tangent of b - a y at fixed y; rest: what da adds to y besides
   if (da.defined()) right = right.defined() ? right - matmul(da, y) : -matmul(da, y);
   if (is_tall(a)) {
     right = matmul(ac, right, {.a = true});
@@ -298,7 +301,7 @@ Tensor with_zeros_below(const Tensor& x, std::int64_t rows) {
   return pad(x, none, below);
 }
 
-// a above √l2 times the unit matrix.
+// a with √l2 times the identity appended below.
 Tensor with_weight_below(const Tensor& a, double l2) {
   const std::int64_t n = extent(a, 1);
   const Tensor weight = eye(n, n, a.dtype()) * std::sqrt(l2);
@@ -333,7 +336,7 @@ Tensor lstsq(const Tensor& a, const Tensor& b, const LeastSquares& options) {
   if (!(options.l2 >= 0)) throw_error<ArgumentError>("lstsq: l2 is {}; use 0 or more", options.l2);
   if (options.fast) return op.with(Ridge{options.l2}, a, b);
   const Tensor* x[] = {&a, &b};
-  op.infer.one({.op = op, .x = {x, 2}});   // the same checks
+  op.infer.one({.op = op, .x = {x, 2}});   // the same checks as the op's
   if (options.l2 == 0) return matmul(pinv(a), b);
   return matmul(pinv(with_weight_below(a, options.l2)), with_zeros_below(b, extent(a, 1)));
 }

@@ -1,5 +1,6 @@
-// Eigenvalues and eigenvectors of any square matrices, which are complex. The op makes the largest component
-// of each vector 1, so that its outputs are analytic functions of x; the function divides by norms.
+// Eigenvalues and eigenvectors of any square matrices; both are complex. The op scales each vector so that
+// its largest component is 1, which makes the outputs analytic functions of x; the public function divides by
+// norms.
 #include "kernels/linalg/eig.h"
 
 #include "ops/axes.h"
@@ -16,7 +17,7 @@ std::vector<Spec> infer_eig(const Call& c) {
   return {{z, with_last(c.x[0], 1, {}).shape}, {z, c.x[0].shape()}};
 }
 
-// m[j, i]: the component of vector i where vector j has its largest, which is 1 and stays so.
+// m[j, i]: the component of vector i at the place where vector j has its largest, which always is 1.
 Tensor at_largest(const Tensor& v) {
   if (v.size() == 0) return v;
   return matmul(one_hot(argmax(abs(v), -2), extent(v, 2), real_of(v.dtype())), v);
@@ -26,9 +27,9 @@ Tensor as_of(const Tensor& x, const Tensor& gradient) {
   return is_complex(x.dtype()) ? gradient : real(gradient);
 }
 
-// With p = v⁻¹ dx v: dwⱼ = p[j, j], and dv = v s with s[i, j] = p[i, j] / (wⱼ - wᵢ) off the diagonal, where
-// s[j, j] keeps the largest component of vector j at 1. Magnus 1985, "On differentiating eigenvalues and
-// eigenvectors", section 5.
+// With p = v⁻¹ dx v: dwⱼ = p[j, j], and dv = v s with s[i, j] = p[i, j] / (wⱼ - wᵢ) off the diagonal, and
+// s[j, j] such that the largest component of vector j stays 1. Magnus 1985, "On differentiating eigenvalues
+// and eigenvectors", section 5.
 void eig_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   const Tensor &w = c.y[0], &v = c.y[1];
   Tensor middle;

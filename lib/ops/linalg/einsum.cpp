@@ -1,6 +1,6 @@
-// Products by an equation. In: an equation and tensors. Out: a tensor made of matmul wherever there is
-// something to sum, else of mul. Each operand is brought to labels that stand once, then pairs are multiplied
-// from left to right, each by the op.
+// einsum. In: an equation and tensors. Out: a tensor, computed by matmul if there is something to sum, else
+// by mul. Repeated labels of an operand are first replaced by diagonals; then the op multiplies pairs of
+// operands from left to right.
 #include "tapedeck/ops/einsum.h"
 
 #include <algorithm>
@@ -54,7 +54,7 @@ class Equation {
   const Labels& output() const { return output_; }
 
  private:
-  // The letters before and behind "..." of one side of the equation.
+  // The letters before and after "..." in one term of the equation.
   struct Part {
     Labels before, behind;
     bool dots;
@@ -106,7 +106,7 @@ class Equation {
     std::sort(once.begin(), once.end());
     return dots(dots_) + once;
   }
-  // A label has one extent; where "..." stands for it, an extent of 1 is repeated.
+  // All axes of a label must have one extent; axes that "..." covers also broadcast from 1.
   void check_extents() const {
     for (std::size_t i = 0; i < terms_.size(); ++i)
       for (std::size_t a = 0; a < terms_[i].labels.size(); ++a)
@@ -137,7 +137,7 @@ Tensor arranged(const Term& t, const Labels& order) {
   return transpose(t.x, perm);
 }
 
-// The diagonals over labels that stand twice.
+// Takes the diagonal over each repeated label.
 void take_diagonals(Term& t) {
   for (std::size_t first = 0; first < t.labels.size(); ++first) {
     const std::size_t second = t.labels.find(t.labels[first], first + 1);
@@ -157,7 +157,7 @@ void take_diagonals(Term& t) {
   }
 }
 
-// The sum over the labels for which drop(l) holds.
+// Sums over the labels for which drop(l) holds.
 template <class F> void sum_over(Term& t, const F& drop) {
   std::vector<int> axes;
   for (std::size_t d = 0; d < t.labels.size(); ++d)
@@ -167,7 +167,7 @@ template <class F> void sum_over(Term& t, const F& drop) {
   std::erase_if(t.labels, drop);
 }
 
-// Without the axes of extent 1 that the other operand repeats.
+// Removes axes of extent 1 that would broadcast with the other operand.
 void squeeze_repeated(Term& t, const Term& other) {
   std::vector<int> axes;
   for (std::size_t d = 0; d < t.labels.size(); ++d)
@@ -186,7 +186,7 @@ template <class F> Labels those(const Labels& labels, const F& wanted) {
   return some;
 }
 
-// The axes in this order, of extent 1 where the term has none.
+// The axes in this order, with extent 1 for labels that the term does not have.
 Tensor spread(const Term& t, const Labels& order) {
   const Tensor x = arranged(t, those(order, [&](char l) { return has(t.labels, l); }));
   Shape shape;
@@ -201,8 +201,8 @@ Term by_elements(const Term& a, const Term& b, const Labels& kept, const Labels&
   return y;
 }
 
-/// A product as one matmul over three groups of axes of each operand: those that both have and the result,
-/// too; those of its own; those that are summed over.
+/// A product as one matmul over three groups of axes of each operand: batch axes, which both operands and the
+/// result have; axes of this operand alone; and axes that are summed over.
 class MatrixProduct {
  public:
   MatrixProduct(const Term& a, const Term& b, const Labels& wanted) : a_(a), b_(b), wanted_(wanted) {
@@ -246,7 +246,7 @@ class MatrixProduct {
     bool rows_are_own;
   };
 
-  // Remembers the order for which the fewest elements are moved.
+  // Keeps the order that moves the fewest elements.
   void consider(const Order& o) {
     const auto moves = [&](const Term& t, const Labels& own) {
       return t.labels == o.batch + own + o.summed || t.labels == o.batch + o.summed + own ? 0 : t.x.size();
@@ -276,7 +276,7 @@ class MatrixProduct {
   std::int64_t moved_ = -1;
 };
 
-// The product of two terms with the labels that are wanted, of which each is in one of them at least.
+// The product of two terms with the labels `wanted`, each of which must be in one of the terms.
 Term product(Term a, Term b, const Labels& wanted) {
   squeeze_repeated(a, b);
   squeeze_repeated(b, a);
@@ -333,8 +333,8 @@ void run_einsum(const Call& c, std::span<Tensor> y) {
   share_with(y[0], arranged(t, output));
 }
 
-// The product of dy, whose first labels are `extra`, and of the other operand, in the axes of x: summed where
-// x was repeated, and repeated where x was summed alone.
+// The gradient with respect to x: the product of dy, whose first labels are `extra`, with the other operand,
+// in the axes of x. It is summed where x was broadcast, and broadcast where x was summed alone.
 Tensor gradient_of(const Term& dy, const Labels& extra, const Term* other, const Term& x) {
   const auto is_repeated = [&](char l) {
     return x.extent(l) == 1 && ((has(dy.labels, l) && dy.extent(l) != 1) ||
@@ -355,7 +355,7 @@ Tensor gradient_of(const Term& dy, const Labels& extra, const Term* other, const
   return once == all ? with_ones : broadcast_to(with_ones, all);
 }
 
-// Of the axes in front of the last `ndim`, which are neither letters nor axes of dots.
+// Labels for the axes before the last `ndim`, distinct from letters and from axes that "..." covers.
 Labels labels_of_stack(const Tensor& t, int ndim) {
   Labels extra;
   for (int d = ndim; d < t.ndim(); ++d)
@@ -408,7 +408,7 @@ constexpr Op table[] = {
      .rule = kProduct},
 };
 
-// The op on one pair, in the dtype of both.
+// Runs the op on one pair, in their promoted dtype.
 Term multiplied(const Term& a, const Term& b, const Labels& wanted) {
   const DType dtype = promote(a.x.dtype(), b.x.dtype());
   const auto as = [&](const Tensor& x) { return x.dtype() == dtype ? x : astype(x, dtype); };
@@ -426,7 +426,7 @@ Tensor einsum(std::string_view equation, std::span<const Tensor> operands) {
   Term y = terms[0];
   if (terms.size() == 1) return find(table, "einsum").with(EinsumAttrs{y.labels, {}, e.output()}, y.x);
   for (std::size_t i = 1; i < terms.size(); ++i) {
-    Labels wanted;   // by the output, then by operands that come later
+    Labels wanted;   // in the order of the output, then of later operands
     const auto add = [&](const Labels& some) {
       for (const char l : some)
         if (!has(wanted, l) && (has(y.labels, l) || has(terms[i].labels, l))) wanted.push_back(l);

@@ -4,11 +4,11 @@
 
 namespace tapedeck {
 
-/// A character for each axis: a letter, or for an axis that "..." stands for how far it is from the end of
-/// these, from 1 on.
+/// One character for each axis: its letter or, for an axis that "..." covers, its distance from the end of
+/// those axes, from 1 on.
 using Labels = std::string;
 
-// Of one operand or of two; a label stands once in each, and in the output.
+// Of one operand or of two. A label occurs at most once in each operand and in the output.
 struct EinsumAttrs {
   Labels a, b, output;
 };

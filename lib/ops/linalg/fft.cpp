@@ -12,7 +12,7 @@
 namespace tapedeck {
 namespace {
 
-// By the number of axes.
+// The ops, for the number of axes in their attributes.
 Tensor transform(const Tensor& x, FftAttrs attrs);
 Tensor real_transform(const Tensor& x, int axes);
 Tensor real_inverse(const Tensor& x, RealFftAttrs attrs);
@@ -31,7 +31,7 @@ void require_transformed(const Call& c, int axes) {
     if (x[d] == 0) throw_shape_error(c, "no elements along an axis that is transformed");
 }
 
-/// The transform along axes of x, counted from the end, from `first` to before `end`; times scale.
+/// Transforms x along its axes from `first` to `end` - 1, counted from the end, and multiplies by scale.
 void run_along(const Tensor& x, int first, int end, bool inverse, double scale, Tensor& y) {
   visit_complex(x.dtype(), [&]<class C>(C) {
     using T = typename C::value_type;
@@ -56,7 +56,7 @@ void run_fft(const Call& c, std::span<Tensor> y) {
   run_along(c.x[0], 0, axes, inverse,
             inverse ? 1 / static_cast<double>(elements_along(c.x[0].shape(), axes)) : 1, y[0]);
 }
-/// The matrix of the transform is n times the inverse one's, conjugated; both are symmetric.
+/// The matrix of the transform is n times the conjugate of the inverse transform's; both are symmetric.
 constexpr Rule kFft = linear([](const Call& c, const Tensor& dy) {
   const auto [axes, inverse] = c.attrs<FftAttrs>();
   const auto n = static_cast<double>(elements_along(c.x[0].shape(), axes));
@@ -106,16 +106,16 @@ void run_irfft(const Call& c, std::span<Tensor> y) {
   });
 }
 
-/// For the n / 2 + 1 entries of a transform of n real numbers: `middle` for those that stand for their
-/// conjugates, too, 1 for the others.
+/// Weights of the n / 2 + 1 entries of a transform of n real numbers: `middle` for entries that also
+/// represent their conjugates, 1 for the others.
 Tensor weights(std::int64_t n, double middle, DType dtype) {
   std::vector<double> w(static_cast<std::size_t>(n / 2 + 1), middle);
   w.front() = 1;
   if (n % 2 == 0) w.back() = 1;
   return astype(tensor(w), dtype);
 }
-/// Of the n entries of a transform only those in front go on, and the result's imaginary part is dropped:
-/// half of each entry comes back as its conjugate.
+/// Only the first n / 2 + 1 of n entries are returned, and the gradient of a real x is real: half of each
+/// entry comes back as its conjugate.
 constexpr Rule kRfft = linear([](const Call& c, const Tensor& dy) {
   const int axes = c.attrs<RealFftAttrs>().axes;
   const Shape& x = c.x[0].shape();

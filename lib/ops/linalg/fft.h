@@ -10,7 +10,7 @@ struct FftAttrs {
 };
 struct RealFftAttrs {
   int axes;
-  std::int64_t n;   // n: numbers along the last axis of what is real
+  std::int64_t n;   // extent of the last axis of the real tensor
 };
 
 }   // namespace tapedeck

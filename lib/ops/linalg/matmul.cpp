@@ -1,4 +1,4 @@
-// Matrix products. In: tensors whose last two axes are matrices, each perhaps to be read transposed. Out:
+// Matrix products. In: tensors whose last two axes are matrices, each optionally read as transposed. Out:
 // their products.
 #include "kernels/linalg/matmul.h"
 #include "ops/axes.h"
@@ -23,7 +23,7 @@ Spec infer_matmul(const Call& c) {
   return {a.dtype(), y};
 }
 
-// The rows of all matrices in x's last `ndim` axes as those of one tall matrix.
+// The rows of all matrices in x's last `ndim` axes as one tall matrix.
 Tensor tall(const Tensor& x, int ndim) {
   std::int64_t rows = 1;
   for (int back = 2; back <= ndim; ++back)
@@ -39,7 +39,7 @@ Tensor gradient_of_a(const Call& c, const Tensor& dy) {
 Tensor gradient_of_b(const Call& c, const Tensor& dy) {
   const auto [a, b] = c.attrs<Transposed>();
   const int ndim = c.y[0].ndim();
-  // Many matrices times one: the sum over them is part of one product.
+  // Many matrices times one: the sum over the batch is part of one product.
   if (c.x[1].ndim() == 2 && c.x[0].ndim() == ndim && ndim > 2 && !a) {
     const Tensor rows = tall(c.x[0], ndim), dy_rows = tall(dy, ndim);
     return b ? matmul(dy_rows, rows, {true, false}) : matmul(rows, dy_rows, {true, false});

@@ -1,4 +1,5 @@
-// What ops and rules on matrices share. A matrix is the last two axes of a tensor, whatever stands in front.
+// Shared by ops and rules on matrices. A matrix is the last two axes of a tensor; all axes before them are
+// batch axes.
 #pragma once
 #include "kernels/linalg/matrices.h"
 #include "ops/infer.h"
@@ -6,47 +7,49 @@
 
 namespace tapedeck {
 
-/// The extent of x's axis -back; 1 in front of the first.
+/// The extent of x's axis -back; 1 if x has fewer axes.
 inline std::int64_t extent(const Tensor& x, int back) {
   return back <= x.ndim() ? x.shape()[x.ndim() - back] : 1;
 }
 
-/// Whether f32 and f64 alone are taken, or c64 and c128, too.
+/// The dtypes that an op takes: f32 and f64, or also c64 and c128.
 enum class Take { reals, complexes };
-/// Each throws, naming the op and its inputs: unless both inputs are of one dtype that is taken; where an
-/// extent is too large for BLAS; unless input i is of such a dtype and rank 2 or more; unless its matrices
-/// are square.
+/// Each throws an error that names the op and its inputs. require_two: unless both inputs have one dtype that
+/// is taken. require_countable: if an extent is too large for BLAS. require_matrices: unless input i has such
+/// a dtype and rank 2 or more. require_square: unless its matrices are square.
 void require_two(const Call& c, Take take);
 void require_countable(const Call& c, std::int64_t extent);
 void require_matrices(const Call& c, int i, Take take = Take::reals);
 void require_square(const Call& c, int i, Take take = Take::reals);
-/// The spec of the first input, square matrices.
+/// The spec of the first input, which must be square matrices.
 template <Take take> Spec infer_square(const Call& c) {
   require_square(c, 0, take);
   return c.x[0].spec();
 }
-/// The axes before the last two of both inputs, broadcast; the second input's spec with these.
+/// joined_batches: the batch axes of both inputs, broadcast. joined_second: the second input's spec with
+/// these batch axes.
 Shape joined_batches(const Call& c);
 Spec joined_second(const Call& c);
 /// "solve: matrix 3 is singular: pivot 1 is 0: a is f64[5,2,2]"
 [[noreturn]] void throw_singular(const Call& c, const kernels::Failure& f);
-/// Throw ShapeError where LAPACK cannot count the work space of an iteration on the first input; and
-/// ArgumentError where the iteration has not ended.
+/// require_iterable throws ShapeError if the first input is too large for LAPACK's count of an iteration's
+/// work space. require_convergence throws ArgumentError if the iteration did not converge.
 void require_iterable(const Call& c);
 void require_convergence(const Call& c, const kernels::Failure& f);
 /// x's spec with its last `back` axes replaced.
 Spec with_last(const Tensor& x, int back, std::initializer_list<std::int64_t> extents);
 
-/// The last two axes exchanged; to be conjugated for complex dtypes.
+/// Swaps the last two axes; for complex dtypes the caller conjugates.
 Tensor adjoint(const Tensor& x);
-/// The triangle below the diagonal, and half of the diagonal.
+/// The strict lower triangle plus half of the diagonal.
 Tensor lower_half(const Tensor& x);
-/// dx summed over the axes before the last two in which the matrices of input i were repeated. It has as many
-/// axes as the output, and perhaps more in front.
+/// dx summed over the batch axes along which input i was broadcast. dx has as many axes as the output, and
+/// possibly leading stacking axes.
 Tensor sum_repeated(const Call& c, const Tensor& dx, int i);
-/// 1 / (x[j] - x[i]) at [i, j], and 0 where both are equal.
+/// 1 / (x[j] - x[i]) at [i, j], and 0 where x[i] = x[j].
 Tensor reciprocal_differences(const Tensor& x);
-/// x[..., i] times the columns of matrices, and a number for each matrix times that.
+/// as_row: x[..., 1, n], which scales the columns of matrices. as_matrix: x[..., 1, 1], which scales each
+/// matrix by one number.
 Tensor as_row(const Tensor& x);
 Tensor as_matrix(const Tensor& x);
 

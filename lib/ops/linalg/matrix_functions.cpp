@@ -17,9 +17,9 @@ Spec infer_sylvester(const Call& c) {
   return joined_second(c);
 }
 
-// The derivative of the exponential at x in direction e is the block above the diagonal of exp((x, e), (0,
-// x)): Higham 2008, "Functions of matrices", theorem 3.6. It is linear in e, which is brought to size 1 so
-// that the scaling follows x.
+// The derivative of the exponential at x in direction e is the upper right block of exp((x, e), (0, x)):
+// Higham 2008, "Functions of matrices", theorem 3.6. It is linear in e, which is scaled to size 1 so that
+// only x determines the scaling of the exponential.
 Tensor exponential_derivative(const Tensor& x, const Tensor& e) {
   const std::int64_t n = extent(x, 1);
   if (n == 0) return e;

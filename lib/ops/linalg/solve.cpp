@@ -1,6 +1,5 @@
 // Linear equations, inverses and determinants. In: batches of matrices. Out: factors, solutions and numbers.
-// Rules are those of Giles 2008, "Collected matrix derivative results", section 2, where no other source
-// stands.
+// Rules follow Giles 2008, "Collected matrix derivative results", section 2, unless another source is given.
 #include "ops/linalg/solve.h"
 
 #include "core/format.h"
@@ -25,12 +24,12 @@ Spec infer_solve(const Call& c) {
   return joined_second(c);
 }
 
-// For a y = b, from the gradient of b: that of a.
+// For a y = b: the gradient of a, from the gradient of b.
 Tensor gradient_of_a(const Tensor& y, const Tensor& db, bool is_transposed) {
   return is_transposed ? -matmul(y, db, {.b = true}) : -matmul(db, y, {.b = true});
 }
 
-// The tangent of the right-hand side, once that of a is brought there.
+// The tangent of the right-hand side, from which the term with da is subtracted.
 Tensor tangent_of_b(const Call& c, Refs dx, const Tensor& da, bool is_transposed) {
   if (!dx[0].defined()) return dx[1];
   const Tensor moved = matmul(da, c.y[0], {.a = is_transposed});
@@ -39,9 +38,9 @@ Tensor tangent_of_b(const Call& c, Refs dx, const Tensor& da, bool is_transposed
 
 Tensor named_part(const Tensor& x, const Triangular& t) { return t.lower ? tril(x) : triu(x); }
 
-// The gradient of det: det(x) x⁻ᵀ. For x = u s vh it is also det(u) det(vh) u c vh, where cᵢ is the product
-// of the other singular values, and that has no division. With complex numbers the factors have phases, which
-// svd cannot follow through 0.
+// The gradient of det: det(x) x⁻ᵀ. For x = u s vh it is also det(u) det(vh) u c vh without a division, where
+// cᵢ is the product of the other singular values. For complex x the factors have phases, which svd cannot
+// follow through 0.
 Tensor cofactors(const Tensor& x, const Tensor& y) {
   if (all(not_equal(y, 0.0)).item() != 0) return as_matrix(y) * adjoint(inv(x));
   const Svd f = svd(x);
@@ -67,8 +66,8 @@ constexpr Op table[] = {
                  "positive: x is {}",
                  f.matrix, f.at, c.x[0].spec());
          },
-     // Murray 2016, "Differentiation of the Cholesky decomposition", equations 8 and 10, with conjugates
-     // beside the transpositions.
+     // Murray 2016, "Differentiation of the Cholesky decomposition", equations 8 and 10, with conjugate
+     // transposes.
      .rule = custom(
          {.y = true},
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
@@ -179,8 +178,8 @@ constexpr Op table[] = {
            return std::vector<Spec>{sign, {real_of(sign.dtype), sign.shape}};
          },
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::slogdet(c.x[0], y[0], y[1]); },
-     // With t the trace of x⁻¹ dx the logarithm moves by the real part of t, and the direction turns by the
-     // imaginary one.
+     // With t the trace of x⁻¹ dx, the logarithm changes by the real part of t, and the phase of the sign by
+     // the imaginary part.
      .rule = accepting_none(custom(
          {.x = 1, .y = true},
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {

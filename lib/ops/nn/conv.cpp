@@ -1,6 +1,6 @@
 // Convolution. In: rows, images or volumes [..., extents, channels], and filters. Out: the same with other
-// extents. A convolution is linear in what it reads and in the filters. With the gradients in these two it
-// makes a ring of three bilinear ops: the adjoints of each are the other two.
+// extents. A convolution is bilinear in its input and filters. With its gradients in these two it forms a set
+// of three bilinear ops: the adjoints of each are the other two.
 #include "kernels/nn/conv.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace tapedeck {
 namespace {
 
-// Filters [sizes, in, out], with the channels in of one group.
+// Filters [sizes, in, out], where `in` counts the input channels of one group.
 struct Filters {
   std::int64_t in, out;
   explicit Filters(const Tensor& f) : in(f.shape()[f.ndim() - 2]), out(channels_of(f)) {}
@@ -79,13 +79,13 @@ void run_filter_gradient(const Call& c, std::span<Tensor> y) {
   kernels::conv_filter_gradient(geometry(c, channels_of(c.x[0]), channels_of(c.x[1])), c.x[0], c.x[1], y[0]);
 }
 
-// The three products, where one operand may have extra axes in front: as many results then come out, stacked
-// likewise. Only the ops' images may be many, so a stack of anything else goes through as channels.
+// The three products, where one operand may have leading axes: the results then have the same leading axes.
+// The ops batch over images only, so a stack of any other operand is moved into the channels.
 Tensor convolve(const WindowAttrs& a, const Tensor& x, const Tensor& filters);
 Tensor input_gradient(const WindowAttrs& a, const Tensor& dy, const Tensor& filters);
 Tensor filter_gradient(const WindowAttrs& a, const Tensor& x, const Tensor& dy);
 
-// The op itself does not know stacked filters, so its tangents come from the product that does.
+// The op itself does not take stacked filters, so its jvp uses the product that does.
 template <auto product, class A, class B> constexpr Rule ring_of(A a, B b) {
   Rule rule = bilinear(a, b);
   rule.jvp = [](const Call& c, Refs dx, std::span<Tensor> dy) {
@@ -171,8 +171,8 @@ constexpr Op table[] = {
      .rule = filter_gradient_rule()},
 };
 
-// Blocks [a, b, groups, c] of elements as [b, groups, a, c]: what is stacked in front goes among the channels
-// of each group; and back.
+// Moves a leading stack into the channels of each group: blocks [a, b, groups, c] of elements become [b,
+// groups, a, c]. to_front is the inverse.
 Tensor to_channels(const Tensor& x, std::int64_t a, std::int64_t b, std::int64_t groups, std::int64_t c,
                    const Shape& result) {
   return reshape(transpose(reshape(x, {a, b, groups, c}), {1, 2, 0, 3}), result);
@@ -182,7 +182,7 @@ Tensor to_front(const Tensor& x, std::int64_t a, std::int64_t b, std::int64_t gr
   return reshape(transpose(reshape(x, {b, groups, a, c}), {2, 0, 1, 3}), result);
 }
 
-// The axes in front of the last `ndim`, and how many tensors they stack.
+// The leading axes before the last `ndim`, and how many tensors they stack.
 struct Stack {
   Shape front;
   std::int64_t count;
@@ -245,7 +245,7 @@ Tensor filter_gradient(const WindowAttrs& a, const Tensor& x, const Tensor& dy) 
   return op.with(a, x, dy);
 }
 
-// Channels first to channels last, and back.
+// Moves the channels from before the spatial axes to the end, if `last`; else back.
 Tensor with_channels(const Tensor& x, int axes, bool last) {
   std::vector<int> order(static_cast<std::size_t>(x.ndim()));
   std::iota(order.begin(), order.end(), 0);
@@ -253,9 +253,10 @@ Tensor with_channels(const Tensor& x, int axes, bool last) {
   return transpose(x, order);
 }
 
-using Options = Conv3dTransposeOptions;   // of every form
+using Options = Conv3dTransposeOptions;   // options of all ranks
 
-// From outputs x to images of a size, given or the least.
+// The window of a transposed convolution, from outputs x to images of the given size, or else of the smallest
+// possible size.
 WindowAttrs window_back(const Call& c, int axes, DepthHeightWidth filters, const Options& o) {
   const DepthHeightWidth from = extents_of(c.x[0], axes, 1);
   const auto &s = o.strides, &d = o.dilation;

@@ -1,4 +1,4 @@
-// Other forms of convolution: by channel, and morphological dilation.
+// Depthwise convolution, and morphological dilation.
 #include <algorithm>
 
 #include "core/format.h"
@@ -16,7 +16,7 @@ kernels::Depthwise depthwise_of(const Call& c, const Tensor& images) {
   return {c.attrs<WindowAttrs>().window.plane, front_of(images).size(), channels_of(images)};
 }
 
-// Images with the extents, filters [rows, columns, channels] and, for gradients, the other of the two.
+// Checks images of extents `from` and filters [rows, columns, channels]; the result has extents `to`.
 Spec infer_depthwise(const Call& c, const Shape& from, const Shape& to) {
   require_floats(c);
   require_rank(c, 0);
@@ -28,7 +28,7 @@ Spec infer_depthwise(const Call& c, const Shape& from, const Shape& to) {
 Shape inputs_of(const Call& c) { return c.attrs<WindowAttrs>().inputs(); }
 Shape outputs_of(const Call& c) { return c.attrs<WindowAttrs>().outputs(); }
 
-// With as many filters as channels, the three products of a convolution by channel are each other's adjoints.
+// With one filter per channel, the three products of a depthwise convolution are each other's adjoints.
 Tensor depthwise(const WindowAttrs& a, const Tensor& x, const Tensor& filters);
 Tensor depthwise_input_gradient(const WindowAttrs& a, const Tensor& dy, const Tensor& filters);
 Tensor depthwise_filter_gradient(const WindowAttrs& a, const Tensor& x, const Tensor& dy);
@@ -108,7 +108,7 @@ constexpr Op table[] = {
            const Tensor dy = std::move(dys[0]).dense();
            const Positions at = dilation_positions(c);
            const Shape all{at.of_x.size()};
-           const auto put = [&](const Tensor& positions, const Shape& shape) {   // dy at them
+           const auto put = [&](const Tensor& positions, const Shape& shape) {   // adds dy at these positions
              return reshape(add_along_axis(reshape(dy, behind_extra(dy, c.y[0].ndim(), all)),
                                            reshape(positions, all), {shape.size()}, -1),
                             behind_extra(dy, c.y[0].ndim(), shape));
@@ -155,7 +155,7 @@ Positions dilation_positions(const Call& c) {
   return {y[0], y[1]};
 }
 
-// What both depthwise_conv2d and dilation2d ask of their arguments.
+// The checks that depthwise_conv2d and dilation2d share, and the window.
 WindowAttrs checked(const Op& op, const Tensor& x, const Tensor& filters, const Conv2dOptions& o,
                     int filter_rank) {
   const Tensor* inputs[] = {&x, &filters};
@@ -178,7 +178,7 @@ WindowAttrs checked(const Op& op, const Tensor& x, const Tensor& filters, const 
 
 }   // namespace
 
-// With several filters for each channel, as many copies of it as there are.
+// With several filters per channel, each channel is repeated once for each of its filters.
 Tensor depthwise_conv2d(const Tensor& x, const Tensor& filters, const Conv2dOptions& o) {
   if (o.layout == Layout::nchw)
     throw ArgumentError("depthwise_conv2d: takes the layout nhwc; transpose the images");

@@ -49,13 +49,13 @@ void run_cross_entropy(const Call& c, std::span<Tensor> y) {
   kernels::cross_entropy(labels, logits, y[0]);
 }
 
-// The derivative of each row's loss in its logits.
+// The derivative of each row's loss with respect to its logits.
 Tensor error_of(const Call& c) {
   const Tensor &labels = c.x[0], &logits = c.x[1];
   return softmax(logits) - one_hot(labels, logits.shape()[logits.ndim() - 1], logits.dtype());
 }
 
-// The same where labels are probabilities, or any other weights.
+// The same for labels that are probabilities, or any other weights.
 Tensor dense_error_of(const Call& c) {
   const Tensor &labels = c.x[0], &logits = c.x[1];
   return softmax(logits) * sum(labels, -1, true) - labels;

@@ -15,7 +15,7 @@ namespace {
 
 double epsilon_of(const Call& c) { return c.attrs<NormAttrs>().epsilon; }
 
-// From input `first` on: a row for each entry of the last axis of x, input i.
+// Throws unless all inputs from `first` on are rows as long as the last axis of x, which is input i.
 void require_rows(const Call& c, int i, int first) {
   const Tensor& x = c.x[i];
   require_floating(c, i);
@@ -55,9 +55,9 @@ Axes all_but_last(const Tensor& x) {
   return axes;
 }
 
-/// x̂ = (x - mean) · r with mean 0 and variance 1 along some axes, in ops, and the derivative of x̂ in x: a
-/// symmetric matrix, so that one function is both the vjp and the jvp. Axes count from the end: what
-/// derivatives have in front passes through.
+/// x̂ = (x - mean) · r with mean 0 and variance 1 along some axes, built from ops, and the derivative of x̂
+/// with respect to x: a symmetric matrix, so that one function is both the vjp and the jvp. Axes count from
+/// the end, so that leading axes of stacked derivatives stay unchanged.
 class Normalised {
  public:
   Normalised(const Tensor& x, Axes axes, double epsilon) : axes_(std::move(axes)) {
@@ -92,7 +92,7 @@ Tensor tangent(const Normalised& n, const Tensor& scale, Refs dx) {
 std::vector<Tensor> layer_norm_gradient(const Tensor& dy, const Tensor& x, const Tensor& scale,
                                         double epsilon);
 
-// A gradient that is stacked is made of ops.
+// The gradient for stacked cotangents is built from ops.
 void layer_norm_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
   const Tensor &x = c.x[0], &scale = c.x[1], dy = std::move(dys[0]).dense();
   if (dy.ndim() == x.ndim()) {
@@ -108,8 +108,8 @@ void layer_norm_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> 
   dx[2] = sum(dy, others);
 }
 
-// u, v and w are the cotangents of dx, dscale and doffset. With N the derivative of x̂, g = dy · scale and
-// means of rows m: the derivative of <u, N g> in x is -r (x̂ m(u · N g) + m(g x̂) N u + m(u x̂) N g).
+// u, v and w are the cotangents of dx, dscale and doffset. With N the derivative of x̂, g = dy · scale, and m
+// the mean of each row: the derivative of <u, N g> in x is -r (x̂ m(u · N g) + m(g x̂) N u + m(u x̂) N g).
 template <Normalised (*normalised)(const Tensor& x, double epsilon)>
 void gradient_vjp(const Call& c, std::span<Gradient> cotangents, std::span<Gradient> dx) {
   const Tensor &dy = c.x[0], &x = c.x[1], &scale = c.x[2];
@@ -132,7 +132,7 @@ template <Normalised (*normalised)(const Tensor& x, double epsilon)> constexpr R
 }
 
 double count_of(const Tensor& x) { return static_cast<double>(x.size() / x.shape()[x.ndim() - 1]); }
-// n / (n - 1), for the variance of a sample.
+// Bessel's correction n / (n - 1), for the variance of a sample.
 double bessel(const Tensor& x) { return count_of(x) / std::max(count_of(x) - 1, 1.0); }
 
 void run_batch_norm(const Call& c, std::span<Tensor> y) {
@@ -146,7 +146,7 @@ void run_batch_norm(const Call& c, std::span<Tensor> y) {
 std::vector<Tensor> batch_norm_gradient(const Tensor& dy, const Tensor& x, const Tensor& scale,
                                         double epsilon);
 
-// The gradient of a row for each channel, beside x.
+// The gradient of a row of channels, reshaped to broadcast with x.
 Tensor beside_x(const Tensor& x, Gradient&& of_channels) {
   const Tensor dense = std::move(of_channels).dense();
   Shape shape;
@@ -201,11 +201,11 @@ Tensor sum_near(const Tensor& x, std::int64_t radius) {
   }
   return add_n(std::move(terms));
 }
-// s = bias + alpha · (x² over near channels).
+// s = bias + alpha · (the sum of x² over the channels nearby).
 Tensor normaliser(const Tensor& x, const LocalResponse& o) {
   return o.bias + o.alpha * sum_near(square(x), o.radius);
 }
-// The derivative of x · s^-beta: as it is, or transposed.
+// The derivative of x · s^-beta applied to v, or its transpose.
 Tensor local_derivative(const Call& c, const Tensor& v, bool transposed) {
   const Tensor& x = c.x[0];
   const auto& o = c.attrs<LocalResponse>();

@@ -1,4 +1,4 @@
-// Windows over images and volumes as rows. In: images. Out: a row for each window.
+// Patches: sliding windows over images and volumes. In: images. Out: one row for each window.
 #include "core/format.h"
 #include "core/storage.h"
 #include "kernels/nn/conv.h"

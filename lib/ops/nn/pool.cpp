@@ -1,6 +1,5 @@
-// Pooling. In: rows, images or volumes [..., axes, channels]. Out: the same with other extents.
-// What a window takes is one of three pairs of functions, the largest cell and the mean with their adjoints;
-// the ops differ in their windows.
+// Pooling. In: rows, images or volumes [..., extents, channels]. Out: the same with other extents. The ops
+// take the largest cell or the mean of each window, and differ in their windows.
 #include "ops/nn/pool.h"
 
 #include <cmath>
@@ -16,7 +15,7 @@ namespace {
 
 Shape front_of(const Call& c, int i) { return tapedeck::front_of(c.x[i], c.attrs<PoolAttrs>().axes + 1); }
 
-// Input i as [..., from, channels].
+// Throws unless input i is [..., from, channels].
 void require_extents(const Call& c, int i, const Shape& from) {
   require_rank(c, i, from.ndim());
   require_images(c, i, from, channels_of(c.x[i]));
@@ -38,7 +37,8 @@ Spec infer_avg_gradient(const Call& c) {
   return with_extents(c, a.inputs());
 }
 
-// c.x[0] of these extents, with c.x[1], which says where the largest cells are; further axes stand in front.
+// Checks c.x[0] of these extents and c.x[1], in which the largest cells are found. c.x[0] may have further
+// leading axes.
 void require_beside_x(const Call& c, const Shape& extents) {
   require_floats(c);
   require_extents(c, 0, extents);
@@ -70,7 +70,7 @@ Tensor avg(const PoolAttrs& a, const Tensor& x);
 
 void run_max(const Call& c, std::span<Tensor> y) { kernels::max_pool(pooling_of(c), c.x[0], y[0]); }
 void run_avg(const Call& c, std::span<Tensor> y) { kernels::avg_pool(pooling_of(c), c.x[0], y[0]); }
-// Of the largest cells, and of where they are besides.
+// The rule of the largest cells, whether or not their positions are returned, too.
 constexpr Rule max_rule() {
   return custom(
       {.x = 1},
@@ -92,7 +92,7 @@ Spec infer_volumes(const Call& c) {
   require_extents(c, 0, a.inputs());
   return {c.x[0].dtype(), behind(tapedeck::front_of(c.x[0], 4), a.outputs(), channels_of(c.x[0]))};
 }
-// The largest elements of planes are found again, so that they need not be kept.
+// The maxima of the planes are recomputed, so that they need not be kept.
 void max_volumes_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   const auto& a = c.attrs<VolumeAttrs>();
   const Tensor of_planes =
@@ -258,7 +258,7 @@ Pool3dOptions in_volume(const Pool2dOptions& o) {
           .padding = in_volume(o.padding)};
 }
 
-// Kernels of maxima number cells in the dtype of x.
+// The kernels for maxima store the number of a cell in the dtype of x.
 void check_cells(const Op& op, DepthHeightWidth window, int axes) {
   constexpr double most = 1 << 24;
   if (static_cast<double>(window.depth) * static_cast<double>(window.height) *
@@ -268,7 +268,7 @@ void check_cells(const Op& op, DepthHeightWidth window, int axes) {
                             text_of(window, axes));
 }
 
-// The window of an op over x, which is checked.
+// The window of an op over x, after all checks.
 WindowAttrs window_over(const Op& op, int axes, const Tensor& x, const Pool3dOptions& o) {
   const Tensor* inputs[] = {&x};
   const Call c{.op = op, .x = {inputs, 1}};
@@ -289,8 +289,8 @@ Tensor max_pool(const Op& op, int axes, const Tensor& x, const Pool3dOptions& o)
   return pool(op, axes, x, o);
 }
 
-// Where windows begin, and the extent at the end. Graham 2014, section 3: random windows are of two extents
-// in any order; pseudo-random ones are ceil(a (i + u)) with one random u.
+// Where the regions begin, and the extent at the end. Graham 2014, section 3: random regions have two sizes
+// in any order; pseudo-random ones begin at ceil(a (i + u)) with one random u.
 std::vector<std::int64_t> bounds_of(std::string_view name, std::int64_t extent, double ratio,
                                     bool pseudo_random, random::Key key) {
   if (!(ratio >= 1 && ratio <= static_cast<double>(extent)))

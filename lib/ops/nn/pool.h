@@ -1,4 +1,4 @@
-// The attributes of pooling, made from windows or from bounds.
+// The attributes of pooling, made from windows or from bounds of regions.
 #pragma once
 #include <memory>
 #include <vector>
@@ -9,7 +9,8 @@
 
 namespace tapedeck {
 
-// Windows over rows (axes = 1) or images (2). through: positions count through all images.
+// Windows over rows (axes = 1) or images (axes = 2). through: the positions of maxima count through all
+// images of the batch.
 struct PoolAttrs {
   std::shared_ptr<const kernels::Pool> pool;
   int axes;
@@ -22,8 +23,8 @@ struct PoolAttrs {
     return axes == 1 ? Shape{pool->columns.outputs()} : Shape{pool->rows.outputs(), pool->columns.outputs()};
   }
 };
-// Maxima and means are separable: a volume's windows are those of its planes, and then those across the
-// planes, whose pixels are seen as channels.
+// Maxima and means are separable: a volume is pooled within its planes, and then across the planes with their
+// pixels seen as channels.
 struct VolumeAttrs {
   PoolAttrs plane, across;
 
@@ -33,7 +34,8 @@ struct VolumeAttrs {
   Shape outputs() const {
     return {across.pool->rows.outputs(), plane.pool->rows.outputs(), plane.pool->columns.outputs()};
   }
-  /// Planes [..., planes, rows, columns, channels] as [..., planes, 1, rows · columns · channels], and back.
+  /// folded: planes [..., planes, rows, columns, channels] as [..., planes, 1, rows · columns · channels].
+  /// unfolded: the inverse.
   Tensor folded(const Tensor& planes) const {
     const Shape& s = planes.shape();
     const int n = planes.ndim();
@@ -66,7 +68,7 @@ inline VolumeAttrs volume_pool_of(const WindowAttrs& a) {
   return {pool_of(WindowAttrs{a.window, 2}), pool_of(axis_of(a.window.planes), {})};
 }
 
-// Windows between bounds, which share their last cell with the next one if they overlap.
+// Regions between the bounds. If overlapping, each also includes the first cell of the next region.
 inline kernels::PoolAxis axis_of(const std::vector<std::int64_t>& bounds, bool overlapping) {
   kernels::PoolAxis axis{bounds.back(), {}};
   for (std::size_t o = 0; o + 1 < bounds.size(); ++o)

@@ -1,6 +1,6 @@
-// Recurrent cells and losses of sequences. In: activations, states and weights. Out: states or losses.
-// What goes through all steps at once has kernels, forward and backward; the derivative of a gradient is that
-// of the same function made of ops.
+// Recurrent cells and losses of sequences. In: activations, states and weights. Out: states or losses. Ops
+// over all time steps have kernels for the forward pass and the gradient; the derivative of that gradient
+// comes from the same function built from ops.
 #include "tapedeck/ops/rnn.h"
 
 #include <limits>
@@ -27,7 +27,7 @@ void require_weights(std::string_view name, const Tensor& x, std::int64_t units,
                             Shape{in + units, gates * units}, Shape{gates * units}, weights.spec(),
                             bias.spec());
 }
-// h is [batch, units] for x [..., batch, in].
+// Throws ShapeError unless h and c are [batch, units] for x [..., batch, in].
 void require_state(std::string_view name, const Tensor& x, int ndim, const Tensor& h, const Tensor& c) {
   if (x.ndim() != ndim || h.ndim() != 2 || h.shape() != c.shape() || h.shape()[0] != x.shape()[ndim - 2])
     throw_error<ShapeError>("{}: x is not {} and the state not [batch, units]: x is {}, h is {}, c is {}",
@@ -35,7 +35,7 @@ void require_state(std::string_view name, const Tensor& x, int ndim, const Tenso
                             c.spec());
 }
 
-// One step, from the products of x with the weights and the bias.
+// One step. of_x is the product of x with its weights, plus the bias.
 LstmState step(const Tensor& of_x, const LstmState& state, const Tensor& of_h, double forget_bias) {
   const std::vector<Tensor> gates =
       split(of_x + matmul(state.h, of_h), 4, -1);   // input, candidate, forget, output
@@ -43,7 +43,7 @@ LstmState step(const Tensor& of_x, const LstmState& state, const Tensor& of_h, d
   return {sigmoid(gates[3]) * tanh(c), c};
 }
 
-// The weights of x and those of the state.
+// The weights of x and those of the state h.
 struct Halves {
   Tensor of_x, of_h;
 };
@@ -67,7 +67,7 @@ std::vector<Spec> infer_lstm(const Call& c) {
   return {states, states, {x.dtype(), {time, batch, 4 * units}}};
 }
 
-// What x contributes is one product for all steps.
+// The contribution of x is a single product for all steps.
 void run_lstm(const Call& c, std::span<Tensor> y) {
   const Tensor &x = c.x[0], &h = c.x[1], &weights = c.x[3];
   const std::int64_t time = x.shape()[0], batch = x.shape()[1], in = x.shape()[2], units = h.shape()[1];
@@ -187,16 +187,16 @@ kernels::CtcLabels labels_of(const Call& c) {
   return l;
 }
 
-constexpr double kNever = -1e30;   // the logarithm of no probability, which has no NaN in its derivatives
+constexpr double kNever = -1e30;   // stands for log 0, and is finite so that derivatives have no NaN
 
-// Graves et al. 2006, equations 5 to 8: the forward variables of the labels with blanks around each, in
-// logarithms.
+// Graves et al. 2006, equations 5 to 8: the logarithms of the forward variables of the labels with blanks
+// around each.
 Tensor ctc_by_ops(const kernels::CtcLabels& l, const Tensor& logits, const Tensor& label_lengths,
                   const Tensor& logit_lengths) {
   const std::int64_t time = logits.shape()[0], batch = logits.shape()[1], classes = logits.shape()[2],
                      states = 2 * l.most + 1;
-  // Per sequence and state: its class, whether the state two before may go on to it, and whether the sequence
-  // may end in it.
+  // For each sequence and state: its class, whether the path may come from the state two before, and whether
+  // it may end and start here.
   std::vector<std::int64_t> place;
   std::vector<std::uint8_t> skips, ends, starts;
   for (std::int64_t b = 0; b < batch; ++b)
@@ -220,7 +220,7 @@ Tensor ctc_by_ops(const kernels::CtcLabels& l, const Tensor& logits, const Tenso
     const std::int64_t n = std::min(by, states);
     return concat({full({batch, n}, kNever, a.dtype()), slice(a, {0, 0}, {batch, states - n})}, 1);
   };
-  // A sequence without steps has only the state before all labels.
+  // A sequence of 0 steps has only the state before all labels.
   Tensor alpha = where(start, at_step[0], kNever);
   for (std::int64_t t = 1; t < time; ++t) {
     const Tensor before = behind(alpha, 1), skipped = where(skip, behind(alpha, 2), kNever),

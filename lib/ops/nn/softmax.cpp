@@ -18,7 +18,7 @@ Spec infer_softmax(const Call& c) {
   return c.x[0].spec();
 }
 
-// v has p's shape behind any axes in front.
+// v must have p's shape, possibly after leading axes.
 Spec infer_derivative(const Call& c) {
   const Spec p = infer_softmax(c);
   const Tensor& v = c.x[1];
@@ -29,12 +29,12 @@ Spec infer_derivative(const Call& c) {
   return v.spec();
 }
 
-// The part of softmax_derivative's gradient that p gets.
+// The gradient of softmax_derivative with respect to p.
 Tensor along_p(const Call& c, const Tensor& dy) {
   const Tensor &p = c.x[0], &v = c.x[1];
   const int axis = c.attrs<SoftmaxAttrs>().axis;
   const Tensor of_all = dy * (v - sum(v * p, axis, true)) - v * sum(dy * p, axis, true);
-  std::vector<int> extra;   // axes of v alone
+  std::vector<int> extra;   // leading axes that only v has
   for (int d = p.ndim(); d < v.ndim(); ++d)
     extra.push_back(-1 - d);
   return extra.empty() ? of_all : sum(of_all, extra);

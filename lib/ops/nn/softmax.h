@@ -1,4 +1,4 @@
-// What the ops made of softmax share.
+// The derivative of softmax, for the ops that contain one.
 #pragma once
 #include "tapedeck/tensor.h"
 
@@ -8,8 +8,8 @@ struct SoftmaxAttrs {
   int axis;
 };
 
-/// The derivative of a softmax along an axis, counted from the end, whose value is y, in direction v. It is
-/// symmetric: the vjp and the jvp.
+/// The derivative of y = softmax(x), along an axis counted from the end, applied to v. Its matrix is
+/// symmetric, so it is both the vjp and the jvp.
 Tensor softmax_derivative(const Tensor& y, const Tensor& v, int axis = -1);
 
 }   // namespace tapedeck

@@ -1,9 +1,10 @@
-// Windows over images: where they read, and what they are checked for.
+// Sliding windows over images: their geometry and checks.
 #include "ops/nn/window.h"
 
 #include <algorithm>
 
 #include "core/format.h"
+#include "tapedeck/ops/window.h"
 
 namespace tapedeck {
 

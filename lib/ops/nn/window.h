@@ -1,5 +1,5 @@
-// Windows over rows, images and volumes [..., extents, channels], for the tables of convolution, pooling and
-// patches. Of every op on windows, the "input" is what the window slides over.
+// Sliding windows over rows, images and volumes [..., extents, channels], for convolution, pooling and
+// patches. In every op on windows, "input" means the tensor that the window slides over.
 #pragma once
 #include <algorithm>
 #include <limits>
@@ -39,7 +39,7 @@ inline Window3d window_of(DepthHeightWidth input, DepthHeightWidth size, DepthHe
 struct WindowAttrs {
   Window3d window;
   int axes;
-  std::int64_t groups = 1;   // of channels, where filters are for groups
+  std::int64_t groups = 1;   // groups of channels, in grouped convolution
 
   Shape inputs() const {
     return of(window.planes.extent, window.plane.rows.extent, window.plane.columns.extent);
@@ -55,22 +55,22 @@ struct WindowAttrs {
     return Shape(std::span(all).last(static_cast<std::size_t>(axes)));
   }
 };
-// The options of images and of rows as those of volumes.
+// The options of images and of rows, written as options of volumes.
 constexpr DepthHeightWidth in_volume(HeightWidth v) { return {1, v.height, v.width}; }
 constexpr Padding3d in_volume(const Padding& p) { return {0, 0, p}; }
 constexpr DepthHeightWidth in_row(std::int64_t width) { return {1, 1, width}; }
-// A number pads all four sides; a row has two of them.
+// A Padding made from one number pads all four sides, but a row has only left and right.
 constexpr Padding3d in_row(Padding p) {
   p.top = p.bottom = 0;
   return {0, 0, p};
 }
 
-/// The last `axes` extents in front of `last` more axes.
+/// The `axes` extents that come before the last `last` axes.
 DepthHeightWidth extents_of(const Tensor& x, int axes, int last);
 std::string text_of(DepthHeightWidth v, int axes);
-/// These extents and channels behind the axes in front.
+/// The shape `front` followed by these extents and channels.
 Shape behind(Shape front, const Shape& extents, std::int64_t channels);
-/// The axes in front of an image's, or in front of the last `ndim`.
+/// The leading axes: all but the last `ndim`, by default those of an image.
 inline Shape front_of(const Tensor& x, int ndim = 3) {
   return Shape(x.shape().dims().first(static_cast<std::size_t>(x.ndim() - ndim)));
 }
@@ -78,22 +78,22 @@ inline std::int64_t channels_of(const Tensor& x) { return x.shape()[x.ndim() - 1
 
 // Each throws ShapeError or DTypeError, naming the op and its inputs.
 
-/// Input i ends in these extents and channels.
+/// Unless the last axes of input i are these extents and channels.
 void require_images(const Call& c, int i, const Shape& extents, std::int64_t channels);
-/// Input i has so many axes of space, and channels.
+/// Unless input i has at least `axes` spatial axes and channels.
 void require_rank(const Call& c, int i, int axes = 2);
 void require_floats(const Call& c);
 
 /// Extents, numbers of cells and products of both are below 2^31 in the kernels.
 inline constexpr std::int64_t kMostCells = std::numeric_limits<std::int32_t>::max();
 
-// Each throws ArgumentError. Of volumes' options, the last `axes` numbers count.
+// Each throws ArgumentError. Options are those of volumes; only the last `axes` numbers are checked.
 
 void check_numbers(const Op& op, std::string_view name, DepthHeightWidth v, int axes);
-/// Each less than these.
+/// Unless each padding is less than `most`.
 void check_padding(const Op& op, const Padding3d& p, DepthHeightWidth most);
-/// The window over the images c.x[0]; of filters or of a pool, as `what` says. Throws ShapeError where it
-/// reaches over more than the padded ones.
+/// The window over the images c.x[0]; `what` names what slides in messages: filters or a pool. Throws
+/// ShapeError if the window is larger than the padded images.
 WindowAttrs checked_window(const Call& c, std::string_view what, int axes, DepthHeightWidth size,
                            DepthHeightWidth strides, DepthHeightWidth dilation, const Padding3d& padding);
 

@@ -1,5 +1,5 @@
-// Random numbers of distributions that have parameters. In: a key and parameters. Out: for each element the
-// quantile of its distribution at a uniform number, so that derivatives in the parameters are those of the
+// Samples of distributions with parameters. In: a key and parameters. Out: for each element the quantile of
+// its distribution at a uniform number, so that derivatives with respect to the parameters are those of the
 // quantile.
 #include "ops/random/distributions.h"
 
@@ -30,12 +30,12 @@ Spec drawn(const Call& c) {
   return {dtype, shape};
 }
 
-/// Parameter i as kernels take it: repeated to the shape of y, or one number.
+/// Parameter i in the form that kernels take: one number, or broadcast to the shape of y.
 Tensor parameter(const Call& c, int i, const Tensor& y) {
   return c.x[i].size() == 1 ? c.x[i] : broadcast_to(c.x[i], y.shape());
 }
 
-/// The second derivative of igamma in a, over the density at y.
+/// The second derivative of igamma with respect to a, divided by the density at y.
 Tensor second_over_density(const Tensor& a, const Tensor& y) {
   return igamma_grad_a(a, y, 2) * exp(lgamma(a) + y - (a - 1) * log(y));
 }
@@ -57,9 +57,9 @@ void jvp_by(const std::array<Tensor, kMaxInputs>& partials, Refs dx, std::span<T
   }
 }
 
-/// Where y lies at the part p of a normal distribution between low and high, of which p stays: with z, a and
-/// b for y, low and high in standard deviations from the mean, φ(z) dz = (1 - p) φ(a) da + p φ(b) db. Bounds
-/// of more than 10¹⁸ have no weight, as infinite ones.
+/// The partials of y with respect to the parameters. y is the quantile at p of a normal distribution
+/// truncated to [low, high], and p is fixed: with z, a and b for y, low and high in standard deviations from
+/// the mean, φ(z) dz = (1 - p) φ(a) da + p φ(b) db. Bounds beyond 10¹⁸ have no weight, like infinite ones.
 std::array<Tensor, kMaxInputs> truncated_normal_partials(const Call& c) {
   const Tensor &mean = c.x[0], &stddev = c.x[1], &y = c.y[0], low = clip(c.x[2], -1e18, 1e18),
                high = clip(c.x[3], -1e18, 1e18);
@@ -71,7 +71,7 @@ std::array<Tensor, kMaxInputs> truncated_normal_partials(const Call& c) {
   return {1 - by_low - by_high, z - a * by_low - b * by_high, by_low, by_high};
 }
 
-/// The weights of indices, in rows of the last axis, as running sums.
+/// The running sums of the weights of indices, along the last axis of logits.
 Tensor sums_of(const Call& c) {
   const Tensor& logits = c.x[0];
   const std::int64_t k = logits.shape()[logits.ndim() - 1];

@@ -1,25 +1,25 @@
-// What ops on groups of rows share: the second input of a call says which group each row belongs to.
+// Shared by ops on groups of rows (segments): the second input of a call holds the group number of each row.
 #pragma once
 #include "kernels/reduce/segment.h"
 #include "tapedeck/op.h"
 
 namespace tapedeck {
 
-// The rows lie along one axis of x, counted from the end, which becomes one of `count` groups.
+// The rows lie along one axis of x, counted from the end; in the result this axis has `count` groups.
 struct SegmentAttrs {
   std::int64_t count;
   int axis;
-  bool zero = false;   // zero: what a group without rows gives, whatever the op
+  bool zero = false;   // if set, empty groups give 0 in every op
 };
 
-/// y[…, i, …] = x[…, ids[i], …] along an axis counted from the end, or 0 for a negative id; and the adjoint:
-/// sums of rows by group, without those of a negative id.
+/// rows_of_groups: y[…, i, …] = x[…, ids[i], …] along an axis counted from the end, or 0 for a negative id.
+/// sum_of_groups is its adjoint: sums of rows by group, without rows of a negative id.
 Tensor rows_of_groups(const Tensor& x, const Tensor& ids, int axis);
 Tensor sum_of_groups(const Tensor& x, const Tensor& ids, std::int64_t count, int axis);
-/// What sums of rows by group, of this spec, are divided by: something that broadcasts to them along the
-/// axis. A group without rows counts as one of one.
+/// What sums of rows by group, with spec y, are divided by, in a shape that broadcasts along the axis. Group
+/// sizes, at least 1, or their square roots.
 Tensor divisors_of(const Tensor& ids, const Spec& y, int axis, kernels::Divisor divisor);
-/// The sums where ids are not negative and never fall.
+/// sum_of_groups for ids that are sorted and not negative.
 Tensor sum_of_ordered_groups(const Tensor& x, const Tensor& ids, std::int64_t count, int axis);
 
 namespace detail {
@@ -29,7 +29,7 @@ void extreme_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx);
 void extreme_jvp(const Call& c, Refs dx, std::span<Tensor> dy);
 }   // namespace detail
 
-/// The rules of products by group, and of extremes, of which equal ones share the gradient.
+/// The rules of products and of extremes by group. Equal extremes share the gradient equally.
 inline constexpr Rule kProductByGroup =
     custom({.x = 0b11, .y = true}, detail::product_vjp, detail::product_jvp);
 inline constexpr Rule kExtremeByGroup =

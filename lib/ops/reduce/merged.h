@@ -1,4 +1,4 @@
-// Several axes as one, for ops along the last axis.
+// Merges several axes into one, for ops along the last axis.
 #pragma once
 #include <algorithm>
 
@@ -7,7 +7,8 @@
 
 namespace tapedeck {
 
-/// Tensors of one shape with the reduced axes, given as a mask, merged into one, the last.
+/// Transposes and reshapes tensors of one shape so that the reduced axes, given as a mask, become one last
+/// axis; split() is the inverse of merge().
 class Merged {
  public:
   Merged(const Shape& shape, unsigned axes) : shape_(shape) {

@@ -1,4 +1,4 @@
-// What the derivatives of products take for each factor.
+// The factor that derivatives of products need for each element.
 #pragma once
 #include "tapedeck/tensor.h"
 

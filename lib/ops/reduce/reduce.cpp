@@ -23,7 +23,7 @@ Shape reduced(const Call& c) {
   return without(c.x[0].shape(), axes, keepdims);
 }
 
-// Elements of x for each of y.
+// The number of elements of x for each element of y.
 std::int64_t count_of(const Call& c) {
   const Shape& x = c.x[0].shape();
   std::int64_t n = 1;
@@ -66,13 +66,13 @@ Spec infer_bool(const Call& c) {
   return {DType::boolean, reduced(c)};
 }
 
-// The last axis is reduced.
+// The spec of x without its last axis, which is reduced.
 Spec infer_last(const Call& c) {
   const Spec x = infer_rows(c);
   return {x.dtype, without(x.shape, 1, false)};
 }
 
-// dy with the reduced axes back in their places, as extents of 1.
+// dy with the reduced axes restored, with extent 1.
 Tensor with_axes(const Call& c, const Tensor& dy) {
   const auto& [axes, keepdims] = c.attrs<ReduceAttrs>();
   return keepdims ? dy : reshape(dy, behind_extra(dy, c.y[0].ndim(), without(c.x[0].shape(), axes, true)));
@@ -88,7 +88,7 @@ std::vector<int> axes_of(const Call& c) {
   return axes;
 }
 
-// What each element of x has of the gradient of its maximum or minimum: equal ones share it.
+// The share of each element of x in the gradient of its maximum or minimum; equal elements share it equally.
 Tensor share_of_extreme(const Call& c) {
   const Tensor chosen = astype(equal(c.x[0], with_axes(c, c.y[0])), c.x[0].dtype());
   return chosen / sum(chosen, axes_of(c), true);
@@ -115,10 +115,9 @@ Tensor padded_with(const Tensor& x, double number, std::int64_t n) {
   return concat({x, full(shape, number, x.dtype())}, -1);
 }
 
-// The derivative of prod_of_others(x) in direction v, along the last axis. Products of halves, of their
-// halves and so on, are made with their derivatives on the way up; on the way down each half gets the product
-// of all that lies outside it. The matrix of second derivatives of a product is symmetric, so this is the vjp
-// as well.
+// The derivative of prod_of_others(x) in direction v, along the last axis. On the way up a binary tree, the
+// products of both halves and their tangents are combined; on the way down, each half gets the product of
+// everything outside it. The Hessian of a product is symmetric, so this is also the vjp.
 Tensor derivative_of_others(const Tensor& x, const Tensor& v) {
   const std::int64_t n = x.shape()[x.ndim() - 1];
   if (n < 2) return zeros_like(v);
@@ -144,7 +143,7 @@ Tensor derivative_of_others(const Tensor& x, const Tensor& v) {
   return size == n ? outside_v : part(outside_v, 0, n);
 }
 
-Tensor others(const Call& c);                           // what the derivative of prod takes for each element
+Tensor others(const Call& c);                           // the partial of prod for each element
 Tensor softmax_of(const Tensor& x, const Tensor& y) {   // from y = logsumexp(x)
   return exp(x - expand_dims(where(equal(y, -std::numeric_limits<double>::infinity()), 0, y), -1));
 }
@@ -362,7 +361,7 @@ Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdims) {
   require_floating({.op = op, .x = {inputs, 1}}, 0);
   const unsigned mask = mask_of(op, axes, x.ndim());
   const Tensor merged = Merged(x.shape(), mask).merge(x);
-  // Recorded, the exponentials are kept, since the gradient would have to compute them again.
+  // If the op is recorded, the exponentials are kept, since the gradient would have to recompute them.
   const Tensor y = thread_state.innermost ? find(table, "logsumexp_and_softmax").run({&merged, 1})[0]
                                           : op(Operand(merged));
   return keepdims ? reshape(y, without(x.shape(), mask, true)) : y;

@@ -24,17 +24,17 @@ template <Run run> void run_scan(const Call& c, std::span<Tensor> y) {
   run(c.x[0], kernels::AxisView(c.x[0].shape(), c.x[0].ndim() + axis), {exclusive, reverse}, y[0]);
 }
 
-Tensor back(const Call& c, const Tensor& dy);    // the running sum the other way
-Tensor there(const Call& c, const Tensor& dx);   // the same way
+Tensor back(const Call& c, const Tensor& dy);    // the running sum in the opposite direction
+Tensor there(const Call& c, const Tensor& dx);   // in the same direction
 Tensor recurrence(const Tensor& a, const Tensor& b);
 
-// a / b, and 0 where b is.
+// a / b, and 0 where b is 0.
 Tensor quotient(const Tensor& a, const Tensor& b) {
   const Tensor is_zero = equal(b, 0);
   return where(is_zero, 0, a / where(is_zero, 1, b));
 }
 
-// x without its last entry along the last axis, behind a number.
+// x shifted by one entry along the last axis: `first`, then all entries of x but the last.
 Tensor shifted(const Tensor& x, double first = 0) {
   if (x.size() == 0) return x;
   Shape front = x.shape();
@@ -52,7 +52,7 @@ Spec infer_recurrence(const Call& c) {
   return c.x[1].spec();
 }
 
-// Of the recurrence y[i] = b[i] + a[i] · y[i - 1]: l[i] = dy[i] + a[i + 1] · l[i + 1], which is the gradient
+// For the recurrence y[i] = b[i] + a[i] · y[i - 1]: l[i] = dy[i] + a[i + 1] · l[i + 1], which is the gradient
 // of b.
 Tensor recurrence_back(const Tensor& a, const Tensor& dy) {
   return reverse(recurrence(reverse(shifted_back(a), -1), reverse(dy, -1)), -1);
@@ -63,13 +63,13 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // exp(x - y), where y is -∞ only if x is.
 Tensor ratio(const Tensor& x, const Tensor& y) { return exp(x - where(equal(y, -kInfinity), 0, y)); }
 
-// A tensor as it is seen from where the sums start.
+// x in the order of summation, along the last axis.
 Tensor in_order(const Call& c, const Tensor& x) {
   return c.attrs<LogSumAttrs>().reverse ? reverse(x, -1) : x;
 }
 
-// The derivative of y = log Σ exp x[j], j ≤ i, is exp(x[j] - y[i]). Sums of these times dy over i ≥ j are a
-// recurrence with the factors exp(y[i - 1] - y[i]), none of which is above 1.
+// The derivative of y[i] = log Σ exp x[j], j ≤ i, with respect to x[j] is exp(x[j] - y[i]). The sum of these
+// times dy[i] over i ≥ j is a recurrence with the factors exp(y[i - 1] - y[i]), none of which is above 1.
 void logsumexp_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   const Tensor x = in_order(c, c.x[0]), y = in_order(c, c.y[0]);
   dx[0] = in_order(c, ratio(x, y) * recurrence_back(ratio(shifted(y, -kInfinity), y),
@@ -134,7 +134,7 @@ constexpr Op table[] = {
            if (c.needs(0)) {
              const Tensor terms = db * shifted(c.y[0]);
              std::vector<int> rows(
-                 static_cast<std::size_t>(c.y[0].ndim() - c.x[0].ndim()));   // of b, for one of a
+                 static_cast<std::size_t>(c.y[0].ndim() - c.x[0].ndim()));   // axes that only b has
              std::iota(rows.begin(), rows.end(), -c.y[0].ndim());
              dx[0] = rows.empty() ? terms : sum(terms, rows);
            }
@@ -173,7 +173,7 @@ Tensor cumprod(const Tensor& x, int axis, const ScanOptions& options) {
   return scan(find(table, "cumprod"), x, axis, options);
 }
 
-// The op goes along the last axis and includes each element.
+// The op runs along the last axis and includes each element itself.
 Tensor cumulative_logsumexp(const Tensor& x, int axis, const ScanOptions& options) {
   const Op& op = find(table, "cumulative_logsumexp");
   const Tensor* inputs[] = {&x};

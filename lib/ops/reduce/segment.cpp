@@ -1,5 +1,5 @@
-// Groups of rows that follow each other. In: a tensor, or some of its rows, and ids that never fall. Out: one
-// row for each group.
+// Sorted segments. In: a tensor, or some of its rows, and ids that never decrease. Out: one row for each
+// group.
 #include "tapedeck/ops/segment.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 using kernels::Divisor;
 using kernels::SegmentFold;
 
-// The last input; the others are x, and indices of rows where there are any.
+// The ids are the last input. Before them come x and, in some ops, indices of rows.
 const Tensor& ids_of(const Call& c) { return c.x[c.x.size() - 1]; }
 
 void require_order(const Call& c) {
@@ -78,7 +78,7 @@ template <SegmentFold fold, Divisor divisor = Divisor::one> void run(const Call&
                          {y[0].shape(), y[0].ndim() + c.attrs<SegmentAttrs>().axis}, y[0]);
 }
 
-// For each row the gradient of its group, of which the output has the divisor's part.
+// For each row the gradient of its group, divided as the op divides its sums.
 template <Divisor divisor> Tensor rows_of(const Call& c, const Tensor& dy) {
   const int axis = c.attrs<SegmentAttrs>().axis;
   const Tensor& ids = ids_of(c);
@@ -90,7 +90,8 @@ template <Divisor divisor>
 constexpr Rule kSumOfRows = linear([](const Call& c, const Tensor& dy) { return rows_of<divisor>(c, dy); },
                                    {.x = 0b10});
 
-// Rows that were chosen get slices. Stacked cotangents have no such form and are added up.
+// The gradient of selected rows is IndexedSlices. Stacked cotangents have no such form and are summed into a
+// dense gradient.
 template <Divisor divisor> constexpr Rule kSumOfChosen = linear(
     [](const Call& c, const Tensor& dy) -> Gradient {
       const Tensor &x = c.x[0], &indices = c.x[1], rows = rows_of<divisor>(c, dy);
@@ -169,7 +170,7 @@ constexpr Op table[] = {
      .rule = kSumOfChosen<Divisor::root>},
 };
 
-// As many groups as the last id says; what is wrong with ids comes to light as the specs are inferred.
+// As many groups as the last id requires. Invalid ids are reported later, when the specs are inferred.
 SegmentAttrs by(const Tensor& x, const Tensor& ids) {
   std::int64_t last = -1;
   if (ids.size() && (ids.dtype() == DType::i32 || ids.dtype() == DType::i64))

@@ -1,4 +1,4 @@
-// Statistics: counts, and plain functions of reductions and of sort. In: a tensor and axes. Out: one number
+// Statistics: counts, and functions composed of reductions and sort. In: a tensor and axes. Out: one number
 // for each group of elements.
 #include "ops/reduce/statistics.h"
 
@@ -29,7 +29,7 @@ constexpr Op table[] = {
      .rule = none()},
 };
 
-// The axes as a mask, of a tensor that must be f32 or f64.
+// The axes as a mask. Throws DTypeError unless x is f32 or f64.
 unsigned checked(std::string_view op, const Tensor& x, const Axes& axes) {
   if (!is_floating(x.dtype()))
     throw_error<DTypeError>("{}: takes f32 or f64, use astype: x is {}", op, x.spec());
@@ -71,7 +71,7 @@ Tensor norm(const Tensor& x, double order, const Axes& axes, bool keepdims) {
   return pow(sum(pow(size, order), axes, keepdims), 1 / order);
 }
 
-// Among elements in order NaN comes last.
+// sort puts NaN last, so the median is NaN if the last element is.
 Tensor median(const Tensor& x, const Axes& axes, bool keepdims) {
   const unsigned mask = checked("median", x, axes);
   const std::int64_t n = extent_of(x, mask);

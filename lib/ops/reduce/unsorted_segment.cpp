@@ -42,7 +42,7 @@ Spec infer_real_segment(const Call& c) {
   return infer_segment(c);
 }
 
-// What groups without rows give; others start from the fold's own.
+// The value of groups without rows. Other groups start from the identity of the fold.
 enum class Empty { zero, one, highest, lowest };
 
 template <class Fold>
@@ -57,7 +57,7 @@ void run_segment(const Call& c, kernels::ScatterReduction fold, Empty empty, Ten
   const kernels::AxisView view(y.shape(), y.ndim() + a.axis);
   visit_any(y.dtype(), [&]<class T>(T) {
     if constexpr (ComplexNumber<T>) {
-      kernels::clear(y);   // sums
+      kernels::clear(y);   // complex folds are sums only
     } else if constexpr (!std::is_same_v<T, bool>) {
       using Limits = std::numeric_limits<T>;
       const T none = a.zero || empty == Empty::zero ? T(0)
@@ -150,7 +150,7 @@ constexpr Op table[] = {
      .rule = kExtremeByGroup},
 };
 
-// What each row has of something of its group, and sums by group, both as the call's.
+// For each row the value of its group, and sums by group, with the ids and the axis of the call.
 Tensor rows_of(const Call& c, const Tensor& y) {
   return rows_of_groups(y, c.x[1], c.attrs<SegmentAttrs>().axis);
 }
@@ -159,8 +159,8 @@ Tensor sum_of(const Call& c, const Tensor& x) {
   return sum_of_groups(x, c.x[1], c.y[0].shape()[c.y[0].ndim() + axis], axis);
 }
 
-// For each element the product of the others in its group, as TensorFlow computes it: where the element is 0,
-// the product of the elements that are not, if there is no other 0.
+// For each element the product of the others in its group, as TensorFlow computes it: if the element is 0 and
+// there is no other 0, the product of the elements that are not 0; if there is another 0, then 0.
 Tensor others_of(const Call& c) {
   const Tensor& x = c.x[0];
   const Tensor is_zero = equal(x, 0), without_zeros = where(is_zero, 1, x);
@@ -170,7 +170,7 @@ Tensor others_of(const Call& c) {
                rows_of(c, c.y[0]) / without_zeros);
 }
 
-// What each element has of the gradient of its group's extreme.
+// The share of each element in the gradient of its group's extreme; equal elements share it equally.
 Tensor share_of_extreme(const Call& c) {
   const Tensor chosen = astype(equal(c.x[0], rows_of(c, c.y[0])), c.x[0].dtype());
   return chosen / maximum(rows_of(c, sum_of(c, chosen)), 1);
@@ -194,7 +194,7 @@ Tensor by_group(const Op& op, std::string_view name, const Tensor& x, const Tens
                  ids.ndim() == 1 ? ids : reshape(ids, {ids.size()}));
 }
 
-// y, sums of groups of rows, divided.
+// y, which holds sums of rows by group, divided.
 Tensor divided(std::string_view name, const Tensor& y, const Tensor& ids, kernels::Divisor divisor) {
   if (!is_floating(y.dtype()))
     throw_error<DTypeError>("{}: takes f32 or f64, use astype: x is of dtype {}", name, y.dtype());

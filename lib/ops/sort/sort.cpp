@@ -1,4 +1,5 @@
-// Order along an axis. In: tensors of any dtype with an order. Out: elements in order, or where they stand.
+// Sorting and searching along an axis. In: tensors of any ordered dtype. Out: elements in order, or their
+// positions.
 #include "tapedeck/ops/sort.h"
 
 #include "core/format.h"
@@ -36,8 +37,8 @@ std::vector<Spec> infer_top_k(const Call& c) {
   return specs;
 }
 
-// The last output is where elements stand; before it come they themselves, where they are wanted. The axis is
-// moved to the end and back.
+// The last output is the positions; the values, if they are an output, come before it. The axis is moved to
+// the end and back.
 void run_sort(const Call& c, std::span<Tensor> y) {
   const auto& [descending, axis, k] = c.attrs<SortAttrs>();
   const int at = c.x[0].ndim() + axis;
@@ -67,7 +68,7 @@ void run_nth_element(const Call& c, std::span<Tensor> y) {
   kernels::nth_element(c.x[0], extent, reverse ? extent - 1 - n : n, y[0]);
 }
 
-// The outputs are values and where they stand: dy goes back there.
+// The outputs are values and their positions, to which dy is scattered.
 constexpr Rule kChosenAlong = accepting_none(custom(
     {.y = true},
     [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
@@ -78,7 +79,7 @@ constexpr Rule kChosenAlong = accepting_none(custom(
       dy[0] = take_along_axis(dx[0], c.y[1], c.attrs<SortAttrs>().axis);
     }));
 
-// What each element of a row has of the gradient of its nth element: equal ones share it.
+// The share of each element of a row in the gradient of its nth element; equal elements share it equally.
 Tensor share_of_nth(const Call& c) {
   const Tensor chosen = astype(equal(c.x[0], expand_dims(c.y[0], -1)), c.x[0].dtype());
   return chosen / sum(chosen, -1, true);

@@ -1,4 +1,6 @@
-// Bessel functions of elements. In: tensors. Out: a tensor of their shape, computed in double.
+// Bessel functions, element by element. In: tensors. Out: a tensor of their shape, computed in double.
+#include "tapedeck/ops/bessel.h"
+
 #include "kernels/special/special.h"
 #include "ops/infer.h"
 #include "ops/special/of_numbers.h"
@@ -6,7 +8,7 @@
 namespace tapedeck {
 namespace {
 
-/// exp(-|x|) f(x), with the exponential of vectors; where f may overflow by `scaled`.
+/// exp(-|x|) f(x), with a vectorized exponential; computed by `scaled` where f may overflow.
 template <double (*f)(double), double (*scaled)(double)> struct Scaled {
   template <class V> V operator()(const V& x) const {
     return detail::in_double(
@@ -14,7 +16,7 @@ template <double (*f)(double), double (*scaled)(double)> struct Scaled {
           using B = std::decay_t<decltype(v)>;
           const B r = xsimd::abs(v), bound(700.0),
                   y = detail::by_element(f, xsimd::max(-bound, xsimd::min(bound, v))) *
-                      exp(-r);   // nan stays: it is second
+                      exp(-r);   // NaN stays: it is the second operand
           const auto moderate = r <= bound;
           return xsimd::all(moderate) ? y : xsimd::select(moderate, y, detail::by_element(scaled, v));
         },

@@ -1,5 +1,6 @@
 // Special functions that are integrals of elementary ones. In: tensors. Out: a tensor of their shape,
 // computed in double.
+#include "tapedeck/ops/integrals.h"
 #include "kernels/special/special.h"
 #include "ops/infer.h"
 #include "ops/special/of_numbers.h"

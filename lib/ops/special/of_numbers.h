@@ -1,4 +1,4 @@
-// Functions of numbers in the lambdas of the tables.
+// Wraps functions of numbers for use in the lambdas of op tables.
 #pragma once
 #include "op/elementwise.h"
 #include "op/rules.h"
@@ -6,8 +6,8 @@
 
 namespace tapedeck {
 
-/// What the lambdas of the table call: of vectors the function of numbers, which for f32 may be another one,
-/// or which takes vectors itself; of tensors the op.
+/// A function that the lambdas of the tables call. On vectors it computes of_numbers element by element, or
+/// directly if that takes vectors; f32 vectors may use another function, of_f32. On tensors it runs the op.
 template <auto of_numbers, auto op, auto of_f32 = of_numbers> struct OfNumbers {
   template <class... X>
   requires std::is_invocable_v<decltype(of_numbers), decltype(static_cast<void>(std::declval<X>()), 0.0)...>

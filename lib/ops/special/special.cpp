@@ -11,6 +11,7 @@
 #include "kernels/special/special.h"
 #include "ops/infer.h"
 #include "ops/special/of_numbers.h"
+#include "tapedeck/ops/special.h"
 #include "tapedeck/simd/partials.h"
 
 namespace tapedeck {
@@ -44,7 +45,7 @@ constexpr auto log_of_power = [](const auto& n, const auto& x) {
   return where(equal(x, 0), xlogy(n, x), n * log(where(equal(x, 0), 1, x)));
 };
 
-/// The rule of an elementwise op that has a derivative in its last input, partial(c), and none in the others.
+/// The rule of an elementwise op whose only derivative, partial(c), is with respect to its last input.
 template <class F> constexpr Rule in_the_last(F) {
   return custom(
       {.x = 0b111},
@@ -71,8 +72,8 @@ Spec infer_igamma_grad(const Call& c) {
   return elementwise(c);
 }
 
-/// The derivative in a, as often as `order` says, of the derivative in x, which is p = xᵃ⁻¹ e⁻ˣ / Γ(a): p' =
-/// p (log x - ψ(a)), and so on.
+/// The derivative of order `order` with respect to a of p = xᵃ⁻¹ e⁻ˣ / Γ(a), which is the derivative of
+/// igamma with respect to x. p' = p (log x - ψ(a)), and so on.
 Tensor density_derivative(const Tensor& a, const Tensor& x, int order) {
   std::vector<Tensor> p = {exp(log_of_power(a - 1, x) - x - lgamma(a))}, slopes;
   for (int k = 0; k < order; ++k) {
