@@ -228,7 +228,7 @@ TEST_CASE("only the branch that is taken runs, and every operand has a gradient"
   CHECK(dx.dense().to_vector() == std::vector{4.0, 4.0});
   CHECK(dy.dense().shape() == Shape{1, 1});
   CHECK(dy.dense().item() == 0);
-  // Zeros are made only beside a gradient: what does not pass through the branch stays none.
+  // Zeros are made only where the branch gets a gradient: what does not pass through it stays none.
   CHECK_FALSE(tape.gradient(x * 2, y).defined());
   // An operand that is also captured gets the sum of both gradients.
   CHECK(
