@@ -7,6 +7,7 @@
 
 #include "case.h"
 #include "message_of.h"
+#include "tape/variable.h"
 #include "tapedeck/checkpoint.h"
 #include "tapedeck/tapedeck.h"
 #include "temporary_folder.h"
@@ -73,9 +74,9 @@ TEST_CASE("saving is not recorded, and restored variables are updated in place",
   checkpoint.save(path);
   CHECK(tape.watched_variables().empty());
   checkpoint.restore(path);
-  const auto* memory = w.value().raw();
+  const auto* memory = w.cell().value.raw();
   w.assign_add(ones({1000}));
-  CHECK(w.value().raw() == memory);
+  CHECK(w.cell().value.raw() == memory);
 }
 
 TEST_CASE("what does not match is listed, and nothing changes", "[checkpoint][errors]") {
