@@ -171,10 +171,7 @@ std::vector<Tensor> recomputed(std::string_view name, std::span<const Tensor> x,
   }
   for (std::size_t i = 0; i < x.size(); ++i)
     if (followed(x[i])) r->followed.push_back(i);
-  std::vector<Tensor> inputs;
-  for (const std::size_t i : r->followed)
-    inputs.push_back(x[i]);
-  inputs.insert(inputs.end(), r->captured.begin(), r->captured.end());
+  std::vector<Tensor> values;   // of the followed reads
   for (const Read& read : r->reads) {
     if (read.updated())
       throw_error<ArgumentError>("{}: the function updates variable \"{}\", which it reads", name,
@@ -182,8 +179,11 @@ std::vector<Tensor> recomputed(std::string_view name, std::span<const Tensor> x,
     const Tensor value = read.variable.value();   // the recorders see this read
     if (!followed(value)) continue;
     r->followed_reads.push_back(read.variable);
-    inputs.push_back(value);
+    values.push_back(value);
   }
+  std::vector<Tensor> inputs;
+  for (std::size_t read = 0; const Source& s : r->sources_among(x))
+    inputs.push_back(s.variable() ? values[read++] : s.tensor());
   if (!inputs.empty())
     record_stacking_operation(
         r->name, y, inputs, [r](std::span<const Tensor> dy) { return r->backward(dy); },
