@@ -213,8 +213,8 @@ Block* new_block(DType dtype, const Shape& shape, std::int64_t size) {
   b->id = id;
   b->data = b->inline_data;
   b->buffer = nullptr;
-  std::memset(b->inline_data, 0,
-              sizeof b->inline_data);   // what vectors read beyond the last element costs no denormals
+  // What vectors read beyond the last element must not cost denormals.
+  if (size <= kInline) std::memset(b->inline_data, 0, sizeof b->inline_data);
   return b;
 }
 
@@ -265,6 +265,12 @@ Tensor allocate(DType dtype, const Shape& shape, std::int64_t size) {
   return t;
 }
 
+Tensor share(const Tensor& x) {
+  Block* b = new_block(x.dtype(), x.shape(), x.size());
+  refer(*b, x.block(), 0);
+  return Tensor::adopt(b);
+}
+
 Tensor share(const Tensor& x, const Shape& shape, std::int64_t first) {
   Block* b = new_block(x.dtype(), shape, shape.size());
   refer(*b, x.block(), first);
@@ -298,7 +304,7 @@ Tensor shape_only(const Tensor& x) {
 }
 
 Tensor saved_copy(const Tensor& x) {
-  Tensor copy = share(x, x.shape());
+  Tensor copy = share(x);
   Block* b = copy.handle();
   b->id = x.id();
   b->saved = true;

@@ -11,7 +11,9 @@ namespace tapedeck {
 Tensor allocate(DType dtype, const Shape& shape, std::int64_t size);
 inline Tensor allocate(const Spec& s) { return allocate(s.dtype, s.shape, s.shape.size()); }
 /// The elements of x from `first` on under another shape: the same buffer (a copy of inline data), a new id.
+/// Without a shape: all of x.
 Tensor share(const Tensor& x, const Shape& shape, std::int64_t first = 0);
+Tensor share(const Tensor& x);
 /// A tensor of that spec without memory, for kernels that provide their outputs (Outputs::own) with one of
 /// the two functions below.
 Tensor blank(const Spec& spec);

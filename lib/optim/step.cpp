@@ -48,7 +48,7 @@ Tensor constrained(const detail::VariableCell& cell, const Tensor& value) {
   const RecordingScope unrecorded(nullptr);
   const Tensor result = cell.constraint(value);
   check_value(cell, "constraint", result);
-  return share(result, result.shape());
+  return share(result);
 }
 
 }   // namespace
@@ -91,7 +91,7 @@ void Optimizer::State::change_by_tensors(Tensor& x, Slots& own, const Update& u,
       throw_error<InternalError>("{}: slot \"{}\" was {} and becomes {}", rule.name, rule.slots[i].name,
                                  slots_before[i].spec(),
                                  own[i].defined() ? to_string(own[i].spec()) : "undefined");
-  if (x.id() == before.id()) x = share(x, x.shape());
+  if (x.id() == before.id()) x = share(x);
 }
 
 void Optimizer::State::try_step(std::span<Update> all, std::size_t i, const Step& s) {

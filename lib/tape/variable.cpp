@@ -78,7 +78,7 @@ Variable::Variable(const Tensor& initial, VariableOptions options)
   cell_->name = options.name.empty() ? "variable" : std::move(options.name);
   cell_->trainable = options.trainable && is_trainable(initial.dtype());
   cell_->id = variables.fetch_add(1, std::memory_order_relaxed);
-  cell_->value = share(initial, initial.shape());
+  cell_->value = share(initial);
   cell_->handle = shape_only(initial.spec());
   cell_->handle.handle()->saved = false;
   cell_->constraint = std::move(options.constraint);
@@ -93,7 +93,7 @@ std::uint64_t Variable::id() const { return cell_->id; }
 
 Tensor Variable::value() const {
   detail::note_access(*cell_);
-  Tensor read = share(cell_->value, cell_->value.shape());
+  Tensor read = share(cell_->value);
   for (Recorder* r = thread_state.innermost; r; r = r->outer())
     r->read(*cell_, read);
   if (thread_state.observer) [[unlikely]]
@@ -104,7 +104,7 @@ Tensor Variable::value() const {
 void Variable::assign(const Tensor& value) const {
   detail::check_value(*cell_, "assign", value);
   detail::note_access(*cell_);
-  cell_->value = share(value, value.shape());
+  cell_->value = share(value);
 }
 void Variable::assign_add(const Tensor& value) const { update(*cell_, "assign_add", value, add); }
 void Variable::assign_sub(const Tensor& value) const { update(*cell_, "assign_sub", value, sub); }
@@ -119,6 +119,16 @@ std::vector<Variable> VariableWatcher::watched_variables() const {
   return sorted;
 }
 
-Operand::Operand(const Variable& v, Tensor&& read) : Operand(std::as_const(read)) { read = v.value(); }
+// No handle of a read that nothing records leaves the op, so it needs no tensor of its own.
+Operand::Operand(const Variable& v, Tensor&& read) {
+  const Tensor* value = &read;
+  if (thread_state.innermost || thread_state.observer) {
+    read = v.value();
+  } else {
+    detail::note_access(v.cell());
+    value = &v.cell().value;
+  }
+  bits_ = reinterpret_cast<std::uintptr_t>(value);
+}
 
 }   // namespace tapedeck
