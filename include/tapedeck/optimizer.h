@@ -151,7 +151,8 @@ class TAPEDECK_EXPORT Optimizer {
   void restore(const OptimizerState& state);
   /// One at a time. What was restored under a higher id stays. The same errors.
   void restore_scalar(std::string_view name, double value, std::uint64_t restore_id = 0);
-  void restore_slot(const Variable& v, std::string_view slot, Tensor value, std::uint64_t restore_id = 0);
+  void restore_slot(const Variable& v, std::string_view slot, const Tensor& value,
+                    std::uint64_t restore_id = 0);
   /// For a variable that need not exist yet: the first one of this name that takes a step, or is asked for
   /// its slot, gets it. What does not fit throws there.
   void restore_slot(std::string variable, std::string_view slot, Tensor value, std::uint64_t restore_id = 0);

@@ -48,7 +48,7 @@ double factor_of(double norm, double limit) {
 // A transformation with a limit: change(pairs, limit).
 template <class F> GradientTransform with_limit(std::string_view name, Scheduled limit, F change) {
   if (!limit.varies()) limited(name, limit.at(0));
-  return [=](std::span<GradientAndVariable> pairs, std::int64_t step) {
+  return [name, limit = std::move(limit), change](std::span<GradientAndVariable> pairs, std::int64_t step) {
     change(pairs, limited(name, limit.at(step)));
   };
 }
@@ -111,7 +111,7 @@ GradientTransform clip_global_norm(Scheduled limit) {
 }
 
 GradientTransform scale(Scheduled factor) {
-  return [=](std::span<GradientAndVariable> pairs, std::int64_t step) {
+  return [factor = std::move(factor)](std::span<GradientAndVariable> pairs, std::int64_t step) {
     const double by = factor.at(step);
     for (GradientAndVariable& p : pairs)
       p.gradient = scaled(p.gradient, by);
@@ -119,7 +119,8 @@ GradientTransform scale(Scheduled factor) {
 }
 
 GradientTransform weight_decay(Scheduled rate, std::function<bool(const Variable&)> decays) {
-  return [=](std::span<GradientAndVariable> pairs, std::int64_t step) {
+  return [rate = std::move(rate), decays = std::move(decays)](std::span<GradientAndVariable> pairs,
+                                                              std::int64_t step) {
     const double by = rate.at(step);
     for (auto& [gradient, variable] : pairs) {
       if (decays && !decays(variable)) continue;
@@ -132,7 +133,7 @@ GradientTransform weight_decay(Scheduled rate, std::function<bool(const Variable
 }
 
 GradientTransform noise(random::Key key, Scheduled deviation) {
-  return [=](std::span<GradientAndVariable> pairs, std::int64_t step) {
+  return [key, deviation = std::move(deviation)](std::span<GradientAndVariable> pairs, std::int64_t step) {
     const double by = deviation.at(step);
     const random::Key own = key.split(static_cast<std::uint64_t>(step));
     for (std::size_t i = 0; i < pairs.size(); ++i)

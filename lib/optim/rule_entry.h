@@ -37,10 +37,10 @@ struct Field : HyperparameterSpec {
 template <class Options, class Get> constexpr Field field(const Known<Get>& k) {
   return {k, [](const void* options) -> Scheduled {
             const Options& o = *static_cast<const Options*>(options);
-            const auto value = Get()(o);
+            auto value = Get()(o);
             if constexpr (requires { value.in(Form::v1); })
               return value.in(o.form);
-            else if constexpr (std::is_same_v<decltype(value), const Scheduled>)
+            else if constexpr (std::is_same_v<decltype(value), Scheduled>)
               return value;
             else
               return static_cast<double>(value);

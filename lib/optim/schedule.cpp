@@ -108,7 +108,7 @@ Schedule piecewise(std::vector<std::int64_t> boundaries, std::vector<double> val
 Schedule warm_up(std::int64_t steps, Scheduled then, double from) {
   if (steps < 0) throw_error<ArgumentError>("schedule::warm_up: steps is {}; use 0 or more", steps);
   check_finite("schedule::warm_up", {from});
-  return [=](std::int64_t step) {
+  return [steps, then = std::move(then), from](std::int64_t step) {
     return step < steps ? from + (then.at(0) - from) * over(step, steps) : then.at(step - steps);
   };
 }

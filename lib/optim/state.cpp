@@ -137,7 +137,7 @@ void Optimizer::restore_scalar(std::string_view name, double value, std::uint64_
   set_scalar(state_->scalars, state_->iterations, i, value);
 }
 
-void Optimizer::restore_slot(const Variable& v, std::string_view slot, Tensor value,
+void Optimizer::restore_slot(const Variable& v, std::string_view slot, const Tensor& value,
                              std::uint64_t restore_id) {
   const std::size_t i = state_->find_slot(slot);
   check_slot(state_->rule, i, v.cell(), value);

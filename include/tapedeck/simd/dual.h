@@ -18,7 +18,7 @@ template <class T, int N, class A> struct Dual {
 
   Batch value;
   /// With N = 0 there is one that nothing uses.
-  Batch tangent[N > 0 ? N : 1];
+  Batch tangent[N > 0 ? N : 1];   // NOLINT(bugprone-branch-clone): N may be 1
   /// Bit i: tangent[i] may be other than 0. The compiler knows it where the loop is inlined.
   unsigned depends = 0;
 

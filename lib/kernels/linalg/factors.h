@@ -10,8 +10,8 @@
 
 namespace tapedeck::kernels {
 
-template <class T> constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
-template <class T> constexpr std::complex<T> kNan<std::complex<T>> = kNan<T>;
+template <class T> inline constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
+template <class T> inline constexpr std::complex<T> kNan<std::complex<T>> = kNan<T>;
 
 /// The conjugate, and the direction x / |x| of a nonzero number; defined for real numbers as well.
 template <class T> T conjugate(const T& x) { return x; }

@@ -8,9 +8,6 @@
 #include "tapedeck/error.h"
 
 extern "C" {
-int openblas_get_num_threads(void);
-void openblas_set_num_threads(int);
-int openblas_get_parallel(void);
 // Defined only if the process has loaded OpenMP, as OpenBLAS's OpenMP flavour does.
 [[gnu::weak]] int omp_get_max_threads(void);
 [[gnu::weak]] void omp_set_num_threads(int);

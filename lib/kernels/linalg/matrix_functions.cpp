@@ -20,20 +20,20 @@ template <class T> void product(const T* a, const T* b, std::int64_t n, T* y) {
 // Higham 2005, "The scaling and squaring method for the matrix exponential revisited", algorithm 2.3, with
 // the Padé approximant of degree 13 only: its coefficients by powers of x, and kTheta, the largest norm that
 // it is used for.
-constexpr double kPade[] = {64764752532480000,
-                            32382376266240000,
-                            7771770303897600,
-                            1187353796428800,
-                            129060195264000,
-                            10559470521600,
-                            670442572800,
-                            33522128640,
-                            1323241920,
-                            40840800,
-                            960960,
-                            16380,
-                            182,
-                            1};
+constexpr double kPade[] = {64764752532480000.0,
+                            32382376266240000.0,
+                            7771770303897600.0,
+                            1187353796428800.0,
+                            129060195264000.0,
+                            10559470521600.0,
+                            670442572800.0,
+                            33522128640.0,
+                            1323241920.0,
+                            40840800.0,
+                            960960.0,
+                            16380.0,
+                            182.0,
+                            1.0};
 constexpr double kTheta = 5.371920351148152;
 
 // How often x must be halved for its norm to be at most kTheta.

@@ -23,7 +23,8 @@ template <class T> std::complex<T> root_of_unity(std::int64_t k, std::int64_t n,
 
 /// A SIMD vector of n complex numbers.
 template <class T, int n> struct ComplexLanes {
-  using V [[gnu::vector_size(2 * n * sizeof(T))]] = T;
+  static constexpr std::size_t kParts = std::size_t{2} * n;
+  using V [[gnu::vector_size(kParts * sizeof(T))]] = T;
 
   static V load(const std::complex<T>* p) {
     V v;
@@ -41,19 +42,19 @@ template <class T, int n> struct ComplexLanes {
     return [&]<std::size_t... i>(std::index_sequence<i...>) {
       return __builtin_shufflevector(v, v, (i ^ 1)...);
     }
-    (std::make_index_sequence<2 * n>());
+    (std::make_index_sequence<kParts>());
   }
   static V real(const V& v) {
     return [&]<std::size_t... i>(std::index_sequence<i...>) {
       return __builtin_shufflevector(v, v, (i / 2 * 2)...);
     }
-    (std::make_index_sequence<2 * n>());
+    (std::make_index_sequence<kParts>());
   }
   static V imag(const V& v) {
     return [&]<std::size_t... i>(std::index_sequence<i...>) {
       return __builtin_shufflevector(v, v, (i | 1)...);
     }
-    (std::make_index_sequence<2 * n>());
+    (std::make_index_sequence<kParts>());
   }
   static V product(const V& a, const V& b) { return a * real(b) + swapped(a) * imag(b) * alternating(-1, 1); }
 };

@@ -147,7 +147,8 @@ void run_max_with_positions(const Pooling& p, const T* x, bool through, T* y, st
       store(best.value, y + at);
       T numbers[kWidth<T>];
       store(best.number, numbers);
-      for (std::int64_t lane = 0; lane < static_cast<std::int64_t>(sizeof(V) / sizeof(T)); ++lane) {
+      constexpr std::int64_t lanes = std::is_same_v<V, T> ? 1 : kWidth<T>;
+      for (std::int64_t lane = 0; lane < lanes; ++lane) {
         const auto n = static_cast<std::int64_t>(numbers[lane]);
         const std::int64_t pixel = (w.rows.begin + n / w.width()) * width + w.columns.begin + n % w.width();
         positions[at + lane] = (before + pixel) * s.pixel + channel + lane;

@@ -168,14 +168,11 @@ void nth_of_rows(const T* x, std::int64_t rows, std::int64_t n, std::int64_t pla
 // Calls f(Item(), T()) with the item and element types for rows of n elements of x.
 template <class F> void visit_items(const Tensor& x, std::int64_t n, F f) {
   visit(x.dtype(), [&]<class T>(T element) {
-    if constexpr (std::is_same_v<T, bool>)
-      return;
-    else if constexpr (sizeof(T) == 8)
+    if constexpr (!std::is_same_v<T, bool>) {
+      if constexpr (sizeof(T) != 8)
+        if (n <= Narrow::kMost) return f(Narrow{}, element);
       f(Wide{}, element);
-    else if (n > Narrow::kMost)
-      f(Wide{}, element);
-    else
-      f(Narrow{}, element);
+    }
   });
 }
 

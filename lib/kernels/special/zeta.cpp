@@ -48,7 +48,7 @@ double zeta(double s, double q) {
   if (std::isnan(q) || !(s >= 1)) return kNaN;
   if (s == 1) return kInfinity;
   if (q > 0)
-    return std::isinf(q) ? 0 : std::isinf(s) ? (q < 1 ? kInfinity : q == 1 ? 1 : 0) : of_positive(s, q);
+    return std::isinf(q) ? 0.0 : std::isinf(s) ? (q < 1 ? kInfinity : q == 1 ? 1.0 : 0.0) : of_positive(s, q);
   if (q == std::floor(q)) return std::isinf(q) ? kNaN : kInfinity;
   if (s != std::floor(s) || std::isinf(s)) return kNaN;
   // The terms with negative q + k mirror those of positive numbers from `rest` to -q.
@@ -59,7 +59,7 @@ double zeta(double s, double q) {
 
 double trigamma(double x) {
   if (!(x > 0) && x == std::floor(x)) return std::isinf(x) ? kNaN : kInfinity;
-  return std::isinf(x) ? 0 : boost::math::trigamma(x, Quiet());
+  return std::isinf(x) ? 0.0 : boost::math::trigamma(x, Quiet());
 }
 
 double polygamma(double n, double x) {

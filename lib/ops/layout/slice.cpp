@@ -80,7 +80,7 @@ void run_strided_add(const Call& c, std::span<Tensor> y) {
 }
 
 Tensor strided_padded(const Tensor& x, const StridedAttrs& part);
-Tensor strided_sum(Tensor x, const StridedAttrs& part, const Tensor& updates);
+Tensor strided_sum(const Tensor& x, const StridedAttrs& part, const Tensor& updates);
 
 // The part that slice takes, as StridedAttrs of the last axes.
 StridedAttrs strided(const SliceAttrs& part, const Shape& x, const Shape& y) {
@@ -194,7 +194,7 @@ constexpr Op table[] = {
 Tensor strided_padded(const Tensor& x, const StridedAttrs& part) {
   return find(table, "strided_pad").with(part, x);
 }
-Tensor strided_sum(Tensor x, const StridedAttrs& part, const Tensor& updates) {
+Tensor strided_sum(const Tensor& x, const StridedAttrs& part, const Tensor& updates) {
   const Tensor* refs[] = {&x, &updates};
   return find(table, "strided_slice_add").execute({refs, 2}, Attrs(part), 1);
 }

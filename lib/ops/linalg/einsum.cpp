@@ -61,8 +61,8 @@ class Equation {
   };
   Part parse(const std::string& part) const {
     const std::size_t dots = part.find("...");
-    const Part p{part.substr(0, dots), dots == std::string::npos ? "" : part.substr(dots + 3),
-                 dots != std::string::npos};
+    Part p{part.substr(0, dots), dots == std::string::npos ? "" : part.substr(dots + 3),
+           dots != std::string::npos};
     for (const char l : p.before + p.behind)
       if (!(l >= 'a' && l <= 'z') && !(l >= 'A' && l <= 'Z'))
         throw_error<ArgumentError>(

@@ -125,8 +125,9 @@ constexpr Rule kRfft = linear([](const Call& c, const Tensor& dy) {
 });
 constexpr Rule kIrfft = linear([](const Call& c, const Tensor& dy) {
   const auto [axes, n] = c.attrs<RealFftAttrs>();
+  const std::int64_t kept = n / 2 + 1;
   const double count = static_cast<double>(n) * static_cast<double>(elements_along(c.x[0].shape(), axes)) /
-                       static_cast<double>(n / 2 + 1);
+                       static_cast<double>(kept);
   return real_transform(dy, axes) * (weights(n, 2, complex_of(dy.dtype())) / count);
 });
 

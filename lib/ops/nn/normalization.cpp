@@ -131,7 +131,10 @@ template <Normalised (*normalised)(const Tensor& x, double epsilon)> constexpr R
   return rule;
 }
 
-double count_of(const Tensor& x) { return static_cast<double>(x.size() / x.shape()[x.ndim() - 1]); }
+double count_of(const Tensor& x) {
+  const std::int64_t channels = x.shape()[x.ndim() - 1], count = x.size() / channels;
+  return static_cast<double>(count);
+}
 // Bessel's correction n / (n - 1), for the variance of a sample.
 double bessel(const Tensor& x) { return count_of(x) / std::max(count_of(x) - 1, 1.0); }
 

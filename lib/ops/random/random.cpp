@@ -11,8 +11,6 @@
 namespace tapedeck {
 namespace {
 
-using random::Key;
-
 Spec floating(const Call& c, const Spec& spec) {
   if (!is_floating(spec.dtype))
     throw_error<DTypeError>("{}: makes f32 and f64, not {}", c.op.name, spec.dtype);

@@ -25,6 +25,7 @@ template <auto of_numbers, auto op, auto of_f32 = of_numbers> struct OfNumbers {
     if constexpr (std::is_invocable_v<decltype(of_numbers), V, More...>)
       return of_numbers(first, more...);
     else
+      // NOLINTNEXTLINE(bugprone-branch-clone): the two may be one function
       return detail::by_element(detail::kSingle<typename V::value_type> ? of_f32 : of_numbers, first,
                                 more...);
   }
