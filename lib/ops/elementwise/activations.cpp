@@ -62,7 +62,7 @@ constexpr Op table[] = {
      .rule = partials(partial::of_softplus)},
 
     {.name = "relu6",
-     .doc = "x where it is between 0 and 6, else the nearer of them; the derivative at both is 0.",
+     .doc = "x clamped to [0, 6]; the derivative at both ends is 0.",
      .tensorflow = "Relu6",
      .args = {"x"},
      .infer = elementwise,
@@ -90,14 +90,14 @@ constexpr Op table[] = {
      })},
 
     {.name = "normal_cdf",
-     .doc = "The probability that a standard normal number is below x, (1 + erf(x / √2)) / 2.",
+     .doc = "The probability that a standard normal variable is below x, (1 + erf(x / √2)) / 2.",
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return normal_cdf_of(x); }),
      .rule = partials([](auto x) { return normal_density_of(x); })},
 
     {.name = "gelu",
-     .doc = "x times the probability that a standard normal number is below it; gelu(x, Gelu::tanh) is "
+     .doc = "x times the probability that a standard normal variable is below x; gelu(x, Gelu::tanh) is "
             "gelu_tanh.",
      .args = {"x"},
      .infer = elementwise,
@@ -105,7 +105,7 @@ constexpr Op table[] = {
      .rule = partials([](auto x) { return normal_cdf_of(x) + x * normal_density_of(x); })},
 
     {.name = "gelu_tanh",
-     .doc = "x (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2, which is near gelu.",
+     .doc = "x (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2, an approximation of gelu.",
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return 0.5 * x * (1 + gelu_tanh_of(x)); }),

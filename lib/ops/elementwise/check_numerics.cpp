@@ -68,7 +68,7 @@ Tensor checked(const Tensor& x, const NumericsAttrs& attrs);
 
 constexpr Op table[] = {
     {.name = "prevent_gradient",
-     .doc = "The same values as a new tensor that must not be differentiated.",
+     .doc = "A new tensor with the same values. Differentiating through it throws an error.",
      .tensorflow = "PreventGradient",
      .args = {"x"},
      .infer = same_as_first,
@@ -76,8 +76,8 @@ constexpr Op table[] = {
      .rule = undefined()},
 
     {.name = "ensure_shape",
-     .doc =
-         "The same values as a new tensor; an error unless x has this shape, where -1 stands for any extent.",
+     .doc = "A new tensor with the same values. Throws an error unless x has the given shape, in which -1 "
+            "matches any extent.",
      .tensorflow = "EnsureShape",
      .args = {"x"},
      .infer = infer_shape,
@@ -85,7 +85,7 @@ constexpr Op table[] = {
      .rule = kIdentityRule},
 
     {.name = "print",
-     .doc = "The same values as a new tensor, written to a stream behind a text.",
+     .doc = "A new tensor with the same values, which are written to a stream after a text.",
      .tensorflow = "Print",
      .args = {"x"},
      .infer = same_as_first,
@@ -93,7 +93,7 @@ constexpr Op table[] = {
      .rule = kIdentityRule},
 
     {.name = "assert_that",
-     .doc = "The condition, of which every element must hold; else an error with a text.",
+     .doc = "The condition itself. Throws an error with the given text unless all elements are true.",
      .tensorflow = "Assert",
      .args = {"condition"},
      .infer = infer_condition,
@@ -101,7 +101,8 @@ constexpr Op table[] = {
      .rule = kIdentityRule},
 
     {.name = "check_numerics",
-     .doc = "The same values as a new tensor; NaN and infinities, also in gradients, are errors.",
+     .doc = "A new tensor with the same values. Throws an error for NaN or infinity in x or in a gradient "
+            "through it.",
      .tensorflow = "CheckNumerics CheckNumericsV2",
      .args = {"x"},
      .infer = infer_floating,

@@ -93,7 +93,7 @@ constexpr Op table[] = {
      .rule = none()},
 
     {.name = "logical_and",
-     .doc = "Whether a and b hold.",
+     .doc = "True where both a and b are true.",
      .tensorflow = "LogicalAnd",
      .args = {"a", "b"},
      .infer = logic,
@@ -101,7 +101,7 @@ constexpr Op table[] = {
      .rule = none()},
 
     {.name = "logical_or",
-     .doc = "Whether a or b or both hold.",
+     .doc = "True where a or b or both are true.",
      .tensorflow = "LogicalOr",
      .args = {"a", "b"},
      .infer = logic,
@@ -109,7 +109,7 @@ constexpr Op table[] = {
      .rule = none()},
 
     {.name = "logical_not",
-     .doc = "Whether x does not hold.",
+     .doc = "True where x is false.",
      .tensorflow = "LogicalNot",
      .args = {"x"},
      .infer = logic,

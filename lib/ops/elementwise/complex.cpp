@@ -64,7 +64,7 @@ constexpr Op table[] = {
      .rule = linear([](const Call&, const Tensor& dy) { return imaginary(dy); })},
 
     {.name = "conj",
-     .doc = "re - i im, of z = re + i im.",
+     .doc = "re - i im, for z = re + i im.",
      .tensorflow = "Conj",
      .args = {"z"},
      .infer =
@@ -76,7 +76,7 @@ constexpr Op table[] = {
      .rule = linear([](const Call&, const Tensor& dy) { return conj(dy); })},
 
     {.name = "complex_abs",
-     .doc = "√(re² + im²), of z = re + i im; the gradient at 0 is 0. abs of complex numbers is this.",
+     .doc = "√(re² + im²), for z = re + i im; the gradient at 0 is 0. abs uses this op for complex numbers.",
      .tensorflow = "ComplexAbs",
      .args = {"z"},
      .infer = infer_part,
@@ -91,7 +91,7 @@ constexpr Op table[] = {
          })},
 
     {.name = "angle",
-     .doc = "Angle of z with the positive real axis, in (-π, π].",
+     .doc = "Phase of z, its angle with the positive real axis, in (-π, π].",
      .tensorflow = "Angle",
      .args = {"z"},
      .infer = infer_part,
@@ -104,7 +104,7 @@ constexpr Op table[] = {
          [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = imag(dx[0] / c.x[0]); })},
 
     {.name = "conjugate_transpose",
-     .doc = "The last two axes exchanged, and of complex numbers the conjugates.",
+     .doc = "x with the last two axes swapped and complex elements conjugated.",
      .tensorflow = "ConjugateTranspose",
      .args = {"x"},
      .infer =

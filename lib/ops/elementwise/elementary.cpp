@@ -203,7 +203,7 @@ constexpr Op table[] = {
      .rule = partials(partial::of_asinh)},
 
     {.name = "acosh",
-     .doc = "The inverse of cosh that is not negative, for x ≥ 1.",
+     .doc = "The nonnegative inverse of cosh, for x ≥ 1.",
      .tensorflow = "Acosh",
      .args = {"x"},
      .infer = complex_elementwise,
@@ -235,7 +235,7 @@ constexpr Op table[] = {
      .rule = partials([](auto x) { return sigmoid(-x); })},
 
     {.name = "pow",
-     .doc = "a to the power b; the derivative in b is aᵇ·log a where a is positive, else 0.",
+     .doc = "a to the power b; the derivative with respect to b is aᵇ·log a where a is positive, else 0.",
      .tensorflow = "Pow",
      .args = {"a", "b"},
      .infer = complex_elementwise,
@@ -244,7 +244,7 @@ constexpr Op table[] = {
          partials([](auto a, auto b) { return partial::of_pow_in_a(a, b, power); }, partial::of_pow_in_b)},
 
     {.name = "xlogy",
-     .doc = "a·log b, and 0 with gradients of 0 where a is 0.",
+     .doc = "a·log b, but 0 with gradients of 0 where a is 0.",
      .tensorflow = "Xlogy",
      .args = {"a", "b"},
      .infer = elementwise,
@@ -253,7 +253,7 @@ constexpr Op table[] = {
                       [](auto a, auto b) { return xdivy(a, b); })},
 
     {.name = "xlog1py",
-     .doc = "a·log(1 + b), and 0 with gradients of 0 where a is 0.",
+     .doc = "a·log(1 + b), but 0 with gradients of 0 where a is 0.",
      .tensorflow = "Xlog1py",
      .args = {"a", "b"},
      .infer = elementwise,
@@ -262,7 +262,7 @@ constexpr Op table[] = {
                       [](auto a, auto b) { return xdivy(a, 1 + b); })},
 
     {.name = "xdivy",
-     .doc = "a / b, and 0 with gradients of 0 where a is 0.",
+     .doc = "a / b, but 0 with gradients of 0 where a is 0.",
      .tensorflow = "Xdivy",
      .args = {"a", "b"},
      .infer = elementwise,

@@ -97,7 +97,7 @@ constexpr Op table[] = {
      .rule = partials(partial::of_abs)},
 
     {.name = "sign",
-     .doc = "-1, 0 or 1, as x is negative, zero or positive; the derivative is 0.",
+     .doc = "-1, 0 or 1 for negative, zero or positive x; the derivative is 0.",
      .tensorflow = "Sign",
      .args = {"x"},
      .infer = arithmetic,
@@ -130,7 +130,7 @@ constexpr Op table[] = {
      .rule = partials([](auto, auto y) { return -y * y; })},
 
     {.name = "maximum",
-     .doc = "The larger of a and b; where they are equal the gradient is a's.",
+     .doc = "The larger of a and b; where they are equal, the gradient goes to a.",
      .tensorflow = "Maximum",
      .args = {"a", "b"},
      .infer = arithmetic,
@@ -139,7 +139,7 @@ constexpr Op table[] = {
                       [](auto a, auto b) { return where(a >= b, 0, 1); })},
 
     {.name = "minimum",
-     .doc = "The smaller of a and b; where they are equal the gradient is a's.",
+     .doc = "The smaller of a and b; where they are equal, the gradient goes to a.",
      .tensorflow = "Minimum",
      .args = {"a", "b"},
      .infer = arithmetic,
@@ -148,8 +148,8 @@ constexpr Op table[] = {
                       [](auto a, auto b) { return where(a <= b, 0, 1); })},
 
     {.name = "clip",
-     .doc = "x where it lies in [low, high], else the nearer bound; the gradient is that of what was chosen, "
-            "x at the bounds.",
+     .doc = "x clamped to [low, high]. The gradient goes to whichever operand is selected, and to x where it "
+            "equals a bound.",
      .tensorflow = "ClipByValue",
      .args = {"x", "low", "high"},
      .infer = arithmetic,
@@ -159,7 +159,7 @@ constexpr Op table[] = {
                       [](auto x, auto low, auto high) { return where(maximum(x, low) > high, 1, 0); })},
 
     {.name = "where",
-     .doc = "a where condition holds, else b.",
+     .doc = "a where condition is true, else b.",
      .tensorflow = "Select SelectV2",
      .args = {"condition", "a", "b"},
      .infer = infer_where,
@@ -178,8 +178,7 @@ constexpr Op table[] = {
          })},
 
     {.name = "astype",
-     .doc =
-         "x converted to another dtype: towards zero and stopping at the ends for integers, x ≠ 0 for bool.",
+     .doc = "x converted to another dtype. Floating point to integer truncates and saturates; bool is x ≠ 0.",
      .tensorflow = "Cast",
      .args = {"x"},
      .infer =
@@ -190,7 +189,7 @@ constexpr Op table[] = {
      .rule = linear([](const Call& c, const Tensor& dy) { return astype(dy, c.x[0].dtype()); })},
 
     {.name = "add_n",
-     .doc = "Sum of all x, which have one shape and dtype.",
+     .doc = "Sum of tensors of the same shape and dtype.",
      .tensorflow = "AddN",
      .args = {"x"},
      .infer = infer_add_n,

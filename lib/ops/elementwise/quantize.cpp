@@ -176,7 +176,7 @@ Spec infer_vars(const Call& c, const Shape& shape) {
 
 constexpr Op table[] = {
     {.name = "fake_quant_with_min_max_args",
-     .doc = "x moved to the nearest of 2^bits levels between two numbers, which are moved so that 0 is a "
+     .doc = "x rounded to the nearest of 2^bits levels between two numbers, which are shifted so that 0 is a "
             "level (Jacob et al. 2018, section 3); the derivative is that of clipping.",
      .tensorflow = "FakeQuantWithMinMaxArgs",
      .args = {"x"},
@@ -190,7 +190,8 @@ constexpr Op table[] = {
      .rule = as_clipped(0b1)},
 
     {.name = "fake_quant_with_min_max_vars",
-     .doc = "The same between min and max of rank 0, which get the gradient of what lies outside.",
+     .doc = "Same as fake_quant_with_min_max_args, but with tensors min and max of rank 0, which get the "
+            "gradient of elements outside the range.",
      .tensorflow = "FakeQuantWithMinMaxVars",
      .args = {"x", "min", "max"},
      .infer = [](const Call& c) { return infer_vars(c, {}); },
@@ -198,7 +199,7 @@ constexpr Op table[] = {
      .rule = as_clipped(0b111)},
 
     {.name = "fake_quant_with_min_max_vars_per_channel",
-     .doc = "The same with a min and a max for each entry of the last axis.",
+     .doc = "Same as fake_quant_with_min_max_vars, but with a min and a max for each entry of the last axis.",
      .tensorflow = "FakeQuantWithMinMaxVarsPerChannel",
      .args = {"x", "min", "max"},
      .infer =
@@ -210,8 +211,8 @@ constexpr Op table[] = {
      .rule = as_clipped(0b111)},
 
     {.name = "quantize_and_dequantize",
-     .doc = "x moved to the nearest multiple of a step such that the numbers of `bits` bits reach from min "
-            "to max; the derivative is that of clipping.",
+     .doc = "x rounded to the nearest multiple of a step, chosen so that the integers of `bits` bits cover "
+            "min to max; the derivative is that of clipping.",
      .tensorflow = "QuantizeAndDequantizeV2",
      .args = {"x", "min", "max"},
      .infer =

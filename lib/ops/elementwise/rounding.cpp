@@ -25,7 +25,7 @@ template <class F> constexpr Kernel map_division(F) {
 // it.
 constexpr Op table[] = {
     {.name = "floor",
-     .doc = "The largest integer that is not larger than x.",
+     .doc = "The largest integer not greater than x.",
      .tensorflow = "Floor",
      .args = {"x"},
      .infer = elementwise,
@@ -33,7 +33,7 @@ constexpr Op table[] = {
      .rule = none()},
 
     {.name = "ceil",
-     .doc = "The smallest integer that is not smaller than x.",
+     .doc = "The smallest integer not less than x.",
      .tensorflow = "Ceil",
      .args = {"x"},
      .infer = elementwise,
@@ -41,7 +41,7 @@ constexpr Op table[] = {
      .rule = none()},
 
     {.name = "trunc",
-     .doc = "The next integer towards 0.",
+     .doc = "x rounded towards 0 to an integer.",
      .tensorflow = "",
      .args = {"x"},
      .infer = elementwise,
@@ -49,7 +49,7 @@ constexpr Op table[] = {
      .rule = none()},
 
     {.name = "round",
-     .doc = "The integer nearest to x, the even one where two are as near.",
+     .doc = "The integer nearest to x; ties go to the even one.",
      .tensorflow = "Round",
      .args = {"x"},
      .infer = elementwise,
@@ -57,7 +57,7 @@ constexpr Op table[] = {
      .rule = none()},
 
     {.name = "rint",
-     .doc = "round, under another name.",
+     .doc = "Another name for round.",
      .tensorflow = "Rint",
      .args = {"x"},
      .infer = elementwise,
@@ -65,7 +65,7 @@ constexpr Op table[] = {
      .rule = none()},
 
     {.name = "floor_div",
-     .doc = "The largest integer that is not larger than a / b.",
+     .doc = "The largest integer not greater than a / b.",
      .tensorflow = "FloorDiv",
      .args = {"a", "b"},
      .infer = arithmetic,
@@ -89,7 +89,7 @@ constexpr Op table[] = {
      .rule = partials([](auto, auto) { return 1; }, [](auto a, auto b) { return -floor(a / b); })},
 
     {.name = "mul_no_nan",
-     .doc = "a·b, and 0 where b is 0, whatever a is.",
+     .doc = "a·b, but 0 where b is 0, whatever a is.",
      .tensorflow = "MulNoNan",
      .args = {"a", "b"},
      .infer = elementwise,
@@ -99,7 +99,7 @@ constexpr Op table[] = {
                   [](const Call& c, const Tensor& dy) { return unbroadcast(c, mul_no_nan(c.x[0], dy), 1); })},
 
     {.name = "div_no_nan",
-     .doc = "a / b, and 0 with gradients of 0 where b is 0.",
+     .doc = "a / b, but 0 with gradients of 0 where b is 0.",
      .tensorflow = "DivNoNan",
      .args = {"a", "b"},
      .infer = elementwise,
@@ -108,7 +108,7 @@ constexpr Op table[] = {
                       [](auto, auto b, auto y) { return div_no_nan(-y, b); })},
 
     {.name = "nextafter",
-     .doc = "The number next to a in the direction of b; the partials are 1 and 0.",
+     .doc = "The next representable number from a towards b; the partials are 1 and 0.",
      .tensorflow = "NextAfter",
      .args = {"a", "b"},
      .infer = elementwise,

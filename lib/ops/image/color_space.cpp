@@ -38,7 +38,8 @@ Tensor rgb_gradient(const Tensor& x, const Tensor& dy);
 constexpr Op table[] = {
     {.name = "rgb_to_hsv",
      .doc = "Hue, saturation and value of red, green and blue (Smith 1978): value = max, saturation = 1 - "
-            "min / max, and hue is where between two of the pure colours the other channels lie.",
+            "min / max, and hue is the position between two of the pure colors, as given by the other "
+            "channels.",
      .tensorflow = "RGBToHSV",
      .args = {"x"},
      .infer = infer_pixels,
@@ -49,8 +50,8 @@ constexpr Op table[] = {
                     })},
 
     {.name = "rgb_to_hsv_gradient",
-     .doc = "The gradient of rgb_to_hsv in x: that of max, of 1 - min / max and of the two other channels' "
-            "difference over 6 (max - min).",
+     .doc = "The gradient of rgb_to_hsv with respect to x: that of max, of 1 - min / max, and of the "
+            "difference of the two other channels over 6 (max - min).",
      .args = {"x", "dy"},
      .infer =
          [](const Call& c) {
@@ -72,7 +73,7 @@ constexpr Op table[] = {
                               }))},
 
     {.name = "hsv_to_rgb",
-     .doc = "Red, green and blue of hue, saturation and value.",
+     .doc = "Red, green and blue from hue, saturation and value.",
      .tensorflow = "HSVToRGB",
      .args = {"x"},
      .infer = infer_pixels,

@@ -150,8 +150,8 @@ Tensor transformed_adjoint(const FrameAttrs& a, const Tensor& dy, const Tensor& 
 
 constexpr Op table[] = {
     {.name = "crop_and_resize",
-     .doc = "Parts of images, all of one size: boxes y1, x1, y2, x2 in shares of height - 1 and width - 1, "
-            "read between pixels or at the nearest ones.",
+     .doc = "Crops of images, resized to one size. Boxes are y1, x1, y2, x2 as fractions of height - 1 and "
+            "width - 1, sampled bilinearly or at the nearest pixels.",
      .tensorflow = "CropAndResize",
      .args = {"x", "boxes", "box_indices"},
      .infer = [](const Call& c) { return infer_boxes(c, false); },
@@ -171,8 +171,8 @@ constexpr Op table[] = {
                     })},
 
     {.name = "crop_and_resize_adjoint",
-     .doc = "The adjoint of crop_and_resize in its images: images to which the pixels of the frames dy are "
-            "added where they were read.",
+     .doc = "The adjoint of crop_and_resize with respect to its images: the pixels of the crops dy are added "
+            "to the images where they were sampled.",
      .tensorflow = "CropAndResizeGradImage",
      .args = {"dy", "boxes", "box_indices"},
      .infer = [](const Call& c) { return infer_boxes(c, true); },
@@ -192,8 +192,8 @@ constexpr Op table[] = {
                               }))},
 
     {.name = "projective_transform",
-     .doc = "Images in frames that a projective transform maps to them, read between pixels or at the "
-            "nearest ones; no gradient of the transform.",
+     .doc = "Images warped by a projective transform, sampled bilinearly or at the nearest pixels; no "
+            "gradient with respect to the transform.",
      .tensorflow = "ImageProjectiveTransformV2",
      .args = {"x", "transforms"},
      .infer = [](const Call& c) { return infer_transformed(c, false); },
@@ -212,7 +212,7 @@ constexpr Op table[] = {
          })},
 
     {.name = "projective_transform_adjoint",
-     .doc = "The adjoint of projective_transform in its images.",
+     .doc = "The adjoint of projective_transform with respect to its images.",
      .args = {"dy", "transforms"},
      .infer = [](const Call& c) { return infer_transformed(c, true); },
      .forward =

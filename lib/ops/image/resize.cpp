@@ -43,8 +43,8 @@ constexpr Rule resize_rule() {
 
 constexpr Op table[] = {
     {.name = "resample",
-     .doc = "Weighted sums along an axis: y[o] = Σ w[o, i] x[i], with few weights for each o. All ways to "
-            "resize images are made of it.",
+     .doc = "Weighted sums along an axis: y[o] = Σ w[o, i] x[i], with few weights for each o. All image "
+            "resizing uses it.",
      .tensorflow = "ResizeNearestNeighborGrad ResizeBilinearGrad ResizeBicubicGrad ScaleAndTranslateGrad",
      .args = {"x"},
      .infer = infer_resample,
@@ -60,7 +60,7 @@ constexpr Op table[] = {
      })},
 
     {.name = "resize_nearest",
-     .doc = "Each pixel the nearest one of an image of another size.",
+     .doc = "Images resized by nearest-neighbor interpolation.",
      .tensorflow = "ResizeNearestNeighbor",
      .args = {"x"},
      .infer = infer_resize,
@@ -68,7 +68,7 @@ constexpr Op table[] = {
      .rule = resize_rule()},
 
     {.name = "resize_bilinear",
-     .doc = "Each pixel between the four nearest ones of an image of another size, by distance.",
+     .doc = "Images resized by bilinear interpolation between the four nearest pixels.",
      .tensorflow = "ResizeBilinear",
      .args = {"x"},
      .infer = infer_resize,
@@ -76,8 +76,7 @@ constexpr Op table[] = {
      .rule = resize_rule()},
 
     {.name = "resize_bicubic",
-     .doc = "Each pixel of the sixteen nearest ones of an image of another size, by Keys' cubic convolution "
-            "(1981).",
+     .doc = "Images resized by Keys' cubic convolution (1981) of the sixteen nearest pixels.",
      .tensorflow = "ResizeBicubic",
      .args = {"x"},
      .infer = infer_resize,
@@ -85,8 +84,8 @@ constexpr Op table[] = {
      .rule = resize_rule()},
 
     {.name = "scale_and_translate",
-     .doc = "An image scaled, then moved, in a frame of some size, with weights of pixels by their distance; "
-            "0 where it does not reach.",
+     .doc = "Images scaled, then translated, in an output of a given size, with pixels weighted by their "
+            "distance; 0 where the image does not reach.",
      .tensorflow = "ScaleAndTranslate",
      .args = {"x"},
      .infer = infer_resize,

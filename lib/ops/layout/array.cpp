@@ -185,7 +185,7 @@ constexpr Rule kEachItself = accepting_none(kIdentityRule);
 
 constexpr Op table[] = {
     {.name = "reshape",
-     .doc = "The elements of x in row-major order under another shape, without a copy.",
+     .doc = "The elements of x in row-major order with another shape, without a copy.",
      .tensorflow = "Reshape",
      .args = {"x"},
      .infer = infer_reshape,
@@ -194,7 +194,7 @@ constexpr Op table[] = {
          [](const Call& c, const Tensor& dy) { return reshape_last(dy, c.y[0].ndim(), c.x[0].shape()); })},
 
     {.name = "expand_dims",
-     .doc = "x with axes of extent 1 put in, without a copy.",
+     .doc = "x with axes of extent 1 inserted, without a copy.",
      .tensorflow = "ExpandDims",
      .args = {"x"},
      .infer = infer_expand_dims,
@@ -202,7 +202,7 @@ constexpr Op table[] = {
      .rule = linear([](const Call& c, const Tensor& dy) { return squeezed(dy, c.attrs<MaskAttrs>()); })},
 
     {.name = "squeeze",
-     .doc = "x without axes of extent 1, without a copy.",
+     .doc = "x with axes of extent 1 removed, without a copy.",
      .tensorflow = "Squeeze",
      .args = {"x"},
      .infer = infer_squeeze,
@@ -210,7 +210,7 @@ constexpr Op table[] = {
      .rule = linear([](const Call& c, const Tensor& dy) { return expanded(dy, c.attrs<MaskAttrs>()); })},
 
     {.name = "transpose",
-     .doc = "Axes in another order: axis i of the result is axis perm[i] of x.",
+     .doc = "x with its axes permuted: axis i of the result is axis perm[i] of x.",
      .tensorflow = "Transpose",
      .args = {"x"},
      .infer = infer_transpose,
@@ -219,7 +219,7 @@ constexpr Op table[] = {
          [](const Call& c, const Tensor& dy) { return transposed(dy, inverse(c.attrs<TransposeAttrs>())); })},
 
     {.name = "reverse",
-     .doc = "The elements in the opposite order along axes: y[i] = x[n - 1 - i].",
+     .doc = "The elements of x in reverse order along axes: y[i] = x[n - 1 - i].",
      .tensorflow = "ReverseV2",
      .args = {"x"},
      .infer = same_as_first,
@@ -227,7 +227,7 @@ constexpr Op table[] = {
      .rule = linear([](const Call& c, const Tensor& dy) { return reversed(dy, c.attrs<MaskAttrs>()); })},
 
     {.name = "broadcast_to",
-     .doc = "x repeated to a shape that it broadcasts to.",
+     .doc = "x broadcast to a given shape.",
      .tensorflow = "BroadcastTo",
      .args = {"x"},
      .infer = infer_broadcast_to,
@@ -260,7 +260,7 @@ constexpr Op table[] = {
      .rule = none()},
 
     {.name = "identity",
-     .doc = "The same values as a new tensor, which shares their memory.",
+     .doc = "A new tensor with the same values, which shares x's memory.",
      .tensorflow = "Identity",
      .args = {"x"},
      .infer = same_as_first,
@@ -268,7 +268,7 @@ constexpr Op table[] = {
      .rule = kIdentityRule},
 
     {.name = "zeros_like",
-     .doc = "Zeros of x's shape and dtype.",
+     .doc = "Zeros with x's shape and dtype.",
      .tensorflow = "ZerosLike",
      .args = {"x"},
      .infer = same_as_first,
@@ -276,7 +276,7 @@ constexpr Op table[] = {
      .rule = none()},
 
     {.name = "ones_like",
-     .doc = "Ones of x's shape and dtype.",
+     .doc = "Ones with x's shape and dtype.",
      .tensorflow = "OnesLike",
      .args = {"x"},
      .infer = same_as_first,
@@ -285,7 +285,7 @@ constexpr Op table[] = {
      .rule = none()},
 
     {.name = "stop_gradient",
-     .doc = "The same values as a new tensor that no tape and no accumulator follows.",
+     .doc = "A new tensor with the same values that no tape or accumulator tracks.",
      .tensorflow = "StopGradient",
      .args = {"x"},
      .infer = same_as_first,
@@ -293,7 +293,7 @@ constexpr Op table[] = {
      .rule = none()},
 
     {.name = "fill",
-     .doc = "A value in every place of a shape.",
+     .doc = "A tensor of a given shape in which every element is value.",
      .tensorflow = "Fill",
      .args = {"value"},
      .infer = infer_fill,
@@ -304,7 +304,7 @@ constexpr Op table[] = {
      .rule = broadcasting(linear([](const Call& c, const Tensor& dy) { return sum_of_places(c, dy); }))},
 
     {.name = "identity_n",
-     .doc = "The same values as new tensors, which share their memory.",
+     .doc = "New tensors with the same values, which share the inputs' memory.",
      .tensorflow = "IdentityN",
      .args = {"x"},
      .infer = infer_all,

@@ -108,8 +108,8 @@ kernels::DiagonalRows main_diagonal(const Tensor& x) {
 
 constexpr Op table[] = {
     {.name = "matrix_diag_part",
-     .doc = "Diagonals of matrices as rows: y[…, h - k, i] = x[…, i - min(k, 0), i + max(k, 0)], where h is "
-            "the highest.",
+     .doc = "Diagonals k of matrices as rows: y[…, h - k, i] = x[…, i - min(k, 0), i + max(k, 0)], where h "
+            "is the highest k.",
      .tensorflow = "MatrixDiagPart MatrixDiagPartV2 MatrixDiagPartV3",
      .args = {"x"},
      .infer = infer_part,
@@ -124,8 +124,8 @@ constexpr Op table[] = {
          })},
 
     {.name = "matrix_diag",
-     .doc = "Matrices with rows as their diagonals: y[…, i - min(k, 0), i + max(k, 0)] = x[…, h - k, i], "
-            "where h is the highest; the adjoint of matrix_diag_part.",
+     .doc = "Matrices with rows as their diagonals k: y[…, i - min(k, 0), i + max(k, 0)] = x[…, h - k, i], "
+            "where h is the highest k; the adjoint of matrix_diag_part.",
      .tensorflow = "MatrixDiag MatrixDiagV2 MatrixDiagV3",
      .args = {"x"},
      .infer = infer_matrix,
@@ -140,7 +140,7 @@ constexpr Op table[] = {
          })},
 
     {.name = "matrix_set_diag",
-     .doc = "Matrices with rows in place of their diagonals, as matrix_diag has them.",
+     .doc = "Matrices with diagonals replaced by rows, in the layout of matrix_diag.",
      .tensorflow = "MatrixSetDiag MatrixSetDiagV2 MatrixSetDiagV3",
      .args = {"x", "diagonal"},
      .infer = infer_set,
@@ -162,7 +162,7 @@ constexpr Op table[] = {
          })},
 
     {.name = "diag",
-     .doc = "x on the main diagonal of a tensor of twice the axes, 0 elsewhere: y[i…, i…] = x[i…].",
+     .doc = "x on the main diagonal of a tensor of twice the rank, 0 elsewhere: y[i…, i…] = x[i…].",
      .tensorflow = "Diag",
      .args = {"x"},
      .infer = infer_diag,
@@ -174,8 +174,8 @@ constexpr Op table[] = {
      .rule = linear([](const Call& c, const Tensor& dy) { return diagonal_of(dy, c.attrs<AxesAttrs>()); })},
 
     {.name = "diag_part",
-     .doc = "The main diagonal of a tensor of which the first half of the axes is as the second: y[i…] = "
-            "x[i…, i…].",
+     .doc = "The main diagonal of a tensor in which the first and the second half of the axes have the same "
+            "extents: y[i…] = x[i…, i…].",
      .tensorflow = "DiagPart",
      .args = {"x"},
      .infer = infer_diag_part,
@@ -187,7 +187,7 @@ constexpr Op table[] = {
      .rule = linear([](const Call& c, const Tensor& dy) { return spread(dy, c.attrs<AxesAttrs>()); })},
 
     {.name = "trace",
-     .doc = "The sum of the main diagonals of matrices: y = Σ x[…, i, i].",
+     .doc = "The sum of the main diagonal of each matrix: y = Σ x[…, i, i].",
      .args = {"x"},
      .infer = infer_trace,
      .forward = {[](const Call& c, std::span<Tensor> y) {
@@ -200,7 +200,7 @@ constexpr Op table[] = {
      })},
 
     {.name = "band_part",
-     .doc = "x where low ≤ column - row ≤ high, else 0, of matrices in the last two axes.",
+     .doc = "x where low ≤ column - row ≤ high, else 0, for matrices in the last two axes.",
      .tensorflow = "MatrixBandPart BatchMatrixBandPart",
      .args = {"x"},
      .infer = infer_band,

@@ -124,14 +124,14 @@ constexpr Op table[] = {
      .rule = linear([](const Call& c, const Tensor& dy) { return gather_vjp(c, dy); }, {.x = 0b10})},
 
     {.name = "scatter_add",
-     .doc = "The adjoint of gather: zeros of a shape, with y[…, indices[k], …] += x[…, k, …].",
+     .doc = "The adjoint of gather: zeros of a given shape, with y[…, indices[k], …] += x[…, k, …].",
      .args = {"x", "indices"},
      .infer = infer_scatter_add,
      .forward = run_scatter_add,
      .rule = linear([](const Call& c, const Tensor& dy) { return scatter_add_vjp(c, dy); }, {.x = 0b10})},
 
     {.name = "gather_nd",
-     .doc = "Parts of x at the positions in the last axis of indices: y[k…, …] = x[indices[k…, 0], "
+     .doc = "Slices of x at the positions in the last axis of indices: y[k…, …] = x[indices[k…, 0], "
             "indices[k…, 1], …].",
      .tensorflow = "GatherNd ResourceGatherNd",
      .args = {"x", "indices"},
@@ -140,7 +140,7 @@ constexpr Op table[] = {
      .rule = linear([](const Call& c, const Tensor& dy) { return gather_nd_vjp(c, dy); }, {.x = 0b10})},
 
     {.name = "scatter_nd",
-     .doc = "The adjoint of gather_nd: zeros of a shape, with y[indices[k…, 0], indices[k…, 1], …] += "
+     .doc = "The adjoint of gather_nd: zeros of a given shape, with y[indices[k…, 0], indices[k…, 1], …] += "
             "updates[k…, …].",
      .tensorflow = "ScatterNd",
      .args = {"updates", "indices"},

@@ -118,7 +118,7 @@ void cut_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
 
 constexpr Op table[] = {
     {.name = "concat",
-     .doc = "Tensors joined along an axis.",
+     .doc = "Tensors concatenated along an axis.",
      .tensorflow = "Concat ConcatV2",
      .args = {"a", "b"},
      .infer = infer_concat,
@@ -126,7 +126,7 @@ constexpr Op table[] = {
      .rule = stacking_jvp(custom({}, concat_vjp, join_jvp))},
 
     {.name = "stack",
-     .doc = "Tensors of one shape joined along an axis of their own.",
+     .doc = "Tensors of one shape joined along a new axis.",
      .tensorflow = "Pack",
      .args = {"a", "b"},
      .infer = infer_stack,
@@ -134,7 +134,7 @@ constexpr Op table[] = {
      .rule = stacking_jvp(custom({}, stack_vjp, join_jvp))},
 
     {.name = "split",
-     .doc = "x cut into parts along an axis.",
+     .doc = "x split into parts along an axis.",
      .tensorflow = "Split SplitV",
      .args = {"x"},
      .infer = infer_split,
@@ -143,7 +143,7 @@ constexpr Op table[] = {
      .rule = accepting_none(stacking_jvp(custom({}, split_vjp, cut_jvp)))},
 
     {.name = "unstack",
-     .doc = "The entries of x along an axis, without that axis.",
+     .doc = "The entries of x along an axis as separate tensors, without that axis.",
      .tensorflow = "Unpack",
      .args = {"x"},
      .infer = infer_unstack,

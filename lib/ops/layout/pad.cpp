@@ -44,7 +44,7 @@ SliceAttrs inside(const PadAttrs& padding, const Shape& x) {
 
 constexpr Op table[] = {
     {.name = "pad",
-     .doc = "x with zeros, or copies of another number, around it; with zeros the adjoint of slice.",
+     .doc = "x padded with zeros or another number; with zeros, the adjoint of slice.",
      .tensorflow = "Pad PadV2",
      .args = {"x"},
      .infer = infer_pad,

@@ -214,7 +214,7 @@ void stitch_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
 
 constexpr Op table[] = {
     {.name = "boolean_mask",
-     .doc = "The parts of x for which a mask of the shape of its first axes holds, in their order.",
+     .doc = "The entries of x where mask is true, in order; mask has the shape of the first axes of x.",
      .args = {"x", "mask"},
      .infer = infer_mask,
      .forward =
@@ -225,8 +225,7 @@ constexpr Op table[] = {
          linear([](const Call& c, const Tensor& dy) { return put(dy, c.x[1], rest_of(c)); }, {.x = 0b10})},
 
     {.name = "boolean_put",
-     .doc = "The adjoint of boolean_mask: the rows of x, one after the other, where a mask holds, and zeros "
-            "elsewhere.",
+     .doc = "The adjoint of boolean_mask: the rows of x, in order, where mask is true, and zeros elsewhere.",
      .args = {"x", "mask"},
      .infer = infer_put,
      .forward =
@@ -237,7 +236,7 @@ constexpr Op table[] = {
          linear([](const Call& c, const Tensor& dy) { return masked(dy, c.x[1], rest_of(c)); }, {.x = 0b10})},
 
     {.name = "dynamic_partition",
-     .doc = "The rows of x in parts by number: part j has the rows x[i, …] of partitions[i] = j, in their "
+     .doc = "The rows of x partitioned by number: part j has the rows x[i, …] with partitions[i] = j, in "
             "order.",
      .tensorflow = "DynamicPartition",
      .args = {"x", "partitions"},
@@ -250,8 +249,8 @@ constexpr Op table[] = {
                 })},
 
     {.name = "dynamic_stitch",
-     .doc = "Rows put into their places: y[indices[m][i], …] = x[m][i, …], the last one where a place is "
-            "named several times.",
+     .doc = "Rows placed by index: y[indices[m][i], …] = x[m][i, …]. The last row is kept if an index occurs "
+            "several times.",
      .tensorflow = "DynamicStitch ParallelDynamicStitch",
      .args = {"indices", "x"},
      .infer = infer_stitch,

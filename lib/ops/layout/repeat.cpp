@@ -120,8 +120,8 @@ void run_roll(const Call& c, std::span<Tensor> y) {
 
 constexpr Op table[] = {
     {.name = "roll",
-     .doc = "Entries moved on along an axis, those that leave its end to its beginning: y[…, (i + by) mod n, "
-            "…] = x[…, i, …].",
+     .doc = "Entries of x rotated along an axis, so that those shifted past the end reappear at the start: "
+            "y[…, (i + by) mod n, …] = x[…, i, …].",
      .tensorflow = "Roll",
      .args = {"x"},
      .infer = infer_roll,
@@ -132,15 +132,15 @@ constexpr Op table[] = {
      })},
 
     {.name = "repeat",
-     .doc = "Each entry of x along an axis several times, one copy after the other.",
+     .doc = "Each entry of x along an axis repeated several times in succession.",
      .args = {"x"},
      .infer = infer_repeat,
      .forward = {run_repeat, Outputs::own},
      .rule = linear([](const Call& c, const Tensor& dy) { return sum_of_copies(c, dy); })},
 
     {.name = "reverse_sequence",
-     .doc =
-         "For each entry b along one axis the first lengths[b] entries along another in the opposite order.",
+     .doc = "For each entry b along one axis, the first lengths[b] entries along another axis in reverse "
+            "order.",
      .tensorflow = "ReverseSequence",
      .args = {"x", "lengths"},
      .infer = infer_sequence,

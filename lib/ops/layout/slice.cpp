@@ -119,7 +119,7 @@ constexpr Op table[] = {
          [](const Call& c) { return strided(c.attrs<SliceAttrs>(), c.x[0].shape(), c.y[0].shape()); })},
 
     {.name = "strided_slice",
-     .doc = "What slices take of x: begin:end:stride, or an index, along each axis.",
+     .doc = "The elements of x that slices select: begin:end:stride, or an index, along each axis.",
      .tensorflow = "StridedSlice",
      .args = {"x"},
      .infer =
@@ -135,7 +135,7 @@ constexpr Op table[] = {
                  [](const Call& c) { return c.attrs<StridedAttrs>(); })},
 
     {.name = "strided_pad",
-     .doc = "x at the places among zeros that slices would take; the adjoint of strided_slice.",
+     .doc = "Zeros with x at the positions that slices select; the adjoint of strided_slice.",
      .tensorflow = "StridedSliceGrad",
      .args = {"x"},
      .infer =
@@ -147,7 +147,7 @@ constexpr Op table[] = {
          [](const Call& c, const Tensor& dy) { return strided_part_of(dy, c.attrs<StridedAttrs>()); })},
 
     {.name = "strided_slice_update",
-     .doc = "x with updates in place of what slices take of it.",
+     .doc = "x with the elements that slices select replaced by updates.",
      .tensorflow = "TensorStridedSliceUpdate",
      .args = {"x", "updates"},
      .infer = infer_strided_update,
@@ -169,8 +169,8 @@ constexpr Op table[] = {
          })},
 
     {.name = "strided_slice_add",
-     .doc = "x with updates added to what slices take of it: the sum of gradients that slices have, in one "
-            "tensor.",
+     .doc = "x with updates added to the elements that slices select. Used to sum the gradients of several "
+            "slices in one tensor.",
      .args = {"x", "updates"},
      .infer = infer_strided_add,
      .forward = {run_strided_add, Outputs::may_overwrite},

@@ -161,8 +161,8 @@ Tensor batch_to_space(const BlockAttrs& a, const Tensor& x);
 
 constexpr Op table[] = {
     {.name = "space_to_batch_nd",
-     .doc = "Axes of space, with zeros around them, cut into blocks: what lies at one position of all blocks "
-            "becomes a batch of its own.",
+     .doc = "Spatial axes, padded with zeros, are divided into blocks. The elements at one position of all "
+            "blocks form a separate batch entry.",
      .tensorflow = "SpaceToBatch SpaceToBatchND",
      .args = {"x"},
      .infer = infer_space_to_batch,
@@ -171,7 +171,8 @@ constexpr Op table[] = {
          linear([](const Call& c, const Tensor& dy) { return batch_to_space(c.attrs<BlockAttrs>(), dy); })},
 
     {.name = "batch_to_space_nd",
-     .doc = "The opposite of space_to_batch_nd, where entries around the axes of space are cut off.",
+     .doc = "The inverse of space_to_batch_nd; finally, entries are cropped from both ends of the spatial "
+            "axes.",
      .tensorflow = "BatchToSpace BatchToSpaceND",
      .args = {"x"},
      .infer = infer_batch_to_space,
@@ -180,7 +181,7 @@ constexpr Op table[] = {
          linear([](const Call& c, const Tensor& dy) { return space_to_batch(c.attrs<BlockAttrs>(), dy); })},
 
     {.name = "space_to_depth",
-     .doc = "Images with each block of pixels as one pixel of more channels.",
+     .doc = "Images in which each block of pixels becomes one pixel with more channels.",
      .tensorflow = "SpaceToDepth",
      .args = {"x"},
      .infer = infer_space_to_depth,
@@ -194,7 +195,7 @@ constexpr Op table[] = {
          [](const Call& c, const Tensor& dy) { return depth_to_space(dy, c.attrs<DepthAttrs>().block); })},
 
     {.name = "depth_to_space",
-     .doc = "The opposite of space_to_depth.",
+     .doc = "The inverse of space_to_depth.",
      .tensorflow = "DepthToSpace",
      .args = {"x"},
      .infer = infer_depth_to_space,

@@ -58,7 +58,7 @@ Tensor take(const Tensor& x, const Tensor& indices, int axis);
 
 constexpr Op table[] = {
     {.name = "take_along_axis",
-     .doc = "Single elements along an axis: y[…, k, …] = x[…, indices[…, k, …], …].",
+     .doc = "Single elements of x along an axis: y[…, k, …] = x[…, indices[…, k, …], …].",
      .args = {"x", "indices"},
      .infer = infer_take,
      .forward =
@@ -74,7 +74,8 @@ constexpr Op table[] = {
          {.x = 0b10})},
 
     {.name = "add_along_axis",
-     .doc = "The adjoint of take_along_axis: zeros of a shape, with y[…, indices[…, k, …], …] += x[…, k, …].",
+     .doc = "The adjoint of take_along_axis: zeros of a given shape, with y[…, indices[…, k, …], …] += x[…, "
+            "k, …].",
      .args = {"x", "indices"},
      .infer = infer_add,
      .forward =

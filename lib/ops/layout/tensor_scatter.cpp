@@ -116,8 +116,8 @@ constexpr Rule kShared = custom(
 
 constexpr Op table[] = {
     {.name = "tensor_scatter_update",
-     .doc = "x with updates at positions: y[indices[k…]] = updates[k…], the last one where a position comes "
-            "several times.",
+     .doc = "x with updates written at positions: y[indices[k…]] = updates[k…]. The last update is kept if a "
+            "position occurs several times.",
      .tensorflow = "TensorScatterUpdate",
      .args = {"x", "indices", "updates"},
      .infer = infer_into,
@@ -143,8 +143,8 @@ constexpr Op table[] = {
      .rule = kSummed<true>},
 
     {.name = "tensor_scatter_max",
-     .doc = "The larger of x and the updates at positions: y[indices[k…]] = max(…, updates[k…]); equal ones "
-            "share the gradient.",
+     .doc = "The larger of x and the updates at positions: y[indices[k…]] = max(…, updates[k…]); equal "
+            "elements share the gradient.",
      .tensorflow = "TensorScatterMax",
      .args = {"x", "indices", "updates"},
      .infer = infer_extreme,
@@ -152,8 +152,8 @@ constexpr Op table[] = {
      .rule = kShared},
 
     {.name = "tensor_scatter_min",
-     .doc = "The smaller of x and the updates at positions: y[indices[k…]] = min(…, updates[k…]); equal ones "
-            "share the gradient.",
+     .doc = "The smaller of x and the updates at positions: y[indices[k…]] = min(…, updates[k…]); equal "
+            "elements share the gradient.",
      .tensorflow = "TensorScatterMin",
      .args = {"x", "indices", "updates"},
      .infer = infer_extreme,

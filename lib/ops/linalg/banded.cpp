@@ -77,8 +77,8 @@ void banded_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
 
 constexpr Op table[] = {
     {.name = "banded_triangular_solve",
-     .doc =
-         "y with a y = b, or aᵀ y = b if transposed, for a triangular a of which some diagonals are given.",
+     .doc = "The y with a y = b, or aᵀ y = b if transposed, for a triangular band matrix a given by its "
+            "diagonals.",
      .tensorflow = "BandedTriangularSolve",
      .args = {"bands", "b"},
      .infer = infer_bands,
@@ -92,7 +92,7 @@ constexpr Op table[] = {
      .rule = custom({.x = 1, .y = true}, banded_vjp)},
 
     {.name = "tridiagonal_matmul",
-     .doc = "a x for the tridiagonal matrix with a[j, j + 1 - i] = diagonals[i, j].",
+     .doc = "The product a x for the tridiagonal matrix with a[j, j + 1 - i] = diagonals[i, j].",
      .tensorflow = "TridiagonalMatMul",
      .args = {"diagonals", "x"},
      .infer = infer_tridiagonal,
@@ -104,7 +104,7 @@ constexpr Op table[] = {
          })},
 
     {.name = "tridiagonal_solve",
-     .doc = "y with a y = b for the tridiagonal matrix with a[j, j + 1 - i] = diagonals[i, j].",
+     .doc = "The y with a y = b for the tridiagonal matrix with a[j, j + 1 - i] = diagonals[i, j].",
      .tensorflow = "TridiagonalSolve",
      .args = {"diagonals", "b"},
      .infer = infer_tridiagonal,

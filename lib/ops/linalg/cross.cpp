@@ -19,7 +19,7 @@ Spec infer_cross(const Call& c) {
 
 constexpr Op table[] = {
     {.name = "cross",
-     .doc = "The vector product a × b along the last axis, of 3 elements.",
+     .doc = "The cross product a × b along the last axis, which has 3 elements.",
      .tensorflow = "Cross",
      .args = {"a", "b"},
      .infer = infer_cross,

@@ -246,8 +246,8 @@ void lstsq_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
 
 constexpr Op table[] = {
     {.name = "lstsq",
-     .doc = "y that minimises |a y - b|² + l2 |y|², by the normal equations: y = (aᴴa + l2)⁻¹ aᴴb = aᴴ(a aᴴ "
-            "+ l2)⁻¹ b, of which the smaller is solved.",
+     .doc = "The y that minimizes |a y - b|² + l2 |y|², by the normal equations: y = (aᴴa + l2)⁻¹ aᴴb = aᴴ(a "
+            "aᴴ + l2)⁻¹ b, whichever system is smaller.",
      .tensorflow = "MatrixSolveLs",
      .args = {"a", "b"},
      .infer = infer_lstsq,
@@ -255,7 +255,8 @@ constexpr Op table[] = {
      .rule = custom({.x = 0b11, .y = true}, lstsq_vjp, lstsq_jvp)},
 
     {.name = "qr",
-     .doc = "x = q r with orthonormal columns of q and r upper triangular, its diagonal real.",
+     .doc = "The factorization x = q r, where q has orthonormal columns and r is upper triangular with a "
+            "real diagonal.",
      .tensorflow = "Qr",
      .args = {"x"},
      .infer = infer_qr,
@@ -263,8 +264,9 @@ constexpr Op table[] = {
      .rule = custom({.x = 1, .y = true}, qr_vjp)},
 
     {.name = "eigh",
-     .doc = "x = v diag(w) vᴴ of a symmetric or Hermitian matrix, of which the lower triangle is read; w "
-            "ascends. The largest component of each column of v is positive.",
+     .doc = "The eigendecomposition x = v diag(w) vᴴ of a symmetric or Hermitian matrix, of which only the "
+            "lower triangle is read; w ascends. The component of largest magnitude in each column of v is "
+            "positive.",
      .tensorflow = "SelfAdjointEigV2",
      .args = {"x"},
      .infer = infer_eigh,
@@ -273,8 +275,9 @@ constexpr Op table[] = {
      .rule = accepting_none(custom({.y = true}, eigh_vjp))},
 
     {.name = "svd",
-     .doc = "x = u diag(s) vh with orthonormal columns of u and rows of vh; s descends. The largest "
-            "component of each column of u is positive.",
+     .doc = "The singular value decomposition x = u diag(s) vh, where u has orthonormal columns and vh "
+            "orthonormal rows; s descends. The component of largest magnitude in each column of u is "
+            "positive.",
      .tensorflow = "Svd",
      .args = {"x"},
      .infer = infer_svd,
@@ -283,8 +286,8 @@ constexpr Op table[] = {
      .rule = accepting_none(custom({.y = true}, svd_vjp))},
 
     {.name = "pinv",
-     .doc =
-         "The pseudo-inverse of matrices; singular values of at most rcond times the largest count as zero.",
+     .doc = "The pseudoinverse of matrices; singular values of at most rcond times the largest are treated "
+            "as zero.",
      .args = {"x"},
      .infer = infer_pinv,
      .forward =

@@ -53,8 +53,9 @@ void eig_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
 
 constexpr Op table[] = {
     {.name = "eig",
-     .doc = "values and vectors with x vectors = vectors diag(values), both complex; the largest component "
-            "of each vector is 1. No part of the gradient comes from pairs of equal values.",
+     .doc = "Eigenvalues and eigenvectors, both complex: x vectors = vectors diag(values), where the "
+            "component of largest magnitude of each vector is 1. The gradient omits terms from pairs of "
+            "equal eigenvalues.",
      .tensorflow = "Eig",
      .args = {"x"},
      .infer = infer_eig,

@@ -399,8 +399,8 @@ constexpr Rule kProduct = [] {
 
 constexpr Op table[] = {
     {.name = "einsum",
-     .doc = "The sum over the labels that the output does not have of a product, as \"ij,jk->ik\" says; of "
-            "one operand the sum.",
+     .doc = "The product of one or two operands, summed over the labels missing from the output, as in "
+            "\"ij,jk->ik\".",
      .tensorflow = "Einsum",
      .args = {"x"},
      .infer = infer_einsum,

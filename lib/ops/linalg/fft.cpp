@@ -133,7 +133,7 @@ constexpr Rule kIrfft = linear([](const Call& c, const Tensor& dy) {
 
 constexpr Op table[] = {
     {.name = "fft",
-     .doc = "Σ x[j] exp(-2πi jk / n) along the last axis.",
+     .doc = "The discrete Fourier transform Σ x[j] exp(-2πi jk / n) along the last axis.",
      .tensorflow = "FFT",
      .args = {"x"},
      .infer = infer_fft,
@@ -141,7 +141,7 @@ constexpr Op table[] = {
      .rule = kFft},
 
     {.name = "ifft",
-     .doc = "Σ x[j] exp(2πi jk / n) / n along the last axis, the inverse of fft.",
+     .doc = "The inverse of fft, Σ x[j] exp(2πi jk / n) / n along the last axis.",
      .tensorflow = "IFFT",
      .args = {"x"},
      .infer = infer_fft,
@@ -149,7 +149,7 @@ constexpr Op table[] = {
      .rule = kFft},
 
     {.name = "fft2d",
-     .doc = "Σ x[j] exp(-2πi jk / n) along the last two axes.",
+     .doc = "The discrete Fourier transform Σ x[j] exp(-2πi jk / n) along the last two axes.",
      .tensorflow = "FFT2D",
      .args = {"x"},
      .infer = infer_fft,
@@ -157,7 +157,7 @@ constexpr Op table[] = {
      .rule = kFft},
 
     {.name = "ifft2d",
-     .doc = "Σ x[j] exp(2πi jk / n) / n along the last two axes, the inverse of fft2d.",
+     .doc = "The inverse of fft2d, Σ x[j] exp(2πi jk / n) / n along the last two axes.",
      .tensorflow = "IFFT2D",
      .args = {"x"},
      .infer = infer_fft,
@@ -165,7 +165,7 @@ constexpr Op table[] = {
      .rule = kFft},
 
     {.name = "fft3d",
-     .doc = "Σ x[j] exp(-2πi jk / n) along the last three axes.",
+     .doc = "The discrete Fourier transform Σ x[j] exp(-2πi jk / n) along the last three axes.",
      .tensorflow = "FFT3D",
      .args = {"x"},
      .infer = infer_fft,
@@ -173,7 +173,7 @@ constexpr Op table[] = {
      .rule = kFft},
 
     {.name = "ifft3d",
-     .doc = "Σ x[j] exp(2πi jk / n) / n along the last three axes, the inverse of fft3d.",
+     .doc = "The inverse of fft3d, Σ x[j] exp(2πi jk / n) / n along the last three axes.",
      .tensorflow = "IFFT3D",
      .args = {"x"},
      .infer = infer_fft,
@@ -181,7 +181,8 @@ constexpr Op table[] = {
      .rule = kFft},
 
     {.name = "rfft",
-     .doc = "The first n / 2 + 1 entries of the transform of real numbers along the last axis.",
+     .doc = "The Fourier transform of real numbers along the last axis, of which the first n / 2 + 1 entries "
+            "are kept.",
      .tensorflow = "RFFT",
      .args = {"x"},
      .infer = infer_rfft,
@@ -189,7 +190,7 @@ constexpr Op table[] = {
      .rule = kRfft},
 
     {.name = "irfft",
-     .doc = "The inverse of rfft, to n real numbers along the last axis.",
+     .doc = "The inverse of rfft, which gives n real numbers along the last axis.",
      .tensorflow = "IRFFT",
      .args = {"x"},
      .infer = infer_irfft,
@@ -197,7 +198,8 @@ constexpr Op table[] = {
      .rule = kIrfft},
 
     {.name = "rfft2d",
-     .doc = "The first n / 2 + 1 entries of the transform of real numbers along the last two axes.",
+     .doc = "The Fourier transform of real numbers along the last two axes, of which the first n / 2 + 1 "
+            "entries along the last axis are kept.",
      .tensorflow = "RFFT2D",
      .args = {"x"},
      .infer = infer_rfft,
@@ -205,7 +207,7 @@ constexpr Op table[] = {
      .rule = kRfft},
 
     {.name = "irfft2d",
-     .doc = "The inverse of rfft2d, to n real numbers along the last two axes.",
+     .doc = "The inverse of rfft2d, which gives n real numbers along the last axis.",
      .tensorflow = "IRFFT2D",
      .args = {"x"},
      .infer = infer_irfft,
@@ -213,7 +215,8 @@ constexpr Op table[] = {
      .rule = kIrfft},
 
     {.name = "rfft3d",
-     .doc = "The first n / 2 + 1 entries of the transform of real numbers along the last three axes.",
+     .doc = "The Fourier transform of real numbers along the last three axes, of which the first n / 2 + 1 "
+            "entries along the last axis are kept.",
      .tensorflow = "RFFT3D",
      .args = {"x"},
      .infer = infer_rfft,
@@ -221,7 +224,7 @@ constexpr Op table[] = {
      .rule = kRfft},
 
     {.name = "irfft3d",
-     .doc = "The inverse of rfft3d, to n real numbers along the last three axes.",
+     .doc = "The inverse of rfft3d, which gives n real numbers along the last axis.",
      .tensorflow = "IRFFT3D",
      .args = {"x"},
      .infer = infer_irfft,

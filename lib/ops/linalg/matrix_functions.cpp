@@ -35,7 +35,7 @@ Tensor sylvester(const Tensor& x, const Tensor& b);
 
 constexpr Op table[] = {
     {.name = "matrix_exponential",
-     .doc = "Σₖ xᵏ / k!.",
+     .doc = "The matrix exponential Σₖ xᵏ / k!.",
      .tensorflow = "MatrixExponential",
      .args = {"x"},
      .infer = infer_square<Take::reals>,
@@ -50,7 +50,7 @@ constexpr Op table[] = {
          })},
 
     {.name = "matrix_square_root",
-     .doc = "The principal root of matrices: y y = x.",
+     .doc = "The principal square root of matrices: y y = x.",
      .tensorflow = "MatrixSquareRoot",
      .args = {"x"},
      .infer = infer_square<Take::reals>,
@@ -71,7 +71,7 @@ constexpr Op table[] = {
          [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sylvester(c.y[0], dx[0]); })},
 
     {.name = "sylvester",
-     .doc = "y with x y + y x = b. The derivative of matrix_square_root is made of it.",
+     .doc = "The y with x y + y x = b. Used by the gradient of matrix_square_root.",
      .args = {"x", "b"},
      .infer = infer_sylvester,
      .forward =

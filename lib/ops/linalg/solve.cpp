@@ -53,8 +53,8 @@ Tensor cofactors(const Tensor& x, const Tensor& y) {
 
 constexpr Op table[] = {
     {.name = "cholesky",
-     .doc = "The lower triangular L with L Lᴴ = (x + xᴴ) / 2; its gradient is symmetric, of complex matrices "
-            "Hermitian.",
+     .doc = "The lower triangular L with L Lᴴ = (x + xᴴ) / 2. Its gradient is symmetric, or Hermitian for "
+            "complex matrices.",
      .tensorflow = "Cholesky",
      .args = {"x"},
      .infer = infer_square<Take::complexes>,
@@ -84,7 +84,7 @@ constexpr Op table[] = {
          })},
 
     {.name = "triangular_solve",
-     .doc = "y with a y = b, or aᵀ y = b if transposed, where the lower or upper triangle of a is read.",
+     .doc = "The y with a y = b, or aᵀ y = b if transposed; only the lower or upper triangle of a is read.",
      .tensorflow = "MatrixTriangularSolve",
      .args = {"a", "b"},
      .infer = infer_solve,
@@ -111,7 +111,7 @@ constexpr Op table[] = {
          })},
 
     {.name = "solve",
-     .doc = "y with a y = b, or aᵀ y = b if transposed.",
+     .doc = "The y with a y = b, or aᵀ y = b if transposed.",
      .tensorflow = "MatrixSolve",
      .args = {"a", "b"},
      .infer = infer_solve,
@@ -168,8 +168,8 @@ constexpr Op table[] = {
          })},
 
     {.name = "slogdet",
-     .doc = "The sign of the determinant of matrices, for complex ones its direction det(x) / |det(x)|, and "
-            "the logarithm of its magnitude.",
+     .doc = "The sign of the determinant, for complex matrices its phase factor det(x) / |det(x)|, and the "
+            "logarithm of its magnitude.",
      .tensorflow = "LogMatrixDeterminant",
      .args = {"x"},
      .infer =
@@ -199,8 +199,8 @@ constexpr Op table[] = {
          }))},
 
     {.name = "lu",
-     .doc = "gather(x, permutation) = L U: U on and above the diagonal of packed, L below, with ones on its "
-            "own; rows exchanged for the largest pivot.",
+     .doc = "The factorization gather(x, permutation) = L U with partial pivoting. In packed, U is on and "
+            "above the diagonal, and L, whose diagonal is ones, below.",
      .tensorflow = "Lu",
      .args = {"x"},
      .infer =

@@ -115,8 +115,8 @@ constexpr Rule filter_gradient_rule() {
 
 constexpr Op table[] = {
     {.name = "conv2d",
-     .doc = "Sums over windows: y[i, j, o] = Σ x[i·s + r·d - p, j·s + c·d - p, k] filters[r, c, k, o] over "
-            "r, c and k, with strides s, dilation d and padding p.",
+     .doc = "2-D convolution: y[i, j, o] = Σ x[i·s + r·d - p, j·s + c·d - p, k] filters[r, c, k, o] over r, "
+            "c and k, with strides s, dilation d and padding p.",
      .tensorflow = "Conv2D",
      .args = {"x", "filters"},
      .infer = infer_conv,
@@ -124,14 +124,15 @@ constexpr Op table[] = {
      .rule = conv_rule()},
 
     {.name = "conv1d",
-     .doc = "The same of rows: y[i, o] = Σ x[i·s + c·d - p, k] filters[c, k, o] over c and k.",
+     .doc = "1-D convolution: y[i, o] = Σ x[i·s + c·d - p, k] filters[c, k, o] over c and k, with stride s, "
+            "dilation d and padding p.",
      .args = {"x", "filters"},
      .infer = infer_conv,
      .forward = run_conv,
      .rule = conv_rule()},
 
     {.name = "conv3d",
-     .doc = "The same of volumes.",
+     .doc = "3-D convolution: the formula of conv2d with a third spatial axis.",
      .tensorflow = "Conv3D",
      .args = {"x", "filters"},
      .infer = infer_conv,
@@ -139,7 +140,7 @@ constexpr Op table[] = {
      .rule = conv_rule()},
 
     {.name = "conv2d_transpose",
-     .doc = "The adjoint of conv2d as a convolution of its own: each pixel of x adds the filters, times its "
+     .doc = "Transposed 2-D convolution, the adjoint of conv2d: each pixel of x adds the filters, times its "
             "value, to the result.",
      .args = {"x", "filters"},
      .infer = infer_input_gradient,
@@ -147,15 +148,16 @@ constexpr Op table[] = {
      .rule = input_gradient_rule()},
 
     {.name = "conv3d_transpose",
-     .doc = "The same of volumes.",
+     .doc = "Transposed 3-D convolution, the adjoint of conv3d: each voxel of x adds the filters, times its "
+            "value, to the result.",
      .args = {"x", "filters"},
      .infer = infer_input_gradient,
      .forward = run_input_gradient,
      .rule = input_gradient_rule()},
 
     {.name = "conv_input_gradient",
-     .doc = "The adjoint of conv1d, conv2d or conv3d in its input: the images x of which it would be the "
-            "gradient.",
+     .doc = "The adjoint of conv1d, conv2d or conv3d with respect to its input: from dy and the filters, the "
+            "gradient of x.",
      .tensorflow = "Conv2DBackpropInput Conv3DBackpropInputV2",
      .args = {"dy", "filters"},
      .infer = infer_input_gradient,
@@ -163,7 +165,7 @@ constexpr Op table[] = {
      .rule = input_gradient_rule()},
 
     {.name = "conv_filter_gradient",
-     .doc = "The adjoint of conv1d, conv2d or conv3d in its filters.",
+     .doc = "The adjoint of conv1d, conv2d or conv3d with respect to its filters.",
      .tensorflow = "Conv2DBackpropFilter Conv3DBackpropFilterV2",
      .args = {"x", "dy"},
      .infer = infer_filter_gradient,

@@ -40,7 +40,7 @@ Positions dilation_positions(const Call& c);
 
 constexpr Op table[] = {
     {.name = "depthwise_conv2d",
-     .doc = "Sums over windows, each channel by filters of its own: y[i, j, k] = Σ x[i·s + r·d - p, j·s + "
+     .doc = "2-D convolution with separate filters for each channel: y[i, j, k] = Σ x[i·s + r·d - p, j·s + "
             "c·d - p, k] filters[r, c, k] over r and c, with strides s, dilation d and padding p.",
      .tensorflow = "DepthwiseConv2dNative",
      .args = {"x", "filters"},
@@ -58,7 +58,7 @@ constexpr Op table[] = {
          }))},
 
     {.name = "depthwise_conv2d_input_gradient",
-     .doc = "The adjoint of depthwise_conv2d in its input.",
+     .doc = "The adjoint of depthwise_conv2d with respect to its input.",
      .tensorflow = "DepthwiseConv2dNativeBackpropInput",
      .args = {"dy", "filters"},
      .infer = [](const Call& c) { return infer_depthwise(c, outputs_of(c), inputs_of(c)); },
@@ -73,7 +73,7 @@ constexpr Op table[] = {
                   }))},
 
     {.name = "depthwise_conv2d_filter_gradient",
-     .doc = "The adjoint of depthwise_conv2d in its filters.",
+     .doc = "The adjoint of depthwise_conv2d with respect to its filters.",
      .tensorflow = "DepthwiseConv2dNativeBackpropFilter",
      .args = {"x", "dy"},
      .infer = [](const Call& c) -> Spec {
@@ -96,7 +96,7 @@ constexpr Op table[] = {
 
     {.name = "dilation2d",
      .doc = "Morphological dilation: y[i, j, k] = max over r and c of x[i·s + r·d - p, j·s + c·d - p, k] + "
-            "filters[r, c, k]; the gradient goes to the first of the largest.",
+            "filters[r, c, k]; the gradient goes to the first maximum.",
      .tensorflow = "Dilation2D",
      .args = {"x", "filters"},
      .infer = [](const Call& c) { return infer_depthwise(c, inputs_of(c), outputs_of(c)); },
@@ -125,7 +125,7 @@ constexpr Op table[] = {
          })},
 
     {.name = "dilation2d_positions",
-     .doc = "The numbers of the elements of x and of filters whose sum is the first of the largest in each "
+     .doc = "The flat indices of the elements of x and of filters whose sum is the first maximum in each "
             "window.",
      .args = {"x", "filters"},
      .infer =

@@ -63,7 +63,7 @@ Tensor dense_error_of(const Call& c) {
 
 constexpr Op table[] = {
     {.name = "sparse_softmax_cross_entropy",
-     .doc = "Minus the log-probability of each row's label: y = log Σⱼ exp(logits[j]) - logits[label].",
+     .doc = "The negative log-probability of each row's label: y = log Σⱼ exp(logits[j]) - logits[label].",
      .tensorflow = "SparseSoftmaxCrossEntropyWithLogits",
      .args = {"labels", "logits"},
      .infer = infer_cross_entropy,
@@ -76,8 +76,8 @@ constexpr Op table[] = {
          [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum(error_of(c) * dx[1], -1); })},
 
     {.name = "softmax_cross_entropy",
-     .doc = "Minus the sum of labels times log-probabilities along the last axis: y = Σⱼ labelsⱼ · (log Σₖ "
-            "exp(logitsₖ) - logitsⱼ).",
+     .doc = "The negative sum of labels times log-probabilities along the last axis: y = Σⱼ labelsⱼ · (log "
+            "Σₖ exp(logitsₖ) - logitsⱼ).",
      .tensorflow = "SoftmaxCrossEntropyWithLogits",
      .args = {"labels", "logits"},
      .infer = infer_dense_cross_entropy,
@@ -98,15 +98,15 @@ constexpr Op table[] = {
          })},
 
     {.name = "sigmoid_cross_entropy",
-     .doc = "Minus the log-probability of labels z under sigmoid(x) of logits x: max(x, 0) - x z + log(1 + "
-            "exp(-|x|)).",
+     .doc = "The negative log-likelihood of labels z under the probability sigmoid(x) of logits x: max(x, 0) "
+            "- x z + log(1 + exp(-|x|)).",
      .args = {"labels", "logits"},
      .infer = elementwise,
      .forward = map([](auto z, auto x) { return maximum(x, 0) - x * z + log1p(exp(-abs(x))); }),
      .rule = partials([](auto, auto x) { return -x; }, [](auto z, auto x) { return sigmoid(x) - z; })},
 
     {.name = "huber",
-     .doc = "q (e - q / 2), where e = predictions - labels and q is e moved between -delta and delta: "
+     .doc = "q (e - q / 2), where e = predictions - labels and q is e clamped to [-delta, delta]. This is "
             "huber_loss before the mean.",
      .args = {"labels", "predictions", "delta"},
      .infer = elementwise,

@@ -219,8 +219,8 @@ Tensor local_derivative(const Call& c, const Tensor& v, bool transposed) {
 
 constexpr Op table[] = {
     {.name = "layer_norm",
-     .doc = "(x - mean) / √(variance + epsilon) · scale + offset, with the mean and the variance along the "
-            "last axis (Ba, Kiros and Hinton 2016).",
+     .doc = "(x - mean) / √(variance + epsilon) · scale + offset, with the mean and variance along the last "
+            "axis (Ba, Kiros and Hinton 2016).",
      .args = {"x", "scale", "offset"},
      .infer = infer_layer_norm,
      .forward = [](const Call& c,
@@ -231,7 +231,7 @@ constexpr Op table[] = {
                     })},
 
     {.name = "layer_norm_gradient",
-     .doc = "The gradients of layer_norm's inputs, in one pass.",
+     .doc = "The gradients of layer_norm with respect to its inputs, in one pass.",
      .args = {"dy", "x", "scale"},
      .infer = infer_gradient,
      .forward =
@@ -241,9 +241,9 @@ constexpr Op table[] = {
      .rule = gradient_rule<rows_of>()},
 
     {.name = "batch_norm",
-     .doc = "(x - mean) / √(variance + epsilon) · scale + offset, with the mean and the variance over all "
-            "axes but the last; then the mean, the "
-            "variance · n / (n - 1), the mean and the variance (Ioffe and Szegedy 2015).",
+     .doc = "(x - mean) / √(variance + epsilon) · scale + offset, with the mean and variance over all axes "
+            "but the last (Ioffe and Szegedy 2015). The other outputs are the mean, variance · n / (n - 1), "
+            "the mean and the variance.",
      .tensorflow = "FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3",
      .args = {"x", "scale", "offset"},
      .infer = infer_batch_norm,
@@ -251,7 +251,8 @@ constexpr Op table[] = {
      .rule = accepting_none(custom({.x = 0b11}, batch_norm_vjp))},
 
     {.name = "batch_norm_gradient",
-     .doc = "The gradients of batch_norm's inputs for that of its first output, in two passes.",
+     .doc = "The gradients of batch_norm with respect to its inputs, given that of its first output, in two "
+            "passes.",
      .args = {"dy", "x", "scale"},
      .infer = infer_batch_norm_gradient,
      .forward =
@@ -261,7 +262,8 @@ constexpr Op table[] = {
      .rule = gradient_rule<channels_of>()},
 
     {.name = "local_response_normalization",
-     .doc = "x / (bias + alpha · s)^beta, where s is the sum of x² over the channels up to `radius` away.",
+     .doc = "x / (bias + alpha · s)^beta, where s is the sum of x² over the channels at a distance of at "
+            "most `radius`.",
      .tensorflow = "LRN",
      .args = {"x"},
      .infer = infer_rows,

@@ -43,7 +43,8 @@ constexpr Rule patches_rule() {
 
 constexpr Op table[] = {
     {.name = "extract_image_patches",
-     .doc = "What a window reads of images, row by row: conv2d is its product with the filters.",
+     .doc = "Image patches read by a sliding window, flattened row by row. conv2d is their product with the "
+            "filters.",
      .tensorflow = "ExtractImagePatches",
      .args = {"x"},
      .infer = infer_patches,
@@ -51,8 +52,8 @@ constexpr Op table[] = {
      .rule = patches_rule()},
 
     {.name = "patches_gradient",
-     .doc = "The adjoint of extract_image_patches and extract_volume_patches: images to which each patch is "
-            "added where it was read.",
+     .doc = "The adjoint of extract_image_patches and extract_volume_patches: each patch is added to the "
+            "images where it was read.",
      .args = {"dy"},
      .infer = infer_patches_gradient,
      .forward =
@@ -62,7 +63,8 @@ constexpr Op table[] = {
      .rule = linear([](const Call& c, const Tensor& v) { return patches(c.attrs<WindowAttrs>(), v); })},
 
     {.name = "extract_volume_patches",
-     .doc = "What a window reads of volumes, plane by plane: conv3d is its product with the filters.",
+     .doc = "Volume patches read by a sliding window, flattened plane by plane. conv3d is their product with "
+            "the filters.",
      .tensorflow = "ExtractVolumePatches",
      .args = {"x"},
      .infer = infer_patches,

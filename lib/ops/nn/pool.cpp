@@ -107,7 +107,8 @@ void max_volumes_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
 
 constexpr Op table[] = {
     {.name = "max_pool2d",
-     .doc = "The largest element of each channel in each window; the gradient goes to the first of them.",
+     .doc = "2-D max pooling: the largest element of each channel in each window; the gradient goes to the "
+            "first maximum.",
      .tensorflow = "MaxPool MaxPoolV2",
      .args = {"x"},
      .infer = infer_pool,
@@ -115,14 +116,16 @@ constexpr Op table[] = {
      .rule = max_rule()},
 
     {.name = "max_pool1d",
-     .doc = "The same of rows.",
+     .doc = "1-D max pooling: the largest element of each channel in each window; the gradient goes to the "
+            "first maximum.",
      .args = {"x"},
      .infer = infer_pool,
      .forward = run_max,
      .rule = max_rule()},
 
     {.name = "max_pool3d",
-     .doc = "The same of volumes.",
+     .doc = "3-D max pooling: the largest element of each channel in each window; the gradient goes to the "
+            "first maximum.",
      .tensorflow = "MaxPool3D",
      .args = {"x"},
      .infer = infer_volumes,
@@ -134,8 +137,8 @@ constexpr Op table[] = {
      .rule = custom({.x = 1}, max_volumes_vjp, max_volumes_jvp)},
 
     {.name = "max_pool_with_argmax",
-     .doc = "The largest element of each channel in each window, and where the first of them is, as (row · "
-            "width + column) · channels + channel; of a window with NaN, the first NaN.",
+     .doc = "2-D max pooling, and the position of the first maximum of each window as (row · width + column) "
+            "· channels + channel; for a window with NaN, that of the first NaN.",
      .tensorflow = "MaxPoolWithArgmax",
      .args = {"x"},
      .infer =
@@ -150,8 +153,8 @@ constexpr Op table[] = {
      .rule = max_rule()},
 
     {.name = "fractional_max_pool",
-     .doc = "The largest element of each channel in each window, where windows lie between bounds of rows "
-            "and of columns (Graham 2014).",
+     .doc = "Fractional max pooling (Graham 2014): the largest element of each channel in each window, where "
+            "windows lie between given bounds of rows and columns.",
      .tensorflow = "FractionalMaxPool",
      .args = {"x"},
      .infer = infer_pool,
@@ -159,8 +162,8 @@ constexpr Op table[] = {
      .rule = max_rule()},
 
     {.name = "max_pool_scatter",
-     .doc = "The gradient of maxima over windows: zeros of x's shape, to which dy is added where x has the "
-            "first largest element of each window.",
+     .doc = "The vjp of max pooling: zeros of x's shape, to which dy is added where x has the first maximum "
+            "of each window.",
      .args = {"dy", "x"},
      .infer = infer_scatter,
      .forward =
@@ -172,8 +175,7 @@ constexpr Op table[] = {
                 {.x = 0b10})},
 
     {.name = "max_pool_gather",
-     .doc = "The tangent of maxima over windows: the elements of v where x has the first largest element of "
-            "each window.",
+     .doc = "The jvp of max pooling: the elements of v where x has the first maximum of each window.",
      .args = {"v", "x"},
      .infer = infer_gather,
      .forward =
@@ -185,7 +187,7 @@ constexpr Op table[] = {
                 {.x = 0b10})},
 
     {.name = "avg_pool2d",
-     .doc = "The mean of each channel in each window, over the elements that belong to the image.",
+     .doc = "2-D average pooling: the mean of each channel in each window, excluding padding.",
      .tensorflow = "AvgPool",
      .args = {"x"},
      .infer = infer_pool,
@@ -193,14 +195,14 @@ constexpr Op table[] = {
      .rule = avg_rule()},
 
     {.name = "avg_pool1d",
-     .doc = "The same of rows.",
+     .doc = "1-D average pooling: the mean of each channel in each window, excluding padding.",
      .args = {"x"},
      .infer = infer_pool,
      .forward = run_avg,
      .rule = avg_rule()},
 
     {.name = "avg_pool3d",
-     .doc = "The same of volumes.",
+     .doc = "3-D average pooling: the mean of each channel in each window, excluding padding.",
      .tensorflow = "AvgPool3D",
      .args = {"x"},
      .infer = infer_volumes,
@@ -215,8 +217,8 @@ constexpr Op table[] = {
      })},
 
     {.name = "fractional_avg_pool",
-     .doc = "The mean of each channel in each window, where windows lie between bounds of rows and of "
-            "columns (Graham 2014).",
+     .doc = "Fractional average pooling (Graham 2014): the mean of each channel in each window, where "
+            "windows lie between given bounds of rows and columns.",
      .tensorflow = "FractionalAvgPool",
      .args = {"x"},
      .infer = infer_pool,
@@ -224,7 +226,7 @@ constexpr Op table[] = {
      .rule = avg_rule()},
 
     {.name = "avg_pool_gradient",
-     .doc = "The adjoint of means over windows.",
+     .doc = "The adjoint of average pooling.",
      .tensorflow = "AvgPoolGrad",
      .args = {"dy"},
      .infer = infer_avg_gradient,

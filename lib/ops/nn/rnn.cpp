@@ -241,7 +241,7 @@ Tensor ctc_gradient(const CtcAttrs& a, const Call& c);
 constexpr Op table[] = {
     {.name = "block_lstm",
      .doc = "The states h and c of an LSTM after every step of a sequence, and its gates: c = f c + i g and "
-            "h = o tanh(c), where i, g, f, o are sigmoid or tanh of [x, h] weights + bias.",
+            "h = o tanh(c), where i, g, f and o are sigmoid or tanh of [x, h] weights + bias.",
      .tensorflow = "BlockLSTM",
      .args = {"x", "h", "c", "weights"},
      .infer = infer_lstm,
@@ -249,8 +249,8 @@ constexpr Op table[] = {
      .rule = unstacked(accepting_none(custom({.x = 0b1111, .y = true}, lstm_vjp)))},
 
     {.name = "block_lstm_gradient",
-     .doc = "The adjoint of block_lstm's recurrent part: from cotangents of h, c and gates, each of which "
-            "may be without elements, those of what reaches the gates and of the first state.",
+     .doc = "The adjoint of block_lstm's recurrent part. Maps cotangents of h, c and gates, each of which "
+            "may be empty, to those of the gates before their activation and of the initial state.",
      .args = {"dh", "dc", "dgates", "gates"},
      .infer = infer_lstm_gradient,
      .forward =
@@ -264,8 +264,8 @@ constexpr Op table[] = {
                               }))},
 
     {.name = "ctc_loss",
-     .doc = "Minus the log-probability of labels over all ways to spread them over time, with a blank for "
-            "none (Graves et al. 2006, equation 8).",
+     .doc = "The negative logarithm of the total probability of labels over all alignments with time, in "
+            "which a blank stands for no label (Graves et al. 2006, equation 8).",
      .tensorflow = "CTCLoss",
      .args = {"labels", "logits", "label_lengths", "logit_lengths"},
      .infer = [](const Call& c) -> Spec {
@@ -289,8 +289,8 @@ constexpr Op table[] = {
          })},
 
     {.name = "ctc_loss_gradient",
-     .doc = "The gradient of the sum of ctc_loss in logits: softmax(logits) minus the probability of each "
-            "class at each step, given the labels (Graves et al. 2006, equation 16).",
+     .doc = "The gradient of the sum of ctc_loss with respect to logits: softmax(logits) minus the "
+            "probability of each class at each step, given the labels (Graves et al. 2006, equation 16).",
      .args = {"labels", "logits", "label_lengths", "logit_lengths"},
      .infer = [](const Call& c) -> Spec {
        require_sequences(c);

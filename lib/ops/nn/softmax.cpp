@@ -42,7 +42,7 @@ Tensor along_p(const Call& c, const Tensor& dy) {
 
 constexpr Op table[] = {
     {.name = "softmax",
-     .doc = "Exponentials over their sum along an axis: yᵢ = exp(xᵢ) / Σⱼ exp(xⱼ).",
+     .doc = "Exponentials divided by their sum along an axis: yᵢ = exp(xᵢ) / Σⱼ exp(xⱼ).",
      .tensorflow = "Softmax",
      .args = {"x"},
      .infer = infer_softmax,
@@ -75,8 +75,8 @@ constexpr Op table[] = {
          }))},
 
     {.name = "softmax_derivative",
-     .doc = "The derivative of softmax, whose value is p, in direction v: yᵢ = (vᵢ - Σⱼ pⱼ vⱼ) pᵢ along an "
-            "axis. It is symmetric.",
+     .doc = "The Jacobian of softmax, whose value is p, times v: yᵢ = (vᵢ - Σⱼ pⱼ vⱼ) pᵢ along an axis. The "
+            "Jacobian is symmetric.",
      .args = {"p", "v"},
      .infer = infer_derivative,
      .forward =
@@ -91,7 +91,7 @@ constexpr Op table[] = {
                     })},
 
     {.name = "less_share",
-     .doc = "v - exp(log_share)·total in one pass. The derivative of log_softmax is made of it.",
+     .doc = "v - exp(log_share)·total in one pass. Used by the gradient of log_softmax.",
      .args = {"v", "total", "log_share"},
      .infer = elementwise,
      .forward = map([](auto v, auto total, auto log_share) { return v - exp(log_share) * total; }),

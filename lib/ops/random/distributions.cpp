@@ -106,8 +106,9 @@ Tensor drawn_by(const Op& op, const Shape& shape, Key key, std::initializer_list
 
 constexpr Op table[] = {
     {.name = "gamma",
-     .doc = "Numbers of density yᵅ⁻¹ e⁻ʸ / Γ(α), by the inverse of their distribution; the gradient in α is "
-            "that of the inverse (Figurnov, Mohamed & Mnih 2018, equation 5).",
+     .doc = "Gamma-distributed numbers with density yᵅ⁻¹ e⁻ʸ / Γ(α), drawn by inverting the distribution "
+            "function. The gradient with respect to α is that of the inverse (Figurnov, Mohamed & Mnih 2018, "
+            "equation 5).",
      .tensorflow = "RandomGamma StatelessRandomGammaV2 StatelessRandomGammaV3",
      .args = {"alpha"},
      .infer = drawn,
@@ -125,7 +126,8 @@ constexpr Op table[] = {
          })},
 
     {.name = "gamma_grad",
-     .doc = "The derivative in α of a number y of gamma(α): -∂igamma(α, y)/∂α over the density at y.",
+     .doc = "The derivative of a sample y of gamma(α) with respect to α: -∂igamma(α, y)/∂α divided by the "
+            "density at y.",
      .tensorflow = "RandomGammaGrad",
      .args = {"alpha", "y"},
      .infer = elementwise,
@@ -137,7 +139,8 @@ constexpr Op table[] = {
                   [](auto a, auto y, auto g) { return fn::digamma(a) - log(y) - g * ((a - 1) / y - 1); })},
 
     {.name = "poisson",
-     .doc = "Counts of probability rᵏ e⁻ʳ / k!, by the inverse of their distribution.",
+     .doc = "Poisson-distributed counts with probability rᵏ e⁻ʳ / k!, drawn by inverting the distribution "
+            "function.",
      .tensorflow = "RandomPoisson RandomPoissonV2 StatelessRandomPoisson",
      .args = {"rate"},
      .infer = drawn,
@@ -148,8 +151,8 @@ constexpr Op table[] = {
      .rule = none()},
 
     {.name = "binomial",
-     .doc = "Successes in n trials of probability p, (n over k) pᵏ (1 - p)ⁿ⁻ᵏ, by the inverse of their "
-            "distribution.",
+     .doc = "Numbers of successes in n trials of probability p, with distribution (n choose k) pᵏ (1 - "
+            "p)ⁿ⁻ᵏ, drawn by inverting the distribution function.",
      .tensorflow = "StatelessRandomBinomial",
      .args = {"n", "p"},
      .infer = drawn,
@@ -160,7 +163,7 @@ constexpr Op table[] = {
      .rule = none()},
 
     {.name = "categorical",
-     .doc = "n indices for each row of logits, of probability softmax(logits).",
+     .doc = "Indices drawn with probabilities softmax(logits), n for each row of logits.",
      .tensorflow = "Multinomial StatelessMultinomial",
      .args = {"logits"},
      .infer = infer_categorical,
@@ -171,7 +174,7 @@ constexpr Op table[] = {
      .rule = none()},
 
     {.name = "parameterized_truncated_normal",
-     .doc = "Normal numbers of those between low and high, by the inverse of their distribution; the "
+     .doc = "Normal numbers truncated to [low, high], drawn by inverting the distribution function; the "
             "gradients are those of the inverse.",
      .tensorflow = "ParameterizedTruncatedNormal StatelessParameterizedTruncatedNormal",
      .args = {"mean", "stddev", "low", "high"},

@@ -19,7 +19,7 @@ Spec floating(const Call& c, const Spec& spec) {
 
 constexpr Op table[] = {
     {.name = "uniform",
-     .doc = "Numbers evenly distributed in [low, high).",
+     .doc = "Uniformly distributed numbers in [low, high).",
      .tensorflow = "RandomUniform StatelessRandomUniform",
      .infer = [](const Call& c) { return floating(c, c.attrs<UniformAttrs>().spec); },
      .forward =
@@ -30,15 +30,15 @@ constexpr Op table[] = {
      .rule = none()},
 
     {.name = "normal",
-     .doc = "Standard normal numbers, by Box and Muller's method.",
+     .doc = "Standard normal numbers, by the Box-Muller method.",
      .tensorflow = "RandomStandardNormal StatelessRandomNormal",
      .infer = [](const Call& c) { return floating(c, c.attrs<NormalAttrs>().spec); },
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::normal(c.attrs<NormalAttrs>().key, y[0]); },
      .rule = none()},
 
     {.name = "truncated_normal",
-     .doc = "Standard normal numbers of those within two standard deviations, by the inverse of their "
-            "distribution.",
+     .doc = "Standard normal numbers truncated to two standard deviations, drawn by inverting the "
+            "distribution function.",
      .tensorflow = "TruncatedNormal StatelessTruncatedNormal",
      .infer = [](const Call& c) { return floating(c, c.attrs<NormalAttrs>().spec); },
      .forward = [](const Call& c,
@@ -46,7 +46,7 @@ constexpr Op table[] = {
      .rule = none()},
 
     {.name = "permutation",
-     .doc = "0 … n - 1 in random order.",
+     .doc = "The numbers 0 … n - 1 in random order.",
      .tensorflow = "RandomShuffle",
      .infer = [](const Call& c) -> Spec {
        return {DType::i64, {c.attrs<PermutationAttrs>().n}};

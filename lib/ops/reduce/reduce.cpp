@@ -159,7 +159,7 @@ constexpr Op table[] = {
      .rule = linear([](const Call& c, const Tensor& dy) { return spread(c, dy); })},
 
     {.name = "prod",
-     .doc = "Product of x over axes: y[j] = Πᵢ x[i, j]; the gradient is exact where elements are zero.",
+     .doc = "Product of x over axes: y[j] = Πᵢ x[i, j]; the gradient is exact even where elements are zero.",
      .tensorflow = "Prod",
      .args = {"x"},
      .infer = infer_prod,
@@ -175,8 +175,7 @@ constexpr Op table[] = {
          })},
 
     {.name = "prod_of_others",
-     .doc = "Product of the other elements along the last axis: yᵢ = Πⱼ≠ᵢ xⱼ. The derivative of prod is made "
-            "of it.",
+     .doc = "Product of the other elements along the last axis: yᵢ = Πⱼ≠ᵢ xⱼ. Used by the gradient of prod.",
      .args = {"x"},
      .infer = infer_complex_rows,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::prod_of_others(c.x[0], y[0]); },
@@ -198,7 +197,7 @@ constexpr Op table[] = {
          [](const Call& c, const Tensor& dy) { return spread(c, dy / static_cast<double>(count_of(c))); })},
 
     {.name = "max",
-     .doc = "Largest element of x over axes: y[j] = maxᵢ x[i, j]; equal ones share the gradient.",
+     .doc = "Largest element of x over axes: y[j] = maxᵢ x[i, j]; equal elements share the gradient.",
      .tensorflow = "Max",
      .args = {"x"},
      .infer = infer_extreme,
@@ -207,7 +206,7 @@ constexpr Op table[] = {
      .rule = kShared},
 
     {.name = "min",
-     .doc = "Smallest element of x over axes: y[j] = minᵢ x[i, j]; equal ones share the gradient.",
+     .doc = "Smallest element of x over axes: y[j] = minᵢ x[i, j]; equal elements share the gradient.",
      .tensorflow = "Min",
      .args = {"x"},
      .infer = infer_extreme,
@@ -238,7 +237,7 @@ constexpr Op table[] = {
      .rule = none()},
 
     {.name = "any",
-     .doc = "Whether any element of x over axes holds; not over none.",
+     .doc = "Whether any element of x over axes is true; false over no elements.",
      .tensorflow = "Any",
      .args = {"x"},
      .infer = infer_bool,
@@ -247,7 +246,7 @@ constexpr Op table[] = {
      .rule = none()},
 
     {.name = "all",
-     .doc = "Whether all elements of x over axes hold; so they do over none.",
+     .doc = "Whether all elements of x over axes are true; true over no elements.",
      .tensorflow = "All",
      .args = {"x"},
      .infer = infer_bool,
@@ -256,8 +255,8 @@ constexpr Op table[] = {
      .rule = none()},
 
     {.name = "euclidean_norm",
-     .doc = "Root of the sum of squares of x over axes: y[j] = √Σᵢ x[i, j]²; the gradient is NaN where all "
-            "are zero.",
+     .doc = "Square root of the sum of squares of x over axes: y[j] = √Σᵢ x[i, j]²; the gradient is NaN "
+            "where all elements are zero.",
      .tensorflow = "EuclideanNorm",
      .args = {"x"},
      .infer = infer_norm,
@@ -289,7 +288,7 @@ constexpr Op table[] = {
          })},
 
     {.name = "logsumexp_and_softmax",
-     .doc = "logsumexp along the last axis, and the softmax that is its gradient: logsumexp is this where it "
+     .doc = "Both logsumexp along the last axis and its gradient, the softmax. Used by logsumexp if the call "
             "is recorded.",
      .args = {"x"},
      .infer =

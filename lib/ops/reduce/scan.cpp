@@ -82,7 +82,8 @@ void logsumexp_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
 
 constexpr Op table[] = {
     {.name = "cumsum",
-     .doc = "Running sum along an axis: y[i] = Σⱼ x[j], j ≤ i; or j < i, or from the end.",
+     .doc = "Cumulative sum along an axis: y[i] = Σⱼ x[j] over j ≤ i; optionally over j < i, or from the "
+            "end.",
      .tensorflow = "Cumsum",
      .args = {"x"},
      .infer = infer_scan,
@@ -90,8 +91,8 @@ constexpr Op table[] = {
      .rule = linear([](const Call& c, const Tensor& dy) { return back(c, dy); })},
 
     {.name = "cumprod",
-     .doc = "Running product along an axis: y[i] = Πⱼ x[j], j ≤ i; or j < i, or from the end. The gradient "
-            "of an element that is 0 is 0.",
+     .doc = "Cumulative product along an axis: y[i] = Πⱼ x[j] over j ≤ i; optionally over j < i, or from the "
+            "end. An element that is 0 gets a gradient of 0.",
      .tensorflow = "Cumprod",
      .args = {"x"},
      .infer = infer_scan,
@@ -106,8 +107,8 @@ constexpr Op table[] = {
          })},
 
     {.name = "cumulative_logsumexp",
-     .doc = "Running log of the sum of exponentials along the last axis: y[i] = log Σⱼ exp(x[j]), j ≤ i; or "
-            "from the end.",
+     .doc = "Cumulative log of the sum of exponentials along the last axis: y[i] = log Σⱼ exp(x[j]) over j ≤ "
+            "i; optionally from the end.",
      .tensorflow = "CumulativeLogsumexp",
      .args = {"x"},
      .infer = infer_rows,
@@ -119,8 +120,8 @@ constexpr Op table[] = {
      .rule = custom({.x = 1, .y = true}, logsumexp_vjp, logsumexp_jvp)},
 
     {.name = "linear_recurrence",
-     .doc = "y[i] = b[i] + a[i] · y[i - 1] along the last axis, where y[-1] = 0. The derivative of "
-            "cumulative_logsumexp is made of it.",
+     .doc = "y[i] = b[i] + a[i] · y[i - 1] along the last axis, where y[-1] = 0. Used by the gradient of "
+            "cumulative_logsumexp.",
      .args = {"a", "b"},
      .infer = infer_recurrence,
      .forward =

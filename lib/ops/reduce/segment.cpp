@@ -103,7 +103,7 @@ template <Divisor divisor> constexpr Rule kSumOfChosen = linear(
 
 constexpr Op table[] = {
     {.name = "segment_sum",
-     .doc = "Sums of rows that follow each other: y[j, …] = Σ x[i, …] over ids[i] = j.",
+     .doc = "Sums of consecutive rows: y[j, …] = Σ x[i, …] over ids[i] = j.",
      .tensorflow = "SegmentSum SegmentSumV2",
      .args = {"x", "ids"},
      .infer = infer_groups,
@@ -111,7 +111,7 @@ constexpr Op table[] = {
      .rule = kSumOfRows<Divisor::one>},
 
     {.name = "segment_mean",
-     .doc = "Means of rows that follow each other: y[j, …] = Σ x[i, …] / n over the n rows of ids[i] = j.",
+     .doc = "Means of consecutive rows: y[j, …] = Σ x[i, …] / n over the n rows with ids[i] = j.",
      .tensorflow = "SegmentMean",
      .args = {"x", "ids"},
      .infer = infer_means,
@@ -119,7 +119,7 @@ constexpr Op table[] = {
      .rule = kSumOfRows<Divisor::count>},
 
     {.name = "segment_prod",
-     .doc = "Products of rows that follow each other: y[j, …] = Π x[i, …] over ids[i] = j.",
+     .doc = "Products of consecutive rows: y[j, …] = Π x[i, …] over ids[i] = j.",
      .tensorflow = "SegmentProd SegmentProdV2",
      .args = {"x", "ids"},
      .infer = infer_real_groups,
@@ -127,8 +127,8 @@ constexpr Op table[] = {
      .rule = kProductByGroup},
 
     {.name = "segment_max",
-     .doc = "Largest elements of rows that follow each other: y[j, …] = max x[i, …] over ids[i] = j; equal "
-            "ones share the gradient.",
+     .doc = "Largest elements of consecutive rows: y[j, …] = max x[i, …] over ids[i] = j; equal elements "
+            "share the gradient.",
      .tensorflow = "SegmentMax SegmentMaxV2",
      .args = {"x", "ids"},
      .infer = infer_real_groups,
@@ -136,8 +136,8 @@ constexpr Op table[] = {
      .rule = kExtremeByGroup},
 
     {.name = "segment_min",
-     .doc = "Smallest elements of rows that follow each other: y[j, …] = min x[i, …] over ids[i] = j; equal "
-            "ones share the gradient.",
+     .doc = "Smallest elements of consecutive rows: y[j, …] = min x[i, …] over ids[i] = j; equal elements "
+            "share the gradient.",
      .tensorflow = "SegmentMin SegmentMinV2",
      .args = {"x", "ids"},
      .infer = infer_real_groups,
@@ -145,7 +145,7 @@ constexpr Op table[] = {
      .rule = kExtremeByGroup},
 
     {.name = "sparse_segment_sum",
-     .doc = "Sums of chosen rows: y[j, …] = Σ x[indices[k], …] over ids[k] = j.",
+     .doc = "Sums of selected rows: y[j, …] = Σ x[indices[k], …] over ids[k] = j.",
      .tensorflow = "SparseSegmentSum SparseSegmentSumWithNumSegments",
      .args = {"x", "indices", "ids"},
      .infer = infer_chosen<infer_groups>,
@@ -153,7 +153,7 @@ constexpr Op table[] = {
      .rule = kSumOfChosen<Divisor::one>},
 
     {.name = "sparse_segment_mean",
-     .doc = "Means of chosen rows: y[j, …] = Σ x[indices[k], …] / n over the n places of ids[k] = j.",
+     .doc = "Means of selected rows: y[j, …] = Σ x[indices[k], …] / n over the n positions with ids[k] = j.",
      .tensorflow = "SparseSegmentMean SparseSegmentMeanWithNumSegments",
      .args = {"x", "indices", "ids"},
      .infer = infer_chosen<infer_means>,
@@ -161,8 +161,8 @@ constexpr Op table[] = {
      .rule = kSumOfChosen<Divisor::count>},
 
     {.name = "sparse_segment_sqrt_n",
-     .doc = "Sums of chosen rows by the root of their number: y[j, …] = Σ x[indices[k], …] / √n over the n "
-            "places of ids[k] = j.",
+     .doc = "Sums of selected rows, divided by the square root of their number: y[j, …] = Σ x[indices[k], …] "
+            "/ √n over the n positions with ids[k] = j.",
      .tensorflow = "SparseSegmentSqrtN SparseSegmentSqrtNWithNumSegments",
      .args = {"x", "indices", "ids"},
      .infer = infer_chosen<infer_means>,

@@ -21,7 +21,7 @@ Spec infer_count(const Call& c) {
 
 constexpr Op table[] = {
     {.name = "count_nonzero",
-     .doc = "How many elements are not 0, over axes.",
+     .doc = "Number of nonzero elements over axes.",
      .args = {"x"},
      .infer = infer_count,
      .forward = [](const Call& c,

@@ -83,8 +83,8 @@ Spec infer_rows_of_groups(const Call& c) {
 
 constexpr Op table[] = {
     {.name = "unsorted_segment_sum",
-     .doc =
-         "Sums of rows by group: y[j, …] = Σ x[i, …] over ids[i] = j; rows with a negative id are left out.",
+     .doc = "Sums of rows by group: y[j, …] = Σ x[i, …] over ids[i] = j; rows with a negative id are "
+            "ignored.",
      .tensorflow = "UnsortedSegmentSum",
      .args = {"x", "ids"},
      .infer = infer_segment,
@@ -115,7 +115,7 @@ constexpr Op table[] = {
 
     {.name = "unsorted_segment_prod",
      .doc = "Products of rows by group: y[j, …] = Π x[i, …] over ids[i] = j; rows with a negative id are "
-            "left out.",
+            "ignored.",
      .tensorflow = "UnsortedSegmentProd",
      .args = {"x", "ids"},
      .infer = infer_real_segment,
@@ -126,8 +126,8 @@ constexpr Op table[] = {
      .rule = kProductByGroup},
 
     {.name = "unsorted_segment_max",
-     .doc = "Largest elements by group: y[j, …] = max x[i, …] over ids[i] = j; rows with a negative id are "
-            "left out, equal ones share the gradient.",
+     .doc = "Largest elements by group: y[j, …] = max x[i, …] over ids[i] = j. Rows with a negative id are "
+            "ignored; equal elements share the gradient.",
      .tensorflow = "UnsortedSegmentMax",
      .args = {"x", "ids"},
      .infer = infer_real_segment,
@@ -138,8 +138,8 @@ constexpr Op table[] = {
      .rule = kExtremeByGroup},
 
     {.name = "unsorted_segment_min",
-     .doc = "Smallest elements by group: y[j, …] = min x[i, …] over ids[i] = j; rows with a negative id are "
-            "left out, equal ones share the gradient.",
+     .doc = "Smallest elements by group: y[j, …] = min x[i, …] over ids[i] = j. Rows with a negative id are "
+            "ignored; equal elements share the gradient.",
      .tensorflow = "UnsortedSegmentMin",
      .args = {"x", "ids"},
      .infer = infer_real_segment,

@@ -130,15 +130,15 @@ void run_invert_permutation(const Call& c, std::span<Tensor> y) {
 
 constexpr Op table[] = {
     {.name = "sort",
-     .doc = "The elements of x in order along an axis, and where they stand in x; equal ones keep their "
-            "order, NaN is the largest.",
+     .doc = "The elements of x sorted along an axis, and their indices in x. Equal elements keep their "
+            "order; NaN is the largest.",
      .args = {"x"},
      .infer = infer_sort,
      .forward = {run_sort, Outputs::own},
      .rule = kChosenAlong},
 
     {.name = "argsort",
-     .doc = "Where the elements of x in order along an axis stand in x; equal ones keep their order, NaN is "
+     .doc = "The indices in x of its elements sorted along an axis. Equal elements keep their order; NaN is "
             "the largest.",
      .args = {"x"},
      .infer = [](const Call& c) { return infer_sort(c)[1]; },
@@ -146,8 +146,8 @@ constexpr Op table[] = {
      .rule = none()},
 
     {.name = "top_k",
-     .doc = "The k largest elements of x along an axis, the largest first, and where they stand; of equal "
-            "ones the first come first.",
+     .doc = "The k largest elements of x along an axis in descending order, and their indices; of equal "
+            "elements, the first in x comes first.",
      .tensorflow = "TopK TopKV2",
      .args = {"x"},
      .infer = infer_top_k,
@@ -155,8 +155,8 @@ constexpr Op table[] = {
      .rule = kChosenAlong},
 
     {.name = "nth_element",
-     .doc = "The element at place n of the last axis of x in order, or from the end; equal ones share the "
-            "gradient.",
+     .doc = "The element at index n of x sorted along its last axis, optionally counted from the end; equal "
+            "elements share the gradient.",
      .tensorflow = "NthElement",
      .args = {"x"},
      .infer = infer_nth_element,
@@ -169,8 +169,8 @@ constexpr Op table[] = {
          [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = sum(share_of_nth(c) * dx[0], -1); })},
 
     {.name = "unique",
-     .doc = "The different elements of x in the order in which they first appear, which of them each element "
-            "is, and how many there are of each.",
+     .doc = "The distinct elements of x in order of first occurrence, the index of each element of x among "
+            "them, and the number of occurrences of each.",
      .tensorflow = "Unique UniqueV2 UniqueWithCounts UniqueWithCountsV2",
      .args = {"x"},
      .infer =
@@ -183,8 +183,8 @@ constexpr Op table[] = {
      .rule = none()},
 
     {.name = "searchsorted",
-     .doc = "How many elements of a row of `sorted`, in ascending order, are less than each of values; or "
-            "not larger.",
+     .doc = "For each of values, the number of elements in a row of `sorted`, which is ascending, that are "
+            "less, or optionally less or equal.",
      .tensorflow = "LowerBound UpperBound",
      .args = {"sorted", "values"},
      .infer = infer_searchsorted,
@@ -196,7 +196,7 @@ constexpr Op table[] = {
      .rule = none()},
 
     {.name = "nonzero",
-     .doc = "The positions of the elements of x that are not 0, in row-major order.",
+     .doc = "The positions of the nonzero elements of x, in row-major order.",
      .tensorflow = "Where",
      .args = {"x"},
      .infer =
@@ -207,7 +207,7 @@ constexpr Op table[] = {
      .rule = none()},
 
     {.name = "invert_permutation",
-     .doc = "Where each of 0, 1, … stands in perm: y[perm[i]] = i.",
+     .doc = "The inverse of a permutation of 0, 1, …: y[perm[i]] = i.",
      .tensorflow = "InvertPermutation",
      .args = {"perm"},
      .infer = infer_permutation,

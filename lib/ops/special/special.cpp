@@ -113,7 +113,7 @@ constexpr Op table[] = {
      .rule = partials(partial::of_erf)},
 
     {.name = "erfc",
-     .doc = "1 - erf(x), accurate where that is small.",
+     .doc = "1 - erf(x), accurate where the result is small.",
      .tensorflow = "Erfc",
      .args = {"x"},
      .infer = elementwise,
@@ -137,7 +137,7 @@ constexpr Op table[] = {
      .rule = partials([](auto, auto y) { return times(exp(y * y), -1 / kTwoBySqrtPi); })},
 
     {.name = "ndtri",
-     .doc = "The quantile of the normal distribution, -√2 erfcinv(2x), for x in [0, 1].",
+     .doc = "The quantile function of the normal distribution, -√2 erfcinv(2x), for x in [0, 1].",
      .tensorflow = "Ndtri",
      .args = {"x"},
      .infer = elementwise,
@@ -161,8 +161,8 @@ constexpr Op table[] = {
      .rule = partials([](auto x) { return fn::trigamma(x); })},
 
     {.name = "polygamma",
-     .doc =
-         "The n-th derivative of digamma, (-1)ⁿ⁺¹ n! ζ(n + 1, x) (DLMF 25.11.12); the gradient in n is none.",
+     .doc = "The n-th derivative of digamma, (-1)ⁿ⁺¹ n! ζ(n + 1, x) (DLMF 25.11.12); no gradient with "
+            "respect to n.",
      .tensorflow = "Polygamma",
      .args = {"n", "x"},
      .infer = elementwise,
@@ -170,7 +170,7 @@ constexpr Op table[] = {
      .rule = in_the_last([](const Call& c) { return fn::polygamma(c.x[0] + 1, c.x[1]); })},
 
     {.name = "zeta",
-     .doc = "Hurwitz's zeta function Σ (q + k)⁻ˢ over k = 0, 1, 2, …; the gradient in s is none.",
+     .doc = "The Hurwitz zeta function Σ (q + k)⁻ˢ over k = 0, 1, 2, …; no gradient with respect to s.",
      .tensorflow = "Zeta",
      .args = {"s", "q"},
      .infer = elementwise,
@@ -178,7 +178,7 @@ constexpr Op table[] = {
      .rule = in_the_last([](const Call& c) { return -c.x[0] * fn::zeta(c.x[0] + 1, c.x[1]); })},
 
     {.name = "igamma",
-     .doc = "The regularised incomplete gamma function P(a, x) = 1/Γ(a) ∫₀ˣ tᵃ⁻¹ e⁻ᵗ dt.",
+     .doc = "The regularized incomplete gamma function P(a, x) = 1/Γ(a) ∫₀ˣ tᵃ⁻¹ e⁻ᵗ dt.",
      .tensorflow = "Igamma",
      .args = {"a", "x"},
      .infer = elementwise,
@@ -187,7 +187,7 @@ constexpr Op table[] = {
                       [](auto a, auto x) { return exp(log_of_power(a - 1, x) - x - fn::lgamma(a)); })},
 
     {.name = "igammac",
-     .doc = "1 - igamma(a, x), accurate where that is small.",
+     .doc = "1 - igamma(a, x), accurate where the result is small.",
      .tensorflow = "Igammac",
      .args = {"a", "x"},
      .infer = elementwise,
@@ -196,7 +196,7 @@ constexpr Op table[] = {
                       [](auto a, auto x) { return -exp(log_of_power(a - 1, x) - x - fn::lgamma(a)); })},
 
     {.name = "igamma_grad_a",
-     .doc = "The derivative of igamma in a, of the order that its attribute says.",
+     .doc = "The derivative of igamma with respect to a, of the order given by its attribute.",
      .tensorflow = "IgammaGradA",
      .args = {"a", "x"},
      .infer = infer_igamma_grad,
@@ -210,8 +210,8 @@ constexpr Op table[] = {
      .rule = custom({.x = 0b11}, vjp_of_igamma_grad, jvp_of_igamma_grad)},
 
     {.name = "betainc",
-     .doc = "The regularised incomplete beta function 1/B(a, b) ∫₀ˣ tᵃ⁻¹ (1 - t)ᵇ⁻¹ dt; the gradients in a "
-            "and b are none.",
+     .doc = "The regularized incomplete beta function 1/B(a, b) ∫₀ˣ tᵃ⁻¹ (1 - t)ᵇ⁻¹ dt; no gradients with "
+            "respect to a and b.",
      .tensorflow = "Betainc",
      .args = {"a", "b", "x"},
      .infer = elementwise,
