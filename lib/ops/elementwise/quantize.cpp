@@ -23,7 +23,7 @@ Spec with_range(const Call& c, const Shape& shape) {
   require_floating(c, 0);
   require_one_dtype(c);
   if (c.x[1].shape() != shape || c.x[2].shape() != shape)
-    throw_shape_error(c, fmt::format("min and max are not of shape {}", shape));
+    throw_shape_error(c, fmt::format("min and max must have shape {}", shape));
   return c.x[0].spec();
 }
 

@@ -60,7 +60,7 @@ constexpr Op table[] = {
            require_one_dtype(c);
            if (dy.ndim() < x.ndim() ||
                Shape(dy.shape().dims().last(static_cast<std::size_t>(x.ndim()))) != x.shape())
-             throw_shape_error(c, "dy does not end in the shape of x");
+             throw_shape_error(c, "the last axes of dy must be those of x");
            return dy.spec();
          },
      .forward = [](const Call& c,

@@ -23,7 +23,7 @@ Spec with_frames(const Call& c, const Shape& from, const Shape& to) {
   require_floating(c, 0);
   if (x.dtype() != c.x[1].dtype()) throw_dtype_error(c, "dtypes differ");
   if (x.ndim() < 4 || Shape(x.shape().dims().subspan(static_cast<std::size_t>(x.ndim() - 4), 3)) != from)
-    throw_shape_error(c, fmt::format("{} is not of extents {} and channels", c.op.args[0], from));
+    throw_shape_error(c, fmt::format("{} must have extents {} and channels", c.op.args[0], from));
   Shape y = front_of(x, 4);
   for (const std::int64_t d : to)
     y.push_back(d);
@@ -39,7 +39,7 @@ Spec infer_boxes(const Call& c, bool adjoint) {
   const auto& a = c.attrs<FrameAttrs>();
   const Tensor &boxes = c.x[1], &indices = c.x[2];
   if (boxes.ndim() != 2 || boxes.shape()[1] != 4 || indices.shape() != Shape{boxes.shape()[0]})
-    throw_shape_error(c, "boxes are not [n,4] and box_indices not [n]");
+    throw_shape_error(c, "boxes must be [n,4] and box_indices [n]");
   require_indices(c, 2);
   const Shape images = image_extents(a), frames = frame_extents(a, boxes.shape()[0]);
   return adjoint ? with_frames(c, frames, images) : with_frames(c, images, frames);

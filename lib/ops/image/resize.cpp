@@ -23,7 +23,7 @@ Spec infer_resample(const Call& c) {
   Spec y = c.x[0].spec();
   const int at = y.shape.ndim() + axis;
   if (at < 0 || y.shape[at] != table->inputs)
-    throw_shape_error(c, fmt::format("axis {} is not of extent {}", axis, table->inputs));
+    throw_shape_error(c, fmt::format("axis {} must have extent {}", axis, table->inputs));
   y.shape.set(at, table->outputs());
   return y;
 }
@@ -129,7 +129,8 @@ Tensor scale_and_translate(const Tensor& x, HeightWidth size, const ScaleAndTran
     throw_error<ArgumentError>("scale_and_translate: scale is {}, {}; use positive ones", o.scale_y,
                                o.scale_x);
   if (!std::isfinite(o.translate_y) || !std::isfinite(o.translate_x))
-    throw_error<ArgumentError>("scale_and_translate: translate is {}, {}", o.translate_y, o.translate_x);
+    throw_error<ArgumentError>("scale_and_translate: translate is {}, {}; use finite numbers", o.translate_y,
+                               o.translate_x);
   require_size("scale_and_translate", x, size);
   return find(table, "scale_and_translate").with(resizing(o, extents_of(x), size), x);
 }

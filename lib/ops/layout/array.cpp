@@ -411,7 +411,7 @@ Tensor fill(const Shape& shape, const Tensor& value) { return find(table, "fill"
 
 std::vector<Tensor> meshgrid(std::span<const Tensor> x, Indexing indexing) {
   const int ndim = static_cast<int>(x.size());
-  if (ndim > Shape::kMaxRank) throw_error<ShapeError>("meshgrid: {} tensors; 8 at most", ndim);
+  if (ndim > Shape::kMaxRank) throw_error<ShapeError>("meshgrid: {} tensors; use at most 8", ndim);
   const auto axis_of = [&](int i) { return indexing == Indexing::xy && ndim > 1 && i < 2 ? 1 - i : i; };
   Shape grid, one;
   for (int i = 0; i < ndim; ++i)

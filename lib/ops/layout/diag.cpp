@@ -225,7 +225,7 @@ Tensor band(const Tensor& x, const BandAttrs& attrs) { return find(table, "band_
 
 void require_diagonals(std::string_view op, Diagonals k) {
   if (k.low > k.high)
-    throw_error<ArgumentError>("{}: diagonals from {} to {}; the lowest comes first", op, k.low, k.high);
+    throw_error<ArgumentError>("{}: diagonals from {} to {}; give the lowest first", op, k.low, k.high);
 }
 
 // The diagonals k of the matrices in x. Throws ShapeError if x does not have them.

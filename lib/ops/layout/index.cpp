@@ -188,8 +188,9 @@ Tensor gather(const Tensor& x, const Tensor& indices, int axis, int batch_dims) 
   const int at = checked_axis(op, axis, x.ndim());
   if (batch_dims < 0 || batch_dims > at || batch_dims > indices.ndim())
     throw_error<ShapeError>(
-        "gather: {} batch axes do not lie before axis {} and in indices: x is {}, indices is {}", batch_dims,
-        at, x.spec(), indices.spec());
+        "gather: batch_dims is {}; batch axes must precede axis {} and be axes of indices: x is {}, indices "
+        "is {}",
+        batch_dims, at, x.spec(), indices.spec());
   return op.with(GatherAttrs{at - x.ndim(), batch_dims, x.ndim()}, x, indices);
 }
 
@@ -198,8 +199,8 @@ Tensor scatter_add(const Tensor& x, const Tensor& indices, const Shape& shape, i
   const ScatterAttrs attrs{shape, checked_axis(op, axis, shape.ndim()) - shape.ndim()};
   if (x.ndim() != shape.ndim() - 1 + indices.ndim())
     throw_error<ShapeError>(
-        "scatter_add: x has another number of axes than shape with indices at axis {}: x is {}, indices is "
-        "{}, shape is {}",
+        "scatter_add: x must have the axes of shape with axis {} replaced by those of indices: x is {}, "
+        "indices is {}, shape is {}",
         axis, x.spec(), indices.spec(), shape);
   return op.with(attrs, x, indices);
 }

@@ -54,7 +54,7 @@ Spec infer_put(const Call& c) {
   require_axes(c, rest_of(c) + 1);
   const int front = x.ndim() - rest_of(c) - 1;
   if (x.shape()[front] != kernels::count_nonzero(mask))
-    throw_shape_error(c, "there must be a row of x for each place where mask holds");
+    throw_shape_error(c, "x must have a row for each true element of mask");
   return {x.dtype(), replaced(x.shape(), front, 1, mask.shape())};
 }
 

@@ -80,7 +80,7 @@ Spec infer_sequence(const Call& c) {
   require_indices(c, 1);
   require_axes(c, -std::min(sequence, batch));
   if (sequence == batch)
-    throw_error<ShapeError>("reverse_sequence: axis {} is both for the sequence and for the batch",
+    throw_error<ShapeError>("reverse_sequence: axis {} is both the sequence axis and the batch axis",
                             x.ndim() + batch);
   if (lengths.ndim() != 1 || lengths.shape()[0] != x.shape()[x.ndim() + batch])
     throw_shape_error(c, fmt::format("there must be a length for each entry of axis {}", x.ndim() + batch));

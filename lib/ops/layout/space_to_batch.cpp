@@ -45,7 +45,7 @@ Spec infer_batch_to_space(const Call& c) {
     throw_shape_error(c, fmt::format("blocks of {} do not divide the batch", c.attrs<BlockAttrs>().block));
   return with_space(c, batch / blocks, [&](std::int64_t n, std::int64_t block, std::int64_t cut) {
     if (n * block < cut)
-      throw_shape_error(c, fmt::format("{} entries are cut off an axis of {}", cut, n * block));
+      throw_shape_error(c, fmt::format("cannot crop {} entries from an axis of {}", cut, n * block));
     return n * block - cut;
   });
 }
@@ -221,10 +221,10 @@ BlockAttrs checked_blocks(const Op& op, const Tensor& x, const Shape& block, con
                           const Shape& after) {
   if (before.ndim() != block.ndim() || after.ndim() != block.ndim())
     throw_error<ShapeError>(
-        "{}: block, before and after do not have one entry for each axis: they are {}, {} and {}", op.name,
+        "{}: block, before and after must have one entry for each axis: they are {}, {} and {}", op.name,
         block, before, after);
   if (x.ndim() <= block.ndim())
-    throw_error<ShapeError>("{}: blocks of {} need {} axes of space behind the batch: x is {}", op.name,
+    throw_error<ShapeError>("{}: blocks of {} need {} spatial axes after the batch axis: x is {}", op.name,
                             block, block.ndim(), x.spec());
   for (int i = 0; i < block.ndim(); ++i) {
     if (block[i] < 1 || block[i] > kMostCells)

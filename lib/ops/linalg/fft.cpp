@@ -87,8 +87,9 @@ Spec infer_irfft(const Call& c) {
   Shape shape = c.x[0].shape();
   const int last = shape.ndim() - 1;
   if (n < 1 || shape[last] != n / 2 + 1)
-    throw_error<ShapeError>("{}: {} real numbers along the last axis have not these transforms: x is {}",
-                            c.op.name, n, c.x[0].spec());
+    throw_error<ShapeError>(
+        "{}: {} real numbers along the last axis do not have transforms of this shape: x is {}", c.op.name, n,
+        c.x[0].spec());
   shape.set(last, n);
   return {real_of(c.x[0].dtype()), shape};
 }

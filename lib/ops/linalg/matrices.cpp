@@ -66,7 +66,7 @@ void require_iterable(const Call& c) {
 }
 void require_convergence(const Call& c, const kernels::Failure& f) {
   if (f)
-    throw_error<ArgumentError>("{}: LAPACK's iteration for matrix {} has not converged: {} is {}", c.op.name,
+    throw_error<ArgumentError>("{}: LAPACK's iteration for matrix {} did not converge: {} is {}", c.op.name,
                                f.matrix, c.op.args[0], c.x[0].spec());
 }
 

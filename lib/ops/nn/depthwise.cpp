@@ -181,7 +181,7 @@ WindowAttrs checked(const Op& op, const Tensor& x, const Tensor& filters, const 
 // With several filters per channel, each channel is repeated once for each of its filters.
 Tensor depthwise_conv2d(const Tensor& x, const Tensor& filters, const Conv2dOptions& o) {
   if (o.layout == Layout::nchw)
-    throw ArgumentError("depthwise_conv2d: takes the layout nhwc; transpose the images");
+    throw ArgumentError("depthwise_conv2d: takes only the layout nhwc; transpose the images");
   const Op& op = find(table, "depthwise_conv2d");
   const WindowAttrs a = checked(op, x, filters, o, 4);
   const std::int64_t multiplier = filters.shape()[3], channels = channels_of(x);
@@ -202,7 +202,7 @@ Tensor dilation2d(const Tensor& x, const Tensor& filters, const Conv2dOptions& o
     return true;
   };
   if (!reads(a.window.plane.rows) || !reads(a.window.plane.columns))
-    throw_error<ShapeError>("dilation2d: a window reads nothing of the image: x is {}, filters is {}",
+    throw_error<ShapeError>("dilation2d: a window contains no element of the image: x is {}, filters is {}",
                             x.spec(), filters.spec());
   return op.with(a, x, filters);
 }

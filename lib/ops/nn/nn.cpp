@@ -23,10 +23,10 @@ constexpr Op table[] = {
          [](const Call& c) {
            const Tensor &x = c.x[0], &dropped = c.x[1];
            require_floating(c, 0);
-           if (dropped.dtype() != DType::boolean) throw_dtype_error(c, "dropped is not bool");
+           if (dropped.dtype() != DType::boolean) throw_dtype_error(c, "dropped must be bool");
            if (x.ndim() < dropped.ndim() ||
                Shape(x.shape().dims().last(static_cast<std::size_t>(dropped.ndim()))) != dropped.shape())
-             throw_shape_error(c, "x does not end in the shape of dropped");
+             throw_shape_error(c, "the last axes of x must be those of dropped");
            return x.spec();
          },
      .forward =

@@ -33,7 +33,7 @@ Spec infer_layer_norm(const Call& c) {
 }
 std::vector<Spec> infer_gradient(const Call& c) {
   require_rows(c, 1, 2);
-  if (c.x[0].shape() != c.x[1].shape()) throw_shape_error(c, "dy and x are not of one shape");
+  if (c.x[0].shape() != c.x[1].shape()) throw_shape_error(c, "dy and x differ in shape");
   return {c.x[1].spec(), c.x[2].spec(), c.x[2].spec()};
 }
 std::vector<Spec> infer_batch_norm_gradient(const Call& c) {

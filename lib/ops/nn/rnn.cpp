@@ -91,7 +91,7 @@ std::vector<Spec> infer_lstm_gradient(const Call& c) {
       gates.shape() != Shape{states.shape()[0], c0.shape()[0], 4 * c0.shape()[1]} ||
       weights.shape()[1] != 4 * c0.shape()[1] || weights.shape()[0] < c0.shape()[1] ||
       !fits(0, states.shape()) || !fits(1, states.shape()) || !fits(2, gates.shape()))
-    throw_shape_error(c, "not the states, gates and weights of an LSTM");
+    throw_shape_error(c, "states, gates and weights do not match");
   return {gates.spec(), c0.spec(), c0.spec()};
 }
 
@@ -148,7 +148,7 @@ void lstm_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
 void require_lengths(const Call& c, int i, std::string_view what, std::int64_t batch) {
   require_indices(c, i);
   if (c.x[i].shape() != Shape{batch})
-    throw_error<ShapeError>("{}: {} are not [{}]: they are {}", c.op.name, what, batch, c.x[i].spec());
+    throw_error<ShapeError>("{}: {} must be [{}]: they are {}", c.op.name, what, batch, c.x[i].spec());
 }
 void require_sequences(const Call& c) {
   const Tensor &labels = c.x[0], &logits = c.x[1];
@@ -156,7 +156,7 @@ void require_sequences(const Call& c) {
   require_indices(c, 0);
   if (logits.ndim() != 3 || labels.ndim() != 2 || labels.shape()[0] != logits.shape()[1])
     throw_error<ShapeError>(
-        "{}: logits are not [time, batch, classes] and labels not [batch, most]: logits is {}, labels is {}",
+        "{}: logits must be [time, batch, classes] and labels [batch, length]: logits is {}, labels is {}",
         c.op.name, logits.spec(), labels.spec());
   const std::int64_t classes = logits.shape()[2], blank = c.attrs<CtcAttrs>().blank;
   if (blank < 0 || blank >= classes)

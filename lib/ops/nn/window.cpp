@@ -31,7 +31,8 @@ Shape behind(Shape front, const Shape& extents, std::int64_t channels) {
 void require_images(const Call& c, int i, const Shape& extents, std::int64_t channels) {
   const int n = extents.ndim() + 1;
   if (c.x[i].ndim() < n || c.x[i].shape() != behind(front_of(c.x[i], n), extents, channels))
-    throw_shape_error(c, fmt::format("{} does not end in {}", c.op.args[i], behind({}, extents, channels)));
+    throw_shape_error(
+        c, fmt::format("the last axes of {} must be {}", c.op.args[i], behind({}, extents, channels)));
 }
 void require_rank(const Call& c, int i, int axes) {
   constexpr std::string_view names[] = {"width", "height, width", "depth, height, width"};
