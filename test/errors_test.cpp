@@ -328,7 +328,7 @@ TEST_CASE("texts: tapes", "[errors]") {
         "stop recording: this tape is not recording");
   CHECK(error<GradientError>([] { Gradient().dense(); }) ==
         "dense: this gradient is none: no path leads from the target to the source; ask defined() first, or "
-        "for UnconnectedGradients::zero");
+        "for UnconnectedGradients::zero; explain() tells where the path ends");
 }
 
 TEST_CASE("texts: variables and accumulators", "[errors]") {

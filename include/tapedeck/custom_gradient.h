@@ -35,6 +35,19 @@ template <class G> auto with_variables(G& g, std::span<const Variable> variables
 template <class G> inline constexpr bool kTakesVariables =
     !takes_each<G>() && !std::invocable<G&, std::span<const Tensor>>;
 
+/// The variables without those among the arguments, which are no captures.
+template <class... X> std::vector<Variable> captured(std::vector<Variable> variables, const X&... x) {
+  const auto drop = [&](const auto& self, const auto& argument) -> void {
+    if constexpr (std::convertible_to<decltype(argument), const Variable&>)
+      std::erase(variables, argument);
+    else if constexpr (requires { argument.begin(), argument.end(); })
+      for (const auto& e : argument)
+        self(self, e);
+  };
+  (drop(drop, x), ...);
+  return variables;
+}
+
 /// Flattens a tensor, a gradient, or a list, array, pair or tuple of them into a list of gradients.
 template <class S> std::vector<Gradient> gradients_of(S&& structure) {
   std::vector<Gradient> all;
@@ -73,12 +86,12 @@ template <class G> CustomBackward custom_backward(G g) {
 ///       Tensor e = exp(x);
 ///       return std::pair(log1p(e), [e](const Tensor& dy) { return dy * (1 - 1 / (1 + e)); });
 ///     });
-/// If f reads or updates trainable variables, the gradient function takes them, in order of creation, as an
-/// additional last argument of type std::span<const Variable>, and returns a pair of the inputs' and the
-/// variables' gradients. Other tensors that f captures get no gradient. Higher-order derivatives
-/// differentiate the gradient function; forward mode transposes it, so it must be linear in the output
-/// gradients. The call throws ArgumentError if f uses variables and the gradient function does not take them;
-/// gradient() throws ArgumentError if it returns a wrong number of gradients.
+/// If f reads or updates trainable variables that are not among its arguments, the gradient function takes
+/// them, in order of creation, as an additional last argument of type std::span<const Variable>, and returns
+/// a pair of the inputs' and the variables' gradients. Other tensors that f captures get no gradient.
+/// Higher-order derivatives differentiate the gradient function; forward mode transposes it, so it must be
+/// linear in the output gradients. The call throws ArgumentError if f uses variables and the gradient
+/// function does not take them; gradient() throws ArgumentError if it returns a wrong number of gradients.
 template <class F> auto custom_gradient(F f) {
   return [f = std::move(f)](const auto&... x) {
     const std::vector<Tensor> inputs = detail::list_of(x...);
@@ -86,9 +99,9 @@ template <class F> auto custom_gradient(F f) {
     auto [value, gradient] = detail::call("custom_gradient", f, inputs);
     using G = decltype(gradient);
     detail::replace_tensors(
-        value,
-        detail::custom_outputs(inputs, watcher.watched_variables(), detail::tensors_of(value),
-                               detail::custom_backward<G>(std::move(gradient)), detail::kTakesVariables<G>));
+        value, detail::custom_outputs(
+                   inputs, detail::captured(watcher.watched_variables(), x...), detail::tensors_of(value),
+                   detail::custom_backward<G>(std::move(gradient)), detail::kTakesVariables<G>));
     return value;
   };
 }

@@ -16,6 +16,12 @@ class TAPEDECK_EXPORT Gradient {
   /// The variable's current value.
   Gradient(const Variable& v);
   Gradient(IndexedSlices slices);
+  /// None, for a reason: a literal, with which dense() explains itself.
+  static Gradient none(const char* reason) {
+    Gradient g;
+    g.reason_ = reason;
+    return g;
+  }
 
   /// False for none.
   bool defined() const { return dense_.defined() || slices_; }
@@ -37,6 +43,7 @@ class TAPEDECK_EXPORT Gradient {
  private:
   Tensor dense_;
   std::shared_ptr<const IndexedSlices> slices_;
+  const char* reason_ = nullptr;   // for none, if it is known
 };
 
 /// The sum of gradients of one tensor, such as those of several batches. Nones are skipped: if all are none

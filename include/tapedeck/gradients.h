@@ -57,6 +57,17 @@ TAPEDECK_EXPORT Tensor hessian(const Traced& f, const Tensor& x, const JacobianO
 TAPEDECK_EXPORT std::vector<Tensor> hessian_vector_product(const Traced& f, const std::vector<Tensor>& xs,
                                                            const std::vector<Tensor>& v, JacobianMode mode);
 
+template <class F, class X>
+auto value_and_grad_as(std::string_view name, const F& f, const X& x, const GradientOptions& options) {
+  using Value = ResultOf<F>;
+  Differentiated d = value_and_gradients(traced(name, f), Sources(x), options);
+  Value value = structure_of<Value>(name, std::move(d.values));
+  if constexpr (std::convertible_to<const X&, Source>)
+    return std::pair<Value, Gradient>(std::move(value), std::move(d.gradients[0]));
+  else
+    return std::pair<Value, std::vector<Gradient>>(std::move(value), std::move(d.gradients));
+}
+
 }   // namespace detail
 
 /// The value of f(x, …) as f returns it, and the gradient of its sum, none if there is no path. Returns a
@@ -65,14 +76,7 @@ TAPEDECK_EXPORT std::vector<Tensor> hessian_vector_product(const Traced& f, cons
 /// A tensor listed twice counts as two independent arguments.
 template <detail::Differentiable F, class X>
 auto value_and_grad(const F& f, const X& x, const GradientOptions& options = {}) {
-  using Value = detail::ResultOf<F>;
-  detail::Differentiated d =
-      detail::value_and_gradients(detail::traced("value_and_grad", f), Sources(x), options);
-  Value value = detail::structure_of<Value>("value_and_grad", std::move(d.values));
-  if constexpr (std::convertible_to<const X&, Source>)
-    return std::pair<Value, Gradient>(std::move(value), std::move(d.gradients[0]));
-  else
-    return std::pair<Value, std::vector<Gradient>>(std::move(value), std::move(d.gradients));
+  return detail::value_and_grad_as("value_and_grad", f, x, options);
 }
 template <detail::Differentiable F>
 auto value_and_grad(const F& f, std::initializer_list<Source> xs, const GradientOptions& options = {}) {
@@ -81,11 +85,11 @@ auto value_and_grad(const F& f, std::initializer_list<Source> xs, const Gradient
 /// Only the gradients of value_and_grad.
 template <detail::Differentiable F, class X>
 auto grad(const F& f, const X& x, const GradientOptions& options = {}) {
-  return value_and_grad(f, x, options).second;
+  return detail::value_and_grad_as("grad", f, x, options).second;
 }
 template <detail::Differentiable F>
 auto grad(const F& f, std::initializer_list<Source> xs, const GradientOptions& options = {}) {
-  return value_and_grad(f, Sources(xs), options).second;
+  return grad(f, Sources(xs), options);
 }
 
 /// The result of implicit_value_and_grad. Optimizers take both lists: apply_gradients(g.gradients,

@@ -17,7 +17,9 @@ using Pushforward = std::function<std::vector<Tensor>(std::span<const Tensor> ta
 /// Records `outputs`, however they were computed, on the thread's tapes and accumulators as the result of one
 /// op on `inputs`. Compute them under StopRecording, otherwise the tapes also record that computation. `name`
 /// appears in messages. gradient() throws ArgumentError if `backward` returns a wrong number of gradients.
-/// Without `forward`, accumulators transpose `backward`, which must then be linear in the output gradients.
+/// Without `forward`, accumulators transpose `backward`, which must then be linear in the output gradients;
+/// with one that returns undefined tensors, they see no derivative. Without `backward`, only accumulators
+/// record the operation. Throws ArgumentError without both. Without outputs, nothing is recorded.
 TAPEDECK_EXPORT void record_operation(std::string name, std::span<const Tensor> outputs,
                                       std::span<const Tensor> inputs, Backward backward,
                                       Pushforward forward = {});

@@ -109,7 +109,7 @@ class OpCheck {
       if (s_.expected.empty()) continue;
       if (y_[k].spec() != s_.expected[k].spec())
         return fmt::format("output {} is {}, expected is {}", k, y_[k].spec(), s_.expected[k].spec());
-      const std::string text =
+      std::string text =
           difference(fmt::format("output {}", k), y_[k], s_.expected[k], is_single(y_[k]) ? 1e-6 : 1e-13);
       if (!text.empty()) return text;
     }

@@ -62,7 +62,8 @@ std::string reason_of(int status) {
     case LBFGSERR_OUTOFMEMORY:
       throw std::bad_alloc();
     default:
-      return "no step lowers the value";
+      return "no step lowers the value: rounding allows no better one, or the gradient is not that of the "
+             "value";
   }
 }
 

@@ -38,7 +38,9 @@ class Newton {
     objective_.note(m_, x_, value_, g_);
     while (!done()) {
       if (!search(direction())) {
-        m_.reason = "no step lowers the value";
+        m_.reason =
+            "no step lowers the value: rounding allows no better one, or the gradient is not that of the "
+            "value";
         break;
       }
       ++m_.iterations;

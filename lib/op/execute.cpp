@@ -96,9 +96,10 @@ Tensor Op::execute(Refs x, Attrs attrs, unsigned temporaries) const {
 }
 
 void record_computed(const Call& c, std::span<Tensor> y, std::string_view name) {
-  require_defined(c);
-  for (const Tensor& t : y)
-    if (!t.defined()) throw_error<ArgumentError>("{}: an output is undefined", c.op.name);
+  for (int i = 0; i < c.x.size(); ++i)
+    if (!c.x[i].defined()) throw_error<ArgumentError>("{}: input {} is undefined", name, i);
+  for (std::size_t k = 0; k < y.size(); ++k)
+    if (!y[k].defined()) throw_error<ArgumentError>("{}: output {} is undefined", name, k);
   if (thread_state.observer) observe_computed(name, c, y);
   record(c, y);
 }

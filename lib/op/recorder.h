@@ -57,6 +57,8 @@ class Recorder {
   void enter();
   void leave() noexcept;
   bool entered() const { return entered_; }
+  /// Whether it was made on this thread.
+  bool on_this_thread() const { return thread_ == &thread_state; }
   Recorder* outer() const { return outer_; }
 
   /// The slot of a tensor in this recorder, or -1.

@@ -13,16 +13,31 @@ struct Differentiated {
   std::vector<GradientAndVariable> pairs;
 };
 
+void check_variables(std::span<const Variable> variables) {
+  for (const Variable& v : variables)
+    if (!is_floating(v.dtype()))
+      throw_error<DTypeError>("compute_gradients: variable \"{}\" is {}; use f32 or f64", v.name(),
+                              Spec{v.dtype(), v.shape()});
+}
+
 void check_options(const LossOptions& options) {
   if (options.gate < Gate::none || options.gate > Gate::graph)
     throw_error<ArgumentError>("compute_gradients: {} is no gate; use one of none, op, graph",
                                static_cast<int>(options.gate));
   if (!options.variables) return;
   if (options.variables->empty()) throw ArgumentError("compute_gradients: no variables given");
-  for (const Variable& v : *options.variables)
-    if (!is_floating(v.dtype()))
-      throw_error<DTypeError>("compute_gradients: variable \"{}\" is {}; use f32 or f64", v.name(),
-                              Spec{v.dtype(), v.shape()});
+  check_variables(*options.variables);
+}
+
+void check_loss(const Tensor& loss, const LossOptions& options) {
+  if (!loss.defined()) throw ArgumentError("compute_gradients: the loss is undefined; return a tensor");
+  if (!is_floating(loss.dtype()))
+    throw_error<DTypeError>("compute_gradients: the loss is {}; use f32 or f64", loss.spec());
+  if (loss.size() != 1 && !options.output_gradient.defined())
+    throw_error<ShapeError>(
+        "compute_gradients: the loss is {}; it must have one element: use its mean or sum, or give an "
+        "output_gradient",
+        loss.spec());
 }
 
 // What a replica's loss is multiplied by is a factor of its output gradient, so that the loss itself stays
@@ -38,11 +53,10 @@ Gradient output_gradient_of(const Tensor& loss, const LossOptions& options) {
 enum class To { caller, step };
 
 Differentiated differentiate(const Tensor& loss, GradientTape& tape, const LossOptions& options, To to) {
-  if (!loss.defined()) throw ArgumentError("compute_gradients: the loss is undefined; return a tensor");
-  if (!is_floating(loss.dtype()))
-    throw_error<DTypeError>("compute_gradients: the loss is {}; use f32 or f64", loss.spec());
+  check_loss(loss, options);
   const std::vector<Variable> variables = options.variables ? *options.variables : tape.watched_variables();
   if (variables.empty()) throw ArgumentError("compute_gradients: the loss reads no trainable variables");
+  check_variables(variables);
 
   Differentiated result{loss, {}};
   const Arrival arrival = to == To::step && thread_state.communicator

@@ -36,6 +36,9 @@ std::size_t find_hyperparameter(const UpdateRule& rule, std::string_view name) {
 
 double checked(const UpdateRule& rule, std::size_t i, double value) {
   const HyperparameterSpec& spec = rule.hyperparameters[i];
+  if (std::isnan(value))
+    throw_error<ArgumentError>("{}: {} is missing, or not a number; use {}", rule.name, spec.name,
+                               spec.domain.text);
   if (!spec.domain.contains(value))
     throw_error<ArgumentError>("{}: {} is out of range: {}; use {}", rule.name, spec.name, value,
                                spec.domain.text);

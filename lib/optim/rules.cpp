@@ -39,7 +39,7 @@ V proximal(const V& p, const std::type_identity_t<V>& l1, const std::type_identi
 constexpr auto as_given = [](auto&, Step&) {};
 
 // All hyperparameters: name, domain, member of the option structs.
-constexpr auto kRate = known("learning_rate", finite, [](auto& o) { return o.learning_rate; });
+constexpr auto kRate = known("learning_rate", not_negative, [](auto& o) { return o.learning_rate; });
 constexpr auto kMomentum = known("momentum", finite, [](auto& o) { return o.momentum; });
 constexpr auto kAccumulator = known("initial_accumulator_value", positive, [](auto& o) {
                                 return o.initial_accumulator_value;

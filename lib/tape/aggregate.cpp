@@ -50,6 +50,8 @@ const VSpace kGradients = {
 
 Gradient aggregate(std::vector<Gradient> terms) {
   std::erase_if(terms, [](const Gradient& g) { return !g.defined(); });
+  for (const Gradient& g : terms)
+    if (g.slices()) validate(*g.slices(), "aggregate");
   return terms.empty() ? Gradient() : terms.size() == 1 ? std::move(terms[0]) : sum_terms(terms);
 }
 
@@ -60,9 +62,10 @@ Gradient::Gradient(IndexedSlices slices)
 Tensor Gradient::dense() const& {
   if (slices_) return to_dense(*slices_);
   if (!dense_.defined())
-    throw GradientError(
-        "dense: this gradient is none: no path leads from the target to the source; ask defined() first, or "
-        "for UnconnectedGradients::zero");
+    throw_error<GradientError>(
+        "dense: this gradient is none: {}; ask defined() first, or for UnconnectedGradients::zero; explain() "
+        "tells where the path ends",
+        reason_ ? reason_ : "no path leads from the target to the source");
   return dense_;
 }
 Tensor Gradient::dense() && {

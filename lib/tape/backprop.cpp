@@ -15,15 +15,19 @@ Backprop::Backprop(const VSpace& space, Tape& tape, std::span<const Tensor> targ
       pass_(pass),
       tensors_(tape.slots()),
       pending_(static_cast<std::size_t>(tape.entries().end()), kNotNeeded) {
-  for (const Tensor& s : sources)
-    if (const Slot slot = tape.slot_of(s); slot >= 0) tensor(slot).is_source = true;
+  for (const Tensor& s : sources) {
+    const Slot slot = tape.slot_of(s);
+    if (slot < 0 || tensor(slot).is_source) continue;
+    tensor(slot).is_source = true;
+    if (tape.producer(slot) < 0) ++watched_sources_;
+  }
   for (const Tensor& s : pass.stops)
     if (const Slot slot = tape.slot_of(s); slot >= 0)
       tensor(slot).stopped = true, tensor(slot).left_out = !tensor(slot).is_source;
 }
 
-// Takes all tensors that depend on no source out of the pass, depth first: ~k on the stack stands for the
-// entry k whose inputs are done.
+// Takes all tensors that depend on no source out of the pass, and from sources that depend on no other one
+// their producers. Depth first: ~k on the stack stands for the entry k whose inputs are done.
 void Backprop::leave_out() {
   CachedVector<std::int32_t> stack;
   const auto visit = [&](Slot s) {
@@ -49,9 +53,9 @@ void Backprop::leave_out() {
     bool leads = false;
     for (const Slot x : e.x())
       leads |= takes_part(x);
-    if (!leads)
-      for (const Slot y : e.y())
-        if (y >= 0 && !tensor(y).is_source) tensor(y).left_out = true;
+    if (leads) continue;
+    for (const Slot y : e.y())
+      if (y >= 0) tensor(y).stopped = true, tensor(y).left_out = !tensor(y).is_source;
   }
 }
 
@@ -79,8 +83,12 @@ void Backprop::arrive(Slot s) {
 }
 
 Gradient Backprop::output_gradient(std::size_t i) const {
-  if (i < options_.output_gradients.size() && options_.output_gradients[i].defined())
-    return options_.output_gradients[i];
+  if (i < options_.output_gradients.size() && options_.output_gradients[i].defined()) {
+    const Gradient& given = options_.output_gradients[i];
+    if (const IndexedSlices* s = given.slices(); s && !s->dense_shape)
+      return IndexedSlices{s->values, s->indices, targets_[i].shape()};
+    return given;
+  }
   return space_.ones(targets_[i].spec());
 }
 

@@ -12,7 +12,9 @@ class Backprop {
   Backprop(const VSpace& space, Tape& tape, std::span<const Tensor> targets, std::span<const Tensor> sources,
            const GradientOptions& options, const Pass& pass);
 
-  void leave_out();   // of the pass, what depends on no source
+  /// Otherwise ops may be recorded whose inputs depend on no source.
+  bool all_watched_are_sources() const { return watched_sources_ == tape_.watched(); }
+  void leave_out();   // of the pass: these ops
   void filter();
   void seed();
   template <bool arrivals> [[gnu::noinline]] void drain();   // arrivals: pass.arrival is set
@@ -51,7 +53,8 @@ class Backprop {
   CachedVector<std::int32_t> ready_;
   Tensor zeros_;                            // the last ones that were needed
   std::vector<std::size_t> source_index_;   // by slot, once a source has arrived
-  std::size_t passed_over_ = 0;             // ready ops that prioritize() has seen
+  std::size_t watched_sources_ = 0;
+  std::size_t passed_over_ = 0;   // ready ops that prioritize() has seen
 };
 
 }   // namespace tapedeck

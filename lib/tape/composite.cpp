@@ -24,6 +24,9 @@ void composite_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> d
   if (result.size() != dx.size())
     throw_error<ArgumentError>("{}: the backward function returned {} gradients for {} inputs", f.name,
                                result.size(), dx.size());
+  for (std::size_t i = 0; i < dx.size(); ++i)
+    if (const IndexedSlices* s = result[i].slices(); s && !c.op.rule.stacks)
+      validate({s->values, s->indices, s->dense_shape.value_or(c.x[static_cast<int>(i)].shape())}, f.name);
   std::move(result.begin(), result.end(), dx.begin());
 }
 
@@ -39,20 +42,18 @@ void composite_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   std::move(result.begin(), result.end(), dy.begin());
 }
 
-constexpr Op composite_op(Rule::Jvp jvp, bool stacks) {
+constexpr Op composite_op(Rule::Vjp vjp, Rule::Jvp jvp, bool stacks) {
   return {.name = "composite",
           .doc = "An operation with a backward function of its own.",
           .args = {"x"},
           .infer = [](const Call& c) { return c.x[0].spec(); },
           .forward = {},
-          .rule = {.kind = RuleKind::custom,
-                   .reads_shapes = true,
-                   .stacks = stacks,
-                   .vjp = composite_vjp,
-                   .jvp = jvp}};
+          .rule = {.kind = RuleKind::custom, .reads_shapes = true, .stacks = stacks, .vjp = vjp, .jvp = jvp}};
 }
-constexpr Op composite = composite_op(composite_jvp, false), without_forward = composite_op(nullptr, false),
-             stacking = composite_op(composite_jvp, true);
+constexpr Op composite = composite_op(composite_vjp, composite_jvp, false),
+             without_forward = composite_op(composite_vjp, nullptr, false),
+             without_backward = composite_op(nullptr, composite_jvp, false),
+             stacking = composite_op(composite_vjp, composite_jvp, true);
 
 void record(const Op& op, Functions functions, std::span<const Tensor> outputs,
             std::span<const Tensor> inputs) {
@@ -68,16 +69,18 @@ void record(const Op& op, Functions functions, std::span<const Tensor> outputs,
 }   // namespace
 
 std::string_view name_of(const Op& op, const Attrs& attrs) {
-  return op.rule.vjp == composite_vjp
+  return op.rule.vjp == composite_vjp || op.rule.jvp == composite_jvp
              ? std::string_view((*static_cast<const CompositeAttrs*>(attrs.data))->name)
              : op.name;
 }
 
 void record_operation(std::string name, std::span<const Tensor> outputs, std::span<const Tensor> inputs,
                       Backward backward, Pushforward forward) {
-  if (!backward) throw_error<ArgumentError>("record_operation: \"{}\" has no backward function", name);
-  if (outputs.empty()) throw_error<ArgumentError>("record_operation: \"{}\" has no outputs", name);
-  const Op& op = forward ? composite : without_forward;
+  if (!backward && !forward)
+    throw_error<ArgumentError>("record_operation: \"{}\" has neither a backward nor a forward function",
+                               name);
+  if (outputs.empty()) return;
+  const Op& op = !backward ? without_backward : forward ? composite : without_forward;
   record(op, {std::move(name), std::move(backward), std::move(forward)}, outputs, inputs);
 }
 

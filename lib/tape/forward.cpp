@@ -252,8 +252,7 @@ Tensor ForwardAccumulator::jvp_of(const Source& source, UnconnectedGradients unc
   if (!x.defined()) throw ArgumentError("jvp: the tensor is undefined");
   check_mode("jvp", unconnected);
   const Tensor& tangent = forward_->tangent_of(x);
-  if (tangent.defined() || unconnected == UnconnectedGradients::none || !is_trainable(x.dtype()))
-    return tangent;
+  if (tangent.defined() || unconnected == UnconnectedGradients::none) return tangent;
   return forward_->zeros_for(x.spec());
 }
 std::vector<Tensor> ForwardAccumulator::jvp(const Sources& xs, UnconnectedGradients unconnected) const {

@@ -37,13 +37,26 @@ void check(std::span<const Tensor> targets, const GradientOptions& options) {
   }
 }
 
+// Why no gradient has come: what the tape knows of it.
+Gradient none_of(const Tape& tape, std::span<const Tensor> targets, const Tensor& source) {
+  if (tape.slot_of(source) < 0)
+    return Gradient::none("the tape does not track the source; watch it before it is used");
+  if (std::none_of(targets.begin(), targets.end(), [&](const Tensor& y) { return tape.slot_of(y) >= 0; }))
+    return Gradient::none(
+        "the tape does not track the target, which was computed while it did not record, from numbers, or by "
+        "an op without a derivative");
+  return Gradient::none(
+      "no path leads from the target to the source, which was watched after its use, or is used by ops "
+      "without a derivative alone");
+}
+
 bool thread_paused() { return thread_state.scopes && !thread_state.innermost; }
 
 void watch_checked(Tape& tape, const Tensor& x) {
   if (!x.defined()) throw_error<ArgumentError>("watch: the tensor is undefined");
   if (!is_trainable(x.dtype()))
     return warn(fmt::format("watch: the tensor is {}, which has no derivative", name_of(x.dtype())));
-  if (!thread_paused() && !tape.paused) tape.watch(x);
+  if (!thread_paused()) tape.watch(x);
 }
 
 }   // namespace
@@ -66,14 +79,16 @@ std::vector<Tensor> tensors_of(const Sources& sources, std::string_view what) {
   return result;
 }
 
-void require_unused(const Tape& tape) {
+void require_usable(const Tape& tape) {
+  if (!tape.on_this_thread())
+    throw GradientError("gradient: this tape belongs to another thread; make one on this thread");
   if (tape.used)
     throw GradientError("gradient: this tape was already used; make it persistent to call gradient twice");
 }
 
 std::vector<Gradient> differentiate(Tape& tape, const Targets& targets, const Sources& sources,
                                     const GradientOptions& options, const Arrival& arrival) {
-  require_unused(tape);
+  require_usable(tape);
   const std::vector<Tensor> ys = tensors_of(targets, "target"), xs = tensors_of(sources, "source"),
                             stops = tensors_of(options.stop_gradients, "stop_gradients");
   check(ys, options);
@@ -82,7 +97,9 @@ std::vector<Gradient> differentiate(Tape& tape, const Targets& targets, const So
                                                  {.stops = stops, .arrival = arrival ? &arrival : nullptr});
   if (options.unconnected == UnconnectedGradients::zero)
     for (std::size_t i = 0; i < xs.size(); ++i)
-      if (!result[i].defined() && is_trainable(xs[i].dtype())) result[i] = kGradients.zeros(xs[i].spec());
+      if (!result[i].defined()) result[i] = kGradients.zeros(xs[i].spec());
+  for (std::size_t i = 0; i < xs.size(); ++i)
+    if (!result[i].defined()) result[i] = none_of(tape, ys, xs[i]);
   return result;
 }
 
@@ -103,7 +120,7 @@ GradientTape::~GradientTape() = default;
 void GradientTape::watch(const Tensor& x) { watch_checked(*tape_, x); }
 void GradientTape::watch(const Variable& v) {
   if (!is_trainable(v.dtype())) return watch_checked(*tape_, v.cell().handle);
-  if (!thread_paused() && !tape_->paused) tape_->watch(v);
+  if (!thread_paused()) tape_->watch(v);
 }
 
 void GradientTape::stop() {
@@ -130,6 +147,13 @@ Gradient GradientTape::gradient(const Source& target, const Source& source) {
 
 std::vector<Gradient> GradientTape::gradient(const Targets& targets, const Sources& sources,
                                              const GradientOptions& options) {
+  const TapeOptions& tape = tape_->options();
+  thread_local bool told = false;
+  if (tape.persistent && !tape.watch_all && tape_->entered() && !tape_->paused && !std::exchange(told, true))
+    warn(
+        "gradient: this persistent tape still records, and so records the gradient too; end that by stop(), "
+        "or "
+        "use a Recording where higher derivatives are wanted");
   return differentiate(*tape_, targets, sources, options);
 }
 

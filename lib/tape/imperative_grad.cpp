@@ -17,8 +17,8 @@
 // fires when the gradient of a watched source is final, while the pass goes on.
 //
 // A pass may carry many cotangents at once: each gradient then has one more axis in front. Rules batch over
-// the leading axis, or run once per cotangent. Where tensors are watched that are no sources, ops that depend
-// on no source are left out of the pass first.
+// the leading axis, or run once per cotangent. Where tensors are watched that are no sources, ops whose
+// inputs depend on no source are left out of the pass first, also those that have produced a source.
 #include "tape/imperative_grad.h"
 
 #include "core/format.h"
@@ -33,7 +33,7 @@ std::vector<Gradient> imperative_grad(const VSpace& space, Tape& tape, std::span
                                       std::span<const Tensor> sources, const GradientOptions& options,
                                       const Pass& pass) {
   Backprop backprop(space, tape, targets, sources, options, pass);
-  if (tape.options().watch_all || pass.directions) backprop.leave_out();
+  if (!backprop.all_watched_are_sources()) backprop.leave_out();
   backprop.filter();
   backprop.seed();
   if (pass.arrival)

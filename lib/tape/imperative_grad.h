@@ -46,8 +46,8 @@ std::vector<Gradient> differentiate(Tape& tape, const Targets& targets, const So
 /// warns of those without a derivative.
 std::vector<Tensor> tensors_of(const Sources& sources, std::string_view what);
 
-/// Throws GradientError where the tape is used up.
-void require_unused(const Tape& tape);
+/// Throws GradientError where the tape is used up, or belongs to another thread.
+void require_usable(const Tape& tape);
 /// While it lives, a tape is differentiated; one that is not persistent is then used up.
 class TapeUse {
  public:

@@ -101,6 +101,7 @@ Slot Tape::new_slot(const Tensor& x, std::int32_t producer) noexcept {
   t.spec.dtype = b.dtype;
   t.spec.shape = b.shape;
   t.id = b.id;
+  if (producer < 0) ++watched_;
   assign_slot(x, s);
   return s;
 }
@@ -136,7 +137,8 @@ void Tape::read(detail::VariableCell& cell, Tensor& value) {
 }
 
 void Tape::record(const Call& c, std::span<Tensor> y) {
-  if (paused) return;
+  const bool only_forward = !c.op.rule.vjp && c.op.rule.jvp;
+  if (paused || only_forward) return;
   drain_ended();
   std::array<Slot, kMaxInputs> few_x;
   std::unique_ptr<TapeEntry::More> more;
@@ -232,6 +234,7 @@ void Tape::drop_use(Slot s) noexcept {
 void Tape::free_slot(Slot s) noexcept {
   Tracked& t = tracked_[static_cast<std::size_t>(s)];
   drop_id(t.id);
+  if (t.producer < 0) --watched_;
   t.next = free_;
   free_ = s;
 }
@@ -269,6 +272,7 @@ void Tape::reset() {
   entries_.clear();
   tracked_.clear();
   free_ = unused_ = -1;
+  watched_ = 0;
   variables_.clear();
 }
 

@@ -51,6 +51,8 @@ class Tape final : public Recorder {
   const Tracked& tracked(Slot s) const { return tracked_[static_cast<std::size_t>(s)]; }
   const Spec& spec(Slot s) const { return tracked_[static_cast<std::size_t>(s)].spec; }
   std::size_t slots() const { return tracked_.size(); }
+  /// The number of tensors that it tracks and no entry has produced.
+  std::size_t watched() const { return watched_; }
   EntryPool<TapeEntry>& entries() { return entries_; }
   /// Where an op was recorded, or null where no observer asked for it.
   const Origin* origin_of(TapeEntry& e) const;
@@ -92,6 +94,7 @@ class Tape final : public Recorder {
   EntryPool<TapeEntry> entries_;
   CachedVector<Tracked> tracked_;   // by slot
   Slot free_ = -1, unused_ = -1;    // heads of lists
+  std::size_t watched_ = 0;
   bool freeing_ = false;
   std::vector<Variable> variables_;
   std::vector<std::shared_ptr<const Origin>> origins_;   // by entry, where an observer asked for them

@@ -4,7 +4,8 @@
 // Two ops provide them: `enter` gives the function copies of the operands, and a token, which is an empty
 // tensor; `leave` returns the function's results and takes the token as an input. So the gradient of any
 // result reaches `enter` through the token, and its rule makes zeros for operands whose copies got no
-// gradient.
+// gradient. A third op, `tie`, lets these gradients depend on the operands, so that higher derivatives are
+// zeros, too, even of a branch that is linear.
 #include "core/format.h"
 #include "core/storage.h"
 #include "op/recorder.h"
@@ -35,10 +36,37 @@ std::vector<Spec> first_specs(const Call& c, int n) {
   return specs;
 }
 
-constexpr Rule rule_of(Rule::Vjp vjp, Rule::Jvp jvp) {
-  Rule rule = accepting_none(custom({}, vjp, jvp));
+constexpr Rule rule_of(Reads reads, Rule::Vjp vjp, Rule::Jvp jvp) {
+  Rule rule = accepting_none(custom(reads, vjp, jvp));
   rule.passes_slices = true;
   return rule;
+}
+
+Gradient tied(Gradient g, const Tensor& x);
+
+// Zeros, where g came by itself.
+Tensor zeros_tied(const Gradient& g, int rank, const Tensor& x) {
+  return tied(zeros_beside(g, rank, x.spec()), x).dense();
+}
+
+constexpr Op tie = {
+    .name = "tie",
+    .doc = "g as a new tensor that depends on x, with a derivative of 0.",
+    .args = {"g", "x"},
+    .infer = [](const Call& c) { return c.x[0].spec(); },
+    .forward = {[](const Call& c, std::span<Tensor> y) { share_with(y[0], c.x[0]); }, Outputs::own},
+    .rule = custom(
+        {.x = 0b10},
+        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+          if (c.needs(1)) dx[1] = zeros_tied(dy[0], c.y[0].ndim(), c.x[1]);
+          if (c.needs(0)) dx[0] = std::move(dy[0]);
+        },
+        [](const Call&, Refs dx, std::span<Tensor> dy) { dy[0] = dx[0]; }),
+};
+
+Gradient tied(Gradient g, const Tensor& x) {
+  if (!g.is_dense() || !followed(x)) return g;
+  return tie.execute(std::array{g.tensor(), x});
 }
 
 // The outputs of `enter` are its inputs and the token; the inputs of `leave` are its outputs and the token.
@@ -58,15 +86,16 @@ constexpr Op enter = {
                 },
                 Outputs::own},
     .rule = rule_of(
+        {.x = ~std::uint32_t{0}},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           std::size_t k = 0;
           while (!dy[k].defined())
             ++k;
+          const int rank = c.y[static_cast<int>(k)].ndim();
           for (std::size_t i = 0; i < dx.size(); ++i) {
-            const int at = static_cast<int>(i);
-            if (c.needs(at))
-              dx[i] = dy[i].defined() ? dy[i]
-                                      : zeros_beside(dy[k], c.y[static_cast<int>(k)].ndim(), c.x[at].spec());
+            const Tensor& x = c.x[static_cast<int>(i)];
+            if (c.needs(static_cast<int>(i)))
+              dx[i] = dy[i].defined() ? tied(dy[i], x) : zeros_tied(dy[k], rank, x);
           }
         },
         [](const Call&, Refs dx, std::span<Tensor> dy) {
@@ -81,6 +110,7 @@ constexpr Op leave = {
     .infer = [](const Call& c) { return first_specs(c, c.x.size() - 1); },
     .forward = {[](const Call& c, std::span<Tensor> y) { share_all(c, y, c.x.size() - 1); }, Outputs::own},
     .rule = rule_of(
+        {},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           std::size_t k = 0;
           while (!dy[k].defined())

@@ -66,12 +66,18 @@ std::vector<Tensor> dense_or_zeros(std::vector<Gradient> gradients, std::span<co
   return result;
 }
 
-// The gradient of the sum of f, as a function.
+void check_scalar(const Tensor& y, std::string_view name) {
+  if (y.size() != 1)
+    throw_error<ShapeError>(
+        "{}: the function's value is {}; it must have one element: return its sum or mean", name, y.spec());
+}
+
+// The gradient of f, as a function.
 Traced gradient_of(const Traced& f, std::string_view name) {
   return {[f, name](std::span<const Tensor> x) {
             GradientTape tape(kOnlySources);
             const Watched w(tape, f, x);
-            (void)only(w.values, name);
+            check_scalar(only(w.values, name), name);
             return dense_or_zeros(tape.gradient(w.values, w.sources, {}), x);
           },
           false};
@@ -145,7 +151,9 @@ std::pair<std::vector<Tensor>, Pullback> detail::values_and_pullback(const Trace
   // clang 14 cannot construct an aggregate in make_shared. NOLINTNEXTLINE(modernize-make-shared)
   const auto state = std::shared_ptr<Pullback::State>(new Pullback::State{
       GradientTape({.persistent = options.persistent, .watch_accessed_variables = false}), {}, {}});
-  const Watched w(state->tape, f, xs);
+  Watched w(state->tape, f, xs);
+  for (Tensor& y : w.values)
+    y = identity(y);   // an input that f returns is a result of its own
   state->tape.stop();
   state->values = w.values;
   state->sources = w.sources;
@@ -170,6 +178,7 @@ std::vector<Tensor> detail::tangents(const Traced& f, const std::vector<Tensor>&
 
 std::vector<Tensor> detail::jacobians(const Traced& f, const std::vector<Tensor>& xs,
                                       const JacobianOptions& options) {
+  check_options("jacobian", options);
   std::int64_t columns = 0;
   for (const Tensor& x : xs) {
     check_real(x, "jacobian", "x");
@@ -193,12 +202,14 @@ std::vector<Tensor> detail::jacobians(const Traced& f, const std::vector<Tensor>
           return reshape(identity_rows(first, count, x.size(), x.dtype()), behind({count}, x.shape()));
         });
     const Shape y(all.shape().dims().subspan(1));
+    check_rank("jacobian", {x.dtype(), y}, x.spec(), y.ndim() + x.ndim());
     result.push_back(reshape(transpose(reshape(all, {x.size(), y.size()})), behind(y, x.shape())));
   }
   return result;
 }
 
 Tensor detail::batch_jacobian(const Traced& f, const Tensor& x, const JacobianOptions& options) {
+  check_options("batch_jacobian", options);
   check_real(x, "batch_jacobian", "x");
   if (options.mode != JacobianMode::forward) {
     GradientTape tape(kOnlySources);
@@ -216,6 +227,7 @@ Tensor detail::batch_jacobian(const Traced& f, const Tensor& x, const JacobianOp
                  [&](std::int64_t first, std::int64_t count) { return batch_units(first, count, x.spec()); });
   const Shape y(all.shape().dims().subspan(1));
   check_batch({x.dtype(), y}, x.spec());
+  check_rank("batch_jacobian", {x.dtype(), y}, x.spec(), y.ndim() + x.ndim() - 1);
   const Shape row(y.dims().subspan(1));
   return reshape(transpose(reshape(all, {of_x.size(), y[0], row.size()}), {1, 2, 0}), behind(y, of_x));
 }

@@ -32,7 +32,10 @@ Tape& recorded(std::string_view name) {
 std::vector<Gradient> gradients(const Targets& ys, const Sources& xs, const GradientOptions& options) {
   Tape& tape = recorded("gradients");
   for (std::size_t i = 0; const Source& y : ys.all()) {
+    if (!tensor_of(y).defined()) throw_error<ArgumentError>("gradients: target {} is undefined", i);
     const DType dtype = tensor_of(y).dtype();
+    if (dtype == DType::boolean)
+      throw_error<DTypeError>("gradients: target {} is bool, which has no gradient; use where or astype", i);
     const bool given = i < options.output_gradients.size() && options.output_gradients[i].defined();
     if (is_complex(dtype) && !given)
       throw_error<DTypeError>(

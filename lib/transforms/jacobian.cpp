@@ -11,12 +11,22 @@
 namespace tapedeck {
 namespace {
 
+/// A Jacobian without rows: empty where a path leads, which one pass tells.
+std::vector<Tensor> no_rows(Tape& tape, const Tensor& y, std::span<const Tensor> xs) {
+  const std::vector<Gradient> g = imperative_grad(kGradients, tape, {&y, 1}, xs, {});
+  std::vector<Tensor> result(xs.size());
+  for (std::size_t i = 0; i < xs.size(); ++i)
+    if (g[i].defined()) result[i] = zeros(behind({0}, xs[i].shape()), xs[i].dtype());
+  return result;
+}
+
 /// Rows of a Jacobian: [rows] + the source's shape for each source, undefined where there is no path.
 /// seeds(first, count) gives the cotangents of rows [first, first + count), each of the target's shape.
 template <class Seeds> std::vector<Tensor> rows_of(Tape& tape, const Tensor& y, std::span<const Tensor> xs,
                                                    std::int64_t rows, const JacobianOptions& options,
                                                    const Seeds& seeds) {
   const TapeUse use(tape);
+  if (rows == 0) return no_rows(tape, y, xs);
   const Tape::Most most = tape.most();
   const bool together = options.vectorize && most.ndim < Shape::kMaxRank;
   const std::int64_t at_once =
@@ -39,7 +49,8 @@ template <class Seeds> std::vector<Tensor> rows_of(Tape& tape, const Tensor& y, 
 
 void check(const Tape& tape, const Tensor& y, std::span<const Tensor> xs, const JacobianOptions& options,
            std::string_view name) {
-  require_unused(tape);
+  require_usable(tape);
+  check_options(name, options);
   if (options.mode == JacobianMode::forward)
     throw_error<ArgumentError>("{}: a tape goes in reverse; forward mode is for functions", name);
   if (is_complex(y.dtype()))
@@ -54,6 +65,22 @@ std::int64_t rows_in(const Tensor& y, const Shape& shape) {
 }
 
 }   // namespace
+
+void check_rank(std::string_view name, const Spec& y, const Spec& x, int rank) {
+  if (rank > Shape::kMaxRank)
+    throw_error<ShapeError>("{}: the derivative of {} in {} has rank {}; tensors have at most {}", name, y, x,
+                            rank, Shape::kMaxRank);
+}
+
+void check_options(std::string_view name, const JacobianOptions& options) {
+  check_mode(name, options.unconnected);
+  if (options.mode < JacobianMode::automatic || options.mode > JacobianMode::forward)
+    throw_error<ArgumentError>(
+        "{}: unknown value for mode: {}; use JacobianMode::automatic, reverse or forward", name,
+        static_cast<int>(options.mode));
+  if (options.max_bytes < 0)
+    throw_error<ArgumentError>("{}: max_bytes is {}; use 0 or more", name, options.max_bytes);
+}
 
 Tensor identity_rows(std::int64_t first, std::int64_t count, std::int64_t n, DType dtype) {
   const StopRecording unrecorded;
@@ -82,6 +109,8 @@ std::vector<Tensor> jacobians(Tape& tape, const Source& target, const Sources& s
   const Tensor y = tensors_of(target, "target")[0];
   const std::vector<Tensor> xs = tensors_of(sources, "source");
   check(tape, y, xs, options, name);
+  for (const Tensor& x : xs)
+    check_rank(name, y.spec(), x.spec(), y.ndim() + x.ndim());
   const std::int64_t n = rows_in(y, y.shape());
   std::vector<Tensor> result = rows_of(tape, y, xs, n, options, [&](std::int64_t first, std::int64_t count) {
     return reshape(identity_rows(first, count, n, y.dtype()), behind({count}, y.shape()));
@@ -90,7 +119,7 @@ std::vector<Tensor> jacobians(Tape& tape, const Source& target, const Sources& s
     const Shape shape = behind(y.shape(), xs[i].shape());
     if (result[i].defined())
       result[i] = reshape(result[i], shape);
-    else if (options.unconnected == UnconnectedGradients::zero && is_trainable(xs[i].dtype()))
+    else if (options.unconnected == UnconnectedGradients::zero)
       result[i] = zeros(shape, xs[i].dtype());
   }
   return result;
@@ -109,6 +138,7 @@ Tensor GradientTape::batch_jacobian(const Source& target, const Source& source,
   const Tensor y = tensors_of(target, "target")[0], x = tensors_of(source, "source")[0];
   check(*tape_, y, {&x, 1}, options, "batch_jacobian");
   check_batch(y.spec(), x.spec());
+  check_rank("batch_jacobian", y.spec(), x.spec(), y.ndim() + x.ndim() - 1);
   const Shape row(y.shape().dims().subspan(1)), of_x(x.shape().dims().subspan(1));
   const std::int64_t batch = y.shape()[0], n = rows_in(y, row);
   // All rows of the batch at once, since each affects only its own part of the gradient.

@@ -11,6 +11,10 @@ Tensor identity_rows(std::int64_t first, std::int64_t count, std::int64_t n, DTy
 std::vector<Tensor> jacobians(Tape& tape, const Source& target, const Sources& sources,
                               const JacobianOptions& options, std::string_view name);
 
+/// Throws ArgumentError where an option has no meaning.
+void check_options(std::string_view name, const JacobianOptions& options);
+/// Throws ShapeError where a derivative of y in x of this rank is no tensor.
+void check_rank(std::string_view name, const Spec& y, const Spec& x, int rank);
 /// Throws ShapeError unless batch_jacobian() is defined for such a target and source.
 void check_batch(const Spec& y, const Spec& x);
 /// One-hot directions for all rows of a batch: [count] + the shape. Entry i of the first axis has a one at

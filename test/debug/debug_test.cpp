@@ -450,3 +450,39 @@ TEST_CASE("an op that throws ends its event", "[debug]") {
   const std::vector<OpCost> costs = profile.costs();
   CHECK(costs.size() == 2);   // exp is not inside log
 }
+
+TEST_CASE("a path is found in time linear in the tape", "[debug]") {
+  const Tensor x = ones({2});
+  GradientTape tape;
+  tape.watch(x);
+  Tensor y = x;
+  for (int i = 0; i < 60; ++i)
+    y = y + y;   // 2^60 paths
+  CHECK_THAT(explain(tape, y, x), StartsWith("not none"));
+  CHECK_THAT(explain(tape, y, ones({2})), StartsWith("none: the source f32[2] is not watched"));
+}
+
+TEST_CASE("an output in the first slot of a tape is listed, drawn and freed like others", "[debug]") {
+  const Tensor x = ones({2}), c = ones({2});
+  GradientTape tape;
+  {
+    const Tensor gone = ones({3});
+    tape.watch(gone);
+    tape.watch(x);
+  }
+  Tensor y = exp(x);   // takes the slot of `gone`
+  const Tensor z = c * y;
+  CHECK(summary(tape) == R"(2 ops keep 16 B
+#  op   inputs          outputs  keeps
+0  exp  watched f32[2]  f32[2]     8 B
+1  mul  ., #0 f32[2]    f32[2]     8 B
+)");
+  const std::string dot = to_dot(tape);
+  CHECK_THAT(dot, Contains("source0 -> op0;") && Contains("op0 -> op1;") && !Contains("source1"));
+  CHECK(explain(tape, z, x) == "not none, unless a rule on the way gives none: mul <- exp");
+  Tensor last = tanh(x);
+  CHECK(tape.size() == 3);
+  std::thread([&] { last = Tensor(); }).join();
+  CHECK(tape.size() == 2);
+  CHECK(tape.gradient(z, x).dense().at({0}) == Approx(std::exp(1.0F)));
+}

@@ -7,6 +7,7 @@
 #include "case.h"
 #include "message_of.h"
 #include "tapedeck/distribute.h"
+#include "tapedeck/gradient_transform.h"
 #include "tapedeck/tapedeck.h"
 
 using namespace tapedeck;
@@ -147,11 +148,12 @@ TEST_CASE(
     "[threads]") {
   const Variable sparse(zeros({5, 2}, DType::f64), {.name = "sparse"}), mixed(zeros({3}, DType::f64)),
       rare(zeros({2}, DType::f64)), listed(zeros({}, DType::f64));
-  GradientDescent descent({.learning_rate = -1.0});
+  GradientDescent descent({.learning_rate = 1.0});
   std::vector<IndexedSlices> seen;
   descent.add_transform([&](std::span<GradientAndVariable> pairs, std::int64_t) {
     if (pairs[0].gradient.slices()) seen.push_back(*pairs[0].gradient.slices());
   });
+  descent.add_transform(transforms::scale(-1.0));   // so that the variables become the sums
   kFour.run([&](Replica r) {
     const double n = r.index + 1;
     const Tensor row = full({1, 2}, n, DType::f64), place = tensor({r.index / 2});

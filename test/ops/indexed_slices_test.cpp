@@ -226,7 +226,7 @@ TEST_CASE("slices are output gradients", "[slices]") {
   };
 
   CHECK(gradient(same, {dy}).slices()->values.id() == dy.values.id());
-  CHECK_FALSE(gradient(same, {open}).slices()->dense_shape);
+  CHECK(gradient(same, {open}).slices()->dense_shape == Shape{3, 2});
   CHECK_THAT(gradient(twice, {dy}).dense().to_vector(), Equals(Values{0, 0, 0, 0, 22, 44}));
   CHECK_THAT(gradient(twice, {open}).slices()->values.to_vector(), Equals(Values{20, 40, 2, 4}));
   CHECK_THAT(gradient(square, {dy}).dense().to_vector(), Equals(Values{0, 0, 0, 0, 110, 22 * 12}));
@@ -235,7 +235,7 @@ TEST_CASE("slices are output gradients", "[slices]") {
   CHECK_THAT(gradient({same, same}, {dy, Gradient()}).dense().to_vector(),
              Equals(Values{1, 1, 1, 1, 12, 23}));
   CHECK(gradient(x, {dy}).slices());
-  CHECK_THROWS_AS(gradient(square, {open}), ArgumentError);   // the number of rows is unknown
+  CHECK_THAT(gradient(square, {open}).dense().to_vector(), Equals(Values{0, 0, 0, 0, 110, 22 * 12}));
   CHECK_THAT(gradient(same, std::vector<Tensor>{x}).dense().to_vector(), Equals(x.to_vector()));
   CHECK_THAT(gradient(same, {Variable(x)}).dense().to_vector(), Equals(x.to_vector()));
 }

@@ -24,7 +24,7 @@ static_assert(!std::is_convertible_v<Tensor, Variable> && !std::is_convertible_v
 TEST_CASE("compute_gradients gives a gradient or none for every variable", "[optimizer]") {
   const Variable b(f64({3, 4}), {.name = "b"}), a(f64({1, 2}), {.name = "a"}),
       fixed(f64({5}), {.trainable = false}), other(f64({7}));
-  const Loss loss = [&] { return sum(a * b) * fixed + stop_gradient(other); };
+  const Loss loss = [&] { return sum(sum(a * b) * fixed + stop_gradient(other)); };
 
   const auto read = Optimizer::compute_gradients(loss);   // in order of creation
   REQUIRE(read.size() == 3);
@@ -45,7 +45,7 @@ TEST_CASE("compute_gradients gives a gradient or none for every variable", "[opt
   const auto weighted = Optimizer::compute_gradients([&] { return a * a; },
                                                      {.variables = {{a}}, .output_gradient = f64({1, 10})});
   CHECK_THAT(weighted[0].gradient.dense().to_vector(), Equals(Values{2, 40}));
-  const auto of_vector = Optimizer::compute_gradients([&] { return a * a; });
+  const auto of_vector = Optimizer::compute_gradients([&] { return sum(a * a); });
   CHECK_THAT(of_vector[0].gradient.dense().to_vector(), Equals(Values{2, 4}));
   const auto sparse = Optimizer::compute_gradients([&] { return gather(a, tensor({1})); });
   CHECK(sparse[0].gradient.slices());
@@ -320,7 +320,7 @@ TEST_CASE("cases: momentum", "[cases][optimizer]") {
     Momentum momentum = make(), of_sparse = make();
     std::vector<Tensor> as, bs;
     for (int step = 0; step < 4; ++step) {
-      momentum.minimize([&] { return 5 * square(a) + 3 * b; });
+      momentum.minimize([&] { return sum(5 * square(a) + 3 * b); });
       of_sparse.apply_gradients({{IndexedSlices{10 * sparse, tensor({0, 1}), Shape{2}}, sparse}});
       as.push_back(identity(a)), bs.push_back(identity(b));
       CHECK_THAT(values(sparse), Equals(values(a)));
@@ -332,7 +332,7 @@ TEST_CASE("cases: momentum", "[cases][optimizer]") {
 
 TEST_CASE("cases: what all optimizers share", "[cases][optimizer]") {
   const auto loss_of = [](const Variable& a, const Variable& b) {
-    return [&a, &b] { return 5 * a + 3 * b; };
+    return [&a, &b] { return sum(5 * a + 3 * b); };
   };
   {
     Case c("opt-base-aggregation-method");   // has no effect: terms are always summed in one pass
@@ -425,4 +425,22 @@ TEST_CASE("cases: errors of optimizers", "[cases][errors]") {
         },
         "gradient_descent: there is no hyperparameter \"invalidkwargs\"; use one of learning_rate");
   }
+}
+
+TEST_CASE("a loss is one number, unless an output gradient says what is meant", "[optimizer][errors]") {
+  const Variable w(f64({1, 2}), {.name = "w"});
+  const Loss loss = [&] { return w * w; };
+  CHECK(message_of<ShapeError>([&] { Optimizer::compute_gradients(loss); }) ==
+        "compute_gradients: the loss is f64[2]; it must have one element: use its mean or sum, or give an "
+        "output_gradient");
+  CHECK(values(w) == Values{1, 2});
+  CHECK(
+      Optimizer::compute_gradients(loss, {.output_gradient = f64({1, 10})})[0].gradient.dense().to_vector() ==
+      Values{2, 40});
+}
+
+TEST_CASE("a complex variable that a loss reads is refused", "[optimizer][errors]") {
+  const Variable z(tensor(std::complex(1.0, 2.0)), {.name = "z"});
+  CHECK(message_of<DTypeError>([&] { Optimizer::compute_gradients([&] { return abs(z); }); }) ==
+        "compute_gradients: variable \"z\" is c128[]; use f32 or f64");
 }

@@ -283,7 +283,7 @@ TEST_CASE("cases: keras", "[cases][optimizer]") {
   {
     Case c("opt-keras-adaptive-lr");
     const Variable a(f64({1, 2})), b(f64({3, 4}));
-    const Loss loss = [&] { return 5 * a + 3 * b; };
+    const Loss loss = [&] { return sum(5 * a + 3 * b); };
     const auto both = [&] { return std::vector<Tensor>{identity(a), identity(b)}; };
     GradientDescent descent({.learning_rate = 1.0});
     descent.minimize(loss);
@@ -363,7 +363,7 @@ TEST_CASE("cases: errors of rules", "[cases][errors]") {
         [] {
           Optimizer("nadam", {{"learning_rate", schedule::constant(1)}});
         },
-        "nadam: learning_rate takes no schedule; use a finite number");
+        "nadam: learning_rate takes no schedule; use a finite number of 0 or more");
   }
   {
     Case c("opt-ftrl-bad-accum");

@@ -185,8 +185,9 @@ TEST_CASE("hyperparameters are checked, read and set", "[optimizer]") {
                              "momentum, keras_sgd, adagrad, keras_adagrad, "
                              "adagrad_da, adadelta, adam, adamw, adamax, nadam, rmsprop, keras_rmsprop, "
                              "ftrl, proximal_gradient_descent, proximal_adagrad, lamb, lion");
-  check_error<ArgumentError>([] { Optimizer("gradient_descent"); },
-                             "gradient_descent: learning_rate is out of range: nan; use a finite number");
+  check_error<ArgumentError>(
+      [] { Optimizer("gradient_descent"); },
+      "gradient_descent: learning_rate is missing, or not a number; use a finite number of 0 or more");
   check_error<ArgumentError>([] { Adam({.beta1 = 1}); },
                              "adam: beta1 is out of range: 1; use a number from 0 up to but without 1");
   check_error<ArgumentError>([&] { adam.set_hyperparameter("epsilon", -1); },
@@ -196,7 +197,7 @@ TEST_CASE("hyperparameters are checked, read and set", "[optimizer]") {
                              "beta2, epsilon, lazy, amsgrad");
 
   check_error<ArgumentError>([] { Momentum({.learning_rate = 1.0}); },
-                             "momentum: momentum is out of range: nan; use a finite number");
+                             "momentum: momentum is missing, or not a number; use a finite number");
   const Momentum sgd({.form = Form::keras});
   CHECK((sgd.name() == "keras_sgd" && sgd.hyperparameter("learning_rate") == 0.01 &&
          sgd.hyperparameter("momentum") == 0));
@@ -356,4 +357,10 @@ TEST_CASE("cases: adam", "[cases][optimizer]") {
     }
     c.check("row1_by_step", row1);
   }
+}
+
+TEST_CASE("a learning rate is not negative", "[optimizer][errors]") {
+  CHECK_THROWS_WITH(
+      GradientDescent({.learning_rate = -0.1}),
+      "gradient_descent: learning_rate is out of range: -0.1; use a finite number of 0 or more");
 }

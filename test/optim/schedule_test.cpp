@@ -66,6 +66,10 @@ TEST_CASE("schedules have their values", "[optimizer]") {
 TEST_CASE("schedules refuse what makes no sense", "[optimizer]") {
   CHECK(message_of<ArgumentError>([] { schedule::exponential({.initial = 1, .steps = 0, .rate = 1}); }) ==
         "schedule::exponential: steps is 0; use a number above 0");
+  CHECK(message_of<ArgumentError>([] { schedule::polynomial({.initial = 1, .steps = 0}); }) ==
+        "schedule::polynomial: steps is 0; use a number above 0");
+  CHECK(message_of<ArgumentError>([] { schedule::warm_up(4, 1.0, NAN); }) ==
+        "schedule::warm_up: nan is no finite number");
   CHECK(message_of<ArgumentError>([] { schedule::cosine({.initial = NAN, .steps = 1}); }) ==
         "schedule::cosine: nan is no finite number");
   CHECK(message_of<ArgumentError>([] { schedule::inverse_time({.initial = 1, .steps = 1, .rate = -1}); }) ==
@@ -102,7 +106,8 @@ TEST_CASE("hyperparameters follow schedules and functions", "[optimizer]") {
   rate = NAN;
   CHECK(message_of<ArgumentError>([&] {
           descent.apply_gradients({{one, x}, {one, y}});
-        }) == "gradient_descent: learning_rate is out of range: nan; use a finite number");
+        }) ==
+        "gradient_descent: learning_rate is missing, or not a number; use a finite number of 0 or more");
   descent.set_hyperparameter("learning_rate", [](std::int64_t) -> double { throw ArgumentError("no"); });
   CHECK(message_of<ArgumentError>([&] { descent.apply_gradients({{one, x}, {one, y}}); }) == "no");
   CHECK(x.value().item() == -7);

@@ -69,6 +69,7 @@ TEST_CASE("transformations change the gradients of a step, in their order", "[op
   const Variable x(f64({1, 2}), {.name = "x"}), y(f64({10})),
       table(tensor({{1.0}, {2.0}, {3.0}}, DType::f64));
   CHECK(moved(transforms::clip_value(0.5), f64({-3, 0.25}), x) == Values{-0.5, 0.25});
+  CHECK(moved(transforms::scale(3.0), f64({-3, 0.25}), x) == Values{-9, 0.75});
   CHECK_THAT(moved(transforms::clip_norm(1.0), f64({3, 4}), x), close({0.6, 0.8}));
   CHECK_THAT(moved(transforms::weight_decay(0.5), f64({1, 1}), Variable(f64({1, 2}))), close({1.5, 2}));
   CHECK_THAT(moved(transforms::weight_decay(0.5), slices(), table), close({3.5, 5, 0}));
@@ -219,4 +220,10 @@ TEST_CASE("moving averages follow values", "[optimizer]") {
   CHECK(message_of<DTypeError>([&] {
           average.apply(std::vector{v, counts});
         }) == "moving_average: variable \"counts\" is i32[2]; use f32 or f64");
+}
+
+TEST_CASE("a loss scale may begin at its limits", "[optimizer]") {
+  CHECK(LossScale({.initial = 4, .least = 4, .most = 4}).value() == 4);
+  CHECK_THROWS_AS(LossScale({.initial = 4, .least = 5, .most = 8}), ArgumentError);
+  CHECK_THROWS_AS(LossScale({.initial = 4, .least = 1, .most = 3}), ArgumentError);
 }

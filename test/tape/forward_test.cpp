@@ -79,8 +79,8 @@ TEST_CASE("jvp looks up", "[forward]") {
   CHECK_FALSE(forward.jvp(late).defined());
   CHECK_FALSE(forward.jvp(other, UnconnectedGradients::none).defined());
   CHECK(forward.jvp(other, UnconnectedGradients::zero).to_vector() == std::vector<double>{0, 0});
-  CHECK_FALSE(forward.jvp(count, UnconnectedGradients::zero)
-                  .defined());   // an integer has no derivative, so it has no zeros either
+  CHECK_FALSE(forward.jvp(count).defined());
+  CHECK(forward.jvp(count, UnconnectedGradients::zero).spec() == count.spec());
   const std::vector<Tensor> list = forward.jvp({a, other}, UnconnectedGradients::zero);
   CHECK(list[0].item() == 2);
   CHECK(list[1].shape() == Shape{2});
@@ -258,4 +258,27 @@ TEST_CASE("a product with the Hessian takes the memory of two gradients", "[forw
   CHECK(of_product > of_gradient);
   CHECK(of_product <= 2 * of_gradient);
   CHECK(live_bytes() == base);
+}
+
+TEST_CASE("stacked tangents of a wrong shape are an error that names the op", "[forward][errors]") {
+  static constexpr Op kFlat = {
+      .name = "flat",
+      .doc = "x, with a jvp that loses the stack.",
+      .args = {"x"},
+      .infer = [](const Call& c) { return c.x[0].spec(); },
+      .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]); }, Outputs::own},
+      .rule = stacking_jvp(custom(
+          {}, [](const Call&, std::span<Gradient> dy, std::span<Gradient> dx) { dx[0] = dy[0]; },
+          [](const Call&, Refs dx, std::span<Tensor> dy) { dy[0] = sum(dx[0], 0); }))};
+  const Tensor x = tensor({1.0, 2.0}, DType::f64);
+  const ForwardAccumulator forward(x, ones({3, 2}, DType::f64), {.stacked = true});
+  CHECK_THROWS_WITH(kFlat.execute(std::array{x}),
+                    "flat: the rule's stacked tangents of output 0 are f64[2], they should be f64[3,2]");
+}
+
+TEST_CASE("the tangent of the first primal reaches the reads of a variable", "[forward]") {
+  const Variable v(tensor(3.0, DType::f64));
+  const ForwardAccumulator forward(v, tensor(2.0, DType::f64));
+  CHECK(forward.jvp(v.value()).item() == 2);
+  CHECK(forward.jvp(v * v).item() == 12);
 }

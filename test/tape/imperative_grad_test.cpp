@@ -378,3 +378,48 @@ TEST_CASE("a gradient of a wrong shape or dtype is an error that names the op", 
   CHECK_THROWS_WITH(tape.gradient(output(kWrong, x), x),
                     Catch::StartsWith("wrong: ") && Catch::Contains("f32[7]") && Catch::Contains("f32[2]"));
 }
+
+TEST_CASE("what has produced a source is not differentiated", "[engine]") {
+  const Tensor a = tensor(2.0);
+  const Recording recording;
+  const Tensor m = prevent_gradient(a, "nobody asks");
+  CHECK(value(gradients(m * 3, m)[0]) == 3);
+  CHECK(hessians(m * m, m)[0].item() == 2);
+
+  seen = {};
+  const Tensor root = outputs(kPair, {a})[0];
+  CHECK(value(gradients(root * 3, root)[0]) == 3);
+  CHECK(seen.runs == 0);
+  const std::vector<Gradient> both = gradients(root * 3, {root, a});
+  CHECK(value(both[0]) == 3);
+  CHECK(both[1].defined());
+  CHECK(seen.runs == 1);
+}
+
+TEST_CASE("ops that lead only to other watched tensors are not differentiated", "[engine]") {
+  const Tensor a = tensor(2.0), b = tensor(5.0);
+  for (const bool persistent : {false, true}) {
+    GradientTape tape({.persistent = persistent});
+    tape.watch(a);
+    tape.watch(b);
+    const Tensor y = a * 2 + prevent_gradient(b, "nobody asks");
+    tape.stop();
+    CHECK(value(tape.gradient(y, a)) == 2);
+    if (persistent) CHECK_THROWS_WITH(tape.gradient(y, b), "prevent_gradient: nobody asks");
+  }
+}
+
+// Integers would hide the order.
+TEST_CASE("the tree sums pairs of terms", "[engine]") {
+  const Tensor x = tensor(1.0F);
+  GradientTape tape({.persistent = true});
+  tape.watch(x);
+  std::vector<Tensor> terms;
+  for (const double weight : {1.0, 1e8, -1e8, 1.0})   // from either end the same
+    terms.push_back(x * weight);
+  const Tensor y = add_n(terms);
+  tape.stop();
+  const auto sum = [&](Aggregation a) { return value(tape.gradient(y, {x}, {.aggregation = a})[0]); };
+  CHECK(sum(Aggregation::tree) == 0);           // (1 + 1e8) + (-1e8 + 1)
+  CHECK(sum(Aggregation::accumulate_n) == 1);   // ((1 + 1e8) - 1e8) + 1
+}

@@ -2,8 +2,11 @@
 // returns.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <thread>
 
+#include "message_of.h"
 #include "ops/odd_ops.h"
+#include "values.h"
 
 using namespace tapedeck;
 using namespace tapedeck::test;
@@ -393,4 +396,136 @@ TEST_CASE("what a paused tape has forgotten is a constant to it", "[tape]") {
   CHECK(g.item() == Approx(3 * (1 - t * t)));
   CHECK_FALSE(outer.gradient(g, later).defined());
   CHECK_FALSE(outer.gradient(g, x).defined());
+}
+
+TEST_CASE("targets and sources may both be lists in braces", "[tape]") {
+  const Tensor x = tensor(3.0);
+  const Variable v(tensor(2.0));
+  GradientTape tape({.persistent = true});
+  tape.watch(x);
+  const Tensor y = x * x * v;
+  tape.stop();
+  CHECK(value(tape.gradient({y}, {x})[0]) == 12);
+  CHECK(value(tape.gradient(y, {x})[0]) == 12);
+  CHECK(value(tape.gradient({y, y}, {x, v}, {.unconnected = UnconnectedGradients::zero})[1]) == 18);
+}
+
+TEST_CASE("an integer source without a path gets zeros of its dtype where zeros are asked for", "[tape]") {
+  set_warning_handler([](std::string_view) {});
+  const Tensor x = tensor(1.0), n = tensor({1, 2});
+  GradientTape tape({.persistent = true});
+  tape.watch(x);
+  const Tensor y = x * x;
+  tape.stop();
+  const Tensor zero = tape.gradient(y, {n}, {.unconnected = UnconnectedGradients::zero})[0].dense();
+  CHECK(zero.spec() == n.spec());
+  CHECK(zero.to_vector() == std::vector<double>{0, 0});
+  const Tensor rows = tape.jacobian(y, n, {.unconnected = UnconnectedGradients::zero});
+  CHECK(rows.spec() == Spec{DType::i32, {2}});
+  CHECK_FALSE(tape.gradient(y, n).defined());
+  const ForwardAccumulator forward(x, tensor(1.0));
+  CHECK(forward.jvp(n, UnconnectedGradients::zero).spec() == n.spec());
+  CHECK_FALSE(forward.jvp(n).defined());
+  set_warning_handler({});
+}
+
+TEST_CASE("a gradient that is none says why, as far as the tape knows", "[tape][errors]") {
+  const Tensor x = tensor(2.0), before = x * x;
+  const auto why = [](const Gradient& g) { return message_of<GradientError>([&] { (void)g.dense(); }); };
+  const auto watched = [&] {
+    auto tape = std::make_unique<GradientTape>();
+    tape->watch(x);
+    return tape;
+  };
+  const std::string untracked_target =
+      "dense: this gradient is none: the tape does not track the target, which was computed while it did not "
+      "record, "
+      "from numbers, or by an op without a derivative; ask defined() first, or for "
+      "UnconnectedGradients::zero; "
+      "explain() tells where the path ends";
+  GradientTape unwatched;
+  CHECK(why(unwatched.gradient(x * x, x)) ==
+        "dense: this gradient is none: the tape does not track the source; watch it before it is used; ask "
+        "defined() "
+        "first, or for UnconnectedGradients::zero; explain() tells where the path ends");
+  CHECK(why(watched()->gradient(before, x)) == untracked_target);
+  {
+    const auto tape = watched();
+    CHECK(why(tape->gradient(tensor(x.item()) * 3, x)) == untracked_target);
+  }
+  {
+    const auto tape = watched();
+    const Tensor late = tensor(1.0), y = late * x;
+    tape->watch(late);
+    CHECK(why(tape->gradient(y, late))
+              .starts_with("dense: this gradient is none: no path leads from the target to the source, which "
+                           "was watched after its use"));
+  }
+  CHECK(why(Gradient())
+            .starts_with("dense: this gradient is none: no path leads from the target to the source; ask"));
+}
+
+TEST_CASE("a tape is differentiated on its own thread", "[tape][errors]") {
+  const Tensor x = tensor(2.0);
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = x * x;
+  std::string gradient, jacobian;
+  std::thread([&] {
+    gradient = message_of<GradientError>([&] { tape.gradient(y, x); });
+    jacobian = message_of<GradientError>([&] { tape.jacobian(y, x); });
+  }).join();
+  CHECK(gradient == "gradient: this tape belongs to another thread; make one on this thread");
+  CHECK(jacobian == gradient);
+  CHECK(value(tape.gradient(y, x)) == 4);
+}
+
+// In a process of its own, since a text is told five times at most.
+TEST_CASE("a persistent tape that still records warns that it records its gradient, once a thread",
+          "[.warnings]") {
+  const Warnings warnings;
+  std::thread([] {
+    const Tensor x = tensor(2.0);
+    for (int i = 0; i < 2; ++i) {
+      GradientTape tape({.persistent = true});
+      tape.watch(x);
+      const Tensor y = x * x;
+      tape.stop();
+      (void)tape.gradient(y, x);
+      tape.start();
+      (void)tape.gradient(y, x);
+    }
+  }).join();
+  CHECK(warnings.texts == std::vector<std::string>{"gradient: this persistent tape still records, and so "
+                                                   "records the gradient too; end that by stop(), or "
+                                                   "use a Recording where higher derivatives are wanted"});
+}
+
+TEST_CASE("pauses of one tape and of all, beside what begins inside them", "[tape]") {
+  const Tensor x = tensor(3.0);
+  {
+    const StopRecording pause;   // of what records now: a tape that begins later records
+    GradientTape tape;
+    tape.watch(x);
+    CHECK(value(tape.gradient(x * x, x)) == 6);
+    const ForwardAccumulator forward(x, tensor(1.0));
+    CHECK(forward.jvp(x * x).item() == 6);
+  }
+  GradientTape tape;
+  {
+    const StopRecording pause(tape);
+    tape.watch(x);   // watches all the same
+    CHECK(tape.size() == 0);
+  }
+  CHECK(value(tape.gradient(x * x, x)) == 6);
+}
+
+TEST_CASE("slices without a dense_shape take that of their target", "[tape]") {
+  const Tensor x = matrix({{1, 2}, {3, 4}, {5, 6}});
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = x * 2;
+  const IndexedSlices slices{matrix({{10, 20}}), tensor({1}), {}};
+  CHECK(tape.gradient(y, {x}, {.output_gradients = {slices}})[0].dense().to_vector() ==
+        std::vector<double>{0, 0, 20, 40, 0, 0});
 }

@@ -595,3 +595,40 @@ TEST_CASE("10,000 steps with checkpoints keep twice the root of their number", "
   CHECK(scanned(0) >= kSteps);
   CHECK(scanned(kEvery) <= kSteps / kEvery + kEvery + 10);
 }
+
+TEST_CASE("higher derivatives through a branch are zeros where it is linear, or ignores an operand",
+          "[control]") {
+  const Tensor a = tensor({1.0, 2.0}, DType::f64), b = tensor({3.0, 4.0}, DType::f64);
+  const auto f = [&](const Tensor& x, const Tensor& ignored) {
+    return cond(
+        yes(), {x, ignored}, [](const Tensor& u, const Tensor&) { return 3 * u; },
+        [](const Tensor&, const Tensor& v) { return v; });
+  };
+  const auto zero = [](const Tensor& t, const Shape& shape) {
+    return t.defined() && t.shape() == shape && max(abs(t)).item() == 0;
+  };
+  SECTION("by tapes, at every order") {
+    const auto of_a = [&](const Tensor& x) { return f(x, b); };
+    const auto of_b = [&](const Tensor& x) { return f(a, x); };
+    const auto first = [&](const auto& g) { return [&g](const Tensor& x) { return derivative(g, x); }; };
+    const auto da = first(of_a);
+    const auto db = first(of_b);
+    const auto dda = first(da);
+    const auto ddb = first(db);
+    CHECK(da(a).to_vector() == std::vector<double>{3, 3});
+    CHECK(zero(db(b), {2}));
+    CHECK(zero(dda(a), {2}));
+    CHECK(zero(ddb(b), {2}));
+    CHECK(zero(first(dda)(a), {2}));
+    CHECK(zero(first(ddb)(b), {2}));
+  }
+  SECTION("by a Recording") {
+    const Recording recording;
+    const Tensor y = f(a, b);
+    const std::vector<Gradient> g = gradients(y, {a, b});
+    CHECK(zero(gradients(g[0].dense(), a)[0].dense(), {2}));
+    CHECK(zero(gradients(g[1].dense(), b)[0].dense(), {2}));
+    for (const Tensor& h : hessians(y, {a, b}))
+      CHECK(zero(h, {2, 2}));
+  }
+}

@@ -109,7 +109,7 @@ TEST_CASE("cases: functional forms", "[cases][functions]") {
 TEST_CASE("functions take what they say", "[functions][errors]") {
   const Tensor x = tensor(1.0);
   CHECK(message_of([&] { grad([](const Tensor& a, const Tensor& b) { return a * b; }, x); }) ==
-        "value_and_grad: the function does not take 1 tensors");
+        "grad: the function does not take 1 tensors");
   CHECK(
       grad([](const Tensor& a, const Tensor& b, const Tensor& c) { return a * b * c; }, {x, x + 1, x + 2})[0]
           .dense()
@@ -292,4 +292,20 @@ TEST_CASE("transforms nest", "[functions]") {
   tape.watch(y);
   CHECK(near(tape.gradient(sum(hessian([](const Tensor& t) { return sum(t * t * t); }, y)), y).dense(),
              {6, 6}));
+}
+
+TEST_CASE("an input that a function returns is a result of its own to vjp", "[functions]") {
+  const Tensor x = f64(2);
+  auto [y, pullback] = vjp([](const Tensor& a) { return a; }, x);
+  CHECK(y.id() != x.id());
+  CHECK(pullback(f64(3))[0].dense().item() == 3);
+}
+
+TEST_CASE("the Hessian is that of one number", "[functions][errors]") {
+  const Tensor x = f64({1, 2, 3});
+  CHECK(message_of<ShapeError>([&] { hessian([](const Tensor& a) { return a * a; }, x); }) ==
+        "hessian: the function's value is f64[3]; it must have one element: return its sum or mean");
+  CHECK(message_of<ShapeError>([&] {
+          hessian_vector_product([](const Tensor& a) { return a * a; }, x, x);
+        }).starts_with("hessian_vector_product: the function's value is f64[3]"));
 }

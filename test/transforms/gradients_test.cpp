@@ -332,3 +332,11 @@ TEST_CASE("cases: hessians", "[cases][gradients][hessian]") {
     c.superseded("error", "V13");
   }
 }
+
+TEST_CASE("a bool target has no gradient", "[gradients][errors]") {
+  const Tensor x = tensor(1.0);
+  const Recording recording;
+  const Tensor y = x < 2;
+  CHECK(message_of<DTypeError>([&] { gradients(y, x, {.output_gradients = {y}}); }) ==
+        "gradients: target 0 is bool, which has no gradient; use where or astype");
+}

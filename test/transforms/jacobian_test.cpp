@@ -262,3 +262,67 @@ TEST_CASE("every op's Jacobian is the same together and one by one", "[jacobian]
       }
     }
 }
+
+TEST_CASE("the Jacobian of an empty target is empty where a path leads", "[jacobian]") {
+  const Tensor v = ones({7}, DType::f64), other = ones({2}, DType::f64), none = zeros({0, 7}, DType::f64);
+  for (const JacobianOptions& options : {kTogether, kOneByOne}) {
+    const std::vector<Tensor> all =
+        jacobian_of([&](const std::vector<Tensor>& x) { return x[0] * none; }, {v, other}, options);
+    REQUIRE(all[0].defined());
+    CHECK(all[0].spec() == Spec{DType::f64, {0, 7, 7}});
+    CHECK_FALSE(all[1].defined());
+  }
+  const Recording recording;
+  const Tensor x = zeros({0}, DType::f64), y = sum(x * x);
+  const Tensor h = hessians(y, x)[0];
+  REQUIRE(h.defined());
+  CHECK(h.spec() == Spec{DType::f64, {0, 0}});
+}
+
+TEST_CASE("what a Jacobian cannot do is said first, and leaves the tape usable", "[jacobian][errors]") {
+  const Tensor x = ones({1, 1, 1, 1, 1});
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = x * x;
+  CHECK(message_of<ShapeError>([&] { tape.jacobian(y, x); }) ==
+        "jacobian: the derivative of f32[1,1,1,1,1] in f32[1,1,1,1,1] has rank 10; tensors have at most 8");
+  CHECK(message_of<ShapeError>([&] {
+          tape.batch_jacobian(y, x);
+        }).starts_with("batch_jacobian: the derivative of"));
+  CHECK(message_of<ArgumentError>([&] { tape.jacobian(y, x, {.unconnected = UnconnectedGradients(9)}); }) ==
+        "jacobian: unknown value for unconnected: 9; use UnconnectedGradients::none or zero");
+  CHECK(message_of<ArgumentError>([&] { tape.jacobian(y, x, {.mode = JacobianMode(9)}); }) ==
+        "jacobian: unknown value for mode: 9; use JacobianMode::automatic, reverse or forward");
+  CHECK(message_of<ArgumentError>([&] { tape.jacobian(y, x, {.max_bytes = -1}); }) ==
+        "jacobian: max_bytes is -1; use 0 or more");
+  CHECK(tape.gradient(y, x).dense().to_vector() == std::vector<double>{2});
+  const auto square = [](const Tensor& t) { return t * t; };
+  for (const JacobianMode mode : {JacobianMode::forward, JacobianMode::reverse})
+    CHECK(message_of<ShapeError>([&] {
+            jacobian(square, x, {.mode = mode});
+          }).starts_with("jacobian: the derivative of f32[1,1,1,1,1]"));
+  CHECK_THROWS_AS(jacobian(square, x, {.mode = JacobianMode(9)}), ArgumentError);
+}
+
+// Three rows, then one.
+TEST_CASE("a last chunk of rows may be smaller", "[jacobian]") {
+  const Tensor x = random::normal({4}, {.seed = 3}, DType::f64);
+  const auto f = [](const std::vector<Tensor>& in) { return in[0] * in[0] * in[0]; };
+  const Tensor whole = jacobian_of(f, {x}, kTogether)[0],
+               chunks = jacobian_of(f, {x}, {.max_bytes = 3 * x.nbytes()})[0];
+  CHECK(chunks.to_vector() == whole.to_vector());
+  CHECK(whole.at({3, 3}) == Approx(3 * x.at({3}) * x.at({3})));
+}
+
+// The largest tensor comes after a freed slot.
+TEST_CASE("chunks are as small as the largest tensor on the tape asks for", "[jacobian]") {
+  const Tensor x = tensor({1.0, 2.0, 3.0}, DType::f64);
+  GradientTape tape;
+  tape.watch(x);
+  Tensor gone = x * 2;
+  const Tensor wide = broadcast_to(x, {1000, 3}), y = outputs(kPair, {sum(wide, 0)})[0];
+  gone = Tensor();
+  seen = {};
+  tape.jacobian(y, x, {.max_bytes = 2 * wide.nbytes()});
+  CHECK(seen.runs == 2);
+}

@@ -13,6 +13,12 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(),
                  kInfinity = std::numeric_limits<double>::infinity();
 
+/// At a whole number that is not positive, or at -infinity.
+double at_pole(double x) {
+  if (std::isinf(x)) return kNaN;
+  return kInfinity;
+}
+
 /// For s > 1 and q > 0: the first terms, then the Euler–Maclaurin formula for the rest (DLMF 25.11.5 with n
 /// to infinity).
 double of_positive(double s, double q) {
@@ -49,7 +55,7 @@ double zeta(double s, double q) {
   if (s == 1) return kInfinity;
   if (q > 0)
     return std::isinf(q) ? 0.0 : std::isinf(s) ? (q < 1 ? kInfinity : q == 1 ? 1.0 : 0.0) : of_positive(s, q);
-  if (q == std::floor(q)) return std::isinf(q) ? kNaN : kInfinity;
+  if (q == std::floor(q)) return at_pole(q);
   if (s != std::floor(s) || std::isinf(s)) return kNaN;
   // The terms with negative q + k mirror those of positive numbers from `rest` to -q.
   const double rest = -q - std::floor(-q),
@@ -58,7 +64,7 @@ double zeta(double s, double q) {
 }
 
 double trigamma(double x) {
-  if (!(x > 0) && x == std::floor(x)) return std::isinf(x) ? kNaN : kInfinity;
+  if (!(x > 0) && x == std::floor(x)) return at_pole(x);
   return std::isinf(x) ? 0.0 : boost::math::trigamma(x, Quiet());
 }
 
