@@ -43,7 +43,7 @@ std::string part_name(const std::string& object, std::string_view part) {
 std::string slot_name(const std::string& object, std::string_view variable, std::string_view slot) {
   return fmt::format("{}/{}/{}", object, variable, slot);
 }
-// Calls f(name, part) for all entries that may be parts of an object.
+// Calls f(entry, part) for all entries that may be parts of an object.
 template <class Entries, class F>
 void each_part(const Entries& entries, const std::string& object, const F& f) {
   const std::string prefix = object + "/";

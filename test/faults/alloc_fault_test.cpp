@@ -382,9 +382,10 @@ TEST_CASE("out of memory where a variable is assigned to", "[fault]") {
                                 [](const Variable& v, const Tensor& x) { v.assign_add(x); },
                                 [](const Variable& v, const Tensor& x) { v.assign_sub(x); }};
   const Tensor x = some(kShape, 2);
+  std::vector<int> allocations;
   for (const Assign assign : assignments)
     for (const bool held : {false, true})
-      check_every_allocation([&, assign, held] {
+      allocations.push_back(check_every_allocation([&, assign, held] {
         const Variable v(some(kShape, 1));
         v.assign_add(x);
         const Tensor before = v.value() * 1, value = held ? v.value() : Tensor();
@@ -394,7 +395,9 @@ TEST_CASE("out of memory where a variable is assigned to", "[fault]") {
                               return same_bits(v.value(), before) != succeeded &&
                                      (!held || same_bits(value, before));
                             }};
-      });
+      }));
+  for (const int n : allocations)
+    CHECK(n > 0);
 }
 
 TEST_CASE("out of memory in a chain of reshapes", "[fault]") {
@@ -692,4 +695,43 @@ TEST_CASE("out of memory while batches are made", "[fault]") {
       CHECK((fails || same(made, expected)));
       CHECK((n > 0 || fails));
     }
+}
+
+TEST_CASE("out of memory in Jacobians, loops and recomputation", "[fault]") {
+  const Tensor x = some({4}, 1), w = some({4, 4}, 2);
+  const auto layer = [&](const Tensor& v) { return tanh(sum(w * v, 1)); };
+  const auto grad_of = [&](const std::function<Tensor(const Tensor&)>& f) {
+    GradientTape tape;
+    tape.watch(x);
+    const Tensor y = f(x);
+    return Tensors{y, tape.gradient(y, x).dense()};
+  };
+  const std::function<Tensors()> works[] = {
+      [&] { return Tensors{jacobian(layer, x)}; },
+      [&] { return Tensors{jacobian(layer, x, {.mode = JacobianMode::reverse, .vectorize = false})}; },
+      [&] { return Tensors{hessian([&](const Tensor& v) { return sum(layer(v)); }, x)}; },
+      [&] {
+        return grad_of([&](const Tensor& v) {
+          return fori_loop(0, 3, [&](std::int64_t, const Tensor& u) { return layer(u); }, {v});
+        });
+      },
+      [&] {
+        return grad_of([&](const Tensor& v) {
+          return while_loop([](const Tensor& u) { return sum(u * u) < 50.0; },
+                            [&](const Tensor& u) { return 2 * layer(u) + u; }, {v});
+        });
+      },
+      [&] { return grad_of(recompute_grad([&](const Tensor& v) { return layer(layer(v)); })); },
+  };
+  for (const auto& work : works) {
+    const Tensors expected = work();
+    CHECK(check_every_allocation([&] {
+            const auto result = std::make_shared<Tensors>();
+            return Scenario{.attempt = [&work, result] { *result = work(); },
+                            .check =
+                                [&, result](bool succeeded) {
+                                  return (!succeeded || same(*result, expected)) && same(work(), expected);
+                                }};
+          }) > 0);
+  }
 }

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 
 #include <catch2/catch.hpp>
 
@@ -29,6 +30,7 @@ enum class Fault { none, error, interrupted, part };
 Fault fault = Fault::none;
 int calls_before = 0;
 bool happened = false;
+bool leaves_holes = false;   // zeros are not written, so that a large file takes no room
 
 // Whether the next call is the one.
 bool is_met() {
@@ -51,6 +53,13 @@ template <class Call> int with_fault(const Call& call) {
 // Replace the functions of the C library.
 extern "C" {
 ssize_t pwrite(int fd, const void* from, size_t n, off_t offset) {
+  const auto* bytes = static_cast<const char*>(from);
+  if (leaves_holes && n > 4096 && bytes[0] == 0 && std::memcmp(bytes, bytes + 1, n - 1) == 0) {
+    const off_t end = offset + static_cast<off_t>(n);
+    struct stat s;
+    const bool fits = fstat(fd, &s) == 0 && (s.st_size >= end || syscall(SYS_ftruncate, fd, end) == 0);
+    return fits ? static_cast<ssize_t>(n) : -1;
+  }
   return with_fault([=](size_t count) { return syscall(SYS_pwrite64, fd, from, count, offset); }, n);
 }
 ssize_t write(int fd, const void* from, size_t n) {
@@ -287,4 +296,49 @@ TEST_CASE("a log goes on behind a line that was cut off", "[files]") {
   CHECK(second == first);
   log.write({{"step", 4}});
   CHECK(text_of(path) == "{\"step\":1}\n{\"step\":4}\n");
+}
+
+// The place of the last member, as APPNOTE.TXT 4.3 has it, in the end of the archive: the locator of ZIP64,
+// its record, the entries of the directory.
+TEST_CASE("npz: an archive over 4 GB", "[.][large]") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "x.npz";
+  const Tensor large = zeros({1 << 26}, DType::u8);
+  NamedTensors tensors = {{"z", tensor({1.0, 2.0})}};
+  for (int i = 0; i < 70; ++i)
+    tensors.emplace("a" + std::to_string(i), large);
+  leaves_holes = true;
+  save_npz(path, tensors);
+  leaves_holes = false;
+
+  const auto bytes = std::filesystem::file_size(path);
+  REQUIRE(bytes > (std::uint64_t{1} << 32));
+  std::ifstream file(path, std::ios::binary);
+  const auto text_at = [&](std::uint64_t offset, std::size_t n) {
+    std::string text(n, '\0');
+    file.seekg(static_cast<std::streamoff>(offset));
+    file.read(text.data(), static_cast<std::streamsize>(n));
+    REQUIRE(file.gcount() == static_cast<std::streamsize>(n));
+    return text;
+  };
+  const auto number = [](const std::string& text, std::size_t at) {
+    std::uint64_t n = 0;
+    std::memcpy(&n, text.data() + at, sizeof n);
+    return n;
+  };
+  const std::string ends = text_at(bytes - 42, 42);   // the locator and the old end
+  REQUIRE(ends.substr(0, 4) == "PK\6\7");
+  const std::string record = text_at(number(ends, 8), 56);
+  REQUIRE(record.substr(0, 4) == "PK\6\6");
+  CHECK(number(record, 32) == tensors.size());
+  const std::string directory = text_at(number(record, 48), number(record, 40));
+  const std::size_t last = directory.rfind("PK\1\2"), extra = last + 46 + std::strlen("z.npy");
+  REQUIRE(directory.substr(last + 46, 5) == "z.npy");
+  REQUIRE(directory.substr(extra, 4) == std::string("\1\0\x8\0", 4));
+  const std::uint64_t place = number(directory, extra + 4);
+  CHECK(place > (std::uint64_t{1} << 32));
+  CHECK(text_at(place, 4) == "PK\3\4");
+  CHECK(text_at(place + 30, 5) == "z.npy");
+  CHECK(message_of<FileError>([&] { load_npz(path, {.max_bytes = 1 << 27}); }).find("max_bytes") !=
+        std::string::npos);
 }

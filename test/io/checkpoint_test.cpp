@@ -436,6 +436,23 @@ TEST_CASE("averages keep their variables, and have names in a checkpoint", "[che
   CHECK(run.step == 77);
 }
 
+TEST_CASE("an object of a user's own has a state in a checkpoint", "[checkpoint]") {
+  struct Meter {
+    double sum = 0;
+    SavedState state() const { return {.scalars = {{"sum", sum}}}; }
+    Commit prepare_restore(const SavedState& s) {
+      return [this, restored = s.scalars.at(0).value] { sum = restored; };
+    }
+  };
+  const TemporaryFolder folder;
+  Meter first{2.5}, second;
+  Checkpoint one, two;
+  one.add("meter", first), two.add("meter", second);
+  one.save(folder / "x");
+  CHECK(two.restore(folder / "x").restored == Names{"meter/sum"});
+  CHECK(second.sum == 2.5);
+}
+
 // Slots of a rule of tensors may have shapes of their own.
 TEST_CASE("slots unlike their variable are restored where the rule takes them", "[checkpoint][optimizer]") {
   static constexpr UpdateRule kRule = {
