@@ -30,7 +30,8 @@ using Archive = std::unique_ptr<zip_t, Discard>;
   name.fail(fmt::format("cannot be opened as a zip archive: {}", text));
 }
 
-// Checks that the names and sizes in front of the members are those of the directory at the end.
+// Checks that the names and sizes in front of the members are those of the directory at the end, and that no
+// name is there twice.
 Archive open_for_reading(const FileName& name) {
   int code = 0;
   Archive archive(zip_open(name.path.c_str(), ZIP_RDONLY | ZIP_CHECKCONS, &code));
@@ -192,16 +193,6 @@ class Budget {
   std::uint64_t in_file_, most_, left_;
 };
 
-// libzip gives names as C strings, and makes a space of a NUL byte of names that are not marked as UTF-8:
-// what it has then is longer than the bytes of the file up to there.
-void check_name(const FileName& file, zip_t& archive, std::uint64_t index, std::string_view name) {
-  const char* bytes = zip_get_name(&archive, index, ZIP_FL_ENC_RAW);
-  const auto characters = std::count_if(
-      name.begin(), name.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
-  if (!bytes || (name != bytes && characters != std::ssize(std::string_view(bytes))))
-    file.fail(fmt::format("the name of member {} has a NUL byte: {}", index, name));
-}
-
 void check_members(const FileName& name, const NamedTensors& tensors) {
   const std::string path = printable(name.path);
   if (tensors.empty()) throw_error<ArgumentError>("save_npz: {}: an archive of no tensors is no file", path);
@@ -261,7 +252,6 @@ NamedTensors load_npz(const std::string& path, const NpzOptions& options) {
                                      ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
     if (zip_stat_index(archive.get(), i, 0, &stat) != 0 || (stat.valid & kNeeded) != kNeeded)
       name.fail(fmt::format("member {} cannot be read: {}", i, zip_strerror(archive.get())));
-    check_name(name, *archive, i, stat.name);
     std::string key = stat.name;
     if (!key.ends_with(kExtension))
       name.fail(fmt::format("{} is no array: its name does not end with {}", key, kExtension));
@@ -270,8 +260,7 @@ NamedTensors load_npz(const std::string& path, const NpzOptions& options) {
     MemberSource source(name, *archive, i, stat);
     Tensor x = read_npy(source);
     source.end();
-    if (!tensors.emplace(std::move(key), std::move(x)).second)
-      name.fail(fmt::format("has {} twice", stat.name));
+    tensors.emplace(std::move(key), std::move(x));
   }
   return tensors;
 }
