@@ -15,16 +15,16 @@ find lib include -path lib/pch -prune -o \( -name '*.h' -o -name '*.cpp' \) -pri
     split("core kernels op tape ops transforms debug optim minimize io distribute", layers)
     for (i in layers) rank[layers[i]] = i + 0
 
-    headers("core", "error dtype shape tensor refs axes random_key threads build_info")
+    headers("core", "error dtype shape tensor named_tensors refs axes random_key threads build_info")
     headers("kernels", "simd/choices simd/dual simd/elementary simd/functions simd/partials simd/pass")
     headers("op", "operand indexed_slices gradient op")
     headers("tape", "variable gradient_tape forward_accumulator record_operation")
     headers("ops", "ops operators map xtensor")   # and all of ops/
     headers("transforms", "function gradients control custom_gradient")
     headers("debug", "debug gradcheck")
-    headers("optim", "optimizer schedule update_rule training gradient_transform moving_average")
+    headers("optim", "saved_state optimizer schedule update_rule training gradient_transform moving_average")
     headers("minimize", "minimize")
-    headers("io", "npy named_tensors safetensors checkpoint csv dataset training_log")
+    headers("io", "npy safetensors checkpoint csv dataset training_log")
     headers("distribute", "distribute tapedeck")   # tapedeck.h includes all others
 
     # "file include": the reason for an exception.

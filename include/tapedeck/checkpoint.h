@@ -1,14 +1,25 @@
 // Checkpoints: save the state of a training run to a file and resume from it with identical results.
 #pragma once
+#include <concepts>
+#include <optional>
 #include <vector>
 
 #include "tapedeck/ops/random.h"
 #include "tapedeck/safetensors.h"
-#include "tapedeck/variable.h"
+#include "tapedeck/saved_state.h"
 
 namespace tapedeck {
 
-class Optimizer;
+/// An object that a Checkpoint can save, such as an Optimizer or a MovingAverage. prepare_restore checks a
+/// state and changes nothing. It may also have
+///   slot_names()           the slots that state() may have
+///   slot_spec(v, slot)     what such a slot of v has to be, if only one dtype and shape is possible
+///   may_have(name)         whether state() has a tensor of this name at some times and not at others
+template <class T>
+concept HasState = requires(T& x, const T& constant, const SavedState& s) {
+  { constant.state() } -> std::same_as<SavedState>;
+  { x.prepare_restore(s) } -> std::same_as<Commit>;
+};
 
 enum class RestoreMode {
   strict,     // the file must contain exactly the added names
@@ -38,28 +49,39 @@ class TAPEDECK_EXPORT Checkpoint {
   /// that name, it is assigned immediately; throws FileError, and adds nothing, if its dtype or shape
   /// differs.
   void add(const std::string& name, const Variable& variable);
-  /// Adds the optimizer's counters as name/iterations and the slots of all variables of the checkpoint as
-  /// name/variable/slot; slots need not exist yet. Hyperparameters are not saved.
-  void add(const std::string& name, Optimizer& optimizer);
+  /// Adds the state of an optimizer, a moving average, a LossScale, a GradientAccumulator or another object
+  /// of this kind: its scalars and tensors as name/scalar and name/tensor, and its slots of all variables of
+  /// the checkpoint as name/variable/slot. These need not exist yet. What the object was made with, such as
+  /// hyperparameters, is not saved.
+  template <HasState T> void add(const std::string& name, T& object) {
+    Object o = {[&object] { return object.state(); },
+                [&object](const SavedState& s) { return object.prepare_restore(s); }};
+    if constexpr (requires { object.slot_names(); }) o.slot_names = object.slot_names();
+    if constexpr (requires(const Variable& v) { object.slot_spec(v, std::string_view()); })
+      o.slot_spec = [&object](const Variable& v, std::string_view slot) { return object.slot_spec(v, slot); };
+    if constexpr (requires { object.may_have(std::string_view()); })
+      o.may_have = [&object](std::string_view tensor) { return object.may_have(tensor); };
+    add_object(name, std::move(o));
+  }
   /// If `tensor` is undefined, restore accepts a value of any dtype and shape.
   void add(const std::string& name, Tensor& tensor);
   void add(const std::string& name, random::Key& key);
   void add(const std::string& name, double& number);
   void add(const std::string& name, std::int64_t& number);
   /// Adds other state that can be represented as a tensor. `read` returns the current state, or an undefined
-  /// tensor if there is none; its dtype and shape must not change. `write` takes what `read` may return; if
-  /// it throws, values that the restore has already written are reverted.
+  /// tensor if there is none; its dtype and shape must not change. `write` takes what `read` may return. A
+  /// restore calls it before anything else changes; if it throws, what was written so is written back.
   void add(const std::string& name, std::function<Tensor()> read, std::function<void(const Tensor&)> write);
 
   /// Writes everything to a file in the safetensors format. An existing file is replaced only after the new
   /// one is completely on disk, so a failure leaves the old file intact. Throws ArgumentError if a value is
-  /// undefined or an optimizer has slots of a variable that was not added, and FileError if the file cannot
+  /// undefined or an object has slots of a variable that was not added, and FileError if the file cannot
   /// be written.
   void save(const std::string& path, const Metadata& metadata = {}) const;
 
   /// Restores from a file. Throws FileError, and changes nothing, if the file cannot be read or is damaged
-  /// or, if strict, does not match; the message lists what is missing, extra and different. Slots that a
-  /// strict restore does not find in the file are reset.
+  /// or, if strict, does not match; the message lists what is missing, extra and different. Slots, and
+  /// tensors that an object does not always have, are reset by a strict restore that does not find them.
   RestoreReport restore(const std::string& path, RestoreMode mode = RestoreMode::strict);
 
   /// Names of pending values of deferred restores. If several files have a value of one name, the last
@@ -69,7 +91,16 @@ class TAPEDECK_EXPORT Checkpoint {
   void drop_waiting();
 
  private:
+  struct Object {
+    std::function<SavedState()> state;
+    std::function<Commit(const SavedState&)> prepare_restore;
+    std::vector<std::string> slot_names = {};
+    std::function<std::optional<Spec>(const Variable&, std::string_view slot)> slot_spec = {};
+    std::function<bool(std::string_view tensor)> may_have = {};
+  };
   struct [[gnu::visibility("hidden")]] State;
+  void add_object(const std::string& name, Object object);
+
   std::unique_ptr<State> state_;
 };
 

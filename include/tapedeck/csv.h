@@ -14,11 +14,12 @@ struct CsvOptions {
 };
 struct CsvTable {
   std::vector<std::string> names;   // empty without a header
-  Tensor values;                    // [rows, columns]
+  Tensor values;                    // [rows, columns]; with names alone [0, names]
 };
 
-/// Reads numbers in the format of std::from_chars, ignoring surrounding spaces and empty lines. Throws
-/// FileError, with the line number, for anything else and if lines differ in length.
+/// Reads numbers in the format of std::from_chars, whole ones for integer dtypes and 0 and 1 for bool,
+/// ignoring surrounding spaces and empty lines. Throws FileError, with line and column, for anything else and
+/// for numbers out of the dtype's range, and if lines differ in length.
 TAPEDECK_EXPORT CsvTable load_csv(const std::string& path, const CsvOptions& options = {});
 
 }   // namespace tapedeck

@@ -2,8 +2,10 @@
 // of av.
 #pragma once
 #include <map>
+#include <optional>
+#include <span>
 
-#include "tapedeck/variable.h"
+#include "tapedeck/saved_state.h"
 
 namespace tapedeck {
 
@@ -18,6 +20,13 @@ class TAPEDECK_EXPORT MovingAverage {
   /// Throws ArgumentError for a decay that is not from 0 to 1, and what assign throws.
   void update(const Tensor& value, double decay);
 
+  /// The tensor "value", that of the variable; with zero_debias also "biased" and the scalar "left".
+  SavedState state() const;
+  /// Everything or nothing: throws ArgumentError for names that are missing or unknown and for a part that is
+  /// not from 0 to 1, ShapeError or DTypeError for tensors unlike the variable.
+  void restore(const SavedState& state) { prepare_restore(state)(); }
+  Commit prepare_restore(const SavedState& state);
+
  private:
   Variable variable_;
   Tensor biased_;     // with zero_debias
@@ -31,6 +40,14 @@ class TAPEDECK_EXPORT WeightedMovingAverage {
   explicit WeightedMovingAverage(double decay);
   /// The mean after one value more. weight broadcasts to it. Not differentiated.
   Tensor update(const Tensor& value, const Tensor& weight);
+
+  /// After the first update the tensors "numerator" and "denominator".
+  SavedState state() const;
+  /// Throws ArgumentError, and changes nothing, for other names and for one without the other.
+  void restore(const SavedState& state) { prepare_restore(state)(); }
+  Commit prepare_restore(const SavedState& state);
+  /// Whether state() has a tensor of this name at some times and not at others.
+  bool may_have(std::string_view tensor) const;
 
  private:
   double decay_;
@@ -62,12 +79,30 @@ class TAPEDECK_EXPORT ExponentialMovingAverage {
   /// to load averages in the place of what they are averages of.
   std::map<std::string, Variable> variables_to_restore(std::span<const Variable> variables) const;
 
+  /// The slot "average" of every variable that has one; of the average NAME the tensor "NAME/value", and
+  /// with zero_debias "NAME/biased" and "NAME/left".
+  SavedState state() const;
+  /// Everything, in place of what there is, or nothing. Averages that there are keep their variables, others
+  /// are made. Throws ArgumentError for names that are missing or unknown, ShapeError or DTypeError for an
+  /// average unlike its variable.
+  void restore(const SavedState& state) { prepare_restore(state)(); }
+  Commit prepare_restore(const SavedState& state);
+  std::vector<std::string> slot_names() const { return {"average"}; }
+  std::optional<Spec> slot_spec(const Variable& v, std::string_view slot) const;
+  bool may_have(std::string_view tensor) const;
+
  private:
+  struct OfVariable {
+    std::weak_ptr<detail::VariableCell> variable;
+    MovingAverage average;
+  };
   double decay_at(std::optional<std::int64_t> num_updates) const;
+  MovingAverage make(const Variable& v, const Tensor& initial) const;
+  MovingAverage make(const std::string& name, const Spec& spec) const;
 
   double decay_;
   MovingAverageOptions options_;
-  std::map<std::uint64_t, MovingAverage> of_variables_;
+  std::map<std::uint64_t, OfVariable> of_variables_;   // by their ids
   std::map<std::string, MovingAverage, std::less<>> of_tensors_;
 };
 

@@ -1,6 +1,8 @@
 // NumPy's file formats: .npy holds one array, .npz several named ones. Supported NumPy dtypes are float32,
 // float64, int8, int32, int64, uint8, bool, complex64 and complex128.
 #pragma once
+#include <optional>
+
 #include "tapedeck/named_tensors.h"
 
 namespace tapedeck {
@@ -13,10 +15,17 @@ TAPEDECK_EXPORT void save_npy(const std::string& path, const Tensor& x);
 TAPEDECK_EXPORT Tensor load_npy(const std::string& path);
 
 /// Writes several arrays to one uncompressed zip archive, like numpy.savez. Names exclude ".npy". An existing
-/// file is replaced after the new one is completely written; if the system crashes at that moment, it may be
-/// lost.
+/// file is replaced only after the new one is completely on disk. Throws ArgumentError for an empty list, an
+/// undefined tensor and a name with a NUL byte, and FileError if the file cannot be written.
 TAPEDECK_EXPORT void save_npz(const std::string& path, const NamedTensors& tensors);
-/// Also reads numpy.savez_compressed archives, and archives larger than 4 GB.
-TAPEDECK_EXPORT NamedTensors load_npz(const std::string& path);
+
+struct NpzOptions {
+  /// The most bytes that all arrays may have. Left out: 64 times those of the file, and 256 MB at least,
+  /// which a few damaged or hostile bytes of a compressed archive could exceed many times.
+  std::optional<std::int64_t> max_bytes = {};
+};
+/// Also reads numpy.savez_compressed archives, and archives larger than 4 GB. Throws FileError if the file
+/// cannot be read, is invalid or has more bytes than allowed.
+TAPEDECK_EXPORT NamedTensors load_npz(const std::string& path, const NpzOptions& options = {});
 
 }   // namespace tapedeck

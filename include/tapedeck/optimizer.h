@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tapedeck/gradient_tape.h"
+#include "tapedeck/saved_state.h"
 #include "tapedeck/schedule.h"
 
 namespace tapedeck {
@@ -47,21 +48,6 @@ struct LossOptions {
   Aggregation aggregation = Aggregation::add_n;
 };
 
-/// A slot of a variable, and a number of an optimizer's own, such as "iterations" or Adam's "beta1_power".
-struct SlotValue {
-  Variable variable;
-  std::string slot;
-  Tensor value;
-};
-struct OptimizerScalar {
-  std::string name;
-  double value;
-};
-/// All that an optimizer keeps between steps but for its hyperparameters.
-struct OptimizerState {
-  std::vector<OptimizerScalar> scalars;   // "iterations", a whole number, then those of the rule
-  std::vector<SlotValue> slots;   // by creation of the variables; those of one in the order of its rule
-};
 struct NamedTensor {
   std::string name;
   Tensor value;
@@ -144,11 +130,15 @@ class TAPEDECK_EXPORT Optimizer {
   double hyperparameter(std::string_view name) const;
   void set_hyperparameter(std::string_view name, Scheduled value);
 
-  /// Tensors are shared, not copied.
-  OptimizerState state() const;
+  /// The scalars are "iterations", a whole number, and those of the rule. Slots are in the order of creation
+  /// of their variables; those of one in the order of the rule.
+  SavedState state() const;
   /// Everything, in place of what there is, or nothing: throws ArgumentError for names that the rule does not
   /// know and scalars that are missing, ShapeError or DTypeError for slots that do not fit.
-  void restore(const OptimizerState& state);
+  void restore(const SavedState& state) { prepare_restore(state)(); }
+  Commit prepare_restore(const SavedState& state);
+  /// What a slot of this variable has to be; none: the rule accepts any dtype and shape.
+  std::optional<Spec> slot_spec(const Variable& v, std::string_view slot) const;
   /// One at a time. What was restored under a higher id stays. The same errors.
   void restore_scalar(std::string_view name, double value, std::uint64_t restore_id = 0);
   void restore_slot(const Variable& v, std::string_view slot, const Tensor& value,
@@ -225,11 +215,13 @@ struct AdagradOptions {
 };
 using Adagrad = OptimizerOf<AdagradOptions>;
 
-/// The same by dual averaging.
+/// The same by dual averaging. l1 and l2 count for the number of the step, from 1 on: one more than
+/// global_step has, a scalar of i32 or i64, or without it that of the optimizer.
 struct AdagradDAOptions {
   Scheduled learning_rate;
   double initial_gradient_squared_accumulator_value = 0.1;
   Scheduled l1 = 0, l2 = 0;
+  std::optional<Variable> global_step = {};
 };
 using AdagradDA = OptimizerOf<AdagradDAOptions>;
 

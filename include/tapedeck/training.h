@@ -20,8 +20,18 @@ class TAPEDECK_EXPORT GradientAccumulator {
   std::vector<GradientAndVariable> take_sum();
   std::vector<GradientAndVariable> take_mean();
 
+  /// The scalar "count"; of each variable the slot "place", which numbers them in their order, and "sum", or
+  /// "values" and "indices" where the sum is sparse.
+  SavedState state() const;
+  /// Everything, in place of what there is, or nothing. Throws ArgumentError for names that are missing or
+  /// unknown, ShapeError or DTypeError for gradients that do not fit their variables.
+  void restore(const SavedState& state) { prepare_restore(state)(); }
+  Commit prepare_restore(const SavedState& state);
+  std::vector<std::string> slot_names() const;
+
  private:
   std::vector<GradientAndVariable> sums_;
+  std::vector<std::int64_t> places_;   // of the sums, ascending
   std::int64_t count_ = 0;
 };
 
@@ -49,6 +59,12 @@ class TAPEDECK_EXPORT LossScale {
                   const std::optional<Variable>& global_step = {});
   /// Steps that were left out.
   std::int64_t skipped() const { return skipped_; }
+
+  /// The scalars "value", "good", the steps since the scale changed, and "skipped".
+  SavedState state() const;
+  /// Throws ArgumentError, and changes nothing, for other names and for numbers that these cannot be.
+  void restore(const SavedState& state) { prepare_restore(state)(); }
+  Commit prepare_restore(const SavedState& state);
 
  private:
   LossScaleOptions options_;

@@ -35,20 +35,25 @@ struct LogField {
 /// while it grows. Not thread-safe.
 class TAPEDECK_EXPORT TrainingLog {
  public:
-  /// Removes an incomplete last line left by a killed process. Throws FileError if the file cannot be opened.
+  /// Creates the folder when needed, and removes an incomplete last line left by a killed process. Throws
+  /// FileError if the file cannot be opened.
   explicit TrainingLog(std::string path);
   ~TrainingLog();
   TrainingLog(const TrainingLog&) = delete;
   TrainingLog& operator=(const TrainingLog&) = delete;
 
   /// log.write({{"step", 3}, {"loss", 0.5}}). Numbers that are not finite become null, since JSON cannot
-  /// represent them; invalid UTF-8 bytes become U+FFFD. Throws FileError if the line cannot be written.
+  /// represent them; invalid UTF-8 bytes become U+FFFD. Throws FileError if the line cannot be written; a
+  /// part of it that is in the file is removed by the next write.
   void write(std::span<const LogField> fields);
   void write(std::initializer_list<LogField> fields) { write(std::span(fields.begin(), fields.size())); }
 
  private:
+  void append(std::string_view line);
+
   std::string path_;
   int file_;
+  bool broken_ = false;   // the file ends with a part of a line
 };
 
 }   // namespace tapedeck

@@ -1,21 +1,23 @@
-// Checkpoints: saves named variables, tensors and optimizer state to a safetensors file, and restores them.
-// Restoring is all or nothing.
+// Checkpoints: saves named variables, tensors and the state of objects to a safetensors file, and restores
+// them. Restoring is all or nothing.
 #include "tapedeck/checkpoint.h"
 
 #include <bit>
 #include <utility>
 
 #include "core/format.h"
+#include "core/storage.h"
 #include "io/tensor_file.h"
 #include "tape/variable.h"
-#include "tapedeck/optimizer.h"
 
 namespace tapedeck {
 namespace {
 
+// A value is restored either by what `prepare` returns or by `write`, which is a user's function.
 struct Value {
   std::function<Tensor()> read;
-  std::function<void(const Tensor&)> write;
+  std::function<Commit(const Tensor&)> prepare = {};
+  std::function<void(const Tensor&)> write = {};
   std::optional<Variable> variable = {};
 };
 
@@ -34,12 +36,19 @@ struct PendingValue {
 
 template <class T> using ByName = std::map<std::string, T, std::less<>>;
 
-// Names of an optimizer's scalars and slots are prefixed by its own.
-std::string number_name(const std::string& optimizer, std::string_view number) {
-  return fmt::format("{}/{}", optimizer, number);
+// Names of an object's scalars, tensors and slots are prefixed by its own.
+std::string part_name(const std::string& object, std::string_view part) {
+  return fmt::format("{}/{}", object, part);
 }
-std::string slot_name(const std::string& optimizer, std::string_view variable, std::string_view slot) {
-  return fmt::format("{}/{}/{}", optimizer, variable, slot);
+std::string slot_name(const std::string& object, std::string_view variable, std::string_view slot) {
+  return fmt::format("{}/{}/{}", object, variable, slot);
+}
+// Calls f(entry, part) for all entries that may be parts of an object.
+template <class Entries, class F>
+void each_part(const Entries& entries, const std::string& object, const F& f) {
+  const std::string prefix = object + "/";
+  for (auto at = entries.lower_bound(prefix); at != entries.end() && at->first.starts_with(prefix); ++at)
+    f(*at, std::string_view(at->first).substr(prefix.size()));
 }
 
 std::string listed(std::string_view what, const std::vector<std::string>& names) {
@@ -54,53 +63,65 @@ std::string listed(std::string_view what, const std::vector<std::string>& names)
 }   // namespace
 
 struct Checkpoint::State {
+  using Object = Checkpoint::Object;
+
   ByName<Value> values;
-  ByName<Optimizer*> optimizers;
+  ByName<Object> objects;
   std::map<std::uint64_t, std::string> variables;   // id -> name
   ByName<PendingValue> waiting;
 
   void check_free(const std::string& name) const;
   void add(const std::string& name, Value value);
-  void add(const std::string& name, Optimizer& optimizer);
+  void add(const std::string& name, Object object);
   NamedTensors tensors() const;
-  ByName<Expected> expected() const;
+  static void expect(ByName<Expected>& here, const std::string& name, const Value& value);
+  static void expect_slots(ByName<Expected>& here, const std::string& name, const Object& object,
+                           const std::string& variable_name, const Value& value);
+  template <class Entries> void expect(ByName<Expected>& here, const std::string& name, const Object& object,
+                                       const Entries& there) const;
+  ByName<Expected> expected(const ByName<Spec>& there) const;
   RestoreReport compare(const FileName& file, const ByName<Spec>& there, const ByName<Expected>& here) const;
-  OptimizerState merged(const std::string& name, const Optimizer& optimizer, const NamedTensors& tensors,
-                        bool all_slots) const;
-  void assign(const NamedTensors& tensors, bool all_slots);
+  SavedState merged(const std::string& name, const Object& object, const NamedTensors& tensors,
+                    bool is_strict) const;
+  void assign(const NamedTensors& tensors, bool is_strict);
   void resolve_pending(const ByName<Expected>& here);
 };
 
-namespace {
-
-void expect(ByName<Expected>& here, const std::string& name, const Value& value) {
+void Checkpoint::State::expect(ByName<Expected>& here, const std::string& name, const Value& value) {
   const Tensor present = value.read();
   here.try_emplace(name, Expected{present.defined() ? std::optional(present.spec()) : std::nullopt, true});
 }
-void expect_slots(ByName<Expected>& here, const std::string& name, const Optimizer& optimizer,
-                  const std::string& variable_name, const Value& value) {
+void Checkpoint::State::expect_slots(ByName<Expected>& here, const std::string& name, const Object& object,
+                                     const std::string& variable_name, const Value& value) {
   if (!value.variable) return;
-  for (const std::string& slot : optimizer.slot_names())
+  for (const std::string& slot : object.slot_names)
     here.try_emplace(slot_name(name, variable_name, slot),
-                     Expected{value.variable->cell().value.spec(), false,
-                              fmt::format("slot \"{}\" of \"{}\"", slot, variable_name)});
+                     Expected{object.slot_spec ? object.slot_spec(*value.variable, slot) : std::nullopt,
+                              false, fmt::format("slot \"{}\" of \"{}\"", slot, variable_name)});
 }
-void expect(ByName<Expected>& here, const std::string& name, const Optimizer& optimizer,
-            const ByName<Value>& values) {
-  for (const OptimizerScalar& n : optimizer.state().scalars)
-    here.try_emplace(number_name(name, n.name), Expected{Spec{DType::f64, {}}, true});
+// there: entries of a file, or pending ones.
+template <class Entries> void Checkpoint::State::expect(ByName<Expected>& here, const std::string& name,
+                                                        const Object& object, const Entries& there) const {
+  const SavedState state = object.state();
+  for (const SavedScalar& n : state.scalars)
+    here.try_emplace(part_name(name, n.name), Expected{Spec{DType::f64, {}}, true});
+  for (const auto& [part, x] : state.tensors)
+    if (!object.may_have || !object.may_have(part))
+      here.try_emplace(part_name(name, part), Expected{x.spec(), true});
   for (const auto& [variable_name, value] : values)
-    expect_slots(here, name, optimizer, variable_name, value);
+    expect_slots(here, name, object, variable_name, value);
+  each_part(there, name, [&](const auto& entry, std::string_view part) {
+    if (object.may_have && object.may_have(part))
+      here.try_emplace(entry.first, Expected{std::nullopt, false});
+  });
 }
 
-}   // namespace
-
-ByName<Expected> Checkpoint::State::expected() const {
+ByName<Expected> Checkpoint::State::expected(const ByName<Spec>& there) const {
   ByName<Expected> here;
   for (const auto& [name, value] : values)
     expect(here, name, value);
-  for (const auto& [name, optimizer] : optimizers)
-    expect(here, name, *optimizer, values);
+  for (const auto& [name, object] : objects)
+    expect(here, name, object, there);
   return here;
 }
 
@@ -125,56 +146,75 @@ RestoreReport Checkpoint::State::compare(const FileName& file, const ByName<Spec
   return report;
 }
 
-// The optimizer's state, updated from a file. all_slots: slots that the file lacks start anew.
-OptimizerState Checkpoint::State::merged(const std::string& name, const Optimizer& optimizer,
-                                         const NamedTensors& tensors, bool all_slots) const {
-  OptimizerState state = optimizer.state();
-  for (OptimizerScalar& n : state.scalars)
-    if (const auto at = tensors.find(number_name(name, n.name)); at != tensors.end())
+// The object's state, updated from a file. is_strict: what an object does not always have starts anew where
+// the file lacks it.
+SavedState Checkpoint::State::merged(const std::string& name, const Object& object,
+                                     const NamedTensors& tensors, bool is_strict) const {
+  SavedState state = object.state();
+  const auto may_have = [&](std::string_view part) { return object.may_have && object.may_have(part); };
+  for (SavedScalar& n : state.scalars)
+    if (const auto at = tensors.find(part_name(name, n.name)); at != tensors.end())
       n.value = at->second.item();
+  if (is_strict) std::erase_if(state.tensors, [&](const auto& t) { return may_have(t.first); });
+  each_part(tensors, name, [&](const auto& entry, std::string_view part) {
+    if (may_have(part) || state.tensors.contains(part))
+      state.tensors.insert_or_assign(std::string(part), entry.second);
+  });
   ByName<SlotValue> slots;
   for (SlotValue& v : std::exchange(state.slots, {})) {
     const auto variable = variables.find(v.variable.id());
     if (variable == variables.end())
       state.slots.push_back(std::move(v));
-    else if (!all_slots)
+    else if (!is_strict)
       slots.emplace(slot_name(name, variable->second, v.slot), std::move(v));
   }
-  for (const auto& [variable_name, value] : values)
-    for (const std::string& slot : value.variable ? optimizer.slot_names() : std::vector<std::string>())
+  for (const auto& [variable_name, value] : values) {
+    if (!value.variable) continue;
+    for (const std::string& slot : object.slot_names)
       if (const auto at = tensors.find(slot_name(name, variable_name, slot)); at != tensors.end())
         slots.insert_or_assign(at->first, SlotValue{*value.variable, slot, at->second});
+  }
   for (auto& [slot, value] : slots)
     state.slots.push_back(std::move(value));
   return state;
 }
 
-// All or nothing: on an exception everything is set back.
-void Checkpoint::State::assign(const NamedTensors& tensors, bool all_slots) {
-  std::vector<std::pair<const Value*, Tensor>> values_before;
-  std::vector<std::pair<Optimizer*, OptimizerState>> optimizers_before;
-  values_before.reserve(values.size()), optimizers_before.reserve(optimizers.size());
+// All or nothing. What may throw comes first: the preparations, which change nothing, then the functions of
+// users, which are called again with the old values if one of them throws.
+void Checkpoint::State::assign(const NamedTensors& tensors, bool is_strict) {
+  std::vector<Commit> commits;
+  struct Written {
+    const Value* value;
+    Tensor before, after;
+  };
+  std::vector<Written> by_users;
+  for (const auto& [name, object] : objects) {
+    bool has_part = false;
+    each_part(tensors, name, [&](const auto&, std::string_view) { has_part = true; });
+    if (is_strict || has_part)
+      commits.push_back(object.prepare_restore(merged(name, object, tensors, is_strict)));
+  }
+  for (const auto& [name, tensor] : tensors) {
+    const auto at = values.find(name);
+    if (at == values.end()) continue;
+    if (const Value& value = at->second; value.prepare)
+      commits.push_back(value.prepare(tensor));
+    else
+      by_users.push_back({&value, value.read(), tensor});
+  }
+  std::size_t begun = 0;
   try {
-    for (const auto& [name, optimizer] : optimizers) {
-      const auto first = tensors.lower_bound(name + "/");
-      if (!all_slots && (first == tensors.end() || !first->first.starts_with(name + "/"))) continue;
-      OptimizerState before = optimizer->state();
-      optimizer->restore(merged(name, *optimizer, tensors, all_slots));
-      optimizers_before.emplace_back(optimizer, std::move(before));
-    }
-    for (const auto& [name, tensor] : tensors) {
-      const auto at = values.find(name);
-      if (at == values.end()) continue;
-      values_before.emplace_back(&at->second, at->second.read());
-      at->second.write(tensor);
+    while (begun < by_users.size()) {
+      const Written& w = by_users[begun++];
+      w.value->write(w.after);
     }
   } catch (...) {
-    for (const auto& [value, tensor] : values_before)
-      value->write(tensor);
-    for (const auto& [optimizer, state] : optimizers_before)
-      optimizer->restore(state);
+    for (std::size_t i = 0; i < begun; ++i)
+      by_users[i].value->write(by_users[i].before);
     throw;
   }
+  for (const Commit& commit : commits)
+    commit();
 }
 
 // Assigns pending values whose variables have been added.
@@ -195,39 +235,41 @@ void Checkpoint::State::resolve_pending(const ByName<Expected>& here) {
 }
 
 void Checkpoint::State::check_free(const std::string& name) const {
-  if (values.contains(name) || optimizers.contains(name))
+  if (values.contains(name) || objects.contains(name))
     throw_error<ArgumentError>("checkpoint: there are two of the name \"{}\"", name);
 }
 
 void Checkpoint::State::add(const std::string& name, Value value) {
   check_free(name);
-  if (value.variable)
-    if (const auto [at, is_first] = variables.try_emplace(value.variable->id(), name); !is_first)
+  const std::optional<Variable> variable = value.variable;
+  if (variable)
+    if (const auto [at, is_first] = variables.try_emplace(variable->id(), name); !is_first)
       throw_error<ArgumentError>("checkpoint: variable \"{}\" was added before, as \"{}\"", name, at->second);
-  const auto at = values.emplace(name, std::move(value)).first;
-  if (waiting.empty()) return;
   try {
+    const Value& added = values.emplace(name, std::move(value)).first->second;
+    if (waiting.empty()) return;
     ByName<Expected> here;
-    expect(here, name, at->second);
-    for (const auto& [optimizer_name, optimizer] : optimizers)
-      expect_slots(here, optimizer_name, *optimizer, name, at->second);
+    expect(here, name, added);
+    for (const auto& [object_name, object] : objects)
+      expect_slots(here, object_name, object, name, added);
     resolve_pending(here);
   } catch (...) {
-    if (at->second.variable) variables.erase(at->second.variable->id());
-    values.erase(at);
+    if (const auto at = values.find(name); at != values.end()) values.erase(at);
+    if (variable) variables.erase(variable->id());
     throw;
   }
 }
 
-void Checkpoint::State::add(const std::string& name, Optimizer& optimizer) {
+void Checkpoint::State::add(const std::string& name, Object object) {
   check_free(name);
-  const auto at = optimizers.emplace(name, &optimizer).first;
+  const auto at = objects.emplace(name, std::move(object)).first;
+  if (waiting.empty()) return;
   try {
     ByName<Expected> here;
-    expect(here, name, optimizer, values);
+    expect(here, name, at->second, waiting);
     resolve_pending(here);
   } catch (...) {
-    optimizers.erase(at);
+    objects.erase(at);
     throw;
   }
 }
@@ -241,16 +283,18 @@ NamedTensors Checkpoint::State::tensors() const {
   };
   for (const auto& [name, value] : values)
     put(name, value.read());
-  for (const auto& [name, optimizer] : optimizers) {
-    OptimizerState state = optimizer->state();
-    for (const OptimizerScalar& n : state.scalars)
-      put(number_name(name, n.name), tensor(n.value, DType::f64));
+  for (const auto& [name, object] : objects) {
+    SavedState state = object.state();
+    for (const SavedScalar& n : state.scalars)
+      put(part_name(name, n.name), tensor(n.value, DType::f64));
+    for (const auto& [part, x] : state.tensors)
+      put(part_name(name, part), x);
     for (SlotValue& v : state.slots) {
       const auto variable = variables.find(v.variable.id());
       if (variable == variables.end())
         throw_error<ArgumentError>(
-            "save: optimizer \"{}\" has slots of variable \"{}\", which is not in the checkpoint; add it",
-            name, v.variable.name());
+            "save: \"{}\" has slots of variable \"{}\", which is not in the checkpoint; add it", name,
+            v.variable.name());
       put(slot_name(name, variable->second, v.slot), std::move(v.value));
     }
   }
@@ -263,38 +307,46 @@ Checkpoint::Checkpoint(Checkpoint&&) noexcept = default;
 Checkpoint& Checkpoint::operator=(Checkpoint&&) noexcept = default;
 
 void Checkpoint::add(const std::string& name, const Variable& variable) {
-  state_->add(name, {[variable] { return variable.cell().value; },
-                     [variable](const Tensor& x) { variable.assign(x); }, variable});
+  const auto prepare = [variable](const Tensor& x) -> Commit {
+    detail::check_value(variable.cell(), "restore", x);
+    detail::note_access(variable.cell());
+    return [variable, value = share(x)]() mutable { variable.cell().value = std::move(value); };
+  };
+  state_->add(
+      name, {.read = [variable] { return variable.cell().value; }, .prepare = prepare, .variable = variable});
 }
 void Checkpoint::add(const std::string& name, Tensor& tensor) {
-  state_->add(name, {[&tensor] { return tensor; }, [&tensor](const Tensor& x) { tensor = x; }});
+  state_->add(name, {[&tensor] { return tensor; },
+                     [&tensor](const Tensor& x) { return [&tensor, x] { tensor = x; }; }});
 }
 void Checkpoint::add(const std::string& name, random::Key& key) {
   const auto read = [&key] {
     return tapedeck::tensor({std::bit_cast<std::int64_t>(key.seed), std::bit_cast<std::int64_t>(key.stream)});
   };
-  const auto write = [&key](const Tensor& x) {
+  const auto prepare = [&key](const Tensor& x) {
     const auto parts = x.data<std::int64_t>();
-    key = {std::bit_cast<std::uint64_t>(parts[0]), std::bit_cast<std::uint64_t>(parts[1])};
+    return [&key, restored = random::Key{std::bit_cast<std::uint64_t>(parts[0]),
+                                         std::bit_cast<std::uint64_t>(parts[1])}] { key = restored; };
   };
-  state_->add(name, {read, write});
+  state_->add(name, {read, prepare});
 }
 void Checkpoint::add(const std::string& name, double& number) {
   state_->add(name, {[&number] { return tapedeck::tensor(number, DType::f64); },
-                     [&number](const Tensor& x) { number = x.item(); }});
+                     [&number](const Tensor& x) { return [&number, value = x.item()] { number = value; }; }});
 }
 void Checkpoint::add(const std::string& name, std::int64_t& number) {
-  state_->add(name, {[&number] { return tapedeck::tensor(number); },
-                     [&number](const Tensor& x) { number = x.item<std::int64_t>(); }});
+  const auto prepare = [&number](const Tensor& x) {
+    return [&number, value = x.item<std::int64_t>()] { number = value; };
+  };
+  state_->add(name, {[&number] { return tapedeck::tensor(number); }, prepare});
 }
 void Checkpoint::add(const std::string& name, std::function<Tensor()> read,
                      std::function<void(const Tensor&)> write) {
   if (!read || !write)
     throw_error<ArgumentError>("checkpoint: \"{}\" has no function to {} it", name, read ? "write" : "read");
-  state_->add(name, {std::move(read), std::move(write)});
+  state_->add(name, {.read = std::move(read), .write = std::move(write)});
 }
-
-void Checkpoint::add(const std::string& name, Optimizer& optimizer) { state_->add(name, optimizer); }
+void Checkpoint::add_object(const std::string& name, Object object) { state_->add(name, std::move(object)); }
 
 void Checkpoint::save(const std::string& path, const Metadata& metadata) const {
   write_tensors({"save", path}, state_->tensors(), metadata);
@@ -305,7 +357,7 @@ RestoreReport Checkpoint::restore(const std::string& path, RestoreMode mode) {
   ByName<Spec> there;
   for (const StoredTensor& t : reader.tensors())
     there.emplace(t.name, t.spec);
-  const ByName<Expected> here = state_->expected();
+  const ByName<Expected> here = state_->expected(there);
   RestoreReport report = state_->compare(reader.name(), there, here);
   const bool is_strict = mode == RestoreMode::strict;
   if (is_strict && !(report.missing.empty() && report.extra.empty() && report.different.empty()))

@@ -1,7 +1,11 @@
 // Folders of checkpoints: one file per step, of which the last few are kept.
+#include <dirent.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <filesystem>
+#include <memory>
 
 #include "core/format.h"
 #include "io/file.h"
@@ -28,17 +32,19 @@ std::optional<std::int64_t> step_of(std::string_view name, std::string_view pref
   return step;
 }
 
-// The steps in a folder, ascending; none if the folder does not exist.
+// The steps in a folder, ascending; none if the folder does not exist. Iterators of std::filesystem end the
+// process where memory runs out.
 std::vector<std::int64_t> steps_in(const std::string& folder, std::string_view prefix,
                                    const std::string& extension) {
   std::vector<std::int64_t> steps;
-  std::error_code error;
-  fs::directory_iterator files(folder, error);
-  for (; !error && files != fs::directory_iterator(); files.increment(error))
-    if (const auto step = step_of(files->path().filename().native(), prefix, extension); step && *step >= 0)
+  const FileName name{"checkpoint_folder", folder};
+  const std::unique_ptr<DIR, int (*)(DIR*)> files(::opendir(folder.c_str()), ::closedir);
+  if (!files && errno == ENOENT) return steps;
+  if (!files) name.fail_with_errno("cannot be read");
+  for (errno = 0; const dirent* file = ::readdir(files.get()); errno = 0)
+    if (const auto step = step_of(file->d_name, prefix, extension); step && *step >= 0)
       steps.push_back(*step);
-  if (error && error != std::errc::no_such_file_or_directory)
-    throw_error<FileError>("checkpoint_folder: {}: cannot be read: {}", folder, error.message());
+  if (errno != 0) name.fail_with_errno("cannot be read");
   std::sort(steps.begin(), steps.end());
   return steps;
 }
@@ -49,6 +55,8 @@ CheckpointFolder::CheckpointFolder(std::string folder, CheckpointFolderOptions o
     : folder_(std::move(folder)), options_(std::move(options)) {
   if (folder_.empty())
     throw ArgumentError("checkpoint_folder: the folder has no name; use \".\" for this one");
+  if ((folder_ + options_.prefix).find('\0') != std::string::npos)
+    throw ArgumentError("checkpoint_folder: the folder or the prefix has a NUL byte");
   if (options_.keep_last < 0)
     throw_error<ArgumentError>("checkpoint_folder: keep_last is {}; use 0, for all, or more",
                                options_.keep_last);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <utility>
 
 #include "core/format.h"
 #include "io/file.h"
@@ -25,40 +27,102 @@ std::string_view take(std::string_view& rest, char separator) {
   return text;
 }
 
+// Reads the cells of a table: integers exactly, for integer dtypes, else numbers in f64.
+class Cells {
+ public:
+  Cells(const FileName& file, DType dtype)
+      : file_(file), dtype_(dtype), is_whole_(!is_floating(dtype) && !is_complex(dtype)) {}
+
+  void add(std::string_view cell, std::int64_t line, std::int64_t column) {
+    const auto fail = [&](std::string_view what) {
+      constexpr std::size_t kMost = 60;
+      file_.fail(fmt::format("line {}: \"{}{}\" in column {} {}", line, cell.substr(0, kMost),
+                             cell.size() > kMost ? "…" : "", column, what));
+    };
+    const std::errc error =
+        is_whole_ ? parse(cell, integers_.emplace_back()) : parse(cell, numbers_.emplace_back());
+    if (error == std::errc::result_out_of_range || (error == std::errc() && !fits()))
+      fail(fmt::format("is out of the range of {}", name_of(dtype_)));
+    if (error == std::errc()) return;
+    double number = 0;
+    const bool is_number = is_whole_ && parse(cell, number) != std::errc::invalid_argument;
+    fail(is_number ? fmt::format("is no whole number, which {} needs", name_of(dtype_)) : "is no number");
+  }
+  Tensor table(const Shape& shape) const {
+    if (is_whole_) return detail::tensor_from(integers_.data(), DType::i64, shape, dtype_);
+    return detail::tensor_from(numbers_.data(), DType::f64, shape, dtype_);
+  }
+
+ private:
+  template <class T> static std::errc parse(std::string_view cell, T& number) {
+    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
+    return error == std::errc() && end != cell.data() + cell.size() ? std::errc::invalid_argument : error;
+  }
+  // Whether the last number is one of the dtype.
+  bool fits() const {
+    if (!is_whole_) {
+      const double x = numbers_.back();
+      return size_of(real_of(dtype_)) == 8 || std::isinf(x) || !std::isinf(static_cast<float>(x));
+    }
+    const std::int64_t x = integers_.back();
+    switch (dtype_) {
+      case DType::i8:
+        return std::in_range<std::int8_t>(x);
+      case DType::i32:
+        return std::in_range<std::int32_t>(x);
+      case DType::u8:
+        return std::in_range<std::uint8_t>(x);
+      case DType::boolean:
+        return x == 0 || x == 1;
+      default:
+        return true;
+    }
+  }
+
+  const FileName& file_;
+  DType dtype_;
+  bool is_whole_;
+  std::vector<std::int64_t> integers_;
+  std::vector<double> numbers_;
+};
+
+std::string text_of(const InputFile& file) {
+  std::string text(static_cast<std::size_t>(file.size()), ' ');
+  file.read(0, text.data(), file.size());
+  if (text.starts_with("\x1f\x8b")) file.name().fail("looks like gzip; decompress it first");
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
+  return text;
+}
+
 }   // namespace
 
 CsvTable load_csv(const std::string& path, const CsvOptions& options) {
   const InputFile file({"load_csv", path});
-  std::string text(static_cast<std::size_t>(file.size()), ' ');
-  file.read(0, text.data(), file.size());
+  const std::string text = text_of(file);
   CsvTable table;
-  std::vector<double> numbers;
-  std::int64_t columns = 0;
+  Cells cells(file.name(), options.dtype);
+  std::int64_t columns = -1, rows = 0;
   std::string_view rest = text;
   for (std::int64_t line = 1; !rest.empty(); ++line) {
-    std::string_view cells = trimmed(take(rest, '\n'));
-    if (cells.empty()) continue;
+    std::string_view row = trimmed(take(rest, '\n'));
+    if (row.empty()) continue;
     const bool is_header = options.has_header && table.names.empty();
     std::int64_t n = 0;
     for (bool more = true; more; ++n) {
-      more = cells.find(options.separator) != std::string_view::npos;
-      const std::string_view cell = trimmed(take(cells, options.separator));
-      if (is_header) {
+      more = row.find(options.separator) != std::string_view::npos;
+      const std::string_view cell = trimmed(take(row, options.separator));
+      if (is_header)
         table.names.emplace_back(cell);
-        continue;
-      }
-      const auto [end, error] =
-          std::from_chars(cell.data(), cell.data() + cell.size(), numbers.emplace_back());
-      if (error != std::errc() || end != cell.data() + cell.size())
-        file.name().fail(fmt::format("line {}: \"{}\" in column {} is no number", line, cell, n + 1));
+      else
+        cells.add(cell, line, n + 1);
     }
     if (is_header) continue;
-    if (columns && n != columns)
+    if (columns >= 0 && n != columns)
       file.name().fail(fmt::format("line {} has {} columns, others have {}", line, n, columns));
-    columns = n;
+    columns = n, ++rows;
   }
-  table.values = detail::tensor_from(numbers.data(), DType::f64,
-                                     {columns ? std::ssize(numbers) / columns : 0, columns}, options.dtype);
+  table.values = cells.table({rows, columns >= 0 ? columns : std::ssize(table.names)});
   return table;
 }
 

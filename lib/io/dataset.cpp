@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <deque>
+#include <list>
 #include <mutex>
 #include <thread>
+
+#include <unistd.h>
 
 #include "core/format.h"
 #include "core/storage.h"
@@ -66,12 +68,14 @@ struct Epoch::State {
   Tensor order;        // owned by the producer
   std::mutex lock;     // guards the members below
   std::condition_variable changed;
-  std::deque<Batch> made;
+  std::list<Batch> made;
   Batch used;   // freed by the producer, which reuses the memory for the next batch
   std::exception_ptr error;
   bool is_done = false, is_wanted = true;
   std::thread maker;
+  const pid_t process = ::getpid();   // a forked child has no maker
 
+  bool is_elsewhere() const { return maker.joinable() && ::getpid() != process; }
   Batch make();
   void make_ahead() noexcept;
   Batch take(Batch last);
@@ -102,17 +106,17 @@ void Epoch::State::make_ahead() noexcept {
     Batch freed = std::exchange(used, {});
     guard.unlock();
     freed.clear();
-    Batch batch;
+    std::list<Batch> next_one;
     std::exception_ptr thrown;
     try {
-      batch = make();
+      next_one.push_back(make());
     } catch (...) {
       thrown = std::current_exception();
     }
     guard.lock();
-    is_done = thrown || batch.empty();
+    is_done = thrown || next_one.front().empty();
     error = thrown;
-    if (!is_done) made.push_back(std::move(batch));
+    if (!is_done) made.splice(made.end(), next_one);
     changed.notify_all();
     if (is_done) return;
   }
@@ -123,6 +127,10 @@ Batch Epoch::State::take(Batch last) {
     last.clear();
     return make();
   }
+  if (is_elsewhere())
+    throw ArgumentError(
+        "data_loader: the thread that makes the batches of this epoch is in the parent process; begin an "
+        "epoch in the child, at the batch to go on with");
   std::unique_lock guard(lock);
   std::move(last.begin(), last.end(), std::back_inserter(used));
   changed.wait(guard, [this] { return is_done || !made.empty(); });
@@ -143,6 +151,10 @@ Epoch::Epoch(std::unique_ptr<State> state) : state_(std::move(state)) {
 
 Epoch::~Epoch() {
   if (!state_->maker.joinable()) return;
+  if (state_->is_elsewhere()) {   // neither the thread nor its locks can be waited for
+    (void)state_.release();
+    return;
+  }
   {
     const std::lock_guard guard(state_->lock);
     state_->is_wanted = false;

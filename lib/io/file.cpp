@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include <filesystem>
 #include <utility>
 
 #include "core/format.h"
@@ -27,12 +28,14 @@ int open_locked(const std::string& partial, int flags) {
     struct stat opened, there;
     const bool is_locked =
         ::flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;   // some file systems have no locks
-    if (is_locked && ::fstat(fd, &opened) == 0 && ::stat(partial.c_str(), &there) == 0 &&
-        opened.st_ino == there.st_ino && opened.st_dev == there.st_dev)
-      return fd;
+    const bool is_known = is_locked && ::fstat(fd, &opened) == 0;
+    const bool is_there = is_known && ::stat(partial.c_str(), &there) == 0;
+    if (is_there && opened.st_ino == there.st_ino && opened.st_dev == there.st_dev) return fd;
+    const bool was_moved = is_there || (is_known && errno == ENOENT);
+    const int reason = is_locked ? errno : EWOULDBLOCK;
     ::close(fd);
-    if (is_locked) continue;
-    errno = EWOULDBLOCK;
+    if (was_moved) continue;
+    errno = reason;
     return -1;
   }
 }
@@ -53,16 +56,82 @@ bool sync_folder(const std::string& folder) {
   return ok;
 }
 
+// The file that a path names through symbolic links, whether it exists or not.
+std::string target_of(const FileName& name) {
+  name.check();
+  namespace fs = std::filesystem;
+  constexpr int kMostLinks = 40;
+  fs::path path = name.path;
+  for (int links = 0; links < kMostLinks; ++links) {
+    struct stat s;
+    const bool is_there = ::lstat(path.c_str(), &s) == 0;
+    if (is_there ? S_ISREG(s.st_mode) : errno == ENOENT) return path.string();
+    if (!is_there) name.fail_with_errno("cannot be written");
+    if (S_ISDIR(s.st_mode)) {
+      errno = EISDIR;
+      name.fail_with_errno("cannot be written");
+    }
+    if (!S_ISLNK(s.st_mode)) name.fail("is no regular file");
+    std::error_code error;
+    path = path.parent_path() / fs::read_symlink(path, error);
+    if (error) name.fail(fmt::format("cannot be written: {}", error.message()));
+  }
+  errno = ELOOP;
+  name.fail_with_errno("cannot be written");
+}
+
+// The length of the UTF-8 character that the text begins with; 0 for a control character, and if it is none.
+std::size_t length_of_character(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0; };
+  const unsigned first = byte(0);
+  if (first < 0x80) return first >= 0x20 && first != 0x7f;
+  const std::size_t n = first >= 0xc2 && first < 0xe0   ? 2
+                        : first >= 0xe0 && first < 0xf0 ? 3
+                        : first >= 0xf0 && first < 0xf5 ? 4
+                                                        : 0;
+  if (n == 0) return 0;
+  unsigned code = first & (0xff >> (n + 1));
+  for (std::size_t i = 1; i < n; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+    code = code << 6 | (byte(i) & 0x3f);
+  }
+  const bool is_long = code < (n == 2 ? 0xa0u : n == 3 ? 0x800u : 0x10000u);   // or a control character
+  const bool is_surrogate = code >= 0xd800 && code < 0xe000;
+  return is_long || is_surrogate || code > 0x10ffff ? 0 : n;
+}
+
 }   // namespace
 
-void FileName::fail(std::string_view what) const { throw_error<FileError>("{}: {}: {}", op, path, what); }
+std::string printable(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const std::size_t n = length_of_character(text);
+    if (n > 0)
+      result += text.substr(0, n);
+    else
+      result += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
+    text.remove_prefix(std::max<std::size_t>(n, 1));
+  }
+  return result;
+}
+
+void FileName::fail(std::string_view what) const {
+  constexpr std::size_t kMost = 4096;
+  const bool is_long = what.size() > kMost;
+  throw_error<FileError>("{}: {}: {}{}", op, printable(path), printable(what.substr(0, kMost)),
+                         is_long ? "…" : "");
+}
+void FileName::check() const {
+  if (path.find('\0') != std::string::npos) fail("the path has a NUL byte");
+}
 void FileName::fail_with_errno(std::string_view what) const {
   const int reason = errno;
   fail(fmt::format("{}: {}", what, std::strerror(reason)));
 }
 
-InputFile::InputFile(FileName name)
-    : name_(std::move(name)), fd_(::open(name_.path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
+InputFile::InputFile(FileName name) : name_(std::move(name)) {
+  name_.check();
+  fd_ = ::open(name_.path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (fd_ < 0) name_.fail_with_errno("cannot be opened");
   struct stat s;
   const bool known = ::fstat(fd_, &s) == 0;
@@ -87,7 +156,10 @@ void InputFile::read(std::int64_t offset, void* to, std::int64_t n) const {
 }
 
 OutputFile::OutputFile(FileName name)
-    : name_(std::move(name)), partial_(name_.path + ".partial"), fd_(open_locked(partial_, O_CREAT)) {
+    : name_(std::move(name)),
+      target_(target_of(name_)),
+      partial_(target_ + ".partial"),
+      fd_(open_locked(partial_, O_CREAT)) {
   if (fd_ < 0 && errno == EWOULDBLOCK) name_.fail("is being written by someone else");
   if (fd_ < 0) name_.fail_with_errno("cannot be written");
   if (::ftruncate(fd_, 0) == 0) return;
@@ -123,10 +195,10 @@ void OutputFile::overwrite(std::int64_t offset, const void* from, std::int64_t n
 }
 
 void OutputFile::commit() {
-  if (::fsync(fd_) != 0 || ::rename(partial_.c_str(), name_.path.c_str()) != 0)
+  if (::fsync(fd_) != 0 || ::rename(partial_.c_str(), target_.c_str()) != 0)
     name_.fail_with_errno("cannot be written");
   ::close(std::exchange(fd_, -1));
-  if (!sync_folder(folder_of(name_.path)))
+  if (!sync_folder(folder_of(target_)))
     name_.fail_with_errno("is in its place, but that may not be on the disk");
 }
 

@@ -11,11 +11,16 @@ struct FileName {
   std::string_view op;
   std::string path;
 
-  /// Throws FileError "op: path: what".
+  /// Throws FileError "op: path: what", printable and not longer than some thousand bytes.
   [[noreturn]] void fail(std::string_view what) const;
   /// The same, followed by the text of errno.
   [[noreturn]] void fail_with_errno(std::string_view what) const;
+  /// Fails for a path that the system would cut off.
+  void check() const;
 };
+
+/// UTF-8 without control characters: these, and bytes that are none, as \xNN.
+std::string printable(std::string_view text);
 
 class InputFile {
  public:
@@ -31,12 +36,13 @@ class InputFile {
 
  private:
   FileName name_;
-  int fd_;
-  std::int64_t size_;
+  int fd_ = -1;
+  std::int64_t size_ = 0;
 };
 
 /// Writes to a locked temporary file, the path plus ".partial". commit() syncs it to disk and renames it to
-/// the path; without commit() the previous file stays.
+/// the path; without commit() the previous file stays. A symbolic link is followed, and stays. Fails where
+/// the path names a device, a pipe or a folder.
 class OutputFile {
  public:
   explicit OutputFile(FileName name);
@@ -49,10 +55,12 @@ class OutputFile {
   /// Overwrites earlier bytes.
   void overwrite(std::int64_t offset, const void* from, std::int64_t n);
   void commit();
+  /// Bytes written so far.
+  std::int64_t size() const { return size_; }
 
  private:
   FileName name_;
-  std::string partial_;
+  std::string target_, partial_;
   int fd_ = -1;
   std::int64_t size_ = 0, started_ = 0;   // started_: bytes whose write-back has begun
 };

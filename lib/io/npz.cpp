@@ -1,7 +1,8 @@
 // Reads and writes .npz files, zip archives of .npy files, by libzip. Sizes that an archive claims are
 // checked against the archive's own size.
 #include <algorithm>
-#include <cstring>
+#include <cerrno>
+#include <exception>
 #include <memory>
 
 #include <zip.h>
@@ -23,15 +24,104 @@ struct Close {
 };
 using Archive = std::unique_ptr<zip_t, Discard>;
 
-Archive open(const FileName& name, int flags) {
-  int code = 0;
-  Archive archive(zip_open(name.path.c_str(), flags, &code));
-  if (archive) return archive;
-  zip_error_t error;
-  zip_error_init_with_code(&error, code);
+[[noreturn]] void fail_to_open(const FileName& name, zip_error_t& error) {
   const std::string text = zip_error_strerror(&error);
   zip_error_fini(&error);
   name.fail(fmt::format("cannot be opened as a zip archive: {}", text));
+}
+
+// Checks that the names and sizes in front of the members are those of the directory at the end, and that no
+// name is there twice.
+Archive open_for_reading(const FileName& name) {
+  int code = 0;
+  Archive archive(zip_open(name.path.c_str(), ZIP_RDONLY | ZIP_CHECKCONS, &code));
+  if (archive) return archive;
+  zip_error_t error;
+  zip_error_init_with_code(&error, code);
+  fail_to_open(name, error);
+}
+
+// What libzip writes an archive to: an OutputFile. libzip is C, so exceptions wait until it returns.
+class Sink {
+ public:
+  explicit Sink(OutputFile& file) : file_(file) { zip_error_init(&error_); }
+  ~Sink() { zip_error_fini(&error_); }
+  Sink(const Sink&) = delete;
+
+  void rethrow() const {
+    if (thrown_) std::rethrow_exception(thrown_);
+  }
+  static zip_int64_t call(void* sink, void* data, zip_uint64_t bytes, zip_source_cmd_t command) noexcept {
+    return static_cast<Sink*>(sink)->answer(data, bytes, command);
+  }
+
+ private:
+  zip_int64_t answer(void* data, zip_uint64_t bytes, zip_source_cmd_t command) noexcept {
+    switch (command) {
+      case ZIP_SOURCE_SUPPORTS:
+        return zip_source_make_command_bitmap(
+            ZIP_SOURCE_SUPPORTS, ZIP_SOURCE_OPEN, ZIP_SOURCE_READ, ZIP_SOURCE_CLOSE, ZIP_SOURCE_STAT,
+            ZIP_SOURCE_ERROR, ZIP_SOURCE_FREE, ZIP_SOURCE_SEEK, ZIP_SOURCE_TELL, ZIP_SOURCE_BEGIN_WRITE,
+            ZIP_SOURCE_COMMIT_WRITE, ZIP_SOURCE_ROLLBACK_WRITE, ZIP_SOURCE_WRITE, ZIP_SOURCE_SEEK_WRITE,
+            ZIP_SOURCE_TELL_WRITE, ZIP_SOURCE_REMOVE, -1);
+      case ZIP_SOURCE_STAT:   // there is no archive yet
+        zip_error_set(&error_, ZIP_ER_READ, ENOENT);
+        return -1;
+      case ZIP_SOURCE_ERROR:
+        return zip_error_to_data(&error_, data, bytes);
+      case ZIP_SOURCE_WRITE:
+        return write(data, static_cast<std::int64_t>(bytes));
+      case ZIP_SOURCE_SEEK_WRITE: {
+        const zip_int64_t to = zip_source_seek_compute_offset(
+            static_cast<zip_uint64_t>(at_), static_cast<zip_uint64_t>(file_.size()), data, bytes, &error_);
+        if (to < 0) return -1;
+        at_ = to;
+        return 0;
+      }
+      case ZIP_SOURCE_TELL_WRITE:
+        return at_;
+      case ZIP_SOURCE_FREE:
+      case ZIP_SOURCE_BEGIN_WRITE:
+      case ZIP_SOURCE_COMMIT_WRITE:
+      case ZIP_SOURCE_ROLLBACK_WRITE:
+      case ZIP_SOURCE_REMOVE:
+        return 0;
+      default:
+        zip_error_set(&error_, ZIP_ER_OPNOTSUPP, 0);
+        return -1;
+    }
+  }
+  zip_int64_t write(const void* data, std::int64_t bytes) noexcept try {
+    if (at_ == file_.size()) {
+      file_.write(data, bytes);
+    } else {
+      const std::int64_t inside = std::min(bytes, file_.size() - at_);
+      file_.overwrite(at_, data, inside);
+      file_.write(static_cast<const char*>(data) + inside, bytes - inside);
+    }
+    at_ += bytes;
+    return bytes;
+  } catch (...) {
+    thrown_ = std::current_exception();
+    zip_error_set(&error_, ZIP_ER_WRITE, EIO);
+    return -1;
+  }
+
+  OutputFile& file_;
+  zip_error_t error_;
+  std::exception_ptr thrown_;
+  std::int64_t at_ = 0;
+};
+
+Archive open_for_writing(const FileName& name, Sink& sink) {
+  zip_error_t error;
+  zip_error_init(&error);
+  zip_source_t* source = zip_source_function_create(Sink::call, &sink, &error);
+  if (!source) fail_to_open(name, error);
+  Archive archive(zip_open_from_source(source, ZIP_CREATE, &error));
+  if (archive) return archive;
+  zip_source_free(source);
+  fail_to_open(name, error);
 }
 
 class MemberSource final : public ByteSource {
@@ -66,32 +156,67 @@ class MemberSource final : public ByteSource {
   std::unique_ptr<zip_file_t, Close> member_;
 };
 
-// Deflate expands by a factor of at most 1032, which limits what an archive can hold. `left` is the number of
-// the archive's bytes not yet attributed to a member.
-void check_size(const FileName& file, const zip_stat_t& stat, std::uint64_t& left) {
-  constexpr std::uint64_t kMostOfOne = 1032;
-  if (stat.comp_size > left || stat.size / kMostOfOne > stat.comp_size)
-    file.fail(fmt::format("{} has {} bytes, made of {}, of which {} can be there", stat.name, stat.size,
-                          stat.comp_size, left));
-  left -= stat.comp_size;
-  if (stat.encryption_method != ZIP_EM_NONE) file.fail(fmt::format("{} is encrypted", stat.name));
-  if (stat.comp_method != ZIP_CM_STORE && stat.comp_method != ZIP_CM_DEFLATE)
-    file.fail(fmt::format("{} is compressed by method {}; 0 and 8, deflate, are known", stat.name,
-                          stat.comp_method));
+// How much the members of an archive may take: no more of the file than there is, and no more memory than
+// allowed. Deflate expands by a factor of at most 1032.
+class Budget {
+ public:
+  Budget(const FileName& file, std::int64_t file_bytes, const NpzOptions& options)
+      : file_(file), in_file_(static_cast<std::uint64_t>(file_bytes)) {
+    constexpr std::int64_t kTimes = 64, kLeast = 256'000'000;
+    std::int64_t most = 0;
+    if (__builtin_mul_overflow(kTimes, file_bytes, &most)) most = INT64_MAX;
+    most = options.max_bytes.value_or(std::max(kLeast, most));
+    if (most < 0) throw_error<ArgumentError>("load_npz: max_bytes is {}; use 0 or more", most);
+    most_ = left_ = static_cast<std::uint64_t>(most);
+  }
+
+  void take(const zip_stat_t& stat) {
+    constexpr std::uint64_t kMostOfOne = 1032;
+    if (stat.comp_size > in_file_ || stat.size / kMostOfOne > stat.comp_size)
+      file_.fail(fmt::format("{} has {} bytes, made of {}, of which {} can be there", stat.name, stat.size,
+                             stat.comp_size, in_file_));
+    in_file_ -= stat.comp_size;
+    if (stat.encryption_method != ZIP_EM_NONE) file_.fail(fmt::format("{} is encrypted", stat.name));
+    if (stat.comp_method != ZIP_CM_STORE && stat.comp_method != ZIP_CM_DEFLATE)
+      file_.fail(fmt::format("{} is compressed by method {}; 0 and 8, deflate, are known", stat.name,
+                             stat.comp_method));
+    if (stat.size > left_)
+      file_.fail(
+          fmt::format("{} has {} bytes, of which {} of {} are left; raise NpzOptions::max_bytes if the "
+                      "file is to be trusted",
+                      stat.name, stat.size, left_, most_));
+    left_ -= stat.size;
+  }
+
+ private:
+  const FileName& file_;
+  std::uint64_t in_file_, most_, left_;
+};
+
+void check_members(const FileName& name, const NamedTensors& tensors) {
+  const std::string path = printable(name.path);
+  if (tensors.empty()) throw_error<ArgumentError>("save_npz: {}: an archive of no tensors is no file", path);
+  for (const auto& [key, x] : tensors) {
+    if (!x.defined())
+      throw_error<ArgumentError>("save_npz: {}: tensor \"{}\" is undefined", path, printable(key));
+    if (key.find('\0') != std::string::npos)
+      throw_error<ArgumentError>("save_npz: {}: the name \"{}\" has a NUL byte", path, printable(key));
+  }
 }
 
 }   // namespace
 
 void save_npz(const std::string& path, const NamedTensors& tensors) {
   const FileName name{"save_npz", path};
-  if (tensors.empty()) throw_error<ArgumentError>("save_npz: {}: an archive of no tensors is no file", path);
+  check_members(name, tensors);
   std::vector<std::string> headers;   // libzip reads headers and tensors when the archive is closed
   headers.reserve(tensors.size());
-  Archive opened = open(name, ZIP_CREATE | ZIP_TRUNCATE);
+  OutputFile file(name);
+  Sink sink(file);
+  Archive opened = open_for_writing(name, sink);
   zip_t* archive = opened.get();
   const auto fail = [&] { name.fail(fmt::format("cannot be written: {}", zip_strerror(archive))); };
   for (const auto& [key, x] : tensors) {
-    if (!x.defined()) throw_error<ArgumentError>("save_npz: {}: tensor \"{}\" is undefined", path, key);
     std::string& header = headers.emplace_back(npy_header(x.spec()));
     zip_buffer_fragment_t parts[] = {
         {reinterpret_cast<zip_uint8_t*>(header.data()), header.size()},
@@ -106,16 +231,20 @@ void save_npz(const std::string& path, const NamedTensors& tensors) {
     }
     if (zip_set_file_compression(archive, static_cast<zip_uint64_t>(index), ZIP_CM_STORE, 0) != 0) fail();
   }
-  if (zip_close(archive) != 0) fail();
+  if (zip_close(archive) != 0) {
+    sink.rethrow();
+    fail();
+  }
   (void)opened.release();
+  file.commit();
 }
 
-NamedTensors load_npz(const std::string& path) {
+NamedTensors load_npz(const std::string& path, const NpzOptions& options) {
   const InputFile file({"load_npz", path});   // for its size, and for the reason if it cannot be opened
   const FileName& name = file.name();
-  const Archive archive = open(name, ZIP_RDONLY);
+  const Archive archive = open_for_reading(name);
   NamedTensors tensors;
-  auto left = static_cast<std::uint64_t>(file.size());
+  Budget budget(name, file.size(), options);
   const zip_int64_t members = zip_get_num_entries(archive.get(), 0);
   for (zip_uint64_t i = 0; i < static_cast<zip_uint64_t>(std::max(members, zip_int64_t{0})); ++i) {
     zip_stat_t stat;
@@ -127,12 +256,11 @@ NamedTensors load_npz(const std::string& path) {
     if (!key.ends_with(kExtension))
       name.fail(fmt::format("{} is no array: its name does not end with {}", key, kExtension));
     key.resize(key.size() - kExtension.size());
-    check_size(name, stat, left);
+    budget.take(stat);
     MemberSource source(name, *archive, i, stat);
     Tensor x = read_npy(source);
     source.end();
-    if (!tensors.emplace(std::move(key), std::move(x)).second)
-      name.fail(fmt::format("has {} twice", stat.name));
+    tensors.emplace(std::move(key), std::move(x));
   }
   return tensors;
 }

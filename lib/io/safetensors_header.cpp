@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -47,27 +46,71 @@ std::string quoted(std::string_view op, std::string_view what, std::string_view 
   }
 }
 
-// Rejects duplicate keys, of which JSON parsers silently take one, and nesting deeper than any header's.
-class KeyCheck {
- public:
-  explicit KeyCheck(const FileName& file) : file_(file) {}
+// A JSON value of a header. nlohmann's own values allocate memory where they end, which must not fail there.
+struct Value {
+  enum class Kind { object, array, string, number, other };
+  Kind kind = Kind::other;
+  std::string text = {};                                     // of a string; for messages, of a number
+  std::optional<std::uint64_t> number = {};                  // if it is whole and not negative
+  std::vector<std::pair<std::string, Value>> members = {};   // those of arrays have no names
 
-  bool operator()(int depth, Json::parse_event_t event, Json& parsed) {
-    constexpr int kDeepest = 3;
-    if (event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start) {
-      if (depth >= kDeepest) file_.fail("the header is nested too deep");
-      if (event == Json::parse_event_t::object_start) keys_[static_cast<std::size_t>(depth)].clear();
-    } else if (event == Json::parse_event_t::key) {
-      const auto& key = parsed.get_ref<const std::string&>();
-      if (!keys_[static_cast<std::size_t>(depth - 1)].insert(key).second)
-        file_.fail(fmt::format("the header has \"{}\" twice", key));
-    }
+  const Value* find(std::string_view name) const {
+    const auto at =
+        std::find_if(members.begin(), members.end(), [&](const auto& m) { return m.first == name; });
+    return at == members.end() ? nullptr : &at->second;
+  }
+};
+
+// Rejects duplicate keys, of which JSON parsers silently take one, and nesting deeper than any header's.
+class Parser final : public nlohmann::json_sax<Json> {
+ public:
+  Parser(const FileName& file, const std::string& text) : file_(file) { Json::sax_parse(text, this); }
+  const Value& root() const { return root_; }
+
+  bool null() override { return add({Value::Kind::other, "null"}); }
+  bool boolean(bool x) override { return add({Value::Kind::other, x ? "true" : "false"}); }
+  bool number_integer(std::int64_t x) override { return add({Value::Kind::number, std::to_string(x)}); }
+  bool number_unsigned(std::uint64_t x) override { return add({Value::Kind::number, std::to_string(x), x}); }
+  bool number_float(double, const std::string& text) override { return add({Value::Kind::number, text}); }
+  bool string(std::string& text) override { return add({Value::Kind::string, std::move(text)}); }
+  bool binary(Json::binary_t&) override { return add({Value::Kind::other, "bytes"}); }
+  bool start_object(std::size_t) override { return begin(Value::Kind::object); }
+  bool start_array(std::size_t) override { return begin(Value::Kind::array); }
+  bool key(std::string& key) override { return key_ = std::move(key), true; }
+  bool end_array() override { return --depth_, true; }
+  bool end_object() override {
+    std::vector<std::string_view> names;
+    for (const auto& [name, value] : open_[--depth_]->members)
+      names.push_back(name);
+    std::sort(names.begin(), names.end());
+    if (const auto at = std::adjacent_find(names.begin(), names.end()); at != names.end())
+      file_.fail(fmt::format("the header has \"{}\" twice", *at));
     return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const Json::exception& e) override {
+    file_.fail(fmt::format("the header is no JSON: {}", e.what()));
   }
 
  private:
+  static constexpr std::size_t kDeepest = 3;
+
+  bool add(Value value) { return place(std::move(value)), true; }
+  Value& place(Value value) {
+    if (depth_ == 0) return root_ = std::move(value);
+    return open_[depth_ - 1]->members.emplace_back(std::exchange(key_, {}), std::move(value)).second;
+  }
+  bool begin(Value::Kind kind) {
+    if (depth_ == kDeepest) file_.fail("the header is nested too deep");
+    Value& value = place({kind});
+    open_[depth_++] = &value;
+    return true;
+  }
+
   const FileName& file_;
-  std::array<std::set<std::string>, 3> keys_;
+  Value root_;
+  std::array<Value*, kDeepest> open_ = {};   // values within one another, each the last of the one before
+  std::size_t depth_ = 0;
+  std::string key_;
 };
 
 class HeaderReader {
@@ -75,10 +118,11 @@ class HeaderReader {
   HeaderReader(const FileName& file, const std::string& text) : file_(file), text_(text) {}
 
   SafetensorsHeader read(std::int64_t data_bytes) {
-    const Json all = parsed();
-    if (!all.is_object()) file_.fail("the header is no JSON object");
-    if (const auto at = all.find("__metadata__"); at != all.end()) read_metadata(*at);
-    for (const auto& [name, description] : all.items())
+    const Parser parser(file_, text_);
+    const Value& all = parser.root();
+    if (all.kind != Value::Kind::object) file_.fail("the header is no JSON object");
+    if (const Value* metadata = all.find("__metadata__")) read_metadata(*metadata);
+    for (const auto& [name, description] : all.members)
       if (name != "__metadata__") header_.tensors.push_back(tensor(name, description));
     check_notes();
     check_places(data_bytes);
@@ -86,19 +130,12 @@ class HeaderReader {
   }
 
  private:
-  Json parsed() const {
-    try {
-      return Json::parse(text_, KeyCheck(file_));
-    } catch (const Json::exception& e) {
-      file_.fail(fmt::format("the header is no JSON: {}", e.what()));
-    }
-  }
-
-  void read_metadata(const Json& metadata) {
-    if (!metadata.is_object()) file_.fail("the header's __metadata__ is no JSON object");
-    for (const auto& [key, value] : metadata.items()) {
-      if (!value.is_string()) file_.fail(fmt::format("the header's __metadata__ \"{}\" is no text", key));
-      (key.starts_with(kOwn) ? own_ : header_.metadata)[key] = value.get<std::string>();
+  void read_metadata(const Value& metadata) {
+    if (metadata.kind != Value::Kind::object) file_.fail("the header's __metadata__ is no JSON object");
+    for (const auto& [key, value] : metadata.members) {
+      if (value.kind != Value::Kind::string)
+        file_.fail(fmt::format("the header's __metadata__ \"{}\" is no text", key));
+      (key.starts_with(kOwn) ? own_ : header_.metadata)[key] = value.text;
     }
     if (own_.empty()) return;
     const auto version = own_.find(kVersion);
@@ -108,18 +145,16 @@ class HeaderReader {
       file_.fail("the header is damaged: its checksum differs");
   }
 
-  StoredTensor tensor(const std::string& name, const Json& description) {
-    const auto part = [&](const char* key, bool fits) -> const Json& {
-      const auto at = description.find(key);
-      if (!fits || at == description.end())
-        file_.fail(fmt::format("tensor \"{}\": no {} in the header", name, key));
-      return *at;
-    };
-    if (!description.is_object())
+  StoredTensor tensor(const std::string& name, const Value& description) {
+    if (description.kind != Value::Kind::object)
       file_.fail(fmt::format("tensor \"{}\" is no JSON object in the header", name));
-    StoredTensor t{name, {dtype(name, part("dtype", true)), {}}};
-    std::vector<std::int64_t> shape = numbers(name, "shape", part("shape", true)),
-                              offsets = numbers(name, "data_offsets", part("data_offsets", true));
+    const auto part = [&](const char* key) -> const Value& {
+      if (const Value* value = description.find(key)) return *value;
+      file_.fail(fmt::format("tensor \"{}\": no {} in the header", name, key));
+    };
+    StoredTensor t{name, {dtype(name, part("dtype")), {}}};
+    std::vector<std::int64_t> shape = numbers(name, "shape", part("shape")),
+                              offsets = numbers(name, "data_offsets", part("data_offsets"));
     if (const auto note = own_.find(std::string(kDtypeOf) + name); note != own_.end()) {
       if (note->second != "c128" || t.spec.dtype != DType::f64 || shape.empty() || shape.back() != 2)
         file_.fail(
@@ -141,26 +176,26 @@ class HeaderReader {
     return t;
   }
 
-  DType dtype(const std::string& name, const Json& value) const {
-    if (!value.is_string()) file_.fail(fmt::format("tensor \"{}\": its dtype is no text", name));
-    const auto& text = value.get_ref<const std::string&>();
-    const auto at = std::find(kDtypeNames.begin(), kDtypeNames.end(), text);
+  DType dtype(const std::string& name, const Value& value) const {
+    if (value.kind != Value::Kind::string)
+      file_.fail(fmt::format("tensor \"{}\": its dtype is no text", name));
+    const auto at = std::find(kDtypeNames.begin(), kDtypeNames.end(), value.text);
     if (at == kDtypeNames.end())
       file_.fail(
           fmt::format("tensor \"{}\" is {}, which tensors here cannot be; convert it where it was written, "
                       "such as to F32",
-                      name, text));
+                      name, value.text));
     return static_cast<DType>(at - kDtypeNames.begin());
   }
 
-  std::vector<std::int64_t> numbers(const std::string& name, const char* what, const Json& value) const {
-    if (!value.is_array()) file_.fail(fmt::format("tensor \"{}\": its {} is no list", name, what));
+  std::vector<std::int64_t> numbers(const std::string& name, const char* what, const Value& value) const {
+    if (value.kind != Value::Kind::array)
+      file_.fail(fmt::format("tensor \"{}\": its {} is no list", name, what));
     std::vector<std::int64_t> list;
-    for (const Json& number : value) {
-      if (!number.is_number_unsigned() || number.get<std::uint64_t>() > INT64_MAX)
-        file_.fail(fmt::format("tensor \"{}\": its {} has {}", name, what,
-                               number.dump(-1, ' ', true, Json::error_handler_t::replace)));
-      list.push_back(number.get<std::int64_t>());
+    for (const auto& [none, member] : value.members) {
+      if (!member.number || *member.number > INT64_MAX)
+        file_.fail(fmt::format("tensor \"{}\": its {} has {}", name, what, member.text));
+      list.push_back(static_cast<std::int64_t>(*member.number));
     }
     return list;
   }

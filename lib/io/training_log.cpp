@@ -5,9 +5,11 @@
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 
 #include <nlohmann/json.hpp>
 
+#include "core/format.h"
 #include "io/file.h"
 
 namespace tapedeck {
@@ -31,15 +33,25 @@ std::string json_of(const auto& value) {
   return nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+// The file, for appending, and the folders it is in.
+int open_log(const FileName& name) {
+  name.check();
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::path(name.path).parent_path();
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  if (error) name.fail(fmt::format("its folder cannot be made: {}", error.message()));
+  const int file = ::open(name.path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
+  if (file < 0) name.fail_with_errno("cannot be opened");
+  return file;
+}
+
 }   // namespace
 
 TrainingLog::TrainingLog(std::string path)
-    : path_(std::move(path)),
-      file_(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666)) {
-  const FileName name{"training_log", path_};
-  if (file_ < 0) name.fail_with_errno("cannot be opened");
+    : path_(std::move(path)), file_(open_log({"training_log", path_})) {
   try {
-    if (::ftruncate(file_, end_of_lines(path_)) != 0) name.fail_with_errno("cannot be written");
+    if (::ftruncate(file_, end_of_lines(path_)) != 0)
+      FileName{"training_log", path_}.fail_with_errno("cannot be written");
   } catch (...) {
     ::close(file_);
     throw;
@@ -55,10 +67,21 @@ void TrainingLog::write(std::span<const LogField> fields) {
         json_of(field.name) + ":" + std::visit([](const auto& v) { return json_of(v); }, field.value.value());
   }
   line += line.empty() ? "{}\n" : "}\n";
+  append(line);
+}
+
+// A part of a line, which a full disk may leave, is removed by the next call.
+void TrainingLog::append(std::string_view line) {
+  const FileName name{"training_log", path_};
+  if (broken_ && ::ftruncate(file_, end_of_lines(path_)) != 0) name.fail_with_errno("cannot be written");
+  broken_ = false;
   for (std::string_view rest = line; !rest.empty();) {
     const ssize_t n = ::write(file_, rest.data(), rest.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) FileName{"training_log", path_}.fail_with_errno("cannot be written");
+    if (n < 0) {
+      broken_ = rest.size() < line.size();
+      name.fail_with_errno("cannot be written");
+    }
     rest.remove_prefix(static_cast<std::size_t>(n));
   }
 }

@@ -2,15 +2,21 @@
 #include "tapedeck/moving_average.h"
 
 #include <algorithm>
+#include <array>
 
 #include "core/format.h"
+#include "core/storage.h"
 #include "op/recorder.h"
+#include "optim/saved_state.h"
 #include "tape/variable.h"
 #include "tapedeck/operators.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {
+
+constexpr std::string_view kName = "moving_average", kSlot = "average";
+constexpr std::array<std::string_view, 3> kParts = {"biased", "left", "value"};
 
 double checked(double decay) {
   if (!(decay >= 0 && decay <= 1))
@@ -20,6 +26,23 @@ double checked(double decay) {
 
 Tensor moved(const Tensor& average, const Tensor& value, double decay) {
   return average - (1 - decay) * (average - value);
+}
+
+// The states of averages, from tensors "NAME/part".
+std::map<std::string, SavedState> by_name(const NamedTensors& tensors) {
+  std::map<std::string, SavedState> all;
+  for (const auto& [name, x] : tensors) {
+    const std::size_t slash = name.rfind('/');
+    if (slash == std::string::npos)
+      throw_error<ArgumentError>("restore: {} has no tensor \"{}\"", kName, name);
+    SavedState& s = all[name.substr(0, slash)];
+    std::string part = name.substr(slash + 1);
+    if (part == "left" && x.defined() && x.size() == 1)
+      s.scalars.push_back({std::move(part), x.item()});
+    else
+      s.tensors.emplace(std::move(part), x);
+  }
+  return all;
 }
 
 }   // namespace
@@ -40,6 +63,33 @@ void MovingAverage::update(const Tensor& value, double decay) {
   left_ = left;
 }
 
+SavedState MovingAverage::state() const {
+  SavedState s = {.tensors = {{"value", variable_.cell().value}}};
+  if (!biased_.defined()) return s;
+  s.scalars.push_back({"left", left_});
+  s.tensors.emplace("biased", biased_);
+  return s;
+}
+
+Commit MovingAverage::prepare_restore(const SavedState& state) {
+  const bool is_debiased = biased_.defined();
+  StateReader reader(kName, state);
+  const Tensor value = reader.tensor("value"), biased = is_debiased ? reader.tensor("biased") : Tensor();
+  const double left = is_debiased ? reader.scalar("left") : 1;
+  reader.end();
+  detail::VariableCell& cell = variable_.cell();
+  detail::check_value(cell, "restore", value);
+  if (is_debiased) detail::check_value(cell, "restore", biased);
+  if (!(left >= 0 && left <= 1))
+    throw_error<ArgumentError>("restore: left of {} is {}; use a number from 0 to 1", kName, left);
+  detail::note_access(cell);
+  return [this, v = variable_, shared = share(value), biased, left]() mutable {
+    v.cell().value = std::move(shared);
+    biased_ = std::move(biased);
+    left_ = left;
+  };
+}
+
 WeightedMovingAverage::WeightedMovingAverage(double decay) : decay_(checked(decay)) {}
 
 Tensor WeightedMovingAverage::update(const Tensor& value, const Tensor& weight) {
@@ -55,6 +105,27 @@ Tensor WeightedMovingAverage::update(const Tensor& value, const Tensor& weight) 
   return mean;
 }
 
+SavedState WeightedMovingAverage::state() const {
+  if (!numerator_.defined()) return {};
+  return {.tensors = {{"numerator", numerator_}, {"denominator", denominator_}}};
+}
+
+Commit WeightedMovingAverage::prepare_restore(const SavedState& state) {
+  StateReader reader(kName, state);
+  Tensor numerator, denominator;
+  if (!state.tensors.empty())
+    numerator = reader.tensor("numerator"), denominator = reader.tensor("denominator");
+  reader.end();
+  return [this, numerator, denominator]() mutable {
+    numerator_ = std::move(numerator);
+    denominator_ = std::move(denominator);
+  };
+}
+
+bool WeightedMovingAverage::may_have(std::string_view tensor) const {
+  return tensor == "numerator" || tensor == "denominator";
+}
+
 ExponentialMovingAverage::ExponentialMovingAverage(double decay, MovingAverageOptions options)
     : decay_(checked(decay)), options_(std::move(options)) {
   if (options_.name.empty()) throw ArgumentError("moving_average: the name is empty");
@@ -68,6 +139,15 @@ double ExponentialMovingAverage::decay_at(std::optional<std::int64_t> num_update
   return std::min(decay_, (1 + n) / (10 + n));
 }
 
+MovingAverage ExponentialMovingAverage::make(const Variable& v, const Tensor& initial) const {
+  return MovingAverage(Variable(initial, {.name = average_name(v), .trainable = false}), false);
+}
+MovingAverage ExponentialMovingAverage::make(const std::string& name, const Spec& spec) const {
+  return MovingAverage(
+      Variable(zeros(spec.shape, spec.dtype), {.name = name + "/" + options_.name, .trainable = false}),
+      options_.zero_debias);
+}
+
 void ExponentialMovingAverage::apply(std::span<const Variable> variables,
                                      std::optional<std::int64_t> num_updates) {
   const double decay = decay_at(num_updates);
@@ -77,12 +157,10 @@ void ExponentialMovingAverage::apply(std::span<const Variable> variables,
       throw_error<DTypeError>("moving_average: variable \"{}\" is {}; use f32 or f64", v.name(),
                               Spec{v.dtype(), v.shape()});
   for (const Variable& v : variables) {
-    const auto make = [&] {
-      return MovingAverage(Variable(v.value(), {.name = average_name(v), .trainable = false}), false);
-    };
     auto at = of_variables_.find(v.id());
-    if (at == of_variables_.end()) at = of_variables_.emplace(v.id(), make()).first;
-    at->second.update(v.value(), decay);
+    if (at == of_variables_.end())
+      at = of_variables_.emplace(v.id(), OfVariable{v.cell().weak_from_this(), make(v, v.value())}).first;
+    at->second.average.update(v.value(), decay);
   }
 }
 
@@ -91,19 +169,14 @@ void ExponentialMovingAverage::apply(const std::string& name, const Tensor& valu
   const double decay = decay_at(num_updates);
   if (!is_floating(value.dtype()))
     throw_error<DTypeError>("moving_average: the value of \"{}\" is {}; use f32 or f64", name, value.spec());
-  const auto make = [&] {
-    return MovingAverage(Variable(zeros(value.shape(), value.dtype()),
-                                  {.name = name + "/" + options_.name, .trainable = false}),
-                         options_.zero_debias);
-  };
   auto at = of_tensors_.find(name);
-  if (at == of_tensors_.end()) at = of_tensors_.emplace(name, make()).first;
+  if (at == of_tensors_.end()) at = of_tensors_.emplace(name, make(name, value.spec())).first;
   at->second.update(value, decay);
 }
 
 std::optional<Variable> ExponentialMovingAverage::average(const Variable& v) const {
   const auto at = of_variables_.find(v.id());
-  return at == of_variables_.end() ? std::nullopt : std::optional(at->second.variable());
+  return at == of_variables_.end() ? std::nullopt : std::optional(at->second.average.variable());
 }
 std::optional<Variable> ExponentialMovingAverage::average(std::string_view name) const {
   const auto at = of_tensors_.find(name);
@@ -120,6 +193,70 @@ std::map<std::string, Variable> ExponentialMovingAverage::variables_to_restore(
   for (const Variable& v : variables)
     result.emplace(of_variables_.contains(v.id()) ? average_name(v) : v.name(), v);
   return result;
+}
+
+SavedState ExponentialMovingAverage::state() const {
+  SavedState all;
+  for (const auto& [id, of] : of_variables_)
+    if (const std::shared_ptr<detail::VariableCell> cell = of.variable.lock())
+      all.slots.push_back({Variable(cell), std::string(kSlot), of.average.variable().cell().value});
+  for (const auto& [name, average] : of_tensors_) {
+    const SavedState own = average.state();
+    for (const auto& [part, x] : own.tensors)
+      all.tensors.emplace(fmt::format("{}/{}", name, part), x);
+    for (const SavedScalar& n : own.scalars)
+      all.tensors.emplace(fmt::format("{}/{}", name, n.name), tensor(n.value, DType::f64));
+  }
+  return all;
+}
+
+Commit ExponentialMovingAverage::prepare_restore(const SavedState& state) {
+  struct Next {
+    decltype(of_variables_) of_variables;
+    decltype(of_tensors_) of_tensors;
+    std::vector<Commit> commits;
+  };
+  StateReader(kName, state).end_scalars();
+  const auto next = std::make_shared<Next>();
+  for (const SlotValue& s : state.slots) {
+    if (s.slot != kSlot) throw_error<ArgumentError>("restore: {} has no slot \"{}\"", kName, s.slot);
+    const Variable& v = s.variable;
+    const auto own = of_variables_.find(v.id());
+    const auto [at, is_new] = next->of_variables.try_emplace(
+        v.id(), own != of_variables_.end() ? own->second
+                                           : OfVariable{v.cell().weak_from_this(), make(v, v.cell().value)});
+    next->commits.push_back(at->second.average.prepare_restore({.tensors = {{"value", s.value}}}));
+  }
+  for (const auto& [name, part] : by_name(state.tensors)) {
+    const auto own = of_tensors_.find(name);
+    const auto value = part.tensors.find("value");
+    if (value == part.tensors.end() || !is_floating(value->second.dtype()))
+      throw_error<ArgumentError>("restore: \"{}/value\" of {} is missing, or neither f32 nor f64", name,
+                                 kName);
+    const auto at =
+        next->of_tensors
+            .emplace(name, own != of_tensors_.end() ? own->second : make(name, value->second.spec()))
+            .first;
+    next->commits.push_back(at->second.prepare_restore(part));
+  }
+  return [this, next] {
+    for (const Commit& commit : next->commits)
+      commit();
+    of_variables_.swap(next->of_variables);
+    of_tensors_.swap(next->of_tensors);
+  };
+}
+
+std::optional<Spec> ExponentialMovingAverage::slot_spec(const Variable& v, std::string_view) const {
+  return v.cell().value.spec();
+}
+
+bool ExponentialMovingAverage::may_have(std::string_view tensor) const {
+  const auto parts = std::span(kParts).subspan(options_.zero_debias ? 0 : kParts.size() - 1);
+  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) {
+    return tensor.ends_with(part) && tensor.size() > part.size() &&
+           tensor[tensor.size() - part.size() - 1] == '/';
+  });
 }
 
 }   // namespace tapedeck

@@ -3,6 +3,7 @@
 #include "core/format.h"
 #include "kernels/simd/sleef.h"
 #include "optim/rule_entry.h"
+#include "tape/variable.h"
 
 namespace tapedeck {
 namespace {
@@ -66,6 +67,13 @@ constexpr auto kPower =
     known("learning_rate_power", not_positive, [](auto& o) { return o.learning_rate_power; });
 constexpr auto kL2Shrinkage = known("l2_shrinkage", not_negative, [](auto& o) { return o.l2_shrinkage; });
 constexpr auto kBeta = known("beta", not_negative, [](auto& o) { return o.beta; });
+// Steps before this one, or -1: those of the optimizer.
+constexpr Domain count_or_none = {"a whole number of 0 or more, or -1 for the optimizer's own count",
+                                  [](double h) { return h >= -1 && h < 0x1p53 && h == std::floor(h); }};
+constexpr auto kGlobalStep = known("global_step", count_or_none, [](auto& o) -> Scheduled {
+  if (!o.global_step) return -1;
+  return [v = *o.global_step] { return v.cell().value.item(); };
+});
 
 // Slots that begin as the i-th hyperparameter, and such as there are where that is not 0.
 template <std::size_t i> constexpr auto begins_as = [](const Tensor& value, const Hyperparameters& h) {
@@ -189,7 +197,9 @@ constexpr auto ftrl_by_root = follow_leader([](const auto& n, auto&) { return xs
 constexpr auto ftrl_by_power =
     follow_leader([]<class V>(const V& n, auto& h) { return pow(n, V(-h.learning_rate_power)); });
 
-template <class T> struct AdagradDA { T rate, initial_gradient_squared_accumulator_value, l1, l2; };
+template <class T> struct AdagradDA {
+  T rate, initial_gradient_squared_accumulator_value, l1, l2, global_step;
+};
 template <class T> struct Adadelta { T rate, rho, epsilon; };
 template <class T> struct ProximalDescent { T rate, l1, l2; };
 template <class T> struct ProximalAdagrad { T rate, initial_accumulator_value, l1, l2; };
@@ -241,11 +251,11 @@ void add_adagrads(RuleTable& t) {
 
   t.add(
       "adagrad_da", {{"gradient_accumulator"}, {"gradient_squared_accumulator", begins_as<1>}},
-      fields<AdagradDA, AdagradDAOptions>(kRate, kSquaresAccumulator, kL1, kL2), {},
+      fields<AdagradDA, AdagradDAOptions>(kRate, kSquaresAccumulator, kL1, kL2, kGlobalStep), {},
       "G += g; A += g²; x = -learning_rate · sign(G) · max(|G| - l1·t, 0) / (l2·t·learning_rate + √A) in "
-      "step t, from 1 on. Duchi et al. 2011, dual averaging with diagonal matrices.",
+      "step t, from 1 on, or global_step + 1. Duchi et al. 2011, dual averaging with diagonal matrices.",
       [](auto& h, Step& s) {
-        const double t = static_cast<double>(s.count);
+        const double t = h.global_step < 0 ? static_cast<double>(s.count) : h.global_step + 1;
         h.l1 = h.l1 * t;
         h.l2 = h.l2 * t * h.rate;
       },

@@ -73,8 +73,8 @@ double Optimizer::scalar(std::string_view name) const {
   return i == kMaxScalars ? static_cast<double>(state_->iterations) : state_->scalars[i];
 }
 
-OptimizerState Optimizer::state() const {
-  OptimizerState result;
+SavedState Optimizer::state() const {
+  SavedState result;
   result.scalars.push_back({std::string(kIterations), static_cast<double>(iterations())});
   for (const ScalarSpec& spec : named(state_->rule.scalars))
     result.scalars.push_back({std::string(spec.name), scalar(spec.name)});
@@ -88,8 +88,8 @@ OptimizerState Optimizer::state() const {
 
 std::vector<NamedTensor> Optimizer::variables() const {
   std::vector<NamedTensor> result;
-  const OptimizerState s = state();
-  for (const OptimizerScalar& n : s.scalars)
+  const SavedState s = state();
+  for (const SavedScalar& n : s.scalars)
     result.push_back({fmt::format("{}/{}", name(), n.name), tensor(n.value, DType::f64)});
   for (const SlotValue& v : s.slots)
     result.push_back({fmt::format("{}/{}/{}", v.variable.name(), name(), v.slot), v.value});
@@ -98,12 +98,15 @@ std::vector<NamedTensor> Optimizer::variables() const {
   return result;
 }
 
-void Optimizer::restore(const OptimizerState& state) {
+Commit Optimizer::prepare_restore(const SavedState& state) {
   State& own = *state_;
+  if (!state.tensors.empty())
+    throw_error<ArgumentError>("restore: {} has no tensor \"{}\"", own.rule.name,
+                               state.tensors.begin()->first);
   Scalars scalars = own.scalars;
   std::int64_t iterations = own.iterations;
   std::array<bool, kMaxScalars + 1> given = {};
-  for (const OptimizerScalar& n : state.scalars) {
+  for (const SavedScalar& n : state.scalars) {
     const std::size_t i = find_scalar(own.rule, n.name);
     check_scalar(own.rule, i, n.value);
     set_scalar(scalars, iterations, i, n.value);
@@ -122,11 +125,18 @@ void Optimizer::restore(const OptimizerState& state) {
     check_slot(own.rule, i, v.variable.cell(), v.value);
     slots.restore(v.variable.cell(), i, v.value, 0);
   }
-  own.slots = std::move(slots);
-  own.scalars = scalars;
-  own.iterations = iterations;
-  own.restored = {};
-  own.pending.clear();
+  return [&own, slots = std::move(slots), scalars, iterations]() mutable {
+    own.slots = std::move(slots);
+    own.scalars = scalars;
+    own.iterations = iterations;
+    own.restored = {};
+    own.pending.clear();
+  };
+}
+
+std::optional<Spec> Optimizer::slot_spec(const Variable& v, std::string_view slot) const {
+  state_->find_slot(slot);
+  return state_->rule.by_rows() ? std::optional(v.cell().value.spec()) : std::nullopt;
 }
 
 void Optimizer::restore_scalar(std::string_view name, double value, std::uint64_t restore_id) {
@@ -154,7 +164,7 @@ void Optimizer::restore_slot(std::string variable, std::string_view slot, Tensor
 }
 
 std::vector<Tensor> Optimizer::weights() const {
-  OptimizerState s = state();
+  SavedState s = state();
   std::vector<Tensor> result = {tensor(iterations())};
   for (std::size_t i = 1; i < s.scalars.size(); ++i)
     result.push_back(tensor(s.scalars[i].value, DType::f64));
@@ -164,7 +174,7 @@ std::vector<Tensor> Optimizer::weights() const {
 }
 
 void Optimizer::set_weights(std::span<const Tensor> weights) {
-  OptimizerState s = state();
+  SavedState s = state();
   const std::size_t scalars = s.scalars.size();
   if (weights.size() != scalars + s.slots.size())
     throw_error<ArgumentError>("set_weights: {} tensors are given, but the optimizer has {}", weights.size(),

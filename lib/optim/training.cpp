@@ -2,10 +2,13 @@
 #include "tapedeck/training.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/format.h"
 #include "op/recorder.h"
+#include "optim/saved_state.h"
+#include "tape/variable.h"
 #include "tapedeck/operators.h"
 #include "tapedeck/ops.h"
 
@@ -25,26 +28,91 @@ bool finite(const Gradient& g) {
   return !g.defined() || sum(values_of(g) * 0.0).item() == 0;
 }   // ∞ · 0 is NaN
 
+constexpr std::array<std::string_view, 4> kSumSlots = {"indices", "place", "sum", "values"};
+
+// The slots of one variable; undefined where there is none.
+struct SavedSum {
+  Variable variable;
+  Tensor indices = {}, place = {}, sum = {}, values = {};
+
+  Tensor& slot(std::string_view name) {
+    Tensor* const all[] = {&indices, &place, &sum, &values};
+    const auto at = std::find(kSumSlots.begin(), kSumSlots.end(), name);
+    if (at == kSumSlots.end())
+      throw_error<ArgumentError>("restore: gradient_accumulator has no slot \"{}\"", name);
+    return *all[at - kSumSlots.begin()];
+  }
+  std::int64_t order() const {
+    if (!place.defined() || place.dtype() != DType::i64 || place.size() != 1)
+      throw_error<ArgumentError>(
+          "restore: gradient_accumulator: the place of variable \"{}\" is missing or no i64",
+          variable.name());
+    return place.item<std::int64_t>();
+  }
+  Gradient gradient() const {
+    if (values.defined() != indices.defined() || (values.defined() && sum.defined()))
+      throw_error<ArgumentError>(
+          "restore: gradient_accumulator: variable \"{}\" has one of values and indices, or a sum beside "
+          "them",
+          variable.name());
+    if (sum.defined()) {
+      detail::check_value(variable.cell(), "restore", sum);
+      return sum;
+    }
+    if (!values.defined()) return {};
+    IndexedSlices slices = {values, indices, variable.shape()};
+    validate(slices, "restore", variable.name());
+    if (values.dtype() != variable.dtype())
+      throw_error<DTypeError>("restore: variable \"{}\" is {}, the values of its sum are {}", variable.name(),
+                              variable.cell().value.spec(), values.spec());
+    return slices;
+  }
+};
+
+struct RestoredSum {
+  std::int64_t place;
+  GradientAndVariable pair;
+};
+
+std::vector<RestoredSum> sums_of(std::span<const SlotValue> slots) {
+  std::vector<SavedSum> saved;
+  for (const SlotValue& s : slots) {
+    auto at = std::find_if(saved.begin(), saved.end(),
+                           [&](const SavedSum& other) { return other.variable == s.variable; });
+    if (at == saved.end()) at = saved.insert(at, {s.variable});
+    at->slot(s.slot) = s.value;
+  }
+  std::vector<RestoredSum> sums;
+  for (const SavedSum& s : saved)
+    sums.push_back({s.order(), {s.gradient(), s.variable}});
+  std::stable_sort(sums.begin(), sums.end(),
+                   [](const RestoredSum& a, const RestoredSum& b) { return a.place < b.place; });
+  return sums;
+}
+
 }   // namespace
 
 void GradientAccumulator::add(std::span<const GradientAndVariable> pairs) {
   const RecordingScope unrecorded(nullptr);
   std::vector<GradientAndVariable> sums = sums_;
+  std::vector<std::int64_t> places = places_;
   for (const GradientAndVariable& p : pairs) {
     const auto at = std::find_if(sums.begin(), sums.end(),
                                  [&](const GradientAndVariable& s) { return s.variable == p.variable; });
     if (at == sums.end())
-      sums.push_back(p);
+      sums.push_back(p), places.push_back(places.empty() ? 0 : places.back() + 1);
     else
       at->gradient = aggregate({at->gradient, p.gradient});
   }
   sums_ = std::move(sums);
+  places_ = std::move(places);
   ++count_;
 }
 
 std::vector<GradientAndVariable> GradientAccumulator::take_sum() {
   if (count_ == 0) throw ArgumentError("take_sum: no gradients were added");
   count_ = 0;
+  places_.clear();
   return std::exchange(sums_, {});
 }
 
@@ -55,8 +123,44 @@ std::vector<GradientAndVariable> GradientAccumulator::take_mean() {
   for (GradientAndVariable& p : mean)
     p.gradient = times(p.gradient, 1 / static_cast<double>(count_));
   count_ = 0;
+  places_.clear();
   sums_.clear();
   return mean;
+}
+
+SavedState GradientAccumulator::state() const {
+  SavedState s = {.scalars = {{"count", static_cast<double>(count_)}}};
+  for (std::size_t i = 0; i < sums_.size(); ++i) {
+    const auto& [gradient, variable] = sums_[i];
+    const auto put = [&, &v = variable](const char* slot, Tensor x) {
+      s.slots.push_back({v, slot, std::move(x)});
+    };
+    put("place", tensor(places_[i]));
+    if (gradient.is_dense()) put("sum", gradient.tensor());
+    if (const IndexedSlices* slices = gradient.slices())
+      put("values", slices->values), put("indices", slices->indices);
+  }
+  return s;
+}
+
+Commit GradientAccumulator::prepare_restore(const SavedState& state) {
+  const SavedState own = {.scalars = state.scalars, .tensors = state.tensors};
+  StateReader reader("gradient_accumulator", own);
+  const std::int64_t count = reader.count("count");
+  reader.end();
+  std::vector<GradientAndVariable> sums;
+  std::vector<std::int64_t> places;
+  for (RestoredSum& s : sums_of(state.slots))
+    sums.push_back(std::move(s.pair)), places.push_back(s.place);
+  return [this, sums = std::move(sums), places = std::move(places), count]() mutable {
+    sums_ = std::move(sums);
+    places_ = std::move(places);
+    count_ = count;
+  };
+}
+
+std::vector<std::string> GradientAccumulator::slot_names() const {
+  return {kSumSlots.begin(), kSumSlots.end()};
 }
 
 LossScale::LossScale(LossScaleOptions options) : options_(options), value_(options.initial) {
@@ -90,6 +194,22 @@ bool LossScale::unscale(std::span<GradientAndVariable> pairs) {
     good_ = 0;
   }
   return true;
+}
+
+SavedState LossScale::state() const {
+  return {.scalars = {{"value", value_},
+                      {"good", static_cast<double>(good_)},
+                      {"skipped", static_cast<double>(skipped_)}}};
+}
+
+Commit LossScale::prepare_restore(const SavedState& state) {
+  StateReader reader("loss_scale", state);
+  const double value = reader.scalar("value");
+  const std::int64_t good = reader.count("good"), skipped = reader.count("skipped");
+  reader.end();
+  if (!(value > 0 && std::isfinite(value)))
+    throw_error<ArgumentError>("restore: value of loss_scale is {}; use a finite number above 0", value);
+  return [=, this] { value_ = value, good_ = good, skipped_ = skipped; };
 }
 
 Tensor LossScale::minimize(Optimizer& optimizer, const Loss& loss, const LossOptions& options,

@@ -8,10 +8,18 @@
 #include "closeness.h"
 #include "core/sanitizers.h"
 #include "faults/faulty_memory.h"
+#include "tapedeck/checkpoint.h"
+#include "tapedeck/csv.h"
+#include "tapedeck/dataset.h"
 #include "tapedeck/debug.h"
 #include "tapedeck/gradient_transform.h"
+#include "tapedeck/moving_average.h"
+#include "tapedeck/npy.h"
 #include "tapedeck/tapedeck.h"
+#include "tapedeck/training.h"
+#include "tapedeck/training_log.h"
 #include "tapedeck/update_rule.h"
+#include "temporary_folder.h"
 
 using namespace tapedeck;
 using namespace tapedeck::test;
@@ -374,9 +382,10 @@ TEST_CASE("out of memory where a variable is assigned to", "[fault]") {
                                 [](const Variable& v, const Tensor& x) { v.assign_add(x); },
                                 [](const Variable& v, const Tensor& x) { v.assign_sub(x); }};
   const Tensor x = some(kShape, 2);
+  std::vector<int> allocations;
   for (const Assign assign : assignments)
     for (const bool held : {false, true})
-      check_every_allocation([&, assign, held] {
+      allocations.push_back(check_every_allocation([&, assign, held] {
         const Variable v(some(kShape, 1));
         v.assign_add(x);
         const Tensor before = v.value() * 1, value = held ? v.value() : Tensor();
@@ -386,7 +395,9 @@ TEST_CASE("out of memory where a variable is assigned to", "[fault]") {
                               return same_bits(v.value(), before) != succeeded &&
                                      (!held || same_bits(value, before));
                             }};
-      });
+      }));
+  for (const int n : allocations)
+    CHECK(n > 0);
 }
 
 TEST_CASE("out of memory in a chain of reshapes", "[fault]") {
@@ -463,4 +474,264 @@ TEST_CASE("out of memory where a tensor ends on another thread", "[fault]") {
     CHECK(same_bits(tape.gradient(kept, x).dense(), kept));
   }
   CHECK(live_bytes() == bytes);
+}
+
+namespace {
+
+bool same(const NamedTensors& a, const NamedTensors& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+    return x.first == y.first && same_bits(x.second, y.second);
+  });
+}
+
+/// One object of each kind that a checkpoint saves.
+struct Training {
+  Variable w{some({6}, 1), {.name = "w"}}, followed{zeros({3}), {.name = "followed"}};
+  Tensor history = zeros({4});
+  random::Key key{.seed = 1};
+  std::int64_t step = 0;
+  double rate = 1;
+  Adam adam;
+  MovingAverage average{followed};
+  WeightedMovingAverage weighted{0.9};
+  ExponentialMovingAverage averages{0.9, {.zero_debias = true}};
+  LossScale scale;
+  GradientAccumulator sums;
+  Tensor written = tensor(0.0);   // by a function of the user's
+  Checkpoint checkpoint;
+
+  explicit Training(int steps) {
+    add_to(checkpoint);
+    checkpoint.add("w", w);
+    for (; step < steps; ++step)
+      run();
+  }
+  void add_to(Checkpoint& c) {
+    c.add("followed", followed), c.add("history", history), c.add("key", key), c.add("step", step);
+    c.add("rate", rate), c.add("adam", adam), c.add("average", average), c.add("weighted", weighted);
+    c.add("averages", averages), c.add("scale", scale), c.add("sums", sums);
+    c.add(
+        "written", [this] { return written; }, [this](const Tensor& x) { written = x; });
+  }
+  void run() {
+    const auto seed = static_cast<std::uint64_t>(step);
+    std::vector<GradientAndVariable> pairs = {{some({6}, seed), w}};
+    scale.unscale(pairs), sums.add(pairs), adam.apply_gradients(pairs);
+    average.update(some({3}, seed + 10), 0.5), history = weighted.update(some({4}, seed + 20), ones({4}));
+    averages.apply(std::vector{w}), averages.apply("x", history);
+    key = key.split(seed), rate /= 2, written = tensor(rate);
+  }
+  NamedTensors state(const TemporaryFolder& folder) const {
+    checkpoint.save(folder / "state");
+    return load_safetensors(folder / "state").tensors;
+  }
+};
+
+}   // namespace
+
+TEST_CASE("out of memory while files are written", "[fault]") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "x";
+  const Training training(2);
+  const NamedTensors tensors = {{"a", some(kShape, 1)},
+                                {"a name that is too long for the string", some({3}, 2)}};
+  const std::function<void()> saves[] = {
+      [&] {
+        training.checkpoint.save(path, {{"note", "a text that is too long for the string"}});
+      },
+      [&] { save_safetensors(path, tensors); }, [&] { save_npy(path, tensors.begin()->second); },
+      [&] { CheckpointFolder(path + "s", {.keep_last = 1}).save(training.checkpoint, 3); }};
+  const std::string in_folder = path + "s/step-3.safetensors";
+  for (const auto& save : saves) {
+    const bool is_folder = &save == &saves[3];
+    save();
+    const std::string written = is_folder ? in_folder : path, whole = text_of(written);
+    CHECK(check_every_allocation([&] {
+            write_text(written, "old");
+            return Scenario{.attempt = save, .check = [&](bool succeeded) {
+                              const std::string text = text_of(written);
+                              return (text == whole || (!succeeded && text == "old")) &&
+                                     !std::filesystem::exists(written + ".partial");
+                            }};
+          }) > 0);
+  }
+}
+
+// The time in a zip archive changes.
+TEST_CASE("out of memory while archives and logs are written", "[fault]") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "x";
+  const NamedTensors old = {{"a", ones({3})}}, tensors = {{"a", some(kShape, 1)}, {"b", some({3}, 2)}};
+  CHECK(check_every_allocation([&] {
+          save_npz(path, old);
+          return Scenario{.attempt = [&] { save_npz(path, tensors); },
+                          .check =
+                              [&](bool succeeded) {
+                                const NamedTensors there = load_npz(path);
+                                return (same(there, tensors) || (!succeeded && same(there, old))) &&
+                                       folder.files() == 1;
+                              }};
+        }) > 0);
+  const std::string line = "{\"step\":1,\"text\":\"a text that is too long for the string\"}\n";
+  CHECK(check_every_allocation([&] {
+          write_text(path, line + "{\"cut");
+          return Scenario{.attempt =
+                              [&] {
+                                TrainingLog log(path);
+                                log.write({{"step", 1}, {"text", "a text that is too long for the string"}});
+                              },
+                          .check =
+                              [&](bool succeeded) {
+                                const std::string text = text_of(path);
+                                return succeeded ? text == line + line
+                                                 : text == line || text == line + "{\"cut";
+                              }};
+        }) > 0);
+}
+
+TEST_CASE("out of memory while files are read", "[fault]") {
+  const TemporaryFolder folder;
+  const NamedTensors tensors = {{"a", some(kShape, 1)},
+                                {"a name that is too long for the string", some({3}, 2)}};
+  save_safetensors(folder / "s", tensors, {{"note", "a text that is too long for the string"}});
+  save_npz(folder / "z", tensors), save_npy(folder / "y", tensors.at("a"));
+  write_text(folder / "c", "a,b\n1,2\n3,4\n5,6\n");
+  const std::function<NamedTensors()> loads[] = {
+      [&] { return load_safetensors(folder / "s").tensors; }, [&] { return load_npz(folder / "z"); },
+      [&] {
+        return NamedTensors{{"y", load_npy(folder / "y")}};
+      },
+      [&] {
+        return NamedTensors{{"c", load_csv(folder / "c", {.has_header = true}).values}};
+      },
+      [&] {
+        return NamedTensors{{"i", load_csv(folder / "c", {.has_header = true, .dtype = DType::i8}).values}};
+      }};
+  for (const auto& load : loads) {
+    const NamedTensors expected = load();
+    CHECK(check_every_allocation([&] {
+            const auto loaded = std::make_shared<NamedTensors>();
+            return Scenario{
+                .attempt = [&load, loaded] { *loaded = load(); },
+                .check = [&, loaded](bool succeeded) { return !succeeded || same(*loaded, expected); }};
+          }) > 0);
+  }
+}
+
+TEST_CASE("out of memory while a checkpoint is restored", "[fault]") {
+  const TemporaryFolder folder;
+  const Training later(4);
+  later.checkpoint.save(folder / "later");
+  const NamedTensors before = Training(2).state(folder), after = later.state(folder);
+  for (const RestoreMode mode : {RestoreMode::strict, RestoreMode::deferred})
+    CHECK(
+        check_every_allocation([&, mode] {
+          const auto t = std::make_shared<Training>(2);
+          return Scenario{
+              .attempt = [&, t, mode] { t->checkpoint.restore(folder / "later", mode); },
+              .check = [&, t](bool succeeded) { return same(t->state(folder), succeeded ? after : before); }};
+        }) > 0);
+  // What is added after a deferred restore.
+  CHECK(check_every_allocation([&] {
+          struct Late {
+            Training training{2};
+            Checkpoint checkpoint;
+          };
+          const auto late = std::make_shared<Late>();
+          late->training.add_to(late->checkpoint);
+          late->checkpoint.restore(folder / "later", RestoreMode::deferred);
+          const NamedTensors between = late->training.state(folder);
+          return Scenario{.attempt = [late] { late->checkpoint.add("w", late->training.w); },
+                          .check =
+                              [&, late, between](bool succeeded) {
+                                if (!succeeded) {
+                                  if (!same(late->training.state(folder), between)) return false;
+                                  late->checkpoint.add("w", late->training.w);
+                                }
+                                return late->checkpoint.waiting().empty() &&
+                                       same(late->training.state(folder), after);
+                              }};
+        }) > 0);
+}
+
+TEST_CASE("out of memory while batches are made", "[fault]") {
+  const DataLoader on_demand(Dataset({some({9, 2}, 1), arange(9)}),
+                             {.batch = 4, .shuffle = true, .key = {.seed = 1}, .prefetch = 0});
+  const auto batches = [](const DataLoader& loader) {
+    Tensors all;
+    for (const Batch& batch : loader.epoch(2))
+      all.insert(all.end(), batch.begin(), batch.end());
+    return all;
+  };
+  const Tensors expected = batches(on_demand);
+  CHECK(check_every_allocation([&] {
+          const auto made = std::make_shared<Tensors>();
+          return Scenario{.attempt = [&, made] { *made = batches(on_demand); },
+                          .check = [&, made](bool succeeded) { return !succeeded || same(*made, expected); }};
+        }) > 0);
+
+  // On the loader's thread, from the second batch on. The caller sees it.
+  bool fails = true;
+  for (int n = 0; fails; ++n)
+    for (const Then then : {Then::recovers, Then::stays}) {
+      fails = false;
+      const DataLoader ahead(Dataset({some({9, 2}, 1), arange(9)}),
+                             {.batch = 4,
+                              .shuffle = true,
+                              .key = {.seed = 1},
+                              .prefetch = 2,
+                              .transform = [&, n, then](Batch batch, random::Key) {
+                                thread_local std::optional<OutOfMemory> fault;
+                                if (!fault) fault.emplace(n, then);
+                                return batch;
+                              }});
+      Tensors made;
+      try {
+        made = batches(ahead);
+      } catch (const std::bad_alloc&) {
+        fails = true;
+      }
+      INFO("allocation " << n);
+      CHECK((fails || same(made, expected)));
+      CHECK((n > 0 || fails));
+    }
+}
+
+TEST_CASE("out of memory in Jacobians, loops and recomputation", "[fault]") {
+  const Tensor x = some({4}, 1), w = some({4, 4}, 2);
+  const auto layer = [&](const Tensor& v) { return tanh(sum(w * v, 1)); };
+  const auto grad_of = [&](const std::function<Tensor(const Tensor&)>& f) {
+    GradientTape tape;
+    tape.watch(x);
+    const Tensor y = f(x);
+    return Tensors{y, tape.gradient(y, x).dense()};
+  };
+  const std::function<Tensors()> works[] = {
+      [&] { return Tensors{jacobian(layer, x)}; },
+      [&] { return Tensors{jacobian(layer, x, {.mode = JacobianMode::reverse, .vectorize = false})}; },
+      [&] { return Tensors{hessian([&](const Tensor& v) { return sum(layer(v)); }, x)}; },
+      [&] {
+        return grad_of([&](const Tensor& v) {
+          return fori_loop(0, 3, [&](std::int64_t, const Tensor& u) { return layer(u); }, {v});
+        });
+      },
+      [&] {
+        return grad_of([&](const Tensor& v) {
+          return while_loop([](const Tensor& u) { return sum(u * u) < 50.0; },
+                            [&](const Tensor& u) { return 2 * layer(u) + u; }, {v});
+        });
+      },
+      [&] { return grad_of(recompute_grad([&](const Tensor& v) { return layer(layer(v)); })); },
+  };
+  for (const auto& work : works) {
+    const Tensors expected = work();
+    CHECK(check_every_allocation([&] {
+            const auto result = std::make_shared<Tensors>();
+            return Scenario{.attempt = [&work, result] { *result = work(); },
+                            .check =
+                                [&, result](bool succeeded) {
+                                  return (!succeeded || same(*result, expected)) && same(work(), expected);
+                                }};
+          }) > 0);
+  }
 }

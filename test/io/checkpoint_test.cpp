@@ -9,7 +9,10 @@
 #include "message_of.h"
 #include "tape/variable.h"
 #include "tapedeck/checkpoint.h"
+#include "tapedeck/moving_average.h"
 #include "tapedeck/tapedeck.h"
+#include "tapedeck/training.h"
+#include "tapedeck/update_rule.h"
 #include "temporary_folder.h"
 
 using namespace tapedeck;
@@ -259,6 +262,219 @@ TEST_CASE("training goes on from a checkpoint bit by bit as if it had not stoppe
   }
 }
 
+namespace {
+
+/// Everything that keeps a state between steps besides optimizers. `step` chooses the values.
+struct Averages {
+  Variable w{linspace(1, 2, 5), {.name = "w"}}, table{zeros({4, 3}), {.name = "table"}},
+      unused{zeros({2}), {.name = "unused"}}, followed{zeros({3}), {.name = "followed"}},
+      plain_followed{ones({3}, DType::f64), {.name = "plain"}};
+  MovingAverage debiased{followed}, plain{plain_followed, false};
+  WeightedMovingAverage weighted{0.7};
+  ExponentialMovingAverage averages{0.9}, debiased_averages{0.8, {.zero_debias = true}};
+  LossScale scale{{.initial = 8, .growth_interval = 3}};
+  GradientAccumulator accumulator;
+  GradientDescent descent{{.learning_rate = 0.1}};
+  std::int64_t step = 0;
+  Tensor mean = zeros({3});   // of the weighted average
+  Checkpoint checkpoint;
+
+  Averages() {
+    checkpoint.add("w", w), checkpoint.add("table", table), checkpoint.add("unused", unused);
+    checkpoint.add("debiased", debiased), checkpoint.add("plain", plain);
+    checkpoint.add("weighted", weighted), checkpoint.add("averages", averages);
+    checkpoint.add("debiased_averages", debiased_averages);
+    checkpoint.add("scale", scale), checkpoint.add("accumulator", accumulator);
+    checkpoint.add("descent", descent), checkpoint.add("step", step), checkpoint.add("mean", mean);
+  }
+  void run(std::int64_t steps) {
+    for (const std::int64_t end = step + steps; step < end; ++step) {
+      const random::Key key = random::Key{.seed = 7}.split(static_cast<std::uint64_t>(step));
+      const Tensor x = random::normal({3}, key);
+      debiased.update(x, 0.9), plain.update(astype(x, DType::f64), 0.8);
+      mean = weighted.update(x, abs(x) + 1);
+      averages.apply(std::vector{w, table}, step), averages.apply("x", x), averages.apply("deep/x", x * x);
+      debiased_averages.apply("loss", sum(x));
+      const double bad = step % 4 == 3 ? INFINITY : 1;
+      std::vector<GradientAndVariable> pairs = {
+          {random::normal({5}, key.split(1)) * bad, w},
+          {Gradient(), unused},
+          {IndexedSlices{random::normal({2, 3}, key.split(2)), tensor({step % 4, std::int64_t{1}})}, table}};
+      if (step % 2) std::reverse(pairs.begin(), pairs.end());
+      if (!scale.unscale(pairs)) continue;
+      accumulator.add(pairs);
+      if (accumulator.count() == 3) descent.apply_gradients(accumulator.take_mean());
+    }
+  }
+  std::string state(const TemporaryFolder& folder) const {
+    checkpoint.save(folder / "state");
+    return text_of(folder / "state");
+  }
+};
+
+}   // namespace
+
+TEST_CASE("averages, loss scales and sums of gradients go on from a checkpoint bit by bit", "[checkpoint]") {
+  const TemporaryFolder folder;
+  constexpr std::int64_t kSteps = 9;
+  Averages whole;
+  whole.run(kSteps);
+  const std::string end = whole.state(folder);
+  for (std::int64_t stop = 0; stop < kSteps; ++stop) {
+    INFO("stopped after step " << stop);
+    Averages first;
+    first.run(stop);
+    const std::string middle = first.state(folder);
+    first.checkpoint.save(folder / "middle");
+
+    Averages second, used;
+    second.checkpoint.restore(folder / "middle");
+    CHECK(second.state(folder) == middle);
+    second.run(kSteps - stop);
+    CHECK(second.state(folder) == end);
+    used.run(4);   // has averages, sums and slots that the file may lack
+    used.checkpoint.restore(folder / "middle");
+    CHECK(used.state(folder) == middle);
+    used.run(kSteps - stop);
+    CHECK(used.state(folder) == end);
+
+    // Objects and variables that are added later.
+    Averages third;
+    const auto add_all = [&](Checkpoint& c) {
+      c.add("averages", third.averages), c.add("accumulator", third.accumulator);
+      c.add("debiased_averages", third.debiased_averages), c.add("weighted", third.weighted);
+      c.add("w", third.w), c.add("scale", third.scale), c.add("table", third.table);
+      c.add("debiased", third.debiased), c.add("plain", third.plain), c.add("unused", third.unused);
+      c.add("descent", third.descent), c.add("step", third.step), c.add("mean", third.mean);
+    };
+    Checkpoint later;
+    later.restore(folder / "middle", RestoreMode::deferred);
+    add_all(later);
+    CHECK(later.waiting().empty());
+    CHECK(third.state(folder) == middle);
+  }
+}
+
+TEST_CASE("averages keep their variables, and have names in a checkpoint", "[checkpoint]") {
+  const TemporaryFolder folder;
+  Averages run;
+  run.run(2);
+  run.checkpoint.save(folder / "x");
+  Names names;
+  for (const auto& [name, tensor] : load_safetensors(folder / "x").tensors)
+    if (name.find('/') != std::string::npos) names.push_back(name);
+  CHECK(names == Names{"accumulator/count",
+                       "accumulator/table/indices",
+                       "accumulator/table/place",
+                       "accumulator/table/values",
+                       "accumulator/unused/place",
+                       "accumulator/w/place",
+                       "accumulator/w/sum",
+                       "averages/deep/x/value",
+                       "averages/table/average",
+                       "averages/w/average",
+                       "averages/x/value",
+                       "debiased/biased",
+                       "debiased/left",
+                       "debiased/value",
+                       "debiased_averages/loss/biased",
+                       "debiased_averages/loss/left",
+                       "debiased_averages/loss/value",
+                       "descent/iterations",
+                       "plain/value",
+                       "scale/good",
+                       "scale/skipped",
+                       "scale/value",
+                       "weighted/denominator",
+                       "weighted/numerator"});
+  const Variable average = *run.averages.average(run.w), of_x = *run.averages.average("x");
+  const Tensor before = average.value(), before_x = of_x.value();
+  run.run(3);
+  run.checkpoint.restore(folder / "x");
+  CHECK(*run.averages.average(run.w) == average);
+  CHECK(*run.averages.average("x") == of_x);
+  CHECK(average.value().to_vector() == before.to_vector());
+  CHECK(of_x.value().to_vector() == before_x.to_vector());
+
+  // Unlike what is here: nothing changes.
+  const std::string state = run.state(folder);
+  const auto restored = [&](const std::string& name, const Tensor& x,
+                            RestoreMode mode = RestoreMode::strict) {
+    NamedTensors changed = load_safetensors(folder / "state").tensors;
+    changed["step"] = tensor(std::int64_t{77});
+    x.defined() ? void(changed[name] = x) : void(changed.erase(name));
+    save_safetensors(folder / "changed", changed);
+    const std::string message = message_of([&] { run.checkpoint.restore(folder / "changed", mode); });
+    if (message != "no error") CHECK(run.state(folder) == state);
+    return message;
+  };
+  const std::string mismatch = "restore: " + (folder / "changed") + ": does not match; ";
+  CHECK(restored("averages/w/average", zeros({4})) ==
+        mismatch + "different: slot \"average\" of \"w\" is f32[4] in changed, f32[5] here");
+  CHECK(restored("scale/good", Tensor()) == mismatch + "missing: scale/good");
+  CHECK(restored("debiased/biased", Tensor()) == mismatch + "missing: debiased/biased");
+  CHECK(restored("plain/biased", zeros({3})) == mismatch + "extra: plain/biased");
+  CHECK(restored("averages/x/biased", zeros({3})) == mismatch + "extra: averages/x/biased");
+  CHECK(restored("accumulator/count", tensor(0.5, DType::f64)) ==
+        "restore: count of gradient_accumulator is 0.5; use a whole number of 0 or more");
+  CHECK(restored("scale/value", tensor(-1, DType::f64)) ==
+        "restore: value of loss_scale is -1; use a finite number above 0");
+  CHECK(restored("debiased/left", tensor(2, DType::f64)) ==
+        "restore: left of moving_average is 2; use a number from 0 to 1");
+  CHECK(restored("weighted/numerator", Tensor()) ==
+        "restore: tensor \"numerator\" of moving_average is missing");
+  CHECK(restored("averages/x/value", tensor({1, 2})) ==
+        "restore: \"x/value\" of moving_average is missing, or neither f32 nor f64");
+  CHECK(restored("accumulator/w/sum", zeros({4})) ==
+        "restore: variable \"w\" is f32[5], the value is f32[4]");
+  CHECK(restored("accumulator/table/values", Tensor()) ==
+        "restore: gradient_accumulator: variable \"table\" has one of values and indices, or a sum beside "
+        "them");
+  CHECK(restored("accumulator/w/place", Tensor()) ==
+        "restore: gradient_accumulator: the place of variable \"w\" is missing or no i64");
+  CHECK(restored("scale/good", Tensor(), RestoreMode::partial) == "no error");
+  CHECK(run.step == 77);
+}
+
+TEST_CASE("an object of a user's own has a state in a checkpoint", "[checkpoint]") {
+  struct Meter {
+    double sum = 0;
+    SavedState state() const { return {.scalars = {{"sum", sum}}}; }
+    Commit prepare_restore(const SavedState& s) {
+      return [this, restored = s.scalars.at(0).value] { sum = restored; };
+    }
+  };
+  const TemporaryFolder folder;
+  Meter first{2.5}, second;
+  Checkpoint one, two;
+  one.add("meter", first), two.add("meter", second);
+  one.save(folder / "x");
+  CHECK(two.restore(folder / "x").restored == Names{"meter/sum"});
+  CHECK(second.sum == 2.5);
+}
+
+// Slots of a rule of tensors may have shapes of their own.
+TEST_CASE("slots unlike their variable are restored where the rule takes them", "[checkpoint][optimizer]") {
+  static constexpr UpdateRule kRule = {
+      .name = "with_mean",
+      .slots = {{"mean", [](const Tensor&, const Hyperparameters&) { return zeros({}, DType::f64); }}},
+      .dense = [](const Step&, Tensor& x, std::span<Tensor> slots, const Tensor& g) {
+        slots[0] = slots[0] + astype(mean(g), DType::f64);
+        x = x - g * astype(slots[0], DType::f32);
+      }};
+  const TemporaryFolder folder;
+  struct Run {
+    Variable w{zeros({3}), {.name = "w"}};
+    Optimizer optimizer{kRule};
+    Checkpoint checkpoint;
+    Run() { checkpoint.add("w", w), checkpoint.add("o", optimizer); }
+  } first, second;
+  first.optimizer.apply_gradients({{tensor({1.0, 2.0, 4.0}), first.w}});
+  first.checkpoint.save(folder / "x");
+  second.checkpoint.restore(folder / "x");
+  CHECK(second.optimizer.slot(second.w, "mean").item() == first.optimizer.slot(first.w, "mean").item());
+}
+
 TEST_CASE("an optimizer's numbers and slots have names", "[checkpoint][optimizer]") {
   const TemporaryFolder folder;
   Training training("adam");
@@ -315,8 +531,7 @@ TEST_CASE("an optimizer's numbers and slots have names", "[checkpoint][optimizer
   const Variable other(tensor(1.0), {.name = "other"});
   training.optimizer.apply_gradients({{tensor(1.0), other}});
   CHECK(message_of([&] { training.checkpoint.save(folder / "x"); }) ==
-        "save: optimizer \"optimizer\" has slots of variable \"other\", which is not in the checkpoint; add "
-        "it");
+        "save: \"optimizer\" has slots of variable \"other\", which is not in the checkpoint; add it");
   Checkpoint clash;
   std::int64_t n = 0;
   clash.add("a/iterations", n), clash.add("a", training.optimizer);

@@ -180,6 +180,57 @@ TEST_CASE("csv: tables of numbers", "[data]") {
   CHECK(message("1,2\n3\n") == "line 2 has 1 columns, others have 2");
   CHECK(message("1,2\n3,4,5\n") == "line 2 has 3 columns, others have 2");
   CHECK(message("a table,of ones\n1\n1,1\n", {.has_header = true}) == "line 3 has 2 columns, others have 1");
+  CHECK(message("a,b,c\n\n", {.has_header = true}) == "no error");
+  CHECK(load_csv(path, {.has_header = true}).values.shape() == Shape{0, 3});
+  CHECK(message("\xef\xbb\xbf"
+                "a,b\n1,2\n",
+                {.has_header = true}) == "no error");
+  CHECK(load_csv(path, {.has_header = true}).names[0] == "a");
+  CHECK(message("\x1f\x8b\x08\x00\x01") == "looks like gzip; decompress it first");
+  CHECK(message("\x1b[31m\xff") == "line 1: \"\\x1b[31m\\xff\" in column 1 is no number");
+  CHECK(message(std::string(1'000'000, 'x')).size() < 300);
+}
+
+// The limits of each dtype, and the numbers beside them.
+TEST_CASE("csv: numbers are exact or an error", "[data][errors]") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "x.csv";
+  const auto loaded = [&](const std::string& cell, DType dtype) {
+    write_text(path, "0," + cell + "\n");
+    return load_csv(path, {.dtype = dtype}).values;
+  };
+  const auto message = [&](const std::string& cell, DType dtype) {
+    const std::string what = message_of<FileError>([&] { loaded(cell, dtype); }),
+                      prefix = "load_csv: " + path + ": line 1: \"" + cell + "\" in column 2 ";
+    return what.starts_with(prefix) ? what.substr(prefix.size()) : what;
+  };
+  struct Limits {
+    DType dtype;
+    const char *least, *most, *below, *above;
+  };
+  for (const Limits& l :
+       {Limits{DType::i8, "-128", "127", "-129", "128"},
+        Limits{DType::i32, "-2147483648", "2147483647", "-2147483649", "2147483648"},
+        Limits{DType::i64, "-9223372036854775808", "9223372036854775807", "-9223372036854775809",
+               "9223372036854775808"},
+        Limits{DType::u8, "0", "255", "-1", "300"}, Limits{DType::boolean, "0", "1", "-1", "2"}}) {
+    const std::string name(name_of(l.dtype));
+    INFO(name);
+    CHECK(loaded(l.least, l.dtype).at<std::int64_t>({0, 1}) == std::stoll(l.least));
+    CHECK(loaded(l.most, l.dtype).at<std::int64_t>({0, 1}) == std::stoll(l.most));
+    CHECK(message(l.below, l.dtype) == "is out of the range of " + name);
+    CHECK(message(l.above, l.dtype) == "is out of the range of " + name);
+    CHECK(message("0.5", l.dtype) == "is no whole number, which " + name + " needs");
+    CHECK(message("nan", l.dtype) == "is no whole number, which " + name + " needs");
+    CHECK(message("x", l.dtype) == "is no number");
+  }
+  CHECK(loaded("9007199254740993", DType::i64).at<std::int64_t>({0, 1}) == 9007199254740993);
+  CHECK(message("1e39", DType::f32) == "is out of the range of f32");
+  CHECK(message("1e39", DType::c64) == "is out of the range of c64");
+  CHECK(message("1e400", DType::f64) == "is out of the range of f64");
+  CHECK(loaded("inf", DType::f32).at({0, 1}) == INFINITY);
+  CHECK(loaded("1e39", DType::f64).at({0, 1}) == 1e39);
+  CHECK(loaded("1e-60", DType::f32).at({0, 1}) == 0);
 }
 
 TEST_CASE("training log: a JSON object a line", "[data]") {
@@ -203,6 +254,10 @@ TEST_CASE("training log: a JSON object a line", "[data]") {
   write_text(path, std::string(10'000, 'x'));
   TrainingLog(path).write({{"step", 0}});
   CHECK(text_of(path) == "{\"step\":0}\n");
-  CHECK(message_of<FileError>([&] { TrainingLog(folder / "none/log"); }) ==
-        "training_log: " + folder.path() + "/none/log: cannot be opened: No such file or directory");
+  TrainingLog(folder / "deep/er/log").write({{"step", 1}});   // makes its folders
+  CHECK(text_of(folder / "deep/er/log") == "{\"step\":1}\n");
+  CHECK_THAT(message_of<FileError>([&] { TrainingLog(path + "/log"); }),
+             Catch::Matchers::StartsWith("training_log: " + path + "/log: its folder cannot be made: "));
+  CHECK(message_of<FileError>([&] { TrainingLog(folder / "deep"); }) ==
+        "training_log: " + folder.path() + "/deep: cannot be opened: Is a directory");
 }

@@ -4,6 +4,7 @@
 
 #include <complex>
 #include <cstring>
+#include <fstream>
 
 #include "message_of.h"
 #include "tapedeck/npy.h"
@@ -42,6 +43,26 @@ struct Loaded {
 bool same_bytes(const Tensor& a, const Tensor& b) {
   return a.spec() == b.spec() &&
          (a.nbytes() == 0 || std::memcmp(a.raw(), b.raw(), static_cast<std::size_t>(a.nbytes())) == 0);
+}
+
+/// An archive whose first member has these sizes, in its own header and in the directory: compressed, then
+/// uncompressed, 18 and 20 bytes after the signatures.
+std::string with_sizes_of_first(std::string archive, std::uint32_t compressed, std::uint32_t size) {
+  for (const auto& [signature, offset] : {std::pair("PK\3\4", 18u), std::pair("PK\1\2", 20u)}) {
+    char* at = archive.data() + archive.find(signature) + offset;
+    std::memcpy(at, &compressed, 4), std::memcpy(at + 4, &size, 4);
+  }
+  return archive;
+}
+/// The same, with the method of compression: 8 is deflate, 2 bytes before the check sum and the time.
+std::string with_method_of_first(std::string archive, char method) {
+  archive[archive.find("PK\3\4") + 8] = method;
+  archive[archive.find("PK\1\2") + 10] = method;
+  return archive;
+}
+
+template <class T> void append(std::string& to, T number) {
+  to.append(reinterpret_cast<const char*>(&number), sizeof number);
 }
 
 }   // namespace
@@ -167,28 +188,26 @@ TEST_CASE("npz: damaged and hostile archives", "[npy][errors]") {
     INFO("the first " << n << " bytes");
     REQUIRE(message(whole.substr(0, n)) != "no error");
   }
-  // Some bits are unused, such as those of the time. A flipped bit may change a name, but not a value.
+  // Some bits are unused, such as those of the time. No other flipped bit may change a name or a value.
   for (std::size_t bit = 0; bit < 8 * whole.size(); ++bit) {
     std::string flipped = whole;
     flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << bit % 8));
     write_text(path, flipped);
     INFO("bit " << bit);
     try {
-      for (const auto& [name, x] : load_npz(path))
-        if (all.contains(name)) REQUIRE(same_bytes(all.at(name), x));
+      const NamedTensors back = load_npz(path);
+      REQUIRE(back.size() == all.size());
+      for (const auto& [name, x] : back)
+        REQUIRE((all.contains(name) && same_bytes(all.at(name), x)));
     } catch (const FileError&) {}
   }
-  // The sizes in the central directory, 20 bytes after its signature: compressed, then uncompressed.
   const auto with_sizes = [&](std::uint32_t compressed, std::uint32_t size) {
-    std::string text = whole;
-    const std::size_t entry = text.find("PK\1\2");
-    std::memcpy(text.data() + entry + 20, &compressed, 4), std::memcpy(text.data() + entry + 24, &size, 4);
-    return text;
+    return with_sizes_of_first(whole, compressed, size);
   };
   CHECK(message(with_sizes(136, 2'000'000'000)) == "a.npy has 2000000000 bytes, made of 136, of which " +
                                                        std::to_string(whole.size()) + " can be there");
   CHECK_THAT(message(with_sizes(2'000'000'000, 2'000'000'000)),
-             Catch::Matchers::StartsWith("a.npy has 2000000000 bytes, made of 2000000000, of which "));
+             Catch::Matchers::StartsWith("cannot be opened as a zip archive: "));
   CHECK(message(with_sizes(136, 137)) != "no error");
   CHECK(message(with_sizes(136, 135)) != "no error");
   std::string renamed = whole;
@@ -198,7 +217,101 @@ TEST_CASE("npz: damaged and hostile archives", "[npy][errors]") {
   std::string twice = whole;
   for (std::size_t at; (at = twice.find("b.npy")) != std::string::npos;)
     twice.replace(at, 5, "a.npy");
-  CHECK(message(twice) == "has a.npy twice");
+  CHECK_THAT(message(twice), Catch::Matchers::StartsWith("cannot be opened as a zip archive: "));
   CHECK_THAT(message_of<FileError>([&] { load_npz(folder / "none"); }),
              Catch::Matchers::EndsWith("none: cannot be opened: No such file or directory"));
+}
+
+TEST_CASE("npz: an archive takes no more memory than allowed", "[npy][errors]") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "x.npz", prefix = "load_npz: " + path + ": ";
+  save_npz(path, {{"a", zeros({100'000})}, {"b", ones({4})}});
+  const std::string whole = text_of(path);
+  const auto claiming = [&](std::uint32_t size) {
+    write_text(path, with_method_of_first(with_sizes_of_first(whole, 400'128, size), 8));
+    return message_of<FileError>([&] { load_npz(path); });
+  };
+  CHECK(claiming(256'000'001) ==
+        prefix +
+            "a.npy has 256000001 bytes, of which 256000000 of 256000000 are left; raise "
+            "NpzOptions::max_bytes if the file is to be trusted");
+  CHECK_THAT(claiming(255'999'999), !Catch::Matchers::Contains("max_bytes"));
+  write_text(path, whole);
+  CHECK(load_npz(path).size() == 2);
+  CHECK(load_npz(path, {.max_bytes = 400'128 + 144}).size() == 2);
+  CHECK(message_of<FileError>([&] { load_npz(path, {.max_bytes = 400'128 + 143}); }) ==
+        prefix +
+            "b.npy has 144 bytes, of which 143 of 400271 are left; raise NpzOptions::max_bytes if the file "
+            "is to "
+            "be trusted");
+  CHECK(message_of<ArgumentError>([&] { load_npz(path, {.max_bytes = -1}); }) ==
+        "load_npz: max_bytes is -1; use 0 or more");
+}
+
+// Numbers beyond the fields of the old format: of members, and of bytes in front of one. The hole between the
+// members takes no room on the disk.
+TEST_CASE("npz: ZIP64", "[npy]") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "x.npz";
+  SECTION("70,000 members") {
+    NamedTensors many;
+    for (int i = 0; i < 70'000; ++i)
+      many.emplace(std::to_string(i), Tensor());
+    const Tensor x = tensor({1, 2}, DType::u8);
+    for (auto& [name, value] : many)
+      value = x;
+    save_npz(path, many);
+    const NamedTensors back = load_npz(path);
+    CHECK(back.size() == many.size());
+    CHECK(same_bytes(back.at("69999"), x));
+  }
+  SECTION("a member behind 4 GB") {
+    constexpr std::uint64_t kHole = 5'000'000'000;
+    save_npz(path, {{"a", tensor({1.0, 2.0})}, {"b", tensor({3, 4})}});
+    const std::string whole = text_of(path);
+    const std::size_t second = whole.find("PK\3\4", 4), directory = whole.find("PK\1\2"),
+                      second_entry = whole.find("PK\1\2", directory + 4), end = whole.find("PK\5\6");
+    std::string entries = whole.substr(directory, end - directory);
+    const std::size_t at = second_entry - directory;
+    const std::uint16_t name_bytes = 5, extra_bytes = 12;
+    std::memcpy(entries.data() + at + 30, &extra_bytes, 2);   // ZIP64: tag 1, the offset alone
+    std::memset(entries.data() + at + 42, 0xff, 4);
+    REQUIRE(entries.size() == at + 46 + name_bytes);
+    append(entries, std::uint16_t{1}), append(entries, std::uint16_t{8});
+    append<std::uint64_t>(entries, second + kHole);
+    std::string tail = entries;
+    const std::uint64_t begin = directory + kHole, end64 = begin + entries.size();
+    tail += "PK\6\6";   // the record of the end, its locator, and the old end
+    append<std::uint64_t>(tail, 44), append<std::uint32_t>(tail, 45 << 16 | 45),
+        append<std::uint64_t>(tail, 0);
+    append<std::uint64_t>(tail, 2), append<std::uint64_t>(tail, 2),
+        append<std::uint64_t>(tail, entries.size());
+    append<std::uint64_t>(tail, begin);
+    tail += "PK\6\7";
+    append<std::uint32_t>(tail, 0), append<std::uint64_t>(tail, end64), append<std::uint32_t>(tail, 1);
+    tail += "PK\5\6";
+    append<std::uint32_t>(tail, 0), append<std::uint16_t>(tail, 2), append<std::uint16_t>(tail, 2);
+    append(tail, static_cast<std::uint32_t>(entries.size())), append<std::uint32_t>(tail, 0xffff'ffff);
+    append<std::uint16_t>(tail, 0);
+    std::ofstream file(path, std::ios::binary);
+    file << whole.substr(0, second);
+    file.seekp(static_cast<std::streamoff>(second + kHole));
+    file << whole.substr(second, directory - second) << tail;
+    file.close();
+    CHECK(std::filesystem::file_size(path) > (std::uint64_t{1} << 32));
+    const NamedTensors back = load_npz(path);
+    REQUIRE(back.size() == 2);
+    CHECK(same_bytes(back.at("a"), tensor({1.0, 2.0})));
+    CHECK(same_bytes(back.at("b"), tensor({3, 4})));
+  }
+}
+
+TEST_CASE("messages about files are printable", "[npy][errors]") {
+  Loaded loaded;
+  CHECK(
+      loaded.described("'\x1b[31m\xff\n'", "(2,)") ==
+      "is of NumPy's dtype '\\x1b[31m\\xff\\x0a', which tensors here cannot be; use astype before saving it");
+  CHECK(loaded.message(npy("{'\xc3\xbc\x7f\xc2\x80\xed\xa0\x80': 3}", "")) ==
+        "the header has an unknown key 'ü\\x7f\\xc2\\x80\\xed\\xa0\\x80'");
+  CHECK(loaded.message(npy("{'" + std::string(60'000, 'k') + "': 3}", "")).size() < 5000);
 }

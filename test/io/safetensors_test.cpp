@@ -2,6 +2,7 @@
 // an error that says what is wrong.
 #include <catch2/catch.hpp>
 
+#include <unistd.h>
 #include <complex>
 #include <cstring>
 
@@ -249,4 +250,19 @@ TEST_CASE("safetensors: what a file cannot have", "[safetensors][errors]") {
         "save_safetensors: " + folder.path() + ": cannot be written: Is a directory");
   CHECK(text_of(path) == before);
   CHECK(folder.files() == 1);
+}
+
+// Where each of so many steps goes over all others the test takes minutes.
+TEST_CASE("safetensors: a file of very many tensors", "[safetensors]") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "x.safetensors";
+  NamedTensors tensors;
+  for (int i = 0; i < 60'000; ++i)
+    tensors.emplace("layer/" + std::to_string(i), Tensor());
+  for (auto& [name, x] : tensors)
+    x = tensor(1.0);
+  alarm(60);
+  save_safetensors(path, tensors);
+  CHECK(load_safetensors(path).tensors.size() == tensors.size());
+  alarm(0);
 }

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "core/sanitizers.h"
+#include "tapedeck/dataset.h"
 #include "tapedeck/tapedeck.h"
 
 namespace td = tapedeck;
@@ -48,6 +49,35 @@ template <class F> void in_child(const F& f) {
   require(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a child hung, crashed or was wrong");
 }
 
+// The thread that makes the batches of an epoch is not in the child.
+void fork_in_an_epoch() {
+  const td::DataLoader loader(td::Dataset({td::arange(10)}), {.batch = 2, .prefetch = 1});
+  const auto count = [](td::Epoch&& epoch) {
+    int n = 0;
+    for ([[maybe_unused]] const td::Batch& batch : epoch)
+      ++n;
+    return n;
+  };
+  td::Epoch begun = loader.epoch(0);
+  td::Epoch::Iterator at = begun.begin();
+  in_child([&] {
+    bool failed = false;
+    try {
+      ++at;
+    } catch (const td::ArgumentError&) {
+      failed = true;
+    }
+    require(failed, "an epoch of the parent goes on in the child");
+    require(count(loader.epoch(0)) == 5, "an epoch of the child");
+    begun.~Epoch();   // waits for nothing
+    std::_Exit(0);
+  });
+  int left = 0;
+  for (; at != begun.end(); ++at)
+    ++left;
+  require(left == 5, "the parent's epoch goes on");
+}
+
 const td::Tensor of_process = td::ones({3000});
 
 }   // namespace
@@ -67,6 +97,7 @@ int main() {
     in_child([&] { require(work() == expected, "the child's child"); });
   });
   require(work() == expected && td::num_threads() == 4, "the parent goes on");
+  fork_in_an_epoch();
 
   // Forks while other threads take and release every lock. Sanitized builds are left out: some locks of the
   // sanitizer's allocator stay taken in the child.

@@ -58,7 +58,7 @@ TEST_CASE("an optimizer that takes over another's state goes on as that one", "[
     CHECK(same_bits(b.value(), d.value()));
     for (const std::string& name : whole.slot_names())
       CHECK(same_bits(whole.slot(b, name), second.slot(d, name)));
-    for (const OptimizerScalar& n : whole.state().scalars)
+    for (const SavedScalar& n : whole.state().scalars)
       CHECK(second.scalar(n.name) == n.value);
 
     Optimizer third = make(rule);
@@ -75,7 +75,7 @@ TEST_CASE("state has everything by name", "[optimizer]") {
   Adam adam({.beta1 = 0.5});
   adam.apply_gradients({{tensor({1.0, 1.0}), w}, {tensor(1.0), b}});
 
-  const OptimizerState s = adam.state();
+  const SavedState s = adam.state();
   REQUIRE(s.scalars.size() == 3);
   CHECK((s.scalars[0].name == "iterations" && s.scalars[0].value == 1));
   CHECK((s.scalars[1].name == "beta1_power" && s.scalars[1].value == 0.25));
@@ -144,7 +144,7 @@ TEST_CASE("what does not fit is not restored", "[optimizer]") {
         "gradient_descent: there is no slot \"m\", and no other");
   CHECK(message_of<ArgumentError>([&] { adam.restore_scalar("iterations", 1.5); }) ==
         "restore: iterations of adam is 1.5; use a whole number of 0 or more");
-  OptimizerState s = adam.state();
+  SavedState s = adam.state();
   s.scalars[0].value = 7;
   s.slots[1].value = tensor({1.0});
   CHECK(message_of<ShapeError>([&] { adam.restore(s); }) ==

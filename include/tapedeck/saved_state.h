@@ -1,0 +1,35 @@
+// SavedState: what an object, such as an optimizer, keeps between steps, in the form in which it is saved.
+#pragma once
+#include <functional>
+#include <vector>
+
+#include "tapedeck/named_tensors.h"
+#include "tapedeck/variable.h"
+
+namespace tapedeck {
+
+/// A number of an object's own, such as an optimizer's "iterations" or Adam's "beta1_power".
+struct SavedScalar {
+  std::string name;
+  double value;
+};
+/// A tensor that belongs to a variable, such as an optimizer's slot.
+struct SlotValue {
+  Variable variable;
+  std::string slot;
+  Tensor value;
+};
+
+/// All that an object keeps between steps, without what it was made with, such as hyperparameters. Tensors
+/// are shared, not copied.
+struct SavedState {
+  std::vector<SavedScalar> scalars = {};   // of always the same names
+  std::vector<SlotValue> slots = {};
+  NamedTensors tensors = {};
+};
+
+/// Puts a new state in the place of an object's old one. Throws nothing. To be called once, while the object
+/// lives.
+using Commit = std::function<void()>;
+
+}   // namespace tapedeck

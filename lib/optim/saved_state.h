@@ -1,0 +1,29 @@
+// StateReader: what a SavedState has, against what an object expects of it.
+#pragma once
+#include <string_view>
+
+#include "tapedeck/saved_state.h"
+
+namespace tapedeck {
+
+/// Each function throws ArgumentError, which names the object, for what is missing, unknown or no such
+/// number.
+class StateReader {
+ public:
+  StateReader(std::string_view object, const SavedState& state) : object_(object), state_(state) {}
+
+  double scalar(std::string_view name);
+  /// A whole number of 0 or more.
+  std::int64_t count(std::string_view name);
+  const Tensor& tensor(std::string_view name);
+  /// The end of the scalars, or of all: what was not asked for is unknown.
+  void end_scalars() const;
+  void end() const;
+
+ private:
+  std::string_view object_;
+  const SavedState& state_;
+  std::size_t scalars_ = 0, tensors_ = 0;   // that were asked for
+};
+
+}   // namespace tapedeck

@@ -1,0 +1,109 @@
+// Paths, whatever is written or read under them: links are followed, what is no regular file stays, and no
+// path is cut off.
+#include <catch2/catch.hpp>
+
+#include <sys/stat.h>
+
+#include "message_of.h"
+#include "tapedeck/checkpoint.h"
+#include "tapedeck/csv.h"
+#include "tapedeck/npy.h"
+#include "tapedeck/tapedeck.h"
+#include "tapedeck/training_log.h"
+#include "temporary_folder.h"
+
+using namespace tapedeck;
+using namespace tapedeck::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Writer {
+  const char* op;
+  void (*save)(const std::string& path);
+  Tensor (*load)(const std::string& path);
+};
+const Writer kWriters[] = {
+    {"save_npy",
+     [](const std::string& path) {
+       save_npy(path, tensor({1.0, 2.0}));
+     },
+     load_npy},
+    {"save_npz",
+     [](const std::string& path) {
+       save_npz(path, {{"x", tensor({1.0, 2.0})}});
+     },
+     [](const std::string& path) { return load_npz(path).at("x"); }},
+    {"save_safetensors",
+     [](const std::string& path) {
+       save_safetensors(path, {{"x", tensor({1.0, 2.0})}});
+     },
+     [](const std::string& path) { return load_safetensors(path).tensors.at("x"); }},
+    {"save",
+     [](const std::string& path) {
+       Tensor x = tensor({1.0, 2.0});
+       Checkpoint checkpoint;
+       checkpoint.add("x", x);
+       checkpoint.save(path);
+     },
+     [](const std::string& path) { return load_safetensors(path).tensors.at("x"); }},
+};
+
+}   // namespace
+
+TEST_CASE("files are written through links, and nowhere but to regular files", "[files]") {
+  for (const Writer& w : kWriters) {
+    INFO(w.op);
+    const TemporaryFolder folder;
+    const auto message = [&](const std::string& name) {
+      return message_of<FileError>([&] { w.save(folder / name); });
+    };
+    const std::string begin = std::string(w.op) + ": " + folder.path() + "/";
+    fs::create_directory(folder / "deep");
+    fs::create_symlink("deep/real", folder / "link");   // to a file that is not there yet
+    fs::create_symlink(folder / "link", folder / "outer");
+    for (int i = 0; i < 2; ++i) {
+      CHECK(message("outer") == "no error");
+      CHECK(fs::read_symlink(folder / "link") == "deep/real");
+      CHECK(fs::is_regular_file(fs::symlink_status(folder / "deep/real")));
+      CHECK(w.load(folder / "outer").to_vector() == std::vector<double>{1, 2});
+    }
+    REQUIRE(mkfifo((folder / "pipe").c_str(), 0600) == 0);
+    fs::create_symlink("pipe", folder / "to_pipe");
+    CHECK(message("pipe") == begin + "pipe: is no regular file");
+    CHECK(message("to_pipe") == begin + "to_pipe: is no regular file");
+    CHECK(fs::is_fifo(folder / "pipe"));
+    CHECK(message("deep") == begin + "deep: cannot be written: Is a directory");
+    fs::create_symlink("b", folder / "a"), fs::create_symlink("a", folder / "b");
+    CHECK(message("a") == begin + "a: cannot be written: Too many levels of symbolic links");
+    CHECK(folder.files() == 7);
+  }
+}
+
+TEST_CASE("a path with a NUL byte is refused", "[files][errors]") {
+  const TemporaryFolder folder;
+  const std::string path = folder / std::string("x\0y", 3),
+                    what = ": " + folder.path() + "/x\\x00y: the path has a NUL byte";
+  write_text(folder / "x", "1,2\n");
+  for (const Writer& w : kWriters)
+    CHECK(message_of<FileError>([&] { w.save(path); }) == w.op + what);
+  CHECK(message_of<FileError>([&] { load_npy(path); }) == "load_npy" + what);
+  CHECK(message_of<FileError>([&] { load_npz(path); }) == "load_npz" + what);
+  CHECK(message_of<FileError>([&] { load_safetensors(path); }) == "load_safetensors" + what);
+  CHECK(message_of<FileError>([&] { load_csv(path); }) == "load_csv" + what);
+  CHECK(message_of<FileError>([&] { TrainingLog log(path); }) == "training_log" + what);
+  CHECK(message_of<ArgumentError>([&] { CheckpointFolder checkpoints(path); }) ==
+        "checkpoint_folder: the folder or the prefix has a NUL byte");
+  CHECK(folder.files() == 1);
+}
+
+TEST_CASE("names with a NUL byte are refused or kept whole", "[files][errors]") {
+  const TemporaryFolder folder;
+  const NamedTensors tensors = {{std::string("a\0b", 3), tensor(1.0)}};
+  CHECK(message_of<ArgumentError>([&] { save_npz(folder / "x.npz", tensors); }) ==
+        "save_npz: " + (folder / "x.npz") + ": the name \"a\\x00b\" has a NUL byte");
+  CHECK(folder.files() == 0);
+  save_safetensors(folder / "x", tensors);
+  CHECK(load_safetensors(folder / "x").tensors.begin()->first == tensors.begin()->first);
+}
