@@ -101,14 +101,14 @@ TEST_CASE("each entry of an axis has a range of its own", "[quantize]") {
         return quantize_and_dequantize(in[0], in[1], in[2], {.bits = 3, .axis = 1});
       },
       {x, low, high});
-  check_derivative_of([](const std::vector<Tensor>& in) { return identity(in[0]); },
-                      [](const std::vector<Tensor>& in) {
-                        return quantize_and_dequantize(in[0], {.bits = 3, .axis = 0});
-                      },
-                      {x});
-  CHECK_THROWS_WITH(quantize_and_dequantize(x, low, high, {.axis = 0}),
-                    "quantize_and_dequantize: min and max are not of shape [2]: x is f64[2,3,4], min is f64[3], "
-                    "max is f64[3]");
+  check_derivative_of(
+      [](const std::vector<Tensor>& in) { return identity(in[0]); },
+      [](const std::vector<Tensor>& in) { return quantize_and_dequantize(in[0], {.bits = 3, .axis = 0}); },
+      {x});
+  CHECK_THROWS_WITH(
+      quantize_and_dequantize(x, low, high, {.axis = 0}),
+      "quantize_and_dequantize: min and max are not of shape [2]: x is f64[2,3,4], min is f64[3], "
+      "max is f64[3]");
   CHECK_THROWS_WITH(quantize_and_dequantize(x, {.axis = 3}),
                     "quantize_and_dequantize: axis 3 is out of range for x of rank 3; use -3..2");
 }

@@ -297,7 +297,8 @@ TEST_CASE("arrangements", "[order]") {
   CHECK(close(roll(x, {1, -1}, {0, 1}), matrix({{5, 6, 4}, {2, 3, 1}}), 0));
   CHECK(close(roll(x, {1, 4, 1}, {1, 0, -1}), matrix({{2, 3, 1}, {5, 6, 4}}), 0));
   CHECK(close(roll(x, 1, {1, 1}), matrix({{2, 3, 1}, {5, 6, 4}}), 0));
-  CHECK(close(roll(x, {INT64_MAX, INT64_MAX}, {1, 1}), matrix({{2, 3, 1}, {5, 6, 4}}), 0));   // 2 (2⁶³ - 1) ≡ 2
+  CHECK(
+      close(roll(x, {INT64_MAX, INT64_MAX}, {1, 1}), matrix({{2, 3, 1}, {5, 6, 4}}), 0));   // 2 (2⁶³ - 1) ≡ 2
   for (const Tensor& y : {roll(x, 0, 0), roll(x, {2, -1, -1}, {1, 1, 1}), roll(x, {}, std::vector<int>())}) {
     CHECK(close(y, x, 0));
     CHECK(y.id() != x.id());

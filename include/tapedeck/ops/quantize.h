@@ -36,9 +36,9 @@ struct Quantize {
   std::optional<int> axis = {};   // each entry of this axis of x has a range of its own
 };
 /// Rounds x to the nearest multiple of a step, chosen so that the integers of `bits` bits cover the range
-/// from min to max (both of rank 0; with an axis [n], of its extent). Elements outside are clipped to the range. The gradient goes to x for
-/// elements within the range, else to min or max. Throws ArgumentError if `bits` is out of range or min >
-/// max.
+/// from min to max (both of rank 0; with an axis [n], of its extent). Elements outside are clipped to the
+/// range. The gradient goes to x for elements within the range, else to min or max. Throws ArgumentError if
+/// `bits` is out of range or min > max.
 TAPEDECK_EXPORT Tensor quantize_and_dequantize(const Tensor& x, const Tensor& min, const Tensor& max,
                                                const Quantize& options = {});
 /// The same with the range from the smallest to the largest element, with an axis of each of its entries; the

@@ -8,6 +8,7 @@
 #include "core/storage.h"
 #include "kernels/elementwise/map.h"
 #include "op/elementwise.h"
+#include "op/piecewise.h"
 #include "ops/elementwise/quantize.h"
 #include "ops/infer.h"
 #include "tapedeck/ops.h"
@@ -139,12 +140,12 @@ void run_quantize(const Call& c, std::span<Tensor> y) {
                                                                               like_x(most), y[0]);
 }
 
-// The derivative of clip(x, low, high), where low and high are two further inputs, if there are any: numbers, or
-// one for each entry of an axis, which counts from the end.
+// The derivative of clip(x, low, high), where low and high are two further inputs, if there are any: numbers,
+// or one for each entry of an axis, which counts from the end.
 class Clipped {
  public:
   Clipped(const Tensor& x, const Tensor& low, const Tensor& high, std::optional<int> axis)
-      : axis_(axis), below_(x < along(axis, low)), above_(x > along(axis, high)) {}
+      : axis_(axis), x_(x), below_(x < along(axis, low)), above_(x > along(axis, high)) {}
 
   void pull_back(const Call& c, const Tensor& dy, std::span<Gradient> dx) const {
     if (c.needs(0)) dx[0] = inside(dy);
@@ -165,10 +166,10 @@ class Clipped {
   }
 
  private:
-  Tensor inside(const Tensor& d) const { return where(logical_or(below_, above_), 0, d); }
+  Tensor inside(const Tensor& d) const { return piecewise(where(logical_or(below_, above_), 0, d), x_); }
 
   std::optional<int> axis_;
-  Tensor below_, above_;
+  Tensor x_, below_, above_;
 };
 Clipped clipped_of(const Call& c) {
   const Range range(c);

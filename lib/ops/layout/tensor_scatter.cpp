@@ -5,6 +5,7 @@
 #include "core/storage.h"
 #include "kernels/layout/copy.h"
 #include "kernels/layout/gather_scatter.h"
+#include "op/piecewise.h"
 #include "ops/layout/positions.h"
 #include "tapedeck/ops.h"
 
@@ -111,8 +112,8 @@ template <bool negative> constexpr Rule kSummed = custom(
 struct Chosen {
   Tensor x, updates, count;
   explicit Chosen(const Call& c)
-      : x(astype(equal(c.x[0], c.y[0]), c.x[0].dtype())),
-        updates(astype(equal(c.x[2], picked(c, c.y[0])), c.x[0].dtype())),
+      : x(piecewise(astype(equal(c.x[0], c.y[0]), c.x[0].dtype()), c.x[0], c.x[2])),
+        updates(piecewise(astype(equal(c.x[2], picked(c, c.y[0])), c.x[0].dtype()), c.x[0], c.x[2])),
         count(x + spread(c, updates)) {}
 };
 
