@@ -352,7 +352,8 @@ TEST_CASE("ops take complex numbers", "[op][complex]") {
                   of_reals = run(op, s.inputs, s.attrs);
     for (std::size_t k = 0; k < y.size(); ++k)
       CHECK(close(on_the_line[k], of_reals[k], 1e-13));
-    if (has_derivative(op)) CHECK(check_gradients(as_function(op, s.attrs), z));
+    if (has_derivative(op) && entry_of(op).no_differences.empty())
+      CHECK(check_gradients(as_function(op, s.attrs), z));
     return true;
   };
   for (const OpFamily& family : op_families())

@@ -117,6 +117,42 @@ TEST_CASE("crop_and_resize reads boxes, and its gradient reaches images and boxe
       crop_and_resize(x, full({1, 4}, std::nan(""), DType::f64), tensor({0}), 1, {.outside = -3}).item()));
 }
 
+// TensorFlow's kernel takes the pixels at floor and ceil of a position, which at a whole one are the same.
+TEST_CASE("whole positions have no slope in boxes", "[image]") {
+  const auto gradient = [](const Tensor& x, const Tensor& boxes, HeightWidth size) {
+    GradientTape tape;
+    tape.watch(boxes);
+    return tape.gradient(crop_and_resize(x, boxes, tensor({0}), size), boxes).dense().to_vector();
+  };
+  const auto box = [](std::initializer_list<double> v) { return reshape(tensor(v, DType::f64), {1, 4}); };
+  const Tensor photo = uniform({1, 3, 4, 1}, -1, 1), small = image(2, 2, {0, 1, 4, 9});
+  const std::vector<double> zero(4);
+  CHECK(gradient(photo, box({0, 0, 1, 1}), {3, 4}) == zero);
+  CHECK(gradient(photo, box({0, 0, 1, 1}), {2, 2}) == zero);
+  CHECK(gradient(photo, box({1, 1, 0, 0}), {3, 4}) == zero);
+  CHECK(gradient(image(3, 3, {0, 1, 4, 9, 16, 25, 36, 49, 64}), box({0, 0, 1, 1}), 1) == zero);
+  CHECK(gradient(small, box({0, 0, 1, 0.5}), 2) == std::vector<double>{0, 0, 0, 6});   // rows are whole
+  CHECK(gradient(small, box({0, 0, 0.5, 1}), 2) == std::vector<double>{0, 0, 12, 0});
+}
+
+TEST_CASE("halves are rounded away from 0, as TensorFlow does", "[image]") {
+  const Tensor x = image(1, 3, {7, 8, 9});
+  const auto moved = [&](double by_x, double by_y) {
+    return projective_transform(x, tensor({1.0, 0.0, by_x, 0.0, 1.0, by_y, 0.0, 0.0}, DType::f64), {1, 3},
+                                {.outside = -1})
+        .to_vector();
+  };
+  CHECK(moved(-0.5, 0) == std::vector<double>{-1, 8, 9});
+  CHECK(moved(0.5, 0) == std::vector<double>{8, 9, -1});
+  CHECK(moved(0.49999999999999994, 0)[0] == 7);
+  CHECK(moved(0, -0.5) == std::vector<double>{-1, -1, -1});
+  CHECK(moved(0, -0.49999999999999994) == std::vector<double>{7, 8, 9});
+  // Python: round half away from 0 of 0.5, 1.5 and 2.5
+  CHECK(crop_and_resize(image(1, 4, {6, 7, 8, 9}), tensor({{0.0, 0.5 / 3, 0.0, 2.5 / 3}}, DType::f64),
+                        tensor({0}), {1, 3}, {.method = Interpolation::nearest})
+            .to_vector() == std::vector<double>{7, 8, 9});
+}
+
 TEST_CASE("projective_transform reads where the transform maps to", "[image]") {
   const Tensor x = reshape(arange(0, 9, 1, DType::f64), {1, 3, 3, 1});
   const auto rows = [](std::initializer_list<double> v) { return tensor(v, DType::f64); };

@@ -118,6 +118,24 @@ constexpr OpSamples table[] = {
                 .oracle = "np.linalg.det(x)"}};
          }},
 
+    {.op = "cofactors",
+     .takes_complex = true,
+     .held = 0b10,
+     .no_differences = "y must stay the determinant of x",
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {regular({2, 0, 0}), f64({1, 1})}},
+               {.inputs = {f64({{1, 2}, {2, 4}}), f64(0)},
+                .expected = {f64({{4, -2}, {-2, 1}})},
+                .oracle = "np.array([[x[1, 1], -x[1, 0]], [-x[0, 1], x[0, 0]]])"},
+               {.inputs = {f64({{{0, 2, 1}, {1, 1, 0}, {3, 0, 2}}, {{1, 2, 3}, {4, 5, 6}, {7, 8, 10}}}),
+                           f64({-7, -3})},
+                .expected = {f64(
+                    {{{2, -2, -3}, {-4, -3, 6}, {-1, 1, -2}}, {{2, 2, -3}, {4, -11, 6}, {-3, 6, -3}}})},
+                .oracle = "y[:, None, None] * np.linalg.inv(x).transpose(0, 2, 1)"}};
+         }},
+
     {.op = "slogdet",
      .takes_complex = true,
      .samples =

@@ -103,6 +103,51 @@ TEST_CASE("the gradient of a determinant is the matrix of cofactors, also of a s
                         {samples::f64({{1, 2, 0}, {4, 5, 0}, {0, 0, 0}})}));
 }
 
+// ∂² det / ∂xᵢⱼ ∂xₖₗ = εᵢₖₘ εⱼₗₙ xₘₙ for 3×3 matrices.
+TEST_CASE("second derivatives of determinants, also of singular and nearly singular matrices", "[solve]") {
+  const auto sign = [](int i, int j, int k) { return (j - i) * (k - i) * (k - j) / 2; };
+  const auto by_definition = [&](const std::vector<double>& x) {
+    std::vector<double> h;
+    for (int ij = 0; ij < 9; ++ij)
+      for (int kl = 0; kl < 9; ++kl) {
+        double e = 0;
+        for (int mn = 0; mn < 9; ++mn)
+          e += sign(ij / 3, kl / 3, mn / 3) * sign(ij % 3, kl % 3, mn % 3) * x[static_cast<std::size_t>(mn)];
+        h.push_back(e);
+      }
+    return tensor(h, {3, 3, 3, 3});
+  };
+  const Tensor close = samples::f64({{1, 2, 3}, {4, 5, 6}, {5, 7, 9.0000001}});
+  for (const Tensor& x :
+       {samples::f64({{1, 0, 0}, {0, 0, 0}, {0, 0, 0}}), samples::f64({{1, 2, 3}, {2, 4, 6}, {3, 6, 9}}),
+        samples::f64({{1, 2, 3}, {4, 5, 6}, {5, 7, 9}}),
+        samples::f64({{1, 0, 0}, {0, 1e-9, 0}, {0, 0, 1e-9}}), zeros({3, 3}, DType::f64), close,
+        close * 1e-90, samples::regular({3, 3})}) {
+    CHECK(worst(hessian([](const Tensor& at) { return det(at); }, x), by_definition(x.to_vector())) <=
+          1e-13 * max(abs(x)).item());
+  }
+}
+
+TEST_CASE("determinants of matrices of any rank have derivatives of any order", "[solve]") {
+  const TensorFunction gradient = [](const std::vector<Tensor>& in) {
+    GradientTape tape;
+    tape.watch(in[0]);
+    return tape.gradient(det(in[0]), in[0]).dense();
+  };
+  const Tensor two_zeros = diag(samples::f64({2, 0.5, 0, 0})),
+               mixed = stack({samples::f64({{1, 2}, {3, 4}}), samples::f64({{1, 2}, {2, 4}}),
+                              zeros({2, 2}, DType::f64)});
+  for (const Tensor& x : {zeros({1, 1}, DType::f64), zeros({2, 2}, DType::f64), zeros({5, 5}, DType::f64),
+                          samples::f64({{1, 1}, {1, 1 + 1e-9}}), two_zeros, mixed})
+    for (const Tensor& at : {x, complex(x, 0.5 * x)}) {
+      CHECK(check_gradients([](const std::vector<Tensor>& in) { return det(in[0]); }, {at}));
+      CHECK(check_vjp(gradient, {at}));
+      CHECK(check_jvp(gradient, {at}));
+    }
+  CHECK(check_gradients(gradient, {zeros({3, 3}, DType::f64)}));
+  CHECK(worst(gradient({1e-100 * two_zeros + 1e-100}), 1e-300 * gradient({two_zeros + 1})) < 1e-312);
+}
+
 TEST_CASE("what linear equations refuse", "[solve][errors]") {
   const Tensor good = samples::spd({2, 2}), b = ones({2, 1}, DType::f64),
                pair = stack({good, zeros({2, 2}, DType::f64)});

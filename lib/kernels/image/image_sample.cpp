@@ -37,7 +37,7 @@ template <class T> struct Taps {
     else if (p.hidden || p.y <= -1 || p.x <= -1 || p.y >= height || p.x >= width)
       rest = static_cast<T>(f.outside);
     else if (f.nearest)
-      add(f, std::floor(p.y + 0.5), std::floor(p.x + 0.5), 1);
+      add(f, std::round(p.y), std::round(p.x), 1);
     else {
       const double top = std::floor(p.y), left = std::floor(p.x), down = p.y - top, right = p.x - left;
       add(f, top, left, (1 - down) * (1 - right));

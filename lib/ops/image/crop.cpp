@@ -88,23 +88,29 @@ class Pixels {
   std::int64_t height_, width_;
 };
 
-// The weights of a and of b for `count` equidistant positions from a to b, times `last`; for the middle if
-// count is 1.
-struct EndpointWeights {
-  Tensor of_a, of_b;
+// `count` equidistant positions from a to b, times `last`; the middle if count is 1. Rounded as by the
+// kernel.
+struct Positions {
+  Tensor of_a, of_b, at;   // at = of_a · a + of_b · b
 
-  EndpointWeights(std::int64_t count, std::int64_t last, DType dtype) {
+  Positions(const Tensor& a, const Tensor& b, std::int64_t count, std::int64_t last) {
     const auto scale = static_cast<double>(last);
-    of_b = count == 1
-               ? full({1}, 0.5 * scale, dtype)
-               : arange(0, static_cast<double>(count), 1, dtype) * scale / static_cast<double>(count - 1);
-    of_a = scale - of_b;
+    if (count == 1) {
+      of_a = of_b = full({1}, 0.5 * scale, a.dtype());
+      at = 0.5 * (a + b) * scale;
+    } else {
+      const Tensor steps = arange(0, static_cast<double>(count), 1, a.dtype());
+      const auto spaces = static_cast<double>(count - 1);
+      of_b = steps * scale / spaces;
+      of_a = scale - of_b;
+      at = a * scale + (b - a) * scale * steps / spaces;
+    }
   }
 };
 
 // The gradient with respect to boxes. Between four neighbouring pixels a b c d, at distances `down` and
 // `right` from a, the derivative is (1 - right) (c - a) + right (d - b) in y and (1 - down) (b - a) + down (d
-// - c) in x.
+// - c) in x. At a whole position both neighbours are the pixel itself, so that slope is 0.
 Tensor box_gradient(const FrameAttrs& a, const Tensor& x, const Tensor& boxes, const Tensor& indices,
                     const Tensor& dy) {
   if (x.ndim() > 4) {   // leading axes: further images, each with all boxes
@@ -124,16 +130,15 @@ Tensor box_gradient(const FrameAttrs& a, const Tensor& x, const Tensor& boxes, c
     return sum(reshape(g, behind_front({further, n, 4})), -3);
   }
   const std::vector<Tensor> corner = split(boxes, 4, 1);   // y1, x1, y2, x2, each [n, 1]
-  const EndpointWeights along_y(a.size.height, a.height - 1, x.dtype()),
-      along_x(a.size.width, a.width - 1, x.dtype());
-  const Tensor y = expand_dims(corner[0] * along_y.of_a + corner[2] * along_y.of_b, 2),
-               z = expand_dims(corner[1] * along_x.of_a + corner[3] * along_x.of_b, 1);
+  const Positions along_y(corner[0], corner[2], a.size.height, a.height - 1),
+      along_x(corner[1], corner[3], a.size.width, a.width - 1);
+  const Tensor y = expand_dims(along_y.at, 2), z = expand_dims(along_x.at, 1);
   const Pixels pixels(x, indices);
   const Tensor known = pixels.inside(y, z), safe_y = where(known, y, 0), safe_x = where(known, z, 0),
-               top = floor(safe_y), left = floor(safe_x);
+               top = floor(safe_y), left = floor(safe_x), bottom = ceil(safe_y), beyond = ceil(safe_x);
   const Tensor down = expand_dims(safe_y - top, -1), right = expand_dims(safe_x - left, -1);
-  const Tensor p = pixels.at(top, left), q = pixels.at(top, left + 1), r = pixels.at(top + 1, left),
-               s = pixels.at(top + 1, left + 1), bend = p - q - r + s;
+  const Tensor p = pixels.at(top, left), q = pixels.at(top, beyond), r = pixels.at(bottom, left),
+               s = pixels.at(bottom, beyond), bend = p - q - r + s;
   const auto at_positions = [&](const Tensor& slope, int other_axis) {
     return sum(where(known, sum(dy * slope, -1), 0), other_axis);   // [..., n, positions]
   };

@@ -5,8 +5,8 @@
 #include "core/format.h"
 #include "kernels/linalg/solve.h"
 #include "ops/axes.h"
+#include "ops/linalg/cofactors.h"
 #include "ops/linalg/matrices.h"
-#include "ops/reduce/prod_of_others.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
@@ -24,6 +24,13 @@ Spec infer_solve(const Call& c) {
   return joined_second(c);
 }
 
+Spec infer_cofactors(const Call& c) {
+  require_two(c, Take::complexes);
+  const Spec number = infer_number(c);
+  if (c.x[1].shape() != number.shape) throw_shape_error(c, "y is not the determinants of x");
+  return c.x[0].spec();
+}
+
 // For a y = b: the gradient of a, from the gradient of b.
 Tensor gradient_of_a(const Tensor& y, const Tensor& db, bool is_transposed) {
   return is_transposed ? -matmul(y, db, {.b = true}) : -matmul(db, y, {.b = true});
@@ -38,18 +45,7 @@ Tensor tangent_of_b(const Call& c, Refs dx, const Tensor& da, bool is_transposed
 
 Tensor named_part(const Tensor& x, const Triangular& t) { return t.lower ? tril(x) : triu(x); }
 
-// The gradient of det: det(x) x⁻ᵀ. For x = u s vh it is also det(u) det(vh) u c vh without a division, where
-// cᵢ is the product of the other singular values. For complex x the factors have phases, which svd cannot
-// follow through 0.
-Tensor cofactors(const Tensor& x, const Tensor& y) {
-  if (all(not_equal(y, 0.0)).item() != 0) return as_matrix(y) * adjoint(inv(x));
-  const Svd f = svd(x);
-  const Tensor orientation = stop_gradient(det(f.u) * det(f.vh)),
-               without_values = astype(prod_of_others(f.s), x.dtype());
-  if (!is_complex(x.dtype()))
-    return as_matrix(sign(orientation)) * matmul(f.u * as_row(without_values), f.vh);
-  return prevent_gradient(as_matrix(orientation) * conj(matmul(f.u * as_row(without_values), f.vh)));
-}
+Tensor cofactors(const Tensor& x, const Tensor& y);
 
 constexpr Op table[] = {
     {.name = "cholesky",
@@ -167,6 +163,24 @@ constexpr Op table[] = {
            dy[0] = sum(cofactors(c.x[0], c.y[0]) * dx[0], {-2, -1});
          })},
 
+    {.name = "cofactors",
+     .doc =
+         "The matrices of cofactors of x, whose determinants are y: y x⁻ᵀ, and without a division where y is "
+         "0. The derivative of det is made of it.",
+     .args = {"x", "y"},
+     .infer = infer_cofactors,
+     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = cofactors_of(c.x[0], c.x[1]); },
+                 Outputs::own},
+     // y is a function of x, so only x has a gradient.
+     .rule = stacking_jvp(custom(
+         {.x = 0b11},
+         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+           if (c.needs(0)) dx[0] = change_of_cofactors(c.x[0], c.x[1], std::move(dy[0]).dense());
+         },
+         [](const Call& c, Refs dx, std::span<Tensor> dy) {
+           if (dx[0].defined()) dy[0] = change_of_cofactors(c.x[0], c.x[1], dx[0]);
+         }))},
+
     {.name = "slogdet",
      .doc = "The sign of the determinant, for complex matrices its phase factor det(x) / |det(x)|, and the "
             "logarithm of its magnitude.",
@@ -212,6 +226,10 @@ constexpr Op table[] = {
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::lu(c.x[0], y[0], y[1]); },
      .rule = none()},
 };
+
+Tensor cofactors(const Tensor& x, const Tensor& y) {
+  return find(table, "cofactors")(Operand(x), Operand(y));
+}
 
 }   // namespace
 
