@@ -121,6 +121,7 @@ template <class T> Int svd_of(const T* x, std::int64_t m, std::int64_t n, std::i
 }   // namespace
 
 void qr(const Tensor& x, Tensor& q, Tensor& r) {
+  if (q.size() == 0 && r.size() == 0) return;
   const std::int64_t m = extent(x, 2), n = extent(x, 1), k = extent(q, 1);
   visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);
@@ -144,6 +145,7 @@ Failure eigh(const Tensor& x, Tensor& values, Tensor& vectors) {
 }
 
 Failure svd(const Tensor& x, Tensor& u, Tensor& s, Tensor& vh) {
+  if (u.size() == 0 && s.size() == 0 && vh.size() == 0) return {};
   const std::int64_t m = extent(x, 2), n = extent(x, 1), k = extent(s, 1), p = extent(u, 1),
                      q = extent(vh, 2);
   return visit_trainable(x.dtype(), [&](auto one) {

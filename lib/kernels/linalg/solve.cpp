@@ -56,6 +56,7 @@ template <class T> Failure solve_by_factors(const Tensor& a, const Tensor& b, bo
 
 template <class T>
 Failure solve_by_triangle(const Tensor& a, const Tensor& b, bool lower, bool transposed, Tensor& y) {
+  if (a.size() == 0) return {};
   const std::int64_t n = extent(y, 2), m = extent(y, 1);
   const Failure failure = for_each_matrix(matrices(a), n, [&](std::int64_t i) {
     const T* in = elements<T>(a) + i * n * n;
@@ -92,6 +93,7 @@ void lu_of_rows(const T* x, std::int64_t n, std::int64_t m, T* packed, std::int6
 }   // namespace
 
 Failure cholesky(const Tensor& x, Tensor& y) {
+  if (y.size() == 0) return {};
   const std::int64_t n = extent(x, 1);
   return visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);
@@ -165,6 +167,7 @@ void slogdet(const Tensor& x, Tensor& sign, Tensor& log_abs) {
 }
 
 void lu(const Tensor& x, Tensor& packed, Tensor& permutation) {
+  if (packed.size() == 0 && permutation.size() == 0) return;
   const std::int64_t n = extent(x, 2), m = extent(x, 1);
   visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);

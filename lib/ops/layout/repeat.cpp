@@ -61,12 +61,14 @@ void run_repeat(const Call& c, std::span<Tensor> y) {
     take(c.x[0], places, y[0]);
   } else {
     allocate_for(y[0]);
+    if (y[0].size() == 0) return;
     kernels::gather(c.x[0], originals(a), view, y[0]);
   }
 }
 
 Tensor sum_of_copies(const Call& c, const Tensor& dy) {
   const RepeatAttrs& a = c.attrs<RepeatAttrs>();
+  if (c.x[0].size() == 0) return reshape(dy, behind_extra(dy, c.x[0].ndim(), c.x[0].shape()));
   const std::int64_t extent = c.x[0].shape()[c.x[0].ndim() + a.axis];
   if (!a.counts.empty()) return sum_of_ordered_groups(dy, originals(a), extent, a.axis);
   const kernels::AxisView view(dy.shape(), dy.ndim() + a.axis);
