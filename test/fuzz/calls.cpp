@@ -127,10 +127,14 @@ class Calls {
     std::snprintf(now, sizeof now, "calls: to repeat %s: calls --seed %llu --only %llu\n",
                   std::string(f.name()).c_str(), static_cast<unsigned long long>(options_.seed),
                   static_cast<unsigned long long>(number));
-    f.draw(d);
     const bool valid = d.chance(50);
-    for (int spoilt = valid ? 0 : d.chance(75) ? 1 : 2; spoilt-- > 0;)
-      f.spoil(d);
+    // What arguments are made of may be too much, too.
+    if (guarded(f, "drawing arguments", [&] {
+          f.draw(d);
+          for (int spoilt = valid ? 0 : d.chance(75) ? 1 : 2; spoilt-- > 0;)
+            f.spoil(d);
+        }) != result)
+      return true;
     if (options_.verbose) std::cerr << (valid ? "valid " : "spoilt ") << f.text() << std::endl;
     std::vector<Tensor> y;
     const Outcome first = guarded(f, "the call", [&] { read(y = f.call()); });

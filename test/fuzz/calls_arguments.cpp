@@ -215,7 +215,7 @@ Shape absurd_shape(Draw& d, const Shape& of) {
   else if (d.chance(30))
     dims.erase(at());
   else if (d.chance(50))
-    *at() += d.chance(50) ? 1 : *at() > 0 ? -1 : 2;
+    *at() += *at() == 0 || (*at() < kMost && d.chance(50)) ? 1 : -1;
   else
     *at() = 0;
   return Shape(dims);

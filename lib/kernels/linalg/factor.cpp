@@ -134,7 +134,7 @@ void qr(const Tensor& x, Tensor& q, Tensor& r) {
 
 Failure eigh(const Tensor& x, Tensor& values, Tensor& vectors) {
   const std::int64_t n = extent(x, 1);
-  if (n == 0) return {};
+  if (values.size() == 0) return {};
   return visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);
     return for_each_matrix(matrices(x), 9 * n * n * n, [&](std::int64_t i) {
@@ -159,7 +159,7 @@ Failure svd(const Tensor& x, Tensor& u, Tensor& s, Tensor& vh) {
 
 Failure pinv(const Tensor& x, double rcond, Tensor& y) {
   const std::int64_t m = extent(x, 2), n = extent(x, 1), k = std::min(m, n);
-  if (k == 0) return {};
+  if (y.size() == 0) return {};
   return visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);
     return for_each_matrix(matrices(x), 20 * m * n * k, [&](std::int64_t i) {

@@ -113,6 +113,7 @@ Spec infer_roll(const Call& c) {
 }
 
 void run_roll(const Call& c, std::span<Tensor> y) {
+  if (y[0].size() == 0) return;
   const auto& [axis, by] = c.attrs<RollAttrs>();
   const kernels::AxisView view(c.x[0].shape(), c.x[0].ndim() + axis);
   const std::int64_t row = view.extent * view.after, end = by * view.after, begin = row - end;
@@ -166,7 +167,7 @@ Tensor roll(const Tensor& x, std::int64_t shift, const Axes& axes) {
   Tensor y = x;
   for (int axis = -x.ndim(); axis < 0; ++axis) {
     const std::int64_t n = x.shape()[x.ndim() + axis];
-    if (n && mask >> (-1 - axis) & 1) y = rolled(y, {axis, (shift % n + n) % n});
+    if (n && mask >> (-1 - axis) & 1) y = rolled(y, {axis, shift % n + (shift % n < 0 ? n : 0)});
   }
   return y;
 }
