@@ -214,10 +214,10 @@ Shape absurd_shape(Draw& d, const Shape& of) {
     dims.insert(dims.begin() + d.in(0, static_cast<int>(dims.size())), d.extent());
   else if (d.chance(30))
     dims.erase(at());
-  else if (d.chance(50))
-    *at() += *at() == 0 || (*at() < kMost && d.chance(50)) ? 1 : -1;
+  else if (std::int64_t& n = *at(); d.chance(50))
+    n += n == 0 || (n < kMost && d.chance(50)) ? 1 : -1;
   else
-    *at() = 0;
+    n = 0;
   return Shape(dims);
 }
 

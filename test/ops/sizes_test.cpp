@@ -96,6 +96,50 @@ TEST_CASE("matrices and sequences without elements take constant time", "[sizes]
       ShapeError);
 }
 
+TEST_CASE("matrices without elements have any extents", "[sizes]") {
+  const Tensor x = zeros({0, k31 - 1, k31 - 1});
+  CHECK(inv(x).shape() == x.shape());
+  CHECK(det(x).shape() == Shape{0});
+  CHECK(slogdet(x).sign.shape() == Shape{0});
+  CHECK(eigh(x).vectors.shape() == x.shape());
+  CHECK(eigvals(x).shape() == Shape{0, k31 - 1});
+  CHECK(pinv(x).shape() == x.shape());
+  CHECK(matrix_exponential(x).shape() == x.shape());
+  CHECK(matrix_square_root(x).shape() == x.shape());
+  CHECK(solve(x, zeros({0, k31 - 1, 3})).shape() == Shape{0, k31 - 1, 3});
+}
+
+TEST_CASE("the exponential of a matrix whose norm is infinite", "[sizes]") {
+  const double infinity = std::numeric_limits<double>::infinity();   // (exp(2e308) + 1) / 2
+  CHECK(matrix_exponential(full({2, 2}, 1e308, DType::f64)).to_vector<double>() ==
+        std::vector<double>(4, infinity));
+}
+
+TEST_CASE("entries of tensors without elements are moved in constant time", "[sizes]") {
+  for (const std::int64_t shift : {std::int64_t{1}, std::int64_t{-1}, k62, kMost, kLeast}) {
+    CHECK(roll(zeros({kMost, 0}), shift, 0).shape() == Shape{kMost, 0});
+    CHECK(roll(zeros({0, k62, k31}), shift, {1, 2}).shape() == Shape{0, k62, k31});
+  }
+  // -2⁶³ mod 5 = 2 and (2⁶³ - 1) mod 5 = 2.
+  const std::vector<float> x = {0, 1, 2, 3, 4}, moved = {3, 4, 0, 1, 2};
+  CHECK(roll(tensor(x), kLeast, 0).to_vector<float>() == moved);
+  CHECK(roll(tensor(x), kMost, 0).to_vector<float>() == moved);
+  CHECK(argmax(zeros({0, k31, k62}), 1).shape() == Shape{0, k62});
+  CHECK(space_to_depth(zeros({0, 2, k62, k31}), 2).shape() == Shape{0, 1, k62 / 2, 4 * k31});
+  CHECK(depth_to_space(zeros({0, k31, k31, 4 * k31}), 2).shape() == Shape{0, 2 * k31, 2 * k31, k31});
+  CHECK(batch_to_space_nd(zeros({0, k62, 3}), {1}, {2}, {3}).shape() == Shape{0, k62 - 5, 3});
+  CHECK_THROWS_AS(batch_to_space_nd(zeros({0, k62, 3}), {2}, {0}, {0}), ShapeError);
+  CHECK_THROWS_AS(space_to_batch_nd(zeros({0, kMost, 3}), {1}, {1}, {0}), ShapeError);
+}
+
+TEST_CASE("ranges of diagonals are not gone through one by one", "[sizes]") {
+  constexpr int least = std::numeric_limits<int>::min(), most = std::numeric_limits<int>::max();
+  const Diagonals all(least, most);
+  CHECK(matrix_diag(zeros({std::int64_t{1} << 32, 0}), all).shape().size() == 0);
+  CHECK_THROWS_AS(matrix_diag(zeros({0, 3}), Diagonals(2, 1)), ArgumentError);
+  CHECK_THROWS_AS(matrix_diag(zeros({0, kMost}), Diagonals(2)), ShapeError);
+}
+
 TEST_CASE("counts and lengths that no list can hold", "[sizes]") {
   CHECK(repeat(zeros({2, 0}), {k62 / 2, 5}, 0).shape() == Shape{k62 / 2 + 5, 0});
   CHECK(gradient_of(
@@ -105,6 +149,14 @@ TEST_CASE("counts and lengths that no list can hold", "[sizes]") {
             zeros({2, 0}))
             .shape() == Shape{2, 0});
   CHECK_THROWS_AS(repeat(zeros({2, 0}), {k62, k62}, 0), ShapeError);
+
+  const Tensor rows = zeros({3, 0}), chosen = zeros({4}, DType::i32);
+  const auto mean_of = [&](const Tensor& x) { return sparse_segment_mean(x, chosen, chosen, kMost); };
+  CHECK(mean_of(rows).shape() == Shape{kMost, 0});
+  CHECK(gradient_of(mean_of, rows).shape() == Shape{3, 0});
+  CHECK(unsorted_segment_max(zeros({4, 0}), chosen, kMost).shape() == Shape{kMost, 0});
+  CHECK(unsorted_segment_mean(zeros({4, 0}), chosen, kMost).shape() == Shape{kMost, 0});
+  CHECK_THROWS_AS(unsorted_segment_max(zeros({4, 0}), full({4}, 7, DType::i32), 7), ShapeError);
 
   CHECK(rfft(zeros({0, 4}), {k62}).shape() == Shape{0, k62 / 2 + 1});
   CHECK(gradient_of([](const Tensor& x) { return real(rfft(x, {k62})); }, zeros({0, 4})).shape() ==
@@ -120,11 +172,13 @@ TEST_CASE("counts and lengths that no list can hold", "[sizes]") {
 TEST_CASE("products of extents of empty tensors that overflow", "[sizes]") {
   const Tensor x = zeros({k31, k31, k31, 0});
   CHECK(sum(x, {0, 1, 2}).shape() == Shape{0});
-  CHECK_THROWS_AS(mean(x, {0, 1, 2}), ShapeError);
+  CHECK(mean(x, {0, 1, 2}).shape() == Shape{0});
+  CHECK(gradient_of([](const Tensor& t) { return mean(t, {0, 1, 2}); }, x).shape() == x.shape());
   CHECK_THROWS_AS(max(x, {0, 1, 2}), ShapeError);
   CHECK_THROWS_AS(median(x, {0, 1, 2}), ShapeError);
   CHECK_THROWS_AS(variance(x, {0, 1, 2}), ShapeError);
-  CHECK_THROWS_AS(einsum("abcd->d", {x}), ShapeError);
+  CHECK(einsum("abcd->d", {x}).shape() == Shape{0});
+  CHECK_THROWS_AS(einsum("abcd,abcd->d", {x, x}), ShapeError);
 }
 
 TEST_CASE("numbers that are no dtype are refused", "[sizes]") {

@@ -51,9 +51,9 @@ void unlimit_process() {
   if (--blas_users == 0 && user_threads != 1) openblas_set_num_threads(user_threads);
 }
 
-// OpenBLAS takes a buffer for each thread that computes at the same time, keeps it for good, and without memory
-// tries for ever. So before one more thread computes than ever before, such a buffer is asked for and given
-// back, which can fail.
+// OpenBLAS takes a buffer for each thread that computes at the same time, keeps it for good, and without
+// memory tries for ever. So before one more thread computes than ever before, such a buffer is asked for and
+// given back, which can fail.
 constexpr std::size_t kBuffer = std::size_t{128} << 20;   // as OpenBLAS has it on x86-64
 std::atomic<int> computing{0}, most_computing{0};
 thread_local int entered = 0;

@@ -188,8 +188,10 @@ constexpr Op table[] = {
      .infer = infer_mean,
      .forward = [](const Call& c,
                    std::span<Tensor> y) { kernels::mean(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
-     .rule = linear(
-         [](const Call& c, const Tensor& dy) { return spread(c, dy / static_cast<double>(count_of(c))); })},
+     .rule = linear([](const Call& c, const Tensor& dy) {
+       // Without elements the count may overflow.
+       return spread(c, dy / static_cast<double>(c.x[0].size() ? count_of(c) : 1));
+     })},
 
     {.name = "max",
      .doc = "Largest element of x over axes: y[j] = maxᵢ x[i, j]; equal ones share the gradient.",
