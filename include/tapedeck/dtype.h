@@ -14,10 +14,23 @@ enum class DType : std::uint8_t { f32, f64, i8, i32, i64, u8, boolean, c64, c128
 
 inline constexpr int kDTypes = 9;
 
-/// Bytes of one element.
+namespace detail {
+
+[[noreturn]] TAPEDECK_EXPORT void throw_no_dtype(int number);
+/// The row of t in a table of dtypes. Throws DTypeError for a number that is none of the enumerators.
+constexpr int row_of(DType t) {
+  const int row = static_cast<int>(t);
+  if (row >= kDTypes) [[unlikely]]
+    throw_no_dtype(row);
+  return row;
+}
+
+}   // namespace detail
+
+/// Bytes of one element. This and the functions below that look t up throw DTypeError if it is no enumerator.
 constexpr std::int64_t size_of(DType t) {
   constexpr std::int64_t sizes[kDTypes] = {4, 8, 1, 4, 8, 1, 1, 8, 16};
-  return sizes[static_cast<int>(t)];
+  return sizes[detail::row_of(t)];
 }
 /// is_floating: f32 and f64. is_complex: c64 and c128.
 constexpr bool is_floating(DType t) { return t == DType::f32 || t == DType::f64; }
@@ -34,7 +47,7 @@ constexpr DType complex_of(DType t) {
 /// "f32", "bool", …, as used in messages.
 constexpr std::string_view name_of(DType t) {
   constexpr std::string_view names[kDTypes] = {"f32", "f64", "i8", "i32", "i64", "u8", "bool", "c64", "c128"};
-  return names[static_cast<int>(t)];
+  return names[detail::row_of(t)];
 }
 
 /// The result type of two operands, by NumPy's rules: the smallest type that holds the values of both. Thus
@@ -53,7 +66,7 @@ constexpr DType promote(DType a, DType b) {
       /* c64  */ {c64, c128, c64, c128, c128, c64, c64, c64, c128},
       /* c128 */ {c128, c128, c128, c128, c128, c128, c128, c128, c128},
   };
-  return table[static_cast<int>(a)][static_cast<int>(b)];
+  return table[detail::row_of(a)][detail::row_of(b)];
 }
 
 /// Matches std::complex<float> and std::complex<double> without including <complex>.

@@ -1,6 +1,7 @@
 // Exceptions and warnings. Messages have the form `op: what is wrong: actual values; what to do`.
 #pragma once
 #include <functional>
+#include <new>
 #include <stdexcept>
 #include <string_view>
 
@@ -12,7 +13,8 @@
 
 namespace tapedeck {
 
-/// Base of all exceptions thrown by the library itself (std::bad_alloc is passed on unchanged).
+/// Base of all exceptions thrown by the library itself but OutOfMemory; a std::bad_alloc of the standard
+/// library is passed on unchanged.
 struct TAPEDECK_EXPORT Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -39,6 +41,18 @@ struct TAPEDECK_EXPORT FileError : Error {
 /// A bug in the library or in a user-defined op. Please report the former.
 struct TAPEDECK_EXPORT InternalError : Error {
   using Error::Error;
+};
+
+/// There is no memory for a tensor. what() gives its dtype, its shape and the number of bytes. It is no
+/// Error, since a class that derives from std::runtime_error and from std::bad_alloc is not caught as
+/// std::exception.
+class TAPEDECK_EXPORT OutOfMemory : public std::bad_alloc {
+ public:
+  explicit OutOfMemory(std::string_view text) noexcept { text_[text.copy(text_, sizeof text_ - 1)] = 0; }
+  const char* what() const noexcept override { return text_; }
+
+ private:
+  char text_[256];   // inline: there may be no memory for a string
 };
 
 /// Sets the handler of warnings; the default writes to standard error. An empty handler restores the default.

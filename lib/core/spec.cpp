@@ -13,6 +13,10 @@ std::int64_t Spec::nbytes() const {
 
 std::string to_string(const Spec& spec) { return std::string(name_of(spec.dtype)) + to_string(spec.shape); }
 
+void detail::throw_no_dtype(int number) {
+  throw DTypeError("dtype: no dtype has the number " + std::to_string(number) + "; use f32, f64, …");
+}
+
 void throw_not_taken(DType t) {
   throw DTypeError("the op does not take " + std::string(name_of(t)) + ", use astype");
 }

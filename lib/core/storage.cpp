@@ -8,6 +8,7 @@
 #include <new>
 
 #include "core/fork.h"
+#include "core/format.h"
 #include "core/sanitizers.h"
 
 namespace tapedeck {
@@ -157,7 +158,7 @@ std::uint32_t class_of(std::int64_t bytes, std::int64_t& rounded) {
   t.buffers = new BufferCache;
 }
 
-CachedBuffer* new_buffer(std::int64_t bytes) {
+CachedBuffer* new_buffer(std::int64_t bytes) {   // null without memory
   std::int64_t capacity;
   const std::uint32_t c = class_of(bytes, capacity);
   ThreadState& t = thread_state;
@@ -170,8 +171,9 @@ CachedBuffer* new_buffer(std::int64_t bytes) {
     b->refs.store(1, std::memory_order_relaxed);
   } else {
     // 64 bytes in front for the header; behind, whole vectors, and one more because slices start anywhere.
-    b = new (aligned(static_cast<std::size_t>(64 + (capacity + 63) / 64 * 64 + 64)))
-        CachedBuffer{{1}, c, capacity, nullptr};
+    void* p = std::aligned_alloc(64, static_cast<std::size_t>(64 + (capacity + 63) / 64 * 64 + 64));
+    if (!p) return nullptr;
+    b = new (p) CachedBuffer{{1}, c, capacity, nullptr};
   }
   return b;
 }
@@ -218,11 +220,23 @@ Block* new_block(DType dtype, const Shape& shape, std::int64_t size) {
   return b;
 }
 
+// Without allocating anything itself.
+[[noreturn, gnu::noinline]] void throw_out_of_memory(const Block& b, std::int64_t bytes) {
+  char text[256];
+  char* at = fmt::format_to(text, "tensor: no memory for the {} bytes of {}[", bytes, name_of(b.dtype));
+  for (int d = 0; d < b.shape.ndim(); ++d)
+    at = fmt::format_to(at, "{}{}", d ? "," : "", b.shape[d]);
+  *at++ = ']';
+  throw OutOfMemory({text, static_cast<std::size_t>(at - text)});
+}
+
 void take_buffer(Block& b) {
   const std::int64_t bytes = b.size * size_of(b.dtype);
   b.data = b.inline_data;
   if (bytes <= kInline) return;
   CachedBuffer* buffer = new_buffer(bytes);
+  if (!buffer) [[unlikely]]
+    throw_out_of_memory(b, bytes);
   live.fetch_add(buffer->capacity, std::memory_order_relaxed);
   b.buffer = buffer;
   b.data = buffer->data();
@@ -324,7 +338,11 @@ void set_tensor_end_hook(TensorEndHook hook) noexcept {
   tensor_end_hook.store(hook, std::memory_order_relaxed);
 }
 
-void* take_memory(std::int64_t bytes) { return new_buffer(bytes)->data(); }
+void* take_memory(std::int64_t bytes) {
+  CachedBuffer* b = new_buffer(bytes);
+  if (!b) throw std::bad_alloc();
+  return b->data();
+}
 void give_memory(void* p) noexcept {
   if (p) keep_or_free(reinterpret_cast<CachedBuffer*>(static_cast<std::byte*>(p) - 64));
 }

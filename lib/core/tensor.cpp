@@ -104,7 +104,7 @@ Tensor arange(double start, double stop, double step, DType dtype) {
   if (step == 0 || !std::isfinite(count) || !std::isfinite(start))
     throw_error<ArgumentError>("arange: no steps of {} lead from {} to {}", step, start, stop);
   if (count > 1e15) throw_error<ShapeError>("arange: too many elements: {} to {} by {}", start, stop, step);
-  return filled({dtype, {std::max(std::int64_t{0}, static_cast<std::int64_t>(count))}},
+  return filled({dtype, {static_cast<std::int64_t>(std::max(0.0, count))}},
                 [&](std::int64_t i) { return start + static_cast<double>(i) * step; });
 }
 

@@ -53,7 +53,8 @@ struct DataLoaderState {
   DataLoaderOptions options;
 
   std::int64_t batches() const {
-    return (dataset.size() + (options.drop_remainder ? 0 : options.batch - 1)) / options.batch;
+    const std::int64_t whole = dataset.size() / options.batch;
+    return whole + (!options.drop_remainder && dataset.size() % options.batch ? 1 : 0);
   }
 };
 

@@ -1,6 +1,7 @@
 // Input and output of training: batches, tables, logs. Catch2's macros are called on the main
 // thread only.
 #include <catch2/catch.hpp>
+#include <limits>
 
 #include <algorithm>
 #include <set>
@@ -53,6 +54,10 @@ TEST_CASE("a loader cuts a dataset into batches", "[data]") {
     CHECK(labels_of(whole.epoch(9, 1)) == std::vector<Places>{{3, 4, 5}});
     CHECK(labels_of(whole.epoch(9, 2)).empty());
     CHECK(labels_of(DataLoader(data, {.batch = 100, .prefetch = prefetch}).epoch(0)).size() == 1);
+    CHECK(
+        labels_of(DataLoader(data, {.batch = std::numeric_limits<std::int64_t>::max(), .prefetch = prefetch})
+                      .epoch(0))
+            .size() == 1);
     CHECK(labels_of(DataLoader(examples(0), {.prefetch = prefetch}).epoch(0)).empty());
   }
 }

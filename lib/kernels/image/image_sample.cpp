@@ -162,6 +162,7 @@ template <class T, class P> void sample_adjoint(const Frames& f, const P& positi
 }   // namespace
 
 void sample_boxes(const Frames& f, const Tensor& x, const Tensor& boxes, const Tensor& indices, Tensor& y) {
+  if (y.size() == 0) return;
   visit_floating(x.dtype(), [&](auto one) {
     using T = decltype(one);
     sample(f, Boxes<T>(f, boxes, indices), elements<T>(x), elements<T>(y));
@@ -169,18 +170,21 @@ void sample_boxes(const Frames& f, const Tensor& x, const Tensor& boxes, const T
 }
 void sample_boxes_adjoint(const Frames& f, const Tensor& dy, const Tensor& boxes, const Tensor& indices,
                           Tensor& dx) {
+  if (dx.size() == 0) return;
   visit_floating(dy.dtype(), [&](auto one) {
     using T = decltype(one);
     sample_adjoint(f, Boxes<T>(f, boxes, indices), elements<T>(dy), elements<T>(dx));
   });
 }
 void sample_transformed(const Frames& f, const Tensor& x, const Tensor& transforms, Tensor& y) {
+  if (y.size() == 0) return;
   visit_floating(x.dtype(), [&](auto one) {
     using T = decltype(one);
     sample(f, Transforms<T>(transforms), elements<T>(x), elements<T>(y));
   });
 }
 void sample_transformed_adjoint(const Frames& f, const Tensor& dy, const Tensor& transforms, Tensor& dx) {
+  if (dx.size() == 0) return;
   visit_floating(dy.dtype(), [&](auto one) {
     using T = decltype(one);
     sample_adjoint(f, Transforms<T>(transforms), elements<T>(dy), elements<T>(dx));

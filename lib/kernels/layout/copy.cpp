@@ -245,8 +245,8 @@ void add_to(const Tensor& x, Tensor& y, const StridedView& view) {
 }
 
 void copy_runs(const Tensor& x, Runs from, Tensor& y, Runs to, std::int64_t count, std::int64_t n) {
+  if (y.size() == 0 || count == 0 || n == 0) return;
   const std::int64_t size = size_of(y.dtype()), bytes = n * size;
-  if (count == 0 || bytes == 0) return;
   const auto copy = [&](std::int64_t row, std::int64_t rows, std::int64_t begin, std::int64_t some) {
     copy_runs(x.raw() + (from.first + row * from.step) * size + begin, from.step * size,
               y.raw() + (to.first + row * to.step) * size + begin, to.step * size, rows, some);

@@ -54,7 +54,9 @@ void band(const Tensor& x, std::int64_t low, std::int64_t high, Tensor& y) {
     parallel_for(y.size() / columns, cut_of(kCut, columns), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) {
         const std::int64_t row = r % rows;
-        const std::int64_t first = low <= -row ? 0 : std::min(row + low, columns),
+        const std::int64_t first = low <= -row      ? 0
+                                   : low >= columns ? columns
+                                                    : std::min(row + low, columns),
                            last =
                                high >= columns - row ? columns : std::clamp(row + high + 1, first, columns);
         const T* from = elements<T>(x) + r * columns;

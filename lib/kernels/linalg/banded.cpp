@@ -70,6 +70,7 @@ template <class T> std::int64_t solve_tridiagonal(const T* diagonals, std::int64
 
 // Calls f(matrix of a, out) for each matrix of y, with out initialized to the matrix of b.
 template <class T, class F> Failure solve_each(const Tensor& a, const Tensor& b, Tensor& y, const F& f) {
+  if (y.size() == 0) return {};
   const std::int64_t n = extent(y, 2), m = extent(y, 1), size = extent(a, 2) * n;
   return for_each_matrix(matrices(y), size * m, [&](std::int64_t i) {
     T* out = elements<T>(y) + i * n * m;
@@ -100,6 +101,7 @@ Failure tridiagonal_solve(const Tensor& diagonals, const Tensor& b, Tensor& y) {
 }
 
 void tridiagonal_matmul(const Tensor& diagonals, const Tensor& x, Tensor& y) {
+  if (y.size() == 0) return;
   const std::int64_t n = extent(y, 2), m = extent(y, 1);
   visit_trainable(y.dtype(), [&](auto one) {
     using T = decltype(one);

@@ -58,7 +58,7 @@ template <class T, class Z> Int eig_of(const T* x, std::int64_t n, Z* values, Z*
 
 Failure eig(const Tensor& x, Tensor& values, Tensor& vectors) {
   const std::int64_t n = extent(x, 1);
-  if (n == 0) return {};
+  if (values.size() == 0) return {};
   return visit_trainable(x.dtype(), [&]<class T>(T) {
     using Z = std::conditional_t<std::is_floating_point_v<T>,
                                  std::complex<typename std::complex<T>::value_type>, T>;

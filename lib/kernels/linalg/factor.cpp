@@ -121,6 +121,7 @@ template <class T> Int svd_of(const T* x, std::int64_t m, std::int64_t n, std::i
 }   // namespace
 
 void qr(const Tensor& x, Tensor& q, Tensor& r) {
+  if (q.size() == 0 && r.size() == 0) return;
   const std::int64_t m = extent(x, 2), n = extent(x, 1), k = extent(q, 1);
   visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);
@@ -133,7 +134,7 @@ void qr(const Tensor& x, Tensor& q, Tensor& r) {
 
 Failure eigh(const Tensor& x, Tensor& values, Tensor& vectors) {
   const std::int64_t n = extent(x, 1);
-  if (n == 0) return {};
+  if (values.size() == 0) return {};
   return visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);
     return for_each_matrix(matrices(x), 9 * n * n * n, [&](std::int64_t i) {
@@ -144,6 +145,7 @@ Failure eigh(const Tensor& x, Tensor& values, Tensor& vectors) {
 }
 
 Failure svd(const Tensor& x, Tensor& u, Tensor& s, Tensor& vh) {
+  if (u.size() == 0 && s.size() == 0 && vh.size() == 0) return {};
   const std::int64_t m = extent(x, 2), n = extent(x, 1), k = extent(s, 1), p = extent(u, 1),
                      q = extent(vh, 2);
   return visit_trainable(x.dtype(), [&](auto one) {
@@ -157,7 +159,7 @@ Failure svd(const Tensor& x, Tensor& u, Tensor& s, Tensor& vh) {
 
 Failure pinv(const Tensor& x, double rcond, Tensor& y) {
   const std::int64_t m = extent(x, 2), n = extent(x, 1), k = std::min(m, n);
-  if (k == 0) return {};
+  if (y.size() == 0) return {};
   return visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);
     return for_each_matrix(matrices(x), 20 * m * n * k, [&](std::int64_t i) {

@@ -3,6 +3,9 @@
 #include "kernels/linalg/gemm.h"
 
 #include <cblas.h>
+#include <sys/mman.h>
+
+#include <atomic>
 
 #include "core/fork.h"
 #include "tapedeck/error.h"
@@ -48,11 +51,40 @@ void unlimit_process() {
   if (--blas_users == 0 && user_threads != 1) openblas_set_num_threads(user_threads);
 }
 
+// OpenBLAS takes a buffer for each thread that computes at the same time, keeps it for good, and without
+// memory tries for ever. So before one more thread computes than ever before, such a buffer is asked for and
+// given back, which can fail.
+constexpr std::size_t kBuffer = std::size_t{128} << 20;   // as OpenBLAS has it on x86-64
+std::atomic<int> computing{0}, most_computing{0};
+thread_local int entered = 0;
+
+void leave() {
+  if (--entered == 0) computing.fetch_sub(1, std::memory_order_relaxed);
+}
+void enter() {
+  if (entered++ > 0) return;
+  const int n = computing.fetch_add(1, std::memory_order_relaxed) + 1;
+  int most = most_computing.load(std::memory_order_relaxed);
+  if (n <= most) [[likely]]
+    return;
+  void* const buffer = mmap(nullptr, kBuffer, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (buffer == MAP_FAILED) {
+    leave();
+    throw OutOfMemory("blas: no memory for the 134217728 bytes of a buffer of OpenBLAS");
+  }
+  munmap(buffer, kBuffer);
+  while (most < n && !most_computing.compare_exchange_weak(most, n, std::memory_order_relaxed)) {}
+}
+
 // CBLAS takes real factors by value and complex ones by address.
 template <class T> T factor(const T& x) { return x; }
 template <class T> const std::complex<T>* factor(const std::complex<T>& x) { return &x; }
 
 template <class F, class T> void multiply(F* blas, const Product<T>& p) {
+  struct Entered {   // counts where no OneBlasThread is alive on this thread
+    Entered() { enter(); }
+    ~Entered() { leave(); }
+  } const here;
   const T one(1), add = p.add ? one : T(0);
   const int before = limit_openmp(1);
   blas(CblasRowMajor, flag(p.a_transposed), flag(p.b_transposed), narrow(p.m), narrow(p.n), narrow(p.k),
@@ -67,10 +99,11 @@ void gemm(const Product<double>& p) { multiply(cblas_dgemm, p); }
 void gemm(const Product<std::complex<float>>& p) { multiply(cblas_cgemm, p); }
 void gemm(const Product<std::complex<double>>& p) { multiply(cblas_zgemm, p); }
 
-OneBlasThread::OneBlasThread() : of_openmp_(limit_openmp(1)) {
+OneBlasThread::OneBlasThread() : of_openmp_((enter(), limit_openmp(1))) {
   if (!by_openmp()) limit_process();
   if ((by_openmp() ? omp_get_max_threads() : openblas_get_num_threads()) == 1) return;
   if (!by_openmp()) unlimit_process();
+  leave();
   throw InternalError("blas: OpenBLAS cannot be held at one thread");
 }
 OneBlasThread::~OneBlasThread() {
@@ -78,6 +111,7 @@ OneBlasThread::~OneBlasThread() {
     limit_openmp(of_openmp_);
   else
     unlimit_process();
+  leave();
 }
 
 }   // namespace tapedeck::kernels

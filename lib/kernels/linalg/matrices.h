@@ -11,12 +11,9 @@ namespace tapedeck::kernels {
 
 /// The extent of axis -back.
 inline std::int64_t extent(const Tensor& x, int back) { return x.shape()[x.ndim() - back]; }
-/// The number of matrices in x.
+/// The number of matrices in x. Throws ShapeError if it overflows, as it may if they have no elements.
 inline std::int64_t matrices(const Tensor& x) {
-  std::int64_t n = 1;
-  for (int back = 3; back <= x.ndim(); ++back)
-    n *= extent(x, back);
-  return n;
+  return Shape(x.shape().dims().first(static_cast<std::size_t>(x.ndim() - 2))).size();
 }
 
 /// The index of the matrix of x that belongs to matrix i of y. The batch axes of x, those before the last

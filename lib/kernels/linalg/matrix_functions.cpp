@@ -45,7 +45,8 @@ template <class T> int halvings_of(const T* x, std::int64_t n) {
       row += static_cast<double>(std::abs(x[i * n + j]));
     norm = std::max(norm, row);
   }
-  return norm > kTheta ? static_cast<int>(std::ceil(std::log2(norm / kTheta))) : 0;
+  // A sum of finite numbers may be infinite.
+  return norm > kTheta ? static_cast<int>(std::ceil(std::min(std::log2(norm / kTheta), 1100.0))) : 0;
 }
 
 template <class T> void exponential_of(const T* x, std::int64_t n, T* y) {
@@ -220,7 +221,7 @@ template <class T> std::int64_t complex_sylvester_of(const T* x, const T* b, std
 
 void matrix_exponential(const Tensor& x, Tensor& y) {
   const std::int64_t n = extent(x, 1);
-  if (n == 0) return;
+  if (y.size() == 0) return;
   visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);
     for_each_matrix(matrices(x), 10 * n * n * n, [&](std::int64_t i) {
@@ -231,7 +232,7 @@ void matrix_exponential(const Tensor& x, Tensor& y) {
 
 Failure matrix_square_root(const Tensor& x, Tensor& y) {
   const std::int64_t n = extent(x, 1);
-  if (n == 0) return {};
+  if (y.size() == 0) return {};
   return visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);
     return for_each_matrix(matrices(x), 100 * n * n * n, [&](std::int64_t i) {
@@ -242,7 +243,7 @@ Failure matrix_square_root(const Tensor& x, Tensor& y) {
 
 Failure sylvester(const Tensor& x, const Tensor& b, Tensor& y) {
   const std::int64_t n = extent(x, 1);
-  if (n == 0) return {};
+  if (y.size() == 0) return {};
   return visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);
     return for_each_matrix(matrices(y), 30 * n * n * n, [&](std::int64_t i) {

@@ -36,7 +36,7 @@ template <class T> void symmetric_part(const T* x, std::int64_t n, T* y) {
 
 template <class T> Failure solve_by_factors(const Tensor& a, const Tensor& b, bool transposed, Tensor& y) {
   const std::int64_t n = extent(y, 2), m = extent(y, 1), systems = matrices(a);
-  if (n == 0) return {};
+  if (a.size() == 0) return {};
   CachedVector<T> factors(elements<T>(a), elements<T>(a) + a.size());
   CachedVector<lapack::Int> pivots(static_cast<std::size_t>(systems * n));
   const auto factors_of = [&](std::int64_t i) {
@@ -45,7 +45,7 @@ template <class T> Failure solve_by_factors(const Tensor& a, const Tensor& b, bo
   if (const Failure failure =
           for_each_matrix(systems, n * n * n / 3, [&](std::int64_t i) { return factors_of(i).factor(); }))
     return failure;
-  if (m == 0) return {};
+  if (y.size() == 0) return {};
   return for_each_matrix(matrices(y), n * n * m, [&](std::int64_t i) {
     T* out = elements<T>(y) + i * n * m;
     std::copy_n(elements<T>(b) + matrix_of(b.shape(), y.shape(), i) * n * m, n * m, out);
@@ -56,6 +56,7 @@ template <class T> Failure solve_by_factors(const Tensor& a, const Tensor& b, bo
 
 template <class T>
 Failure solve_by_triangle(const Tensor& a, const Tensor& b, bool lower, bool transposed, Tensor& y) {
+  if (a.size() == 0) return {};
   const std::int64_t n = extent(y, 2), m = extent(y, 1);
   const Failure failure = for_each_matrix(matrices(a), n, [&](std::int64_t i) {
     const T* in = elements<T>(a) + i * n * n;
@@ -92,6 +93,7 @@ void lu_of_rows(const T* x, std::int64_t n, std::int64_t m, T* packed, std::int6
 }   // namespace
 
 Failure cholesky(const Tensor& x, Tensor& y) {
+  if (y.size() == 0) return {};
   const std::int64_t n = extent(x, 1);
   return visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);
@@ -116,7 +118,7 @@ Failure triangular_solve(const Tensor& a, const Tensor& b, bool lower, bool tran
 
 Failure inv(const Tensor& x, Tensor& y) {
   const std::int64_t n = extent(x, 1);
-  if (n == 0) return {};
+  if (y.size() == 0) return {};
   return visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);
     std::copy_n(elements<T>(x), x.size(), elements<T>(y));
@@ -135,6 +137,7 @@ Failure inv(const Tensor& x, Tensor& y) {
 }
 
 void det(const Tensor& x, Tensor& y) {
+  if (y.size() == 0) return;
   visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);
     with_factors<T>(x, [&](const LuFactors<T>& factors, std::int64_t i, bool singular) {
@@ -147,6 +150,7 @@ void det(const Tensor& x, Tensor& y) {
 }
 
 void slogdet(const Tensor& x, Tensor& sign, Tensor& log_abs) {
+  if (sign.size() == 0) return;
   visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);
     using Real = lapack::Magnitude<T>;
@@ -165,6 +169,7 @@ void slogdet(const Tensor& x, Tensor& sign, Tensor& log_abs) {
 }
 
 void lu(const Tensor& x, Tensor& packed, Tensor& permutation) {
+  if (packed.size() == 0 && permutation.size() == 0) return;
   const std::int64_t n = extent(x, 2), m = extent(x, 1);
   visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);

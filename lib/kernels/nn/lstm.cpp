@@ -122,6 +122,7 @@ template <class T> void backward(const Lstm& l, const T* dh, const T* dc, const 
 
 void lstm(const Lstm& l, const Tensor& h0, const Tensor& c0, const Tensor& weights, Tensor& gates, Tensor& h,
           Tensor& c) {
+  if (l.batch == 0 || l.units == 0) return;
   const OneBlasThread guard;
   visit_floating(gates.dtype(), [&](auto one) {
     using T = decltype(one);
@@ -133,6 +134,7 @@ void lstm(const Lstm& l, const Tensor& h0, const Tensor& c0, const Tensor& weigh
 void lstm_gradient(const Lstm& l, const Tensor& dh, const Tensor& dc, const Tensor& dgates,
                    const Tensor& gates, const Tensor& c, const Tensor& c0, const Tensor& weights, Tensor& dz,
                    Tensor& dh0, Tensor& dc0) {
+  if (l.batch == 0 || l.units == 0) return;
   const OneBlasThread guard;
   visit_floating(gates.dtype(), [&](auto one) {
     using T = decltype(one);

@@ -41,6 +41,7 @@ template <class Best> void extreme(const Tensor& x, unsigned axes, Tensor& y) {
 }
 
 template <class Best> void arg_extreme(const Tensor& x, int axis, Tensor& y) {
+  if (y.size() == 0) return;
   std::int64_t inner = 1;
   for (int d = x.ndim() + axis + 1; d < x.ndim(); ++d)
     inner *= x.shape()[d];
@@ -50,7 +51,7 @@ template <class Best> void arg_extreme(const Tensor& x, int axis, Tensor& y) {
     using T = decltype(one);
     if constexpr (!std::is_same_v<T, bool>) {
       const T* in = elements<T>(x);
-      for_each(y.size() / std::max<std::int64_t>(inner, 1), n * inner, [&](std::int64_t i) {
+      for_each(y.size() / inner, n * inner, [&](std::int64_t i) {
         if (inner == 1)
           out[i] = arg_row<Best>(in + i * n, n);
         else

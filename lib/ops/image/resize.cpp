@@ -103,9 +103,16 @@ void require_size(std::string_view name, const Tensor& x, HeightWidth size) {
 }
 
 HeightWidth extents_of(const Tensor& x) { return {x.shape()[x.ndim() - 3], x.shape()[x.ndim() - 2]}; }
-Tensor resize(const Op& op, Table table, const Tensor& x, HeightWidth size, Align align) {
+// Without elements no tables are made, since they have the extents' lengths.
+template <class F> Tensor resize(const Op& op, const Tensor& x, HeightWidth size, const F& attrs) {
   require_size(op.name, x, size);
-  return op.with(resizing(table, extents_of(x), size, align), x);
+  if (x.size()) return op.with(attrs(), x);
+  const Tensor* inputs[] = {&x};
+  require_floating({.op = op, .x = {inputs, 1}}, 0);
+  return reshape(x, behind(front_of(x), {size.height, size.width}, channels_of(x)));
+}
+Tensor resize(const Op& op, Table table, const Tensor& x, HeightWidth size, Align align) {
+  return resize(op, x, size, [&] { return resizing(table, extents_of(x), size, align); });
 }
 
 }   // namespace
@@ -131,8 +138,8 @@ Tensor scale_and_translate(const Tensor& x, HeightWidth size, const ScaleAndTran
   if (!std::isfinite(o.translate_y) || !std::isfinite(o.translate_x))
     throw_error<ArgumentError>("scale_and_translate: translate is {}, {}; use finite numbers", o.translate_y,
                                o.translate_x);
-  require_size("scale_and_translate", x, size);
-  return find(table, "scale_and_translate").with(resizing(o, extents_of(x), size), x);
+  return resize(find(table, "scale_and_translate"), x, size,
+                [&] { return resizing(o, extents_of(x), size); });
 }
 
 std::span<const Op> resize_ops() { return table; }

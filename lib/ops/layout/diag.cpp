@@ -251,6 +251,8 @@ Tensor matrix_diag(const Tensor& x, Diagonals k, const MatrixDiagOptions& option
   if (x.ndim() < axes || (axes == 2 && x.shape()[x.ndim() - 2] != std::int64_t{k.high} - k.low + 1))
     throw_error<ShapeError>("matrix_diag: x needs a row for each diagonal from {} to {}: x is {}", k.low,
                             k.high, x.spec());
+  if (x.shape()[x.ndim() - 1] > kAll)
+    throw_error<ShapeError>("matrix_diag: too many elements: x is {}", x.spec());
   const std::int64_t n = x.shape()[x.ndim() - 1], least_rows = n - std::min(k.high, 0),
                      least_columns = n + std::max(k.low, 0);
   std::int64_t rows = options.rows, columns = options.columns;

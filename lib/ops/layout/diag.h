@@ -1,5 +1,6 @@
 // The attributes of the ops on diagonals and bands.
 #pragma once
+#include <algorithm>
 #include <limits>
 
 #include "kernels/layout/diag.h"
@@ -31,8 +32,7 @@ inline kernels::DiagonalRows diagonals(Diagonals k, std::int64_t rows, std::int6
                           0,
                           align == DiagonalAlign::left_left || align == DiagonalAlign::left_right,
                           align == DiagonalAlign::left_left || align == DiagonalAlign::right_left};
-  for (std::int64_t i = k.low; i <= k.high; ++i)
-    d.longest = std::max(d.longest, d.length(i));
+  d.longest = k.low > k.high ? 0 : d.length(std::clamp(0, k.low, k.high));   // nearest to the main diagonal
   return d;
 }
 

@@ -2,7 +2,6 @@
 #include "ops/layout/join.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "core/format.h"
 #include "core/storage.h"
@@ -60,7 +59,11 @@ void run_join(const Call& c, std::span<Tensor> y) {
 std::vector<Spec> infer_split(const Call& c) {
   const auto& [axis, sizes] = c.attrs<SplitAttrs>();
   require_axes(c, -axis);
-  if (std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}) != c.x[0].shape()[c.x[0].ndim() + axis])
+  std::int64_t sum = 0;
+  bool fits = true;
+  for (const std::int64_t n : sizes)
+    fits &= n >= 0 && !__builtin_add_overflow(sum, n, &sum);
+  if (!fits || sum != c.x[0].shape()[c.x[0].ndim() + axis])
     throw_shape_error(c, fmt::format("the sizes do not add up to axis {}: sizes are [{}]",
                                      c.x[0].ndim() + axis, fmt::join(sizes, ",")));
   std::vector<Spec> parts(sizes.size(), c.x[0].spec());

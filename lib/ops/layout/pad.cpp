@@ -8,22 +8,27 @@
 namespace tapedeck {
 namespace {
 
-Spec infer_pad(const Call& c) {
-  const auto& [before, after, value] = c.attrs<PadAttrs>();
-  require_axes(c, before.ndim());
-  Shape shape = c.x[0].shape();
+// The shape of x with entries added to its last axes.
+Shape padded_shape(std::string_view op, const Tensor& x, const Shape& before, const Shape& after) {
+  Shape shape = x.shape();
   for (int d = 0; d < before.ndim(); ++d) {
     const int axis = shape.ndim() - before.ndim() + d;
     if (before[d] < 0 || after[d] < 0)
-      throw_error<ShapeError>("pad: a negative count: before is {}, after is {}", before, after);
+      throw_error<ShapeError>("{}: a negative count: before is {}, after is {}", op, before, after);
     std::int64_t extent = shape[axis];
     if (__builtin_add_overflow(extent, before[d], &extent) ||
         __builtin_add_overflow(extent, after[d], &extent))
-      throw_error<ShapeError>("pad: too many elements: before is {}, after is {}, x is {}", before, after,
-                              c.x[0].spec());
+      throw_error<ShapeError>("{}: too many elements: before is {}, after is {}, x is {}", op, before, after,
+                              x.spec());
     shape.set(axis, extent);
   }
-  return {c.x[0].dtype(), shape};
+  return shape;
+}
+
+Spec infer_pad(const Call& c) {
+  const auto& [before, after, value] = c.attrs<PadAttrs>();
+  require_axes(c, before.ndim());
+  return {c.x[0].dtype(), padded_shape("pad", c.x[0], before, after)};
 }
 
 void run_pad(const Call& c, std::span<Tensor> y) {
@@ -78,6 +83,7 @@ Tensor mirror_pad(const Tensor& x, const Shape& before, const Shape& after, Mirr
       throw_error<ShapeError>(
           "mirror_pad: axis {} can show 0 to {} entries: before is {}, after is {}, x is {}", d, most, before,
           after, x.spec());
+  if (x.size() == 0) return reshape(x, padded_shape("mirror_pad", x, before, after));
   Tensor y = x;
   for (int d = 0; d < x.ndim(); ++d) {
     if (!before[d] && !after[d]) continue;

@@ -61,12 +61,14 @@ void run_repeat(const Call& c, std::span<Tensor> y) {
     take(c.x[0], places, y[0]);
   } else {
     allocate_for(y[0]);
+    if (y[0].size() == 0) return;
     kernels::gather(c.x[0], originals(a), view, y[0]);
   }
 }
 
 Tensor sum_of_copies(const Call& c, const Tensor& dy) {
   const RepeatAttrs& a = c.attrs<RepeatAttrs>();
+  if (c.x[0].size() == 0) return reshape(dy, behind_extra(dy, c.x[0].ndim(), c.x[0].shape()));
   const std::int64_t extent = c.x[0].shape()[c.x[0].ndim() + a.axis];
   if (!a.counts.empty()) return sum_of_ordered_groups(dy, originals(a), extent, a.axis);
   const kernels::AxisView view(dy.shape(), dy.ndim() + a.axis);
@@ -111,6 +113,7 @@ Spec infer_roll(const Call& c) {
 }
 
 void run_roll(const Call& c, std::span<Tensor> y) {
+  if (y[0].size() == 0) return;
   const auto& [axis, by] = c.attrs<RollAttrs>();
   const kernels::AxisView view(c.x[0].shape(), c.x[0].ndim() + axis);
   const std::int64_t row = view.extent * view.after, end = by * view.after, begin = row - end;
@@ -178,7 +181,10 @@ Tensor roll(const Tensor& x, const std::vector<std::int64_t>& shifts, const Axes
     throw_error<ShapeError>("roll: {} shifts for {} axes of x, {}", shifts.size(), list.size(), x.spec());
   std::int64_t by[Shape::kMaxRank] = {};
   for (std::size_t i = 0; i < list.size(); ++i)
-    if (const std::int64_t n = x.shape()[list[i]]) by[list[i]] = ((by[list[i]] + shifts[i] % n) % n + n) % n;
+    if (const std::int64_t n = x.shape()[list[i]]) {
+      const std::int64_t shift = shifts[i] % n + (shifts[i] % n < 0 ? n : 0), room = n - by[list[i]];
+      by[list[i]] = shift < room ? by[list[i]] + shift : shift - room;
+    }
   Tensor y;
   for (int axis = 0; axis < x.ndim(); ++axis)
     if (by[axis]) y = rolled(y.defined() ? y : x, {axis - x.ndim(), by[axis]});

@@ -33,10 +33,13 @@ Spec infer_space_to_batch(const Call& c) {
   const std::int64_t batch = batch_of(c);
   return with_space(c, Shape{batch, c.attrs<BlockAttrs>().block.size()}.size(),
                     [&](std::int64_t n, std::int64_t block, std::int64_t added) {
-                      if ((n + added) % block)
+                      std::int64_t padded;
+                      if (__builtin_add_overflow(n, added, &padded))
+                        throw_shape_error(c, "too many elements");
+                      if (padded % block)
                         throw_shape_error(c, fmt::format("blocks of {} do not divide a padded axis of {}",
-                                                         c.attrs<BlockAttrs>().block, n + added));
-                      return (n + added) / block;
+                                                         c.attrs<BlockAttrs>().block, padded));
+                      return padded / block;
                     });
 }
 Spec infer_batch_to_space(const Call& c) {
@@ -44,9 +47,10 @@ Spec infer_batch_to_space(const Call& c) {
   if (batch % blocks)
     throw_shape_error(c, fmt::format("blocks of {} do not divide the batch", c.attrs<BlockAttrs>().block));
   return with_space(c, batch / blocks, [&](std::int64_t n, std::int64_t block, std::int64_t cut) {
-    if (n * block < cut)
-      throw_shape_error(c, fmt::format("cannot crop {} entries from an axis of {}", cut, n * block));
-    return n * block - cut;
+    const std::int64_t whole = Shape{n, block}.size();
+    if (whole < cut)
+      throw_shape_error(c, fmt::format("cannot crop {} entries from an axis of {}", cut, whole));
+    return whole - cut;
   });
 }
 
@@ -79,6 +83,7 @@ Around around(const BlockAttrs& a, int ndim) {
   return all;
 }
 void run_space_to_batch(const Call& c, std::span<Tensor> y) {
+  if (y[0].size() == 0) return allocate_for(y[0]);
   const auto& a = c.attrs<BlockAttrs>();
   const auto [before, after] = around(a, c.x[0].ndim());
   const Tensor x = pad(c.x[0], before, after);
@@ -99,6 +104,7 @@ void run_space_to_batch(const Call& c, std::span<Tensor> y) {
 }
 
 void run_batch_to_space(const Call& c, std::span<Tensor> y) {
+  if (y[0].size() == 0) return allocate_for(y[0]);
   const auto& a = c.attrs<BlockAttrs>();
   const Tensor& x = c.x[0];
   const int first = x.ndim() - a.ndim;
@@ -147,9 +153,10 @@ Spec infer_depth_to_space(const Call& c) {
 // Swaps two levels of runs of elements: every part of x holds `a` × `b` runs, every part of the result `b` ×
 // `a`.
 void swap_runs(const Tensor& x, std::int64_t a, std::int64_t b, std::int64_t run, Tensor& y) {
+  if (y.size() == 0) return allocate_for(y);
   const std::int64_t part = a * b * run;
   kernels::StridedView at;
-  at.append(part ? x.size() / part : 0, part);
+  at.append(x.size() / part, part);
   at.append(b, run);
   at.append(a, b * run);
   at.append(run, 1);

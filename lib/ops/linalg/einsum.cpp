@@ -23,10 +23,10 @@ struct Term {
 
   std::int64_t extent(char l) const { return x.shape()[static_cast<int>(labels.find(l))]; }
   std::int64_t extent(const Labels& some) const {
-    std::int64_t n = 1;
+    Shape extents;
     for (const char l : some)
-      n *= extent(l);
-    return n;
+      extents.push_back(extent(l));
+    return extents.size();
   }
 };
 

@@ -17,10 +17,11 @@ Tensor transform(const Tensor& x, FftAttrs attrs);
 Tensor real_transform(const Tensor& x, int axes);
 Tensor real_inverse(const Tensor& x, RealFftAttrs attrs);
 
-std::int64_t elements_along(const Shape& shape, int axes) {
-  std::int64_t n = 1;
+// The product of the last extents, which may not fit into an integer for an empty tensor.
+double elements_along(const Shape& shape, int axes) {
+  double n = 1;
   for (int d = shape.ndim() - axes; d < shape.ndim(); ++d)
-    n *= shape[d];
+    n *= static_cast<double>(shape[d]);
   return n;
 }
 
@@ -33,14 +34,15 @@ void require_transformed(const Call& c, int axes) {
 
 /// Transforms x along its axes from `first` to `end` - 1, counted from the end, and multiplies by scale.
 void run_along(const Tensor& x, int first, int end, bool inverse, double scale, Tensor& y) {
+  if (x.size() == 0) return;
   visit_complex(x.dtype(), [&]<class C>(C) {
     using T = typename C::value_type;
     const C* from = elements<C>(x);
     C* to = elements<C>(y);
     for (int k = first; k < end; ++k, from = to) {
       const int axis = x.ndim() - 1 - k;
-      const std::int64_t n = x.shape()[axis], inner = elements_along(x.shape(), k);
-      kernels::fft<T>(from, {x.size() == 0 ? 0 : x.size() / (n * inner), n, inner}, inverse,
+      const std::int64_t n = x.shape()[axis], inner = static_cast<std::int64_t>(elements_along(x.shape(), k));
+      kernels::fft<T>(from, {x.size() / (n * inner), n, inner}, inverse,
                       static_cast<T>(k + 1 == end ? scale : 1), to);
     }
   });
@@ -53,13 +55,12 @@ Spec infer_fft(const Call& c) {
 }
 void run_fft(const Call& c, std::span<Tensor> y) {
   const auto [axes, inverse] = c.attrs<FftAttrs>();
-  run_along(c.x[0], 0, axes, inverse,
-            inverse ? 1 / static_cast<double>(elements_along(c.x[0].shape(), axes)) : 1, y[0]);
+  run_along(c.x[0], 0, axes, inverse, inverse ? 1 / elements_along(c.x[0].shape(), axes) : 1, y[0]);
 }
 /// The matrix of the transform is n times the conjugate of the inverse transform's; both are symmetric.
 constexpr Rule kFft = linear([](const Call& c, const Tensor& dy) {
   const auto [axes, inverse] = c.attrs<FftAttrs>();
-  const auto n = static_cast<double>(elements_along(c.x[0].shape(), axes));
+  const double n = elements_along(c.x[0].shape(), axes);
   return transform(dy, {axes, !inverse}) * (inverse ? 1 / n : n);
 });
 
@@ -73,6 +74,7 @@ Spec infer_rfft(const Call& c) {
 }
 void run_rfft(const Call& c, std::span<Tensor> y) {
   const Tensor& x = c.x[0];
+  if (x.size() == 0) return;
   const std::int64_t n = x.shape()[x.ndim() - 1];
   visit_floating(x.dtype(), [&]<class T>(T) {
     kernels::rfft<T>(elements<T>(x), x.size() / n, n, elements<std::complex<T>>(y[0]));
@@ -94,26 +96,28 @@ Spec infer_irfft(const Call& c) {
   return {real_of(c.x[0].dtype()), shape};
 }
 void run_irfft(const Call& c, std::span<Tensor> y) {
+  if (y[0].size() == 0) return;
   const auto [axes, n] = c.attrs<RealFftAttrs>();
   const std::int64_t length = n;
   Tensor x = c.x[0];
   if (axes > 1) {
     x = allocate(c.x[0].spec());
-    run_along(c.x[0], 1, axes, true,
-              static_cast<double>(n) / static_cast<double>(elements_along(y[0].shape(), axes)), x);
+    run_along(c.x[0], 1, axes, true, static_cast<double>(n) / elements_along(y[0].shape(), axes), x);
   }
   visit_floating(y[0].dtype(), [&]<class T>(T) {
     kernels::irfft<T>(elements<std::complex<T>>(x), y[0].size() / length, length, elements<T>(y[0]));
   });
 }
 
-/// Weights of the n / 2 + 1 entries of a transform of n real numbers: `middle` for entries that also
-/// represent their conjugates, 1 for the others.
-Tensor weights(std::int64_t n, double middle, DType dtype) {
+/// z times the weights of the n / 2 + 1 entries of a transform of n real numbers: `middle` for entries that
+/// also represent their conjugates, 1 for the others; all divided by `scale`.
+Tensor weighted(const Tensor& z, std::int64_t n, double middle, double scale = 1) {
+  if (z.size() == 0) return z;   // n may be huge
   std::vector<double> w(static_cast<std::size_t>(n / 2 + 1), middle);
   w.front() = 1;
   if (n % 2 == 0) w.back() = 1;
-  return astype(tensor(w), dtype);
+  const Tensor weights = astype(tensor(w), z.dtype());
+  return z * (scale == 1 ? weights : weights / scale);
 }
 /// Only the first n / 2 + 1 of n entries are returned, and the gradient of a real x is real: half of each
 /// entry comes back as its conjugate.
@@ -121,15 +125,14 @@ constexpr Rule kRfft = linear([](const Call& c, const Tensor& dy) {
   const int axes = c.attrs<RealFftAttrs>().axes;
   const Shape& x = c.x[0].shape();
   const std::int64_t n = x[x.ndim() - 1];
-  return real_inverse(dy * weights(n, 0.5, dy.dtype()), {axes, n}) *
-         static_cast<double>(elements_along(x, axes));
+  return real_inverse(weighted(dy, n, 0.5), {axes, n}) * elements_along(x, axes);
 });
 constexpr Rule kIrfft = linear([](const Call& c, const Tensor& dy) {
   const auto [axes, n] = c.attrs<RealFftAttrs>();
   const std::int64_t kept = n / 2 + 1;
-  const double count = static_cast<double>(n) * static_cast<double>(elements_along(c.x[0].shape(), axes)) /
-                       static_cast<double>(kept);
-  return real_transform(dy, axes) * (weights(n, 2, complex_of(dy.dtype())) / count);
+  const double count =
+      static_cast<double>(n) * elements_along(c.x[0].shape(), axes) / static_cast<double>(kept);
+  return weighted(real_transform(dy, axes), n, 2, count);
 });
 
 constexpr Op table[] = {
@@ -275,8 +278,11 @@ Tensor real_transform(std::string_view op, const Tensor& x, const Shape& length,
   return real_transform(length.ndim() == 0 ? x : resized(op, x, length, axes), axes);
 }
 Tensor real_inverse(std::string_view op, const Tensor& x, Shape length, int axes) {
-  if (length.ndim() == 0)
-    return real_inverse(x, {axes, x.ndim() == 0 ? 0 : 2 * (x.shape()[x.ndim() - 1] - 1)});
+  if (length.ndim() == 0) {
+    const std::int64_t kept = x.ndim() == 0 ? 1 : x.shape()[x.ndim() - 1];
+    if (kept > std::int64_t{1} << 62) throw_error<ShapeError>("{}: too many elements: x is {}", op, x.spec());
+    return real_inverse(x, {axes, 2 * (kept - 1)});
+  }
   const std::int64_t n = length[length.ndim() - 1];
   if (n > 0) length.set(length.ndim() - 1, n / 2 + 1);
   return real_inverse(resized(op, x, length, axes), {axes, n});

@@ -283,8 +283,17 @@ WindowAttrs window_over(const Op& op, int axes, const Tensor& x, const Pool3dOpt
   return checked_window(c, "the window is", axes, o.window, side_by_side ? o.window : o.strides, 1,
                         o.padding);
 }
+// What pooling x gives if neither has elements; else undefined. Then no windows are listed.
+Tensor empty_pool(const Op& op, const Tensor& x, const WindowAttrs& a) {
+  if (x.size()) return {};
+  const Tensor* inputs[] = {&x};
+  require_floating({.op = op, .x = {inputs, 1}}, 0);
+  const Shape shape = behind(tapedeck::front_of(x, a.axes + 1), a.outputs(), channels_of(x));
+  return shape.size() ? Tensor() : reshape(x, shape);
+}
 Tensor pool(const Op& op, int axes, const Tensor& x, const Pool3dOptions& o) {
   const WindowAttrs a = window_over(op, axes, x, o);
+  if (Tensor y = empty_pool(op, x, a); y.defined()) return y;
   return axes == 3 ? op.with(volume_pool_of(a), x) : op.with(pool_of(a), x);
 }
 Tensor max_pool(const Op& op, int axes, const Tensor& x, const Pool3dOptions& o) {
@@ -344,7 +353,9 @@ Tensor max_pool3d(const Tensor& x, const Pool3dOptions& options) {
 MaxAndPosition max_pool_with_argmax(const Tensor& x, const Pool2dOptions& options, bool through_all_images) {
   const Op& op = find(table, "max_pool_with_argmax");
   check_cells(op, in_volume(options.window), 2);
-  PoolAttrs a = pool_of(window_over(op, 2, x, in_volume(options)));
+  const WindowAttrs window = window_over(op, 2, x, in_volume(options));
+  if (const Tensor y = empty_pool(op, x, window); y.defined()) return {y, zeros(y.shape(), DType::i64)};
+  PoolAttrs a = pool_of(window);
   a.through = through_all_images;
   const std::vector<Tensor> y = op.run(std::span(&x, 1), Attrs(a));
   return {y[0], y[1]};

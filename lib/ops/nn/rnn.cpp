@@ -63,6 +63,7 @@ std::vector<Spec> infer_lstm(const Call& c) {
   const std::int64_t time = x.shape()[0], batch = x.shape()[1], units = h.shape()[1];
   require_weights(c.op.name, x, units, c.x[3], c.x[4], 4);
   require_one_dtype(c);
+  (void)Shape{time, batch}.size();   // throws where it overflows
   const Spec states{x.dtype(), {time, batch, units}};
   return {states, states, {x.dtype(), {time, batch, 4 * units}}};
 }
@@ -98,6 +99,8 @@ std::vector<Spec> infer_lstm_gradient(const Call& c) {
 Tensors lstm_gradient_by_ops(const Tensors& x) {
   const Tensor &c0 = x[5], &weights = x[6];
   const std::int64_t time = x[3].shape()[0], batch = c0.shape()[0], units = c0.shape()[1];
+  if (batch == 0 || units == 0)
+    return {zeros(x[3].shape(), c0.dtype()), zeros(c0.shape(), c0.dtype()), zeros(c0.shape(), c0.dtype())};
   const Tensor of_h = slice(weights, {weights.shape()[0] - units, 0}, {units, 4 * units});
   const auto at = [](const Tensor& t, std::int64_t step) { return strided_slice(t, {step}); };
   Tensor dh0 = zeros({batch, units}, c0.dtype()), dc0 = dh0;

@@ -7,21 +7,21 @@
 
 namespace tapedeck {
 
+/// The number of elements along the axes in the mask. Throws ShapeError if it overflows, as it may for an
+/// empty tensor.
+inline std::int64_t size_along(const Shape& x, unsigned axes) { return without(x, ~axes, false).size(); }
+
 /// Transposes and reshapes tensors of one shape so that the reduced axes, given as a mask, become one last
 /// axis; split() is the inverse of merge().
 class Merged {
  public:
   Merged(const Shape& shape, unsigned axes) : shape_(shape) {
     const auto is_reduced = [&](int d) { return (axes >> (shape.ndim() - 1 - d) & 1) != 0; };
-    std::int64_t n = 1;
     for (int d = 0; d < shape.ndim(); ++d) {
       order_.push_back(d);
-      if (is_reduced(d))
-        n *= shape[d];
-      else
-        merged_.push_back(shape[d]);
+      if (!is_reduced(d)) merged_.push_back(shape[d]);
     }
-    merged_.push_back(n);
+    merged_.push_back(size_along(shape, axes));
     std::stable_partition(order_.begin(), order_.end(), [&](int d) { return !is_reduced(d); });
     in_place_ = std::is_sorted(order_.begin(), order_.end());
   }

@@ -25,13 +25,7 @@ Shape reduced(const Call& c) {
 }
 
 // The number of elements of x for each element of y.
-std::int64_t count_of(const Call& c) {
-  const Shape& x = c.x[0].shape();
-  std::int64_t n = 1;
-  for (int i = 0; i < x.ndim(); ++i)
-    if (c.attrs<ReduceAttrs>().axes >> i & 1) n *= x[x.ndim() - 1 - i];
-  return n;
-}
+std::int64_t count_of(const Call& c) { return size_along(c.x[0].shape(), c.attrs<ReduceAttrs>().axes); }
 
 Spec infer_sum(const Call& c) {
   if (size_of(c.x[0].dtype()) == 1) throw_dtype_error(c, "i8, u8 and bool are not added up, use astype");
@@ -194,8 +188,10 @@ constexpr Op table[] = {
      .infer = infer_mean,
      .forward = [](const Call& c,
                    std::span<Tensor> y) { kernels::mean(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
-     .rule = linear(
-         [](const Call& c, const Tensor& dy) { return spread(c, dy / static_cast<double>(count_of(c))); })},
+     .rule = linear([](const Call& c, const Tensor& dy) {
+       // Without elements the count may overflow.
+       return spread(c, dy / static_cast<double>(c.x[0].size() ? count_of(c) : 1));
+     })},
 
     {.name = "max",
      .doc = "Largest element of x over axes: y[j] = maxᵢ x[i, j]; equal elements share the gradient.",

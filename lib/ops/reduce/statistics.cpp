@@ -36,13 +36,6 @@ unsigned checked(std::string_view op, const Tensor& x, const Axes& axes) {
   return mask_of(op, "x", axes, x.ndim());
 }
 
-std::int64_t extent_of(const Tensor& x, unsigned mask) {
-  std::int64_t n = 1;
-  for (int d = 0; d < x.ndim(); ++d)
-    if (mask >> (x.ndim() - 1 - d) & 1) n *= x.shape()[d];
-  return n;
-}
-
 }   // namespace
 
 Tensor count_nonzero(const Tensor& x, const Axes& axes, bool keepdims) {
@@ -51,7 +44,7 @@ Tensor count_nonzero(const Tensor& x, const Axes& axes, bool keepdims) {
 }
 
 Tensor variance(const Tensor& x, const Axes& axes, bool keepdims, double correction) {
-  const auto n = static_cast<double>(extent_of(x, checked("variance", x, axes)));
+  const auto n = static_cast<double>(size_along(x.shape(), checked("variance", x, axes)));
   return sum(squared_difference(x, mean(x, axes, true)), axes, keepdims) / (n - correction);
 }
 
@@ -74,7 +67,7 @@ Tensor norm(const Tensor& x, double order, const Axes& axes, bool keepdims) {
 // sort puts NaN last, so the median is NaN if the last element is.
 Tensor median(const Tensor& x, const Axes& axes, bool keepdims) {
   const unsigned mask = checked("median", x, axes);
-  const std::int64_t n = extent_of(x, mask);
+  const std::int64_t n = size_along(x.shape(), mask);
   if (n == 0) throw_error<ShapeError>("median: no elements to choose from: x is {}", x.spec());
   const Tensor sorted = sort(Merged(x.shape(), mask).merge(x));
   const auto at = [&](std::int64_t i) { return strided_slice(sorted, {Slice::ellipsis, i}); };

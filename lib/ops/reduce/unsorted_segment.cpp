@@ -50,6 +50,7 @@ template <class Fold>
 void run_segment(const Call& c, kernels::ScatterReduction fold, Empty empty, Tensor& y) {
   const SegmentAttrs& a = c.attrs<SegmentAttrs>();
   require_ids_below(c, a.count);
+  if (y.size() == 0) return;
   std::vector<bool> used(static_cast<std::size_t>(a.count));
   visit_indices(c.x[1], [&](const auto ids) {
     for (const auto id : ids)
@@ -215,6 +216,7 @@ Tensor sum_of_groups(const Tensor& x, const Tensor& ids, std::int64_t count, int
 }
 
 Tensor divisors_of(const Tensor& ids, const Spec& y, int axis, kernels::Divisor divisor) {
+  if (y.shape.size() == 0) return ones({}, y.dtype);
   Shape shape{y.shape[y.shape.ndim() + axis]};
   std::vector<double> divisors(static_cast<std::size_t>(shape[0]));
   visit_indices(ids, [&](const auto list) {

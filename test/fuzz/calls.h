@@ -1,0 +1,331 @@
+// Random calls of the public functions: how arguments of each type are drawn, spoiled and shown, and how a
+// function is called with them.
+#pragma once
+#include <functional>
+#include <limits>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "tapedeck/tapedeck.h"
+
+namespace tapedeck::fuzz {
+
+// Which dtypes a function takes.
+enum class Kind { floating, trainable, real, numeric, any, logical };
+
+/// The source of random numbers of one call, and what its arguments have in common.
+class Draw {
+ public:
+  Draw(std::uint64_t seed, std::uint64_t number);
+
+  std::uint64_t bits();
+  int in(int low, int high) {
+    return low + static_cast<int>(bits() % static_cast<std::uint64_t>(high - low + 1));
+  }
+  bool chance(int percent) { return in(1, 100) <= percent; }
+
+  /// Chooses the dtype and the shape that the tensors of a call share.
+  void begin(Kind kind);
+  DType dtype = DType::f32;
+  Shape shape;
+
+  std::int64_t extent();   // 0 to 5, seldom 0
+  Shape extents(int min_rank, int max_rank);
+  /// Shapes that broadcast to `shape`.
+  Shape narrower();
+  /// The shape x with these extents behind it; ranks beyond 8 are cut.
+  static Shape behind(Shape x, std::initializer_list<std::int64_t> extents);
+  /// x without its last n extents.
+  static Shape front(const Shape& x, int n);
+
+  /// A tensor of such elements, now and then a row of a larger one.
+  Tensor tensor(const Shape& of, DType type);
+  Tensor tensor(const Shape& of) { return tensor(of, dtype); }
+  Tensor indices(const Shape& of, std::int64_t count);   // 0 to count - 1, i32 or i64
+  Tensor sorted_indices(std::int64_t n, std::int64_t count);
+  Tensor truths(const Shape& of);
+
+  std::int64_t absurd_integer();
+  double absurd_number();
+
+ private:
+  double element(DType type);
+  std::uint64_t state_;
+};
+
+/// An argument of elementwise functions: a tensor, a temporary one, or a number.
+struct Operator {
+  enum Use { tensor, temporary, number, integer };
+  Use use = tensor;
+  Tensor x;
+  double value = 0;
+  Tensor passed;
+
+  Operand operand();
+};
+
+// How an argument is stored between drawing it and the call.
+template <class T> struct StoredAs { using type = T; };
+template <> struct StoredAs<Operand> { using type = Operator; };
+template <> struct StoredAs<std::span<const Tensor>> { using type = std::vector<Tensor>; };
+template <> struct StoredAs<std::span<const std::int64_t>> { using type = std::vector<std::int64_t>; };
+template <> struct StoredAs<std::span<const Slice>> { using type = std::vector<Slice>; };
+template <> struct StoredAs<std::string_view> { using type = std::string; };
+template <class A> using Stored = typename StoredAs<std::remove_cvref_t<A>>::type;
+
+// What an ordinary argument begins as; options that must be given have no default.
+template <class T> T start() { return T{}; }
+template <> inline PatchOptions start() { return {.window = 1}; }
+template <> inline VolumePatchOptions start() { return {.window = 1}; }
+template <> inline Pool1dOptions start() { return {.window = 1}; }
+template <> inline Pool2dOptions start() { return {.window = 1}; }
+template <> inline Pool3dOptions start() { return {.window = 1}; }
+template <> inline FractionalOptions start() { return {.height_ratio = 1, .width_ratio = 1}; }
+template <> inline HeightWidth start() { return 1; }
+
+// The members of structs of options.
+#define TAPEDECK_MEMBERS(T, ...)                                         \
+  template <class F> void members(T& o, F&& f) {                         \
+    auto& [__VA_ARGS__] = o;                                             \
+    std::apply([&](auto&... m) { (f(m), ...); }, std::tie(__VA_ARGS__)); \
+  }
+TAPEDECK_MEMBERS(HeightWidth, a, b)
+TAPEDECK_MEMBERS(DepthHeightWidth, a, b, c)
+TAPEDECK_MEMBERS(Padding, a, b, c, d, e)
+TAPEDECK_MEMBERS(Padding3d, a, b, c)
+TAPEDECK_MEMBERS(Conv1dOptions, a, b, c, d, e)
+TAPEDECK_MEMBERS(Conv2dOptions, a, b, c, d, e)
+TAPEDECK_MEMBERS(Conv3dOptions, a, b, c, d, e)
+TAPEDECK_MEMBERS(Conv2dTransposeOptions, a, b, c, d, e, g)
+TAPEDECK_MEMBERS(Conv3dTransposeOptions, a, b, c, d, e, g)
+TAPEDECK_MEMBERS(CropOptions, a, b)
+TAPEDECK_MEMBERS(ProjectiveOptions, a, b)
+TAPEDECK_MEMBERS(LeastSquares, a, b)
+TAPEDECK_MEMBERS(Diagonals, a, b)
+TAPEDECK_MEMBERS(MatrixDiagOptions, a, b, c, d)
+TAPEDECK_MEMBERS(Transposed, a, b)
+TAPEDECK_MEMBERS(Triangular, a, b)
+TAPEDECK_MEMBERS(LocalResponse, a, b, c, d)
+TAPEDECK_MEMBERS(PatchOptions, a, b, c, d)
+TAPEDECK_MEMBERS(VolumePatchOptions, a, b, c, d)
+TAPEDECK_MEMBERS(Pool1dOptions, a, b, c)
+TAPEDECK_MEMBERS(Pool2dOptions, a, b, c)
+TAPEDECK_MEMBERS(Pool3dOptions, a, b, c)
+TAPEDECK_MEMBERS(FractionalOptions, a, b, c, d)
+TAPEDECK_MEMBERS(FakeQuant, a, b)
+TAPEDECK_MEMBERS(Quantize, a, b, c, d)
+TAPEDECK_MEMBERS(ScaleAndTranslate, a, b, c, d, e, g)
+TAPEDECK_MEMBERS(ScanOptions, a, b)
+TAPEDECK_MEMBERS(LstmState, a, b)
+TAPEDECK_MEMBERS(GruWeights, a, b, c, d)
+TAPEDECK_MEMBERS(MaxAndPosition, a, b)
+TAPEDECK_MEMBERS(Fractional, a, b, c)
+TAPEDECK_MEMBERS(Qr, a, b)
+TAPEDECK_MEMBERS(Eigh, a, b)
+TAPEDECK_MEMBERS(Eig, a, b)
+TAPEDECK_MEMBERS(Svd, a, b, c)
+TAPEDECK_MEMBERS(Lu, a, b)
+TAPEDECK_MEMBERS(SignAndLog, a, b)
+TAPEDECK_MEMBERS(TopK, a, b)
+TAPEDECK_MEMBERS(Unique, a, b, c)
+TAPEDECK_MEMBERS(BatchNorm, a, b, c, d, e)
+#undef TAPEDECK_MEMBERS
+
+template <class T>
+concept HasMembers = requires(T& t) {
+  members(t, [](auto&) {});
+};
+
+/// Calls f with each number, flag, name, shape, list and tensor of which v consists.
+template <class T, class F> void each_leaf(T& v, const F& f) {
+  if constexpr (HasMembers<T>)
+    members(v, [&](auto& m) { each_leaf(m, f); });
+  else
+    f(v);
+}
+
+// The number of enumerators.
+template <class E> inline constexpr int enumerators = 2;
+template <> inline constexpr int enumerators<DType> = kDTypes;
+template <> inline constexpr int enumerators<Padding::Mode> = 3;
+template <> inline constexpr int enumerators<DiagonalAlign> = 4;
+template <> inline constexpr int enumerators<Align> = 3;
+template <> inline constexpr int enumerators<Kernel2d> = 8;
+
+// Ordinary values.
+void ordinary(Draw& d, Tensor& v);
+void ordinary(Draw& d, Operator& v);
+void ordinary(Draw& d, std::int64_t& v);
+void ordinary(Draw& d, int& v);
+void ordinary(Draw& d, double& v);
+void ordinary(Draw& d, bool& v);
+void ordinary(Draw& d, Shape& v);
+void ordinary(Draw& d, Axes& v);
+void ordinary(Draw& d, std::string& v);
+void ordinary(Draw& d, random::Key& v);
+void ordinary(Draw& d, std::vector<int>& v);
+void ordinary(Draw& d, std::vector<std::int64_t>& v);
+void ordinary(Draw& d, std::vector<Tensor>& v);
+void ordinary(Draw& d, std::vector<Slice>& v);
+template <class T> void ordinary(Draw& d, std::optional<T>& v) {
+  if (d.chance(50)) ordinary(d, v.emplace());
+}
+template <class E>
+requires std::is_enum_v<E>
+void ordinary(Draw& d, E& v) { v = static_cast<E>(d.in(0, enumerators<E> - 1)); }
+
+// Boundary and absurd values.
+void absurd(Draw& d, Tensor& v);
+void absurd(Draw& d, Operator& v);
+void absurd(Draw& d, std::int64_t& v);
+void absurd(Draw& d, int& v);
+void absurd(Draw& d, double& v);
+void absurd(Draw& d, bool& v);
+void absurd(Draw& d, Shape& v);
+void absurd(Draw& d, Axes& v);
+void absurd(Draw& d, std::string& v);
+void absurd(Draw& d, random::Key& v);
+void absurd(Draw& d, std::vector<int>& v);
+void absurd(Draw& d, std::vector<std::int64_t>& v);
+void absurd(Draw& d, std::vector<Tensor>& v);
+void absurd(Draw& d, std::vector<Slice>& v);
+template <class T> void absurd(Draw& d, std::optional<T>& v) { absurd(d, v.emplace()); }
+template <class E>
+requires std::is_enum_v<E>
+void absurd(Draw& d, E& v) { v = static_cast<E>(d.chance(50) ? d.in(0, 10) : d.in(0, 255)); }
+
+std::string text_of(const Tensor& v);
+std::string text_of(const Operator& v);
+std::string text_of(const Shape& v);
+std::string text_of(const Axes& v);
+std::string text_of(const std::string& v);
+std::string text_of(const random::Key& v);
+std::string text_of(const Slice& v);
+template <class T>
+requires std::is_arithmetic_v<T> std::string text_of(T v) {
+  std::ostringstream out;
+  out << v;
+  return out.str();
+}
+template <class E>
+requires std::is_enum_v<E> std::string text_of(E v) { return "#" + std::to_string(static_cast<int>(v)); }
+template <class T> std::string text_of(const std::optional<T>& v) { return v ? text_of(*v) : "none"; }
+template <class T> std::string text_of(const std::vector<T>& v) {
+  std::string out = "{";
+  for (const auto& e : v)
+    out += (out.size() > 1 ? ", " : "") + text_of(e);
+  return out + "}";
+}
+
+/// One public function, with the arguments of the call that is being made.
+class Function {
+ public:
+  Function(std::string_view name, Kind kind) : name_(name), kind_(kind) {}
+  virtual ~Function() = default;
+  std::string_view name() const { return name_; }
+
+  /// Draws arguments that suit each other.
+  virtual void draw(Draw& d) = 0;
+  /// Replaces one of them.
+  virtual void spoil(Draw& d) = 0;
+  virtual std::vector<Tensor> call() = 0;
+  virtual std::vector<Tensor> tensors() = 0;
+  virtual std::string text() = 0;
+  virtual void clear() = 0;
+
+ protected:
+  Kind kind() const { return kind_; }
+
+ private:
+  std::string_view name_;
+  Kind kind_;
+};
+
+std::vector<std::unique_ptr<Function>> all_functions();
+
+namespace detail {
+
+template <class A> decltype(auto) pass(Stored<A>& v) {
+  if constexpr (std::is_same_v<std::remove_cvref_t<A>, Operand>)
+    return v.operand();
+  else if constexpr (std::is_rvalue_reference_v<A>)
+    return Stored<A>(v);
+  else if constexpr (std::is_reference_v<A>)
+    return (v);
+  else
+    return std::remove_cvref_t<A>(v);
+}
+
+inline void append(std::vector<Tensor>& list, const Tensor& x) { list.push_back(x); }
+inline void append(std::vector<Tensor>& list, const std::vector<Tensor>& x) {
+  list.insert(list.end(), x.begin(), x.end());
+}
+inline void append(std::vector<Tensor>& list, const Operator& x) {
+  if (x.use <= Operator::temporary) list.push_back(x.x);
+}
+template <class T> void append(std::vector<Tensor>&, const T&) {}
+
+}   // namespace detail
+
+/// `shaped` makes the arguments, which are ordinary ones by then, suit each other.
+template <class R, class... A> class FunctionOf final : public Function {
+ public:
+  using Shaped = std::function<void(Draw&, Stored<A>&...)>;
+  FunctionOf(std::string_view name, Kind kind, R (*f)(A...), Shaped shaped)
+      : Function(name, kind), f_(f), shaped_(std::move(shaped)) {}
+
+  void draw(Draw& d) override {
+    d.begin(kind());
+    clear();
+    std::apply([&](auto&... v) { (draw_one(d, v), ...); }, *arguments_);
+    if (shaped_) std::apply([&](auto&... v) { shaped_(d, v...); }, *arguments_);
+  }
+  void spoil(Draw& d) override {
+    int leaves = 0;
+    each([&](auto&) { ++leaves; });
+    for (int chosen = d.in(0, leaves - 1); leaves; leaves = 0)
+      each([&](auto& leaf) {
+        if (chosen-- == 0) absurd(d, leaf);
+      });
+  }
+  std::vector<Tensor> call() override {
+    R result = std::apply([&](auto&... v) -> R { return f_(detail::pass<A>(v)...); }, *arguments_);
+    std::vector<Tensor> list;
+    each_leaf(result, [&](auto& leaf) { detail::append(list, leaf); });
+    return list;
+  }
+  std::vector<Tensor> tensors() override {
+    std::vector<Tensor> list;
+    each([&](auto& leaf) { detail::append(list, leaf); });
+    return list;
+  }
+  std::string text() override {
+    std::string out = std::string(name()) + "(";
+    each([&](auto& leaf) { out += (out.back() == '(' ? "" : ", ") + text_of(leaf); });
+    return out + ")";
+  }
+  void clear() override { arguments_.reset(), arguments_.emplace(start<Stored<A>>()...); }
+
+ private:
+  template <class F> void each(const F& f) {
+    std::apply([&](auto&... v) { (each_leaf(v, f), ...); }, *arguments_);
+  }
+  // Most options keep their defaults.
+  template <class T> static void draw_one(Draw& d, T& v) {
+    if constexpr (HasMembers<T>)
+      each_leaf(v, [&](auto& leaf) {
+        if (d.chance(30)) ordinary(d, leaf);
+      });
+    else
+      ordinary(d, v);
+  }
+
+  R (*f_)(A...);
+  Shaped shaped_;
+  std::optional<std::tuple<Stored<A>...>> arguments_;
+};
+
+}   // namespace tapedeck::fuzz
