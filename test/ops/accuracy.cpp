@@ -1,6 +1,6 @@
-// The errors of the elementwise functions. Values, first and second derivatives over the whole range are compared
-// with test/data/accuracy.txt, which scripts/accuracy_values wrote. Values at more points of an interval are
-// compared with libm or Boost.Math in long double, or an integral if neither has the function.
+// The errors of the elementwise functions. Values, first and second derivatives over the whole range are
+// compared with test/data/accuracy.txt, which scripts/accuracy_values wrote. Values at more points of an
+// interval are compared with libm or Boost.Math in long double, or an integral if neither has the function.
 //   build/test/accuracy [POINTS] > docs/accuracy.md     100,000 points of an interval by default
 //   build/test/accuracy --check                         fails where test/data/accuracy_limits.txt is exceeded
 #include <cmath>
@@ -77,8 +77,8 @@ const Measured kFunctions[] = {
     {"acosh", std::acosh, 1, 100},
     {"atanh", std::atanh, -1, 1},
     {"sigmoid", [](Wide x) { return 1 / (1 + std::exp(-x)); }, -40, 40},
-    {"log_sigmoid",
-     [](Wide x) { return x < 0 ? x - std::log1p(std::exp(x)) : -std::log1p(std::exp(-x)); }, -40, 40},
+    {"log_sigmoid", [](Wide x) { return x < 0 ? x - std::log1p(std::exp(x)) : -std::log1p(std::exp(-x)); },
+     -40, 40},
     {"pow(x, 1.75)", [](Wide x) { return std::pow(x, 1.75L); }, 0, 100},
     {"erf", std::erf, -6, 6},
     {"erfc", std::erfc, -6, 9},
@@ -88,8 +88,7 @@ const Measured kFunctions[] = {
     {"lgamma", std::lgamma, -10, 20, true},
     {"digamma", [](Wide x) { return bm::digamma(x); }, -10, 20, true},
     {"polygamma(1, x)", [](Wide x) { return bm::trigamma(x); }, 0, 20},
-    {"zeta(x, 1)", [](Wide x) { return bm::zeta(x); },
-     1.01, 30},
+    {"zeta(x, 1)", [](Wide x) { return bm::zeta(x); }, 1.01, 30},
     {"igamma(2.5, x)", [](Wide x) { return bm::gamma_p(2.5L, x); }, 0, 30},
     {"igamma(100, x)", [](Wide x) { return bm::gamma_p(100.0L, x); }, 30, 200},
     {"igammac(2.5, x)", [](Wide x) { return bm::gamma_q(2.5L, x); }, 0, 30},
@@ -110,11 +109,9 @@ const Measured kFunctions[] = {
      },
      0.25, 5, false, 50},
     {"bessel_i0", [](Wide x) { return bm::cyl_bessel_i(0, x); }, -80, 80},
-    {"bessel_i0e",
-     [](Wide x) { return std::exp(-std::fabs(x)) * bm::cyl_bessel_i(0, x); }, -80, 80},
+    {"bessel_i0e", [](Wide x) { return std::exp(-std::fabs(x)) * bm::cyl_bessel_i(0, x); }, -80, 80},
     {"bessel_i1", [](Wide x) { return bm::cyl_bessel_i(1, x); }, -80, 80},
-    {"bessel_i1e",
-     [](Wide x) { return std::exp(-std::fabs(x)) * bm::cyl_bessel_i(1, x); }, -80, 80},
+    {"bessel_i1e", [](Wide x) { return std::exp(-std::fabs(x)) * bm::cyl_bessel_i(1, x); }, -80, 80},
     {"bessel_j0", [](Wide x) { return bm::cyl_bessel_j(0, x); }, -80, 80, true},
     {"bessel_j1", [](Wide x) { return bm::cyl_bessel_j(1, x); }, -80, 80, true},
     {"bessel_k0", [](Wide x) { return bm::cyl_bessel_k(0, x); }, 0, 80},
@@ -196,7 +193,8 @@ int main(int argc, char** argv) {
       "are, in units in the last place (ulp). The points are spread by magnitude over the range\n"
       "of f64, for f32 those that it has, of both signs, and denser where the function changes and near its "
       "poles and zeros. The reference values, in test/data/accuracy.txt, were\n"
-      "computed by mpmath with as many digits as they need. `scripts/accuracy_values` says near which changes "
+      "computed by mpmath with as many digits as they need. `scripts/accuracy_values` says near which "
+      "changes "
       "of sign an error counts relative to the values nearby. Below the smallest\n"
       "normal number it counts relative to that. A test fails at more than 8 ulp, or at the limit of the "
       "second table.\n");

@@ -20,7 +20,8 @@ constexpr int kOrders = 3;
 constexpr const char* kOrderNames[kOrders] = {"value", "first", "second"};
 
 /// Ops whose values and derivatives are exact, or rounded once, for all arguments.
-const std::set<std::string_view> kExact = {"add", "sub", "neg", "sign", "maximum", "minimum", "clip", "floor_mod", "nextafter"};
+const std::set<std::string_view> kExact = {"add",     "sub",  "neg",       "sign",     "maximum",
+                                           "minimum", "clip", "floor_mod", "nextafter"};
 
 struct Point {
   double x, exact[kOrders], size[kOrders];
@@ -67,8 +68,11 @@ template <class T> double ulps(T y, double exact, double size) {
   if (std::isnan(y)) return HUGE_VAL;
   const double largest = Limits::max(), almost = largest * (1 - 8 * static_cast<double>(Limits::epsilon()));
   if (std::isinf(y) || std::fabs(exact) > largest)
-    return std::fabs(exact) >= almost && std::fabs(static_cast<double>(y)) >= almost && (y > 0) == (exact > 0) ? 0 : HUGE_VAL;
-  const double magnitude = std::max({std::fabs(exact), std::min(size, largest), static_cast<double>(Limits::min())});
+    return std::fabs(exact) >= almost && std::fabs(static_cast<double>(y)) >= almost && (y > 0) == (exact > 0)
+               ? 0
+               : HUGE_VAL;
+  const double magnitude =
+      std::max({std::fabs(exact), std::min(size, largest), static_cast<double>(Limits::min())});
   const double unit = std::ldexp(1, std::ilogb(magnitude) + 1 - Limits::digits);
   return std::fabs(static_cast<double>(y) - exact) / unit;
 }
@@ -79,8 +83,10 @@ std::array<Tensor, kOrders> derivatives(const CalledOp& f, const Tensor& x) {
   outer.watch(x);
   inner.watch(x);
   const Tensor y = f(x);
-  const Tensor first = inner.gradient(Targets{y}, Sources{x}, {.unconnected = UnconnectedGradients::zero})[0].dense();
-  const Tensor second = outer.gradient(Targets{first}, Sources{x}, {.unconnected = UnconnectedGradients::zero})[0].dense();
+  const Tensor first =
+      inner.gradient(Targets{y}, Sources{x}, {.unconnected = UnconnectedGradients::zero})[0].dense();
+  const Tensor second =
+      outer.gradient(Targets{first}, Sources{x}, {.unconnected = UnconnectedGradients::zero})[0].dense();
   return {y, first, second};
 }
 
@@ -88,12 +94,14 @@ template <class T> void measure(const Points& all, Error (&worst)[kOrders]) {
   std::vector<const Point*> points;
   std::vector<T> x;
   for (const Point& p : all.points)
-    if (static_cast<double>(static_cast<T>(p.x)) == p.x) points.push_back(&p), x.push_back(static_cast<T>(p.x));
+    if (static_cast<double>(static_cast<T>(p.x)) == p.x)
+      points.push_back(&p), x.push_back(static_cast<T>(p.x));
   const auto computed = derivatives(CalledOp(all.call), tensor(x));
   for (std::size_t order = 0; order < kOrders; ++order) {
     const auto y = computed[order].template to_vector<T>();
     for (std::size_t i = 0; i < y.size(); ++i)
-      if (const double off = ulps(y[i], points[i]->exact[order], points[i]->size[order]); off > worst[order].ulps)
+      if (const double off = ulps(y[i], points[i]->exact[order], points[i]->size[order]);
+          off > worst[order].ulps)
         worst[order] = {off, points[i]->x};
   }
 }
@@ -129,7 +137,8 @@ int check_coverage(const std::vector<Errors>& all) {
   for (const OpFamily& family : op_families())
     for (const Op& op : family.ops)
       if (op.rule.kind == RuleKind::partials && op.infer.one && !covered.contains(op.name))
-        ++missing, std::printf("%s: has no points; name it in scripts/accuracy_values\n", std::string(op.name).c_str());
+        ++missing, std::printf("%s: has no points; name it in scripts/accuracy_values\n",
+                               std::string(op.name).c_str());
   return missing;
 }
 
@@ -164,7 +173,9 @@ std::vector<Errors> errors_over_range() {
 }
 
 void print_over_range(const std::vector<Errors>& all) {
-  std::puts("| function | f32: value | first | second | f64: value | first | second |\n|---|---|---|---|---|---|---|");
+  std::puts(
+      "| function | f32: value | first | second | f64: value | first | second "
+      "|\n|---|---|---|---|---|---|---|");
   for (const Errors& e : all) {
     std::printf("| %s", e.call.c_str());
     for (const auto& dtype : e.of)
@@ -174,7 +185,8 @@ void print_over_range(const std::vector<Errors>& all) {
   }
   std::puts("\n| function | derivative | limit in f32 | in f64 | reason |\n|---|---|---|---|---|");
   for (const Limit& l : read_limits())
-    std::printf("| %s | %s | %g | %g | %s |\n", l.call.c_str(), kOrderNames[l.order], l.of[0], l.of[1], l.reason.c_str());
+    std::printf("| %s | %s | %g | %g | %s |\n", l.call.c_str(), kOrderNames[l.order], l.of[0], l.of[1],
+                l.reason.c_str());
 }
 
 int check_over_range(const std::vector<Errors>& all) {
@@ -182,15 +194,19 @@ int check_over_range(const std::vector<Errors>& all) {
   int faults = check_coverage(all);
   for (const Errors& e : all)
     for (int order = 0; order < kOrders; ++order) {
-      const auto own = std::find_if(limits.begin(), limits.end(), [&](const Limit& l) { return l.call == e.call && l.order == order; });
+      const auto own = std::find_if(limits.begin(), limits.end(),
+                                    [&](const Limit& l) { return l.call == e.call && l.order == order; });
       const Limit limit = own == limits.end() ? Limit() : *own;
       if (own != limits.end()) limits.erase(own);
       for (int dtype = 0; dtype < 2; ++dtype)
         if (const Error& worst = e.of[dtype][order]; worst.ulps > limit.of[dtype])
-          ++faults, std::printf("%s, %s, f%d: %.4g ulp at %.17g; the limit is %g\n", e.call.c_str(), kOrderNames[order], 32 << dtype, worst.ulps, worst.at, limit.of[dtype]);
+          ++faults, std::printf("%s, %s, f%d: %.4g ulp at %.17g; the limit is %g\n", e.call.c_str(),
+                                kOrderNames[order], 32 << dtype, worst.ulps, worst.at, limit.of[dtype]);
     }
   for (const Limit& l : limits)
-    ++faults, std::printf("%s: test/data/accuracy_limits.txt has a limit, test/data/accuracy.txt has no points\n", l.call.c_str());
+    ++faults,
+        std::printf("%s: test/data/accuracy_limits.txt has a limit, test/data/accuracy.txt has no points\n",
+                    l.call.c_str());
   return faults;
 }
 

@@ -1,5 +1,5 @@
-// Functions that partials are made of, of SIMD batches. Their Tensor forms, in lib/ops/elementwise/slopes.h, are
-// ops, which keep derivatives of higher orders accurate.
+// Functions that partials are made of, of SIMD batches. Their Tensor forms, in lib/ops/elementwise/slopes.h,
+// are ops, which keep derivatives of higher orders accurate.
 #pragma once
 #include "tapedeck/simd/choices.h"
 
@@ -63,9 +63,9 @@ requires Real<T> xsimd::batch<T, A> length_of(const xsimd::batch<T, A>& a, const
   return large * xsimd::sqrt(1 + ratio * ratio);
 }
 /// a / y where y = hypot(a, b), which is all that the derivative of a Tensor's reads of b; 0 where y is 0.
-template <class T, class A>
-xsimd::batch<T, A> over_hypot(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>&,
-                              const xsimd::batch<T, A>& y) {
+template <class T, class A> xsimd::batch<T, A> over_hypot(const xsimd::batch<T, A>& a,
+                                                          const xsimd::batch<T, A>&,
+                                                          const xsimd::batch<T, A>& y) {
   return div_no_nan(a, y);
 }
 

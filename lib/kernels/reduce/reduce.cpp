@@ -45,8 +45,7 @@ template <auto factor> struct ScaledSquare {
   }
 };
 /// Computes those norms in y that f holds for from the squares of factor x; factor is a power of two.
-template <auto factor, class T>
-void replace_norms(const Tensor& x, unsigned axes, bool (*f)(T), Tensor& y) {
+template <auto factor, class T> void replace_norms(const Tensor& x, unsigned axes, bool (*f)(T), Tensor& y) {
   Tensor sums = allocate(y.spec());
   fold<Sum, ScaledSquare<factor>>(x, axes, elements<T>(sums), y.size());
   T *in = elements<T>(sums), *out = elements<T>(y);

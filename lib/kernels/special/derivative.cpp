@@ -1,5 +1,5 @@
-// Derivatives of special functions where formulas of the functions themselves cancel. In long double, which is more
-// precise by 11 bits; for large arguments the asymptotic series, term by term.
+// Derivatives of special functions where formulas of the functions themselves cancel. In long double, which
+// is more precise by 11 bits; for large arguments the asymptotic series, term by term.
 #include <cmath>
 #include <complex>
 #include <limits>
@@ -40,17 +40,26 @@ template <class F> Wide binomial_sum(int m, F f) {
 
 // DLMF 10.29.5 and 10.6.7: derivatives as sums of functions of other orders.
 Wide bessel_i(int n, int m, Wide r) {
-  return std::ldexp(binomial_sum(m, [&](int k) { return boost::math::cyl_bessel_i(std::abs(n - m + 2 * k), r, Quiet()); }), -m);
+  return std::ldexp(
+      binomial_sum(m, [&](int k) { return boost::math::cyl_bessel_i(std::abs(n - m + 2 * k), r, Quiet()); }),
+      -m);
 }
 Wide bessel_k(int n, int m, Wide r) {
-  return std::ldexp(binomial_sum(m, [&](int k) { return boost::math::cyl_bessel_k(std::abs(n - m + 2 * k), r, Quiet()); }), -m) * (m % 2 ? -1 : 1);
+  return std::ldexp(
+             binomial_sum(
+                 m, [&](int k) { return boost::math::cyl_bessel_k(std::abs(n - m + 2 * k), r, Quiet()); }),
+             -m) *
+         (m % 2 ? -1 : 1);
 }
 double bessel_j(int n, int m, double x) {
-  const Wide sum = binomial_sum(m, [&](int k) { return (k % 2 ? -1 : 1) * Wide(boost::math::cyl_bessel_j(n - m + 2 * k, x, Quiet())); });
+  const Wide sum = binomial_sum(m, [&](int k) {
+    return (k % 2 ? -1 : 1) * Wide(boost::math::cyl_bessel_j(n - m + 2 * k, x, Quiet()));
+  });
   return static_cast<double>(std::ldexp(sum, -m));
 }
 
-/// The m-th derivative of r^(-½) (1 ± (4n² - 1) / (8r) + …), with the sign of K (DLMF 10.40.2) or I (10.40.1).
+/// The m-th derivative of r^(-½) (1 ± (4n² - 1) / (8r) + …), with the sign of K (DLMF 10.40.2) or I
+/// (10.40.1).
 Wide large_argument_series(int n, int m, Wide r, int sign) {
   Wide coefficient = std::pow(r, -0.5L - m), sum = 0;
   for (int k = 0; k < 60; ++k) {
@@ -65,15 +74,20 @@ Wide large_argument_series(int n, int m, Wide r, int sign) {
 /// Of exp(-|x|) Iₙ(x), which is even or odd as n is; at 0 an odd derivative is 0.
 double scaled_i(int n, int m, double x) {
   const Wide r = std::fabs(x);
-  const Wide y = r < kLargeBessel ? std::exp(-r) * binomial_sum(m, [&](int j) { return ((m - j) % 2 ? -1 : 1) * bessel_i(n, j, r); })
-                                  : large_argument_series(n, m, r, -1) / std::sqrt(2 * kWidePi);
+  const Wide y =
+      r < kLargeBessel
+          ? std::exp(-r) * binomial_sum(m, [&](int j) { return ((m - j) % 2 ? -1 : 1) * bessel_i(n, j, r); })
+          : large_argument_series(n, m, r, -1) / std::sqrt(2 * kWidePi);
   const double value = static_cast<double>(y);
   return (n + m) % 2 == 0 ? value : x == 0 ? 0 : std::copysign(value, x < 0 ? -value : value);
 }
 double scaled_k(int n, int m, double x) {
   const Wide r = x;
-  if (!(x > 0)) return x == 0 ? (m % 2 ? -1 : 1) * std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
-  if (x >= kLargeBessel) return static_cast<double>(large_argument_series(n, m, r, 1) * std::sqrt(kWidePi / 2));
+  if (!(x > 0))
+    return x == 0 ? (m % 2 ? -1 : 1) * std::numeric_limits<double>::infinity()
+                  : std::numeric_limits<double>::quiet_NaN();
+  if (x >= kLargeBessel)
+    return static_cast<double>(large_argument_series(n, m, r, 1) * std::sqrt(kWidePi / 2));
   return static_cast<double>(std::exp(r) * binomial_sum(m, [&](int j) { return bessel_k(n, j, r); }));
 }
 

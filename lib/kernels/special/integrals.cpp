@@ -80,7 +80,8 @@ template <class T> T dawson_series(T x) {
   for (int k = 0;; ++k) {
     const T term = power / (2 * k + 1);
     sum += term;
-    if (!(std::fabs(term) > std::numeric_limits<T>::epsilon() / 20 * std::fabs(sum))) return std::exp(-square) * sum;
+    if (!(std::fabs(term) > std::numeric_limits<T>::epsilon() / 20 * std::fabs(sum)))
+      return std::exp(-square) * sum;
     power *= square / (k + 1);
   }
 }

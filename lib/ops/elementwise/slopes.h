@@ -1,4 +1,5 @@
-// The functions of tapedeck/simd/slopes.h for the other arguments of partials: ops for Tensors, and for Probes.
+// The functions of tapedeck/simd/slopes.h for the other arguments of partials: ops for Tensors, and for
+// Probes.
 #pragma once
 #include "op/probe.h"
 #include "tapedeck/simd/slopes.h"
@@ -24,6 +25,8 @@ template <unsigned A> constexpr Probe<A> gaussian(Probe<A>, double) { return {};
 template <unsigned A, unsigned B> constexpr Probe<A | B> length_of(Probe<A>, Probe<B>) { return {}; }
 template <unsigned A, unsigned B> constexpr Probe<A | B> hypot(Probe<A>, Probe<B>) { return {}; }
 template <unsigned A, unsigned B, unsigned Y>
-constexpr Probe<A | B | Y> over_hypot(Probe<A>, Probe<B>, Probe<Y>) { return {}; }
+constexpr Probe<A | B | Y> over_hypot(Probe<A>, Probe<B>, Probe<Y>) {
+  return {};
+}
 
 }   // namespace tapedeck

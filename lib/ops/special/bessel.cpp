@@ -44,7 +44,8 @@ constexpr OfNumbers<kernels::bessel_y1, tapedeck::bessel_y1> bessel_y1;
 
 using kernels::SpecialFunction;
 
-/// The derivative of a function of order 1, C₀ - C₁/x; on Tensors an op, since its own derivative cancels near 0.
+/// The derivative of a function of order 1, C₀ - C₁/x; on Tensors an op, since its own derivative cancels
+/// near 0.
 template <SpecialFunction f, const auto& of_order_zero> struct OfOrderOne {
   Tensor operator()(const Tensor& x, const Tensor&) const { return special_derivative(f, 1, x); }
   template <unsigned A, unsigned B> constexpr Probe<A | B> operator()(Probe<A>, Probe<B>) const { return {}; }
