@@ -314,6 +314,69 @@ constexpr OpSamples table[] = {
                                        .expected = {f64({1.5, 1.2, -2, -0.6666666666666666})},
                                        .oracle = "a / b"}};
          }},
+
+    {.op = "logistic",
+     .samples =
+         [] {
+           return of_one(
+               -2, 2, signs(),
+               f64({0.18242552380635632, 0.43782349911420193, 0.6224593312018546, 0.8807970779778825}),
+               "1 / (1 + np.exp(-x))");
+         }},
+
+    {.op = "logistic_slope",
+     .samples =
+         [] {
+           return of_one(
+               -2, 2, signs(),
+               f64({0.14914645207033286, 0.24613408273759835, 0.2350037122015945, 0.10499358540350652}),
+               "np.exp(-x) / (1 + np.exp(-x)) ** 2");
+         }},
+
+    {.op = "one_minus_square",
+     .takes_complex = true,
+     .samples =
+         [] {
+           return of_one(-2, 2, signs(), f64({-1.25, 0.9375, 0.75, -3.0}), "1 - x * x");
+         }},
+
+    {.op = "atan_slope",
+     .takes_complex = true,
+     .samples =
+         [] {
+           return of_one(-2, 2, signs(), f64({0.3076923076923077, 0.9411764705882353, 0.8, 0.2}),
+                         "1 / (1 + x * x)");
+         }},
+
+    {.op = "asinh_slope",
+     .takes_complex = true,
+     .samples =
+         [] {
+           return of_one(
+               -2, 2, signs(),
+               f64({0.5547001962252291, 0.9701425001453319, 0.8944271909999159, 0.4472135954999579}),
+               "1 / np.sqrt(1 + x * x)");
+         }},
+
+    {.op = "over_hypot",
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({2, 3}, 0.5, 2), uniform({2, 3}, 0.5, 3, 1)}},
+                                      {.inputs = {f64({0.75, 1.5, 0.5, -2}), f64({0.5, 1.25, -0.25, 3})},
+                                       .expected = {f64({0.8320502943378437, 0.7682212795973759,
+                                                         0.8944271909999159, -0.5547001962252291})},
+                                       .oracle = "a / np.hypot(a, b)"}};
+         }},
+
+    {.op = "gaussian",
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({2, 3}, 0.5, 2), uniform({3}, 0.5, 1, 1)}},
+                                      {.inputs = {f64({0.75, 1.5, 0.5, -2}), f64({1, 0.5, -1, 0.5})},
+                                       .expected = {f64({0.569782824730923, 0.32465246735834974,
+                                                         1.2840254166877414, 0.13533528323661267})},
+                                       .oracle = "np.exp(-c * x * x)"}};
+         }},
 };
 
 }   // namespace

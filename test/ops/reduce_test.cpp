@@ -311,6 +311,33 @@ TEST_CASE("reductions do not depend on the number of threads", "[reduce]") {
   }
 }
 
+TEST_CASE("euclidean_norm neither overflows nor underflows in its squares", "[reduce]") {
+  for (const double scale : {1e-300, 1e-200, 1e-160, 1e-154, 1.0, 1e154, 1e200, 1e307}) {
+    CAPTURE(scale);
+    const Tensor x = tensor({3.0, 4.0}, DType::f64) * scale;
+    GradientTape tape;
+    tape.watch(x);
+    const Tensor y = euclidean_norm(x), dx = tape.gradient(y, x).dense();
+    CHECK(y.item() / scale == Approx(5).epsilon(1e-15));
+    CHECK(worst(dx, tensor({0.6, 0.8}, DType::f64)) < 1e-15);
+  }
+  for (const double scale : {1e-38, 1e-25, 1e-16, 1.0, 1e16, 1e25, 6e37})
+    CHECK(euclidean_norm(tensor({3.0, 4.0}, DType::f32) * scale).item() / scale == Approx(5).epsilon(1e-6));
+  CHECK(euclidean_norm(tensor({3e-320, 4e-320}, DType::f64)).item() == 5e-320);
+  // Rows and columns, of which only some are out of range.
+  const Tensor x =
+      tensor({{3e200, 4e200, 0.0}, {3.0, 4.0, 0.0}, {3e-200, 4e-200, 0.0}, {0.0, 0.0, 0.0}}, DType::f64);
+  for (const Tensor& y : {euclidean_norm(x, 1), euclidean_norm(transpose(x), 0)}) {
+    const std::vector<double> norms = y.to_vector();
+    CHECK(norms[0] / 1e200 == Approx(5).epsilon(1e-15));
+    CHECK(norms[1] == 5);
+    CHECK(norms[2] / 1e-200 == Approx(5).epsilon(1e-15));
+    CHECK(norms[3] == 0);
+  }
+  CHECK(euclidean_norm(tensor({kInf, 1.0}, DType::f64)).item() == kInf);
+  CHECK(std::isnan(euclidean_norm(tensor({kNaN, 1e200}, DType::f64)).item()));
+}
+
 TEST_CASE("what reductions refuse", "[reduce][errors]") {
   const Tensor x = zeros({2, 3});
   CHECK_THROWS_WITH(sum(x, 3), "sum: axis 3 is out of range for x of rank 2; use -2..1");

@@ -139,6 +139,72 @@ constexpr OpSamples table[] = {
                           "regularized=True), a, 2)))(a, x)"}};
          }},
 
+    {.op = "special_derivative",
+     .samples =
+         [] {
+           const Tensor x = f64({0.5, 1.25, 3, 8});
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 3}, 0.5, 2)},
+                .attrs = Attrs(DerivativeAttrs{kernels::SpecialFunction::spence, 1})},
+               {.inputs = {x},
+                .attrs = Attrs(DerivativeAttrs{kernels::SpecialFunction::bessel_i1, 1}),
+                .expected = {f64(
+                    {0.5476947599595309, 0.826243583049232, 3.5630025133974876, 377.57997362398476})},
+                .oracle = "np.vectorize(lambda x: float(mpmath.diff(lambda t: mpmath.besseli(1, t), x)))(x)"},
+               {.inputs = {x},
+                .attrs = Attrs(DerivativeAttrs{kernels::SpecialFunction::bessel_j1, 2}),
+                .expected = {f64(
+                    {-0.18106041075750862, -0.3737503553274617, -0.17702853833063945, -0.24876031190692402})},
+                .oracle =
+                    "np.vectorize(lambda x: float(mpmath.diff(lambda t: mpmath.besselj(1, t), x, 2)))(x)"},
+               {.inputs = {x},
+                .attrs = Attrs(DerivativeAttrs{kernels::SpecialFunction::bessel_i0e, 1}),
+                .expected = {f64({-0.4886144672642784, -0.1934444000517574, -0.046173640864524544,
+                                  -0.009289288564152133})},
+                .oracle = "np.vectorize(lambda x: float(mpmath.diff(lambda t: mpmath.exp(-t) * "
+                          "mpmath.besseli(0, t), x)))(x)"},
+               {.inputs = {x},
+                .attrs = Attrs(DerivativeAttrs{kernels::SpecialFunction::bessel_i1e, 2}),
+                .expected = {f64({-0.3902498372083965, -0.09154948153021729, 0.0016096787034987584,
+                                  0.001220026378160809})},
+                .oracle = "np.vectorize(lambda x: float(mpmath.diff(lambda t: mpmath.exp(-t) * "
+                          "mpmath.besseli(1, t), x, 2)))(x)"},
+               {.inputs = {x},
+                .attrs = Attrs(DerivativeAttrs{kernels::SpecialFunction::bessel_k0e, 1}),
+                .expected = {f64(
+                    {-1.2069003224378763, -0.364814103796992, -0.10880188208493513, -0.02652607426890999})},
+                .oracle = "np.vectorize(lambda x: float(mpmath.diff(lambda t: mpmath.exp(t) * "
+                          "mpmath.besselk(0, t), x)))(x)"},
+               {.inputs = {x},
+                .attrs = Attrs(DerivativeAttrs{kernels::SpecialFunction::bessel_k1e, 2}),
+                .expected = {f64(
+                    {16.386058249270715, 1.1114813805086736, 0.09171830568280445, 0.006316161797597228})},
+                .oracle = "np.vectorize(lambda x: float(mpmath.diff(lambda t: mpmath.exp(t) * "
+                          "mpmath.besselk(1, t), x, 2)))(x)"},
+               {.inputs = {x},
+                .attrs = Attrs(DerivativeAttrs{kernels::SpecialFunction::dawsn, 2}),
+                .expected = {f64(
+                    {-1.4244363835020224, -0.392734935651614, 0.06121504075898177, 0.0020504717185605313})},
+                .oracle = "np.vectorize(lambda x: float(mpmath.diff(lambda t: mpmath.sqrt(mpmath.pi) / 2 * "
+                          "mpmath.exp(-t * t) * mpmath.erfi(t), x, 2)))(x)"},
+               {.inputs = {x},
+                .attrs = Attrs(DerivativeAttrs{kernels::SpecialFunction::spence, 3}),
+                .expected = {f64(
+                    {-3.090354888959125, -0.40237456821884876, -0.0524308499448052, -0.004790839893176886})},
+                .oracle =
+                    "np.vectorize(lambda x: float(mpmath.diff(lambda t: mpmath.log(t) / (1 - t), x, 2)))(x)"},
+               {.inputs = {x},
+                .attrs = Attrs(DerivativeAttrs{kernels::SpecialFunction::fresnel_sin, 3}),
+                .expected = {f64(
+                    {1.958219630065813, -12.211625757374753, -88.82643960980423, 3.141592653589793})},
+                .oracle = "np.vectorize(lambda x: float(mpmath.diff(lambda t: mpmath.sin(mpmath.pi / 2 * t * "
+                          "t), x, 2)))(x)"},
+               {.inputs = {x},
+                .attrs = Attrs(DerivativeAttrs{kernels::SpecialFunction::fresnel_cos, 1}),
+                .expected = {f64({0.9238795325112867, -0.773010453362737, 5.51091059616309e-16, 1.0})},
+                .oracle = "np.vectorize(lambda x: float(mpmath.cos(mpmath.pi / 2 * x * x)))(x)"}};
+         }},
+
     {.op = "betainc",
      .held = 0b011,
      .samples =

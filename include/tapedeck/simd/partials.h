@@ -7,7 +7,7 @@
 #pragma once
 #include <numbers>
 
-#include "tapedeck/simd/choices.h"
+#include "tapedeck/simd/slopes.h"
 
 namespace tapedeck {
 namespace detail {
@@ -46,13 +46,13 @@ inline constexpr auto of_exp = [](auto, auto y) { return y; };
 inline constexpr auto of_exp2 = [](auto, auto y) {
   return y * detail::beside<decltype(y)>(std::numbers::ln2);
 };
-inline constexpr auto of_expm1 = [](auto, auto y) { return y + 1; };
+inline constexpr auto of_expm1 = [](auto x) { return exp(x); };
 inline constexpr auto of_log = [](auto x) { return 1 / x; };
 inline constexpr auto of_log1p = [](auto x) { return 1 / (1 + x); };
 inline constexpr auto of_log2 = [](auto x) { return detail::beside<decltype(x)>(std::numbers::log2e) / x; };
 inline constexpr auto of_log10 = [](auto x) { return detail::beside<decltype(x)>(std::numbers::log10e) / x; };
-inline constexpr auto of_logaddexp_in_a = [](auto a, auto b) { return sigmoid(a - b); };
-inline constexpr auto of_logaddexp_in_b = [](auto a, auto b) { return sigmoid(b - a); };
+inline constexpr auto of_logaddexp_in_a = [](auto a, auto b) { return logistic(a - b); };
+inline constexpr auto of_logaddexp_in_b = [](auto a, auto b) { return logistic(b - a); };
 
 /// Where aᵇ has a derivative in b: above 0. For complex Tensors it is another condition, beside the op.
 template <class T, class A> auto has_log(const xsimd::batch<T, A>& a) { return a > T(0); }
@@ -67,28 +67,34 @@ inline constexpr auto of_pow_in_b = [](auto a, auto, auto y) {
 inline constexpr auto of_sin = [](auto x) { return cos(x); };
 inline constexpr auto of_cos = [](auto x) { return -sin(x); };
 inline constexpr auto of_tan = [](auto, auto y) { return 1 + y * y; };
-inline constexpr auto of_asin = [](auto x) { return 1 / sqrt((1 - x) * (1 + x)); };
-inline constexpr auto of_acos = [](auto x) { return -1 / sqrt((1 - x) * (1 + x)); };
-inline constexpr auto of_atan = [](auto x) { return 1 / (1 + x * x); };
-inline constexpr auto of_atan2_in_a = [](auto a, auto b) { return b / (a * a + b * b); };
-inline constexpr auto of_atan2_in_b = [](auto a, auto b) { return -a / (a * a + b * b); };
-inline constexpr auto of_hypot_in_a = [](auto a, auto, auto y) { return div_no_nan(a, y); };
-inline constexpr auto of_hypot_in_b = [](auto, auto b, auto y) { return div_no_nan(b, y); };
+inline constexpr auto of_asin = [](auto x) { return 1 / sqrt(one_minus_square(x)); };
+inline constexpr auto of_acos = [](auto x) { return -1 / sqrt(one_minus_square(x)); };
+inline constexpr auto of_atan = [](auto x) { return atan_slope(x); };
+inline constexpr auto of_atan2_in_a = [](auto a, auto b) {
+  const auto r = length_of(a, b);
+  return b / r / r;
+};
+inline constexpr auto of_atan2_in_b = [](auto a, auto b) {
+  const auto r = length_of(a, b);
+  return -a / r / r;
+};
+inline constexpr auto of_hypot_in_a = [](auto a, auto b, auto y) { return over_hypot(a, b, y); };
+inline constexpr auto of_hypot_in_b = [](auto a, auto b, auto y) { return over_hypot(b, a, y); };
 inline constexpr auto of_sinh = [](auto x) { return cosh(x); };
 inline constexpr auto of_cosh = [](auto x) { return sinh(x); };
 inline constexpr auto of_tanh = [](auto, auto y) { return 1 - y * y; };
-inline constexpr auto of_asinh = [](auto x) { return 1 / sqrt(1 + x * x); };
+inline constexpr auto of_asinh = [](auto x) { return asinh_slope(x); };
 inline constexpr auto of_acosh = [](auto x) { return 1 / (sqrt(x - 1) * sqrt(x + 1)); };
-inline constexpr auto of_atanh = [](auto x) { return 1 / ((1 - x) * (1 + x)); };
+inline constexpr auto of_atanh = [](auto x) { return 1 / one_minus_square(x); };
 
 // Of neural networks and of statistics.
 inline constexpr auto of_sigmoid = [](auto, auto y) { return y * (1 - y); };
-inline constexpr auto of_softplus = [](auto x) { return sigmoid(x); };
+inline constexpr auto of_softplus = [](auto x) { return logistic(x); };
 inline constexpr auto of_erf = [](auto x) {
-  return exp(-x * x) * detail::beside<decltype(x)>(2 * std::numbers::inv_sqrtpi);
+  return gaussian(x, 1) * detail::beside<decltype(x)>(2 * std::numbers::inv_sqrtpi);
 };
 inline constexpr auto of_erfc = [](auto x) {
-  return exp(-x * x) * detail::beside<decltype(x)>(-2 * std::numbers::inv_sqrtpi);
+  return gaussian(x, 1) * detail::beside<decltype(x)>(-2 * std::numbers::inv_sqrtpi);
 };
 
 }   // namespace partial

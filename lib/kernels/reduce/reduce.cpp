@@ -1,8 +1,10 @@
 // Sums, products, means, norms, any and all.
+#include <algorithm>
 #include <cmath>
 #include <complex>
 
 #include "core/convert.h"
+#include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/reduce/fold_axes.h"
 #include "kernels/reduce/reduce.h"
@@ -30,6 +32,27 @@ template <class Fold> void fold_numbers(const Tensor& x, unsigned axes, Tensor& 
   }
 }
 
+/// Whether the squares that this norm is made of have overflowed, or may have lost digits by underflow.
+template <class T> bool too_large(T norm) { return std::isinf(norm); }
+template <class T> bool too_small(T norm) {
+  return norm * norm < std::numeric_limits<T>::min() / std::numeric_limits<T>::epsilon();
+}
+/// (factor x)².
+template <auto factor> struct ScaledSquare {
+  template <class V> V operator()(const V& x) const {
+    const V scaled = x * V(factor);
+    return scaled * scaled;
+  }
+};
+/// Computes those norms in y that f holds for from the squares of factor x; factor is a power of two.
+template <auto factor, class T> void replace_norms(const Tensor& x, unsigned axes, bool (*f)(T), Tensor& y) {
+  Tensor sums = allocate(y.spec());
+  fold<Sum, ScaledSquare<factor>>(x, axes, elements<T>(sums), y.size());
+  T *in = elements<T>(sums), *out = elements<T>(y);
+  for (std::int64_t i = 0; i < y.size(); ++i)
+    if (f(out[i])) out[i] = std::sqrt(in[i]) / factor;
+}
+
 }   // namespace
 
 void sum(const Tensor& x, unsigned axes, Tensor& y) { fold_numbers<Sum>(x, axes, y); }
@@ -54,6 +77,10 @@ void euclidean_norm(const Tensor& x, unsigned axes, Tensor& y) {
       using std::sqrt;
       store(sqrt(load<decltype(some)>(out + i)), out + i);
     });
+    if (std::any_of(out, out + y.size(), too_large<T>))
+      replace_norms<static_cast<T>(sizeof(T) == 4 ? 0x1p-80 : 0x1p-600)>(x, axes, too_large<T>, y);
+    if (std::any_of(out, out + y.size(), too_small<T>))
+      replace_norms<static_cast<T>(sizeof(T) == 4 ? 0x1p100 : 0x1p700)>(x, axes, too_small<T>, y);
   });
 }
 

@@ -45,11 +45,7 @@ Complex fresnel_fraction(double x) {
     h *= step;
     if (std::abs(step - 1.0L) < 1e-19L) break;
   }
-  // πx²/2 modulo 2π: x² in two parts, each reduced modulo 4.
-  const double high = x * x, low = std::fma(x, x, -high);
-  const Wide angle =
-      kWidePi / 2 * (static_cast<Wide>(std::fmod(high, 4)) + static_cast<Wide>(std::fmod(low, 4)));
-  return Complex(0.5L, 0.5L) * (1.0L - Complex(std::cos(angle), std::sin(angle)) * Complex(x, -x) * h);
+  return Complex(0.5L, 0.5L) * (1.0L - fresnel_phase(x) * Complex(x, -x) * h);
 }
 
 double fresnel(double x, bool sine) {
@@ -77,23 +73,34 @@ double dilogarithm(double u) {
   return u - u * u / 4 + u * u * u * sum;
 }
 
+/// exp(-x²) Σ x²ᵏ⁺¹ / (k! (2k + 1)), whose terms are positive (DLMF 7.6.2).
+template <class T> T dawson_series(T x) {
+  const T square = x * x;
+  T sum = 0, power = x;
+  for (int k = 0;; ++k) {
+    const T term = power / (2 * k + 1);
+    sum += term;
+    if (!(std::fabs(term) > std::numeric_limits<T>::epsilon() / 20 * std::fabs(sum)))
+      return std::exp(-square) * sum;
+    power *= square / (k + 1);
+  }
+}
+
 }   // namespace
 
-/// exp(-x²) Σ x²ᵏ⁺¹ / (k! (2k + 1)), whose terms are positive; for large x Σ (2k - 1)!! / (2ᵏ⁺¹ x²ᵏ⁺¹)
-/// (DLMF 7.6.2, 7.12.1).
+/// πx²/2 modulo 2π: x² in two parts, each reduced modulo 4.
+std::complex<long double> fresnel_phase(double x) {
+  const double high = x * x, low = std::fma(x, x, -high);
+  const Wide angle =
+      kWidePi / 2 * (static_cast<Wide>(std::fmod(high, 4)) + static_cast<Wide>(std::fmod(low, 4)));
+  return {std::cos(angle), std::sin(angle)};
+}
+
 double dawsn(double x) {
+  if (std::fabs(x) < 6.5) return dawson_series(x);
+  // Σ (2k - 1)!! / (2ᵏ⁺¹ x²ᵏ⁺¹), DLMF 7.12.1.
   const double square = x * x;
-  double sum = 0;
-  if (std::fabs(x) < 6.5) {
-    double power = x;
-    for (int k = 0;; ++k) {
-      const double term = power / (2 * k + 1);
-      sum += term;
-      if (!(std::fabs(term) > 1e-17 * std::fabs(sum))) return std::exp(-square) * sum;
-      power *= square / (k + 1);
-    }
-  }
-  double term = 0.5 / x;
+  double sum = 0, term = 0.5 / x;
   for (int k = 1; k < 40; ++k) {
     sum += term;
     term *= (2 * k - 1) / (2 * square);
@@ -101,6 +108,7 @@ double dawsn(double x) {
   }
   return sum;
 }
+long double dawsn_series(long double x) { return dawson_series(x); }
 
 double expint(double x) {
   if (x == 0) return -kInfinity;

@@ -1,5 +1,6 @@
 // Scalar special functions in double. NaN outside of a function's domain, and for NaN.
 #pragma once
+#include <complex>
 
 namespace tapedeck::kernels {
 
@@ -34,6 +35,9 @@ double expint(double x);
 double fresnel_sin(double x);
 double fresnel_cos(double x);
 double spence(double x);
+/// Dawson's integral by its power series, and exp(i πx²/2): for their derivatives.
+long double dawsn_series(long double x);
+std::complex<long double> fresnel_phase(double x);
 
 // bessel.cpp
 double bessel_i0(double x);

@@ -7,6 +7,7 @@
 #include "op/elementwise.h"
 #include "op/piecewise.h"
 #include "op/rules.h"
+#include "ops/elementwise/slopes.h"
 #include "ops/infer.h"
 #include "tapedeck/ops.h"
 #include "tapedeck/simd/partials.h"
@@ -24,9 +25,9 @@ constexpr double kRootTwoOverPi = 0.79788456080286535588, kCubic = 0.044715;
 
 using detail::beside;
 
-// The tanh in the approximation of gelu.
-template <class V> auto gelu_tanh_of(const V& x) {
-  return tanh(beside<V>(kRootTwoOverPi) * (x + beside<V>(kCubic) * (x * x * x)));
+// The approximation of gelu is x sigmoid(this): 1 + tanh(u) = 2 sigmoid(2u).
+template <class V> auto gelu_exponent_of(const V& x) {
+  return beside<V>(2 * kRootTwoOverPi) * (x + beside<V>(kCubic) * (x * x * x));
 }
 
 template <class T, class A> auto normal_cdf_of(const xsimd::batch<T, A>& x) { return normal_cdf(x); }
@@ -34,7 +35,7 @@ template <unsigned A> constexpr Probe<A> normal_cdf_of(Probe<A>) { return {}; }
 Tensor normal_cdf_of(const Tensor& x);
 
 // The standard normal density.
-template <class V> auto normal_density_of(const V& x) { return beside<V>(kDensity) * exp(-0.5 * (x * x)); }
+template <class V> auto normal_density_of(const V& x) { return beside<V>(kDensity) * gaussian(x, 0.5); }
 
 constexpr Op table[] = {
     {.name = "relu",
@@ -76,7 +77,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return where(x > 0, x, expm1(x)); }),
-     .rule = partials([](auto, auto y) { return where(y > 0, 1, y + 1); })},
+     .rule = partials([](auto x) { return exp(minimum(x, 0)); })},
 
     {.name = "selu",
      .doc = "λ x where x is positive, else λ α (eˣ - 1), with λ = 1.0507… and α = 1.6732….",
@@ -86,8 +87,9 @@ constexpr Op table[] = {
      .forward = map([](auto x) {
        return where(x > 0, beside<decltype(x)>(kScale) * x, beside<decltype(x)>(kScale * kAlpha) * expm1(x));
      }),
-     .rule = partials([](auto, auto y) {
-       return where(y > 0, beside<decltype(y)>(kScale), y + beside<decltype(y)>(kScale * kAlpha));
+     .rule = partials([](auto x) {
+       return where(x > 0, beside<decltype(x)>(kScale),
+                    beside<decltype(x)>(kScale * kAlpha) * exp(minimum(x, 0)));
      })},
 
     {.name = "normal_cdf",
@@ -109,13 +111,12 @@ constexpr Op table[] = {
      .doc = "x (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2, an approximation of gelu.",
      .args = {"x"},
      .infer = elementwise,
-     .forward = map([](auto x) { return 0.5 * x * (1 + gelu_tanh_of(x)); }),
+     .forward = map([](auto x) { return x * sigmoid(gelu_exponent_of(x)); }),
      .rule = partials([](auto x) {
-       const auto t = gelu_tanh_of(x);
-       return 0.5 *
-              (1 + t +
-               x * (1 - t * t) *
-                   (beside<decltype(x)>(kRootTwoOverPi) * (1 + beside<decltype(x)>(3 * kCubic) * (x * x))));
+       const auto u = gelu_exponent_of(x);
+       return logistic(u) +
+              x * logistic_slope(u) *
+                  (beside<decltype(x)>(2 * kRootTwoOverPi) * (1 + beside<decltype(x)>(3 * kCubic) * (x * x)));
      })},
 
     {.name = "silu",
@@ -125,13 +126,10 @@ constexpr Op table[] = {
      .forward = map([](auto x, auto beta) { return x * sigmoid(beta * x); }),
      .rule = partials(
          [](auto x, auto beta) {
-           const auto s = sigmoid(beta * x);
-           return s + beta * x * (s * (1 - s));
+           const auto z = beta * x;
+           return logistic(z) + z * logistic_slope(z);
          },
-         [](auto x, auto beta) {
-           const auto s = sigmoid(beta * x);
-           return x * x * (s * (1 - s));
-         })},
+         [](auto x, auto beta) { return x * x * logistic_slope(beta * x); })},
 
     {.name = "softsign",
      .doc = "x / (1 + |x|).",

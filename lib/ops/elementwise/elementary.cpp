@@ -3,6 +3,7 @@
 #include "kernels/simd/sleef.h"
 #include "op/elementwise.h"
 #include "op/rules.h"
+#include "ops/elementwise/slopes.h"
 #include "ops/infer.h"
 #include "tapedeck/ops.h"
 #include "tapedeck/simd/partials.h"
@@ -14,6 +15,14 @@ namespace tapedeck {
 static Tensor has_log(const Tensor& a) { return is_complex(a.dtype()) ? not_equal(a, 0) : a > 0; }
 
 namespace {
+
+// 1 / √(1 + z²): for complex numbers as it is written.
+template <class V> auto asinh_slope_of(const V& x) {
+  if constexpr (requires { asinh_slope(x); })
+    return asinh_slope(x);
+  else
+    return 1 / sqrt(1 + x * x);
+}
 
 constexpr auto power = [](auto a, auto b) { return pow(a, b); };
 
@@ -232,7 +241,65 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map([](auto x) { return minimum(x, 0) - log1p(exp(-abs(x))); }),
-     .rule = partials([](auto x) { return sigmoid(-x); })},
+     .rule = partials([](auto x) { return logistic(-x); })},
+
+    {.name = "logistic",
+     .doc = "sigmoid, with derivatives that are computed from x and accurate where sigmoid is near 1.",
+     .args = {"x"},
+     .infer = elementwise,
+     .forward = map([](auto x) { return sigmoid(x); }),
+     .rule = partials([](auto x) { return logistic_slope(x); })},
+
+    {.name = "logistic_slope",
+     .doc = "The derivative of sigmoid, sigmoid(x) sigmoid(-x).",
+     .args = {"x"},
+     .infer = elementwise,
+     .forward = map([](auto x) { return logistic_slope(x); }),
+     .rule = partials([](auto x, auto y) { return -y * tanh(0.5 * x); })},
+
+    {.name = "one_minus_square",
+     .doc = "1 - x², accurate near 1.",
+     .args = {"x"},
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto x) { return (1 - x) * (1 + x); }),
+     .rule = partials([](auto x) { return -2 * x; })},
+
+    {.name = "atan_slope",
+     .doc = "The derivative of atan, 1 / (1 + x²).",
+     .args = {"x"},
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto x) { return 1 / (1 + x * x); }),
+     .rule = partials([](auto x, auto y) { return -2 * (x * y) * y; })},
+
+    {.name = "asinh_slope",
+     .doc = "The derivative of asinh, 1 / √(1 + x²), computed without overflow.",
+     .args = {"x"},
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto x) { return asinh_slope_of(x); }),
+     .rule = partials([](auto x, auto y) { return -(x * y) * y * y; })},
+
+    {.name = "over_hypot",
+     .doc = "a / hypot(a, b), the derivative of hypot in a; 0 where both are 0.",
+     .args = {"a", "b"},
+     .infer = elementwise,
+     .forward = map([](auto a, auto b) { return div_no_nan(a, hypot(a, b)); }),
+     .rule = partials(
+         [](auto a, auto b) {
+           const auto r = hypot(a, b), ratio = div_no_nan(b, r);
+           return div_no_nan(ratio * ratio, r);
+         },
+         [](auto a, auto b, auto y) {
+           const auto r = hypot(a, b);
+           return div_no_nan(-y * div_no_nan(b, r), r);
+         })},
+
+    {.name = "gaussian",
+     .doc = "exp(-c x²), with x² in twice the precision if c is 1, -1 or ½.",
+     .args = {"x", "c"},
+     .infer = elementwise,
+     .forward = map([](auto x, auto c) { return gaussian(x, c); }),
+     .rule = partials([](auto x, auto c, auto y) { return -2 * c * x * y; },
+                      [](auto x, auto, auto y) { return -(x * x) * y; })},
 
     {.name = "pow",
      .doc = "a to the power b; the derivative with respect to b is aᵇ·log a where a is positive, else 0.",
@@ -304,6 +371,17 @@ Tensor pow(Operand a, Operand b) { return find(table, "pow")(a, b); }
 Tensor xlogy(Operand a, Operand b) { return find(table, "xlogy")(a, b); }
 Tensor xlog1py(Operand a, Operand b) { return find(table, "xlog1py")(a, b); }
 Tensor xdivy(Operand a, Operand b) { return find(table, "xdivy")(a, b); }
+
+Tensor logistic(const Tensor& x) { return find(table, "logistic")(Operand(x)); }
+Tensor logistic_slope(const Tensor& x) { return find(table, "logistic_slope")(Operand(x)); }
+Tensor one_minus_square(const Tensor& x) { return find(table, "one_minus_square")(Operand(x)); }
+Tensor atan_slope(const Tensor& x) { return find(table, "atan_slope")(Operand(x)); }
+Tensor asinh_slope(const Tensor& x) { return find(table, "asinh_slope")(Operand(x)); }
+Tensor gaussian(const Tensor& x, double c) { return find(table, "gaussian")(Operand(x), Operand(c)); }
+Tensor length_of(const Tensor& a, const Tensor& b) { return hypot(a, b); }
+Tensor over_hypot(const Tensor& a, const Tensor& b, const Tensor&) {
+  return find(table, "over_hypot")(Operand(a), Operand(b));
+}
 
 std::span<const Op> elementary_ops() { return table; }
 

@@ -4,6 +4,7 @@
 #include "op/elementwise.h"
 #include "op/rules.h"
 #include "ops/axes.h"
+#include "ops/elementwise/slopes.h"
 #include "ops/layout/positions.h"
 #include "tapedeck/ops.h"
 
@@ -103,7 +104,11 @@ constexpr Op table[] = {
      .args = {"labels", "logits"},
      .infer = elementwise,
      .forward = map([](auto z, auto x) { return maximum(x, 0) - x * z + log1p(exp(-abs(x))); }),
-     .rule = partials([](auto, auto x) { return -x; }, [](auto z, auto x) { return sigmoid(x) - z; })},
+     .rule = partials([](auto, auto x) { return -x; },
+                      [](auto z, auto x) {
+                        const auto r = logistic(minimum(x, -x));
+                        return where(x > 0, 1 - z - r, r - z);
+                      })},
 
     {.name = "huber",
      .doc = "q (e - q / 2), where e = predictions - labels and q is e clamped to [-delta, delta]. This is "

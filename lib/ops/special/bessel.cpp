@@ -4,6 +4,7 @@
 #include "kernels/special/special.h"
 #include "ops/infer.h"
 #include "ops/special/of_numbers.h"
+#include "ops/special/special.h"
 
 namespace tapedeck {
 namespace {
@@ -41,6 +42,19 @@ constexpr OfNumbers<kernels::bessel_y1, tapedeck::bessel_y1> bessel_y1;
 
 }   // namespace fn
 
+using kernels::SpecialFunction;
+
+/// The derivative of a function of order 1, C₀ - C₁/x; on Tensors an op, since its own derivative cancels
+/// near 0.
+template <SpecialFunction f, const auto& of_order_zero> struct OfOrderOne {
+  Tensor operator()(const Tensor& x, const Tensor&) const { return special_derivative(f, 1, x); }
+  template <unsigned A, unsigned B> constexpr Probe<A | B> operator()(Probe<A>, Probe<B>) const { return {}; }
+  template <class T, class A>
+  xsimd::batch<T, A> operator()(const xsimd::batch<T, A>& x, const xsimd::batch<T, A>& y) const {
+    return where(equal(x, 0), T(0.5), of_order_zero(x) - y / where(equal(x, 0), T(1), x));
+  }
+};
+
 constexpr Op table[] = {
     {.name = "bessel_i0",
      .doc = "The modified Bessel function I₀(x).",
@@ -56,7 +70,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::bessel_i0e),
-     .rule = partials([](auto x, auto y) { return fn::bessel_i1e(x) - sign(x) * y; })},
+     .rule = partials(kDerivativeOf<SpecialFunction::bessel_i0e>)},
 
     {.name = "bessel_i1",
      .doc = "The modified Bessel function I₁(x), with I₁' = I₀ - I₁/x (DLMF 10.29.2).",
@@ -64,9 +78,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::bessel_i1),
-     .rule = partials([](auto x, auto y) {
-       return where(equal(x, 0), 0.5, fn::bessel_i0(x) - y / where(equal(x, 0), 1, x));
-     })},
+     .rule = partials(OfOrderOne<SpecialFunction::bessel_i1, fn::bessel_i0>())},
 
     {.name = "bessel_i1e",
      .doc = "exp(-|x|) I₁(x).",
@@ -74,9 +86,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::bessel_i1e),
-     .rule = partials([](auto x, auto y) {
-       return where(equal(x, 0), 0.5, fn::bessel_i0e(x) - y * (sign(x) + 1 / where(equal(x, 0), 1, x)));
-     })},
+     .rule = partials(kDerivativeOf<SpecialFunction::bessel_i1e>)},
 
     {.name = "bessel_j0",
      .doc = "The Bessel function J₀(x).",
@@ -92,9 +102,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::bessel_j1),
-     .rule = partials([](auto x, auto y) {
-       return where(equal(x, 0), 0.5, fn::bessel_j0(x) - y / where(equal(x, 0), 1, x));
-     })},
+     .rule = partials(OfOrderOne<SpecialFunction::bessel_j1, fn::bessel_j0>())},
 
     {.name = "bessel_k0",
      .doc = "The modified Bessel function K₀(x), for x ≥ 0.",
@@ -110,7 +118,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::bessel_k0e),
-     .rule = partials([](auto x, auto y) { return y - fn::bessel_k1e(x); })},
+     .rule = partials(kDerivativeOf<SpecialFunction::bessel_k0e>)},
 
     {.name = "bessel_k1",
      .doc = "The modified Bessel function K₁(x), for x ≥ 0, with K₁' = -K₀ - K₁/x (DLMF 10.29.2).",
@@ -126,7 +134,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::bessel_k1e),
-     .rule = partials([](auto x, auto y) { return y * (1 - 1 / x) - fn::bessel_k0e(x); })},
+     .rule = partials(kDerivativeOf<SpecialFunction::bessel_k1e>)},
 
     {.name = "bessel_y0",
      .doc = "The Bessel function Y₀(x), for x ≥ 0.",

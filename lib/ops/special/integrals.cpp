@@ -4,11 +4,12 @@
 #include "kernels/special/special.h"
 #include "ops/infer.h"
 #include "ops/special/of_numbers.h"
+#include "ops/special/special.h"
 
 namespace tapedeck {
 namespace {
 
-constexpr double kHalfPi = 1.5707963267948966;
+using kernels::SpecialFunction;
 
 namespace fn {
 
@@ -27,7 +28,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::dawsn),
-     .rule = partials([](auto x, auto y) { return 1 - 2 * x * y; })},
+     .rule = partials(kDerivativeOf<SpecialFunction::dawsn>)},
 
     {.name = "expint",
      .doc = "The exponential integral Ei(x), the principal value of ∫ eᵗ / t dt from -∞ to x.",
@@ -43,7 +44,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::fresnel_sin),
-     .rule = partials([](auto x) { return sin(times(x * x, kHalfPi)); })},
+     .rule = partials(kDerivativeOf<SpecialFunction::fresnel_sin>)},
 
     {.name = "fresnel_cos",
      .doc = "∫₀ˣ cos(πt²/2) dt.",
@@ -51,7 +52,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::fresnel_cos),
-     .rule = partials([](auto x) { return cos(times(x * x, kHalfPi)); })},
+     .rule = partials(kDerivativeOf<SpecialFunction::fresnel_cos>)},
 
     {.name = "spence",
      .doc = "Spence's function ∫₁ˣ log(t) / (1 - t) dt = Li₂(1 - x), for x ≥ 0.",
@@ -59,8 +60,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::spence),
-     .rule = partials(
-         [](auto x) { return where(equal(x, 1), 0.5 * x - 1.5, log(x) / (1 - where(equal(x, 1), 2, x))); })},
+     .rule = partials(kDerivativeOf<SpecialFunction::spence>)},
 };
 
 }   // namespace

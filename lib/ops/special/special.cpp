@@ -9,6 +9,7 @@
 #include "kernels/simd/sleef.h"
 #include "kernels/special/igamma_grad.h"
 #include "kernels/special/special.h"
+#include "ops/elementwise/slopes.h"
 #include "ops/infer.h"
 #include "ops/special/of_numbers.h"
 #include "tapedeck/ops/special.h"
@@ -103,6 +104,11 @@ void jvp_of_igamma_grad(const Call& c, Refs dx, std::span<Tensor> dy) {
   dy[0] = left.defined() && right.defined() ? left + right : left.defined() ? left : right;
 }
 
+Tensor next_derivative(const Call& c) {
+  const auto& [f, order] = c.attrs<DerivativeAttrs>();
+  return special_derivative(f, order + 1, c.x[0]);
+}
+
 constexpr Op table[] = {
     {.name = "erf",
      .doc = "The error function 2/√π ∫₀ˣ exp(-t²) dt.",
@@ -126,7 +132,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::erfinv),
-     .rule = partials([](auto, auto y) { return times(exp(y * y), 1 / kTwoBySqrtPi); })},
+     .rule = partials([](auto, auto y) { return times(gaussian(y, -1), 1 / kTwoBySqrtPi); })},
 
     {.name = "erfcinv",
      .doc = "The inverse of erfc, for x in [0, 2].",
@@ -134,7 +140,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::erfcinv),
-     .rule = partials([](auto, auto y) { return times(exp(y * y), -1 / kTwoBySqrtPi); })},
+     .rule = partials([](auto, auto y) { return times(gaussian(y, -1), -1 / kTwoBySqrtPi); })},
 
     {.name = "ndtri",
      .doc = "The quantile function of the normal distribution, -√2 erfcinv(2x), for x in [0, 1].",
@@ -142,7 +148,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::ndtri),
-     .rule = partials([](auto, auto y) { return times(exp(0.5 * y * y), kSqrtTwoPi); })},
+     .rule = partials([](auto, auto y) { return times(gaussian(y, -0.5), kSqrtTwoPi); })},
 
     {.name = "lgamma",
      .doc = "log |Γ(x)|.",
@@ -209,6 +215,22 @@ constexpr Op table[] = {
                  Outputs::own},
      .rule = custom({.x = 0b11}, vjp_of_igamma_grad, jvp_of_igamma_grad)},
 
+    {.name = "special_derivative",
+     .doc = "A derivative of a Bessel function or a special integral, of the order that its attributes say.",
+     .args = {"x"},
+     .infer = elementwise,
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           const auto& [f, order] = c.attrs<DerivativeAttrs>();
+           kernels::derivative(f, order, c.x[0], y[0]);
+         },
+     .rule = custom(
+         {.x = 1},
+         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+           dx[0] = std::move(dy[0]).dense() * next_derivative(c);
+         },
+         [](const Call& c, Refs dx, std::span<Tensor> dy) { dy[0] = dx[0] * next_derivative(c); })},
+
     {.name = "betainc",
      .doc = "The regularized incomplete beta function 1/B(a, b) ∫₀ˣ tᵃ⁻¹ (1 - t)ᵇ⁻¹ dt; no gradients with "
             "respect to a and b.",
@@ -234,6 +256,9 @@ Tensor igamma(Operand a, Operand x) { return find(table, "igamma")(a, x); }
 Tensor igammac(Operand a, Operand x) { return find(table, "igammac")(a, x); }
 Tensor igamma_grad_a(const Tensor& a, const Tensor& x, int order) {
   return find(table, "igamma_grad_a").with(OrderAttrs{order}, a, x);
+}
+Tensor special_derivative(kernels::SpecialFunction f, int order, const Tensor& x) {
+  return find(table, "special_derivative").with(DerivativeAttrs{f, order}, x);
 }
 Tensor betainc(Operand a, Operand b, Operand x) { return find(table, "betainc")(a, b, x); }
 
