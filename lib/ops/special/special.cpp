@@ -48,6 +48,11 @@ constexpr auto log_of_power = [](const auto& n, const auto& x) {
   return where(equal(x, 0), xlogy(n, x), n * log(where(equal(x, 0), 1, x)));
 };
 
+/// n / x, and 0 for 0 / 0. (xdivy has no gradient in n where n is 0.)
+constexpr auto quotient = [](const auto& n, const auto& x) {
+  return where(equal(x, 0), xdivy(n, x), n / where(equal(x, 0), 1, x));
+};
+
 /// The rule of an elementwise op whose only derivative, partial(c), is with respect to its last input.
 template <class F> constexpr Rule in_the_last(F) {
   return custom(
@@ -209,7 +214,7 @@ constexpr Op table[] = {
      .infer = elementwise,
      .forward = map(fn::gamma_density),
      .rule = partials([](auto a, auto x, auto y) { return y * (log(x) - fn::digamma(a)); },
-                      [](auto a, auto x, auto y) { return y * (xdivy(a - 1, x) - 1); })},
+                      [](auto a, auto x, auto y) { return y * (quotient(a - 1, x) - 1); })},
 
     {.name = "igamma_grad_a",
      .doc = "The derivative of igamma in a, of the order that its attribute says.",
