@@ -118,6 +118,17 @@ constexpr OpSamples table[] = {
                 .oracle = "np.vectorize(lambda a, x: float(mpmath.gammainc(a, x, regularized=True)))(a, x)"}};
          }},
 
+    {.op = "gamma_density",
+     .samples =
+         [] {
+           return std::vector<Sample>{{.inputs = {uniform({2, 3}, 0.5, 4), uniform({3}, 0.5, 4, 1)}},
+                                      {.inputs = {f64({0.5, 1, 2.5, 9}), f64({0.25, 3, 2, 10})},
+                                       .expected = {f64({0.8787825789354448, 0.049787068367863944,
+                                                         0.28795182140366965, 0.11259903214901998})},
+                                       .oracle = "np.vectorize(lambda a, x: float(mpmath.exp(-x) * "
+                                                 "mpmath.mpf(x) ** (a - 1) / mpmath.gamma(a)))(a, x)"}};
+         }},
+
     {.op = "igamma_grad_a",
      .samples =
          [] {

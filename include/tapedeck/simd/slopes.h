@@ -52,7 +52,7 @@ template <class T, class A>
 requires Real<T> xsimd::batch<T, A> asinh_slope(const xsimd::batch<T, A>& x) {
   using B = xsimd::batch<T, A>;
   const B large(T(1e9)), r = xsimd::abs(x), small = xsimd::min(large, r);
-  return large / (xsimd::sqrt(1 + small * small) * xsimd::max(large, r));
+  return large / xsimd::max(large, r) / xsimd::sqrt(1 + small * small);
 }
 /// √(a² + b²) without overflow or underflow, for derivatives; NaN where both are 0.
 template <class T, class A>

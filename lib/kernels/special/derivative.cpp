@@ -19,7 +19,7 @@ namespace {
 using Wide = long double;
 constexpr Cut kCut = {1 << 8, 1 << 10};   // of elements
 constexpr Wide kWidePi = 3.14159265358979323846264338327950288L;
-constexpr double kLargeBessel = 30, kLargeDawsn = 6.5;   // from here on the series are exact
+constexpr double kLargeBessel = 30, kLargeDawsn = 7;   // from here on the series are exact
 
 /// (a) (a + 1) … (a + m - 1).
 Wide rising(Wide a, int m) {
@@ -71,9 +71,20 @@ Wide large_argument_series(int n, int m, Wide r, int sign) {
   return m % 2 ? -sum : sum;
 }
 
+// The first derivatives where their terms cancel little.
+double first_of_scaled_i(int n, double x) {
+  const double i0 = bessel_i0e(x), i1 = bessel_i1e(x), sign = x > 0 ? 1 : -1;
+  return n == 0 ? i1 - sign * i0 : i0 - i1 * (sign + 1 / x);
+}
+double first_of_scaled_k(int n, double x) {
+  const double k0 = bessel_k0e(x), k1 = bessel_k1e(x);
+  return n == 0 ? k0 - k1 : k1 * (1 - 1 / x) - k0;
+}
+
 /// Of exp(-|x|) Iₙ(x), which is even or odd as n is; at 0 an odd derivative is 0.
-double scaled_i(int n, int m, double x) {
+double scaled_i(int n, int m, double x, double moderate) {
   const Wide r = std::fabs(x);
+  if (m == 1 && r < moderate && x != 0) return first_of_scaled_i(n, x);
   const Wide y =
       r < kLargeBessel
           ? std::exp(-r) * binomial_sum(m, [&](int j) { return ((m - j) % 2 ? -1 : 1) * bessel_i(n, j, r); })
@@ -81,11 +92,12 @@ double scaled_i(int n, int m, double x) {
   const double value = static_cast<double>(y);
   return (n + m) % 2 == 0 ? value : x == 0 ? 0 : std::copysign(value, x < 0 ? -value : value);
 }
-double scaled_k(int n, int m, double x) {
+double scaled_k(int n, int m, double x, double moderate) {
   const Wide r = x;
   if (!(x > 0))
     return x == 0 ? (m % 2 ? -1 : 1) * std::numeric_limits<double>::infinity()
                   : std::numeric_limits<double>::quiet_NaN();
+  if (m == 1 && r < moderate) return first_of_scaled_k(n, x);
   if (x >= kLargeBessel)
     return static_cast<double>(large_argument_series(n, m, r, 1) * std::sqrt(kWidePi / 2));
   return static_cast<double>(std::exp(r) * binomial_sum(m, [&](int j) { return bessel_k(n, j, r); }));
@@ -95,7 +107,7 @@ double scaled_k(int n, int m, double x) {
 double dawsn_derivative(int m, double x) {
   const Wide w = x;
   if (std::fabs(x) < kLargeDawsn) {
-    Wide last = dawsn_series(w), y = 1 - 2 * w * last;
+    Wide last = dawsn_series(x), y = 1 - 2 * w * last;
     for (int k = 1; k < m; ++k) {
       const Wide next = -2 * (w * y + k * last);
       last = y;
@@ -150,7 +162,8 @@ std::complex<Wide> fresnel(int m, double x) {
 
 }   // namespace
 
-double derivative(SpecialFunction f, int order, double x) {
+double derivative(SpecialFunction f, int order, double x, bool single) {
+  const double moderate = single ? kLargeBessel : 1.5;
   using enum SpecialFunction;
   if (std::isnan(x)) return x;
   switch (f) {
@@ -159,13 +172,13 @@ double derivative(SpecialFunction f, int order, double x) {
     case bessel_j1:
       return bessel_j(1, order, x);
     case bessel_i0e:
-      return scaled_i(0, order, x);
+      return scaled_i(0, order, x, moderate);
     case bessel_i1e:
-      return scaled_i(1, order, x);
+      return scaled_i(1, order, x, moderate);
     case bessel_k0e:
-      return scaled_k(0, order, x);
+      return scaled_k(0, order, x, moderate);
     case bessel_k1e:
-      return scaled_k(1, order, x);
+      return scaled_k(1, order, x, moderate);
     case dawsn:
       return dawsn_derivative(order, x);
     case spence:
@@ -184,7 +197,7 @@ void derivative(SpecialFunction f, int order, const Tensor& x, Tensor& y) {
     T* out = elements<T>(y);
     parallel_for(y.size(), kCut, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i)
-        out[i] = static_cast<T>(derivative(f, order, static_cast<double>(in[i])));
+        out[i] = static_cast<T>(derivative(f, order, static_cast<double>(in[i]), sizeof(T) == 4));
     });
   });
 }

@@ -19,8 +19,8 @@ enum class SpecialFunction : std::uint8_t {
   fresnel_cos
 };
 
-/// The derivative of order 1 or more.
-double derivative(SpecialFunction f, int order, double x);
+/// The derivative of order 1 or more; to the precision of f32 if `single`.
+double derivative(SpecialFunction f, int order, double x, bool single);
 /// y = that of the elements of x; f32 or f64, of one shape.
 void derivative(SpecialFunction f, int order, const Tensor& x, Tensor& y);
 

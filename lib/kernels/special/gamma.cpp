@@ -50,7 +50,10 @@ double digamma(double x) {
   if (x == 0) return std::copysign(kInfinity, -x);
   if (std::isinf(x)) return x > 0 ? x : kNaN;
   if (!(x > 0 || x != std::floor(x))) return kNaN;
-  return boost::math::digamma(x, Quiet());
+  if (x > 0) return boost::math::digamma(x, Quiet());
+  // Reflected (DLMF 5.5.4), with the exact distance to the pole.
+  return boost::math::digamma(1 - x, Quiet()) -
+         3.141592653589793 / std::tan(3.141592653589793 * (x - std::round(x)));
 }
 
 double igamma(double a, double x) { return lower<Quiet>(a, x); }
@@ -58,7 +61,11 @@ double igammac(double a, double x) { return upper<Quiet>(a, x); }
 double short_igamma(double a, double x) { return lower<Short>(a, x); }
 double short_igammac(double a, double x) { return upper<Short>(a, x); }
 
-double gamma_density(double a, double x) { return boost::math::gamma_p_derivative(a, x, Quiet()); }
+double gamma_density(double a, double x) {
+  if (!(a > 0 && x >= 0) || std::isinf(a)) return kNaN;
+  if (x == 0) return a < 1 ? kInfinity : a == 1 ? 1 : 0;
+  return std::isinf(x) ? 0 : boost::math::gamma_p_derivative(a, x, Quiet());
+}
 
 double betainc(double a, double b, double x) {
   if (!(a > 0 && b > 0 && x >= 0 && x <= 1) || std::isinf(a) || std::isinf(b)) return kNaN;

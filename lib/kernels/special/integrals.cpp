@@ -73,15 +73,14 @@ double dilogarithm(double u) {
   return u - u * u / 4 + u * u * u * sum;
 }
 
-/// exp(-x²) Σ x²ᵏ⁺¹ / (k! (2k + 1)), whose terms are positive (DLMF 7.6.2).
+/// Dawson's integral over exp(-x²), Σ x²ᵏ⁺¹ / (k! (2k + 1)), whose terms are positive (DLMF 7.6.2).
 template <class T> T dawson_series(T x) {
   const T square = x * x;
   T sum = 0, power = x;
   for (int k = 0;; ++k) {
     const T term = power / (2 * k + 1);
     sum += term;
-    if (!(std::fabs(term) > std::numeric_limits<T>::epsilon() / 20 * std::fabs(sum)))
-      return std::exp(-square) * sum;
+    if (!(std::fabs(term) > std::numeric_limits<T>::epsilon() / 20 * std::fabs(sum))) return sum;
     power *= square / (k + 1);
   }
 }
@@ -97,7 +96,7 @@ std::complex<long double> fresnel_phase(double x) {
 }
 
 double dawsn(double x) {
-  if (std::fabs(x) < 6.5) return dawson_series(x);
+  if (std::fabs(x) < 6.5) return std::exp(-x * x) * dawson_series(x);
   // Σ (2k - 1)!! / (2ᵏ⁺¹ x²ᵏ⁺¹), DLMF 7.12.1.
   const double square = x * x;
   double sum = 0, term = 0.5 / x;
@@ -108,7 +107,10 @@ double dawsn(double x) {
   }
   return sum;
 }
-long double dawsn_series(long double x) { return dawson_series(x); }
+long double dawsn_series(double x) {
+  const double high = x * x, low = std::fma(x, x, -high);
+  return std::exp(-Wide(high)) * (1 - Wide(low)) * dawson_series(Wide(x));
+}
 
 double expint(double x) {
   if (x == 0) return -kInfinity;

@@ -16,7 +16,7 @@ double igammac(double a, double x);
 double short_igamma(double a, double x);
 double short_igammac(double a, double x);
 double betainc(double a, double b, double x);
-/// The gamma density xᵃ⁻¹ e⁻ˣ / Γ(a), for a, x > 0.
+/// The gamma density xᵃ⁻¹ e⁻ˣ / Γ(a), for a > 0 and x ≥ 0.
 double gamma_density(double a, double x);
 
 // zeta.cpp
@@ -36,7 +36,7 @@ double fresnel_sin(double x);
 double fresnel_cos(double x);
 double spence(double x);
 /// Dawson's integral by its power series, and exp(i πx²/2): for their derivatives.
-long double dawsn_series(long double x);
+long double dawsn_series(double x);
 std::complex<long double> fresnel_phase(double x);
 
 // bessel.cpp

@@ -113,10 +113,11 @@ constexpr Op table[] = {
      .infer = elementwise,
      .forward = map([](auto x) { return x * sigmoid(gelu_exponent_of(x)); }),
      .rule = partials([](auto x) {
-       const auto u = gelu_exponent_of(x);
-       return logistic(u) +
-              x * logistic_slope(u) *
-                  (beside<decltype(x)>(2 * kRootTwoOverPi) * (1 + beside<decltype(x)>(3 * kCubic) * (x * x)));
+       const auto near = minimum(maximum(x, -100), 100);   // beyond, x³ may overflow and the slope is 0
+       const auto u = gelu_exponent_of(near);
+       return logistic(u) + near * logistic_slope(u) *
+                                (beside<decltype(x)>(2 * kRootTwoOverPi) *
+                                 (1 + beside<decltype(x)>(3 * kCubic) * (near * near)));
      })},
 
     {.name = "silu",

@@ -335,7 +335,7 @@ constexpr Op table[] = {
      .infer = complex_elementwise,
      .forward = map_complex([](auto a, auto b) { return xdivy(a, b); }),
      .rule = partials([](auto a, auto b) { return xdivy(where(equal(a, 0), 0, 1), b); },
-                      [](auto a, auto b) { return xdivy(-a, b * b); })},
+                      [](auto a, auto b) { return xdivy(xdivy(-a, b), b); })},
 };
 
 }   // namespace

@@ -51,7 +51,9 @@ template <SpecialFunction f, const auto& of_order_zero> struct OfOrderOne {
   template <unsigned A, unsigned B> constexpr Probe<A | B> operator()(Probe<A>, Probe<B>) const { return {}; }
   template <class T, class A>
   xsimd::batch<T, A> operator()(const xsimd::batch<T, A>& x, const xsimd::batch<T, A>& y) const {
-    return where(equal(x, 0), T(0.5), of_order_zero(x) - y / where(equal(x, 0), T(1), x));
+    const auto zero = of_order_zero(x);
+    const auto slope = where(equal(x, 0), T(0.5), zero - y / where(equal(x, 0), T(1), x));
+    return where(xsimd::isinf(zero), zero, slope);
   }
 };
 

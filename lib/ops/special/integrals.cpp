@@ -5,6 +5,7 @@
 #include "ops/infer.h"
 #include "ops/special/of_numbers.h"
 #include "ops/special/special.h"
+#include "tapedeck/simd/slopes.h"
 
 namespace tapedeck {
 namespace {
@@ -20,6 +21,29 @@ constexpr OfNumbers<kernels::fresnel_cos, tapedeck::fresnel_cos> fresnel_cos;
 constexpr OfNumbers<kernels::spence, tapedeck::spence> spence;
 
 }   // namespace fn
+
+/// πx²/2 modulo 2π, with x² in two parts, each reduced modulo 4.
+template <class B> B fresnel_angle(const B& x) {
+  using T = typename B::value_type;
+  const auto reduced = [](const B& v) { return v - T(4) * nearbyint(v * T(0.25)); };
+  const B square = x * x;
+  return times(reduced(square) + reduced(detail::rest_of_square(x, square)), 1.5707963267948966);
+}
+
+/// Derivatives that are accurate on vectors as they are written; on Tensors an op, for those of higher
+/// orders.
+template <SpecialFunction f> struct SlopeOf {
+  Tensor operator()(const Tensor& x) const { return special_derivative(f, 1, x); }
+  template <unsigned A> constexpr Probe<A> operator()(Probe<A>) const { return {}; }
+  template <class T, class A> xsimd::batch<T, A> operator()(const xsimd::batch<T, A>& x) const {
+    if constexpr (f == SpecialFunction::fresnel_sin)
+      return sin(fresnel_angle(x));
+    else if constexpr (f == SpecialFunction::fresnel_cos)
+      return cos(fresnel_angle(x));
+    else
+      return where(equal(x, 1), T(-1), log(x) / (1 - where(equal(x, 1), T(2), x)));
+  }
+};
 
 constexpr Op table[] = {
     {.name = "dawsn",
@@ -44,7 +68,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::fresnel_sin),
-     .rule = partials(kDerivativeOf<SpecialFunction::fresnel_sin>)},
+     .rule = partials(SlopeOf<SpecialFunction::fresnel_sin>())},
 
     {.name = "fresnel_cos",
      .doc = "∫₀ˣ cos(πt²/2) dt.",
@@ -52,7 +76,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::fresnel_cos),
-     .rule = partials(kDerivativeOf<SpecialFunction::fresnel_cos>)},
+     .rule = partials(SlopeOf<SpecialFunction::fresnel_cos>())},
 
     {.name = "spence",
      .doc = "Spence's function ∫₁ˣ log(t) / (1 - t) dt = Li₂(1 - x), for x ≥ 0.",
@@ -60,7 +84,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map(fn::spence),
-     .rule = partials(kDerivativeOf<SpecialFunction::spence>)},
+     .rule = partials(SlopeOf<SpecialFunction::spence>())},
 };
 
 }   // namespace

@@ -23,6 +23,7 @@ constexpr double kTwoBySqrtPi = 1.1283791670955126, kSqrtTwoPi = 2.5066282746310
 double first_igamma_grad(double a, double x) { return kernels::igamma_grad(a, x, 1); }
 Tensor trigamma_op(const Tensor& x) { return polygamma(1, x); }
 Tensor first_igamma_grad_op(const Tensor& a, const Tensor& x) { return igamma_grad_a(a, x); }
+Tensor gamma_density_op(const Tensor& a, const Tensor& x);
 
 namespace fn {
 
@@ -37,6 +38,7 @@ constexpr OfNumbers<kernels::zeta, tapedeck::zeta> zeta;
 constexpr OfNumbers<kernels::igamma, tapedeck::igamma, kernels::short_igamma> igamma;
 constexpr OfNumbers<kernels::igammac, tapedeck::igammac, kernels::short_igammac> igammac;
 constexpr OfNumbers<first_igamma_grad, first_igamma_grad_op> igamma_grad_a;
+constexpr OfNumbers<kernels::gamma_density, gamma_density_op> gamma_density;
 constexpr OfNumbers<kernels::betainc, tapedeck::betainc> betainc;
 
 }   // namespace fn
@@ -44,6 +46,11 @@ constexpr OfNumbers<kernels::betainc, tapedeck::betainc> betainc;
 /// log xⁿ: n log x, and 0 for 0⁰. (xlogy has no gradient in n where n is 0.)
 constexpr auto log_of_power = [](const auto& n, const auto& x) {
   return where(equal(x, 0), xlogy(n, x), n * log(where(equal(x, 0), 1, x)));
+};
+
+/// n / x, and 0 for 0 / 0. (xdivy has no gradient in n where n is 0.)
+constexpr auto quotient = [](const auto& n, const auto& x) {
+  return where(equal(x, 0), xdivy(n, x), n / where(equal(x, 0), 1, x));
 };
 
 /// The rule of an elementwise op whose only derivative, partial(c), is with respect to its last input.
@@ -76,7 +83,7 @@ Spec infer_igamma_grad(const Call& c) {
 /// The derivative of order `order` with respect to a of p = xᵃ⁻¹ e⁻ˣ / Γ(a), which is the derivative of
 /// igamma with respect to x. p' = p (log x - ψ(a)), and so on.
 Tensor density_derivative(const Tensor& a, const Tensor& x, int order) {
-  std::vector<Tensor> p = {exp(log_of_power(a - 1, x) - x - lgamma(a))}, slopes;
+  std::vector<Tensor> p = {gamma_density_op(a, x)}, slopes;
   for (int k = 0; k < order; ++k) {
     slopes.push_back(k == 0 ? log(x) - digamma(a) : -polygamma(k, a));
     Tensor sum;
@@ -190,7 +197,7 @@ constexpr Op table[] = {
      .infer = elementwise,
      .forward = map(fn::igamma),
      .rule = partials([](auto a, auto x) { return fn::igamma_grad_a(a, x); },
-                      [](auto a, auto x) { return exp(log_of_power(a - 1, x) - x - fn::lgamma(a)); })},
+                      [](auto a, auto x) { return fn::gamma_density(a, x); })},
 
     {.name = "igammac",
      .doc = "1 - igamma(a, x), accurate where the result is small.",
@@ -199,7 +206,15 @@ constexpr Op table[] = {
      .infer = elementwise,
      .forward = map(fn::igammac),
      .rule = partials([](auto a, auto x) { return -fn::igamma_grad_a(a, x); },
-                      [](auto a, auto x) { return -exp(log_of_power(a - 1, x) - x - fn::lgamma(a)); })},
+                      [](auto a, auto x) { return -fn::gamma_density(a, x); })},
+
+    {.name = "gamma_density",
+     .doc = "The derivative of igamma in x, xᵃ⁻¹ e⁻ˣ / Γ(a).",
+     .args = {"a", "x"},
+     .infer = elementwise,
+     .forward = map(fn::gamma_density),
+     .rule = partials([](auto a, auto x, auto y) { return y * (log(x) - fn::digamma(a)); },
+                      [](auto a, auto x, auto y) { return y * (quotient(a - 1, x) - 1); })},
 
     {.name = "igamma_grad_a",
      .doc = "The derivative of igamma with respect to a, of the order given by its attribute.",
@@ -240,6 +255,10 @@ constexpr Op table[] = {
      .forward = map(fn::betainc),
      .rule = in_the_last(beta_density)},
 };
+
+Tensor gamma_density_op(const Tensor& a, const Tensor& x) {
+  return find(table, "gamma_density")(Operand(a), Operand(x));
+}
 
 }   // namespace
 

@@ -22,7 +22,7 @@ template <kernels::SpecialFunction f> struct DerivativeOf {
   Tensor operator()(const Tensor& x) const { return special_derivative(f, 1, x); }
   template <unsigned A> constexpr Probe<A> operator()(Probe<A>) const { return {}; }
   template <class T, class A> xsimd::batch<T, A> operator()(const xsimd::batch<T, A>& x) const {
-    return detail::by_element([](double v) { return kernels::derivative(f, 1, v); }, x);
+    return detail::by_element([](double v) { return kernels::derivative(f, 1, v, detail::kSingle<T>); }, x);
   }
 };
 template <kernels::SpecialFunction f> inline constexpr DerivativeOf<f> kDerivativeOf;
