@@ -82,7 +82,9 @@ std::string target_of(const FileName& name) {
 
 // The length of the UTF-8 character that the text begins with; 0 for a control character, and if it is none.
 std::size_t length_of_character(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0; };
+  const auto byte = [&](std::size_t i) -> unsigned {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
+  };
   const unsigned first = byte(0);
   if (first < 0x80) return first >= 0x20 && first != 0x7f;
   const std::size_t n = first >= 0xc2 && first < 0xe0   ? 2

@@ -396,8 +396,9 @@ TEST_CASE("out of memory where a variable is assigned to", "[fault]") {
                                      (!held || same_bits(value, before));
                             }};
       }));
-  for (const int n : allocations)
-    CHECK(n > 0);
+  // An update in place needs no memory.
+  for (std::size_t i = 0; i < allocations.size(); ++i)
+    CHECK((allocations[i] > 0) == (i < 2 || i % 2 == 1));
 }
 
 TEST_CASE("out of memory in a chain of reshapes", "[fault]") {
