@@ -194,10 +194,10 @@ int main(int argc, char** argv) {
       "of f64, for f32 those that it has, of both signs, and denser where the function changes and near its "
       "poles and zeros. The reference values, in test/data/accuracy.txt, were\n"
       "computed by mpmath with as many digits as they need. `scripts/accuracy_values` says near which "
-      "changes "
-      "of sign an error counts relative to the values nearby. Below the smallest\n"
-      "normal number it counts relative to that. A test fails at more than 8 ulp, or at the limit of the "
-      "second table.\n");
+      "changes of sign an error counts relative to the values nearby. Derivatives of\n"
+      "sigmoid and tanh are computed from the output, and their errors count relative to 1 "
+      "([why](decisions.md#derivatives-of-elementwise-functions)). Below the smallest normal number an error "
+      "counts\nrelative to that. A test fails at more than 8 ulp, or at the limit of the second table.\n");
   print_over_range(errors);
   std::puts(
       "\n## Values in an interval\n\n"
