@@ -1,7 +1,7 @@
-// Functions of square matrices. f32 and f64. Matrices are in the last two axes; leading axes are batch axes.
-// xᴴ is conjugate_transpose(x), which is xᵀ for real matrices. Results are NaN for a matrix with a NaN or
-// infinite element. All throw ShapeError if the rank is below 2, if a matrix that must be square is not, or
-// if an extent exceeds BLAS's integer range.
+// Functions of square matrices. f32, f64, c64 and c128. Matrices are in the last two axes; leading axes are
+// batch axes. xᴴ is conjugate_transpose(x), which is xᵀ for real matrices. Results are NaN for a matrix with
+// a NaN or infinite element. All throw ShapeError if the rank is below 2, if a matrix that must be square is
+// not, or if an extent exceeds BLAS's integer range.
 #pragma once
 #include "tapedeck/tensor.h"
 
@@ -10,7 +10,7 @@ namespace tapedeck {
 /// The matrix exponential Σₖ xᵏ / k!.
 TAPEDECK_EXPORT Tensor matrix_exponential(const Tensor& x);
 /// The principal square root: y y = x, where the eigenvalues of y have positive real parts. Throws
-/// ArgumentError if x has an eigenvalue on the negative real axis or at 0.
+/// ArgumentError if x is real and has an eigenvalue on the negative real axis, or if it has one at 0.
 TAPEDECK_EXPORT Tensor matrix_square_root(const Tensor& x);
 
 }   // namespace tapedeck

@@ -26,7 +26,7 @@ template <class T> std::int64_t solve_bands(const T* bands, std::int64_t k, std:
   for (std::int64_t step = 0; step < n; ++step) {
     const std::int64_t j = down ? step : n - 1 - step;
     const T pivot = row_of(0)[j];
-    if (pivot == 0) return j + 1;
+    if (pivot == T(0)) return j + 1;
     for (std::int64_t d = 1; d < std::min(k, step + 1); ++d) {
       const std::int64_t other = down ? j - d : j + d;
       add_row(y + j * m, -row_of(d)[transposed ? other : j], y + other * m, m);
@@ -52,14 +52,14 @@ template <class T> std::int64_t solve_tridiagonal(const T* diagonals, std::int64
       if (i + 2 < n) std::swap(second[at(i)], above[at(i + 1)]);
       std::swap_ranges(y + i * m, y + (i + 1) * m, y + (i + 1) * m);
     }
-    if (on[at(i)] == 0) return i + 1;
+    if (on[at(i)] == T(0)) return i + 1;
     const T factor = -next / on[at(i)];
     on[at(i + 1)] += factor * above[at(i)];
     if (i + 2 < n) above[at(i + 1)] += factor * second[at(i)];
     add_row(y + (i + 1) * m, factor, y + i * m, m);
   }
   for (std::int64_t i = n; i-- > 0;) {
-    if (on[at(i)] == 0) return i + 1;
+    if (on[at(i)] == T(0)) return i + 1;
     if (i + 1 < n) add_row(y + i * m, -above[at(i)], y + (i + 1) * m, m);
     if (i + 2 < n) add_row(y + i * m, -second[at(i)], y + (i + 2) * m, m);
     for (std::int64_t c = 0; c < m; ++c)
@@ -82,7 +82,7 @@ template <class T, class F> Failure solve_each(const Tensor& a, const Tensor& b,
 
 Failure banded_triangular_solve(const Tensor& bands, const Tensor& b, bool lower, bool transposed,
                                 Tensor& y) {
-  return visit_floating(y.dtype(), [&](auto one) {
+  return visit_trainable(y.dtype(), [&](auto one) {
     using T = decltype(one);
     return solve_each<T>(bands, b, y, [&](const T* a, T* out) {
       return solve_bands(a, extent(bands, 2), extent(y, 2), lower, transposed, out, extent(y, 1));
@@ -91,7 +91,7 @@ Failure banded_triangular_solve(const Tensor& bands, const Tensor& b, bool lower
 }
 
 Failure tridiagonal_solve(const Tensor& diagonals, const Tensor& b, Tensor& y) {
-  return visit_floating(y.dtype(), [&](auto one) {
+  return visit_trainable(y.dtype(), [&](auto one) {
     using T = decltype(one);
     return solve_each<T>(diagonals, b, y, [&](const T* a, T* out) {
       return solve_tridiagonal(a, extent(y, 2), out, extent(y, 1));
@@ -101,7 +101,7 @@ Failure tridiagonal_solve(const Tensor& diagonals, const Tensor& b, Tensor& y) {
 
 void tridiagonal_matmul(const Tensor& diagonals, const Tensor& x, Tensor& y) {
   const std::int64_t n = extent(y, 2), m = extent(y, 1);
-  visit_floating(y.dtype(), [&](auto one) {
+  visit_trainable(y.dtype(), [&](auto one) {
     using T = decltype(one);
     for_each_matrix(matrices(y), 3 * n * m, [&](std::int64_t i) {
       const T* a = elements<T>(diagonals) + matrix_of(diagonals.shape(), y.shape(), i) * 3 * n;

@@ -2,6 +2,8 @@
 // column-major order makes no difference.
 #include "kernels/linalg/matrix_functions.h"
 
+#include <algorithm>
+
 #include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/linalg/factors.h"
@@ -42,7 +44,7 @@ template <class T> int halvings_of(const T* x, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
     double row = 0;
     for (std::int64_t j = 0; j < n; ++j)
-      row += std::abs(static_cast<double>(x[i * n + j]));
+      row += static_cast<double>(std::abs(x[i * n + j]));
     norm = std::max(norm, row);
   }
   return norm > kTheta ? static_cast<int>(std::ceil(std::log2(norm / kTheta))) : 0;
@@ -55,17 +57,25 @@ template <class T> void exponential_of(const T* x, std::int64_t n, T* y) {
   CachedVector<T> memory(static_cast<std::size_t>(7 * size));
   T *a = memory.data(), *a2 = a + size, *a4 = a2 + size, *a6 = a4 + size, *odd = a6 + size,
     *even = odd + size, *sum = even + size;
-  for (std::int64_t i = 0; i < size; ++i)
-    a[i] = static_cast<T>(std::ldexp(static_cast<double>(x[i]), -halvings));
+  using Real = decltype(std::abs(T()));
+  const auto scale = [&](const Real& e) {
+    return static_cast<Real>(std::ldexp(static_cast<double>(e), -halvings));
+  };
+  for (std::int64_t i = 0; i < size; ++i) {
+    if constexpr (std::is_same_v<T, Real>)
+      a[i] = scale(x[i]);
+    else
+      a[i] = {scale(x[i].real()), scale(x[i].imag())};
+  }
   product(a, a, n, a2);
   product(a2, a2, n, a4);
   product(a4, a2, n, a6);
   // out = c[6] a6 + c[4] a4 + c[2] a2, plus c[0] on the diagonal if with_unit, with the coefficients from
   // `first` on; plus out if `add`.
   const auto combine = [&](int first, bool with_unit, T* out, bool add) {
-    const auto c = [&](int k) { return static_cast<T>(kPade[first + k] / kPade[0]); };
+    const auto c = [&](int k) { return static_cast<Real>(kPade[first + k] / kPade[0]); };
     for (std::int64_t i = 0; i < size; ++i)
-      out[i] = (add ? out[i] : 0) + c(6) * a6[i] + c(4) * a4[i] + c(2) * a2[i];
+      out[i] = (add ? out[i] : T(0)) + c(6) * a6[i] + c(4) * a4[i] + c(2) * a2[i];
     if (with_unit)
       for (std::int64_t i = 0; i < n; ++i)
         out[i * n + i] += c(0);
@@ -123,14 +133,19 @@ template <class T> std::int64_t root_of(const T* x, std::int64_t n, T* y) {
               t.data(), m);
   cblas_zgemm(CblasColMajor, CblasNoTrans, CblasConjTrans, m, m, m, &one, t.data(), m, z.data(), m, &zero,
               r.data(), m);
-  double real = 0, imaginary = 0;
-  for (std::int64_t i = 0; i < size; ++i) {
-    const Complex e = r[static_cast<std::size_t>(i)];
-    real = std::max(real, std::abs(e.real()));
-    imaginary = std::max(imaginary, std::abs(e.imag()));
-    y[i] = static_cast<T>(e.real());
+  if constexpr (!std::is_floating_point_v<T>) {
+    std::transform(r.begin(), r.end(), y, [](const Complex& e) { return static_cast<T>(e); });
+    return 0;
+  } else {
+    double real = 0, imaginary = 0;
+    for (std::int64_t i = 0; i < size; ++i) {
+      const Complex e = r[static_cast<std::size_t>(i)];
+      real = std::max(real, std::abs(e.real()));
+      imaginary = std::max(imaginary, std::abs(e.imag()));
+      y[i] = static_cast<T>(e.real());
+    }
+    return imaginary > 1e-7 * real;   // the root of a negative eigenvalue is imaginary
   }
-  return imaginary > 1e-7 * real;   // the root of a negative eigenvalue is imaginary
 }
 
 Int gees(Int n, float* a, float* re, float* im, float* z, float* work, Int size, Int* unused) {
@@ -177,12 +192,42 @@ template <class T> std::int64_t sylvester_of(const T* x, const T* b, std::int64_
   return 0;
 }
 
+// The same with complex numbers, of double precision: x = q t qᴴ with t upper triangular.
+template <class T> std::int64_t complex_sylvester_of(const T* x, const T* b, std::int64_t n, T* y) {
+  const std::int64_t size = n * n;
+  if (!finite(x, size) || !finite(b, size)) return std::fill_n(y, size, kNan<T>), 0;
+  CachedVector<Complex> t(x, x + size), c(b, b + size), q(static_cast<std::size_t>(size)),
+      w(static_cast<std::size_t>(n)), work(static_cast<std::size_t>(8 * n)),
+      half(static_cast<std::size_t>(size));
+  CachedVector<double> real_work(static_cast<std::size_t>(n));
+  const Int m = narrow(n);
+  Int unused = 0;
+  if (LAPACKE_zgees_work(LAPACK_COL_MAJOR, 'V', 'N', nullptr, m, t.data(), m, &unused, w.data(), q.data(), m,
+                         work.data(), 8 * m, real_work.data(), nullptr))
+    return 1;
+  const auto times = [&](CBLAS_TRANSPOSE with_a, const Complex* a, CBLAS_TRANSPOSE with_b,
+                         const Complex* other, Complex* out) {
+    const Complex one = 1, zero = 0;
+    cblas_zgemm(CblasColMajor, with_a, with_b, m, m, m, &one, a, m, other, m, &zero, out, m);
+  };
+  times(CblasConjTrans, q.data(), CblasNoTrans, c.data(), half.data());
+  times(CblasNoTrans, half.data(), CblasNoTrans, q.data(), c.data());
+  double scale = 1;
+  if (LAPACKE_ztrsyl_work(LAPACK_COL_MAJOR, 'N', 'N', 1, m, m, t.data(), m, t.data(), m, c.data(), m, &scale))
+    return 1;
+  times(CblasNoTrans, q.data(), CblasNoTrans, c.data(), half.data());
+  times(CblasNoTrans, half.data(), CblasConjTrans, q.data(), c.data());
+  for (std::int64_t i = 0; i < size; ++i)
+    y[i] = static_cast<T>(c[static_cast<std::size_t>(i)] / scale);
+  return 0;
+}
+
 }   // namespace
 
 void matrix_exponential(const Tensor& x, Tensor& y) {
   const std::int64_t n = extent(x, 1);
   if (n == 0) return;
-  visit_floating(x.dtype(), [&](auto one) {
+  visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);
     for_each_matrix(matrices(x), 10 * n * n * n, [&](std::int64_t i) {
       return exponential_of(elements<T>(x) + i * n * n, n, elements<T>(y) + i * n * n), 0;
@@ -193,7 +238,7 @@ void matrix_exponential(const Tensor& x, Tensor& y) {
 Failure matrix_square_root(const Tensor& x, Tensor& y) {
   const std::int64_t n = extent(x, 1);
   if (n == 0) return {};
-  return visit_floating(x.dtype(), [&](auto one) {
+  return visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);
     return for_each_matrix(matrices(x), 100 * n * n * n, [&](std::int64_t i) {
       return root_of(elements<T>(x) + i * n * n, n, elements<T>(y) + i * n * n);
@@ -204,12 +249,16 @@ Failure matrix_square_root(const Tensor& x, Tensor& y) {
 Failure sylvester(const Tensor& x, const Tensor& b, Tensor& y) {
   const std::int64_t n = extent(x, 1);
   if (n == 0) return {};
-  return visit_floating(x.dtype(), [&](auto one) {
+  return visit_trainable(x.dtype(), [&](auto one) {
     using T = decltype(one);
     return for_each_matrix(matrices(y), 30 * n * n * n, [&](std::int64_t i) {
-      return sylvester_of(elements<T>(x) + matrix_of(x.shape(), y.shape(), i) * n * n,
-                          elements<T>(b) + matrix_of(b.shape(), y.shape(), i) * n * n, n,
-                          elements<T>(y) + i * n * n);
+      const T *from = elements<T>(x) + matrix_of(x.shape(), y.shape(), i) * n * n,
+              *right = elements<T>(b) + matrix_of(b.shape(), y.shape(), i) * n * n;
+      T* to = elements<T>(y) + i * n * n;
+      if constexpr (std::is_floating_point_v<T>)
+        return sylvester_of(from, right, n, to);
+      else
+        return complex_sylvester_of(from, right, n, to);
     });
   });
 }

@@ -10,9 +10,9 @@ namespace tapedeck {
 namespace {
 
 Spec infer_bands(const Call& c) {
-  require_two(c, Take::reals);
-  require_matrices(c, 0);
-  require_matrices(c, 1);
+  require_two(c, Take::complexes);
+  require_matrices(c, 0, Take::complexes);
+  require_matrices(c, 1, Take::complexes);
   if (extent(c.x[0], 2) == 0) throw_shape_error(c, "takes one diagonal or more");
   if (extent(c.x[0], 1) != extent(c.x[1], 2))
     throw_shape_error(c, "the diagonals and the matrix differ in length");

@@ -10,9 +10,9 @@ namespace tapedeck {
 namespace {
 
 Spec infer_sylvester(const Call& c) {
-  require_two(c, Take::reals);
-  require_square(c, 0);
-  require_square(c, 1);
+  require_two(c, Take::complexes);
+  require_square(c, 0, Take::complexes);
+  require_square(c, 1, Take::complexes);
   if (extent(c.x[0], 1) != extent(c.x[1], 1)) throw_shape_error(c, "x and b differ in extent");
   return joined_second(c);
 }
@@ -24,7 +24,7 @@ Tensor exponential_derivative(const Tensor& x, const Tensor& e) {
   const std::int64_t n = extent(x, 1);
   if (n == 0) return e;
   const Tensor size = stop_gradient(max(abs(e), {-2, -1}, true));
-  const Tensor scale = where(size > 0, size, 1.0);
+  const Tensor scale = astype(where(size > 0, size, 1.0), e.dtype());
   const Tensor direction = e / scale, zero = zeros_like(direction),
                same = x.shape() == e.shape() ? x : broadcast_to(x, e.shape());
   const Tensor blocks = concat({concat({same, direction}, -1), concat({zero, same}, -1)}, -2);
@@ -38,7 +38,7 @@ constexpr Op table[] = {
      .doc = "Σₖ xᵏ / k!.",
      .tensorflow = "MatrixExponential",
      .args = {"x"},
-     .infer = infer_square<Take::reals>,
+     .infer = infer_square<Take::complexes>,
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::matrix_exponential(c.x[0], y[0]); },
      .rule = custom(
          {.x = 1},
@@ -53,7 +53,7 @@ constexpr Op table[] = {
      .doc = "The principal root of matrices: y y = x.",
      .tensorflow = "MatrixSquareRoot",
      .args = {"x"},
-     .infer = infer_square<Take::reals>,
+     .infer = infer_square<Take::complexes>,
      .forward =
          [](const Call& c, std::span<Tensor> y) {
            if (const kernels::Failure f = kernels::matrix_square_root(c.x[0], y[0]))
