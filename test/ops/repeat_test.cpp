@@ -294,6 +294,17 @@ TEST_CASE("arrangements", "[order]") {
   const Tensor x = matrix({{1, 2, 3}, {4, 5, 6}});
   CHECK(close(roll(x, 1, 1), matrix({{3, 1, 2}, {6, 4, 5}}), 0));   // np.roll
   CHECK(close(roll(x, -4, {0, 1}), matrix({{2, 3, 1}, {5, 6, 4}}), 0));
+  CHECK(close(roll(x, {1, -1}, {0, 1}), matrix({{5, 6, 4}, {2, 3, 1}}), 0));
+  CHECK(close(roll(x, {1, 4, 1}, {1, 0, -1}), matrix({{2, 3, 1}, {5, 6, 4}}), 0));
+  CHECK(close(roll(x, 1, {1, 1}), matrix({{2, 3, 1}, {5, 6, 4}}), 0));
+  CHECK(
+      close(roll(x, {INT64_MAX, INT64_MAX}, {1, 1}), matrix({{2, 3, 1}, {5, 6, 4}}), 0));   // 2 (2⁶³ - 1) ≡ 2
+  for (const Tensor& y : {roll(x, 0, 0), roll(x, {2, -1, -1}, {1, 1, 1}), roll(x, {}, std::vector<int>())}) {
+    CHECK(close(y, x, 0));
+    CHECK(y.id() != x.id());
+  }
+  CHECK(close(roll(x, {1, 1}, {}), roll(x, 1, {0, 1}), 0));
+  CHECK(message_of<ShapeError>([&] { roll(x, {1, 2}, 0); }) == "roll: 2 shifts for 1 axes of x, f64[2,3]");
   CHECK(close(repeat(x, 2, 1), matrix({{1, 1, 2, 2, 3, 3}, {4, 4, 5, 5, 6, 6}}), 0));   // np.repeat
   CHECK(close(repeat(x, {2, 0}, 0), matrix({{1, 2, 3}, {1, 2, 3}}), 0));
   CHECK(repeat(x, 0, 1).shape() == Shape{2, 0});

@@ -5,8 +5,10 @@
 namespace tapedeck {
 
 /// Rotates elements by `shift` positions along each of the axes: those shifted past the end reappear at the
-/// start.
+/// start. If an axis is named several times, its shifts add up.
 TAPEDECK_EXPORT Tensor roll(const Tensor& x, std::int64_t shift, const Axes& axes);
+/// The same by shifts[i] along axis axes[i]. Throws ShapeError if there are not as many shifts as axes.
+TAPEDECK_EXPORT Tensor roll(const Tensor& x, const std::vector<std::int64_t>& shifts, const Axes& axes);
 /// Repeats each entry along `axis` consecutively, `count` times; or entry i counts[i] times.
 TAPEDECK_EXPORT Tensor repeat(const Tensor& x, std::int64_t count, int axis = 0);
 TAPEDECK_EXPORT Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& counts, int axis = 0);

@@ -155,18 +155,34 @@ Tensor reverse_by_length(const Tensor& x, const Tensor& lengths, const SequenceA
   return find(table, "reverse_sequence").with(axes, x, lengths);
 }
 
-Tensor rolled(const Tensor& x, const RollAttrs& a) { return a.by ? find(table, "roll").with(a, x) : x; }
+Tensor rolled(const Tensor& x, const RollAttrs& a) { return find(table, "roll").with(a, x); }
+
+// The given axes, from 0.
+std::vector<int> axes_to_roll(const Tensor& x, const Axes& axes) {
+  std::vector<int> list(axes.all ? static_cast<std::size_t>(x.ndim()) : 0);
+  std::iota(list.begin(), list.end(), 0);
+  for (const int axis : axes.list)
+    list.push_back(checked_axis(find(table, "roll"), axis, x.ndim()));
+  return list;
+}
 
 }   // namespace
 
 Tensor roll(const Tensor& x, std::int64_t shift, const Axes& axes) {
-  const unsigned mask = mask_of("roll", "x", axes, x.ndim());
-  Tensor y = x;
-  for (int axis = -x.ndim(); axis < 0; ++axis) {
-    const std::int64_t n = x.shape()[x.ndim() + axis];
-    if (n && mask >> (-1 - axis) & 1) y = rolled(y, {axis, (shift % n + n) % n});
-  }
-  return y;
+  return roll(x, std::vector<std::int64_t>(axes_to_roll(x, axes).size(), shift), axes);
+}
+
+Tensor roll(const Tensor& x, const std::vector<std::int64_t>& shifts, const Axes& axes) {
+  const std::vector<int> list = axes_to_roll(x, axes);
+  if (shifts.size() != list.size())
+    throw_error<ShapeError>("roll: {} shifts for {} axes of x, {}", shifts.size(), list.size(), x.spec());
+  std::int64_t by[Shape::kMaxRank] = {};
+  for (std::size_t i = 0; i < list.size(); ++i)
+    if (const std::int64_t n = x.shape()[list[i]]) by[list[i]] = ((by[list[i]] + shifts[i] % n) % n + n) % n;
+  Tensor y;
+  for (int axis = 0; axis < x.ndim(); ++axis)
+    if (by[axis]) y = rolled(y.defined() ? y : x, {axis - x.ndim(), by[axis]});
+  return y.defined() ? y : identity(x);
 }
 
 Tensor repeat(const Tensor& x, std::int64_t count, int axis) {
