@@ -135,6 +135,15 @@ constexpr OpSamples table[] = {
                                       {.inputs = {f64({1, 2})}, .expected = {f64({1, 2})}, .oracle = "x"}};
          }},
 
+    {.op = "piecewise",
+     .takes_complex = true,
+     .samples =
+         [] {
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 3}, -1, 1), uniform({3, 2}, -1, 1, 1)}},
+               {.inputs = {f64({1, 0}), f64({3, -2})}, .expected = {f64({1, 0})}, .oracle = "p"}};
+         }},
+
     {.op = "zeros_like",
      .takes_complex = true,
      .samples =

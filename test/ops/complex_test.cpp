@@ -26,6 +26,33 @@ Tensor gradient_of(const std::function<Tensor(const Tensor&)>& f, const Tensor& 
 
 }   // namespace
 
+// NumPy: x / np.abs(x), np.abs(a - b) ** 2 and np.linalg.norm
+TEST_CASE("signs, squared differences and norms of complex numbers", "[complex]") {
+  const Tensor z = samples::c128({{3, 4}, {0, -2}, {0, 0}}), w = samples::c128({{2, 1}, {0, 0}, {-1, 1}});
+  const auto off = [](const Tensor& x, const Tensor& y) { return max(abs(x - y)).item(); };
+  CHECK(off(sign(z), samples::c128({{0.6, 0.8}, {0, -1}, {0, 0}})) < 1e-15);
+  CHECK(off(squared_difference(z, w), samples::c128({{10, 0}, {4, 0}, {2, 0}})) < 1e-15);
+  CHECK(off(squared_difference(z, 1.0), samples::c128({{20, 0}, {5, 0}, {1, 0}})) < 1e-15);
+  const Tensor norm = euclidean_norm(samples::c128({{3, 4}, {0, -12}}));
+  CHECK(norm.dtype() == DType::f64);
+  CHECK(norm.item() == Approx(13).epsilon(1e-15));
+  const Tensor a = samples::spread({2, 3}), b = samples::spread({3}, 3);
+  using Inputs = std::vector<Tensor>;
+  CHECK(check_gradients([](const Inputs& x) { return sign(x[0]); }, {a}));
+  CHECK(check_gradients([](const Inputs& x) { return squared_difference(x[0], x[1]); }, {a, b}));
+  CHECK(check_gradients([](const Inputs& x) { return squared_difference(x[0], x[1]); }, {a, real(b)}));
+  CHECK(check_gradients([](const Inputs& x) { return euclidean_norm(x[0], 1, true); }, {a}));
+  const Tensor nothing = zeros({1}, DType::c128), one = ones_like(nothing);
+  for (const Tensor& y : {xlogy(nothing, nothing), xlog1py(nothing, -one), xdivy(nothing, nothing),
+                          div_no_nan(one, nothing), mul_no_nan(one / nothing, nothing)})
+    CHECK(off(y, nothing) == 0);
+  GradientTape tape({.persistent = true});
+  tape.watch(z);
+  const Tensor of_zero = gather(sign(z), tensor({2}));
+  CHECK(off(tape.gradient(of_zero, z, {.output_gradients = {samples::c128({{1, 1}})}})[0].dense(),
+            zeros_like(z)) == 0);
+}
+
 TEST_CASE("functions of complex numbers have NumPy's values", "[complex]") {
   struct Row {
     Tensor (*f)(Operand);

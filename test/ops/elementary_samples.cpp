@@ -277,16 +277,22 @@ constexpr OpSamples table[] = {
          }},
 
     {.op = "xlogy",
+     .takes_complex = true,
      .samples =
          [] {
            return std::vector<Sample>{{.inputs = {uniform({2, 3}, 0.5, 2), uniform({2, 3}, 0.5, 3, 1)}},
                                       {.inputs = {f64({0.75, 1.5, 0.5, -2}), f64({0.5, 1.25, 0.25, 3})},
                                        .expected = {f64({-0.5198603854199589, 0.3347153269713146,
                                                          -0.6931471805599453, -2.197224577336219})},
+                                       .oracle = "a * np.log(b)"},
+                                      {.inputs = {c128({{1, 2}, {-1, 0.5}}), c128({{0.5, -1}, {-2, 0.25}})},
+                                       .expected = {c128({{2.3258692112452857, -0.8840051664798807},
+                                                          {-2.2095181033494438, -2.666788022129068}})},
                                        .oracle = "a * np.log(b)"}};
          }},
 
     {.op = "xlog1py",
+     .takes_complex = true,
      .samples =
          [] {
            return std::vector<Sample>{{.inputs = {uniform({2, 3}, 0.5, 2), uniform({2, 3}, -0.5, 3, 1)}},
@@ -297,6 +303,7 @@ constexpr OpSamples table[] = {
          }},
 
     {.op = "xdivy",
+     .takes_complex = true,
      .samples =
          [] {
            return std::vector<Sample>{{.inputs = {uniform({2, 3}, 0.5, 2), uniform({2, 3}, 0.5, 3, 1)}},

@@ -66,6 +66,7 @@ constexpr OpSamples table[] = {
          }},
 
     {.op = "segment_prod",
+     .takes_complex = true,
      .samples =
          [] {
            return samples_with(factors, {{.inputs = {rows(), i64({0, 0, 2, 2})},

@@ -51,6 +51,7 @@ constexpr OpSamples table[] = {
          }},
 
     {.op = "unsorted_segment_prod",
+     .takes_complex = true,
      .samples =
          [] {
            return std::vector<Sample>{

@@ -46,7 +46,7 @@ TAPEDECK_EXPORT Tensor log_sigmoid(Operand x);
 /// unless a is positive.
 TAPEDECK_EXPORT Tensor pow(Operand a, Operand b);
 /// a·log b, a·log(1 + b) and a / b, with broadcasting. Where a is 0, the result and the gradients are 0 for
-/// any b.
+/// any b. Also for c64 and c128.
 TAPEDECK_EXPORT Tensor xlogy(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor xlog1py(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor xdivy(Operand a, Operand b);

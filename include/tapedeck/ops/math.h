@@ -5,17 +5,19 @@
 
 namespace tapedeck {
 
-// f32, f64 and the integers; add, sub, mul, neg, abs and square also take c64 and c128.
+// f32, f64 and the integers; add, sub, mul, neg, abs, sign, square and squared_difference also take c64 and
+// c128.
 TAPEDECK_EXPORT Tensor add(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor sub(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor mul(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor neg(Operand x);
 /// Absolute value; its derivative at 0 is 0. The result is f32 for c64 and f64 for c128.
 TAPEDECK_EXPORT Tensor abs(Operand x);
-/// -1, 0 or 1; its derivative is 0 everywhere.
+/// -1, 0 or 1; its derivative is 0 everywhere. For complex x x / |x|, which has a derivative, and 0 with a
+/// gradient of 0 where x is 0.
 TAPEDECK_EXPORT Tensor sign(Operand x);
 TAPEDECK_EXPORT Tensor square(Operand x);
-/// (a - b)².
+/// (a - b)², for complex operands |a - b|² in their dtype.
 TAPEDECK_EXPORT Tensor squared_difference(Operand a, Operand b);
 /// NaN if either operand is. If a and b are equal, the gradient goes to a.
 TAPEDECK_EXPORT Tensor maximum(Operand a, Operand b);

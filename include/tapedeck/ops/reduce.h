@@ -28,6 +28,7 @@ TAPEDECK_EXPORT Tensor argmin(const Tensor& x, int axis = -1, bool keepdims = fa
 /// Whether any or all elements of a bool tensor are true; false and true for an empty reduction. No gradient.
 TAPEDECK_EXPORT Tensor any(const Tensor& x, const Axes& axes = {}, bool keepdims = false);
 TAPEDECK_EXPORT Tensor all(const Tensor& x, const Axes& axes = {}, bool keepdims = false);
-/// √Σx². The gradient is x / y, hence NaN if all elements are zero. f32, f64.
+/// √Σ|x|². The gradient is x / y, hence NaN if all elements are zero. f32, f64, c64, c128; real for complex
+/// x.
 TAPEDECK_EXPORT Tensor euclidean_norm(const Tensor& x, const Axes& axes = {}, bool keepdims = false);
 }   // namespace tapedeck

@@ -23,7 +23,7 @@ TAPEDECK_EXPORT Tensor trunc(Operand x);
 TAPEDECK_EXPORT Tensor round(Operand x);
 TAPEDECK_EXPORT Tensor rint(Operand x);
 /// a·b and a / b, but 0 where b is 0, for any a. The gradient of a is then 0, too, and for a / b also that of
-/// b.
+/// b. Also for c64 and c128.
 TAPEDECK_EXPORT Tensor mul_no_nan(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor div_no_nan(Operand a, Operand b);
 /// The next representable number from a towards b; the gradient goes to a.

@@ -115,6 +115,7 @@ void fold_segments(SegmentFold fold, Divisor divisor, const Tensor& x, const Ten
   visit_any(y.dtype(), [&]<class T>(T) {
     if constexpr (ComplexNumber<T>) {
       if (fold == SegmentFold::sum) return fold_all<Sum>(T(0), divisor, x, rows, ids, view, y);
+      if (fold == SegmentFold::product) return fold_all<Product>(T(1), divisor, x, rows, ids, view, y);
     } else if constexpr (!std::is_same_v<T, bool>) {
       switch (fold) {
         case SegmentFold::sum:

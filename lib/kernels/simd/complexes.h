@@ -87,6 +87,15 @@ template <class T> struct Complexes {
   friend Complexes div_no_nan(const Complexes& a, const Complexes& b) {
     return each(a, b, [](const T& x, const T& y) { return y == T(0) ? T(0) : x / y; });
   }
+  friend Complexes xlogy(const Complexes& a, const Complexes& b) {
+    return each(a, b, [](const T& x, const T& y) { return x == T(0) ? T(0) : product(x, std::log(y)); });
+  }
+  friend Complexes xlog1py(const Complexes& a, const Complexes& b) {
+    return each(a, b, [](const T& x, const T& y) { return x == T(0) ? T(0) : product(x, log1p_of(y)); });
+  }
+  friend Complexes xdivy(const Complexes& a, const Complexes& b) {
+    return each(a, b, [](const T& x, const T& y) { return x == T(0) ? T(0) : x / y; });
+  }
   friend Complexes sqrt(const Complexes& a) {
     return each(a, [](const T& x) { return std::sqrt(x); });
   }

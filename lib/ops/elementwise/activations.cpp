@@ -5,6 +5,7 @@
 
 #include "kernels/simd/sleef.h"
 #include "op/elementwise.h"
+#include "op/piecewise.h"
 #include "op/rules.h"
 #include "ops/infer.h"
 #include "tapedeck/ops.h"
@@ -50,7 +51,7 @@ constexpr Op table[] = {
      .args = {"x", "alpha"},
      .infer = elementwise,
      .forward = map([](auto x, auto alpha) { return where(x > 0, x, alpha * x); }),
-     .rule = partials([](auto x, auto alpha) { return where(x > 0, 1, alpha); },
+     .rule = partials([](auto x, auto alpha) { return piecewise(where(x > 0, 1, alpha), x); },
                       [](auto x, auto) { return where(x > 0, 0, x); })},
 
     {.name = "softplus",

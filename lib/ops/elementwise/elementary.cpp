@@ -247,8 +247,8 @@ constexpr Op table[] = {
      .doc = "a·log b, and 0 with gradients of 0 where a is 0.",
      .tensorflow = "Xlogy",
      .args = {"a", "b"},
-     .infer = elementwise,
-     .forward = map([](auto a, auto b) { return xlogy(a, b); }),
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto a, auto b) { return xlogy(a, b); }),
      .rule = partials([](auto a, auto b) { return xlogy(where(equal(a, 0), 0, 1), b); },
                       [](auto a, auto b) { return xdivy(a, b); })},
 
@@ -256,8 +256,8 @@ constexpr Op table[] = {
      .doc = "a·log(1 + b), and 0 with gradients of 0 where a is 0.",
      .tensorflow = "Xlog1py",
      .args = {"a", "b"},
-     .infer = elementwise,
-     .forward = map([](auto a, auto b) { return xlog1py(a, b); }),
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto a, auto b) { return xlog1py(a, b); }),
      .rule = partials([](auto a, auto b) { return xlog1py(where(equal(a, 0), 0, 1), b); },
                       [](auto a, auto b) { return xdivy(a, 1 + b); })},
 
@@ -265,8 +265,8 @@ constexpr Op table[] = {
      .doc = "a / b, and 0 with gradients of 0 where a is 0.",
      .tensorflow = "Xdivy",
      .args = {"a", "b"},
-     .infer = elementwise,
-     .forward = map([](auto a, auto b) { return xdivy(a, b); }),
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto a, auto b) { return xdivy(a, b); }),
      .rule = partials([](auto a, auto b) { return xdivy(where(equal(a, 0), 0, 1), b); },
                       [](auto a, auto b) { return xdivy(-a, b * b); })},
 };

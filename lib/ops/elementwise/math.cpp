@@ -9,10 +9,13 @@
 #include "kernels/elementwise/compare.h"
 #include "kernels/layout/copy.h"
 #include "op/elementwise.h"
+#include "op/piecewise.h"
 #include "ops/elementwise/complex_abs.h"
 #include "ops/infer.h"
 #include "ops/recorded_pass.h"
+#include "tapedeck/ops/complex.h"
 #include "tapedeck/ops/math.h"
+#include "tapedeck/ops/rounding.h"
 #include "tapedeck/simd/partials.h"
 
 namespace tapedeck {
@@ -102,7 +105,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = arithmetic,
      .forward = map_arithmetic([](auto x) { return sign(x); }),
-     .rule = partials([](auto) { return 0; })},
+     .rule = partials([](auto x) { return zero_in(x); })},
 
     {.name = "square",
      .doc = "x².",
@@ -135,8 +138,8 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = arithmetic,
      .forward = map_arithmetic([](auto a, auto b) { return maximum(a, b); }),
-     .rule = partials([](auto a, auto b) { return where(a >= b, 1, 0); },
-                      [](auto a, auto b) { return where(a >= b, 0, 1); })},
+     .rule = partials([](auto a, auto b) { return piecewise(where(a >= b, 1, 0), a, b); },
+                      [](auto a, auto b) { return piecewise(where(a >= b, 0, 1), a, b); })},
 
     {.name = "minimum",
      .doc = "The smaller of a and b; where they are equal the gradient is a's.",
@@ -144,8 +147,8 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = arithmetic,
      .forward = map_arithmetic([](auto a, auto b) { return minimum(a, b); }),
-     .rule = partials([](auto a, auto b) { return where(a <= b, 1, 0); },
-                      [](auto a, auto b) { return where(a <= b, 0, 1); })},
+     .rule = partials([](auto a, auto b) { return piecewise(where(a <= b, 1, 0), a, b); },
+                      [](auto a, auto b) { return piecewise(where(a <= b, 0, 1), a, b); })},
 
     {.name = "clip",
      .doc = "x where it lies in [low, high], else the nearer bound; the gradient is that of what was chosen, "
@@ -154,9 +157,16 @@ constexpr Op table[] = {
      .args = {"x", "low", "high"},
      .infer = arithmetic,
      .forward = map_arithmetic([](auto x, auto low, auto high) { return minimum(maximum(x, low), high); }),
-     .rule = partials([](auto x, auto low, auto high) { return where(x >= low, where(x <= high, 1, 0), 0); },
-                      [](auto x, auto low, auto high) { return where(x < low, where(low <= high, 1, 0), 0); },
-                      [](auto x, auto low, auto high) { return where(maximum(x, low) > high, 1, 0); })},
+     .rule = partials(
+         [](auto x, auto low, auto high) {
+           return piecewise(where(x >= low, where(x <= high, 1, 0), 0), x, low, high);
+         },
+         [](auto x, auto low, auto high) {
+           return piecewise(where(x < low, where(low <= high, 1, 0), 0), x, low, high);
+         },
+         [](auto x, auto low, auto high) {
+           return piecewise(where(maximum(x, low) > high, 1, 0), x, low, high);
+         })},
 
     {.name = "where",
      .doc = "a where condition holds, else b.",
@@ -207,6 +217,10 @@ Tensor add_n(std::span<const Tensor> x, unsigned temporaries) {
   return find(table, "add_n").execute({refs.data(), static_cast<int>(refs.size())}, {}, temporaries);
 }
 
+bool holds_complex(const Operand& x) {
+  return x.tensor() && x.tensor()->defined() && is_complex(x.tensor()->dtype());
+}
+
 }   // namespace
 
 Tensor add(Operand a, Operand b) { return find(table, "add")(a, b); }
@@ -215,12 +229,20 @@ Tensor mul(Operand a, Operand b) { return find(table, "mul")(a, b); }
 Tensor div(Operand a, Operand b) { return find(table, "div")(a, b); }
 Tensor neg(Operand x) { return find(table, "neg")(x); }
 Tensor abs(Operand x) {
-  if (const Tensor* z = x.tensor(); z && z->defined() && is_complex(z->dtype())) return complex_abs(*z);
+  if (holds_complex(x)) return complex_abs(*x.tensor());
   return find(table, "abs")(x);
 }
-Tensor sign(Operand x) { return find(table, "sign")(x); }
+Tensor sign(Operand x) {
+  if (!holds_complex(x)) return find(table, "sign")(x);
+  const Tensor& z = *x.tensor();
+  return div_no_nan(z, astype(complex_abs(z), z.dtype()));
+}
 Tensor square(Operand x) { return find(table, "square")(x); }
-Tensor squared_difference(Operand a, Operand b) { return find(table, "squared_difference")(a, b); }
+Tensor squared_difference(Operand a, Operand b) {
+  if (!holds_complex(a) && !holds_complex(b)) return find(table, "squared_difference")(a, b);
+  const Tensor difference = sub(a, b);
+  return mul(difference, conj(difference));
+}
 Tensor reciprocal(Operand x) { return find(table, "reciprocal")(x); }
 Tensor maximum(Operand a, Operand b) { return find(table, "maximum")(a, b); }
 Tensor minimum(Operand a, Operand b) { return find(table, "minimum")(a, b); }

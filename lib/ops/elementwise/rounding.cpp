@@ -3,6 +3,7 @@
 #include "core/format.h"
 #include "kernels/elementwise/division.h"
 #include "op/elementwise.h"
+#include "op/piecewise.h"
 #include "op/rules.h"
 #include "ops/infer.h"
 #include "tapedeck/ops.h"
@@ -86,14 +87,15 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = arithmetic,
      .forward = map_division([](auto a, auto b) { return floor_mod(a, b); }),
-     .rule = partials([](auto, auto) { return 1; }, [](auto a, auto b) { return -floor(a / b); })},
+     .rule = partials([](auto, auto) { return 1; },
+                      [](auto a, auto b) { return piecewise(-floor(a / b), a, b); })},
 
     {.name = "mul_no_nan",
      .doc = "a·b, and 0 where b is 0, whatever a is.",
      .tensorflow = "MulNoNan",
      .args = {"a", "b"},
-     .infer = elementwise,
-     .forward = map([](auto a, auto b) { return mul_no_nan(a, b); }),
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto a, auto b) { return mul_no_nan(a, b); }),
      .rule =
          bilinear([](const Call& c, const Tensor& dy) { return unbroadcast(c, mul_no_nan(dy, c.x[1]), 0); },
                   [](const Call& c, const Tensor& dy) { return unbroadcast(c, mul_no_nan(c.x[0], dy), 1); })},
@@ -102,8 +104,8 @@ constexpr Op table[] = {
      .doc = "a / b, and 0 with gradients of 0 where b is 0.",
      .tensorflow = "DivNoNan",
      .args = {"a", "b"},
-     .infer = elementwise,
-     .forward = map([](auto a, auto b) { return div_no_nan(a, b); }),
+     .infer = complex_elementwise,
+     .forward = map_complex([](auto a, auto b) { return div_no_nan(a, b); }),
      .rule = partials([](auto, auto b) { return div_no_nan(1, b); },
                       [](auto, auto b, auto y) { return div_no_nan(-y, b); })},
 

@@ -7,6 +7,8 @@
 
 #include "core/format.h"
 #include "core/visit.h"
+#include "op/piecewise.h"
+#include "op/recorder.h"
 #include "op/rules.h"
 #include "ops/axes.h"
 #include "ops/layout/array.h"
@@ -183,6 +185,9 @@ std::vector<Spec> infer_all(const Call& c) {
 
 constexpr Rule kEachItself = accepting_none(kIdentityRule);
 
+// Zeros, as a function of x.
+Tensor no_change(const Tensor& x, const Shape& shape) { return piecewise_in(zeros(shape, x.dtype()), x); }
+
 constexpr Op table[] = {
     {.name = "reshape",
      .doc = "The elements of x in row-major order under another shape, without a copy.",
@@ -266,6 +271,23 @@ constexpr Op table[] = {
      .infer = same_as_first,
      .forward = kShare,
      .rule = kIdentityRule},
+
+    {.name = "piecewise",
+     .doc = "p, whose derivative in x is zeros of any order. The derivatives of maxima are made of it.",
+     .args = {"p", "x"},
+     .infer = same_as_first,
+     .forward = kShare,
+     .rule = stacking_jvp(custom(
+         {.x = 0b10},
+         [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+           const Tensor &x = c.x[1], dy = std::move(dys[0]).dense();
+           if (c.needs(1)) dx[1] = no_change(x, behind_extra(dy, c.y[0].ndim(), x.shape()));
+           if (c.needs(0)) dx[0] = dy;
+         },
+         [](const Call& c, Refs dx, std::span<Tensor> dy) {
+           dy[0] = dx[0].defined() ? dx[0]
+                                   : no_change(c.x[1], behind_extra(dx[1], c.x[1].ndim(), c.y[0].shape()));
+         }))},
 
     {.name = "zeros_like",
      .doc = "Zeros of x's shape and dtype.",
@@ -395,6 +417,10 @@ Tensor tile(const Tensor& x, const Shape& reps) {
 Tensor one_hot(const Tensor& indices, std::int64_t depth, DType dtype) {
   return find(table, "one_hot").with(OneHotAttrs{depth, dtype}, indices);
 }
+Tensor piecewise_in(const Tensor& p, const Tensor& x) {
+  return tracked(x) ? find(table, "piecewise").execute({std::array{&p, &x}.data(), 2}) : p;
+}
+Tensor zero_in(const Tensor& x) { return piecewise_in(zeros(x.shape(), x.dtype()), x); }
 Tensor identity(const Tensor& x) { return find(table, "identity").execute({std::array{&x}.data(), 1}); }
 Tensor stop_gradient(const Tensor& x) {
   return find(table, "stop_gradient").execute({std::array{&x}.data(), 1});

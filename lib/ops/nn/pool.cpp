@@ -7,6 +7,7 @@
 
 #include "core/format.h"
 #include "kernels/nn/pool.h"
+#include "op/piecewise.h"
 #include "ops/nn/window.h"
 #include "tapedeck/ops.h"
 
@@ -234,10 +235,10 @@ constexpr Op table[] = {
 };
 
 Tensor max_scatter(const PoolAttrs& a, const Tensor& dy, const Tensor& x) {
-  return find(table, "max_pool_scatter").with(a, dy, x);
+  return piecewise(find(table, "max_pool_scatter").with(a, dy, x), x);
 }
 Tensor max_gather(const PoolAttrs& a, const Tensor& v, const Tensor& x) {
-  return find(table, "max_pool_gather").with(a, v, x);
+  return piecewise(find(table, "max_pool_gather").with(a, v, x), x);
 }
 Tensor avg_gradient(const PoolAttrs& a, const Tensor& dy) {
   return find(table, "avg_pool_gradient").with(a, dy);

@@ -9,6 +9,7 @@
 #include "kernels/nn/softmax.h"
 #include "kernels/reduce/prod_of_others.h"
 #include "kernels/reduce/reduce.h"
+#include "op/piecewise.h"
 #include "ops/nn/softmax.h"
 #include "ops/reduce/merged.h"
 #include "ops/reduce/prod_of_others.h"
@@ -91,7 +92,7 @@ std::vector<int> axes_of(const Call& c) {
 // The share of each element of x in the gradient of its maximum or minimum; equal elements share it equally.
 Tensor share_of_extreme(const Call& c) {
   const Tensor chosen = astype(equal(c.x[0], with_axes(c, c.y[0])), c.x[0].dtype());
-  return chosen / sum(chosen, axes_of(c), true);
+  return piecewise(chosen / sum(chosen, axes_of(c), true), c.x[0]);
 }
 constexpr Rule kShared = stacking_jvp(custom(
     {.x = 1, .y = true},
@@ -352,7 +353,7 @@ Tensor all(const Tensor& x, const Axes& axes, bool keepdims) {
 }
 
 Tensor euclidean_norm(const Tensor& x, const Axes& axes, bool keepdims) {
-  return reduce(find(table, "euclidean_norm"), x, axes, keepdims);
+  return reduce(find(table, "euclidean_norm"), is_complex(x.dtype()) ? abs(x) : x, axes, keepdims);
 }
 
 Tensor logsumexp(const Tensor& x, const Axes& axes, bool keepdims) {

@@ -122,7 +122,7 @@ constexpr Op table[] = {
      .doc = "Products of rows that follow each other: y[j, …] = Π x[i, …] over ids[i] = j.",
      .tensorflow = "SegmentProd SegmentProdV2",
      .args = {"x", "ids"},
-     .infer = infer_real_groups,
+     .infer = infer_groups,
      .forward = run<SegmentFold::product>,
      .rule = kProductByGroup},
 

@@ -1,6 +1,7 @@
 // Groups of rows in any order. In: a tensor, and the number of the group that each row belongs to. Out: one
 // row for each group.
 #include "ops/reduce/unsorted_segment.h"
+#include "op/piecewise.h"
 
 #include <cmath>
 #include <limits>
@@ -55,19 +56,22 @@ void run_segment(const Call& c, kernels::ScatterReduction fold, Empty empty, Ten
       if (id >= 0) used[static_cast<std::size_t>(id)] = true;
   });
   const kernels::AxisView view(y.shape(), y.ndim() + a.axis);
+  const auto begin = [&]<class T>(T identity, T none) {
+    T* row = elements<T>(y);
+    for (std::int64_t b = 0; b < view.before; ++b)
+      for (std::int64_t j = 0; j < view.extent; ++j, row += view.after)
+        std::fill_n(row, view.after, used[static_cast<std::size_t>(j)] ? identity : none);
+  };
   visit_any(y.dtype(), [&]<class T>(T) {
     if constexpr (ComplexNumber<T>) {
-      kernels::clear(y);   // complex folds are sums only
+      if constexpr (!kernels::kIsExtreme<Fold>)
+        begin(Fold::template identity<T>, a.zero || empty == Empty::zero ? T(0) : T(1));
     } else if constexpr (!std::is_same_v<T, bool>) {
       using Limits = std::numeric_limits<T>;
-      const T none = a.zero || empty == Empty::zero ? T(0)
-                     : empty == Empty::one          ? T(1)
-                     : empty == Empty::highest      ? Limits::max()
-                                                    : Limits::lowest();
-      T* row = elements<T>(y);
-      for (std::int64_t b = 0; b < view.before; ++b)
-        for (std::int64_t j = 0; j < view.extent; ++j, row += view.after)
-          std::fill_n(row, view.after, used[static_cast<std::size_t>(j)] ? Fold::template identity<T> : none);
+      begin(Fold::template identity<T>, a.zero || empty == Empty::zero ? T(0)
+                                        : empty == Empty::one          ? T(1)
+                                        : empty == Empty::highest      ? Limits::max()
+                                                                       : Limits::lowest());
     }
   });
   kernels::scatter_reduce(fold, c.x[0], c.x[1], view, y);
@@ -118,7 +122,7 @@ constexpr Op table[] = {
             "left out.",
      .tensorflow = "UnsortedSegmentProd",
      .args = {"x", "ids"},
-     .infer = infer_real_segment,
+     .infer = infer_segment,
      .forward =
          [](const Call& c, std::span<Tensor> y) {
            run_segment<kernels::Product>(c, kernels::ScatterReduction::product, Empty::one, y[0]);
@@ -173,7 +177,7 @@ Tensor others_of(const Call& c) {
 // The share of each element in the gradient of its group's extreme; equal elements share it equally.
 Tensor share_of_extreme(const Call& c) {
   const Tensor chosen = astype(equal(c.x[0], rows_of(c, c.y[0])), c.x[0].dtype());
-  return chosen / maximum(rows_of(c, sum_of(c, chosen)), 1);
+  return piecewise(chosen / maximum(rows_of(c, sum_of(c, chosen)), 1), c.x[0]);
 }
 
 void require_ids(std::string_view op, const Tensor& x, const Tensor& ids) {

@@ -1,0 +1,29 @@
+// Partials that are constant between the points where an input changes them, as those of maxima are. Their
+// own derivative is zeros, at any order, which an op of this name says to tapes; on vectors it is nothing.
+#pragma once
+#include "op/probe.h"
+#include "tapedeck/tensor.h"
+
+namespace tapedeck {
+
+/// p, with a derivative of zeros in x. p itself where nothing records.
+Tensor piecewise_in(const Tensor& p, const Tensor& x);
+
+/// p, with a derivative of zeros in each x.
+template <class V, class... X> V piecewise(const V& p, const X&... x) {
+  V y = p;
+  if constexpr (std::is_same_v<V, Tensor>) ((y = piecewise_in(y, x)), ...);
+  return y;
+}
+template <unsigned P, unsigned... X> constexpr Probe<(P | ... | X)> piecewise(Probe<P>, Probe<X>...) {
+  return {};
+}
+
+/// Zeros of x's type, with a derivative of zeros in x.
+template <class T, class A> xsimd::batch<T, A> zero_in(const xsimd::batch<T, A>&) {
+  return xsimd::batch<T, A>(T(0));
+}
+template <unsigned A> constexpr Probe<A> zero_in(Probe<A>) { return {}; }
+Tensor zero_in(const Tensor& x);
+
+}   // namespace tapedeck
