@@ -5,8 +5,8 @@
 
 namespace tapedeck {
 
-/// Replaces the slices at these positions. If a position occurs several times the last update is kept, but
-/// all of them get its gradient.
+/// Replaces the slices at these positions. If a position occurs several times, the last update is kept, and
+/// the others have a gradient of 0.
 TAPEDECK_EXPORT Tensor tensor_scatter_update(const Tensor& x, const Tensor& indices, const Tensor& updates);
 /// Adds or subtracts the updates. Not for bool.
 TAPEDECK_EXPORT Tensor tensor_scatter_add(const Tensor& x, const Tensor& indices, const Tensor& updates);

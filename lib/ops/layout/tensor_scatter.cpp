@@ -5,6 +5,7 @@
 #include "core/storage.h"
 #include "kernels/layout/copy.h"
 #include "kernels/layout/gather_scatter.h"
+#include "op/piecewise.h"
 #include "ops/layout/positions.h"
 #include "tapedeck/ops.h"
 
@@ -53,13 +54,34 @@ Tensor spread(const Call& c, const Tensor& updates) {
       Shape(c.x[0].shape().dims().last(static_cast<std::size_t>(c.attrs<IntoAttrs>().axes))));
 }
 
+// Which updates are the last at their position, [entries…, 1, …] as the updates; undefined if all are.
+Tensor is_kept(const Call& c) {
+  const int axes = c.attrs<IntoAttrs>().axes, rest = axes - depth_of(c);
+  const Shape indexed(c.x[0].shape().dims().last(static_cast<std::size_t>(axes)));
+  std::vector<std::int64_t> places = flat_indices(c, indexed, "x", c.x[0].spec()).to_vector<std::int64_t>();
+  std::vector<bool> taken(static_cast<std::size_t>(kernels::AxisView(indexed, 0, depth_of(c)).extent));
+  bool all = true;
+  for (std::size_t k = places.size(); k-- > 0;) {
+    const auto place = static_cast<std::size_t>(places[k]);
+    if (taken[place]) places[k] = -1, all = false;
+    taken[place] = true;
+  }
+  if (all) return {};
+  Shape shape = entries_of(c);
+  for (int d = 0; d < rest; ++d)
+    shape.push_back(1);
+  return tensor(places, shape) >= 0;
+}
+
 constexpr Rule kUpdated = custom(
     {.x = 0b010},
     [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
       const Tensor dy = std::move(dys[0]).dense();
       if (c.needs(0))
         dx[0] = c.op.with(c.attrs<IntoAttrs>(), dy, c.x[1], zeros(updates_of(c, dy), dy.dtype()));
-      if (c.needs(2)) dx[2] = picked(c, dy);
+      if (!c.needs(2)) return;
+      const Tensor kept = is_kept(c), of_updates = picked(c, dy);
+      dx[2] = kept.defined() ? where(kept, of_updates, 0) : of_updates;
     },
     [](const Call& c, Refs dx, std::span<Tensor> dy) {
       const auto tangent = [&](int i) {
@@ -90,8 +112,8 @@ template <bool negative> constexpr Rule kSummed = custom(
 struct Chosen {
   Tensor x, updates, count;
   explicit Chosen(const Call& c)
-      : x(astype(equal(c.x[0], c.y[0]), c.x[0].dtype())),
-        updates(astype(equal(c.x[2], picked(c, c.y[0])), c.x[0].dtype())),
+      : x(piecewise(astype(equal(c.x[0], c.y[0]), c.x[0].dtype()), c.x[0], c.x[2])),
+        updates(piecewise(astype(equal(c.x[2], picked(c, c.y[0])), c.x[0].dtype()), c.x[0], c.x[2])),
         count(x + spread(c, updates)) {}
 };
 
