@@ -80,7 +80,13 @@ constexpr OpSamples table[] = {
                 .expected = {tensor(std::vector<double>{-1.5, -1.2857142857142856, -0.6428571428571428,
                                                         0.21428571428571427, 0.21428571428571427, 1.5, 1.5},
                                     {7})},
-                .oracle = "np.floor(np.clip(x, -1.5, 1.5) * (7 / 1.5) + 0.5) / (7 / 1.5)"}};
+                .oracle = "np.floor(np.clip(x, -1.5, 1.5) * (7 / 1.5) + 0.5) / (7 / 1.5)"},
+               {.inputs = {uniform({2, 3, 5}, -3, 3), f64({-2, 0, -1}), f64({1, 0, 3})},
+                .attrs = quantized({.bits = 3, .axis = -2})},
+               {.inputs = {f64({{-3, -1.25, 0.3, 1.5}, {-3, -1.25, 0.3, 1.5}}), f64({-2, -4}), f64({1, 3})},
+                .attrs = quantized({.bits = 3, .axis = -2}),
+                .expected = {f64({{-2, -1, 0.5, 1.5}, {-3, -1, 0, 2}})},
+                .oracle = "(lambda s: np.clip(np.round(x * s), -4, 3) / s)(np.array([[2], [1]]))"}};
          }},
 };
 

@@ -76,6 +76,43 @@ TEST_CASE("gradients of what is rounded are those of clipping", "[quantize]") {
       [](const std::vector<Tensor>& in) { return quantize_and_dequantize(in[0], {.bits = 3}); }, {x});
 }
 
+TEST_CASE("each entry of an axis has a range of its own", "[quantize]") {
+  const Tensor x = uniform({2, 3, 4}, -2, 3), low = tensor({-0.9, -2.0, 0.0}, DType::f64),
+               high = tensor({2.1, 1.0, 1.5}, DType::f64);
+  const auto each = [](const Tensor& t, const auto& f) {
+    std::vector<Tensor> parts = unstack(t, 1);
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      parts[i] = f(parts[i], i);
+    return stack(parts, 1);
+  };
+  for (const int axis : {1, -2}) {
+    const Quantize options = {.bits = 4, .axis = axis}, one = {.bits = 4};
+    CHECK(same_bits(quantize_and_dequantize(x, low, high, options),
+                    each(x, [&](const Tensor& part, std::size_t i) {
+                      return quantize_and_dequantize(part, unstack(low)[i], unstack(high)[i], one);
+                    })));
+    CHECK(same_bits(quantize_and_dequantize(x, options), each(x, [&](const Tensor& part, std::size_t) {
+                      return quantize_and_dequantize(part, one);
+                    })));
+  }
+  check_derivative_of(
+      [](const std::vector<Tensor>& in) { return clip(in[0], expand_dims(in[1], 1), expand_dims(in[2], 1)); },
+      [](const std::vector<Tensor>& in) {
+        return quantize_and_dequantize(in[0], in[1], in[2], {.bits = 3, .axis = 1});
+      },
+      {x, low, high});
+  check_derivative_of(
+      [](const std::vector<Tensor>& in) { return identity(in[0]); },
+      [](const std::vector<Tensor>& in) { return quantize_and_dequantize(in[0], {.bits = 3, .axis = 0}); },
+      {x});
+  CHECK_THROWS_WITH(
+      quantize_and_dequantize(x, low, high, {.axis = 0}),
+      "quantize_and_dequantize: min and max are not of shape [2]: x is f64[2,3,4], min is f64[3], "
+      "max is f64[3]");
+  CHECK_THROWS_WITH(quantize_and_dequantize(x, {.axis = 3}),
+                    "quantize_and_dequantize: axis 3 is out of range for x of rank 3; use -3..2");
+}
+
 TEST_CASE("NaN in a range that is a tensor is NaN in the result", "[quantize]") {
   const double nan = std::nan("");
   const Tensor x = tensor({{1.0, 2.0}}, DType::f64), low = tensor({nan, 0.0}, DType::f64),

@@ -1,6 +1,8 @@
 // Simulated quantization, for quantization-aware training. f32 and f64. Gradients ignore the rounding
 // (straight-through estimator).
 #pragma once
+#include <optional>
+
 #include "tapedeck/tensor.h"
 
 namespace tapedeck {
@@ -31,15 +33,16 @@ struct Quantize {
   int bits = 8;                // 2 to 24
   bool narrow_range = false;   // as many levels below 0 as above
   Round round = Round::half_to_even;
+  std::optional<int> axis = {};   // each entry of this axis of x has a range of its own
 };
 /// Rounds x to the nearest multiple of a step, chosen so that the integers of `bits` bits cover the range
-/// from min to max (both of rank 0). Elements outside are clipped to the range. The gradient goes to x for
-/// elements within the range, else to min or max. Throws ArgumentError if `bits` is out of range or min >
-/// max.
+/// from min to max (both of rank 0; with an axis [n], of its extent). Elements outside are clipped to the
+/// range. The gradient goes to x for elements within the range, else to min or max. Throws ArgumentError if
+/// `bits` is out of range or min > max.
 TAPEDECK_EXPORT Tensor quantize_and_dequantize(const Tensor& x, const Tensor& min, const Tensor& max,
                                                const Quantize& options = {});
-/// The same with the range from the smallest to the largest element; the gradient of x is the output
-/// gradient.
+/// The same with the range from the smallest to the largest element, with an axis of each of its entries; the
+/// gradient of x is the output gradient.
 TAPEDECK_EXPORT Tensor quantize_and_dequantize(const Tensor& x, const Quantize& options = {});
 
 }   // namespace tapedeck

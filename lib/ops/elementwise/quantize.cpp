@@ -8,6 +8,7 @@
 #include "core/storage.h"
 #include "kernels/elementwise/map.h"
 #include "op/elementwise.h"
+#include "op/piecewise.h"
 #include "ops/elementwise/quantize.h"
 #include "ops/infer.h"
 #include "tapedeck/ops.h"
@@ -99,9 +100,8 @@ struct Steps {
   double scale, least, most;
 };
 constexpr double kNoScale = std::numeric_limits<double>::max();
-Steps steps_of(const Call& c) {
+Steps steps_between(const Call& c, double low, double high) {
   const Quantize& o = c.attrs<QuantizeAttrs>().options;
-  const double low = c.x[1].item(), high = c.x[2].item();
   if (low > high || std::isinf(high - low))
     throw_error<ArgumentError>("{}: min is {}, max is {}; use a finite min up to max", c.op.name, low, high);
   if (std::isnan(high - low)) return {high - low, low, high};
@@ -112,33 +112,47 @@ Steps steps_of(const Call& c) {
                                                                                                   : -last - 1;
   const double by_low = first * low > 0 ? first / low : kNoScale,
                by_high = last * high > 0 ? last / high : kNoScale, scale = std::min(by_low, by_high);
+  if (scale == kNoScale) return {1, 0, 0};   // the range is 0 alone, or only on the side without levels
   return {scale, by_low < by_high ? low : first / scale, by_low < by_high ? last / scale : high};
+}
+
+// A range with one number for each entry of an axis, from the end, as it broadcasts to x.
+Tensor along(std::optional<int> axis, const Tensor& range) {
+  Shape shape = range.shape();
+  for (int d = -1; axis && d > *axis; --d)
+    shape.push_back(1);
+  return reshape(range, shape);
 }
 
 void run_quantize(const Call& c, std::span<Tensor> y) {
   const Tensor& x = c.x[0];
-  const Steps steps = steps_of(c);
-  if (steps.scale == kNoScale) {   // the range is 0 alone, or only on the side without levels
-    y[0] = where(equal(x, x), 0, x);
-    return;
+  const Quantize& o = c.attrs<QuantizeAttrs>().options;
+  const std::vector<double> low = c.x[1].to_vector(), high = c.x[2].to_vector();
+  std::vector<double> scale, least, most;
+  for (std::size_t i = 0; i < low.size(); ++i) {
+    const Steps steps = steps_between(c, low[i], high[i]);
+    scale.push_back(steps.scale), least.push_back(steps.least), most.push_back(steps.most);
   }
-  const auto number = [&](double v) { return full({}, v, x.dtype()); };
-  const bool half_up = c.attrs<QuantizeAttrs>().options.round == Quantize::Round::half_up;
-  (half_up ? run_on<HalfUp> : run_on<HalfToEven>)(x, number(steps.scale), number(steps.least),
-                                                  number(steps.most), y[0]);
+  const auto like_x = [&](const std::vector<double>& v) {
+    return along(o.axis, astype(tensor(v, c.x[1].shape()), x.dtype()));
+  };
+  (o.round == Quantize::Round::half_up ? run_on<HalfUp> : run_on<HalfToEven>)(x, like_x(scale), like_x(least),
+                                                                              like_x(most), y[0]);
 }
 
-// The derivative of clip(x, low, high), where low and high are two further inputs, if there are any.
+// The derivative of clip(x, low, high), where low and high are two further inputs, if there are any: numbers,
+// or one for each entry of an axis, which counts from the end.
 class Clipped {
  public:
-  Clipped(const Tensor& x, const Tensor& low, const Tensor& high) : below_(x < low), above_(x > high) {}
+  Clipped(const Tensor& x, const Tensor& low, const Tensor& high, std::optional<int> axis)
+      : axis_(axis), x_(x), below_(x < along(axis, low)), above_(x > along(axis, high)) {}
 
   void pull_back(const Call& c, const Tensor& dy, std::span<Gradient> dx) const {
     if (c.needs(0)) dx[0] = inside(dy);
     if (c.x.size() == 1) return;
     std::vector<int> axes;   // axes of x that min and max do not have
-    for (int d = 1 + c.x[1].ndim(); d <= c.x[0].ndim(); ++d)
-      axes.push_back(-d);
+    for (int d = -1; d >= -c.x[0].ndim(); --d)
+      if (d != axis_) axes.push_back(d);
     const auto summed = [&](const Tensor& outside) { return axes.empty() ? outside : sum(outside, axes); };
     if (c.needs(1)) dx[1] = summed(where(below_, dy, 0));
     if (c.needs(2)) dx[2] = summed(where(above_, dy, 0));
@@ -146,19 +160,23 @@ class Clipped {
   Tensor push_forward(const Call& c, Refs dx) const {
     Tensor total = dx[0].defined() ? inside(dx[0]) : zeros_like(c.x[0]);
     if (dx.size() == 1) return total;
-    if (dx[1].defined()) total = total + where(below_, dx[1], 0);
-    if (dx[2].defined()) total = total + where(above_, dx[2], 0);
+    if (dx[1].defined()) total = total + where(below_, along(axis_, dx[1]), 0);
+    if (dx[2].defined()) total = total + where(above_, along(axis_, dx[2]), 0);
     return total;
   }
 
  private:
-  Tensor inside(const Tensor& d) const { return where(logical_or(below_, above_), 0, d); }
+  Tensor inside(const Tensor& d) const { return piecewise(where(logical_or(below_, above_), 0, d), x_); }
 
-  Tensor below_, above_;
+  std::optional<int> axis_;
+  Tensor x_, below_, above_;
 };
 Clipped clipped_of(const Call& c) {
   const Range range(c);
-  return {c.x[0], range.low, range.high};
+  return {c.x[0], range.low, range.high, range.low.ndim() == 0 ? std::nullopt : std::optional(-1)};
+}
+Clipped clipped_by_inputs(const Call& c) {
+  return {c.x[0], c.x[1], c.x[2], c.attrs<QuantizeAttrs>().options.axis};
 }
 constexpr Rule as_clipped(std::uint32_t reads) {
   return custom(
@@ -211,13 +229,17 @@ constexpr Op table[] = {
 
     {.name = "quantize_and_dequantize",
      .doc = "x moved to the nearest multiple of a step such that the numbers of `bits` bits reach from min "
-            "to max; the derivative is that of clipping.",
+            "to max, which are numbers or have one for each entry of an axis; the derivative is that of "
+            "clipping.",
      .tensorflow = "QuantizeAndDequantizeV2",
      .args = {"x", "min", "max"},
      .infer =
          [](const Call& c) {
-           check_bits(c, c.attrs<QuantizeAttrs>().options.bits, 24);
-           return with_range(c, {});
+           const Quantize& o = c.attrs<QuantizeAttrs>().options;
+           check_bits(c, o.bits, 24);
+           if (!o.axis) return with_range(c, {});
+           require_axes(c, -*o.axis);
+           return with_range(c, {c.x[0].shape()[c.x[0].ndim() + *o.axis]});
          },
      .forward = {run_quantize, Outputs::own},
      .rule = custom(
@@ -226,15 +248,21 @@ constexpr Op table[] = {
            if (c.attrs<QuantizeAttrs>().range_of_x)
              dx[0] = std::move(dy[0]);
            else
-             Clipped(c.x[0], c.x[1], c.x[2]).pull_back(c, std::move(dy[0]).dense(), dx);
+             clipped_by_inputs(c).pull_back(c, std::move(dy[0]).dense(), dx);
          },
          [](const Call& c, Refs dx, std::span<Tensor> dy) {
            if (!c.attrs<QuantizeAttrs>().range_of_x)
-             dy[0] = Clipped(c.x[0], c.x[1], c.x[2]).push_forward(c, dx);
+             dy[0] = clipped_by_inputs(c).push_forward(c, dx);
            else if (dx[0].defined())
              dy[0] = dx[0];
          })},
 };
+
+// The options with an axis that counts from the end.
+Quantize from_end(Quantize o, const Tensor& x) {
+  if (o.axis) o.axis = checked_axis(find(table, "quantize_and_dequantize"), *o.axis, x.ndim()) - x.ndim();
+  return o;
+}
 
 }   // namespace
 
@@ -255,16 +283,21 @@ Tensor fake_quant_with_min_max_vars_per_channel(const Tensor& x, const Tensor& m
 
 Tensor quantize_and_dequantize(const Tensor& x, const Tensor& min, const Tensor& max,
                                const Quantize& options) {
-  return find(table, "quantize_and_dequantize").with(QuantizeAttrs{options}, x, min, max);
+  return find(table, "quantize_and_dequantize").with(QuantizeAttrs{from_end(options, x)}, x, min, max);
 }
 Tensor quantize_and_dequantize(const Tensor& x, const Quantize& options) {
   if (!is_floating(x.dtype()))
     throw_error<DTypeError>("quantize_and_dequantize: takes f32 or f64, use astype: x is {}", x.spec());
+  const Quantize from_back = from_end(options, x);
+  Axes others;
+  for (int d = -x.ndim(); options.axis && d < 0; ++d)
+    if (d != from_back.axis) others.list.push_back(d);
+  others.all = !options.axis;
   if (x.size() == 0)
     throw_error<ShapeError>("quantize_and_dequantize: no elements to take the range of: x is {}", x.spec());
   const Tensor values = stop_gradient(x);
   return find(table, "quantize_and_dequantize")
-      .with(QuantizeAttrs{options, true}, x, min(values), max(values));
+      .with(QuantizeAttrs{from_back, true}, x, min(values, others), max(values, others));
 }
 
 std::span<const Op> quantize_ops() { return table; }

@@ -9,7 +9,8 @@ struct FakeQuantAttrs {
   FakeQuant options;
   double min = 0, max = 0;
 };
-// range_of_x: min and max are computed from x, and the whole gradient goes to x.
+// range_of_x: min and max are computed from x, and the whole gradient goes to x. The options' axis counts
+// from the end.
 struct QuantizeAttrs {
   Quantize options;
   bool range_of_x = false;
