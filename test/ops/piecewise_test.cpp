@@ -1,0 +1,99 @@
+// Functions that are linear between kinks: their derivatives of second and higher orders are zeros, and not
+// none.
+#include <catch2/catch.hpp>
+#include <functional>
+
+#include "ops/sample_inputs.h"
+#include "tapedeck/forward_accumulator.h"
+#include "tapedeck/tapedeck.h"
+
+using namespace tapedeck;
+using samples::f64;
+using samples::uniform;
+
+namespace {
+
+using Function = std::function<Tensor(const Tensor&)>;
+
+struct Named {
+  const char* name;
+  Function f;
+  Tensor x;
+};
+
+// The gradient of the gradient, and so on, of the sum of f(x); undefined where there is none.
+Tensor derivative(const Function& f, const Tensor& x, int order) {
+  if (order == 0) return f(x);
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = derivative(f, x, order - 1);
+  if (!y.defined()) return {};
+  const Gradient g = tape.gradient(y, x);
+  return g.defined() ? g.dense() : Tensor();
+}
+Tensor tangent_of_gradient(const Function& f, const Tensor& x) {
+  const ForwardAccumulator accumulator(x, ones_like(x));
+  const Tensor g = derivative(f, x, 1);
+  return accumulator.jvp(g);
+}
+
+std::vector<Named> functions() {
+  const Tensor row = f64({-3, -0.5, 0, 0.75, 2, 7}), other = f64({-4, 0.5, 1, 0.5, 3, 6}),
+               rows = uniform({5, 3}, -1, 1), ids = tensor({0, 0, 1, 1, 1}), at = tensor({{0}, {2}, {0}}),
+               image = uniform({1, 4, 4, 2}, -1, 1), line = uniform({1, 6, 2}, -1, 1),
+               volume = uniform({1, 4, 4, 4, 1}, -1, 1);
+  return {
+      {"relu", [](const Tensor& x) { return relu(x); }, row},
+      {"relu6", [](const Tensor& x) { return relu6(x); }, row},
+      {"leaky_relu", [](const Tensor& x) { return leaky_relu(x, 0.1); }, row},
+      {"abs", [](const Tensor& x) { return abs(x); }, row},
+      {"sign", [](const Tensor& x) { return sign(x); }, row},
+      {"maximum, first", [=](const Tensor& x) { return maximum(x, other); }, row},
+      {"maximum, second", [=](const Tensor& x) { return maximum(other, x); }, row},
+      {"minimum, first", [=](const Tensor& x) { return minimum(x, other); }, row},
+      {"minimum, second", [=](const Tensor& x) { return minimum(other, x); }, row},
+      {"clip", [](const Tensor& x) { return clip(x, -1, 1); }, row},
+      {"clip, low", [=](const Tensor& x) { return clip(other, x, 5); }, row},
+      {"clip, high", [=](const Tensor& x) { return clip(other, -5, x); }, row},
+      {"elu", [](const Tensor& x) { return elu(x); }, f64({1, 2})},
+      {"selu", [](const Tensor& x) { return selu(x); }, f64({1, 2})},
+      {"max", [](const Tensor& x) { return max(x, 0); }, rows},
+      {"min", [](const Tensor& x) { return min(x, 1); }, rows},
+      {"segment_max", [=](const Tensor& x) { return segment_max(x, ids); }, rows},
+      {"segment_min", [=](const Tensor& x) { return segment_min(x, ids); }, rows},
+      {"unsorted_segment_max", [=](const Tensor& x) { return unsorted_segment_max(x, ids, 2); }, rows},
+      {"unsorted_segment_min", [=](const Tensor& x) { return unsorted_segment_min(x, ids, 2); }, rows},
+      {"tensor_scatter_max",
+       [=](const Tensor& x) {
+         return tensor_scatter_max(x, at, f64({-1, 1, 1}));
+       },
+       row},
+      {"tensor_scatter_min", [=](const Tensor& x) { return tensor_scatter_min(other, at, x); },
+       f64({1, 2, 3})},
+      {"max_pool1d", [](const Tensor& x) { return max_pool1d(x, {.window = 2}); }, line},
+      {"max_pool2d", [](const Tensor& x) { return max_pool2d(x, {.window = 2}); }, image},
+      {"max_pool3d", [](const Tensor& x) { return max_pool3d(x, {.window = 2}); }, volume},
+      {"fake_quant", [](const Tensor& x) { return fake_quant_with_min_max_args(x, -1, 2); }, row},
+      {"quantize", [](const Tensor& x) { return quantize_and_dequantize(x, f64(-1), f64(2)); }, row},
+  };
+}
+
+}   // namespace
+
+TEST_CASE("functions that are linear in pieces have zeros as derivatives of any higher order",
+          "[piecewise]") {
+  for (const Named& function : functions()) {
+    INFO(function.name);
+    REQUIRE(derivative(function.f, function.x, 1).defined());
+    for (const int order : {2, 3, 4}) {
+      INFO("order " << order);
+      const Tensor d = derivative(function.f, function.x, order);
+      REQUIRE(d.defined());
+      CHECK(d.shape() == function.x.shape());
+      CHECK(max(abs(d)).item() == 0);
+    }
+    const Tensor t = tangent_of_gradient(function.f, function.x);
+    REQUIRE(t.defined());
+    CHECK(max(abs(t)).item() == 0);
+  }
+}
