@@ -1,0 +1,131 @@
+// Wrong extents of filters and images for every sample, and the exact texts of errors about parts, blocks and
+// transforms, which no other test has.
+#include <catch2/catch.hpp>
+
+#include "message_of.h"
+#include "ops/layout/partition.h"
+#include "ops/linalg/fft.h"
+#include "ops/nn/pool.h"
+#include "ops/nn/window.h"
+#include "ops/op_samples.h"
+
+using namespace tapedeck;
+using namespace tapedeck::test;
+
+namespace {
+
+// How many axes windows have, by the attributes of a sample; 0 for other attributes.
+int window_axes(const Attrs& a) {
+  if (a.type == &kAttrsType<WindowAttrs>) return static_cast<const WindowAttrs*>(a.data)->axes;
+  if (a.type == &kAttrsType<PoolAttrs>) return static_cast<const PoolAttrs*>(a.data)->axes;
+  return a.type == &kAttrsType<VolumeAttrs> ? 3 : 0;
+}
+
+// The family's op of this name.
+const Op& op_of(std::string_view family, std::string_view name) {
+  for (const OpFamily& f : op_families())
+    for (const Op& op : f.ops)
+      if (f.name == family && op.name == name) return op;
+  throw std::out_of_range(std::string(name));
+}
+
+}   // namespace
+
+TEST_CASE("every extent that a window gives is checked, in every input of every sample", "[errors][conv]") {
+  int checked = 0;
+  for (const OpFamily& family : op_families()) {
+    if (family.name != "conv" && family.name != "depthwise" && family.name != "pool") continue;
+    for (const Op& op : family.ops)
+      for (const Sample& s : samples_of(op)) {
+        const int axes = window_axes(s.attrs.view());
+        for (std::size_t i = 0; axes && i < s.inputs.size(); ++i) {
+          const Shape& shape = s.inputs[i].shape();
+          const bool sizes_first = op.args[i] == "filters" && family.name == "conv";
+          for (int d = 0; d < axes; ++d) {
+            const int axis = sizes_first ? d : shape.ndim() - 1 - axes + d;
+            Shape longer = shape;
+            longer.set(axis, shape[axis] + 1);
+            Tensors x = s.inputs;
+            x[i] = zeros(longer, x[i].dtype());
+            INFO(op.name << ", input " << i << ", axis " << axis << " of " << to_string(shape));
+            CHECK_THROWS_AS(run(op, x, s.attrs), ShapeError);
+            ++checked;
+          }
+        }
+      }
+  }
+  CHECK(checked > 200);
+}
+
+TEST_CASE("what parts of tensors refuse", "[errors][partition]") {
+  const Tensor x = ones({2, 3}), mask = tensor({1, 1}, DType::boolean);
+  const auto stitch = [](std::vector<Tensor> places, std::vector<Tensor> rows) {
+    return message_of([&] { dynamic_stitch(places, rows); });
+  };
+  CHECK(message_of([&] { boolean_mask(x, ones({}, DType::boolean)); }) ==
+        "boolean_mask: mask must have the shape of the first axes of x: x is f32[2,3], mask is bool[]");
+  const Tensor one_row = ones({1, 3});
+  CHECK(message_of([&] {
+          run(op_of("partition", "boolean_put"), {one_row, mask}, Attrs(RowAttrs{1}));
+        }) ==
+        "boolean_put: there must be a row of x for each place where mask holds: x is f32[1,3], mask is "
+        "bool[2]");
+  CHECK(message_of([&] {
+          dynamic_partition(x, tensor({0, 0}), 0);
+        }) == "dynamic_partition: 0 parts; use 1 or more");
+  CHECK(message_of([&] {
+          dynamic_partition(x, tensor({0, 0, 0}), 1);
+        }) ==
+        "dynamic_partition: partitions must have the shape of the first axes of x: x is f32[2,3], partitions "
+        "is "
+        "i32[3]");
+  CHECK(stitch({tensor({0, -1})}, {x}) == "dynamic_stitch: index -1 of tensor 0 is negative");
+  CHECK(stitch({tensor({0, 2})}, {x}) == "dynamic_stitch: no index names place 1, but one names 2");
+  CHECK(stitch({tensor({0.0, 1.0})}, {x}) ==
+        "dynamic_stitch: indices must be i32 or i64, use astype: indices is f32[2]");
+  CHECK(stitch({tensor({0}), tensor({1})}, {ones({1, 3}), ones({1, 3}, DType::f64)}) ==
+        "dynamic_stitch: dtypes differ: indices is i32[1], x is f32[1,3], input 2 is i32[1], input 3 is "
+        "f64[1,3]");
+  CHECK(stitch({tensor({0}), tensor({1})}, {ones({1, 3}), ones({1, 4})}) ==
+        "dynamic_stitch: rows differ: indices is i32[1], x is f32[1,3], input 2 is i32[1], input 3 is "
+        "f32[1,4]");
+  CHECK(stitch({tensor({0})}, {x, x}) ==
+        "dynamic_stitch: 1 lists of indices for 2 tensors; use one for each");
+}
+
+TEST_CASE("what blocks refuse", "[errors][image]") {
+  const Tensor x = ones({4, 2, 6, 3});
+  CHECK(message_of([&] {
+          space_to_batch_nd(x, {2}, {0, 0}, {0});
+        }) ==
+        "space_to_batch_nd: block, before and after do not have one entry for each axis: they are [2], [0,0] "
+        "and [0]");
+  CHECK(message_of([&] { space_to_batch_nd(ones({2}), {2}, {0}, {0}); }) ==
+        "space_to_batch_nd: blocks of [2] need 1 axes of space behind the batch: x is f32[2]");
+  CHECK(message_of([&] {
+          batch_to_space_nd(x, {2, 0}, {0, 0}, {0, 0});
+        }) == "batch_to_space_nd: block is [2,0]; use 1..2147483647");
+  CHECK(message_of([&] {
+          space_to_batch_nd(x, {2, 2}, {0, -1}, {0, 0});
+        }) == "space_to_batch_nd: before and after are [0,-1] and [0,0]; use 0..2147483647");
+  CHECK(message_of([&] {
+          batch_to_space_nd(x, {2, 2}, {3, 0}, {2, 0});
+        }) == "batch_to_space_nd: 5 entries are cut off an axis of 4: x is f32[4,2,6,3]");
+  CHECK(message_of([&] {
+          space_to_batch_nd(x, {4, 1}, {0, 0}, {1, 0});
+        }) == "space_to_batch_nd: blocks of [4,1] do not divide a padded axis of 3: x is f32[4,2,6,3]");
+  CHECK(message_of([&] { depth_to_space(x, 40000); }) == "depth_to_space: block is 40000; use 1..32768");
+}
+
+TEST_CASE("what transforms of real numbers refuse", "[errors][fft]") {
+  const Tensor z = zeros({3}, DType::c64);
+  CHECK(message_of([&] {
+          run(op_of("fft", "irfft"), {z}, Attrs(RealFftAttrs{1, 7}));
+        }) == "irfft: 7 real numbers along the last axis have not these transforms: x is c64[3]");
+  CHECK(message_of([&] { irfft(z, {-1}); }) == "irfft: fft_length must be at least 1: fft_length is [-1]");
+  CHECK(message_of([&] {
+          irfft2d(zeros({2, 3}, DType::c64), {4});
+        }) ==
+        "irfft2d: fft_length must have an extent for each of the last axes, 2: fft_length is [4], x is "
+        "c64[2,3]");
+}
