@@ -167,8 +167,7 @@ TEST_CASE("gradients through complex vectors whose phases do not count", "[decom
   CHECK(farthest(gradient_of([](const Tensor& t) { return pinv(t); }, x), gradient_of(inverse, x)) < 1e-11);
 }
 
-TEST_CASE("the determinant of a singular complex matrix has a first gradient alone",
-          "[decompositions][complex]") {
+TEST_CASE("gradients of the determinant of a singular complex matrix", "[decompositions][complex]") {
   const Tensor x =
       reshape(samples::c128({{1, 1}, {2, 0}, {0, 2}, {2, 2}}), {2, 2});   // det = (1 + i)(2 + 2 i) - 4 i = 0
   GradientTape outer;
@@ -178,7 +177,8 @@ TEST_CASE("the determinant of a singular complex matrix has a first gradient alo
   const Tensor y = det(x);
   const Tensor g = tape.gradient(y, x).dense();   // for the real part: the conjugates of the cofactors
   CHECK(farthest(g, reshape(samples::c128({{2, -2}, {0, 2}, {-2, 0}, {1, -1}}), {2, 2})) < 1e-14);
-  CHECK_THROWS_AS(outer.gradient(g, x), GradientError);
+  CHECK(farthest(outer.gradient(g, x).dense(),
+                 reshape(samples::c128({{1, 0}, {-1, 0}, {-1, 0}, {1, 0}}), {2, 2})) < 1e-14);
 }
 
 TEST_CASE("factorisations of many matrices give the same bits on any number of threads",

@@ -32,15 +32,18 @@ template <class F> void for_every_sample(const F& check) {
 /// elements, determined by trial.
 bool elementwise(const Op& op, const Sample& s) {
   if (op.infer.many || s.attrs.view().type || s.inputs.empty()) return false;
-  Tensors x, first;
+  Tensors x, first, exchanged;
   for (const Tensor& t : s.inputs) {
     if (t.size() == 0) return false;
-    x.push_back(tiled(t, x.size() % 2 ? Shape{3} : Shape{2, 3}));
+    const bool odd = x.size() % 2, alone = s.inputs.size() == 1;
+    x.push_back(tiled(t, odd ? Shape{3} : Shape{2, 3}));
+    exchanged.push_back(tiled(t, odd || alone ? Shape{2, 3} : Shape{3}));
     first.push_back(tiled(t, {1}));
   }
   try {
     const Tensor y = run(op, x, s.attrs)[0];
-    return y.shape() == Shape{2, 3} && close(tiled(y, {1}), run(op, first, s.attrs)[0], 0);
+    return y.shape() == Shape{2, 3} && run(op, exchanged, s.attrs)[0].shape() == y.shape() &&
+           close(tiled(y, {1}), run(op, first, s.attrs)[0], 0);
   } catch (const Error&) {
     return false;
   }

@@ -97,14 +97,3 @@ TEST_CASE("functions that are linear in pieces have zeros as derivatives of any 
     CHECK(max(abs(t)).item() == 0);
   }
 }
-
-TEST_CASE("what is not differentiated again costs no op", "[piecewise]") {
-  const Tensor x = f64({1, -2, 3});
-  GradientTape outer;   // another tape records, but not x
-  outer.watch(f64({1}));
-  GradientTape tape;
-  tape.watch(x);
-  const Tensor y = maximum(x, 0.5);
-  CHECK(tape.gradient(y, x).dense().to_vector() == std::vector<double>{1, 0, 1});
-  CHECK(max(abs(stop_gradient(x))).item() == 3);
-}

@@ -83,13 +83,14 @@ constexpr OpSamples table[] = {
      .takes_complex = true,
      .samples =
          [] {
-           return std::vector<Sample>{{.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, 0.5, 2, 1)}},
-                                      {.inputs = {f64({-7, 0.5, -7, 7.5, 6}), f64({0.5, -2, -2, 1.5, 3})},
-                                       .expected = {f64({-14, -0.25, 3.5, 5, 2})},
-                                       .oracle = "a / b"},
-                                      {.inputs = {c128({{1, 2}, {-1, 0.5}}), c128({{0.5, -1}, {0, 0}})},
-                                       .expected = {c128({{-1.2, 1.6}, {0, 0}})},
-                                       .oracle = "np.where(b == 0, 0, a / np.where(b == 0, 1, b))"}};
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, 0.5, 2, 1)}},
+               {.inputs = {f64({-7, 0.5, -7, 7.5, 6}), f64({0.5, -2, -2, 1.5, 3})},
+                .expected = {f64({-14, -0.25, 3.5, 5, 2})},
+                .oracle = "a / b"},
+               {.inputs = {c128({{1, 2}, {-1, 0.5}}), c128({{0.5, -1}, {-2, 0.25}})},
+                .expected = {c128({{-1.2, 1.6}, {0.5230769230769231, -0.18461538461538463}})},
+                .oracle = "a / b"}};
          }},
 
     {.op = "nextafter",

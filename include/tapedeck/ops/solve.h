@@ -25,8 +25,8 @@ TAPEDECK_EXPORT Tensor triangular_solve(const Tensor& a, const Tensor& b, Triang
 TAPEDECK_EXPORT Tensor solve(const Tensor& a, const Tensor& b, bool transposed = false);
 /// The inverse. Throws ArgumentError if x is singular.
 TAPEDECK_EXPORT Tensor inv(const Tensor& x);
-/// The determinant; 1 for a 0 × 0 matrix. Its gradient is the cofactor matrix, also for singular x; the
-/// second derivative at a singular complex x throws GradientError.
+/// The determinant; 1 for a 0 × 0 matrix. Its gradient is the cofactor matrix; derivatives of any order exist
+/// for singular x, too.
 TAPEDECK_EXPORT Tensor det(const Tensor& x);
 
 /// det(x) = sign · exp(log_abs). log_abs is real; for a complex matrix, sign is a complex number of magnitude

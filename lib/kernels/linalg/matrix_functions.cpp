@@ -2,6 +2,8 @@
 // column-major order makes no difference.
 #include "kernels/linalg/matrix_functions.h"
 
+#include <algorithm>
+
 #include "core/storage.h"
 #include "core/visit.h"
 #include "kernels/linalg/factors.h"
@@ -132,15 +134,19 @@ template <class T> std::int64_t root_of(const T* x, std::int64_t n, T* y) {
               t.data(), m);
   cblas_zgemm(CblasColMajor, CblasNoTrans, CblasConjTrans, m, m, m, &one, t.data(), m, z.data(), m, &zero,
               r.data(), m);
-  if constexpr (!std::is_floating_point_v<T>) return std::copy(r.begin(), r.end(), y), 0;
-  double real = 0, imaginary = 0;
-  for (std::int64_t i = 0; i < size; ++i) {
-    const Complex e = r[static_cast<std::size_t>(i)];
-    real = std::max(real, std::abs(e.real()));
-    imaginary = std::max(imaginary, std::abs(e.imag()));
-    y[i] = static_cast<T>(e.real());
+  if constexpr (!std::is_floating_point_v<T>) {
+    std::transform(r.begin(), r.end(), y, [](const Complex& e) { return static_cast<T>(e); });
+    return 0;
+  } else {
+    double real = 0, imaginary = 0;
+    for (std::int64_t i = 0; i < size; ++i) {
+      const Complex e = r[static_cast<std::size_t>(i)];
+      real = std::max(real, std::abs(e.real()));
+      imaginary = std::max(imaginary, std::abs(e.imag()));
+      y[i] = static_cast<T>(e.real());
+    }
+    return imaginary > 1e-7 * real;   // the root of a negative eigenvalue is imaginary
   }
-  return imaginary > 1e-7 * real;   // the root of a negative eigenvalue is imaginary
 }
 
 Int gees(Int n, float* a, float* re, float* im, float* z, float* work, Int size, Int* unused) {

@@ -252,20 +252,19 @@ Tensor real_inverse(const Tensor& x, RealFftAttrs attrs) {
   return ops[attrs.axes - 1]->with(attrs, x);
 }
 
-/// x with these extents along its last axes.
-Tensor resized(std::string_view op, const Tensor& x, const Shape& length, int axes) {
+/// x with these extents along its last axes, for an fft_length that was given as `given`.
+Tensor resized(std::string_view op, const Tensor& x, const Shape& length, int axes, const Shape& given) {
   if (length.ndim() != axes || x.ndim() < axes)
     throw_error<ShapeError>(
         "{}: fft_length must have an extent for each of the last axes, {}: fft_length is {}, x is {}", op,
-        axes, length, x.spec());
+        axes, given, x.spec());
   Shape size = x.shape();
   const Shape zeros(std::vector<std::int64_t>(static_cast<std::size_t>(x.ndim())));
   Shape after = zeros;
   bool longer = false, shorter = false;
   for (int d = x.ndim() - axes; d < x.ndim(); ++d) {
     const std::int64_t wanted = length[d - x.ndim() + axes];
-    if (wanted < 1)
-      throw_error<ShapeError>("{}: fft_length must be at least 1: fft_length is {}", op, length);
+    if (wanted < 1) throw_error<ShapeError>("{}: fft_length must be at least 1: fft_length is {}", op, given);
     if (wanted < size[d])
       size.set(d, wanted), shorter = true;
     else if (wanted > size[d])
@@ -275,9 +274,10 @@ Tensor resized(std::string_view op, const Tensor& x, const Shape& length, int ax
   return longer ? pad(cut, zeros, after) : cut;
 }
 Tensor real_transform(std::string_view op, const Tensor& x, const Shape& length, int axes) {
-  return real_transform(length.ndim() == 0 ? x : resized(op, x, length, axes), axes);
+  return real_transform(length.ndim() == 0 ? x : resized(op, x, length, axes, length), axes);
 }
-Tensor real_inverse(std::string_view op, const Tensor& x, Shape length, int axes) {
+Tensor real_inverse(std::string_view op, const Tensor& x, const Shape& given, int axes) {
+  Shape length = given;
   if (length.ndim() == 0) {
     const std::int64_t kept = x.ndim() == 0 ? 1 : x.shape()[x.ndim() - 1];
     if (kept > std::int64_t{1} << 62) throw_error<ShapeError>("{}: too many elements: x is {}", op, x.spec());
@@ -285,7 +285,7 @@ Tensor real_inverse(std::string_view op, const Tensor& x, Shape length, int axes
   }
   const std::int64_t n = length[length.ndim() - 1];
   if (n > 0) length.set(length.ndim() - 1, n / 2 + 1);
-  return real_inverse(resized(op, x, length, axes), {axes, n});
+  return real_inverse(resized(op, x, length, axes, given), {axes, n});
 }
 
 }   // namespace
