@@ -129,6 +129,13 @@ TEST_CASE("entries of tensors without elements are moved in constant time", "[si
   CHECK_THROWS_AS(space_to_batch_nd(zeros({0, kMost, 3}), {1}, {1}, {0}), ShapeError);
 }
 
+TEST_CASE("tensors without elements are joined and cut", "[sizes]") {
+  const Tensor x = zeros({2, 0, k62, k31});
+  CHECK(unstack(x)[1].shape() == Shape{0, k62, k31});
+  CHECK(split(x, 2)[1].shape() == Shape{1, 0, k62, k31});
+  CHECK(gradient_of([](const Tensor& t) { return stack({t, t}); }, x).shape() == x.shape());
+}
+
 TEST_CASE("ranges of diagonals are not gone through one by one", "[sizes]") {
   constexpr int least = std::numeric_limits<int>::min(), most = std::numeric_limits<int>::max();
   const Diagonals all(least, most);
@@ -153,6 +160,12 @@ TEST_CASE("counts and lengths that no list can hold", "[sizes]") {
   CHECK(gradient_of(mean_of, rows).shape() == Shape{3, 0});
   CHECK(unsorted_segment_max(zeros({4, 0}), chosen, kMost).shape() == Shape{kMost, 0});
   CHECK(unsorted_segment_mean(zeros({4, 0}), chosen, kMost).shape() == Shape{kMost, 0});
+  CHECK(gradient_of(
+            [](const Tensor& x) {
+              return tile(x, {0, kMost / 4});
+            },
+            ones({1, 3}))
+            .to_vector<float>() == std::vector<float>(3));
   CHECK_THROWS_AS(unsorted_segment_max(zeros({4, 0}), full({4}, 7, DType::i32), 7), ShapeError);
 
   CHECK(rfft(zeros({0, 4}), {k62}).shape() == Shape{0, k62 / 2 + 1});
