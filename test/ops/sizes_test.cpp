@@ -47,6 +47,8 @@ TEST_CASE("images without elements take constant time", "[sizes]") {
   CHECK(max_pool_with_argmax(zeros({0, k30, 1, 1}), {.window = 1}).position.spec() ==
         Spec{DType::i64, {0, k30, 1, 1}});
   CHECK_THROWS_AS(max_pool2d(zeros({0, 4, 4, 1}, DType::i32), {.window = 1}), DTypeError);
+  CHECK(fractional_max_pool(zeros({k62, 3, 3, 0}), {.height_ratio = 3, .width_ratio = 3}, {.seed = 1})
+            .y.shape() == Shape{k62, 1, 1, 0});
   for (const auto f : {resize_nearest, resize_bilinear, resize_bicubic}) {
     CHECK(f(zeros({k62 / 2, k31, 0}), {2, 2}, Align::centres).shape() == Shape{2, 2, 0});
     CHECK(f(zeros({2, 2, 0}), {k30, k30}, Align::corners).shape() == Shape{k30, k30, 0});
