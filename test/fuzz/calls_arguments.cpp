@@ -215,7 +215,7 @@ Shape absurd_shape(Draw& d, const Shape& of) {
   else if (d.chance(30))
     dims.erase(at());
   else if (std::int64_t& n = *at(); d.chance(50))
-    n += n == 0 || (n < kMost && d.chance(50)) ? 1 : -1;
+    n += n == 0 || n == kLeast || (n < kMost && d.chance(50)) ? 1 : -1;
   else
     n = 0;
   return Shape(dims);

@@ -53,6 +53,7 @@ double work_of_line(const Pooling& p) {
 
 /// Calls f(image, position, window) for every window, in parallel.
 template <class F> void for_outputs(const Pooling& p, const F& f) {
+  if (p.channels == 0) return;
   const std::int64_t lines = p.pool.rows.outputs();
   parallel_for(p.images * lines, cut_of(kCut, static_cast<std::int64_t>(std::min(work_of_line(p), 1e15))),
                [&](std::int64_t begin, std::int64_t end) {

@@ -121,7 +121,7 @@ Spec infer_tile(const Call& c) {
 Tensor sum_of_copies(const Call& c, const Tensor& dy) {
   const Shape &x = c.x[0].shape(), &reps = c.attrs<TileAttrs>().reps;
   Shape shape = behind_extra(dy, c.y[0].ndim(), c.y[0].shape());
-  if (c.x[0].size() == 0) return zeros(behind_extra(dy, c.y[0].ndim(), x), dy.dtype());
+  if (c.x[0].size() == 0 || dy.size() == 0) return zeros(behind_extra(dy, c.y[0].ndim(), x), dy.dtype());
   Tensor sums = dy;
   for (int d = 0; d < reps.ndim(); ++d) {
     if (reps[d] == 1) continue;

@@ -83,7 +83,7 @@ std::vector<Spec> infer_unstack(const Call& c) {
 // The forward pass of split and unstack: cuts x into the outputs along the axis.
 void run_cut(const Tensor& x, int axis, std::span<Tensor> y) {
   const kernels::AxisView view(x.shape(), x.ndim() + axis);
-  kernels::Runs from{0, view.extent * view.after};
+  kernels::Runs from{0, kernels::wrapping_mul(view.extent, view.after)};
   for (Tensor& part : y) {
     const std::int64_t n = part.size() ? part.size() / view.before : 0;
     if (n && view.before == 1) {

@@ -115,7 +115,7 @@ Tensor padded_with(const Tensor& x, double number, std::int64_t n) {
 // everything outside it. The Hessian of a product is symmetric, so this is also the vjp.
 Tensor derivative_of_others(const Tensor& x, const Tensor& v) {
   const std::int64_t n = x.shape()[x.ndim() - 1];
-  if (n < 2) return zeros_like(v);
+  if (n < 2 || v.size() == 0) return zeros_like(v);
   struct Halves {
     Tensor left, right, left_v, right_v;
   };
