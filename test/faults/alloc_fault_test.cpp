@@ -72,7 +72,7 @@ struct Scenario {
 /// Makes a fresh scenario.
 using MakeScenario = std::function<Scenario()>;
 
-using Then = OutOfMemory::Then;
+using Then = NoMemory::Then;
 
 /// Makes allocation n of the attempt fail, or, with n < 0, the first handle that needs a new slab. Returns
 /// what is wrong afterwards; sets whether an allocation failed at all. Uses no Catch2 macros meanwhile,
@@ -85,7 +85,7 @@ const char* try_with(const MakeScenario& make, int n, std::int64_t handles_left,
     release_buffers();   // otherwise there would be nothing to allocate
     {
       leave_handles(handles_left);
-      const OutOfMemory fault(std::max(n, 0), then, n < 0 ? kSlabBytes : 0);
+      const NoMemory fault(std::max(n, 0), then, n < 0 ? kSlabBytes : 0);
       try {
         s.attempt();
         succeeded = true;
@@ -469,7 +469,7 @@ TEST_CASE("out of memory where a tensor ends on another thread", "[fault]") {
     const Tensor kept = exp(x);
     for (int i = 0; i < 20; ++i)
       std::thread([gone = tanh(kept)]() mutable {
-        const OutOfMemory fault(0, OutOfMemory::Then::stays);
+        const NoMemory fault(0, NoMemory::Then::stays);
         gone = {};
       }).join();
     CHECK(same_bits(tape.gradient(kept, x).dense(), kept));
@@ -682,7 +682,7 @@ TEST_CASE("out of memory while batches are made", "[fault]") {
                               .key = {.seed = 1},
                               .prefetch = 2,
                               .transform = [&, n, then](Batch batch, random::Key) {
-                                thread_local std::optional<OutOfMemory> fault;
+                                thread_local std::optional<NoMemory> fault;
                                 if (!fault) fault.emplace(n, then);
                                 return batch;
                               }});

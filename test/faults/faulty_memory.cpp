@@ -118,18 +118,18 @@ extern "C" void free(void* p) noexcept {
 
 namespace tapedeck::test {
 
-OutOfMemory::OutOfMemory(int n, Then then, std::int64_t only) {
+NoMemory::NoMemory(int n, Then then, std::int64_t only) {
   only_of = static_cast<std::size_t>(only);
   failed = false;
   stays = then == Then::stays;
   until_failure = n;
 }
-OutOfMemory::~OutOfMemory() {
+NoMemory::~NoMemory() {
   until_failure = -1;
   failed = false;
   only_of = 0;
 }
-bool OutOfMemory::happened() const { return failed; }
+bool NoMemory::happened() const { return failed; }
 
 std::int64_t blocks_in_use() { return in_use.load(std::memory_order_relaxed); }
 std::int64_t aligned_allocations(std::int64_t bytes) {

@@ -7,12 +7,12 @@ namespace tapedeck::test {
 
 /// Makes the n-th allocation fail, counted from 0; then all further ones too, or none. With `only`,
 /// aligned_alloc of that many bytes alone. Ends with its scope.
-class OutOfMemory {
+class NoMemory {
  public:
   enum class Then { recovers, stays };
-  OutOfMemory(int n, Then then, std::int64_t only = 0);
-  ~OutOfMemory();
-  OutOfMemory(const OutOfMemory&) = delete;
+  NoMemory(int n, Then then, std::int64_t only = 0);
+  ~NoMemory();
+  NoMemory(const NoMemory&) = delete;
   /// Whether an allocation has failed.
   bool happened() const;
 };

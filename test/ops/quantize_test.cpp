@@ -107,7 +107,7 @@ TEST_CASE("each entry of an axis has a range of its own", "[quantize]") {
       {x});
   CHECK_THROWS_WITH(
       quantize_and_dequantize(x, low, high, {.axis = 0}),
-      "quantize_and_dequantize: min and max are not of shape [2]: x is f64[2,3,4], min is f64[3], "
+      "quantize_and_dequantize: min and max must have shape [2]: x is f64[2,3,4], min is f64[3], "
       "max is f64[3]");
   CHECK_THROWS_WITH(quantize_and_dequantize(x, {.axis = 3}),
                     "quantize_and_dequantize: axis 3 is out of range for x of rank 3; use -3..2");

@@ -68,7 +68,7 @@ TEST_CASE("what parts of tensors refuse", "[errors][partition]") {
   CHECK(message_of([&] {
           run(op_of("partition", "boolean_put"), {one_row, mask}, Attrs(RowAttrs{1}));
         }) ==
-        "boolean_put: there must be a row of x for each place where mask holds: x is f32[1,3], mask is "
+        "boolean_put: x must have a row for each true element of mask: x is f32[1,3], mask is "
         "bool[2]");
   CHECK(message_of([&] {
           dynamic_partition(x, tensor({0, 0}), 0);
@@ -98,10 +98,10 @@ TEST_CASE("what blocks refuse", "[errors][image]") {
   CHECK(message_of([&] {
           space_to_batch_nd(x, {2}, {0, 0}, {0});
         }) ==
-        "space_to_batch_nd: block, before and after do not have one entry for each axis: they are [2], [0,0] "
+        "space_to_batch_nd: block, before and after must have one entry for each axis: they are [2], [0,0] "
         "and [0]");
   CHECK(message_of([&] { space_to_batch_nd(ones({2}), {2}, {0}, {0}); }) ==
-        "space_to_batch_nd: blocks of [2] need 1 axes of space behind the batch: x is f32[2]");
+        "space_to_batch_nd: blocks of [2] need 1 spatial axes after the batch axis: x is f32[2]");
   CHECK(message_of([&] {
           batch_to_space_nd(x, {2, 0}, {0, 0}, {0, 0});
         }) == "batch_to_space_nd: block is [2,0]; use 1..2147483647");
@@ -110,7 +110,7 @@ TEST_CASE("what blocks refuse", "[errors][image]") {
         }) == "space_to_batch_nd: before and after are [0,-1] and [0,0]; use 0..2147483647");
   CHECK(message_of([&] {
           batch_to_space_nd(x, {2, 2}, {3, 0}, {2, 0});
-        }) == "batch_to_space_nd: 5 entries are cut off an axis of 4: x is f32[4,2,6,3]");
+        }) == "batch_to_space_nd: cannot crop 5 entries from an axis of 4: x is f32[4,2,6,3]");
   CHECK(message_of([&] {
           space_to_batch_nd(x, {4, 1}, {0, 0}, {1, 0});
         }) == "space_to_batch_nd: blocks of [4,1] do not divide a padded axis of 3: x is f32[4,2,6,3]");
@@ -121,7 +121,7 @@ TEST_CASE("what transforms of real numbers refuse", "[errors][fft]") {
   const Tensor z = zeros({3}, DType::c64);
   CHECK(message_of([&] {
           run(op_of("fft", "irfft"), {z}, Attrs(RealFftAttrs{1, 7}));
-        }) == "irfft: 7 real numbers along the last axis have not these transforms: x is c64[3]");
+        }) == "irfft: 7 real numbers along the last axis do not have transforms of this shape: x is c64[3]");
   CHECK(message_of([&] { irfft(z, {-1}); }) == "irfft: fft_length must be at least 1: fft_length is [-1]");
   CHECK(message_of([&] {
           irfft2d(zeros({2, 3}, DType::c64), {4});

@@ -364,35 +364,36 @@ TEST_CASE("a learning rate is not negative", "[optimizer][errors]") {
   CHECK_THROWS_WITH(
       GradientDescent({.learning_rate = -0.1}),
       "gradient_descent: learning_rate is out of range: -0.1; use a finite number of 0 or more");
+}
 
-  // TensorFlow's kernel ApplyAdagradDA, with T = global_step + 1, in plain double.
-  TEST_CASE("adagrad by dual averaging counts by the global step", "[optimizer]") {
-    const Variable x(tensor(5.0, DType::f64)), count(tensor(std::int64_t{10}), {.trainable = false});
-    AdagradDA adagrad({.learning_rate = 0.5, .l1 = 0.01, .l2 = 0.02, .global_step = count});
-    double sum = 0, squares = 0.1;
-    for (int i = 1; i <= 4; ++i) {
-      const double g = 2.5 - i, t = 10 + i;
-      sum += g, squares += g * g;
-      adagrad.apply_gradients({{tensor(g, DType::f64), x}}, count);
-      const double pulled = std::copysign(std::max(std::abs(sum) - 0.01 * t, 0.0), sum);
-      CHECK(x.value().item() == Approx(-0.5 * pulled / (0.02 * t * 0.5 + std::sqrt(squares))).epsilon(1e-14));
-    }
-    CHECK(count.value().item() == 14);
-    CHECK(adagrad.hyperparameter("global_step") == 14);
-
-    const auto after_one = [&](Optimizer&& optimizer) {
-      x.assign(tensor(5.0, DType::f64));
-      optimizer.apply_gradients({{tensor(1.0, DType::f64), x}});
-      return x.value().item();
-    };
-    count.assign(tensor(std::int64_t{10}));
-    CHECK(after_one(AdagradDA({.learning_rate = 1.0, .l1 = 0.01, .global_step = count})) ==
-          Approx(-(1 - 0.11) / std::sqrt(1.1)));
-    CHECK(after_one(AdagradDA({.learning_rate = 1.0, .l1 = 0.01})) == Approx(-(1 - 0.01) / std::sqrt(1.1)));
-    CHECK(after_one(Optimizer("adagrad_da", {{"learning_rate", 1.0}, {"l1", 0.01}, {"global_step", 10.0}})) ==
-          Approx(-(1 - 0.11) / std::sqrt(1.1)));
-    const Variable half(tensor(0.5));
-    CHECK(message_of<ArgumentError>([&] { AdagradDA({.learning_rate = 1.0, .global_step = half}); }) ==
-          "adagrad_da: global_step is out of range: 0.5; use a whole number of 0 or more, or -1 for the "
-          "optimizer's own count");
+// TensorFlow's kernel ApplyAdagradDA, with T = global_step + 1, in plain double.
+TEST_CASE("adagrad by dual averaging counts by the global step", "[optimizer]") {
+  const Variable x(tensor(5.0, DType::f64)), count(tensor(std::int64_t{10}), {.trainable = false});
+  AdagradDA adagrad({.learning_rate = 0.5, .l1 = 0.01, .l2 = 0.02, .global_step = count});
+  double sum = 0, squares = 0.1;
+  for (int i = 1; i <= 4; ++i) {
+    const double g = 2.5 - i, t = 10 + i;
+    sum += g, squares += g * g;
+    adagrad.apply_gradients({{tensor(g, DType::f64), x}}, count);
+    const double pulled = std::copysign(std::max(std::abs(sum) - 0.01 * t, 0.0), sum);
+    CHECK(x.value().item() == Approx(-0.5 * pulled / (0.02 * t * 0.5 + std::sqrt(squares))).epsilon(1e-14));
   }
+  CHECK(count.value().item() == 14);
+  CHECK(adagrad.hyperparameter("global_step") == 14);
+
+  const auto after_one = [&](Optimizer&& optimizer) {
+    x.assign(tensor(5.0, DType::f64));
+    optimizer.apply_gradients({{tensor(1.0, DType::f64), x}});
+    return x.value().item();
+  };
+  count.assign(tensor(std::int64_t{10}));
+  CHECK(after_one(AdagradDA({.learning_rate = 1.0, .l1 = 0.01, .global_step = count})) ==
+        Approx(-(1 - 0.11) / std::sqrt(1.1)));
+  CHECK(after_one(AdagradDA({.learning_rate = 1.0, .l1 = 0.01})) == Approx(-(1 - 0.01) / std::sqrt(1.1)));
+  CHECK(after_one(Optimizer("adagrad_da", {{"learning_rate", 1.0}, {"l1", 0.01}, {"global_step", 10.0}})) ==
+        Approx(-(1 - 0.11) / std::sqrt(1.1)));
+  const Variable half(tensor(0.5));
+  CHECK(message_of<ArgumentError>([&] { AdagradDA({.learning_rate = 1.0, .global_step = half}); }) ==
+        "adagrad_da: global_step is out of range: 0.5; use a whole number of 0 or more, or -1 for the "
+        "optimizer's own count");
+}
