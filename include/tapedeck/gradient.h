@@ -17,11 +17,7 @@ class TAPEDECK_EXPORT Gradient {
   Gradient(const Variable& v);
   Gradient(IndexedSlices slices);
   /// None, for a reason: a literal, with which dense() explains itself.
-  static Gradient none(const char* reason) {
-    Gradient g;
-    g.reason_ = reason;
-    return g;
-  }
+  static Gradient none(const char* reason);
 
   /// False for none.
   bool defined() const { return dense_.defined() || slices_; }

@@ -152,13 +152,9 @@ class TAPEDECK_EXPORT GradientTape {
   std::vector<Gradient> gradient(const Targets& targets, const Sources& sources,
                                  const GradientOptions& options = {});
   std::vector<Gradient> gradient(std::initializer_list<Source> targets, std::initializer_list<Source> sources,
-                                 const GradientOptions& options = {}) {
-    return gradient(Targets(targets), Sources(sources), options);
-  }
+                                 const GradientOptions& options = {});
   std::vector<Gradient> gradient(const Targets& targets, std::initializer_list<Source> sources,
-                                 const GradientOptions& options = {}) {
-    return gradient(targets, Sources(sources), options);
-  }
+                                 const GradientOptions& options = {});
 
   /// The derivative of every element of target with respect to every element of source, of shape target.shape
   /// + source.shape; undefined if there is no path. Consumes the tape as gradient() does. Ops whose rule is

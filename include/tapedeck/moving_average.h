@@ -24,7 +24,7 @@ class TAPEDECK_EXPORT MovingAverage {
   SavedState state() const;
   /// Everything or nothing: throws ArgumentError for names that are missing or unknown and for a part that is
   /// not from 0 to 1, ShapeError or DTypeError for tensors unlike the variable.
-  void restore(const SavedState& state) { prepare_restore(state)(); }
+  void restore(const SavedState& state);
   Commit prepare_restore(const SavedState& state);
 
  private:
@@ -44,7 +44,7 @@ class TAPEDECK_EXPORT WeightedMovingAverage {
   /// After the first update the tensors "numerator" and "denominator".
   SavedState state() const;
   /// Throws ArgumentError, and changes nothing, for other names and for one without the other.
-  void restore(const SavedState& state) { prepare_restore(state)(); }
+  void restore(const SavedState& state);
   Commit prepare_restore(const SavedState& state);
   /// Whether state() has a tensor of this name at some times and not at others.
   bool may_have(std::string_view tensor) const;
@@ -85,9 +85,9 @@ class TAPEDECK_EXPORT ExponentialMovingAverage {
   /// Everything, in place of what there is, or nothing. Averages that there are keep their variables, others
   /// are made. Throws ArgumentError for names that are missing or unknown, ShapeError or DTypeError for an
   /// average unlike its variable.
-  void restore(const SavedState& state) { prepare_restore(state)(); }
+  void restore(const SavedState& state);
   Commit prepare_restore(const SavedState& state);
-  std::vector<std::string> slot_names() const { return {"average"}; }
+  std::vector<std::string> slot_names() const;
   std::optional<Spec> slot_spec(const Variable& v, std::string_view slot) const;
   bool may_have(std::string_view tensor) const;
 

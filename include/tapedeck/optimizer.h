@@ -135,7 +135,7 @@ class TAPEDECK_EXPORT Optimizer {
   SavedState state() const;
   /// Everything, in place of what there is, or nothing: throws ArgumentError for names that the rule does not
   /// know and scalars that are missing, ShapeError or DTypeError for slots that do not fit.
-  void restore(const SavedState& state) { prepare_restore(state)(); }
+  void restore(const SavedState& state);
   Commit prepare_restore(const SavedState& state);
   /// What a slot of this variable has to be; none: the rule accepts any dtype and shape.
   std::optional<Spec> slot_spec(const Variable& v, std::string_view slot) const;

@@ -25,7 +25,7 @@ class TAPEDECK_EXPORT GradientAccumulator {
   SavedState state() const;
   /// Everything, in place of what there is, or nothing. Throws ArgumentError for names that are missing or
   /// unknown, ShapeError or DTypeError for gradients that do not fit their variables.
-  void restore(const SavedState& state) { prepare_restore(state)(); }
+  void restore(const SavedState& state);
   Commit prepare_restore(const SavedState& state);
   std::vector<std::string> slot_names() const;
 
@@ -63,7 +63,7 @@ class TAPEDECK_EXPORT LossScale {
   /// The scalars "value", "good", the steps since the scale changed, and "skipped".
   SavedState state() const;
   /// Throws ArgumentError, and changes nothing, for other names and for numbers that these cannot be.
-  void restore(const SavedState& state) { prepare_restore(state)(); }
+  void restore(const SavedState& state);
   Commit prepare_restore(const SavedState& state);
 
  private:

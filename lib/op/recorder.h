@@ -57,7 +57,6 @@ class Recorder {
   void enter();
   void leave() noexcept;
   bool entered() const { return entered_; }
-  /// Whether it was made on this thread.
   bool on_this_thread() const { return thread_ == &thread_state; }
   Recorder* outer() const { return outer_; }
 

@@ -71,6 +71,7 @@ SavedState MovingAverage::state() const {
   return s;
 }
 
+void MovingAverage::restore(const SavedState& state) { prepare_restore(state)(); }
 Commit MovingAverage::prepare_restore(const SavedState& state) {
   const bool is_debiased = biased_.defined();
   StateReader reader(kName, state);
@@ -110,6 +111,7 @@ SavedState WeightedMovingAverage::state() const {
   return {.tensors = {{"numerator", numerator_}, {"denominator", denominator_}}};
 }
 
+void WeightedMovingAverage::restore(const SavedState& state) { prepare_restore(state)(); }
 Commit WeightedMovingAverage::prepare_restore(const SavedState& state) {
   StateReader reader(kName, state);
   Tensor numerator, denominator;
@@ -210,6 +212,9 @@ SavedState ExponentialMovingAverage::state() const {
   return all;
 }
 
+std::vector<std::string> ExponentialMovingAverage::slot_names() const { return {"average"}; }
+
+void ExponentialMovingAverage::restore(const SavedState& state) { prepare_restore(state)(); }
 Commit ExponentialMovingAverage::prepare_restore(const SavedState& state) {
   struct Next {
     decltype(of_variables_) of_variables;

@@ -98,6 +98,7 @@ std::vector<NamedTensor> Optimizer::variables() const {
   return result;
 }
 
+void Optimizer::restore(const SavedState& state) { prepare_restore(state)(); }
 Commit Optimizer::prepare_restore(const SavedState& state) {
   State& own = *state_;
   if (!state.tensors.empty())

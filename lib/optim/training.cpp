@@ -143,6 +143,7 @@ SavedState GradientAccumulator::state() const {
   return s;
 }
 
+void GradientAccumulator::restore(const SavedState& state) { prepare_restore(state)(); }
 Commit GradientAccumulator::prepare_restore(const SavedState& state) {
   const SavedState own = {.scalars = state.scalars, .tensors = state.tensors};
   StateReader reader("gradient_accumulator", own);
@@ -202,6 +203,7 @@ SavedState LossScale::state() const {
                       {"skipped", static_cast<double>(skipped_)}}};
 }
 
+void LossScale::restore(const SavedState& state) { prepare_restore(state)(); }
 Commit LossScale::prepare_restore(const SavedState& state) {
   StateReader reader("loss_scale", state);
   const double value = reader.scalar("value");

@@ -56,6 +56,11 @@ Gradient aggregate(std::vector<Gradient> terms) {
 }
 
 Gradient::Gradient(const Variable& v) : dense_(v.value()) {}
+Gradient Gradient::none(const char* reason) {
+  Gradient g;
+  g.reason_ = reason;
+  return g;
+}
 Gradient::Gradient(IndexedSlices slices)
     : slices_(std::make_shared<const IndexedSlices>(std::move(slices))) {}
 

@@ -157,6 +157,16 @@ std::vector<Gradient> GradientTape::gradient(const Targets& targets, const Sourc
   return differentiate(*tape_, targets, sources, options);
 }
 
+std::vector<Gradient> GradientTape::gradient(std::initializer_list<Source> targets,
+                                             std::initializer_list<Source> sources,
+                                             const GradientOptions& options) {
+  return gradient(Targets(targets), Sources(sources), options);
+}
+std::vector<Gradient> GradientTape::gradient(const Targets& targets, std::initializer_list<Source> sources,
+                                             const GradientOptions& options) {
+  return gradient(targets, Sources(sources), options);
+}
+
 std::vector<Variable> GradientTape::watched_variables() const { return tape_->watched_variables(); }
 std::size_t GradientTape::size() const { return tape_->size(); }
 bool GradientTape::recording() const { return tape_->entered(); }

@@ -137,8 +137,7 @@ void Tape::read(detail::VariableCell& cell, Tensor& value) {
 }
 
 void Tape::record(const Call& c, std::span<Tensor> y) {
-  const bool only_forward = !c.op.rule.vjp && c.op.rule.jvp;
-  if (paused || only_forward) return;
+  if (paused || (!c.op.rule.vjp && c.op.rule.jvp)) return;   // such an op is for accumulators only
   drain_ended();
   std::array<Slot, kMaxInputs> few_x;
   std::unique_ptr<TapeEntry::More> more;

@@ -329,7 +329,8 @@ void add_layout(const Adder& add) {
           x.push_back(d.tensor(s));
         }
       });
-  add("roll", any, roll);
+  add("roll", any, Form<Tensor, const Tensor&, std::int64_t, const Axes&>(roll));
+  add("roll", any, Form<Tensor, const Tensor&, const std::vector<std::int64_t>&, const Axes&>(roll));
   add("repeat", any, Form<Tensor, const Tensor&, std::int64_t, int>(repeat));
   add("repeat", any, Form<Tensor, const Tensor&, const std::vector<std::int64_t>&, int>(repeat),
       [](Draw& d, Tensor& x, std::vector<std::int64_t>& counts, int& axis) {

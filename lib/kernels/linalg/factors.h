@@ -10,8 +10,9 @@
 
 namespace tapedeck::kernels {
 
-template <class T> inline constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
-template <class T> inline constexpr std::complex<T> kNan<std::complex<T>> = kNan<T>;
+template <class T> constexpr T kNan = std::numeric_limits<T>::quiet_NaN();
+// NOLINTNEXTLINE(misc-definitions-in-headers): a specialization
+template <class T> constexpr std::complex<T> kNan<std::complex<T>> = kNan<T>;
 
 /// The conjugate, and the direction x / |x| of a nonzero number; defined for real numbers as well.
 template <class T> T conjugate(const T& x) { return x; }

@@ -151,22 +151,15 @@ constexpr Op table[] = {
                       [](auto a, auto b) { return piecewise(where(a <= b, 0, 1), a, b); })},
 
     {.name = "clip",
-     .doc = "x clamped to [low, high]. The gradient goes to whichever operand is selected, and to x where it "
-            "equals a bound.",
+     .doc = "x clamped to [low, high]. The gradient goes to the operand selected, to x at a bound.",
      .tensorflow = "ClipByValue",
      .args = {"x", "low", "high"},
      .infer = arithmetic,
      .forward = map_arithmetic([](auto x, auto low, auto high) { return minimum(maximum(x, low), high); }),
      .rule = partials(
-         [](auto x, auto low, auto high) {
-           return piecewise(where(x >= low, where(x <= high, 1, 0), 0), x, low, high);
-         },
-         [](auto x, auto low, auto high) {
-           return piecewise(where(x < low, where(low <= high, 1, 0), 0), x, low, high);
-         },
-         [](auto x, auto low, auto high) {
-           return piecewise(where(maximum(x, low) > high, 1, 0), x, low, high);
-         })},
+         [](auto x, auto l, auto h) { return piecewise(where(x >= l, where(x <= h, 1, 0), 0), x, l, h); },
+         [](auto x, auto l, auto h) { return piecewise(where(x < l, where(l <= h, 1, 0), 0), x, l, h); },
+         [](auto x, auto l, auto h) { return piecewise(where(maximum(x, l) > h, 1, 0), x, l, h); })},
 
     {.name = "where",
      .doc = "a where condition is true, else b.",
@@ -227,14 +220,10 @@ Tensor sub(Operand a, Operand b) { return find(table, "sub")(a, b); }
 Tensor mul(Operand a, Operand b) { return find(table, "mul")(a, b); }
 Tensor div(Operand a, Operand b) { return find(table, "div")(a, b); }
 Tensor neg(Operand x) { return find(table, "neg")(x); }
-Tensor abs(Operand x) {
-  if (holds_complex(x)) return complex_abs(*x.tensor());
-  return find(table, "abs")(x);
-}
+Tensor abs(Operand x) { return holds_complex(x) ? complex_abs(*x.tensor()) : find(table, "abs")(x); }
 Tensor sign(Operand x) {
   if (!holds_complex(x)) return find(table, "sign")(x);
-  const Tensor& z = *x.tensor();
-  return div_no_nan(z, astype(complex_abs(z), z.dtype()));
+  return div_no_nan(*x.tensor(), astype(complex_abs(*x.tensor()), x.tensor()->dtype()));
 }
 Tensor square(Operand x) { return find(table, "square")(x); }
 Tensor squared_difference(Operand a, Operand b) {
