@@ -1,7 +1,10 @@
 // Partials that are constant between the points where an input changes them, as those of maxima are. Their
 // own derivative is zeros, at any order, which an op of this name says to tapes; on vectors it is nothing.
 #pragma once
+#include <type_traits>
+
 #include "op/probe.h"
+#include "tapedeck/simd/elementary.h"
 #include "tapedeck/tensor.h"
 
 namespace tapedeck {
