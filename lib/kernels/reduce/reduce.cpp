@@ -37,20 +37,29 @@ template <class T> bool too_large(T norm) { return std::isinf(norm); }
 template <class T> bool too_small(T norm) {
   return norm * norm < std::numeric_limits<T>::min() / std::numeric_limits<T>::epsilon();
 }
-/// (factor x)².
-template <auto factor> struct ScaledSquare {
+template <class T> constexpr T power_of_two(int n) {
+  T power = 1;
+  for (; n > 0; --n)
+    power *= 2;
+  for (; n < 0; ++n)
+    power /= 2;
+  return power;
+}
+
+/// (2ⁿ x)².
+template <int n, class T> struct ScaledSquare {
   template <class V> V operator()(const V& x) const {
-    const V scaled = x * V(factor);
+    const V scaled = x * V(power_of_two<T>(n));
     return scaled * scaled;
   }
 };
-/// Computes those norms in y that f holds for from the squares of factor x; factor is a power of two.
-template <auto factor, class T> void replace_norms(const Tensor& x, unsigned axes, bool (*f)(T), Tensor& y) {
+/// Computes those norms in y that f holds for from the squares of 2ⁿ x.
+template <int n, class T> void replace_norms(const Tensor& x, unsigned axes, bool (*f)(T), Tensor& y) {
   Tensor sums = allocate(y.spec());
-  fold<Sum, ScaledSquare<factor>>(x, axes, elements<T>(sums), y.size());
+  fold<Sum, ScaledSquare<n, T>>(x, axes, elements<T>(sums), y.size());
   T *in = elements<T>(sums), *out = elements<T>(y);
   for (std::int64_t i = 0; i < y.size(); ++i)
-    if (f(out[i])) out[i] = std::sqrt(in[i]) / factor;
+    if (f(out[i])) out[i] = std::sqrt(in[i]) / power_of_two<T>(n);
 }
 
 }   // namespace
@@ -78,9 +87,9 @@ void euclidean_norm(const Tensor& x, unsigned axes, Tensor& y) {
       store(sqrt(load<decltype(some)>(out + i)), out + i);
     });
     if (std::any_of(out, out + y.size(), too_large<T>))
-      replace_norms<static_cast<T>(sizeof(T) == 4 ? 0x1p-80 : 0x1p-600)>(x, axes, too_large<T>, y);
+      replace_norms<sizeof(T) == 4 ? -80 : -600>(x, axes, too_large<T>, y);
     if (std::any_of(out, out + y.size(), too_small<T>))
-      replace_norms<static_cast<T>(sizeof(T) == 4 ? 0x1p100 : 0x1p700)>(x, axes, too_small<T>, y);
+      replace_norms<sizeof(T) == 4 ? 100 : 700>(x, axes, too_small<T>, y);
   });
 }
 
