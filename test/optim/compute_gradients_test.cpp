@@ -1,6 +1,7 @@
 // From a loss to a step: compute_gradients, minimize, global steps, constraints, and slots that are freed
 // with their variable.
 #include <catch2/catch.hpp>
+#include <complex>
 
 #include "case.h"
 #include "message_of.h"
