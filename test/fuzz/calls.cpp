@@ -39,7 +39,8 @@ bool is_too_much(std::size_t bytes) {
 }
 void* allocate(std::size_t bytes, std::size_t alignment) {
   void* p = nullptr;
-  if (is_too_much(bytes) || posix_memalign(&p, alignment, bytes ? bytes : 1) != 0) throw std::bad_alloc();
+  if (is_too_much(bytes) || posix_memalign(&p, std::max(alignment, sizeof(void*)), bytes ? bytes : 1) != 0)
+    throw std::bad_alloc();
   return p;
 }
 

@@ -38,13 +38,16 @@ template <class F> Wide binomial_sum(int m, F f) {
   return sum;
 }
 
-// DLMF 10.29.5 and 10.6.7: derivatives as sums of functions of other orders.
+// DLMF 10.29.5 and 10.6.7: derivatives as sums of functions of other orders. Boost.Math does not return from
+// infinite arguments.
 Wide bessel_i(int n, int m, Wide r) {
+  if (!std::isfinite(r)) return r;
   return std::ldexp(
       binomial_sum(m, [&](int k) { return boost::math::cyl_bessel_i(std::abs(n - m + 2 * k), r, Quiet()); }),
       -m);
 }
 Wide bessel_k(int n, int m, Wide r) {
+  if (!std::isfinite(r)) return std::isnan(r) ? r : 0;
   return std::ldexp(
              binomial_sum(
                  m, [&](int k) { return boost::math::cyl_bessel_k(std::abs(n - m + 2 * k), r, Quiet()); }),
@@ -52,6 +55,7 @@ Wide bessel_k(int n, int m, Wide r) {
          (m % 2 ? -1 : 1);
 }
 double bessel_j(int n, int m, double x) {
+  if (!std::isfinite(x)) return std::isnan(x) ? x : 0;
   const Wide sum = binomial_sum(m, [&](int k) {
     return (k % 2 ? -1 : 1) * Wide(boost::math::cyl_bessel_j(n - m + 2 * k, x, Quiet()));
   });
