@@ -4,10 +4,11 @@
 // Two ops provide them: `enter` gives the function copies of the operands, and a token, which is an empty
 // tensor; `leave` returns the function's results and takes the token as an input. So the gradient of any
 // result reaches `enter` through the token, and its rule makes zeros for operands whose copies got no
-// gradient. A third op, `tie`, lets these gradients depend on the operands, so that higher derivatives are
-// zeros, too, even of a branch that is linear.
+// gradient. These gradients are piecewise constant in the operands, so higher derivatives are zeros, too,
+// even of a branch that is linear.
 #include "core/format.h"
 #include "core/storage.h"
+#include "op/piecewise.h"
 #include "op/recorder.h"
 #include "op/stacked.h"
 #include "tapedeck/control.h"
@@ -42,31 +43,9 @@ constexpr Rule rule_of(Reads reads, Rule::Vjp vjp, Rule::Jvp jvp) {
   return rule;
 }
 
-Gradient tied(Gradient g, const Tensor& x);
-
-// Zeros, where g came by itself.
-Tensor zeros_tied(const Gradient& g, int rank, const Tensor& x) {
-  return tied(zeros_beside(g, rank, x.spec()), x).dense();
-}
-
-constexpr Op tie = {
-    .name = "tie",
-    .doc = "g as a new tensor that depends on x, with a derivative of 0.",
-    .args = {"g", "x"},
-    .infer = [](const Call& c) { return c.x[0].spec(); },
-    .forward = {[](const Call& c, std::span<Tensor> y) { share_with(y[0], c.x[0]); }, Outputs::own},
-    .rule = custom(
-        {.x = 0b10},
-        [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-          if (c.needs(1)) dx[1] = zeros_tied(dy[0], c.y[0].ndim(), c.x[1]);
-          if (c.needs(0)) dx[0] = std::move(dy[0]);
-        },
-        [](const Call&, Refs dx, std::span<Tensor> dy) { dy[0] = dx[0]; }),
-};
-
-Gradient tied(Gradient g, const Tensor& x) {
-  if (!g.is_dense() || !followed(x)) return g;
-  return tie.execute(std::array{g.tensor(), x});
+// The gradient of an operand as a function of the operand; slices stay as they are.
+Gradient piecewise_in(const Gradient& g, const Tensor& x) {
+  return g.is_dense() ? piecewise_in(g.tensor(), x) : g;
 }
 
 // The outputs of `enter` are its inputs and the token; the inputs of `leave` are its outputs and the token.
@@ -95,7 +74,7 @@ constexpr Op enter = {
           for (std::size_t i = 0; i < dx.size(); ++i) {
             const Tensor& x = c.x[static_cast<int>(i)];
             if (c.needs(static_cast<int>(i)))
-              dx[i] = dy[i].defined() ? tied(dy[i], x) : zeros_tied(dy[k], rank, x);
+              dx[i] = piecewise_in(dy[i].defined() ? dy[i] : zeros_beside(dy[k], rank, x.spec()), x);
           }
         },
         [](const Call&, Refs dx, std::span<Tensor> dy) {

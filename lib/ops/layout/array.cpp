@@ -273,7 +273,8 @@ constexpr Op table[] = {
      .rule = kIdentityRule},
 
     {.name = "piecewise",
-     .doc = "p, whose derivative in x is zeros of any order. The derivatives of maxima are made of it.",
+     .doc = "p, whose derivative in x is zeros of any order. Used by the gradients of maxima and of "
+            "branches.",
      .args = {"p", "x"},
      .infer = same_as_first,
      .forward = kShare,
