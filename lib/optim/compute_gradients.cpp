@@ -56,7 +56,7 @@ Differentiated differentiate(const Tensor& loss, GradientTape& tape, const LossO
   check_loss(loss, options);
   const std::vector<Variable> variables = options.variables ? *options.variables : tape.watched_variables();
   if (variables.empty()) throw ArgumentError("compute_gradients: the loss reads no trainable variables");
-  check_variables(variables);
+  if (!options.variables) check_variables(variables);
 
   Differentiated result{loss, {}};
   const Arrival arrival = to == To::step && thread_state.communicator
