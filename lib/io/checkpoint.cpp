@@ -96,8 +96,8 @@ void Checkpoint::State::expect_slots(ByName<Expected>& here, const std::string& 
   if (!value.variable) return;
   for (const std::string& slot : object.slot_names)
     here.try_emplace(slot_name(name, variable_name, slot),
-                     Expected{object.slot_spec ? object.slot_spec(*value.variable, slot) : std::nullopt,
-                              false, fmt::format("slot \"{}\" of \"{}\"", slot, variable_name)});
+                     Expected{object.slot_spec(*value.variable, slot), false,
+                              fmt::format("slot \"{}\" of \"{}\"", slot, variable_name)});
 }
 // there: entries of a file, or pending ones.
 template <class Entries> void Checkpoint::State::expect(ByName<Expected>& here, const std::string& name,
@@ -106,13 +106,11 @@ template <class Entries> void Checkpoint::State::expect(ByName<Expected>& here, 
   for (const SavedScalar& n : state.scalars)
     here.try_emplace(part_name(name, n.name), Expected{Spec{DType::f64, {}}, true});
   for (const auto& [part, x] : state.tensors)
-    if (!object.may_have || !object.may_have(part))
-      here.try_emplace(part_name(name, part), Expected{x.spec(), true});
+    if (!object.may_have(part)) here.try_emplace(part_name(name, part), Expected{x.spec(), true});
   for (const auto& [variable_name, value] : values)
     expect_slots(here, name, object, variable_name, value);
   each_part(there, name, [&](const auto& entry, std::string_view part) {
-    if (object.may_have && object.may_have(part))
-      here.try_emplace(entry.first, Expected{std::nullopt, false});
+    if (object.may_have(part)) here.try_emplace(entry.first, Expected{std::nullopt, false});
   });
 }
 
@@ -151,13 +149,12 @@ RestoreReport Checkpoint::State::compare(const FileName& file, const ByName<Spec
 SavedState Checkpoint::State::merged(const std::string& name, const Object& object,
                                      const NamedTensors& tensors, bool is_strict) const {
   SavedState state = object.state();
-  const auto may_have = [&](std::string_view part) { return object.may_have && object.may_have(part); };
   for (SavedScalar& n : state.scalars)
     if (const auto at = tensors.find(part_name(name, n.name)); at != tensors.end())
       n.value = at->second.item();
-  if (is_strict) std::erase_if(state.tensors, [&](const auto& t) { return may_have(t.first); });
+  if (is_strict) std::erase_if(state.tensors, [&](const auto& t) { return object.may_have(t.first); });
   each_part(tensors, name, [&](const auto& entry, std::string_view part) {
-    if (may_have(part) || state.tensors.contains(part))
+    if (object.may_have(part) || state.tensors.contains(part))
       state.tensors.insert_or_assign(std::string(part), entry.second);
   });
   ByName<SlotValue> slots;
@@ -284,18 +281,18 @@ NamedTensors Checkpoint::State::tensors() const {
   for (const auto& [name, value] : values)
     put(name, value.read());
   for (const auto& [name, object] : objects) {
-    SavedState state = object.state();
+    const SavedState state = object.state();
     for (const SavedScalar& n : state.scalars)
       put(part_name(name, n.name), tensor(n.value, DType::f64));
     for (const auto& [part, x] : state.tensors)
       put(part_name(name, part), x);
-    for (SlotValue& v : state.slots) {
+    for (const SlotValue& v : state.slots) {
       const auto variable = variables.find(v.variable.id());
       if (variable == variables.end())
         throw_error<ArgumentError>(
             "save: \"{}\" has slots of variable \"{}\", which is not in the checkpoint; add it", name,
             v.variable.name());
-      put(slot_name(name, variable->second, v.slot), std::move(v.value));
+      put(slot_name(name, variable->second, v.slot), v.value);
     }
   }
   return all;
@@ -346,7 +343,11 @@ void Checkpoint::add(const std::string& name, std::function<Tensor()> read,
     throw_error<ArgumentError>("checkpoint: \"{}\" has no function to {} it", name, read ? "write" : "read");
   state_->add(name, {.read = std::move(read), .write = std::move(write)});
 }
-void Checkpoint::add_object(const std::string& name, Object object) { state_->add(name, std::move(object)); }
+void Checkpoint::add_object(const std::string& name, Object object) {
+  if (!object.slot_spec) object.slot_spec = [](const Variable&, std::string_view) { return std::nullopt; };
+  if (!object.may_have) object.may_have = [](std::string_view) { return false; };
+  state_->add(name, std::move(object));
+}
 
 void Checkpoint::save(const std::string& path, const Metadata& metadata) const {
   write_tensors({"save", path}, state_->tensors(), metadata);

@@ -212,7 +212,7 @@ SavedState ExponentialMovingAverage::state() const {
   return all;
 }
 
-std::vector<std::string> ExponentialMovingAverage::slot_names() const { return {"average"}; }
+std::vector<std::string> ExponentialMovingAverage::slot_names() const { return {std::string(kSlot)}; }
 
 void ExponentialMovingAverage::restore(const SavedState& state) { prepare_restore(state)(); }
 Commit ExponentialMovingAverage::prepare_restore(const SavedState& state) {
