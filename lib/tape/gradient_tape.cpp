@@ -38,7 +38,7 @@ void check(std::span<const Tensor> targets, const GradientOptions& options) {
 }
 
 // Why no gradient has come: what the tape knows of it.
-Gradient none_of(const Tape& tape, std::span<const Tensor> targets, const Tensor& source) {
+Gradient explained_none(const Tape& tape, std::span<const Tensor> targets, const Tensor& source) {
   if (tape.slot_of(source) < 0)
     return Gradient::none("the tape does not track the source; watch it before it is used");
   if (std::none_of(targets.begin(), targets.end(), [&](const Tensor& y) { return tape.slot_of(y) >= 0; }))
@@ -99,7 +99,7 @@ std::vector<Gradient> differentiate(Tape& tape, const Targets& targets, const So
     for (std::size_t i = 0; i < xs.size(); ++i)
       if (!result[i].defined()) result[i] = kGradients.zeros(xs[i].spec());
   for (std::size_t i = 0; i < xs.size(); ++i)
-    if (!result[i].defined()) result[i] = none_of(tape, ys, xs[i]);
+    if (!result[i].defined()) result[i] = explained_none(tape, ys, xs[i]);
   return result;
 }
 
