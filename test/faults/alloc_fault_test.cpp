@@ -138,6 +138,18 @@ bool same(const Tensors& a, const Tensors& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_bits);
 }
 
+/// check_every_allocation of work, which must give the same tensors after a failure.
+int check_every_allocation_of(const std::function<Tensors()>& work) {
+  const Tensors expected = work();
+  return check_every_allocation([&] {
+    const auto y = std::make_shared<Tensors>();
+    return Scenario{
+        .attempt = [&work, y] { *y = work(); },
+        .check =
+            [&, y](bool succeeded) { return (!succeeded || same(*y, expected)) && same(work(), expected); }};
+  });
+}
+
 const Shape kShape = {20, 30};
 Tensor some(const Shape& shape, std::uint64_t seed) { return random::normal(shape, {.seed = seed}); }
 
@@ -432,15 +444,7 @@ TEST_CASE("out of memory in matrix products", "[fault]") {
     all.push_back(y);
     return all;
   };
-  const Tensors expected = work();
-  CHECK(check_every_allocation([&] {
-          const auto y = std::make_shared<Tensors>();
-          return Scenario{.attempt = [&work, y] { *y = work(); },
-                          .check =
-                              [&, y](bool succeeded) {
-                                return (!succeeded || same(*y, expected)) && same(work(), expected);
-                              }};
-        }) > 0);
+  CHECK(check_every_allocation_of(work) > 0);
 }
 
 TEST_CASE("out of memory in ops that use several threads", "[fault]") {
@@ -724,15 +728,6 @@ TEST_CASE("out of memory in Jacobians, loops and recomputation", "[fault]") {
       },
       [&] { return grad_of(recompute_grad([&](const Tensor& v) { return layer(layer(v)); })); },
   };
-  for (const auto& work : works) {
-    const Tensors expected = work();
-    CHECK(check_every_allocation([&] {
-            const auto result = std::make_shared<Tensors>();
-            return Scenario{.attempt = [&work, result] { *result = work(); },
-                            .check =
-                                [&, result](bool succeeded) {
-                                  return (!succeeded || same(*result, expected)) && same(work(), expected);
-                                }};
-          }) > 0);
-  }
+  for (const auto& work : works)
+    CHECK(check_every_allocation_of(work) > 0);
 }
