@@ -62,17 +62,25 @@ double bessel_j(int n, int m, double x) {
   return static_cast<double>(std::ldexp(sum, -m));
 }
 
+/// The m-th derivative of an asymptotic series whose term k has the exponent -power(k). In the derivative the
+/// first coefficient is `coefficient`, and ratio(k) leads from term k to the next.
+template <class Power, class Ratio>
+Wide derivative_of_series(int m, Wide coefficient, const Power& power, const Ratio& ratio) {
+  Wide sum = 0;
+  for (int k = 0; k < 60; ++k) {
+    const Wide term = coefficient * rising(power(k), m);
+    sum += term;
+    if (std::fabs(term) < 1e-20L * std::fabs(sum)) break;
+    coefficient *= ratio(k);
+  }
+  return m % 2 ? -sum : sum;
+}
 /// The m-th derivative of r^(-½) (1 ± (4n² - 1) / (8r) + …), with the sign of K (DLMF 10.40.2) or I
 /// (10.40.1).
 Wide large_argument_series(int n, int m, Wide r, int sign) {
-  Wide coefficient = std::pow(r, -0.5L - m), sum = 0;
-  for (int k = 0; k < 60; ++k) {
-    const Wide term = coefficient * rising(k + 0.5L, m);
-    sum += term;
-    if (std::fabs(term) < 1e-20L * std::fabs(sum)) break;
-    coefficient *= sign * (4 * n * n - (2 * k + 1) * (2 * k + 1)) / (8 * (k + 1) * r);
-  }
-  return m % 2 ? -sum : sum;
+  return derivative_of_series(
+      m, std::pow(r, -0.5L - m), [](int k) { return k + 0.5L; },
+      [&](int k) { return sign * (4 * n * n - (2 * k + 1) * (2 * k + 1)) / (8 * (k + 1) * r); });
 }
 
 // The first derivatives where their terms cancel little.
@@ -119,14 +127,9 @@ double dawsn_derivative(int m, double x) {
     }
     return static_cast<double>(y);
   }
-  Wide coefficient = 0.5L * std::pow(w, -1 - m), sum = 0;
-  for (int k = 0; k < 60; ++k) {
-    const Wide term = coefficient * rising(2 * k + 1, m);
-    sum += term;
-    if (std::fabs(term) < 1e-20L * std::fabs(sum)) break;
-    coefficient *= (2 * k + 1) / (2 * w * w);
-  }
-  return static_cast<double>(m % 2 ? -sum : sum);
+  return static_cast<double>(derivative_of_series(
+      m, 0.5L * std::pow(w, -1 - m), [](int k) { return Wide(2 * k + 1); },
+      [&](int k) { return (2 * k + 1) / (2 * w * w); }));
 }
 
 /// The first derivative is log x / (1 - x): near 1 its power series, term by term; else (1 - x) f⁽ᵏ⁺¹⁾ =
