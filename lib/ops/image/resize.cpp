@@ -107,9 +107,7 @@ HeightWidth extents_of(const Tensor& x) { return {x.shape()[x.ndim() - 3], x.sha
 template <class F> Tensor resize(const Op& op, const Tensor& x, HeightWidth size, const F& attrs) {
   require_size(op.name, x, size);
   if (x.size()) return op.with(attrs(), x);
-  const Tensor* inputs[] = {&x};
-  require_floating({.op = op, .x = {inputs, 1}}, 0);
-  return reshape(x, behind(front_of(x), {size.height, size.width}, channels_of(x)));
+  return without_elements(op, x, behind(front_of(x), {size.height, size.width}, channels_of(x)));
 }
 Tensor resize(const Op& op, Table table, const Tensor& x, HeightWidth size, Align align) {
   return resize(op, x, size, [&] { return resizing(table, extents_of(x), size, align); });

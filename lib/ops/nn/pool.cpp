@@ -286,10 +286,8 @@ WindowAttrs window_over(const Op& op, int axes, const Tensor& x, const Pool3dOpt
 // What pooling x gives if neither has elements; else undefined. Then no windows are listed.
 Tensor empty_pool(const Op& op, const Tensor& x, const WindowAttrs& a) {
   if (x.size()) return {};
-  const Tensor* inputs[] = {&x};
-  require_floating({.op = op, .x = {inputs, 1}}, 0);
   const Shape shape = behind(tapedeck::front_of(x, a.axes + 1), a.outputs(), channels_of(x));
-  return shape.size() ? Tensor() : reshape(x, shape);
+  return shape.size() ? Tensor() : without_elements(op, x, shape);
 }
 Tensor pool(const Op& op, int axes, const Tensor& x, const Pool3dOptions& o) {
   const WindowAttrs a = window_over(op, axes, x, o);

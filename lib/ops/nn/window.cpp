@@ -44,6 +44,12 @@ void require_floats(const Call& c) {
   require_one_dtype(c);
 }
 
+Tensor without_elements(const Op& op, const Tensor& x, const Shape& shape) {
+  const Tensor* inputs[] = {&x};
+  require_floating({.op = op, .x = {inputs, 1}}, 0);
+  return reshape(x, shape);
+}
+
 void check_numbers(const Op& op, std::string_view name, DepthHeightWidth v, int axes) {
   if (std::min({v.depth, v.height, v.width}) >= 1 && std::max({v.depth, v.height, v.width}) <= kMostCells)
     return;

@@ -83,6 +83,8 @@ void require_images(const Call& c, int i, const Shape& extents, std::int64_t cha
 /// Unless input i has at least `axes` spatial axes and channels.
 void require_rank(const Call& c, int i, int axes = 2);
 void require_floats(const Call& c);
+/// What op gives for images x without elements if its result has none either, and this shape.
+Tensor without_elements(const Op& op, const Tensor& x, const Shape& shape);
 
 /// Extents, numbers of cells and products of both are below 2^31 in the kernels.
 inline constexpr std::int64_t kMostCells = std::numeric_limits<std::int32_t>::max();
