@@ -69,42 +69,48 @@ void fold_group(const Row& row, std::int64_t n, std::int64_t after, T* y) {
   }
 }
 
-// Calls f(k -> index of the k-th row in its slab of x), by the numbers in `rows` or, if null, the identity.
-template <class F> void with_rows(const Tensor* rows, const F& f) {
-  if (!rows) return f([](std::int64_t k) { return k; });
-  visit_indices(*rows, [&](const auto list) {
-    f([row = list.data()](std::int64_t k) { return static_cast<std::int64_t>(row[k]); });
-  });
-}
+// The index of the k-th row in its slab of x: by the numbers in a tensor or, without one, k. Its dtype is asked
+// for at each row, so that the loops are not compiled for each.
+class Numbers {
+ public:
+  explicit Numbers(const Tensor* rows) {
+    if (rows && rows->dtype() == DType::i32) narrow_ = elements<std::int32_t>(*rows);
+    if (rows && rows->dtype() == DType::i64) wide_ = elements<std::int64_t>(*rows);
+  }
+  std::int64_t operator()(std::int64_t k) const { return narrow_ ? narrow_[k] : wide_ ? wide_[k] : k; }
+
+ private:
+  const std::int32_t* narrow_ = nullptr;
+  const std::int64_t* wide_ = nullptr;
+};
 
 template <class Fold, class T> void fold_all(T empty, Divisor divisor, const Tensor& x, const Tensor* rows,
                                              const Tensor& ids, const AxisView& view, Tensor& y) {
   const CachedVector<std::int64_t> begins = begins_of(ids, view.extent);
   const std::int64_t after = view.after, count = view.extent, slab = x.size() / view.before;
-  with_rows(rows, [&](const auto& number) {
-    const auto run = [&](std::int64_t from, std::int64_t to) {
-      for (std::int64_t i = from; i < to; ++i) {
-        const std::int64_t begin = begins[static_cast<std::size_t>(i % count)],
-                           n = begins[static_cast<std::size_t>(i % count + 1)] - begin;
-        const T* in = elements<T>(x) + i / count * slab;
-        T* out = elements<T>(y) + i * after;
-        if (n == 0)
-          std::fill_n(out, after, empty);
-        else if (std::is_floating_point_v<T> && after == 1 && !rows)
-          *out = fold_block<Fold>(in + begin, n);
-        else
-          fold_group<Fold>([&](std::int64_t k) { return in + number(begin + k) * after; }, n, after, out);
-        if constexpr (std::is_floating_point_v<T> || ComplexNumber<T>) {
-          if (divisor == Divisor::one || n < 2) continue;
-          const T by = convert<T>(divisor == Divisor::count ? static_cast<double>(n)
-                                                            : std::sqrt(static_cast<double>(n)));
-          for (std::int64_t a = 0; a < after; ++a)
-            out[a] /= by;
-        }
+  const Numbers number(rows);
+  const auto run = [&](std::int64_t from, std::int64_t to) {
+    for (std::int64_t i = from; i < to; ++i) {
+      const std::int64_t begin = begins[static_cast<std::size_t>(i % count)],
+                         n = begins[static_cast<std::size_t>(i % count + 1)] - begin;
+      const T* in = elements<T>(x) + i / count * slab;
+      T* out = elements<T>(y) + i * after;
+      if (n == 0)
+        std::fill_n(out, after, empty);
+      else if (std::is_floating_point_v<T> && after == 1 && !rows)
+        *out = fold_block<Fold>(in + begin, n);
+      else
+        fold_group<Fold>([&](std::int64_t k) { return in + number(begin + k) * after; }, n, after, out);
+      if constexpr (std::is_floating_point_v<T> || ComplexNumber<T>) {
+        if (divisor == Divisor::one || n < 2) continue;
+        const T by =
+            convert<T>(divisor == Divisor::count ? static_cast<double>(n) : std::sqrt(static_cast<double>(n)));
+        for (std::int64_t a = 0; a < after; ++a)
+          out[a] /= by;
       }
-    };
-    parallel_for(view.before * count, cut_of(kCut, std::max(after, ids.size() / count * after)), run);
-  });
+    }
+  };
+  parallel_for(view.before * count, cut_of(kCut, std::max(after, ids.size() / count * after)), run);
 }
 
 }   // namespace
