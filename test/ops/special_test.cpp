@@ -186,6 +186,22 @@ TEST_CASE("derivatives at the points where a rule has another branch", "[special
   is(derivatives(fresnel_cos, 0), 1, 0);
 }
 
+// Expected values: Taylor coefficients of P(a, x) in a, from its power series with 60 digits in mpmath.
+TEST_CASE("derivatives of igamma with respect to large a", "[special]") {
+  const struct {
+    double a, x, expected[3];
+  } points[] = {
+      {4e6, 4001000, {-1.7601433287217821e-4, -4.3998084602619802e-8, 3.3005437466529365e-11}},
+      {4e6, 3994000, {-2.2076199436949829e-6, 3.3139160433882009e-9, -4.4227010592246387e-12}},
+      {2e6, 2008485.2813742387, {-4.5104025710445011e-12, -1.9095539087733447e-14, -7.8588937774542454e-17}},
+      {1e8, 100015000, {-1.2952245174215998e-5, -1.942691079568132e-9, -1.6185935723859522e-13}},
+  };
+  for (const auto& p : points)
+    for (const int order : {1, 2, 3})
+      CHECK(igamma_grad_a(f64(p.a), f64(p.x), order).item() ==
+            Approx(p.expected[order - 1]).epsilon(1e-6).margin(0));
+}
+
 TEST_CASE("igamma_grad_a takes orders from 1 to 8", "[special]") {
   const Tensor a = f64(2), x = f64(1.5);
   CHECK(message_of([&] { igamma_grad_a(a, x, 0); }) == "igamma_grad_a: order 0 is not in 1..8");

@@ -16,8 +16,8 @@ namespace tapedeck::kernels {
 namespace {
 
 constexpr Cut kCut = {1 << 8, 1 << 10};   // of elements
-constexpr int kMostTerms = 1'000'000;     // reached at a = 10¹⁰
-constexpr double kLargeShape = 1e6;       // from here on the expansion below is exact to 10⁻¹¹
+constexpr int kMostTerms = 100'000;
+constexpr double kLargeShape = 1e6;   // from here on expansions for large a are used
 
 /// c[0] + c[1] ε + … + c[n - 1] εⁿ⁻¹.
 template <int n> struct Series {
@@ -60,6 +60,17 @@ template <int n> Series<n> exp(const Series<n>& a) {
     for (int k = 1; k <= i; ++k)
       sum += k * a[k] * y[i - k];
     y[i] = sum / i;
+  }
+  return y;
+}
+
+template <int n> Series<n> sqrt(const Series<n>& a) {
+  Series<n> y(std::sqrt(a[0]));
+  for (int i = 1; i < n; ++i) {
+    double rest = a[i];
+    for (int k = 1; k < i; ++k)
+      rest -= y[k] * y[i - k];
+    y[i] = rest / (2 * y[0]);
   }
   return y;
 }
@@ -111,18 +122,47 @@ template <int n> Series<n> upper(double a, double x) {
   return h;
 }
 
-/// The same for large a, from Cornish and Fisher's expansion of the quantile about that of the normal
-/// distribution, z (Abramowitz & Stegun 26.2.49): y = a + z √a + (z² - 1) / 3 + (z³ - 7 z) / (36 √a) + …
+/// P(a, x) = Φ(z) for large a: Cornish and Fisher's expansion of the quantile about that of the normal
+/// distribution (Abramowitz & Stegun 26.2.49), x = a + z √a + (z² - 1) / 3 + (z³ - 7 z) / (36 √a) + …, solved
+/// for z. Both are numbers or series.
+template <class T> T normal_quantile(const T& a, const T& root, double x) {
+  const T w = (T(x) + T(-1) * a) / root;
+  T z = w;
+  for (int i = 0; i < 4; ++i) {
+    const T square = z * z;
+    z = w + (T(1) + T(-1) * square) / (T(3) * root) + z * (T(7) + T(-1) * square) / (T(36) * a);
+  }
+  return z;
+}
 double expanded_gamma_grad(double a, double y) {
-  const double root = std::sqrt(a), w = (y - a) / root;
-  double z = w;
-  for (int i = 0; i < 4; ++i)
-    z = w - (z * z - 1) / (3 * root) - z * (z * z - 7) / (36 * a);
+  const double root = std::sqrt(a), z = normal_quantile(a, root, y);
   return 1 + z / (2 * root) - z * (z * z - 7) / (72 * a * root);
+}
+/// Whether the expansion is more exact than 10⁻⁶ at x; elsewhere the series below have few terms.
+bool is_expanded(double a, double x) {
+  return a > kLargeShape && std::fabs(x - a) < 8 * std::sqrt(a) * std::pow(a / kLargeShape, 0.25);
+}
+/// P over gamma_density(a + 1, x), without the constant term: Φ' = φ(z) z', and φ(z) over the density is
+/// a / x over the derivative of z with respect to x.
+template <int n> Series<n> expanded(double a, double x) {
+  const Series<n> shape(a, 1), root = sqrt(shape), z = normal_quantile(shape, root, x);
+  Series<n> exponent = z * z * Series<n>(-0.5);
+  exponent[0] = 0;
+  const Series<n> density = exp(exponent);
+  const double square = z[0] * z[0],
+               slope = root[0] * (1 + 2 * z[0] / (3 * root[0]) + (3 * square - 7) / (36 * a));   // dx/dz
+  Series<n> y;
+  for (int i = 1; i < n; ++i) {
+    for (int k = 1; k <= i; ++k)
+      y[i] += k * z[k] * density[i - k] / i;
+    y[i] *= slope * a / x;
+  }
+  return y;
 }
 
 /// P over gamma_density(a + 1, x), but without the constant term where that is 1 - Q.
 template <int n> Series<n> over_density(double a, double x) {
+  if (is_expanded(a, x)) return expanded<n>(a, x);
   const Series<n> y = prefactor<n>(a, x);
   return x < a + 1 ? y * lower<n>(a, x) : y * Series<n>(-a, -1) * upper<n>(a, x);
 }
