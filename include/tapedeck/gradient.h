@@ -20,13 +20,13 @@ class TAPEDECK_EXPORT Gradient {
   static Gradient none(const char* reason);
 
   /// False for none.
-  bool defined() const { return dense_.defined() || slices_; }
+  bool defined() const { return dense_.defined() || slices(); }
   bool is_dense() const { return dense_.defined(); }
   /// The slices; null if the gradient is dense or none.
-  const IndexedSlices* slices() const { return slices_.get(); }
+  const IndexedSlices* slices() const { return other_ && !other_->reason ? &other_->slices : nullptr; }
   /// Bytes of the dense tensor, or of the values of the slices; 0 for none.
   std::int64_t nbytes() const {
-    return slices_ ? slices_->values.nbytes() : dense_.defined() ? dense_.nbytes() : 0;
+    return dense_.defined() ? dense_.nbytes() : slices() ? slices()->values.nbytes() : 0;
   }
 
   /// The gradient as a tensor of the source's shape; slices are converted by to_dense. Throws GradientError
@@ -37,9 +37,14 @@ class TAPEDECK_EXPORT Gradient {
   const Tensor& tensor() const { return dense_; }
 
  private:
+  // Slices, or the reason for none.
+  struct Other {
+    IndexedSlices slices;
+    const char* reason = nullptr;
+  };
+
   Tensor dense_;
-  std::shared_ptr<const IndexedSlices> slices_;
-  const char* reason_ = nullptr;   // for none, if it is known
+  std::shared_ptr<const Other> other_;
 };
 
 /// The sum of gradients of one tensor, such as those of several batches. Nones are skipped: if all are none

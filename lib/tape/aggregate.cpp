@@ -58,19 +58,19 @@ Gradient aggregate(std::vector<Gradient> terms) {
 Gradient::Gradient(const Variable& v) : dense_(v.value()) {}
 Gradient Gradient::none(const char* reason) {
   Gradient g;
-  g.reason_ = reason;
+  g.other_ = std::make_shared<const Other>(Other{.slices = {}, .reason = reason});
   return g;
 }
 Gradient::Gradient(IndexedSlices slices)
-    : slices_(std::make_shared<const IndexedSlices>(std::move(slices))) {}
+    : other_(std::make_shared<const Other>(Other{.slices = std::move(slices)})) {}
 
 Tensor Gradient::dense() const& {
-  if (slices_) return to_dense(*slices_);
+  if (slices()) return to_dense(*slices());
   if (!dense_.defined())
     throw_error<GradientError>(
         "dense: this gradient is none: {}; ask defined() first, or for UnconnectedGradients::zero; explain() "
         "tells where the path ends",
-        reason_ ? reason_ : "no path leads from the target to the source");
+        other_ ? other_->reason : "no path leads from the target to the source");
   return dense_;
 }
 Tensor Gradient::dense() && {
