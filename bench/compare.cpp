@@ -52,11 +52,16 @@ constexpr std::string_view kRates[] = {"GB/s", "GFLOP/s"};
 constexpr const char* kAllocator = "/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4";
 constexpr const char* kBlas = "/usr/lib/x86_64-linux-gnu/openblas-openmp";
 
+bool can_tune_torch() { return std::filesystem::exists(kAllocator) && std::filesystem::exists(kBlas); }
+constexpr const char* kNotTuned =
+    "bench: libtcmalloc-minimal4 and libopenblas0-openmp are not installed, so libtorch is not tuned\n";
+
 /// Where to find libtorch's figure for a case: the process to run, and the first and fourth field of its
 /// output line.
 struct Peer {
   std::string_view name, process, peer_case, metric;
   std::string_view size = {};   // where libtorch's program writes it differently
+  std::string_view note = {};   // how its work differs
 };
 constexpr Peer kPeers[] = {
     {"overhead/no_gradient", "chain", "chain_active", "inference_ns_per_op_med"},
@@ -107,7 +112,8 @@ constexpr Peer kPeers[] = {
     {"memory/deep_forward", "deep", "deep500", "nograd_fwd_ms_med"},
     {"memory/deep_peak", "deep", "deep500", "peak_MB"},
     {"rosenbrock/gradient", "hessian", "grad_rosenbrock", "f64_us_med"},
-    {"rosenbrock/hessian", "hessian", "hessian_rosenbrock", "f64_us_med"},
+    {"rosenbrock/hessian", "hessian", "hessian_rosenbrock", "f64_us_med", "",
+     "libtorch: a call of grad for each row, since its C++ API has no vmap"},
     {"rosenbrock/hvp", "hessian", "hvp_rosenbrock", "f64_us_med"},
     {"map/damped", "map", "damped", "nograd_fwd_us_med"},
     {"map/damped_by_ops", "map", "damped", "nograd_fwd_us_med"},
@@ -175,9 +181,6 @@ class Programs {
         limits_.insert(name);
   }
   bool has_torch() const { return exists(folder_ / "torch_bench"); }
-  static bool can_tune_torch() {
-    return std::filesystem::exists(kAllocator) && std::filesystem::exists(kBlas);
-  }
 
   std::vector<Case> cases(const std::set<std::string>& suites) const {
     std::vector<Case> found;
@@ -282,7 +285,7 @@ void run_round(const Programs& programs, int threads, std::vector<Case>& cases) 
     const Peer* peer = programs.has_torch() ? c.peer() : nullptr;
     if (!peer) continue;
     c.torch.push_back(torch.figure(c, *peer));
-    if (programs.can_tune_torch()) c.tuned.push_back(tuned.figure(c, *peer));
+    if (can_tune_torch()) c.tuned.push_back(tuned.figure(c, *peer));
   }
   show_progress("");
 }
@@ -294,15 +297,18 @@ void print_table(const std::vector<Case>& cases, int threads) {
     if (v) std::snprintf(text, sizeof text, format, *v);
     return std::string(text);
   };
-  const char* row = "%-34s %10s %-7s %10s %10s %7s %10s %7s %9s\n";
+  const char* row = "%-34s %10s %-7s %10s %10s %7s %10s %7s %9s%s\n";
   std::printf(row, "case", "size", "unit", "tapedeck", "libtorch", "times", "tuned", "times",
-              threads > 1 ? "1 thread" : "of limit");
-  for (const Case& c : cases)
+              threads > 1 ? "1 thread" : "of limit", "");
+  for (const Case& c : cases) {
+    const std::string note(c.torch.empty() ? "" : c.peer()->note);
     std::printf(row, (c.suite + "/" + c.name).c_str(), c.size.c_str(), c.unit.c_str(),
                 figure(median(c.tapedeck), "%.4g").c_str(), figure(median(c.torch), "%.4g").c_str(),
                 figure(ratio(c, c.torch), "%.2f").c_str(), figure(median(c.tuned), "%.4g").c_str(),
                 figure(ratio(c, c.tuned), "%.2f").c_str(),
-                figure(ratio(c, threads > 1 ? c.one_thread : c.limit), "%.2f").c_str());
+                figure(ratio(c, threads > 1 ? c.one_thread : c.limit), "%.2f").c_str(),
+                note.empty() ? "" : ("  " + note).c_str());
+  }
 }
 
 json to_json(const std::vector<Case>& cases, int threads) {
@@ -345,11 +351,22 @@ struct Options {
 
 /// Programs that compare and print on their own, and how one of them replaces this process.
 constexpr std::string_view kByThemselves[] = {"ops", "derivatives", "optimizers", "scaling"};
+// Both libraries get the same allocator and BLAS, which tapedeck does not need to be faster.
+void tune_torch() {
+  if (!can_tune_torch()) {
+    std::cerr << kNotTuned;
+    return;
+  }
+  setenv("ATEN_CPU_CAPABILITY", "avx512", 1);
+  setenv("LD_PRELOAD", kAllocator, 1);
+  setenv("LD_LIBRARY_PATH", kBlas, 1);
+}
 [[noreturn]] void run_by_itself(std::vector<std::string> words) {
   const std::string program =
       (std::filesystem::read_symlink("/proc/self/exe").parent_path() / (words[0] + "_bench")).string();
   for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"})
     setenv(name, "1", 1);
+  if (words[0] != "scaling") tune_torch();
   std::vector<char*> arguments;
   for (std::string& word : words)
     arguments.push_back(word.data());   // the first where its own name goes
@@ -403,9 +420,8 @@ int main(int argc, char** argv) try {
   const Programs programs(std::filesystem::read_symlink("/proc/self/exe").parent_path(), threads);
   if (!programs.has_torch())
     std::cerr << "bench: libtorch-dev is not installed, so there is nothing to compare with\n";
-  else if (!programs.can_tune_torch())
-    std::cerr << "bench: libtcmalloc-minimal4 and libopenblas0-openmp are not installed, so libtorch is not "
-                 "tuned\n";
+  else if (!can_tune_torch())
+    std::cerr << kNotTuned;
   std::vector<Case> cases = programs.cases(options->suites);
   for (int round = 0; round < options->rounds; ++round)
     run_round(programs, threads, cases);

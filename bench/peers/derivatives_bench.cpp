@@ -54,10 +54,17 @@ struct TorchNetwork {
   }
 };
 
+// libtorch's C++ API has no vmap.
+constexpr const char* kByRows = "libtorch: a call of grad for each row";
+
 bench::Race race(std::string name, std::string size, std::function<td::Tensor()> ours,
-                 std::function<torch::Tensor()> theirs) {
-  return {std::move(name), std::move(size), [=] { ours(); }, [=] { theirs(); },
-          [=] { return agree(ours(), theirs()); }};
+                 std::function<torch::Tensor()> theirs, std::string note = {}) {
+  return {std::move(name),
+          std::move(size),
+          [=] { ours(); },
+          [=] { theirs(); },
+          [=] { return agree(ours(), theirs()); },
+          std::move(note)};
 }
 
 std::vector<bench::Race> all_cases() {
@@ -72,15 +79,15 @@ std::vector<bench::Race> all_cases() {
       [=] { return peers::rosenbrock_gradient(many_too); }));
   cases.push_back(race(
       "rosenbrock/hessian", "100", [=] { return td::hessian(bench::rosenbrock, few); },
-      [=] { return peers::rosenbrock_hessian(few_too); }));
+      [=] { return peers::rosenbrock_hessian(few_too); }, kByRows));
   cases.push_back(race(
       "rosenbrock/hessian_rows", "100",
       [=] { return td::hessian(bench::rosenbrock, few, {.mode = td::JacobianMode::reverse}); },
-      [=] { return peers::rosenbrock_hessian(few_too); }));
+      [=] { return peers::rosenbrock_hessian(few_too); }, kByRows));
   cases.push_back(race(
       "rosenbrock/hessian_columns", "100",
       [=] { return td::hessian(bench::rosenbrock, few, {.mode = td::JacobianMode::forward}); },
-      [=] { return peers::rosenbrock_hessian(few_too); }));
+      [=] { return peers::rosenbrock_hessian(few_too); }, kByRows));
   for (const auto& [mode, name] : {std::pair{td::JacobianMode::automatic, "hvp"},
                                    {td::JacobianMode::reverse, "hvp_reverse"},
                                    {td::JacobianMode::forward, "hvp_forward"}})
@@ -96,14 +103,14 @@ std::vector<bench::Race> all_cases() {
       cases.push_back(race(
           "jacobian/rows", size,
           [=] { return td::jacobian(network, network.x, {.mode = td::JacobianMode::reverse}); },
-          [=] { return torch_network.jacobian(); }));
+          [=] { return torch_network.jacobian(); }, kByRows));
       cases.push_back(race(
           "jacobian/columns", size,
           [=] { return td::jacobian(network, network.x, {.mode = td::JacobianMode::forward}); },
-          [=] { return torch_network.jacobian(); }));
+          [=] { return torch_network.jacobian(); }, kByRows));
       cases.push_back(race(
           "jacobian/gradient_calls", size, [=] { return bench::gradient_calls(network); },
-          [=] { return torch_network.jacobian(); }));
+          [=] { return torch_network.jacobian(); }, kByRows));
     }
   }
   return cases;

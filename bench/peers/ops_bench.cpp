@@ -80,8 +80,9 @@ struct Case {
   std::function<torch::Tensor(const Theirs&)> theirs;
   bool differentiable = true;
   bool images = false;   // torch takes channels first
-  bool same = true;      // whether both give the same numbers; false for random numbers and for arbitrary
-                         // choices in ties
+  // How results and gradients compare. same_values: gradients differ in ties, or in the half of a symmetric
+  // matrix that gets them. other: random numbers, or positions in ties.
+  enum Results { same, same_values, same_in_another_order, other } results = same;
 
   std::string size() const {
     std::string text;
@@ -97,23 +98,45 @@ struct Case {
     images = true;
     return std::move(*this);
   }
-  Case of_other_numbers() && {
-    same = false;
+  Case with(Results r) && {
+    results = r;
     return std::move(*this);
   }
 };
 
-// Sum and sum of squares, which do not depend on the order of the elements.
-bool agree(const td::Tensor& a, const torch::Tensor& b) {
-  const std::vector<double> x = a.to_vector();
-  const torch::Tensor y = b.to(torch::kDouble);
-  double sum = 0, squares = 0;
-  for (const double v : x)
-    sum += v, squares += v * v;
-  const double other = y.sum().item<double>(), others = (y * y).sum().item<double>(),
-               scale = std::sqrt(others * static_cast<double>(x.size())) + 1e-6;
-  return static_cast<std::int64_t>(x.size()) == b.numel() && std::abs(sum - other) < 1e-3 * scale &&
-         std::abs(squares - others) < 1e-3 * others + 1e-6;
+// From channels last to channels first: images, or filters.
+std::vector<std::int64_t> channels_first(std::int64_t n, bool filters) {
+  std::vector<std::int64_t> order = filters ? std::vector{n - 1, n - 2} : std::vector{std::int64_t{0}, n - 1};
+  for (std::int64_t d = filters ? 0 : 1; static_cast<std::int64_t>(order.size()) < n; ++d)
+    order.push_back(d);
+  return order;
+}
+std::vector<std::int64_t> inverse(const std::vector<std::int64_t>& order) {
+  std::vector<std::int64_t> back(order.size());
+  for (std::size_t d = 0; d < order.size(); ++d)
+    back[static_cast<std::size_t>(order[d])] = static_cast<std::int64_t>(d);
+  return back;
+}
+
+// The largest difference, relative to the largest element; infinite if the shapes differ.
+double difference(const td::Tensor& a, const torch::Tensor& b, bool in_any_order = false) {
+  std::vector<double> x = a.to_vector();
+  const torch::Tensor flat = b.detach().to(torch::kDouble).contiguous();
+  if (flat.numel() != a.size()) return INFINITY;
+  std::vector<double> y(flat.data_ptr<double>(), flat.data_ptr<double>() + flat.numel());
+  if (in_any_order) std::sort(x.begin(), x.end()), std::sort(y.begin(), y.end());
+  double most = 0, scale = 1e-30;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (std::isnan(x[i]) != std::isnan(y[i])) return INFINITY;
+    most = std::max(most, std::abs(x[i] - y[i]));
+    scale = std::max(scale, std::abs(y[i]));
+  }
+  return most / scale;
+}
+void require_same(const char* what, const td::Tensor& a, const torch::Tensor& b, bool in_any_order = false) {
+  const double d = difference(a, b, in_any_order);
+  if (!(d < 1e-3))
+    throw std::runtime_error(std::string(what) + " differ by " + std::to_string(d) + " of the largest");
 }
 
 struct Line {
@@ -127,54 +150,63 @@ Line run(const Case& c) {
   for (std::size_t i = 0; i < c.inputs.size(); ++i)
     x.push_back(c.inputs[i].make(i + 1));
   Theirs t;
+  std::vector<std::vector<std::int64_t>> orders(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) {
     t.push_back(copied(x[i]));
-    const auto n = x[i].ndim();
-    if (!c.images || n < 3) continue;
-    std::vector<std::int64_t> order;   // images first, filters after them
-    if (i == 0) {
-      order = {0, n - 1};
-      for (std::int64_t d = 1; d + 1 < n; ++d)
-        order.push_back(d);
-    } else {
-      order = {n - 1, n - 2};
-      for (std::int64_t d = 0; d + 2 < n; ++d)
-        order.push_back(d);
-    }
-    t.back() = t.back().permute(order).contiguous();
+    if (!c.images || x[i].ndim() < 3) continue;
+    orders[i] = channels_first(x[i].ndim(), i > 0);
+    t.back() = t.back().permute(orders[i]).contiguous();
   }
   Line line{c.name, c.size(), {}, {}};
+  const td::Tensor our_y = c.ours(x);
   torch::Tensor y;
+  // To channels last, where libtorch's result has them first.
+  const auto as_ours = [&](const torch::Tensor& v, const std::vector<std::int64_t>& order) {
+    return order.empty() ? v : v.permute(inverse(order));
+  };
+  const bool are_images = c.images && our_y.ndim() >= 3;
+  const auto order = are_images ? channels_first(our_y.ndim(), false) : std::vector<std::int64_t>();
   {
     const torch::NoGradGuard guard;
     y = c.theirs(t);
-    if (c.same && !agree(c.ours(x), y))
-      std::printf("%s %s: the results differ\n", c.name.c_str(), line.size.c_str());
+    const bool in_any_order = c.results == Case::same_in_another_order;
+    if (c.results != Case::other)
+      require_same("results", our_y, in_any_order ? y : as_ours(y, order), in_any_order);
     line.forward = bench::measured([&] { return c.ours(x); }, [&] { return c.theirs(t); });
   }
   if (!c.differentiable) return line;
-  const td::Tensor dy = td::random::normal(c.ours(x).shape(), {.seed = 9});
-  const torch::Tensor dt = torch::randn_like(y);
+  const td::Tensor dy = td::random::normal(our_y.shape(), {.seed = 9});
+  const torch::Tensor dt = are_images && c.results == Case::same ? copied(dy).permute(order).contiguous()
+                                                                 : copied(dy).reshape(y.sizes());
   std::vector<td::Tensor> sources;
   for (const td::Tensor& v : x)
     if (td::is_trainable(v.dtype())) sources.push_back(v);
   Theirs wanted;
   for (torch::Tensor& v : t)
     if (v.is_floating_point()) wanted.push_back(v.set_requires_grad(true));
-  line.gradient = bench::measured(
-      [&] {
-        td::GradientTape tape;
-        for (const td::Tensor& v : sources)
-          tape.watch(v);
-        const td::Tensor result = c.ours(x);
-        return tape.gradient(td::Targets(result), td::Sources(sources), {.output_gradients = {dy}});
-      },
-      [&] {
-        Theirs gradients = torch::autograd::grad({c.theirs(t)}, wanted, {dt});
-        for (torch::Tensor& g : gradients)
-          g = g.contiguous();
-        return gradients;
-      });
+  const auto ours = [&] {
+    td::GradientTape tape;
+    for (const td::Tensor& v : sources)
+      tape.watch(v);
+    const td::Tensor result = c.ours(x);
+    return tape.gradient(td::Targets(result), td::Sources(sources), {.output_gradients = {dy}});
+  };
+  const auto theirs = [&] {
+    Theirs gradients = torch::autograd::grad({c.theirs(t)}, wanted, {dt});
+    for (torch::Tensor& g : gradients)
+      g = g.contiguous();
+    return gradients;
+  };
+  if (c.results == Case::same) {
+    const auto our_gradients = ours();
+    const Theirs their_gradients = theirs();
+    for (std::size_t i = 0, k = 0; i < x.size(); ++i)
+      if (td::is_trainable(x[i].dtype())) {
+        require_same("gradients", our_gradients[k].dense(), as_ours(their_gradients[k], orders[i]));
+        ++k;
+      }
+  }
+  line.gradient = bench::measured(ours, theirs);
   return line;
 }
 
@@ -222,6 +254,7 @@ int main(int argc, char** argv) {
     std::fflush(stdout);
   };
   std::vector<Line> lines;
+  int failed = 0;
   for (const Case& c : all_cases()) {
     if (!words.empty() && std::none_of(words.begin(), words.end(), [&](const std::string& w) {
           return c.name.find(w) != std::string::npos;
@@ -231,13 +264,16 @@ int main(int argc, char** argv) {
       lines.push_back(run(c));
       print(lines.back());
     } catch (const std::exception& e) {
-      std::printf("%s %s: fails: %s\n", c.name.c_str(), c.size().c_str(), e.what());
+      std::printf("%s %s: failed: %s\n", c.name.c_str(), c.size().c_str(), e.what());
+      ++failed;
     }
   }
   std::sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.worst() > b.worst(); });
   std::printf("\nthe slowest of %zu, by the worse of both ratios:\n", lines.size());
   for (std::size_t i = 0; i < std::min<std::size_t>(10, lines.size()); ++i)
     print(lines[i]);
+  if (failed) std::printf("%d failed\n", failed);
+  return failed ? 1 : 0;
 }
 
 namespace {
@@ -261,13 +297,16 @@ std::vector<Case> all_cases() {
   elementwise(
       c, "clip", [](auto& x) { return td::clip(x, -1, 1); }, [](auto& x) { return torch::clamp(x, -1, 1); });
   elementwise(
-      c, "floor", [](auto& x) { return td::floor(x); }, [](auto& x) { return torch::floor(x); });
+      c, "floor", [](auto& x) { return td::floor(x); }, [](auto& x) { return torch::floor(x); }, -2, 2,
+      false);
   elementwise(
-      c, "ceil", [](auto& x) { return td::ceil(x); }, [](auto& x) { return torch::ceil(x); });
+      c, "ceil", [](auto& x) { return td::ceil(x); }, [](auto& x) { return torch::ceil(x); }, -2, 2, false);
   elementwise(
-      c, "trunc", [](auto& x) { return td::trunc(x); }, [](auto& x) { return torch::trunc(x); });
+      c, "trunc", [](auto& x) { return td::trunc(x); }, [](auto& x) { return torch::trunc(x); }, -2, 2,
+      false);
   elementwise(
-      c, "round", [](auto& x) { return td::round(x); }, [](auto& x) { return torch::round(x); });
+      c, "round", [](auto& x) { return td::round(x); }, [](auto& x) { return torch::round(x); }, -2, 2,
+      false);
   elementwise(
       c, "sqrt", [](auto& x) { return td::sqrt(x); }, [](auto& x) { return torch::sqrt(x); }, 0.1, 2);
   elementwise(
@@ -510,13 +549,15 @@ std::vector<Case> all_cases() {
     add({named("cumulative_logsumexp"), square,
          [=](const Ours& x) { return td::cumulative_logsumexp(x[0], axis); },
          [=](const Theirs& x) { return torch::logcumsumexp(x[0], axis); }});
-    add({named("sort"), square, [=](const Ours& x) { return td::sort(x[0], axis); },
-         [=](const Theirs& x) { return std::get<0>(x[0].sort(axis)); }});
     add(Case{
-        named("argsort"), square, [=](const Ours& x) { return td::argsort(x[0], axis); },
+        named("sort"), square, [=](const Ours& x) { return td::sort(x[0], axis); },
         [=](const Theirs& x) {
-          return x[0].argsort(std::int64_t{axis});
-        }}.forward_only());
+          return std::get<0>(x[0].sort(axis));
+        }}.with(Case::same_values));
+    add(Case{named("argsort"), square, [=](const Ours& x) { return td::argsort(x[0], axis); },
+             [=](const Theirs& x) { return x[0].argsort(std::int64_t{axis}); }}
+            .forward_only()
+            .with(Case::other));
     add({named("top_k of 10"), square, [=](const Ours& x) { return td::top_k(x[0], 10, axis).values; },
          [=](const Theirs& x) { return std::get<0>(x[0].topk(10, axis)); }});
     add({named("nth_element"), square, [=](const Ours& x) { return td::nth_element(x[0], 499, axis); },
@@ -679,7 +720,7 @@ std::vector<Case> all_cases() {
            [](const Ours& x) { return td::unique(x[0]).values; },
            [](const Theirs& x) { return std::get<0>(torch::_unique2(x[0], true, true, true)); }}
           .forward_only()
-          .of_other_numbers());
+          .with(Case::other));
   add(Case{
       "searchsorted",
       {ordered({10000}, 1e6), numbers({100000}, 1e6)},
@@ -731,10 +772,13 @@ std::vector<Case> all_cases() {
          {normal(s)},
          [](const Ours& x) { return td::qr(x[0]).r; },
          [](const Theirs& x) { return std::get<1>(torch::linalg_qr(x[0])); }});
-    add({"eigh",
-         {definite(s)},
-         [](const Ours& x) { return td::eigh(x[0]).values; },
-         [](const Theirs& x) { return std::get<0>(torch::linalg_eigh(x[0])); }});
+    add(Case{
+        "eigh",
+        {definite(s)},
+        [](const Ours& x) { return td::eigh(x[0]).values; },
+        [](const Theirs& x) {
+          return std::get<0>(torch::linalg_eigh(x[0]));
+        }}.with(Case::same_values));
     add({"svd",
          {normal(s)},
          [](const Ours& x) { return td::svd(x[0]).s; },
@@ -787,7 +831,7 @@ std::vector<Case> all_cases() {
       [](const Ours& x) { return td::dropout(x[0], 0.5, {.seed = 1}); },
       [](const Theirs& x) {
         return torch::dropout(x[0], 0.5, true);
-      }}.of_other_numbers());
+      }}.with(Case::other));
   add(Case{"bias_add",
            {normal({1000, 1000}), normal({1000})},
            [](const Ours& x) { return td::bias_add(x[0], x[1]); },
@@ -947,48 +991,47 @@ std::vector<Case> all_cases() {
              [=](const Ours& x) { return td::resize_nearest(x[0], to); },
              resized(to, torch::kNearest)}
             .on_images()
-            .of_other_numbers());
+            .with(Case::other));
     add(Case{"resize_bicubic to " + std::to_string(to),
              {image(16)},
              [=](const Ours& x) { return td::resize_bicubic(x[0], to); },
              resized(to, torch::kBicubic)}
             .on_images()
-            .of_other_numbers());
+            .with(Case::other));
   }
-  add(Case{
-      "extract_image_patches",
-      {image(16)},
-      [](const Ours& x) { return td::extract_image_patches(x[0], {.window = 3}); },
-      [](const Theirs& x) {
-        return torch::im2col(x[0], {3, 3}, {1, 1}, {0, 0}, {1, 1});
-      }}.on_images());
-  add(Case{
-      "space_to_depth",
-      {image(16)},
-      [](const Ours& x) { return td::space_to_depth(x[0], 2); },
-      [](const Theirs& x) {
-        return torch::pixel_unshuffle(x[0], 2);
-      }}.on_images());
-  add(Case{
-      "depth_to_space",
-      {image(16)},
-      [](const Ours& x) { return td::depth_to_space(x[0], 2); },
-      [](const Theirs& x) {
-        return torch::pixel_shuffle(x[0], 2);
-      }}.on_images());
+  add(Case{"extract_image_patches",
+           {image(16)},
+           [](const Ours& x) { return td::extract_image_patches(x[0], {.window = 3}); },
+           [](const Theirs& x) {
+             return torch::im2col(x[0], {3, 3}, {1, 1}, {0, 0}, {1, 1});
+           }}
+          .on_images()
+          .with(Case::same_in_another_order));
+  add(Case{"space_to_depth",
+           {image(16)},
+           [](const Ours& x) { return td::space_to_depth(x[0], 2); },
+           [](const Theirs& x) { return torch::pixel_unshuffle(x[0], 2); }}
+          .on_images()
+          .with(Case::same_in_another_order));
+  add(Case{"depth_to_space",
+           {image(16)},
+           [](const Ours& x) { return td::depth_to_space(x[0], 2); },
+           [](const Theirs& x) { return torch::pixel_shuffle(x[0], 2); }}
+          .on_images()
+          .with(Case::same_in_another_order));
 
   add(Case{"random uniform",
            {normal({1000000})},
            [](const Ours&) { return td::random::uniform({1'000'000}, {.seed = 1}); },
            [](const Theirs&) { return torch::rand({1'000'000}); }}
           .forward_only()
-          .of_other_numbers());
+          .with(Case::other));
   add(Case{"random normal",
            {normal({1000000})},
            [](const Ours&) { return td::random::normal({1'000'000}, {.seed = 1}); },
            [](const Theirs&) { return torch::randn({1'000'000}); }}
           .forward_only()
-          .of_other_numbers());
+          .with(Case::other));
   return c;
 }
 

@@ -48,17 +48,18 @@ template <class F, class G> Pair measured(const F& ours, const G& theirs) {
   return best;
 }
 
-/// Two functions that compute the same, and whether their results agree.
+/// Two functions that compute the same, whether their results agree, and how they differ.
 struct Race {
   std::string name, size;
   std::function<void()> ours, theirs;
   std::function<bool()> agree;
+  std::string note = {};
 };
 /// Prints a line for each pair whose name contains one of the words (for all pairs if there are no words): by
 /// what factor tapedeck is faster. Returns the exit status of main.
 inline int run(const std::vector<Race>& races, const std::vector<std::string_view>& words) {
-  const char* row = "%-28s %12s %12s %12s %8s\n";
-  std::printf(row, "case, us", "size", "tapedeck", "libtorch", "times");
+  const char* row = "%-28s %12s %12s %12s %8s%s\n";
+  std::printf(row, "case, us", "size", "tapedeck", "libtorch", "times", "");
   for (const Race& r : races) {
     if (!words.empty() && std::none_of(words.begin(), words.end(), [&](std::string_view w) {
           return r.name.find(w) != std::string::npos;
@@ -73,7 +74,7 @@ inline int run(const std::vector<Race>& races, const std::vector<std::string_vie
     };
     const auto time = [&](double us) { return figure(us, us < 10 ? "%.2f" : "%.0f"); };
     std::printf(row, r.name.c_str(), r.size.c_str(), time(p.ours).c_str(), time(p.theirs).c_str(),
-                figure(1 / p.ratio(), "%.2f").c_str());
+                figure(1 / p.ratio(), "%.2f").c_str(), r.note.empty() ? "" : ("  " + r.note).c_str());
     std::fflush(stdout);
   }
   return 0;
