@@ -69,8 +69,8 @@ void fold_group(const Row& row, std::int64_t n, std::int64_t after, T* y) {
   }
 }
 
-// The index of the k-th row in its slab of x: by the numbers in a tensor or, without one, k. Its dtype is asked
-// for at each row, so that the loops are not compiled for each.
+// The index of the k-th row in its slab of x: by the numbers in a tensor or, without one, k. Its dtype is
+// asked for at each row, so that the loops are not compiled for each.
 class Numbers {
  public:
   explicit Numbers(const Tensor* rows) {
@@ -103,8 +103,8 @@ template <class Fold, class T> void fold_all(T empty, Divisor divisor, const Ten
         fold_group<Fold>([&](std::int64_t k) { return in + number(begin + k) * after; }, n, after, out);
       if constexpr (std::is_floating_point_v<T> || ComplexNumber<T>) {
         if (divisor == Divisor::one || n < 2) continue;
-        const T by =
-            convert<T>(divisor == Divisor::count ? static_cast<double>(n) : std::sqrt(static_cast<double>(n)));
+        const T by = convert<T>(divisor == Divisor::count ? static_cast<double>(n)
+                                                          : std::sqrt(static_cast<double>(n)));
         for (std::int64_t a = 0; a < after; ++a)
           out[a] /= by;
       }
