@@ -233,6 +233,24 @@ TEST_CASE("updates, partitions and stitches", "[order]") {
               f64({1, 0}), 0));
 }
 
+// Expected values: those of prod, group by group.
+TEST_CASE("derivatives of products by group are exact where elements are 0", "[order]") {
+  const Tensor x = f64({2, 0, 5, 0, 3, 7}), ids = tensor({1, 0, 1, 0, 0, -1});
+  const auto by_group = [&](const Tensor& v) { return sum(unsorted_segment_prod(v, ids, 2)); };
+  const auto by_hand = [&](const Tensor& v) {
+    return prod(gather(v, tensor({1, 3, 4}))) + prod(gather(v, tensor({0, 2})));
+  };
+  CHECK(close(grad(by_group, x).dense(), grad(by_hand, x).dense(), 0));
+  CHECK(close(hessian(by_group, x), hessian(by_hand, x), 0));
+  CHECK(hessian(by_group, x).at({1, 3}) == 3);
+  const Tensor rows = matrix({{0, 2}, {0, 0}, {4, 0}, {0, 5}}), sorted = tensor({0, 0, 0, 1});
+  const auto of_rows = [&](const Tensor& v) { return sum(segment_prod(v, sorted)); };
+  const auto of_rows_by_hand = [&](const Tensor& v) {
+    return sum(prod(strided_slice(v, {Slice({}, 3)}), 0)) + sum(strided_slice(v, {3}));
+  };
+  CHECK(close(hessian(of_rows, rows), hessian(of_rows_by_hand, rows), 0));
+}
+
 TEST_CASE("groups of rows", "[order]") {
   const Tensor x = matrix({{1, 2}, {3, 4}, {5, 6}, {7, 8}}), ids = tensor({0, 0, 2, 2});
   CHECK(close(segment_sum(x, ids), matrix({{4, 6}, {0, 0}, {12, 14}}), 0));

@@ -7,10 +7,12 @@
 
 #include "message_of.h"
 #include "ops/op_samples.h"
+#include "ops/sample_inputs.h"
 #include "tapedeck/tapedeck.h"
 
 using namespace tapedeck;
 using namespace tapedeck::test;
+using samples::f64;
 
 namespace {
 
@@ -87,11 +89,18 @@ TEST_CASE("the running log of sums neither overflows nor loses infinities", "[sc
               1e-12));
 }
 
-TEST_CASE("the gradient of a running product is 0 for an element that is 0", "[scan]") {
-  const Tensor x = tensor({2.0, 0.0, 3.0});
-  GradientTape tape;
-  tape.watch(x);
-  CHECK(close(tape.gradient(cumprod(x), x).dense(), tensor({1.0, 0.0, 0.0}), 0));   // TensorFlow's div_no_nan
+// Expected values by hand: y = (x0, x0 x1, x0 x1 x2, x0 x1 x2 x3).
+TEST_CASE("derivatives of a running product are exact where elements are 0", "[scan]") {
+  const Tensor one = f64({2, 0, 3, 4}), two = f64({2, 0, 0, 4});
+  const auto total = [](const Tensor& x) { return sum(cumprod(x)); };
+  CHECK(close(grad(total, one).dense(), f64({1, 32, 0, 0}), 0));
+  CHECK(close(grad(total, two).dense(), f64({1, 2, 0, 0}), 0));
+  const Tensor second = hessian(total, two);
+  CHECK(close(second, f64({{0, 1, 0, 0}, {1, 0, 10, 0}, {0, 10, 0, 0}, {0, 0, 0, 0}}), 0));
+  const auto before = [](const Tensor& x) {
+    return sum(cumprod(x, 0, {.exclusive = true, .reverse = true}));
+  };
+  CHECK(close(grad(before, one).dense(), f64({0, 12, 4, 4}), 0));
 }
 
 TEST_CASE("errors of scans", "[scan][errors]") {

@@ -11,10 +11,9 @@ struct ScanOptions {
 
 // The result has the shape of x. All throw ShapeError if the axis is out of range.
 
-/// Cumulative sum: y[i] = x[0] + … + x[i]. f32, f64, i32, i64 (i8, u8 and bool: use astype).
+/// Cumulative sum: y[i] = x[0] + … + x[i]. f32, f64, c64, c128, i32, i64 (i8, u8 and bool: use astype).
 TAPEDECK_EXPORT Tensor cumsum(const Tensor& x, int axis = -1, const ScanOptions& options = {});
-/// Cumulative product: y[i] = x[0] · … · x[i]. The gradient divides by x, and is 0 for an element that is 0.
-/// f32, f64, i32, i64.
+/// Cumulative product: y[i] = x[0] · … · x[i]. f32, f64, c64, c128, i32, i64.
 TAPEDECK_EXPORT Tensor cumprod(const Tensor& x, int axis = -1, const ScanOptions& options = {});
 /// Cumulative log-sum-exp, without overflow: y[i] = log(exp x[0] + … + exp x[i]). If exclusive, the first
 /// entry is the lowest finite number of the dtype, as in TensorFlow. f32, f64.

@@ -24,15 +24,8 @@ template <Run run> void run_scan(const Call& c, std::span<Tensor> y) {
   run(c.x[0], kernels::AxisView(c.x[0].shape(), c.x[0].ndim() + axis), {exclusive, reverse}, y[0]);
 }
 
-Tensor back(const Call& c, const Tensor& dy);    // the running sum in the opposite direction
-Tensor there(const Call& c, const Tensor& dx);   // in the same direction
+Tensor back(const Call& c, const Tensor& dy);   // the running sum in the opposite direction
 Tensor recurrence(const Tensor& a, const Tensor& b);
-
-// a / b, and 0 where b is 0.
-Tensor quotient(const Tensor& a, const Tensor& b) {
-  const Tensor is_zero = equal(b, 0);
-  return where(is_zero, 0, a / where(is_zero, 1, b));
-}
 
 // x shifted by one entry along the last axis: `first`, then all entries of x but the last.
 Tensor shifted(const Tensor& x, double first = 0) {
@@ -56,6 +49,35 @@ Spec infer_recurrence(const Call& c) {
 // of b.
 Tensor recurrence_back(const Tensor& a, const Tensor& dy) {
   return reverse(recurrence(reverse(shifted_back(a), -1), reverse(dy, -1)), -1);
+}
+
+// x with the axis of a scan last and in the direction of the scan, and the way back.
+Tensor as_rows(const Call& c, const Tensor& x) {
+  const ScanAttrs& a = c.attrs<ScanAttrs>();
+  const Tensor rows = with_axis_last(x, x.ndim() + a.axis);
+  return a.reverse ? reverse(rows, -1) : rows;
+}
+Tensor from_rows(const Call& c, const Tensor& rows) {
+  const ScanAttrs& a = c.attrs<ScanAttrs>();
+  return with_last_axis_at(a.reverse ? reverse(rows, -1) : rows, rows.ndim() + a.axis);
+}
+
+// The derivative of y[i] = Π x[k], k ≤ i, with respect to x[j] is the product before j times that of x[k],
+// j < k ≤ i. The sum of the latter times dy[i] over i ≥ j is a recurrence, so that nothing is divided, and
+// elements may be 0.
+Tensor product_before(const Call& c) {
+  const Tensor y = as_rows(c, c.y[0]);
+  return c.attrs<ScanAttrs>().exclusive ? y : shifted(y, 1);
+}
+void cumprod_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+  const Tensor dy = as_rows(c, std::move(dys[0]).dense());
+  const Tensor later =
+      recurrence_back(as_rows(c, c.x[0]), c.attrs<ScanAttrs>().exclusive ? shifted_back(dy) : dy);
+  dx[0] = from_rows(c, product_before(c) * later);
+}
+void cumprod_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
+  const Tensor y = recurrence(as_rows(c, c.x[0]), product_before(c) * as_rows(c, dx[0]));
+  dy[0] = from_rows(c, c.attrs<ScanAttrs>().exclusive ? shifted(y) : y);
 }
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -92,19 +114,12 @@ constexpr Op table[] = {
 
     {.name = "cumprod",
      .doc = "Cumulative product along an axis: y[i] = Πⱼ x[j] over j ≤ i; optionally over j < i, or from the "
-            "end. An element that is 0 gets a gradient of 0.",
+            "end.",
      .tensorflow = "Cumprod",
      .args = {"x"},
      .infer = infer_scan,
      .forward = run_scan<kernels::cumprod>,
-     .rule = custom(
-         {.x = 1, .y = true},
-         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-           dx[0] = quotient(back(c, c.y[0] * std::move(dy[0]).dense()), c.x[0]);
-         },
-         [](const Call& c, Refs dx, std::span<Tensor> dy) {
-           dy[0] = c.y[0] * there(c, quotient(dx[0], c.x[0]));
-         })},
+     .rule = custom({.x = 1, .y = true}, cumprod_vjp, cumprod_jvp)},
 
     {.name = "cumulative_logsumexp",
      .doc = "Cumulative log of the sum of exponentials along the last axis: y[i] = log Σⱼ exp(x[j]) over j ≤ "
@@ -120,8 +135,8 @@ constexpr Op table[] = {
      .rule = custom({.x = 1, .y = true}, logsumexp_vjp, logsumexp_jvp)},
 
     {.name = "linear_recurrence",
-     .doc = "y[i] = b[i] + a[i] · y[i - 1] along the last axis, where y[-1] = 0. Used by the gradient of "
-            "cumulative_logsumexp.",
+     .doc = "y[i] = b[i] + a[i] · y[i - 1] along the last axis, where y[-1] = 0. Used by the gradients of "
+            "cumprod and cumulative_logsumexp.",
      .args = {"a", "b"},
      .infer = infer_recurrence,
      .forward =
@@ -155,7 +170,6 @@ Tensor back(const Call& c, const Tensor& dy) {
   const auto& [axis, exclusive, reverse] = c.attrs<ScanAttrs>();
   return find(table, "cumsum").with(ScanAttrs{axis, exclusive, !reverse}, dy);
 }
-Tensor there(const Call& c, const Tensor& dx) { return find(table, "cumsum").with(c.attrs<ScanAttrs>(), dx); }
 Tensor recurrence(const Tensor& a, const Tensor& b) {
   return find(table, "linear_recurrence")(Operand(a), Operand(b));
 }
@@ -166,6 +180,10 @@ Tensor scan(const Op& op, const Tensor& x, int axis, const ScanOptions& options)
 }
 
 }   // namespace
+
+Tensor product_before_in_run(const Tensor& x, const Tensor& follows) {
+  return recurrence(shifted(x) * follows, broadcast_to(1 - follows, x.shape()));
+}
 
 Tensor cumsum(const Tensor& x, int axis, const ScanOptions& options) {
   return scan(find(table, "cumsum"), x, axis, options);

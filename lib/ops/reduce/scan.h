@@ -1,5 +1,6 @@
-// The attributes of the scans.
+// The attributes of the scans, and products of runs.
 #pragma once
+#include "tapedeck/tensor.h"
 
 namespace tapedeck {
 
@@ -11,5 +12,9 @@ struct ScanAttrs {
 struct LogSumAttrs {
   bool reverse;
 };
+
+/// For each entry along the last axis the product of those before it in its run, with its derivatives.
+/// follows, of rank 1 and of the dtype of x, is 0 where a run begins, else 1.
+Tensor product_before_in_run(const Tensor& x, const Tensor& follows);
 
 }   // namespace tapedeck

@@ -12,8 +12,10 @@
 #include "kernels/layout/copy.h"
 #include "kernels/layout/gather_scatter.h"
 #include "kernels/reduce/fold.h"
+#include "ops/axes.h"
 #include "ops/layout/positions.h"
 #include "ops/reduce/groups.h"
+#include "ops/reduce/scan.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
@@ -164,15 +166,21 @@ Tensor sum_of(const Call& c, const Tensor& x) {
   return sum_of_groups(x, c.x[1], c.y[0].shape()[c.y[0].ndim() + axis], axis);
 }
 
-// For each element the product of the others in its group, as TensorFlow computes it: if the element is 0 and
-// there is no other 0, the product of the elements that are not 0; if there is another 0, then 0.
+// For each element the product of the others in its group: of those before it, times that of those after it.
+// Nothing is divided, so elements may be 0.
 Tensor others_of(const Call& c) {
-  const Tensor& x = c.x[0];
-  const Tensor is_zero = equal(x, 0), without_zeros = where(is_zero, 1, x);
-  const Tensor zeros_in_group = rows_of(c, sum_of(c, astype(is_zero, x.dtype())));
-  const Tensor product = c.op.with(c.attrs<SegmentAttrs>(), without_zeros, c.x[1]);
-  return where(is_zero, where(equal(zeros_in_group, 1), rows_of(c, product), 0),
-               rows_of(c, c.y[0]) / without_zeros);
+  const Tensor &x = c.x[0], &ids = c.x[1];
+  if (x.size() == 0) return x;
+  const int axis = x.ndim() + c.attrs<SegmentAttrs>().axis;
+  const Tensor order = argsort(ids), sorted = gather(ids, order);
+  const Tensor rows = gather(with_axis_last(x, axis), order, -1);
+  const Tensor is_same =
+      astype(equal(strided_slice(sorted, {Slice(1, {})}), strided_slice(sorted, {Slice({}, -1)})), x.dtype());
+  const Tensor end = zeros({1}, x.dtype());
+  const Tensor before = product_before_in_run(rows, concat({end, is_same}, 0));
+  const Tensor after =
+      reverse(product_before_in_run(reverse(rows, -1), reverse(concat({is_same, end}, 0), 0)), -1);
+  return with_last_axis_at(gather(before * after, argsort(order), -1), axis);
 }
 
 // The share of each element in the gradient of its group's extreme; equal elements share it equally.
