@@ -15,7 +15,8 @@ TAPEDECK_EXPORT std::string to_dot(const GradientTape& tape);
 
 /// The same as a table with one line per op in order of recording: its number, name, inputs ("#2" is the
 /// result of op 2, "." an untracked input), outputs, and bytes kept. The first line has the total, in which
-/// memory shared by several ops counts once. Throws as to_dot does.
+/// memory shared by several ops counts once; if ops convert f32 to f64, which makes all that follows from
+/// them f64, it says how many do, and their lines are marked. Throws as to_dot does.
 TAPEDECK_EXPORT std::string summary(const GradientTape& tape);
 
 /// Whether a tape recording on this thread tracks x, so that ops on x are recorded. Accumulators are not

@@ -147,6 +147,23 @@ TEST_CASE("the summary of a tape", "[debug]") {
       "summary: this tape was already used; make it persistent, or ask before gradient is called");
 }
 
+TEST_CASE("a summary marks where f32 becomes f64", "[debug]") {
+  const Variable w(ones({2, 2}), {.name = "w"}), narrow(ones({2}), {.name = "b"});
+  const Tensor x = tensor(std::vector<double>{1, 2, 3, 4}, {2, 2});
+  GradientTape tape;
+  const Tensor product = matmul(x, w), y = product + narrow, z = complex(narrow, narrow) * complex(x, x);
+  CHECK(summary(tape) == R"(7 ops keep 96 B; 3, marked *, convert f32 to f64
+#  op        inputs                  outputs    keeps
+0  astype *  w f32[2,2]              f64[2,2]        
+1  matmul    ., #0 f64[2,2]          f64[2,2]    32 B
+2  astype *  b f32[2]                f64[2]          
+3  add       #1 f64[2,2], #2 f64[2]  f64[2,2]        
+4  complex   b f32[2], b f32[2]      c64[2]          
+5  astype *  #4 c64[2]               c128[2]         
+6  mul       #5 c128[2], .           c128[2,2]   64 B
+)");
+}
+
 TEST_CASE("what is followed, and how often", "[debug]") {
   const Tensor x = ones({2});
   CHECK_FALSE(is_followed(x));
