@@ -91,7 +91,9 @@ class TAPEDECK_EXPORT AnomalyMode {
 };
 
 /// While it exists, an op of this thread that returns a NaN or infinity throws ArgumentError, with its name
-/// and scopes, and is not recorded. Ops of backward passes are checked, too.
+/// and scopes, and is not recorded. So do cross entropies whose labels look like logits: labels of
+/// sigmoid_cross_entropy outside [0, 1], and negative ones of softmax_cross_entropy. Ops of backward passes
+/// are checked, too.
 class TAPEDECK_EXPORT NumericsCheck {
  public:
   [[nodiscard]] NumericsCheck();

@@ -328,6 +328,23 @@ TEST_CASE("results are checked in a scope", "[debug]") {
   CHECK(log(x).defined());
 }
 
+TEST_CASE("labels that look like logits", "[debug]") {
+  const Tensor labels = tensor({{0.0, 1.0}, {0.25, 0.75}}), logits = tensor({{-0.5, 2.0}, {0.5, 1.5}});
+  CHECK(sigmoid_cross_entropy(logits, labels).defined());
+  const NumericsCheck check;
+  const Scope scope("loss");
+  CHECK(sigmoid_cross_entropy(labels, logits).defined());
+  CHECK_THROWS_WITH(sigmoid_cross_entropy(logits, labels),
+                    "sigmoid_cross_entropy: labels, f32[2,2], has -0.5 at element 0, which is not in [0, 1]; "
+                    "are labels and logits swapped?\n  in scope \"loss\"");
+  CHECK_THROWS_WITH(sigmoid_cross_entropy(abs(logits), labels), Contains("has 2 at element 1"));
+  CHECK_THROWS_AS(sigmoid_cross_entropy(2.0, logits), ArgumentError);
+  CHECK_THROWS_WITH(softmax_cross_entropy(astype(logits, DType::f64), astype(labels, DType::f64)),
+                    Contains("labels, f64[2,2], has -0.5 at element 0, which is negative"));
+  CHECK(softmax_cross_entropy(labels * 3.0, logits).defined());   // rows may have weights
+  CHECK(sigmoid_cross_entropy(zeros({0}), zeros({0})).defined());
+}
+
 TEST_CASE("a profile", "[debug]") {
   const Tensor x = ones({64, 64}), w = ones({64, 64});
   Profile profile;
