@@ -147,13 +147,16 @@ TEST_CASE("dtypes promote as NumPy's do", "[tensor]") {
     }
 }
 
-TEST_CASE("numbers take the dtype beside them", "[tensor]") {
+TEST_CASE("numbers take the dtype beside them, or one that holds them", "[tensor]") {
   CHECK((ones({2}) * 2.0).dtype() == DType::f32);
   CHECK((2 * ones({2}, DType::f64)).dtype() == DType::f64);
   CHECK((ones({2}, DType::i32) * 2).dtype() == DType::i32);
   CHECK((ones({2}, DType::u8) + 1).dtype() == DType::u8);
   CHECK((ones({2}, DType::i8) + 1).dtype() == DType::i8);
   CHECK((ones({2}, DType::i32) * 2.0).dtype() == DType::f64);
+  CHECK((ones({2}, DType::boolean) * 2.0).dtype() == DType::f64);
+  CHECK((ones({2}, DType::boolean) + 1).dtype() == DType::i64);
+  CHECK((ones({2}, DType::c64) * 2.0).dtype() == DType::c64);
   CHECK((1 - tensor({1.0, 3.0})).to_vector() == Doubles{0, -2});
 }
 
