@@ -29,16 +29,21 @@ build_sanitized() {
 # with_cache COMPILER: prints the value for CXX; meson uses ccache on its own only for a compiler that it has chosen itself.
 with_cache() { if command -v ccache >/dev/null; then echo "ccache $1"; else echo "$1"; fi; }
 
-# A folder left half configured by an interrupted run is configured from scratch.
+# configure FOLDER [meson options]: again if the options, meson or the installed packages have changed. Then meson's memory is
+# deleted, which holds the headers that it has not found; the objects stay. A folder left half configured by an interrupted run is
+# deleted.
 configure() {
   local folder=$1 wanted
   shift
-  wanted="$PWD $(meson --version) $*"
+  wanted="$PWD $(meson --version) $(packages) $*"
   if is_whole "$folder"; then
     [ "$(cat "$folder/configured-for" 2>/dev/null)" != "$wanted" ] || return 0
-    meson setup --reconfigure "$folder" "$@" || rm -rf "$folder"
+    rm -rf "$folder/meson-private"
+  else
+    rm -rf "$folder"
   fi
-  is_whole "$folder" || { rm -rf "$folder"; meson setup "$folder" "$@"; }
+  meson setup "$folder" "$@" || { rm -rf "$folder"; meson setup "$folder" "$@"; }
   echo "$wanted" >"$folder/configured-for"
 }
+packages() { stat -c %Y /var/lib/dpkg/status 2>/dev/null || true; }   # when packages were last installed or removed
 is_whole() { [ -f "$1/build.ninja" ] && [ -f "$1/meson-private/coredata.dat" ]; }

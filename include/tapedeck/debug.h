@@ -15,7 +15,8 @@ TAPEDECK_EXPORT std::string to_dot(const GradientTape& tape);
 
 /// The same as a table with one line per op in order of recording: its number, name, inputs ("#2" is the
 /// result of op 2, "." an untracked input), outputs, and bytes kept. The first line has the total, in which
-/// memory shared by several ops counts once. Throws as to_dot does.
+/// memory shared by several ops counts once; if ops convert f32 to f64, which makes all that follows from
+/// them f64, it says how many do, and their lines are marked. Throws as to_dot does.
 TAPEDECK_EXPORT std::string summary(const GradientTape& tape);
 
 /// Whether a tape recording on this thread tracks x, so that ops on x are recorded. Accumulators are not
@@ -90,7 +91,9 @@ class TAPEDECK_EXPORT AnomalyMode {
 };
 
 /// While it exists, an op of this thread that returns a NaN or infinity throws ArgumentError, with its name
-/// and scopes, and is not recorded. Ops of backward passes are checked, too.
+/// and scopes, and is not recorded. So do cross entropies whose labels look like logits: labels of
+/// sigmoid_cross_entropy outside [0, 1], and negative ones of softmax_cross_entropy. Ops of backward passes
+/// are checked, too.
 class TAPEDECK_EXPORT NumericsCheck {
  public:
   [[nodiscard]] NumericsCheck();

@@ -212,8 +212,8 @@ template <MapName name, class F, int n, class A = MapTarget> inline constexpr Op
 }   // namespace detail
 
 /// f of every element of up to eight f32 or f64 tensors, which broadcast; mixed dtypes are promoted, and
-/// numbers take the dtype beside them: map([](auto x, auto a, auto b) { return a * exp(-b * x * x); }, x, a,
-/// b). The whole of f is one op: one pass, whose derivatives come from dual numbers, in one pass too.
+/// numbers take the dtype of the tensors: map([](auto x, auto a, auto b) { return a * exp(-b * x * x); }, x,
+/// a, b). The whole of f is one op: one pass, whose derivatives come from dual numbers, in one pass too.
 ///
 /// f is a generic lambda that makes sense for Tensors as well, on which its derivatives are differentiated
 /// further. It calls elementwise ops by their names, compares with <, <=, >, >=, equal and not_equal, and

@@ -140,7 +140,10 @@ class TAPEDECK_EXPORT Tensor {
 };
 
 /// Prints like NumPy: nested brackets, aligned columns, long tensors abbreviated, then the dtype unless it is
-/// f32.
+/// f32. Numbers have as many decimals as they need to be told from each other, 8 at most (a tensor of rank 0:
+/// all that it needs), and exponents where they lie too far apart. A precision of the stream other than its
+/// default, 6, replaces the 8; std::fixed and std::scientific choose the notation, and all numbers get the
+/// stream's precision.
 TAPEDECK_EXPORT std::ostream& operator<<(std::ostream& out, const Tensor& x);
 TAPEDECK_EXPORT std::string to_string(const Tensor& x);
 

@@ -1,10 +1,15 @@
 // Prints tensors as nested brackets with aligned columns.
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <complex>
+#include <limits>
+#include <optional>
 #include <ostream>
 
 #include "core/format.h"
+#include "core/visit.h"
 #include "tapedeck/tensor.h"
 
 namespace tapedeck {
@@ -12,101 +17,167 @@ namespace {
 
 constexpr std::int64_t kLong = 1000;   // larger tensors show only kEdge entries at both ends of each axis
 constexpr std::int64_t kEdge = 3;
-constexpr int kDecimals = 4;
+constexpr int kDecimals = 8;   // the most in a tensor of rank 1 or more, unless the stream says otherwise
+constexpr int kStreamDefault = 6;
 
-// The number format of a tensor, common to all of its elements: as many decimals as they need, up to
-// kDecimals.
-class NumberFormat {
+// What a stream asks for.
+struct Wish {
+  char notation = 0;              // 'f': fixed, 'e': scientific; 0: whichever suits the numbers
+  std::optional<int> precision;   // the most decimals; with a notation, all numbers have as many
+
+  Wish() = default;
+  explicit Wish(const std::ios_base& stream) {
+    const auto flags = stream.flags() & std::ios_base::floatfield;
+    if (flags == std::ios_base::fixed) notation = 'f';
+    if (flags == std::ios_base::scientific) notation = 'e';
+    const auto digits = stream.precision();
+    if (digits >= 0 && (notation || digits != kStreamDefault)) precision = static_cast<int>(digits);
+  }
+};
+
+// The format that the numbers of a tensor have in common, by NumPy's rules: notation, decimals, and digits of
+// the exponent.
+template <class T> class NumberFormat {
  public:
-  explicit NumberFormat(const std::vector<double>& values) {
-    for (const double v : values)
-      if (const double size = std::abs(v); std::isfinite(v) && size > 0)
-        scientific_ |= size >= 1e8 || size < 1e-4;
-    int decimals = 1;
-    for (const double v : values)
-      decimals = std::max(decimals, std::isfinite(v) ? needed(text(v)) : 0);
-    decimals_ = decimals;
+  NumberFormat(const std::vector<T>& values, const Wish& wish, bool scalar)
+      : scientific_(wish.notation ? wish.notation == 'e' : has_scale(values, scalar)) {
+    const int most = wish.precision.value_or(scalar ? kAllDecimals : kDecimals);
+    decimals_ = wish.notation ? most : std::min(1, most);
+    for (const T v : values) {
+      if (!std::isfinite(v)) continue;
+      if (!wish.notation) decimals_ = std::max(decimals_, needed(v, most));
+      if (scientific_) exponent_ = std::max(exponent_, exponent_of(written(v, decimals_)).size());
+    }
   }
 
-  std::string text(double v) const {
+  std::string text(T v) const {
     if (std::isnan(v)) return "nan";
     if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
-    return scientific_ ? fmt::format("{:.{}e}", v, decimals_) : fmt::format("{:.{}f}", v, decimals_);
+    std::string number = written(v, decimals_);
+    if (scientific_) {
+      const std::size_t digits = exponent_of(number).size();
+      number.insert(number.size() - digits, exponent_ - digits, '0');
+    }
+    return number;
   }
 
  private:
-  // The number of decimals up to the last one that is not zero.
-  static int needed(const std::string& number) {
-    const std::size_t point = number.find('.'), end = std::min(number.find('e'), number.size());
-    std::size_t last = end - 1;
-    while (number[last] == '0')
-      --last;
-    return static_cast<int>(last - point);
+  // Enough for each number from 0.0001 on.
+  static constexpr int kAllDecimals = std::numeric_limits<T>::max_digits10 + 3;
+
+  // Whether the numbers are too large, too small or too far apart for a fixed number of decimals.
+  static bool has_scale(const std::vector<T>& values, bool scalar) {
+    T least = std::numeric_limits<T>::infinity(), most = 0;
+    for (const T v : values)
+      if (std::isfinite(v) && v != 0)
+        least = std::min(least, std::abs(v)), most = std::max(most, std::abs(v));
+    return most > 0 && (most >= (scalar ? 1e16 : 1e8) || least < 1e-4 || most / least > 1000);
   }
 
-  bool scientific_ = false;
-  int decimals_ = kDecimals;
+  std::string written(T v, int decimals) const {
+    return scientific_ ? fmt::format("{:.{}e}", v, decimals) : fmt::format("{:.{}f}", v, decimals);
+  }
+  static std::string_view exponent_of(std::string_view number) { return number.substr(number.find('e') + 2); }
+
+  // The decimals that tell v from all other numbers of its type, but at most `most`.
+  int needed(T v, int most) const {
+    std::array<char, 40> buffer{};
+    const auto format = std::chars_format::scientific;
+    char* end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), std::abs(v), format).ptr;
+    const std::string_view shortest(buffer.data(), static_cast<std::size_t>(end - buffer.data()));
+    const std::size_t e = shortest.find('e');
+    int exponent = 0;
+    std::from_chars(buffer.data() + e + (shortest[e + 1] == '+' ? 2 : 1), end, exponent);
+    const int decimals = std::max(static_cast<int>(e) - 2, 0) - (scientific_ ? 0 : exponent);
+    return decimals <= most ? decimals : without_zeros(written(v, most));
+  }
+  // The decimals up to the last one that is not zero.
+  static int without_zeros(std::string_view number) {
+    const std::string_view mantissa = number.substr(0, number.find('e'));
+    const std::size_t point = mantissa.find('.'), last = mantissa.find_last_not_of('0');
+    return point == mantissa.npos ? 0 : static_cast<int>(last - point);
+  }
+
+  bool scientific_;
+  int decimals_ = 0;
+  std::size_t exponent_ = 2;
 };
 
-template <class T> T element(const Tensor& x, std::int64_t i) {
-  T value;
-  detail::convert_to(x, i, 1, dtype_of<T>, &value);
-  return value;
+template <class T> std::vector<T> elements_of(const Tensor& x, const std::vector<std::int64_t>& shown) {
+  std::vector<T> values;
+  for (const std::int64_t i : shown)
+    detail::convert_to(x, i, 1, dtype_of<T>, &values.emplace_back());
+  return values;
 }
 
-std::vector<std::string> texts_of(const Tensor& x, const std::vector<std::int64_t>& shown) {
+template <class T>
+std::vector<std::string> number_texts(const std::vector<T>& values, const Wish& wish, bool scalar) {
+  const NumberFormat<T> format(values, wish, scalar);
   std::vector<std::string> texts;
-  if (is_complex(x.dtype())) {
-    std::vector<double> parts;
-    for (const std::int64_t i : shown) {
-      const auto z = element<std::complex<double>>(x, i);
-      parts.push_back(z.real());
-      parts.push_back(z.imag());
-    }
-    const NumberFormat format(parts);
-    for (std::size_t i = 0; i < parts.size(); i += 2) {
-      const std::string imaginary = format.text(parts[i + 1]);
-      texts.push_back(format.text(parts[i]) + (imaginary[0] == '-' ? "" : "+") + imaginary + "i");
-    }
-  } else if (is_floating(x.dtype())) {
-    std::vector<double> values;
-    for (const std::int64_t i : shown)
-      values.push_back(element<double>(x, i));
-    const NumberFormat format(values);
-    for (const double v : values)
-      texts.push_back(format.text(v));
-  } else if (x.dtype() == DType::boolean) {
-    for (const std::int64_t i : shown)
-      texts.push_back(element<bool>(x, i) ? "true" : "false");
-  } else {
-    for (const std::int64_t i : shown)
-      texts.push_back(std::to_string(element<std::int64_t>(x, i)));
-  }
+  for (const T v : values)
+    texts.push_back(format.text(v));
   return texts;
+}
+
+// Aligns to the right.
+void align(std::vector<std::string>& texts) {
+  std::size_t width = 0;
+  for (const std::string& s : texts)
+    width = std::max(width, s.size());
+  for (std::string& s : texts)
+    s.insert(0, width - s.size(), ' ');
+}
+
+template <class Z>
+std::vector<std::string> complex_texts(const std::vector<Z>& values, const Wish& wish, bool scalar) {
+  std::vector<typename Z::value_type> real, imaginary;
+  for (const Z& z : values) {
+    real.push_back(z.real());
+    imaginary.push_back(z.imag());
+  }
+  std::vector<std::string> texts = number_texts(real, wish, scalar);
+  std::vector<std::string> others = number_texts(imaginary, wish, scalar);
+  for (std::string& s : others)
+    s = (s[0] == '-' ? "" : "+") + s + "i";
+  align(texts);
+  align(others);
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    texts[i] += others[i];
+  return texts;
+}
+
+std::vector<std::string> texts_of(const Tensor& x, const std::vector<std::int64_t>& shown, const Wish& wish) {
+  return visit_any(x.dtype(), [&]<class T>(T) {
+    const bool scalar = x.ndim() == 0;
+    std::vector<std::string> texts;
+    if constexpr (ComplexNumber<T>) {
+      texts = complex_texts(elements_of<T>(x, shown), wish, scalar);
+    } else if constexpr (std::is_floating_point_v<T>) {
+      texts = number_texts(elements_of<T>(x, shown), wish, scalar);
+    } else {
+      for (const std::int64_t v : elements_of<std::int64_t>(x, shown))
+        texts.push_back(!std::is_same_v<T, bool> ? std::to_string(v) : v ? "true" : "false");
+    }
+    align(texts);
+    return texts;
+  });
 }
 
 // Walks the printed entries twice: to collect the elements, and to write them.
 class Printer {
  public:
-  explicit Printer(const Tensor& x) : shape_(x.shape()), shortened_(x.size() > kLong) {
+  Printer(const Tensor& x, const Wish& wish) : shape_(x.shape()), shortened_(x.size() > kLong) {
     std::vector<std::int64_t> shown;
     walk(
         0, 0, [&](std::int64_t i) { shown.push_back(i); }, [](const char*) {}, [](int) {});
-    texts_ = texts_of(x, shown);
-    for (const std::string& s : texts_)
-      width_ = std::max(width_, s.size());
+    texts_ = texts_of(x, shown, wish);
   }
 
   std::string text() const {
     std::string out;
     std::size_t next = 0;
     walk(
-        0, 0,
-        [&](std::int64_t) {
-          const std::string& number = texts_[next++];
-          out.append(width_ - number.size(), ' ') += number;
-        },
-        [&](const char* mark) { out += mark; },
+        0, 0, [&](std::int64_t) { out += texts_[next++]; }, [&](const char* mark) { out += mark; },
         [&](int axis) {
           const int lines = shape_.ndim() - 1 - axis;
           out += lines ? std::string(static_cast<std::size_t>(lines), '\n') +
@@ -139,19 +210,20 @@ class Printer {
   Shape shape_;
   bool shortened_;
   std::vector<std::string> texts_;
-  std::size_t width_ = 0;
 };
 
-}   // namespace
-
-std::string to_string(const Tensor& x) {
+std::string text_of(const Tensor& x, const Wish& wish) {
   if (!x.defined()) return "undefined";
   if (x.size() == 0) return "[] " + to_string(x.spec());
-  std::string out = Printer(x).text();
+  std::string out = Printer(x, wish).text();
   if (x.dtype() != DType::f32) out += fmt::format(" {}", x.dtype());
   return out;
 }
 
-std::ostream& operator<<(std::ostream& out, const Tensor& x) { return out << to_string(x); }
+}   // namespace
+
+std::string to_string(const Tensor& x) { return text_of(x, {}); }
+
+std::ostream& operator<<(std::ostream& out, const Tensor& x) { return out << text_of(x, Wish(out)); }
 
 }   // namespace tapedeck

@@ -59,15 +59,34 @@ class RuleCheck final : public Observer {
   }
 };
 
+std::string in_scopes() {
+  const std::string in = scopes();
+  return in.empty() ? "" : fmt::format("\n  in scope \"{}\"", in);
+}
+
+// The labels of a cross entropy are probabilities, or one-hot rows with weights: others are logits that have
+// come in their place.
+void check_labels(const Event& e) {
+  const bool sigmoid = e.call.op.name == "sigmoid_cross_entropy";
+  if (!sigmoid && e.call.op.name != "softmax_cross_entropy") return;
+  const Tensor& labels = e.call.x[0];
+  visit_floating(labels.dtype(), [&]<class T>(T) {
+    const T* label = elements<T>(labels);
+    for (std::int64_t i = 0; i < labels.size(); ++i)
+      if (label[i] < 0 || (sigmoid && label[i] > 1))
+        throw_error<ArgumentError>(
+            "{}: labels, {}, has {} at element {}, which is {}; are labels and logits swapped?{}", e.name,
+            labels.spec(), label[i], i, sigmoid ? "not in [0, 1]" : "negative", in_scopes());
+  });
+}
+
 class ResultCheck final : public Observer {
  public:
   void computed(const Event& e, std::span<const Tensor> y) override {
+    check_labels(e);
     for (std::size_t k = 0; k < y.size(); ++k)
-      if (const std::int64_t at = first_not_finite(y[k]); at >= 0) {
-        const std::string in = scopes();
-        throw_error<ArgumentError>("{}: result {}, {}{}", e.name, k, fault(y[k], at),
-                                   in.empty() ? "" : fmt::format("\n  in scope \"{}\"", in));
-      }
+      if (const std::int64_t at = first_not_finite(y[k]); at >= 0)
+        throw_error<ArgumentError>("{}: result {}, {}{}", e.name, k, fault(y[k], at), in_scopes());
   }
 };
 

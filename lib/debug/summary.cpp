@@ -30,7 +30,9 @@ class Table {
       for (const Line& l : lines_)
         width[c] = std::max(width[c], l[c].size());
     }
-    std::string out = fmt::format("{} ops keep {}\n", lines_.size(), with_unit(all_.total()));
+    std::string out =
+        fmt::format("{} ops keep {}{}\n", lines_.size(), with_unit(all_.total()),
+                    widening_ ? fmt::format("; {}, marked *, convert f32 to f64", widening_) : "");
     const auto put = [&](const Line& l) {
       out += fmt::format("{:>{}}  {:<{}}  {:<{}}  {:<{}}  {:>{}}\n", l[0], width[0], l[1], width[1], l[2],
                          width[2], l[3], width[3], l[4], width[4]);
@@ -48,11 +50,12 @@ class Table {
     kept.add(e), all_.add(e);
     Line line = {fmt::format("{}", number), std::string(name_of(e)), "", "",
                  kept.empty() ? "" : with_unit(kept.total())};
+    if (widens(e)) line[1] += " *", ++widening_;
     for (const Slot x : e.x())
       line[2] += fmt::format("{}{}", line[2].empty() ? "" : ", ", x < 0 ? "." : names_[listing_.origin(x)]);
     const std::span<const Slot> y = e.y();
     for (std::size_t i = 0; i < y.size(); ++i) {
-      const std::string spec = fmt::format("{}", y[i] >= 0 ? tape_.spec(y[i]) : e.kept_y()[i].spec());
+      const std::string spec = fmt::format("{}", output(e, i));
       line[3] += (i ? ", " : "") + spec;
       if (y[i] >= 0)
         names_[y[i]] = fmt::format("#{}{} {}", number, y.size() > 1 ? fmt::format(":{}", i) : "", spec);
@@ -60,9 +63,20 @@ class Table {
     lines_.push_back(std::move(line));
   }
 
+  Spec output(TapeEntry& e, std::size_t i) const {
+    return e.y()[i] >= 0 ? tape_.spec(e.y()[i]) : e.kept_y()[i].spec();
+  }
+  // Whether a tracked input has single, and the first output double precision.
+  bool widens(TapeEntry& e) const {
+    const std::span<const Slot> x = e.x();
+    const auto is_single = [&](Slot s) { return s >= 0 && real_of(tape_.spec(s).dtype) == DType::f32; };
+    return real_of(output(e, 0).dtype) == DType::f64 && std::any_of(x.begin(), x.end(), is_single);
+  }
+
   const Listing& listing_;
   Tape& tape_;
   KeptBytes all_;
+  int widening_ = 0;
   std::map<Slot, std::string> names_;   // of tensors
   std::vector<Line> lines_;
 };

@@ -1,8 +1,10 @@
 // Tensors without ops' derivatives: how they are made, read, promoted, shared, kept in memory and printed.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <iomanip>
 #include <limits>
 #include <set>
+#include <sstream>
 #include <thread>
 
 #include "tapedeck/tapedeck.h"
@@ -145,13 +147,16 @@ TEST_CASE("dtypes promote as NumPy's do", "[tensor]") {
     }
 }
 
-TEST_CASE("numbers take the dtype beside them", "[tensor]") {
+TEST_CASE("numbers take the dtype beside them, or one that holds them", "[tensor]") {
   CHECK((ones({2}) * 2.0).dtype() == DType::f32);
   CHECK((2 * ones({2}, DType::f64)).dtype() == DType::f64);
   CHECK((ones({2}, DType::i32) * 2).dtype() == DType::i32);
   CHECK((ones({2}, DType::u8) + 1).dtype() == DType::u8);
   CHECK((ones({2}, DType::i8) + 1).dtype() == DType::i8);
   CHECK((ones({2}, DType::i32) * 2.0).dtype() == DType::f64);
+  CHECK((ones({2}, DType::boolean) * 2.0).dtype() == DType::f64);
+  CHECK((ones({2}, DType::boolean) + 1).dtype() == DType::i64);
+  CHECK((ones({2}, DType::c64) * 2.0).dtype() == DType::c64);
   CHECK((1 - tensor({1.0, 3.0})).to_vector() == Doubles{0, -2});
 }
 
@@ -235,7 +240,6 @@ TEST_CASE("tensors print like arrays", "[tensor][print]") {
   CHECK(to_string(tensor(-3)) == "-3 i32");
   CHECK(to_string(tensor({1.0, 2.5, -10.25})) == "[  1.00   2.50 -10.25]");
   CHECK(to_string(tensor({1.0, 2.0}, DType::f64)) == "[1.0 2.0] f64");
-  CHECK(to_string(tensor({1.0 / 3, 2.0})) == "[0.3333 2.0000]");
   CHECK(to_string(tensor({{1, -20}, {300, 4}})) == "[[  1 -20]\n [300   4]] i32");
   CHECK(to_string(tensor({{{1.0}, {2.0}}, {{3.0}, {4.0}}})) == "[[[1.0]\n  [2.0]]\n\n [[3.0]\n  [4.0]]]");
   CHECK(to_string(tensor({1, 0}, DType::boolean)) == "[ true false] bool");
@@ -248,4 +252,66 @@ TEST_CASE("tensors print like arrays", "[tensor][print]") {
   CHECK(to_string(arange(1000)).find("...") == std::string::npos);
   CHECK(to_string(zeros({501, 2})) ==
         "[[0.0 0.0]\n [0.0 0.0]\n [0.0 0.0]\n ...\n [0.0 0.0]\n [0.0 0.0]\n [0.0 0.0]]");
+}
+
+// Expected texts are those of NumPy 1.24's array2string with floatmode="maxprec_equal", but for "1.0" in the
+// place of its "1.", and of str() for tensors of rank 0.
+TEST_CASE("numbers have the decimals that they need", "[tensor][print]") {
+  const auto f64 = [](std::initializer_list<double> v) { return to_string(tensor(v, DType::f64)); };
+  CHECK(to_string(tensor({1.0 / 3, 2.0})) == "[0.33333334 2.00000000]");
+  CHECK(f64({1.0 / 3, 2}) == "[0.33333333 2.00000000] f64");
+  CHECK(to_string(tensor({0.1, 0.2})) == "[0.1 0.2]");
+  CHECK(to_string(tensor({0.000123})) == "[0.000123]");
+  CHECK(f64({99999.99, 123.4567}) == "[99999.9900   123.4567] f64");
+  CHECK(to_string(tensor({123456.7, 234567.8})) == "[123456.7 234567.8]");
+  CHECK(to_string(tensor({16777216.0, 3e7})) == "[16777216.0 30000000.0]");
+  CHECK(to_string(tensor({-0.0, 1.0})) == "[-0.0  1.0]");
+  CHECK(to_string(tensor({1.0 / 3, kInf, -kInf})) == "[0.33333334        inf       -inf]");
+  CHECK(to_string(tensor({kNan})) == "[nan]");
+  // 0.0001 as f32 is less than that.
+  CHECK(to_string(tensor({1e-4})) == "[1.0e-04]");
+  CHECK(f64({1e-4}) == "[0.0001] f64");
+  CHECK(to_string(tensor({1.25, 1e-5})) == "[1.25e+00 1.00e-05]");
+  CHECK(to_string(tensor({1.0, 2000.5})) == "[1.0000e+00 2.0005e+03]");
+  CHECK(to_string(tensor({1.0, 1000.5, 0.0})).starts_with("[1.0000e+00"));
+  CHECK(to_string(tensor({1.0, 1000.0, 0.0})) == "[   1.0 1000.0    0.0]");
+  CHECK(f64({1e8, 1e7}) == "[1.0e+08 1.0e+07] f64");
+  CHECK(f64({1e-100, 1e5}) == "[1.0e-100 1.0e+005] f64");
+  CHECK(to_string(tensor({1e-40, 1.0})) == "[1.0e-40 1.0e+00]");
+}
+
+TEST_CASE("a tensor of rank 0 is printed in full", "[tensor][print]") {
+  const auto f64 = [](double v) { return to_string(tensor(v, DType::f64)); };
+  CHECK(to_string(tensor(1.0 / 3)) == "0.33333334");
+  CHECK(f64(1.0 / 3) == "0.3333333333333333 f64");
+  CHECK(f64(0.00012345678901234567) == "0.00012345678901234567 f64");
+  CHECK(to_string(tensor(0.000123)) == "0.000123");
+  CHECK(to_string(tensor(1.5e-5)) == "1.5e-05");
+  CHECK(f64(123456789) == "123456789.0 f64");
+  CHECK(f64(1e15) == "1000000000000000.0 f64");
+  CHECK(to_string(tensor(1.5e20)) == "1.5e+20");
+  CHECK(f64(1.5e300) == "1.5e+300 f64");
+}
+
+// With a precision: of array2string with that precision, but without its "." where no decimals are wanted.
+// With a notation: by C++'s rules for numbers.
+TEST_CASE("the stream's precision and notation count", "[tensor][print]") {
+  const auto shown = [](const Tensor& x, const auto&... manipulators) {
+    std::ostringstream out;
+    (out << ... << manipulators) << x;
+    return out.str();
+  };
+  CHECK(shown(tensor({1.0 / 3, 0.001}), std::setprecision(2)) == "[0.33 0.00]");
+  CHECK(shown(tensor({0.006, 0.5}), std::setprecision(2)) == "[0.01 0.50]");
+  CHECK(shown(tensor({1.5, 2.0}), std::setprecision(3)) == "[1.5 2.0]");
+  CHECK(shown(tensor({1.6, 2.5}), std::setprecision(0)) == "[2 2]");
+  CHECK(shown(tensor({1e-10, 123456.789012}, DType::f64), std::setprecision(3)) ==
+        "[1.000e-10 1.235e+05] f64");
+  CHECK(shown(tensor(1.0 / 3), std::setprecision(3)) == "0.333");
+  CHECK(shown(tensor(1.0 / 3, DType::f64), std::setprecision(10)) == "0.3333333333 f64");
+  CHECK(shown(tensor({1.0 / 3, 2000.0}), std::fixed, std::setprecision(3)) == "[   0.333 2000.000]");
+  CHECK(shown(tensor({1.5, 2.0}), std::fixed) == "[1.500000 2.000000]");
+  CHECK(shown(tensor({1.5, 2.0}), std::scientific, std::setprecision(2)) == "[1.50e+00 2.00e+00]");
+  CHECK(shown(tensor({1, 2}), std::fixed) == "[1 2] i32");
+  CHECK(shown(tensor({1.0 / 3, 2.0})) == to_string(tensor({1.0 / 3, 2.0})));
 }

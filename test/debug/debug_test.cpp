@@ -147,6 +147,23 @@ TEST_CASE("the summary of a tape", "[debug]") {
       "summary: this tape was already used; make it persistent, or ask before gradient is called");
 }
 
+TEST_CASE("a summary marks where f32 becomes f64", "[debug]") {
+  const Variable w(ones({2, 2}), {.name = "w"}), narrow(ones({2}), {.name = "b"});
+  const Tensor x = tensor(std::vector<double>{1, 2, 3, 4}, {2, 2});
+  GradientTape tape;
+  const Tensor product = matmul(x, w), y = product + narrow, z = complex(narrow, narrow) * complex(x, x);
+  CHECK(summary(tape) == R"(7 ops keep 96 B; 3, marked *, convert f32 to f64
+#  op        inputs                  outputs    keeps
+0  astype *  w f32[2,2]              f64[2,2]        
+1  matmul    ., #0 f64[2,2]          f64[2,2]    32 B
+2  astype *  b f32[2]                f64[2]          
+3  add       #1 f64[2,2], #2 f64[2]  f64[2,2]        
+4  complex   b f32[2], b f32[2]      c64[2]          
+5  astype *  #4 c64[2]               c128[2]         
+6  mul       #5 c128[2], .           c128[2,2]   64 B
+)");
+}
+
 TEST_CASE("what is followed, and how often", "[debug]") {
   const Tensor x = ones({2});
   CHECK_FALSE(is_followed(x));
@@ -309,6 +326,23 @@ TEST_CASE("results are checked in a scope", "[debug]") {
   }
   CHECK(tape.size() == 0);   // exp has ended, the others were not recorded
   CHECK(log(x).defined());
+}
+
+TEST_CASE("labels that look like logits", "[debug]") {
+  const Tensor labels = tensor({{0.0, 1.0}, {0.25, 0.75}}), logits = tensor({{-0.5, 2.0}, {0.5, 1.5}});
+  CHECK(sigmoid_cross_entropy(logits, labels).defined());
+  const NumericsCheck check;
+  const Scope scope("loss");
+  CHECK(sigmoid_cross_entropy(labels, logits).defined());
+  CHECK_THROWS_WITH(sigmoid_cross_entropy(logits, labels),
+                    "sigmoid_cross_entropy: labels, f32[2,2], has -0.5 at element 0, which is not in [0, 1]; "
+                    "are labels and logits swapped?\n  in scope \"loss\"");
+  CHECK_THROWS_WITH(sigmoid_cross_entropy(abs(logits), labels), Contains("has 2 at element 1"));
+  CHECK_THROWS_AS(sigmoid_cross_entropy(2.0, logits), ArgumentError);
+  CHECK_THROWS_WITH(softmax_cross_entropy(astype(logits, DType::f64), astype(labels, DType::f64)),
+                    Contains("labels, f64[2,2], has -0.5 at element 0, which is negative"));
+  CHECK(softmax_cross_entropy(labels * 3.0, logits).defined());   // rows may have weights
+  CHECK(sigmoid_cross_entropy(zeros({0}), zeros({0})).defined());
 }
 
 TEST_CASE("a profile", "[debug]") {

@@ -347,6 +347,13 @@ TEST_CASE("astype has a result for every value", "[array]") {
   CHECK(astype(x, DType::boolean).to_vector<int>() == std::vector<int>{1, 1, 1, 1, 1, 1, 1, 1});
   CHECK(astype(tensor({0.0, -0.0, 2.0}), DType::boolean).to_vector<int>() == std::vector<int>{0, 0, 1});
   CHECK(astype(tensor({1, 0}, DType::boolean), DType::f32).to_vector() == std::vector<double>{1, 0});
+  // NumPy 1.24, too, keeps the low bits.
+  const Tensor n =
+      tensor(std::vector<std::int64_t>{300, -1, 200, (std::int64_t{1} << 32) + 5, std::int64_t{1} << 31});
+  CHECK(astype(n, DType::u8).to_vector<int>() == std::vector<int>{44, 255, 200, 5, 0});
+  CHECK(astype(n, DType::i8).to_vector<int>() == std::vector<int>{44, -1, -56, 5, 0});
+  CHECK(astype(n, DType::i32).to_vector<std::int64_t>() ==
+        std::vector<std::int64_t>{300, -1, 200, 5, -2147483648});
 }
 
 TEST_CASE("what does not fit is named", "[array][errors]") {

@@ -188,7 +188,13 @@ TEST_CASE("complex numbers beside others", "[complex]") {
   CHECK(close(imag(ones({2})), zeros({2}), 0));
   CHECK(close(angle(tensor({-1.5, 0.0, 2.0})), tensor({3.1415927, 0.0, 0.0}), 1e-7));
   CHECK(tensor(Z(1, -2)).item<Z>() == Z(1, -2));
-  CHECK(to_string(c128({{1, -2.5}, {-0.25, 0}})) == "[ 1.00-2.50i -0.25+0.00i] c128");
+  CHECK(to_string(c128({{1, -2.5}, {-0.25, 0}})) == "[ 1.00-2.5i -0.25+0.0i] c128");
+  CHECK(to_string(c128({{1, 2}, {10, -20}})) == "[ 1.0 +2.0i 10.0-20.0i] c128");
+  CHECK(to_string(c128({{1e-10, 1}, {2, -3e5}})) == "[1.0e-10+1.0e+00i 2.0e+00-3.0e+05i] c128");
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN(),
+                   infinity = std::numeric_limits<double>::infinity();
+  CHECK(to_string(c128({{1, nan}, {-0.25, -infinity}})) == "[ 1.00+nani -0.25-infi] c128");
+  CHECK(to_string(tensor(Z(0.1, -2))) == "0.1-2.0i c128");
   CHECK(astype(c128({{1.5, -2}, {0, 3}}), DType::f32).to_vector() == std::vector<double>{1.5, 0});
   CHECK(astype(c128({{0, 0}, {0, 3}}), DType::boolean).to_vector() == std::vector<double>{0, 1});
   CHECK(full({2}, 3, DType::c64).to_vector<std::complex<float>>() == std::vector<std::complex<float>>{3, 3});

@@ -1,6 +1,8 @@
 // IndexedSlices: made dense, joined, summed, passed through rules, and given as output gradients.
 #include <catch2/catch.hpp>
+#include <iomanip>
 #include <map>
+#include <sstream>
 
 #include "case.h"
 #include "values.h"
@@ -257,6 +259,9 @@ TEST_CASE("slices are printed with their rows", "[slices]") {
         "values: [[1.0 2.0]]\nindices: [3] i64\ndense_shape: [4,2]");
   CHECK(to_string(IndexedSlices{tensor({1.0}), tensor({3}), {}}) ==
         "values: [1.0]\nindices: [3] i32\ndense_shape: not given");
+  std::ostringstream out;
+  out << std::setprecision(2) << IndexedSlices{tensor({1.0 / 3}), tensor({3}), {}};
+  CHECK(out.str().starts_with("values: [0.33]\n"));
 }
 
 TEST_CASE("cases: slices", "[cases][slices]") {

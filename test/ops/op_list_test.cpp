@@ -18,20 +18,27 @@ std::string text_of(const std::filesystem::path& path) {
   return text.str();
 }
 
-std::set<std::string> public_functions() {
+const std::filesystem::path public_headers = test::data_folder() / "../../include/tapedeck";
+
+// The word that ends before a position.
+std::string word_before(const std::string& line, std::size_t end) {
+  const std::size_t begin = line.find_last_of(" &:`", end - 1) + 1;
+  return line.substr(begin, end - begin);
+}
+
+void add_functions(const std::filesystem::path& header, std::set<std::string>& names) {
+  std::istringstream text(text_of(header));
+  for (std::string line; std::getline(text, line);)
+    if (const std::size_t end = line.find('(');
+        end != std::string::npos &&
+        (line.starts_with("TAPEDECK_EXPORT") || line.starts_with("inline") || line.starts_with("template")))
+      names.insert(word_before(line, end));
+}
+
+std::set<std::string> functions_of_ops() {
   std::set<std::string> names;
-  const std::filesystem::path public_headers = test::data_folder() / "../../include/tapedeck";
-  std::vector<std::filesystem::path> headers = {public_headers / "tensor.h"};
-  for (const auto& file : std::filesystem::directory_iterator(public_headers / "ops"))
-    headers.push_back(file.path());
-  for (const std::filesystem::path& header : headers) {
-    std::istringstream text(text_of(header));
-    for (std::string line; std::getline(text, line);)
-      if (const std::size_t end = line.find('(');
-          end != std::string::npos &&
-          (line.starts_with("TAPEDECK_EXPORT") || line.starts_with("inline") || line.starts_with("template")))
-        names.insert(line.substr(line.find_last_of(" &", end) + 1, end - line.find_last_of(" &", end) - 1));
-  }
+  for (const auto& header : std::filesystem::directory_iterator(public_headers / "ops"))
+    add_functions(header.path(), names);
   return names;
 }
 
@@ -56,8 +63,21 @@ std::set<std::string> words_of(const char* file) {
 
 }   // namespace
 
+TEST_CASE("every public function of the ops has its row in the documentation", "[op_list]") {
+  std::set<std::string> without_row = functions_of_ops();
+  REQUIRE(without_row.size() > 300);
+  std::istringstream page(text_of(test::data_folder() / "../../docs/ops.md"));
+  for (std::string line; std::getline(page, line);)
+    if (const std::size_t end = line.find('('), meaning = line.find("` | ");
+        line.starts_with("| `") && end < meaning && line.substr(meaning, 6) != "` |  |")
+      without_row.erase(word_before(line, end));
+  CHECK(without_row == std::set<std::string>());
+}
+
 TEST_CASE("every name of the op list is there in its form", "[op_list]") {
-  const std::set<std::string> functions = public_functions(), missing = words_of("ops_missing.txt");
+  std::set<std::string> functions = functions_of_ops();
+  add_functions(public_headers / "tensor.h", functions);
+  const std::set<std::string> missing = words_of("ops_missing.txt");
   REQUIRE(functions.contains("matmul"));
   for (const std::string& word : words_of("ops.txt")) {
     const bool may_be_composite = word.starts_with('*'), underivable = word.ends_with("·");

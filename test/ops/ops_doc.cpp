@@ -1,13 +1,15 @@
-// Prints docs/ops.md from the tables; --from-tensorflow: docs/from_tensorflow.md, which begins with
-// test/data/tensorflow_functions.md. With a file name: fails unless the file has exactly what would be
-// printed.
+// Prints docs/ops.md from the public headers and the tables; --from-tensorflow: docs/from_tensorflow.md,
+// which begins with test/data/tensorflow_functions.md. With a file name: fails unless the file has exactly
+// what would be printed.
 #include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "data_folder.h"
+#include "ops/public_header.h"
 #include "ops/samples.h"
 #include "tapedeck/ops/math.h"
 
@@ -81,25 +83,89 @@ std::string dtypes(const Op& op) {
   return out.str();
 }
 
+std::filesystem::path header_folder() { return test::data_folder() / "../../include/tapedeck/ops"; }
+
+// In the order of the families; at the end those that declare no ops.
+std::vector<std::string> header_names() {
+  std::vector<std::string> names;
+  for (const OpFamily& family : op_families())
+    names.emplace_back(family.name);
+  std::set<std::string> others;
+  for (const auto& file : std::filesystem::directory_iterator(header_folder()))
+    others.insert(file.path().stem());
+  for (const std::string& name : names)
+    others.erase(name);
+  names.insert(names.end(), others.begin(), others.end());
+  return names;
+}
+
+std::string_view without_scope(std::string_view name) { return name.substr(name.rfind(':') + 1); }
+
+const Op* find_op(std::string_view name) {
+  for (const OpFamily& family : op_families())
+    for (const Op& op : family.ops)
+      if (op.name == name) return &op;
+  return nullptr;
+}
+
+std::string function_row(const test::PublicFunction& f) {
+  std::string row = "| ";
+  for (const std::string& signature : f.signatures)
+    row.append(row.size() > 2 ? "<br>" : "").append("`").append(cell(signature)).append("`");
+  const Op* op = find_op(without_scope(f.name));
+  if (!op) return row + " | " + cell(f.doc) + " | | composite | | |\n";
+  return row + " | " + cell(op->doc) + " | " + std::string(op->tensorflow) + " | " +
+         std::string(derivative(*op)) + " | " + example(*op) + " | " + dtypes(*op) + "|\n";
+}
+
+std::string inner_row(const Op& op) {
+  return "| `" + std::string(op.name) + "` | " + cell(op.doc) + " | " + std::string(op.tensorflow) + " | " +
+         arguments(op) + " | " + std::string(derivative(op)) + " |\n";
+}
+
+std::string types_of(const test::PublicHeader& header) {
+  std::string out;
+  for (const std::string& type : header.types)
+    out.append(out.empty() ? "\n```cpp\n" : "\n").append(type).append("\n");
+  return out.empty() ? out : out + "```\n";
+}
+
+std::string functions_of(const test::PublicHeader& header) {
+  if (header.functions.empty()) return "";
+  std::string out =
+      "\n| function | meaning | TensorFlow | derivative | example | dtypes |\n|---|---|---|---|---|---|\n";
+  for (const test::PublicFunction& f : header.functions)
+    out += function_row(f);
+  return out;
+}
+
 std::string ops_markdown() {
   std::ostringstream out;
   out << "# The ops\n\n"
-         "Printed from the tables in lib/ops by `build/test/ops_doc > docs/ops.md`. The arguments are the "
-         "tensors; attributes such as axes are in the\n"
-         "headers, `include/tapedeck/ops/`. Derivative: *partials* are given one for each input; *linear* "
-         "ops have a transpose, *bilinear* ones two;\n"
-         "*custom* rules are written by hand; through an op with *none* every gradient is none. The example "
-         "is the first sample that the op is tested\n"
-         "with; the dtypes are those that it takes in place of the one there.\n";
-  for (const OpFamily& family : op_families()) {
-    if (family.ops.empty()) continue;
-    out << "\n## " << family.name
-        << "\n\n| op | meaning | TensorFlow | arguments | derivative | example | dtypes "
-           "|\n|---|---|---|---|---|---|---|\n";
-    for (const Op& op : family.ops)
-      out << "| `" << op.name << "` | " << cell(op.doc) << " | " << op.tensorflow << " | " << arguments(op)
-          << " | " << derivative(op) << " | " << example(op) << " | " << dtypes(op) << "|\n";
+         "The functions of `include/tapedeck/ops/`, one section for each header; printed from the headers "
+         "and "
+         "the tables in lib/ops by\n"
+         "`build/test/ops_doc > docs/ops.md`. The headers explain the options. Derivative: *partials* are "
+         "given one for each input; *linear*\n"
+         "ops have a transpose, *bilinear* ones two; *custom* rules are written by hand; *composite* "
+         "functions call other ops; through an op with\n"
+         "*none* every gradient is none. The example is the first sample that the op is tested with; the "
+         "dtypes are those that it takes in place of\n"
+         "the one there. At the end stand the ops that functions and derivatives are made of.\n";
+  std::set<std::string, std::less<>> callable;
+  for (const std::string& name : header_names()) {
+    const test::PublicHeader header = test::read_public_header(header_folder() / (name + ".h"));
+    out << "\n## " << name << "\n\n" << header.remark << '\n' << types_of(header) << functions_of(header);
+    for (const test::PublicFunction& f : header.functions)
+      callable.emplace(without_scope(f.name));
   }
+  out << "\n## Inner ops\n\nThese have no function of their own; they appear in summaries of tapes, in "
+         "profiles "
+         "and in messages.\n\n"
+         "| op | meaning | TensorFlow | arguments | derivative |\n|---|---|---|---|---|\n";
+  for (const OpFamily& family : op_families())
+    for (const Op& op : family.ops)
+      if (!callable.contains(op.name)) out << inner_row(op);
   return out.str();
 }
 

@@ -1,4 +1,4 @@
-// Cross products. f32 and f64. Mixed dtypes are promoted; numbers take the dtype of the other operand.
+// Cross products. f32 and f64. Mixed dtypes are promoted.
 #pragma once
 #include "tapedeck/operand.h"
 

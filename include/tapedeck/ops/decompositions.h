@@ -37,6 +37,7 @@ struct Eigh {
 /// component of largest magnitude is positive. Terms of the gradient that would be infinite, from pairs of
 /// equal eigenvalues, are omitted.
 TAPEDECK_EXPORT Eigh eigh(const Tensor& x);
+/// The eigenvalues alone.
 TAPEDECK_EXPORT Tensor eigvalsh(const Tensor& x);
 
 /// x = u diag(s) vh, with real s.
@@ -49,6 +50,7 @@ struct Svd {
 /// n, from zero singular values. If `full` and x is not square, differentiating the larger factor throws
 /// GradientError.
 TAPEDECK_EXPORT Svd svd(const Tensor& x, bool full = false);
+/// The singular values alone.
 TAPEDECK_EXPORT Tensor svdvals(const Tensor& x);
 
 /// The Moore-Penrose pseudoinverse. Singular values of at most rcond times the largest are treated as zero.

@@ -17,6 +17,7 @@ struct Eig {
 /// adjacent. Each column of vectors has norm 1, and its first component of largest magnitude is positive. The
 /// gradient omits terms from pairs of equal eigenvalues, and is unbounded near defective matrices.
 TAPEDECK_EXPORT Eig eig(const Tensor& x);
+/// The eigenvalues alone.
 TAPEDECK_EXPORT Tensor eigvals(const Tensor& x);
 
 }   // namespace tapedeck

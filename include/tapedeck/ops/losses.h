@@ -12,7 +12,7 @@ TAPEDECK_EXPORT Tensor sparse_softmax_cross_entropy(const Tensor& labels, const 
 /// the labels, minus the labels; TensorFlow omits that sum, which differs for labels that do not sum to 1.
 TAPEDECK_EXPORT Tensor softmax_cross_entropy(const Tensor& labels, const Tensor& logits);
 /// For each element, the negative log-likelihood of labels (0 to 1) under the probability sigmoid(logits),
-/// without overflow. Both have gradients.
+/// without overflow. Both have gradients. Labels are not checked, but by NumericsCheck (debug.h).
 TAPEDECK_EXPORT Tensor sigmoid_cross_entropy(Operand labels, Operand logits);
 /// Half the sum of the squares of all elements.
 TAPEDECK_EXPORT Tensor l2_loss(const Tensor& x);

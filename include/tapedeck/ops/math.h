@@ -1,5 +1,5 @@
-// Elementwise arithmetic and selection. Operands broadcast; mixed dtypes are promoted; numbers take the dtype
-// of the tensor operands.
+// Elementwise arithmetic and selection. Operands broadcast; mixed dtypes are promoted; the dtype that a
+// number takes is told in operand.h.
 #pragma once
 #include "tapedeck/operand.h"
 
@@ -30,8 +30,10 @@ TAPEDECK_EXPORT Tensor div(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor reciprocal(Operand x);
 /// a where `condition` (bool) is true, else b.
 TAPEDECK_EXPORT Tensor where(Operand condition, Operand a, Operand b);
-/// x converted to `dtype`; floating-point numbers are truncated to integers, and conversion to bool is x !=
-/// 0. A tensor that already has this dtype is returned with a new id.
+/// x converted to `dtype`. Floating-point numbers are truncated to integers: those out of range become the
+/// nearest integer of the dtype, NaN becomes 0. Integers wrap around where the dtype is too narrow: 300 is 44
+/// as u8. Complex numbers lose their imaginary part, and conversion to bool is x != 0. A tensor that already
+/// has this dtype is returned with a new id.
 TAPEDECK_EXPORT Tensor astype(const Tensor& x, DType dtype);
 /// The sum of tensors of one shape and dtype, in one pass. Throws ArgumentError for an empty list.
 TAPEDECK_EXPORT Tensor add_n(std::span<const Tensor> x);

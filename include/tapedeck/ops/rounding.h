@@ -1,5 +1,6 @@
 // Elementwise rounding, integer division and remainders, and products and quotients that are 0 if the second
-// operand is 0. Operands broadcast; mixed dtypes are promoted; numbers take the dtype of the tensor operands.
+// operand is 0. Operands broadcast; mixed dtypes are promoted; the dtype that a number takes is told in
+// operand.h.
 #pragma once
 #include "tapedeck/operand.h"
 

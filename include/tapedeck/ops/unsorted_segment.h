@@ -11,6 +11,7 @@ namespace tapedeck {
 // means, 1 for prod, the highest number of the dtype for min and the lowest for max.
 
 TAPEDECK_EXPORT Tensor unsorted_segment_sum(const Tensor& x, const Tensor& ids, std::int64_t count);
+/// The mean of the rows. f32, f64.
 TAPEDECK_EXPORT Tensor unsorted_segment_mean(const Tensor& x, const Tensor& ids, std::int64_t count);
 /// The sum divided by the square root of the number of rows. f32, f64.
 TAPEDECK_EXPORT Tensor unsorted_segment_sqrt_n(const Tensor& x, const Tensor& ids, std::int64_t count);

@@ -181,7 +181,8 @@ constexpr Op table[] = {
          })},
 
     {.name = "astype",
-     .doc = "x converted to another dtype. Floating point to integer truncates and saturates; bool is x ≠ 0.",
+     .doc = "x converted to another dtype. Floating point to integer truncates and saturates; integers wrap "
+            "around; bool is x ≠ 0.",
      .tensorflow = "Cast",
      .args = {"x"},
      .infer =

@@ -2,7 +2,7 @@
 // computed by ops.
 #include <algorithm>
 #include <limits>
-#include <ostream>
+#include <sstream>
 
 #include "core/format.h"
 #include "kernels/sort/order_rows.h"
@@ -85,10 +85,14 @@ IndexedSlices sum_duplicates(const IndexedSlices& s) {
   return {scatter_add(s.values, tensor(target), shape), gather(s.indices, tensor(first)), s.dense_shape};
 }
 
-std::string to_string(const IndexedSlices& s) {
-  return fmt::format("values: {}\nindices: {}\ndense_shape: {}", to_string(s.values), to_string(s.indices),
-                     s.dense_shape ? to_string(*s.dense_shape) : "not given");
+std::ostream& operator<<(std::ostream& out, const IndexedSlices& s) {
+  return out << "values: " << s.values << "\nindices: " << s.indices
+             << "\ndense_shape: " << (s.dense_shape ? to_string(*s.dense_shape) : "not given");
 }
-std::ostream& operator<<(std::ostream& out, const IndexedSlices& s) { return out << to_string(s); }
+std::string to_string(const IndexedSlices& s) {
+  std::ostringstream out;
+  out << s;
+  return out.str();
+}
 
 }   // namespace tapedeck
