@@ -43,11 +43,11 @@ template <class T> class NumberFormat {
       : scientific_(wish.notation ? wish.notation == 'e' : has_scale(values, scalar)) {
     const int most = wish.precision.value_or(scalar ? kAllDecimals : kDecimals);
     decimals_ = wish.notation ? most : std::min(1, most);
-    for (const T v : values) {
-      if (!std::isfinite(v)) continue;
-      if (!wish.notation) decimals_ = std::max(decimals_, needed(v, most));
-      if (scientific_) exponent_ = std::max(exponent_, exponent_of(written(v, decimals_)).size());
-    }
+    for (const T v : values)
+      if (std::isfinite(v) && !wish.notation) decimals_ = std::max(decimals_, needed(v, most));
+    for (const T v : values)   // by the final decimals, since rounding may change an exponent
+      if (std::isfinite(v) && scientific_)
+        exponent_ = std::max(exponent_, exponent_of(written(v, decimals_)).size());
   }
 
   std::string text(T v) const {

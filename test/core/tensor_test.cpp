@@ -307,6 +307,10 @@ TEST_CASE("the stream's precision and notation count", "[tensor][print]") {
   CHECK(shown(tensor({1.6, 2.5}), std::setprecision(0)) == "[2 2]");
   CHECK(shown(tensor({1e-10, 123456.789012}, DType::f64), std::setprecision(3)) ==
         "[1.000e-10 1.235e+05] f64");
+  CHECK(shown(tensor({9.996e99, 1.2345}, DType::f64), std::setprecision(3)) == "[9.996e+99 1.234e+00] f64");
+  CHECK(shown(tensor({9.996e99, 1.25}, DType::f64), std::setprecision(2)) == "[1.00e+100 1.25e+000] f64");
+  CHECK(shown(tensor({1.5, 9.9996e99}, DType::f64)) == "[1.5000e+00 9.9996e+99] f64");
+  CHECK(shown(tensor({9.9996e99, 1.23456}, DType::f64)) == "[9.99960e+99 1.23456e+00] f64");
   CHECK(shown(tensor(1.0 / 3), std::setprecision(3)) == "0.333");
   CHECK(shown(tensor(1.0 / 3, DType::f64), std::setprecision(10)) == "0.3333333333 f64");
   CHECK(shown(tensor({1.0 / 3, 2000.0}), std::fixed, std::setprecision(3)) == "[   0.333 2000.000]");
