@@ -43,7 +43,11 @@ std::uint64_t Draw::bits() {
 
 void Draw::begin(Kind kind) {
   using enum DType;
-  if (chance(5))
+  if (tame)
+    dtype = kind == Kind::logical ? boolean
+            : kind == Kind::floating || kind == Kind::real || chance(70) ? f64
+                                                                         : c128;
+  else if (chance(5))
     dtype = any_dtype(*this);
   else if (kind == Kind::floating)
     dtype = one_of(*this, {f32, f64});
@@ -57,7 +61,11 @@ void Draw::begin(Kind kind) {
     dtype = boolean;
   else
     dtype = any_dtype(*this);
-  shape = chance(4) ? huge_and_empty(*this) : extents(0, chance(70) ? 3 : 6);
+  shape = !tame && chance(4) ? huge_and_empty(*this) : extents(0, chance(70) ? 3 : 6);
+  if (!like) return;
+  shape = like->shape;
+  const bool real_only = kind == Kind::floating || kind == Kind::real;
+  if (is_trainable(dtype) && !(real_only && is_complex(like->dtype))) dtype = like->dtype;
 }
 
 std::int64_t Draw::extent() { return chance(4) ? 0 : in(1, chance(80) ? 3 : 5); }
@@ -99,7 +107,7 @@ Tensor Draw::tensor(const Shape& of, DType type) {
   std::vector<double> values(static_cast<std::size_t>(size));
   for (double& v : values)
     v = element(type);
-  if (chance(4)) values[bits() % values.size()] = absurd_number();
+  if (!tame && chance(4)) values[bits() % values.size()] = absurd_number();
   const Tensor x = astype(tapedeck::tensor(values, of), type);
   if (!is_complex(type)) return x;
   const Tensor im = astype(tensor(of, DType::f64), real_of(type));
