@@ -318,10 +318,13 @@ void absurd(Draw& d, std::vector<Slice>& v) {
 std::string text_of(const Tensor& v) {
   if (!v.defined()) return "undefined";
   std::string out = to_string(v.spec());
-  if (v.size() == 0 || v.size() > 12 || is_complex(v.dtype())) return out;
+  if (v.size() == 0 || v.size() > 24) return out;
+  const bool with_imag = is_complex(v.dtype());
+  const std::vector<double> im = with_imag ? imag(v).to_vector<double>() : std::vector<double>();
+  const std::vector<double> re = (with_imag ? real(v) : v).to_vector<double>();
   out += "{";
-  for (const double e : v.to_vector<double>())
-    out += (out.back() == '{' ? "" : ",") + text_of(e);
+  for (std::size_t i = 0; i < re.size(); ++i)
+    out += (i ? "," : "") + text_of(re[i]) + (with_imag ? (im[i] < 0 ? "" : "+") + text_of(im[i]) + "i" : "");
   return out + "}";
 }
 std::string text_of(const Operator& v) {

@@ -60,7 +60,11 @@ struct Program {
   Precision precision = Precision::wide;
   bool assigns = false;      // a variable changes after it was read
   bool differentiable = true;   // no rule stands for another function's derivative
+  bool random = false;          // it draws other numbers in f32 than in f64
 };
+
+/// Whether no derivative goes through it.
+bool is_cut(const Step& s);
 
 /// What is made at places through which no derivative goes, in the order of execution.
 struct Cuts {

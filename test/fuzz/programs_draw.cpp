@@ -17,10 +17,25 @@ constexpr std::string_view kLeftOut[] = {
 };
 /// Functions whose rule is not their derivative: differences cannot confirm it.
 constexpr std::string_view kOtherRules[] = {
-    "fake_quant_with_min_max_args", "fake_quant_with_min_max_vars",
-    "fake_quant_with_min_max_vars_per_channel", "quantize_and_dequantize",
-    "gamma", "parameterized_truncated_normal",   // the derivative of the distribution
+    "fake_quant_with_min_max_args",
+    "fake_quant_with_min_max_vars",
+    "fake_quant_with_min_max_vars_per_channel",
+    "quantize_and_dequantize",
+    "gamma",   // the derivative of the distribution
+    "gamma_grad",
+    "parameterized_truncated_normal",
+    "pinv",      // singular values that are treated as zero count as such
+    "betainc",   // no gradients with respect to some arguments
+    "polygamma",
+    "zeta",
+    "projective_transform",
 };
+/// Functions through which no derivative goes.
+constexpr std::string_view kCuts[] = {"stop_gradient", "lu", "unique", "hsv_to_rgb"};
+/// Functions that draw other numbers in f32 than in f64.
+constexpr std::string_view kRandom[] = {"normal", "truncated_normal", "uniform", "gamma", "gamma_grad",
+                                        "poisson", "binomial", "categorical",
+                                        "parameterized_truncated_normal"};
 template <std::size_t n> bool is_among(const std::string_view (&list)[n], std::string_view name) {
   return std::find(list, list + n, name) != list + n;
 }
@@ -127,6 +142,7 @@ class Drawer {
       draw_call(s, slots, scope);
     }
     if (scope.cuts && s.kind != Step::assign) s.stopped = d_.chance(4);
+    if (!scope.cuts && is_cut(s)) s = Step();
     return s;
   }
 
@@ -202,6 +218,17 @@ class Drawer {
     return {slot(slots, scope), false};
   }
 
+  // Whether an argument that is not constant has no elements: what is made of it may be singular, like a norm.
+  static bool takes_nothing(const Step& s) {
+    std::size_t i = 0;
+    bool nothing = false;
+    if (s.wide_function)
+      s.wide_function->each_tensor([&](Tensor& x) {
+        if (x.defined() && is_trainable(x.dtype())) nothing |= s.arguments[i++].slot >= 0 && x.size() == 0;
+      });
+    return nothing;
+  }
+
   // Runs the step; its results become slots if they and their slopes are within limits.
   bool is_good(Step& s, Slots& slots) {
     if (s.kind == Step::call && !s.wide_function) return false;
@@ -232,7 +259,7 @@ class Drawer {
         if (!connected && s.kind == Step::call && !d_.chance(20)) return false;
       }
       for (const Tensor& t : y)
-        if (!is_tame(t, kMost)) return false;
+        if (!is_tame(t, kMost) || (t.size() && takes_nothing(s))) return false;
       s.values = y;
       slots.insert(slots.end(), y.begin(), y.end());
       return true;
@@ -259,9 +286,9 @@ class Drawer {
   int sources_ = 0;
 };
 
-bool has_other_rule(const std::vector<Step>& steps) {
-  return std::any_of(steps.begin(), steps.end(), [](const Step& s) {
-    return (s.wide_function && is_among(kOtherRules, s.wide_function->name())) || has_other_rule(s.body);
+template <std::size_t n> bool calls_one(const std::string_view (&list)[n], const std::vector<Step>& steps) {
+  return std::any_of(steps.begin(), steps.end(), [&](const Step& s) {
+    return (s.wide_function && is_among(list, s.wide_function->name())) || calls_one(list, s.body);
   });
 }
 
@@ -269,11 +296,15 @@ bool has_other_rule(const std::vector<Step>& steps) {
 
 Program draw_program(std::uint64_t seed, std::uint64_t number, const std::string& function) {
   Program p = Drawer(seed, number, function).draw();
-  p.differentiable = !has_other_rule(p.steps);
+  p.differentiable = !calls_one(kOtherRules, p.steps);
+  p.random = calls_one(kRandom, p.steps);
   return p;
 }
 
 const std::map<std::string_view, Uses>& function_uses() { return uses; }
+bool is_cut(const Step& s) {
+  return s.stopped || (s.wide_function && is_among(kCuts, s.wide_function->name()));
+}
 
 namespace {
 

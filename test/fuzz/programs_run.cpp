@@ -44,7 +44,7 @@ std::vector<Tensor> or_zeros(const std::vector<Gradient>& g, std::span<const Ten
 std::vector<Tensor> copies(std::span<const Tensor> x) {
   std::vector<Tensor> list;
   for (const Tensor& t : x)
-    list.push_back(identity(t));
+    list.push_back(t.defined() ? identity(t) : t);
   return list;
 }
 
@@ -119,12 +119,12 @@ void Run::run_step(const Step& s, Slots& to) {
     std::optional<StopRecording> stop;
     if (s.stopped) stop.emplace();
     y = results(s, to);
+    if (s.stopped) y = copies(y);   // what is returned as it came would not be cut
   }
-  const bool cut = s.stopped || (s.wide_function && s.wide_function->name() == "stop_gradient");
   for (const Tensor& v : y) {
     if (!v.defined() || !is_trainable(v.dtype())) continue;
     to.push_back(shaken ? shake(v, to.size()) : v);
-    if (cut) to.back() = cut_off(to.back());
+    if (is_cut(s)) to.back() = cut_off(to.back());
   }
 }
 
