@@ -14,6 +14,7 @@ constexpr double kMost = 300, kMostSlope = 1e4;
 constexpr std::string_view kLeftOut[] = {
     "prevent_gradient",   // its gradient is an error
     "print", "assert_that",   // they return their argument
+    "igamma_grad_a",          // its derivatives end at the eighth
 };
 /// Functions whose rule is not their derivative: differences cannot confirm it.
 constexpr std::string_view kOtherRules[] = {
@@ -36,6 +37,9 @@ constexpr std::string_view kCuts[] = {"stop_gradient", "lu", "unique", "hsv_to_r
 constexpr std::string_view kRandom[] = {"normal", "truncated_normal", "uniform", "gamma", "gamma_grad",
                                         "poisson", "binomial", "categorical",
                                         "parameterized_truncated_normal"};
+/// Functions whose results are arbitrary for some arguments, such as vectors that belong to equal values.
+constexpr std::string_view kVectors[] = {"svd", "eig", "eigh", "qr"};
+
 template <std::size_t n> bool is_among(const std::string_view (&list)[n], std::string_view name) {
   return std::find(list, list + n, name) != list + n;
 }
@@ -171,7 +175,8 @@ class Drawer {
     const bool again = s.kind == Step::recompute || (s.count / 10 % 2 && (s.kind == Step::loop || s.kind == Step::scan));
     const bool alone = s.kind == Step::custom || s.kind == Step::operation;
     if (again || alone) inner.cuts = false;
-    if ((again && p_.assigns) || s.kind == Step::operation) inner.reads = false;
+    // The body runs again when its gradient is computed.
+    if (((again || alone) && p_.assigns) || s.kind == Step::operation) inner.reads = false;
     if (alone) inner.first = static_cast<int>(slots.size());
     Slots all = slots;
     for (const int i : s.slots)
@@ -229,6 +234,15 @@ class Drawer {
     return nothing;
   }
 
+  // Whether the step gives the same in f32.
+  bool is_definite(const Step& s, Slots slots, const Slots& y) {
+    const std::size_t before = slots.size();
+    Run(p_, Precision::narrow).run_step(s, slots);
+    for (std::size_t i = 0; i < y.size(); ++i)
+      if (!is_tame(slots.at(before + i) - y[i], 1e-3)) return false;
+    return true;
+  }
+
   // Runs the step; its results become slots if they and their slopes are within limits.
   bool is_good(Step& s, Slots& slots) {
     if (s.kind == Step::call && !s.wide_function) return false;
@@ -259,7 +273,10 @@ class Drawer {
         if (!connected && s.kind == Step::call && !d_.chance(20)) return false;
       }
       for (const Tensor& t : y)
-        if (!is_tame(t, kMost) || (t.size() && takes_nothing(s))) return false;
+        if (!is_tame(t, kMost) || t.ndim() > 6 || t.dtype() != with_precision(t.dtype(), true) ||
+            (t.size() && takes_nothing(s)))
+          return false;
+      if (s.wide_function && is_among(kVectors, s.wide_function->name()) && !is_definite(s, slots, y)) return false;
       s.values = y;
       slots.insert(slots.end(), y.begin(), y.end());
       return true;

@@ -183,6 +183,7 @@ std::vector<Tensor> Run::call(const Step& s, const Slots& from) {
     if (a.slot < 0) return;
     const Tensor& v = from[static_cast<std::size_t>(a.slot)];
     x = a.whole ? astype(v, x.dtype()) : near(x, v);
+    if (shaken && !a.whole) x = shake(x, 1000 * from.size() + next);
   });
   return f->call();
 }
