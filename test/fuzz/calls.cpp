@@ -273,4 +273,6 @@ int run(const Options& o) {
 }   // namespace
 }   // namespace tapedeck::fuzz
 
-int main(int argc, char** argv) { return tapedeck::fuzz::run(tapedeck::fuzz::read_options("calls", argc, argv)); }
+int main(int argc, char** argv) {
+  return tapedeck::fuzz::run(tapedeck::fuzz::read_options("calls", argc, argv));
+}

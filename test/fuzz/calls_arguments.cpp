@@ -44,7 +44,7 @@ std::uint64_t Draw::bits() {
 void Draw::begin(Kind kind) {
   using enum DType;
   if (tame)
-    dtype = kind == Kind::logical ? boolean
+    dtype = kind == Kind::logical                                        ? boolean
             : kind == Kind::floating || kind == Kind::real || chance(70) ? f64
                                                                          : c128;
   else if (chance(5))
@@ -330,7 +330,8 @@ std::string text_of(const Tensor& v) {
 std::string text_of(const Operator& v) {
   return v.use == Operator::tensor      ? text_of(v.x)
          : v.use == Operator::temporary ? "temporary " + text_of(v.x)
-                                        : text_of(v.value);
+         : v.use == Operator::number    ? text_of(v.value)
+                                        : "integer of " + text_of(v.value);
 }
 std::string text_of(const Shape& v) { return to_string(v); }
 std::string text_of(const Axes& v) { return v.all ? "all" : text_of(v.list); }

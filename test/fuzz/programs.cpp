@@ -65,9 +65,11 @@ int run(const Options& o) {
       return now && now->check == f->check;
     });
     const auto last = check_program(p).failure;
-    std::cout << "programs: " << f->check << ": " << (last ? last->what : f->what) << "\n" << text_of(p) << now << std::endl;
+    std::cout << "programs: " << f->check << ": " << (last ? last->what : f->what) << "\n"
+              << text_of(p) << now << std::endl;
   });
-  std::cout << "programs: seed " << o.seed << ": " << programs << " programs, " << rough << " not smooth, " << singular << " without second derivatives, " << failures << " failures\n";
+  std::cout << "programs: seed " << o.seed << ": " << programs << " programs, " << rough << " not smooth, "
+            << singular << " without second derivatives, " << failures << " failures\n";
   if (o.report) report_uses();
   return failures > 0;
 }
@@ -75,4 +77,6 @@ int run(const Options& o) {
 }   // namespace
 }   // namespace tapedeck::fuzz
 
-int main(int argc, char** argv) { return tapedeck::fuzz::run(tapedeck::fuzz::read_options("programs", argc, argv)); }
+int main(int argc, char** argv) {
+  return tapedeck::fuzz::run(tapedeck::fuzz::read_options("programs", argc, argv));
+}

@@ -15,25 +15,25 @@ using Slots = std::vector<Tensor>;
 
 /// Where a tensor that a function takes comes from.
 struct Argument {
-  int slot = -1;       // none: it is a constant
-  bool whole = false;  // the slot's tensor itself; else the constant, moved a little by the slot's elements
+  int slot = -1;        // none: it is a constant
+  bool whole = false;   // the slot's tensor itself; else the constant, moved a little by the slot's elements
 };
 
 struct Step {
   enum Kind {
-    call,       // a public function
-    rows,       // of slots[0], for gradients that are slices
-    read,       // a variable
-    assign,     // slots[0] to a variable
-    branch,     // the body, if the mean of slots[0] is positive
-    loop,       // the body, some times
-    scan,       // the body, over the rows of slots[1]
-    recompute,  // the body, as a function that is recomputed
-    custom,     // the body, as a function with a custom gradient
-    operation,  // the body, recorded as one operation
-    through,    // grad_pass_through
-    gradient,   // the gradient of the body, by a tape of its own
-    tangent,    // the tangent of the body, by an accumulator of its own
+    call,        // a public function
+    rows,        // of slots[0], for gradients that are slices
+    read,        // a variable
+    assign,      // slots[0] to a variable
+    branch,      // the body, if the mean of slots[0] is positive
+    loop,        // the body, some times
+    scan,        // the body, over the rows of slots[1]
+    recompute,   // the body, as a function that is recomputed
+    custom,      // the body, as a function with a custom gradient
+    operation,   // the body, recorded as one operation
+    through,     // grad_pass_through
+    gradient,    // the gradient of the body, by a tape of its own
+    tangent,     // the tangent of the body, by an accumulator of its own
   };
   Kind kind = call;
   bool stopped = false;   // under StopRecording
@@ -42,25 +42,24 @@ struct Step {
   std::vector<Argument> arguments;   // one for each differentiable tensor of the function
   std::vector<int> slots;
   int variable = -1;
-  int count = 0;           // of steps of a loop; which of several ways
-  Tensor indices;          // of rows
-  std::vector<Step> body;  // whose slots begin with all there are, and slots[] again
-  std::vector<Tensor> values;  // what it made when it was drawn
-  bool frozen = false;         // it gives that again: for reports of failures
+  int count = 0;                // of steps of a loop; which of several ways
+  Tensor indices;               // of rows
+  std::vector<Step> body;       // whose slots begin with all there are, and slots[] again
+  std::vector<Tensor> values;   // what it made when it was drawn
+  bool frozen = false;          // it gives that again: for reports of failures
 };
 
 struct Program {
-  std::vector<Tensor> inputs, variables;   // their values, wide
+  std::vector<Tensor> inputs, variables;             // their values, wide
   std::vector<bool> narrow_input, narrow_variable;   // in mixed precision
-  std::vector<int> read_before;            // the variables read before any tape begins
+  std::vector<int> read_before;                      // the variables read before any tape begins
   std::vector<Step> steps;
-  std::vector<int> targets;                // slots
-  std::vector<Tensor> cotangents;          // of targets, wide
-  std::vector<Tensor> directions;          // of inputs and variables, wide
+  std::vector<int> targets;         // slots
+  std::vector<Tensor> cotangents;   // of targets, wide
+  std::vector<Tensor> directions;   // of inputs and variables, wide
   Precision precision = Precision::wide;
-  bool assigns = false;      // a variable changes after it was read
+  bool assigns = false;         // a variable changes after it was read
   bool differentiable = true;   // no rule stands for another function's derivative
-  bool random = false;          // it draws other numbers in f32 than in f64
 };
 
 /// Whether no derivative goes through it.
@@ -83,8 +82,8 @@ class Run {
   std::vector<Variable> variables;
   std::vector<Source> sources() const;
 
-  double moved = 0;             // how far along the program's directions
-  std::uint64_t shaken = 0;     // not 0: results are rounded as if they were f32; which way
+  double moved = 0;           // how far along the program's directions
+  std::uint64_t shaken = 0;   // not 0: results are rounded as if they were f32; which way
   Cuts* cuts = nullptr;
 
   /// Reads what is read before any tape begins; runs all; returns the targets.
@@ -93,6 +92,8 @@ class Run {
   Slots slots;
 
   void run_step(const Step& s, Slots& slots);
+  /// x rounded as in f32; `number` makes the rounding different from others.
+  Tensor shake(const Tensor& x, std::size_t number) const;
 
  private:
   void run_body(const std::vector<Step>& body, Slots& slots);
@@ -103,7 +104,6 @@ class Run {
   std::vector<Tensor> customs(const std::vector<Tensor>& x, const tapedeck::Function& f);
   std::vector<Tensor> operation(const Step& s, const std::vector<Tensor>& x, const tapedeck::Function& f);
   Tensor cut_off(const Tensor& x);
-  Tensor shake(const Tensor& x, std::size_t number) const;
   Tensor read(int variable) const;
   DType dtype_of(const Step& s, DType type) const;
 

@@ -12,7 +12,7 @@ constexpr double kMost = 300, kMostSlope = 1e4;
 
 /// Functions that programs do not call, and why.
 constexpr std::string_view kLeftOut[] = {
-    "prevent_gradient",   // its gradient is an error
+    "prevent_gradient",       // its gradient is an error
     "print", "assert_that",   // they return their argument
     "igamma_grad_a",          // its derivatives end at the eighth
 };
@@ -34,9 +34,9 @@ constexpr std::string_view kOtherRules[] = {
 /// Functions through which no derivative goes.
 constexpr std::string_view kCuts[] = {"stop_gradient", "lu", "unique", "hsv_to_rgb"};
 /// Functions that draw other numbers in f32 than in f64.
-constexpr std::string_view kRandom[] = {"normal", "truncated_normal", "uniform", "gamma", "gamma_grad",
-                                        "poisson", "binomial", "categorical",
-                                        "parameterized_truncated_normal"};
+constexpr std::string_view kRandom[] = {"normal",   "truncated_normal", "uniform",
+                                        "gamma",    "gamma_grad",       "poisson",
+                                        "binomial", "categorical",      "parameterized_truncated_normal"};
 /// Functions whose results are arbitrary for some arguments, such as vectors that belong to equal values.
 constexpr std::string_view kVectors[] = {"svd", "eig", "eigh", "qr"};
 
@@ -65,9 +65,9 @@ bool is_tame(const Tensor& x, double most) {
 
 // What steps of a body may do.
 struct Scope {
-  int first = 0;        // the slots they may use begin here
-  bool reads = true;    // variables
-  bool cuts = true;     // derivatives
+  int first = 0;       // the slots they may use begin here
+  bool reads = true;   // variables
+  bool cuts = true;    // derivatives
   int depth = 0;
 };
 
@@ -137,7 +137,8 @@ class Drawer {
     } else if (what <= 87 && scope.reads && !p_.variables.empty()) {
       s.kind = Step::read;
       s.variable = d_.in(0, static_cast<int>(p_.variables.size()) - 1);
-      if (p_.assigns && scope.depth == 0 && d_.chance(50)) s.kind = Step::assign, s.slots = {slot(slots, scope)};
+      if (p_.assigns && scope.depth == 0 && d_.chance(50))
+        s.kind = Step::assign, s.slots = {slot(slots, scope)};
     } else if (what <= 90) {
       draw_rows(s, slots, scope);
     } else if (scope.depth < 2) {
@@ -160,9 +161,9 @@ class Drawer {
   }
 
   void draw_body(Step& s, const Slots& slots, const Scope& scope) {
-    static constexpr Step::Kind kinds[] = {Step::branch,  Step::loop,      Step::scan,
-                                           Step::recompute, Step::custom,  Step::operation,
-                                           Step::through, Step::gradient, Step::tangent};
+    static constexpr Step::Kind kinds[] = {Step::branch,    Step::loop,     Step::scan,
+                                           Step::recompute, Step::custom,   Step::operation,
+                                           Step::through,   Step::gradient, Step::tangent};
     s.kind = kinds[d_.in(0, 8)];
     s.count = d_.in(0, 39);
     s.slots = {slot(slots, scope)};
@@ -172,7 +173,8 @@ class Drawer {
     if (s.kind == Step::through) return;
     Scope inner = scope;
     ++inner.depth;
-    const bool again = s.kind == Step::recompute || (s.count / 10 % 2 && (s.kind == Step::loop || s.kind == Step::scan));
+    const bool again =
+        s.kind == Step::recompute || (s.count / 10 % 2 && (s.kind == Step::loop || s.kind == Step::scan));
     const bool alone = s.kind == Step::custom || s.kind == Step::operation;
     if (again || alone) inner.cuts = false;
     // The body runs again when its gradient is computed.
@@ -223,7 +225,8 @@ class Drawer {
     return {slot(slots, scope), false};
   }
 
-  // Whether an argument that is not constant has no elements: what is made of it may be singular, like a norm.
+  // Whether an argument that is not constant has no elements: what is made of it may be singular, like a
+  // norm.
   static bool takes_nothing(const Step& s) {
     std::size_t i = 0;
     bool nothing = false;
@@ -234,19 +237,26 @@ class Drawer {
     return nothing;
   }
 
-  // Whether the step gives the same in f32.
-  bool is_definite(const Step& s, Slots slots, const Slots& y) {
-    const std::size_t before = slots.size();
-    Run(p_, Precision::narrow).run_step(s, slots);
-    for (std::size_t i = 0; i < y.size(); ++i)
-      if (!is_tame(slots.at(before + i) - y[i], 1e-3)) return false;
+  // Whether the step gives nearly the same in f32, and for nearly the same tensors.
+  bool is_definite(const Step& s, const Slots& slots, const Slots& y) {
+    for (const std::uint64_t way : {0, 1, 2, 3, 4, 5}) {
+      Run run(p_, way ? Precision::wide : Precision::narrow);
+      run.shaken = way;
+      Slots moved;
+      for (const Tensor& x : slots)
+        moved.push_back(way ? run.shake(x, moved.size()) : x);
+      run.run_step(s, moved);
+      for (std::size_t i = 0; i < y.size(); ++i)
+        if (!is_tame(moved.at(slots.size() + i) - y[i], 1e-3)) return false;
+    }
     return true;
   }
 
   // Runs the step; its results become slots if they and their slopes are within limits.
   bool is_good(Step& s, Slots& slots) {
     if (s.kind == Step::call && !s.wide_function) return false;
-    if (s.kind != Step::call && s.kind != Step::through && s.kind > Step::assign && s.body.empty()) return false;
+    if (s.kind != Step::call && s.kind != Step::through && s.kind > Step::assign && s.body.empty())
+      return false;
     try {
       Slots x;
       for (const Tensor& t : slots)
@@ -276,7 +286,8 @@ class Drawer {
         if (!is_tame(t, kMost) || t.ndim() > 6 || t.dtype() != with_precision(t.dtype(), true) ||
             (t.size() && takes_nothing(s)))
           return false;
-      if (s.wide_function && is_among(kVectors, s.wide_function->name()) && !is_definite(s, slots, y)) return false;
+      if (s.wide_function && is_among(kVectors, s.wide_function->name()) && !is_definite(s, slots, y))
+        return false;
       s.values = y;
       slots.insert(slots.end(), y.begin(), y.end());
       return true;
@@ -314,7 +325,7 @@ template <std::size_t n> bool calls_one(const std::string_view (&list)[n], const
 Program draw_program(std::uint64_t seed, std::uint64_t number, const std::string& function) {
   Program p = Drawer(seed, number, function).draw();
   p.differentiable = !calls_one(kOtherRules, p.steps);
-  p.random = calls_one(kRandom, p.steps);
+  if (calls_one(kRandom, p.steps)) p.precision = Precision::wide;
   return p;
 }
 
@@ -361,10 +372,20 @@ void add_used(std::set<int>& used, const std::vector<Step>& steps) {
 void write(std::string& out, const std::vector<Step>& steps, int& slot, const std::string& margin,
            const std::set<int>& used);
 
-void write(std::string& out, const Step& s, int& slot, const std::string& margin,
-           const std::set<int>& used) {
-  static constexpr std::string_view kinds[] = {"",        "gather",    "read",    "assign",   "cond",     "loop", "scan", "recompute_grad",
-                                               "custom_gradient", "record_operation", "grad_pass_through", "gradient", "tangent"};
+void write(std::string& out, const Step& s, int& slot, const std::string& margin, const std::set<int>& used) {
+  static constexpr std::string_view kinds[] = {"",
+                                               "gather",
+                                               "read",
+                                               "assign",
+                                               "cond",
+                                               "loop",
+                                               "scan",
+                                               "recompute_grad",
+                                               "custom_gradient",
+                                               "record_operation",
+                                               "grad_pass_through",
+                                               "gradient",
+                                               "tangent"};
   const int first = slot;
   std::string text, body;
   if (s.kind == Step::call) {
@@ -389,8 +410,9 @@ void write(std::string& out, const Step& s, int& slot, const std::string& margin
   }
   const auto u = used.lower_bound(first);
   if (s.frozen && (u == used.end() || *u >= slot)) return;
-  out += margin + left + (left.empty() ? "" : " = ") + text + (s.narrow ? "   // f32 in mixed precision" : "") +
-         (s.stopped ? "   // under StopRecording" : "") + "\n";
+  out += margin + left + (left.empty() ? "" : " = ") + text +
+         (s.narrow ? "   // f32 in mixed precision" : "") + (s.stopped ? "   // under StopRecording" : "") +
+         "\n";
   if (!body.empty()) out += margin + "  with " + name_of(first) + "… as its arguments:\n" + body;
 }
 void write(std::string& out, const std::vector<Step>& steps, int& slot, const std::string& margin,

@@ -155,7 +155,9 @@ Tensor Run::read(int variable) const {
 }
 
 std::vector<Tensor> Run::results(const Step& s, const Slots& from) {
-  const auto slot = [&](std::size_t i) -> const Tensor& { return from[static_cast<std::size_t>(s.slots[i])]; };
+  const auto slot = [&](std::size_t i) -> const Tensor& {
+    return from[static_cast<std::size_t>(s.slots[i])];
+  };
   switch (s.kind) {
     case Step::call:
       return call(s, from);
@@ -239,8 +241,7 @@ std::vector<Tensor> Run::customs(const std::vector<Tensor>& x, const tapedeck::F
   return g(x);
 }
 
-std::vector<Tensor> Run::operation(const Step& s, const std::vector<Tensor>& x,
-                                   const tapedeck::Function& f) {
+std::vector<Tensor> Run::operation(const Step& s, const std::vector<Tensor>& x, const tapedeck::Function& f) {
   std::vector<Tensor> y;
   {
     const StopRecording stop;
@@ -280,12 +281,11 @@ std::vector<Tensor> Run::loops(const Step& s, const std::vector<Tensor>& x, cons
         },
         {x[0]}, {x[1]}, {.reverse = s.count % 2 == 1, .checkpoint_every = checkpoint});
   if (s.count / 20 % 2)
-    return fori_loop(
-        0, steps,
-        [f](std::int64_t, std::span<const Tensor> in) {
-          return std::vector<Tensor>{next_state(in[0], f(in)[0])};
-        },
-        x, {.checkpoint_every = checkpoint});
+    return fori_loop(0, steps,
+                     [f](std::int64_t, std::span<const Tensor> in) {
+                       return std::vector<Tensor>{next_state(in[0], f(in)[0])};
+                     },
+                     x, {.checkpoint_every = checkpoint});
   return while_loop([steps](std::span<const Tensor> in) { return in[1] < steps; },
                     [f](std::span<const Tensor> in) {
                       const std::span<const Tensor> state = in.first(1);
