@@ -32,6 +32,7 @@ struct Step {
     custom,      // the body, as a function with a custom gradient
     operation,   // the body, recorded as one operation
     through,     // grad_pass_through
+    mapped,      // map of slots[0] and, in its shape, slots[1]
     gradient,    // the gradient of the body, by a tape of its own
     tangent,     // the tangent of the body, by an accumulator of its own
   };
@@ -58,6 +59,8 @@ struct Program {
   std::vector<Tensor> cotangents;   // of targets, wide
   std::vector<Tensor> directions;   // of inputs and variables, wide
   Precision precision = Precision::wide;
+  int stop = 0;                 // a slot through which a gradient may be stopped
+  bool large = false;           // some tensors have tens of thousands of elements
   bool assigns = false;         // a variable changes after it was read
   bool differentiable = true;   // no rule stands for another function's derivative
 };
@@ -85,6 +88,7 @@ class Run {
   double moved = 0;           // how far along the program's directions
   std::uint64_t shaken = 0;   // not 0: results are rounded as if they were f32; which way
   Cuts* cuts = nullptr;
+  int stop = -1;   // not -1: this slot has no derivative
 
   /// Reads what is read before any tape begins; runs all; returns the targets.
   void begin();
@@ -113,6 +117,9 @@ class Run {
 
 /// x, cut or repeated, in this dtype and shape.
 Tensor fit(const Tensor& x, const Spec& spec);
+
+/// One of several functions of elements, by map.
+std::vector<Tensor> mapped(int which, const Tensor& a, const Tensor& b);
 
 /// Makes program `number`; a name: one with this function.
 Program draw_program(std::uint64_t seed, std::uint64_t number, const std::string& function);

@@ -1,6 +1,7 @@
 // The checks of a random program.
 #include "programs_check.h"
 
+#include <array>
 #include <cmath>
 #include <iostream>
 
@@ -74,6 +75,10 @@ class Checker {
   explicit Checker(const Program& p) : p_(p) {}
 
   Verdict check() {
+    if (p_.large) {
+      threads();
+      return verdict_;
+    }
     Run reference(p_, Precision::wide);
     reference.cuts = &cuts_;
     wide_ = gradient(reference);
@@ -166,13 +171,23 @@ class Checker {
   void first_order() {
     Run run(p_, p_.precision);
     compare_bits("the same again", gradient(run), gradient_);
-    set_num_threads(4);
-    const Numbers threaded = gradient(run);
-    set_num_threads(1);
-    compare_bits("4 threads", threaded, gradient_);
     persistent(run);
+    stopped(run);
     recording(run);
     functions(run);
+  }
+
+  // Large tensors are shared out among threads.
+  void threads() const {
+    Run run(p_, p_.precision);
+    const auto all = [&] { return std::array{gradient(run), tangents(run), forward_over_reverse(run)}; };
+    const auto one = all();
+    set_num_threads(4);
+    const auto four = all();
+    set_num_threads(1);
+    constexpr std::string_view names[] = {"the gradient", "tangents", "second derivatives"};
+    for (std::size_t i = 0; i < 3; ++i)
+      compare_bits(std::string(names[i]) + " on 4 threads", four[i], one[i]);
   }
 
   void persistent(Run& run) const {
@@ -192,6 +207,30 @@ class Checker {
         o.aggregation = a, o.min_aggregate_bytes = bytes, o.min_aggregate_count = bytes ? 3 : 2;
         compare("aggregation " + std::to_string(static_cast<int>(a)), result(o), gradient_);
       }
+    for (Gradient& dy : o.output_gradients) {   // all rows, from the last to the first
+      const Tensor& t = dy.tensor();
+      if (t.ndim() == 0) continue;
+      const Tensor from_end = (t.shape()[0] - 1) - arange(t.shape()[0]);
+      dy = IndexedSlices{gather(t, from_end), from_end, t.shape()};
+    }
+    compare("cotangents that are slices", result(o), gradient_);
+  }
+  // A tensor in stop_gradients, against stop_gradient of it.
+  void stopped(Run& run) const {
+    run.begin();
+    GradientTape tape;
+    watch(tape, run);
+    const std::vector<Tensor> y = run.run();
+    const Tensor& at = run.slots[static_cast<std::size_t>(p_.stop)];
+    if (std::count_if(run.slots.begin(), run.slots.end(),
+                      [&](const Tensor& t) { return t.id() == at.id(); }) > 1)
+      return;
+    const Numbers g = numbers(dense(
+        tape.gradient(Targets(y), run.sources(), {.output_gradients = cotangents(y), .stop_gradients = at}),
+        run));
+    Run other(p_, p_.precision);
+    other.stop = p_.stop;
+    compare("stop_gradients", g, gradient(other));
   }
   void recording(Run& run) const {
     run.begin();
@@ -222,6 +261,12 @@ class Checker {
         gradient_);
   }
 
+  Numbers tangents(Run& run) const {
+    run.begin();
+    const std::vector<Tensor> v = directions(run);
+    const ForwardAccumulator along(Sources(run.sources()), std::span<const Tensor>(v));
+    return numbers(along.jvp(Sources(run.run()), UnconnectedGradients::zero));
+  }
   void forward() {
     Run run(p_, p_.precision);
     run.begin();
@@ -300,6 +345,31 @@ class Checker {
                             x[i].dtype());
     }
     compare("Jacobian", numbers(sum), gradient_);
+    if (run.variables.empty()) jacobians_of_functions(numbers(sum));
+  }
+  // Of the dot product of the targets and their cotangents, as a function of the inputs.
+  Tensor loss_of(Run& run, std::span<const Tensor> x) const {
+    run.begin();
+    run.inputs.assign(x.begin(), x.end());
+    std::copy(x.begin(), x.end(), run.slots.begin());
+    return loss(run);
+  }
+  Tensor loss(Run& run) const {
+    const std::vector<Tensor> y = run.run(), dy = like(p_.cotangents, y);
+    Tensor all = zeros({}, DType::f64);
+    for (std::size_t i = 0; i < y.size(); ++i)
+      all = all + astype(sum(real(y[i] * conj(dy[i]))), DType::f64);
+    return all;
+  }
+  void jacobians_of_functions(const Numbers& expected) const {
+    Run run(p_, p_.precision);
+    run.begin();
+    const std::vector<Tensor> x = run.inputs;
+    for (const JacobianMode mode : {JacobianMode::reverse, JacobianMode::forward})
+      compare(
+          "Jacobian of a function",
+          numbers(jacobian([&](std::span<const Tensor> in) { return loss_of(run, in); }, x, {.mode = mode})),
+          expected);
   }
 
   // The value and the gradient at a distance along the directions, of the program whose parts that have no
@@ -392,6 +462,24 @@ class Checker {
     return {dot(numbers(ddy), numbers(like(p_.cotangents, y)))};
   }
 
+  void products(Run& run, const Numbers& h, double noise) const {
+    run.begin();
+    {
+      const Recording tape;
+      const Tensor y = loss(run);
+      const std::vector<Gradient> g = hessian_vector_product(Targets(y), run.sources(), directions(run));
+      compare("hessian_vector_product of a Recording", numbers(dense(g, run)), h, noise);
+      note_recorded(tape);
+    }
+    if (!run.variables.empty()) return;
+    const std::vector<Tensor> x = run.inputs, v = directions(run);
+    for (const JacobianMode mode : {JacobianMode::reverse, JacobianMode::forward})
+      compare("hessian_vector_product of a function",
+              numbers(hessian_vector_product([&](std::span<const Tensor> in) { return loss_of(run, in); }, x,
+                                             v, mode)),
+              h, noise);
+  }
+
   void second_order() {
     Run reference(p_, Precision::wide);
     reference.cuts = &cuts_;
@@ -409,6 +497,7 @@ class Checker {
     compare("reverse over forward", reverse_over_forward(run), h, noise);
     compare("forward over forward", forward_over_forward(run), {dot(h, u)},
             noise * largest(u) * static_cast<double>(u.size()));
+    products(run, h, noise);
     const auto slope = [&](Run& r) { return dot(gradient(r), u); };
     confirm(
         "differences of gradients", [&](double by) { return moved(by, slope); }, dot(wide, u),

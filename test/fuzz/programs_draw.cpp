@@ -7,7 +7,7 @@
 namespace tapedeck::fuzz {
 namespace {
 
-constexpr std::int64_t kMostElements = 400;
+constexpr std::int64_t kMostElements = 400, kLargest = 60000;
 constexpr double kMost = 300, kMostSlope = 1e4;
 
 /// Functions that programs do not call, and why.
@@ -37,8 +37,9 @@ constexpr std::string_view kCuts[] = {"stop_gradient", "lu", "unique", "hsv_to_r
 constexpr std::string_view kRandom[] = {"normal",   "truncated_normal", "uniform",
                                         "gamma",    "gamma_grad",       "poisson",
                                         "binomial", "categorical",      "parameterized_truncated_normal"};
-/// Functions whose results are arbitrary for some arguments, such as vectors that belong to equal values.
-constexpr std::string_view kVectors[] = {"svd", "eig", "eigh", "qr"};
+/// Functions whose results are arbitrary for some arguments, such as vectors that belong to equal values, or
+/// inaccurate in f32.
+constexpr std::string_view kVectors[] = {"svd", "eig", "eigh", "qr", "lstsq"};
 
 template <std::size_t n> bool is_among(const std::string_view (&list)[n], std::string_view name) {
   return std::find(list, list + n, name) != list + n;
@@ -55,13 +56,7 @@ const std::vector<std::unique_ptr<Function>>& functions() {
 
 std::map<std::string_view, Uses> uses;
 
-bool is_tame(const Tensor& x, double most) {
-  if (x.size() > kMostElements) return false;
-  if (is_complex(x.dtype())) return is_tame(real(x), most) && is_tame(imag(x), most);
-  for (const double v : x.to_vector<double>())
-    if (!(std::abs(v) <= most)) return false;
-  return true;
-}
+bool is_tame(const Tensor& x, double most) { return x.size() == 0 || max(abs(x)).item() <= most; }
 
 // What steps of a body may do.
 struct Scope {
@@ -81,17 +76,20 @@ class Drawer {
   Program draw() {
     p_.precision = d_.chance(60) ? Precision::wide : d_.chance(50) ? Precision::narrow : Precision::mixed;
     p_.assigns = d_.chance(40);
+    p_.large = d_.in(1, 200) == 1;
     draw_sources();
     run_.begin();
     Slots slots = run_.slots;
     sources_ = static_cast<int>(slots.size());
     draw_steps(p_.steps, slots, {}, d_.in(5, 30));
     draw_targets(slots);
+    draw_stop();
     return std::move(p_);
   }
 
  private:
-  Tensor element_tensor(DType type) {
+  Tensor source(DType type) {
+    if (p_.large) return d_.tensor({260, 150}, type);
     Shape s = d_.extents(0, 2);
     for (int i = 0; i < s.ndim(); ++i)
       if (s[i] == 0) s.set(i, 1);
@@ -99,11 +97,11 @@ class Drawer {
   }
   void draw_sources() {
     for (int i = d_.in(1, 3); i-- > 0;) {
-      p_.inputs.push_back(element_tensor(d_.chance(20) ? DType::c128 : DType::f64));
+      p_.inputs.push_back(source(d_.chance(20) ? DType::c128 : DType::f64));
       p_.narrow_input.push_back(d_.chance(50));
     }
     for (int i = d_.in(0, 2); i-- > 0;) {
-      p_.variables.push_back(element_tensor(d_.chance(10) ? DType::c128 : DType::f64));
+      p_.variables.push_back(source(d_.chance(10) ? DType::c128 : DType::f64));
       p_.narrow_variable.push_back(d_.chance(50));
       if (d_.chance(30)) p_.read_before.push_back(static_cast<int>(p_.variables.size()) - 1);
     }
@@ -128,6 +126,12 @@ class Drawer {
     return d_.chance(60) ? d_.in(std::max(scope.first, n - 4), n - 1) : d_.in(scope.first, n - 1);
   }
 
+  // A slot with elements: the inputs have some.
+  int filled(const Slots& slots, const Scope& scope) {
+    for (;;)
+      if (const int i = slot(slots, scope); slots[static_cast<std::size_t>(i)].size()) return i;
+  }
+
   Step draw_step(const Slots& slots, const Scope& scope) {
     Step s;
     s.narrow = d_.chance(50);
@@ -138,7 +142,7 @@ class Drawer {
       s.kind = Step::read;
       s.variable = d_.in(0, static_cast<int>(p_.variables.size()) - 1);
       if (p_.assigns && scope.depth == 0 && d_.chance(50))
-        s.kind = Step::assign, s.slots = {slot(slots, scope)};
+        s.kind = Step::assign, s.slots = {filled(slots, scope)};
     } else if (what <= 90) {
       draw_rows(s, slots, scope);
     } else if (scope.depth < 2) {
@@ -170,7 +174,8 @@ class Drawer {
     if (s.kind == Step::scan || (s.kind != Step::loop && s.kind != Step::through && d_.chance(40)))
       s.slots.push_back(slot(slots, scope));
     if (s.slots.size() > 1 && s.slots[0] == s.slots[1] && s.kind != Step::scan) s.slots.pop_back();
-    if (s.kind == Step::through) return;
+    if (s.kind == Step::mapped && s.slots.size() == 1) s.slots.push_back(s.slots[0]);
+    if (!has_body(s)) return;
     Scope inner = scope;
     ++inner.depth;
     const bool again =
@@ -199,7 +204,7 @@ class Drawer {
         if (f->name() == function_) chosen = f.get();
     s.wide_function = chosen->clone();
     d_.like.reset();
-    if (d_.chance(60)) d_.like = slots[static_cast<std::size_t>(slot(slots, scope))].spec();
+    if (d_.chance(p_.large ? 95 : 60)) d_.like = slots[static_cast<std::size_t>(slot(slots, scope))].spec();
     try {
       s.wide_function->draw(d_);
     } catch (const Error&) {
@@ -222,7 +227,13 @@ class Drawer {
     for (int i = scope.first; i < static_cast<int>(slots.size()); ++i)
       if (slots[static_cast<std::size_t>(i)].spec() == x.spec()) same.push_back(i);
     if (!same.empty() && d_.chance(70)) return {same[d_.bits() % same.size()], true};
-    return {slot(slots, scope), false};
+    const int chosen = slot(slots, scope);   // what is made of no elements may be singular, like a norm
+    const bool empty = slots[static_cast<std::size_t>(chosen)].size() == 0;
+    return {empty && x.size() ? -1 : chosen, false};
+  }
+
+  static bool has_body(const Step& s) {
+    return s.kind > Step::assign && s.kind != Step::through && s.kind != Step::mapped;
   }
 
   // Whether an argument that is not constant has no elements: what is made of it may be singular, like a
@@ -247,7 +258,7 @@ class Drawer {
         moved.push_back(way ? run.shake(x, moved.size()) : x);
       run.run_step(s, moved);
       for (std::size_t i = 0; i < y.size(); ++i)
-        if (!is_tame(moved.at(slots.size() + i) - y[i], 1e-3)) return false;
+        if (!is_tame(moved.at(slots.size() + i) - y[i], 1e-4)) return false;
     }
     return true;
   }
@@ -283,8 +294,8 @@ class Drawer {
         if (!connected && s.kind == Step::call && !d_.chance(20)) return false;
       }
       for (const Tensor& t : y)
-        if (!is_tame(t, kMost) || t.ndim() > 6 || t.dtype() != with_precision(t.dtype(), true) ||
-            (t.size() && takes_nothing(s)))
+        if (t.size() > (p_.large ? kLargest : kMostElements) || !is_tame(t, kMost) || t.ndim() > 6 ||
+            t.dtype() != with_precision(t.dtype(), true) || (t.size() && takes_nothing(s)))
           return false;
       if (s.wide_function && is_among(kVectors, s.wide_function->name()) && !is_definite(s, slots, y))
         return false;
@@ -305,6 +316,17 @@ class Drawer {
       const Tensor& y = slots[static_cast<std::size_t>(t)];
       p_.cotangents.push_back(d_.tensor(y.shape(), y.dtype()));
     }
+  }
+
+  // The result of a step that has no other, which may have been made of it.
+  void draw_stop() {
+    std::vector<int> single;
+    int next = sources_;
+    for (const Step& s : p_.steps) {
+      if (s.values.size() == 1) single.push_back(next);
+      next += static_cast<int>(s.values.size());
+    }
+    if (!single.empty()) p_.stop = single[d_.bits() % single.size()];
   }
 
   Draw d_;
@@ -384,6 +406,7 @@ void write(std::string& out, const Step& s, int& slot, const std::string& margin
                                                "custom_gradient",
                                                "record_operation",
                                                "grad_pass_through",
+                                               "map",
                                                "gradient",
                                                "tangent"};
   const int first = slot;
@@ -435,8 +458,10 @@ std::string text_of(const Program& p) {
   for (const int v : p.read_before)
     out += "  " + name_of(slot++) + " = w" + std::to_string(v) + ", read before the tape begins\n";
   std::set<int> used(p.targets.begin(), p.targets.end());
+  used.insert(p.stop);
   add_used(used, p.steps);
   write(out, p.steps, slot, "  ", used);
+  out += "  stop_gradients is tried with " + name_of(p.stop) + "\n";
   for (std::size_t i = 0; i < p.targets.size(); ++i)
     out += "  target " + name_of(p.targets[i]) + " with the cotangent " + text_of(p.cotangents[i]) + "\n";
   return out;

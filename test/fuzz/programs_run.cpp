@@ -125,6 +125,7 @@ void Run::run_step(const Step& s, Slots& to) {
     if (!v.defined() || !is_trainable(v.dtype())) continue;
     to.push_back(shaken ? shake(v, to.size()) : v);
     if (is_cut(s)) to.back() = cut_off(to.back());
+    if (stop == static_cast<int>(to.size()) - 1 && &to == &slots) to.back() = stop_gradient(to.back());
   }
 }
 
@@ -202,7 +203,7 @@ std::vector<Tensor> Run::with_body(const Step& s, const Slots& from) {
     x.push_back(from[static_cast<std::size_t>(i)]);
   switch (s.kind) {
     case Step::branch:
-      return cond(greater(mean(fit(x[0], {real_of(x[0].dtype()), x[0].shape()})), 0.0), x, f,
+      return cond(greater(mean(fit(x[0], {real_of(x[0].dtype()), x[0].shape()})), 0.0123), x, f,
                   [](std::span<const Tensor> t) { return std::vector<Tensor>{bounded(t[0])}; });
     case Step::loop:
     case Step::scan:
@@ -213,6 +214,8 @@ std::vector<Tensor> Run::with_body(const Step& s, const Slots& from) {
       return customs(x, f);
     case Step::operation:
       return operation(s, x, f);
+    case Step::mapped:
+      return mapped(s.count, x[0], fit(x[1], x[0].spec()));
     case Step::through:
       return {grad_pass_through([](const Tensor& t) { return t + 0.25; })(x[0])};
     case Step::gradient:
