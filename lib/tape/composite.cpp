@@ -81,16 +81,16 @@ void record_operation(std::string name, std::span<const Tensor> outputs, std::sp
                                name);
   if (outputs.empty()) return;
   const Op& op = !backward ? without_backward : forward ? composite : without_forward;
-  record(op,
-         {std::move(name),
-          [backward = std::move(backward)](std::span<const Tensor> dy, std::uint64_t) { return backward(dy); },
-          std::move(forward)},
-         outputs, inputs);
+  record(
+      op,
+      {std::move(name),
+       [backward = std::move(backward)](std::span<const Tensor> dy, std::uint64_t) { return backward(dy); },
+       std::move(forward)},
+      outputs, inputs);
 }
 
 void record_stacking_operation(std::string name, std::span<const Tensor> outputs,
-                               std::span<const Tensor> inputs, WantedBackward backward,
-                               Pushforward forward) {
+                               std::span<const Tensor> inputs, WantedBackward backward, Pushforward forward) {
   record(stacking, {std::move(name), std::move(backward), std::move(forward)}, outputs, inputs);
 }
 

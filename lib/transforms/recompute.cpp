@@ -135,8 +135,8 @@ struct Recomputation {
                            {.directions = front.ndim() ? front[0] : 0});
     std::vector<Gradient> all(count);
     for (std::size_t i = 0; i < dx.size(); ++i)
-      all[places[i]] = dx[i].defined() ? std::move(dx[i])
-                                       : zeros(behind(front, sources[i].shape()), sources[i].dtype());
+      all[places[i]] =
+          dx[i].defined() ? std::move(dx[i]) : zeros(behind(front, sources[i].shape()), sources[i].dtype());
     return all;
   }
 
@@ -194,7 +194,8 @@ std::vector<Tensor> recomputed(std::string_view name, std::span<const Tensor> x,
     inputs.push_back(s.variable() ? values[read++] : s.tensor());
   if (!inputs.empty())
     record_stacking_operation(
-        r->name, y, inputs, [r](std::span<const Tensor> dy, std::uint64_t wanted) { return r->backward(dy, wanted); },
+        r->name, y, inputs,
+        [r](std::span<const Tensor> dy, std::uint64_t wanted) { return r->backward(dy, wanted); },
         [r](std::span<const Tensor> dx) { return r->forward(dx); });
   return y;
 }

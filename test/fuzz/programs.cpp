@@ -26,13 +26,16 @@ void simplify(std::vector<Step>& steps, const std::function<bool()>& fails) {
   }
 }
 
+// Of the ops, those without a derivative are not recorded, so it is not known whether they ran.
 void report_uses() {
   for (const auto& [name, u] : function_uses())
     std::cout << name << ": " << u.used << " of " << u.drawn << "\n";
-  std::cout << "ops that did not run:";
+  std::cout << "differentiable ops that were not recorded:";
   for (const OpFamily& family : op_families())
     for (const Op& op : family.ops)
-      if (!ops_recorded().contains(op.name)) std::cout << " " << op.name;
+      if (op.rule.kind != RuleKind::none && op.rule.kind != RuleKind::undefined &&
+          !ops_recorded().contains(op.name))
+        std::cout << " " << op.name;
   std::cout << std::endl;
 }
 
