@@ -155,19 +155,41 @@ Tensor jvp_by_ops(const PartialsRule& rule, const Call& c, Refs dx) {
   return broadcast_to(dy, behind(front, c.y[0].shape()));
 }
 
+// The terms of the inputs that have a tangent alone, since 0 · ∞ of another one would be NaN.
+Tensor jvp_of_some(const PartialsRule& rule, const Call& c, Refs dx) {
+  const int n = rule.vjp.inputs;
+  const Tensor* x[kMaxInputs];
+  for (int i = 0; i < n; ++i) {
+    x[i] = &c.x[i];
+    if (dx[i].defined() && dx[i].shape() != c.y[0].shape()) return jvp_by_ops(rule, c, dx);
+  }
+  Tensor dy;
+  for (int i = 0; i < n; ++i) {
+    if (!dx[i].defined()) continue;
+    const unsigned adds = dy.defined() ? 1u << i : 0;
+    if (!adds) dy = allocate(c.y[0].spec());
+    Tensor out[kMaxInputs];
+    out[i] = dy;
+    kernels::run_vjp(rule.vjp, dx[i], x, &c.y[0], out, adds);
+  }
+  return dy;
+}
+
 }   // namespace
 
 Tensor jvp_of_partials(const PartialsRule& rule, const Call& c, Refs dx) {
   const int n = rule.vjp.inputs;
-  bool as_ops = is_complex(c.y[0].dtype());
-  for (int i = 0; i < n; ++i)
+  bool as_ops = is_complex(c.y[0].dtype()), some = false;
+  for (int i = 0; i < n; ++i) {
     as_ops |= dx[i].defined() && (dx[i].shape() != c.x[i].shape() || recording(rule, c, dx[i]));
+    some |= !dx[i].defined();
+  }
   if (as_ops) return jvp_by_ops(rule, c, dx);
-  const Tensor zero = full({}, 0, c.y[0].dtype());
+  if (some) return jvp_of_some(rule, c, dx);
   const Tensor* refs[kernels::kMaxOperands];
   for (int i = 0; i < n; ++i) {
     refs[i] = &c.x[i];
-    refs[n + 1 + i] = dx[i].defined() ? &dx[i] : &zero;
+    refs[n + 1 + i] = &dx[i];
   }
   refs[n] = &c.y[0];
   Tensor dy = allocate(c.y[0].spec());

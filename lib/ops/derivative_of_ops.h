@@ -1,7 +1,9 @@
 // The vjp of a gradient op that has a kernel: it differentiates the same function built from ops.
 #pragma once
+#include "tape/set_apart.h"
 #include "tapedeck/gradient_tape.h"
 #include "tapedeck/op.h"
+#include "tapedeck/ops/array.h"
 
 namespace tapedeck {
 
@@ -9,14 +11,15 @@ namespace tapedeck {
 /// record the ops of f, so derivatives of any order work. Cotangents must not be stacked.
 template <class F>
 void pull_back_by_ops(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx, const F& f) {
-  GradientTape tape;
   std::vector<Tensor> x, sources, targets, cotangents;
-  for (int i = 0; i < c.x.size(); ++i) {
+  for (int i = 0; i < c.x.size(); ++i)
     x.push_back(c.x[i]);
-    if (!is_trainable(c.x[i].dtype()) || !c.needs(i)) continue;
-    tape.watch(c.x[i]);
-    sources.push_back(c.x[i]);
-  }
+  set_apart(x, identity);
+  for (int i = 0; i < c.x.size(); ++i)
+    if (is_trainable(c.x[i].dtype()) && c.needs(i)) sources.push_back(x[static_cast<std::size_t>(i)]);
+  GradientTape tape;
+  for (const Tensor& t : sources)
+    tape.watch(t);
   const std::vector<Tensor> y = f(x);
   for (std::size_t k = 0; k < y.size(); ++k) {
     if (!dy[k].defined()) continue;

@@ -10,7 +10,7 @@ namespace {
 
 struct Functions {
   std::string name;
-  Backward backward;
+  WantedBackward backward;
   Pushforward forward;
 };
 using CompositeAttrs = std::shared_ptr<const Functions>;
@@ -20,7 +20,7 @@ void composite_vjp(const Call& c, std::span<Gradient> dys, std::span<Gradient> d
   std::vector<Tensor> dy;
   for (Gradient& g : dys)
     dy.push_back(g.defined() ? std::move(g).dense() : Tensor());
-  std::vector<Gradient> result = f.backward(dy);
+  std::vector<Gradient> result = f.backward(dy, c.wanted);
   if (result.size() != dx.size())
     throw_error<ArgumentError>("{}: the backward function returned {} gradients for {} inputs", f.name,
                                result.size(), dx.size());
@@ -81,11 +81,16 @@ void record_operation(std::string name, std::span<const Tensor> outputs, std::sp
                                name);
   if (outputs.empty()) return;
   const Op& op = !backward ? without_backward : forward ? composite : without_forward;
-  record(op, {std::move(name), std::move(backward), std::move(forward)}, outputs, inputs);
+  record(
+      op,
+      {std::move(name),
+       [backward = std::move(backward)](std::span<const Tensor> dy, std::uint64_t) { return backward(dy); },
+       std::move(forward)},
+      outputs, inputs);
 }
 
 void record_stacking_operation(std::string name, std::span<const Tensor> outputs,
-                               std::span<const Tensor> inputs, Backward backward, Pushforward forward) {
+                               std::span<const Tensor> inputs, WantedBackward backward, Pushforward forward) {
   record(stacking, {std::move(name), std::move(backward), std::move(forward)}, outputs, inputs);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "tape/set_apart.h"
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/gradients.h"
 #include "tapedeck/ops.h"
@@ -31,19 +32,11 @@ struct Watched {
       }
       inputs.push_back(x.variable() ? x.variable()->value() : x.tensor());
     }
-    set_apart(inputs);
+    set_apart(inputs, identity);
     for (const Tensor& t : inputs)
       tape.watch(t);
     sources = f.takes_nothing ? xs : Sources(inputs);
     values = run(f, inputs);
-  }
-
-  /// A tensor that is given twice becomes two tensors, each with its own derivative.
-  static void set_apart(std::vector<Tensor>& x) {
-    for (std::size_t i = 0; i < x.size(); ++i)
-      if (x[i].defined() && std::any_of(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(i),
-                                        [&](const Tensor& t) { return t.id() == x[i].id(); }))
-        x[i] = identity(x[i]);
   }
 
   std::vector<Tensor> inputs, values;
@@ -167,7 +160,7 @@ std::vector<Gradient> Pullback::operator()(const OutputGradients& dy) const {
 std::vector<Tensor> detail::tangents(const Traced& f, const std::vector<Tensor>& xs,
                                      const std::vector<Tensor>& v) {
   std::vector<Tensor> inputs = xs;
-  Watched::set_apart(inputs);
+  set_apart(inputs, identity);
   const ForwardAccumulator forward{Sources(inputs), std::span<const Tensor>(v)};
   const std::vector<Tensor> y = run(f, inputs);
   std::vector<Tensor> result;
@@ -185,7 +178,7 @@ std::vector<Tensor> detail::jacobians(const Traced& f, const std::vector<Tensor>
     columns += x.size();
   }
   std::vector<Tensor> inputs = xs;
-  Watched::set_apart(inputs);
+  set_apart(inputs, identity);
   if (options.mode != JacobianMode::forward) {
     GradientTape tape(kOnlySources);
     const Watched w(tape, f, inputs);
@@ -244,7 +237,7 @@ std::vector<Tensor> detail::hessian_vector_product(const Traced& f, const std::v
   const Traced gradient = gradient_of(f, "hessian_vector_product");
   if (mode == JacobianMode::forward) return detail::tangents(gradient, xs, v);
   std::vector<Tensor> inputs = xs;
-  Watched::set_apart(inputs);
+  set_apart(inputs, identity);
   GradientTape tape(kOnlySources);
   const Watched w(tape, gradient, inputs);
   return dense_or_zeros(tape.gradient(w.values, w.sources, {.output_gradients = v}), inputs);

@@ -104,13 +104,19 @@ struct Recomputation {
     return f(arguments);
   }
 
-  std::vector<Gradient> backward(std::span<const Tensor> dy) const {
+  // None for a source that is not wanted.
+  std::vector<Gradient> backward(std::span<const Tensor> dy, std::uint64_t wanted) const {
     const std::vector<Tensor> arguments = copies();
     GradientTape tape({.watch_accessed_variables = false});
     std::vector<Tensor> sources;
+    std::vector<std::size_t> places;   // of the sources among all
+    std::size_t count = 0;
     for (const Source& s : sources_among(arguments)) {
+      const std::size_t i = count++;
+      if (i < 64 && !(wanted >> i & 1)) continue;
       s.variable() ? tape.watch(*s.variable()) : tape.watch(s.tensor());
       sources.push_back(tensor_of(s));
+      places.push_back(i);
     }
     const std::vector<Tensor> y = run(arguments);
     std::vector<Tensor> targets;
@@ -127,9 +133,11 @@ struct Recomputation {
     if (front.size() > 0)
       dx = imperative_grad(kGradients, tape.tape(), targets, sources, options,
                            {.directions = front.ndim() ? front[0] : 0});
+    std::vector<Gradient> all(count);
     for (std::size_t i = 0; i < dx.size(); ++i)
-      if (!dx[i].defined()) dx[i] = zeros(behind(front, sources[i].shape()), sources[i].dtype());
-    return dx;
+      all[places[i]] =
+          dx[i].defined() ? std::move(dx[i]) : zeros(behind(front, sources[i].shape()), sources[i].dtype());
+    return all;
   }
 
   std::vector<Tensor> forward(std::span<const Tensor> tangents) const {
@@ -186,7 +194,8 @@ std::vector<Tensor> recomputed(std::string_view name, std::span<const Tensor> x,
     inputs.push_back(s.variable() ? values[read++] : s.tensor());
   if (!inputs.empty())
     record_stacking_operation(
-        r->name, y, inputs, [r](std::span<const Tensor> dy) { return r->backward(dy); },
+        r->name, y, inputs,
+        [r](std::span<const Tensor> dy, std::uint64_t wanted) { return r->backward(dy, wanted); },
         [r](std::span<const Tensor> dx) { return r->forward(dx); });
   return y;
 }

@@ -91,6 +91,14 @@ TEST_CASE("gradcheck accepts what is right", "[gradcheck]") {
   CHECK(check_gradients(f, {uniform({2, 3}, -1, 1), uniform({3, 4}, -1, 1, 1), uniform({4}, -1, 1, 2)}));
 }
 
+TEST_CASE("gradcheck takes a tensor that is given twice for two inputs", "[gradcheck]") {
+  const Tensor x = uniform({3}, -1, 1);
+  const TensorFunction f = [](const std::vector<Tensor>& in) { return in[0] * in[1] * in[1]; };
+  CHECK(check_vjp(f, {x, x}));
+  CHECK(check_jvp(f, {x, x}));
+  CHECK(check_gradients(f, {x, x}));
+}
+
 TEST_CASE("inputs may be held", "[gradcheck]") {
   const std::vector<Tensor> x = {uniform({3}, -1, 1), uniform({3}, -1, 1, 1)};
   const TensorFunction f = [](const std::vector<Tensor>& in) { return stop_gradient(in[0]) * in[1]; };

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -19,9 +18,9 @@
 #include <iostream>
 #include <map>
 #include <new>
-#include <random>
 
 #include "calls.h"
+#include "options.h"
 
 // The memory of one call is limited: more than this is refused, so that what a large extent asks for is
 // computed within the limit of time.
@@ -68,14 +67,6 @@ namespace tapedeck::fuzz {
 namespace {
 
 constexpr int kMostSeconds = 2;
-
-struct Options {
-  std::uint64_t seed = std::random_device()();
-  std::uint64_t from = 0, end = std::numeric_limits<std::uint64_t>::max();
-  double seconds = std::numeric_limits<double>::infinity();
-  std::string function;
-  bool report = false, verbose = false;
-};
 
 // What to print when a call fails in any way.
 char now[256];
@@ -265,41 +256,6 @@ class Calls {
   std::uint64_t calls_ = 0, derivatives_ = 0;
 };
 
-Options read_options(int argc, char** argv) {
-  Options o;
-  const std::string usage =
-      "usage: calls [--seed S] [--only N | --from N] [--calls N] [--seconds T] [--function NAME] [--report] "
-      "[--verbose]";
-  std::uint64_t count = 0;
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view a = argv[i];
-    const auto value = [&] {
-      if (++i == argc) std::cerr << usage << "\n", std::exit(2);
-      return argv[i];
-    };
-    if (a == "--seed")
-      o.seed = std::strtoull(value(), nullptr, 10);
-    else if (a == "--only")
-      o.from = std::strtoull(value(), nullptr, 10), count = 1, o.verbose = true;
-    else if (a == "--from")
-      o.from = std::strtoull(value(), nullptr, 10);
-    else if (a == "--calls")
-      count = std::strtoull(value(), nullptr, 10);
-    else if (a == "--seconds")
-      o.seconds = std::strtod(value(), nullptr);
-    else if (a == "--function")
-      o.function = value();
-    else if (a == "--report")
-      o.report = true;
-    else if (a == "--verbose")
-      o.verbose = true;
-    else
-      std::cerr << usage << "\n", std::exit(2);
-  }
-  if (count) o.end = o.from + count;
-  return o;
-}
-
 int run(const Options& o) {
   __sanitizer_install_malloc_and_free_hooks(count_allocation, count_release);
   __sanitizer_set_death_callback(say_now);
@@ -308,12 +264,7 @@ int run(const Options& o) {
   // What the library and those below it keep for good is not charged to a call.
   (void)matmul(ones({64, 64}), ones({64, 64}));
   Calls calls(o);
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point start = Clock::now();
-  for (std::uint64_t n = o.from; n < o.end; ++n) {
-    calls.make(n);
-    if (std::chrono::duration<double>(Clock::now() - start).count() >= o.seconds) break;
-  }
+  for_each_number(o, [&](std::uint64_t n) { calls.make(n); });
   std::cout << "calls: seed " << o.seed << ": " << calls.calls() << " calls, " << calls.derivatives()
             << " derivatives, " << std::clock() / CLOCKS_PER_SEC << " s of processor time\n";
   return calls.report();
@@ -322,4 +273,6 @@ int run(const Options& o) {
 }   // namespace
 }   // namespace tapedeck::fuzz
 
-int main(int argc, char** argv) { return tapedeck::fuzz::run(tapedeck::fuzz::read_options(argc, argv)); }
+int main(int argc, char** argv) {
+  return tapedeck::fuzz::run(tapedeck::fuzz::read_options("calls", argc, argv));
+}

@@ -1,6 +1,7 @@
 // Random calls of the public functions: how arguments of each type are drawn, spoiled and shown, and how a
 // function is called with them.
 #pragma once
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -27,10 +28,13 @@ class Draw {
   }
   bool chance(int percent) { return in(1, 100) <= percent; }
 
-  /// Chooses the dtype and the shape that the tensors of a call share.
+  /// Chooses the dtype and the shape that the tensors of a call share: those of `like`, if there is one and
+  /// its dtype suits.
   void begin(Kind kind);
   DType dtype = DType::f32;
   Shape shape;
+  std::optional<Spec> like;
+  bool tame = false;   // no extents, elements and dtypes beyond the ordinary
 
   std::int64_t extent();   // 0 to 5, seldom 0
   Shape extents(int min_rank, int max_rank);
@@ -233,8 +237,14 @@ class Function {
   virtual void spoil(Draw& d) = 0;
   virtual std::vector<Tensor> call() = 0;
   virtual std::vector<Tensor> tensors() = 0;
-  virtual std::string text() = 0;
+  /// The call in words; `names` stand for the tensors, in order, if there are any.
+  virtual std::string text(std::span<const std::string> names = {}) = 0;
   virtual void clear() = 0;
+  virtual std::unique_ptr<Function> clone() const = 0;
+
+  virtual void each_tensor(const std::function<void(Tensor&)>& f) = 0;
+  /// Makes all arguments f64 and c128 that are f32 and c64, or the other way round.
+  virtual void set_precision(bool wide) = 0;
 
  protected:
   Kind kind() const { return kind_; }
@@ -246,7 +256,23 @@ class Function {
 
 std::vector<std::unique_ptr<Function>> all_functions();
 
+/// The dtype of the same kind in f64 and c128, or in f32 and c64.
+constexpr DType with_precision(DType type, bool wide) {
+  using enum DType;
+  if (!is_trainable(type)) return type;
+  return is_complex(type) ? (wide ? c128 : c64) : (wide ? f64 : f32);
+}
+
 namespace detail {
+
+template <class T> void each_tensor(T& leaf, const std::function<void(Tensor&)>& f) {
+  if constexpr (std::is_same_v<T, Tensor>)
+    f(leaf);
+  else if constexpr (std::is_same_v<T, std::vector<Tensor>>)
+    std::for_each(leaf.begin(), leaf.end(), f);
+  else if constexpr (std::is_same_v<T, Operator>)
+    if (leaf.use <= Operator::temporary) f(leaf.x);
+}
 
 template <class A> decltype(auto) pass(Stored<A>& v) {
   if constexpr (std::is_same_v<std::remove_cvref_t<A>, Operand>)
@@ -302,12 +328,33 @@ template <class R, class... A> class FunctionOf final : public Function {
     each([&](auto& leaf) { detail::append(list, leaf); });
     return list;
   }
-  std::string text() override {
+  std::string text(std::span<const std::string> names) override {
     std::string out = std::string(name()) + "(";
-    each([&](auto& leaf) { out += (out.back() == '(' ? "" : ", ") + text_of(leaf); });
+    each([&](auto& leaf) {
+      std::string named;
+      detail::each_tensor(leaf, [&](Tensor&) {
+        if (names.empty()) return;
+        named += (named.empty() ? "" : ", ") + names[0];
+        names = names.subspan(1);
+      });
+      out += (out.back() == '(' ? "" : ", ") + (named.empty() ? text_of(leaf) : named);
+    });
     return out + ")";
   }
   void clear() override { arguments_.reset(), arguments_.emplace(start<Stored<A>>()...); }
+  std::unique_ptr<Function> clone() const override { return std::make_unique<FunctionOf>(*this); }
+  void each_tensor(const std::function<void(Tensor&)>& f) override {
+    each([&](auto& leaf) { detail::each_tensor(leaf, f); });
+  }
+  void set_precision(bool wide) override {
+    each([&](auto& leaf) {
+      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(leaf)>, DType>)
+        leaf = with_precision(leaf, wide);
+    });
+    each_tensor([&](Tensor& x) {
+      if (x.defined()) x = astype(x, with_precision(x.dtype(), wide));
+    });
+  }
 
  private:
   template <class F> void each(const F& f) {

@@ -43,7 +43,11 @@ std::uint64_t Draw::bits() {
 
 void Draw::begin(Kind kind) {
   using enum DType;
-  if (chance(5))
+  if (tame)
+    dtype = kind == Kind::logical                                        ? boolean
+            : kind == Kind::floating || kind == Kind::real || chance(70) ? f64
+                                                                         : c128;
+  else if (chance(5))
     dtype = any_dtype(*this);
   else if (kind == Kind::floating)
     dtype = one_of(*this, {f32, f64});
@@ -57,7 +61,11 @@ void Draw::begin(Kind kind) {
     dtype = boolean;
   else
     dtype = any_dtype(*this);
-  shape = chance(4) ? huge_and_empty(*this) : extents(0, chance(70) ? 3 : 6);
+  shape = !tame && chance(4) ? huge_and_empty(*this) : extents(0, chance(70) ? 3 : 6);
+  if (!like) return;
+  shape = like->shape;
+  const bool real_only = kind == Kind::floating || kind == Kind::real;
+  if (is_trainable(dtype) && !(real_only && is_complex(like->dtype))) dtype = like->dtype;
 }
 
 std::int64_t Draw::extent() { return chance(4) ? 0 : in(1, chance(80) ? 3 : 5); }
@@ -99,7 +107,7 @@ Tensor Draw::tensor(const Shape& of, DType type) {
   std::vector<double> values(static_cast<std::size_t>(size));
   for (double& v : values)
     v = element(type);
-  if (chance(4)) values[bits() % values.size()] = absurd_number();
+  if (!tame && chance(4)) values[bits() % values.size()] = absurd_number();
   const Tensor x = astype(tapedeck::tensor(values, of), type);
   if (!is_complex(type)) return x;
   const Tensor im = astype(tensor(of, DType::f64), real_of(type));
@@ -310,16 +318,20 @@ void absurd(Draw& d, std::vector<Slice>& v) {
 std::string text_of(const Tensor& v) {
   if (!v.defined()) return "undefined";
   std::string out = to_string(v.spec());
-  if (v.size() == 0 || v.size() > 12 || is_complex(v.dtype())) return out;
+  if (v.size() == 0 || v.size() > 24) return out;
+  const bool with_imag = is_complex(v.dtype());
+  const std::vector<double> im = with_imag ? imag(v).to_vector<double>() : std::vector<double>();
+  const std::vector<double> re = (with_imag ? real(v) : v).to_vector<double>();
   out += "{";
-  for (const double e : v.to_vector<double>())
-    out += (out.back() == '{' ? "" : ",") + text_of(e);
+  for (std::size_t i = 0; i < re.size(); ++i)
+    out += (i ? "," : "") + text_of(re[i]) + (with_imag ? (im[i] < 0 ? "" : "+") + text_of(im[i]) + "i" : "");
   return out + "}";
 }
 std::string text_of(const Operator& v) {
   return v.use == Operator::tensor      ? text_of(v.x)
          : v.use == Operator::temporary ? "temporary " + text_of(v.x)
-                                        : text_of(v.value);
+         : v.use == Operator::number    ? text_of(v.value)
+                                        : "integer of " + text_of(v.value);
 }
 std::string text_of(const Shape& v) { return to_string(v); }
 std::string text_of(const Axes& v) { return v.all ? "all" : text_of(v.list); }

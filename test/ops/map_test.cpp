@@ -482,6 +482,16 @@ TEST_CASE("K stacked cotangents and tangents of a map give the K results", "[map
   }
 }
 
+TEST_CASE("an input of a map without a tangent adds nothing, though its slope is infinite", "[map]") {
+  const Tensor x = tensor({0.0, 4.0}), y = tensor({3.0, 5.0});
+  const ForwardAccumulator along(y, ones_like(y));
+  CHECK(along.jvp(map([](auto a, auto b) { return sqrt(a) * b; }, x, y)).to_vector<double>() ==
+        std::vector{0.0, 2.0});
+  const auto both = map([](auto a, auto b) { return std::array{sqrt(a) + 2.0 * b, sqrt(a)}; }, x, y);
+  CHECK(along.jvp(both[0]).to_vector<double>() == std::vector{2.0, 2.0});
+  CHECK(along.jvp(both[1], UnconnectedGradients::zero).to_vector<double>() == std::vector{0.0, 0.0});
+}
+
 TEST_CASE("maps give the same bits on any number of threads", "[map][threads]") {
   const std::vector<Tensors> inputs = {
       {uniform({200'003}, -1, 1), uniform({200'003}, 0.5, 2, 1), uniform({}, 0.5, 1, 2)},

@@ -50,6 +50,13 @@ TEST_CASE("block_lstm is lstm_cell, step by step", "[rnn]") {
         return block_lstm(in[0], {in[1], in[2]}, in[3], in[4]).h;
       },
       {x, h, c, weights, bias}));
+  // The cotangents of h and c are one tensor.
+  CHECK(check_gradients(
+      [](const std::vector<Tensor>& in) {
+        const LstmState s = block_lstm(in[0], {in[1], in[2]}, in[3], in[4]);
+        return sin(s.h + s.c);
+      },
+      {x, h, c, weights, bias}));
   CHECK(block_lstm(zeros({0, 2, 3}), {zeros({2, 2}), zeros({2, 2})}, zeros({5, 8}), zeros({8})).h.shape() ==
         Shape{0, 2, 2});
 }

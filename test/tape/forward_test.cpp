@@ -132,6 +132,33 @@ TEST_CASE("what has no derivative has no tangent", "[forward]") {
   CHECK_FALSE(forward.jvp(stop_gradient(kX)).defined());
 }
 
+// Q(a, 0) = 1 for all a, and its slope in x is infinite for a < 1.
+TEST_CASE("an input without a tangent adds nothing, though its slope is infinite", "[forward]") {
+  for (const DType t : {DType::f32, DType::f64}) {
+    const Tensor a = tensor({0.5, 0.25, 2.0}, t), da = ones_like(a), x = zeros_like(a);
+    const ForwardAccumulator along(a, da);
+    CHECK(along.jvp(igammac(a, 0)).to_vector<double>() == std::vector<double>(3));
+    CHECK(along.jvp(igammac(a, x)).to_vector<double>() == std::vector<double>(3));
+    CHECK(along.jvp(igammac(reshape(a, {3, 1}), x)).to_vector<double>() == std::vector<double>(9));
+    // d(a/b) = da/b where b = 0 has none
+    CHECK(along.jvp(a / x).to_vector<double>() == std::vector<double>(3, INFINITY));
+  }
+}
+
+TEST_CASE("tangents of some inputs of an elementwise op", "[forward]") {
+  const Tensor x = tensor({1.0, 2.0}), y = tensor({4.0, 8.0}), row = tensor({{1.0, 2.0}, {3.0, 4.0}});
+  const Tensor dx = tensor({1.0, 10.0}), dy = tensor({2.0, 3.0});
+  const ForwardAccumulator of_x(x, dx), of_y(y, dy);
+  const Tensor quotient = x / y;   // dx/y - x dy/y²
+  CHECK(of_x.jvp(quotient).to_vector<double>() == std::vector{0.25, 1.25});
+  CHECK(of_y.jvp(quotient).to_vector<double>() == std::vector{-0.125, -0.09375});
+  CHECK(of_x.jvp(x * row).to_vector<double>() == std::vector{1.0, 20.0, 3.0, 40.0});
+  CHECK(of_x.jvp(clip(3.0, x, y)).to_vector<double>() == std::vector{0.0, 0.0});
+  CHECK(of_y.jvp(clip(9.0, x, y)).to_vector<double>() == std::vector{2.0, 3.0});
+  const ForwardAccumulator both({x, y}, {dx, dy});
+  CHECK(both.jvp(clip(0.0, x, y)).to_vector<double>() == std::vector{1.0, 10.0});
+}
+
 TEST_CASE("tangents of a variable", "[forward]") {
   const Variable v(tensor(3.0, DType::f64), {.trainable = false});
   const ForwardAccumulator forward(v, tensor(2.0, DType::f64));

@@ -478,6 +478,17 @@ TEST_CASE("recompute_grad does not compute with variables that have changed", "[
         }) == "recompute_grad: the function updates variable \"v\", which it reads");
 }
 
+TEST_CASE("what leads to no source is not differentiated inside recompute_grad", "[custom]") {
+  const Tensor x = f64(3), k = f64(2);
+  const Recording tape;
+  const Tensor y =
+      recompute_grad([&](const Tensor& t) { return t * t * prevent_gradient(k, "not asked for"); })(x);
+  const Gradient g = gradients(y, x)[0];
+  CHECK(g.dense().item() == 12);
+  CHECK(gradients(g.dense(), x)[0].dense().item() == 4);
+  CHECK_THROWS_AS(gradients(y, k), GradientError);
+}
+
 TEST_CASE("recompute_grad keeps what enters its parts alone", "[custom][memory]") {
   constexpr std::int64_t kLayers = 100, kPart = 10;
   const Tensor x = full({64, 64}, 0.01);

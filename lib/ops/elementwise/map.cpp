@@ -2,6 +2,9 @@
 // passes; or ops, if a recorder follows the derivative itself or if cotangents or tangents are stacked.
 #include "tapedeck/map.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "core/storage.h"
 #include "op/add_to.h"
 #include "op/recorder.h"
@@ -107,29 +110,29 @@ void map_vjp(const MapFunction& m, const Call& c, std::span<Gradient> dys, std::
     if (out[i].defined()) add_to(dx[i], std::move(out[i]));
 }
 
-void map_jvp(const MapFunction& m, const Call& c, Refs dx, std::span<Tensor> dy) {
+namespace {
+
+void jvp_by_ops(const MapFunction& m, const Call& c, Refs dx, std::span<Tensor> dy) {
   const Shape& shape = c.y[0].shape();
-  bool as_ops = any_tracked(c.x) || any_tracked(dx);
-  for (int i = 0; i < m.inputs; ++i)
-    as_ops |= dx[i].defined() && dx[i].shape() != c.x[i].shape();
-  if (as_ops) {
-    const NumberDType dtype(c.x[0].dtype());
-    Shape front;   // leading axes of stacked tangents
-    for (int i = 0; i < m.inputs; ++i) {
-      if (!dx[i].defined()) continue;
-      const int ndim = c.x[i].ndim();
-      front = extra_of(dx[i], ndim);
-      const std::vector<Tensor> partials = partials_by_ops(m, c, i);
-      const Tensor tangent = front.ndim() > 0 && ndim < shape.ndim()
-                                 ? reshape(dx[i], aligned(dx[i], ndim, shape.ndim()))
-                                 : dx[i];
-      for (std::size_t k = 0; k < dy.size(); ++k)
-        if (partials[k].defined()) add_to_sum(dy[k], tangent * partials[k]);
-    }
-    for (Tensor& t : dy)
-      if (t.defined()) t = broadcast_to(t, behind(front, shape));
-    return;
+  const NumberDType dtype(c.x[0].dtype());
+  Shape front;   // leading axes of stacked tangents
+  for (int i = 0; i < m.inputs; ++i) {
+    if (!dx[i].defined()) continue;
+    const int ndim = c.x[i].ndim();
+    front = extra_of(dx[i], ndim);
+    const std::vector<Tensor> partials = partials_by_ops(m, c, i);
+    const Tensor tangent =
+        front.ndim() > 0 && ndim < shape.ndim() ? reshape(dx[i], aligned(dx[i], ndim, shape.ndim())) : dx[i];
+    for (std::size_t k = 0; k < dy.size(); ++k)
+      if (partials[k].defined()) add_to_sum(dy[k], tangent * partials[k]);
   }
+  for (Tensor& t : dy)
+    if (t.defined()) t = broadcast_to(t, behind(front, shape));
+}
+
+// Inputs without a tangent have the tangent 0.
+void jvp_fused(const MapFunction& m, const Call& c, Refs dx, std::span<Tensor> dy) {
+  const Shape& shape = c.y[0].shape();
   std::vector<Tensor> tangents;
   for (int i = 0; i < m.inputs; ++i)
     tangents.push_back(dx[i].defined() && dx[i].shape() != shape ? broadcast_to(dx[i], shape) : dx[i]);
@@ -146,6 +149,29 @@ void map_jvp(const MapFunction& m, const Call& c, Refs dx, std::span<Tensor> dy)
   kernels::run_pass(m.jvp, c.raw_attrs.data,
                     {c.x[0].dtype(), shape, shape.size(), m.inputs, 2 * m.inputs, m.results, false, read,
                      operands.data(), dy.data()});
+}
+
+bool is_finite(const Tensor& x) {
+  const auto all = [](const auto& values) {
+    return std::all_of(values.begin(), values.end(), [](auto v) { return std::isfinite(v); });
+  };
+  return x.dtype() == DType::f32 ? all(x.data<float>()) : all(x.data<double>());
+}
+
+}   // namespace
+
+void map_jvp(const MapFunction& m, const Call& c, Refs dx, std::span<Tensor> dy) {
+  bool as_ops = any_tracked(c.x) || any_tracked(dx), some = false;
+  for (int i = 0; i < m.inputs; ++i) {
+    as_ops |= dx[i].defined() && dx[i].shape() != c.x[i].shape();
+    some |= !dx[i].defined();
+  }
+  if (as_ops) return jvp_by_ops(m, c, dx, dy);
+  jvp_fused(m, c, dx, dy);
+  if (!some || std::all_of(dy.begin(), dy.end(), is_finite)) return;
+  // 0 · ∞ of an input without a tangent is NaN, where it should add nothing.
+  std::fill(dy.begin(), dy.end(), Tensor());
+  jvp_by_ops(m, c, dx, dy);
 }
 
 }   // namespace tapedeck::detail

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "tapedeck/ops/array.h"
 #include "tapedeck/ops/window.h"
 
 namespace tapedeck {
