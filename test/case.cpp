@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <exception>
 #include <fstream>
+#include <map>
 
 #include "data_folder.h"
 
@@ -68,13 +69,16 @@ bool agree(const Json& expected, const Json& actual, const Json& tolerance) {
   return expected == actual;
 }
 
-/// The library's counterparts of TensorFlow's errors; ShapeError counts as ArgumentError. A wrong dtype is a
-/// DTypeError, and any other wrong argument an ArgumentError; TensorFlow uses ValueError or TypeError for
-/// either.
-bool is_kind(const Error& e, const std::string& kind) {
-  if (kind == "LookupError" || kind == "RuntimeError") return dynamic_cast<const GradientError*>(&e);
-  return dynamic_cast<const ArgumentError*>(&e) ||
-         ((kind == "TypeError" || kind == "ValueError") && dynamic_cast<const DTypeError*>(&e));
+/// The library's counterpart of a kind of TensorFlow's errors; nullptr if it has none.
+const std::type_info* counterpart(const std::string& kind) {
+  static const std::map<std::string_view, const std::type_info*> counterparts = {
+      {"ValueError", &typeid(ArgumentError)},
+      {"TypeError", &typeid(DTypeError)},
+      {"RuntimeError", &typeid(GradientError)},
+      {"LookupError", &typeid(GradientError)},
+  };
+  const auto found = counterparts.find(kind);
+  return found == counterparts.end() ? nullptr : found->second;
 }
 
 }   // namespace
@@ -93,6 +97,12 @@ Json json_of(const Gradient& g) {
   return {{"values", json_of(s.values)}, {"indices", json_of(s.indices)}, {"dense_shape", dense_shape}};
 }
 
+std::set<DType> dtypes_of(const Tensor& x) { return {x.dtype()}; }
+std::set<DType> dtypes_of(const Gradient& g) {
+  if (!g.defined()) return {};
+  return {g.is_dense() ? g.dense().dtype() : g.slices()->values.dtype()};
+}
+
 Json json_of(const std::vector<Variable>& variables) {
   Json names = Json::array();
   for (const Variable& v : variables)
@@ -100,7 +110,8 @@ Json json_of(const std::vector<Variable>& variables) {
   return names;
 }
 
-Case::Case(std::string id) : id_(std::move(id)), exceptions_(std::uncaught_exceptions()) {
+Case::Case(std::string id, DType dtype)
+    : id_(std::move(id)), dtype_(dtype), exceptions_(std::uncaught_exceptions()) {
   for (const Json& c : all_cases())
     if (c.at("id") == id_) case_ = c;
   if (case_.is_null()) throw std::runtime_error("no case " + id_);
@@ -143,12 +154,15 @@ bool Case::take(const std::string& name) {
   return found;
 }
 
-void Case::compare(const std::string& name, const Json& actual) {
+void Case::compare(const std::string& name, const Json& actual, const std::set<DType>& dtypes, DType dtype) {
   if (!take(name)) return;
   const Json& expected = case_["expected"][Json::json_pointer("/" + name)];
   CHECK(true);
   if (!agree(expected, actual, case_.at("tolerance")))
     fail(name + " is " + actual.dump() + ", expected " + expected.dump());
+  for (const DType d : dtypes)
+    if (d != dtype)
+      fail(name + " is " + std::string(name_of(d)) + ", expected " + std::string(name_of(dtype)));
 }
 
 void Case::holds(const std::string& name, bool property) {
@@ -158,13 +172,14 @@ void Case::holds(const std::string& name, bool property) {
 
 void Case::superseded(const std::string& name, const std::string&) { take(name); }
 
-void Case::compare_error(const Error* e, const std::string& text) {
-  const std::string kind = case_["expected"]["error"]["kind"].get<std::string>();
+void Case::compare_error(const Error* e, const std::string& text, const std::type_info* kind) {
+  const std::string theirs = case_["expected"]["error"]["kind"].get<std::string>();
   if (!take("error")) return;
+  if (!kind) kind = counterpart(theirs);
   if (!e)
-    fail("nothing was thrown, expected " + kind);
-  else if (!is_kind(*e, kind))
-    fail("another kind than " + kind + ": " + e->what());
+    fail("nothing was thrown, expected " + theirs);
+  else if (!kind || typeid(*e) != *kind)
+    fail("another kind than " + theirs + ": " + typeid(*e).name() + ": " + e->what());
   else if (e->what() != text)
     fail("the text is: " + std::string(e->what()));
 }

@@ -77,6 +77,9 @@ struct Sample {
   /// inputs by the op's argument names, or "by hand".
   std::vector<Tensor> expected = {};
   std::string_view oracle = {};
+  /// An error of an output up to this is accepted, however small the value: where terms cancel, the error is
+  /// as large as that of the terms.
+  double floor = 0;
 };
 
 struct OpCheckOptions {
@@ -96,13 +99,15 @@ struct OpAgreement {
 
 /// Checks an op by its samples, up to the first fault:
 /// - the outputs have the specs that the op infers, and the expected values: within 1e-13, or 1e-6 where they
-///   are f32 or c64, relative to 1 or the value if that is larger;
+///   are f32 or c64, relative to the value, or within the sample's floor;
 /// - the derivative agrees with differences, as in check_gradients; by a rule of none() there is no gradient,
 /// by
 ///   one of undefined() asking for it throws GradientError;
 /// - several cotangents at once, stacked, give the gradients of each, unless the rule says that it does not
 /// stack;
-/// - in f32 the outputs and gradients are those in f64 within 2e-5 and 1e-4, unless the op throws DTypeError.
+/// - in f32 the outputs and gradients are those in f64 within 2e-5 and 1e-4 of the largest element, unless
+/// the
+///   op throws DTypeError.
 /// What the op throws otherwise passes through.
 TAPEDECK_EXPORT OpAgreement check_op(const Op& op, std::span<const Sample> samples,
                                      const OpCheckOptions& options = {});

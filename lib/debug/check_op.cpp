@@ -45,16 +45,26 @@ Tensors any_like(const Tensors& x) {
   return all;
 }
 
-/// Where a is not b within the tolerance, relative to 1 or b if that is larger; empty where it is. NaN is
-/// NaN.
-std::string difference(std::string_view what, const Tensor& a, const Tensor& b, double tolerance) {
-  using Number = std::complex<double>;
+using Number = std::complex<double>;
+
+/// The largest magnitude among b's finite elements.
+double largest(const Tensor& b) {
+  double most = 0;
+  for (const Number& v : b.to_vector<Number>())
+    if (std::isfinite(std::abs(v))) most = std::max(most, std::abs(v));
+  return most;
+}
+
+/// Where a is not b within the tolerance, relative to the element of b, or the floor; empty where it is. NaN
+/// is NaN.
+std::string difference(std::string_view what, const Tensor& a, const Tensor& b, double tolerance,
+                       double floor) {
   const auto is_nan = [](Number z) { return std::isnan(z.real()) || std::isnan(z.imag()); };
   if (a.shape() != b.shape()) return fmt::format("{} is {}, not {}", what, a.spec(), b.spec());
   const std::vector<Number> u = a.to_vector<Number>(), v = b.to_vector<Number>();
   for (std::size_t i = 0; i < u.size(); ++i) {
     if (u[i] == v[i] || (is_nan(u[i]) && is_nan(v[i])) ||
-        std::abs(u[i] - v[i]) <= tolerance * std::max(1.0, std::abs(v[i])))
+        std::abs(u[i] - v[i]) <= std::max(tolerance * std::abs(v[i]), floor))
       continue;
     const auto text = [&](Number z) {
       return is_complex(b.dtype()) ? fmt::format("{:.17g}{:+.17g}i", z.real(), z.imag())
@@ -81,6 +91,11 @@ class OpCheck {
   }
 
  private:
+  /// Up to what an element may be wrong where the largest is right within the tolerance. Terms of an
+  /// elementwise op do not come from other elements.
+  double floor(const Tensor& b, double tolerance) const {
+    return op_.rule.kind == RuleKind::partials ? s_.floor : std::max(s_.floor, tolerance * largest(b));
+  }
   bool has_rule() const { return op_.rule.kind != RuleKind::none && op_.rule.kind != RuleKind::undefined; }
   bool held(std::size_t i) const { return i < 64 && (options_.gradients.held >> i & 1); }
   Tensors run(const Tensors& x) const { return op_.run(x, s_.attrs.view()); }
@@ -109,8 +124,8 @@ class OpCheck {
       if (s_.expected.empty()) continue;
       if (y_[k].spec() != s_.expected[k].spec())
         return fmt::format("output {} is {}, expected is {}", k, y_[k].spec(), s_.expected[k].spec());
-      std::string text =
-          difference(fmt::format("output {}", k), y_[k], s_.expected[k], is_single(y_[k]) ? 1e-6 : 1e-13);
+      std::string text = difference(fmt::format("output {}", k), y_[k], s_.expected[k],
+                                    is_single(y_[k]) ? 1e-6 : 1e-13, s_.floor);
       if (!text.empty()) return text;
     }
     return {};
@@ -185,8 +200,9 @@ class OpCheck {
         if (one[i].defined() != all[i].defined())
           return fmt::format("stacked cotangents and single ones do not both give input {} a gradient", i);
         if (!one[i].defined()) continue;
-        std::string text = difference(fmt::format("from stacked cotangents, the gradient of input {}", i),
-                                      row(all[i].dense(), j), one[i].dense(), 1e-12);
+        std::string text =
+            difference(fmt::format("from stacked cotangents, the gradient of input {}", i),
+                       row(all[i].dense(), j), one[i].dense(), 1e-12, floor(one[i].dense(), 1e-12));
         if (!text.empty()) return text;
       }
     }
@@ -208,8 +224,8 @@ class OpCheck {
       return {};
     }
     for (std::size_t k = 0; k < y.size(); ++k) {
-      std::string text =
-          difference(fmt::format("in f32, output {}", k), y[k], y_[k], trainable(y[k]) ? 2e-5 : 0);
+      std::string text = difference(fmt::format("in f32, output {}", k), y[k], y_[k],
+                                    trainable(y[k]) ? 2e-5 : 0, trainable(y[k]) ? floor(y_[k], 2e-5) : 0);
       if (!text.empty()) return text;
     }
     if (!differentiable) return {};
@@ -221,7 +237,8 @@ class OpCheck {
       if (dx[i].spec() != x[i].spec())
         return fmt::format("in f32, the gradient of input {} is {}, the input {}", i, dx[i].spec(),
                            x[i].spec());
-      std::string text = difference(fmt::format("in f32, the gradient of input {}", i), dx[i], wide[i], 1e-4);
+      std::string text = difference(fmt::format("in f32, the gradient of input {}", i), dx[i], wide[i], 1e-4,
+                                    floor(wide[i], 1e-4));
       if (!text.empty()) return text;
     }
     return {};

@@ -59,6 +59,20 @@ void cblas_sgemm(CBLAS_ORDER order, CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_fl
   original(order, a_flag, b_flag, m, n, k, alpha, a, lda, b, ldb, beta, y, ldy);
 }
 
+TEST_CASE("an output in the first slot of a tape frees its entry when it ends on another thread",
+          "[threads]") {
+  const Tensor x = tensor(2.0);
+  Tensor first = tensor(1.0);
+  GradientTape tape;
+  tape.watch(first);
+  tape.watch(x);
+  first = {};   // the output takes its slot
+  Tensor y = exp(x);
+  CHECK(tape.size() == 1);
+  std::thread([ended = std::move(y)]() mutable { ended = {}; }).join();
+  CHECK(tape.size() == 0);
+}
+
 TEST_CASE("a tape per thread gives the bits of one thread", "[threads]") {
   const Variable shared(tensor(0.7));
   std::vector<std::vector<double>> serial, parallel(kThreads);

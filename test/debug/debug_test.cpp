@@ -266,6 +266,27 @@ TEST_CASE("why a gradient is none, by a history", "[debug]") {
   CHECK_THAT(explain(second, before, z, history), Contains("ran while the tape did not record"));
 }
 
+TEST_CASE("where the paths from a source end is found in time linear in the tape", "[debug]") {
+  const Tensor x = ones({2}), other = ones({2});
+  GradientTape tape;
+  tape.watch(x);
+  Tensor y = x;
+  for (int i = 0; i < 60; ++i)
+    y = y + y;   // 2^60 paths
+  CHECK_THAT(explain(tape, other, x), EndsWith("as far as add f32[2]"));
+}
+
+TEST_CASE("a history follows a variable from reads before it", "[debug]") {
+  const Variable w(ones({2}), {.name = "w"}), v(ones({2}), {.name = "v"});
+  GradientTape tape;
+  const Tensor of_w = w.value(), of_v = v.value();
+  const History history;
+  const Tensor y = of_w * 2.0, z = of_v * 3.0;
+  CHECK_THAT(explain(tape, y, w, history), StartsWith("not none"));
+  CHECK_THAT(explain(tape, z, v, history), StartsWith("not none"));
+  CHECK_THAT(explain(tape, z, w, history), Contains("does not depend on"));
+}
+
 TEST_CASE("anomaly mode names the op and the place", "[debug]") {
   const Tensor x = tensor({1.0, 0.0, 4.0});
   const auto gradient = [&] {

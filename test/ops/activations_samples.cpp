@@ -10,21 +10,21 @@ using namespace samples;
 
 constexpr OpSamples table[] = {
     {.op = "relu",
+     .oracle = "np.maximum(x, 0)",
      .samples =
          [] {
-           return std::vector<Sample>{{.inputs = {distinct({3, 5})}},
-                                      {.inputs = {f64({-1.5, -0.25, 0.5, 2})},
-                                       .expected = {f64({0, 0, 0.5, 2})},
-                                       .oracle = "np.maximum(x, 0)"}};
+           return std::vector<Sample>{
+               {.inputs = {distinct({3, 5})}},
+               {.inputs = {f64({-1.5, -0.25, 0.5, 2})}, .expected = {f64({0, 0, 0.5, 2})}}};
          }},
 
     {.op = "leaky_relu",
+     .oracle = "np.where(x > 0, x, alpha * x)",
      .samples =
          [] {
-           return std::vector<Sample>{{.inputs = {distinct({2, 3}), uniform({2, 3}, 0.1, 0.3)}},
-                                      {.inputs = {f64({-1.5, -0.25, 0.5, 2}), f64(0.2)},
-                                       .expected = {f64({-0.3, -0.05, 0.5, 2})},
-                                       .oracle = "np.where(x > 0, x, alpha * x)"}};
+           return std::vector<Sample>{
+               {.inputs = {distinct({2, 3}), uniform({2, 3}, 0.1, 0.3)}},
+               {.inputs = {f64({-1.5, -0.25, 0.5, 2}), f64(0.2)}, .expected = {f64({-0.3, -0.05, 0.5, 2})}}};
          }},
 
     {.op = "softplus",
@@ -37,31 +37,31 @@ constexpr OpSamples table[] = {
          }},
 
     {.op = "relu6",
+     .oracle = "np.clip(x, 0, 6)",
      .samples =
          [] {
-           return std::vector<Sample>{{.inputs = {distinct({3, 5}) * 10}},
-                                      {.inputs = {f64({-1.5, 0.5, 5.75, 6.25, 9})},
-                                       .expected = {f64({0, 0.5, 5.75, 6, 6})},
-                                       .oracle = "np.clip(x, 0, 6)"}};
+           return std::vector<Sample>{
+               {.inputs = {distinct({3, 5}) * 10}},
+               {.inputs = {f64({-1.5, 0.5, 5.75, 6.25, 9})}, .expected = {f64({0, 0.5, 5.75, 6, 6})}}};
          }},
 
     {.op = "elu",
+     .oracle = "np.where(x > 0, x, np.expm1(x))",
      .samples =
          [] {
-           return std::vector<Sample>{{.inputs = {distinct({3, 5})}},
-                                      {.inputs = {signs()},
-                                       .expected = {f64({-0.7768698398515702, -0.22119921692859512, 0.5, 2})},
-                                       .oracle = "np.where(x > 0, x, np.expm1(x))"}};
+           return std::vector<Sample>{
+               {.inputs = {distinct({3, 5})}},
+               {.inputs = {signs()}, .expected = {f64({-0.7768698398515702, -0.22119921692859512, 0.5, 2})}}};
          }},
 
     {.op = "selu",
+     .oracle = "torch.nn.functional.selu(torch.tensor(x)).numpy()",
      .samples =
          [] {
            return std::vector<Sample>{{.inputs = {distinct({3, 5})}},
                                       {.inputs = {signs()},
                                        .expected = {f64({-1.3658143533672527, -0.388890197478119,
-                                                         0.5253504936777402, 2.101401974710961})},
-                                       .oracle = "torch.nn.functional.selu(torch.tensor(x)).numpy()"}};
+                                                         0.5253504936777402, 2.101401974710961})}}};
          }},
 
     {.op = "normal_cdf",
@@ -92,23 +92,23 @@ constexpr OpSamples table[] = {
          }},
 
     {.op = "silu",
+     .oracle = "x / (1 + np.exp(-beta * x))",
      .samples =
          [] {
            return std::vector<Sample>{{.inputs = {uniform({2, 3}, -3, 3), uniform({2, 3}, 0.2, 2, 1)}},
                                       {.inputs = {signs(), f64(0.5)},
                                        .expected = {f64({-0.4812319512369106, -0.11719765665656094,
-                                                         0.28108825044289903, 1.4621171572600098})},
-                                       .oracle = "x / (1 + np.exp(-beta * x))"}};
+                                                         0.28108825044289903, 1.4621171572600098})}}};
          }},
 
     {.op = "softsign",
+     .oracle = "x / (1 + np.abs(x))",
      .samples =
          [] {
            return std::vector<Sample>{
                {.inputs = {distinct({3, 5})}},
                {.inputs = {signs()},
-                .expected = {f64({-0.6, -0.2, 0.3333333333333333, 0.6666666666666666})},
-                .oracle = "x / (1 + np.abs(x))"}};
+                .expected = {f64({-0.6, -0.2, 0.3333333333333333, 0.6666666666666666})}}};
          }},
 };
 

@@ -128,20 +128,21 @@ constexpr OpSamples table[] = {
 
     {.op = "identity",
      .takes_complex = true,
+     .oracle = "x",
      .samples =
          [] {
            return std::vector<Sample>{{.inputs = {uniform({37}, -1, 1)}},
                                       {.inputs = {uniform({}, -1, 1)}},
-                                      {.inputs = {f64({1, 2})}, .expected = {f64({1, 2})}, .oracle = "x"}};
+                                      {.inputs = {f64({1, 2})}, .expected = {f64({1, 2})}}};
          }},
 
     {.op = "piecewise",
      .takes_complex = true,
+     .oracle = "p",
      .samples =
          [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({2, 3}, -1, 1), uniform({3, 2}, -1, 1, 1)}},
-               {.inputs = {f64({1, 0}), f64({3, -2})}, .expected = {f64({1, 0})}, .oracle = "p"}};
+           return std::vector<Sample>{{.inputs = {uniform({2, 3}, -1, 1), uniform({3, 2}, -1, 1, 1)}},
+                                      {.inputs = {f64({1, 0}), f64({3, -2})}, .expected = {f64({1, 0})}}};
          }},
 
     {.op = "zeros_like",

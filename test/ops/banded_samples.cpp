@@ -77,6 +77,7 @@ constexpr OpSamples table[] = {
 
     {.op = "tridiagonal_solve",
      .takes_complex = true,
+     .floor = 1e-14,
      .samples =
          [] {
            return std::vector<Sample>{

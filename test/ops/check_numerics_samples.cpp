@@ -24,50 +24,48 @@ constexpr OpSamples table[] = {
 
     {.op = "ensure_shape",
      .takes_complex = true,
+     .oracle = "x",
      .samples =
          [] {
-           return std::vector<Sample>{{.inputs = {uniform({2, 37}, -1, 1)}, .attrs = Attrs(Shape{2, -1})},
-                                      {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(Shape{})},
-                                      {.inputs = {uniform({0, 2}, -1, 1)}, .attrs = Attrs(Shape{-1, 2})},
-                                      {.inputs = {f64({1, 2})},
-                                       .attrs = Attrs(Shape{-1}),
-                                       .expected = {f64({1, 2})},
-                                       .oracle = "x"}};
+           return std::vector<Sample>{
+               {.inputs = {uniform({2, 37}, -1, 1)}, .attrs = Attrs(Shape{2, -1})},
+               {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(Shape{})},
+               {.inputs = {uniform({0, 2}, -1, 1)}, .attrs = Attrs(Shape{-1, 2})},
+               {.inputs = {f64({1, 2})}, .attrs = Attrs(Shape{-1}), .expected = {f64({1, 2})}}};
          }},
 
     {.op = "print",
      .takes_complex = true,
+     .oracle = "x",
      .samples =
          [] {
            return std::vector<Sample>{
                {.inputs = {uniform({37}, -1, 1)}, .attrs = Attrs(PrintAttrs{"x = ", nowhere()})},
                {.inputs = {f64({1, 2})},
                 .attrs = Attrs(PrintAttrs{"", nowhere()}),
-                .expected = {f64({1, 2})},
-                .oracle = "x"}};
+                .expected = {f64({1, 2})}}};
          }},
 
     {.op = "assert_that",
+     .oracle = "condition",
      .samples =
          [] {
            return std::vector<Sample>{
                {.inputs = {zeros({0}, DType::boolean)}, .attrs = Attrs(AssertAttrs{"text"})},
                {.inputs = {ones({2, 3}, DType::boolean)},
                 .attrs = Attrs(AssertAttrs{"text"}),
-                .expected = {ones({2, 3}, DType::boolean)},
-                .oracle = "condition"}};
+                .expected = {ones({2, 3}, DType::boolean)}}};
          }},
 
     {.op = "check_numerics",
      .throws_on_nan = true,
+     .oracle = "x",
      .samples =
          [] {
-           return std::vector<Sample>{{.inputs = {uniform({37}, -1, 1)}, .attrs = Attrs(NumericsAttrs{"x"})},
-                                      {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(NumericsAttrs{"x"})},
-                                      {.inputs = {f64({1, 2})},
-                                       .attrs = Attrs(NumericsAttrs{"x"}),
-                                       .expected = {f64({1, 2})},
-                                       .oracle = "x"}};
+           return std::vector<Sample>{
+               {.inputs = {uniform({37}, -1, 1)}, .attrs = Attrs(NumericsAttrs{"x"})},
+               {.inputs = {uniform({}, -1, 1)}, .attrs = Attrs(NumericsAttrs{"x"})},
+               {.inputs = {f64({1, 2})}, .attrs = Attrs(NumericsAttrs{"x"}), .expected = {f64({1, 2})}}};
          }},
 };
 

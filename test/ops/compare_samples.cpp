@@ -25,6 +25,7 @@ std::vector<Sample> of_two(std::initializer_list<detail::List1<int>> expected, s
 constexpr OpSamples table[] = {
     {.op = "equal",
      .takes_complex = true,
+     .oracle = "a == b",
      .samples =
          [] {
            return of_two({{0, 1, 0}, {0, 1, 0}}, "a == b");
@@ -32,30 +33,35 @@ constexpr OpSamples table[] = {
 
     {.op = "not_equal",
      .takes_complex = true,
+     .oracle = "a != b",
      .samples =
          [] {
            return of_two({{1, 0, 1}, {1, 0, 1}}, "a != b");
          }},
 
     {.op = "less",
+     .oracle = "a < b",
      .samples =
          [] {
            return of_two({{1, 0, 0}, {0, 0, 1}}, "a < b");
          }},
 
     {.op = "less_equal",
+     .oracle = "a <= b",
      .samples =
          [] {
            return of_two({{1, 1, 0}, {0, 1, 1}}, "a <= b");
          }},
 
     {.op = "greater",
+     .oracle = "a > b",
      .samples =
          [] {
            return of_two({{0, 0, 1}, {1, 0, 0}}, "a > b");
          }},
 
     {.op = "greater_equal",
+     .oracle = "a >= b",
      .samples =
          [] {
            return of_two({{0, 1, 1}, {1, 1, 0}}, "a >= b");

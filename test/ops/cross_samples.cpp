@@ -10,14 +10,14 @@ using namespace samples;
 
 constexpr OpSamples table[] = {
     {.op = "cross",
+     .oracle = "np.cross(a, b)",
      .samples =
          [] {
            return std::vector<Sample>{{.inputs = {uniform({2, 3}, -2, 2), uniform({3}, -2, 2, 1)}},
                                       {.inputs = {uniform({2, 1, 3}, -2, 2), uniform({5, 3}, -2, 2, 1)}},
                                       {.inputs = {zeros({0, 3}, DType::f64), zeros({0, 3}, DType::f64)}},
                                       {.inputs = {f64({{-1.5, 0.5, 2}, {0.25, 3, -2}}), f64({2, -0.5, 4})},
-                                       .expected = {f64({{3, 10, -0.25}, {11, -5, -6.125}})},
-                                       .oracle = "np.cross(a, b)"}};
+                                       .expected = {f64({{3, 10, -0.25}, {11, -5, -6.125}})}}};
          }},
 };
 

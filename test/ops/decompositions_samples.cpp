@@ -12,6 +12,7 @@ using namespace samples;
 constexpr OpSamples table[] = {
     {.op = "lstsq",
      .takes_complex = true,
+     .floor = 1e-14,
      .samples =
          [] {
            const OwnedAttrs exact = Attrs(Ridge{0}), weighted = Attrs(Ridge{0.5});
@@ -45,6 +46,8 @@ constexpr OpSamples table[] = {
 
     {.op = "qr",
      .takes_complex = true,
+     .oracle = "np.linalg.qr(x)",
+     .floor = 1e-14,
      .samples =
          [] {
            const OwnedAttrs thin = Attrs(Full{false}), full = Attrs(Full{true});
@@ -65,17 +68,16 @@ constexpr OpSamples table[] = {
                 .expected = {f64({{-0.6, 0.35777087639996635},
                                   {0, -0.8944271909999159},
                                   {-0.8, -0.26832815729997478}}),
-                             f64({{-5, -3}, {0, -2.23606797749979}})},
-                .oracle = "np.linalg.qr(x)"},
+                             f64({{-5, -3}, {0, -2.23606797749979}})}},
                {.inputs = {reshape(c128({{3, 0}, {0, 1}, {0, 4}, {2, 0}}), {2, 2})},
                 .attrs = thin,
                 .expected = {reshape(c128({{-0.6, 0}, {0, 0.8}, {0, -0.8}, {0.6, 0}}), {2, 2}),
-                             reshape(c128({{-5, 0}, {0, 1}, {0, 0}, {2, 0}}), {2, 2})},
-                .oracle = "np.linalg.qr(x)"}};
+                             reshape(c128({{-5, 0}, {0, 1}, {0, 0}, {2, 0}}), {2, 2})}}};
          }},
 
     {.op = "eigh",
      .takes_complex = true,
+     .floor = 1e-14,
      .samples =
          [] {
            return std::vector<Sample>{
@@ -101,6 +103,7 @@ constexpr OpSamples table[] = {
 
     {.op = "svd",
      .takes_complex = true,
+     .floor = 1e-14,
      .samples =
          [] {
            const OwnedAttrs thin = Attrs(Full{false}), full = Attrs(Full{true});
@@ -128,6 +131,8 @@ constexpr OpSamples table[] = {
 
     {.op = "pinv",
      .takes_complex = true,
+     .oracle = "np.linalg.pinv(x)",
+     .floor = 1e-14,
      .samples =
          [] {
            const OwnedAttrs rcond = Attrs(Cutoff{1e-6});
@@ -141,8 +146,7 @@ constexpr OpSamples table[] = {
                 .attrs = rcond,
                 .expected = {f64({{-0.9444444444444444, 0.4444444444444444},
                                   {-0.1111111111111111, 0.1111111111111111},
-                                  {0.7222222222222222, -0.2222222222222222}})},
-                .oracle = "np.linalg.pinv(x)"},
+                                  {0.7222222222222222, -0.2222222222222222}})}},
                {.inputs = {reshape(c128({{1, 0}, {0, 1}, {0, 0}, {0, 0}, {2, 0}, {0, 1}}), {2, 3})},
                 .attrs = rcond,
                 .expected = {reshape(c128({{0.8333333333333334, 0},
@@ -151,8 +155,7 @@ constexpr OpSamples table[] = {
                                            {0.3333333333333333, 0},
                                            {0.3333333333333333, 0},
                                            {0, -0.3333333333333333}}),
-                                     {3, 2})},
-                .oracle = "np.linalg.pinv(x)"}};
+                                     {3, 2})}}};
          }},
 };
 

@@ -302,8 +302,8 @@ TEST_CASE("what factorisations refuse", "[decompositions][errors]") {
 }
 
 TEST_CASE("cases: eigenvalues", "[cases][decompositions]") {
-  Case c("op-self-adjoint-eig-values");
-  const Tensor a = c.input("A", DType::f64);
+  Case c("op-self-adjoint-eig-values", DType::f64);
+  const Tensor a = c.input("A");
   GradientTape tape;
   tape.watch(a);
   const Tensor y = sum(eigvalsh(a) * samples::f64({1, 2, 3}));

@@ -11,6 +11,7 @@ using namespace samples;
 
 constexpr OpSamples table[] = {
     {.op = "gamma",
+     .no_oracle = "the random bits of other keys than the default one are this library's",
      .samples =
          [] {
            return std::vector<Sample>{
@@ -27,19 +28,18 @@ constexpr OpSamples table[] = {
          }},
 
     {.op = "gamma_grad",
+     .oracle = "np.vectorize(lambda a, y: float(-mpmath.diff(lambda t: mpmath.gammainc(t, 0, y, "
+               "regularized=True), a) / (y**(a - 1) * mpmath.exp(-y) / mpmath.gamma(a))))(alpha, y)",
      .samples =
          [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({2, 3}, 0.5, 4), uniform({2, 3}, 0.5, 4, 1)}},
-               {.inputs = {f64({0.5, 1, 2.5, 9}), f64({0.25, 3, 2, 10})},
-                .expected = {f64(
-                    {0.9080144917641113, 1.937911693824961, 0.9534627029186165, 1.0733233183375006})},
-                .oracle = "np.vectorize(lambda a, y: float(-mpmath.diff(lambda t: mpmath.gammainc(t, 0, y, "
-                          "regularized=True), a)"
-                          " / (y**(a - 1) * mpmath.exp(-y) / mpmath.gamma(a))))(alpha, y)"}};
+           return std::vector<Sample>{{.inputs = {uniform({2, 3}, 0.5, 4), uniform({2, 3}, 0.5, 4, 1)}},
+                                      {.inputs = {f64({0.5, 1, 2.5, 9}), f64({0.25, 3, 2, 10})},
+                                       .expected = {f64({0.9080144917641113, 1.937911693824961,
+                                                         0.9534627029186165, 1.0733233183375006})}}};
          }},
 
     {.op = "poisson",
+     .no_oracle = "the random bits of other keys than the default one are this library's",
      .samples =
          [] {
            return std::vector<Sample>{
@@ -50,10 +50,11 @@ constexpr OpSamples table[] = {
                 .oracle = "np.array([np.searchsorted(np.cumsum([float(mpmath.exp(-r) * mpmath.mpf(r)**k / "
                           "mpmath.factorial(k)) for k in range(200)]), u)"
                           " for r, u in zip(rate, (np.array([0xe169c58d6627e8d5 >> 12, 0x9b00dbd8bc57ac4c >> "
-                          "12]) + 0.5) * 2.0**-52)])"}};
+                          "12]) + 0.5) * 2.0**-52)], float)"}};
          }},
 
     {.op = "binomial",
+     .no_oracle = "the random bits of other keys than the default one are this library's",
      .samples =
          [] {
            return std::vector<Sample>{
@@ -65,11 +66,12 @@ constexpr OpSamples table[] = {
                 .oracle = "np.array([np.searchsorted(np.cumsum([float(mpmath.binomial(m, k) * "
                           "mpmath.mpf(s)**k * (1 - mpmath.mpf(s))**(m - k)) for k in range(int(m) + 1)]), u)"
                           " for m, s, u in zip(n, p, (np.array([0xe169c58d6627e8d5 >> 12, 0x9b00dbd8bc57ac4c "
-                          ">> 12]) + 0.5) * 2.0**-52)])"}};
+                          ">> 12]) + 0.5) * 2.0**-52)], float)"}};
          }},
 
     {.op = "categorical",
      .throws_on_nan = true,
+     .no_oracle = "the random bits of other keys than the default one are this library's",
      .samples =
          [] {
            return std::vector<Sample>{
@@ -83,6 +85,7 @@ constexpr OpSamples table[] = {
          }},
 
     {.op = "parameterized_truncated_normal",
+     .no_oracle = "the random bits of other keys than the default one are this library's",
      .samples =
          [] {
            return std::vector<Sample>{

@@ -35,7 +35,8 @@ constexpr OpSamples table[] = {
                                                                             {0.3333333333333333, 0},
                                                                             {0.125, 0}}),
                                                                       {3, 3})},
-                .oracle = "(lambda w, v: (w, v / v[np.abs(v).argmax(0), np.arange(3)]))(*np.linalg.eig(x))"}};
+                .oracle =
+                    "(lambda w, v: (w, v / v[np.abs(v).argmax(0), np.arange(3)]))(*np.linalg.eig(x + 0j))"}};
          }},
 };
 

@@ -11,6 +11,7 @@ using namespace samples;
 
 constexpr OpSamples table[] = {
     {.op = "fft",
+     .oracle = "np.fft.fft(x)",
      .samples =
          [] {
            return std::vector<Sample>{
@@ -23,11 +24,11 @@ constexpr OpSamples table[] = {
                                    {2.7766287155384513, -1.062533875135},
                                    {-0.37412440997783103, -4.20144487862989},
                                    {-0.44350304783427485, 0.7518514095676789},
-                                   {4.790998742273654, 3.7621273441972107}})},
-                .oracle = "np.fft.fft(x)"}};
+                                   {4.790998742273654, 3.7621273441972107}})}}};
          }},
 
     {.op = "ifft",
+     .oracle = "np.fft.ifft(x)",
      .samples =
          [] {
            return std::vector<Sample>{
@@ -40,11 +41,12 @@ constexpr OpSamples table[] = {
                                    {-0.5664421363293811, -0.3185822091125764},
                                    {-0.491529071359701, 0.8726692399428959},
                                    {0.3505460657346484, 0.14815115330704107},
-                                   {-0.6925748580455662, -0.002238184137360566}})},
-                .oracle = "np.fft.ifft(x)"}};
+                                   {-0.6925748580455662, -0.002238184137360566}})}}};
          }},
 
     {.op = "fft2d",
+     .oracle = "np.fft.fft2(x)",
+     .floor = 1e-14,
      .samples =
          [] {
            return std::vector<Sample>{{.inputs = {spread({2, 3, 4})}, .attrs = Attrs(FftAttrs{2, false})},
@@ -63,11 +65,12 @@ constexpr OpSamples table[] = {
                                                                   {1.5, -0.75},
                                                                   {0.5024047358083552, -1.3570508075688776},
                                                                   {6.997595264191645, 2.1070508075688767}}),
-                                                            {2, 3})},
-                                       .oracle = "np.fft.fft2(x)"}};
+                                                            {2, 3})}}};
          }},
 
     {.op = "ifft2d",
+     .oracle = "np.fft.ifft2(x)",
+     .floor = 1e-14,
      .samples =
          [] {
            return std::vector<Sample>{
@@ -83,11 +86,11 @@ constexpr OpSamples table[] = {
                                            {0.16666666666666669, 0.24999999999999997},
                                            {0.8206730176127762, 0.10825317547305482},
                                            {0.387660315720557, -0.1082531754730548}}),
-                                     {2, 3})},
-                .oracle = "np.fft.ifft2(x)"}};
+                                     {2, 3})}}};
          }},
 
     {.op = "fft3d",
+     .floor = 1e-14,
      .samples =
          [] {
            return std::vector<Sample>{{.inputs = {spread({2, 3, 2, 4})}, .attrs = Attrs(FftAttrs{3, false})},
@@ -111,6 +114,7 @@ constexpr OpSamples table[] = {
          }},
 
     {.op = "ifft3d",
+     .floor = 1e-14,
      .samples =
          [] {
            return std::vector<Sample>{
@@ -131,6 +135,7 @@ constexpr OpSamples table[] = {
          }},
 
     {.op = "rfft",
+     .oracle = "np.fft.rfft(x)",
      .samples =
          [] {
            return std::vector<Sample>{
@@ -142,11 +147,11 @@ constexpr OpSamples table[] = {
                 .attrs = Attrs(RealFftAttrs{1, 0}),
                 .expected = {c128({{3.0, 0.0},
                                    {-3.5702882373436315, -1.9368023515185289},
-                                   {-1.0547117626563682, -2.182755517952548}})},
-                .oracle = "np.fft.rfft(x)"}};
+                                   {-1.0547117626563682, -2.182755517952548}})}}};
          }},
 
     {.op = "irfft",
+     .floor = 1e-14,
      .samples =
          [] {
            return std::vector<Sample>{
@@ -163,6 +168,8 @@ constexpr OpSamples table[] = {
          }},
 
     {.op = "rfft2d",
+     .oracle = "np.fft.rfft2(x)",
+     .floor = 1e-14,
      .samples =
          [] {
            return std::vector<Sample>{
@@ -174,8 +181,7 @@ constexpr OpSamples table[] = {
                 .expected = {reshape(
                     c128(
                         {{1.25, 0.0}, {-1.75, -5.0}, {-1.75, 0.0}, {-5.75, 0.0}, {1.25, -2.0}, {-4.75, 0.0}}),
-                    {2, 3})},
-                .oracle = "np.fft.rfft2(x)"}};
+                    {2, 3})}}};
          }},
 
     {.op = "irfft2d",
@@ -195,6 +201,7 @@ constexpr OpSamples table[] = {
          }},
 
     {.op = "rfft3d",
+     .floor = 1e-14,
      .samples =
          [] {
            return std::vector<Sample>{
@@ -211,6 +218,7 @@ constexpr OpSamples table[] = {
          }},
 
     {.op = "irfft3d",
+     .floor = 1e-14,
      .samples =
          [] {
            return std::vector<Sample>{

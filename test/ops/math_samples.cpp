@@ -24,6 +24,7 @@ std::vector<Sample> of_two(Tensor y, std::string_view oracle) {
 constexpr OpSamples table[] = {
     {.op = "add",
      .takes_complex = true,
+     .oracle = "a + b",
      .samples =
          [] {
            return of_two(f64({{0.5, 0, 6}, {2.25, 2.5, 2}}), "a + b");
@@ -31,6 +32,7 @@ constexpr OpSamples table[] = {
 
     {.op = "sub",
      .takes_complex = true,
+     .oracle = "a - b",
      .samples =
          [] {
            return of_two(f64({{-3.5, 1, -2}, {-1.75, 3.5, -6}}), "a - b");
@@ -38,6 +40,7 @@ constexpr OpSamples table[] = {
 
     {.op = "mul",
      .takes_complex = true,
+     .oracle = "a * b",
      .samples =
          [] {
            return of_two(f64({{-3, -0.25, 8}, {0.5, -1.5, -8}}), "a * b");
@@ -45,6 +48,7 @@ constexpr OpSamples table[] = {
 
     {.op = "div",
      .takes_complex = true,
+     .oracle = "a / b",
      .samples =
          [] {
            return of_two(f64({{-0.75, -1, 0.5}, {0.125, -6, -0.5}}), "a / b");
@@ -77,6 +81,7 @@ constexpr OpSamples table[] = {
          }},
 
     {.op = "squared_difference",
+     .oracle = "np.square(a - b)",
      .samples =
          [] {
            return of_two(f64({{12.25, 1, 4}, {3.0625, 12.25, 36}}), "np.square(a - b)");
@@ -90,36 +95,38 @@ constexpr OpSamples table[] = {
          }},
 
     {.op = "maximum",
+     .oracle = "np.maximum(a, b)",
      .samples =
          [] {
            return of_two_apart(f64({{1, 0.5, 4}, {1, 3, 4}}), "np.maximum(a, b)");
          }},
 
     {.op = "minimum",
+     .oracle = "np.minimum(a, b)",
      .samples =
          [] {
            return of_two_apart(f64({{-1.5, -0.75, 2}, {0.25, -0.75, -2}}), "np.minimum(a, b)");
          }},
 
     {.op = "clip",
+     .oracle = "np.clip(x, low, high)",
      .samples =
          [] {
            return std::vector<Sample>{
                {.inputs = {uniform({2, 3}, -3, 3), uniform({2, 3}, -2, -1, 1), uniform({2, 3}, 1, 2, 2)}},
                {.inputs = {matrix(), f64(-1), f64({1, 2, 0.25})},
-                .expected = {f64({{-1, 0.5, 0.25}, {0.25, 2, -1}})},
-                .oracle = "np.clip(x, low, high)"}};
+                .expected = {f64({{-1, 0.5, 0.25}, {0.25, 2, -1}})}}};
          }},
 
     {.op = "where",
      .takes_complex = true,
+     .oracle = "np.where(condition, a, b)",
      .samples =
          [] {
            const Tensor c = tensor({{1, 0, 1}, {0, 0, 1}}, DType::boolean);
-           return std::vector<Sample>{{.inputs = {c, uniform({3}, -2, 2), uniform({2, 1}, -2, 2, 1)}},
-                                      {.inputs = {c, matrix(), row()},
-                                       .expected = {f64({{-1.5, -0.5, 2}, {2, -0.5, -2}})},
-                                       .oracle = "np.where(condition, a, b)"}};
+           return std::vector<Sample>{
+               {.inputs = {c, uniform({3}, -2, 2), uniform({2, 1}, -2, 2, 1)}},
+               {.inputs = {c, matrix(), row()}, .expected = {f64({{-1.5, -0.5, 2}, {2, -0.5, -2}})}}};
          }},
 
     {.op = "astype",
@@ -127,7 +134,7 @@ constexpr OpSamples table[] = {
      .samples =
          [] {
            return std::vector<Sample>{
-               {.inputs = {uniform({2, 3}, -2, 2)}, .attrs = Attrs(AsTypeAttrs{DType::f64})},
+               {.inputs = {uniform({2, 3}, -2, 2)}, .attrs = Attrs(AsTypeAttrs{DType::f64}), .oracle = "x"},
                {.inputs = {f64({-1.75, 0, 2.5})},
                 .attrs = Attrs(AsTypeAttrs{DType::i32}),
                 .expected = {tensor({-1, 0, 2})},
@@ -136,13 +143,12 @@ constexpr OpSamples table[] = {
 
     {.op = "add_n",
      .takes_complex = true,
+     .oracle = "np.sum(x, axis=0)",
      .samples =
          [] {
            return std::vector<Sample>{
                {.inputs = {uniform({2, 3}, -2, 2), uniform({2, 3}, -2, 2, 1), uniform({2, 3}, -2, 2, 2)}},
-               {.inputs = {signs(), positive(), signs()},
-                .expected = {f64({-2.75, 0.5, 3.5, 13})},
-                .oracle = "np.sum(x, axis=0)"}};
+               {.inputs = {signs(), positive(), signs()}, .expected = {f64({-2.75, 0.5, 3.5, 13})}}};
          }},
 };
 

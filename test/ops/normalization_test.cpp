@@ -11,9 +11,9 @@ using namespace tapedeck;
 using namespace tapedeck::test;
 
 TEST_CASE("cases: fused batch normalisation", "[cases][norm]") {
-  Case c("op-fused-batchnorm-training");
-  const Tensor rows = c.input("x", DType::f64), x = reshape(rows, {4, 1, 1, 2}),
-               scale = c.input("scale", DType::f64), offset = c.input("offset", DType::f64);
+  Case c("op-fused-batchnorm-training", DType::f64);
+  const Tensor rows = c.input("x"), x = reshape(rows, {4, 1, 1, 2}), scale = c.input("scale"),
+               offset = c.input("offset");
   GradientTape tape;
   tape.watch(x), tape.watch(scale), tape.watch(offset);
   const Tensor y = batch_norm(x, scale, offset).y;

@@ -54,12 +54,16 @@ using Numbers = std::vector<Number>;
 inline Numbers numbers_of(const Tensor& x) { return x.to_vector<Number>(); }
 inline bool is_nan(Number z) { return std::isnan(z.real()) || std::isnan(z.imag()); }
 
-/// Equal within a tolerance relative to 1 or to the larger value; NaN equals NaN.
+/// Equal within a tolerance relative to the largest element of b, since terms cancel in others; NaN equals
+/// NaN.
 inline bool close(const Tensor& a, const Tensor& b, double tolerance) {
   if (a.shape() != b.shape()) return false;
   const Numbers u = numbers_of(a), v = numbers_of(b);
+  double largest = 0;
+  for (const Number& q : v)
+    if (std::isfinite(std::abs(q))) largest = std::max(largest, std::abs(q));
   return std::equal(u.begin(), u.end(), v.begin(), [=](Number p, Number q) {
-    return p == q || (is_nan(p) && is_nan(q)) || std::abs(p - q) <= tolerance * std::max(1.0, std::abs(q));
+    return p == q || (is_nan(p) && is_nan(q)) || std::abs(p - q) <= tolerance * largest;
   });
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "ops/op_samples.h"
+#include "ops/sample_values.h"
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/gradcheck.h"
 
@@ -21,7 +22,7 @@ template <class F> void for_every_sample(const F& check) {
     for (const Op& op : family.ops)
       DYNAMIC_SECTION(op.name) {
         int number = 0;
-        for (const Sample& sample : samples_of(op)) {
+        for (const Sample& sample : complete_samples_of(op)) {
           INFO(family.name << ": " << op.name << ", sample " << number++);
           check(op, sample);
         }
@@ -47,6 +48,11 @@ bool elementwise(const Op& op, const Sample& s) {
   } catch (const Error&) {
     return false;
   }
+}
+/// Whether any of the op's samples shows it elementwise.
+bool elementwise(const Op& op) {
+  const std::vector<Sample> samples = samples_of(op);
+  return std::any_of(samples.begin(), samples.end(), [&](const Sample& s) { return elementwise(op, s); });
 }
 bool has_derivative(const Op& op) {
   return op.rule.kind != RuleKind::none && op.rule.kind != RuleKind::undefined;
@@ -127,7 +133,6 @@ TEST_CASE("every entry is complete", "[op]") {
       CHECK_FALSE(op.doc.empty());
       const std::vector<Sample> samples = samples_of(op);
       for (const Sample& s : samples) {
-        CHECK(s.expected.empty() == s.oracle.empty());
         if (op.rule.kind == RuleKind::partials) CHECK(elementwise(op, s));
         if (!s.inputs.empty()) CHECK_FALSE(op.args[0].empty());
         if (s.inputs.size() < kMaxInputs) CHECK(op.args[s.inputs.size()].empty());
@@ -136,15 +141,17 @@ TEST_CASE("every entry is complete", "[op]") {
 }
 
 // An oracle is an expression that scripts/oracle recomputes.
-TEST_CASE("every op has expected outputs from an oracle, or says why not", "[op]") {
-  for (const SampleFamily& family : sample_families())
-    for (const OpSamples& entry : family.ops) {
-      INFO(entry.op);
-      const std::vector<Sample> samples = entry.samples();
-      const auto any = [&](const auto& f) { return std::any_of(samples.begin(), samples.end(), f); };
-      CHECK(any([](const Sample& s) { return !s.expected.empty(); }));
-      const bool has_oracle = any([](const Sample& s) { return !s.oracle.empty() && s.oracle != "by hand"; });
-      CHECK(has_oracle == entry.by_hand.empty());
+TEST_CASE("every sample has expected outputs from an oracle, or says why not", "[op]") {
+  for (const OpFamily& family : op_families())
+    for (const Op& op : family.ops) {
+      const OpSamples& entry = entry_of(op);
+      int number = 0;
+      for (const Sample& s : complete_samples_of(op)) {
+        INFO(op.name << ", sample " << number++ << "; scripts/oracle --write computes expected outputs");
+        const bool says_why = !entry.no_oracle.empty() || s.oracle.starts_with("none: ");
+        CHECK((!s.expected.empty() || says_why));
+        CHECK((s.oracle != "by hand" || says_why));
+      }
     }
 }
 
@@ -155,6 +162,18 @@ TEST_CASE("every op agrees with its samples, to second order", "[op]") {
                    {.differences = entry.no_differences.empty(), .gradients = {.held = entry.held}}));
     if (any_trainable(s.inputs)) CHECK_NOTHROW(run(op, in_f32(s.inputs), s.attrs));
   });
+}
+
+// The tests below leave out ops that refuse the trial's shapes. A new op of one input or more that is
+// elementwise raises the number; one that falls is no longer tested.
+TEST_CASE("the ops that are elementwise by trial are as many as they were", "[op]") {
+  std::string names;
+  int count = 0;
+  for (const OpFamily& family : op_families())
+    for (const Op& op : family.ops)
+      if (elementwise(op)) names += " " + std::string(op.name), ++count;
+  INFO("elementwise:" << names);
+  CHECK(count == 127);
 }
 
 TEST_CASE("elementwise ops take every pair of shapes that broadcast", "[op]") {
@@ -271,7 +290,7 @@ TEST_CASE("K stacked tangents give the K tangents", "[op]") {
     Tensors stacks;
     for (std::size_t i = 0; i < x.size(); ++i) {
       for (std::size_t j = 0; j < kCount; ++j)
-        directions[j].push_back(any_like(x[i], static_cast<int>(i + 7 * j)));
+        directions[j].push_back(any_like(x[i], static_cast<int>(i + 2 * j) + 4));   // not x itself
       stacks.push_back(stack({directions[0][i], directions[1][i], directions[2][i]}));
     }
     ForwardAccumulator all(x, stacks, {.stacked = true});

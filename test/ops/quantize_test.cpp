@@ -76,6 +76,14 @@ TEST_CASE("gradients of what is rounded are those of clipping", "[quantize]") {
       [](const std::vector<Tensor>& in) { return quantize_and_dequantize(in[0], {.bits = 3}); }, {x});
 }
 
+TEST_CASE("0 stays exactly 0, whatever the range around it", "[quantize]") {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    const Tensor min = astype(uniform({64}, -3, -0.1), dtype), max = astype(uniform({64}, 0.1, 3, 1), dtype);
+    for (const Tensor& x : {zeros({64}, dtype), zeros({37, 64}, dtype)})
+      CHECK(count_nonzero(fake_quant_with_min_max_vars_per_channel(x, min, max)).item() == 0);
+  }
+}
+
 TEST_CASE("each entry of an axis has a range of its own", "[quantize]") {
   const Tensor x = uniform({2, 3, 4}, -2, 3), low = tensor({-0.9, -2.0, 0.0}, DType::f64),
                high = tensor({2.1, 1.0, 1.5}, DType::f64);

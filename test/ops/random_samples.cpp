@@ -47,7 +47,7 @@ constexpr OpSamples table[] = {
          }},
 
     {.op = "permutation",
-     .by_hand = "the order of a generator of our own",
+     .no_oracle = "the order of a generator of our own",
      .samples =
          [] {
            return std::vector<Sample>{{.inputs = {},

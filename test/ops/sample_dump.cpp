@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ops/samples.h"
+#include "ops/shown_attrs.h"
 
 using namespace tapedeck;
 using Json = nlohmann::json;
@@ -54,12 +55,16 @@ int main() {
       for (const Sample& s : test::samples_of(op)) {
         Json line = {{"op", op.name},
                      {"sample", number++},
-                     {"oracle", s.oracle},
+                     {"oracle", s.oracle.empty() ? test::entry_of(op).oracle : s.oracle},
+                     {"attrs", test::shown(s.attrs.view())},
                      {"args", arguments(op, s.inputs)},
                      {"expected", Json::array()}};
         for (const Tensor& y : s.expected)
           line["expected"].push_back(json_of(y));
-        if (!s.expected.empty() || !s.oracle.empty()) std::cout << line << '\n';
+        line["actual"] = Json::array();
+        for (const Tensor& y : op.run(s.inputs, s.attrs.view()))
+          line["actual"].push_back(json_of(y));
+        std::cout << line << '\n';
       }
     }
 }

@@ -77,7 +77,7 @@ inline Tensor spread(const Shape& shape, int which = 0) {
 inline Tensor signs() { return f64({-1.5, -0.25, 0.5, 2}); }
 inline Tensor positive() { return f64({0.25, 1, 2.5, 9}); }
 inline std::vector<Sample> of_one(double low, double high, Tensor x, Tensor y, std::string_view oracle) {
-  return {{.inputs = {uniform({2, 3}, low, high)}},
+  return {{.inputs = {uniform({2, 3}, low, high)}, .oracle = oracle},
           {.inputs = {std::move(x)}, .expected = {std::move(y)}, .oracle = oracle}};
 }
 

@@ -20,8 +20,11 @@ struct OpSamples {
       0;   // bit i: input i is treated as constant although a derivative exists; its gradient must be none
   std::string_view no_differences = {};   // why the derivative does not agree with differences
   bool throws_on_nan = false;
-  std::string_view by_hand =
-      {};   // why no expected output comes from a NumPy, SciPy, mpmath or torch expression
+  /// What scripts/oracle computes the outputs with, for the samples that have no oracle of their own: an
+  /// expression of the inputs and of `attrs`, the attributes as sample_dump prints them.
+  std::string_view oracle = {};
+  std::string_view no_oracle = {};   // why no other program computes the outputs
+  double floor = 0;                  // for the samples whose floor is 0
   std::vector<Sample> (*samples)();
 };
 

@@ -73,60 +73,55 @@ constexpr OpSamples table[] = {
 
     {.op = "polygamma",
      .held = 0b01,
+     .oracle = "np.vectorize(lambda n, x: float(mpmath.polygamma(int(n), x)))(n, x)",
      .samples =
          [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({2, 3}, 1, 1), uniform({2, 3}, 0.5, 4, 1)}},
-               {.inputs = {f64({0, 1, 2, 5}), f64({2.5, 0.25, 3, 1.5})},
-                .expected = {f64(
-                    {0.7031566406452432, 17.19732915450711, -0.15411380631918858, 11.113548602435497})},
-                .oracle = "np.vectorize(lambda n, x: float(mpmath.polygamma(int(n), x)))(n, x)"}};
+           return std::vector<Sample>{{.inputs = {uniform({2, 3}, 1, 1), uniform({2, 3}, 0.5, 4, 1)}},
+                                      {.inputs = {f64({0, 1, 2, 5}), f64({2.5, 0.25, 3, 1.5})},
+                                       .expected = {f64({0.7031566406452432, 17.19732915450711,
+                                                         -0.15411380631918858, 11.113548602435497})}}};
          }},
 
     {.op = "zeta",
      .held = 0b01,
+     .oracle = "np.vectorize(lambda s, q: float(mpmath.zeta(s, q)))(s, q)",
      .samples =
          [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({2, 3}, 1.5, 4), uniform({2, 3}, 0.5, 4, 1)}},
-               {.inputs = {f64({1.25, 2, 3.5, 10}), f64({2.5, 1, 0.25, 1.5})},
-                .expected = {f64(
-                    {3.3531519634628633, 1.6449340668482264, 128.54695896428436, 0.0174503557579013})},
-                .oracle = "np.vectorize(lambda s, q: float(mpmath.zeta(s, q)))(s, q)"}};
+           return std::vector<Sample>{{.inputs = {uniform({2, 3}, 1.5, 4), uniform({2, 3}, 0.5, 4, 1)}},
+                                      {.inputs = {f64({1.25, 2, 3.5, 10}), f64({2.5, 1, 0.25, 1.5})},
+                                       .expected = {f64({3.3531519634628633, 1.6449340668482264,
+                                                         128.54695896428436, 0.0174503557579013})}}};
          }},
 
     {.op = "igamma",
+     .oracle = "np.vectorize(lambda a, x: float(mpmath.gammainc(a, 0, x, regularized=True)))(a, x)",
      .samples =
          [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({2, 3}, 0.5, 4), uniform({2, 3}, 0.5, 4, 1)}},
-               {.inputs = {f64({0.5, 1, 2.5, 9}), f64({0.25, 3, 2, 10})},
-                .expected = {f64(
-                    {0.5204998778130465, 0.950212931632136, 0.4505840486472198, 0.6671803212492811})},
-                .oracle =
-                    "np.vectorize(lambda a, x: float(mpmath.gammainc(a, 0, x, regularized=True)))(a, x)"}};
+           return std::vector<Sample>{{.inputs = {uniform({2, 3}, 0.5, 4), uniform({2, 3}, 0.5, 4, 1)}},
+                                      {.inputs = {f64({0.5, 1, 2.5, 9}), f64({0.25, 3, 2, 10})},
+                                       .expected = {f64({0.5204998778130465, 0.950212931632136,
+                                                         0.4505840486472198, 0.6671803212492811})}}};
          }},
 
     {.op = "igammac",
+     .oracle = "np.vectorize(lambda a, x: float(mpmath.gammainc(a, x, regularized=True)))(a, x)",
      .samples =
          [] {
-           return std::vector<Sample>{
-               {.inputs = {uniform({2, 3}, 0.5, 4), uniform({2, 3}, 0.5, 4, 1)}},
-               {.inputs = {f64({0.5, 1, 2.5, 9}), f64({0.25, 3, 2, 10})},
-                .expected = {f64(
-                    {0.4795001221869535, 0.049787068367863944, 0.5494159513527802, 0.3328196787507189})},
-                .oracle = "np.vectorize(lambda a, x: float(mpmath.gammainc(a, x, regularized=True)))(a, x)"}};
+           return std::vector<Sample>{{.inputs = {uniform({2, 3}, 0.5, 4), uniform({2, 3}, 0.5, 4, 1)}},
+                                      {.inputs = {f64({0.5, 1, 2.5, 9}), f64({0.25, 3, 2, 10})},
+                                       .expected = {f64({0.4795001221869535, 0.049787068367863944,
+                                                         0.5494159513527802, 0.3328196787507189})}}};
          }},
 
     {.op = "gamma_density",
+     .oracle = "np.vectorize(lambda a, x: float(mpmath.exp(-x) * mpmath.mpf(x) ** (a - 1) / "
+               "mpmath.gamma(a)))(a, x)",
      .samples =
          [] {
            return std::vector<Sample>{{.inputs = {uniform({2, 3}, 0.5, 4), uniform({3}, 0.5, 4, 1)}},
                                       {.inputs = {f64({0.5, 1, 2.5, 9}), f64({0.25, 3, 2, 10})},
                                        .expected = {f64({0.8787825789354448, 0.049787068367863944,
-                                                         0.28795182140366965, 0.11259903214901998})},
-                                       .oracle = "np.vectorize(lambda a, x: float(mpmath.exp(-x) * "
-                                                 "mpmath.mpf(x) ** (a - 1) / mpmath.gamma(a)))(a, x)"}};
+                                                         0.28795182140366965, 0.11259903214901998})}}};
          }},
 
     {.op = "igamma_grad_a",
@@ -212,21 +207,21 @@ constexpr OpSamples table[] = {
                           "t), x, 2)))(x)"},
                {.inputs = {x},
                 .attrs = Attrs(DerivativeAttrs{kernels::SpecialFunction::fresnel_cos, 1}),
-                .expected = {f64({0.9238795325112867, -0.773010453362737, 5.51091059616309e-16, 1.0})},
-                .oracle = "np.vectorize(lambda x: float(mpmath.cos(mpmath.pi / 2 * x * x)))(x)"}};
+                .expected = {f64({0.9238795325112867, -0.773010453362737, 0, 1.0})},
+                .oracle = "np.vectorize(lambda x: float(mpmath.cos(mpmath.pi / 2 * x * x)))(x)",
+                .floor = 1e-18}};
          }},
 
     {.op = "betainc",
      .held = 0b011,
+     .oracle = "np.vectorize(lambda a, b, x: float(mpmath.betainc(a, b, 0, x, regularized=True)))(a, b, x)",
      .samples =
          [] {
            return std::vector<Sample>{
                {.inputs = {uniform({2, 3}, 0.5, 4), uniform({2, 3}, 0.5, 4, 1),
                            uniform({2, 3}, 0.1, 0.9, 2)}},
                {.inputs = {f64({0.5, 1, 2.5, 9}), f64({0.75, 3, 2, 10}), f64({0.25, 0.5, 0.75, 0.375})},
-                .expected = {f64({0.42695260991120054, 0.875, 0.7916013456467135, 0.19575992810873155})},
-                .oracle = "np.vectorize(lambda a, b, x: float(mpmath.betainc(a, b, 0, x, "
-                          "regularized=True)))(a, b, x)"}};
+                .expected = {f64({0.42695260991120054, 0.875, 0.7916013456467135, 0.19575992810873155})}}};
          }},
 };
 

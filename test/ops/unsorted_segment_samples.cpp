@@ -75,7 +75,8 @@ constexpr OpSamples table[] = {
                {.inputs = {tensor({4, -5, 6}, DType::i32), i64({1, 0, 1})},
                 .attrs = groups(3, -1),
                 .expected = {tensor({-5, 6, std::numeric_limits<std::int32_t>::lowest()})},
-                .oracle = "np.array([x[ids == 0].max(), x[ids == 1].max(), np.iinfo(np.int32).min])"},
+                .oracle =
+                    "np.array([x[ids == 0].max(), x[ids == 1].max(), np.iinfo(np.int32).min], x.dtype)"},
                {.inputs = {f64({{1, 2}, {-3, 4}, {5, 0}, {7, 8}, {-2, 3}}), i64({1, 0, 1, -1, 0})},
                 .attrs = groups(2, -2),
                 .expected = {f64({{-2, 4}, {5, 2}})},

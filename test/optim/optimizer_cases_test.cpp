@@ -21,9 +21,8 @@ struct Pair {
   Variable a, b;
   Tensor da, db;
 
-  explicit Pair(const Case& c) : Pair(c, c.input("grad0", DType::f64), c.input("grad1", DType::f64)) {}
-  Pair(const Case& c, Tensor ga, Tensor gb)
-      : a(c.input("var0", DType::f64)), b(c.input("var1", DType::f64)), da(ga), db(gb) {}
+  explicit Pair(const Case& c) : Pair(c, c.input("grad0"), c.input("grad1")) {}
+  Pair(const Case& c, Tensor ga, Tensor gb) : a(c.input("var0")), b(c.input("var1")), da(ga), db(gb) {}
 
   void step(Optimizer& optimizer, int n = 1) const {
     for (int i = 0; i < n; ++i)
@@ -52,14 +51,14 @@ Pair regularised(const Case& c) { return Pair(c, f64({0.1, 0.2}), f64({0.01, 0.0
 
 TEST_CASE("cases: adagrad", "[cases][optimizer]") {
   {
-    Case c("opt-adagrad-basic");
+    Case c("opt-adagrad-basic", DType::f64);
     const Pair p(c);
     Adagrad adagrad({.learning_rate = c.number("lr"), .initial_accumulator_value = 0.1});
     p.step(adagrad, 3);
     p.check(c);
   }
   {
-    Case c("opt-adagrad-da-plain");
+    Case c("opt-adagrad-da-plain", DType::f64);
     const Pair p(c);
     AdagradDA adagrad({.learning_rate = c.number("lr"),
                        .initial_gradient_squared_accumulator_value = 0.1,
@@ -69,7 +68,7 @@ TEST_CASE("cases: adagrad", "[cases][optimizer]") {
     p.check(c);
   }
   {
-    Case c("opt-keras-adagrad-large-eps");
+    Case c("opt-keras-adagrad-large-eps", DType::f64);
     const Pair p(c);
     Adagrad adagrad({.learning_rate = 3.0, .epsilon = 1, .form = Form::keras});
     p.check_steps(c, adagrad, 3);
@@ -79,13 +78,13 @@ TEST_CASE("cases: adagrad", "[cases][optimizer]") {
 TEST_CASE("cases: adadelta", "[cases][optimizer]") {
   for (const char* id : {"opt-adadelta-g0.2-lr1", "opt-adadelta-g0.1-lr1", "opt-adadelta-g0.1-lr0.5",
                          "opt-adadelta-g0.01-lr1", "opt-adadelta-g0.01-lr0.5", "opt-adadelta-g0.01-lr0.1"}) {
-    Case c(id);
-    const Variable x(c.input("var0", DType::f64));
+    Case c(id, DType::f64);
+    const Variable x(c.input("var0"));
     Adadelta adadelta({.learning_rate = c.number("lr")});
     std::vector<Tensor> xs;
     std::vector<double> a, u;
     for (int i = 0; i < 4; ++i) {
-      adadelta.apply_gradients({{c.input("grad", DType::f64), x}});
+      adadelta.apply_gradients({{c.input("grad"), x}});
       xs.push_back(identity(x));
       a.push_back(adadelta.slot(x, "accum").at({0}));
       u.push_back(adadelta.slot(x, "accum_update").at({1}));
@@ -111,13 +110,13 @@ TEST_CASE("cases: relatives of adam", "[cases][optimizer]") {
     CHECK(adam.slot(x, "vhat").at({1, 0}) == adam.slot(x, "v").at({1, 0}));
   }
   {
-    Case c("opt-adamax-basic");
+    Case c("opt-adamax-basic", DType::f64);
     const Pair p(c);
     Adamax adamax;
     p.check_steps(c, adamax, 3);
   }
   {
-    Case c("opt-nadam-basic");
+    Case c("opt-nadam-basic", DType::f64);
     const Pair p(c);
     Nadam nadam;
     p.check_steps(c, nadam, 3);
@@ -126,7 +125,7 @@ TEST_CASE("cases: relatives of adam", "[cases][optimizer]") {
 
 TEST_CASE("cases: rmsprop", "[cases][optimizer]") {
   for (const char* id : {"opt-rmsprop-v1-1", "opt-rmsprop-v1-3", "opt-rmsprop-v1-5"}) {
-    Case c(id);
+    Case c(id, DType::f64);
     const Pair p(c, f64({0.1, 0.2}), f64({0.01, 0.2}));
     const bool centered = std::string(id) == "opt-rmsprop-v1-5";
     RMSProp rmsprop({.learning_rate = c.number("lr"),
@@ -140,7 +139,7 @@ TEST_CASE("cases: rmsprop", "[cases][optimizer]") {
     c.check("mg0_final", centered ? Gradient(rmsprop.slot(p.a, "mg")) : Gradient());
   }
   {
-    Case c("opt-rmsprop-v1-momentum");
+    Case c("opt-rmsprop-v1-momentum", DType::f64);
     const Pair p(c);
     RMSProp rmsprop({.learning_rate = 2.0, .decay = 0.9, .momentum = 0.5, .epsilon = 1e-5});
     std::vector<Tensor> xs;
@@ -161,7 +160,7 @@ TEST_CASE("cases: rmsprop", "[cases][optimizer]") {
                                                     {"opt-rmsprop-keras-2", 0.1, 1e-3, 0},
                                                     {"opt-rmsprop-keras-3", 0.01, 1e-5, 0},
                                                     {"opt-rmsprop-keras-4", 0.01, 1e-5, 0.9}}) {
-    Case c(id);
+    Case c(id, DType::f64);
     const Pair p(c, f64({0.1, 0.2}), f64({0.01, 0.2}));
     RMSProp rmsprop({.learning_rate = rate,
                      .decay = 0.9,
@@ -175,28 +174,28 @@ TEST_CASE("cases: rmsprop", "[cases][optimizer]") {
 
 TEST_CASE("cases: ftrl", "[cases][optimizer]") {
   {
-    Case c("opt-ftrl-beta");
+    Case c("opt-ftrl-beta", DType::f64);
     const Pair p = regularised(c);
     Ftrl ftrl({.learning_rate = 3.0, .beta = c.number("beta")});
     p.step(ftrl, 10);
     p.check(c);
   }
   {
-    Case c("opt-ftrl-l2-beta");
+    Case c("opt-ftrl-l2-beta", DType::f64);
     const Pair p = regularised(c);
     Ftrl ftrl({.learning_rate = 3.0, .l2 = c.number("l2"), .beta = c.number("beta")});
     p.step(ftrl, 10);
     p.check(c);
   }
   {
-    Case c("opt-ftrl-l1-l2");
+    Case c("opt-ftrl-l1-l2", DType::f64);
     const Pair p = regularised(c);
     Ftrl ftrl({.learning_rate = 3.0, .l1 = c.number("l1"), .l2 = c.number("l2")});
     p.step(ftrl, 10);
     p.check(c);
   }
   {
-    Case c("opt-ftrl-shrinkage-sparse");
+    Case c("opt-ftrl-shrinkage-sparse", DType::f64);
     const Variable a(column(1, 2)), b(column(4, 3));
     Ftrl ftrl({.learning_rate = 3.0, .l1 = 0.001, .l2 = 2, .l2_shrinkage = 0.1});
     for (int i = 0; i < 10; ++i)
@@ -209,7 +208,7 @@ TEST_CASE("cases: ftrl", "[cases][optimizer]") {
     double power;
   };
   for (const auto& [id, power] : {Setting{"opt-ftrl-equals-adagrad", -0.5}, {"opt-ftrl-equals-sgd", -0.0}}) {
-    Case c(id);
+    Case c(id, DType::f64);
     const Variable a(f64({0, 0})), same(f64({0, 0}));
     Ftrl ftrl({.learning_rate = 3.0, .learning_rate_power = power});
     Optimizer other = power == 0 ? Optimizer("gradient_descent", {{"learning_rate", 3.0}})
@@ -226,28 +225,28 @@ TEST_CASE("cases: ftrl", "[cases][optimizer]") {
 
 TEST_CASE("cases: proximal rules", "[cases][optimizer]") {
   {
-    Case c("opt-proximal-adagrad-no-reg");
+    Case c("opt-proximal-adagrad-no-reg", DType::f64);
     const Pair p = regularised(c);
     ProximalAdagrad proximal({.learning_rate = 3.0});
     p.step(proximal, 3);
     p.check(c);
   }
   {
-    Case c("opt-proximal-gd-no-reg");
+    Case c("opt-proximal-gd-no-reg", DType::f64);
     const Pair p = regularised(c);
     ProximalGradientDescent proximal({.learning_rate = 3.0});
     p.step(proximal, 3);
     p.check(c);
   }
   {
-    Case c("opt-proximal-gd-l1-l2");
+    Case c("opt-proximal-gd-l1-l2", DType::f64);
     const Pair p = regularised(c);
     ProximalGradientDescent proximal({.learning_rate = 3.0, .l1 = 0.001, .l2 = 2});
     p.step(proximal, 10);
     p.check(c);
   }
   {
-    Case c("opt-proximal-gd-sparse-minimize");
+    Case c("opt-proximal-gd-sparse-minimize", DType::f64);
     const Variable w(tensor({{1.0, 2.0}}, DType::f64));
     const Tensor x = column(4, 5);
     ProximalGradientDescent proximal({.learning_rate = 1.0});
@@ -258,7 +257,7 @@ TEST_CASE("cases: proximal rules", "[cases][optimizer]") {
 
 TEST_CASE("cases: keras", "[cases][optimizer]") {
   {
-    Case c("opt-keras-sgd-momentum");
+    Case c("opt-keras-sgd-momentum", DType::f64);
     const Pair p(c);
     Momentum sgd({.learning_rate = c.number("lr"), .momentum = c.number("momentum"), .form = Form::keras});
     std::vector<Tensor> slots, xs;
@@ -272,7 +271,7 @@ TEST_CASE("cases: keras", "[cases][optimizer]") {
     CHECK(Momentum({.learning_rate = 1.0, .momentum = 0.0, .form = Form::keras}).slot_names().empty());
   }
   {
-    Case c("opt-keras-global-clipnorm");
+    Case c("opt-keras-global-clipnorm", DType::f64);
     const Variable a(f64({1})), b(f64({2}));
     GradientDescent descent({.learning_rate = 1.0});
     descent.add_transform(transforms::clip_global_norm(2.0));
@@ -281,7 +280,7 @@ TEST_CASE("cases: keras", "[cases][optimizer]") {
     c.check("var2", b.value());
   }
   {
-    Case c("opt-keras-adaptive-lr");
+    Case c("opt-keras-adaptive-lr", DType::f64);
     const Variable a(f64({1, 2})), b(f64({3, 4}));
     const Loss loss = [&] { return sum(5 * a + 3 * b); };
     const auto both = [&] { return std::vector<Tensor>{identity(a), identity(b)}; };
@@ -313,7 +312,7 @@ TEST_CASE("cases: slot names", "[optimizer]") {
 
 TEST_CASE("cases: moving averages", "[cases][optimizer]") {
   {
-    Case c("ema-assign-debias");
+    Case c("ema-assign-debias", DType::f64);
     const Variable v(f64({0, 0}));
     MovingAverage average(v);
     average.update(f64({1, 2}), 0.25);

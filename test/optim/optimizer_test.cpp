@@ -310,13 +310,13 @@ TEST_CASE("cases: gradient descent", "[cases][optimizer]") {
 
 TEST_CASE("cases: adam", "[cases][optimizer]") {
   {
-    Case c("opt-adam-v1-basic");
-    const Variable a(c.input("var0", DType::f64)), b(c.input("var1", DType::f64));
+    Case c("opt-adam-v1-basic", DType::f64);
+    const Variable a(c.input("var0")), b(c.input("var1"));
     Adam adam;
     std::vector<Tensor> as, bs;
     std::vector<double> powers;
     for (int step = 0; step < 3; ++step) {
-      adam.apply_gradients({{c.input("grad0", DType::f64), a}, {c.input("grad1", DType::f64), b}});
+      adam.apply_gradients({{c.input("grad0"), a}, {c.input("grad1"), b}});
       as.push_back(identity(a)), bs.push_back(identity(b));
       powers.push_back(std::pow(adam.hyperparameter("beta1"), static_cast<double>(adam.iterations() + 1)));
     }
@@ -325,10 +325,9 @@ TEST_CASE("cases: adam", "[cases][optimizer]") {
     c.check("beta1_power_after", powers);
   }
   {
-    Case c("opt-adam-two-updates-share");
-    const Variable a(c.input("var0", DType::f64)), b(c.input("var1", DType::f64));
-    const std::vector<GradientAndVariable> pairs = {{c.input("grad0", DType::f64), a},
-                                                    {c.input("grad1", DType::f64), b}};
+    Case c("opt-adam-two-updates-share", DType::f64);
+    const Variable a(c.input("var0")), b(c.input("var1"));
+    const std::vector<GradientAndVariable> pairs = {{c.input("grad0"), a}, {c.input("grad1"), b}};
     Adam adam;
     for (int step = 0; step < 3; ++step)
       adam.apply_gradients(pairs);

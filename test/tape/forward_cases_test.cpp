@@ -74,8 +74,8 @@ TEST_CASE("cases: tangents of ops", "[cases][forward]") {
     c.check("jvp", Gradient(accumulator.jvp(y)));
   }
   {
-    Case c("fwd-numeric-higher-order");
-    const Tensor x = c.input("x", DType::f64);
+    Case c("fwd-numeric-higher-order", DType::f64);
+    const Tensor x = c.input("x");
     const auto f = [](const Tensor& t) {
       const Tensor p = sin(t) * tan(t);
       return prod(p + sum(p), 1);
@@ -93,8 +93,8 @@ TEST_CASE("cases: tangents of ops", "[cases][forward]") {
     CHECK(same(jacobian_by_columns(hessian, x), jacobian_by_rows(hessian, x)));
   }
   {
-    Case c("fwd-elementwise-swish-m0.5");
-    const Tensor x = c.input("x", DType::f64);
+    Case c("fwd-elementwise-swish-m0.5", DType::f64);
+    const Tensor x = c.input("x");
     const auto swish = [](const Tensor& t) { return t * sigmoid(t); };
     const auto by_forward = [](const auto& f) { return [f](const Tensor& t) { return forward(f, t); }; };
     const auto by_reverse = [](const auto& f) { return [f](const Tensor& t) { return reverse(f, t); }; };
@@ -175,8 +175,8 @@ TEST_CASE("cases: accumulators nest", "[cases][forward]") {
     c.check("inner_of_outer", Gradient(inner.jvp(outer.jvp(out))));
   }
   {
-    Case c("fwd-over-back-hvp");
-    const Tensor x = c.input("x", DType::f64), v = c.input("v", DType::f64);
+    Case c("fwd-over-back-hvp", DType::f64);
+    const Tensor x = c.input("x"), v = c.input("v");
     const auto f = [](const Tensor& t) { return prod(square(tanh(t))); };
     const auto gradient = [&](const Tensor& t) { return reverse(f, t); };
     const ForwardAccumulator accumulator(x, v);

@@ -88,8 +88,8 @@ TEST_CASE("cases: cond", "[cases][control]") {
                                v));
   }
   {
-    Case c("cond-iterated-derivatives");
-    const Tensor x = c.input("x", DType::f64);
+    Case c("cond-iterated-derivatives", DType::f64);
+    const Tensor x = c.input("x");
     const auto f0 = [](const Tensor& t) {
       return cond(
           true, {t}, [](const Tensor& u) { return cos(identity(u)); },
@@ -106,7 +106,8 @@ TEST_CASE("cases: cond", "[cases][control]") {
     const Tensor x = tensor(1);
     c.check("value",
             switch_case(
-                0, {x}, [](const Tensor& t) { return t + 1; }, [](const Tensor& t) { return t + 2; }));
+                0, {x}, [](const Tensor& t) { return t + 1; }, [](const Tensor& t) { return t + 2; }),
+            DType::i32);
   }
   {
     Case c("cond-indexed-slices-and-none-outputs");
@@ -182,7 +183,7 @@ TEST_CASE("cases: loops", "[cases][control]") {
     c.check("g", tape.gradient(r, param));
   }
   {
-    Case c("while-cos-iterated");
+    Case c("while-cos-iterated", DType::f64);
     const Tensor x = tensor(1.0, DType::f64);
     const auto z = [](const Tensor& t) {
       return fori_loop(0, 2, [](std::int64_t, const Tensor& y) { return cos(y); }, {t});

@@ -171,7 +171,7 @@ TEST_CASE("rules that return what does not fit are named", "[gradients][errors]"
   CHECK(returning({x, x}) == "operation: the backward function returned 2 gradients for 1 inputs");
 }
 
-TEST_CASE("complex targets need output gradients", "[gradients][errors]") {
+TEST_CASE("complex targets need output gradients", "[cases][gradients][errors]") {
   const Tensor z = complex(tensor(7.0), tensor(3.0));
   const Recording recording;
   const Tensor y = z * z;
@@ -184,7 +184,7 @@ TEST_CASE("complex targets need output gradients", "[gradients][errors]") {
   CHECK(gradients(y, z, {.output_gradients = {ones_like(y)}})[0].defined());
 }
 
-TEST_CASE("second derivatives on a recording", "[gradients][hessian]") {
+TEST_CASE("second derivatives on a recording", "[cases][gradients][hessian]") {
   const Tensor x = tensor({1.0, 2.0}, DType::f64), z = tensor(3.0, DType::f64);
   const Recording recording;
   const Tensor y = sum(x * x * x) * z;   // the Hessian with respect to x is diag(6 x z); for z it is none,
@@ -228,7 +228,7 @@ TEST_CASE("cases: gradients", "[cases][gradients]") {
     set_warning_handler({});
   }
   {
-    Case c("grad-variable-default-zero-dtype");
+    Case c("grad-variable-default-zero-dtype", DType::f64);
     bool same = true;
     for (const DType t : {DType::f32, DType::f64}) {
       const Variable v(tensor(100.0, t));

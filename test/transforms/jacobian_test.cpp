@@ -95,7 +95,7 @@ TEST_CASE("cases: jacobians", "[cases][jacobian]") {
     GradientTape tape;
     const Tensor x = ones({2, 3});
     tape.watch(x);
-    c.check_error(
+    c.check_error<ShapeError>(
         [&] {
           tape.batch_jacobian(concat({x, x}, 0), x);
         },

@@ -68,7 +68,10 @@ struct Range {
 // These run on SIMD vectors. The operands besides x are numbers or rows.
 struct ToLevels {
   auto operator()(auto x, auto low, auto high, auto step) const {
-    return floor((minimum(maximum(x, low), high) - low) / step + 0.5) * step + low;
+    // As a multiple of the step, since adding low would not give exactly 0 where the compiler fuses the
+    // operations.
+    const auto level = floor((minimum(maximum(x, low), high) - low) / step + 0.5);
+    return (level + floor(low / step + 0.5)) * step;
   }
 };
 struct HalfUp {

@@ -1,0 +1,11 @@
+// The samples of an op with the expected outputs that test/data/sample_values.json has for them.
+#pragma once
+#include "ops/samples.h"
+
+namespace tapedeck::test {
+
+/// As samples_of, but a sample without expected outputs has those of the file, if it is there, and one
+/// without a floor the op's.
+std::vector<Sample> complete_samples_of(const Op& op);
+
+}   // namespace tapedeck::test

@@ -1,0 +1,27 @@
+// What the engine tells of the gradients of sources while a pass goes on. Linked with the library's objects,
+// since of the public functions only steps of several ranks ask for it.
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "tape/imperative_grad.h"
+#include "tapedeck/tapedeck.h"
+
+using namespace tapedeck;
+
+TEST_CASE("each source tells once, by its place in the list, that its gradient is final", "[engine]") {
+  const Tensor first = tensor(2.0), second = tensor(3.0), unused = tensor(1.0);
+  GradientTape tape;
+  tape.watch(first);
+  tape.watch(second);
+  tape.watch(unused);
+  REQUIRE(tape.tape().slot_of(first) == 0);
+  const Tensor y = first * second + square(first);
+  std::map<std::size_t, std::vector<double>> told;
+  const std::vector<Gradient> g = differentiate(
+      tape.tape(), Targets(y), Sources{second, unused, first}, {},
+      [&](std::size_t source, const Gradient& dx) { told[source].push_back(dx.dense().item()); });
+  CHECK(told == std::map<std::size_t, std::vector<double>>{{0, {2}}, {2, {7}}});
+  CHECK(g[0].dense().item() == 2);
+  CHECK_FALSE(g[1].defined());
+  CHECK(g[2].dense().item() == 7);
+}
