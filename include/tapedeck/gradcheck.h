@@ -97,18 +97,17 @@ struct OpAgreement {
   TAPEDECK_EXPORT friend std::ostream& operator<<(std::ostream& out, const OpAgreement& a);
 };
 
-/// Checks an op by its samples, up to the first fault:
-/// - the outputs have the specs that the op infers, and the expected values: within 1e-13, or 1e-6 where they
-///   are f32 or c64, relative to the value, or within the sample's floor;
-/// - the derivative agrees with differences, as in check_gradients; by a rule of none() there is no gradient,
-/// by
-///   one of undefined() asking for it throws GradientError;
-/// - several cotangents at once, stacked, give the gradients of each, unless the rule says that it does not
-/// stack;
-/// - in f32 the outputs and gradients are those in f64 within 2e-5 and 1e-4 of the largest element, unless
-/// the
-///   op throws DTypeError.
-/// What the op throws otherwise passes through.
+/// Checks an op by its samples, up to the first fault. What the op throws otherwise passes through.
+///
+/// Outputs have the specs that the op infers, and the expected values: within 1e-13, or 1e-6 where they are
+/// f32 or c64, relative to the value, or within the sample's floor.
+///
+/// The derivative agrees with differences, as in check_gradients. By a rule of none() there is no gradient;
+/// by one of undefined() asking for it throws GradientError. Several cotangents at once, stacked, give the
+/// gradients of each, unless the rule says that it does not stack.
+///
+/// In f32 the outputs and gradients are those in f64 within 2e-5 and 1e-4 of the largest element, unless the
+/// op throws DTypeError.
 TAPEDECK_EXPORT OpAgreement check_op(const Op& op, std::span<const Sample> samples,
                                      const OpCheckOptions& options = {});
 
