@@ -309,6 +309,8 @@ class Drawer {
       return true;
     } catch (const Error&) {
       return false;
+    } catch (const std::bad_alloc&) {
+      return false;
     }
   }
 
