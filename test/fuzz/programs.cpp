@@ -80,7 +80,7 @@ int run(const Options& o) {
               << text_of(p) << now << std::endl;
   });
   std::cout << "programs: seed " << o.seed << ": " << programs << " programs, " << rough << " not smooth, "
-            << singular << " without second derivatives, " << failures << " failures\n";
+            << singular << " with infinite derivatives, " << failures << " failures\n";
   if (o.report) report_uses();
   return failures > 0;
 }
