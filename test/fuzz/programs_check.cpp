@@ -86,6 +86,10 @@ class Checker {
     noise_ = measured_noise([&](Run& run) { return gradient(run); }, wide_);
     Run run(p_, p_.precision);
     gradient_ = p_.precision == Precision::wide ? wide_ : gradient(run);
+    if (!std::isfinite(largest(gradient_))) {   // f32 has a smaller range
+      verdict_.singular = true;
+      return verdict_;
+    }
     if (p_.precision != Precision::wide) compare("f32 and f64", gradient_, wide_);
     first_order();
     forward();
@@ -492,7 +496,8 @@ class Checker {
     Run run(p_, p_.precision);
     const Numbers h = p_.precision == Precision::wide ? wide : reverse_over_reverse(run),
                   u = numbers(p_.directions);
-    compare("second order in f32 and f64", h, wide, noise);
+    // In f32 a step's own rounding may be large beside a second derivative, where a function is nearly flat.
+    compare("second order in f32 and f64", h, wide, noise + 1e-4 * (1 + largest(wide)));
     compare("forward over reverse", forward_over_reverse(run), h, noise);
     compare("reverse over forward", reverse_over_forward(run), h, noise);
     compare("forward over forward", forward_over_forward(run), {dot(h, u)},

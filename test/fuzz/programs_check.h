@@ -12,7 +12,7 @@ struct Failure {
 struct Verdict {
   std::optional<Failure> failure = {};
   bool rough = false;      // differences do not converge
-  bool singular = false;   // second derivatives are too large, or not finite
+  bool singular = false;   // derivatives are too large, or not finite in f32
 };
 /// Differentiates the program in all ways, and compares.
 Verdict check_program(const Program& p);

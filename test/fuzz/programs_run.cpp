@@ -131,7 +131,9 @@ void Run::run_step(const Step& s, Slots& to) {
 
 Tensor Run::cut_off(const Tensor& x) {
   if (!cuts) return x;
-  if (cuts->replayed) return cuts->values.at(cuts->next++);
+  if (cuts->replayed && cuts->next == cuts->values.size())
+    throw ArgumentError("programs: another branch was taken than at first");
+  if (cuts->replayed) return cuts->values[cuts->next++];
   cuts->values.push_back(x);
   return x;
 }
