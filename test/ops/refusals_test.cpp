@@ -57,6 +57,22 @@ TEST_CASE("every extent that a window gives is checked, in every input of every 
   CHECK(checked > 200);
 }
 
+TEST_CASE("what patches, masks and spectra refuse", "[errors]") {
+  const Op& patches = op_of("patches", "extract_image_patches");
+  const Sample s = samples_of(patches)[0];
+  CHECK(message_of<DTypeError>([&] { run(patches, {astype(s.inputs[0], DType::i32)}, s.attrs); }) ==
+        "extract_image_patches: takes f32 or f64, use astype: x is i32[3,4,5,2]");
+  CHECK(message_of<ShapeError>([&] {
+          run(patches, {ones({2, 2})}, s.attrs);
+        }) == "extract_image_patches: x needs the axes height, width and channels: x is f32[2,2]");
+  const Tensor mask = tensor({1, 1}, DType::boolean);
+  CHECK(message_of<ShapeError>([&] {
+          run(op_of("partition", "boolean_put"), {ones({3}), mask}, Attrs(RowAttrs{1}));
+        }) == "boolean_put: takes tensors of rank 2 or more: x is f32[3], mask is bool[2]");
+  CHECK(message_of<ShapeError>([] { irfft(ones({3}, DType::c128), {0}); }) ==
+        "irfft: fft_length must be at least 1: fft_length is [0]");
+}
+
 TEST_CASE("what parts of tensors refuse", "[errors][partition]") {
   const Tensor x = ones({2, 3}), mask = tensor({1, 1}, DType::boolean);
   const auto stitch = [](std::vector<Tensor> places, std::vector<Tensor> rows) {
