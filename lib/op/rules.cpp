@@ -1,6 +1,5 @@
-// In: a call, its cotangents or tangents. Out: those of the other side. A `partials` rule runs fused over
-// vectors; it runs as ops where the derivative itself is recorded, cotangents are stacked or numbers are
-// complex. The jvp of a linear or bilinear op is the op itself.
+// In: a call and its cotangent. Out: the cotangents of its inputs. A `partials` rule runs fused over vectors;
+// it runs as ops where the derivative itself is recorded, cotangents are stacked or numbers are complex.
 #include "op/rules.h"
 
 #include "core/storage.h"
@@ -20,15 +19,15 @@ namespace detail {
 Tensor product(const Tensor& dy, const Tensor& p) { return mul(dy, p); }
 Tensor product(const Tensor& dy, double p) { return p == 1 ? dy : p == -1 ? neg(dy) : mul(dy, p); }
 
-namespace {
-
-bool recording(const PartialsRule& rule, const Call& c, const Tensor& dy) {
+bool is_recorded(const PartialsRule& rule, const Call& c, const Tensor& dy) {
   if (!thread_state.innermost) return false;
   if (tracked(dy) || ((rule.vjp.read >> rule.vjp.inputs & 1) && tracked(c.y[0]))) return true;
   for (int i = 0; i < rule.vjp.inputs; ++i)
     if ((rule.vjp.read >> i & 1) && tracked(c.x[i])) return true;
   return false;
 }
+
+namespace {
 
 // Whether the gradient of input i is sparse with the rows of dy: the input has the output's shape, and its
 // partial reads nothing but tensors of rank 0.
@@ -131,98 +130,10 @@ void vjp_of_partials(const PartialsRule& rule, const Call& call, Gradient&& cota
   for (int i = 0; i < n; ++i)
     x[i] = call.x[i].defined() ? &call.x[i] : y;
   const Call c{.op = call.op, .raw_attrs = call.raw_attrs, .x = {x, n}, .y = {&y, 1}, .wanted = wanted};
-  if (dy.shape() != y->shape() || is_complex(dy.dtype()) || recording(rule, c, dy))
+  if (dy.shape() != y->shape() || is_complex(dy.dtype()) || is_recorded(rule, c, dy))
     vjp_by_ops(rule, c, dy, dx, pass);
   else
     vjp_fused(rule, c, dy, x, call.x, dx);
-}
-
-namespace {
-
-Tensor jvp_by_ops(const PartialsRule& rule, const Call& c, Refs dx) {
-  const NumberDType dtype(c.y[0].dtype());
-  const int ndim = c.y[0].ndim();
-  Tensor dy;
-  Shape front;   // of stacked tangents
-  for (int i = 0; i < rule.vjp.inputs; ++i) {
-    if (!dx[i].defined()) continue;
-    front = extra_of(dx[i], c.x[i].ndim());
-    const bool stacked = front.ndim() > 0 && c.x[i].ndim() < ndim;
-    const Tensor term =
-        rule.times[i](c, stacked ? reshape(dx[i], aligned(dx[i], c.x[i].ndim(), ndim)) : dx[i]);
-    dy = dy.defined() ? add(dy, term) : term;
-  }
-  return broadcast_to(dy, behind(front, c.y[0].shape()));
-}
-
-// The terms of the inputs that have a tangent alone, since 0 · ∞ of another one would be NaN.
-Tensor jvp_of_some(const PartialsRule& rule, const Call& c, Refs dx) {
-  const int n = rule.vjp.inputs;
-  const Tensor* x[kMaxInputs];
-  for (int i = 0; i < n; ++i) {
-    x[i] = &c.x[i];
-    if (dx[i].defined() && dx[i].shape() != c.y[0].shape()) return jvp_by_ops(rule, c, dx);
-  }
-  Tensor dy;
-  for (int i = 0; i < n; ++i) {
-    if (!dx[i].defined()) continue;
-    const unsigned adds = dy.defined() ? 1u << i : 0;
-    if (!adds) dy = allocate(c.y[0].spec());
-    Tensor out[kMaxInputs];
-    out[i] = dy;
-    kernels::run_vjp(rule.vjp, dx[i], x, &c.y[0], out, adds);
-  }
-  return dy;
-}
-
-}   // namespace
-
-Tensor jvp_of_partials(const PartialsRule& rule, const Call& c, Refs dx) {
-  const int n = rule.vjp.inputs;
-  bool as_ops = is_complex(c.y[0].dtype()), some = false;
-  for (int i = 0; i < n; ++i) {
-    as_ops |= dx[i].defined() && (dx[i].shape() != c.x[i].shape() || recording(rule, c, dx[i]));
-    some |= !dx[i].defined();
-  }
-  if (as_ops) return jvp_by_ops(rule, c, dx);
-  if (some) return jvp_of_some(rule, c, dx);
-  const Tensor* refs[kernels::kMaxOperands];
-  for (int i = 0; i < n; ++i) {
-    refs[i] = &c.x[i];
-    refs[n + 1 + i] = &dx[i];
-  }
-  refs[n] = &c.y[0];
-  Tensor dy = allocate(c.y[0].spec());
-  kernels::run_map(*rule.jvp, {refs, 2 * n + 1}, dy);
-  return dy;
-}
-
-namespace {
-
-// The op on its inputs, with input i replaced.
-Tensor with_input(const Call& c, int i, const Tensor& dx) {
-  std::vector<const Tensor*> x;
-  for (int k = 0; k < c.x.size(); ++k)
-    x.push_back(k == i ? &dx : &c.x[k]);
-  return c.op.execute({x.data(), c.x.size()}, c.raw_attrs);
-}
-
-}   // namespace
-
-Tensor jvp_of_linear(const Call& c, Refs dx) { return dx[0].defined() ? with_input(c, 0, dx[0]) : Tensor(); }
-
-Tensor jvp_of_bilinear(const Call& c, Refs dx) {
-  // Axes of stacked tangents stay in front of those of the other input.
-  const int ndim = std::max(c.x[0].ndim(), c.x[1].ndim());
-  const auto term = [&](int i) {
-    return with_input(c, i,
-                      dx[i].ndim() > c.x[i].ndim() && c.x[i].ndim() < ndim
-                          ? reshape(dx[i], aligned(dx[i], c.x[i].ndim(), ndim))
-                          : dx[i]);
-  };
-  if (!dx[1].defined()) return dx[0].defined() ? term(0) : Tensor();
-  const Tensor right = term(1);
-  return dx[0].defined() ? add(term(0), right) : right;
 }
 
 }   // namespace detail

@@ -84,6 +84,9 @@ struct PartialsRule {
   Tensor (*times[kMaxInputs])(const Call&, const Tensor& dy);   // recorded
 };
 
+/// Whether a recorder follows the derivative itself, by dy or by what the rule reads.
+bool is_recorded(const PartialsRule& rule, const Call& c, const Tensor& dy);
+
 /// A vjp that is one op where it is recorded. Puts the gradients of the wanted inputs, of dy's shape, in dx,
 /// which has nothing yet; of inputs that are one tensor the first gets the sum. False: it did nothing.
 using RecordedPass = bool (*)(const Call& c, const Tensor& dy, Tensor* dx);
