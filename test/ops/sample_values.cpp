@@ -9,6 +9,7 @@
 
 #include "data_folder.h"
 #include "tapedeck/ops/array.h"
+#include "tapedeck/ops/math.h"
 
 namespace tapedeck::test {
 namespace {
