@@ -8,6 +8,7 @@ namespace tapedeck::fuzz {
 namespace {
 
 constexpr std::int64_t kMostElements = 400, kLargest = 60000;
+constexpr int kMostAxes = 6;   // stacked cotangents and tangents of both orders have two more
 constexpr double kMost = 300, kMostSlope = 1e4;
 
 /// Functions that programs do not call, and why.
@@ -222,7 +223,7 @@ class Drawer {
     s.narrow_function->set_precision(false);
   }
   Argument argument(const Tensor& x, const Slots& slots, const Scope& scope) {
-    if (d_.chance(20) || x.ndim() > 6) return {};   // stacked cotangents have an axis more
+    if (d_.chance(20) || x.ndim() > kMostAxes) return {};
     std::vector<int> same;
     for (int i = scope.first; i < static_cast<int>(slots.size()); ++i)
       if (slots[static_cast<std::size_t>(i)].spec() == x.spec()) same.push_back(i);
@@ -246,6 +247,13 @@ class Drawer {
         if (x.defined() && is_trainable(x.dtype())) nothing |= s.arguments[i++].slot >= 0 && x.size() == 0;
       });
     return nothing;
+  }
+
+  static bool takes_high_rank(const Step& s) {
+    bool high = false;
+    if (s.wide_function)
+      s.wide_function->each_tensor([&](Tensor& x) { high |= x.defined() && x.ndim() > kMostAxes; });
+    return high;
   }
 
   static Tensor noise(std::uint64_t way, std::size_t number, const Spec& spec) {
@@ -299,9 +307,10 @@ class Drawer {
         if (!connected && s.kind == Step::call && !d_.chance(20)) return false;
       }
       for (const Tensor& t : y)
-        if (t.size() > (p_.large ? kLargest : kMostElements) || !is_tame(t, kMost) || t.ndim() > 6 ||
+        if (t.size() > (p_.large ? kLargest : kMostElements) || !is_tame(t, kMost) || t.ndim() > kMostAxes ||
             t.dtype() != with_precision(t.dtype(), true) || (t.size() && takes_nothing(s)))
           return false;
+      if (takes_high_rank(s)) return false;
       if (s.wide_function && is_among(kVectors, s.wide_function->name()) && !is_definite(s, slots, y))
         return false;
       s.values = y;
