@@ -39,8 +39,8 @@ constexpr std::string_view kRandom[] = {"normal",   "truncated_normal", "uniform
                                         "gamma",    "gamma_grad",       "poisson",
                                         "binomial", "categorical",      "parameterized_truncated_normal"};
 /// Functions whose results are arbitrary for some arguments, such as vectors that belong to equal values, or
-/// inaccurate in f32.
-constexpr std::string_view kVectors[] = {"svd", "eig", "eigh", "qr", "lstsq"};
+/// inaccurate in f32, or whose slope is unbounded, as that of a root of a nearly singular matrix.
+constexpr std::string_view kVectors[] = {"svd", "eig", "eigh", "qr", "lstsq", "matrix_square_root"};
 
 template <std::size_t n> bool is_among(const std::string_view (&list)[n], std::string_view name) {
   return std::find(list, list + n, name) != list + n;
