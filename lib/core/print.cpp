@@ -137,8 +137,10 @@ std::vector<std::string> complex_texts(const std::vector<Z>& values, const Wish&
   }
   std::vector<std::string> texts = number_texts(real, wish, scalar);
   std::vector<std::string> others = number_texts(imaginary, wish, scalar);
-  for (std::string& s : others)
-    s = (s[0] == '-' ? "" : "+") + s + "i";
+  for (std::string& s : others) {
+    if (s[0] != '-') s.insert(0, "+");
+    s += "i";
+  }
   align(texts);
   align(others);
   for (std::size_t i = 0; i < texts.size(); ++i)
