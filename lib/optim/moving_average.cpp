@@ -75,7 +75,8 @@ void MovingAverage::restore(const SavedState& state) { prepare_restore(state)();
 Commit MovingAverage::prepare_restore(const SavedState& state) {
   const bool is_debiased = biased_.defined();
   StateReader reader(kName, state);
-  const Tensor value = reader.tensor("value"), biased = is_debiased ? reader.tensor("biased") : Tensor();
+  const Tensor value = reader.tensor("value");
+  Tensor biased = is_debiased ? reader.tensor("biased") : Tensor();
   const double left = is_debiased ? reader.scalar("left") : 1;
   reader.end();
   detail::VariableCell& cell = variable_.cell();
@@ -84,7 +85,7 @@ Commit MovingAverage::prepare_restore(const SavedState& state) {
   if (!(left >= 0 && left <= 1))
     throw_error<ArgumentError>("restore: left of {} is {}; use a number from 0 to 1", kName, left);
   detail::note_access(cell);
-  return [this, v = variable_, shared = share(value), biased, left]() mutable {
+  return [this, v = variable_, shared = share(value), biased = std::move(biased), left]() mutable {
     v.cell().value = std::move(shared);
     biased_ = std::move(biased);
     left_ = left;

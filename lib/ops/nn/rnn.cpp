@@ -43,15 +43,6 @@ LstmState step(const Tensor& of_x, const LstmState& state, const Tensor& of_h, d
   return {sigmoid(gates[3]) * tanh(c), c};
 }
 
-// The weights of x and those of the state h.
-struct Halves {
-  Tensor of_x, of_h;
-};
-Halves halves(const Tensor& weights, std::int64_t in) {
-  const std::vector<Tensor> both = split(weights, {in, -1}, 0);
-  return {both[0], both[1]};
-}
-
 kernels::Lstm lstm_of(const Call& c, const Tensor& h0, std::int64_t time) {
   return {time, h0.shape()[0], h0.shape()[1], c.attrs<LstmAttrs>().forget_bias};
 }
@@ -334,8 +325,8 @@ LstmState lstm_cell(const Tensor& x, const LstmState& state, const Tensor& weigh
                     double forget_bias) {
   require_state("lstm_cell", x, 2, state.h, state.c);
   require_weights("lstm_cell", x, state.h.shape()[1], weights, bias, 4);
-  const auto [of_x, of_h] = halves(weights, x.shape()[1]);
-  return step(matmul(x, of_x) + bias, state, of_h, forget_bias);
+  const std::vector<Tensor> halves = split(weights, {x.shape()[1], -1}, 0);   // of x and of h
+  return step(matmul(x, halves[0]) + bias, state, halves[1], forget_bias);
 }
 
 LstmState block_lstm(const Tensor& x, const LstmState& state, const Tensor& weights, const Tensor& bias,
