@@ -39,8 +39,9 @@ constexpr std::string_view kRandom[] = {"normal",   "truncated_normal", "uniform
                                         "gamma",    "gamma_grad",       "poisson",
                                         "binomial", "categorical",      "parameterized_truncated_normal"};
 /// Functions whose results are arbitrary for some arguments, such as vectors that belong to equal values, or
-/// inaccurate in f32, or whose slope is unbounded, as that of a root of a nearly singular matrix.
-constexpr std::string_view kVectors[] = {"svd", "eig", "eigh", "qr", "lstsq", "matrix_square_root"};
+/// inaccurate in f32, or whose slope is unbounded, as that of a root of a nearly singular matrix, or that are
+/// not defined nearby, as powers of negative numbers beside those by integers.
+constexpr std::string_view kIndefinite[] = {"svd", "eig", "eigh", "qr", "lstsq", "matrix_square_root", "pow"};
 
 template <std::size_t n> bool is_among(const std::string_view (&list)[n], std::string_view name) {
   return std::find(list, list + n, name) != list + n;
@@ -311,7 +312,7 @@ class Drawer {
             t.dtype() != with_precision(t.dtype(), true) || (t.size() && takes_nothing(s)))
           return false;
       if (takes_high_rank(s)) return false;
-      if (s.wide_function && is_among(kVectors, s.wide_function->name()) && !is_definite(s, slots, y))
+      if (s.wide_function && is_among(kIndefinite, s.wide_function->name()) && !is_definite(s, slots, y))
         return false;
       s.values = y;
       slots.insert(slots.end(), y.begin(), y.end());
