@@ -17,9 +17,7 @@ Tensor jvp_by_ops(const PartialsRule& rule, const Call& c, Refs dx) {
   for (int i = 0; i < rule.vjp.inputs; ++i) {
     if (!dx[i].defined()) continue;
     front = extra_of(dx[i], c.x[i].ndim());
-    const bool stacked = front.ndim() > 0 && c.x[i].ndim() < ndim;
-    const Tensor term =
-        rule.times[i](c, stacked ? reshape(dx[i], aligned(dx[i], c.x[i].ndim(), ndim)) : dx[i]);
+    const Tensor term = rule.times[i](c, aligned(dx[i], c.x[i].ndim(), ndim));
     dy = dy.defined() ? add(dy, term) : term;
   }
   return broadcast_to(dy, behind(front, c.y[0].shape()));
@@ -45,6 +43,14 @@ Tensor jvp_of_some(const PartialsRule& rule, const Call& c, Refs dx) {
   return dy;
 }
 
+// The op on its inputs, with input i replaced.
+Tensor with_input(const Call& c, int i, const Tensor& dx) {
+  std::vector<const Tensor*> x;
+  for (int k = 0; k < c.x.size(); ++k)
+    x.push_back(k == i ? &dx : &c.x[k]);
+  return c.op.execute({x.data(), c.x.size()}, c.raw_attrs);
+}
+
 }   // namespace
 
 Tensor jvp_of_partials(const PartialsRule& rule, const Call& c, Refs dx) {
@@ -67,29 +73,11 @@ Tensor jvp_of_partials(const PartialsRule& rule, const Call& c, Refs dx) {
   return dy;
 }
 
-namespace {
-
-// The op on its inputs, with input i replaced.
-Tensor with_input(const Call& c, int i, const Tensor& dx) {
-  std::vector<const Tensor*> x;
-  for (int k = 0; k < c.x.size(); ++k)
-    x.push_back(k == i ? &dx : &c.x[k]);
-  return c.op.execute({x.data(), c.x.size()}, c.raw_attrs);
-}
-
-}   // namespace
-
 Tensor jvp_of_linear(const Call& c, Refs dx) { return dx[0].defined() ? with_input(c, 0, dx[0]) : Tensor(); }
 
 Tensor jvp_of_bilinear(const Call& c, Refs dx) {
-  // Axes of stacked tangents stay in front of those of the other input.
   const int ndim = std::max(c.x[0].ndim(), c.x[1].ndim());
-  const auto term = [&](int i) {
-    return with_input(c, i,
-                      dx[i].ndim() > c.x[i].ndim() && c.x[i].ndim() < ndim
-                          ? reshape(dx[i], aligned(dx[i], c.x[i].ndim(), ndim))
-                          : dx[i]);
-  };
+  const auto term = [&](int i) { return with_input(c, i, aligned(dx[i], c.x[i].ndim(), ndim)); };
   if (!dx[1].defined()) return dx[0].defined() ? term(0) : Tensor();
   const Tensor right = term(1);
   return dx[0].defined() ? add(term(0), right) : right;

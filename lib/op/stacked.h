@@ -1,5 +1,6 @@
 // Shapes of stacked tangents and cotangents, which have further axes in front.
 #pragma once
+#include "op/primitives.h"
 #include "tapedeck/tensor.h"
 
 namespace tapedeck {
@@ -17,14 +18,16 @@ inline Shape extra_of(const Tensor& t, int ndim) {
 inline Shape behind_extra(const Tensor& t, int ndim, const Shape& shape) {
   return behind(extra_of(t, ndim), shape);
 }
-/// The shape of t with extents of 1 before its last `ndim` axes, so that these are `to`.
-inline Shape aligned(const Tensor& t, int ndim, int to) {
-  Shape shape = extra_of(t, ndim);
+/// The tangent of a tensor of `ndim` axes, for an op that broadcasts this tensor to `to` axes. Axes of
+/// stacked tangents stay in front of those that broadcasting adds.
+inline Tensor aligned(const Tensor& dx, int ndim, int to) {
+  if (dx.ndim() == ndim || ndim >= to) return dx;
+  Shape shape = extra_of(dx, ndim);
   for (int d = ndim; d < to; ++d)
     shape.push_back(1);
-  for (int d = t.ndim() - ndim; d < t.ndim(); ++d)
-    shape.push_back(t.shape()[d]);
-  return shape;
+  for (int d = dx.ndim() - ndim; d < dx.ndim(); ++d)
+    shape.push_back(dx.shape()[d]);
+  return reshape(dx, shape);
 }
 
 }   // namespace tapedeck

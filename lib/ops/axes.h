@@ -41,8 +41,7 @@ Tensor with_last_axis_at(const Tensor& x, int axis);
 constexpr Rule broadcasting(Rule rule) {
   rule.jvp = [](const Call& c, Refs dx, std::span<Tensor> dy) {
     const Shape& y = c.y[0].shape();
-    dy[0] = broadcast_to(reshape(dx[0], aligned(dx[0], c.x[0].ndim(), y.ndim())),
-                         behind_extra(dx[0], c.x[0].ndim(), y));
+    dy[0] = broadcast_to(aligned(dx[0], c.x[0].ndim(), y.ndim()), behind_extra(dx[0], c.x[0].ndim(), y));
   };
   return rule;
 }

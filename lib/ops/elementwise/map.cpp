@@ -121,8 +121,7 @@ void jvp_by_ops(const MapFunction& m, const Call& c, Refs dx, std::span<Tensor> 
     const int ndim = c.x[i].ndim();
     front = extra_of(dx[i], ndim);
     const std::vector<Tensor> partials = partials_by_ops(m, c, i);
-    const Tensor tangent =
-        front.ndim() > 0 && ndim < shape.ndim() ? reshape(dx[i], aligned(dx[i], ndim, shape.ndim())) : dx[i];
+    const Tensor tangent = aligned(dx[i], ndim, shape.ndim());
     for (std::size_t k = 0; k < dy.size(); ++k)
       if (partials[k].defined()) add_to_sum(dy[k], tangent * partials[k]);
   }
