@@ -20,6 +20,7 @@ TAPEDECK_EXPORT Tensor astype(const Tensor& x, DType dtype);
 TAPEDECK_EXPORT Tensor add_n(std::vector<Tensor>&& x);
 TAPEDECK_EXPORT Tensor sum(const Tensor& x, const Axes& axes, bool keepdims);
 
+TAPEDECK_EXPORT Tensor identity(const Tensor& x);
 TAPEDECK_EXPORT Tensor reshape(const Tensor& x, const Shape& shape);
 TAPEDECK_EXPORT Tensor broadcast_to(const Tensor& x, const Shape& shape);
 TAPEDECK_EXPORT Tensor concat(std::span<const Tensor> x, int axis);

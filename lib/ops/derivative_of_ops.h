@@ -3,7 +3,6 @@
 #include "tape/set_apart.h"
 #include "tapedeck/gradient_tape.h"
 #include "tapedeck/op.h"
-#include "tapedeck/ops/array.h"
 
 namespace tapedeck {
 
@@ -14,7 +13,7 @@ void pull_back_by_ops(const Call& c, std::span<Gradient> dy, std::span<Gradient>
   std::vector<Tensor> x, sources, targets, cotangents;
   for (int i = 0; i < c.x.size(); ++i)
     x.push_back(c.x[i]);
-  set_apart(x, identity);
+  set_apart(x);
   for (int i = 0; i < c.x.size(); ++i)
     if (is_trainable(c.x[i].dtype()) && c.needs(i)) sources.push_back(x[static_cast<std::size_t>(i)]);
   GradientTape tape;

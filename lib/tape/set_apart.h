@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <vector>
 
-#include "tapedeck/tensor.h"
+#include "op/primitives.h"
 
 namespace tapedeck {
 
 /// A tensor that is there twice becomes two tensors, by the op identity.
-inline void set_apart(std::vector<Tensor>& x, Tensor (*identity)(const Tensor&)) {
+inline void set_apart(std::vector<Tensor>& x) {
   for (auto i = x.begin(); i != x.end(); ++i)
     if (i->defined() && std::any_of(x.begin(), i, [&](const Tensor& t) { return t.id() == i->id(); }))
       *i = identity(*i);

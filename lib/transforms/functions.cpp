@@ -32,7 +32,7 @@ struct Watched {
       }
       inputs.push_back(x.variable() ? x.variable()->value() : x.tensor());
     }
-    set_apart(inputs, identity);
+    set_apart(inputs);
     for (const Tensor& t : inputs)
       tape.watch(t);
     sources = f.takes_nothing ? xs : Sources(inputs);
@@ -160,7 +160,7 @@ std::vector<Gradient> Pullback::operator()(const OutputGradients& dy) const {
 std::vector<Tensor> detail::tangents(const Traced& f, const std::vector<Tensor>& xs,
                                      const std::vector<Tensor>& v) {
   std::vector<Tensor> inputs = xs;
-  set_apart(inputs, identity);
+  set_apart(inputs);
   const ForwardAccumulator forward{Sources(inputs), std::span<const Tensor>(v)};
   const std::vector<Tensor> y = run(f, inputs);
   std::vector<Tensor> result;
@@ -178,7 +178,7 @@ std::vector<Tensor> detail::jacobians(const Traced& f, const std::vector<Tensor>
     columns += x.size();
   }
   std::vector<Tensor> inputs = xs;
-  set_apart(inputs, identity);
+  set_apart(inputs);
   if (options.mode != JacobianMode::forward) {
     GradientTape tape(kOnlySources);
     const Watched w(tape, f, inputs);
@@ -237,7 +237,7 @@ std::vector<Tensor> detail::hessian_vector_product(const Traced& f, const std::v
   const Traced gradient = gradient_of(f, "hessian_vector_product");
   if (mode == JacobianMode::forward) return detail::tangents(gradient, xs, v);
   std::vector<Tensor> inputs = xs;
-  set_apart(inputs, identity);
+  set_apart(inputs);
   GradientTape tape(kOnlySources);
   const Watched w(tape, gradient, inputs);
   return dense_or_zeros(tape.gradient(w.values, w.sources, {.output_gradients = v}), inputs);

@@ -136,7 +136,7 @@ constexpr Op table[] = {
 
     {.name = "linear_recurrence",
      .doc = "y[i] = b[i] + a[i] · y[i - 1] along the last axis, where y[-1] = 0. Used by the gradients of "
-            "cumprod and cumulative_logsumexp.",
+            "cumprod, cumulative_logsumexp and products by group.",
      .args = {"a", "b"},
      .infer = infer_recurrence,
      .forward =
