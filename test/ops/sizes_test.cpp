@@ -49,6 +49,12 @@ TEST_CASE("images without elements take constant time", "[sizes]") {
   CHECK_THROWS_AS(max_pool2d(zeros({0, 4, 4, 1}, DType::i32), {.window = 1}), DTypeError);
   CHECK(fractional_max_pool(zeros({k62, 3, 3, 0}), {.height_ratio = 3, .width_ratio = 3}, {.seed = 1})
             .y.shape() == Shape{k62, 1, 1, 0});
+  CHECK(gradient_of(
+            [](const Tensor& x) {
+              return fractional_avg_pool(x, {1.6, 1.4}, {.seed = 1}).y;
+            },
+            zeros({k62, 3, 2, 0}))
+            .shape() == Shape{k62, 3, 2, 0});
   for (const auto f : {resize_nearest, resize_bilinear, resize_bicubic}) {
     CHECK(f(zeros({k62 / 2, k31, 0}), {2, 2}, Align::centres).shape() == Shape{2, 2, 0});
     CHECK(f(zeros({2, 2, 0}), {k30, k30}, Align::corners).shape() == Shape{k30, k30, 0});

@@ -65,6 +65,7 @@ template <class F> void for_outputs(const Pooling& p, const F& f) {
 /// Clears dx, then calls f(image, position, window, owned) for every window that reaches rows which a task
 /// owns. f may write to the owned rows only.
 template <class T, class F> void for_inputs(const Pooling& p, T* dx, const F& f) {
+  if (p.channels == 0) return;
   const PoolAxis& rows = p.pool.rows;
   const std::int64_t width = p.pool.columns.extent * p.channels;
   const RowTasks tasks({rows.extent, rows.widest(), 1, 1, 0, rows.outputs()}, p.images,
