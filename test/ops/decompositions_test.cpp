@@ -311,3 +311,23 @@ TEST_CASE("cases: eigenvalues", "[cases][decompositions]") {
   c.check("grads", {g});
   c.check("symmetrized", 0.5 * (g + transpose(g)));
 }
+
+// Against differences, which need no rule. Where singular values other than 0 are treated as 0, what a
+// formula for a constant rank leaves out is as large as their squares.
+TEST_CASE("derivatives of pseudoinverses that treat singular values as zero", "[decompositions][complex]") {
+  const auto with_values = [](const Tensor& x, const std::vector<double>& s) {
+    const Svd d = svd(x);
+    return matmul(d.u * astype(as_row_of(tensor(s)), x.dtype()), d.vh);
+  };
+  const auto f = [](const std::vector<Tensor>& in) { return pinv(in[0], 0.25); };
+  for (const auto& [m, n] : {std::pair<std::int64_t, std::int64_t>{4, 4}, {6, 4}, {4, 6}})
+    for (const std::vector<double>& s :
+         {std::vector{3.0, 2.0, 1.0, 0.8}, {3.0, 2.0, 0.7, 0.3}, {3.0, 3.0, 0.5, 0.0}, {2.0, 0.0, 0.0, 0.0}})
+      for (const bool is_complex : {false, true}) {
+        INFO(m << " x " << n << ", " << tensor(s) << ", complex: " << is_complex);
+        const Tensor x = with_values(is_complex ? random_complex(m, n) : random_matrix(m, n), s);
+        CHECK(check_gradients(f, {x}));
+      }
+  const Tensor both = stack({with_values(random_matrix(5, 3), {2.0, 1.0, 0.3}), random_matrix(5, 3)});
+  CHECK(check_gradients(f, {both}));
+}

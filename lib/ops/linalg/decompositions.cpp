@@ -9,6 +9,7 @@
 #include "ops/axes.h"
 #include "ops/linalg/decompositions.h"
 #include "ops/linalg/matrices.h"
+#include "tapedeck/gradient_tape.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
@@ -155,22 +156,65 @@ void svd_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   dx[0] = add_n(std::move(outside));
 }
 
-// Golub & Pereyra 1973, "The differentiation of pseudo-inverses", equation 4.12, for matrices that keep their
-// rank. Products are ordered so that intermediate matrices are as small as possible. yc and gc are the
-// conjugates of y and g.
+// Whether every matrix in x has full rank, given its pseudoinverse y: the trace of y x counts the singular
+// values that are not treated as zero.
+bool has_full_rank(const Tensor& x, const Tensor& y) {
+  const StopRecording stop;
+  const Tensor rank = real(sum(y * adjoint(x), {-2, -1}));
+  return rank.size() == 0 ||
+         min(rank).item() > static_cast<double>(std::min(extent(x, 1), extent(x, 2))) - 0.5;
+}
+
+// The largest size of an element of each matrix, or a little where all are 0, as a constant.
+Tensor scale_of(const Tensor& x) {
+  const StopRecording stop;
+  return astype(maximum(max(abs(x), {-2, -1}, true), 1e-30), x.dtype());
+}
+
+// The sum of aᵏ t bᵏ over k ≥ 0, by doubling the number of terms. At least four terms, for derivatives at b =
+// 0. a is scaled and b divided by the scale, so that their powers stay in range.
+Tensor sum_of_powers(Tensor a, Tensor t, Tensor b) {
+  constexpr int kMostDoublings = 60;
+  for (int i = 0; i < kMostDoublings; ++i) {
+    if (i > 0) a = matmul(a, a), b = matmul(b, b);
+    const Tensor scale = scale_of(a);
+    a = a / scale, b = b * scale;
+    t = t + matmul(matmul(a, t), b);
+    if (const Tensor rest = scale_of(b); i > 0 && (rest.size() == 0 || !(max(real(rest)).item() > 1e-20)))
+      break;
+  }
+  return t;
+}
+
+// x is a sum of its part of full rank and a rest r = x - x y x, of singular values that are treated as zero.
+// Golub & Pereyra 1973, "The differentiation of pseudo-inverses", equation 4.12, has the terms without r. The
+// others follow from the derivatives of singular vectors: if those of a kept value s and of one in r, t, turn
+// towards each other, this has factors 1 / (s² - t²) = (1 + t²/s² + t⁴/s⁴ + …) / s².
+Tensor rank_deficient_pinv_gradient(const Tensor& x, const Tensor& y, const Tensor& g) {
+  const Tensor xh = conjugate_transpose(x), yh = conjugate_transpose(y), gh = conjugate_transpose(g),
+               r = x - matmul(x, matmul(y, x)), rh = conjugate_transpose(r);
+  const Tensor rows = matmul(yh, y), columns = matmul(y, yh);
+  const Tensor left = sum_of_powers(columns, g, matmul(r, rh)), right = sum_of_powers(matmul(rh, r), g, rows);
+  const Tensor turned = matmul(conjugate_transpose(left), columns),
+               back = matmul(rows, conjugate_transpose(right));
+  return add_n({turned - matmul(x, matmul(y, turned)), matmul(yh, matmul(columns, matmul(left, r))),
+                back - matmul(matmul(back, y), x), matmul(matmul(matmul(r, right), rows), yh),
+                -matmul(yh, matmul(g, yh))});
+}
+
+// Products are ordered so that intermediate matrices are as small as possible. yc and gc are the conjugates
+// of y and g.
 void pinv_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   const Tensor &yc = c.y[0], x = conj(c.x[0]), y = conj(yc);
   const Tensor g = std::move(dy[0]).dense(), gc = conj(g);
-  if (extent(x, 2) < extent(x, 1)) {
-    const Tensor gy = matmul(gc, y, {.a = true}), left = matmul(gy, yc, {.b = true}),
-                 right = matmul(matmul(yc, y, {.a = true}), adjoint(gc));
-    dx[0] = left - matmul(matmul(x, y), left) + right - matmul(matmul(right, y), x) -
-            matmul(conj(gy), yc, {.a = true, .b = true});
+  if (!has_full_rank(x, y)) {
+    dx[0] = rank_deficient_pinv_gradient(x, y, g);
+  } else if (extent(x, 2) < extent(x, 1)) {
+    const Tensor gy = matmul(gc, y, {.a = true}), right = matmul(matmul(yc, y, {.a = true}), adjoint(gc));
+    dx[0] = right - matmul(matmul(right, y), x) - matmul(conj(gy), yc, {.a = true, .b = true});
   } else {
-    const Tensor yg = matmul(y, gc, {.b = true}), left = matmul(adjoint(gc), matmul(y, yc, {.b = true})),
-                 right = matmul(yc, yg, {.a = true});
-    dx[0] = left - matmul(x, matmul(y, left)) + right - matmul(right, matmul(y, x)) -
-            matmul(yc, conj(yg), {.a = true, .b = true});
+    const Tensor yg = matmul(y, gc, {.b = true}), left = matmul(adjoint(gc), matmul(y, yc, {.b = true}));
+    dx[0] = left - matmul(x, matmul(y, left)) - matmul(yc, conj(yg), {.a = true, .b = true});
   }
 }
 
