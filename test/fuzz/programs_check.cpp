@@ -51,13 +51,25 @@ double distance(const Numbers& a, const Numbers& b) {
     most = std::max(most, std::isnan(a[i] - b[i]) ? INFINITY : std::abs(a[i] - b[i]));
   return most;
 }
-std::string shown(const Numbers& v) {
+// A part of v: from element `first` on.
+std::string shown(const Numbers& v, std::size_t first = 0) {
   std::ostringstream out;
   out.precision(10);
-  for (std::size_t i = 0; i < std::min<std::size_t>(v.size(), 24); ++i)
-    out << (i ? " " : "") << v[i];
-  if (v.size() > 24) out << " …";
+  const std::size_t end = std::min(v.size(), first + 24);
+  if (first > 0) out << "… ";
+  for (std::size_t i = first; i < end; ++i)
+    out << (i > first ? " " : "") << v[i];
+  if (end < v.size()) out << " …";
   return out.str();
+}
+// Both from the first on in which they differ by half of the most, or are NaN.
+std::string shown_beside(const Numbers& a, const Numbers& b) {
+  const double most = distance(a, b);
+  std::size_t i = 0;
+  while (a.size() == b.size() && i < a.size() && std::abs(a[i] - b[i]) < most / 2)
+    ++i;
+  const std::size_t first = a.size() > 24 ? i : 0;
+  return shown(a, first) + "\n  " + shown(b, first);
 }
 
 struct Failed {
@@ -158,18 +170,19 @@ class Checker {
     return noise;
   }
   double tolerance(double scale, double noise) const {
-    return p_.precision == Precision::wide ? 1e-11 * (scale + 1) + 1e-5 * noise
-                                           : 1e-4 * (scale + 1) + 100 * noise;
+    const double usual = p_.precision == Precision::wide ? 1e-11 * (scale + 1) + 1e-5 * noise
+                                                         : 3e-4 * (scale + 1) + 100 * noise;
+    return noise > 0.1 * scale ? std::max(usual, noise) : usual;   // all noise, as of a deviation that is 0
   }
   void compare(const std::string& check, const Numbers& a, const Numbers& b, double noise) const {
     if (!(distance(a, b) <= tolerance(std::max(largest(a), largest(b)), noise)))
-      fail(check, shown(a) + "\n  " + shown(b) + "\n  noise " + shown({noise}));
+      fail(check, shown_beside(a, b) + "\n  noise " + shown({noise}));
   }
   void compare(const std::string& check, const Numbers& a, const Numbers& b) const {
     compare(check, a, b, noise_);
   }
   void compare_bits(const std::string& check, const Numbers& a, const Numbers& b) const {
-    if (distance(a, b) != 0) fail(check, shown(a) + "\n  " + shown(b));
+    if (distance(a, b) != 0) fail(check, shown_beside(a, b));
   }
 
   void first_order() {

@@ -26,7 +26,6 @@ constexpr std::string_view kOtherRules[] = {
     "gamma",   // the derivative of the distribution
     "gamma_grad",
     "parameterized_truncated_normal",
-    "pinv",      // singular values that are treated as zero count as such
     "betainc",   // no gradients with respect to some arguments
     "polygamma",
     "zeta",
@@ -34,14 +33,23 @@ constexpr std::string_view kOtherRules[] = {
 };
 /// Functions through which no derivative goes.
 constexpr std::string_view kCuts[] = {"stop_gradient", "lu", "unique", "hsv_to_rgb"};
-/// Functions that draw other numbers in f32 than in f64.
-constexpr std::string_view kRandom[] = {"normal",   "truncated_normal", "uniform",
-                                        "gamma",    "gamma_grad",       "poisson",
-                                        "binomial", "categorical",      "parameterized_truncated_normal"};
+/// Functions that give other numbers in f32 than in f64: drawn ones, or the same in another order.
+constexpr std::string_view kOfPrecision[] = {"normal",
+                                             "truncated_normal",
+                                             "uniform",
+                                             "gamma",
+                                             "gamma_grad",
+                                             "poisson",
+                                             "binomial",
+                                             "categorical",
+                                             "eig",
+                                             "eigvals",
+                                             "parameterized_truncated_normal"};
 /// Functions whose results are arbitrary for some arguments, such as vectors that belong to equal values, or
 /// inaccurate in f32, or whose slope is unbounded, as that of a root of a nearly singular matrix, or that are
 /// not defined nearby, as powers of negative numbers beside those by integers.
-constexpr std::string_view kIndefinite[] = {"svd", "eig", "eigh", "qr", "lstsq", "matrix_square_root", "pow"};
+constexpr std::string_view kIndefinite[] = {"svd", "eig",   "eigh", "qr", "lstsq", "matrix_square_root",
+                                            "pow", "unique"};
 
 template <std::size_t n> bool is_among(const std::string_view (&list)[n], std::string_view name) {
   return std::find(list, list + n, name) != list + n;
@@ -364,7 +372,7 @@ template <std::size_t n> bool calls_one(const std::string_view (&list)[n], const
 Program draw_program(std::uint64_t seed, std::uint64_t number, const std::string& function) {
   Program p = Drawer(seed, number, function).draw();
   p.differentiable = !calls_one(kOtherRules, p.steps);
-  if (calls_one(kRandom, p.steps)) p.precision = Precision::wide;
+  if (calls_one(kOfPrecision, p.steps)) p.precision = Precision::wide;
   return p;
 }
 
