@@ -66,6 +66,12 @@ TEST_CASE("images without elements take constant time", "[sizes]") {
               .shape() == Shape{k30, 2, 0});
     CHECK_THROWS_AS(f(zeros({2, 2, 0}, DType::i32), {2, 2}, Align::centres), DTypeError);
   }
+  CHECK(gradient_of(
+            [](const Tensor& boxes) {
+              return crop_and_resize(zeros({k62, k31, 1, 0}), boxes, zeros({3}, DType::i64), {4, 1});
+            },
+            zeros({3, 4}))
+            .shape() == Shape{3, 4});
   CHECK(scale_and_translate(zeros({2, 2, 0}), {k30, k30}).shape() == Shape{k30, k30, 0});
   CHECK(crop_and_resize(zeros({1, 2, 2, 0}), zeros({1, 4}), zeros({1}, DType::i32), {k30, k30}).shape() ==
         Shape{1, k30, k30, 0});

@@ -6,6 +6,7 @@
 #include "core/format.h"
 #include "core/storage.h"
 #include "kernels/image/image_sample.h"
+#include "op/stacked.h"
 #include "ops/derivative_of_ops.h"
 #include "ops/nn/window.h"
 #include "tapedeck/ops.h"
@@ -113,6 +114,7 @@ struct Positions {
 // - c) in x. At a whole position both neighbours are the pixel itself, so that slope is 0.
 Tensor box_gradient(const FrameAttrs& a, const Tensor& x, const Tensor& boxes, const Tensor& indices,
                     const Tensor& dy) {
+  if (x.size() == 0) return zeros(behind_extra(dy, x.ndim(), boxes.shape()), boxes.dtype());
   if (x.ndim() > 4) {   // leading axes: further images, each with all boxes
     const std::int64_t further = front_of(x, 4).size(), n = boxes.shape()[0];
     const Tensor first = expand_dims(arange(further) * a.images, 1);
