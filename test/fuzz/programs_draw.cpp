@@ -179,6 +179,7 @@ class Drawer {
                                            Step::recompute, Step::custom,   Step::operation,
                                            Step::through,   Step::gradient, Step::tangent};
     s.kind = kinds[d_.in(0, 8)];
+    if (p_.large && s.kind == Step::scan && scope.depth > 0) s.kind = Step::loop;   // takes too long
     s.count = d_.in(0, 39);
     s.slots = {slot(slots, scope)};
     if (s.kind == Step::scan || (s.kind != Step::loop && s.kind != Step::through && d_.chance(40)))
