@@ -166,6 +166,13 @@ void push_one_by_one(const Call& c, Refs dx, std::span<Tensor> dy, std::int64_t 
 }   // namespace
 
 void push_stacks_forward(const Call& c, Refs dx, std::span<Tensor> dy, std::int64_t directions) {
+  for (int k = 0; k < c.y.size(); ++k)
+    if (c.y[k].ndim() >= Shape::kMaxRank && is_trainable(c.y[k].dtype()))
+      throw_error<ShapeError>(
+          "{}: an output is {}; stacked tangents have an axis more, and tensors at most {}; use reverse "
+          "mode, "
+          "or one tangent at a time",
+          c.op.name, c.y[k].spec(), Shape::kMaxRank);
   const Rule& rule = c.op.rule;
   if (!rule.stacks)
     push_one_by_one(c, dx, dy, directions);

@@ -87,20 +87,30 @@ template <class Units> Tensor columns_of(const Traced& f, const std::vector<Tens
                                          std::int64_t columns, const JacobianOptions& options,
                                          std::string_view name, const Units& units) {
   std::vector<Tensor> parts;
-  std::int64_t at_once =
-      options.vectorize
-          ? std::max<std::int64_t>(1, options.max_bytes / std::max<std::int64_t>(1, xs[i].nbytes()))
-          : 1;
+  const bool stacked = options.vectorize || columns == 0;
+  const std::int64_t at_once =
+      stacked ? std::max<std::int64_t>(1, options.max_bytes / std::max<std::int64_t>(1, xs[i].nbytes())) : 1;
   for (std::int64_t first = 0, count = 0; first < std::max<std::int64_t>(columns, 1); first += count) {
     count = std::min(at_once, columns - first);
-    const ForwardAccumulator forward(xs[i], units(first, count), {.stacked = true});
+    const Tensor directions = units(first, count);
+    const ForwardAccumulator forward(xs[i], stacked ? directions : reshape(directions, xs[i].shape()),
+                                     {.stacked = stacked});
     const std::vector<Tensor> values = run(f, xs);
     const Tensor& y = only(values, name);
     check_real(y, name, "the function's value");
-    parts.push_back(forward.jvp(y, UnconnectedGradients::zero));
+    const Tensor tangent = forward.jvp(y, UnconnectedGradients::zero);
+    parts.push_back(stacked ? tangent : expand_dims(tangent, 0));
     if (columns == 0) break;
   }
   return parts.size() == 1 ? parts[0] : concat(parts, 0);
+}
+
+// Whether reverse mode is to be taken: a function with more results than inputs goes forward, unless stacked
+// tangents of a tensor inside would have too many axes.
+bool goes_in_reverse(const GradientTape& tape, const Tensor& y, std::int64_t columns,
+                     const JacobianOptions& options) {
+  return options.mode == JacobianMode::reverse || y.size() <= columns ||
+         (options.vectorize && tape.tape().most().ndim >= Shape::kMaxRank);
 }
 
 JacobianOptions in_reverse(JacobianOptions options) {
@@ -184,8 +194,7 @@ std::vector<Tensor> detail::jacobians(const Traced& f, const std::vector<Tensor>
     const Watched w(tape, f, inputs);
     const Tensor& y = only(w.values, "jacobian");
     check_real(y, "jacobian", "the function's value");
-    if (options.mode == JacobianMode::reverse || y.size() <= columns)
-      return tape.jacobian(y, w.sources, in_reverse(options));
+    if (goes_in_reverse(tape, y, columns, options)) return tape.jacobian(y, w.sources, in_reverse(options));
   }
   std::vector<Tensor> result;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -210,7 +219,7 @@ Tensor detail::batch_jacobian(const Traced& f, const Tensor& x, const JacobianOp
     const Tensor& y = only(w.values, "batch_jacobian");
     check_real(y, "batch_jacobian", "the function's value");
     check_batch(y.spec(), x.spec());
-    if (options.mode == JacobianMode::reverse || y.size() <= x.size())
+    if (goes_in_reverse(tape, y, x.size(), options))
       return tape.batch_jacobian(y, w.sources.all()[0], in_reverse(options));
   }
   check_batch(x.spec(), x.spec());

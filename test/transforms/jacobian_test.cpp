@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "case.h"
+#include "closeness.h"
 #include "message_of.h"
 #include "ops/odd_ops.h"
 #include "ops/op_samples.h"
@@ -210,6 +211,24 @@ TEST_CASE("what cannot go together is looped over", "[jacobian]") {
   GradientTape other;
   other.watch(flat);
   CHECK(other.jacobian(reshape(square(reshape(flat, deep.shape())), {4}), flat).at({3, 3}) == 6);
+}
+
+TEST_CASE("Jacobians through tensors of the highest rank", "[jacobian][errors]") {
+  const auto f = [](const Tensor& x) {   // from 2 to 4 elements: forward mode would be shorter
+    const Tensor high = exp(reshape(x, {2, 1, 1, 1, 1, 1, 1, 1}));
+    return reshape(concat({high, 2.0 * high}, 7), {2, 2});
+  };
+  const Tensor x = tensor({0.5, -1.0});
+  const double a = std::exp(0.5), b = std::exp(-1.0);
+  const Tensor expected = reshape(tensor({a, 0.0, 2 * a, 0.0, 0.0, b, 0.0, 2 * b}), {2, 2, 2});
+  for (const bool vectorize : {true, false})
+    for (const JacobianMode mode : {JacobianMode::automatic, JacobianMode::reverse})
+      CHECK(worst(jacobian(f, x, {.mode = mode, .vectorize = vectorize}), expected) < 1e-15);
+  CHECK(worst(jacobian(f, x, {.mode = JacobianMode::forward, .vectorize = false}), expected) < 1e-15);
+  CHECK_THROWS_WITH(
+      jacobian(f, x, {.mode = JacobianMode::forward}),
+      "reshape: an output is f32[2,1,1,1,1,1,1,1]; stacked tangents have an axis more, and tensors "
+      "at most 8; use reverse mode, or one tangent at a time");
 }
 
 TEST_CASE("Jacobians of Jacobians", "[jacobian]") {
