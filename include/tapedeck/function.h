@@ -130,16 +130,16 @@ template <class F> Function function_of(std::string_view caller, F f) {
   };
 }
 
+template <class X> void append_to(std::vector<Tensor>& all, const X& one) {
+  if constexpr (std::convertible_to<const X&, const Tensor&>)
+    all.push_back(static_cast<const Tensor&>(one));
+  else
+    all.insert(all.end(), one.begin(), one.end());
+}
 /// Flattens arguments (tensors, variables and lists of tensors) into one list.
 template <class... X> std::vector<Tensor> list_of(const X&... x) {
   std::vector<Tensor> all;
-  const auto add = [&](const auto& one) {
-    if constexpr (std::convertible_to<decltype(one), const Tensor&>)
-      all.push_back(static_cast<const Tensor&>(one));
-    else
-      all.insert(all.end(), one.begin(), one.end());
-  };
-  (add(x), ...);
+  (append_to(all, x), ...);
   return all;
 }
 

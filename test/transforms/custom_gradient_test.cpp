@@ -231,6 +231,12 @@ TEST_CASE("cases: recomputation", "[cases][custom]") {
     CHECK(tape.gradient(y, x).dense().item() == 1);
   }
   {
+    const Tensor x = tensor(2.0);
+    GradientTape tape;
+    tape.watch(x);
+    CHECK(tape.gradient(recompute_grad([&] { return x * x; })(), x).dense().item() == 4);
+  }
+  {
     Case c("recompute-same-gradients");
     const Tensor inputs = ones({10, 10});
     const Variable v(ones({10}));
