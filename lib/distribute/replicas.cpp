@@ -61,7 +61,7 @@ class Group {
     for (std::thread& t : threads)
       t.join();
     for (const End& end : ends_)
-      if (end.error) std::rethrow_exception(end.error);
+      if (end.error && !end.stopped) std::rethrow_exception(end.error);
   }
 
   /// Called on a replica's thread; returns when the collective operation is done.
@@ -81,8 +81,8 @@ class Group {
 
  private:
   struct End {
-    bool stopped = false;       // because another replica failed
-    std::exception_ptr error;   // the replica's own error
+    bool stopped = false;   // because another replica failed
+    std::exception_ptr error;
   };
 
   int count() const { return static_cast<int>(contributions_.size()); }
@@ -104,8 +104,8 @@ class Group {
     End& end = ends_[static_cast<std::size_t>(i)];
     if (error && !end.stopped)
       fail(i, std::move(error));
-    else if (error)
-      errors_.push_back(std::move(error));
+    else
+      end.error = std::move(error);
     --running_;
     ++ended_;
     changed_.notify_all();
@@ -121,6 +121,7 @@ class Group {
       cancelled_ = failed_;
       if (!cancelled_) {
         try {
+          errors_.reserve(errors_.size() + 1);
           if (ended_ > 0) throw_missing_replica();
           check_same(contributions_);
           lock.unlock();
@@ -129,7 +130,7 @@ class Group {
         } catch (...) {
           if (!lock.owns_lock()) lock.lock();
           outcome_ = std::current_exception();
-          errors_.push_back(outcome_);
+          if (errors_.size() < errors_.capacity()) errors_.push_back(outcome_);
         }
       }
       for (const Contribution*& p : contributions_)

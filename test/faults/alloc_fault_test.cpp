@@ -12,6 +12,7 @@
 #include "tapedeck/csv.h"
 #include "tapedeck/dataset.h"
 #include "tapedeck/debug.h"
+#include "tapedeck/distribute.h"
 #include "tapedeck/gradient_transform.h"
 #include "tapedeck/moving_average.h"
 #include "tapedeck/npy.h"
@@ -386,6 +387,79 @@ TEST_CASE("out of memory in a step of an optimizer", "[fault]") {
                                   }};
             }) > 0);
     }
+}
+
+namespace {
+
+/// Two replicas that take two steps; the state must be that before a step or after it.
+struct Replicated {
+  Variable w{some({6}, 1)};
+  GradientDescent descent{{.learning_rate = 0.5}};
+
+  /// meanwhile(replica) lives as long as the replica's function.
+  template <class F> void run(const F& meanwhile) {
+    Replicas(2).run([&](Replica r) {
+      [[maybe_unused]] const auto held = meanwhile(r);
+      for (int i = 0; i < 2; ++i)
+        descent.minimize([&] { return sum(square(w.value())) * static_cast<double>(r.index + 1); });
+    });
+  }
+  void run() {
+    run([](Replica) { return 0; });
+  }
+  /// The mean gradient is (1 + 2) / 2 · 2 w.
+  bool is_after(std::int64_t steps) const {
+    const double factor = std::pow(1 - 0.5 * 3, static_cast<double>(steps));
+    return descent.iterations() == steps && worst(w.value(), some({6}, 1) * factor) < 1e-6;
+  }
+};
+
+/// Tells at its end whether an allocation has failed.
+class Told : public NoMemory {
+ public:
+  Told(int n, Then then, bool& told) : NoMemory(n, then), told_(told) {}
+  ~Told() { told_ = happened(); }
+
+ private:
+  bool& told_;
+};
+
+}   // namespace
+
+TEST_CASE("out of memory where replicas take steps", "[fault]") {
+  Replicated().run();
+  for (const Then then : {Then::recovers, Then::stays})
+    for (const int where : {-1, 0, 1})   // on the thread that calls run, or a replica's
+      for (int n = 0;; ++n) {
+        const std::int64_t bytes = live_bytes();
+        bool happened = false, succeeded = false;
+        {
+          Replicated r;
+          try {
+            if (where < 0) {
+              const Told fault(n, then, happened);
+              r.run();
+            } else {
+              r.run([&](Replica replica) {
+                return replica.index == where ? std::make_unique<Told>(n, then, happened) : nullptr;
+              });
+            }
+            succeeded = true;
+          } catch (const std::bad_alloc&) {}
+          INFO("allocation " << n << " of " << where
+                             << (then == Then::stays ? ", and all further ones" : ""));
+          REQUIRE(succeeded != happened);
+          REQUIRE((r.is_after(2) || (!succeeded && (r.is_after(0) || r.is_after(1)))));
+          const std::int64_t steps = r.descent.iterations();
+          r.run();
+          REQUIRE(r.is_after(steps + 2));
+        }
+        REQUIRE(live_bytes() == bytes);
+        if (!happened) {
+          CHECK(n > 10);
+          break;
+        }
+      }
 }
 
 TEST_CASE("out of memory where a variable is assigned to", "[fault]") {
