@@ -144,7 +144,7 @@ class TAPEDECK_EXPORT Optimizer {
   void restore_slot(const Variable& v, std::string_view slot, const Tensor& value,
                     std::uint64_t restore_id = 0);
   /// For a variable that need not exist yet: the first one of this name that takes a step, or is asked for
-  /// its slot, gets it. What does not fit throws there.
+  /// its slot, gets it. What does not fit throws there. Until then it is no part of state().
   void restore_slot(std::string variable, std::string_view slot, Tensor value, std::uint64_t restore_id = 0);
   /// The scalars of state(), as i64 and f64, then its slots. set_weights throws ArgumentError for another
   /// number of tensors.
