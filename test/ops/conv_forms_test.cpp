@@ -299,6 +299,8 @@ TEST_CASE("max_pool_with_argmax tells where the largest elements are", "[pool]")
   CHECK(max_pool_with_argmax(tensor({{{1.0}, {nan}}, {{nan}, {2.0}}}), {.window = 2})
             .position.item<std::int64_t>() == 1);
   CHECK(max_pool_with_argmax(zeros({2, 2, 1}), {.window = 2}).position.item<std::int64_t>() == 0);
+  CHECK(max_pool_with_argmax(zeros({1, 0, 1}), {.window = {1, 2}, .padding = {0, 0, 1, 1}})
+            .position.item<std::int64_t>() == -1);
 }
 
 TEST_CASE("fractional pooling has windows of two extents that cover the image", "[pool]") {

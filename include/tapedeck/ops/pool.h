@@ -25,7 +25,8 @@ TAPEDECK_EXPORT Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options)
 TAPEDECK_EXPORT Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options);
 
 /// The maxima and their flat positions (i64): (row · width + column) · channels + channel, counted per image
-/// or over all images. For a window with NaN it is the position of the first NaN.
+/// or over all images. For a window with NaN it is the position of the first NaN, for one of padding alone
+/// -1.
 struct MaxAndPosition {
   Tensor y, position;
 };

@@ -29,6 +29,7 @@ struct Window {
   PoolAxis::Cells rows, columns;
 
   std::int64_t width() const { return columns.end - columns.begin; }
+  bool is_empty() const { return rows.begin >= rows.end || columns.begin >= columns.end; }
   template <class T> T count() const { return static_cast<T>((rows.end - rows.begin) * width()); }
   Window in_rows(std::int64_t begin, std::int64_t end) const {
     return {{std::max(rows.begin, begin), std::min(rows.end, end)}, columns};
@@ -151,6 +152,10 @@ void run_max_with_positions(const Pooling& p, const T* x, bool through, T* y, st
       store(best.number, numbers);
       constexpr std::int64_t lanes = std::is_same_v<V, T> ? 1 : kWidth<T>;
       for (std::int64_t lane = 0; lane < lanes; ++lane) {
+        if (w.is_empty()) {
+          positions[at + lane] = -1;
+          continue;
+        }
         const auto n = static_cast<std::int64_t>(numbers[lane]);
         const std::int64_t pixel = (w.rows.begin + n / w.width()) * width + w.columns.begin + n % w.width();
         positions[at + lane] = (before + pixel) * s.pixel + channel + lane;
