@@ -141,6 +141,19 @@ TEST_CASE("batches are not recorded, and their memory is used again", "[data]") 
                              // and the order of the examples
 }
 
+TEST_CASE("a batch that is given back is freed before another one is made", "[data][threads]") {
+  std::int64_t before = 0, most = 0;
+  const auto twice = [&](Batch b, const random::Key&) {
+    most = std::max(most, live_bytes() - before);
+    b[0] = b[0] * 2.0;
+    return b;
+  };
+  const DataLoader loader(Dataset({ones({64, 1024})}), {.batch = 4, .prefetch = 1, .transform = twice});
+  before = live_bytes();
+  for ([[maybe_unused]] const Batch& b : loader.epoch(0)) {}
+  CHECK(most <= 4 * 1024 * 4);   // the current batch
+}
+
 TEST_CASE("loaders and datasets of nonsense are errors", "[data][errors]") {
   CHECK(message_of<ArgumentError>([] { Dataset({}); }) == "dataset: no tensors given");
   CHECK(message_of<ShapeError>([] { Dataset({tensor(1.0)}); }) ==

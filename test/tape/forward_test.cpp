@@ -189,6 +189,19 @@ TEST_CASE("an accumulator around a tape pushes tangents through its gradient", "
   CHECK(forward.jvp(gradient).item() == Approx(-8 * t * s));
 }
 
+TEST_CASE("an accumulator follows a tape's copy of the tensor in its first slot", "[forward]") {
+  Tensor x = tensor(0.5, DType::f64);
+  const ForwardAccumulator forward(x, kOne);
+  const Tensor a = x * 2.0;
+  x = {};   // tanh takes its slot
+  GradientTape tape;
+  tape.watch(a);
+  const Tensor y = sum(tanh(a)), gradient = tape.gradient(y, a).dense();
+  const double t = std::tanh(1.0), s = 1 - t * t;
+  CHECK(gradient.item() == Approx(s));
+  CHECK(forward.jvp(gradient).item() == Approx(-4 * t * s));
+}
+
 TEST_CASE("accumulators nest", "[forward]") {
   const ForwardAccumulator outer(kX, kOne);
   const ForwardAccumulator inner(kX, kOne);
