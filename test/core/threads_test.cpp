@@ -152,7 +152,7 @@ TEST_CASE("tensors outlive the thread that made them", "[threads]") {
 
 TEST_CASE("a thread that only makes a tensor leaves the rest of its memory to others", "[threads][memory]") {
   if (kAddressSanitizer || kThreadSanitizer) return;   // they keep memory themselves
-  const auto resident = [] {   // pages
+  const auto resident = [] {                           // pages
     long all = 0, in_memory = 0;
     std::ifstream("/proc/self/statm") >> all >> in_memory;
     return in_memory;

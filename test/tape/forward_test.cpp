@@ -232,6 +232,18 @@ TEST_CASE("tangents end with their tensors", "[forward][memory]") {
   CHECK(live_bytes() == base);
 }
 
+TEST_CASE("the tangent of an elementwise op takes no memory beside itself", "[forward][memory]") {
+  const Tensor a = ones({1 << 16}), b = a * 2.0, da = ones({1 << 16}), db = da * 3.0;
+  const ForwardAccumulator forward({a, b}, {da, db});
+  release_buffers();
+  const std::int64_t before = live_bytes() + cached_bytes();
+  const Tensor y = a / b;   // (da - y db) / b
+  CHECK(forward.jvp(y).at({0}) == -0.25);
+  const std::int64_t taken = live_bytes() + cached_bytes() - before;
+  CAPTURE(taken);
+  CHECK(taken < 3 * a.nbytes());   // y and its tangent
+}
+
 TEST_CASE("an accumulator ends inside a tape that has followed its tangents", "[forward]") {
   const Tensor x = tensor({1.0, 2.0}), dx = tensor({3.0, 4.0});
   GradientTape outer({.persistent = true});
