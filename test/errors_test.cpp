@@ -316,6 +316,8 @@ TEST_CASE("texts: tapes", "[errors]") {
           tape.gradient(y, x, {.unconnected = static_cast<UnconnectedGradients>(7)});
         }) == "gradient: unknown value for unconnected: 7; use UnconnectedGradients::none or zero");
   CHECK(error<ArgumentError>([&] { tape.gradient(Tensor(), x); }) == "gradient: target 0 is undefined");
+  CHECK(error<ArgumentError>([&] { prevent_gradient(Tensor(), "none"); }) ==
+        "prevent_gradient: the tensor is undefined");
   CHECK(error<GradientError>([&] { tape.start(); }) == "start: this tape is recording already");
   tape.gradient(y, x);
   CHECK(error<GradientError>([&] { tape.gradient(y, x); }) ==

@@ -35,7 +35,7 @@ namespace {
 // "program(_ZN3net5layerEv+0x1c) [0x55…]": the function where the symbol is known, else all.
 std::string readable(const std::string& line) {
   const std::size_t open = line.find('('), plus = line.find('+', open);
-  if (open == std::string::npos || plus == std::string::npos || plus == open + 1) return line;
+  if (plus == std::string::npos || plus == open + 1) return line;
   const std::string symbol = line.substr(open + 1, plus - open - 1);
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> name(

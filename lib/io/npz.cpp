@@ -194,6 +194,7 @@ class Budget {
 };
 
 void check_members(const FileName& name, const NamedTensors& tensors) {
+  constexpr std::size_t kLongest = 65'535 - kExtension.size();   // libzip cuts longer names without an error
   const std::string path = printable(name.path);
   if (tensors.empty()) throw_error<ArgumentError>("save_npz: {}: an archive of no tensors is no file", path);
   for (const auto& [key, x] : tensors) {
@@ -201,6 +202,9 @@ void check_members(const FileName& name, const NamedTensors& tensors) {
       throw_error<ArgumentError>("save_npz: {}: tensor \"{}\" is undefined", path, printable(key));
     if (key.find('\0') != std::string::npos)
       throw_error<ArgumentError>("save_npz: {}: the name \"{}\" has a NUL byte", path, printable(key));
+    if (key.size() > kLongest)
+      throw_error<ArgumentError>("save_npz: {}: the name \"{}\" has {} bytes; use {} at most", path,
+                                 printable(key), key.size(), kLongest);
   }
 }
 

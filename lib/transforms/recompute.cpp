@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "core/storage.h"
 #include "op/stacked.h"
 #include "tape/composite.h"
 #include "tape/imperative_grad.h"
@@ -22,21 +23,27 @@ struct Read {
   bool updated() const { return variable.cell().value.id() != version; }
 };
 
+// Of a new tensor, above the ids of all tensors that any thread has made: the rest of this thread's is given
+// up.
+std::uint64_t newest_id() {
+  thread_state.next_id = thread_state.end_id;
+  return shape_only(Spec{DType::f32, {}}).id();
+}
+
 // Stands in for the outer recorders while a function runs unrecorded, and collects the variables that the
 // function uses, and those of its tensors that the outer recorders track.
 class Captures final : public Recorder {
  public:
-  explicit Captures(Recorder* around) : around_(around), first_made_inside_(thread_state.next_id) {
+  explicit Captures(Recorder* around) : around_(around) {
     for (Recorder* r = around; r; r = r->outer())
       watches_all_ |= r->watches_all();
+    if (watches_all_) newest_outside_ = newest_id();
     enter();
   }
 
   void record(const Call& c, std::span<Tensor>) override {
     for (int i = 0; i < c.x.size(); ++i)
-      if (is_trainable(c.x[i].dtype()) &&
-          (tracks(c.x[i]) || (watches_all_ && c.x[i].id() < first_made_inside_)))
-        note(c.x[i]);
+      if (is_trainable(c.x[i].dtype()) && (tracks(c.x[i]) || c.x[i].id() < newest_outside_)) note(c.x[i]);
   }
   bool tracks(const Tensor& x) const override {
     for (Recorder* r = around_; r; r = r->outer())
@@ -62,7 +69,7 @@ class Captures final : public Recorder {
 
  private:
   Recorder* around_;
-  std::uint64_t first_made_inside_;   // ids increase
+  std::uint64_t newest_outside_ = 0;   // where all that was made outside is followed
   bool watches_all_ = false;
 };
 
@@ -170,7 +177,10 @@ std::vector<Tensor> recomputed(std::string_view name, std::span<const Tensor> x,
     Recorder* const around = thread_state.innermost;
     const RecordingScope unrecorded(nullptr);
     Captures captures(around);
-    y = first(x);
+    std::vector<Tensor> arguments;   // other tensors than x, which the function may capture
+    for (const Tensor& t : x)
+      arguments.push_back(share(t));
+    y = first(arguments);
     captures.leave();
     for (Tensor& t : y)
       t = identity(t);   // t may be an argument or a captured tensor

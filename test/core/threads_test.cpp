@@ -4,9 +4,11 @@
 #include <dlfcn.h>
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <fstream>
 #include <thread>
 
 #include "closeness.h"
+#include "core/sanitizers.h"
 #include "tapedeck/tapedeck.h"
 
 extern "C" [[gnu::weak]] int omp_get_max_threads(void);
@@ -146,6 +148,25 @@ TEST_CASE("tensors outlive the thread that made them", "[threads]") {
   on_threads([&](int i) { results[static_cast<std::size_t>(i)] = full({i % 2 ? 3 : 3000}, i) + 1; });
   for (int i = 0; i < kThreads; ++i)
     CHECK(results[static_cast<std::size_t>(i)].at({2}) == i + 1);
+}
+
+TEST_CASE("a thread that only makes a tensor leaves the rest of its memory to others", "[threads][memory]") {
+  if (kAddressSanitizer || kThreadSanitizer) return;   // they keep memory themselves
+  const auto resident = [] {                           // pages
+    long all = 0, in_memory = 0;
+    std::ifstream("/proc/self/statm") >> all >> in_memory;
+    return in_memory;
+  };
+  const auto rounds = [](int n) {
+    for (int i = 0; i < n; ++i) {
+      Tensor x;
+      std::thread([&] { x = tensor(1.0); }).join();
+    }
+  };
+  rounds(200);
+  const long before = resident();
+  rounds(2000);   // 12 KB for each thread would be 6000 pages
+  CHECK(resident() - before < 1500);
 }
 
 TEST_CASE("a gradient is the same with one thread in an op and with several", "[threads]") {

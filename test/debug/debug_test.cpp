@@ -125,6 +125,21 @@ TEST_CASE("a tensor that several ops keep counts once", "[debug]") {
   CHECK(count(dot, "source0 -> ") == 4);
 }
 
+TEST_CASE("bytes have the largest unit of which there is a whole one", "[debug]") {
+  const auto kept = [](std::int64_t elements) {
+    const Tensor x = zeros({elements});
+    GradientTape tape;
+    tape.watch(x);
+    const Tensor y = x * x;
+    const std::string text = summary(tape);
+    return text.substr(0, text.find('\n'));
+  };
+  CHECK(kept(255) == "1 ops keep 1020 B");
+  CHECK(kept(256) == "1 ops keep 1.0 KiB");
+  CHECK(kept(1 << 17) == "1 ops keep 512.0 KiB");
+  CHECK(kept(1 << 18) == "1 ops keep 1.0 MiB");
+}
+
 TEST_CASE("the summary of a tape", "[debug]") {
   const Variable w(ones({4, 2}), {.name = "w"});
   const Tensor x = ones({3, 4}), constant = ones({2});

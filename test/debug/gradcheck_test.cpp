@@ -1,7 +1,9 @@
 // gradcheck itself: correct derivatives pass, planted errors are caught.
 #include <catch2/catch.hpp>
+#include <limits>
 #include <sstream>
 
+#include "ops/odd_ops.h"
 #include "ops/sample_inputs.h"
 #include "tapedeck/gradcheck.h"
 #include "tapedeck/op.h"
@@ -123,6 +125,11 @@ TEST_CASE("check_op finds what is wrong with an op", "[gradcheck]") {
         "right, sample 0: output 0, f64[2], is -8 at element 1, not 8");
   CHECK(fault(kRight, {.inputs = {f64({1})}, .expected = {tensor({1.0f})}, .oracle = "x**3"}) ==
         "right, sample 0: output 0 is f64[1], expected is f32[1]");
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK(fault(kRight, {.inputs = {f64({1, 2})}, .expected = {f64({1, nan})}, .oracle = "x**3"}) ==
+        "right, sample 0: output 0, f64[2], is 8 at element 1, not nan");
+  CHECK(fault(kRight, {.inputs = {f64({1, nan})}, .expected = {f64({1, 8})}, .oracle = "x**3"}) ==
+        "right, sample 0: output 0, f64[2], is nan at element 1, not 8");
   CHECK_THAT(fault(kWrongFactor, any), contains("wrong_factor, sample 0: vjp: analytic "));
   CHECK_THAT(fault(kWrongJvp, any), contains("jvp: analytic "));
   CHECK_THAT(fault(kCutsSecondOrder, any), contains("vjp of vjp: analytic "));
@@ -132,6 +139,8 @@ TEST_CASE("check_op finds what is wrong with an op", "[gradcheck]") {
   constexpr static Op no_rule = cube_with("no_rule", none()),
                       undefined_rule = cube_with("undefined", undefined());
   CHECK(fault(no_rule, any) == "no fault");
+  CHECK(fault(no_rule, {.inputs = {f64({1, nan})}, .expected = {f64({1, nan})}, .oracle = "x**3"}) ==
+        "no fault");
   CHECK(fault(undefined_rule, any) == "no fault");
 }
 
@@ -230,6 +239,8 @@ TEST_CASE("gradcheck catches a gradient that is NaN or of another shape", "[grad
 TEST_CASE("gradcheck holds integers and bools as they are", "[gradcheck]") {
   const TensorFunction rows = [](const std::vector<Tensor>& x) { return square(gather(x[1], x[0])); };
   CHECK(check_gradients(rows, {tensor({2, 0, 2}), uniform({3, 2}, -1, 1)}));
+  const Tensor y = as_function(test::kIdentities)({f64({1, 2}), tensor({3, 4, 5})});
+  CHECK(y.to_vector() == std::vector<double>{1, 2});
 }
 
 TEST_CASE("gradcheck says what it cannot check, and shows both numbers", "[gradcheck]") {

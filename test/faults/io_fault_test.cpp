@@ -31,6 +31,7 @@ Fault fault = Fault::none;
 int calls_before = 0;
 bool happened = false;
 bool leaves_holes = false;   // zeros are not written, so that a large file takes no room
+std::string taken;           // the next lock comes when another process has just moved this file away
 
 // Whether the next call is the one.
 bool is_met() {
@@ -80,6 +81,10 @@ int mkdir(const char* path, mode_t mode) noexcept {
 }
 int lstat(const char* path, struct stat* s) noexcept {
   return with_fault([=] { return fstatat(AT_FDCWD, path, s, AT_SYMLINK_NOFOLLOW); });
+}
+int flock(int fd, int operation) noexcept {
+  if (!taken.empty()) std::filesystem::remove(std::exchange(taken, ""));
+  return static_cast<int>(syscall(SYS_flock, fd, operation));
 }
 int fsync(int fd) {
   return with_fault([=] { return syscall(SYS_fsync, fd); });
@@ -177,6 +182,19 @@ TEST_CASE("a disk that fails leaves the old file", "[files]") {
     }
     INFO(format.op);
     CHECK(calls > 8);
+  }
+}
+
+TEST_CASE("a file that another process moves before it is locked is made again", "[files]") {
+  for (const Format& format : kFormats) {
+    const Case c{format};
+    INFO(format.op);
+    c.save_old();
+    taken = c.path + ".partial";
+    c.save_new();
+    CHECK(taken.empty());
+    CHECK(c.holds(c.zeros));
+    CHECK(c.folder.files() == 1);
   }
 }
 

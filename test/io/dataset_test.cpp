@@ -4,6 +4,7 @@
 #include <limits>
 
 #include <algorithm>
+#include <atomic>
 #include <set>
 
 #include <nlohmann/json.hpp>
@@ -139,6 +140,30 @@ TEST_CASE("batches are not recorded, and their memory is used again", "[data]") 
       most = std::max(most, live_bytes() - before);
   CHECK(most <= 8 * 5000);   // of 4000 bytes each: the current batch, three that are ready or in preparation,
                              // and the order of the examples
+}
+
+TEST_CASE("a batch that is given back is freed before another one is made", "[data][threads]") {
+  constexpr int kBatches = 16;
+  std::int64_t before = 0, most = 0;
+  std::atomic<int> begun = 0;
+  const auto twice = [&](Batch b, const random::Key&) {
+    most = std::max(most, live_bytes() - before);
+    ++begun;
+    begun.notify_one();
+    b[0] = b[0] * 2.0;
+    return b;
+  };
+  const DataLoader loader(Dataset({ones({4 * kBatches, 1024})}),
+                          {.batch = 4, .prefetch = 1, .transform = twice});
+  before = live_bytes();
+  int taken = 0;
+  for ([[maybe_unused]] const Batch& b : loader.epoch(0)) {   // held until the next one is in the making
+    const int next = std::min(++taken + 1, kBatches);
+    for (int n = begun; n < next; n = begun)
+      begun.wait(n);
+  }
+  CHECK(taken == kBatches);
+  CHECK(most == 4 * 1024 * 4);
 }
 
 TEST_CASE("loaders and datasets of nonsense are errors", "[data][errors]") {

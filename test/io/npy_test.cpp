@@ -165,9 +165,17 @@ TEST_CASE("npz: archives of tensors", "[npy]") {
   CHECK(message_of<ArgumentError>([&] { save_npz(path, {}); }) ==
         "save_npz: " + path + ": an archive of no tensors is no file");
   CHECK(text_of(path) == before);
+  const std::string longest(65'531, 'a');   // APPNOTE.TXT 4.4.10: 16 bits for the length, with .npy
+  CHECK_THAT(message_of<ArgumentError>([&] {
+               save_npz(path, {{longest + 'a', tensor(1.0)}});
+             }),
+             Catch::Matchers::EndsWith("has 65532 bytes; use 65531 at most"));
+  CHECK(text_of(path) == before);
   CHECK_THAT(message_of<FileError>([&] { save_npz(folder / "none/x.npz", all); }),
              Catch::Matchers::StartsWith("save_npz: " + (folder / "none/x.npz") + ": cannot be "));
   CHECK(folder.files() == 1);
+  save_npz(path, {{longest, tensor(1.0)}});
+  CHECK(load_npz(path).contains(longest));
 }
 
 TEST_CASE("npz: damaged and hostile archives", "[npy][errors]") {

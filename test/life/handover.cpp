@@ -38,6 +38,17 @@ void check(const std::vector<td::Tensor>& list) {
     require(list[static_cast<std::size_t>(kSmall + i)].at({9'999}) == i, "a large tensor of another thread");
 }
 
+// Early in the process: this depends on the number of recorders that have ended.
+void ends_elsewhere_after_the_first_tape() {
+  { const td::GradientTape first; }
+  const td::Tensor x = td::ones({3});
+  td::GradientTape tape;
+  tape.watch(x);
+  td::Tensor y = x * x;
+  std::thread([gone = std::move(y)]() mutable { gone = {}; }).join();
+  require(tape.size() == 0, "an entry is freed when its output ends on another thread");
+}
+
 // Resident pages of the process.
 long resident() {
   long all = 0, in_memory = 0;
@@ -70,6 +81,7 @@ void made_by_a_thread_that_still_runs() {
 }   // namespace
 
 int main() {
+  ends_elsewhere_after_the_first_tape();
   const std::int64_t live = td::live_bytes();
   long warm = 0;
   for (int round = 0; round < 60; ++round) {

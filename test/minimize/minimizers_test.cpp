@@ -1,4 +1,5 @@
 // Newton's method and L-BFGS: known minima, and functions without one.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -100,6 +101,30 @@ TEST_CASE("minimizers keep dtypes and shapes, and leave a saddle and a flat star
   CHECK(saddle.converged);
   CHECK(std::abs(saddle.value + 0.25) < 1e-10);
   CHECK(minimize_newton([](const Tensor& x) { return sum(square(x)); }, zeros({3})).iterations == 0);
+  CHECK(minimize_newton([](const Tensor& x) { return sum(square(x)); }, zeros({3}), {{.tolerance = 0}})
+            .converged);
+}
+
+TEST_CASE("Newton's method refuses a step to a higher value with a smaller slope", "[minimizers]") {
+  std::vector<double> values;
+  const auto progress = [&](const Minimum& m) { return values.push_back(m.value), true; };
+  // At 0.55 the curvature is small: the whole step leads to -7.2, where the function is nearly flat.
+  const Minimum m = minimize_newton([](const Tensor& x) { return sum(square(x) / (1.0 + square(x))); },
+                                    tensor({0.55}, DType::f64), {{.progress = progress}});
+  CHECK(m.converged);
+  CHECK(m.value < 1e-10);
+  CHECK(std::is_sorted(values.rbegin(), values.rend()));
+}
+
+// The value is 1 up to rounding: some of the starts have a smaller one than the minimum.
+TEST_CASE("Newton's method goes on where rounding hides that the value falls", "[minimizers]") {
+  for (int i = 1; i <= 1000; ++i) {
+    const Minimum m = minimize_newton([](const Tensor& x) { return sum(exp(x) - x); },
+                                      tensor({1e-10 * i}, DType::f64), {{.tolerance = 1e-12}});
+    CAPTURE(i, m.reason, m.iterations);
+    CHECK(m.converged);
+    CHECK(m.iterations <= 2);
+  }
 }
 
 TEST_CASE("a minimizer says where it stands, and stops when told to", "[minimizers]") {

@@ -122,6 +122,27 @@ TEST_CASE("a kernel that leaves an output without elements is found out", "[op]"
   CHECK_THROWS_AS(lazy.run(Tensors{ones({2})}), InternalError);
 }
 
+TEST_CASE("a rule cannot read elements that it has not asked for", "[op][errors]") {
+  constexpr static Op pair = {
+      .name = "pair",
+      .doc = "x and x².",
+      .args = {"x"},
+      .infer =
+          [](const Call& c) {
+            return std::vector<Spec>{c.x[0].spec(), c.x[0].spec()};
+          },
+      .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = identity(c.x[0]), y[1] = c.x[0] * c.x[0]; },
+                  Outputs::own},
+      .rule = custom({}, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+        dx[0] = dy[0].dense() + 2.0 * c.x[0].item() * dy[1].dense();   // its shape is kept
+      })};
+  const Tensor x = f64({3});
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = pair.run({&x, 1})[1];
+  CHECK_THROWS_WITH(tape.gradient(y, x), "data: this tensor's data was not kept");
+}
+
 TEST_CASE("an op may have more inputs than fit inline", "[op]") {
   for (const std::size_t n : {1u, 4u, 5u, 40u, 100u}) {
     GradientTape tape;

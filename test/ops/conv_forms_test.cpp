@@ -331,6 +331,13 @@ TEST_CASE("fractional pooling has windows of two extents that cover the image", 
           CHECK(worst(mean(window, {1, 2}), strided_slice(average.y, {{}, i, j})) < 1e-14);
         }
     }
+  const Tensor line = zeros({1, 7, 7, 1});
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {   // 7/4 is nearer to 2, which bounds the random shift
+    const Tensor bounds = fractional_max_pool(line, {1.75, 1.75, true}, {seed}).row_bounds;
+    const Tensor extents = slice(bounds, {1}, {4}) - slice(bounds, {0}, {4});
+    CHECK(min(extents).item() == 1);
+    CHECK(max(extents).item() == 2);
+  }
   CHECK(check_vjp(
       [](const std::vector<Tensor>& in) {
         return fractional_max_pool(in[0], {1.5, 1.3}, {5}).y + fractional_avg_pool(in[0], {1.5, 1.3}, {6}).y;

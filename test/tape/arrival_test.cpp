@@ -25,3 +25,17 @@ TEST_CASE("each source tells once, by its place in the list, that its gradient i
   CHECK_FALSE(g[1].defined());
   CHECK(g[2].dense().item() == 7);
 }
+
+TEST_CASE("a source that one op completes does not wait for longer paths", "[engine]") {
+  const Tensor near = tensor(2.0), far = tensor(0.5);
+  for (const bool swapped : {false, true}) {
+    GradientTape tape;
+    tape.watch(near);
+    tape.watch(far);
+    const Tensor a = square(near), b = tanh(tanh(far)), y = swapped ? b + a : a + b;
+    std::vector<std::size_t> order;
+    differentiate(tape.tape(), Targets(y), Sources{far, near}, {},
+                  [&](std::size_t source, const Gradient&) { order.push_back(source); });
+    CHECK(order == std::vector<std::size_t>{1, 0});
+  }
+}

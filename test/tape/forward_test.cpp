@@ -189,6 +189,19 @@ TEST_CASE("an accumulator around a tape pushes tangents through its gradient", "
   CHECK(forward.jvp(gradient).item() == Approx(-8 * t * s));
 }
 
+TEST_CASE("an accumulator follows a tape's copy of the tensor in its first slot", "[forward]") {
+  Tensor x = tensor(0.5, DType::f64);
+  const ForwardAccumulator forward(x, kOne);
+  const Tensor a = x * 2.0;
+  x = {};   // tanh takes its slot
+  GradientTape tape;
+  tape.watch(a);
+  const Tensor y = sum(tanh(a)), gradient = tape.gradient(y, a).dense();
+  const double t = std::tanh(1.0), s = 1 - t * t;
+  CHECK(gradient.item() == Approx(s));
+  CHECK(forward.jvp(gradient).item() == Approx(-4 * t * s));
+}
+
 TEST_CASE("accumulators nest", "[forward]") {
   const ForwardAccumulator outer(kX, kOne);
   const ForwardAccumulator inner(kX, kOne);
@@ -217,6 +230,18 @@ TEST_CASE("tangents end with their tensors", "[forward][memory]") {
     REQUIRE(forward.jvp(y).defined());
   }
   CHECK(live_bytes() == base);
+}
+
+TEST_CASE("the tangent of an elementwise op takes no memory beside itself", "[forward][memory]") {
+  const Tensor a = ones({1 << 16}), b = a * 2.0, da = ones({1 << 16}), db = da * 3.0;
+  const ForwardAccumulator forward({a, b}, {da, db});
+  release_buffers();
+  const std::int64_t before = live_bytes() + cached_bytes();
+  const Tensor y = a / b;   // (da - y db) / b
+  CHECK(forward.jvp(y).at({0}) == -0.25);
+  const std::int64_t taken = live_bytes() + cached_bytes() - before;
+  CAPTURE(taken);
+  CHECK(taken < 3 * a.nbytes());   // y and its tangent
 }
 
 TEST_CASE("an accumulator ends inside a tape that has followed its tangents", "[forward]") {

@@ -44,13 +44,16 @@ TEST_CASE("terms of a diamond are all in before an op runs", "[engine]") {
 }
 
 TEST_CASE("a chain of diamonds takes time linear in its length", "[engine]") {
-  const Tensor x = tensor(1.0, DType::f64);
-  GradientTape tape;
-  tape.watch(x);
-  Tensor y = x;
-  for (int i = 0; i < 60; ++i)
-    y = y + y;   // 2^60 paths
-  CHECK(value(tape.gradient(y, x)) == std::ldexp(1.0, 60));
+  const Tensor x = tensor(1.0, DType::f64), other = tensor(2.0);
+  for (const bool watches_another : {false, true}) {   // then what does not lead to x is looked for first
+    GradientTape tape;
+    tape.watch(x);
+    if (watches_another) tape.watch(other);
+    Tensor y = x;
+    for (int i = 0; i < 60; ++i)
+      y = y + y;   // 2^60 paths
+    CHECK(value(tape.gradient(y, x)) == std::ldexp(1.0, 60));
+  }
 }
 
 TEST_CASE("a target that feeds another target counts for both", "[engine]") {
@@ -182,6 +185,22 @@ TEST_CASE("a rule adds to the term that is there, if nobody else has it", "[engi
     CHECK(first.to_vector() == std::vector<double>{2, -4, 1});
     CHECK(again.to_vector() == first.to_vector());
   }
+}
+
+TEST_CASE("the gradient of a square takes no memory beside the cotangent and itself", "[engine][memory]") {
+  const Tensor x = ones({1 << 16});
+  release_buffers();
+  const std::int64_t before = live_bytes() + cached_bytes();
+  {
+    GradientTape tape;
+    tape.watch(x);
+    const Tensor y = x * x;
+    const Gradient g = tape.gradient(y, x);
+    CHECK(g.dense().at({0}) == 2);
+  }
+  const std::int64_t taken = live_bytes() + cached_bytes() - before;
+  CAPTURE(taken);
+  CHECK(taken < 3 * x.nbytes());   // of y and of one term
 }
 
 TEST_CASE("one tensor as both inputs, of sizes with and without a tail", "[engine]") {

@@ -2,9 +2,11 @@
 // pass.
 
 #include <catch2/catch.hpp>
+#include <thread>
 
 #include "case.h"
 #include "message_of.h"
+#include "tapedeck/debug.h"
 #include "tapedeck/gradcheck.h"
 #include "values.h"
 
@@ -493,6 +495,31 @@ TEST_CASE("what leads to no source is not differentiated inside recompute_grad",
   CHECK(g.dense().item() == 12);
   CHECK(gradients(g.dense(), x)[0].dense().item() == 4);
   CHECK_THROWS_AS(gradients(y, k), GradientError);
+}
+
+TEST_CASE("a Recording keeps nothing that recompute_grad has made", "[custom][memory]") {
+  const Tensor x = ones({64, 64});
+  const Recording tape;
+  const std::int64_t before = live_bytes();
+  const Tensor y = recompute_grad([](const Tensor& t) { return tanh(exp(t)); })(x);
+  CHECK(live_bytes() == before + y.nbytes());
+}
+
+TEST_CASE("to a tape, a constant is no input of recompute_grad", "[custom]") {
+  const Tensor x = f64(3), k = f64(2);
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = recompute_grad([&](const Tensor& t) { return t * k; })(x);
+  CHECK_THAT(summary(tape), Catch::Contains("recompute_grad  watched f64[]  f64[]"));
+}
+
+TEST_CASE("recompute_grad captures what other threads have made", "[custom][threads]") {
+  const Tensor x = f64(3);
+  Tensor k;
+  std::thread([&] { k = f64(2); }).join();
+  const Recording tape;
+  const Tensor y = recompute_grad([&](const Tensor& t) { return t * k; })(x);
+  CHECK(gradients(y, k)[0].dense().item() == 3);
 }
 
 TEST_CASE("recompute_grad keeps what enters its parts alone", "[custom][memory]") {

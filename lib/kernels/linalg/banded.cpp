@@ -49,13 +49,13 @@ template <class T> std::int64_t solve_tridiagonal(const T* diagonals, std::int64
     if (std::abs(on[at(i)]) < std::abs(next)) {
       std::swap(on[at(i)], next);
       std::swap(above[at(i)], on[at(i + 1)]);
-      if (i + 2 < n) std::swap(second[at(i)], above[at(i + 1)]);
+      std::swap(second[at(i)], above[at(i + 1)]);
       std::swap_ranges(y + i * m, y + (i + 1) * m, y + (i + 1) * m);
     }
     if (on[at(i)] == T(0)) return i + 1;
     const T factor = -next / on[at(i)];
     on[at(i + 1)] += factor * above[at(i)];
-    if (i + 2 < n) above[at(i + 1)] += factor * second[at(i)];
+    above[at(i + 1)] += factor * second[at(i)];
     add_row(y + (i + 1) * m, factor, y + i * m, m);
   }
   for (std::int64_t i = n; i-- > 0;) {
