@@ -34,14 +34,14 @@ Tensor flat_indices(const Call& c, const Shape& indexed, std::string_view name, 
   visit_indices(indices, [&](const auto list) {
     const auto* index = list.data();
     for (std::int64_t k = 0; k < count; ++k, index += depth) {
-      std::int64_t position = 0;
+      std::uint64_t position = 0;   // wraps around only where the entries have no elements
       for (int d = 0; d < depth; ++d) {
         if (index[d] < 0 || index[d] >= indexed[d])
           throw_error<ShapeError>("{}: index [{}] at position {} is out of range for {}, {}", c.op.name,
                                   fmt::join(index, index + depth, ","), k, name, spec);
-        position = position * indexed[d] + index[d];
+        position = position * static_cast<std::uint64_t>(indexed[d]) + static_cast<std::uint64_t>(index[d]);
       }
-      elements<std::int64_t>(flat)[k] = position;
+      elements<std::int64_t>(flat)[k] = static_cast<std::int64_t>(position);
     }
   });
   return flat;
