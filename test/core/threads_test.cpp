@@ -210,6 +210,16 @@ TEST_CASE("ops that use several threads run on several threads at once", "[threa
   CHECK(wrong == 0);
 }
 
+TEST_CASE("what an op's threads throw is thrown by the op", "[threads][errors]") {
+  const Tensor x = ones({1000, 400});
+  std::vector<std::int32_t> index(400000);
+  index[399999] = 400;
+  const Tensor at = tensor(index, {1000, 400});
+  set_num_threads(4);
+  CHECK_THROWS_AS(take_along_axis(x, at, 1), ShapeError);
+  set_num_threads(1);
+}
+
 TEST_CASE("BLAS works on the calling thread, and the user's number of its threads stays", "[threads]") {
   const random::Key key{7};
   const Tensor a = random::normal({768, 768}, key.split(0)), b = random::normal({768, 768}, key.split(1));

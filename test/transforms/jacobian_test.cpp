@@ -314,6 +314,10 @@ TEST_CASE("what a Jacobian cannot do is said first, and leaves the tape usable",
         "jacobian: unknown value for mode: 9; use JacobianMode::automatic, reverse or forward");
   CHECK(message_of<ArgumentError>([&] { tape.jacobian(y, x, {.max_bytes = -1}); }) ==
         "jacobian: max_bytes is -1; use 0 or more");
+  CHECK(message_of<ArgumentError>([&] {
+          jacobian([](const Tensor& t) { return t * t; }, x,
+                   {.mode = JacobianMode::forward, .max_bytes = -1});
+        }) == "jacobian: max_bytes is -1; use 0 or more");
   CHECK(tape.gradient(y, x).dense().to_vector() == std::vector<double>{2});
   const auto square = [](const Tensor& t) { return t * t; };
   for (const JacobianMode mode : {JacobianMode::forward, JacobianMode::reverse})
