@@ -245,11 +245,9 @@ std::vector<Tensor> detail::hessian_vector_product(const Traced& f, const std::v
     throw_error<ArgumentError>("hessian_vector_product: {} vectors for {} tensors", v.size(), xs.size());
   const Traced gradient = gradient_of(f, "hessian_vector_product");
   if (mode == JacobianMode::forward) return detail::tangents(gradient, xs, v);
-  std::vector<Tensor> inputs = xs;
-  set_apart(inputs);
   GradientTape tape(kOnlySources);
-  const Watched w(tape, gradient, inputs);
-  return dense_or_zeros(tape.gradient(w.values, w.sources, {.output_gradients = v}), inputs);
+  const Watched w(tape, gradient, xs);
+  return dense_or_zeros(tape.gradient(w.values, w.sources, {.output_gradients = v}), xs);
 }
 
 }   // namespace tapedeck
