@@ -308,4 +308,7 @@ TEST_CASE("the Hessian is that of one number", "[functions][errors]") {
   CHECK(message_of<ShapeError>([&] {
           hessian_vector_product([](const Tensor& a) { return a * a; }, x, x);
         }).starts_with("hessian_vector_product: the function's value is f64[3]"));
+  CHECK(message_of([&] {
+          jacobian([](const Tensor& a) { return astype(a, DType::i64); }, x);
+        }).starts_with("jacobian: the function's value is i64[3]"));
 }
