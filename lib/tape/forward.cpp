@@ -170,8 +170,7 @@ void push_stacks_forward(const Call& c, Refs dx, std::span<Tensor> dy, std::int6
     if (c.y[k].ndim() >= Shape::kMaxRank && is_trainable(c.y[k].dtype()))
       throw_error<ShapeError>(
           "{}: an output is {}; stacked tangents have an axis more, and tensors at most {}; use reverse "
-          "mode, "
-          "or one tangent at a time",
+          "mode, or one tangent at a time",
           c.op.name, c.y[k].spec(), Shape::kMaxRank);
   const Rule& rule = c.op.rule;
   if (!rule.stacks)

@@ -191,8 +191,7 @@ Tensor sum_of_powers(Tensor a, Tensor t, Tensor b) {
 // others follow from the derivatives of singular vectors: if those of a kept value s and of one in r, t, turn
 // towards each other, this has factors 1 / (s² - t²) = (1 + t²/s² + t⁴/s⁴ + …) / s².
 Tensor rank_deficient_pinv_gradient(const Tensor& x, const Tensor& y, const Tensor& g) {
-  const Tensor xh = conjugate_transpose(x), yh = conjugate_transpose(y), gh = conjugate_transpose(g),
-               r = x - matmul(x, matmul(y, x)), rh = conjugate_transpose(r);
+  const Tensor yh = conjugate_transpose(y), r = x - matmul(x, matmul(y, x)), rh = conjugate_transpose(r);
   const Tensor rows = matmul(yh, y), columns = matmul(y, yh);
   const Tensor left = sum_of_powers(columns, g, matmul(r, rh)), right = sum_of_powers(matmul(rh, r), g, rows);
   const Tensor turned = matmul(conjugate_transpose(left), columns),
