@@ -11,11 +11,19 @@
 namespace tapedeck {
 namespace {
 
-void require_defined(const Call& c, std::string_view name) {
+[[noreturn, gnu::cold, gnu::noinline]] void throw_unusable(const Call& c, std::string_view name, int i) {
+  if (!c.x[i].defined())
+    throw_error<ArgumentError>("{}: input {} is undefined; it was default-constructed or moved from", name,
+                               i);
+  throw_error<GradientError>(
+      "{}: the data of input {}, {}, was not kept for the rule that calls this op; a rule declares what it "
+      "reads, as by custom({{.x = 0b1}}, …)",
+      name, i, c.x[i].spec());
+}
+void require_inputs(const Call& c, std::string_view name) {
   for (int i = 0; i < c.x.size(); ++i)
-    if (!c.x[i].defined()) [[unlikely]]
-      throw_error<ArgumentError>("{}: input {} is undefined; it was default-constructed or moved from", name,
-                                 i);
+    if (!c.x[i].defined() || !c.x[i].raw()) [[unlikely]]
+      throw_unusable(c, name, i);
 }
 
 // Refs to the tensors of a list, without an allocation for few.
@@ -81,7 +89,7 @@ void record(const Call& c, std::span<Tensor> y) {
 
 Tensor Op::execute(Refs x, Attrs attrs, unsigned temporaries) const {
   const Call call{.op = *this, .raw_attrs = attrs, .x = x};
-  require_defined(call, name);
+  require_inputs(call, name);
   Tensor y;
   if (infer.many) [[unlikely]]
     throw_error<InternalError>("{}: has several outputs; call run", name);
@@ -96,7 +104,7 @@ Tensor Op::execute(Refs x, Attrs attrs, unsigned temporaries) const {
 }
 
 void record_computed(const Call& c, std::span<Tensor> y, std::string_view name) {
-  require_defined(c, name);
+  require_inputs(c, name);
   for (std::size_t k = 0; k < y.size(); ++k)
     if (!y[k].defined()) throw_error<ArgumentError>("{}: output {} is undefined", name, k);
   if (thread_state.observer) observe_computed(name, c, y);
@@ -111,7 +119,7 @@ std::vector<Tensor> Op::run(std::span<const Tensor> x, Attrs attrs) const {
   const Pointers pointers(x);
   if (infer.one) return {execute(pointers.refs(), attrs)};
   const Call call{.op = *this, .raw_attrs = attrs, .x = pointers.refs()};
-  require_defined(call, name);
+  require_inputs(call, name);
   const std::vector<Spec> specs = infer.many(call);
   std::vector<Tensor> y;
   y.reserve(specs.size());
