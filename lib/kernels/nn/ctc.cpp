@@ -146,6 +146,7 @@ template <class T> class Sequence {
 
 // Calls f(sequence) for all sequences, in parallel.
 template <class F> void for_sequences(const CtcLabels& l, std::int64_t time, const F& f) {
+  if (l.steps.empty()) return;   // `time` may then be any number
   parallel_for(static_cast<std::int64_t>(l.steps.size()), cut_of(kCut, time * (2 * l.most + 1)),
                [&](std::int64_t begin, std::int64_t end) {
                  for (std::int64_t b = begin; b < end; ++b)
