@@ -49,6 +49,10 @@ TEST_CASE("images without elements take constant time", "[sizes]") {
   CHECK_THROWS_AS(max_pool2d(zeros({0, 4, 4, 1}, DType::i32), {.window = 1}), DTypeError);
   CHECK(fractional_max_pool(zeros({k62, 3, 3, 0}), {.height_ratio = 3, .width_ratio = 3}, {.seed = 1})
             .y.shape() == Shape{k62, 1, 1, 0});
+  CHECK_THROWS_WITH(fractional_max_pool(zeros({std::numeric_limits<std::int64_t>::max(), 2, 0}),
+                                        {.height_ratio = 1, .width_ratio = 1}, {.seed = 1}),
+                    "fractional_max_pool: more than 2^31 regions are too many: an axis has extent "
+                    "9223372036854775807, its ratio is 1");
   CHECK(gradient_of(
             [](const Tensor& x) {
               return fractional_avg_pool(x, {1.6, 1.4}, {.seed = 1}).y;

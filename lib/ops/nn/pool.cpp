@@ -305,7 +305,11 @@ std::vector<std::int64_t> bounds_of(std::string_view name, std::int64_t extent, 
                                     bool pseudo_random, random::Key key) {
   if (!(ratio >= 1 && ratio <= static_cast<double>(extent)))
     throw_error<ArgumentError>("{}: a ratio is {}; use 1..{}", name, ratio, extent);
-  const auto outputs = static_cast<std::int64_t>(std::floor(static_cast<double>(extent) / ratio));
+  const double regions = std::floor(static_cast<double>(extent) / ratio);
+  if (regions > 0x1p31)   // each is listed, even of images without channels
+    throw_error<ShapeError>("{}: more than 2^31 regions are too many: an axis has extent {}, its ratio is {}",
+                            name, extent, ratio);
+  const auto outputs = static_cast<std::int64_t>(regions);
   std::vector<std::int64_t> bounds{0};
   if (pseudo_random) {
     const double a = static_cast<double>(extent) / static_cast<double>(outputs), k = std::floor(a),
