@@ -14,8 +14,7 @@ TAPEDECK_EXPORT Tensor layer_norm(const Tensor& x, const Tensor& scale, const Te
 /// The result of batch_norm: y has the shape of x, the others are [channels].
 struct BatchNorm {
   Tensor y;
-  Tensor mean, variance;   // of the batch; the variance is divided by n - 1 (by 1 if n is 1), for use in a
-                           // moving average
+  Tensor mean, variance;   // of the batch; the variance is divided by n - 1, for use in a moving average
   Tensor saved_mean, saved_variance;   // TensorFlow's reserve spaces: the same, with the variance divided by
                                        // n
 };
