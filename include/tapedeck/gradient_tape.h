@@ -188,7 +188,7 @@ class TAPEDECK_EXPORT GradientTape {
   std::vector<RecordedOp> recorded() const;
   /// Their number.
   std::size_t size() const;
-  /// Whether it records now: from construction, or start(), until stop() or its end.
+  /// Whether it records now: not after stop(), nor after gradient() of a tape that is not persistent.
   bool recording() const;
 
   // Internal.

@@ -17,7 +17,7 @@ struct Minimum {
   std::string reason;   // why it stopped
 };
 
-/// When a minimizer stops. They come first in the options of each: {{.tolerance = 1e-8}, …}.
+/// When a minimizer stops. They come first in the options of each: `{{.tolerance = 1e-8}, …}`.
 struct MinimizeOptions {
   /// Converged where the norm of the gradient is at most tolerance · max(1, norm of x).
   double tolerance = 1e-6;

@@ -48,6 +48,7 @@ template <class T> struct UpdateRow {
 struct RowUpdate {
   void (*f32)(const UpdateRow<float>& row) = nullptr;
   void (*f64)(const UpdateRow<double>& row) = nullptr;
+  /// Whether there is one.
   explicit operator bool() const { return f32 || f64; }
 };
 /// A change of slots that also adds to two sums over the whole variable.
@@ -55,6 +56,7 @@ using RowSums = std::array<double, 2>;
 struct RowMeasure {
   void (*f32)(const UpdateRow<float>& row, RowSums& sums) = nullptr;
   void (*f64)(const UpdateRow<double>& row, RowSums& sums) = nullptr;
+  /// Whether there is one.
   explicit operator bool() const { return f32 || f64; }
 };
 
@@ -107,6 +109,7 @@ enum class Change : std::uint8_t { by_schedule, by_hand, never };
 /// The initial value of a hyperparameter that must be given: in no domain.
 inline constexpr double kRequired = std::numeric_limits<double>::quiet_NaN();
 
+/// A hyperparameter: its name, value if not given, allowed values, and when it may change.
 struct HyperparameterSpec {
   std::string_view name;
   double initial = 0;
@@ -145,6 +148,7 @@ struct UpdateRule {
   /// Once a step, after all variables have changed: the scalars of the next one.
   void (*finish)(Step& step) noexcept = nullptr;
 
+  /// Whether it has `rows`; else it changes variables by tensors.
   bool by_rows() const { return static_cast<bool>(rows); }
 };
 

@@ -15,6 +15,7 @@ struct VariableCell;
 /// shape.
 using Constraint = std::function<Tensor(const Tensor&)>;
 
+/// What a variable is made with.
 struct VariableOptions {
   std::string name = {};        // "" becomes "variable"
   bool trainable = true;        // trainable variables are watched by tapes when they are read
@@ -28,6 +29,7 @@ class TAPEDECK_EXPORT Variable {
  public:
   explicit Variable(const Tensor& initial, VariableOptions options = {});
 
+  /// As made: names need not be unique.
   const std::string& name() const;
   bool trainable() const;
   const Constraint& constraint() const;
