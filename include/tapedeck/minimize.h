@@ -28,8 +28,8 @@ struct MinimizeOptions {
 
 /// Options of minimize_newton.
 struct NewtonOptions : MinimizeOptions {
-  int max_products =
-      0;   // with the Hessian, for one step; 0: twice as many as there are numbers, and at most 200
+  /// With the Hessian, for one step; 0: twice as many as there are numbers, and at most 200.
+  int max_products = 0;
 };
 /// Options of minimize_lbfgs.
 struct LbfgsOptions : MinimizeOptions {

@@ -77,10 +77,10 @@ class TAPEDECK_EXPORT OwnedAttrs {
 /// shape-only: its shape and dtype are there, its data is not.
 struct Call {
   const Op& op;
-  Attrs raw_attrs = {};
-  Refs x = {};   // the inputs
-  Refs y = {};   // the outputs; in rules only
-  std::uint64_t wanted = ~std::uint64_t{0};
+  Attrs raw_attrs = {};                       // read them by attrs
+  Refs x = {};                                // the inputs
+  Refs y = {};                                // the outputs; in rules only
+  std::uint64_t wanted = ~std::uint64_t{0};   // of which inputs: see needs
 
   /// Whether anybody wants the gradient of input i; the others need not be computed.
   bool needs(int i) const { return i >= 64 || (wanted >> i & 1); }
@@ -109,19 +109,19 @@ struct Rule {
   using Jvp = void (*)(const Call& c, Refs dx, std::span<Tensor> dy);
 
   RuleKind kind = RuleKind::none;
-  std::uint32_t reads_x =
-      0;                  // bit i: the vjp reads input i, which is kept; bit 31 stands for all from 31 on
+  /// Bit i: the vjp reads input i, which is kept; bit 31 stands for all from 31 on.
+  std::uint32_t reads_x = 0;
   bool reads_y = false;   // outputs are kept
-  std::uint8_t partial_reads[kMaxInputs] =
-      {};   // partials, bilinear: what the gradient of each input reads; bit kMaxInputs: the output
+  /// partials, bilinear: what the gradient of each input reads; bit kMaxInputs: the output.
+  std::uint8_t partial_reads[kMaxInputs] = {};
   bool reads_shapes = false;    // the shapes of inputs and outputs that are not kept are kept
   bool accepts_none = false;    // the vjp takes none for an output that nobody used, instead of zeros
   bool passes_slices = false;   // the vjp takes IndexedSlices; for others they are made dense
-  std::uint8_t adds =
-      0;                // bit i: the vjp adds to a dense dx[i] that it is given, where it can in its memory
+  /// Bit i: the vjp adds to a dense dx[i] that it is given, where it can in its memory.
+  std::uint8_t adds = 0;
   bool stacks = true;   // cotangents with extra leading axes pass through; else they are looped over
-  bool jvp_stacks =
-      false;   // custom: so do tangents through the jvp; else such are pushed by the transposed vjp
+  /// custom: so do tangents through the jvp; else such are pushed by the transposed vjp.
+  bool jvp_stacks = false;
   Vjp vjp = nullptr;
   Jvp jvp = nullptr;   // null: by transposing the vjp
 
@@ -177,8 +177,8 @@ struct Infer {
 struct Op {
   std::string_view name, doc;
   std::string_view tensorflow = {};   // TensorFlow's op types that this one stands for, with spaces between
-  std::string_view args[kMaxInputs] =
-      {};   // names of the tensor arguments, for messages; the last one stands for all further
+  /// Names of the tensor arguments, for messages; the last one stands for all further.
+  std::string_view args[kMaxInputs] = {};
   Infer infer;
   Kernel forward;
   Rule rule;

@@ -41,9 +41,9 @@ class TAPEDECK_EXPORT GradientAccumulator {
 struct LossScaleOptions {
   double initial = 32768;
   double factor = 2;   // by which the scale grows and shrinks
-  std::int64_t growth_interval =
-      2000;   // steps without an infinite gradient after which it grows; 0: it stays as it is
-  double least = 1, most = 16777216;
+  /// Steps without an infinite gradient after which it grows; 0: it stays as it is.
+  std::int64_t growth_interval = 2000;
+  double least = 1, most = 16777216;   // it stays within these
 };
 /// Multiplies losses, and divides their gradients by the same number, which grows as long as all of them are
 /// finite: Micikevicius et al. 2018, section 3.2.

@@ -125,9 +125,8 @@ struct UpdateRule {
   SlotSpec slots[kMaxSlots] = {};   // as all lists, as long as there are names
   HyperparameterSpec hyperparameters[kMaxHyperparameters] = {};
   ScalarSpec scalars[kMaxScalars] = {};
-  bool (*takes)(DType) = [](DType t) {
-    return is_floating(t);
-  };   // for rules of tensors; those of rows take what these take
+  /// For rules of tensors; those of rows take what these take.
+  bool (*takes)(DType) = [](DType t) { return is_floating(t); };
 
   /// Once a step, before anything changes: coefficients, and which rows to run. May throw.
   void (*prepare)(Step& step) = nullptr;
@@ -141,9 +140,9 @@ struct UpdateRule {
   RowMeasure measure = {};
   void (*scale)(Step& step, const RowSums& sums) noexcept = nullptr;
 
+  /// A step by tensors; each row of a sparse gradient is there once.
   void (*dense)(const Step& step, Tensor& x, std::span<Tensor> slots, const Tensor& g) = nullptr;
-  void (*sparse)(const Step& step, Tensor& x, std::span<Tensor> slots,
-                 const IndexedSlices& g) = nullptr;   // each row once
+  void (*sparse)(const Step& step, Tensor& x, std::span<Tensor> slots, const IndexedSlices& g) = nullptr;
 
   /// Once a step, after all variables have changed: the scalars of the next one.
   void (*finish)(Step& step) noexcept = nullptr;

@@ -27,6 +27,7 @@ struct VariableOptions {
 /// and other updates.
 class TAPEDECK_EXPORT Variable {
  public:
+  /// Throws ArgumentError for an undefined value. Variables of integers or bools are never trainable.
   explicit Variable(const Tensor& initial, VariableOptions options = {});
 
   /// As made: names need not be unique.
