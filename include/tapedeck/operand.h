@@ -18,10 +18,13 @@ class TAPEDECK_EXPORT Operand {
   Operand(Tensor&& t) noexcept : bits_(reinterpret_cast<std::uintptr_t>(&t) | 1) {}
   /// Leave out the second argument: it stores the value read until the end of the full expression.
   Operand(const Variable& v, Tensor&& read = Tensor());
+  /// A number.
   template <std::floating_point T> Operand(T number) noexcept : number_(static_cast<double>(number)) {}
   template <std::integral T> Operand(T number) noexcept
       : bits_(kInteger), number_(static_cast<double>(number)) {}
 
+  /// The tensor, or null for a number; the number, and whether it is of an integer type; whether the caller
+  /// gives the tensor away.
   const Tensor* tensor() const {
     return reinterpret_cast<const Tensor*>(bits_ & ~std::uintptr_t{kFlags});   // null: a number
   }

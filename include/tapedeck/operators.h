@@ -5,6 +5,8 @@
 
 namespace tapedeck {
 
+/// Elementwise, of operands that broadcast: as neg, add, sub, mul and div of ops/math.h, and, with a bool
+/// result, as less, less_equal, greater and greater_equal of ops/compare.h.
 inline Tensor operator-(Operand x) { return neg(x); }
 inline Tensor operator+(Operand a, Operand b) { return add(a, b); }
 inline Tensor operator-(Operand a, Operand b) { return sub(a, b); }

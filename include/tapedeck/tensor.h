@@ -70,6 +70,8 @@ class TAPEDECK_EXPORT Tensor {
     if (b_) release();
   }
 
+  /// All but `defined` throw ArgumentError for an undefined tensor. nbytes: size() times the bytes of an
+  /// element.
   bool defined() const { return b_ != nullptr; }
   DType dtype() const { return block().dtype; }
   const Shape& shape() const { return block().shape; }
@@ -78,6 +80,7 @@ class TAPEDECK_EXPORT Tensor {
   std::int64_t nbytes() const { return block().size * size_of(block().dtype); }
   /// Unique in the process for every value created by an op or factory; copies of a handle share it.
   std::uint64_t id() const { return block().id; }
+  /// The dtype and the shape.
   Spec spec() const { return {dtype(), shape()}; }
 
   /// The elements in row-major order. Valid as long as this handle exists, hence deleted for temporaries.
@@ -113,6 +116,7 @@ class TAPEDECK_EXPORT Tensor {
     return b_->refs.load(std::memory_order_acquire) == 1 &&
            (!b_->buffer || b_->buffer->refs.load(std::memory_order_acquire) == 1);
   }
+  /// For the library: the memory, and the state behind the handle.
   std::byte* raw() const { return b_->data; }
   const detail::Block& block() const {
     if (!b_) [[unlikely]]
@@ -193,7 +197,9 @@ requires(std::is_arithmetic_v<T> || ComplexNumber<T>) Tensor
   return detail::tensor_from(&value, dtype_of<T>, {}, dtype.value_or(detail::literal_dtype<T>));
 }
 // The nested types are written out because clang 14 does not deduce through an alias.
-/// Nested braces: tensor({{1.0, 2.0}, {3.0, 4.0}}) is f32[2,2].
+
+/// Nested braces: tensor({{1.0, 2.0}, {3.0, 4.0}}) is f32[2,2]. Doubles become f32 unless `dtype` is
+/// given. Throws ShapeError if rows differ in length.
 template <class T> Tensor tensor(std::initializer_list<T> v, std::optional<DType> dtype = {}) {
   return detail::tensor_from_list<T>(v, dtype);
 }
@@ -225,6 +231,7 @@ template <class T> Tensor tensor(const std::vector<T>& values) {
   return tensor(std::span<const T>(values), {static_cast<std::int64_t>(values.size())});
 }
 
+/// `value`, 0 or 1 in every element, converted to the dtype. Throw OutOfMemory where there is no memory.
 TAPEDECK_EXPORT Tensor full(const Shape& shape, double value, DType dtype = DType::f32);
 inline Tensor zeros(const Shape& shape, DType dtype = DType::f32) { return full(shape, 0, dtype); }
 inline Tensor ones(const Shape& shape, DType dtype = DType::f32) { return full(shape, 1, dtype); }
@@ -239,8 +246,8 @@ TAPEDECK_EXPORT Tensor linspace(double start, double stop, std::int64_t count, D
 /// An n × m matrix with ones on the diagonal; m defaults to n.
 TAPEDECK_EXPORT Tensor eye(std::int64_t n, std::optional<std::int64_t> m = {}, DType dtype = DType::f32);
 
-/// Bytes of tensor buffers in use in the whole process. Tensors of up to 64 bytes store their data inline and
-/// are not counted.
+/// Bytes of tensor buffers in use in the whole process, each rounded up to 256 or by less than a quarter.
+/// Tensors of up to 64 bytes store their data inline and are not counted.
 TAPEDECK_EXPORT std::int64_t live_bytes();
 /// Bytes of freed buffers that this thread caches for reuse.
 TAPEDECK_EXPORT std::int64_t cached_bytes();

@@ -15,6 +15,7 @@ struct VariableCell;
 /// shape.
 using Constraint = std::function<Tensor(const Tensor&)>;
 
+/// What a variable is made with.
 struct VariableOptions {
   std::string name = {};        // "" becomes "variable"
   bool trainable = true;        // trainable variables are watched by tapes when they are read
@@ -26,8 +27,10 @@ struct VariableOptions {
 /// and other updates.
 class TAPEDECK_EXPORT Variable {
  public:
+  /// Throws ArgumentError for an undefined value. Variables of integers or bools are never trainable.
   explicit Variable(const Tensor& initial, VariableOptions options = {});
 
+  /// As made: names need not be unique.
   const std::string& name() const;
   bool trainable() const;
   const Constraint& constraint() const;
