@@ -147,7 +147,7 @@ class Reader:
         args = text_of(node.find("argsstring"))
         kind = node.get("kind")
         own = scope.split("::")[-1].split("<")[0] if scope else ""
-        life = name == f"~{own}" or (name in (own, "operator=") and re.match(rf"\((const )?{own} ?&{{0,2}}( \w+)?\)", args)) or args.endswith("=delete")
+        life = name == f"~{own}" or (name in (own, "operator=") and re.match(rf"\((const )?{own} ?&{{0,2}} ?\w*\)", args)) or args.endswith("=delete")
         if life or name.startswith("@") or "friend class" in text_of(node.find("definition")):
             return
         if kind == "friend" and text_of(node.find("type")) in ("class", "struct", "friend class", "friend struct"):
