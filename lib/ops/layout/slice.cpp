@@ -7,7 +7,10 @@
 #include "ops/layout/entries.h"
 #include "ops/layout/take.h"
 #include "tapedeck/ops/array.h"
+#include "tapedeck/ops/index.h"
+#include "tapedeck/ops/partition.h"
 #include "tapedeck/ops/slice.h"
+#include "tapedeck/variable.h"
 
 namespace tapedeck {
 namespace {
@@ -299,6 +302,19 @@ Tensor slice(const Tensor& x, const Shape& begin, const Shape& size) {
 Tensor strided_slice(const Tensor& x, std::span<const Slice> slices) {
   return strided_part_of(x, part_for("strided_slice", x, slices));
 }
+
+Tensor Tensor::operator[](std::initializer_list<Slice> at) const {
+  return strided_part_of(*this, part_for("operator[]", *this, {at.begin(), at.size()}));
+}
+Tensor Tensor::operator[](const Slice& at) const {
+  return strided_part_of(*this, part_for("operator[]", *this, {&at, 1}));
+}
+Tensor Tensor::operator[](const Tensor& at) const {
+  return at.dtype() == DType::boolean ? boolean_mask(*this, at) : gather(*this, at);
+}
+Tensor Variable::operator[](std::initializer_list<Slice> at) const { return value()[at]; }
+Tensor Variable::operator[](const Slice& at) const { return value()[at]; }
+Tensor Variable::operator[](const Tensor& at) const { return value()[at]; }
 
 Tensor strided_slice_update(const Tensor& x, std::span<const Slice> slices, const Tensor& updates) {
   return find(table, "strided_slice_update").with(part_for("strided_slice_update", x, slices), x, updates);
