@@ -198,25 +198,15 @@ template <class T, class L> Tensor tensor_from_list(const L& list, std::optional
 class TAPEDECK_EXPORT Mixed {
  public:
   template <class T>
-  requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) Mixed(T v)
-      : numbers_{{literal_dtype<T>, static_cast<std::int64_t>(std::is_integral_v<T> ? v : T()),
-                  static_cast<double>(v), 0}} {}
-  template <ComplexNumber T> Mixed(const T& v) : numbers_{{dtype_of<T>, 0, v.real(), v.imag()}} {}
+  requires((std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) || ComplexNumber<T>) Mixed(T v)
+      : values_(tensor_from(&v, dtype_of<T>, {}, dtype_of<T>)), dtype_(literal_dtype<T>) {}
   Mixed(std::initializer_list<Mixed> list);
 
   Tensor tensor(std::optional<DType> dtype) const;
 
  private:
-  struct Number {
-    DType dtype;
-    std::int64_t integer;
-    double real, imaginary;
-  };
-
-  DType common_dtype() const;
-
-  std::vector<Number> numbers_;
-  Shape shape_;
+  Tensor values_;   // in f64 what was double
+  DType dtype_ = DType::f32;
 };
 
 }   // namespace detail

@@ -59,40 +59,33 @@ Tensor detail::tensor_from(const void* values, DType from, const Shape& shape, D
   return y;
 }
 
-detail::Mixed::Mixed(std::initializer_list<Mixed> list) : shape_{static_cast<std::int64_t>(list.size())} {
-  if (!list.size()) return;
-  const Shape& row = list.begin()->shape_;
-  for (const std::int64_t n : row)
-    shape_.push_back(n);
+// Integers beside floating-point and complex numbers do not count, so that an i32 does not make f64.
+detail::Mixed::Mixed(std::initializer_list<Mixed> list) {
+  Shape shape{static_cast<std::int64_t>(list.size())};
+  if (list.size()) {
+    dtype_ = list.begin()->dtype_;
+    for (const std::int64_t n : list.begin()->values_.shape())
+      shape.push_back(n);
+  }
   for (const Mixed& entry : list) {
-    if (entry.shape_ != row) throw ShapeError("tensor: the rows of the list differ in length");
-    numbers_.insert(numbers_.end(), entry.numbers_.begin(), entry.numbers_.end());
+    if (entry.values_.shape() != list.begin()->values_.shape())
+      throw ShapeError("tensor: the rows of the list differ in length");
+    if (is_trainable(dtype_) == is_trainable(entry.dtype_))
+      dtype_ = promote(dtype_, entry.dtype_);
+    else if (is_trainable(entry.dtype_))
+      dtype_ = entry.dtype_;
   }
-}
-
-// Floating-point and complex numbers count before integers, so that an i32 beside them does not make f64.
-DType detail::Mixed::common_dtype() const {
-  std::optional<DType> common;
-  for (const bool trainable : {true, false}) {
-    for (const Number& n : numbers_)
-      if (is_trainable(n.dtype) == trainable) common = common ? promote(*common, n.dtype) : n.dtype;
-    if (common) break;
+  values_ = allocate({is_trainable(dtype_) ? DType::c128 : DType::i64, shape});
+  std::byte* out = values_.raw();
+  for (const Mixed& entry : list) {
+    const std::int64_t n = entry.values_.size();
+    convert_to(entry.values_, 0, n, values_.dtype(), out);
+    out += n * size_of(values_.dtype());
   }
-  return common.value_or(DType::f32);
 }
 
 Tensor detail::Mixed::tensor(std::optional<DType> dtype) const {
-  const DType common = common_dtype(), to = dtype.value_or(common);
-  if (!is_trainable(common)) {   // exact even where no f64 is
-    std::vector<std::int64_t> integers;
-    for (const Number& n : numbers_)
-      integers.push_back(n.integer);
-    return tensor_from(integers.data(), DType::i64, shape_, to);
-  }
-  std::vector<std::complex<double>> values;
-  for (const Number& n : numbers_)
-    values.emplace_back(n.real, n.imaginary);
-  return tensor_from(values.data(), DType::c128, shape_, to);
+  return tensor_from(values_.raw(), values_.dtype(), values_.shape(), dtype.value_or(dtype_));
 }
 
 void detail::convert_to(const Tensor& x, std::int64_t first, std::int64_t count, DType to, void* out) {
