@@ -7,6 +7,14 @@
 namespace tapedeck {
 
 class Variable;
+class Operand;
+
+namespace detail {
+
+/// op(x, y), in x's memory where no other handle, tape or observer can tell: the caller replaces x by it.
+TAPEDECK_EXPORT Tensor updated(Tensor& x, const Operand& y, Tensor (*op)(Operand, Operand));
+
+}   // namespace detail
 
 /// A tensor; a temporary tensor, whose memory the result may reuse; a variable, whose value is read; or a
 /// number, which takes the dtype of the tensor operands; but beside integers or bools a floating-point number

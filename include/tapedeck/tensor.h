@@ -13,6 +13,7 @@
 namespace tapedeck {
 
 class Tensor;
+struct Slice;
 
 namespace detail {
 
@@ -56,12 +57,13 @@ class TAPEDECK_EXPORT Tensor {
     if (b_) b_->refs.fetch_add(1, std::memory_order_relaxed);
   }
   Tensor(Tensor&& o) noexcept : b_(std::exchange(o.b_, nullptr)) {}
-  Tensor& operator=(const Tensor& o) noexcept {
+  /// Refers to another value. Not for temporaries: x[i] = y would change nothing, and does not compile.
+  Tensor& operator=(const Tensor& o) & noexcept {
     Tensor t(o);
     std::swap(b_, t.b_);
     return *this;
   }
-  Tensor& operator=(Tensor&& o) noexcept {
+  Tensor& operator=(Tensor&& o) & noexcept {
     Tensor t(std::move(o));
     std::swap(b_, t.b_);
     return *this;
@@ -111,6 +113,14 @@ class TAPEDECK_EXPORT Tensor {
     return out;
   }
 
+  /// Parts of the tensor, as NumPy's brackets; they need tapedeck/ops/slice.h, which tells what a Slice is.
+  /// x[2] is the third entry of axis 0, x[{0, {1, 5}}] is strided_slice(x, {0, {1, 5}}).
+  Tensor operator[](const Slice& at) const;
+  Tensor operator[](std::initializer_list<Slice> at) const;
+  /// The entries of axis 0 at integer indices, as gather(x, at); or where bools are true, as
+  /// boolean_mask(x, at).
+  Tensor operator[](const Tensor& at) const;
+
   /// For kernels: true if no other handle or tensor shares the memory, so that it may be overwritten.
   bool unique() const {
     return b_->refs.load(std::memory_order_acquire) == 1 &&
@@ -143,11 +153,11 @@ class TAPEDECK_EXPORT Tensor {
   detail::Block* b_ = nullptr;
 };
 
-/// Prints like NumPy: nested brackets, aligned columns, long tensors abbreviated, then the dtype unless it is
-/// f32. Numbers have as many decimals as they need to be told from each other, 8 at most (a tensor of rank 0:
-/// all that it needs), and exponents where they lie too far apart. A precision of the stream other than its
-/// default, 6, replaces the 8; std::fixed and std::scientific choose the notation, and all numbers get the
-/// stream's precision.
+/// Prints like NumPy: nested brackets, aligned columns, lines of up to 75 columns, long tensors abbreviated,
+/// then the dtype unless it is f32. Numbers have as many decimals as they need to be told from each other, 8
+/// at most (a tensor of rank 0: all that it needs), and exponents where they lie too far apart. A precision
+/// of the stream other than its default, 6, replaces the 8; std::fixed and std::scientific choose the
+/// notation, and all numbers get the stream's precision.
 TAPEDECK_EXPORT std::ostream& operator<<(std::ostream& out, const Tensor& x);
 TAPEDECK_EXPORT std::string to_string(const Tensor& x);
 
@@ -188,6 +198,21 @@ template <class T, class L> Tensor tensor_from_list(const L& list, std::optional
   return tensor_from(flat.values.data(), dtype_of<T>, flat.shape, dtype.value_or(literal_dtype<T>));
 }
 
+/// A number, or braces around numbers whose types differ, nested or not.
+class TAPEDECK_EXPORT Mixed {
+ public:
+  template <class T>
+  requires((std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) || ComplexNumber<T>) Mixed(T v)
+      : values_(tensor_from(&v, dtype_of<T>, {}, dtype_of<T>)), dtype_(literal_dtype<T>) {}
+  Mixed(std::initializer_list<Mixed> list);
+
+  Tensor tensor(std::optional<DType> dtype) const;
+
+ private:
+  Tensor values_;   // in f64 what was double
+  DType dtype_ = DType::f32;
+};
+
 }   // namespace detail
 
 /// A tensor of rank 0. A double becomes f32 unless `dtype` is given; other types keep their own dtype.
@@ -215,6 +240,12 @@ template <class T>
 Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<std::initializer_list<T>>>> v,
               std::optional<DType> dtype = {}) {
   return detail::tensor_from_list<T>(v, dtype);
+}
+
+/// Numbers of several types, nested as deeply as one likes: f32 if one of them is a double or float, so that
+/// tensor({1, 2.5}) is f32[2], complex if one is complex; integers are promoted.
+inline Tensor tensor(const detail::Mixed& numbers, std::optional<DType> dtype = {}) {
+  return numbers.tensor(dtype);
 }
 
 /// Copies values given in row-major order; their C++ type determines the dtype. Throws ShapeError if the
