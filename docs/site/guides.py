@@ -88,7 +88,7 @@ def gallery(examples):
         text = (TOP / f"examples/{name}/README.md").read_text(encoding="utf-8")
         title = re.match(r"# (?:\w+: )?(.*)", text)[1]
         picture = TOP / f"examples/{name}/{name}.svg"
-        out.append(":::{container} card")
+        out.append(":::{container} example-card")
         if picture.exists():
             out.append(f"[![{title}](pictures/{name}.svg)](examples/{name}.md)\n")
         out.append(f"**[{name}](examples/{name}.md)**: {title}\n\n:::")

@@ -53,7 +53,7 @@ TAPEDECK_EXPORT Tensor sigmoid(Operand x);
 /// log(sigmoid(x)), without underflow.
 TAPEDECK_EXPORT Tensor log_sigmoid(Operand x);
 /// a to the power b, with broadcasting and promotion as in ops/math.h; NaN for negative a unless b is a whole
-/// number. The partials are b aᵇ⁻¹, NaN where a and b are 0, and aᵇ log a, taken as 0 unless a is positive or
+/// number. The partials are b aᵇ⁻¹, 0 where a and b are 0, and aᵇ log a, taken as 0 unless a is positive or
 /// complex and not 0.
 TAPEDECK_EXPORT Tensor pow(Operand a, Operand b);
 /// a·log b, a·log(1 + b) and a / b, with broadcasting. Where a is 0, the result and the gradients are 0 for
