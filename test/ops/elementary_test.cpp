@@ -288,11 +288,8 @@ TEST_CASE("powers have derivatives at 0", "[elementary]") {
     const auto slopes = [&](const Tensor& at) { return grad(powers, at).dense(); };
     CHECK(real(grad(slopes, x).dense()).to_vector() == std::vector<double>{0, 0, 2, 0});
   }
-  const Tensor tangent = jvp(
-      [&](const Tensor& x) {
-        return pow(x, exponents);
-      },
-      zeros({4}, DType::f64), ones({4}, DType::f64));
+  const Tensor tangent =
+      jvp([&](const Tensor& x) { return pow(x, exponents); }, zeros({4}, DType::f64), ones({4}, DType::f64));
   CHECK(tangent.to_vector() == std::vector<double>{0, 1, 0, 0});
 }
 
