@@ -20,8 +20,10 @@ function svg(name, attributes = {}, ...children) {
   return element;
 }
 
+function colour(run) { return run ? `run${run.index % colours}` : 'norun'; }
+
 function swatch(run, dash = '') {
-  return svg('svg', {class: `swatch run${run.index % colours}`, width: 22, height: 10, 'aria-hidden': true},
+  return svg('svg', {class: `swatch ${colour(run)}`, width: 22, height: 10, 'aria-hidden': true},
              svg('path', {d: 'M1,5H21', 'stroke-dasharray': dash}));
 }
 
@@ -46,7 +48,7 @@ function logTicks([low, high], count) {
   if (high - low < 1) return ticks([10 ** low, 10 ** high], count);
   const values = [];
   for (let power = Math.floor(low); power <= high; ++power)
-    for (const m of high - low < count / 3 ? [1, 2, 5] : [1])
+    for (const m of high - low <= count / 2 ? [1, 2, 5] : [1])
       if (power % every === 0 && Math.log10(m) + power >= low && Math.log10(m) + power <= high) values.push(Number(`${m}e${power}`));
   return values;
 }
@@ -93,8 +95,9 @@ class Chart {
   }
 
   curves() {
+    const length = this.report.length();
     return this.report.shownSeries(this.field).map(curve => {
-      const smoothed = curve.series.smoothed(this.report.weight);
+      const smoothed = curve.series.smoothed(this.report.weight, length);
       const positive = y => this.logarithmic ? y.map(y => y > 0 ? y : NaN) : y;
       return {...curve, raw: positive(curve.series.y), y: positive(smoothed)};
     });
@@ -104,7 +107,7 @@ class Chart {
     this.stale = !this.onScreen;
     if (this.stale) return;
     const width = this.svg.parentNode.clientWidth, height = this.element.classList.contains('wide') ? wideHeight : plotHeight;
-    const curves = this.curves(), x = this.report.range(), columns = Math.max(width - 40, 10);
+    const curves = this.drawn = this.curves(), x = this.report.range(), columns = Math.max(width - 40, 10);
     const columnOf = value => Math.floor((value - x[0]) / (x[1] - x[0]) * columns);
     for (const curve of curves) {
       const from = Math.max(curve.series.from(x[0]) - 1, 0), to = Math.min(curve.series.from(x[1]) + 2, curve.series.x.length);
@@ -117,11 +120,10 @@ class Chart {
     this.svg.setAttribute('width', width);
     this.svg.setAttribute('height', height);
     this.svg.setAttribute('aria-label', `${this.field}, ${curves.length} curves. Arrow keys read values, plus and minus zoom, Escape resets.`);
-    const {left, top, right, bottom} = this.scale;
-    this.inner = svg('svg', {class: 'curves', x: left, y: top, width: right - left, height: bottom - top, viewBox: `${left} ${top} ${right - left} ${bottom - top}`},
-                     ...curves.flatMap(curve => this.drawCurve(curve)));
+    const {left, top, right, bottom} = this.scale, box = {x: left - 3, y: top - 3, width: right - left + 6, height: bottom - top + 6};   // with room for dots
+    const inner = svg('svg', {class: 'curves', ...box, viewBox: Object.values(box).join(' ')}, ...curves.flatMap(curve => this.drawCurve(curve)));
     this.mark = svg('g', {class: 'mark'});
-    this.svg.replaceChildren(this.drawGrid(), this.inner, this.mark);
+    this.svg.replaceChildren(this.drawGrid(), inner, this.mark);
     const hidden = this.logarithmic && curves.some(({series}) => series.y[series.extremes().lowest] <= 0);
     this.note.textContent = hidden ? 'values \u2264 0 are not shown' : '';
     this.drawMark();
@@ -149,14 +151,14 @@ class Chart {
     const {xRange, yTicks, left, right, top, bottom, x, y} = this.scale, grid = svg('g', {class: 'grid'});
     for (const value of yTicks)
       grid.append(svg('path', {d: `M${left},${y(value).toFixed(1)}H${right}`}), svg('text', {x: left - 6, y: y(value) + 4, 'text-anchor': 'end'}, tickText(value)));
-    for (const value of ticks(xRange, (right - left) / 90))
+    for (const value of ticks(xRange, (right - left) / 60))
       grid.append(svg('path', {d: `M${x(value).toFixed(1)},${top}V${bottom}`}), svg('text', {x: x(value), y: bottom + 17, 'text-anchor': 'middle'}, tickText(value)));
     return grid;
   }
 
   drawCurve({run, dash, series, raw, y, kept, keptRaw, inside}) {
     const paths = [], points = kept.filter(i => i >= 0);
-    const path = (kind, d, attributes = {}) => d && paths.push(svg('path', {class: `${kind} run${run.index % colours}`, d, 'data-run': run.index, ...attributes}));
+    const path = (kind, d, attributes = {}) => d && paths.push(svg('path', {class: `${kind} ${colour(run)}`, d, 'data-run': run.index, ...attributes}));
     if (raw !== y) path('raw', this.line(series.x, raw, keptRaw));
     path('curve', this.line(series.x, y, kept), {'stroke-dasharray': dash, 'data-points': points.length});
     if (points.length <= fewPoints) path('dots', points.map(i => `M${this.point(series.x[i], y[i])}l0,0`).join(''));
@@ -206,11 +208,11 @@ class Chart {
 
   showValues(cursor) {
     const rows = [];
-    for (const {run, kind, dash, series, y, raw} of this.curves()) {
+    for (const {run, kind, dash, series, y, raw} of this.drawn) {
       const i = series.nearest(cursor);
       if (i >= series.x.length || Math.abs(this.scale.x(series.x[i]) - this.scale.x(cursor)) > 12) continue;
       if (!Number.isNaN(y[i]))
-        this.mark.append(svg('circle', {class: `run${run.index % colours}`, cx: this.scale.x(series.x[i]), cy: this.scale.y(y[i]), r: 3.5}));
+        this.mark.append(svg('circle', {class: colour(run), cx: this.scale.x(series.x[i]), cy: this.scale.y(y[i]), r: 3.5}));
       const value = y === raw || Number.isNaN(y[i]) ? numberText(series.y[i]) : `${numberText(y[i])} (${numberText(series.y[i])})`;
       const at = series.x[i] === cursor ? '' : ` at ${numberText(series.x[i])}`;
       rows.push({y: y[i], row: html('li', {}, swatch(run, dash), html('bdi', {}, run.name + (kind && ` \u00b7 ${kind}`)), html('b', {}, value + at))});
@@ -220,8 +222,8 @@ class Chart {
     const more = rows.length > 12 ? [html('li', {}, `and ${rows.length - 12} more`)] : [];
     this.tip.replaceChildren(html('div', {}, `${this.report.xName()} ${numberText(cursor)}`), html('ul', {}, ...rows.slice(0, 12).map(({row}) => row), ...more));
     this.tip.hidden = false;
-    const at = this.scale.x(cursor), room = this.svg.parentNode.clientWidth, width = this.tip.offsetWidth;
-    this.tip.style.left = `${Math.max(0, at + 14 + width <= room ? at + 14 : at - 14 - width)}px`;
+    const room = this.svg.parentNode.clientWidth - this.tip.offsetWidth;
+    this.tip.style.left = `${Math.max(0, Math.min(this.scale.x(cursor) - this.tip.offsetWidth / 2, room))}px`;
   }
 
   listen() {

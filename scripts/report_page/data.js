@@ -31,18 +31,22 @@ class Series {
     return i > 0 && (i === this.x.length || x - this.x[i - 1] < this.x[i] - x) ? i - 1 : i;
   }
 
-  // Exponential means of the y so far: `weight` is what a point counts less than the next one. Without a weight, y.
-  smoothed(weight) {
-    if (!weight) return this.y;
-    if (this.means?.weight === weight && this.means.version === this.version) return this.means.y;
-    let sum = 0, weights = 0;
-    const y = this.y.map(y => {
+  // Exponential means of the y so far: a point counts `weight` times less for each thousandth of `length` that it is back, so
+  // that curves of many and of few points are equally smooth. Without a weight, y.
+  smoothed(weight, length) {
+    if (!weight || !length) return this.y;
+    const {means} = this;
+    if (means?.weight === weight && means.length === length && means.version === this.version) return means.y;
+    let sum = 0, weights = 0, before = this.x[0];
+    const y = this.y.map((y, i) => {
       if (Number.isNaN(y)) return y;
-      sum = weight * sum + y;
-      weights = weight * weights + 1;
+      const kept = weight ** ((this.x[i] - before) / length * 1000);
+      before = this.x[i];
+      sum = kept * sum + y;
+      weights = kept * weights + 1;
       return sum / weights;
     });
-    this.means = {weight, version: this.version, y};
+    this.means = {weight, length, version: this.version, y};
     return y;
   }
 

@@ -36,9 +36,14 @@ class Report {
       .map(([kind, series]) => ({run, kind, series, dash: dashes[kinds.indexOf(kind) % dashes.length]})));
   }
 
-  // The x range of all charts.
-  range() {
-    if (this.view) return this.view;
+  // The x range of all charts: what is zoomed to, or everything.
+  range() { return this.view ?? this.whole(); }
+  length() {
+    const [low, high] = this.whole();
+    return high - low;
+  }
+
+  whole() {
     let low = Infinity, high = -Infinity;
     for (const run of this.runs)
       for (const kinds of run.shown ? run.series.values() : [])
@@ -54,7 +59,8 @@ class Report {
   // What the user does.
 
   zoom(range) {
-    const whole = (this.view = null, this.range());
+    this.view = null;
+    const whole = this.whole();
     if (range) {
       const view = [Math.max(range[0], whole[0]), Math.min(range[1], whole[1])];
       const narrowest = Math.max(Math.abs(view[0]), Math.abs(view[1])) * 1e-12;
@@ -183,7 +189,7 @@ class Report {
         if (box.checked) this.hiddenKinds.delete(kind); else this.hiddenKinds.add(kind);
         this.refresh();
       });
-      return html('li', {}, html('label', {}, box, swatch({index: 'none'}, dashes[i % dashes.length]), html('bdi', {}, kind || 'others')));
+      return html('li', {}, html('label', {}, box, swatch(null, dashes[i % dashes.length]), html('bdi', {}, kind || 'others')));
     }));
   }
 
@@ -276,14 +282,17 @@ function valueRows(report, field, curves) {
 }
 
 function fillValues(body, curves, which) {
-  const bests = curves.map(({series}) => series.y[series.extremes()[which]]);
-  const best = bests.reduce((a, b) => a === undefined || (which === 'highest' ? b > a : b < a) ? b : a, undefined);
-  curves.forEach(({series}, i) => {
+  const bestOf = new Map();   // of the runs, by kind
+  for (const {kind, series} of curves) {
+    const y = series.y[series.extremes()[which]], best = bestOf.get(kind)?.y;
+    if (y !== undefined) bestOf.set(kind, {y: best === undefined || (which === 'highest' ? y > best : y < best) ? y : best, rivals: best !== undefined});
+  }
+  curves.forEach(({kind, series}, i) => {
     const last = series.x.length - 1, at = series.extremes()[which], cells = body.rows[i + 1].cells;
     const texts = [numberText(series.y[last]), numberText(series.x[last]), ...(at < 0 ? ['\u2013', ''] : [numberText(series.y[at]), numberText(series.x[at])])];
     texts.forEach((text, column) => setText(cells[column + 1], text));
     cells[1].classList.toggle('lost', Number.isNaN(series.y[last]));
-    cells[3].classList.toggle('best', curves.length > 1 && bests[i] === best);
+    cells[3].classList.toggle('best', bestOf.get(kind)?.rivals === true && series.y[at] === bestOf.get(kind).y);
   });
 }
 
