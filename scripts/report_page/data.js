@@ -69,13 +69,10 @@ function thin(series, y, from, to, columnOf) {
   const kept = [];
   for (let i = from; i < to;) {
     const column = columnOf(series.x[i]);
-    let first = -1, lowest = -1, highest = -1, last = -1, gap = Number.isNaN(y[i]);
-    if (gap) kept.push(-1);
+    let first = -1, lowest = -1, highest = -1, last = -1;
+    if (Number.isNaN(y[i])) kept.push(-1);
     for (; i < to && columnOf(series.x[i]) === column; ++i) {
-      if (Number.isNaN(y[i])) {
-        gap = true;
-        continue;
-      }
+      if (Number.isNaN(y[i])) continue;
       if (first < 0) first = lowest = highest = i;
       if (y[i] < y[lowest]) lowest = i;
       if (y[i] > y[highest]) highest = i;
@@ -83,9 +80,9 @@ function thin(series, y, from, to, columnOf) {
     }
     if (first < 0) continue;
     kept.push(first);
-    for (const middle of [Math.min(lowest, highest), Math.max(lowest, highest), last])
-      if (middle > kept[kept.length - 1]) kept.push(middle);
-    if (gap) kept.push(-1);
+    for (const next of [Math.min(lowest, highest), Math.max(lowest, highest), last])
+      if (next > kept[kept.length - 1]) kept.push(next);
+    if (last < i - 1) kept.push(-1);
   }
   return kept;
 }
@@ -129,7 +126,7 @@ class Run {
   }
 
   add(fields) {
-    const kindField = (this.options.kind ? [this.options.kind] : kindFields).find(name => typeof fields[name] === 'string');
+    const kindField = (this.options.kind === null ? kindFields : [this.options.kind]).find(name => typeof fields[name] === 'string');
     this.kinds.push(kindField === undefined ? '' : fields[kindField]);
     for (const [name, value] of Object.entries(fields)) {
       if (typeof value === 'number' || value === null) {
@@ -146,8 +143,8 @@ class Run {
 
   // The field of the horizontal axis: the one that is asked for, else the first that counts steps; null: the number of the line.
   xField() {
-    const asked = this.options.x;
-    return (asked === null ? [] : [asked, ...stepFields]).find(name => this.columns.has(name)) ?? null;
+    const {x, byLine} = this.options;
+    return byLine ? null : [x, ...stepFields].find(name => this.columns.has(name)) ?? null;
   }
 
   // Begins the series again, over another axis.

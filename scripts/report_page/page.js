@@ -6,7 +6,7 @@ const higherIsBetter = /(^|[^a-z])(acc|accuracy|auc|bleu|correct|f1|iou|precisio
 class Report {
   constructor(config) {
     Object.assign(this, {config, weight: 0, view: null, cursor: null, active: null, drag: null, focused: null, online: true});
-    this.options = {x: config.x, kind: config.kind};
+    this.options = {x: config.x, byLine: false, kind: config.kind};
     this.runs = config.names.map((name, index) => new Run(index, name, this.options));
     this.charts = new Map();
     this.hiddenKinds = new Set();
@@ -84,7 +84,8 @@ class Report {
   listen() {
     const {axis, smoothing, weight, filter, reset} = this.parts;
     axis.addEventListener('change', () => {
-      this.options.x = axis.selectedIndex === 0 ? this.config.x : axis.selectedIndex === 1 ? null : axis.value;
+      this.options.x = axis.selectedIndex > 1 ? axis.value : this.config.x;
+      this.options.byLine = axis.selectedIndex === 1;
       for (const run of this.runs) run.restart(), run.extend();
       this.zoom(null);
     });
@@ -195,14 +196,13 @@ class Report {
 
   listAxes() {
     const {axis} = this.parts, names = [...new Set(this.runs.flatMap(run => [...run.columns.keys()]))].slice(0, 200), known = JSON.stringify(names);
-    const used = this.options.x === null ? '' : ` (${this.xName()})`;
-    if (axis.dataset.known !== known) {
+        if (axis.dataset.known !== known) {
       const chosen = axis.selectedIndex > 1 ? axis.value : null, first = Math.max(axis.selectedIndex, 0);
       axis.dataset.known = known;
       axis.replaceChildren(html('option'), html('option', {}, 'number of the line'), ...names.map(name => html('option', {value: name}, name)));
       axis.selectedIndex = chosen === null ? first : names.indexOf(chosen) + 2;
     }
-    setText(axis.options[0], `automatic${axis.selectedIndex === 0 ? used : ''}`);
+    setText(axis.options[0], axis.selectedIndex === 0 ? `automatic (${this.xName()})` : 'automatic');
   }
 
   showStatus() {
