@@ -139,7 +139,7 @@ class Chart {
     if (low > high) [low, high] = this.logarithmic ? [1, 10] : [0, 1];
     const project = this.logarithmic ? Math.log10 : v => Math.min(Math.max(v, -widest), widest);
     const yRange = padded(project(low), project(high), 0.05);
-    const yTicks = (this.logarithmic ? logTicks : ticks)(yRange, height / 45);
+    const yTicks = (this.logarithmic ? logTicks : ticks)(yRange, height / 36);
     const left = Math.min(12 + 6.6 * Math.max(3, ...yTicks.map(value => tickText(value).length)), width / 3), right = width - 14, top = 8, bottom = height - 26;
     return {xRange, yTicks, left, right, top, bottom,
             x: value => left + (value - xRange[0]) / (xRange[1] - xRange[0]) * (right - left),

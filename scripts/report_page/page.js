@@ -117,7 +117,7 @@ class Report {
     const fields = this.fields();
     this.placeCharts(fields.slice(0, mostCharts));
     this.parts.more.hidden = fields.length <= mostCharts;
-    this.parts.more.textContent = `${fields.length - mostCharts} more fields are not shown; type a part of their names under \u201cFields\u201d.`;
+    this.parts.more.textContent = `${counted(fields.length - mostCharts, 'more field')} not shown; type a part of their names under \u201cFields\u201d.`;
     for (const chart of this.charts.values()) chart.draw();
     showValues(this, fields.slice(0, mostCharts));
     showSettings(this);
@@ -172,9 +172,9 @@ class Report {
 
   describeRuns() {
     const notes = run => [
-      run.lines || !run.problem ? `${run.lines.toLocaleString('en-US')} lines` : '', run.problem,
+      run.lines || !run.problem ? counted(run.lines, 'line') : '', run.problem,
       run.unreadable ? `${run.unreadable.toLocaleString('en-US')} unreadable` : '',
-      run.overtaken() ? `went back; ${run.overtaken().toLocaleString('en-US')} points replaced` : ''];
+      run.overtaken() ? `went back; ${counted(run.overtaken(), 'point')} replaced` : ''];
     for (const run of this.runs) setText(run.note, notes(run).filter(note => note).join(' \u00b7 '));
   }
 
@@ -206,9 +206,9 @@ class Report {
   }
 
   showStatus() {
-    const {status} = this.parts, lines = this.runs.reduce((sum, run) => sum + run.lines, 0).toLocaleString('en-US');
+    const {status} = this.parts, lines = counted(this.runs.reduce((sum, run) => sum + run.lines, 0), 'line');
     const state = this.config.written ? 'written' : this.online ? 'live' : 'offline';
-    const texts = {written: `state of ${this.config.written}`, live: `live \u00b7 ${lines} lines`, offline: 'the server is gone; this is what it last sent'};
+    const texts = {written: `state of ${this.config.written}`, live: `live \u00b7 ${lines}`, offline: 'the server is gone; this is what it last sent'};
     status.dataset.state = state;
     setText(status, texts[state]);
   }
@@ -244,6 +244,8 @@ class Report {
     this.refresh();
   }
 }
+
+function counted(count, what) { return `${count.toLocaleString('en-US')} ${what}${count === 1 ? '' : 's'}`; }
 
 // Where nothing changes, a reader of the screen is told nothing.
 function setText(element, text) {

@@ -115,7 +115,7 @@ class Page(unittest.TestCase):
         self.assertIn("live", self.texts("#status")[0])
         log.write_text(line(step=0, other=1))
         self.wait("document.querySelector('figcaption h3').textContent == 'other'")
-        self.assertEqual(self.texts("#runs .note"), ["1 lines"])
+        self.assertEqual(self.texts("#runs .note"), ["1 line"])
 
     def test_a_page_of_an_earlier_server_loads_the_new_one(self):
         first, second = self.log("first", {"loss": 1}), self.log("second", {"loss": 2})
