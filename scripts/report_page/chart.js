@@ -4,7 +4,6 @@ const plotHeight = 220, wideHeight = 420;
 const dashes = ['', '7 4', '1.5 4', '9 4 1.5 4'];   // of kinds of lines
 const colours = 8;
 const fewPoints = 60;                               // so few get a dot each
-const widest = 8e307;                               // of a range, whose length is finite
 
 function html(name, attributes = {}, ...children) {
   const element = document.createElement(name);
@@ -30,7 +29,7 @@ function swatch(run, dash = '') {
 // A range that is not empty, a little larger than from low to high.
 function padded(low, high, part) {
   const room = high > low ? (high - low) * part : Math.max(Math.abs(low) * 0.05, 1e-300) || 1;
-  return [Math.max(low - room, -2 * widest), Math.min(high + room, 2 * widest)];
+  return [low - room, high + room];
 }
 
 // Round numbers in a range, some `count` of them.
@@ -104,9 +103,10 @@ class Chart {
   }
 
   draw() {
-    this.stale = !this.onScreen;
+    const width = this.svg.parentNode.clientWidth;
+    this.stale = !this.onScreen || width < 60;   // so narrow where there is no window to see it in
     if (this.stale) return;
-    const width = this.svg.parentNode.clientWidth, height = this.element.classList.contains('wide') ? wideHeight : plotHeight;
+    const height = this.element.classList.contains('wide') ? wideHeight : plotHeight;
     const curves = this.drawn = this.curves(), x = this.report.range(), columns = Math.max(width - 40, 10);
     const columnOf = value => Math.floor((value - x[0]) / (x[1] - x[0]) * columns);
     for (const curve of curves) {
@@ -139,7 +139,7 @@ class Chart {
     if (low > high) [low, high] = this.logarithmic ? [1, 10] : [0, 1];
     const project = this.logarithmic ? Math.log10 : v => Math.min(Math.max(v, -widest), widest);
     const yRange = padded(project(low), project(high), 0.05);
-    const yTicks = (this.logarithmic ? logTicks : ticks)(yRange, height / 36);
+    const yTicks = (this.logarithmic ? logTicks : ticks)(yRange, height / 36).filter(value => Number.isFinite(project(value)));
     const left = Math.min(12 + 6.6 * Math.max(3, ...yTicks.map(value => tickText(value).length)), width / 3), right = width - 14, top = 8, bottom = height - 26;
     return {xRange, yTicks, left, right, top, bottom,
             x: value => left + (value - xRange[0]) / (xRange[1] - xRange[0]) * (right - left),

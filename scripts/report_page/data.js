@@ -3,6 +3,7 @@
 
 const stepFields = ['step', 'global_step', 'iteration', 'iter', 'epoch'];
 const kindFields = ['kind', 'phase', 'split', 'event'];
+const widest = 8e307;   // of an x, so that the length of a range is finite
 
 // Points in the order of x. Where x goes back, as in a run that goes on from a checkpoint, the new points take the place of those
 // that they overtake. A y that is not finite is NaN.
@@ -163,7 +164,7 @@ class Run {
     let next = steps ? lowerBound(steps.line, this.x.length) : 0;
     for (let line = this.x.length; line < this.lines; ++line) {
       let x = steps ? this.x[line - 1] ?? NaN : line + 1;
-      if (steps && steps.line[next] === line && !Number.isNaN(steps.value[next++])) x = steps.value[next - 1];
+      if (steps && steps.line[next] === line && Math.abs(steps.value[next++]) <= widest) x = steps.value[next - 1];
       this.x.push(x);
     }
     for (const [name, column] of this.columns)

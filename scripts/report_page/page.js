@@ -49,7 +49,7 @@ class Report {
       for (const kinds of run.shown ? run.series.values() : [])
         for (const {x} of kinds.values()) low = Math.min(low, x[0]), high = Math.max(high, x[x.length - 1]);
     if (low > high) return [0, 1];
-    return high > low ? [Math.max(low, -widest), Math.min(high, widest)] : padded(low, high, 0);
+    return high > low ? [low, high] : padded(low, high, 0);
   }
 
   xName() { return [...new Set(this.runs.filter(run => run.shown).map(run => run.xField() ?? 'line'))].join(' or ') || 'line'; }

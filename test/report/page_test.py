@@ -230,10 +230,10 @@ class Page(unittest.TestCase):
         self.assertEqual(sorted(self.texts("#settings tbody td")), sorted(name if len(name) < 300 else name[:300] + "\u2026" for name in names))
 
     def test_extreme_numbers(self):
-        for values in ([1e308, -1e308], [5e-324, 0], [7, 7], [0, 0], [1e15, 1e15 + 1], [-5], [1e-300, 1e300]):
+        for values in ([1e308, -1e308], [5e-324, 0], [7, 7], [0, 0], [1e15, 1e15 + 1], [-5], [1e-300, 1e300], [1e308, 1.5e308], [5e-324, 1e-320]):
             for logarithmic in (False, True):
                 with self.subTest(values=values, logarithmic=logarithmic):
-                    self.open(self.log("log", *({"step": x, "loss": y} for x, y in zip(reversed([-value for value in values]), values))))
+                    self.open(self.log("log", *({"step": x, "loss": y} for x, y in zip(reversed([-value / 2 for value in values]), values))))
                     if logarithmic:
                         self.browser.find(".chart button").click()
                     self.assertEqual(self.run_js("document.querySelector('.plot svg').outerHTML.match(/NaN|Infinity/)"), None)
