@@ -184,11 +184,11 @@ class Page(unittest.TestCase):
 
     def test_unusual_lines(self):
         log = self.log("log", {"step": 0, "loss": 1}, "no JSON\n", "[1]\n", "3\n", "\n", {"step": 1, "loss": None}, '{"step": 2, "loss": NaN, "text": ", NaN"}\n',
-                       {"step": 3, "loss": 4, "nested": {"a": [1]}}, '{"step": 4, "loss": 1e999}\n', {"loss": 5}, {"step": 5, "loss": -2, "text": "é"})
+                       {"step": 3, "loss": 4, "nested": {"a": [1]}}, '{"step": 4, "loss": 1e999}\n', {"loss": 5}, {"loss": None}, {"step": 5, "loss": -2, "text": "é"})
         self.open(log)
-        self.assertEqual(self.texts("#runs .note"), ["7 lines \u00b7 3 unreadable"])
+        self.assertEqual(self.texts("#runs .note"), ["8 lines \u00b7 3 unreadable"])
         self.assertEqual(self.curves("loss"), [4])   # steps 0, 3, 4 and 5
-        self.assertEqual(self.run_js("document.querySelector('path.curve').getAttribute('d').split('M').length - 1"), 3)   # of three pieces
+        self.assertEqual(self.run_js("document.querySelector('path.curve').getAttribute('d').split('M').length - 1"), 4)   # each a piece of its own
         self.assertEqual(self.curves("loss", "lost"), [3])   # crosses
         self.browser.find(".chart button").click()
         self.assertEqual(self.curves("loss"), [3])
