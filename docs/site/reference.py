@@ -60,7 +60,11 @@ class Source:
         self.lines = [""] + path.read_text(encoding="utf-8").split("\n")
 
     def is_comment(self, line):
-        return self.lines[line].lstrip().startswith("//")
+        return self.lines[line].lstrip().startswith("//") and not self.goes_on(line)
+
+    def goes_on(self, line):
+        """Whether a remark behind a declaration goes on here."""
+        return bool(re.match(r"\s{12,}// ", self.lines[line]))
 
     def begin(self, line):
         """Where the declaration with this line begins."""
@@ -81,7 +85,7 @@ class Source:
         if not m:
             return ""
         found = [m[1]]
-        while re.match(r"\s{12,}// ", self.lines[line + 1]):
+        while self.goes_on(line + 1):
             line += 1
             found.append(self.lines[line].split("// ", 1)[1])
         return " ".join(found)
@@ -121,40 +125,44 @@ class Reader:
                 self.compound(xml.parse(file).getroot().find("compounddef"))
         for header in self.headers.values():
             self.nest(header)
-            for level in [header.items] + [i.members for i in walk(header.items)]:
+            for outer, level in [(0, header.items)] + [(i.line, i.members) for i in walk(header.items)]:
                 level.sort(key=lambda i: i.line)
-                self.comment(level, self.sources[header.name])
+                self.comment(level, self.sources[header.name], outer)
         return self.headers
 
     def compound(self, node):
         kind = node.get("kind")
+        if node.get("prot", "public") != "public":
+            return
         scope = text_of(node.find("compoundname")).removeprefix("tapedeck")
         scope = scope.removeprefix("::")
         if kind in ("class", "struct", "concept"):
-            self.add(node.find("location"), kind, scope, self.head_of(node, kind, scope))
+            self.add(node.find("location"), kind, scope, template_of(node) + (scope if kind == "concept" else f"{kind} {scope}"))
         for member in node.iter("memberdef"):
             if member.get("prot") in ("public", None):
-                self.member(member, scope)
+                self.member(member, scope, kind in ("class", "struct"))
 
-    def head_of(self, node, kind, scope):
-        return f"{template_of(node)}{kind} {scope}"
-
-    def member(self, node, scope):
+    def member(self, node, scope, in_type):
         name = text_of(node.find("name"))
         args = text_of(node.find("argsstring"))
         kind = node.get("kind")
         own = scope.split("::")[-1].split("<")[0] if scope else ""
-        life = name == f"~{own}" or (name in (own, "operator=") and re.match(rf"\((const )?{own} ?&&?", args)) or args.endswith("=delete")
+        life = name == f"~{own}" or (name in (own, "operator=") and re.match(rf"\((const )?{own} ?&{{0,2}} ?\w*\)", args)) or args.endswith("=delete")
         if life or name.startswith("@") or "friend class" in text_of(node.find("definition")):
             return
         if kind == "friend" and text_of(node.find("type")) in ("class", "struct", "friend class", "friend struct"):
             return
         whole = f"{scope}::{name}" if scope else name
         definition = text_of(node.find("definition")).replace("tapedeck::", "")
+        if in_type:
+            definition = re.sub(rf"\b{re.escape(scope)}(?: ?<[^<>]*>)?::", "", definition)
         requires = text_of(node.find("requiresclause"))
-        signature = template_of(node) + definition + args
-        if kind == "variable":
-            signature += " " + text_of(node.find("initializer")) if node.find("initializer") is not None else ""
+        signature = template_of(node) + definition + ("" if args.startswith(")") else args)     # a pointer to a function has them already
+        if kind == "typedef":
+            signature = f"{template_of(node)}{name if in_type else whole} = {text_of(node.find('type')).replace('tapedeck::', '')}"
+        initial = text_of(node.find("initializer"))
+        if kind == "variable" and initial and len(initial) < 60 and "[" not in initial:
+            signature += " " + initial
         if kind == "enum":
             signature = f"enum class {whole}"
         item = self.add(node.find("location"), kind, whole, re.sub(r"\s*=0$|= ?default$", "", signature).strip() + (f" requires {requires}" if requires else ""))
@@ -196,12 +204,14 @@ class Reader:
         header.items = top
 
     @staticmethod
-    def comment(level, source):
+    def comment(level, source, outer):
         before = None
         for item in level:
             item.remark = source.comment_behind(item.line) if item.kind in ("variable", "enumvalue", "typedef") else ""
             item.contract = source.comment_above(item.line)
-            if not item.contract and before and source.stands_below(item.line, before.line):
+            if item.line == outer:     # values on the line of their enum: the comment is the enum's
+                item.contract = ""
+            elif not item.contract and not item.remark and before and source.stands_below(item.line, before.line):
                 item.contract, item.shared = before.contract, bool(before.contract)
             before = item
 
