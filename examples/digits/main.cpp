@@ -16,6 +16,7 @@
 #include "progress.h"
 #include "report.h"
 #include "tapedeck/safetensors.h"
+#include "tapedeck/training_log.h"
 #include "team.h"
 
 namespace td = tapedeck;
@@ -26,26 +27,62 @@ double accuracy(const td::Tensor& labels, const td::Tensor& predicted) {
   return td::mean(td::astype(td::equal(labels, predicted), td::DType::f64)).item();
 }
 
+/// The log of a network's training, if one is wanted: settings, then a line per batch, and one per epoch of
+/// the digits to be tested on.
+class Journal {
+ public:
+  Journal(bool wanted, const Options& options, const Network& network, const Digits& test)
+      : network_(network), test_(test) {
+    if (!wanted) return;
+    log_.emplace(options.log + "/" + network.name() + ".jsonl");
+    log_->write({{"model", network.name()},
+                 {"optimizer", "Adam"},
+                 {"batch", options.batch},
+                 {"seed", std::to_string(options.seed)},
+                 {"replicas", options.replicas}});
+  }
+
+  void add(double loss, double accuracy) {
+    if (log_) log_->write({{"kind", "train"}, {"step", ++step_}, {"loss", loss}, {"accuracy", accuracy}});
+  }
+  void end_epoch() {
+    if (!log_) return;
+    const td::Tensor scores = network_(test_.pixels);
+    const td::Tensor loss = td::mean(td::sparse_softmax_cross_entropy(test_.labels, scores));
+    log_->write({{"kind", "test"},
+                 {"step", step_},
+                 {"loss", loss.item()},
+                 {"accuracy", accuracy(test_.labels, td::argmax(scores))}});
+  }
+
+ private:
+  const Network& network_;
+  const Digits& test_;
+  std::optional<td::TrainingLog> log_;
+  std::int64_t step_ = 0;
+};
+
 struct Training {
   std::vector<double> losses;   // of every batch
   std::string tape;             // of the first step, for Graphviz
 };
 
-Training train(const Network& network, const Digits& digits, td::random::Key key, const Options& options,
+Training train(const Network& network, const Split& digits, td::random::Key key, const Options& options,
                const Team& team) {
   td::Adam adam({.learning_rate = 2e-3});
-  Progress progress(network.name(), options.epochs, digits.size());
+  Progress progress(network.name(), options.epochs, digits.train.size());
+  Journal journal(!options.log.empty() && team.speaks(), options, network, digits.test);
   Training result;
   team.run([&](td::Replica replica) {
     const bool reports = replica.index == 0;
     for (std::int64_t epoch = 0; epoch < options.epochs; ++epoch) {
       const td::Tensor order =
-          td::random::permutation(digits.size(), key.split(static_cast<std::uint64_t>(epoch)));
-      for (std::int64_t first = 0; first < digits.size(); first += options.batch) {
-        const std::int64_t size = std::min(options.batch, digits.size() - first);
+          td::random::permutation(digits.train.size(), key.split(static_cast<std::uint64_t>(epoch)));
+      for (std::int64_t first = 0; first < digits.train.size(); first += options.batch) {
+        const std::int64_t size = std::min(options.batch, digits.train.size() - first);
         const std::int64_t begin = size * replica.index / replica.count,
                            end = size * (replica.index + 1) / replica.count;
-        const Digits part = digits.at(td::slice(order, {first + begin}, {end - begin}));
+        const Digits part = digits.train.at(td::slice(order, {first + begin}, {end - begin}));
 
         // Each replica divides the sum of its losses by the size of the whole batch: the total is the mean,
         // even if the parts differ in size.
@@ -61,8 +98,9 @@ Training train(const Network& network, const Digits& digits, td::random::Key key
         if (!reports) continue;
         result.losses.push_back(whole.at({0}));
         progress.add(size, result.losses.back(), whole.at({1}));
+        journal.add(result.losses.back(), whole.at({1}));
       }
-      if (reports) progress.end_epoch();
+      if (reports) progress.end_epoch(), journal.end_epoch();
     }
     for (const td::Variable& w : network.weights())
       check_same_bits(w, replica);
@@ -107,7 +145,7 @@ void run(const Options& options) {
   });   // if this throws, all replicas end
   if (!team.speaks()) {
     for (const auto& network : networks)
-      train(*network, digits.train, key.split(1), options, team);
+      train(*network, digits, key.split(1), options, team);
     return;
   }
   fmt::print("{} digits to learn from, {} to be tested on\n", digits.train.size(), digits.test.size());
@@ -115,7 +153,7 @@ void run(const Options& options) {
   std::vector<Losses> curves;
   std::string last_tape;
   for (const auto& network : networks) {
-    Training result = train(*network, digits.train, key.split(1), options, team);
+    Training result = train(*network, digits, key.split(1), options, team);
     curves.push_back({network->name(), std::move(result.losses)});
     last_tape = std::move(result.tape);
   }

@@ -25,6 +25,7 @@ const char* const kHelp = R"(digits: trains small networks on handwritten digits
                 if Graphviz is there (tape.dot beside the program); with both networks, the cnn's
   --weights FILE
                 where the trained weights are written, in the safetensors format (nowhere)
+  --log FOLDER  where a log of each network's training is written, which scripts/report shows (nowhere)
   --help        this text
 )";
 
@@ -97,6 +98,8 @@ Options parse_options(int argc, char** argv) {
       options.tape = value();
     else if (option == "--weights")
       options.weights = value();
+    else if (option == "--log")
+      options.log = value();
     else
       throw WrongOption(fmt::format("there is no option {}", argument));
   }

@@ -15,6 +15,7 @@ struct Options {
   std::string data;         // by default found automatically
   std::string plot, tape;   // by default beside the program
   std::string weights;      // empty: not written
+  std::string log;          // a folder; empty: not written
   bool help = false;
 };
 

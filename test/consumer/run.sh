@@ -41,6 +41,9 @@ case $way in
     install
     [ -z "$(pkg-config --print-requires-private tapedeck)" ] || fail "asks for other packages"
     [ -f "$(find "$tree" -path '*/share/doc/tapedeck/LICENSE')" ] || fail "no license is installed"
+    if [ -x /usr/bin/python3 ]; then
+      "$(find "$tree" -name tapedeck-report)" --html "$folder/report.html" "$folder/no.jsonl" || fail "tapedeck-report writes no page"
+    fi
     for option in --keep-system-cflags --define-prefix; do
       include=$(PKG_CONFIG_SYSROOT_DIR='' pkg-config $option --variable=includedir tapedeck)
       [ -f "$include/tapedeck/tapedeck.h" ] || fail "with $option, there are no headers in $include"

@@ -41,7 +41,7 @@ digits 1 "cannot write $folder/none/tape.dot" --tape "$folder/none/tape.dot"
 # The output for a seed does not depend on the number of threads, and its last line is the accuracy.
 run() { "$program" --epochs 2 --plot "$folder/loss.svg" --tape "$folder/tape.dot" "$@"; }
 last_line() { tail -n 1 "$1" | grep -qE "^test accuracy:$2\$" || { echo "the last line is not the accuracy: $(tail -n 1 "$1")"; failed=1; }; }
-run --seed 2 --threads 1 > "$folder/one" && run --seed 2 --threads 2 > "$folder/two" && run --seed 3 > "$folder/other" || failed=1
+run --seed 2 --threads 1 > "$folder/one" && run --seed 2 --threads 2 --log "$folder/logs" > "$folder/two" && run --seed 3 > "$folder/other" || failed=1
 cmp "$folder/one" "$folder/two" || failed=1
 if cmp -s "$folder/one" "$folder/other"; then echo "another seed gives the same digits"; failed=1; fi
 last_line "$folder/one" ' mlp 0\.[0-9]{3} cnn 0\.[0-9]{3}'
@@ -52,6 +52,12 @@ if command -v dot >/dev/null; then
 else
   echo "skipped: digits, the picture of the tape: there is no Graphviz"
 fi
+
+# 45 batches and one test in each of two epochs, after the settings; the log changes nothing else.
+for network in mlp cnn; do
+  counts=$(awk '/"model":/ {m++} /"kind":"train"/ {a++} /"kind":"test"/ {b++} END {print m, a, b, NR}' "$folder/logs/$network.jsonl")
+  [ "$counts" = "1 90 2 93" ] || { echo "$network.jsonl has other lines: $counts"; failed=1; }
+done
 
 # Replicas that get no examples of a batch.
 digits 0 "3 replicas, with the same bits in all weights" --replicas 3 --batch 2 --epochs 1
