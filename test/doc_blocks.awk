@@ -1,6 +1,14 @@
 # Reads Markdown and prints a Catch2 program. The cpp blocks of one section form one function; a block with `int main()` is a
 # program of its own, in its own namespace. Includes move to the top. A line that prints to std::cout and ends with "// → text"
-# must be reached, and print this text.
+# must be reached, and print this text. The text goes on in lines below that are comments indented by three spaces.
+function quoted(words) { gsub(/["\\]/, "\\\\&", words); return words }
+
+shown != "" && match($0, /^ *\/\/   /) { text = text "\\n" quoted(substr($0, RLENGTH + 1)); below = below "\n"; next }
+shown != "" {
+  block = block before "{ std::ostringstream shown; shown" shown " CHECK(shown.str() == \"" text "\\n\"); ++compared; }\n" below
+  shown = below = ""
+}
+
 FNR == 1 { file = FILENAME; sub(/^.*\.\.\//, "", file); section = "start" }
 
 !inside && /^#+ / { section = $0; sub(/^#+ /, "", section); gsub(/["\\]/, "", section) }
@@ -23,11 +31,11 @@ FNR == 1 { file = FILENAME; sub(/^.*\.\.\//, "", file); section = "start" }
 inside && /^#include / { if (!($0 in hoisted)) includes = includes $0 "\n"; hoisted[$0]; $0 = "" }
 inside && sub(/int main\(\)/, "void run_program()") { program = 1 }
 inside && (arrow = index($0, "// → ")) && (print_at = index($0, "std::cout << ")) {
-  text = substr($0, arrow + length("// → "))
-  gsub(/["\\]/, "\\\\&", text)
+  text = quoted(substr($0, arrow + length("// → ")))
   shown = substr($0, print_at + length("std::cout"), arrow - print_at - length("std::cout"))
-  $0 = substr($0, 1, print_at - 1) "{ std::ostringstream shown; shown" shown " CHECK(shown.str() == \"" text "\\n\"); ++compared; }"
+  before = substr($0, 1, print_at - 1)
   ++arrows
+  next
 }
 inside { block = block $0 "\n" }
 

@@ -26,6 +26,7 @@ struct BuildInfo {
   std::string sanitizers;       // "none", or "address,undefined"
 };
 
+/// The build of the loaded library, and the state at the time of the call.
 TAPEDECK_EXPORT BuildInfo build_info();
 
 /// Five lines, without a final newline.

@@ -21,6 +21,7 @@ concept HasState = requires(T& x, const T& constant, const SavedState& s) {
   { x.prepare_restore(s) } -> std::same_as<Commit>;
 };
 
+/// What a restore does with names, dtypes and shapes that differ between file and checkpoint.
 enum class RestoreMode {
   strict,     // the file must contain exactly the added names
   partial,    // restores what the file has in the same dtype and shape; keeps the rest unchanged
@@ -65,6 +66,7 @@ class TAPEDECK_EXPORT Checkpoint {
   }
   /// If `tensor` is undefined, restore accepts a value of any dtype and shape.
   void add(const std::string& name, Tensor& tensor);
+  /// A random key or a number, restored with the same bits.
   void add(const std::string& name, random::Key& key);
   void add(const std::string& name, double& number);
   void add(const std::string& name, std::int64_t& number);
@@ -104,6 +106,7 @@ class TAPEDECK_EXPORT Checkpoint {
   std::unique_ptr<State> state_;
 };
 
+/// How many checkpoints a folder keeps, and what comes before the step in their names.
 struct CheckpointFolderOptions {
   std::int64_t keep_last = 5;   // number of checkpoints to keep; 0: all
   std::string prefix = "step-";
@@ -123,6 +126,7 @@ class TAPEDECK_EXPORT CheckpointFolder {
   std::optional<std::string> latest() const;
   /// The existing steps in ascending order.
   std::vector<std::int64_t> steps() const;
+  /// Where the checkpoint of this step is, or would be.
   std::string path_of(std::int64_t step) const;
 
  private:

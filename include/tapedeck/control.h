@@ -17,6 +17,7 @@ class TAPEDECK_EXPORT Condition {
  public:
   Condition(bool value) : value_(value) {}
   Condition(const Tensor& value);
+  /// Whether it holds.
   explicit operator bool() const { return value_; }
 
  private:
@@ -38,24 +39,28 @@ class TAPEDECK_EXPORT BranchIndex {
   std::int64_t value_;
 };
 
+/// Options of cond.
 struct CondOptions {
   /// Expected outputs of both branches. A different number of tensors throws ArgumentError; a different dtype
   /// or shape throws DTypeError or ShapeError and names the output. Empty: not checked, since only one branch
   /// runs.
   std::vector<Spec> outputs = {};
 };
+/// Options of while_loop. A number below 0 throws ArgumentError.
 struct WhileOptions {
-  std::int64_t maximum_iterations = std::numeric_limits<std::int64_t>::max();
+  std::int64_t maximum_iterations = std::numeric_limits<std::int64_t>::max();   // the loop ends after these
   /// If not 0, tapes keep the loop variables only after every `checkpoint_every` steps, and the gradient
   /// recomputes the steps in between. About √n is best for n steps. 0: keep all. Objects that `body` captures
   /// by reference must then exist until the gradient has been computed.
   std::int64_t checkpoint_every = 0;
   bool back_prop = true;   // false: the loop is not differentiated
 };
+/// Options of fori_loop.
 struct ForOptions {
   std::int64_t checkpoint_every = 0;   // as in WhileOptions
   bool back_prop = true;
 };
+/// Options of scan.
 struct ScanLoopOptions {
   std::optional<std::int64_t> length = {};   // number of steps; required if xs is empty
   bool reverse = false;                      // from the last entries to the first
@@ -100,13 +105,14 @@ template <class T, class F> auto cond(const Condition& condition, const std::vec
 }
 
 /// Calls the branch at `index` with the operands. An index out of range selects the last branch. Gradients as
-/// in cond.
+/// in cond. Throws ArgumentError if there are no branches.
 template <class F> auto switch_case(const BranchIndex& index, const std::vector<Tensor>& operands,
                                     const std::vector<F>& branches) {
   if (branches.empty()) throw ArgumentError("switch_case: no branches");
   F f = branches[index.among(branches.size())];
   return detail::run_branch("switch_case", operands, f);
 }
+/// The same for branches as separate arguments, which must return the same type.
 template <class F, class... G>
 auto switch_case(const BranchIndex& index, const std::vector<Tensor>& operands, F first, G... more) {
   static_assert((std::same_as<detail::ResultOf<F>, detail::ResultOf<G>> && ...),

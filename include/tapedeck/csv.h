@@ -7,11 +7,13 @@
 
 namespace tapedeck {
 
+/// How a file is to be read.
 struct CsvOptions {
   char separator = ',';
   bool has_header = false;   // the first line has names, usually of the columns
   DType dtype = DType::f32;
 };
+/// What load_csv found.
 struct CsvTable {
   std::vector<std::string> names;   // empty without a header
   Tensor values;                    // [rows, columns]; with names alone [0, names]

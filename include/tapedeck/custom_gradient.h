@@ -37,7 +37,7 @@ template <class G> inline constexpr bool kTakesVariables =
 
 /// The variables without those among the arguments, which are no captures.
 template <class... X> std::vector<Variable> captured(std::vector<Variable> variables, const X&... x) {
-  const auto drop = [&](const auto& self, const auto& argument) -> void {
+  [[maybe_unused]] const auto drop = [&](const auto& self, const auto& argument) -> void {
     if constexpr (std::convertible_to<decltype(argument), const Variable&>)
       std::erase(variables, argument);
     else if constexpr (requires { argument.begin(), argument.end(); })

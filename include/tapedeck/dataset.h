@@ -21,17 +21,20 @@ class TAPEDECK_EXPORT Dataset {
 
   /// Number of examples.
   std::int64_t size() const { return tensors_[0].shape()[0]; }
+  /// All rows.
   const std::vector<Tensor>& tensors() const { return tensors_; }
   /// The examples at these indices, i32 or i64 [n]. Throws ShapeError if an index is out of range, and
   /// DTypeError for another dtype.
   Batch at(const Tensor& places) const;
-  /// The examples from begin (included) to end (excluded), without a copy.
+  /// The examples from begin (included) to end (excluded), without a copy. Throws ArgumentError unless 0 ≤
+  /// begin ≤ end ≤ size().
   Dataset range(std::int64_t begin, std::int64_t end) const;
 
  private:
   std::vector<Tensor> tensors_;
 };
 
+/// How a dataset is divided into batches.
 struct DataLoaderOptions {
   std::int64_t batch = 32;
   bool shuffle = false;
@@ -48,10 +51,13 @@ struct DataLoaderOptions {
 /// rethrown when that batch is requested.
 class TAPEDECK_EXPORT Epoch {
  public:
+  /// Over batches; incrementing it waits for the next one.
   class Iterator {
    public:
+    /// The present batch, until the next increment.
     const Batch& operator*() const { return batch_; }
     const Batch* operator->() const { return &batch_; }
+    /// Rethrows what was thrown while the batch was made.
     TAPEDECK_EXPORT Iterator& operator++();
     friend bool operator==(const Iterator& i, std::default_sentinel_t) { return i.batch_.empty(); }
 
@@ -67,6 +73,7 @@ class TAPEDECK_EXPORT Epoch {
   Epoch(const Epoch&) = delete;
   Epoch& operator=(const Epoch&) = delete;
 
+  /// For a range-based for loop; to be called once.
   Iterator begin() { return Iterator(*this); }
   std::default_sentinel_t end() const { return {}; }
 

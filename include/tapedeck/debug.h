@@ -79,6 +79,7 @@ class TAPEDECK_EXPORT Scope {
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
 
+  /// Its own name, and the scope around it; null: none.
   const std::string& name() const { return name_; }
   const Scope* outer() const { return outer_; }
 
@@ -131,6 +132,7 @@ class TAPEDECK_EXPORT Profile {
   ~Profile();
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;
+  /// Ends the measurement; what was measured stays.
   void stop();
 
   /// One entry per op, in descending order of time. Ops called by a composite op or a rule are included in

@@ -13,6 +13,7 @@ class Communicator;
 /// How the losses of the replicas combine to the total loss.
 enum class LossReduction { sum, mean };
 
+/// Options of Replicas.
 struct ReplicasOptions {
   LossReduction reduction = LossReduction::mean;
   int threads = 0;   // maximum number of replicas that run concurrently; 0: all. Results do not depend on it
@@ -39,6 +40,7 @@ class TAPEDECK_EXPORT Replicas {
   /// value of its enum.
   explicit Replicas(int count, ReplicasOptions options = {});
 
+  /// As given to the constructor.
   int count() const { return count_; }
   const ReplicasOptions& options() const { return options_; }
 
@@ -56,6 +58,7 @@ class TAPEDECK_EXPORT Replicas {
   ReplicasOptions options_;
 };
 
+/// Options of Ranks.
 struct RanksOptions {
   LossReduction reduction = LossReduction::mean;
   double timeout_seconds = 60;                         // time that a rank waits for another one
@@ -76,6 +79,7 @@ class TAPEDECK_EXPORT Ranks {
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
 
+  /// This process among those of mpirun, and their number.
   const Replica& replica() const { return replica_; }
   int count() const { return replica_.count; }
 

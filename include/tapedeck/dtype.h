@@ -69,7 +69,7 @@ constexpr DType promote(DType a, DType b) {
   return table[detail::row_of(a)][detail::row_of(b)];
 }
 
-/// Matches std::complex<float> and std::complex<double> without including <complex>.
+/// Matches `std::complex<float>` and `std::complex<double>` without including `<complex>`.
 template <class T>
 concept ComplexNumber = requires(const T& z) {
   typename T::value_type;

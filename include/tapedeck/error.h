@@ -49,6 +49,7 @@ struct TAPEDECK_EXPORT InternalError : Error {
 class TAPEDECK_EXPORT OutOfMemory : public std::bad_alloc {
  public:
   explicit OutOfMemory(std::string_view text) noexcept { text_[text.copy(text_, sizeof text_ - 1)] = 0; }
+  /// "tensor: no memory for the 4096 bytes of f32[1024]"
   const char* what() const noexcept override { return text_; }
 
  private:

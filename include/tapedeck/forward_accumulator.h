@@ -6,6 +6,7 @@ namespace tapedeck {
 
 class Forward;
 
+/// Options of a ForwardAccumulator.
 struct ForwardOptions {
   /// Every tangent has an additional first axis, which enumerates directions; all are computed in one pass.
   bool stacked = false;
@@ -39,6 +40,7 @@ class TAPEDECK_EXPORT ForwardAccumulator {
   /// GradientError if it is already stopped or already active.
   void stop();
   void start();
+  /// Whether it propagates tangents now.
   bool recording() const;
 
   /// The tangent of x, with the additional first axis if stacked; undefined or zeros if x does not depend on

@@ -33,12 +33,14 @@ struct Agreement {
   double analytic = 0, numeric = 0, tolerance = 0;
   std::optional<ElementDerivative> element = {};   // set where they disagree
 
+  /// Whether analytic and numeric differ by at most tolerance · (1 + |numeric|).
   explicit operator bool() const {
     return std::abs(analytic - numeric) <= tolerance * (1 + std::abs(numeric));
   }
   TAPEDECK_EXPORT friend std::ostream& operator<<(std::ostream& out, const Agreement& a);
 };
 
+/// How derivatives are compared with differences.
 struct GradcheckOptions {
   double step = 0;          // of the differences; 0: 1e-5, or 1e-2 where a tensor is f32 or c64
   double tolerance = 0;     // relative to 1 + |numeric|; 0: 1e-6, or 1e-3 where a tensor is f32 or c64
@@ -46,15 +48,15 @@ struct GradcheckOptions {
   std::uint64_t held = 0;   // bit i: input i is held as it is, whatever its dtype
 };
 
-// Complex elements are pairs of numbers, each varied on its own.
-// Each compares ⟨dy, f'(x) v⟩ in a random direction v, with a random cotangent dy, both within [-1, 1], with
-// ⟨dy, f(x + step·v) - f(x - step·v)⟩ / (2·step), which calls no op but those of f. The functions must be
-// smooth within a step of x. Each throws DTypeError where no input, or not the result, is f32, f64, c64 or
-// c128, and ShapeError where a derivative has another shape than its tensor; what f throws passes through.
-// Where the two disagree, the direction is halved until one element is left, which takes some log2(elements
-// of x) further calls of f.
-
 /// Reverse mode: a GradientTape over f.
+///
+/// check_vjp, check_jvp and check_gradients compare ⟨dy, f'(x) v⟩ in a random direction v, with a random
+/// cotangent dy, both within [-1, 1], with ⟨dy, f(x + step·v) - f(x - step·v)⟩ / (2·step), which calls no op
+/// but those of f. The functions must be smooth within a step of x. They throw DTypeError where no input, or
+/// not the result, is f32, f64, c64 or c128, and ShapeError where a derivative has another shape than its
+/// tensor; what f throws passes through. Where the two disagree, the direction is halved until one element is
+/// left, which takes some log2(elements of x) further calls of f. Complex elements are pairs of numbers, each
+/// varied on its own.
 TAPEDECK_EXPORT Agreement check_vjp(const TensorFunction& f, const std::vector<Tensor>& x,
                                     const GradcheckOptions& options = {});
 /// Forward mode: a ForwardAccumulator over f for one input after the other.
@@ -82,6 +84,7 @@ struct Sample {
   double floor = 0;
 };
 
+/// Options of check_op.
 struct OpCheckOptions {
   bool differences = true;   // false: the derivative is not compared with differences
   /// Of the derivative. An input that is held must have no gradient.
@@ -93,6 +96,7 @@ struct OpCheckOptions {
 struct OpAgreement {
   std::string fault;
 
+  /// Whether nothing is wrong.
   explicit operator bool() const { return fault.empty(); }
   TAPEDECK_EXPORT friend std::ostream& operator<<(std::ostream& out, const OpAgreement& a);
 };

@@ -8,19 +8,23 @@ namespace tapedeck {
 
 class Variable;
 
+/// None, a dense tensor, or IndexedSlices. Copies share the memory.
 class TAPEDECK_EXPORT Gradient {
  public:
   /// None: the target does not depend on the source.
   Gradient() = default;
+  /// Dense; none for an undefined tensor.
   Gradient(Tensor dense) noexcept : dense_(std::move(dense)) {}
   /// The variable's current value.
   Gradient(const Variable& v);
+  /// Sparse; checked where it is used.
   Gradient(IndexedSlices slices);
   /// None, for a reason: a literal, with which dense() explains itself.
   static Gradient none(const char* reason);
 
   /// False for none.
   bool defined() const { return dense_.defined() || slices(); }
+  /// Whether it is a tensor; false for slices and for none.
   bool is_dense() const { return dense_.defined(); }
   /// The slices; null if the gradient is dense or none.
   const IndexedSlices* slices() const { return other_ && !other_->reason ? &other_->slices : nullptr; }

@@ -10,6 +10,7 @@ namespace tapedeck {
 class Tape;
 struct RecordingScope;
 
+/// Options of a GradientTape.
 struct TapeOptions {
   bool persistent = false;                // gradient() may be called more than once
   bool watch_accessed_variables = true;   // trainable variables are watched when they are read
@@ -25,6 +26,7 @@ class TAPEDECK_EXPORT Source {
  public:
   Source(const Tensor& t) : tensor_(t) {}
   Source(const Variable& v) : variable_(v) {}
+  /// What it is: the variable, or the tensor.
   const std::optional<Variable>& variable() const { return variable_; }
   const Tensor& tensor() const { return tensor_; }   // undefined for a variable
 
@@ -33,6 +35,7 @@ class TAPEDECK_EXPORT Source {
   std::optional<Variable> variable_;
 };
 
+/// A list of sources: one, several in braces, or a list of tensors or variables.
 class TAPEDECK_EXPORT Sources {
  public:
   template <class T>
@@ -44,11 +47,13 @@ class TAPEDECK_EXPORT Sources {
   Sources(const std::vector<Tensor>& list);
   Sources(std::vector<Source> list) : all_(std::move(list)) {}
   Sources(const std::vector<Variable>& list);
+  /// In the order given.
   const std::vector<Source>& all() const { return all_; }
 
  private:
   std::vector<Source> all_;
 };
+/// A list of targets, made in the same ways.
 using Targets = Sources;
 
 /// A list of gradients, convertible from tensors.
@@ -65,15 +70,16 @@ enum class Aggregation {
   accumulate_n,   // each term is added to a running sum as it arrives
 };
 
+/// Options of gradient().
 struct GradientOptions {
   /// One output gradient (cotangent) for each target, of its shape and dtype, dense or IndexedSlices. A none
   /// or undefined entry stands for ones. Empty: ones for all targets.
   OutputGradients output_gradients = {};
-  UnconnectedGradients unconnected = UnconnectedGradients::none;
+  UnconnectedGradients unconnected = UnconnectedGradients::none;   // for sources without a path
   /// Treated as constants: they receive gradients but do not propagate them to the tensors they were computed
   /// from. A source listed here gets its partial derivative.
   Sources stop_gradients = {};
-  Aggregation aggregation = Aggregation::add_n;
+  Aggregation aggregation = Aggregation::add_n;   // how the terms of one tensor's gradient are summed
   /// For TensorFlow's signature; no effect: all gradients of an op are always computed before any is used.
   bool gate_gradients = false;
   /// The terms of one tensor's gradient are summed early once there are at least `min_aggregate_count` of
@@ -83,12 +89,14 @@ struct GradientOptions {
   std::int64_t min_aggregate_bytes = std::int64_t{16} << 20;
 };
 
+/// Whether a Jacobian is computed by rows or by columns.
 enum class JacobianMode {
   automatic,   // for functions: forward if x has fewer elements than f(x), else reverse
   reverse,     // one row of the Jacobian, thus one gradient, per element of the target
   forward,     // for functions only: one column, thus one tangent, per element of the source
 };
 
+/// Options of jacobian(), batch_jacobian() and the functions that use them.
 struct JacobianOptions {
   JacobianMode mode = JacobianMode::automatic;
   /// Process many rows or columns in one batched pass; if false, one at a time, with the same result.
@@ -129,7 +137,8 @@ class TAPEDECK_EXPORT GradientTape {
 
   /// The gradient of target with respect to source; none if there is no path. For a target that is not a
   /// scalar, the gradient of the sum of its elements. Stops and consumes the tape unless it is persistent: a
-  /// second call throws GradientError.
+  /// second call throws GradientError. A persistent tape that still records also records this computation,
+  /// for higher derivatives; otherwise call stop() before.
   Gradient gradient(const Source& target, const Source& source);
   template <class S>
   Gradient gradient(const Source& target, const S& source) requires std::convertible_to<const S&, Source> {
@@ -177,7 +186,9 @@ class TAPEDECK_EXPORT GradientTape {
   std::vector<Variable> watched_variables() const;
   /// Recorded ops whose outputs are still reachable, in no particular order.
   std::vector<RecordedOp> recorded() const;
+  /// Their number.
   std::size_t size() const;
+  /// Whether it records now: not after stop(), nor after gradient() of a tape that is not persistent.
   bool recording() const;
 
   // Internal.

@@ -1,12 +1,13 @@
-// What may be done to gradients before a rule sees them: clipping, decay of weights, noise.
+// What may be done to gradients before a rule sees them: clipping, decay of weights, noise. Of gradients that
+// are none these make none. Rows of slices that repeat are added up first, and other rows stay zero.
+//
+// Those of namespace transforms are for Optimizer::add_transform. Numbers may be schedules; they are read
+// once a step. Limits below 0 throw ArgumentError, at once or, from a schedule, in the step.
 #pragma once
 #include "tapedeck/ops/random.h"
 #include "tapedeck/optimizer.h"
 
 namespace tapedeck {
-
-// Of gradients that are none these make none. Rows of slices that repeat are added up first, and other rows
-// stay zero.
 
 /// Elements below low or above high become these. Throws ArgumentError unless low ≤ high.
 TAPEDECK_EXPORT Gradient clip_by_value(const Gradient& g, double low, double high);
@@ -19,14 +20,13 @@ TAPEDECK_EXPORT double global_norm(std::span<const Gradient> gradients);
 /// al. 2013.
 TAPEDECK_EXPORT std::vector<Gradient> clip_by_global_norm(std::span<const Gradient> gradients, double limit);
 
-/// For Optimizer::add_transform. Numbers may be schedules; they are read once a step. Limits below 0 throw
-/// ArgumentError, at once or, from a schedule, in the step.
 namespace transforms {
 
 /// clip_by_value to [-limit, limit], clip_by_norm of each gradient, and clip_by_global_norm.
 TAPEDECK_EXPORT GradientTransform clip_value(Scheduled limit);
 TAPEDECK_EXPORT GradientTransform clip_norm(Scheduled limit);
 TAPEDECK_EXPORT GradientTransform clip_global_norm(Scheduled limit);
+/// g · factor.
 TAPEDECK_EXPORT GradientTransform scale(Scheduled factor);
 
 /// g + rate · v for variables v for which `decays` is true, or all: as if rate/2 · |v|² were part of the

@@ -1,33 +1,33 @@
 // Derivatives without explicit use of a tape: of what a Recording has recorded, and of functions.
+//
+// gradients, hessians and hessian_vector_product with targets differentiate what the innermost Recording, or
+// other persistent tape, of this thread has recorded; they throw GradientError if there is none. Their own
+// computations are recorded, too, so that derivatives of any order can be taken.
+//
+// The others take functions made of ops. A function takes up to eight tensors as separate arguments, a span
+// of tensors, or no arguments (it then reads variables); it returns a tensor, or a list, array, pair or tuple
+// of tensors. All throw ArgumentError if the function takes a different number of tensors or returns an
+// undefined one.
 #pragma once
 #include "tapedeck/function.h"
 #include "tapedeck/gradient_tape.h"
 
 namespace tapedeck {
 
-// The next three functions differentiate what the innermost Recording, or other persistent tape, of this
-// thread has recorded; they throw GradientError if there is none. Their own computations are recorded, too,
-// so that derivatives of any order can be taken.
-
-/// The gradient of the sum of `ys` with respect to each of `xs`; none if there is no path. `output_gradients`
-/// is TensorFlow's grad_ys. Throws what GradientTape::gradient throws, and DTypeError for a complex y without
-/// an output gradient.
+/// Of what the innermost Recording has recorded, the gradient of the sum of `ys` with respect to each of
+/// `xs`; none if there is no path. `output_gradients` is TensorFlow's grad_ys. Throws what
+/// GradientTape::gradient throws, and DTypeError for a complex y without an output gradient.
 TAPEDECK_EXPORT std::vector<Gradient> gradients(const Targets& ys, const Sources& xs,
                                                 const GradientOptions& options = {});
-/// The Hessian of the sum of `ys` with respect to each x of `xs`, of shape x.shape + x.shape. If ys or their
-/// gradient do not depend on x: undefined or zeros, as set by `unconnected`.
+/// Of the same, the Hessian of the sum of `ys` with respect to each x of `xs`, of shape x.shape + x.shape. If
+/// ys or their gradient do not depend on x: undefined or zeros, as set by `unconnected`.
 TAPEDECK_EXPORT std::vector<Tensor> hessians(const Targets& ys, const Sources& xs,
                                              const JacobianOptions& options = {});
-/// The product of the Hessian of the sum of `ys`, with respect to all `xs` jointly, with the vector `v`,
-/// which has one part for each of `xs` and is treated as constant. Throws ArgumentError if the lists differ
-/// in length.
+/// Of the same, the product of the Hessian of the sum of `ys`, with respect to all `xs` jointly, with the
+/// vector `v`, which has one part for each of `xs` and is treated as constant. Throws ArgumentError if the
+/// lists differ in length.
 TAPEDECK_EXPORT std::vector<Gradient> hessian_vector_product(const Targets& ys, const Sources& xs,
                                                              std::span<const Tensor> v);
-
-// Derivatives of functions made of ops. A function takes up to eight tensors as separate arguments, a span of
-// tensors, or no arguments (it then reads variables); it returns a tensor, or a list, array, pair or tuple of
-// tensors. All throw ArgumentError if the function takes a different number of tensors or returns an
-// undefined one.
 
 namespace detail {
 
@@ -118,6 +118,7 @@ class TAPEDECK_EXPORT Pullback {
  private:
   std::shared_ptr<State> state_;
 };
+/// Options of vjp.
 struct VjpOptions {
   bool persistent = true;   // the pullback may be called more than once
 };
@@ -147,10 +148,9 @@ template <detail::Differentiable F> auto jvp(const F& f, const Tensor& x, const 
   return jvp(f, std::vector<Tensor>{x}, std::vector<Tensor>{v});
 }
 
-// Derivatives of functions that return one tensor. They are zero where f does not depend on its argument.
-
-/// The derivative of every element of f(x, …) with respect to every element of x, of shape f(x).shape +
-/// x.shape. Throws DTypeError unless all tensors are f32 or f64.
+/// The derivative of every element of f(x, …), one tensor, with respect to every element of x, of shape
+/// f(x).shape + x.shape; zeros where f does not depend on x. Throws DTypeError unless all tensors are f32 or
+/// f64.
 template <detail::Differentiable F>
 std::vector<Tensor> jacobian(const F& f, const std::vector<Tensor>& xs, const JacobianOptions& options = {}) {
   return detail::jacobians(detail::traced("jacobian", f), xs, options);

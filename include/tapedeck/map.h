@@ -19,6 +19,7 @@ template <std::size_t N> struct MapName {
     for (std::size_t i = 0; i < N; ++i)
       text[i] = name[i];
   }
+  /// The name.
   constexpr std::string_view view() const { return {text, N - 1}; }
 };
 

@@ -17,18 +17,21 @@ struct Minimum {
   std::string reason;   // why it stopped
 };
 
+/// When a minimizer stops. They come first in the options of each: `{{.tolerance = 1e-8}, …}`.
 struct MinimizeOptions {
   /// Converged where the norm of the gradient is at most tolerance · max(1, norm of x).
   double tolerance = 1e-6;
-  int max_iterations = 200;
+  int max_iterations = 200;   // that many, converged or not
   /// Seen after each iteration; false ends the run.
   std::function<bool(const Minimum&)> progress = {};
 };
 
+/// Options of minimize_newton.
 struct NewtonOptions : MinimizeOptions {
-  int max_products =
-      0;   // with the Hessian, for one step; 0: twice as many as there are numbers, and at most 200
+  /// With the Hessian, for one step; 0: twice as many as there are numbers, and at most 200.
+  int max_products = 0;
 };
+/// Options of minimize_lbfgs.
 struct LbfgsOptions : MinimizeOptions {
   int history = 6;   // pairs of steps and changes of the gradient that stand for the Hessian
 };
@@ -73,6 +76,7 @@ template <detail::Differentiable F>
 Minimum minimize_lbfgs(const F& f, const Tensor& x, const LbfgsOptions& options = {}) {
   return minimize_lbfgs(f, std::vector<Tensor>{x}, options);
 }
+/// Whether the library was built with libLBFGS.
 TAPEDECK_EXPORT bool has_lbfgs();
 
 }   // namespace tapedeck

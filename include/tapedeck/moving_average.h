@@ -16,6 +16,7 @@ class TAPEDECK_EXPORT MovingAverage {
  public:
   explicit MovingAverage(Variable variable, bool zero_debias = true);
 
+  /// The variable, whose value is the average.
   const Variable& variable() const { return variable_; }
   /// Throws ArgumentError for a decay that is not from 0 to 1, and what assign throws.
   void update(const Tensor& value, double decay);
@@ -25,6 +26,7 @@ class TAPEDECK_EXPORT MovingAverage {
   /// Everything or nothing: throws ArgumentError for names that are missing or unknown and for a part that is
   /// not from 0 to 1, ShapeError or DTypeError for tensors unlike the variable.
   void restore(const SavedState& state);
+  /// The checks of restore; the result makes the change.
   Commit prepare_restore(const SavedState& state);
 
  private:
@@ -45,6 +47,7 @@ class TAPEDECK_EXPORT WeightedMovingAverage {
   SavedState state() const;
   /// Throws ArgumentError, and changes nothing, for other names and for one without the other.
   void restore(const SavedState& state);
+  /// The checks of restore; the result makes the change.
   Commit prepare_restore(const SavedState& state);
   /// Whether state() has a tensor of this name at some times and not at others.
   bool may_have(std::string_view tensor) const;
@@ -54,6 +57,7 @@ class TAPEDECK_EXPORT WeightedMovingAverage {
   Tensor numerator_, denominator_;
 };
 
+/// Options of an ExponentialMovingAverage.
 struct MovingAverageOptions {
   bool zero_debias = false;   // of averages of tensors
   std::string name = "ExponentialMovingAverage";
@@ -66,7 +70,9 @@ class TAPEDECK_EXPORT ExponentialMovingAverage {
   /// Throws ArgumentError for a decay that is not from 0 to 1, and for an empty name.
   explicit ExponentialMovingAverage(double decay, MovingAverageOptions options = {});
 
-  /// With n updates so far, early averages follow faster: the decay is min(decay, (1 + n) / (10 + n)).
+  /// One update of each, variables or a value by its name. With n updates so far, early averages follow
+  /// faster: the decay is min(decay, (1 + n) / (10 + n)). Throws DTypeError unless the values are f32 or f64,
+  /// and ArgumentError for a negative n.
   void apply(std::span<const Variable> variables, std::optional<std::int64_t> num_updates = {});
   void apply(const std::string& name, const Tensor& value, std::optional<std::int64_t> num_updates = {});
 
@@ -86,7 +92,9 @@ class TAPEDECK_EXPORT ExponentialMovingAverage {
   /// are made. Throws ArgumentError for names that are missing or unknown, ShapeError or DTypeError for an
   /// average unlike its variable.
   void restore(const SavedState& state);
+  /// The checks of restore; the result makes the change.
   Commit prepare_restore(const SavedState& state);
+  /// For Checkpoint: see HasState.
   std::vector<std::string> slot_names() const;
   std::optional<Spec> slot_spec(const Variable& v, std::string_view slot) const;
   bool may_have(std::string_view tensor) const;

@@ -7,6 +7,7 @@
 
 namespace tapedeck {
 
+/// In the order of the names.
 using NamedTensors = std::map<std::string, Tensor, std::less<>>;
 
 }   // namespace tapedeck

@@ -19,6 +19,7 @@ TAPEDECK_EXPORT Tensor load_npy(const std::string& path);
 /// undefined tensor and a name with a NUL byte, and FileError if the file cannot be written.
 TAPEDECK_EXPORT void save_npz(const std::string& path, const NamedTensors& tensors);
 
+/// Options of load_npz.
 struct NpzOptions {
   /// The most bytes that all arrays may have. Left out: 64 times those of the file, and 256 MB at least,
   /// which a few damaged or hostile bytes of a compressed archive could exceed many times.

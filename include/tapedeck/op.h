@@ -57,6 +57,7 @@ class TAPEDECK_EXPORT OwnedAttrs {
     if (type_) destroy();
   }
 
+  /// They as a call sees them; valid as long as this object is unchanged.
   Attrs view() const { return {type_ ? (inline_fits(*type_) ? bytes_.data : bytes_.heap) : nullptr, type_}; }
 
  private:
@@ -76,13 +77,14 @@ class TAPEDECK_EXPORT OwnedAttrs {
 /// shape-only: its shape and dtype are there, its data is not.
 struct Call {
   const Op& op;
-  Attrs raw_attrs = {};
-  Refs x = {};   // the inputs
-  Refs y = {};   // the outputs; in rules only
-  std::uint64_t wanted = ~std::uint64_t{0};
+  Attrs raw_attrs = {};                       // read them by attrs
+  Refs x = {};                                // the inputs
+  Refs y = {};                                // the outputs; in rules only
+  std::uint64_t wanted = ~std::uint64_t{0};   // of which inputs: see needs
 
   /// Whether anybody wants the gradient of input i; the others need not be computed.
   bool needs(int i) const { return i >= 64 || (wanted >> i & 1); }
+  /// The attributes, of the type that they were given as.
   template <class T> const T& attrs() const { return *static_cast<const T*>(raw_attrs.data); }
 };
 
@@ -96,6 +98,7 @@ enum class RuleKind : std::uint8_t {
   custom,      // vjp and jvp as they are
 };
 
+/// The derivative of an op. The functions below make one: none, undefined, linear, bilinear and custom.
 struct Rule {
   /// Everything at once: dy[k] is the gradient of output k (none where nothing came, if accepts_none; else
   /// zeros). The vjp sets dx[i] for every input that c.needs(i); what it leaves is none. It is made of ops,
@@ -106,22 +109,23 @@ struct Rule {
   using Jvp = void (*)(const Call& c, Refs dx, std::span<Tensor> dy);
 
   RuleKind kind = RuleKind::none;
-  std::uint32_t reads_x =
-      0;                  // bit i: the vjp reads input i, which is kept; bit 31 stands for all from 31 on
+  /// Bit i: the vjp reads input i, which is kept; bit 31 stands for all from 31 on.
+  std::uint32_t reads_x = 0;
   bool reads_y = false;   // outputs are kept
-  std::uint8_t partial_reads[kMaxInputs] =
-      {};   // partials, bilinear: what the gradient of each input reads; bit kMaxInputs: the output
+  /// partials, bilinear: what the gradient of each input reads; bit kMaxInputs: the output.
+  std::uint8_t partial_reads[kMaxInputs] = {};
   bool reads_shapes = false;    // the shapes of inputs and outputs that are not kept are kept
   bool accepts_none = false;    // the vjp takes none for an output that nobody used, instead of zeros
   bool passes_slices = false;   // the vjp takes IndexedSlices; for others they are made dense
-  std::uint8_t adds =
-      0;                // bit i: the vjp adds to a dense dx[i] that it is given, where it can in its memory
+  /// Bit i: the vjp adds to a dense dx[i] that it is given, where it can in its memory.
+  std::uint8_t adds = 0;
   bool stacks = true;   // cotangents with extra leading axes pass through; else they are looped over
-  bool jvp_stacks =
-      false;   // custom: so do tangents through the jvp; else such are pushed by the transposed vjp
+  /// custom: so do tangents through the jvp; else such are pushed by the transposed vjp.
+  bool jvp_stacks = false;
   Vjp vjp = nullptr;
   Jvp jvp = nullptr;   // null: by transposing the vjp
 
+  /// Whether tapes keep input i; whether the gradient of each input has reads of its own.
   bool keeps(int i) const { return reads_x >> (i < 31 ? i : 31) & 1; }
   bool by_partials() const { return kind == RuleKind::partials || kind == RuleKind::bilinear; }
 };
@@ -134,11 +138,12 @@ enum class Outputs : std::uint8_t {
          // other ops
 };
 
+/// What computes the outputs, and whose memory they get.
 struct Kernel {
   /// Fills the outputs. They may be written up to the next multiple of 64 bytes.
   using Run = void (*)(const Call& c, std::span<Tensor> y);
   Run run = nullptr;
-  Outputs outputs = Outputs::fresh;
+  Outputs outputs = Outputs::fresh;   // whose memory they get
 
   constexpr Kernel() = default;
   template <class F>
@@ -154,6 +159,7 @@ template <class T> std::span<T> writable(Tensor& y) {
 
 /// The specs of the outputs. One function for ops with one output, another for those with several.
 struct Infer {
+  /// Throw what is wrong with the inputs or attributes: see throw_shape_error and throw_dtype_error.
   using One = Spec (*)(const Call&);
   using Many = std::vector<Spec> (*)(const Call&);
   One one = nullptr;
@@ -167,11 +173,12 @@ struct Infer {
   constexpr Infer(F f) : many(f) {}
 };
 
+/// An op: an entry of a table, which lives as long as the program.
 struct Op {
   std::string_view name, doc;
   std::string_view tensorflow = {};   // TensorFlow's op types that this one stands for, with spaces between
-  std::string_view args[kMaxInputs] =
-      {};   // names of the tensor arguments, for messages; the last one stands for all further
+  /// Names of the tensor arguments, for messages; the last one stands for all further.
+  std::string_view args[kMaxInputs] = {};
   Infer infer;
   Kernel forward;
   Rule rule;
@@ -210,6 +217,7 @@ TAPEDECK_EXPORT void promote(std::initializer_list<Operand> x, Tensor* converted
 
 /// "op: what: a is f32[2,3], b is f32[4]", with the inputs of the call.
 TAPEDECK_EXPORT std::string describe(const Call& c, std::string_view what);
+/// Throw the error of this class, with the text of describe.
 [[noreturn]] TAPEDECK_EXPORT void throw_shape_error(const Call& c, std::string_view what);
 [[noreturn]] TAPEDECK_EXPORT void throw_dtype_error(const Call& c, std::string_view what);
 
@@ -225,11 +233,12 @@ template <std::size_t N> consteval const Op& find(const Op (&table)[N], std::str
   return *found;
 }
 
-/// The tables of the library, family by family.
+/// A table of the library, by the name of its header in tapedeck/ops/.
 struct OpFamily {
   std::string_view name;
   std::span<const Op> ops;
 };
+/// The tables of the library, family by family.
 TAPEDECK_EXPORT std::span<const OpFamily> op_families();
 
 // The kinds of rules. f(call, dy) gives the gradient of an input from that of the only output.

@@ -7,6 +7,14 @@
 namespace tapedeck {
 
 class Variable;
+class Operand;
+
+namespace detail {
+
+/// op(x, y), in x's memory where no other handle, tape or observer can tell: the caller replaces x by it.
+TAPEDECK_EXPORT Tensor updated(Tensor& x, const Operand& y, Tensor (*op)(Operand, Operand));
+
+}   // namespace detail
 
 /// A tensor; a temporary tensor, whose memory the result may reuse; a variable, whose value is read; or a
 /// number, which takes the dtype of the tensor operands; but beside integers or bools a floating-point number
@@ -18,10 +26,13 @@ class TAPEDECK_EXPORT Operand {
   Operand(Tensor&& t) noexcept : bits_(reinterpret_cast<std::uintptr_t>(&t) | 1) {}
   /// Leave out the second argument: it stores the value read until the end of the full expression.
   Operand(const Variable& v, Tensor&& read = Tensor());
+  /// A number.
   template <std::floating_point T> Operand(T number) noexcept : number_(static_cast<double>(number)) {}
   template <std::integral T> Operand(T number) noexcept
       : bits_(kInteger), number_(static_cast<double>(number)) {}
 
+  /// The tensor, or null for a number; the number, and whether it is of an integer type; whether the caller
+  /// gives the tensor away.
   const Tensor* tensor() const {
     return reinterpret_cast<const Tensor*>(bits_ & ~std::uintptr_t{kFlags});   // null: a number
   }

@@ -23,6 +23,7 @@ struct GradientAndVariable {
   Variable variable;
 };
 
+/// A hyperparameter by its name.
 struct Hyperparameter {
   std::string_view name;
   Scheduled value;
@@ -39,15 +40,17 @@ using Loss = std::function<Tensor()>;
 /// For TensorFlow's signature; no effect. All gradients are computed before a variable changes.
 enum class Gate { none, op, graph };
 
+/// What compute_gradients and minimize differentiate, and how.
 struct LossOptions {
   /// What to differentiate with respect to, trainable or not. Left out: the trainable variables that the loss
   /// reads, in order of creation.
   std::optional<std::vector<Variable>> variables = {};
-  Gradient output_gradient = {};   // of the loss; none: ones
-  Gate gate = Gate::op;
-  Aggregation aggregation = Aggregation::add_n;
+  Gradient output_gradient = {};                  // of the loss; none: ones
+  Gate gate = Gate::op;                           // no effect
+  Aggregation aggregation = Aggregation::add_n;   // of the terms of one gradient
 };
 
+/// A tensor and what it is called.
 struct NamedTensor {
   std::string name;
   Tensor value;
@@ -136,6 +139,7 @@ class TAPEDECK_EXPORT Optimizer {
   /// Everything, in place of what there is, or nothing: throws ArgumentError for names that the rule does not
   /// know and scalars that are missing, ShapeError or DTypeError for slots that do not fit.
   void restore(const SavedState& state);
+  /// The checks of restore; the result makes the change.
   Commit prepare_restore(const SavedState& state);
   /// What a slot of this variable has to be; none: the rule accepts any dtype and shape.
   std::optional<Spec> slot_spec(const Variable& v, std::string_view slot) const;
@@ -192,13 +196,15 @@ template <class Options> class OptimizerOf : public Optimizer {
       : OptimizerOf(Options{}) {}
 };
 
+/// x -= learning_rate · g.
 struct GradientDescentOptions {
   Scheduled learning_rate;
 };
 using GradientDescent = OptimizerOf<GradientDescentOptions>;
 
-/// With or without Nesterov's momentum: Sutskever et al. 2013. Keras's keeps a multiplied by -learning_rate,
-/// and no slot where momentum is 0.
+/// a = momentum · a + g, the slot "momentum"; x -= learning_rate · a, or with use_nesterov x -= learning_rate
+/// · (g + momentum · a): Sutskever et al. 2013. Keras's keeps a multiplied by -learning_rate, and no slot
+/// where momentum is 0.
 struct MomentumOptions {
   DefaultByForm learning_rate = {{}, 0.01}, momentum = {{}, 0};
   bool use_nesterov = false;
@@ -206,7 +212,8 @@ struct MomentumOptions {
 };
 using Momentum = OptimizerOf<MomentumOptions>;
 
-/// Steps over the root of the sum of all squared gradients: Duchi et al. 2011.
+/// a += g², the slot "accumulator"; x -= learning_rate · g / √a, in Keras's form / (√a + epsilon): Duchi et
+/// al. 2011.
 struct AdagradOptions {
   DefaultByForm learning_rate = {{}, 1e-3};
   double initial_accumulator_value = 0.1;
@@ -215,8 +222,9 @@ struct AdagradOptions {
 };
 using Adagrad = OptimizerOf<AdagradOptions>;
 
-/// The same by dual averaging. l1 and l2 count for the number of the step, from 1 on: one more than
-/// global_step has, a scalar of i32 or i64, or without it that of the optimizer.
+/// The same by dual averaging: x is computed anew from the sums G of g and A of g², as -learning_rate ·
+/// sign(G) · max(|G| - l1·t, 0) / (l2·t·learning_rate + √A). l1 and l2 count for the number of the step, from
+/// 1 on: one more than global_step has, a scalar of i32 or i64, or without it that of the optimizer.
 struct AdagradDAOptions {
   Scheduled learning_rate;
   double initial_gradient_squared_accumulator_value = 0.1;
@@ -225,7 +233,8 @@ struct AdagradDAOptions {
 };
 using AdagradDA = OptimizerOf<AdagradDAOptions>;
 
-/// Steps as large as earlier ones: Zeiler 2012.
+/// Steps as large as earlier ones: d = √(u + epsilon) / √(a + epsilon) · g, x -= learning_rate · d, where a
+/// and u, the slots "accum" and "accum_update", are running means of g² and d², by rho: Zeiler 2012.
 struct AdadeltaOptions {
   Scheduled learning_rate = 1e-3, rho = 0.95;
   DefaultByForm epsilon = {1e-8, 1e-7};
@@ -233,10 +242,11 @@ struct AdadeltaOptions {
 };
 using Adadelta = OptimizerOf<AdadeltaOptions>;
 
-/// Running means of the gradient and of its square: Kingma and Ba 2015, the form before section 2.1. With
-/// sparse gradients the means decay, and the variable moves, in all rows; if lazy, in no rows but those of
-/// the gradient, as torch's SparseAdam and TensorFlow Addons' LazyAdam have it. t counts all steps. With
-/// amsgrad the largest v so far, the slot "vhat", takes the place of v: Reddi et al. 2018.
+/// Running means m of g and v of g²; x -= learning_rate·√(1-beta2ᵗ)/(1-beta1ᵗ) · m / (√v + epsilon) in step
+/// t: Kingma and Ba 2015, the form before section 2.1. With sparse gradients the means decay, and the
+/// variable moves, in all rows; if lazy, in no rows but those of the gradient, as torch's SparseAdam and
+/// TensorFlow Addons' LazyAdam have it. t counts all steps. With amsgrad the largest v so far, the slot
+/// "vhat", takes the place of v: Reddi et al. 2018.
 struct AdamOptions {
   Scheduled learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999;
   DefaultByForm epsilon = {1e-8, 1e-7};
@@ -245,29 +255,33 @@ struct AdamOptions {
 };
 using Adam = OptimizerOf<AdamOptions>;
 
-/// Adam, in which the variable also shrinks by learning_rate · weight_decay of itself, and with epsilon
-/// beside the corrected √v: Loshchilov and Hutter 2019.
+/// Adam, in which x also shrinks by learning_rate · weight_decay of itself, and with epsilon beside the
+/// corrected √v: x -= learning_rate · m/(1-beta1ᵗ) / (√(v/(1-beta2ᵗ)) + epsilon). Loshchilov and Hutter 2019.
 struct AdamWOptions {
   Scheduled learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, weight_decay = 1e-2;
   bool lazy = false;
 };
 using AdamW = OptimizerOf<AdamWOptions>;
 
+/// Adam with the largest |g|, v = max(beta2 · v, |g|), in the place of √v: x -= learning_rate/(1-beta1ᵗ) · m
+/// / (v + epsilon). Kingma and Ba 2015, algorithm 2.
 struct AdamaxOptions {
   Scheduled learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-7;
 };
-using Adamax = OptimizerOf<AdamaxOptions>;   // Adam with the largest |g| in the place of √v
+using Adamax = OptimizerOf<AdamaxOptions>;
 
-/// Adam with Nesterov's momentum on a schedule of its own, so that the learning rate takes none: Dozat 2016.
+/// Adam with Nesterov's momentum on a schedule of its own, so that the learning rate takes none: x -=
+/// learning_rate · ((1 - µ(t)) · g/(1 - p(t)) + µ(t+1) · m/(1 - p(t+1))) / (√(v/(1-beta2ᵗ)) + epsilon), where
+/// µ(t) = beta1 · (1 - 0.96^(0.004·t)/2) and p(t) = µ(1)·…·µ(t). Dozat 2016.
 struct NadamOptions {
   double learning_rate = 1e-3;
   Scheduled beta1 = 0.9, beta2 = 0.999, epsilon = 1e-7;
 };
 using Nadam = OptimizerOf<NadamOptions>;
 
-/// Steps over the root of a running mean of squared gradients, less the square of their mean if centered:
-/// Tieleman and Hinton 2012. Keras's mean begins at 0 and not at 1, and without momentum there is no such
-/// slot and epsilon stands beside the root.
+/// a = momentum · a + learning_rate · g / √(s + epsilon), x -= a, where s, the slot "rms", is a running mean
+/// of g², by `decay`, less the square of that of g if centered: Tieleman and Hinton 2012. Keras's mean begins
+/// at 0 and not at 1, and without momentum there is no such slot and epsilon stands beside the root.
 struct RMSPropOptions {
   DefaultByForm learning_rate = {{}, 1e-3};
   Scheduled decay = 0.9;   // Keras's rho
@@ -279,7 +293,9 @@ struct RMSPropOptions {
 using RMSProp = OptimizerOf<RMSPropOptions>;
 
 /// Follow the regularised leader: McMahan et al. 2013, algorithm 1, with α = learning_rate, and powers of the
-/// accumulator other than a root.
+/// accumulator other than a root. x = (sign(z)·l1 - z) / ((√n + beta)/learning_rate + 2·l2) where |z| > l1,
+/// else 0; the slots are "accum", n += g², and "linear", z += g + 2·l2_shrinkage·x - (√n - √(n
+/// before))/learning_rate · x.
 struct FtrlOptions {
   DefaultByForm learning_rate = {{}, 1e-3};
   Scheduled learning_rate_power = -0.5;
@@ -289,7 +305,8 @@ struct FtrlOptions {
 };
 using Ftrl = OptimizerOf<FtrlOptions>;
 
-/// Descent, after which l1 draws the variable to 0 and l2 shrinks it: Duchi and Singer 2009.
+/// Descent, after which l1 draws the variable to 0 and l2 shrinks it: p = x - learning_rate · g, x = sign(p)
+/// · max(|p| - learning_rate·l1, 0) / (1 + learning_rate·l2). Duchi and Singer 2009.
 struct ProximalGradientDescentOptions {
   Scheduled learning_rate, l1 = 0, l2 = 0;
 };
@@ -304,13 +321,14 @@ struct ProximalAdagradOptions {
 using ProximalAdagrad = OptimizerOf<ProximalAdagradOptions>;
 
 /// Adam's direction, with weight_decay · v added, in steps of learning_rate times the ratio of the norms of
-/// the variable and of the direction: You et al. 2020, algorithm 2.
+/// the variable and of the direction, 1 where one of them is 0: You et al. 2020, algorithm 2.
 struct LambOptions {
   Scheduled learning_rate = 1e-3, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-6, weight_decay = 0;
 };
 using Lamb = OptimizerOf<LambOptions>;
 
-/// Steps in the sign of a mean of gradients: Chen et al. 2023.
+/// x -= learning_rate · (sign(beta1 · m + (1-beta1) · g) + weight_decay · x); then m is a running mean of g,
+/// by beta2: Chen et al. 2023.
 struct LionOptions {
   Scheduled learning_rate = 1e-4, beta1 = 0.9, beta2 = 0.99, weight_decay = 0;
 };

@@ -9,6 +9,7 @@ class Refs {
  public:
   constexpr Refs() = default;
   constexpr Refs(const Tensor* const* x, int n) : x_(x), n_(n) {}
+  /// The i-th tensor, unchecked, and how many there are.
   const Tensor& operator[](int i) const { return *x_[i]; }
   int size() const { return n_; }
 

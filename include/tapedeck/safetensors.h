@@ -8,6 +8,7 @@ namespace tapedeck {
 /// Text metadata of a file. Keys that begin with "tapedeck." are reserved for the library.
 using Metadata = std::map<std::string, std::string, std::less<>>;
 
+/// What load_safetensors found.
 struct TensorFile {
   NamedTensors tensors;
   Metadata metadata;

@@ -1,4 +1,6 @@
-// Schedules: hyperparameters that change from step to step.
+// Schedules: hyperparameters that change from step to step. In the formulas of namespace schedule, t is the
+// step over `steps`. All throw ArgumentError where steps is not above 0, in warm_up where it is below 0, and
+// for numbers that are not finite.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -22,7 +24,9 @@ class Scheduled {
   requires std::is_invocable_r_v<double, const F&> Scheduled(F f)
       : schedule_([f = std::move(f)](std::int64_t) { return f(); }) {}
 
+  /// The value after so many steps.
   double at(std::int64_t step) const { return schedule_ ? schedule_(step) : value_; }
+  /// Whether it is a schedule or function.
   bool varies() const { return static_cast<bool>(schedule_); }
 
  private:
@@ -30,12 +34,12 @@ class Scheduled {
   Schedule schedule_;
 };
 
-/// Schedules of n steps from `initial` on. t is the step over `steps`. All throw ArgumentError where steps is
-/// not above 0 and for numbers that are not finite.
 namespace schedule {
 
+/// `value` in every step.
 TAPEDECK_EXPORT Schedule constant(double value);
 
+/// The options of exponential, inverse_time and natural_exponential. t is the step over `steps`.
 struct Decay {
   double initial;
   std::int64_t steps;   // after so many the value has fallen once
@@ -44,11 +48,12 @@ struct Decay {
 };
 /// initial · rateᵗ
 TAPEDECK_EXPORT Schedule exponential(Decay d);
-/// initial / (1 + rate · t)
+/// initial / (1 + rate · t). Throws ArgumentError for a rate below 0.
 TAPEDECK_EXPORT Schedule inverse_time(Decay d);
 /// initial · exp(-rate · t)
 TAPEDECK_EXPORT Schedule natural_exponential(Decay d);
 
+/// The options of polynomial.
 struct Polynomial {
   double initial;
   std::int64_t steps;
@@ -56,9 +61,10 @@ struct Polynomial {
   bool cycle = false;   // beyond `steps`, t counts from the next multiple of them that is not passed; else
                         // the value stays
 };
-/// (initial - end) · (1 - t)^power + end
+/// (initial - end) · (1 - t)^power + end, where t is the step over `steps`, at most 1.
 TAPEDECK_EXPORT Schedule polynomial(Polynomial p);
 
+/// The options of cosine.
 struct Cosine {
   double initial;
   std::int64_t steps;   // from then on the value stays
@@ -67,6 +73,7 @@ struct Cosine {
 /// initial · ((1 - end) · (1 + cos πt)/2 + end). Loshchilov and Hutter, "SGDR", 2017, equation 5.
 TAPEDECK_EXPORT Schedule cosine(Cosine c);
 
+/// The options of cosine_restarts.
 struct CosineRestarts {
   double initial;
   std::int64_t steps;   // of the first period
@@ -78,8 +85,8 @@ struct CosineRestarts {
 /// πt)/2 + end). The same paper.
 TAPEDECK_EXPORT Schedule cosine_restarts(CosineRestarts c);
 
-/// values[i] from the step after boundaries[i - 1] up to and with boundaries[i]. Boundaries ascend; there is
-/// one value more.
+/// values[i] from the step after boundaries[i - 1] up to and with boundaries[i]. Throws ArgumentError unless
+/// boundaries ascend and there is one value more.
 TAPEDECK_EXPORT Schedule piecewise(std::vector<std::int64_t> boundaries, std::vector<double> values);
 
 /// In a straight line from `from` to what `then` begins with, over so many steps; `then` counts its steps

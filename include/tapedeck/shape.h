@@ -23,6 +23,7 @@ class Shape {
       push_back(d);
   }
 
+  /// The number of dimensions; one extent, unchecked; all of them.
   constexpr int ndim() const { return ndim_; }
   constexpr std::int64_t operator[](int axis) const { return dims_[axis]; }
   constexpr std::span<const std::int64_t> dims() const { return {dims_, static_cast<std::size_t>(ndim_)}; }
@@ -34,6 +35,7 @@ class Shape {
     if (ndim_ == kMaxRank) throw ShapeError("shape: more than 8 dimensions");
     dims_[ndim_++] = d;
   }
+  /// Replaces one extent.
   constexpr void set(int axis, std::int64_t d) { dims_[axis] = d; }
 
   /// Number of elements. Throws ShapeError if a dimension is negative or the product overflows.

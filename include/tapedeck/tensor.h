@@ -13,6 +13,7 @@
 namespace tapedeck {
 
 class Tensor;
+struct Slice;
 
 namespace detail {
 
@@ -56,12 +57,13 @@ class TAPEDECK_EXPORT Tensor {
     if (b_) b_->refs.fetch_add(1, std::memory_order_relaxed);
   }
   Tensor(Tensor&& o) noexcept : b_(std::exchange(o.b_, nullptr)) {}
-  Tensor& operator=(const Tensor& o) noexcept {
+  /// Refers to another value. Not for temporaries: x[i] = y would change nothing, and does not compile.
+  Tensor& operator=(const Tensor& o) & noexcept {
     Tensor t(o);
     std::swap(b_, t.b_);
     return *this;
   }
-  Tensor& operator=(Tensor&& o) noexcept {
+  Tensor& operator=(Tensor&& o) & noexcept {
     Tensor t(std::move(o));
     std::swap(b_, t.b_);
     return *this;
@@ -70,6 +72,8 @@ class TAPEDECK_EXPORT Tensor {
     if (b_) release();
   }
 
+  /// All but `defined` throw ArgumentError for an undefined tensor. nbytes: size() times the bytes of an
+  /// element.
   bool defined() const { return b_ != nullptr; }
   DType dtype() const { return block().dtype; }
   const Shape& shape() const { return block().shape; }
@@ -78,6 +82,7 @@ class TAPEDECK_EXPORT Tensor {
   std::int64_t nbytes() const { return block().size * size_of(block().dtype); }
   /// Unique in the process for every value created by an op or factory; copies of a handle share it.
   std::uint64_t id() const { return block().id; }
+  /// The dtype and the shape.
   Spec spec() const { return {dtype(), shape()}; }
 
   /// The elements in row-major order. Valid as long as this handle exists, hence deleted for temporaries.
@@ -108,11 +113,20 @@ class TAPEDECK_EXPORT Tensor {
     return out;
   }
 
+  /// Parts of the tensor, as NumPy's brackets; they need tapedeck/ops/slice.h, which tells what a Slice is.
+  /// x[2] is the third entry of axis 0, x[{0, {1, 5}}] is strided_slice(x, {0, {1, 5}}).
+  Tensor operator[](const Slice& at) const;
+  Tensor operator[](std::initializer_list<Slice> at) const;
+  /// The entries of axis 0 at integer indices, as gather(x, at); or where bools are true, as
+  /// boolean_mask(x, at).
+  Tensor operator[](const Tensor& at) const;
+
   /// For kernels: true if no other handle or tensor shares the memory, so that it may be overwritten.
   bool unique() const {
     return b_->refs.load(std::memory_order_acquire) == 1 &&
            (!b_->buffer || b_->buffer->refs.load(std::memory_order_acquire) == 1);
   }
+  /// For the library: the memory, and the state behind the handle.
   std::byte* raw() const { return b_->data; }
   const detail::Block& block() const {
     if (!b_) [[unlikely]]
@@ -139,11 +153,11 @@ class TAPEDECK_EXPORT Tensor {
   detail::Block* b_ = nullptr;
 };
 
-/// Prints like NumPy: nested brackets, aligned columns, long tensors abbreviated, then the dtype unless it is
-/// f32. Numbers have as many decimals as they need to be told from each other, 8 at most (a tensor of rank 0:
-/// all that it needs), and exponents where they lie too far apart. A precision of the stream other than its
-/// default, 6, replaces the 8; std::fixed and std::scientific choose the notation, and all numbers get the
-/// stream's precision.
+/// Prints like NumPy: nested brackets, aligned columns, lines of up to 75 columns, long tensors abbreviated,
+/// then the dtype unless it is f32. Numbers have as many decimals as they need to be told from each other, 8
+/// at most (a tensor of rank 0: all that it needs), and exponents where they lie too far apart. A precision
+/// of the stream other than its default, 6, replaces the 8; std::fixed and std::scientific choose the
+/// notation, and all numbers get the stream's precision.
 TAPEDECK_EXPORT std::ostream& operator<<(std::ostream& out, const Tensor& x);
 TAPEDECK_EXPORT std::string to_string(const Tensor& x);
 
@@ -184,6 +198,21 @@ template <class T, class L> Tensor tensor_from_list(const L& list, std::optional
   return tensor_from(flat.values.data(), dtype_of<T>, flat.shape, dtype.value_or(literal_dtype<T>));
 }
 
+/// A number, or braces around numbers whose types differ, nested or not.
+class TAPEDECK_EXPORT Mixed {
+ public:
+  template <class T>
+  requires((std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) || ComplexNumber<T>) Mixed(T v)
+      : values_(tensor_from(&v, dtype_of<T>, {}, dtype_of<T>)), dtype_(literal_dtype<T>) {}
+  Mixed(std::initializer_list<Mixed> list);
+
+  Tensor tensor(std::optional<DType> dtype) const;
+
+ private:
+  Tensor values_;   // in f64 what was double
+  DType dtype_ = DType::f32;
+};
+
 }   // namespace detail
 
 /// A tensor of rank 0. A double becomes f32 unless `dtype` is given; other types keep their own dtype.
@@ -193,7 +222,9 @@ requires(std::is_arithmetic_v<T> || ComplexNumber<T>) Tensor
   return detail::tensor_from(&value, dtype_of<T>, {}, dtype.value_or(detail::literal_dtype<T>));
 }
 // The nested types are written out because clang 14 does not deduce through an alias.
-/// Nested braces: tensor({{1.0, 2.0}, {3.0, 4.0}}) is f32[2,2].
+
+/// Nested braces: tensor({{1.0, 2.0}, {3.0, 4.0}}) is f32[2,2]. Doubles become f32 unless `dtype` is
+/// given. Throws ShapeError if rows differ in length.
 template <class T> Tensor tensor(std::initializer_list<T> v, std::optional<DType> dtype = {}) {
   return detail::tensor_from_list<T>(v, dtype);
 }
@@ -211,6 +242,12 @@ Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<
   return detail::tensor_from_list<T>(v, dtype);
 }
 
+/// Numbers of several types, nested as deeply as one likes: f32 if one of them is a double or float, so that
+/// tensor({1, 2.5}) is f32[2], complex if one is complex; integers are promoted.
+inline Tensor tensor(const detail::Mixed& numbers, std::optional<DType> dtype = {}) {
+  return numbers.tensor(dtype);
+}
+
 /// Copies values given in row-major order; their C++ type determines the dtype. Throws ShapeError if the
 /// number of values does not match the shape.
 template <class T> Tensor tensor(std::span<const T> values, const Shape& shape) {
@@ -225,6 +262,7 @@ template <class T> Tensor tensor(const std::vector<T>& values) {
   return tensor(std::span<const T>(values), {static_cast<std::int64_t>(values.size())});
 }
 
+/// `value`, 0 or 1 in every element, converted to the dtype. Throw OutOfMemory where there is no memory.
 TAPEDECK_EXPORT Tensor full(const Shape& shape, double value, DType dtype = DType::f32);
 inline Tensor zeros(const Shape& shape, DType dtype = DType::f32) { return full(shape, 0, dtype); }
 inline Tensor ones(const Shape& shape, DType dtype = DType::f32) { return full(shape, 1, dtype); }
@@ -239,8 +277,8 @@ TAPEDECK_EXPORT Tensor linspace(double start, double stop, std::int64_t count, D
 /// An n × m matrix with ones on the diagonal; m defaults to n.
 TAPEDECK_EXPORT Tensor eye(std::int64_t n, std::optional<std::int64_t> m = {}, DType dtype = DType::f32);
 
-/// Bytes of tensor buffers in use in the whole process. Tensors of up to 64 bytes store their data inline and
-/// are not counted.
+/// Bytes of tensor buffers in use in the whole process, each rounded up to 256 or by less than a quarter.
+/// Tensors of up to 64 bytes store their data inline and are not counted.
 TAPEDECK_EXPORT std::int64_t live_bytes();
 /// Bytes of freed buffers that this thread caches for reuse.
 TAPEDECK_EXPORT std::int64_t cached_bytes();

@@ -26,7 +26,9 @@ class TAPEDECK_EXPORT GradientAccumulator {
   /// Everything, in place of what there is, or nothing. Throws ArgumentError for names that are missing or
   /// unknown, ShapeError or DTypeError for gradients that do not fit their variables.
   void restore(const SavedState& state);
+  /// The checks of restore; the result makes the change.
   Commit prepare_restore(const SavedState& state);
+  /// For Checkpoint: see HasState.
   std::vector<std::string> slot_names() const;
 
  private:
@@ -35,21 +37,25 @@ class TAPEDECK_EXPORT GradientAccumulator {
   std::int64_t count_ = 0;
 };
 
+/// How a scale begins and changes.
 struct LossScaleOptions {
   double initial = 32768;
   double factor = 2;   // by which the scale grows and shrinks
-  std::int64_t growth_interval =
-      2000;   // steps without an infinite gradient after which it grows; 0: it stays as it is
-  double least = 1, most = 16777216;
+  /// Steps without an infinite gradient after which it grows; 0: it stays as it is.
+  std::int64_t growth_interval = 2000;
+  double least = 1, most = 16777216;   // it stays within these
 };
 /// Multiplies losses, and divides their gradients by the same number, which grows as long as all of them are
 /// finite: Micikevicius et al. 2018, section 3.2.
 class TAPEDECK_EXPORT LossScale {
  public:
-  /// Throws ArgumentError for numbers that are not above 0, and a factor of 1 or less.
+  /// Throws ArgumentError unless 0 < least ≤ initial ≤ most, the factor is above 1 and the interval 0 or
+  /// more.
   explicit LossScale(LossScaleOptions options = {});
 
+  /// The present scale.
   double value() const { return value_; }
+  /// loss · value(), recorded on tapes.
   Tensor scale(const Tensor& loss) const;
   /// Gradients of a scaled loss become those of the loss. False where one of them has an infinite element or
   /// NaN: then they are left as they are, the scale shrinks, and the step is to be left out.
@@ -64,6 +70,7 @@ class TAPEDECK_EXPORT LossScale {
   SavedState state() const;
   /// Throws ArgumentError, and changes nothing, for other names and for numbers that these cannot be.
   void restore(const SavedState& state);
+  /// The checks of restore; the result makes the change.
   Commit prepare_restore(const SavedState& state);
 
  private:

@@ -21,11 +21,13 @@ class LogValue {
   LogValue(const std::string& v) : value_(std::string_view(v)) {}
   LogValue(const char* v) : value_(std::string_view(v)) {}
 
+  /// As kept; a string is not copied.
   const std::variant<bool, std::int64_t, double, std::string_view>& value() const { return value_; }
 
  private:
   std::variant<bool, std::int64_t, double, std::string_view> value_;
 };
+/// One name and its value in a line.
 struct LogField {
   std::string_view name;
   LogValue value;

@@ -48,6 +48,7 @@ template <class T> struct UpdateRow {
 struct RowUpdate {
   void (*f32)(const UpdateRow<float>& row) = nullptr;
   void (*f64)(const UpdateRow<double>& row) = nullptr;
+  /// Whether there is one.
   explicit operator bool() const { return f32 || f64; }
 };
 /// A change of slots that also adds to two sums over the whole variable.
@@ -55,6 +56,7 @@ using RowSums = std::array<double, 2>;
 struct RowMeasure {
   void (*f32)(const UpdateRow<float>& row, RowSums& sums) = nullptr;
   void (*f64)(const UpdateRow<double>& row, RowSums& sums) = nullptr;
+  /// Whether there is one.
   explicit operator bool() const { return f32 || f64; }
 };
 
@@ -107,6 +109,7 @@ enum class Change : std::uint8_t { by_schedule, by_hand, never };
 /// The initial value of a hyperparameter that must be given: in no domain.
 inline constexpr double kRequired = std::numeric_limits<double>::quiet_NaN();
 
+/// A hyperparameter: its name, value if not given, allowed values, and when it may change.
 struct HyperparameterSpec {
   std::string_view name;
   double initial = 0;
@@ -122,9 +125,8 @@ struct UpdateRule {
   SlotSpec slots[kMaxSlots] = {};   // as all lists, as long as there are names
   HyperparameterSpec hyperparameters[kMaxHyperparameters] = {};
   ScalarSpec scalars[kMaxScalars] = {};
-  bool (*takes)(DType) = [](DType t) {
-    return is_floating(t);
-  };   // for rules of tensors; those of rows take what these take
+  /// For rules of tensors; those of rows take what these take.
+  bool (*takes)(DType) = [](DType t) { return is_floating(t); };
 
   /// Once a step, before anything changes: coefficients, and which rows to run. May throw.
   void (*prepare)(Step& step) = nullptr;
@@ -138,13 +140,14 @@ struct UpdateRule {
   RowMeasure measure = {};
   void (*scale)(Step& step, const RowSums& sums) noexcept = nullptr;
 
+  /// A step by tensors; each row of a sparse gradient is there once.
   void (*dense)(const Step& step, Tensor& x, std::span<Tensor> slots, const Tensor& g) = nullptr;
-  void (*sparse)(const Step& step, Tensor& x, std::span<Tensor> slots,
-                 const IndexedSlices& g) = nullptr;   // each row once
+  void (*sparse)(const Step& step, Tensor& x, std::span<Tensor> slots, const IndexedSlices& g) = nullptr;
 
   /// Once a step, after all variables have changed: the scalars of the next one.
   void (*finish)(Step& step) noexcept = nullptr;
 
+  /// Whether it has `rows`; else it changes variables by tensors.
   bool by_rows() const { return static_cast<bool>(rows); }
 };
 

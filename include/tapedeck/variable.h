@@ -15,19 +15,23 @@ struct VariableCell;
 /// shape.
 using Constraint = std::function<Tensor(const Tensor&)>;
 
+/// What a variable is made with.
 struct VariableOptions {
   std::string name = {};        // "" becomes "variable"
   bool trainable = true;        // trainable variables are watched by tapes when they are read
   Constraint constraint = {};   // optimizers apply it to new values; assignments do not
 };
 
-/// A handle: copies share the cell. Reading gives the current value as a Tensor, which later updates do not
-/// change. Several threads may read one variable concurrently; the caller must order updates against reads
-/// and other updates.
+/// A handle: copies share the cell, and w = v makes w a handle of v's cell, while w = tensor and w += y
+/// change the value that all handles see. Reading gives the current value as a Tensor, which later updates do
+/// not change. Several threads may read one variable concurrently; the caller must order updates against
+/// reads and other updates.
 class TAPEDECK_EXPORT Variable {
  public:
+  /// Throws ArgumentError for an undefined value. Variables of integers or bools are never trainable.
   explicit Variable(const Tensor& initial, VariableOptions options = {});
 
+  /// As made: names need not be unique.
   const std::string& name() const;
   bool trainable() const;
   const Constraint& constraint() const;
@@ -40,6 +44,10 @@ class TAPEDECK_EXPORT Variable {
   /// that record at the time of the read track that tensor.
   Tensor value() const;
   operator Tensor() const { return value(); }
+  /// Parts of the current value, as of a Tensor.
+  Tensor operator[](const Slice& at) const;
+  Tensor operator[](std::initializer_list<Slice> at) const;
+  Tensor operator[](const Tensor& at) const;
 
   /// Replace, add, subtract. Throw DTypeError or ShapeError, without changing the variable, unless `value`
   /// has its dtype and shape. Not differentiated. The update is in place if no other tensor shares the
@@ -47,6 +55,16 @@ class TAPEDECK_EXPORT Variable {
   void assign(const Tensor& value) const;
   void assign_add(const Tensor& value) const;
   void assign_sub(const Tensor& value) const;
+  /// w = value assigns; w += y assigns w + y, and so on, where y may also be a number or broadcast. The same
+  /// holds for them: the result must have the variable's dtype and shape.
+  const Variable& operator=(const std::same_as<Tensor> auto& value) const {
+    assign(value);
+    return *this;
+  }
+  const Variable& operator+=(Operand y) const;
+  const Variable& operator-=(Operand y) const;
+  const Variable& operator*=(Operand y) const;
+  const Variable& operator/=(Operand y) const;
 
   friend bool operator==(const Variable& a, const Variable& b) { return a.cell_ == b.cell_; }
 

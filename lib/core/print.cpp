@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::int64_t kLong = 1000;   // larger tensors show only kEdge entries at both ends of each axis
 constexpr std::int64_t kEdge = 3;
+constexpr int kColumns = 75;   // a longer row goes on in the next line
 constexpr int kDecimals = 8;   // the most in a tensor of rank 1 or more, unless the stream says otherwise
 constexpr int kStreamDefault = 6;
 
@@ -177,14 +178,27 @@ class Printer {
 
   std::string text() const {
     std::string out;
-    std::size_t next = 0;
+    std::size_t next = 0, line = 0;   // the next text, and where the line begins
+    bool separate = false;
+    const auto newline = [&](int lines, int indent) {
+      out.append(static_cast<std::size_t>(lines), '\n');
+      line = out.size();
+      out.append(static_cast<std::size_t>(indent), ' ');
+    };
+    // Columns at the end of a line are left for the closing brackets.
+    const auto word = [&](std::string_view w) {
+      if (separate && static_cast<int>(out.size() - line + 1 + w.size()) > kColumns - shape_.ndim())
+        newline(1, shape_.ndim());
+      else if (separate)
+        out += ' ';
+      out += w;
+      separate = false;
+    };
     walk(
-        0, 0, [&](std::int64_t) { out += texts_[next++]; }, [&](const char* mark) { out += mark; },
+        0, 0, [&](std::int64_t) { word(texts_[next++]); }, word,
         [&](int axis) {
-          const int lines = shape_.ndim() - 1 - axis;
-          out += lines ? std::string(static_cast<std::size_t>(lines), '\n') +
-                             std::string(static_cast<std::size_t>(axis + 1), ' ')
-                       : " ";
+          separate = axis == shape_.ndim() - 1;
+          if (!separate) newline(shape_.ndim() - 1 - axis, axis + 1);
         });
     return out;
   }

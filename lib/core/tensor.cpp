@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 
 #include "core/convert.h"
 #include "core/format.h"
@@ -56,6 +57,35 @@ Tensor detail::tensor_from(const void* values, DType from, const Shape& shape, D
     });
   });
   return y;
+}
+
+// Integers beside floating-point and complex numbers do not count, so that an i32 does not make f64.
+detail::Mixed::Mixed(std::initializer_list<Mixed> list) {
+  Shape shape{static_cast<std::int64_t>(list.size())};
+  if (list.size()) {
+    dtype_ = list.begin()->dtype_;
+    for (const std::int64_t n : list.begin()->values_.shape())
+      shape.push_back(n);
+  }
+  for (const Mixed& entry : list) {
+    if (entry.values_.shape() != list.begin()->values_.shape())
+      throw ShapeError("tensor: the rows of the list differ in length");
+    if (is_trainable(dtype_) == is_trainable(entry.dtype_))
+      dtype_ = promote(dtype_, entry.dtype_);
+    else if (is_trainable(entry.dtype_))
+      dtype_ = entry.dtype_;
+  }
+  values_ = allocate({is_trainable(dtype_) ? DType::c128 : DType::i64, shape});
+  std::byte* out = values_.raw();
+  for (const Mixed& entry : list) {
+    const std::int64_t n = entry.values_.size();
+    convert_to(entry.values_, 0, n, values_.dtype(), out);
+    out += n * size_of(values_.dtype());
+  }
+}
+
+Tensor detail::Mixed::tensor(std::optional<DType> dtype) const {
+  return tensor_from(values_.raw(), values_.dtype(), values_.shape(), dtype.value_or(dtype_));
 }
 
 void detail::convert_to(const Tensor& x, std::int64_t first, std::int64_t count, DType to, void* out) {

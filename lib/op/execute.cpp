@@ -168,6 +168,13 @@ Tensor Op::with_numbers(std::initializer_list<Operand> x) const {
   return execute({refs, static_cast<int>(x.size())}, {}, temporaries);
 }
 
+// A recorder or an observer may throw after the kernel has run, and must then find x as it was. An op on x
+// and x itself reads what it would overwrite.
+Tensor detail::updated(Tensor& x, const Operand& y, Tensor (*op)(Operand, Operand)) {
+  if (thread_state.innermost || thread_state.observer || y.tensor() == &x) return op(x, y);
+  return op(std::move(x), y);   // takes the memory at most: x still refers to it
+}
+
 std::string describe(const Call& c, std::string_view what) {
   std::string out = fmt::format("{}: {}:", c.op.name, what);
   for (int i = 0; i < c.x.size(); ++i) {

@@ -13,6 +13,7 @@ namespace tapedeck {
 TAPEDECK_EXPORT Tensor add(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor sub(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor mul(Operand a, Operand b);
+TAPEDECK_EXPORT Tensor div(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor neg(Operand x);
 TAPEDECK_EXPORT Tensor conj(const Tensor& z);
 TAPEDECK_EXPORT Tensor astype(const Tensor& x, DType dtype);

@@ -88,6 +88,7 @@ template <unsigned A> constexpr Probe<A> cosh(Probe<A>) { return {}; }
 template <unsigned A> constexpr Probe<A> tanh(Probe<A>) { return {}; }
 template <unsigned A> constexpr Probe<A> sigmoid(Probe<A>) { return {}; }
 template <unsigned A> constexpr Probe<A> has_log(Probe<A>) { return {}; }
+template <unsigned A, unsigned B> constexpr Probe<A | B> both_zero(Probe<A>, Probe<B>) { return {}; }
 
 /// The arguments that a lambda's result depends on, as bits.
 template <class F, unsigned... Bit> inline constexpr unsigned read_by =

@@ -47,7 +47,7 @@ Gradient explained_none(const Tape& tape, std::span<const Tensor> targets, const
         "an op without a derivative");
   return Gradient::none(
       "no path leads from the target to the source, which was watched after its use, or is used by ops "
-      "without a derivative alone");
+      "without a derivative alone, or got another value by x += y, to which no path leads");
 }
 
 bool thread_paused() { return thread_state.scopes && !thread_state.innermost; }

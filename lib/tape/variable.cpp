@@ -38,20 +38,16 @@ namespace {
 
 std::atomic<std::uint64_t> variables{0};
 
-// The old value is moved into the op, which may overwrite its memory where it has no other owner.
-void update(detail::VariableCell& cell, std::string_view what, const Tensor& by,
-            Tensor (*op)(Operand, Operand)) {
-  detail::check_value(cell, what, by);
+// Where the result is not as the variable must be, the op has not taken the memory of the old value.
+const Variable& update(const Variable& v, std::string_view what, const Operand& by,
+                       Tensor (*op)(Operand, Operand)) {
+  detail::VariableCell& cell = v.cell();
   detail::note_access(cell);
   const RecordingScope unrecorded(nullptr);
-  const Tensor addend = by;   // NOLINT(performance-unnecessary-copy-initialization): may be cell.value
-  Tensor old = std::move(cell.value);
-  try {
-    cell.value = op(std::move(old), addend);
-  } catch (...) {
-    cell.value = std::move(old);
-    throw;
-  }
+  Tensor value = detail::updated(cell.value, by, op);
+  detail::check_value(cell, what, value);
+  cell.value = std::move(value);
+  return v;
 }
 
 }   // namespace
@@ -106,8 +102,18 @@ void Variable::assign(const Tensor& value) const {
   detail::note_access(*cell_);
   cell_->value = share(value);
 }
-void Variable::assign_add(const Tensor& value) const { update(*cell_, "assign_add", value, add); }
-void Variable::assign_sub(const Tensor& value) const { update(*cell_, "assign_sub", value, sub); }
+void Variable::assign_add(const Tensor& value) const {
+  detail::check_value(*cell_, "assign_add", value);
+  update(*this, "assign_add", value, add);
+}
+void Variable::assign_sub(const Tensor& value) const {
+  detail::check_value(*cell_, "assign_sub", value);
+  update(*this, "assign_sub", value, sub);
+}
+const Variable& Variable::operator+=(Operand y) const { return update(*this, "+=", y, add); }
+const Variable& Variable::operator-=(Operand y) const { return update(*this, "-=", y, sub); }
+const Variable& Variable::operator*=(Operand y) const { return update(*this, "*=", y, mul); }
+const Variable& Variable::operator/=(Operand y) const { return update(*this, "/=", y, div); }
 
 VariableWatcher::VariableWatcher() : notes_(std::make_unique<VariableNotes>()) {}
 VariableWatcher::~VariableWatcher() = default;

@@ -1,6 +1,7 @@
 // Tensors without ops' derivatives: how they are made, read, promoted, shared, kept in memory and printed.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <complex>
 #include <iomanip>
 #include <limits>
 #include <set>
@@ -256,6 +257,44 @@ TEST_CASE("tensors print like arrays", "[tensor][print]") {
 
 // Expected texts are those of NumPy 1.24's array2string with floatmode="maxprec_equal", but for "1.0" in the
 // place of its "1.", and of str() for tensors of rank 0.
+TEST_CASE("braces around numbers of several types", "[tensor]") {
+  using Complex = std::complex<double>;
+  const std::int64_t large = (std::int64_t{1} << 53) + 1;   // no f64
+  CHECK(tensor({1, 2.5}).spec() == Spec{DType::f32, {2}});
+  CHECK(tensor({1, 2.5f}).spec() == Spec{DType::f32, {2}});
+  CHECK(tensor({large, 1}).spec() == Spec{DType::i64, {2}});
+  CHECK(tensor({1, large}).to_vector<std::int64_t>()[1] == large);
+  CHECK(tensor({std::int8_t{-1}, std::uint8_t{255}}).spec() == Spec{DType::i32, {2}});
+  CHECK(tensor({1, std::complex<float>(0, 2)}).spec() == Spec{DType::c64, {2}});
+  CHECK(tensor({1.5, Complex(0, 2)}).to_vector<Complex>() == std::vector<Complex>{1.5, {0, 2}});
+  CHECK(tensor({1.5, Complex(0, 2)}).dtype() == DType::c128);   // alone it is c128, too
+  CHECK(tensor({{1, 2.5}, {3, 4}}).spec() == Spec{DType::f32, {2, 2}});
+  CHECK(tensor({{1, 2.5}, {3, 4}}).to_vector() == Doubles{1, 2.5, 3, 4});
+  CHECK(tensor({{1, 2}, {3, 4.5}}).to_vector() == Doubles{1, 2, 3, 4.5});
+  CHECK(tensor({{1}, {2.5}}).spec() == Spec{DType::f32, {2, 1}});
+  CHECK(tensor({{1, 2.5}}).spec() == Spec{DType::f32, {1, 2}});
+  CHECK(tensor({{{1, 2.5}}}).spec() == Spec{DType::f32, {1, 1, 2}});
+  CHECK(tensor({{{{{1, 2}, {3, 4}}}}}).spec() == Spec{DType::i32, {1, 1, 1, 2, 2}});
+  CHECK(tensor({1, 0.5}, DType::f64).spec() == Spec{DType::f64, {2}});
+  CHECK(tensor({0.1, 1}, DType::f64).at({0}) == 0.1);
+  CHECK(tensor({1, 0.0}, DType::boolean).to_vector<int>() == std::vector<int>{1, 0});
+  CHECK(tensor({}).spec() == Spec{DType::f32, {0}});
+  CHECK(tensor({{}, {}}).spec() == Spec{DType::f32, {2, 0}});
+  CHECK_THROWS_AS(tensor({{1, 2.5}, {3}}), ShapeError);
+  CHECK_THROWS_AS(tensor({{1, 2.5}, 3}), ShapeError);
+  CHECK_THROWS_AS(tensor({{{{{{{{{1}}}}}}}}}), ShapeError);   // rank 9
+}
+
+TEST_CASE("rows of more than 75 columns go on in the next line", "[tensor][print]") {
+  CHECK(to_string(arange(25)) ==
+        "[ 0  1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17 18 19 20 21 22 23\n 24] i64");
+  CHECK(to_string(full({2, 9}, 1234567)) ==
+        "[[1234567.0 1234567.0 1234567.0 1234567.0 1234567.0 1234567.0 1234567.0\n"
+        "  1234567.0 1234567.0]\n"
+        " [1234567.0 1234567.0 1234567.0 1234567.0 1234567.0 1234567.0 1234567.0\n"
+        "  1234567.0 1234567.0]]");
+}
+
 TEST_CASE("numbers have the decimals that they need", "[tensor][print]") {
   const auto f64 = [](std::initializer_list<double> v) { return to_string(tensor(v, DType::f64)); };
   CHECK(to_string(tensor({1.0 / 3, 2.0})) == "[0.33333334 2.00000000]");

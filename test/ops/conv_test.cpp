@@ -428,6 +428,9 @@ TEST_CASE("cases: convolution and pooling", "[cases][conv]") {
 
 TEST_CASE("what convolution and pooling refuse", "[conv][errors]") {
   const Tensor x = zeros({2, 5, 4, 3}), f = zeros({3, 2, 3, 8});
+  CHECK_THROWS_WITH(conv2d(zeros({2, 3, 5, 4}), f),
+                    "conv2d: filters take 3 channels, x has 4 in its last axis; set .layout where channels "
+                    "come first: x is f32[2,3,5,4], filters is f32[3,2,3,8]");
   CHECK_THROWS_WITH(conv2d(x, zeros({3, 2, 4, 8})),
                     "conv2d: filters take 4 channels, x has 3: x is f32[2,5,4,3], filters is f32[3,2,4,8]");
   CHECK_THROWS_WITH(

@@ -205,6 +205,16 @@ TEST_CASE("the gradient of gamma is the implicit one", "[random]") {
 }
 
 // On both sides of the point where the computation changes from the series to the expansion.
+// The same key gives the same uniform numbers, so the probabilities below samples do not depend on alpha.
+TEST_CASE("gamma numbers of large alpha are quantiles", "[random]") {
+  const auto below = [](double alpha) {
+    return igamma(number(alpha), random::gamma({1000}, number(alpha), {.seed = 5}));
+  };
+  const Tensor small = below(50);
+  for (const double alpha : {1e5 - 1, 1e5, 1e7})
+    CHECK(max(abs(below(alpha) / small - 1)).item() < 1e-10);
+}
+
 TEST_CASE("the gradient of gamma is smooth where its formula changes", "[random]") {
   for (const double z : {-3.0, 0.0, 2.0}) {
     const double y = 1e6 + z * 1e3;

@@ -278,6 +278,24 @@ TEST_CASE("gelu of f32 is right in its tail", "[elementary]") {
   check(kGelu, every_magnitude<float>(true));
 }
 
+// x⁰ is 1 everywhere, and polynomials whose coefficients meet tensors of exponents have derivatives at 0.
+TEST_CASE("powers have derivatives at 0", "[elementary]") {
+  const Tensor exponents = tensor({0, 1, 2, 3}, DType::f64);
+  for (const DType t : {DType::f64, DType::c128}) {
+    const auto powers = [&](const Tensor& x) { return pow(x, astype(exponents, t)); };
+    const Tensor x = zeros({4}, t);
+    CHECK(real(grad(powers, x).dense()).to_vector() == std::vector<double>{0, 1, 0, 0});
+    const auto slopes = [&](const Tensor& at) { return grad(powers, at).dense(); };
+    CHECK(real(grad(slopes, x).dense()).to_vector() == std::vector<double>{0, 0, 2, 0});
+  }
+  const Tensor tangent = jvp(
+      [&](const Tensor& x) {
+        return pow(x, exponents);
+      },
+      zeros({4}, DType::f64), ones({4}, DType::f64));
+  CHECK(tangent.to_vector() == std::vector<double>{0, 1, 0, 0});
+}
+
 TEST_CASE("logarithms of powers of their base are integers", "[elementary]") {
   CHECK(log2(tensor({1.0, 8.0, 1024.0, 0.25})).to_vector() == std::vector<double>{0, 3, 10, -2});
   CHECK(log10(tensor({1.0, 10.0, 1000.0, 1e15})).to_vector() == std::vector<double>{0, 1, 3, 15});

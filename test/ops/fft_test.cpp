@@ -100,6 +100,16 @@ TEST_CASE("transforms of real numbers are the first half of those of complex one
   }
 }
 
+// The sum of ±x: its imaginary part would be of rounding size, and its angle -π or π, if exp(-πi) were
+// rounded.
+TEST_CASE("the last number of a transform of an even number of real numbers is real", "[fft]") {
+  for (const std::int64_t n : {2, 4, 6, 10, 16, 100, 1000}) {
+    const Tensor y = rfft(random::normal({n}, {.seed = 1}, DType::f64));
+    CHECK(imag(y).at({n / 2}) == 0);
+    CHECK(imag(y).at({0}) == 0);
+  }
+}
+
 TEST_CASE("transforms along several axes are transforms along each", "[fft]") {
   for (const Shape& shape : {Shape{2, 3, 4, 5}, Shape{1, 37, 2, 12}, Shape{3, 1, 7, 1}, Shape{2, 5, 9, 20}}) {
     INFO(to_string(shape));

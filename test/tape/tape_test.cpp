@@ -461,6 +461,13 @@ TEST_CASE("a gradient that is none says why, as far as the tape knows", "[tape][
               .starts_with("dense: this gradient is none: no path leads from the target to the source, which "
                            "was watched after its use"));
   }
+  {
+    const auto tape = watched();
+    Tensor renewed = x;
+    const Tensor y = renewed * renewed;
+    renewed += 1;   // y has been made of another tensor
+    CHECK_THAT(why(tape->gradient(y, renewed)), Catch::Contains("got another value by x += y"));
+  }
   CHECK(why(Gradient())
             .starts_with("dense: this gradient is none: no path leads from the target to the source; ask"));
 }

@@ -1,19 +1,21 @@
 // Band and tridiagonal matrices, stored by diagonals. f32, f64, c64 and c128. Matrices are in the last two
-// axes; leading axes are batch axes. xᴴ is conjugate_transpose(x), which is xᵀ for real matrices. Results are
-// NaN for a matrix with a NaN or infinite element. All throw ShapeError if the rank is below 2, if a matrix
-// that must be square is not, or if an extent exceeds BLAS's integer range.
+// axes; leading axes are batch axes. NaN and infinite elements spread as in arithmetic. All throw ShapeError
+// if the rank is below 2, if the matrices do not fit, or if an extent exceeds BLAS's integer range, and
+// DTypeError for other dtypes.
 #pragma once
 #include "tapedeck/ops/solve.h"
 
 namespace tapedeck {
 
-/// triangular_solve with a band matrix a of k diagonals, stored as bands [..., k, n]. If options.lower, a[j,
-/// j - i] is bands[i, j]; else a[j, j + i] is bands[k - 1 - i, j].
+/// triangular_solve with a band matrix a of k diagonals, stored as bands [..., k, n]; b and the result are
+/// [..., n, columns]. If options.lower, a[j, j - i] is bands[i, j]; else a[j, j + i] is bands[k - 1 - i, j].
+/// Elements of bands outside a are ignored. Batch axes broadcast. Throws ArgumentError if an element of the
+/// main diagonal is zero, and DTypeError if the dtypes differ.
 TAPEDECK_EXPORT Tensor banded_triangular_solve(const Tensor& bands, const Tensor& b, Triangular options = {});
-/// tridiagonal_matmul returns a x; tridiagonal_solve returns y with a y = b. The tridiagonal matrix a is
-/// stored as diagonals [..., 3, n], where a[j, j + 1 - i] = diagonals[i, j]; the last element of the
-/// superdiagonal and the first of the subdiagonal are ignored. Batch axes broadcast. tridiagonal_solve throws
-/// ArgumentError if a is singular.
+/// tridiagonal_matmul returns a x; tridiagonal_solve returns y with a y = b. x, b and the results are [...,
+/// n, columns]. The tridiagonal matrix a is stored as diagonals [..., 3, n], from the superdiagonal on: a[j,
+/// j + 1 - i] = diagonals[i, j]; the last element of the superdiagonal and the first of the subdiagonal are
+/// ignored. Batch axes broadcast. tridiagonal_solve throws ArgumentError if a is singular.
 TAPEDECK_EXPORT Tensor tridiagonal_matmul(const Tensor& diagonals, const Tensor& x);
 TAPEDECK_EXPORT Tensor tridiagonal_solve(const Tensor& diagonals, const Tensor& b);
 

@@ -1,22 +1,26 @@
-// Elementwise Bessel functions for f32 and f64; f32 is computed in f64. Operands broadcast as in ops/math.h.
-// Outside a function's domain the result is NaN, at a pole infinite or NaN.
+// Elementwise Bessel functions for f32 and f64; other dtypes throw DTypeError. f32 is computed in f64.
+// Outside a function's domain the result is NaN, at a pole infinite.
 #pragma once
 #include "tapedeck/operand.h"
 
 namespace tapedeck {
 
-// Bessel functions of orders 0 and 1. The suffix "e" means exponentially scaled: I by exp(-|x|), K by exp(x).
-// K and Y are defined for x ≥ 0.
+/// Modified Bessel functions of the first kind, I₀ and I₁, for any x; with the suffix e times exp(-|x|),
+/// which does not overflow. I₀' = I₁ and I₁' = I₀ - I₁ / x.
 TAPEDECK_EXPORT Tensor bessel_i0(Operand x);
 TAPEDECK_EXPORT Tensor bessel_i0e(Operand x);
 TAPEDECK_EXPORT Tensor bessel_i1(Operand x);
 TAPEDECK_EXPORT Tensor bessel_i1e(Operand x);
+/// Bessel functions of the first kind, J₀ and J₁, for any x. J₀' = -J₁ and J₁' = J₀ - J₁ / x.
 TAPEDECK_EXPORT Tensor bessel_j0(Operand x);
 TAPEDECK_EXPORT Tensor bessel_j1(Operand x);
+/// Modified Bessel functions of the second kind, K₀ and K₁, for x > 0; infinite at 0. With the suffix e times
+/// exp(x), which does not underflow. K₀' = -K₁ and K₁' = -K₀ - K₁ / x.
 TAPEDECK_EXPORT Tensor bessel_k0(Operand x);
 TAPEDECK_EXPORT Tensor bessel_k0e(Operand x);
 TAPEDECK_EXPORT Tensor bessel_k1(Operand x);
 TAPEDECK_EXPORT Tensor bessel_k1e(Operand x);
+/// Bessel functions of the second kind, Y₀ and Y₁, for x > 0; -inf at 0. Y₀' = -Y₁ and Y₁' = Y₀ - Y₁ / x.
 TAPEDECK_EXPORT Tensor bessel_y0(Operand x);
 TAPEDECK_EXPORT Tensor bessel_y1(Operand x);
 

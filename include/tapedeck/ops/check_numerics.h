@@ -7,18 +7,20 @@
 
 namespace tapedeck {
 
-/// Returns x; a gradient through it throws GradientError.
+/// Returns x; to differentiate through it throws GradientError.
 TAPEDECK_EXPORT Tensor prevent_gradient(const Tensor& x);
-/// Returns x; throws ShapeError unless its shape matches `shape`, in which -1 matches any extent.
+/// Returns x; throws ShapeError unless its shape matches `shape`, in which -1 matches any extent. Gradients
+/// pass unchanged.
 TAPEDECK_EXPORT Tensor ensure_shape(const Tensor& x, const Shape& shape);
-/// Returns x; throws ArgumentError with `name` if an element is NaN or infinite. Gradients through it are
-/// checked, too. f32, f64.
+/// Returns x; throws ArgumentError with `name`, and the first such element, if one is NaN or infinite.
+/// Gradients through it are checked, too. f32 and f64; other dtypes throw DTypeError.
 TAPEDECK_EXPORT Tensor check_numerics(const Tensor& x, std::string_view name);
-/// Writes `text` and x to a stream and returns x.
+/// Writes `text`, x and a line break to a stream and returns x; gradients pass unchanged and are not printed.
 TAPEDECK_EXPORT Tensor print(const Tensor& x, std::string_view text, std::ostream& out);
-/// Writes to standard error.
+/// The same to standard error.
 TAPEDECK_EXPORT Tensor print(const Tensor& x, std::string_view text = {});
-/// Throws ArgumentError with `text` unless all elements of `condition` (bool) are true.
+/// Throws ArgumentError with `text` unless all elements of `condition` are true, and DTypeError unless it is
+/// bool.
 TAPEDECK_EXPORT void assert_that(const Tensor& condition, std::string_view text);
 
 }   // namespace tapedeck

@@ -1,13 +1,14 @@
-// RGB–HSV conversion. f32 and f64.
+// RGB–HSV conversion. f32 and f64. The last axis holds the three channels; another extent throws ShapeError.
 #pragma once
 #include "tapedeck/tensor.h"
 
 namespace tapedeck {
 
-/// Converts red, green and blue (each 0 to 1) in the last axis of x to hue, saturation and value (each 0 to
-/// 1; Smith 1978). Throws ShapeError unless the last axis has extent 3.
+/// Converts red, green and blue (each 0 to 1) to hue, saturation and value (each 0 to 1; Smith 1978): value
+/// is the maximum, saturation 1 - minimum / maximum, hue 0 for red, 1/3 for green and 2/3 for blue. Of greys
+/// the hue is 0, as is its gradient.
 TAPEDECK_EXPORT Tensor rgb_to_hsv(const Tensor& x);
-/// The inverse conversion. Not differentiable.
+/// The inverse conversion; hues repeat with period 1. No gradient.
 TAPEDECK_EXPORT Tensor hsv_to_rgb(const Tensor& x);
 
 }   // namespace tapedeck

@@ -1,23 +1,28 @@
 // Resampling of images [batch, height, width, channels] at other positions. f32 and f64. Row coordinates are
-// y, column coordinates x.
+// y, column coordinates x. They throw ShapeError if shapes do not match, ArgumentError if an extent of `size`
+// is below 1, and DTypeError if dtypes differ.
 #pragma once
 #include "tapedeck/ops/window.h"
 #include "tapedeck/tensor.h"
 
 namespace tapedeck {
 
+/// How a pixel between others is read: the nearest one, or the weighted mean of the four around it.
 enum class Interpolation : std::uint8_t { nearest, bilinear };
+/// Options of crop_and_resize.
 struct CropOptions {
   Interpolation method = Interpolation::bilinear;
   double outside = 0;   // value of pixels outside the image
 };
 /// Crops boxes from images x [batch, height, width, channels] and resizes each to `size`; the result is [n,
 /// size, channels]. boxes [n, 4] hold y1, x1, y2, x2 as fractions of height - 1 and width - 1; box_indices
-/// [n] (i32 or i64) select the image of each box. With the bilinear method the boxes have a gradient, too.
-/// Throws ShapeError if a box index is out of range.
+/// [n] (i32 or i64) select the image of each box. The first and last rows of a crop are at y1 and y2, or its
+/// only row in the middle; y1 > y2 turns it upside down; columns likewise. With the bilinear method the boxes
+/// have a gradient, too. Throws ShapeError if a box index is out of range.
 TAPEDECK_EXPORT Tensor crop_and_resize(const Tensor& x, const Tensor& boxes, const Tensor& box_indices,
                                        HeightWidth size, const CropOptions& options = {});
 
+/// Options of projective_transform; `outside` is the value of pixels outside the image.
 struct ProjectiveOptions {
   Interpolation method = Interpolation::nearest;
   double outside = 0;

@@ -1,10 +1,11 @@
-// Cross products. f32 and f64. Mixed dtypes are promoted.
+// Cross products. f32 and f64; other dtypes throw DTypeError. Mixed dtypes are promoted.
 #pragma once
 #include "tapedeck/operand.h"
 
 namespace tapedeck {
 
 /// The cross product a × b along the last axis, which must have extent 3; the other axes broadcast.
+/// Throws ShapeError for other shapes.
 TAPEDECK_EXPORT Tensor cross(Operand a, Operand b);
 
 }   // namespace tapedeck

@@ -11,21 +11,25 @@
 
 namespace tapedeck {
 
+/// x = q r.
 struct Qr {
   Tensor q, r;
 };
-/// x = q r, where q has orthonormal columns and r is upper triangular with a real diagonal. For an m × n
-/// matrix q is m × min(m, n), or m × m if `full`. Differentiable if the first min(m, n) columns are linearly
-/// independent. Throws GradientError when differentiated with `full` and m > n.
+/// x = q r, where q has orthonormal columns and r is upper triangular with a real diagonal, which may have
+/// negative elements. For an m × n matrix q is m × min(m, n), or m × m if `full`. Differentiable if the first
+/// min(m, n) columns are linearly independent. Throws GradientError when differentiated with `full` and
+/// m > n.
 TAPEDECK_EXPORT Qr qr(const Tensor& x, bool full = false);
 
+/// Options of lstsq.
 struct LeastSquares {
   double l2 = 0;      // weight of the penalty |y|²
   bool fast = true;   // true: normal equations, which square the condition number of a; false: singular
                       // values, for any rank
 };
-/// The y that minimizes |a y - b|² + l2 |y|², of minimum norm if there are several. If `fast`, throws
-/// ArgumentError unless a has full rank or l2 is positive.
+/// The y [..., n, k] that minimizes |a y - b|² + l2 |y|² for a [..., m, n] and b [..., m, k], of minimum norm
+/// if there are several. Batch axes broadcast. Differentiable in a and b. Throws ArgumentError if l2 is
+/// negative and, if `fast`, unless a has full rank or l2 is positive; DTypeError if the dtypes differ.
 TAPEDECK_EXPORT Tensor lstsq(const Tensor& a, const Tensor& b, const LeastSquares& options = {});
 
 /// x = vectors diag(values) vectorsᴴ, with real values.
@@ -37,7 +41,7 @@ struct Eigh {
 /// component of largest magnitude is positive. Terms of the gradient that would be infinite, from pairs of
 /// equal eigenvalues, are omitted.
 TAPEDECK_EXPORT Eigh eigh(const Tensor& x);
-/// The eigenvalues alone.
+/// The eigenvalues alone, in ascending order.
 TAPEDECK_EXPORT Tensor eigvalsh(const Tensor& x);
 
 /// x = u diag(s) vh, with real s.
@@ -50,10 +54,11 @@ struct Svd {
 /// n, from zero singular values. If `full` and x is not square, differentiating the larger factor throws
 /// GradientError.
 TAPEDECK_EXPORT Svd svd(const Tensor& x, bool full = false);
-/// The singular values alone.
+/// The singular values alone, in descending order.
 TAPEDECK_EXPORT Tensor svdvals(const Tensor& x);
 
 /// The Moore-Penrose pseudoinverse. Singular values of at most rcond times the largest are treated as zero.
-/// rcond defaults to 10 max(m, n) ε.
+/// rcond defaults to 10 max(m, n) ε, with ε = 2⁻²³ for f32 and c64, 2⁻⁵² for f64 and c128. Differentiable for
+/// any rank, as long as it does not change (Golub and Pereyra 1973).
 TAPEDECK_EXPORT Tensor pinv(const Tensor& x, std::optional<double> rcond = {});
 }   // namespace tapedeck

@@ -1,20 +1,20 @@
-// Random tensors from parameterized distributions, from a key; see random.h for keys.
+// Random tensors from parameterized distributions, from a key; see random.h for keys. Parameters are f32 or
+// f64 (others throw DTypeError) and broadcast to `shape` (ShapeError unless they do); the result has their
+// dtype. Each element is the quantile of the distribution at a uniform random number, computed from 64 random
+// bits for either dtype. It is NaN if the parameters are invalid.
 #pragma once
 #include "tapedeck/ops/random.h"
 
 namespace tapedeck::random {
 
-// Parameters are f32 or f64 and broadcast to `shape`; the result has their dtype. Each element is the
-// quantile of the distribution at a uniform random number, computed from 64 random bits for either dtype. It
-// is NaN if the parameters are invalid.
-
 /// Gamma distribution with density y^(alpha - 1) exp(-y) / Γ(alpha), for alpha > 0; multiply by a scale for
 /// other scales. The gradient with respect to alpha is that of the quantile: Figurnov, Mohamed & Mnih,
 /// "Implicit reparameterization gradients", 2018, equation 5.
 TAPEDECK_EXPORT Tensor gamma(const Shape& shape, Operand alpha, Key key);
-/// The derivative with respect to alpha of samples y of gamma(alpha), elementwise.
+/// The derivative with respect to alpha of samples y of gamma(alpha), elementwise: -∂P(alpha, y)/∂alpha
+/// divided by the density at y, with the distribution function P = igamma. Differentiable.
 TAPEDECK_EXPORT Tensor gamma_grad(Operand alpha, Operand y);
-/// Poisson distribution with mean `rate` ≥ 0. No gradient.
+/// Poisson distribution with mean `rate` ≥ 0: counts k with probability rateᵏ exp(-rate) / k!. No gradient.
 TAPEDECK_EXPORT Tensor poisson(const Shape& shape, Operand rate, Key key);
 /// Binomial distribution: number of successes in n trials (a whole number) with success probability p. No
 /// gradient.
@@ -25,7 +25,7 @@ TAPEDECK_EXPORT Tensor parameterized_truncated_normal(const Shape& shape, Operan
                                                       Operand low, Operand high, Key key);
 /// Samples i64 indices [..., n] with probabilities softmax(logits), where logits are f32 or f64 [..., k]; a
 /// logit of -inf has probability 0. No gradient. Throws ArgumentError for a row that contains NaN or +inf, or
-/// only -inf.
+/// only -inf, and for negative n.
 TAPEDECK_EXPORT Tensor categorical(const Tensor& logits, std::int64_t n, Key key);
 
 }   // namespace tapedeck::random

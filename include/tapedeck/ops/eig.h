@@ -15,9 +15,10 @@ struct Eig {
 };
 /// Eigendecomposition of a square matrix, in LAPACK's order; conjugate eigenvalues of a real matrix are
 /// adjacent. Each column of vectors has norm 1, and its first component of largest magnitude is positive. The
-/// gradient omits terms from pairs of equal eigenvalues, and is unbounded near defective matrices.
+/// gradient, real for a real matrix, omits terms from pairs of equal eigenvalues, and is unbounded near
+/// defective matrices.
 TAPEDECK_EXPORT Eig eig(const Tensor& x);
-/// The eigenvalues alone.
+/// The eigenvalues alone, complex and in LAPACK's order.
 TAPEDECK_EXPORT Tensor eigvals(const Tensor& x);
 
 }   // namespace tapedeck

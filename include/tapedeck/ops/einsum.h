@@ -1,4 +1,4 @@
-// Tensor contractions.
+// Tensor contractions. Mixed dtypes are promoted. Differentiable in all operands.
 #pragma once
 #include <span>
 #include <string_view>
@@ -11,20 +11,21 @@ namespace tapedeck {
 /// label that occurs twice in one operand takes its diagonal; "..." stands for axes that broadcast; labels
 /// that are missing from the output are summed over. Without "->" the output has the broadcast axes, then the
 /// labels that occur once, in alphabetical order. More than two operands are multiplied from left to right.
-/// Throws ArgumentError for an invalid equation, and ShapeError if operands do not match it. Contractions use
-/// matmul and take f32 and f64; without a sum, they use mul and take its dtypes.
+/// Throws ArgumentError for an invalid equation, and ShapeError if operands do not match it. Contractions of
+/// f32 and f64 are computed by matmul, others by mul and sum, which do not add up i8, u8 and bool and throw
+/// DTypeError for them.
 TAPEDECK_EXPORT Tensor einsum(std::string_view equation, std::span<const Tensor> operands);
 inline Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands) {
   return einsum(equation, std::span<const Tensor>(operands.begin(), operands.size()));
 }
 
 /// Contracts axes_of_a[i] of a with axes_of_b[i] of b: the result has the remaining axes of a, then those of
-/// b.
+/// b. Throws ArgumentError if the lists differ in length or name an axis twice, ShapeError if extents differ.
 TAPEDECK_EXPORT Tensor tensordot(const Tensor& a, const Tensor& b, const std::vector<int>& axes_of_a,
                                  const std::vector<int>& axes_of_b);
-/// Contracts the last `axes` axes of a with the first ones of b.
+/// Contracts the last `axes` axes of a with the first ones of b; with 0 axes it is the outer product.
 TAPEDECK_EXPORT Tensor tensordot(const Tensor& a, const Tensor& b, int axes = 2);
-/// The outer product y[i, j] = a[i] b[j] of all elements in row-major order.
+/// The outer product y[i, j] = a[i] b[j] of all elements in row-major order, [a.size, b.size].
 TAPEDECK_EXPORT Tensor outer(const Tensor& a, const Tensor& b);
 
 }   // namespace tapedeck

@@ -6,14 +6,14 @@
 
 namespace tapedeck {
 
-/// Dawson's integral exp(-x²) ∫₀ˣ exp(t²) dt.
+/// Dawson's integral F(x) = exp(-x²) ∫₀ˣ exp(t²) dt (DLMF 7.2.5); its derivative is 1 - 2x F(x).
 TAPEDECK_EXPORT Tensor dawsn(Operand x);
-/// The exponential integral Ei(x).
+/// The exponential integral Ei(x), the principal value of ∫ eᵗ / t dt from -∞ to x; -∞ at 0.
 TAPEDECK_EXPORT Tensor expint(Operand x);
 /// The Fresnel integrals of sin(πt²/2) and cos(πt²/2) from 0 to x.
 TAPEDECK_EXPORT Tensor fresnel_sin(Operand x);
 TAPEDECK_EXPORT Tensor fresnel_cos(Operand x);
-/// Spence's function ∫₁ˣ log(t) / (1 - t) dt, for x ≥ 0.
+/// Spence's function ∫₁ˣ log(t) / (1 - t) dt = Li₂(1 - x), for x ≥ 0.
 TAPEDECK_EXPORT Tensor spence(Operand x);
 
 }   // namespace tapedeck

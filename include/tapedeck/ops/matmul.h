@@ -9,8 +9,9 @@ struct Transposed {
   bool a = false, b = false;
 };
 
-/// The matrix product over the last two axes; leading axes broadcast. f32, f64, c64 or c128, of rank 2 or
-/// more.
+/// The matrix product over the last two axes, y[…, i, j] = Σₖ a[…, i, k] b[…, k, j]; leading axes broadcast.
+/// f32, f64, c64 and c128; mixed dtypes are promoted. Throws ShapeError if the rank is below 2, the inner
+/// extents differ or leading axes do not broadcast.
 TAPEDECK_EXPORT Tensor matmul(const Tensor& a, const Tensor& b, Transposed transposed = {});
 
 }   // namespace tapedeck

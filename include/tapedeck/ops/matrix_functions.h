@@ -7,10 +7,11 @@
 
 namespace tapedeck {
 
-/// The matrix exponential Σₖ xᵏ / k!.
+/// The matrix exponential Σₖ xᵏ / k!, by scaling and squaring (Higham 2005).
 TAPEDECK_EXPORT Tensor matrix_exponential(const Tensor& x);
-/// The principal square root: y y = x, where the eigenvalues of y have positive real parts. Throws
-/// ArgumentError if x is real and has an eigenvalue on the negative real axis, or if it has one at 0.
+/// The principal square root: y y = x, where the eigenvalues of y have positive real parts; by the Schur
+/// decomposition (Björck and Hammarling 1983). Throws ArgumentError if x is real and has an eigenvalue on
+/// the negative real axis, or if it has one at 0.
 TAPEDECK_EXPORT Tensor matrix_square_root(const Tensor& x);
 
 }   // namespace tapedeck

@@ -4,16 +4,19 @@
 
 namespace tapedeck {
 
-/// The entries of x for which mask (bool) is true; mask has the shape of the first axes of x. The result is
-/// [count, …].
+/// The entries of x for which mask (bool) is true, in row-major order; mask has the shape of the first axes
+/// of x. The result is [count, …]. The gradient is 0 for the other entries. Throws ShapeError if the shapes
+/// do not match or mask has rank 0.
 TAPEDECK_EXPORT Tensor boolean_mask(const Tensor& x, const Tensor& mask);
 
-/// Splits x into `count` tensors [n, …]: the entries for which `partitions` is 0, 1, …, count - 1. partitions
-/// has the shape of the first axes of x. Throws ShapeError if a partition number is out of range.
+/// Splits x into `count` tensors [n, …]: the entries for which `partitions` (i32 or i64) is 0, 1, …, count -
+/// 1, in order. partitions has the shape of the first axes of x. Throws ShapeError if a partition number is
+/// out of range, and ArgumentError if count is below 1.
 TAPEDECK_EXPORT std::vector<Tensor> dynamic_partition(const Tensor& x, const Tensor& partitions, int count);
-/// The inverse of dynamic_partition: y[indices[m][i…], …] = x[m][i…, …]. If an index occurs several times,
-/// the last entry is kept and the others get no gradient. Throws ShapeError if an index below the largest one
-/// is missing.
+/// The inverse of dynamic_partition: y[indices[m][i…], …] = x[m][i…, …], for one tensor of indices (i32 or
+/// i64) for each of x. If an index occurs several times, the last entry is kept and the others have a
+/// gradient of 0. Throws ShapeError if an index is negative or one below the largest is missing, and
+/// ArgumentError if the lists are empty or differ in length.
 TAPEDECK_EXPORT Tensor dynamic_stitch(std::span<const Tensor> indices, std::span<const Tensor> x);
 
 }   // namespace tapedeck

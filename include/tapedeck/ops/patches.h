@@ -5,6 +5,7 @@
 
 namespace tapedeck {
 
+/// Options of extract_image_patches.
 struct PatchOptions {
   HeightWidth window;
   HeightWidth strides = 1;            // step between patches
@@ -12,16 +13,20 @@ struct PatchOptions {
   Padding padding = Padding::valid;   // with zeros
 };
 /// Extracts the windows of images [..., height, width, channels]: the result is [..., rows, columns, window ·
-/// channels], with each window in row-major order.
+/// channels], with each window in row-major order. The gradient of a pixel is the sum over the windows that
+/// contain it. Throws ShapeError if the rank is below 3 or the window, dilated, is larger than the padded
+/// image, and ArgumentError if window, strides or dilation are below 1 or padding is negative.
 TAPEDECK_EXPORT Tensor extract_image_patches(const Tensor& x, const PatchOptions& options);
 
+/// Options of extract_volume_patches, as those of images.
 struct VolumePatchOptions {
   DepthHeightWidth window;
   DepthHeightWidth strides = 1;
   DepthHeightWidth dilation = 1;
   Padding3d padding = Padding::valid;
 };
-/// The same for volumes [..., depth, height, width, channels].
+/// The same for volumes [..., depth, height, width, channels]: the result is [..., planes, rows, columns,
+/// window · channels].
 TAPEDECK_EXPORT Tensor extract_volume_patches(const Tensor& x, const VolumePatchOptions& options);
 
 }   // namespace tapedeck

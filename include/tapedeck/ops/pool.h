@@ -8,7 +8,9 @@
 
 namespace tapedeck {
 
+/// Options of max_pool2d, avg_pool2d and max_pool_with_argmax.
 struct Pool2dOptions {
+  /// For strides: windows that lie side by side.
   static constexpr std::int64_t kAsWindow = std::numeric_limits<std::int64_t>::min();
 
   HeightWidth window;
@@ -16,12 +18,13 @@ struct Pool2dOptions {
   Padding padding = Padding::valid;   // padded elements are ignored
 };
 
-/// The maximum of each channel in each window; NaN if the window contains NaN. The gradient goes to the first
-/// maximum in row-major order; in a window with NaN it is NaN. Throws ShapeError if the window is larger than
-/// the padded image or has more than 2^24 elements, and ArgumentError if window or strides are below 1 or
-/// padding is as large as the window.
+/// The maximum of each channel in each window of images [..., height, width, channels]; NaN if the window
+/// contains NaN. The gradient goes to the first maximum in row-major order; in a window with NaN it is NaN.
+/// Throws ShapeError if the rank is below 3 or the window is larger than the padded image or has more than
+/// 2^24 elements, and ArgumentError if window or strides are below 1 or padding is as large as the window.
 TAPEDECK_EXPORT Tensor max_pool2d(const Tensor& x, const Pool2dOptions& options);
-/// The mean of each channel in each window, excluding padding. Throws as max_pool2d does.
+/// The mean of each channel in each window, excluding padding; each element of the window gets an equal share
+/// of the gradient. Throws as max_pool2d does, but takes windows of any size.
 TAPEDECK_EXPORT Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options);
 
 /// The maxima and their flat positions (i64): (row · width + column) · channels + channel, counted per image
@@ -30,24 +33,28 @@ TAPEDECK_EXPORT Tensor avg_pool2d(const Tensor& x, const Pool2dOptions& options)
 struct MaxAndPosition {
   Tensor y, position;
 };
+/// max_pool2d and the positions of the maxima, counted over all images if `through_all_images`. Throws as
+/// max_pool2d does.
 TAPEDECK_EXPORT MaxAndPosition max_pool_with_argmax(const Tensor& x, const Pool2dOptions& options,
                                                     bool through_all_images = false);
 
+/// Options of pooling of sequences, as those of images.
 struct Pool1dOptions {
   std::int64_t window;
   std::int64_t stride = Pool2dOptions::kAsWindow;
   Padding padding = Padding::valid;   // explicit padding: at left and right
 };
-/// Pooling of sequences [..., width, channels].
+/// Pooling of sequences [..., width, channels], as that of images.
 TAPEDECK_EXPORT Tensor max_pool1d(const Tensor& x, const Pool1dOptions& options);
 TAPEDECK_EXPORT Tensor avg_pool1d(const Tensor& x, const Pool1dOptions& options);
 
+/// Options of pooling of volumes, as those of images.
 struct Pool3dOptions {
   DepthHeightWidth window;
   DepthHeightWidth strides = Pool2dOptions::kAsWindow;
   Padding3d padding = Padding::valid;
 };
-/// Pooling of volumes [..., depth, height, width, channels].
+/// Pooling of volumes [..., depth, height, width, channels], as that of images.
 TAPEDECK_EXPORT Tensor max_pool3d(const Tensor& x, const Pool3dOptions& options);
 TAPEDECK_EXPORT Tensor avg_pool3d(const Tensor& x, const Pool3dOptions& options);
 
@@ -62,7 +69,9 @@ struct FractionalOptions {
 struct Fractional {
   Tensor y, row_bounds, column_bounds;
 };
-/// For images [..., height, width, channels]. Throws ArgumentError if a ratio is below 1 or above the extent.
+/// The maximum or mean of each channel in each window of images [..., height, width, channels]; the key
+/// determines the windows. The gradients are those of max_pool2d and avg_pool2d. Throws ShapeError if the
+/// rank is below 3, and ArgumentError if a ratio is below 1 or above the extent.
 TAPEDECK_EXPORT Fractional fractional_max_pool(const Tensor& x, const FractionalOptions& options,
                                                random::Key key);
 TAPEDECK_EXPORT Fractional fractional_avg_pool(const Tensor& x, const FractionalOptions& options,

@@ -7,26 +7,28 @@
 
 namespace tapedeck {
 
+/// Options of the fake_quant functions.
 struct FakeQuant {
   int bits = 8;                // 2 to 16
   bool narrow_range = false;   // levels start at 1 instead of 0
 };
-// Rounds x to the nearest of 2^bits levels from min to max. Both are first shifted so that 0 is a level
-// (Jacob et al. 2018, section 2.1). The gradient goes to x for elements within the range, else to min or max.
-// All throw ArgumentError if `bits` is out of range or unless min < max.
-
-/// With numbers min and max.
+/// Rounds x to the nearest of 2^bits levels from min to max. Both are first shifted so that 0 is a level
+/// (Jacob et al. 2018, section 3). The gradient of elements within the shifted range is the output gradient,
+/// else 0. Throws ArgumentError if `bits` is out of range or unless min < max.
 TAPEDECK_EXPORT Tensor fake_quant_with_min_max_args(const Tensor& x, double min = -6, double max = 6,
                                                     const FakeQuant& options = {});
-/// With tensors min and max of rank 0.
+/// The same with tensors min and max of rank 0, which get the gradients of the elements below and above the
+/// range. Throws also ShapeError or DTypeError if they do not match x.
 TAPEDECK_EXPORT Tensor fake_quant_with_min_max_vars(const Tensor& x, const Tensor& min, const Tensor& max,
                                                     const FakeQuant& options = {});
-/// With min and max [n] for each entry of the last axis of x.
+/// The same with min and max [n], one for each entry of the last axis of x.
 TAPEDECK_EXPORT Tensor fake_quant_with_min_max_vars_per_channel(const Tensor& x, const Tensor& min,
                                                                 const Tensor& max,
                                                                 const FakeQuant& options = {});
 
+/// Options of quantize_and_dequantize.
 struct Quantize {
+  /// Where a number halfway between two steps goes.
   enum class Round : std::uint8_t { half_to_even, half_up };
 
   bool is_signed = true;       // levels on both sides of 0
@@ -35,14 +37,15 @@ struct Quantize {
   Round round = Round::half_to_even;
   std::optional<int> axis = {};   // each entry of this axis of x has a range of its own
 };
-/// Rounds x to the nearest multiple of a step, chosen so that the integers of `bits` bits cover the range
-/// from min to max (both of rank 0; with an axis [n], of its extent). Elements outside are clipped to the
-/// range. The gradient goes to x for elements within the range, else to min or max. Throws ArgumentError if
-/// `bits` is out of range or min > max.
+/// Rounds x to the nearest multiple of a step, the smallest with which the integers of `bits` bits cover the
+/// range from min to max (both of rank 0; with an axis [n], of its extent). Elements beyond the lowest or
+/// highest integer are clipped; where one side of 0 determines the step, the other side reaches beyond its
+/// bound. The gradient goes to x for elements from min to max, else to min or max. Throws ArgumentError if
+/// `bits` is out of range or min > max, and ShapeError or DTypeError if min or max do not match x.
 TAPEDECK_EXPORT Tensor quantize_and_dequantize(const Tensor& x, const Tensor& min, const Tensor& max,
                                                const Quantize& options = {});
 /// The same with the range from the smallest to the largest element, with an axis of each of its entries; the
-/// gradient of x is the output gradient.
+/// gradient of x is the output gradient. Throws ShapeError if x has no elements.
 TAPEDECK_EXPORT Tensor quantize_and_dequantize(const Tensor& x, const Quantize& options = {});
 
 }   // namespace tapedeck

@@ -11,8 +11,8 @@ namespace tapedeck {
 /// scale by the ratio of the sizes (TensorFlow's legacy mode).
 enum class Align : std::uint8_t { edges, corners, centres };
 
-/// Nearest-neighbor interpolation. Like all functions here, throws ShapeError if the rank is below 3 or the
-/// image is empty, and ArgumentError if a size is below 1.
+/// Nearest-neighbor interpolation to images of `size`. Like all functions here, throws ShapeError if the rank
+/// is below 3 or the image is empty, and ArgumentError if a size is below 1.
 TAPEDECK_EXPORT Tensor resize_nearest(const Tensor& x, HeightWidth size, Align align = Align::centres);
 /// Bilinear interpolation between the four nearest pixels.
 TAPEDECK_EXPORT Tensor resize_bilinear(const Tensor& x, HeightWidth size, Align align = Align::centres);
@@ -20,7 +20,10 @@ TAPEDECK_EXPORT Tensor resize_bilinear(const Tensor& x, HeightWidth size, Align 
 /// = -1/2, and pixels outside are left out; otherwise a = -3/4, and border pixels are repeated.
 TAPEDECK_EXPORT Tensor resize_bicubic(const Tensor& x, HeightWidth size, Align align = Align::centres);
 
-/// Interpolation kernel: the weight of a pixel as a function of its distance.
+/// Interpolation kernel: the weight of a pixel as a function of its distance d, in pixels. box: 1 up to 1/2.
+/// triangle: 1 - d up to 1. keys_cubic: Keys 1981 with a = -1/2. mitchell_cubic: Mitchell and Netravali 1988
+/// with B = C = 1/3. gaussian: exp(-2d²) up to 3/2. lanczosN: sinc(d) sinc(d / N) up to N, where sinc(d) =
+/// sin(πd) / (πd). The weights of the pixels in the image are divided by their sum.
 enum class Kernel2d : std::uint8_t {
   box,
   triangle,
@@ -31,6 +34,7 @@ enum class Kernel2d : std::uint8_t {
   lanczos3,
   lanczos5
 };
+/// Options of scale_and_translate.
 struct ScaleAndTranslate {
   double scale_y = 1, scale_x = 1;           // scales the image
   double translate_y = 0, translate_x = 0;   // shifts the scaled image, in pixels
@@ -38,6 +42,7 @@ struct ScaleAndTranslate {
   bool antialias = true;   // widen the kernel when the image is reduced
 };
 /// Scales the image, then translates it, in an output of the given size; 0 where the image does not reach.
+/// Throws ArgumentError also if a scale is not positive and finite or a translation not finite.
 TAPEDECK_EXPORT Tensor scale_and_translate(const Tensor& x, HeightWidth size,
                                            const ScaleAndTranslate& options = {});
 

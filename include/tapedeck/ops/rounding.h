@@ -6,28 +6,27 @@
 
 namespace tapedeck {
 
-// f32, f64 and the integers.
-/// floor_div rounds a / b down, truncate_div towards zero; no gradients. Throw ArgumentError for an integer
-/// division by 0.
+/// a / b rounded down (floor_div) or towards zero (truncate_div); no gradients. f32, f64 and the integers.
+/// Throw ArgumentError for an integer division by 0.
 TAPEDECK_EXPORT Tensor floor_div(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor truncate_div(Operand a, Operand b);
-/// The remainder a - b · floor(a / b), which has the sign of b; the gradients are 1 and -floor(a / b).
+/// The remainder a - b · floor(a / b), which has the sign of b; the gradients are 1 and -floor(a / b). f32,
+/// f64 and the integers. Throws ArgumentError for an integer division by 0.
 TAPEDECK_EXPORT Tensor floor_mod(Operand a, Operand b);
 
-// f32 and f64.
-/// x rounded down and up to an integer; no gradients.
+/// x rounded down and up to an integer; no gradients. f32 and f64.
 TAPEDECK_EXPORT Tensor floor(Operand x);
 TAPEDECK_EXPORT Tensor ceil(Operand x);
-/// x rounded towards zero; no gradient.
+/// x rounded towards zero; no gradient. f32 and f64.
 TAPEDECK_EXPORT Tensor trunc(Operand x);
-/// x rounded to the nearest integer, ties to even; no gradient. Two names of one function.
+/// x rounded to the nearest integer, ties to even; no gradient. Two names of one function. f32 and f64.
 TAPEDECK_EXPORT Tensor round(Operand x);
 TAPEDECK_EXPORT Tensor rint(Operand x);
 /// a·b and a / b, but 0 where b is 0, for any a. The gradient of a is then 0, too, and for a / b also that of
-/// b. Also for c64 and c128.
+/// b. f32, f64, c64 and c128.
 TAPEDECK_EXPORT Tensor mul_no_nan(Operand a, Operand b);
 TAPEDECK_EXPORT Tensor div_no_nan(Operand a, Operand b);
-/// The next representable number from a towards b; the gradient goes to a.
+/// The next representable number from a towards b; the gradient goes to a. f32 and f64.
 TAPEDECK_EXPORT Tensor nextafter(Operand a, Operand b);
 
 }   // namespace tapedeck

@@ -1,30 +1,27 @@
-// Reductions over segments: groups of consecutive rows.
+// Reductions over segments: groups of consecutive rows. The ids of the rows are i32 or i64, nonnegative and
+// in ascending order: ids that descend or are negative, or shapes that do not match, throw ShapeError.
 #pragma once
 #include "tapedeck/tensor.h"
 
 namespace tapedeck {
 
-// ids are i32 or i64.
-
-// Segments of consecutive rows: ids [n] of x [n, …] are nonnegative and in ascending order; the result is
-// [ids[n - 1] + 1, …]. Throws ShapeError if ids descend or are negative. An empty segment gives 0, or 1 for
-// prod.
-
-/// y[j] = Σ x[i] over ids[i] = j. Not for bool.
+/// The sums of segments: y[j, …] = Σ x[i, …] over ids[i] = j. ids are [n] for x [n, …], the result [ids[n -
+/// 1] + 1, …], like that of all segment functions; an empty segment gives 0. Not for bool.
 TAPEDECK_EXPORT Tensor segment_sum(const Tensor& x, const Tensor& ids);
-/// The sum divided by the number of rows. f32, f64.
+/// The sums divided by the numbers of rows; 0 for an empty segment. f32, f64, c64, c128.
 TAPEDECK_EXPORT Tensor segment_mean(const Tensor& x, const Tensor& ids);
-/// The product. Its gradient is correct for zero elements, too; its second derivative only if a segment has
-/// at most one. Not for bool.
+/// The products; 1 for an empty segment. Their derivatives are exact for zero elements, too. Not for bool.
 TAPEDECK_EXPORT Tensor segment_prod(const Tensor& x, const Tensor& ids);
-/// Minimum and maximum; NaN if an element is NaN. Elements that attain the extremum share the gradient
-/// equally. Not for bool.
+/// Minima and maxima; NaN if an element is NaN, 0 for an empty segment. Elements that attain the extremum
+/// share the gradient equally. f32, f64 and the integers.
 TAPEDECK_EXPORT Tensor segment_min(const Tensor& x, const Tensor& ids);
 TAPEDECK_EXPORT Tensor segment_max(const Tensor& x, const Tensor& ids);
 
-// Segments of selected rows, those of gather(x, indices), which is not formed. ids [n] are in ascending
-// order; the result has `count` entries, or by default as many as ids require.
-
+/// The sums of segments of selected rows, divided by 1, the number of rows or its square root: y[j, …] = Σ
+/// x[indices[k], …] over ids[k] = j, without forming gather(x, indices). indices (i32 or i64) and ids are
+/// [n]. The result has `count` entries, or by default as many as ids require; an empty segment gives 0. The
+/// gradient is IndexedSlices. The sums are not for bool; the others take f32, f64, c64 and c128. Throw
+/// ShapeError also if an index or id is out of range.
 TAPEDECK_EXPORT Tensor sparse_segment_sum(const Tensor& x, const Tensor& indices, const Tensor& ids,
                                           std::optional<std::int64_t> count = {});
 TAPEDECK_EXPORT Tensor sparse_segment_mean(const Tensor& x, const Tensor& indices, const Tensor& ids,

@@ -5,22 +5,23 @@
 namespace tapedeck {
 
 /// The part of x that starts at `begin` and has extents `size`; a size of -1 extends to the end. Without a
-/// copy if the part is contiguous, such as a range of rows. Throws ShapeError if it exceeds x.
+/// copy if the part is contiguous, such as a range of rows. The gradient is 0 outside the part. Throws
+/// ShapeError if it exceeds x or there is not a number for each axis.
 TAPEDECK_EXPORT Tensor slice(const Tensor& x, const Shape& begin, const Shape& size);
 
-/// One item of strided_slice, as in NumPy's brackets:
-///       3                  an index: this entry; the axis is removed
-///       {1, 5}             1:5, the entries 1, 2, 3 and 4
-///       {{}, {}, -1}       ::-1, all entries in reverse order
-///       {}                 :, all entries
-///       Slice::ellipsis    ..., all entries of the remaining axes
-///       Slice::new_axis    None, a new axis of extent 1
-/// Negative begins, ends and indices count from the end. Begins and ends out of range are clamped.
+/// One item of `x[{…}]` and strided_slice, as in NumPy's brackets. A number such as `3` is an index: this
+/// entry; the axis is removed. `{1, 5}` is `1:5`, the entries 1, 2, 3 and 4; `{{}, {}, -1}` is `::-1`, all
+/// entries in reverse order; `{}` is `:`, all entries. `Slice::ellipsis` is `...`, all entries of the
+/// remaining axes, and `Slice::new_axis` is `None`, a new axis of extent 1. Negative begins, ends and indices
+/// count from the end. Begins and ends out of range are clamped.
 struct Slice {
+  /// range: `begin:end:stride`; index: the entry `begin`; the others are as told for Slice.
   enum class Kind : std::uint8_t { range, index, ellipsis, new_axis };
 
   constexpr Slice() = default;
-  constexpr Slice(std::int64_t index) : kind(Kind::index), begin(index) {}
+  template <std::integral T>
+  requires(!std::same_as<T, bool>) constexpr Slice(T index)
+      : kind(Kind::index), begin(static_cast<std::int64_t>(index)) {}
   constexpr Slice(std::optional<std::int64_t> from, std::optional<std::int64_t> to, std::int64_t by = 1)
       : begin(from), end(to), stride(by) {}
   constexpr explicit Slice(Kind k) : kind(k) {}
@@ -32,15 +33,18 @@ struct Slice {
 };
 inline constexpr Slice Slice::ellipsis{Slice::Kind::ellipsis}, Slice::new_axis{Slice::Kind::new_axis};
 
-/// Slices the first axes of x; the remaining axes are kept: strided_slice(x, {0, {1, 5}}) is NumPy's x[0,
-/// 1:5]. Without a copy if the result is contiguous. Throws ShapeError if an index is out of range or there
-/// are more slices than axes, and ArgumentError for a stride of 0 or a second ellipsis.
+/// Slices the first axes of x; the remaining axes are kept: `strided_slice(x, {0, {1, 5}})` is NumPy's `x[0,
+/// 1:5]`, and also written `x[{0, {1, 5}}]`. Without a copy if the result is contiguous. Throws ShapeError if
+/// an index is out of range or there are more slices than axes, and ArgumentError for a stride of 0 or a
+/// second ellipsis.
 TAPEDECK_EXPORT Tensor strided_slice(const Tensor& x, std::span<const Slice> slices);
 inline Tensor strided_slice(const Tensor& x, std::initializer_list<Slice> slices) {
   return strided_slice(x, std::span<const Slice>(slices.begin(), slices.size()));
 }
 
-/// x with the elements of strided_slice(x, slices) replaced by `updates`, which have its shape and dtype.
+/// x with the elements of strided_slice(x, slices) replaced by `updates`, which have its shape and dtype. x
+/// has a gradient of 0 where it is replaced. Throws as strided_slice does, and ShapeError or DTypeError if
+/// updates do not match.
 TAPEDECK_EXPORT Tensor strided_slice_update(const Tensor& x, std::span<const Slice> slices,
                                             const Tensor& updates);
 inline Tensor strided_slice_update(const Tensor& x, std::initializer_list<Slice> slices,

@@ -1,7 +1,7 @@
 // Linear systems, inverses and determinants. f32, f64, c64 and c128. Matrices are in the last two axes;
 // leading axes are batch axes. xᴴ is conjugate_transpose(x), which is xᵀ for real matrices. Results are NaN
 // for a matrix with a NaN or infinite element. All throw ShapeError if the rank is below 2, if a matrix that
-// must be square is not, or if an extent exceeds BLAS's integer range.
+// must be square is not, or if an extent exceeds BLAS's integer range, and DTypeError if dtypes differ.
 #pragma once
 #include "tapedeck/operand.h"
 
@@ -16,12 +16,14 @@ struct Triangular {
 /// part, and the gradient is Hermitian (symmetric for real x). Throws ArgumentError unless that part is
 /// positive definite.
 TAPEDECK_EXPORT Tensor cholesky(const Tensor& x);
-/// Solves a y = b with `factor` = cholesky(a), that is L Lᴴ y = b.
+/// Solves a y = b with `factor` = cholesky(a), that is L Lᴴ y = b. Batch axes broadcast. Throws ArgumentError
+/// if a diagonal element is zero.
 TAPEDECK_EXPORT Tensor cholesky_solve(const Tensor& factor, const Tensor& b);
-/// Solves a y = b, or aᵀ y = b, reading one triangle of a. Batch axes broadcast. Throws ArgumentError if a
-/// diagonal element is zero.
+/// Solves a y = b, or aᵀ y = b, reading one triangle of a; the gradient of a is 0 in the other. b is a matrix
+/// of columns. Batch axes broadcast. Throws ArgumentError if a diagonal element is zero.
 TAPEDECK_EXPORT Tensor triangular_solve(const Tensor& a, const Tensor& b, Triangular options = {});
-/// Solves a y = b, or aᵀ y = b if `transposed`. Batch axes broadcast. Throws ArgumentError if a is singular.
+/// Solves a y = b, or aᵀ y = b if `transposed`. b is a matrix of columns: [n, 1] for one vector. Batch axes
+/// broadcast. Throws ArgumentError if a is singular.
 TAPEDECK_EXPORT Tensor solve(const Tensor& a, const Tensor& b, bool transposed = false);
 /// The inverse. Throws ArgumentError if x is singular.
 TAPEDECK_EXPORT Tensor inv(const Tensor& x);
@@ -34,15 +36,17 @@ TAPEDECK_EXPORT Tensor det(const Tensor& x);
 struct SignAndLog {
   Tensor sign, log_abs;
 };
-/// For a singular matrix 0 and -inf; the gradient then throws ArgumentError.
+/// The sign and logarithm of the determinant, without overflow; for a singular matrix 0 and -inf, whose
+/// gradient throws ArgumentError.
 TAPEDECK_EXPORT SignAndLog slogdet(const Tensor& x);
 
-/// The LU factorization gather(x, permutation) = L U of a single matrix. `packed` has U on and above the
-/// diagonal and L, which has a unit diagonal, below.
+/// The LU factorization of lu: gather(x, permutation) = L U for a single matrix. `packed` has U on and above
+/// the diagonal and L, which has a unit diagonal, below.
 struct Lu {
   Tensor packed, permutation;
 };
-/// With partial pivoting; singular matrices have factors, too. permutation is i64. No gradient.
+/// The LU factorization of matrices, square or not, with partial pivoting; singular matrices have factors,
+/// too. permutation is i64. No gradient.
 TAPEDECK_EXPORT Lu lu(const Tensor& x);
 
 }   // namespace tapedeck

@@ -1,43 +1,46 @@
 // Sorting, searching and order statistics. NaN compares greater than every number, and the order of equal
-// elements is stable.
+// elements is stable. f32, f64 and the integers, unless told otherwise. Indices are i64; an axis out of range
+// throws ShapeError.
 #pragma once
 #include "tapedeck/tensor.h"
 
 namespace tapedeck {
 
-// All dtypes but bool; an axis out of range throws ShapeError. Indices are i64.
-
-/// Sorts along `axis` in ascending or descending order.
+/// Sorts along `axis` in ascending or descending order. The gradient goes to where the elements came from.
 TAPEDECK_EXPORT Tensor sort(const Tensor& x, int axis = -1, bool descending = false);
 /// The indices into x of the elements of sort(x). No gradient.
 TAPEDECK_EXPORT Tensor argsort(const Tensor& x, int axis = -1, bool descending = false);
 
+/// The result of top_k.
 struct TopK {
   Tensor values, indices;
 };
 /// The k largest elements along `axis` in descending order, and their indices; of equal elements the one with
-/// the lower index comes first. Throws ShapeError if the axis has fewer than k entries.
+/// the lower index comes first. Values have a gradient. Throws ShapeError if the axis has fewer than k
+/// entries.
 TAPEDECK_EXPORT TopK top_k(const Tensor& x, std::int64_t k, int axis = -1);
 /// Element n of sort(x, axis), counted from the end if `reverse`; the axis is removed. Equal elements share
 /// the gradient. Throws ShapeError if n is out of range.
 TAPEDECK_EXPORT Tensor nth_element(const Tensor& x, std::int64_t n, int axis = -1, bool reverse = false);
 
+/// The result of unique.
 struct Unique {
   Tensor values, inverse, counts;
 };
 /// The distinct elements of x (any shape) in order of first occurrence: values [m]; inverse, of x's shape, is
 /// the index into values of each element; counts [m] are the numbers of occurrences. All NaNs are one value,
-/// and so are 0 and -0. No gradient.
+/// and so are 0 and -0. No gradient. Also for bool.
 TAPEDECK_EXPORT Unique unique(const Tensor& x);
 
+/// Where a value goes that equals elements: before or behind them.
 enum class Side : std::uint8_t { left, right };
 /// Insertion positions of values [batch…, m] in sorted [batch…, n], which is ascending along its last axis:
 /// the number of its elements that are less (left), or less or equal (right). Batch axes must be equal. The
-/// result is i64 in the shape of values. No gradient.
+/// result is i64 in the shape of values. No gradient. Throws ShapeError or DTypeError if they do not match.
 TAPEDECK_EXPORT Tensor searchsorted(const Tensor& sorted, const Tensor& values, Side side = Side::left);
 
-/// The positions of the nonzero (or true) elements in row-major order: i64 [count, x.ndim()]. All dtypes. No
-/// gradient.
+/// The positions of the nonzero (or true) elements in row-major order: i64 [count, x.ndim()], as gather_nd
+/// takes them. NaN is not zero. Also for bool. No gradient.
 TAPEDECK_EXPORT Tensor nonzero(const Tensor& x);
 /// The inverse of a permutation of 0, …, n - 1: y[perm[i]] = i. i32 or i64 of rank 1. Throws ShapeError if an
 /// entry is out of range or occurs twice. No gradient.

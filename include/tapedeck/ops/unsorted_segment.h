@@ -1,21 +1,22 @@
-// Reductions over groups of rows in any order.
+// Reductions over groups of rows in any order: the result is [count, …], one row for each group. ids, i32 or
+// i64, have the shape of the first axes of x. Entries with a negative id are ignored, and their gradient is
+// 0. An id of `count` or more, a negative count or shapes that do not match throw ShapeError.
 #pragma once
 #include "tapedeck/tensor.h"
 
 namespace tapedeck {
 
-// ids are i32 or i64.
-
-// Groups in any order: ids have the shape of the first axes of x; the result is [count, …]. Entries with a
-// negative id are ignored; an id of `count` or more throws ShapeError. An empty group gives 0 for sums and
-// means, 1 for prod, the highest number of the dtype for min and the lowest for max.
-
+/// The sums of the groups: y[j, …] = Σ x[i…, …] over ids[i…] = j; 0 for an empty group. Not for bool.
 TAPEDECK_EXPORT Tensor unsorted_segment_sum(const Tensor& x, const Tensor& ids, std::int64_t count);
-/// The mean of the rows. f32, f64.
+/// The sums divided by the numbers of rows; 0 for an empty group. f32, f64.
 TAPEDECK_EXPORT Tensor unsorted_segment_mean(const Tensor& x, const Tensor& ids, std::int64_t count);
-/// The sum divided by the square root of the number of rows. f32, f64.
+/// The sums divided by the square roots of the numbers of rows; 0 for an empty group. f32, f64.
 TAPEDECK_EXPORT Tensor unsorted_segment_sqrt_n(const Tensor& x, const Tensor& ids, std::int64_t count);
+/// The products; 1 for an empty group. Their derivatives are exact for zero elements, too. Not for bool.
 TAPEDECK_EXPORT Tensor unsorted_segment_prod(const Tensor& x, const Tensor& ids, std::int64_t count);
+/// Minima and maxima; NaN if an element is NaN. An empty group gives the highest number of the dtype as
+/// minimum and the lowest as maximum. Elements that attain the extremum share the gradient equally. f32, f64
+/// and the integers.
 TAPEDECK_EXPORT Tensor unsorted_segment_min(const Tensor& x, const Tensor& ids, std::int64_t count);
 TAPEDECK_EXPORT Tensor unsorted_segment_max(const Tensor& x, const Tensor& ids, std::int64_t count);
 

@@ -16,6 +16,7 @@ struct HeightWidth {
 /// Padding of an image. valid: none. same: such that the output's extents are the image's divided by the
 /// strides, rounded up; an odd row or column is added at the end. Or explicit numbers of rows and columns.
 struct Padding {
+  /// The kinds of padding; `given` stands for explicit numbers.
   enum Mode : std::uint8_t { valid, same, given };
 
   constexpr Padding(Mode m) : mode(m) {}
@@ -27,7 +28,7 @@ struct Padding {
   std::int64_t top = 0, bottom = 0, left = 0, right = 0;   // for explicit padding
 };
 
-/// Three numbers; converts from one number for all.
+/// Three numbers, for planes, rows and columns; converts from one number for all.
 struct DepthHeightWidth {
   std::int64_t depth, height, width;
 

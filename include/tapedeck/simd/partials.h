@@ -56,8 +56,14 @@ inline constexpr auto of_logaddexp_in_b = [](auto a, auto b) { return logistic(b
 
 /// Where aᵇ has a derivative in b: above 0. For complex Tensors it is another condition, beside the op.
 template <class T, class A> auto has_log(const xsimd::batch<T, A>& a) { return a > T(0); }
+/// Where aᵇ is 1 and 0 · 0⁻¹ is not its derivative in a. For Tensors it stands beside the op.
+template <class T, class A> auto both_zero(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
+  return (a == T(0)) & (b == T(0));
+}
 /// `power` is pow, which is not the same function of batches in the library and in a user's program.
-inline constexpr auto of_pow_in_a = [](auto a, auto b, auto power) { return b * power(a, b - 1); };
+inline constexpr auto of_pow_in_a = [](auto a, auto b, auto power) {
+  return b * power(where(both_zero(a, b), 1, a), b - 1);
+};
 /// The 0 is a product, so that its own derivative is zeros, and not none.
 inline constexpr auto of_pow_in_b = [](auto a, auto, auto y) {
   return where(has_log(a), y * log(where(has_log(a), a, 1)), 0 * a);

@@ -16,6 +16,12 @@ template <class T> using Numbers = std::vector<std::complex<T>>;
 
 /// exp(-2πi k / n) for 0 <= k < n; conjugated if inverse.
 template <class T> std::complex<T> root_of_unity(std::int64_t k, std::int64_t n, bool inverse) {
+  if (4 * k % n ==
+      0) {   // whole quarters of a turn, so that the transform of a real line ends in a real number
+    constexpr T cosines[] = {1, 0, -1, 0}, sines[] = {0, 1, 0, -1};
+    const std::int64_t quarter = 4 * k / n % 4;
+    return {cosines[quarter], inverse ? sines[quarter] : -sines[quarter]};
+  }
   const double angle =
       (inverse ? 6.283185307179586 : -6.283185307179586) * static_cast<double>(k) / static_cast<double>(n);
   return {static_cast<T>(std::cos(angle)), static_cast<T>(std::sin(angle))};

@@ -107,11 +107,21 @@ double tail_quantile(double t, double far, Probability u) {
   return std::clamp(y, t, far);
 }
 
+/// The quantile of the gamma distribution by the expansion for χ² with n = 2a degrees of freedom where z is
+/// the normal quantile: Goldberg & Levine 1946. Exact to rounding for a >= 10⁵.
+double large_gamma_quantile(double a, double z) {
+  const double n = 2 * a, r = std::sqrt(2 * n), z2 = z * z;
+  const double rest = (z2 - 1) * 2 / 3 + z * (z2 - 7) / (9 * r) - (z2 * (6 * z2 + 14) - 32) / (405 * n) +
+                      z * (z2 * (9 * z2 + 256) - 433) / (4860 * n * r) +
+                      (z2 * (z2 * (12 * z2 - 243) - 923) + 1472) / (25515 * n * n);
+  return (n + (r * z + rest)) / 2;
+}
+
 }   // namespace
 
 double gamma_quantile(double a, Probability u) {
   if (!(a > 0) || std::isinf(a)) return kNaN;
-  if (a > 1e8) return a + std::sqrt(a) * expanded(normal_quantile(u), 2 / std::sqrt(a), 6 / a);
+  if (a >= 1e5) return large_gamma_quantile(a, normal_quantile(u));
   return u.p < 0.5 ? boost::math::gamma_p_inv(a, u.p, Quiet()) : boost::math::gamma_q_inv(a, u.q, Quiet());
 }
 

@@ -13,6 +13,8 @@ namespace tapedeck {
 /// Where aᵇ has a derivative with respect to b, for partial::of_pow_in_b: at real numbers above 0 and at
 /// complex numbers other than 0.
 static Tensor has_log(const Tensor& a) { return is_complex(a.dtype()) ? not_equal(a, 0) : a > 0; }
+/// For partial::of_pow_in_a.
+static Tensor both_zero(const Tensor& a, const Tensor& b) { return logical_and(equal(a, 0), equal(b, 0)); }
 
 namespace {
 

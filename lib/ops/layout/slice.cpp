@@ -7,7 +7,10 @@
 #include "ops/layout/entries.h"
 #include "ops/layout/take.h"
 #include "tapedeck/ops/array.h"
+#include "tapedeck/ops/index.h"
+#include "tapedeck/ops/partition.h"
 #include "tapedeck/ops/slice.h"
+#include "tapedeck/variable.h"
 
 namespace tapedeck {
 namespace {
@@ -279,6 +282,13 @@ StridedAttrs part_for(std::string_view name, const Tensor& x, std::span<const Sl
   return slicing.part();
 }
 
+Tensor bracketed(const Tensor& x, std::span<const Slice> at) {
+  return strided_part_of(x, part_for("operator[]", x, at));
+}
+Tensor bracketed(const Tensor& x, const Tensor& at) {
+  return at.dtype() == DType::boolean ? boolean_mask(x, at) : gather(x, at);
+}
+
 }   // namespace
 
 Tensor part_of(const Tensor& x, const SliceAttrs& part) { return find(table, "slice").with(part, x); }
@@ -299,6 +309,17 @@ Tensor slice(const Tensor& x, const Shape& begin, const Shape& size) {
 Tensor strided_slice(const Tensor& x, std::span<const Slice> slices) {
   return strided_part_of(x, part_for("strided_slice", x, slices));
 }
+
+Tensor Tensor::operator[](std::initializer_list<Slice> at) const {
+  return bracketed(*this, {at.begin(), at.size()});
+}
+Tensor Tensor::operator[](const Slice& at) const { return bracketed(*this, {&at, 1}); }
+Tensor Tensor::operator[](const Tensor& at) const { return bracketed(*this, at); }
+Tensor Variable::operator[](std::initializer_list<Slice> at) const {
+  return bracketed(value(), {at.begin(), at.size()});
+}
+Tensor Variable::operator[](const Slice& at) const { return bracketed(value(), {&at, 1}); }
+Tensor Variable::operator[](const Tensor& at) const { return bracketed(value(), at); }
 
 Tensor strided_slice_update(const Tensor& x, std::span<const Slice> slices, const Tensor& updates) {
   return find(table, "strided_slice_update").with(part_for("strided_slice_update", x, slices), x, updates);

@@ -316,9 +316,13 @@ Tensor convolution(const Op& op, int axes, bool transposed, const Tensor& x, con
     throw_shape_error(c, fmt::format("channels do not fall into {} groups", o.groups));
   const std::int64_t taken = transposed ? out : in,
                      offered = transposed ? channels_of(x) : channels_of(x) / o.groups;
-  if (taken != offered)
-    throw_shape_error(c, fmt::format("filters take {} channels, {} has {}", taken,
-                                     o.groups > 1 && !transposed ? "a group of x" : "x", offered));
+  if (taken != offered) {
+    const bool first = x.shape()[x.ndim() - axes - 1] == taken * (transposed ? 1 : o.groups);
+    throw_shape_error(c,
+                      fmt::format("filters take {} channels, {} has {}{}", taken,
+                                  o.groups > 1 && !transposed ? "a group of x" : "x", offered,
+                                  first ? " in its last axis; set .layout where channels come first" : ""));
+  }
   const DepthHeightWidth size = extents_of(filters, axes, 2);
   if (std::min({size.depth, size.height, size.width}) == 0) throw_shape_error(c, "filters are empty");
   if (std::max({size.depth, size.height, size.width, in, out}) > kMostCells ||
