@@ -19,6 +19,17 @@ TAPEDECK_EXPORT std::string to_dot(const GradientTape& tape);
 /// them f64, it says how many do, and their lines are marked. Throws as to_dot does.
 TAPEDECK_EXPORT std::string summary(const GradientTape& tape);
 
+class Profile;
+
+/// The same as a page of HTML for a browser: the ops in order beside their gradients, with shapes, bytes kept
+/// and the memory over time; it folds repeated layers, searches and zooms. Ops recorded in AnomalyMode also
+/// have their scopes and call stack. The file needs no other file and no network, and replaces an earlier
+/// one. Throws as to_dot does, and FileError if the file cannot be written.
+TAPEDECK_EXPORT void write_html(const GradientTape& tape, const std::string& path);
+/// The same with times and scopes of the ops that the profile has measured, and times of their rules if the
+/// tape is persistent and gradient() has run.
+TAPEDECK_EXPORT void write_html(const GradientTape& tape, const std::string& path, const Profile& profile);
+
 /// Whether a tape recording on this thread tracks x, so that ops on x are recorded. Accumulators are not
 /// considered.
 TAPEDECK_EXPORT bool is_followed(const Tensor& x);
@@ -135,6 +146,7 @@ class TAPEDECK_EXPORT Profile {
   std::string trace() const;
 
  private:
+  friend TAPEDECK_EXPORT void write_html(const GradientTape&, const std::string&, const Profile&);
   std::unique_ptr<EventLog> log_;
 };
 

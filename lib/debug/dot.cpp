@@ -69,8 +69,7 @@ class Drawing {
     for (std::size_t i = 0; i < e.y().size(); ++i) {
       const Slot y = e.y()[i];
       if (y >= 0) node_[y] = name, result |= !taken_.contains(y);
-      const Tensor& shape = e.kept_y()[i];
-      label += fmt::format("\n{}", y >= 0 ? tape_.spec(y) : shape.spec());
+      label += fmt::format("\n{}", listing_.output(e, i));
     }
     if (!kept.empty()) label += fmt::format("\nkeeps {}", with_unit(kept.total()));
     return fmt::format("  {} [label={}{}];\n", name, quoted(label),

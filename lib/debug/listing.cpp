@@ -7,17 +7,16 @@
 
 namespace tapedeck {
 
+KeptBytes::~KeptBytes() = default;
+
 void KeptBytes::add(TapeEntry& e) {
   for (const std::span<Tensor> kept : {e.kept_x(), e.kept_y()})
     for (const Tensor& t : kept)
-      if (t.defined() && t.raw()) places_[t.raw()] = std::max(places_[t.raw()], t.nbytes());
-}
-
-std::int64_t KeptBytes::total() const {
-  std::int64_t n = 0;
-  for (const auto& [place, size] : places_)
-    n += size;
-  return n;
+      if (t.defined() && t.raw()) {
+        std::int64_t& known = places_[t.raw()];
+        total_ += std::max<std::int64_t>(t.nbytes() - known, 0);
+        known = std::max(known, t.nbytes());
+      }
 }
 
 std::string with_unit(std::int64_t n) {
@@ -47,6 +46,8 @@ Listing::Listing(Tape& tape, std::string_view what) : tape_(tape) {
             [&](Slot a, Slot b) { return tape.tracked(a).id < tape.tracked(b).id; });
 }
 
+Listing::~Listing() = default;
+
 const std::string* Listing::variable(Slot s) const {
   const auto found = variables_.find(s);
   return found == variables_.end() ? nullptr : &found->second;
@@ -55,6 +56,10 @@ const std::string* Listing::variable(Slot s) const {
 Slot Listing::origin(Slot s) const {
   const std::int32_t producer = tape_.producer(s);
   return producer >= 0 && is_read(tape_.entries()[producer]) ? tape_.entries()[producer].x()[0] : s;
+}
+
+Spec Listing::output(TapeEntry& e, std::size_t i) const {
+  return e.y()[i] >= 0 ? tape_.spec(e.y()[i]) : e.kept_y()[i].spec();
 }
 
 std::uint64_t Listing::first_id(std::int32_t k) const {

@@ -45,19 +45,25 @@ std::string readable(const std::string& line) {
 
 }   // namespace
 
-std::string describe(const Origin& origin) {
+std::vector<std::string> callers(const Origin& origin) {
   constexpr std::size_t kMost = 8;
-  std::string text = origin.scopes.empty() ? "" : fmt::format("\n  in scope \"{}\"", origin.scopes);
+  std::vector<std::string> found;
   const std::unique_ptr<char*, decltype(&std::free)> lines(
       backtrace_symbols(origin.calls.data(), static_cast<int>(origin.calls.size())), std::free);
-  std::size_t shown = 0;
-  for (std::size_t i = 0; lines && i < origin.calls.size() && shown < kMost; ++i) {
+  for (std::size_t i = 0; lines && i < origin.calls.size() && found.size() < kMost; ++i) {
     const std::string line = lines.get()[i];
-    if (line.find("libtapedeck") != std::string::npos || line.find("libc.so") != std::string::npos ||
-        line.find("_start") != std::string::npos)
-      continue;
-    text += fmt::format("\n  {} {}", shown++ ? "by" : "recorded by", readable(line));
+    if (line.find("libtapedeck") == std::string::npos && line.find("libc.so") == std::string::npos &&
+        line.find("_start") == std::string::npos)
+      found.push_back(readable(line));
   }
+  return found;
+}
+
+std::string describe(const Origin& origin) {
+  std::string text = origin.scopes.empty() ? "" : fmt::format("\n  in scope \"{}\"", origin.scopes);
+  std::string_view how = "recorded by";
+  for (const std::string& caller : callers(origin))
+    text += fmt::format("\n  {} {}", std::exchange(how, "by"), caller);
   return text;
 }
 

@@ -1,67 +1,62 @@
 // What ops and rules cost. In: events as they begin and end. Out: a table, and JSON for Chrome's trace
 // viewer.
 #include <algorithm>
-#include <chrono>
 #include <map>
 
 #include <nlohmann/json.hpp>
 
 #include "core/format.h"
+#include "debug/event_log.h"
 #include "debug/listing.h"
-#include "debug/origin.h"
 #include "tapedeck/debug.h"
 
 namespace tapedeck {
 
-class EventLog final : public Observer {
- public:
-  using Clock = std::chrono::steady_clock;
-  struct Entry {
-    std::string name, scopes;
-    Spec first;              // of the results
-    bool backward, inside;   // a rule; a part of another event
-    bool in_backward;        // a rule, or a part of one
-    std::int64_t bytes;
-    Clock::time_point begin, end;
-  };
+void EventLog::begins(const Event& e) {
+  if (stopped) return;
+  open.reserve(open.size() + 1);   // so that the entry is opened where it is made
+  const bool in_backward = e.backward || (!open.empty() && entries[open.back()].in_backward);
+  entries.push_back({std::string(e.name),
+                     tapedeck::scopes(),
+                     {},
+                     e.backward,
+                     !open.empty(),
+                     in_backward,
+                     0,
+                     {},
+                     {},
+                     e.id,
+                     e.tape});
+  open.push_back(entries.size() - 1);
+  entries.back().begin = Clock::now();   // last, so that the notes themselves do not count
+}
 
-  void begins(const Event& e) override {
-    if (stopped) return;
-    open.reserve(open.size() + 1);   // so that the entry is opened where it is made
-    const bool in_backward = e.backward || (!open.empty() && entries[open.back()].in_backward);
-    entries.push_back(
-        {std::string(e.name), tapedeck::scopes(), {}, e.backward, !open.empty(), in_backward, 0, {}, {}});
-    open.push_back(entries.size() - 1);
-    entries.back().begin = Clock::now();   // last, so that the notes themselves do not count
-  }
-  void ends(const Event&) noexcept override {
-    const Clock::time_point end = Clock::now();
-    if (stopped || open.empty()) return;
-    entries[open.back()].end = end;
-    open.pop_back();
-  }
-  void computed(const Event&, std::span<const Tensor> y) override {
-    for (const Tensor& t : y)
-      add(t.spec(), t.nbytes());
-  }
-  void after_rule(const Event&, std::span<const Gradient> dx) override {
-    for (const Gradient& g : dx)
-      if (g.defined()) add(g.slices() ? g.slices()->values.spec() : g.tensor().spec(), g.nbytes());
-  }
+void EventLog::ends(const Event&) noexcept {
+  const Clock::time_point end = Clock::now();
+  if (stopped || open.empty()) return;
+  entries[open.back()].end = end;
+  open.pop_back();
+}
 
-  std::vector<Entry> entries;
-  std::vector<std::size_t> open;
-  Clock::time_point start = Clock::now();
-  bool stopped = false;
+void EventLog::computed(const Event&, std::span<const Tensor> y) {
+  for (const Tensor& t : y)
+    add(t.spec(), t.nbytes());
+  const auto tracked =
+      std::find_if(y.begin(), y.end(), [](const Tensor& t) { return is_trainable(t.dtype()); });
+  if (!stopped && !open.empty() && tracked != y.end()) entries[open.back()].id = tracked->id();
+}
 
- private:
-  void add(const Spec& spec, std::int64_t bytes) {
-    if (stopped || open.empty()) return;
-    Entry& e = entries[open.back()];
-    if (e.bytes == 0) e.first = spec;
-    e.bytes += bytes;
-  }
-};
+void EventLog::after_rule(const Event&, std::span<const Gradient> dx) {
+  for (const Gradient& g : dx)
+    if (g.defined()) add(g.slices() ? g.slices()->values.spec() : g.tensor().spec(), g.nbytes());
+}
+
+void EventLog::add(const Spec& spec, std::int64_t bytes) {
+  if (stopped || open.empty()) return;
+  Entry& e = entries[open.back()];
+  if (e.bytes == 0) e.first = spec;
+  e.bytes += bytes;
+}
 
 Profile::Profile() : log_(std::make_unique<EventLog>()) {}
 Profile::~Profile() = default;
@@ -70,12 +65,12 @@ void Profile::stop() { log_->stopped = true; }
 std::vector<OpCost> Profile::costs() const {
   std::map<std::string, OpCost> by_name;
   for (const EventLog::Entry& e : log_->entries) {
-    if (e.inside || e.end < e.begin) continue;   // still open
+    if (e.inside || e.is_open()) continue;
     OpCost& cost = by_name[e.name];
     cost.name = e.name;
     ++(e.backward ? cost.rules : cost.calls);
     (e.backward ? cost.rule_bytes : cost.bytes) += e.bytes;
-    (e.backward ? cost.rule_seconds : cost.seconds) += std::chrono::duration<double>(e.end - e.begin).count();
+    (e.backward ? cost.rule_seconds : cost.seconds) += e.seconds();
   }
   std::vector<OpCost> costs;
   for (auto& [name, cost] : by_name)
@@ -114,7 +109,7 @@ std::string Profile::trace() const {
     return std::chrono::duration<double, std::micro>(d).count();
   };
   for (const EventLog::Entry& e : log_->entries) {
-    if (e.end < e.begin) continue;
+    if (e.is_open()) continue;
     nlohmann::ordered_json args = {{"bytes", e.bytes}};
     if (e.bytes) args["result"] = to_string(e.first);
     if (!e.scopes.empty()) args["scope"] = e.scopes;

@@ -55,7 +55,7 @@ class Table {
       line[2] += fmt::format("{}{}", line[2].empty() ? "" : ", ", x < 0 ? "." : names_[listing_.origin(x)]);
     const std::span<const Slot> y = e.y();
     for (std::size_t i = 0; i < y.size(); ++i) {
-      const std::string spec = fmt::format("{}", output(e, i));
+      const std::string spec = fmt::format("{}", listing_.output(e, i));
       line[3] += (i ? ", " : "") + spec;
       if (y[i] >= 0)
         names_[y[i]] = fmt::format("#{}{} {}", number, y.size() > 1 ? fmt::format(":{}", i) : "", spec);
@@ -63,14 +63,11 @@ class Table {
     lines_.push_back(std::move(line));
   }
 
-  Spec output(TapeEntry& e, std::size_t i) const {
-    return e.y()[i] >= 0 ? tape_.spec(e.y()[i]) : e.kept_y()[i].spec();
-  }
   // Whether a tracked input has single, and the first output double precision.
   bool widens(TapeEntry& e) const {
     const std::span<const Slot> x = e.x();
     const auto is_single = [&](Slot s) { return s >= 0 && real_of(tape_.spec(s).dtype) == DType::f32; };
-    return real_of(output(e, 0).dtype) == DType::f64 && std::any_of(x.begin(), x.end(), is_single);
+    return real_of(listing_.output(e, 0).dtype) == DType::f64 && std::any_of(x.begin(), x.end(), is_single);
   }
 
   const Listing& listing_;

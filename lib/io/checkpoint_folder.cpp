@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <memory>
 
+#include "core/file.h"
 #include "core/format.h"
-#include "io/file.h"
 #include "tapedeck/checkpoint.h"
 
 namespace tapedeck {

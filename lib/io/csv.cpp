@@ -6,8 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "core/file.h"
 #include "core/format.h"
-#include "io/file.h"
 
 namespace tapedeck {
 namespace {

@@ -1,6 +1,6 @@
 // The .npy format, independent of where its bytes are stored: a file or an archive.
 #pragma once
-#include "io/file.h"
+#include "core/file.h"
 #include "tapedeck/tensor.h"
 
 namespace tapedeck {

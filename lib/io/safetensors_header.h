@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "io/file.h"
+#include "core/file.h"
 #include "tapedeck/safetensors.h"
 
 namespace tapedeck {

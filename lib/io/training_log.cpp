@@ -9,8 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/file.h"
 #include "core/format.h"
-#include "io/file.h"
 
 namespace tapedeck {
 namespace {

@@ -28,6 +28,9 @@ struct Event {
   const Call& call;
   bool backward;          // the op's rule runs, not the op
   const Origin* origin;   // of a rule: where its op was recorded, or null
+  // Of a rule: the tape whose pass runs it, and the id of its op's first tracked output.
+  const Recorder* tape = nullptr;
+  std::uint64_t id = 0;
 };
 
 class Observer {

@@ -206,7 +206,7 @@ inline void Tape::track_copies(TapeEntry& e, std::span<Tensor> y) noexcept {
 // there is no origin.
 void Tape::note_origin(std::int32_t k) noexcept try {
   const auto i = static_cast<std::size_t>(k);
-  std::shared_ptr<const Origin> origin = observe_origin(tracked(first_output(entries_[k])).id);
+  std::shared_ptr<const Origin> origin = observe_origin(id_of(entries_[k]));
   if (!origin) return;
   if (origins_.size() <= i) origins_.resize(i + 1);
   origins_[i] = std::move(origin);
@@ -217,6 +217,8 @@ const Origin* Tape::origin_of(TapeEntry& e) const {
   const auto k = static_cast<std::size_t>(y.producer);
   return k < origins_.size() && origins_[k] && origins_[k]->id == y.id ? origins_[k].get() : nullptr;
 }
+
+std::uint64_t Tape::id_of(TapeEntry& e) const { return tracked(first_output(e)).id; }
 
 void Tape::take_use(Slot s) noexcept {
   Tracked& t = tracked_[static_cast<std::size_t>(s)];

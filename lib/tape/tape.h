@@ -56,6 +56,8 @@ class Tape final : public Recorder {
   EntryPool<TapeEntry>& entries() { return entries_; }
   /// Where an op was recorded, or null where no observer asked for it.
   const Origin* origin_of(TapeEntry& e) const;
+  /// The id of an entry's first output that it tracks.
+  std::uint64_t id_of(TapeEntry& e) const;
   const TapeOptions& options() const { return options_; }
   std::vector<Variable> watched_variables() const;
   /// The most bytes and the highest rank of a tensor that it tracks.

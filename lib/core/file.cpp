@@ -1,5 +1,5 @@
 // Reads and writes files as bytes. FileErrors name the file and the system's reason.
-#include "io/file.h"
+#include "core/file.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
