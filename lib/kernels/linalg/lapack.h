@@ -21,8 +21,8 @@ using Int = lapack_int;
 inline Int narrow(std::int64_t n) { return static_cast<Int>(n); }
 
 /// Calls f, a function of LAPACK's, and returns its info, 0 for success. LAPACK takes numbers and letters by
-/// address, and the lengths of the letters behind everything else.
-template <class F, class... Args> Int info_of(F f, const Args&... args) {
+/// address, and the lengths of the letters behind everything else. Calls are large, so they are made once.
+template <class F, class... Args> [[gnu::noinline]] Int info_of(F f, Args... args) {
   constexpr int kLetters = (0 + ... + std::is_same_v<Args, char>);
   const auto address = []<class T>(const T& x) {
     if constexpr (std::is_arithmetic_v<T>)
@@ -39,14 +39,12 @@ template <class F, class... Args> Int info_of(F f, const Args&... args) {
 
 /// Calls f(work, size) twice: first with size -1, to which LAPACK answers with the best size in work[0].
 template <class T, class F> Int with_work(const F& f) {
-  CachedVector<T> work(1);
-  for (Int size = -1;;) {
-    const Int info = f(work.data(), size);
-    if (size > 0) return info;
-    const auto best = std::nextafter(std::real(work[0]), std::numeric_limits<float>::infinity());
-    size = std::max(narrow(static_cast<std::int64_t>(best)), Int{1});
-    work = CachedVector<T>(static_cast<std::size_t>(size));
-  }
+  T best = 0;
+  f(&best, Int{-1});
+  const auto size = std::max<std::int64_t>(
+      static_cast<std::int64_t>(std::nextafter(std::real(best), std::numeric_limits<float>::infinity())), 1);
+  CachedVector<T> work(static_cast<std::size_t>(size));
+  return f(work.data(), narrow(size));
 }
 
 inline Int potrf(char triangle, Int n, float* a) { return info_of(LAPACK_spotrf_base, triangle, n, a, n); }
