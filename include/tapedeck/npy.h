@@ -16,7 +16,8 @@ TAPEDECK_EXPORT Tensor load_npy(const std::string& path);
 
 /// Writes several arrays to one uncompressed zip archive, like numpy.savez. Names exclude ".npy". An existing
 /// file is replaced only after the new one is completely on disk. Throws ArgumentError for an empty list, an
-/// undefined tensor and a name with a NUL byte, and FileError if the file cannot be written.
+/// undefined tensor and a name with a NUL byte, FileError if the file cannot be written, and ArgumentError if
+/// the library was built without libzip (see has_npz).
 TAPEDECK_EXPORT void save_npz(const std::string& path, const NamedTensors& tensors);
 
 /// Options of load_npz.
@@ -26,7 +27,10 @@ struct NpzOptions {
   std::optional<std::int64_t> max_bytes = {};
 };
 /// Also reads numpy.savez_compressed archives, and archives larger than 4 GB. Throws FileError if the file
-/// cannot be read, is invalid or has more bytes than allowed.
+/// cannot be read, is invalid or has more bytes than allowed, and ArgumentError if the library was built
+/// without libzip (see has_npz).
 TAPEDECK_EXPORT NamedTensors load_npz(const std::string& path, const NpzOptions& options = {});
+/// Whether the library was built with libzip, which save_npz and load_npz need.
+TAPEDECK_EXPORT bool has_npz();
 
 }   // namespace tapedeck

@@ -269,4 +269,6 @@ NamedTensors load_npz(const std::string& path, const NpzOptions& options) {
   return tensors;
 }
 
+bool has_npz() { return true; }
+
 }   // namespace tapedeck

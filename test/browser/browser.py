@@ -23,7 +23,7 @@ def skip_unless_there():
     """Ends the test as skipped, or as failed in CI, if there is no browser."""
     if selenium and all(pathlib.Path("/usr/bin", name).exists() for name in ("chromium", "chromedriver")):
         return
-    print(f"no headless browser: install {' '.join(NEEDED)}")
+    print(f"skipped: a page in a browser: install {' '.join(NEEDED)}")
     sys.exit(1 if os.environ.get("CI") == "true" else 77)
 
 

@@ -40,13 +40,16 @@ case $way in
     needs pkg-config
     install
     [ -z "$(pkg-config --print-requires-private tapedeck)" ] || fail "asks for other packages"
-    [ -f "$(find "$tree" -path '*/share/doc/tapedeck/LICENSE')" ] || fail "no license is installed"
+    for file in LICENSE README.md docs/start.md; do
+      [ -f "$(find "$tree" -path "*/share/doc/tapedeck/$file")" ] || fail "$file is not installed"
+    done
     if [ -x /usr/bin/python3 ]; then
       "$(find "$tree" -name tapedeck-report)" --html "$folder/report.html" "$folder/no.jsonl" || fail "tapedeck-report writes no page"
     fi
     for option in --keep-system-cflags --define-prefix; do
-      include=$(PKG_CONFIG_SYSROOT_DIR='' pkg-config $option --variable=includedir tapedeck)
-      [ -f "$include/tapedeck/tapedeck.h" ] || fail "with $option, there are no headers in $include"
+      read -r flags < <(PKG_CONFIG_SYSROOT_DIR='' pkg-config $option --cflags tapedeck)
+      include=$(realpath "${flags#-I}")
+      [ "$include" = "$(realpath "$(find "$tree" -path '*/include' -prune)")" ] || fail "with $option, headers are looked for in $include"
     done
     read -ra flags < <(pkg-config --cflags --libs tapedeck)
     ${CXX:-g++} -std=c++20 main.cpp "${flags[@]}" -o "$folder/program"

@@ -641,16 +641,17 @@ TEST_CASE("out of memory while archives and logs are written", "[fault]") {
   const TemporaryFolder folder;
   const std::string path = folder / "x";
   const NamedTensors old = {{"a", ones({3})}}, tensors = {{"a", some(kShape, 1)}, {"b", some({3}, 2)}};
-  CHECK(check_every_allocation([&] {
-          save_npz(path, old);
-          return Scenario{.attempt = [&] { save_npz(path, tensors); },
-                          .check =
-                              [&](bool succeeded) {
-                                const NamedTensors there = load_npz(path);
-                                return (same(there, tensors) || (!succeeded && same(there, old))) &&
-                                       folder.files() == 1;
-                              }};
-        }) > 0);
+  if (has_npz())
+    CHECK(check_every_allocation([&] {
+            save_npz(path, old);
+            return Scenario{.attempt = [&] { save_npz(path, tensors); },
+                            .check =
+                                [&](bool succeeded) {
+                                  const NamedTensors there = load_npz(path);
+                                  return (same(there, tensors) || (!succeeded && same(there, old))) &&
+                                         folder.files() == 1;
+                                }};
+          }) > 0);
   const std::string line = "{\"step\":1,\"text\":\"a text that is too long for the string\"}\n";
   CHECK(check_every_allocation([&] {
           write_text(path, line + "{\"cut");
@@ -673,10 +674,14 @@ TEST_CASE("out of memory while files are read", "[fault]") {
   const NamedTensors tensors = {{"a", some(kShape, 1)},
                                 {"a name that is too long for the string", some({3}, 2)}};
   save_safetensors(folder / "s", tensors, {{"note", "a text that is too long for the string"}});
-  save_npz(folder / "z", tensors), save_npy(folder / "y", tensors.at("a"));
+  save_npy(folder / "y", tensors.at("a"));
+  if (has_npz()) save_npz(folder / "z", tensors);
   write_text(folder / "c", "a,b\n1,2\n3,4\n5,6\n");
   const std::function<NamedTensors()> loads[] = {
-      [&] { return load_safetensors(folder / "s").tensors; }, [&] { return load_npz(folder / "z"); },
+      [&] { return load_safetensors(folder / "s").tensors; },
+      [&] {
+        return has_npz() ? load_npz(folder / "z") : NamedTensors{{"y", load_npy(folder / "y")}};
+      },
       [&] {
         return NamedTensors{{"y", load_npy(folder / "y")}};
       },

@@ -4,6 +4,8 @@
 
 #include <sys/stat.h>
 
+#include <span>
+
 #include "message_of.h"
 #include "tapedeck/checkpoint.h"
 #include "tapedeck/csv.h"
@@ -25,16 +27,12 @@ struct Writer {
   Tensor (*load)(const std::string& path);
 };
 const Writer kWriters[] = {
+    // the last needs libzip
     {"save_npy",
      [](const std::string& path) {
        save_npy(path, tensor({1.0, 2.0}));
      },
      load_npy},
-    {"save_npz",
-     [](const std::string& path) {
-       save_npz(path, {{"x", tensor({1.0, 2.0})}});
-     },
-     [](const std::string& path) { return load_npz(path).at("x"); }},
     {"save_safetensors",
      [](const std::string& path) {
        save_safetensors(path, {{"x", tensor({1.0, 2.0})}});
@@ -48,12 +46,18 @@ const Writer kWriters[] = {
        checkpoint.save(path);
      },
      [](const std::string& path) { return load_safetensors(path).tensors.at("x"); }},
+    {"save_npz",
+     [](const std::string& path) {
+       save_npz(path, {{"x", tensor({1.0, 2.0})}});
+     },
+     [](const std::string& path) { return load_npz(path).at("x"); }},
 };
+std::span<const Writer> writers() { return std::span(kWriters).first(std::size(kWriters) - !has_npz()); }
 
 }   // namespace
 
 TEST_CASE("files are written through links, and nowhere but to regular files", "[files]") {
-  for (const Writer& w : kWriters) {
+  for (const Writer& w : writers()) {
     INFO(w.op);
     const TemporaryFolder folder;
     const auto message = [&](const std::string& name) {
@@ -86,10 +90,10 @@ TEST_CASE("a path with a NUL byte is refused", "[files][errors]") {
   const std::string path = folder / std::string("x\0y", 3),
                     what = ": " + folder.path() + "/x\\x00y: the path has a NUL byte";
   write_text(folder / "x", "1,2\n");
-  for (const Writer& w : kWriters)
+  for (const Writer& w : writers())
     CHECK(message_of<FileError>([&] { w.save(path); }) == w.op + what);
   CHECK(message_of<FileError>([&] { load_npy(path); }) == "load_npy" + what);
-  CHECK(message_of<FileError>([&] { load_npz(path); }) == "load_npz" + what);
+  if (has_npz()) CHECK(message_of<FileError>([&] { load_npz(path); }) == "load_npz" + what);
   CHECK(message_of<FileError>([&] { load_safetensors(path); }) == "load_safetensors" + what);
   CHECK(message_of<FileError>([&] { load_csv(path); }) == "load_csv" + what);
   CHECK(message_of<FileError>([&] { TrainingLog log(path); }) == "training_log" + what);
@@ -101,8 +105,9 @@ TEST_CASE("a path with a NUL byte is refused", "[files][errors]") {
 TEST_CASE("names with a NUL byte are refused or kept whole", "[files][errors]") {
   const TemporaryFolder folder;
   const NamedTensors tensors = {{std::string("a\0b", 3), tensor(1.0)}};
-  CHECK(message_of<ArgumentError>([&] { save_npz(folder / "x.npz", tensors); }) ==
-        "save_npz: " + (folder / "x.npz") + ": the name \"a\\x00b\" has a NUL byte");
+  if (has_npz())
+    CHECK(message_of<ArgumentError>([&] { save_npz(folder / "x.npz", tensors); }) ==
+          "save_npz: " + (folder / "x.npz") + ": the name \"a\\x00b\" has a NUL byte");
   CHECK(folder.files() == 0);
   save_safetensors(folder / "x", tensors);
   CHECK(load_safetensors(folder / "x").tensors.begin()->first == tensors.begin()->first);

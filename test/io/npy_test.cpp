@@ -145,6 +145,7 @@ TEST_CASE("npy: hostile files are errors that say what is wrong", "[npy][errors]
 }
 
 TEST_CASE("npz: archives of tensors", "[npy]") {
+  if (!has_npz()) return;
   const TemporaryFolder folder;
   const std::string path = folder / "x.npz";
   const NamedTensors all = {{"a", tensor({1.0, 2.0})},
@@ -179,6 +180,7 @@ TEST_CASE("npz: archives of tensors", "[npy]") {
 }
 
 TEST_CASE("npz: damaged and hostile archives", "[npy][errors]") {
+  if (!has_npz()) return;
   const TemporaryFolder folder;
   const std::string path = folder / "x.npz";
   const NamedTensors all = {{"a", tensor({1.0, 2.0})}, {"b", tensor({1, 0}, DType::boolean)}};
@@ -231,6 +233,7 @@ TEST_CASE("npz: damaged and hostile archives", "[npy][errors]") {
 }
 
 TEST_CASE("npz: an archive takes no more memory than allowed", "[npy][errors]") {
+  if (!has_npz()) return;
   const TemporaryFolder folder;
   const std::string path = folder / "x.npz", prefix = "load_npz: " + path + ": ";
   save_npz(path, {{"a", zeros({100'000})}, {"b", ones({4})}});
@@ -259,6 +262,7 @@ TEST_CASE("npz: an archive takes no more memory than allowed", "[npy][errors]") 
 // Numbers beyond the fields of the old format: of members, and of bytes in front of one. The hole between the
 // members takes no room on the disk.
 TEST_CASE("npz: ZIP64", "[npy]") {
+  if (!has_npz()) return;
   const TemporaryFolder folder;
   const std::string path = folder / "x.npz";
   SECTION("70,000 members") {
@@ -312,6 +316,20 @@ TEST_CASE("npz: ZIP64", "[npy]") {
     CHECK(same_bytes(back.at("a"), tensor({1.0, 2.0})));
     CHECK(same_bytes(back.at("b"), tensor({3, 4})));
   }
+}
+
+TEST_CASE("npz: a library without libzip says how to build it", "[npy][errors]") {
+  if (has_npz()) return;
+  const TemporaryFolder folder;
+  const std::string rest =
+      ": the library was built without libzip; install libzip-dev and build with -Dzip=enabled, or use .npy "
+      "or "
+      "safetensors files";
+  CHECK(message_of<ArgumentError>([&] {
+          save_npz(folder / "x.npz", {{"x", tensor(1.0)}});
+        }) == "save_npz" + rest);
+  CHECK(message_of<ArgumentError>([&] { load_npz(folder / "x.npz"); }) == "load_npz" + rest);
+  CHECK(folder.files() == 0);
 }
 
 TEST_CASE("messages about files are printable", "[npy][errors]") {

@@ -102,38 +102,46 @@ template <class T> void exponential_of(const T* x, std::int64_t n, T* y) {
   }
 }
 
-// Schur decomposition x = z t zᴴ with t upper triangular; the root of t is found column by column: Björck &
-// Hammarling 1983, "A Schur method for the square root of a matrix".
-template <class T> std::int64_t root_of(const T* x, std::int64_t n, T* y) {
-  const std::int64_t size = n * n;
-  if (!finite(x, size)) return std::fill_n(y, size, kNan<T>), 0;
-  CachedVector<Complex> t(x, x + size), z(static_cast<std::size_t>(size)), w(static_cast<std::size_t>(n)),
-      work(static_cast<std::size_t>(8 * n)), r(static_cast<std::size_t>(size));
+// Schur decomposition a = z t zᴴ with t upper triangular, in the place of a. Whether LAPACK's iteration
+// converges.
+bool schur(std::int64_t n, Complex* a, Complex* z) {
+  CachedVector<Complex> w(static_cast<std::size_t>(n)), work(static_cast<std::size_t>(8 * n));
   CachedVector<double> real_work(static_cast<std::size_t>(n));
   Int unused = 0;
-  if (LAPACKE_zgees_work(LAPACK_COL_MAJOR, 'V', 'N', nullptr, narrow(n), t.data(), narrow(n), &unused,
-                         w.data(), z.data(), narrow(n), work.data(), narrow(8 * n), real_work.data(),
-                         nullptr))
-    return 1;
-  const auto at = [n](std::int64_t i, std::int64_t j) { return static_cast<std::size_t>(j * n + i); };
+  return lapack::info_of(LAPACK_zgees_base, 'V', 'N', nullptr, narrow(n), a, narrow(n), &unused, w.data(), z,
+                         narrow(n), work.data(), narrow(8 * n), real_work.data(), nullptr) == 0;
+}
+
+// The root of x in r, if there is one; x is overwritten. The root of t is found column by column: Björck &
+// Hammarling 1983, "A Schur method for the square root of a matrix".
+bool find_root(std::int64_t n, Complex* x, Complex* r) {
+  CachedVector<Complex> z(static_cast<std::size_t>(n * n));
+  if (!schur(n, x, z.data())) return false;
+  const auto at = [n](std::int64_t i, std::int64_t j) { return j * n + i; };
   for (std::int64_t j = 0; j < n; ++j) {
-    r[at(j, j)] = std::sqrt(t[at(j, j)]);
-    if (r[at(j, j)] == 0.0) return 1;
+    r[at(j, j)] = std::sqrt(x[at(j, j)]);
+    if (r[at(j, j)] == 0.0) return false;
     for (std::int64_t i = j; i-- > 0;) {
-      Complex rest = t[at(i, j)];
+      Complex rest = x[at(i, j)];
       for (std::int64_t k = i + 1; k < j; ++k)
         rest -= r[at(i, k)] * r[at(k, j)];
       const Complex both = r[at(i, i)] + r[at(j, j)];
-      if (both == 0.0) return 1;
+      if (both == 0.0) return false;
       r[at(i, j)] = rest / both;
     }
   }
   const Complex one = 1, zero = 0;
   const Int m = narrow(n);
-  cblas_zgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, m, m, m, &one, z.data(), m, r.data(), m, &zero,
-              t.data(), m);
-  cblas_zgemm(CblasColMajor, CblasNoTrans, CblasConjTrans, m, m, m, &one, t.data(), m, z.data(), m, &zero,
-              r.data(), m);
+  cblas_zgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, m, m, m, &one, z.data(), m, r, m, &zero, x, m);
+  cblas_zgemm(CblasColMajor, CblasNoTrans, CblasConjTrans, m, m, m, &one, x, m, z.data(), m, &zero, r, m);
+  return true;
+}
+
+template <class T> std::int64_t root_of(const T* x, std::int64_t n, T* y) {
+  const std::int64_t size = n * n;
+  if (!finite(x, size)) return std::fill_n(y, size, kNan<T>), 0;
+  CachedVector<Complex> t(x, x + size), r(static_cast<std::size_t>(size));
+  if (!find_root(n, t.data(), r.data())) return 1;
   if constexpr (!std::is_floating_point_v<T>) {
     std::transform(r.begin(), r.end(), y, [](const Complex& e) { return static_cast<T>(e); });
     return 0;
@@ -150,18 +158,18 @@ template <class T> std::int64_t root_of(const T* x, std::int64_t n, T* y) {
 }
 
 Int gees(Int n, float* a, float* re, float* im, float* z, float* work, Int size, Int* unused) {
-  return LAPACKE_sgees_work(LAPACK_COL_MAJOR, 'V', 'N', nullptr, n, a, n, unused, re, im, z, n, work, size,
-                            nullptr);
+  return lapack::info_of(LAPACK_sgees_base, 'V', 'N', nullptr, n, a, n, unused, re, im, z, n, work, size,
+                         nullptr);
 }
 Int gees(Int n, double* a, double* re, double* im, double* z, double* work, Int size, Int* unused) {
-  return LAPACKE_dgees_work(LAPACK_COL_MAJOR, 'V', 'N', nullptr, n, a, n, unused, re, im, z, n, work, size,
-                            nullptr);
+  return lapack::info_of(LAPACK_dgees_base, 'V', 'N', nullptr, n, a, n, unused, re, im, z, n, work, size,
+                         nullptr);
 }
 Int trsyl(Int n, const float* t, float* c, float* scale) {
-  return LAPACKE_strsyl_work(LAPACK_COL_MAJOR, 'N', 'N', 1, n, n, t, n, t, n, c, n, scale);
+  return lapack::info_of(LAPACK_strsyl_base, 'N', 'N', 1, n, n, t, n, t, n, c, n, scale);
 }
 Int trsyl(Int n, const double* t, double* c, double* scale) {
-  return LAPACKE_dtrsyl_work(LAPACK_COL_MAJOR, 'N', 'N', 1, n, n, t, n, t, n, c, n, scale);
+  return lapack::info_of(LAPACK_dtrsyl_base, 'N', 'N', 1, n, n, t, n, t, n, c, n, scale);
 }
 
 // Bartels & Stewart 1972: x = q t qᵀ with t quasi-triangular, t y' + y' t = qᵀ b q, y = q y' qᵀ. LAPACK's
@@ -193,31 +201,31 @@ template <class T> std::int64_t sylvester_of(const T* x, const T* b, std::int64_
   return 0;
 }
 
-// The same with complex numbers, of double precision: x = q t qᴴ with t upper triangular.
-template <class T> std::int64_t complex_sylvester_of(const T* x, const T* b, std::int64_t n, T* y) {
-  const std::int64_t size = n * n;
-  if (!finite(x, size) || !finite(b, size)) return std::fill_n(y, size, kNan<T>), 0;
-  CachedVector<Complex> t(x, x + size), c(b, b + size), q(static_cast<std::size_t>(size)),
-      w(static_cast<std::size_t>(n)), work(static_cast<std::size_t>(8 * n)),
-      half(static_cast<std::size_t>(size));
-  CachedVector<double> real_work(static_cast<std::size_t>(n));
+// The same with complex numbers, of double precision: x = q t qᴴ with t upper triangular. Overwrites x, and b
+// with the solution times scale, if there is one.
+bool solve_sylvester(std::int64_t n, Complex* x, Complex* b, double& scale) {
+  CachedVector<Complex> q(static_cast<std::size_t>(n * n)), half(static_cast<std::size_t>(n * n));
+  if (!schur(n, x, q.data())) return false;
   const Int m = narrow(n);
-  Int unused = 0;
-  if (LAPACKE_zgees_work(LAPACK_COL_MAJOR, 'V', 'N', nullptr, m, t.data(), m, &unused, w.data(), q.data(), m,
-                         work.data(), 8 * m, real_work.data(), nullptr))
-    return 1;
   const auto times = [&](CBLAS_TRANSPOSE with_a, const Complex* a, CBLAS_TRANSPOSE with_b,
                          const Complex* other, Complex* out) {
     const Complex one = 1, zero = 0;
     cblas_zgemm(CblasColMajor, with_a, with_b, m, m, m, &one, a, m, other, m, &zero, out, m);
   };
-  times(CblasConjTrans, q.data(), CblasNoTrans, c.data(), half.data());
-  times(CblasNoTrans, half.data(), CblasNoTrans, q.data(), c.data());
+  times(CblasConjTrans, q.data(), CblasNoTrans, b, half.data());
+  times(CblasNoTrans, half.data(), CblasNoTrans, q.data(), b);
+  if (lapack::info_of(LAPACK_ztrsyl_base, 'N', 'N', 1, m, m, x, m, x, m, b, m, &scale)) return false;
+  times(CblasNoTrans, q.data(), CblasNoTrans, b, half.data());
+  times(CblasNoTrans, half.data(), CblasConjTrans, q.data(), b);
+  return true;
+}
+
+template <class T> std::int64_t complex_sylvester_of(const T* x, const T* b, std::int64_t n, T* y) {
+  const std::int64_t size = n * n;
+  if (!finite(x, size) || !finite(b, size)) return std::fill_n(y, size, kNan<T>), 0;
+  CachedVector<Complex> t(x, x + size), c(b, b + size);
   double scale = 1;
-  if (LAPACKE_ztrsyl_work(LAPACK_COL_MAJOR, 'N', 'N', 1, m, m, t.data(), m, t.data(), m, c.data(), m, &scale))
-    return 1;
-  times(CblasNoTrans, q.data(), CblasNoTrans, c.data(), half.data());
-  times(CblasNoTrans, half.data(), CblasConjTrans, q.data(), c.data());
+  if (!solve_sylvester(n, t.data(), c.data(), scale)) return 1;
   for (std::int64_t i = 0; i < size; ++i)
     y[i] = static_cast<T>(c[static_cast<std::size_t>(i)] / scale);
   return 0;
