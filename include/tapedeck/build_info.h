@@ -13,7 +13,7 @@ struct BuildInfo {
   std::string version;          // of tapedeck: "0.1.0"
   std::string compiler;         // "g++ 12.2.0"
   std::string instructions;     // instruction set of the loaded library: "native" (of the build machine),
-                                // "x86-64", "x86-64-v3", "x86-64-v4" or "aarch64"
+                                // "x86-64", "x86-64-v3" or "x86-64-v4"
   int vector_bytes;             // width of the vectors in kernels
   std::string blas;             // as it describes itself: "OpenBLAS 0.3.21 … SkylakeX MAX_THREADS=64"
   std::string blas_threading;   // "serial", "pthreads" or "OpenMP"
