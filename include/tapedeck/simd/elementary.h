@@ -19,7 +19,7 @@
 #endif
 
 #ifdef __aarch64__
-/// xsimd's own approximate f32 by 32-bit ARM's estimates, and make NaN of infinities.
+/// xsimd's own go by 32-bit ARM's estimates: a third of the results are off, and the root of infinity is NaN.
 namespace xsimd::kernel {
 template <> inline batch<float, neon64> div(const batch<float, neon64>& a, const batch<float, neon64>& b,
                                             requires_arch<neon>) noexcept {
