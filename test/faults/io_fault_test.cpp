@@ -94,7 +94,7 @@ int ftruncate(int fd, off_t length) noexcept {
   return with_fault([=] { return syscall(SYS_ftruncate, fd, length); });
 }
 int rename(const char* from, const char* to) noexcept {
-  return with_fault([=] { return syscall(SYS_rename, from, to); });
+  return with_fault([=] { return syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0); });
 }
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Arrays go from NumPy through files to the library and back: every dtype, byte order, memory order and kind of archive.
 
-usage: numpy_files.py NPY_COPY [--no-archives]; exits with 77, which meson counts as skipped, where there is no NumPy
+usage: numpy_files.py [--no-archives] NPY_COPY, or a command that runs it; exits with 77, which meson counts as skipped, where there is no NumPy
 """
 import io
 import pathlib
@@ -44,11 +44,11 @@ def members(path):
         return {name.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(archive.read(name))) for name in archive.namelist()}
 
 
-def copy(program, pairs):
-    subprocess.run([program, *[str(path) for pair in pairs for path in pair]], check=True)
+def copy(command, pairs):
+    subprocess.run([*command, *[str(path) for pair in pairs for path in pair]], check=True)
 
 
-def main(program, *options):
+def main(command, with_archives):
     everything = dict(arrays())
     # Enough members to need ZIP64; NumPy writes each member in ZIP64 form anyway.
     many = {f"a{i}": np.array(i) for i in range(66_000)}
@@ -66,8 +66,8 @@ def main(program, *options):
         np.savez(folder / "plain.npz", **everything)
         np.savez_compressed(folder / "deflated.npz", **everything)
         np.savez_compressed(folder / "many.npz", **many)
-        archives = [] if "--no-archives" in options else [(folder / f"{kind}.npz", folder / f"{kind}-back.npz") for kind in ("plain", "deflated", "many")]
-        copy(program, pairs + archives)
+        archives = [(folder / f"{kind}.npz", folder / f"{kind}-back.npz") for kind in ("plain", "deflated", "many")] if with_archives else []
+        copy(command, pairs + archives)
 
         wrong = [name for (name, x), (_, back) in zip(everything.items(), pairs) if not same(x, np.load(back))]
         wrong += [str(back) for _, back in pairs[-2:] if not same(np.arange(6.0).reshape(2, 3), np.load(back))]
@@ -83,4 +83,5 @@ def main(program, *options):
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    words = sys.argv[1:]
+    sys.exit(main([w for w in words if w != "--no-archives"], "--no-archives" not in words))

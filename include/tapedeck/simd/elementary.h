@@ -18,6 +18,19 @@
 #pragma GCC diagnostic pop
 #endif
 
+#ifdef __aarch64__
+/// xsimd's own go by 32-bit ARM's estimates: a third of the results are off, and the root of infinity is NaN.
+namespace xsimd::kernel {
+template <> inline batch<float, neon64> div(const batch<float, neon64>& a, const batch<float, neon64>& b,
+                                            requires_arch<neon>) noexcept {
+  return vdivq_f32(a, b);
+}
+template <> inline batch<float, neon64> sqrt(const batch<float, neon64>& x, requires_arch<neon>) noexcept {
+  return vsqrtq_f32(x);
+}
+}   // namespace xsimd::kernel
+#endif
+
 namespace tapedeck {
 namespace detail {
 
@@ -46,6 +59,7 @@ template <class B> B fma(const B& a, const B& b, const B& c) {
 }
 template <class A> inline constexpr bool kFused = std::is_base_of_v<xsimd::avx512f, A>;
 template <class A> inline constexpr bool kFused<xsimd::fma3<A>> = true;
+template <> inline constexpr bool kFused<xsimd::neon64> = true;
 
 /// c + x (c1 + x (c2 + …)).
 template <class B, class... More> B polynomial(const B& x, double c, More... more) {

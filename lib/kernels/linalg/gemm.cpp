@@ -54,7 +54,7 @@ void unlimit_process() {
 // OpenBLAS takes a buffer for each thread that computes at the same time, keeps it for good, and without
 // memory tries for ever. So before one more thread computes than ever before, such a buffer is asked for and
 // given back, which can fail.
-constexpr std::size_t kBuffer = std::size_t{128} << 20;   // as OpenBLAS has it on x86-64
+constexpr std::size_t kBuffer = std::size_t{128} << 20;   // as on x86-64; on ARM it is a quarter
 std::atomic<int> computing{0}, most_computing{0};
 thread_local int entered = 0;
 

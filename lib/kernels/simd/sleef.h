@@ -25,36 +25,31 @@ template <double (*f)(double, double)> struct Libm2 {
   template <class B> B operator()(const B& x, const B& y) const { return detail::by_element(f, x, y); }
 };
 
+// TAPEDECK_SLEEF(f, error): f within `error`, in SLEEF's notation, for the registers of the instruction set.
 #if defined(__AVX512F__)
-inline constexpr Registers<Sleef_cbrtf16_u10avx512f, Sleef_cbrtd8_u10avx512f> cbrt;
-inline constexpr Registers<Sleef_log2f16_u10avx512f, Sleef_log2d8_u10avx512f> log2;
-inline constexpr Registers<Sleef_log10f16_u10avx512f, Sleef_log10d8_u10avx512f> log10;
-inline constexpr Registers<Sleef_asinf16_u10avx512f, Sleef_asind8_u10avx512f> asin;
-inline constexpr Registers<Sleef_acosf16_u10avx512f, Sleef_acosd8_u10avx512f> acos;
-inline constexpr Registers<Sleef_atanf16_u10avx512f, Sleef_atand8_u10avx512f> atan;
-inline constexpr Registers<Sleef_asinhf16_u10avx512f, Sleef_asinhd8_u10avx512f> asinh;
-inline constexpr Registers<Sleef_acoshf16_u10avx512f, Sleef_acoshd8_u10avx512f> acosh;
-inline constexpr Registers<Sleef_atanhf16_u10avx512f, Sleef_atanhd8_u10avx512f> atanh;
-inline constexpr Registers<Sleef_erff16_u10avx512f, Sleef_erfd8_u10avx512f> erf;
-inline constexpr Registers<Sleef_erfcf16_u15avx512f, Sleef_erfcd8_u15avx512f> erfc;
-inline constexpr Registers<Sleef_atan2f16_u10avx512f, Sleef_atan2d8_u10avx512f> atan2;
-inline constexpr Registers<Sleef_hypotf16_u05avx512f, Sleef_hypotd8_u05avx512f> hypot;
-inline constexpr Registers<Sleef_powf16_u10avx512f, Sleef_powd8_u10avx512f> pow;
+#define TAPEDECK_SLEEF(f, error) Registers<Sleef_##f##f16_##error##avx512f, Sleef_##f##d8_##error##avx512f>
 #elif defined(__AVX2__) && defined(__FMA__)
-inline constexpr Registers<Sleef_cbrtf8_u10avx2, Sleef_cbrtd4_u10avx2> cbrt;
-inline constexpr Registers<Sleef_log2f8_u10avx2, Sleef_log2d4_u10avx2> log2;
-inline constexpr Registers<Sleef_log10f8_u10avx2, Sleef_log10d4_u10avx2> log10;
-inline constexpr Registers<Sleef_asinf8_u10avx2, Sleef_asind4_u10avx2> asin;
-inline constexpr Registers<Sleef_acosf8_u10avx2, Sleef_acosd4_u10avx2> acos;
-inline constexpr Registers<Sleef_atanf8_u10avx2, Sleef_atand4_u10avx2> atan;
-inline constexpr Registers<Sleef_asinhf8_u10avx2, Sleef_asinhd4_u10avx2> asinh;
-inline constexpr Registers<Sleef_acoshf8_u10avx2, Sleef_acoshd4_u10avx2> acosh;
-inline constexpr Registers<Sleef_atanhf8_u10avx2, Sleef_atanhd4_u10avx2> atanh;
-inline constexpr Registers<Sleef_erff8_u10avx2, Sleef_erfd4_u10avx2> erf;
-inline constexpr Registers<Sleef_erfcf8_u15avx2, Sleef_erfcd4_u15avx2> erfc;
-inline constexpr Registers<Sleef_atan2f8_u10avx2, Sleef_atan2d4_u10avx2> atan2;
-inline constexpr Registers<Sleef_hypotf8_u05avx2, Sleef_hypotd4_u05avx2> hypot;
-inline constexpr Registers<Sleef_powf8_u10avx2, Sleef_powd4_u10avx2> pow;
+#define TAPEDECK_SLEEF(f, error) Registers<Sleef_##f##f8_##error##avx2, Sleef_##f##d4_##error##avx2>
+#elif defined(__aarch64__)
+#define TAPEDECK_SLEEF(f, error) Registers<Sleef_##f##f4_##error##advsimd, Sleef_##f##d2_##error##advsimd>
+#endif
+
+#ifdef TAPEDECK_SLEEF
+inline constexpr TAPEDECK_SLEEF(cbrt, u10) cbrt;
+inline constexpr TAPEDECK_SLEEF(log2, u10) log2;
+inline constexpr TAPEDECK_SLEEF(log10, u10) log10;
+inline constexpr TAPEDECK_SLEEF(asin, u10) asin;
+inline constexpr TAPEDECK_SLEEF(acos, u10) acos;
+inline constexpr TAPEDECK_SLEEF(atan, u10) atan;
+inline constexpr TAPEDECK_SLEEF(asinh, u10) asinh;
+inline constexpr TAPEDECK_SLEEF(acosh, u10) acosh;
+inline constexpr TAPEDECK_SLEEF(atanh, u10) atanh;
+inline constexpr TAPEDECK_SLEEF(erf, u10) erf;
+inline constexpr TAPEDECK_SLEEF(erfc, u15) erfc;
+inline constexpr TAPEDECK_SLEEF(atan2, u10) atan2;
+inline constexpr TAPEDECK_SLEEF(hypot, u05) hypot;
+inline constexpr TAPEDECK_SLEEF(pow, u10) pow;
+#undef TAPEDECK_SLEEF
 #else
 inline constexpr Libm<std::cbrt> cbrt;
 inline constexpr Libm<std::log2> log2;
