@@ -74,14 +74,6 @@ def page_of(file):
     return None
 
 
-def first_paragraph(markdown):
-    """The first that is words, not code."""
-    for part in re.split(r"\n\s*\n", markdown):
-        if part.strip() and not part.startswith(("#", "    ", "```")):
-            return " ".join(part.split())
-    return ""
-
-
 def gallery(examples):
     out = ["# Examples\n", "`scripts/demo NAME` builds and runs one, and writes its picture to the current folder.\n", "::::{container} gallery"]
     for name in examples:

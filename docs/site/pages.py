@@ -1,9 +1,8 @@
 """The reference as reStructuredText: one page for each header."""
-import html
 import re
 
 import sphinx.domains.cpp
-import sphinx.util.logging
+import sphinx.util.cfamily
 
 from reference import TOP, walk
 from source_pages import line_of_entry

@@ -144,32 +144,13 @@ class Reader:
 
     def member(self, node, scope, in_type):
         name = text_of(node.find("name"))
-        args = text_of(node.find("argsstring"))
-        kind = node.get("kind")
-        own = scope.split("::")[-1].split("<")[0] if scope else ""
-        life = name == f"~{own}" or (name in (own, "operator=") and re.match(rf"\((const )?{own} ?&{{0,2}} ?\w*\)", args)) or args.endswith("=delete")
-        if life or name.startswith("@") or "friend class" in text_of(node.find("definition")):
-            return
-        if kind == "friend" and text_of(node.find("type")) in ("class", "struct", "friend class", "friend struct"):
+        if name.startswith("@") or is_routine(node, name, scope):
             return
         whole = f"{scope}::{name}" if scope else name
-        definition = text_of(node.find("definition")).replace("tapedeck::", "")
-        if in_type:
-            definition = re.sub(rf"\b{re.escape(scope)}(?: ?<[^<>]*>)?::", "", definition)
-        requires = text_of(node.find("requiresclause"))
-        signature = template_of(node) + definition + ("" if args.startswith(")") else args)     # a pointer to a function has them already
-        if kind == "typedef":
-            signature = f"{template_of(node)}{name if in_type else whole} = {text_of(node.find('type')).replace('tapedeck::', '')}"
-        initial = text_of(node.find("initializer"))
-        if kind == "variable" and initial and len(initial) < 60 and "[" not in initial:
-            signature += " " + initial
-        if kind == "enum":
-            signature = f"enum class {whole}"
-        item = self.add(node.find("location"), kind, whole, re.sub(r"\s*=0$|= ?default$", "", signature).strip() + (f" requires {requires}" if requires else ""))
-        if item and kind == "enum":
-            for value in node.findall("enumvalue"):
-                line = self.line_of(item, text_of(value.find("name")), node.find("location"))
-                item.members.append(Item("enumvalue", f"{whole}::{text_of(value.find('name'))}", f"{whole}::{text_of(value.find('name'))}", line))
+        item = self.add(node.find("location"), node.get("kind"), whole, signature_of(node, scope, whole, in_type))
+        for value in node.findall("enumvalue") if item else []:
+            full = f"{whole}::{text_of(value.find('name'))}"
+            item.members.append(Item("enumvalue", full, full, self.line_of(item, full.rpartition("::")[2], node.find("location"))))
 
     def line_of(self, item, word, location):
         source = self.sources[self.header_of(location)]
@@ -214,6 +195,34 @@ class Reader:
             elif not item.contract and not item.remark and before and source.stands_below(item.line, before.line):
                 item.contract, item.shared = before.contract, bool(before.contract)
             before = item
+
+
+def is_routine(node, name, scope):
+    """Copies, moves, destructors, and what is deleted or only befriended."""
+    own = scope.rpartition("::")[2].partition("<")[0]
+    args = text_of(node.find("argsstring"))
+    takes_own = re.match(rf"\((const )?{own} ?&{{0,2}} ?\w*\)", args)
+    befriended = node.get("kind") == "friend" and re.search(r"\b(class|struct)\b", text_of(node.find("definition")) + text_of(node.find("type")))
+    return name == f"~{own}" or name in (own, "operator=") and takes_own or args.endswith("=delete") or befriended
+
+
+def signature_of(node, scope, whole, in_type):
+    """A member's as it is written in its type, another's with its namespaces below tapedeck."""
+    kind, template = node.get("kind"), template_of(node)
+    definition, args, initial, requires = (text_of(node.find(n)) for n in ("definition", "argsstring", "initializer", "requiresclause"))
+    if kind == "enum":
+        return f"enum class {whole}"
+    if kind == "typedef":
+        aliased = text_of(node.find("type")).replace("tapedeck::", "")
+        return f"{template}{whole.rpartition('::')[2] if in_type else whole} = {aliased}"
+    definition = definition.replace("tapedeck::", "")
+    if in_type:
+        definition = re.sub(rf"\b{re.escape(scope)}(?: ?<[^<>]*>)?::", "", definition)
+    signature = template + definition + ("" if args.startswith(")") else args)     # a pointer to a function has them already
+    if kind == "variable" and initial and len(initial) < 60 and "[" not in initial:
+        signature += " " + initial
+    signature = re.sub(r"\s*=0$|= ?default$", "", signature).strip()
+    return f"{signature} requires {requires}" if requires else signature
 
 
 def internal(source, begin, line):
