@@ -12,7 +12,7 @@ find lib include -path lib/pch -prune -o \( -name '*.h' -o -name '*.cpp' \) -pri
   }
   BEGIN {
     # Bottom up.
-    split("core kernels op tape ops transforms debug optim minimize io distribute", layers)
+    split("core kernels op tape ops transforms debug optim minimize io nn distribute", layers)
     for (i in layers) rank[layers[i]] = i + 0
 
     headers("core", "error dtype shape tensor named_tensors refs axes random_key threads build_info")
@@ -37,6 +37,7 @@ find lib include -path lib/pch -prune -o \( -name '*.h' -o -name '*.cpp' \) -pri
     split(path, part, "/")
     if (part[1] != "tapedeck") return part[1] in rank ? part[1] : ""
     if (part[2] == "ops") return "ops"
+    if (part[2] == "nn") return "nn"
     name = path
     sub(/^tapedeck\//, "", name)
     sub(/\.h$/, "", name)
