@@ -63,12 +63,13 @@ MeanOf::Function are_in_top(std::int64_t k) {
   };
 }
 
-Tensor losses_of_words(const Tensor& labels, const Tensor& logits) {
+// A lambda, since std::function would export the type of a function.
+constexpr auto losses_of_words = [](const Tensor& labels, const Tensor& logits) {
   const Tensor classes = labels_of("perplexity", labels, logits);
   if (!is_floating(logits.dtype()))
     throw_error<DTypeError>("perplexity: predictions is {}; use logits", logits.spec());
   return sparse_softmax_cross_entropy(classes, logits);
-}
+};
 
 Classes classified(const std::string& metric, const Examples& e, std::int64_t classes, double threshold) {
   return classes ? classes_of(metric, e.labels, e.predictions, classes)
