@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "tapedeck/named_variable.h"
 #include "tapedeck/ops/random.h"
 #include "tapedeck/safetensors.h"
 #include "tapedeck/saved_state.h"
@@ -50,6 +51,8 @@ class TAPEDECK_EXPORT Checkpoint {
   /// that name, it is assigned immediately; throws FileError, and adds nothing, if its dtype or shape
   /// differs.
   void add(const std::string& name, const Variable& variable);
+  /// All of a list, such as nn::variables(network), as name/its name; all or none.
+  void add(const std::string& name, std::span<const NamedVariable> variables);
   /// Adds the state of an optimizer, a moving average, a LossScale, a GradientAccumulator or another object
   /// of this kind: its scalars and tensors as name/scalar and name/tensor, and its slots of all variables of
   /// the checkpoint as name/variable/slot. These need not exist yet. What the object was made with, such as

@@ -312,6 +312,19 @@ void Checkpoint::add(const std::string& name, const Variable& variable) {
   state_->add(
       name, {.read = [variable] { return variable.cell().value; }, .prepare = prepare, .variable = variable});
 }
+void Checkpoint::add(const std::string& name, std::span<const NamedVariable> variables) {
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    try {
+      add(part_name(name, variables[i].name), variables[i].variable);
+    } catch (...) {
+      while (i--) {
+        state_->values.erase(state_->values.find(part_name(name, variables[i].name)));
+        state_->variables.erase(variables[i].variable.id());
+      }
+      throw;
+    }
+  }
+}
 void Checkpoint::add(const std::string& name, Tensor& tensor) {
   state_->add(name, {[&tensor] { return tensor; },
                      [&tensor](const Tensor& x) { return [&tensor, x] { tensor = x; }; }});

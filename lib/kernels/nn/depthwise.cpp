@@ -59,10 +59,15 @@ double work_of_line(const Depthwise& g) {
   return static_cast<double>(g.window.columns.outputs * g.channels) * static_cast<double>(g.window.cells());
 }
 
+/// Rows of outputs of all images; 0 if they are empty, since there may be billions of those.
+std::int64_t lines_of(const Depthwise& g) {
+  return g.window.columns.outputs * g.channels == 0 ? 0 : g.images * g.window.rows.outputs;
+}
+
 /// Calls f(image, position in y, output row, output column) for all outputs, in parallel.
 template <class F> void for_outputs(const Depthwise& g, const F& f) {
   const std::int64_t rows = g.window.rows.outputs, columns = g.window.columns.outputs;
-  parallel_for(g.images * rows, cut_of(kCut, static_cast<std::int64_t>(std::min(work_of_line(g), 1e15))),
+  parallel_for(lines_of(g), cut_of(kCut, static_cast<std::int64_t>(std::min(work_of_line(g), 1e15))),
                [&](std::int64_t begin, std::int64_t end) {
                  for (std::int64_t line = begin; line < end; ++line)
                    for (std::int64_t j = 0; j < columns; ++j)
@@ -99,6 +104,7 @@ template <class T> void input_gradient(const Depthwise& g, const T* dy, const T*
   const Geometry at(g);
   const WindowAxis& rows = g.window.rows;
   const std::int64_t channels = g.channels, line = g.window.columns.extent * channels;
+  if (rows.extent * line == 0) return;
   const RowTasks tasks(rows, g.images, work_of_line(g) * static_cast<double>(rows.outputs),
                        static_cast<double>(kCut.piece));
   parallel_for(tasks.count(), Cut{1, kCut.least / kCut.piece}, [&](std::int64_t first, std::int64_t last) {
@@ -129,7 +135,7 @@ template <class T> void input_gradient(const Depthwise& g, const T* dy, const T*
 template <class T> void filter_gradient(const Depthwise& g, const T* x, const T* dy, T* dfilters) {
   const Geometry at(g);
   const std::int64_t channels = g.channels, rows = g.window.rows.outputs, columns = g.window.columns.outputs,
-                     lines = g.images * rows, n = g.window.cells() * channels;
+                     lines = lines_of(g), n = g.window.cells() * channels;
   const std::int64_t partials = std::clamp<std::int64_t>(
       static_cast<std::int64_t>(work_of_line(g) * static_cast<double>(lines) / kPartialWork), 1,
       std::min(kMaxPartialSums, std::max<std::int64_t>(lines, 1)));

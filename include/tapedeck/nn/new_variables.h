@@ -1,0 +1,37 @@
+// How layers make their variables.
+#pragma once
+#include <optional>
+#include <string_view>
+
+#include "tapedeck/nn/initializers.h"
+#include "tapedeck/variable.h"
+
+namespace tapedeck::nn::detail {
+
+/// What kind of variable it is, for which each library has its own default.
+enum class Role : std::uint8_t { kernel, input_of_recurrent, recurrent, embedding };
+
+/// A variable "kernel" of this shape: from options.kernel, or the default one of its role. Throws
+/// ArgumentError, naming the layer, unless all extents are 1 or more.
+TAPEDECK_EXPORT Variable new_kernel(std::string_view layer, const Shape& shape, random::Key key,
+                                    const LayerOptions& options, Role role = Role::kernel);
+/// A variable "bias" [n] beside a kernel of this shape, or none where the options say so.
+TAPEDECK_EXPORT std::optional<Variable> new_bias(std::int64_t n, const Shape& kernel, random::Key key,
+                                                 const LayerOptions& options);
+/// A variable "kernel" [inputs + outputs, gates · outputs] of a recurrent layer: the kernel of the inputs
+/// above that of the state.
+TAPEDECK_EXPORT Variable new_recurrent_kernel(std::string_view layer, std::int64_t inputs,
+                                              std::int64_t outputs, std::int64_t gates, random::Key key,
+                                              const LayerOptions& options);
+/// The bias [gates · outputs] of a recurrent layer. Throws ArgumentError where the options want none.
+TAPEDECK_EXPORT Variable new_recurrent_bias(std::string_view layer, std::int64_t outputs, std::int64_t gates,
+                                            random::Key key, const LayerOptions& options);
+/// A variable [n] of one number.
+TAPEDECK_EXPORT Variable new_constant(std::string_view layer, std::string_view name, std::int64_t n,
+                                      double value, DType dtype, bool trainable = true);
+
+/// y, after telling summary(), where one is being made, that it is what the layer at this address has
+/// returned.
+TAPEDECK_EXPORT Tensor noted(const void* layer, std::string_view type, Tensor y);
+
+}   // namespace tapedeck::nn::detail

@@ -1,0 +1,81 @@
+// Layers that normalize activations, with trainable scales and offsets. epsilon is added to variances.
+#pragma once
+#include "tapedeck/nn/new_variables.h"
+#include "tapedeck/nn/run.h"
+
+namespace tapedeck::nn {
+
+/// layer_norm over the last axis of x [..., size].
+struct TAPEDECK_EXPORT LayerNorm {
+  std::int64_t size;
+  double epsilon;
+  Variable scale, offset;   // [size]
+
+  /// Throws ArgumentError for a size below 1.
+  explicit LayerNorm(std::int64_t size_, double epsilon_ = 1e-5, DType dtype = DType::f32);
+
+  Tensor operator()(const Tensor& x) const;
+  /// Visits the variables: see variables.h.
+  template <class Visit> void for_each_member(const Visit& visit) {
+    visit("scale", scale), visit("offset", offset);
+  }
+};
+
+/// x / √(mean(x²) + epsilon) · scale over the last axis of x [..., size]: Zhang and Sennrich 2019. Throws
+/// ShapeError for another x.
+struct TAPEDECK_EXPORT RMSNorm {
+  std::int64_t size;
+  double epsilon;
+  Variable scale;   // [size]
+
+  /// Throws ArgumentError for a size below 1.
+  explicit RMSNorm(std::int64_t size_, double epsilon_ = 1e-6, DType dtype = DType::f32);
+
+  Tensor operator()(const Tensor& x) const;
+  /// Visits the variables: see variables.h.
+  template <class Visit> void for_each_member(const Visit& visit) { visit("scale", scale); }
+};
+
+/// Normalizes each group of channels over all positions of x [batch, ..., channels], then scales and offsets
+/// each channel: Wu and He 2018. Throws ShapeError for another x.
+struct TAPEDECK_EXPORT GroupNorm {
+  std::int64_t groups, channels;
+  double epsilon;
+  Variable scale, offset;   // [channels]
+
+  /// Throws ArgumentError unless groups divides channels.
+  GroupNorm(std::int64_t groups_, std::int64_t channels_, double epsilon_ = 1e-5, DType dtype = DType::f32);
+
+  Tensor operator()(const Tensor& x) const;
+  /// Visits the variables: see variables.h.
+  template <class Visit> void for_each_member(const Visit& visit) {
+    visit("scale", scale), visit("offset", offset);
+  }
+};
+
+/// Options of BatchNorm.
+struct BatchNormOptions {
+  double momentum = 0.99;   // PyTorch's is 1 less this one
+  double epsilon = 1e-5;
+  DType dtype = DType::f32;
+};
+/// In training, batch_norm over all axes but the last of x [..., channels], and one step of the running mean
+/// and variance: running = momentum · running + (1 - momentum) · the batch's, whose variance is divided by n
+/// - 1. Else batch_norm_inference with these.
+struct TAPEDECK_EXPORT BatchNorm {
+  std::int64_t channels;
+  double momentum, epsilon;
+  Variable scale, offset;    // [channels]
+  Variable mean, variance;   // running, not trainable
+
+  /// Throws ArgumentError for fewer channels than 1.
+  explicit BatchNorm(std::int64_t channels_, const BatchNormOptions& options = {});
+
+  Tensor operator()(const Tensor& x, Run run = {}) const;
+  /// Visits the variables: see variables.h.
+  template <class Visit> void for_each_member(const Visit& visit) {
+    visit("scale", scale), visit("offset", offset), visit("mean", mean), visit("variance", variance);
+  }
+};
+
+}   // namespace tapedeck::nn

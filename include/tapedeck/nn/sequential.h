@@ -1,0 +1,110 @@
+// Layers one after another, and around a shortcut. Any layer fits: what is called with a tensor, or with a
+// tensor and a Run, and returns what converts to a Tensor, such as Dense, relu, a lambda, a struct of one's
+// own.
+#pragma once
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+#include "tapedeck/nn/new_variables.h"
+#include "tapedeck/nn/run.h"
+#include "tapedeck/nn/walk.h"
+
+namespace tapedeck::nn {
+
+namespace detail {
+
+template <class L>
+concept TakesRun = std::is_invocable_r_v<Tensor, const L&, const Tensor&, Run>;
+template <class L>
+concept LayerLike = TakesRun<L> || std::is_invocable_r_v<Tensor, const L&, const Tensor&>;
+
+}   // namespace detail
+
+/// A layer of any type. Copies are of the layer, and share its variables.
+class Layer {
+ public:
+  template <class L>
+  requires(!std::same_as<std::remove_cvref_t<L>, Layer> && detail::LayerLike<std::decay_t<L>>)
+      Layer(L&& layer)
+      : layer_(std::make_unique<Of<std::decay_t<L>>>(std::forward<L>(layer))) {}
+  Layer(const Layer& o) : layer_(o.layer_->copy()) {}
+  Layer(Layer&&) noexcept = default;
+  Layer& operator=(Layer o) noexcept {
+    layer_.swap(o.layer_);
+    return *this;
+  }
+
+  /// Calls it; layers that take no Run go without.
+  Tensor operator()(const Tensor& x, Run run = {}) const { return layer_->call(x, run); }
+  /// Visits its variables: see variables.h.
+  void walk(const std::string& path, const detail::Visit& visit) { layer_->walk(path, visit); }
+
+ private:
+  struct Any {
+    virtual ~Any() = default;
+    virtual std::unique_ptr<Any> copy() const = 0;
+    virtual Tensor call(const Tensor& x, Run run) const = 0;
+    virtual void walk(const std::string& path, const detail::Visit& visit) = 0;
+  };
+  template <class L> struct Of final : Any {
+    explicit Of(L l) : layer(std::move(l)) {}
+    std::unique_ptr<Any> copy() const override { return std::make_unique<Of>(layer); }
+    Tensor call(const Tensor& x, Run run) const override {
+      if constexpr (detail::TakesRun<L>)
+        return detail::noted(&layer, detail::type_name<L>(), layer(x, run));
+      else
+        return detail::noted(&layer, detail::type_name<L>(), layer(x));
+    }
+    void walk(const std::string& path, const detail::Visit& visit) override {
+      detail::walk(layer, path, visit);
+    }
+
+    L layer;
+  };
+
+  std::unique_ptr<Any> layer_;
+};
+
+/// Each layer is called with the result of the one before; the i-th with run.split(i). Its variables are
+/// named "0/kernel", "1/…".
+/// Inside of a struct, list layers of one's own by a lambda, as g++ 12 does not compile temporaries of
+/// aggregates there:
+///   nn::Sequential blocks = nn::repeat(6, [this](std::uint64_t i) { return Block{key.split(i), width}; });
+class TAPEDECK_EXPORT Sequential {
+ public:
+  Sequential() = default;
+  Sequential(std::initializer_list<Layer> layers) : layers_(layers) {}
+  explicit Sequential(std::vector<Layer> layers) : layers_(std::move(layers)) {}
+
+  void push_back(Layer layer) { layers_.push_back(std::move(layer)); }
+  std::size_t size() const { return layers_.size(); }
+  /// One of them, unchecked.
+  const Layer& operator[](std::size_t i) const { return layers_[i]; }
+
+  Tensor operator()(const Tensor& x, Run run = {}) const;
+  /// Visits the variables: see variables.h.
+  void walk(const std::string& path, const detail::Visit& visit);
+
+ private:
+  std::vector<Layer> layers_;
+};
+
+/// n layers: make_layer(0), make_layer(1), …
+template <class F> Sequential repeat(std::uint64_t n, const F& make_layer) {
+  std::vector<Layer> layers;
+  for (std::uint64_t i = 0; i < n; ++i)
+    layers.emplace_back(make_layer(i));
+  return Sequential(std::move(layers));
+}
+
+/// x plus what the layer makes of it.
+struct Residual {
+  Layer layer;
+
+  TAPEDECK_EXPORT Tensor operator()(const Tensor& x, Run run = {}) const;
+  /// The variables have the names that they have in the layer.
+  void walk(const std::string& path, const detail::Visit& visit) { layer.walk(path, visit); }
+};
+
+}   // namespace tapedeck::nn

@@ -1,0 +1,84 @@
+// The variables of a network, by name. A network is a struct of layers, and a layer a struct with variables:
+// an aggregate, whose members are found at compile time, or a class with
+//   template <class Visit> void for_each_member(Visit visit) { visit("hidden", hidden_); … }
+// Members may be variables, layers, and vectors, arrays, maps by name, tuples, variants, optionals and smart
+// pointers of these. Other members are passed over. An aggregate may not have base classes or C arrays.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tapedeck/named_variable.h"
+#include "tapedeck/nn/walk.h"
+
+namespace tapedeck::nn {
+
+namespace detail {
+
+/// Collects variables, each once, under the first of its names.
+class TAPEDECK_EXPORT Collector {
+ public:
+  explicit Collector(std::string_view pattern);
+  ~Collector();
+  Collector(const Collector&) = delete;
+  Collector& operator=(const Collector&) = delete;
+
+  void add(const Node& node);
+  std::vector<NamedVariable> take();
+
+ private:
+  struct [[gnu::visibility("hidden")]] State;
+  std::unique_ptr<State> state_;
+};
+
+/// A new variable with the value and options of v; the same one each time for the same v.
+class TAPEDECK_EXPORT Copier {
+ public:
+  Copier();
+  ~Copier();
+  Copier(const Copier&) = delete;
+  Copier& operator=(const Copier&) = delete;
+
+  void replace(const Node& node);
+
+ private:
+  struct [[gnu::visibility("hidden")]] State;
+  std::unique_ptr<State> state_;
+};
+
+}   // namespace detail
+
+/// The variables of a network, in the order of its members, whose names match a pattern: "*" stands for any
+/// characters, as in "*/kernel" and "encoder/*". The names are paths, such as
+/// "encoder/0/attention/query/kernel". A variable that several members share is
+/// listed once, under the first of its names.
+template <class Network>
+std::vector<NamedVariable> variables(const Network& network, std::string_view pattern = "*") {
+  detail::Collector found(pattern);
+  // A walk does not change anything by itself.
+  detail::walk(const_cast<Network&>(network), {}, [&](const detail::Node& node) { found.add(node); });
+  return found.take();
+}
+/// Without names, those that are trainable: what optimizers and tapes take.
+TAPEDECK_EXPORT std::vector<Variable> trainable(const std::vector<NamedVariable>& variables);
+template <class Network> std::vector<Variable> trainable_variables(const Network& network) {
+  return trainable(variables(network));
+}
+/// Whether a variable is among these, as transforms::weight_decay asks: weight_decay(1e-4,
+/// nn::among(nn::variables(network, "*/kernel"))).
+TAPEDECK_EXPORT std::function<bool(const Variable&)> among(std::vector<NamedVariable> variables);
+/// How many numbers they hold.
+TAPEDECK_EXPORT std::int64_t element_count(const std::vector<NamedVariable>& variables);
+
+/// A copy with variables of its own, which begin with the present values. The copies that the language makes
+/// share their variables. What members shared they share in the copy. Not for networks that hold layers by
+/// std::shared_ptr, whose copies share the layers.
+template <class Network> Network copy(const Network& network) {
+  Network result = network;
+  detail::Copier copier;
+  detail::walk(result, {}, [&](const detail::Node& node) { copier.replace(node); });
+  return result;
+}
+
+}   // namespace tapedeck::nn

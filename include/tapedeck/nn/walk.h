@@ -1,0 +1,112 @@
+// How networks are walked: every member of a struct, and what is in its lists, down to the variables.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "tapedeck/nn/fields.h"
+#include "tapedeck/variable.h"
+
+namespace tapedeck::nn::detail {
+
+/// What a walk meets: a struct, before its members, or a variable.
+struct Node {
+  const std::string& path;   // "encoder/0/attention"; "" for the network itself
+  std::string_view type;     // "Dense"; "" for a variable
+  const void* address;
+  Variable* variable;   // null for a struct
+};
+using Visit = std::function<void(const Node&)>;
+
+template <class T>
+concept WalksItself = requires(T& x, const Visit& visit) {
+  x.walk(std::string(), visit);
+};
+template <class T>
+concept ListsItsMembers = requires(T& x) {
+  x.for_each_member([](std::string_view, auto&) {});
+};
+template <class T>
+concept PointsToMember = requires(T& x) {
+  x.operator->();
+  {x ? 0 : 1};
+};
+template <class T>
+concept ListOfMembers =
+    !std::convertible_to<T&, std::string_view> && !std::derived_from<T, Tensor> && requires(T & x) {
+  x.begin() != x.end();
+};
+template <class T>
+concept TupleOfMembers = requires {
+  std::tuple_size<T>::value;
+};
+template <class T>
+concept MapEntry = requires(T& x) {
+  { x.first } -> std::convertible_to<std::string_view>;
+  x.second;
+};
+/// Called with a tensor, but its members cannot be seen: a class with a constructor or private members.
+template <class T>
+concept ClosedLayer = std::is_class_v<T> && !std::is_aggregate_v<T> && !std::is_empty_v<T> &&
+                      !std::is_constructible_v<T, std::nullptr_t> && std::invocable<T&, const Tensor&>;
+
+template <class T> void walk(T& x, const std::string& path, const Visit& visit);
+
+inline std::string join(const std::string& path, std::string_view name) {
+  return path.empty() ? std::string(name) : path + '/' + std::string(name);
+}
+
+template <class T> void walk_list(T& list, const std::string& path, const Visit& visit) {
+  std::size_t i = 0;
+  for (auto&& x : list) {
+    if constexpr (MapEntry<std::remove_cvref_t<decltype(x)>>)
+      walk(x.second, join(path, x.first), visit);
+    else if constexpr (std::is_lvalue_reference_v<decltype(x)>)
+      walk(x, join(path, std::to_string(i++)), visit);
+  }
+}
+
+template <class T> void walk_fields(T& x, const std::string& path, const Visit& visit) {
+  auto fields = fields_of(x);
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (walk(std::get<I>(fields), join(path, field_name<T, I>()), visit), ...);
+  }
+  (std::make_index_sequence<field_count<T>()>{});
+}
+
+/// Visits x and everything in it. What cannot hold variables, such as numbers, is passed over.
+template <class T> void walk(T& x, const std::string& path, const Visit& visit) {
+  if constexpr (std::is_const_v<T>) {
+    // Sizes and names. A walk that copies a network replaces its variables, which are not const.
+    static_assert(!std::same_as<const Variable, T>,
+                  "a variable of a network may not be const; its value is what changes");
+  } else if constexpr (std::same_as<T, Variable>) {
+    visit({path, {}, &x, &x});
+  } else if constexpr (WalksItself<T>) {
+    x.walk(path, visit);
+  } else if constexpr (ListsItsMembers<T>) {
+    visit({path, type_name<T>(), &x, nullptr});
+    x.for_each_member([&](std::string_view name, auto& member) { walk(member, join(path, name), visit); });
+  } else if constexpr (ListOfMembers<T>) {
+    walk_list(x, path, visit);
+  } else if constexpr (PointsToMember<T>) {
+    if (x) walk(*x, path, visit);
+  } else if constexpr (TupleOfMembers<T>) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (walk(std::get<I>(x), join(path, std::to_string(I)), visit), ...);
+    }
+    (std::make_index_sequence<std::tuple_size_v<T>>{});
+  } else if constexpr (requires { std::variant_size<T>::value; }) {
+    std::visit([&](auto& one) { walk(one, path, visit); }, x);
+  } else if constexpr (std::is_class_v<T> && std::is_aggregate_v<T> && !std::is_empty_v<T>) {
+    visit({path, type_name<T>(), &x, nullptr});
+    walk_fields(x, path, visit);
+  } else {
+    static_assert(!ClosedLayer<T>,
+                  "the members of this layer cannot be seen: make it an aggregate, or give it a member "
+                  "template for_each_member(visit) that calls visit(name, member) for each");
+  }
+}
+
+}   // namespace tapedeck::nn::detail

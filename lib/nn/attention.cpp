@@ -1,0 +1,108 @@
+// Attention as products and a softmax.
+#include "tapedeck/nn/attention.h"
+
+#include <cmath>
+#include <limits>
+
+#include "core/format.h"
+#include "tapedeck/nn/fields.h"
+#include "tapedeck/operators.h"
+#include "tapedeck/ops.h"
+
+namespace tapedeck::nn {
+namespace {
+
+// Below all scores, and finite, so that a row of these alone has a softmax.
+double lowest(DType t) {
+  return t == DType::f64 ? std::numeric_limits<double>::lowest()
+                         : static_cast<double>(std::numeric_limits<float>::lowest());
+}
+
+Tensor masked(const Tensor& scores, const Tensor& mask) {
+  if (mask.dtype() == DType::boolean) return where(mask, scores, lowest(scores.dtype()));
+  if (!is_floating(mask.dtype()))
+    throw_error<DTypeError>("attention: the mask is {}; use bools, or numbers to be added", mask.spec());
+  return scores + mask;
+}
+
+Tensor causally_masked(const Tensor& scores) {
+  const int rank = scores.ndim();
+  const std::int64_t queries = scores.shape()[rank - 2], keys = scores.shape()[rank - 1];
+  const Tensor last = reshape(arange(queries) + (keys - queries), {-1, 1});
+  return masked(scores, less_equal(arange(keys), last));
+}
+
+// [batch, length, heads · depth] as [batch, heads, length, depth], and back.
+Tensor split_heads(const Tensor& x, std::int64_t heads) {
+  const Shape& s = x.shape();
+  return transpose(reshape(x, {s[0], s[1], heads, s[2] / heads}), {0, 2, 1, 3});
+}
+Tensor join_heads(const Tensor& x) {
+  const Shape& s = x.shape();
+  return reshape(transpose(x, {0, 2, 1, 3}), {s[0], s[2], s[1] * s[3]});
+}
+
+Tensor append(Tensor& cached, const Tensor& x) {
+  cached = cached.defined() ? concat({cached, x}, -2) : x;
+  return cached;
+}
+
+}   // namespace
+
+Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                 const AttentionOptions& options) {
+  if (query.ndim() < 2 || key.ndim() < 2)
+    throw_error<ShapeError>("attention: query is {} and key {}; they have rank 2 or more", query.spec(),
+                            key.spec());
+  const double depth = static_cast<double>(query.shape()[query.ndim() - 1]);
+  const double scale = options.scale.value_or(1 / std::sqrt(std::max(depth, 1.0)));
+  Tensor scores = matmul(query * scale, key, {.b = true});
+  if (options.causal) scores = causally_masked(scores);
+  if (options.mask.defined()) scores = masked(scores, options.mask);
+  Tensor weights = softmax(scores);
+  if (options.run.training && options.dropout != 0)
+    weights = dropout(weights, options.dropout, options.run.key);
+  return matmul(weights, value);
+}
+
+namespace {
+
+// A dense layer whose kernel is one of attention's.
+Dense projection(std::int64_t inputs, std::int64_t outputs, std::int64_t heads, random::Key key,
+                 const LayerOptions& options) {
+  if (heads < 1 || outputs % heads != 0)
+    throw_error<ArgumentError>("multi_head_attention: heads is {}, which does not divide width {}", heads,
+                               outputs);
+  LayerOptions with_defaults = options;
+  if (!options.kernel) with_defaults.kernel = initializers::glorot_uniform();
+  if (!options.bias) with_defaults.bias = initializers::zeros();
+  return Dense(inputs, outputs, key, with_defaults);
+}
+
+}   // namespace
+
+MultiHeadAttention::MultiHeadAttention(std::int64_t width_, std::int64_t heads_, random::Key random_key,
+                                       const MultiHeadOptions& o)
+    : width(width_),
+      heads(heads_),
+      causal(o.causal),
+      dropout(o.dropout),
+      query(projection(width, width, heads, random_key.split(0), o.projections)),
+      key(projection(o.memory_width == 0 ? width : o.memory_width, width, heads, random_key.split(1),
+                     o.projections)),
+      value(projection(key.inputs, width, heads, random_key.split(2), o.projections)),
+      output(projection(width, width, heads, random_key.split(3), o.projections)) {}
+
+Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionCall& call) const {
+  if (x.ndim() != 3)
+    throw_error<ShapeError>("multi_head_attention: x is {}; it has to be [batch, queries, {}]", x.spec(),
+                            width);
+  const Tensor& memory = call.memory.defined() ? call.memory : x;
+  Tensor keys = split_heads(key(memory), heads), values = split_heads(value(memory), heads);
+  if (call.cache) keys = append(call.cache->key, keys), values = append(call.cache->value, values);
+  const Tensor heard = attention(split_heads(query(x), heads), keys, values,
+                                 {.mask = call.mask, .causal = causal, .dropout = dropout, .run = call.run});
+  return detail::noted(this, "MultiHeadAttention", output(join_heads(heard)));
+}
+
+}   // namespace tapedeck::nn

@@ -1,0 +1,139 @@
+// How layers make their variables, and the layers that call one op.
+#include "tapedeck/nn/dense.h"
+#include "tapedeck/nn/dropout.h"
+#include "tapedeck/nn/sequential.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/format.h"
+#include "tapedeck/operators.h"
+#include "tapedeck/ops.h"
+
+namespace tapedeck::nn {
+namespace detail {
+namespace {
+
+void check_extents(std::string_view layer, const Shape& shape) {
+  if (std::ranges::any_of(shape, [](std::int64_t n) { return n < 1; }))
+    throw_error<ArgumentError>("{}: the kernel would be {}; sizes are 1 or more", layer, shape);
+}
+
+// Uniform in ±√(1 / n).
+Initializer uniform_of(double n) {
+  const double limit = 1 / std::sqrt(n);
+  return initializers::uniform(-limit, limit);
+}
+double fan_in(const Shape& kernel) {
+  return static_cast<double>(kernel.size()) / static_cast<double>(kernel[kernel.ndim() - 1]);
+}
+
+Initializer kernel_default(Defaults defaults, Role role, const Shape& shape) {
+  const bool is_keras = defaults == Defaults::keras;
+  switch (role) {
+    case Role::embedding:
+      return is_keras ? initializers::uniform() : initializers::normal(1);
+    case Role::recurrent:
+      if (is_keras) return initializers::orthogonal();
+      return uniform_of(fan_in(shape));
+    case Role::input_of_recurrent:   // PyTorch's bounds are those of the state
+      if (is_keras) return initializers::glorot_uniform();
+      return uniform_of(static_cast<double>(shape[1]) / 3);
+    case Role::kernel:
+      break;
+  }
+  return is_keras ? initializers::glorot_uniform() : uniform_of(fan_in(shape));
+}
+
+Initializer bias_default(Defaults defaults, const Shape& kernel) {
+  if (defaults == Defaults::keras) return initializers::zeros();
+  return uniform_of(fan_in(kernel));
+}
+
+Tensor first_value(const Initializer& given, const Initializer& otherwise, const Shape& shape,
+                   random::Key key, DType dtype) {
+  return (given ? given : otherwise)(shape, key, dtype);
+}
+
+}   // namespace
+
+Variable new_kernel(std::string_view layer, const Shape& shape, random::Key key, const LayerOptions& options,
+                    Role role) {
+  check_extents(layer, shape);
+  return Variable(
+      first_value(options.kernel, kernel_default(options.defaults, role, shape), shape, key, options.dtype),
+      {.name = role == Role::embedding ? "table" : "kernel"});
+}
+
+Variable new_recurrent_kernel(std::string_view layer, std::int64_t inputs, std::int64_t outputs,
+                              std::int64_t gates, random::Key key, const LayerOptions& options) {
+  const Shape above = {inputs, gates * outputs}, below = {outputs, gates * outputs};
+  check_extents(layer, above);
+  const auto part = [&](const Shape& shape, std::uint64_t i, const Initializer& otherwise) {
+    return first_value(options.kernel, otherwise, shape, key.split(i), options.dtype);
+  };
+  const Initializer of_state = kernel_default(options.defaults, Role::recurrent, below);
+  const Initializer of_inputs =
+      options.defaults == Defaults::keras ? initializers::glorot_uniform() : of_state;
+  return Variable(concat({part(above, 0, of_inputs), part(below, 1, of_state)}, 0), {.name = "kernel"});
+}
+
+std::optional<Variable> new_bias(std::int64_t n, const Shape& kernel, random::Key key,
+                                 const LayerOptions& options) {
+  if (!options.use_bias) return {};
+  return Variable(first_value(options.bias, bias_default(options.defaults, kernel), {n}, key, options.dtype),
+                  {.name = "bias"});
+}
+
+Variable new_recurrent_bias(std::string_view layer, std::int64_t outputs, std::int64_t gates, random::Key key,
+                            const LayerOptions& options) {
+  const auto bias = new_bias(gates * outputs, {outputs, gates * outputs}, key, options);
+  if (!bias) throw_error<ArgumentError>("{}: it has no form without a bias; use_bias has to be true", layer);
+  return *bias;
+}
+
+Variable new_constant(std::string_view layer, std::string_view name, std::int64_t n, double value,
+                      DType dtype, bool trainable) {
+  if (n < 1) throw_error<ArgumentError>("{}: {} channels; use 1 or more", layer, n);
+  return Variable(full({n}, value, dtype), {.name = std::string(name), .trainable = trainable});
+}
+
+}   // namespace detail
+
+Dense::Dense(std::int64_t inputs_, std::int64_t outputs_, random::Key key, const LayerOptions& options)
+    : inputs(inputs_),
+      outputs(outputs_),
+      kernel(detail::new_kernel("dense", {inputs, outputs}, key.split(0), options)),
+      bias(detail::new_bias(outputs, {inputs, outputs}, key.split(1), options)) {}
+Tensor Dense::operator()(const Tensor& x) const {
+  Tensor y = matmul(x, kernel);
+  if (bias) y = std::move(y) + bias->value();
+  return detail::noted(this, "Dense", std::move(y));
+}
+
+Embedding::Embedding(std::int64_t count_, std::int64_t outputs_, random::Key key, const LayerOptions& options)
+    : count(count_),
+      outputs(outputs_),
+      table(detail::new_kernel("embedding", {count, outputs}, key, options, detail::Role::embedding)) {}
+Tensor Embedding::operator()(const Tensor& ids) const {
+  return detail::noted(this, "Embedding", gather(table, ids));
+}
+
+Tensor Dropout::operator()(const Tensor& x, Run run) const {
+  return detail::noted(this, "Dropout", run.training ? tapedeck::dropout(x, rate, run.key) : x);
+}
+
+Tensor Sequential::operator()(const Tensor& x, Run run) const {
+  Tensor y = x;
+  for (std::size_t i = 0; i < layers_.size(); ++i)
+    y = layers_[i](y, run.split(i));
+  return detail::noted(this, "Sequential", std::move(y));
+}
+void Sequential::walk(const std::string& path, const detail::Visit& visit) {
+  visit({path, "Sequential", this, nullptr});
+  for (std::size_t i = 0; i < layers_.size(); ++i)
+    layers_[i].walk(detail::join(path, std::to_string(i)), visit);
+}
+Tensor Residual::operator()(const Tensor& x, Run run) const { return x + layer(x, run); }
+
+}   // namespace tapedeck::nn
