@@ -37,6 +37,7 @@ find lib include -path lib/pch -prune -o \( -name '*.h' -o -name '*.cpp' \) -pri
     split(path, part, "/")
     if (part[1] != "tapedeck") return part[1] in rank ? part[1] : ""
     if (part[2] == "ops") return "ops"
+    if (part[2] == "nn") return "nn"
     name = path
     sub(/^tapedeck\//, "", name)
     sub(/\.h$/, "", name)
