@@ -7,6 +7,7 @@
 #include "core/format.h"
 #include "nn/fit_state.h"
 #include "nn/progress.h"
+#include "tapedeck/checkpoint.h"
 #include "tapedeck/ops/reduce.h"
 #include "tapedeck/training.h"
 #include "tapedeck/training_log.h"
@@ -41,20 +42,12 @@ void check_options(const FitOptions& o) {
     if (o.checkpoints->folder.empty())
       throw ArgumentError("fit: checkpoints.folder has no name; use \".\" for this one");
   }
-  if (o.checkpoints && o.checkpoints->every_steps > 0)
-    for (const FitMetric& metric : o.metrics)
-      if (!metric.has_state())
-        throw_error<ArgumentError>(
-            "fit: checkpoints.every_steps is {}, and metric \"{}\" has no state() that could be saved within "
-            "an "
-            "epoch; leave out one of them",
-            o.checkpoints->every_steps, metric.name());
 }
 
 /// The loss, the metrics, and both of the validation data.
 std::vector<std::string> number_names(const FitOptions& o, bool validates) {
   std::vector<std::string> names = {"loss"};
-  for (const FitMetric& metric : o.metrics)
+  for (const Metric& metric : o.metrics)
     names.push_back(metric.name());
   if (validates)
     for (std::size_t i = 0, n = names.size(); i < n; ++i)
@@ -63,8 +56,7 @@ std::vector<std::string> number_names(const FitOptions& o, bool validates) {
     if (name.empty() || name == "kind" || name == "epoch" || name == "step" ||
         std::count(names.begin(), names.end(), name) > 1)
       throw_error<ArgumentError>(
-          "fit: metrics: \"{}\" is empty, or what something else is called; use FitMetric(name, metric)",
-          name);
+          "fit: metrics: \"{}\" is empty, or what something else is called; use Metric(name, metric)", name);
   return names;
 }
 
@@ -151,33 +143,33 @@ Tensor mean_loss(std::string_view caller, const BatchResult& result) {
 
 std::int64_t rows_of(const Batch& batch) { return batch[0].ndim() > 0 ? batch[0].shape()[0] : 1; }
 
-void add_to(std::vector<FitMetric>& metrics, std::string_view caller, const BatchResult& result) {
+void add_to(std::vector<Metric>& metrics, std::string_view caller, const BatchResult& result) {
   if (!metrics.empty() && !(result.labels.defined() && result.predictions.defined()))
     throw_error<ArgumentError>(
         "{}: metrics need labels and predictions; use a loss of (labels, predictions), or return a "
         "BatchResult "
         "with both",
         caller);
-  for (FitMetric& metric : metrics)
+  for (Metric& metric : metrics)
     metric.add(result.labels, result.predictions);
 }
 
-std::vector<NamedNumber> numbers_of(const MeanLoss& loss, const std::vector<FitMetric>& metrics,
+std::vector<NamedNumber> numbers_of(const MeanLoss& loss, const std::vector<Metric>& metrics,
                                     std::string_view prefix = "") {
   std::vector<NamedNumber> all = {{fmt::format("{}loss", prefix), loss.value()}};
-  for (const FitMetric& metric : metrics)
+  for (const Metric& metric : metrics)
     all.push_back({fmt::format("{}{}", prefix, metric.name()), metric.value()});
   return all;
 }
 
-void reset(std::vector<FitMetric>& metrics) {
-  for (FitMetric& metric : metrics)
+void reset(std::vector<Metric>& metrics) {
+  for (Metric& metric : metrics)
     metric.reset();
 }
 
 /// Of metrics that begin anew, and are left so.
 std::vector<NamedNumber> evaluate_batches(std::string_view caller, const BatchFunction& function,
-                                          const DataLoader& loader, std::vector<FitMetric>& metrics,
+                                          const DataLoader& loader, std::vector<Metric>& metrics,
                                           std::string_view prefix) {
   const StopRecording unrecorded;
   MeanLoss loss;
@@ -223,7 +215,7 @@ class Loop {
   const FitOptions& options_;
   const DataLoader loader_;
   const std::optional<DataLoader> validation_;
-  std::vector<FitMetric> metrics_;
+  std::vector<Metric> metrics_;
   FitState state_;
   const Monitor monitor_;
   GradientAccumulator accumulator_;
@@ -264,8 +256,8 @@ void Loop::open_folder() {
   checkpoint_.add("optimizer", optimizer_);
   checkpoint_.add("fit", state_);
   if (options_.loss_scale) checkpoint_.add("loss_scale", *options_.loss_scale);
-  for (FitMetric& metric : metrics_)
-    if (metric.has_state()) checkpoint_.add("metrics/" + metric.name(), metric);
+  for (Metric& metric : metrics_)
+    checkpoint_.add("metrics/" + metric.name(), metric);
   if (options_.checkpoints->add) options_.checkpoints->add(checkpoint_);
 }
 
@@ -405,13 +397,11 @@ bool Loop::is_due(std::int64_t count, std::int64_t FitCheckpoints::*every) const
   return folder_ && *options_.checkpoints.*every > 0 && count % (*options_.checkpoints.*every) == 0;
 }
 
-/// Unless this has been saved, or metrics that cannot be saved are within an epoch.
+/// Unless there is no folder, or this has been saved.
 void Loop::save() {
   FitPosition& at = state_.at;
   const std::pair position(at.epoch, at.batch);
-  const bool is_complete = at.batch == 0 || std::all_of(metrics_.begin(), metrics_.end(),
-                                                        [](const FitMetric& m) { return m.has_state(); });
-  if (!folder_ || !is_complete || saved_ == position) return;
+  if (!folder_ || saved_ == position) return;
   at.log_size = options_.log ? options_.log->size() : -1;
   folder_->save(checkpoint_, at.steps);
   saved_ = position;
@@ -459,7 +449,7 @@ std::vector<NamedNumber> evaluate(const BatchFunction& function, const FitData& 
     throw_error<ArgumentError>("evaluate: batch is {}; use 1 or more", *options.batch);
   const DataLoader loader = unshuffled(data, options.batch);
   check_not_empty("evaluate", "the data", loader);
-  std::vector<FitMetric> metrics = options.metrics;
+  std::vector<Metric> metrics = options.metrics;
   return evaluate_batches("evaluate", function, loader, metrics, "");
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "message_of.h"
+#include "tapedeck/checkpoint.h"
 #include "tapedeck/tapedeck.h"
 #include "tapedeck/training.h"
 #include "tapedeck/training_log.h"
@@ -43,26 +44,6 @@ Dataset data_of(std::int64_t rows) {
   return Dataset({x, sum(x, {1}, true)});
 }
 
-/// The mean of |labels - predictions|.
-struct AbsoluteError {
-  double sum = 0, count = 0;
-
-  std::string name() const { return "error"; }
-  void add(const Tensor& labels, const Tensor& predictions) {
-    sum += tapedeck::sum(abs(labels - predictions)).item();
-    count += static_cast<double>(labels.size());
-  }
-  double value() const { return sum / count; }
-  void reset() { sum = count = 0; }
-};
-/// The same, for checkpoints within an epoch.
-struct SavedError : AbsoluteError {
-  SavedState state() const { return {.scalars = {{"sum", sum}, {"count", count}}}; }
-  Commit prepare_restore(const SavedState& s) {
-    return [this, a = s.scalars[0].value, b = s.scalars[1].value] { sum = a, count = b; };
-  }
-};
-
 Tensor squared_error(const Tensor& labels, const Tensor& predictions) {
   return mean_squared_error(labels, predictions);
 }
@@ -92,7 +73,7 @@ std::vector<std::vector<double>> train_by_hand(const Network& network, Optimizer
   std::uint64_t n = 0;
   for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
     double loss_sum = 0;
-    AbsoluteError error;
+    nn::MeanAbsoluteError error;
     for (const Batch& batch : loader.epoch(epoch)) {
       const nn::Run run = {.training = true, .key = kKey.split(1).split(n++)};
       Tensor predictions;
@@ -142,15 +123,16 @@ TEST_CASE("fit: the bits of a loop by hand", "[fit]") {
                                         .batch = 8,
                                         .key = kKey,
                                         .validation = 0.2,
-                                        .metrics = {AbsoluteError()},
+                                        .metrics = {nn::MeanAbsoluteError()},
                                         .progress = nn::FitProgress::silent});
   CHECK(values_of(network, other_adam) == values_of(by_hand, adam));
   REQUIRE(report.history.size() == 3);
   for (std::size_t e = 0; e < 3; ++e)
-    CHECK(report.history[e].numbers == std::vector<nn::NamedNumber>{{"loss", numbers[e][0]},
-                                                                    {"error", numbers[e][1]},
-                                                                    {"validation_loss", numbers[e][2]},
-                                                                    {"validation_error", numbers[e][3]}});
+    CHECK(report.history[e].numbers ==
+          std::vector<nn::NamedNumber>{{"loss", numbers[e][0]},
+                                       {"mean_absolute_error", numbers[e][1]},
+                                       {"validation_loss", numbers[e][2]},
+                                       {"validation_mean_absolute_error", numbers[e][3]}});
   CHECK(report.steps == 15);
   CHECK(report.history[1].steps == 10);
   CHECK_FALSE(report.stopped_early);
@@ -168,7 +150,7 @@ TEST_CASE("fit: a loader, and a loss of the network and the batch", "[fit]") {
   };
   const nn::FitReport report = nn::fit(
       network, loss, other_adam, DataLoader(data, {.batch = 8, .shuffle = true, .key = kKey.split(0)}),
-      {.epochs = 2, .key = kKey, .metrics = {AbsoluteError()}, .progress = nn::FitProgress::silent});
+      {.epochs = 2, .key = kKey, .metrics = {nn::MeanAbsoluteError()}, .progress = nn::FitProgress::silent});
   CHECK(values_of(network, other_adam) == values_of(by_hand, adam));
   CHECK(report.history[1].numbers.size() == 2);
 }
@@ -381,7 +363,7 @@ struct Attempt {
                               .batch = 8,
                               .key = kKey,
                               .validation = 0.2,
-                              .metrics = {SavedError()},
+                              .metrics = {nn::MeanAbsoluteError()},
                               .accumulate = accumulate,
                               .loss_scale = &scale,
                               .early_stopping = {{.patience = 9, .restore_best = true}},
@@ -538,18 +520,6 @@ TEST_CASE("fit: early stopping goes on counting, and knows the best epoch", "[fi
   }
 }
 
-TEST_CASE("fit: a metric without a state is saved between epochs alone", "[fit][checkpoint]") {
-  const TemporaryFolder folder;
-  const Network network;
-  Adam adam;
-  nn::FitOptions options = {.epochs = 2, .batch = 8, .metrics = {AbsoluteError()}};
-  options.progress = nn::FitProgress::silent;
-  options.checkpoints = {{.folder = folder.path()}};
-  options.on_batch = [](nn::BatchReport& r) { r.stop = r.epoch == 1; };
-  nn::fit(network, squared_error, adam, data_of(40), options);
-  CHECK(CheckpointFolder(folder.path()).steps() == std::vector<std::int64_t>{0, 5});
-}
-
 TEST_CASE("fit: checkpoints of another training are refused", "[fit][checkpoint][errors]") {
   const TemporaryFolder folder;
   const auto train = [&](nn::FitOptions options, std::int64_t rows = 40) {
@@ -593,7 +563,11 @@ std::string shown(nn::FitProgress progress) {
     const Network network;
     Adam adam;
     nn::fit(network, squared_error, adam, data_of(40),
-            {.epochs = 2, .batch = 8, .validation = 0.2, .metrics = {AbsoluteError()}, .progress = progress});
+            {.epochs = 2,
+             .batch = 8,
+             .validation = 0.2,
+             .metrics = {nn::MeanAbsoluteError()},
+             .progress = progress});
   });
 }
 
@@ -602,8 +576,8 @@ std::string shown(nn::FitProgress progress) {
 TEST_CASE("fit: progress is a line an epoch, or a bar", "[fit]") {
   using Catch::Matchers::Matches;
   const std::string number = "[0-9.]+",
-                    four = "  loss " + number + "  error " + number + "  validation_loss " + number +
-                           "  validation_error " + number,
+                    four = "  loss " + number + "  mean_absolute_error " + number + "  validation_loss " +
+                           number + "  validation_mean_absolute_error " + number,
                     line = four + "  [0-9]+\\.[0-9] s  [0-9]+ rows/s\n";
   const std::string lines = "epoch 1/2" + line + "epoch 2/2" + line;
   CHECK_THAT(shown(nn::FitProgress::lines), Matches(lines));
@@ -643,22 +617,20 @@ TEST_CASE("fit: errors name the option", "[fit][errors]") {
   CHECK_THAT(message({.validation = 1}), StartsWith("fit: validation is 1 of 8 rows"));
   CHECK_THAT(message({.validation = NAN}), StartsWith("fit: validation is nan of 8 rows"));
   CHECK(message({}, data_of(8).range(0, 0)) == "fit: the data has no batches");
-  CHECK(message({.metrics = {AbsoluteError(), AbsoluteError()}}) ==
-        "fit: metrics: \"error\" is empty, or what something else is called; use FitMetric(name, metric)");
-  CHECK_THAT(message({.metrics = {{"loss", AbsoluteError()}}}), StartsWith("fit: metrics: \"loss\" is"));
+  CHECK(message({.metrics = {nn::MeanAbsoluteError(), nn::MeanAbsoluteError()}}) ==
+        "fit: metrics: \"mean_absolute_error\" is empty, or what something else is called; use Metric(name, "
+        "metric)");
+  CHECK_THAT(message({.metrics = {{"loss", nn::MeanAbsoluteError()}}}),
+             StartsWith("fit: metrics: \"loss\" is"));
   CHECK(message({.accumulate = 0}) == "fit: accumulate is 0; use 1 or more");
   CHECK(message({.monitor = "accuracy"}) == "fit: monitor is \"accuracy\"; use one of loss");
-  CHECK(message({.metrics = {AbsoluteError()}, .monitor = "error"}) ==
-        "fit: monitor is \"error\"; set larger_is_better too, to true or false");
+  CHECK(message({.metrics = {nn::MeanAbsoluteError()}, .monitor = "mean_absolute_error"}) ==
+        "fit: monitor is \"mean_absolute_error\"; set larger_is_better too, to true or false");
   CHECK(message({.early_stopping = {{.patience = 0}}}) == "fit: early_stopping.patience is 0; use 1 or more");
   CHECK(message({.early_stopping = {{.min_delta = NAN}}}) ==
         "fit: early_stopping.min_delta is nan; use 0 or more");
   CHECK(message({.checkpoints = {{.folder = ""}}}) ==
         "fit: checkpoints.folder has no name; use \".\" for this one");
-  CHECK(
-      message({.metrics = {AbsoluteError()}, .checkpoints = {{.folder = "x", .every_steps = 1}}}) ==
-      "fit: checkpoints.every_steps is 1, and metric \"error\" has no state() that could be saved within an "
-      "epoch; leave out one of them");
   CHECK(message({.log_steps = -1}) == "fit: log_steps is -1; use 0 or more");
   CHECK(message({}, Dataset({ones({2, 4})})) ==
         "fit: a batch has 1 tensors, and a loss of (labels, predictions) takes inputs and labels; use a loss "
@@ -670,7 +642,7 @@ TEST_CASE("fit: errors name the option", "[fit][errors]") {
   const auto trained = [&](const auto& loss, const nn::FitOptions& options = {}) {
     return message_of<ArgumentError>([&] { nn::fit(network, loss, descent, one_row(), options); });
   };
-  CHECK(trained(climb, {.metrics = {AbsoluteError()}}) ==
+  CHECK(trained(climb, {.metrics = {nn::MeanAbsoluteError()}}) ==
         "fit: metrics need labels and predictions; use a loss of (labels, predictions), or return a "
         "BatchResult "
         "with both");
@@ -686,11 +658,11 @@ TEST_CASE("evaluate: means over rows, without a tape", "[fit]") {
   const Tensor predictions = network(data.tensors()[0], nn::Run{});
   const GradientTape tape;
   const auto numbers =
-      nn::evaluate(network, squared_error, data, {.batch = 16, .metrics = {AbsoluteError()}});
+      nn::evaluate(network, squared_error, data, {.batch = 16, .metrics = {nn::MeanAbsoluteError()}});
   CHECK(tape.watched_variables().empty());
   REQUIRE(numbers.size() == 2);
   CHECK(numbers[0].name == "loss");
   CHECK(numbers[0].value == Approx(mean(square(data.tensors()[1] - predictions)).item()));
-  CHECK(numbers[1].name == "error");
+  CHECK(numbers[1].name == "mean_absolute_error");
   CHECK(numbers[1].value == Approx(mean(abs(data.tensors()[1] - predictions)).item()));
 }

@@ -3,13 +3,14 @@
 #pragma once
 #include <variant>
 
-#include "tapedeck/checkpoint.h"
 #include "tapedeck/dataset.h"
+#include "tapedeck/nn/metrics.h"
 #include "tapedeck/nn/run.h"
 #include "tapedeck/nn/variables.h"
 #include "tapedeck/optimizer.h"
 
 namespace tapedeck {
+class Checkpoint;
 class LossScale;
 class TrainingLog;
 }   // namespace tapedeck
@@ -57,89 +58,6 @@ struct FitReport {
   std::int64_t steps = 0;
   std::optional<std::int64_t> resumed_at = {};   // the steps that a checkpoint began with
   double seconds = 0;                            // of this call
-};
-
-/// A metric of labels and predictions, such as Accuracy: a value with name(), add(labels, predictions),
-/// value() and reset(). Only one that HasState is in checkpoints within an epoch.
-class FitMetric {
- public:
-  template <class M>
-  requires requires(M m, const Tensor& t) {
-    { m.value() } -> std::convertible_to<double>;
-    m.add(t, t);
-    m.reset();
-  }
-  FitMetric(std::string name, M metric)
-      : name_(std::move(name)), metric_(std::make_unique<Holder<M>>(std::move(metric))) {}
-  template <class M>
-  requires requires(const M& m) {
-    { m.name() } -> std::convertible_to<std::string>;
-  }
-  FitMetric(M metric) : FitMetric(metric.name(), std::move(metric)) {}
-  FitMetric(const FitMetric& other) : name_(other.name_), metric_(other.metric_->copy()) {}
-  FitMetric& operator=(FitMetric other) noexcept {
-    std::swap(name_, other.name_), metric_.swap(other.metric_);
-    return *this;
-  }
-
-  /// The metric's own, or the one given.
-  const std::string& name() const { return name_; }
-  void add(const Tensor& labels, const Tensor& predictions) { metric_->add(labels, predictions); }
-  double value() const { return metric_->value(); }
-  void reset() { metric_->reset(); }
-  /// Whether the metric has a state() to be saved, and that.
-  bool has_state() const { return metric_->has_state(); }
-  SavedState state() const { return metric_->state(); }
-  /// The checks of restore; the result makes the change.
-  Commit prepare_restore(const SavedState& state) { return metric_->prepare_restore(state); }
-  /// For Checkpoint: see HasState.
-  bool may_have(std::string_view tensor) const { return metric_->may_have(tensor); }
-
- private:
-  struct Base {
-    virtual ~Base() = default;
-    virtual std::unique_ptr<Base> copy() const = 0;
-    virtual void add(const Tensor& labels, const Tensor& predictions) = 0;
-    virtual double value() = 0;
-    virtual void reset() = 0;
-    virtual bool has_state() const = 0;
-    virtual SavedState state() const = 0;
-    virtual Commit prepare_restore(const SavedState& state) = 0;
-    virtual bool may_have(std::string_view tensor) const = 0;
-  };
-  template <class M> struct Holder;
-
-  std::string name_;
-  std::unique_ptr<Base> metric_;
-};
-
-template <class M> struct FitMetric::Holder : Base {
-  explicit Holder(M m) : metric(std::move(m)) {}
-  std::unique_ptr<Base> copy() const override { return std::make_unique<Holder>(metric); }
-  void add(const Tensor& labels, const Tensor& predictions) override { metric.add(labels, predictions); }
-  double value() override { return metric.value(); }
-  void reset() override { metric.reset(); }
-  bool has_state() const override { return HasState<M>; }
-  SavedState state() const override {
-    if constexpr (HasState<M>)
-      return metric.state();
-    else
-      return {};
-  }
-  Commit prepare_restore(const SavedState& state) override {
-    if constexpr (HasState<M>)
-      return metric.prepare_restore(state);
-    else
-      return [] {};
-  }
-  bool may_have(std::string_view tensor) const override {
-    if constexpr (requires { metric.may_have(tensor); })
-      return metric.may_have(tensor);
-    else
-      return false;
-  }
-
-  M metric;
 };
 
 /// A data set, which fit divides into batches, or a loader, which has its own.
@@ -203,8 +121,8 @@ struct FitOptions {
   /// Rows are shuffled by key.split(0), and batch n of the training, counted over all epochs, is run with
   /// key.split(1).split(n).
   random::Key key = {};
-  FitValidation validation = {};         // after each epoch, with Run{.training = false}
-  std::vector<FitMetric> metrics = {};   // of the predictions before the steps
+  FitValidation validation = {};      // after each epoch, with Run{.training = false}
+  std::vector<Metric> metrics = {};   // of the predictions before the steps
   /// What is trained; none: the trainable variables of the network.
   std::optional<std::vector<Variable>> variables = {};
   std::int64_t accumulate = 1;   // batches whose mean gradient makes a step; an epoch ends with one
@@ -224,7 +142,7 @@ struct FitOptions {
 /// How evaluate divides data, and what it computes beside the loss.
 struct EvaluateOptions {
   std::optional<std::int64_t> batch = {};   // rows of a batch of a data set; none: 32
-  std::vector<FitMetric> metrics = {};
+  std::vector<Metric> metrics = {};
 };
 
 namespace detail {
@@ -278,7 +196,7 @@ template <class Network, class Loss> BatchFunction batch_function(const Network&
 ///
 /// With a folder for checkpoints it begins where the last one was made, or else makes one at once; a killed
 /// training that is started again with the same arguments gives the same bits: variables, state of the
-/// optimizer, report, and lines of the log, of which those after the checkpoint are removed. A training that
+/// optimizer, history, and lines of the log, of which those after the checkpoint are removed. A training that
 /// is complete there, or was ended by early_stopping, returns its report.
 ///
 /// Where a function throws, or a callback stops within an epoch, variables and optimizer are as the last
