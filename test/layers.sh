@@ -25,6 +25,7 @@ find lib include -path lib/pch -prune -o \( -name '*.h' -o -name '*.cpp' \) -pri
     headers("optim", "saved_state optimizer schedule update_rule training gradient_transform moving_average")
     headers("minimize", "minimize")
     headers("io", "npy safetensors checkpoint csv dataset training_log")
+    headers("nn", "nn")   # and all of nn/
     headers("distribute", "distribute tapedeck")   # tapedeck.h includes all others
 
     # "file include": the reason for an exception.
@@ -36,8 +37,7 @@ find lib include -path lib/pch -prune -o \( -name '*.h' -o -name '*.cpp' \) -pri
   function layer_of(path,   part, name) {
     split(path, part, "/")
     if (part[1] != "tapedeck") return part[1] in rank ? part[1] : ""
-    if (part[2] == "ops") return "ops"
-    if (part[2] == "nn") return "nn"
+    if (part[2] == "ops" || part[2] == "nn") return part[2]
     name = path
     sub(/^tapedeck\//, "", name)
     sub(/\.h$/, "", name)

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "core/format.h"
-#include "tapedeck/nn/fields.h"
+#include "tapedeck/nn/new_variables.h"
 #include "tapedeck/operators.h"
 #include "tapedeck/ops.h"
 

@@ -2,7 +2,7 @@
 #include "tapedeck/nn/recurrent.h"
 
 #include "core/format.h"
-#include "tapedeck/nn/fields.h"
+#include "tapedeck/nn/new_variables.h"
 #include "tapedeck/operators.h"
 #include "tapedeck/ops.h"
 

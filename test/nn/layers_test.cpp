@@ -1,0 +1,209 @@
+// Layers and their gradients are those of torch 1.13 for the same variables: test/nn/torch_layers.py computes
+// them.
+#include <catch2/catch.hpp>
+
+#include "closeness.h"
+#include "data_folder.h"
+#include "tapedeck/nn.h"
+#include "tapedeck/safetensors.h"
+#include "tapedeck/tapedeck.h"
+
+using namespace tapedeck;
+
+namespace {
+
+constexpr random::Key kKey{.seed = 1};
+const nn::LayerOptions kF64{.dtype = DType::f64};
+
+const Tensor& value_of(const std::string& name, const std::string& what) {
+  static const TensorFile file = load_safetensors((test::data_folder() / "layers.safetensors").string());
+  const auto at = file.tensors.find(name + ':' + what);
+  INFO(name << ':' << what);
+  REQUIRE(at != file.tensors.end());
+  return at->second;
+}
+
+// Gives the layer the variables of a case, calls it, and compares results and gradients.
+template <class L, class F> void check(const std::string& name, const L& layer, const F& call) {
+  INFO(name);
+  const std::vector<NamedVariable> all = nn::variables(layer);
+  for (const auto& [path, v] : all)
+    v.assign(value_of(name, "var/" + path));
+  const Tensor x = value_of(name, "x");
+  GradientTape tape({.persistent = true});
+  if (is_floating(x.dtype())) tape.watch(x);
+  const Tensor y = call(x);
+  tape.stop();
+  CHECK(worst(y, value_of(name, "y")) < 1e-12);
+  const GradientOptions from{.output_gradients = {value_of(name, "dy")}};
+  if (is_floating(x.dtype()))
+    CHECK(worst(tape.gradient({y}, {x}, from)[0].dense(), value_of(name, "dx")) < 1e-12);
+  for (const auto& [path, v] : all) {
+    if (!v.trainable()) continue;
+    INFO(path);
+    CHECK(worst(tape.gradient({y}, {v}, from)[0].dense(), value_of(name, "grad/" + path)) < 1e-12);
+  }
+}
+template <class L> void check(const std::string& name, const L& layer) {
+  check(name, layer, [&](const Tensor& x) -> Tensor { return layer(x); });
+}
+
+}   // namespace
+
+TEST_CASE("dense layers and embeddings are those of torch") {
+  check("dense", nn::Dense(4, 5, kKey, kF64));
+  check("embedding", nn::Embedding(6, 4, kKey, kF64));
+  const nn::Embedding table(6, 4, kKey);
+  GradientTape tape;
+  const Tensor y = table(tensor({1, 5}, DType::i64));
+  CHECK(tape.gradient(y, table.table).slices() != nullptr);
+}
+
+TEST_CASE("convolutional layers are those of torch") {
+  check("conv1d", nn::Conv1d(4, 6, 3, kKey, {.stride = 2, .dilation = 2, .padding = 1, .groups = 2}, kF64));
+  check("conv2d",
+        nn::Conv2d(4, 6, {3, 2}, kKey, {.strides = 2, .dilation = 2, .padding = 1, .groups = 2}, kF64));
+  check("conv3d",
+        nn::Conv3d(4, 6, {3, 2, 3}, kKey, {.strides = 2, .dilation = 2, .padding = 1, .groups = 2}, kF64));
+  check("conv1d_transpose",
+        nn::Conv1dTranspose(4, 6, 3, kKey, {.stride = 2, .padding = 1, .groups = 2}, kF64));
+  check("conv2d_transpose",
+        nn::Conv2dTranspose(4, 6, {3, 2}, kKey, {.strides = 2, .padding = 1, .groups = 2}, kF64));
+  check("conv3d_transpose",
+        nn::Conv3dTranspose(4, 6, {3, 2, 3}, kKey, {.strides = 2, .padding = 1, .groups = 2}, kF64));
+}
+
+TEST_CASE("convolutional layers take channels first") {
+  const nn::Conv2d last(2, 3, 3, kKey, {.padding = Padding::same});
+  nn::Conv2d first = last;   // shares the variables
+  first.window.layout = Layout::nchw;
+  last.bias->assign(tensor({1.0, 2.0, 3.0}, DType::f32));
+  const Tensor x = random::normal({2, 5, 4, 2}, {.seed = 3});
+  CHECK(worst(transpose(first(transpose(x, {0, 3, 1, 2})), {0, 2, 3, 1}), last(x)) < 1e-6);
+
+  const nn::Conv1dTranspose rows(2, 3, 3, kKey, {.stride = 2});
+  nn::Conv1dTranspose columns = rows;
+  columns.window.layout = Layout::nchw;
+  const Tensor s = random::normal({2, 5, 2}, {.seed = 4});
+  CHECK(worst(transpose(columns(transpose(s, {0, 2, 1})), {0, 2, 1}), rows(s)) < 1e-6);
+}
+
+TEST_CASE("normalizing layers are those of torch") {
+  check("layer_norm", nn::LayerNorm(6, 1e-5, DType::f64));
+  check("rms_norm", nn::RMSNorm(6, 1e-6, DType::f64));
+  check("group_norm", nn::GroupNorm(3, 6, 1e-5, DType::f64));
+  const nn::BatchNorm norm(3, {.momentum = 0.9, .dtype = DType::f64});
+  check("batch_norm", norm, [&](const Tensor& x) { return norm(x, {.training = true}); });
+  CHECK(worst(norm.mean, value_of("batch_norm", "mean")) < 1e-14);
+  CHECK(worst(norm.variance, value_of("batch_norm", "variance")) < 1e-14);
+  check("batch_norm_inference", nn::BatchNorm(3, {.dtype = DType::f64}));
+}
+
+TEST_CASE("recurrent layers are those of torch, with lengths") {
+  const Tensor lengths = value_of("lstm", "lengths");
+  const auto flat = [](const Tensor& x) { return reshape(x, {-1}); };
+  nn::Lstm lstm(2, 5, kKey, kF64);
+  lstm.forget_bias = 0;
+  check("lstm", lstm, [&](const Tensor& x) {
+    const nn::LstmSequence y = lstm(x, lengths);
+    return concat({flat(y.outputs), flat(y.state.h), flat(y.state.c)}, 0);
+  });
+  const nn::Gru gru(2, 5, kKey, kF64);
+  check("gru", gru, [&](const Tensor& x) {
+    const nn::GruSequence y = gru(x, value_of("gru", "lengths"));
+    return concat({flat(y.outputs), flat(y.state)}, 0);
+  });
+}
+
+TEST_CASE("recurrent layers go on from a state") {
+  const Tensor x = random::normal({2, 6, 3}, {.seed = 5});
+  const Tensor head = slice(x, {0, 0, 0}, {2, 4, 3}), tail = slice(x, {0, 4, 0}, {2, 2, 3});
+  const nn::Lstm lstm(3, 4, kKey);
+  const nn::LstmSequence whole = lstm(x), before = lstm(head), after = lstm(tail, {}, before.state);
+  CHECK(worst(concat({before.outputs, after.outputs}, 1), whole) < 1e-6);
+  CHECK(worst(after.state.c, whole.state.c) < 1e-6);
+  const nn::Gru gru(3, 4, kKey);
+  const nn::GruSequence all = gru(x), start = gru(head), end = gru(tail, {}, start.state);
+  CHECK(worst(concat({start.outputs, end.outputs}, 1), all) < 1e-6);
+  CHECK(worst(end.state, all.state) < 1e-6);
+
+  CHECK(same_bits(lstm(x, tensor({0, 6}, DType::i64)).state.h[0], zeros({4})));
+  CHECK(lstm(zeros({2, 0, 3})).outputs.shape() == Shape{2, 0, 4});
+  CHECK(gru(zeros({2, 0, 3})).outputs.shape() == Shape{2, 0, 4});
+  CHECK_THROWS_WITH(lstm(x, tensor({7, 6}, DType::i64)), "lstm: a length is 7, where time is 6; use 0..6");
+  CHECK_THROWS_WITH(gru(x, tensor({6}, DType::i64)),
+                    "gru: lengths are i64[1]; they have to be [2], one of each sequence");
+  CHECK_THROWS_WITH(lstm(zeros({2, 3})), "lstm: x is f32[2,3]; it has to be [batch, time, 3]");
+}
+
+TEST_CASE("attention is that of torch") {
+  check("attention", nn::MultiHeadAttention(8, 2, kKey, {.causal = true, .projections = kF64}));
+  const nn::MultiHeadAttention layer(8, 2, kKey, {.memory_width = 6, .projections = kF64});
+  check("attention_to_memory", layer, [&](const Tensor& x) {
+    return layer(x, {.memory = value_of("attention_to_memory", "memory"),
+                     .mask = value_of("attention_to_memory", "mask")});
+  });
+}
+
+TEST_CASE("a cache of keys and values gives what the whole sequence gives") {
+  const nn::MultiHeadAttention layer(8, 2, kKey, {.causal = true});
+  const Tensor x = random::normal({2, 5, 8}, {.seed = 6});
+  nn::AttentionCache cache;
+  std::vector<Tensor> pieces;
+  for (const auto& [begin, size] : {std::pair(0, 2), std::pair(2, 1), std::pair(3, 2)})
+    pieces.push_back(layer(slice(x, {0, begin, 0}, {2, size, 8}), {.cache = &cache}));
+  CHECK(cache.key.shape() == Shape{2, 2, 5, 4});
+  CHECK(worst(concat(pieces, 1), layer(x)) < 1e-6);
+}
+
+TEST_CASE("masks of attention are bools or numbers, and a query may have no key") {
+  const Tensor q = random::normal({3, 4}, {.seed = 7}), k = random::normal({2, 4}, {.seed = 8}),
+               v = random::normal({2, 5}, {.seed = 9});
+  const Tensor mask = astype(tensor({{1, 0}, {0, 0}, {1, 1}}), DType::boolean);
+  const Tensor y = nn::attention(q, k, v, {.mask = mask});
+  CHECK(worst(y[0], v[0]) < 1e-6);
+  CHECK(worst(y[1], mean(v, {0})) < 1e-6);
+  CHECK(worst(y[2], nn::attention(q, k, v)[2]) < 1e-6);
+  const Tensor added = where(mask, 0.0, -1e30);
+  CHECK(worst(nn::attention(q, k, v, {.mask = astype(added, DType::f32)}), y) < 1e-6);
+  CHECK_THROWS_WITH(nn::attention(q, k, v, {.mask = astype(mask, DType::i32)}),
+                    "attention: the mask is i32[3,2]; use bools, or numbers to be added");
+}
+
+TEST_CASE("dropout and batch normalization depend on the run") {
+  const nn::Dropout dropout{0.25};
+  const Tensor x = ones({1000});
+  CHECK(same_bits(dropout(x), x));
+  const Tensor dropped = dropout(x, {.training = true, .key = {.seed = 2}});
+  CHECK(same_bits(dropped, tapedeck::dropout(x, 0.25, {.seed = 2})));
+  CHECK(count_nonzero(dropped).item<std::int64_t>() < 800);
+}
+
+TEST_CASE("layers are called in order, with keys of their own") {
+  const nn::Sequential net{nn::Dense(3, 4, kKey),
+                           relu,
+                           nn::Dropout{0.5},
+                           nn::Dropout{0.5},
+                           nn::Residual{nn::Dense(4, 4, kKey)},
+                           [](const Tensor& x) { return sum(x, {-1}); }};
+  const Tensor x = random::normal({5, 3}, {.seed = 1});
+  const nn::Run run{.training = true, .key = {.seed = 8}};
+  const Tensor hidden = relu(nn::Dense(3, 4, kKey)(x));
+  const Tensor dropped =
+      tapedeck::dropout(tapedeck::dropout(hidden, 0.5, run.key.split(2)), 0.5, run.key.split(3));
+  CHECK(same_bits(net(x, run), sum(dropped + nn::Dense(4, 4, kKey)(dropped), {-1})));
+  CHECK(net.size() == 6);
+}
+
+TEST_CASE("layers refuse sizes that cannot be") {
+  CHECK_THROWS_WITH(nn::Dense(0, 3, kKey), "dense: the kernel would be [0,3]; sizes are 1 or more");
+  CHECK_THROWS_WITH(nn::Conv2d(4, 6, 3, kKey, {.groups = 4}),
+                    "conv2d: groups is 4, which does not divide 4 and 6 channels");
+  CHECK_THROWS_WITH(nn::MultiHeadAttention(8, 3, kKey),
+                    "multi_head_attention: heads is 3, which does not divide width 8");
+  CHECK_THROWS_WITH(nn::GroupNorm(4, 6), "group_norm: groups is 4, which does not divide 6 channels");
+  CHECK_THROWS_WITH(nn::Gru(2, 3, kKey, {.use_bias = false}),
+                    "gru: it has no form without a bias; use_bias has to be true");
+  CHECK_THROWS_WITH(nn::LayerNorm(0), "layer_norm: 0 channels; use 1 or more");
+  CHECK_THROWS_WITH(nn::RMSNorm(3)(zeros({2, 4})), "rms_norm: x is f32[2,4]; its last axis has to be 3");
+}
