@@ -7,6 +7,8 @@
 #include "tapedeck/nn/dropout.h"
 #include "tapedeck/nn/fit.h"
 #include "tapedeck/nn/initializers.h"
+#include "tapedeck/nn/losses.h"
+#include "tapedeck/nn/metrics.h"
 #include "tapedeck/nn/normalization.h"
 #include "tapedeck/nn/recurrent.h"
 #include "tapedeck/nn/run.h"
