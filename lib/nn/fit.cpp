@@ -143,45 +143,47 @@ Tensor mean_loss(std::string_view caller, const BatchResult& result) {
 
 std::int64_t rows_of(const Batch& batch) { return batch[0].ndim() > 0 ? batch[0].shape()[0] : 1; }
 
-void add_to(std::vector<Metric>& metrics, std::string_view caller, const BatchResult& result) {
-  if (!metrics.empty() && !(result.labels.defined() && result.predictions.defined()))
-    throw_error<ArgumentError>(
-        "{}: metrics need labels and predictions; use a loss of (labels, predictions), or return a "
-        "BatchResult "
-        "with both",
-        caller);
-  for (Metric& metric : metrics)
-    metric.add(result.labels, result.predictions);
-}
+/// Loss and metrics of the batches so far.
+struct Tally {
+  std::vector<Metric> metrics;
+  Mean loss = Mean("loss");
 
-std::vector<NamedNumber> numbers_of(const MeanLoss& loss, const std::vector<Metric>& metrics,
-                                    std::string_view prefix = "") {
-  std::vector<NamedNumber> all = {{fmt::format("{}loss", prefix), loss.value()}};
-  for (const Metric& metric : metrics)
-    all.push_back({fmt::format("{}{}", prefix, metric.name()), metric.value()});
-  return all;
-}
+  /// Begins with nothing.
+  explicit Tally(std::vector<Metric> all) : metrics(std::move(all)) { reset(); }
 
-void reset(std::vector<Metric>& metrics) {
-  for (Metric& metric : metrics)
-    metric.reset();
-}
+  void add(std::string_view caller, const Batch& batch, const BatchResult& result, double batch_loss) {
+    if (!metrics.empty() && !(result.labels.defined() && result.predictions.defined()))
+      throw_error<ArgumentError>(
+          "{}: metrics need labels and predictions; use a loss of (labels, predictions), or return a "
+          "BatchResult with both",
+          caller);
+    for (Metric& metric : metrics)
+      metric.add(result.labels, result.predictions);
+    loss.add(batch_loss, static_cast<double>(rows_of(batch)));
+  }
+  std::vector<NamedNumber> numbers(std::string_view prefix = "") const {
+    std::vector<NamedNumber> all = {{fmt::format("{}loss", prefix), loss.value()}};
+    for (const Metric& metric : metrics)
+      all.push_back({fmt::format("{}{}", prefix, metric.name()), metric.value()});
+    return all;
+  }
+  void reset() {
+    loss.reset();
+    for (Metric& metric : metrics)
+      metric.reset();
+  }
+};
 
-/// Of metrics that begin anew, and are left so.
 std::vector<NamedNumber> evaluate_batches(std::string_view caller, const BatchFunction& function,
-                                          const DataLoader& loader, std::vector<Metric>& metrics,
+                                          const DataLoader& loader, const std::vector<Metric>& metrics,
                                           std::string_view prefix) {
   const StopRecording unrecorded;
-  MeanLoss loss;
-  reset(metrics);
+  Tally tally(metrics);
   for (const Batch& batch : loader.epoch(0)) {
     const BatchResult result = function(batch, Run{});
-    loss.add(mean_loss(caller, result).item(), rows_of(batch));
-    add_to(metrics, caller, result);
+    tally.add(caller, batch, result, mean_loss(caller, result).item());
   }
-  std::vector<NamedNumber> numbers = numbers_of(loss, metrics, prefix);
-  reset(metrics);
-  return numbers;
+  return tally.numbers(prefix);
 }
 
 /// One call of fit.
@@ -215,7 +217,7 @@ class Loop {
   const FitOptions& options_;
   const DataLoader loader_;
   const std::optional<DataLoader> validation_;
-  std::vector<Metric> metrics_;
+  Tally tally_;
   FitState state_;
   const Monitor monitor_;
   GradientAccumulator accumulator_;
@@ -237,7 +239,7 @@ Loop::Loop(std::vector<NamedVariable> variables, const BatchFunction& function, 
       loader_(training_loader(parts.training, options)),
       validation_(parts.validation ? std::optional(unshuffled(*parts.validation, options.batch))
                                    : std::nullopt),
-      metrics_(options.metrics),
+      tally_(options.metrics),
       state_{number_names(options, validation_.has_value()), loader_.size(),
              options.early_stopping && options.early_stopping->restore_best},
       monitor_(monitor_of(options, state_.names, validation_.has_value())),
@@ -245,7 +247,6 @@ Loop::Loop(std::vector<NamedVariable> variables, const BatchFunction& function, 
   if (trained_.empty()) throw ArgumentError("fit: the network has no trainable variables");
   check_not_empty("fit", "the data", loader_);
   if (validation_) check_not_empty("fit", "the validation data", *validation_);
-  reset(metrics_);
   if (options.checkpoints) open_folder();
 }
 
@@ -256,7 +257,8 @@ void Loop::open_folder() {
   checkpoint_.add("optimizer", optimizer_);
   checkpoint_.add("fit", state_);
   if (options_.loss_scale) checkpoint_.add("loss_scale", *options_.loss_scale);
-  for (Metric& metric : metrics_)
+  checkpoint_.add("metrics/loss", tally_.loss);
+  for (Metric& metric : tally_.metrics)
     checkpoint_.add("metrics/" + metric.name(), metric);
   if (options_.checkpoints->add) options_.checkpoints->add(checkpoint_);
 }
@@ -311,7 +313,8 @@ void Loop::train_batch(const Batch& batch) {
     return options_.loss_scale ? options_.loss_scale->scale(loss) : loss;
   };
   std::vector<GradientAndVariable> pairs = Optimizer::compute_gradients(scaled_loss, {.variables = trained_});
-  add_to(metrics_, "fit", result);
+  const double number = loss.item();
+  tally_.add("fit", batch, result, number);
   if (options_.accumulate == 1) {
     step(std::move(pairs));
   } else {
@@ -319,10 +322,9 @@ void Loop::train_batch(const Batch& batch) {
     if (accumulator_.count() == options_.accumulate || at.batch + 1 == loader_.size())
       step(accumulator_.take_mean());
   }
-  at.loss.add(loss.item(), rows_of(batch));
   ++at.batch;
-  progress_.add_batch(rows_of(batch), [&] { return numbers_of(at.loss, metrics_); });
-  end_batch(loss.item());
+  progress_.add_batch(rows_of(batch), [&] { return tally_.numbers(); });
+  end_batch(number);
 }
 
 void Loop::step(std::vector<GradientAndVariable> pairs) {
@@ -346,16 +348,15 @@ void Loop::end_batch(double loss) {
 
 void Loop::end_epoch() {
   FitPosition& at = state_.at;
-  EpochReport report = {.epoch = at.epoch, .steps = at.steps, .numbers = numbers_of(at.loss, metrics_)};
-  reset(metrics_);
+  EpochReport report = {.epoch = at.epoch, .steps = at.steps, .numbers = tally_.numbers()};
+  tally_.reset();
   if (validation_)
-    for (NamedNumber& n : evaluate_batches("fit", function_, *validation_, metrics_, kOfValidation))
+    for (NamedNumber& n : evaluate_batches("fit", function_, *validation_, options_.metrics, kOfValidation))
       report.numbers.push_back(std::move(n));
   judge(report);
   at.history.push_back(report);
   ++at.epoch;
   at.batch = 0;
-  at.loss = {};
   log_epoch(report);
   progress_.end_epoch(report);
   if (options_.on_epoch) options_.on_epoch(report);
@@ -449,8 +450,7 @@ std::vector<NamedNumber> evaluate(const BatchFunction& function, const FitData& 
     throw_error<ArgumentError>("evaluate: batch is {}; use 1 or more", *options.batch);
   const DataLoader loader = unshuffled(data, options.batch);
   check_not_empty("evaluate", "the data", loader);
-  std::vector<Metric> metrics = options.metrics;
-  return evaluate_batches("evaluate", function, loader, metrics, "");
+  return evaluate_batches("evaluate", function, loader, options.metrics, "");
 }
 
 }   // namespace detail

@@ -59,8 +59,6 @@ SavedState FitState::state() const {
                                   {"batch", number(at.batch)},
                                   {"batches", number(batches)},
                                   {"steps", number(at.steps)},
-                                  {"loss_sum", at.loss.sum},
-                                  {"rows", number(at.loss.rows)},
                                   {"best_epoch", number(at.best_epoch.value_or(-1))},
                                   {"best", at.best},
                                   {"waited", number(at.waited)},
@@ -83,7 +81,6 @@ Commit FitState::prepare_restore(const SavedState& saved) {
   FitPosition p = {
       .epoch = reader.count("epoch"), .batch = reader.count("batch"), .steps = reader.count("steps")};
   const std::int64_t saved_batches = reader.count("batches");
-  p.loss = {reader.scalar("loss_sum"), reader.count("rows")};
   if (const double epoch = reader.scalar("best_epoch"); epoch >= 0)
     p.best_epoch = static_cast<std::int64_t>(epoch);
   p.best = reader.scalar("best");

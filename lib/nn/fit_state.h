@@ -4,23 +4,10 @@
 
 namespace tapedeck::nn {
 
-/// The mean of losses of batches, by their rows.
-struct MeanLoss {
-  double sum = 0;
-  std::int64_t rows = 0;
-
-  void add(double loss, std::int64_t n) {
-    sum += loss * static_cast<double>(n);
-    rows += n;
-  }
-  double value() const { return sum / static_cast<double>(rows); }
-};
-
 /// What changes from step to step, beside variables, optimizer and metrics.
 struct FitPosition {
   std::int64_t epoch = 0, batch = 0;   // the next ones
   std::int64_t steps = 0;
-  MeanLoss loss = {};   // of this epoch
   std::vector<EpochReport> history = {};
   std::optional<std::int64_t> best_epoch = {};
   double best = 0;                 // the monitor in that epoch

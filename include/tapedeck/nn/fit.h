@@ -125,10 +125,10 @@ struct FitOptions {
   std::vector<Metric> metrics = {};   // of the predictions before the steps
   /// What is trained; none: the trainable variables of the network.
   std::optional<std::vector<Variable>> variables = {};
-  std::int64_t accumulate = 1;   // batches whose mean gradient makes a step; an epoch ends with one
-  LossScale* loss_scale = nullptr;
-  std::string monitor = {};   // the number that says which epoch is best; "": validation_loss, or
-                              // loss where there is none
+  std::int64_t accumulate = 1;       // batches whose mean gradient makes a step; an epoch ends with one
+  LossScale* loss_scale = nullptr;   // steps that it leaves out count as steps
+  std::string monitor = {};          // the number that says which epoch is best; "": validation_loss, or
+                                     // loss where there is none
   std::optional<bool> larger_is_better = {};   // of the monitor; none: false for losses
   std::optional<EarlyStopping> early_stopping = {};
   std::optional<FitCheckpoints> checkpoints = {};
