@@ -5,6 +5,7 @@
 #include "tapedeck/nn/conv.h"
 #include "tapedeck/nn/dense.h"
 #include "tapedeck/nn/dropout.h"
+#include "tapedeck/nn/fit.h"
 #include "tapedeck/nn/initializers.h"
 #include "tapedeck/nn/losses.h"
 #include "tapedeck/nn/metrics.h"
