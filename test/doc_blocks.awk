@@ -40,6 +40,6 @@ inside && (arrow = index($0, "// → ")) && (print_at = index($0, "std::cout << 
 inside { block = block $0 "\n" }
 
 END {
-  print "#include <sstream>\n#include <catch2/catch.hpp>\n#include <tapedeck/tapedeck.h>\n" includes "\nnamespace td = tapedeck;\n\nstatic int compared = 0;\n\n" tests
+  print "#include <sstream>\n#include <catch2/catch.hpp>\n#include <tapedeck/tapedeck.h>\n" includes "\nnamespace td = tapedeck;\n" (includes ~ /<tapedeck\/nn/ ? "namespace nn = tapedeck::nn;\n" : "") "\nstatic int compared = 0;\n\n" tests
   for (i = 1; i <= sections; ++i) print "TEST_CASE(\"" order[i] "\") {\ncompared = 0;\n" statements[order[i]] "CHECK(compared >= " expected[order[i]] + 0 ");\n}\n"
 }
