@@ -25,6 +25,7 @@ namespace {
 constexpr std::string_view kUsage = R"(usage: scripts/bench [suite...] [--json FILE] [--rounds N]
        scripts/bench ops [word...]
        scripts/bench derivatives [word...]
+       scripts/bench layers [word...]
        scripts/bench optimizers [word...]
        scripts/bench scaling [rounds]
   suites: overhead elementwise broadcast reduce matmul einsum train embedding memory rosenbrock jacobian functions map
@@ -34,6 +35,7 @@ constexpr std::string_view kUsage = R"(usage: scripts/bench [suite...] [--json F
   --threads N  tapedeck with N threads beside itself with one, and libtorch with N (1: beside the limits of one thread)
   ops          every op that libtorch has too, beside it, on one thread; only those whose names contain a word, if there are any
   derivatives  Hessians, their products and Jacobians beside libtorch in one process, on one thread; words as above
+  layers       layers of tapedeck/nn.h in the same way
   optimizers   steps of optimizers in the same way
   scaling      what a step of 1, 2 and 4 replicas costs, on threads and as ranks of MPI
 )";
@@ -350,7 +352,7 @@ struct Options {
 };
 
 /// Programs that compare and print on their own, and how one of them replaces this process.
-constexpr std::string_view kByThemselves[] = {"ops", "derivatives", "optimizers", "scaling"};
+constexpr std::string_view kByThemselves[] = {"ops", "derivatives", "layers", "optimizers", "scaling"};
 // Both libraries get the same allocator and BLAS, which tapedeck does not need to be faster.
 void tune_torch() {
   if (!can_tune_torch()) {

@@ -41,7 +41,7 @@ std::vector<double> gradients_of_network(std::uint64_t seed, const Variable& sha
   return result;
 }
 
-std::atomic<int> most_blas_threads = 0;   // in any call of cblas_sgemm since it was last set to 0
+std::atomic<int> most_blas_threads = 0;   // in any call of cblas_dgemm since it was last set to 0
 
 /// The number of threads that a call of BLAS would use now.
 int blas_threads() {
@@ -53,10 +53,10 @@ int blas_threads() {
 }   // namespace
 
 /// Replaces BLAS's own function, and calls it.
-void cblas_sgemm(CBLAS_ORDER order, CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, blasint m, blasint n,
-                 blasint k, float alpha, const float* a, blasint lda, const float* b, blasint ldb, float beta,
-                 float* y, blasint ldy) {
-  static const auto original = reinterpret_cast<decltype(&cblas_sgemm)>(dlsym(RTLD_NEXT, "cblas_sgemm"));
+void cblas_dgemm(CBLAS_ORDER order, CBLAS_TRANSPOSE a_flag, CBLAS_TRANSPOSE b_flag, blasint m, blasint n,
+                 blasint k, double alpha, const double* a, blasint lda, const double* b, blasint ldb,
+                 double beta, double* y, blasint ldy) {
+  static const auto original = reinterpret_cast<decltype(&cblas_dgemm)>(dlsym(RTLD_NEXT, "cblas_dgemm"));
   for (int most = most_blas_threads, now = blas_threads(); most < now;)
     if (most_blas_threads.compare_exchange_weak(most, now)) break;
   original(order, a_flag, b_flag, m, n, k, alpha, a, lda, b, ldb, beta, y, ldy);
@@ -226,7 +226,9 @@ TEST_CASE("what an op's threads throw is thrown by the op", "[threads][errors]")
 
 TEST_CASE("BLAS works on the calling thread, and the user's number of its threads stays", "[threads]") {
   const random::Key key{7};
-  const Tensor a = random::normal({768, 768}, key.split(0)), b = random::normal({768, 768}, key.split(1));
+  const Shape shape{768, 768};
+  const Tensor a = random::normal(shape, key.split(0), DType::f64),
+               b = random::normal(shape, key.split(1), DType::f64);   // large f32 products may run on oneDNN
   const int before = openblas_get_num_threads();
   openblas_set_num_threads(1);
   const Tensor expected = matmul(a, b);

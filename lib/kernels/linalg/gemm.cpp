@@ -1,5 +1,5 @@
-// Matrix products by OpenBLAS, kept on the calling thread. Small products too: for sizes from 8 to 64 a
-// kernel of our own was not faster.
+// Matrix products by OpenBLAS, kept on the calling thread, and large f32 ones by oneDNN. Small products too:
+// for sizes from 8 to 64 a kernel of our own was not faster.
 #include "kernels/linalg/gemm.h"
 
 #include <cblas.h>
@@ -8,6 +8,7 @@
 #include <atomic>
 
 #include "core/fork.h"
+#include "kernels/linalg/onednn_gemm.h"
 #include "tapedeck/error.h"
 
 extern "C" {
@@ -94,7 +95,9 @@ template <class F, class T> void multiply(F* blas, const Product<T>& p) {
 
 }   // namespace
 
-void gemm(const Product<float>& p) { multiply(cblas_sgemm, p); }
+void gemm(const Product<float>& p) {
+  if (!onednn::gemm(p)) multiply(cblas_sgemm, p);
+}
 void gemm(const Product<double>& p) { multiply(cblas_dgemm, p); }
 void gemm(const Product<std::complex<float>>& p) { multiply(cblas_cgemm, p); }
 void gemm(const Product<std::complex<double>>& p) { multiply(cblas_zgemm, p); }

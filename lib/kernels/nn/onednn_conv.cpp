@@ -16,13 +16,8 @@
 #include "core/fork.h"
 #include "core/onednn.h"
 #include "kernels/layout/scratch.h"
+#include "kernels/linalg/one_openmp_thread.h"
 #include "tapedeck/error.h"
-
-extern "C" {
-// oneDNN links OpenMP.
-int omp_get_max_threads(void);
-void omp_set_num_threads(int);
-}
 
 namespace tapedeck::kernels::onednn {
 namespace {
@@ -39,18 +34,6 @@ constexpr std::int64_t kMostFloats = 1 << 29;    // of an operand: oneDNN takes 
 
 // An input gradient is also a convolution, with filters [rows, columns, out, in].
 enum class Product : std::int64_t { forward, input_gradient, filter_gradient };
-
-// While alive, OpenMP regions of this thread run on this thread alone.
-class OneOpenmpThread {
- public:
-  OneOpenmpThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
-  ~OneOpenmpThread() { omp_set_num_threads(before_); }
-  OneOpenmpThread(const OneOpenmpThread&) = delete;
-  OneOpenmpThread& operator=(const OneOpenmpThread&) = delete;
-
- private:
-  int before_;
-};
 
 // Calls f and translates oneDNN's exceptions into the library's.
 template <class F> decltype(auto) translated(const F& f) {

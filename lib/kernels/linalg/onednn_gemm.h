@@ -1,0 +1,15 @@
+// Large f32 products by oneDNN, if the library is built with it.
+#pragma once
+#include "kernels/linalg/gemm.h"
+
+namespace tapedeck::kernels::onednn {
+
+/// Returns whether it has done the work: it declines small products, at which BLAS is faster. Throws
+/// bad_alloc without memory for oneDNN's buffers.
+#ifdef TAPEDECK_ONEDNN
+bool gemm(const Product<float>& p);
+#else
+inline bool gemm(const Product<float>&) { return false; }
+#endif
+
+}   // namespace tapedeck::kernels::onednn
