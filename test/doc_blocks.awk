@@ -18,7 +18,7 @@ FNR == 1 { file = FILENAME; sub(/^.*\.\.\//, "", file); section = "start" }
   block = "#line " line " \"" file "\"\n" block
   if (program) {
     ++programs
-    tests = tests "namespace program_" programs " {\n" block "}\n" \
+    tests = tests "namespace {\nnamespace program_" programs " {\n" block "}\n}\n" \
       "TEST_CASE(\"" file ":" line "\") { compared = 0; program_" programs "::run_program(); CHECK(compared >= " arrows "); }\n\n"
   } else {
     name = file ": " section
