@@ -27,6 +27,7 @@ constexpr std::string_view kUsage = R"(usage: scripts/bench [suite...] [--json F
        scripts/bench derivatives [word...]
        scripts/bench layers [word...]
        scripts/bench optimizers [word...]
+       scripts/bench examples [name...]
        scripts/bench scaling [rounds]
   suites: overhead elementwise broadcast reduce matmul einsum train embedding memory rosenbrock jacobian functions map
           (all by default)
@@ -37,6 +38,7 @@ constexpr std::string_view kUsage = R"(usage: scripts/bench [suite...] [--json F
   derivatives  Hessians, their products and Jacobians beside libtorch in one process, on one thread; words as above
   layers       layers of tapedeck/nn.h in the same way
   optimizers   steps of optimizers in the same way
+  examples     training steps of the examples with layers beside the same networks in python3-torch, on one thread
   scaling      what a step of 1, 2 and 4 replicas costs, on threads and as ranks of MPI
 )";
 

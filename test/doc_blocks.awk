@@ -18,7 +18,7 @@ FNR == 1 { file = FILENAME; sub(/^.*\.\.\//, "", file); section = "start" }
   block = "#line " line " \"" file "\"\n" block
   if (program) {
     ++programs
-    tests = tests "namespace program_" programs " {\n" block "}\n" \
+    tests = tests "namespace {\nnamespace program_" programs " {\n" block "}\n}\n" \
       "TEST_CASE(\"" file ":" line "\") { compared = 0; program_" programs "::run_program(); CHECK(compared >= " arrows "); }\n\n"
   } else {
     name = file ": " section
@@ -40,6 +40,6 @@ inside && (arrow = index($0, "// → ")) && (print_at = index($0, "std::cout << 
 inside { block = block $0 "\n" }
 
 END {
-  print "#include <sstream>\n#include <catch2/catch.hpp>\n#include <tapedeck/tapedeck.h>\n" includes "\nnamespace td = tapedeck;\n\nstatic int compared = 0;\n\n" tests
+  print "#include <sstream>\n#include <catch2/catch.hpp>\n#include <tapedeck/tapedeck.h>\n" includes "\nnamespace td = tapedeck;\n" (includes ~ /<tapedeck\/nn/ ? "namespace nn = tapedeck::nn;\n" : "") "\nstatic int compared = 0;\n\n" tests
   for (i = 1; i <= sections; ++i) print "TEST_CASE(\"" order[i] "\") {\ncompared = 0;\n" statements[order[i]] "CHECK(compared >= " expected[order[i]] + 0 ");\n}\n"
 }

@@ -29,8 +29,9 @@ def toctree(caption, names, hidden=True):
 def write_reference(headers, out):
     reference_pages = pages.Pages(headers, pages.Facts())
     lines = [":hide-toc:", "", "Reference", "=========", "", "All public headers. ``#include <tapedeck/tapedeck.h>`` includes what most programs need.", ""]
-    order = MAIN + [n for n in headers if n not in MAIN and not n.startswith("ops/")]
-    for caption, names in [("Tensors, tapes, training", order), ("Ops", [n for n in headers if n.startswith("ops/")])]:
+    below = {folder: [n for n in headers if n.startswith(f"{folder}/")] for folder in ("nn", "ops")}
+    order = MAIN + [n for n in headers if n not in MAIN and "/" not in n]
+    for caption, names in [("Tensors, tapes, training", order), ("Networks", below["nn"]), ("Ops", below["ops"])]:
         shown = [n for n in names if headers[n].items]
         lines += [caption, "-" * len(caption), "", ".. rst-class:: headers", ""]
         for name in shown:

@@ -1,6 +1,7 @@
 // Command-line options of the small examples.
 #include "example.h"
 
+#include <algorithm>
 #include <ctime>
 #include <filesystem>
 #include <sstream>
@@ -10,6 +11,17 @@
 
 #include "tapedeck/error.h"
 #include "tapedeck/gradcheck.h"
+
+namespace {
+
+constexpr const char* kHelp =
+    "{}: {}\n\n"
+    "  --short       a small run\n"
+    "  --time        only the seconds of a training step, where the example has layers; no picture\n"
+    "  --out FOLDER  where the picture is written (the current folder)\n"
+    "  --help        this text\n";
+
+}   // namespace
 
 void Run::claim(bool holds, const std::string& what) {
   fmt::print("{}: {}\n", holds ? "holds" : "FAILS", what);
@@ -22,6 +34,18 @@ void Run::claim(const tapedeck::Agreement& agreement, const std::string& what) {
   claim(static_cast<bool>(agreement), fmt::format("{}: {}", what, text.str()));
 }
 
+bool Run::only_times(const std::function<void()>& step) const {
+  if (!time) return false;
+  for (int i = 0; i < 5; ++i)   // slots are made, buffers are found
+    step();
+  std::vector<double> seconds(quick ? 5 : 21);
+  for (double& s : seconds)
+    s = cpu_seconds(step);
+  std::nth_element(seconds.begin(), seconds.begin() + std::ssize(seconds) / 2, seconds.end());
+  fmt::print("seconds of a step: {:.6g}\n", seconds[seconds.size() / 2]);
+  return true;
+}
+
 int run_example(int argc, char** argv, const char* about, const std::function<void(Run&)>& example) {
   const std::string name = std::filesystem::path(argv[0]).filename().string();
   try {
@@ -30,14 +54,13 @@ int run_example(int argc, char** argv, const char* about, const std::function<vo
     for (int i = 1; i < argc; ++i) {
       const std::string_view option = argv[i];
       if (option == "--help") {
-        fmt::print(
-            "{}: {}\n\n  --short       a small run\n  --out FOLDER  where the picture is written (the "
-            "current folder)\n  --help        this text\n",
-            name, about);
+        fmt::print(fmt::runtime(kHelp), name, about);
         return 0;
       }
       if (option == "--short") {
         run.quick = true;
+      } else if (option == "--time") {
+        run.time = true;
       } else if (option == "--out" && i + 1 < argc) {
         folder = argv[++i];
       } else {
@@ -45,6 +68,10 @@ int run_example(int argc, char** argv, const char* about, const std::function<vo
                    option == "--out" ? "a folder is missing after" : "there is no option", option);
         return 2;
       }
+    }
+    if (run.time) {
+      example(run);
+      return run.failed;
     }
     std::filesystem::create_directories(folder);
     Output file(fmt::format("{}/{}.svg", folder, name));

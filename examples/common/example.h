@@ -1,4 +1,4 @@
-// Common parts of the examples: three options, claims that are verified, a picture, and a clock.
+// Common parts of the examples: four options, claims that are verified, a picture, and a clock.
 #pragma once
 #include <fstream>
 #include <functional>
@@ -12,6 +12,7 @@ struct Agreement;
 
 struct Run {
   bool quick = false;   // --short: the smallest problem that still demonstrates the idea
+  bool time = false;    // --time: only the time of a training step, for scripts/bench examples
   Picture picture;      // written to NAME.svg in the folder of --out
 
   /// Prints whether a claim of the example holds. If it fails, the exit status is 1.
@@ -19,11 +20,15 @@ struct Run {
   /// The same for the agreement of a derivative with finite differences.
   void claim(const tapedeck::Agreement& agreement, const std::string& what);
   bool failed = false;
+
+  /// With --time: runs the step some times, prints the median of its seconds, and returns true. The example
+  /// then ends. Otherwise false.
+  bool only_times(const std::function<void()>& step) const;
 };
 
-/// The main function of an example: parses --short, --out FOLDER (created if missing) and --help, runs the
-/// example, writes the picture, and returns the exit status: 0, 1 for a failed claim or an exception, 2 for
-/// an invalid option.
+/// The main function of an example: parses --short, --time, --out FOLDER (created if missing) and --help,
+/// runs the example, writes the picture, and returns the exit status: 0, 1 for a failed claim or an
+/// exception, 2 for an invalid option.
 int run_example(int argc, char** argv, const char* about, const std::function<void(Run&)>& example);
 
 /// Processor time of f in seconds. Programs print it, but claim nothing about it, since it differs from run

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Common to all examples: the list of examples, their options, and the picture.
-#   examples_test.sh PROGRAM     one of them, newton_logistic
+#   examples_test.sh PROGRAM TRAINS     two of them, newton_logistic and neural_ode, which takes training steps
+trains=$2
 source "$(dirname "${BASH_SOURCE[0]}")/../expect.sh"
 sources=$(dirname "${BASH_SOURCE[0]}")/../..
 
@@ -24,4 +25,5 @@ touch "$folder/file"
 expect 1 "$folder/file" "$program" --short --out "$folder/file"
 expect 0 "picture: $folder/a/b/newton_logistic.svg" "$program" --short --out "$folder/a/b"
 grep -q '^<polyline' "$folder/a/b/newton_logistic.svg" && tail -n 1 "$folder/a/b/newton_logistic.svg" | grep -q '^</svg>$' || { echo "newton_logistic.svg is not whole"; failed=1; }
+expect 0 "seconds of a step: " "$trains" --short --time
 exit $failed

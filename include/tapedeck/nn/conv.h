@@ -25,6 +25,7 @@ struct TAPEDECK_EXPORT Conv1d {
   Conv1d(std::int64_t inputs_, std::int64_t outputs_, std::int64_t kernel_size, random::Key key,
          const Conv1dOptions& window_ = {}, const LayerOptions& options = {});
 
+  /// The result for x.
   Tensor operator()(const Tensor& x) const;
   /// Visits the variables: see variables.h.
   template <class Visit> void for_each_member(const Visit& visit) {
@@ -43,6 +44,7 @@ struct TAPEDECK_EXPORT Conv1dTranspose {
   Conv1dTranspose(std::int64_t inputs_, std::int64_t outputs_, std::int64_t kernel_size, random::Key key,
                   const Conv1dTransposeOptions& window_ = {}, const LayerOptions& options = {});
 
+  /// The result for x.
   Tensor operator()(const Tensor& x) const;
   /// Visits the variables: see variables.h.
   template <class Visit> void for_each_member(const Visit& visit) {
@@ -61,6 +63,7 @@ struct TAPEDECK_EXPORT Conv2d {
   Conv2d(std::int64_t inputs_, std::int64_t outputs_, HeightWidth kernel_size, random::Key key,
          const Conv2dOptions& window_ = {}, const LayerOptions& options = {});
 
+  /// The result for x.
   Tensor operator()(const Tensor& x) const;
   /// Visits the variables: see variables.h.
   template <class Visit> void for_each_member(const Visit& visit) {
@@ -79,6 +82,7 @@ struct TAPEDECK_EXPORT Conv2dTranspose {
   Conv2dTranspose(std::int64_t inputs_, std::int64_t outputs_, HeightWidth kernel_size, random::Key key,
                   const Conv2dTransposeOptions& window_ = {}, const LayerOptions& options = {});
 
+  /// The result for x.
   Tensor operator()(const Tensor& x) const;
   /// Visits the variables: see variables.h.
   template <class Visit> void for_each_member(const Visit& visit) {
@@ -97,6 +101,7 @@ struct TAPEDECK_EXPORT Conv3d {
   Conv3d(std::int64_t inputs_, std::int64_t outputs_, DepthHeightWidth kernel_size, random::Key key,
          const Conv3dOptions& window_ = {}, const LayerOptions& options = {});
 
+  /// The result for x.
   Tensor operator()(const Tensor& x) const;
   /// Visits the variables: see variables.h.
   template <class Visit> void for_each_member(const Visit& visit) {
@@ -115,6 +120,7 @@ struct TAPEDECK_EXPORT Conv3dTranspose {
   Conv3dTranspose(std::int64_t inputs_, std::int64_t outputs_, DepthHeightWidth kernel_size, random::Key key,
                   const Conv3dTransposeOptions& window_ = {}, const LayerOptions& options = {});
 
+  /// The result for x.
   Tensor operator()(const Tensor& x) const;
   /// Visits the variables: see variables.h.
   template <class Visit> void for_each_member(const Visit& visit) {

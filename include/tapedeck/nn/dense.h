@@ -14,6 +14,7 @@ struct TAPEDECK_EXPORT Dense {
   /// Throws ArgumentError for sizes below 1.
   Dense(std::int64_t inputs_, std::int64_t outputs_, random::Key key, const LayerOptions& options = {});
 
+  /// The result for x.
   Tensor operator()(const Tensor& x) const;
   /// Visits the variables: see variables.h.
   template <class Visit> void for_each_member(const Visit& visit) {
@@ -30,6 +31,7 @@ struct TAPEDECK_EXPORT Embedding {
   /// Throws ArgumentError for sizes below 1.
   Embedding(std::int64_t count_, std::int64_t outputs_, random::Key key, const LayerOptions& options = {});
 
+  /// The rows of these ids.
   Tensor operator()(const Tensor& ids) const;
   /// Visits the variables: see variables.h.
   template <class Visit> void for_each_member(const Visit& visit) { visit("table", table); }

@@ -10,6 +10,7 @@ namespace tapedeck::nn {
 struct Dropout {
   double rate = 0.5;
 
+  /// The result for x.
   TAPEDECK_EXPORT Tensor operator()(const Tensor& x, Run run = {}) const;
 };
 

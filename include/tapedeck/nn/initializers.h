@@ -30,6 +30,7 @@ struct LayerOptions {
 /// wrong order.
 namespace initializers {
 
+/// The same number everywhere.
 TAPEDECK_EXPORT Initializer zeros();
 TAPEDECK_EXPORT Initializer ones();
 TAPEDECK_EXPORT Initializer constant(double value);

@@ -14,6 +14,7 @@ struct TAPEDECK_EXPORT LayerNorm {
   /// Throws ArgumentError for a size below 1.
   explicit LayerNorm(std::int64_t size_, double epsilon_ = 1e-5, DType dtype = DType::f32);
 
+  /// The result for x.
   Tensor operator()(const Tensor& x) const;
   /// Visits the variables: see variables.h.
   template <class Visit> void for_each_member(const Visit& visit) {
@@ -31,6 +32,7 @@ struct TAPEDECK_EXPORT RMSNorm {
   /// Throws ArgumentError for a size below 1.
   explicit RMSNorm(std::int64_t size_, double epsilon_ = 1e-6, DType dtype = DType::f32);
 
+  /// The result for x.
   Tensor operator()(const Tensor& x) const;
   /// Visits the variables: see variables.h.
   template <class Visit> void for_each_member(const Visit& visit) { visit("scale", scale); }
@@ -46,6 +48,7 @@ struct TAPEDECK_EXPORT GroupNorm {
   /// Throws ArgumentError unless groups divides channels.
   GroupNorm(std::int64_t groups_, std::int64_t channels_, double epsilon_ = 1e-5, DType dtype = DType::f32);
 
+  /// The result for x.
   Tensor operator()(const Tensor& x) const;
   /// Visits the variables: see variables.h.
   template <class Visit> void for_each_member(const Visit& visit) {
@@ -71,6 +74,7 @@ struct TAPEDECK_EXPORT BatchNorm {
   /// Throws ArgumentError for fewer channels than 1.
   explicit BatchNorm(std::int64_t channels_, const BatchNormOptions& options = {});
 
+  /// The result for x.
   Tensor operator()(const Tensor& x, Run run = {}) const;
   /// Visits the variables: see variables.h.
   template <class Visit> void for_each_member(const Visit& visit) {

@@ -10,6 +10,7 @@ struct LstmSequence {
   Tensor outputs;    // [batch, time, outputs]: h after each step
   LstmState state;   // after the last step
 
+  /// The outputs.
   operator Tensor() const { return outputs; }
 };
 /// What a Gru returns. Converts to the outputs.
@@ -17,6 +18,7 @@ struct GruSequence {
   Tensor outputs;   // [batch, time, outputs]
   Tensor state;     // after the last step, [batch, outputs]
 
+  /// The outputs.
   operator Tensor() const { return outputs; }
 };
 

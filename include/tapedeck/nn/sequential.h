@@ -77,11 +77,14 @@ class TAPEDECK_EXPORT Sequential {
   Sequential(std::initializer_list<Layer> layers) : layers_(layers) {}
   explicit Sequential(std::vector<Layer> layers) : layers_(std::move(layers)) {}
 
+  /// Adds one at the end.
   void push_back(Layer layer) { layers_.push_back(std::move(layer)); }
+  /// How many there are.
   std::size_t size() const { return layers_.size(); }
   /// One of them, unchecked.
   const Layer& operator[](std::size_t i) const { return layers_[i]; }
 
+  /// The result of the last one.
   Tensor operator()(const Tensor& x, Run run = {}) const;
   /// Visits the variables: see variables.h.
   void walk(const std::string& path, const detail::Visit& visit);
@@ -102,6 +105,7 @@ template <class F> Sequential repeat(std::uint64_t n, const F& make_layer) {
 struct Residual {
   Layer layer;
 
+  /// The sum.
   TAPEDECK_EXPORT Tensor operator()(const Tensor& x, Run run = {}) const;
   /// The variables have the names that they have in the layer.
   void walk(const std::string& path, const detail::Visit& visit) { layer.walk(path, visit); }
