@@ -41,8 +41,7 @@ struct Transformer {
 
   /// Logits of the next characters. `caches`, one of each block, hold what came before the first of these.
   td::Tensor operator()(const td::Tensor& ids, std::vector<nn::AttentionCache>* caches = nullptr) const {
-    const td::Tensor earlier = caches ? caches->front().key : td::Tensor();
-    const std::int64_t begin = earlier.defined() ? earlier.shape()[2] : 0;
+    const std::int64_t begin = caches ? caches->front().length() : 0;
     td::Tensor x = table(ids) + places(begin + td::arange(ids.shape()[1]));
     for (std::size_t i = 0; i < blocks.size(); ++i)
       x = blocks[i](x, caches ? &(*caches)[i] : nullptr);

@@ -27,6 +27,9 @@ TAPEDECK_EXPORT Tensor attention(const Tensor& query, const Tensor& key, const T
 /// piece. Undefined at first.
 struct AttentionCache {
   Tensor key = {}, value = {};
+
+  /// How many keys there are.
+  std::int64_t length() const { return key.defined() ? key.shape()[1] : 0; }
 };
 
 /// What a call of MultiHeadAttention may be given beside the queries.
