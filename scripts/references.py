@@ -654,6 +654,44 @@ def block_lstm(a, x, h, c, weights):
             for t, n in ((all_h, h.shape[-1]), (all_c, h.shape[-1]), (all_gates, 4 * h.shape[-1]))]
 
 
+def dot_product_attention(a, query, key, value, mask):
+    return attention_and_weights(a, query, key, value, mask)[0]
+
+
+def attention_and_weights(a, query, key, value, mask):
+    heads, causal, scale = a
+    batch, queries, keys = query.shape[0], query.shape[1], key.shape[1]
+    y = np.zeros((batch, queries, value.shape[2]))
+    weights, at = np.zeros((batch, heads, queries, keys)), np.ones((batch, heads, queries, keys), bool)
+    if mask.shape != (0,):
+        at &= mask.astype(bool)
+    if causal:
+        at &= np.arange(keys) <= np.arange(queries)[:, None] + keys - queries
+    n, m = query.shape[2] // heads, value.shape[2] // heads
+    for b, h, i in np.ndindex(batch, heads, queries):
+        scores = np.where(at[b, h, i], key[b, :, h * n:(h + 1) * n] @ query[b, i, h * n:(h + 1) * n] * scale, -1e300)
+        p = np.exp(scores - scores.max())
+        weights[b, h, i] = p / p.sum()
+        y[b, i, h * m:(h + 1) * m] = weights[b, h, i] @ value[b, :, h * m:(h + 1) * m]
+    return y, weights, at
+
+
+def dot_product_attention_gradient(a, dy, query, key, value):
+    value, mask = value
+    heads, _, scale = a
+    _, weights, at = attention_and_weights(a, query, key, value, mask)
+    dq, dk, dv = np.zeros(query.shape), np.zeros(key.shape), np.zeros(value.shape)
+    n, m = query.shape[2] // heads, value.shape[2] // heads
+    for b, h, i in np.ndindex(query.shape[0], heads, query.shape[1]):
+        of, to, p = np.s_[h * n:(h + 1) * n], np.s_[h * m:(h + 1) * m], weights[b, h, i]
+        dp = value[b, :, to] @ dy[b, i, to]
+        ds = np.where(at[b, h, i], p * (dp - p @ dp), 0) * scale   # the softmax has the Jacobian diag(p) - p pᵀ
+        dv[b, :, to] += np.outer(p, dy[b, i, to])
+        dq[b, i, of] = ds @ key[b, :, of]
+        dk[b, :, of] += np.outer(ds, query[b, i, of])
+    return [dq, dk, dv]
+
+
 def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 

@@ -3,6 +3,7 @@
 #include "tapedeck/operators.h"
 #include "tapedeck/ops/activations.h"
 #include "tapedeck/ops/array.h"
+#include "tapedeck/ops/attention.h"
 #include "tapedeck/ops/banded.h"
 #include "tapedeck/ops/bessel.h"
 #include "tapedeck/ops/check_numerics.h"

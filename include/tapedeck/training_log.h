@@ -1,6 +1,7 @@
 // Training logs in JSON Lines format: one JSON object per line.
 #pragma once
 #include <concepts>
+#include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -49,6 +50,13 @@ class TAPEDECK_EXPORT TrainingLog {
   /// part of it that is in the file is removed by the next write.
   void write(std::span<const LogField> fields);
   void write(std::initializer_list<LogField> fields) { write(std::span(fields.begin(), fields.size())); }
+
+  /// Bytes in the file, in complete lines. Throws FileError if the file cannot be read.
+  std::int64_t size() const;
+  /// Keeps the first `size` bytes and removes the lines after them, which a run that goes on from a
+  /// checkpoint writes again. Throws ArgumentError unless they are there and end with a line, and FileError
+  /// if the file cannot be read or shortened.
+  void truncate(std::int64_t size);
 
  private:
   void append(std::string_view line);

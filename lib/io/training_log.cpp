@@ -15,11 +15,10 @@
 namespace tapedeck {
 namespace {
 
-// The offset behind the last complete line.
-std::int64_t end_of_lines(const std::string& path) {
-  const InputFile file({"training_log", path});
+// The offset behind the last complete line of the first `end` bytes.
+std::int64_t end_of_lines(const InputFile& file, std::int64_t end) {
   char piece[4096];
-  for (std::int64_t end = file.size(); end > 0;) {
+  while (end > 0) {
     const std::int64_t n = std::min<std::int64_t>(end, sizeof piece);
     file.read(end - n, piece, n);
     for (std::int64_t i = n; i-- > 0;)
@@ -27,6 +26,10 @@ std::int64_t end_of_lines(const std::string& path) {
     end -= n;
   }
   return 0;
+}
+std::int64_t end_of_lines(const std::string& path) {
+  const InputFile file({"training_log", path});
+  return end_of_lines(file, file.size());
 }
 
 std::string json_of(const auto& value) {
@@ -68,6 +71,18 @@ void TrainingLog::write(std::span<const LogField> fields) {
   }
   line += line.empty() ? "{}\n" : "}\n";
   append(line);
+}
+
+std::int64_t TrainingLog::size() const { return end_of_lines(path_); }
+
+void TrainingLog::truncate(std::int64_t size) {
+  const FileName name{"training_log", path_};
+  const InputFile file(name);
+  if (size < 0 || size > file.size() || end_of_lines(file, size) != size)
+    throw_error<ArgumentError>("training_log: {}: no line ends after {} of {} bytes; use what size() gave",
+                               printable(path_), size, file.size());
+  if (::ftruncate(file_, size) != 0) name.fail_with_errno("cannot be shortened");
+  broken_ = false;
 }
 
 // A part of a line, which a full disk may leave, is removed by the next call.

@@ -1,4 +1,4 @@
-// Attention as products and a softmax.
+// Attention as one op, or, with dropout or numbers added to the scores, as products and a softmax.
 #include "tapedeck/nn/attention.h"
 
 #include <cmath>
@@ -42,6 +42,24 @@ Tensor join_heads(const Tensor& x) {
   return reshape(transpose(x, {0, 2, 1, 3}), {s[0], s[2], s[1] * s[3]});
 }
 
+// Whether all leading axes are those of the query, so that they are a batch.
+bool have_one_lead(const Tensor& query, const Tensor& key, const Tensor& value) {
+  const int rank = query.ndim();
+  if (key.ndim() != rank || value.ndim() != rank || key.dtype() != query.dtype() ||
+      value.dtype() != query.dtype())
+    return false;
+  for (int axis = 0; axis < rank - 2; ++axis)
+    if (key.shape()[axis] != query.shape()[axis] || value.shape()[axis] != query.shape()[axis]) return false;
+  return true;
+}
+Tensor as_batch(const Tensor& x) {
+  const Shape& s = x.shape();
+  std::int64_t batch = 1;   // not -1, which an empty tensor leaves open
+  for (int axis = 0; axis < x.ndim() - 2; ++axis)
+    batch *= s[axis];
+  return reshape(x, {batch, s[x.ndim() - 2], s[x.ndim() - 1]});
+}
+
 Tensor append(Tensor& cached, const Tensor& x) {
   cached = cached.defined() ? concat({cached, x}, -2) : x;
   return cached;
@@ -51,9 +69,17 @@ Tensor append(Tensor& cached, const Tensor& x) {
 
 Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
                  const AttentionOptions& options) {
-  if (query.ndim() < 2 || key.ndim() < 2)
-    throw_error<ShapeError>("attention: query is {} and key {}; they have rank 2 or more", query.spec(),
-                            key.spec());
+  if (query.ndim() < 2 || key.ndim() < 2 || value.ndim() < 2)
+    throw_error<ShapeError>("attention: query is {}, key {} and value {}; they have rank 2 or more",
+                            query.spec(), key.spec(), value.spec());
+  if (const bool drops = options.run.training && options.dropout != 0;
+      !drops && !options.mask.defined() && have_one_lead(query, key, value)) {
+    const Tensor y = dot_product_attention(as_batch(query), as_batch(key), as_batch(value), {},
+                                           {.causal = options.causal, .scale = options.scale});
+    Shape shape = query.shape();
+    shape.set(query.ndim() - 1, value.shape()[value.ndim() - 1]);
+    return reshape(y, shape);
+  }
   const double depth = static_cast<double>(query.shape()[query.ndim() - 1]);
   const double scale = options.scale.value_or(1 / std::sqrt(std::max(depth, 1.0)));
   Tensor scores = matmul(query * scale, key, {.b = true});
@@ -98,11 +124,18 @@ Tensor MultiHeadAttention::operator()(const Tensor& x, const AttentionCall& call
     throw_error<ShapeError>("multi_head_attention: x is {}; it has to be [batch, queries, {}]", x.spec(),
                             width);
   const Tensor& memory = call.memory.defined() ? call.memory : x;
-  Tensor keys = split_heads(key(memory), heads), values = split_heads(value(memory), heads);
+  Tensor keys = key(memory), values = value(memory);
   if (call.cache) keys = append(call.cache->key, keys), values = append(call.cache->value, values);
-  const Tensor heard = attention(split_heads(query(x), heads), keys, values,
-                                 {.mask = call.mask, .causal = causal, .dropout = dropout, .run = call.run});
-  return detail::noted(this, "MultiHeadAttention", output(join_heads(heard)));
+  const Tensor queries = query(x);
+  const bool drops = call.run.training && dropout != 0,
+             adds = call.mask.defined() && call.mask.dtype() != DType::boolean;
+  const Tensor heard =
+      drops || adds
+          ? join_heads(attention(split_heads(queries, heads), split_heads(keys, heads),
+                                 split_heads(values, heads),
+                                 {.mask = call.mask, .causal = causal, .dropout = dropout, .run = call.run}))
+          : dot_product_attention(queries, keys, values, call.mask, {.heads = heads, .causal = causal});
+  return detail::noted(this, "MultiHeadAttention", output(heard));
 }
 
 }   // namespace tapedeck::nn

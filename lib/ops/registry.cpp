@@ -47,6 +47,7 @@ std::span<const Op> depthwise_ops();
 std::span<const Op> pool_ops();
 std::span<const Op> patches_ops();
 std::span<const Op> rnn_ops();
+std::span<const Op> attention_ops();
 std::span<const Op> resize_ops();
 std::span<const Op> crop_ops();
 std::span<const Op> color_space_ops();
@@ -101,6 +102,7 @@ std::span<const OpFamily> op_families() {
       {"pool", pool_ops()},
       {"patches", patches_ops()},
       {"rnn", rnn_ops()},
+      {"attention", attention_ops()},
       {"resize", resize_ops()},
       {"crop", crop_ops()},
       {"color_space", color_space_ops()},

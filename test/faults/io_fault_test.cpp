@@ -295,6 +295,29 @@ TEST_CASE("a log has whole lines, whatever fails", "[files]") {
   }
 }
 
+TEST_CASE("a log that cannot be shortened stays as it is", "[files]") {
+  bool more = true;
+  int calls = 0;
+  for (; more; ++calls) {
+    const TemporaryFolder folder;
+    TrainingLog log(folder / "log");
+    log.write({{"step", 1}});
+    std::int64_t size = 0;
+    std::string message;
+    more = met(Fault::error, calls, [&] {
+      message = message_of<FileError>([&] {
+        size = log.size();
+        log.write({{"step", 2}});
+        log.truncate(size);
+      });
+    });
+    CHECK((message != "no error") == more);
+    const std::string one = "{\"step\":1}\n", two = "{\"step\":2}\n", text = text_of(folder / "log");
+    CHECK((text == one || (more && text == one + two)));
+  }
+  CHECK(calls > 4);
+}
+
 // A write that does a part, then fails: the next line does not continue it.
 TEST_CASE("a log goes on behind a line that was cut off", "[files]") {
   const TemporaryFolder folder;

@@ -291,3 +291,23 @@ TEST_CASE("training log: a JSON object a line", "[data]") {
   CHECK(message_of<FileError>([&] { TrainingLog(folder / "deep"); }) ==
         "training_log: " + folder.path() + "/deep: cannot be opened: Is a directory");
 }
+
+TEST_CASE("training log: lines after a size are taken back", "[data]") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "log.jsonl";
+  TrainingLog log(path);
+  CHECK(log.size() == 0);
+  log.write({{"step", 1}});
+  const std::int64_t one = log.size();
+  CHECK(one == 11);
+  log.write({{"step", 2}}), log.write({{"step", 3}});
+  log.truncate(one);
+  log.write({{"step", 4}});
+  CHECK(text_of(path) == "{\"step\":1}\n{\"step\":4}\n");
+  for (const std::int64_t size : {-1, 5, 23})
+    CHECK(message_of<ArgumentError>([&] { log.truncate(size); }) ==
+          "training_log: " + path + ": no line ends after " + std::to_string(size) +
+              " of 22 bytes; use what size() gave");
+  log.truncate(0);
+  CHECK(text_of(path).empty());
+}

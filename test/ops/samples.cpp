@@ -51,6 +51,7 @@ std::span<const OpSamples> depthwise_samples();
 std::span<const OpSamples> pool_samples();
 std::span<const OpSamples> patches_samples();
 std::span<const OpSamples> rnn_samples();
+std::span<const OpSamples> attention_samples();
 std::span<const OpSamples> resize_samples();
 std::span<const OpSamples> crop_samples();
 std::span<const OpSamples> color_space_samples();
@@ -105,6 +106,7 @@ std::span<const SampleFamily> sample_families() {
       {"pool", pool_samples()},
       {"patches", patches_samples()},
       {"rnn", rnn_samples()},
+      {"attention", attention_samples()},
       {"resize", resize_samples()},
       {"crop", crop_samples()},
       {"color_space", color_space_samples()},

@@ -21,6 +21,7 @@
 #include "ops/linalg/einsum.h"
 #include "ops/linalg/fft.h"
 #include "ops/linalg/solve.h"
+#include "ops/nn/attention.h"
 #include "ops/nn/nn.h"
 #include "ops/nn/normalization.h"
 #include "ops/nn/pool.h"
@@ -106,6 +107,7 @@ Json show(const DropoutAttrs& a) { return Json::array({a.rate}); }
 Json show(const NormAttrs& a) { return Json::array({a.epsilon}); }
 Json show(const LocalResponse& a) { return Json::array({a.radius, a.bias, a.alpha, a.beta}); }
 Json show(const LstmAttrs& a) { return Json::array({a.forget_bias}); }
+Json show(const AttentionAttrs& a) { return Json::array({a.heads, a.causal, a.scale}); }
 Json show(const CtcAttrs& a) { return Json::array({a.blank}); }
 Json show(const FakeQuantAttrs& a) {
   return Json::array({a.options.bits, a.options.narrow_range, a.min, a.max});
@@ -176,8 +178,8 @@ Json shown(const Attrs& a) {
                   DepthAttrs, GatherAttrs, ScatterAttrs, GatherNdAttrs, ScatterNdAttrs, TakeAttrs, AddAttrs,
                   IntoAttrs, RowAttrs, PartAttrs, Transposed, Transposition, Triangular, Full, Cutoff, Ridge,
                   EinsumAttrs, FftAttrs, RealFftAttrs, SoftmaxAttrs, DropoutAttrs, NormAttrs, LocalResponse,
-                  LstmAttrs, CtcAttrs, FakeQuantAttrs, QuantizeAttrs, WindowAttrs, PoolAttrs, VolumeAttrs,
-                  ResampleAttrs, ResizeAttrs, FrameAttrs>(a);
+                  LstmAttrs, AttentionAttrs, CtcAttrs, FakeQuantAttrs, QuantizeAttrs, WindowAttrs, PoolAttrs,
+                  VolumeAttrs, ResampleAttrs, ResizeAttrs, FrameAttrs>(a);
 }
 
 }   // namespace tapedeck::test

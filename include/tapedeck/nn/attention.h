@@ -23,7 +23,7 @@ struct AttentionOptions {
 TAPEDECK_EXPORT Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                  const AttentionOptions& options = {});
 
-/// Keys and values of what came before, [batch, heads, length, depth], for a decoder that is fed piece by
+/// Keys and values of what came before, [batch, length, width], for a decoder that is fed piece by
 /// piece. Undefined at first.
 struct AttentionCache {
   Tensor key = {}, value = {};

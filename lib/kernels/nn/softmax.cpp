@@ -273,6 +273,20 @@ void softmax_derivative(const Tensor& p, const Tensor& v, int axis, Tensor& y) {
   });
 }
 
+template <class T> void softmax_rows(T* x, std::int64_t rows, std::int64_t n) {
+  for (const T* const end = x + rows * n; x != end; x += n)
+    softmax_row(Logits<T>{x, n, end}, x);
+}
+template void softmax_rows(float*, std::int64_t, std::int64_t);
+template void softmax_rows(double*, std::int64_t, std::int64_t);
+
+template <class T> void softmax_derivative_rows(const T* p, std::int64_t rows, std::int64_t n, T* v) {
+  for (std::int64_t i = 0; i < rows; ++i, p += n, v += n)
+    derivative_row(p, v, n, v);
+}
+template void softmax_derivative_rows(const float*, std::int64_t, std::int64_t, float*);
+template void softmax_derivative_rows(const double*, std::int64_t, std::int64_t, double*);
+
 void softmax(const Tensor& x, int axis, Tensor& y) { softmax_along<false>(x, axis, y); }
 void log_softmax(const Tensor& x, int axis, Tensor& y) { softmax_along<true>(x, axis, y); }
 

@@ -1,0 +1,25 @@
+// Attention of several heads as one op. f32 and f64.
+#pragma once
+#include <optional>
+
+#include "tapedeck/tensor.h"
+
+namespace tapedeck {
+
+/// Options of dot_product_attention.
+struct DotProductOptions {
+  std::int64_t heads = 1;             // divides depths
+  bool causal = false;                // query i attends to keys up to i + keys - queries
+  std::optional<double> scale = {};   // of the products; left out: 1 / √(depth of a head)
+};
+
+/// softmax(query · keyᵀ · scale) · value over the keys, for each head (Vaswani et al. 2017, section 3.2).
+/// query is [batch, queries, heads · depth], key [batch, keys, heads · depth], value and the result [batch,
+/// keys or queries, heads · outputs]. mask is undefined, or bools that broadcast to [batch, heads, queries,
+/// keys], true where a query may attend; one that may attend to nothing gets the mean over the keys. The
+/// products are never kept as a whole: the gradient computes them again, in pieces. Throws ShapeError if
+/// shapes do not match, ArgumentError unless heads divides the depths, and DTypeError for another mask.
+TAPEDECK_EXPORT Tensor dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                                             const Tensor& mask = {}, const DotProductOptions& options = {});
+
+}   // namespace tapedeck

@@ -1,0 +1,27 @@
+// Attention of several heads, whose rows of scores exist for a block of queries at a time. f32 or f64.
+// Queries are [batch, queries, heads · depth], keys [batch, keys, heads · depth], values [batch, keys, heads
+// · outputs].
+#pragma once
+#include <array>
+
+#include "tapedeck/tensor.h"
+
+namespace tapedeck::kernels {
+
+struct Attention {
+  std::int64_t batch, heads, queries, keys, depth, outputs;
+  bool causal;
+  double scale;
+  const bool* mask;   // null: none
+  std::array<std::int64_t, 4>
+      mask_steps;   // along batch, heads, queries and keys; 0 along axes that are repeated
+};
+
+/// y is [batch, queries, heads · outputs].
+void attention(const Attention& a, const Tensor& q, const Tensor& k, const Tensor& v, Tensor& y);
+
+/// The adjoint.
+void attention_gradient(const Attention& a, const Tensor& dy, const Tensor& q, const Tensor& k,
+                        const Tensor& v, Tensor& dq, Tensor& dk, Tensor& dv);
+
+}   // namespace tapedeck::kernels

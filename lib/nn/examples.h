@@ -1,0 +1,45 @@
+// What metrics count: the examples of a batch, checked, with their weights and classes.
+#pragma once
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "tapedeck/tensor.h"
+
+namespace tapedeck::nn {
+
+/// The examples whose weight is not 0.
+struct Examples {
+  Tensor labels, predictions;
+  Shape shape;                        // of the examples
+  std::vector<double> weights = {};   // above 0
+  bool are_weighted = false;          // otherwise all weights are 1
+};
+
+/// Weights are undefined, which counts all, or numbers of 0 or more in the shape of the first axes of both.
+/// Throws otherwise, in the name of the metric, as all functions here do.
+Examples weighted(std::string_view metric, const Tensor& labels, const Tensor& predictions,
+                  const Tensor& weights);
+/// Calls f(i, weight) for each element of values of this shape, which begins with that of the examples.
+void each_weight(std::string_view metric, const Examples& examples, const Shape& values,
+                 const std::function<void(std::size_t i, double weight)>& f);
+
+/// The classes of examples, i64 of one shape; binary: 0 or 1, where predictions above the threshold are 1.
+struct Classes {
+  Tensor labels, predictions;
+};
+/// Of labels and predictions that are classes, or have one axis more for them. `count`: 0 if any number is
+/// right.
+Classes classes_of(std::string_view metric, const Tensor& labels, const Tensor& predictions,
+                   std::int64_t count = 0);
+Classes binary_classes(std::string_view metric, const Tensor& labels, const Tensor& predictions,
+                       double threshold);
+/// Labels as classes of these scores [..., classes]: i64 [...].
+Tensor labels_of(std::string_view metric, const Tensor& labels, const Tensor& scores);
+
+/// Throws unless both are real numbers of one shape.
+void check_alike(std::string_view metric, const Tensor& labels, const Tensor& predictions);
+/// Throws unless all labels are 0 or 1.
+void check_bits(std::string_view metric, const Tensor& labels);
+
+}   // namespace tapedeck::nn

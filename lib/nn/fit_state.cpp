@@ -1,0 +1,109 @@
+// Saves and restores where a training stands.
+#include "nn/fit_state.h"
+
+#include <algorithm>
+
+#include "core/format.h"
+#include "optim/saved_state.h"
+#include "tapedeck/ops/array.h"
+
+namespace tapedeck::nn {
+namespace {
+
+constexpr std::string_view kHistory = "history/", kBest = "best/";
+
+double number(std::int64_t n) { return static_cast<double>(n); }
+
+/// One number of all epochs.
+Tensor column(const std::vector<EpochReport>& history, const auto& number_of) {
+  std::vector<double> values;
+  for (const EpochReport& epoch : history)
+    values.push_back(number_of(epoch));
+  return tensor(values);
+}
+std::vector<double> column(const SavedState& saved, std::string_view name, std::int64_t epochs) {
+  const auto at = saved.tensors.find(fmt::format("{}{}", kHistory, name));
+  if (at == saved.tensors.end() || at->second.spec() != Spec{DType::f64, {epochs}})
+    throw_error<ArgumentError>(
+        "fit: checkpoints: the last one has no \"{}\" of its {} epochs; use the metrics and the validation "
+        "that it was made with, or another folder",
+        name, epochs);
+  return at->second.to_vector<double>();
+}
+
+std::vector<EpochReport> history_of(const SavedState& saved, std::int64_t epochs,
+                                    const std::vector<std::string>& names) {
+  std::vector<EpochReport> history;
+  if (epochs == 0) return history;
+  for (const double steps : column(saved, "step", epochs))
+    history.push_back({.epoch = std::ssize(history), .steps = static_cast<std::int64_t>(steps)});
+  for (const std::string& name : names) {
+    const std::vector<double> values = column(saved, name, epochs);
+    for (std::size_t i = 0; i < history.size(); ++i)
+      history[i].numbers.push_back({name, values[i]});
+  }
+  return history;
+}
+
+NamedTensors best_values_of(const SavedState& saved) {
+  NamedTensors best;
+  for (const auto& [name, value] : saved.tensors)
+    if (name.starts_with(kBest)) best.emplace(name.substr(kBest.size()), value);
+  return best;
+}
+
+}   // namespace
+
+SavedState FitState::state() const {
+  SavedState saved = {.scalars = {{"epoch", number(at.epoch)},
+                                  {"batch", number(at.batch)},
+                                  {"batches", number(batches)},
+                                  {"steps", number(at.steps)},
+                                  {"best_epoch", number(at.best_epoch.value_or(-1))},
+                                  {"best", at.best},
+                                  {"waited", number(at.waited)},
+                                  {"stopped", number(at.stopped)},
+                                  {"log_size", number(at.log_size)}}};
+  for (const auto& [name, value] : at.best_values)
+    saved.tensors.emplace(fmt::format("{}{}", kBest, name), value);
+  if (at.history.empty()) return saved;
+  const auto put = [&](const std::string& name, const auto& number_of) {
+    saved.tensors.emplace(fmt::format("{}{}", kHistory, name), column(at.history, number_of));
+  };
+  put("step", [](const EpochReport& e) { return number(e.steps); });
+  for (const std::string& name : names)
+    put(name, [&](const EpochReport& e) { return e[name]; });
+  return saved;
+}
+
+Commit FitState::prepare_restore(const SavedState& saved) {
+  StateReader reader("fit", saved);
+  FitPosition p = {
+      .epoch = reader.count("epoch"), .batch = reader.count("batch"), .steps = reader.count("steps")};
+  const std::int64_t saved_batches = reader.count("batches");
+  if (const double epoch = reader.scalar("best_epoch"); epoch >= 0)
+    p.best_epoch = static_cast<std::int64_t>(epoch);
+  p.best = reader.scalar("best");
+  p.waited = reader.count("waited");
+  p.stopped = reader.count("stopped") > 0;
+  p.log_size = static_cast<std::int64_t>(reader.scalar("log_size"));
+  reader.end_scalars();
+  if (p.batch > 0 && saved_batches != batches)
+    throw_error<ArgumentError>(
+        "fit: checkpoints: the last one is at batch {} of {}, and an epoch has {} now; use the data and the "
+        "batch that it was made with, or another folder",
+        p.batch, saved_batches, batches);
+  p.history = history_of(saved, p.epoch, names);
+  p.best_values = best_values_of(saved);
+  if (keeps_best && p.best_epoch && p.best_values.empty())
+    throw ArgumentError(
+        "fit: restore_best: the last checkpoint was made without it, so that the best variables are not "
+        "known; leave it out, or use another folder");
+  return [this, p = std::move(p)]() mutable { at = std::move(p); };
+}
+
+bool FitState::may_have(std::string_view tensor) const {
+  return tensor.starts_with(kHistory) || tensor.starts_with(kBest);
+}
+
+}   // namespace tapedeck::nn
