@@ -943,6 +943,16 @@ void add_networks(const Adder& add) {
       });
   add("block_lstm", floating, block_lstm,
       [cell](Draw& d, Tensor& x, LstmState& s, Tensor& w, Tensor& b, double&) { cell(d, x, s, w, b, true); });
+  add("dot_product_attention", floating, dot_product_attention,
+      [](Draw& d, Tensor& q, Tensor& k, Tensor& v, Tensor& mask, DotProductOptions& o) {
+        const std::int64_t batch = d.extent(), queries = d.extent(), keys = d.in(1, 5);
+        o.heads = d.in(1, 3);
+        o.scale.reset();
+        q = d.tensor({batch, queries, o.heads * d.in(1, 3)});
+        k = d.tensor({batch, keys, q.shape()[2]});
+        v = d.tensor({batch, keys, o.heads * d.in(1, 3)});
+        mask = d.in(0, 1) ? Tensor() : less(random::uniform({queries, keys}, {.seed = 5}), 0.7);
+      });
   add("gru_cell", floating, gru_cell, [](Draw& d, Tensor& x, Tensor& h, GruWeights& w) {
     const std::int64_t batch = d.extent(), in = d.in(1, 3), units = d.in(1, 3);
     x = d.tensor({batch, in});
