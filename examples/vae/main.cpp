@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <tapedeck/dataset.h>
 #include <tapedeck/nn.h>
 #include <tapedeck/tapedeck.h>
 
@@ -63,29 +62,29 @@ void example(Run& run) {
   const td::random::Key key{.seed = 2};
   const int epochs = run.quick ? 60 : 300;
   td::Adam adam({.learning_rate = 2e-3});
-  std::uint64_t steps = 0;
-  const auto step = [&](const td::Tensor& pixels) {
-    return adam.minimize([&] {
-      const Cost c = cost(network, pixels, key.split(steps++));
-      return c.pixels + c.point;
-    });
+  const auto bound = [](const Autoencoder& net, const td::Batch& batch, const nn::Run& call) {
+    const Cost c = cost(net, batch[0], call.key);
+    return c.pixels + c.point;
   };
-  if (run.only_times([&] { step(train.pixels[{{0, kBatch}}]); })) return;
+  if (run.only_times([&] {
+        adam.minimize([&] { return bound(network, {train.pixels[{{0, kBatch}}]}, {.key = key}); });
+      }))
+    return;
 
   fmt::print("{}", nn::summary(network.decoder, td::zeros({1, kLatent})));
-  const td::DataLoader loader(td::Dataset({train.pixels}), {.batch = kBatch, .shuffle = true});
   Curve trained{.colour = kPaleBlue, .name = "training"}, tested{.name = "test"};
-  for (int epoch = 0; epoch < epochs; ++epoch) {
-    double sum = 0, batches = 0;
-    for (const td::Batch& batch : loader.epoch(epoch))
-      sum += step(batch[0]).item(), ++batches;
+  const auto show = [&](nn::EpochReport& report) {
+    const double epoch = static_cast<double>(report.epoch + 1);
     const Cost c = cost(network, test.pixels, {.seed = 3});
-    trained.x.push_back(epoch + 1), trained.y.push_back(sum / batches);
-    tested.x.push_back(epoch + 1), tested.y.push_back(nats(c));
-    if (epoch % (epochs / 10) == 0 || epoch == epochs - 1)
-      fmt::print("epoch {:>3}: {:.2f} nats of a digit of the test, {:.2f} of them for its point\n", epoch + 1,
+    trained.x.push_back(epoch), trained.y.push_back(report["loss"]);
+    tested.x.push_back(epoch), tested.y.push_back(nats(c));
+    if (report.epoch % (epochs / 10) == 0 || report.epoch == epochs - 1)
+      fmt::print("epoch {:>3}: {:.2f} nats of a digit of the test, {:.2f} of them for its point\n", epoch,
                  nats(c), c.point.item());
-  }
+  };
+  nn::fit(
+      network, bound, adam, td::Dataset({train.pixels}),
+      {.epochs = epochs, .batch = kBatch, .key = key, .on_epoch = show, .progress = nn::FitProgress::silent});
   const double means = nats_of_means(train, test), least = run.quick ? 1 : 2.5;
   fmt::print("mean pixels: {:.2f} nats, the autoencoder: {:.2f}\n", means, tested.y.back());
   run.claim(tested.y.back() < means - least,
