@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
-#ifdef __F16C__
+#if defined(__F16C__) || defined(__AVX512F__)
 #include <immintrin.h>
 #endif
 
@@ -18,32 +18,65 @@ namespace {
 
 constexpr std::int64_t kGrain = 1 << 16;   // least elements per thread
 
-#ifdef __F16C__
-// Whole vectors of f16; the number of elements done.
-std::int64_t widen_vectors(const Half* x, float* y, std::int64_t n) {
+// Whole vectors of f16 and bf16, where compilers do not find the instructions; the number of elements done.
+std::int64_t widen_f16(const Half* x, float* y, std::int64_t n) {
   std::int64_t i = 0;
 #ifdef __AVX512F__
   for (; i + 16 <= n; i += 16)
     _mm512_storeu_ps(y + i, _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i))));
 #endif
+#ifdef __F16C__
   for (; i + 8 <= n; i += 8)
     _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x + i))));
+#endif
   return i;
 }
-std::int64_t narrow_vectors(const float* x, Half* y, std::int64_t n) {
+std::int64_t narrow_f16(const float* x, Half* y, std::int64_t n) {
   std::int64_t i = 0;
 #ifdef __AVX512F__
   for (; i + 16 <= n; i += 16)
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(y + i), _mm512_cvtps_ph(_mm512_loadu_ps(x + i), 0));
 #endif
+#ifdef __F16C__
   for (; i + 8 <= n; i += 8)
     _mm_storeu_si128(reinterpret_cast<__m128i*>(y + i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i), 0));
+#endif
   return i;
 }
-#else
-std::int64_t widen_vectors(const Half*, float*, std::int64_t) { return 0; }
-std::int64_t narrow_vectors(const float*, Half*, std::int64_t) { return 0; }
+std::int64_t widen_bf16(const Half* x, float* y, std::int64_t n) {
+  std::int64_t i = 0;
+#ifdef __AVX512F__
+  for (; i + 16 <= n; i += 16) {
+    const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i));
+    _mm512_storeu_si512(y + i, _mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
+  }
 #endif
+  return i;
+}
+#ifdef __AVX512BW__
+// f32 whose upper halves are rounded.
+__m512i rounded_bf16(const float* x) {
+  const __m512i bits = _mm512_loadu_si512(x),
+                odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+  const __m512i sum = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+  const __mmask16 nan =
+      _mm512_cmp_ps_mask(_mm512_castsi512_ps(bits), _mm512_castsi512_ps(bits), _CMP_UNORD_Q);
+  return _mm512_mask_or_epi32(sum, nan, bits, _mm512_set1_epi32(1 << 22));
+}
+#endif
+std::int64_t narrow_bf16(const float* x, Half* y, std::int64_t n) {
+  std::int64_t i = 0;
+#ifdef __AVX512BW__
+  alignas(64) std::int16_t odd_words[32];
+  for (std::int16_t k = 0; k < 32; ++k)
+    odd_words[k] = static_cast<std::int16_t>(2 * k + 1);
+  const __m512i upper = _mm512_load_si512(odd_words);
+  for (; i + 32 <= n; i += 32)
+    _mm512_storeu_si512(y + i,
+                        _mm512_permutex2var_epi16(rounded_bf16(x + i), upper, rounded_bf16(x + i + 16)));
+#endif
+  return i;
+}
 
 // All pairs of what ops compute in and u64 with all dtypes.
 void convert_from_computed(DType from, const void* x, DType to, void* y, std::int64_t n) {
@@ -76,18 +109,18 @@ void convert_to_computed(DType from, const void* x, void* y, std::int64_t n) {
 
 void widen(DType t, const Half* x, float* y, std::int64_t n) {
   if (t == DType::bf16)
-    for (std::int64_t i = 0; i < n; ++i)
+    for (std::int64_t i = widen_bf16(x, y, n); i < n; ++i)
       y[i] = detail::bfloat16_value(x[i].bits);
   else
-    for (std::int64_t i = widen_vectors(x, y, n); i < n; ++i)
+    for (std::int64_t i = widen_f16(x, y, n); i < n; ++i)
       y[i] = detail::float16_value(x[i].bits);
 }
 void narrow(DType t, const float* x, Half* y, std::int64_t n) {
   if (t == DType::bf16)
-    for (std::int64_t i = 0; i < n; ++i)
+    for (std::int64_t i = narrow_bf16(x, y, n); i < n; ++i)
       y[i].bits = detail::bfloat16_bits(x[i]);
   else
-    for (std::int64_t i = narrow_vectors(x, y, n); i < n; ++i)
+    for (std::int64_t i = narrow_f16(x, y, n); i < n; ++i)
       y[i].bits = detail::float16_bits(x[i]);
 }
 
