@@ -49,6 +49,7 @@ struct float16 {
 
   float16() = default;
   constexpr explicit float16(float value) : bits(detail::float16_bits(value)) {}
+  /// The value, which every float has room for.
   constexpr operator float() const { return detail::float16_value(bits); }
 };
 
@@ -59,6 +60,7 @@ struct bfloat16 {
 
   bfloat16() = default;
   constexpr explicit bfloat16(float value) : bits(detail::bfloat16_bits(value)) {}
+  /// The value, which every float has room for.
   constexpr operator float() const { return detail::bfloat16_value(bits); }
 };
 

@@ -19,7 +19,8 @@ namespace {
 constexpr std::int64_t kGrain = 1 << 16;   // least elements per thread
 
 // Whole vectors of f16 and bf16, where compilers do not find the instructions; the number of elements done.
-std::int64_t widen_f16(const Half* x, float* y, std::int64_t n) {
+std::int64_t widen_f16([[maybe_unused]] const Half* x, [[maybe_unused]] float* y,
+                       [[maybe_unused]] std::int64_t n) {
   std::int64_t i = 0;
 #ifdef __AVX512F__
   for (; i + 16 <= n; i += 16)
@@ -31,7 +32,8 @@ std::int64_t widen_f16(const Half* x, float* y, std::int64_t n) {
 #endif
   return i;
 }
-std::int64_t narrow_f16(const float* x, Half* y, std::int64_t n) {
+std::int64_t narrow_f16([[maybe_unused]] const float* x, [[maybe_unused]] Half* y,
+                        [[maybe_unused]] std::int64_t n) {
   std::int64_t i = 0;
 #ifdef __AVX512F__
   for (; i + 16 <= n; i += 16)
@@ -43,7 +45,8 @@ std::int64_t narrow_f16(const float* x, Half* y, std::int64_t n) {
 #endif
   return i;
 }
-std::int64_t widen_bf16(const Half* x, float* y, std::int64_t n) {
+std::int64_t widen_bf16([[maybe_unused]] const Half* x, [[maybe_unused]] float* y,
+                        [[maybe_unused]] std::int64_t n) {
   std::int64_t i = 0;
 #ifdef __AVX512F__
   for (; i + 16 <= n; i += 16) {
@@ -64,7 +67,8 @@ __m512i rounded_bf16(const float* x) {
   return _mm512_mask_or_epi32(sum, nan, bits, _mm512_set1_epi32(1 << 22));
 }
 #endif
-std::int64_t narrow_bf16(const float* x, Half* y, std::int64_t n) {
+std::int64_t narrow_bf16([[maybe_unused]] const float* x, [[maybe_unused]] Half* y,
+                         [[maybe_unused]] std::int64_t n) {
   std::int64_t i = 0;
 #ifdef __AVX512BW__
   alignas(64) std::int16_t odd_words[32];

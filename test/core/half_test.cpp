@@ -2,6 +2,7 @@
 // Expected values are computed with ldexp and exact arithmetic in f64.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <complex>
 #include <cstring>
 
 #include "message_of.h"

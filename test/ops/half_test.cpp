@@ -1,6 +1,7 @@
 // f16 and bf16 through every op. Expected values are those of f32 on the same numbers, rounded once.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <complex>
 #include <cstring>
 
 #include "message_of.h"
