@@ -24,7 +24,7 @@ class TAPEDECK_EXPORT Condition {
   bool value_;
 };
 
-/// The index of a branch: a number, or an i32 or i64 tensor with one element. Throws DTypeError or ShapeError
+/// The index of a branch: a number, or a tensor of integers with one element. Throws DTypeError or ShapeError
 /// for other tensors.
 class TAPEDECK_EXPORT BranchIndex {
  public:

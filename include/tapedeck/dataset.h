@@ -23,7 +23,7 @@ class TAPEDECK_EXPORT Dataset {
   std::int64_t size() const { return tensors_[0].shape()[0]; }
   /// All rows.
   const std::vector<Tensor>& tensors() const { return tensors_; }
-  /// The examples at these indices, i32 or i64 [n]. Throws ShapeError if an index is out of range, and
+  /// The examples at these indices, integers [n]. Throws ShapeError if an index is out of range, and
   /// DTypeError for another dtype.
   Batch at(const Tensor& places) const;
   /// The examples from begin (included) to end (excluded), without a copy. Throws ArgumentError unless 0 ≤

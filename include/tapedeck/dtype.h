@@ -6,13 +6,31 @@
 #include <string_view>
 
 #include "tapedeck/error.h"
+#include "tapedeck/half.h"
 
 namespace tapedeck {
 
-/// bool is stored as one byte, 0 or 1; c64 and c128 as two f32 or f64 numbers, the real part first.
-enum class DType : std::uint8_t { f32, f64, i8, i32, i64, u8, boolean, c64, c128 };
+/// bool is stored as one byte, 0 or 1; c64 and c128 as two f32 or f64 numbers, the real part first. Those
+/// from f16 on are for storage: ops compute with them in f32 or i64, and round once.
+enum class DType : std::uint8_t {
+  f32,
+  f64,
+  i8,
+  i32,
+  i64,
+  u8,
+  boolean,
+  c64,
+  c128,
+  f16,
+  bf16,
+  i16,
+  u16,
+  u32,
+  u64
+};
 
-inline constexpr int kDTypes = 9;
+inline constexpr int kDTypes = 15;
 
 namespace detail {
 
@@ -29,42 +47,56 @@ constexpr int row_of(DType t) {
 
 /// Bytes of one element. This and the functions below that look t up throw DTypeError if it is no enumerator.
 constexpr std::int64_t size_of(DType t) {
-  constexpr std::int64_t sizes[kDTypes] = {4, 8, 1, 4, 8, 1, 1, 8, 16};
+  constexpr std::int64_t sizes[kDTypes] = {4, 8, 1, 4, 8, 1, 1, 8, 16, 2, 2, 2, 2, 4, 8};
   return sizes[detail::row_of(t)];
 }
-/// is_floating: f32 and f64. is_complex: c64 and c128.
-constexpr bool is_floating(DType t) { return t == DType::f32 || t == DType::f64; }
+/// is_half: f16 and bf16. is_floating: these, f32 and f64. is_complex: c64 and c128.
+constexpr bool is_half(DType t) { return t == DType::f16 || t == DType::bf16; }
+constexpr bool is_floating(DType t) { return t == DType::f32 || t == DType::f64 || is_half(t); }
 constexpr bool is_complex(DType t) { return t == DType::c64 || t == DType::c128; }
+/// Signed and unsigned integers, without bool.
+constexpr bool is_integer(DType t) { return !is_floating(t) && !is_complex(t) && t != DType::boolean; }
 /// Whether values of this type have derivatives: floating-point and complex types.
 constexpr bool is_trainable(DType t) { return is_floating(t) || is_complex(t); }
-/// real_of: the type of the parts of c64 and c128. complex_of: the complex type with such parts. Other types
-/// map to themselves.
+/// The type that ops compute in: f32 for f16 and bf16, i64 for i16, u16, u32 and u64, else t itself.
+constexpr bool is_computed(DType t) { return t < DType::f16; }
+constexpr DType computed_in(DType t) { return is_computed(t) ? t : is_half(t) ? DType::f32 : DType::i64; }
+/// real_of: the type of the parts of c64 and c128. complex_of: the complex type with such parts, c64
+/// for f16 and bf16. Other types map to themselves.
 constexpr DType real_of(DType t) { return t == DType::c64 ? DType::f32 : t == DType::c128 ? DType::f64 : t; }
 constexpr DType complex_of(DType t) {
-  return t == DType::f32 ? DType::c64 : t == DType::f64 ? DType::c128 : t;
+  return t == DType::f32 || is_half(t) ? DType::c64 : t == DType::f64 ? DType::c128 : t;
 }
 
 /// "f32", "bool", …, as used in messages.
 constexpr std::string_view name_of(DType t) {
-  constexpr std::string_view names[kDTypes] = {"f32", "f64", "i8", "i32", "i64", "u8", "bool", "c64", "c128"};
+  constexpr std::string_view names[kDTypes] = {"f32",  "f64", "i8",   "i32", "i64", "u8",  "bool", "c64",
+                                               "c128", "f16", "bf16", "i16", "u16", "u32", "u64"};
   return names[detail::row_of(t)];
 }
 
 /// The result type of two operands, by NumPy's rules: the smallest type that holds the values of both. Thus
-/// i32 with f32 gives f64, and i8 with u8 gives i32, since there is no i16.
+/// i32 with f32 gives f64, f16 with bf16 f32, and i8 with u8 i16.
 constexpr DType promote(DType a, DType b) {
   using enum DType;
+  constexpr DType bit = boolean;
   constexpr DType table[kDTypes][kDTypes] = {
-      //          f32   f64   i8    i32   i64   u8    bool     c64   c128
-      /* f32  */ {f32, f64, f32, f64, f64, f32, f32, c64, c128},
-      /* f64  */ {f64, f64, f64, f64, f64, f64, f64, c128, c128},
-      /* i8   */ {f32, f64, i8, i32, i64, i32, i8, c64, c128},
-      /* i32  */ {f64, f64, i32, i32, i64, i32, i32, c128, c128},
-      /* i64  */ {f64, f64, i64, i64, i64, i64, i64, c128, c128},
-      /* u8   */ {f32, f64, i32, i32, i64, u8, u8, c64, c128},
-      /* bool */ {f32, f64, i8, i32, i64, u8, boolean, c64, c128},
-      /* c64  */ {c64, c128, c64, c128, c128, c64, c64, c64, c128},
-      /* c128 */ {c128, c128, c128, c128, c128, c128, c128, c128, c128},
+      //          f32   f64   i8    i32   i64   u8    bool  c64   c128  f16   bf16  i16   u16   u32   u64
+      /* f32  */ {f32, f64, f32, f64, f64, f32, f32, c64, c128, f32, f32, f32, f32, f64, f64},
+      /* f64  */ {f64, f64, f64, f64, f64, f64, f64, c128, c128, f64, f64, f64, f64, f64, f64},
+      /* i8   */ {f32, f64, i8, i32, i64, i16, i8, c64, c128, f16, bf16, i16, i32, i64, f64},
+      /* i32  */ {f64, f64, i32, i32, i64, i32, i32, c128, c128, f64, f64, i32, i32, i64, f64},
+      /* i64  */ {f64, f64, i64, i64, i64, i64, i64, c128, c128, f64, f64, i64, i64, i64, f64},
+      /* u8   */ {f32, f64, i16, i32, i64, u8, u8, c64, c128, f16, bf16, i16, u16, u32, u64},
+      /* bool */ {f32, f64, i8, i32, i64, u8, bit, c64, c128, f16, bf16, i16, u16, u32, u64},
+      /* c64  */ {c64, c128, c64, c128, c128, c64, c64, c64, c128, c64, c64, c64, c64, c128, c128},
+      /* c128 */ {c128, c128, c128, c128, c128, c128, c128, c128, c128, c128, c128, c128, c128, c128, c128},
+      /* f16  */ {f32, f64, f16, f64, f64, f16, f16, c64, c128, f16, f32, f32, f32, f64, f64},
+      /* bf16 */ {f32, f64, bf16, f64, f64, bf16, bf16, c64, c128, f32, bf16, f32, f32, f64, f64},
+      /* i16  */ {f32, f64, i16, i32, i64, i16, i16, c64, c128, f32, f32, i16, i32, i64, f64},
+      /* u16  */ {f32, f64, i32, i32, i64, u16, u16, c64, c128, f32, f32, i32, u16, u32, u64},
+      /* u32  */ {f64, f64, i64, i64, i64, u32, u32, c128, c128, f64, f64, i64, u32, u32, u64},
+      /* u64  */ {f64, f64, f64, f64, f64, u64, u64, c128, c128, f64, f64, f64, u64, u64, u64},
   };
   return table[detail::row_of(a)][detail::row_of(b)];
 }
@@ -82,8 +114,8 @@ concept ComplexNumber = requires(const T& z) {
 /// The DType of a C++ type: dtype_of<float> is DType::f32. Does not compile for other types.
 template <class T> inline constexpr DType dtype_of = [] {
   static_assert(sizeof(T) == 0,
-                "tensors hold float, double, std::int8_t, std::int32_t, std::int64_t, std::uint8_t, bool and "
-                "std::complex of float and double");
+                "tensors hold float, double, float16, bfloat16, integers of 8 to 64 bits by their names in "
+                "<cstdint>, bool, and std::complex of float and double");
   return DType::f32;
 }();
 template <> inline constexpr DType dtype_of<float> = DType::f32;
@@ -93,6 +125,12 @@ template <> inline constexpr DType dtype_of<std::int32_t> = DType::i32;
 template <> inline constexpr DType dtype_of<std::int64_t> = DType::i64;
 template <> inline constexpr DType dtype_of<std::uint8_t> = DType::u8;
 template <> inline constexpr DType dtype_of<bool> = DType::boolean;
+template <> inline constexpr DType dtype_of<float16> = DType::f16;
+template <> inline constexpr DType dtype_of<bfloat16> = DType::bf16;
+template <> inline constexpr DType dtype_of<std::int16_t> = DType::i16;
+template <> inline constexpr DType dtype_of<std::uint16_t> = DType::u16;
+template <> inline constexpr DType dtype_of<std::uint32_t> = DType::u32;
+template <> inline constexpr DType dtype_of<std::uint64_t> = DType::u64;
 template <ComplexNumber T> inline constexpr DType dtype_of<T> = complex_of(dtype_of<typename T::value_type>);
 
 }   // namespace tapedeck

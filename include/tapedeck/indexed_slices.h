@@ -5,7 +5,7 @@
 namespace tapedeck {
 
 /// Represents a tensor of shape dense_shape that is the sum of rows: values[k] is added to row indices[k],
-/// and all else is zero. Rows may repeat. values: [k, dense_shape[1:]…]; indices: i32 or i64 [k]. Without
+/// and all else is zero. Rows may repeat. values: [k, dense_shape[1:]…]; indices: integers [k]. Without
 /// dense_shape the number of rows is unknown.
 struct IndexedSlices {
   Tensor values, indices;

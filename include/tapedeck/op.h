@@ -138,17 +138,27 @@ enum class Outputs : std::uint8_t {
          // other ops
 };
 
+/// Of which dtypes a kernel computes. Dispatch converts inputs of others to what they are computed in (see
+/// computed_in), and rounds the outputs once; so it does for the op's rule, unless that is of partials.
+enum class Takes : std::uint8_t {
+  computed,   // those that are computed in themselves
+  halves,     // these, f16 and bf16
+  any,        // all: the kernel moves elements, and the rule is made of ops
+};
+
 /// What computes the outputs, and whose memory they get.
 struct Kernel {
   /// Fills the outputs. They may be written up to the next multiple of 64 bytes.
   using Run = void (*)(const Call& c, std::span<Tensor> y);
   Run run = nullptr;
   Outputs outputs = Outputs::fresh;   // whose memory they get
+  Takes takes = Takes::computed;      // of which dtypes
 
   constexpr Kernel() = default;
   template <class F>
   requires std::convertible_to<F, Run>
-  constexpr Kernel(F f, Outputs o = Outputs::fresh) : run(f), outputs(o) {}
+  constexpr Kernel(F f, Outputs o = Outputs::fresh, Takes t = Takes::computed)
+      : run(f), outputs(o), takes(t) {}
 };
 
 /// The elements of a fresh output, to be written by its kernel.

@@ -202,7 +202,8 @@ template <class T, class L> Tensor tensor_from_list(const L& list, std::optional
 class TAPEDECK_EXPORT Mixed {
  public:
   template <class T>
-  requires((std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) || ComplexNumber<T>) Mixed(T v)
+  requires((std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) || HalfNumber<T> || ComplexNumber<T>)
+      Mixed(T v)
       : values_(tensor_from(&v, dtype_of<T>, {}, dtype_of<T>)), dtype_(literal_dtype<T>) {}
   Mixed(std::initializer_list<Mixed> list);
 
@@ -217,7 +218,7 @@ class TAPEDECK_EXPORT Mixed {
 
 /// A tensor of rank 0. A double becomes f32 unless `dtype` is given; other types keep their own dtype.
 template <class T>
-requires(std::is_arithmetic_v<T> || ComplexNumber<T>) Tensor
+requires(std::is_arithmetic_v<T> || HalfNumber<T> || ComplexNumber<T>) Tensor
     tensor(T value, std::optional<DType> dtype = {}) {
   return detail::tensor_from(&value, dtype_of<T>, {}, dtype.value_or(detail::literal_dtype<T>));
 }

@@ -55,7 +55,8 @@ class TAPEDECK_EXPORT LossScale {
 
   /// The present scale.
   double value() const { return value_; }
-  /// loss · value(), recorded on tapes.
+  /// loss · value(), recorded on tapes; in f32 for a loss of f16 or bf16, as are gradients that were
+  /// unscaled.
   Tensor scale(const Tensor& loss) const;
   /// Gradients of a scaled loss become those of the loss. False where one of them has an infinite element or
   /// NaN: then they are left as they are, the scale shrinks, and the step is to be left out.

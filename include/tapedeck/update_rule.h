@@ -73,7 +73,7 @@ struct Step {
 struct SlotSpec {
   std::string_view name;
   /// Before the first step; null: zeros. Of the variable's dtype and shape for rules of rows, of any for
-  /// rules of tensors.
+  /// rules of tensors. A variable of f16 or bf16 is here its master, in f32.
   Tensor (*initial)(const Tensor& value, const Hyperparameters& h) = nullptr;
   bool (*exists)(const Hyperparameters& h) = nullptr;   // null: always
 };

@@ -40,9 +40,9 @@ struct Wish {
 // the exponent.
 template <class T> class NumberFormat {
  public:
-  NumberFormat(const std::vector<T>& values, const Wish& wish, bool scalar)
-      : scientific_(wish.notation ? wish.notation == 'e' : has_scale(values, scalar)) {
-    const int most = wish.precision.value_or(scalar ? kAllDecimals : kDecimals);
+  NumberFormat(const std::vector<T>& values, const Wish& wish, bool scalar, DType dtype)
+      : dtype_(dtype), scientific_(wish.notation ? wish.notation == 'e' : has_scale(values, scalar)) {
+    const int most = wish.precision.value_or(scalar ? all_decimals() : kDecimals);
     decimals_ = wish.notation ? most : std::min(1, most);
     for (const T v : values)
       if (std::isfinite(v) && !wish.notation) decimals_ = std::max(decimals_, needed(v, most));
@@ -64,7 +64,9 @@ template <class T> class NumberFormat {
 
  private:
   // Enough for each number from 0.0001 on.
-  static constexpr int kAllDecimals = std::numeric_limits<T>::max_digits10 + 3;
+  int all_decimals() const {
+    return (dtype_ == DType::f16 ? 5 : dtype_ == DType::bf16 ? 4 : std::numeric_limits<T>::max_digits10) + 3;
+  }
 
   // Whether the numbers are too large, too small or too far apart for a fixed number of decimals.
   static bool has_scale(const std::vector<T>& values, bool scalar) {
@@ -80,11 +82,26 @@ template <class T> class NumberFormat {
   }
   static std::string_view exponent_of(std::string_view number) { return number.substr(number.find('e') + 2); }
 
+  // The fewest digits that tell v from all other numbers of its type, with an exponent. Returns their end.
+  char* write_shortest(T v, std::array<char, 40>& buffer) const {
+    char *begin = buffer.data(), *end = begin + buffer.size();
+    const auto format = std::chars_format::scientific;
+    if (!is_half(dtype_)) return std::to_chars(begin, end, v, format).ptr;
+    const auto rounded = [this](T x) {
+      const auto f = static_cast<float>(x);
+      return static_cast<T>(dtype_ == DType::f16 ? float(float16(f)) : float(bfloat16(f)));
+    };
+    for (int digits = 0;; ++digits) {
+      char* at = std::to_chars(begin, end, v, format, digits).ptr;
+      T back = 0;
+      std::from_chars(begin, at, back);
+      if (rounded(back) == v) return at;
+    }
+  }
   // The decimals that tell v from all other numbers of its type, but at most `most`.
   int needed(T v, int most) const {
     std::array<char, 40> buffer{};
-    const auto format = std::chars_format::scientific;
-    char* end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), std::abs(v), format).ptr;
+    char* end = write_shortest(std::abs(v), buffer);
     const std::string_view shortest(buffer.data(), static_cast<std::size_t>(end - buffer.data()));
     const std::size_t e = shortest.find('e');
     int exponent = 0;
@@ -99,6 +116,7 @@ template <class T> class NumberFormat {
     return point == mantissa.npos ? 0 : static_cast<int>(last - point);
   }
 
+  DType dtype_;
   bool scientific_;
   int decimals_ = 0;
   std::size_t exponent_ = 2;
@@ -111,9 +129,9 @@ template <class T> std::vector<T> elements_of(const Tensor& x, const std::vector
   return values;
 }
 
-template <class T>
-std::vector<std::string> number_texts(const std::vector<T>& values, const Wish& wish, bool scalar) {
-  const NumberFormat<T> format(values, wish, scalar);
+template <class T> std::vector<std::string> number_texts(const std::vector<T>& values, const Wish& wish,
+                                                         bool scalar, DType dtype = dtype_of<T>) {
+  const NumberFormat<T> format(values, wish, scalar, dtype);
   std::vector<std::string> texts;
   for (const T v : values)
     texts.push_back(format.text(v));
@@ -150,13 +168,18 @@ std::vector<std::string> complex_texts(const std::vector<Z>& values, const Wish&
 }
 
 std::vector<std::string> texts_of(const Tensor& x, const std::vector<std::int64_t>& shown, const Wish& wish) {
-  return visit_any(x.dtype(), [&]<class T>(T) {
+  return visit_stored(x.dtype(), [&]<class T>(T) {
     const bool scalar = x.ndim() == 0;
     std::vector<std::string> texts;
     if constexpr (ComplexNumber<T>) {
       texts = complex_texts(elements_of<T>(x, shown), wish, scalar);
     } else if constexpr (std::is_floating_point_v<T>) {
       texts = number_texts(elements_of<T>(x, shown), wish, scalar);
+    } else if constexpr (HalfNumber<T>) {
+      texts = number_texts(elements_of<float>(x, shown), wish, scalar, x.dtype());
+    } else if constexpr (std::is_same_v<T, std::uint64_t>) {
+      for (const T v : elements_of<T>(x, shown))
+        texts.push_back(std::to_string(v));
     } else {
       for (const std::int64_t v : elements_of<std::int64_t>(x, shown))
         texts.push_back(!std::is_same_v<T, bool> ? std::to_string(v) : v ? "true" : "false");

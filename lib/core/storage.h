@@ -29,13 +29,18 @@ void track_copy(Tensor& copy, const Tensor& x, bool keeps_slot) noexcept;
 /// After an update in place: x is a new tensor, with a new id, that nobody tracks.
 void renew(Tensor& x);
 
+/// Integers as i64. Throws ArgumentError for u64 that i64 does not hold.
+Tensor to_i64(const Tensor& integers);
 template <class T> const T* elements(const Tensor& x) { return reinterpret_cast<const T*>(x.raw()); }
 template <class T> T* elements(Tensor& x) { return reinterpret_cast<T*>(x.raw()); }
-/// Calls f(span) with the elements of indices, which are i32 or i64.
+/// Calls f(span) with the elements of indices as i32 or i64. Other integers are converted to i64.
 template <class F> decltype(auto) visit_indices(const Tensor& indices, F&& f) {
   const auto n = static_cast<std::size_t>(indices.size());
   if (indices.dtype() == DType::i32) return f(std::span(elements<std::int32_t>(indices), n));
-  return f(std::span(elements<std::int64_t>(indices), n));
+  Tensor converted;
+  if (indices.dtype() != DType::i64) [[unlikely]]
+    converted = to_i64(indices);
+  return f(std::span(elements<std::int64_t>(converted.defined() ? converted : indices), n));
 }
 
 /// Memory from the thread's cache of buffers, for lists that live as long as a tape or a pass. Not counted in

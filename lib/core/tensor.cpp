@@ -5,6 +5,7 @@
 #include <cmath>
 #include <complex>
 
+#include "core/cast.h"
 #include "core/convert.h"
 #include "core/format.h"
 #include "core/parallel.h"
@@ -15,6 +16,8 @@ namespace tapedeck {
 namespace {
 
 template <class F> Tensor filled(const Spec& spec, F value_at) {
+  if (!is_computed(spec.dtype))
+    return cast(filled({dtype_of<decltype(value_at(0))>, spec.shape}, value_at), spec.dtype);
   Tensor y = allocate(spec);
   visit_any(spec.dtype, [&](auto t) {
     using T = decltype(t);
@@ -48,14 +51,7 @@ void Tensor::require_one() const {
 
 Tensor detail::tensor_from(const void* values, DType from, const Shape& shape, DType to) {
   Tensor y = allocate({to, shape});
-  visit_any(from, [&](auto f) {
-    visit_any(to, [&](auto t) {
-      using From = decltype(f);
-      using To = decltype(t);
-      std::transform(static_cast<const From*>(values), static_cast<const From*>(values) + y.size(),
-                     elements<To>(y), convert<To, From>);
-    });
-  });
+  convert_elements(from, values, to, y.raw(), y.size());
   return y;
 }
 
@@ -93,14 +89,7 @@ void detail::convert_to(const Tensor& x, std::int64_t first, std::int64_t count,
   if (is_complex(x.dtype()) && !is_complex(to))
     throw_error<DTypeError>("tensor: {} is not {}; ask for std::complex, or take real, imag or abs", x.spec(),
                             to);
-  visit_any(x.dtype(), [&](auto f) {
-    visit_any(to, [&](auto t) {
-      using From = decltype(f);
-      using To = decltype(t);
-      const From* in = elements<From>(x) + first;
-      std::transform(in, in + count, static_cast<To*>(out), convert<To, From>);
-    });
-  });
+  convert_elements(x.dtype(), x.raw() + first * size_of(x.dtype()), to, out, count);
 }
 
 std::int64_t detail::offset_of(const Tensor& x, std::span<const std::int64_t> index) {
@@ -119,7 +108,7 @@ std::int64_t detail::offset_of(const Tensor& x, std::span<const std::int64_t> in
 
 Tensor full(const Shape& shape, double value, DType dtype) {
   Tensor y = allocate({dtype, shape});
-  visit_any(dtype, [&](auto t) {
+  visit_stored(dtype, [&](auto t) {
     using T = decltype(t);
     parallel_for(y.size(), Cut{1 << 15, 1 << 17},
                  [out = elements<T>(y), v = convert<T>(value)](std::int64_t begin, std::int64_t end) {
@@ -153,7 +142,7 @@ Tensor linspace(double start, double stop, std::int64_t count, DType dtype) {
 Tensor eye(std::int64_t n, std::optional<std::int64_t> m, DType dtype) {
   const std::int64_t columns = m.value_or(n);
   Tensor y = zeros({n, columns}, dtype);
-  visit_any(dtype, [&](auto t) {
+  visit_stored(dtype, [&](auto t) {
     using T = decltype(t);
     for (std::int64_t i = 0; i < std::min(n, columns); ++i)
       elements<T>(y)[i * (columns + 1)] = convert<T>(1.0);

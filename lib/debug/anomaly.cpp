@@ -2,6 +2,7 @@
 #include <cmath>
 #include <complex>
 
+#include "core/cast.h"
 #include "core/format.h"
 #include "core/storage.h"
 #include "core/visit.h"
@@ -23,6 +24,7 @@ std::string fault(const Tensor& x, std::int64_t at) {
 // The position of the first number of x that is NaN or infinite, or -1.
 std::int64_t first_not_finite(const Tensor& x) {
   if (!is_trainable(x.dtype()) || !x.raw()) return -1;
+  if (is_half(x.dtype())) return first_not_finite(to_computed(x));
   return visit_floating(real_of(x.dtype()), [&]<class T>(T) {
     const int parts = is_complex(x.dtype()) ? 2 : 1;
     const T* number = elements<T>(x);
@@ -69,14 +71,14 @@ std::string in_scopes() {
 void check_labels(const Event& e) {
   const bool sigmoid = e.call.op.name == "sigmoid_cross_entropy";
   if (!sigmoid && e.call.op.name != "softmax_cross_entropy") return;
-  const Tensor& labels = e.call.x[0];
+  const Tensor labels = to_computed(e.call.x[0]);
   visit_floating(labels.dtype(), [&]<class T>(T) {
     const T* label = elements<T>(labels);
     for (std::int64_t i = 0; i < labels.size(); ++i)
       if (label[i] < 0 || (sigmoid && label[i] > 1))
         throw_error<ArgumentError>(
             "{}: labels, {}, has {} at element {}, which is {}; are labels and logits swapped?{}", e.name,
-            labels.spec(), label[i], i, sigmoid ? "not in [0, 1]" : "negative", in_scopes());
+            e.call.x[0].spec(), label[i], i, sigmoid ? "not in [0, 1]" : "negative", in_scopes());
   });
 }
 

@@ -8,6 +8,7 @@
 #include "core/format.h"
 #include "core/storage.h"
 #include "io/tensor_file.h"
+#include "optim/slots.h"
 #include "tape/variable.h"
 
 namespace tapedeck {
@@ -65,6 +66,9 @@ std::string listed(std::string_view what, const std::vector<std::string>& names)
 struct Checkpoint::State {
   using Object = Checkpoint::Object;
 
+  /// The slots that an object may have of a variable: an optimizer's master is for f16 and bf16 alone.
+  static std::vector<std::string> slots_of(const Object& object, const Variable& v);
+
   ByName<Value> values;
   ByName<Object> objects;
   std::map<std::uint64_t, std::string> variables;   // id -> name
@@ -87,6 +91,15 @@ struct Checkpoint::State {
   void resolve_pending(const ByName<Expected>& here);
 };
 
+std::vector<std::string> Checkpoint::State::slots_of(const Object& object, const Variable& v) {
+  std::vector<std::string> names = object.slot_names;
+  if (!is_half(v.dtype())) return names;
+  try {
+    if (object.slot_spec(v, kMasterName) == Spec{DType::f32, v.shape()}) names.emplace_back(kMasterName);
+  } catch (const ArgumentError&) {}   // it has none
+  return names;
+}
+
 void Checkpoint::State::expect(ByName<Expected>& here, const std::string& name, const Value& value) {
   const Tensor present = value.read();
   here.try_emplace(name, Expected{present.defined() ? std::optional(present.spec()) : std::nullopt, true});
@@ -94,7 +107,7 @@ void Checkpoint::State::expect(ByName<Expected>& here, const std::string& name, 
 void Checkpoint::State::expect_slots(ByName<Expected>& here, const std::string& name, const Object& object,
                                      const std::string& variable_name, const Value& value) {
   if (!value.variable) return;
-  for (const std::string& slot : object.slot_names)
+  for (const std::string& slot : slots_of(object, *value.variable))
     here.try_emplace(slot_name(name, variable_name, slot),
                      Expected{object.slot_spec(*value.variable, slot), false,
                               fmt::format("slot \"{}\" of \"{}\"", slot, variable_name)});
@@ -167,7 +180,7 @@ SavedState Checkpoint::State::merged(const std::string& name, const Object& obje
   }
   for (const auto& [variable_name, value] : values) {
     if (!value.variable) continue;
-    for (const std::string& slot : object.slot_names)
+    for (const std::string& slot : slots_of(object, *value.variable))
       if (const auto at = tensors.find(slot_name(name, variable_name, slot)); at != tensors.end())
         slots.insert_or_assign(at->first, SlotValue{*value.variable, slot, at->second});
   }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/cast.h"
 #include "core/file.h"
 #include "core/format.h"
 
@@ -39,8 +40,7 @@ class Cells {
       file_.fail(fmt::format("line {}: \"{}{}\" in column {} {}", line, cell.substr(0, kMost),
                              cell.size() > kMost ? "…" : "", column, what));
     };
-    const std::errc error =
-        is_whole_ ? parse(cell, integers_.emplace_back()) : parse(cell, numbers_.emplace_back());
+    const std::errc error = parse(cell);
     if (error == std::errc::result_out_of_range || (error == std::errc() && !fits()))
       fail(fmt::format("is out of the range of {}", name_of(dtype_)));
     if (error == std::errc()) return;
@@ -49,20 +49,30 @@ class Cells {
     fail(is_number ? fmt::format("is no whole number, which {} needs", name_of(dtype_)) : "is no number");
   }
   Tensor table(const Shape& shape) const {
+    if (dtype_ == DType::u64) return detail::tensor_from(naturals_.data(), dtype_, shape, dtype_);
     if (is_whole_) return detail::tensor_from(integers_.data(), DType::i64, shape, dtype_);
     return detail::tensor_from(numbers_.data(), DType::f64, shape, dtype_);
   }
 
  private:
+  std::errc parse(std::string_view cell) {
+    if (dtype_ == DType::u64) return parse(cell, naturals_.emplace_back());
+    return is_whole_ ? parse(cell, integers_.emplace_back()) : parse(cell, numbers_.emplace_back());
+  }
   template <class T> static std::errc parse(std::string_view cell, T& number) {
     const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
     return error == std::errc() && end != cell.data() + cell.size() ? std::errc::invalid_argument : error;
   }
   // Whether the last number is one of the dtype.
   bool fits() const {
+    if (dtype_ == DType::u64) return true;
     if (!is_whole_) {
       const double x = numbers_.back();
-      return size_of(real_of(dtype_)) == 8 || std::isinf(x) || !std::isinf(static_cast<float>(x));
+      std::byte stored[8];
+      double back;
+      convert_elements(DType::f64, &x, real_of(dtype_), stored, 1);
+      convert_elements(real_of(dtype_), stored, DType::f64, &back, 1);
+      return std::isinf(x) || !std::isinf(back);
     }
     const std::int64_t x = integers_.back();
     switch (dtype_) {
@@ -72,6 +82,12 @@ class Cells {
         return std::in_range<std::int32_t>(x);
       case DType::u8:
         return std::in_range<std::uint8_t>(x);
+      case DType::i16:
+        return std::in_range<std::int16_t>(x);
+      case DType::u16:
+        return std::in_range<std::uint16_t>(x);
+      case DType::u32:
+        return std::in_range<std::uint32_t>(x);
       case DType::boolean:
         return x == 0 || x == 1;
       default:
@@ -83,6 +99,7 @@ class Cells {
   DType dtype_;
   bool is_whole_;
   std::vector<std::int64_t> integers_;
+  std::vector<std::uint64_t> naturals_;   // of u64
   std::vector<double> numbers_;
 };
 

@@ -26,7 +26,7 @@ class FileSource final : public ByteSource {
 
 void save_npy(const std::string& path, const Tensor& x) {
   if (!x.defined()) throw_error<ArgumentError>("save_npy: {}: the tensor is undefined", path);
-  const std::string header = npy_header(x.spec());
+  const std::string header = npy_header("save_npy", x.spec());
   OutputFile file({"save_npy", path});
   file.write(header.data(), std::ssize(header));
   file.write(x.raw(), x.nbytes());

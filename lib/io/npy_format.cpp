@@ -18,8 +18,9 @@ namespace tapedeck {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr std::array<std::string_view, kDTypes> kTypes = {"f4", "f8", "i1", "i4", "i8",
-                                                          "u1", "b1", "c8", "c16"};   // in the order of DType
+// In the order of DType. NumPy has no bf16.
+constexpr std::array<std::string_view, kDTypes> kTypes = {"f4",  "f8", "i1", "i4", "i8", "u1", "b1", "c8",
+                                                          "c16", "f2", "",   "i2", "u2", "u4", "u8"};
 
 struct Description {
   Spec spec;   // axes reversed if is_fortran
@@ -98,8 +99,13 @@ class DescriptionReader {
     const std::string_view text = quoted();
     constexpr std::string_view kOrders = "<|=>";
     const std::size_t order = text.empty() ? std::string_view::npos : kOrders.find(text[0]);
-    const auto type = std::find(kTypes.begin(), kTypes.end(), text.substr(order != std::string_view::npos));
-    if (type == kTypes.end())
+    const std::string_view name = text.substr(order != std::string_view::npos);
+    const auto type = std::find(kTypes.begin(), kTypes.end(), name);
+    if (name == "V2")
+      file_.fail(
+          "has elements of two bytes without a type, as NumPy writes those of ml_dtypes' bfloat16; use "
+          "astype(numpy.float32) before saving it, or safetensors");
+    if (type == kTypes.end() || name.empty())
       file_.fail(fmt::format(
           "is of NumPy's dtype '{}', which tensors here cannot be; use astype before saving it", text));
     d_.spec.dtype = static_cast<DType>(type - kTypes.begin());
@@ -159,10 +165,13 @@ void swap_bytes(Tensor& x) {
     using T = decltype(word);
     T* at = elements<T>(x);
     for (std::int64_t i = 0; i < x.nbytes() / size; ++i)
-      at[i] = sizeof(T) == 4 ? static_cast<T>(__builtin_bswap32(static_cast<std::uint32_t>(at[i])))
-                             : static_cast<T>(__builtin_bswap64(at[i]));
+      at[i] = sizeof(T) == 2   ? static_cast<T>(__builtin_bswap16(static_cast<std::uint16_t>(at[i])))
+              : sizeof(T) == 4 ? static_cast<T>(__builtin_bswap32(static_cast<std::uint32_t>(at[i])))
+                               : static_cast<T>(__builtin_bswap64(at[i]));
   };
-  if (size == 4)
+  if (size == 2)
+    swap(std::uint16_t{});
+  else if (size == 4)
     swap(std::uint32_t{});
   else if (size == 8)
     swap(std::uint64_t{});
@@ -195,7 +204,10 @@ Tensor read_npy(ByteSource& source) {
   return d.is_fortran && x.ndim() > 1 ? transpose(x) : x;
 }
 
-std::string npy_header(const Spec& spec) {
+std::string npy_header(std::string_view op, const Spec& spec) {
+  if (spec.dtype == DType::bf16)
+    throw_error<DTypeError>(
+        "{}: NumPy has no bf16; use astype with f32, or save_safetensors: the tensor is {}", op, spec);
   std::string dims;
   for (const std::int64_t d : spec.shape)
     dims += fmt::format("{}, ", d);

@@ -22,6 +22,6 @@ class ByteSource {
 Tensor read_npy(ByteSource& source);
 
 /// Everything in front of an array's elements.
-std::string npy_header(const Spec& spec);
+std::string npy_header(std::string_view op, const Spec& spec);
 
 }   // namespace tapedeck

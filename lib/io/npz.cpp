@@ -221,7 +221,7 @@ void save_npz(const std::string& path, const NamedTensors& tensors) {
   zip_t* archive = opened.get();
   const auto fail = [&] { name.fail(fmt::format("cannot be written: {}", zip_strerror(archive))); };
   for (const auto& [key, x] : tensors) {
-    std::string& header = headers.emplace_back(npy_header(x.spec()));
+    std::string& header = headers.emplace_back(npy_header("save_npz", x.spec()));
     zip_buffer_fragment_t parts[] = {
         {reinterpret_cast<zip_uint8_t*>(header.data()), header.size()},
         {reinterpret_cast<zip_uint8_t*>(x.raw()), static_cast<zip_uint64_t>(x.nbytes())}};

@@ -25,8 +25,8 @@ constexpr std::size_t kDigits = 16;
 
 // In the order of DType. The format has no c128, which is stored as F64 with a last axis of 2 and a note in
 // the metadata.
-constexpr std::array<std::string_view, kDTypes> kDtypeNames = {"F32", "F64",  "I8",  "I32", "I64",
-                                                               "U8",  "BOOL", "C64", "F64"};
+constexpr std::array<std::string_view, kDTypes> kDtypeNames = {
+    "F32", "F64", "I8", "I32", "I64", "U8", "BOOL", "C64", "F64", "F16", "BF16", "I16", "U16", "U32", "U64"};
 
 std::string digits(std::uint64_t checksum) { return fmt::format("{:016x}", checksum); }
 

@@ -12,7 +12,7 @@ template <kernels::Over over, class F> constexpr Kernel map_over(F) {
             constexpr std::size_t inputs = kernels::arity<F, kernels::Batch<double>>();
             kernels::run_map(kernels::map_kernel<F, inputs, over>, c.x, y[0]);
           },
-          Outputs::may_overwrite};
+          Outputs::may_overwrite, Takes::halves};
 }
 
 }   // namespace detail

@@ -7,6 +7,7 @@
 #include "op/observer.h"
 #include "op/primitives.h"
 #include "op/recorder.h"
+#include "op/stand_ins.h"
 
 namespace tapedeck {
 namespace {
@@ -56,11 +57,26 @@ Tensor output_for(const Call& c, const Spec& spec, unsigned temporaries) {
   return allocate(spec);
 }
 
+// Out of line, so that others do not pay for the lists.
+[[gnu::noinline]] void run_for_storage(const Call& c, std::span<Tensor> y) {
+  const Pointers outputs(y);
+  if (needs_stand_ins(c.op.forward.takes, c.x) || needs_stand_ins(c.op.forward.takes, outputs.refs()))
+    run_on_stand_ins(c, y);
+  else
+    c.op.forward.run(c, y);
+}
+void run(const Call& c, std::span<Tensor> y) {
+  if (any_stored(c.x) || (!y.empty() && !is_computed(y[0].handle()->dtype))) [[unlikely]]
+    run_for_storage(c, y);
+  else
+    c.op.forward.run(c, y);
+}
+
 void run_kernel(const Call& c, std::span<Tensor> y) {
-  if (c.op.forward.outputs != Outputs::own) return c.op.forward.run(c, y);
+  if (c.op.forward.outputs != Outputs::own) return run(c, y);
   {
     const RecordingScope unrecorded(nullptr);   // the op is recorded, not the ops inside its kernel
-    c.op.forward.run(c, y);
+    run(c, y);
   }
   for (const Tensor& t : y)
     if (!t.defined() || !t.raw()) [[unlikely]]

@@ -4,6 +4,7 @@
 #include "op/primitives.h"
 #include "op/rules.h"
 #include "op/stacked.h"
+#include "op/stand_ins.h"
 
 namespace tapedeck::detail {
 
@@ -59,6 +60,11 @@ Tensor jvp_of_partials(const PartialsRule& rule, const Call& c, Refs dx) {
   for (int i = 0; i < n; ++i) {
     as_ops |= dx[i].defined() && (dx[i].shape() != c.x[i].shape() || is_recorded(rule, c, dx[i]));
     some |= !dx[i].defined();
+  }
+  if ((as_ops || some) && is_half(c.y[0].dtype())) {
+    Tensor dy;
+    push_forward_on_stand_ins(c, dx, {&dy, 1});
+    return dy;
   }
   if (as_ops) return jvp_by_ops(rule, c, dx);
   if (some) return jvp_of_some(rule, c, dx);

@@ -2,6 +2,7 @@
 #include "op/pull_back.h"
 
 #include "op/primitives.h"
+#include "op/stand_ins.h"
 
 namespace tapedeck {
 namespace {
@@ -12,6 +13,16 @@ bool any_complex_values(Refs x) {
   for (int i = 0; i < x.size(); ++i)
     if (has_complex_values(x[i])) return true;
   return false;
+}
+
+// Whether one is complex or of a dtype for storage.
+bool any_special(Refs x) {
+  static_assert(DType::c64 < DType::c128 &&
+                !is_computed(static_cast<DType>(static_cast<int>(DType::c128) + 1)));
+  bool any = false;
+  for (int i = 0; i < x.size(); ++i)
+    any |= x[i].defined() && x[i].handle()->dtype >= DType::c64;
+  return any;
 }
 
 // A list of tensors with the conjugates of those that are complex.
@@ -39,7 +50,11 @@ class Conjugated {
 }   // namespace
 
 void pull_back(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
-  if (any_complex_values(c.x) || any_complex_values(c.y)) [[unlikely]]
+  if (!any_special(c.x) && !any_special(c.y)) [[likely]]
+    c.op.rule.vjp(c, dy, dx);
+  else if (rule_takes_stand_ins(c.op) && (any_stored(c.x) || any_stored(c.y)))
+    pull_back_on_stand_ins(c, dy, dx);
+  else if (any_complex_values(c.x) || any_complex_values(c.y))
     run_conjugated(c, dy, dx);
   else
     c.op.rule.vjp(c, dy, dx);

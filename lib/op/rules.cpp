@@ -7,6 +7,7 @@
 #include "op/primitives.h"
 #include "op/recorder.h"
 #include "op/stacked.h"
+#include "op/stand_ins.h"
 
 namespace tapedeck {
 
@@ -114,6 +115,13 @@ void vjp_fused(const PartialsRule& rule, const Call& c, const Tensor& dy, const 
     if (work >> i & 1) add_to(dx[static_cast<std::size_t>(i)], std::move(out[i]));
 }
 
+// By ops, of f32, so that the gradient is rounded once.
+void vjp_of_half(const Call& c, std::uint64_t wanted, const Tensor& dy, std::span<Gradient> dx) {
+  Gradient cotangent(dy);
+  pull_back_on_stand_ins({.op = c.op, .raw_attrs = c.raw_attrs, .x = c.x, .y = c.y, .wanted = wanted},
+                         {&cotangent, 1}, dx);
+}
+
 }   // namespace
 
 void vjp_of_partials(const PartialsRule& rule, const Call& call, Gradient&& cotangent, std::span<Gradient> dx,
@@ -130,7 +138,10 @@ void vjp_of_partials(const PartialsRule& rule, const Call& call, Gradient&& cota
   for (int i = 0; i < n; ++i)
     x[i] = call.x[i].defined() ? &call.x[i] : y;
   const Call c{.op = call.op, .raw_attrs = call.raw_attrs, .x = {x, n}, .y = {&y, 1}, .wanted = wanted};
-  if (dy.shape() != y->shape() || is_complex(dy.dtype()) || is_recorded(rule, c, dy))
+  const bool by_ops = dy.shape() != y->shape() || is_complex(dy.dtype()) || is_recorded(rule, c, dy);
+  if (by_ops && is_half(dy.dtype()))
+    vjp_of_half(call, wanted, dy, dx);
+  else if (by_ops)
     vjp_by_ops(rule, c, dy, dx, pass);
   else
     vjp_fused(rule, c, dy, x, call.x, dx);

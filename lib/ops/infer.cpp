@@ -109,7 +109,7 @@ void require_real(const Call& c) {
   if (is_complex(c.x[0].dtype())) throw_dtype_error(c, "not for complex numbers, take real, imag or abs");
 }
 
-bool holds_indices(const Tensor& x) { return x.dtype() == DType::i32 || x.dtype() == DType::i64; }
+bool holds_indices(const Tensor& x) { return is_integer(x.dtype()); }
 
 void require_indices(const Call& c, int i) {
   if (!holds_indices(c.x[i])) [[unlikely]]

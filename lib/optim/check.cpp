@@ -13,15 +13,16 @@ template <class E>
 
 void check_spec(DType dtype, const Shape& shape, const Variable& v, std::string_view caller) {
   const Tensor& x = v.cell().value;
-  if (dtype != x.dtype()) throw_misfit<DTypeError>(v, {dtype, shape}, caller);
+  if (dtype != x.dtype() && dtype != computed_in(x.dtype()))
+    throw_misfit<DTypeError>(v, {dtype, shape}, caller);
   if (shape != x.shape()) throw_misfit<ShapeError>(v, {dtype, shape}, caller);
 }
 
 [[noreturn]] void throw_not_taken(const UpdateRule& rule, const Variable& v, std::string_view caller) {
   std::vector<std::string_view> names;
-  for (const DType t : {DType::f32, DType::f64, DType::i8, DType::i32, DType::i64, DType::u8, DType::boolean,
-                        DType::c64, DType::c128})
-    if (takes(rule, t)) names.push_back(name_of(t));
+  for (int t = 0; t < kDTypes; ++t)
+    if (is_computed(static_cast<DType>(t)) && takes(rule, static_cast<DType>(t)))
+      names.push_back(name_of(static_cast<DType>(t)));
   throw_error<DTypeError>("{}: variable \"{}\" is {}; use {}", caller, v.name(), v.cell().value.spec(),
                           fmt::join(names, " or "));
 }
@@ -52,14 +53,15 @@ void check(const UpdateRule& rule, const Gradient& g, const Variable& v, std::st
 
 void check_slot(const UpdateRule& rule, std::size_t i, const detail::VariableCell& cell,
                 const Tensor& value) {
+  const std::string_view name = name_of_slot(rule, i);
   if (!value.defined())
-    throw_error<ArgumentError>("restore: slot \"{}\" of \"{}\" is undefined", rule.slots[i].name, cell.name);
-  if (!rule.by_rows()) return;
+    throw_error<ArgumentError>("restore: slot \"{}\" of \"{}\" is undefined", name, cell.name);
+  if (!rule.by_rows() && i != kMaster) return;
   constexpr const char* form = "restore: slot \"{}\" of \"{}\" is {}, the variable is {}";
-  if (value.dtype() != cell.value.dtype())
-    throw_error<DTypeError>(form, rule.slots[i].name, cell.name, value.spec(), cell.value.spec());
+  if (value.dtype() != computed_in(cell.value.dtype()))
+    throw_error<DTypeError>(form, name, cell.name, value.spec(), cell.value.spec());
   if (value.shape() != cell.value.shape())
-    throw_error<ShapeError>(form, rule.slots[i].name, cell.name, value.spec(), cell.value.spec());
+    throw_error<ShapeError>(form, name, cell.name, value.spec(), cell.value.spec());
 }
 
 }   // namespace tapedeck

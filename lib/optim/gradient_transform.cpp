@@ -19,8 +19,11 @@ template <class F> Gradient of_elements(const Gradient& g, const F& f) {
   s.values = f(s.values, s.indices);
   return s;
 }
+Tensor in_f32(const Tensor& x) { return is_half(x.dtype()) ? astype(x, DType::f32) : x; }
 Gradient scaled(const Gradient& g, double factor) {
-  return of_elements(g, [=](const Tensor& x, const Tensor&) { return x * factor; });
+  return of_elements(g, [=](const Tensor& x, const Tensor&) {
+    return is_half(x.dtype()) ? astype(in_f32(x) * factor, x.dtype()) : x * factor;
+  });
 }
 
 // Of large elements, whose squares the dtype does not have, through their parts of the largest.
@@ -32,7 +35,7 @@ double norm_of(const Tensor& x) {
 }
 double norm_of(const Gradient& g) {
   double norm = 0;
-  of_elements(g, [&](const Tensor& x, const Tensor&) { return norm = norm_of(x), x; });
+  of_elements(g, [&](const Tensor& x, const Tensor&) { return norm = norm_of(in_f32(x)), x; });
   return norm;
 }
 

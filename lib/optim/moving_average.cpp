@@ -156,7 +156,7 @@ void ExponentialMovingAverage::apply(std::span<const Variable> variables,
   const double decay = decay_at(num_updates);
   const RecordingScope unrecorded(nullptr);
   for (const Variable& v : variables)
-    if (!is_floating(v.dtype()))
+    if (!is_floating(v.dtype()) || is_half(v.dtype()))
       throw_error<DTypeError>("moving_average: variable \"{}\" is {}; use f32 or f64", v.name(),
                               Spec{v.dtype(), v.shape()});
   for (const Variable& v : variables) {
@@ -170,7 +170,7 @@ void ExponentialMovingAverage::apply(std::span<const Variable> variables,
 void ExponentialMovingAverage::apply(const std::string& name, const Tensor& value,
                                      std::optional<std::int64_t> num_updates) {
   const double decay = decay_at(num_updates);
-  if (!is_floating(value.dtype()))
+  if (!is_floating(value.dtype()) || is_half(value.dtype()))
     throw_error<DTypeError>("moving_average: the value of \"{}\" is {}; use f32 or f64", name, value.spec());
   auto at = of_tensors_.find(name);
   if (at == of_tensors_.end()) at = of_tensors_.emplace(name, make(name, value.spec())).first;
@@ -236,7 +236,7 @@ Commit ExponentialMovingAverage::prepare_restore(const SavedState& state) {
   for (const auto& [name, part] : by_name(state.tensors)) {
     const auto own = of_tensors_.find(name);
     const auto value = part.tensors.find("value");
-    if (value == part.tensors.end() || !is_floating(value->second.dtype()))
+    if (value == part.tensors.end() || !is_floating(value->second.dtype()) || is_half(value->second.dtype()))
       throw_error<ArgumentError>("restore: \"{}/value\" of {} is missing, or neither f32 nor f64", name,
                                  kName);
     const auto at =

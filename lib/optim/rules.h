@@ -48,6 +48,7 @@ template <class List> std::string listed(const List& list) {
 
 /// Whether the rule changes variables of this type.
 inline bool takes(const UpdateRule& rule, DType t) {
+  if (is_half(t)) t = DType::f32;
   if (!rule.by_rows()) return rule.takes(t);
   return t == DType::f32 ? rule.rows.f32 != nullptr : t == DType::f64 && rule.rows.f64;
 }

@@ -8,8 +8,13 @@
 
 namespace tapedeck {
 
-/// A variable's slots, by their place in the rule's list; undefined where there is none.
-using Slots = std::array<Tensor, kMaxSlots>;
+/// Behind the slots of the rule: the value in f32 of a variable of f16 or bf16, which gets it rounded. Small
+/// steps add up in it.
+inline constexpr std::size_t kMaster = kMaxSlots;
+inline constexpr std::string_view kMasterName = "master";
+/// A variable's slots, by their place in the rule's list; undefined where there is none. Those of a variable
+/// of f16 or bf16 belong to its master.
+using Slots = std::array<Tensor, kMaxSlots + 1>;
 
 /// Which slots an optimizer with these hyperparameters has.
 std::array<bool, kMaxSlots> present_slots(const UpdateRule& rule, const Hyperparameters& h);
@@ -20,7 +25,7 @@ class SlotTable {
     std::uint64_t variable;   // its id
     std::weak_ptr<detail::VariableCell> cell;
     Slots values;
-    std::array<std::uint64_t, kMaxSlots> restored = {};   // under which id
+    std::array<std::uint64_t, kMaxSlots + 1> restored = {};   // under which id
   };
 
   /// Null where the variable has none. Valid until the next call of another function.

@@ -38,6 +38,7 @@ std::size_t Optimizer::State::find_slot(std::string_view name) const {
   const std::span<const SlotSpec> specs = named(rule.slots);
   const std::size_t i = index_of(specs, name);
   if (i < specs.size() && present[i]) return i;
+  if (name == kMasterName) return kMaster;
   std::vector<SlotSpec> there;
   for (std::size_t k = 0; k < specs.size(); ++k)
     if (present[k]) there.push_back(specs[k]);
@@ -56,8 +57,10 @@ void Optimizer::State::adopt(detail::VariableCell& cell) {
 Tensor Optimizer::slot(const Variable& v, std::string_view name) const {
   state_->adopt(v.cell());
   const Slots* slots = state_->slots.find(v.id());
-  const std::size_t i = index_of(named(state_->rule.slots), name);
-  return slots && i < kMaxSlots ? (*slots)[i] : Tensor();
+  const std::span<const SlotSpec> specs = named(state_->rule.slots);
+  const std::size_t i = index_of(specs, name);
+  if (!slots || (i == specs.size() && name != kMasterName)) return {};
+  return (*slots)[i == specs.size() ? kMaster : i];
 }
 
 std::vector<std::string> Optimizer::slot_names() const {
@@ -80,9 +83,9 @@ SavedState Optimizer::state() const {
     result.scalars.push_back({std::string(spec.name), scalar(spec.name)});
   for (const SlotTable::Entry& e : state_->slots.entries())
     if (const std::shared_ptr<detail::VariableCell> cell = e.cell.lock())
-      for (std::size_t i = 0; i < kMaxSlots; ++i)
+      for (std::size_t i = 0; i <= kMaster; ++i)
         if (e.values[i].defined())
-          result.slots.push_back({Variable(cell), std::string(state_->rule.slots[i].name), e.values[i]});
+          result.slots.push_back({Variable(cell), std::string(name_of_slot(state_->rule, i)), e.values[i]});
   return result;
 }
 
@@ -136,8 +139,9 @@ Commit Optimizer::prepare_restore(const SavedState& state) {
 }
 
 std::optional<Spec> Optimizer::slot_spec(const Variable& v, std::string_view slot) const {
-  state_->find_slot(slot);
-  return state_->rule.by_rows() ? std::optional(v.cell().value.spec()) : std::nullopt;
+  const std::size_t i = state_->find_slot(slot);
+  if (!state_->rule.by_rows() && i != kMaster) return {};
+  return Spec{computed_in(v.dtype()), v.shape()};
 }
 
 void Optimizer::restore_scalar(std::string_view name, double value, std::uint64_t restore_id) {

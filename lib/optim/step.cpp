@@ -5,7 +5,9 @@
 
 #include <cstring>
 
+#include "core/cast.h"
 #include "core/format.h"
+#include "core/parallel.h"
 #include "core/storage.h"
 #include "op/recorder.h"
 #include "tapedeck/operators.h"
@@ -13,6 +15,8 @@
 
 namespace tapedeck {
 namespace {
+
+constexpr Cut kFollow = {1 << 15, 1 << 17};   // elements
 
 void copy(const Tensor& from, Tensor& to) {
   if (from.size()) std::memcpy(to.raw(), from.raw(), static_cast<std::size_t>(from.nbytes()));
@@ -53,9 +57,40 @@ Tensor constrained(const detail::VariableCell& cell, const Tensor& value) {
 
 }   // namespace
 
+namespace {
+
+// An element of the master that does not round to the variable's value becomes this: somebody has set it.
+void follow(Tensor& master, const Tensor& value) noexcept {
+  constexpr std::int64_t most = 512;
+  const DType half = value.dtype();
+  auto* x = elements<float>(master);
+  const auto* y = elements<Half>(value);
+  parallel_for(value.size(), kFollow, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; i += most) {
+      const std::int64_t n = std::min(most, end - i);
+      Half rounded[most];
+      float wide[most];
+      narrow(half, x + i, rounded, n);
+      widen(half, y + i, wide, n);
+      for (std::int64_t k = 0; k < n; ++k)
+        x[i + k] = rounded[k].bits == y[i + k].bits ? x[i + k] : wide[k];
+    }
+  });
+}
+
+// Of a gradient, dense or sparse, in f32.
+Gradient widened(const Gradient& g, const Tensor& numbers) {
+  const IndexedSlices* slices = g.slices();
+  return slices ? Gradient(IndexedSlices{numbers, slices->indices, slices->dense_shape}) : Gradient(numbers);
+}
+
+}   // namespace
+
 // Slots with the initial values of those that are missing. What a rule's own function gives may be shared
 // with anything.
-Slots Optimizer::State::complete(Slots slots, const Tensor& value, const Hyperparameters& h) const {
+Slots Optimizer::State::complete(Slots slots, const Tensor& variable, const Hyperparameters& h) const {
+  if (is_half(variable.dtype()) && !slots[kMaster].defined()) slots[kMaster] = cast(variable, DType::f32);
+  const Tensor& value = is_half(variable.dtype()) ? slots[kMaster] : variable;
   for (std::size_t i = 0; i < kMaxSlots; ++i) {
     if (!present[i] || slots[i].defined()) continue;
     const SlotSpec& spec = rule.slots[i];
@@ -69,10 +104,11 @@ Slots Optimizer::State::complete(Slots slots, const Tensor& value, const Hyperpa
 }
 
 void Optimizer::State::change(Tensor& x, Slots& own, const Update& u, const Step& s) const noexcept {
-  if (!rule.measure) return update_rows(x, own, u.step_gradient(), s);
+  const std::span<Tensor> slots = std::span(own).first(kMaxSlots);
+  if (!rule.measure) return update_rows(x, slots, u.step_gradient(), s);
   Step scaled = s;
-  rule.scale(scaled, measure_rows(rule.measure, x, own, u.step_gradient(), s));
-  update_rows(x, own, u.step_gradient(), scaled);
+  rule.scale(scaled, measure_rows(rule.measure, x, slots, u.step_gradient(), s));
+  update_rows(x, slots, u.step_gradient(), scaled);
 }
 
 void Optimizer::State::change_by_tensors(Tensor& x, Slots& own, const Update& u, const Step& s) const {
@@ -80,12 +116,16 @@ void Optimizer::State::change_by_tensors(Tensor& x, Slots& own, const Update& u,
   const std::span<Tensor> slots = std::span(own).first(named(rule.slots).size());
   const Tensor before = x;
   const Slots slots_before = own;
-  if (const IndexedSlices* g = u.gradient->slices())
+  const Gradient gradient = u.numbers.defined() ? widened(*u.gradient, u.numbers) : *u.gradient;
+  if (const IndexedSlices* g = gradient.slices())
     rule.sparse(s, x, slots, sum_duplicates(*g));
   else
-    rule.dense(s, x, slots, u.gradient->tensor());
+    rule.dense(s, x, slots, gradient.tensor());
 
-  check_value(u.cell(), rule.name, x);
+  if (x.defined() && x.spec() == before.spec())
+    check_value(u.cell(), rule.name, u.is_half() ? cast(x, u.cell().value.dtype()) : x);
+  else
+    check_value(u.cell(), rule.name, x);
   for (std::size_t i = 0; i < slots.size(); ++i)
     if (present[i] && (!own[i].defined() || own[i].spec() != slots_before[i].spec()))
       throw_error<InternalError>("{}: slot \"{}\" was {} and becomes {}", rule.name, rule.slots[i].name,
@@ -103,14 +143,21 @@ void Optimizer::State::try_step(std::span<Update> all, std::size_t i, const Step
   Tensor value = earlier ? earlier->value : cell.value;
   const Slots* known = earlier ? &*earlier->slots : slots.find(cell.id);
   Slots own = complete(known ? *known : Slots(), value, s.h);
-  if (rule.by_rows()) {
-    value = copy_of(value);
-    for (Tensor& slot : own)
-      if (slot.defined()) make_own(slot);
-    change(value, own, u, s);
-  } else {
-    change_by_tensors(value, own, u, s);
+  if (u.is_half()) {
+    own[kMaster] = copy_of(own[kMaster]);
+    follow(own[kMaster], value);
   }
+  Tensor x = u.is_half() ? own[kMaster] : value;
+  if (rule.by_rows()) {
+    if (!u.is_half()) x = copy_of(x);
+    for (std::size_t i = 0; i < kMaxSlots; ++i)
+      if (own[i].defined()) make_own(own[i]);
+    change(x, own, u, s);
+  } else {
+    change_by_tensors(x, own, u, s);
+  }
+  if (u.is_half()) own[kMaster] = x;
+  value = u.is_half() ? cast(x, value.dtype()) : std::move(x);
   u.value = cell.constraint ? constrained(cell, value) : std::move(value);
   u.slots = std::move(own);
 }
@@ -118,8 +165,8 @@ void Optimizer::State::try_step(std::span<Update> all, std::size_t i, const Step
 void Optimizer::State::find_slots(Update& u, const Hyperparameters& h) {
   const detail::VariableCell& cell = u.cell();
   const Slots* known = slots.find(cell.id);
-  for (std::size_t i = 0; i < kMaxSlots; ++i)
-    if (present[i] && !(known && (*known)[i].defined())) {
+  for (std::size_t i = 0; i <= kMaster; ++i)
+    if ((i == kMaster ? u.is_half() : present[i]) && !(known && (*known)[i].defined())) {
       u.slots = complete(known ? *known : Slots(), cell.value, h);
       return;
     }
@@ -140,15 +187,20 @@ void Optimizer::State::run(Update& u, const Step& s) noexcept {
     cell.value = std::move(u.value);
     return;
   }
-  if (u.value.defined()) {
-    copy(cell.value, u.value);
-    cell.value = std::move(u.value);
-  } else {
-    renew(cell.value);
-  }
   Slots none;
-  Slots* own = slots.find(cell.id);
-  change(cell.value, own ? *own : none, u, s);
+  Slots* found = slots.find(cell.id);
+  Slots& own = found ? *found : none;
+  if (u.is_half())
+    follow(own[kMaster], cell.value);
+  else if (u.value.defined())
+    copy(cell.value, u.value);
+  if (u.value.defined())
+    cell.value = std::move(u.value);
+  else
+    renew(cell.value);
+  if (!u.is_half()) return change(cell.value, own, u, s);
+  change(own[kMaster], own, u, s);
+  cast(own[kMaster], cell.value);
 }
 
 // All that a step needs of memory and of the user's code.
@@ -157,6 +209,10 @@ void Optimizer::State::prepare_updates(std::span<Update> all, const Step& s) {
   if (!pending.empty())
     for (const Update& u : all)
       adopt(u.cell());
+  for (Update& u : all)
+    if (const Tensor& g = u.gradient->slices() ? u.gradient->slices()->values : u.gradient->tensor();
+        is_half(g.dtype()))
+      u.numbers = cast(g, DType::f32);
   if (rule.by_rows())
     for (Update& u : all)
       if (const IndexedSlices* slices = u.gradient->slices()) u.order = kernels::order_rows(slices->indices);

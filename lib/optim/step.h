@@ -13,13 +13,16 @@ struct Update {
   std::optional<kernels::RowOrder> order = {};   // of a sparse gradient
   /// The variable's slots where its rule is to begin with new ones, or as a trial step leaves them.
   std::optional<Slots> slots = {};
+  /// The numbers of a gradient of f16 or bf16, in f32.
+  Tensor numbers = {};
   /// Memory for the new value, where others hold the old one; or the outcome of a trial step.
   Tensor value = {};
 
   detail::VariableCell& cell() const { return variable->cell(); }
+  bool is_half() const { return tapedeck::is_half(cell().value.dtype()); }
   StepGradient step_gradient() const {
-    if (order) return {gradient->slices()->values, &*order};
-    return {gradient->tensor()};
+    const Tensor& given = order ? gradient->slices()->values : gradient->tensor();
+    return {numbers.defined() ? numbers : given, order ? &*order : nullptr};
   }
 };
 
@@ -69,6 +72,11 @@ struct Optimizer::State {
   /// Whether the step is first taken on copies, since code of the user's may throw in it.
   bool needs_trial(const Update& u) const { return !rule.by_rows() || u.cell().constraint; }
 };
+
+/// The name of the i-th slot, or of the master.
+inline std::string_view name_of_slot(const UpdateRule& rule, std::size_t i) {
+  return i == kMaster ? kMasterName : rule.slots[i].name;
+}
 
 /// Throws where the gradient, which is not none, cannot be one of the variable. The message begins with the
 /// caller.

@@ -17,11 +17,14 @@ namespace {
 
 const Tensor& values_of(const Gradient& g) { return g.slices() ? g.slices()->values : g.tensor(); }
 
+// Products of scaled losses and gradients are of f32 where these are of f16 or bf16, whose range is small.
+Tensor in_f32(const Tensor& x) { return is_half(x.dtype()) ? astype(x, DType::f32) : x; }
+
 Gradient times(const Gradient& g, double factor) {
   if (!g.defined()) return {};
   if (const IndexedSlices* s = g.slices())
-    return IndexedSlices{s->values * factor, s->indices, s->dense_shape};
-  return g.tensor() * factor;
+    return IndexedSlices{in_f32(s->values) * factor, s->indices, s->dense_shape};
+  return in_f32(g.tensor()) * factor;
 }
 
 bool finite(const Gradient& g) {
@@ -177,7 +180,7 @@ LossScale::LossScale(LossScaleOptions options) : options_(options), value_(optio
         factor, interval);
 }
 
-Tensor LossScale::scale(const Tensor& loss) const { return loss * value_; }
+Tensor LossScale::scale(const Tensor& loss) const { return in_f32(loss) * value_; }
 
 bool LossScale::unscale(std::span<GradientAndVariable> pairs) {
   const RecordingScope unrecorded(nullptr);

@@ -8,6 +8,7 @@
 #include "op/primitives.h"
 #include "op/pull_back.h"
 #include "op/stacked.h"
+#include "op/stand_ins.h"
 #include "tape/tape.h"
 #include "tapedeck/forward_accumulator.h"
 
@@ -128,7 +129,9 @@ void transpose_vjp(const Call& c, Refs dx, std::span<Tensor> dy) {
 }
 
 void push_forward(const Call& c, Refs dx, std::span<Tensor> dy) {
-  if (c.op.rule.jvp)
+  if (c.op.rule.jvp && (any_stored(c.x) || any_stored(c.y)) && rule_takes_stand_ins(c.op)) [[unlikely]]
+    push_forward_on_stand_ins(c, dx, dy);
+  else if (c.op.rule.jvp)
     c.op.rule.jvp(c, dx, dy);
   else
     transpose_vjp(c, dx, dy);

@@ -63,7 +63,7 @@ constexpr Op enter = {
                   share_all(c, y, c.x.size());
                   allocate_for(y.back());
                 },
-                Outputs::own},
+                Outputs::own, Takes::any},
     .rule = rule_of(
         {.x = ~std::uint32_t{0}},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
@@ -87,7 +87,8 @@ constexpr Op leave = {
     .doc = "The results of a branch as new tensors.",
     .args = {"result"},
     .infer = [](const Call& c) { return first_specs(c, c.x.size() - 1); },
-    .forward = {[](const Call& c, std::span<Tensor> y) { share_all(c, y, c.x.size() - 1); }, Outputs::own},
+    .forward = {[](const Call& c, std::span<Tensor> y) { share_all(c, y, c.x.size() - 1); }, Outputs::own,
+                Takes::any},
     .rule = rule_of(
         {},
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
@@ -157,7 +158,7 @@ Condition::Condition(const Tensor& value) {
 
 BranchIndex::BranchIndex(const Tensor& value) {
   if (!value.defined()) throw ArgumentError("switch_case: the index is undefined");
-  if (value.dtype() != DType::i32 && value.dtype() != DType::i64)
+  if (!is_integer(value.dtype()))
     throw_error<DTypeError>("switch_case: the index must be i32 or i64, use astype: it is {}", value.spec());
   if (value.size() != 1)
     throw_error<ShapeError>("switch_case: the index must be one number: it is {}", value.spec());

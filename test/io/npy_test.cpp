@@ -83,6 +83,19 @@ TEST_CASE("npy: the file is NumPy's", "[npy]") {
   CHECK(text_of(path) == text);
 }
 
+TEST_CASE("npy: f16 and small integers are NumPy's, and there is no bf16", "[npy]") {
+  Loaded loaded;
+  CHECK(loaded.described("'<f2'", "(2,)", std::string("\0\x3c\xff\x7b", 4)) == "no error");
+  CHECK(same_bytes(load_npy(loaded.path), tensor({1.0, 65504.0}, DType::f16)));
+  CHECK(loaded.described("'>u2'", "(1,)", "\1\2") == "no error");
+  CHECK(same_bytes(load_npy(loaded.path), tensor({258}, DType::u16)));
+  CHECK(loaded.described("'|V2'", "(2,)", "abcd") ==
+        "has elements of two bytes without a type, as NumPy writes those of ml_dtypes' bfloat16; use "
+        "astype(numpy.float32) before saving it, or safetensors");
+  CHECK(message_of<DTypeError>([&] { save_npy(loaded.path, ones({2}, DType::bf16)); }) ==
+        "save_npy: NumPy has no bf16; use astype with f32, or save_safetensors: the tensor is bf16[2]");
+}
+
 TEST_CASE("npy: byte orders, memory orders and ways to write the header", "[npy]") {
   Loaded loaded;
   CHECK(loaded.described("'>i4'", "(2,)", std::string("\0\0\0\1\0\0\1\0", 8)) == "no error");
@@ -124,8 +137,8 @@ TEST_CASE("npy: hostile files are errors that say what is wrong", "[npy][errors]
   CHECK(loaded.message(npy("{'colour': 3}", "")) == "the header has an unknown key 'colour'");
   CHECK(loaded.message(npy("{'fortran_order': 1}", "")) ==
         "the header has neither True nor False for fortran_order");
-  CHECK(loaded.described("'<f2'", "(2,)", "abcd") ==
-        "is of NumPy's dtype '<f2', which tensors here cannot be; use astype before saving it");
+  CHECK(loaded.described("'<f16'", "(2,)", "abcd") ==
+        "is of NumPy's dtype '<f16', which tensors here cannot be; use astype before saving it");
   CHECK(loaded.described("'|O'", "(2,)", "abcd") ==
         "is of NumPy's dtype '|O', which tensors here cannot be; use astype before saving it");
   CHECK(loaded.described("''", "(2,)") ==

@@ -16,7 +16,7 @@ except ImportError:
     print("skipped: numpy: there is no NumPy")
     sys.exit(77)
 
-DTYPES = ["float32", "float64", "int8", "int32", "int64", "uint8", "bool", "complex64", "complex128"]
+DTYPES = ["float32", "float64", "int8", "int32", "int64", "uint8", "bool", "complex64", "complex128", "float16", "int16", "uint16", "uint32", "uint64"]
 SHAPES = [(), (1,), (3,), (0,), (2, 0, 3), (2, 3), (4, 3, 2), (1, 2, 1, 2, 1, 2, 1, 2), (70, 1000)]
 
 

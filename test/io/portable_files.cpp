@@ -31,6 +31,13 @@ td::NamedTensors tensors() {
   return all;
 }
 
+// Those that NumPy's files hold.
+td::NamedTensors arrays() {
+  td::NamedTensors all = tensors();
+  all.erase("bf16");
+  return all;
+}
+
 struct Run {
   td::Variable w{td::reshape(td::arange(0, 1000, 1, td::DType::f32), {10, 100})};
   td::Momentum momentum{{.learning_rate = 0.5, .momentum = 0.5}};
@@ -56,8 +63,8 @@ struct Run {
 int write(const std::string& folder) {
   std::filesystem::create_directories(folder);
   td::save_safetensors(folder + "/all.safetensors", tensors(), {{"text", "é"}});
-  td::save_npz(folder + "/all.npz", tensors());
-  for (const auto& [name, x] : tensors())
+  td::save_npz(folder + "/all.npz", arrays());
+  for (const auto& [name, x] : arrays())
     td::save_npy(folder + "/" + name + ".npy", x);
   Run run;
   run.step();
@@ -75,8 +82,7 @@ void require(bool ok, std::string_view what) {
 bool same_bits(const td::Tensor& a, const td::Tensor& b) {
   return a.spec() == b.spec() && std::memcmp(a.raw(), b.raw(), static_cast<std::size_t>(a.nbytes())) == 0;
 }
-void compare(const td::NamedTensors& read, const char* what) {
-  const td::NamedTensors expected = tensors();
+void compare(const td::NamedTensors& read, const td::NamedTensors& expected, const char* what) {
   require(read.size() == expected.size(), what);
   for (const auto& [name, x] : expected)
     require(read.contains(name) && same_bits(read.at(name), x), what + (": " + name));
@@ -84,13 +90,13 @@ void compare(const td::NamedTensors& read, const char* what) {
 
 int read(const std::string& folder) {
   const td::TensorFile file = td::load_safetensors(folder + "/all.safetensors");
-  compare(file.tensors, "safetensors");
+  compare(file.tensors, tensors(), "safetensors");
   require(file.metadata.at("text") == "é", "metadata");
-  compare(td::load_npz(folder + "/all.npz"), "npz");
-  td::NamedTensors arrays;
-  for (const auto& [name, x] : tensors())
-    arrays.emplace(name, td::load_npy(folder + "/" + name + ".npy"));
-  compare(arrays, "npy");
+  compare(td::load_npz(folder + "/all.npz"), arrays(), "npz");
+  td::NamedTensors single;
+  for (const auto& [name, x] : arrays())
+    single.emplace(name, td::load_npy(folder + "/" + name + ".npy"));
+  compare(single, arrays(), "npy");
 
   // A run that is continued here is where one is that has not moved.
   Run moved, stayed;

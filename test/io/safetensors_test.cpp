@@ -49,10 +49,11 @@ struct Loaded {
 NamedTensors one_of_each() {
   NamedTensors all;
   const Tensor x = random::normal({3, 5}, {.seed = 3}, DType::f64) * 50;
-  for (const DType t : {DType::f32, DType::f64, DType::i8, DType::i32, DType::i64, DType::u8, DType::boolean,
-                        DType::c64, DType::c128})
+  for (int i = 0; i < kDTypes; ++i) {
+    const auto t = static_cast<DType>(i);
     all.emplace(name_of(t), is_complex(t) ? complex(astype(x, real_of(t)), astype(x + 1, real_of(t)))
                                           : astype(abs(x), t));
+  }
   all["a scalar"] = tensor(3.5);
   all["complex scalar"] = tensor(std::complex<double>(1, 2));
   all["empty"] = zeros({0, 4});
@@ -169,11 +170,12 @@ TEST_CASE("safetensors: hostile files are errors that say what is wrong", "[safe
         "tensor \"w\": no dtype in the header");
   CHECK(loaded.message(described(R"({"dtype":3,"shape":[1],"data_offsets":[0,4]})"), four) ==
         "tensor \"w\": its dtype is no text");
-  CHECK(
-      loaded.message(described(R"({"dtype":"BF16","shape":[2],"data_offsets":[0,4]})"), four) ==
-      "tensor \"w\" is BF16, which tensors here cannot be; convert it where it was written, such as to F32");
-  CHECK(loaded.message(described(R"({"dtype":"F16","shape":[2],"data_offsets":[0,4]})"), four) ==
-        "tensor \"w\" is F16, which tensors here cannot be; convert it where it was written, such as to F32");
+  CHECK(loaded.message(described(R"({"dtype":"F8_E4M3","shape":[2],"data_offsets":[0,4]})"), four) ==
+        "tensor \"w\" is F8_E4M3, which tensors here cannot be; convert it where it was written, such as to "
+        "F32");
+  CHECK(loaded.message(described(R"({"dtype":"F8_E5M2","shape":[2],"data_offsets":[0,4]})"), four) ==
+        "tensor \"w\" is F8_E5M2, which tensors here cannot be; convert it where it was written, such as to "
+        "F32");
   CHECK(loaded.message(described(R"({"dtype":"F32","shape":1,"data_offsets":[0,4]})"), four) ==
         "tensor \"w\": its shape is no list");
   CHECK(loaded.message(described(R"({"dtype":"F32","shape":[-1],"data_offsets":[0,4]})"), four) ==

@@ -16,7 +16,7 @@ struct CropOptions {
 };
 /// Crops boxes from images x [batch, height, width, channels] and resizes each to `size`; the result is [n,
 /// size, channels]. boxes [n, 4] hold y1, x1, y2, x2 as fractions of height - 1 and width - 1; box_indices
-/// [n] (i32 or i64) select the image of each box. The first and last rows of a crop are at y1 and y2, or its
+/// [n] (integers) select the image of each box. The first and last rows of a crop are at y1 and y2, or its
 /// only row in the middle; y1 > y2 turns it upside down; columns likewise. With the bilinear method the boxes
 /// have a gradient, too. Throws ShapeError if a box index is out of range.
 TAPEDECK_EXPORT Tensor crop_and_resize(const Tensor& x, const Tensor& boxes, const Tensor& box_indices,

@@ -1,4 +1,4 @@
-// Gather and scatter by index tensors. Indices are i32 or i64; one out of range throws ShapeError.
+// Gather and scatter by index tensors. Indices are integers; one out of range throws ShapeError.
 #pragma once
 #include "tapedeck/tensor.h"
 

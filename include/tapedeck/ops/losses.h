@@ -5,7 +5,7 @@
 namespace tapedeck {
 
 /// For each row of logits [..., classes], the negative log-probability of its label, log Σⱼ exp(logits[j]) -
-/// logits[label], without overflow. labels are i32 or i64 [...]; labels out of range throw ShapeError. The
+/// logits[label], without overflow. labels are integers [...]; labels out of range throw ShapeError. The
 /// gradient of the logits is softmax(logits), minus 1 at the label.
 TAPEDECK_EXPORT Tensor sparse_softmax_cross_entropy(const Tensor& labels, const Tensor& logits);
 /// For each row of logits [..., classes], minus the sum of labels times log-probabilities,

@@ -9,7 +9,7 @@ namespace tapedeck {
 /// do not match or mask has rank 0.
 TAPEDECK_EXPORT Tensor boolean_mask(const Tensor& x, const Tensor& mask);
 
-/// Splits x into `count` tensors [n, …]: the entries for which `partitions` (i32 or i64) is 0, 1, …, count -
+/// Splits x into `count` tensors [n, …]: the entries for which `partitions` (integers) is 0, 1, …, count -
 /// 1, in order. partitions has the shape of the first axes of x. Throws ShapeError if a partition number is
 /// out of range, and ArgumentError if count is below 1.
 TAPEDECK_EXPORT std::vector<Tensor> dynamic_partition(const Tensor& x, const Tensor& partitions, int count);

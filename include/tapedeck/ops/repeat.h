@@ -14,7 +14,7 @@ TAPEDECK_EXPORT Tensor roll(const Tensor& x, const std::vector<std::int64_t>& sh
 TAPEDECK_EXPORT Tensor repeat(const Tensor& x, std::int64_t count, int axis = 0);
 TAPEDECK_EXPORT Tensor repeat(const Tensor& x, const std::vector<std::int64_t>& counts, int axis = 0);
 /// For each entry b along batch_axis, reverses the first lengths[b] entries along sequence_axis and keeps the
-/// others. lengths is i32 or i64 of rank 1. Throws ShapeError if there is not one for each entry, one is
+/// others. lengths is of integers of rank 1. Throws ShapeError if there is not one for each entry, one is
 /// negative or exceeds the extent, or both axes are the same.
 TAPEDECK_EXPORT Tensor reverse_sequence(const Tensor& x, const Tensor& lengths, int sequence_axis,
                                         int batch_axis = 0);

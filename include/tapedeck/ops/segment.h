@@ -1,4 +1,4 @@
-// Reductions over segments: groups of consecutive rows. The ids of the rows are i32 or i64, nonnegative and
+// Reductions over segments: groups of consecutive rows. The ids of the rows are integers, nonnegative and
 // in ascending order: ids that descend or are negative, or shapes that do not match, throw ShapeError.
 #pragma once
 #include "tapedeck/tensor.h"
@@ -18,7 +18,7 @@ TAPEDECK_EXPORT Tensor segment_min(const Tensor& x, const Tensor& ids);
 TAPEDECK_EXPORT Tensor segment_max(const Tensor& x, const Tensor& ids);
 
 /// The sums of segments of selected rows, divided by 1, the number of rows or its square root: y[j, …] = Σ
-/// x[indices[k], …] over ids[k] = j, without forming gather(x, indices). indices (i32 or i64) and ids are
+/// x[indices[k], …] over ids[k] = j, without forming gather(x, indices). indices (integers) and ids are
 /// [n]. The result has `count` entries, or by default as many as ids require; an empty segment gives 0. The
 /// gradient is IndexedSlices. The sums are not for bool; the others take f32, f64, c64 and c128. Throw
 /// ShapeError also if an index or id is out of range.

@@ -42,7 +42,7 @@ TAPEDECK_EXPORT Tensor searchsorted(const Tensor& sorted, const Tensor& values, 
 /// The positions of the nonzero (or true) elements in row-major order: i64 [count, x.ndim()], as gather_nd
 /// takes them. NaN is not zero. Also for bool. No gradient.
 TAPEDECK_EXPORT Tensor nonzero(const Tensor& x);
-/// The inverse of a permutation of 0, …, n - 1: y[perm[i]] = i. i32 or i64 of rank 1. Throws ShapeError if an
+/// The inverse of a permutation of 0, …, n - 1: y[perm[i]] = i. Integers of rank 1. Throws ShapeError if an
 /// entry is out of range or occurs twice. No gradient.
 TAPEDECK_EXPORT Tensor invert_permutation(const Tensor& perm);
 

@@ -1,4 +1,4 @@
-// Selects single elements along an axis. Indices are i32 or i64; one out of range throws ShapeError.
+// Selects single elements along an axis. Indices are integers; one out of range throws ShapeError.
 #pragma once
 #include "tapedeck/tensor.h"
 

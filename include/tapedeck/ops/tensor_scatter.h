@@ -1,5 +1,5 @@
 // x with updates [entries…, x.shape[depth], …] applied at the positions in indices [entries…, depth]. Dtypes
-// must be equal. Indices are i32 or i64; one out of range, or shapes that do not match, throw ShapeError.
+// must be equal. Indices are integers; one out of range, or shapes that do not match, throw ShapeError.
 #pragma once
 #include "tapedeck/tensor.h"
 

@@ -4,13 +4,13 @@
 #include "core/parallel.h"
 #include "core/storage.h"
 #include "core/visit.h"
-#include "kernels/elementwise/row.h"
+#include "kernels/elementwise/half_row.h"
 
 namespace tapedeck::kernels {
 namespace {
 
 // All operands have every element, or one. Storage is padded to whole groups: no tail.
-template <class T> void run_flat(MapLoop<T> loop, int operands, Refs x, Tensor& y) {
+template <class T, class Loop> void run_flat(Loop loop, int operands, Refs x, Tensor& y) {
   const std::int64_t n = y.size();
   Row<T> row;
   for (int i = 0; i < operands; ++i)
@@ -25,7 +25,7 @@ template <class T> void run_flat(MapLoop<T> loop, int operands, Refs x, Tensor& 
   });
 }
 
-template <class T> void run_rows(MapLoop<T> loop, int operands, Refs x, Tensor& y) {
+template <class T, class Loop> void run_rows(Loop loop, int operands, Refs x, Tensor& y) {
   const Shape* shapes[kMaxOperands];
   for (int i = 0; i < operands; ++i)
     shapes[i] = &x[i].shape();
@@ -59,16 +59,23 @@ template <class T> void run_rows(MapLoop<T> loop, int operands, Refs x, Tensor& 
   each_part(rows, kElementwise, run_part);
 }
 
-template <class T> void run(MapLoop<T> loop, int operands, Refs x, Tensor& y) {
+template <class T, class Loop> void run_loop(Loop loop, int operands, Refs x, Tensor& y) {
   const std::int64_t n = y.size();
   if (n == 0) return;
   bool flat = true;
   for (int i = 0; i < operands; ++i)
     flat &= x[i].size() == n || x[i].size() == 1;
   if (flat)
-    run_flat(loop, operands, x, y);
+    run_flat<T>(loop, operands, x, y);
   else
-    run_rows(loop, operands, x, y);
+    run_rows<T>(loop, operands, x, y);
+}
+
+template <class T> void run(MapLoop<T> loop, int operands, Refs x, Tensor& y) {
+  run_loop<T>(loop, operands, x, y);
+}
+void run_half(const MapKernel& k, Refs x, Tensor& y) {
+  run_loop<Half>(HalfMapLoop{y.dtype(), k.f32, k.operands}, k.operands, x, y);
 }
 
 }   // namespace
@@ -89,6 +96,9 @@ void run_map(const MapKernel& k, Refs x, Tensor& y) {
       return run(k.c64, k.operands, x, y);
     case DType::c128:
       return run(k.c128, k.operands, x, y);
+    case DType::f16:
+    case DType::bf16:
+      return run_half(k, x, y);
     default:
       return run(k.u8, k.operands, x, y);
   }

@@ -17,7 +17,7 @@ template <class T> std::int64_t whole(std::int64_t n) { return n / kGroup<T> * k
 template <class T> std::int64_t padded(std::int64_t n) { return whole<T>(n + kGroup<T> - 1); }
 /// A group of n elements and zeros.
 template <class T> void copy_first(const T* from, std::int64_t n, T* group) {
-  std::fill(std::copy(from, from + n, group), group + kGroup<T>, T(0));
+  std::fill(std::copy(from, from + n, group), group + kGroup<T>, T{});
 }
 
 /// The operands, with copies of those elements that are not a group in memory: one that stands for the whole

@@ -6,7 +6,7 @@
 
 #include "core/parallel.h"
 #include "core/storage.h"
-#include "kernels/elementwise/row.h"
+#include "kernels/elementwise/half_row.h"
 
 namespace tapedeck::kernels {
 namespace {
@@ -20,6 +20,8 @@ template <class T> T sum_pairwise(const T* x, std::int64_t n) {
   }
   return sum_pairwise(x, n / 2) + sum_pairwise(x + n / 2, n - n / 2);
 }
+
+template <class T> constexpr bool kIsHalf = std::is_same_v<T, Half>;
 
 // What a pass reads only for gradients that nobody wants need not be there.
 template <class T> alignas(64) constexpr T kNothing[kGroup<T>] = {};
@@ -107,10 +109,9 @@ template <class T, int I, int O, class Loop> class Pass {
     if (!flat) return run_rows();
     for (int i = 0; i < t_.operands; ++i)
       if (reads(i)) row_.set(i, elements<T>(*t_.x[i]), i >= t_.inputs || t_.x[i]->size() == t_.n);
-    if (sums)
-      sum_flat();
-    else
-      run_flat();
+    if constexpr (!kIsHalf<T>)
+      if (sums) return sum_flat();
+    run_flat();
   }
 
  private:
@@ -120,14 +121,21 @@ template <class T, int I, int O, class Loop> class Pass {
 
   // The groups up to n, then what is left of the row through buffers.
   void run_row(Given& pass, Row<T, I>& row, std::int64_t n) const {
-    const auto go = [&](std::int64_t count) {
-      std::copy(row.x, row.x + t_.operands, pass.x);
-      pass.n = count;
-      loop_(pass);
-    };
-    const std::int64_t main = whole<T>(n), left = n - main;
-    go(main);
-    if (left == 0) return;
+    if constexpr (kIsHalf<T>) {   // whose loop takes any n
+      go(pass, row, n);
+    } else {
+      const std::int64_t main = whole<T>(n);
+      go(pass, row, main);
+      if (main != n) run_tail(pass, row, main, n);
+    }
+  }
+  void go(Given& pass, const Row<T, I>& row, std::int64_t n) const {
+    std::copy(row.x, row.x + t_.operands, pass.x);
+    pass.n = n;
+    loop_(pass);
+  }
+  void run_tail(Given& pass, Row<T, I>& row, std::int64_t main, std::int64_t n) const {
+    const std::int64_t left = n - main;
     const Given before = pass;
     alignas(64) T last[O][kGroup<T>];
     for (int k = 0; k < t_.results; ++k) {
@@ -136,7 +144,7 @@ template <class T, int I, int O, class Loop> class Pass {
       pass.put[k] = Put::store;
     }
     row.cut(main, n);
-    go(kGroup<T>);
+    go(pass, row, kGroup<T>);
     for (int k = 0; k < t_.results; ++k) {
       T* out = before.out[k];
       if (before.put[k] == Put::store) std::copy(last[k], last[k] + left, out + main);
@@ -159,12 +167,13 @@ template <class T, int I, int O, class Loop> class Pass {
   }
 
   void run_flat() const {
-    parallel_for(padded<T>(t_.n), kElementwise, [&](std::int64_t begin, std::int64_t end) {
-      Given pass = all_;
-      Row<T, I> part = row_;
-      advance(pass, part, begin);
-      run_row(pass, part, end - begin);
-    });
+    parallel_for(kIsHalf<T> ? t_.n : padded<T>(t_.n), kElementwise,
+                 [&](std::int64_t begin, std::int64_t end) {
+                   Given pass = all_;
+                   Row<T, I> part = row_;
+                   advance(pass, part, begin);
+                   run_row(pass, part, end - begin);
+                 });
   }
 
   // Gradients of single elements: one sum for each short piece, then these in a tree, so that errors grow
@@ -229,8 +238,9 @@ template <class T, int I, int O, class Loop> class Pass {
                    for (std::int64_t piece = begin; piece < end; ++piece)
                      run_piece(piece);
                  });
-    for (int i = 0; i < gradients; ++i)
-      if (!copies[i].empty()) add_up(copies[i].data(), grid.copies(i), all_.out[i], t_.out[i].size());
+    if constexpr (!kIsHalf<T>)
+      for (int i = 0; i < gradients; ++i)
+        if (!copies[i].empty()) add_up(copies[i].data(), grid.copies(i), all_.out[i], t_.out[i].size());
   }
 
   Loop loop_;
@@ -250,12 +260,45 @@ template <class T> struct Closure {
   void operator()(const UserRow<T>& row) const { loop(f, row); }
 };
 
+// The pass of halves in f32, on copies. For gradients of fewer elements, which are sums, and users' loops.
+template <class Run> void run_on_copies(const PassTensors& t, Run run) {
+  std::vector<Tensor> copies(static_cast<std::size_t>(t.operands)), out(static_cast<std::size_t>(t.results));
+  std::vector<const Tensor*> x(t.x, t.x + t.operands);
+  for (int i = 0; i < t.operands; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    if (t.read >> i & 1) x[at] = &(copies[at] = cast(*t.x[i], DType::f32));
+  }
+  for (int k = 0; k < t.results; ++k) {
+    if (!t.out[k].defined()) continue;
+    Tensor& y = out[static_cast<std::size_t>(k)];
+    const Tensor* const same =
+        std::find_if(t.out, t.out + k, [&](const Tensor& o) { return o.handle() == t.out[k].handle(); });
+    if (same != t.out + k)
+      y = out[static_cast<std::size_t>(same - t.out)];
+    else
+      y = t.adds >> k & 1 ? cast(t.out[k], DType::f32) : allocate({DType::f32, t.out[k].shape()});
+  }
+  run(PassTensors{DType::f32, t.shape, t.n, t.inputs, t.operands, t.results, t.gradients, t.read, x.data(),
+                  out.data(), t.adds});
+  for (int k = 0; k < t.results; ++k) {
+    Tensor y = t.out[k];
+    if (y.defined()) cast(out[static_cast<std::size_t>(k)], y);
+  }
+}
+bool sums(const PassTensors& t) {
+  bool any = false;
+  for (int k = 0; k < t.results && t.gradients; ++k)
+    any |= t.out[k].defined() && t.out[k].size() != t.n;
+  return any;
+}
+
 }   // namespace
 
 void run_vjp(const VjpKernel& k, const Tensor& dy, const Tensor* const* x, const Tensor* y, const Tensor* dx,
              unsigned adds) {
+  constexpr int I = kFusedInputs + 2, O = kFusedInputs;
   const int n = k.inputs;
-  const Tensor* operands[kFusedInputs + 2];
+  const Tensor* operands[I];
   std::copy(x, x + n, operands);
   operands[n] = y;
   operands[n + 1] = &dy;
@@ -264,16 +307,25 @@ void run_vjp(const VjpKernel& k, const Tensor& dy, const Tensor* const* x, const
     if (dx[i].defined()) read |= k.reads[i];
   const PassTensors tensors{dy.dtype(), dy.shape(), dy.size(), n, n + 2, n, true, read, operands, dx, adds};
   if (dy.dtype() == DType::f32)
-    run<float, kFusedInputs + 2, kFusedInputs>(k.f32, tensors);
+    run<float, I, O>(k.f32, tensors);
+  else if (dy.dtype() == DType::f64)
+    run<double, I, O>(k.f64, tensors);
+  else if (sums(tensors))
+    run_on_copies(tensors, [&](const PassTensors& t) { run<float, I, O>(k.f32, t); });
   else
-    run<double, kFusedInputs + 2, kFusedInputs>(k.f64, tensors);
+    run<Half, I, O>(HalfPassLoop<I, O>{dy.dtype(), k.f32, n + 2, n}, tensors);
 }
 
 void run_pass(const UserLoops& loops, const void* f, const PassTensors& tensors) {
+  const auto run_single = [&](const PassTensors& t) {
+    run<float, kMapInputs + kMapResults, kMapInputs>(Closure<float>{loops.f32, f}, t);
+  };
   if (tensors.dtype == DType::f32)
-    run<float, kMapInputs + kMapResults, kMapInputs>(Closure<float>{loops.f32, f}, tensors);
-  else
+    run_single(tensors);
+  else if (tensors.dtype == DType::f64)
     run<double, kMapInputs + kMapResults, kMapInputs>(Closure<double>{loops.f64, f}, tensors);
+  else
+    run_on_copies(tensors, run_single);
 }
 
 }   // namespace tapedeck::kernels

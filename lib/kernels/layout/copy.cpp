@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/convert.h"
 #include "core/parallel.h"
 #include "core/storage.h"
 #include "core/visit.h"
@@ -276,20 +275,6 @@ void clear_around(Tensor& y, const StridedView& view, std::int64_t n) {
   const std::int64_t size = size_of(y.dtype()), begin = view.offset() * size, end = begin + n * size;
   clear_bytes(y.raw(), begin);
   clear_bytes(y.raw() + end, y.nbytes() - end);
-}
-
-void cast(const Tensor& x, Tensor& y) {
-  visit_any(x.dtype(), [&](auto f) {
-    visit_any(y.dtype(), [&](auto t) {
-      using From = decltype(f);
-      using To = decltype(t);
-      const From* in = elements<From>(x);
-      To* out = elements<To>(y);
-      parallel_for(x.size(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-        std::transform(in + begin, in + end, out + begin, convert<To, From>);
-      });
-    });
-  });
 }
 
 }   // namespace tapedeck::kernels

@@ -1,4 +1,4 @@
-// Copies between tensors and strided views, and dtype conversion.
+// Copies between tensors and strided views.
 #pragma once
 #include "kernels/layout/strided_view.h"
 #include "tapedeck/tensor.h"
@@ -22,7 +22,5 @@ void copy_runs(const Tensor& x, Runs from, Tensor& y, Runs to, std::int64_t coun
 /// Fills y with zeros. `clear_around` may skip the view's n elements, which the caller overwrites.
 void clear(Tensor& y);
 void clear_around(Tensor& y, const StridedView& view, std::int64_t n);
-/// y = x converted to y's dtype by convert().
-void cast(const Tensor& x, Tensor& y);
 
 }   // namespace tapedeck::kernels

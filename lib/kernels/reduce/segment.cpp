@@ -74,12 +74,18 @@ void fold_group(const Row& row, std::int64_t n, std::int64_t after, T* y) {
 class Numbers {
  public:
   explicit Numbers(const Tensor* rows) {
-    if (rows && rows->dtype() == DType::i32) narrow_ = elements<std::int32_t>(*rows);
-    if (rows && rows->dtype() == DType::i64) wide_ = elements<std::int64_t>(*rows);
+    if (!rows) return;
+    if (rows->dtype() == DType::i32) {
+      narrow_ = elements<std::int32_t>(*rows);
+    } else {
+      rows_ = rows->dtype() == DType::i64 ? *rows : to_i64(*rows);
+      wide_ = elements<std::int64_t>(rows_);
+    }
   }
   std::int64_t operator()(std::int64_t k) const { return narrow_ ? narrow_[k] : wide_ ? wide_[k] : k; }
 
  private:
+  Tensor rows_;
   const std::int32_t* narrow_ = nullptr;
   const std::int64_t* wide_ = nullptr;
 };

@@ -9,6 +9,7 @@
 #include "core/visit.h"
 #include "ops/elementwise/check_numerics.h"
 #include "ops/infer.h"
+#include "ops/layout/moves.h"
 #include "ops/layout/sharing.h"
 #include "tapedeck/ops.h"
 
@@ -89,7 +90,7 @@ constexpr Op table[] = {
      .tensorflow = "Print",
      .args = {"x"},
      .infer = same_as_first,
-     .forward = {run_print, Outputs::own},
+     .forward = moves({run_print, Outputs::own}),
      .rule = kIdentityRule},
 
     {.name = "assert_that",

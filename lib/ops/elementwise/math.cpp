@@ -4,10 +4,10 @@
 
 #include <array>
 
+#include "core/cast.h"
 #include "core/storage.h"
 #include "kernels/elementwise/add_n.h"
 #include "kernels/elementwise/compare.h"
-#include "kernels/layout/copy.h"
 #include "op/elementwise.h"
 #include "op/piecewise.h"
 #include "ops/elementwise/complex_abs.h"
@@ -166,7 +166,8 @@ constexpr Op table[] = {
      .tensorflow = "Select SelectV2",
      .args = {"condition", "a", "b"},
      .infer = infer_where,
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::choose(c.x[0], c.x[1], c.x[2], y[0]); },
+     .forward = {[](const Call& c, std::span<Tensor> y) { kernels::choose(c.x[0], c.x[1], c.x[2], y[0]); },
+                 Outputs::fresh, Takes::any},
      .rule = custom(
          {.x = 0b001},
          [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
@@ -182,14 +183,14 @@ constexpr Op table[] = {
 
     {.name = "astype",
      .doc = "x converted to another dtype. Floating point to integer truncates and saturates; integers wrap "
-            "around; bool is x ≠ 0.",
+            "around; f16 and bf16 round to nearest; bool is x ≠ 0.",
      .tensorflow = "Cast",
      .args = {"x"},
      .infer =
          [](const Call& c) {
            return Spec{c.attrs<AsTypeAttrs>().dtype, c.x[0].shape()};
          },
-     .forward = [](const Call& c, std::span<Tensor> y) { kernels::cast(c.x[0], y[0]); },
+     .forward = {[](const Call& c, std::span<Tensor> y) { cast(c.x[0], y[0]); }, Outputs::fresh, Takes::any},
      .rule = linear([](const Call& c, const Tensor& dy) { return astype(dy, c.x[0].dtype()); })},
 
     {.name = "add_n",

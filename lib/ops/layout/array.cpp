@@ -12,6 +12,7 @@
 #include "op/rules.h"
 #include "ops/axes.h"
 #include "ops/layout/array.h"
+#include "ops/layout/moves.h"
 #include "ops/layout/sharing.h"
 #include "ops/layout/take.h"
 #include "tapedeck/ops.h"
@@ -219,7 +220,7 @@ constexpr Op table[] = {
      .tensorflow = "Transpose",
      .args = {"x"},
      .infer = infer_transpose,
-     .forward = {run_transpose, Outputs::own},
+     .forward = moves({run_transpose, Outputs::own}),
      .rule = linear(
          [](const Call& c, const Tensor& dy) { return transposed(dy, inverse(c.attrs<TransposeAttrs>())); })},
 
@@ -228,7 +229,7 @@ constexpr Op table[] = {
      .tensorflow = "ReverseV2",
      .args = {"x"},
      .infer = same_as_first,
-     .forward = {run_reverse, Outputs::own},
+     .forward = moves({run_reverse, Outputs::own}),
      .rule = linear([](const Call& c, const Tensor& dy) { return reversed(dy, c.attrs<MaskAttrs>()); })},
 
     {.name = "broadcast_to",
@@ -236,10 +237,10 @@ constexpr Op table[] = {
      .tensorflow = "BroadcastTo",
      .args = {"x"},
      .infer = infer_broadcast_to,
-     .forward = {[](const Call& c, std::span<Tensor> y) {
-                   take(c.x[0], kernels::broadcast(c.x[0].shape(), y[0].shape()), y[0]);
-                 },
-                 Outputs::own},
+     .forward = moves({[](const Call& c, std::span<Tensor> y) {
+                         take(c.x[0], kernels::broadcast(c.x[0].shape(), y[0].shape()), y[0]);
+                       },
+                       Outputs::own}),
      .rule = broadcasting(linear([](const Call& c, const Tensor& dy) { return unbroadcast(c, dy, 0); }))},
 
     {.name = "tile",
@@ -295,7 +296,7 @@ constexpr Op table[] = {
      .tensorflow = "ZerosLike",
      .args = {"x"},
      .infer = same_as_first,
-     .forward = [](const Call&, std::span<Tensor> y) { kernels::clear(y[0]); },
+     .forward = moves([](const Call&, std::span<Tensor> y) { kernels::clear(y[0]); }),
      .rule = none()},
 
     {.name = "ones_like",
@@ -303,8 +304,9 @@ constexpr Op table[] = {
      .tensorflow = "OnesLike",
      .args = {"x"},
      .infer = same_as_first,
-     .forward = {[](const Call& c, std::span<Tensor> y) { y[0] = full(c.x[0].shape(), 1, c.x[0].dtype()); },
-                 Outputs::own},
+     .forward =
+         moves({[](const Call& c, std::span<Tensor> y) { y[0] = full(c.x[0].shape(), 1, c.x[0].dtype()); },
+                Outputs::own}),
      .rule = none()},
 
     {.name = "stop_gradient",
@@ -320,10 +322,10 @@ constexpr Op table[] = {
      .tensorflow = "Fill",
      .args = {"value"},
      .infer = infer_fill,
-     .forward = {[](const Call& c, std::span<Tensor> y) {
-                   take(c.x[0], kernels::broadcast({}, y[0].shape()), y[0]);
-                 },
-                 Outputs::own},
+     .forward = moves({[](const Call& c, std::span<Tensor> y) {
+                         take(c.x[0], kernels::broadcast({}, y[0].shape()), y[0]);
+                       },
+                       Outputs::own}),
      .rule = broadcasting(linear([](const Call& c, const Tensor& dy) { return sum_of_places(c, dy); }))},
 
     {.name = "identity_n",
@@ -331,11 +333,11 @@ constexpr Op table[] = {
      .tensorflow = "IdentityN",
      .args = {"x"},
      .infer = infer_all,
-     .forward = {[](const Call& c, std::span<Tensor> y) {
-                   for (int i = 0; i < c.x.size(); ++i)
-                     share_with(y[static_cast<std::size_t>(i)], c.x[i]);
-                 },
-                 Outputs::own},
+     .forward = moves({[](const Call& c, std::span<Tensor> y) {
+                         for (int i = 0; i < c.x.size(); ++i)
+                           share_with(y[static_cast<std::size_t>(i)], c.x[i]);
+                       },
+                       Outputs::own}),
      .rule = kEachItself},
 };
 

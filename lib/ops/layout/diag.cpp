@@ -10,6 +10,7 @@
 #include "kernels/layout/diag.h"
 #include "ops/axes.h"
 #include "ops/layout/diag.h"
+#include "ops/layout/moves.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
@@ -113,7 +114,7 @@ constexpr Op table[] = {
      .tensorflow = "MatrixDiagPart MatrixDiagPartV2 MatrixDiagPartV3",
      .args = {"x"},
      .infer = infer_part,
-     .forward = run_diagonals<kernels::take_diagonals>,
+     .forward = moves(run_diagonals<kernels::take_diagonals>),
      .rule = custom(
          {},
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
@@ -129,7 +130,7 @@ constexpr Op table[] = {
      .tensorflow = "MatrixDiag MatrixDiagV2 MatrixDiagV3",
      .args = {"x"},
      .infer = infer_matrix,
-     .forward = run_diagonals<kernels::put_diagonals>,
+     .forward = moves(run_diagonals<kernels::put_diagonals>),
      .rule = custom(
          {},
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
@@ -144,7 +145,7 @@ constexpr Op table[] = {
      .tensorflow = "MatrixSetDiag MatrixSetDiagV2 MatrixSetDiagV3",
      .args = {"x", "diagonal"},
      .infer = infer_set,
-     .forward = run_set,
+     .forward = moves(run_set),
      .rule = custom(
          {},
          [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
@@ -166,11 +167,10 @@ constexpr Op table[] = {
      .tensorflow = "Diag",
      .args = {"x"},
      .infer = infer_diag,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::clear(y[0]);
-           kernels::put_diagonals(c.x[0], main_diagonals(last_axes(c.x[0], c.attrs<AxesAttrs>().axes)), y[0]);
-         },
+     .forward = moves([](const Call& c, std::span<Tensor> y) {
+       kernels::clear(y[0]);
+       kernels::put_diagonals(c.x[0], main_diagonals(last_axes(c.x[0], c.attrs<AxesAttrs>().axes)), y[0]);
+     }),
      .rule = linear([](const Call& c, const Tensor& dy) { return diagonal_of(dy, c.attrs<AxesAttrs>()); })},
 
     {.name = "diag_part",
@@ -179,11 +179,9 @@ constexpr Op table[] = {
      .tensorflow = "DiagPart",
      .args = {"x"},
      .infer = infer_diag_part,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::take_diagonals(c.x[0], main_diagonals(last_axes(c.x[0], c.attrs<AxesAttrs>().axes)),
-                                   y[0]);
-         },
+     .forward = moves([](const Call& c, std::span<Tensor> y) {
+       kernels::take_diagonals(c.x[0], main_diagonals(last_axes(c.x[0], c.attrs<AxesAttrs>().axes)), y[0]);
+     }),
      .rule = linear([](const Call& c, const Tensor& dy) { return spread(dy, c.attrs<AxesAttrs>()); })},
 
     {.name = "trace",
@@ -204,10 +202,9 @@ constexpr Op table[] = {
      .tensorflow = "MatrixBandPart BatchMatrixBandPart",
      .args = {"x"},
      .infer = infer_band,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::band(c.x[0], c.attrs<BandAttrs>().low, c.attrs<BandAttrs>().high, y[0]);
-         },
+     .forward = moves([](const Call& c, std::span<Tensor> y) {
+       kernels::band(c.x[0], c.attrs<BandAttrs>().low, c.attrs<BandAttrs>().high, y[0]);
+     }),
      .rule = linear([](const Call& c, const Tensor& dy) { return band(dy, c.attrs<BandAttrs>()); })},
 };
 

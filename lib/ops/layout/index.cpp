@@ -7,6 +7,7 @@
 #include "kernels/layout/gather_scatter.h"
 #include "ops/axes.h"
 #include "ops/layout/index.h"
+#include "ops/layout/moves.h"
 #include "ops/layout/positions.h"
 #include "tapedeck/ops/array.h"
 
@@ -120,7 +121,7 @@ constexpr Op table[] = {
      .tensorflow = "Gather GatherV2 ResourceGather",
      .args = {"x", "indices"},
      .infer = infer_gather,
-     .forward = run_gather,
+     .forward = moves(run_gather),
      .rule = linear([](const Call& c, const Tensor& dy) { return gather_vjp(c, dy); }, {.x = 0b10})},
 
     {.name = "scatter_add",
@@ -136,7 +137,7 @@ constexpr Op table[] = {
      .tensorflow = "GatherNd ResourceGatherNd",
      .args = {"x", "indices"},
      .infer = infer_gather_nd,
-     .forward = run_gather_nd,
+     .forward = moves(run_gather_nd),
      .rule = linear([](const Call& c, const Tensor& dy) { return gather_nd_vjp(c, dy); }, {.x = 0b10})},
 
     {.name = "scatter_nd",

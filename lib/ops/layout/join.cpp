@@ -7,6 +7,7 @@
 #include "core/storage.h"
 #include "kernels/layout/copy.h"
 #include "ops/axes.h"
+#include "ops/layout/moves.h"
 #include "ops/layout/slice.h"
 #include "tapedeck/ops/join.h"
 #include "tapedeck/ops/math.h"
@@ -125,7 +126,7 @@ constexpr Op table[] = {
      .tensorflow = "Concat ConcatV2",
      .args = {"a", "b"},
      .infer = infer_concat,
-     .forward = run_join,
+     .forward = moves(run_join),
      .rule = stacking_jvp(custom({}, concat_vjp, join_jvp))},
 
     {.name = "stack",
@@ -133,7 +134,7 @@ constexpr Op table[] = {
      .tensorflow = "Pack",
      .args = {"a", "b"},
      .infer = infer_stack,
-     .forward = run_join,
+     .forward = moves(run_join),
      .rule = stacking_jvp(custom({}, stack_vjp, join_jvp))},
 
     {.name = "split",
@@ -141,8 +142,9 @@ constexpr Op table[] = {
      .tensorflow = "Split SplitV",
      .args = {"x"},
      .infer = infer_split,
-     .forward = {[](const Call& c, std::span<Tensor> y) { run_cut(c.x[0], c.attrs<SplitAttrs>().axis, y); },
-                 Outputs::own},
+     .forward =
+         moves({[](const Call& c, std::span<Tensor> y) { run_cut(c.x[0], c.attrs<SplitAttrs>().axis, y); },
+                Outputs::own}),
      .rule = accepting_none(stacking_jvp(custom({}, split_vjp, cut_jvp)))},
 
     {.name = "unstack",
@@ -150,8 +152,9 @@ constexpr Op table[] = {
      .tensorflow = "Unpack",
      .args = {"x"},
      .infer = infer_unstack,
-     .forward = {[](const Call& c, std::span<Tensor> y) { run_cut(c.x[0], c.attrs<AxisAttrs>().axis, y); },
-                 Outputs::own},
+     .forward =
+         moves({[](const Call& c, std::span<Tensor> y) { run_cut(c.x[0], c.attrs<AxisAttrs>().axis, y); },
+                Outputs::own}),
      .rule = accepting_none(stacking_jvp(custom({}, unstack_vjp, cut_jvp)))},
 };
 

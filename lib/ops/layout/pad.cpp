@@ -1,6 +1,7 @@
 // Padding, with a constant or with mirrored entries.
 #include "core/format.h"
 #include "ops/layout/entries.h"
+#include "ops/layout/moves.h"
 #include "ops/layout/slice.h"
 #include "ops/layout/take.h"
 #include "tapedeck/ops.h"
@@ -53,7 +54,7 @@ constexpr Op table[] = {
      .tensorflow = "Pad PadV2",
      .args = {"x"},
      .infer = infer_pad,
-     .forward = run_pad,
+     .forward = moves(run_pad),
      .rule = stacking_jvp(custom(
          {},
          [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {

@@ -7,6 +7,7 @@
 #include "kernels/layout/gather_scatter.h"
 #include "kernels/sort/unique.h"
 #include "ops/axes.h"
+#include "ops/layout/moves.h"
 #include "ops/layout/positions.h"
 #include "ops/reduce/groups.h"
 #include "tapedeck/ops.h"
@@ -217,10 +218,9 @@ constexpr Op table[] = {
      .doc = "The entries of x where mask is true, in order; mask has the shape of the first axes of x.",
      .args = {"x", "mask"},
      .infer = infer_mask,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::boolean_mask(c.x[0], c.x[1], around_mask(c, c.x[0]), y[0]);
-         },
+     .forward = moves([](const Call& c, std::span<Tensor> y) {
+       kernels::boolean_mask(c.x[0], c.x[1], around_mask(c, c.x[0]), y[0]);
+     }),
      .rule =
          linear([](const Call& c, const Tensor& dy) { return put(dy, c.x[1], rest_of(c)); }, {.x = 0b10})},
 
@@ -228,10 +228,9 @@ constexpr Op table[] = {
      .doc = "The adjoint of boolean_mask: the rows of x, in order, where mask is true, and zeros elsewhere.",
      .args = {"x", "mask"},
      .infer = infer_put,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           kernels::boolean_mask_adjoint(c.x[0], c.x[1], around_mask(c, y[0]), y[0]);
-         },
+     .forward = moves([](const Call& c, std::span<Tensor> y) {
+       kernels::boolean_mask_adjoint(c.x[0], c.x[1], around_mask(c, y[0]), y[0]);
+     }),
      .rule =
          linear([](const Call& c, const Tensor& dy) { return masked(dy, c.x[1], rest_of(c)); }, {.x = 0b10})},
 
@@ -241,7 +240,7 @@ constexpr Op table[] = {
      .tensorflow = "DynamicPartition",
      .args = {"x", "partitions"},
      .infer = infer_partition,
-     .forward = run_partition,
+     .forward = moves(run_partition),
      .rule =
          custom({.x = 0b10}, partition_vjp,
                 [](const Call& c, Refs dx, std::span<Tensor> dy) {
@@ -254,7 +253,7 @@ constexpr Op table[] = {
      .tensorflow = "DynamicStitch ParallelDynamicStitch",
      .args = {"indices", "x"},
      .infer = infer_stitch,
-     .forward = run_stitch,
+     .forward = moves(run_stitch),
      .rule = custom({.x = kEverySecond}, stitch_vjp, stitch_jvp)},
 };
 

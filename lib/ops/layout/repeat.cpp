@@ -10,6 +10,7 @@
 #include "kernels/layout/gather_scatter.h"
 #include "kernels/layout/reverse_sequence.h"
 #include "ops/axes.h"
+#include "ops/layout/moves.h"
 #include "ops/layout/positions.h"
 #include "ops/layout/sharing.h"
 #include "ops/layout/take.h"
@@ -128,7 +129,7 @@ constexpr Op table[] = {
      .tensorflow = "Roll",
      .args = {"x"},
      .infer = infer_roll,
-     .forward = run_roll,
+     .forward = moves(run_roll),
      .rule = linear([](const Call& c, const Tensor& dy) {
        const auto& [axis, by] = c.attrs<RollAttrs>();
        return rolled(dy, {axis, c.x[0].shape()[c.x[0].ndim() + axis] - by});
@@ -138,7 +139,7 @@ constexpr Op table[] = {
      .doc = "Each entry of x along an axis repeated several times in succession.",
      .args = {"x"},
      .infer = infer_repeat,
-     .forward = {run_repeat, Outputs::own},
+     .forward = moves({run_repeat, Outputs::own}),
      .rule = linear([](const Call& c, const Tensor& dy) { return sum_of_copies(c, dy); })},
 
     {.name = "reverse_sequence",
@@ -147,7 +148,7 @@ constexpr Op table[] = {
      .tensorflow = "ReverseSequence",
      .args = {"x", "lengths"},
      .infer = infer_sequence,
-     .forward = run_sequence,
+     .forward = moves(run_sequence),
      .rule = linear([](const Call& c,
                        const Tensor& dy) { return reverse_by_length(dy, c.x[1], c.attrs<SequenceAttrs>()); },
                     {.x = 0b10})},

@@ -5,6 +5,7 @@
 
 #include "core/format.h"
 #include "ops/layout/entries.h"
+#include "ops/layout/moves.h"
 #include "ops/layout/take.h"
 #include "tapedeck/ops/array.h"
 #include "tapedeck/ops/index.h"
@@ -114,7 +115,7 @@ constexpr Op table[] = {
      .tensorflow = "Slice",
      .args = {"x"},
      .infer = infer_slice,
-     .forward = {run_slice, Outputs::own},
+     .forward = moves({run_slice, Outputs::own}),
      .rule = of_part(
          [](const Call& c, const Tensor& dy) {
            return padded(dy, around(c.attrs<SliceAttrs>(), c.x[0].shape(), c.y[0].shape()));
@@ -129,10 +130,10 @@ constexpr Op table[] = {
          [](const Call& c) {
            return replaced_last(c, c.attrs<StridedAttrs>().whole, c.attrs<StridedAttrs>().shape);
          },
-     .forward = {[](const Call& c, std::span<Tensor> y) {
-                   take(c.x[0], places_of(c.attrs<StridedAttrs>(), c.x[0]), y[0]);
-                 },
-                 Outputs::own},
+     .forward = moves({[](const Call& c, std::span<Tensor> y) {
+                         take(c.x[0], places_of(c.attrs<StridedAttrs>(), c.x[0]), y[0]);
+                       },
+                       Outputs::own}),
      .rule =
          of_part([](const Call& c, const Tensor& dy) { return strided_padded(dy, c.attrs<StridedAttrs>()); },
                  [](const Call& c) { return c.attrs<StridedAttrs>(); })},
@@ -145,7 +146,7 @@ constexpr Op table[] = {
          [](const Call& c) {
            return replaced_last(c, c.attrs<StridedAttrs>().shape, c.attrs<StridedAttrs>().whole);
          },
-     .forward = run_strided_pad,
+     .forward = moves(run_strided_pad),
      .rule = linear(
          [](const Call& c, const Tensor& dy) { return strided_part_of(dy, c.attrs<StridedAttrs>()); })},
 
@@ -154,7 +155,7 @@ constexpr Op table[] = {
      .tensorflow = "TensorStridedSliceUpdate",
      .args = {"x", "updates"},
      .infer = infer_strided_update,
-     .forward = run_strided_update,
+     .forward = moves(run_strided_update),
      .rule = custom(
          {},
          [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {

@@ -5,6 +5,7 @@
 #include "core/format.h"
 #include "core/storage.h"
 #include "kernels/layout/copy.h"
+#include "ops/layout/moves.h"
 #include "ops/layout/space_to_batch.h"
 #include "ops/nn/window.h"
 #include "tapedeck/ops.h"
@@ -173,7 +174,7 @@ constexpr Op table[] = {
      .tensorflow = "SpaceToBatch SpaceToBatchND",
      .args = {"x"},
      .infer = infer_space_to_batch,
-     .forward = {run_space_to_batch, Outputs::own},
+     .forward = moves({run_space_to_batch, Outputs::own}),
      .rule =
          linear([](const Call& c, const Tensor& dy) { return batch_to_space(c.attrs<BlockAttrs>(), dy); })},
 
@@ -183,7 +184,7 @@ constexpr Op table[] = {
      .tensorflow = "BatchToSpace BatchToSpaceND",
      .args = {"x"},
      .infer = infer_batch_to_space,
-     .forward = {run_batch_to_space, Outputs::own},
+     .forward = moves({run_batch_to_space, Outputs::own}),
      .rule =
          linear([](const Call& c, const Tensor& dy) { return space_to_batch(c.attrs<BlockAttrs>(), dy); })},
 
@@ -192,12 +193,12 @@ constexpr Op table[] = {
      .tensorflow = "SpaceToDepth",
      .args = {"x"},
      .infer = infer_space_to_depth,
-     .forward = {[](const Call& c, std::span<Tensor> y) {
-                   const Shape& out = y[0].shape();
-                   const std::int64_t block = c.attrs<DepthAttrs>().block;
-                   swap_runs(c.x[0], block, out[out.ndim() - 2], block * channels_of(c.x[0]), y[0]);
-                 },
-                 Outputs::own},
+     .forward = moves({[](const Call& c, std::span<Tensor> y) {
+                         const Shape& out = y[0].shape();
+                         const std::int64_t block = c.attrs<DepthAttrs>().block;
+                         swap_runs(c.x[0], block, out[out.ndim() - 2], block * channels_of(c.x[0]), y[0]);
+                       },
+                       Outputs::own}),
      .rule = linear(
          [](const Call& c, const Tensor& dy) { return depth_to_space(dy, c.attrs<DepthAttrs>().block); })},
 
@@ -206,12 +207,12 @@ constexpr Op table[] = {
      .tensorflow = "DepthToSpace",
      .args = {"x"},
      .infer = infer_depth_to_space,
-     .forward = {[](const Call& c, std::span<Tensor> y) {
-                   const Tensor& x = c.x[0];
-                   const std::int64_t block = c.attrs<DepthAttrs>().block;
-                   swap_runs(x, x.shape()[x.ndim() - 2], block, channels_of(x) / block, y[0]);
-                 },
-                 Outputs::own},
+     .forward = moves({[](const Call& c, std::span<Tensor> y) {
+                         const Tensor& x = c.x[0];
+                         const std::int64_t block = c.attrs<DepthAttrs>().block;
+                         swap_runs(x, x.shape()[x.ndim() - 2], block, channels_of(x) / block, y[0]);
+                       },
+                       Outputs::own}),
      .rule = linear(
          [](const Call& c, const Tensor& dy) { return space_to_depth(dy, c.attrs<DepthAttrs>().block); })},
 

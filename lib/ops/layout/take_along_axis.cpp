@@ -6,6 +6,7 @@
 #include "core/storage.h"
 #include "kernels/layout/take_along_axis.h"
 #include "ops/axes.h"
+#include "ops/layout/moves.h"
 #include "ops/layout/positions.h"
 #include "tapedeck/ops/index.h"
 #include "tapedeck/ops/take_along_axis.h"
@@ -61,10 +62,9 @@ constexpr Op table[] = {
      .doc = "Single elements of x along an axis: y[…, k, …] = x[…, indices[…, k, …], …].",
      .args = {"x", "indices"},
      .infer = infer_take,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           run(c, kernels::take_along_axis, c.x[0], "x", c.attrs<TakeAttrs>().axis, y[0]);
-         },
+     .forward = moves([](const Call& c, std::span<Tensor> y) {
+       run(c, kernels::take_along_axis, c.x[0], "x", c.attrs<TakeAttrs>().axis, y[0]);
+     }),
      .rule = linear(
          [](const Call& c, const Tensor& dy) {
            const auto& [axis, axes] = c.attrs<TakeAttrs>();

@@ -6,6 +6,7 @@
 #include "kernels/layout/copy.h"
 #include "kernels/layout/gather_scatter.h"
 #include "op/piecewise.h"
+#include "ops/layout/moves.h"
 #include "ops/layout/positions.h"
 #include "tapedeck/ops.h"
 
@@ -143,8 +144,8 @@ constexpr Op table[] = {
      .tensorflow = "TensorScatterUpdate",
      .args = {"x", "indices", "updates"},
      .infer = infer_into,
-     .forward = [](const Call& c,
-                   std::span<Tensor> y) { run_into(c, kernels::ScatterReduction::last, y[0]); },
+     .forward = moves(
+         [](const Call& c, std::span<Tensor> y) { run_into(c, kernels::ScatterReduction::last, y[0]); }),
      .rule = kUpdated},
 
     {.name = "tensor_scatter_add",

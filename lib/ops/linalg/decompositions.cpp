@@ -372,7 +372,7 @@ Svd svd(const Tensor& x, bool full) {
 Tensor svdvals(const Tensor& x) { return svd(x).s; }
 
 Tensor pinv(const Tensor& x, std::optional<double> rcond) {
-  const double epsilon = real_of(x.dtype()) == DType::f32 ? 0x1p-23 : 0x1p-52;
+  const double epsilon = real_of(computed_in(x.dtype())) == DType::f32 ? 0x1p-23 : 0x1p-52;
   const double largest = static_cast<double>(std::max(extent(x, 1), extent(x, 2)));
   return find(table, "pinv").with(Cutoff{rcond.value_or(10 * largest * epsilon)}, x);
 }

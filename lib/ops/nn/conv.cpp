@@ -292,7 +292,8 @@ WindowAttrs window_back(const Call& c, int axes, DepthHeightWidth filters, const
 Tensor convolution(const Op& op, int axes, bool transposed, const Tensor& x, const Tensor& filters,
                    const Options& o) {
   if (x.dtype() != filters.dtype() && is_floating(x.dtype()) && is_floating(filters.dtype()))
-    return convolution(op, axes, transposed, astype(x, DType::f64), astype(filters, DType::f64), o);
+    return convolution(op, axes, transposed, astype(x, promote(x.dtype(), filters.dtype())),
+                       astype(filters, promote(x.dtype(), filters.dtype())), o);
   const Tensor* inputs[] = {&x, &filters};
   const Call c{.op = op, .x = {inputs, 2}};
   check_numbers(op, "strides are", o.strides, axes);

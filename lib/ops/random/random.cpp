@@ -12,7 +12,7 @@ namespace tapedeck {
 namespace {
 
 Spec floating(const Call& c, const Spec& spec) {
-  if (!is_floating(spec.dtype))
+  if (!is_floating(spec.dtype) || is_half(spec.dtype))
     throw_error<DTypeError>("{}: makes f32 and f64, not {}", c.op.name, spec.dtype);
   return spec;
 }

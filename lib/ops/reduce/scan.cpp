@@ -179,6 +179,20 @@ Tensor scan(const Op& op, const Tensor& x, int axis, const ScanOptions& options)
                  x);
 }
 
+// The least finite number of a floating-point dtype.
+double lowest_of(DType t) {
+  switch (t) {
+    case DType::f16:
+      return -65504;
+    case DType::bf16:
+      return -0x1.fep127;
+    case DType::f32:
+      return static_cast<double>(std::numeric_limits<float>::lowest());
+    default:
+      return std::numeric_limits<double>::lowest();
+  }
+}
+
 }   // namespace
 
 Tensor product_before_in_run(const Tensor& x, const Tensor& follows) {
@@ -206,11 +220,7 @@ Tensor cumulative_logsumexp(const Tensor& x, int axis, const ScanOptions& option
   if (options.exclusive && n) {
     Shape end = y.shape();
     end.set(y.ndim() - 1, 1);
-    const Tensor lowest =
-        full(end,
-             x.dtype() == DType::f32 ? static_cast<double>(std::numeric_limits<float>::lowest())
-                                     : std::numeric_limits<double>::lowest(),
-             x.dtype());
+    const Tensor lowest = full(end, lowest_of(x.dtype()), x.dtype());
     y = options.reverse ? concat({y, lowest}, -1) : concat({lowest, y}, -1);
   }
   return with_last_axis_at(y, at);

@@ -173,7 +173,7 @@ constexpr Op table[] = {
 // As many groups as the last id requires. Invalid ids are reported later, when the specs are inferred.
 SegmentAttrs by(const Tensor& x, const Tensor& ids) {
   std::int64_t count = 0;
-  if (ids.size() && (ids.dtype() == DType::i32 || ids.dtype() == DType::i64)) {
+  if (ids.size() && holds_indices(ids)) {
     const std::int64_t last = visit_indices(ids, [](const auto list) { return std::int64_t{list.back()}; });
     count = std::clamp<std::int64_t>(last, -1, std::numeric_limits<std::int64_t>::max() - 1) + 1;
   }

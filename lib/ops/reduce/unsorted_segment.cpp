@@ -13,6 +13,7 @@
 #include "kernels/layout/gather_scatter.h"
 #include "kernels/reduce/fold.h"
 #include "ops/axes.h"
+#include "ops/layout/moves.h"
 #include "ops/layout/positions.h"
 #include "ops/reduce/groups.h"
 #include "ops/reduce/scan.h"
@@ -107,12 +108,11 @@ constexpr Op table[] = {
      .doc = "The adjoint of unsorted_segment_sum: y[i, …] = x[ids[i], …], or 0 for a negative id.",
      .args = {"x", "ids"},
      .infer = infer_rows_of_groups,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           const kernels::AxisView view(c.x[0].shape(), c.x[0].ndim() + c.attrs<RowsAttrs>().axis);
-           require_ids_below(c, view.extent);
-           kernels::gather(c.x[0], c.x[1], view, y[0]);
-         },
+     .forward = moves([](const Call& c, std::span<Tensor> y) {
+       const kernels::AxisView view(c.x[0].shape(), c.x[0].ndim() + c.attrs<RowsAttrs>().axis);
+       require_ids_below(c, view.extent);
+       kernels::gather(c.x[0], c.x[1], view, y[0]);
+     }),
      .rule = linear(
          [](const Call& c, const Tensor& dy) {
            const int axis = c.attrs<RowsAttrs>().axis;

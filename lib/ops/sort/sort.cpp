@@ -2,6 +2,7 @@
 // positions.
 #include "tapedeck/ops/sort.h"
 
+#include "core/cast.h"
 #include "core/format.h"
 #include "core/storage.h"
 #include "kernels/sort/sort.h"
@@ -175,7 +176,8 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer =
          [](const Call& c) {
-           const auto count = static_cast<std::int64_t>(kernels::unique_elements(c.x[0]).first.size());
+           const auto count =
+               static_cast<std::int64_t>(kernels::unique_elements(to_computed(c.x[0])).first.size());
            return std::vector<Spec>{
                {c.x[0].dtype(), {count}}, {DType::i64, c.x[0].shape()}, {DType::i64, {count}}};
          },
@@ -201,7 +203,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer =
          [](const Call& c) {
-           return Spec{DType::i64, {kernels::count_nonzero(c.x[0]), c.x[0].ndim()}};
+           return Spec{DType::i64, {kernels::count_nonzero(to_computed(c.x[0])), c.x[0].ndim()}};
          },
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::nonzero(c.x[0], y[0]); },
      .rule = none()},

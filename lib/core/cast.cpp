@@ -1,0 +1,175 @@
+// Conversion of elements. The loops are compiled here, once.
+#include "core/cast.h"
+
+#include <algorithm>
+#include <cstring>
+#if defined(__F16C__) || defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+#include "core/convert.h"
+#include "core/format.h"
+#include "core/parallel.h"
+#include "core/storage.h"
+#include "core/visit.h"
+
+namespace tapedeck {
+namespace {
+
+constexpr std::int64_t kGrain = 1 << 16;   // least elements per thread
+
+// Whole vectors of f16 and bf16, where compilers do not find the instructions; the number of elements done.
+std::int64_t widen_f16([[maybe_unused]] const Half* x, [[maybe_unused]] float* y,
+                       [[maybe_unused]] std::int64_t n) {
+  std::int64_t i = 0;
+#ifdef __AVX512F__
+  for (; i + 16 <= n; i += 16)
+    _mm512_storeu_ps(y + i, _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i))));
+#endif
+#ifdef __F16C__
+  for (; i + 8 <= n; i += 8)
+    _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x + i))));
+#endif
+  return i;
+}
+std::int64_t narrow_f16([[maybe_unused]] const float* x, [[maybe_unused]] Half* y,
+                        [[maybe_unused]] std::int64_t n) {
+  std::int64_t i = 0;
+#ifdef __AVX512F__
+  for (; i + 16 <= n; i += 16)
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(y + i), _mm512_cvtps_ph(_mm512_loadu_ps(x + i), 0));
+#endif
+#ifdef __F16C__
+  for (; i + 8 <= n; i += 8)
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(y + i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i), 0));
+#endif
+  return i;
+}
+std::int64_t widen_bf16([[maybe_unused]] const Half* x, [[maybe_unused]] float* y,
+                        [[maybe_unused]] std::int64_t n) {
+  std::int64_t i = 0;
+#ifdef __AVX512F__
+  for (; i + 16 <= n; i += 16) {
+    const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i));
+    _mm512_storeu_si512(y + i, _mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
+  }
+#endif
+  return i;
+}
+#ifdef __AVX512BW__
+// f32 whose upper halves are rounded.
+__m512i rounded_bf16(const float* x) {
+  const __m512i bits = _mm512_loadu_si512(x),
+                odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+  const __m512i sum = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+  const __mmask16 nan =
+      _mm512_cmp_ps_mask(_mm512_castsi512_ps(bits), _mm512_castsi512_ps(bits), _CMP_UNORD_Q);
+  return _mm512_mask_or_epi32(sum, nan, bits, _mm512_set1_epi32(1 << 22));
+}
+#endif
+std::int64_t narrow_bf16([[maybe_unused]] const float* x, [[maybe_unused]] Half* y,
+                         [[maybe_unused]] std::int64_t n) {
+  std::int64_t i = 0;
+#ifdef __AVX512BW__
+  alignas(64) std::int16_t odd_words[32];
+  for (std::int16_t k = 0; k < 32; ++k)
+    odd_words[k] = static_cast<std::int16_t>(2 * k + 1);
+  const __m512i upper = _mm512_load_si512(odd_words);
+  for (; i + 32 <= n; i += 32)
+    _mm512_storeu_si512(y + i,
+                        _mm512_permutex2var_epi16(rounded_bf16(x + i), upper, rounded_bf16(x + i + 16)));
+#endif
+  return i;
+}
+
+// All pairs of what ops compute in and u64 with all dtypes.
+void convert_from_computed(DType from, const void* x, DType to, void* y, std::int64_t n) {
+  const auto run = [&]<class From>(From) {
+    visit_stored(to, [&]<class To>(To) {
+      const auto* in = static_cast<const From*>(x);
+      std::transform(in, in + n, static_cast<To*>(y), convert<To, From>);
+    });
+  };
+  from == DType::u64 ? run(std::uint64_t{}) : visit_any(from, run);
+}
+
+// The exact value of a half in f32, and of a small integer in i64.
+void convert_to_computed(DType from, const void* x, void* y, std::int64_t n) {
+  const auto run = [&]<class From>(From) {
+    const auto* in = static_cast<const From*>(x);
+    std::copy(in, in + n, static_cast<std::int64_t*>(y));
+  };
+  if (is_half(from))
+    widen(from, static_cast<const Half*>(x), static_cast<float*>(y), n);
+  else if (from == DType::i16)
+    run(std::int16_t{});
+  else if (from == DType::u16)
+    run(std::uint16_t{});
+  else
+    run(std::uint32_t{});
+}
+
+}   // namespace
+
+void widen(DType t, const Half* x, float* y, std::int64_t n) {
+  if (t == DType::bf16)
+    for (std::int64_t i = widen_bf16(x, y, n); i < n; ++i)
+      y[i] = detail::bfloat16_value(x[i].bits);
+  else
+    for (std::int64_t i = widen_f16(x, y, n); i < n; ++i)
+      y[i] = detail::float16_value(x[i].bits);
+}
+void narrow(DType t, const float* x, Half* y, std::int64_t n) {
+  if (t == DType::bf16)
+    for (std::int64_t i = narrow_bf16(x, y, n); i < n; ++i)
+      y[i].bits = detail::bfloat16_bits(x[i]);
+  else
+    for (std::int64_t i = narrow_f16(x, y, n); i < n; ++i)
+      y[i].bits = detail::float16_bits(x[i]);
+}
+
+void convert_elements(DType from, const void* x, DType to, void* y, std::int64_t n) {
+  if (is_computed(from) || from == DType::u64) {
+    if (from == DType::f32 && is_half(to))
+      return narrow(to, static_cast<const float*>(x), static_cast<Half*>(y), n);
+    return convert_from_computed(from, x, to, y, n);
+  }
+  if (from == to) return void(std::memmove(y, x, static_cast<std::size_t>(n * size_of(to))));
+  if (computed_in(from) == to) return convert_to_computed(from, x, y, n);
+  constexpr std::int64_t most = 512;
+  alignas(64) std::int64_t block[most];
+  for (std::int64_t i = 0; i < n; i += most) {
+    const std::int64_t count = std::min(most, n - i);
+    convert_to_computed(from, static_cast<const std::byte*>(x) + i * size_of(from), block, count);
+    convert_from_computed(computed_in(from), block, to, static_cast<std::byte*>(y) + i * size_of(to), count);
+  }
+}
+
+void cast(const Tensor& x, Tensor& y) {
+  const std::int64_t from = size_of(x.dtype()), to = size_of(y.dtype());
+  parallel_for(x.size(), kGrain, [&](std::int64_t begin, std::int64_t end) {
+    convert_elements(x.dtype(), x.raw() + begin * from, y.dtype(), y.raw() + begin * to, end - begin);
+  });
+}
+Tensor cast(const Tensor& x, DType to) {
+  Tensor y = allocate({to, x.shape()});
+  cast(x, y);
+  return y;
+}
+
+Tensor to_computed(const Tensor& x) {
+  const DType to = computed_in(x.dtype());
+  if (to == x.dtype()) return x;
+  if (x.dtype() == DType::u64)
+    for (const std::uint64_t v : x.data<std::uint64_t>())
+      if (v > INT64_MAX)
+        throw_error<ArgumentError>("u64 is computed in i64, which has no {}; use astype: x is {}", v,
+                                   x.spec());
+  return cast(x, to);
+}
+
+Tensor to_i64(const Tensor& integers) {
+  return is_computed(integers.dtype()) ? cast(integers, DType::i64) : to_computed(integers);
+}
+
+}   // namespace tapedeck

@@ -1,0 +1,97 @@
+// In: a call of tensors that are of dtypes for storage. Out: what its kernel or rule gives for stand-ins of
+// these, in the dtypes that the call has.
+#include "op/stand_ins.h"
+
+#include "core/cast.h"
+#include "core/storage.h"
+#include "op/primitives.h"
+
+namespace tapedeck {
+namespace {
+
+// For rules, by an op. Values that were not kept have no stand-in but a spec.
+Tensor recorded_stand_in(const Tensor& x) {
+  const DType to = computed_in(x.dtype());
+  if (to == x.dtype()) return x;
+  if (!x.raw()) return shape_only(Spec{to, x.shape()});
+  return is_half(x.dtype()) ? astype(x, to) : to_computed(x);
+}
+
+Gradient converted(Gradient&& g, DType to) {
+  if (!g.defined()) return std::move(g);
+  if (const IndexedSlices* s = g.slices())
+    return IndexedSlices{astype(s->values, to), s->indices, s->dense_shape};
+  return g.tensor().dtype() == to ? std::move(g) : Gradient(astype(g.tensor(), to));
+}
+DType dtype_of_gradient(const Gradient& g) {
+  return g.slices() ? g.slices()->values.dtype() : g.tensor().dtype();
+}
+
+}   // namespace
+
+bool needs_stand_ins(Takes takes, Refs x) {
+  if (takes == Takes::any) return false;
+  for (int i = 0; i < x.size(); ++i)
+    if (!is_computed(x[i].dtype()) && (takes == Takes::computed || !is_half(x[i].dtype()))) return true;
+  return false;
+}
+
+StandIns::StandIns(Refs x, Tensor (*stand_in)(const Tensor&)) {
+  tensors_.reserve(static_cast<std::size_t>(x.size()));
+  for (int i = 0; i < x.size(); ++i) {
+    const Tensor* found = x[i].defined() && !is_computed(x[i].dtype()) ? nullptr : &x[i];
+    for (int k = 0; k < i && !found; ++k)
+      if (x[k].defined() && x[k].id() == x[i].id()) found = pointers_[static_cast<std::size_t>(k)];
+    pointers_.push_back(found ? found : &tensors_.emplace_back(stand_in(x[i])));
+  }
+}
+
+void run_on_stand_ins(const Call& c, std::span<Tensor> y) {
+  const StandIns x(c.x, to_computed);
+  const bool own = c.op.forward.outputs == Outputs::own;
+  std::vector<Tensor> results;
+  for (const Tensor& t : y) {
+    const Spec spec{computed_in(t.dtype()), t.shape()};
+    results.push_back(is_computed(t.dtype()) ? t : own ? blank(spec) : allocate(spec));
+  }
+  c.op.forward.run({.op = c.op, .raw_attrs = c.raw_attrs, .x = x.refs()}, results);
+  for (std::size_t k = 0; k < y.size(); ++k) {
+    const DType dtype = y[k].dtype();
+    if (is_computed(dtype))
+      y[k] = std::move(results[k]);
+    else if (own)
+      y[k] = results[k].defined() && results[k].raw() ? cast(results[k], dtype) : Tensor();
+    else
+      cast(results[k], y[k]);
+  }
+}
+
+void pull_back_on_stand_ins(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+  const StandIns x(c.x, recorded_stand_in), y(c.y, recorded_stand_in);
+  DType dtype = DType::f32;   // of inputs that are not there: they are of the dtype of the output
+  for (Gradient& g : dy) {
+    if (!g.defined()) continue;
+    dtype = dtype_of_gradient(g);
+    g = converted(std::move(g), computed_in(dtype));
+  }
+  for (Gradient& g : dx)
+    if (g.defined()) g = converted(std::move(g), computed_in(dtype_of_gradient(g)));
+  c.op.rule.vjp({.op = c.op, .raw_attrs = c.raw_attrs, .x = x.refs(), .y = y.refs(), .wanted = c.wanted}, dy,
+                dx);
+  for (int i = 0; i < c.x.size(); ++i) {
+    Gradient& g = dx[static_cast<std::size_t>(i)];
+    if (g.defined()) g = converted(std::move(g), c.x[i].defined() ? c.x[i].dtype() : dtype);
+  }
+}
+
+void push_forward_on_stand_ins(const Call& c, Refs dx, std::span<Tensor> dy) {
+  const StandIns x(c.x, recorded_stand_in), y(c.y, recorded_stand_in), tangents(dx, recorded_stand_in);
+  c.op.rule.jvp({.op = c.op, .raw_attrs = c.raw_attrs, .x = x.refs(), .y = y.refs(), .wanted = c.wanted},
+                tangents.refs(), dy);
+  for (int k = 0; k < c.y.size(); ++k) {
+    Tensor& t = dy[static_cast<std::size_t>(k)];
+    if (t.defined() && t.dtype() != c.y[k].dtype()) t = astype(t, c.y[k].dtype());
+  }
+}
+
+}   // namespace tapedeck

@@ -1,0 +1,250 @@
+// f16 and bf16 through every op. Expected values are those of f32 on the same numbers, rounded once.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <complex>
+#include <cstring>
+
+#include "message_of.h"
+#include "ops/op_samples.h"
+#include "ops/sample_values.h"
+#include "tapedeck/forward_accumulator.h"
+#include "tapedeck/gradient_tape.h"
+#include "tapedeck/ops.h"
+
+using namespace tapedeck;
+using namespace tapedeck::test;
+
+namespace {
+
+Tensors as(const Tensors& x, DType from, DType to) {
+  Tensors y;
+  for (const Tensor& t : x)
+    y.push_back(t.dtype() == from ? astype(t, to) : t);
+  return y;
+}
+Tensors trainable(const Tensors& x) {
+  Tensors some;
+  for (const Tensor& t : x)
+    if (is_trainable(t.dtype())) some.push_back(t);
+  return some;
+}
+Tensors any_like(const Tensors& x) {
+  Tensors all;
+  for (const Tensor& t : x)
+    all.push_back(is_complex(t.dtype()) ? astype(samples::spread(t.shape(), 3), t.dtype())
+                                        : astype(samples::uniform(t.shape(), -1, 1, 3), t.dtype()));
+  return all;
+}
+
+/// Whether a is b, in each bit or as NaN.
+bool same(const Tensor& a, const Tensor& b) {
+  if (a.spec() != b.spec()) return false;
+  if (a.nbytes() == 0 || std::memcmp(a.raw(), b.raw(), static_cast<std::size_t>(a.nbytes())) == 0)
+    return true;
+  if (!is_trainable(a.dtype())) return false;
+  const auto u = a.to_vector<std::complex<double>>(), v = b.to_vector<std::complex<double>>();
+  for (std::size_t i = 0; i < u.size(); ++i)
+    if (u[i] != v[i] && !(std::isnan(std::abs(u[i])) && std::isnan(std::abs(v[i])))) return false;
+  return true;
+}
+/// Whether a is b up to some steps of the half type at b's largest number.
+bool near(const Tensor& a, const Tensor& b, double epsilon) {
+  if (a.spec() != b.spec()) return false;
+  const auto u = a.to_vector<std::complex<double>>(), v = b.to_vector<std::complex<double>>();
+  double most = 0;
+  for (const auto& z : v)
+    if (std::isfinite(std::abs(z))) most = std::max(most, std::abs(z));
+  for (std::size_t i = 0; i < u.size(); ++i)
+    if (std::abs(u[i] - v[i]) > 4 * epsilon * most) return false;
+  return true;
+}
+
+Tensors gradients(const Op& op, const Sample& s, const Tensors& x, const Tensors& dy) {
+  GradientTape tape;
+  const Tensors sources = trainable(x);
+  for (const Tensor& t : sources)
+    tape.watch(t);
+  Tensors dx;
+  for (const Gradient& g :
+       tape.gradient(Targets(trainable(run(op, x, s.attrs))), Sources(sources), {.output_gradients = dy}))
+    dx.push_back(g.defined() ? g.dense() : Tensor());
+  return dx;
+}
+Tensors tangents(const Op& op, const Sample& s, const Tensors& x, const Tensors& dx) {
+  const ForwardAccumulator forward(Sources(trainable(x)), dx);
+  return forward.jvp(Sources(trainable(run(op, x, s.attrs))));
+}
+
+/// A call with these inputs and outputs.
+struct CallOf {
+  std::vector<const Tensor*> x, y;
+  Call call;
+  CallOf(const Op& op, const Sample& s, const Tensors& inputs, const Tensors& outputs)
+      : x(pointers(inputs)),
+        y(pointers(outputs)),
+        call{.op = op, .raw_attrs = s.attrs.view(), .x = refs(x), .y = refs(y)} {}
+
+  static std::vector<const Tensor*> pointers(const Tensors& all) {
+    std::vector<const Tensor*> p;
+    for (const Tensor& t : all)
+      p.push_back(&t);
+    return p;
+  }
+  static Refs refs(const std::vector<const Tensor*>& p) { return {p.data(), static_cast<int>(p.size())}; }
+};
+/// What the rule itself gives in f32 for these outputs, which were rounded; in the order of trainable inputs.
+/// any_slices: whether it gives slices, whose rows are rounded before they are added up.
+Tensors by_rule(const Op& op, const Sample& s, const Tensors& x, const Tensors& y, const Tensors& dy,
+                bool& any_slices) {
+  std::vector<Gradient> dys(y.size()), dxs(x.size());
+  for (std::size_t k = 0, next = 0; k < y.size(); ++k)
+    if (is_trainable(y[k].dtype())) dys[k] = dy[next++];
+  op.rule.vjp(CallOf(op, s, x, y).call, dys, dxs);
+  any_slices = std::any_of(dxs.begin(), dxs.end(), [](const Gradient& g) { return g.slices(); });
+  Tensors dx;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (is_trainable(x[i].dtype())) dx.push_back(dxs[i].defined() ? dxs[i].dense() : Tensor());
+  return dx;
+}
+
+/// One op with one sample in one half type.
+struct HalfCase {
+  const Op& op;
+  const Sample& sample;
+  DType half;
+
+  /// Whether the gradient is rounded once: rules of ops that move elements are made of ops of halves.
+  bool is_exact() const { return op.forward.takes != Takes::any; }
+  void compare(const Tensors& a, const Tensors& b, bool exact) const {
+    REQUIRE(a.size() == b.size());
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      REQUIRE(a[i].defined() == b[i].defined());
+      if (!a[i].defined()) continue;
+      const Tensor expected = a[i].dtype() == half ? astype(b[i], half) : b[i];
+      INFO(i << ": " << to_string(a[i]) << " is not " << to_string(expected));
+      CHECK((exact ? same(a[i], expected) : near(a[i], expected, half == DType::f16 ? 0x1p-10 : 0x1p-7)));
+    }
+  }
+  /// False for an op that refuses the type.
+  bool check() const {
+    const Tensors x = as(sample.inputs, DType::f64, half), f = as(x, half, DType::f32);
+    Tensors y;
+    try {
+      y = run(op, x, sample.attrs);
+    } catch (const DTypeError&) {
+      return false;
+    }
+    const Tensors z = run(op, f, sample.attrs);
+    compare(y, z, true);
+    const bool differentiable = op.rule.kind != RuleKind::none && op.rule.kind != RuleKind::undefined &&
+                                !trainable(x).empty() && !trainable(y).empty();
+    if (!differentiable) return true;
+    const Tensors dy = any_like(trainable(y)), dx = any_like(trainable(x)), kept = as(y, half, DType::f32);
+    bool any_slices = false;
+    const Tensors expected = by_rule(op, sample, f, kept, as(dy, half, DType::f32), any_slices);
+    compare(gradients(op, sample, x, dy), expected, is_exact() && !any_slices);
+    if (!op.rule.reads_y)
+      compare(tangents(op, sample, x, dx), tangents(op, sample, f, as(dx, half, DType::f32)), false);
+    return true;
+  }
+};
+
+}   // namespace
+
+TEST_CASE("every op of f32 takes f16 and bf16, and rounds once", "[op]") {
+  std::string refused;
+  for (const OpFamily& family : op_families())
+    for (const Op& op : family.ops)
+      DYNAMIC_SECTION(op.name) {
+        int number = 0;
+        for (const Sample& s : complete_samples_of(op)) {
+          const bool real = std::any_of(s.inputs.begin(), s.inputs.end(),
+                                        [](const Tensor& t) { return t.dtype() == DType::f64; });
+          for (const DType half : {DType::f16, DType::bf16}) {
+            if (!real) continue;
+            INFO(family.name << ": " << op.name << ", sample " << number << ", " << name_of(half));
+            CHECK(HalfCase{op, s, half}.check());
+          }
+          ++number;
+        }
+      }
+}
+
+TEST_CASE("elementwise passes of halves are those of f32, at all lengths and places", "[half]") {
+  for (const DType half : {DType::f16, DType::bf16})
+    for (const std::int64_t n : {1, 31, 32, 33, 511, 512, 513, 1500, 20000, 300000})
+      for (const Shape& shape : {Shape{n}, Shape{3, n / 3 + 1}}) {
+        INFO(name_of(half) << to_string(shape));
+        const Tensor a = astype(random::normal(shape, {1}), half),
+                     b = astype(random::normal(shape, {2}), half),
+                     row = astype(random::normal({shape[shape.ndim() - 1]}, {3}), half),
+                     dy = astype(random::normal(shape, {4}), half);
+        const auto in = [](const Tensor& t) { return astype(t, DType::f32); };
+        CHECK(same(tanh(a), astype(tanh(in(a)), half)));
+        CHECK(same(a * row, astype(in(a)*in(row), half)));
+        const auto of = [&](const Tensor& p, const Tensor& q, const Tensor& d) {
+          GradientTape tape;
+          tape.watch(p), tape.watch(q);
+          const Tensor y = p * q;
+          const auto g = tape.gradient(y, Sources{p, q}, {.output_gradients = {d}});
+          return Tensors{g[0].dense(), g[1].dense()};
+        };
+        for (const Tensor& q : {b, row, a}) {
+          const Tensor wide = in(a);
+          const Tensors g = of(a, q, dy), f = of(wide, q.id() == a.id() ? wide : in(q), in(dy));
+          CHECK(same(g[0], astype(f[0], half)));
+          CHECK(same(g[1], astype(f[1], half)));
+        }
+      }
+}
+
+TEST_CASE("sums of halves are of f32, rounded once", "[half]") {
+  const Tensor x = full({100'000}, 1, DType::f16), y = full({4096, 4}, 0.1, DType::bf16);
+  CHECK(sum(slice(x, {0}, {60'000})).item() == 60'000);
+  CHECK(mean(x).item() == 1);
+  CHECK(sum(y, 0).to_vector()[3] == float(bfloat16(4096 * float(bfloat16(0.1f)))));
+  GradientTape tape;
+  const Tensor bias = zeros({4}, DType::bf16);
+  tape.watch(bias);
+  CHECK(tape.gradient(sum(y + bias), bias).dense().to_vector()[0] == 4096);
+}
+
+TEST_CASE("derivatives of halves of second order", "[half]") {
+  const Tensor x = tensor({0.5, 1.5}, DType::f16);
+  GradientTape outer;
+  outer.watch(x);
+  GradientTape inner;
+  inner.watch(x);
+  const Tensor g = inner.gradient(sum(x * x * x + exp(x)), x).dense();
+  const Tensor h = outer.gradient(sum(g), x).dense();
+  CHECK(h.dtype() == DType::f16);
+  for (int i = 0; i < 2; ++i) {
+    const double v = x.to_vector()[static_cast<std::size_t>(i)];
+    CHECK(h.to_vector()[static_cast<std::size_t>(i)] == Approx(6 * v + std::exp(v)).epsilon(4e-3));
+  }
+}
+
+TEST_CASE("indices may be of any integer type", "[half]") {
+  const Tensor x = tensor({{1.0, 2.0}, {3.0, 4.0}, {5.0, 6.0}});
+  const auto list = [](DType t) { return tensor({2, 0}, t); };
+  for (const DType t : {DType::i8, DType::u8, DType::i16, DType::u16, DType::u32, DType::u64}) {
+    INFO(name_of(t));
+    const Tensor at = list(t), wide = list(DType::i64);
+    CHECK(same(gather(x, at), gather(x, wide)));
+    CHECK(same(one_hot(at, 3), one_hot(wide, 3)));
+    CHECK(same(segment_sum(x, tensor({0, 0, 1}, t)), segment_sum(x, tensor({0, 0, 1}, DType::i64))));
+    CHECK(same(unsorted_segment_sum(x, tensor({1, 0, 1}, t), 2),
+               unsorted_segment_sum(x, tensor({1, 0, 1}, DType::i64), 2)));
+    CHECK(same(sparse_softmax_cross_entropy(at, slice(transpose(x), {0, 0}, {2, 3})),
+               sparse_softmax_cross_entropy(wide, slice(transpose(x), {0, 0}, {2, 3}))));
+    GradientTape tape;
+    tape.watch(x);
+    CHECK(same(tape.gradient(gather(x, at), x).dense(), tensor({{1.0, 1.0}, {0.0, 0.0}, {1.0, 1.0}})));
+  }
+  CHECK_THROWS_AS(gather(x, tensor(std::vector{~std::uint64_t{0}})), Error);
+}
+
+TEST_CASE("random numbers are not drawn as halves", "[half]") {
+  CHECK(message_of<DTypeError>([] { random::normal({3}, {1}, DType::f16); }) ==
+        "normal: makes f32 and f64, not f16");
+}
