@@ -47,8 +47,14 @@ void each_window(const Pool& p, std::int64_t image, std::int64_t begin, std::int
   }
 }
 
+// a · b; 0 where that overflows, as it can in the strides of images without elements, which nobody uses.
+std::int64_t stride_of(std::int64_t a, std::int64_t b) {
+  std::int64_t stride;
+  return __builtin_mul_overflow(a, b, &stride) ? 0 : stride;
+}
+
 double work_of_line(const Pooling& p) {
-  return static_cast<double>(p.pool.columns.outputs() * p.channels) *
+  return static_cast<double>(p.pool.columns.outputs()) * static_cast<double>(p.channels) *
          static_cast<double>(p.pool.rows.widest() * p.pool.columns.widest());
 }
 
@@ -68,7 +74,7 @@ template <class F> void for_outputs(const Pooling& p, const F& f) {
 template <class T, class F> void for_inputs(const Pooling& p, T* dx, const F& f) {
   if (p.channels == 0) return;
   const PoolAxis& rows = p.pool.rows;
-  const std::int64_t width = p.pool.columns.extent * p.channels;
+  const std::int64_t width = stride_of(p.pool.columns.extent, p.channels);
   const RowTasks tasks({rows.extent, rows.widest(), 1, 1, 0, rows.outputs()}, p.images,
                        work_of_line(p) * static_cast<double>(rows.outputs()),
                        static_cast<double>(kCut.piece));
@@ -95,7 +101,9 @@ template <class T, class F> void for_inputs(const Pooling& p, T* dx, const F& f)
 struct Strides {
   std::int64_t image, row, pixel;
   explicit Strides(const Pooling& p)
-      : image(p.pool.pixels() * p.channels), row(p.pool.columns.extent * p.channels), pixel(p.channels) {}
+      : image(stride_of(p.pool.rows.extent, stride_of(p.pool.columns.extent, p.channels))),
+        row(stride_of(p.pool.columns.extent, p.channels)),
+        pixel(p.channels) {}
 };
 // An image, from one channel on.
 template <class T> struct Image {
@@ -140,7 +148,7 @@ template <class T> void run_max(const Pooling& p, const T* x, T* y) {
 
 template <class T>
 void run_max_with_positions(const Pooling& p, const T* x, bool through, T* y, std::int64_t* positions) {
-  const std::int64_t pixels = p.pool.pixels(), width = p.pool.columns.extent;
+  const std::int64_t width = p.pool.columns.extent, pixels = stride_of(p.pool.rows.extent, width);
   for_outputs(p, [=, s = Strides(p)](std::int64_t image, std::int64_t position, const Window& w) {
     const std::int64_t before = through ? image * pixels : 0;
     each_group<T>(s.pixel, [&](std::int64_t channel, auto group) {
