@@ -7,16 +7,14 @@
 
 #include "core/cast.h"
 #include "core/format.h"
-#include "core/parallel.h"
 #include "core/storage.h"
 #include "op/recorder.h"
+#include "optim/master.h"
 #include "tapedeck/operators.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
 namespace {
-
-constexpr Cut kFollow = {1 << 15, 1 << 17};   // elements
 
 void copy(const Tensor& from, Tensor& to) {
   if (from.size()) std::memcpy(to.raw(), from.raw(), static_cast<std::size_t>(from.nbytes()));
@@ -57,35 +55,6 @@ Tensor constrained(const detail::VariableCell& cell, const Tensor& value) {
 
 }   // namespace
 
-namespace {
-
-// An element of the master that does not round to the variable's value becomes this: somebody has set it.
-void follow(Tensor& master, const Tensor& value) noexcept {
-  constexpr std::int64_t most = 512;
-  const DType half = value.dtype();
-  auto* x = elements<float>(master);
-  const auto* y = elements<Half>(value);
-  parallel_for(value.size(), kFollow, [=](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; i += most) {
-      const std::int64_t n = std::min(most, end - i);
-      Half rounded[most];
-      float wide[most];
-      narrow(half, x + i, rounded, n);
-      widen(half, y + i, wide, n);
-      for (std::int64_t k = 0; k < n; ++k)
-        x[i + k] = rounded[k].bits == y[i + k].bits ? x[i + k] : wide[k];
-    }
-  });
-}
-
-// Of a gradient, dense or sparse, in f32.
-Gradient widened(const Gradient& g, const Tensor& numbers) {
-  const IndexedSlices* slices = g.slices();
-  return slices ? Gradient(IndexedSlices{numbers, slices->indices, slices->dense_shape}) : Gradient(numbers);
-}
-
-}   // namespace
-
 // Slots with the initial values of those that are missing. What a rule's own function gives may be shared
 // with anything.
 Slots Optimizer::State::complete(Slots slots, const Tensor& variable, const Hyperparameters& h) const {
@@ -116,7 +85,7 @@ void Optimizer::State::change_by_tensors(Tensor& x, Slots& own, const Update& u,
   const std::span<Tensor> slots = std::span(own).first(named(rule.slots).size());
   const Tensor before = x;
   const Slots slots_before = own;
-  const Gradient gradient = u.numbers.defined() ? widened(*u.gradient, u.numbers) : *u.gradient;
+  const Gradient gradient = u.numbers.defined() ? with_numbers(*u.gradient, u.numbers) : *u.gradient;
   if (const IndexedSlices* g = gradient.slices())
     rule.sparse(s, x, slots, sum_duplicates(*g));
   else

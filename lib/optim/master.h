@@ -1,0 +1,12 @@
+// The f32 copies of variables of f16 and bf16, which steps change in their place.
+#pragma once
+#include "tapedeck/gradient.h"
+
+namespace tapedeck {
+
+/// An element of the master that does not round to the variable's value becomes this: somebody has set it.
+void follow(Tensor& master, const Tensor& value) noexcept;
+/// A gradient, dense or sparse, with these numbers for its own.
+Gradient with_numbers(const Gradient& g, const Tensor& numbers);
+
+}   // namespace tapedeck
