@@ -31,7 +31,7 @@ struct CachedBuffer : detail::Buffer {
 constexpr std::uint32_t kMaxFreeBlocks = 1 << 20;
 constexpr int kBlocksAtOnce = 64;
 constexpr std::uint64_t kIdsPerThread = 1 << 16;
-constexpr std::int64_t kMaxBytes = std::int64_t{1} << 62;
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 62, kLargestElement = 16;
 constexpr std::int64_t kInline = sizeof(Block::inline_data);
 
 std::atomic<std::uint64_t> next_ids{1};
@@ -272,7 +272,7 @@ void detail::free_block(Block* b) noexcept {
 }
 
 Tensor allocate(DType dtype, const Shape& shape, std::int64_t size) {
-  if (size > kMaxBytes / 8) [[unlikely]]
+  if (size > kMaxBytes / kLargestElement) [[unlikely]]
     (void)Spec{dtype, shape}.nbytes();   // throws where it overflows
   Tensor t = Tensor::adopt(new_block(dtype, shape, size));
   take_buffer(*t.handle());
@@ -293,7 +293,7 @@ Tensor share(const Tensor& x, const Shape& shape, std::int64_t first) {
 
 Tensor blank(const Spec& spec) {
   const std::int64_t size = spec.shape.size();
-  if (size > kMaxBytes / 8) [[unlikely]]
+  if (size > kMaxBytes / kLargestElement) [[unlikely]]
     (void)spec.nbytes();
   Block* b = new_block(spec.dtype, spec.shape, size);
   b->data = nullptr;

@@ -14,28 +14,18 @@ namespace tapedeck {
 
 void EventLog::begins(const Event& e) {
   if (stopped) return;
-  open.reserve(open.size() + 1);   // so that the entry is opened where it is made
-  const bool in_backward = e.backward || (!open.empty() && entries[open.back()].in_backward);
-  entries.push_back({std::string(e.name),
-                     tapedeck::scopes(),
-                     {},
-                     e.backward,
-                     !open.empty(),
-                     in_backward,
-                     0,
-                     {},
-                     {},
-                     e.id,
-                     e.tape});
-  open.push_back(entries.size() - 1);
-  entries.back().begin = Clock::now();   // last, so that the notes themselves do not count
+  const bool in_backward = e.backward || (open != kNone && innermost().in_backward);
+  entries.push_back(
+      {std::string(e.name), tapedeck::scopes(), {}, e.backward, in_backward, open, 0, {}, {}, e.id, e.tape});
+  open = std::ssize(entries) - 1;
+  innermost().begin = Clock::now();   // last, so that the notes themselves do not count
 }
 
 void EventLog::ends(const Event&) noexcept {
   const Clock::time_point end = Clock::now();
-  if (stopped || open.empty()) return;
-  entries[open.back()].end = end;
-  open.pop_back();
+  if (stopped || open == kNone) return;
+  innermost().end = end;
+  open = innermost().of;
 }
 
 void EventLog::computed(const Event&, std::span<const Tensor> y) {
@@ -43,7 +33,7 @@ void EventLog::computed(const Event&, std::span<const Tensor> y) {
     add(t.spec(), t.nbytes());
   const auto tracked =
       std::find_if(y.begin(), y.end(), [](const Tensor& t) { return is_trainable(t.dtype()); });
-  if (!stopped && !open.empty() && tracked != y.end()) entries[open.back()].id = tracked->id();
+  if (open != kNone && tracked != y.end()) innermost().id = tracked->id();
 }
 
 void EventLog::after_rule(const Event&, std::span<const Gradient> dx) {
@@ -52,8 +42,8 @@ void EventLog::after_rule(const Event&, std::span<const Gradient> dx) {
 }
 
 void EventLog::add(const Spec& spec, std::int64_t bytes) {
-  if (stopped || open.empty()) return;
-  Entry& e = entries[open.back()];
+  if (open == kNone) return;
+  Entry& e = innermost();
   if (e.bytes == 0) e.first = spec;
   e.bytes += bytes;
 }
@@ -65,7 +55,7 @@ void Profile::stop() { log_->stopped = true; }
 std::vector<OpCost> Profile::costs() const {
   std::map<std::string, OpCost> by_name;
   for (const EventLog::Entry& e : log_->entries) {
-    if (e.inside || e.is_open()) continue;
+    if (e.of != EventLog::kNone || e.is_open()) continue;
     OpCost& cost = by_name[e.name];
     cost.name = e.name;
     ++(e.backward ? cost.rules : cost.calls);

@@ -181,6 +181,8 @@ TEST_CASE("element counts and bytes that overflow are refused", "[tensor]") {
   const std::int64_t large = std::int64_t{1} << 32;
   CHECK_THROWS_AS(zeros({large, large}), ShapeError);
   CHECK_THROWS_AS(zeros({std::int64_t{1} << 61}, DType::f64), ShapeError);
+  CHECK_THROWS_AS(zeros({std::int64_t{1} << 59}, DType::c128), ShapeError);
+  CHECK_THROWS_AS(broadcast_to(tensor(1.0, DType::c128), {std::int64_t{1} << 59}), ShapeError);
   CHECK_THROWS_AS(zeros({-1}), ShapeError);
   CHECK_THROWS_AS(zeros({0, -1}), ShapeError);
   CHECK(zeros({large, large, 0}).size() == 0);

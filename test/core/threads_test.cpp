@@ -5,6 +5,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <fstream>
+#include <future>
 #include <thread>
 
 #include "closeness.h"
@@ -116,6 +117,23 @@ TEST_CASE("tensors that end on another thread free their entries", "[threads]") 
     CHECK(tape.gradient(y, x).dense().at({0, 0}) == 2);
   }
   CHECK(live_bytes() == base);
+}
+
+TEST_CASE("a tensor that ends on a thread that has an older tape frees its entry", "[threads]") {
+  const Tensor x = tensor(2.0);
+  std::promise<void> begun;
+  std::promise<Tensor> handed;
+  std::thread other([&] {
+    const GradientTape older;
+    begun.set_value();
+    (void)handed.get_future().get();
+  });
+  begun.get_future().wait();
+  GradientTape tape;
+  tape.watch(x);
+  handed.set_value(exp(x));
+  other.join();
+  CHECK(tape.size() == 0);
 }
 
 TEST_CASE("many threads drop what one tape records", "[threads]") {

@@ -111,6 +111,13 @@ TEST_CASE("safetensors: the file is what other libraries expect", "[safetensors]
   // XXH3's published value for no bytes.
   CHECK(header["__metadata__"]["tapedeck.xxh3:none"] == "2d06800538d394c2");
 
+  save_safetensors(path, {{"y", ones({2})}, {"x", ones({3})}});   // of one element size: by name
+  const std::string by_name = text_of(path);
+  std::memcpy(&length, by_name.data(), 8);
+  const auto places = nlohmann::json::parse(by_name.substr(8, length));
+  CHECK(places["x"]["data_offsets"] == std::vector<int>{0, 12});
+  CHECK(places["y"]["data_offsets"] == std::vector<int>{12, 20});
+
   // Files of other libraries have no checksums.
   write_text(path, file_of(R"( {"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})",
                            std::string("\0\0\x80?\0\0\0@", 8))

@@ -331,3 +331,10 @@ TEST_CASE("derivatives of pseudoinverses that treat singular values as zero", "[
   const Tensor both = stack({with_values(random_matrix(5, 3), {2.0, 1.0, 0.3}), random_matrix(5, 3)});
   CHECK(check_gradients(f, {both}));
 }
+
+TEST_CASE("decompositions refuse matrices that LAPACK cannot count", "[decompositions][errors]") {
+  CHECK_THROWS_WITH(qr(zeros({std::int64_t{1} << 31, 0})),
+                    "qr: extents of 2^31 and more are too large: x is f32[2147483648,0]");
+  CHECK_THROWS_WITH(svd(zeros({0, std::int64_t{1} << 31})),
+                    "svd: extents of 2^31 and more are too large: x is f32[0,2147483648]");
+}

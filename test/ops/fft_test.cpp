@@ -83,6 +83,14 @@ TEST_CASE("transforms of any length follow the definition", "[fft]") {
   }
 }
 
+TEST_CASE("a transform of one number is this number", "[fft]") {
+  const Tensor one = tensor(Numbers{{3, -4}});
+  CHECK(fft(one).to_vector<Number>() == Numbers{{3, -4}});
+  CHECK(ifft(one).to_vector<Number>() == Numbers{{3, -4}});
+  CHECK(rfft(tensor({5.0}, DType::f64)).to_vector<Number>() == Numbers{5});
+  CHECK(irfft(tensor(Numbers{5}), {1}).to_vector() == std::vector<double>{5});
+}
+
 TEST_CASE("transforms of real numbers are the first half of those of complex ones, and go back", "[fft]") {
   for (const std::int64_t n : kLengths) {
     INFO("n " << n);

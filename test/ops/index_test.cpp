@@ -53,6 +53,23 @@ TEST_CASE("the gradient of gathered rows names the rows", "[index]") {
   CHECK(sum(dense.dense(), 0).to_vector() == std::vector<double>{0, 10, 0});
 }
 
+// Per batch, as loops would: the first batch's indices must not arrange the second's sums. These sums depend
+// on their order: 2^24 takes up each 1 that is added to it, and gives back only itself.
+TEST_CASE("gradients of rows gathered in batches add up in the order of the indices", "[index]") {
+  constexpr std::int64_t count = 8192, width = 16;
+  std::vector<std::int64_t> which(2 * count);
+  which[0] = which[count - 1] = 1;
+  const Tensor x = zeros({2, 2, width}), indices = reshape(tensor(which), {2, count});
+  std::vector<double> dy(count, 1);
+  dy[0] = 1 << 24, dy[count - 1] = -(1 << 24);
+  const Tensor up = broadcast_to(reshape(astype(tensor(dy), DType::f32), {1, count, 1}), {2, count, width});
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = gather(x, indices, 1, 1);
+  const Tensor dx = tape.gradient(y, x, {.output_gradients = {up}})[0].dense();
+  CHECK(mean(dx, -1).to_vector() == std::vector<double>{count - 2, 0, 0, 0});
+}
+
 TEST_CASE("gather_nd and scatter_nd at every depth, in every dtype", "[index]") {
   for (const DType dtype : kAll)
     for (const DType index_dtype : {DType::i32, DType::i64})

@@ -171,6 +171,8 @@ TEST_CASE("special functions at the ends of their domains", "[special]") {
   CHECK(at(bessel_k1e, kInf) == 0);
   CHECK(at(bessel_y0, 0) == -kInf);
   CHECK(std::isnan(at(bessel_y1, -1)));
+  CHECK(std::isnan(at(bessel_y0, -kInf)));
+  CHECK(std::isnan(at(bessel_y1, -kInf)));
   CHECK(at(bessel_j0, kInf) == 0);
 }
 

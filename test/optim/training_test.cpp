@@ -217,6 +217,10 @@ TEST_CASE("moving averages follow values", "[optimizer]") {
         "moving_average: decay is -1; use a number from 0 to 1");
   CHECK(message_of<ShapeError>([&] { debiased.update(tensor({1.0}), 1); }) ==
         "moving_average: variable \"variable\" is f32[], the value is f32[1]");
+  SavedState wrong = debiased.state();
+  wrong.tensors.at("biased") = tensor({1.0});
+  CHECK(message_of<ShapeError>([&] { debiased.restore(wrong); }) ==
+        "restore: variable \"variable\" is f32[], the value is f32[1]");
   CHECK(message_of<DTypeError>([&] {
           average.apply(std::vector{v, counts});
         }) == "moving_average: variable \"counts\" is i32[2]; use f32 or f64");
