@@ -57,7 +57,8 @@ td::Tensor sheet(const Autoencoder& network, std::int64_t n) {
 }
 
 void example(Run& run) {
-  const auto [train, test] = split(load_digits(example_data("digits.csv.gz")));
+  const Split digits = split(load_digits(example_data("digits.csv.gz")));
+  const Digits &train = digits.train, &test = digits.test;   // clang 14 cannot capture bindings
   const Autoencoder network{{.seed = 1}};
   const td::random::Key key{.seed = 2};
   const int epochs = run.quick ? 60 : 300;

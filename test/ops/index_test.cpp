@@ -180,3 +180,12 @@ TEST_CASE("indices that do not fit are named", "[index][errors]") {
   CHECK_THROWS_AS(scatter_nd(tensor({{0}}), zeros({1}), {std::numeric_limits<std::int64_t>::max()}),
                   ShapeError);
 }
+
+TEST_CASE("gradients of rows gathered by small integers", "[index]") {
+  const Tensor x = random::normal({5, 3}, {.seed = 1}, DType::f64);
+  const auto gradient = [&](DType t) {
+    return grad([&](const Tensor& z) { return sum(square(gather(z, tensor({4, 1, 4}, t)))); }, x).dense();
+  };
+  for (const DType t : {DType::i8, DType::u8, DType::i16, DType::u16, DType::i32, DType::u32, DType::u64})
+    CHECK(gradient(t).to_vector() == gradient(DType::i64).to_vector());
+}

@@ -11,6 +11,13 @@ namespace tapedeck::nn::detail {
 
 inline constexpr std::size_t kMaxFields = 32;
 
+// Nothing here is ever defined or called; it is only asked for types and names.
+#if defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wundefined-var-template"
+#pragma clang diagnostic ignored "-Wundefined-internal"
+#endif
+
 /// Converts to the type of any member of an aggregate T, but not to T, which would be a copy.
 template <class T> struct AnyMember {
   template <class M>
@@ -162,11 +169,6 @@ template <class T> constexpr auto fields_of(T& x) {
 template <class T> struct Holder { T value; };
 template <class P> struct PointerTo { P p; };
 template <class P> PointerTo(P) -> PointerTo<P>;
-#if defined(__clang__)
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wundefined-var-template"
-#pragma clang diagnostic ignored "-Wundefined-internal"
-#endif
 template <class T> extern const Holder<T> kNowhere;
 
 template <PointerTo p> consteval std::string_view last_identifier() {

@@ -139,24 +139,15 @@ template <class F> void fold_all(const F& all, std::int64_t before, std::int64_t
   }
 }
 
-/// Indices as i64: a view of i64 indices, a converted copy of others.
+/// Indices as i64: these themselves, or a converted copy.
 class Int64Indices {
  public:
-  explicit Int64Indices(const Tensor& indices) {
-    visit_indices(indices, [&]<class Index>(std::span<const Index> list) {
-      if constexpr (std::is_same_v<Index, std::int64_t>) {
-        data_ = list.data();
-      } else {
-        copy_.assign(list.begin(), list.end());
-        data_ = copy_.data();
-      }
-    });
-  }
-  const std::int64_t* data() const { return data_; }
+  explicit Int64Indices(const Tensor& indices)
+      : indices_(indices.dtype() == DType::i64 ? indices : to_i64(indices)) {}
+  const std::int64_t* data() const { return elements<std::int64_t>(indices_); }
 
  private:
-  const std::int64_t* data_ = nullptr;
-  CachedVector<std::int64_t> copy_;
+  const Tensor indices_;
 };
 
 // Instantiates each loop once per equivalent element type: signed integers as unsigned where overflow wraps,
