@@ -192,11 +192,13 @@ template <class T, std::size_t I> consteval std::string_view field_name() {
 #pragma clang diagnostic pop
 #endif
 
-/// The name of a type without namespaces and template arguments: "Dense".
+/// The name of a type without namespaces and template arguments: "Dense"; "lambda" or "function" for these.
 template <class T> consteval std::string_view type_name() {
   std::string_view text = __PRETTY_FUNCTION__;   // "… [with T = a::b::Name<…>; …]" or "… [T = a::b::Name<…>]"
   text.remove_prefix(text.find("T = ") + 4);
-  text = text.substr(0, text.find_first_of("<;]("));
+  if (text.find("lambda") != text.npos) return "lambda";
+  if (text.find("(*") != text.npos) return "function";
+  text = text.substr(0, text.find_first_of("<;]"));
   const std::size_t colon = text.rfind(':');
   return colon == text.npos ? text : text.substr(colon + 1);
 }
