@@ -134,3 +134,14 @@ TEST_CASE("what matmul refuses", "[matmul][errors]") {
   CHECK_THROWS_AS(matmul(zeros({2, 3}), zeros({4, 5})), ShapeError);
   CHECK_THROWS_AS(matmul(zeros({2, 2}, DType::i32), zeros({2, 2})), DTypeError);
 }
+
+// The rows of all matrices together are more than an int64 counts, yet there are none of them.
+TEST_CASE("matmul of no elements has gradients at any extents", "[matmul][gradient]") {
+  const std::int64_t huge = std::int64_t{1} << 62;
+  const Tensor a = zeros({huge, 0, huge, 4, 2}, DType::f64), b = ones({2, 3}, DType::f64);
+  GradientTape tape;
+  tape.watch(a), tape.watch(b);
+  const auto gradients = tape.gradient(matmul(a, b), a, b);
+  CHECK(gradients[0].tensor().shape() == a.shape());
+  CHECK(same_bits(gradients[1].tensor(), zeros({2, 3}, DType::f64)));
+}
