@@ -12,7 +12,7 @@ find lib include -path lib/pch -prune -o \( -name '*.h' -o -name '*.cpp' \) -pri
   }
   BEGIN {
     # Bottom up.
-    split("core kernels op tape ops transforms debug optim minimize io nn distribute", layers)
+    split("core kernels op tape ops transforms debug optim minimize program io nn distribute", layers)
     for (i in layers) rank[layers[i]] = i + 0
 
     headers("core", "error half dtype shape tensor named_tensors refs axes random_key threads build_info")
@@ -24,6 +24,7 @@ find lib include -path lib/pch -prune -o \( -name '*.h' -o -name '*.cpp' \) -pri
     headers("debug", "debug gradcheck")
     headers("optim", "saved_state optimizer schedule update_rule training gradient_transform moving_average")
     headers("minimize", "minimize")
+    headers("program", "recorded_function")
     headers("io", "npy safetensors checkpoint csv dataset training_log")
     headers("nn", "nn")   # and all of nn/
     headers("distribute", "distribute tapedeck")   # tapedeck.h includes all others

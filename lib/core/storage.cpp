@@ -10,6 +10,7 @@
 #include "core/fork.h"
 #include "core/format.h"
 #include "core/sanitizers.h"
+#include "core/trace.h"
 
 namespace tapedeck {
 
@@ -279,16 +280,24 @@ Tensor allocate(DType dtype, const Shape& shape, std::int64_t size) {
   return t;
 }
 
+namespace {
+Tensor shown(Tensor y, const Tensor& x, std::int64_t first) {
+  if (thread_state.trace) [[unlikely]]
+    thread_state.trace->shared(y, x, first);
+  return y;
+}
+}   // namespace
+
 Tensor share(const Tensor& x) {
   Block* b = new_block(x.dtype(), x.shape(), x.size());
   refer(*b, x.block(), 0);
-  return Tensor::adopt(b);
+  return shown(Tensor::adopt(b), x, 0);
 }
 
 Tensor share(const Tensor& x, const Shape& shape, std::int64_t first) {
   Block* b = new_block(x.dtype(), shape, shape.size());
   refer(*b, x.block(), first);
-  return Tensor::adopt(b);
+  return shown(Tensor::adopt(b), x, first);
 }
 
 Tensor blank(const Spec& spec) {
@@ -302,6 +311,8 @@ Tensor blank(const Spec& spec) {
 void allocate_for(Tensor& blank) { take_buffer(*blank.handle()); }
 void share_with(Tensor& blank, const Tensor& x, std::int64_t first) {
   refer(*blank.handle(), x.block(), first);
+  if (thread_state.trace) [[unlikely]]
+    thread_state.trace->shared(blank, x, first);
 }
 
 Tensor shape_only(const Spec& spec) {

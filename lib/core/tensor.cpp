@@ -10,14 +10,22 @@
 #include "core/format.h"
 #include "core/parallel.h"
 #include "core/storage.h"
+#include "core/trace.h"
 #include "core/visit.h"
 
 namespace tapedeck {
 namespace {
 
+// A tensor made of numbers on the host.
+Tensor shown(const Tensor& y) {
+  if (thread_state.trace) [[unlikely]]
+    thread_state.trace->made(y);
+  return y;
+}
+
 template <class F> Tensor filled(const Spec& spec, F value_at) {
   if (!is_computed(spec.dtype))
-    return cast(filled({dtype_of<decltype(value_at(0))>, spec.shape}, value_at), spec.dtype);
+    return shown(cast(filled({dtype_of<decltype(value_at(0))>, spec.shape}, value_at), spec.dtype));
   Tensor y = allocate(spec);
   visit_any(spec.dtype, [&](auto t) {
     using T = decltype(t);
@@ -25,7 +33,7 @@ template <class F> Tensor filled(const Spec& spec, F value_at) {
     for (std::int64_t i = 0; i < y.size(); ++i)
       out[i] = convert<T>(value_at(i));
   });
-  return y;
+  return shown(y);
 }
 
 void require_data(const Tensor& x) {
@@ -41,6 +49,8 @@ void detail::throw_undefined() {
 const void* Tensor::data_as(DType t) const {
   if (t != dtype()) throw_error<DTypeError>("data: the tensor is {}, not {}; use astype", spec(), t);
   require_data(*this);
+  if (thread_state.trace) [[unlikely]]
+    thread_state.trace->looked_at(*this);
   return b_->data;
 }
 
@@ -52,7 +62,7 @@ void Tensor::require_one() const {
 Tensor detail::tensor_from(const void* values, DType from, const Shape& shape, DType to) {
   Tensor y = allocate({to, shape});
   convert_elements(from, values, to, y.raw(), y.size());
-  return y;
+  return shown(y);
 }
 
 // Integers beside floating-point and complex numbers do not count, so that an i32 does not make f64.
@@ -86,6 +96,8 @@ Tensor detail::Mixed::tensor(std::optional<DType> dtype) const {
 
 void detail::convert_to(const Tensor& x, std::int64_t first, std::int64_t count, DType to, void* out) {
   require_data(x);
+  if (thread_state.trace) [[unlikely]]
+    thread_state.trace->looked_at(x);
   if (is_complex(x.dtype()) && !is_complex(to))
     throw_error<DTypeError>("tensor: {} is not {}; ask for std::complex, or take real, imag or abs", x.spec(),
                             to);
@@ -115,7 +127,7 @@ Tensor full(const Shape& shape, double value, DType dtype) {
                    std::fill(out + begin, out + end, v);
                  });
   });
-  return y;
+  return shown(y);
 }
 
 Tensor arange(double start, double stop, double step, DType dtype) {

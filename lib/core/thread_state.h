@@ -10,6 +10,7 @@ class Communicator;
 class Observer;
 class Recorder;
 struct RecordingScope;
+class Trace;
 class VariableNotes;
 struct BufferCache;
 
@@ -32,6 +33,7 @@ struct ThreadState {
   std::uint32_t alive_count = 0;
   VariableNotes* notes = nullptr;         // innermost VariableWatcher
   Observer* observer = nullptr;           // innermost observer of ops and rules
+  Trace* trace = nullptr;                 // of the function that is recorded
   Communicator* communicator = nullptr;   // set where the thread is a replica, or runs replicas
 };
 static_assert(sizeof(ThreadState) <= 128);

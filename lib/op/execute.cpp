@@ -4,9 +4,11 @@
 
 #include "core/format.h"
 #include "core/storage.h"
+#include "core/trace.h"
 #include "op/observer.h"
 #include "op/primitives.h"
 #include "op/recorder.h"
+#include "op/run_kernel.h"
 #include "op/stand_ins.h"
 
 namespace tapedeck {
@@ -72,6 +74,8 @@ void run(const Call& c, std::span<Tensor> y) {
     c.op.forward.run(c, y);
 }
 
+}   // namespace
+
 void run_kernel(const Call& c, std::span<Tensor> y) {
   if (c.op.forward.outputs != Outputs::own) return run(c, y);
   {
@@ -83,8 +87,19 @@ void run_kernel(const Call& c, std::span<Tensor> y) {
       throw_error<InternalError>("{}: the kernel has left an output without elements", c.op.name);
 }
 
+namespace {
+
+void run_observed(const Call& c, std::span<Tensor> y) {
+  if (thread_state.observer)
+    observe_kernel(c, y, run_kernel);
+  else
+    run_kernel(c, y);
+}
+
 void compute(const Call& c, std::span<Tensor> y) {
-  if (thread_state.observer) [[unlikely]]
+  if (thread_state.trace) [[unlikely]]
+    thread_state.trace->run(c, y, run_observed);
+  else if (thread_state.observer) [[unlikely]]
     observe_kernel(c, y, run_kernel);
   else
     run_kernel(c, y);
@@ -113,7 +128,7 @@ Tensor Op::execute(Refs x, Attrs attrs, unsigned temporaries) const {
   if (forward.outputs == Outputs::own)
     y = blank(spec);
   else
-    y = temporaries ? output_for(call, spec, temporaries) : allocate(spec);
+    y = temporaries && !thread_state.trace ? output_for(call, spec, temporaries) : allocate(spec);
   compute(call, {&y, 1});
   record(call, {&y, 1});
   return y;
@@ -187,7 +202,7 @@ Tensor Op::with_numbers(std::initializer_list<Operand> x) const {
 // A recorder or an observer may throw after the kernel has run, and must then find x as it was. An op on x
 // and x itself reads what it would overwrite.
 Tensor detail::updated(Tensor& x, const Operand& y, Tensor (*op)(Operand, Operand)) {
-  if (thread_state.innermost || thread_state.observer || y.tensor() == &x) return op(x, y);
+  if (thread_state.innermost || thread_state.observer || thread_state.trace || y.tensor() == &x) return op(x, y);
   return op(std::move(x), y);   // takes the memory at most: x still refers to it
 }
 

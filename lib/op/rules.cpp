@@ -3,6 +3,7 @@
 #include "op/rules.h"
 
 #include "core/storage.h"
+#include "core/trace.h"
 #include "op/add_to.h"
 #include "op/primitives.h"
 #include "op/recorder.h"
@@ -26,6 +27,13 @@ bool is_recorded(const PartialsRule& rule, const Call& c, const Tensor& dy) {
   for (int i = 0; i < rule.vjp.inputs; ++i)
     if ((rule.vjp.read >> i & 1) && tracked(c.x[i])) return true;
   return false;
+}
+
+void run_vjp(const kernels::VjpKernel& kernel, const Tensor& dy, const Tensor* const* x, const Tensor& y,
+             Tensor* dx, unsigned adds) {
+  if (thread_state.trace) [[unlikely]]
+    thread_state.trace->pulled(kernel, dy, x, y, dx, adds);
+  kernels::run_vjp(kernel, dy, x, &y, dx, adds);
 }
 
 namespace {
@@ -106,11 +114,11 @@ void vjp_fused(const PartialsRule& rule, const Call& c, const Tensor& dy, const 
       out[i] = std::move(term).dense();
       adds |= 1u << i;
     } else {
-      out[i] = same && dy.unique() ? dy : allocate(dy.dtype(), x[i]->shape(), x[i]->size());
+      out[i] = same && dy.unique() && !thread_state.trace ? dy : allocate(dy.dtype(), x[i]->shape(), x[i]->size());
     }
   }
   if (!work) return;
-  kernels::run_vjp(rule.vjp, dy, x, &c.y[0], out, adds);
+  run_vjp(rule.vjp, dy, x, c.y[0], out, adds);
   for (int i = 0; i < n; ++i)
     if (work >> i & 1) add_to(dx[static_cast<std::size_t>(i)], std::move(out[i]));
 }

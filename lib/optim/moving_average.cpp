@@ -6,6 +6,7 @@
 
 #include "core/format.h"
 #include "core/storage.h"
+#include "core/trace.h"
 #include "op/recorder.h"
 #include "optim/saved_state.h"
 #include "tape/variable.h"
@@ -54,6 +55,13 @@ MovingAverage::MovingAverage(Variable variable, bool zero_debias) : variable_(st
 void MovingAverage::update(const Tensor& value, double decay) {
   checked(decay);
   detail::check_value(variable_.cell(), "moving_average", value);
+  if (thread_state.trace) {
+    thread_state.trace->act({value}, [this, decay](std::span<const Tensor> x) {
+      update(x[0], decay);
+      return std::vector<Tensor>();
+    });
+    return;
+  }
   const RecordingScope unrecorded(nullptr);
   if (!biased_.defined()) return variable_.assign(moved(variable_.value(), value, decay));
   Tensor biased = moved(biased_, value, decay);
@@ -95,6 +103,10 @@ Commit MovingAverage::prepare_restore(const SavedState& state) {
 WeightedMovingAverage::WeightedMovingAverage(double decay) : decay_(checked(decay)) {}
 
 Tensor WeightedMovingAverage::update(const Tensor& value, const Tensor& weight) {
+  if (thread_state.trace)
+    return thread_state.trace->act({value, weight}, [this](std::span<const Tensor> x) {
+      return std::vector<Tensor>{update(x[0], x[1])};
+    })[0];
   const RecordingScope unrecorded(nullptr);
   const Tensor product = value * weight;
   const auto after = [&](const Tensor& average, const Tensor& next) {
@@ -153,6 +165,14 @@ MovingAverage ExponentialMovingAverage::make(const std::string& name, const Spec
 
 void ExponentialMovingAverage::apply(std::span<const Variable> variables,
                                      std::optional<std::int64_t> num_updates) {
+  if (thread_state.trace) {
+    const std::vector<Variable> all(variables.begin(), variables.end());
+    thread_state.trace->act({}, [this, all, num_updates](std::span<const Tensor>) {
+      apply(all, num_updates);
+      return std::vector<Tensor>();
+    });
+    return;
+  }
   const double decay = decay_at(num_updates);
   const RecordingScope unrecorded(nullptr);
   for (const Variable& v : variables)
@@ -169,6 +189,13 @@ void ExponentialMovingAverage::apply(std::span<const Variable> variables,
 
 void ExponentialMovingAverage::apply(const std::string& name, const Tensor& value,
                                      std::optional<std::int64_t> num_updates) {
+  if (thread_state.trace) {
+    thread_state.trace->act({value}, [this, name, num_updates](std::span<const Tensor> x) {
+      apply(name, x[0], num_updates);
+      return std::vector<Tensor>();
+    });
+    return;
+  }
   const double decay = decay_at(num_updates);
   if (!is_floating(value.dtype()) || is_half(value.dtype()))
     throw_error<DTypeError>("moving_average: the value of \"{}\" is {}; use f32 or f64", name, value.spec());

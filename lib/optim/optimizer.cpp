@@ -7,6 +7,7 @@
 #include "core/format.h"
 #include "op/recorder.h"
 #include "optim/communicator.h"
+#include "optim/recorded.h"
 #include "optim/step.h"
 
 namespace tapedeck {
@@ -147,6 +148,8 @@ void Optimizer::apply_gradients(std::span<const GradientAndVariable> pairs,
                                 const std::optional<Variable>& global_step) {
   if (thread_state.communicator) [[unlikely]]
     return state_->apply_together(pairs, global_step);
+  if (thread_state.trace) [[unlikely]]
+    return state_->record(pairs, global_step);
   state_->apply(updates_of(std::exchange(state_->updates, {}), pairs.size(), in_pairs(pairs)), global_step);
 }
 
@@ -159,11 +162,11 @@ void Optimizer::apply_gradients(std::span<const Gradient> gradients, std::span<c
   if (gradients.size() != variables.size())
     throw_error<ArgumentError>("apply_gradients: the lists differ in length: {} gradients, {} variables",
                                gradients.size(), variables.size());
-  if (thread_state.communicator) [[unlikely]] {
+  if (thread_state.communicator || thread_state.trace) [[unlikely]] {
     std::vector<GradientAndVariable> pairs;
     for (std::size_t i = 0; i < gradients.size(); ++i)
       pairs.push_back({gradients[i], variables[i]});
-    return state_->apply_together(pairs, global_step);
+    return apply_gradients(pairs, global_step);
   }
   const auto pair = [=](std::size_t i) {
     return std::pair<const Gradient&, const Variable&>(gradients[i], variables[i]);
@@ -182,6 +185,14 @@ void Optimizer::State::apply(std::vector<Update> all, const std::optional<Variab
   step(all, global_step);
   all.clear();
   updates = std::move(all);
+}
+
+void Optimizer::State::record(std::span<const GradientAndVariable> pairs,
+                              const std::optional<Variable>& global_step) {
+  act(pairs, !rule.by_rows() || !transforms.empty(),
+      [this, global_step](std::span<const GradientAndVariable> now) {
+        apply(updates_of(std::exchange(updates, {}), now.size(), in_pairs(now)), global_step);
+      });
 }
 
 void Optimizer::State::apply_together(std::span<const GradientAndVariable> pairs,

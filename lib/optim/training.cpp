@@ -7,6 +7,7 @@
 
 #include "core/format.h"
 #include "op/recorder.h"
+#include "optim/recorded.h"
 #include "optim/saved_state.h"
 #include "tape/variable.h"
 #include "tapedeck/operators.h"
@@ -93,9 +94,17 @@ std::vector<RestoredSum> sums_of(std::span<const SlotValue> slots) {
   return sums;
 }
 
+void refuse_recording(std::string_view caller) {
+  if (thread_state.trace)
+    throw_error<TraceError>(
+        "{}: the sum of a gradient accumulator is no part of a recorded function; take it outside", caller);
+}
+
 }   // namespace
 
 void GradientAccumulator::add(std::span<const GradientAndVariable> pairs) {
+  if (thread_state.trace)
+    return act(pairs, true, [this](std::span<const GradientAndVariable> now) { add(now); });
   const RecordingScope unrecorded(nullptr);
   std::vector<GradientAndVariable> sums = sums_;
   std::vector<std::int64_t> places = places_;
@@ -113,6 +122,7 @@ void GradientAccumulator::add(std::span<const GradientAndVariable> pairs) {
 }
 
 std::vector<GradientAndVariable> GradientAccumulator::take_sum() {
+  refuse_recording("take_sum");
   if (count_ == 0) throw ArgumentError("take_sum: no gradients were added");
   count_ = 0;
   places_.clear();
@@ -120,6 +130,7 @@ std::vector<GradientAndVariable> GradientAccumulator::take_sum() {
 }
 
 std::vector<GradientAndVariable> GradientAccumulator::take_mean() {
+  refuse_recording("take_mean");
   if (count_ == 0) throw ArgumentError("take_mean: no gradients were added");
   const RecordingScope unrecorded(nullptr);
   std::vector<GradientAndVariable> mean = sums_;
@@ -180,7 +191,14 @@ LossScale::LossScale(LossScaleOptions options) : options_(options), value_(optio
         factor, interval);
 }
 
-Tensor LossScale::scale(const Tensor& loss) const { return in_f32(loss) * value_; }
+Tensor LossScale::scale(const Tensor& loss) const {
+  const Tensor x = in_f32(loss);
+  if (!thread_state.trace) return x * value_;
+  const auto now = [this, dtype = x.dtype()](std::span<const Tensor>) {
+    return std::vector<Tensor>{full({}, value_, dtype)};
+  };
+  return x * thread_state.trace->act({}, now)[0];
+}
 
 bool LossScale::unscale(std::span<GradientAndVariable> pairs) {
   const RecordingScope unrecorded(nullptr);
@@ -223,7 +241,14 @@ Tensor LossScale::minimize(Optimizer& optimizer, const Loss& loss, const LossOpt
   Tensor value;
   std::vector<GradientAndVariable> pairs =
       Optimizer::compute_gradients([&] { return scale(value = loss()); }, options);
-  if (unscale(pairs)) optimizer.apply_gradients(pairs, global_step);
+  const auto step = [this, &optimizer, global_step](std::span<const GradientAndVariable> scaled) {
+    std::vector<GradientAndVariable> unscaled(scaled.begin(), scaled.end());
+    if (unscale(unscaled)) optimizer.apply_gradients(unscaled, global_step);
+  };
+  if (thread_state.trace)
+    act(pairs, true, step);
+  else
+    step(pairs);
   return value;
 }
 

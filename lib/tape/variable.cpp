@@ -6,6 +6,7 @@
 
 #include "core/format.h"
 #include "core/storage.h"
+#include "core/trace.h"
 #include "op/observer.h"
 #include "op/primitives.h"
 #include "op/recorder.h"
@@ -43,10 +44,12 @@ const Variable& update(const Variable& v, std::string_view what, const Operand& 
                        Tensor (*op)(Operand, Operand)) {
   detail::VariableCell& cell = v.cell();
   detail::note_access(cell);
+  if (thread_state.trace) thread_state.trace->read(cell, cell.value);
   const RecordingScope unrecorded(nullptr);
   Tensor value = detail::updated(cell.value, by, op);
   detail::check_value(cell, what, value);
   cell.value = std::move(value);
+  if (thread_state.trace) thread_state.trace->assigned(cell);
   return v;
 }
 
@@ -78,6 +81,7 @@ Variable::Variable(const Tensor& initial, VariableOptions options)
   cell_->handle = shape_only(initial.spec());
   cell_->handle.handle()->saved = false;
   cell_->constraint = std::move(options.constraint);
+  if (thread_state.trace) thread_state.trace->made(*cell_);
 }
 
 const std::string& Variable::name() const { return cell_->name; }
@@ -94,6 +98,8 @@ Tensor Variable::value() const {
     r->read(*cell_, read);
   if (thread_state.observer) [[unlikely]]
     observe_read(*cell_, read);
+  if (thread_state.trace) [[unlikely]]
+    thread_state.trace->read(*cell_, read);
   return read;
 }
 
@@ -101,6 +107,7 @@ void Variable::assign(const Tensor& value) const {
   detail::check_value(*cell_, "assign", value);
   detail::note_access(*cell_);
   cell_->value = share(value);
+  if (thread_state.trace) thread_state.trace->assigned(*cell_);
 }
 void Variable::assign_add(const Tensor& value) const {
   detail::check_value(*cell_, "assign_add", value);
@@ -128,7 +135,7 @@ std::vector<Variable> VariableWatcher::watched_variables() const {
 // No handle of a read that nothing records leaves the op, so it needs no tensor of its own.
 Operand::Operand(const Variable& v, Tensor&& read) {
   const Tensor* value = &read;
-  if (thread_state.innermost || thread_state.observer) {
+  if (thread_state.innermost || thread_state.observer || thread_state.trace) {
     read = v.value();
   } else {
     detail::note_access(v.cell());

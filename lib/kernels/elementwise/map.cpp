@@ -3,6 +3,7 @@
 
 #include "core/parallel.h"
 #include "core/storage.h"
+#include "core/trace.h"
 #include "core/visit.h"
 #include "kernels/elementwise/half_row.h"
 
@@ -81,6 +82,8 @@ void run_half(const MapKernel& k, Refs x, Tensor& y) {
 }   // namespace
 
 void run_map(const MapKernel& k, Refs x, Tensor& y) {
+  if (thread_state.trace) [[unlikely]]
+    thread_state.trace->mapped(k, x, y);
   switch (y.dtype()) {
     case DType::f32:
       return run(k.f32, k.operands, x, y);

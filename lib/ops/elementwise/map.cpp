@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/storage.h"
+#include "core/trace.h"
 #include "op/add_to.h"
 #include "op/recorder.h"
 #include "op/rules.h"
@@ -34,6 +35,13 @@ std::vector<Tensor> partials_by_ops(const MapFunction& m, const Call& c, int i) 
   for (Tensor& t : y)
     t = tangents.jvp(t);
   return y;
+}
+
+// Outside of a kernel.
+void run_pass(const kernels::UserLoops& loops, Attrs f, const kernels::PassTensors& pass) {
+  if (thread_state.trace) [[unlikely]]
+    thread_state.trace->passed(loops, f, pass);
+  kernels::run_pass(loops, f.data, pass);
 }
 
 void add_to_sum(Tensor& sum, const Tensor& term) { sum = sum.defined() ? sum + term : term; }
@@ -89,7 +97,7 @@ void map_vjp(const MapFunction& m, const Call& c, std::span<Gradient> dys, std::
   std::size_t next = 0;
   const auto memory_for = [&](const Tensor& x) {
     for (; x.shape() == shape && next < dy.size(); ++next)
-      if (dy[next].defined() && dy[next].unique()) return dy[next++];
+      if (dy[next].defined() && dy[next].unique() && !thread_state.trace) return dy[next++];
     return allocate(x.spec());
   };
   unsigned adds = 0;
@@ -103,9 +111,9 @@ void map_vjp(const MapFunction& m, const Call& c, std::span<Gradient> dys, std::
       out[k] = memory_for(c.x[i]);
     }
   }
-  kernels::run_pass(m.vjp, c.raw_attrs.data,
-                    {c.x[0].dtype(), shape, shape.size(), m.inputs, static_cast<int>(operands.size()),
-                     m.inputs, true, read, operands.data(), out.data(), adds});
+  run_pass(m.vjp, c.raw_attrs,
+           {c.x[0].dtype(), shape, shape.size(), m.inputs, static_cast<int>(operands.size()), m.inputs, true,
+            read, operands.data(), out.data(), adds});
   for (std::size_t i = 0; i < out.size(); ++i)
     if (out[i].defined()) add_to(dx[i], std::move(out[i]));
 }
@@ -145,9 +153,9 @@ void jvp_fused(const MapFunction& m, const Call& c, Refs dx, std::span<Tensor> d
   }
   for (Tensor& t : dy)
     t = allocate(c.x[0].dtype(), shape, shape.size());
-  kernels::run_pass(m.jvp, c.raw_attrs.data,
-                    {c.x[0].dtype(), shape, shape.size(), m.inputs, 2 * m.inputs, m.results, false, read,
-                     operands.data(), dy.data()});
+  run_pass(m.jvp, c.raw_attrs,
+           {c.x[0].dtype(), shape, shape.size(), m.inputs, 2 * m.inputs, m.results, false, read,
+            operands.data(), dy.data()});
 }
 
 bool is_finite(const Tensor& x) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/format.h"
+#include "core/trace.h"
 #include "kernels/random/random.h"
 #include "ops/infer.h"
 #include "ops/random/random.h"
@@ -60,7 +61,12 @@ constexpr Op table[] = {
 
 namespace random {
 
-Key Key::split(std::uint64_t i) const { return kernels::split(*this, i); }
+Key Key::split(std::uint64_t i) const {
+  const Key key = kernels::split(*this, i);
+  if (thread_state.trace) [[unlikely]]
+    thread_state.trace->split(*this, i, key);
+  return key;
+}
 
 Tensor uniform(const Shape& shape, Key key, double low, double high, DType dtype) {
   if (!(low < high) || !std::isfinite(high - low))

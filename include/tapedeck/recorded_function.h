@@ -1,0 +1,191 @@
+// function(f): a function of tensors that is recorded at its first call and replayed afterwards: without
+// dispatch, tapes and allocations, and with the same bits. docs/function.md tells what can be recorded.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+
+#include "tapedeck/function.h"
+#include "tapedeck/random_key.h"
+#include "tapedeck/variable.h"
+
+namespace tapedeck {
+
+/// How a function is recorded.
+struct RecordingOptions {
+  std::string name = "function";   // for messages
+  int max_programs = 16;           // calls with further signatures run f itself
+  /// Every so many calls f runs beside the replay, and TraceError is thrown if a bit of a result or of a
+  /// variable differs; 0: never. For functions without optimizers and other objects that have a state.
+  int check = 0;
+};
+
+/// A program, as a function keeps one for each signature.
+struct ProgramInfo {
+  std::string signature;          // "f32[2,3], f32[3]"
+  std::int64_t calls = 0;         // replays
+  std::int64_t nodes = 0;         // kernels and derivatives that run in one
+  std::int64_t fused = 0;         // of these, in groups
+  std::int64_t groups = 0;        // passes over memory that each compute several nodes
+  std::int64_t arena_bytes = 0;   // memory for what is between arguments and results
+};
+
+namespace detail {
+
+/// What a function is called with, in one list of each kind. `rest` are the bytes of numbers, and how many
+/// elements lists have.
+struct Arguments {
+  std::vector<Tensor> tensors = {};
+  std::vector<random::Key> keys = {};
+  std::string rest = {};
+
+  template <class T> void add_bytes(const T& v) { rest.append(reinterpret_cast<const char*>(&v), sizeof v); }
+};
+
+template <class X> concept ListOfArguments = requires(X& x) {
+  x.begin();
+  x.end();
+  x.size();
+};
+template <class X> concept TupleOfArguments = requires { std::tuple_size<X>::value; };
+
+/// Adds an argument of a recorded function; with `copies` it puts the tensors of that list, in order, in the
+/// places of its own.
+template <class X> void collect(Arguments& all, X& x) {
+  using T = std::remove_const_t<X>;
+  if constexpr (std::same_as<T, Tensor>) {
+    all.tensors.push_back(x);
+  } else if constexpr (std::same_as<T, random::Key>) {
+    all.keys.push_back(x);
+  } else if constexpr (std::same_as<T, Variable>) {
+    all.add_bytes(x.id());
+  } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
+    all.add_bytes(x);
+  } else if constexpr (ListOfArguments<X>) {
+    all.add_bytes(x.size());
+    for (auto& e : x)
+      collect(all, e);
+  } else {
+    static_assert(TupleOfArguments<T>,
+                  "a recorded function takes tensors, variables, keys, numbers, and lists and tuples of these");
+    std::apply([&](auto&... e) { (collect(all, e), ...); }, x);
+  }
+}
+template <class X> void replace(X& x, std::vector<Tensor>::iterator& next) {
+  if constexpr (std::same_as<X, Tensor>) {
+    x = *next++;
+  } else if constexpr (!std::is_arithmetic_v<X> && !std::is_enum_v<X> && !std::same_as<X, random::Key> &&
+                       !std::same_as<X, Variable>) {
+    if constexpr (ListOfArguments<X>) {
+      for (auto& e : x)
+        replace(e, next);
+    } else {
+      std::apply([&](auto&... e) { (replace(e, next), ...); }, x);
+    }
+  }
+}
+
+/// What a function returned: its tensors, and the structure that they are in, with undefined ones in their
+/// places; null for a single tensor.
+struct Returned {
+  std::vector<Tensor> tensors = {};
+  std::shared_ptr<const void> structure = {};
+};
+
+/// The programs of a function. Several threads may call one.
+class TAPEDECK_EXPORT Programs {
+ public:
+  explicit Programs(RecordingOptions options);
+  ~Programs();
+
+  /// The function itself, of these tensors in the places of its own.
+  using Eager = std::function<Returned(std::vector<Tensor> arguments)>;
+  /// What the function returns: by a replay, or by `eager`, which is recorded if that is of use.
+  Returned call(const Arguments& x, const Eager& eager);
+
+  std::vector<ProgramInfo> list() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+template <class R> Returned returned(R result) {
+  if constexpr (std::same_as<R, Tensor>) {
+    return {{std::move(result)}, nullptr};
+  } else {
+    Returned r;
+    for_each_tensor(result, [&](Tensor& t) { r.tensors.push_back(std::exchange(t, {})); });
+    r.structure = std::make_shared<R>(std::move(result));
+    return r;
+  }
+}
+template <class R> R result_of(Returned r) {
+  if constexpr (std::same_as<R, Tensor>) {
+    return std::move(r.tensors[0]);
+  } else {
+    R result = *static_cast<const R*>(r.structure.get());
+    replace_tensors(result, std::move(r.tensors));
+    return result;
+  }
+}
+
+}   // namespace detail
+
+/// A function that is recorded; see function(). Copies share the programs.
+template <class F> class RecordedFunction {
+ public:
+  RecordedFunction(F f, RecordingOptions options)
+      : shared_(std::make_shared<Shared>(std::move(f), std::move(options))) {}
+
+  /// f(x...). Throws what f throws, and TraceError where f cannot be recorded.
+  template <class... X> auto operator()(const X&... x) const {
+    using R = detail::Value<std::invoke_result_t<F&, const X&...>>;
+    detail::Arguments all;
+    (detail::collect(all, x), ...);
+    const auto eager = [&](std::vector<Tensor> tensors) -> detail::Returned {
+      std::tuple<X...> own(x...);
+      auto next = tensors.begin();
+      return std::apply(
+          [&](X&... mine) -> detail::Returned {
+            (detail::replace(mine, next), ...);
+            if constexpr (std::is_void_v<R>) {
+              shared_->f(std::as_const(mine)...);
+              return {};
+            } else {
+              return detail::returned<R>(shared_->f(std::as_const(mine)...));
+            }
+          },
+          own);
+    };
+    detail::Returned r = shared_->programs.call(all, eager);
+    if constexpr (!std::is_void_v<R>) return detail::result_of<R>(std::move(r));
+  }
+
+  /// The programs so far, in the order of their recordings.
+  std::vector<ProgramInfo> programs() const { return shared_->programs.list(); }
+
+ private:
+  struct Shared {
+    Shared(F function, RecordingOptions options) : f(std::move(function)), programs(std::move(options)) {}
+
+    F f;
+    detail::Programs programs;
+  };
+  std::shared_ptr<Shared> shared_;
+};
+
+/// A function that does what f does. Its first call with arguments of these dtypes and shapes runs f and
+/// records what it computes: ops, gradients, variables that it reads and assigns, steps of optimizers. Later
+/// calls replay that. Numbers that f takes from anywhere else, and tensors that are no arguments, are
+/// constants; reading numbers of what it computes throws TraceError.
+///
+/// f takes tensors, variables, keys, numbers, and lists and tuples of these, and returns a tensor or gradient,
+/// lists and tuples of these, or nothing. Under tapes, accumulators and observers of the caller f itself runs.
+/// What f refers to, such as an optimizer, must live as long as the function.
+template <class F> RecordedFunction<F> function(F f, RecordingOptions options = {}) {
+  return {std::move(f), std::move(options)};
+}
+
+}   // namespace tapedeck

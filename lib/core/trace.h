@@ -1,0 +1,64 @@
+// Trace: is told of all that its thread computes while a function is recorded. While none is, thread_state.trace
+// is null and nothing here is called.
+#pragma once
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "core/thread_state.h"
+#include "tapedeck/random_key.h"
+#include "tapedeck/refs.h"
+#include "tapedeck/tensor.h"
+
+namespace tapedeck {
+
+struct Attrs;
+struct Call;
+namespace detail {
+struct VariableCell;
+}
+namespace kernels {
+struct MapKernel;
+struct PassTensors;
+struct UserLoops;
+struct VjpKernel;
+}   // namespace kernels
+
+class Trace {
+ public:
+  /// Computes something from tensors, at once and at every replay.
+  using Action = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
+
+  Trace() = default;
+  virtual ~Trace() = default;
+  Trace(const Trace&) = delete;
+  Trace& operator=(const Trace&) = delete;
+
+  /// Runs the kernel of a call.
+  virtual void run(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>)) = 0;
+  /// An elementwise kernel is about to run, of an op or by itself; so are the loops of a vjp, which may be
+  /// given other memory for what it adds to, and those of a user's map.
+  virtual void mapped(const kernels::MapKernel& kernel, Refs x, const Tensor& y) = 0;
+  virtual void pulled(const kernels::VjpKernel& kernel, const Tensor& dy, const Tensor* const* x,
+                      const Tensor& y, Tensor* dx, unsigned adds) = 0;
+  virtual void passed(const kernels::UserLoops& loops, const Attrs& f, const kernels::PassTensors& pass) = 0;
+
+  /// y is the elements of x from `first` on; y was made of numbers on the host; the numbers of x are read
+  /// there, which may throw.
+  virtual void shared(const Tensor& y, const Tensor& x, std::int64_t first) = 0;
+  virtual void made(const Tensor& y) = 0;
+  virtual void looked_at(const Tensor& x) = 0;
+
+  /// A variable is made; its value is read as this tensor; it has a new value.
+  virtual void made(detail::VariableCell& cell) = 0;
+  virtual void read(detail::VariableCell& cell, const Tensor& value) = 0;
+  virtual void assigned(detail::VariableCell& cell) = 0;
+  /// Runs an action, during which nothing is recorded. In a replay its tensors are there for the call alone.
+  /// It may read and change variables.
+  virtual std::vector<Tensor> act(std::vector<Tensor> x, Action action) = 0;
+
+  /// `part` is key i of `key`.
+  virtual void split(const random::Key& key, std::uint64_t i, const random::Key& part) = 0;
+};
+
+}   // namespace tapedeck

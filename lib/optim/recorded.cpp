@@ -1,0 +1,60 @@
+// In: pairs whose gradients a recording knows. Out: an action of their tensors.
+#include "optim/recorded.h"
+
+#include <cstring>
+
+#include "core/storage.h"
+
+namespace tapedeck {
+namespace {
+
+Tensor copy_of(const Tensor& x) {
+  Tensor own = allocate(x.spec());
+  if (x.size()) std::memcpy(own.raw(), x.raw(), static_cast<std::size_t>(x.nbytes()));
+  return own;
+}
+
+std::vector<Tensor> tensors_of(std::span<const GradientAndVariable> pairs) {
+  std::vector<Tensor> all;
+  for (const auto& [gradient, variable] : pairs) {
+    if (const IndexedSlices* s = gradient.slices())
+      all.push_back(s->values), all.push_back(s->indices);
+    else if (gradient.defined())
+      all.push_back(gradient.tensor());
+  }
+  return all;
+}
+
+// The pairs with other tensors in the places of those of tensors_of.
+void replace(std::vector<GradientAndVariable>& pairs, std::span<const Tensor> by, bool copied) {
+  auto next = by.begin();
+  const auto take = [&] { return copied ? copy_of(*next++) : *next++; };
+  for (GradientAndVariable& p : pairs) {
+    if (const IndexedSlices* s = p.gradient.slices()) {
+      Tensor values = take();
+      p.gradient = IndexedSlices{std::move(values), take(), s->dense_shape};
+    } else if (p.gradient.defined()) {
+      p.gradient = take();
+    }
+  }
+}
+
+}   // namespace
+
+void act(std::span<const GradientAndVariable> pairs, bool keeps, PairsAction f) {
+  std::vector<Tensor> x = tensors_of(pairs);
+  std::vector<GradientAndVariable> of(pairs.begin(), pairs.end());
+  std::vector<Tensor> placeholders;
+  for (const Tensor& t : x)
+    placeholders.push_back(shape_only(t.spec()));
+  replace(of, placeholders, false);   // so that the recording keeps no gradient
+  thread_state.trace->act(std::move(x), [of = std::move(of), keeps, f = std::move(f)](
+                                            std::span<const Tensor> gradients) {
+    std::vector<GradientAndVariable> now = of;
+    replace(now, gradients, keeps);
+    f(now);
+    return std::vector<Tensor>();
+  });
+}
+
+}   // namespace tapedeck

@@ -1,0 +1,242 @@
+// In: calls of recorded functions. Out: what the functions return, by programs or by the functions themselves.
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+
+#include "core/format.h"
+#include "core/storage.h"
+#include "program/recording.h"
+#include "program/replay.h"
+#include "tape/variable.h"
+#include "tapedeck/recorded_function.h"
+
+namespace tapedeck::detail {
+namespace {
+
+// What must be the same for a program to be replayed.
+struct Signature {
+  std::vector<Spec> specs;
+  std::vector<std::size_t> first;   // of the arguments that are the same tensor
+  std::size_t keys;
+  std::string rest;
+
+  explicit Signature(const Arguments& x) : keys(x.keys.size()), rest(x.rest) {
+    for (std::size_t i = 0; i < x.tensors.size(); ++i) {
+      specs.push_back(x.tensors[i].spec());
+      first.push_back(first_of(x, i));
+    }
+  }
+  bool matches(const Arguments& x) const {
+    if (x.tensors.size() != specs.size() || x.keys.size() != keys || x.rest != rest) return false;
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      const Tensor& t = x.tensors[i];
+      if (t.dtype() != specs[i].dtype || t.shape() != specs[i].shape || first_of(x, i) != first[i])
+        return false;
+    }
+    return true;
+  }
+  std::string text() const {
+    std::string all;
+    for (const Spec& s : specs)
+      all += (all.empty() ? "" : ", ") + to_string(s);
+    return all;
+  }
+
+ private:
+  static std::size_t first_of(const Arguments& x, std::size_t i) {
+    std::size_t k = 0;
+    while (x.tensors[k].id() != x.tensors[i].id())
+      ++k;
+    return k;
+  }
+};
+
+struct Entry {
+  Entry(const Arguments& x, Program program, std::shared_ptr<const void> s)
+      : signature(x), plan(std::move(program)), structure(std::move(s)) {}
+
+  Signature signature;
+  Plan plan;
+  std::shared_ptr<const void> structure;   // of the result
+  std::atomic<std::int64_t> calls{0};
+
+  // One replay for each thread that calls at a time.
+  std::unique_ptr<Replay> take() {
+    const std::lock_guard lock(mutex_);
+    if (idle_.empty()) return std::make_unique<Replay>(plan);
+    std::unique_ptr<Replay> r = std::move(idle_.back());
+    idle_.pop_back();
+    return r;
+  }
+  void give(std::unique_ptr<Replay> r) {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(r));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Replay>> idle_;
+};
+
+class Borrowed {
+ public:
+  explicit Borrowed(Entry& e) : entry_(e), replay_(e.take()) {}
+  ~Borrowed() { entry_.give(std::move(replay_)); }
+  Borrowed(const Borrowed&) = delete;
+  Replay* operator->() { return replay_.get(); }
+
+ private:
+  Entry& entry_;
+  std::unique_ptr<Replay> replay_;
+};
+
+std::vector<Tensor> replay(Entry& e, const Arguments& x) {
+  e.calls.fetch_add(1, std::memory_order_relaxed);
+  return Borrowed(e)->run(x.tensors, x.keys);
+}
+
+// The arguments as tensors of their own, so that a tensor that the function refers to by itself stays what it
+// is where it is an argument, too.
+std::vector<Tensor> apart(std::span<const Tensor> x) {
+  std::vector<Tensor> own;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const auto same = std::find_if(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(i),
+                                   [&](const Tensor& t) { return t.id() == x[i].id(); });
+    const auto at = static_cast<std::size_t>(same - x.begin());
+    own.push_back(at < i ? own[at] : share(x[i]));
+  }
+  return own;
+}
+
+// Something of the caller's sees the ops, or a recording does.
+bool watched() {
+  return thread_state.trace || thread_state.innermost || thread_state.observer || thread_state.communicator;
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  if (a.defined() != b.defined()) return false;
+  if (!a.defined()) return true;
+  return a.spec() == b.spec() &&
+         (!a.size() || !std::memcmp(a.raw(), b.raw(), static_cast<std::size_t>(a.nbytes())));
+}
+
+// The variables that a program assigns.
+std::vector<VariableCell*> assigned_by(const Program& p) {
+  std::vector<VariableCell*> cells;
+  for (const Node& n : p.nodes)
+    if (n.kind == Node::Kind::store) cells.push_back(n.cell.get());
+  return cells;
+}
+std::vector<Tensor> values_of(std::span<VariableCell* const> cells) {
+  std::vector<Tensor> values;
+  for (const VariableCell* c : cells)
+    values.push_back(c->value);
+  return values;
+}
+
+}   // namespace
+
+struct Programs::State {
+  RecordingOptions options;
+  mutable std::mutex mutex;
+  std::vector<std::shared_ptr<Entry>> entries;
+  bool made_variables = false;
+
+  std::shared_ptr<Entry> find(const Arguments& x) const {
+    const std::lock_guard lock(mutex);
+    const auto e = std::find_if(entries.begin(), entries.end(),
+                                [&](const auto& entry) { return entry->signature.matches(x); });
+    return e == entries.end() ? nullptr : *e;
+  }
+  bool full() const {
+    const std::lock_guard lock(mutex);
+    return entries.size() >= static_cast<std::size_t>(options.max_programs);
+  }
+  Returned record(const Arguments& x, const Eager& eager);
+  std::vector<Tensor> checked(Entry& e, const Arguments& x, const Eager& eager) const;
+};
+
+Returned Programs::State::record(const Arguments& x, const Eager& eager) {
+  const std::vector<Tensor> own = apart(x.tensors);
+  Recording recording(options.name);
+  for (const Tensor& t : own)
+    recording.add_argument(t);
+  for (const random::Key& k : x.keys)
+    recording.add_key(k);
+  Returned r = eager(own);
+  Program program = recording.finish(r.tensors);
+  if (recording.made_variables()) {
+    const std::lock_guard lock(mutex);
+    if (std::exchange(made_variables, true))
+      throw_error<TraceError>("{}: makes variables at each call; make them once, outside or at the first call",
+                              options.name);
+    return r;
+  }
+  auto entry = std::make_shared<Entry>(x, std::move(program), r.structure);
+  if (options.check > 0)
+    for (const Node& n : entry->plan.program.nodes)
+      if (n.kind == Node::Kind::action)
+        throw_error<TraceError>("{}: check runs the function twice, which an optimizer in it cannot be",
+                                options.name);
+  const std::lock_guard lock(mutex);
+  if (std::none_of(entries.begin(), entries.end(), [&](const auto& e) { return e->signature.matches(x); }))
+    entries.push_back(std::move(entry));
+  return r;
+}
+
+// By a replay, beside the function itself.
+std::vector<Tensor> Programs::State::checked(Entry& e, const Arguments& x, const Eager& eager) const {
+  const std::vector<VariableCell*> cells = assigned_by(e.plan.program);
+  const std::vector<Tensor> before = values_of(cells);
+  const Returned wanted = eager(apart(x.tensors));
+  const std::vector<Tensor> values = values_of(cells);
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    cells[i]->value = before[i];
+  std::vector<Tensor> y = replay(e, x);
+  for (std::size_t i = 0; i < y.size(); ++i)
+    if (!same_bits(y[i], wanted.tensors[i]))
+      throw_error<TraceError>("{}: result {} of the replay, {}, is not that of the function: it depends on "
+                              "something that was a constant while it was recorded",
+                              options.name, i, y[i].defined() ? to_string(y[i].spec()) : "none");
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    if (!same_bits(cells[i]->value, values[i]))
+      throw_error<TraceError>("{}: the replay gives variable \"{}\" another value than the function: it depends "
+                              "on something that was a constant while it was recorded",
+                              options.name, cells[i]->name);
+  return y;
+}
+
+Programs::Programs(RecordingOptions options) : state_(std::make_unique<State>()) {
+  if (options.max_programs < 0 || options.check < 0)
+    throw_error<ArgumentError>("function: max_programs is {}, check is {}; use 0 or more", options.max_programs,
+                               options.check);
+  state_->options = std::move(options);
+}
+Programs::~Programs() = default;
+
+Returned Programs::call(const Arguments& x, const Eager& eager) {
+  if (watched()) return eager(x.tensors);
+  if (const std::shared_ptr<Entry> e = state_->find(x)) {
+    const bool check = state_->options.check > 0 && (e->calls.load() + 1) % state_->options.check == 0;
+    return {check ? state_->checked(*e, x, eager) : replay(*e, x), e->structure};
+  }
+  return state_->full() ? eager(x.tensors) : state_->record(x, eager);
+}
+
+std::vector<ProgramInfo> Programs::list() const {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<ProgramInfo> all;
+  for (const auto& e : state_->entries) {
+    ProgramInfo info{.signature = e->signature.text(), .calls = e->calls.load()};
+    for (const ProgramStep& step : e->plan.steps) {
+      info.nodes += static_cast<std::int64_t>(step.nodes.size());
+      if (step.fused) ++info.groups, info.fused += static_cast<std::int64_t>(step.nodes.size());
+    }
+    info.arena_bytes = e->plan.arena_bytes + e->plan.scratch_bytes;
+    all.push_back(std::move(info));
+  }
+  return all;
+}
+
+}   // namespace tapedeck::detail

@@ -1,0 +1,254 @@
+// In: arguments. Out: what the recorded function returns for them, by its plan.
+#include "program/replay.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/storage.h"
+#include "op/run_kernel.h"
+#include "tape/variable.h"
+
+namespace tapedeck {
+namespace {
+
+std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+void copy(const Tensor& from, std::byte* to) {
+  if (from.size()) std::memcpy(to, from.raw(), static_cast<std::size_t>(from.nbytes()));
+}
+
+// A tensor of that spec in memory of somebody else; `owner` is kept as if it were part of that.
+Tensor view(const Spec& spec, const Tensor& owner) {
+  Tensor t = blank(spec);
+  detail::Block* b = t.handle();
+  b->buffer = owner.handle()->buffer;
+  b->buffer->refs.fetch_add(1, std::memory_order_relaxed);
+  return t;
+}
+
+Tensor memory_of(std::int64_t bytes) {
+  return allocate({DType::u8, {std::max<std::int64_t>(bytes, 4096)}});   // more than lies in a handle
+}
+
+void store(detail::VariableCell& cell, const Tensor& value) {
+  detail::note_access(cell);
+  if (cell.value.raw() == value.raw()) return;
+  if (cell.value.unique()) {
+    copy(value, cell.value.raw());
+    return renew(cell.value);
+  }
+  Tensor own = allocate(value.spec());
+  copy(value, own.raw());
+  cell.value = std::move(own);
+}
+
+}   // namespace
+
+Replay::Replay(const Plan& plan)
+    : plan_(plan),
+      arena_(memory_of(plan.arena_bytes)),
+      scratch_(memory_of(plan.scratch_bytes)),
+      values_(plan.program.values.size()),
+      memory_(plan.program.values.size()),
+      keys_(plan.program.keys.size()),
+      outputs_(plan.program.values.size()) {
+  std::memset(arena_.raw(), 0, static_cast<std::size_t>(arena_.nbytes()));
+  nodes_.resize(plan.program.nodes.size(), {nullptr});
+  for (const ProgramStep& step : plan.steps)
+    if (!step.fused) nodes_[at(step.nodes[0])] = bound(plan.program.nodes[at(step.nodes[0])]);
+  bind_constants();
+}
+
+// All elements of a value, and of its parts, lie there.
+void Replay::bind(ValueId whole, std::byte* data) {
+  const std::int64_t bytes = size_of(plan_.program.value(whole).spec.dtype);
+  for (const auto& [v, first] : plan_.parts[at(whole)]) {
+    memory_[at(v)] = data + first * bytes;
+    if (values_[at(v)].defined()) values_[at(v)].handle()->data = memory_[at(v)];
+  }
+}
+// The elements of `from` become those of a value.
+void Replay::fill(ValueId whole, const Tensor& from) {
+  switch (plan_.places[at(whole)].memory) {
+    case Memory::copied:
+      return copy(from, memory_[at(whole)]);
+    case Memory::given:
+      return bind(whole, from.raw());
+    default:
+      return;
+  }
+}
+
+Tensor Replay::tensor_of(ValueId v) {
+  Tensor& t = values_[at(v)];
+  if (!t.defined()) t = view(plan_.program.value(v).spec, arena_);
+  return t;
+}
+
+Replay::Bound Replay::bound(const Node& node) {
+  Bound b{&node};
+  for (std::size_t i = 0; i < node.in.size(); ++i) {
+    if (node.in[i] != kNoValue)
+      b.x.push_back(tensor_of(node.in[i]));
+    else
+      b.x.push_back(i < node.in_specs.size() ? shape_only(node.in_specs[i]) : Tensor());
+  }
+  for (const ValueId v : node.out)
+    b.y.push_back(v == kNoValue ? Tensor() : tensor_of(v));
+  if (node.key >= 0) b.attrs = node.attrs;
+  return b;
+}
+
+void Replay::bind_constants() {
+  for (Bound& b : nodes_)
+    for (const Tensor& t : b.x)
+      b.refs.push_back(&t);
+  for (std::size_t v = 0; v < values_.size(); ++v) {
+    const Place& place = plan_.places[v];
+    if (place.memory == Memory::arena || place.memory == Memory::copied)
+      bind(static_cast<ValueId>(v), arena_.raw() + place.offset);
+    if (plan_.program.values[v].from == Value::From::constant)
+      fill(static_cast<ValueId>(v), plan_.program.values[v].constant);
+  }
+}
+
+void Replay::bind_call(std::span<const Tensor> arguments, std::span<const random::Key> keys) {
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    fill(plan_.program.arguments[i], arguments[i]);
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    const DerivedKey& k = plan_.program.keys[i];
+    keys_[i] = k.argument >= 0 ? keys[at(k.argument)] : keys_[at(k.of)].split(k.part);
+  }
+  for (std::size_t v = 0; v < outputs_.size(); ++v) {
+    if (plan_.places[v].memory != Memory::output) continue;
+    outputs_[v] = allocate(plan_.program.values[v].spec);
+    bind(static_cast<ValueId>(v), outputs_[v].raw());
+  }
+}
+
+std::vector<Tensor> Replay::run(std::span<const Tensor> arguments, std::span<const random::Key> keys) {
+  struct Forget {
+    Replay& r;
+    ~Forget() {
+      r.held_.clear();
+      std::fill(r.outputs_.begin(), r.outputs_.end(), Tensor());
+    }
+  } const forget{*this};
+  bind_call(arguments, keys);
+  std::size_t group = 0;
+  for (const ProgramStep& step : plan_.steps)
+    run_step(step, group);
+  return results(arguments);
+}
+
+void Replay::run_step(const ProgramStep& step, std::size_t& group) {
+  if (step.fused)
+    plan_.groups[group++].run(memory_.data(), scratch_.raw());
+  else
+    run_node(nodes_[at(step.nodes[0])]);
+}
+
+void Replay::run_node(Bound& b) {
+  switch (b.node->kind) {
+    case Node::Kind::op:
+      return run_op(b);
+    case Node::Kind::map:
+      return kernels::run_map(*b.node->map, {b.refs.data(), static_cast<int>(b.refs.size())}, b.y[0]);
+    case Node::Kind::pull:
+      return run_pull(b);
+    case Node::Kind::pass:
+      return run_pass(b);
+    case Node::Kind::read:
+      return read(b);
+    case Node::Kind::store:
+      return store(*b.node->cell, b.x[0]);
+    case Node::Kind::action:
+      std::vector<Tensor> y = b.node->action(b.x);
+      for (std::size_t k = 0; k < b.node->out.size(); ++k)
+        keep(b.node->out[k], std::move(y[k]));
+      return;
+  }
+}
+
+void Replay::run_op(Bound& b) {
+  const Node& n = *b.node;
+  if (n.key >= 0) std::memcpy(const_cast<void*>(b.attrs.view().data), &keys_[at(n.key)], sizeof(random::Key));
+  const Call c{.op = *n.op,
+               .raw_attrs = n.key >= 0 ? b.attrs.view() : n.attrs.view(),
+               .x = {b.refs.data(), static_cast<int>(b.refs.size())}};
+  if (n.op->forward.outputs != Outputs::own) return run_kernel(c, b.y);
+  std::vector<Tensor> y;
+  for (const Tensor& t : b.y)
+    y.push_back(blank(t.spec()));
+  run_kernel(c, y);
+  for (std::size_t k = 0; k < y.size(); ++k)
+    keep(n.out[k], std::move(y[k]));
+}
+
+// What is added to is copied first, if it lies elsewhere.
+void Replay::run_pull(Bound& b) {
+  const Node& n = *b.node;
+  const int inputs = n.vjp->inputs;
+  auto before = b.x.begin() + inputs + 2;
+  for (int i = 0; i < inputs; ++i)
+    if (n.adds >> i & 1) {
+      if (before->defined()) copy(*before, b.y[at(i)].raw());
+      ++before;
+    }
+  kernels::run_vjp(*n.vjp, b.x[at(inputs) + 1], b.refs.data(), &b.x[at(inputs)], b.y.data(), n.adds);
+}
+
+void Replay::run_pass(Bound& b) {
+  const Node& n = *b.node;
+  const auto operands = n.in_specs.size();
+  unsigned read = 0;
+  for (std::size_t i = 0; i < operands; ++i)
+    if (n.in[i] != kNoValue) read |= 1u << i;
+  auto before = b.x.begin() + static_cast<std::ptrdiff_t>(operands);
+  for (std::size_t k = 0; k < b.y.size(); ++k)
+    if (n.adds >> k & 1) copy(*before++, b.y[k].raw());
+  kernels::run_pass(*n.loops, n.attrs.view().data,
+                    {n.dtype, n.shape, n.shape.size(), n.inputs, static_cast<int>(operands),
+                     static_cast<int>(b.y.size()), n.gradients, read, b.refs.data(), b.y.data(), n.adds});
+}
+
+void Replay::read(const Bound& b) {
+  detail::VariableCell& cell = *b.node->cell;
+  detail::note_access(cell);
+  const ValueId v = b.node->out[0];
+  fill(v, cell.value);
+  if (plan_.places[at(v)].held && plan_.places[at(v)].memory == Memory::given) held_.push_back(cell.value);
+}
+
+// A tensor that came back becomes a value, until the end of the call.
+void Replay::keep(ValueId v, Tensor returned) {
+  if (v == kNoValue || plan_.places[at(v)].memory != Memory::returned) return;
+  bind(v, returned.raw());
+  held_.push_back(std::move(returned));
+}
+
+std::vector<Tensor> Replay::results(std::span<const Tensor> arguments) const {
+  std::vector<Tensor> all;
+  all.reserve(plan_.program.outputs.size());
+  for (const ValueId v : plan_.program.outputs) {
+    if (v == kNoValue) {
+      all.emplace_back();
+      continue;
+    }
+    const Value& value = plan_.program.value(v);
+    if (outputs_[at(v)].defined()) {
+      all.push_back(outputs_[at(v)]);
+    } else if (value.from == Value::From::argument) {
+      all.push_back(arguments[at(value.at)]);
+    } else if (value.from == Value::From::constant) {
+      all.push_back(value.constant);
+    } else {
+      Tensor own = allocate(value.spec);
+      if (own.size()) std::memcpy(own.raw(), memory_[at(v)], static_cast<std::size_t>(own.nbytes()));
+      all.push_back(std::move(own));
+    }
+  }
+  return all;
+}
+
+}   // namespace tapedeck

@@ -1,0 +1,50 @@
+// Replay: runs a plan in memory of its own. One call at a time; each thread that calls takes another one.
+#pragma once
+#include "program/plan.h"
+
+namespace tapedeck {
+
+class Replay {
+ public:
+  explicit Replay(const Plan& plan);
+  Replay(const Replay&) = delete;
+
+  /// What the function returns for these arguments and keys. An exception leaves variables as they are at the
+  /// last action before it.
+  std::vector<Tensor> run(std::span<const Tensor> arguments, std::span<const random::Key> keys);
+
+ private:
+  /// A node with its tensors, whose memory is bound once or at each call.
+  struct Bound {
+    const Node* node;
+    std::vector<Tensor> x = {}, y = {};   // undefined: not read; not wanted
+    std::vector<const Tensor*> refs = {};
+    OwnedAttrs attrs = {};   // of a node with a key, which changes
+  };
+
+  void bind(ValueId whole, std::byte* data);
+  void fill(ValueId whole, const Tensor& from);
+  Tensor tensor_of(ValueId v);
+  Bound bound(const Node& node);
+  void bind_constants();
+  void bind_call(std::span<const Tensor> arguments, std::span<const random::Key> keys);
+  void run_step(const ProgramStep& step, std::size_t& group);
+  void run_node(Bound& b);
+  void run_op(Bound& b);
+  void run_pull(Bound& b);
+  void run_pass(Bound& b);
+  void read(const Bound& b);
+  void keep(ValueId v, Tensor returned);
+  std::vector<Tensor> results(std::span<const Tensor> arguments) const;
+
+  const Plan& plan_;
+  Tensor arena_, scratch_;
+  std::vector<Tensor> values_;        // of those that nodes are called with
+  std::vector<std::byte*> memory_;    // of all
+  std::vector<Bound> nodes_;
+  std::vector<random::Key> keys_;
+  std::vector<Tensor> held_;          // until the end of the call
+  std::vector<Tensor> outputs_;       // by value; of Memory::output alone
+};
+
+}   // namespace tapedeck

@@ -1,0 +1,144 @@
+// Every sample of every op as a recorded function: the values, gradients and tangents of replays have the bits
+// of the function itself.
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "closeness.h"
+#include "ops/op_samples.h"
+#include "tapedeck/forward_accumulator.h"
+#include "tapedeck/recorded_function.h"
+
+using namespace tapedeck;
+using namespace tapedeck::test;
+
+namespace {
+
+bool same(const Tensor& a, const Tensor& b) {
+  return a.defined() == b.defined() && (!a.defined() || same_bits(a, b));
+}
+
+Tensors nudged(const Tensors& x, double by) {
+  Tensors all;
+  for (const Tensor& t : x)
+    all.push_back(test::nudged(t, by));
+  return all;
+}
+Tensors at_odd_offsets(const Tensors& x) {
+  Tensors all;
+  for (const Tensor& t : x)
+    all.push_back(at_odd_offset(t));
+  return all;
+}
+
+/// f recorded with x, and replayed with other values: "" where all bits are those of f, or what is wrong.
+template <class F> std::string compare(const F& f, const Tensors& x) {
+  const auto recorded = function(f, {.name = "sample"});
+  const std::vector<Tensors> calls = {x, nudged(x, 1e-3), at_odd_offsets(x), nudged(x, -2e-3), x};
+  int number = 0;
+  for (const Tensors& arguments : calls) {
+    Tensors wanted;
+    try {
+      wanted = f(arguments);
+    } catch (const Error&) {   // not every sample may be changed
+      if (number == 0) throw;
+      continue;
+    }
+    const Tensors y = recorded(arguments);
+    if (y.size() != wanted.size()) return "another number of results";
+    for (std::size_t k = 0; k < y.size(); ++k)
+      if (!same(y[k], wanted[k]))
+        return "result " + std::to_string(k) + " of call " + std::to_string(number);
+    ++number;
+  }
+  const auto programs = recorded.programs();
+  return programs.size() == 1 && programs[0].calls == number - 1 ? "" : "it was not replayed";
+}
+
+Tensors trainable(const Tensors& x) {
+  Tensors some;
+  for (const Tensor& t : x)
+    if (is_trainable(t.dtype())) some.push_back(t);
+  return some;
+}
+Tensors dense(const std::vector<Gradient>& g) {
+  Tensors all;
+  for (const Gradient& one : g)
+    all.push_back(one.defined() ? one.dense() : Tensor());
+  return all;
+}
+
+template <class Check> void for_every_sample(const Check& check) {
+  for (const OpFamily& family : op_families())
+    for (const Op& op : family.ops) {
+      int number = 0;
+      for (const Sample& s : samples_of(op)) {
+        INFO(family.name << ": " << op.name << ", sample " << number++);
+        check(op, s);
+      }
+    }
+}
+
+}   // namespace
+
+TEST_CASE("ops replay with the same bits", "[recorded][op]") {
+  std::set<std::string> refused;
+  for_every_sample([&](const Op& op, const Sample& s) {
+    try {
+      CHECK(compare([&](const Tensors& x) { return run(op, x, s.attrs); }, s.inputs) == "");
+    } catch (const TraceError& e) {
+      refused.insert(std::string(op.name) + ": " + e.what());
+    }
+  });
+  for (const auto& r : refused)
+    WARN(r);
+}
+
+TEST_CASE("gradients replay with the same bits", "[recorded][op]") {
+  std::set<std::string> refused;
+  for_every_sample([&](const Op& op, const Sample& s) {
+    if (op.rule.kind == RuleKind::none || op.rule.kind == RuleKind::undefined || trainable(s.inputs).empty())
+      return;
+    const auto gradients = [&](const Tensors& x) {
+      GradientTape tape;
+      const Tensors sources = trainable(x);
+      for (const Tensor& t : sources)
+        tape.watch(t);
+      const Tensors y = trainable(run(op, x, s.attrs));
+      if (y.empty()) return Tensors();
+      return dense(tape.gradient(Targets(y), Sources(sources)));
+    };
+    try {
+      CHECK(compare(gradients, s.inputs) == "");
+    } catch (const TraceError& e) {
+      refused.insert(std::string(op.name) + ": " + e.what());
+    }
+  });
+  for (const auto& r : refused)
+    WARN(r);
+}
+
+TEST_CASE("tangents replay with the same bits", "[recorded][op]") {
+  std::set<std::string> refused;
+  for_every_sample([&](const Op& op, const Sample& s) {
+    if (op.rule.kind == RuleKind::none || op.rule.kind == RuleKind::undefined || trainable(s.inputs).empty())
+      return;
+    const auto tangents = [&](const Tensors& x) {
+      const Tensors primals = trainable(x);
+      Tensors ones;
+      for (const Tensor& t : primals)
+        ones.push_back(ones_like(t));
+      const ForwardAccumulator a(primals, ones);
+      Tensors dy;
+      for (const Tensor& y : trainable(run(op, x, s.attrs)))
+        dy.push_back(a.jvp(y));
+      return dy;
+    };
+    try {
+      CHECK(compare(tangents, s.inputs) == "");
+    } catch (const TraceError& e) {
+      refused.insert(std::string(op.name) + ": " + e.what());
+    }
+  });
+  for (const auto& r : refused)
+    WARN(r);
+}

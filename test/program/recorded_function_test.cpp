@@ -1,0 +1,207 @@
+// What a recorded function does beside computing: signatures, variables, optimizers, keys, errors.
+#include <catch2/catch.hpp>
+
+#include "closeness.h"
+#include "tapedeck/gradients.h"
+#include "tapedeck/moving_average.h"
+#include "tapedeck/recorded_function.h"
+#include "tapedeck/tapedeck.h"
+#include "tapedeck/training.h"
+
+using namespace tapedeck;
+using namespace tapedeck::test;
+
+TEST_CASE("a function is recorded once for each signature", "[recorded]") {
+  int runs = 0;
+  const auto f = function([&](const Tensor& x, const Tensor& y) {
+    ++runs;
+    return tanh(x * y) + 1;
+  });
+  const Tensor a = tensor({1.0, 2.0}), b = tensor({3.0, 4.0});
+  const Tensor first = f(a, b), second = f(b, a);
+  CHECK(runs == 1);
+  CHECK(same_bits(first, second));
+  CHECK(same_bits(f(b, b + 1), tanh(b * (b + 1)) + 1));
+  CHECK(runs == 1);
+  f(a, tensor(2.0));
+  CHECK(runs == 2);
+  f(a, a);   // one tensor twice
+  CHECK(runs == 3);
+  f(b, b);
+  CHECK(runs == 3);
+  const auto programs = f.programs();
+  REQUIRE(programs.size() == 3);
+  CHECK(programs[0].signature == "f32[2], f32[2]");
+  CHECK(programs[0].calls == 2);
+}
+
+TEST_CASE("a training step is replayed with the bits of eager steps", "[recorded]") {
+  const auto train = [](bool recorded) {
+    const Variable w(astype(reshape(arange(12), {4, 3}), DType::f32) * 0.1), b(zeros({3}));
+    Adam adam({.learning_rate = 0.05});
+    const auto step = [&](const Tensor& x, const Tensor& y) {
+      GradientTape tape;
+      const Tensor loss = mean(square(tanh(matmul(x, w) + b) - y));
+      const auto g = tape.gradient(loss, w, b);
+      adam.apply_gradients({{g[0], w}, {g[1], b}});
+      return loss;
+    };
+    const auto replayed = function(step);
+    std::vector<Tensor> all;
+    for (int i = 0; i < 50; ++i) {
+      const Tensor x = random::normal({8, 4}, {.seed = 3, .stream = static_cast<std::uint64_t>(i)}),
+                   y = random::uniform({8, 3}, {.seed = 4, .stream = static_cast<std::uint64_t>(i)});
+      all.push_back(recorded ? replayed(x, y) : step(x, y));
+    }
+    all.push_back(w.value());
+    all.push_back(b.value());
+    if (recorded) CHECK(replayed.programs().at(0).calls == 49);
+    return all;
+  };
+  const auto eager = train(false), replayed = train(true);
+  for (std::size_t i = 0; i < eager.size(); ++i)
+    CHECK(same_bits(eager[i], replayed[i]));
+}
+
+TEST_CASE("variables are live in a recorded function", "[recorded]") {
+  const Variable v(tensor({1.0, 2.0})), w(tensor({5.0, 6.0}));
+  const auto swap = function([&](const Tensor& x) {
+    const Tensor before = v.value();
+    v.assign(w.value() * x);
+    w.assign(before);
+    return v.value() + w.value();
+  });
+  const Tensor two = tensor(2.0);
+  CHECK(swap(two).to_vector() == std::vector<double>{11, 14});
+  CHECK(v.value().to_vector() == std::vector<double>{10, 12});
+  CHECK(swap(two).to_vector() == std::vector<double>{12, 16});
+  CHECK(v.value().to_vector() == std::vector<double>{2, 4});
+  CHECK(w.value().to_vector() == std::vector<double>{10, 12});
+  v.assign(tensor({-1.0, -2.0}));
+  CHECK(swap(two).to_vector() == std::vector<double>{19, 22});
+  w += 1;
+  CHECK(w.value().to_vector() == std::vector<double>{0, -1});
+
+  const auto count = function([&] { v += 1; });
+  count();
+  count();
+  count();
+  CHECK(v.value().to_vector() == std::vector<double>{23, 27});
+}
+
+TEST_CASE("a value that was read keeps its numbers when the variable changes", "[recorded]") {
+  for (const std::int64_t n : {3, 1000}) {
+    const Variable v(ones({n}));
+    const auto f = function([&] {
+      const Tensor before = v.value();
+      v.assign(before * 2);
+      return before;
+    });
+    CHECK(f().at({0}) == 1);
+    const Tensor held = f();
+    CHECK(held.at({0}) == 2);
+    CHECK(f().at({0}) == 4);
+    CHECK(held.at({n - 1}) == 2);
+    CHECK(v.value().at({n - 1}) == 8);
+  }
+}
+
+TEST_CASE("numbers of what is recorded may not be read", "[recorded][errors]") {
+  const auto f = function([](const Tensor& x) { return sum(x).item() > 0 ? x : -x; }, {.name = "sign"});
+  const Variable v(tensor({1.0, 2.0}));
+  CHECK_THROWS_WITH(f(tensor({1.0, 2.0})),
+                    "sign: the numbers of f32[], computed by sum, are read on the host, where a replay would see "
+                    "those of the recording; use where, or do this outside of the recorded function");
+  CHECK(f.programs().empty());
+  CHECK_THROWS_AS(f(tensor({1.0, 2.0})), TraceError);
+  const Tensor outside = tensor(3.0);
+  const auto g = function([&](const Tensor& x) { return x * outside.item(); });
+  CHECK(g(tensor(2.0)).item() == 6);
+}
+
+TEST_CASE("key arguments are live", "[recorded]") {
+  const auto f = function([](const Tensor& x, random::Key key) {
+    return x * random::uniform({100}, key.split(1)) + random::normal({100}, key.split(2).split(7));
+  });
+  const Tensor x = tensor(2.0);
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    const random::Key key{.seed = i};
+    const Tensor wanted = x * random::uniform({100}, key.split(1)) + random::normal({100}, key.split(2).split(7));
+    CHECK(same_bits(f(x, key), wanted));
+  }
+  CHECK(f.programs().size() == 1);
+}
+
+TEST_CASE("results keep the structure that the function gives them", "[recorded]") {
+  const auto f = function([](const std::vector<Tensor>& x, double factor) {
+    GradientTape tape;
+    tape.watch(x[0]);
+    const Tensor y = sum(x[0] * x[1]) * factor;
+    return std::tuple(y, tape.gradient(y, x), std::pair(x[0], x[1] + 1));
+  });
+  for (int i = 0; i < 3; ++i) {
+    const Tensor a = tensor({1.0 + i, 2.0}), b = tensor({3.0, 4.0});
+    const auto [y, g, pair] = f(std::vector{a, b}, 2.0);
+    CHECK(y.item() == 2 * (3 + 3 * i + 8));
+    CHECK(same_bits(g[0].dense(), b * 2));
+    CHECK_FALSE(g[1].defined());
+    CHECK(same_bits(pair.first, a));
+    CHECK(same_bits(pair.second, b + 1));
+  }
+  CHECK(f.programs().size() == 1);
+  f(std::vector{tensor({1.0, 2.0}), tensor({1.0, 2.0})}, 3.0);   // another number
+  CHECK(f.programs().size() == 2);
+}
+
+TEST_CASE("an error in a replay leaves variables as they were", "[recorded][errors]") {
+  const Variable v(zeros({2}));
+  const auto f = function([&](const Tensor& i) {
+    v += 1;
+    const Tensor y = gather(arange(3), i);
+    v += 1;
+    return y;
+  });
+  f(tensor({0}));
+  CHECK(f(tensor({2})).at({0}) == 2);
+  CHECK(v.value().at({0}) == 4);
+  CHECK_THROWS_AS(f(tensor({3})), Error);
+  CHECK(v.value().at({0}) == 4);
+  CHECK(f(tensor({1})).at({0}) == 1);
+  CHECK(v.value().at({0}) == 6);
+}
+
+TEST_CASE("check finds what was frozen", "[recorded]") {
+  double factor = 2;
+  const auto f = function([&](const Tensor& x) { return x * factor; }, {.check = 1});
+  CHECK(f(tensor(3.0)).item() == 6);
+  CHECK(f(tensor(4.0)).item() == 8);
+  factor = 3;
+  CHECK_THROWS_AS(f(tensor(4.0)), TraceError);
+}
+
+TEST_CASE("under a tape of the caller the function itself runs", "[recorded]") {
+  const auto f = function([](const Tensor& x) { return x * x; });
+  const Tensor x = tensor(3.0);
+  f(x);
+  f(x);
+  GradientTape tape;
+  tape.watch(x);
+  CHECK(tape.gradient(f(x), x).dense().item() == 6);
+}
+
+TEST_CASE("a function may make its variables at the first call", "[recorded]") {
+  std::optional<Variable> v;
+  const auto f = function([&](const Tensor& x) {
+    if (!v) v.emplace(x * 10);
+    *v += x;
+    return v->value();
+  });
+  CHECK(f(tensor(1.0)).item() == 11);
+  CHECK(f(tensor(2.0)).item() == 13);
+  CHECK(f(tensor(3.0)).item() == 16);
+  CHECK(f(tensor(4.0)).item() == 20);
+  CHECK(f.programs().at(0).calls == 2);
+  const auto g = function([](const Tensor& x) { return Variable(x).value() + 1; });
+  g(tensor(1.0));
+  CHECK_THROWS_AS(g(tensor(1.0)), TraceError);
+}
