@@ -43,12 +43,16 @@ struct Arguments {
   template <class T> void add_bytes(const T& v) { rest.append(reinterpret_cast<const char*>(&v), sizeof v); }
 };
 
-template <class X> concept ListOfArguments = requires(X& x) {
+template <class X>
+concept ListOfArguments = requires(X& x) {
   x.begin();
   x.end();
   x.size();
 };
-template <class X> concept TupleOfArguments = requires { std::tuple_size<X>::value; };
+template <class X>
+concept TupleOfArguments = requires {
+  std::tuple_size<X>::value;
+};
 
 /// Adds an argument of a recorded function; with `copies` it puts the tensors of that list, in order, in the
 /// places of its own.
@@ -67,8 +71,9 @@ template <class X> void collect(Arguments& all, X& x) {
     for (auto& e : x)
       collect(all, e);
   } else {
-    static_assert(TupleOfArguments<T>,
-                  "a recorded function takes tensors, variables, keys, numbers, and lists and tuples of these");
+    static_assert(
+        TupleOfArguments<T>,
+        "a recorded function takes tensors, variables, keys, numbers, and lists and tuples of these");
     std::apply([&](auto&... e) { (collect(all, e), ...); }, x);
   }
 }
@@ -181,9 +186,9 @@ template <class F> class RecordedFunction {
 /// calls replay that. Numbers that f takes from anywhere else, and tensors that are no arguments, are
 /// constants; reading numbers of what it computes throws TraceError.
 ///
-/// f takes tensors, variables, keys, numbers, and lists and tuples of these, and returns a tensor or gradient,
-/// lists and tuples of these, or nothing. Under tapes, accumulators and observers of the caller f itself runs.
-/// What f refers to, such as an optimizer, must live as long as the function.
+/// f takes tensors, variables, keys, numbers, and lists and tuples of these, and returns a tensor or
+/// gradient, lists and tuples of these, or nothing. Under tapes, accumulators and observers of the caller f
+/// itself runs. What f refers to, such as an optimizer, must live as long as the function.
 template <class F> RecordedFunction<F> function(F f, RecordingOptions options = {}) {
   return {std::move(f), std::move(options)};
 }

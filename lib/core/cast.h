@@ -20,6 +20,9 @@ struct Half {
 void widen(DType t, const Half* x, float* y, std::int64_t n);
 void narrow(DType t, const float* x, Half* y, std::int64_t n);
 
+/// Fills y with a number, converted to its dtype.
+void fill(Tensor& y, double value);
+
 /// x in the type that ops compute in (see computed_in). Throws ArgumentError for u64 that i64 does not hold.
 Tensor to_computed(const Tensor& x);
 

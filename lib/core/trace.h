@@ -1,5 +1,5 @@
-// Trace: is told of all that its thread computes while a function is recorded. While none is, thread_state.trace
-// is null and nothing here is called.
+// Trace: is told of all that its thread computes while a function is recorded. While none is,
+// thread_state.trace is null and nothing here is called.
 #pragma once
 #include <functional>
 #include <span>
@@ -56,6 +56,11 @@ class Trace {
   /// Runs an action, during which nothing is recorded. In a replay its tensors are there for the call alone.
   /// It may read and change variables.
   virtual std::vector<Tensor> act(std::vector<Tensor> x, Action action) = 0;
+
+  /// Runs f, of whose ops the program is made. False: f also reads numbers or writes memory, and nothing of
+  /// it is in the program; `become` then says what gives y from x.
+  virtual bool attempt(const std::function<void()>& f) = 0;
+  virtual void become(std::span<const Tensor> x, std::span<const Tensor> y, Action action) = 0;
 
   /// `part` is key i of `key`.
   virtual void split(const random::Key& key, std::uint64_t i, const random::Key& part) = 0;

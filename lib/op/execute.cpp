@@ -202,7 +202,8 @@ Tensor Op::with_numbers(std::initializer_list<Operand> x) const {
 // A recorder or an observer may throw after the kernel has run, and must then find x as it was. An op on x
 // and x itself reads what it would overwrite.
 Tensor detail::updated(Tensor& x, const Operand& y, Tensor (*op)(Operand, Operand)) {
-  if (thread_state.innermost || thread_state.observer || thread_state.trace || y.tensor() == &x) return op(x, y);
+  if (thread_state.innermost || thread_state.observer || thread_state.trace || y.tensor() == &x)
+    return op(x, y);
   return op(std::move(x), y);   // takes the memory at most: x still refers to it
 }
 

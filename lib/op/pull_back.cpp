@@ -1,7 +1,9 @@
 // In: a call, its cotangents. Out: gradients by the rule's vjp, which sees complex values conjugated.
 #include "op/pull_back.h"
 
+#include "core/trace.h"
 #include "op/primitives.h"
+#include "op/recorded_rule.h"
 #include "op/stand_ins.h"
 
 namespace tapedeck {
@@ -47,9 +49,7 @@ class Conjugated {
                 dx);
 }
 
-}   // namespace
-
-void pull_back(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+void run_rule(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
   if (!any_special(c.x) && !any_special(c.y)) [[likely]]
     c.op.rule.vjp(c, dy, dx);
   else if (rule_takes_stand_ins(c.op) && (any_stored(c.x) || any_stored(c.y)))
@@ -58,6 +58,35 @@ void pull_back(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
     run_conjugated(c, dy, dx);
   else
     c.op.rule.vjp(c, dy, dx);
+}
+
+// By the ops of the rule; as an action where the rule reads numbers of what it is given.
+[[gnu::noinline]] void pull_back_recorded(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+  std::vector<Tensor> cotangents;
+  for (const Gradient& g : dy)
+    cotangents.push_back(g.is_dense() ? g.tensor() : Tensor());
+  if (thread_state.trace->attempt([&] { run_rule(c, dy, dx); })) return;
+  const auto again = [wanted = c.wanted, n = dx.size()](const Call& call, std::span<const Tensor> given) {
+    std::vector<Gradient> from(given.begin(), given.end()), to(n);
+    run_rule({call.op, call.raw_attrs, call.x, call.y, wanted}, from, to);
+    std::vector<Tensor> gradients;
+    for (Gradient& g : to)
+      gradients.push_back(g.defined() ? std::move(g).dense() : Tensor());
+    return gradients;
+  };
+  std::vector<Tensor> gradients;
+  for (const Gradient& g : dx)
+    gradients.push_back(g.defined() ? g.dense() : Tensor());
+  record_rule(c, cotangents, gradients, again);
+}
+
+}   // namespace
+
+void pull_back(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+  if (thread_state.trace) [[unlikely]]
+    pull_back_recorded(c, dy, dx);
+  else
+    run_rule(c, dy, dx);
 }
 
 }   // namespace tapedeck

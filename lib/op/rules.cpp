@@ -114,7 +114,8 @@ void vjp_fused(const PartialsRule& rule, const Call& c, const Tensor& dy, const 
       out[i] = std::move(term).dense();
       adds |= 1u << i;
     } else {
-      out[i] = same && dy.unique() && !thread_state.trace ? dy : allocate(dy.dtype(), x[i]->shape(), x[i]->size());
+      out[i] =
+          same && dy.unique() && !thread_state.trace ? dy : allocate(dy.dtype(), x[i]->shape(), x[i]->size());
     }
   }
   if (!work) return;

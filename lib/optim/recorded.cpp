@@ -48,13 +48,13 @@ void act(std::span<const GradientAndVariable> pairs, bool keeps, PairsAction f) 
   for (const Tensor& t : x)
     placeholders.push_back(shape_only(t.spec()));
   replace(of, placeholders, false);   // so that the recording keeps no gradient
-  thread_state.trace->act(std::move(x), [of = std::move(of), keeps, f = std::move(f)](
-                                            std::span<const Tensor> gradients) {
-    std::vector<GradientAndVariable> now = of;
-    replace(now, gradients, keeps);
-    f(now);
-    return std::vector<Tensor>();
-  });
+  thread_state.trace->act(std::move(x),
+                          [of = std::move(of), keeps, f = std::move(f)](std::span<const Tensor> gradients) {
+                            std::vector<GradientAndVariable> now = of;
+                            replace(now, gradients, keeps);
+                            f(now);
+                            return std::vector<Tensor>();
+                          });
 }
 
 }   // namespace tapedeck

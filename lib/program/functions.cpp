@@ -1,4 +1,5 @@
-// In: calls of recorded functions. Out: what the functions return, by programs or by the functions themselves.
+// In: calls of recorded functions. Out: what the functions return, by programs or by the functions
+// themselves.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -169,8 +170,8 @@ Returned Programs::State::record(const Arguments& x, const Eager& eager) {
   if (recording.made_variables()) {
     const std::lock_guard lock(mutex);
     if (std::exchange(made_variables, true))
-      throw_error<TraceError>("{}: makes variables at each call; make them once, outside or at the first call",
-                              options.name);
+      throw_error<TraceError>(
+          "{}: makes variables at each call; make them once, outside or at the first call", options.name);
     return r;
   }
   auto entry = std::make_shared<Entry>(x, std::move(program), r.structure);
@@ -196,21 +197,23 @@ std::vector<Tensor> Programs::State::checked(Entry& e, const Arguments& x, const
   std::vector<Tensor> y = replay(e, x);
   for (std::size_t i = 0; i < y.size(); ++i)
     if (!same_bits(y[i], wanted.tensors[i]))
-      throw_error<TraceError>("{}: result {} of the replay, {}, is not that of the function: it depends on "
-                              "something that was a constant while it was recorded",
-                              options.name, i, y[i].defined() ? to_string(y[i].spec()) : "none");
+      throw_error<TraceError>(
+          "{}: result {} of the replay, {}, is not that of the function: it depends on "
+          "something that was a constant while it was recorded",
+          options.name, i, y[i].defined() ? to_string(y[i].spec()) : "none");
   for (std::size_t i = 0; i < cells.size(); ++i)
     if (!same_bits(cells[i]->value, values[i]))
-      throw_error<TraceError>("{}: the replay gives variable \"{}\" another value than the function: it depends "
-                              "on something that was a constant while it was recorded",
-                              options.name, cells[i]->name);
+      throw_error<TraceError>(
+          "{}: the replay gives variable \"{}\" another value than the function: it depends "
+          "on something that was a constant while it was recorded",
+          options.name, cells[i]->name);
   return y;
 }
 
 Programs::Programs(RecordingOptions options) : state_(std::make_unique<State>()) {
   if (options.max_programs < 0 || options.check < 0)
-    throw_error<ArgumentError>("function: max_programs is {}, check is {}; use 0 or more", options.max_programs,
-                               options.check);
+    throw_error<ArgumentError>("function: max_programs is {}, check is {}; use 0 or more",
+                               options.max_programs, options.check);
   state_->options = std::move(options);
 }
 Programs::~Programs() = default;

@@ -95,7 +95,8 @@ void Plan::find_live() {
   for (const ValueId v : program.outputs)
     need(v);
   for (std::size_t n = 0; n < program.nodes.size(); ++n)
-    if (const Node::Kind kind = program.nodes[n].kind; kind == Node::Kind::store || kind == Node::Kind::action)
+    if (const Node::Kind kind = program.nodes[n].kind;
+        kind == Node::Kind::store || kind == Node::Kind::action)
       need_node(static_cast<std::int32_t>(n));
   while (!found.empty()) {
     const Node& node = program.nodes[static_cast<std::size_t>(found.back())];

@@ -8,12 +8,12 @@ namespace tapedeck {
 
 /// Where the elements of a value lie.
 enum class Memory : std::uint8_t {
-  none,      // nothing reads it, or a group alone does
-  arena,     // at `offset`
-  copied,    // at `offset`, where a small argument, variable or constant is copied to
-  given,     // an argument or the value of a variable, where the caller or the variable has it; a constant
-  output,    // a result of the function, which is allocated at each call
-  returned,  // a tensor that a kernel or an action returns at each call
+  none,       // nothing reads it, or a group alone does
+  arena,      // at `offset`
+  copied,     // at `offset`, where a small argument, variable or constant is copied to
+  given,      // an argument or the value of a variable, where the caller or the variable has it; a constant
+  output,     // a result of the function, which is allocated at each call
+  returned,   // a tensor that a kernel or an action returns at each call
 };
 
 struct Place {
@@ -27,10 +27,10 @@ struct Plan {
   explicit Plan(Program recorded);
 
   Program program;
-  std::vector<bool> live;           // nodes
+  std::vector<bool> live;   // nodes
   std::vector<ProgramStep> steps;
-  std::vector<Group> groups;        // of the steps that are fused, in their order
-  std::vector<Place> places;        // of values that are no parts of others
+  std::vector<Group> groups;   // of the steps that are fused, in their order
+  std::vector<Place> places;   // of values that are no parts of others
   /// For these, itself and the values that are its elements, with where each begins, in elements.
   struct Part {
     ValueId value;

@@ -48,7 +48,9 @@ bool begins_with_key(const Op& op) {
 }   // namespace
 
 Recording::Recording(std::string name)
-    : name_(std::move(name)), outer_(std::exchange(thread_state.trace, nullptr)), first_id_(next_tensor_id()) {
+    : name_(std::move(name)),
+      outer_(std::exchange(thread_state.trace, nullptr)),
+      first_id_(next_tensor_id()) {
   thread_state.trace = this;
 }
 Recording::~Recording() { thread_state.trace = outer_; }
@@ -65,7 +67,8 @@ void Recording::name_value(const Tensor& y, ValueId v) {
 void Recording::add_argument(const Tensor& x) {
   const auto at = static_cast<std::int32_t>(program_.arguments.size());
   ValueId v = find(x);   // the same tensor may be several arguments
-  if (v == kNoValue) name_value(x, v = add_value({.spec = x.spec(), .from = Value::From::argument, .at = at}));
+  if (v == kNoValue)
+    name_value(x, v = add_value({.spec = x.spec(), .from = Value::From::argument, .at = at}));
   program_.arguments.push_back(v);
 }
 void Recording::add_key(const random::Key& key) {
@@ -92,7 +95,10 @@ ValueId Recording::add_constant(const Tensor& x) {
 
 ValueId Recording::value_of(const Tensor& x, std::string_view reader) {
   if (const ValueId v = find(x); v != kNoValue) return v;
-  if (is_recorded(x) && !host_.contains(x.id()))
+  const bool is_unknown = is_recorded(x) && !host_.contains(x.id());
+  if (is_unknown && opaque_)
+    *opaque_ = true;
+  else if (is_unknown)
     throw_error<TraceError>(
         "{}: {} reads {}, which was made during the recording, but neither by an op nor of numbers; make it "
         "outside of the function, or pass it as an argument",
@@ -128,8 +134,6 @@ std::int32_t Recording::key_of(const Call& c) const {
 
 void Recording::run(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>)) {
   if (blind_) return kernel(c, y);
-  for (int i = 0; i < c.x.size() && opaque_; ++i)
-    if (is_recorded(c.x[i]) && find(c.x[i]) == kNoValue && !host_.contains(c.x[i].id())) *opaque_ = true;
   if (opaque_ && *opaque_) return kernel(c, y);
   if (c.op.forward.outputs == Outputs::own)
     run_composite(c, y, kernel);
@@ -161,33 +165,48 @@ void Recording::run_kernel(const Call& c, std::span<Tensor> y,
   add_node(std::move(node), y);
 }
 
-// The ops of the kernel are recorded, unless it reads numbers or writes memory in between: then it is one
-// node.
-void Recording::run_composite(const Call& c, std::span<Tensor> y,
-                              void (*kernel)(const Call&, std::span<Tensor>)) {
-  for (int i = 0; i < c.x.size(); ++i)
-    value_of(c.x[i], c.op.name);
+bool Recording::attempt(const std::function<void()>& f) {
+  if (blind_ || (opaque_ && *opaque_)) {
+    f();
+    return true;
+  }
   const std::size_t values = program_.values.size(), nodes = program_.nodes.size(), named = named_.size();
   bool opaque = false;
   {
     const Restored inner(opaque_, &opaque);
-    kernel(c, y);
+    f();
   }
-  for (const Tensor& t : y)
-    opaque |= find(t) == kNoValue;
-  if (!opaque) return;
+  if (!opaque) return true;
   for (std::size_t i = named; i < named_.size(); ++i)
     ids_.erase(named_[i]);
   named_.resize(named);
   program_.nodes.resize(nodes);
   program_.values.resize(values);
+  return false;
+}
 
+void Recording::become(std::span<const Tensor> x, std::span<const Tensor> y, Action action) {
+  Node node{.kind = Node::Kind::action, .action = std::move(action)};
+  for (const Tensor& t : x)
+    node.in.push_back(value_of(t, "a derivative"));
+  add_node(std::move(node), y);
+}
+
+// The ops that the kernel is made of, or one node where it does more than that.
+void Recording::run_composite(const Call& c, std::span<Tensor> y,
+                              void (*kernel)(const Call&, std::span<Tensor>)) {
   Node node{.kind = Node::Kind::op, .op = &c.op, .attrs = c.raw_attrs, .key = key_of(c)};
   bool constant = node.key < 0;
   for (int i = 0; i < c.x.size(); ++i) {
     node.in.push_back(value_of(c.x[i], c.op.name));
     constant &= is_constant(node.in.back());
   }
+  const bool is_made_of_ops = attempt([&] {
+    kernel(c, y);
+    for (const Tensor& t : y)
+      if (find(t) == kNoValue) *opaque_ = true;
+  });
+  if (is_made_of_ops) return;
   if (!constant) return add_node(std::move(node), y);
   for (const Tensor& t : y)
     add_constant(t);
@@ -270,8 +289,8 @@ void Recording::shared(const Tensor& y, const Tensor& x, std::int64_t first) {
     return;
   }
   const bool same = first == 0 && program_.value(v).spec == y.spec();
-  name_value(y, same ? v
-                     : add_value({.spec = y.spec(), .from = Value::From::part, .whole = v, .first = first}));
+  name_value(y,
+             same ? v : add_value({.spec = y.spec(), .from = Value::From::part, .whole = v, .first = first}));
 }
 void Recording::made(const Tensor& y) {
   if (!blind_) host_.insert(y.id());
@@ -291,9 +310,9 @@ void Recording::looked_at(const Tensor& x) {
   std::string by = "an argument";
   if (value.from == Value::From::node) {
     const Node& node = program_.nodes[static_cast<std::size_t>(value.at)];
-    by = node.op                              ? fmt::format("computed by {}", node.op->name)
-         : node.kind == Node::Kind::read      ? fmt::format("the value of variable \"{}\"", node.cell->name)
-                                              : "a derivative";
+    by = node.op                         ? fmt::format("computed by {}", node.op->name)
+         : node.kind == Node::Kind::read ? fmt::format("the value of variable \"{}\"", node.cell->name)
+                                         : "a derivative";
   }
   throw_error<TraceError>(
       "{}: the numbers of {}, {}, are read on the host, where a replay would see those of the recording; use "

@@ -35,6 +35,8 @@ class Recording final : public Trace {
   void read(detail::VariableCell& cell, const Tensor& value) override;
   void assigned(detail::VariableCell& cell) override;
   std::vector<Tensor> act(std::vector<Tensor> x, Action action) override;
+  bool attempt(const std::function<void()>& f) override;
+  void become(std::span<const Tensor> x, std::span<const Tensor> y, Action action) override;
   void split(const random::Key& key, std::uint64_t i, const random::Key& part) override;
 
  private:
@@ -64,11 +66,11 @@ class Recording final : public Trace {
   std::map<Bits, std::int32_t> keys_;
   /// Variables with a new value that no node has stored yet, in the order in which they got it.
   std::vector<std::pair<std::shared_ptr<detail::VariableCell>, ValueId>> stores_;
-  std::vector<std::uint64_t> named_;            // ids in the order in which they got values
-  bool blind_ = false;                          // a kernel or an action runs: nothing is recorded
-  bool* opaque_ = nullptr;                      // of the innermost kernel that is made of ops: see run_composite
-  const Call* call_ = nullptr;                  // of the kernel that runs
-  const kernels::MapKernel* map_ = nullptr;     // what that kernel is
+  std::vector<std::uint64_t> named_;   // ids in the order in which they got values
+  bool blind_ = false;                 // a kernel or an action runs: nothing is recorded
+  bool* opaque_ = nullptr;             // of the innermost kernel that is made of ops: see run_composite
+  const Call* call_ = nullptr;         // of the kernel that runs
+  const kernels::MapKernel* map_ = nullptr;   // what that kernel is
   bool made_variables_ = false;
 };
 

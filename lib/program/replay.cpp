@@ -26,6 +26,23 @@ Tensor view(const Spec& spec, const Tensor& owner) {
   return t;
 }
 
+// Whether the op reads numbers to infer its outputs: to check indices, or to count what it finds.
+bool infers_from_numbers(const Program& p, const Node& n) {
+  if (n.kind != Node::Kind::op) return false;
+  if (n.op->name == "unique" || n.op->name == "nonzero") return true;
+  return std::any_of(n.in.begin(), n.in.end(),
+                     [&](ValueId v) { return !is_trainable(p.value(v).spec.dtype); });
+}
+
+void check_outputs(const Call& c, std::span<const Tensor> y) {
+  const std::vector<Spec> specs = c.op.infer.many ? c.op.infer.many(c) : std::vector{c.op.infer.one(c)};
+  for (std::size_t k = 0; k < y.size(); ++k)
+    if (y[k].defined() && specs[k] != y[k].spec())
+      throw TraceError(describe(c, "gives " + to_string(specs[k]) + " in a replay, and gave " +
+                                       to_string(y[k].spec()) +
+                                       " when it was recorded; keep it out of recorded functions"));
+}
+
 Tensor memory_of(std::int64_t bytes) {
   return allocate({DType::u8, {std::max<std::int64_t>(bytes, 4096)}});   // more than lies in a handle
 }
@@ -96,6 +113,7 @@ Replay::Bound Replay::bound(const Node& node) {
   for (const ValueId v : node.out)
     b.y.push_back(v == kNoValue ? Tensor() : tensor_of(v));
   if (node.key >= 0) b.attrs = node.attrs;
+  b.infers = infers_from_numbers(plan_.program, node);
   return b;
 }
 
@@ -176,6 +194,7 @@ void Replay::run_op(Bound& b) {
   const Call c{.op = *n.op,
                .raw_attrs = n.key >= 0 ? b.attrs.view() : n.attrs.view(),
                .x = {b.refs.data(), static_cast<int>(b.refs.size())}};
+  if (b.infers) check_outputs(c, b.y);
   if (n.op->forward.outputs != Outputs::own) return run_kernel(c, b.y);
   std::vector<Tensor> y;
   for (const Tensor& t : b.y)

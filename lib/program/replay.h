@@ -20,6 +20,7 @@ class Replay {
     std::vector<Tensor> x = {}, y = {};   // undefined: not read; not wanted
     std::vector<const Tensor*> refs = {};
     OwnedAttrs attrs = {};   // of a node with a key, which changes
+    bool infers = false;     // its outputs must be inferred again
   };
 
   void bind(ValueId whole, std::byte* data);
@@ -39,12 +40,12 @@ class Replay {
 
   const Plan& plan_;
   Tensor arena_, scratch_;
-  std::vector<Tensor> values_;        // of those that nodes are called with
-  std::vector<std::byte*> memory_;    // of all
+  std::vector<Tensor> values_;       // of those that nodes are called with
+  std::vector<std::byte*> memory_;   // of all
   std::vector<Bound> nodes_;
   std::vector<random::Key> keys_;
-  std::vector<Tensor> held_;          // until the end of the call
-  std::vector<Tensor> outputs_;       // by value; of Memory::output alone
+  std::vector<Tensor> held_;      // until the end of the call
+  std::vector<Tensor> outputs_;   // by value; of Memory::output alone
 };
 
 }   // namespace tapedeck

@@ -5,8 +5,10 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "core/trace.h"
 #include "op/primitives.h"
 #include "op/pull_back.h"
+#include "op/recorded_rule.h"
 #include "op/stacked.h"
 #include "op/stand_ins.h"
 #include "tape/tape.h"
@@ -128,13 +130,40 @@ void transpose_vjp(const Call& c, Refs dx, std::span<Tensor> dy) {
     if (result[j].defined()) dy[static_cast<std::size_t>(outputs[j])] = std::move(result[j]).dense();
 }
 
-void push_forward(const Call& c, Refs dx, std::span<Tensor> dy) {
+namespace {
+
+void run_jvp(const Call& c, Refs dx, std::span<Tensor> dy) {
   if (c.op.rule.jvp && (any_stored(c.x) || any_stored(c.y)) && rule_takes_stand_ins(c.op)) [[unlikely]]
     push_forward_on_stand_ins(c, dx, dy);
   else if (c.op.rule.jvp)
     c.op.rule.jvp(c, dx, dy);
   else
     transpose_vjp(c, dx, dy);
+}
+
+// By the ops of the rule; as an action where the rule reads numbers of what it is given.
+[[gnu::noinline]] void push_forward_recorded(const Call& c, Refs dx, std::span<Tensor> dy) {
+  if (thread_state.trace->attempt([&] { run_jvp(c, dx, dy); })) return;
+  std::vector<Tensor> tangents;
+  for (int i = 0; i < dx.size(); ++i)
+    tangents.push_back(dx[i]);
+  record_rule(c, tangents, dy, [n = dy.size()](const Call& call, std::span<const Tensor> given) {
+    std::vector<const Tensor*> refs;
+    for (const Tensor& t : given)
+      refs.push_back(&t);
+    std::vector<Tensor> y(n);
+    run_jvp(call, {refs.data(), static_cast<int>(refs.size())}, y);
+    return y;
+  });
+}
+
+}   // namespace
+
+void push_forward(const Call& c, Refs dx, std::span<Tensor> dy) {
+  if (thread_state.trace) [[unlikely]]
+    push_forward_recorded(c, dx, dy);
+  else
+    run_jvp(c, dx, dy);
 }
 
 namespace {

@@ -1,7 +1,6 @@
-// Every sample of every op as a recorded function: the values, gradients and tangents of replays have the bits
-// of the function itself.
+// Every sample of every op as a recorded function: the values, gradients and tangents of replays have the
+// bits of the function itself.
 #include <catch2/catch.hpp>
-#include <set>
 
 #include "closeness.h"
 #include "ops/op_samples.h"
@@ -46,8 +45,7 @@ template <class F> std::string compare(const F& f, const Tensors& x) {
     const Tensors y = recorded(arguments);
     if (y.size() != wanted.size()) return "another number of results";
     for (std::size_t k = 0; k < y.size(); ++k)
-      if (!same(y[k], wanted[k]))
-        return "result " + std::to_string(k) + " of call " + std::to_string(number);
+      if (!same(y[k], wanted[k])) return "result " + std::to_string(k) + " of call " + std::to_string(number);
     ++number;
   }
   const auto programs = recorded.programs();
@@ -81,20 +79,16 @@ template <class Check> void for_every_sample(const Check& check) {
 }   // namespace
 
 TEST_CASE("ops replay with the same bits", "[recorded][op]") {
-  std::set<std::string> refused;
   for_every_sample([&](const Op& op, const Sample& s) {
-    try {
-      CHECK(compare([&](const Tensors& x) { return run(op, x, s.attrs); }, s.inputs) == "");
-    } catch (const TraceError& e) {
-      refused.insert(std::string(op.name) + ": " + e.what());
-    }
+    const auto f = [&](const Tensors& x) { return run(op, x, s.attrs); };
+    if (op.name == "nonzero" && s.inputs[0].dtype() == DType::f64)   // it finds more where zeros are changed
+      CHECK_THROWS_AS(compare(f, s.inputs), TraceError);
+    else
+      CHECK(compare(f, s.inputs) == "");
   });
-  for (const auto& r : refused)
-    WARN(r);
 }
 
 TEST_CASE("gradients replay with the same bits", "[recorded][op]") {
-  std::set<std::string> refused;
   for_every_sample([&](const Op& op, const Sample& s) {
     if (op.rule.kind == RuleKind::none || op.rule.kind == RuleKind::undefined || trainable(s.inputs).empty())
       return;
@@ -107,18 +101,11 @@ TEST_CASE("gradients replay with the same bits", "[recorded][op]") {
       if (y.empty()) return Tensors();
       return dense(tape.gradient(Targets(y), Sources(sources)));
     };
-    try {
-      CHECK(compare(gradients, s.inputs) == "");
-    } catch (const TraceError& e) {
-      refused.insert(std::string(op.name) + ": " + e.what());
-    }
+    CHECK(compare(gradients, s.inputs) == "");
   });
-  for (const auto& r : refused)
-    WARN(r);
 }
 
 TEST_CASE("tangents replay with the same bits", "[recorded][op]") {
-  std::set<std::string> refused;
   for_every_sample([&](const Op& op, const Sample& s) {
     if (op.rule.kind == RuleKind::none || op.rule.kind == RuleKind::undefined || trainable(s.inputs).empty())
       return;
@@ -133,12 +120,6 @@ TEST_CASE("tangents replay with the same bits", "[recorded][op]") {
         dy.push_back(a.jvp(y));
       return dy;
     };
-    try {
-      CHECK(compare(tangents, s.inputs) == "");
-    } catch (const TraceError& e) {
-      refused.insert(std::string(op.name) + ": " + e.what());
-    }
+    CHECK(compare(tangents, s.inputs) == "");
   });
-  for (const auto& r : refused)
-    WARN(r);
 }

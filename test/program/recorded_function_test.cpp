@@ -109,9 +109,10 @@ TEST_CASE("a value that was read keeps its numbers when the variable changes", "
 TEST_CASE("numbers of what is recorded may not be read", "[recorded][errors]") {
   const auto f = function([](const Tensor& x) { return sum(x).item() > 0 ? x : -x; }, {.name = "sign"});
   const Variable v(tensor({1.0, 2.0}));
-  CHECK_THROWS_WITH(f(tensor({1.0, 2.0})),
-                    "sign: the numbers of f32[], computed by sum, are read on the host, where a replay would see "
-                    "those of the recording; use where, or do this outside of the recorded function");
+  CHECK_THROWS_WITH(
+      f(tensor({1.0, 2.0})),
+      "sign: the numbers of f32[], computed by sum, are read on the host, where a replay would see "
+      "those of the recording; use where, or do this outside of the recorded function");
   CHECK(f.programs().empty());
   CHECK_THROWS_AS(f(tensor({1.0, 2.0})), TraceError);
   const Tensor outside = tensor(3.0);
@@ -126,7 +127,8 @@ TEST_CASE("key arguments are live", "[recorded]") {
   const Tensor x = tensor(2.0);
   for (std::uint64_t i = 0; i < 3; ++i) {
     const random::Key key{.seed = i};
-    const Tensor wanted = x * random::uniform({100}, key.split(1)) + random::normal({100}, key.split(2).split(7));
+    const Tensor wanted =
+        x * random::uniform({100}, key.split(1)) + random::normal({100}, key.split(2).split(7));
     CHECK(same_bits(f(x, key), wanted));
   }
   CHECK(f.programs().size() == 1);

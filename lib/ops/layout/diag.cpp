@@ -5,6 +5,7 @@
 #include <array>
 #include <limits>
 
+#include "core/cast.h"
 #include "core/format.h"
 #include "kernels/layout/copy.h"
 #include "kernels/layout/diag.h"
@@ -41,7 +42,7 @@ void run_diagonals(const Call& c, std::span<Tensor> y) {
   if (padding == 0)
     kernels::clear(y[0]);
   else
-    y[0] = full(y[0].shape(), padding, y[0].dtype());
+    fill(y[0], padding);
   move(c.x[0], d, y[0]);
 }
 

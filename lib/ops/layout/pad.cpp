@@ -1,4 +1,5 @@
 // Padding, with a constant or with mirrored entries.
+#include "core/cast.h"
 #include "core/format.h"
 #include "ops/layout/entries.h"
 #include "ops/layout/moves.h"
@@ -39,7 +40,7 @@ void run_pad(const Call& c, std::span<Tensor> y) {
   if (value == 0)
     kernels::clear_around(y[0], at, c.x[0].size());
   else
-    y[0] = full(y[0].shape(), value, y[0].dtype());
+    fill(y[0], value);
   kernels::copy_to(c.x[0], y[0], at);
 }
 

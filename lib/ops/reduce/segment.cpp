@@ -8,6 +8,7 @@
 
 #include "core/format.h"
 #include "core/storage.h"
+#include "core/trace.h"
 #include "kernels/reduce/segment.h"
 #include "ops/layout/positions.h"
 #include "ops/reduce/groups.h"
@@ -174,6 +175,8 @@ constexpr Op table[] = {
 SegmentAttrs by(const Tensor& x, const Tensor& ids) {
   std::int64_t count = 0;
   if (ids.size() && holds_indices(ids)) {
+    if (thread_state.trace) [[unlikely]]
+      thread_state.trace->looked_at(ids);
     const std::int64_t last = visit_indices(ids, [](const auto list) { return std::int64_t{list.back()}; });
     count = std::clamp<std::int64_t>(last, -1, std::numeric_limits<std::int64_t>::max() - 1) + 1;
   }

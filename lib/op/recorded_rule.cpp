@@ -1,0 +1,70 @@
+// In: a rule and what it was called with. Out: an action of the tensors among that.
+#include "op/recorded_rule.h"
+
+#include <optional>
+
+#include "core/storage.h"
+#include "core/trace.h"
+
+namespace tapedeck {
+namespace {
+
+// A list of tensors, of which some are shape-only or undefined.
+class Frame {
+ public:
+  /// Those that are there go into `tensors`, too.
+  void add(const Tensor& x, std::vector<Tensor>& tensors) {
+    const bool here = x.defined() && x.raw();
+    if (here) tensors.push_back(x);
+    places_.push_back({here, x.defined() && !here ? std::optional(x.spec()) : std::nullopt});
+  }
+  /// The list with other tensors in the places of those that were there.
+  std::vector<Tensor> with(std::span<const Tensor> tensors) const {
+    std::vector<Tensor> all;
+    auto next = tensors.begin();
+    for (const Place& p : places_)
+      all.push_back(p.here ? *next++ : p.spec ? shape_only(*p.spec) : Tensor());
+    return all;
+  }
+
+ private:
+  struct Place {
+    bool here;
+    std::optional<Spec> spec;
+  };
+  std::vector<Place> places_;
+};
+
+std::vector<const Tensor*> pointers(std::span<const Tensor> x) {
+  std::vector<const Tensor*> all;
+  for (const Tensor& t : x)
+    all.push_back(&t);
+  return all;
+}
+Refs refs(const std::vector<const Tensor*>& x) { return {x.data(), static_cast<int>(x.size())}; }
+
+}   // namespace
+
+void record_rule(const Call& c, std::span<const Tensor> given, std::span<const Tensor> results,
+                 RuleAction rule) {
+  std::vector<Tensor> tensors;
+  Frame frame;
+  for (const Refs list : {c.x, c.y})
+    for (int i = 0; i < list.size(); ++i)
+      frame.add(list[i], tensors);
+  for (const Tensor& t : given)
+    frame.add(t, tensors);
+  const auto x = static_cast<std::size_t>(c.x.size()), y = static_cast<std::size_t>(c.y.size());
+  thread_state.trace->become(tensors, results,
+                             [frame, x, y, &op = c.op, attrs = OwnedAttrs(c.raw_attrs),
+                              rule = std::move(rule)](std::span<const Tensor> now) {
+                               const std::vector<Tensor> all = frame.with(now);
+                               const std::span<const Tensor> list(all);
+                               const auto in = pointers(list.first(x)), out = pointers(list.subspan(x, y));
+                               return rule(
+                                   {.op = op, .raw_attrs = attrs.view(), .x = refs(in), .y = refs(out)},
+                                   list.subspan(x + y));
+                             });
+}
+
+}   // namespace tapedeck
