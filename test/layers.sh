@@ -12,7 +12,7 @@ find lib include -path lib/pch -prune -o \( -name '*.h' -o -name '*.cpp' \) -pri
   }
   BEGIN {
     # Bottom up.
-    split("core kernels op tape ops transforms debug optim minimize io nn distribute", layers)
+    split("core kernels op tape ops transforms debug optim minimize program io nn distribute", layers)
     for (i in layers) rank[layers[i]] = i + 0
 
     headers("core", "error half dtype shape tensor named_tensors refs axes random_key threads build_info")
