@@ -9,6 +9,9 @@ struct ProgramStep {
   std::vector<std::int32_t> nodes;
   bool fused = false;
 };
+
+/// All nodes of `live`, in an order in which each comes after what it reads. Nodes that read, store or act on
+/// variables keep their order among each other.
 std::vector<ProgramStep> schedule(const Program& p, const std::vector<bool>& live);
 
 }   // namespace tapedeck

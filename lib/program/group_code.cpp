@@ -1,0 +1,200 @@
+// In: the nodes of a group. Out: its instructions, with registers by linear scan.
+#include "program/group_code.h"
+
+#include <algorithm>
+#include <map>
+
+namespace tapedeck {
+namespace {
+
+using Kind = GroupInstruction::Kind;
+using kernels::Put;
+
+// Where an operand or result is, before entries are numbered.
+struct Place {
+  enum class In : std::uint8_t { nothing, local, single, stream } in = In::nothing;
+  std::uint32_t at = 0;
+};
+
+class Coder {
+ public:
+  Coder(const Program& p, const ProgramStep& step, const std::vector<bool>& kept) : p_(p), kept_(kept) {
+    code_.pass = *pass_of(p, p.nodes[static_cast<std::size_t>(step.nodes[0])]);
+    for (const std::int32_t n : step.nodes)
+      add(p.nodes[static_cast<std::size_t>(n)]);
+  }
+
+  GroupCode finish() {
+    assign_registers();
+    const std::uint32_t singles = 1 + code_.registers,
+                        streams = singles + static_cast<std::uint32_t>(code_.singles.size());
+    for (const Place& x : places_)
+      code_.entries.push_back(x.in == Place::In::nothing  ? 0
+                              : x.in == Place::In::local  ? 1 + register_of_[x.at]
+                              : x.in == Place::In::single ? singles + x.at
+                                                          : streams + x.at);
+    return std::move(code_);
+  }
+
+ private:
+  void add(const Node& node) {
+    if (is_full_sum(p_, node))
+      add_full_sum(node);
+    else if (node.kind == Node::Kind::pull)
+      add_pull(node);
+    else
+      add_map(node);
+  }
+
+  void add_map(const Node& node) {
+    std::vector<Place> x;
+    for (const ValueId v : node.in)
+      x.push_back(operand(v));
+    x.push_back(result(node.out[0]));
+    GroupInstruction& i = add_instruction(Kind::map, x, node.in.size());
+    i.loop =
+        is_f32() ? reinterpret_cast<void (*)()>(node.map->f32) : reinterpret_cast<void (*)()>(node.map->f64);
+  }
+
+  void add_full_sum(const Node& node) {
+    if (code_.pass.n == 1)
+      add_instruction(Kind::copy, {operand(node.in[0]), result(node.out[0])}, 1);
+    else
+      add_sum(Kind::fold, operand(node.in[0]), {node.out[0], true, node.op->name == "mean"});
+  }
+
+  void add_pull(const Node& node) {
+    const auto inputs = static_cast<std::size_t>(node.vjp->inputs);
+    std::vector<Place> x;
+    for (std::size_t i = 0; i < inputs + 2; ++i)
+      x.push_back(node.in[i] == kNoValue ? Place{} : operand(node.in[i]));
+    Put put[kernels::kFusedInputs] = {};
+    std::vector<std::pair<Place, ValueId>> sums;
+    std::size_t added = inputs + 2;
+    for (std::size_t i = 0; i < inputs; ++i) {
+      const ValueId v = node.out[i];
+      const bool adds = node.adds >> i & 1;
+      const ValueId to = adds ? node.in[added++] : kNoValue;
+      put[i] = v == kNoValue ? Put::nothing : adds ? Put::add : Put::store;
+      if (v == kNoValue) {
+        x.push_back({});
+      } else if (p_.value(v).spec.shape.size() != code_.pass.n) {
+        x.push_back(new_local());
+        sums.emplace_back(x.back(), v);
+      } else if (const auto first =
+                     std::find(node.out.begin(), node.out.begin() + static_cast<std::ptrdiff_t>(i), v);
+                 first != node.out.begin() + static_cast<std::ptrdiff_t>(i)) {
+        x.push_back(x[inputs + 2 + static_cast<std::size_t>(first - node.out.begin())]);
+      } else {
+        x.push_back(result(v));
+        if (adds) add_instruction(Kind::copy, {operand(to), x.back()}, 1);
+      }
+    }
+    GroupInstruction& i = add_instruction(Kind::pull, x, inputs + 2);
+    std::copy(put, put + kernels::kFusedInputs, i.put);
+    i.loop =
+        is_f32() ? reinterpret_cast<void (*)()>(node.vjp->f32) : reinterpret_cast<void (*)()>(node.vjp->f64);
+    for (const auto& [place, v] : sums)
+      add_sum(Kind::gather, place, {v, false, false});
+  }
+
+  void add_sum(Kind kind, Place x, GroupCode::Sum sum) {
+    if (kept(sum.to))
+      code_.writes.push_back(sum.to);
+    else
+      sum.to = kNoValue;
+    add_instruction(kind, {x}, 1).sum = static_cast<std::uint32_t>(code_.sums.size());
+    code_.sums.push_back(sum);
+  }
+
+  GroupInstruction& add_instruction(Kind kind, const std::vector<Place>& places, std::size_t operands) {
+    GroupInstruction i{.kind = kind, .operands = static_cast<std::uint8_t>(operands)};
+    i.first = static_cast<std::uint32_t>(places_.size());
+    for (std::size_t k = 0; k < operands; ++k)
+      if (places[k].in == Place::In::local || places[k].in == Place::In::stream)
+        i.moves = static_cast<std::uint16_t>(i.moves | 1u << k);
+    places_.insert(places_.end(), places.begin(), places.end());
+    return code_.instructions.emplace_back(i);
+  }
+
+  Place operand(ValueId v) {
+    const Elements e = elements_of(p_, v);
+    const bool moves = p_.value(v).spec.shape.size() == code_.pass.n;
+    if (const auto found = results_.find(e.value); found != results_.end() && moves) return found->second;
+    const auto [at, is_new] = operands_.try_emplace({e.value, e.first}, Place{});
+    if (is_new) {
+      if (std::find(code_.reads.begin(), code_.reads.end(), e.value) == code_.reads.end())
+        code_.reads.push_back(e.value);
+      at->second = in_memory(moves ? Place::In::stream : Place::In::single, e);
+    }
+    return at->second;
+  }
+  Place result(ValueId v) {
+    if (kept(v)) code_.writes.push_back(v);
+    return results_[v] = kept(v) ? in_memory(Place::In::stream, {v, 0}) : new_local();
+  }
+  Place in_memory(Place::In in, Elements e) {
+    std::vector<Elements>& list = in == Place::In::stream ? code_.streams : code_.singles;
+    list.push_back(e);
+    return {in, static_cast<std::uint32_t>(list.size() - 1)};
+  }
+  Place new_local() { return {Place::In::local, locals_++}; }
+
+  // The places of an instruction end where those of the next begin.
+  std::size_t end_of(std::size_t i) const {
+    return i + 1 < code_.instructions.size() ? code_.instructions[i + 1].first : places_.size();
+  }
+
+  // An operand that nobody reads again leaves its register to the result: loops read a vector of all operands
+  // before they write one.
+  void assign_registers() {
+    std::vector<std::size_t> last(locals_);
+    for (std::size_t i = 0; i < code_.instructions.size(); ++i)
+      for (std::size_t k = code_.instructions[i].first; k < end_of(i); ++k)
+        if (places_[k].in == Place::In::local) last[places_[k].at] = i;
+    register_of_.assign(locals_, kUnassigned);
+    std::vector<bool> is_free(locals_, false);
+    std::vector<std::uint32_t> free;
+    const auto release = [&](const Place& x, std::size_t i) {
+      if (x.in != Place::In::local || last[x.at] != i || is_free[x.at]) return;
+      is_free[x.at] = true;
+      free.push_back(register_of_[x.at]);
+    };
+    for (std::size_t i = 0; i < code_.instructions.size(); ++i) {
+      const std::size_t first = code_.instructions[i].first, results = first + code_.instructions[i].operands;
+      for (std::size_t k = first; k < results; ++k)
+        release(places_[k], i);
+      for (std::size_t k = results; k < end_of(i); ++k)
+        if (places_[k].in == Place::In::local) take(places_[k].at, free);
+      for (std::size_t k = results; k < end_of(i); ++k)
+        release(places_[k], i);
+    }
+  }
+  void take(std::uint32_t local, std::vector<std::uint32_t>& free) {
+    if (register_of_[local] != kUnassigned) return;
+    if (free.empty()) free.push_back(code_.registers++);
+    register_of_[local] = free.back();
+    free.pop_back();
+  }
+
+  bool kept(ValueId v) const { return kept_[static_cast<std::size_t>(v)]; }
+  bool is_f32() const { return code_.pass.dtype == DType::f32; }
+
+  static constexpr std::uint32_t kUnassigned = ~0u;
+  const Program& p_;
+  const std::vector<bool>& kept_;
+  GroupCode code_;
+  std::vector<Place> places_;   // of all instructions
+  std::map<ValueId, Place> results_;
+  std::map<std::pair<ValueId, std::int64_t>, Place> operands_;
+  std::uint32_t locals_ = 0;
+  std::vector<std::uint32_t> register_of_;   // of locals
+};
+
+}   // namespace
+
+GroupCode make_group_code(const Program& p, const ProgramStep& step, const std::vector<bool>& kept) {
+  return Coder(p, step, kept).finish();
+}
+
+}   // namespace tapedeck

@@ -1,0 +1,52 @@
+// GroupCode: what a group does with each block, as instructions on the entries of a table of pointers.
+#pragma once
+#include "program/pass.h"
+#include "program/schedule.h"
+
+namespace tapedeck {
+
+/// An entry of the table.
+using Entry = std::uint32_t;
+
+struct GroupInstruction {
+  enum class Kind : std::uint8_t {
+    map,      // the loop of a map kernel: operands, then a result
+    pull,     // the loop of a vjp kernel: x..., y, dy, then a result for each x
+    copy,     // an operand, a result
+    fold,     // an operand, of which full sum `sum` is made
+    gather,   // an operand, of which sum `sum` of a pull is made
+  };
+  Kind kind;
+  std::uint8_t operands = 0;
+  std::uint16_t moves = 0;   // bit i: operand i has an element for each of the block; else one for all
+  kernels::Put put[kernels::kFusedInputs] = {};
+  std::uint32_t first = 0;   // of GroupCode::entries: the operands and results
+  std::uint32_t sum = 0;
+  void (*loop)() = nullptr;   // a MapLoop or VjpLoop of the dtype of the group
+};
+
+struct GroupCode {
+  /// The table: entry 0 is zeros, which stand for what is not read; then come registers; then single
+  /// elements, as vectors of copies; then what lies in memory, whose pointers move from block to block.
+  std::uint32_t registers = 0;
+  std::vector<Elements> singles, streams;
+  std::uint32_t size() const {
+    return 1 + registers + static_cast<std::uint32_t>(singles.size() + streams.size());
+  }
+
+  struct Sum {
+    ValueId to;   // none: nobody reads it
+    bool full;    // as sum and mean of all elements add them; else as a vjp kernel does
+    bool mean;
+  };
+
+  NodePass pass;
+  std::vector<GroupInstruction> instructions;
+  std::vector<Entry> entries;
+  std::vector<Sum> sums;
+  std::vector<ValueId> reads, writes;
+};
+
+GroupCode make_group_code(const Program& p, const ProgramStep& step, const std::vector<bool>& kept);
+
+}   // namespace tapedeck

@@ -1,0 +1,206 @@
+// Groups of nodes in one pass, bit for bit against the kernels that they are made of, one after the other.
+#include <limits>
+#include <random>
+
+#include "program_builder.h"
+#include "tapedeck/threads.h"
+
+using namespace tapedeck;
+using kernels::Fused, kernels::map_kernel;
+
+namespace {
+
+struct PartialA {
+  static constexpr unsigned read = 0b10;
+  template <class V> static V at(const V&, const V& b, const V&) { return b; }
+};
+struct PartialB {
+  static constexpr unsigned read = 0b01;
+  template <class V> static V at(const V& a, const V&, const V&) { return a; }
+};
+struct OfTanh {
+  static constexpr unsigned read = 0b10;
+  template <class V> static V at(const V&, const V& y) { return V(1) - y * y; }
+};
+struct Twice {
+  static constexpr unsigned read = 0b01;
+  template <class V> static V at(const V& x, const V&) { return x + x; }
+};
+
+constexpr auto kAdd = [](auto a, auto b) { return a + b; };
+constexpr auto kSub = [](auto a, auto b) { return a - b; };
+constexpr auto kMul = [](auto a, auto b) { return a * b; };
+constexpr auto kDiv = [](auto a, auto b) { return a / b; };
+constexpr auto kNeg = [](auto a) { return -a; };
+constexpr auto kTanh = [](auto a) { return tanh(a); };
+constexpr auto kMulAdd = [](auto a, auto b, auto c) { return a * b + c; };
+
+const kernels::MapKernel add_map = map_kernel<decltype(kAdd), 2>, sub_map = map_kernel<decltype(kSub), 2>,
+                         mul_map = map_kernel<decltype(kMul), 2>, div_map = map_kernel<decltype(kDiv), 2>,
+                         neg_map = map_kernel<decltype(kNeg), 1>, tanh_map = map_kernel<decltype(kTanh), 1>,
+                         mul_add_map = map_kernel<decltype(kMulAdd), 3>;
+const kernels::VjpKernel mul_vjp = Fused<PartialA, PartialB>::vjp_kernel(),
+                         tanh_vjp = Fused<OfTanh>::vjp_kernel(), square_vjp = Fused<Twice>::vjp_kernel();
+
+// Among ordinary numbers some zeros, infinities, NaN, and numbers that are almost zero.
+Tensor numbers(DType dtype, const Shape& shape, std::mt19937& random, bool special) {
+  Tensor x = allocate({dtype, shape});
+  const auto fill = [&](auto one) {
+    using T = decltype(one);
+    const T rare[] = {T(0),
+                      -T(0),
+                      std::numeric_limits<T>::infinity(),
+                      std::numeric_limits<T>::quiet_NaN(),
+                      std::numeric_limits<T>::denorm_min(),
+                      std::numeric_limits<T>::max()};
+    std::normal_distribution<T> normal;
+    for (T *p = elements<T>(x), *end = p + x.size(); p < end; ++p)
+      *p = special && random() % 32 == 0 ? rare[random() % 6] : normal(random);
+  };
+  dtype == DType::f32 ? fill(float{}) : fill(double{});
+  return x;
+}
+
+class RandomProgram {
+ public:
+  RandomProgram(DType dtype, std::int64_t n, unsigned seed, bool special) : random_(seed), n_(n) {
+    for (int k = 0; k < 3; ++k)
+      full_.push_back(b.argument(numbers(dtype, {n}, random_, special)));
+    for (int k = 0; k < 2; ++k)
+      one_.push_back(b.argument(numbers(dtype, {}, random_, special)));
+    const ValueId long_one = b.argument(numbers(dtype, {2 * n + 3}, random_, special));
+    full_.push_back(b.part(b.part(long_one, 1, {2 * n + 2}), 2, {n, 1}));
+    one_.push_back(b.part(long_one, n, {}));
+  }
+  ProgramBuilder b;
+
+  void add_node() {
+    const auto pick = [&](auto& from) { return from[random_() % from.size()]; };
+    const auto full = [&] { return pick(full_); };
+    const auto any = [&] { return random_() % 3 ? pick(full_) : pick(one_); };
+    const kernels::MapKernel* two[] = {&add_map, &sub_map, &mul_map, &div_map};
+    switch (random_() % 10) {
+      case 0:
+        return push(b.map(neg_map, {full()}));
+      case 1:
+        return push(b.map(tanh_map, {full()}));
+      case 2:
+        return push(b.map(mul_add_map, {any(), full(), any()}));
+      case 3: {
+        const ValueId y = full();
+        return push(b.pull(tanh_vjp, {full()}, y, full(), 1, {random_() % 2 ? full() : kNoValue})[0]);
+      }
+      case 4:
+        return push(b.pull(square_vjp, {full()}, full(), full(), 1, {random_() % 2 ? full() : kNoValue})[0]);
+      case 5: {
+        const ValueId x = any(), y = any();
+        const bool adds_x = size_of_value(x) == n_ && random_() % 2,
+                   adds_y = size_of_value(y) == n_ && random_() % 2;
+        const auto dx = b.pull(mul_vjp, {x, y}, full(), full(), 1 + static_cast<unsigned>(random_() % 3),
+                               {adds_x ? full() : kNoValue, adds_y ? full() : kNoValue});
+        for (const ValueId v : dx)
+          if (v != kNoValue) push(v);
+        return;
+      }
+      case 6:
+        return random_() % 3 ? push(b.pull_twice(mul_vjp, full(), full()))
+                             : push(b.full_sum(full(), random_() % 2));
+      default:
+        return push(b.map(*two[random_() % 4], {any(), any()}));
+    }
+  }
+  void choose_outputs() {
+    for (std::size_t v = 0; v < b.outputs.size(); ++v)
+      b.outputs[v] = b.program.values[v].from == Value::From::node && random_() % 8 == 0;
+    b.outputs.back() = true;
+  }
+
+ private:
+  std::int64_t size_of_value(ValueId v) const { return b.of(v).size(); }
+  void push(ValueId v) {
+    if (size_of_value(v) == n_) full_.push_back(v);
+    if (size_of_value(v) == 1) one_.push_back(v);
+  }
+
+  std::mt19937 random_;
+  std::int64_t n_;
+  std::vector<ValueId> full_, one_;
+};
+
+}   // namespace
+
+TEST_CASE("groups compute the bits of their kernels", "[program]") {
+  const DType dtype = GENERATE(DType::f32, DType::f64);
+  const std::int64_t n = GENERATE(1, 2, 7, 16, 17, 63, 64, 65, 127, 128, 129, 1000, 4095, 4097, 40000);
+  for (unsigned seed = 0; seed < 8; ++seed) {
+    CAPTURE(name_of(dtype), n, seed);
+    RandomProgram program(dtype, n, seed, seed % 2);
+    for (int k = 0; k < 40; ++k)
+      program.add_node();
+    program.choose_outputs();
+    CHECK(program.b.check() > 0);
+  }
+}
+
+TEST_CASE("groups on several threads compute the bits of their kernels", "[program]") {
+  const int before = num_threads();
+  for (const int threads : {1, 2, 3})
+    for (const std::int64_t n : {131072, 200001, 32768 * 9 + 1}) {
+      set_num_threads(threads);
+      CAPTURE(threads, n);
+      RandomProgram program(DType::f32, n, static_cast<unsigned>(n), false);
+      for (int k = 0; k < 20; ++k)
+        program.add_node();
+      program.choose_outputs();
+      program.b.check();
+    }
+  set_num_threads(before);
+}
+
+TEST_CASE("sums of n elements are those of the kernels for every n", "[program]") {
+  for (const std::int64_t n :
+       {1, 3, 15, 16, 31, 64, 65, 1023, 1024, 4096, 4100, 32767, 32768, 32769, 32784, 98305}) {
+    CAPTURE(n);
+    std::mt19937 random(1);
+    for (const DType dtype : {DType::f32, DType::f64}) {
+      ProgramBuilder b;
+      const ValueId x = b.argument(numbers(dtype, {n}, random, false)),
+                    c = b.argument(numbers(dtype, {}, random, false)), y = b.map(mul_map, {x, c});
+      const auto dx = b.pull(mul_vjp, {y, c}, y, x, 3);
+      for (const ValueId v : {b.full_sum(x, false), b.full_sum(y, true), dx[1]})
+        b.outputs[static_cast<std::size_t>(v)] = true;
+      CHECK(b.check() == 1);
+    }
+  }
+}
+
+TEST_CASE("the sum of one element is the element", "[program]") {
+  ProgramBuilder b;
+  b.outputs[static_cast<std::size_t>(b.full_sum(b.argument(tensor(-0.0)), false))] = true;
+  CHECK(b.check() == 1);
+}
+
+TEST_CASE("a group reads and writes what others read alone", "[program]") {
+  std::mt19937 random(1);
+  ProgramBuilder b;
+  const ValueId x = b.argument(numbers(DType::f32, {100}, random, false)), y = b.map(tanh_map, {x}),
+                z = b.map(mul_map, {y, x});
+  std::vector<bool> kept(b.values.size(), false);
+  kept[static_cast<std::size_t>(z)] = true;
+  const Group group(b.program, b.steps()[0], kept);
+  CHECK(std::vector(group.reads().begin(), group.reads().end()) == std::vector{x});
+  CHECK(std::vector(group.writes().begin(), group.writes().end()) == std::vector{z});
+}
+
+TEST_CASE("a long chain takes few registers", "[program]") {
+  std::mt19937 random(1);
+  ProgramBuilder b;
+  const ValueId x = b.argument(numbers(DType::f32, {1 << 16}, random, false));
+  ValueId y = x;
+  for (int k = 0; k < 1000; ++k)
+    y = b.map(k % 2 ? add_map : mul_map, {y, x});
+  std::vector<bool> kept(b.values.size(), false);
+  kept.back() = true;
+  CHECK(b.steps().size() == 1);
+  CHECK(Group(b.program, b.steps()[0], kept).scratch_bytes() < 4096);
+}

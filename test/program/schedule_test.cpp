@@ -1,0 +1,97 @@
+// Which nodes of a program run together, and in what order.
+#include "program_builder.h"
+
+using namespace tapedeck;
+
+namespace {
+
+constexpr auto kMul = [](auto a, auto b) { return a * b; };
+const kernels::MapKernel mul_map = kernels::map_kernel<decltype(kMul), 2>;
+
+using Nodes = std::vector<std::int32_t>;
+std::vector<Nodes> nodes_of(const std::vector<ProgramStep>& steps) {
+  std::vector<Nodes> nodes;
+  for (const ProgramStep& s : steps)
+    nodes.push_back(s.nodes);
+  return nodes;
+}
+ValueId argument(ProgramBuilder& b, const Shape& shape) { return b.argument(full(shape, 1.5)); }
+
+}   // namespace
+
+TEST_CASE("independent chains of one size are one group", "[program]") {
+  ProgramBuilder b;
+  const ValueId x = argument(b, {8}), y = argument(b, {4, 2});
+  b.map(mul_map, {b.map(mul_map, {x, x}), x});
+  b.map(mul_map, {b.map(mul_map, {y, y}), y});
+  CHECK(nodes_of(b.steps()) == std::vector<Nodes>{{0, 1, 2, 3}});
+}
+
+TEST_CASE("sizes and dtypes do not mix", "[program]") {
+  ProgramBuilder b;
+  const ValueId x = argument(b, {8}), y = argument(b, {9}), z = b.argument(full({8}, 1.5, DType::f64));
+  for (const ValueId v : {x, y, z, x})
+    b.map(mul_map, {v, v});
+  CHECK(nodes_of(b.steps()) == std::vector<Nodes>{{1}, {2}, {0, 3}});
+}
+
+TEST_CASE("a sum ends a group, whose other results the next one reads", "[program]") {
+  ProgramBuilder b;
+  const ValueId x = argument(b, {8}), y = b.map(mul_map, {x, x}), s = b.full_sum(y, false);
+  b.map(mul_map, {y, s});
+  CHECK(nodes_of(b.steps()) == std::vector<Nodes>{{0, 1}, {2}});
+}
+
+TEST_CASE("what is read through memory is there", "[program]") {
+  ProgramBuilder b;
+  const ValueId x = argument(b, {8}), y = b.map(mul_map, {x, x}), one = b.part(y, 3, {});
+  b.map(mul_map, {y, one});
+  const ValueId same = b.part(y, 0, {2, 4});
+  b.map(mul_map, {same, same});
+  CHECK(nodes_of(b.steps()) == std::vector<Nodes>{{0, 2}, {1}});
+}
+
+TEST_CASE("what only later nodes read is computed with them", "[program]") {
+  ProgramBuilder b;
+  const ValueId x = argument(b, {8}), early = b.map(mul_map, {x, x}), y = b.map(mul_map, {x, x}),
+                s = b.full_sum(y, false);
+  b.map(mul_map, {b.map(mul_map, {y, s}), early});
+  CHECK(nodes_of(b.steps()) == std::vector<Nodes>{{1, 2}, {0, 3, 4}});
+}
+
+TEST_CASE("nodes that act on variables keep their order, and hold up nobody else", "[program]") {
+  ProgramBuilder b;
+  const ValueId x = argument(b, {8});
+  const ValueId late = b.other({b.map(mul_map, {b.full_sum(x, false), x})}, full({8}, 2.0));
+  const ValueId early = b.other({}, full({8}, 3.0));
+  b.map(mul_map, {early, x});
+  b.map(mul_map, {late, early});
+  CHECK(nodes_of(b.steps()) == std::vector<Nodes>{{0}, {1}, {2}, {3}, {4, 5}});
+}
+
+TEST_CASE("only live nodes are scheduled", "[program]") {
+  ProgramBuilder b;
+  const ValueId x = argument(b, {8});
+  b.map(mul_map, {x, x});
+  b.map(mul_map, {x, x});
+  CHECK(nodes_of(schedule(b.program, {false, true})) == std::vector<Nodes>{{1}});
+}
+
+TEST_CASE("passes without elements, and those of rows, are no groups", "[program]") {
+  ProgramBuilder b;
+  const ValueId none = argument(b, {0}), x = argument(b, {4, 2}), row = argument(b, {2});
+  b.map(mul_map, {none, none});
+  b.map(mul_map, {x, row});
+  for (const ProgramStep& step : b.steps())
+    CHECK_FALSE(step.fused);
+}
+
+TEST_CASE("a part whose last vector ends behind its memory is not read in a group", "[program]") {
+  ProgramBuilder b;
+  const ValueId x = argument(b, {32}), within = b.part(x, 16, {16}), beyond = b.part(x, 17, {15});
+  b.map(mul_map, {within, within});
+  b.map(mul_map, {beyond, beyond});
+  const std::vector<ProgramStep> steps = b.steps();
+  CHECK(steps[0].fused);
+  CHECK_FALSE(steps[1].fused);
+}
