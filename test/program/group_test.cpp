@@ -39,16 +39,20 @@ const kernels::MapKernel add_map = map_kernel<decltype(kAdd), 2>, sub_map = map_
                          mul_map = map_kernel<decltype(kMul), 2>, div_map = map_kernel<decltype(kDiv), 2>,
                          neg_map = map_kernel<decltype(kNeg), 1>, tanh_map = map_kernel<decltype(kTanh), 1>,
                          mul_add_map = map_kernel<decltype(kMulAdd), 3>;
-const kernels::VjpKernel mul_vjp = Fused<PartialA, PartialB>::vjp_kernel(), tanh_vjp = Fused<OfTanh>::vjp_kernel(),
-                         square_vjp = Fused<Twice>::vjp_kernel();
+const kernels::VjpKernel mul_vjp = Fused<PartialA, PartialB>::vjp_kernel(),
+                         tanh_vjp = Fused<OfTanh>::vjp_kernel(), square_vjp = Fused<Twice>::vjp_kernel();
 
 // Among ordinary numbers some zeros, infinities, NaN, and numbers that are almost zero.
 Tensor numbers(DType dtype, const Shape& shape, std::mt19937& random, bool special) {
   Tensor x = allocate({dtype, shape});
   const auto fill = [&](auto one) {
     using T = decltype(one);
-    const T rare[] = {T(0), -T(0), std::numeric_limits<T>::infinity(), std::numeric_limits<T>::quiet_NaN(),
-                      std::numeric_limits<T>::denorm_min(), std::numeric_limits<T>::max()};
+    const T rare[] = {T(0),
+                      -T(0),
+                      std::numeric_limits<T>::infinity(),
+                      std::numeric_limits<T>::quiet_NaN(),
+                      std::numeric_limits<T>::denorm_min(),
+                      std::numeric_limits<T>::max()};
     std::normal_distribution<T> normal;
     for (T *p = elements<T>(x), *end = p + x.size(); p < end; ++p)
       *p = special && random() % 32 == 0 ? rare[random() % 6] : normal(random);
@@ -90,7 +94,8 @@ class RandomProgram {
         return push(b.pull(square_vjp, {full()}, full(), full(), 1, {random_() % 2 ? full() : kNoValue})[0]);
       case 5: {
         const ValueId x = any(), y = any();
-        const bool adds_x = size_of_value(x) == n_ && random_() % 2, adds_y = size_of_value(y) == n_ && random_() % 2;
+        const bool adds_x = size_of_value(x) == n_ && random_() % 2,
+                   adds_y = size_of_value(y) == n_ && random_() % 2;
         const auto dx = b.pull(mul_vjp, {x, y}, full(), full(), 1 + static_cast<unsigned>(random_() % 3),
                                {adds_x ? full() : kNoValue, adds_y ? full() : kNoValue});
         for (const ValueId v : dx)
@@ -153,7 +158,8 @@ TEST_CASE("groups on several threads compute the bits of their kernels", "[progr
 }
 
 TEST_CASE("sums of n elements are those of the kernels for every n", "[program]") {
-  for (const std::int64_t n : {1, 3, 15, 16, 31, 64, 65, 1023, 1024, 4096, 4100, 32767, 32768, 32769, 32784, 98305}) {
+  for (const std::int64_t n :
+       {1, 3, 15, 16, 31, 64, 65, 1023, 1024, 4096, 4100, 32767, 32768, 32769, 32784, 98305}) {
     CAPTURE(n);
     std::mt19937 random(1);
     for (const DType dtype : {DType::f32, DType::f64}) {

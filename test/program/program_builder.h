@@ -1,6 +1,8 @@
 // ProgramBuilder: a program written node by node, beside the values that the nodes give one after the other.
 #pragma once
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <cstring>
 
 #include "core/storage.h"
@@ -16,12 +18,11 @@ class ProgramBuilder {
   std::vector<Tensor> values;   // as the kernels give them
   std::vector<bool> outputs;    // what the caller reads
 
-  ValueId argument(const Tensor& x) {
-    return add({.spec = x.spec(), .from = Value::From::argument}, x);
-  }
+  ValueId argument(const Tensor& x) { return add({.spec = x.spec(), .from = Value::From::argument}, x); }
   ValueId part(ValueId whole, std::int64_t first, const Shape& shape) {
-    return add({.spec = {of(whole).dtype(), shape}, .from = Value::From::part, .whole = whole, .first = first},
-               share(of(whole), shape, first));
+    return add(
+        {.spec = {of(whole).dtype(), shape}, .from = Value::From::part, .whole = whole, .first = first},
+        share(of(whole), shape, first));
   }
   ValueId map(const kernels::MapKernel& k, std::vector<ValueId> x) {
     const Tensor* in[kernels::kMaxOperands];
@@ -124,10 +125,13 @@ class ProgramBuilder {
         run(step, kept, memory);
       else
         for (const ValueId v : program.nodes[static_cast<std::size_t>(step.nodes[0])].out)
-          std::memcpy(memory[static_cast<std::size_t>(v)], of(v).raw(), static_cast<std::size_t>(of(v).nbytes()));
+          if (v != kNoValue)
+            std::memcpy(memory[static_cast<std::size_t>(v)], of(v).raw(),
+                        static_cast<std::size_t>(of(v).nbytes()));
       for (const std::int32_t n : step.nodes)
         for (const ValueId v : program.nodes[static_cast<std::size_t>(n)].out)
-          if (v != kNoValue && kept[static_cast<std::size_t>(v)]) compare(v, memory[static_cast<std::size_t>(v)]);
+          if (v != kNoValue && kept[static_cast<std::size_t>(v)])
+            compare(v, memory[static_cast<std::size_t>(v)]);
     }
     return groups;
   }
@@ -164,7 +168,8 @@ class ProgramBuilder {
       }
     return kept;
   }
-  void run(const ProgramStep& step, const std::vector<bool>& kept, const std::vector<std::byte*>& memory) const {
+  void run(const ProgramStep& step, const std::vector<bool>& kept,
+           const std::vector<std::byte*>& memory) const {
     const Group group(program, step, kept);
     for (const ValueId v : group.reads())
       CHECK(program.value(v).from != Value::From::part);
@@ -175,10 +180,18 @@ class ProgramBuilder {
     first += -reinterpret_cast<std::uintptr_t>(first) & 63;
     group.run(memory.data(), first);
   }
+  // NaN is NaN: its sign and payload are those of one of two operands, and compilers choose which.
   void compare(ValueId v, const std::byte* memory) const {
     CAPTURE(v, of(v).size());
-    const bool same = !std::memcmp(memory, of(v).raw(), static_cast<std::size_t>(of(v).nbytes()));
+    const bool same =
+        of(v).dtype() == DType::f32 ? are_same<float>(of(v), memory) : are_same<double>(of(v), memory);
     CHECK(same);
+  }
+  template <class T> static bool are_same(const Tensor& x, const std::byte* memory) {
+    const T *a = elements<T>(x), *b = reinterpret_cast<const T*>(memory);
+    return std::equal(a, a + x.size(), b, [](const T& p, const T& q) {
+      return (std::isnan(p) && std::isnan(q)) || !std::memcmp(&p, &q, sizeof(T));
+    });
   }
 };
 
