@@ -24,7 +24,8 @@ class ProgramBuilder {
         {.spec = {of(whole).dtype(), shape}, .from = Value::From::part, .whole = whole, .first = first},
         share(of(whole), shape, first));
   }
-  ValueId map(const kernels::MapKernel& k, std::vector<ValueId> x) {
+  /// `op` names the op whose kernel k is, if any.
+  ValueId map(const kernels::MapKernel& k, std::vector<ValueId> x, std::string_view op = {}) {
     const Tensor* in[kernels::kMaxOperands];
     Shape shape;
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -33,7 +34,8 @@ class ProgramBuilder {
     }
     Tensor y = allocate({in[0]->dtype(), shape});
     kernels::run_map(k, {in, static_cast<int>(x.size())}, y);
-    Node node{.kind = Node::Kind::map, .map = &k, .in = std::move(x)};
+    Node node{.kind = op.empty() ? Node::Kind::map : Node::Kind::op, .map = &k, .in = std::move(x)};
+    if (!op.empty()) node.op = find_op(op);
     node.out = {add_result(y)};
     program.nodes.push_back(std::move(node));
     return program.nodes.back().out[0];
