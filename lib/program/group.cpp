@@ -8,6 +8,7 @@
 #include "kernels/elementwise/row.h"
 #include "kernels/elementwise/vjp.h"
 #include "kernels/reduce/fold_axes.h"
+#include "program/arithmetic.h"
 
 namespace tapedeck {
 namespace {
@@ -16,7 +17,8 @@ using kernels::Batch, kernels::kElementwise, kernels::kFoldBlock, kernels::kWidt
     kernels::Put, kernels::Stream, kernels::VjpLoop, kernels::VjpRow;
 using Kind = GroupInstruction::Kind;
 
-constexpr std::int64_t kLine = 64, kBlockBytes = 512;
+constexpr std::int64_t kLine = 64, kVectors = 8;   // of a block
+constexpr std::int64_t kBlockBytes = kVectors * static_cast<std::int64_t>(sizeof(Batch<float>));
 constexpr std::int64_t kVjpPiece = 4096;   // elements of a sum of a pull that are added up at once
 
 constexpr std::int64_t lines(std::int64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
@@ -128,11 +130,31 @@ template <class T> struct Group::Run {
         area + g.piece_bytes_ - static_cast<std::int64_t>(c.sums.size() * sizeof(Partial<T>)));
     for (std::int64_t at = begin; at < end; at += kBlock) {
       const std::int64_t length = std::min(kBlock, end - at);
-      for (const GroupInstruction& i : c.instructions)
-        step(i, table, sums, at, length);
+      run_block(table, sums, at, length);
       for (std::size_t s = 0; s < c.streams.size(); ++s)
         streams[s] += kBlock;
     }
+  }
+
+  void run_block(T* const* table, Partial<T>* sums, std::int64_t at, std::int64_t length) const {
+    switch (kernels::padded<T>(length) / kWidth<T>) {
+      case 1:
+        return run_held<1>(table, sums, at, length);
+      case 4:
+        return run_held<4>(table, sums, at, length);
+      case kVectors:
+        return run_held<kVectors>(table, sums, at, length);
+      default:
+        for (const GroupInstruction& i : g.code_.instructions)
+          step(i, table, sums, at, length);
+    }
+  }
+  template <std::size_t V>
+  void run_held(T* const* table, Partial<T>* sums, std::int64_t at, std::int64_t length) const {
+    const GroupInstruction *i = g.code_.instructions.data(), *end = i + g.code_.instructions.size();
+    Held<T, V> held;
+    for (; (i = held.run(i, end, g.code_.entries.data(), table)) != end; ++i)
+      step(*i, table, sums, at, length);
   }
 
   // Returns where the streams begin.

@@ -16,6 +16,22 @@ struct Place {
   std::uint32_t at = 0;
 };
 
+Arithmetic arithmetic_of(const Node& node) {
+  static const auto ops = [] {
+    std::map<const Op*, Arithmetic> known;
+    constexpr std::pair<std::string_view, Arithmetic> names[] = {
+        {"add", Arithmetic::add}, {"sub", Arithmetic::sub},    {"mul", Arithmetic::mul},
+        {"div", Arithmetic::div}, {"square", Arithmetic::mul}, {"neg", Arithmetic::neg}};
+    for (const OpFamily& family : op_families())
+      for (const Op& op : family.ops)
+        for (const auto& [name, arithmetic] : names)
+          if (op.name == name) known.emplace(&op, arithmetic);
+    return known;
+  }();
+  const auto found = node.kind == Node::Kind::op ? ops.find(node.op) : ops.end();
+  return found == ops.end() ? Arithmetic::none : found->second;
+}
+
 class Coder {
  public:
   Coder(const Program& p, const ProgramStep& step, const std::vector<bool>& kept) : p_(p), kept_(kept) {
@@ -26,6 +42,7 @@ class Coder {
 
   GroupCode finish() {
     assign_registers();
+    hold_results();
     const std::uint32_t singles = 1 + code_.registers,
                         streams = singles + static_cast<std::uint32_t>(code_.singles.size());
     for (const Place& x : places_)
@@ -52,6 +69,9 @@ class Coder {
       x.push_back(operand(v));
     x.push_back(result(node.out[0]));
     GroupInstruction& i = add_instruction(Kind::map, x, node.in.size());
+    i.arithmetic = arithmetic_of(node);
+    i.a = form_of(x[0]);
+    i.b = form_of(x[node.in.size() - 1]);
     i.loop =
         is_f32() ? reinterpret_cast<void (*)()>(node.map->f32) : reinterpret_cast<void (*)()>(node.map->f64);
   }
@@ -140,15 +160,34 @@ class Coder {
   }
   Place new_local() { return {Place::In::local, locals_++}; }
 
+  static Form form_of(const Place& x) { return x.in == Place::In::single ? Form::single : Form::moving; }
+
   // The places of an instruction end where those of the next begin.
   std::size_t end_of(std::size_t i) const {
     return i + 1 < code_.instructions.size() ? code_.instructions[i + 1].first : places_.size();
   }
 
+  // What arithmetic reads of the arithmetic right before it stays in vector registers.
+  void hold_results() {
+    for (std::size_t i = 1; i < code_.instructions.size(); ++i) {
+      GroupInstruction &before = code_.instructions[i - 1], &now = code_.instructions[i];
+      if (before.arithmetic == Arithmetic::none || now.arithmetic == Arithmetic::none) continue;
+      const Place& result = places_[before.first + before.operands];
+      const auto hold = [&](const Place& x, Form& form) {
+        if (x.in == result.in && x.at == result.at) form = Form::held;
+      };
+      hold(places_[now.first], now.a);
+      hold(places_[now.first + now.operands - 1u], now.b);
+      const bool held = now.a == Form::held || now.b == Form::held;
+      before.stores = result.in != Place::In::local || !held || last_use_[result.at] != i;
+    }
+  }
+
   // An operand that nobody reads again leaves its register to the result: loops read a vector of all operands
   // before they write one.
   void assign_registers() {
-    std::vector<std::size_t> last(locals_);
+    std::vector<std::size_t>& last = last_use_;
+    last.resize(locals_);
     for (std::size_t i = 0; i < code_.instructions.size(); ++i)
       for (std::size_t k = code_.instructions[i].first; k < end_of(i); ++k)
         if (places_[k].in == Place::In::local) last[places_[k].at] = i;
@@ -189,6 +228,7 @@ class Coder {
   std::map<std::pair<ValueId, std::int64_t>, Place> operands_;
   std::uint32_t locals_ = 0;
   std::vector<std::uint32_t> register_of_;   // of locals
+  std::vector<std::size_t> last_use_;        // of locals, by instructions
 };
 
 }   // namespace

@@ -8,6 +8,11 @@ namespace tapedeck {
 /// An entry of the table.
 using Entry = std::uint32_t;
 
+/// The arithmetic that groups do by themselves, the last result in vector registers, and where an operand of
+/// it is: there, an element for each of the block, or one for all.
+enum class Arithmetic : std::uint8_t { add, sub, mul, div, neg, none };
+enum class Form : std::uint8_t { held, moving, single };
+
 struct GroupInstruction {
   enum class Kind : std::uint8_t {
     map,      // the loop of a map kernel: operands, then a result
@@ -22,6 +27,9 @@ struct GroupInstruction {
   kernels::Put put[kernels::kFusedInputs] = {};
   std::uint32_t first = 0;   // of GroupCode::entries: the operands and results
   std::uint32_t sum = 0;
+  Arithmetic arithmetic = Arithmetic::none;   // map: what the loop does
+  Form a = Form::moving, b = Form::moving;
+  bool stores = true;         // else only the next instruction reads the result, where it is held
   void (*loop)() = nullptr;   // a MapLoop or VjpLoop of the dtype of the group
 };
 

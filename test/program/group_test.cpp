@@ -78,10 +78,11 @@ class RandomProgram {
     const auto pick = [&](auto& from) { return from[random_() % from.size()]; };
     const auto full = [&] { return pick(full_); };
     const auto any = [&] { return random_() % 3 ? pick(full_) : pick(one_); };
-    const kernels::MapKernel* two[] = {&add_map, &sub_map, &mul_map, &div_map};
-    switch (random_() % 10) {
+    const std::pair<const kernels::MapKernel*, std::string_view> two[] = {
+        {&add_map, "add"}, {&sub_map, "sub"}, {&mul_map, "mul"}, {&div_map, "div"}};
+    switch (random_() % 14) {
       case 0:
-        return push(b.map(neg_map, {full()}));
+        return push(b.map(neg_map, {full()}, "neg"));
       case 1:
         return push(b.map(tanh_map, {full()}));
       case 2:
@@ -105,8 +106,11 @@ class RandomProgram {
       case 6:
         return random_() % 3 ? push(b.pull_twice(mul_vjp, full(), full()))
                              : push(b.full_sum(full(), random_() % 2));
-      default:
-        return push(b.map(*two[random_() % 4], {any(), any()}));
+      default: {   // often of what the node before gave
+        const auto& [kernel, op] = two[random_() % 4];
+        const ValueId x = random_() % 2 ? full_.back() : any(), y = random_() % 3 ? any() : full_.back();
+        return push(b.map(*kernel, {x, y}, random_() % 4 ? op : ""));
+      }
     }
   }
   void choose_outputs() {

@@ -1,6 +1,8 @@
 // ProgramBuilder: a program written node by node, beside the values that the nodes give one after the other.
 #pragma once
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <cstring>
 
 #include "core/storage.h"
@@ -22,7 +24,8 @@ class ProgramBuilder {
         {.spec = {of(whole).dtype(), shape}, .from = Value::From::part, .whole = whole, .first = first},
         share(of(whole), shape, first));
   }
-  ValueId map(const kernels::MapKernel& k, std::vector<ValueId> x) {
+  /// `op` names the op whose kernel k is, if any.
+  ValueId map(const kernels::MapKernel& k, std::vector<ValueId> x, std::string_view op = {}) {
     const Tensor* in[kernels::kMaxOperands];
     Shape shape;
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -31,7 +34,8 @@ class ProgramBuilder {
     }
     Tensor y = allocate({in[0]->dtype(), shape});
     kernels::run_map(k, {in, static_cast<int>(x.size())}, y);
-    Node node{.kind = Node::Kind::map, .map = &k, .in = std::move(x)};
+    Node node{.kind = op.empty() ? Node::Kind::map : Node::Kind::op, .map = &k, .in = std::move(x)};
+    if (!op.empty()) node.op = find_op(op);
     node.out = {add_result(y)};
     program.nodes.push_back(std::move(node));
     return program.nodes.back().out[0];
@@ -123,8 +127,9 @@ class ProgramBuilder {
         run(step, kept, memory);
       else
         for (const ValueId v : program.nodes[static_cast<std::size_t>(step.nodes[0])].out)
-          std::memcpy(memory[static_cast<std::size_t>(v)], of(v).raw(),
-                      static_cast<std::size_t>(of(v).nbytes()));
+          if (v != kNoValue)
+            std::memcpy(memory[static_cast<std::size_t>(v)], of(v).raw(),
+                        static_cast<std::size_t>(of(v).nbytes()));
       for (const std::int32_t n : step.nodes)
         for (const ValueId v : program.nodes[static_cast<std::size_t>(n)].out)
           if (v != kNoValue && kept[static_cast<std::size_t>(v)])
@@ -177,10 +182,18 @@ class ProgramBuilder {
     first += -reinterpret_cast<std::uintptr_t>(first) & 63;
     group.run(memory.data(), first);
   }
+  // NaN is NaN: its sign and payload are those of one of two operands, and compilers choose which.
   void compare(ValueId v, const std::byte* memory) const {
     CAPTURE(v, of(v).size());
-    const bool same = !std::memcmp(memory, of(v).raw(), static_cast<std::size_t>(of(v).nbytes()));
+    const bool same =
+        of(v).dtype() == DType::f32 ? are_same<float>(of(v), memory) : are_same<double>(of(v), memory);
     CHECK(same);
+  }
+  template <class T> static bool are_same(const Tensor& x, const std::byte* memory) {
+    const T *a = elements<T>(x), *b = reinterpret_cast<const T*>(memory);
+    return std::equal(a, a + x.size(), b, [](const T& p, const T& q) {
+      return (std::isnan(p) && std::isnan(q)) || !std::memcmp(&p, &q, sizeof(T));
+    });
   }
 };
 
