@@ -1,5 +1,5 @@
 // bf16 beside f32: the speed of elementwise ops, reductions, gradients and matrix products, in turns.
-//   ninja -C build bench/half_bench && build/bench/half_bench
+//   ninja -C build bench/halves_bench && build/bench/halves_bench
 #include <chrono>
 #include <cstdio>
 #include <functional>
