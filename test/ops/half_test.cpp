@@ -209,6 +209,28 @@ TEST_CASE("sums of halves are of f32, rounded once", "[half]") {
   CHECK(tape.gradient(sum(y + bias), bias).dense().to_vector()[0] == 4096);
 }
 
+TEST_CASE("reductions of halves have the bits of those in f32, and no copy in f32", "[half]") {
+  const std::pair<Shape, std::vector<int>> cases[] = {
+      {{0, 3}, {0}},         {{1}, {0}},          {{5, 1}, {1}},     {{37}, {0}},
+      {{4'097}, {0}},        {{100'003}, {0}},    {{7, 4'500}, {1}}, {{1'025, 3}, {0}},
+      {{301, 70}, {0}},      {{150, 2'600}, {0}}, {{6, 33, 5}, {1}}, {{9, 20, 31}, {0, 2}},
+      {{4, 3, 5, 6}, {1, 3}}};
+  for (const DType half : {DType::f16, DType::bf16})
+    for (const auto& [shape, axes] : cases) {
+      const Tensor x = astype(random::normal(shape, {3}), half), single = astype(x, DType::f32);
+      CHECK(same(sum(x, axes), astype(sum(single, axes), half)));
+      CHECK(same(mean(x, axes), astype(mean(single, axes), half)));
+      if (x.size() == 0) continue;
+      CHECK(same(max(x, axes), astype(max(single, axes), half)));
+      CHECK(same(min(x, axes), astype(min(single, axes), half)));
+    }
+  const Tensor x = ones({1 << 20}, DType::bf16);
+  release_buffers();
+  CHECK(max(x).item() == 1);
+  CHECK(sum(x).item() == 1 << 20);
+  CHECK(cached_bytes() < 1 << 20);   // where a copy in f32 would be now, with 4 MB
+}
+
 TEST_CASE("derivatives of halves of second order", "[half]") {
   const Tensor x = tensor({0.5, 1.5}, DType::f16);
   GradientTape outer;

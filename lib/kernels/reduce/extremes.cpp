@@ -34,9 +34,11 @@ void arg_columns(const T* x, std::int64_t n, std::int64_t width, std::int64_t* y
 }
 
 template <class Best> void extreme(const Tensor& x, unsigned axes, Tensor& y) {
-  visit(x.dtype(), [&](auto one) {
-    using T = decltype(one);
-    if constexpr (!std::is_same_v<T, bool>) fold<Best>(x, axes, elements<T>(y), y.size());
+  rounding_once(y, [&](Tensor& best) {
+    visit(best.dtype(), [&](auto one) {
+      using T = decltype(one);
+      if constexpr (!std::is_same_v<T, bool>) fold<Best>(x, axes, elements<T>(best), best.size());
+    });
   });
 }
 

@@ -4,6 +4,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "core/cast.h"
 #include "kernels/simd/simd.h"
 #include "tapedeck/dtype.h"
 
@@ -93,10 +94,23 @@ requires ComplexNumber<T> T fold_block(const T* x, std::int64_t n) {
   return f(f(f(s[0], s[1]), f(s[2], s[3])), f(f(s[4], s[5]), f(s[6], s[7])));
 }
 
-/// Four vector accumulators over blocks of 64 steps, then the blocks' results. So rounding errors at each
-/// level are those of a short sum.
-template <class Fold, class Of = Itself, class T>
-requires(!ComplexNumber<T>) T fold_block(const T* x, std::int64_t n) {
+/// f16 or bf16, which are reduced in f32.
+struct HalfRow {
+  DType dtype;
+  const Half* x;
+
+  HalfRow operator+(std::int64_t n) const { return {dtype, x + n}; }
+};
+/// What elements of a row are reduced in.
+template <class Row> struct ElementOf { using Type = float; };
+template <class T> struct ElementOf<T*> { using Type = std::remove_const_t<T>; };
+template <class Row> using Element = typename ElementOf<Row>::Type;
+
+template <class T> inline constexpr std::int64_t kFoldPiece = 256 * kWidth<T>;
+
+/// Four vector accumulators over pieces of 64 steps, then the pieces' results. So rounding errors at each
+/// level are those of a short sum. at(i, n): n elements from i on.
+template <class Fold, class Of, class T, class At> T fold_pieces(const At& at, std::int64_t n) {
   constexpr Fold f;
   constexpr Of of;
   constexpr std::int64_t w = kWidth<T>;
@@ -107,18 +121,34 @@ requires(!ComplexNumber<T>) T fold_block(const T* x, std::int64_t n) {
     Batch<T> total = none;
     while (i + 4 * w <= n) {
       Batch<T> s[4] = {none, none, none, none};
-      for (const std::int64_t end = n - i > 256 * w ? i + 256 * w : n; i + 4 * w <= end; i += 4 * w)
+      const std::int64_t end = n - i > kFoldPiece<T> ? i + kFoldPiece<T> : n;
+      for (const T* x = at(i, end - i); i + 4 * w <= end; i += 4 * w, x += 4 * w)
         for (int k = 0; k < 4; ++k)
-          s[k] = f(s[k], of(Batch<T>::load_unaligned(x + i + k * w)));
+          s[k] = f(s[k], of(Batch<T>::load_unaligned(x + k * w)));
       total = f(total, f(f(s[0], s[1]), f(s[2], s[3])));
     }
     for (; i + w <= n; i += w)
-      total = f(total, of(Batch<T>::load_unaligned(x + i)));
+      total = f(total, of(Batch<T>::load_unaligned(at(i, w))));
     y = fold_lanes<Fold>(total);
   }
-  for (; i < n; ++i)
-    y = f(y, of(x[i]));
+  if (i == n) return y;
+  for (const T *x = at(i, n - i), *end = x + (n - i); x < end; ++x)
+    y = f(y, of(*x));
   return y;
+}
+
+template <class Fold, class Of = Itself, class T>
+requires(!ComplexNumber<T>) T fold_block(const T* x, std::int64_t n) {
+  return fold_pieces<Fold, Of, T>([x](std::int64_t i, std::int64_t) { return x + i; }, n);
+}
+template <class Fold, class Of = Itself> float fold_block(HalfRow row, std::int64_t n) {
+  alignas(64) float piece[kFoldPiece<float>];
+  return fold_pieces<Fold, Of, float>(
+      [&piece, row](std::int64_t i, std::int64_t count) {
+        widen(row.dtype, row.x + i, piece, count);
+        return piece;
+      },
+      n);
 }
 
 }   // namespace tapedeck::kernels

@@ -17,16 +17,16 @@ inline constexpr Cut kFoldCut = {1 << 15, 1 << 17};   // of elements
 inline constexpr std::int64_t kFoldBlock = 1 << 15;
 inline constexpr std::int64_t kFoldRows = 128;   // rows of a column block
 
-template <class Fold, class Of = Itself, class T> T fold_row(const T* x, std::int64_t n) {
+template <class Fold, class Of = Itself, class Row> Element<Row> fold_row(Row x, std::int64_t n) {
   if (n <= kFoldBlock) return fold_block<Fold, Of>(x, n);
   const std::int64_t blocks = (n + kFoldBlock - 1) / kFoldBlock;
-  const auto parts = std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(blocks));
+  const auto parts = std::make_unique_for_overwrite<Element<Row>[]>(static_cast<std::size_t>(blocks));
   parallel_for(blocks, cut_of(kFoldCut, kFoldBlock), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t b = begin; b < end; ++b)
       parts[static_cast<std::size_t>(b)] =
           fold_block<Fold, Of>(x + b * kFoldBlock, std::min(kFoldBlock, n - b * kFoldBlock));
   });
-  return fold_row<Fold>(parts.get(), blocks);
+  return fold_row<Fold>(static_cast<const Element<Row>*>(parts.get()), blocks);
 }
 
 // Reduces n rows of `width` elements, `stride` apart, into y. Eight rows per pass: y is read and written once
@@ -48,9 +48,23 @@ void fold_rows_into(const T* x, std::int64_t n, std::int64_t stride, std::int64_
       y[j] = f(y[j], of(x[r * stride + j]));
 }
 
+template <class Fold, class Of = Itself>
+void fold_rows_into(HalfRow x, std::int64_t n, std::int64_t stride, std::int64_t width, float* y) {
+  constexpr std::int64_t rows = 8, strip = 256;   // 8 KB
+  alignas(64) float block[rows * strip];
+  for (std::int64_t r = 0; r < n; r += rows)
+    for (std::int64_t j = 0; j < width; j += strip) {
+      const std::int64_t some = std::min(rows, n - r), count = std::min(strip, width - j);
+      for (std::int64_t k = 0; k < some; ++k)
+        widen(x.dtype, x.x + (r + k) * stride + j, block + k * strip, count);
+      fold_rows_into<Fold, Of>(static_cast<const float*>(block), some, strip, count, y + j);
+    }
+}
+
 // y[j] = the reduction of column j of a matrix of n rows.
-template <class Fold, class Of = Itself, class T>
-void fold_columns(const T* x, std::int64_t n, std::int64_t width, T* y) {
+template <class Fold, class Of = Itself, class Row>
+void fold_columns(Row x, std::int64_t n, std::int64_t width, Element<Row>* y) {
+  using T = Element<Row>;
   constexpr std::int64_t narrow = 64, strip = 2048;   // a strip of y stays in the L1 cache
   std::fill_n(y, width, Fold::template identity<T>);
   // Several rows of a narrow matrix form one wide row.
@@ -58,7 +72,7 @@ void fold_columns(const T* x, std::int64_t n, std::int64_t width, T* y) {
     T wide[2 * narrow];
     const std::int64_t wide_rows = n / side_by_side, used = wide_rows * side_by_side;
     fold_columns<Fold, Of>(x, wide_rows, width * side_by_side, wide);
-    fold_rows_into<Fold>(wide, side_by_side, width, width, y);
+    fold_rows_into<Fold>(static_cast<const T*>(wide), side_by_side, width, width, y);
     return fold_rows_into<Fold, Of>(x + used * width, n - used, width, width, y);
   }
   const auto fold_piece = [&](std::int64_t piece, std::int64_t begin, std::int64_t end, T* out) {
@@ -76,7 +90,7 @@ void fold_columns(const T* x, std::int64_t n, std::int64_t width, T* y) {
     for (std::int64_t p = begin; p < end; ++p)
       fold_piece(p, 0, width, parts.get() + p * width);
   });
-  fold_columns<Fold>(parts.get(), pieces, width, y);
+  fold_columns<Fold>(static_cast<const T*>(parts.get()), pieces, width, y);
 }
 
 // Calls f(i) for i in [0, n), each with `work` elements. Few calls with much work run one after the other and
@@ -95,8 +109,8 @@ template <class F> void for_each(std::int64_t n, std::int64_t work, const F& f) 
                });
 }
 
-template <class Fold, class Of = Itself, class T>
-void fold_middle(const T* x, std::int64_t outer, std::int64_t n, std::int64_t inner, T* y) {
+template <class Fold, class Of = Itself, class Row>
+void fold_middle(Row x, std::int64_t outer, std::int64_t n, std::int64_t inner, Element<Row>* y) {
   if (inner == 1)
     for_each(outer, n, [&](std::int64_t i) { y[i] = fold_row<Fold, Of>(x + i * n, n); });
   else
@@ -126,16 +140,20 @@ struct Runs {
   }
 };
 
-template <class Fold, class Of = Itself, class T>
-void fold(const Tensor& in, unsigned axes, T* y, std::int64_t y_size) {
-  const T* x = elements<T>(in);
-  if (in.size() == 0) {
-    std::fill_n(y, y_size, Fold::template identity<T>);
-    return;
-  }
-  const Runs runs(in.shape(), axes);
+template <class Of, class T> void map_row(const T* x, std::int64_t n, T* y) {
+  std::transform(x, x + n, y, Of());
+}
+template <class Of> void map_row(HalfRow row, std::int64_t n, float* y) {
+  widen(row.dtype, row.x, y, n);
+  map_row<Of>(static_cast<const float*>(y), n, y);
+}
+
+template <class Fold, class Of, class Row>
+void fold_runs(Row x, const Shape& shape, unsigned axes, Element<Row>* y, std::int64_t y_size) {
+  using T = Element<Row>;
+  const Runs runs(shape, axes);
   std::unique_ptr<T[]> step;
-  std::int64_t outer = in.size(), inner = 1;
+  std::int64_t outer = shape.size(), inner = 1;
   for (int r = runs.count; r-- > 0;) {
     const auto [n, folded] = runs.list[static_cast<std::size_t>(r)];
     outer /= n;
@@ -148,14 +166,35 @@ void fold(const Tensor& in, unsigned axes, T* y, std::int64_t y_size) {
         last ? nullptr : std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(outer * inner));
     T* const to = last ? y : next.get();
     if (step)
-      fold_middle<Fold>(x, outer, n, inner, to);
+      fold_middle<Fold>(static_cast<const T*>(step.get()), outer, n, inner, to);
     else
       fold_middle<Fold, Of>(x, outer, n, inner, to);
     if (last) return;
     step = std::move(next);
-    x = step.get();
   }
-  std::transform(x, x + y_size, y, Of());   // no axis is reduced
+  map_row<Of>(x, y_size, y);   // no axis is reduced
+}
+
+/// x is of y's type. Where y is the f32 sums or extremes of elements themselves, it may be of f16 or bf16.
+template <class Fold, class Of = Itself, class T>
+void fold(const Tensor& x, unsigned axes, T* y, std::int64_t y_size) {
+  if (x.size() == 0) {
+    std::fill_n(y, y_size, Fold::template identity<T>);
+    return;
+  }
+  if constexpr (std::is_same_v<T, float> && std::is_same_v<Of, Itself> && !std::is_same_v<Fold, Product>)
+    if (is_half(x.dtype()))
+      return fold_runs<Fold, Of>(HalfRow{x.dtype(), reinterpret_cast<const Half*>(x.raw())}, x.shape(), axes,
+                                 y, y_size);
+  fold_runs<Fold, Of>(static_cast<const T*>(elements<T>(x)), x.shape(), axes, y, y_size);
+}
+
+/// f(y), which is rounded once if y is of f16 or bf16: then f gets f32 in its place.
+template <class F> void rounding_once(Tensor& y, const F& f) {
+  if (!is_half(y.dtype())) return f(y);
+  Tensor single = allocate({DType::f32, y.shape()});
+  f(single);
+  cast(single, y);
 }
 
 }   // namespace tapedeck::kernels

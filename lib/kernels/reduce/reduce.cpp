@@ -16,7 +16,7 @@ namespace {
 // Reductions that add or multiply.
 template <class Fold> void fold_numbers(const Tensor& x, unsigned axes, Tensor& y) {
   // Integers as unsigned, whose overflow is defined.
-  switch (x.dtype()) {
+  switch (y.dtype()) {
     case DType::f32:
       return fold<Fold>(x, axes, elements<float>(y), y.size());
     case DType::f64:
@@ -64,16 +64,20 @@ template <int n, class T> void replace_norms(const Tensor& x, unsigned axes, boo
 
 }   // namespace
 
-void sum(const Tensor& x, unsigned axes, Tensor& y) { fold_numbers<Sum>(x, axes, y); }
+void sum(const Tensor& x, unsigned axes, Tensor& y) {
+  rounding_once(y, [&](Tensor& sums) { fold_numbers<Sum>(x, axes, sums); });
+}
 void prod(const Tensor& x, unsigned axes, Tensor& y) { fold_numbers<Product>(x, axes, y); }
 
 void mean(const Tensor& x, unsigned axes, Tensor& y) {
-  sum(x, axes, y);
-  visit_trainable(y.dtype(), [&](auto one) {
-    using T = decltype(one);
-    const auto count = convert<T>(y.size() ? x.size() / y.size() : 0);
-    for (T *p = elements<T>(y), *end = p + y.size(); p < end; ++p)
-      *p /= count;
+  rounding_once(y, [&](Tensor& means) {
+    fold_numbers<Sum>(x, axes, means);
+    visit_trainable(means.dtype(), [&](auto one) {
+      using T = decltype(one);
+      const auto count = convert<T>(y.size() ? x.size() / y.size() : 0);
+      for (T *p = elements<T>(means), *end = p + y.size(); p < end; ++p)
+        *p /= count;
+    });
   });
 }
 

@@ -5,14 +5,17 @@
 
 namespace tapedeck::kernels {
 
-/// f32, f64, c64, c128, i32 and i64; integers wrap around.
+/// f32, f64, c64, c128, i32 and i64, whose overflow wraps around; f16 and bf16 are summed in f32 and rounded
+/// once.
 void sum(const Tensor& x, unsigned axes, Tensor& y);
+/// The same without f16 and bf16.
 void prod(const Tensor& x, unsigned axes, Tensor& y);
-/// f32, f64, c64 and c128.
+/// f32, f64, f16, bf16, c64 and c128.
 void mean(const Tensor& x, unsigned axes, Tensor& y);
 /// The square root of the sum of squares. f32 and f64.
 void euclidean_norm(const Tensor& x, unsigned axes, Tensor& y);
-/// Every dtype but bool, c64 and c128. An empty reduction gives the dtype's lowest or highest value.
+/// Every dtype that ops compute in but bool, c64 and c128, and f16 and bf16. An empty reduction gives the
+/// dtype's lowest or highest value.
 void max(const Tensor& x, unsigned axes, Tensor& y);
 void min(const Tensor& x, unsigned axes, Tensor& y);
 /// y is i64. Every dtype but bool, c64 and c128; `axis` counts from the end and is not empty.

@@ -143,14 +143,17 @@ Tensor softmax_of(const Tensor& x, const Tensor& y) {   // from y = logsumexp(x)
   return exp(x - expand_dims(where(equal(y, -std::numeric_limits<double>::infinity()), 0, y), -1));
 }
 
+template <void kernel(const Tensor&, unsigned, Tensor&)> constexpr Kernel reduced_by = {
+    [](const Call& c, std::span<Tensor> y) { kernel(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
+    Outputs::fresh, Takes::halves};
+
 constexpr Op table[] = {
     {.name = "sum",
      .doc = "Sum of x over axes: y[j] = Σᵢ x[i, j].",
      .tensorflow = "Sum",
      .args = {"x"},
      .infer = infer_sum,
-     .forward = [](const Call& c,
-                   std::span<Tensor> y) { kernels::sum(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
+     .forward = reduced_by<kernels::sum>,
      .rule = linear([](const Call& c, const Tensor& dy) { return spread(c, dy); })},
 
     {.name = "prod",
@@ -186,8 +189,7 @@ constexpr Op table[] = {
      .tensorflow = "Mean",
      .args = {"x"},
      .infer = infer_mean,
-     .forward = [](const Call& c,
-                   std::span<Tensor> y) { kernels::mean(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
+     .forward = reduced_by<kernels::mean>,
      .rule = linear([](const Call& c, const Tensor& dy) {
        // Without elements the count may overflow.
        return spread(c, dy / static_cast<double>(c.x[0].size() ? count_of(c) : 1));
@@ -198,8 +200,7 @@ constexpr Op table[] = {
      .tensorflow = "Max",
      .args = {"x"},
      .infer = infer_extreme,
-     .forward = [](const Call& c,
-                   std::span<Tensor> y) { kernels::max(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
+     .forward = reduced_by<kernels::max>,
      .rule = kShared},
 
     {.name = "min",
@@ -207,8 +208,7 @@ constexpr Op table[] = {
      .tensorflow = "Min",
      .args = {"x"},
      .infer = infer_extreme,
-     .forward = [](const Call& c,
-                   std::span<Tensor> y) { kernels::min(c.x[0], c.attrs<ReduceAttrs>().axes, y[0]); },
+     .forward = reduced_by<kernels::min>,
      .rule = kShared},
 
     {.name = "argmax",

@@ -1,5 +1,5 @@
-// bf16 beside f32: the speed of elementwise ops, their gradients and matrix products, in turns.
-//   ninja -C build bench/half_bench && build/bench/half_bench
+// bf16 beside f32: the speed of elementwise ops, reductions, gradients and matrix products, in turns.
+//   ninja -C build bench/halves_bench && build/bench/halves_bench
 #include <chrono>
 #include <cstdio>
 #include <functional>
@@ -52,10 +52,15 @@ int main() {
   for (const std::int64_t n : {8, 1'000, 16'384, 1'000'000, 16'000'000}) {
     compare("add", {n}, [](const td::Tensor& a, const td::Tensor& b) { (void)(a + b); });
     compare("tanh", {n}, [](const td::Tensor& a, const td::Tensor&) { (void)td::tanh(a); });
+    compare("sum", {n}, [](const td::Tensor& a, const td::Tensor&) { (void)td::sum(a); });
+    compare("max", {n}, [](const td::Tensor& a, const td::Tensor&) { (void)td::max(a); });
     compare("gradient", {n}, [](const td::Tensor& a, const td::Tensor& b) {
       gradient(a, b, [](const td::Tensor& x, const td::Tensor& y) { return td::tanh(x) * y; });
     });
   }
+  for (const int axis : {0, 1})
+    compare(axis ? "sum of rows" : "sum of columns", {1000, 1000},
+            [axis](const td::Tensor& a, const td::Tensor&) { (void)td::sum(a, axis); });
   for (const std::int64_t n : {16, 64, 256, 1024}) {
     compare("matmul", {n, n}, [](const td::Tensor& a, const td::Tensor& b) { (void)td::matmul(a, b); });
     compare("matmul gradient", {n, n}, [](const td::Tensor& a, const td::Tensor& b) {
