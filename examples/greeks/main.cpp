@@ -70,6 +70,7 @@ void compare_with_formulas(Run& run) {
     outer.watch(x), inner.watch(x);
   const td::Tensor price = black_scholes(spot, volatility, rate, years);
   const auto [delta, vega, rho, theta] = inner.gradient(price, spot, volatility, rate, years);
+  outer.stop();
   const Greek greeks[] = {{"price", price, &Formulas::price},
                           {"delta", delta.dense(), &Formulas::delta},
                           {"vega", vega.dense(), &Formulas::vega},

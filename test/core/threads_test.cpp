@@ -4,12 +4,12 @@
 #include <dlfcn.h>
 #include <atomic>
 #include <catch2/catch.hpp>
-#include <fstream>
 #include <future>
 #include <thread>
 
 #include "closeness.h"
 #include "core/sanitizers.h"
+#include "resident.h"
 #include "tapedeck/map.h"
 #include "tapedeck/tapedeck.h"
 
@@ -171,11 +171,6 @@ TEST_CASE("tensors outlive the thread that made them", "[threads]") {
 
 TEST_CASE("a thread that only makes a tensor leaves the rest of its memory to others", "[threads][memory]") {
   if (kAddressSanitizer || kThreadSanitizer) return;   // they keep memory themselves
-  const auto resident = [] {                           // pages
-    long all = 0, in_memory = 0;
-    std::ifstream("/proc/self/statm") >> all >> in_memory;
-    return in_memory;
-  };
   const auto rounds = [](int n) {
     for (int i = 0; i < n; ++i) {
       Tensor x;
@@ -183,9 +178,9 @@ TEST_CASE("a thread that only makes a tensor leaves the rest of its memory to ot
     }
   };
   rounds(200);
-  const long before = resident();
+  const long before = test::resident_pages();
   rounds(2000);   // 12 KB for each thread would be 6000 pages
-  CHECK(resident() - before < 1500);
+  CHECK(test::resident_pages() - before < 1500);
 }
 
 TEST_CASE("a gradient is the same with one thread in an op and with several", "[threads]") {

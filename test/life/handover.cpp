@@ -2,10 +2,10 @@
 // threads that do nothing else. Their memory must be reused.
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <thread>
 #include <vector>
 
+#include "../resident.h"
 #include "core/sanitizers.h"
 #include "tapedeck/tapedeck.h"
 
@@ -49,13 +49,6 @@ void ends_elsewhere_after_the_first_tape() {
   require(tape.size() == 0, "an entry is freed when its output ends on another thread");
 }
 
-// Resident pages of the process.
-long resident() {
-  long all = 0, in_memory = 0;
-  std::ifstream("/proc/self/statm") >> all >> in_memory;
-  return in_memory;
-}
-
 void made_elsewhere_freed_here() {
   std::vector<td::Tensor> list;
   std::thread([&] { list = make(); }).join();
@@ -90,9 +83,9 @@ int main() {
     made_and_freed_by_two_others();
     made_by_a_thread_that_still_runs();
     require(td::live_bytes() == live, "live bytes came back");
-    if (round == 20) warm = resident();
+    if (round == 20 && !kAddressSanitizer) warm = td::test::resident_pages();
   }
   // If small tensors leaked in each round, two rounds would be 40 MB.
-  require(kAddressSanitizer || resident() - warm < 2500,
+  require(kAddressSanitizer || td::test::resident_pages() - warm < 2500,
           "memory came back");   // the sanitizer delays reuse
 }

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+#include <thread>
 
 #include "closeness.h"
 #include "ops/sample_inputs.h"
@@ -126,6 +127,17 @@ TEST_CASE("second derivatives of determinants, also of singular and nearly singu
     CHECK(worst(hessian([](const Tensor& at) { return det(at); }, x), by_definition(x.to_vector())) <=
           1e-13 * max(abs(x)).item());
   }
+}
+
+// On a thread of its own, since a thread is warned once.
+TEST_CASE("derivatives of a determinant do not warn of the rule's own tape", "[solve]") {
+  std::vector<std::string> warnings;
+  set_warning_handler([&](std::string_view text) { warnings.emplace_back(text); });
+  std::thread([] {
+    (void)hessian([](const Tensor& at) { return det(at); }, samples::f64({{1, 2}, {2, 4}}));
+  }).join();
+  set_warning_handler({});
+  CHECK(warnings == std::vector<std::string>{});
 }
 
 TEST_CASE("determinants of matrices of any rank have derivatives of any order", "[solve]") {

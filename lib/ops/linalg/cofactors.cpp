@@ -140,6 +140,7 @@ Tensor change_of_cofactors(const Tensor& x, const Tensor& y, const Tensor& e) {
   GradientTape tape({.persistent = true});
   tape.watch(z);
   const Tensor cofactors = cofactors_by_ops(z);
+  tape.stop();   // records no gradients; a tape around this one does
   const auto along = [&](const Tensor& direction) {
     const GradientOptions options = {.output_gradients = {direction},
                                      .unconnected = UnconnectedGradients::zero};
