@@ -25,6 +25,17 @@ void add_block(const std::vector<const T*>& x, T* y, std::int64_t begin, std::in
   }
 }
 
+// y is written when all terms have been read.
+template <class T>
+void add_block_apart(const std::vector<const T*>& x, T* y, std::int64_t begin, std::int64_t end) {
+  alignas(64) T sum[kBlock + kStep<T>];
+  std::vector<const T*> terms = x;
+  for (const T*& term : terms)
+    term += begin;
+  add_block(terms, sum, 0, end - begin);
+  std::copy(sum, sum + (end - begin), y + begin);
+}
+
 }   // namespace
 
 void add_n(Refs x, Tensor& y) {
@@ -35,12 +46,18 @@ void add_n(Refs x, Tensor& y) {
       for (int i = 0; i < x.size(); ++i)
         terms.push_back(elements<T>(x[i]));
       T* out = elements<T>(y);
-      // If y shares its memory with a term, that term must be read before it is overwritten.
-      if (const auto own = std::find(terms.begin(), terms.end(), out); own != terms.end())
-        std::iter_swap(own, terms.begin());
+      // If y is the memory of a term behind the first two, this must be read before it is overwritten. The
+      // order of the terms, and so the bits, do not depend on whose memory y is.
+      const auto own = std::find(terms.begin(), terms.end(), out);
+      const bool apart = own != terms.end() && own - terms.begin() > 1;
       parallel_for(y.size(), kCut, [&](std::int64_t first, std::int64_t last) {
-        for (std::int64_t begin = first; begin < last; begin += kBlock)
-          add_block(terms, out, begin, std::min(begin + kBlock, last));
+        for (std::int64_t begin = first; begin < last; begin += kBlock) {
+          const std::int64_t end = std::min(begin + kBlock, last);
+          if (apart)
+            add_block_apart(terms, out, begin, end);
+          else
+            add_block(terms, out, begin, end);
+        }
       });
     }
   });
