@@ -14,6 +14,7 @@ using kernels::Put;
 struct Place {
   enum class In : std::uint8_t { nothing, local, single, stream } in = In::nothing;
   std::uint32_t at = 0;
+  friend bool operator==(const Place&, const Place&) = default;
 };
 
 Arithmetic arithmetic_of(const Node& node) {
@@ -69,9 +70,10 @@ class Coder {
       x.push_back(operand(v));
     x.push_back(result(node.out[0]));
     GroupInstruction& i = add_instruction(Kind::map, x, node.in.size());
-    i.arithmetic = arithmetic_of(node);
-    i.a = form_of(x[0]);
-    i.b = form_of(x[node.in.size() - 1]);
+    if (const Arithmetic op = arithmetic_of(node); op != Arithmetic::none) {
+      arithmetic_.resize(code_.instructions.size(), Arithmetic::none);
+      arithmetic_.back() = op;
+    }
     i.loop =
         is_f32() ? reinterpret_cast<void (*)()>(node.map->f32) : reinterpret_cast<void (*)()>(node.map->f64);
   }
@@ -160,7 +162,9 @@ class Coder {
   }
   Place new_local() { return {Place::In::local, locals_++}; }
 
-  static Form form_of(const Place& x) { return x.in == Place::In::single ? Form::single : Form::moving; }
+  static Form form_of(const Place& x, const Place* held) {
+    return held && x == *held ? Form::held : x.in == Place::In::single ? Form::single : Form::moving;
+  }
 
   // The places of an instruction end where those of the next begin.
   std::size_t end_of(std::size_t i) const {
@@ -169,17 +173,16 @@ class Coder {
 
   // What arithmetic reads of the arithmetic right before it stays in vector registers.
   void hold_results() {
-    for (std::size_t i = 1; i < code_.instructions.size(); ++i) {
-      GroupInstruction &before = code_.instructions[i - 1], &now = code_.instructions[i];
-      if (before.arithmetic == Arithmetic::none || now.arithmetic == Arithmetic::none) continue;
-      const Place& result = places_[before.first + before.operands];
-      const auto hold = [&](const Place& x, Form& form) {
-        if (x.in == result.in && x.at == result.at) form = Form::held;
-      };
-      hold(places_[now.first], now.a);
-      hold(places_[now.first + now.operands - 1u], now.b);
-      const bool held = now.a == Form::held || now.b == Form::held;
-      before.stores = result.in != Place::In::local || !held || last_use_[result.at] != i;
+    const Place* held = nullptr;
+    arithmetic_.resize(code_.instructions.size(), Arithmetic::none);
+    for (std::size_t i = 0; i < code_.instructions.size(); ++i) {
+      GroupInstruction& now = code_.instructions[i];
+      const Place *a = &places_[now.first], *result = a + now.operands, *b = result - 1;
+      const bool is_arithmetic = arithmetic_[i] != Arithmetic::none;
+      if (is_arithmetic) now.code = arithmetic_code(arithmetic_[i], form_of(*a, held), form_of(*b, held));
+      if (held && is_arithmetic && (*a == *held || *b == *held) && held->in == Place::In::local)
+        code_.instructions[i - 1].stores = last_use_[held->at] != i;
+      held = is_arithmetic ? result : nullptr;
     }
   }
 
@@ -223,7 +226,8 @@ class Coder {
   const Program& p_;
   const std::vector<bool>& kept_;
   GroupCode code_;
-  std::vector<Place> places_;   // of all instructions
+  std::vector<Place> places_;            // of all instructions
+  std::vector<Arithmetic> arithmetic_;   // of instructions
   std::map<ValueId, Place> results_;
   std::map<std::pair<ValueId, std::int64_t>, Place> operands_;
   std::uint32_t locals_ = 0;
