@@ -50,12 +50,12 @@ template <class T, std::size_t V> struct HeldBlock {
   case arithmetic_code(Arithmetic::op, Form::fa, Form::fb):      \
     apply<Arithmetic::op, Form::fa, Form::fb>(r, a, b, Index()); \
     break;
-#define TAPEDECK_FORMS(op)                                                                                \
-  TAPEDECK_FORM(op, held, held)                                                                           \
-  TAPEDECK_FORM(op, held, moving)                                                                         \
-  TAPEDECK_FORM(op, held, single) TAPEDECK_FORM(op, moving, held) TAPEDECK_FORM(op, moving, moving)       \
-      TAPEDECK_FORM(op, moving, single) TAPEDECK_FORM(op, single, held) TAPEDECK_FORM(op, single, moving) \
-          TAPEDECK_FORM(op, single, single)
+#define TAPEDECK_FORMS(op)                                                                            \
+  TAPEDECK_FORM(op, held, held)                                                                       \
+  TAPEDECK_FORM(op, held, moving)                                                                     \
+  TAPEDECK_FORM(op, held, single)                                                                     \
+  TAPEDECK_FORM(op, moving, held) TAPEDECK_FORM(op, moving, moving) TAPEDECK_FORM(op, moving, single) \
+      TAPEDECK_FORM(op, single, held) TAPEDECK_FORM(op, single, moving) TAPEDECK_FORM(op, single, single)
         TAPEDECK_FORMS(add)
         TAPEDECK_FORMS(sub)
         TAPEDECK_FORMS(mul)

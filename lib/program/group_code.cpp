@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <map>
+#include <type_traits>
+
+#include "op/rules.h"
+#include "tapedeck/simd/partials.h"
 
 namespace tapedeck {
 namespace {
@@ -33,6 +37,25 @@ Arithmetic arithmetic_of(const Node& node) {
   return found == ops.end() ? Arithmetic::none : found->second;
 }
 
+template <class F, int N> using PartialOf = detail::Partial<std::remove_const_t<F>, N>;
+
+// For each gradient of a vjp kernel that is dy times an operand, its place among x..., y; null for other
+// kernels.
+const int* factors_of(const kernels::VjpKernel& k) {
+  using Mul = kernels::Fused<PartialOf<decltype(partial::of_mul_in_a), 2>,
+                             PartialOf<decltype(partial::of_mul_in_b), 2>>;
+  using Exp = kernels::Fused<PartialOf<decltype(partial::of_exp), 1>>;
+  static constexpr int mul[] = {1, 0}, exp[] = {1};
+  return k.f32 == Mul::vjp_kernel().f32 ? mul : k.f32 == Exp::vjp_kernel().f32 ? exp : nullptr;
+}
+
+struct MulOf {
+  template <class V> V operator()(const V& a, const V& b) const { return a * b; }
+};
+struct AddOf {
+  template <class V> V operator()(const V& a, const V& b) const { return a + b; }
+};
+
 class Coder {
  public:
   Coder(const Program& p, const ProgramStep& step, const std::vector<bool>& kept) : p_(p), kept_(kept) {
@@ -59,7 +82,10 @@ class Coder {
     if (is_full_sum(p_, node))
       add_full_sum(node);
     else if (node.kind == Node::Kind::pull)
-      add_pull(node);
+      if (const int* factors = factors_of(*node.vjp))
+        add_products(node, factors);
+      else
+        add_pull(node);
     else
       add_map(node);
   }
@@ -76,6 +102,12 @@ class Coder {
     }
     i.loop =
         is_f32() ? reinterpret_cast<void (*)()>(node.map->f32) : reinterpret_cast<void (*)()>(node.map->f64);
+  }
+
+  void set_map(GroupInstruction& i, const kernels::MapKernel& map, Arithmetic op) {
+    arithmetic_.resize(code_.instructions.size(), Arithmetic::none);
+    arithmetic_.back() = op;
+    i.loop = is_f32() ? reinterpret_cast<void (*)()>(map.f32) : reinterpret_cast<void (*)()>(map.f64);
   }
 
   void add_full_sum(const Node& node) {
@@ -118,6 +150,30 @@ class Coder {
         is_f32() ? reinterpret_cast<void (*)()>(node.vjp->f32) : reinterpret_cast<void (*)()>(node.vjp->f64);
     for (const auto& [place, v] : sums)
       add_sum(Kind::gather, place, {v, false, false});
+  }
+
+  // A pull as products, and additions of them.
+  void add_products(const Node& node, const int* factors) {
+    const auto inputs = static_cast<std::size_t>(node.vjp->inputs);
+    const Place dy = operand(node.in[inputs + 1]);
+    std::size_t added = inputs + 2;
+    for (std::size_t i = 0; i < inputs; ++i) {
+      const ValueId v = node.out[i];
+      const bool adds = node.adds >> i & 1;
+      const ValueId to = adds ? node.in[added++] : kNoValue;
+      if (v == kNoValue) continue;
+      const bool sums = p_.value(v).spec.shape.size() != code_.pass.n;
+      const Place factor = operand(node.in[static_cast<std::size_t>(factors[i])]);
+      const Place product = sums || adds ? new_local() : result(v);
+      set_map(add_instruction(Kind::map, {dy, factor, product}, 2), kernels::map_kernel<MulOf, 2>,
+              Arithmetic::mul);
+      if (sums) add_sum(Kind::gather, product, {v, false, false});
+      if (!adds) continue;
+      const Place before = to == kNoValue ? results_.at(v) : operand(to);
+      const Place y = to == kNoValue ? before : result(v);
+      set_map(add_instruction(Kind::map, {before, product, y}, 2), kernels::map_kernel<AddOf, 2>,
+              Arithmetic::add);
+    }
   }
 
   void add_sum(Kind kind, Place x, GroupCode::Sum sum) {
