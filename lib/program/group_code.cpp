@@ -96,12 +96,7 @@ class Coder {
       x.push_back(operand(v));
     x.push_back(result(node.out[0]));
     GroupInstruction& i = add_instruction(Kind::map, x, node.in.size());
-    if (const Arithmetic op = arithmetic_of(node); op != Arithmetic::none) {
-      arithmetic_.resize(code_.instructions.size(), Arithmetic::none);
-      arithmetic_.back() = op;
-    }
-    i.loop =
-        is_f32() ? reinterpret_cast<void (*)()>(node.map->f32) : reinterpret_cast<void (*)()>(node.map->f64);
+    set_map(i, *node.map, arithmetic_of(node));
   }
 
   void set_map(GroupInstruction& i, const kernels::MapKernel& map, Arithmetic op) {

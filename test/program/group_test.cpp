@@ -216,3 +216,18 @@ TEST_CASE("a long chain takes few registers", "[program]") {
   CHECK(b.steps().size() == 1);
   CHECK(Group(b.program, b.steps()[0], kept).scratch_bytes() < 4096);
 }
+
+TEST_CASE("gradients of the op's products are products", "[program]") {
+  std::mt19937 random(1);
+  ProgramBuilder b;
+  const ValueId x = b.argument(numbers(DType::f32, {100}, random, false)),
+                c = b.argument(numbers(DType::f32, {}, random, false));
+  b.pull(product_vjp, {x, c}, x, x, 3, {x});
+  const std::vector<bool> kept(b.values.size(), true);
+  const GroupCode code = make_group_code(b.program, b.steps()[0], kept);
+  using Kind = GroupInstruction::Kind;
+  std::vector<Kind> kinds;
+  for (const GroupInstruction& i : code.instructions)
+    kinds.push_back(i.kind);
+  CHECK(kinds == std::vector{Kind::map, Kind::map, Kind::map, Kind::gather});
+}
