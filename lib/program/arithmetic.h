@@ -55,8 +55,9 @@ template <class T, std::size_t V> struct HeldBlock {
   TAPEDECK_FORM(op, held, moving)                                                                     \
   TAPEDECK_FORM(op, held, single)                                                                     \
   TAPEDECK_FORM(op, moving, held)                                                                     \
-  TAPEDECK_FORM(op, moving, moving) TAPEDECK_FORM(op, moving, single) TAPEDECK_FORM(op, single, held) \
-      TAPEDECK_FORM(op, single, moving) TAPEDECK_FORM(op, single, single)
+  TAPEDECK_FORM(op, moving, moving)                                                                   \
+  TAPEDECK_FORM(op, moving, single) TAPEDECK_FORM(op, single, held) TAPEDECK_FORM(op, single, moving) \
+      TAPEDECK_FORM(op, single, single)
         TAPEDECK_FORMS(add)
         TAPEDECK_FORMS(sub)
         TAPEDECK_FORMS(mul)

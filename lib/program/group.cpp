@@ -140,6 +140,8 @@ template <class T> struct Group::Run {
     switch (kernels::padded<T>(length) / kWidth<T>) {
       case 1:
         return run_held<1>(table, sums, at, length);
+      case 2:
+        return run_held<2>(table, sums, at, length);
       case 4:
         return run_held<4>(table, sums, at, length);
       case kVectors:

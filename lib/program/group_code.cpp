@@ -79,13 +79,13 @@ class Coder {
 
  private:
   void add(const Node& node) {
+    const int* const factors = node.kind == Node::Kind::pull ? factors_of(*node.vjp) : nullptr;
     if (is_full_sum(p_, node))
       add_full_sum(node);
+    else if (factors)
+      add_products(node, factors);
     else if (node.kind == Node::Kind::pull)
-      if (const int* factors = factors_of(*node.vjp))
-        add_products(node, factors);
-      else
-        add_pull(node);
+      add_pull(node);
     else
       add_map(node);
   }
