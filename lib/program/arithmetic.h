@@ -46,18 +46,19 @@ template <class T, std::size_t V> struct HeldBlock {
       const Entry* entry = entries + i->first;
       const T *a = table[entry[0]], *b = table[entry[i->operands - 1]];
       switch (i->code) {
+// clang-format off
 #define TAPEDECK_FORM(op, fa, fb)                                \
   case arithmetic_code(Arithmetic::op, Form::fa, Form::fb):      \
     apply<Arithmetic::op, Form::fa, Form::fb>(r, a, b, Index()); \
     break;
-#define TAPEDECK_FORMS(op)                                                                            \
-  TAPEDECK_FORM(op, held, held)                                                                       \
-  TAPEDECK_FORM(op, held, moving)                                                                     \
-  TAPEDECK_FORM(op, held, single)                                                                     \
-  TAPEDECK_FORM(op, moving, held)                                                                     \
-  TAPEDECK_FORM(op, moving, moving)                                                                   \
-  TAPEDECK_FORM(op, moving, single) TAPEDECK_FORM(op, single, held) TAPEDECK_FORM(op, single, moving) \
-      TAPEDECK_FORM(op, single, single)
+#define TAPEDECK_FORMS(op)          \
+  TAPEDECK_FORM(op, held, held)     \
+  TAPEDECK_FORM(op, held, moving)   \
+  TAPEDECK_FORM(op, held, single)   \
+  TAPEDECK_FORM(op, moving, held)   \
+  TAPEDECK_FORM(op, moving, moving) \
+  TAPEDECK_FORM(op, moving, single) \
+  TAPEDECK_FORM(op, single, held) TAPEDECK_FORM(op, single, moving) TAPEDECK_FORM(op, single, single)
         TAPEDECK_FORMS(add)
         TAPEDECK_FORMS(sub)
         TAPEDECK_FORMS(mul)
@@ -67,6 +68,7 @@ template <class T, std::size_t V> struct HeldBlock {
         TAPEDECK_FORM(neg, single, single)
 #undef TAPEDECK_FORMS
 #undef TAPEDECK_FORM
+// clang-format on
       }
       if (i->stores) store(r, table[entry[i->operands]], Index());
     }
