@@ -140,6 +140,8 @@ template <class T> struct Group::Run {
     switch (kernels::padded<T>(length) / kWidth<T>) {
       case 1:
         return run_held<1>(table, sums, at, length);
+      case 2:
+        return run_held<2>(table, sums, at, length);
       case 4:
         return run_held<4>(table, sums, at, length);
       case kVectors:
@@ -152,8 +154,7 @@ template <class T> struct Group::Run {
   template <std::size_t V>
   void run_held(T* const* table, Partial<T>* sums, std::int64_t at, std::int64_t length) const {
     const GroupInstruction *i = g.code_.instructions.data(), *end = i + g.code_.instructions.size();
-    Held<T, V> held;
-    for (; (i = held.run(i, end, g.code_.entries.data(), table)) != end; ++i)
+    for (; (i = HeldBlock<T, V>::run(i, end, g.code_.entries.data(), table)) != end; ++i)
       step(*i, table, sums, at, length);
   }
 

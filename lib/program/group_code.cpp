@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <map>
+#include <type_traits>
+
+#include "op/rules.h"
+#include "tapedeck/simd/partials.h"
 
 namespace tapedeck {
 namespace {
@@ -14,6 +18,7 @@ using kernels::Put;
 struct Place {
   enum class In : std::uint8_t { nothing, local, single, stream } in = In::nothing;
   std::uint32_t at = 0;
+  friend bool operator==(const Place&, const Place&) = default;
 };
 
 Arithmetic arithmetic_of(const Node& node) {
@@ -31,6 +36,25 @@ Arithmetic arithmetic_of(const Node& node) {
   const auto found = node.kind == Node::Kind::op ? ops.find(node.op) : ops.end();
   return found == ops.end() ? Arithmetic::none : found->second;
 }
+
+template <class F, int N> using PartialOf = detail::Partial<std::remove_const_t<F>, N>;
+
+// For each gradient of a vjp kernel that is dy times an operand, its place among x..., y; null for other
+// kernels.
+const int* factors_of(const kernels::VjpKernel& k) {
+  using Mul = kernels::Fused<PartialOf<decltype(partial::of_mul_in_a), 2>,
+                             PartialOf<decltype(partial::of_mul_in_b), 2>>;
+  using Exp = kernels::Fused<PartialOf<decltype(partial::of_exp), 1>>;
+  static constexpr int mul[] = {1, 0}, exp[] = {1};
+  return k.f32 == Mul::vjp_kernel().f32 ? mul : k.f32 == Exp::vjp_kernel().f32 ? exp : nullptr;
+}
+
+struct MulOf {
+  template <class V> V operator()(const V& a, const V& b) const { return a * b; }
+};
+struct AddOf {
+  template <class V> V operator()(const V& a, const V& b) const { return a + b; }
+};
 
 class Coder {
  public:
@@ -55,8 +79,11 @@ class Coder {
 
  private:
   void add(const Node& node) {
+    const int* const factors = node.kind == Node::Kind::pull ? factors_of(*node.vjp) : nullptr;
     if (is_full_sum(p_, node))
       add_full_sum(node);
+    else if (factors)
+      add_products(node, factors);
     else if (node.kind == Node::Kind::pull)
       add_pull(node);
     else
@@ -69,11 +96,13 @@ class Coder {
       x.push_back(operand(v));
     x.push_back(result(node.out[0]));
     GroupInstruction& i = add_instruction(Kind::map, x, node.in.size());
-    i.arithmetic = arithmetic_of(node);
-    i.a = form_of(x[0]);
-    i.b = form_of(x[node.in.size() - 1]);
-    i.loop =
-        is_f32() ? reinterpret_cast<void (*)()>(node.map->f32) : reinterpret_cast<void (*)()>(node.map->f64);
+    set_map(i, *node.map, arithmetic_of(node));
+  }
+
+  void set_map(GroupInstruction& i, const kernels::MapKernel& map, Arithmetic op) {
+    arithmetic_.resize(code_.instructions.size(), Arithmetic::none);
+    arithmetic_.back() = op;
+    i.loop = is_f32() ? reinterpret_cast<void (*)()>(map.f32) : reinterpret_cast<void (*)()>(map.f64);
   }
 
   void add_full_sum(const Node& node) {
@@ -118,6 +147,30 @@ class Coder {
       add_sum(Kind::gather, place, {v, false, false});
   }
 
+  // A pull as products, and additions of them.
+  void add_products(const Node& node, const int* factors) {
+    const auto inputs = static_cast<std::size_t>(node.vjp->inputs);
+    const Place dy = operand(node.in[inputs + 1]);
+    std::size_t added = inputs + 2;
+    for (std::size_t i = 0; i < inputs; ++i) {
+      const ValueId v = node.out[i];
+      const bool adds = node.adds >> i & 1;
+      const ValueId to = adds ? node.in[added++] : kNoValue;
+      if (v == kNoValue) continue;
+      const bool sums = p_.value(v).spec.shape.size() != code_.pass.n;
+      const Place factor = operand(node.in[static_cast<std::size_t>(factors[i])]);
+      const Place product = sums || adds ? new_local() : result(v);
+      set_map(add_instruction(Kind::map, {dy, factor, product}, 2), kernels::map_kernel<MulOf, 2>,
+              Arithmetic::mul);
+      if (sums) add_sum(Kind::gather, product, {v, false, false});
+      if (!adds) continue;
+      const Place before = to == kNoValue ? results_.at(v) : operand(to);
+      const Place y = to == kNoValue ? before : result(v);
+      set_map(add_instruction(Kind::map, {before, product, y}, 2), kernels::map_kernel<AddOf, 2>,
+              Arithmetic::add);
+    }
+  }
+
   void add_sum(Kind kind, Place x, GroupCode::Sum sum) {
     if (kept(sum.to))
       code_.writes.push_back(sum.to);
@@ -160,7 +213,9 @@ class Coder {
   }
   Place new_local() { return {Place::In::local, locals_++}; }
 
-  static Form form_of(const Place& x) { return x.in == Place::In::single ? Form::single : Form::moving; }
+  static Form form_of(const Place& x, const Place* held) {
+    return held && x == *held ? Form::held : x.in == Place::In::single ? Form::single : Form::moving;
+  }
 
   // The places of an instruction end where those of the next begin.
   std::size_t end_of(std::size_t i) const {
@@ -169,17 +224,16 @@ class Coder {
 
   // What arithmetic reads of the arithmetic right before it stays in vector registers.
   void hold_results() {
-    for (std::size_t i = 1; i < code_.instructions.size(); ++i) {
-      GroupInstruction &before = code_.instructions[i - 1], &now = code_.instructions[i];
-      if (before.arithmetic == Arithmetic::none || now.arithmetic == Arithmetic::none) continue;
-      const Place& result = places_[before.first + before.operands];
-      const auto hold = [&](const Place& x, Form& form) {
-        if (x.in == result.in && x.at == result.at) form = Form::held;
-      };
-      hold(places_[now.first], now.a);
-      hold(places_[now.first + now.operands - 1u], now.b);
-      const bool held = now.a == Form::held || now.b == Form::held;
-      before.stores = result.in != Place::In::local || !held || last_use_[result.at] != i;
+    const Place* held = nullptr;
+    arithmetic_.resize(code_.instructions.size(), Arithmetic::none);
+    for (std::size_t i = 0; i < code_.instructions.size(); ++i) {
+      GroupInstruction& now = code_.instructions[i];
+      const Place *a = &places_[now.first], *result = a + now.operands, *b = result - 1;
+      const bool is_arithmetic = arithmetic_[i] != Arithmetic::none;
+      if (is_arithmetic) now.code = arithmetic_code(arithmetic_[i], form_of(*a, held), form_of(*b, held));
+      if (held && is_arithmetic && (*a == *held || *b == *held) && held->in == Place::In::local)
+        code_.instructions[i - 1].stores = last_use_[held->at] != i;
+      held = is_arithmetic ? result : nullptr;
     }
   }
 
@@ -223,7 +277,8 @@ class Coder {
   const Program& p_;
   const std::vector<bool>& kept_;
   GroupCode code_;
-  std::vector<Place> places_;   // of all instructions
+  std::vector<Place> places_;            // of all instructions
+  std::vector<Arithmetic> arithmetic_;   // of instructions
   std::map<ValueId, Place> results_;
   std::map<std::pair<ValueId, std::int64_t>, Place> operands_;
   std::uint32_t locals_ = 0;

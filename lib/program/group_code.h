@@ -12,6 +12,10 @@ using Entry = std::uint32_t;
 /// it is: there, an element for each of the block, or one for all.
 enum class Arithmetic : std::uint8_t { add, sub, mul, div, neg, none };
 enum class Form : std::uint8_t { held, moving, single };
+inline constexpr std::uint8_t kNoArithmetic = 255;
+constexpr std::uint8_t arithmetic_code(Arithmetic op, Form a, Form b) {
+  return static_cast<std::uint8_t>(static_cast<int>(op) * 9 + static_cast<int>(a) * 3 + static_cast<int>(b));
+}
 
 struct GroupInstruction {
   enum class Kind : std::uint8_t {
@@ -27,10 +31,9 @@ struct GroupInstruction {
   kernels::Put put[kernels::kFusedInputs] = {};
   std::uint32_t first = 0;   // of GroupCode::entries: the operands and results
   std::uint32_t sum = 0;
-  Arithmetic arithmetic = Arithmetic::none;   // map: what the loop does
-  Form a = Form::moving, b = Form::moving;
-  bool stores = true;         // else only the next instruction reads the result, where it is held
-  void (*loop)() = nullptr;   // a MapLoop or VjpLoop of the dtype of the group
+  std::uint8_t code = kNoArithmetic;   // map: arithmetic_code of what the loop does
+  bool stores = true;                  // else only the next instruction reads the result, where it is held
+  void (*loop)() = nullptr;            // a MapLoop or VjpLoop of the dtype of the group
 };
 
 struct GroupCode {

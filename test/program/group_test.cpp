@@ -2,7 +2,9 @@
 #include <limits>
 #include <random>
 
+#include "op/rules.h"
 #include "program_builder.h"
+#include "tapedeck/simd/partials.h"
 #include "tapedeck/threads.h"
 
 using namespace tapedeck;
@@ -39,8 +41,13 @@ const kernels::MapKernel add_map = map_kernel<decltype(kAdd), 2>, sub_map = map_
                          mul_map = map_kernel<decltype(kMul), 2>, div_map = map_kernel<decltype(kDiv), 2>,
                          neg_map = map_kernel<decltype(kNeg), 1>, tanh_map = map_kernel<decltype(kTanh), 1>,
                          mul_add_map = map_kernel<decltype(kMulAdd), 3>;
-const kernels::VjpKernel mul_vjp = Fused<PartialA, PartialB>::vjp_kernel(),
-                         tanh_vjp = Fused<OfTanh>::vjp_kernel(), square_vjp = Fused<Twice>::vjp_kernel();
+const kernels::VjpKernel
+    mul_vjp = Fused<PartialA, PartialB>::vjp_kernel(),
+    tanh_vjp = Fused<OfTanh>::vjp_kernel(),
+    product_vjp =
+        Fused<detail::Partial<std::remove_const_t<decltype(partial::of_mul_in_a)>, 2>,
+              detail::Partial<std::remove_const_t<decltype(partial::of_mul_in_b)>, 2>>::vjp_kernel(),
+    square_vjp = Fused<Twice>::vjp_kernel();
 
 // Among ordinary numbers some zeros, infinities, NaN, and numbers that are almost zero.
 Tensor numbers(DType dtype, const Shape& shape, std::mt19937& random, bool special) {
@@ -97,14 +104,14 @@ class RandomProgram {
         const ValueId x = any(), y = any();
         const bool adds_x = size_of_value(x) == n_ && random_() % 2,
                    adds_y = size_of_value(y) == n_ && random_() % 2;
-        const auto dx = b.pull(mul_vjp, {x, y}, full(), full(), 1 + static_cast<unsigned>(random_() % 3),
+        const auto dx = b.pull(product(), {x, y}, full(), full(), 1 + static_cast<unsigned>(random_() % 3),
                                {adds_x ? full() : kNoValue, adds_y ? full() : kNoValue});
         for (const ValueId v : dx)
           if (v != kNoValue) push(v);
         return;
       }
       case 6:
-        return random_() % 3 ? push(b.pull_twice(mul_vjp, full(), full()))
+        return random_() % 3 ? push(b.pull_twice(product(), full(), full()))
                              : push(b.full_sum(full(), random_() % 2));
       default: {   // often of what the node before gave
         const auto& [kernel, op] = two[random_() % 4];
@@ -120,6 +127,7 @@ class RandomProgram {
   }
 
  private:
+  const kernels::VjpKernel& product() { return random_() % 2 ? mul_vjp : product_vjp; }   // the op's
   std::int64_t size_of_value(ValueId v) const { return b.of(v).size(); }
   void push(ValueId v) {
     if (size_of_value(v) == n_) full_.push_back(v);
@@ -207,4 +215,19 @@ TEST_CASE("a long chain takes few registers", "[program]") {
   kept.back() = true;
   CHECK(b.steps().size() == 1);
   CHECK(Group(b.program, b.steps()[0], kept).scratch_bytes() < 4096);
+}
+
+TEST_CASE("gradients of the op's products are products", "[program]") {
+  std::mt19937 random(1);
+  ProgramBuilder b;
+  const ValueId x = b.argument(numbers(DType::f32, {100}, random, false)),
+                c = b.argument(numbers(DType::f32, {}, random, false));
+  b.pull(product_vjp, {x, c}, x, x, 3, {x});
+  const std::vector<bool> kept(b.values.size(), true);
+  const GroupCode code = make_group_code(b.program, b.steps()[0], kept);
+  using Kind = GroupInstruction::Kind;
+  std::vector<Kind> kinds;
+  for (const GroupInstruction& i : code.instructions)
+    kinds.push_back(i.kind);
+  CHECK(kinds == std::vector{Kind::map, Kind::map, Kind::map, Kind::gather});
 }
