@@ -69,7 +69,7 @@ TEST_CASE("texts: elementwise ops", "[errors]") {
                                  {"sigmoid", sigmoid},
                                  {"relu", relu}}) {
     const auto call = op;
-    const std::string taken = name == "relu" ? "f32 or f64" : "f32, f64, c64 or c128";
+    const std::string taken = name == "relu" ? "f32, f64, f16 or bf16" : "f32, f64, c64 or c128";
     CHECK(dtype_error([&] { call(i3); }) == name + ": takes " + taken + ", use astype: x is i64[3]");
     CHECK(dtype_error([&] { call(flags); }) == name + ": takes " + taken + ", use astype: x is bool[2]");
   }
@@ -242,7 +242,7 @@ TEST_CASE("texts: networks", "[errors]") {
   CHECK(error([] { softmax(f23, 2); }) == "softmax: axis 2 is out of range for x of rank 2; use -2..1");
   CHECK(error([] { log_softmax(f23, -3); }) ==
         "log_softmax: axis -3 is out of range for x of rank 2; use -2..1");
-  CHECK(dtype_error([] { softmax(i3); }) == "softmax: takes f32 or f64, use astype: x is i64[3]");
+  CHECK(dtype_error([] { softmax(i3); }) == "softmax: takes f32, f64, f16 or bf16, use astype: x is i64[3]");
   const auto loss = sparse_softmax_cross_entropy;
   CHECK(error([&] { loss(i3, f23); }) ==
         "sparse_softmax_cross_entropy: labels do not have the shape of logits without its last axis: labels "

@@ -73,8 +73,9 @@ class TAPEDECK_EXPORT Epoch {
   Epoch(const Epoch&) = delete;
   Epoch& operator=(const Epoch&) = delete;
 
-  /// For a range-based for loop; to be called once.
-  Iterator begin() { return Iterator(*this); }
+  /// For a range-based for loop. Throws ArgumentError when called again: the batches are made once, and a
+  /// second pass is another epoch, in another order.
+  Iterator begin();
   std::default_sentinel_t end() const { return {}; }
 
  private:

@@ -70,7 +70,8 @@ struct Epoch::State {
   std::mutex lock;     // guards the members below
   std::condition_variable changed;
   std::list<Batch> made;
-  Batch used;   // freed by the producer, which reuses the memory for the next batch
+  bool is_begun = false;   // owned by the consumer
+  Batch used;              // freed by the producer, which reuses the memory for the next batch
   std::exception_ptr error;
   bool is_done = false, is_wanted = true;
   std::thread maker;
@@ -162,6 +163,15 @@ Epoch::~Epoch() {
   }
   state_->changed.notify_all();
   state_->maker.join();
+}
+
+Epoch::Iterator Epoch::begin() {
+  if (std::exchange(state_->is_begun, true))
+    throw_error<ArgumentError>(
+        "data_loader: epoch {} has been looped over already; use loader.epoch({}) for the "
+        "same batches again, or another number",
+        state_->number, state_->number);
+  return Iterator(*this);
 }
 
 Epoch::Iterator& Epoch::Iterator::operator++() {

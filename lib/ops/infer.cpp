@@ -93,7 +93,7 @@ void require_axes(const Call& c, int n) {
 
 void require_floating(const Call& c, int i) {
   if (!is_floating(c.x[i].dtype())) [[unlikely]]
-    throw_dtype_error(c, "takes f32 or f64, use astype");
+    throw_dtype_error(c, "takes f32, f64, f16 or bf16, use astype");
 }
 
 void require_trainable(const Call& c, int i) {

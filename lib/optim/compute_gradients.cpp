@@ -16,7 +16,7 @@ struct Differentiated {
 void check_variables(std::span<const Variable> variables) {
   for (const Variable& v : variables)
     if (!is_floating(v.dtype()))
-      throw_error<DTypeError>("compute_gradients: variable \"{}\" is {}; use f32 or f64", v.name(),
+      throw_error<DTypeError>("compute_gradients: variable \"{}\" is {}; use f32, f64, f16 or bf16", v.name(),
                               Spec{v.dtype(), v.shape()});
 }
 
@@ -32,7 +32,7 @@ void check_options(const LossOptions& options) {
 void check_loss(const Tensor& loss, const LossOptions& options) {
   if (!loss.defined()) throw ArgumentError("compute_gradients: the loss is undefined; return a tensor");
   if (!is_floating(loss.dtype()))
-    throw_error<DTypeError>("compute_gradients: the loss is {}; use f32 or f64", loss.spec());
+    throw_error<DTypeError>("compute_gradients: the loss is {}; use f32, f64, f16 or bf16", loss.spec());
   if (loss.size() != 1 && !options.output_gradient.defined())
     throw_error<ShapeError>(
         "compute_gradients: the loss is {}; it must have one element: use its mean or sum, or give an "

@@ -25,6 +25,9 @@ double checked(double decay) {
   return decay;
 }
 
+// In the type that ops compute in: a half would lose what it moves by.
+Tensor to_average(const Tensor& value) { return astype(value, computed_in(value.dtype())); }
+
 Tensor moved(const Tensor& average, const Tensor& value, double decay) {
   return average - (1 - decay) * (average - value);
 }
@@ -176,14 +179,16 @@ void ExponentialMovingAverage::apply(std::span<const Variable> variables,
   const double decay = decay_at(num_updates);
   const RecordingScope unrecorded(nullptr);
   for (const Variable& v : variables)
-    if (!is_floating(v.dtype()) || is_half(v.dtype()))
-      throw_error<DTypeError>("moving_average: variable \"{}\" is {}; use f32 or f64", v.name(),
+    if (!is_floating(v.dtype()))
+      throw_error<DTypeError>("moving_average: variable \"{}\" is {}; use f32, f64, f16 or bf16", v.name(),
                               Spec{v.dtype(), v.shape()});
   for (const Variable& v : variables) {
     auto at = of_variables_.find(v.id());
     if (at == of_variables_.end())
-      at = of_variables_.emplace(v.id(), OfVariable{v.cell().weak_from_this(), make(v, v.value())}).first;
-    at->second.average.update(v.value(), decay);
+      at =
+          of_variables_.emplace(v.id(), OfVariable{v.cell().weak_from_this(), make(v, to_average(v.value()))})
+              .first;
+    at->second.average.update(to_average(v.value()), decay);
   }
 }
 
@@ -197,11 +202,14 @@ void ExponentialMovingAverage::apply(const std::string& name, const Tensor& valu
     return;
   }
   const double decay = decay_at(num_updates);
-  if (!is_floating(value.dtype()) || is_half(value.dtype()))
-    throw_error<DTypeError>("moving_average: the value of \"{}\" is {}; use f32 or f64", name, value.spec());
+  if (!is_floating(value.dtype()))
+    throw_error<DTypeError>("moving_average: the value of \"{}\" is {}; use f32, f64, f16 or bf16", name,
+                            value.spec());
+  const RecordingScope unrecorded(nullptr);
+  const Tensor next = to_average(value);
   auto at = of_tensors_.find(name);
-  if (at == of_tensors_.end()) at = of_tensors_.emplace(name, make(name, value.spec())).first;
-  at->second.update(value, decay);
+  if (at == of_tensors_.end()) at = of_tensors_.emplace(name, make(name, next.spec())).first;
+  at->second.update(next, decay);
 }
 
 std::optional<Variable> ExponentialMovingAverage::average(const Variable& v) const {
@@ -256,8 +264,9 @@ Commit ExponentialMovingAverage::prepare_restore(const SavedState& state) {
     const Variable& v = s.variable;
     const auto own = of_variables_.find(v.id());
     const auto [at, is_new] = next->of_variables.try_emplace(
-        v.id(), own != of_variables_.end() ? own->second
-                                           : OfVariable{v.cell().weak_from_this(), make(v, v.cell().value)});
+        v.id(), own != of_variables_.end()
+                    ? own->second
+                    : OfVariable{v.cell().weak_from_this(), make(v, to_average(v.cell().value))});
     next->commits.push_back(at->second.average.prepare_restore({.tensors = {{"value", s.value}}}));
   }
   for (const auto& [name, part] : by_name(state.tensors)) {
@@ -281,7 +290,8 @@ Commit ExponentialMovingAverage::prepare_restore(const SavedState& state) {
 }
 
 std::optional<Spec> ExponentialMovingAverage::slot_spec(const Variable& v, std::string_view) const {
-  return v.cell().value.spec();
+  const Tensor& value = v.cell().value;
+  return Spec{computed_in(value.dtype()), value.shape()};
 }
 
 bool ExponentialMovingAverage::may_have(std::string_view tensor) const {

@@ -78,7 +78,8 @@ Traced gradient_of(const Traced& f, std::string_view name) {
 
 void check_real(const Tensor& x, std::string_view name, std::string_view what) {
   if (!x.defined()) throw_error<ArgumentError>("{}: {} is undefined", name, what);
-  if (!is_floating(x.dtype())) throw_error<DTypeError>("{}: {} is {}; use f32 or f64", name, what, x.spec());
+  if (!is_floating(x.dtype()))
+    throw_error<DTypeError>("{}: {} is {}; use f32, f64, f16 or bf16", name, what, x.spec());
 }
 
 // Columns of the Jacobian of f(xs) in input i: [columns] + f(xs).shape. units(first, count) gives the

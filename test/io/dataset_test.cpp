@@ -63,6 +63,17 @@ TEST_CASE("a loader cuts a dataset into batches", "[data]") {
   }
 }
 
+TEST_CASE("an epoch is looped over once", "[data]") {
+  const DataLoader loader(examples(3), {.batch = 2});
+  Epoch epoch = loader.epoch(4);
+  for (const Batch& b : epoch)
+    (void)b;
+  CHECK(
+      message_of<ArgumentError>([&] { (void)epoch.begin(); }) ==
+      "data_loader: epoch 4 has been looped over already; use loader.epoch(4) for the same batches again, or "
+      "another number");
+}
+
 TEST_CASE("shuffled batches depend on key, epoch and number alone", "[data][threads]") {
   const auto batches = [](std::int64_t prefetch, std::uint64_t seed, std::int64_t epoch,
                           std::int64_t first = 0) {

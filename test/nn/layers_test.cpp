@@ -207,3 +207,15 @@ TEST_CASE("layers refuse sizes that cannot be") {
   CHECK_THROWS_WITH(nn::LayerNorm(0), "layer_norm: 0 channels; use 1 or more");
   CHECK_THROWS_WITH(nn::RMSNorm(3)(zeros({2, 4})), "rms_norm: x is f32[2,4]; its last axis has to be 3");
 }
+
+namespace overloaded {
+using tapedeck::gelu;
+using tapedeck::relu;
+[[maybe_unused]] double relu(double x) { return x; }   // as map.h has one
+}   // namespace overloaded
+
+TEST_CASE("ops with options and overloads are layers", "[nn]") {
+  const nn::Sequential net{overloaded::relu, overloaded::gelu};
+  const Tensor x = tensor({-1.0f, 2.0f});
+  CHECK(net(x).to_vector() == gelu(relu(x)).to_vector());
+}

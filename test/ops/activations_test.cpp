@@ -149,5 +149,6 @@ TEST_CASE("dropout leaves out a share of the elements and scales the others", "[
   CHECK(worst(dropout(x, 0, {3}), x) == 0);
   CHECK_THROWS_WITH(dropout(x, 1, {3}), "dropout: rate is 1; use 0 or more and less than 1");
   CHECK_THROWS_AS(dropout(x, -0.5, {3}), ArgumentError);
-  CHECK_THROWS_WITH(dropout(tensor({1, 2}), 0.5, {3}), "dropout: takes f32 or f64, use astype: x is i32[2]");
+  CHECK_THROWS_WITH(dropout(tensor({1, 2}), 0.5, {3}),
+                    "dropout: takes f32, f64, f16 or bf16, use astype: x is i32[2]");
 }

@@ -474,5 +474,5 @@ TEST_CASE("what convolution and pooling refuse", "[conv][errors]") {
   CHECK_THROWS_WITH(avg_pool2d(zeros({5, 4}), {.window = 2}),
                     "avg_pool2d: x needs the axes height, width and channels: x is f32[5,4]");
   CHECK_THROWS_WITH(max_pool2d(zeros({5, 4, 1}, DType::i32), {.window = 2}),
-                    "max_pool2d: takes f32 or f64, use astype: x is i32[5,4,1]");
+                    "max_pool2d: takes f32, f64, f16 or bf16, use astype: x is i32[5,4,1]");
 }

@@ -1,4 +1,5 @@
 // f16 and bf16 through every op. Expected values are those of f32 on the same numbers, rounded once.
+#include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <complex>
@@ -269,4 +270,22 @@ TEST_CASE("indices may be of any integer type", "[half]") {
 TEST_CASE("random numbers are not drawn as halves", "[half]") {
   CHECK(message_of<DTypeError>([] { random::normal({3}, {1}, DType::f16); }) ==
         "normal: makes f32 and f64, not f16");
+}
+
+TEST_CASE("vectors of f32 are rounded to bf16 by nearest even, subnormal numbers and NaN included",
+          "[half]") {
+  for (const std::uint32_t low : {0U, 1U, 0x7fffU, 0x8000U, 0x8001U, 0xffffU}) {
+    std::vector<float> x;
+    for (std::uint32_t high = 0; high < 1 << 16; ++high)
+      x.push_back(std::bit_cast<float>(high << 16 | low));
+    const Tensor y = astype(tensor(x), DType::bf16);
+    const auto rounded = y.data<bfloat16>();
+    std::int64_t wrong = 0;
+    for (std::uint32_t high = 0; high < 1 << 16; ++high) {
+      const bool is_up = low > 0x8000 || (low == 0x8000 && high % 2 == 1);
+      const std::uint32_t expected = std::isnan(x[high]) ? high | 0x40 : high + is_up;
+      wrong += std::bit_cast<std::uint16_t>(rounded[high]) != expected;
+    }
+    CHECK(wrong == 0);
+  }
 }

@@ -397,9 +397,9 @@ TEST_CASE("map: dtypes and errors", "[map]") {
   CHECK(map([](auto a) { return where(a > 0, 1, 0); }, tensor({1.0, -2.0})).dtype() == DType::f32);
   CHECK(message_of([&] {
           map(f, tensor({1, 2}), tensor({3, 4}));
-        }) == "map: takes f32 or f64, use astype: input 0 is i32[2], input 1 is i32[2]");
+        }) == "map: takes f32, f64, f16 or bf16, use astype: input 0 is i32[2], input 1 is i32[2]");
   CHECK(message_of([&] { map(f, astype(tensor({1.0}), DType::c64), tensor({1.0})); }) ==
-        "map: takes f32 or f64, use astype: input 0 is c64[1], input 1 is c64[1]");
+        "map: takes f32, f64, f16 or bf16, use astype: input 0 is c64[1], input 1 is c64[1]");
   CHECK(message_of([&] {
           map<"blend">(f, zeros({2, 3}), zeros({4}));
         }) == "blend: shapes do not broadcast: input 0 is f32[2,3], input 1 is f32[4]");

@@ -44,7 +44,7 @@ TEST_CASE("floor and ceil", "[math]") {
   tape.watch(x);
   const Tensor y = floor(x) + ceil(x);
   CHECK_FALSE(tape.gradient(y, x).defined());
-  CHECK_THROWS_WITH(floor(tensor({1, 2})), "floor: takes f32 or f64, use astype: x is i32[2]");
+  CHECK_THROWS_WITH(floor(tensor({1, 2})), "floor: takes f32, f64, f16 or bf16, use astype: x is i32[2]");
 }
 
 TEST_CASE("clip gives its gradient to what it chose", "[math]") {

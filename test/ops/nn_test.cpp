@@ -175,7 +175,7 @@ TEST_CASE("softmax does not depend on the number of threads", "[nn]") {
 TEST_CASE("what softmax and cross-entropy refuse", "[nn][errors]") {
   const Tensor logits = zeros({2, 3});
   CHECK_THROWS_WITH(softmax(logits, 2), "softmax: axis 2 is out of range for x of rank 2; use -2..1");
-  CHECK_THROWS_WITH(softmax(tensor({1, 2})), "softmax: takes f32 or f64, use astype: x is i32[2]");
+  CHECK_THROWS_WITH(softmax(tensor({1, 2})), "softmax: takes f32, f64, f16 or bf16, use astype: x is i32[2]");
   CHECK_THROWS_AS(softmax(tensor(1.0)), ShapeError);
   CHECK_THROWS_WITH(sparse_softmax_cross_entropy(tensor({0, 3}), logits),
                     "sparse_softmax_cross_entropy: label 3 at [1] is out of range for 3 classes: labels is "

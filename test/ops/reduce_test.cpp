@@ -354,7 +354,7 @@ TEST_CASE("what reductions refuse", "[reduce][errors]") {
   CHECK_THROWS_WITH(prod(zeros({2}, DType::u8)),
                     "prod: i8, u8 and bool are not multiplied, use astype: x is u8[2]");
   CHECK_THROWS_WITH(logsumexp(zeros({2, 3}, DType::i32)),
-                    "logsumexp: takes f32 or f64, use astype: x is i32[2,3]");
+                    "logsumexp: takes f32, f64, f16 or bf16, use astype: x is i32[2,3]");
   CHECK_THROWS_WITH(logsumexp(x, 2), "logsumexp: axis 2 is out of range for x of rank 2; use -2..1");
   CHECK_THROWS_WITH(any(x), "any: takes bool, compare with 0 first: x is f32[2,3]");
   CHECK_THROWS_AS(all(zeros({2}, DType::u8)), DTypeError);

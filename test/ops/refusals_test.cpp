@@ -61,7 +61,7 @@ TEST_CASE("what patches, masks and spectra refuse", "[errors]") {
   const Op& patches = op_of("patches", "extract_image_patches");
   const Sample s = samples_of(patches)[0];
   CHECK(message_of<DTypeError>([&] { run(patches, {astype(s.inputs[0], DType::i32)}, s.attrs); }) ==
-        "extract_image_patches: takes f32 or f64, use astype: x is i32[3,4,5,2]");
+        "extract_image_patches: takes f32, f64, f16 or bf16, use astype: x is i32[3,4,5,2]");
   CHECK(message_of<ShapeError>([&] {
           run(patches, {ones({2, 2})}, s.attrs);
         }) == "extract_image_patches: x needs the axes height, width and channels: x is f32[2,2]");

@@ -96,7 +96,7 @@ TEST_CASE("cross takes vectors of three elements", "[rounding]") {
   CHECK(message_of([] { cross(zeros({3}), 1); }) ==
         "cross: takes vectors of 3 elements along the last axis: a is f32[3], b is f32[]");
   CHECK(message_of([] { cross(zeros({3}, DType::i32), zeros({3}, DType::i32)); }) ==
-        "cross: takes f32 or f64, use astype: a is i32[3], b is i32[3]");
+        "cross: takes f32, f64, f16 or bf16, use astype: a is i32[3], b is i32[3]");
 }
 
 TEST_CASE("cases: masked logarithms and quotients, nextafter, angles", "[cases]") {

@@ -111,5 +111,5 @@ TEST_CASE("errors of scans", "[scan][errors]") {
   CHECK(message_of([] { cumsum(ones({2}, DType::boolean)); }) ==
         "cumsum: takes f32, f64, c64, c128, i32 or i64, use astype: x is bool[2]");
   CHECK(message_of([] { cumulative_logsumexp(ones({2}, DType::i32)); }) ==
-        "cumulative_logsumexp: takes f32 or f64, use astype: x is i32[2]");
+        "cumulative_logsumexp: takes f32, f64, f16 or bf16, use astype: x is i32[2]");
 }

@@ -217,3 +217,20 @@ TEST_CASE("errors of groups, masks, parts, copies and diagonals", "[order]") {
           einsum("ij,jk->ik", {astype(x, DType::boolean), ones({3, 2}, DType::boolean)});
         }).find("bool has no arithmetic") != std::string::npos);
 }
+
+TEST_CASE("ops of order name themselves where numbers are complex", "[sort]") {
+  const Tensor x = astype(ones({2}), DType::c64);
+  const std::string why = ": not for complex numbers, take real, imag or abs: x is c64[2]";
+  CHECK(message_of<DTypeError>([&] { sort(x); }) == "sort" + why);
+  CHECK(message_of<DTypeError>([&] { unique(x); }) == "unique" + why);
+  CHECK(message_of<DTypeError>([&] { nonzero(x); }) == "nonzero" + why);
+  CHECK(message_of<DTypeError>([&] { count_nonzero(x); }) == "count_nonzero" + why);
+}
+
+TEST_CASE("functions made of ops name themselves in their errors", "[sort]") {
+  const Tensor n = tensor({1, 2});
+  CHECK(message_of<DTypeError>([&] { mean_squared_error(n, n); }) ==
+        "mean_squared_error: takes f32, f64, f16 or bf16, use astype: labels and predictions are i32");
+  CHECK(message_of<ShapeError>([] { norm(zeros({0}), std::numeric_limits<double>::infinity()); }) ==
+        "norm: no elements to choose from: x is f32[0]");
+}

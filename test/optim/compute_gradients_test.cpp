@@ -118,10 +118,11 @@ TEST_CASE("what cannot be minimized is said before anything changes", "[optimize
   CHECK(text({}) == "compute_gradients: the loss is an empty function");
   CHECK(text([] { return Tensor(); }) == "compute_gradients: the loss is undefined; return a tensor");
   CHECK(text([&] { return astype(x, DType::i32); }) ==
-        "compute_gradients: the loss is i32[1]; use f32 or f64");
+        "compute_gradients: the loss is i32[1]; use f32, f64, f16 or bf16");
   CHECK(text([&] { return fixed * 2; }) == "compute_gradients: the loss reads no trainable variables");
   CHECK(text(loss, {.variables = std::vector<Variable>{}}) == "compute_gradients: no variables given");
-  CHECK(text(loss, {.variables = {{x, n}}}) == "compute_gradients: variable \"n\" is i32[2]; use f32 or f64");
+  CHECK(text(loss, {.variables = {{x, n}}}) ==
+        "compute_gradients: variable \"n\" is i32[2]; use f32, f64, f16 or bf16");
   CHECK(text([&] { return fixed * 2; }, {.variables = {{x}}}) ==
         "apply_gradients: no gradient reaches any variable: x");
   CHECK(text(loss, {.output_gradient = ones({1})}) ==
@@ -415,7 +416,7 @@ TEST_CASE("cases: errors of optimizers", "[cases][errors]") {
         [&] {
           descent.minimize([&] { return tensor(5); }, {.variables = {{a, b}}});
         },
-        "compute_gradients: the loss is i32[]; use f32 or f64");
+        "compute_gradients: the loss is i32[]; use f32, f64, f16 or bf16");
   }
   {
     Case c("opt-keras-bad-kwarg");
@@ -442,5 +443,5 @@ TEST_CASE("a loss is one number, unless an output gradient says what is meant", 
 TEST_CASE("a complex variable that a loss reads is refused", "[optimizer][errors]") {
   const Variable z(tensor(std::complex(1.0, 2.0)), {.name = "z"});
   CHECK(message_of<DTypeError>([&] { Optimizer::compute_gradients([&] { return abs(z); }); }) ==
-        "compute_gradients: variable \"z\" is c128[]; use f32 or f64");
+        "compute_gradients: variable \"z\" is c128[]; use f32, f64, f16 or bf16");
 }

@@ -223,7 +223,22 @@ TEST_CASE("moving averages follow values", "[optimizer]") {
         "restore: variable \"variable\" is f32[], the value is f32[1]");
   CHECK(message_of<DTypeError>([&] {
           average.apply(std::vector{v, counts});
-        }) == "moving_average: variable \"counts\" is i32[2]; use f32 or f64");
+        }) == "moving_average: variable \"counts\" is i32[2]; use f32, f64, f16 or bf16");
+}
+
+TEST_CASE("moving averages of halves are of f32, in which they can follow", "[optimizer]") {
+  const Variable v(full({2}, 1, DType::bf16), {.name = "v"});
+  ExponentialMovingAverage average(0.999);
+  average.apply(std::vector{v});
+  v.assign(full({2}, 2, DType::bf16));
+  average.apply(std::vector{v});
+  average.apply("loss", full({}, 2, DType::f16));
+  CHECK(average.average(v)->dtype() == DType::f32);
+  CHECK(average.average(v)->value().to_vector()[1] == 1.001f);   // 1 in bf16
+  CHECK(average.average("loss")->dtype() == DType::f32);
+  ExponentialMovingAverage other(0.999);
+  other.restore(average.state());
+  CHECK(other.average(v)->value().to_vector()[1] == 1.001f);
 }
 
 TEST_CASE("a loss scale may begin at its limits", "[optimizer]") {

@@ -189,7 +189,9 @@ TEST_CASE("Jacobians of functions, by rows and by columns", "[functions][jacobia
     CHECK(rows.shape() == Shape{3, 3, 2});
     CHECK(rows.to_vector() == Values{0, 0, 0, 2, 1, 1, 4, 0, 0, 6, 1, 1, 8, 0, 0, 10, 1, 1});
   }
-  CHECK(message_of([&] { jacobian(curve, tensor({1, 2})); }) == "jacobian: x is i32[2]; use f32 or f64");
+  CHECK(message_of([&] {
+          jacobian(curve, tensor({1, 2}));
+        }) == "jacobian: x is i32[2]; use f32, f64, f16 or bf16");
   CHECK(message_of([&] { batch_jacobian(curve, x); }) ==
         "batch_jacobian: the target is f64[3]; it must have rank 2 or more");
 }

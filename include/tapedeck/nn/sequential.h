@@ -9,6 +9,7 @@
 #include "tapedeck/nn/new_variables.h"
 #include "tapedeck/nn/run.h"
 #include "tapedeck/nn/walk.h"
+#include "tapedeck/ops/activations.h"
 
 namespace tapedeck::nn {
 
@@ -19,6 +20,14 @@ concept TakesRun = std::is_invocable_r_v<Tensor, const L&, const Tensor&, Run>;
 template <class L>
 concept LayerLike = TakesRun<L> || std::is_invocable_r_v<Tensor, const L&, const Tensor&>;
 
+/// Such an op in the form that is its default.
+struct ExactForm {
+  Tensor (*op)(Operand, Gelu);
+
+  Tensor operator()(const Tensor& x) const { return op(x, Gelu::exact); }
+  template <class V> void for_each_member(const V&) const {}
+};
+
 }   // namespace detail
 
 /// A layer of any type. Copies are of the layer, and share its variables.
@@ -28,6 +37,9 @@ class Layer {
   requires(!std::same_as<std::remove_cvref_t<L>, Layer> && detail::LayerLike<std::decay_t<L>>)
       Layer(L&& layer)
       : layer_(std::make_unique<Of<std::decay_t<L>>>(std::forward<L>(layer))) {}
+  /// An op that is overloaded, such as td::relu beside map.h, and td::gelu in its exact form.
+  Layer(Tensor (*op)(Operand)) : layer_(std::make_unique<Of<Tensor (*)(Operand)>>(op)) {}
+  Layer(Tensor (*op)(Operand, Gelu)) : Layer(detail::ExactForm{op}) {}
   Layer(const Layer& o) : layer_(o.layer_->copy()) {}
   Layer(Layer&&) noexcept = default;
   Layer& operator=(Layer o) noexcept {

@@ -39,7 +39,7 @@ double erfcinv(double x) {
   return x == 0 ? kInfinity : x == 2 ? -kInfinity : boost::math::erfc_inv(x, Quiet());
 }
 
-double ndtri(double x) { return -1.4142135623730951 * erfcinv(2 * x); }
+double ndtri(double x) { return 0 - 1.4142135623730951 * erfcinv(2 * x); }   // +0 at 1/2
 
 double lgamma(double x) {
   int sign;   // lgamma without _r writes to a global variable

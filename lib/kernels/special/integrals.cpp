@@ -131,7 +131,7 @@ double spence(double x) {
     return -0.5 * l * l - spence(1 / x);
   }
   if (x < 0.5) return kPi * kPi / 6 - std::log(x) * std::log1p(-x) - dilogarithm(-std::log1p(-x));
-  return dilogarithm(-std::log(x));
+  return dilogarithm(0 - std::log(x));   // +0 at 1
 }
 
 }   // namespace tapedeck::kernels

@@ -291,7 +291,8 @@ Tensor quantize_and_dequantize(const Tensor& x, const Tensor& min, const Tensor&
 }
 Tensor quantize_and_dequantize(const Tensor& x, const Quantize& options) {
   if (!is_floating(x.dtype()))
-    throw_error<DTypeError>("quantize_and_dequantize: takes f32 or f64, use astype: x is {}", x.spec());
+    throw_error<DTypeError>("quantize_and_dequantize: takes f32, f64, f16 or bf16, use astype: x is {}",
+                            x.spec());
   const Quantize from_back = from_end(options, x);
   Axes others;
   for (int d = -x.ndim(); options.axis && d < 0; ++d)

@@ -155,6 +155,9 @@ Tensor mean_of_rows(std::string_view name, const Tensor& losses) {
   if (losses.ndim() == 0)
     throw_error<ShapeError>("{}: labels and predictions are of rank 0; the mean is along their last axis",
                             name);
+  if (!is_floating(losses.dtype()))
+    throw_error<DTypeError>("{}: takes f32, f64, f16 or bf16, use astype: labels and predictions are {}",
+                            name, losses.dtype());
   return mean(losses, -1);
 }
 

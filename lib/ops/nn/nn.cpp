@@ -48,7 +48,7 @@ Tensor dropout(const Tensor& x, double rate, random::Key key) {
   if (!(rate >= 0 && rate < 1))
     throw_error<ArgumentError>("dropout: rate is {}; use 0 or more and less than 1", rate);
   if (!is_floating(x.dtype()))
-    throw_error<DTypeError>("dropout: takes f32 or f64, use astype: x is {}", x.spec());
+    throw_error<DTypeError>("dropout: takes f32, f64, f16 or bf16, use astype: x is {}", x.spec());
   return dropped_out({rate}, x, random::uniform(x.shape(), key) < rate);
 }
 

@@ -329,7 +329,7 @@ std::vector<std::int64_t> bounds_of(std::string_view name, std::int64_t extent, 
 
 Fractional fractional(const Op& op, const Tensor& x, const FractionalOptions& o, random::Key key) {
   if (!is_floating(x.dtype()))
-    throw_error<DTypeError>("{}: takes f32 or f64, use astype: x is {}", op.name, x.spec());
+    throw_error<DTypeError>("{}: takes f32, f64, f16 or bf16, use astype: x is {}", op.name, x.spec());
   if (x.ndim() < 3)
     throw_error<ShapeError>("{}: x needs the axes height, width and channels: x is {}", op.name, x.spec());
   const std::vector<std::int64_t> rows =

@@ -14,6 +14,7 @@ namespace tapedeck {
 namespace {
 
 Spec infer_count(const Call& c) {
+  require_real(c);
   const auto& [axes, keepdims] = c.attrs<CountAttrs>();
   require_axes(c, static_cast<int>(std::bit_width(axes)));
   return {DType::i64, without(c.x[0].shape(), axes, keepdims)};
@@ -32,7 +33,7 @@ constexpr Op table[] = {
 // The axes as a mask. Throws DTypeError unless x is f32 or f64.
 unsigned checked(std::string_view op, const Tensor& x, const Axes& axes) {
   if (!is_floating(x.dtype()))
-    throw_error<DTypeError>("{}: takes f32 or f64, use astype: x is {}", op, x.spec());
+    throw_error<DTypeError>("{}: takes f32, f64, f16 or bf16, use astype: x is {}", op, x.spec());
   return mask_of(op, "x", axes, x.ndim());
 }
 
@@ -54,11 +55,13 @@ Tensor stddev(const Tensor& x, const Axes& axes, bool keepdims, double correctio
 }
 
 Tensor norm(const Tensor& x, double order, const Axes& axes, bool keepdims) {
-  checked("norm", x, axes);
+  const unsigned mask = checked("norm", x, axes);
   if (order != order) throw ArgumentError("norm: the order is NaN");
   if (order == 2) return euclidean_norm(x, axes, keepdims);
   if (order == 0) return astype(count_nonzero(x, axes, keepdims), x.dtype());
   const Tensor size = abs(x);
+  if (std::isinf(order) && size_along(x.shape(), mask) == 0)
+    throw_error<ShapeError>("norm: no elements to choose from: x is {}", x.spec());
   if (order == 1) return sum(size, axes, keepdims);
   if (std::isinf(order)) return order > 0 ? max(size, axes, keepdims) : min(size, axes, keepdims);
   return pow(sum(pow(size, order), axes, keepdims), 1 / order);

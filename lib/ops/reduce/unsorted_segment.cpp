@@ -210,7 +210,7 @@ Tensor by_group(const Op& op, std::string_view name, const Tensor& x, const Tens
 // y, which holds sums of rows by group, divided.
 Tensor divided(std::string_view name, const Tensor& y, const Tensor& ids, kernels::Divisor divisor) {
   if (!is_floating(y.dtype()))
-    throw_error<DTypeError>("{}: takes f32 or f64, use astype: x is of dtype {}", name, y.dtype());
+    throw_error<DTypeError>("{}: takes f32, f64, f16 or bf16, use astype: x is of dtype {}", name, y.dtype());
   return y / divisors_of(ids, y.spec(), -y.ndim(), divisor);
 }
 

@@ -17,6 +17,7 @@ namespace {
 
 void require_order(const Call& c) {
   if (c.x[0].dtype() == DType::boolean) throw_dtype_error(c, "bool has no order, use astype");
+  require_real(c);
   if (c.x[0].ndim() == 0) throw_shape_error(c, "takes rank 1 or more");
 }
 std::int64_t extent_of(const Tensor& x) { return x.shape()[x.ndim() - 1]; }
@@ -176,6 +177,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer =
          [](const Call& c) {
+           require_real(c);
            const auto count =
                static_cast<std::int64_t>(kernels::unique_elements(to_computed(c.x[0])).first.size());
            return std::vector<Spec>{
@@ -203,6 +205,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer =
          [](const Call& c) {
+           require_real(c);
            return Spec{DType::i64, {kernels::count_nonzero(to_computed(c.x[0])), c.x[0].ndim()}};
          },
      .forward = [](const Call& c, std::span<Tensor> y) { kernels::nonzero(c.x[0], y[0]); },
