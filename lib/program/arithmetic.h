@@ -68,7 +68,7 @@ template <class T, std::size_t V> struct HeldBlock {
         TAPEDECK_FORM(neg, single, single)
 #undef TAPEDECK_FORMS
 #undef TAPEDECK_FORM
-// clang-format on
+        // clang-format on
       }
       if (i->stores) store(r, table[entry[i->operands]], Index());
     }

@@ -9,7 +9,6 @@
 #include "tapedeck/training.h"
 
 using namespace tapedeck;
-using namespace tapedeck::test;
 
 TEST_CASE("a function is recorded once for each signature", "[recorded]") {
   int runs = 0;
