@@ -27,6 +27,7 @@ constexpr std::string_view kUsage = R"(usage: scripts/bench [suite...] [--json F
        scripts/bench derivatives [word...]
        scripts/bench layers [word...]
        scripts/bench halves
+       scripts/bench function [word...]
        scripts/bench optimizers [word...]
        scripts/bench examples [name...]
        scripts/bench scaling [rounds]
@@ -40,6 +41,7 @@ constexpr std::string_view kUsage = R"(usage: scripts/bench [suite...] [--json F
   layers       layers of tapedeck/nn.h in the same way
   optimizers   steps of optimizers in the same way
   halves       ops, reductions, gradients and matrix products of bf16 beside f32, on one thread
+  function     recorded functions beside the functions themselves, on one thread; words as above
   examples     training steps of the examples with layers beside the same networks in python3-torch, on one thread
   scaling      what a step of 1, 2 and 4 replicas costs, on threads and as ranks of MPI
 )";
@@ -356,8 +358,8 @@ struct Options {
 };
 
 /// Programs that compare and print on their own, and how one of them replaces this process.
-constexpr std::string_view kByThemselves[] = {"ops",        "derivatives", "layers",
-                                              "optimizers", "halves",      "scaling"};
+constexpr std::string_view kByThemselves[] = {"ops",    "derivatives", "layers", "optimizers",
+                                              "halves", "function",    "scaling"};
 // Both libraries get the same allocator and BLAS, which tapedeck does not need to be faster.
 void tune_torch() {
   if (!can_tune_torch()) {
@@ -373,7 +375,7 @@ void tune_torch() {
       (std::filesystem::read_symlink("/proc/self/exe").parent_path() / (words[0] + "_bench")).string();
   for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"})
     setenv(name, "1", 1);
-  if (words[0] != "scaling" && words[0] != "halves") tune_torch();
+  if (words[0] != "scaling" && words[0] != "halves" && words[0] != "function") tune_torch();
   std::vector<char*> arguments;
   for (std::string& word : words)
     arguments.push_back(word.data());   // the first where its own name goes

@@ -112,7 +112,7 @@ class TAPEDECK_EXPORT Programs {
   std::vector<ProgramInfo> list() const;
 
  private:
-  struct State;
+  struct [[gnu::visibility("hidden")]] State;
   std::unique_ptr<State> state_;
 };
 

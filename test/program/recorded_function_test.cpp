@@ -1,5 +1,6 @@
 // What a recorded function does beside computing: signatures, variables, optimizers, keys, errors.
 #include <catch2/catch.hpp>
+#include <thread>
 
 #include "closeness.h"
 #include "tapedeck/gradients.h"
@@ -205,4 +206,51 @@ TEST_CASE("a function may make its variables at the first call", "[recorded]") {
   const auto g = function([](const Tensor& x) { return Variable(x).value() + 1; });
   g(tensor(1.0));
   CHECK_THROWS_AS(g(tensor(1.0)), TraceError);
+}
+
+TEST_CASE("several threads call one function", "[recorded][threads]") {
+  const Variable w(random::normal({40, 30}, {.seed = 1}));
+  const auto f = function([&](const Tensor& x) {
+    GradientTape tape;
+    tape.watch(x);
+    return tape.gradient(sum(tanh(matmul(x, w))), x);
+  });
+  std::vector<Tensor> x, wanted;
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    x.push_back(random::normal({20, 40}, {.seed = 2, .stream = i}));
+    GradientTape tape;
+    tape.watch(x.back());
+    wanted.push_back(tape.gradient(sum(tanh(matmul(x.back(), w))), x.back()).dense());
+  }
+  std::vector<int> same(4);
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < 4; ++i)
+    threads.emplace_back([&, i] {
+      for (int call = 0; call < 20; ++call)
+        same[i] += same_bits(f(x[i]).dense(), wanted[i]);
+    });
+  for (std::thread& t : threads)
+    t.join();
+  CHECK(same == std::vector<int>{20, 20, 20, 20});
+  CHECK(f.programs().size() == 1);
+}
+
+TEST_CASE("a program depends on no number of threads", "[recorded][threads]") {
+  const int before = num_threads();
+  const auto f = function([](const Tensor& x, const Tensor& y) {
+    GradientTape tape;
+    tape.watch(x);
+    tape.watch(y);
+    return tape.gradient(mean(exp(x * y) - y), x, y);
+  });
+  const Tensor x = random::normal({300'001}, {.seed = 1}), y = random::normal({}, {.seed = 2});
+  set_num_threads(1);
+  const auto eager = f(x, y), one = f(x, y);
+  set_num_threads(4);
+  const auto four = f(x, y);
+  set_num_threads(before);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(same_bits(one[i].dense(), eager[i].dense()));
+    CHECK(same_bits(four[i].dense(), eager[i].dense()));
+  }
 }
