@@ -64,18 +64,28 @@ struct Entry {
 
   // One replay for each thread that calls at a time.
   std::unique_ptr<Replay> take() {
-    const std::lock_guard lock(mutex_);
-    if (idle_.empty()) return std::make_unique<Replay>(plan);
-    std::unique_ptr<Replay> r = std::move(idle_.back());
-    idle_.pop_back();
-    return r;
+    std::unique_ptr<Replay> idle = take_idle();
+    return idle ? std::move(idle) : std::make_unique<Replay>(plan);
   }
-  void give(std::unique_ptr<Replay> r) {
+  void give(std::unique_ptr<Replay> r) noexcept {
     const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(r));
   }
 
  private:
+  // None where one must be made; there is room for it then, so that giving it back does not throw.
+  std::unique_ptr<Replay> take_idle() {
+    const std::lock_guard lock(mutex_);
+    if (idle_.empty()) {
+      idle_.reserve(static_cast<std::size_t>(++replays_));
+      return nullptr;
+    }
+    std::unique_ptr<Replay> r = std::move(idle_.back());
+    idle_.pop_back();
+    return r;
+  }
+
+  int replays_ = 0;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Replay>> idle_;
 };

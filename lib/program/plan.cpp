@@ -60,7 +60,7 @@ Plan::Plan(Program recorded) : program(std::move(recorded)) {
   places.resize(program.values.size());
   parts.resize(program.values.size());
   for (std::size_t v = 0; v < parts.size(); ++v) {
-    const Part at = whole(static_cast<ValueId>(v));
+    const Elements at = elements_of(program, static_cast<ValueId>(v));
     parts[static_cast<std::size_t>(at.value)].push_back({static_cast<ValueId>(v), at.first});
   }
   find_live();
@@ -70,13 +70,6 @@ Plan::Plan(Program recorded) : program(std::move(recorded)) {
   hold_reads();
   make_groups();
   arrange();
-}
-
-Plan::Part Plan::whole(ValueId v) const {
-  std::int64_t first = 0;
-  for (; program.value(v).from == Value::From::part; v = program.value(v).whole)
-    first += program.value(v).first;
-  return {v, first};
 }
 
 void Plan::find_live() {
@@ -89,7 +82,7 @@ void Plan::find_live() {
   };
   const auto need = [&](ValueId v) {
     if (v == kNoValue) return;
-    const Value& value = program.value(whole(v).value);
+    const Value& value = program.value(elements_of(program, v).value);
     if (value.from == Value::From::node) need_node(value.at);
   };
   for (const ValueId v : program.outputs)
@@ -108,7 +101,7 @@ void Plan::find_live() {
 
 void Plan::use(ValueId v, std::int32_t step) {
   if (v == kNoValue) return;
-  Place& p = places[static_cast<std::size_t>(whole(v).value)];
+  Place& p = places[static_cast<std::size_t>(elements_of(program, v).value)];
   p.last = std::max(p.last, step);
 }
 
@@ -136,7 +129,7 @@ void Plan::find_memory() {
       const Node& node = program.nodes[static_cast<std::size_t>(n)];
       for (const ValueId v : node.in) {
         if (v == kNoValue) continue;
-        const auto of = static_cast<std::size_t>(whole(v).value);
+        const auto of = static_cast<std::size_t>(elements_of(program, v).value);
         if (!steps[s].fused || places[of].first != static_cast<std::int32_t>(s)) kept[of] = true;
       }
       if (!steps[s].fused)
@@ -144,7 +137,7 @@ void Plan::find_memory() {
           if (v != kNoValue) kept[static_cast<std::size_t>(v)] = true;
     }
   for (const ValueId v : program.outputs)
-    if (v != kNoValue) kept[static_cast<std::size_t>(whole(v).value)] = true;
+    if (v != kNoValue) kept[static_cast<std::size_t>(elements_of(program, v).value)] = true;
 
   for (std::size_t v = 0; v < program.values.size(); ++v) {
     const Value& value = program.values[v];
@@ -163,7 +156,7 @@ void Plan::find_memory() {
                                                  : Memory::arena;
   }
   for (const ValueId v : program.outputs)
-    if (v != kNoValue && whole(v).value == v && program.value(v).spec.nbytes() > kSmall)
+    if (v != kNoValue && elements_of(program, v).value == v && program.value(v).spec.nbytes() > kSmall)
       if (Place& place = places[static_cast<std::size_t>(v)]; place.memory == Memory::arena)
         place.memory = Memory::output;
 }

@@ -1,6 +1,7 @@
 // Plan: how a program is replayed: which nodes run, in which steps, and where each value lies.
 #pragma once
 #include "program/group.h"
+#include "program/pass.h"
 #include "program/program.h"
 #include "program/schedule.h"
 
@@ -32,16 +33,8 @@ struct Plan {
   std::vector<Group> groups;   // of the steps that are fused, in their order
   std::vector<Place> places;   // of values that are no parts of others
   /// For these, itself and the values that are its elements, with where each begins, in elements.
-  struct Part {
-    ValueId value;
-    std::int64_t first;
-  };
-  std::vector<std::vector<Part>> parts;
+  std::vector<std::vector<Elements>> parts;
   std::int64_t arena_bytes = 0, scratch_bytes = 0;
-
-  /// The value of which v is elements, and from where on.
-  Part whole(ValueId v) const;
-  const Place& place(ValueId v) const { return places[static_cast<std::size_t>(whole(v).value)]; }
 
  private:
   void find_live();

@@ -125,6 +125,7 @@ void Replay::bind_constants() {
     const Place& place = plan_.places[v];
     if (place.memory == Memory::arena || place.memory == Memory::copied)
       bind(static_cast<ValueId>(v), arena_.raw() + place.offset);
+    if (place.memory == Memory::output) allocated_.push_back(static_cast<ValueId>(v));
     if (plan_.program.values[v].from == Value::From::constant)
       fill(static_cast<ValueId>(v), plan_.program.values[v].constant);
   }
@@ -137,10 +138,9 @@ void Replay::bind_call(std::span<const Tensor> arguments, std::span<const random
     const DerivedKey& k = plan_.program.keys[i];
     keys_[i] = k.argument >= 0 ? keys[at(k.argument)] : keys_[at(k.of)].split(k.part);
   }
-  for (std::size_t v = 0; v < outputs_.size(); ++v) {
-    if (plan_.places[v].memory != Memory::output) continue;
-    outputs_[v] = allocate(plan_.program.values[v].spec);
-    bind(static_cast<ValueId>(v), outputs_[v].raw());
+  for (const ValueId v : allocated_) {
+    outputs_[at(v)] = allocate(plan_.program.value(v).spec);
+    bind(v, outputs_[at(v)].raw());
   }
 }
 
@@ -149,7 +149,8 @@ std::vector<Tensor> Replay::run(std::span<const Tensor> arguments, std::span<con
     Replay& r;
     ~Forget() {
       r.held_.clear();
-      std::fill(r.outputs_.begin(), r.outputs_.end(), Tensor());
+      for (const ValueId v : r.allocated_)
+        r.outputs_[at(v)] = {};
     }
   } const forget{*this};
   bind_call(arguments, keys);

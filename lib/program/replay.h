@@ -44,8 +44,9 @@ class Replay {
   std::vector<std::byte*> memory_;   // of all
   std::vector<Bound> nodes_;
   std::vector<random::Key> keys_;
-  std::vector<Tensor> held_;      // until the end of the call
-  std::vector<Tensor> outputs_;   // by value; of Memory::output alone
+  std::vector<Tensor> held_;         // until the end of the call
+  std::vector<ValueId> allocated_;   // at each call: the values of Memory::output
+  std::vector<Tensor> outputs_;      // by value; of these alone
 };
 
 }   // namespace tapedeck
