@@ -152,7 +152,7 @@ void Plan::find_memory() {
     }
     const Node& node = program.nodes[static_cast<std::size_t>(value.at)];
     place.memory = node.kind == Node::Kind::read ? (small ? Memory::copied : Memory::given)
-                   : returns_memory(node)        ? Memory::returned
+                   : returns_memory(node)        ? (small ? Memory::copied : Memory::returned)
                                                  : Memory::arena;
   }
   for (const ValueId v : program.outputs)

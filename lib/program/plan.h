@@ -11,7 +11,7 @@ namespace tapedeck {
 enum class Memory : std::uint8_t {
   none,       // nothing reads it, or a group alone does
   arena,      // at `offset`
-  copied,     // at `offset`, where a small argument, variable or constant is copied to
+  copied,     // at `offset`, where a small argument, variable, constant or returned tensor goes
   given,      // an argument or the value of a variable, where the caller or the variable has it; a constant
   output,     // a result of the function, which is allocated at each call
   returned,   // a tensor that a kernel or an action returns at each call

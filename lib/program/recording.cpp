@@ -87,8 +87,10 @@ bool Recording::is_constant(ValueId v) const {
   return program_.value(v).from == Value::From::constant;
 }
 
+// A copy of what is made now, since tapes treat tensors that others hold in other ways.
 ValueId Recording::add_constant(const Tensor& x) {
-  const ValueId v = add_value({.spec = x.spec(), .from = Value::From::constant, .constant = x});
+  const ValueId v = add_value(
+      {.spec = x.spec(), .from = Value::From::constant, .constant = is_recorded(x) ? copy_of(x) : x});
   name_value(x, v);
   return v;
 }
@@ -107,11 +109,8 @@ ValueId Recording::value_of(const Tensor& x, std::string_view reader) {
 }
 
 ValueId Recording::value_before(const Tensor& y) {
-  ValueId v = find(y);
-  if (v == kNoValue) v = add_constant(y);
-  if (Value& value = program_.value(v); value.from == Value::From::constant)
-    value.constant = copy_of(value.constant);
-  return v;
+  const ValueId v = find(y);
+  return v == kNoValue ? add_constant(y) : v;
 }
 
 void Recording::add_node(Node node, std::span<const Tensor> y) {

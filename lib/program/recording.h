@@ -50,7 +50,7 @@ class Recording final : public Trace {
   bool is_recorded(const Tensor& x) const { return x.id() >= first_id_; }
   ValueId add_value(Value v);
   void add_node(Node node, std::span<const Tensor> y);
-  /// What is added to in place, which must not be the memory of a constant of the program.
+  /// What is added to in place.
   ValueId value_before(const Tensor& y);
   void run_kernel(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>));
   void run_composite(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>));

@@ -242,7 +242,8 @@ void Replay::read(const Bound& b) {
 
 // A tensor that came back becomes a value, until the end of the call.
 void Replay::keep(ValueId v, Tensor returned) {
-  if (v == kNoValue || plan_.places[at(v)].memory != Memory::returned) return;
+  if (v == kNoValue) return;
+  if (plan_.places[at(v)].memory != Memory::returned) return fill(v, returned);
   bind(v, returned.raw());
   held_.push_back(std::move(returned));
 }
