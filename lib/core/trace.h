@@ -1,5 +1,6 @@
 // Trace: is told of all that its thread computes while a function is recorded. While none is,
-// thread_state.trace is null and nothing here is called.
+// thread_state.trace is null and nothing here is called. Whoever sets it makes an observer, too, which is
+// what dispatch looks for.
 #pragma once
 #include <functional>
 #include <span>

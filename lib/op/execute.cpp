@@ -53,7 +53,7 @@ Tensor output_for(const Call& c, const Spec& spec, unsigned temporaries) {
       if (!(temporaries >> i & 1)) continue;
       const Tensor& x = c.x[i];
       if (!x.handle()->buffer || !x.unique() || x.shape() != spec.shape || x.dtype() != spec.dtype) continue;
-      if (thread_state.innermost && c.op.rule.keeps(i)) continue;
+      if ((thread_state.innermost && c.op.rule.keeps(i)) || thread_state.trace) continue;
       return share(x, spec.shape);
     }
   return allocate(spec);
@@ -89,20 +89,16 @@ void run_kernel(const Call& c, std::span<Tensor> y) {
 
 namespace {
 
-void run_observed(const Call& c, std::span<Tensor> y) {
-  if (thread_state.observer)
-    observe_kernel(c, y, run_kernel);
-  else
-    run_kernel(c, y);
-}
+void run_observed(const Call& c, std::span<Tensor> y) { observe_kernel(c, y, run_kernel); }
 
+// A trace comes with an observer, so that one test is enough.
 void compute(const Call& c, std::span<Tensor> y) {
-  if (thread_state.trace) [[unlikely]]
-    thread_state.trace->run(c, y, run_observed);
-  else if (thread_state.observer) [[unlikely]]
-    observe_kernel(c, y, run_kernel);
-  else
+  if (!thread_state.observer) [[likely]]
     run_kernel(c, y);
+  else if (thread_state.trace)
+    thread_state.trace->run(c, y, run_observed);
+  else
+    run_observed(c, y);
 }
 
 // Outer recorders first: an inner accumulator computes tangents from the outputs, and these ops must come
@@ -128,7 +124,7 @@ Tensor Op::execute(Refs x, Attrs attrs, unsigned temporaries) const {
   if (forward.outputs == Outputs::own)
     y = blank(spec);
   else
-    y = temporaries && !thread_state.trace ? output_for(call, spec, temporaries) : allocate(spec);
+    y = temporaries ? output_for(call, spec, temporaries) : allocate(spec);
   compute(call, {&y, 1});
   record(call, {&y, 1});
   return y;
@@ -202,8 +198,7 @@ Tensor Op::with_numbers(std::initializer_list<Operand> x) const {
 // A recorder or an observer may throw after the kernel has run, and must then find x as it was. An op on x
 // and x itself reads what it would overwrite.
 Tensor detail::updated(Tensor& x, const Operand& y, Tensor (*op)(Operand, Operand)) {
-  if (thread_state.innermost || thread_state.observer || thread_state.trace || y.tensor() == &x)
-    return op(x, y);
+  if (thread_state.innermost || thread_state.observer || y.tensor() == &x) return op(x, y);
   return op(std::move(x), y);   // takes the memory at most: x still refers to it
 }
 

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "core/trace.h"
+#include "op/observer.h"
 #include "program/program.h"
 
 namespace tapedeck {
@@ -59,6 +60,7 @@ class Recording final : public Trace {
 
   std::string name_;
   Program program_;
+  Observer presence_;   // which dispatch looks for
   Trace* outer_;
   std::uint64_t first_id_;   // of tensors that are made while this records
   std::unordered_map<std::uint64_t, ValueId> ids_;

@@ -135,7 +135,7 @@ std::vector<Variable> VariableWatcher::watched_variables() const {
 // No handle of a read that nothing records leaves the op, so it needs no tensor of its own.
 Operand::Operand(const Variable& v, Tensor&& read) {
   const Tensor* value = &read;
-  if (thread_state.innermost || thread_state.observer || thread_state.trace) {
+  if (thread_state.innermost || thread_state.observer) {
     read = v.value();
   } else {
     detail::note_access(v.cell());
