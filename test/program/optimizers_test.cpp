@@ -1,0 +1,75 @@
+// Steps of every update rule in a recorded function: the bits of eager steps, of dense and sparse gradients,
+// with constraints and transformed gradients.
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "closeness.h"
+#include "data_folder.h"
+#include "tapedeck/gradient_transform.h"
+#include "tapedeck/recorded_function.h"
+#include "tapedeck/tapedeck.h"
+
+using namespace tapedeck;
+
+namespace {
+
+using Json = nlohmann::json;
+
+Optimizer optimizer_of(const Json& trajectory) {
+  const auto settings = trajectory.at("hyperparameters").get<std::map<std::string, double>>();
+  std::vector<Hyperparameter> all;
+  for (const auto& [name, value] : settings)
+    all.push_back({name, value});
+  return Optimizer(trajectory.at("rule").get<std::string>(), all);
+}
+
+/// The variables and losses after each of some steps.
+std::vector<Tensor> train(const Json& trajectory, bool sparse, bool recorded) {
+  Optimizer optimizer = optimizer_of(trajectory);
+  if (!sparse) optimizer.add_transform(transforms::clip_norm(1.5));
+  const Variable table(random::normal({5, 4}, {.seed = 1})),
+      w(random::normal({4, 3}, {.seed = 2}),
+        {.constraint = [](const Tensor&x) { return clip(x, -0.9, 0.9); }}),
+      count(tensor(std::int64_t{0}));
+  const auto step = [&](const Tensor& ids, const Tensor& y) {
+    GradientTape tape;
+    const Tensor x = sparse ? gather(table, ids) : matmul(one_hot(ids, 5), table);
+    const Tensor loss = mean(square(matmul(x, w) - y));
+    const auto g = tape.gradient(loss, table, w);
+    REQUIRE((g[0].slices() != nullptr) == sparse);
+    optimizer.apply_gradients({{g[0], table}, {g[1], w}}, count);
+    return loss;
+  };
+  const auto replayed = function(step);
+  std::vector<Tensor> all;
+  for (std::uint64_t i = 0; i < 6; ++i) {
+    const Tensor ids = tensor(std::vector<std::int64_t>{1, static_cast<std::int64_t>(i % 5), 3, 1}),
+                 y = random::normal({4, 3}, {.seed = 3, .stream = i});
+    all.push_back(recorded ? replayed(ids, y) : step(ids, y));
+    for (const Variable& v : {table, w, count})
+      all.push_back(v.value());
+  }
+  if (recorded) CHECK(replayed.programs().at(0).calls == 5);
+  return all;
+}
+
+}   // namespace
+
+TEST_CASE("every update rule steps in replays as it does eagerly", "[recorded][optimizer]") {
+  std::ifstream file(test::data_folder() / "trajectories.json");
+  std::map<std::string, Json> rules;   // one trajectory of each
+  for (const Json& t : Json::parse(file))
+    rules.emplace(t.at("rule").get<std::string>(), t);
+  CHECK(rules.size() >= 15);
+  for (const auto& [name, trajectory] : rules)
+    for (const bool sparse : {false, true}) {
+      INFO(name << (sparse ? ", sparse" : ", dense"));
+      const auto eager = train(trajectory, sparse, false), replayed = train(trajectory, sparse, true);
+      for (std::size_t i = 0; i < eager.size(); ++i) {
+        INFO("after step " << i / 4 << ", tensor " << i % 4);
+        CHECK(same_bits(eager[i], replayed[i]));
+      }
+    }
+}
