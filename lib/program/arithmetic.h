@@ -5,7 +5,7 @@
 #include "kernels/simd/simd.h"
 #include "program/group_code.h"
 
-namespace tapedeck {
+namespace tapedeck::program {
 
 /// A block of V vectors of T. Each operation is a case of its own, so that compilers contract no two of them
 /// and results have the bits of the eager loops.
@@ -76,4 +76,4 @@ template <class T, std::size_t V> struct HeldBlock {
   }
 };
 
-}   // namespace tapedeck
+}   // namespace tapedeck::program

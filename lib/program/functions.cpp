@@ -15,6 +15,9 @@
 namespace tapedeck::detail {
 namespace {
 
+using program::Node, program::Plan, program::Program, program::ProgramStep, program::Recording,
+    program::Replay;
+
 // What must be the same for a program to be replayed.
 struct Signature {
   std::vector<Spec> specs;

@@ -10,7 +10,7 @@
 #include "kernels/reduce/fold_axes.h"
 #include "program/arithmetic.h"
 
-namespace tapedeck {
+namespace tapedeck::program {
 namespace {
 
 using kernels::Batch, kernels::kElementwise, kernels::kFoldBlock, kernels::kWidth, kernels::MapLoop,
@@ -251,4 +251,4 @@ void Group::run(std::byte* const* memory, std::byte* scratch) const {
     Run<double>{*this, memory, scratch}.run();
 }
 
-}   // namespace tapedeck
+}   // namespace tapedeck::program

@@ -4,7 +4,7 @@
 #pragma once
 #include "program/group_code.h"
 
-namespace tapedeck {
+namespace tapedeck::program {
 
 class Group {
  public:
@@ -29,4 +29,4 @@ class Group {
   std::int64_t scratch_bytes_;
 };
 
-}   // namespace tapedeck
+}   // namespace tapedeck::program

@@ -8,7 +8,7 @@
 #include "op/rules.h"
 #include "tapedeck/simd/partials.h"
 
-namespace tapedeck {
+namespace tapedeck::program {
 namespace {
 
 using Kind = GroupInstruction::Kind;
@@ -292,4 +292,4 @@ GroupCode make_group_code(const Program& p, const ProgramStep& step, const std::
   return Coder(p, step, kept).finish();
 }
 
-}   // namespace tapedeck
+}   // namespace tapedeck::program

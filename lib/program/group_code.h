@@ -3,7 +3,7 @@
 #include "program/pass.h"
 #include "program/schedule.h"
 
-namespace tapedeck {
+namespace tapedeck::program {
 
 /// An entry of the table.
 using Entry = std::uint32_t;
@@ -60,4 +60,4 @@ struct GroupCode {
 
 GroupCode make_group_code(const Program& p, const ProgramStep& step, const std::vector<bool>& kept);
 
-}   // namespace tapedeck
+}   // namespace tapedeck::program

@@ -5,7 +5,7 @@
 
 #include "ops/reduce/reduce.h"
 
-namespace tapedeck {
+namespace tapedeck::program {
 namespace {
 
 std::int64_t size_of_value(const Program& p, ValueId v) { return p.value(v).spec.shape.size(); }
@@ -78,4 +78,4 @@ bool is_elementwise_result(const Program& p, const NodePass& pass, ValueId v) {
   return !is_full_sum(p, node) && pass_of(p, node) == pass;
 }
 
-}   // namespace tapedeck
+}   // namespace tapedeck::program

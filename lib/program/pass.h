@@ -4,7 +4,7 @@
 
 #include "program/program.h"
 
-namespace tapedeck {
+namespace tapedeck::program {
 
 /// The value of which v is elements, and from where on.
 struct Elements {
@@ -29,4 +29,4 @@ bool is_full_sum(const Program& p, const Node& node);
 /// elsewhere.
 bool is_elementwise_result(const Program& p, const NodePass& pass, ValueId v);
 
-}   // namespace tapedeck
+}   // namespace tapedeck::program

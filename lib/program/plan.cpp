@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace tapedeck {
+namespace tapedeck::program {
 namespace {
 
 constexpr std::int64_t kSmall = 64;   // bytes: what lies in the handle of a tensor
@@ -211,4 +211,4 @@ void Plan::arrange() {
   arena_bytes = holes.end();
 }
 
-}   // namespace tapedeck
+}   // namespace tapedeck::program

@@ -5,7 +5,7 @@
 #include "program/program.h"
 #include "program/schedule.h"
 
-namespace tapedeck {
+namespace tapedeck::program {
 
 /// Where the elements of a value lie.
 enum class Memory : std::uint8_t {
@@ -49,4 +49,4 @@ struct Plan {
 /// Bytes of a value in an arena: whole groups of 64, and one more, since parts of it begin anywhere.
 std::int64_t padded_bytes(const Spec& spec);
 
-}   // namespace tapedeck
+}   // namespace tapedeck::program

@@ -9,11 +9,11 @@
 #include "tapedeck/op.h"
 #include "tapedeck/random_key.h"
 
-namespace tapedeck {
-
-namespace detail {
+namespace tapedeck::detail {
 struct VariableCell;
 }
+
+namespace tapedeck::program {
 
 /// A value's place in Program::values, or none.
 using ValueId = std::int32_t;
@@ -83,4 +83,4 @@ struct Program {
   const Value& value(ValueId v) const { return values[static_cast<std::size_t>(v)]; }
 };
 
-}   // namespace tapedeck
+}   // namespace tapedeck::program

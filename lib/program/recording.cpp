@@ -11,7 +11,7 @@
 #include "core/storage.h"
 #include "tape/variable.h"
 
-namespace tapedeck {
+namespace tapedeck::program {
 namespace {
 
 template <class T> class Restored {
@@ -382,4 +382,4 @@ Program Recording::finish(std::span<const Tensor> outputs) {
   return std::move(program_);
 }
 
-}   // namespace tapedeck
+}   // namespace tapedeck::program

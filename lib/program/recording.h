@@ -8,7 +8,7 @@
 #include "op/observer.h"
 #include "program/program.h"
 
-namespace tapedeck {
+namespace tapedeck::program {
 
 class Recording final : public Trace {
  public:
@@ -76,4 +76,4 @@ class Recording final : public Trace {
   bool made_variables_ = false;
 };
 
-}   // namespace tapedeck
+}   // namespace tapedeck::program

@@ -8,7 +8,7 @@
 #include "op/run_kernel.h"
 #include "tape/variable.h"
 
-namespace tapedeck {
+namespace tapedeck::program {
 namespace {
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
@@ -272,4 +272,4 @@ std::vector<Tensor> Replay::results(std::span<const Tensor> arguments) const {
   return all;
 }
 
-}   // namespace tapedeck
+}   // namespace tapedeck::program

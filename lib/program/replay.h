@@ -2,7 +2,7 @@
 #pragma once
 #include "program/plan.h"
 
-namespace tapedeck {
+namespace tapedeck::program {
 
 class Replay {
  public:
@@ -49,4 +49,4 @@ class Replay {
   std::vector<Tensor> outputs_;      // by value; of these alone
 };
 
-}   // namespace tapedeck
+}   // namespace tapedeck::program

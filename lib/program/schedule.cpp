@@ -9,7 +9,7 @@
 
 #include "program/pass.h"
 
-namespace tapedeck {
+namespace tapedeck::program {
 namespace {
 
 using NodeId = std::int32_t;
@@ -141,4 +141,4 @@ std::vector<ProgramStep> schedule(const Program& p, const std::vector<bool>& liv
   return Scheduler(p, live).run();
 }
 
-}   // namespace tapedeck
+}   // namespace tapedeck::program

@@ -2,7 +2,7 @@
 #pragma once
 #include "program/program.h"
 
-namespace tapedeck {
+namespace tapedeck::program {
 
 /// What a replay runs at once: one node, or a group of elementwise ones in one pass over blocks.
 struct ProgramStep {
@@ -14,4 +14,4 @@ struct ProgramStep {
 /// variables keep their order among each other.
 std::vector<ProgramStep> schedule(const Program& p, const std::vector<bool>& live);
 
-}   // namespace tapedeck
+}   // namespace tapedeck::program

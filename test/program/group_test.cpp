@@ -8,6 +8,7 @@
 #include "tapedeck/threads.h"
 
 using namespace tapedeck;
+using namespace tapedeck::program;
 using kernels::Fused, kernels::map_kernel;
 
 namespace {

@@ -12,6 +12,8 @@
 
 namespace tapedeck {
 
+using namespace program;
+
 class ProgramBuilder {
  public:
   Program program;

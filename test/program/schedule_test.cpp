@@ -2,6 +2,7 @@
 #include "program_builder.h"
 
 using namespace tapedeck;
+using namespace tapedeck::program;
 
 namespace {
 
