@@ -281,23 +281,29 @@ Tensor allocate(DType dtype, const Shape& shape, std::int64_t size) {
 }
 
 namespace {
-Tensor shown(Tensor y, const Tensor& x, std::int64_t first) {
+void refer_to(const Tensor& y, const Tensor& x, std::int64_t first) {
+  refer(*y.handle(), x.block(), first);
   if (thread_state.trace) [[unlikely]]
     thread_state.trace->shared(y, x, first);
-  return y;
 }
 }   // namespace
 
 Tensor share(const Tensor& x) {
-  Block* b = new_block(x.dtype(), x.shape(), x.size());
-  refer(*b, x.block(), 0);
-  return shown(Tensor::adopt(b), x, 0);
+  Tensor y = Tensor::adopt(new_block(x.dtype(), x.shape(), x.size()));
+  refer_to(y, x, 0);
+  return y;
 }
 
 Tensor share(const Tensor& x, const Shape& shape, std::int64_t first) {
-  Block* b = new_block(x.dtype(), shape, shape.size());
-  refer(*b, x.block(), first);
-  return shown(Tensor::adopt(b), x, first);
+  Tensor y = Tensor::adopt(new_block(x.dtype(), shape, shape.size()));
+  refer_to(y, x, first);
+  return y;
+}
+
+Tensor copy_of(const Tensor& x) {
+  Tensor own = allocate(x.spec());
+  if (x.size()) std::memcpy(own.raw(), x.raw(), static_cast<std::size_t>(x.nbytes()));
+  return own;
 }
 
 Tensor blank(const Spec& spec) {
@@ -309,11 +315,7 @@ Tensor blank(const Spec& spec) {
   return Tensor::adopt(b);
 }
 void allocate_for(Tensor& blank) { take_buffer(*blank.handle()); }
-void share_with(Tensor& blank, const Tensor& x, std::int64_t first) {
-  refer(*blank.handle(), x.block(), first);
-  if (thread_state.trace) [[unlikely]]
-    thread_state.trace->shared(blank, x, first);
-}
+void share_with(Tensor& blank, const Tensor& x, std::int64_t first) { refer_to(blank, x, first); }
 
 Tensor shape_only(const Spec& spec) {
   Block* b = new_block(spec.dtype, spec.shape, spec.shape.size());

@@ -14,6 +14,8 @@ inline Tensor allocate(const Spec& s) { return allocate(s.dtype, s.shape, s.shap
 /// Without a shape: all of x.
 Tensor share(const Tensor& x, const Shape& shape, std::int64_t first = 0);
 Tensor share(const Tensor& x);
+/// The elements of x in memory of their own.
+Tensor copy_of(const Tensor& x);
 /// A tensor of that spec without memory, for kernels that provide their outputs (Outputs::own) with one of
 /// the two functions below.
 Tensor blank(const Spec& spec);

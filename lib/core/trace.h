@@ -21,6 +21,7 @@ struct VariableCell;
 namespace kernels {
 struct MapKernel;
 struct PassTensors;
+class StridedView;
 struct UserLoops;
 struct VjpKernel;
 }   // namespace kernels
@@ -37,16 +38,17 @@ class Trace {
 
   /// Runs the kernel of a call.
   virtual void run(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>)) = 0;
-  /// An elementwise kernel is about to run, of an op or by itself; so are the loops of a vjp, which may be
-  /// given other memory for what it adds to, and those of a user's map.
+  /// An elementwise kernel is about to run, of an op or by itself; so are the loops of a vjp, and those of a
+  /// user's map.
   virtual void mapped(const kernels::MapKernel& kernel, Refs x, const Tensor& y) = 0;
   virtual void pulled(const kernels::VjpKernel& kernel, const Tensor& dy, const Tensor* const* x,
-                      const Tensor& y, Tensor* dx, unsigned adds) = 0;
+                      const Tensor& y, const Tensor* dx, unsigned adds) = 0;
   virtual void passed(const kernels::UserLoops& loops, const Attrs& f, const kernels::PassTensors& pass) = 0;
 
-  /// y is the elements of x from `first` on; y was made of numbers on the host; the numbers of x are read
-  /// there, which may throw.
+  /// y is the elements of x from `first` on, or a copy of those that a view selects; y was made of numbers on
+  /// the host; the numbers of x are read there, which may throw.
   virtual void shared(const Tensor& y, const Tensor& x, std::int64_t first) = 0;
+  virtual void selected(const Tensor& y, const Tensor& x, const kernels::StridedView& view) = 0;
   virtual void made(const Tensor& y) = 0;
   virtual void looked_at(const Tensor& x) = 0;
 

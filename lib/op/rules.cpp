@@ -30,7 +30,7 @@ bool is_recorded(const PartialsRule& rule, const Call& c, const Tensor& dy) {
 }
 
 void run_vjp(const kernels::VjpKernel& kernel, const Tensor& dy, const Tensor* const* x, const Tensor& y,
-             Tensor* dx, unsigned adds) {
+             const Tensor* dx, unsigned adds) {
   if (thread_state.trace) [[unlikely]]
     thread_state.trace->pulled(kernel, dy, x, y, dx, adds);
   kernels::run_vjp(kernel, dy, x, &y, dx, adds);

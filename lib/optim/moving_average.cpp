@@ -6,8 +6,8 @@
 
 #include "core/format.h"
 #include "core/storage.h"
-#include "core/trace.h"
 #include "op/recorder.h"
+#include "optim/recorded.h"
 #include "optim/saved_state.h"
 #include "tape/variable.h"
 #include "tapedeck/operators.h"
@@ -58,13 +58,8 @@ MovingAverage::MovingAverage(Variable variable, bool zero_debias) : variable_(st
 void MovingAverage::update(const Tensor& value, double decay) {
   checked(decay);
   detail::check_value(variable_.cell(), "moving_average", value);
-  if (thread_state.trace) {
-    thread_state.trace->act({value}, [this, decay](std::span<const Tensor> x) {
-      update(x[0], decay);
-      return std::vector<Tensor>();
-    });
-    return;
-  }
+  if (thread_state.trace)
+    return act(std::vector{value}, [this, decay](std::span<const Tensor> x) { update(x[0], decay); });
   const RecordingScope unrecorded(nullptr);
   if (!biased_.defined()) return variable_.assign(moved(variable_.value(), value, decay));
   Tensor biased = moved(biased_, value, decay);
@@ -170,11 +165,8 @@ void ExponentialMovingAverage::apply(std::span<const Variable> variables,
                                      std::optional<std::int64_t> num_updates) {
   if (thread_state.trace) {
     const std::vector<Variable> all(variables.begin(), variables.end());
-    thread_state.trace->act({}, [this, all, num_updates](std::span<const Tensor>) {
-      apply(all, num_updates);
-      return std::vector<Tensor>();
-    });
-    return;
+    return act(std::vector<Tensor>(),
+               [this, all, num_updates](std::span<const Tensor>) { apply(all, num_updates); });
   }
   const double decay = decay_at(num_updates);
   const RecordingScope unrecorded(nullptr);
@@ -194,13 +186,9 @@ void ExponentialMovingAverage::apply(std::span<const Variable> variables,
 
 void ExponentialMovingAverage::apply(const std::string& name, const Tensor& value,
                                      std::optional<std::int64_t> num_updates) {
-  if (thread_state.trace) {
-    thread_state.trace->act({value}, [this, name, num_updates](std::span<const Tensor> x) {
-      apply(name, x[0], num_updates);
-      return std::vector<Tensor>();
-    });
-    return;
-  }
+  if (thread_state.trace)
+    return act(std::vector{value},
+               [this, name, num_updates](std::span<const Tensor> x) { apply(name, x[0], num_updates); });
   const double decay = decay_at(num_updates);
   if (!is_floating(value.dtype()))
     throw_error<DTypeError>("moving_average: the value of \"{}\" is {}; use f32, f64, f16 or bf16", name,

@@ -1,18 +1,10 @@
 // In: pairs whose gradients a recording knows. Out: an action of their tensors.
 #include "optim/recorded.h"
 
-#include <cstring>
-
 #include "core/storage.h"
 
 namespace tapedeck {
 namespace {
-
-Tensor copy_of(const Tensor& x) {
-  Tensor own = allocate(x.spec());
-  if (x.size()) std::memcpy(own.raw(), x.raw(), static_cast<std::size_t>(x.nbytes()));
-  return own;
-}
 
 std::vector<Tensor> tensors_of(std::span<const GradientAndVariable> pairs) {
   std::vector<Tensor> all;
@@ -41,6 +33,13 @@ void replace(std::vector<GradientAndVariable>& pairs, std::span<const Tensor> by
 
 }   // namespace
 
+void act(std::vector<Tensor> x, std::function<void(std::span<const Tensor>)> f) {
+  thread_state.trace->act(std::move(x), [f = std::move(f)](std::span<const Tensor> now) {
+    f(now);
+    return std::vector<Tensor>();
+  });
+}
+
 void act(std::span<const GradientAndVariable> pairs, bool keeps, PairsAction f) {
   std::vector<Tensor> x = tensors_of(pairs);
   std::vector<GradientAndVariable> of(pairs.begin(), pairs.end());
@@ -48,13 +47,11 @@ void act(std::span<const GradientAndVariable> pairs, bool keeps, PairsAction f) 
   for (const Tensor& t : x)
     placeholders.push_back(shape_only(t.spec()));
   replace(of, placeholders, false);   // so that the recording keeps no gradient
-  thread_state.trace->act(std::move(x),
-                          [of = std::move(of), keeps, f = std::move(f)](std::span<const Tensor> gradients) {
-                            std::vector<GradientAndVariable> now = of;
-                            replace(now, gradients, keeps);
-                            f(now);
-                            return std::vector<Tensor>();
-                          });
+  act(std::move(x), [of = std::move(of), keeps, f = std::move(f)](std::span<const Tensor> gradients) {
+    std::vector<GradientAndVariable> now = of;
+    replace(now, gradients, keeps);
+    f(now);
+  });
 }
 
 }   // namespace tapedeck

@@ -19,12 +19,6 @@ namespace {
 void copy(const Tensor& from, Tensor& to) {
   if (from.size()) std::memcpy(to.raw(), from.raw(), static_cast<std::size_t>(from.nbytes()));
 }
-Tensor copy_of(const Tensor& x) {
-  Tensor own = allocate(x.spec());
-  copy(x, own);
-  return own;
-}
-
 // Memory that nobody else sees, under a new id.
 void make_own(Tensor& x) {
   if (x.unique())

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "core/parallel.h"
 #include "kernels/elementwise/row.h"
@@ -19,11 +20,16 @@ using Kind = GroupInstruction::Kind;
 
 constexpr std::int64_t kLine = 64, kVectors = 8;   // of a block
 constexpr std::int64_t kBlockBytes = kVectors * static_cast<std::int64_t>(sizeof(Batch<float>));
-constexpr std::int64_t kVjpPiece = 4096;   // elements of a sum of a pull that are added up at once
 
 constexpr std::int64_t lines(std::int64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 constexpr std::int64_t pieces_of(std::int64_t n, std::int64_t piece) { return (n + piece - 1) / piece; }
-constexpr std::int64_t part_of(const GroupCode::Sum& s) { return s.full ? kFoldBlock : kVjpPiece; }
+
+// Elements that one part of a sum adds up, and how many elements a part is.
+std::int64_t part_of(const GroupCode::Sum& s) {
+  return s.order == GroupCode::Order::full   ? kFoldBlock
+         : s.order == GroupCode::Order::pull ? kernels::kSumPiece
+                                             : s.rows.width * s.rows.rows_of_band;
+}
 
 /// A sum in progress, in the order of kernels::fold_block or of a vjp's loop.
 template <class T> struct alignas(64) Partial { Batch<T> s[4], total; };
@@ -69,20 +75,68 @@ void gather(Partial<T>& p, const T* x, std::int64_t begin, std::int64_t end, std
     part += x[i - begin];
 }
 
-template <class T> T sum_pairwise(const T* x, std::int64_t n) {
-  if (n <= 8) {
-    T s = 0;
-    for (std::int64_t i = 0; i < n; ++i)
-      s += x[i];
-    return s;
+// Adds the elements [begin, end) of a band of rows.
+template <class T>
+void add_rows(const T* x, std::int64_t begin, std::int64_t end, std::int64_t width, T* __restrict sums) {
+  std::int64_t column = begin % width;
+  for (std::int64_t i = begin; i < end; column = 0) {
+    const std::int64_t n = std::min(width - column, end - i);
+    T* y = sums + column;
+    if (i < width)
+      for (std::int64_t j = 0; j < n; ++j)
+        y[j] = T(0) + x[j];
+    else
+      for (std::int64_t j = 0; j < n; ++j)
+        y[j] += x[j];
+    x += n, i += n;
   }
-  return sum_pairwise(x, n / 2) + sum_pairwise(x + n / 2, n - n / 2);
+}
+
+/// The element of a view that comes next.
+struct Cursor {
+  std::int64_t offset, index[2 * Shape::kMaxRank];
+
+  Cursor(const kernels::StridedView& view, std::int64_t position) : offset(view.offset()) {
+    for (std::size_t d = view.ndim(); d-- > 0; position /= view[d].extent) {
+      index[d] = position % view[d].extent;
+      offset += index[d] * view[d].stride;
+    }
+  }
+  /// How many of the next n lie along the inner axis.
+  std::int64_t run(const kernels::StridedView& view, std::int64_t n) const {
+    return view.ndim() ? std::min(n, view[view.ndim() - 1].extent - index[view.ndim() - 1]) : n;
+  }
+  void skip(const kernels::StridedView& view, std::int64_t n) {
+    for (std::size_t d = view.ndim(); d-- > 0; n = 1) {
+      index[d] += n;
+      offset += n * view[d].stride;
+      if (index[d] < view[d].extent) return;
+      offset -= index[d] * view[d].stride;
+      index[d] = 0;
+    }
+  }
+};
+template <class T> void fetch(const kernels::StridedView& view, Cursor& c, const T* x, T* y, std::int64_t n) {
+  const std::int64_t step = view.ndim() ? view[view.ndim() - 1].stride : 0;
+  while (n > 0) {
+    const std::int64_t run = c.run(view, n);
+    const T* from = x + c.offset;
+    if (step == 1)
+      std::memcpy(y, from, static_cast<std::size_t>(run) * sizeof(T));
+    else if (step == 0)
+      std::fill_n(y, run, *from);
+    else
+      for (std::int64_t i = 0; i < run; ++i)
+        y[i] = from[i * step];
+    c.skip(view, run);
+    y += run, n -= run;
+  }
 }
 
 }   // namespace
 
-/// One call of run. Scratch holds, for each piece, the table, registers, single elements and sums in
-/// progress; then the sums of all parts.
+/// One call of run. Scratch holds, for each piece, the table, registers, single elements, sums in progress
+/// and cursors; then the sums of all parts.
 template <class T> struct Group::Run {
   static constexpr std::int64_t kBlock = kBlockBytes / static_cast<std::int64_t>(sizeof(T));
   static constexpr std::int64_t kGroup = kernels::kGroup<T>;
@@ -94,13 +148,16 @@ template <class T> struct Group::Run {
 
   static std::int64_t bytes_of_piece(const GroupCode& c) {
     return lines(c.size() * static_cast<std::int64_t>(sizeof(T*))) + c.registers * kBlockBytes +
-           static_cast<std::int64_t>(c.singles.size()) * kLine +
-           static_cast<std::int64_t>(c.sums.size() * sizeof(Partial<T>));
+           static_cast<std::int64_t>(c.singles.size()) * kLine + sums_and_cursors(c);
+  }
+  static std::int64_t sums_and_cursors(const GroupCode& c) {
+    return static_cast<std::int64_t>(c.sums.size() * sizeof(Partial<T>)) +
+           lines(static_cast<std::int64_t>(c.views.size() * sizeof(Cursor)));
   }
   static std::int64_t bytes_of_parts(const GroupCode& c) {
     std::int64_t bytes = 0;
     for (const GroupCode::Sum& s : c.sums)
-      bytes += pieces_of(c.pass.n, part_of(s)) * static_cast<std::int64_t>(sizeof(T));
+      bytes += pieces_of(c.pass.n, part_of(s)) * s.rows.width * static_cast<std::int64_t>(sizeof(T));
     return bytes;
   }
 
@@ -114,10 +171,13 @@ template <class T> struct Group::Run {
   T* element(const Elements& e) const {
     return reinterpret_cast<T*>(memory[static_cast<std::size_t>(e.value)]) + e.first;
   }
+  bool* bools_of(const Elements& e) const {
+    return reinterpret_cast<bool*>(memory[static_cast<std::size_t>(e.value)]) + e.first;
+  }
   T* parts(std::size_t sum) const {
     auto* p = reinterpret_cast<T*>(scratch + pieces_of(n, g.piece_) * g.piece_bytes_);
     for (std::size_t s = 0; s < sum; ++s)
-      p += pieces_of(n, part_of(g.code_.sums[s]));
+      p += pieces_of(n, part_of(g.code_.sums[s])) * g.code_.sums[s].rows.width;
     return p;
   }
 
@@ -126,36 +186,48 @@ template <class T> struct Group::Run {
     std::byte* const area = scratch + begin / g.piece_ * g.piece_bytes_;
     T** const table = reinterpret_cast<T**>(area);
     T** const streams = fill(table, area, begin);
-    auto* const sums = reinterpret_cast<Partial<T>*>(
-        area + g.piece_bytes_ - static_cast<std::int64_t>(c.sums.size() * sizeof(Partial<T>)));
+    T** const bytes = streams + c.streams.size();
+    auto* const sums = reinterpret_cast<Partial<T>*>(area + g.piece_bytes_ - sums_and_cursors(c));
+    auto* const cursors = reinterpret_cast<Cursor*>(sums + c.sums.size());
+    for (std::size_t v = 0; v < c.views.size(); ++v)
+      new (cursors + v) Cursor(c.views[v], begin);
     for (std::int64_t at = begin; at < end; at += kBlock) {
       const std::int64_t length = std::min(kBlock, end - at);
-      run_block(table, sums, at, length);
+      run_block(table, {sums, cursors}, at, length);
       for (std::size_t s = 0; s < c.streams.size(); ++s)
         streams[s] += kBlock;
+      for (std::size_t b = 0; b < c.bytes.size(); ++b)
+        bytes[b] = reinterpret_cast<T*>(bools(bytes[b]) + kBlock);
     }
   }
+  static bool* bools(T* p) { return reinterpret_cast<bool*>(p); }
 
-  void run_block(T* const* table, Partial<T>* sums, std::int64_t at, std::int64_t length) const {
+  // What goes on from block to block.
+  struct Progress {
+    Partial<T>* sums;
+    Cursor* cursors;
+  };
+
+  void run_block(T* const* table, Progress progress, std::int64_t at, std::int64_t length) const {
     switch (kernels::padded<T>(length) / kWidth<T>) {
       case 1:
-        return run_held<1>(table, sums, at, length);
+        return run_held<1>(table, progress, at, length);
       case 2:
-        return run_held<2>(table, sums, at, length);
+        return run_held<2>(table, progress, at, length);
       case 4:
-        return run_held<4>(table, sums, at, length);
+        return run_held<4>(table, progress, at, length);
       case kVectors:
-        return run_held<kVectors>(table, sums, at, length);
+        return run_held<kVectors>(table, progress, at, length);
       default:
         for (const GroupInstruction& i : g.code_.instructions)
-          step(i, table, sums, at, length);
+          step(i, table, progress, at, length);
     }
   }
   template <std::size_t V>
-  void run_held(T* const* table, Partial<T>* sums, std::int64_t at, std::int64_t length) const {
+  void run_held(T* const* table, Progress progress, std::int64_t at, std::int64_t length) const {
     const GroupInstruction *i = g.code_.instructions.data(), *end = i + g.code_.instructions.size();
     for (; (i = HeldBlock<T, V>::run(i, end, g.code_.entries.data(), table)) != end; ++i)
-      step(*i, table, sums, at, length);
+      step(*i, table, progress, at, length);
   }
 
   // Returns where the streams begin.
@@ -166,34 +238,45 @@ template <class T> struct Group::Run {
     *table++ = const_cast<T*>(kZeros);
     for (std::uint32_t r = 0; r < c.registers; ++r, free += kBlock)
       *table++ = free;
-    for (const Elements& e : c.singles) {
-      std::fill_n(free, kGroup, *element(e));
+    for (std::size_t s = 0; s < c.singles.size(); ++s, free += kGroup) {
+      const Elements& e = c.singles[s];
+      std::fill_n(free, kGroup, c.single_bools[s] ? static_cast<T>(*bools_of(e)) : *element(e));
       *table++ = free;
-      free += kGroup;
     }
     T** const streams = table;
     for (const Elements& e : c.streams)
       *table++ = element(e) + begin;
+    for (const Elements& e : c.bytes)
+      *table++ = reinterpret_cast<T*>(bools_of(e) + begin);
+    for (const Elements& e : c.viewed)
+      *table++ = element(e);
     return streams;
   }
 
-  void step(const GroupInstruction& i, T* const* table, Partial<T>* sums, std::int64_t at,
+  void step(const GroupInstruction& i, T* const* table, Progress progress, std::int64_t at,
             std::int64_t length) const {
     const Entry* entry = &g.code_.entries[i.first];
     const std::int64_t padded = kernels::padded<T>(length);
+    T* const x = table[entry[0]];
+    const auto y = [&] { return table[entry[1]]; };
     switch (i.kind) {
       case Kind::map:
         return map(i, entry, table, padded);
       case Kind::pull:
         return pull(i, entry, table, padded);
       case Kind::copy:
-        if (table[entry[0]] != table[entry[1]])
-          std::memcpy(table[entry[1]], table[entry[0]], static_cast<std::size_t>(length) * sizeof(T));
+        if (x != y()) std::memcpy(y(), x, static_cast<std::size_t>(length) * sizeof(T));
         return;
-      case Kind::fold:
-        return add(i, fold<T>, table[entry[0]], sums, at, length);
-      case Kind::gather:
-        return add(i, gather<T>, table[entry[0]], sums, at, length);
+      case Kind::fetch:
+        return fetch(g.code_.views[i.at], progress.cursors[i.at], x, y(), length);
+      case Kind::widen:
+        std::copy_n(bools(x), length, y());
+        return;
+      case Kind::narrow:
+        std::transform(x, x + length, bools(y()), [](T v) { return v != 0; });
+        return;
+      case Kind::sum:
+        return add(i.at, x, progress.sums[i.at], at, length);
     }
   }
   static Stream<T> operand(const GroupInstruction& i, int k, const Entry* entry, T* const* table) {
@@ -215,28 +298,57 @@ template <class T> struct Group::Run {
     row.n = length;
     reinterpret_cast<VjpLoop<T>>(i.loop)(row);
   }
-  // Adds a block to a sum, by `order`.
-  template <class Order> void add(const GroupInstruction& i, const Order& order, const T* x, Partial<T>* sums,
-                                  std::int64_t at, std::int64_t length) const {
-    const std::int64_t size = part_of(g.code_.sums[i.sum]), part = at / size, begin = at % size;
-    order(sums[i.sum], x, begin, begin + length, std::min(size, n - part * size), parts(i.sum)[part]);
+  // Adds a block to a sum.
+  void add(std::size_t sum, const T* x, Partial<T>& partial, std::int64_t at, std::int64_t length) const {
+    const GroupCode::Sum& s = g.code_.sums[sum];
+    for (const std::int64_t size = part_of(s), last = at + length; at < last;) {
+      const std::int64_t part = at / size, begin = at % size, end = std::min(size, begin + last - at),
+                         whole = std::min(size, n - part * size);
+      T* to = parts(sum) + part * s.rows.width;
+      if (s.order == GroupCode::Order::full)
+        fold(partial, x, begin, end, whole, *to);
+      else if (s.order == GroupCode::Order::pull)
+        gather(partial, x, begin, end, whole, *to);
+      else
+        add_rows(x, begin, end, s.rows.width, to);
+      x += end - begin;
+      at += end - begin;
+    }
   }
 
   void finish(const GroupCode::Sum& s, const T* parts) const {
     if (s.to == kNoValue) return;
     const std::int64_t count = pieces_of(n, part_of(s));
-    T& y = *element({s.to, 0});
-    y = s.full ? count == 1 ? parts[0] : kernels::fold_row<kernels::Sum>(parts, count)
-               : sum_pairwise(parts, count);
-    if (s.mean) y /= static_cast<T>(n);
+    T* y = element({s.to, 0});
+    if (s.order == GroupCode::Order::rows) {
+      std::copy_n(parts, s.rows.width, y);
+      for (std::int64_t k = s.rows.width; k < count * s.rows.width; ++k)
+        y[k % s.rows.width] += parts[k];
+    } else if (s.order == GroupCode::Order::pull) {
+      *y = kernels::sum_pairwise(parts, count);
+    } else {
+      *y = count == 1 ? parts[0] : kernels::fold_row<kernels::Sum>(parts, count);
+      if (s.mean) *y /= static_cast<T>(n);
+    }
   }
 };
+
+// A multiple of elements at which pieces may be cut, so that no part of a sum is; n where there is none.
+std::int64_t multiple_of(const GroupCode& code) {
+  const std::int64_t n = code.pass.n;
+  std::int64_t all = kLine;
+  for (const GroupCode::Sum& s : code.sums) {
+    const std::int64_t part = part_of(s), times = all / std::gcd(all, part);
+    if (part >= n || times > n / part) return n;
+    all = times * part;
+  }
+  return all;
+}
 
 Group::Group(const Program& p, const ProgramStep& step, const std::vector<bool>& kept)
     : code_(make_group_code(p, step, kept)) {
   const std::int64_t n = code_.pass.n;
-  const bool folds = std::any_of(code_.sums.begin(), code_.sums.end(), [](const auto& s) { return s.full; });
-  const std::int64_t multiple = folds ? kFoldBlock : kVjpPiece;
+  const std::int64_t multiple = multiple_of(code_);
   piece_ = n < kElementwise.least ? n : pieces_of(kElementwise.piece_of(n), multiple) * multiple;
   const bool f32 = code_.pass.dtype == DType::f32;
   piece_bytes_ = f32 ? Run<float>::bytes_of_piece(code_) : Run<double>::bytes_of_piece(code_);

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "op/rules.h"
+#include "program/logic.h"
 #include "tapedeck/simd/partials.h"
 
 namespace tapedeck::program {
@@ -16,7 +17,7 @@ using kernels::Put;
 
 // Where an operand or result is, before entries are numbered.
 struct Place {
-  enum class In : std::uint8_t { nothing, local, single, stream } in = In::nothing;
+  enum class In : std::uint8_t { nothing, local, single, stream, bytes, viewed } in = In::nothing;
   std::uint32_t at = 0;
   friend bool operator==(const Place&, const Place&) = default;
 };
@@ -39,14 +40,20 @@ Arithmetic arithmetic_of(const Node& node) {
 
 template <class F, int N> using PartialOf = detail::Partial<std::remove_const_t<F>, N>;
 
-// For each gradient of a vjp kernel that is dy times an operand, its place among x..., y; null for other
-// kernels.
+// For each gradient of a vjp kernel that is dy times an operand, its place among x..., y; of those that are
+// dy, kOne. Null for other kernels.
+constexpr int kOne = -1;
 const int* factors_of(const kernels::VjpKernel& k) {
   using Mul = kernels::Fused<PartialOf<decltype(partial::of_mul_in_a), 2>,
                              PartialOf<decltype(partial::of_mul_in_b), 2>>;
   using Exp = kernels::Fused<PartialOf<decltype(partial::of_exp), 1>>;
-  static constexpr int mul[] = {1, 0}, exp[] = {1};
-  return k.f32 == Mul::vjp_kernel().f32 ? mul : k.f32 == Exp::vjp_kernel().f32 ? exp : nullptr;
+  using Add = kernels::Fused<PartialOf<decltype(partial::of_add_in_a), 2>,
+                             PartialOf<decltype(partial::of_add_in_b), 2>>;
+  static constexpr int mul[] = {1, 0}, exp[] = {1}, add[] = {kOne, kOne};
+  return k.f32 == Mul::vjp_kernel().f32   ? mul
+         : k.f32 == Exp::vjp_kernel().f32 ? exp
+         : k.f32 == Add::vjp_kernel().f32 ? add
+                                          : nullptr;
 }
 
 struct MulOf {
@@ -59,7 +66,7 @@ struct AddOf {
 class Coder {
  public:
   Coder(const Program& p, const ProgramStep& step, const std::vector<bool>& kept) : p_(p), kept_(kept) {
-    code_.pass = *pass_of(p, p.nodes[static_cast<std::size_t>(step.nodes[0])]);
+    code_.pass = *p.nodes[static_cast<std::size_t>(step.nodes[0])].fused;
     for (const std::int32_t n : step.nodes)
       add(p.nodes[static_cast<std::size_t>(n)]);
   }
@@ -67,21 +74,40 @@ class Coder {
   GroupCode finish() {
     assign_registers();
     hold_results();
-    const std::uint32_t singles = 1 + code_.registers,
-                        streams = singles + static_cast<std::uint32_t>(code_.singles.size());
     for (const Place& x : places_)
-      code_.entries.push_back(x.in == Place::In::nothing  ? 0
-                              : x.in == Place::In::local  ? 1 + register_of_[x.at]
-                              : x.in == Place::In::single ? singles + x.at
-                                                          : streams + x.at);
+      code_.entries.push_back(entry_of(x));
     return std::move(code_);
   }
 
  private:
+  Entry entry_of(const Place& x) const {
+    const auto count = [](const auto& list) { return static_cast<Entry>(list.size()); };
+    const Entry singles = 1 + code_.registers, streams = singles + count(code_.singles),
+                bytes = streams + count(code_.streams), viewed = bytes + count(code_.bytes);
+    switch (x.in) {
+      case Place::In::local:
+        return 1 + register_of_[x.at];
+      case Place::In::single:
+        return singles + x.at;
+      case Place::In::stream:
+        return streams + x.at;
+      case Place::In::bytes:
+        return bytes + x.at;
+      case Place::In::viewed:
+        return viewed + x.at;
+      default:
+        return 0;
+    }
+  }
+
   void add(const Node& node) {
     const int* const factors = node.kind == Node::Kind::pull ? factors_of(*node.vjp) : nullptr;
     if (is_full_sum(p_, node))
       add_full_sum(node);
+    else if (node.kind == Node::Kind::select)
+      add_fetch(node.in[0], node.view, result(node.out[0]));
+    else if (is_cast_of_bools(p_, node))
+      add_copy(operand(node.in[0], node), node.out[0]);
     else if (factors)
       add_products(node, factors);
     else if (node.kind == Node::Kind::pull)
@@ -93,10 +119,31 @@ class Coder {
   void add_map(const Node& node) {
     std::vector<Place> x;
     for (const ValueId v : node.in)
-      x.push_back(operand(v));
-    x.push_back(result(node.out[0]));
-    GroupInstruction& i = add_instruction(Kind::map, x, node.in.size());
-    set_map(i, *node.map, arithmetic_of(node));
+      x.push_back(operand(v, node));
+    const ValueId y = node.out[0];
+    const bool writes_bools = kept(y) && p_.value(y).spec.dtype == DType::boolean;
+    x.push_back(writes_bools ? results_[y] = new_local() : result(y));
+    const kernels::MapKernel* logic = logic_kernel(node);
+    set_map(add_instruction(Kind::map, x, node.in.size()), logic ? *logic : *node.map, arithmetic_of(node));
+    if (!writes_bools) return;
+    code_.writes.push_back(y);
+    add_instruction(Kind::narrow, {x.back(), in_memory(code_.bytes, Place::In::bytes, {y, 0})}, 1);
+  }
+
+  // y is what is there.
+  void add_copy(Place x, ValueId y) {
+    if (kept(y))
+      add_instruction(Kind::copy, {x, result(y)}, 1);
+    else
+      results_[y] = x;
+  }
+
+  void add_fetch(ValueId x, const kernels::StridedView& view, Place y) {
+    const Elements e = elements_of(p_, x);
+    add_read(e.value);
+    add_instruction(Kind::fetch, {in_memory(code_.viewed, Place::In::viewed, e), y}, 1).at =
+        static_cast<std::uint32_t>(code_.views.size());
+    code_.views.push_back(view);
   }
 
   void set_map(GroupInstruction& i, const kernels::MapKernel& map, Arithmetic op) {
@@ -106,19 +153,20 @@ class Coder {
   }
 
   void add_full_sum(const Node& node) {
+    const Place x = operand(node.in[0], node);
     if (code_.pass.n == 1)
-      add_instruction(Kind::copy, {operand(node.in[0]), result(node.out[0])}, 1);
+      add_instruction(Kind::copy, {x, result(node.out[0])}, 1);
     else
-      add_sum(Kind::fold, operand(node.in[0]), {node.out[0], true, node.op->name == "mean"});
+      add_sum(x, {node.out[0], GroupCode::Order::full, node.op->name == "mean"});
   }
 
   void add_pull(const Node& node) {
     const auto inputs = static_cast<std::size_t>(node.vjp->inputs);
     std::vector<Place> x;
     for (std::size_t i = 0; i < inputs + 2; ++i)
-      x.push_back(node.in[i] == kNoValue ? Place{} : operand(node.in[i]));
+      x.push_back(node.in[i] == kNoValue ? Place{} : operand(node.in[i], node));
     Put put[kernels::kFusedInputs] = {};
-    std::vector<std::pair<Place, ValueId>> sums;
+    std::vector<std::pair<Place, GroupCode::Sum>> sums;
     std::size_t added = inputs + 2;
     for (std::size_t i = 0; i < inputs; ++i) {
       const ValueId v = node.out[i];
@@ -129,28 +177,33 @@ class Coder {
         x.push_back({});
       } else if (p_.value(v).spec.shape.size() != code_.pass.n) {
         x.push_back(new_local());
-        sums.emplace_back(x.back(), v);
+        sums.emplace_back(x.back(), sum_of(node, i));
       } else if (const auto first =
                      std::find(node.out.begin(), node.out.begin() + static_cast<std::ptrdiff_t>(i), v);
                  first != node.out.begin() + static_cast<std::ptrdiff_t>(i)) {
         x.push_back(x[inputs + 2 + static_cast<std::size_t>(first - node.out.begin())]);
       } else {
         x.push_back(result(v));
-        if (adds) add_instruction(Kind::copy, {operand(to), x.back()}, 1);
+        if (adds) add_instruction(Kind::copy, {operand(to, node), x.back()}, 1);
       }
     }
     GroupInstruction& i = add_instruction(Kind::pull, x, inputs + 2);
     std::copy(put, put + kernels::kFusedInputs, i.put);
     i.loop =
         is_f32() ? reinterpret_cast<void (*)()>(node.vjp->f32) : reinterpret_cast<void (*)()>(node.vjp->f64);
-    for (const auto& [place, v] : sums)
-      add_sum(Kind::gather, place, {v, false, false});
+    for (const auto& [place, sum] : sums)
+      add_sum(place, sum);
+  }
+
+  GroupCode::Sum sum_of(const Node& node, std::size_t i) const {
+    if (p_.value(node.out[i]).spec.shape.size() == 1) return {node.out[i], GroupCode::Order::pull};
+    return {node.out[i], GroupCode::Order::rows, false, *row_sum_of(p_, node, i)};
   }
 
   // A pull as products, and additions of them.
   void add_products(const Node& node, const int* factors) {
     const auto inputs = static_cast<std::size_t>(node.vjp->inputs);
-    const Place dy = operand(node.in[inputs + 1]);
+    const Place dy = operand(node.in[inputs + 1], node);
     std::size_t added = inputs + 2;
     for (std::size_t i = 0; i < inputs; ++i) {
       const ValueId v = node.out[i];
@@ -158,25 +211,30 @@ class Coder {
       const ValueId to = adds ? node.in[added++] : kNoValue;
       if (v == kNoValue) continue;
       const bool sums = p_.value(v).spec.shape.size() != code_.pass.n;
-      const Place factor = operand(node.in[static_cast<std::size_t>(factors[i])]);
-      const Place product = sums || adds ? new_local() : result(v);
-      set_map(add_instruction(Kind::map, {dy, factor, product}, 2), kernels::map_kernel<MulOf, 2>,
-              Arithmetic::mul);
-      if (sums) add_sum(Kind::gather, product, {v, false, false});
+      Place product = dy;
+      if (factors[i] == kOne) {
+        if (!sums && !adds) add_copy(dy, v);
+      } else {
+        const Place factor = operand(node.in[static_cast<std::size_t>(factors[i])], node);
+        product = sums || adds ? new_local() : result(v);
+        set_map(add_instruction(Kind::map, {dy, factor, product}, 2), kernels::map_kernel<MulOf, 2>,
+                Arithmetic::mul);
+      }
+      if (sums) add_sum(product, sum_of(node, i));
       if (!adds) continue;
-      const Place before = to == kNoValue ? results_.at(v) : operand(to);
+      const Place before = to == kNoValue ? results_.at(v) : operand(to, node);
       const Place y = to == kNoValue ? before : result(v);
       set_map(add_instruction(Kind::map, {before, product, y}, 2), kernels::map_kernel<AddOf, 2>,
               Arithmetic::add);
     }
   }
 
-  void add_sum(Kind kind, Place x, GroupCode::Sum sum) {
+  void add_sum(Place x, GroupCode::Sum sum) {
     if (kept(sum.to))
       code_.writes.push_back(sum.to);
     else
       sum.to = kNoValue;
-    add_instruction(kind, {x}, 1).sum = static_cast<std::uint32_t>(code_.sums.size());
+    add_instruction(Kind::sum, {x}, 1).at = static_cast<std::uint32_t>(code_.sums.size());
     code_.sums.push_back(sum);
   }
 
@@ -190,24 +248,45 @@ class Coder {
     return code_.instructions.emplace_back(i);
   }
 
-  Place operand(ValueId v) {
+  Place operand(ValueId v, const Node& reader) {
     const Elements e = elements_of(p_, v);
     const bool moves = p_.value(v).spec.shape.size() == code_.pass.n;
     if (const auto found = results_.find(e.value); found != results_.end() && moves) return found->second;
+    const Reading reading = reading_of(p_, code_.pass, v);
+    if (reading == Reading::view) return viewed(v, shape_of(p_, reader));
     const auto [at, is_new] = operands_.try_emplace({e.value, e.first}, Place{});
-    if (is_new) {
-      if (std::find(code_.reads.begin(), code_.reads.end(), e.value) == code_.reads.end())
-        code_.reads.push_back(e.value);
-      at->second = in_memory(moves ? Place::In::stream : Place::In::single, e);
-    }
+    if (is_new) at->second = read(reading, e);
     return at->second;
+  }
+  Place read(Reading reading, Elements e) {
+    add_read(e.value);
+    if (reading == Reading::elements) return in_memory(code_.streams, Place::In::stream, e);
+    if (reading == Reading::single) {
+      code_.single_bools.push_back(p_.value(e.value).spec.dtype == DType::boolean);
+      return in_memory(code_.singles, Place::In::single, e);
+    }
+    const Place wide = new_local();
+    add_instruction(Kind::widen, {in_memory(code_.bytes, Place::In::bytes, e), wide}, 1);
+    return wide;
+  }
+  // v broadcast to a shape.
+  Place viewed(ValueId v, const Shape& shape) {
+    const Shape& own = p_.value(v).spec.shape;
+    for (const Viewed& known : viewed_)
+      if (known.value == v && known.shape == shape) return known.place;
+    const Place y = new_local();
+    add_fetch(v, kernels::broadcast(own, shape.size() == own.size() ? own : shape), y);
+    viewed_.push_back({v, shape, y});
+    return y;
+  }
+  void add_read(ValueId v) {
+    if (std::find(code_.reads.begin(), code_.reads.end(), v) == code_.reads.end()) code_.reads.push_back(v);
   }
   Place result(ValueId v) {
     if (kept(v)) code_.writes.push_back(v);
-    return results_[v] = kept(v) ? in_memory(Place::In::stream, {v, 0}) : new_local();
+    return results_[v] = kept(v) ? in_memory(code_.streams, Place::In::stream, {v, 0}) : new_local();
   }
-  Place in_memory(Place::In in, Elements e) {
-    std::vector<Elements>& list = in == Place::In::stream ? code_.streams : code_.singles;
+  static Place in_memory(std::vector<Elements>& list, Place::In in, Elements e) {
     list.push_back(e);
     return {in, static_cast<std::uint32_t>(list.size() - 1)};
   }
@@ -281,6 +360,12 @@ class Coder {
   std::vector<Arithmetic> arithmetic_;   // of instructions
   std::map<ValueId, Place> results_;
   std::map<std::pair<ValueId, std::int64_t>, Place> operands_;
+  struct Viewed {
+    ValueId value;
+    Shape shape;
+    Place place;
+  };
+  std::vector<Viewed> viewed_;
   std::uint32_t locals_ = 0;
   std::vector<std::uint32_t> register_of_;   // of locals
   std::vector<std::size_t> last_use_;        // of locals, by instructions

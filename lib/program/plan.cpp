@@ -48,6 +48,7 @@ class Holes {
   std::int64_t end_ = 0;
 };
 
+bool changes_variables(const Node& n) { return n.kind == Node::Kind::store || n.kind == Node::Kind::action; }
 bool returns_memory(const Node& n) {
   return n.kind == Node::Kind::action || (n.kind == Node::Kind::op && n.op->forward.outputs == Outputs::own);
 }
@@ -63,6 +64,7 @@ Plan::Plan(Program recorded) : program(std::move(recorded)) {
     const Elements at = elements_of(program, static_cast<ValueId>(v));
     parts[static_cast<std::size_t>(at.value)].push_back({static_cast<ValueId>(v), at.first});
   }
+  find_passes(program);
   find_live();
   steps = schedule(program, live);
   find_uses();
@@ -88,9 +90,7 @@ void Plan::find_live() {
   for (const ValueId v : program.outputs)
     need(v);
   for (std::size_t n = 0; n < program.nodes.size(); ++n)
-    if (const Node::Kind kind = program.nodes[n].kind;
-        kind == Node::Kind::store || kind == Node::Kind::action)
-      need_node(static_cast<std::int32_t>(n));
+    if (changes_variables(program.nodes[n])) need_node(static_cast<std::int32_t>(n));
   while (!found.empty()) {
     const Node& node = program.nodes[static_cast<std::size_t>(found.back())];
     found.pop_back();
@@ -162,18 +162,18 @@ void Plan::find_memory() {
 }
 
 void Plan::hold_reads() {
+  std::vector<std::int32_t> changes;   // steps, in order
   for (std::size_t s = 0; s < steps.size(); ++s)
-    for (const std::int32_t n : steps[s].nodes) {
-      const Node& node = program.nodes[static_cast<std::size_t>(n)];
-      if (node.kind != Node::Kind::read) continue;
-      // A change after the read and before, or while, the value is used.
-      Place& place = places[static_cast<std::size_t>(node.out[0])];
-      for (std::size_t t = s + 1; t < steps.size() && static_cast<std::int32_t>(t) <= place.last; ++t)
-        for (const std::int32_t m : steps[t].nodes)
-          if (const Node::Kind kind = program.nodes[static_cast<std::size_t>(m)].kind;
-              kind == Node::Kind::store || kind == Node::Kind::action)
-            place.held = true;
-    }
+    for (const std::int32_t n : steps[s].nodes)
+      if (changes_variables(program.nodes[static_cast<std::size_t>(n)]))
+        changes.push_back(static_cast<std::int32_t>(s));
+  for (const Node& node : program.nodes) {
+    if (node.kind != Node::Kind::read) continue;
+    // A change after the read and before, or while, the value is used.
+    Place& place = places[static_cast<std::size_t>(node.out[0])];
+    const auto next = std::upper_bound(changes.begin(), changes.end(), place.first);
+    place.held = next != changes.end() && *next <= place.last;
+  }
 }
 
 void Plan::make_groups() {

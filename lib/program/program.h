@@ -3,9 +3,12 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "core/trace.h"
 #include "kernels/elementwise/vjp.h"
+#include "kernels/layout/strided_view.h"
 #include "tapedeck/op.h"
 #include "tapedeck/random_key.h"
 
@@ -34,6 +37,13 @@ struct Value {
   Tensor constant = {};
 };
 
+/// What the nodes of a group have in common: a pass over n elements of f32 or f64.
+struct NodePass {
+  DType dtype;
+  std::int64_t n;
+  friend bool operator==(const NodePass&, const NodePass&) = default;
+};
+
 struct Node {
   enum class Kind : std::uint8_t {
     op,       // op(in) by its kernel; `map` is that kernel's, where it is elementwise
@@ -41,6 +51,7 @@ struct Node {
     pull,     // `vjp`. in: x..., y, dy, then for each bit of `adds` what is added to, or none where that is
               // an earlier gradient of this node, which is the same value. out: dx...
     pass,     // `loops` of a user's map, with `attrs` as what it closes over. in: operands, then as for pull
+    select,   // the elements of in that `view` selects, by op
     read,     // out: the value of `cell`
     store,    // in becomes the value of `cell`
     action,   // out = `action`(in), which may use variables: a step of an optimizer
@@ -55,6 +66,7 @@ struct Node {
   std::vector<ValueId> in = {}, out = {};   // none: not read; not wanted
   /// Of in, where the node needs the shape of what it does not read; else empty.
   std::vector<Spec> in_specs = {};
+  kernels::StridedView view = kernels::StridedView();
   // pass: the loops; the operands that broadcast to `shape`, which come first; see kernels::PassTensors
   const kernels::UserLoops* loops = nullptr;
   int inputs = 0;
@@ -62,7 +74,8 @@ struct Node {
   DType dtype = DType::f32;
   Shape shape = {};
   std::shared_ptr<detail::VariableCell> cell = nullptr;
-  std::function<std::vector<Tensor>(std::span<const Tensor>)> action = nullptr;
+  Trace::Action action = nullptr;
+  std::optional<NodePass> fused = {};   // set by find_passes where the node can be part of a group
 };
 
 /// A key of random numbers: that of an argument, or a part of another key.

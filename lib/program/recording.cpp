@@ -31,12 +31,6 @@ std::uint64_t next_tensor_id() {
   return shape_only(Spec{DType::f32, {}}).id();
 }
 
-Tensor copy_of(const Tensor& x) {
-  Tensor own = allocate(x.spec());
-  if (x.size()) std::memcpy(own.raw(), x.raw(), static_cast<std::size_t>(x.nbytes()));
-  return own;
-}
-
 // Whether an op's attributes begin with the key of its random numbers.
 bool begins_with_key(const Op& op) {
   for (const OpFamily& family : op_families())
@@ -47,13 +41,10 @@ bool begins_with_key(const Op& op) {
 
 }   // namespace
 
-Recording::Recording(std::string name)
-    : name_(std::move(name)),
-      outer_(std::exchange(thread_state.trace, nullptr)),
-      first_id_(next_tensor_id()) {
+Recording::Recording(std::string name) : name_(std::move(name)), first_id_(next_tensor_id()) {
   thread_state.trace = this;
 }
-Recording::~Recording() { thread_state.trace = outer_; }
+Recording::~Recording() { thread_state.trace = nullptr; }
 
 ValueId Recording::add_value(Value v) {
   program_.values.push_back(std::move(v));
@@ -140,28 +131,33 @@ void Recording::run(const Call& c, std::span<Tensor> y, void (*kernel)(const Cal
     run_kernel(c, y, kernel);
 }
 
-// A node, or constants where it is one of constants.
+Node Recording::node_of(const Call& c) {
+  Node node{.kind = Node::Kind::op, .op = &c.op, .attrs = c.raw_attrs, .key = key_of(c)};
+  for (int i = 0; i < c.x.size(); ++i)
+    node.in.push_back(value_of(c.x[i], c.op.name));
+  return node;
+}
+
+// What a node of constants gives is constant.
+void Recording::add_op(Node node, std::span<const Tensor> y) {
+  const bool constant =
+      node.key < 0 && std::all_of(node.in.begin(), node.in.end(), [&](ValueId v) { return is_constant(v); });
+  if (!constant) return add_node(std::move(node), y);
+  for (const Tensor& t : y)
+    add_constant(t);
+}
+
 void Recording::run_kernel(const Call& c, std::span<Tensor> y,
                            void (*kernel)(const Call&, std::span<Tensor>)) {
-  Node node{.kind = Node::Kind::op, .op = &c.op, .attrs = c.raw_attrs, .key = key_of(c)};
-  bool constant = node.key < 0;
-  for (int i = 0; i < c.x.size(); ++i) {
-    node.in.push_back(value_of(c.x[i], c.op.name));
-    constant &= is_constant(node.in.back());
-  }
+  Node node = node_of(c);
   {
     const Restored blind(blind_, true);
     const Restored call(call_, &c);
     map_ = nullptr;
     kernel(c, y);
   }
-  if (constant) {
-    for (const Tensor& t : y)
-      add_constant(t);
-    return;
-  }
-  node.map = std::exchange(map_, nullptr);
-  add_node(std::move(node), y);
+  node.map = map_;
+  add_op(std::move(node), y);
 }
 
 bool Recording::attempt(const std::function<void()>& f) {
@@ -194,21 +190,14 @@ void Recording::become(std::span<const Tensor> x, std::span<const Tensor> y, Act
 // The ops that the kernel is made of, or one node where it does more than that.
 void Recording::run_composite(const Call& c, std::span<Tensor> y,
                               void (*kernel)(const Call&, std::span<Tensor>)) {
-  Node node{.kind = Node::Kind::op, .op = &c.op, .attrs = c.raw_attrs, .key = key_of(c)};
-  bool constant = node.key < 0;
-  for (int i = 0; i < c.x.size(); ++i) {
-    node.in.push_back(value_of(c.x[i], c.op.name));
-    constant &= is_constant(node.in.back());
-  }
+  Node node = node_of(c);
   const bool is_made_of_ops = attempt([&] {
+    const Restored call(call_, &c);
     kernel(c, y);
     for (const Tensor& t : y)
       if (find(t) == kNoValue) *opaque_ = true;
   });
-  if (is_made_of_ops) return;
-  if (!constant) return add_node(std::move(node), y);
-  for (const Tensor& t : y)
-    add_constant(t);
+  if (!is_made_of_ops) add_op(std::move(node), y);
 }
 
 void Recording::mapped(const kernels::MapKernel& kernel, Refs x, const Tensor& y) {
@@ -227,7 +216,7 @@ void Recording::mapped(const kernels::MapKernel& kernel, Refs x, const Tensor& y
 }
 
 void Recording::pulled(const kernels::VjpKernel& kernel, const Tensor& dy, const Tensor* const* x,
-                       const Tensor& y, Tensor* dx, unsigned adds) {
+                       const Tensor& y, const Tensor* dx, unsigned adds) {
   if (blind_) return;
   const int n = kernel.inputs;
   Node node{.kind = Node::Kind::pull, .vjp = &kernel, .adds = adds};
@@ -290,6 +279,11 @@ void Recording::shared(const Tensor& y, const Tensor& x, std::int64_t first) {
   const bool same = first == 0 && program_.value(v).spec == y.spec();
   name_value(y,
              same ? v : add_value({.spec = y.spec(), .from = Value::From::part, .whole = v, .first = first}));
+}
+void Recording::selected(const Tensor& y, const Tensor& x, const kernels::StridedView& view) {
+  if (blind_ || (opaque_ && *opaque_)) return;
+  if (const ValueId v = find(x); v != kNoValue && !is_constant(v))
+    add_node({.kind = Node::Kind::select, .op = &call_->op, .in = {v}, .view = view}, {&y, 1});
 }
 void Recording::made(const Tensor& y) {
   if (!blind_) host_.insert(y.id());
@@ -378,7 +372,7 @@ Program Recording::finish(std::span<const Tensor> outputs) {
   for (const Tensor& y : outputs)
     program_.outputs.push_back(y.defined() ? value_of(y, "the result") : kNoValue);
   flush_stores();
-  thread_state.trace = outer_;
+  thread_state.trace = nullptr;
   return std::move(program_);
 }
 

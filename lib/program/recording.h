@@ -12,7 +12,7 @@ namespace tapedeck::program {
 
 class Recording final : public Trace {
  public:
-  /// From here on the thread records.
+  /// From here on the thread records, which it must not do yet.
   explicit Recording(std::string name);
   ~Recording() override;
 
@@ -27,9 +27,10 @@ class Recording final : public Trace {
   void run(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>)) override;
   void mapped(const kernels::MapKernel& kernel, Refs x, const Tensor& y) override;
   void pulled(const kernels::VjpKernel& kernel, const Tensor& dy, const Tensor* const* x, const Tensor& y,
-              Tensor* dx, unsigned adds) override;
+              const Tensor* dx, unsigned adds) override;
   void passed(const kernels::UserLoops& loops, const Attrs& f, const kernels::PassTensors& pass) override;
   void shared(const Tensor& y, const Tensor& x, std::int64_t first) override;
+  void selected(const Tensor& y, const Tensor& x, const kernels::StridedView& view) override;
   void made(const Tensor& y) override;
   void looked_at(const Tensor& x) override;
   void made(detail::VariableCell& cell) override;
@@ -53,6 +54,8 @@ class Recording final : public Trace {
   void add_node(Node node, std::span<const Tensor> y);
   /// What is added to in place.
   ValueId value_before(const Tensor& y);
+  Node node_of(const Call& c);
+  void add_op(Node node, std::span<const Tensor> y);
   void run_kernel(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>));
   void run_composite(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>));
   void flush_stores();
@@ -60,8 +63,7 @@ class Recording final : public Trace {
 
   std::string name_;
   Program program_;
-  Observer presence_;   // which dispatch looks for
-  Trace* outer_;
+  Observer presence_;        // which dispatch looks for
   std::uint64_t first_id_;   // of tensors that are made while this records
   std::unordered_map<std::uint64_t, ValueId> ids_;
   std::unordered_set<std::uint64_t> host_;   // tensors of numbers that were on the host

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/storage.h"
+#include "kernels/layout/copy.h"
 #include "op/run_kernel.h"
 #include "tape/variable.h"
 
@@ -26,21 +27,18 @@ Tensor view(const Spec& spec, const Tensor& owner) {
   return t;
 }
 
-// Whether the op reads numbers to infer its outputs: to check indices, or to count what it finds.
-bool infers_from_numbers(const Program& p, const Node& n) {
-  if (n.kind != Node::Kind::op) return false;
-  if (n.op->name == "unique" || n.op->name == "nonzero") return true;
-  return std::any_of(n.in.begin(), n.in.end(),
-                     [&](ValueId v) { return !is_trainable(p.value(v).spec.dtype); });
-}
-
+// An op may read numbers to infer its outputs: to check indices, or to count what it finds.
 void check_outputs(const Call& c, std::span<const Tensor> y) {
-  const std::vector<Spec> specs = c.op.infer.many ? c.op.infer.many(c) : std::vector{c.op.infer.one(c)};
-  for (std::size_t k = 0; k < y.size(); ++k)
-    if (y[k].defined() && specs[k] != y[k].spec())
-      throw TraceError(describe(c, "gives " + to_string(specs[k]) + " in a replay, and gave " +
-                                       to_string(y[k].spec()) +
+  const auto check = [&](const Tensor& t, const Spec& spec) {
+    if (spec != t.spec())
+      throw TraceError(describe(c, "gives " + to_string(spec) + " in a replay, and gave " +
+                                       to_string(t.spec()) +
                                        " when it was recorded; keep it out of recorded functions"));
+  };
+  if (c.op.infer.one) return check(y[0], c.op.infer.one(c));
+  const std::vector<Spec> specs = c.op.infer.many(c);
+  for (std::size_t k = 0; k < y.size(); ++k)
+    check(y[k], specs[k]);
 }
 
 Tensor memory_of(std::int64_t bytes) {
@@ -54,9 +52,7 @@ void store(detail::VariableCell& cell, const Tensor& value) {
     copy(value, cell.value.raw());
     return renew(cell.value);
   }
-  Tensor own = allocate(value.spec());
-  copy(value, own.raw());
-  cell.value = std::move(own);
+  cell.value = copy_of(value);
 }
 
 }   // namespace
@@ -113,7 +109,6 @@ Replay::Bound Replay::bound(const Node& node) {
   for (const ValueId v : node.out)
     b.y.push_back(v == kNoValue ? Tensor() : tensor_of(v));
   if (node.key >= 0) b.attrs = node.attrs;
-  b.infers = infers_from_numbers(plan_.program, node);
   return b;
 }
 
@@ -177,6 +172,8 @@ void Replay::run_node(Bound& b) {
       return run_pull(b);
     case Node::Kind::pass:
       return run_pass(b);
+    case Node::Kind::select:
+      return kernels::copy_from(b.x[0], b.node->view, b.y[0]);
     case Node::Kind::read:
       return read(b);
     case Node::Kind::store:
@@ -195,7 +192,7 @@ void Replay::run_op(Bound& b) {
   const Call c{.op = *n.op,
                .raw_attrs = n.key >= 0 ? b.attrs.view() : n.attrs.view(),
                .x = {b.refs.data(), static_cast<int>(b.refs.size())}};
-  if (b.infers) check_outputs(c, b.y);
+  check_outputs(c, b.y);
   if (n.op->forward.outputs != Outputs::own) return run_kernel(c, b.y);
   std::vector<Tensor> y;
   for (const Tensor& t : b.y)

@@ -20,7 +20,6 @@ class Replay {
     std::vector<Tensor> x = {}, y = {};   // undefined: not read; not wanted
     std::vector<const Tensor*> refs = {};
     OwnedAttrs attrs = {};   // of a node with a key, which changes
-    bool infers = false;     // its outputs must be inferred again
   };
 
   void bind(ValueId whole, std::byte* data);

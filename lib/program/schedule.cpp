@@ -17,13 +17,11 @@ using NodeId = std::int32_t;
 class Scheduler {
  public:
   Scheduler(const Program& p, const std::vector<bool>& live) : p_(p) {
-    passes_.resize(p.nodes.size());
     reads_.resize(p.nodes.size());
     level_.resize(p.nodes.size());
     for (std::size_t n = 0; n < p.nodes.size(); ++n) {
       if (!live[n]) continue;
       order_.push_back(static_cast<NodeId>(n));
-      passes_[n] = pass_of(p, p.nodes[n]);
       find_reads(static_cast<NodeId>(n));
     }
   }
@@ -51,7 +49,7 @@ class Scheduler {
       if (v == kNoValue) continue;
       const Value& value = p_.value(elements_of(p_, v).value);
       if (value.from != Value::From::node) continue;
-      reads.push_back({value.at, passes_[at(n)] && is_elementwise_result(p_, *passes_[at(n)], v)});
+      reads.push_back({value.at, is_read_block_by_block(p_, node(n), v)});
     }
     using Kind = Node::Kind;
     if (const Kind kind = node(n).kind; kind != Kind::read && kind != Kind::store && kind != Kind::action)
@@ -76,7 +74,7 @@ class Scheduler {
         if (const Value& value = p_.value(elements_of(p_, v).value); value.from == Value::From::node)
           latest[at(value.at)] = level_[at(value.at)];
     for (auto n = order_.rbegin(); n != order_.rend(); ++n) {
-      if (passes_[at(*n)] && is_per_element(*n) && latest[at(*n)] != never) level_[at(*n)] = latest[at(*n)];
+      if (node(*n).fused && is_per_element(*n) && latest[at(*n)] != never) level_[at(*n)] = latest[at(*n)];
       for (const Read& r : reads_[at(*n)])
         latest[at(r.node)] =
             std::min(latest[at(r.node)], level_[at(*n)] - (r.block_by_block || r.order ? 0 : 1));
@@ -85,22 +83,27 @@ class Scheduler {
   bool is_per_element(NodeId n) const {
     const auto& out = node(n).out;
     return std::all_of(out.begin(), out.end(), [&](ValueId v) {
-      return v == kNoValue || is_elementwise_result(p_, *passes_[at(n)], v);
+      return v == kNoValue || is_elementwise_result(p_, *node(n).fused, v);
     });
   }
 
   void make_steps() {
-    std::map<std::tuple<int, DType, std::int64_t>, std::size_t> groups;
+    std::map<Group, bool> computes;
+    for (const NodeId n : order_)
+      if (node(n).fused) computes[group_of(n)] |= node(n).kind != Node::Kind::select;
+    std::map<Group, std::size_t> groups;
     step_of_.resize(p_.nodes.size());
     for (const NodeId n : order_) {
       std::size_t s = steps_.size();
-      if (const auto& pass = passes_[at(n)])
-        s = groups.try_emplace({level_[at(n)], pass->dtype, pass->n}, s).first->second;
-      if (s == steps_.size()) steps_.push_back({{}, passes_[at(n)].has_value()});
+      const bool fused = node(n).fused && computes.at(group_of(n));   // copies alone are faster one by one
+      if (fused) s = groups.try_emplace(group_of(n), s).first->second;
+      if (s == steps_.size()) steps_.push_back({{}, fused});
       steps_[s].nodes.push_back(n);
       step_of_[at(n)] = s;
     }
   }
+  using Group = std::tuple<int, DType, std::int64_t>;
+  Group group_of(NodeId n) const { return {level_[at(n)], node(n).fused->dtype, node(n).fused->n}; }
 
   // The steps in recorded order where nothing forbids it.
   std::vector<ProgramStep> sorted() {
@@ -127,7 +130,6 @@ class Scheduler {
 
   const Program& p_;
   std::vector<NodeId> order_;
-  std::vector<std::optional<NodePass>> passes_;
   std::vector<std::vector<Read>> reads_;
   std::vector<int> level_;
   std::vector<std::size_t> step_of_;

@@ -96,10 +96,10 @@ Tensor Variable::value() const {
   Tensor read = share(cell_->value);
   for (Recorder* r = thread_state.innermost; r; r = r->outer())
     r->read(*cell_, read);
-  if (thread_state.observer) [[unlikely]]
+  if (thread_state.observer) [[unlikely]] {   // a trace has one
     observe_read(*cell_, read);
-  if (thread_state.trace) [[unlikely]]
-    thread_state.trace->read(*cell_, read);
+    if (thread_state.trace) thread_state.trace->read(*cell_, read);
+  }
   return read;
 }
 

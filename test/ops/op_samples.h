@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <iterator>
 
 #include "ops/sample_inputs.h"
 #include "ops/samples.h"
@@ -44,6 +45,15 @@ inline std::vector<Spec> specs_of(const Tensors& x) {
   return specs;
 }
 
+inline bool has_derivative(const Op& op) {
+  return op.rule.kind != RuleKind::none && op.rule.kind != RuleKind::undefined;
+}
+inline Tensors trainable(const Tensors& x) {
+  Tensors some;
+  std::copy_if(x.begin(), x.end(), std::back_inserter(some),
+               [](const Tensor& t) { return is_trainable(t.dtype()); });
+  return some;
+}
 inline bool any_complex(const Tensors& x) {
   return std::any_of(x.begin(), x.end(), [](const Tensor& t) { return is_complex(t.dtype()); });
 }

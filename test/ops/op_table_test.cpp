@@ -2,7 +2,6 @@
 //   build/test/tapedeck_test '[op]' -c exp     runs one op
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <iterator>
 #include <set>
 #include <string>
 
@@ -54,16 +53,6 @@ bool elementwise(const Op& op) {
   const std::vector<Sample> samples = samples_of(op);
   return std::any_of(samples.begin(), samples.end(), [&](const Sample& s) { return elementwise(op, s); });
 }
-bool has_derivative(const Op& op) {
-  return op.rule.kind != RuleKind::none && op.rule.kind != RuleKind::undefined;
-}
-Tensors trainable(const Tensors& x) {
-  Tensors some;
-  std::copy_if(x.begin(), x.end(), std::back_inserter(some),
-               [](const Tensor& t) { return is_trainable(t.dtype()); });
-  return some;
-}
-
 /// The gradients of all inputs at once, for the cotangents dy; undefined where there is none.
 Tensors vjp(const Op& op, const Sample& s, const Tensors& x, const Tensors& dy) {
   GradientTape tape;

@@ -1,28 +1,18 @@
 // Every update rule, compared with trajectories that scripts/trajectories computes with NumPy; and the same
 // bits on several threads.
 #include <catch2/catch.hpp>
-#include <cstring>
-#include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 
-#include "data_folder.h"
+#include "closeness.h"
+#include "optim/trajectories.h"
 #include "tapedeck/tapedeck.h"
 
 using namespace tapedeck;
+using namespace tapedeck::test;
 
 namespace {
 
-using Json = nlohmann::json;
 using Matrix = std::vector<std::vector<double>>;
-
-const std::vector<Json>& trajectories() {
-  static const std::vector<Json> all = [] {
-    std::ifstream file(test::data_folder() / "trajectories.json");
-    return Json::parse(file).get<std::vector<Json>>();
-  }();
-  return all;
-}
 
 /// That many copies of it, stacked along the first axis.
 Tensor matrix(const Json& rows, DType dtype, std::size_t copies = 1) {
@@ -40,14 +30,6 @@ Tensor rows_of(const Json& indices, std::size_t copies, DType dtype) {
   return astype(tensor(rows), dtype);
 }
 
-Optimizer optimizer_of(const Json& trajectory) {
-  const auto settings = trajectory.at("hyperparameters").get<std::map<std::string, double>>();
-  std::vector<Hyperparameter> hyperparameters;
-  for (const auto& [name, value] : settings)
-    hyperparameters.push_back({name, value});
-  return Optimizer(trajectory.at("rule").get<std::string>(), hyperparameters);
-}
-
 /// The largest difference, relative for values above 1.
 double distance(const Tensor& actual, const Json& expected, std::size_t copies) {
   const std::vector<double> a = actual.to_vector(), e = matrix(expected, DType::f64, copies).to_vector();
@@ -56,10 +38,6 @@ double distance(const Tensor& actual, const Json& expected, std::size_t copies) 
   for (std::size_t i = 0; i < a.size(); ++i)
     largest = std::max(largest, std::abs(a[i] - e[i]) / std::max(1.0, std::abs(e[i])));
   return largest;
-}
-
-bool same_bits(const Tensor& a, const Tensor& b) {
-  return a.spec() == b.spec() && std::memcmp(a.raw(), b.raw(), static_cast<std::size_t>(a.nbytes())) == 0;
 }
 
 }   // namespace

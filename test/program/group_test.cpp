@@ -48,6 +48,8 @@ const kernels::VjpKernel
     product_vjp =
         Fused<detail::Partial<std::remove_const_t<decltype(partial::of_mul_in_a)>, 2>,
               detail::Partial<std::remove_const_t<decltype(partial::of_mul_in_b)>, 2>>::vjp_kernel(),
+    sum_vjp = Fused<detail::Partial<std::remove_const_t<decltype(partial::of_add_in_a)>, 2>,
+                    detail::Partial<std::remove_const_t<decltype(partial::of_add_in_b)>, 2>>::vjp_kernel(),
     square_vjp = Fused<Twice>::vjp_kernel();
 
 // Among ordinary numbers some zeros, infinities, NaN, and numbers that are almost zero.
@@ -155,11 +157,124 @@ TEST_CASE("groups compute the bits of their kernels", "[program]") {
   }
 }
 
+namespace {
+
+// A group over a matrix, with rows, columns, single elements, slices, comparisons, choices, and gradients of
+// rows.
+class RandomMatrixProgram {
+ public:
+  RandomMatrixProgram(DType dtype, std::int64_t rows, std::int64_t columns, unsigned seed)
+      : random_(seed), dtype_(dtype), shape_{rows, columns} {
+    for (int k = 0; k < 3; ++k)
+      full_.push_back(argument(shape_));
+    few_ = {argument({columns}), argument({rows, 1}), argument({1, columns}), argument({}), argument({1, 1})};
+    wide_ = argument({rows + 2, 2 * columns + 1});
+    bools_.push_back(b.argument(astype(numbers(dtype, shape_, random_, false) > 0, DType::boolean)));
+  }
+  ProgramBuilder b;
+
+  void add_node() {
+    const auto any = [&] { return random_() % 2 ? pick(full_) : pick(few_); };
+    constexpr std::string_view comparisons[] = {"less",          "less_equal", "greater",
+                                                "greater_equal", "equal",      "not_equal"};
+    switch (random_() % 12) {
+      case 0:
+        return push(b.op("where", {pick(bools_), any(), any()}));
+      case 1:
+        return bools_.push_back(b.op(comparisons[random_() % 6], {pick(full_), any()}));
+      case 2:
+        return bools_.push_back(
+            b.op(random_() % 2 ? "logical_and" : "logical_or", {pick(bools_), pick(bools_)}));
+      case 3:
+        return bools_.push_back(b.op("logical_not", {pick(bools_)}));
+      case 4:
+        return push(b.cast(pick(bools_), dtype_));
+      case 5:
+        return push(select());
+      case 6:
+        return push(b.map(mul_add_map, {any(), pick(full_), any()}));
+      case 7:
+      case 8: {
+        const kernels::VjpKernel& k = random_() % 3 ? random_() % 2 ? product_vjp : mul_vjp : sum_vjp;
+        for (const ValueId v : b.pull(k, {pick(full_), any()}, pick(full_), pick(full_),
+                                      1 + static_cast<unsigned>(random_() % 3)))
+          if (v != kNoValue) push(v);
+        return;
+      }
+      default:
+        return push(b.map(random_() % 2 ? add_map : mul_map, {pick(full_), any()}));
+    }
+  }
+  void choose_outputs() {
+    for (std::size_t v = 0; v < b.outputs.size(); ++v)
+      b.outputs[v] = b.program.values[v].from == Value::From::node && random_() % 6 == 0;
+    b.outputs.back() = true;
+  }
+
+ private:
+  ValueId argument(const Shape& shape) { return b.argument(numbers(dtype_, shape, random_, true)); }
+  ValueId pick(const std::vector<ValueId>& from) { return from[random_() % from.size()]; }
+  ValueId select() {
+    const auto all = kernels::sliced(b.of(wide_).shape(), {static_cast<std::int64_t>(random_() % 3), 1},
+                                     shape_, {1, 1 + static_cast<std::int64_t>(random_() % 2)});
+    const ValueId row = pick(few_);
+    return random_() % 2 ? b.select(wide_, all, shape_)
+                         : b.select(row, kernels::broadcast(b.of(row).shape(), shape_), shape_);
+  }
+  void push(ValueId v) {
+    if (b.of(v).shape() == shape_)
+      full_.push_back(v);
+    else
+      few_.push_back(v);
+  }
+
+  std::mt19937 random_;
+  DType dtype_;
+  Shape shape_;
+  std::vector<ValueId> full_, few_, bools_;
+  ValueId wide_;
+};
+
+}   // namespace
+
+TEST_CASE("groups over matrices compute the bits of their kernels", "[program]") {
+  const DType dtype = GENERATE(DType::f32, DType::f64);
+  const std::int64_t rows = GENERATE(1, 2, 7, 100, 3000), columns = GENERATE(1, 2, 3, 16, 33, 130);
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    CAPTURE(name_of(dtype), rows, columns, seed);
+    RandomMatrixProgram program(dtype, rows, columns, seed);
+    for (int k = 0; k < 30; ++k)
+      program.add_node();
+    program.choose_outputs();
+    CHECK(program.b.check() > 0);
+  }
+}
+
+TEST_CASE("rows that are summed in one band are one piece", "[program]") {
+  std::mt19937 random(7);
+  ProgramBuilder b;
+  const ValueId x = b.argument(numbers(DType::f32, {5, 30000}, random, false)),
+                row = b.argument(numbers(DType::f32, {30000}, random, false));
+  b.outputs[static_cast<std::size_t>(b.pull(product_vjp, {x, row}, x, x, 2)[1])] = true;
+  CHECK(b.check() == 1);
+  const Group group(b.program, b.steps()[0], std::vector<bool>(b.values.size(), true));
+  CHECK(group.scratch_bytes() < 30000 * 4 + 2048);   // the sums, and what one piece needs
+}
+
 TEST_CASE("groups on several threads compute the bits of their kernels", "[program]") {
   const int before = num_threads();
-  for (const int threads : {1, 2, 3})
+  for (const int threads : {1, 2, 3}) {
+    set_num_threads(threads);
+    for (const std::int64_t columns : {1, 3, 64, 1000, 30000, 50000}) {
+      CAPTURE(threads, columns);
+      const std::int64_t rows = std::max<std::int64_t>(150000 / columns, 5);   // of 30000: one band
+      RandomMatrixProgram program(DType::f32, rows, columns, static_cast<unsigned>(columns));
+      for (int k = 0; k < 40; ++k)
+        program.add_node();
+      program.choose_outputs();
+      program.b.check();
+    }
     for (const std::int64_t n : {131072, 200001, 32768 * 9 + 1}) {
-      set_num_threads(threads);
       CAPTURE(threads, n);
       RandomProgram program(DType::f32, n, static_cast<unsigned>(n), false);
       for (int k = 0; k < 20; ++k)
@@ -167,6 +282,7 @@ TEST_CASE("groups on several threads compute the bits of their kernels", "[progr
       program.choose_outputs();
       program.b.check();
     }
+  }
   set_num_threads(before);
 }
 
@@ -230,5 +346,5 @@ TEST_CASE("gradients of the op's products are products", "[program]") {
   std::vector<Kind> kinds;
   for (const GroupInstruction& i : code.instructions)
     kinds.push_back(i.kind);
-  CHECK(kinds == std::vector{Kind::map, Kind::map, Kind::map, Kind::gather});
+  CHECK(kinds == std::vector{Kind::map, Kind::map, Kind::map, Kind::sum});
 }

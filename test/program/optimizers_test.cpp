@@ -1,29 +1,18 @@
 // Steps of every update rule in a recorded function: the bits of eager steps, of dense and sparse gradients,
 // with constraints and transformed gradients.
 #include <catch2/catch.hpp>
-#include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "closeness.h"
-#include "data_folder.h"
+#include "optim/trajectories.h"
 #include "tapedeck/gradient_transform.h"
 #include "tapedeck/recorded_function.h"
 #include "tapedeck/tapedeck.h"
 
 using namespace tapedeck;
+using namespace tapedeck::test;
 
 namespace {
-
-using Json = nlohmann::json;
-
-Optimizer optimizer_of(const Json& trajectory) {
-  const auto settings = trajectory.at("hyperparameters").get<std::map<std::string, double>>();
-  std::vector<Hyperparameter> all;
-  for (const auto& [name, value] : settings)
-    all.push_back({name, value});
-  return Optimizer(trajectory.at("rule").get<std::string>(), all);
-}
 
 /// The variables and losses after each of some steps.
 std::vector<Tensor> train(const Json& trajectory, bool sparse, bool recorded) {
@@ -58,9 +47,8 @@ std::vector<Tensor> train(const Json& trajectory, bool sparse, bool recorded) {
 }   // namespace
 
 TEST_CASE("every update rule steps in replays as it does eagerly", "[recorded][optimizer]") {
-  std::ifstream file(test::data_folder() / "trajectories.json");
   std::map<std::string, Json> rules;   // one trajectory of each
-  for (const Json& t : Json::parse(file))
+  for (const Json& t : trajectories())
     rules.emplace(t.at("rule").get<std::string>(), t);
   CHECK(rules.size() >= 15);
   for (const auto& [name, trajectory] : rules)

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/storage.h"
+#include "kernels/layout/copy.h"
 #include "ops/reduce/reduce.h"
 #include "program/group.h"
 #include "tapedeck/ops.h"
@@ -29,7 +30,7 @@ class ProgramBuilder {
   /// `op` names the op whose kernel k is, if any.
   ValueId map(const kernels::MapKernel& k, std::vector<ValueId> x, std::string_view op = {}) {
     const Tensor* in[kernels::kMaxOperands];
-    Shape shape;
+    Shape shape = of(x[0]).shape();
     for (std::size_t i = 0; i < x.size(); ++i) {
       in[i] = &of(x[i]);
       if (in[i]->size() >= shape.size()) shape = in[i]->shape();
@@ -38,6 +39,31 @@ class ProgramBuilder {
     kernels::run_map(k, {in, static_cast<int>(x.size())}, y);
     Node node{.kind = op.empty() ? Node::Kind::map : Node::Kind::op, .map = &k, .in = std::move(x)};
     if (!op.empty()) node.op = find_op(op);
+    node.out = {add_result(y)};
+    program.nodes.push_back(std::move(node));
+    return program.nodes.back().out[0];
+  }
+  /// An op without attributes, by its kernel.
+  ValueId op(std::string_view name, std::vector<ValueId> x) {
+    std::vector<Tensor> in;
+    for (const ValueId v : x)
+      in.push_back(of(v));
+    Node node{.kind = Node::Kind::op, .op = find_op(name), .in = std::move(x)};
+    node.out = {add_result(node.op->run(in, {})[0])};
+    program.nodes.push_back(std::move(node));
+    return program.nodes.back().out[0];
+  }
+  /// bool to another dtype.
+  ValueId cast(ValueId x, DType dtype) {
+    Node node{.kind = Node::Kind::op, .op = find_op("astype"), .in = {x}};
+    node.out = {add_result(astype(of(x), dtype))};
+    program.nodes.push_back(std::move(node));
+    return program.nodes.back().out[0];
+  }
+  ValueId select(ValueId x, const kernels::StridedView& view, const Shape& shape) {
+    Tensor y = allocate({of(x).dtype(), shape});
+    kernels::copy_from(of(x), view, y);
+    Node node{.kind = Node::Kind::select, .in = {x}, .view = view};
     node.out = {add_result(y)};
     program.nodes.push_back(std::move(node));
     return program.nodes.back().out[0];
@@ -104,13 +130,14 @@ class ProgramBuilder {
   const Tensor& of(ValueId v) const { return values[static_cast<std::size_t>(v)]; }
 
   /// The steps of a program of which everything is live.
-  std::vector<ProgramStep> steps() const {
+  std::vector<ProgramStep> steps() {
+    find_passes(program);
     return schedule(program, std::vector<bool>(program.nodes.size(), true));
   }
 
   /// Replays it, each value in memory of its own, and compares what lies in memory bit for bit. Returns the
   /// number of groups.
-  int check() const {
+  int check() {
     const std::vector<ProgramStep> all = steps();
     const std::vector<bool> kept = find_kept(all);
     std::vector<Tensor> own;
@@ -187,14 +214,15 @@ class ProgramBuilder {
   // NaN is NaN: its sign and payload are those of one of two operands, and compilers choose which.
   void compare(ValueId v, const std::byte* memory) const {
     CAPTURE(v, of(v).size());
-    const bool same =
-        of(v).dtype() == DType::f32 ? are_same<float>(of(v), memory) : are_same<double>(of(v), memory);
+    const bool same = of(v).dtype() == DType::boolean ? are_same<std::uint8_t>(of(v), memory)
+                      : of(v).dtype() == DType::f32   ? are_same<float>(of(v), memory)
+                                                      : are_same<double>(of(v), memory);
     CHECK(same);
   }
   template <class T> static bool are_same(const Tensor& x, const std::byte* memory) {
     const T *a = elements<T>(x), *b = reinterpret_cast<const T*>(memory);
     return std::equal(a, a + x.size(), b, [](const T& p, const T& q) {
-      return (std::isnan(p) && std::isnan(q)) || !std::memcmp(&p, &q, sizeof(T));
+      return (p != p && q != q) || !std::memcmp(&p, &q, sizeof(T));
     });
   }
 };

@@ -6,76 +6,16 @@
 
 #include "core/parallel.h"
 #include "core/storage.h"
+#include "kernels/elementwise/grid.h"
 #include "kernels/elementwise/half_row.h"
 
 namespace tapedeck::kernels {
 namespace {
 
-template <class T> T sum_pairwise(const T* x, std::int64_t n) {
-  if (n <= 8) {
-    T s = 0;
-    for (std::int64_t i = 0; i < n; ++i)
-      s += x[i];
-    return s;
-  }
-  return sum_pairwise(x, n / 2) + sum_pairwise(x + n / 2, n - n / 2);
-}
-
 template <class T> constexpr bool kIsHalf = std::is_same_v<T, Half>;
 
 // What a pass reads only for gradients that nobody wants need not be there.
 template <class T> alignas(64) constexpr T kNothing[kGroup<T>] = {};
-
-// How the pass over rows is cut, by sizes alone: into bands of whole steps along the outermost axes, and rows
-// into parts. Where several bands or parts add to the same elements of a gradient, each has a copy of it;
-// these are added up in order.
-class Grid {
- public:
-  Grid(const Rows& rows, const Put* put, int gradients, const Tensor* dx) : part_(rows.inner) {
-    constexpr std::int64_t band = 1 << 14, few = 8, most = 32;   // elements, bands
-    const std::int64_t n = rows.count * rows.inner;
-    std::int64_t steps = 1;
-    int axis = rows.outer;   // innermost of those that are cut
-    while (axis > 0 && steps < few)
-      steps *= rows.dims[--axis];
-    rows_of_step_ = rows.count / steps;
-    if (rows.inner > 2 * band) part_ = band;
-    parts_ = (rows.inner + part_ - 1) / part_;
-    std::int64_t bands = std::min({n / band, steps, most});
-    for (int i = 0; i < gradients; ++i) {
-      const bool sums = put[i] == Put::sum, adds = put[i] == Put::add;
-      for (int d = axis; d < rows.outer; ++d)
-        across_bands_[i] |= (sums || adds) && rows.strides[d][static_cast<std::size_t>(i)] == 0;
-      across_parts_[i] = sums;
-      if (across_bands_[i])
-        bands = std::min(bands, n / 4 / dx[i].size());   // copies take little beside what is read
-    }
-    steps_of_band_ = bands > 1 ? (steps + bands - 1) / bands : steps;
-    bands_ = (steps + steps_of_band_ - 1) / steps_of_band_;
-  }
-
-  std::int64_t pieces() const { return bands_ * parts_; }
-  std::int64_t copies(int i) const {
-    return (across_bands_[i] ? bands_ : 1) * (across_parts_[i] ? parts_ : 1);
-  }
-  std::int64_t copy_of(int i, std::int64_t piece) const {
-    const std::int64_t band = across_bands_[i] ? piece / parts_ : 0,
-                       part = across_parts_[i] ? piece % parts_ : 0;
-    return across_parts_[i] ? band * parts_ + part : band;
-  }
-  std::int64_t first_row(std::int64_t band) const { return band * steps_of_band_ * rows_of_step_; }
-  // Calls f(row, offsets, begin, end) for the rows of a piece.
-  template <class F> void each(const Rows& rows, std::int64_t piece, const F& f) const {
-    const std::int64_t band = piece / parts_, begin = piece % parts_ * part_,
-                       end = std::min(begin + part_, rows.inner);
-    rows.each(first_row(band), std::min(first_row(band + 1), rows.count),
-              [&](std::int64_t r, const Offsets& offset) { f(r, offset, begin, end); });
-  }
-
- private:
-  std::int64_t part_, parts_, bands_, steps_of_band_, rows_of_step_;
-  bool across_bands_[kMapInputs] = {}, across_parts_[kMapInputs] = {};
-};
 
 template <class T> void add_up(const T* copies, std::int64_t count, T* y, std::int64_t n) {
   parallel_for(n, cut_of(kElementwise, count), [&](std::int64_t begin, std::int64_t end) {
@@ -179,7 +119,7 @@ template <class T, int I, int O, class Loop> class Pass {
   // Gradients of single elements: one sum for each short piece, then these in a tree, so that errors grow
   // with log n.
   void sum_flat() const {
-    constexpr std::int64_t piece = 4096;
+    constexpr std::int64_t piece = kSumPiece;
     const std::int64_t n = t_.n, pieces = (n + piece - 1) / piece;
     std::vector<T> sums(static_cast<std::size_t>(pieces * t_.results));
     parallel_for(pieces, cut_of(kElementwise, piece), [&](std::int64_t first, std::int64_t last) {
@@ -205,7 +145,10 @@ template <class T, int I, int O, class Loop> class Pass {
     const int gradients = t_.gradients ? t_.results : 0;
     for (int i = 0; i < gradients; ++i)
       if (all_.put[i] == Put::sum && rows.moves[static_cast<std::size_t>(i)]) all_.put[i] = Put::add;
-    const Grid grid(rows, all_.put, gradients, t_.out);
+    std::int64_t sizes[O] = {};
+    for (int i = 0; i < gradients; ++i)
+      if (t_.out[i].defined()) sizes[i] = t_.out[i].size();
+    const Grid grid(rows, all_.put, gradients, sizes);
     std::vector<T> copies[O];
     for (int i = 0; i < gradients; ++i)
       if (grid.copies(i) > 1) copies[i].resize(static_cast<std::size_t>(grid.copies(i) * t_.out[i].size()));

@@ -16,6 +16,19 @@ struct VjpKernel {
   VjpLoop<double> f64;
 };
 
+/// Gradients of single elements are one sum for each piece of so many elements, then these in a tree, so that
+/// errors grow with log n.
+inline constexpr std::int64_t kSumPiece = 4096;
+template <class T> T sum_pairwise(const T* x, std::int64_t n) {
+  if (n <= 8) {
+    T s = 0;
+    for (std::int64_t i = 0; i < n; ++i)
+      s += x[i];
+    return s;
+  }
+  return sum_pairwise(x, n / 2) + sum_pairwise(x + n / 2, n - n / 2);
+}
+
 /// dx[i] is undefined if it is not wanted; else it has the shape of x[i]. x[i] and y need no data if no
 /// wanted gradient reads them. A dx[i] of dy's shape may be dy itself. If bit i of `adds` is set, dx[i] has
 /// dy's shape and its elements are added to; it may then be the same tensor as an earlier dx.

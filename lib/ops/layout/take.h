@@ -1,6 +1,7 @@
 // Shared by ops that only select elements of their input through a strided view.
 #pragma once
 #include "core/storage.h"
+#include "core/trace.h"
 #include "kernels/layout/copy.h"
 
 namespace tapedeck {
@@ -11,6 +12,7 @@ inline void take(const Tensor& x, const kernels::StridedView& view, Tensor& y) {
   if (y.size() && view.contiguous()) return share_with(y, x, view.offset());
   allocate_for(y);
   kernels::copy_from(x, view, y);
+  if (thread_state.trace) thread_state.trace->selected(y, x, view);
 }
 
 /// The shape `last` extended to rank ndim by leading axes of extent `front`.

@@ -3,7 +3,6 @@
 // comes from the same function built from ops.
 #include "tapedeck/ops/rnn.h"
 
-#include <cstring>
 #include <limits>
 
 #include "core/format.h"
@@ -293,9 +292,8 @@ constexpr Op table[] = {
      },
      .forward = {[](const Call& c, std::span<Tensor> y) {
                    const kernels::CtcLabels labels = labels_of(c);
-                   const Tensor log_p = log_softmax(c.x[1]), p = exp(log_p);
-                   allocate_for(y[0]);
-                   std::memcpy(y[0].raw(), p.raw(), static_cast<std::size_t>(p.nbytes()));
+                   const Tensor log_p = log_softmax(c.x[1]);
+                   y[0] = copy_of(exp(log_p));   // written next, which results of ops are not
                    kernels::ctc_gradient(labels, log_p, y[0]);
                  },
                  Outputs::own},
