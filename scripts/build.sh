@@ -50,13 +50,14 @@ is_whole() { [ -f "$1/build.ninja" ] && [ -f "$1/meson-private/coredata.dat" ]; 
 
 passed=0 failed=0 skipped=0
 
-# run FOLDER [options of meson test]: runs the tests, prints the log of those that fail, and adds to the counts.
+# run FOLDER [options of meson test]: runs the tests, prints the log of those that fail, and adds to the counts. The limits of time
+# are for tests that hang, not for machines that are slow or busy.
 run() {
   local folder=$1 status=0 p f s
   shift
   rm -f "$folder"/cases.txt "$folder"/meson-logs/testlog*
   TAPEDECK_CASES_REPORT="$PWD/$folder/cases.txt" TSAN_OPTIONS=halt_on_error=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-    meson test -C "$folder" --no-rebuild --print-errorlogs "$@" </dev/null >&2 || status=$?
+    meson test -C "$folder" --no-rebuild --print-errorlogs --timeout-multiplier 5 "$@" </dev/null >&2 || status=$?
   read -r p f s < <(awk -f test/count.awk "$folder"/meson-logs/testlog*.txt)
   [ "$status" = 0 ] || [ "$f" -gt 0 ] || f=1
   passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
