@@ -87,7 +87,7 @@ template <class F> ResultOf<F> run_branch(std::string_view name, std::span<const
   std::vector<Tensor> tensors = branch(
       name, operands, [&](std::span<const Tensor> x) { return tensors_of(result.emplace(call(name, f, x))); },
       outputs);
-  replace_tensors(*result, std::move(tensors));
+  replace_tensors(*result, tensors);
   return *std::move(result);
 }
 

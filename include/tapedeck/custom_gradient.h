@@ -98,10 +98,10 @@ template <class F> auto custom_gradient(F f) {
     const VariableWatcher watcher;
     auto [value, gradient] = detail::call("custom_gradient", f, inputs);
     using G = decltype(gradient);
-    detail::replace_tensors(
-        value, detail::custom_outputs(
-                   inputs, detail::captured(watcher.watched_variables(), x...), detail::tensors_of(value),
-                   detail::custom_backward<G>(std::move(gradient)), detail::kTakesVariables<G>));
+    std::vector<Tensor> outputs = detail::custom_outputs(
+        inputs, detail::captured(watcher.watched_variables(), x...), detail::tensors_of(value),
+        detail::custom_backward<G>(std::move(gradient)), detail::kTakesVariables<G>);
+    detail::replace_tensors(value, outputs);
     return value;
   };
 }
@@ -119,7 +119,7 @@ template <class F> auto recompute_grad(F f) {
           return detail::tensors_of(result.emplace(detail::call("recompute_grad", f, in)));
         },
         detail::function_of("recompute_grad", f));
-    detail::replace_tensors(*result, std::move(tensors));
+    detail::replace_tensors(*result, tensors);
     return *std::move(result);
   };
 }
@@ -135,7 +135,7 @@ template <class F> auto grad_pass_through(F f) {
         detail::pass_through(detail::list_of(x...), [&](std::span<const Tensor> in) {
           return detail::tensors_of(result.emplace(detail::call("grad_pass_through", f, in)));
         });
-    detail::replace_tensors(*result, std::move(tensors));
+    detail::replace_tensors(*result, tensors);
     return *std::move(result);
   };
 }

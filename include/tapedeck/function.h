@@ -100,7 +100,7 @@ template <class S> std::vector<Tensor> tensors_of(S& structure) {
   }
 }
 /// Replaces the tensors of a structure, in order, by as many others.
-template <class S> void replace_tensors(S& structure, std::vector<Tensor> by) {
+template <class S> void replace_tensors(S& structure, std::span<Tensor> by) {
   auto next = by.begin();
   for_each_tensor(structure, [&](Tensor& t) { t = std::move(*next++); });
 }
@@ -113,7 +113,7 @@ template <class S> S structure_of(std::string_view caller, std::vector<Tensor> t
     std::size_t n = 0;
     for_each_tensor(result, [&](const Tensor&) { ++n; });
     if (n != tensors.size()) throw_results(caller, n, tensors.size());
-    replace_tensors(result, std::move(tensors));
+    replace_tensors(result, tensors);
     return result;
   }
 }

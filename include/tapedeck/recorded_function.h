@@ -1,8 +1,8 @@
 // function(f): a function of tensors that is recorded at its first call and replayed afterwards: without
 // dispatch, tapes and allocations, and with the same bits. docs/function.md tells what can be recorded.
 #pragma once
-#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <type_traits>
 
@@ -98,16 +98,47 @@ struct Returned {
   std::shared_ptr<const void> structure = {};
 };
 
+/// A reference to a function, of tensors in the places of its own.
+class Eager {
+ public:
+  template <class F> Eager(const F& f)
+      : f_(&f),
+        run_([](const void* f, std::vector<Tensor> x) { return (*static_cast<const F*>(f))(std::move(x)); }) {
+  }
+  Returned operator()(std::vector<Tensor> x) const { return run_(f_, std::move(x)); }
+
+ private:
+  const void* f_;
+  Returned (*run_)(const void*, std::vector<Tensor>);
+};
+
+/// The lists of a call, empty at first. The next call of the thread takes over their memory.
+class TAPEDECK_EXPORT CallLists {
+ public:
+  struct Lists {
+    Arguments x;
+    std::vector<Tensor> y;
+  };
+
+  CallLists();
+  ~CallLists();
+  CallLists(const CallLists&) = delete;
+  Lists* operator->() const { return lists_; }
+
+ private:
+  Lists* lists_;
+};
+
 /// The programs of a function. Several threads may call one.
 class TAPEDECK_EXPORT Programs {
  public:
   explicit Programs(RecordingOptions options);
   ~Programs();
 
-  /// The function itself, of these tensors in the places of its own.
-  using Eager = std::function<Returned(std::vector<Tensor> arguments)>;
-  /// What the function returns: by a replay, or by `eager`, which is recorded if that is of use.
-  Returned call(const Arguments& x, const Eager& eager);
+  /// y becomes what the function returns, by a replay, or by `eager`, which is recorded if that is of use. A
+  /// replay writes into the tensors that y has before, where their specs fit and nothing else has them.
+  /// Returns the structure.
+  std::shared_ptr<const void> call(const Arguments& x, const Eager& eager, std::vector<Tensor>& y);
 
   std::vector<ProgramInfo> list() const;
 
@@ -126,15 +157,6 @@ template <class R> Returned returned(R result) {
     return r;
   }
 }
-template <class R> R result_of(Returned r) {
-  if constexpr (std::same_as<R, Tensor>) {
-    return std::move(r.tensors[0]);
-  } else {
-    R result = *static_cast<const R*>(r.structure.get());
-    replace_tensors(result, std::move(r.tensors));
-    return result;
-  }
-}
 
 }   // namespace detail
 
@@ -147,8 +169,44 @@ template <class F> class RecordedFunction {
   /// f(x...). Throws what f throws, and TraceError where f cannot be recorded.
   template <class... X> auto operator()(const X&... x) const {
     using R = detail::Value<std::invoke_result_t<F&, const X&...>>;
-    detail::Arguments all;
-    (detail::collect(all, x), ...);
+    const detail::CallLists lists;
+    (detail::collect(lists->x, x), ...);
+    const std::shared_ptr<const void> structure = call<R>(lists, x...);
+    if constexpr (std::same_as<R, Tensor>) {
+      return std::move(lists->y[0]);
+    } else if constexpr (!std::is_void_v<R>) {
+      R result = *static_cast<const R*>(structure.get());
+      detail::replace_tensors(result, std::span(lists->y));
+      return result;
+    }
+  }
+
+  /// result = f(x...), in the memory of the tensors that `result` has where these have the dtypes and shapes
+  /// of the new ones and nothing else shares them: large results then need no new memory at each call. Where
+  /// f throws, `result` keeps its tensors, whose elements are unspecified.
+  template <class R, class... X> void into(R& result, const X&... x) const {
+    static_assert(std::same_as<R, detail::Value<std::invoke_result_t<F&, const X&...>>>,
+                  "into: the first argument is of the type that the function returns");
+    const detail::CallLists lists;
+    (detail::collect(lists->x, x), ...);   // which may be those of `result`
+    detail::for_each_tensor(result, [&](Tensor& t) { lists->y.push_back(std::exchange(t, {})); });
+    std::shared_ptr<const void> structure;   // null for a tensor
+    try {
+      structure = call<R>(lists, x...);
+    } catch (...) {
+      detail::replace_tensors(result, std::span(lists->y));
+      throw;
+    }
+    if constexpr (!std::same_as<R, Tensor>) result = *static_cast<const R*>(structure.get());
+    detail::replace_tensors(result, std::span(lists->y));
+  }
+
+  /// The programs so far, in the order of their recordings.
+  std::vector<ProgramInfo> programs() const { return shared_->programs.list(); }
+
+ private:
+  template <class R, class... X>
+  std::shared_ptr<const void> call(const detail::CallLists& lists, const X&... x) const {
     const auto eager = [&](std::vector<Tensor> tensors) -> detail::Returned {
       std::tuple<X...> own(x...);
       auto next = tensors.begin();
@@ -164,14 +222,9 @@ template <class F> class RecordedFunction {
           },
           own);
     };
-    detail::Returned r = shared_->programs.call(all, eager);
-    if constexpr (!std::is_void_v<R>) return detail::result_of<R>(std::move(r));
+    return shared_->programs.call(lists->x, eager, lists->y);
   }
 
-  /// The programs so far, in the order of their recordings.
-  std::vector<ProgramInfo> programs() const { return shared_->programs.list(); }
-
- private:
   struct Shared {
     Shared(F function, RecordingOptions options) : f(std::move(function)), programs(std::move(options)) {}
 

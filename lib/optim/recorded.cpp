@@ -1,6 +1,9 @@
 // In: pairs whose gradients a recording knows. Out: an action of their tensors.
 #include "optim/recorded.h"
 
+#include <memory>
+#include <mutex>
+
 #include "core/storage.h"
 
 namespace tapedeck {
@@ -31,6 +34,12 @@ void replace(std::vector<GradientAndVariable>& pairs, std::span<const Tensor> by
   }
 }
 
+// The pairs of an action, with the gradients of its last replay unless these are kept elsewhere.
+struct Kept {
+  std::mutex mutex;
+  std::vector<GradientAndVariable> pairs;
+};
+
 }   // namespace
 
 void act(std::vector<Tensor> x, std::function<void(std::span<const Tensor>)> f) {
@@ -42,13 +51,17 @@ void act(std::vector<Tensor> x, std::function<void(std::span<const Tensor>)> f) 
 
 void act(std::span<const GradientAndVariable> pairs, bool keeps, PairsAction f) {
   std::vector<Tensor> x = tensors_of(pairs);
-  std::vector<GradientAndVariable> of(pairs.begin(), pairs.end());
+  const auto kept = std::make_shared<Kept>();
+  kept->pairs.assign(pairs.begin(), pairs.end());
   std::vector<Tensor> placeholders;
   for (const Tensor& t : x)
     placeholders.push_back(shape_only(t.spec()));
-  replace(of, placeholders, false);   // so that the recording keeps no gradient
-  act(std::move(x), [of = std::move(of), keeps, f = std::move(f)](std::span<const Tensor> gradients) {
-    std::vector<GradientAndVariable> now = of;
+  replace(kept->pairs, placeholders, false);   // so that the recording keeps no gradient
+  act(std::move(x), [kept, keeps, f = std::move(f)](std::span<const Tensor> gradients) {
+    const std::lock_guard lock(kept->mutex);
+    std::vector<GradientAndVariable> own;
+    if (keeps) own = kept->pairs;
+    std::vector<GradientAndVariable>& now = keeps ? own : kept->pairs;
     replace(now, gradients, keeps);
     f(now);
   });

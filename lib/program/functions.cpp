@@ -8,15 +8,14 @@
 #include "core/format.h"
 #include "core/storage.h"
 #include "program/recording.h"
-#include "program/replay.h"
+#include "program/workspace.h"
 #include "tape/variable.h"
 #include "tapedeck/recorded_function.h"
 
 namespace tapedeck::detail {
 namespace {
 
-using program::Node, program::Plan, program::Program, program::ProgramStep, program::Recording,
-    program::Replay;
+using program::Node, program::Plan, program::Program, program::ProgramStep, program::Recording;
 
 // What must be the same for a program to be replayed.
 struct Signature {
@@ -63,52 +62,9 @@ struct Entry {
   Signature signature;
   Plan plan;
   std::shared_ptr<const void> structure;   // of the result
+  std::size_t number = 0;                  // among the programs of the function
   std::atomic<std::int64_t> calls{0};
-
-  // One replay for each thread that calls at a time.
-  std::unique_ptr<Replay> take() {
-    std::unique_ptr<Replay> idle = take_idle();
-    return idle ? std::move(idle) : std::make_unique<Replay>(plan);
-  }
-  void give(std::unique_ptr<Replay> r) noexcept {
-    const std::lock_guard lock(mutex_);
-    idle_.push_back(std::move(r));
-  }
-
- private:
-  // None where one must be made; there is room for it then, so that giving it back does not throw.
-  std::unique_ptr<Replay> take_idle() {
-    const std::lock_guard lock(mutex_);
-    if (idle_.empty()) {
-      idle_.reserve(static_cast<std::size_t>(++replays_));
-      return nullptr;
-    }
-    std::unique_ptr<Replay> r = std::move(idle_.back());
-    idle_.pop_back();
-    return r;
-  }
-
-  int replays_ = 0;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Replay>> idle_;
 };
-
-class Borrowed {
- public:
-  explicit Borrowed(Entry& e) : entry_(e), replay_(e.take()) {}
-  ~Borrowed() { entry_.give(std::move(replay_)); }
-  Borrowed(const Borrowed&) = delete;
-  Replay* operator->() { return replay_.get(); }
-
- private:
-  Entry& entry_;
-  std::unique_ptr<Replay> replay_;
-};
-
-std::vector<Tensor> replay(Entry& e, const Arguments& x) {
-  e.calls.fetch_add(1, std::memory_order_relaxed);
-  return Borrowed(e)->run(x.tensors, x.keys);
-}
 
 // The arguments as tensors of their own, so that a tensor that the function refers to by itself stays what it
 // is where it is an argument, too.
@@ -133,6 +89,23 @@ bool same_bits(const Tensor& a, const Tensor& b) {
   if (!a.defined()) return true;
   return a.spec() == b.spec() &&
          (!a.size() || !std::memcmp(a.raw(), b.raw(), static_cast<std::size_t>(a.nbytes())));
+}
+
+// Of the thread's last call, empty; none during a call. A thread that runs its destructors keeps none.
+constinit thread_local CallLists::Lists* spare_lists __attribute__((tls_model("initial-exec"))) = nullptr;
+constinit thread_local bool lists_are_kept __attribute__((tls_model("initial-exec"))) = false;
+
+[[gnu::noinline]] CallLists::Lists* make_lists() {
+  struct Janitor {
+    Janitor() { lists_are_kept = true; }
+    ~Janitor() {
+      lists_are_kept = false;
+      delete std::exchange(spare_lists, nullptr);
+    }
+  };
+  thread_local Janitor janitor;
+  (void)&janitor;
+  return new CallLists::Lists;
 }
 
 // The variables that a program assigns.
@@ -168,7 +141,11 @@ struct Programs::State {
     return entries.size() >= static_cast<std::size_t>(options.max_programs);
   }
   Returned record(const Arguments& x, const Eager& eager);
-  std::vector<Tensor> checked(Entry& e, const Arguments& x, const Eager& eager) const;
+  void replay(Entry& e, const Arguments& x, std::vector<Tensor>& y);
+  void replay_checked(Entry& e, const Arguments& x, const Eager& eager, std::vector<Tensor>& y);
+
+ private:
+  program::Workspaces workspaces_;
 };
 
 Returned Programs::State::record(const Arguments& x, const Eager& eager) {
@@ -194,20 +171,29 @@ Returned Programs::State::record(const Arguments& x, const Eager& eager) {
         throw_error<TraceError>("{}: check runs the function twice, which an optimizer in it cannot be",
                                 options.name);
   const std::lock_guard lock(mutex);
-  if (std::none_of(entries.begin(), entries.end(), [&](const auto& e) { return e->signature.matches(x); }))
+  if (std::none_of(entries.begin(), entries.end(), [&](const auto& e) { return e->signature.matches(x); })) {
+    entry->number = entries.size();
     entries.push_back(std::move(entry));
+  }
   return r;
 }
 
+void Programs::State::replay(Entry& e, const Arguments& x, std::vector<Tensor>& y) {
+  e.calls.fetch_add(1, std::memory_order_relaxed);
+  const program::BorrowedWorkspace workspace(workspaces_);
+  workspace->replay(e.number, e.plan).run(x.tensors, x.keys, y);
+}
+
 // By a replay, beside the function itself.
-std::vector<Tensor> Programs::State::checked(Entry& e, const Arguments& x, const Eager& eager) const {
+void Programs::State::replay_checked(Entry& e, const Arguments& x, const Eager& eager,
+                                     std::vector<Tensor>& y) {
   const std::vector<VariableCell*> cells = assigned_by(e.plan.program);
   const std::vector<Tensor> before = values_of(cells);
   const Returned wanted = eager(apart(x.tensors));
   const std::vector<Tensor> values = values_of(cells);
   for (std::size_t i = 0; i < cells.size(); ++i)
     cells[i]->value = before[i];
-  std::vector<Tensor> y = replay(e, x);
+  replay(e, x, y);
   for (std::size_t i = 0; i < y.size(); ++i)
     if (!same_bits(y[i], wanted.tensors[i]))
       throw_error<TraceError>(
@@ -220,7 +206,16 @@ std::vector<Tensor> Programs::State::checked(Entry& e, const Arguments& x, const
           "{}: the replay gives variable \"{}\" another value than the function: it depends "
           "on something that was a constant while it was recorded",
           options.name, cells[i]->name);
-  return y;
+}
+
+CallLists::CallLists() : lists_(spare_lists ? std::exchange(spare_lists, nullptr) : make_lists()) {}
+CallLists::~CallLists() {
+  if (spare_lists || !lists_are_kept) {
+    delete lists_;
+    return;
+  }
+  lists_->x.tensors.clear(), lists_->x.keys.clear(), lists_->x.rest.clear(), lists_->y.clear();
+  spare_lists = lists_;
 }
 
 Programs::Programs(RecordingOptions options) : state_(std::make_unique<State>()) {
@@ -231,13 +226,19 @@ Programs::Programs(RecordingOptions options) : state_(std::make_unique<State>())
 }
 Programs::~Programs() = default;
 
-Returned Programs::call(const Arguments& x, const Eager& eager) {
-  if (watched()) return eager(x.tensors);
-  if (const std::shared_ptr<Entry> e = state_->find(x)) {
-    const bool check = state_->options.check > 0 && (e->calls.load() + 1) % state_->options.check == 0;
-    return {check ? state_->checked(*e, x, eager) : replay(*e, x), e->structure};
+std::shared_ptr<const void> Programs::call(const Arguments& x, const Eager& eager, std::vector<Tensor>& y) {
+  const std::shared_ptr<Entry> e = watched() ? nullptr : state_->find(x);
+  if (!e) {
+    Returned r = watched() || state_->full() ? eager(x.tensors) : state_->record(x, eager);
+    y = std::move(r.tensors);
+    return std::move(r.structure);
   }
-  return state_->full() ? eager(x.tensors) : state_->record(x, eager);
+  const bool check = state_->options.check > 0 && (e->calls.load() + 1) % state_->options.check == 0;
+  if (check)
+    state_->replay_checked(*e, x, eager, y);
+  else
+    state_->replay(*e, x, y);
+  return e->structure;
 }
 
 std::vector<ProgramInfo> Programs::list() const {

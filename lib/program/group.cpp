@@ -31,8 +31,14 @@ std::int64_t part_of(const GroupCode::Sum& s) {
                                              : s.rows.width * s.rows.rows_of_band;
 }
 
-/// A sum in progress, in the order of kernels::fold_block or of a vjp's loop.
-template <class T> struct alignas(64) Partial { Batch<T> s[4], total; };
+/// A sum in progress, in the order of kernels::fold_block, of a vjp's loop, or of rows.
+template <class T> struct alignas(64) Partial {
+  Batch<T> s[4], total;
+  T* part;               // the part that is added up now
+  std::int64_t at;       // how many of its elements are added
+  std::int64_t left;     // elements from its first on
+  std::int64_t column;   // of a row, the next
+};
 
 // Adds the elements [begin, end) of a part of n to a full sum, and ends it with the last. `begin` is a
 // multiple of four vectors.
@@ -40,7 +46,7 @@ template <class T>
 void fold(Partial<T>& p, const T* x, std::int64_t begin, std::int64_t end, std::int64_t n, T& part) {
   constexpr std::int64_t w = kWidth<T>, step = 4 * w, chunk = 256 * w;
   const Batch<T> none(T(0));
-  if (begin == 0) p = {{none, none, none, none}, none};
+  if (begin == 0) std::fill_n(p.s, 4, none), p.total = none;
   std::int64_t i = begin;
   const auto close = [&] {
     p.total += (p.s[0] + p.s[1]) + (p.s[2] + p.s[3]);
@@ -77,18 +83,18 @@ void gather(Partial<T>& p, const T* x, std::int64_t begin, std::int64_t end, std
 
 // Adds the elements [begin, end) of a band of rows.
 template <class T>
-void add_rows(const T* x, std::int64_t begin, std::int64_t end, std::int64_t width, T* __restrict sums) {
-  std::int64_t column = begin % width;
-  for (std::int64_t i = begin; i < end; column = 0) {
-    const std::int64_t n = std::min(width - column, end - i);
-    T* y = sums + column;
+void add_rows(Partial<T>& p, const T* x, std::int64_t begin, std::int64_t end, std::int64_t width) {
+  for (std::int64_t i = begin; i < end;) {
+    const std::int64_t n = std::min(width - p.column, end - i);
+    T* __restrict y = p.part + p.column;
     if (i < width)
       for (std::int64_t j = 0; j < n; ++j)
         y[j] = T(0) + x[j];
     else
       for (std::int64_t j = 0; j < n; ++j)
         y[j] += x[j];
-    x += n, i += n;
+    x += n, i += n, p.column += n;
+    if (p.column == width) p.column = 0;
   }
 }
 
@@ -189,16 +195,26 @@ template <class T> struct Group::Run {
     T** const bytes = streams + c.streams.size();
     auto* const sums = reinterpret_cast<Partial<T>*>(area + g.piece_bytes_ - sums_and_cursors(c));
     auto* const cursors = reinterpret_cast<Cursor*>(sums + c.sums.size());
+    for (std::size_t s = 0; s < c.sums.size(); ++s)
+      new (sums + s) Partial<T>(beginning(s, begin));
     for (std::size_t v = 0; v < c.views.size(); ++v)
       new (cursors + v) Cursor(c.views[v], begin);
     for (std::int64_t at = begin; at < end; at += kBlock) {
       const std::int64_t length = std::min(kBlock, end - at);
-      run_block(table, {sums, cursors}, at, length);
+      run_block(table, {sums, cursors}, length);
       for (std::size_t s = 0; s < c.streams.size(); ++s)
         streams[s] += kBlock;
       for (std::size_t b = 0; b < c.bytes.size(); ++b)
         bytes[b] = reinterpret_cast<T*>(bools(bytes[b]) + kBlock);
     }
+  }
+  // A piece begins where a part of each sum does.
+  Partial<T> beginning(std::size_t sum, std::int64_t begin) const {
+    const GroupCode::Sum& s = g.code_.sums[sum];
+    Partial<T> p;
+    p.part = parts(sum) + begin / part_of(s) * s.rows.width;
+    p.at = 0, p.left = n - begin, p.column = 0;
+    return p;
   }
   static bool* bools(T* p) { return reinterpret_cast<bool*>(p); }
 
@@ -208,26 +224,25 @@ template <class T> struct Group::Run {
     Cursor* cursors;
   };
 
-  void run_block(T* const* table, Progress progress, std::int64_t at, std::int64_t length) const {
+  void run_block(T* const* table, Progress progress, std::int64_t length) const {
     switch (kernels::padded<T>(length) / kWidth<T>) {
       case 1:
-        return run_held<1>(table, progress, at, length);
+        return run_held<1>(table, progress, length);
       case 2:
-        return run_held<2>(table, progress, at, length);
+        return run_held<2>(table, progress, length);
       case 4:
-        return run_held<4>(table, progress, at, length);
+        return run_held<4>(table, progress, length);
       case kVectors:
-        return run_held<kVectors>(table, progress, at, length);
+        return run_held<kVectors>(table, progress, length);
       default:
         for (const GroupInstruction& i : g.code_.instructions)
-          step(i, table, progress, at, length);
+          step(i, table, progress, length);
     }
   }
-  template <std::size_t V>
-  void run_held(T* const* table, Progress progress, std::int64_t at, std::int64_t length) const {
+  template <std::size_t V> void run_held(T* const* table, Progress progress, std::int64_t length) const {
     const GroupInstruction *i = g.code_.instructions.data(), *end = i + g.code_.instructions.size();
     for (; (i = HeldBlock<T, V>::run(i, end, g.code_.entries.data(), table)) != end; ++i)
-      step(*i, table, progress, at, length);
+      step(*i, table, progress, length);
   }
 
   // Returns where the streams begin.
@@ -253,8 +268,7 @@ template <class T> struct Group::Run {
     return streams;
   }
 
-  void step(const GroupInstruction& i, T* const* table, Progress progress, std::int64_t at,
-            std::int64_t length) const {
+  void step(const GroupInstruction& i, T* const* table, Progress progress, std::int64_t length) const {
     const Entry* entry = &g.code_.entries[i.first];
     const std::int64_t padded = kernels::padded<T>(length);
     T* const x = table[entry[0]];
@@ -276,7 +290,7 @@ template <class T> struct Group::Run {
         std::transform(x, x + length, bools(y()), [](T v) { return v != 0; });
         return;
       case Kind::sum:
-        return add(i.at, x, progress.sums[i.at], at, length);
+        return add(g.code_.sums[i.at], x, progress.sums[i.at], length);
     }
   }
   static Stream<T> operand(const GroupInstruction& i, int k, const Entry* entry, T* const* table) {
@@ -299,20 +313,17 @@ template <class T> struct Group::Run {
     reinterpret_cast<VjpLoop<T>>(i.loop)(row);
   }
   // Adds a block to a sum.
-  void add(std::size_t sum, const T* x, Partial<T>& partial, std::int64_t at, std::int64_t length) const {
-    const GroupCode::Sum& s = g.code_.sums[sum];
-    for (const std::int64_t size = part_of(s), last = at + length; at < last;) {
-      const std::int64_t part = at / size, begin = at % size, end = std::min(size, begin + last - at),
-                         whole = std::min(size, n - part * size);
-      T* to = parts(sum) + part * s.rows.width;
+  static void add(const GroupCode::Sum& s, const T* x, Partial<T>& p, std::int64_t length) {
+    for (const std::int64_t size = part_of(s); length > 0;) {
+      const std::int64_t whole = std::min(size, p.left), end = std::min(whole, p.at + length);
       if (s.order == GroupCode::Order::full)
-        fold(partial, x, begin, end, whole, *to);
+        fold(p, x, p.at, end, whole, *p.part);
       else if (s.order == GroupCode::Order::pull)
-        gather(partial, x, begin, end, whole, *to);
+        gather(p, x, p.at, end, whole, *p.part);
       else
-        add_rows(x, begin, end, s.rows.width, to);
-      x += end - begin;
-      at += end - begin;
+        add_rows(p, x, p.at, end, s.rows.width);
+      x += end - p.at, length -= end - p.at, p.at = end;
+      if (end == whole) p.part += s.rows.width, p.left -= whole, p.at = 0;
     }
   }
 

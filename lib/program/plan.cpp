@@ -147,7 +147,6 @@ void Plan::find_memory() {
     if (value.from != Value::From::node) {
       place.memory = small ? Memory::copied : Memory::given;
       place.first = -1;
-      if (value.from == Value::From::constant) place.last = static_cast<std::int32_t>(steps.size());
       continue;
     }
     const Node& node = program.nodes[static_cast<std::size_t>(value.at)];
@@ -190,9 +189,15 @@ void Plan::make_groups() {
 // First fit in the order of definition.
 void Plan::arrange() {
   std::vector<ValueId> order;
-  for (std::size_t v = 0; v < places.size(); ++v)
-    if (places[v].memory == Memory::arena || places[v].memory == Memory::copied)
+  for (std::size_t v = 0; v < places.size(); ++v) {
+    if (places[v].memory != Memory::arena && places[v].memory != Memory::copied) continue;
+    if (program.values[v].from == Value::From::constant) {
+      places[v].offset = constant_bytes;
+      constant_bytes += padded_bytes(program.values[v].spec);
+    } else {
       order.push_back(static_cast<ValueId>(v));
+    }
+  }
   const auto place_of = [&](ValueId v) -> Place& { return places[static_cast<std::size_t>(v)]; };
   std::stable_sort(order.begin(), order.end(),
                    [&](ValueId a, ValueId b) { return place_of(a).first < place_of(b).first; });

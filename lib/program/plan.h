@@ -11,7 +11,8 @@ namespace tapedeck::program {
 enum class Memory : std::uint8_t {
   none,       // nothing reads it, or a group alone does
   arena,      // at `offset`
-  copied,     // at `offset`, where a small argument, variable, constant or returned tensor goes
+  copied,     // at `offset`, where a small argument, variable or returned tensor goes; of the memory of its
+              // own that constants have, where a small constant goes
   given,      // an argument or the value of a variable, where the caller or the variable has it; a constant
   output,     // a result of the function, which is allocated at each call
   returned,   // a tensor that a kernel or an action returns at each call
@@ -34,7 +35,7 @@ struct Plan {
   std::vector<Place> places;   // of values that are no parts of others
   /// For these, itself and the values that are its elements, with where each begins, in elements.
   std::vector<std::vector<Elements>> parts;
-  std::int64_t arena_bytes = 0, scratch_bytes = 0;
+  std::int64_t arena_bytes = 0, scratch_bytes = 0, constant_bytes = 0;
 
  private:
   void find_live();

@@ -41,8 +41,12 @@ void check_outputs(const Call& c, std::span<const Tensor> y) {
     check(y[k], specs[k]);
 }
 
-Tensor memory_of(std::int64_t bytes) {
-  return allocate({DType::u8, {std::max<std::int64_t>(bytes, 4096)}});   // more than lies in a handle
+// x is a tensor of that spec that nothing else shares, under a new id: it was one, or is a fresh one.
+void make_own(Tensor& x, const Spec& spec) {
+  if (x.defined() && x.spec() == spec && x.unique())
+    renew(x);
+  else
+    x = allocate(spec);
 }
 
 void store(detail::VariableCell& cell, const Tensor& value) {
@@ -57,15 +61,16 @@ void store(detail::VariableCell& cell, const Tensor& value) {
 
 }   // namespace
 
-Replay::Replay(const Plan& plan)
+Replay::Replay(const Plan& plan, Tensor arena, Tensor scratch)
     : plan_(plan),
-      arena_(memory_of(plan.arena_bytes)),
-      scratch_(memory_of(plan.scratch_bytes)),
+      arena_(std::move(arena)),
+      scratch_(std::move(scratch)),
+      constants_(allocate({DType::u8, {std::max<std::int64_t>(plan.constant_bytes, 1)}})),
       values_(plan.program.values.size()),
       memory_(plan.program.values.size()),
       keys_(plan.program.keys.size()),
       outputs_(plan.program.values.size()) {
-  std::memset(arena_.raw(), 0, static_cast<std::size_t>(arena_.nbytes()));
+  std::memset(constants_.raw(), 0, static_cast<std::size_t>(constants_.nbytes()));
   nodes_.resize(plan.program.nodes.size(), {nullptr});
   for (const ProgramStep& step : plan.steps)
     if (!step.fused) nodes_[at(step.nodes[0])] = bound(plan.program.nodes[at(step.nodes[0])]);
@@ -118,28 +123,34 @@ void Replay::bind_constants() {
       b.refs.push_back(&t);
   for (std::size_t v = 0; v < values_.size(); ++v) {
     const Place& place = plan_.places[v];
+    const bool constant = plan_.program.values[v].from == Value::From::constant;
     if (place.memory == Memory::arena || place.memory == Memory::copied)
-      bind(static_cast<ValueId>(v), arena_.raw() + place.offset);
+      bind(static_cast<ValueId>(v), (constant ? constants_ : arena_).raw() + place.offset);
     if (place.memory == Memory::output) allocated_.push_back(static_cast<ValueId>(v));
-    if (plan_.program.values[v].from == Value::From::constant)
-      fill(static_cast<ValueId>(v), plan_.program.values[v].constant);
+    if (constant) fill(static_cast<ValueId>(v), plan_.program.values[v].constant);
   }
 }
 
-void Replay::bind_call(std::span<const Tensor> arguments, std::span<const random::Key> keys) {
+void Replay::bind_call(std::span<const Tensor> arguments, std::span<const random::Key> keys,
+                       std::vector<Tensor>& y) {
   for (std::size_t i = 0; i < arguments.size(); ++i)
     fill(plan_.program.arguments[i], arguments[i]);
   for (std::size_t i = 0; i < keys_.size(); ++i) {
     const DerivedKey& k = plan_.program.keys[i];
     keys_[i] = k.argument >= 0 ? keys[at(k.argument)] : keys_[at(k.of)].split(k.part);
   }
-  for (const ValueId v : allocated_) {
-    outputs_[at(v)] = allocate(plan_.program.value(v).spec);
-    bind(v, outputs_[at(v)].raw());
+  y.resize(plan_.program.outputs.size());
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const ValueId v = plan_.program.outputs[i];
+    if (v == kNoValue || plan_.places[at(v)].memory != Memory::output || outputs_[at(v)].defined()) continue;
+    make_own(y[i], plan_.program.value(v).spec);
+    outputs_[at(v)] = y[i];
+    bind(v, y[i].raw());
   }
 }
 
-std::vector<Tensor> Replay::run(std::span<const Tensor> arguments, std::span<const random::Key> keys) {
+void Replay::run(std::span<const Tensor> arguments, std::span<const random::Key> keys,
+                 std::vector<Tensor>& y) {
   struct Forget {
     Replay& r;
     ~Forget() {
@@ -148,11 +159,11 @@ std::vector<Tensor> Replay::run(std::span<const Tensor> arguments, std::span<con
         r.outputs_[at(v)] = {};
     }
   } const forget{*this};
-  bind_call(arguments, keys);
+  bind_call(arguments, keys, y);
   std::size_t group = 0;
   for (const ProgramStep& step : plan_.steps)
     run_step(step, group);
-  return results(arguments);
+  results(arguments, y);
 }
 
 void Replay::run_step(const ProgramStep& step, std::size_t& group) {
@@ -245,28 +256,25 @@ void Replay::keep(ValueId v, Tensor returned) {
   held_.push_back(std::move(returned));
 }
 
-std::vector<Tensor> Replay::results(std::span<const Tensor> arguments) const {
-  std::vector<Tensor> all;
-  all.reserve(plan_.program.outputs.size());
-  for (const ValueId v : plan_.program.outputs) {
+void Replay::results(std::span<const Tensor> arguments, std::vector<Tensor>& y) const {
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const ValueId v = plan_.program.outputs[i];
     if (v == kNoValue) {
-      all.emplace_back();
+      y[i] = {};
       continue;
     }
     const Value& value = plan_.program.value(v);
     if (outputs_[at(v)].defined()) {
-      all.push_back(outputs_[at(v)]);
+      y[i] = outputs_[at(v)];
     } else if (value.from == Value::From::argument) {
-      all.push_back(arguments[at(value.at)]);
+      y[i] = arguments[at(value.at)];
     } else if (value.from == Value::From::constant) {
-      all.push_back(value.constant);
+      y[i] = value.constant;
     } else {
-      Tensor own = allocate(value.spec);
-      if (own.size()) std::memcpy(own.raw(), memory_[at(v)], static_cast<std::size_t>(own.nbytes()));
-      all.push_back(std::move(own));
+      make_own(y[i], value.spec);
+      if (y[i].size()) std::memcpy(y[i].raw(), memory_[at(v)], static_cast<std::size_t>(y[i].nbytes()));
     }
   }
-  return all;
 }
 
 }   // namespace tapedeck::program

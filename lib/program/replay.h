@@ -6,12 +6,14 @@ namespace tapedeck::program {
 
 class Replay {
  public:
-  explicit Replay(const Plan& plan);
+  /// In that memory, which other replays may use between the calls.
+  Replay(const Plan& plan, Tensor arena, Tensor scratch);
   Replay(const Replay&) = delete;
 
-  /// What the function returns for these arguments and keys. An exception leaves variables as they are at the
-  /// last action before it.
-  std::vector<Tensor> run(std::span<const Tensor> arguments, std::span<const random::Key> keys);
+  /// y becomes what the function returns for these arguments and keys, in the memory of the tensors that y
+  /// has where these fit and nothing else shares them. An exception leaves variables as they are at the last
+  /// action before it.
+  void run(std::span<const Tensor> arguments, std::span<const random::Key> keys, std::vector<Tensor>& y);
 
  private:
   /// A node with its tensors, whose memory is bound once or at each call.
@@ -27,7 +29,8 @@ class Replay {
   Tensor tensor_of(ValueId v);
   Bound bound(const Node& node);
   void bind_constants();
-  void bind_call(std::span<const Tensor> arguments, std::span<const random::Key> keys);
+  void bind_call(std::span<const Tensor> arguments, std::span<const random::Key> keys,
+                 std::vector<Tensor>& y);
   void run_step(const ProgramStep& step, std::size_t& group);
   void run_node(Bound& b);
   void run_op(Bound& b);
@@ -35,10 +38,10 @@ class Replay {
   void run_pass(Bound& b);
   void read(const Bound& b);
   void keep(ValueId v, Tensor returned);
-  std::vector<Tensor> results(std::span<const Tensor> arguments) const;
+  void results(std::span<const Tensor> arguments, std::vector<Tensor>& y) const;
 
   const Plan& plan_;
-  Tensor arena_, scratch_;
+  Tensor arena_, scratch_, constants_;
   std::vector<Tensor> values_;       // of those that nodes are called with
   std::vector<std::byte*> memory_;   // of all
   std::vector<Bound> nodes_;

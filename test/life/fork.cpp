@@ -50,7 +50,8 @@ template <class F> void in_child(const F& f) {
   require(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a child hung, crashed or was wrong");
 }
 
-// Calls f while other threads wait. They have all started: a thread that starts holds locks of the sanitizers.
+// Calls f while other threads wait. They have all started: a thread that starts holds locks of the
+// sanitizers.
 template <class F> void beside_threads(const F& f) {
   constexpr int kThreads = 4;
   std::atomic<bool> stop = false;

@@ -254,3 +254,81 @@ TEST_CASE("a program depends on no number of threads", "[recorded][threads]") {
     CHECK(same_bits(four[i].dense(), eager[i].dense()));
   }
 }
+
+TEST_CASE("results are written into tensors that only the caller has", "[recorded]") {
+  const auto f = function([](const Tensor& x) { return tanh(x) * 2; });
+  for (const std::int64_t n : {0, 1, 7, 100000}) {
+    const Tensor x = random::normal({n}, {.seed = 1}), z = random::normal({n}, {.seed = 2});
+    Tensor y = f(x);
+    const std::byte* const memory = y.raw();
+    const std::uint64_t id = y.id();
+    f.into(y, z);
+    CHECK(same_bits(y, tanh(z) * 2));
+    CHECK(y.raw() == memory);
+    CHECK(y.id() != id);
+
+    const Tensor kept = y;   // shared now
+    f.into(y, x);
+    CHECK(same_bits(y, tanh(x) * 2));
+    CHECK(same_bits(kept, tanh(z) * 2));
+    f.into(y, y);   // an argument, too
+    CHECK(same_bits(y, tanh(tanh(x) * 2) * 2));
+    y = zeros({n, 2});   // of another shape
+    f.into(y, z);
+    CHECK(same_bits(y, tanh(z) * 2));
+    y = {};
+    f.into(y, z);
+    CHECK(same_bits(y, kept));
+  }
+}
+
+TEST_CASE("results in lists and tuples are written into tensors, too", "[recorded]") {
+  const auto f = function([](const Tensor& x) {
+    const Tensor y = x + 1;
+    return std::tuple(y, std::vector<Tensor>{x * 3, y, x}, sum(x));
+  });
+  const Tensor x = ones({1000}), z = random::normal({1000}, {.seed = 5});
+  auto y = f(x);
+  const std::byte* const memory = std::get<1>(y)[0].raw();
+  f.into(y, z);
+  CHECK(same_bits(std::get<0>(y), z + 1));
+  CHECK(same_bits(std::get<1>(y)[0], z * 3));
+  CHECK(std::get<1>(y)[0].raw() == memory);
+  CHECK(same_bits(std::get<1>(y)[1], z + 1));
+  CHECK(same_bits(std::get<1>(y)[2], z));
+  CHECK(same_bits(std::get<2>(y), sum(z)));
+}
+
+TEST_CASE("an error leaves the caller the tensors for the results", "[recorded][errors]") {
+  const auto f = function([](const Tensor& x, const Tensor& i) { return gather(x, i) * 2; });
+  const Tensor x = tensor({0.0, 1.0, 2.0, 3.0, 4.0});
+  Tensor y = f(x, tensor({1, 2}));
+  f.into(y, x, tensor({3, 4}));
+  const std::byte* const memory = y.raw();
+  CHECK_THROWS_AS(f.into(y, x, tensor({3, 5})), ArgumentError);
+  CHECK(y.raw() == memory);
+  f.into(y, x, tensor({0, 1}));
+  CHECK(same_bits(y, tensor({0.0, 2.0})));
+}
+
+TEST_CASE("the programs of a function share their memory", "[recorded]") {
+  const auto f = function([](const Tensor& x) {
+    const Tensor y = cumsum(tanh(x)), z = cumsum(exp(-square(x)));   // both are in memory at once
+    return sum(cumsum(y * z + 1));
+  });
+  const std::int64_t sizes[] = {50000, 100000, 1000};
+  std::vector<Tensor> x, wanted;
+  for (const std::int64_t n : sizes) {
+    x.push_back(random::normal({n}, {.seed = 3}));
+    wanted.push_back(f(x.back()));
+  }
+  const std::int64_t before = live_bytes();
+  for (int i = 0; i < 3; ++i)
+    for (std::size_t k = 0; k < x.size(); ++k)
+      CHECK(same_bits(f(x[k]), wanted[k]));
+  std::int64_t most = 0;
+  for (const ProgramInfo& p : f.programs())
+    most = std::max(most, p.arena_bytes);
+  CHECK(most > 800000);
+  CHECK(live_bytes() - before < most * 5 / 4);   // that of the largest program; buffers are rounded up
+}

@@ -3,6 +3,7 @@
 #include "kernels/linalg/matmul.h"
 
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "core/storage.h"
@@ -15,6 +16,9 @@ namespace {
 // Least rows or columns of a panel: narrower ones repeat BLAS's packing too often.
 constexpr std::int64_t kPanel = 256;
 constexpr std::int64_t kGrain = 1 << 22;   // least multiplications per thread
+// Most multiplications of a product that OpenBLAS computes on the calling thread anyway; its own limit is
+// four times that. The locks of a guard would take as long as a product of 8 × 8.
+constexpr std::int64_t kOneThread = 1 << 16;
 constexpr std::int64_t kMaxExtent = std::numeric_limits<std::int32_t>::max();
 
 // The product of the first matrices of a and b.
@@ -51,7 +55,8 @@ template <class T> void multiply(const Tensor& a, const Tensor& b, ReadTranspose
                      work_of_line = (by_rows ? first.n : first.m) * first.k;
   const std::int64_t panel = std::min(lines, std::max(kPanel, (kGrain / work_of_line + 63) / 64 * 64)),
                      panels = (lines + panel - 1) / panel;
-  const OneBlasThread guard;
+  std::optional<OneBlasThread> guard;
+  if (first.m * first.n > kOneThread / first.k) guard.emplace();
   parallel_for(count * panels, std::max<std::int64_t>(kGrain / (panel * work_of_line), 1),
                [&](std::int64_t begin, std::int64_t end) {
                  for (std::int64_t i = begin; i < end; ++i) {
