@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#if defined(__F16C__) || defined(__AVX512BW__)
+#ifdef __F16C__
 #include <immintrin.h>
 #endif
 
 #include "core/convert.h"
 #include "core/format.h"
+#include "core/half_vectors.h"
 #include "core/parallel.h"
 #include "core/storage.h"
 #include "core/visit.h"
@@ -19,14 +20,9 @@ namespace {
 
 constexpr std::int64_t kGrain = 1 << 16;   // least elements per thread
 
-// Vectors of f16 and bf16, where compilers do not find the instructions; the number of elements done, which
-// is n with those of AVX-512.
-#if defined(__AVX512BW__) && defined(__AVX512VL__)
+// Whole vectors of f16 and bf16: the number of elements done, which is n with those of AVX-512.
+#ifdef TAPEDECK_HALF_VECTORS
 __mmask16 first_lanes(std::int64_t n) { return static_cast<__mmask16>((1U << n) - 1); }
-__m512 wide_f16(__m256i bits) { return _mm512_cvtph_ps(bits); }
-__m512 wide_bf16(__m256i bits) {
-  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
-}
 template <__m512 wide(__m256i)> std::int64_t widen_vectors(const Half* x, float* y, std::int64_t n) {
   std::int64_t i = 0;
   for (; i + 16 <= n; i += 16)
@@ -38,39 +34,14 @@ template <__m512 wide(__m256i)> std::int64_t widen_vectors(const Half* x, float*
 std::int64_t widen_f16(const Half* x, float* y, std::int64_t n) { return widen_vectors<wide_f16>(x, y, n); }
 std::int64_t widen_bf16(const Half* x, float* y, std::int64_t n) { return widen_vectors<wide_bf16>(x, y, n); }
 
-// f32 whose upper halves are rounded.
-__m512i rounded_bf16(__m512 x) {
-  const __m512i bits = _mm512_castps_si512(x);
-  const __mmask16 odd = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(1 << 16)),
-                  nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
-  const __m512i sum = _mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff));
-  return _mm512_mask_or_epi32(_mm512_mask_add_epi32(sum, odd, sum, _mm512_set1_epi32(1)), nan, bits,
-                              _mm512_set1_epi32(1 << 22));
-}
-__m512i upper_halves(__m512i low, __m512i high) {
-  alignas(64) std::int16_t odd_words[32];
-  for (std::int16_t k = 0; k < 32; ++k)
-    odd_words[k] = static_cast<std::int16_t>(2 * k + 1);
-  return _mm512_permutex2var_epi16(low, _mm512_load_si512(odd_words), high);
-}
-__m512i narrow_bf16(__m512 low, __m512 high) {
-#ifdef __AVX512BF16__
-  // Its instruction takes subnormal numbers for 0.
-  constexpr int kSubnormal = 0x20;
-  if (_kortestz_mask16_u8(_mm512_fpclass_ps_mask(low, kSubnormal), _mm512_fpclass_ps_mask(high, kSubnormal)))
-      [[likely]]
-    return std::bit_cast<__m512i>(_mm512_cvtne2ps_pbh(high, low));
-#endif
-  return upper_halves(rounded_bf16(low), rounded_bf16(high));
-}
 std::int64_t narrow_bf16(const float* x, Half* y, std::int64_t n) {
   std::int64_t i = 0;
   for (; i + 32 <= n; i += 32)
-    _mm512_storeu_si512(y + i, narrow_bf16(_mm512_loadu_ps(x + i), _mm512_loadu_ps(x + i + 16)));
+    _mm512_storeu_si512(y + i, narrowed_bf16(_mm512_loadu_ps(x + i), _mm512_loadu_ps(x + i + 16)));
   for (; i < n; i += 16) {
     const __mmask16 rest = first_lanes(std::min<std::int64_t>(n - i, 16));
     const __m512 some = _mm512_maskz_loadu_ps(rest, x + i);
-    _mm256_mask_storeu_epi16(y + i, rest, _mm512_castsi512_si256(narrow_bf16(some, some)));
+    _mm256_mask_storeu_epi16(y + i, rest, _mm512_castsi512_si256(narrowed_bf16(some, some)));
   }
   return n;
 }

@@ -182,7 +182,11 @@ TEST_CASE("elementwise passes of halves are those of f32, at all lengths and pla
                      dy = astype(random::normal(shape, {4}), half);
         const auto in = [](const Tensor& t) { return astype(t, DType::f32); };
         CHECK(same(tanh(a), astype(tanh(in(a)), half)));
-        CHECK(same(a * row, astype(in(a)*in(row), half)));
+        CHECK(same(a * row, astype(in(a) * in(row), half)));
+        CHECK(same(a + b, astype(in(a) + in(b), half)));
+        CHECK(same(a - row, astype(in(a) - in(row), half)));
+        CHECK(same(square(-a), astype(square(-in(a)), half)));
+        CHECK(same(a * 1e-20, astype(in(a) * 1e-20, half)));
         const auto of = [&](const Tensor& p, const Tensor& q, const Tensor& d) {
           GradientTape tape;
           tape.watch(p), tape.watch(q);
@@ -245,6 +249,34 @@ TEST_CASE("derivatives of halves of second order", "[half]") {
     const double v = x.to_vector()[static_cast<std::size_t>(i)];
     CHECK(h.to_vector()[static_cast<std::size_t>(i)] == Approx(6 * v + std::exp(v)).epsilon(4e-3));
   }
+}
+
+TEST_CASE("derivatives of halves of second order are those of f32 up to rounding", "[half]") {
+  using Function = Tensor (*)(const Tensor& x, const Tensor& w);
+  constexpr std::pair<const char*, Function> functions[] = {
+      {"elementwise", [](const Tensor& x, const Tensor& w) { return tanh(x) * w + x * x; }},
+      {"matmul", [](const Tensor& x, const Tensor& w) { return square(matmul(x, w)); }},
+      {"sum", [](const Tensor& x, const Tensor& w) { return square(sum(x * x, 1)) + sum(w, 0); }}};
+  // The gradient by x of the dot product of a gradient and v.
+  const auto product = [](Function f, const Tensor& x, const Tensor& w, const Tensor& v) {
+    GradientTape outer;
+    outer.watch(x);
+    GradientTape inner;
+    inner.watch(x);
+    const Tensor g = inner.gradient(sum(f(x, w)), x).dense();
+    return outer.gradient(sum(g * v), x).dense();
+  };
+  for (const DType half : {DType::f16, DType::bf16})
+    for (const auto& [name, f] : functions) {
+      INFO(name << ", " << name_of(half));
+      const Tensor x = astype(random::uniform({6, 6}, {1}, -1, 1), half),
+                   w = astype(random::uniform({6, 6}, {2}, -1, 1), half),
+                   v = astype(random::uniform({6, 6}, {3}, -1, 1), half);
+      const Tensor h = product(f, x, w, v),
+                   single = product(f, astype(x, DType::f32), astype(w, DType::f32), astype(v, DType::f32));
+      CHECK(near(h, astype(single, half), half == DType::f16 ? 0x1p-11 : 0x1p-8));
+      CHECK(max(abs(single)).item() > 0.1);
+    }
 }
 
 TEST_CASE("indices may be of any integer type", "[half]") {

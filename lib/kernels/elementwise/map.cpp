@@ -76,6 +76,7 @@ template <class T> void run(MapLoop<T> loop, int operands, Refs x, Tensor& y) {
   run_loop<T>(loop, operands, x, y);
 }
 void run_half(const MapKernel& k, Refs x, Tensor& y) {
+  if (const MapLoop<Half> loop = y.dtype() == DType::f16 ? k.f16 : k.bf16) return run(loop, k.operands, x, y);
   run_loop<Half>(HalfMapLoop{y.dtype(), k.f32, k.operands}, k.operands, x, y);
 }
 

@@ -2,6 +2,8 @@
 // broadcast to y. Only the loops over whole groups of 64 bytes are compiled for each f; dtypes, shapes, rows
 // and their tails are in map.cpp, once.
 #pragma once
+#include "core/cast.h"
+#include "core/half_vectors.h"
 #include "kernels/elementwise/broadcast.h"
 #include "kernels/simd/simd.h"
 #include "tapedeck/refs.h"
@@ -21,6 +23,8 @@ struct MapKernel {
   MapLoop<std::uint8_t> u8 = nullptr;
   MapLoop<std::complex<float>> c64 = nullptr;   // these two: only for ops of complex numbers
   MapLoop<std::complex<double>> c128 = nullptr;
+  MapLoop<Half> f16 = nullptr;   // these two: without them, f32's runs on converted blocks
+  MapLoop<Half> bf16 = nullptr;
 };
 
 /// Fills y, which may be the memory of an operand of its shape.
@@ -34,6 +38,23 @@ template <class F, class T, std::size_t... I> constexpr MapLoop<T> map_loop(std:
   };
 }
 
+#ifdef TAPEDECK_HALF_VECTORS
+/// The loop over halves that are converted in registers, with the bits of a loop over f32.
+template <class F, __m512 wide(__m256i), __m512i narrow(__m512, __m512), std::size_t... I>
+constexpr MapLoop<Half> half_map_loop(std::index_sequence<I...>) {
+  return [](Half* out, const Stream<Half>* x, std::int64_t n) {
+    const Stream<Half> p[] = {x[I]...};
+    for (std::int64_t i = 0; i < n; i += kGroup<Half>) {
+      const auto result = [&](std::int64_t from) -> __m512 {
+        return F{}(Batch<float>(wide(
+            _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p[I].p + (i & p[I].mask) + from))))...);
+      };
+      _mm512_storeu_si512(out + i, narrow(result(0), result(kGroup<Half> / 2)));
+    }
+  };
+}
+#endif
+
 /// The number of arguments that F takes.
 template <class F, class... X> constexpr std::size_t arity() {
   if constexpr (std::is_invocable_v<F, X...>)
@@ -42,7 +63,8 @@ template <class F, class... X> constexpr std::size_t arity() {
     return arity<F, X..., Batch<double>>();
 }
 
-/// The dtypes that a lambda is for: f32 and f64, and integers, complex numbers or both beside these.
+/// The dtypes that a lambda is for: f32 and f64, and integers, complex numbers or both beside these. Lambdas
+/// for both take less time than the conversion of halves, so that they have loops of their own for these.
 enum class Over { reals, integers, complexes, numbers };
 
 template <class F, std::size_t N, Over over> constexpr MapKernel make_map_kernel() {
@@ -58,6 +80,12 @@ template <class F, std::size_t N, Over over> constexpr MapKernel make_map_kernel
     k.c64 = map_loop<F, std::complex<float>>(operands);
     k.c128 = map_loop<F, std::complex<double>>(operands);
   }
+#ifdef TAPEDECK_HALF_VECTORS
+  if constexpr (over == Over::numbers) {
+    k.f16 = half_map_loop<F, wide_f16, narrowed_f16>(operands);
+    k.bf16 = half_map_loop<F, wide_bf16, narrowed_bf16>(operands);
+  }
+#endif
   return k;
 }
 template <class F, std::size_t N, Over over = Over::reals>
