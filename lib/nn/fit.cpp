@@ -7,6 +7,7 @@
 #include "core/format.h"
 #include "nn/fit_state.h"
 #include "nn/progress.h"
+#include "optim/communicator.h"
 #include "tapedeck/checkpoint.h"
 #include "tapedeck/ops/reduce.h"
 #include "tapedeck/training.h"
@@ -42,6 +43,29 @@ void check_options(const FitOptions& o) {
     if (o.checkpoints->folder.empty())
       throw ArgumentError("fit: checkpoints.folder has no name; use \".\" for this one");
   }
+}
+
+/// What a single replica would decide, or do to variables that others read.
+void check_replica_options(const FitOptions& o) {
+  const auto refuse = [](bool given, std::string_view option, std::string_view advice) {
+    if (given) throw_error<ArgumentError>("fit: {} is not for replicas; {}", option, advice);
+  };
+  refuse(o.checkpoints.has_value(), "checkpoints", "restore before they run, and save in on_epoch of one");
+  refuse(o.loss_scale, "loss_scale", "use bf16, which needs none");
+  refuse(o.early_stopping && o.early_stopping->restore_best, "early_stopping.restore_best",
+         "keep the values in on_epoch");
+}
+
+/// Of numbers that each replica has, so that all of them decide alike.
+void average_over_replicas(std::vector<NamedNumber>& numbers) {
+  if (!thread_state.communicator) return;
+  std::vector<double> values = {1};
+  for (const NamedNumber& n : numbers)
+    values.push_back(n.value);
+  const Tensor sums = thread_state.communicator->sum(tensor(values));
+  const std::span<const double> of_all = sums.data<double>();
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    numbers[i].value = of_all[i + 1] / of_all[0];
 }
 
 /// The loss, the metrics, and both of the validation data.
@@ -244,7 +268,10 @@ Loop::Loop(std::vector<NamedVariable> variables, const BatchFunction& function, 
              options.early_stopping && options.early_stopping->restore_best},
       monitor_(monitor_of(options, state_.names, validation_.has_value())),
       progress_(options.progress, options.epochs, loader_.size()) {
-  if (trained_.empty()) throw ArgumentError("fit: the network has no trainable variables");
+  if (trained_.empty())
+    throw ArgumentError(
+        "fit: the network has no trainable variables; make one trainable, or name those to train in "
+        "FitOptions::variables");
   check_not_empty("fit", "the data", loader_);
   if (validation_) check_not_empty("fit", "the validation data", *validation_);
   if (options.checkpoints) open_folder();
@@ -353,6 +380,7 @@ void Loop::end_epoch() {
   if (validation_)
     for (NamedNumber& n : evaluate_batches("fit", function_, *validation_, options_.metrics, kOfValidation))
       report.numbers.push_back(std::move(n));
+  average_over_replicas(report.numbers);
   judge(report);
   at.history.push_back(report);
   ++at.epoch;
@@ -439,6 +467,7 @@ void check_pair(const Batch& batch) {
 FitReport fit(std::vector<NamedVariable> variables, const BatchFunction& function, Optimizer& optimizer,
               const FitData& data, const FitOptions& options) {
   check_options(options);
+  if (thread_state.communicator) check_replica_options(options);
   const Parts parts = split(data, options.validation);
   check_use(parts, options);
   return Loop(std::move(variables), function, optimizer, parts, options).run();

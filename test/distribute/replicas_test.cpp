@@ -8,7 +8,9 @@
 #include "message_of.h"
 #include "tapedeck/distribute.h"
 #include "tapedeck/gradient_transform.h"
+#include "tapedeck/nn/fit.h"
 #include "tapedeck/tapedeck.h"
+#include "tapedeck/training.h"
 
 using namespace tapedeck;
 using test::Case;
@@ -106,6 +108,87 @@ TEST_CASE("replicas of a mean loss train as one of the whole batch", "[threads]"
     for (std::size_t i = 0; i < one.table.size(); ++i)
       CHECK(many.table[i] == Approx(one.table[i]).epsilon(1e-4).margin(1e-5));
   }
+}
+
+namespace {
+
+struct Line {
+  Variable slope{zeros({4, 1}), {.name = "slope"}};
+  Tensor operator()(const Tensor& x) const { return matmul(x, slope); }
+};
+
+Tensor distance(const Tensor& labels, const Tensor& predictions) {
+  return mean(square(predictions - labels));
+}
+
+constexpr int kRows = 16;   // of a replica
+/// What a replica trains on; the labels of each replica differ.
+Dataset own_data(Replica r) {
+  const Tensor x = random::normal({kRows, 4}, random::Key{.seed = 7}.split(static_cast<std::uint64_t>(r.index)));
+  return Dataset({x, sum(x, {1}, true) * (1.0 + r.index)});
+}
+
+}   // namespace
+
+TEST_CASE("fit: replicas train with the bits of a loop by hand", "[threads][fit]") {
+  const Line by_fit, by_hand;
+  Momentum fitted({.learning_rate = 0.1, .momentum = 0.5}), descent({.learning_rate = 0.1, .momentum = 0.5});
+  std::vector<nn::FitReport> reports(2);
+  std::vector<std::vector<double>> losses(2);
+  Replicas(2).run([&](Replica r) {
+    reports[static_cast<std::size_t>(r.index)] =
+        nn::fit(by_fit, distance, fitted, own_data(r),
+                {.epochs = 3, .batch = 8, .shuffle = false, .progress = nn::FitProgress::silent});
+  });
+  Replicas(2).run([&](Replica r) {
+    const DataLoader loader(own_data(r), {.batch = 8});
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      double sum = 0;
+      for (const Batch& batch : loader.epoch(epoch))
+        sum += descent.minimize([&] { return distance(batch[1], by_hand(batch[0])); }).item();
+      losses[static_cast<std::size_t>(r.index)].push_back(sum / 2);
+    }
+  });
+  CHECK(by_fit.slope.value().to_vector() == by_hand.slope.value().to_vector());
+  CHECK(fitted.iterations() == 6);
+  CHECK(reports[0].history == reports[1].history);
+  for (std::size_t epoch = 0; epoch < 3; ++epoch)
+    CHECK(reports[0].history[epoch]["loss"] == Approx((losses[0][epoch] + losses[1][epoch]) / 2));
+}
+
+TEST_CASE("fit: replicas stop early at the same epoch", "[threads][fit]") {
+  const Line line;
+  GradientDescent descent({.learning_rate = 0.2});
+  std::vector<nn::FitReport> reports(2);
+  Replicas(2).run([&](Replica r) {
+    reports[static_cast<std::size_t>(r.index)] =
+        nn::fit(line, distance, descent, own_data(r),
+                {.epochs = 200,
+                 .batch = 8,
+                 .shuffle = false,
+                 .early_stopping = nn::EarlyStopping{.patience = 1, .min_delta = 1e-3},
+                 .progress = nn::FitProgress::silent});
+  });
+  CHECK(reports[0].stopped_early);
+  CHECK(reports[0].steps < 400);
+  CHECK(reports[0].steps == reports[1].steps);
+}
+
+TEST_CASE("fit: replicas refuse what one of them would do alone", "[threads][fit][errors]") {
+  const Line line;
+  GradientDescent descent({.learning_rate = 0.1});
+  LossScale scale;
+  const auto refused = [&](const nn::FitOptions& options) {
+    return message_of<ArgumentError>([&] {
+      Replicas(2).run([&](Replica r) { nn::fit(line, distance, descent, own_data(r), options); });
+    });
+  };
+  CHECK(refused({.checkpoints = nn::FitCheckpoints{.folder = "unused"}}) ==
+        "fit: checkpoints is not for replicas; restore before they run, and save in on_epoch of one");
+  CHECK(refused({.loss_scale = &scale}) == "fit: loss_scale is not for replicas; use bf16, which needs none");
+  CHECK(refused({.early_stopping = nn::EarlyStopping{.restore_best = true}}) ==
+        "fit: early_stopping.restore_best is not for replicas; keep the values in on_epoch");
+  CHECK(descent.iterations() == 0);
 }
 
 TEST_CASE("as many replicas run at once as there are threads", "[threads]") {

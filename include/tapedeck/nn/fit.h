@@ -199,6 +199,10 @@ template <class Network, class Loss> BatchFunction batch_function(const Network&
 /// optimizer, history, and lines of the log, of which those after the checkpoint are removed. A training that
 /// is complete there, or was ended by early_stopping, returns its report.
 ///
+/// As a replica (see Replicas), each calls it with its own part of the data, of as many batches as the
+/// others have. The numbers of an epoch are means over the replicas, so that all of them stop at the same
+/// epoch. Of the options, checkpoints, loss_scale and early_stopping.restore_best are refused there.
+///
 /// Where a function throws, or a callback stops within an epoch, variables and optimizer are as the last
 /// complete step left them, but for what the network itself assigns. Throws ArgumentError, which names the
 /// option, for values that cannot be used, and what data, network, loss, optimizer, files and callbacks
