@@ -1,6 +1,7 @@
 // Operations that were computed elsewhere, for tapes and accumulators to differentiate.
 #pragma once
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -23,5 +24,12 @@ using Pushforward = std::function<std::vector<Tensor>(std::span<const Tensor> ta
 TAPEDECK_EXPORT void record_operation(std::string name, std::span<const Tensor> outputs,
                                       std::span<const Tensor> inputs, Backward backward,
                                       Pushforward forward = {});
+/// The same with lists in braces: record_operation("cube", {y}, {x}, …).
+inline void record_operation(std::string name, std::initializer_list<Tensor> outputs,
+                             std::initializer_list<Tensor> inputs, Backward backward,
+                             Pushforward forward = {}) {
+  record_operation(std::move(name), std::span(outputs.begin(), outputs.size()),
+                   std::span(inputs.begin(), inputs.size()), std::move(backward), std::move(forward));
+}
 
 }   // namespace tapedeck

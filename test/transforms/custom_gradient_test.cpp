@@ -592,6 +592,20 @@ TEST_CASE("an operation whose forward function gives nothing is seen by tapes on
   CHECK(tape.gradient(y, x).dense().item() == 5);
 }
 
+TEST_CASE("an operation takes its outputs and inputs in braces", "[custom]") {
+  const Tensor x = f64(2), w = f64(3);
+  GradientTape tape;
+  tape.watch(x);
+  tape.watch(w);
+  const Tensor y = f64(6);
+  record_operation("mine", {y}, {x, w}, [=](std::span<const Tensor> dy) {
+    return std::vector<Gradient>{dy[0] * w, dy[0] * x};
+  });
+  const std::vector<Gradient> d = tape.gradient(y, {x, w});
+  CHECK(d[0].dense().item() == 3);
+  CHECK(d[1].dense().item() == 2);
+}
+
 TEST_CASE("an operation without outputs is not recorded", "[custom]") {
   const Tensor x = f64(2);
   GradientTape tape;
