@@ -33,6 +33,9 @@ namespace detail {
 
 template <class F>
 concept Differentiable = !std::convertible_to<const F&, Sources>;
+/// What an overloaded name stands for, such as td::abs beside map.h, which gives it an overload for the
+/// numbers of a map.
+using UnaryOp = Tensor (*)(Operand);
 /// A function in a uniform signature; called with no tensors if `takes_nothing`.
 struct Traced {
   Function call;
@@ -74,20 +77,20 @@ auto value_and_grad_as(std::string_view name, const F& f, const X& x, const Grad
 /// std::pair with a Gradient for a single x, or with a vector of gradients for a list. A variable among xs
 /// stands for its value; if f takes no arguments, a variable or tensor in xs stands for all reads of it in f.
 /// A tensor listed twice counts as two independent arguments.
-template <detail::Differentiable F, class X>
+template <detail::Differentiable F = detail::UnaryOp, class X>
 auto value_and_grad(const F& f, const X& x, const GradientOptions& options = {}) {
   return detail::value_and_grad_as("value_and_grad", f, x, options);
 }
-template <detail::Differentiable F>
+template <detail::Differentiable F = detail::UnaryOp>
 auto value_and_grad(const F& f, std::initializer_list<Source> xs, const GradientOptions& options = {}) {
   return value_and_grad(f, Sources(xs), options);
 }
 /// Only the gradients of value_and_grad.
-template <detail::Differentiable F, class X>
+template <detail::Differentiable F = detail::UnaryOp, class X>
 auto grad(const F& f, const X& x, const GradientOptions& options = {}) {
   return detail::value_and_grad_as("grad", f, x, options).second;
 }
-template <detail::Differentiable F>
+template <detail::Differentiable F = detail::UnaryOp>
 auto grad(const F& f, std::initializer_list<Source> xs, const GradientOptions& options = {}) {
   return grad(f, Sources(xs), options);
 }
@@ -129,7 +132,7 @@ TAPEDECK_EXPORT std::pair<std::vector<Tensor>, Pullback> values_and_pullback(con
 }
 /// The vector-Jacobian product: the value of f(x, …) as f returns it, and its pullback. The pullback keeps
 /// the intermediate values needed by the derivative and must stay on its thread.
-template <detail::Differentiable F> auto vjp(const F& f, const Sources& xs, const VjpOptions& options = {}) {
+template <detail::Differentiable F = detail::UnaryOp> auto vjp(const F& f, const Sources& xs, const VjpOptions& options = {}) {
   using Value = detail::ResultOf<F>;
   std::pair<std::vector<Tensor>, Pullback> r =
       detail::values_and_pullback(detail::traced("vjp", f), xs, options);
@@ -140,47 +143,47 @@ template <detail::Differentiable F> auto vjp(const F& f, const Sources& xs, cons
 /// The Jacobian-vector product: the derivative of f(x, …) in the direction `v`, which has one tangent for
 /// each of `xs`. It has the structure of f's result, with zeros for outputs that do not depend on xs. Runs f
 /// once, in forward mode.
-template <detail::Differentiable F>
+template <detail::Differentiable F = detail::UnaryOp>
 auto jvp(const F& f, const std::vector<Tensor>& xs, const std::vector<Tensor>& v) {
   return detail::structure_of<detail::ResultOf<F>>("jvp", detail::tangents(detail::traced("jvp", f), xs, v));
 }
-template <detail::Differentiable F> auto jvp(const F& f, const Tensor& x, const Tensor& v) {
+template <detail::Differentiable F = detail::UnaryOp> auto jvp(const F& f, const Tensor& x, const Tensor& v) {
   return jvp(f, std::vector<Tensor>{x}, std::vector<Tensor>{v});
 }
 
 /// The derivative of every element of f(x, …), one tensor, with respect to every element of x, of shape
 /// f(x).shape + x.shape; zeros where f does not depend on x. Throws DTypeError unless all tensors are f32 or
 /// f64.
-template <detail::Differentiable F>
+template <detail::Differentiable F = detail::UnaryOp>
 std::vector<Tensor> jacobian(const F& f, const std::vector<Tensor>& xs, const JacobianOptions& options = {}) {
   return detail::jacobians(detail::traced("jacobian", f), xs, options);
 }
-template <detail::Differentiable F>
+template <detail::Differentiable F = detail::UnaryOp>
 Tensor jacobian(const F& f, const Tensor& x, const JacobianOptions& options = {}) {
   return detail::jacobians(detail::traced("jacobian", f), {x}, options)[0];
 }
 /// The Jacobian of each f(x)[b] with respect to x[b], of shape [b] + f(x).shape[1:] + x.shape[1:]. Assumes
 /// that f treats the rows of x independently. Throws ShapeError unless x and f(x) have rank 2 or more and
 /// equal first extents.
-template <detail::Differentiable F>
+template <detail::Differentiable F = detail::UnaryOp>
 Tensor batch_jacobian(const F& f, const Tensor& x, const JacobianOptions& options = {}) {
   return detail::batch_jacobian(detail::traced("batch_jacobian", f), x, options);
 }
 /// The Hessian of the sum of f(x), of shape x.shape + x.shape.
-template <detail::Differentiable F>
+template <detail::Differentiable F = detail::UnaryOp>
 Tensor hessian(const F& f, const Tensor& x, const JacobianOptions& options = {}) {
   return detail::hessian(detail::traced("hessian", f), x, options);
 }
 /// The product of the Hessian with `v`, of the shape of x, without forming the Hessian. Reverse mode: the
 /// gradient of the dot product of the gradient and v. Forward mode: the tangent of the gradient in the
 /// direction v, which needs less memory.
-template <detail::Differentiable F>
+template <detail::Differentiable F = detail::UnaryOp>
 std::vector<Tensor> hessian_vector_product(const F& f, const std::vector<Tensor>& xs,
                                            const std::vector<Tensor>& v,
                                            JacobianMode mode = JacobianMode::automatic) {
   return detail::hessian_vector_product(detail::traced("hessian_vector_product", f), xs, v, mode);
 }
-template <detail::Differentiable F>
+template <detail::Differentiable F = detail::UnaryOp>
 Tensor hessian_vector_product(const F& f, const Tensor& x, const Tensor& v,
                               JacobianMode mode = JacobianMode::automatic) {
   return detail::hessian_vector_product(detail::traced("hessian_vector_product", f), {x}, {v}, mode)[0];

@@ -345,6 +345,17 @@ TEST_CASE("a map computes no more than is wanted, and zeros where nothing depend
   CHECK(same_bits(tape.gradient(y, b).dense(), zeros_like(b)));
 }
 
+TEST_CASE("functions of functions take ops by name, which map.h overloads", "[map]") {
+  const Tensor x = samples::f64({-2, 3});
+  CHECK(grad(tapedeck::abs, x).dense().to_vector() == std::vector<double>{-1, 1});
+  CHECK(grad(tapedeck::abs, {x})[0].dense().to_vector() == std::vector<double>{-1, 1});
+  CHECK(value_and_grad(tapedeck::square, x).second.dense().to_vector() == std::vector<double>{-4, 6});
+  CHECK(vjp(tapedeck::abs, x).second()[0].dense().to_vector() == std::vector<double>{-1, 1});
+  CHECK(jvp(tapedeck::abs, x, x).to_vector() == std::vector<double>{2, 3});
+  CHECK(jacobian(tapedeck::abs, x).to_vector() == std::vector<double>{-1, 0, 0, 1});
+  CHECK(hessian_vector_product(tapedeck::square, x, x).to_vector() == std::vector<double>{-4, 6});
+}
+
 TEST_CASE("a map takes eight tensors, numbers and variables", "[map]") {
   const Tensors x = {f64(1.0), f64({1, 2}), reshape(f64({1, 3}), {2, 1}), f64(4.0), f64(5.0), f64({6, 7}),
                      f64(8.0), f64(9.0)};
