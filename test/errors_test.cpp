@@ -69,7 +69,7 @@ TEST_CASE("texts: elementwise ops", "[errors]") {
                                  {"sigmoid", sigmoid},
                                  {"relu", relu}}) {
     const auto call = op;
-    const std::string taken = name == "relu" ? "f32, f64, f16 or bf16" : "f32, f64, c64 or c128";
+    const std::string taken = name == "relu" ? "f32, f64, f16 or bf16" : "f32, f64, f16, bf16, c64 or c128";
     CHECK(dtype_error([&] { call(i3); }) == name + ": takes " + taken + ", use astype: x is i64[3]");
     CHECK(dtype_error([&] { call(flags); }) == name + ": takes " + taken + ", use astype: x is bool[2]");
   }
@@ -78,9 +78,9 @@ TEST_CASE("texts: elementwise ops", "[errors]") {
     CHECK(dtype_error([&] { call(flags); }) == name + ": bool has no arithmetic, use astype: x is bool[2]");
   }
   CHECK(dtype_error([] { div(i3, i3); }) ==
-        "div: takes f32, f64, c64 or c128, use astype: a is i64[3], b is i64[3]");
+        "div: takes f32, f64, f16, bf16, c64 or c128, use astype: a is i64[3], b is i64[3]");
   CHECK(dtype_error([] { pow(i3, 2); }) ==
-        "pow: takes f32, f64, c64 or c128, use astype: a is i64[3], b is i64[]");
+        "pow: takes f32, f64, f16, bf16, c64 or c128, use astype: a is i64[3], b is i64[]");
 }
 
 TEST_CASE("texts: where, astype and add_n", "[errors]") {
@@ -112,7 +112,7 @@ TEST_CASE("texts: reductions", "[errors]") {
     CHECK(error([&] { call(f23, {1, -1}, false); }) == name + ": axis -1 is named twice for x of rank 2");
     CHECK(error([&] { call(scalar, 0, false); }) == name + ": axis 0 is out of range for x of rank 0");
   }
-  CHECK(dtype_error([] { mean(i3); }) == "mean: takes f32, f64, c64 or c128, use astype: x is i64[3]");
+  CHECK(dtype_error([] { mean(i3); }) == "mean: takes f32, f64, f16, bf16, c64 or c128, use astype: x is i64[3]");
   CHECK(dtype_error([] { sum(flags); }) == "sum: i8, u8 and bool are not added up, use astype: x is bool[2]");
   CHECK(error([] { max(zeros({0, 3})); }) == "max: no elements to choose from: x is f32[0,3]");
   CHECK(error([] { argmax(zeros({0})); }) == "argmax: no elements to choose from: x is f32[0]");
@@ -232,7 +232,7 @@ TEST_CASE("texts: matmul", "[errors]") {
   CHECK(error([] { matmul(f23, f4); }) ==
         "matmul: takes tensors of rank 2 or more: a is f32[2,3], b is f32[4]");
   CHECK(dtype_error([] { matmul(i3, i3); }) ==
-        "matmul: takes f32, f64, c64 or c128, use astype: a is i64[3], b is i64[3]");
+        "matmul: takes f32, f64, f16, bf16, c64 or c128, use astype: a is i64[3], b is i64[3]");
   CHECK(error([] {
           matmul(ones({2, 4, 3}), ones({5, 3, 4}));
         }) == "matmul: batch axes do not broadcast: a is f32[2,4,3], b is f32[5,3,4]");

@@ -98,7 +98,7 @@ void require_floating(const Call& c, int i) {
 
 void require_trainable(const Call& c, int i) {
   if (!is_trainable(c.x[i].dtype())) [[unlikely]]
-    throw_dtype_error(c, "takes f32, f64, c64 or c128, use astype");
+    throw_dtype_error(c, "takes f32, f64, f16, bf16, c64 or c128, use astype");
 }
 
 void require_complex(const Call& c) {

@@ -55,7 +55,10 @@ enum class To { caller, step };
 Differentiated differentiate(const Tensor& loss, GradientTape& tape, const LossOptions& options, To to) {
   check_loss(loss, options);
   const std::vector<Variable> variables = options.variables ? *options.variables : tape.watched_variables();
-  if (variables.empty()) throw ArgumentError("compute_gradients: the loss reads no trainable variables");
+  if (variables.empty())
+    throw ArgumentError(
+        "compute_gradients: the loss reads no trainable variables; make one trainable, or name those to "
+        "train in LossOptions::variables");
   if (!options.variables) check_variables(variables);
 
   Differentiated result{loss, {}};

@@ -38,8 +38,12 @@ void check(std::span<const Tensor> targets, const GradientOptions& options) {
 }
 
 // Why no gradient has come: what the tape knows of it.
-Gradient explained_none(const Tape& tape, std::span<const Tensor> targets, const Tensor& source) {
-  if (tape.slot_of(source) < 0)
+Gradient explained_none(const Tape& tape, std::span<const Tensor> targets, const Source& source) {
+  const bool is_tracked = tape.slot_of(tensor_of(source)) >= 0;
+  if (!is_tracked && source.variable() && !source.variable()->trainable())
+    return Gradient::none(
+        "the source is a variable that is not trainable; watch it before it is read, or make it trainable");
+  if (!is_tracked)
     return Gradient::none("the tape does not track the source; watch it before it is used");
   if (std::none_of(targets.begin(), targets.end(), [&](const Tensor& y) { return tape.slot_of(y) >= 0; }))
     return Gradient::none(
@@ -99,7 +103,7 @@ std::vector<Gradient> differentiate(Tape& tape, const Targets& targets, const So
     for (std::size_t i = 0; i < xs.size(); ++i)
       if (!result[i].defined()) result[i] = kGradients.zeros(xs[i].spec());
   for (std::size_t i = 0; i < xs.size(); ++i)
-    if (!result[i].defined()) result[i] = explained_none(tape, ys, xs[i]);
+    if (!result[i].defined()) result[i] = explained_none(tape, ys, sources.all()[i]);
   return result;
 }
 

@@ -270,7 +270,7 @@ TEST_CASE("least squares of any form and rank", "[decompositions]") {
 TEST_CASE("what factorisations refuse", "[decompositions][errors]") {
   CHECK_THROWS_WITH(qr(ones({3})), "qr: takes tensors of rank 2 or more: x is f32[3]");
   CHECK_THROWS_WITH(svd(ones({3, 3}, DType::i64)),
-                    "svd: takes f32, f64, c64 or c128, use astype: x is i64[3,3]");
+                    "svd: takes f32, f64, f16, bf16, c64 or c128, use astype: x is i64[3,3]");
   CHECK_THROWS_WITH(eigh(ones({2, 3})), "eigh: takes square matrices: x is f32[2,3]");
   CHECK_THROWS_WITH(pinv(ones({})), "pinv: takes tensors of rank 2 or more: x is f32[]");
   const Tensor x = samples::uniform({4, 3}, -1, 1);
@@ -295,7 +295,7 @@ TEST_CASE("what factorisations refuse", "[decompositions][errors]") {
   CHECK_THROWS_WITH(lstsq(x, b),
                     "lstsq: a and b have different numbers of rows: a is f64[4,3], b is f64[3,1]");
   CHECK_THROWS_WITH(lstsq(dependent, ones({3, 1})),
-                    "lstsq: takes f32, f64, c64 or c128, both alike: a is f64[3,2], b is f32[3,1]");
+                    "lstsq: takes f32, f64, f16, bf16, c64 or c128, both alike: a is f64[3,2], b is f32[3,1]");
   CHECK_THROWS_WITH(lstsq(dependent, b, {.l2 = -1}), "lstsq: l2 is -1; use 0 or more");
   CHECK_THROWS_WITH(lstsq(ones({3}), b),
                     "lstsq: takes tensors of rank 2 or more: a is f32[3], b is f64[3,1]");

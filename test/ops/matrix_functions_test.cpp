@@ -134,7 +134,7 @@ TEST_CASE("what functions of matrices and band matrices refuse", "[matrix_functi
   CHECK_THROWS_WITH(matrix_exponential(ones({2, 3})),
                     "matrix_exponential: takes square matrices: x is f32[2,3]");
   CHECK_THROWS_WITH(matrix_square_root(ones({2, 2}, DType::i32)),
-                    "matrix_square_root: takes f32, f64, c64 or c128, use astype: x is i32[2,2]");
+                    "matrix_square_root: takes f32, f64, f16, bf16, c64 or c128, use astype: x is i32[2,2]");
   CHECK_THROWS_WITH(banded_triangular_solve(zeros({0, 3}), b),
                     "banded_triangular_solve: takes one diagonal or more: bands is f32[0,3], b is f32[3,1]");
   CHECK_THROWS_WITH(banded_triangular_solve(ones({2, 4}), b),

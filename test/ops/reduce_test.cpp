@@ -348,7 +348,7 @@ TEST_CASE("what reductions refuse", "[reduce][errors]") {
   CHECK_THROWS_WITH(sum(zeros({2}, DType::u8)),
                     "sum: i8, u8 and bool are not added up, use astype: x is u8[2]");
   CHECK_THROWS_WITH(mean(zeros({2}, DType::i32)),
-                    "mean: takes f32, f64, c64 or c128, use astype: x is i32[2]");
+                    "mean: takes f32, f64, f16, bf16, c64 or c128, use astype: x is i32[2]");
   CHECK_THROWS_WITH(max(zeros({2}, DType::boolean)), "max: bool has no order, use astype: x is bool[2]");
   CHECK_THROWS_WITH(min(zeros({0, 3}), 0), "min: no elements to choose from: x is f32[0,3]");
   CHECK_THROWS_WITH(prod(zeros({2}, DType::u8)),

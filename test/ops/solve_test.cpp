@@ -177,7 +177,7 @@ TEST_CASE("what linear equations refuse", "[solve][errors]") {
   CHECK_THROWS_WITH(inv(ones({2, 3})), "inv: takes square matrices: x is f32[2,3]");
   CHECK_THROWS_WITH(det(ones({2})), "det: takes tensors of rank 2 or more: x is f32[2]");
   CHECK_THROWS_WITH(cholesky(ones({2, 2}, DType::i32)),
-                    "cholesky: takes f32, f64, c64 or c128, use astype: x is i32[2,2]");
+                    "cholesky: takes f32, f64, f16, bf16, c64 or c128, use astype: x is i32[2,2]");
   CHECK_THROWS_WITH(slogdet(ones({1, 2, 3})), "slogdet: takes square matrices: x is f32[1,2,3]");
   CHECK_THROWS_WITH(lu(ones({})), "lu: takes tensors of rank 2 or more: x is f32[]");
   CHECK_THROWS_WITH(trace(ones({3})), "trace: takes tensors of rank 2 or more: x is f32[3]");
@@ -185,8 +185,24 @@ TEST_CASE("what linear equations refuse", "[solve][errors]") {
                     "solve: a and b have different numbers of rows: a is f64[2,2], b is f64[3,1]");
   CHECK_THROWS_WITH(solve(good, ones({2, 1})), "solve: dtypes differ: a is f64[2,2], b is f32[2,1]");
   CHECK_THROWS_WITH(solve(good, ones({2}, DType::f64)),
-                    "solve: takes tensors of rank 2 or more: a is f64[2,2], b is f64[2]");
+                    "solve: takes b of rank 2 or more; expand_dims(b, -1) makes a vector a column: a is "
+                    "f64[2,2], b is f64[2]");
   CHECK_THROWS_WITH(triangular_solve(ones({2, 3, 3}), ones({4, 3, 1})),
                     "triangular_solve: batch axes do not broadcast: a is f32[2,3,3], b is f32[4,3,1]");
   CHECK_THROWS_AS(inv(zeros({std::int64_t{1} << 31, 0})), ShapeError);
+}
+
+TEST_CASE("errors of cholesky_solve name it and its arguments", "[solve][errors]") {
+  const Tensor factor = eye(2, {}, DType::f64);
+  CHECK_THROWS_WITH(cholesky_solve(factor, ones({3, 1}, DType::f64)),
+                    "cholesky_solve: factor and b have different numbers of rows: factor is f64[2,2], b is "
+                    "f64[3,1]");
+  CHECK_THROWS_WITH(cholesky_solve(factor, ones({2}, DType::f64)),
+                    "cholesky_solve: takes b of rank 2 or more; expand_dims(b, -1) makes a vector a column: "
+                    "factor is f64[2,2], b is f64[2]");
+  CHECK_THROWS_WITH(cholesky_solve(factor, ones({2, 1})),
+                    "cholesky_solve: dtypes differ: factor is f64[2,2], b is f32[2,1]");
+  CHECK_THROWS_WITH(cholesky_solve(ones({2, 3}), ones({2, 1})),
+                    "cholesky_solve: takes square matrices: factor is f32[2,3], b is f32[2,1]");
+  CHECK_THROWS_WITH(cholesky_solve(factor, Tensor()), "cholesky_solve: b is undefined");
 }

@@ -448,6 +448,10 @@ TEST_CASE("a gradient that is none says why, as far as the tape knows", "[tape][
         "dense: this gradient is none: the tape does not track the source; watch it before it is used; ask "
         "defined() "
         "first, or for UnconnectedGradients::zero; explain() tells where the path ends");
+  const Variable fixed(tensor(2.0), {.trainable = false});
+  CHECK(why(GradientTape().gradient(x * fixed, fixed))
+            .starts_with("dense: this gradient is none: the source is a variable that is not trainable; "
+                         "watch it before it is read, or make it trainable"));
   CHECK(why(watched()->gradient(before, x)) == untracked_target);
   {
     const auto tape = watched();

@@ -236,7 +236,7 @@ Spec infer_lstsq(const Call& c) {
   const Tensor &a = c.x[0], &b = c.x[1];
   if (a.ndim() < 2 || b.ndim() < 2) throw_shape_error(c, "takes tensors of rank 2 or more");
   if (a.dtype() != b.dtype() || !is_trainable(a.dtype()))
-    throw_dtype_error(c, "takes f32, f64, c64 or c128, both alike");
+    throw_dtype_error(c, "takes f32, f64, f16, bf16, c64 or c128, both alike");
   if (extent(a, 2) != extent(b, 2)) throw_shape_error(c, "a and b have different numbers of rows");
   Shape shape = joined_batches(c);
   shape.push_back(extent(a, 1));

@@ -19,8 +19,11 @@ Spec infer_number(const Call& c) {
 Spec infer_solve(const Call& c) {
   require_two(c, Take::complexes);
   require_square(c, 0, Take::complexes);
+  if (c.x[1].ndim() == 1)
+    throw_shape_error(c, fmt::format("takes {} of rank 2 or more; expand_dims({}, -1) makes a vector a column",
+                                     c.op.args[1], c.op.args[1]));
   require_matrices(c, 1, Take::complexes);
-  if (extent(c.x[0], 1) != extent(c.x[1], 2)) throw_shape_error(c, "a and b have different numbers of rows");
+  if (extent(c.x[0], 1) != extent(c.x[1], 2)) throw_shape_error(c, fmt::format("{} and {} have different numbers of rows", c.op.args[0], c.op.args[1]));
   return joined_second(c);
 }
 
@@ -235,6 +238,17 @@ Tensor cofactors(const Tensor& x, const Tensor& y) {
 
 Tensor cholesky(const Tensor& x) { return find(table, "cholesky")(Operand(x)); }
 Tensor cholesky_solve(const Tensor& factor, const Tensor& b) {
+  constexpr Op op = {.name = "cholesky_solve",   // for messages
+                     .doc = "",
+                     .args = {"factor", "b"},
+                     .infer = infer_solve,
+                     .forward = {nullptr},
+                     .rule = none()};
+  const Tensor* const inputs[] = {&factor, &b};
+  const Call call{.op = op, .x = {inputs, 2}};
+  for (int i = 0; i < call.x.size(); ++i)
+    if (!call.x[i].defined()) throw_error<ArgumentError>("{}: {} is undefined", op.name, op.args[i]);
+  infer_solve(call);
   return triangular_solve(conj(factor), triangular_solve(factor, b), {.transposed = true});
 }
 Tensor triangular_solve(const Tensor& a, const Tensor& b, Triangular options) {
