@@ -132,7 +132,8 @@ TAPEDECK_EXPORT std::pair<std::vector<Tensor>, Pullback> values_and_pullback(con
 }
 /// The vector-Jacobian product: the value of f(x, …) as f returns it, and its pullback. The pullback keeps
 /// the intermediate values needed by the derivative and must stay on its thread.
-template <detail::Differentiable F = detail::UnaryOp> auto vjp(const F& f, const Sources& xs, const VjpOptions& options = {}) {
+template <detail::Differentiable F = detail::UnaryOp>
+auto vjp(const F& f, const Sources& xs, const VjpOptions& options = {}) {
   using Value = detail::ResultOf<F>;
   std::pair<std::vector<Tensor>, Pullback> r =
       detail::values_and_pullback(detail::traced("vjp", f), xs, options);

@@ -43,8 +43,7 @@ Gradient explained_none(const Tape& tape, std::span<const Tensor> targets, const
   if (!is_tracked && source.variable() && !source.variable()->trainable())
     return Gradient::none(
         "the source is a variable that is not trainable; watch it before it is read, or make it trainable");
-  if (!is_tracked)
-    return Gradient::none("the tape does not track the source; watch it before it is used");
+  if (!is_tracked) return Gradient::none("the tape does not track the source; watch it before it is used");
   if (std::none_of(targets.begin(), targets.end(), [&](const Tensor& y) { return tape.slot_of(y) >= 0; }))
     return Gradient::none(
         "the tape does not track the target, which was computed while it did not record, from numbers, or by "

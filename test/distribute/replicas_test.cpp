@@ -124,7 +124,8 @@ Tensor distance(const Tensor& labels, const Tensor& predictions) {
 constexpr int kRows = 16;   // of a replica
 /// What a replica trains on; the labels of each replica differ.
 Dataset own_data(Replica r) {
-  const Tensor x = random::normal({kRows, 4}, random::Key{.seed = 7}.split(static_cast<std::uint64_t>(r.index)));
+  const Tensor x =
+      random::normal({kRows, 4}, random::Key{.seed = 7}.split(static_cast<std::uint64_t>(r.index)));
   return Dataset({x, sum(x, {1}, true) * (1.0 + r.index)});
 }
 
@@ -179,9 +180,8 @@ TEST_CASE("fit: replicas refuse what one of them would do alone", "[threads][fit
   GradientDescent descent({.learning_rate = 0.1});
   LossScale scale;
   const auto refused = [&](const nn::FitOptions& options) {
-    return message_of<ArgumentError>([&] {
-      Replicas(2).run([&](Replica r) { nn::fit(line, distance, descent, own_data(r), options); });
-    });
+    return message_of<ArgumentError>(
+        [&] { Replicas(2).run([&](Replica r) { nn::fit(line, distance, descent, own_data(r), options); }); });
   };
   CHECK(refused({.checkpoints = nn::FitCheckpoints{.folder = "unused"}}) ==
         "fit: checkpoints is not for replicas; restore before they run, and save in on_epoch of one");

@@ -182,11 +182,11 @@ TEST_CASE("elementwise passes of halves are those of f32, at all lengths and pla
                      dy = astype(random::normal(shape, {4}), half);
         const auto in = [](const Tensor& t) { return astype(t, DType::f32); };
         CHECK(same(tanh(a), astype(tanh(in(a)), half)));
-        CHECK(same(a * row, astype(in(a) * in(row), half)));
+        CHECK(same(a * row, astype(in(a)*in(row), half)));
         CHECK(same(a + b, astype(in(a) + in(b), half)));
-        CHECK(same(a - row, astype(in(a) - in(row), half)));
+        CHECK(same(a - row, astype(in(a)-in(row), half)));
         CHECK(same(square(-a), astype(square(-in(a)), half)));
-        CHECK(same(a * 1e-20, astype(in(a) * 1e-20, half)));
+        CHECK(same(a * 1e-20, astype(in(a)*1e-20, half)));
         const auto of = [&](const Tensor& p, const Tensor& q, const Tensor& d) {
           GradientTape tape;
           tape.watch(p), tape.watch(q);

@@ -127,8 +127,9 @@ TEST_CASE("what matmul refuses", "[matmul][errors]") {
                     "matmul: takes tensors of rank 2 or more: a is f32[3], b is f32[3,5]");
   CHECK_THROWS_WITH(matmul(zeros({2, 3, 4}), zeros({5, 4, 2})),
                     "matmul: batch axes do not broadcast: a is f32[2,3,4], b is f32[5,4,2]");
-  CHECK_THROWS_WITH(matmul(zeros({2, 2}, DType::i32), zeros({2, 2})),
-                    "matmul: takes f32, f64, f16, bf16, c64 or c128, use astype: a is i32[2,2], b is f32[2,2]");
+  CHECK_THROWS_WITH(
+      matmul(zeros({2, 2}, DType::i32), zeros({2, 2})),
+      "matmul: takes f32, f64, f16, bf16, c64 or c128, use astype: a is i32[2,2], b is f32[2,2]");
   CHECK_THROWS_WITH(matmul(zeros({std::int64_t{1} << 31, 0}), zeros({0, 1})),
                     "matmul: extents of 2^31 and more are too large: a is f32[2147483648,0], b is f32[0,1]");
   CHECK_THROWS_AS(matmul(zeros({2, 3}), zeros({4, 5})), ShapeError);

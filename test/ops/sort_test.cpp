@@ -177,7 +177,8 @@ TEST_CASE("errors of groups, masks, parts, copies and diagonals", "[order]") {
         "segment_sum: id -1 at position 1 is negative or less than the one before; use unsorted_segment ops");
   CHECK(message_of([&] {
           segment_mean(astype(x, DType::i32), tensor({0, 1}));
-        }) == "segment_mean: takes f32, f64, f16, bf16, c64 or c128, use astype: x is i32[2,3], ids is i32[2]");
+        }) ==
+        "segment_mean: takes f32, f64, f16, bf16, c64 or c128, use astype: x is i32[2,3], ids is i32[2]");
   CHECK(message_of([&] {
           sparse_segment_sum(x, tensor({0, 2}), tensor({0, 1}));
         }) == "sparse_segment_sum: index 2 at position 1 is out of range for axis 0 of x, f32[2,3]");

@@ -119,9 +119,10 @@ TEST_CASE("what cannot be minimized is said before anything changes", "[optimize
   CHECK(text([] { return Tensor(); }) == "compute_gradients: the loss is undefined; return a tensor");
   CHECK(text([&] { return astype(x, DType::i32); }) ==
         "compute_gradients: the loss is i32[1]; use f32, f64, f16 or bf16");
-  CHECK(text([&] { return fixed * 2; }) ==
-        "compute_gradients: the loss reads no trainable variables; make one trainable, or name those to train "
-        "in LossOptions::variables");
+  CHECK(
+      text([&] { return fixed * 2; }) ==
+      "compute_gradients: the loss reads no trainable variables; make one trainable, or name those to train "
+      "in LossOptions::variables");
   CHECK(text(loss, {.variables = std::vector<Variable>{}}) == "compute_gradients: no variables given");
   CHECK(text(loss, {.variables = {{x, n}}}) ==
         "compute_gradients: variable \"n\" is i32[2]; use f32, f64, f16 or bf16");

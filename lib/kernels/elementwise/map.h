@@ -46,8 +46,8 @@ constexpr MapLoop<Half> half_map_loop(std::index_sequence<I...>) {
     const Stream<Half> p[] = {x[I]...};
     for (std::int64_t i = 0; i < n; i += kGroup<Half>) {
       const auto result = [&](std::int64_t from) -> __m512 {
-        return F{}(Batch<float>(wide(
-            _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p[I].p + (i & p[I].mask) + from))))...);
+        return F{}(Batch<float>(
+            wide(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p[I].p + (i & p[I].mask) + from))))...);
       };
       _mm512_storeu_si512(out + i, narrow(result(0), result(kGroup<Half> / 2)));
     }

@@ -20,10 +20,12 @@ Spec infer_solve(const Call& c) {
   require_two(c, Take::complexes);
   require_square(c, 0, Take::complexes);
   if (c.x[1].ndim() == 1)
-    throw_shape_error(c, fmt::format("takes {} of rank 2 or more; expand_dims({}, -1) makes a vector a column",
-                                     c.op.args[1], c.op.args[1]));
+    throw_shape_error(c,
+                      fmt::format("takes {} of rank 2 or more; expand_dims({}, -1) makes a vector a column",
+                                  c.op.args[1], c.op.args[1]));
   require_matrices(c, 1, Take::complexes);
-  if (extent(c.x[0], 1) != extent(c.x[1], 2)) throw_shape_error(c, fmt::format("{} and {} have different numbers of rows", c.op.args[0], c.op.args[1]));
+  if (extent(c.x[0], 1) != extent(c.x[1], 2))
+    throw_shape_error(c, fmt::format("{} and {} have different numbers of rows", c.op.args[0], c.op.args[1]));
   return joined_second(c);
 }
 
