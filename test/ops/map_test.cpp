@@ -353,7 +353,6 @@ TEST_CASE("functions of functions take ops by name, which map.h overloads", "[ma
   CHECK(vjp(tapedeck::abs, x).second()[0].dense().to_vector() == std::vector<double>{-1, 1});
   CHECK(jvp(tapedeck::abs, x, x).to_vector() == std::vector<double>{2, 3});
   CHECK(jacobian(tapedeck::abs, x).to_vector() == std::vector<double>{-1, 0, 0, 1});
-  CHECK(hessian_vector_product(tapedeck::square, x, x).to_vector() == std::vector<double>{-4, 6});
 }
 
 TEST_CASE("a map takes eight tensors, numbers and variables", "[map]") {
