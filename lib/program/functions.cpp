@@ -39,6 +39,7 @@ struct Signature {
     }
     return true;
   }
+  friend bool operator==(const Signature&, const Signature&) = default;
   std::string text() const {
     std::string all;
     for (const Spec& s : specs)
@@ -141,6 +142,7 @@ struct Programs::State {
     return entries.size() >= static_cast<std::size_t>(options.max_programs);
   }
   Returned record(const Arguments& x, const Eager& eager);
+  void add(std::shared_ptr<Entry> entry);
   void replay(Entry& e, const Arguments& x, std::vector<Tensor>& y);
   void replay_checked(Entry& e, const Arguments& x, const Eager& eager, std::vector<Tensor>& y);
 
@@ -148,6 +150,8 @@ struct Programs::State {
   program::Workspaces workspaces_;
 };
 
+// The function has run when its program is made: where that needs more memory than there is, the next call
+// records it again.
 Returned Programs::State::record(const Arguments& x, const Eager& eager) {
   const std::vector<Tensor> own = apart(x.tensors);
   Recording recording(options.name);
@@ -156,26 +160,34 @@ Returned Programs::State::record(const Arguments& x, const Eager& eager) {
   for (const random::Key& k : x.keys)
     recording.add_key(k);
   Returned r = eager(own);
-  Program program = recording.finish(r.tensors);
-  if (recording.made_variables()) {
-    const std::lock_guard lock(mutex);
-    if (std::exchange(made_variables, true))
-      throw_error<TraceError>(
-          "{}: makes variables at each call; make them once, outside or at the first call", options.name);
+  try {
+    Program program = recording.finish(r.tensors);
+    if (!recording.made_variables()) {
+      add(std::make_shared<Entry>(x, std::move(program), r.structure));
+      return r;
+    }
+  } catch (const std::bad_alloc&) {
     return r;
   }
-  auto entry = std::make_shared<Entry>(x, std::move(program), r.structure);
+  const std::lock_guard lock(mutex);
+  if (std::exchange(made_variables, true))
+    throw_error<TraceError>("{}: makes variables at each call; make them once, outside or at the first call",
+                            options.name);
+  return r;
+}
+
+void Programs::State::add(std::shared_ptr<Entry> entry) {
   if (options.check > 0)
     for (const Node& n : entry->plan.program.nodes)
       if (n.kind == Node::Kind::action)
         throw_error<TraceError>("{}: check runs the function twice, which an optimizer in it cannot be",
                                 options.name);
   const std::lock_guard lock(mutex);
-  if (std::none_of(entries.begin(), entries.end(), [&](const auto& e) { return e->signature.matches(x); })) {
+  if (std::none_of(entries.begin(), entries.end(),
+                   [&](const auto& e) { return e->signature == entry->signature; })) {
     entry->number = entries.size();
     entries.push_back(std::move(entry));
   }
-  return r;
 }
 
 void Programs::State::replay(Entry& e, const Arguments& x, std::vector<Tensor>& y) {

@@ -49,14 +49,9 @@ void make_own(Tensor& x, const Spec& spec) {
     x = allocate(spec);
 }
 
-void store(detail::VariableCell& cell, const Tensor& value) {
-  detail::note_access(cell);
-  if (cell.value.raw() == value.raw()) return;
-  if (cell.value.unique()) {
-    copy(value, cell.value.raw());
-    return renew(cell.value);
-  }
-  cell.value = copy_of(value);
+// Whether a call allocates this result; others are arguments or constants.
+bool is_allocated(const Value& result) {
+  return result.from == Value::From::node || result.from == Value::From::part;
 }
 
 }   // namespace
@@ -72,8 +67,14 @@ Replay::Replay(const Plan& plan, Tensor arena, Tensor scratch)
       outputs_(plan.program.values.size()) {
   std::memset(constants_.raw(), 0, static_cast<std::size_t>(constants_.nbytes()));
   nodes_.resize(plan.program.nodes.size(), {nullptr});
+  std::size_t stores = 0;
   for (const ProgramStep& step : plan.steps)
-    if (!step.fused) nodes_[at(step.nodes[0])] = bound(plan.program.nodes[at(step.nodes[0])]);
+    if (!step.fused) {
+      const Node& node = plan.program.nodes[at(step.nodes[0])];
+      nodes_[at(step.nodes[0])] = bound(node);
+      stores += node.kind == Node::Kind::store;
+    }
+  pending_.reserve(stores);
   bind_constants();
 }
 
@@ -142,8 +143,9 @@ void Replay::bind_call(std::span<const Tensor> arguments, std::span<const random
   y.resize(plan_.program.outputs.size());
   for (std::size_t i = 0; i < y.size(); ++i) {
     const ValueId v = plan_.program.outputs[i];
-    if (v == kNoValue || plan_.places[at(v)].memory != Memory::output || outputs_[at(v)].defined()) continue;
+    if (v == kNoValue || !is_allocated(plan_.program.value(v)) || outputs_[at(v)].defined()) continue;
     make_own(y[i], plan_.program.value(v).spec);
+    if (plan_.places[at(v)].memory != Memory::output) continue;
     outputs_[at(v)] = y[i];
     bind(v, y[i].raw());
   }
@@ -155,6 +157,7 @@ void Replay::run(std::span<const Tensor> arguments, std::span<const random::Key>
     Replay& r;
     ~Forget() {
       r.held_.clear();
+      r.pending_.clear();
       for (const ValueId v : r.allocated_)
         r.outputs_[at(v)] = {};
     }
@@ -163,6 +166,7 @@ void Replay::run(std::span<const Tensor> arguments, std::span<const random::Key>
   std::size_t group = 0;
   for (const ProgramStep& step : plan_.steps)
     run_step(step, group);
+  assign();   // from here on nothing throws
   results(arguments, y);
 }
 
@@ -188,8 +192,9 @@ void Replay::run_node(Bound& b) {
     case Node::Kind::read:
       return read(b);
     case Node::Kind::store:
-      return store(*b.node->cell, b.x[0]);
+      return store(b);
     case Node::Kind::action:
+      assign();
       std::vector<Tensor> y = b.node->action(b.x);
       for (std::size_t k = 0; k < b.node->out.size(); ++k)
         keep(b.node->out[k], std::move(y[k]));
@@ -248,6 +253,27 @@ void Replay::read(const Bound& b) {
   if (plan_.places[at(v)].held && plan_.places[at(v)].memory == Memory::given) held_.push_back(cell.value);
 }
 
+// Allocates what the variable will need, so that either all variables are assigned or none.
+void Replay::store(const Bound& b) {
+  detail::VariableCell& cell = *b.node->cell;
+  detail::note_access(cell);
+  const Tensor& value = b.x[0];
+  if (cell.value.raw() == value.raw()) return;
+  pending_.push_back({&b, cell.value.unique() ? Tensor() : allocate(value.spec())});
+}
+void Replay::assign() {
+  for (auto& [store, fresh] : pending_) {
+    const Tensor& value = store->x[0];
+    Tensor& old = store->node->cell->value;
+    if (fresh.defined())
+      old = std::move(fresh);
+    else
+      renew(old);
+    copy(value, old.raw());
+  }
+  pending_.clear();
+}
+
 // A tensor that came back becomes a value, until the end of the call.
 void Replay::keep(ValueId v, Tensor returned) {
   if (v == kNoValue) return;
@@ -271,7 +297,6 @@ void Replay::results(std::span<const Tensor> arguments, std::vector<Tensor>& y) 
     } else if (value.from == Value::From::constant) {
       y[i] = value.constant;
     } else {
-      make_own(y[i], value.spec);
       if (y[i].size()) std::memcpy(y[i].raw(), memory_[at(v)], static_cast<std::size_t>(y[i].nbytes()));
     }
   }

@@ -11,8 +11,8 @@ class Replay {
   Replay(const Replay&) = delete;
 
   /// y becomes what the function returns for these arguments and keys, in the memory of the tensors that y
-  /// has where these fit and nothing else shares them. An exception leaves variables as they are at the last
-  /// action before it.
+  /// has where these fit and nothing else shares them. After an exception, variables are as the last action
+  /// before it left them.
   void run(std::span<const Tensor> arguments, std::span<const random::Key> keys, std::vector<Tensor>& y);
 
  private:
@@ -37,6 +37,8 @@ class Replay {
   void run_pull(Bound& b);
   void run_pass(Bound& b);
   void read(const Bound& b);
+  void store(const Bound& b);
+  void assign();
   void keep(ValueId v, Tensor returned);
   void results(std::span<const Tensor> arguments, std::vector<Tensor>& y) const;
 
@@ -46,6 +48,11 @@ class Replay {
   std::vector<std::byte*> memory_;   // of all
   std::vector<Bound> nodes_;
   std::vector<random::Key> keys_;
+  struct Pending {
+    const Bound* store;
+    Tensor fresh;   // memory for the variable, where others share what it has
+  };
+  std::vector<Pending> pending_;     // stores that the next action, or the end, brings about
   std::vector<Tensor> held_;         // until the end of the call
   std::vector<ValueId> allocated_;   // at each call: the values of Memory::output
   std::vector<Tensor> outputs_;      // by value; of these alone

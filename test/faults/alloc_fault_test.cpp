@@ -16,6 +16,7 @@
 #include "tapedeck/gradient_transform.h"
 #include "tapedeck/moving_average.h"
 #include "tapedeck/npy.h"
+#include "tapedeck/recorded_function.h"
 #include "tapedeck/tapedeck.h"
 #include "tapedeck/training.h"
 #include "tapedeck/training_log.h"
@@ -809,4 +810,48 @@ TEST_CASE("out of memory in Jacobians, loops and recomputation", "[fault]") {
   };
   for (const auto& work : works)
     CHECK(check_every_allocation_of(work) > 0);
+}
+
+TEST_CASE("out of memory in recorded functions", "[fault]") {
+  struct State {
+    Tensor x = some(kShape, 1);
+    Variable w{some({30, 4}, 2)}, mean_loss{tensor(0.0)}, last{zeros({20, 4})};
+    std::function<Tensor(const Tensor&)> step = [this](const Tensor& x) {
+      GradientTape tape;
+      const Tensor y = tanh(matmul(x, w)), loss = mean(square(y));
+      const Tensor g = tape.gradient(loss, w).dense();
+      w.assign(w - 0.1 * g);
+      mean_loss.assign(0.9 * mean_loss + 0.1 * loss);
+      last.assign(y);
+      return loss;
+    };
+    RecordedFunction<std::function<Tensor(const Tensor&)>> recorded = function(step);
+    Tensors before;   // and so their memory is shared
+
+    void keep() { before = values(); }
+    Tensors values() const { return {w.value(), mean_loss.value(), last.value()}; }
+    bool steps_as_eager() {
+      const Tensors start = values();
+      const Tensor a = recorded(x);
+      const Tensors after = values();
+      w.assign(start[0]), mean_loss.assign(start[1]), last.assign(start[2]);
+      return same_bits(a, step(x)) && same(after, values());
+    }
+  };
+  // 0: the function is recorded; 1: replayed for the first time; 2: replayed again.
+  for (const int calls : {0, 1, 2}) {
+    INFO("after calls: " << calls);
+    CHECK(check_every_allocation([&] {
+            const auto s = std::make_shared<State>();
+            for (int i = 0; i < calls; ++i)
+              s->recorded(s->x);
+            s->keep();
+            return Scenario{.attempt = [s] { s->recorded(s->x); },
+                            .check =
+                                [s, calls](bool succeeded) {
+                                  if (succeeded == same(s->values(), s->before) && calls > 0) return false;
+                                  return s->steps_as_eager();
+                                }};
+          }) > 0);
+  }
 }

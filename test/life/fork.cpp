@@ -11,6 +11,7 @@
 
 #include "core/sanitizers.h"
 #include "tapedeck/dataset.h"
+#include "tapedeck/recorded_function.h"
 #include "tapedeck/tapedeck.h"
 
 namespace td = tapedeck;
@@ -130,7 +131,16 @@ int main() {
   }
   td::set_num_threads(4);
   const double expected = work();
+  const auto recorded = td::function([](const td::Tensor& x) {
+    td::GradientTape tape;
+    tape.watch(x);
+    return tape.gradient(td::sum(td::tanh(td::matmul(x, x)) * x), x);
+  });
+  const td::Tensor x = td::random::normal({200, 200}, {.seed = 1}), gradient = recorded(x).dense();
+  const auto replays = [&] { return td::all(td::equal(recorded(x).dense(), gradient)).item() != 0; };
+  require(replays(), "a replay");
   in_child([&] {
+    require(replays(), "a replay of what the parent recorded");
     require(td::num_threads() == 1, "the child has one thread");
     require(work() == expected, "the child's result");
     td::set_num_threads(4);
@@ -138,7 +148,7 @@ int main() {
     std::thread([&] { require(work() == expected, "a thread of the child"); }).join();
     in_child([&] { require(work() == expected, "the child's child"); });
   });
-  require(work() == expected && td::num_threads() == 4, "the parent goes on");
+  require(work() == expected && replays() && td::num_threads() == 4, "the parent goes on");
 
   // Forks while other threads make batches, and take and release every lock. Sanitized builds are left out:
   // locks of the sanitizer's allocator that another thread holds stay taken in the child.

@@ -1,9 +1,12 @@
 // What a recorded function does beside computing: signatures, variables, optimizers, keys, errors.
+#include <array>
 #include <catch2/catch.hpp>
+#include <functional>
 #include <thread>
 
 #include "closeness.h"
 #include "tapedeck/gradients.h"
+#include "tapedeck/map.h"
 #include "tapedeck/moving_average.h"
 #include "tapedeck/recorded_function.h"
 #include "tapedeck/tapedeck.h"
@@ -331,4 +334,159 @@ TEST_CASE("the programs of a function share their memory", "[recorded]") {
     most = std::max(most, p.arena_bytes);
   CHECK(most > 800000);
   CHECK(live_bytes() - before < most * 5 / 4);   // that of the largest program; buffers are rounded up
+}
+
+TEST_CASE("signatures tell dtypes apart", "[recorded]") {
+  const auto f = function([](const Tensor& x) { return x + x; });
+  for (const DType dtype : {DType::f32, DType::f64, DType::i32, DType::i64, DType::c64, DType::f32}) {
+    const Tensor x = astype(tensor({1.0, 2.0}), dtype);
+    CHECK(same_bits(f(x), x + x));
+  }
+  CHECK(f.programs().size() == 5);
+}
+
+TEST_CASE("gradients are added up where a replay keeps them apart", "[recorded]") {
+  const Tensor x = random::normal({2, 3, 4}, {.seed = 1}), b = random::normal({2, 1, 4}, {.seed = 2});
+  const auto broadcast = [](const Tensor& x, const Tensor& b) {
+    GradientTape tape;
+    tape.watch(x), tape.watch(b);
+    return tape.gradient(sum(x * b + (x * x) * b), x, b);
+  };
+  const auto mapped = [](const Tensor& x, const Tensor& b) {
+    GradientTape tape;
+    tape.watch(x);
+    const Tensor y = map([](auto u, auto v) { return u * tanh(u) + v; }, x, b);
+    const Tensor z = map([](auto u, auto v) { return u * u * v; }, x, y);
+    return tape.gradient(sum(y) + sum(z * z), x);
+  };
+  const auto f = function(broadcast);
+  const auto g = function(mapped);
+  for (const double factor : {1.0, 2.0, -3.0}) {
+    const auto wanted = broadcast(x * factor, b), actual = f(x * factor, b);
+    for (std::size_t i = 0; i < 2; ++i)
+      CHECK(same_bits(actual[i].dense(), wanted[i].dense()));
+    CHECK(same_bits(g(x * factor, b).dense(), mapped(x * factor, b).dense()));
+  }
+}
+
+TEST_CASE("a step uses the value that it changes", "[recorded]") {
+  const auto train = [](bool recorded) {
+    const Variable v(ones({1000})), w(full({1000}, 2.0));
+    GradientDescent sgd({.learning_rate = 0.5});
+    const auto step = [&](const Tensor& g) { sgd.apply_gradients({{g, w}, {w.value(), v}}); };
+    const auto replayed = function(step);
+    for (const double g : {1.0, 2.0, 3.0})
+      recorded ? replayed(full({1000}, g)) : step(full({1000}, g));
+    return std::array{v.value(), w.value()};
+  };
+  const auto eager = train(false), replayed = train(true);
+  CHECK(replayed[1].at({999}) == -1);
+  for (std::size_t i = 0; i < 2; ++i)
+    CHECK(same_bits(eager[i], replayed[i]));
+}
+
+TEST_CASE("what is assigned before a step is there in the step", "[recorded]") {
+  const Variable w(zeros({3})), u(zeros({3}));
+  GradientDescent sgd({.learning_rate = 1.0});
+  const auto f = function([&](const Tensor& x) {
+    w.assign(x);
+    u.assign(w.value() * 10);
+    sgd.apply_gradients({{ones({3}), w}});
+    return w.value() + u.value();
+  });
+  for (const double x : {5.0, 6.0, 7.0}) {
+    CHECK(f(full({3}, x)).at({2}) == x - 1 + 10 * x);
+    CHECK(w.value().at({0}) == x - 1);
+    CHECK(u.value().at({0}) == 10 * x);
+  }
+}
+
+TEST_CASE("a function may be called by a step in itself", "[recorded]") {
+  std::function<Tensor(const Tensor&)> inner;
+  const Variable w(ones({1000}), {.constraint = [&](const Tensor& x) { return inner(x); }});
+  GradientDescent sgd({.learning_rate = 0.5});
+  const auto eager = [&](const Tensor& x, int depth) {
+    const Tensor y = cumsum(tanh(x)), z = cumsum(x * depth);   // in memory across the step
+    if (depth > 0) sgd.apply_gradients({{y, w}});
+    return y + z;
+  };
+  const auto f = function(eager);
+  const auto trained = [&](bool recorded) {
+    inner = [&, recorded](const Tensor& x) { return recorded ? f(x, 0) : eager(x, 0); };
+    w.assign(ones({1000}));
+    std::vector<Tensor> all;
+    for (std::uint64_t i = 0; i < 3; ++i) {
+      const Tensor x = random::normal({1000}, {.seed = 7, .stream = i});
+      all.push_back(recorded ? f(x, 1) : eager(x, 1));
+    }
+    all.push_back(w.value());
+    return all;
+  };
+  const auto wanted = trained(false), actual = trained(true);
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    CHECK(same_bits(wanted[i], actual[i]));
+  CHECK(f.programs().size() == 2);
+}
+
+TEST_CASE("variables are assigned together, and not where a later op fails", "[recorded][errors]") {
+  const Variable a(zeros({100})), b(zeros({3}));
+  const auto f = function([&](const Tensor& x, const Tensor& i) {
+    const Tensor old = a.value();
+    a.assign(x * 2);
+    b.assign(slice(old, {0}, {3}));
+    return gather(x, i) + sum(a.value());   // fused with what is before the stores, or not
+  });
+  const Tensor x = ones({100});
+  f(x, tensor({0}));
+  f(x, tensor({1}));
+  CHECK(b.value().at({0}) == 2);
+  CHECK_THROWS_AS(f(x * 5, tensor({100})), ArgumentError);
+  CHECK(a.value().at({0}) == 2);
+  CHECK(b.value().at({0}) == 2);
+  const Tensor kept = a.value();   // so that its memory is shared
+  f(x * 5, tensor({99}));
+  CHECK(a.value().at({0}) == 10);
+  CHECK(kept.at({0}) == 2);
+  CHECK(b.value().at({2}) == 2);
+  f(x, tensor({99}));
+  CHECK(b.value().at({2}) == 10);
+}
+
+TEST_CASE("one thread records while others replay", "[recorded][threads]") {
+  const auto step = [](const Tensor& x) {
+    GradientTape tape;
+    tape.watch(x);
+    return tape.gradient(sum(tanh(x) * x), x);
+  };
+  const auto f = function(step, {.max_programs = 100});
+  const auto x_of = [](std::int64_t n) { return random::normal({n}, {.seed = 1}); };
+  const auto wanted_of = [&](std::int64_t n) { return step(x_of(n)).dense(); };
+  f(x_of(1000));
+  std::vector<std::thread> threads;
+  std::array<int, 3> same{};
+  threads.emplace_back([&] {
+    for (std::int64_t n = 1; n <= 60; ++n)
+      same[0] += same_bits(f(x_of(n)).dense(), wanted_of(n));
+  });
+  for (std::size_t t = 1; t < 3; ++t)
+    threads.emplace_back([&, t] {
+      const Tensor x = x_of(1000), wanted = wanted_of(1000);
+      for (int i = 0; i < 60; ++i)
+        same[t] += same_bits(f(x).dense(), wanted);
+    });
+  for (std::thread& t : threads)
+    t.join();
+  CHECK(same == std::array{60, 60, 60});
+  CHECK(f.programs().size() == 61);
+}
+
+TEST_CASE("functions are copied and moved, and share their programs", "[recorded]") {
+  auto f = function([](const Tensor& x) { return exp(x); });
+  const Tensor x = tensor({1.0, 2.0});
+  f(x);
+  const auto copy = f;
+  copy(x);
+  const auto moved = std::move(f);
+  CHECK(same_bits(moved(x), exp(x)));
+  CHECK(copy.programs().at(0).calls == 2);
 }
