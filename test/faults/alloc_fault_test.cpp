@@ -855,3 +855,28 @@ TEST_CASE("out of memory in recorded functions", "[fault]") {
           }) > 0);
   }
 }
+
+TEST_CASE("out of memory where a recording ends", "[fault]") {
+  const Variable v(zeros({3}));
+  std::optional<NoMemory> fault;
+  bool fails = true;
+  const auto f = function([&](const Tensor& x) {
+    v.assign(v + x);
+    if (fails) fault.emplace(0, Then::stays);
+  });
+  const Tensor x = ones({3});
+  bool threw = false;
+  try {
+    f(x);
+  } catch (const std::bad_alloc&) {
+    threw = true;
+  }
+  fault.reset();
+  CHECK_FALSE(threw);   // f has run
+  CHECK(v.value().at({0}) == 1);
+  CHECK(f.programs().empty());
+  fails = false;
+  f(x), f(x);
+  CHECK(v.value().at({0}) == 3);
+  CHECK(f.programs().at(0).calls == 1);
+}

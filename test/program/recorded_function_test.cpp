@@ -401,6 +401,23 @@ TEST_CASE("what is assigned before a step is there in the step", "[recorded]") {
   }
 }
 
+TEST_CASE("what is assigned before a step stays in memory until the step", "[recorded]") {
+  const Variable w(zeros({1000})), u(zeros({1000}));
+  GradientDescent sgd({.learning_rate = 1.0});
+  const auto f = function([&](const Tensor& x) {
+    const Tensor a = tanh(x);
+    w.assign(cumsum(x));
+    sgd.apply_gradients({{cumsum(a), u}});
+    return exp(x);   // in one pass with the tanh, which is late for that reason
+  });
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    const Tensor x = random::normal({1000}, {.seed = i}), before = u.value();
+    CHECK(same_bits(f(x), exp(x)));
+    CHECK(same_bits(w.value(), cumsum(x)));
+    CHECK(same_bits(u.value(), before - cumsum(tanh(x))));
+  }
+}
+
 TEST_CASE("a function may be called by a step in itself", "[recorded]") {
   std::function<Tensor(const Tensor&)> inner;
   const Variable w(ones({1000}), {.constraint = [&](const Tensor& x) { return inner(x); }});
