@@ -3,8 +3,8 @@
 // and their tails are in map.cpp, once.
 #pragma once
 #include "core/cast.h"
-#include "core/half_vectors.h"
 #include "kernels/elementwise/broadcast.h"
+#include "kernels/elementwise/half_loop.h"
 #include "kernels/simd/simd.h"
 #include "tapedeck/refs.h"
 #include "tapedeck/simd/pass.h"
@@ -37,23 +37,6 @@ template <class F, class T, std::size_t... I> constexpr MapLoop<T> map_loop(std:
       F{}(load<Vector<T>>(p[I], i)...).store_unaligned(out + i);
   };
 }
-
-#ifdef TAPEDECK_HALF_VECTORS
-/// The loop over halves that are converted in registers, with the bits of a loop over f32.
-template <class F, __m512 wide(__m256i), __m512i narrow(__m512, __m512), std::size_t... I>
-constexpr MapLoop<Half> half_map_loop(std::index_sequence<I...>) {
-  return [](Half* out, const Stream<Half>* x, std::int64_t n) {
-    const Stream<Half> p[] = {x[I]...};
-    for (std::int64_t i = 0; i < n; i += kGroup<Half>) {
-      const auto result = [&](std::int64_t from) -> __m512 {
-        return F{}(Batch<float>(
-            wide(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p[I].p + (i & p[I].mask) + from))))...);
-      };
-      _mm512_storeu_si512(out + i, narrow(result(0), result(kGroup<Half> / 2)));
-    }
-  };
-}
-#endif
 
 /// The number of arguments that F takes.
 template <class F, class... X> constexpr std::size_t arity() {
