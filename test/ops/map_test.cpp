@@ -353,6 +353,7 @@ TEST_CASE("functions of functions take ops by name, which map.h overloads", "[ma
   CHECK(vjp(tapedeck::abs, x).second()[0].dense().to_vector() == std::vector<double>{-1, 1});
   CHECK(jvp(tapedeck::abs, x, x).to_vector() == std::vector<double>{2, 3});
   CHECK(jacobian(tapedeck::abs, x).to_vector() == std::vector<double>{-1, 0, 0, 1});
+  CHECK(hessian_vector_product(tapedeck::square, tensor(3.0), tensor(2.0)).item() == 4);
 }
 
 TEST_CASE("a map takes eight tensors, numbers and variables", "[map]") {
