@@ -39,7 +39,6 @@ struct Signature {
     }
     return true;
   }
-  friend bool operator==(const Signature&, const Signature&) = default;
   std::string text() const {
     std::string all;
     for (const Spec& s : specs)
@@ -142,7 +141,8 @@ struct Programs::State {
     return entries.size() >= static_cast<std::size_t>(options.max_programs);
   }
   Returned record(const Arguments& x, const Eager& eager);
-  void add(std::shared_ptr<Entry> entry);
+  void note_made_variables();
+  void add(const Arguments& x, Program program, std::shared_ptr<const void> structure);
   void replay(Entry& e, const Arguments& x, std::vector<Tensor>& y);
   void replay_checked(Entry& e, const Arguments& x, const Eager& eager, std::vector<Tensor>& y);
 
@@ -162,29 +162,30 @@ Returned Programs::State::record(const Arguments& x, const Eager& eager) {
   Returned r = eager(own);
   try {
     Program program = recording.finish(r.tensors);
-    if (!recording.made_variables()) {
-      add(std::make_shared<Entry>(x, std::move(program), r.structure));
-      return r;
-    }
-  } catch (const std::bad_alloc&) {
-    return r;
-  }
+    if (recording.made_variables())
+      note_made_variables();
+    else
+      add(x, std::move(program), r.structure);
+  } catch (const std::bad_alloc&) {}
+  return r;
+}
+
+void Programs::State::note_made_variables() {
   const std::lock_guard lock(mutex);
   if (std::exchange(made_variables, true))
     throw_error<TraceError>("{}: makes variables at each call; make them once, outside or at the first call",
                             options.name);
-  return r;
 }
 
-void Programs::State::add(std::shared_ptr<Entry> entry) {
+void Programs::State::add(const Arguments& x, Program program, std::shared_ptr<const void> structure) {
+  auto entry = std::make_shared<Entry>(x, std::move(program), std::move(structure));
   if (options.check > 0)
     for (const Node& n : entry->plan.program.nodes)
       if (n.kind == Node::Kind::action)
         throw_error<TraceError>("{}: check runs the function twice, which an optimizer in it cannot be",
                                 options.name);
   const std::lock_guard lock(mutex);
-  if (std::none_of(entries.begin(), entries.end(),
-                   [&](const auto& e) { return e->signature == entry->signature; })) {
+  if (std::none_of(entries.begin(), entries.end(), [&](const auto& e) { return e->signature.matches(x); })) {
     entry->number = entries.size();
     entries.push_back(std::move(entry));
   }

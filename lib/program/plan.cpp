@@ -118,7 +118,7 @@ void Plan::find_uses() {
     }
   for (const ValueId v : program.outputs)
     use(v, end);
-  // The stores before an action are brought about by it.
+  // Values are stored before the next action, or at the end.
   for (std::int32_t s = end, next = end; s-- > 0;) {
     const Node& node = program.nodes[static_cast<std::size_t>(steps[static_cast<std::size_t>(s)].nodes[0])];
     if (node.kind == Node::Kind::action) next = s;

@@ -67,14 +67,8 @@ Replay::Replay(const Plan& plan, Tensor arena, Tensor scratch)
       outputs_(plan.program.values.size()) {
   std::memset(constants_.raw(), 0, static_cast<std::size_t>(constants_.nbytes()));
   nodes_.resize(plan.program.nodes.size(), {nullptr});
-  std::size_t stores = 0;
   for (const ProgramStep& step : plan.steps)
-    if (!step.fused) {
-      const Node& node = plan.program.nodes[at(step.nodes[0])];
-      nodes_[at(step.nodes[0])] = bound(node);
-      stores += node.kind == Node::Kind::store;
-    }
-  pending_.reserve(stores);
+    if (!step.fused) nodes_[at(step.nodes[0])] = bound(plan.program.nodes[at(step.nodes[0])]);
   bind_constants();
 }
 

@@ -24,6 +24,11 @@ class Replay {
     OwnedAttrs attrs = {};   // of a node with a key, which changes
   };
 
+  struct Pending {
+    const Bound* store;
+    Tensor fresh;   // memory for the variable, where others share what it has
+  };
+
   void bind(ValueId whole, std::byte* data);
   void fill(ValueId whole, const Tensor& from);
   Tensor tensor_of(ValueId v);
@@ -48,11 +53,7 @@ class Replay {
   std::vector<std::byte*> memory_;   // of all
   std::vector<Bound> nodes_;
   std::vector<random::Key> keys_;
-  struct Pending {
-    const Bound* store;
-    Tensor fresh;   // memory for the variable, where others share what it has
-  };
-  std::vector<Pending> pending_;     // stores that the next action, or the end, brings about
+  std::vector<Pending> pending_;     // stores, until the next action or the end
   std::vector<Tensor> held_;         // until the end of the call
   std::vector<ValueId> allocated_;   // at each call: the values of Memory::output
   std::vector<Tensor> outputs_;      // by value; of these alone
