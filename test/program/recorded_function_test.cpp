@@ -451,7 +451,7 @@ TEST_CASE("variables are assigned together, and not where a later op fails", "[r
     const Tensor old = a.value();
     a.assign(x * 2);
     b.assign(slice(old, {0}, {3}));
-    return gather(x, i) + sum(a.value());   // fused with what is before the stores, or not
+    return gather(x, i) + sum(a.value());
   });
   const Tensor x = ones({100});
   f(x, tensor({0}));
