@@ -141,6 +141,8 @@ class TAPEDECK_EXPORT Programs {
   std::shared_ptr<const void> call(const Arguments& x, const Eager& eager, std::vector<Tensor>& y);
 
   std::vector<ProgramInfo> list() const;
+  std::string summary() const;
+  std::string to_dot(std::size_t number) const;
 
  private:
   struct [[gnu::visibility("hidden")]] State;
@@ -203,6 +205,15 @@ template <class F> class RecordedFunction {
 
   /// The programs so far, in the order of their recordings.
   std::vector<ProgramInfo> programs() const { return shared_->programs.list(); }
+
+  /// The programs as tables, with one line per node in the order in which a replay runs them: its number,
+  /// name, inputs ("#2" is the result of node 2), outputs, and where these are: in the arena, in memory of a
+  /// result, a variable or an op, or in registers alone. Nodes of one group run in one pass over memory.
+  std::string summary() const { return shared_->programs.summary(); }
+  /// A program as a graph in Graphviz's DOT language; draw it with `dot -Tsvg`. Ellipses are arguments and
+  /// variables, frames are groups, and results have a double border. Constants are not shown. Throws
+  /// ArgumentError where there is no program of that number.
+  std::string to_dot(std::size_t program = 0) const { return shared_->programs.to_dot(program); }
 
  private:
   template <class R, class... X>

@@ -15,6 +15,7 @@ namespace tapedeck {
 
 struct Attrs;
 struct Call;
+struct Op;
 namespace detail {
 struct VariableCell;
 }
@@ -41,8 +42,8 @@ class Trace {
   /// An elementwise kernel is about to run, of an op or by itself; so are the loops of a vjp, and those of a
   /// user's map.
   virtual void mapped(const kernels::MapKernel& kernel, Refs x, const Tensor& y) = 0;
-  virtual void pulled(const kernels::VjpKernel& kernel, const Tensor& dy, const Tensor* const* x,
-                      const Tensor& y, const Tensor* dx, unsigned adds) = 0;
+  virtual void pulled(const Op& op, const kernels::VjpKernel& kernel, const Tensor& dy,
+                      const Tensor* const* x, const Tensor& y, const Tensor* dx, unsigned adds) = 0;
   virtual void passed(const kernels::UserLoops& loops, const Attrs& f, const kernels::PassTensors& pass) = 0;
 
   /// y is the elements of x from `first` on, or a copy of those that a view selects; y was made of numbers on

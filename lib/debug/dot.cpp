@@ -5,22 +5,11 @@
 
 #include "core/format.h"
 #include "debug/listing.h"
+#include "debug/text.h"
 #include "tapedeck/debug.h"
 
 namespace tapedeck {
 namespace {
-
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (c == '\n')
-      out += "\\n";
-    else
-      out += c;
-  }
-  return out + '"';
-}
 
 class Drawing {
  public:
@@ -40,14 +29,7 @@ class Drawing {
       nodes += op(ops[i], i, all);
     for (const std::int32_t k : ops)
       edges += edges_to(k);
-    return fmt::format(
-        "digraph tape {{\n"
-        "  label=\"{} ops keep {}\"; fontname=\"sans-serif\"; fontsize=11;\n"
-        "  node [shape=box, style=\"rounded,filled\", fillcolor=\"#f5f5f5\", color=\"#777777\", "
-        "fontname=\"sans-serif\", fontsize=11];\n"
-        "  edge [color=\"#555555\", arrowsize=0.7, fontname=\"sans-serif\", fontsize=9];\n"
-        "{}{}}}\n",
-        ops.size(), with_unit(all.total()), nodes, edges);
+    return digraph("tape", fmt::format("{} ops keep {}", ops.size(), with_unit(all.total())), nodes + edges);
   }
 
  private:
@@ -55,8 +37,8 @@ class Drawing {
     node_[s] = fmt::format("source{}", number);
     const std::string* variable = listing_.variable(s);
     const std::string label = fmt::format("{}\n{}", variable ? *variable : "watched", tape_.spec(s));
-    return fmt::format("  {} [label={}, shape=ellipse, style=filled, fillcolor=\"{}\"];\n", node_[s],
-                       quoted(label), variable ? "#d6e4f5" : "#dcecd8");
+    return fmt::format("  {} [label={}, {}];\n", node_[s], quoted(label),
+                       variable ? kVariableStyle : kSourceStyle);
   }
 
   std::string op(std::int32_t k, std::size_t number, KeptBytes& all) {
@@ -72,8 +54,8 @@ class Drawing {
       label += fmt::format("\n{}", listing_.output(e, i));
     }
     if (!kept.empty()) label += fmt::format("\nkeeps {}", with_unit(kept.total()));
-    return fmt::format("  {} [label={}{}];\n", name, quoted(label),
-                       result ? ", peripheries=2, fillcolor=\"#fbe9c6\"" : "");
+    return fmt::format("  {} [label={}{}{}];\n", name, quoted(label), result ? ", " : "",
+                       result ? kResultStyle : "");
   }
 
   std::string edges_to(std::int32_t k) {

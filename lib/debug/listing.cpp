@@ -19,15 +19,6 @@ void KeptBytes::add(TapeEntry& e) {
       }
 }
 
-std::string with_unit(std::int64_t n) {
-  if (n < 1024) return fmt::format("{} B", n);
-  double size = static_cast<double>(n) / 1024;
-  const char* unit = "KiB";
-  for (const char* larger : {"MiB", "GiB", "TiB"})
-    if (size >= 1024) size /= 1024, unit = larger;
-  return fmt::format("{:.1f} {}", size, unit);
-}
-
 Listing::Listing(Tape& tape, std::string_view what) : tape_(tape) {
   if (tape.used)
     throw_error<GradientError>(

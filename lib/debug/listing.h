@@ -21,8 +21,6 @@ class KeptBytes {
   std::map<const std::byte*, std::int64_t> places_;
   std::int64_t total_ = 0;
 };
-/// "80 B", "1.5 KiB"
-std::string with_unit(std::int64_t bytes);
 
 class Listing {
  public:

@@ -7,7 +7,7 @@
 
 #include "core/format.h"
 #include "debug/event_log.h"
-#include "debug/listing.h"
+#include "debug/text.h"
 #include "tapedeck/debug.h"
 
 namespace tapedeck {

@@ -1,15 +1,13 @@
 // A tape as a table, and what is followed. In: entries and slots. Out: text with a line for each op.
 #include <algorithm>
-#include <array>
 
 #include "core/format.h"
 #include "debug/listing.h"
+#include "debug/text.h"
 #include "tapedeck/debug.h"
 
 namespace tapedeck {
 namespace {
-
-using Line = std::array<std::string, 5>;   // number, op, inputs, outputs, bytes
 
 class Table {
  public:
@@ -23,24 +21,11 @@ class Table {
   }
 
   std::string text() const {
-    Line head = {"#", "op", "inputs", "outputs", "keeps"};
-    std::array<std::size_t, 5> width = {};
-    for (std::size_t c = 0; c < head.size(); ++c) {
-      width[c] = head[c].size();
-      for (const Line& l : lines_)
-        width[c] = std::max(width[c], l[c].size());
-    }
-    std::string out =
-        fmt::format("{} ops keep {}{}\n", lines_.size(), with_unit(all_.total()),
-                    widening_ ? fmt::format("; {}, marked *, convert f32 to f64", widening_) : "");
-    const auto put = [&](const Line& l) {
-      out += fmt::format("{:>{}}  {:<{}}  {:<{}}  {:<{}}  {:>{}}\n", l[0], width[0], l[1], width[1], l[2],
-                         width[2], l[3], width[3], l[4], width[4]);
-    };
-    put(head);
-    for (const Line& l : lines_)
-      put(l);
-    return out;
+    std::vector<TextLine> lines = {{"#", "op", "inputs", "outputs", "keeps"}};
+    lines.insert(lines.end(), lines_.begin(), lines_.end());
+    return fmt::format("{} ops keep {}{}\n", lines_.size(), with_unit(all_.total()),
+                       widening_ ? fmt::format("; {}, marked *, convert f32 to f64", widening_) : "") +
+           text_table(lines);
   }
 
  private:
@@ -48,8 +33,8 @@ class Table {
     TapeEntry& e = tape_.entries()[k];
     KeptBytes kept;
     kept.add(e), all_.add(e);
-    Line line = {fmt::format("{}", number), std::string(name_of(e)), "", "",
-                 kept.empty() ? "" : with_unit(kept.total())};
+    TextLine line = {fmt::format("{}", number), std::string(name_of(e)), "", "",
+                     kept.empty() ? "" : with_unit(kept.total())};
     if (widens(e)) line[1] += " *", ++widening_;
     for (const Slot x : e.x())
       line[2] += fmt::format("{}{}", line[2].empty() ? "" : ", ", x < 0 ? "." : names_[listing_.origin(x)]);
@@ -75,7 +60,7 @@ class Table {
   KeptBytes all_;
   int widening_ = 0;
   std::map<Slot, std::string> names_;   // of tensors
-  std::vector<Line> lines_;
+  std::vector<TextLine> lines_;         // number, op, inputs, outputs, bytes
 };
 
 }   // namespace

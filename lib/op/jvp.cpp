@@ -39,7 +39,7 @@ Tensor jvp_of_some(const PartialsRule& rule, const Call& c, Refs dx) {
     if (!adds) dy = allocate(c.y[0].spec());
     Tensor out[kMaxInputs];
     out[i] = dy;
-    run_vjp(rule.vjp, dx[i], x, c.y[0], out, adds);
+    run_vjp(c.op, rule.vjp, dx[i], x, c.y[0], out, adds);
   }
   return dy;
 }

@@ -29,10 +29,10 @@ bool is_recorded(const PartialsRule& rule, const Call& c, const Tensor& dy) {
   return false;
 }
 
-void run_vjp(const kernels::VjpKernel& kernel, const Tensor& dy, const Tensor* const* x, const Tensor& y,
-             const Tensor* dx, unsigned adds) {
+void run_vjp(const Op& op, const kernels::VjpKernel& kernel, const Tensor& dy, const Tensor* const* x,
+             const Tensor& y, const Tensor* dx, unsigned adds) {
   if (thread_state.trace) [[unlikely]]
-    thread_state.trace->pulled(kernel, dy, x, y, dx, adds);
+    thread_state.trace->pulled(op, kernel, dy, x, y, dx, adds);
   kernels::run_vjp(kernel, dy, x, &y, dx, adds);
 }
 
@@ -119,7 +119,7 @@ void vjp_fused(const PartialsRule& rule, const Call& c, const Tensor& dy, const 
     }
   }
   if (!work) return;
-  run_vjp(rule.vjp, dy, x, c.y[0], out, adds);
+  run_vjp(c.op, rule.vjp, dy, x, c.y[0], out, adds);
   for (int i = 0; i < n; ++i)
     if (work >> i & 1) add_to(dx[static_cast<std::size_t>(i)], std::move(out[i]));
 }

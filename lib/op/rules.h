@@ -87,9 +87,9 @@ struct PartialsRule {
 /// Whether a recorder follows the derivative itself, by dy or by what the rule reads.
 bool is_recorded(const PartialsRule& rule, const Call& c, const Tensor& dy);
 
-/// kernels::run_vjp outside of an op, which a trace is told of.
-void run_vjp(const kernels::VjpKernel& kernel, const Tensor& dy, const Tensor* const* x, const Tensor& y,
-             const Tensor* dx, unsigned adds);
+/// kernels::run_vjp of the op, outside of an op, which a trace is told of.
+void run_vjp(const Op& op, const kernels::VjpKernel& kernel, const Tensor& dy, const Tensor* const* x,
+             const Tensor& y, const Tensor* dx, unsigned adds);
 
 /// A vjp that is one op where it is recorded. Puts the gradients of the wanted inputs, of dy's shape, in dx,
 /// which has nothing yet; of inputs that are one tensor the first gets the sum. False: it did nothing.

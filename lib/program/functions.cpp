@@ -7,6 +7,7 @@
 
 #include "core/format.h"
 #include "core/storage.h"
+#include "program/listing.h"
 #include "program/recording.h"
 #include "program/workspace.h"
 #include "tape/variable.h"
@@ -254,19 +255,45 @@ std::shared_ptr<const void> Programs::call(const Arguments& x, const Eager& eage
   return e->structure;
 }
 
+namespace {
+ProgramInfo info_of(const Entry& e) {
+  ProgramInfo info{.signature = e.signature.text(), .calls = e.calls.load()};
+  for (const ProgramStep& step : e.plan.steps) {
+    info.nodes += static_cast<std::int64_t>(step.nodes.size());
+    if (step.fused) ++info.groups, info.fused += static_cast<std::int64_t>(step.nodes.size());
+  }
+  info.arena_bytes = e.plan.arena_bytes + e.plan.scratch_bytes;
+  return info;
+}
+std::string headline(const std::string& name, const ProgramInfo& info) {
+  return fmt::format("{}({}): nodes: {}, of these in groups: {}, replays: {}", name, info.signature,
+                     info.nodes, info.fused, info.calls);
+}
+}   // namespace
+
 std::vector<ProgramInfo> Programs::list() const {
   const std::lock_guard lock(state_->mutex);
   std::vector<ProgramInfo> all;
-  for (const auto& e : state_->entries) {
-    ProgramInfo info{.signature = e->signature.text(), .calls = e->calls.load()};
-    for (const ProgramStep& step : e->plan.steps) {
-      info.nodes += static_cast<std::int64_t>(step.nodes.size());
-      if (step.fused) ++info.groups, info.fused += static_cast<std::int64_t>(step.nodes.size());
-    }
-    info.arena_bytes = e->plan.arena_bytes + e->plan.scratch_bytes;
-    all.push_back(std::move(info));
-  }
+  for (const auto& e : state_->entries)
+    all.push_back(info_of(*e));
   return all;
+}
+
+std::string Programs::summary() const {
+  const std::lock_guard lock(state_->mutex);
+  std::string all;
+  for (const auto& e : state_->entries)
+    all += headline(state_->options.name, info_of(*e)) + "\n" + program::table_of(e->plan);
+  return all;
+}
+
+std::string Programs::to_dot(std::size_t number) const {
+  const std::lock_guard lock(state_->mutex);
+  if (number >= state_->entries.size())
+    throw_error<ArgumentError>("to_dot: program {} of {}, which has {}; the first one is 0", number,
+                               state_->options.name, state_->entries.size());
+  const Entry& e = *state_->entries[number];
+  return program::graph_of(e.plan, headline(state_->options.name, info_of(e)));
 }
 
 }   // namespace tapedeck::detail

@@ -46,11 +46,11 @@ struct NodePass {
 
 struct Node {
   enum class Kind : std::uint8_t {
-    op,       // op(in) by its kernel; `map` is that kernel's, where it is elementwise
-    map,      // `map` of in, without an op: a jvp
-    pull,     // `vjp`. in: x..., y, dy, then for each bit of `adds` what is added to, or none where that is
-              // an earlier gradient of this node, which is the same value. out: dx...
-    pass,     // `loops` of a user's map, with `attrs` as what it closes over. in: operands, then as for pull
+    op,     // op(in) by its kernel; `map` is that kernel's, where it is elementwise
+    map,    // `map` of in, without an op: a jvp
+    pull,   // `vjp` of op. in: x..., y, dy, then for each bit of `adds` what is added to, or none where that
+            // is an earlier gradient of this node, which is the same value. out: dx...
+    pass,   // `loops` of a user's map, with `attrs` as what it closes over. in: operands, then as for pull
     select,   // the elements of in that `view` selects, by op
     read,     // out: the value of `cell`
     store,    // in becomes the value of `cell`

@@ -9,6 +9,7 @@
 
 #include "core/format.h"
 #include "core/storage.h"
+#include "program/listing.h"
 #include "tape/variable.h"
 
 namespace tapedeck::program {
@@ -215,11 +216,11 @@ void Recording::mapped(const kernels::MapKernel& kernel, Refs x, const Tensor& y
   add_node(std::move(node), {&y, 1});
 }
 
-void Recording::pulled(const kernels::VjpKernel& kernel, const Tensor& dy, const Tensor* const* x,
-                       const Tensor& y, const Tensor* dx, unsigned adds) {
+void Recording::pulled(const Op& op, const kernels::VjpKernel& kernel, const Tensor& dy,
+                       const Tensor* const* x, const Tensor& y, const Tensor* dx, unsigned adds) {
   if (blind_) return;
   const int n = kernel.inputs;
-  Node node{.kind = Node::Kind::pull, .vjp = &kernel, .adds = adds};
+  Node node{.kind = Node::Kind::pull, .op = &op, .vjp = &kernel, .adds = adds};
   unsigned read = 0;
   for (int i = 0; i < n; ++i)
     if (dx[i].defined()) read |= kernel.reads[i];
@@ -302,10 +303,7 @@ void Recording::looked_at(const Tensor& x) {
   const Value& value = program_.value(v);
   std::string by = "an argument";
   if (value.from == Value::From::node) {
-    const Node& node = program_.nodes[static_cast<std::size_t>(value.at)];
-    by = node.op                         ? fmt::format("computed by {}", node.op->name)
-         : node.kind == Node::Kind::read ? fmt::format("the value of variable \"{}\"", node.cell->name)
-                                         : "a derivative";
+    by = "computed by " + name_of(program_.nodes[static_cast<std::size_t>(value.at)]);
   }
   throw_error<TraceError>(
       "{}: the numbers of {}, {}, are read on the host, where a replay would see those of the recording; use "

@@ -26,8 +26,8 @@ class Recording final : public Trace {
 
   void run(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>)) override;
   void mapped(const kernels::MapKernel& kernel, Refs x, const Tensor& y) override;
-  void pulled(const kernels::VjpKernel& kernel, const Tensor& dy, const Tensor* const* x, const Tensor& y,
-              const Tensor* dx, unsigned adds) override;
+  void pulled(const Op& op, const kernels::VjpKernel& kernel, const Tensor& dy, const Tensor* const* x,
+              const Tensor& y, const Tensor* dx, unsigned adds) override;
   void passed(const kernels::UserLoops& loops, const Attrs& f, const kernels::PassTensors& pass) override;
   void shared(const Tensor& y, const Tensor& x, std::int64_t first) override;
   void selected(const Tensor& y, const Tensor& x, const kernels::StridedView& view) override;
