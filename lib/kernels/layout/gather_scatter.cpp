@@ -88,13 +88,28 @@ template <class Fold, class T> struct RowScatter {
   std::int64_t count, after, slab;
   IndexBatches batches;
 
-  void fold(std::int64_t b, std::int64_t k) const {
-    const std::int64_t at = index[b / batches.inner % batches.count * count + k];
-    if (at < 0) return;
-    const T* from = x + (b * count + k) * after;
-    T* to = y + b * slab + at * after;
-    for (std::int64_t a = 0; a < after; ++a)
-      to[a] = static_cast<T>(Fold{}(to[a], from[a]));
+  // For k = at(0), …, at(n - 1).
+  template <class At> void fold(std::int64_t b, std::int64_t n, const At& at) const {
+    const std::int64_t* const of_slab = index + b / batches.inner % batches.count * count;
+    const T* const from = x + b * count * after;
+    T* const to = y + b * slab;
+    if (after == 1)
+      return for_used(n, at, of_slab, [=](std::int64_t k, std::int64_t i) {
+        to[i] = static_cast<T>(Fold{}(to[i], from[k]));
+      });
+    for_used(n, at, of_slab, [=, after = after](std::int64_t k, std::int64_t i) {
+      const T* const row = from + k * after;
+      T* const sum = to + i * after;
+      for (std::int64_t a = 0; a < after; ++a)
+        sum[a] = static_cast<T>(Fold{}(sum[a], row[a]));
+    });
+  }
+
+ private:
+  template <class At, class F>
+  static void for_used(std::int64_t n, const At& at, const std::int64_t* of_slab, const F& f) {
+    for (std::int64_t j = 0; j < n; ++j)
+      if (const std::int64_t k = at(j), i = of_slab[k]; i >= 0) f(k, i);
   }
 };
 
@@ -127,14 +142,14 @@ template <class F> void fold_all(const F& all, std::int64_t before, std::int64_t
     const ByRange by_range(all.index, all.count, extent, ranges);
     parallel_for(before * ranges, std::int64_t{1}, [&](std::int64_t i, std::int64_t) {
       const auto range = static_cast<std::size_t>(i % ranges);
-      for (std::int64_t p = by_range.begins[range]; p < by_range.begins[range + 1]; ++p)
-        all.fold(i / ranges, by_range.positions[static_cast<std::size_t>(p)]);
+      const std::int64_t* const first = by_range.positions.data() + by_range.begins[range];
+      all.fold(i / ranges, by_range.begins[range + 1] - by_range.begins[range],
+               [=](std::int64_t j) { return first[j]; });
     });
   } else {
     parallel_for(before, cut_of(kCut, all.count * all.after), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t b = begin; b < end; ++b)
-        for (std::int64_t k = 0; k < all.count; ++k)
-          all.fold(b, k);
+        all.fold(b, all.count, [](std::int64_t j) { return j; });
     });
   }
 }

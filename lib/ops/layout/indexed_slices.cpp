@@ -5,8 +5,8 @@
 #include <sstream>
 
 #include "core/format.h"
+#include "kernels/layout/index_check.h"
 #include "kernels/sort/order_rows.h"
-#include "ops/layout/positions.h"
 #include "tapedeck/indexed_slices.h"
 #include "tapedeck/ops/index.h"
 
@@ -46,7 +46,7 @@ void validate(const IndexedSlices& s, std::string_view caller, std::string_view 
   if (!shapes_fit(s))
     throw_invalid<ShapeError>(s, caller, variable, "the parts of the slices do not fit together");
   const std::int64_t extent = s.dense_shape ? (*s.dense_shape)[0] : std::numeric_limits<std::int64_t>::max();
-  if (const auto o = first_outside(s.indices, extent))
+  if (const auto o = kernels::first_outside(s.indices, extent))
     throw_invalid<ShapeError>(
         s, caller, variable,
         fmt::format("index {} at position {} of the slices is out of range", o->index, o->position));

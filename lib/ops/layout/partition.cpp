@@ -5,6 +5,7 @@
 #include "core/format.h"
 #include "core/storage.h"
 #include "kernels/layout/gather_scatter.h"
+#include "kernels/layout/index_check.h"
 #include "kernels/sort/unique.h"
 #include "ops/axes.h"
 #include "ops/layout/moves.h"
@@ -71,7 +72,7 @@ Tensor put(const Tensor& x, const Tensor& mask, int rest);
 std::vector<std::int64_t> sizes_of(const Call& c) {
   const int count = c.attrs<PartAttrs>().count;
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(count));
-  if (const auto o = first_outside(c.x[1], count))
+  if (const auto o = kernels::first_outside(c.x[1], count))
     throw_error<ShapeError>("{}: number {} at position {} is out of range for {} parts", c.op.name, o->index,
                             o->position, count);
   visit_indices(c.x[1], [&](const auto part) {

@@ -1,8 +1,6 @@
 // Multi-dimensional positions along the first axes of a tensor, as gather_nd and scatter_nd take them: the
 // second input of a call is indices [entries…, depth], whose last axis holds one position.
 #pragma once
-#include <optional>
-
 #include "ops/axes.h"
 
 namespace tapedeck {
@@ -20,13 +18,6 @@ void require_nd_indices(const Call& c, int axes);
 /// tensor by `name` and `spec`, if a position is out of range.
 Tensor flat_indices(const Call& c, const Shape& indexed, std::string_view name, const Spec& spec);
 
-/// An index that is out of range, and its flat position in the tensor of indices.
-struct Outside {
-  std::int64_t index, position;
-};
-/// The first index that is `extent` or more, or negative, unless negative indices have a meaning.
-std::optional<Outside> first_outside(const Tensor& indices, std::int64_t extent,
-                                     bool negative_means_something = false);
 /// Throws ShapeError, naming the tensor by `name`, unless the second input's indices are in range for that
 /// axis of `indexed`.
 void require_in_range(const Call& c, const Tensor& indexed, std::string_view name, int axis);

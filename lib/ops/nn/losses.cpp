@@ -1,11 +1,11 @@
 // Losses. In: logits or predictions, and labels. Out: a loss for each element, row or tensor.
 #include "core/format.h"
+#include "kernels/layout/index_check.h"
 #include "kernels/nn/softmax.h"
 #include "op/elementwise.h"
 #include "op/rules.h"
 #include "ops/axes.h"
 #include "ops/elementwise/slopes.h"
-#include "ops/layout/positions.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
@@ -41,7 +41,7 @@ Spec infer_dense_cross_entropy(const Call& c) {
 }
 
 void check_labels(const Call& c, std::int64_t classes) {
-  if (const auto o = first_outside(c.x[0], classes)) throw_bad_label(c, o->index, o->position, classes);
+  if (const auto o = kernels::first_outside(c.x[0], classes)) throw_bad_label(c, o->index, o->position, classes);
 }
 
 void run_cross_entropy(const Call& c, std::span<Tensor> y) {

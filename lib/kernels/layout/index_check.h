@@ -1,0 +1,22 @@
+// Checks that indices lie within an extent, and makes flat indices of positions along several axes.
+#pragma once
+#include <optional>
+
+#include "tapedeck/tensor.h"
+
+namespace tapedeck::kernels {
+
+/// An index that is out of range, and its flat position in the tensor of indices.
+struct Outside {
+  std::int64_t index, position;
+};
+/// The first index that is `extent` or more, or negative, unless negative indices have a meaning.
+std::optional<Outside> first_outside(const Tensor& indices, std::int64_t extent,
+                                     bool negative_means_something = false);
+
+/// The rows of indices [n, extents.ndim()], positions in a tensor of these extents, as row-major indices in
+/// flat, i64[n]. Returns the first row with a coordinate that is out of range, if there is one; flat is then
+/// unfinished.
+std::optional<std::int64_t> flatten_positions(const Tensor& indices, const Shape& extents, Tensor& flat);
+
+}   // namespace tapedeck::kernels
