@@ -26,6 +26,12 @@ def count_nonzero(a, x):
     return np.count_nonzero(x, axis=tuple(a[0]), keepdims=a[1]).astype(np.int64)
 
 
+def share_of_extreme(a, x, best):
+    axes = tuple(a[0])
+    equal = x == (best if a[1] else np.expand_dims(best, axes))
+    return equal / equal.sum(axis=axes, keepdims=True)
+
+
 def prod_of_others(a, x):
     rows = x.reshape(-1, x.shape[-1])
     return np.array([[np.prod(np.delete(row, i)) for i in range(row.size)] for row in rows], x.dtype).reshape(x.shape)
@@ -456,6 +462,13 @@ segment_max = grouped(lambda x: x.max(0), lambda t: 0)
 segment_min = grouped(lambda x: x.min(0), lambda t: 0)
 unsorted_segment_max = grouped(lambda x: x.max(0), lowest)
 unsorted_segment_min = grouped(lambda x: x.min(0), highest)
+
+
+def share_of_group_extreme(a, x, ids, best):
+    x, best = np.moveaxis(x, a[1], 0), np.moveaxis(best, a[1], 0)
+    equal = [x[k] == best[i] for k, i in enumerate(ids)]
+    shares = [equal[k] / np.sum([equal[m] for m in np.flatnonzero(ids == i)], axis=0) if i >= 0 else 0 * x[k] for k, i in enumerate(ids)]
+    return np.moveaxis(np.array(shares, x.dtype).reshape(x.shape), 0, a[1])
 
 
 def rows_of_groups(a, x, ids):

@@ -119,6 +119,29 @@ constexpr OpSamples table[] = {
                                        .oracle = "np.min(x, axis=1, keepdims=True)"}};
          }},
 
+    {.op = "share_of_extreme",
+     .samples =
+         [] {
+           const Tensor some = distinct({3, 37, 2}), ties = f64({{1, 3, 3}, {2, 2, 2}, {5, -1, 0}});
+           return std::vector<Sample>{
+               {.inputs = {f64(2), f64(2)}, .attrs = over(0)},
+               {.inputs = {some, max(some, {0, 2}, true)}, .attrs = over(0b101, true)},
+               {.inputs = {some, max(some, {1})}, .attrs = over(0b010)},
+               {.inputs = {some, max(some, {0})}, .attrs = over(0b100)},
+               {.inputs = {ties, f64({3, 2, 5})},
+                .attrs = over(0b01),
+                .expected = {f64({{0, 0.5, 0.5}, {1 / 3., 1 / 3., 1 / 3.}, {1, 0, 0}})},
+                .oracle = "(x == best[:, None]) / (x == best[:, None]).sum(axis=1, keepdims=True)"},
+               {.inputs = {ties, f64({1, -1, 0})},
+                .attrs = over(0b10),
+                .expected = {f64({{1, 0, 0}, {0, 0, 0}, {0, 1, 1}})},
+                .oracle = "(x == best) / (x == best).sum(axis=0)"},
+               {.inputs = {f64({{2, 1}, {2, 2}}), f64(2)},
+                .attrs = over(0b11),
+                .expected = {f64({{1 / 3., 0}, {1 / 3., 1 / 3.}})},
+                .oracle = "(x == best) / (x == best).sum()"}};
+         }},
+
     {.op = "argmax",
      .samples =
          [] {

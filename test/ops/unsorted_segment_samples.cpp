@@ -94,6 +94,23 @@ constexpr OpSamples table[] = {
                 .expected = {f64({{-3, 3}, {1, 0}})},
                 .oracle = "np.stack([x[ids == 0].min(axis=0), x[ids == 1].min(axis=0)])"}};
          }},
+
+    {.op = "share_of_group_extreme",
+     .samples =
+         [] {
+           const Tensor some = distinct({5, 3}), ids = i64({2, 0, -1, 2, 0});
+           return std::vector<Sample>{
+               {.inputs = {some, ids, unsorted_segment_max(some, ids, 3)}, .attrs = groups(3, -2)},
+               {.inputs = {zeros({0, 3}, DType::f64), i64({}), zeros({0, 3}, DType::f64)},
+                .attrs = groups(0, -2)},
+               {.inputs = {f64({{1, 2}, {-3, 2}, {5, 0}, {7, 8}, {1, 2}}), i64({1, 1, 0, -1, 1}),
+                           f64({{5, 0}, {1, 2}})},
+                .attrs = groups(2, -2),
+                .expected = {f64({{0.5, 1 / 3.}, {0, 1 / 3.}, {1, 1}, {0, 0}, {0.5, 1 / 3.}})},
+                .oracle = "np.array([(0 if i < 0 else (r == best[i]) / (x[ids == i] == best[i]).sum(axis=0)) "
+                          "+ 0 * r "
+                          "for r, i in zip(x, ids)])"}};
+         }},
 };
 
 }   // namespace

@@ -1,4 +1,4 @@
-// max, min, argmax and argmin.
+// max, min, argmax and argmin, and how equal extremes share a gradient.
 #include <algorithm>
 #include <memory>
 
@@ -63,10 +63,104 @@ template <class Best> void arg_extreme(const Tensor& x, int axis, Tensor& y) {
   });
 }
 
+// How the elements of x that equal the extreme of their group share its gradient. x is taken apart into rows,
+// the innermost runs of axes: a row belongs to one group, or has an element of each of n groups.
+template <class T> class Shares {
+ public:
+  Shares(const Tensor& x, const Tensor& best, unsigned axes, Tensor& share)
+      : x_(elements<T>(x)),
+        best_(elements<T>(best)),
+        share_(elements<T>(share)),
+        runs_(x.shape(), axes),
+        counts_(std::make_unique<T[]>(static_cast<std::size_t>(best.size()))) {
+    if (runs_.count == 0) runs_.list[static_cast<std::size_t>(runs_.count++)] = {1, false};
+    Offsets step{x.size(), best.size()};
+    for (int r = 0; r < runs_.count; ++r) {
+      const auto [n, folded] = run_at(r);
+      step = {step.x / n, folded ? step.best : step.best / n};
+      steps_[static_cast<std::size_t>(r)] = {step.x, folded ? 0 : step.best};
+    }
+  }
+
+  void run() {
+    const auto [n, folded] = run_at(0);
+    const std::int64_t size = steps_[0].x;
+    if (runs_.count > 1 && !folded)   // what is counted is still in the cache
+      return for_each(n, size, [&](std::int64_t i) {
+        for_rows(0, i, i + 1, {}, &Shares::count);
+        for_rows(0, i, i + 1, {}, &Shares::divide);
+      });
+    for_rows(0, 0, n, {}, &Shares::count);
+    parallel_for(n, cut_of(kFoldCut, size),
+                 [&](std::int64_t begin, std::int64_t end) { for_rows(0, begin, end, {}, &Shares::divide); });
+  }
+
+ private:
+  struct Offsets {
+    std::int64_t x = 0, best = 0;
+  };
+  using Row = void (Shares::*)(Offsets at, std::int64_t n, bool folded);
+
+  const Run& run_at(int r) const { return runs_.list[static_cast<std::size_t>(r)]; }
+
+  // Calls row for the rows of elements [begin, end) of run r.
+  void for_rows(int r, std::int64_t begin, std::int64_t end, Offsets at, Row row) {
+    const auto [x, best] = steps_[static_cast<std::size_t>(r)];
+    if (r + 1 == runs_.count)
+      return (this->*row)({at.x + begin * x, at.best + begin * best}, end - begin, run_at(r).folded);
+    for (std::int64_t i = begin; i < end; ++i)
+      for_rows(r + 1, 0, run_at(r + 1).n, {at.x + i * x, at.best + i * best}, row);
+  }
+
+  void count(Offsets at, std::int64_t n, bool folded) {
+    const T *x = x_ + at.x, *best = best_ + at.best;
+    T* const counts = counts_.get() + at.best;
+    if (folded)
+      *counts += static_cast<T>(equal_to(*best, x, n));
+    else
+      for (std::int64_t i = 0; i < n; ++i)
+        counts[i] += x[i] == best[i] ? T(1) : T(0);
+  }
+  // Counted by integers of T's size, which fill the same vectors.
+  static std::int64_t equal_to(T value, const T* x, std::int64_t n) {
+    constexpr std::int64_t piece = 1 << 20;
+    std::int64_t all = 0;
+    for (std::int64_t begin = 0; begin < n; begin += piece) {
+      std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t> count = 0;
+      for (std::int64_t i = begin; i < std::min(n, begin + piece); ++i)
+        count += x[i] == value;
+      all += count;
+    }
+    return all;
+  }
+  // Where nothing equals an extreme, which is NaN, all shares are 0 / 0.
+  void divide(Offsets at, std::int64_t n, bool folded) {
+    const T *x = x_ + at.x, *best = best_ + at.best, *counts = counts_.get() + at.best;
+    T* const share = share_ + at.x;
+    const T first = *best, inverse = 1 / *counts;
+    if (folded)
+      for (std::int64_t i = 0; i < n; ++i)
+        share[i] = inverse * (x[i] == first ? T(1) : T(0));
+    else
+      for (std::int64_t i = 0; i < n; ++i)
+        share[i] = 1 / counts[i] * (x[i] == best[i] ? T(1) : T(0));
+  }
+
+  const T *x_, *best_;
+  T* share_;
+  Runs runs_;
+  std::array<Offsets, Shape::kMaxRank> steps_;
+  std::unique_ptr<T[]> counts_;   // by group
+};
+
 }   // namespace
 
 void max(const Tensor& x, unsigned axes, Tensor& y) { extreme<Max>(x, axes, y); }
 void min(const Tensor& x, unsigned axes, Tensor& y) { extreme<Min>(x, axes, y); }
+void share_of_extreme(const Tensor& x, const Tensor& best, unsigned axes, Tensor& share) {
+  if (x.size() == 0) return;
+  visit_floating(x.dtype(), [&]<class T>(T) { Shares<T>(x, best, axes, share).run(); });
+}
 void argmax(const Tensor& x, int axis, Tensor& y) { arg_extreme<Max>(x, axis, y); }
 void argmin(const Tensor& x, int axis, Tensor& y) { arg_extreme<Min>(x, axis, y); }
 

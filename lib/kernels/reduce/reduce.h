@@ -18,6 +18,9 @@ void euclidean_norm(const Tensor& x, unsigned axes, Tensor& y);
 /// dtype's lowest or highest value.
 void max(const Tensor& x, unsigned axes, Tensor& y);
 void min(const Tensor& x, unsigned axes, Tensor& y);
+/// What each element of x gets of the gradient of its extreme: 1 / n for n elements that equal it, else 0.
+/// f32 and f64; best has x's axes, or those without the ones that are reduced.
+void share_of_extreme(const Tensor& x, const Tensor& best, unsigned axes, Tensor& share);
 /// y is i64. Every dtype but bool, c64 and c128; `axis` counts from the end and is not empty.
 void argmax(const Tensor& x, int axis, Tensor& y);
 void argmin(const Tensor& x, int axis, Tensor& y);

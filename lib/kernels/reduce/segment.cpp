@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "core/convert.h"
 #include "core/parallel.h"
 #include "core/storage.h"
 #include "core/visit.h"
+#include "kernels/layout/copy.h"
 #include "kernels/reduce/fold.h"
 #include "kernels/simd/lanes.h"
 
@@ -119,7 +121,43 @@ template <class Fold, class T> void fold_all(T empty, Divisor divisor, const Ten
   parallel_for(view.before * count, cut_of(kCut, std::max(after, ids.size() / count * after)), run);
 }
 
+// Of a slab of x, whose rows begin at in and share; counts has an element for each of best.
+template <class T, class Ids>
+void share_slab(const T* in, const Ids& ids, std::int64_t after, const T* best, T* counts, T* share) {
+  for (std::size_t k = 0; k < ids.size(); ++k) {
+    if (ids[k] < 0) continue;
+    const T *const x = in + static_cast<std::int64_t>(k) * after, *const y = best + ids[k] * after;
+    T* const count = counts + ids[k] * after;
+    for (std::int64_t a = 0; a < after; ++a)
+      count[a] += x[a] == y[a] ? T(1) : T(0);
+  }
+  for (std::size_t k = 0; k < ids.size(); ++k) {
+    const std::int64_t row = static_cast<std::int64_t>(k) * after, group = std::max<std::int64_t>(ids[k], 0);
+    const T *const x = in + row, *const y = best + group * after, *const count = counts + group * after;
+    for (std::int64_t a = 0; a < after; ++a)
+      share[row + a] = ids[k] < 0 ? T(0) : 1 / count[a] * (x[a] == y[a] ? T(1) : T(0));   // 0 / 0 for NaN
+  }
+}
+
 }   // namespace
+
+void share_of_group_extreme(const Tensor& x, const Tensor& ids, const Tensor& best, const AxisView& view,
+                            Tensor& share) {
+  if (x.size() == 0) return;
+  if (best.size() == 0) return clear(share);   // all ids are negative
+  const std::int64_t slab = x.size() / view.before, groups = best.size() / view.before;
+  visit_floating(x.dtype(), [&]<class T>(T) {
+    visit_indices(ids, [&](const auto list) {
+      parallel_for(view.before, cut_of(kCut, slab), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t b = begin; b < end; ++b) {
+          const auto counts = std::make_unique<T[]>(static_cast<std::size_t>(groups));
+          share_slab(elements<T>(x) + b * slab, list, view.after, elements<T>(best) + b * groups,
+                     counts.get(), elements<T>(share) + b * slab);
+        }
+      });
+    });
+  });
+}
 
 void fold_segments(SegmentFold fold, Divisor divisor, const Tensor& x, const Tensor* rows, const Tensor& ids,
                    const AxisView& view, Tensor& y) {

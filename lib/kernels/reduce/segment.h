@@ -15,4 +15,9 @@ enum class Divisor { one, count, root };
 void fold_segments(SegmentFold fold, Divisor divisor, const Tensor& x, const Tensor* rows, const Tensor& ids,
                    const AxisView& view, Tensor& y);
 
+/// What each element of x gets of the gradient of its group's extreme: 1 / n for n elements that equal it,
+/// else 0; 0 for a negative id. f32 and f64. `view` describes best; ids are below its extent.
+void share_of_group_extreme(const Tensor& x, const Tensor& ids, const Tensor& best, const AxisView& view,
+                            Tensor& share);
+
 }   // namespace tapedeck::kernels

@@ -83,11 +83,13 @@ std::vector<int> axes_of(const Call& c) {
   return axes;
 }
 
-// The share of each element of x in the gradient of its maximum or minimum; equal elements share it equally.
-Tensor share_of_extreme(const Call& c) {
-  const Tensor chosen = astype(equal(c.x[0], with_axes(c, c.y[0])), c.x[0].dtype());
-  return piecewise(chosen / sum(chosen, axes_of(c), true), c.x[0]);
+Spec infer_share(const Call& c) {
+  require_floating(c, 0);
+  if (c.x[1].spec() != Spec{c.x[0].dtype(), reduced(c)}) throw_shape_error(c, "best is no reduction of x");
+  return c.x[0].spec();
 }
+
+Tensor share_of_extreme(const Call& c);
 constexpr Rule kShared = stacking_jvp(custom(
     {.x = 1, .y = true},
     [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
@@ -211,6 +213,18 @@ constexpr Op table[] = {
      .forward = reduced_by<kernels::min>,
      .rule = kShared},
 
+    {.name = "share_of_extreme",
+     .doc = "What each element of x gets of the gradient of its maximum or minimum, best: 1 / n where n "
+            "elements "
+            "equal it, else 0.",
+     .args = {"x", "best"},
+     .infer = infer_share,
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           kernels::share_of_extreme(c.x[0], c.x[1], c.attrs<ReduceAttrs>().axes, y[0]);
+         },
+     .rule = none()},
+
     {.name = "argmax",
      .doc = "Index of the first largest element of x along an axis.",
      .tensorflow = "ArgMax",
@@ -310,6 +324,10 @@ constexpr Op table[] = {
 Tensor others(const Call& c) {
   const Merged axes(c.x[0].shape(), c.attrs<ReduceAttrs>().axes);
   return axes.split(prod_of_others(axes.merge(c.x[0])));
+}
+
+Tensor share_of_extreme(const Call& c) {
+  return piecewise(find(table, "share_of_extreme").with(c.attrs<ReduceAttrs>(), c.x[0], c.y[0]), c.x[0]);
 }
 
 Tensor reduce(const Op& op, const Tensor& x, const Axes& axes, bool keepdims) {

@@ -11,6 +11,7 @@
 #include "core/visit.h"
 #include "kernels/layout/copy.h"
 #include "kernels/layout/gather_scatter.h"
+#include "kernels/layout/index_check.h"
 #include "kernels/reduce/fold.h"
 #include "ops/axes.h"
 #include "ops/layout/moves.h"
@@ -23,7 +24,7 @@ namespace tapedeck {
 namespace {
 
 void require_ids_below(const Call& c, std::int64_t count) {
-  if (const auto o = first_outside(c.x[1], count, true))
+  if (const auto o = kernels::first_outside(c.x[1], count, true))
     throw_error<ShapeError>("{}: id {} at position {} is out of range for {} groups", c.op.name, o->index,
                             o->position, count);
 }
@@ -44,6 +45,12 @@ Spec infer_segment(const Call& c) {
 Spec infer_real_segment(const Call& c) {
   require_real(c);
   return infer_segment(c);
+}
+
+Spec infer_share(const Call& c) {
+  require_floating(c, 0);
+  if (c.x[2].spec() != infer_segment(c)) throw_shape_error(c, "best is no reduction of x by group");
+  return c.x[0].spec();
 }
 
 // The value of groups without rows. Other groups start from the identity of the fold.
@@ -155,6 +162,20 @@ constexpr Op table[] = {
            run_segment<kernels::Min>(c, kernels::ScatterReduction::min, Empty::highest, y[0]);
          },
      .rule = kExtremeByGroup},
+
+    {.name = "share_of_group_extreme",
+     .doc =
+         "What each element of x gets of the gradient of its group's maximum or minimum, best: 1 / n where "
+         "n elements equal it, else 0.",
+     .args = {"x", "ids", "best"},
+     .infer = infer_share,
+     .forward =
+         [](const Call& c, std::span<Tensor> y) {
+           require_ids_below(c, c.attrs<SegmentAttrs>().count);
+           const kernels::AxisView view(c.x[2].shape(), c.x[2].ndim() + c.attrs<SegmentAttrs>().axis);
+           kernels::share_of_group_extreme(c.x[0], c.x[1], c.x[2], view, y[0]);
+         },
+     .rule = none()},
 };
 
 // For each row the value of its group, and sums by group, with the ids and the axis of the call.
@@ -183,10 +204,10 @@ Tensor others_of(const Call& c) {
   return with_last_axis_at(gather(before * after, argsort(order), -1), axis);
 }
 
-// The share of each element in the gradient of its group's extreme; equal elements share it equally.
 Tensor share_of_extreme(const Call& c) {
-  const Tensor chosen = astype(equal(c.x[0], rows_of(c, c.y[0])), c.x[0].dtype());
-  return piecewise(chosen / maximum(rows_of(c, sum_of(c, chosen)), 1), c.x[0]);
+  const int axis = c.attrs<SegmentAttrs>().axis;
+  const SegmentAttrs attrs{c.y[0].shape()[c.y[0].ndim() + axis], axis};
+  return piecewise(find(table, "share_of_group_extreme").with(attrs, c.x[0], c.x[1], c.y[0]), c.x[0]);
 }
 
 void require_ids(std::string_view op, const Tensor& x, const Tensor& ids) {
