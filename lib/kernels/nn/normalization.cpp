@@ -3,7 +3,6 @@
 #include "kernels/nn/normalization.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "core/parallel.h"
@@ -87,30 +86,6 @@ class Columns {
       each_group<T>(std::min(period_, end * n_ - first),
                     [&, first](std::int64_t i, auto one) { f(first + i, i, one); });
   }
-  /// f(element, index in the period, V()) gives an array; its parts are summed over rows [begin, end), each
-  /// in a period of `sums`. Four periods at a time, so that sums are read and written once for them.
-  template <class T, class F> void add_up(std::int64_t begin, std::int64_t end, T* sums, const F& f) const {
-    constexpr int together = 4;
-    const auto add = [&](std::int64_t first, std::int64_t n, int periods) {
-      each_group<T>(n, [&](std::int64_t i, auto one) {
-        auto total = f(first + i, i, one);
-        for (int r = 1; r < periods; ++r) {
-          const auto next = f(first + r * period_ + i, i, one);
-          for (std::size_t k = 0; k < total.size(); ++k)
-            total[k] += next[k];
-        }
-        for (std::size_t k = 0; k < total.size(); ++k) {
-          T* const sum = sums + static_cast<std::int64_t>(k) * period_ + i;
-          store(load<decltype(one)>(sum) + total[k], sum);
-        }
-      });
-    };
-    std::int64_t first = begin * n_;
-    for (; first + together * period_ <= end * n_; first += together * period_)
-      add(first, period_, together);
-    for (; first < end * n_; first += period_)
-      add(first, std::min(period_, end * n_ - first), 1);
-  }
   template <class T> void fold(const T* of_period, T* of_columns) const {
     std::copy_n(of_period, n_, of_columns);
     for (std::int64_t i = n_; i < period_; ++i)
@@ -128,6 +103,8 @@ class Columns {
  private:
   std::int64_t n_, rows_, period_, piece_;
 };
+
+template <class V, class T> void add_to(T* sum, const V& v) { store(load<V>(sum) + v, sum); }
 
 // Sums over each column: its mean, its variance around the mean and, if there is a cotangent dy, the sums of
 // dy and of dy · (x - mean).
@@ -170,29 +147,26 @@ struct Sums {
                                           std::int64_t end, T* part) {
     const std::int64_t n = c.n(), period = c.period();
     CachedVector<T> scratch(static_cast<std::size_t>(4 * period), T(0));
-    T *sum = scratch.data(), *squares = sum + period;
-    c.add_up(begin, end, sum, [=](std::int64_t at, std::int64_t, auto one) {
-      return std::array{load<decltype(one)>(x + at)};
+    T *sum = scratch.data(), *squares = sum + period, *of_dy = squares + period, *along = of_dy + period;
+    c.each<T>(begin, end, [=](std::int64_t at, std::int64_t i, auto one) {
+      add_to(sum + i, load<decltype(one)>(x + at));
     });
     c.fold(sum, part);
     for (std::int64_t k = 0; k < n; ++k)
       part[k] /= static_cast<T>(end - begin);
     const CachedVector<T> means = c.unfolded<T>([&](std::int64_t k) { return part[k]; });
-    const auto centred = [x, m = means.data()](std::int64_t at, std::int64_t i, auto one) {
-      return load<decltype(one)>(x + at) - load<decltype(one)>(m + i);
-    };
-    if (dy)
-      c.add_up(begin, end, squares, [=](std::int64_t at, std::int64_t i, auto one) {
-        const auto d = load<decltype(one)>(dy + at), off = centred(at, i, one);
-        return std::array{decltype(one)(off * off), d, decltype(one)(d * off)};
-      });
-    else
-      c.add_up(begin, end, squares, [=](std::int64_t at, std::int64_t i, auto one) {
-        const auto off = centred(at, i, one);
-        return std::array{decltype(one)(off * off)};
-      });
-    for (std::int64_t k = 1; k < 4; ++k)
-      c.fold(sum + k * period, part + k * n);
+    c.each<T>(begin, end, [=, m = means.data()](std::int64_t at, std::int64_t i, auto one) {
+      using V = decltype(one);
+      const V centred = load<V>(x + at) - load<V>(m + i);
+      add_to(squares + i, V(centred * centred));
+      if (!dy) return;
+      const V d = load<V>(dy + at);
+      add_to(of_dy + i, d);
+      add_to(along + i, V(d * centred));
+    });
+    c.fold(squares, part + n);
+    c.fold(of_dy, part + 2 * n);
+    c.fold(along, part + 3 * n);
   }
 };
 
