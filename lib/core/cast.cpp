@@ -4,9 +4,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#ifdef __F16C__
-#include <immintrin.h>
-#endif
 
 #include "core/convert.h"
 #include "core/format.h"
@@ -21,7 +18,7 @@ namespace {
 constexpr std::int64_t kGrain = 1 << 16;   // least elements per thread
 
 // Whole vectors of f16 and bf16: the number of elements done, which is n with those of AVX-512.
-#ifdef TAPEDECK_HALF_VECTORS
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
 __mmask16 first_lanes(std::int64_t n) { return static_cast<__mmask16>((1U << n) - 1); }
 template <__m512 wide(__m256i)> std::int64_t widen_vectors(const Half* x, float* y, std::int64_t n) {
   std::int64_t i = 0;
@@ -53,26 +50,32 @@ std::int64_t narrow_f16(const float* x, Half* y, std::int64_t n) {
     _mm256_mask_storeu_epi16(y + i, rest, _mm512_cvtps_ph(_mm512_maskz_loadu_ps(rest, x + i), 0));
   return n;
 }
+#elif defined(TAPEDECK_HALF_VECTORS)
+template <__m256 wide(__m128i)> std::int64_t widen_vectors(const Half* x, float* y, std::int64_t n) {
+  std::int64_t i = 0;
+  for (; i + 8 <= n; i += 8)
+    _mm256_storeu_ps(y + i, wide(load_halves(x + i)));
+  return i;
+}
+template <__m256i narrow(__m256, __m256)>
+std::int64_t narrow_vectors(const float* x, Half* y, std::int64_t n) {
+  std::int64_t i = 0;
+  for (; i + 16 <= n; i += 16)
+    store_halves(narrow(_mm256_loadu_ps(x + i), _mm256_loadu_ps(x + i + 8)), y + i);
+  return i;
+}
+std::int64_t widen_f16(const Half* x, float* y, std::int64_t n) { return widen_vectors<wide_f16>(x, y, n); }
+std::int64_t widen_bf16(const Half* x, float* y, std::int64_t n) { return widen_vectors<wide_bf16>(x, y, n); }
+std::int64_t narrow_f16(const float* x, Half* y, std::int64_t n) {
+  return narrow_vectors<narrowed_f16>(x, y, n);
+}
+std::int64_t narrow_bf16(const float* x, Half* y, std::int64_t n) {
+  return narrow_vectors<narrowed_bf16>(x, y, n);
+}
 #else
-std::int64_t widen_f16([[maybe_unused]] const Half* x, [[maybe_unused]] float* y,
-                       [[maybe_unused]] std::int64_t n) {
-  std::int64_t i = 0;
-#ifdef __F16C__
-  for (; i + 8 <= n; i += 8)
-    _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x + i))));
-#endif
-  return i;
-}
-std::int64_t narrow_f16([[maybe_unused]] const float* x, [[maybe_unused]] Half* y,
-                        [[maybe_unused]] std::int64_t n) {
-  std::int64_t i = 0;
-#ifdef __F16C__
-  for (; i + 8 <= n; i += 8)
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(y + i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i), 0));
-#endif
-  return i;
-}
+std::int64_t widen_f16(const Half*, float*, std::int64_t) { return 0; }
 std::int64_t widen_bf16(const Half*, float*, std::int64_t) { return 0; }
+std::int64_t narrow_f16(const float*, Half*, std::int64_t) { return 0; }
 std::int64_t narrow_bf16(const float*, Half*, std::int64_t) { return 0; }
 #endif
 

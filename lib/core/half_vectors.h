@@ -1,4 +1,4 @@
-// Vectors of f16 and bf16 by AVX-512, where compilers do not find the instructions.
+// Vectors of f16 and bf16, in order, where compilers do not find the instructions.
 #pragma once
 
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
@@ -9,6 +9,9 @@
 #include <immintrin.h>
 
 namespace tapedeck {
+
+inline __m256i load_halves(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
+inline void store_halves(__m512i bits, void* p) { _mm512_storeu_si512(p, bits); }
 
 inline __m512 wide_f16(__m256i bits) { return _mm512_cvtph_ps(bits); }
 inline __m512 wide_bf16(__m256i bits) {
@@ -48,6 +51,50 @@ inline __m512i narrowed_bf16(__m512 low, __m512 high) {
 }
 inline __m512i narrowed_f16(__m512 low, __m512 high) {
   return _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtps_ph(low, 0)), _mm512_cvtps_ph(high, 0), 1);
+}
+
+}   // namespace tapedeck
+
+#elif defined(__AVX2__) && defined(__F16C__)
+#define TAPEDECK_HALF_VECTORS 1
+#include <immintrin.h>
+
+namespace tapedeck {
+
+inline __m128i load_halves(const void* p) { return _mm_loadu_si128(static_cast<const __m128i*>(p)); }
+inline void store_halves(__m256i bits, void* p) { _mm256_storeu_si256(static_cast<__m256i*>(p), bits); }
+
+inline __m256 wide_f16(__m128i bits) { return _mm256_cvtph_ps(bits); }
+inline __m256 wide_bf16(__m128i bits) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+}
+
+namespace detail {
+
+/// f32 whose upper halves are rounded, unless NaN.
+inline __m256i rounded_bf16(__m256 x) {
+  const __m256i bits = _mm256_castps_si256(x),
+                odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+  return _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
+}
+inline __m256i with_nan_bf16(__m256i rounded, __m256 x) {
+  const __m256 quiet = _mm256_or_ps(x, _mm256_castsi256_ps(_mm256_set1_epi32(1 << 22)));
+  return _mm256_castps_si256(
+      _mm256_blendv_ps(_mm256_castsi256_ps(rounded), quiet, _mm256_cmp_ps(x, x, _CMP_UNORD_Q)));
+}
+
+}   // namespace detail
+
+/// The 16 elements of both, rounded.
+inline __m256i narrowed_bf16(__m256 low, __m256 high) {
+  __m256i a = detail::rounded_bf16(low), b = detail::rounded_bf16(high);
+  if (_mm256_movemask_ps(_mm256_cmp_ps(low, high, _CMP_UNORD_Q)) != 0) [[unlikely]]
+    a = detail::with_nan_bf16(a, low), b = detail::with_nan_bf16(b, high);
+  const __m256i mixed = _mm256_packus_epi32(_mm256_srli_epi32(a, 16), _mm256_srli_epi32(b, 16));
+  return _mm256_permute4x64_epi64(mixed, _MM_SHUFFLE(3, 1, 2, 0));
+}
+inline __m256i narrowed_f16(__m256 low, __m256 high) {
+  return _mm256_set_m128i(_mm256_cvtps_ph(high, 0), _mm256_cvtps_ph(low, 0));
 }
 
 }   // namespace tapedeck

@@ -63,12 +63,12 @@ template <class F, std::size_t N, Over over> constexpr MapKernel make_map_kernel
     k.c64 = map_loop<F, std::complex<float>>(operands);
     k.c128 = map_loop<F, std::complex<double>>(operands);
   }
-#ifdef TAPEDECK_HALF_VECTORS
   if constexpr (over == Over::numbers) {
-    k.f16 = half_map_loop<F, wide_f16, narrowed_f16>(operands);
-    k.bf16 = half_map_loop<F, wide_bf16, narrowed_bf16>(operands);
-  }
+    k.bf16 = half_map_loop<F, PairsOfBf16>(operands);
+#ifdef TAPEDECK_HALF_VECTORS
+    k.f16 = half_map_loop<F, PairsOfF16>(operands);
 #endif
+  }
   return k;
 }
 template <class F, std::size_t N, Over over = Over::reals>

@@ -27,6 +27,9 @@ template <class T> struct Product {
   }
 };
 
+/// Whether the processor has AVX-512, and so the BLAS that is loaded.
+bool has_avx512();
+
 /// Computes on the calling thread. A OneBlasThread must be alive on some thread.
 void gemm(const Product<float>& p);
 void gemm(const Product<double>& p);

@@ -6,8 +6,10 @@
 #include <optional>
 #include <utility>
 
+#include "core/cast.h"
 #include "core/storage.h"
 #include "core/visit.h"
+#include "kernels/layout/scratch.h"
 #include "kernels/linalg/matrices.h"
 
 namespace tapedeck::kernels {
@@ -19,16 +21,24 @@ constexpr std::int64_t kGrain = 1 << 22;   // least multiplications per thread
 // Most multiplications of a product that OpenBLAS computes on the calling thread anyway; its own limit is
 // four times that. The locks of a guard would take as long as a product of 8 × 8.
 constexpr std::int64_t kOneThread = 1 << 16;
+constexpr std::int64_t kConverted = 1 << 16;   // least halves per thread
 constexpr std::int64_t kMaxExtent = std::numeric_limits<std::int32_t>::max();
 
+// Where the elements of a, b and y are.
+template <class T> struct Elements {
+  const T *a, *b;
+  T* y;
+};
+
 // The product of the first matrices of a and b.
-template <class T> Product<T> first_product(const Tensor& a, const Tensor& b, ReadTransposed t, Tensor& y) {
+template <class T> Product<T> first_product(const Tensor& a, const Tensor& b, ReadTransposed t,
+                                            const Tensor& y, const Elements<T>& at) {
   return {.m = extent(y, 2),
           .n = extent(y, 1),
           .k = extent(a, t.a ? 2 : 1),
-          .a = elements<T>(a),
-          .b = elements<T>(b),
-          .y = elements<T>(y),
+          .a = at.a,
+          .b = at.b,
+          .y = at.y,
           .a_transposed = t.a,
           .b_transposed = t.b,
           .lda = extent(a, 1),
@@ -36,8 +46,9 @@ template <class T> Product<T> first_product(const Tensor& a, const Tensor& b, Re
           .ldy = extent(y, 1)};
 }
 
-template <class T> void multiply(const Tensor& a, const Tensor& b, ReadTransposed t, Tensor& y) {
-  Product<T> first = first_product<T>(a, b, t, y);
+template <class T>
+void multiply(const Tensor& a, const Tensor& b, ReadTransposed t, const Tensor& y, const Elements<T>& at) {
+  Product<T> first = first_product<T>(a, b, t, y, at);
   if (y.size() == 0) return;
   if (first.k == 0) {
     std::fill_n(first.y, y.size(), T(0));
@@ -71,10 +82,45 @@ template <class T> void multiply(const Tensor& a, const Tensor& b, ReadTranspose
                });
 }
 
+// x up to whole vectors.
+std::int64_t padded(std::int64_t n) { return (n + 15) / 16 * 16; }
+
+void widen(const Tensor& x, float* y) {
+  const Half* in = elements<Half>(x);
+  parallel_for(x.size(), kConverted, [&](std::int64_t begin, std::int64_t end) {
+    tapedeck::widen(x.dtype(), in + begin, y + begin, end - begin);
+  });
+}
+void narrow(const float* x, Tensor& y) {
+  Half* out = elements<Half>(y);
+  parallel_for(y.size(), kConverted, [&](std::int64_t begin, std::int64_t end) {
+    tapedeck::narrow(y.dtype(), x + begin, out + begin, end - begin);
+  });
+}
+
+// f16 or bf16, by way of f32.
+void multiply_halves(const Tensor& a, const Tensor& b, ReadTransposed t, Tensor& y) {
+  constexpr std::int64_t few = 1 << 12;
+  alignas(64) float on_stack[few];
+  const bool is_square = a.raw() == b.raw() && a.size() == b.size();
+  const std::int64_t b_at = padded(a.size()), y_at = is_square ? b_at : b_at + padded(b.size()),
+                     size = y_at + padded(y.size());
+  const Scratch<float> scratch = size > few ? scratch_for<float>(size) : nullptr;
+  float* const all = scratch ? scratch.get() : on_stack;
+  widen(a, all);
+  if (!is_square) widen(b, all + b_at);
+  multiply<float>(a, b, t, y, {all, is_square ? all : all + b_at, all + y_at});
+  narrow(all + y_at, y);
+}
+
 }   // namespace
 
 void matmul(const Tensor& a, const Tensor& b, ReadTransposed t, Tensor& y) {
-  visit_trainable(y.dtype(), [&](auto one) { multiply<decltype(one)>(a, b, t, y); });
+  if (is_half(y.dtype())) return multiply_halves(a, b, t, y);
+  visit_trainable(y.dtype(), [&](auto one) {
+    using T = decltype(one);
+    multiply<T>(a, b, t, y, {elements<T>(a), elements<T>(b), elements<T>(y)});
+  });
 }
 
 }   // namespace tapedeck::kernels

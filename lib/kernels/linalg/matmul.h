@@ -1,5 +1,5 @@
-// Batched matrix products over the last two axes, of f32, f64, c64 or c128; the axes before them broadcast.
-// Each operand may be read transposed.
+// Batched matrix products over the last two axes, of f32, f64, c64 or c128, or of f16 or bf16 by way of
+// f32; the axes before them broadcast. Each operand may be read transposed.
 #pragma once
 #include "tapedeck/tensor.h"
 

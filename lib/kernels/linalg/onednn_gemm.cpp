@@ -1,5 +1,7 @@
 #include "kernels/linalg/onednn_gemm.h"
 
+#include <algorithm>
+#include <limits>
 #include <new>
 
 #include <oneapi/dnnl/dnnl.h>
@@ -11,13 +13,24 @@
 namespace tapedeck::kernels::onednn {
 namespace {
 
-constexpr std::int64_t kLeast = 1 << 20;   // least multiplications: OpenBLAS has kernels for small matrices
+/// The products at which it is faster than OpenBLAS: from so many multiplications on, with extents up to
+/// `widest`. With AVX-512, OpenBLAS has kernels for small matrices, and is slower at large ones. Without it
+/// oneDNN does not copy matrices into an order of its own, which is faster while they are in the L2 cache.
+struct Range {
+  std::int64_t least, widest;
+};
+Range range() {
+  if (has_avx512()) return {1 << 20, std::numeric_limits<std::int32_t>::max()};
+  return {1 << 15, 256};
+}
 
 }   // namespace
 
 bool gemm(const Product<float>& p) {
   static const bool is_on = !onednn_version().empty();
-  if (p.m * p.n < (kLeast + p.k - 1) / p.k || !is_on) return false;   // no overflow: below 2^31; k is not 0
+  static const Range faster = range();
+  if (p.m * p.n < (faster.least + p.k - 1) / p.k || std::max({p.m, p.n, p.k}) > faster.widest || !is_on)
+    return false;   // no overflow: below 2^31; k is not 0
   const OneOpenmpThread guard;
   const dnnl_status_t status = dnnl_sgemm(p.a_transposed ? 'T' : 'N', p.b_transposed ? 'T' : 'N', p.m, p.n,
                                           p.k, 1, p.a, p.lda, p.b, p.ldb, p.add ? 1.0f : 0.0f, p.y, p.ldy);

@@ -1,10 +1,10 @@
-// Large f32 products by oneDNN, if the library is built with it.
+// f32 products by oneDNN, if the library is built with it.
 #pragma once
 #include "kernels/linalg/gemm.h"
 
 namespace tapedeck::kernels::onednn {
 
-/// Returns whether it has done the work: it declines small products, at which BLAS is faster. Throws
+/// Returns whether it has done the work: it declines products at which BLAS is faster. Throws
 /// bad_alloc without memory for oneDNN's buffers.
 #ifdef TAPEDECK_ONEDNN
 bool gemm(const Product<float>& p);

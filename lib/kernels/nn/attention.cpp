@@ -17,8 +17,7 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr std::int64_t kRows = 128;   // queries of a block
-constexpr double kGrain = 1 << 20;    // least multiplications per thread
+constexpr double kGrain = 1 << 20;   // least multiplications per thread
 
 /// The queries [begin, end) of a head, and the keys [0, keys) that they may attend to.
 struct Block {
@@ -34,10 +33,14 @@ std::int64_t tasks_at_least(const Attention& a, std::int64_t queries) {
   return static_cast<std::int64_t>(kGrain / std::max(work, 1.0)) + 1;
 }
 
-std::int64_t blocks_of(const Attention& a) { return (a.queries + kRows - 1) / kRows; }
+// Queries of a block. In causal order each block has keys of its own number, so that shorter ones do less in
+// all.
+std::int64_t rows_of_block(const Attention& a) { return a.causal && !a.mask ? 64 : 128; }
+std::int64_t blocks_of(const Attention& a) { return (a.queries + rows_of_block(a) - 1) / rows_of_block(a); }
 
 Block block_at(const Attention& a, std::int64_t batch, std::int64_t head, std::int64_t i) {
-  const std::int64_t begin = i * kRows, end = std::min(begin + kRows, a.queries), ahead = a.keys - a.queries;
+  const std::int64_t rows = rows_of_block(a), begin = i * rows, end = std::min(begin + rows, a.queries),
+                     ahead = a.keys - a.queries;
   // With a mask, or before the first key, a query may attend to nothing, and then gets the mean over all
   // keys.
   const bool fewer = a.causal && !a.mask && begin + ahead >= 0;
@@ -100,12 +103,12 @@ void find_weights(const Attention& a, const Block& b, const T* q, const T* k, T*
 }
 
 template <class T> void forward(const Attention& a, const T* q, const T* k, const T* v, T* y) {
-  const std::int64_t blocks = blocks_of(a);
+  const std::int64_t blocks = blocks_of(a), rows = rows_of_block(a);
   const OneBlasThread guard;
-  parallel_for(a.batch * a.heads * blocks, tasks_at_least(a, std::min(kRows, a.queries)),
+  parallel_for(a.batch * a.heads * blocks, tasks_at_least(a, std::min(rows, a.queries)),
                [&](std::int64_t first, std::int64_t last) {
-                 const auto scaled = scratch_for<T>(kRows * a.depth + 1),
-                            weights = scratch_for<T>(kRows * a.keys);
+                 const auto scaled = scratch_for<T>(rows * a.depth + 1),
+                            weights = scratch_for<T>(rows * a.keys);
                  for (std::int64_t task = first; task < last; ++task) {
                    const std::int64_t pair = task / blocks;
                    const Block b = block_at(a, pair / a.heads, pair % a.heads, task % blocks);
@@ -133,11 +136,12 @@ template <class T> void zero(const Rows<T>& x, std::int64_t rows, std::int64_t n
 // A task is a head, whose blocks add to the gradients of keys and values in order.
 template <class T>
 void gradient(const Attention& a, const T* dy, const T* q, const T* k, const T* v, T* dq, T* dk, T* dv) {
+  const std::int64_t rows = rows_of_block(a);
   const OneBlasThread guard;
   parallel_for(a.batch * a.heads, tasks_at_least(a, 5 * a.queries / 2),
                [&](std::int64_t first, std::int64_t last) {
-                 const auto scaled = scratch_for<T>(kRows * a.depth + 1),
-                            weights = scratch_for<T>(kRows * a.keys), ds = scratch_for<T>(kRows * a.keys);
+                 const auto scaled = scratch_for<T>(rows * a.depth + 1),
+                            weights = scratch_for<T>(rows * a.keys), ds = scratch_for<T>(rows * a.keys);
                  for (std::int64_t pair = first; pair < last; ++pair) {
                    const Block whole = block_at(a, pair / a.heads, pair % a.heads, 0);
                    const Rows<T> dkeys = rows_of(dk, whole, a.keys, a.heads, a.depth),

@@ -5,8 +5,10 @@
 #include <type_traits>
 
 #include "core/cast.h"
+#include "core/half_vectors.h"
 #include "kernels/simd/simd.h"
 #include "tapedeck/dtype.h"
+#include "tapedeck/half.h"
 
 namespace tapedeck::kernels {
 
@@ -109,46 +111,68 @@ template <class Row> using Element = typename ElementOf<Row>::Type;
 template <class T> inline constexpr std::int64_t kFoldPiece = 256 * kWidth<T>;
 
 /// Four vector accumulators over pieces of 64 steps, then the pieces' results. So rounding errors at each
-/// level are those of a short sum. at(i, n): n elements from i on.
-template <class Fold, class Of, class T, class At> T fold_pieces(const At& at, std::int64_t n) {
+/// level are those of a short sum. at(i): the vector of elements from i on; rest(i): where the elements from
+/// i on, fewer than four vectors, are.
+template <class Fold, class Of, class T, class At, class Rest>
+T fold_pieces(std::int64_t n, const At& at, const Rest& rest) {
   constexpr Fold f;
   constexpr Of of;
   constexpr std::int64_t w = kWidth<T>;
   T y = Fold::template identity<T>;
+  const Batch<T> none(y);
+  Batch<T> total = none;
   std::int64_t i = 0;
-  if (n >= w) {
-    const Batch<T> none(y);
-    Batch<T> total = none;
-    while (i + 4 * w <= n) {
-      Batch<T> s[4] = {none, none, none, none};
-      const std::int64_t end = n - i > kFoldPiece<T> ? i + kFoldPiece<T> : n;
-      for (const T* x = at(i, end - i); i + 4 * w <= end; i += 4 * w, x += 4 * w)
-        for (int k = 0; k < 4; ++k)
-          s[k] = f(s[k], of(Batch<T>::load_unaligned(x + k * w)));
-      total = f(total, f(f(s[0], s[1]), f(s[2], s[3])));
-    }
-    for (; i + w <= n; i += w)
-      total = f(total, of(Batch<T>::load_unaligned(at(i, w))));
-    y = fold_lanes<Fold>(total);
+  while (i + 4 * w <= n) {
+    Batch<T> s[4] = {none, none, none, none};
+    for (const std::int64_t end = std::min(n, i + kFoldPiece<T>); i + 4 * w <= end; i += 4 * w)
+      for (int k = 0; k < 4; ++k)
+        s[k] = f(s[k], of(at(i + k * w)));
+    total = f(total, f(f(s[0], s[1]), f(s[2], s[3])));
   }
-  if (i == n) return y;
-  for (const T *x = at(i, n - i), *end = x + (n - i); x < end; ++x)
+  const T *x = rest(i), *const end = x + (n - i);
+  for (; x + w <= end; x += w)
+    total = f(total, of(Batch<T>::load_unaligned(x)));
+  if (n >= w) y = fold_lanes<Fold>(total);
+  for (; x < end; ++x)
     y = f(y, of(*x));
   return y;
 }
 
 template <class Fold, class Of = Itself, class T>
 requires(!ComplexNumber<T>) T fold_block(const T* x, std::int64_t n) {
-  return fold_pieces<Fold, Of, T>([x](std::int64_t i, std::int64_t) { return x + i; }, n);
+  return fold_pieces<Fold, Of, T>(
+      n, [x](std::int64_t i) { return Batch<T>::load_unaligned(x + i); },
+      [x](std::int64_t i) { return x + i; });
+}
+
+// A vector of halves, in f32.
+#ifdef TAPEDECK_HALF_VECTORS
+inline Batch<float> load_f16(const Half* p) { return wide_f16(load_halves(p)); }
+inline Batch<float> load_bf16(const Half* p) { return wide_bf16(load_halves(p)); }
+#else
+template <float value(std::uint16_t)> Batch<float> load_each(const Half* p) {
+  alignas(64) float x[kWidth<float>];
+  for (std::int64_t k = 0; k < kWidth<float>; ++k)
+    x[k] = value(p[k].bits);
+  return Batch<float>::load_aligned(x);
+}
+inline Batch<float> load_f16(const Half* p) { return load_each<detail::float16_value>(p); }
+inline Batch<float> load_bf16(const Half* p) { return load_each<detail::bfloat16_value>(p); }
+#endif
+
+template <class Fold, class Of, Batch<float> load(const Half*)>
+float fold_halves(HalfRow row, std::int64_t n) {
+  alignas(64) float last[4 * kWidth<float>];
+  return fold_pieces<Fold, Of, float>(
+      n, [x = row.x](std::int64_t i) { return load(x + i); },
+      [&last, row, n](std::int64_t i) {
+        widen(row.dtype, row.x + i, last, n - i);
+        return static_cast<const float*>(last);
+      });
 }
 template <class Fold, class Of = Itself> float fold_block(HalfRow row, std::int64_t n) {
-  alignas(64) float piece[kFoldPiece<float>];
-  return fold_pieces<Fold, Of, float>(
-      [&piece, row](std::int64_t i, std::int64_t count) {
-        widen(row.dtype, row.x + i, piece, count);
-        return piece;
-      },
-      n);
+  return row.dtype == DType::f16 ? fold_halves<Fold, Of, load_f16>(row, n)
+                                 : fold_halves<Fold, Of, load_bf16>(row, n);
 }
 
 }   // namespace tapedeck::kernels

@@ -54,11 +54,11 @@ constexpr Op table[] = {
      .tensorflow = "MatMul BatchMatMul BatchMatMulV2",
      .args = {"a", "b"},
      .infer = infer_matmul,
-     .forward =
-         [](const Call& c, std::span<Tensor> y) {
-           const auto [a, b] = c.attrs<Transposed>();
-           kernels::matmul(c.x[0], c.x[1], {a, b}, y[0]);
-         },
+     .forward = {[](const Call& c, std::span<Tensor> y) {
+                   const auto [a, b] = c.attrs<Transposed>();
+                   kernels::matmul(c.x[0], c.x[1], {a, b}, y[0]);
+                 },
+                 Outputs::fresh, Takes::halves},
      .rule = bilinear([](const Call& c, const Tensor& dy) { return gradient_of_a(c, dy); },
                       [](const Call& c, const Tensor& dy) { return gradient_of_b(c, dy); })},
 };
