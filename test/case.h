@@ -1,7 +1,9 @@
-// Case: inputs, expected values and tolerance of one case of test/data/cases.json. It fails the test if a
-// leaf of `expected` was never compared. If the environment variable TAPEDECK_CASES_REPORT names a file, each
-// case adds a line to it.
+// check_case: runs a case of test/data/cases.json, with its inputs, expected values and tolerance. It fails
+// the test if a leaf of `expected` was never compared, and runs the case once more as a recorded function. If
+// the environment variable TAPEDECK_CASES_REPORT names a file, each case adds a line to it.
 #pragma once
+#include <functional>
+#include <memory>
 #include <set>
 #include <string>
 #include <typeinfo>
@@ -40,24 +42,50 @@ template <class T> std::set<DType> dtypes_of(const T& value) {
   return all;
 }
 
+/// Adds the tensors among actual values, in their order; of a gradient, those that it consists of, or an
+/// undefined one.
+void add_tensors(std::vector<Tensor>& all, const Tensor& x);
+void add_tensors(std::vector<Tensor>& all, const Gradient& g);
+template <class T> void add_tensors(std::vector<Tensor>& all, const T& value) {
+  if constexpr (!requires { Json(value); } && !std::is_same_v<T, std::vector<Variable>>)
+    for (const auto& e : value)
+      add_tensors(all, e);
+}
+
+/// What a case keeps from one call to the next, in the order in which it asks for it.
+using Kept = std::vector<std::shared_ptr<void>>;
+
+/// A call of a case.
 class Case {
  public:
-  /// `dtype` is that of the inputs and of the tensors that come out. TensorFlow's tests use f32 where the
-  /// file says nothing.
-  explicit Case(std::string id, DType dtype = DType::f32);
+  /// With the inputs of the file, and compared with it.
+  Case(std::string id, DType dtype, Kept& kept);
+  /// With these inputs, in the order in which the case asks for them; nothing is compared.
+  Case(std::string id, DType dtype, Kept& kept, const std::vector<Tensor>& inputs);
   ~Case();
   Case(const Case&) = delete;
   Case& operator=(const Case&) = delete;
 
-  Tensor input(const std::string& name) const { return input(name, dtype_); }
-  Tensor input(const std::string& name, DType dtype) const;
+  Tensor input(const std::string& name) { return input(name, dtype_); }
+  Tensor input(const std::string& name, DType dtype);
+  /// An input that the file does not have.
+  Tensor input(const Tensor& value);
   double number(const std::string& name) const;
+  /// A variable of that value, which the first call makes, and others assign.
+  Variable variable(const Tensor& value, VariableOptions options = {});
+  /// What make() returns in the first call, such as an optimizer.
+  template <class F> auto& keep(const F& make) {
+    using T = std::invoke_result_t<F>;
+    if (next_kept_ == kept_.size()) kept_.push_back(std::make_shared<T>(make()));
+    return *static_cast<T*>(kept_[next_kept_++].get());
+  }
 
   /// Compares with expected[name], and the dtype of tensors with the case's. A slash in the name goes one
   /// level deeper: "error/kind".
   template <class T> void check(const std::string& name, const T& actual) { check(name, actual, dtype_); }
   template <class T> void check(const std::string& name, const T& actual, DType dtype) {
-    compare(name, json_of(actual), dtypes_of(actual), dtype);
+    add_tensors(results_, actual);
+    if (compares()) compare(name, json_of(actual), dtypes_of(actual), dtype);
   }
   template <class T> void check(const std::string& name, std::initializer_list<T> actual) {
     check(name, std::vector<T>(actual));
@@ -74,26 +102,52 @@ class Case {
     const std::type_info* const kind = std::is_void_v<E> ? nullptr : &typeid(E);
     try {
       f();
+    } catch (const TraceError&) {
+      throw;
     } catch (const Error& e) {
       return compare_error(&e, text, kind);
     }
     compare_error(nullptr, text, kind);
   }
 
+  const std::vector<Tensor>& inputs() const { return inputs_; }
+  /// The tensors that were checked.
+  const std::vector<Tensor>& results() const { return results_; }
+  void fail(const std::string& what);
+  /// For the report: how the case was recorded, or why not.
+  void note(std::string recorded) { recorded_ = std::move(recorded); }
+
  private:
+  bool compares() const { return !given_; }
   void compare(const std::string& name, const Json& actual, const std::set<DType>& dtypes, DType dtype);
   void compare_error(const Error* e, const std::string& text, const std::type_info* kind);
   /// Removes the leaves below name from those that remain to be compared; false if there are none.
   bool take(const std::string& name);
-  void fail(const std::string& what);
 
   std::string id_;
   DType dtype_;
-  Json case_;
+  Kept& kept_;
+  std::size_t next_kept_ = 0, next_input_ = 0;
+  const std::vector<Tensor>* given_ = nullptr;
+  std::vector<Tensor> inputs_, results_;
+  std::string recorded_;
+  const Json& case_;
   std::set<std::string> left_;   // leaves of `expected`, as JSON pointers
   std::size_t leaves_ = 0;
   int exceptions_ = 0;
   bool failed_ = false;
 };
+
+/// Calls `body` with the case: with the inputs of the file, where it compares with the expected values, and
+/// more often as a recorded function of its inputs, whose results have the same bits. Cases that cannot be
+/// recorded are listed in test/data/cases_not_recorded.txt, each with the reason. What the body says about
+/// numbers beside Case::check is not true for other inputs, and cannot be recorded.
+///
+/// `dtype` is that of the inputs and of the tensors that come out. TensorFlow's tests use f32 where the file
+/// says nothing.
+void check_case(const std::string& id, DType dtype, const std::function<void(Case&)>& body);
+inline void check_case(const std::string& id, const std::function<void(Case&)>& body) {
+  check_case(id, DType::f32, body);
+}
 
 }   // namespace tapedeck::test

@@ -41,132 +41,114 @@ concept findable = requires {
 }   // namespace
 
 TEST_CASE("cases: targets and sources", "[cases]") {
-  {
-    Case c("tape-two-targets");
+  check_case("tape-two-targets", [&](Case& c) {
     GradientTape tape;
     const Tensor x = c.input("x"), y = c.input("y");
     tape.watch(x), tape.watch(y);
     const std::vector<Gradient> g = gradients(tape, {2 * x, 3 * y}, {x, y});
     c.check("dx", g[0]);
     c.check("dy", g[1]);
-  }
-  {
-    Case c("tape-noop-target-is-source");
+  });
+  check_case("tape-noop-target-is-source", [&](Case& c) {
     GradientTape tape;
     const Tensor x = c.input("x"), y = x;
     tape.watch(x);
     c.check("g", tape.gradient(y, x));
-  }
-  {
-    Case c("tape-identity-grad");
+  });
+  check_case("tape-identity-grad", [&](Case& c) {
     GradientTape tape;
     const Tensor x = c.input("x");
     tape.watch(x);
     c.check("g", tape.gradient(identity(x), x));
-  }
-  {
-    Case c("tape-same-target-twice");
+  });
+  check_case("tape-same-target-twice", [&](Case& c) {
     GradientTape tape;
     const Tensor x = c.input("x");
     tape.watch(x);
     c.check("g", gradients(tape, {x, x}, x)[0]);
-  }
-  {
-    Case c("tape-noop-2x2");
+  });
+  check_case("tape-noop-2x2", [&](Case& c) {
     GradientTape tape({.persistent = true});
     const Tensor a = c.input("a");
     tape.watch(a);
     c.check("g", gradients(tape, a, a));
-  }
-  {
-    Case c("tape-repeated-source");
+  });
+  check_case("tape-repeated-source", [&](Case& c) {
     GradientTape tape;
     const Tensor x = c.input("x");
     tape.watch(x);
     c.check("g", tape.gradient(2 * x, x, x));
-  }
-  {
-    Case c("tape-repeated-source-persistent");
+  });
+  check_case("tape-repeated-source-persistent", [&](Case& c) {
     GradientTape tape({.persistent = true});
     const Tensor x = c.input("x"), y = c.input("y");
     tape.watch(x), tape.watch(y);
     const Tensor z = x * x + x * y;
     c.check("g1", tape.gradient(z, x, x));
     c.check("g2", tape.gradient(z, y, x));
-  }
-  {
-    Case c("tape-noop-ops-make-new-tensors");
+  });
+  check_case("tape-noop-ops-make-new-tensors", [&](Case& c) {
     const Tensor x = c.input("x"), x1 = identity(x), x2 = x + 0, x3 = x - 0, x4 = x * 1;
     GradientTape tape;
     for (const Tensor& t : {x, x1, x2, x3, x4})
       tape.watch(t);
     const Tensor loss = 2 * x + 3 * x1 + 3 * x2 + 3 * x3 + 3 * x4;
     c.check("g", tape.gradient(loss, x, x1, x2, x3, x4));
-  }
-  {
-    Case c("tape-no-scalar-cache");
-    const Tensor x1 = tensor(3.0), x2 = tensor(3.0);
+  });
+  check_case("tape-no-scalar-cache", [&](Case& c) {
+    const Tensor x1 = c.input(tensor(3.0)), x2 = c.input(tensor(3.0));
     GradientTape tape;
     tape.watch(x1), tape.watch(x2);
     c.check("g", gradients(tape, x1 + x2, x1));
-  }
-  {
-    Case c("tape-stack-duplicate");
-    const Variable v(c.input("v"));
+  });
+  check_case("tape-stack-duplicate", [&](Case& c) {
+    const Variable v = c.variable(c.input("v"));
     GradientTape tape;
     const Tensor a = v + 1, b = concat({expand_dims(a, 0), expand_dims(a, 0)}, 0);
     c.check("g", tape.gradient(mean(b), v));
-  }
-  {
-    Case c("tape-multi-output-function");
+  });
+  check_case("tape-multi-output-function", [&](Case& c) {
     GradientTape tape;
     const Tensor x = c.input("x");
     tape.watch(x);
     c.check("g", gradients(tape, {x + 2, x * x}, x)[0]);
-  }
-  {
-    Case c("tape-varargs");
-    c.check("g", derivative([](const Tensor& x) { return x * x; }, c.input("x")));
-  }
-  {
-    Case c("tape-val-and-grad-params");
+  });
+  check_case("tape-varargs",
+             [&](Case& c) { c.check("g", derivative([](const Tensor& x) { return x * x; }, c.input("x"))); });
+  check_case("tape-val-and-grad-params", [&](Case& c) {
     GradientTape tape;
     const Tensor a = c.input("a"), b = c.input("b");
     tape.watch(b);
     const Tensor value = a * b;
     c.check("val", value);
     c.check("grads", gradients(tape, value, b));
-  }
-  {
-    Case c("rec-matmul-by-name");
+  });
+  check_case("rec-matmul-by-name", [&](Case& c) {
     GradientTape tape;
     const Tensor a = c.input("a");
     tape.watch(a);
     c.check("da", tape.gradient(sum(matmul(a, c.input("b"))), a));
-  }
+  });
 }
 
 TEST_CASE("cases: output gradients", "[cases]") {
-  {
-    Case c("tape-dy");
+  check_case("tape-dy", [&](Case& c) {
     GradientTape tape;
     const Tensor x = c.input("x");
     tape.watch(x);
     c.check("g", gradients(tape, identity(x), x, {.output_gradients = {c.input("dy")}}));
-  }
-  {
-    Case c("tape-make-vjp");
+  });
+  check_case("tape-make-vjp", [&](Case& c) {
     GradientTape tape;
     const Tensor x = c.input("x");
     tape.watch(x);
     const Tensor y = x * x;
     c.check("result", y);
     c.check("vjp", gradients(tape, y, x, {.output_gradients = {c.input("dy")}}));
-  }
-  {
-    Case c("ig-gradient-shape-mismatch-output-gradients");
+  });
+  check_case("ig-gradient-shape-mismatch-output-gradients", [&](Case& c) {
     GradientTape tape;
-    const Tensor x = tensor(1.0);
+    const Tensor x = c.input(tensor(1.0));
     tape.watch(x);
     const Tensor y = 2 * x, z = 3 * x;
     c.check_error(
@@ -174,30 +156,27 @@ TEST_CASE("cases: output gradients", "[cases]") {
           gradients(tape, {y, z}, x, {.output_gradients = {ones_like(y)}});
         },
         "gradient: 1 output gradients for 2 targets");
-  }
+  });
 }
 
 TEST_CASE("cases: what is cut and what is not connected", "[cases]") {
-  {
-    Case c("tape-stop-gradient-hides-downstream");
+  check_case("tape-stop-gradient-hides-downstream", [&](Case& c) {
     seen = {};
     GradientTape tape;
     const Tensor x = c.input("x");
     tape.watch(x);
     c.check("g", tape.gradient(output(kThrowingRule, stop_gradient(x)), x));
     c.check("custom_backward_called", seen.runs > 0);
-  }
-  {
-    Case c("tape-stop-gradient-argmax");
+  });
+  check_case("tape-stop-gradient-argmax", [&](Case& c) {
     GradientTape tape;
     const Tensor x = c.input("x");
     tape.watch(x);
     c.check("g", gradients(tape, stop_gradient(argmax(x)), x));
-  }
-  {
-    Case c("tape-stop-start-recording");
+  });
+  check_case("tape-stop-start-recording", [&](Case& c) {
     GradientTape tape({.persistent = true});
-    const Variable v(c.input("v"));
+    const Variable v = c.variable(c.input("v"));
     const Tensor x2 = v * 2;
     Tensor y;
     {
@@ -207,23 +186,20 @@ TEST_CASE("cases: what is cut and what is not connected", "[cases]") {
     const Tensor z = x2 * x2;
     c.check("g1", tape.gradient(y, x2));
     c.check("g2", tape.gradient(z, x2));
-  }
-  {
-    Case c("tape-unconnected-zero");
+  });
+  check_case("tape-unconnected-zero", [&](Case& c) {
     GradientTape tape;
-    const Tensor x = ones({2, 2}), y = c.input("y");
+    const Tensor x = c.input(ones({2, 2})), y = c.input("y");
     tape.watch(x), tape.watch(y);
     c.check("g", gradients(tape, 2 * y, x, {.unconnected = UnconnectedGradients::zero})[0]);
-  }
-  {
-    Case c("tape-unconnected-zero-variable");
+  });
+  check_case("tape-unconnected-zero-variable", [&](Case& c) {
     GradientTape tape;
-    const Variable x(ones({2, 2})), y(c.input("y"));
+    const Variable x = c.variable(ones({2, 2})), y = c.variable(c.input("y"));
     tape.watch(x), tape.watch(y);
     c.check("g", gradients(tape, 2 * y, x, {.unconnected = UnconnectedGradients::zero})[0]);
-  }
-  {
-    Case c("tape-identity-n-with-non-float-companion");
+  });
+  check_case("tape-identity-n-with-non-float-companion", [&](Case& c) {
     GradientTape tape;
     const Tensor x = c.input("x"), handle = arange(3);
     set_warning_handler([](std::string_view) {});
@@ -231,32 +207,28 @@ TEST_CASE("cases: what is cut and what is not connected", "[cases]") {
     set_warning_handler({});
     const Tensor y = outputs(kIdentities, {x, handle})[0];
     c.check("g", tape.gradient(y, x));
-  }
-  {
-    Case c("tape-exception-safety");
+  });
+  check_case("tape-exception-safety", [&](Case& c) {
     const Tensor x = c.input("x");
     CHECK_THROWS_AS(
         derivative([](const Tensor&) -> Tensor { throw std::runtime_error("in the function"); }, x),
         std::runtime_error);
     c.check("g", derivative([](const Tensor& t) { return t * t; }, x));
-  }
+  });
 }
 
 TEST_CASE("cases: higher order", "[cases]") {
-  {
-    Case c("tape-gradgrad-square");
+  check_case("tape-gradgrad-square", [&](Case& c) {
     c.check("g",
             derivative([](const Tensor& x) { return derivative([](const Tensor& t) { return t * t; }, x); },
                        c.input("x")));
-  }
-  {
-    Case c("tape-gradgrad-exp");
+  });
+  check_case("tape-gradgrad-exp", [&](Case& c) {
     c.check("g",
             derivative([](const Tensor& x) { return derivative([](const Tensor& t) { return exp(t); }, x); },
                        c.input("x")));
-  }
-  {
-    Case c("tape-nested-basic");
+  });
+  check_case("tape-nested-basic", [&](Case& c) {
     GradientTape outer;
     const Tensor x = c.input("x");
     outer.watch(x);
@@ -269,9 +241,8 @@ TEST_CASE("cases: higher order", "[cases]") {
     }
     c.check("inner", inner_gradient);
     c.check("outer", outer.gradient(y + inner_gradient, x));
-  }
-  {
-    Case c("tape-higher-order-single-persistent");
+  });
+  check_case("tape-higher-order-single-persistent", [&](Case& c) {
     GradientTape tape({.persistent = true});
     const Tensor x = c.input("x");
     tape.watch(x);
@@ -281,10 +252,10 @@ TEST_CASE("cases: higher order", "[cases]") {
     c.check("dy", dy);
     c.check("d2", d2);
     c.check("d3", tape.gradient(d2, x));
-  }
-  {
-    Case c("tape-watching-is-tape-local");
-    const Variable x1(c.input("x1"), {.trainable = false}), x2(c.input("x2"), {.trainable = false});
+  });
+  check_case("tape-watching-is-tape-local", [&](Case& c) {
+    const Variable x1 = c.variable(c.input("x1"), {.trainable = false}),
+                   x2 = c.variable(c.input("x2"), {.trainable = false});
     GradientTape outer;
     outer.watch(x1);
     std::vector<Gradient> first;
@@ -296,48 +267,44 @@ TEST_CASE("cases: higher order", "[cases]") {
     const std::vector<Gradient> second = gradients(outer, {first[0].dense(), first[1].dense()}, {x1, x2});
     c.check("d2y", second[0]);
     c.check("d2z", second[1]);
-  }
+  });
 }
 
 TEST_CASE("cases: variables", "[cases]") {
-  {
-    Case c("tape-variable-auto-watch");
-    const Variable v(c.input("v"));
+  check_case("tape-variable-auto-watch", [&](Case& c) {
+    const Variable v = c.variable(c.input("v"));
     GradientTape tape;
     c.check("g", tape.gradient(v * v, v));
-  }
-  {
-    Case c("tape-implicit-grad-order");
-    const Variable v0(c.input("v0"), {.name = "v0"}), v1(c.input("v1"), {.name = "v1"});
+  });
+  check_case("tape-implicit-grad-order", [&](Case& c) {
+    const Variable v0 = c.variable(c.input("v0"), {.name = "v0"}),
+                   v1 = c.variable(c.input("v1"), {.name = "v1"});
     GradientTape tape;
     const Tensor y = v1 * v1 + v0 * v0;
     const std::vector<Variable> watched = tape.watched_variables();
     c.check("order", watched);
     c.check("grads", gradients(tape, y, watched));
-  }
-  {
-    Case c("tape-consts-vs-vars");
-    const Tensor a = tensor(2.0), b = tensor(2.0);
+  });
+  check_case("tape-consts-vs-vars", [&](Case& c) {
+    const Tensor a = c.input(tensor(2.0)), b = c.input(tensor(2.0));
     GradientTape tape;
     tape.watch(a), tape.watch(b);
     const std::vector<Gradient> of_tensors = gradients(tape, {pow(a, 3), square(b)}, {a, b});
-    const Variable v(tensor(2.0)), w(tensor(2.0));
+    const Variable v = c.variable(tensor(2.0)), w = c.variable(tensor(2.0));
     GradientTape other;
     const std::vector<Gradient> of_variables = gradients(other, {pow(v, 3), square(w)}, {v, w});
     CHECK(json_of(of_tensors) == json_of(of_variables));
     c.check("g", of_variables);
-  }
-  {
-    Case c("tape-watched-vars-after-gradient");
-    const Variable v(c.input("v"), {.name = "v"});
+  });
+  check_case("tape-watched-vars-after-gradient", [&](Case& c) {
+    const Variable v = c.variable(c.input("v"), {.name = "v"});
     GradientTape tape;
     tape.watch(v);
     tape.gradient(v, v);
     c.check("watched", tape.watched_variables());
-  }
-  {
-    Case c("tape-watched-vars-last-tape-only");
-    const Variable x(tensor(1.0), {.name = "x"}), z(tensor(2.0), {.name = "z"});
+  });
+  check_case("tape-watched-vars-last-tape-only", [&](Case& c) {
+    const Variable x = c.variable(tensor(1.0), {.name = "x"}), z = c.variable(tensor(2.0), {.name = "z"});
     {
       GradientTape first;
       first.watch(x);
@@ -346,10 +313,9 @@ TEST_CASE("cases: variables", "[cases]") {
     tape.watch(z);
     tape.gradient(z, z);
     c.check("watched", tape.watched_variables());
-  }
-  {
-    Case c("tape-watched-vars-reset");
-    const Variable x(tensor(1.0), {.name = "x"}), z(tensor(2.0), {.name = "z"});
+  });
+  check_case("tape-watched-vars-reset", [&](Case& c) {
+    const Variable x = c.variable(tensor(1.0), {.name = "x"}), z = c.variable(tensor(2.0), {.name = "z"});
     GradientTape tape;
     tape.watch(x);
     c.check("before_reset", tape.watched_variables());
@@ -358,25 +324,22 @@ TEST_CASE("cases: variables", "[cases]") {
     c.check("after", tape.watched_variables());
     tape.gradient(z, z);
     c.check("after_gradient", tape.watched_variables());
-  }
+  });
   const Variable var1(tensor(0.0), {.name = "var1"}), var2(tensor(0.0), {.name = "var2"}),
       fixed(tensor(0.0), {.name = "fixed", .trainable = false});
-  {
-    Case c("varwatch-basic");
+  check_case("varwatch-basic", [&](Case& c) {
     const VariableWatcher watcher;
     var1.assign_add(tensor(1.0));
     var2.assign_add(tensor(2.0));
     c.check("watched", watcher.watched_variables());
-  }
-  {
-    Case c("varwatch-nontrainable");
+  });
+  check_case("varwatch-nontrainable", [&](Case& c) {
     const VariableWatcher watcher;
     var1.assign_add(tensor(1.0));
     fixed.assign_add(tensor(2.0));
     c.check("watched", watcher.watched_variables());
-  }
-  {
-    Case c("varwatch-nested");
+  });
+  check_case("varwatch-nested", [&](Case& c) {
     const VariableWatcher outer;
     var1.assign_add(tensor(1.0));
     {
@@ -385,12 +348,11 @@ TEST_CASE("cases: variables", "[cases]") {
       c.check("inner", inner.watched_variables());
     }
     c.check("outer", outer.watched_variables());
-  }
+  });
 }
 
 TEST_CASE("cases: ops with two outputs", "[cases]") {
-  {
-    Case c("tape-xent-second-output-none");
+  check_case("tape-xent-second-output-none", [&](Case& c) {
     seen = {};
     GradientTape tape;
     const Tensor labels = c.input("labels"), logits = c.input("logits");
@@ -398,69 +360,62 @@ TEST_CASE("cases: ops with two outputs", "[cases]") {
     const Tensor loss = mean(outputs(kCrossEntropy, {labels, logits})[0], 0);
     c.check("dlogits", tape.gradient(loss, logits));
     CHECK(seen.nones == 1);
-  }
-  {
-    Case c("tape-second-grad-xent");
-    const Tensor labels = tensor({{0.0}});
+  });
+  check_case("tape-second-grad-xent", [&](Case& c) {
+    const Tensor labels = c.input(tensor({{0.0}}));
     const auto first = [&](const Tensor& x) { return sum(outputs(kCrossEntropy, {labels, x})[0], 0); };
     const auto second = [&](const Tensor& x) { return sum(derivative(first, x), 0); };
     c.check("g", derivative(second, c.input("x")));
-  }
-  {
-    Case c("ig-missing-output-zeros");
+  });
+  check_case("ig-missing-output-zeros", [&](Case& c) {
     seen = {};
     GradientTape tape;
-    const Tensor x = tensor(1.0);
+    const Tensor x = c.input(tensor(1.0));
     tape.watch(x);
     c.check("gradient", tape.gradient(3 * outputs(kPair, {x})[0], x));
     c.check("zeros_built", seen.zeros);
-  }
-  {
-    Case c("ig-accepts-none-table");
+  });
+  check_case("ig-accepts-none-table", [&](Case& c) {
     seen = {};
     GradientTape tape;
-    const Tensor x = tensor(1.0);
+    const Tensor x = c.input(tensor(1.0));
     tape.watch(x);
     c.check("gradient_coeff", tape.gradient(outputs(kLoose, {x})[0], x));
     c.check("arg1_is_none", seen.nones == 1 && seen.zeros == 0);
-  }
-  {
-    Case c("ig-multi-output-op-waits");
+  });
+  check_case("ig-multi-output-op-waits", [&](Case& c) {
     seen = {};
     GradientTape tape;
-    const Tensor x = tensor(1.0);
+    const Tensor x = c.input(tensor(1.0));
     tape.watch(x);
     const std::vector<Tensor> p = outputs(kPair, {x});
     c.check("gradient", tape.gradient(3 * p[0] + 5 * p[1], x));
     c.check("p_runs", seen.runs);
-  }
-  {
-    Case c("ig-source-is-one-of-two-outputs");
+  });
+  check_case("ig-source-is-one-of-two-outputs", [&](Case& c) {
     GradientTape tape;
-    const Tensor x = tensor(1.0);
+    const Tensor x = c.input(tensor(1.0));
     tape.watch(x);
     const std::vector<Tensor> p = outputs(kPair, {x});
     c.check("later", tape.gradient(3 * p[0] + 5 * p[1], x, p[0]));
     c.superseded("seed", "V5");
-  }
+  });
 }
 
 TEST_CASE("cases: the engine", "[cases]") {
-  {
-    Case c("ig-target-feeds-target");
+  check_case("ig-target-feeds-target", [&](Case& c) {
     GradientTape tape;
-    const Tensor x = tensor(1.0);
+    const Tensor x = c.input(tensor(1.0));
     tape.watch(x);
     const Tensor y = 3 * x, z = 5 * y;
     c.check("later", gradients(tape, {y, z}, x));
     c.superseded("seed", "V2");
-  }
-  {
-    Case c("ig-gc-of-unreachable-ops");
+  });
+  check_case("ig-gc-of-unreachable-ops", [&](Case& c) {
     bool all_freed = true;
     for (const bool persistent : {false, true}) {
       GradientTape tape({.persistent = persistent});
-      const Tensor x = tensor(1.0);
+      const Tensor x = c.input(tensor(1.0));
       tape.watch(x);
       Tensor y = tanh(exp(x));
       all_freed &= tape.size() == 2;
@@ -468,7 +423,7 @@ TEST_CASE("cases: the engine", "[cases]") {
       all_freed &= tape.size() == 0;
     }
     c.holds("property", all_freed);
-  }
+  });
   // The sums are ops, so an outer tape records them: each add_n, with its number of terms.
   struct Early {
     const char* id;
@@ -478,62 +433,61 @@ TEST_CASE("cases: the engine", "[cases]") {
   for (const Early& early :
        {Early{"ig-early-aggregation-mb64-k5", 5, 64}, Early{"ig-early-aggregation-mb64-k4", 4, 64},
         Early{"ig-early-aggregation-mb1-k10", 10, 1}}) {
-    Case c(early.id);
-    const Tensor x = ones({4});
-    GradientTape outer({.persistent = true});
-    outer.watch(x);
-    std::vector<int> sizes;
-    Gradient g;
-    {
-      GradientTape inner;
-      inner.watch(x);
-      std::vector<Tensor> scaled;
-      for (int k = 1; k <= early.uses; ++k)
-        scaled.push_back(square(x) * (0.5 * k));   // not linear, so that the outer tape tracks the terms
-      const Tensor y = add_n(scaled);
-      g = inner.gradient(y, x, {.min_aggregate_count = 4, .min_aggregate_bytes = early.bytes})[0];
-      for (const RecordedOp& op : outer.recorded())
-        if (op.name == "add_n") sizes.push_back(op.inputs);
-      const auto forward = std::find(sizes.begin(), sizes.end(), early.uses);
-      REQUIRE(forward != sizes.end());
-      sizes.erase(forward);
-    }
-    c.check("gradient", mean(g.dense()));
-    c.check("aggregate_sizes_seed", sizes);
-    c.superseded("aggregate_sizes_later", "V8");
+    check_case(early.id, [&](Case& c) {
+      const Tensor x = c.input(ones({4}));
+      GradientTape outer({.persistent = true});
+      outer.watch(x);
+      std::vector<int> sizes;
+      Gradient g;
+      {
+        GradientTape inner;
+        inner.watch(x);
+        std::vector<Tensor> scaled;
+        for (int k = 1; k <= early.uses; ++k)
+          scaled.push_back(square(x) * (0.5 * k));   // not linear, so that the outer tape tracks the terms
+        const Tensor y = add_n(scaled);
+        g = inner.gradient(y, x, {.min_aggregate_count = 4, .min_aggregate_bytes = early.bytes})[0];
+        for (const RecordedOp& op : outer.recorded())
+          if (op.name == "add_n") sizes.push_back(op.inputs);
+        const auto forward = std::find(sizes.begin(), sizes.end(), early.uses);
+        REQUIRE(forward != sizes.end());
+        sizes.erase(forward);
+      }
+      c.check("gradient", mean(g.dense()));
+      c.check("aggregate_sizes_seed", sizes);
+      c.superseded("aggregate_sizes_later", "V8");
+    });
   }
 }
 
 TEST_CASE("cases: sparse gradients", "[cases][slices]") {
-  {
-    Case c("tape-embedding-implicit-grad");
-    const Variable table(zeros({4, 2}));
+  check_case("tape-embedding-implicit-grad", [&](Case& c) {
+    const Variable table = c.variable(zeros({4, 2}));
     GradientTape tape;
     const Gradient g = tape.gradient(1 - gather(table, c.input("ids", DType::i64)), table);
     c.check("g", g);
-    GradientDescent(GradientDescentOptions{c.number("lr")}).apply_gradients({{g, table}});
+    GradientDescent& descent =
+        c.keep([&] { return GradientDescent(GradientDescentOptions{c.number("lr")}); });
+    descent.apply_gradients({{g, table}});
     c.check("E_after", table.value());
-  }
-  {
-    Case c("tape-indexed-slices-through-add");
+  });
+  check_case("tape-indexed-slices-through-add", [&](Case& c) {
     GradientTape tape;
     const Tensor x = c.input("x");
     tape.watch(x);
     c.check("g", tape.gradient(gather(x + 1, tensor({0})), x).dense());
-  }
-  {
-    Case c("agg-three-gathers");
+  });
+  check_case("agg-three-gathers", [&](Case& c) {
     GradientTape tape;
     const Tensor x = c.input("x");
     tape.watch(x);
     const auto rows = [&](int i, int k) { return gather(x, tensor({i, k})); };
     c.check("dense", tape.gradient(rows(0, 1) * rows(2, 3) * rows(1, 3), x).dense());
-  }
+  });
 }
 
 TEST_CASE("cases: errors", "[cases][errors]") {
-  {
-    Case c("tape-second-call-nonpersistent");
+  check_case("tape-second-call-nonpersistent", [&](Case& c) {
     GradientTape tape;
     const Tensor x = c.input("x");
     tape.watch(x);
@@ -541,7 +495,7 @@ TEST_CASE("cases: errors", "[cases][errors]") {
     c.check("first", gradients(tape, z, x));
     c.check_error([&] { tape.gradient(y, x); },
                   "gradient: this tape was already used; make it persistent to call gradient twice");
-  }
+  });
   const Tensor x = tensor(1.0);
   // The gradient of an operation on inputs whose backward function is given.
   const auto with_backward = [&](std::vector<Tensor> inputs, Backward backward) {
@@ -553,34 +507,29 @@ TEST_CASE("cases: errors", "[cases][errors]") {
       tape.gradient(y, x);
     };
   };
-  {
-    Case c("tape-unconnected-unknown-value");
+  check_case("tape-unconnected-unknown-value", [&](Case& c) {
     GradientTape tape;
     tape.watch(x);
-    const Tensor y = tensor(2.0);
+    const Tensor y = c.input(tensor(2.0));
     c.check_error([&] { tape.gradient(y, x, {.unconnected = static_cast<UnconnectedGradients>(2)}); },
                   "gradient: unknown value for unconnected: 2; use UnconnectedGradients::none or zero");
-  }
-  {
-    Case c("grad-wrong-number-of-input-grads");
+  });
+  check_case("grad-wrong-number-of-input-grads", [&](Case& c) {
     c.check_error(
         with_backward({x, x}, [](std::span<const Tensor> dy) { return std::vector<Gradient>{dy[0]}; }),
         "operation: the backward function returned 1 gradients for 2 inputs");
-  }
-  {
-    Case c("custom-grad-empty-return");
+  });
+  check_case("custom-grad-empty-return", [&](Case& c) {
     c.check_error(with_backward({x}, [](std::span<const Tensor>) { return std::vector<Gradient>(); }),
                   "operation: the backward function returned 0 gradients for 1 inputs");
-  }
-  {
-    Case c("custom-grad-raises");
+  });
+  check_case("custom-grad-raises", [&](Case& c) {
     c.check_error(
         with_backward({x},
                       [](std::span<const Tensor>) -> std::vector<Gradient> { throw GradientError("x"); }),
         "x");
-  }
-  {
-    Case c("grad-registry-unknown-op");
+  });
+  check_case("grad-registry-unknown-op", [&](Case& c) {
     static constexpr Op kNoGradient = {
         .name = "no_gradient",
         .doc = "x.",
@@ -592,10 +541,9 @@ TEST_CASE("cases: errors", "[cases][errors]") {
     tape.watch(x);
     const Tensor y = output(kNoGradient, x);
     c.check_error([&] { tape.gradient(y, x); }, "no_gradient: this op must not be differentiated");
-  }
-  {
-    Case c("grad-registry-double-register");   // an error at compile time within a table, and in a test
-                                               // across tables
+  });
+  // An error at compile time within a table, and in a test across tables.
+  check_case("grad-registry-double-register", [&](Case& c) {
     static_assert(findable<kOneEach> && !findable<kTwice>);
     std::set<std::string_view> names;
     std::size_t ops = 0;
@@ -604,13 +552,12 @@ TEST_CASE("cases: errors", "[cases][errors]") {
         names.insert(op.name), ++ops;
     CHECK(names.size() == ops);
     c.superseded("error", "K12");
-  }
-  {
-    Case c("fwd-duplicate-primal");
+  });
+  check_case("fwd-duplicate-primal", [&](Case& c) {
     c.check_error(
         [&] {
           const ForwardAccumulator forward({x, x}, {tensor(1.0), tensor(2.0)});
         },
         "forward accumulator: primal 1, f32[], is given several times; add its tangents up");
-  }
+  });
 }

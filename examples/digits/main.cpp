@@ -15,6 +15,7 @@
 #include "plot.h"
 #include "progress.h"
 #include "report.h"
+#include "tapedeck/recorded_function.h"
 #include "tapedeck/safetensors.h"
 #include "tapedeck/training_log.h"
 #include "team.h"
@@ -73,6 +74,19 @@ Training train(const Network& network, const Split& digits, td::random::Key key,
   Progress progress(network.name(), options.epochs, digits.train.size());
   Journal journal(!options.log.empty() && team.speaks(), options, network, digits.test);
   Training result;
+  // Each replica divides the sum of its losses by the size of the whole batch: the total is the mean, even if
+  // the parts differ in size.
+  const auto step = [&](const td::Tensor& pixels, const td::Tensor& labels, std::int64_t batch, bool draws) {
+    td::GradientTape tape;
+    const td::Tensor scores = network(pixels);
+    const td::Tensor loss = td::sum(td::sparse_softmax_cross_entropy(labels, scores)) / batch;
+    if (draws) result.tape = td::to_dot(tape);
+    adam.minimize(loss, &tape, {.variables = network.weights()});
+    const td::Tensor right =
+        td::sum(td::astype(td::equal(labels, td::argmax(scores)), td::DType::f32)) / batch;
+    return td::stack({loss, right});
+  };
+  const auto recorded = td::function(step, {.name = network.name() + " step"});
   team.run([&](td::Replica replica) {
     const bool reports = replica.index == 0;
     for (std::int64_t epoch = 0; epoch < options.epochs; ++epoch) {
@@ -83,18 +97,10 @@ Training train(const Network& network, const Split& digits, td::random::Key key,
         const std::int64_t begin = size * replica.index / replica.count,
                            end = size * (replica.index + 1) / replica.count;
         const Digits part = digits.train.at(td::slice(order, {first + begin}, {end - begin}));
-
-        // Each replica divides the sum of its losses by the size of the whole batch: the total is the mean,
-        // even if the parts differ in size.
-        td::GradientTape tape;
-        const td::Tensor scores = network(part.pixels);
-        const td::Tensor loss = td::sum(td::sparse_softmax_cross_entropy(part.labels, scores)) / size;
-        if (reports && result.tape.empty()) result.tape = td::to_dot(tape);
-        adam.minimize(loss, &tape, {.variables = network.weights()});
-
-        const td::Tensor right =
-            td::sum(td::astype(td::equal(part.labels, td::argmax(scores)), td::DType::f32)) / size;
-        const td::Tensor whole = td::sum_over_replicas(td::stack({loss, right}));
+        const bool draws = reports && result.tape.empty();
+        const td::Tensor whole =
+            td::sum_over_replicas(options.recorded ? recorded(part.pixels, part.labels, size, draws)
+                                                   : step(part.pixels, part.labels, size, draws));
         if (!reports) continue;
         result.losses.push_back(whole.at({0}));
         progress.add(size, result.losses.back(), whole.at({1}));

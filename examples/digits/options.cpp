@@ -19,6 +19,7 @@ const char* const kHelp = R"(digits: trains small networks on handwritten digits
   --threads N   threads that compute; the result does not depend on it (1)
   --replicas N  replicas that each take a part of every batch, on threads of their own; mpi: each rank of the MPI job is one,
                 as in mpirun -np 4 digits --replicas mpi (1)
+  --recorded    replays the training step instead of running it anew for each batch; the result has the same bits
   --data FILE   the digits (examples/data/digits.csv.gz)
   --plot FILE   where the loss curves are written, as SVG (loss.svg beside the program)
   --tape FILE   where the tape of a training step is written, for Graphviz, and drawn as SVG beside it
@@ -90,6 +91,8 @@ Options parse_options(int argc, char** argv) {
       options.threads = number(option, value(), 1, 1024);
     else if (option == "--replicas")
       options.replicas = replicas(value());
+    else if (argument == "--recorded")
+      options.recorded = true;
     else if (option == "--data")
       options.data = value();
     else if (option == "--plot")

@@ -50,14 +50,17 @@ struct CondOptions {
 struct WhileOptions {
   std::int64_t maximum_iterations = std::numeric_limits<std::int64_t>::max();   // the loop ends after these
   /// If not 0, tapes keep the loop variables only after every `checkpoint_every` steps, and the gradient
-  /// recomputes the steps in between. About √n is best for n steps. 0: keep all. Objects that `body` captures
-  /// by reference must then exist until the gradient has been computed.
+  /// recomputes the steps in between. About √n is best for n steps. 0: keep all.
+  ///
+  /// The tapes then keep a copy of `body`, which runs again in gradient(), after while_loop has returned.
+  /// What it captures by reference must exist until then: capture tensors and variables by value, which
+  /// copies handles, where the loop is in a function that returns before gradient() is called.
   std::int64_t checkpoint_every = 0;
   bool back_prop = true;   // false: the loop is not differentiated
 };
 /// Options of fori_loop.
 struct ForOptions {
-  std::int64_t checkpoint_every = 0;   // as in WhileOptions
+  std::int64_t checkpoint_every = 0;   // as in WhileOptions, also for what `body` captures
   bool back_prop = true;
 };
 /// Options of scan.

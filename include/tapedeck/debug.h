@@ -117,11 +117,14 @@ class TAPEDECK_EXPORT NumericsCheck {
   std::unique_ptr<Observer> observer_;
 };
 
-/// Cost of all calls of one op, and of its rule in backward passes: count, seconds, and bytes of results.
+/// Cost of all calls of one op, and of its rule in backward passes: count, seconds, and bytes of results. Of
+/// a step of a recorded function's replays: the bytes that it writes to memory, and those that it reads
+/// there, as far as they are known.
 struct OpCost {
   std::string name;
   std::int64_t calls = 0, bytes = 0, rules = 0, rule_bytes = 0;
   double seconds = 0, rule_seconds = 0;
+  std::int64_t read_bytes = 0;
 };
 
 /// Measures the ops of this thread, and the rules of backward passes, until stop() or destruction. The
@@ -136,8 +139,10 @@ class TAPEDECK_EXPORT Profile {
   void stop();
 
   /// One entry per op, in descending order of time. Ops called by a composite op or a rule are included in
-  /// its cost. An operation recorded by record_operation() appears as a call that takes no time, since its
-  /// results are computed elsewhere.
+  /// its cost. Replays of a recorded function f have an entry for each step, "function f: group 1 mul+tanh"
+  /// or "function f: #7 matmul" with the numbers of its summary(), and one for the rest, "function f". An
+  /// operation recorded by record_operation() appears as a call that takes no time, since its results are
+  /// computed elsewhere.
   std::vector<OpCost> costs() const;
   /// costs() as a text table.
   std::string table() const;

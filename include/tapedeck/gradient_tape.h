@@ -123,8 +123,9 @@ class TAPEDECK_EXPORT GradientTape {
   GradientTape(const GradientTape&) = delete;
   GradientTape& operator=(const GradientTape&) = delete;
 
-  /// Start tracking x. Integer and bool tensors have no derivative: watching them only issues a warning. No
-  /// effect while StopRecording is active on this thread.
+  /// Start tracking x. Integer and bool tensors have no derivative: watching them only issues a warning. So
+  /// does watching a tensor twice: copies of a handle are one tensor, which has one gradient. No effect while
+  /// StopRecording is active on this thread.
   void watch(const Tensor& x);
   void watch(const Variable& v);
 

@@ -170,12 +170,13 @@ template <detail::Differentiable F = detail::UnaryOp>
 Tensor batch_jacobian(const F& f, const Tensor& x, const JacobianOptions& options = {}) {
   return detail::batch_jacobian(detail::traced("batch_jacobian", f), x, options);
 }
-/// The Hessian of the sum of f(x), of shape x.shape + x.shape.
+/// The Hessian of f, of shape x.shape + x.shape. Throws ShapeError unless f(x) has one element.
 template <detail::Differentiable F = detail::UnaryOp>
 Tensor hessian(const F& f, const Tensor& x, const JacobianOptions& options = {}) {
   return detail::hessian(detail::traced("hessian", f), x, options);
 }
-/// The product of the Hessian with `v`, of the shape of x, without forming the Hessian. Reverse mode: the
+/// The product of the Hessian with `v`, of the shape of x, without forming the Hessian. Throws as hessian
+/// does. Reverse mode: the
 /// gradient of the dot product of the gradient and v. Forward mode: the tangent of the gradient in the
 /// direction v, which needs less memory.
 template <detail::Differentiable F = detail::UnaryOp>

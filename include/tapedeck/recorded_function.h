@@ -252,7 +252,8 @@ template <class F> class RecordedFunction {
 ///
 /// f takes tensors, variables, keys, numbers, and lists and tuples of these, and returns a tensor or
 /// gradient, lists and tuples of these, or nothing. Under tapes, accumulators and observers of the caller f
-/// itself runs. What f refers to, such as an optimizer, must live as long as the function.
+/// itself runs; a Profile measures the replays. What f refers to, such as an optimizer, must live as long as
+/// the function.
 template <class F> RecordedFunction<F> function(F f, RecordingOptions options = {}) {
   return {std::move(f), std::move(options)};
 }

@@ -11,15 +11,17 @@ class EventLog final : public Observer {
   using Clock = std::chrono::steady_clock;
   static constexpr std::ptrdiff_t kNone = -1;
   struct Entry {
-    std::string name, scopes;
-    Spec first;          // of the results
-    bool backward;       // a rule
-    bool in_backward;    // a rule, or a part of one
-    std::ptrdiff_t of;   // the place of the event that this is a part of, or kNone
-    std::int64_t bytes;
-    Clock::time_point begin, end;
-    std::uint64_t id;       // of the op's first output that a tape would track
-    const Recorder* tape;   // of a rule: whose pass runs it
+    std::string name, scopes = {};
+    Spec first = {};             // of the results
+    bool backward = false;       // a rule
+    bool in_backward = false;    // a rule, or a part of one
+    std::ptrdiff_t of = kNone;   // the place of the event that this is a part of, or kNone
+    std::int64_t bytes = 0;
+    Clock::time_point begin = {}, end = {};
+    std::uint64_t id = 0;             // of the op's first output that a tape would track
+    const Recorder* tape = nullptr;   // of a rule: whose pass runs it
+    bool replay = false;              // of a recorded function; its parts are the steps
+    std::int64_t read = 0;            // bytes that a step of a replay reads
 
     bool is_open() const { return end < begin; }
     double seconds() const { return std::chrono::duration<double>(end - begin).count(); }
@@ -29,6 +31,9 @@ class EventLog final : public Observer {
   void ends(const Event&) noexcept override;
   void computed(const Event&, std::span<const Tensor> y) override;
   void after_rule(const Event&, std::span<const Gradient> dx) override;
+  bool sees_replays() const override { return true; }
+  void step_begins(const ReplayedStep& s) override;
+  void step_ends() noexcept override;
 
   std::vector<Entry> entries;
   std::ptrdiff_t open = kNone;   // the innermost event that has not ended
@@ -37,6 +42,7 @@ class EventLog final : public Observer {
 
  private:
   Entry& innermost() { return entries[static_cast<std::size_t>(open)]; }
+  void begin(Entry e);
   void add(const Spec& spec, std::int64_t bytes);
 };
 

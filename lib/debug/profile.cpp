@@ -1,5 +1,5 @@
-// What ops and rules cost. In: events as they begin and end. Out: a table, and JSON for Chrome's trace
-// viewer.
+// What ops, rules and steps of replays cost. In: events as they begin and end. Out: a table, and JSON for
+// Chrome's trace viewer.
 #include <algorithm>
 #include <map>
 
@@ -13,15 +13,24 @@
 namespace tapedeck {
 
 void EventLog::begins(const Event& e) {
+  begin({.name = std::string(e.name), .backward = e.backward, .id = e.id, .tape = e.tape});
+}
+void EventLog::step_begins(const ReplayedStep& s) {
+  begin({.name = s.name, .first = s.first, .bytes = s.written, .replay = s.whole, .read = s.read});
+}
+
+void EventLog::begin(Entry e) {
   if (stopped) return;
-  const bool in_backward = e.backward || (open != kNone && innermost().in_backward);
-  entries.push_back(
-      {std::string(e.name), tapedeck::scopes(), {}, e.backward, in_backward, open, 0, {}, {}, e.id, e.tape});
+  e.scopes = tapedeck::scopes();
+  e.in_backward = e.backward || (open != kNone && innermost().in_backward);
+  e.of = open;
+  entries.push_back(std::move(e));
   open = std::ssize(entries) - 1;
   innermost().begin = Clock::now();   // last, so that the notes themselves do not count
 }
 
-void EventLog::ends(const Event&) noexcept {
+void EventLog::ends(const Event&) noexcept { step_ends(); }
+void EventLog::step_ends() noexcept {
   const Clock::time_point end = Clock::now();
   if (stopped || open == kNone) return;
   innermost().end = end;
@@ -54,13 +63,19 @@ void Profile::stop() { log_->stopped = true; }
 
 std::vector<OpCost> Profile::costs() const {
   std::map<std::string, OpCost> by_name;
+  std::vector<bool> listed;   // no parts of others, but of listed replays
   for (const EventLog::Entry& e : log_->entries) {
-    if (e.of != EventLog::kNone || e.is_open()) continue;
+    const EventLog::Entry* whole =
+        e.of == EventLog::kNone ? nullptr : &log_->entries[static_cast<std::size_t>(e.of)];
+    listed.push_back(!whole || (whole->replay && listed[static_cast<std::size_t>(e.of)]));
+    if (!listed.back() || e.is_open()) continue;
     OpCost& cost = by_name[e.name];
     cost.name = e.name;
     ++(e.backward ? cost.rules : cost.calls);
     (e.backward ? cost.rule_bytes : cost.bytes) += e.bytes;
     (e.backward ? cost.rule_seconds : cost.seconds) += e.seconds();
+    cost.read_bytes += e.read;
+    if (whole && !whole->is_open()) by_name[whole->name].seconds -= e.seconds();
   }
   std::vector<OpCost> costs;
   for (auto& [name, cost] : by_name)
@@ -102,6 +117,7 @@ std::string Profile::trace() const {
     if (e.is_open()) continue;
     nlohmann::ordered_json args = {{"bytes", e.bytes}};
     if (e.bytes) args["result"] = to_string(e.first);
+    if (e.read) args["read"] = e.read;
     if (!e.scopes.empty()) args["scope"] = e.scopes;
     events.push_back({{"name", e.name},
                       {"cat", e.backward ? "backward" : "forward"},

@@ -1,4 +1,4 @@
-// In: ops, rules and reads of variables. Out: calls of the thread's observers.
+// In: ops, rules, reads of variables and steps of replays. Out: calls of the thread's observers.
 #include "op/observer.h"
 
 namespace tapedeck {
@@ -9,30 +9,33 @@ template <class F> void each_observer(const F& f) {
     f(*o);
 }
 
-// Calls begins(), and at the end ends() for those observers whose begins() returned.
-class EventScope {
+// Calls begin for all observers, and at the end `end` for those for which begin returned.
+template <class Begin, class End> class EventScope {
  public:
-  explicit EventScope(const Event& e) : event_(e) {
+  EventScope(const Begin& begin, const End& end) : end_(end) {
     try {
-      each_observer([&](Observer& o) { o.begins(e), ++begun_; });
+      each_observer([&](Observer& o) { begin(o), ++begun_; });
     } catch (...) {
-      end();
+      finish();
       throw;
     }
   }
-  ~EventScope() { end(); }
+  ~EventScope() { finish(); }
   EventScope(const EventScope&) = delete;
 
  private:
-  void end() noexcept {
+  void finish() noexcept {
     each_observer([&](Observer& o) {
-      if (begun_-- > 0) o.ends(event_);
+      if (begun_-- > 0) end_(o);
     });
   }
 
-  const Event& event_;
+  End end_;
   int begun_ = 0;
 };
+auto scope_of(const Event& e) {
+  return EventScope([&](Observer& o) { o.begins(e); }, [&](Observer& o) { o.ends(e); });
+}
 
 }   // namespace
 
@@ -45,14 +48,14 @@ Observer::~Observer() {
 
 void observe_kernel(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>)) {
   const Event e{c.op.name, c, false, nullptr};
-  const EventScope scope(e);
+  const auto scope = scope_of(e);
   kernel(c, y);
   each_observer([&](Observer& o) { o.computed(e, y); });
 }
 
 void observe_computed(std::string_view name, const Call& c, std::span<const Tensor> y) {
   const Event e{name, c, false, nullptr};
-  const EventScope scope(e);
+  const auto scope = scope_of(e);
   each_observer([&](Observer& o) { o.computed(e, y); });
 }
 
@@ -62,10 +65,21 @@ void observe_read(const detail::VariableCell& cell, const Tensor& value) {
 
 void observe_rule(const Event& e, std::span<const Gradient> dy, std::span<const Gradient> dx,
                   const std::function<void()>& rule) {
-  const EventScope scope(e);
+  const auto scope = scope_of(e);
   each_observer([&](Observer& o) { o.before_rule(e, dy); });
   rule();
   each_observer([&](Observer& o) { o.after_rule(e, dx); });
+}
+
+void observe_step(const ReplayedStep& step, const std::function<void()>& run) {
+  const EventScope scope([&](Observer& o) { o.step_begins(step); }, [](Observer& o) { o.step_ends(); });
+  run();
+}
+
+bool must_see_ops() {
+  bool any = false;
+  each_observer([&](Observer& o) { any |= !o.sees_replays(); });
+  return any;
 }
 
 std::shared_ptr<const Origin> observe_origin(std::uint64_t id) {

@@ -33,6 +33,15 @@ struct Event {
   std::uint64_t id = 0;
 };
 
+/// What a replay of a recorded function runs at once, such as a group of ops, or all of the replay, in which
+/// these are.
+struct ReplayedStep {
+  std::string name;
+  bool whole = false;                   // the replay
+  std::int64_t read = 0, written = 0;   // bytes that it is known to read from memory, and to write there
+  Spec first = {};                      // of what it writes
+};
+
 class Observer {
  public:
   Observer() : outer_(std::exchange(thread_state.observer, this)) {}
@@ -51,6 +60,11 @@ class Observer {
   virtual void after_rule(const Event&, std::span<const Gradient>) {}
   /// A variable is read; value is the tensor that this read returns.
   virtual void read(const detail::VariableCell&, const Tensor& /*value*/) {}
+  /// Whether recorded functions may be replayed under it. It sees their steps, and not the ops.
+  virtual bool sees_replays() const { return false; }
+  /// A replay, or a step of it, begins and ends, also by an exception.
+  virtual void step_begins(const ReplayedStep&) {}
+  virtual void step_ends() noexcept {}
   /// Where the thread is, for a tape to store with the op whose first output has this id. Null: not wanted.
   virtual std::shared_ptr<const Origin> origin(std::uint64_t) const { return nullptr; }
 
@@ -68,6 +82,10 @@ void observe_read(const detail::VariableCell& cell, const Tensor& value);
 /// Runs a rule, which uses up dy and fills dx.
 void observe_rule(const Event& e, std::span<const Gradient> dy, std::span<const Gradient> dx,
                   const std::function<void()>& rule);
+/// Runs a replay or a step of it.
+void observe_step(const ReplayedStep& step, const std::function<void()>& run);
+/// Whether the thread has an observer that must see ops.
+bool must_see_ops();
 /// The first origin that an observer gives, or null.
 std::shared_ptr<const Origin> observe_origin(std::uint64_t id);
 

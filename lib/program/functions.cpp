@@ -56,7 +56,8 @@ struct Signature {
   }
 };
 
-struct Entry {
+class Entry {
+ public:
   Entry(const Arguments& x, Program program, std::shared_ptr<const void> s)
       : signature(x), plan(std::move(program)), structure(std::move(s)) {}
 
@@ -65,6 +66,21 @@ struct Entry {
   std::shared_ptr<const void> structure;   // of the result
   std::size_t number = 0;                  // among the programs of the function
   std::atomic<std::int64_t> calls{0};
+
+  /// The replay and its steps, as observers see them.
+  const ReplayedStep& observed(const std::string& function) {
+    std::call_once(once_, [&] {
+      whole_ = {"function " + function + (number ? fmt::format(", program {}", number) : ""), true};
+      steps_ = program::steps_of(plan, whole_.name);
+    });
+    return whole_;
+  }
+  std::span<const ReplayedStep> observed_steps() const { return steps_; }
+
+ private:
+  std::once_flag once_;
+  ReplayedStep whole_;
+  std::vector<ReplayedStep> steps_;
 };
 
 // The arguments as tensors of their own, so that a tensor that the function refers to by itself stays what it
@@ -82,7 +98,8 @@ std::vector<Tensor> apart(std::span<const Tensor> x) {
 
 // Something of the caller's sees the ops, or a recording does.
 bool watched() {
-  return thread_state.trace || thread_state.innermost || thread_state.observer || thread_state.communicator;
+  return thread_state.trace || thread_state.innermost || thread_state.communicator ||
+         (thread_state.observer && must_see_ops());
 }
 
 bool same_bits(const Tensor& a, const Tensor& b) {
@@ -195,7 +212,10 @@ void Programs::State::add(const Arguments& x, Program program, std::shared_ptr<c
 void Programs::State::replay(Entry& e, const Arguments& x, std::vector<Tensor>& y) {
   e.calls.fetch_add(1, std::memory_order_relaxed);
   const program::BorrowedWorkspace workspace(workspaces_);
-  workspace->replay(e.number, e.plan).run(x.tensors, x.keys, y);
+  program::Replay& replay = workspace->replay(e.number, e.plan);
+  if (!thread_state.observer) [[likely]]
+    return replay.run(x.tensors, x.keys, y);
+  observe_step(e.observed(options.name), [&] { replay.run(x.tensors, x.keys, y, e.observed_steps()); });
 }
 
 // By a replay, beside the function itself.

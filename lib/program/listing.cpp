@@ -1,4 +1,4 @@
-// In: a plan. Out: a table, or a graph, of its nodes in the order in which they run.
+// In: a plan. Out: a table, a graph or a list of its nodes in the order in which they run.
 #include "program/listing.h"
 
 #include <algorithm>
@@ -85,6 +85,14 @@ class PlanTable {
   std::map<ValueId, std::string> names_;
 };
 
+std::string names_of(const Plan& plan, const ProgramStep& step) {
+  constexpr std::size_t kNames = 3;
+  std::string all;
+  for (std::size_t i = 0; i < std::min(step.nodes.size(), kNames); ++i)
+    all += (i ? "+" : "") + name_of(node_of(plan, step.nodes[i]));
+  return all + (step.nodes.size() > kNames ? "+…" : "");
+}
+
 class PlanGraph {
  public:
   explicit PlanGraph(const Plan& plan) : plan_(plan) {
@@ -160,6 +168,34 @@ std::string name_of(const Node& node) {
       return "action";
   }
   return "";
+}
+
+std::vector<ReplayedStep> steps_of(const Plan& plan, std::string_view function) {
+  std::vector<ReplayedStep> all;
+  std::size_t group = 0, number = 0;
+  const auto bytes_of = [&](std::span<const ValueId> values) {
+    std::int64_t bytes = 0;
+    for (const ValueId v : values)
+      if (v != kNoValue) bytes += plan.program.value(v).spec.nbytes();
+    return bytes;
+  };
+  for (const ProgramStep& step : plan.steps) {
+    const Node& node = node_of(plan, step.nodes[0]);
+    std::span<const ValueId> reads = node.in, writes = node.out;
+    if (step.fused) reads = plan.groups[group].reads(), writes = plan.groups[group].writes();
+    if (node.kind == Node::Kind::read) writes = {};        // the variable's memory is read where it is
+    if (node.kind == Node::Kind::select) reads = writes;   // and no more than these elements
+    if (node.kind == Node::Kind::store) writes = reads;
+    const std::string place = step.fused ? fmt::format("group {}", ++group) : fmt::format("#{}", number);
+    all.push_back({fmt::format("{}: {} {}", function, place, names_of(plan, step)), false, bytes_of(reads),
+                   bytes_of(writes)});
+    if (const auto first =
+            std::find_if(writes.begin(), writes.end(), [](ValueId v) { return v != kNoValue; });
+        first != writes.end())
+      all.back().first = plan.program.value(*first).spec;
+    number += step.nodes.size();
+  }
+  return all;
 }
 
 std::string table_of(const Plan& plan) { return PlanTable(plan).text(); }

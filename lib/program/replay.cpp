@@ -145,8 +145,8 @@ void Replay::bind_call(std::span<const Tensor> arguments, std::span<const random
   }
 }
 
-void Replay::run(std::span<const Tensor> arguments, std::span<const random::Key> keys,
-                 std::vector<Tensor>& y) {
+void Replay::run(std::span<const Tensor> arguments, std::span<const random::Key> keys, std::vector<Tensor>& y,
+                 std::span<const ReplayedStep> observed) {
   struct Forget {
     Replay& r;
     ~Forget() {
@@ -158,8 +158,11 @@ void Replay::run(std::span<const Tensor> arguments, std::span<const random::Key>
   } const forget{*this};
   bind_call(arguments, keys, y);
   std::size_t group = 0;
-  for (const ProgramStep& step : plan_.steps)
-    run_step(step, group);
+  if (!observed.empty()) [[unlikely]]
+    run_observed(observed);
+  else
+    for (const ProgramStep& step : plan_.steps)
+      run_step(step, group);
   assign();   // from here on nothing throws
   results(arguments, y);
 }
@@ -169,6 +172,12 @@ void Replay::run_step(const ProgramStep& step, std::size_t& group) {
     plan_.groups[group++].run(memory_.data(), scratch_.raw());
   else
     run_node(nodes_[at(step.nodes[0])]);
+}
+
+void Replay::run_observed(std::span<const ReplayedStep> observed) {
+  std::size_t group = 0;
+  for (std::size_t s = 0; s < observed.size(); ++s)
+    observe_step(observed[s], [&] { run_step(plan_.steps[s], group); });
 }
 
 void Replay::run_node(Bound& b) {

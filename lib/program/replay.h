@@ -1,5 +1,6 @@
 // Replay: runs a plan in memory of its own. One call at a time; each thread that calls takes another one.
 #pragma once
+#include "op/observer.h"
 #include "program/plan.h"
 
 namespace tapedeck::program {
@@ -12,8 +13,10 @@ class Replay {
 
   /// y becomes what the function returns for these arguments and keys, in the memory of the tensors that y
   /// has where these fit and nothing else shares them. After an exception, variables are as the last action
-  /// before it left them.
-  void run(std::span<const Tensor> arguments, std::span<const random::Key> keys, std::vector<Tensor>& y);
+  /// before it left them. `observed`: the plan's steps, which observers see, or none where nothing is to be
+  /// seen.
+  void run(std::span<const Tensor> arguments, std::span<const random::Key> keys, std::vector<Tensor>& y,
+           std::span<const ReplayedStep> observed = {});
 
  private:
   /// A node with its tensors, whose memory is bound once or at each call.
@@ -37,6 +40,7 @@ class Replay {
   void bind_call(std::span<const Tensor> arguments, std::span<const random::Key> keys,
                  std::vector<Tensor>& y);
   void run_step(const ProgramStep& step, std::size_t& group);
+  void run_observed(std::span<const ReplayedStep> observed);
   void run_node(Bound& b);
   void run_op(Bound& b);
   void run_pull(Bound& b);

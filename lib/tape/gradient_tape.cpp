@@ -59,7 +59,13 @@ void watch_checked(Tape& tape, const Tensor& x) {
   if (!x.defined()) throw_error<ArgumentError>("watch: the tensor is undefined");
   if (!is_trainable(x.dtype()))
     return warn(fmt::format("watch: the tensor is {}, which has no derivative", name_of(x.dtype())));
-  if (!thread_paused()) tape.watch(x);
+  if (thread_paused()) return;
+  if (tape.watches(x))
+    return warn(
+        fmt::format("watch: this {} is watched already. Copies of a handle are one tensor, which has one "
+                    "gradient; make a second unknown of the same value by identity",
+                    x.spec()));
+  tape.watch(x);
 }
 
 }   // namespace

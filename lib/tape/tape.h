@@ -53,6 +53,10 @@ class Tape final : public Recorder {
   std::size_t slots() const { return tracked_.size(); }
   /// The number of tensors that it tracks and no entry has produced.
   std::size_t watched() const { return watched_; }
+  bool watches(const Tensor& x) const {
+    const Slot s = slot_of(x);
+    return s >= 0 && producer(s) < 0;
+  }
   EntryPool<TapeEntry>& entries() { return entries_; }
   /// Where an op was recorded, or null where no observer asked for it.
   const Origin* origin_of(TapeEntry& e) const;

@@ -14,6 +14,7 @@
 
 using namespace tapedeck;
 using test::Case;
+using test::check_case;
 using test::message_of;
 
 namespace {
@@ -55,9 +56,8 @@ Trained train(const Replicas& replicas) {
 }   // namespace
 
 TEST_CASE("cases: replicas", "[cases][threads]") {
-  {
-    Case c("dist-mean-loss-scaling");
-    const Variable v(tensor(3.0));
+  check_case("dist-mean-loss-scaling", [&](Case& c) {
+    const Variable v = c.variable(tensor(3.0));
     std::vector<double> gradients(2);
     std::vector<char> scaled(2);
     Replicas(2).run([&](Replica r) {
@@ -68,18 +68,16 @@ TEST_CASE("cases: replicas", "[cases][threads]") {
     CHECK(gradients[0] == gradients[1]);
     CHECK((scaled[0] && scaled[1]));
     c.check("grad", gradients[0]);
-  }
-  {
-    Case c("dist-filter-none");
-    const Variable v(tensor(3.0)), unused(tensor(1.0));
-    Momentum momentum({.learning_rate = 1.0, .momentum = 0.5});
+  });
+  check_case("dist-filter-none", [&](Case& c) {
+    const Variable v = c.variable(tensor(3.0)), unused = c.variable(tensor(1.0));
+    Momentum& momentum = c.keep([&] { return Momentum({.learning_rate = 1.0, .momentum = 0.5}); });
     Replicas(2).run([&](Replica) { momentum.minimize([&] { return v * v; }, {.variables = {{unused, v}}}); });
     c.holds("property", v.value().item() == 3 - 6 && momentum.slot(v, "momentum").defined() &&
                             !momentum.slot(unused, "momentum").defined() && unused.value().item() == 1);
-  }
-  {
-    Case c("dist-cross-replica-apply");
-    const Variable v(tensor(3.0));
+  });
+  check_case("dist-cross-replica-apply", [&](Case& c) {
+    const Variable v = c.variable(tensor(3.0));
     GradientDescent outer({.learning_rate = 1.0}), inner({.learning_rate = 1.0});
     outer.add_transform(
         [&](std::span<GradientAndVariable> pairs, std::int64_t) { inner.apply_gradients(pairs); });
@@ -88,7 +86,7 @@ TEST_CASE("cases: replicas", "[cases][threads]") {
                   "or with SkipAggregation for gradients that are summed already");
     CHECK(v.value().item() == 3);
     CHECK(outer.iterations() == 0);
-  }
+  });
 }
 
 TEST_CASE("replicas give the same bits on any number of threads", "[threads]") {

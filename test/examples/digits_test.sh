@@ -53,6 +53,11 @@ else
   echo "skipped: digits, the picture of the tape: there is no Graphviz"
 fi
 
+# The same bits where the step is recorded.
+run --seed 2 --weights "$folder/eager.safetensors" > "$folder/one" && run --seed 2 --recorded --weights "$folder/recorded.safetensors" > "$folder/recorded" || failed=1
+cmp "$folder/one" "$folder/recorded" && cmp "$folder/eager.safetensors" "$folder/recorded.safetensors" || failed=1
+digits 2 "there is no option --recorded=1; see --help" --recorded=1
+
 # 45 batches and one test in each of two epochs, after the settings; the log changes nothing else.
 for network in mlp cnn; do
   counts=$(awk '/"model":/ {m++} /"kind":"train"/ {a++} /"kind":"test"/ {b++} END {print m, a, b, NR}' "$folder/logs/$network.jsonl")
@@ -60,7 +65,7 @@ for network in mlp cnn; do
 done
 
 # Replicas that get no examples of a batch.
-digits 0 "3 replicas, with the same bits in all weights" --replicas 3 --batch 2 --epochs 1
+digits 0 "3 replicas, with the same bits in all weights" --replicas 3 --batch 2 --epochs 1 --recorded
 
 # A network gives the same results alone as together with the other one; without Graphviz only the picture is missing.
 rm -f "$folder/tape.svg"

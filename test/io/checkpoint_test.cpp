@@ -561,29 +561,27 @@ TEST_CASE("cases: slots restored before there are variables and optimizers",
     root.restore(folder / "a", RestoreMode::deferred);
     return root;
   };
-  {
-    Case c("ckpt-deferred-slot");
+  check_case("ckpt-deferred-slot", [&](Case& c) {
     Checkpoint root = restored();
-    Variable v(tensor(0.0));
+    const Variable v = c.variable(tensor(0.0));
     root.add("var", v);
     c.check("var_after", v.value());
-    Adam adam({.learning_rate = 0.1});
+    Adam& adam = c.keep([&] { return Adam({.learning_rate = 0.1}); });
     root.add("optimizer", adam);
     c.check("m_slot", adam.slot(v, "m"));
     CHECK(adam.iterations() == 1);
     CHECK(root.waiting().empty());
-  }
-  {
-    Case c("ckpt-slot-order-graph");
+  });
+  check_case("ckpt-slot-order-graph", [&](Case& c) {
     Checkpoint root = restored();
-    Adam adam({.learning_rate = 0.1});
+    Adam& adam = c.keep([&] { return Adam({.learning_rate = 0.1}); });
     root.add("optimizer", adam);
     const bool waits = root.waiting() == Names{"optimizer/var/m", "optimizer/var/v", "var"};
-    Variable v(tensor(0.0));
+    const Variable v = c.variable(tensor(0.0));
     const bool is_not_there = !adam.slot(v, "m").defined();
     root.add("var", v);
     c.holds("property", waits && is_not_there && adam.slot(v, "m").item() == 14 && v.value().item() == 12);
-  }
+  });
 }
 
 TEST_CASE("names in a checkpoint are taken once", "[checkpoint][errors]") {

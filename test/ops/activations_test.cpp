@@ -32,30 +32,26 @@ template <class F> Derivatives derivatives(const F& f, const Tensor& x) {
 }   // namespace
 
 TEST_CASE("cases: activations", "[cases][nn]") {
-  {
-    Case c("op-relu6-grad");
+  check_case("op-relu6-grad", [&](Case& c) {
     const auto [first, second] = derivatives([](const Tensor& x) { return relu6(x); }, c.input("x"));
     c.check("grads", std::vector<Tensor>{first});
     REQUIRE(second.defined());
     CHECK(worst(second.dense(), zeros({2, 4})) == 0);
-  }
-  {
-    Case c("op-swish-beta");
+  });
+  check_case("op-swish-beta", [&](Case& c) {
     const Tensor x = c.input("x"), beta = c.input("beta");
     GradientTape tape;
     tape.watch(x), tape.watch(beta);
     const auto [dx, dbeta] = tape.gradient(silu(x, beta), x, beta);
     c.check("grads", std::vector<Gradient>{dx, dbeta});
-  }
-  {
-    Case c("op-act-elu");
+  });
+  check_case("op-act-elu", [&](Case& c) {
     c.check("grads",
             std::vector<Tensor>{derivatives([](const Tensor& x) { return elu(x); }, c.input("x")).first});
-  }
-  {
-    Case c("op-elu-second-derivative");
+  });
+  check_case("op-elu-second-derivative", [&](Case& c) {
     c.check("second", derivatives([](const Tensor& x) { return elu(x); }, c.input("x")).second);
-  }
+  });
 }
 
 TEST_CASE("activations that are straight on both sides have zeros as second derivatives, not none", "[nn]") {

@@ -10,14 +10,15 @@ namespace {
 
 /// Runs a case that states the gradient of f for a given cotangent, or for ones.
 template <class F> void check_gradient(const char* id, const F& f, const Tensor& dy = {}) {
-  Case c(id);
-  const Tensor x = c.input("x");
-  GradientTape tape;
-  tape.watch(x);
-  const Tensor y = f(x);
-  const std::vector<Gradient> g = tape.gradient(Targets(y), Sources(x), {.output_gradients = {dy}});
-  CHECK(g[0].is_dense());
-  c.check("grads", g);
+  check_case(id, [&](Case& c) {
+    const Tensor x = c.input("x");
+    GradientTape tape;
+    tape.watch(x);
+    const Tensor y = f(x);
+    const std::vector<Gradient> g = tape.gradient(Targets(y), Sources(x), {.output_gradients = {dy}});
+    CHECK(g[0].is_dense());
+    c.check("grads", g);
+  });
 }
 
 }   // namespace

@@ -263,6 +263,7 @@ TEST_CASE("eigenvectors of any matrix", "[complex]") {
 }
 
 TEST_CASE("cases: complex numbers", "[cases][complex]") {
-  Case c("op-prod-complex", DType::c128);
-  c.check("grads", {gradient_of([](const Tensor& z) { return prod(z); }, c.input("x"))});
+  check_case("op-prod-complex", DType::c128, [&](Case& c) {
+    c.check("grads", {gradient_of([](const Tensor& z) { return prod(z); }, c.input("x"))});
+  });
 }

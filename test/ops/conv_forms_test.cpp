@@ -149,6 +149,35 @@ TEST_CASE("depthwise_conv2d is a convolution with as many groups as channels", "
       [](const std::vector<Tensor>& in) { return depthwise_conv2d(in[0], in[1], {.padding = 1}); }, {x, f}));
 }
 
+// By the same ops on images whose channels are last already.
+TEST_CASE(
+    "images with channels first, and of another dtype than the filters, are filtered channel by channel",
+    "[conv]") {
+  const Tensor x = uniform({2, 3, 5, 6}, -1, 1), f = uniform({3, 2, 3, 2}, -1, 1, 1),
+               g = uniform({3, 2, 3}, -1, 1, 2);
+  const std::vector<int> last{0, 2, 3, 1}, first{0, 3, 1, 2};
+  const Conv2dOptions nchw{.strides = {1, 2}, .padding = Padding::same, .layout = Layout::nchw},
+      nhwc{.strides = {1, 2}, .padding = Padding::same};
+  CHECK(same_bits(depthwise_conv2d(x, f, nchw),
+                  transpose(depthwise_conv2d(transpose(x, last), f, nhwc), first)));
+  CHECK(same_bits(dilation2d(x, g, nchw), transpose(dilation2d(transpose(x, last), g, nhwc), first)));
+  CHECK(check_gradients([&](const std::vector<Tensor>& in) { return depthwise_conv2d(in[0], in[1], nchw); },
+                        {x, f}));
+  CHECK_THROWS_WITH(
+      dilation2d(ones({3, 4}), g, nchw),
+      "dilation2d: x needs the axes height, width and channels: x is f32[3,4], filters is f64[3,2,3]");
+  CHECK_THROWS_WITH(
+      depthwise_conv2d(ones({3, 4}), f, nchw),
+      "depthwise_conv2d: x needs the axes height, width and channels: x is f32[3,4], filters is "
+      "f64[3,2,3,2]");
+
+  const Tensor images = astype(transpose(x, last), DType::f32);
+  CHECK(same_bits(depthwise_conv2d(images, f), depthwise_conv2d(astype(images, DType::f64), f)));
+  CHECK(same_bits(dilation2d(images, g), dilation2d(astype(images, DType::f64), g)));
+  CHECK_THROWS_AS(depthwise_conv2d(astype(images, DType::i32), f), DTypeError);
+  CHECK_THROWS_AS(dilation2d(images, ones({3, 2, 3}, DType::c64)), DTypeError);
+}
+
 TEST_CASE("transposed convolutions are the adjoints", "[conv]") {
   const Tensor f = uniform({3, 2, 4, 5}, -1, 1, 1);   // conv2d takes 4 channels and gives 5
   for (const Padding& p : {Padding(Padding::valid), Padding(Padding::same), Padding(1, 0, 1, 1)}) {

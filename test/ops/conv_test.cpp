@@ -392,21 +392,22 @@ TEST_CASE("a convolution's variables are read, and f32 goes with f64", "[conv]")
 }
 
 TEST_CASE("cases: convolution and pooling", "[cases][conv]") {
-  {
-    Case c("op-conv2d-same-grad-input");
+  check_case("op-conv2d-same-grad-input", [&](Case& c) {
     GradientTape tape;
-    const Tensor x = full({1, 4, 4, 3}, c.number("x_fill")), k = full({2, 2, 3, 2}, c.number("k_fill"));
+    const Tensor x = c.input(full({1, 4, 4, 3}, c.number("x_fill"))),
+                 k = c.input(full({2, 2, 3, 2}, c.number("k_fill")));
     tape.watch(x), tape.watch(k);
     const auto [dx, dk] = tape.gradient(conv2d(x, k, {.padding = Padding::same}), x, k);
     c.check("dx", dx);
     c.check("dk", dk);
-  }
+  });
   const auto pooled = [](const std::string& id, const auto& pool, const Tensor& dy) {
-    Case c(id);
-    GradientTape tape;
-    const Tensor x = c.input("x");
-    tape.watch(x);
-    c.check("grads", tape.gradient(Targets(pool(x)), Sources(x), {.output_gradients = {dy}}));
+    check_case(id, [&](Case& c) {
+      GradientTape tape;
+      const Tensor x = c.input("x");
+      tape.watch(x);
+      c.check("grads", tape.gradient(Targets(pool(x)), Sources(x), {.output_gradients = {dy}}));
+    });
   };
   pooled(
       "op-avgpool-valid", [](const Tensor& x) { return avg_pool2d(x, {.window = 2}); },
@@ -417,13 +418,12 @@ TEST_CASE("cases: convolution and pooling", "[cases][conv]") {
       ones({1, 2, 2, 1}));
   pooled(
       "op-maxpool-valid", [](const Tensor& x) { return max_pool2d(x, {.window = 2}); }, ones({1, 2, 2, 1}));
-  {
-    Case c("tape-conv2d-1x1-partial-params");
+  check_case("tape-conv2d-1x1-partial-params", [&](Case& c) {
     GradientTape tape;
-    const Tensor i = full({1, 1, 1, 1}, 1), k = full({1, 1, 1, 1}, 2);
+    const Tensor i = c.input(full({1, 1, 1, 1}, 1)), k = c.input(full({1, 1, 1, 1}, 2));
     tape.watch(i);
     c.check("g", tape.gradient(conv2d(i, k, {.padding = Padding::same}), i));
-  }
+  });
 }
 
 TEST_CASE("what convolution and pooling refuse", "[conv][errors]") {

@@ -303,14 +303,15 @@ TEST_CASE("what factorisations refuse", "[decompositions][errors]") {
 }
 
 TEST_CASE("cases: eigenvalues", "[cases][decompositions]") {
-  Case c("op-self-adjoint-eig-values", DType::f64);
-  const Tensor a = c.input("A");
-  GradientTape tape;
-  tape.watch(a);
-  const Tensor y = sum(eigvalsh(a) * samples::f64({1, 2, 3}));
-  const Tensor g = tape.gradient(y, a).dense();
-  c.check("grads", {g});
-  c.check("symmetrized", 0.5 * (g + transpose(g)));
+  check_case("op-self-adjoint-eig-values", DType::f64, [&](Case& c) {
+    const Tensor a = c.input("A");
+    GradientTape tape;
+    tape.watch(a);
+    const Tensor y = sum(eigvalsh(a) * samples::f64({1, 2, 3}));
+    const Tensor g = tape.gradient(y, a).dense();
+    c.check("grads", {g});
+    c.check("symmetrized", 0.5 * (g + transpose(g)));
+  });
 }
 
 // Against differences, which need no rule. Where singular values other than 0 are treated as 0, what a

@@ -265,26 +265,20 @@ TEST_CASE("slices are printed with their rows", "[slices]") {
 }
 
 TEST_CASE("cases: slices", "[cases][slices]") {
-  {
-    Case c("agg-slices-none");
-    c.check("result", aggregate({}));
-  }
-  {
-    Case c("agg-slices-one");
+  check_case("agg-slices-none", [&](Case& c) { c.check("result", aggregate({})); });
+  check_case("agg-slices-one", [&](Case& c) {
     const Gradient t = IndexedSlices{c.input("t"), tensor({0, 1, 2}), Shape{3, 2}}, result = aggregate({t});
     c.check("dense", result.dense());
     c.check("same_object", result.slices() == t.slices());
-  }
-  {
-    Case c("grad-indexed-slices-grad-ys");
+  });
+  check_case("grad-indexed-slices-grad-ys", [&](Case& c) {
     GradientTape tape;
-    const Tensor x = tensor({1.0});
+    const Tensor x = c.input(tensor({1.0}));
     tape.watch(x);
     c.check("g", tape.gradient(identity(x), x,
                                {.output_gradients = {IndexedSlices{tensor({2.0}), tensor({0}), {}}}})[0]);
-  }
-  {
-    Case c("indexed-slices-large-warning");
+  });
+  check_case("indexed-slices-large-warning", [&](Case& c) {
     std::vector<bool> warned;
     for (const Shape& shape : {Shape{4, 4, 4, 4}, Shape{100, 100, 100, 100}}) {
       const Warnings warnings;
@@ -298,5 +292,5 @@ TEST_CASE("cases: slices", "[cases][slices]") {
                        "to_dense: slices become a dense tensor of 100000000 elements: u8[100,100,100,100]"}));
     }
     c.check("warn", warned);
-  }
+  });
 }

@@ -129,6 +129,19 @@ TEST_CASE("functions of what is not finite are NaN", "[matrix_functions]") {
   }
 }
 
+TEST_CASE("band matrices of another dtype than the columns", "[matrix_functions]") {
+  const Tensor bands = samples::f64({{4, 5, 6}, {1, 1, 1}}),
+               b = astype(samples::f64({{1}, {2}, {3}}), DType::f32);
+  const Tensor y = banded_triangular_solve(bands, b);
+  CHECK(same_bits(y, banded_triangular_solve(bands, astype(b, DType::f64))));
+  CHECK(same_bits(banded_triangular_solve(astype(bands, DType::c64), b),
+                  banded_triangular_solve(astype(bands, DType::c64), astype(b, DType::c64))));
+  GradientTape tape;
+  tape.watch(b);
+  CHECK(tape.gradient(sum(banded_triangular_solve(bands, b)), b).dense().dtype() == DType::f32);
+  CHECK_THROWS_AS(banded_triangular_solve(bands, astype(b, DType::i32)), DTypeError);
+}
+
 TEST_CASE("what functions of matrices and band matrices refuse", "[matrix_functions][errors]") {
   const Tensor b = ones({3, 1});
   CHECK_THROWS_WITH(matrix_exponential(ones({2, 3})),

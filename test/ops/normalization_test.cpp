@@ -11,16 +11,17 @@ using namespace tapedeck;
 using namespace tapedeck::test;
 
 TEST_CASE("cases: fused batch normalisation", "[cases][norm]") {
-  Case c("op-fused-batchnorm-training", DType::f64);
-  const Tensor rows = c.input("x"), x = reshape(rows, {4, 1, 1, 2}), scale = c.input("scale"),
-               offset = c.input("offset");
-  GradientTape tape;
-  tape.watch(x), tape.watch(scale), tape.watch(offset);
-  const Tensor y = batch_norm(x, scale, offset).y;
-  const std::vector<Gradient> g =
-      tape.gradient(Targets(y), Sources({x, scale, offset}),
-                    {.output_gradients = {reshape(arange(1, 9, 1, DType::f64), {4, 1, 1, 2})}});
-  c.check("grads", std::vector<Tensor>{reshape(g[0].dense(), {4, 2}), g[1].dense(), g[2].dense()});
+  check_case("op-fused-batchnorm-training", DType::f64, [&](Case& c) {
+    const Tensor rows = c.input("x"), x = reshape(rows, {4, 1, 1, 2}), scale = c.input("scale"),
+                 offset = c.input("offset");
+    GradientTape tape;
+    tape.watch(x), tape.watch(scale), tape.watch(offset);
+    const Tensor y = batch_norm(x, scale, offset).y;
+    const std::vector<Gradient> g =
+        tape.gradient(Targets(y), Sources({x, scale, offset}),
+                      {.output_gradients = {reshape(arange(1, 9, 1, DType::f64), {4, 1, 1, 2})}});
+    c.check("grads", std::vector<Tensor>{reshape(g[0].dense(), {4, 2}), g[1].dense(), g[2].dense()});
+  });
 }
 
 TEST_CASE("layer_norm gives rows of mean 0 and variance 1", "[norm]") {

@@ -43,122 +43,109 @@ std::vector<int> summed_axes(const Shape& a_shape, const Shape& b_shape, bool of
 }   // namespace
 
 TEST_CASE("cases: gradients of broadcast operands", "[cases]") {
-  {
-    Case c("op-broadcast-axes-0");
+  check_case("op-broadcast-axes-0", [&](Case& c) {
     c.check("x_axes", summed_axes({}, {}, true));
     c.check("y_axes", summed_axes({}, {}, false));
-  }
-  {
-    Case c("op-broadcast-axes-2");
+  });
+  check_case("op-broadcast-axes-2", [&](Case& c) {
     c.check("x_axes", summed_axes({2}, {2}, true));
     c.check("y_axes", summed_axes({2}, {2}, false));
-  }
-  {
-    Case c("op-broadcast-axes-3");
+  });
+  check_case("op-broadcast-axes-3", [&](Case& c) {
     c.check("x_axes", summed_axes({3, 1, 5, 1, 7}, {2, 1, 4, 7}, true));
     c.check("y_axes", summed_axes({3, 1, 5, 1, 7}, {2, 1, 4, 7}, false));
-  }
-  {
-    Case c("op-squared-difference-broadcast");
+  });
+  check_case("op-squared-difference-broadcast", [&](Case& c) {
     c.check("grads", gradients_of([](const Tensor& x, const Tensor& y) { return squared_difference(x, y); },
                                   c.input("x"), c.input("y")));
-  }
-  {
-    Case c("op-realdiv-broadcast-scalar");
+  });
+  check_case("op-realdiv-broadcast-scalar", [&](Case& c) {
     c.check("grads",
             gradients_of([](const Tensor& x, const Tensor& y) { return x / y; }, c.input("x"), c.input("y")));
-  }
+  });
 }
 
 TEST_CASE("cases: choices and kinks", "[cases]") {
   for (const bool largest : {false, true}) {
-    Case c(largest ? "op-max-ties" : "op-min-ties");
-    const Tensor x = c.input("x");
-    GradientTape tape;
-    tape.watch(x);
-    const Tensor both = concat({x, x}, 0);
-    const auto [dx, d_both] = tape.gradient(largest ? max(both) : min(both), x, both);
-    c.check("grads", {dx});
-    c.check("grad_wrt_concat", d_both);
+    check_case(largest ? "op-max-ties" : "op-min-ties", [&](Case& c) {
+      const Tensor x = c.input("x");
+      GradientTape tape;
+      tape.watch(x);
+      const Tensor both = concat({x, x}, 0);
+      const auto [dx, d_both] = tape.gradient(largest ? max(both) : min(both), x, both);
+      c.check("grads", {dx});
+      c.check("grad_wrt_concat", d_both);
+    });
   }
-  {
-    Case c("op-minimum-tie");
+  check_case("op-minimum-tie", [&](Case& c) {
     const std::vector<Tensor> g = gradients_of([](const Tensor& x, const Tensor& y) { return minimum(x, y); },
                                                c.input("x"), tensor(2.0));
     c.check("grads", {g[0]});
     c.check("grad_of_scalar", g[1]);
-  }
-  {
-    Case c("op-clip-by-value");
+  });
+  check_case("op-clip-by-value", [&](Case& c) {
     c.check("grads", gradients_of([](const Tensor& x, const Tensor& low,
                                      const Tensor& high) { return clip(x, low, high); },
                                   c.input("x"), c.input("lo"), c.input("hi")));
-  }
-  {
-    Case c("op-abs-at-zero");
+  });
+  check_case("op-abs-at-zero", [&](Case& c) {
     c.check("grads", gradients_of([](const Tensor& x) { return abs(x); }, c.input("x")));
-  }
+  });
 }
 
 TEST_CASE("cases: products and powers", "[cases]") {
-  {
-    Case c("op-prod-neg-axis");
+  check_case("op-prod-neg-axis", [&](Case& c) {
     c.check("grads", gradients_of([](const Tensor& x) { return prod(x, -1); }, c.input("x")));
-  }
-  {
-    Case c("op-pow-zero-base");
+  });
+  check_case("op-pow-zero-base", [&](Case& c) {
     const Tensor x = c.input("x");
     GradientTape tape;
     tape.watch(x);
     c.check("grads", tape.gradient(Targets(pow(x, 2)), Sources(x)));
-  }
-  {
-    Case c("op-pow-wrt-exponent");
+  });
+  check_case("op-pow-wrt-exponent", [&](Case& c) {
     c.check("grads", gradients_of([](const Tensor& x, const Tensor& y) { return pow(x, y); }, c.input("x"),
                                   c.input("y")));
-  }
+  });
 }
 
 TEST_CASE("cases: elementary functions", "[cases]") {
   const std::pair<const char*, Tensor (*)(Operand)> functions[] = {
       {"expm1", expm1}, {"rsqrt", rsqrt}, {"sigmoid", sigmoid}, {"tanh", tanh}};
-  for (const auto& [name, f] : functions) {
-    Case c(std::string("op-special-") + name);
-    c.check("grads", gradients_of([f = f](const Tensor& x) { return f(x); }, c.input("x")));
+  for (const auto& function : functions) {
+    check_case(std::string("op-special-") + function.first, [f = function.second](Case& c) {
+      c.check("grads", gradients_of([f](const Tensor& x) { return f(x); }, c.input("x")));
+    });
   }
 }
 
 TEST_CASE("cases: activations and losses", "[cases]") {
-  {
-    Case c("op-act-relu");
+  check_case("op-act-relu", [&](Case& c) {
     c.check("grads", gradients_of([](const Tensor& x) { return relu(x); }, c.input("x")));
-  }
-  {
-    Case c("op-leaky-relu-scalar-sgd");
-    const Variable x(c.input("x"));
+  });
+  check_case("op-leaky-relu-scalar-sgd", [&](Case& c) {
+    const Variable x = c.variable(c.input("x"));
     GradientTape tape;
     const Tensor loss = square(leaky_relu(x, 0.05));
-    GradientDescent({.learning_rate = 0.2}).apply_gradients({{tape.gradient(loss, x), x}});
+    GradientDescent& descent = c.keep([&] { return GradientDescent({.learning_rate = 0.2}); });
+    descent.apply_gradients({{tape.gradient(loss, x), x}});
     c.check("x_after", x.value());
-  }
-  {
-    Case c("op-swish-beta");
+  });
+  check_case("op-swish-beta", [&](Case& c) {
     c.check("grads", gradients_of([](const Tensor& x, const Tensor& beta) { return x * sigmoid(beta * x); },
                                   c.input("x"), c.input("beta")));
-  }
-  {
-    Case c("op-softmax-grad-gradgrad");
+  });
+  check_case("op-softmax-grad-gradgrad", [&](Case& c) {
     const Tensor x = c.input("x"), w = c.input("w");
     GradientTape outer;
     outer.watch(x);
     const Tensor g = gradients_of([&](const Tensor& t) { return w * softmax(t); }, x)[0];
     c.check("grads", {g});
     c.check("second", outer.gradient(square(g), x));
-  }
-  {
-    Case c("op-xent-known");
+  });
+  check_case("op-xent-known", [&](Case& c) {
     const Tensor labels = c.input("labels"), logits = c.input("logits");
     c.check("loss", softmax_cross_entropy(labels, logits));
     c.check("grads", gradients_of([&](const Tensor& t) { return softmax_cross_entropy(labels, t); }, logits));
-  }
+  });
 }

@@ -28,8 +28,7 @@ template <class F> Tensor gradient_of(const F& f, const Tensor& x, const Tensor&
   return tape.gradient(Targets(y), Sources(x), {.output_gradients = {dy}})[0].dense();
 }
 template <class F> void check_gradient(const char* id, const char* input, const F& f, const Tensor& dy = {}) {
-  Case c(id);
-  c.check("grads", {gradient_of(f, c.input(input), dy)});
+  check_case(id, [&](Case& c) { c.check("grads", {gradient_of(f, c.input(input), dy)}); });
 }
 
 }   // namespace
@@ -46,8 +45,7 @@ TEST_CASE("cases: norms and groups of rows", "[cases][order]") {
 
   check_gradient("op-segment-min", "data", [](const Tensor& x) { return segment_min(x, tensor({0, 0, 1})); });
   check_gradient("op-segment-max", "data", [](const Tensor& x) { return segment_max(x, tensor({0, 0, 1})); });
-  {
-    Case c("op-segment-min-ties");
+  check_case("op-segment-min-ties", [&](Case& c) {
     const Tensor x = c.input("x");
     GradientTape tape;
     tape.watch(x);
@@ -55,7 +53,7 @@ TEST_CASE("cases: norms and groups of rows", "[cases][order]") {
     const auto [dx, d_both] = tape.gradient(segment_min(both, tensor({0, 0})), x, both);
     c.check("grads", {dx});
     c.check("grad_wrt_concat", d_both);
-  }
+  });
   for (const char* id :
        {"op-segment-prod-no-overlap", "op-segment-prod", "op-segment-prod-zeros", "op-segment-prod-empty"})
     check_gradient(id, "data", [&](const Tensor& x) {
@@ -76,8 +74,7 @@ TEST_CASE("cases: gather in batches, updates and sequences", "[cases][order]") {
   check_gradient("op-gather-batch-with-axis", "x", [](const Tensor& x) {
     return gather(x, tensor({{0}, {0}}), 2, 1);
   });
-  {
-    Case c("op-gather-zero-batch");
+  check_case("op-gather-zero-batch", [&](Case& c) {
     c.check("shape", gradient_of(
                          [](const Tensor& x) {
                            return gather(x, zeros({0, 1, 3}, DType::i32), 2, 2);
@@ -85,16 +82,15 @@ TEST_CASE("cases: gather in batches, updates and sequences", "[cases][order]") {
                          zeros({0, 1, 8, 16}))
                          .shape()
                          .dims());
-  }
-  {
-    Case c("op-tensor-scatter-update");
+  });
+  check_case("op-tensor-scatter-update", [&](Case& c) {
     const Tensor t = c.input("t"), u = c.input("u");
     GradientTape tape;
     tape.watch(t), tape.watch(u);
     const Tensor y = tensor_scatter_update(t, tensor({{1}, {3}}), u);
     c.check("grads",
             tape.gradient(Targets(y), Sources({t, u}), {.output_gradients = {tensor({1.0, 2.0, 3.0, 4.0})}}));
-  }
+  });
   check_gradient(
       "op-reverse-sequence", "x",
       [](const Tensor& x) {

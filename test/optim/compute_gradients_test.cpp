@@ -299,10 +299,10 @@ TEST_CASE("switches are 0 or 1", "[optimizer][errors]") {
 }
 
 TEST_CASE("cases: momentum", "[cases][optimizer]") {
-  {
-    Case c("opt-momentum-basic");
-    const Variable a(c.input("var0")), b(c.input("var1"));
-    Momentum momentum({.learning_rate = c.number("lr"), .momentum = c.number("momentum")});
+  check_case("opt-momentum-basic", [&](Case& c) {
+    const Variable a = c.variable(c.input("var0")), b = c.variable(c.input("var1"));
+    Momentum& momentum =
+        c.keep([&] { return Momentum({.learning_rate = c.number("lr"), .momentum = c.number("momentum")}); });
     std::vector<Tensor> as, bs, slot_a, slot_b;
     for (int step = 0; step < 2; ++step) {
       momentum.apply_gradients({{c.input("grad0"), a}, {c.input("grad1"), b}});
@@ -313,15 +313,15 @@ TEST_CASE("cases: momentum", "[cases][optimizer]") {
     c.check("var1", bs);
     c.check("slot0", slot_a);
     c.check("slot1", slot_b);
-  }
-  {
-    Case c("opt-momentum-nesterov", DType::f64);
-    const Variable a(c.input("var0")), b(c.input("var1")), sparse(c.input("var0"));
+  });
+  check_case("opt-momentum-nesterov", DType::f64, [&](Case& c) {
+    const Variable a = c.variable(c.input("var0")), b = c.variable(c.input("var1")),
+                   sparse = c.variable(c.input("var0"));
     const auto make = [&] {
       return Momentum(
           {.learning_rate = c.number("lr"), .momentum = c.number("momentum"), .use_nesterov = true});
     };
-    Momentum momentum = make(), of_sparse = make();
+    Momentum &momentum = c.keep(make), &of_sparse = c.keep(make);
     std::vector<Tensor> as, bs;
     for (int step = 0; step < 4; ++step) {
       momentum.minimize([&] { return sum(5 * square(a) + 3 * b); });
@@ -331,105 +331,97 @@ TEST_CASE("cases: momentum", "[cases][optimizer]") {
     }
     c.check("var0", as);
     c.check("var1", bs);
-  }
+  });
 }
 
 TEST_CASE("cases: what all optimizers share", "[cases][optimizer]") {
   const auto loss_of = [](const Variable& a, const Variable& b) {
     return [&a, &b] { return sum(5 * a + 3 * b); };
   };
-  {
-    Case c("opt-base-aggregation-method");   // has no effect: terms are always summed in one pass
-    const Variable a(tensor({1.0, 2.0})), b(tensor({3.0, 4.0}));
-    GradientDescent({.learning_rate = c.number("lr")}).minimize(loss_of(a, b));
+  // It has no effect: terms are always summed in one pass.
+  check_case("opt-base-aggregation-method", [&](Case& c) {
+    const Variable a = c.variable(tensor({1.0, 2.0})), b = c.variable(tensor({3.0, 4.0}));
+    GradientDescent& descent = c.keep([&] { return GradientDescent({.learning_rate = c.number("lr")}); });
+    descent.minimize(loss_of(a, b));
     c.check("var0", a.value());
     c.check("var1", b.value());
-  }
-  {
-    Case c("opt-base-gradients-as-variables");
-    const Variable a(tensor({1.0, 2.0})), b(tensor({3.0, 4.0}));
+  });
+  check_case("opt-base-gradients-as-variables", [&](Case& c) {
+    const Variable a = c.variable(tensor({1.0, 2.0})), b = c.variable(tensor({3.0, 4.0}));
     std::vector<GradientAndVariable> pairs = Optimizer::compute_gradients(loss_of(a, b));
     for (GradientAndVariable& p : pairs)
-      p.gradient = Variable(p.gradient.dense());
-    GradientDescent descent({.learning_rate = c.number("lr")});
+      p.gradient = c.variable(p.gradient.dense());
+    GradientDescent& descent = c.keep([&] { return GradientDescent({.learning_rate = c.number("lr")}); });
     descent.apply_gradients(pairs);
     c.check("var0", a.value());
     c.check("var1", b.value());
-  }
-  {
-    Case c("opt-base-apply-some-none");
-    const Variable a(c.input("var0")), b(c.input("var1"));
-    GradientDescent({.learning_rate = c.number("lr")})
-        .apply_gradients({{Gradient(), a}, {c.input("grad1"), b}});
+  });
+  check_case("opt-base-apply-some-none", [&](Case& c) {
+    const Variable a = c.variable(c.input("var0")), b = c.variable(c.input("var1"));
+    GradientDescent& descent = c.keep([&] { return GradientDescent({.learning_rate = c.number("lr")}); });
+    descent.apply_gradients({{Gradient(), a}, {c.input("grad1"), b}});
     c.check("var0", a.value());
     c.check("var1", b.value());
-    Momentum momentum({.learning_rate = 1, .momentum = 1});
+    Momentum& momentum = c.keep([&] { return Momentum({.learning_rate = 1, .momentum = 1}); });
     momentum.apply_gradients({{Gradient(), a}, {c.input("grad1"), b}});
     CHECK_FALSE(momentum.slot(a, "momentum").defined());
-  }
-  {
-    Case c("opt-base-tensor-as-var");
-    const Tensor x = tensor(1.0);
+  });
+  check_case("opt-base-tensor-as-var", [&](Case& c) {
+    const Tensor x = c.input(tensor(1.0));
     GradientTape tape;
     tape.watch(x);
     c.check("grad", tape.gradient(x * x, x));
     c.superseded("same_object", "a tensor is no variable: see the static_assert above");
     c.superseded("apply", "the same");
-  }
-  {
-    Case c("opt-dedup-indexed-slices");
+  });
+  check_case("opt-dedup-indexed-slices", [&](Case& c) {
     const IndexedSlices sum =
         sum_duplicates({tensor({{1.0}, {2.0}, {3.0}, {4.0}}), tensor({3, 1, 3, 0}), {}});
     c.check("indices", sum.indices, DType::i32);
     c.check("values", sum.values);
-  }
-  {
-    Case c("opt-slot-names-sorted");
+  });
+  check_case("opt-slot-names-sorted", [&](Case& c) {
     using Names = std::vector<std::string>;
-    Adam adam;
-    const Variable x(ones({2}));
+    Adam& adam = c.keep([&] { return Adam(); });
+    const Variable x = c.variable(ones({2}));
     bool holds = adam.slot_names() == Names{"m", "v"} && !adam.slot(x, "m").defined();
     adam.apply_gradients({{ones({2}), x}});
     holds &= adam.slot(x, "m").defined() && !adam.slot(x, "nope").defined();
     holds &= Momentum({.learning_rate = 1, .momentum = 1}).slot_names() == Names{"momentum"};
     c.holds("property", holds);
-  }
+  });
 }
 
 TEST_CASE("cases: errors of optimizers", "[cases][errors]") {
   const Variable fixed(tensor(1.0), {.trainable = false}), a(tensor(1.0), {.name = "var0"}),
       b(tensor(2.0), {.name = "var1"});
   GradientDescent descent({.learning_rate = 3});
-  {
-    Case c("opt-base-no-variables");
+  check_case("opt-base-no-variables", [&](Case& c) {
     c.check_error([&] { descent.minimize([&] { return fixed * 5; }); },
                   "compute_gradients: the loss reads no trainable variables; make one trainable, or name "
                   "those to train in LossOptions::variables");
-  }
-  {
-    Case c("opt-base-no-gradients-any");
+  });
+  check_case("opt-base-no-gradients-any", [&](Case& c) {
     c.check_error(
         [&] {
           descent.minimize([] { return tensor(5.0); }, {.variables = {{a, b}}});
         },
         "apply_gradients: no gradient reaches any variable: var0, var1");
-  }
-  {
-    Case c("opt-base-invalid-dtype");
+  });
+  check_case("opt-base-invalid-dtype", [&](Case& c) {
     c.check_error<DTypeError>(
         [&] {
           descent.minimize([&] { return tensor(5); }, {.variables = {{a, b}}});
         },
         "compute_gradients: the loss is i32[]; use f32, f64, f16 or bf16");
-  }
-  {
-    Case c("opt-keras-bad-kwarg");
+  });
+  check_case("opt-keras-bad-kwarg", [&](Case& c) {
     c.check_error<ArgumentError>(
         [] {
           Optimizer("gradient_descent", {{"learning_rate", 1}, {"invalidkwargs", 1}});
         },
         "gradient_descent: there is no hyperparameter \"invalidkwargs\"; use one of learning_rate");
-  }
+  });
 }
 
 TEST_CASE("a loss is one number, unless an output gradient says what is meant", "[optimizer][errors]") {

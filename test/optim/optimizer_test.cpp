@@ -276,43 +276,42 @@ TEST_CASE("a gradient may be the variable's own value", "[optimizer]") {
 
 TEST_CASE("cases: gradient descent", "[cases][optimizer]") {
   for (const char* id : {"opt-sgd-basic", "opt-sgd-global-step"}) {
-    Case c(id);
-    const Variable a(c.input("var0")), b(c.input("var1"));
-    GradientDescent descent({.learning_rate = c.number("lr")});
-    descent.apply_gradients({{c.input("grad0"), a}, {c.input("grad1"), b}});
+    check_case(id, [&](Case& c) {
+      const Variable a = c.variable(c.input("var0")), b = c.variable(c.input("var1"));
+      GradientDescent& descent = c.keep([&] { return GradientDescent({.learning_rate = c.number("lr")}); });
+      descent.apply_gradients({{c.input("grad0"), a}, {c.input("grad1"), b}});
+      c.check("var0", a.value());
+      c.check("var1", b.value());
+      if (std::string(id) == "opt-sgd-basic")
+        c.check("n_optimizer_variables", descent.slot_names().size());
+      else
+        c.check("global_step", descent.iterations());
+    });
+  }
+  check_case("opt-sgd-sparse", [&](Case& c) {
+    const Variable a = c.variable(tensor({{1.0}, {2.0}})), b = c.variable(tensor({{3.0}, {4.0}}));
+    GradientDescent& descent = c.keep([&] { return GradientDescent({.learning_rate = c.number("lr")}); });
+    descent.apply_gradients({{slices(tensor({{0.1}}), tensor<std::int64_t>({0}), {2, 1}), a},
+                             {slices(tensor({{0.01}}), tensor<std::int64_t>({1}), {2, 1}), b}});
     c.check("var0", a.value());
     c.check("var1", b.value());
-    if (std::string(id) == "opt-sgd-basic")
-      c.check("n_optimizer_variables", descent.slot_names().size());
-    else
-      c.check("global_step", descent.iterations());
-  }
-  {
-    Case c("opt-sgd-sparse");
-    const Variable a(tensor({{1.0}, {2.0}})), b(tensor({{3.0}, {4.0}}));
-    GradientDescent({.learning_rate = c.number("lr")})
-        .apply_gradients({{slices(tensor({{0.1}}), tensor<std::int64_t>({0}), {2, 1}), a},
-                          {slices(tensor({{0.01}}), tensor<std::int64_t>({1}), {2, 1}), b}});
-    c.check("var0", a.value());
-    c.check("var1", b.value());
-  }
-  {
-    Case c("opt-sgd-minimize-matmul");
-    const Variable a(tensor({{1.0, 2.0}})), b(tensor({3.0}));
+  });
+  check_case("opt-sgd-minimize-matmul", [&](Case& c) {
+    const Variable a = c.variable(tensor({{1.0, 2.0}})), b = c.variable(tensor({3.0}));
     GradientTape tape;
     const Tensor loss = square(matmul(a, tensor({{4.0}, {5.0}})) + b);
     const auto [da, db] = tape.gradient(loss, a, b);
-    GradientDescent({.learning_rate = c.number("lr")}).apply_gradients({{da, a}, {db, b}});
+    GradientDescent& descent = c.keep([&] { return GradientDescent({.learning_rate = c.number("lr")}); });
+    descent.apply_gradients({{da, a}, {db, b}});
     c.check("var0", a.value());
     c.check("var1", b.value());
-  }
+  });
 }
 
 TEST_CASE("cases: adam", "[cases][optimizer]") {
-  {
-    Case c("opt-adam-v1-basic", DType::f64);
-    const Variable a(c.input("var0")), b(c.input("var1"));
-    Adam adam;
+  check_case("opt-adam-v1-basic", DType::f64, [&](Case& c) {
+    const Variable a = c.variable(c.input("var0")), b = c.variable(c.input("var1"));
+    Adam& adam = c.keep([&] { return Adam(); });
     std::vector<Tensor> as, bs;
     std::vector<double> powers;
     for (int step = 0; step < 3; ++step) {
@@ -323,20 +322,18 @@ TEST_CASE("cases: adam", "[cases][optimizer]") {
     c.check("var0", as);
     c.check("var1", bs);
     c.check("beta1_power_after", powers);
-  }
-  {
-    Case c("opt-adam-two-updates-share", DType::f64);
-    const Variable a(c.input("var0")), b(c.input("var1"));
+  });
+  check_case("opt-adam-two-updates-share", DType::f64, [&](Case& c) {
+    const Variable a = c.variable(c.input("var0")), b = c.variable(c.input("var1"));
     const std::vector<GradientAndVariable> pairs = {{c.input("grad0"), a}, {c.input("grad1"), b}};
-    Adam adam;
+    Adam& adam = c.keep([&] { return Adam(); });
     for (int step = 0; step < 3; ++step)
       adam.apply_gradients(pairs);
     c.check("var0", a.value());
-  }
-  {
-    Case c("opt-adam-repeated-indices");
-    const Variable x(tensor({{1.0}, {2.0}}, DType::f64));
-    Adam adam;
+  });
+  check_case("opt-adam-repeated-indices", [&](Case& c) {
+    const Variable x = c.variable(tensor({{1.0}, {2.0}}, DType::f64));
+    Adam& adam = c.keep([&] { return Adam(); });
     std::vector<double> row1;
     for (int step = 0; step < 3; ++step) {
       adam.apply_gradients(
@@ -345,18 +342,17 @@ TEST_CASE("cases: adam", "[cases][optimizer]") {
     }
     c.check("var_row1", row1);
     c.check("row0", x.value().at({0, 0}));
-  }
-  {
-    Case c("opt-adam-sparse-stale-row-moves");
-    const Variable x(tensor({{1.0}, {2.0}}, DType::f64));
-    Adam adam({.learning_rate = c.number("lr")});
+  });
+  check_case("opt-adam-sparse-stale-row-moves", [&](Case& c) {
+    const Variable x = c.variable(tensor({{1.0}, {2.0}}, DType::f64));
+    Adam& adam = c.keep([&] { return Adam({.learning_rate = c.number("lr")}); });
     std::vector<double> row1;
     for (const std::int64_t row : {1, 0, 0}) {
       adam.apply_gradients({{slices(tensor({{0.2}}, DType::f64), tensor<std::int64_t>({row}), {2, 1}), x}});
       row1.push_back(x.value().at({1, 0}));
     }
     c.check("row1_by_step", row1);
-  }
+  });
 }
 
 TEST_CASE("a learning rate is not negative", "[optimizer][errors]") {

@@ -55,26 +55,24 @@ bool same(const Tensor& a, const Tensor& b) {
 }   // namespace
 
 TEST_CASE("cases: tangents of ops", "[cases][forward]") {
-  {
-    Case c("fwd-jvp-add-mul");
-    const Tensor a = tensor(1.0), b = tensor(3.0), p = tensor({4.0}), q = tensor({5.0});
+  check_case("fwd-jvp-add-mul", [&](Case& c) {
+    const Tensor a = c.input(tensor(1.0)), b = c.input(tensor(3.0)), p = c.input(tensor({4.0})),
+                 q = c.input(tensor({5.0}));
     const ForwardAccumulator accumulator({a, b, p, q},
                                          {tensor(1.0), tensor(5.0), tensor({2.0}), tensor({3.0})});
     const Tensor sum = a + b, product = p * q;
     const auto [add, mul] = accumulator.jvp(sum, product);
     c.check("add", add);
     c.check("mul", mul);
-  }
-  {
-    Case c("fwd-sin");
-    const Tensor x = tensor(0.1);
+  });
+  check_case("fwd-sin", [&](Case& c) {
+    const Tensor x = c.input(tensor(0.1));
     const ForwardAccumulator accumulator(x, tensor(0.2));
     const Tensor y = sin(x);
     c.check("primal", y);
     c.check("jvp", Gradient(accumulator.jvp(y)));
-  }
-  {
-    Case c("fwd-numeric-higher-order", DType::f64);
+  });
+  check_case("fwd-numeric-higher-order", DType::f64, [&](Case& c) {
     const Tensor x = c.input("x");
     const auto f = [](const Tensor& t) {
       const Tensor p = sin(t) * tan(t);
@@ -91,9 +89,8 @@ TEST_CASE("cases: tangents of ops", "[cases][forward]") {
     CHECK(same(jacobian_by_columns(f, x), jacobian_by_rows(f, x)));
     CHECK(same(jacobian_by_columns(gradient, x), jacobian_by_rows(gradient, x)));
     CHECK(same(jacobian_by_columns(hessian, x), jacobian_by_rows(hessian, x)));
-  }
-  {
-    Case c("fwd-elementwise-swish-m0.5", DType::f64);
+  });
+  check_case("fwd-elementwise-swish-m0.5", DType::f64, [&](Case& c) {
     const Tensor x = c.input("x");
     const auto swish = [](const Tensor& t) { return t * sigmoid(t); };
     const auto by_forward = [](const auto& f) { return [f](const Tensor& t) { return forward(f, t); }; };
@@ -107,65 +104,58 @@ TEST_CASE("cases: tangents of ops", "[cases][forward]") {
     CHECK(reverse(by_reverse(by_reverse(swish)), x).item() == Approx(third));
     CHECK(reverse(by_forward(by_reverse(swish)), x).item() == Approx(third));
     CHECK(forward(by_reverse(by_forward(swish)), x).item() == Approx(third));
-  }
-  {
-    Case c("fwd-loop");
-    const Tensor y = tensor(1.0);
+  });
+  check_case("fwd-loop", [&](Case& c) {
+    const Tensor y = c.input(tensor(1.0));
     const ForwardAccumulator accumulator(y, tensor(1.0));
-    Tensor total = tensor(0.0);
+    Tensor total = c.input(tensor(0.0));
     for (int i = 0; i < 5; ++i)
       total = total + y * i;
     c.check("jvp", Gradient(accumulator.jvp(total)));
-  }
-  {
-    Case c("fwd-cond");
-    const Tensor y = tensor(1.0);
+  });
+  check_case("fwd-cond", [&](Case& c) {
+    const Tensor y = c.input(tensor(1.0));
     const ForwardAccumulator accumulator(y, tensor(1.0));
     const auto f = [&](int k) { return k > 1 ? 3 * y : tensor(0.0); };
     c.check("k5", Gradient(accumulator.jvp(f(5), kZero)));
     c.check("k0", Gradient(accumulator.jvp(f(0), kZero)));
-  }
+  });
 }
 
 TEST_CASE("cases: tangents of variables", "[cases][forward]") {
-  {
-    Case c("fwd-unwatched-variable");
-    const Variable v(tensor({{1.0}}));
-    const Tensor x = tensor(1.0);
+  check_case("fwd-unwatched-variable", [&](Case& c) {
+    const Variable v = c.variable(tensor({{1.0}}));
+    const Tensor x = c.input(tensor(1.0));
     const ForwardAccumulator accumulator(x, tensor(2.0));
     c.check("default", Gradient(accumulator.jvp(v)));
     c.check("zero", Gradient(accumulator.jvp(v, kZero)));
-  }
-  {
-    Case c("fwd-variable-watched");
-    const Variable v(tensor({1.0, 2.0, 3.0}));
+  });
+  check_case("fwd-variable-watched", [&](Case& c) {
+    const Variable v = c.variable(tensor({1.0, 2.0, 3.0}));
     const ForwardAccumulator accumulator(v, tensor({0.1, -0.2, 0.3}));
     c.check("v", Gradient(accumulator.jvp(v)));
     c.check("x", Gradient(accumulator.jvp(2 * v)));
     c.check("x2", Gradient(accumulator.jvp(v + 0.1)));
-  }
-  {
-    Case c("fwd-op-without-trainable-outputs");
-    const Variable v(tensor(1.0));
+  });
+  check_case("fwd-op-without-trainable-outputs", [&](Case& c) {
+    const Variable v = c.variable(tensor(1.0));
     const ForwardAccumulator accumulator(v, tensor(11.0));
     v.assign_sub(tensor(0.5));
     c.check("v", v.value());
     CHECK(accumulator.jvp(v).item() == 11);
-  }
-  {
-    Case c("fwd-docstring-hvp");
-    const Variable v(tensor({1.0, 2.0}));
+  });
+  check_case("fwd-docstring-hvp", [&](Case& c) {
+    const Variable v = c.variable(tensor({1.0, 2.0}));
     const ForwardAccumulator accumulator(v, tensor({1.0, 0.0}));
     GradientTape tape;
     const Tensor backward = tape.gradient(sum(pow(v, 3.0)), v).dense();
     c.check("backward", backward);
     c.check("hvp", Gradient(accumulator.jvp(backward)));
-  }
+  });
 }
 
 TEST_CASE("cases: accumulators nest", "[cases][forward]") {
-  {
-    Case c("fwd-nested-accumulators");
+  check_case("fwd-nested-accumulators", [&](Case& c) {
     const Tensor x = c.input("x");
     const ForwardAccumulator outer(x, tensor(1.0)), inner(x, tensor(1.0));
     const Tensor out = pow(x, 3.5), first = inner.jvp(out);
@@ -173,9 +163,8 @@ TEST_CASE("cases: accumulators nest", "[cases][forward]") {
     c.check("inner", first);
     c.check("outer_of_inner", outer.jvp(first));
     c.check("inner_of_outer", Gradient(inner.jvp(outer.jvp(out))));
-  }
-  {
-    Case c("fwd-over-back-hvp", DType::f64);
+  });
+  check_case("fwd-over-back-hvp", DType::f64, [&](Case& c) {
     const Tensor x = c.input("x"), v = c.input("v");
     const auto f = [](const Tensor& t) { return prod(square(tanh(t))); };
     const auto gradient = [&](const Tensor& t) { return reverse(f, t); };
@@ -184,38 +173,38 @@ TEST_CASE("cases: accumulators nest", "[cases][forward]") {
     c.check("grad", g);
     c.check("hvp", Gradient(accumulator.jvp(g)));
     c.check("hessian", jacobian_by_rows(gradient, x));
-  }
+  });
   for (const bool tape_is_made_first : {false, true}) {
-    Case c("fwd-forward-over-backward-nesting");
-    const Tensor x = tensor(1.0);
-    std::optional<GradientTape> tape;
-    if (tape_is_made_first) {
-      tape.emplace();
-      tape->stop();
-    }
-    const ForwardAccumulator accumulator(x, tensor(0.1));
-    if (tape)
-      tape->start();
-    else
-      tape.emplace();
-    tape->watch(x);
-    const Tensor d = cos(x), dd = accumulator.jvp(d);
-    c.check("should_record", is_followed(dd));
-    c.check("gradient", tape->gradient(dd, x));
+    check_case("fwd-forward-over-backward-nesting", [&](Case& c) {
+      const Tensor x = c.input(tensor(1.0));
+      std::optional<GradientTape> tape;
+      if (tape_is_made_first) {
+        tape.emplace();
+        tape->stop();
+      }
+      const ForwardAccumulator accumulator(x, tensor(0.1));
+      if (tape)
+        tape->start();
+      else
+        tape.emplace();
+      tape->watch(x);
+      const Tensor d = cos(x), dd = accumulator.jvp(d);
+      c.check("should_record", is_followed(dd));
+      c.check("gradient", tape->gradient(dd, x));
+    });
   }
-  {
-    Case c("fwd-backward-over-forward");
-    const Tensor x = tensor(1.0);
+  check_case("fwd-backward-over-forward", [&](Case& c) {
+    const Tensor x = c.input(tensor(1.0));
     GradientTape tape;
     const ForwardAccumulator accumulator(x, tensor(0.1));
     tape.watch(x);
     const Tensor d = cos(x), dd = accumulator.jvp(d);
     c.check("should_record", is_followed(dd));
     c.check("gradient", tape.gradient(dd, x));
-  }
-  {
-    Case c("fwd-push-pop-state");   // the inner accumulator sees ops that the outer one does not
-    const Tensor x = tensor(1.0);
+  });
+  // The inner accumulator sees ops that the outer one does not.
+  check_case("fwd-push-pop-state", [&](Case& c) {
+    const Tensor x = c.input(tensor(1.0));
     const ForwardAccumulator accumulator(x, tensor(2.0));
     Tensor y;
     {
@@ -232,13 +221,12 @@ TEST_CASE("cases: accumulators nest", "[cases][forward]") {
     record_operation(
         "f", outputs, inputs, [](std::span<const Tensor>) { return std::vector<Gradient>(1); }, push);
     c.check("jvp", Gradient(accumulator.jvp(y)));
-  }
+  });
 }
 
 TEST_CASE("cases: what is followed", "[cases][forward]") {
-  {
-    Case c("fwd-should-record-and-stop");
-    const Tensor x = tensor(1.0);
+  check_case("fwd-should-record-and-stop", [&](Case& c) {
+    const Tensor x = c.input(tensor(1.0));
     const ForwardAccumulator accumulator(x, tensor(2.0));
     GradientTape tape;
     c.check("s1_should", is_followed(x));
@@ -258,10 +246,9 @@ TEST_CASE("cases: what is followed", "[cases][forward]") {
     c.check("s4_should_d", is_followed(d));
     c.check("jvp_d", Gradient(accumulator.jvp(d)));
     c.check("grad_d", tape.gradient(d, x));
-  }
-  {
-    Case c("fwd-recording-selectively");
-    const Tensor x = tensor(1.0), two = tensor(2.0), three = tensor(3.0);
+  });
+  check_case("fwd-recording-selectively", [&](Case& c) {
+    const Tensor x = c.input(tensor(1.0)), two = c.input(tensor(2.0)), three = c.input(tensor(3.0));
     const ForwardAccumulator accumulator(x, tensor(2.0));
     GradientTape tape({.persistent = true});
     tape.watch(x);
@@ -292,10 +279,9 @@ TEST_CASE("cases: what is followed", "[cases][forward]") {
     c.check("after/jvp_e", Gradient(accumulator.jvp(e)));
     c.check("after/grad_d", tape.gradient(d, x));
     c.check("after/grad_e", tape.gradient(e, x));
-  }
-  {
-    Case c("fwd-record-with-jvp-indices");
-    const Tensor x = tensor(1.0), d = tensor(2.0), dd = tensor(3.0);
+  });
+  check_case("fwd-record-with-jvp-indices", [&](Case& c) {
+    const Tensor x = c.input(tensor(1.0)), d = c.input(tensor(2.0)), dd = c.input(tensor(3.0));
     const ForwardAccumulator accumulator(x, tensor(10.0));
     const Tensor outputs[] = {d}, inputs[] = {x};
     c.check("packed", accumulator.jvp(Sources(x)));
@@ -303,20 +289,18 @@ TEST_CASE("cases: what is followed", "[cases][forward]") {
         "with a tangent", outputs, inputs, [](std::span<const Tensor>) { return std::vector<Gradient>(1); },
         [&](std::span<const Tensor>) { return std::vector<Tensor>{dd}; });
     c.check("jvp_d", Gradient(accumulator.jvp(d)));
-  }
+  });
 }
 
 TEST_CASE("cases: stacked tangents", "[cases][forward]") {
-  {
-    Case c("fwd-batch-accumulator");
-    const Tensor x = tensor(2.0), y = tensor(5.0);
+  check_case("fwd-batch-accumulator", [&](Case& c) {
+    const Tensor x = c.input(tensor(2.0)), y = c.input(tensor(5.0));
     const ForwardAccumulator accumulator({x, y}, {tensor({1.0, 0.0, 1.0}), tensor({0.0, 1.0, 1.0})},
                                          {.stacked = true});
     c.check("jvp", Gradient(accumulator.jvp(x * y)));
-  }
-  {
-    Case c("fwd-batch-backward-over-forward");
-    const Tensor x = tensor(1.0);
+  });
+  check_case("fwd-batch-backward-over-forward", [&](Case& c) {
+    const Tensor x = c.input(tensor(1.0));
     GradientTape tape({.persistent = true});
     tape.watch(x);
     const ForwardAccumulator accumulator(x, c.input("t"), {.stacked = true});
@@ -325,11 +309,10 @@ TEST_CASE("cases: stacked tangents", "[cases][forward]") {
     for (std::int64_t k = 0; k < tangents.size(); ++k)
       d.push_back(tape.gradient(strided_slice(tangents, {k}), x));
     c.check("d", d);
-  }
-  {
-    Case c("fwd-batch-sin");
+  });
+  check_case("fwd-batch-sin", [&](Case& c) {
     const Tensor x = c.input("x");
     const ForwardAccumulator accumulator(x, c.input("t"), {.stacked = true});
     c.check("jvp", Gradient(accumulator.jvp(sin(x))));
-  }
+  });
 }

@@ -111,6 +111,32 @@ TEST_CASE("unconnected sources give none or zeros of their own shape", "[tape]")
   CHECK(sum(g[1].dense()).item() == 0);
 }
 
+TEST_CASE("copies of a handle are one tensor, which a tape warns of", "[tape]") {
+  const Tensor x = tensor(3.0), copy = x, other = identity(x);
+  const Warnings warnings;
+  GradientTape tape;
+  tape.watch(x), tape.watch(other);
+  CHECK(warnings.texts.empty());
+  tape.watch(copy);
+  CHECK(
+      warnings.texts ==
+      std::vector<std::string>{
+          "watch: this f32[] is watched already. Copies of a handle are one tensor, which has one gradient; "
+          "make a second unknown of the same value by identity"});
+  const auto [dx, dcopy, dother] = tape.gradient(x * x - copy * other, x, copy, other);
+  CHECK(value(dx) == 6 - 3);
+  CHECK(value(dcopy) == 6 - 3);
+  CHECK(value(dother) == -3);
+
+  GradientTape next({.persistent = true});   // of another tape, or after a reset, and of what an op made
+  next.watch(x);
+  next.reset();
+  next.watch(x);
+  const Tensor y = x * 2;
+  next.watch(y), next.watch(y);
+  CHECK(warnings.texts.size() == 1);
+}
+
 TEST_CASE("integers and bools have no gradient, and watching them warns", "[tape]") {
   Warnings warnings;
   const Tensor x = tensor(2.5), n = tensor(3, DType::i8);   // no other test causes a warning about i8

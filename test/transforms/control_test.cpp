@@ -25,17 +25,15 @@ Tensor yes() { return tensor(1, DType::boolean); }
 }   // namespace
 
 TEST_CASE("cases: cond", "[cases][control]") {
-  {
-    Case c("tape-cond-eager");
+  check_case("tape-cond-eager", [&](Case& c) {
     const Tensor x = c.input("x");
     GradientTape tape;
     tape.watch(x);
     const Tensor y = cond(
         x < x, {}, [&] { return x; }, [&] { return x * x; });
     c.check("g", {tape.gradient(y, x)});
-  }
-  {
-    Case c("cond-basic");
+  });
+  check_case("cond-basic", [&](Case& c) {
     const Tensor x = c.input("x"), y = c.input("y");
     for (const bool p : {true, false}) {
       GradientTape tape;
@@ -47,9 +45,8 @@ TEST_CASE("cases: cond", "[cases][control]") {
       c.check(branch + "/value", z);
       c.check(branch + "/grads", tape.gradient(z, x, y));
     }
-  }
-  {
-    Case c("cond-multi-output");
+  });
+  check_case("cond-multi-output", [&](Case& c) {
     const Tensor x = c.input("x"), y = c.input("y");
     for (const bool p : {true, false}) {
       GradientTape tape;
@@ -61,34 +58,36 @@ TEST_CASE("cases: cond", "[cases][control]") {
       c.check(branch + "/value", {a, b});
       c.check(branch + "/grads", tape.gradient(Targets{a, b}, Sources{x, y}));
     }
+  });
+  struct Nested {
+    const char* id;
+    bool outer, inner;
+  };
+  for (const Nested& nested : {Nested{"cond-nested-True-False", true, false},
+                               {"cond-nested-False-True", false, true},
+                               {"cond-nested-False-False", false, false}}) {
+    check_case(nested.id, [&](Case& c) {
+      const Tensor x = c.input("x"), y = c.input("y");
+      GradientTape tape;
+      tape.watch(x), tape.watch(y);
+      const Tensor z = cond(
+          nested.outer, {x, y}, [](const Tensor&, const Tensor&) { return tensor(2.0); },
+          [&](const Tensor& a, const Tensor& b) {
+            return cond(
+                nested.inner, {a, b}, [](const Tensor& u, const Tensor& v) { return 2 * u * v; },
+                [](const Tensor& u, const Tensor&) { return 5 * u; });
+          });
+      c.check("g", tape.gradient(z, x, y));
+    });
   }
-  for (const auto& [id, outer, inner] :
-       {std::tuple("cond-nested-True-False", true, false), std::tuple("cond-nested-False-True", false, true),
-        std::tuple("cond-nested-False-False", false, false)}) {
-    Case c(id);
-    const Tensor x = c.input("x"), y = c.input("y");
-    const bool p_inner = inner;
-    GradientTape tape;
-    tape.watch(x), tape.watch(y);
-    const Tensor z = cond(
-        outer, {x, y}, [](const Tensor&, const Tensor&) { return tensor(2.0); },
-        [&](const Tensor& a, const Tensor& b) {
-          return cond(
-              p_inner, {a, b}, [](const Tensor& u, const Tensor& v) { return 2 * u * v; },
-              [](const Tensor& u, const Tensor&) { return 5 * u; });
-        });
-    c.check("g", tape.gradient(z, x, y));
-  }
-  {
-    Case c("cond-resource-variable");
-    const Variable v(c.input("v"));
+  check_case("cond-resource-variable", [&](Case& c) {
+    const Variable v = c.variable(c.input("v"));
     GradientTape tape;
     c.check("g", tape.gradient(cond(
                                    true, {}, [&] { return v * v * v; }, [&] { return v.value(); }),
                                v));
-  }
-  {
-    Case c("cond-iterated-derivatives", DType::f64);
+  });
+  check_case("cond-iterated-derivatives", DType::f64, [&](Case& c) {
     const Tensor x = c.input("x");
     const auto f0 = [](const Tensor& t) {
       return cond(
@@ -100,17 +99,15 @@ TEST_CASE("cases: cond", "[cases][control]") {
     const auto f3 = [&](const Tensor& t) { return derivative(f2, t); };
     const auto f4 = [&](const Tensor& t) { return derivative(f3, t); };
     c.check("seq", {f0(x), f1(x), f2(x), f3(x), f4(x)});
-  }
-  {
-    Case c("case-basic");
+  });
+  check_case("case-basic", [&](Case& c) {
     const Tensor x = tensor(1);
     c.check("value",
             switch_case(
                 0, {x}, [](const Tensor& t) { return t + 1; }, [](const Tensor& t) { return t + 2; }),
             DType::i32);
-  }
-  {
-    Case c("cond-indexed-slices-and-none-outputs");
+  });
+  check_case("cond-indexed-slices-and-none-outputs", [&](Case& c) {
     const auto branch = [](double value) {
       return [value] {
         return std::vector<Gradient>{IndexedSlices{tensor({value}), tensor({0}), Shape{1}}, Gradient()};
@@ -119,9 +116,8 @@ TEST_CASE("cases: cond", "[cases][control]") {
     const std::vector<Gradient> out = cond(yes(), {}, branch(1), branch(2));
     c.check("dense_first", out[0]);
     c.check("second", out[1]);
-  }
-  {
-    Case c("cond-nontrainable-output-filtered");
+  });
+  check_case("cond-nontrainable-output-filtered", [&](Case& c) {
     const Tensor x = c.input("x");
     GradientTape tape;
     tape.watch(x);
@@ -130,9 +126,8 @@ TEST_CASE("cases: cond", "[cases][control]") {
         [](const Tensor& t) { return std::pair(t * t * t, tensor(2)); });
     CHECK(n.item<int>() == 1);
     c.check("g", tape.gradient(y, x));
-  }
-  {
-    Case c("cond-grad-none-to-zeros-seed");
+  });
+  check_case("cond-grad-none-to-zeros-seed", [&](Case& c) {
     const Tensor a = tensor({1.0, 2.0}), b = tensor({3.0, 4.0, 5.0});
     GradientTape tape;
     tape.watch(a), tape.watch(b);
@@ -141,30 +136,27 @@ TEST_CASE("cases: cond", "[cases][control]") {
     c.holds("seed", da.dense().to_vector() == std::vector{2.0, 4.0} &&
                         db.dense().to_vector() == std::vector{0.0, 0.0, 0.0});
     c.superseded("later", "V12");
-  }
+  });
 }
 
 TEST_CASE("cases: loops", "[cases][control]") {
-  {
-    Case c("while-type-mismatch");
+  check_case("while-type-mismatch", [&](Case& c) {
     c.check_error(
         [] {
           while_loop([](const Tensor& t) { return t < 10.0; },
                      [](const Tensor& t) { return astype(t + 1, DType::f64); }, {tensor(1.0)});
         },
         "while_loop: variable 0 enters the loop as f32[] and is f64[] after step 1");
-  }
-  {
-    Case c("while-tape");
+  });
+  check_case("while-tape", [&](Case& c) {
     const Tensor x = c.input("x");
     GradientTape tape;
     tape.watch(x);
     c.check("g", tape.gradient(while_loop([](const Tensor& v) { return v < 4.0; },
                                           [](const Tensor& v) { return v * v; }, {x}),
                                x));
-  }
-  {
-    Case c("while-capture-in-body");
+  });
+  check_case("while-capture-in-body", [&](Case& c) {
     const Tensor x = c.input("x"), y = tensor(3.0);
     GradientTape tape;
     tape.watch(x);
@@ -172,18 +164,16 @@ TEST_CASE("cases: loops", "[cases][control]") {
         while_loop([](const Tensor& v) { return v < 8.0; }, [&](const Tensor& v) { return v * y; }, {x});
     c.check("ret", ret);
     c.check("g", tape.gradient(ret, x));
-  }
-  {
-    Case c("while-map-tensorarray");
+  });
+  check_case("while-map-tensorarray", [&](Case& c) {
     const Tensor param = c.input("param");
     GradientTape tape;
     tape.watch(param);
     const Tensor r = scan([&](const Tensor& x) { return x * param; }, {}, {arange(1, 7)});
     c.check("r", r);
     c.check("g", tape.gradient(r, param));
-  }
-  {
-    Case c("while-cos-iterated", DType::f64);
+  });
+  check_case("while-cos-iterated", DType::f64, [&](Case& c) {
     const Tensor x = tensor(1.0, DType::f64);
     const auto z = [](const Tensor& t) {
       return fori_loop(0, 2, [](std::int64_t, const Tensor& y) { return cos(y); }, {t});
@@ -192,9 +182,8 @@ TEST_CASE("cases: loops", "[cases][control]") {
     c.check("z", z(x));
     c.check("dz", dz(x));
     c.check("d2z", derivative(dz, x));
-  }
-  {
-    Case c("while-list-pushback");
+  });
+  check_case("while-list-pushback", [&](Case& c) {
     const Tensor x = c.input("x");
     GradientTape tape;
     tape.watch(x);
@@ -209,7 +198,7 @@ TEST_CASE("cases: loops", "[cases][control]") {
     CHECK(list.size() == 4);
     c.check("ret", ret);
     c.check("g", tape.gradient(ret, x));
-  }
+  });
 }
 
 TEST_CASE("only the branch that is taken runs, and every operand has a gradient", "[control]") {

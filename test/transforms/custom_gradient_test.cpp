@@ -42,9 +42,8 @@ constexpr auto mul_with_rule = [](const Tensor& x, const Tensor& y) {
 }   // namespace
 
 TEST_CASE("cases: custom gradients", "[cases][custom]") {
-  {
-    Case c("tape-custom-mul-training");
-    const Variable v(c.input("v"));
+  check_case("tape-custom-mul-training", [&](Case& c) {
+    const Variable v = c.variable(c.input("v"));
     auto mul = custom_gradient(mul_with_rule);
     std::vector<Tensor> losses;
     for (int i = 0; i < 5; ++i) {
@@ -53,15 +52,13 @@ TEST_CASE("cases: custom gradients", "[cases][custom]") {
       v.assign_sub(c.input("lr") * tape.gradient(losses.back(), v).dense());
     }
     c.check("losses", losses);
-  }
-  {
-    Case c("tape-custom-identity-times-2");
+  });
+  check_case("tape-custom-identity-times-2", [&](Case& c) {
     auto id =
         custom_gradient([](const Tensor& x) { return std::pair(x, [](const Tensor& d) { return 2 * d; }); });
     c.check("g", derivative(id, c.input("x")));
-  }
-  {
-    Case c("rec-custom-two-outputs");
+  });
+  check_case("rec-custom-two-outputs", [&](Case& c) {
     auto two = custom_gradient([](const Tensor& a, const Tensor& b) {
       const Tensor mm = matmul(a, b);
       return std::pair(std::pair(mm, sum(mm)), [a, b](const Tensor& dmm, const Tensor& dr) {
@@ -77,27 +74,25 @@ TEST_CASE("cases: custom gradients", "[cases][custom]") {
     const auto [da, db] = tape.gradient(r + sum(mm), a, b);
     c.check("da", da);
     c.check("db", db);
-  }
-  {
-    Case c("custom-switched-order");
+  });
+  check_case("custom-switched-order", [&](Case& c) {
     auto switched = custom_gradient([](const Tensor& x, const Tensor& y) {
       return std::pair(x * y, [x, y](const Tensor& dy) { return std::array{dy * x, dy * y}; });
     });
-    const Tensor x = tensor(3.0), y = tensor(5.0);
+    const Tensor x = c.input(tensor(3.0)), y = c.input(tensor(5.0));
     GradientTape tape;
     tape.watch(x), tape.watch(y);
     c.check("g", tape.gradient(switched(x, y), x, y));
-  }
-  {
-    Case c("custom-linear-poly-variables");
-    const Variable weights(ones({2}));
+  });
+  check_case("custom-linear-poly-variables", [&](Case& c) {
+    const Variable weights = c.variable(ones({2}));
     auto linear_poly = custom_gradient([&](const Tensor& x) {
       const Tensor w = weights, w0 = gather(w, tensor(0)), w1 = gather(w, tensor(1));
       return std::pair(w1 * x + w0, [x, w1](const Tensor& dpoly, std::span<const Variable>) {
         return std::pair(dpoly * w1, sum(stack({dpoly * x, dpoly}), 1));
       });
     });
-    const Tensor x = tensor({1.0, 2.0, 3.0});
+    const Tensor x = c.input(tensor({1.0, 2.0, 3.0}));
     GradientTape tape;
     tape.watch(x);
     const Tensor poly = linear_poly(x);
@@ -105,13 +100,12 @@ TEST_CASE("cases: custom gradients", "[cases][custom]") {
     const auto [dx, dw] = tape.gradient(poly, x, weights);
     c.check("dx", dx);
     c.check("dw", dw);
-  }
+  });
 }
 
 TEST_CASE("cases: variables in custom gradients", "[cases][custom]") {
-  {
-    Case c("custom-with-variable-eager");
-    const Variable w(ones({2, 4}));
+  check_case("custom-with-variable-eager", [&](Case& c) {
+    const Variable w = c.variable(ones({2, 4}));
     std::size_t n = 0;
     auto f = custom_gradient([&](const Tensor& x) {
       return std::pair(matmul(x, w), [&](const Tensor&, std::span<const Variable> variables) {
@@ -126,10 +120,9 @@ TEST_CASE("cases: variables in custom gradients", "[cases][custom]") {
     c.check("sum_dx", sum(dx.dense()));
     c.check("sum_dw", sum(dw.dense()));
     c.check("n_variables", n);
-  }
-  {
-    Case c("custom-with-variable-graph");
-    const Variable w(ones({4, 3}));
+  });
+  check_case("custom-with-variable-graph", [&](Case& c) {
+    const Variable w = c.variable(ones({4, 3}));
     auto f = custom_gradient([&](const Tensor& x) {
       return std::pair(matmul(x, w), [&](const Tensor& dy, std::span<const Variable> variables) {
         return std::pair(matmul(dy, transpose(variables[0].value())), std::vector{ones({4, 3})});
@@ -137,10 +130,9 @@ TEST_CASE("cases: variables in custom gradients", "[cases][custom]") {
     });
     GradientTape tape;
     c.check("sum_dw", sum(tape.gradient(f(ones({2, 4})), w).dense()));
-  }
-  {
-    Case c("custom-no-false-positive-variables");
-    const Variable before(ones({3, 3})), w(ones({3, 3}));
+  });
+  check_case("custom-no-false-positive-variables", [&](Case& c) {
+    const Variable before = c.variable(ones({3, 3})), w = c.variable(ones({3, 3}));
     std::size_t n = 0;
     auto f = custom_gradient([&](const Tensor& x) {
       return std::pair(matmul(x, w), [&](const Tensor& dy, std::span<const Variable> variables) {
@@ -151,10 +143,9 @@ TEST_CASE("cases: variables in custom gradients", "[cases][custom]") {
     GradientTape tape;
     c.check("sum_dw", sum(tape.gradient(f(matmul(ones({2, 3}), before)), w).dense()));
     c.check("n_variables", n);
-  }
-  {
-    Case c("custom-kwonly-variables");
-    const Variable captured(tensor(3.0)), x(tensor(6.0));
+  });
+  check_case("custom-kwonly-variables", [&](Case& c) {
+    const Variable captured = c.variable(tensor(3.0)), x = c.variable(tensor(6.0));
     auto f = custom_gradient([&](const Tensor& t) {
       return std::pair(t * captured, [&, t](const Tensor& dy, std::span<const Variable>) {
         return std::pair(4 * captured * dy, 5 * t * dy);
@@ -162,20 +153,18 @@ TEST_CASE("cases: variables in custom gradients", "[cases][custom]") {
     });
     GradientTape tape;
     c.check("g", tape.gradient(f(x), x));
-  }
-  {
-    Case c("custom-variables-kwarg-missing");
-    const Variable w(tensor(3.0), {.name = "w"});
+  });
+  check_case("custom-variables-kwarg-missing", [&](Case& c) {
+    const Variable w = c.variable(tensor(3.0), {.name = "w"});
     auto f = custom_gradient(
         [&](const Tensor& x) { return std::pair(x * w, [](const Tensor& dy) { return dy; }); });
     c.check_error<ArgumentError>(
         [&] { f(tensor(1.0)); },
         "custom_gradient: the function uses variable \"w\", and its gradient function takes no variables; "
         "give it a last parameter of type std::span<const Variable>");
-  }
-  {
-    Case c("custom-variable-grads-count");
-    const Variable v(tensor(3.0)), w(tensor(3.0));
+  });
+  check_case("custom-variable-grads-count", [&](Case& c) {
+    const Variable v = c.variable(tensor(3.0)), w = c.variable(tensor(3.0));
     auto f = custom_gradient([&](const Tensor& x) {
       return std::pair(x * v * w,
                        [](const Tensor& dy, std::span<const Variable>) { return std::pair(dy, dy); });
@@ -184,10 +173,9 @@ TEST_CASE("cases: variables in custom gradients", "[cases][custom]") {
     const Tensor y = f(tensor(1.0));
     c.check_error([&] { tape.gradient(y, v); },
                   "custom_gradient: the gradient function returned 1 gradients for 2 variables");
-  }
-  {
-    Case c("pass-through-assign");
-    const Variable x(tensor(1.0)), z(tensor(3.0));
+  });
+  check_case("pass-through-assign", [&](Case& c) {
+    const Variable x = c.variable(tensor(1.0)), z = c.variable(tensor(3.0));
     const auto assigned = [&](const Tensor& value) {
       x.assign(value);
       return x.value();
@@ -196,9 +184,8 @@ TEST_CASE("cases: variables in custom gradients", "[cases][custom]") {
     c.check("a", a.gradient(assigned(z * z), z));
     c.check("b", b.gradient(grad_pass_through(assigned)(z * z), z));
     c.check("c", d.gradient(grad_pass_through([&](const Tensor& v) { return x * v; })(z), x));
-  }
-  {
-    Case c("custom-structured");
+  });
+  check_case("custom-structured", [&](Case& c) {
     auto f = custom_gradient([](std::span<const Tensor> x) {
       const auto value =
           std::tuple(x[0] * x[1], std::vector<Tensor>{}, std::pair(x[1] * x[1], std::array{x[0]}));
@@ -207,20 +194,19 @@ TEST_CASE("cases: variables in custom gradients", "[cases][custom]") {
         return std::vector<Gradient>{dy[0] * x1 + dy[2], dy[0] * x0 + 2 * dy[1] * x1, Gradient()};
       });
     });
-    const Tensor x = tensor(2.0), y = tensor(5.0), unused = tensor(7.0);
+    const Tensor x = c.input(tensor(2.0)), y = c.input(tensor(5.0)), unused = c.input(tensor(7.0));
     GradientTape tape;
     tape.watch(x), tape.watch(y), tape.watch(unused);
     const auto [xy, none, rest] = f(std::vector{x, y}, unused);
     const auto [dx, dy, du] = tape.gradient(xy + 10 * rest.first + 100 * rest.second[0], x, y, unused);
     c.holds("property",
             none.empty() && dx.dense().item() == 105 && dy.dense().item() == 102 && !du.defined());
-  }
+  });
 }
 
 TEST_CASE("cases: recomputation", "[cases][custom]") {
-  {
-    Case c("tape-recompute-loop");
-    const Variable x(tensor(1.0));
+  check_case("tape-recompute-loop", [&](Case& c) {
+    const Variable x = c.variable(tensor(1.0));
     auto f = recompute_grad([](const Tensor& z) {
       Tensor y = z;
       for (int i = 0; i < 10; ++i)
@@ -231,17 +217,16 @@ TEST_CASE("cases: recomputation", "[cases][custom]") {
     const Tensor y = f(x);
     c.check("y", y);
     CHECK(tape.gradient(y, x).dense().item() == 1);
-  }
+  });
   {
     const Tensor x = tensor(2.0);
     GradientTape tape;
     tape.watch(x);
     CHECK(tape.gradient(recompute_grad([&] { return x * x; })(), x).dense().item() == 4);
   }
-  {
-    Case c("recompute-same-gradients");
-    const Tensor inputs = ones({10, 10});
-    const Variable v(ones({10}));
+  check_case("recompute-same-gradients", [&](Case& c) {
+    const Tensor inputs = c.input(ones({10, 10}));
+    const Variable v = c.variable(ones({10}));
     const auto each = [](const Gradient& g, double value) {
       return g.dense().to_vector() == std::vector(static_cast<std::size_t>(g.dense().size()), value);
     };
@@ -254,23 +239,22 @@ TEST_CASE("cases: recomputation", "[cases][custom]") {
     const std::vector<Gradient> g = tape.gradient(Targets{a, b}, Sources{inputs, v});
     c.holds("f2_dinputs", each(g[0], 3));
     c.holds("f2_dv", each(g[1], 30));
-  }
-  {
-    Case c("recompute-runs-forward-again");
-    const Variable v(tensor(1.0));
+  });
+  check_case("recompute-runs-forward-again", [&](Case& c) {
+    const Variable v = c.variable(tensor(1.0));
     int calls = 0;
     auto f = recompute_grad([&](const Tensor& x) {
       ++calls;
       return x * v;
     });
     GradientTape tape;
-    Tensor r = tensor(1.0);
+    Tensor r = c.input(tensor(1.0));
     for (int i = 0; i < 4; ++i)
       r = f(r);
     c.check("calls_forward", calls);
     c.check("g", tape.gradient(r, v));
     c.check("calls_after_gradient", calls);
-  }
+  });
 }
 
 TEST_CASE("a recorded operation is differentiated by its own function, to any order", "[custom]") {

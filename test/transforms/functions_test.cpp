@@ -87,23 +87,21 @@ TEST_CASE("functions of nothing read variables", "[functions]") {
 }
 
 TEST_CASE("cases: functional forms", "[cases][functions]") {
-  {
-    Case c("tape-same-object-two-params");
+  check_case("tape-same-object-two-params", [&](Case& c) {
     const auto f = [](const Tensor& x, const Tensor& y) { return x * y; };
     const Tensor x = c.input("x"), m = reshape(x, {1, 1});
-    const Variable v(x);
+    const Variable v = c.variable(x);
     c.check("g_scalar", grad(f, {x, x}));
     c.check("g_matrix", grad(f, {m, m}));
     c.check("g_variable", grad(f, {v, v}));
-  }
-  {
-    Case c("tape-fn-returns-none");   // a function of void does not compile
+  });
+  check_case("tape-fn-returns-none", [&](Case& c) {   // a function of void does not compile
     const auto nothing = [](const Tensor&) { return Tensor(); };
     CHECK(message_of([&] { implicit_value_and_grad([] { return Tensor(); }); }) ==
           "implicit_value_and_grad: an undefined tensor was returned; is a return missing?");
     c.check_error([&] { value_and_grad(nothing, tensor(1.0)); },
                   "function: an undefined tensor was returned; is a return missing?");
-  }
+  });
 }
 
 TEST_CASE("functions take what they say", "[functions][errors]") {
@@ -205,6 +203,8 @@ TEST_CASE("Hessians of functions", "[functions][hessian]") {
   for (const JacobianOptions& options : kModes) {
     CHECK(hessian(f, x, options).shape() == Shape{3, 3});
     CHECK(near(hessian(f, x, options), {3, 0, 1, 0, 12, 0, 1, 0, -6}));
+    CHECK(message_of<ShapeError>([&] { hessian([](const Tensor& t) { return t * t; }, x, options); }) ==
+          "hessian: the function's value is f64[3]; it must have one element: return its sum or mean");
     CHECK(hessian([](const Tensor& t) { return sum(t); }, x, options).to_vector() == Values(9, 0));
   }
   for (const JacobianMode mode : {JacobianMode::automatic, JacobianMode::forward, JacobianMode::reverse}) {

@@ -175,12 +175,11 @@ TEST_CASE("complex targets need output gradients", "[cases][gradients][errors]")
   const Tensor z = complex(tensor(7.0), tensor(3.0));
   const Recording recording;
   const Tensor y = z * z;
-  {
-    Case c("grad-complex-default-grad-ys");
+  check_case("grad-complex-default-grad-ys", [&](Case& c) {
     c.check_error(
         [&] { gradients(y, z); },
         "gradients: target 0 is c64, and complex numbers have no output gradient by themselves; give one");
-  }
+  });
   CHECK(gradients(y, z, {.output_gradients = {ones_like(y)}})[0].defined());
 }
 
@@ -198,139 +197,140 @@ TEST_CASE("second derivatives on a recording", "[cases][gradients][hessian]") {
   const std::vector<Gradient> hv = hessian_vector_product(y, {x, z}, v);
   CHECK(hv[0].dense().to_vector() == std::vector<double>{18 + 6, -36 + 24});
   CHECK(hv[1].dense().item() == 3 - 12);
-  Case c("grad-hvp-length-mismatch");
-  c.check_error([&] { hessian_vector_product(y, x, v); }, "hessian_vector_product: 2 vectors for 1 sources");
+  check_case("grad-hvp-length-mismatch", [&](Case& c) {
+    c.check_error([&] { hessian_vector_product(y, x, v); },
+                  "hessian_vector_product: 2 vectors for 1 sources");
+  });
 }
 
 TEST_CASE("cases: gradients", "[cases][gradients]") {
-  const Recording recording;
-  {
-    Case c("grad-boundary-stop");
-    const Tensor x = identity(tensor(1.0)), z = (x + 1) + 1;
+  check_case("grad-boundary-stop", [&](Case& c) {
+    const Recording recording;
+    const Tensor x = identity(c.input(tensor(1.0))), z = (x + 1) + 1;
     c.check("g", gradients(z, x));
-  }
-  {
-    Case c("grad-aggregation-experimental_tree");
-    const Tensor x = tensor(1.0), y = 2 * x;
+  });
+  check_case("grad-aggregation-experimental_tree", [&](Case& c) {
+    const Recording recording;
+    const Tensor x = c.input(tensor(1.0)), y = 2 * x;
     Tensor z = y;
     for (int i = 1; i < 10; ++i)
       z = z + y;
     c.check("g", gradients(z, {x, y}, {.aggregation = Aggregation::tree}));
-  }
-  {
-    Case c("grad-int-cast-breaks-path");
-    const Tensor v = tensor(5.0);
+  });
+  check_case("grad-int-cast-breaks-path", [&](Case& c) {
+    const Recording recording;
+    const Tensor v = c.input(tensor(5.0));
     Tensor a = tensor(1);
     for (int i = 0; i < 4; ++i)
       a = a + astype(v, DType::i32);
     set_warning_handler([](std::string_view) {});
     c.check("g", gradients(a, v)[0]);
     set_warning_handler({});
-  }
-  {
-    Case c("grad-variable-default-zero-dtype", DType::f64);
+  });
+  check_case("grad-variable-default-zero-dtype", DType::f64, [&](Case& c) {
+    const Recording recording;
     bool same = true;
     for (const DType t : {DType::f32, DType::f64}) {
-      const Variable v(tensor(100.0, t));
+      const Variable v = c.variable(tensor(100.0, t));
       const Tensor g = gradients(tensor(1.0), v, {.unconnected = UnconnectedGradients::zero})[0].dense();
       same &= g.dtype() == t;
       if (t == DType::f64) c.check("g", g);
     }
     c.holds("dtype", same);
-  }
-  {
-    Case c("grad-partial-vs-total");
-    const Tensor x = tensor(1.0), y = 2 * x, z = x + y;
+  });
+  check_case("grad-partial-vs-total", [&](Case& c) {
+    const Recording recording;
+    const Tensor x = c.input(tensor(1.0)), y = 2 * x, z = x + y;
     c.check("total", gradients(z, {x, y}));
     c.check("partial", gradients(z, {x, y}, {.stop_gradients = {x, y}}));
-  }
-  {
-    Case c("grad-unconnected-none");
+  });
+  check_case("grad-unconnected-none", [&](Case& c) {
+    const Recording recording;
     c.check("g", gradients(full({3, 1}, 1), ones({2, 2})));
-  }
-  {
-    Case c("grad-connected-zero-mode");
-    const Tensor x = tensor(1.0);
+  });
+  check_case("grad-connected-zero-mode", [&](Case& c) {
+    const Recording recording;
+    const Tensor x = c.input(tensor(1.0));
     c.check("g", gradients(3 * x, x, {.unconnected = UnconnectedGradients::zero}));
-  }
-  {
-    Case c("grad-identityn-sibling");
+  });
+  check_case("grad-identityn-sibling", [&](Case& c) {
+    const Recording recording;
     const std::vector<Tensor> pair = outputs(kIdentities, {tensor(1.0), tensor(2.0)});
     const Tensor e = identity(pair[0]);
     c.check("none", gradients(e, pair[1])[0]);
     c.check("zero", gradients(e, pair[1], {.unconnected = UnconnectedGradients::zero})[0]);
-  }
-  {
-    Case c("grad-captured-nested");
-    const Tensor x1 = tensor(1.0), x2 = tensor(2.0), x3 = x1 * x2;
+  });
+  check_case("grad-captured-nested", [&](Case& c) {
+    const Recording recording;
+    const Tensor x1 = c.input(tensor(1.0)), x2 = c.input(tensor(2.0)), x3 = x1 * x2;
     c.check("g", gradients({identity(x1), identity(x2), identity(x3), x1}, {x1, x2}));
-  }
-  {
-    Case c("grad-captured-unrelated");
-    const Tensor constant = tensor(2.0), x = tensor(10.0), y = x * constant, z = constant * y;
+  });
+  check_case("grad-captured-unrelated", [&](Case& c) {
+    const Recording recording;
+    const Tensor constant = c.input(tensor(2.0)), x = c.input(tensor(10.0)), y = x * constant,
+                 z = constant * y;
     c.check("g", gradients(z, x)[0]);
-  }
+  });
 }
 
 // d is computed from a through b and c; the gradient may be stopped at each of the four, and taken with
 // respect to each.
 TEST_CASE("cases: partial derivatives are those of a program with its tensors cut", "[cases][gradients]") {
-  Case c("grad-stop-gradients-equivalence");
-  std::vector<Tensor> r;
-  for (std::uint64_t i = 0; i < 10; ++i)
-    r.push_back(random::normal({3, 3}, {.seed = i + 1}, DType::f64));
-  const auto program = [&](unsigned cut) {
-    const auto maybe_cut = [&](int i, const Tensor& t) { return cut >> i & 1 ? stop_gradient(t) : t; };
-    std::vector<Tensor> t(4), uncut(4);
-    const auto add_one = [&](std::size_t i, const Tensor& value) {
-      uncut[i] = value, t[i] = maybe_cut(static_cast<int>(i), value);
+  check_case("grad-stop-gradients-equivalence", [&](Case& c) {
+    std::vector<Tensor> r;
+    for (std::uint64_t i = 0; i < 10; ++i)
+      r.push_back(random::normal({3, 3}, {.seed = i + 1}, DType::f64));
+    const auto program = [&](unsigned cut) {
+      const auto maybe_cut = [&](int i, const Tensor& t) { return cut >> i & 1 ? stop_gradient(t) : t; };
+      std::vector<Tensor> t(4), uncut(4);
+      const auto add_one = [&](std::size_t i, const Tensor& value) {
+        uncut[i] = value, t[i] = maybe_cut(static_cast<int>(i), value);
+      };
+      add_one(0, identity(r[0]));
+      add_one(1, matmul(r[1], t[0]) + r[2]);
+      add_one(2, matmul(r[3], t[0]) + matmul(r[4], t[1]) + r[5]);
+      add_one(3, matmul(r[6], t[1]) + matmul(r[7], t[2]) + r[8]);
+      return t;
     };
-    add_one(0, identity(r[0]));
-    add_one(1, matmul(r[1], t[0]) + r[2]);
-    add_one(2, matmul(r[3], t[0]) + matmul(r[4], t[1]) + r[5]);
-    add_one(3, matmul(r[6], t[1]) + matmul(r[7], t[2]) + r[8]);
-    return t;
-  };
-  bool equal_for_all = true;
-  for (unsigned stops = 0; stops < 16; ++stops) {
-    const Recording recording;
-    const std::vector<Tensor> whole = program(0), cut = program(stops);
-    std::vector<Tensor> stopped;
-    for (std::size_t i = 0; i < 4; ++i)
-      if (stops >> i & 1) stopped.push_back(whole[i]);
-    for (unsigned asked = 1; asked < 16; ++asked) {
-      std::vector<Tensor> of_whole, of_cut;
+    bool equal_for_all = true;
+    for (unsigned stops = 0; stops < 16; ++stops) {
+      const Recording recording;
+      const std::vector<Tensor> whole = program(0), cut = program(stops);
+      std::vector<Tensor> stopped;
       for (std::size_t i = 0; i < 4; ++i)
-        if (asked >> i & 1) of_whole.push_back(whole[i]), of_cut.push_back(cut[i]);
-      const std::vector<Gradient> a = gradients(
-          whole[3], of_whole, {.unconnected = UnconnectedGradients::zero, .stop_gradients = stopped});
-      const std::vector<Gradient> b = gradients(cut[3], of_cut, {.unconnected = UnconnectedGradients::zero});
-      for (std::size_t i = 0; i < a.size(); ++i)
-        equal_for_all &= a[i].dense().to_vector() == b[i].dense().to_vector();
+        if (stops >> i & 1) stopped.push_back(whole[i]);
+      for (unsigned asked = 1; asked < 16; ++asked) {
+        std::vector<Tensor> of_whole, of_cut;
+        for (std::size_t i = 0; i < 4; ++i)
+          if (asked >> i & 1) of_whole.push_back(whole[i]), of_cut.push_back(cut[i]);
+        const std::vector<Gradient> a = gradients(
+            whole[3], of_whole, {.unconnected = UnconnectedGradients::zero, .stop_gradients = stopped});
+        const std::vector<Gradient> b =
+            gradients(cut[3], of_cut, {.unconnected = UnconnectedGradients::zero});
+        for (std::size_t i = 0; i < a.size(); ++i)
+          equal_for_all &= a[i].dense().to_vector() == b[i].dense().to_vector();
+      }
     }
-  }
-  c.holds("property", equal_for_all);
+    c.holds("property", equal_for_all);
+  });
 }
 
 TEST_CASE("cases: hessians", "[cases][gradients][hessian]") {
-  {
-    Case c("grad-hessian-1d");
+  check_case("grad-hessian-1d", [&](Case& c) {
     const Tensor m = c.input("M"), x = c.input("x");
     const Recording recording;
     c.check("hessian", hessians(sum(expand_dims(x, 1) * m * x), x)[0]);
-  }
-  {
-    Case c("grad-hessian-2d-square");
+  });
+  check_case("grad-hessian-2d-square", [&](Case& c) {
     const Tensor x = random::normal({3, 3}, {.seed = 1});
     const Recording recording;
     const Tensor h = hessians(0.5 * sum(matmul(transpose(x), x)), x)[0];
     c.check("shape", std::vector<std::int64_t>(h.shape().begin(), h.shape().end()));
     c.check("as_matrix", reshape(h, {9, 9}));
-  }
-  {
-    Case c("grad-hessian-invalid-dims-seed");   // any rank
+  });
+  check_case("grad-hessian-invalid-dims-seed", [&](Case& c) {   // any rank
     c.superseded("error", "V13");
-  }
+  });
 }
 
 TEST_CASE("a bool target has no gradient", "[gradients][errors]") {

@@ -27,28 +27,24 @@ std::vector<Tensor> jacobian_of(const TensorFunction& f, const std::vector<Tenso
 }   // namespace
 
 TEST_CASE("cases: jacobians", "[cases][jacobian]") {
-  {
-    Case c("jac-diag-pfor");
+  check_case("jac-diag-pfor", [&](Case& c) {
     const Tensor x = c.input("x"), y = c.input("y");
     c.check("jac", jacobian_of([](const auto& in) { return in[0] * in[0] * in[1]; }, {x, y}, kTogether));
-  }
-  {
-    Case c("jac-diag-loop");
+  });
+  check_case("jac-diag-loop", [&](Case& c) {
     const Tensor x = c.input("x"), y = c.input("y");
     c.check("jac", jacobian_of([](const auto& in) { return in[0] * in[0] * in[1]; }, {x, y}, kOneByOne));
-  }
-  {
-    Case c("jac-matmul-self");
+  });
+  check_case("jac-matmul-self", [&](Case& c) {
     GradientTape tape({.persistent = true});
     const Tensor x = c.input("x");
     tape.watch(x);
     const Tensor y = matmul(x, x), chunks = tape.jacobian(y, x, kChunks);
     CHECK(tape.jacobian(y, x).to_vector() == chunks.to_vector());
     c.check("jac", chunks);
-  }
-  {
-    Case c("jac-nested");
-    const Tensor x = ones({10, 2});
+  });
+  check_case("jac-nested", [&](Case& c) {
+    const Tensor x = c.input(ones({10, 2}));
     GradientTape outer;
     outer.watch(x);
     Tensor first;
@@ -60,26 +56,25 @@ TEST_CASE("cases: jacobians", "[cases][jacobian]") {
     const Tensor second = outer.batch_jacobian(first, x);
     CHECK(second.shape() == Shape{10, 2, 2});
     c.check("jac_each_of_10", reshape(slice(second, {9, 0, 0}, {1, 2, 2}), {2, 2}));
-  }
-  {
-    Case c("jac-foldl");
+  });
+  check_case("jac-foldl", [&](Case& c) {
     const TensorFunction fold = [](const std::vector<Tensor>& x) {
       const std::vector<Tensor> parts = unstack(x[0]);
       return parts[0] + parts[1] + parts[2];
     };
     c.check("jac", jacobian_of(fold, {zeros({3})}, kTogether)[0]);
     CHECK(jacobian_of(fold, {zeros({3})}, kOneByOne)[0].to_vector() == std::vector<double>{1, 1, 1});
-  }
+  });
   for (const char* id : {"batch-jac-diag", "batch-jac-loop"}) {
-    Case c(id);
-    const bool loop = std::string_view(id) == "batch-jac-loop";
-    GradientTape tape({.persistent = loop});
-    const Tensor x = c.input("x"), y = c.input("y");
-    tape.watch(x), tape.watch(y);
-    c.check("jac", tape.batch_jacobian(x * x * y, x, loop ? kOneByOne : kTogether));
+    check_case(id, [&](Case& c) {
+      const bool loop = std::string_view(id) == "batch-jac-loop";
+      GradientTape tape({.persistent = loop});
+      const Tensor x = c.input("x"), y = c.input("y");
+      tape.watch(x), tape.watch(y);
+      c.check("jac", tape.batch_jacobian(x * x * y, x, loop ? kOneByOne : kTogether));
+    });
   }
-  {
-    Case c("batch-jac-degenerate");
+  check_case("batch-jac-degenerate", [&](Case& c) {
     for (const JacobianOptions& options : {kOneByOne, kTogether}) {
       GradientTape tape;
       const Tensor x = zeros({1, 0});
@@ -90,28 +85,26 @@ TEST_CASE("cases: jacobians", "[cases][jacobian]") {
       else
         CHECK(j.shape() == Shape{1, 0, 0});
     }
-  }
-  {
-    Case c("batch-jac-bad-shape");
+  });
+  check_case("batch-jac-bad-shape", [&](Case& c) {
     GradientTape tape;
-    const Tensor x = ones({2, 3});
+    const Tensor x = c.input(ones({2, 3}));
     tape.watch(x);
     c.check_error<ShapeError>(
         [&] {
           tape.batch_jacobian(concat({x, x}, 0), x);
         },
         "batch_jacobian: first extents differ: the target is f32[4,3], the source f32[2,3]");
-  }
-  {
-    Case c("batch-jac-parallel-nonpersistent");   // all rows run in one pass, whether the tape is persistent
-                                                  // or not
+  });
+  // All rows run in one pass, whether the tape is persistent or not.
+  check_case("batch-jac-parallel-nonpersistent", [&](Case& c) {
     c.superseded("error", "G14");
     GradientTape tape;
-    const Tensor x = tensor({{3.0}});
+    const Tensor x = c.input(tensor({{3.0}}));
     tape.watch(x);
     CHECK(tape.batch_jacobian(tile(pow(x, 4), {1, 16}), x, {.max_bytes = 64}).to_vector() ==
           std::vector<double>(16, 108));
-  }
+  });
 }
 
 TEST_CASE("a Jacobian has what the tape is asked for", "[jacobian]") {

@@ -1,7 +1,7 @@
 // Band and tridiagonal matrices, stored by diagonals. f32, f64, c64 and c128. Matrices are in the last two
 // axes; leading axes are batch axes. NaN and infinite elements spread as in arithmetic. All throw ShapeError
 // if the rank is below 2, if the matrices do not fit, or if an extent exceeds BLAS's integer range, and
-// DTypeError for other dtypes.
+// DTypeError for other dtypes. Mixed dtypes are promoted.
 #pragma once
 #include "tapedeck/ops/solve.h"
 
@@ -10,7 +10,7 @@ namespace tapedeck {
 /// triangular_solve with a band matrix a of k diagonals, stored as bands [..., k, n]; b and the result are
 /// [..., n, columns]. If options.lower, a[j, j - i] is bands[i, j]; else a[j, j + i] is bands[k - 1 - i, j].
 /// Elements of bands outside a are ignored. Batch axes broadcast. Throws ArgumentError if an element of the
-/// main diagonal is zero, and DTypeError if the dtypes differ.
+/// main diagonal is zero.
 TAPEDECK_EXPORT Tensor banded_triangular_solve(const Tensor& bands, const Tensor& b, Triangular options = {});
 /// tridiagonal_matmul returns a x; tridiagonal_solve returns y with a y = b. x, b and the results are [...,
 /// n, columns]. The tridiagonal matrix a is stored as diagonals [..., 3, n], from the superdiagonal on: a[j,

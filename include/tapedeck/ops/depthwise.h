@@ -1,5 +1,5 @@
-// Per-channel filters for images [..., height, width, channels]. f32 and f64, x and filters alike. They throw
-// ShapeError and ArgumentError as conv2d does.
+// Per-channel filters for images [..., height, width, channels]. f32 and f64; mixed dtypes are promoted. They
+// throw as conv2d does.
 #pragma once
 #include "tapedeck/ops/conv.h"
 
@@ -7,14 +7,14 @@ namespace tapedeck {
 
 /// Depthwise convolution: each channel has its own filters [rows, columns, in, multiplier]; the result has in
 /// · multiplier channels, of which channel k · multiplier + q is x's channel k filtered by filters[..., k,
-/// q]. Options as for conv2d; `groups` is ignored, and Layout::nchw throws ArgumentError.
+/// q]. Options as for conv2d; `groups` is ignored.
 TAPEDECK_EXPORT Tensor depthwise_conv2d(const Tensor& x, const Tensor& filters,
                                         const Conv2dOptions& options = {});
 
 /// Morphological dilation: the maximum, over each window of images [..., height, width, channels], of x plus
 /// filters [rows, columns, channels]. The gradient goes to the first element that attains the maximum.
-/// Padding is ignored, not zeros; a window of padding alone throws ShapeError. `groups` and `layout` are
-/// ignored.
+/// Padding is ignored, not zeros; a window of padding alone throws ShapeError. Options as for conv2d;
+/// `groups` is ignored.
 TAPEDECK_EXPORT Tensor dilation2d(const Tensor& x, const Tensor& filters, const Conv2dOptions& options = {});
 
 }   // namespace tapedeck

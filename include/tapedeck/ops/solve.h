@@ -1,7 +1,8 @@
 // Linear systems, inverses and determinants. f32, f64, c64 and c128. Matrices are in the last two axes;
 // leading axes are batch axes. xᴴ is conjugate_transpose(x), which is xᵀ for real matrices. Results are NaN
 // for a matrix with a NaN or infinite element. All throw ShapeError if the rank is below 2, if a matrix that
-// must be square is not, or if an extent exceeds BLAS's integer range, and DTypeError if dtypes differ.
+// must be square is not, or if an extent exceeds BLAS's integer range, and DTypeError for other
+// dtypes. Mixed dtypes are promoted.
 #pragma once
 #include "tapedeck/operand.h"
 

@@ -4,6 +4,7 @@
 #include "core/format.h"
 #include "ops/axes.h"
 #include "ops/linalg/matrices.h"
+#include "ops/promoted.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
@@ -125,7 +126,8 @@ constexpr Op table[] = {
 }   // namespace
 
 Tensor banded_triangular_solve(const Tensor& bands, const Tensor& b, Triangular options) {
-  return find(table, "banded_triangular_solve").with(options, bands, b);
+  const auto [p, q] = promoted(bands, b);
+  return find(table, "banded_triangular_solve").with(options, p, q);
 }
 Tensor tridiagonal_matmul(const Tensor& diagonals, const Tensor& x) {
   return find(table, "tridiagonal_matmul")(Operand(diagonals), Operand(x));

@@ -3,6 +3,7 @@
 #include "kernels/linalg/matmul.h"
 #include "ops/axes.h"
 #include "ops/linalg/matrices.h"
+#include "ops/promoted.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
@@ -67,10 +68,10 @@ constexpr Op table[] = {
 
 Tensor matmul(const Tensor& a, const Tensor& b, Transposed transposed) {
   const Op& op = find(table, "matmul");
-  if (a.dtype() == b.dtype() || !is_trainable(a.dtype()) || !is_trainable(b.dtype()))
+  if (a.dtype() == b.dtype()) [[likely]]
     return op.with(transposed, a, b);
-  const DType both = promote(a.dtype(), b.dtype());
-  return op.with(transposed, astype(a, both), astype(b, both));
+  const auto [p, q] = promoted(a, b);
+  return op.with(transposed, p, q);
 }
 
 std::span<const Op> matmul_ops() { return table; }

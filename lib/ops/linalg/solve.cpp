@@ -7,6 +7,7 @@
 #include "ops/axes.h"
 #include "ops/linalg/cofactors.h"
 #include "ops/linalg/matrices.h"
+#include "ops/promoted.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
@@ -239,7 +240,8 @@ Tensor cofactors(const Tensor& x, const Tensor& y) {
 }   // namespace
 
 Tensor cholesky(const Tensor& x) { return find(table, "cholesky")(Operand(x)); }
-Tensor cholesky_solve(const Tensor& factor, const Tensor& b) {
+Tensor cholesky_solve(const Tensor& lower, const Tensor& columns) {
+  const auto [factor, b] = promoted(lower, columns);
   constexpr Op op = {.name = "cholesky_solve",   // for messages
                      .doc = "",
                      .args = {"factor", "b"},
@@ -254,10 +256,12 @@ Tensor cholesky_solve(const Tensor& factor, const Tensor& b) {
   return triangular_solve(conj(factor), triangular_solve(factor, b), {.transposed = true});
 }
 Tensor triangular_solve(const Tensor& a, const Tensor& b, Triangular options) {
-  return find(table, "triangular_solve").with(options, a, b);
+  const auto [p, q] = promoted(a, b);
+  return find(table, "triangular_solve").with(options, p, q);
 }
 Tensor solve(const Tensor& a, const Tensor& b, bool is_transposed) {
-  return find(table, "solve").with(Transposition{is_transposed}, a, b);
+  const auto [p, q] = promoted(a, b);
+  return find(table, "solve").with(Transposition{is_transposed}, p, q);
 }
 Tensor inv(const Tensor& x) { return find(table, "inv")(Operand(x)); }
 Tensor det(const Tensor& x) { return find(table, "det")(Operand(x)); }

@@ -247,14 +247,6 @@ Tensor filter_gradient(const WindowAttrs& a, const Tensor& x, const Tensor& dy) 
   return op.with(a, x, dy);
 }
 
-// Moves the channels from before the spatial axes to the end, if `last`; else back.
-Tensor with_channels(const Tensor& x, int axes, bool last) {
-  std::vector<int> order(static_cast<std::size_t>(x.ndim()));
-  std::iota(order.begin(), order.end(), 0);
-  std::rotate(order.end() - axes - 1, last ? order.end() - axes : order.end() - 1, order.end());
-  return transpose(x, order);
-}
-
 using Options = Conv3dTransposeOptions;   // options of all ranks
 
 // The window of a transposed convolution, from outputs x to images of the given size, or else of the smallest

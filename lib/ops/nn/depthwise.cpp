@@ -7,6 +7,7 @@
 #include "ops/derivative_of_ops.h"
 #include "ops/layout/take_along_axis.h"
 #include "ops/nn/window.h"
+#include "ops/promoted.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
@@ -176,13 +177,22 @@ WindowAttrs checked(const Op& op, const Tensor& x, const Tensor& filters, const 
   return checked_window(c, "the filters are", 2, {1, f[0], f[1]}, strides, dilation, padding);
 }
 
+// f, which takes images whose channels come last, on images whose channels come first.
+Tensor channels_last(const Op& op, Tensor (*f)(const Tensor&, const Tensor&, const Conv2dOptions&),
+                     const Tensor& x, const Tensor& filters, Conv2dOptions o) {
+  const Tensor* inputs[] = {&x, &filters};
+  require_rank({.op = op, .x = {inputs, 2}}, 0);
+  o.layout = Layout::nhwc;
+  return with_channels(f(with_channels(x, 2, true), filters, o), 2, false);
+}
+
 }   // namespace
 
 // With several filters per channel, each channel is repeated once for each of its filters.
-Tensor depthwise_conv2d(const Tensor& x, const Tensor& filters, const Conv2dOptions& o) {
-  if (o.layout == Layout::nchw)
-    throw ArgumentError("depthwise_conv2d: takes only the layout nhwc; transpose the images");
+Tensor depthwise_conv2d(const Tensor& images, const Tensor& all, const Conv2dOptions& o) {
   const Op& op = find(table, "depthwise_conv2d");
+  if (o.layout == Layout::nchw) return channels_last(op, depthwise_conv2d, images, all, o);
+  const auto [x, filters] = promoted(images, all);
   const WindowAttrs a = checked(op, x, filters, o, 4);
   const std::int64_t multiplier = filters.shape()[3], channels = channels_of(x);
   const Tensor each = reshape(filters, behind({}, a.sizes(), channels * multiplier));
@@ -193,8 +203,10 @@ Tensor depthwise_conv2d(const Tensor& x, const Tensor& filters, const Conv2dOpti
   return op.with(a, reshape(broadcast_to(expand_dims(x, -1), copies), flat), each);
 }
 
-Tensor dilation2d(const Tensor& x, const Tensor& filters, const Conv2dOptions& o) {
+Tensor dilation2d(const Tensor& images, const Tensor& all, const Conv2dOptions& o) {
   const Op& op = find(table, "dilation2d");
+  if (o.layout == Layout::nchw) return channels_last(op, dilation2d, images, all, o);
+  const auto [x, filters] = promoted(images, all);
   const WindowAttrs a = checked(op, x, filters, o, 3);
   const auto reads = [](const kernels::WindowAxis& axis) {
     for (std::int64_t i = 0; i < axis.outputs; ++i)

@@ -2,12 +2,20 @@
 #include "ops/nn/window.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/format.h"
 #include "tapedeck/ops/array.h"
 #include "tapedeck/ops/window.h"
 
 namespace tapedeck {
+
+Tensor with_channels(const Tensor& x, int axes, bool last) {
+  std::vector<int> order(static_cast<std::size_t>(x.ndim()));
+  std::iota(order.begin(), order.end(), 0);
+  std::rotate(order.end() - axes - 1, last ? order.end() - axes : order.end() - 1, order.end());
+  return transpose(x, order);
+}
 
 DepthHeightWidth extents_of(const Tensor& x, int axes, int last) {
   std::int64_t n[] = {1, 1, 1};

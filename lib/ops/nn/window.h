@@ -74,6 +74,8 @@ Shape behind(Shape front, const Shape& extents, std::int64_t channels);
 inline Shape front_of(const Tensor& x, int ndim = 3) {
   return Shape(x.shape().dims().first(static_cast<std::size_t>(x.ndim() - ndim)));
 }
+/// Moves the channels from before the spatial axes to the end, if `last`; else back.
+Tensor with_channels(const Tensor& x, int axes, bool last);
 inline std::int64_t channels_of(const Tensor& x) { return x.shape()[x.ndim() - 1]; }
 
 // Each throws ShapeError or DTypeError, naming the op and its inputs.
