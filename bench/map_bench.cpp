@@ -38,6 +38,93 @@ template <class F> void gradients(State& state, const F& f) {
   });
 }
 
+#ifndef PLAIN
+// Bundle adjustment: where a camera of eleven numbers sees a point, times a weight.
+constexpr auto reprojection = [](auto r0, auto r1, auto r2, auto c0, auto c1, auto c2, auto f, auto u0,
+                                 auto v0, auto k1, auto k2, auto x0, auto x1, auto x2, auto weight) {
+  const auto a0 = x0 - c0, a1 = x1 - c1, a2 = x2 - c2;
+  const auto angle = sqrt(r0 * r0 + r1 * r1 + r2 * r2), cosine = cos(angle), sine = sin(angle);
+  const auto w0 = r0 / angle, w1 = r1 / angle, w2 = r2 / angle;
+  const auto along = (w0 * a0 + w1 * a1 + w2 * a2) * (1 - cosine);
+  const auto b0 = a0 * cosine + (w1 * a2 - w2 * a1) * sine + w0 * along,
+             b1 = a1 * cosine + (w2 * a0 - w0 * a2) * sine + w1 * along,
+             b2 = a2 * cosine + (w0 * a1 - w1 * a0) * sine + w2 * along;
+  const auto p = b0 / b2, q = b1 / b2, square = p * p + q * q,
+             radial = f * (1 + k1 * square + k2 * square * square);
+  return std::pair(weight * (p * radial + u0), weight * (q * radial + v0));
+};
+
+// All observations: their fifteen numbers in rows, and both results in columns.
+struct Observations {
+  explicit Observations(std::int64_t n)
+      : rows(td::random::uniform({n, 15}, {.seed = 5}, 0.5, 1.5, td::DType::f64)) {}
+  template <class F> static td::Tensor residuals(const td::Tensor& x, const F& f) {
+    const std::vector<td::Tensor> c = td::unstack(x, 1);
+    const auto [u, v] =
+        f(c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8], c[9], c[10], c[11], c[12], c[13], c[14]);
+    return td::stack(std::vector{u, v}, 1);
+  }
+  td::Tensor rows;
+};
+constexpr auto reprojection_as_map = [](const auto&... x) { return td::map(reprojection, x...); };
+
+// What a tape does with the residuals of the rows.
+template <class F, class Use> void on_tape(State& state, const F& f, bool persistent, const Use& use) {
+  const Observations o(state.range(0));
+  bench::each(state, [&] {
+    td::GradientTape tape({.persistent = persistent});
+    tape.watch(o.rows);
+    const td::Tensor y = Observations::residuals(o.rows, f);
+    return use(tape, y, o.rows);
+  });
+}
+constexpr auto gradient_of_sum = [](td::GradientTape& tape, const td::Tensor& y, const td::Tensor& x) {
+  return tape.gradient(y, x);
+};
+constexpr auto stopped_gradient = [](td::GradientTape& tape, const td::Tensor& y, const td::Tensor& x) {
+  tape.stop();
+  return tape.gradient(y, x);
+};
+constexpr auto two_pullbacks = [](td::GradientTape& tape, const td::Tensor& y, const td::Tensor& x) {
+  tape.stop();
+  std::vector<td::Tensor> rows;
+  for (std::int64_t k = 0; k < 2; ++k) {
+    const td::Tensor dy = td::broadcast_to(td::one_hot(td::tensor(k), 2, y.dtype()), y.shape());
+    rows.push_back(
+        tape.gradient(td::Targets(y), td::Sources(x), {.output_gradients = std::vector{dy}})[0].dense());
+  }
+  return td::stack(rows, 1);
+};
+constexpr auto jacobian_of_rows = [](td::GradientTape& tape, const td::Tensor& y, const td::Tensor& x) {
+  return tape.batch_jacobian(y, x);
+};
+
+// Neighbours along a line, with the gradient.
+constexpr auto diffusion = [](auto before, auto x, auto behind) { return before - 2 * x + behind; };
+template <class F> void on_a_line(State& state, const F& f) {
+  const td::Tensor x = td::random::normal({state.range(0)}, {.seed = 6});
+  const td::Tensor dy = td::random::normal({state.range(0)}, {.seed = 7});
+  bench::each(state, [&] {
+    td::GradientTape tape;
+    tape.watch(x);
+    return tape.gradient(td::Targets(f(x)), td::Sources(x), {.output_gradients = std::vector{dy}});
+  });
+}
+constexpr auto shifted_diffusion = [](const td::Tensor& x) {
+  return td::map(diffusion, td::shifted(x, 1), x, td::shifted(x, -1));
+};
+constexpr auto concatenated_diffusion = [](const td::Tensor& x) {
+  const std::int64_t n = x.size();
+  const td::Tensor zero = td::zeros({1});
+  return td::map(diffusion, td::concat(std::vector{zero, td::slice(x, {0}, {n - 1})}, 0), x,
+                 td::concat(std::vector{td::slice(x, {1}, {n - 1}), zero}, 0));
+};
+
+void rows(benchmark::internal::Benchmark* b) {
+  b->Arg(1'000)->Arg(32'000)->Unit(benchmark::kMicrosecond)->UseRealTime();
+}
+#endif
+
 void sizes(benchmark::internal::Benchmark* b) {
   b->Arg(10'000)->Arg(1'000'000)->Unit(benchmark::kMicrosecond)->UseRealTime();
 }
@@ -50,6 +137,31 @@ BENCHMARK_CAPTURE(value, map, as_map)->Name("map/damped")->Apply(sizes);
 BENCHMARK_CAPTURE(gradients, map, as_map)->Name("map/damped_grad")->Apply(sizes);
 BENCHMARK_CAPTURE(value, ops, damped)->Name("map/damped_by_ops")->Apply(sizes);
 BENCHMARK_CAPTURE(gradients, ops, damped)->Name("map/damped_grad_by_ops")->Apply(sizes);
+BENCHMARK_CAPTURE(on_tape, map, reprojection_as_map, false, gradient_of_sum)
+    ->Name("map/reprojection_grad")
+    ->Apply(rows);
+BENCHMARK_CAPTURE(on_tape, persistent, reprojection_as_map, true, gradient_of_sum)
+    ->Name("map/reprojection_grad_persistent")
+    ->Apply(rows);
+BENCHMARK_CAPTURE(on_tape, stopped, reprojection_as_map, true, stopped_gradient)
+    ->Name("map/reprojection_grad_stopped")
+    ->Apply(rows);
+BENCHMARK_CAPTURE(on_tape, ops, reprojection, false, gradient_of_sum)
+    ->Name("map/reprojection_grad_by_ops")
+    ->Apply(rows);
+BENCHMARK_CAPTURE(on_tape, pullbacks, reprojection_as_map, true, two_pullbacks)
+    ->Name("map/reprojection_two_pullbacks")
+    ->Apply(rows);
+BENCHMARK_CAPTURE(on_tape, jacobian, reprojection_as_map, false, jacobian_of_rows)
+    ->Name("map/reprojection_batch_jacobian")
+    ->Apply(rows);
+BENCHMARK_CAPTURE(on_tape, persistent, reprojection_as_map, true, jacobian_of_rows)
+    ->Name("map/reprojection_batch_jacobian_persistent")
+    ->Apply(rows);
+BENCHMARK_CAPTURE(on_a_line, shifted, shifted_diffusion)->Name("map/diffusion_grad_shifted")->Apply(sizes);
+BENCHMARK_CAPTURE(on_a_line, concat, concatenated_diffusion)
+    ->Name("map/diffusion_grad_by_concat")
+    ->Apply(sizes);
 #endif
 
 }   // namespace

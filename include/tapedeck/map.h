@@ -23,15 +23,30 @@ template <std::size_t N> struct MapName {
   constexpr std::string_view view() const { return {text, N - 1}; }
 };
 
+/// A tensor that map reads moved by `by` along its last axis, and `fill` where it has no elements: what
+/// shifted() makes.
+struct Shifted {
+  Tensor x;
+  std::int64_t by;
+  double fill;
+};
+
+/// x moved by `by` along its last axis, as an operand of map: in the place of x[…, j] stands x[…, j - by],
+/// and `fill` where j - by is outside of the axis. So map sees the element before with `by` 1, and the one
+/// behind with -1, without a copy; the gradient is added where the element was read. Throws ArgumentError for
+/// a number instead of a tensor, and ShapeError if x has no axis or `by` exceeds it.
+TAPEDECK_EXPORT Shifted shifted(const Operand& x, std::int64_t by, double fill = 0);
+
 namespace detail {
 
-/// What the library needs to know of a user's function f. f itself is the attribute of the call.
+/// What the library needs to know of a user's function f. f itself is in the attributes of the call.
 struct MapFunction {
   int inputs, results;
   kernels::UserLoops forward, vjp, jvp;
-  std::vector<Tensor> (*of_tensors)(const void* f, std::span<const Tensor> x);   // f of tensors, by ops
+  std::vector<Tensor> (*of_tensors)(const void* attrs, std::span<const Tensor> x);   // f of tensors, by ops
+  const kernels::Shift* (*shifts)(const void* attrs);   // of the inputs; null where none is moved
 };
-TAPEDECK_EXPORT Spec map_spec(const Call& c);
+TAPEDECK_EXPORT Spec map_spec(const MapFunction& m, const Call& c);
 TAPEDECK_EXPORT void map_forward(const MapFunction& m, const Call& c, std::span<Tensor> y);
 TAPEDECK_EXPORT void map_vjp(const MapFunction& m, const Call& c, std::span<Gradient> dy,
                              std::span<Gradient> dx);
@@ -50,9 +65,16 @@ template <class D> inline constexpr bool kIsCondition<DualCondition<D>> = true;
 /// files of one program that are compiled for different instruction sets share no code.
 using MapTarget = xsimd::batch<float>::arch_type;
 
-/// The loops of F, a function of n elements: over its values, its gradients, and its tangents in one
-/// direction.
-template <class F, int n, class A> struct MapLoops {
+/// The attributes of a map with operands that are moved.
+template <class F, int n> struct MovedFunction {
+  F f;
+  kernels::Shift shifts[n];
+};
+
+/// The loops of F, a function of n elements, of which some may be moved: over its values, its gradients, and
+/// its tangents in one direction.
+template <class F, int n, class A, bool moved = false> struct MapLoops {
+  using Attributes = std::conditional_t<moved, MovedFunction<F, n>, F>;
   template <class T> using Batch = xsimd::batch<T, A>;
   template <class T> static constexpr std::int64_t kWidth = static_cast<std::int64_t>(Batch<T>::size);
   static constexpr auto kInputs = std::make_index_sequence<static_cast<std::size_t>(n)>{};
@@ -151,27 +173,40 @@ template <class F, int n, class A> struct MapLoops {
 
   // They work on a copy of the function, since stores may alias what it holds. Flattened, so that the
   // compiler knows Dual::depends.
-  template <class T> [[gnu::flatten]] static void run_forward(const void* f, const kernels::UserRow<T>& row) {
-    forward<T>(copy(f), row, kInputs, kOutputs);
+  template <class T>
+  [[gnu::flatten]] static void run_forward(const void* attrs, const kernels::UserRow<T>& row) {
+    forward<T>(copy(attrs), row, kInputs, kOutputs);
   }
-  template <class T> [[gnu::flatten]] static void run_vjp(const void* f, const kernels::UserRow<T>& row) {
-    vjp<T>(copy(f), row, kInputs, kOutputs);
+  template <class T> [[gnu::flatten]] static void run_vjp(const void* attrs, const kernels::UserRow<T>& row) {
+    vjp<T>(copy(attrs), row, kInputs, kOutputs);
   }
-  template <class T> [[gnu::flatten]] static void run_jvp(const void* f, const kernels::UserRow<T>& row) {
-    jvp<T>(copy(f), row, kInputs, kOutputs);
+  template <class T> [[gnu::flatten]] static void run_jvp(const void* attrs, const kernels::UserRow<T>& row) {
+    jvp<T>(copy(attrs), row, kInputs, kOutputs);
   }
-  static std::conditional_t<std::is_trivially_copyable_v<F>, F, const F&> copy(const void* f) {
-    return *static_cast<const F*>(f);
+  static const F& function_of(const void* attrs) {
+    if constexpr (moved)
+      return static_cast<const Attributes*>(attrs)->f;
+    else
+      return *static_cast<const F*>(attrs);
+  }
+  static std::conditional_t<std::is_trivially_copyable_v<F>, F, const F&> copy(const void* attrs) {
+    return function_of(attrs);
+  }
+  static const kernels::Shift* shifts_of(const void* attrs) {
+    if constexpr (moved)
+      return static_cast<const Attributes*>(attrs)->shifts;
+    else
+      return nullptr;
   }
 
-  static std::vector<Tensor> of_tensors(const void* f, std::span<const Tensor> x) {
+  static std::vector<Tensor> of_tensors(const void* attrs, std::span<const Tensor> x) {
     const auto tensor = [&](const auto& y) {
       if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(y)>>)
         return full({}, static_cast<double>(y), x[0].dtype());
       else
         return Tensor(y);
     };
-    const auto y = value_of(*static_cast<const F*>(f), x.data(), kInputs);
+    const auto y = value_of(function_of(attrs), x.data(), kInputs);
     if constexpr (list)
       return std::apply([&](const auto&... v) { return std::vector<Tensor>{tensor(v)...}; }, y);
     else
@@ -183,80 +218,114 @@ template <class F, int n, class A> struct MapLoops {
                                            {run_forward<float>, run_forward<double>},
                                            {run_vjp<float>, run_vjp<double>},
                                            {run_jvp<float>, run_jvp<double>},
-                                           of_tensors};
+                                           of_tensors,
+                                           shifts_of};
 };
 
 template <class Loops> constexpr Infer map_infer() {
   if constexpr (Loops::results == 1)
-    return map_spec;
+    return [](const Call& c) { return map_spec(Loops::function, c); };
   else
-    return [](const Call& c) { return std::vector<Spec>(Loops::results, map_spec(c)); };
+    return [](const Call& c) { return std::vector<Spec>(Loops::results, map_spec(Loops::function, c)); };
 }
 
-template <MapName name, class F, int n, class A = MapTarget> inline constexpr Op kMapOp = {
+template <MapName name, class F, int n, class A = MapTarget, bool moved = false,
+          class Loops = MapLoops<F, n, A, moved>>
+inline constexpr Op kMapOp = {
     .name = name.view(),
     .doc = "A user's function of elements.",
-    .infer = map_infer<MapLoops<F, n, A>>(),
-    .forward = {[](const Call& c, std::span<Tensor> y) { map_forward(MapLoops<F, n, A>::function, c, y); },
-                Outputs::may_overwrite},
-    .rule = {.kind = RuleKind::custom,
-             .reads_x = (1u << n) - 1,
-             .reads_shapes = true,
-             .accepts_none = true,
-             .adds = static_cast<std::uint8_t>((1u << n) - 1),
-             .vjp = [](const Call& c, std::span<Gradient> dy,
-                       std::span<Gradient> dx) { map_vjp(MapLoops<F, n, A>::function, c, dy, dx); },
-             .jvp = [](const Call& c, Refs dx,
-                       std::span<Tensor> dy) { map_jvp(MapLoops<F, n, A>::function, c, dx, dy); }},
+    .infer = map_infer<Loops>(),
+    .forward = {[](const Call& c, std::span<Tensor> y) { map_forward(Loops::function, c, y); },
+                moved ? Outputs::fresh : Outputs::may_overwrite},
+    .rule = {
+        .kind = RuleKind::custom,
+        .reads_x = (1u << n) - 1,
+        .reads_shapes = true,
+        .accepts_none = true,
+        .adds = static_cast<std::uint8_t>((1u << n) - 1),
+        .jvp_stacks = true,
+        .vjp = [](const Call& c, std::span<Gradient> dy,
+                  std::span<Gradient> dx) { map_vjp(Loops::function, c, dy, dx); },
+        .jvp = [](const Call& c, Refs dx, std::span<Tensor> dy) { map_jvp(Loops::function, c, dx, dy); }},
 };
+
+/// Runs it on up to kMapInputs operands: a Tensor, or an array of them where f returns a list.
+template <MapName name, class F, int n, class A, bool moved>
+auto run_map(const typename MapLoops<F, n, A, moved>::Attributes& attrs,
+             std::initializer_list<Operand> operands) {
+  using Loops = MapLoops<F, n, A, moved>;
+  constexpr const Op& op = kMapOp<name, F, n, A, moved>;
+  Tensor converted[n];
+  const Tensor* refs[n];
+  promote(operands, converted, refs);
+  if constexpr (Loops::list) {
+    std::vector<Tensor> inputs;
+    for (const Tensor* t : refs)
+      inputs.push_back(*t);
+    std::vector<Tensor> y = op.run(inputs, Attrs(attrs));
+    std::array<Tensor, Loops::results> result;
+    for (std::size_t k = 0; k < Loops::results; ++k)
+      result[k] = std::move(y[k]);
+    return result;
+  } else {
+    unsigned temporaries = 0, bit = 1;
+    for (const Operand& o : operands) {
+      if (o.temporary()) temporaries |= bit;
+      bit <<= 1;
+    }
+    return op.execute({refs, n}, Attrs(attrs), temporaries);
+  }
+}
+
+template <class X> inline constexpr bool kIsShifted = std::same_as<std::remove_cvref_t<X>, Shifted>;
+/// What is moved, or the operand itself; and by how much.
+template <class X> decltype(auto) unmoved(X&& x) {
+  if constexpr (kIsShifted<X>)
+    return std::as_const(x.x);
+  else
+    return std::forward<X>(x);
+}
+template <class X> kernels::Shift shift_of(const X& x) {
+  if constexpr (kIsShifted<X>)
+    return {x.by, x.fill};
+  else
+    return {};
+}
 
 }   // namespace detail
 
-/// f of every element of up to eight f32 or f64 tensors, which broadcast; mixed dtypes are promoted, and
+/// What map takes: an operand of ops, or one that is moved along its last axis.
+template <class X>
+concept MapOperand = detail::kIsShifted<X> || std::convertible_to<X, Operand>;
+
+/// f of every element of up to sixteen f32 or f64 tensors, which broadcast; mixed dtypes are promoted, and
 /// numbers take the dtype of the tensors: map([](auto x, auto a, auto b) { return a * exp(-b * x * x); }, x,
 /// a, b). The whole of f is one op: one pass, whose derivatives come from dual numbers, in one pass too.
 ///
-/// f is a generic lambda that makes sense for Tensors as well, on which its derivatives are differentiated
-/// further. It calls elementwise ops by their names, compares with <, <=, >, >=, equal and not_equal, and
-/// chooses by where(condition, a, b); docs/map.md lists all. What it captures it captures by value, since a
-/// tape keeps a copy of it. A std::array, pair or tuple of up to eight results makes map return a std::array
-/// of as many tensors, of the shape that all inputs broadcast to.
+/// f is a generic lambda that makes sense for Tensors as well, on which its second derivatives are computed.
+/// It calls elementwise ops by their names, compares with <, <=, >, >=, equal and not_equal, and chooses by
+/// where(condition, a, b); docs/map.md lists all. What it captures it captures by value, since a tape keeps a
+/// copy of it. A std::array, pair or tuple of up to eight results makes map return a std::array of as many
+/// tensors, of the shape that all inputs broadcast to. shifted(x, k) among the tensors lets f read the
+/// neighbours of an element.
 ///
 /// map<"name">(f, …) shows that name in messages and lists of ops. Throws ShapeError where shapes do not
-/// broadcast, and DTypeError for integers alone and complex numbers.
-template <MapName name = "map", class A = detail::MapTarget, class F, class... X>
-auto map(const F& f, X&&... x) requires(sizeof...(X) > 0 && (std::convertible_to<X, Operand> && ...)) {
+/// broadcast, or a shifted tensor does not have the last axis of the result, and DTypeError for integers
+/// alone and complex numbers.
+template <MapName name = "map", class A = detail::MapTarget, class F, MapOperand... X>
+auto map(const F& f, X&&... x) requires(sizeof...(X) > 0) {
   constexpr int n = sizeof...(X);
-  static_assert(n >= 1 && n <= kernels::kMapInputs, "map: takes one to eight tensors");
+  static_assert(n >= 1 && n <= kernels::kMapInputs, "map: takes one to sixteen tensors");
   static_assert(std::is_copy_constructible_v<F>,
                 "map: the lambda must be one that can be copied, since a tape keeps it");
   using Loops = detail::MapLoops<F, n, A>;
   static_assert(Loops::results >= 1 && Loops::results <= kernels::kMapResults,
                 "map: the lambda returns one to eight results");
-  constexpr const Op& op = detail::kMapOp<name, F, n, A>;
-  const auto run = [&](const std::initializer_list<Operand>& operands) {
-    Tensor converted[n];
-    const Tensor* refs[n];
-    promote(operands, converted, refs);
-    if constexpr (Loops::list) {
-      std::vector<Tensor> inputs;
-      for (const Tensor* t : refs)
-        inputs.push_back(*t);
-      std::vector<Tensor> y = op.run(inputs, Attrs(f));
-      std::array<Tensor, Loops::results> result;
-      for (std::size_t k = 0; k < Loops::results; ++k)
-        result[k] = std::move(y[k]);
-      return result;
-    } else {
-      unsigned temporaries = 0, bit = 1;
-      for (const Operand& o : operands) {
-        if (o.temporary()) temporaries |= bit;
-        bit <<= 1;
-      }
-      return op.execute({refs, n}, Attrs(f), temporaries);
-    }
-  };
-  return run({Operand(std::forward<X>(x))...});
+  if constexpr ((detail::kIsShifted<X> || ...))
+    return detail::run_map<name, F, n, A, true>({f, {detail::shift_of(x)...}},
+                                                {Operand(detail::unmoved(std::forward<X>(x)))...});
+  else
+    return detail::run_map<name, F, n, A, false>(f, {Operand(std::forward<X>(x))...});
 }
 
 }   // namespace tapedeck

@@ -159,8 +159,10 @@ void vjp_of_partials(const PartialsRule& rule, const Call& call, Gradient&& cota
 }   // namespace detail
 
 Tensor unbroadcast(const Call& c, const Tensor& dx, int i) {
-  const Shape& x = c.x[i].shape();
-  const Shape& y = c.y[0].shape();
+  return unbroadcast(dx, c.x[i].shape(), c.y[0].shape());
+}
+
+Tensor unbroadcast(const Tensor& dx, const Shape& x, const Shape& y) {
   if (x == y) return dx;
   std::vector<int> axes;   // from the end
   for (int d = 1; d <= y.ndim(); ++d) {

@@ -149,5 +149,7 @@ class NumberDType {
 /// dx, of the shape of the first output, summed over the axes along which input i was broadcast to it. Axes
 /// count from the end, so leading axes of stacked cotangents stay.
 Tensor unbroadcast(const Call& c, const Tensor& dx, int i);
+/// The same for an input of shape x that was broadcast to y.
+Tensor unbroadcast(const Tensor& dx, const Shape& x, const Shape& y);
 
 }   // namespace tapedeck

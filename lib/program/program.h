@@ -73,6 +73,8 @@ struct Node {
   bool gradients = false;
   DType dtype = DType::f32;
   Shape shape = {};
+  std::vector<kernels::Shift> shifts = {};
+  std::int64_t directions = 1;
   std::shared_ptr<detail::VariableCell> cell = nullptr;
   Trace::Action action = nullptr;
   std::optional<NodePass> fused = {};   // set by find_passes where the node can be part of a group

@@ -260,6 +260,8 @@ void Recording::passed(const kernels::UserLoops& loops, const Attrs& f, const ke
   node.gradients = pass.gradients;
   node.shape = pass.shape;
   node.dtype = pass.dtype;
+  node.directions = pass.directions;
+  if (pass.shifts) node.shifts.assign(pass.shifts, pass.shifts + pass.operands);
   for (int i = 0; i < pass.operands; ++i) {
     const bool read = pass.read >> i & 1;
     node.in.push_back(read ? value_of(*pass.x[i], "a map") : kNoValue);

@@ -244,8 +244,19 @@ void Replay::run_pass(Bound& b) {
   for (std::size_t k = 0; k < b.y.size(); ++k)
     if (n.adds >> k & 1) copy(*before++, b.y[k].raw());
   kernels::run_pass(*n.loops, n.attrs.view().data,
-                    {n.dtype, n.shape, n.shape.size(), n.inputs, static_cast<int>(operands),
-                     static_cast<int>(b.y.size()), n.gradients, read, b.refs.data(), b.y.data(), n.adds});
+                    {.dtype = n.dtype,
+                     .shape = n.shape,
+                     .n = n.shape.size(),
+                     .inputs = n.inputs,
+                     .operands = static_cast<int>(operands),
+                     .results = static_cast<int>(b.y.size()),
+                     .gradients = n.gradients,
+                     .read = read,
+                     .x = b.refs.data(),
+                     .out = b.y.data(),
+                     .adds = n.adds,
+                     .shifts = n.shifts.empty() ? nullptr : n.shifts.data(),
+                     .directions = n.directions});
 }
 
 void Replay::read(const Bound& b) {

@@ -53,12 +53,19 @@ template <class V, class T> void put_sum(Put how, T* out, const V& sum) {
   if (how == Put::sum) *out += hadd(sum);
 }
 
+/// How an operand is moved along its last axis: its element at j is the tensor's at j - by, and `fill` where
+/// the tensor has none.
+struct Shift {
+  std::int64_t by = 0;
+  double fill = 0;
+};
+
 /// The most tensors that a user's map takes, and gives.
-inline constexpr int kMapInputs = 8, kMapResults = 8;
+inline constexpr int kMapInputs = 16, kMapResults = 8;
 
 /// The loops of a user's function f. Operands: the inputs; then, in a vjp, the cotangents of the results, or,
 /// in a jvp, the tangents of the inputs.
-template <class T> using UserRow = PassRow<T, kMapInputs + kMapResults, kMapInputs>;
+template <class T> using UserRow = PassRow<T, 2 * kMapInputs, kMapInputs>;
 template <class T> using UserLoop = void (*)(const void* f, const UserRow<T>& row);
 struct UserLoops {
   UserLoop<float> f32;

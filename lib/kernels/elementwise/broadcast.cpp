@@ -7,10 +7,11 @@ namespace tapedeck::kernels {
 
 Rows rows_of(const Shape& y, std::span<const Shape* const> x) {
   const int n = static_cast<int>(x.size());
-  Rows rows{.operands = n};
+  Rows rows;
+  rows.operands = n;
   Offsets stride;   // of each operand, at the axis in hand
   stride.fill(1);
-  std::array<bool, kMaxOperands> moves{};
+  std::array<bool, kMaxBroadcast> moves{};
   std::int64_t dim = 1;
   bool inner_done = false;
   const auto close = [&] {
@@ -24,7 +25,7 @@ Rows rows_of(const Shape& y, std::span<const Shape* const> x) {
   };
   for (int axis = y.ndim() - 1; axis >= 0; --axis) {
     if (y[axis] == 1) continue;
-    std::array<bool, kMaxOperands> here{};
+    std::array<bool, kMaxBroadcast> here{};
     for (std::size_t i = 0; i < x.size(); ++i) {
       const int a = axis - (y.ndim() - x[i]->ndim());
       here[i] = a >= 0 && (*x[i])[a] != 1;

@@ -12,17 +12,19 @@ namespace tapedeck::kernels {
 /// Inputs of an elementwise op with a fused derivative, at most. Its jvp reads these, the output and as many
 /// tangents.
 inline constexpr int kFusedInputs = 4, kMaxOperands = 2 * kFusedInputs + 1;
-using Offsets = std::array<std::int64_t, kMaxOperands>;
+/// Operands that broadcast in one pass, at most: the inputs of a user's map.
+inline constexpr int kMaxBroadcast = 16;
+using Offsets = std::array<std::int64_t, kMaxBroadcast>;
 
 /// The loops of an elementwise pass over operands that broadcast to one shape, with adjacent axes merged.
 struct Rows {
   int operands = 0;
-  std::int64_t count = 1, inner = 1;        // of rows, and of elements in each
-  std::array<bool, kMaxOperands> moves{};   // along a row; else one element stands for the whole row
+  std::int64_t count = 1, inner = 1;         // of rows, and of elements in each
+  std::array<bool, kMaxBroadcast> moves{};   // along a row; else one element stands for the whole row
   // The axes outside the rows, the innermost of them first.
   int outer = 0;
   std::int64_t dims[Shape::kMaxRank] = {};
-  Offsets strides[Shape::kMaxRank] = {};
+  Offsets strides[Shape::kMaxRank];   // of these axes and operands alone
 
   /// Calls f(row, offsets) for rows [begin, end) in order; offsets are where the row starts in each operand,
   /// in elements.

@@ -53,7 +53,7 @@ class Grid {
 
  private:
   std::int64_t part_, parts_, bands_, steps_of_band_, rows_of_step_;
-  bool across_bands_[kMaxOperands] = {}, across_parts_[kMaxOperands] = {};
+  bool across_bands_[kMaxBroadcast] = {}, across_parts_[kMaxBroadcast] = {};
 };
 
 }   // namespace tapedeck::kernels

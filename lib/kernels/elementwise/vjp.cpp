@@ -8,6 +8,7 @@
 #include "core/storage.h"
 #include "kernels/elementwise/grid.h"
 #include "kernels/elementwise/half_row.h"
+#include "kernels/elementwise/lines.h"
 
 namespace tapedeck::kernels {
 namespace {
@@ -27,46 +28,79 @@ template <class T> void add_up(const T* copies, std::int64_t count, T* y, std::i
 
 template <class T, int I, int O, class Loop> class Pass {
  public:
-  Pass(const Loop& loop, const PassTensors& tensors) : loop_(loop), t_(tensors) {}
+  Pass(const Loop& loop, const PassTensors& tensors)
+      : loop_(loop), t_(tensors), lines_(tensors.shape, tensors.shifts, tensors.operands) {}
 
   void run() {
-    bool flat = true, sums = false;
-    for (int i = 0; i < t_.inputs; ++i)
-      flat &= t_.x[i]->size() == t_.n || t_.x[i]->size() == 1;
-    for (int k = 0; k < t_.results; ++k) {
-      const Tensor& out = t_.out[k];
-      if (!out.defined()) continue;
-      const bool all = !t_.gradients || t_.x[k]->size() == t_.n;
-      all_.out[k] = reinterpret_cast<T*>(out.raw());
-      all_.put[k] = !all ? Put::sum : t_.adds >> k & 1 ? Put::add : Put::store;
-      if (all) continue;
-      sums = true;
-      std::memset(out.raw(), 0, static_cast<std::size_t>(out.nbytes()));
-    }
-    if (t_.n == 0) return;
-    for (int i = 0; i < t_.operands; ++i)
-      row_.x[i] = {kNothing<T>, 0};
-    if (!flat) return run_rows();
-    for (int i = 0; i < t_.operands; ++i)
-      if (reads(i)) row_.set(i, elements<T>(*t_.x[i]), i >= t_.inputs || t_.x[i]->size() == t_.n);
-    if constexpr (!kIsHalf<T>)
-      if (sums) return sum_flat();
-    run_flat();
+    for (; direction_ < t_.directions; ++direction_)
+      run_direction();
   }
 
  private:
   using Given = PassRow<T, I, O>;
 
   bool reads(int i) const { return t_.read >> i & 1; }
+  const T* operand(int i) const { return elements<T>(*t_.x[i]) + (i < t_.inputs ? 0 : direction_ * t_.n); }
+  // Of one direction.
+  std::int64_t size_of_result(int k) const { return t_.gradients ? t_.x[k]->size() : t_.n; }
+  std::int64_t shift_of_result(int k) const { return t_.gradients ? lines_.by(k) : 0; }
 
-  // The groups up to n, then what is left of the row through buffers.
-  void run_row(Given& pass, Row<T, I>& row, std::int64_t n) const {
+  void run_direction() {
+    bool flat = true, sums = false;
+    for (int i = 0; i < t_.inputs; ++i)
+      flat &= t_.x[i]->size() == t_.n || t_.x[i]->size() == 1;
+    for (int k = 0; k < t_.results; ++k)
+      if (t_.out[k].defined()) sums |= prepare(k);
+    if (t_.n == 0) return;
+    for (int i = 0; i < t_.operands; ++i)
+      row_.x[i] = {kNothing<T>, 0};
+    if (!flat) return run_rows();
+    for (int i = 0; i < t_.operands; ++i)
+      if (reads(i)) row_.set(i, operand(i), i >= t_.inputs || t_.x[i]->size() == t_.n);
+    if constexpr (!kIsHalf<T>)
+      if (sums) return sum_flat();
+    run_flat();
+  }
+
+  // Says where result k is put, and clears what is only added to. Returns whether it is a sum.
+  bool prepare(int k) {
+    const std::int64_t size = size_of_result(k);
+    const bool all = size == t_.n;
+    T* out = all_.out[k] = reinterpret_cast<T*>(t_.out[k].raw()) + direction_ * size;
+    all_.put[k] = !all ? Put::sum : t_.adds >> k & 1 ? Put::add : Put::store;
+    if (!all)
+      std::memset(static_cast<void*>(out), 0, static_cast<std::size_t>(size) * sizeof(T));
+    else if (all_.put[k] == Put::store && shift_of_result(k))
+      clear_unread(k, out);
+    return !all;
+  }
+  // A gradient is 0 where nothing has read the moved operand.
+  void clear_unread(int k, T* out) const {
+    const auto [begin, end] = lines_.unread(k);
+    for (T* line = out; line < out + t_.n; line += lines_.length())
+      std::fill(line + begin, line + end, T{});
+  }
+
+  // A row of n elements, of which the first is at `position` in its line: whole groups, then what is left
+  // through buffers.
+  void run_row(Given& pass, const Row<T, I>& row, std::int64_t position, std::int64_t n) const {
     if constexpr (kIsHalf<T>) {   // whose loop takes any n
       go(pass, row, n);
+    } else if (lines_.moved()) {
+      const auto edge = [&](std::int64_t begin, std::int64_t end, std::int64_t at) {
+        for (std::int64_t i = begin; i < end; i += kGroup<T>)
+          run_buffered(pass, row, i, std::min(end, i + kGroup<T>), at + i - begin);
+      };
+      const auto inner = [&](std::int64_t begin, std::int64_t end, std::int64_t at) {
+        const std::int64_t main = whole<T>(end - begin);
+        go_moved(pass, row, begin, main);
+        edge(begin + main, end, at + main);
+      };
+      lines_.each(position, n, inner, edge);
     } else {
       const std::int64_t main = whole<T>(n);
       go(pass, row, main);
-      if (main != n) run_tail(pass, row, main, n);
+      if (main != n) run_buffered(pass, row, main, n, 0);
     }
   }
   void go(Given& pass, const Row<T, I>& row, std::int64_t n) const {
@@ -74,46 +108,74 @@ template <class T, int I, int O, class Loop> class Pass {
     pass.n = n;
     loop_(pass);
   }
-  void run_tail(Given& pass, Row<T, I>& row, std::int64_t main, std::int64_t n) const {
-    const std::int64_t left = n - main;
-    const Given before = pass;
-    alignas(64) T last[O][kGroup<T>];
+  // n elements from `begin` on.
+  void go_moved(const Given& pass, const Row<T, I>& row, std::int64_t begin, std::int64_t n) const {
+    if (n == 0) return;
+    Given moved = pass;
+    for (int i = 0; i < t_.operands; ++i)
+      moved.x[i] = {row.x[i].p + ((begin - lines_.by(i)) & row.x[i].mask), row.x[i].mask};
+    for (int k = 0; k < t_.results; ++k)
+      if (pass.put[k] == Put::store || pass.put[k] == Put::add) moved.out[k] += begin - shift_of_result(k);
+    moved.n = n;
+    loop_(moved);
+  }
+
+  // The elements [begin, end), a group at most, through buffers: some of it may be beyond the end of memory,
+  // or of what a moved operand has.
+  void run_buffered(const Given& pass, const Row<T, I>& row, std::int64_t begin, std::int64_t end,
+                    std::int64_t position) const {
+    Given buffered = pass;
+    alignas(64) T in[I][kGroup<T>], out[O][kGroup<T>];
+    for (int i = 0; i < t_.operands; ++i) {
+      buffered.x[i] = row.x[i];
+      if (!row.x[i].mask && !lines_.by(i)) continue;
+      const auto [first, last] = lines_.inside(i, begin, end, position);
+      std::fill_n(in[i], kGroup<T>, static_cast<T>(lines_.fill(i)));
+      for (std::int64_t j = first; j < last; ++j)
+        in[i][j - begin] = row.x[i].p[(j - lines_.by(i)) & row.x[i].mask];
+      buffered.x[i] = {in[i], -1};
+    }
     for (int k = 0; k < t_.results; ++k) {
       if (pass.put[k] == Put::nothing) continue;
-      pass.out[k] = last[k];
-      pass.put[k] = Put::store;
+      buffered.out[k] = out[k];
+      buffered.put[k] = Put::store;
     }
-    row.cut(main, n);
-    go(pass, row, kGroup<T>);
+    buffered.n = kGroup<T>;
+    loop_(buffered);
     for (int k = 0; k < t_.results; ++k) {
-      T* out = before.out[k];
-      if (before.put[k] == Put::store) std::copy(last[k], last[k] + left, out + main);
-      if (before.put[k] == Put::add)
-        for (std::int64_t j = 0; j < left; ++j)
-          out[main + j] += last[k][j];
-      if (before.put[k] == Put::sum)
-        for (std::int64_t j = 0; j < left; ++j)
-          *out += last[k][j];
+      if (pass.put[k] == Put::nothing) continue;
+      const auto [first, last] =
+          t_.gradients ? lines_.inside(k, begin, end, position) : std::pair(begin, end);
+      put_back(pass.put[k], pass.out[k], first - shift_of_result(k), out[k] + (first - begin), last - first);
     }
-    pass = before;
+  }
+  static void put_back(Put how, T* out, std::int64_t at, const T* from, std::int64_t n) {
+    if (how == Put::store) std::copy(from, from + n, out + at);
+    if (how == Put::add)
+      for (std::int64_t j = 0; j < n; ++j)
+        out[at + j] += from[j];
+    if (how == Put::sum)
+      for (std::int64_t j = 0; j < n; ++j)
+        *out += from[j];
   }
 
   // The part of a flat pass that starts at `begin`.
   void advance(Given& pass, Row<T, I>& row, std::int64_t begin) const {
-    for (Stream<T>& s : row.x)
-      if (s.p) s.p += begin & s.mask;
+    std::copy(row_.x, row_.x + t_.operands, row.x);
+    for (int i = 0; i < t_.operands; ++i)
+      row.x[i].p += begin & row.x[i].mask;
     for (int k = 0; k < t_.results; ++k)
       if (pass.put[k] == Put::store || pass.put[k] == Put::add) pass.out[k] += begin;
   }
 
   void run_flat() const {
-    parallel_for(kIsHalf<T> ? t_.n : padded<T>(t_.n), kElementwise,
-                 [&](std::int64_t begin, std::int64_t end) {
-                   Given pass = all_;
-                   Row<T, I> part = row_;
-                   advance(pass, part, begin);
-                   run_row(pass, part, end - begin);
-                 });
+    const bool exact = kIsHalf<T> || lines_.moved() || t_.directions > 1;
+    parallel_for(exact ? t_.n : padded<T>(t_.n), kElementwise, [&](std::int64_t begin, std::int64_t end) {
+      Given pass = all_;
+      Row<T, I> part;
+      advance(pass, part, begin);
+      run_row(pass, part, lines_.position(begin), end - begin);
+    });
   }
 
   // Gradients of single elements: one sum for each short piece, then these in a tree, so that errors grow
@@ -125,11 +187,11 @@ template <class T, int I, int O, class Loop> class Pass {
     parallel_for(pieces, cut_of(kElementwise, piece), [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t j = first; j < last; ++j) {
         Given pass = all_;
-        Row<T, I> part = row_;
+        Row<T, I> part;
         advance(pass, part, j * piece);
         for (int k = 0; k < t_.results; ++k)
           if (pass.put[k] == Put::sum) pass.out[k] = &sums[static_cast<std::size_t>(k * pieces + j)];
-        run_row(pass, part, std::min(piece, n - j * piece));
+        run_row(pass, part, lines_.position(j * piece), std::min(piece, n - j * piece));
       }
     });
     for (int k = 0; k < t_.results; ++k)
@@ -147,18 +209,17 @@ template <class T, int I, int O, class Loop> class Pass {
       if (all_.put[i] == Put::sum && rows.moves[static_cast<std::size_t>(i)]) all_.put[i] = Put::add;
     std::int64_t sizes[O] = {};
     for (int i = 0; i < gradients; ++i)
-      if (t_.out[i].defined()) sizes[i] = t_.out[i].size();
+      if (t_.out[i].defined()) sizes[i] = size_of_result(i);
     const Grid grid(rows, all_.put, gradients, sizes);
     std::vector<T> copies[O];
     for (int i = 0; i < gradients; ++i)
-      if (grid.copies(i) > 1) copies[i].resize(static_cast<std::size_t>(grid.copies(i) * t_.out[i].size()));
+      if (grid.copies(i) > 1) copies[i].resize(static_cast<std::size_t>(grid.copies(i) * sizes[i]));
     const auto run_piece = [&](std::int64_t piece) {
       Given pass = all_;
       Row<T, I> row;
       T* first[O];
       for (int k = 0; k < t_.results; ++k)
-        first[k] =
-            copies[k].empty() ? all_.out[k] : copies[k].data() + grid.copy_of(k, piece) * t_.out[k].size();
+        first[k] = copies[k].empty() ? all_.out[k] : copies[k].data() + grid.copy_of(k, piece) * sizes[k];
       std::copy(row_.x, row_.x + t_.operands, row.x);
       grid.each(
           rows, piece, [&](std::int64_t r, const Offsets& offset, std::int64_t begin, std::int64_t end) {
@@ -167,13 +228,13 @@ template <class T, int I, int O, class Loop> class Pass {
               const bool input = i < t_.inputs, moves = !input || rows.moves[static_cast<std::size_t>(i)];
               const std::int64_t at =
                   input ? offset[static_cast<std::size_t>(i)] + (moves ? begin : 0) : here;
-              if (reads(i)) row.set(i, elements<T>(*t_.x[i]) + at, moves);
+              if (reads(i)) row.set(i, operand(i) + at, moves);
               if (i < gradients && first[i]) pass.out[i] = first[i] + at;
             }
             if (!t_.gradients)
               for (int k = 0; k < t_.results; ++k)
                 if (first[k]) pass.out[k] = first[k] + here;
-            run_row(pass, row, end - begin);
+            run_row(pass, row, lines_.position(begin), end - begin);
           });
     };
     parallel_for(grid.pieces(), t_.n < kElementwise.least ? grid.pieces() : 1,
@@ -183,11 +244,13 @@ template <class T, int I, int O, class Loop> class Pass {
                  });
     if constexpr (!kIsHalf<T>)
       for (int i = 0; i < gradients; ++i)
-        if (!copies[i].empty()) add_up(copies[i].data(), grid.copies(i), all_.out[i], t_.out[i].size());
+        if (!copies[i].empty()) add_up(copies[i].data(), grid.copies(i), all_.out[i], sizes[i]);
   }
 
   Loop loop_;
   const PassTensors& t_;
+  const Lines lines_;
+  std::int64_t direction_ = 0;
   Given all_{};
   Row<T, I> row_;
 };
@@ -221,8 +284,11 @@ template <class Run> void run_on_copies(const PassTensors& t, Run run) {
     else
       y = t.adds >> k & 1 ? cast(t.out[k], DType::f32) : allocate({DType::f32, t.out[k].shape()});
   }
-  run(PassTensors{DType::f32, t.shape, t.n, t.inputs, t.operands, t.results, t.gradients, t.read, x.data(),
-                  out.data(), t.adds});
+  PassTensors single = t;
+  single.dtype = DType::f32;
+  single.x = x.data();
+  single.out = out.data();
+  run(single);
   for (int k = 0; k < t.results; ++k) {
     Tensor y = t.out[k];
     if (y.defined()) cast(out[static_cast<std::size_t>(k)], y);
@@ -261,12 +327,12 @@ void run_vjp(const VjpKernel& k, const Tensor& dy, const Tensor* const* x, const
 
 void run_pass(const UserLoops& loops, const void* f, const PassTensors& tensors) {
   const auto run_single = [&](const PassTensors& t) {
-    run<float, kMapInputs + kMapResults, kMapInputs>(Closure<float>{loops.f32, f}, t);
+    run<float, 2 * kMapInputs, kMapInputs>(Closure<float>{loops.f32, f}, t);
   };
   if (tensors.dtype == DType::f32)
     run_single(tensors);
   else if (tensors.dtype == DType::f64)
-    run<double, kMapInputs + kMapResults, kMapInputs>(Closure<double>{loops.f64, f}, tensors);
+    run<double, 2 * kMapInputs, kMapInputs>(Closure<double>{loops.f64, f}, tensors);
   else
     run_on_copies(tensors, run_single);
 }

@@ -36,7 +36,8 @@ void run_vjp(const VjpKernel& kernel, const Tensor& dy, const Tensor* const* x, 
              const Tensor* dx, unsigned adds = 0);
 
 /// The tensors of a pass over `shape`, of n elements. Operands: first the inputs, which broadcast to it, then
-/// others of that shape. Those that are not in `read` need no data.
+/// others of that shape. Those that are not in `read` need no data. In a pass of several directions these
+/// others, and the results, have that many in front.
 struct PassTensors {
   DType dtype;
   const Shape& shape;
@@ -47,6 +48,9 @@ struct PassTensors {
   const Tensor* const* x;   // operands
   const Tensor* out;        // results; undefined where not wanted
   unsigned adds = 0;        // bit k: result k is of `shape`, and its elements are added to
+  /// Of the operands; a gradient has that of its input. Moved ones have the last axis of `shape`. Null: none.
+  const Shift* shifts = nullptr;
+  std::int64_t directions = 1;
 };
 /// Runs the loops of a user's function f over them.
 void run_pass(const UserLoops& loops, const void* f, const PassTensors& pass);

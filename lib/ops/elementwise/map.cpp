@@ -1,184 +1,132 @@
-// The op of a user's map. In: the loops of a function of elements, and the function on tensors. Out: fused
-// passes; or ops, if a recorder follows the derivative itself or if cotangents or tangents are stacked.
+// The op of a user's map. In: the loops of a function of elements, and the function on tensors. Out: the op's
+// shape, values and rule. map_pass.cpp runs the passes of derivatives, map_derivative.cpp says which.
 #include "tapedeck/map.h"
 
-#include <algorithm>
-#include <cmath>
-
-#include "core/storage.h"
-#include "core/trace.h"
-#include "op/add_to.h"
-#include "op/recorder.h"
+#include "core/format.h"
 #include "op/rules.h"
 #include "op/stacked.h"
+#include "ops/elementwise/map_call.h"
 #include "ops/infer.h"
-#include "tapedeck/forward_accumulator.h"
+#include "tapedeck/ops/pad.h"
+#include "tapedeck/ops/slice.h"
 
-namespace tapedeck::detail {
+namespace tapedeck {
+
+Shifted shifted(const Operand& x, std::int64_t by, double fill) {
+  if (!x.tensor()) throw ArgumentError("shifted: x is a number, which has no axis; pass a tensor");
+  const Tensor& t = *x.tensor();
+  if (!t.defined()) throw ArgumentError("shifted: x is undefined; it was default-constructed or moved from");
+  if (t.ndim() == 0) throw_error<ShapeError>("shifted: x is {}, which has no axis", t.spec());
+  const std::int64_t extent = t.shape()[t.ndim() - 1];
+  if (by > extent || by < -extent)
+    throw_error<ShapeError>("shifted: by {}, but the last axis of x, {}, has {} elements", by, t.spec(),
+                            extent);
+  return {t, by, fill};
+}
+
+namespace detail {
 namespace {
 
-bool any_tracked(Refs x) {
-  for (int i = 0; i < x.size(); ++i)
-    if (x[i].defined() && tracked(x[i])) return true;
-  return false;
+bool any_moved(const kernels::Shift* shifts, int inputs) {
+  return shifts && std::any_of(shifts, shifts + inputs, [](const kernels::Shift& s) { return s.by != 0; });
 }
-
-// The derivative of every result with respect to input i, built from ops; undefined for results that do not
-// depend on it.
-std::vector<Tensor> partials_by_ops(const MapFunction& m, const Call& c, int i) {
-  std::vector<Tensor> x;
-  for (int j = 0; j < m.inputs; ++j)
-    x.push_back(identity(c.x[j]));   // the same tensor may be several inputs
-  const Tensor& xi = x[static_cast<std::size_t>(i)];
-  const ForwardAccumulator tangents(xi, ones_like(xi));
-  std::vector<Tensor> y = m.of_tensors(c.raw_attrs.data, x);
-  for (Tensor& t : y)
-    t = tangents.jvp(t);
-  return y;
+const kernels::Shift* shifts_of(const MapFunction& m, const Call& c) {
+  const kernels::Shift* const shifts = m.shifts(c.raw_attrs.data);
+  return any_moved(shifts, m.inputs) ? shifts : nullptr;
 }
-
-// Outside of a kernel.
-void run_pass(const kernels::UserLoops& loops, Attrs f, const kernels::PassTensors& pass) {
-  if (thread_state.trace) [[unlikely]]
-    thread_state.trace->passed(loops, f, pass);
-  kernels::run_pass(loops, f.data, pass);
-}
-
-void add_to_sum(Tensor& sum, const Tensor& term) { sum = sum.defined() ? sum + term : term; }
-
-void vjp_by_ops(const MapFunction& m, const Call& c, std::span<const Tensor> dy, std::span<Gradient> dx) {
-  for (int i = 0; i < m.inputs; ++i) {
-    if (!c.needs(i)) continue;
-    const std::vector<Tensor> partials = partials_by_ops(m, c, i);
-    Tensor sum;
-    for (std::size_t k = 0; k < dy.size(); ++k)
-      if (dy[k].defined() && partials[k].defined()) add_to_sum(sum, dy[k] * partials[k]);
-    if (sum.defined()) add_to(dx[static_cast<std::size_t>(i)], unbroadcast(c, sum, i));
-  }
+MapCall call_of(const MapFunction& m, const Call& c) {
+  return {m, c.raw_attrs, c.x, c.y[0].shape(), shifts_of(m, c)};
 }
 
 }   // namespace
 
-Spec map_spec(const Call& c) { return elementwise(c); }
+Spec map_spec(const MapFunction& m, const Call& c) {
+  Spec y = elementwise(c);
+  if (const kernels::Shift* const shifts = shifts_of(m, c))
+    for (int i = 0; i < m.inputs; ++i)
+      if (const Shape& x = c.x[i].shape(); shifts[i].by && x[x.ndim() - 1] != y.shape[y.shape.ndim() - 1])
+        throw_shape_error(c, fmt::format("input {} is shifted along its last axis, so it must not broadcast "
+                                         "along it; use broadcast_to",
+                                         i));
+  return y;
+}
 
 void map_forward(const MapFunction& m, const Call& c, std::span<Tensor> y) {
   std::vector<const Tensor*> x;
   for (int i = 0; i < m.inputs; ++i)
     x.push_back(&c.x[i]);
   kernels::run_pass(m.forward, c.raw_attrs.data,
-                    {y[0].dtype(), y[0].shape(), y[0].size(), m.inputs, m.inputs, m.results, false,
-                     (1u << m.inputs) - 1, x.data(), y.data()});
+                    {.dtype = y[0].dtype(),
+                     .shape = y[0].shape(),
+                     .n = y[0].size(),
+                     .inputs = m.inputs,
+                     .operands = m.inputs,
+                     .results = m.results,
+                     .gradients = false,
+                     .read = (1u << m.inputs) - 1,
+                     .x = x.data(),
+                     .out = y.data(),
+                     .shifts = shifts_of(m, c)});
 }
 
 void map_vjp(const MapFunction& m, const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
-  const Shape& shape = c.y[0].shape();
-  std::vector<Tensor> dy, out(static_cast<std::size_t>(m.inputs));
-  std::vector<const Tensor*> operands;
-  for (int i = 0; i < m.inputs; ++i)
-    operands.push_back(&c.x[i]);
-  bool as_ops = any_tracked(c.x);
+  std::vector<Tensor> dy;
   for (Gradient& g : dys) {
     dy.push_back(g.defined() ? std::move(g).dense() : Tensor());
-    g = {};
+    g = {};   // so that a gradient may take over its memory
   }
-  unsigned read = (1u << m.inputs) - 1;
-  for (const Tensor& t : dy) {
-    if (t.defined()) {
-      as_ops |= t.shape() != shape || tracked(t);
-      read |= 1u << operands.size();
-    }
-    operands.push_back(&t);
-  }
-  if (as_ops) {
-    const NumberDType dtype(c.x[0].dtype());
-    return vjp_by_ops(m, c, dy, dx);
-  }
-  // A gradient takes over the memory of a dy of its shape that nobody else holds.
-  std::size_t next = 0;
-  const auto memory_for = [&](const Tensor& x) {
-    for (; x.shape() == shape && next < dy.size(); ++next)
-      if (dy[next].defined() && dy[next].unique() && !thread_state.trace) return dy[next++];
-    return allocate(x.spec());
-  };
-  unsigned adds = 0;
-  for (int i = 0; i < m.inputs; ++i) {
-    if (!c.needs(i)) continue;
-    const auto k = static_cast<std::size_t>(i);
-    if (dx[k].defined() && c.x[i].shape() == shape) {
-      out[k] = std::move(dx[k]).dense();
-      adds |= 1u << i;
-    } else {
-      out[k] = memory_for(c.x[i]);
-    }
-  }
-  run_pass(m.vjp, c.raw_attrs,
-           {c.x[0].dtype(), shape, shape.size(), m.inputs, static_cast<int>(operands.size()), m.inputs, true,
-            read, operands.data(), out.data(), adds});
-  for (std::size_t i = 0; i < out.size(); ++i)
-    if (out[i].defined()) add_to(dx[i], std::move(out[i]));
-}
-
-namespace {
-
-void jvp_by_ops(const MapFunction& m, const Call& c, Refs dx, std::span<Tensor> dy) {
-  const Shape& shape = c.y[0].shape();
-  const NumberDType dtype(c.x[0].dtype());
-  Shape front;   // leading axes of stacked tangents
-  for (int i = 0; i < m.inputs; ++i) {
-    if (!dx[i].defined()) continue;
-    const int ndim = c.x[i].ndim();
-    front = extra_of(dx[i], ndim);
-    const std::vector<Tensor> partials = partials_by_ops(m, c, i);
-    const Tensor tangent = aligned(dx[i], ndim, shape.ndim());
-    for (std::size_t k = 0; k < dy.size(); ++k)
-      if (partials[k].defined()) add_to_sum(dy[k], tangent * partials[k]);
-  }
-  for (Tensor& t : dy)
-    if (t.defined()) t = broadcast_to(t, behind(front, shape));
-}
-
-// Inputs without a tangent have the tangent 0.
-void jvp_fused(const MapFunction& m, const Call& c, Refs dx, std::span<Tensor> dy) {
-  const Shape& shape = c.y[0].shape();
-  std::vector<Tensor> tangents;
+  unsigned wanted = 0;
   for (int i = 0; i < m.inputs; ++i)
-    tangents.push_back(dx[i].defined() && dx[i].shape() != shape ? broadcast_to(dx[i], shape) : dx[i]);
-  std::vector<const Tensor*> operands;
-  for (int i = 0; i < m.inputs; ++i)
-    operands.push_back(&c.x[i]);
-  unsigned read = (1u << m.inputs) - 1;
-  for (const Tensor& t : tangents) {
-    if (t.defined()) read |= 1u << operands.size();
-    operands.push_back(&t);
-  }
-  for (Tensor& t : dy)
-    t = allocate(c.x[0].dtype(), shape, shape.size());
-  run_pass(m.jvp, c.raw_attrs,
-           {c.x[0].dtype(), shape, shape.size(), m.inputs, 2 * m.inputs, m.results, false, read,
-            operands.data(), dy.data()});
+    if (c.needs(i)) wanted |= 1u << i;
+  pull(call_of(m, c), std::move(dy), wanted, dx);
 }
-
-bool is_finite(const Tensor& x) {
-  const auto all = [](const auto& values) {
-    return std::all_of(values.begin(), values.end(), [](auto v) { return std::isfinite(v); });
-  };
-  return x.dtype() == DType::f32 ? all(x.data<float>()) : all(x.data<double>());
-}
-
-}   // namespace
 
 void map_jvp(const MapFunction& m, const Call& c, Refs dx, std::span<Tensor> dy) {
-  bool as_ops = any_tracked(c.x) || any_tracked(dx), some = false;
-  for (int i = 0; i < m.inputs; ++i) {
-    as_ops |= dx[i].defined() && dx[i].shape() != c.x[i].shape();
-    some |= !dx[i].defined();
-  }
-  if (as_ops) return jvp_by_ops(m, c, dx, dy);
-  jvp_fused(m, c, dx, dy);
-  if (!some || std::all_of(dy.begin(), dy.end(), is_finite)) return;
-  // 0 · ∞ of an input without a tangent is NaN, where it should add nothing.
-  std::fill(dy.begin(), dy.end(), Tensor());
-  jvp_by_ops(m, c, dx, dy);
+  push(call_of(m, c), dx, dy);
 }
 
-}   // namespace tapedeck::detail
+Shape front_of_results(const MapCall& c, std::span<const Tensor> dy) {
+  for (const Tensor& t : dy)
+    if (t.defined()) return extra_of(t, c.shape.ndim());
+  return {};
+}
+Shape front_of_inputs(const MapCall& c, Refs dx) {
+  for (int i = 0; i < c.m.inputs; ++i)
+    if (dx[i].defined()) return extra_of(dx[i], c.x[i].ndim());
+  return {};
+}
+
+std::vector<const Tensor*> pointers_to(std::span<const Tensor> x) {
+  std::vector<const Tensor*> all;
+  for (const Tensor& t : x)
+    all.push_back(&t);
+  return all;
+}
+
+Tensor moved(const Tensor& x, kernels::Shift shift) {
+  if (!shift.by) return x;
+  const int last = x.ndim() - 1;
+  Shape none = x.shape();
+  for (int d = 0; d <= last; ++d)
+    none.set(d, 0);
+  Shape begin = none, size = x.shape(), before = none, after = none;
+  const std::int64_t lost = std::abs(shift.by);
+  size.set(last, size[last] - lost);
+  (shift.by > 0 ? before : after).set(last, lost);
+  if (shift.by < 0) begin.set(last, lost);
+  return pad(slice(x, begin, size), before, after, shift.fill);
+}
+
+std::vector<Tensor> results_by_ops(const MapCall& c, std::span<const Tensor> x) {
+  const NumberDType dtype(c.dtype());
+  std::vector<Tensor> operands;
+  for (int i = 0; i < c.m.inputs; ++i)
+    operands.push_back(moved(x[static_cast<std::size_t>(i)], c.shift(i)));
+  std::vector<Tensor> y = c.m.of_tensors(c.attrs.data, operands);
+  for (Tensor& t : y)
+    if (t.shape() != c.shape) t = broadcast_to(t, c.shape);
+  return y;
+}
+
+}   // namespace detail
+}   // namespace tapedeck
