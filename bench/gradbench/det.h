@@ -12,7 +12,7 @@ Forms forms(const std::shared_ptr<const Input>& in);
 Eval eval();
 
 /// The determinant of the rows from `row` on and of the columns listed.
-template <class T> T minor_of(const T* a, int n, int row, const std::vector<int>& columns) {
+template <class T> static T minor_of(const T* a, int n, int row, const std::vector<int>& columns) {
   if (columns.size() == 1) return a[row * n + columns[0]];
   T sum = 0;
   std::vector<int> rest(columns.begin() + 1, columns.end());
@@ -26,7 +26,7 @@ template <class T> T minor_of(const T* a, int n, int row, const std::vector<int>
   }
   return sum;
 }
-template <class T> T objective(const Input& in, const T* a) {
+template <class T> static T objective(const Input& in, const T* a) {
   std::vector<int> columns(static_cast<std::size_t>(in.n));
   for (int j = 0; j < in.n; ++j)
     columns[static_cast<std::size_t>(j)] = j;

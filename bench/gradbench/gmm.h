@@ -28,7 +28,7 @@ inline double constant(const Input& in) {
   return in.k * wishart - 0.5 * in.n * d * std::log(2 * std::numbers::pi);
 }
 
-template <class T> T log_sum_exp(const T* x, int n) {
+template <class T> static T log_sum_exp(const T* x, int n) {
   using std::exp, std::log;
   T most = x[0], sum = 0;
   for (int i = 1; i < n; ++i)
@@ -39,8 +39,8 @@ template <class T> T log_sum_exp(const T* x, int n) {
 }
 
 /// ‖Q (x - μ)‖²
-template <class T>
-T distance(int d, const double* x, const T* mu, const T* diagonal, const T* l, T* centred, T* product) {
+template <class T> static T distance(int d, const double* x, const T* mu, const T* diagonal, const T* l,
+                                     T* centred, T* product) {
   for (int i = 0; i < d; ++i) {
     centred[i] = x[i] - mu[i];
     product[i] = diagonal[i] * centred[i];
@@ -55,7 +55,7 @@ T distance(int d, const double* x, const T* mu, const T* diagonal, const T* l, T
 }
 
 /// x: alpha, mu, q, l.
-template <class T> T objective(const Input& in, const T* alpha) {
+template <class T> static T objective(const Input& in, const T* alpha) {
   using std::exp;
   const int d = in.d, k = in.k;
   const T *mu = alpha + k, *q = mu + k * d, *l = q + k * d;

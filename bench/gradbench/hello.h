@@ -10,6 +10,6 @@ struct Input {
 Forms forms(const std::shared_ptr<const Input>& in);
 Eval eval();
 
-template <class T> T objective(const Input&, const T* x) { return x[0] * x[0]; }
+template <class T> static T objective(const Input&, const T* x) { return x[0] * x[0]; }
 
 }   // namespace gradbench::hello

@@ -54,7 +54,7 @@ template <class T> static std::array<T, 9> rotation_about(const T* r) {
 }
 
 /// Affine maps, [3, 4]: the fourth row is 0 0 0 1.
-template <class T> static using Affine = std::array<T, 12>;
+template <class T> using Affine = std::array<T, 12>;
 template <class A, class B> static auto product(const Affine<A>& a, const Affine<B>& b) {
   Affine<std::conditional_t<std::is_same_v<A, double>, B, A>> c;
   for (std::size_t i = 0; i < 3; ++i)

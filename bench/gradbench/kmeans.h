@@ -12,7 +12,7 @@ struct Input {
 Forms forms(const std::shared_ptr<const Input>& in);
 Eval eval();
 
-template <class T> T objective(const Input& in, const T* centroids) {
+template <class T> static T objective(const Input& in, const T* centroids) {
   T sum = 0;
   for (int p = 0; p < in.n; ++p) {
     T closest = 0;

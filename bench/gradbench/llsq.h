@@ -14,7 +14,7 @@ Eval eval();
 inline double point(int i, int n) { return -1 + 2.0 * i / (n - 1); }
 inline double sign(double t) { return (0 < t) - (t < 0); }
 
-template <class T> T objective(const Input& in, const T* x) {
+template <class T> static T objective(const Input& in, const T* x) {
   T sum = 0;
   for (int i = 0; i < in.n; ++i) {
     const double t = point(i, in.n);

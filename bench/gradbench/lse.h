@@ -13,7 +13,7 @@ struct Input {
 Forms forms(const std::shared_ptr<const Input>& in);
 Eval eval();
 
-template <class T> T objective(const Input& in, const T* x) {
+template <class T> static T objective(const Input& in, const T* x) {
   using std::exp, std::log;
   const double most = *std::max_element(in.x.begin(), in.x.end());
   T sum = 0;

@@ -17,7 +17,7 @@ struct Input {
 Forms forms(const std::shared_ptr<const Input>& in);
 Eval eval();
 
-template <class T> T sigmoid(const T& x) {
+template <class T> static T sigmoid(const T& x) {
   using std::exp;
   return 1 / (1 + exp(-x));
 }
@@ -36,7 +36,7 @@ template <class T> static void cell(std::size_t b, const T* w, const T* x, T* h,
 }
 
 /// w: main, then extra. The suite adds 2 to the sum of exponentials.
-template <class T> T objective(const Input& in, const T* w) {
+template <class T> static T objective(const Input& in, const T* w) {
   using std::exp, std::log;
   const auto b = static_cast<std::size_t>(in.bits), layers = static_cast<std::size_t>(in.layers);
   const T* extra = w + 8 * b * layers;

@@ -2,8 +2,8 @@
 // and for the two descents the results that GradBench's own evals expect.
 #include <catch2/catch.hpp>
 
-#include "gradbench/agree.h"
-#include "gradbench/suite.h"
+#include "agree.h"
+#include "suite.h"
 
 namespace {
 
