@@ -221,13 +221,9 @@ void add_peers() {
   add_suite();
 #ifdef GRADBENCH_ADOLC
   add_adolc();
-#else
-  std::cerr << "skipped: gradbench beside ADOL-C: there is no libadolc-dev\n";
 #endif
 #ifdef GRADBENCH_TORCH
   add_torch();
-#else
-  std::cerr << "skipped: gradbench beside libtorch: there is no libtorch-dev\n";
 #endif
 }
 
