@@ -5,9 +5,11 @@
 
 namespace gradbench {
 
-inline double number(const Tensor& x) { return x.item(); }
-inline double norm(const Tensor& x) { return td::euclidean_norm(x).item(); }
-inline Tensor minus(const Tensor& x, double by, const Tensor& y) { return x - by * y; }
+template <> struct Space<Tensor> {
+  static double norm(const Tensor& x) { return td::euclidean_norm(x).item(); }
+  static Tensor minus(const Tensor& x, double by, const Tensor& y) { return x - by * y; }
+  static double number(const Tensor& x) { return x.item(); }
+};
 
 /// The gradient of f(x), a number: 'r', by a tape, or 'f', by tangents.
 template <class F> Tensor gradient(char mode, const F& f, const Tensor& x) {
