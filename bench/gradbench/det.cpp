@@ -60,7 +60,7 @@ auto expert(const Input& in) {
     for (std::int64_t m = 2; m <= n; ++m) {
       const auto level = static_cast<std::size_t>(n - m);
       const Tensor terms = td::gather(rows[level], left[level]) * minors;
-      minors = td::matmul(td::reshape(terms, {terms.size() / m, m}), signs(m));
+      minors = td::tensordot(td::reshape(terms, {terms.size() / m, m}), signs(m), 1);
     }
     return td::reshape(minors, {});
   };

@@ -21,7 +21,7 @@ Tensor powers(const Tensor& t, std::int64_t count) {
 /// With the matrix of all powers, which is data.
 auto natural(const Input& in) {
   const Tensor t = points(in.n), a = powers(t, static_cast<std::int64_t>(in.x.size())), y = td::sign(t);
-  return [=](Inputs x) { return 0.5 * td::sum(td::square(y - td::matmul(a, x[0]))); };
+  return [=](Inputs x) { return 0.5 * td::sum(td::square(y - td::tensordot(a, x[0], 1))); };
 }
 
 /// Σ_j x_j t^j as Σ_a (t^b)^a Σ_i x_(ab + i) t^i with b = 16: the points have 16 + m / 16 powers, not m.
