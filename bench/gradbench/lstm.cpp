@@ -1,5 +1,7 @@
 #include "lstm.h"
 
+#include <array>
+
 #include "random.h"
 #include "tapedeck/map.h"
 #include "tensors.h"
@@ -62,6 +64,47 @@ auto natural(const Input& in) {
   };
 }
 
+/// The two gates that the input of a cell decides, and the rest of the cell: one op each.
+std::array<Tensor, 2> gates_of_input(const Tensor& x, const Tensor* w) {
+  return td::map<"gates">([](auto x_, auto wf, auto bf, auto wo,
+                             auto bo) { return std::pair(sigmoid(x_ * wf + bf), sigmoid(x_ * wo + bo)); },
+                          x, w[0], w[4], w[2], w[6]);
+}
+std::array<Tensor, 2> rest_of_cell(const std::array<Tensor, 2>& gates, const Tensor& h, const Tensor& c,
+                                   const Tensor* w) {
+  return td::map<"cell">(
+      [](auto forget, auto out, auto h_, auto c_, auto wi, auto bi, auto wc, auto bc) {
+        const auto next = c_ * forget + sigmoid(h_ * wi + bi) * tanh(h_ * wc + bc);
+        return std::pair(next, out * tanh(next));
+      },
+      gates[0], gates[1], h, c, w[1], w[5], w[3], w[7]);
+}
+/// The gates of the first layer's inputs, which are known beforehand, for all steps at once.
+auto expert(const Input& in) {
+  return [d = Data(in)](Inputs x) {
+    const Tensor& extra = x[1];
+    const Tensors state = td::unstack(d.state), w = td::unstack(td::reshape(x[0], {8 * d.layers, d.bits}));
+    const std::array<Tensor, 2> first = gates_of_input(d.now * extra[0], &w[0]);
+    const Tensors forget = td::unstack(first[0]), out = td::unstack(first[1]);
+    Tensors h, c, outputs;
+    for (std::size_t l = 0; l < state.size(); l += 2) {
+      h.push_back(state[l]);
+      c.push_back(state[l + 1]);
+    }
+    for (std::size_t t = 0; t < forget.size(); ++t) {
+      for (std::size_t l = 0; l < h.size(); ++l) {
+        const std::array<Tensor, 2> gates =
+            l == 0 ? std::array<Tensor, 2>{forget[t], out[t]} : gates_of_input(h[l - 1], &w[8 * l]);
+        std::array<Tensor, 2> next = rest_of_cell(gates, h[l], c[l], &w[8 * l]);
+        c[l] = std::move(next[0]);
+        h[l] = std::move(next[1]);
+      }
+      outputs.push_back(h.back());
+    }
+    return loss(d, td::stack(outputs), extra);
+  };
+}
+
 Size size(int layers, int count) {
   return {std::to_string(layers) + "·" + std::to_string(count), [=] {
             constexpr int bits = 14;   // of the suite's text
@@ -91,7 +134,8 @@ Forms forms(const std::shared_ptr<const Input>& in) {
   const Tensors x = {td::tensor(in->main, {2 * in->layers, 4 * in->bits}),
                      td::tensor(in->extra, {3, in->bits})};
   const auto f = natural(*in);
-  return with_peers({eager("natural", x, f, gradients_of(f)), recorded("expert", x, f, gradients_of(f))}, in);
+  const auto g = expert(*in);
+  return with_peers({eager("natural", x, f, gradients_of(f)), recorded("expert", x, g, gradients_of(g))}, in);
 }
 
 Eval eval() {

@@ -74,7 +74,8 @@ Forms forms(const std::shared_ptr<const Input>& in) {
   const Tensors x = {td::tensor(in->x)};
   const auto f = natural(in->s);
   const auto g = expert(in->s);
-  return with_peers({eager("natural", x, f, last_gradient(f)), eager("expert", x, g, last_gradient(g))}, in);
+  return with_peers({eager("natural", x, f, last_gradient(f)), recorded("expert", x, g, last_gradient(g))},
+                    in);
 }
 
 Eval eval() {
