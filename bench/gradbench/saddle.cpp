@@ -15,10 +15,11 @@ Tensor best(char mode, const Tensor& a, const Tensor& start) {
 }
 
 Tensor search(char outer, char inner, const Tensor& start) {
-  const auto largest = [=](const Tensor& a) { return objective(a, best(inner, a, start)); };
+  const Tensor start_of_b = td::identity(start);   // not the same unknown as a's
+  const auto largest = [=](const Tensor& a) { return objective(a, best(inner, a, start_of_b)); };
   const Tensor a = argmin(
       largest, [=](const Tensor& p) { return gradient(outer, largest, p); }, start);
-  return td::concat({a, best(inner, a, start)}, 0);
+  return td::concat({a, best(inner, a, start_of_b)}, 0);
 }
 
 }   // namespace
