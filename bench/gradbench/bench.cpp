@@ -45,11 +45,12 @@ struct Timed {
       work.run();
     seconds.push_back((now() - begin) / repeats);
   }
-  /// Runs once before, and then chooses how many runs make a measurement.
+  /// Runs once before, which chooses how many runs make a measurement; again where that was too short to
+  /// tell.
   void warm_up() {
-    work.run();
     measure();
-    repeats = static_cast<int>(std::clamp(2e-3 / (seconds[0] + 1e-9), 1.0, 1e6));
+    if (seconds[0] < 0.1) measure();
+    repeats = static_cast<int>(std::clamp(2e-3 / (seconds.back() + 1e-9), 1.0, 1e6));
     seconds.clear();
   }
   double first_quartile() const {
@@ -60,12 +61,12 @@ struct Timed {
   }
 };
 
-/// In turns, for at least five rounds and until a second is over.
+/// In turns, for at least three rounds and until a second is over.
 void measure(std::vector<Timed>& all) {
   for (Timed& t : all)
     t.warm_up();
   const double begin = now();
-  for (int round = 0; round < 5 || (round < 60 && now() - begin < 1); ++round)
+  for (int round = 0; round < 3 || (round < 60 && now() - begin < 1); ++round)
     for (Timed& t : all)
       t.measure();
 }
