@@ -1,5 +1,7 @@
 #include "../ode.h"
 
+#include <algorithm>
+
 #include "works.h"
 
 namespace gradbench::GRADBENCH_KIND {
