@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "lanes.h"
 #include "works.h"
 
 namespace gradbench::GRADBENCH_KIND {
@@ -35,11 +36,7 @@ class Centroids {
     std::fill(best, best + kLanes, 1e300);
     for (std::size_t first = 0; first < k_; first += kLanes) {
       double score[kLanes];
-      for (std::size_t c = 0; c < kLanes; ++c)
-        score[c] = half_squares_[first + c];
-      for (std::size_t i = 0; i < d_; ++i)
-        for (std::size_t c = 0; c < kLanes; ++c)
-          score[c] -= point[i] * columns_[i * k_ + first + c];
+      scores(point, first, score);
       for (std::size_t c = 0; c < kLanes; ++c) {
         const bool less = score[c] < best[c];
         at[c] = less ? static_cast<double>(first) : at[c];
@@ -51,6 +48,19 @@ class Centroids {
   }
 
  private:
+  void scores(const double* point, std::size_t first, double* out) const {
+    Four sums[kLanes / 4], row;
+    for (std::size_t v = 0; v < kLanes / 4; ++v)
+      load(&half_squares_[first + 4 * v], sums[v]);
+    for (std::size_t i = 0; i < d_; ++i)
+      for (std::size_t v = 0; v < kLanes / 4; ++v) {
+        load(&columns_[i * k_ + first + 4 * v], row);
+        sums[v] -= point[i] * row;
+      }
+    for (std::size_t v = 0; v < kLanes / 4; ++v)
+      store(sums[v], out + 4 * v);
+  }
+
   std::size_t d_, k_;
   std::vector<double> columns_, half_squares_;
 };
