@@ -29,6 +29,7 @@ constexpr std::string_view kUsage = R"(usage: scripts/bench [suite...] [--json F
        scripts/bench halves
        scripts/bench function [word...]
        scripts/bench optimizers [word...]
+       scripts/bench gradbench [word...] [--json FILE]
        scripts/bench examples [name...]
        scripts/bench scaling [rounds]
   suites: overhead elementwise broadcast reduce matmul einsum train embedding memory rosenbrock jacobian functions map
@@ -42,6 +43,7 @@ constexpr std::string_view kUsage = R"(usage: scripts/bench [suite...] [--json F
   optimizers   steps of optimizers in the same way
   halves       ops, reductions, gradients and matrix products of bf16 beside f32, on one thread
   function     recorded functions beside the functions themselves, on one thread; words as above
+  gradbench    GradBench's evals beside derivatives by hand, ADOL-C and libtorch, on one thread; words as above
   examples     training steps of the examples with layers beside the same networks in python3-torch, on one thread
   scaling      what a step of 1, 2 and 4 replicas costs, on threads and as ranks of MPI
 )";
@@ -61,6 +63,8 @@ constexpr const char* kAllocator = "/usr/lib/x86_64-linux-gnu/libtcmalloc_minima
 constexpr const char* kBlas = "/usr/lib/x86_64-linux-gnu/openblas-openmp";
 
 bool can_tune_torch() { return std::filesystem::exists(kAllocator) && std::filesystem::exists(kBlas); }
+/// Where it is set, libtorch does not ask the processor.
+const char* widest_vectors() { return __builtin_cpu_supports("avx512f") ? "avx512" : "avx2"; }
 constexpr const char* kNotTuned =
     "bench: libtcmalloc-minimal4 and libopenblas0-openmp are not installed, so libtorch is not tuned\n";
 
@@ -212,8 +216,8 @@ class Programs {
     const std::string threads = std::to_string(threads_);
     std::string environment = "OMP_NUM_THREADS=" + threads + " OPENBLAS_NUM_THREADS=" + threads;
     if (tuned)
-      environment +=
-          std::string(" ATEN_CPU_CAPABILITY=avx512 LD_PRELOAD=") + kAllocator + " LD_LIBRARY_PATH=" + kBlas;
+      environment += std::string(" ATEN_CPU_CAPABILITY=") + widest_vectors() + " LD_PRELOAD=" + kAllocator +
+                     " LD_LIBRARY_PATH=" + kBlas;
     std::map<std::string, double> figures;
     for (const std::string& line :
          split(output_of(environment + " " + file("torch_bench") + " " + process + " " + threads), '\n')) {
@@ -358,15 +362,16 @@ struct Options {
 };
 
 /// Programs that compare and print on their own, and how one of them replaces this process.
-constexpr std::string_view kByThemselves[] = {"ops",    "derivatives", "layers", "optimizers",
-                                              "halves", "function",    "scaling"};
+constexpr std::string_view kByThemselves[] = {"ops",    "derivatives", "layers",  "optimizers",
+                                              "halves", "function",    "scaling", "gradbench"};
+constexpr std::string_view kWithoutTorch[] = {"halves", "function", "scaling"};
 // Both libraries get the same allocator and BLAS, which tapedeck does not need to be faster.
 void tune_torch() {
   if (!can_tune_torch()) {
     std::cerr << kNotTuned;
     return;
   }
-  setenv("ATEN_CPU_CAPABILITY", "avx512", 1);
+  setenv("ATEN_CPU_CAPABILITY", widest_vectors(), 1);
   setenv("LD_PRELOAD", kAllocator, 1);
   setenv("LD_LIBRARY_PATH", kBlas, 1);
 }
@@ -375,7 +380,7 @@ void tune_torch() {
       (std::filesystem::read_symlink("/proc/self/exe").parent_path() / (words[0] + "_bench")).string();
   for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"})
     setenv(name, "1", 1);
-  if (words[0] != "scaling" && words[0] != "halves" && words[0] != "function") tune_torch();
+  if (std::ranges::find(kWithoutTorch, words[0]) == std::end(kWithoutTorch)) tune_torch();
   std::vector<char*> arguments;
   for (std::string& word : words)
     arguments.push_back(word.data());   // the first where its own name goes

@@ -1,0 +1,20 @@
+// The files of this folder are compiled twice: as fast as they get, and with the suite's compiler flags and
+// formulas (GRADBENCH_SUITE), which is what published figures are multiples of.
+#pragma once
+#include "../suite.h"
+
+#ifdef GRADBENCH_SUITE
+#define GRADBENCH_KIND suite
+#else
+#define GRADBENCH_KIND manual
+#endif
+
+namespace gradbench::GRADBENCH_KIND {
+
+#ifdef GRADBENCH_SUITE
+inline constexpr bool kSuite = true;
+#else
+inline constexpr bool kSuite = false;
+#endif
+
+}   // namespace gradbench::GRADBENCH_KIND

@@ -1,0 +1,16 @@
+// A charged particle between two charges, one of which is placed by w: the w with which it reaches the
+// origin, found by gradient descent. The force is itself a gradient, of the potential. In the names of the
+// functions the first letter is the mode of the descent's gradient, the second that of the force: r for
+// reverse, f for forward mode.
+#pragma once
+#include "suite.h"
+
+namespace gradbench::particle {
+
+struct Input {
+  double w;
+};
+Forms forms(const std::shared_ptr<const Input>& in);
+Eval eval();
+
+}   // namespace gradbench::particle
