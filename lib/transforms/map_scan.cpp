@@ -9,7 +9,6 @@
 #include "core/parallel.h"
 #include "core/visit.h"
 #include "op/stacked.h"
-#include "ops/infer.h"
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/gradient_tape.h"
 #include "transforms/steps.h"
@@ -183,7 +182,7 @@ Tensors map_scan_inputs(std::string_view name, const MapScanFunction& m, Tensors
 }
 
 std::vector<Spec> map_scan_specs(const MapScanFunction& m, const Call& c) {
-  require_floating(c, 0);
+  if (!is_floating(c.x[0].dtype())) throw_dtype_error(c, "takes f32, f64, f16 or bf16, use astype");
   const Spec one = c.x[0].spec();
   std::vector<Spec> specs(static_cast<std::size_t>(m.carries), one);
   const Shape in_time = behind(Shape{m.settings(c.raw_attrs.data).steps}, one.shape);
