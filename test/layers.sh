@@ -16,11 +16,11 @@ find lib include -path lib/pch -prune -o \( -name '*.h' -o -name '*.cpp' \) -pri
     for (i in layers) rank[layers[i]] = i + 0
 
     headers("core", "error half dtype shape tensor named_tensors refs axes random_key threads build_info")
-    headers("kernels", "simd/choices simd/dual simd/elementary simd/functions simd/partials simd/pass simd/slopes")
+    headers("kernels", "scalars simd/adjoint simd/calls simd/choices simd/dual simd/elementary simd/functions simd/numbers simd/partials simd/pass simd/scalar simd/scan_pass simd/slopes")
     headers("op", "operand indexed_slices gradient op")
     headers("tape", "variable named_variable gradient_tape forward_accumulator record_operation")
     headers("ops", "ops operators map xtensor")   # and all of ops/
-    headers("transforms", "function gradients control custom_gradient")
+    headers("transforms", "function gradients control custom_gradient map_scan")
     headers("debug", "debug gradcheck")
     headers("optim", "saved_state optimizer schedule update_rule training gradient_transform moving_average")
     headers("minimize", "minimize")

@@ -12,6 +12,7 @@
 #include "tapedeck/ops/slice.h"
 #include "transforms/connected.h"
 #include "transforms/recompute.h"
+#include "transforms/steps.h"
 
 namespace tapedeck {
 namespace {
@@ -173,23 +174,23 @@ Tensors run_in_segments(const std::shared_ptr<const Scan>& scan, std::span<const
   return carry;
 }
 
-std::int64_t steps_of(std::span<const Tensor> xs, const ScanLoopOptions& options) {
-  check_defined("scan", "input", xs);
-  if (options.length) check_count("scan", "length", *options.length);
-  if (xs.empty() && !options.length) throw ArgumentError("scan: no xs and no length say how many steps");
+}   // namespace
+
+std::int64_t steps_of(std::string_view name, std::span<const Tensor> xs, std::optional<std::int64_t> length) {
+  check_defined(name, "input", xs);
+  if (length) check_count(name, "length", *length);
+  if (xs.empty() && !length) throw_error<ArgumentError>("{}: no xs and no length say how many steps", name);
   for (std::size_t i = 0; i < xs.size(); ++i) {
     if (xs[i].ndim() == 0)
-      throw_error<ShapeError>("scan: input {} has no first axis to go along: it is {}", i, xs[i].spec());
+      throw_error<ShapeError>("{}: input {} has no first axis to go along: it is {}", name, i, xs[i].spec());
     if (xs[i].shape()[0] != xs[0].shape()[0])
-      throw_error<ShapeError>("scan: first axes differ: input 0 is {}, input {} is {}", xs[0].spec(), i,
+      throw_error<ShapeError>("{}: first axes differ: input 0 is {}, input {} is {}", name, xs[0].spec(), i,
                               xs[i].spec());
   }
-  if (!xs.empty() && options.length && xs[0].shape()[0] != *options.length)
-    throw_error<ShapeError>("scan: length is {}, input 0 is {}", *options.length, xs[0].spec());
-  return xs.empty() ? *options.length : xs[0].shape()[0];
+  if (!xs.empty() && length && xs[0].shape()[0] != *length)
+    throw_error<ShapeError>("{}: length is {}, input 0 is {}", name, *length, xs[0].spec());
+  return xs.empty() ? *length : xs[0].shape()[0];
 }
-
-}   // namespace
 
 namespace detail {
 
@@ -219,7 +220,7 @@ Tensors scan(Function step, std::span<const Tensor> init, std::span<const Tensor
              const ScanLoopOptions& options) {
   check_count("scan", "checkpoint_every", options.checkpoint_every);
   check_defined("scan", "carry", init);
-  const std::int64_t steps = steps_of(xs, options);
+  const std::int64_t steps = steps_of("scan", xs, options.length);
   const auto scan = std::make_shared<const Scan>(Scan{std::move(step), init.size(), options.reverse});
   Tensors in(init.begin(), init.end());
   in.insert(in.end(), xs.begin(), xs.end());

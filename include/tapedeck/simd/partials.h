@@ -1,8 +1,10 @@
-// The partial derivatives of the functions that are both ops and functions of dual numbers, each in one
-// place: the ops' tables take their rules from here, and simd/dual.h the derivatives of users' maps.
+// The partial derivatives of the functions that are both ops and functions of active numbers, each in
+// one place: the ops' tables take their rules from here, and simd/numbers.h the derivatives of users'
+// lambdas.
 //
 // A partial is a generic lambda of the inputs, then of the output if it takes one more argument. It is called
-// with SIMD batches; in the library also with Tensors, to record it, and with Probes, to find what it reads.
+// with SIMD batches, scalars and active numbers; in the library also with Tensors, to record it, and with
+// Probes, to find what it reads.
 // of_f is the partial of f(x), of_f_in_a and of_f_in_b are those of f(a, b).
 #pragma once
 #include <numbers>
@@ -55,10 +57,11 @@ inline constexpr auto of_logaddexp_in_a = [](auto a, auto b) { return logistic(a
 inline constexpr auto of_logaddexp_in_b = [](auto a, auto b) { return logistic(b - a); };
 
 /// Where aᵇ has a derivative in b: above 0. For complex Tensors it is another condition, beside the op.
-template <class T, class A> auto has_log(const xsimd::batch<T, A>& a) { return a > T(0); }
+template <Lanes B> auto has_log(const B& a) { return a > B(typename B::value_type(0)); }
 /// Where aᵇ is 1 and 0 · 0⁻¹ is not its derivative in a. For Tensors it stands beside the op.
-template <class T, class A> auto both_zero(const xsimd::batch<T, A>& a, const xsimd::batch<T, A>& b) {
-  return (a == T(0)) & (b == T(0));
+template <Lanes B> auto both_zero(const B& a, const B& b) {
+  const B zero(typename B::value_type(0));
+  return a == zero && b == zero;
 }
 /// `power` is pow, which is not the same function of batches in the library and in a user's program.
 inline constexpr auto of_pow_in_a = [](auto a, auto b, auto power) {
@@ -95,6 +98,8 @@ inline constexpr auto of_atanh = [](auto x) { return 1 / one_minus_square(x); };
 
 // Of neural networks and of statistics.
 inline constexpr auto of_sigmoid = [](auto, auto y) { return y * (1 - y); };
+inline constexpr auto of_logistic = [](auto x) { return logistic_slope(x); };
+inline constexpr auto of_logistic_slope = [](auto x, auto y) { return -y * tanh(0.5 * x); };
 inline constexpr auto of_softplus = [](auto x) { return logistic(x); };
 inline constexpr auto of_erf = [](auto x) {
   return gaussian(x, 1) * detail::beside<decltype(x)>(2 * std::numbers::inv_sqrtpi);
@@ -102,6 +107,12 @@ inline constexpr auto of_erf = [](auto x) {
 inline constexpr auto of_erfc = [](auto x) {
   return gaussian(x, 1) * detail::beside<decltype(x)>(-2 * std::numbers::inv_sqrtpi);
 };
+
+// Of what partials are made of.
+inline constexpr auto of_gaussian_in_x = [](auto x, auto c, auto y) { return -2 * c * x * y; };
+inline constexpr auto of_one_minus_square = [](auto x) { return -2 * x; };
+inline constexpr auto of_atan_slope = [](auto x, auto y) { return -2 * (x * y) * y; };
+inline constexpr auto of_asinh_slope = [](auto x, auto y) { return -(x * y) * y * y; };
 
 }   // namespace partial
 }   // namespace tapedeck

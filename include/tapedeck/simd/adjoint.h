@@ -1,0 +1,186 @@
+// Adjoint numbers: values that note on a tape how they were computed, for derivatives in reverse mode.
+#pragma once
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "tapedeck/simd/numbers.h"
+
+namespace tapedeck {
+namespace detail {
+
+/// Whether a cotangent passes nothing on, not even where its derivative in turn is asked for.
+template <class T> bool is_nothing(const Scalar<T>& x) { return x.value == 0; }
+template <class T, class A> bool is_nothing(const xsimd::batch<T, A>&) { return false; }
+template <class V, int N, class Tag> bool is_nothing(const DualNumber<V, N, Tag>& x) {
+  return !x.depends && is_nothing(x.value);
+}
+template <class V, class Tag> bool is_nothing(const AdjointNumber<V, Tag>& x) {
+  return x.constant() && is_nothing(x.value);
+}
+
+/// cotangent · partial, and 0 where the cotangent is, even if the partial is infinite.
+template <class V> V flow(const V& cotangent, const V& partial) {
+  if constexpr (kIsBatch<V>) {
+    const V zero(typename V::value_type(0));
+    return cotangent * xsimd::select(cotangent == zero, zero, partial);
+  } else {
+    return cotangent * partial;
+  }
+}
+template <class V> void add_flow(V& sum, const V& cotangent, const V& partial) {
+  if constexpr (kIsActive<V>)
+    sum = is_nothing(sum) ? flow(cotangent, partial) : V(sum + flow(cotangent, partial));
+  else
+    sum = sum + flow(cotangent, partial);
+}
+
+}   // namespace detail
+
+/// How adjoint numbers were computed, in order: for each its cotangent, and the partials by which it adds to
+/// those of its operands. It grows in chunks, which stay where they are and are used again.
+template <class V> class NumberTape {
+ public:
+  struct Node {
+    V cotangent, partial[2];
+    V* of[2];   // the operands' cotangents; null: none
+  };
+
+  NumberTape() = default;
+  NumberTape(const NumberTape&) = delete;
+  NumberTape& operator=(const NumberTape&) = delete;
+
+  /// Forgets everything.
+  void restart() { use(0); }
+  /// Notes a number, whose cotangent begins as 0.
+  Node& add() {
+    if (next_ == end_) [[unlikely]]
+      grow();
+    next_->cotangent = detail::constant<V>(0);
+    return *next_++;
+  }
+  /// Makes all cotangents 0 again.
+  void clear() {
+    visit([](Node& node) { node.cotangent = detail::constant<V>(0); });
+  }
+  /// Adds the cotangents to those of the operands, from the last number to the first. What has the cotangent
+  /// 0 adds nothing, even where its derivative is infinite.
+  void sweep() {
+    visit([](const Node& node) { pull_back(node); });
+  }
+
+ private:
+  // The first is part of the tape, and small enough for the stack; later ones double.
+  static constexpr std::size_t kFirst = sizeof(Node) > 256 ? 16 : 4096 / sizeof(Node), kLargest = 1 << 14;
+  static std::size_t size(std::size_t c) { return std::min(kFirst << c, std::max(kFirst, kLargest)); }
+
+  Node* nodes(std::size_t c) { return c == 0 ? first_.nodes : more_[c - 1].get(); }
+  void use(std::size_t c) {
+    chunk_ = c;
+    next_ = nodes(c);
+    end_ = next_ + size(c);
+  }
+  [[gnu::noinline, gnu::cold]] void grow() {
+    if (chunk_ == more_.size()) more_.push_back(std::make_unique_for_overwrite<Node[]>(size(chunk_ + 1)));
+    use(chunk_ + 1);
+  }
+  // From the last to the first.
+  template <class F> void visit(const F& f) {
+    Node* end = next_;
+    for (std::size_t c = chunk_ + 1; c-- > 0;) {
+      for (Node *const begin = nodes(c), *node = end; node != begin;)
+        f(*--node);
+      if (c > 0) end = nodes(c - 1) + size(c - 1);
+    }
+  }
+  static void pull_back(const Node& node) {
+    if (detail::is_nothing(node.cotangent)) return;
+    detail::add_flow(*node.of[0], node.cotangent, node.partial[0]);
+    if (node.of[1]) detail::add_flow(*node.of[1], node.cotangent, node.partial[1]);
+  }
+
+  // Numbers are written before they are read, so the chunk begins as it is.
+  union First {
+    First() {}
+    Node nodes[kFirst];
+  } first_;
+  std::vector<std::unique_ptr<Node[]>> more_;
+  std::size_t chunk_ = 0;
+  Node *next_ = first_.nodes, *end_ = first_.nodes + kFirst;
+};
+
+/// A value, and where its cotangent is: on the tape, or where the caller wants that of an input. A constant
+/// has none. The Tag is that of DualNumber.
+template <class V, class Tag> class AdjointNumber {
+ public:
+  using Value = V;
+  using value_type = typename V::value_type;
+  using Condition = typename detail::ConditionOf<V>::Type;
+  using Tape = NumberTape<V>;
+
+  AdjointNumber() = default;
+  /// A constant.
+  template <class C>
+  requires detail::kIsConstant<C, AdjointNumber> AdjointNumber(const C& c) : value(detail::constant<V>(c)) {}
+  /// An input.
+  AdjointNumber(const V& v, Tape& tape, V& cotangent) : value(v), tape_(&tape), cotangent_(&cotangent) {}
+
+  /// Whether nothing asks for its derivative.
+  bool constant() const { return !cotangent_; }
+  /// Adds to the cotangent.
+  void seed(const V& cotangent) const {
+    if (cotangent_) *cotangent_ = *cotangent_ + cotangent;
+  }
+
+  /// As those of DualNumber.
+  template <class Partial> AdjointNumber unary(const V& y, const Partial& partial) const {
+    if (!cotangent_) return AdjointNumber(y);
+    return {y, *tape_, cotangent_, detail::partial_at(partial, y, value)};
+  }
+  template <class PartialA, class PartialB> AdjointNumber binary(const AdjointNumber& b, const V& y,
+                                                                 const PartialA& partial_a,
+                                                                 const PartialB& partial_b) const {
+    if (!b.cotangent_) {
+      if (!cotangent_) return AdjointNumber(y);
+      return {y, *tape_, cotangent_, detail::partial_at(partial_a, y, value, b.value)};
+    }
+    const V in_b = detail::partial_at(partial_b, y, value, b.value);
+    if (!cotangent_) return {y, *b.tape_, b.cotangent_, in_b};
+    return {y, *tape_, cotangent_, detail::partial_at(partial_a, y, value, b.value), b.cotangent_, in_b};
+  }
+  AdjointNumber chosen(const V& y, const Condition& condition, const AdjointNumber& b) const {
+    if constexpr (std::same_as<Condition, bool>) {
+      AdjointNumber r = condition ? *this : b;
+      r.value = y;
+      return r;
+    } else {
+      const V one = detail::constant<V>(1), zero = detail::constant<V>(0);
+      return binary(
+          b, y, [&](const auto&, const auto&) { return detail::chosen(condition, one, zero); },
+          [&](const auto&, const auto&) { return detail::chosen(condition, zero, one); });
+    }
+  }
+
+  V value;
+
+ private:
+  AdjointNumber(const V& y, Tape& tape, V* a, const V& partial_a, V* b = nullptr,
+                const V& partial_b = detail::constant<V>(0))
+      : value(y), tape_(&tape) {
+    auto& node = tape.add();
+    node.of[0] = a;
+    node.of[1] = b;
+    node.partial[0] = partial_a;
+    if (b) node.partial[1] = partial_b;
+    cotangent_ = &node.cotangent;
+  }
+
+  Tape* tape_ = nullptr;
+  V* cotangent_ = nullptr;
+};
+
+/// One of a batch of elements.
+template <class T, class A> using Adjoint = AdjointNumber<xsimd::batch<T, A>>;
+template <class T, class A> using AdjointTape = NumberTape<xsimd::batch<T, A>>;
+
+}   // namespace tapedeck
