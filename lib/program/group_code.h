@@ -32,6 +32,7 @@ enum class Arithmetic : std::uint8_t {
   none
 };
 constexpr bool has_one_operand(Arithmetic op) { return op >= Arithmetic::neg; }
+constexpr bool is_long(Arithmetic op) { return op >= Arithmetic::exp; }   // tens of machine instructions
 
 /// Where an operand is: in vector registers; in memory, an element for each of the block, or one for all.
 enum class Form : std::uint8_t { held, moving, single };

@@ -20,7 +20,7 @@ template <class T> struct GroupState {
   Cursor* cursors;
   std::int64_t length = 0;                  // of the block, in elements
   const GroupInstruction* next = nullptr;   // where another chain of handlers begins
-  alignas(64) T held[kBlock<T>] = {};       // for a sum
+  alignas(64) T held[kBlock<T>] = {};       // the last result, where it is needed in memory
 };
 
 /// An instruction whose operands and results are in memory.
@@ -69,6 +69,26 @@ template <class T, std::size_t... k> class Handlers<T, std::index_sequence<k...>
     }
     return go_on(i + 1, table, all, state, r...);
   }
+  // In a loop, whose vector registers hold the constants.
+  template <Arithmetic op, Form a> static void function(const GroupInstruction* i, T* const* table,
+                                                        const Handler* all, GroupState<T>& state,
+                                                        EachOf<k, Vector>... r) {
+    const T* x = table[i->a];
+    if constexpr (a == Form::held) {
+      (r.store_unaligned(state.held + k * kWidth), ...);
+      x = state.held;
+    }
+    T* const y = i->stores ? table[i->y] : state.held;
+    run_loop<op>(x, a == Form::single ? 0 : kWidth, y);
+    ((r = Vector::load_unaligned(y + k * kWidth)), ...);
+    return go_on(i + 1, table, all, state, r...);
+  }
+  template <Arithmetic op> [[gnu::flatten]] static void run_loop(const T* x, std::size_t step, T* y) {
+    for (std::size_t at = 0; at < sizeof...(k); ++at) {
+      const Vector v = Vector::load_unaligned(x + at * step);
+      compute<op>(v, v).store_unaligned(y + at * kWidth);
+    }
+  }
   static void held_sum(const GroupInstruction* i, T* const* table, const Handler* all, GroupState<T>& state,
                        EachOf<k, Vector>... r) {
     PartialSum<T>& sum = state.sums[i->b];
@@ -102,6 +122,8 @@ template <class T, std::size_t... k> class Handlers<T, std::index_sequence<k...>
       constexpr Form a = static_cast<Form>(at / 3 % 3), b = static_cast<Form>(at % 3);
       if constexpr (has_one_operand(op) && a != b)
         return {nullptr};
+      else if constexpr (is_long(op))
+        return {function<op, a>};
       else
         return {arithmetic<op, a, b>};
     } else if constexpr (code == code_of(Kind::end)) {
