@@ -15,6 +15,8 @@ inline tapedeck::Tensor normals(const tapedeck::Shape& shape, std::uint64_t seed
   return tapedeck::random::normal(shape, {.seed = seed}, tapedeck::DType::f64);
 }
 
+inline tapedeck::Tensor number(double v) { return tapedeck::full({}, v, tapedeck::DType::f64); }
+
 /// Logarithm of the density of a normal distribution at x, without the constant.
 inline tapedeck::Tensor normal_log_pdf(const tapedeck::Tensor& x, const tapedeck::Tensor& mean,
                                        const tapedeck::Tensor& deviation) {
@@ -46,16 +48,16 @@ inline Function matrix_product(std::int64_t n) {
 }
 inline Function normal_log_pdf(std::int64_t n) {
   return {[](const Tensors& v, const Tensors&) { return known::normal_log_pdf(v[0], v[1], v[2]); },
-          {normals({n}, 1), tapedeck::tensor(0.1), tapedeck::tensor(1.3)}};
+          {normals({n}, 1), number(0.1), number(1.3)}};
 }
 /// Of n parameters: weights, an offset and the deviation.
 inline Function regression(std::int64_t n) {
   return {[](const Tensors& v, const Tensors& d) {
-            const tapedeck::Tensor zero = tapedeck::tensor(0.0), one = tapedeck::tensor(1.0);
+            const tapedeck::Tensor zero = number(0), one = number(1);
             return known::normal_log_pdf(d[1] - tapedeck::matmul(d[0], v[0]) - v[1], zero, v[2]) +
                    known::normal_log_pdf(v[0], zero, one) + known::normal_log_pdf(v[1], zero, one);
           },
-          {normals({n - 2, 1}, 3), tapedeck::tensor(0.5), tapedeck::tensor(1.3)},
+          {normals({n - 2, 1}, 3), number(0.5), number(1.3)},
           {normals({1000, n - 2}, 1), normals({1000, 1}, 2)}};
 }
 

@@ -1,5 +1,6 @@
 // What does not depend on the function: many ops on many elements, the cost of a first call, two threads.
-#include <algorithm>
+#include <sched.h>
+
 #include <chrono>
 
 #include "../median.h"
@@ -55,6 +56,15 @@ void run_first_call() {
   }
 }
 
+// The other cases run on one core.
+void use_all_cores() {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  for (int core = 0; core < CPU_SETSIZE; ++core)
+    CPU_SET(core, &all);
+  sched_setaffinity(0, sizeof all, &all);
+}
+
 void run_two_threads() {
   const std::string name = "two threads, sum of tanh(x w + b), n=16000000";
   if (!is_chosen(name)) return;
@@ -70,6 +80,7 @@ void run_two_threads() {
     };
   };
   const Run runs[] = {with(1), with(2)};
+  use_all_cores();
   const Race race(runs);
   td::set_num_threads(1);
   report(name, race.ratio(0, 1), "of one thread", {.at_least = 1.6});

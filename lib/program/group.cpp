@@ -130,7 +130,6 @@ template <class T> struct Group::Run {
     std::byte* const area = scratch + begin / g.piece_ * g.piece_bytes_;
     T** const table = reinterpret_cast<T**>(area);
     T** const streams = fill(table, area, begin);
-    T** const bytes = streams + c.streams.size();
     auto* const sums = reinterpret_cast<PartialSum<T>*>(area + g.piece_bytes_ - sums_and_cursors(c));
     auto* const cursors = reinterpret_cast<Cursor*>(sums + c.sums.size());
     for (std::size_t s = 0; s < c.sums.size(); ++s)   // a piece begins where a part of each sum does
@@ -138,17 +137,13 @@ template <class T> struct Group::Run {
           PartialSum<T>(c.sums[s], parts(s) + begin / part_of(c.sums[s]) * c.sums[s].rows.width, n - begin);
     for (std::size_t v = 0; v < c.views.size(); ++v)
       new (cursors + v) Cursor(c.views[v], begin);
-    GroupState<T> state{c, sums, cursors};
-    for (std::int64_t at = begin, step = 0; at < end; at += step) {
-      const std::int64_t left = kernels::padded<T>(end - at) / kWidth<T>;
-      const std::int64_t vectors = left >= kBlockVectors ? kBlockVectors : floor_to_power_of_two(left);
-      step = vectors * kWidth<T>;
-      state.length = std::min(step, end - at);
-      run_instructions(vectors, c.instructions.data(), table, state);
-      for (std::size_t s = 0; s < c.streams.size(); ++s)
-        streams[s] += step;
-      for (std::size_t b = 0; b < c.bytes.size(); ++b)
-        bytes[b] = reinterpret_cast<T*>(bools(bytes[b]) + step);
+    GroupState<T> state{c, streams, sums, cursors};
+    state.length = kBlock<T>;
+    run_blocks((end - begin) / kBlock<T>, kBlockVectors, table, state);
+    for (std::int64_t left = (end - begin) % kBlock<T>; left > 0; left -= state.length) {
+      const std::int64_t vectors = floor_to_power_of_two(kernels::padded<T>(left) / kWidth<T>);
+      state.length = std::min(vectors * kWidth<T>, left);
+      run_blocks(1, vectors, table, state);
     }
   }
 

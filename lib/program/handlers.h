@@ -16,11 +16,21 @@ template <class T> inline constexpr std::int64_t kBlock = kBlockVectors* kernels
 /// What a piece of a group works with.
 template <class T> struct GroupState {
   const GroupCode& code;
+  T** streams;   // entries of the table, then those of bytes
   PartialSum<T>* sums;
   Cursor* cursors;
   std::int64_t length = 0;                  // of the block, in elements
   const GroupInstruction* next = nullptr;   // where another chain of handlers begins
   alignas(64) T held[kBlock<T>] = {};       // the last result, where it is needed in memory
+
+  /// To the next block.
+  void advance(std::int64_t elements) {
+    T** at = streams;
+    for (T** const end = at + code.streams.size(); at < end; ++at)
+      *at += elements;
+    for (T** const end = at + code.bytes.size(); at < end; ++at)
+      *at = reinterpret_cast<T*>(reinterpret_cast<std::byte*>(*at) + elements);
+  }
 };
 
 /// An instruction whose operands and results are in memory.
@@ -32,9 +42,12 @@ template <class T, class Index> class Handlers;
 /// Of blocks of as many vectors as there are k.
 template <class T, std::size_t... k> class Handlers<T, std::index_sequence<k...>> {
  public:
-  static void run(const GroupInstruction* first, T* const* table, GroupState<T>& state) {
-    for (state.next = first; state.next;)
-      go_on(state.next, table, kAll.data(), state, zero<k>()...);
+  static void run(std::int64_t blocks, T* const* table, GroupState<T>& state) {
+    for (; blocks > 0; --blocks) {
+      for (state.next = state.code.instructions.data(); state.next;)
+        go_on(state.next, table, kAll.data(), state, zero<k>()...);
+      state.advance(static_cast<std::int64_t>(sizeof...(k) * kWidth));
+    }
   }
 
  private:
@@ -143,13 +156,13 @@ template <class T, std::size_t... k> class Handlers<T, std::index_sequence<k...>
   static constexpr std::array<Handler, kCodes> kAll = all(std::make_index_sequence<kCodes>());
 };
 
-/// Runs the instructions at `first` with a block of that many vectors, a power of two of at least 64 bytes.
-template <class T> void run_instructions(std::int64_t vectors, const GroupInstruction* first, T* const* table,
-                                         GroupState<T>& state) {
+/// Runs the code for so many blocks of that many vectors, a power of two of at least 64 bytes.
+template <class T>
+void run_blocks(std::int64_t blocks, std::int64_t vectors, T* const* table, GroupState<T>& state) {
   constexpr std::int64_t least = kernels::kGroup<T> / kernels::kWidth<T>;
   const auto run = [&]<std::int64_t V>() {
     if constexpr (V >= least)
-      Handlers<T, std::make_index_sequence<static_cast<std::size_t>(V)>>::run(first, table, state);
+      Handlers<T, std::make_index_sequence<static_cast<std::size_t>(V)>>::run(blocks, table, state);
   };
   switch (vectors) {
     case 1:
