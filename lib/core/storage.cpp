@@ -26,8 +26,15 @@ struct CachedBuffer : detail::Buffer {
   std::uint32_t size_class;
   std::int64_t capacity;
   CachedBuffer* next;
+  std::int64_t shift;   // from the beginning of the allocation
+  void release() noexcept { std::free(reinterpret_cast<std::byte*>(this) - shift); }
   std::byte* data() { return reinterpret_cast<std::byte*>(this) + 64; }
 };
+
+// Large buffers begin at different places of their pages, since a load waits for an earlier store at the same
+// place of another page, as if it were the same address.
+constexpr std::int64_t kLargeBuffer = 1 << 16, kPlace = 9 * 64, kPlaces = 7;
+std::atomic<std::uint32_t> next_place{0};
 
 constexpr std::uint32_t kMaxFreeBlocks = 1 << 20;
 constexpr int kBlocksAtOnce = 64;
@@ -69,7 +76,7 @@ struct BufferCache {
   void clear() noexcept {
     for (CachedBuffer*& list : free)
       while (list)
-        std::free(std::exchange(list, list->next));
+        std::exchange(list, list->next)->release();
     bytes = 0;
   }
 };
@@ -172,9 +179,11 @@ CachedBuffer* new_buffer(std::int64_t bytes) {   // null without memory
     b->refs.store(1, std::memory_order_relaxed);
   } else {
     // 64 bytes in front for the header; behind, whole vectors, and one more because slices start anywhere.
-    void* p = std::aligned_alloc(64, static_cast<std::size_t>(64 + (capacity + 63) / 64 * 64 + 64));
+    const std::int64_t shift =
+        capacity < kLargeBuffer ? 0 : kPlace * (next_place.fetch_add(1, std::memory_order_relaxed) % kPlaces);
+    void* p = std::aligned_alloc(64, static_cast<std::size_t>(shift + 64 + (capacity + 63) / 64 * 64 + 64));
     if (!p) return nullptr;
-    b = new (p) CachedBuffer{{1}, c, capacity, nullptr};
+    b = new (static_cast<std::byte*>(p) + shift) CachedBuffer{{1}, c, capacity, nullptr, shift};
   }
   return b;
 }
@@ -186,7 +195,7 @@ void keep_or_free(CachedBuffer* b) noexcept {
     b->next = cache->free[b->size_class];
     cache->free[b->size_class] = b;
   } else {
-    std::free(b);
+    b->release();
   }
 }
 

@@ -5,15 +5,16 @@
 #include <map>
 #include <type_traits>
 
-#include "op/rules.h"
 #include "program/logic.h"
-#include "tapedeck/simd/partials.h"
+#include "program/node_arithmetic.h"
 
 namespace tapedeck::program {
 namespace {
 
 using Kind = GroupInstruction::Kind;
 using kernels::Put;
+
+constexpr std::size_t kChain = 256;   // instructions after which a new chain of handlers begins
 
 // Where an operand or result is, before entries are numbered.
 struct Place {
@@ -22,45 +23,15 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 
-Arithmetic arithmetic_of(const Node& node) {
-  static const auto ops = [] {
-    std::map<const Op*, Arithmetic> known;
-    constexpr std::pair<std::string_view, Arithmetic> names[] = {
-        {"add", Arithmetic::add}, {"sub", Arithmetic::sub},    {"mul", Arithmetic::mul},
-        {"div", Arithmetic::div}, {"square", Arithmetic::mul}, {"neg", Arithmetic::neg}};
-    for (const OpFamily& family : op_families())
-      for (const Op& op : family.ops)
-        for (const auto& [name, arithmetic] : names)
-          if (op.name == name) known.emplace(&op, arithmetic);
-    return known;
-  }();
-  const auto found = node.kind == Node::Kind::op ? ops.find(node.op) : ops.end();
-  return found == ops.end() ? Arithmetic::none : found->second;
-}
-
-template <class F, int N> using PartialOf = detail::Partial<std::remove_const_t<F>, N>;
-
-// For each gradient of a vjp kernel that is dy times an operand, its place among x..., y; of those that are
-// dy, kOne. Null for other kernels.
-constexpr int kOne = -1;
-const int* factors_of(const kernels::VjpKernel& k) {
-  using Mul = kernels::Fused<PartialOf<decltype(partial::of_mul_in_a), 2>,
-                             PartialOf<decltype(partial::of_mul_in_b), 2>>;
-  using Exp = kernels::Fused<PartialOf<decltype(partial::of_exp), 1>>;
-  using Add = kernels::Fused<PartialOf<decltype(partial::of_add_in_a), 2>,
-                             PartialOf<decltype(partial::of_add_in_b), 2>>;
-  static constexpr int mul[] = {1, 0}, exp[] = {1}, add[] = {kOne, kOne};
-  return k.f32 == Mul::vjp_kernel().f32   ? mul
-         : k.f32 == Exp::vjp_kernel().f32 ? exp
-         : k.f32 == Add::vjp_kernel().f32 ? add
-                                          : nullptr;
-}
-
-struct MulOf {
-  template <class V> V operator()(const V& a, const V& b) const { return a * b; }
-};
-struct AddOf {
-  template <class V> V operator()(const V& a, const V& b) const { return a + b; }
+// An instruction before entries are numbered and results are held.
+struct Draft {
+  Kind kind;
+  Arithmetic op = Arithmetic::none;
+  std::size_t operands = 0;
+  std::size_t first = 0;   // of the places: the operands, then the results
+  std::uint32_t at = 0;    // sum, fetch: which; call: of the calls
+  bool stores = true;
+  Form forms[2] = {Form::moving, Form::moving};
 };
 
 class Coder {
@@ -76,6 +47,11 @@ class Coder {
     hold_results();
     for (const Place& x : places_)
       code_.entries.push_back(entry_of(x));
+    for (std::size_t i = 0; i < drafts_.size(); ++i) {
+      if (i > 0 && i % kChain == 0) code_.instructions.push_back({code_of(Kind::pause)});
+      code_.instructions.push_back(instruction_of(drafts_[i]));
+    }
+    code_.instructions.push_back({code_of(Kind::end)});
     return std::move(code_);
   }
 
@@ -100,16 +76,30 @@ class Coder {
     }
   }
 
+  GroupInstruction instruction_of(const Draft& d) const {
+    const Entry* const at = &code_.entries[d.first];
+    switch (d.kind) {
+      case Kind::arithmetic:
+        return {code_of(d.op, d.forms[0], d.forms[1]), d.stores, at[0], at[d.operands - 1], at[d.operands]};
+      case Kind::call:
+        return {code_of(d.kind), true, 0, d.at};
+      case Kind::sum:
+        return {code_of(d.forms[0] == Form::held ? Kind::held_sum : d.kind), true, at[0], d.at};
+      default:
+        return {code_of(d.kind), true, at[0], d.at, at[1]};
+    }
+  }
+
   void add(const Node& node) {
-    const int* const factors = node.kind == Node::Kind::pull ? factors_of(*node.vjp) : nullptr;
+    const auto steps = node.kind == Node::Kind::pull ? steps_of(*node.vjp) : std::span<const PullSteps>();
     if (is_full_sum(p_, node))
       add_full_sum(node);
     else if (node.kind == Node::Kind::select)
       add_fetch(node.in[0], node.view, result(node.out[0]));
     else if (is_cast_of_bools(p_, node))
       add_copy(operand(node.in[0], node), node.out[0]);
-    else if (factors)
-      add_products(node, factors);
+    else if (!steps.empty())
+      add_steps(node, steps);
     else if (node.kind == Node::Kind::pull)
       add_pull(node);
     else
@@ -124,38 +114,57 @@ class Coder {
     const bool writes_bools = kept(y) && p_.value(y).spec.dtype == DType::boolean;
     x.push_back(writes_bools ? results_[y] = new_local() : result(y));
     const kernels::MapKernel* logic = logic_kernel(node);
-    set_map(add_instruction(Kind::map, x, node.in.size()), logic ? *logic : *node.map, arithmetic_of(node));
+    if (const Arithmetic op = arithmetic_of(node); op != Arithmetic::none)
+      add_draft(Kind::arithmetic, x, node.in.size()).op = op;
+    else
+      add_call(x, node.in.size(), logic ? *logic : *node.map);
     if (!writes_bools) return;
     code_.writes.push_back(y);
-    add_instruction(Kind::narrow, {x.back(), in_memory(code_.bytes, Place::In::bytes, {y, 0})}, 1);
+    add_draft(Kind::narrow, {x.back(), in_memory(code_.bytes, Place::In::bytes, {y, 0})}, 1);
   }
 
   // y is what is there.
   void add_copy(Place x, ValueId y) {
     if (kept(y))
-      add_instruction(Kind::copy, {x, result(y)}, 1);
+      add_copy(x, result(y));
     else
       results_[y] = x;
+  }
+  void add_copy(Place x, Place y) { add_draft(Kind::copy, {x, y}, 1).at = x.in == Place::In::single; }
+  // x, with an element for each of the block.
+  Place in_full(Place x) {
+    if (x.in != Place::In::single) return x;
+    const Place y = new_local();
+    add_copy(x, y);
+    return y;
   }
 
   void add_fetch(ValueId x, const kernels::StridedView& view, Place y) {
     const Elements e = elements_of(p_, x);
     add_read(e.value);
-    add_instruction(Kind::fetch, {in_memory(code_.viewed, Place::In::viewed, e), y}, 1).at =
+    add_draft(Kind::fetch, {in_memory(code_.viewed, Place::In::viewed, e), y}, 1).at =
         static_cast<std::uint32_t>(code_.views.size());
     code_.views.push_back(view);
   }
 
-  void set_map(GroupInstruction& i, const kernels::MapKernel& map, Arithmetic op) {
-    arithmetic_.resize(code_.instructions.size(), Arithmetic::none);
-    arithmetic_.back() = op;
-    i.loop = is_f32() ? reinterpret_cast<void (*)()>(map.f32) : reinterpret_cast<void (*)()>(map.f64);
+  // The loop of a map or vjp kernel.
+  template <class Kernel>
+  GroupCall& add_call(const std::vector<Place>& places, std::size_t operands, const Kernel& k) {
+    GroupCall c{.is_pull = std::is_same_v<Kernel, kernels::VjpKernel>,
+                .operands = static_cast<std::uint8_t>(operands),
+                .first = static_cast<std::uint32_t>(places_.size()),
+                .loop = is_f32() ? reinterpret_cast<void (*)()>(k.f32) : reinterpret_cast<void (*)()>(k.f64)};
+    for (std::size_t i = 0; i < operands; ++i)
+      if (places[i].in == Place::In::local || places[i].in == Place::In::stream)
+        c.moves = static_cast<std::uint16_t>(c.moves | 1u << i);
+    add_draft(Kind::call, places, operands).at = static_cast<std::uint32_t>(code_.calls.size());
+    return code_.calls.emplace_back(c);
   }
 
   void add_full_sum(const Node& node) {
     const Place x = operand(node.in[0], node);
     if (code_.pass.n == 1)
-      add_instruction(Kind::copy, {x, result(node.out[0])}, 1);
+      add_copy(x, result(node.out[0]));
     else
       add_sum(x, {node.out[0], GroupCode::Order::full, node.op->name == "mean"});
   }
@@ -165,6 +174,7 @@ class Coder {
     std::vector<Place> x;
     for (std::size_t i = 0; i < inputs + 2; ++i)
       x.push_back(node.in[i] == kNoValue ? Place{} : operand(node.in[i], node));
+    x.back() = in_full(x.back());   // dy
     Put put[kernels::kFusedInputs] = {};
     std::vector<std::pair<Place, GroupCode::Sum>> sums;
     std::size_t added = inputs + 2;
@@ -184,13 +194,10 @@ class Coder {
         x.push_back(x[inputs + 2 + static_cast<std::size_t>(first - node.out.begin())]);
       } else {
         x.push_back(result(v));
-        if (adds) add_instruction(Kind::copy, {operand(to, node), x.back()}, 1);
+        if (adds) add_copy(operand(to, node), x.back());
       }
     }
-    GroupInstruction& i = add_instruction(Kind::pull, x, inputs + 2);
-    std::copy(put, put + kernels::kFusedInputs, i.put);
-    i.loop =
-        is_f32() ? reinterpret_cast<void (*)()>(node.vjp->f32) : reinterpret_cast<void (*)()>(node.vjp->f64);
+    std::copy(put, put + kernels::kFusedInputs, add_call(x, inputs + 2, *node.vjp).put);
     for (const auto& [place, sum] : sums)
       add_sum(place, sum);
   }
@@ -200,33 +207,45 @@ class Coder {
     return {node.out[i], GroupCode::Order::rows, false, *row_sum_of(p_, node, i)};
   }
 
-  // A pull as products, and additions of them.
-  void add_products(const Node& node, const int* factors) {
-    const auto inputs = static_cast<std::size_t>(node.vjp->inputs);
-    const Place dy = operand(node.in[inputs + 1], node);
-    std::size_t added = inputs + 2;
-    for (std::size_t i = 0; i < inputs; ++i) {
+  // A pull as arithmetic, and additions of what it gives.
+  void add_steps(const Node& node, std::span<const PullSteps> steps) {
+    std::size_t added = steps.size() + 2;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
       const ValueId v = node.out[i];
       const bool adds = node.adds >> i & 1;
       const ValueId to = adds ? node.in[added++] : kNoValue;
       if (v == kNoValue) continue;
       const bool sums = p_.value(v).spec.shape.size() != code_.pass.n;
-      Place product = dy;
-      if (factors[i] == kOne) {
-        if (!sums && !adds) add_copy(dy, v);
-      } else {
-        const Place factor = operand(node.in[static_cast<std::size_t>(factors[i])], node);
-        product = sums || adds ? new_local() : result(v);
-        set_map(add_instruction(Kind::map, {dy, factor, product}, 2), kernels::map_kernel<MulOf, 2>,
-                Arithmetic::mul);
-      }
-      if (sums) add_sum(product, sum_of(node, i));
+      const Place dx = add_steps(node, steps[i], sums || adds ? kNoValue : v);
+      if (sums) add_sum(dx, sum_of(node, i));
       if (!adds) continue;
       const Place before = to == kNoValue ? results_.at(v) : operand(to, node);
       const Place y = to == kNoValue ? before : result(v);
-      set_map(add_instruction(Kind::map, {before, product, y}, 2), kernels::map_kernel<AddOf, 2>,
-              Arithmetic::add);
+      add_draft(Kind::arithmetic, {before, dx, y}, 2).op = Arithmetic::add;
     }
+  }
+  // Returns where the last result is, which becomes v unless that is none.
+  Place add_steps(const Node& node, PullSteps steps, ValueId v) {
+    const ValueId dy = node.in[static_cast<std::size_t>(node.vjp->inputs) + 1];
+    Place last = operand(dy, node);
+    const auto place_of = [&](int x) {
+      return x == PullStep::kLast        ? last
+             : x == PullStep::kCotangent ? operand(dy, node)
+                                         : operand(node.in[static_cast<std::size_t>(x)], node);
+    };
+    if (steps.size() == 1 && steps[0].op == Arithmetic::mul && is_one(p_, dy))
+      if (const Place factor = place_of(steps[0].b); factor.in != Place::In::single)
+        last = factor, steps = {};
+    if (steps.empty() && v != kNoValue) add_copy(last, v);
+    for (const PullStep& s : steps) {
+      std::vector<Place> x = {place_of(s.a)};
+      if (!has_one_operand(s.op)) x.push_back(place_of(s.b));
+      const std::size_t operands = x.size();
+      x.push_back(&s == &steps.back() && v != kNoValue ? result(v) : new_local());
+      add_draft(Kind::arithmetic, x, operands).op = s.op;
+      last = x.back();
+    }
+    return last;
   }
 
   void add_sum(Place x, GroupCode::Sum sum) {
@@ -234,18 +253,14 @@ class Coder {
       code_.writes.push_back(sum.to);
     else
       sum.to = kNoValue;
-    add_instruction(Kind::sum, {x}, 1).at = static_cast<std::uint32_t>(code_.sums.size());
+    add_draft(Kind::sum, {in_full(x)}, 1).at = static_cast<std::uint32_t>(code_.sums.size());
     code_.sums.push_back(sum);
   }
 
-  GroupInstruction& add_instruction(Kind kind, const std::vector<Place>& places, std::size_t operands) {
-    GroupInstruction i{.kind = kind, .operands = static_cast<std::uint8_t>(operands)};
-    i.first = static_cast<std::uint32_t>(places_.size());
-    for (std::size_t k = 0; k < operands; ++k)
-      if (places[k].in == Place::In::local || places[k].in == Place::In::stream)
-        i.moves = static_cast<std::uint16_t>(i.moves | 1u << k);
+  Draft& add_draft(Kind kind, const std::vector<Place>& places, std::size_t operands) {
+    const std::size_t first = places_.size();
     places_.insert(places_.end(), places.begin(), places.end());
-    return code_.instructions.emplace_back(i);
+    return drafts_.emplace_back(Draft{kind, Arithmetic::none, operands, first});
   }
 
   Place operand(ValueId v, const Node& reader) {
@@ -266,7 +281,7 @@ class Coder {
       return in_memory(code_.singles, Place::In::single, e);
     }
     const Place wide = new_local();
-    add_instruction(Kind::widen, {in_memory(code_.bytes, Place::In::bytes, e), wide}, 1);
+    add_draft(Kind::widen, {in_memory(code_.bytes, Place::In::bytes, e), wide}, 1);
     return wide;
   }
   // v broadcast to a shape.
@@ -298,22 +313,29 @@ class Coder {
 
   // The places of an instruction end where those of the next begin.
   std::size_t end_of(std::size_t i) const {
-    return i + 1 < code_.instructions.size() ? code_.instructions[i + 1].first : places_.size();
+    return i + 1 < drafts_.size() ? drafts_[i + 1].first : places_.size();
   }
 
-  // What arithmetic reads of the arithmetic right before it stays in vector registers.
+  // What is read of the arithmetic right before it stays in vector registers, where a sum leaves it.
   void hold_results() {
     const Place* held = nullptr;
-    arithmetic_.resize(code_.instructions.size(), Arithmetic::none);
-    for (std::size_t i = 0; i < code_.instructions.size(); ++i) {
-      GroupInstruction& now = code_.instructions[i];
+    Draft* from = nullptr;
+    for (std::size_t i = 0; i < drafts_.size(); ++i) {
+      Draft& now = drafts_[i];
+      if (i % kChain == 0) held = nullptr;
       const Place *a = &places_[now.first], *result = a + now.operands, *b = result - 1;
-      const bool is_arithmetic = arithmetic_[i] != Arithmetic::none;
-      if (is_arithmetic) now.code = arithmetic_code(arithmetic_[i], form_of(*a, held), form_of(*b, held));
-      if (held && is_arithmetic && (*a == *held || *b == *held) && held->in == Place::In::local)
-        code_.instructions[i - 1].stores = last_use_[held->at] != i;
-      held = is_arithmetic ? result : nullptr;
+      if (reads_held_results(now)) {
+        now.forms[0] = form_of(*a, held), now.forms[1] = form_of(*b, held);
+        if (held && (*a == *held || *b == *held) && held->in == Place::In::local)
+          from->stores = last_use_[held->at] != i;
+      }
+      const bool is_held_sum = now.kind == Kind::sum && now.forms[0] == Form::held;
+      if (!is_held_sum) held = now.kind == Kind::arithmetic ? result : nullptr, from = &now;
     }
+  }
+  bool reads_held_results(const Draft& d) const {
+    return d.kind == Kind::arithmetic ||
+           (d.kind == Kind::sum && code_.sums[d.at].order != GroupCode::Order::rows);
   }
 
   // An operand that nobody reads again leaves its register to the result: loops read a vector of all operands
@@ -321,8 +343,8 @@ class Coder {
   void assign_registers() {
     std::vector<std::size_t>& last = last_use_;
     last.resize(locals_);
-    for (std::size_t i = 0; i < code_.instructions.size(); ++i)
-      for (std::size_t k = code_.instructions[i].first; k < end_of(i); ++k)
+    for (std::size_t i = 0; i < drafts_.size(); ++i)
+      for (std::size_t k = drafts_[i].first; k < end_of(i); ++k)
         if (places_[k].in == Place::In::local) last[places_[k].at] = i;
     register_of_.assign(locals_, kUnassigned);
     std::vector<bool> is_free(locals_, false);
@@ -332,8 +354,8 @@ class Coder {
       is_free[x.at] = true;
       free.push_back(register_of_[x.at]);
     };
-    for (std::size_t i = 0; i < code_.instructions.size(); ++i) {
-      const std::size_t first = code_.instructions[i].first, results = first + code_.instructions[i].operands;
+    for (std::size_t i = 0; i < drafts_.size(); ++i) {
+      const std::size_t first = drafts_[i].first, results = first + drafts_[i].operands;
       for (std::size_t k = first; k < results; ++k)
         release(places_[k], i);
       for (std::size_t k = results; k < end_of(i); ++k)
@@ -356,8 +378,8 @@ class Coder {
   const Program& p_;
   const std::vector<bool>& kept_;
   GroupCode code_;
-  std::vector<Place> places_;            // of all instructions
-  std::vector<Arithmetic> arithmetic_;   // of instructions
+  std::vector<Draft> drafts_;
+  std::vector<Place> places_;   // of all drafts
   std::map<ValueId, Place> results_;
   std::map<std::pair<ValueId, std::int64_t>, Place> operands_;
   struct Viewed {

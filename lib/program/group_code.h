@@ -8,34 +8,72 @@ namespace tapedeck::program {
 /// An entry of the table.
 using Entry = std::uint32_t;
 
-/// The arithmetic that groups do by themselves, the last result in vector registers, and where an operand of
-/// it is: there, an element for each of the block, or one for all.
-enum class Arithmetic : std::uint8_t { add, sub, mul, div, neg, none };
+/// What groups compute by themselves, of an operand a or of a and b, with the last result in vector
+/// registers. Those that are named after a partial give a times it, at b.
+enum class Arithmetic : std::uint8_t {
+  add,
+  sub,
+  mul,
+  div,
+  maximum,
+  minimum,
+  of_square,
+  of_sqrt,
+  of_log,
+  of_div_in_a,
+  of_tanh,
+  of_sigmoid,
+  neg,   // from here on: of one operand
+  sqrt,
+  exp,
+  log,
+  tanh,
+  sigmoid,
+  none
+};
+constexpr bool has_one_operand(Arithmetic op) { return op >= Arithmetic::neg; }
+constexpr bool is_long(Arithmetic op) { return op >= Arithmetic::exp; }   // tens of machine instructions
+
+/// Where an operand is: in vector registers; in memory, an element for each of the block, or one for all.
 enum class Form : std::uint8_t { held, moving, single };
-inline constexpr std::uint8_t kNoArithmetic = 255;
-constexpr std::uint8_t arithmetic_code(Arithmetic op, Form a, Form b) {
-  return static_cast<std::uint8_t>(static_cast<int>(op) * 9 + static_cast<int>(a) * 3 + static_cast<int>(b));
-}
 
 struct GroupInstruction {
   enum class Kind : std::uint8_t {
-    map,      // the loop of a map kernel: operands, then a result
-    pull,     // the loop of a vjp kernel: x..., y, dy, then a result for each x
-    copy,     // an operand, a result
-    fetch,    // memory, a result: those elements that view `at` selects
-    widen,    // bytes of bools, a result
-    narrow,   // an operand, bytes of bools
-    sum,      // an operand, which is added to sum `at`
+    end,
+    pause,      // begins a new chain of handlers, since not all compilers make jumps of their calls
+    call,       // the loop of calls[b]
+    copy,       // a to y; the one element of a, where b is 1
+    fetch,      // those elements of a that view b selects, to y
+    widen,      // a, bytes of bools, to y
+    narrow,     // a to y, bytes of bools
+    sum,        // adds a to sum b
+    held_sum,   // the same of the last result
+    arithmetic
   };
-  Kind kind;
+  std::uint16_t code;    // of the handler
+  bool stores = false;   // arithmetic: y is written; else only the next instruction reads the result
+  Entry a = 0, b = 0, y = 0;
+};
+
+constexpr std::uint16_t code_of(GroupInstruction::Kind kind) { return static_cast<std::uint16_t>(kind); }
+constexpr std::uint16_t code_of(Arithmetic op, Form a, Form b) {
+  return static_cast<std::uint16_t>(code_of(GroupInstruction::Kind::arithmetic) + static_cast<int>(op) * 9 +
+                                    static_cast<int>(a) * 3 + static_cast<int>(b));
+}
+inline constexpr std::uint16_t kCodes = code_of(Arithmetic::none, Form::held, Form::held);
+constexpr bool is_arithmetic(const GroupInstruction& i) {
+  return i.code >= code_of(GroupInstruction::Kind::arithmetic);
+}
+
+/// The loop of a map kernel: operands, then a result; or of a vjp kernel: x..., y, dy, then a result for
+/// each x.
+struct GroupCall {
+  bool is_pull = false;
   std::uint8_t operands = 0;
   std::uint16_t moves = 0;   // bit i: operand i has an element for each of the block; else one for all
   kernels::Put put[kernels::kFusedInputs] = {};
-  std::uint32_t first = 0;   // of GroupCode::entries: the operands and results
-  std::uint32_t at = 0;
-  std::uint8_t code = kNoArithmetic;   // map: arithmetic_code of what the loop does
-  bool stores = true;                  // else only the next instruction reads the result, where it is held
-  void (*loop)() = nullptr;            // a MapLoop or VjpLoop of the dtype of the group
+  std::uint32_t first = 0;    // of GroupCode::entries: the operands and results
+  void (*loop)() = nullptr;   // a MapLoop or VjpLoop of the dtype of the group
 };
 
 struct GroupCode {
@@ -60,8 +98,9 @@ struct GroupCode {
   };
 
   NodePass pass;
-  std::vector<GroupInstruction> instructions;
-  std::vector<Entry> entries;
+  std::vector<GroupInstruction> instructions;   // the last one is Kind::end
+  std::vector<GroupCall> calls;
+  std::vector<Entry> entries;   // of the calls
   std::vector<kernels::StridedView> views;
   std::vector<Sum> sums;
   std::vector<ValueId> reads, writes;

@@ -2,7 +2,9 @@
 #include "program/pass.h"
 
 #include <algorithm>
+#include <cstring>
 
+#include "core/storage.h"
 #include "kernels/elementwise/grid.h"
 #include "ops/reduce/reduce.h"
 #include "program/logic.h"
@@ -90,7 +92,21 @@ std::optional<NodePass> pass_of(const Program& p, const Node& node) {
   return fits ? std::optional(pass) : std::nullopt;
 }
 
+bool is_uniform(const Value& v) {
+  if (v.from != Value::From::constant || v.spec.shape.size() == 0) return false;
+  const auto size = static_cast<std::size_t>(size_of(v.spec.dtype));
+  const std::byte* const x = v.constant.raw();   // each element is the next one
+  return !std::memcmp(x, x + size, static_cast<std::size_t>(v.constant.nbytes()) - size);
+}
+
 }   // namespace
+
+bool is_one(const Program& p, ValueId v) {
+  const Value& value = p.value(elements_of(p, v).value);
+  if (!value.uniform) return false;
+  if (value.spec.dtype == DType::f32) return *elements<float>(value.constant) == 1;
+  return value.spec.dtype == DType::f64 && *elements<double>(value.constant) == 1;
+}
 
 Elements elements_of(const Program& p, ValueId v) {
   std::int64_t first = 0;
@@ -100,6 +116,8 @@ Elements elements_of(const Program& p, ValueId v) {
 }
 
 void find_passes(Program& p) {
+  for (Value& v : p.values)
+    v.uniform = is_uniform(v);
   for (Node& node : p.nodes)
     node.fused = pass_of(p, node);
 }
@@ -112,6 +130,7 @@ Reading reading_of(const Program& p, const NodePass& pass, ValueId v) {
   if (dtype == DType::boolean)
     return size == pass.n ? Reading::bools : size == 1 ? Reading::single : Reading::none;
   if (dtype != pass.dtype) return Reading::none;
+  if (p.value(elements_of(p, v).value).uniform) return Reading::single;
   if (size != pass.n) return size == 1 ? Reading::single : Reading::view;
   const std::int64_t group = 64 / size_of(pass.dtype);
   const auto padded = [&](std::int64_t n) { return (n + group - 1) / group * group; };

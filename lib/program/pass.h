@@ -11,8 +11,11 @@ struct Elements {
 };
 Elements elements_of(const Program& p, ValueId v);
 
-/// Sets Node::fused of all nodes.
+/// Sets Node::fused of all nodes, and Value::uniform.
 void find_passes(Program& p);
+
+/// Whether v is a constant of ones.
+bool is_one(const Program& p, ValueId v);
 
 /// A sum or mean of all elements; `mean` tells which.
 bool is_full_sum(const Program& p, const Node& node);
@@ -35,7 +38,7 @@ bool is_read_block_by_block(const Program& p, const Node& node, ValueId v);
 /// How a node of a group reads an operand.
 enum class Reading : std::uint8_t {
   elements,   // one for each element of the pass, in whole groups of 64 bytes
-  single,     // one for all of them
+  single,     // one for all of them: it has one, or is a uniform constant
   bools,      // one for each element, as bytes
   view,       // those that view_of() selects
   none,       // it cannot

@@ -35,6 +35,7 @@ struct Value {
   ValueId whole = kNoValue;
   std::int64_t first = 0;
   Tensor constant = {};
+  bool uniform = false;   // set by find_passes: all elements of the constant have the same bits
 };
 
 /// What the nodes of a group have in common: a pass over n elements of f32 or f64.

@@ -90,12 +90,14 @@ class Scheduler {
   void make_steps() {
     std::map<Group, bool> computes;
     for (const NodeId n : order_)
-      if (node(n).fused) computes[group_of(n)] |= node(n).kind != Node::Kind::select;
+      if (node(n).fused)
+        computes[group_of(n)] |= node(n).kind != Node::Kind::select && !is_full_sum(p_, node(n));
     std::map<Group, std::size_t> groups;
     step_of_.resize(p_.nodes.size());
     for (const NodeId n : order_) {
       std::size_t s = steps_.size();
-      const bool fused = node(n).fused && computes.at(group_of(n));   // copies alone are faster one by one
+      const bool fused =
+          node(n).fused && computes.at(group_of(n));   // copies and sums alone are faster one by one
       if (fused) s = groups.try_emplace(group_of(n), s).first->second;
       if (s == steps_.size()) steps_.push_back({{}, fused});
       steps_[s].nodes.push_back(n);

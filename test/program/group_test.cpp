@@ -305,7 +305,8 @@ TEST_CASE("sums of n elements are those of the kernels for every n", "[program]"
 
 TEST_CASE("the sum of one element is the element", "[program]") {
   ProgramBuilder b;
-  b.outputs[static_cast<std::size_t>(b.full_sum(b.argument(tensor(-0.0)), false))] = true;
+  const ValueId x = b.map(mul_map, {b.argument(tensor(-0.0)), b.argument(tensor(1.0))}, "mul");
+  b.outputs[static_cast<std::size_t>(b.full_sum(x, false))] = true;
   CHECK(b.check() == 1);
 }
 
@@ -342,9 +343,12 @@ TEST_CASE("gradients of the op's products are products", "[program]") {
   b.pull(product_vjp, {x, c}, x, x, 3, {x});
   const std::vector<bool> kept(b.values.size(), true);
   const GroupCode code = make_group_code(b.program, b.steps()[0], kept);
-  using Kind = GroupInstruction::Kind;
-  std::vector<Kind> kinds;
+  std::vector<std::uint16_t> codes;
   for (const GroupInstruction& i : code.instructions)
-    kinds.push_back(i.kind);
-  CHECK(kinds == std::vector{Kind::map, Kind::map, Kind::map, Kind::sum});
+    codes.push_back(i.code);
+  using Kind = GroupInstruction::Kind;
+  CHECK(codes == std::vector{code_of(Arithmetic::mul, Form::moving, Form::single),
+                             code_of(Arithmetic::add, Form::moving, Form::held),
+                             code_of(Arithmetic::mul, Form::moving, Form::moving), code_of(Kind::held_sum),
+                             code_of(Kind::end)});
 }

@@ -22,6 +22,9 @@ class ProgramBuilder {
   std::vector<bool> outputs;    // what the caller reads
 
   ValueId argument(const Tensor& x) { return add({.spec = x.spec(), .from = Value::From::argument}, x); }
+  ValueId constant(const Tensor& x) {
+    return add({.spec = x.spec(), .from = Value::From::constant, .constant = x}, x);
+  }
   ValueId part(ValueId whole, std::int64_t first, const Shape& shape) {
     return add(
         {.spec = {of(whole).dtype(), shape}, .from = Value::From::part, .whole = whole, .first = first},
@@ -145,7 +148,8 @@ class ProgramBuilder {
     for (std::size_t v = 0; v < values.size(); ++v) {
       own.push_back(allocate(DType::u8, {values[v].nbytes() + 64}, values[v].nbytes() + 64));
       memory[v] = reinterpret_cast<std::byte*>(own[v].raw());
-      const bool given = program.values[v].from == Value::From::argument;
+      const Value::From from = program.values[v].from;
+      const bool given = from == Value::From::argument || from == Value::From::constant;
       if (given) std::memcpy(memory[v], values[v].raw(), static_cast<std::size_t>(values[v].nbytes()));
       if (!given) std::memset(memory[v], 0xfd, static_cast<std::size_t>(own[v].nbytes()));
     }

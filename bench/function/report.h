@@ -1,0 +1,60 @@
+// Shared by the cases of recorded functions: races, and the lines of the report.
+#pragma once
+#include <functional>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tapedeck/recorded_function.h"
+#include "tapedeck/tapedeck.h"
+
+namespace bench {
+
+namespace td = tapedeck;
+using Run = std::function<void()>;
+
+/// Times of competitors that ran in turns.
+class Race {
+ public:
+  explicit Race(std::span<const Run> competitors);
+
+  /// Median seconds of one run.
+  double seconds(std::size_t competitor) const;
+  /// Median, over the rounds, of the time of `a` by that of `b`.
+  double ratio(std::size_t a, std::size_t b) const;
+
+ private:
+  std::vector<std::vector<double>> times_;
+};
+
+/// What a figure should be.
+struct Goal {
+  double at_least = -std::numeric_limits<double>::infinity(),
+         at_most = std::numeric_limits<double>::infinity();
+};
+
+/// The words of the command line: cases whose names contain one run, or all where there are none.
+void choose(std::span<char* const> words);
+bool is_chosen(const std::string& name);
+
+/// Prints a line: the case, a figure, its unit, what it should be, and whether it is.
+void report(const std::string& name, double figure, const std::string& unit, const Goal& goal,
+            const std::string& remark = "");
+
+/// A replay beside the function itself: "8.2 us, 3.1 times as fast as eager".
+std::string beside_eager(const Race& race, std::size_t replay, std::size_t eager);
+
+/// Uniform in [low, high).
+td::Tensor numbers(const td::Shape& shape, std::uint64_t seed, double low = 0.5, double high = 1.5,
+                   td::DType dtype = td::DType::f32);
+
+// The cases, each in a file of its own.
+void run_chains();
+void run_fused_loops();
+void run_models();
+void run_networks();
+void run_long_programs();
+void run_published();
+
+}   // namespace bench

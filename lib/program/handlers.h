@@ -1,0 +1,179 @@
+// Handlers: what instructions of a group do with a block of vectors. A handler ends with a call of the next
+// one, which compilers make a jump; the last result is handed on in vector registers.
+#pragma once
+#include <array>
+#include <utility>
+
+#include "program/arithmetic.h"
+#include "program/cursor.h"
+#include "program/partial_sum.h"
+
+namespace tapedeck::program {
+
+inline constexpr std::int64_t kBlockVectors = 8;                                               // at most
+template <class T> inline constexpr std::int64_t kBlock = kBlockVectors* kernels::kWidth<T>;   // elements
+
+/// What a piece of a group works with.
+template <class T> struct GroupState {
+  const GroupCode& code;
+  T** streams;   // entries of the table, then those of bytes
+  PartialSum<T>* sums;
+  Cursor* cursors;
+  std::int64_t length = 0;                  // of the block, in elements
+  const GroupInstruction* next = nullptr;   // where another chain of handlers begins
+  alignas(64) T held[kBlock<T>] = {};       // the last result, where it is needed in memory
+
+  /// To the next block.
+  void advance(std::int64_t elements) {
+    T** at = streams;
+    for (T** const end = at + code.streams.size(); at < end; ++at)
+      *at += elements;
+    for (T** const end = at + code.bytes.size(); at < end; ++at)
+      *at = reinterpret_cast<T*>(reinterpret_cast<std::byte*>(*at) + elements);
+  }
+};
+
+/// An instruction whose operands and results are in memory.
+template <class T> void run_in_memory(const GroupInstruction& i, T* const* table, GroupState<T>& state);
+
+template <std::size_t, class V> using EachOf = V;
+template <class T, class Index> class Handlers;
+
+/// Of blocks of as many vectors as there are k.
+template <class T, std::size_t... k> class Handlers<T, std::index_sequence<k...>> {
+ public:
+  static void run(std::int64_t blocks, T* const* table, GroupState<T>& state) {
+    for (; blocks > 0; --blocks) {
+      for (state.next = state.code.instructions.data(); state.next;)
+        go_on(state.next, table, kAll.data(), state, zero<k>()...);
+      state.advance(static_cast<std::int64_t>(sizeof...(k) * kWidth));
+    }
+  }
+
+ private:
+  using Vector = kernels::Batch<T>;
+  static constexpr auto kWidth = static_cast<std::size_t>(kernels::kWidth<T>);
+  struct Handler {
+    void (*run)(const GroupInstruction*, T* const* table, const Handler* all, GroupState<T>&,
+                EachOf<k, Vector>... r);
+  };
+  template <std::size_t> static Vector zero() { return Vector(T(0)); }
+
+  [[gnu::always_inline]] static void go_on(const GroupInstruction* i, T* const* table, const Handler* all,
+                                           GroupState<T>& state, EachOf<k, Vector>... r) {
+    return all[i->code].run(i, table, all, state, r...);
+  }
+
+  template <Form form>
+  [[gnu::always_inline]] static Vector take(const Vector& held, const T* p, std::size_t at) {
+    if constexpr (form == Form::held)
+      return held;
+    else
+      return Vector::load_unaligned(form == Form::moving ? p + at * kWidth : p);
+  }
+  template <Arithmetic op, Form a, Form b> static void arithmetic(const GroupInstruction* i, T* const* table,
+                                                                  const Handler* all, GroupState<T>& state,
+                                                                  EachOf<k, Vector>... r) {
+    const T *x = table[i->a], *y = table[i->b];
+    ((r = compute<op, Vector>(take<a>(r, x, k), take<b>(r, y, k))), ...);
+    if (i->stores) {
+      T* const to = table[i->y];
+      (r.store_unaligned(to + k * kWidth), ...);
+    }
+    return go_on(i + 1, table, all, state, r...);
+  }
+  // In a loop, whose vector registers hold the constants.
+  template <Arithmetic op, Form a> static void function(const GroupInstruction* i, T* const* table,
+                                                        const Handler* all, GroupState<T>& state,
+                                                        EachOf<k, Vector>... r) {
+    const T* x = table[i->a];
+    if constexpr (a == Form::held) {
+      (r.store_unaligned(state.held + k * kWidth), ...);
+      x = state.held;
+    }
+    T* const y = i->stores ? table[i->y] : state.held;
+    run_loop<op>(x, a == Form::single ? 0 : kWidth, y);
+    ((r = Vector::load_unaligned(y + k * kWidth)), ...);
+    return go_on(i + 1, table, all, state, r...);
+  }
+  template <Arithmetic op> [[gnu::flatten]] static void run_loop(const T* x, std::size_t step, T* y) {
+    for (std::size_t at = 0; at < sizeof...(k); ++at) {
+      const Vector v = Vector::load_unaligned(x + at * step);
+      compute<op>(v, v).store_unaligned(y + at * kWidth);
+    }
+  }
+  static void held_sum(const GroupInstruction* i, T* const* table, const Handler* all, GroupState<T>& state,
+                       EachOf<k, Vector>... r) {
+    PartialSum<T>& sum = state.sums[i->b];
+    bool done = false;
+    if constexpr (sizeof...(k) == kBlockVectors) done = sum.add_vectors(r...);
+    if (!done) {
+      (r.store_unaligned(state.held + k * kWidth), ...);
+      sum.add(state.held, state.length);
+    }
+    return go_on(i + 1, table, all, state, r...);
+  }
+  static void in_memory(const GroupInstruction* i, T* const* table, const Handler* all, GroupState<T>& state,
+                        EachOf<k, Vector>...) {
+    run_in_memory(*i, table, state);
+    return go_on(i + 1, table, all, state, zero<k>()...);
+  }
+  static void pause(const GroupInstruction* i, T* const*, const Handler*, GroupState<T>& state,
+                    EachOf<k, Vector>...) {
+    state.next = i + 1;
+  }
+  static void end(const GroupInstruction*, T* const*, const Handler*, GroupState<T>& state,
+                  EachOf<k, Vector>...) {
+    state.next = nullptr;
+  }
+
+  template <std::size_t code> static constexpr Handler handler() {
+    using Kind = GroupInstruction::Kind;
+    if constexpr (code >= code_of(Kind::arithmetic)) {
+      constexpr std::size_t at = code - code_of(Kind::arithmetic);
+      constexpr auto op = static_cast<Arithmetic>(at / 9);
+      constexpr Form a = static_cast<Form>(at / 3 % 3), b = static_cast<Form>(at % 3);
+      if constexpr (has_one_operand(op) && a != b)
+        return {nullptr};
+      else if constexpr (is_long(op))
+        return {function<op, a>};
+      else
+        return {arithmetic<op, a, b>};
+    } else if constexpr (code == code_of(Kind::end)) {
+      return {end};
+    } else if constexpr (code == code_of(Kind::pause)) {
+      return {pause};
+    } else if constexpr (code == code_of(Kind::held_sum)) {
+      return {held_sum};
+    } else {
+      return {in_memory};
+    }
+  }
+  template <std::size_t... code>
+  static constexpr std::array<Handler, sizeof...(code)> all(std::index_sequence<code...>) {
+    return {handler<code>()...};
+  }
+  static constexpr std::array<Handler, kCodes> kAll = all(std::make_index_sequence<kCodes>());
+};
+
+/// Runs the code for so many blocks of that many vectors, a power of two of at least 64 bytes.
+template <class T>
+void run_blocks(std::int64_t blocks, std::int64_t vectors, T* const* table, GroupState<T>& state) {
+  constexpr std::int64_t least = kernels::kGroup<T> / kernels::kWidth<T>;
+  const auto run = [&]<std::int64_t V>() {
+    if constexpr (V >= least)
+      Handlers<T, std::make_index_sequence<static_cast<std::size_t>(V)>>::run(blocks, table, state);
+  };
+  switch (vectors) {
+    case 1:
+      return run.template operator()<1>();
+    case 2:
+      return run.template operator()<2>();
+    case 4:
+      return run.template operator()<4>();
+    default:
+      return run.template operator()<kBlockVectors>();
+  }
+}
+
+}   // namespace tapedeck::program
