@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "program/split_sums.h"
+
 namespace tapedeck::program {
 namespace {
 
@@ -58,13 +60,15 @@ bool returns_memory(const Node& n) {
 std::int64_t padded_bytes(const Spec& spec) { return (spec.nbytes() + 63) / 64 * 64 + 64; }
 
 Plan::Plan(Program recorded) : program(std::move(recorded)) {
+  find_passes(program);
+  split_sums(program);
+  find_passes(program);
   places.resize(program.values.size());
   parts.resize(program.values.size());
   for (std::size_t v = 0; v < parts.size(); ++v) {
     const Elements at = elements_of(program, static_cast<ValueId>(v));
     parts[static_cast<std::size_t>(at.value)].push_back({static_cast<ValueId>(v), at.first});
   }
-  find_passes(program);
   find_live();
   steps = schedule(program, live);
   find_uses();

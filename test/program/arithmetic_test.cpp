@@ -152,3 +152,28 @@ TEST_CASE("a group of more instructions than a chain of handlers has", "[program
   v.keep(y);
   CHECK(v.b.check() == 1);
 }
+
+TEST_CASE("sums of many terms are additions in the group that computes these", "[program]") {
+  const DType dtype = GENERATE(DType::f32, DType::f64);
+  const std::int64_t n = GENERATE(1, 5, 1000);
+  CAPTURE(name_of(dtype), n);
+  Values v(dtype, n);
+  std::vector<ValueId> terms = {v.ones};
+  for (int k = 0; k < 5; ++k)
+    terms.push_back(v.b.map(v.times, {terms.back(), v.moving[k % 2]}, "mul"));
+  std::swap(terms[1], terms[4]);   // the first that are added come late
+  const ValueId sum = v.b.op("add_n", terms), twice = v.b.op("add_n", {terms[2], terms[2]});
+  v.keep(v.b.map(v.times, {sum, twice}, "mul"));
+  v.b.split_sums();
+  for (const Node& node : v.b.program.nodes)
+    CHECK((!node.op || node.op->name != "add_n"));
+  CHECK(v.b.check() == 1);
+}
+
+TEST_CASE("sums of terms from elsewhere are left as they are", "[program]") {
+  Values v(DType::f32, 100);
+  v.keep(v.b.op("add_n", {v.held(), v.moving[0]}));
+  v.b.split_sums();
+  CHECK(v.b.program.nodes.back().op->name == "add_n");
+  CHECK(v.b.check() == 1);
+}

@@ -9,6 +9,7 @@
 #include "kernels/layout/copy.h"
 #include "ops/reduce/reduce.h"
 #include "program/group.h"
+#include "program/split_sums.h"
 #include "tapedeck/ops.h"
 
 namespace tapedeck {
@@ -128,6 +129,16 @@ class ProgramBuilder {
     node.out = {add_result(y)};
     program.nodes.push_back(std::move(node));
     return program.nodes.back().out[0];
+  }
+
+  /// As a plan does.
+  void split_sums() {
+    find_passes(program);
+    program::split_sums(program);
+    while (values.size() < program.values.size()) {
+      values.push_back(allocate(program.values[values.size()].spec));
+      outputs.push_back(false);
+    }
   }
 
   const Tensor& of(ValueId v) const { return values[static_cast<std::size_t>(v)]; }
