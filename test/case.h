@@ -110,6 +110,8 @@ class Case {
     compare_error(nullptr, text, kind);
   }
 
+  /// Whether this call compares with the file. What the body says about numbers by itself holds in that one.
+  bool compares() const { return !given_; }
   const std::vector<Tensor>& inputs() const { return inputs_; }
   /// The tensors that were checked.
   const std::vector<Tensor>& results() const { return results_; }
@@ -118,7 +120,6 @@ class Case {
   void note(std::string recorded) { recorded_ = std::move(recorded); }
 
  private:
-  bool compares() const { return !given_; }
   void compare(const std::string& name, const Json& actual, const std::set<DType>& dtypes, DType dtype);
   void compare_error(const Error* e, const std::string& text, const std::type_info* kind);
   /// Removes the leaves below name from those that remain to be compared; false if there are none.
@@ -140,8 +141,7 @@ class Case {
 
 /// Calls `body` with the case: with the inputs of the file, where it compares with the expected values, and
 /// more often as a recorded function of its inputs, whose results have the same bits. Cases that cannot be
-/// recorded are listed in test/data/cases_not_recorded.txt, each with the reason. What the body says about
-/// numbers beside Case::check is not true for other inputs, and cannot be recorded.
+/// recorded are listed in test/data/cases_not_recorded.txt, each with the reason.
 ///
 /// `dtype` is that of the inputs and of the tensors that come out. TensorFlow's tests use f32 where the file
 /// says nothing.

@@ -293,7 +293,7 @@ TEST_CASE("cases: variables", "[cases]") {
     const Variable v = c.variable(tensor(2.0)), w = c.variable(tensor(2.0));
     GradientTape other;
     const std::vector<Gradient> of_variables = gradients(other, {pow(v, 3), square(w)}, {v, w});
-    CHECK(json_of(of_tensors) == json_of(of_variables));
+    if (c.compares()) CHECK(json_of(of_tensors) == json_of(of_variables));
     c.check("g", of_variables);
   });
   check_case("tape-watched-vars-after-gradient", [&](Case& c) {

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <tapedeck/gradient_transform.h>
 #include <tapedeck/nn.h>
-#include <tapedeck/recorded_function.h>
 #include <tapedeck/tapedeck.h>
 
 #include "../common/example.h"
@@ -87,11 +86,9 @@ void example(Run& run) {
   const int steps = run.quick ? 150 : 2000;
   td::Adam adam({.learning_rate = td::schedule::cosine({.initial = 4e-3, .steps = steps, .end = 0.05})});
   adam.add_transform(td::transforms::clip_global_norm(1));
-  const auto minimize = td::function(
-      [&](const td::Tensor& rows) { return adam.minimize([&] { return bits(network, rows); }); });
   const auto step = [&](std::uint64_t i) {
     const td::Tensor rows = text.train(kBatch, kLength + 1, td::random::Key{.seed = 2}.split(i));
-    return minimize(rows).item();
+    return adam.minimize([&] { return bits(network, rows); }).item();
   };
   if (run.only_times([&] { step(0); })) return;
 

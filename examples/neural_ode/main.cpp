@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 #include <tapedeck/nn.h>
-#include <tapedeck/recorded_function.h>
 #include <tapedeck/tapedeck.h>
 
 #include "../common/example.h"
@@ -78,12 +77,10 @@ void example(Run& run) {
   const RightHandSide f{{.seed = 3}};
   const int steps = run.quick ? 2500 : 12000;
   td::Adam adam({.learning_rate = td::schedule::cosine({.initial = 0.01, .steps = steps, .end = 0.01})});
-  const auto minimize = td::function([&](const td::Tensor& window) {
-    const td::Tensor start = window[{{}, 0}], after = window[{{}, {1, {}}}];
-    return adam.minimize([&] { return td::mean(td::square(integrate(f, start, kWindow) - after)); });
-  });
   const auto step = [&](std::uint64_t i) {
-    return minimize(windows(seen, td::random::Key{.seed = 4}.split(i))).item();
+    const td::Tensor window = windows(seen, td::random::Key{.seed = 4}.split(i));
+    const td::Tensor start = window[{{}, 0}], after = window[{{}, {1, {}}}];
+    return adam.minimize([&] { return td::mean(td::square(integrate(f, start, kWindow) - after)); }).item();
   };
   if (run.only_times([&] { step(0); })) return;
 

@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 #include <tapedeck/nn.h>
-#include <tapedeck/recorded_function.h>
 #include <tapedeck/tapedeck.h>
 
 #include "../common/example.h"
@@ -83,14 +82,11 @@ void example(Run& run) {
   const Solution solution{{.seed = 1}};
   const int steps = run.quick ? 1500 : 8000;
   td::Adam adam({.learning_rate = td::schedule::cosine({.initial = 8e-3, .steps = steps, .end = 0.01})});
-  const auto minimize = td::function([&](const td::Tensor& x, const td::Tensor& t) {
-    return adam.minimize([&] { return td::mean(td::square(residual(solution, x, t))); });
-  });
   const auto step = [&](std::uint64_t i) {
     const td::random::Key key = td::random::Key{.seed = 2}.split(i);
     const td::Tensor x = td::random::uniform({kPoints, 1}, key.split(0), -1, 1),
                      t = td::random::uniform({kPoints, 1}, key.split(1));
-    return minimize(x, t).item();
+    return adam.minimize([&] { return td::mean(td::square(residual(solution, x, t))); }).item();
   };
   if (run.only_times([&] { step(0); })) return;
 

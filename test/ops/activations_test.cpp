@@ -36,7 +36,7 @@ TEST_CASE("cases: activations", "[cases][nn]") {
     const auto [first, second] = derivatives([](const Tensor& x) { return relu6(x); }, c.input("x"));
     c.check("grads", std::vector<Tensor>{first});
     REQUIRE(second.defined());
-    CHECK(worst(second.dense(), zeros({2, 4})) == 0);
+    if (c.compares()) CHECK(worst(second.dense(), zeros({2, 4})) == 0);
   });
   check_case("op-swish-beta", [&](Case& c) {
     const Tensor x = c.input("x"), beta = c.input("beta");

@@ -327,7 +327,7 @@ TEST_CASE("cases: momentum", "[cases][optimizer]") {
       momentum.minimize([&] { return sum(5 * square(a) + 3 * b); });
       of_sparse.apply_gradients({{IndexedSlices{10 * sparse, tensor({0, 1}), Shape{2}}, sparse}});
       as.push_back(identity(a)), bs.push_back(identity(b));
-      CHECK_THAT(values(sparse), Equals(values(a)));
+      if (c.compares()) CHECK_THAT(values(sparse), Equals(values(a)));
     }
     c.check("var0", as);
     c.check("var1", bs);

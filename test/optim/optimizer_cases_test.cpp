@@ -225,6 +225,7 @@ TEST_CASE("cases: ftrl", "[cases][optimizer]") {
         other.apply_gradients({{f64({0.1, 0.2}), same}});
       }
       c.check("var0", a.value());
+      if (!c.compares()) return;
       for (const std::int64_t i : {0, 1})
         CHECK(a.value().at({i}) == Approx(same.value().at({i})));
     });
@@ -303,7 +304,7 @@ TEST_CASE("cases: keras", "[cases][optimizer]") {
     descent.set_hyperparameter("learning_rate",
                                schedule::inverse_time({.initial = 0.5, .steps = 1, .rate = 0.5}));
     descent.minimize(loss);   // the third step, of 0.5 / (1 + 0.5 · 2)
-    CHECK(a.value().at({0}) == -6.5 - 5 * 0.25);
+    if (c.compares()) CHECK(a.value().at({0}) == -6.5 - 5 * 0.25);
   });
 }
 

@@ -143,7 +143,7 @@ struct ByHand : Circle {
 struct ByLayers : Circle {
   nn::Dense hidden{2, 32, {.seed = 1}}, head{32, 2, {.seed = 2}};
 
-  std::vector<Variable> variables() const { return {hidden.kernel, hidden.bias, head.kernel, head.bias}; }
+  std::vector<Variable> variables() const { return {hidden.kernel, *hidden.bias, head.kernel, *head.bias}; }
   Tensor step(const Tensors&, random::Key) {
     return optimizer.minimize(
         [&] { return mean(sparse_softmax_cross_entropy(label, head(relu(hidden(x))))); });
@@ -159,7 +159,7 @@ struct WithRun : WholeBatch {
   GradientDescent optimizer{{.learning_rate = 0.1}};
 
   std::vector<Variable> variables() const {
-    std::vector<Variable> all{hidden.kernel, hidden.bias, head.kernel, head.bias};
+    std::vector<Variable> all{hidden.kernel, *hidden.bias, head.kernel, *head.bias};
     for (const NamedVariable& v : nn::variables(norm))
       all.push_back(v.variable);
     return all;
@@ -203,7 +203,7 @@ struct Loop {
     Epoch batches = loader.epoch(epoch++);
     return *batches.begin();
   }
-  std::vector<Variable> variables() const { return {network.kernel, network.bias}; }
+  std::vector<Variable> variables() const { return {network.kernel, *network.bias}; }
   Tensor step(const Tensors& batch, random::Key) {
     return optimizer.minimize([&] { return mean(square(batch[1] - network(batch[0]))); },
                               {.variables = nn::trainable_variables(network)});

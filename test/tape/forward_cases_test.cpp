@@ -86,6 +86,7 @@ TEST_CASE("cases: tangents of ops", "[cases][forward]") {
     const auto hessian = [&](const Tensor& t) {
       return reverse([&](const Tensor& s) { return sum(gradient(s) * gradient(s)); }, t);
     };
+    if (!c.compares()) return;
     CHECK(same(jacobian_by_columns(f, x), jacobian_by_rows(f, x)));
     CHECK(same(jacobian_by_columns(gradient, x), jacobian_by_rows(gradient, x)));
     CHECK(same(jacobian_by_columns(hessian, x), jacobian_by_rows(hessian, x)));
@@ -98,6 +99,7 @@ TEST_CASE("cases: tangents of ops", "[cases][forward]") {
     c.check("d1", forward(swish, x));
     c.check("d2", forward(by_forward(swish), x));
     c.check("d3", forward(by_forward(by_forward(swish)), x));
+    if (!c.compares()) return;
     const double third = forward(by_forward(by_forward(swish)), x).item();
     CHECK(reverse(swish, x).item() == Approx(forward(swish, x).item()));
     CHECK(reverse(by_reverse(swish), x).item() == Approx(forward(by_forward(swish), x).item()));

@@ -40,7 +40,7 @@ TEST_CASE("cases: jacobians", "[cases][jacobian]") {
     const Tensor x = c.input("x");
     tape.watch(x);
     const Tensor y = matmul(x, x), chunks = tape.jacobian(y, x, kChunks);
-    CHECK(tape.jacobian(y, x).to_vector() == chunks.to_vector());
+    if (c.compares()) CHECK(tape.jacobian(y, x).to_vector() == chunks.to_vector());
     c.check("jac", chunks);
   });
   check_case("jac-nested", [&](Case& c) {
