@@ -107,6 +107,7 @@ template <class D, class C> auto condition(const C& c) {
     return DualCondition<D>{c.value};
 }
 template <class D> typename D::Condition raw(const DualCondition<D>& c) { return c.value; }
+template <class T, class A> xsimd::batch_bool<T, A> raw(const xsimd::batch_bool<T, A>& c) { return c; }
 inline bool raw(bool c) { return c; }
 template <class X, class Y, class F> auto compared(const X& x, const Y& y, const F& f) {
   return both(x, y, [&]<class D>(const D& a, const D& b) { return condition<D>(f(a.value, b.value)); });
