@@ -40,7 +40,7 @@ template <class T, class Loop> void run_rows(Loop loop, int operands, Refs x, Te
                 (alone || elements<T>(x[i]) != elements<T>(y));
   const auto run_part = [&](std::int64_t r, const Offsets& offset, std::int64_t begin, std::int64_t end) {
     Row<T> row;
-    for (int i = 0; i < operands; ++i) {
+    for (int i = 0; i < std::min(operands, kMaxOperands); ++i) {   // as compilers do not know
       const bool moves = rows.moves[static_cast<std::size_t>(i)];
       row.set(i, elements<T>(x[i]) + offset[static_cast<std::size_t>(i)] + (moves ? begin : 0), moves);
     }
