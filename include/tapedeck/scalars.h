@@ -125,7 +125,8 @@ template <class F, class X> auto value(const F& f, const X& x) {
 
 /// f(x) and its derivatives in all of x, where f returns one number. With Mode::forward they are computed
 /// eight at a time.
-template <Mode mode = Mode::reverse, class F, class X> auto value_and_gradient(const F& f, const X& x) {
+template <Mode mode = Mode::reverse, class F, class X>
+[[gnu::flatten]] auto value_and_gradient(const F& f, const X& x) {
   using S = detail::Number<X>;
   using V = detail::LaneIn<X>;
   if constexpr (mode == Mode::reverse) {
@@ -151,7 +152,7 @@ template <Mode mode = Mode::reverse, class F, class X> auto gradient(const F& f,
 }
 
 /// f(x) and its derivative in the direction dx, which has the type of x.
-template <class F, class X> auto jvp(const F& f, const X& x, const X& dx) {
+template <class F, class X> [[gnu::flatten]] auto jvp(const F& f, const X& x, const X& dx) {
   using S = detail::Number<X>;
   using V = detail::LaneIn<X>;
   using D = DualNumber<V, 1, F>;

@@ -130,6 +130,10 @@ TEST_CASE("what is not chosen or not used adds nothing", "[scalars]") {
   const auto safe = [](const auto& x) { return where(x > 0, sqrt(x), 0 * x); };
   CHECK(scalars::gradient(safe, 0.0) == 0);
   CHECK(scalars::gradient<Mode::forward>(safe, 0.0) == 0);
+  const auto steep =
+      scalars::gradient<Mode::forward>([](const auto& v) { return sqrt(v[0]) + v[1]; }, Two{0, 2});
+  CHECK(steep[0] == std::numeric_limits<double>::infinity());
+  CHECK(steep[1] == 1);
   CHECK(scalars::gradient([](const auto&) { return 3.0; }, 1.0) == 0);
   CHECK(scalars::gradient<Mode::forward>([](const auto&) { return 3.0; }, 1.0) == 0);
 }

@@ -47,6 +47,9 @@ template <class V> class NumberTape {
   };
 
   NumberTape() = default;
+  ~NumberTape() {
+    if (more_.size() > spare().size() && more_.size() <= kSpare) spare() = std::move(more_);
+  }
   NumberTape(const NumberTape&) = delete;
   NumberTape& operator=(const NumberTape&) = delete;
 
@@ -74,6 +77,15 @@ template <class V> class NumberTape {
   static constexpr std::size_t kFirst = sizeof(Node) > 256 ? 16 : 4096 / sizeof(Node), kLargest = 1 << 14;
   static std::size_t size(std::size_t c) { return std::min(kFirst << c, std::max(kFirst, kLargest)); }
 
+  using Chunks = std::vector<std::unique_ptr<Node[]>>;
+  // Chunks of a tape of this thread that is gone, unless it was very long: new memory costs more than a
+  // sweep.
+  static constexpr std::size_t kSpare = 12;
+  static Chunks& spare() {
+    static thread_local Chunks chunks;
+    return chunks;
+  }
+
   Node* nodes(std::size_t c) { return c == 0 ? first_.nodes : more_[c - 1].get(); }
   void use(std::size_t c) {
     chunk_ = c;
@@ -81,6 +93,7 @@ template <class V> class NumberTape {
     end_ = next_ + size(c);
   }
   [[gnu::noinline, gnu::cold]] void grow() {
+    if (more_.empty()) more_ = std::exchange(spare(), {});
     if (chunk_ == more_.size()) more_.push_back(std::make_unique_for_overwrite<Node[]>(size(chunk_ + 1)));
     use(chunk_ + 1);
   }
@@ -104,7 +117,7 @@ template <class V> class NumberTape {
     First() {}
     Node nodes[kFirst];
   } first_;
-  std::vector<std::unique_ptr<Node[]>> more_;
+  Chunks more_;
   std::size_t chunk_ = 0;
   Node *next_ = first_.nodes, *end_ = first_.nodes + kFirst;
 };
@@ -135,17 +148,17 @@ template <class V, class Tag> class AdjointNumber {
   /// As those of DualNumber.
   template <class Partial> AdjointNumber unary(const V& y, const Partial& partial) const {
     if (!cotangent_) return AdjointNumber(y);
-    return {y, *tape_, cotangent_, detail::partial_at(partial, y, value)};
+    return noted(y, detail::partial_at(partial, y, value));
   }
   template <class PartialA, class PartialB> AdjointNumber binary(const AdjointNumber& b, const V& y,
                                                                  const PartialA& partial_a,
                                                                  const PartialB& partial_b) const {
     if (!b.cotangent_) {
       if (!cotangent_) return AdjointNumber(y);
-      return {y, *tape_, cotangent_, detail::partial_at(partial_a, y, value, b.value)};
+      return noted(y, detail::partial_at(partial_a, y, value, b.value));
     }
     const V in_b = detail::partial_at(partial_b, y, value, b.value);
-    if (!cotangent_) return {y, *b.tape_, b.cotangent_, in_b};
+    if (!cotangent_) return b.noted(y, in_b);
     return {y, *tape_, cotangent_, detail::partial_at(partial_a, y, value, b.value), b.cotangent_, in_b};
   }
   AdjointNumber chosen(const V& y, const Condition& condition, const AdjointNumber& b) const {
@@ -164,6 +177,12 @@ template <class V, class Tag> class AdjointNumber {
   V value;
 
  private:
+  // y, whose derivative in *this is p. What changes as *this does shares its cotangent.
+  AdjointNumber noted(const V& y, const V& p) const {
+    if constexpr (detail::kIsScalar<V>)
+      if (p == 1) return {y, *tape_, *cotangent_};
+    return {y, *tape_, cotangent_, p};
+  }
   AdjointNumber(const V& y, Tape& tape, V* a, const V& partial_a, V* b = nullptr,
                 const V& partial_b = detail::constant<V>(0))
       : value(y), tape_(&tape) {

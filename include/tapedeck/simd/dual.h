@@ -81,10 +81,13 @@ template <class V, int N, class Tag> struct DualNumber {
     }
   }
   template <std::size_t... I> void add_product(const DualNumber& x, const V& p, std::index_sequence<I...>) {
-    ((x.depends >> I & 1
-          ? void(tangent[I] = depends >> I & 1 ? V(tangent[I] + x.tangent[I] * p) : V(x.tangent[I] * p))
-          : void()),
-     ...);
+    if constexpr (N == 1 && detail::kIsScalar<V>)   // whose branches cost more than a product
+      tangent[0] += x.tangent[0] * p;
+    else
+      ((x.depends >> I & 1
+            ? void(tangent[I] = depends >> I & 1 ? V(tangent[I] + x.tangent[I] * p) : V(x.tangent[I] * p))
+            : void()),
+       ...);
   }
   template <std::size_t... I>
   void choose(const Condition& c, const DualNumber& a, const DualNumber& b, std::index_sequence<I...>) {
