@@ -130,8 +130,7 @@ TEST_CASE("functions of what is not finite are NaN", "[matrix_functions]") {
 }
 
 TEST_CASE("band matrices of another dtype than the columns", "[matrix_functions]") {
-  const Tensor bands = samples::f64({{4, 5, 6}, {1, 1, 1}}),
-               b = tensor({{1.0, 0.0}, {2.0, 1.0}, {3.0, 5.0}});
+  const Tensor bands = samples::f64({{4, 5, 6}, {1, 1, 1}}), b = tensor({{1.0, 0.0}, {2.0, 1.0}, {3.0, 5.0}});
   const Tensor y = banded_triangular_solve(bands, b);
   CHECK(same_bits(y, banded_triangular_solve(bands, astype(b, DType::f64))));
   CHECK(same_bits(banded_triangular_solve(astype(bands, DType::c64), b),

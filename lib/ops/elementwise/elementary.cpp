@@ -300,8 +300,7 @@ constexpr Op table[] = {
      .args = {"x", "c"},
      .infer = elementwise,
      .forward = map([](auto x, auto c) { return gaussian(x, c); }),
-     .rule = partials(partial::of_gaussian_in_x,
-                      [](auto x, auto, auto y) { return -(x * x) * y; })},
+     .rule = partials(partial::of_gaussian_in_x, [](auto x, auto, auto y) { return -(x * x) * y; })},
 
     {.name = "pow",
      .doc = "a to the power b; the derivative with respect to b is aᵇ·log a where a is positive, else 0.",

@@ -41,7 +41,8 @@ Spec infer_dense_cross_entropy(const Call& c) {
 }
 
 void check_labels(const Call& c, std::int64_t classes) {
-  if (const auto o = kernels::first_outside(c.x[0], classes)) throw_bad_label(c, o->index, o->position, classes);
+  if (const auto o = kernels::first_outside(c.x[0], classes))
+    throw_bad_label(c, o->index, o->position, classes);
 }
 
 void run_cross_entropy(const Call& c, std::span<Tensor> y) {
