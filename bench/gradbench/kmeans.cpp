@@ -65,8 +65,11 @@ auto expert_step(const Input& in) {
 Size size(int k, int n, int d) {
   const std::string name = std::to_string(k) + "·" + std::to_string(n) + "·" + std::to_string(d);
   return {name, [=] {
-            Values points = Random().uniforms(static_cast<std::size_t>(n * d));
-            Values centroids(points.end() - k * d, points.end());   // none is without points
+            Random random;
+            Values points = random.uniforms(static_cast<std::size_t>(n * d));
+            Values centroids(points.end() - k * d, points.end());   // near one, so that none is without points
+            for (double& c : centroids)
+              c += 0.01 * random.uniforms(1)[0];
             return forms(std::make_shared<Input>(Input{k, n, d, std::move(points), std::move(centroids)}));
           }};
 }

@@ -7,6 +7,7 @@
 #include "core/format.h"
 #include "kernels/layout/index_check.h"
 #include "kernels/sort/order_rows.h"
+#include "ops/infer.h"
 #include "tapedeck/indexed_slices.h"
 #include "tapedeck/ops/index.h"
 
