@@ -68,8 +68,8 @@ class Source:
 
     def begin(self, line):
         """Where the declaration with this line begins."""
-        ends = re.compile(r"[;{}:,]\s*(//.*)?$|^\s*#|^\s*$")
-        while line > 1 and not self.is_comment(line - 1) and not ends.search(self.lines[line - 1]):
+        ends = re.compile(r"(?!\s*template <[^>]*$).*[;{}:,]\s*(//.*)?$|^\s*#|^\s*$")   # parameters of templates go on
+        while line > 1 and not self.is_comment(line - 1) and not ends.match(self.lines[line - 1]):
             line -= 1
         return line
 
