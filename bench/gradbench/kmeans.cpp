@@ -67,7 +67,8 @@ Size size(int k, int n, int d) {
   return {name, [=] {
             Random random;
             Values points = random.uniforms(static_cast<std::size_t>(n * d));
-            Values centroids(points.end() - k * d, points.end());   // near one, so that none is without points
+            Values centroids(points.end() - k * d,
+                             points.end());   // near one, so that none is without points
             for (double& c : centroids)
               c += 0.01 * random.uniforms(1)[0];
             return forms(std::make_shared<Input>(Input{k, n, d, std::move(points), std::move(centroids)}));
