@@ -11,7 +11,7 @@ namespace gradbench::GRADBENCH_KIND {
 namespace {
 
 using Index = std::ptrdiff_t;
-constexpr Index kPoints = 64, kFours = 4;   // points that stay in the cache; registers of points
+constexpr Index kPoints = 64, kLanes = 16;   // points that stay in the cache, and in registers
 
 /// With weights p of the components at each point, M = Σ p (x - μ)(x - μ)ᵀ and v = Σ p (x - μ): the
 /// likelihood's gradient is -Q M for Q, Qᵀ Q v for μ.
@@ -99,26 +99,23 @@ class Gmm {
     for (Index c = 0; c < k_; ++c) {
       centre(first, c);
       const double* q = &lower_[size(c * d_ * d_)];
-      for (Index p = 0; p < kPoints; p += 4 * kFours)
+      for (Index p = 0; p < kPoints; p += kLanes)
         distances(q, &centred_[size(p)], &log_density_[size(c * kPoints + p)], start_[size(c)]);
     }
     return normalise(std::min(kPoints, n_ - first));
   }
   void distances(const double* __restrict__ q, const double* __restrict__ x, double* __restrict__ out,
                  double start) const {
-    Four sums[kFours] = {};
+    Sixteen sum;
     for (Index j = 0; j < d_; ++j) {
-      Four products[kFours] = {}, rows[kFours];
+      Sixteen product;
       for (Index i = 0; i <= j; ++i)
-        for (Index v = 0; v < kFours; ++v) {
-          load(x + i * kPoints + 4 * v, rows[v]);
-          products[v] += q[j * d_ + i] * rows[v];
-        }
-      for (Index v = 0; v < kFours; ++v)
-        sums[v] += products[v] * products[v];
+        product.add_product(q[j * d_ + i], x + i * kPoints);
+      sum.add_square(product);
     }
-    for (Index v = 0; v < kFours; ++v)
-      store(start - 0.5 * sums[v], out + 4 * v);
+    sum.store(out);
+    for (Index p = 0; p < kLanes; ++p)
+      out[p] = start - 0.5 * out[p];
   }
   double normalise(Index count) {
     double most[kPoints], sum[kPoints] = {};

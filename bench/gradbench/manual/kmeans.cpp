@@ -43,22 +43,18 @@ class Centroids {
         best[c] = less ? score[c] : best[c];
       }
     }
-    const auto lane = static_cast<std::size_t>(std::min_element(best, best + kLanes) - best);
+    std::size_t lane = 0;
+    for (std::size_t c = 1; c < kLanes; ++c)   // without branches, which could not be foreseen
+      lane = best[c] < best[lane] ? c : lane;
     return static_cast<std::size_t>(at[lane]) + lane;
   }
 
  private:
   void scores(const double* point, std::size_t first, double* out) const {
-    Four sums[kLanes / 4], row;
-    for (std::size_t v = 0; v < kLanes / 4; ++v)
-      load(&half_squares_[first + 4 * v], sums[v]);
+    Sixteen sums(&half_squares_[first]);
     for (std::size_t i = 0; i < d_; ++i)
-      for (std::size_t v = 0; v < kLanes / 4; ++v) {
-        load(&columns_[i * k_ + first + 4 * v], row);
-        sums[v] -= point[i] * row;
-      }
-    for (std::size_t v = 0; v < kLanes / 4; ++v)
-      store(sums[v], out + 4 * v);
+      sums.add_product(-point[i], &columns_[i * k_ + first]);
+    sums.store(out);
   }
 
   std::size_t d_, k_;
@@ -85,7 +81,7 @@ std::size_t closest_as_suite(const kmeans::Input& in, const double* point) {
 /// Calls f(point, its closest centroid) for all points.
 template <class F> void for_points(const kmeans::Input& in, const F& f) {
   const auto d = static_cast<std::size_t>(in.d);
-  if (kSuite) {
+  if (kSuite || in.k < 2 * static_cast<int>(kLanes)) {   // a few centroids are faster one by one
     for (std::size_t p = 0; p < in.points.size(); p += d)
       f(&in.points[p], closest_as_suite(in, &in.points[p]));
   } else {
