@@ -58,6 +58,7 @@ run() {
   rm -f "$folder"/cases.txt "$folder"/meson-logs/testlog*
   TAPEDECK_CASES_REPORT="$PWD/$folder/cases.txt" TSAN_OPTIONS=halt_on_error=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
     meson test -C "$folder" --no-rebuild --print-errorlogs --timeout-multiplier 5 "$@" </dev/null >&2 || status=$?
+  [ "$status" = 0 ] || grep -h -B 8 -A 12 ': FAILED:' "$folder"/meson-logs/testlog*.txt | tail -n 80 >&2 || true   # meson prints just the end of a log
   read -r p f s < <(awk -f test/count.awk "$folder"/meson-logs/testlog*.txt)
   [ "$status" = 0 ] || [ "$f" -gt 0 ] || f=1
   passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
