@@ -12,6 +12,9 @@
 namespace tapedeck {
 
 struct Op;
+namespace kernels {
+struct MapKernel;
+}
 
 /// Inputs that an op may have without cost; with more, recording it allocates.
 inline constexpr int kMaxInputs = 4;
@@ -153,12 +156,15 @@ struct Kernel {
   Run run = nullptr;
   Outputs outputs = Outputs::fresh;   // whose memory they get
   Takes takes = Takes::computed;      // of which dtypes
+  /// The library's elementwise ops: their loops. Of f32 or f64 of one spec they give that spec.
+  const kernels::MapKernel* loops = nullptr;
 
   constexpr Kernel() = default;
   template <class F>
   requires std::convertible_to<F, Run>
-  constexpr Kernel(F f, Outputs o = Outputs::fresh, Takes t = Takes::computed)
-      : run(f), outputs(o), takes(t) {}
+  constexpr Kernel(F f, Outputs o = Outputs::fresh, Takes t = Takes::computed,
+                   const kernels::MapKernel* l = nullptr)
+      : run(f), outputs(o), takes(t), loops(l) {}
 };
 
 /// The elements of a fresh output, to be written by its kernel.

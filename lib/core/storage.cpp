@@ -225,10 +225,11 @@ Block* new_block(DType dtype, const Shape& shape, std::int64_t size) {
   b->id = id;
   b->data = b->inline_data;
   b->buffer = nullptr;
-  // What vectors read beyond the last element must not cost denormals.
-  if (size <= kInline) std::memset(b->inline_data, 0, sizeof b->inline_data);
   return b;
 }
+
+// What vectors read beyond the last element must not cost denormals.
+void clear_inline(Block& b) { std::memset(b.inline_data, 0, sizeof b.inline_data); }
 
 // Without allocating anything itself.
 [[noreturn, gnu::noinline]] void throw_out_of_memory(const Block& b, std::int64_t bytes) {
@@ -240,10 +241,7 @@ Block* new_block(DType dtype, const Shape& shape, std::int64_t size) {
   throw OutOfMemory({text, static_cast<std::size_t>(at - text)});
 }
 
-void take_buffer(Block& b) {
-  const std::int64_t bytes = b.size * size_of(b.dtype);
-  b.data = b.inline_data;
-  if (bytes <= kInline) return;
+void take_buffer(Block& b, std::int64_t bytes) {
   CachedBuffer* buffer = new_buffer(bytes);
   if (!buffer) [[unlikely]]
     throw_out_of_memory(b, bytes);
@@ -251,12 +249,19 @@ void take_buffer(Block& b) {
   b.buffer = buffer;
   b.data = buffer->data();
 }
+void take_memory_for(Block& b) {
+  const std::int64_t bytes = b.size * size_of(b.dtype);
+  if (bytes > kInline) return take_buffer(b, bytes);
+  b.data = b.inline_data;
+  clear_inline(b);
+}
 
 void refer(Block& b, const Block& x, std::int64_t first) noexcept {
   const std::int64_t bytes = b.size * size_of(b.dtype);
   const std::byte* data = x.data + first * size_of(x.dtype);
   if (bytes <= kInline) {   // too small to hold a large buffer alive
     b.data = b.inline_data;
+    clear_inline(b);
     std::memcpy(b.inline_data, data, static_cast<std::size_t>(bytes));
   } else {
     x.buffer->refs.fetch_add(1, std::memory_order_relaxed);
@@ -285,7 +290,15 @@ Tensor allocate(DType dtype, const Shape& shape, std::int64_t size) {
   if (size > kMaxBytes / kLargestElement) [[unlikely]]
     (void)Spec{dtype, shape}.nbytes();   // throws where it overflows
   Tensor t = Tensor::adopt(new_block(dtype, shape, size));
-  take_buffer(*t.handle());
+  take_memory_for(*t.handle());
+  return t;
+}
+
+Tensor allocate_like(const Tensor& x) {
+  const Block& b = x.block();
+  Tensor t = Tensor::adopt(new_block(b.dtype, b.shape, b.size));
+  const std::int64_t bytes = b.size * size_of(b.dtype);
+  if (bytes > kInline) take_buffer(*t.handle(), bytes);
   return t;
 }
 
@@ -323,7 +336,7 @@ Tensor blank(const Spec& spec) {
   b->data = nullptr;
   return Tensor::adopt(b);
 }
-void allocate_for(Tensor& blank) { take_buffer(*blank.handle()); }
+void allocate_for(Tensor& blank) { take_memory_for(*blank.handle()); }
 void share_with(Tensor& blank, const Tensor& x, std::int64_t first) { refer_to(blank, x, first); }
 
 Tensor shape_only(const Spec& spec) {

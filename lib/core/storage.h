@@ -10,6 +10,8 @@ namespace tapedeck {
 /// Throws ShapeError where the number of bytes overflows.
 Tensor allocate(DType dtype, const Shape& shape, std::int64_t size);
 inline Tensor allocate(const Spec& s) { return allocate(s.dtype, s.shape, s.shape.size()); }
+/// The same of the spec of x, for a kernel that writes whole groups of 64 bytes.
+Tensor allocate_like(const Tensor& x);
 /// The elements of x from `first` on under another shape: the same buffer (a copy of inline data), a new id.
 /// Without a shape: all of x.
 Tensor share(const Tensor& x, const Shape& shape, std::int64_t first = 0);

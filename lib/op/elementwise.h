@@ -8,11 +8,10 @@ namespace tapedeck {
 namespace detail {
 
 template <kernels::Over over, class F> constexpr Kernel map_over(F) {
-  return {[](const Call& c, std::span<Tensor> y) {
-            constexpr std::size_t inputs = kernels::arity<F, kernels::Batch<double>>();
-            kernels::run_map(kernels::map_kernel<F, inputs, over>, c.x, y[0]);
-          },
-          Outputs::may_overwrite, Takes::halves};
+  constexpr std::size_t inputs = kernels::arity<F, kernels::Batch<double>>();
+  constexpr const kernels::MapKernel& loops = kernels::map_kernel<F, inputs, over>;
+  return {[](const Call& c, std::span<Tensor> y) { kernels::run_map(loops, c.x, y[0]); },
+          Outputs::may_overwrite, Takes::halves, &loops};
 }
 
 }   // namespace detail

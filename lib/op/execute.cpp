@@ -5,6 +5,7 @@
 #include "core/format.h"
 #include "core/storage.h"
 #include "core/trace.h"
+#include "kernels/elementwise/map.h"
 #include "op/observer.h"
 #include "op/primitives.h"
 #include "op/recorder.h"
@@ -114,10 +115,30 @@ void record(const Call& c, std::span<Tensor> y) {
 
 }   // namespace
 
+// Whether this is what most calls of small programs are: an elementwise op of few numbers, f32 or f64, that
+// all have one spec. Nothing of it needs to be inferred, broadcast or cut into parts.
+bool is_simple(const Kernel& kernel, Refs x, unsigned temporaries) {
+  if (!kernel.loops || thread_state.observer || !x[0].defined()) return false;
+  const detail::Block& first = *x[0].handle();
+  if (first.dtype > DType::f64 || !kernels::is_few(first.size) || (temporaries && first.buffer)) return false;
+  if (!first.data) return false;
+  for (int i = 1; i < x.size(); ++i) {
+    const detail::Block* b = x[i].handle();
+    if (!b || !b->data || b->dtype != first.dtype || b->shape != first.shape) return false;
+  }
+  return true;
+}
+
 Tensor Op::execute(Refs x, Attrs attrs, unsigned temporaries) const {
   const Call call{.op = *this, .raw_attrs = attrs, .x = x};
-  require_inputs(call, name);
   Tensor y;
+  if (is_simple(forward, x, temporaries)) [[likely]] {
+    y = allocate_like(x[0]);
+    kernels::run_few(*forward.loops, x, y);
+    record(call, {&y, 1});
+    return y;
+  }
+  require_inputs(call, name);
   if (infer.many) [[unlikely]]
     throw_error<InternalError>("{}: has several outputs; call run", name);
   const Spec spec = infer.one(call);

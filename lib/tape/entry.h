@@ -29,10 +29,18 @@ struct TapeEntry {
 
   /// Releases what it saved, when no further pass needs it.
   void drop_kept() noexcept {
-    few_kept_x = {};
+    for (Tensor& x : few_kept_x)
+      if (x.defined()) x = {};
     one_kept_y = {};
     more.reset();
     attrs = {};
+  }
+  void reset() noexcept {
+    drop_kept();
+    op = nullptr;
+    inputs = outputs = reachable_outputs = 0;
+    few_x = {};
+    one_y = -1;
   }
   std::span<Slot> x() {
     return more ? std::span<Slot>(more->x) : std::span<Slot>(few_x.data(), static_cast<std::size_t>(inputs));

@@ -8,7 +8,7 @@
 
 namespace tapedeck {
 
-/// An object at a released index is a default-constructed one.
+/// An object at a released index is as a default-constructed one: T::reset makes it that.
 template <class T> class EntryPool {
  public:
   EntryPool() = default;
@@ -38,7 +38,7 @@ template <class T> class EntryPool {
     return end_++;
   }
   void release(std::int32_t i) noexcept {
-    (*this)[i] = T();
+    (*this)[i].reset();
     free_.push_back(i);
   }
   /// One more than the largest index that was ever acquired.

@@ -169,7 +169,9 @@ inline std::int32_t Tape::add_entry(const Call& c, std::span<Tensor> y,
     e.op = &c.op;
     e.inputs = c.x.size();
     e.outputs = static_cast<std::int32_t>(y.size());
-    if (!more) e.few_x = few_x;
+    if (!more)   // one by one: a load of 16 bytes right after shorter stores would wait for them
+      for (int i = 0; i < c.x.size(); ++i)
+        e.few_x[static_cast<std::size_t>(i)] = few_x[static_cast<std::size_t>(i)];
     e.more = std::move(more);
     if (c.raw_attrs.type) e.attrs = OwnedAttrs(c.raw_attrs);
     save(e, c, y);

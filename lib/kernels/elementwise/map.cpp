@@ -80,7 +80,21 @@ void run_half(const MapKernel& k, Refs x, Tensor& y) {
   run_loop<Half>(HalfMapLoop{y.dtype(), k.f32, k.operands}, k.operands, x, y);
 }
 
+template <class T> void run_few(MapLoop<T> loop, int operands, Refs x, Tensor& y) {
+  Stream<T> streams[kMaxOperands];
+  for (int i = 0; i < operands; ++i)
+    streams[i] = {elements<T>(x[i]), -1};
+  loop(elements<T>(y), streams, padded<T>(y.size()));
+}
+
 }   // namespace
+
+void run_few(const MapKernel& k, Refs x, Tensor& y) {
+  if (y.handle()->dtype == DType::f32)
+    run_few(k.f32, k.operands, x, y);
+  else
+    run_few(k.f64, k.operands, x, y);
+}
 
 void run_map(const MapKernel& k, Refs x, Tensor& y) {
   if (thread_state.trace) [[unlikely]]

@@ -259,6 +259,33 @@ template <class T, int I, int O, class Loop> void run(const Loop& loop, const Pa
   Pass<T, I, O, Loop>(loop, tensors).run();
 }
 
+// The pass where all have one shape and are too few for a second thread: one row of whole groups.
+bool is_one_row(const PassTensors& t) {
+  bool one = t.n > 0 && is_few(t.n);
+  for (int i = 0; i < t.inputs; ++i)
+    one &= t.x[i]->size() == t.n;
+  return one;
+}
+template <class T> void run_one_row(VjpLoop<T> loop, const PassTensors& t) {
+  VjpRow<T> row;
+  for (int i = 0; i < t.operands; ++i) {
+    const bool read = t.read >> i & 1;
+    row.x[i] = {read ? elements<T>(*t.x[i]) : kNothing<T>, read ? -1 : 0};
+  }
+  for (int k = 0; k < t.results; ++k) {
+    row.out[k] = reinterpret_cast<T*>(t.out[k].defined() ? t.out[k].raw() : nullptr);
+    row.put[k] = !row.out[k] ? Put::nothing : t.adds >> k & 1 ? Put::add : Put::store;
+  }
+  row.n = padded<T>(t.n);
+  loop(row);
+}
+template <class T> void run_loop(VjpLoop<T> loop, const PassTensors& t) {
+  if (is_one_row(t))
+    run_one_row(loop, t);
+  else
+    run<T, kFusedInputs + 2, kFusedInputs>(loop, t);
+}
+
 // A user's loop with what it closes over.
 template <class T> struct Closure {
   UserLoop<T> loop;
@@ -316,9 +343,9 @@ void run_vjp(const VjpKernel& k, const Tensor& dy, const Tensor* const* x, const
     if (dx[i].defined()) read |= k.reads[i];
   const PassTensors tensors{dy.dtype(), dy.shape(), dy.size(), n, n + 2, n, true, read, operands, dx, adds};
   if (dy.dtype() == DType::f32)
-    run<float, I, O>(k.f32, tensors);
+    run_loop(k.f32, tensors);
   else if (dy.dtype() == DType::f64)
-    run<double, I, O>(k.f64, tensors);
+    run_loop(k.f64, tensors);
   else if (sums(tensors))
     run_on_copies(tensors, [&](const PassTensors& t) { run<float, I, O>(k.f32, t); });
   else
