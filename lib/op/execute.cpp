@@ -113,15 +113,13 @@ void record(const Call& c, std::span<Tensor> y) {
   if (thread_state.innermost && c.op.rule.kind != RuleKind::none) record_on(thread_state.innermost, c, y);
 }
 
-}   // namespace
-
-// Whether this is what most calls of small programs are: an elementwise op of few numbers, f32 or f64, that
-// all have one spec. Nothing of it needs to be inferred, broadcast or cut into parts.
-bool is_simple(const Kernel& kernel, Refs x, unsigned temporaries) {
+// Whether this is what most calls of small programs are: an elementwise op of a few numbers, f32 or f64, all
+// of one spec. Then nothing has to be inferred, broadcast or cut into parts.
+bool is_simple(const Kernel& kernel, Refs x) {
   if (!kernel.loops || thread_state.observer || !x[0].defined()) return false;
   const detail::Block& first = *x[0].handle();
-  if (first.dtype > DType::f64 || !kernels::is_few(first.size) || (temporaries && first.buffer)) return false;
-  if (!first.data) return false;
+  if (first.dtype != DType::f32 && first.dtype != DType::f64) return false;
+  if (!first.data || !kernels::is_few(first.size)) return false;
   for (int i = 1; i < x.size(); ++i) {
     const detail::Block* b = x[i].handle();
     if (!b || !b->data || b->dtype != first.dtype || b->shape != first.shape) return false;
@@ -129,24 +127,31 @@ bool is_simple(const Kernel& kernel, Refs x, unsigned temporaries) {
   return true;
 }
 
+// The output of such a call.
+Tensor run_simple(const Call& c, unsigned temporaries) {
+  const Tensor& x = c.x[0];
+  Tensor y = temporaries && x.handle()->buffer ? output_for(c, x.spec(), temporaries) : allocate_like(x);
+  kernels::run_few(*c.op.forward.loops, c.x, y);
+  return y;
+}
+
+Tensor run_general(const Call& c, unsigned temporaries) {
+  require_inputs(c, c.op.name);
+  if (c.op.infer.many) [[unlikely]]
+    throw_error<InternalError>("{}: has several outputs; call run", c.op.name);
+  const Spec spec = c.op.infer.one(c);
+  Tensor y = c.op.forward.outputs == Outputs::own ? blank(spec)
+             : temporaries                        ? output_for(c, spec, temporaries)
+                                                  : allocate(spec);
+  compute(c, {&y, 1});
+  return y;
+}
+
+}   // namespace
+
 Tensor Op::execute(Refs x, Attrs attrs, unsigned temporaries) const {
   const Call call{.op = *this, .raw_attrs = attrs, .x = x};
-  Tensor y;
-  if (is_simple(forward, x, temporaries)) [[likely]] {
-    y = allocate_like(x[0]);
-    kernels::run_few(*forward.loops, x, y);
-    record(call, {&y, 1});
-    return y;
-  }
-  require_inputs(call, name);
-  if (infer.many) [[unlikely]]
-    throw_error<InternalError>("{}: has several outputs; call run", name);
-  const Spec spec = infer.one(call);
-  if (forward.outputs == Outputs::own)
-    y = blank(spec);
-  else
-    y = temporaries ? output_for(call, spec, temporaries) : allocate(spec);
-  compute(call, {&y, 1});
+  Tensor y = is_simple(forward, x) ? run_simple(call, temporaries) : run_general(call, temporaries);
   record(call, {&y, 1});
   return y;
 }
