@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "random.h"
+#include "tapedeck/map.h"
 #include "tensors.h"
 
 namespace gradbench::ht {
@@ -168,18 +169,42 @@ auto expert(const Skin& s) {
   return
       [s](Inputs x) { return s.points - place_on(s.corners_of(td::matmul(s.matrix, s.pose(x[0]))), x[1]); };
 }
-/// Differentiates the pose; the rest is linear in it.
+/// Differentiates the pose; the rest is linear in it. Vertices have rows as the Jacobian has: of each of
+/// three coordinates its value, twice, and its slopes. Points are combined as many at a time as stay in the
+/// cache.
 auto expert_jacobian(const Skin& s) {
-  return [s](Inputs x) {
-    const std::int64_t rows = s.matrix.shape()[1], points = s.points.shape()[0];
-    const Tensor pose = s.pose(x[0]);
+  constexpr std::int64_t kRows = 256;
+  Values column;
+  for (int i = 0; i < 3 * kColumns; ++i)
+    column.push_back(i % kColumns);
+  std::vector<Tensors> blocks;   // of corners
+  for (std::int64_t first = 0; first < s.points.shape()[0]; first += kRows) {
+    blocks.emplace_back();
+    for (const Tensor& corner : s.corners)
+      blocks.back().push_back(td::slice(corner, {first}, {std::min(kRows, corner.size() - first)}));
+  }
+  return [s, blocks, column = td::tensor(column)](Inputs x) {
+    const std::int64_t rows = s.matrix.shape()[1];
+    const Tensor pose = td::expand_dims(s.pose(x[0]), 2);
     const Tensor slopes =
         td::jacobian([&](const Tensor& theta) { return s.pose(theta); }, x[0]);   // [rows, 3, 26]
-    const Tensor of_vertices = td::matmul(s.matrix, td::reshape(slopes, {rows, 3 * kPose}));
-    const Tensor by_theta = -place_on(s.corners_of(of_vertices), x[1]);
-    const Tensors at = s.corners_of(td::matmul(s.matrix, pose));
-    return td::concat(
-        {td::stack({at[2] - at[0], at[2] - at[1]}, 2), td::reshape(by_theta, {points, 3, kPose})}, 2);
+    const Tensor vertices =
+        td::matmul(s.matrix, td::reshape(td::concat({pose, pose, slopes}, 2), {rows, 3 * kColumns}));
+    Tensors all;
+    std::int64_t first = 0;
+    for (const Tensors& corners : blocks) {
+      const std::int64_t count = corners[0].size();
+      all.push_back(td::map<"place">(
+          [](auto at, auto u, auto v, auto a, auto b, auto c) {
+            const auto by_theta = -(u * a + v * b + (1 - u - v) * c);
+            return where(equal(at, 0), c - a, where(equal(at, 1), c - b, by_theta));
+          },
+          column, td::slice(x[1], {first, 0}, {count, 1}), td::slice(x[1], {first, 1}, {count, 1}),
+          td::gather(vertices, corners[0]), td::gather(vertices, corners[1]),
+          td::gather(vertices, corners[2])));
+      first += count;
+    }
+    return all;
   };
 }
 
