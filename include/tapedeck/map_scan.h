@@ -2,8 +2,6 @@
 // loop of its gradient are compiled in the user's program. tapedeck.h leaves this header out, as it does
 // map.h.
 #pragma once
-#include <array>
-#include <span>
 #include <vector>
 
 #include "tapedeck/control.h"
@@ -103,23 +101,14 @@ template <class F, std::size_t C, std::size_t X, std::size_t P, class A> struct 
     Batch<T> load(const T* p, std::int64_t step) const { return load(p + step * all); }
     void store(const Batch<T>& v, T* p, std::int64_t step) const { store(v, p + step * all); }
   };
-  /// Vectors of lanes that are taken together: their steps take turns, since a step of one vector waits for
-  /// the step before.
-  template <class T>
-  static constexpr std::size_t kTogether = static_cast<std::size_t>(kernels::kScanLanes / kWidth<T>);
-  /// Calls run(group, f) for all lanes of a pass, with a span of up to kTogether of them. It runs on a copy
-  /// of the function, since stores may alias what it holds.
+  /// Calls run(lanes, f) for all lanes of a pass, a vector of them at a time. It runs on a copy of the
+  /// function, since stores may alias what it holds.
   template <class T, class Run>
   static void for_lanes(const void* attrs, const kernels::ScanPass<T>& pass, const Run& run) {
     const std::conditional_t<std::is_trivially_copyable_v<F>, F, const F&> f =
         static_cast<const Attributes*>(attrs)->f;
-    for (std::int64_t at = pass.begin; at < pass.end;) {
-      std::array<Lanes<T>, kTogether<T>> group;
-      std::size_t count = 0;
-      for (; count < group.size() && at < pass.end; at += kWidth<T>)
-        group[count++] = {at, std::min(kWidth<T>, pass.end - at), pass.lanes};
-      run(std::span<const Lanes<T>>(group.data(), count), f);
-    }
+    for (std::int64_t at = pass.begin; at < pass.end; at += kWidth<T>)
+      run(Lanes<T>{at, std::min(kWidth<T>, pass.end - at), pass.lanes}, f);
   }
   template <class T> static std::int64_t entry(const kernels::ScanPass<T>& pass, std::int64_t step) {
     return pass.reverse ? pass.steps - 1 - step : step;
@@ -136,56 +125,30 @@ template <class F, std::size_t C, std::size_t X, std::size_t P, class A> struct 
     return array_of<std::tuple_size_v<R>>([&](std::size_t k) { return D(result[k]); });
   }
 
-  /// What a recurrence of values holds of a vector of lanes.
-  template <class T> struct State {
-    std::array<Batch<T>, C> carry;
-    std::array<Batch<T>, P> parameters;
-
-    State() = default;
-    State(const kernels::ScanPass<T>& pass, const Lanes<T>& lanes)
-        : carry(array_of<C>([&](std::size_t c) { return load(lanes, pass.in[c]); })),
-          parameters(array_of<P>([&](std::size_t i) { return load(lanes, pass.in[C + X + i]); })) {}
-    static Batch<T> load(const Lanes<T>& lanes, const T* p) { return p ? lanes.load(p) : Batch<T>(T(0)); }
-
-    /// Takes the step at entry `at` of xs, and returns its outputs.
-    [[gnu::always_inline]] auto advance(const F& f, const kernels::ScanPass<T>& pass, const Lanes<T>& lanes,
-                                        std::int64_t at) {
-      using D = Dual<T, 0, A>;
-      const auto result =
-          step<D>(f, array_of<C>([&](std::size_t c) { return D(carry[c]); }),
-                  array_of<X>([&](std::size_t i) { return D(lanes.load(pass.in[C + i], at)); }),
-                  array_of<P>([&](std::size_t i) { return D(parameters[i]); }));
-      const auto next = numbers<D>(result.first);
-      for (std::size_t c = 0; c < C; ++c)
-        carry[c] = next[c].value;
-      return numbers<D>(result.second);
-    }
-  };
-
   template <class T>
   [[gnu::flatten]] static void forward(const void* attrs, const kernels::ScanPass<T>& pass) {
-    for_lanes<T>(attrs, pass, [&](std::span<const Lanes<T>> group, const F& f) {
-      std::array<State<T>, kTogether<T>> states;
-      for (std::size_t i = 0; i < group.size(); ++i)
-        states[i] = State<T>(pass, group[i]);
+    using D = Dual<T, 0, A>;
+    for_lanes<T>(attrs, pass, [&](const Lanes<T>& lanes, const F& f) {
+      auto carry = array_of<C>([&](std::size_t c) { return D(lanes.load(pass.in[c])); });
+      const auto p = array_of<P>([&](std::size_t i) { return D(lanes.load(pass.in[C + X + i])); });
       for (std::int64_t t = 0; t < pass.steps; ++t) {
         const std::int64_t at = entry(pass, t);
-        for (std::size_t i = 0; i < group.size(); ++i) {
-          const auto y = states[i].advance(f, pass, group[i], at);
-          for (std::size_t k = 0; k < Y; ++k)
-            group[i].store(y[k].value, pass.out[C + k], at);
-        }
+        const auto x = array_of<X>([&](std::size_t i) { return D(lanes.load(pass.in[C + i], at)); });
+        const auto result = step<D>(f, carry, x, p);
+        carry = numbers<D>(result.first);
+        const auto y = numbers<D>(result.second);
+        for (std::size_t k = 0; k < Y; ++k)
+          lanes.store(y[k].value, pass.out[C + k], at);
       }
-      for (std::size_t i = 0; i < group.size(); ++i)
-        for (std::size_t c = 0; c < C; ++c)
-          group[i].store(states[i].carry[c], pass.out[c]);
+      for (std::size_t c = 0; c < C; ++c)
+        lanes.store(carry[c].value, pass.out[c]);
     });
   }
 
   template <class T> [[gnu::flatten]] static void jvp(const void* attrs, const kernels::ScanPass<T>& pass) {
     using D = Dual<T, 1, A>;
     constexpr std::size_t n = C + X + P;
-    const auto along = [&](const Lanes<T>& lanes, const F& f) {
+    for_lanes<T>(attrs, pass, [&](const Lanes<T>& lanes, const F& f) {
       const auto input = [&](std::size_t i, std::int64_t at) {
         const D value(lanes.load(pass.in[i], at));
         return pass.in[n + i] ? D(value.value, 0, lanes.load(pass.in[n + i], at)) : value;
@@ -203,46 +166,38 @@ template <class F, std::size_t C, std::size_t X, std::size_t P, class A> struct 
       }
       for (std::size_t c = 0; c < C; ++c)
         lanes.store(carry[c].tangent[0], pass.out[c]);
-    };
-    for_lanes<T>(attrs, pass, [&](std::span<const Lanes<T>> group, const F& f) {
-      for (const Lanes<T>& lanes : group)
-        along(lanes, f);
     });
   }
 
-  /// The gradient of a group of lanes: the carries of a segment of steps are computed from those kept before
-  /// it, then its steps are taken back one by one, from the last segment to the first.
+  /// The gradient of some lanes: the carries of a segment of steps are computed from those kept before it,
+  /// then its steps are taken back one by one, from the last segment to the first.
   template <class T> struct Backward {
     using B = Batch<T>;
     using D = Adjoint<T, A>;
     using Carry = std::array<B, C>;
-    using Carries = std::array<Carry, kTogether<T>>;
     static constexpr std::size_t n = C + X + P;
-
-    struct Cotangents {
-      Carry carry;
-      std::array<B, P> parameters;
-    };
 
     const F& f;
     const kernels::ScanPass<T>& pass;
-    std::span<const Lanes<T>> group;
-    std::vector<Carries>&kept, &segment;   // the carries before each segment; before each step of one
+    const Lanes<T>& lanes;
+    std::vector<Carry>&kept, &segment;   // the carries before each segment; before each step of one
     typename D::Tape& tape;
-    std::array<State<T>, kTogether<T>> states = {};
-    std::array<Cotangents, kTogether<T>> cotangents = {};
+    std::array<B, P> parameters, dp;
+    Carry dcarry;
 
-    [[gnu::flatten]] void forward(std::int64_t t) {
-      for (std::size_t i = 0; i < group.size(); ++i)
-        states[i].advance(f, pass, group[i], entry(pass, t));
+    [[gnu::flatten]] Carry forward(Carry carry, std::int64_t t) {
+      using V = Dual<T, 0, A>;
+      const std::int64_t at = entry(pass, t);
+      const auto result =
+          step<V>(f, array_of<C>([&](std::size_t c) { return V(carry[c]); }),
+                  array_of<X>([&](std::size_t i) { return V(lanes.load(pass.in[C + i], at)); }),
+                  array_of<P>([&](std::size_t i) { return V(parameters[i]); }));
+      const auto next = numbers<V>(result.first);
+      return array_of<C>([&](std::size_t c) { return next[c].value; });
     }
-    /// From the cotangents of the carries after step t to those before it.
-    [[gnu::flatten]] void back(const Carries& carries, std::int64_t t) {
-      for (std::size_t i = 0; i < group.size(); ++i)
-        back(group[i], carries[i], states[i].parameters, cotangents[i], entry(pass, t));
-    }
-    void back(const Lanes<T>& lanes, const Carry& carry, const std::array<B, P>& parameters, Cotangents& d,
-              std::int64_t at) {
+    /// From the cotangent of the carry after step t to that before it.
+    [[gnu::flatten]] void back(const Carry& carry, std::int64_t t) {
+      const std::int64_t at = entry(pass, t);
       Carry before;
       before.fill(B(T(0)));
       std::array<B, X> dx;
@@ -254,65 +209,56 @@ template <class F, std::size_t C, std::size_t X, std::size_t P, class A> struct 
       const auto result = step<D>(
           f, array_of<C>([&](std::size_t c) { return input(c, carry[c], before[c]); }),
           array_of<X>([&](std::size_t i) { return input(C + i, lanes.load(pass.in[C + i], at), dx[i]); }),
-          array_of<P>([&](std::size_t i) { return input(C + X + i, parameters[i], d.parameters[i]); }));
+          array_of<P>([&](std::size_t i) { return input(C + X + i, parameters[i], dp[i]); }));
       const auto next = numbers<D>(result.first);
       const auto y = numbers<D>(result.second);
       for (std::size_t c = 0; c < C; ++c)
-        next[c].seed(d.carry[c]);
+        next[c].seed(dcarry[c]);
       for (std::size_t k = 0; k < Y; ++k)
         if (const T* dy = pass.in[n + C + k]) y[k].seed(lanes.load(dy, at));
       tape.sweep();
-      d.carry = before;
+      dcarry = before;
       for (std::size_t i = 0; i < X; ++i)
         if (pass.out[C + i]) lanes.store(dx[i], pass.out[C + i], at);
     }
 
     void run() {
-      for (std::size_t i = 0; i < group.size(); ++i) {
-        states[i] = State<T>(pass, group[i]);
-        cotangents[i].carry =
-            array_of<C>([&](std::size_t c) { return State<T>::load(group[i], pass.in[n + c]); });
-        cotangents[i].parameters.fill(B(T(0)));
-      }
+      const auto load = [&](const T* p) { return p ? lanes.load(p) : B(T(0)); };
+      parameters = array_of<P>([&](std::size_t i) { return load(pass.in[C + X + i]); });
+      dcarry = array_of<C>([&](std::size_t c) { return load(pass.in[n + c]); });
+      dp.fill(B(T(0)));
+      Carry carry = array_of<C>([&](std::size_t c) { return load(pass.in[c]); });
       const std::int64_t last = pass.steps > 0 ? (pass.steps - 1) / pass.every : -1;
       for (std::int64_t s = 0; s <= last; ++s) {
-        keep(kept[static_cast<std::size_t>(s)]);
+        kept[static_cast<std::size_t>(s)] = carry;
         for (std::int64_t t = s * pass.every; s < last && t < (s + 1) * pass.every; ++t)
-          forward(t);
+          carry = forward(carry, t);
       }
       for (std::int64_t s = last; s >= 0; --s)
         take_back(s * pass.every, std::min((s + 1) * pass.every, pass.steps),
                   kept[static_cast<std::size_t>(s)]);
-      for (std::size_t i = 0; i < group.size(); ++i) {
-        for (std::size_t c = 0; c < C; ++c)
-          if (pass.out[c]) group[i].store(cotangents[i].carry[c], pass.out[c]);
-        for (std::size_t p = 0; p < P; ++p)
-          if (pass.out[C + X + p]) group[i].store(cotangents[i].parameters[p], pass.out[C + X + p]);
-      }
+      for (std::size_t c = 0; c < C; ++c)
+        if (pass.out[c]) lanes.store(dcarry[c], pass.out[c]);
+      for (std::size_t i = 0; i < P; ++i)
+        if (pass.out[C + X + i]) lanes.store(dp[i], pass.out[C + X + i]);
     }
-    void keep(Carries& carries) const {
-      for (std::size_t i = 0; i < group.size(); ++i)
-        carries[i] = states[i].carry;
-    }
-    void take_back(std::int64_t begin, std::int64_t end, const Carries& first) {
-      for (std::size_t i = 0; i < group.size(); ++i)
-        states[i].carry = first[i];
-      for (std::int64_t t = begin; t < end; ++t) {
-        keep(segment[static_cast<std::size_t>(t - begin)]);
-        if (t + 1 < end) forward(t);
-      }
+    void take_back(std::int64_t begin, std::int64_t end, const Carry& first) {
+      segment[0] = first;
+      for (std::int64_t t = begin; t + 1 < end; ++t)
+        segment[static_cast<std::size_t>(t + 1 - begin)] =
+            forward(segment[static_cast<std::size_t>(t - begin)], t);
       for (std::int64_t t = end; t-- > begin;)
         back(segment[static_cast<std::size_t>(t - begin)], t);
     }
   };
   template <class T> static void vjp(const void* attrs, const kernels::ScanPass<T>& pass) {
     const std::int64_t every = std::min(pass.every, pass.steps);
-    using Carries = typename Backward<T>::Carries;
-    std::vector<Carries> kept(static_cast<std::size_t>((pass.steps + pass.every - 1) / pass.every)),
+    using Carry = typename Backward<T>::Carry;
+    std::vector<Carry> kept(static_cast<std::size_t>((pass.steps + pass.every - 1) / pass.every)),
         segment(static_cast<std::size_t>(every));
     AdjointTape<T, A> tape;
-    for_lanes<T>(attrs, pass, [&](std::span<const Lanes<T>> group, const F& f) {
-      Backward<T>{f, pass, group, kept, segment, tape}.run();
+    for_lanes<T>(attrs, pass, [&](const Lanes<T>& lanes, const F& f) {
+      Backward<T>{f, pass, lanes, kept, segment, tape, {}, {}, {}}.run();
     });
   }
 

@@ -55,8 +55,7 @@ Shape common_shape(std::string_view name, const MapScanFunction& m, const Tensor
 
 // Of how many steps the gradient keeps carries at a time, and of every how many the first.
 std::int64_t segment_of(const MapScanFunction& m, const MapScanSettings& s) {
-  constexpr auto kBytes = static_cast<std::int64_t>(sizeof(double)) * kernels::kScanLanes;
-  const std::int64_t most = s.checkpoint_bytes / (kBytes * m.carries);
+  const std::int64_t most = s.checkpoint_bytes / (64 * m.carries);   // a vector has 64 bytes or fewer
   if (s.steps < most) return std::max<std::int64_t>(s.steps, 1);
   const std::int64_t half = most / 2,
                      root = static_cast<std::int64_t>(std::sqrt(static_cast<double>(s.steps))) + 1;
@@ -71,7 +70,7 @@ template <class T> void run_lanes(const kernels::ScanLoop<T>& loop, const Call& 
   std::vector<T*> to;
   for (Tensor& t : out)
     to.push_back(t.defined() ? writable<T>(t).data() : nullptr);
-  constexpr std::int64_t kGroup = kernels::kScanLanes;
+  constexpr std::int64_t kGroup = 16;   // a multiple of all vectors' lanes
   constexpr Cut kCut = {1 << 10, 1 << 12};
   const std::int64_t lanes = c.x[0].size();
   parallel_for((lanes + kGroup - 1) / kGroup, cut_of(kCut, kGroup * s.steps),

@@ -5,9 +5,6 @@
 
 namespace tapedeck::kernels {
 
-/// Lanes that a pass takes together: those of one vector or of several.
-inline constexpr std::int64_t kScanLanes = 16;
-
 /// A recurrence over time of independent lanes. Operands and results that have an axis of time have `lanes`
 /// elements for each step.
 template <class T> struct ScanPass {
