@@ -1,6 +1,7 @@
 #include "ht.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "random.h"
 #include "tapedeck/map.h"
@@ -27,6 +28,11 @@ class Hand {
   }
 
   Tensor transforms(const Tensor& theta) const {
+    const Tensor all = td::matmul(absolute(theta), inverses_);
+    return td::slice(all, {0, 0, 0}, {all.shape()[0], 3, 4});
+  }
+  /// From each bone's own system, [bones, 4, 4].
+  Tensor absolute(const Tensor& theta) const {
     const Tensor angles = td::concat({theta, td::zeros({1}, td::DType::f64)}, 0);
     const Tensor x = td::gather(angles, x_), z = td::gather(angles, z_);
     const Tensor cx = td::cos(x), sx = td::sin(x), cz = td::cos(z), sz = td::sin(z), no = td::zeros_like(x),
@@ -40,8 +46,7 @@ class Hand {
       absolute.push_back(parents_[b] < 0
                              ? relative[b]
                              : td::matmul(absolute[static_cast<std::size_t>(parents_[b])], relative[b]));
-    const Tensor all = td::matmul(td::stack(absolute), inverses_);
-    return td::slice(all, {0, 0, 0}, {all.shape()[0], 3, 4});
+    return td::stack(absolute);
   }
 
   /// The rotation of the whole hand, [3, 3], after mirroring.
@@ -120,8 +125,8 @@ auto natural_jacobian(const Data& d) {
   };
 }
 
-/// Vertices are linear in the transforms: a product with a matrix that has weight times position, and 1 for
-/// the hand's shift, and only the rows of the vertices that points need.
+/// Vertices are linear in the transforms: a product with a matrix that has weight times position in the
+/// bone's system, and 1 for the hand's shift, and only the rows of the vertices that points need.
 struct Skin {
   explicit Skin(const Input& in) : hand(in), points(td::tensor(in.points, {in.count(), 3})) {
     std::vector<int> used;
@@ -143,17 +148,19 @@ struct Skin {
       const auto v = static_cast<std::size_t>(vertex);
       for (std::size_t b = 0; b < bones; ++b)
         for (std::size_t j = 0; j < 4; ++j)
-          rows.push_back(in.weights[v * bones + b] * in.positions[4 * v + j]);
+          rows.push_back(in.weights[v * bones + b] * std::inner_product(&in.positions[4 * v],
+                                                                        &in.positions[4 * v] + 4,
+                                                                        &in.inverses[16 * b + 4 * j], 0.0));
       rows.push_back(1);
     }
     matrix = td::tensor(rows, {static_cast<std::int64_t>(used.size()), 4 * in.bones + 1});
   }
   /// [4 bones + 1, 3]
   Tensor pose(const Tensor& theta) const {
-    const Tensor all = td::matmul(hand.rotation(theta), hand.transforms(theta));   // [bones, 3, 4]
-    return td::concat({td::reshape(td::transpose(all, {0, 2, 1}), {matrix.shape()[1] - 1, 3}),
-                       td::reshape(td::slice(theta, {3}, {3}), {1, 3})},
-                      0);
+    const Tensor above = td::slice(hand.absolute(theta), {0, 0, 0}, {(matrix.shape()[1] - 1) / 4, 3, 4});
+    const Tensor columns = td::reshape(td::transpose(above, {1, 0, 2}), {3, matrix.shape()[1] - 1});
+    const Tensor shift = td::reshape(td::slice(theta, {3}, {3}), {3, 1});
+    return td::transpose(td::concat({td::matmul(hand.rotation(theta), columns), shift}, 1));
   }
   Tensors corners_of(const Tensor& vertices) const {
     Tensors at;
