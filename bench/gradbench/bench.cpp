@@ -298,8 +298,11 @@ Options options_of(std::vector<std::string> words) {
   if (const std::string forms = take("--forms"); !forms.empty()) {
     options.forms = {"manual"};
     std::istringstream list(forms);
-    for (std::string form; std::getline(list, form, ',');)
+    for (std::string form; std::getline(list, form, ',');) {
+      if (std::find(kForms.begin(), kForms.end(), form) == kForms.end())
+        throw std::runtime_error("gradbench: there is no form " + form);
       if (form != "manual") options.forms.push_back(form);
+    }
   }
   options.words = std::move(words);
   return options;

@@ -97,12 +97,10 @@ Tensor place_on(const Tensors& corners, const Tensor& places) {
   return u * corners[0] + v * corners[1] + (1 - u - v) * corners[2];
 }
 
-/// All vertices, bone by bone.
+/// All vertices, each moved by its bones.
 Tensor vertices(const Data& d, const Tensor& theta) {
-  const Tensor moved =
-      td::matmul(d.hand.transforms(theta), d.positions, {.b = true});   // [bones, 3, vertices]
-  const Tensor skinned = td::sum(moved * td::expand_dims(td::transpose(d.weights), 1), {0});
-  return td::matmul(skinned, d.hand.rotation(theta), {.a = true, .b = true}) + td::slice(theta, {3}, {3});
+  const Tensor skinned = td::einsum("vb,vj,bij->vi", {d.weights, d.positions, d.hand.transforms(theta)});
+  return td::matmul(skinned, d.hand.rotation(theta), {.b = true}) + td::slice(theta, {3}, {3});
 }
 Tensor natural_error(const Data& d, const Tensor& theta, const Tensor& places) {
   const Tensor all = vertices(d, theta);
