@@ -137,7 +137,7 @@ auto expert_jacobian(const Input& in) {
         rows.insert(rows.end(), {g[0], g[1], g[2], -g[3], -g[4], -g[5], g[6], g[7], g[8], g[9], g[10], g[3],
                                  g[4], g[5], g[11]});
       }
-      all.push_back(td::stack(rows, 1));   // two rows of the Jacobian side by side
+      all.push_back(td::transpose(td::stack(rows)));   // two rows of the Jacobian side by side
     }
     all.push_back(-2 * x[2]);
     return all;

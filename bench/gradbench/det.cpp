@@ -1,16 +1,20 @@
 #include "det.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <numeric>
 
 #include "random.h"
 #include "tapedeck/custom_gradient.h"
 #include "tapedeck/map.h"
+#include "tapedeck/scalars.h"
 #include "tensors.h"
 
 namespace gradbench::det {
 namespace {
+
+namespace scalars = tapedeck::scalars;
 
 /// Row j: all columns but the j-th of m.
 Tensor others(std::int64_t m) {
@@ -27,14 +31,30 @@ Tensor signs(std::int64_t m) {
   return td::tensor(s);
 }
 
-/// The determinants of a stack of matrices [count, m, m]: a recursion as one writes it for numbers.
-Tensor natural(const Tensor& a) {
+constexpr int kWhole = 8;   // most columns of a program of numbers, and of blocks that stay in the cache
+/// The recursion on numbers, as one writes it; of an array that has room for kWhole columns.
+Form by_numbers(const std::shared_ptr<const Input>& in) {
+  const auto f = [in](const auto& a) { return objective(*in, a.data()); };
+  std::array<double, kWhole* kWhole> x = {};
+  std::copy(in->a.begin(), in->a.end(), x.begin());
+  return {"natural", [f, x, n = in->a.size()] {
+            const auto value = [f, x](Values& out) { out.assign(1, scalars::value(f, x)); };
+            const auto gradient = [f, x, n](Values& out) {
+              const auto g = scalars::gradient(f, x);
+              out.assign(g.begin(), g.begin() + static_cast<std::ptrdiff_t>(n));
+            };
+            return std::vector<Work>{work(value), work(gradient)};
+          }};
+}
+/// Larger ones would leave gigabytes of records: the determinants of a stack of matrices [count, m, m].
+Tensor by_tensors(const Tensor& a) {
   const std::int64_t count = a.shape()[0], m = a.shape()[1];
   if (m == 1) return td::reshape(a, {count});
   const Tensor first = td::reshape(td::slice(a, {0, 0, 0}, {count, 1, m}), {count, m});
   const Tensor below = td::gather(td::slice(a, {0, 1, 0}, {count, m - 1, m}), others(m), 2);
   const Tensor minors = td::transpose(td::reshape(below, {count, m - 1, m, m - 1}), {0, 2, 1, 3});
-  const Tensor of_minors = td::reshape(natural(td::reshape(minors, {count * m, m - 1, m - 1})), {count, m});
+  const Tensor of_minors =
+      td::reshape(by_tensors(td::reshape(minors, {count * m, m - 1, m - 1})), {count, m});
   return td::sum(first * of_minors * signs(m), {1});
 }
 
@@ -110,7 +130,6 @@ auto by_blocks(int m) {
 
 /// Of larger matrices, minors of eight columns one after the other, which the gradient computes again: all
 /// blocks would not fit into the cache. Smaller ones get rows and columns of the identity.
-constexpr int kWhole = 8;
 std::function<Tensor(Inputs)> expert(int n) {
   if (n <= kWhole) {
     const int m = std::max(n, 4);
@@ -145,12 +164,11 @@ Size size(int n) {
 
 Forms forms(const std::shared_ptr<const Input>& in) {
   const Tensors x = {td::tensor(in->a, {in->n, in->n})};
-  const auto f = [](Inputs a) { return td::reshape(natural(td::expand_dims(a[0], 0)), {}); };
+  const auto f = [](Inputs a) { return td::reshape(by_tensors(td::expand_dims(a[0], 0)), {}); };
   const auto g = expert(in->n);
-  return with_peers(
-      {eager("natural", x, f, gradients_of(f)),
-       in->n <= kWhole ? recorded("expert", x, g, gradients_of(g)) : eager("expert", x, g, gradients_of(g))},
-      in);
+  if (in->n > kWhole)
+    return with_peers({eager("natural", x, f, gradients_of(f)), eager("expert", x, g, gradients_of(g))}, in);
+  return with_peers({by_numbers(in), recorded("expert", x, g, gradients_of(g))}, in);
 }
 
 Eval eval() {
