@@ -29,7 +29,7 @@ constexpr std::string_view kUsage = R"(usage: scripts/bench [suite...] [--json F
        scripts/bench halves
        scripts/bench function [word...]
        scripts/bench optimizers [word...]
-       scripts/bench gradbench [word...] [--json FILE]
+       scripts/bench gradbench [word...] [--forms NAME,NAME] [--json FILE]
        scripts/bench examples [name...]
        scripts/bench scaling [rounds]
   suites: overhead elementwise broadcast reduce matmul einsum train embedding memory rosenbrock jacobian functions map
@@ -43,7 +43,8 @@ constexpr std::string_view kUsage = R"(usage: scripts/bench [suite...] [--json F
   optimizers   steps of optimizers in the same way
   halves       ops, reductions, gradients and matrix products of bf16 beside f32, on one thread
   function     recorded functions beside the functions themselves, on one thread; words as above
-  gradbench    GradBench's evals beside derivatives by hand, ADOL-C and libtorch, on one thread; words as above
+  gradbench    GradBench's evals beside derivatives by hand, ADOL-C and libtorch, on one thread; words as above; --forms: beside
+               those by hand only these, as natural,expert
   examples     training steps of the examples with layers beside the same networks in python3-torch, on one thread
   scaling      what a step of 1, 2 and 4 replicas costs, on threads and as ranks of MPI
 )";

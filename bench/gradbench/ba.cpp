@@ -1,5 +1,8 @@
 #include "ba.h"
 
+#include <algorithm>
+#include <array>
+
 #include "random.h"
 #include "tapedeck/map.h"
 #include "tensors.h"
@@ -26,20 +29,29 @@ struct Observations {
   Tensor cameras, points, features;
 };
 
+/// A camera's r, centre c, focal length, principal point less what was seen (u0, v0) and distortion; a point;
+/// the weight.
+constexpr auto residual_of = [](auto r0, auto r1, auto r2, auto c0, auto c1, auto c2, auto focal, auto u0,
+                                auto v0, auto k1, auto k2, auto p0, auto p1, auto p2, auto weight) {
+  const auto x = p0 - c0, y = p1 - c1, z = p2 - c2;
+  const auto angle = sqrt(r0 * r0 + r1 * r1 + r2 * r2), cosine = cos(angle), sine = sin(angle);
+  const auto a0 = r0 / angle, a1 = r1 / angle, a2 = r2 / angle;
+  const auto along = (a0 * x + a1 * y + a2 * z) * (1 - cosine);
+  const auto cx = x * cosine + (a1 * z - a2 * y) * sine + a0 * along;
+  const auto cy = y * cosine + (a2 * x - a0 * z) * sine + a1 * along;
+  const auto cz = z * cosine + (a0 * y - a1 * x) * sine + a2 * along;
+  const auto u = cx / cz, v = cy / cz, square = u * u + v * v;
+  const auto scale = (1 + k1 * square + k2 * square * square) * focal;
+  return std::pair(weight * (u * scale + u0), weight * (v * scale + v0));
+};
+
 /// [p, 2], from rows [p, 15].
 Tensor residuals(const Tensor& rows, const Tensor& features) {
-  const Tensors c = td::unstack(rows, 1), feature = td::unstack(features, 1);
-  const Tensor x = c[11] - c[3], y = c[12] - c[4], z = c[13] - c[5];
-  const Tensor angle = td::sqrt(c[0] * c[0] + c[1] * c[1] + c[2] * c[2]), cosine = td::cos(angle),
-               sine = td::sin(angle);
-  const Tensor a0 = c[0] / angle, a1 = c[1] / angle, a2 = c[2] / angle;
-  const Tensor along = (a0 * x + a1 * y + a2 * z) * (1 - cosine);
-  const Tensor cx = x * cosine + (a1 * z - a2 * y) * sine + a0 * along;
-  const Tensor cy = y * cosine + (a2 * x - a0 * z) * sine + a1 * along;
-  const Tensor cz = z * cosine + (a0 * y - a1 * x) * sine + a2 * along;
-  const Tensor u = cx / cz, v = cy / cz, square = u * u + v * v;
-  const Tensor scale = (1 + c[9] * square + c[10] * square * square) * c[6];
-  return td::stack({c[14] * (u * scale + c[7] - feature[0]), c[14] * (v * scale + c[8] - feature[1])}, 1);
+  const Tensors c = td::unstack(rows, 1), seen = td::unstack(features, 1);
+  const auto [u, v] =
+      td::map<"residual">(residual_of, c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7] - seen[0],
+                          c[8] - seen[1], c[9], c[10], c[11], c[12], c[13], c[14]);
+  return td::stack({u, v}, 1);
 }
 
 auto natural(const Observations& o) {
@@ -52,54 +64,83 @@ auto natural_jacobian(const Observations& o) {
   };
 }
 
-/// Columns and three maps, of at most eight inputs each.
-Tensors fused(const Tensors& c, const Tensors& feature) {
-  const auto [x, y, z] = td::map<"rotate">(
-      [](auto r0, auto r1, auto r2, auto x, auto y, auto z) {
-        const auto angle = sqrt(r0 * r0 + r1 * r1 + r2 * r2), cosine = cos(angle), sine = sin(angle),
-                   one_over = 1 / angle;
-        const auto a0 = r0 * one_over, a1 = r1 * one_over, a2 = r2 * one_over;
-        const auto along = (a0 * x + a1 * y + a2 * z) * (1 - cosine);
-        return std::tuple(x * cosine + (a1 * z - a2 * y) * sine + a0 * along,
-                          y * cosine + (a2 * x - a0 * z) * sine + a1 * along,
-                          z * cosine + (a0 * y - a1 * x) * sine + a2 * along);
-      },
-      c[0], c[1], c[2], c[11] - c[3], c[12] - c[4], c[13] - c[5]);
-  const auto [u, v] = td::map<"project">(
-      [](auto x, auto y, auto z, auto focal, auto k1, auto k2) {
-        const auto one_over = 1 / z, u = x * one_over, v = y * one_over, square = u * u + v * v;
-        const auto scale = (1 + k1 * square + k2 * square * square) * focal;
-        return std::pair(u * scale, v * scale);
-      },
-      x, y, z, c[6], c[9], c[10]);
-  const auto [e0, e1] =
-      td::map<"weigh">([](auto u, auto v, auto u0, auto v0, auto w, auto f0,
-                          auto f1) { return std::pair(w * (u + u0 - f0), w * (v + v0 - f1)); },
-                       u, v, c[7], c[8], c[14], feature[0], feature[1]);
-  return {e0, e1};
+/// Some observations, as many as stay in the cache.
+struct Block {
+  Tensor cameras, points, u, v;   // which; what they saw
+  std::int64_t first;
+};
+std::vector<Block> blocks_of(const Input& in) {
+  constexpr int kRows = 1024;
+  std::vector<Block> all;
+  for (int first = 0; first < in.p; first += kRows) {
+    std::vector<std::int32_t> cameras, points;
+    Values u, v;
+    for (int i = first; i < std::min(in.p, first + kRows); ++i) {
+      cameras.push_back(in.camera(i));
+      points.push_back(in.point(i));
+      u.push_back(in.features[2 * static_cast<std::size_t>(i)]);
+      v.push_back(in.features[2 * static_cast<std::size_t>(i) + 1]);
+    }
+    all.push_back({td::tensor(cameras), td::tensor(points), td::tensor(u), td::tensor(v), first});
+  }
+  return all;
 }
 
-auto expert(const Observations& o) {
-  return [o, feature = td::unstack(o.features, 1)](Inputs x) {
-    const Tensors e = fused(td::unstack(o.rows(x), 1), feature);
-    return Tensors{td::stack(e, 1), 1 - x[2] * x[2]};
+/// Columns: [11, n] and [3, m] give those of a block as rows that lie together.
+struct Columns {
+  explicit Columns(Inputs x) : cameras(td::transpose(x[0])), points(td::transpose(x[1])), weights(x[2]) {}
+  /// r, the point less the centre, focal length, u0, v0, k1, k2, weight: what the residual is a function of.
+  Tensors of(const Block& b) const {
+    const Tensors c = td::unstack(td::gather(cameras, b.cameras, 1)),
+                  p = td::unstack(td::gather(points, b.points, 1));
+    return {c[0],        c[1],        c[2],  p[0] - c[3],
+            p[1] - c[4], p[2] - c[5], c[6],  c[7] - b.u,
+            c[8] - b.v,  c[9],        c[10], td::slice(weights, {b.first}, {b.cameras.size()})};
+  }
+  Tensor cameras, points, weights;
+};
+std::array<Tensor, 2> fused(const Tensors& c) {
+  return td::map<"residual">(
+      [](auto r0, auto r1, auto r2, auto x, auto y, auto z, auto focal, auto u0, auto v0, auto k1, auto k2,
+         auto weight) { return residual_of(r0, r1, r2, 0, 0, 0, focal, u0, v0, k1, k2, x, y, z, weight); },
+      c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8], c[9], c[10], c[11]);
+}
+
+auto expert(const Input& in) {
+  return [blocks = blocks_of(in)](Inputs x) {
+    const Columns columns(x);
+    Tensors all;
+    for (const Block& b : blocks) {
+      const auto [u, v] = fused(columns.of(b));
+      all.push_back(td::stack({u, v}, 1));
+    }
+    all.push_back(1 - x[2] * x[2]);
+    return all;
   };
 }
-/// Two pullbacks, of the columns.
-auto expert_jacobian(const Observations& o) {
-  return [o, feature = td::unstack(o.features, 1)](Inputs x) {
-    const Tensors columns = td::unstack(o.rows(x), 1);
-    td::GradientTape tape({.persistent = true});
-    for (const Tensor& column : columns)
-      tape.watch(column);
-    const Tensors e = fused(columns, feature);
-    tape.stop();
-    Tensors rows;
-    for (const Tensor& error : e)
-      rows.push_back(td::stack(
-          dense(tape.gradient(error, td::Sources(columns), {.unconnected = td::UnconnectedGradients::zero})),
-          1));
-    return Tensors{td::stack(rows, 1), -2 * x[2]};
+/// Two pullbacks, of the columns; the centre's slope is that of the point, turned round.
+auto expert_jacobian(const Input& in) {
+  return [blocks = blocks_of(in)](Inputs x) {
+    const Columns columns(x);
+    Tensors all;
+    for (const Block& b : blocks) {
+      const Tensors of_block = columns.of(b);
+      td::GradientTape tape({.persistent = true});
+      for (const Tensor& column : of_block)
+        tape.watch(column);
+      const std::array<Tensor, 2> errors = fused(of_block);
+      tape.stop();
+      Tensors rows;
+      for (const Tensor& error : errors) {
+        const Tensors g = dense(
+            tape.gradient(error, td::Sources(of_block), {.unconnected = td::UnconnectedGradients::zero}));
+        rows.insert(rows.end(), {g[0], g[1], g[2], -g[3], -g[4], -g[5], g[6], g[7], g[8], g[9], g[10], g[3],
+                                 g[4], g[5], g[11]});
+      }
+      all.push_back(td::transpose(td::stack(rows)));   // two rows of the Jacobian side by side
+    }
+    all.push_back(-2 * x[2]);
+    return all;
   };
 }
 
@@ -130,7 +171,7 @@ Forms forms(const std::shared_ptr<const Input>& in) {
                      td::tensor(in->weights)};
   const Observations o(*in);
   return with_peers({eager("natural", x, natural(o), natural_jacobian(o)),
-                     eager("expert", x, expert(o), expert_jacobian(o))},
+                     eager("expert", x, expert(*in), expert_jacobian(*in))},
                     in);
 }
 

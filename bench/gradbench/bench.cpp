@@ -1,8 +1,12 @@
 // GradBench's evals, at three sizes: tapedeck beside derivatives by hand, ADOL-C and libtorch, in turns, on
 // one thread. Prints for each eval and size the times of its derivative as multiples of those by hand, and
-// how much longer a derivative takes than its own function. Arguments: words; only evals whose "name size"
-// contains one of them run (all by default); --json FILE writes the figures.
+// how much longer a derivative takes than its own function. Each size runs in a process of its own, since
+// what ran before decides what memory costs. Arguments: words; only evals whose "name size" contains one of
+// them run (all by default); --forms a,b: beside derivatives by hand these forms only; --json FILE writes the
+// figures.
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +15,7 @@
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <stdexcept>
 #include <string_view>
 
@@ -30,7 +35,7 @@ double now() {
 }
 
 /// The names of all forms, in the order of the columns. Times are multiples of the first one's.
-constexpr const char* kForms[] = {"manual", "natural", "expert", "suite", "loop", "adolc", "torch"};
+const std::vector<std::string> kForms = {"manual", "natural", "expert", "suite", "loop", "adolc", "torch"};
 
 /// One function in one form, and the seconds that its runs took.
 struct Timed {
@@ -87,10 +92,10 @@ void require_agreement(const std::string& where, const std::vector<Timed>& all) 
                                " by " + std::to_string(d));
 }
 
-std::vector<Row> rows_of(const Eval& eval, const Size& size) {
+std::vector<Row> rows_of(const Eval& eval, const Size& size, const std::vector<std::string>& names) {
   const Forms forms = size.forms();
   std::vector<std::vector<Timed>> functions(eval.functions.size());
-  for (const char* name : kForms) {
+  for (const std::string& name : names) {
     const auto form = std::find_if(forms.begin(), forms.end(), [&](const Form& f) { return f.name == name; });
     if (form == forms.end()) continue;
     const std::vector<Work> works = form->prepare();
@@ -112,6 +117,52 @@ std::vector<Row> rows_of(const Eval& eval, const Size& size) {
   return rows;
 }
 
+/// What f writes to a file, in a process of its own.
+template <class F> std::string written_apart(const std::string& what, const F& f) {
+  int ends[2];
+  if (pipe(ends) != 0) throw std::runtime_error("gradbench: no pipe");
+  const pid_t child = fork();
+  if (child < 0) throw std::runtime_error("gradbench: no process");
+  if (child == 0) {
+    close(ends[0]);
+    int status = 0;
+    try {
+      const std::string text = f();
+      for (std::size_t at = 0; at < text.size();) {
+        const ssize_t n = write(ends[1], text.data() + at, text.size() - at);
+        if (n < 0) throw std::runtime_error("gradbench: cannot write to a pipe");
+        at += static_cast<std::size_t>(n);
+      }
+    } catch (const std::exception& e) {
+      std::cerr << e.what() << '\n';
+      status = 1;
+    }
+    _exit(status);
+  }
+  close(ends[1]);
+  std::string text(1 << 16, '\0'), all;
+  for (ssize_t n; (n = read(ends[0], text.data(), text.size())) > 0;)
+    all.append(text, 0, static_cast<std::size_t>(n));
+  close(ends[0]);
+  int status = 0;
+  if (waitpid(child, &status, 0) != child || status != 0)
+    throw std::runtime_error("gradbench: the process of " + what + " failed");
+  return all;
+}
+
+std::vector<Row> rows_apart(const Eval& eval, const Size& size, const std::vector<std::string>& names) {
+  const std::string text = written_apart(eval.name + " " + size.name, [&] {
+    json list = json::array();
+    for (const Row& row : rows_of(eval, size, names))
+      list.push_back({row.function, row.seconds, row.primal});
+    return list.dump();
+  });
+  std::vector<Row> rows;
+  for (const json& row : json::parse(text))
+    rows.push_back({eval.name, size.name, row[0], row[1], row[2]});
+  return rows;
+}
+
 std::string figure(double value, const char* format) {
   char text[32];
   std::snprintf(text, sizeof text, format, value);
@@ -122,13 +173,13 @@ std::string short_figure(double x) { return figure(x, x < 0.995 ? "%.2f" : x < 9
 void print_row(const Row& row) {
   std::printf("%-9s %-12s %-9s %9s", row.eval.c_str(), row.size.c_str(), row.function.c_str(),
               figure(row.seconds.at("manual") * 1e3, "%.4g").c_str());
-  for (const char* form : kForms) {
+  for (const std::string& form : kForms) {
     const bool there = row.seconds.contains(form), primal = row.primal.contains(form);
     const std::string times = !there ? "-" : short_figure(row.times(form)),
                       over_primal =
                           !primal ? ""
                                   : " (" + short_figure(row.seconds.at(form) / row.primal.at(form)) + ")";
-    std::printf(" %13s", (std::string(form) == "manual" ? over_primal : times + over_primal).c_str());
+    std::printf(" %13s", (form == "manual" ? over_primal : times + over_primal).c_str());
   }
   std::printf("\n");
   std::fflush(stdout);
@@ -140,8 +191,8 @@ std::map<std::string, double> means(const std::vector<Row>& rows) {
   std::map<std::string, double> logs;
   std::map<std::string, int> counts;
   for (const Row& row : rows)
-    for (const char* form : kForms) {
-      const std::string as = row.seconds.contains(form) || std::string(form) != "expert" ? form : "natural";
+    for (const std::string& form : kForms) {
+      const std::string as = row.seconds.contains(form) || form != "expert" ? form : "natural";
       if (!row.seconds.contains(as)) continue;
       logs[form] += std::log(row.times(as));
       ++counts[form];
@@ -154,7 +205,7 @@ std::map<std::string, double> means(const std::vector<Row>& rows) {
 
 void print_means(const std::string& name, const std::map<std::string, double>& by_form) {
   std::printf("%-32s %9s", name.c_str(), "");
-  for (const char* form : kForms)
+  for (const std::string& form : kForms)
     std::printf(" %13s", by_form.contains(form) ? short_figure(by_form.at(form)).c_str() : "-");
   std::printf("\n");
 }
@@ -180,17 +231,22 @@ bool chosen(const std::string& name, const std::vector<std::string>& words) {
 /// The evals with derivatives by hand in the suite: their means make up the mean of all.
 bool counts(const std::string& eval) { return eval != "hello" && eval != "particle" && eval != "saddle"; }
 
-void run(const std::vector<std::string>& words, std::vector<Row>& all) {
+struct Options {
+  std::vector<std::string> words, forms = kForms;
+  std::string json_file;
+};
+
+void run(const Options& options, std::vector<Row>& all) {
   std::printf("%-9s %-12s %-9s %9s", "eval", "size", "function", "by hand");
-  for (const char* form : kForms)
-    std::printf(" %13s", form);
+  for (const std::string& form : kForms)
+    std::printf(" %13s", form.c_str());
   std::printf("\n%-32s %9s %13s  … times by hand, in brackets times the form's own function\n", "", "ms", "");
   std::vector<std::pair<std::string, std::map<std::string, double>>> by_eval;
   for (const Eval& eval : evals()) {
     std::vector<Row> of_eval;
     for (const Size& size : eval.sizes)
-      if (chosen(eval.name + " " + size.name, words))
-        for (Row& row : rows_of(eval, size)) {
+      if (chosen(eval.name + " " + size.name, options.words))
+        for (Row& row : rows_apart(eval, size, options.forms)) {
           print_row(row);
           of_eval.push_back(std::move(row));
         }
@@ -228,25 +284,43 @@ void add_peers() {
 #endif
 }
 
+Options options_of(std::vector<std::string> words) {
+  const auto take = [&](const char* flag) -> std::string {
+    const auto at = std::find(words.begin(), words.end(), flag);
+    if (at == words.end()) return {};
+    if (at + 1 == words.end()) throw std::runtime_error(std::string("gradbench: ") + flag + " takes a value");
+    const std::string value = at[1];
+    words.erase(at, at + 2);
+    return value;
+  };
+  Options options;
+  options.json_file = take("--json");
+  if (const std::string forms = take("--forms"); !forms.empty()) {
+    options.forms = {"manual"};
+    std::istringstream list(forms);
+    for (std::string form; std::getline(list, form, ',');) {
+      if (std::find(kForms.begin(), kForms.end(), form) == kForms.end())
+        throw std::runtime_error("gradbench: there is no form " + form);
+      if (form != "manual") options.forms.push_back(form);
+    }
+  }
+  options.words = std::move(words);
+  return options;
+}
+
 }   // namespace
 
 int main(int argc, char** argv) try {
-  std::vector<std::string> words(argv + 1, argv + argc);
-  std::string json_file;
-  if (const auto flag = std::find(words.begin(), words.end(), "--json"); flag != words.end()) {
-    if (flag + 1 == words.end()) throw std::runtime_error("gradbench: --json takes a file");
-    json_file = flag[1];
-    words.erase(flag, flag + 2);
-  }
+  const Options options = options_of({argv + 1, argv + argc});
   std::ofstream file;
-  if (!json_file.empty()) {
-    file.open(json_file);
-    if (!file) throw std::runtime_error("gradbench: cannot write " + json_file);
+  if (!options.json_file.empty()) {
+    file.open(options.json_file);
+    if (!file) throw std::runtime_error("gradbench: cannot write " + options.json_file);
   }
   tapedeck::set_num_threads(1);
   add_peers();
   std::vector<Row> rows;
-  run(words, rows);
+  run(options, rows);
   if (file.is_open()) file << to_json(rows).dump(2) << '\n';
 } catch (const std::exception& e) {
   std::cerr << e.what() << '\n';

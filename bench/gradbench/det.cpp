@@ -1,10 +1,20 @@
 #include "det.h"
 
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <numeric>
+
 #include "random.h"
+#include "tapedeck/custom_gradient.h"
+#include "tapedeck/map.h"
+#include "tapedeck/scalars.h"
 #include "tensors.h"
 
 namespace gradbench::det {
 namespace {
+
+namespace scalars = tapedeck::scalars;
 
 /// Row j: all columns but the j-th of m.
 Tensor others(std::int64_t m) {
@@ -21,28 +31,43 @@ Tensor signs(std::int64_t m) {
   return td::tensor(s);
 }
 
-/// The determinants of a stack of matrices [count, m, m]: a recursion as one writes it for numbers.
-Tensor natural(const Tensor& a) {
+constexpr int kWhole = 8;   // most columns of a program of numbers, and of blocks that stay in the cache
+/// The recursion on numbers, as one writes it; of an array that has room for kWhole columns.
+Form by_numbers(const std::shared_ptr<const Input>& in) {
+  const auto f = [in](const auto& a) { return objective(*in, a.data()); };
+  std::array<double, kWhole* kWhole> x = {};
+  std::copy(in->a.begin(), in->a.end(), x.begin());
+  return {"natural", [f, x, n = in->a.size()] {
+            const auto value = [f, x](Values& out) { out.assign(1, scalars::value(f, x)); };
+            const auto gradient = [f, x, n](Values& out) {
+              const auto g = scalars::gradient(f, x);
+              out.assign(g.begin(), g.begin() + static_cast<std::ptrdiff_t>(n));
+            };
+            return std::vector<Work>{work(value), work(gradient)};
+          }};
+}
+/// Larger ones would leave gigabytes of records: the determinants of a stack of matrices [count, m, m].
+Tensor by_tensors(const Tensor& a) {
   const std::int64_t count = a.shape()[0], m = a.shape()[1];
   if (m == 1) return td::reshape(a, {count});
   const Tensor first = td::reshape(td::slice(a, {0, 0, 0}, {count, 1, m}), {count, m});
   const Tensor below = td::gather(td::slice(a, {0, 1, 0}, {count, m - 1, m}), others(m), 2);
   const Tensor minors = td::transpose(td::reshape(below, {count, m - 1, m, m - 1}), {0, 2, 1, 3});
-  const Tensor of_minors = td::reshape(natural(td::reshape(minors, {count * m, m - 1, m - 1})), {count, m});
+  const Tensor of_minors =
+      td::reshape(by_tensors(td::reshape(minors, {count * m, m - 1, m - 1})), {count, m});
   return td::sum(first * of_minors * signs(m), {1});
 }
 
-/// The columns that are left, for all minors of one size: [minors, m], row after row. Those of the minors of
-/// the next size are, for each row and each j, the row without its j-th.
-std::vector<Tensor> columns_left(int n) {
-  std::vector<std::int32_t> left(static_cast<std::size_t>(n));
-  for (int j = 0; j < n; ++j)
-    left[static_cast<std::size_t>(j)] = j;
-  std::vector<Tensor> levels;
-  for (std::size_t m = left.size();; --m) {
-    levels.push_back(td::tensor(left));
-    if (m == 1) return levels;
-    std::vector<std::int32_t> next;
+/// The columns that are left for all minors of n, n - 1, … `least` columns: row after row. Those of the
+/// minors of the next size are, for each row and each j, the row without its j-th.
+std::vector<std::vector<int>> columns_left(int n, int least) {
+  std::vector<int> left(static_cast<std::size_t>(n));
+  std::iota(left.begin(), left.end(), 0);
+  std::vector<std::vector<int>> levels;
+  for (auto m = static_cast<std::size_t>(n);; --m) {
+    levels.push_back(left);
+    if (m == static_cast<std::size_t>(least)) return levels;
+    std::vector<int> next;
     next.reserve(left.size() * (m - 1));
     for (std::size_t row = 0; row < left.size(); row += m)
       for (std::size_t j = 0; j < m; ++j)
@@ -51,18 +76,80 @@ std::vector<Tensor> columns_left(int n) {
     left = std::move(next);
   }
 }
-/// Level by level from the single entries up: the minors of m columns are sums over m products of entries of
-/// one row with minors of m - 1 columns, which lie side by side.
-auto expert(const Input& in) {
-  return [n = in.n, left = columns_left(in.n)](Inputs x) {
-    const std::vector<Tensor> rows = td::unstack(x[0]);
-    Tensor minors = td::gather(rows.back(), left.back());
-    for (std::int64_t m = 2; m <= n; ++m) {
-      const auto level = static_cast<std::size_t>(n - m);
-      const Tensor terms = td::gather(rows[level], left[level]) * minors;
+Tensor ids(const std::vector<int>& columns) {
+  return td::tensor(std::vector<std::int32_t>(columns.begin(), columns.end()));
+}
+
+/// Level by level: the minors of m columns are sums over m products of entries of one row with minors of
+/// m - 1 columns, which lie side by side.
+class Levels {
+ public:
+  Levels(int n, int least) : n_(n), least_(least) {
+    for (const std::vector<int>& level : columns_left(n, least))
+      left_.push_back(ids(level));
+  }
+  /// From the minors of `least` columns.
+  Tensor operator()(const Tensor& a, Tensor minors) const {
+    for (std::int64_t m = least_ + 1; m <= n_; ++m) {
+      const std::int64_t row = n_ - m;
+      const Tensor terms = td::gather(a[row], left_[static_cast<std::size_t>(row)]) * minors;
       minors = td::tensordot(td::reshape(terms, {terms.size() / m, m}), signs(m), 1);
     }
     return td::reshape(minors, {});
+  }
+
+ private:
+  std::int64_t n_, least_;
+  Tensors left_;
+};
+
+/// Four columns, by the minors of the first two rows and of the last two.
+constexpr auto of_four = [](auto a, auto b, auto c, auto d, auto e, auto f, auto g, auto h, auto i, auto j,
+                            auto k, auto l, auto m, auto n, auto o, auto p) {
+  return (a * f - b * e) * (k * p - l * o) - (a * g - c * e) * (j * p - l * n) +
+         (a * h - d * e) * (j * o - k * n) + (b * g - c * f) * (i * p - l * m) -
+         (b * h - d * f) * (i * o - k * m) + (c * h - d * g) * (i * n - j * m);
+};
+
+/// A determinant of m ≥ 4 columns, from all minors of its last four rows in one map. Their entries are a
+/// product with zeros and ones, faster than by their indices.
+auto by_blocks(int m) {
+  const std::vector<int> left = columns_left(m, 4).back();
+  const std::size_t count = left.size(), blocks = count / 4;
+  Values chosen(static_cast<std::size_t>(m) * count);
+  for (std::size_t i = 0; i < count; ++i)   // entries of one place in their blocks lie together
+    chosen[static_cast<std::size_t>(left[i]) * count + i % 4 * blocks + i / 4] = 1;
+  return [m, levels = Levels(m, 4),
+          chosen = td::tensor(chosen, {m, static_cast<std::int64_t>(count)})](const Tensor& a) {
+    const Tensor below = td::matmul(td::slice(a, {m - 4, 0}, {4, m}), chosen);
+    const Tensors x = td::unstack(td::reshape(below, {16, below.shape()[1] / 4}));
+    return levels(a, td::map<"det">(of_four, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], x[8], x[9],
+                                    x[10], x[11], x[12], x[13], x[14], x[15]));
+  };
+}
+
+/// Of larger matrices, minors of eight columns one after the other, which the gradient computes again: all
+/// blocks would not fit into the cache. Smaller ones get rows and columns of the identity.
+std::function<Tensor(Inputs)> expert(int n) {
+  if (n <= kWhole) {
+    const int m = std::max(n, 4);
+    Values ones(static_cast<std::size_t>(m * m));
+    for (int i = n; i < m; ++i)
+      ones[static_cast<std::size_t>(i * m + i)] = 1;
+    return [m, n, f = by_blocks(m), ones = td::tensor(ones, {m, m})](Inputs x) {
+      return f(m == n ? x[0] : td::pad(x[0], {0, 0}, {m - n, m - n}) + ones);
+    };
+  }
+  Tensors columns;
+  const std::vector<int> left = columns_left(n, kWhole).back();
+  for (auto first = left.begin(); first != left.end(); first += kWhole)
+    columns.push_back(ids({first, first + kWhole}));
+  return [n, columns, f = td::recompute_grad(by_blocks(kWhole)), levels = Levels(n, kWhole)](Inputs x) {
+    const Tensor below = td::slice(x[0], {n - kWhole, 0}, {kWhole, n});
+    Tensors minors;
+    for (const Tensor& of_minor : columns)
+      minors.push_back(f(td::gather(below, of_minor, 1)));
+    return levels(x[0], td::stack(minors));
   };
 }
 
@@ -77,9 +164,11 @@ Size size(int n) {
 
 Forms forms(const std::shared_ptr<const Input>& in) {
   const Tensors x = {td::tensor(in->a, {in->n, in->n})};
-  const auto f = [](Inputs a) { return td::reshape(natural(td::expand_dims(a[0], 0)), {}); };
-  const auto g = expert(*in);
-  return with_peers({eager("natural", x, f, gradients_of(f)), eager("expert", x, g, gradients_of(g))}, in);
+  const auto f = [](Inputs a) { return td::reshape(by_tensors(td::expand_dims(a[0], 0)), {}); };
+  const auto g = expert(in->n);
+  if (in->n > kWhole)
+    return with_peers({eager("natural", x, f, gradients_of(f)), eager("expert", x, g, gradients_of(g))}, in);
+  return with_peers({by_numbers(in), recorded("expert", x, g, gradients_of(g))}, in);
 }
 
 Eval eval() {

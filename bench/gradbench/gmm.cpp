@@ -116,7 +116,7 @@ Forms forms(const std::shared_ptr<const Input>& in) {
                      td::tensor(in->q, {in->k, in->d}), td::tensor(in->l, {in->k, in->triangle()})};
   const auto f = natural(*in);
   const auto g = expert(*in);
-  return with_peers({eager("natural", x, f, gradients_of(f)), eager("expert", x, g, gradients_of(g))}, in);
+  return with_peers({eager("natural", x, f, gradients_of(f)), recorded("expert", x, g, gradients_of(g))}, in);
 }
 
 Eval eval() {

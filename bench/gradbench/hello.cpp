@@ -1,11 +1,13 @@
 #include "hello.h"
 
-#include "tensors.h"
+#include "tapedeck/scalars.h"
 
 namespace gradbench::hello {
 namespace {
 
-Tensor square(Inputs x) { return x[0] * x[0]; }
+namespace scalars = tapedeck::scalars;
+
+constexpr auto square = [](const auto& x) { return x * x; };
 
 Size size(double x) {
   return {"1", [=] { return forms(std::make_shared<Input>(Input{x})); }};
@@ -14,10 +16,12 @@ Size size(double x) {
 }   // namespace
 
 Forms forms(const std::shared_ptr<const Input>& in) {
-  const Tensors x = {scalar(in->x)};
-  return with_peers({eager("natural", x, square, gradients_of(square)),
-                     recorded("expert", x, square, gradients_of(square))},
-                    in);
+  const Form natural = {"natural", [in] {
+                          return std::vector<Work>{
+                              work([in](Values& out) { out.assign(1, scalars::value(square, in->x)); }),
+                              work([in](Values& out) { out.assign(1, scalars::derivative(square, in->x)); })};
+                        }};
+  return with_peers({natural}, in);
 }
 
 Eval eval() { return {"hello", {"square", "double"}, true, {size(1.5)}, {size(3)}}; }

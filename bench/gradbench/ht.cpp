@@ -1,8 +1,10 @@
 #include "ht.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "random.h"
+#include "tapedeck/map.h"
 #include "tensors.h"
 
 namespace gradbench::ht {
@@ -26,6 +28,11 @@ class Hand {
   }
 
   Tensor transforms(const Tensor& theta) const {
+    const Tensor all = td::matmul(absolute(theta), inverses_);
+    return td::slice(all, {0, 0, 0}, {all.shape()[0], 3, 4});
+  }
+  /// From each bone's own system, [bones, 4, 4].
+  Tensor absolute(const Tensor& theta) const {
     const Tensor angles = td::concat({theta, td::zeros({1}, td::DType::f64)}, 0);
     const Tensor x = td::gather(angles, x_), z = td::gather(angles, z_);
     const Tensor cx = td::cos(x), sx = td::sin(x), cz = td::cos(z), sz = td::sin(z), no = td::zeros_like(x),
@@ -39,8 +46,7 @@ class Hand {
       absolute.push_back(parents_[b] < 0
                              ? relative[b]
                              : td::matmul(absolute[static_cast<std::size_t>(parents_[b])], relative[b]));
-    const Tensor all = td::matmul(td::stack(absolute), inverses_);
-    return td::slice(all, {0, 0, 0}, {all.shape()[0], 3, 4});
+    return td::stack(absolute);
   }
 
   /// The rotation of the whole hand, [3, 3], after mirroring.
@@ -91,12 +97,10 @@ Tensor place_on(const Tensors& corners, const Tensor& places) {
   return u * corners[0] + v * corners[1] + (1 - u - v) * corners[2];
 }
 
-/// All vertices, bone by bone.
+/// All vertices, each moved by its bones.
 Tensor vertices(const Data& d, const Tensor& theta) {
-  const Tensor moved =
-      td::matmul(d.hand.transforms(theta), d.positions, {.b = true});   // [bones, 3, vertices]
-  const Tensor skinned = td::sum(moved * td::expand_dims(td::transpose(d.weights), 1), {0});
-  return td::matmul(skinned, d.hand.rotation(theta), {.a = true, .b = true}) + td::slice(theta, {3}, {3});
+  const Tensor skinned = td::einsum("vb,vj,bij->vi", {d.weights, d.positions, d.hand.transforms(theta)});
+  return td::matmul(skinned, d.hand.rotation(theta), {.b = true}) + td::slice(theta, {3}, {3});
 }
 Tensor natural_error(const Data& d, const Tensor& theta, const Tensor& places) {
   const Tensor all = vertices(d, theta);
@@ -119,8 +123,8 @@ auto natural_jacobian(const Data& d) {
   };
 }
 
-/// Vertices are linear in the transforms: a product with a matrix that has weight times position, and 1 for
-/// the hand's shift, and only the rows of the vertices that points need.
+/// Vertices are linear in the transforms: a product with a matrix that has weight times position in the
+/// bone's system, and 1 for the hand's shift, and only the rows of the vertices that points need.
 struct Skin {
   explicit Skin(const Input& in) : hand(in), points(td::tensor(in.points, {in.count(), 3})) {
     std::vector<int> used;
@@ -142,17 +146,19 @@ struct Skin {
       const auto v = static_cast<std::size_t>(vertex);
       for (std::size_t b = 0; b < bones; ++b)
         for (std::size_t j = 0; j < 4; ++j)
-          rows.push_back(in.weights[v * bones + b] * in.positions[4 * v + j]);
+          rows.push_back(in.weights[v * bones + b] * std::inner_product(&in.positions[4 * v],
+                                                                        &in.positions[4 * v] + 4,
+                                                                        &in.inverses[16 * b + 4 * j], 0.0));
       rows.push_back(1);
     }
     matrix = td::tensor(rows, {static_cast<std::int64_t>(used.size()), 4 * in.bones + 1});
   }
   /// [4 bones + 1, 3]
   Tensor pose(const Tensor& theta) const {
-    const Tensor all = td::matmul(hand.rotation(theta), hand.transforms(theta));   // [bones, 3, 4]
-    return td::concat({td::reshape(td::transpose(all, {0, 2, 1}), {matrix.shape()[1] - 1, 3}),
-                       td::reshape(td::slice(theta, {3}, {3}), {1, 3})},
-                      0);
+    const Tensor above = td::slice(hand.absolute(theta), {0, 0, 0}, {(matrix.shape()[1] - 1) / 4, 3, 4});
+    const Tensor columns = td::reshape(td::transpose(above, {1, 0, 2}), {3, matrix.shape()[1] - 1});
+    const Tensor shift = td::reshape(td::slice(theta, {3}, {3}), {3, 1});
+    return td::transpose(td::concat({td::matmul(hand.rotation(theta), columns), shift}, 1));
   }
   Tensors corners_of(const Tensor& vertices) const {
     Tensors at;
@@ -168,18 +174,42 @@ auto expert(const Skin& s) {
   return
       [s](Inputs x) { return s.points - place_on(s.corners_of(td::matmul(s.matrix, s.pose(x[0]))), x[1]); };
 }
-/// Differentiates the pose; the rest is linear in it.
+/// Differentiates the pose; the rest is linear in it. Vertices have rows as the Jacobian has: of each of
+/// three coordinates its value, twice, and its slopes. Points are combined as many at a time as stay in the
+/// cache.
 auto expert_jacobian(const Skin& s) {
-  return [s](Inputs x) {
-    const std::int64_t rows = s.matrix.shape()[1], points = s.points.shape()[0];
-    const Tensor pose = s.pose(x[0]);
+  constexpr std::int64_t kRows = 256;
+  Values column;
+  for (int i = 0; i < 3 * kColumns; ++i)
+    column.push_back(i % kColumns);
+  std::vector<Tensors> blocks;   // of corners
+  for (std::int64_t first = 0; first < s.points.shape()[0]; first += kRows) {
+    blocks.emplace_back();
+    for (const Tensor& corner : s.corners)
+      blocks.back().push_back(td::slice(corner, {first}, {std::min(kRows, corner.size() - first)}));
+  }
+  return [s, blocks, column = td::tensor(column)](Inputs x) {
+    const std::int64_t rows = s.matrix.shape()[1];
+    const Tensor pose = td::expand_dims(s.pose(x[0]), 2);
     const Tensor slopes =
         td::jacobian([&](const Tensor& theta) { return s.pose(theta); }, x[0]);   // [rows, 3, 26]
-    const Tensor of_vertices = td::matmul(s.matrix, td::reshape(slopes, {rows, 3 * kPose}));
-    const Tensor by_theta = -place_on(s.corners_of(of_vertices), x[1]);
-    const Tensors at = s.corners_of(td::matmul(s.matrix, pose));
-    return td::concat(
-        {td::stack({at[2] - at[0], at[2] - at[1]}, 2), td::reshape(by_theta, {points, 3, kPose})}, 2);
+    const Tensor vertices =
+        td::matmul(s.matrix, td::reshape(td::concat({pose, pose, slopes}, 2), {rows, 3 * kColumns}));
+    Tensors all;
+    std::int64_t first = 0;
+    for (const Tensors& corners : blocks) {
+      const std::int64_t count = corners[0].size();
+      all.push_back(td::map<"place">(
+          [](auto at, auto u, auto v, auto a, auto b, auto c) {
+            const auto by_theta = -(u * a + v * b + (1 - u - v) * c);
+            return where(equal(at, 0), c - a, where(equal(at, 1), c - b, by_theta));
+          },
+          column, td::slice(x[1], {first, 0}, {count, 1}), td::slice(x[1], {first, 1}, {count, 1}),
+          td::gather(vertices, corners[0]), td::gather(vertices, corners[1]),
+          td::gather(vertices, corners[2])));
+      first += count;
+    }
+    return all;
   };
 }
 

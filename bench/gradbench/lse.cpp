@@ -8,6 +8,12 @@ namespace {
 
 Tensor natural(Inputs x) { return td::logsumexp(x[0]); }
 
+/// As a replayed function, whose gradient reuses the exponentials.
+Tensor expert(Inputs x) {
+  const Tensor most = td::stop_gradient(td::max(x[0]));
+  return td::log(td::sum(td::exp(x[0] - most))) + most;
+}
+
 Size size(std::size_t n) {
   return {std::to_string(n), [=] { return forms(std::make_shared<Input>(Input{Random().uniforms(n)})); }};
 }
@@ -16,7 +22,9 @@ Size size(std::size_t n) {
 
 Forms forms(const std::shared_ptr<const Input>& in) {
   const Tensors x = {td::tensor(in->x)};
-  return with_peers({eager("natural", x, natural, gradients_of(natural))}, in);
+  return with_peers({eager("natural", x, natural, gradients_of(natural)),
+                     recorded("expert", x, expert, gradients_of(expert))},
+                    in);
 }
 
 Eval eval() {

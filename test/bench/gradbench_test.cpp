@@ -1,6 +1,7 @@
 // The evals of bench/gradbench: all forms of one compute the same. Independent are the derivatives by hand,
 // and for the two descents the results that GradBench's own evals expect.
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "agree.h"
 #include "suite.h"
@@ -30,6 +31,15 @@ Values result_of(const Work& work) {
 }
 
 }   // namespace
+
+TEST_CASE("results of GradBench's evals differ relative to the largest") {
+  CHECK(difference({1, 4}, {1, 5}) == 0.2);
+  CHECK(difference({1e-12, 0}, {0, 0}) == 1e-12);   // of nothing: absolute
+  CHECK(difference({1e-310}, {0}) == 0);
+  CHECK(difference({0}, {1e-310}) == 0);
+  CHECK(std::isinf(difference({NAN}, {1})));
+  CHECK(std::isinf(difference({1, 2}, {1})));
+}
 
 TEST_CASE("forms of GradBench's evals agree") {
   add_peers();

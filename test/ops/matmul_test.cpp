@@ -45,7 +45,8 @@ constexpr Transposed kAllFlags[] = {{false, false}, {false, true}, {true, false}
 }   // namespace
 
 TEST_CASE("matrix products of all sizes and transpositions", "[matmul]") {
-  const std::int64_t sizes[][3] = {{1, 1, 1},       {1, 37, 5},   {8, 16, 4},   {8, 3, 16},    {17, 37, 5},
+  const std::int64_t sizes[][3] = {{1, 1, 1},       {2, 3, 4},    {4, 4, 4},    {6, 6, 6},     {6, 7, 6},
+                                   {3, 2, 7},       {1, 37, 5},   {8, 16, 4},   {8, 3, 16},    {17, 37, 5},
                                    {37, 1, 37},     {64, 64, 64}, {3, 70, 130}, {300, 40, 20}, {130, 270, 61},
                                    {1, 1030, 1100}, {700, 7, 300}};   // the last run on oneDNN in f32
   for (const auto& [m, n, k] : sizes)

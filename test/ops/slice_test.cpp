@@ -173,6 +173,21 @@ TEST_CASE("contiguous parts share memory, small ones do not hold a large tensor"
   CHECK(live_bytes() == before);
 }
 
+TEST_CASE("concat and stack join many short rows", "[parts]") {
+  const std::int64_t rows = 70'001;   // more than stay in a cache at a time, and not a multiple
+  const Tensor a = arange(rows, DType::f64), b = reshape(arange(2 * rows, DType::f64), {rows, 2}) + 0.5;
+  const std::vector<double> joined = concat({expand_dims(a, 1), b}, 1).to_vector(),
+                            stacked = stack({a, -a, 2 * a}, 1).to_vector();
+  REQUIRE((joined.size() == 3 * 70'001 && stacked.size() == joined.size()));
+  int wrong = 0;
+  for (std::size_t i = 0; i < joined.size(); i += 3) {
+    const auto row = static_cast<double>(i / 3);
+    wrong += joined[i] != row || joined[i + 1] != 2 * row + 0.5 || joined[i + 2] != 2 * row + 1.5;
+    wrong += stacked[i] != row || stacked[i + 1] != -row || stacked[i + 2] != 2 * row;
+  }
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("split cuts, concat joins again", "[parts]") {
   for (const DType dtype : kAll)
     for (const Shape& shape :

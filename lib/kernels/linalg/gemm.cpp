@@ -1,5 +1,6 @@
 // Matrix products by OpenBLAS, kept on the calling thread, and f32 ones by oneDNN where it is faster. Small
-// products too: for sizes from 8 to 64 a kernel of our own was not faster.
+// products too: for sizes from 8 to 64 a kernel of our own was not faster. Those of a few numbers, such as
+// transforms of points, take less time than a call of BLAS.
 #include "kernels/linalg/gemm.h"
 
 #include <cblas.h>
@@ -92,7 +93,24 @@ template <class T> bool set_to_zero(const Product<T>& p) {
   return true;
 }
 
+constexpr std::int64_t kTiny = 6;   // most rows, columns and terms
+template <class T> bool is_tiny(const Product<T>& p) { return p.m <= kTiny && p.n <= kTiny && p.k <= kTiny; }
+
+template <class T> void multiply_tiny(const Product<T>& p) {
+  const std::int64_t a_row = p.a_transposed ? 1 : p.lda, a_term = p.a_transposed ? p.lda : 1,
+                     b_term = p.b_transposed ? 1 : p.ldb, b_column = p.b_transposed ? p.ldb : 1;
+  for (std::int64_t i = 0; i < p.m; ++i)
+    for (std::int64_t j = 0; j < p.n; ++j) {
+      T& y = p.y[i * p.ldy + j];
+      T sum = p.add ? y : T(0);
+      for (std::int64_t l = 0; l < p.k; ++l)
+        sum += p.a[i * a_row + l * a_term] * p.b[l * b_term + j * b_column];
+      y = sum;
+    }
+}
+
 template <class F, class T> void multiply(F* blas, const Product<T>& p) {
+  if (is_tiny(p)) return multiply_tiny(p);
   struct Entered {   // counts where no OneBlasThread is alive on this thread
     Entered() { enter(); }
     ~Entered() { leave(); }
@@ -116,7 +134,7 @@ bool has_avx512() {
 }
 
 void gemm(const Product<float>& p) {
-  if (!onednn::gemm(p)) multiply(cblas_sgemm, p);
+  if (is_tiny(p) || !onednn::gemm(p)) multiply(cblas_sgemm, p);
 }
 void gemm(const Product<double>& p) { multiply(cblas_dgemm, p); }
 void gemm(const Product<std::complex<float>>& p) { multiply(cblas_cgemm, p); }
