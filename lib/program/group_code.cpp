@@ -49,7 +49,10 @@ class Coder {
       code_.entries.push_back(entry_of(x));
     for (std::size_t i = 0; i < drafts_.size(); ++i) {
       if (i > 0 && i % kChain == 0) code_.instructions.push_back({code_of(Kind::pause)});
-      code_.instructions.push_back(instruction_of(drafts_[i]));
+      if (const Then then = then_of(i); then != Then::none)
+        code_.instructions.push_back(product_of(drafts_[i], then, drafts_[i + 1])), ++i;
+      else
+        code_.instructions.push_back(instruction_of(drafts_[i]));
     }
     code_.instructions.push_back({code_of(Kind::end)});
     return std::move(code_);
@@ -88,6 +91,22 @@ class Coder {
       default:
         return {code_of(d.kind), true, at[0], d.at, at[1]};
     }
+  }
+
+  // What follows product i in one instruction with it.
+  Then then_of(std::size_t i) const {
+    if (i + 1 == drafts_.size() || drafts_[i].op != Arithmetic::mul || drafts_[i].stores) return Then::none;
+    const Draft& next = drafts_[i + 1];
+    const bool is_first = next.forms[0] == Form::held;
+    if (is_first == (next.forms[1] == Form::held)) return Then::none;
+    if (next.op == Arithmetic::add) return Then::add;
+    if (next.op == Arithmetic::sub) return is_first ? Then::sub : Then::sub_from;
+    return Then::none;
+  }
+  GroupInstruction product_of(const Draft& d, Then then, const Draft& next) const {
+    const Entry *const x = &code_.entries[d.first], *const y = &code_.entries[next.first];
+    const int c = next.forms[0] == Form::held ? 1 : 0;
+    return {code_of(then, d.forms[0], d.forms[1], next.forms[c]), next.stores, x[0], x[1], y[2], y[c]};
   }
 
   void add(const Node& node) {

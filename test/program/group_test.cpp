@@ -347,8 +347,7 @@ TEST_CASE("gradients of the op's products are products", "[program]") {
   for (const GroupInstruction& i : code.instructions)
     codes.push_back(i.code);
   using Kind = GroupInstruction::Kind;
-  CHECK(codes == std::vector{code_of(Arithmetic::mul, Form::moving, Form::single),
-                             code_of(Arithmetic::add, Form::moving, Form::held),
+  CHECK(codes == std::vector{code_of(Then::add, Form::moving, Form::single, Form::moving),
                              code_of(Arithmetic::mul, Form::moving, Form::moving), code_of(Kind::held_sum),
                              code_of(Kind::end)});
 }
