@@ -31,6 +31,7 @@ constexpr std::string_view kUsage = R"(usage: scripts/bench [suite...] [--json F
        scripts/bench optimizers [word...]
        scripts/bench gradbench [word...] [--json FILE]
        scripts/bench examples [name...]
+       scripts/bench models
        scripts/bench scaling [rounds]
   suites: overhead elementwise broadcast reduce matmul einsum train embedding memory rosenbrock jacobian functions map
           (all by default)
@@ -45,6 +46,7 @@ constexpr std::string_view kUsage = R"(usage: scripts/bench [suite...] [--json F
   function     recorded functions beside the functions themselves, on one thread; words as above
   gradbench    GradBench's evals beside derivatives by hand, ADOL-C and libtorch, on one thread; words as above
   examples     training steps of the examples with layers beside the same networks in python3-torch, on one thread
+  models       replays of a formula beside numba, numexpr and TorchScript, where installed, on one thread
   scaling      what a step of 1, 2 and 4 replicas costs, on threads and as ranks of MPI
 )";
 
