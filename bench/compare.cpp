@@ -31,6 +31,7 @@ constexpr std::string_view kUsage = R"(usage: scripts/bench [suite...] [--json F
        scripts/bench optimizers [word...]
        scripts/bench gradbench [word...] [--forms NAME,NAME] [--json FILE]
        scripts/bench examples [name...]
+       scripts/bench models
        scripts/bench scaling [rounds]
   suites: overhead elementwise broadcast reduce matmul einsum train embedding memory rosenbrock jacobian functions map
           (all by default)
@@ -46,6 +47,7 @@ constexpr std::string_view kUsage = R"(usage: scripts/bench [suite...] [--json F
   gradbench    GradBench's evals beside derivatives by hand, ADOL-C and libtorch, on one thread; words as above; --forms: beside
                those by hand only these, as natural,expert
   examples     training steps of the examples with layers beside the same networks in python3-torch, on one thread
+  models       replays of a formula beside numba, numexpr and TorchScript, where installed, on one thread
   scaling      what a step of 1, 2 and 4 replicas costs, on threads and as ranks of MPI
 )";
 

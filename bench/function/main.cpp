@@ -8,7 +8,9 @@ int main(int argc, char** argv) {
   tapedeck::set_num_threads(1);
   bench::run_chains();
   bench::run_fused_loops();
-  bench::run_models();
+  bench::run_equation_of_state();
+  bench::run_isoneutral_mixing();
+  bench::run_turbulent_kinetic_energy();
   bench::run_networks();
   bench::run_published();
   bench::run_long_programs();   // which ends with one on all cores

@@ -52,7 +52,9 @@ td::Tensor numbers(const td::Shape& shape, std::uint64_t seed, double low = 0.5,
 // The cases, each in a file of its own.
 void run_chains();
 void run_fused_loops();
-void run_models();
+void run_equation_of_state();
+void run_isoneutral_mixing();
+void run_turbulent_kinetic_energy();
 void run_networks();
 void run_long_programs();
 void run_published();

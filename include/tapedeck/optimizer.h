@@ -118,7 +118,8 @@ class TAPEDECK_EXPORT Optimizer {
   std::string_view name() const;
   /// Steps taken so far.
   std::int64_t iterations() const;
-  /// The present value; undefined where there is no such slot, or none yet.
+  /// The present value; undefined where there is no such slot, or none yet. Throws TraceError while a
+  /// function is recorded.
   Tensor slot(const Variable& v, std::string_view name) const;
   /// Sorted.
   std::vector<std::string> slot_names() const;

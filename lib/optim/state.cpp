@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/format.h"
+#include "core/thread_state.h"
 #include "optim/step.h"
 
 namespace tapedeck {
@@ -55,6 +56,11 @@ void Optimizer::State::adopt(detail::VariableCell& cell) {
 }
 
 Tensor Optimizer::slot(const Variable& v, std::string_view name) const {
+  if (thread_state.trace)
+    throw_error<TraceError>(
+        "{}: slot \"{}\" of variable \"{}\" is no part of a recorded function, whose replays would see the "
+        "value of the recording; read it outside, after the call",
+        state_->rule.name, name, v.name());
   state_->adopt(v.cell());
   const Slots* slots = state_->slots.find(v.id());
   const std::span<const SlotSpec> specs = named(state_->rule.slots);

@@ -1,5 +1,5 @@
-// Arithmetic of groups. Each operation is a function of its own, so that compilers contract no two of them
-// and results have the bits of the eager loops.
+// Arithmetic of groups. Compilers contract no two of its operations, so that results have the bits of the
+// eager loops.
 #pragma once
 #include "kernels/simd/simd.h"
 #include "op/rules.h"
@@ -36,6 +36,22 @@ template <Arithmetic op, class V> V compute(const V& a, const V& b) {
   if constexpr (op == Arithmetic::log) return log(a);
   if constexpr (op == Arithmetic::tanh) return tanh(a);
   if constexpr (op == Arithmetic::sigmoid) return sigmoid(a);
+}
+
+/// v, which compilers do not contract with what follows.
+template <class V> V settled(V v) {
+#if defined(__x86_64__)
+  asm("" : "+v"(v.data));
+#elif defined(__aarch64__)
+  asm("" : "+w"(v.data));
+#endif
+  return v;
+}
+template <Then then, class V> V product_and(const V& a, const V& b, const V& c) {
+  const V product = settled(a * b);
+  if constexpr (then == Then::add) return product + c;
+  if constexpr (then == Then::sub) return product - c;
+  if constexpr (then == Then::sub_from) return c - product;
 }
 
 }   // namespace tapedeck::program

@@ -34,6 +34,13 @@ struct Draft {
   Form forms[2] = {Form::moving, Form::moving};
 };
 
+bool are_same(const kernels::StridedView& a, const kernels::StridedView& b) {
+  if (a.offset() != b.offset() || a.ndim() != b.ndim()) return false;
+  for (std::size_t d = 0; d < a.ndim(); ++d)
+    if (a[d].extent != b[d].extent || a[d].stride != b[d].stride) return false;
+  return true;
+}
+
 class Coder {
  public:
   Coder(const Program& p, const ProgramStep& step, const std::vector<bool>& kept) : p_(p), kept_(kept) {
@@ -49,7 +56,10 @@ class Coder {
       code_.entries.push_back(entry_of(x));
     for (std::size_t i = 0; i < drafts_.size(); ++i) {
       if (i > 0 && i % kChain == 0) code_.instructions.push_back({code_of(Kind::pause)});
-      code_.instructions.push_back(instruction_of(drafts_[i]));
+      if (const Then then = then_of(i); then != Then::none)
+        code_.instructions.push_back(product_of(drafts_[i], then, drafts_[i + 1])), ++i;
+      else
+        code_.instructions.push_back(instruction_of(drafts_[i]));
     }
     code_.instructions.push_back({code_of(Kind::end)});
     return std::move(code_);
@@ -90,12 +100,28 @@ class Coder {
     }
   }
 
+  // What follows product i in one instruction with it.
+  Then then_of(std::size_t i) const {
+    if (i + 1 == drafts_.size() || drafts_[i].op != Arithmetic::mul || drafts_[i].stores) return Then::none;
+    const Draft& next = drafts_[i + 1];
+    const bool is_first = next.forms[0] == Form::held;
+    if (is_first == (next.forms[1] == Form::held)) return Then::none;
+    if (next.op == Arithmetic::add) return Then::add;
+    if (next.op == Arithmetic::sub) return is_first ? Then::sub : Then::sub_from;
+    return Then::none;
+  }
+  GroupInstruction product_of(const Draft& d, Then then, const Draft& next) const {
+    const Entry *const x = &code_.entries[d.first], *const y = &code_.entries[next.first];
+    const int c = next.forms[0] == Form::held ? 1 : 0;
+    return {code_of(then, d.forms[0], d.forms[1], next.forms[c]), next.stores, x[0], x[1], y[2], y[c]};
+  }
+
   void add(const Node& node) {
     const auto steps = node.kind == Node::Kind::pull ? steps_of(*node.vjp) : std::span<const PullSteps>();
     if (is_full_sum(p_, node))
       add_full_sum(node);
     else if (node.kind == Node::Kind::select)
-      add_fetch(node.in[0], node.view, result(node.out[0]));
+      add_select(node);
     else if (is_cast_of_bools(p_, node))
       add_copy(operand(node.in[0], node), node.out[0]);
     else if (!steps.empty())
@@ -139,12 +165,24 @@ class Coder {
     return y;
   }
 
+  void add_select(const Node& node) {
+    if (const Place* const known = find_fetched(node.in[0], node.view))
+      add_copy(*known, node.out[0]);
+    else
+      add_fetch(node.in[0], node.view, result(node.out[0]));
+  }
+  const Place* find_fetched(ValueId x, const kernels::StridedView& view) const {
+    const auto [begin, end] = fetched_.equal_range(x);
+    const auto found = std::find_if(begin, end, [&](const auto& f) { return are_same(f.second.view, view); });
+    return found == end ? nullptr : &found->second.place;
+  }
   void add_fetch(ValueId x, const kernels::StridedView& view, Place y) {
     const Elements e = elements_of(p_, x);
     add_read(e.value);
     add_draft(Kind::fetch, {in_memory(code_.viewed, Place::In::viewed, e), y}, 1).at =
         static_cast<std::uint32_t>(code_.views.size());
     code_.views.push_back(view);
+    fetched_.insert({x, {view, y}});
   }
 
   // The loop of a map or vjp kernel.
@@ -287,11 +325,10 @@ class Coder {
   // v broadcast to a shape.
   Place viewed(ValueId v, const Shape& shape) {
     const Shape& own = p_.value(v).spec.shape;
-    for (const Viewed& known : viewed_)
-      if (known.value == v && known.shape == shape) return known.place;
+    const kernels::StridedView view = kernels::broadcast(own, shape.size() == own.size() ? own : shape);
+    if (const Place* const known = find_fetched(v, view)) return *known;
     const Place y = new_local();
-    add_fetch(v, kernels::broadcast(own, shape.size() == own.size() ? own : shape), y);
-    viewed_.push_back({v, shape, y});
+    add_fetch(v, view, y);
     return y;
   }
   void add_read(ValueId v) {
@@ -382,12 +419,11 @@ class Coder {
   std::vector<Place> places_;   // of all drafts
   std::map<ValueId, Place> results_;
   std::map<std::pair<ValueId, std::int64_t>, Place> operands_;
-  struct Viewed {
-    ValueId value;
-    Shape shape;
+  struct Fetched {
+    kernels::StridedView view;
     Place place;
   };
-  std::vector<Viewed> viewed_;
+  std::multimap<ValueId, Fetched> fetched_;   // by the value that it is elements of
   std::uint32_t locals_ = 0;
   std::vector<std::uint32_t> register_of_;   // of locals
   std::vector<std::size_t> last_use_;        // of locals, by instructions

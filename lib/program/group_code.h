@@ -34,25 +34,28 @@ enum class Arithmetic : std::uint8_t {
 constexpr bool has_one_operand(Arithmetic op) { return op >= Arithmetic::neg; }
 constexpr bool is_long(Arithmetic op) { return op >= Arithmetic::exp; }   // tens of machine instructions
 
+/// What may follow a product within its instruction: the sum of the product and c, or the difference.
+enum class Then : std::uint8_t { add, sub, sub_from, none };
+
 /// Where an operand is: in vector registers; in memory, an element for each of the block, or one for all.
 enum class Form : std::uint8_t { held, moving, single };
 
 struct GroupInstruction {
   enum class Kind : std::uint8_t {
     end,
-    pause,      // begins a new chain of handlers, since not all compilers make jumps of their calls
-    call,       // the loop of calls[b]
-    copy,       // a to y; the one element of a, where b is 1
-    fetch,      // those elements of a that view b selects, to y
-    widen,      // a, bytes of bools, to y
-    narrow,     // a to y, bytes of bools
-    sum,        // adds a to sum b
-    held_sum,   // the same of the last result
-    arithmetic
+    pause,       // begins a new chain of handlers, since not all compilers make jumps of their calls
+    call,        // the loop of calls[b]
+    copy,        // a to y; the one element of a, where b is 1
+    fetch,       // those elements of a that view b selects, to y
+    widen,       // a, bytes of bools, to y
+    narrow,      // a to y, bytes of bools
+    sum,         // adds a to sum b
+    held_sum,    // the same of the last result
+    arithmetic   // from here on; in the end, products with what follows them
   };
   std::uint16_t code;    // of the handler
   bool stores = false;   // arithmetic: y is written; else only the next instruction reads the result
-  Entry a = 0, b = 0, y = 0;
+  Entry a = 0, b = 0, y = 0, c = 0;
 };
 
 constexpr std::uint16_t code_of(GroupInstruction::Kind kind) { return static_cast<std::uint16_t>(kind); }
@@ -60,10 +63,13 @@ constexpr std::uint16_t code_of(Arithmetic op, Form a, Form b) {
   return static_cast<std::uint16_t>(code_of(GroupInstruction::Kind::arithmetic) + static_cast<int>(op) * 9 +
                                     static_cast<int>(a) * 3 + static_cast<int>(b));
 }
-inline constexpr std::uint16_t kCodes = code_of(Arithmetic::none, Form::held, Form::held);
-constexpr bool is_arithmetic(const GroupInstruction& i) {
-  return i.code >= code_of(GroupInstruction::Kind::arithmetic);
+/// Of a b and then c, which is in memory.
+constexpr std::uint16_t code_of(Then then, Form a, Form b, Form c) {
+  const int forms = (static_cast<int>(a) * 3 + static_cast<int>(b)) * 2 + (c == Form::single);
+  return static_cast<std::uint16_t>(code_of(Arithmetic::none, Form::held, Form::held) +
+                                    static_cast<int>(then) * 18 + forms);
 }
+inline constexpr std::uint16_t kCodes = code_of(Then::none, Form::held, Form::held, Form::moving);
 
 /// The loop of a map kernel: operands, then a result; or of a vjp kernel: x..., y, dy, then a result for
 /// each x.

@@ -57,6 +57,7 @@ template <class T, std::size_t... k> class Handlers<T, std::index_sequence<k...>
     void (*run)(const GroupInstruction*, T* const* table, const Handler* all, GroupState<T>&,
                 EachOf<k, Vector>... r);
   };
+  static constexpr std::size_t kProducts = code_of(Then{}, Form{}, Form{}, Form::moving);
   template <std::size_t> static Vector zero() { return Vector(T(0)); }
 
   [[gnu::always_inline]] static void go_on(const GroupInstruction* i, T* const* table, const Handler* all,
@@ -76,6 +77,17 @@ template <class T, std::size_t... k> class Handlers<T, std::index_sequence<k...>
                                                                   EachOf<k, Vector>... r) {
     const T *x = table[i->a], *y = table[i->b];
     ((r = compute<op, Vector>(take<a>(r, x, k), take<b>(r, y, k))), ...);
+    if (i->stores) {
+      T* const to = table[i->y];
+      (r.store_unaligned(to + k * kWidth), ...);
+    }
+    return go_on(i + 1, table, all, state, r...);
+  }
+  template <Then then, Form a, Form b, Form c> static void product(const GroupInstruction* i, T* const* table,
+                                                                   const Handler* all, GroupState<T>& state,
+                                                                   EachOf<k, Vector>... r) {
+    const T *x = table[i->a], *y = table[i->b], *z = table[i->c];
+    ((r = product_and<then, Vector>(take<a>(r, x, k), take<b>(r, y, k), take<c>(r, z, k))), ...);
     if (i->stores) {
       T* const to = table[i->y];
       (r.store_unaligned(to + k * kWidth), ...);
@@ -129,7 +141,12 @@ template <class T, std::size_t... k> class Handlers<T, std::index_sequence<k...>
 
   template <std::size_t code> static constexpr Handler handler() {
     using Kind = GroupInstruction::Kind;
-    if constexpr (code >= code_of(Kind::arithmetic)) {
+    if constexpr (code >= kProducts) {
+      constexpr std::size_t at = code - kProducts;
+      constexpr Form c = at % 2 ? Form::single : Form::moving;
+      return {product<static_cast<Then>(at / 18), static_cast<Form>(at / 6 % 3),
+                      static_cast<Form>(at / 2 % 3), c>};
+    } else if constexpr (code >= code_of(Kind::arithmetic)) {
       constexpr std::size_t at = code - code_of(Kind::arithmetic);
       constexpr auto op = static_cast<Arithmetic>(at / 9);
       constexpr Form a = static_cast<Form>(at / 3 % 3), b = static_cast<Form>(at % 3);

@@ -90,6 +90,25 @@ TEST_CASE("arithmetic of groups has the bits of the ops", "[program]") {
   }
 }
 
+TEST_CASE("products and what follows them are rounded one after the other", "[program]") {
+  const DType dtype = GENERATE(DType::f32, DType::f64);
+  const std::int64_t n = GENERATE(1, 5, 16, 40, 64, 100, 1000);
+  for (const NamedKernel& k : {kernels_of_ops[0], kernels_of_ops[1], kernels_of_ops[2]}) {
+    CAPTURE(k.op, name_of(dtype), n);
+    Values v(dtype, n);
+    for (int operands = 0; operands < 6; ++operands)
+      for (const ValueId c : {v.moving[0], v.uniform, v.single})
+        for (const bool is_first : {false, true}) {
+          const ValueId held = v.held(), second = v.moving[1];
+          const std::vector<ValueId> pairs[] = {{held, second},    {second, held}, {held, v.uniform},
+                                                {v.uniform, held}, {held, held},   {second, v.uniform}};
+          const ValueId x = v.b.map(v.times, pairs[operands], "mul");
+          v.keep(v.b.map(k.kernel, is_first ? std::vector{x, c} : std::vector{c, x}, k.op));
+        }
+    CHECK(v.b.check() == 1);
+  }
+}
+
 TEST_CASE("gradients of groups have the bits of the kernels", "[program]") {
   const DType dtype = GENERATE(DType::f32, DType::f64);
   const std::int64_t n = GENERATE(5, 16, 100, 1000);

@@ -347,8 +347,24 @@ TEST_CASE("gradients of the op's products are products", "[program]") {
   for (const GroupInstruction& i : code.instructions)
     codes.push_back(i.code);
   using Kind = GroupInstruction::Kind;
-  CHECK(codes == std::vector{code_of(Arithmetic::mul, Form::moving, Form::single),
-                             code_of(Arithmetic::add, Form::moving, Form::held),
+  CHECK(codes == std::vector{code_of(Then::add, Form::moving, Form::single, Form::moving),
                              code_of(Arithmetic::mul, Form::moving, Form::moving), code_of(Kind::held_sum),
                              code_of(Kind::end)});
+}
+
+TEST_CASE("elements that are selected several times are fetched once", "[program]") {
+  std::mt19937 random(1);
+  ProgramBuilder b;
+  const ValueId x = b.argument(numbers(DType::f32, {20, 10}, random, false));
+  const auto part = [&](std::int64_t first) {
+    return b.select(x, kernels::sliced({20, 10}, {first, 1}, {18, 8}), {18, 8});
+  };
+  const ValueId once = part(1), other = part(2), again = part(1);
+  for (const ValueId y : {other, again})
+    b.outputs[static_cast<std::size_t>(b.map(mul_map, {once, y}, "mul"))] = true;
+  b.outputs[static_cast<std::size_t>(again)] = true;
+  const std::vector<ProgramStep> steps = b.steps();
+  const GroupCode code = make_group_code(b.program, steps[0], std::vector<bool>(b.values.size(), false));
+  CHECK(code.views.size() == 2);
+  CHECK(b.check() == 1);
 }

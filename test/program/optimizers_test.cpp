@@ -61,3 +61,19 @@ TEST_CASE("every update rule steps in replays as it does eagerly", "[recorded][o
       }
     }
 }
+
+TEST_CASE("slots cannot be read while a function is recorded", "[recorded][optimizer]") {
+  using Catch::Matchers::Contains;
+  Adam adam({.learning_rate = 0.1});
+  const Variable w(tensor({1.0, 2.0}), {.name = "weight"});
+  const auto step = function([&](const Tensor& g) {
+    adam.apply_gradients({{g, w}});
+    return 2 * adam.slot(w, "m");
+  });
+  CHECK_THROWS_WITH(step(tensor({1.0, 1.0})), Contains("adam: slot \"m\" of variable \"weight\"") &&
+                                                  Contains("read it outside, after the call"));
+  const auto plain = function([&](const Tensor& g) { adam.apply_gradients({{g, w}}); });
+  plain(tensor({1.0, 1.0}));
+  plain(tensor({1.0, 1.0}));
+  CHECK(adam.slot(w, "m").defined());
+}

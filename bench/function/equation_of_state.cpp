@@ -3,8 +3,7 @@
 // 2010, Manuals and Guides 56, appendix K).
 #include <array>
 
-#include "report.h"
-#include "tapedeck/simd/elementary.h"
+#include "ocean.h"
 
 namespace bench {
 namespace {
@@ -50,37 +49,31 @@ template <class V> V density(const V& s, const V& t, const V& p, const V& root_o
   return mass / volume;
 }
 
-using Vector = xsimd::batch<double>;
-
-void run_state(std::int64_t n) {
+void run(std::int64_t n) {
   const std::string name = "equation of state, n=" + std::to_string(n);
   if (!is_chosen(name)) return;
   const td::Tensor s = numbers({n}, 1, 30, 38, td::DType::f64), t = numbers({n}, 2, 0, 25, td::DType::f64),
                    p = numbers({n}, 3, 0, 4000, td::DType::f64);
-  const auto eager = [](const td::Tensor& a, const td::Tensor& b, const td::Tensor& c) {
-    return density(a, b, c, td::sqrt(a));
-  };
-  const auto recorded = td::function(eager);
-  td::Tensor mine;
-  std::vector<double> y(static_cast<std::size_t>(n));
-  const auto by_hand = [&] {
+  const auto by_hand = [&](std::span<double* const> results) {
     const double *a = s.data<double>().data(), *b = t.data<double>().data(), *c = p.data<double>().data();
-    for (std::int64_t i = 0; i < n; i += static_cast<std::int64_t>(Vector::size)) {
+    for (std::int64_t i = 0; i < n; i += kWidth) {
       const Vector v = Vector::load_unaligned(a + i);
       density(v, Vector::load_unaligned(b + i), Vector::load_unaligned(c + i), xsimd::sqrt(v))
-          .store_unaligned(y.data() + i);
+          .store_unaligned(results[0] + i);
     }
   };
-  const Run runs[] = {[&] { (void)eager(s, t, p); }, [&] { recorded.into(mine, s, t, p); }, by_hand};
-  const Race race(runs);
-  report(name, race.ratio(2, 1), "of a fused loop", {.at_least = 0.6}, beside_eager(race, 1, 0));
+  race({name,
+        0.6,
+        {s, t, p},
+        [](const Tensors& x) { return Tensors{density(x[0], x[1], x[2], td::sqrt(x[0]))}; },
+        by_hand});
 }
 
 }   // namespace
 
-void run_models() {
+void run_equation_of_state() {
   for (const std::int64_t n : {4096, 65'536, 1'048'576, 4'194'304})
-    run_state(n);
+    run(n);
 }
 
 }   // namespace bench

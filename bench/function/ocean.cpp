@@ -1,0 +1,83 @@
+// In: a model. Out: how fast its replays are beside a loop by hand, after a look at the values of both.
+#include "ocean.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace bench {
+
+td::Shape Box::input(std::initializer_list<Axis> axes) const {
+  td::Shape s = {1, 1, 1};
+  for (const Axis a : axes)
+    s.set(a, cells[a] + 2 * margin);
+  return s;
+}
+
+Box box_of(std::int64_t cells, std::int64_t margin) {
+  const double side = std::cbrt(static_cast<double>(cells));
+  const std::int64_t high = std::lround(side / 4), wide = std::lround(2 * side);
+  return {{high, wide, wide}, margin};
+}
+
+td::Tensor TensorCells::take(const td::Tensor& t, const At& at) const {
+  td::Shape begin = {0, 0, 0}, size = {1, 1, 1};
+  for (const Axis a : {z, x, y})
+    if (t.shape()[a] > 1) begin.set(a, box_.margin + at[a]), size.set(a, box_.cells[a]);
+  return td::slice(t, begin, size);
+}
+
+VectorCells::VectorCells(const Box& box, const Tensors& inputs) {
+  for (const td::Tensor& t : inputs) {
+    const td::Shape& s = t.shape();
+    Input i = {t.data<double>().data(), nullptr, {}};
+    std::int64_t stride = 1;
+    for (const Axis a : {y, x, z}) {
+      if (s[a] > 1) i.stride[a] = stride, i.data += box.margin * stride;
+      stride *= s[a];
+    }
+    inputs_.push_back(i);
+  }
+}
+void VectorCells::go(const At& first) {
+  for (Input& i : inputs_)
+    i.at = i.data + first[z] * i.stride[z] + first[x] * i.stride[x] + first[y] * i.stride[y];
+}
+
+namespace {
+
+void compare(const Model& m, const Tensors& mine, std::span<double* const> theirs) {
+  for (std::size_t k = 0; k < mine.size(); ++k) {
+    const auto values = mine[k].data<double>();
+    double largest = 0, apart = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      largest = std::max(largest, std::abs(values[i]));
+      const double difference = std::abs(values[i] - theirs[k][i]);
+      if (!(difference <= apart)) apart = difference;   // NaN, too
+    }
+    if (!(apart <= 1e-9 * largest))
+      throw std::runtime_error(m.name + ": result " + std::to_string(k) + " differs from that by hand by " +
+                               std::to_string(apart) + " of " + std::to_string(largest));
+  }
+}
+
+}   // namespace
+
+void race(const Model& m) {
+  const auto recorded = td::function(m.eager);
+  Tensors mine = m.eager(m.x);
+  std::vector<std::vector<double>> results;
+  for (const td::Tensor& t : mine)
+    results.emplace_back(static_cast<std::size_t>(t.size()));
+  std::vector<double*> theirs;
+  for (std::vector<double>& r : results)
+    theirs.push_back(r.data());
+  m.by_hand(theirs);
+  compare(m, mine, theirs);
+  const Run runs[] = {[&] { (void)m.eager(m.x); }, [&] { recorded.into(mine, m.x); },
+                      [&] { m.by_hand(theirs); }};
+  const Race race(runs);
+  report(m.name, race.ratio(2, 1), "of a fused loop", {.at_least = m.at_least}, beside_eager(race, 1, 0));
+}
+
+}   // namespace bench
