@@ -1,7 +1,10 @@
 // What tapes keep, and for how long: bytes, entries and handles.
+#include <unistd.h>
 #include <catch2/catch.hpp>
 
+#include "core/sanitizers.h"
 #include "ops/odd_ops.h"
+#include "resident.h"
 
 using namespace tapedeck;
 using namespace tapedeck::test;
@@ -237,4 +240,18 @@ TEST_CASE("the buffer cache keeps what its limit allows", "[memory]") {
   release_buffers();
   CHECK(cached_bytes() == 0);
   set_buffer_cache_limit(std::int64_t{1} << 30);
+}
+
+TEST_CASE("a large buffer takes the memory of its elements, whatever the size of the system's pages",
+          "[memory]") {
+  if (kAddressSanitizer || kThreadSanitizer) return;   // they keep memory themselves
+  release_buffers();
+  const long before = resident_pages(), page = sysconf(_SC_PAGESIZE);
+  constexpr std::int64_t n = (1 << 23) + 17;
+  const Tensor x = full({n}, 3.0f), y = x + 1;
+  CHECK(y.at<float>({0}) == 4);
+  CHECK(y.at<float>({n - 1}) == 4);
+  // Of each, what lies in one more large page at its end may be in memory, too.
+  constexpr std::int64_t most = 2 * (n * 4 + (std::int64_t{1} << 21) + (1 << 20));
+  CHECK((resident_pages() - before) * page < most);
 }

@@ -102,3 +102,44 @@ TEST_CASE("logic takes bool tensors, and numbers as bool", "[math]") {
   CHECK_THROWS_WITH(logical_not(tensor({1.0})), "logical_not: takes bool, compare with 0 first: x is f32[1]");
   CHECK_THROWS_AS(logical_or(a, zeros({3}, DType::boolean)), ShapeError);
 }
+
+// The sums of small integers are exact, so the loops below are the expected values.
+TEST_CASE("rows of every length, added to new memory and to that of an operand", "[math]") {
+  for (const std::int64_t rows : {2, 5, 700})
+    for (std::int64_t n = 1; n < 40; ++n) {
+      CAPTURE(rows, n);
+      const Tensor row = arange(n, DType::f32), column = reshape(100 * arange(rows, DType::f32), {rows, 1});
+      const Tensor outer = column + row;
+      Tensor own = column + row;
+      const Tensor over = std::move(own) + row, turned = row - outer;
+      bool all = true;
+      for (std::int64_t i = 0; i < rows; ++i)
+        for (std::int64_t j = 0; j < n; ++j) {
+          const auto expected = static_cast<float>(100 * i + j);
+          all &= outer.at<float>({i, j}) == expected;
+          all &= over.at<float>({i, j}) == expected + static_cast<float>(j);
+          all &= turned.at<float>({i, j}) == static_cast<float>(-100 * i);
+        }
+      CHECK(all);
+    }
+}
+
+TEST_CASE("gradients of rows and columns of every length are their counts", "[math]") {
+  const auto check = [](const auto& f, double of_matrix, double of_other) {
+    for (const std::int64_t rows : {3, 600})
+      for (std::int64_t n = 1; n < 40; ++n)
+        for (const bool is_row : {true, false}) {
+          CAPTURE(rows, n, is_row);
+          const Tensor a = ones({rows, n}), b = ones(is_row ? Shape{n} : Shape{rows, 1});
+          GradientTape tape;
+          tape.watch(a), tape.watch(b);
+          const auto [da, db] = tape.gradient(f(a, b), a, b);
+          const double count = static_cast<double>(is_row ? rows : n);
+          CHECK(all(equal(da.dense(), of_matrix)).template item<bool>());
+          CHECK(all(equal(db.dense(), of_other * count)).template item<bool>());
+        }
+  };
+  check([](const Tensor& a, const Tensor& b) { return a + b; }, 1, 1);
+  check([](const Tensor& a, const Tensor& b) { return a - b; }, 1, -1);
+  check([](const Tensor& a, const Tensor& b) { return b - a; }, -1, 1);
+}

@@ -31,13 +31,17 @@ template <class T, class Loop> void run_rows(Loop loop, int operands, Refs x, Te
   for (int i = 0; i < operands; ++i)
     shapes[i] = &x[i].shape();
   const Rows rows = rows_of(y.shape(), {shapes, static_cast<std::size_t>(operands)});
-  // Behind a row lie more rows or padding, so its tail is read as a whole group; not where rows lie in the
-  // tensor's handle, nor where another thread may be writing the next row over that of an operand.
+  // The tail of a row is a whole group: its last elements, some of them once more, unless y is the memory of
+  // an operand or the row is short. Then, since behind a row lie more rows or padding, it is read from there;
+  // not where rows lie in the tensor's handle, nor where another thread may be writing the next row over that
+  // of an operand.
   const bool alone = y.size() < kElementwise.least;
-  bool readable = true;
-  for (int i = 0; i < operands; ++i)
-    readable &= (x[i].handle()->buffer || x[i].size() <= rows.inner) &&
-                (alone || elements<T>(x[i]) != elements<T>(y));
+  bool readable = true, apart = true;
+  for (int i = 0; i < operands; ++i) {
+    const bool other = elements<T>(x[i]) != elements<T>(y);
+    apart &= other;
+    readable &= (x[i].handle()->buffer || x[i].size() <= rows.inner) && (alone || other);
+  }
   const auto run_part = [&](std::int64_t r, const Offsets& offset, std::int64_t begin, std::int64_t end) {
     Row<T> row;
     for (int i = 0; i < std::min(operands, kMaxOperands); ++i) {   // as compilers do not know
@@ -48,6 +52,12 @@ template <class T, class Loop> void run_rows(Loop loop, int operands, Refs x, Te
     const std::int64_t n = end - begin, main = whole<T>(n);
     loop(out, row.x, main);
     if (main == n) return;
+    if (apart && main) {
+      const std::int64_t last = n - kGroup<T>;
+      for (int i = 0; i < operands; ++i)
+        row.x[i].p += last & row.x[i].mask;
+      return loop(out + last, row.x, kGroup<T>);
+    }
     if (!readable)
       row.cut(main, n);
     else
