@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks that the files listed in docs/tour.md exist, that each contains the names that the tour gives for it, and that there
-# are at most 12 files and 2,050 lines.
+# are at most 12 files and 2,100 lines.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -21,6 +21,6 @@ done < <(grep -E '^\| [0-9]+ \|' docs/tour.md)
 
 [ $files -ge 8 ] || complain "the table of stops was not found"
 [ $files -le 12 ] || complain "$files files; 12 at most"
-[ $lines -le 2050 ] || complain "$lines lines; 2050 at most"
+[ $lines -le 2100 ] || complain "$lines lines; 2100 at most"
 echo "tour: $files files, $lines lines"
 exit $failed

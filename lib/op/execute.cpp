@@ -5,7 +5,7 @@
 #include "core/format.h"
 #include "core/storage.h"
 #include "core/trace.h"
-#include "kernels/elementwise/map.h"
+#include "op/elementwise.h"
 #include "op/observer.h"
 #include "op/primitives.h"
 #include "op/recorder.h"

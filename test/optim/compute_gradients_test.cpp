@@ -364,7 +364,8 @@ TEST_CASE("cases: what all optimizers share", "[cases][optimizer]") {
     c.check("var1", b.value());
     Momentum& momentum = c.keep([&] { return Momentum({.learning_rate = 1, .momentum = 1}); });
     momentum.apply_gradients({{Gradient(), a}, {c.input("grad1"), b}});
-    CHECK_FALSE(momentum.slot(a, "momentum").defined());
+    const Tensor slot = momentum.slot(a, "momentum");
+    CHECK_FALSE(slot.defined());
   });
   check_case("opt-base-tensor-as-var", [&](Case& c) {
     const Tensor x = c.input(tensor(1.0));
