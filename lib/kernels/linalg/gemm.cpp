@@ -94,19 +94,23 @@ template <class T> bool set_to_zero(const Product<T>& p) {
 }
 
 constexpr std::int64_t kTiny = 6;   // most rows, columns and terms
-template <class T> bool is_tiny(const Product<T>& p) { return p.m <= kTiny && p.n <= kTiny && p.k <= kTiny; }
+template <class T> bool is_tiny(const Product<T>& p) {
+  return std::is_floating_point_v<T> && p.m <= kTiny && p.n <= kTiny && p.k <= kTiny;
+}
 
+// Row by row. Compilers may contract products and sums, which a dot product would not allow everywhere: its
+// bits would depend on where the operands lie.
 template <class T> void multiply_tiny(const Product<T>& p) {
   const std::int64_t a_row = p.a_transposed ? 1 : p.lda, a_term = p.a_transposed ? p.lda : 1,
                      b_term = p.b_transposed ? 1 : p.ldb, b_column = p.b_transposed ? p.ldb : 1;
-  for (std::int64_t i = 0; i < p.m; ++i)
-    for (std::int64_t j = 0; j < p.n; ++j) {
-      T& y = p.y[i * p.ldy + j];
-      T sum = p.add ? y : T(0);
-      for (std::int64_t l = 0; l < p.k; ++l)
-        sum += p.a[i * a_row + l * a_term] * p.b[l * b_term + j * b_column];
-      y = sum;
-    }
+  for (std::int64_t i = 0; i < p.m; ++i) {
+    T sums[kTiny] = {};
+    for (std::int64_t l = 0; l < p.k; ++l)
+      for (std::int64_t j = 0; j < p.n; ++j)
+        sums[j] += p.a[i * a_row + l * a_term] * p.b[l * b_term + j * b_column];
+    for (std::int64_t j = 0; j < p.n; ++j)   // as BLAS does: the bits of a product, then of a sum
+      p.y[i * p.ldy + j] = p.add ? p.y[i * p.ldy + j] + sums[j] : sums[j];
+  }
 }
 
 template <class F, class T> void multiply(F* blas, const Product<T>& p) {
