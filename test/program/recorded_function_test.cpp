@@ -513,7 +513,7 @@ TEST_CASE("a square and the sum behind it have the bits of eager", "[recorded]")
     return std::vector<Tensor>{square(x) + y, y - square(x), square(x) - y};
   };
   const auto recorded = function(f);
-  for (const std::uint64_t seed : {1, 2, 3}) {
+  for (std::uint64_t seed = 1; seed < 4; ++seed) {
     const Tensor x = random::normal({37}, {.seed = seed}), y = random::normal({37}, {.seed = seed + 10});
     const std::vector<Tensor> eager = f(x, y), replayed = recorded(x, y);
     for (std::size_t i = 0; i < 3; ++i)
