@@ -1,6 +1,7 @@
 // A user's elementwise function, value and gradients: as one op with `map`, and composed of ops. Compiled for
 // this machine; and, with PLAIN defined, as a user's program is compiled by default.
 #include "bench.h"
+#include "reprojection.h"
 #include "tapedeck/map.h"
 #include "tapedeck/tapedeck.h"
 
@@ -39,21 +40,6 @@ template <class F> void gradients(State& state, const F& f) {
 }
 
 #ifndef PLAIN
-// Bundle adjustment: where a camera of eleven numbers sees a point, times a weight.
-constexpr auto reprojection = [](auto r0, auto r1, auto r2, auto c0, auto c1, auto c2, auto f, auto u0,
-                                 auto v0, auto k1, auto k2, auto x0, auto x1, auto x2, auto weight) {
-  const auto a0 = x0 - c0, a1 = x1 - c1, a2 = x2 - c2;
-  const auto angle = sqrt(r0 * r0 + r1 * r1 + r2 * r2), cosine = cos(angle), sine = sin(angle);
-  const auto w0 = r0 / angle, w1 = r1 / angle, w2 = r2 / angle;
-  const auto along = (w0 * a0 + w1 * a1 + w2 * a2) * (1 - cosine);
-  const auto b0 = a0 * cosine + (w1 * a2 - w2 * a1) * sine + w0 * along,
-             b1 = a1 * cosine + (w2 * a0 - w0 * a2) * sine + w1 * along,
-             b2 = a2 * cosine + (w0 * a1 - w1 * a0) * sine + w2 * along;
-  const auto p = b0 / b2, q = b1 / b2, square = p * p + q * q,
-             radial = f * (1 + k1 * square + k2 * square * square);
-  return std::pair(weight * (p * radial + u0), weight * (q * radial + v0));
-};
-
 // All observations: their fifteen numbers in rows, and both results in columns.
 struct Observations {
   explicit Observations(std::int64_t n)
@@ -66,7 +52,7 @@ struct Observations {
   }
   td::Tensor rows;
 };
-constexpr auto reprojection_as_map = [](const auto&... x) { return td::map(reprojection, x...); };
+constexpr auto reprojection_as_map = [](const auto&... x) { return td::map(bench::reprojection, x...); };
 
 // What a tape does with the residuals of the rows.
 template <class F, class Use> void on_tape(State& state, const F& f, bool persistent, const Use& use) {
@@ -146,7 +132,7 @@ BENCHMARK_CAPTURE(on_tape, persistent, reprojection_as_map, true, gradient_of_su
 BENCHMARK_CAPTURE(on_tape, stopped, reprojection_as_map, true, stopped_gradient)
     ->Name("map/reprojection_grad_stopped")
     ->Apply(rows);
-BENCHMARK_CAPTURE(on_tape, ops, reprojection, false, gradient_of_sum)
+BENCHMARK_CAPTURE(on_tape, ops, bench::reprojection, false, gradient_of_sum)
     ->Name("map/reprojection_grad_by_ops")
     ->Apply(rows);
 BENCHMARK_CAPTURE(on_tape, pullbacks, reprojection_as_map, true, two_pullbacks)

@@ -49,9 +49,7 @@ template <class V> V density(const V& s, const V& t, const V& p, const V& root_o
   return mass / volume;
 }
 
-void run(std::int64_t n) {
-  const std::string name = "equation of state, n=" + std::to_string(n);
-  if (!is_chosen(name)) return;
+void run(const std::string& name, std::int64_t n) {
   const td::Tensor s = numbers({n}, 1, 30, 38, td::DType::f64), t = numbers({n}, 2, 0, 25, td::DType::f64),
                    p = numbers({n}, 3, 0, 4000, td::DType::f64);
   const auto by_hand = [&](std::span<double* const> results) {
@@ -71,9 +69,6 @@ void run(std::int64_t n) {
 
 }   // namespace
 
-void run_equation_of_state() {
-  for (const std::int64_t n : {4096, 65'536, 1'048'576, 4'194'304})
-    run(n);
-}
+void run_equation_of_state() { at_all_sizes("equation of state", run); }
 
 }   // namespace bench

@@ -128,8 +128,8 @@ template <class C, class Put> void mix(const C& c, Put put) {
 }
 
 Tensors inputs_of(const Box& box) {
+  std::uint64_t seed = 0;
   const auto make = [&](std::initializer_list<Axis> axes, double low, double high) {
-    static std::uint64_t seed = 0;
     return numbers(box.input(axes), ++seed, low, high, td::DType::f64);
   };
   const auto water = [&] { return td::astype(td::less(make({z, x, y}, 0, 1), 0.8), td::DType::f64); };
@@ -169,9 +169,7 @@ void by_hand(const Box& box, const Tensors& inputs, std::span<double* const> res
       });
 }
 
-void run(std::int64_t cells) {
-  const std::string name = "isoneutral mixing, n=" + std::to_string(cells);
-  if (!is_chosen(name)) return;
+void run(const std::string& name, std::int64_t cells) {
   const Box box = box_of(cells, 1);
   const Tensors inputs = inputs_of(box);
   race({name, 0.6, inputs,
@@ -185,9 +183,6 @@ void run(std::int64_t cells) {
 
 }   // namespace
 
-void run_isoneutral_mixing() {
-  for (const std::int64_t cells : {4096, 65'536, 1'048'576, 4'194'304})
-    run(cells);
-}
+void run_isoneutral_mixing() { at_all_sizes("isoneutral mixing", run); }
 
 }   // namespace bench

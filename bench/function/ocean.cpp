@@ -20,7 +20,8 @@ Box box_of(std::int64_t cells, std::int64_t margin) {
   return {{high, wide, wide}, margin};
 }
 
-td::Tensor TensorCells::take(const td::Tensor& t, const At& at) const {
+td::Tensor TensorCells::operator()(std::size_t input, const At& at) const {
+  const td::Tensor& t = inputs_[input];
   td::Shape begin = {0, 0, 0}, size = {1, 1, 1};
   for (const Axis a : {z, x, y})
     if (t.shape()[a] > 1) begin.set(a, box_.margin + at[a]), size.set(a, box_.cells[a]);
@@ -78,6 +79,11 @@ void race(const Model& m) {
                       [&] { m.by_hand(theirs); }};
   const Race race(runs);
   report(m.name, race.ratio(2, 1), "of a fused loop", {.at_least = m.at_least}, beside_eager(race, 1, 0));
+}
+
+void at_all_sizes(const std::string& model, void (*run)(const std::string& name, std::int64_t cells)) {
+  for (const std::int64_t cells : {4096, 65'536, 1'048'576, 4'194'304})
+    if (const std::string name = model + ", n=" + std::to_string(cells); is_chosen(name)) run(name, cells);
 }
 
 }   // namespace bench

@@ -43,11 +43,7 @@ class TensorCells {
   TensorCells(const Box& box, Tensors inputs) : box_(box), inputs_(std::move(inputs)) {}
 
   /// An input of the cells that lie `at` from each cell.
-  td::Tensor operator()(std::size_t input, const At& at = {}) const { return take(inputs_[input], at); }
-  td::Tensor take(const td::Tensor& t, const At& at) const;
-
- protected:
-  const td::Tensor& whole(std::size_t input) const { return inputs_[input]; }
+  td::Tensor operator()(std::size_t input, const At& at = {}) const;
 
  private:
   Box box_;
@@ -92,5 +88,7 @@ struct Model {
 };
 /// Throws std::runtime_error where the loop by hand gives other values.
 void race(const Model& m);
+/// run(name, cells) for each number of cells whose name, "model, n=cells", is chosen.
+void at_all_sizes(const std::string& model, void (*run)(const std::string& name, std::int64_t cells));
 
 }   // namespace bench

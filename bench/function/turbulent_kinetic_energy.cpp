@@ -191,9 +191,7 @@ Tensors inputs_of(const Box& box) {
           make({y}, 0.5, 1)};
 }
 
-void run(std::int64_t cells) {
-  const std::string name = "turbulent kinetic energy, n=" + std::to_string(cells);
-  if (!is_chosen(name)) return;
+void run(const std::string& name, std::int64_t cells) {
   const Box box = box_of(cells, 2);
   const Tensors inputs = inputs_of(box);
   race({name, 0.6, inputs, [&](const Tensors& all) { return step(box, all); },
@@ -202,9 +200,6 @@ void run(std::int64_t cells) {
 
 }   // namespace
 
-void run_turbulent_kinetic_energy() {
-  for (const std::int64_t cells : {4096, 65'536, 1'048'576, 4'194'304})
-    run(cells);
-}
+void run_turbulent_kinetic_energy() { at_all_sizes("turbulent kinetic energy", run); }
 
 }   // namespace bench

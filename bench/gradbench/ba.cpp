@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "../reprojection.h"
 #include "random.h"
 #include "tapedeck/map.h"
 #include "tensors.h"
@@ -29,27 +30,11 @@ struct Observations {
   Tensor cameras, points, features;
 };
 
-/// A camera's r, centre c, focal length, principal point less what was seen (u0, v0) and distortion; a point;
-/// the weight.
-constexpr auto residual_of = [](auto r0, auto r1, auto r2, auto c0, auto c1, auto c2, auto focal, auto u0,
-                                auto v0, auto k1, auto k2, auto p0, auto p1, auto p2, auto weight) {
-  const auto x = p0 - c0, y = p1 - c1, z = p2 - c2;
-  const auto angle = sqrt(r0 * r0 + r1 * r1 + r2 * r2), cosine = cos(angle), sine = sin(angle);
-  const auto a0 = r0 / angle, a1 = r1 / angle, a2 = r2 / angle;
-  const auto along = (a0 * x + a1 * y + a2 * z) * (1 - cosine);
-  const auto cx = x * cosine + (a1 * z - a2 * y) * sine + a0 * along;
-  const auto cy = y * cosine + (a2 * x - a0 * z) * sine + a1 * along;
-  const auto cz = z * cosine + (a0 * y - a1 * x) * sine + a2 * along;
-  const auto u = cx / cz, v = cy / cz, square = u * u + v * v;
-  const auto scale = (1 + k1 * square + k2 * square * square) * focal;
-  return std::pair(weight * (u * scale + u0), weight * (v * scale + v0));
-};
-
 /// [p, 2], from rows [p, 15].
 Tensor residuals(const Tensor& rows, const Tensor& features) {
   const Tensors c = td::unstack(rows, 1), seen = td::unstack(features, 1);
   const auto [u, v] =
-      td::map<"residual">(residual_of, c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7] - seen[0],
+      td::map<"residual">(bench::reprojection, c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7] - seen[0],
                           c[8] - seen[1], c[9], c[10], c[11], c[12], c[13], c[14]);
   return td::stack({u, v}, 1);
 }
@@ -102,7 +87,9 @@ struct Columns {
 std::array<Tensor, 2> fused(const Tensors& c) {
   return td::map<"residual">(
       [](auto r0, auto r1, auto r2, auto x, auto y, auto z, auto focal, auto u0, auto v0, auto k1, auto k2,
-         auto weight) { return residual_of(r0, r1, r2, 0, 0, 0, focal, u0, v0, k1, k2, x, y, z, weight); },
+         auto weight) {
+        return bench::reprojection(r0, r1, r2, 0, 0, 0, focal, u0, v0, k1, k2, x, y, z, weight);
+      },
       c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7], c[8], c[9], c[10], c[11]);
 }
 
