@@ -113,12 +113,9 @@ class Coder {
   GroupInstruction product_of(const Draft& d, Then then, const Draft& next) const {
     const Entry *const x = &code_.entries[d.first], *const y = &code_.entries[next.first];
     const int c = next.forms[0] == Form::held ? 1 : 0;
-    return {code_of(then, d.forms[0], d.forms[1], next.forms[c]),
-            next.stores,
-            x[0],
-            x[d.operands - 1],
-            y[next.operands],
-            y[c]};   // a square has one operand
+    const Entry b = x[d.operands - 1];   // a square has one operand
+    return {
+        code_of(then, d.forms[0], d.forms[1], next.forms[c]), next.stores, x[0], b, y[next.operands], y[c]};
   }
 
   void add(const Node& node) {

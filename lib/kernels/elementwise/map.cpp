@@ -17,7 +17,7 @@ template <class T, class Loop> void run_flat(Loop loop, int operands, Refs x, Te
   for (int i = 0; i < operands; ++i)
     row.set(i, elements<T>(x[i]), x[i].size() == n);
   T* out = elements<T>(y);
-  if (n < kElementwise.least) return loop(out, row.x, padded<T>(n));
+  if (is_few(n)) return loop(out, row.x, padded<T>(n));
   parallel_for(n, kElementwise, [&](std::int64_t begin, std::int64_t end) {
     Stream<T> part[kMaxOperands];
     for (int i = 0; i < operands; ++i)
@@ -35,7 +35,7 @@ template <class T, class Loop> void run_rows(Loop loop, int operands, Refs x, Te
   // an operand or the row is short. Then, since behind a row lie more rows or padding, it is read from there;
   // not where rows lie in the tensor's handle, nor where another thread may be writing the next row over that
   // of an operand.
-  const bool alone = y.size() < kElementwise.least;
+  const bool alone = is_few(y.size());
   bool readable = true, apart = true;
   for (int i = 0; i < operands; ++i) {
     const bool other = elements<T>(x[i]) != elements<T>(y);

@@ -237,11 +237,10 @@ template <class T, int I, int O, class Loop> class Pass {
             run_row(pass, row, lines_.position(begin), end - begin);
           });
     };
-    parallel_for(grid.pieces(), t_.n < kElementwise.least ? grid.pieces() : 1,
-                 [&](std::int64_t begin, std::int64_t end) {
-                   for (std::int64_t piece = begin; piece < end; ++piece)
-                     run_piece(piece);
-                 });
+    parallel_for(grid.pieces(), is_few(t_.n) ? grid.pieces() : 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t piece = begin; piece < end; ++piece)
+        run_piece(piece);
+    });
     if constexpr (!kIsHalf<T>)
       for (int i = 0; i < gradients; ++i)
         if (!copies[i].empty()) add_up(copies[i].data(), grid.copies(i), all_.out[i], sizes[i]);
