@@ -58,21 +58,23 @@ template <class F, int N, std::size_t... I> struct Partial<F, N, std::index_sequ
     else
       return product(dy, static_cast<double>(p));
   }
-  /// Whether the partial is the number 1, so that the gradient is dy itself.
-  static constexpr bool is_one() {
+  /// 1 or -1 where the partial is that number, so that the gradient is dy or -dy; else 0.
+  static constexpr int sign() {
     if constexpr (read != 0)
-      return false;
+      return 0;
     else
-      return one_of_number();
+      return sign_of_number();
   }
 
  private:
-  static constexpr bool one_of_number() {
+  static constexpr int sign_of_number() {
     using Result = decltype(of<Probe<0>>(Same<I, Probe<0>>{}..., Probe<0>{}));
-    if constexpr (!std::is_arithmetic_v<Result>)
-      return false;
-    else
-      return of<Probe<0>>(Same<I, Probe<0>>{}..., Probe<0>{}) == 1;
+    if constexpr (!std::is_arithmetic_v<Result>) {
+      return 0;
+    } else {
+      const auto number = of<Probe<0>>(Same<I, Probe<0>>{}..., Probe<0>{});
+      return number == 1 ? 1 : number == -1 ? -1 : 0;
+    }
   }
 };
 
@@ -104,7 +106,7 @@ template <std::size_t... I, class... F> constexpr auto partials_rule(std::index_
   using Fused = kernels::Fused<Partial<F, n>...>;
   return PartialsRule{Fused::vjp_kernel(),
                       &Fused::jvp_kernel(),
-                      ((Partial<F, n>::is_one() ? 1u << I : 0u) | ...),
+                      ((Partial<F, n>::sign() == 1 ? 1u << I : 0u) | ...),
                       {Partial<F, n>::times...}};
 }
 /// What a partial of n inputs reads, as in Rule::partial_reads, where bit kMaxInputs is the output.

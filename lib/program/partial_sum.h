@@ -53,13 +53,9 @@ template <class T> struct alignas(64) PartialSum {
     static_assert(sizeof...(V) == 8);
     if (at + 8 * w >= size) return false;
     at += 8 * w;
-    if (sum->order == GroupCode::Order::pull) {
-      total = (total + ... + v);
-      return true;
-    }
     int k = 0;
     ((s[k++ % 4] += v), ...);
-    if (at % kernels::kFoldPiece<T> == 0) close();
+    if (sum->order == GroupCode::Order::full && at % kernels::kFoldPiece<T> == 0) close();
     return true;
   }
 
@@ -96,11 +92,14 @@ template <class T> struct alignas(64) PartialSum {
   void gather(const T* x, std::int64_t end) {
     const std::int64_t main = std::min(end, kernels::whole<T>(size));
     std::int64_t i = at;
+    for (; i % step == 0 && i + step <= main; i += step)
+      for (int k = 0; k < 4; ++k)
+        s[k] += Vector::load_unaligned(x + (i - at) + k * w);
     for (; i < main; i += w)
-      total += Vector::load_unaligned(x + (i - at));
+      s[i / w % 4] += Vector::load_unaligned(x + (i - at));
     if (end < size) return;
     *part = T(0);
-    put_sum(kernels::Put::sum, part, total);
+    kernels::end_sum(s, part);
     for (; i < end; ++i)
       *part += x[i - at];
   }

@@ -329,6 +329,43 @@ bool sums(const PassTensors& t) {
 
 }   // namespace
 
+template <class T> void collect(const VjpRow<T>& row, std::size_t k, const T* block, T factor,
+                                std::int64_t begin, std::int64_t end, Batch<T>* sums) {
+  constexpr std::int64_t w = kWidth<T>, step = 4 * w;
+  const Batch<T> all(factor);
+  const std::int64_t n = end - begin;
+  T* const out = row.out[k] + begin;
+  const auto at = [&](std::int64_t i) { return Batch<T>::load_unaligned(block + i) * all; };
+  switch (row.put[k]) {
+    case Put::nothing:
+      return;
+    case Put::store:
+      for (std::int64_t i = 0; i < n; i += w)
+        at(i).store_unaligned(out + i);
+      return;
+    case Put::add:
+      for (std::int64_t i = 0; i < n; i += w)
+        (Batch<T>::load_unaligned(out + i) + at(i)).store_unaligned(out + i);
+      return;
+    case Put::sum:
+      Batch<T> s[4];
+      for (int j = 0; j < 4; ++j)
+        s[j] = begin == 0 ? Batch<T>(T(0)) : sums[j];
+      std::int64_t i = 0;
+      for (; i + step <= n; i += step)
+        for (int j = 0; j < 4; ++j)
+          s[j] += at(i + j * w);
+      for (int j = 0; i < n; i += w, ++j)
+        s[j] += at(i);
+      std::copy_n(s, 4, sums);
+      return;
+  }
+}
+template void collect(const VjpRow<float>&, std::size_t, const float*, float, std::int64_t, std::int64_t,
+                      Batch<float>*);
+template void collect(const VjpRow<double>&, std::size_t, const double*, double, std::int64_t, std::int64_t,
+                      Batch<double>*);
+
 void run_vjp(const VjpKernel& k, const Tensor& dy, const Tensor* const* x, const Tensor* y, const Tensor* dx,
              unsigned adds) {
   constexpr int I = kFusedInputs + 2, O = kFusedInputs;

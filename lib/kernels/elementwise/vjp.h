@@ -55,26 +55,64 @@ struct PassTensors {
 /// Runs the loops of a user's function f over them.
 void run_pass(const UserLoops& loops, const void* f, const PassTensors& pass);
 
+/// Elements of a block of a vjp's loop.
+template <class T> inline constexpr std::int64_t kVjpBlock = 1024 / static_cast<std::int64_t>(sizeof(T));
+
+/// Puts factor times the elements of a block, [begin, end) of the row, where result k is put. A sum adds its
+/// vectors to four sums in turns, so that an addition does not wait for the one before it; the first block
+/// sets them.
+template <class T> void collect(const VjpRow<T>& row, std::size_t k, const T* block, T factor,
+                                std::int64_t begin, std::int64_t end, Batch<T>* sums);
+/// Adds the four sums to *out.
+template <class T> void end_sum(const Batch<T>* sums, T* out) {
+  put_sum(Put::sum, out, (sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
 /// The kernels of both passes. For each input one Partial: Partial::at(x..., y) is its value, and bit i of
 /// Partial::read tells whether it reads argument i.
 template <class... Partial> struct Fused {
   static constexpr std::size_t N = sizeof...(Partial);
   static constexpr unsigned read = (Partial::read | ...);
 
+  /// Block by block: results that are added up wait in buffers, so that the loop has no branch but for what
+  /// is wanted, and what adds up is compiled once for all ops.
   template <class T, std::size_t... I, std::size_t... K>
   static constexpr VjpLoop<T> vjp(std::index_sequence<I...>, std::index_sequence<K...>) {
     return [](const VjpRow<T>& row) {
       const VjpRow<T> r = row;   // a local, since a vector store may alias anything else
-      Batch<T> sums[N];
-      for (Batch<T>& s : sums)
-        s = Batch<T>(T(0));
-      for (std::int64_t i = 0; i < r.n; i += kWidth<T>) {
-        const Batch<T> dy = Batch<T>::load_unaligned(r.x[N + 1].p + i);
-        const Batch<T> x[] = {load_read<T, I>(r, i)...};
-        (put(r.put[K], r.out[K], i, dy * Partial::template at<Batch<T>>(x[I]...), sums[K]), ...);
+      const T* const dys = r.x[N + 1].p;
+      alignas(64) T buffers[N][kVjpBlock<T>];
+      Batch<T> sums[N][4];
+      const bool direct[N] = {is_direct(r, K, Partial::sign())...},
+                 wanted[N] = {r.put[K] != Put::nothing && !direct[K]...};
+      T* const to[N] = {r.put[K] == Put::store ? r.out[K] : buffers[K]...};
+      const std::int64_t mask[N] = {r.put[K] == Put::store ? -1 : kVjpBlock<T> - 1 ...};
+      for (std::int64_t begin = 0; begin < r.n; begin += kVjpBlock<T>) {
+        const std::int64_t end = std::min(begin + kVjpBlock<T>, r.n);
+        // First, since another result may be written over dy.
+        ((direct[K] ? collect(r, K, dys + begin, T(Partial::sign()), begin, end, sums[K]) : void()), ...);
+        if ((wanted[K] || ...))
+          for (std::int64_t i = begin; i < end; i += kWidth<T>) {
+            const Batch<T> dy = Batch<T>::load_unaligned(dys + i);
+            const Batch<T> x[] = {load_read<T, I>(r, i)...};
+            ((wanted[K]
+                  ? (dy * Partial::template at<Batch<T>>(x[I]...)).store_unaligned(to[K] + (i & mask[K]))
+                  : void()),
+             ...);
+          }
+        ((wanted[K] && r.put[K] != Put::store ? collect(r, K, buffers[K], T(1), begin, end, sums[K])
+                                              : void()),
+         ...);
       }
-      (put_sum(r.put[K], r.out[K], sums[K]), ...);
+      ((r.put[K] == Put::sum && r.n > 0 ? end_sum(sums[K], r.out[K]) : void()), ...);
     };
+  }
+  /// Whether result k is dy or -dy, and nothing else is put where it is.
+  template <class T> static bool is_direct(const VjpRow<T>& r, std::size_t k, int sign) {
+    bool apart = sign != 0 && r.put[k] != Put::nothing && r.out[k] != r.x[N + 1].p;
+    for (std::size_t other = 0; other < N; ++other)
+      apart &= other == k || r.out[other] != r.out[k];
+    return apart;
   }
   template <class T, std::size_t I> static Batch<T> load_read(const VjpRow<T>& r, std::int64_t i) {
     if constexpr (read >> I & 1)

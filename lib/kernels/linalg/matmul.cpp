@@ -15,8 +15,9 @@
 namespace tapedeck::kernels {
 namespace {
 
-// Least rows or columns of a panel: narrower ones repeat BLAS's packing too often.
-constexpr std::int64_t kPanel = 256;
+// Rows or columns of a panel, at least and at most: narrower ones repeat BLAS's packing too often, wider ones
+// leave too few panels.
+constexpr std::int64_t kNarrowest = 128, kWidest = 256;
 constexpr std::int64_t kGrain = 1 << 22;   // least multiplications per thread
 // Most multiplications of a product that OpenBLAS computes on the calling thread anyway; its own limit is
 // four times that. The locks of a guard would take as long as a product of 8 × 8.
@@ -46,6 +47,14 @@ template <class T> Product<T> first_product(const Tensor& a, const Tensor& b, Re
           .ldy = extent(y, 1)};
 }
 
+// The lines of a panel: at least two panels where there is one matrix, if they are worth a thread each.
+std::int64_t panel_of(std::int64_t lines, std::int64_t work_of_line, std::int64_t matrices) {
+  const std::int64_t wanted = std::max<std::int64_t>((lines + kWidest - 1) / kWidest, matrices == 1 ? 2 : 1),
+                     most = lines / std::max(kNarrowest, kGrain / work_of_line),
+                     panels = std::max<std::int64_t>(std::min(wanted, most), 1);
+  return panels == 1 ? lines : ((lines + panels - 1) / panels + 63) / 64 * 64;   // whole blocks of BLAS
+}
+
 template <class T>
 void multiply(const Tensor& a, const Tensor& b, ReadTransposed t, const Tensor& y, const Elements<T>& at) {
   Product<T> first = first_product<T>(a, b, t, y, at);
@@ -64,8 +73,7 @@ void multiply(const Tensor& a, const Tensor& b, ReadTransposed t, const Tensor& 
   const bool by_rows = first.m >= first.n;
   const std::int64_t lines = by_rows ? first.m : first.n,
                      work_of_line = (by_rows ? first.n : first.m) * first.k;
-  const std::int64_t panel = std::min(lines, std::max(kPanel, (kGrain / work_of_line + 63) / 64 * 64)),
-                     panels = (lines + panel - 1) / panel;
+  const std::int64_t panel = panel_of(lines, work_of_line, count), panels = (lines + panel - 1) / panel;
   std::optional<OneBlasThread> guard;
   if (first.m * first.n > kOneThread / first.k) guard.emplace();
   parallel_for(count * panels, std::max<std::int64_t>(kGrain / (panel * work_of_line), 1),

@@ -23,7 +23,7 @@ constexpr std::int64_t kBlock = 256;
 // exp(x) for x ≤ 0. Far below zero, as where a mask has put its elements, the arithmetic of exp meets
 // subnormal numbers, which take ten times as long as others, so that these elements are computed as those of
 // 0.
-template <class T> Batch<T> exp_below_zero(const Batch<T>& x) {
+template <class T> [[gnu::always_inline]] inline Batch<T> exp_below_zero(const Batch<T>& x) {
   const Batch<T> lowest(std::is_same_v<T, float> ? T(-104) : T(-746));   // exp of less is 0
   const auto is_zero = x < lowest;
   return where(is_zero, Batch<T>(T(0)), exp(where(is_zero, Batch<T>(T(0)), x)));
