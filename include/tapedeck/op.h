@@ -156,7 +156,7 @@ struct Kernel {
   Run run = nullptr;
   Outputs outputs = Outputs::fresh;   // whose memory they get
   Takes takes = Takes::computed;      // of which dtypes
-  /// The library's elementwise ops: their loops. Of f32 or f64 of one spec they give that spec.
+  /// The library's elementwise ops: their loops. Of floating point of one spec they give that spec.
   const kernels::MapKernel* loops = nullptr;
 
   constexpr Kernel() = default;

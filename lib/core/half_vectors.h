@@ -71,27 +71,38 @@ inline __m256 wide_bf16(__m128i bits) {
 
 namespace detail {
 
-/// f32 whose upper halves are rounded, unless NaN.
-inline __m256i rounded_bf16(__m256 x) {
+/// x with NaN quiet, and without the bits of it that bf16 does not have.
+inline __m256i quiet_bf16(__m256 x) {
   const __m256i bits = _mm256_castps_si256(x),
-                odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
-  return _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
-}
-inline __m256i with_nan_bf16(__m256i rounded, __m256 x) {
-  const __m256 quiet = _mm256_or_ps(x, _mm256_castsi256_ps(_mm256_set1_epi32(1 << 22)));
-  return _mm256_castps_si256(
-      _mm256_blendv_ps(_mm256_castsi256_ps(rounded), quiet, _mm256_cmp_ps(x, x, _CMP_UNORD_Q)));
+                short_bits = _mm256_and_si256(bits, _mm256_set1_epi32(-0x10000)),
+                quiet = _mm256_or_si256(short_bits, _mm256_set1_epi32(1 << 22)),
+                nan = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+  return _mm256_blendv_epi8(bits, quiet, nan);
 }
 
 }   // namespace detail
 
+/// The 8 elements of both, rounded: those of `even` at even places, those of `odd` at odd ones.
+#define TAPEDECK_PAIRED_BF16 1
+inline __m256i paired_bf16(__m256 even, __m256 odd) {
+  __m256i a = _mm256_castps_si256(even), b = _mm256_castps_si256(odd);
+  if (_mm256_movemask_ps(_mm256_cmp_ps(even, odd, _CMP_UNORD_Q)) != 0) [[unlikely]]
+    a = detail::quiet_bf16(even), b = detail::quiet_bf16(odd);
+  constexpr int odd_places = 0b10101010;
+  const __m256i kept = _mm256_blend_epi16(_mm256_srli_epi32(a, 16), b, odd_places),
+                lost = _mm256_blend_epi16(a, _mm256_slli_epi32(b, 16), odd_places);
+  // Up if more than a half is lost, or a half of an odd number: if lost - (1 if kept is even), not below 0,
+  // has its first bit.
+  const __m256i is_even = _mm256_andnot_si256(kept, _mm256_set1_epi16(1)),
+                up = _mm256_srli_epi16(_mm256_subs_epu16(lost, is_even), 15);
+  return _mm256_add_epi16(kept, up);
+}
 /// The 16 elements of both, rounded.
 inline __m256i narrowed_bf16(__m256 low, __m256 high) {
-  __m256i a = detail::rounded_bf16(low), b = detail::rounded_bf16(high);
-  if (_mm256_movemask_ps(_mm256_cmp_ps(low, high, _CMP_UNORD_Q)) != 0) [[unlikely]]
-    a = detail::with_nan_bf16(a, low), b = detail::with_nan_bf16(b, high);
-  const __m256i mixed = _mm256_packus_epi32(_mm256_srli_epi32(a, 16), _mm256_srli_epi32(b, 16));
-  return _mm256_permute4x64_epi64(mixed, _MM_SHUFFLE(3, 1, 2, 0));
+  const __m256i order =
+      _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
+  return _mm256_permute4x64_epi64(_mm256_shuffle_epi8(paired_bf16(low, high), order),
+                                  _MM_SHUFFLE(3, 1, 2, 0));
 }
 inline __m256i narrowed_f16(__m256 low, __m256 high) {
   return _mm256_set_m128i(_mm256_cvtps_ph(high, 0), _mm256_cvtps_ph(low, 0));

@@ -7,22 +7,32 @@
 namespace tapedeck {
 namespace detail {
 
-template <kernels::Over over, class F> constexpr Kernel map_over(F) {
+using kernels::Halves, kernels::Over;
+template <Over over, Halves halves = Halves::in_blocks, class F> constexpr Kernel map_over(F) {
   constexpr std::size_t inputs = kernels::arity<F, kernels::Batch<double>>();
-  constexpr const kernels::MapKernel& loops = kernels::map_kernel<F, inputs, over>;
+  constexpr const kernels::MapKernel& loops = kernels::map_kernel<F, inputs, over, halves>;
   return {[](const Call& c, std::span<Tensor> y) { kernels::run_map(loops, c.x, y[0]); },
           Outputs::may_overwrite, Takes::halves, &loops};
 }
 
 }   // namespace detail
 
-/// For f32 and f64.
-template <class F> constexpr Kernel map(F f) { return detail::map_over<kernels::Over::reals>(f); }
-/// For these and the integers; for these and c64 and c128; for all of them.
-template <class F> constexpr Kernel map_arithmetic(F f) {
-  return detail::map_over<kernels::Over::integers>(f);
+/// For f32 and f64; for these, c64 and c128.
+template <class F> constexpr Kernel map(F f) { return detail::map_over<detail::Over::reals>(f); }
+template <class F> constexpr Kernel map_complex(F f) { return detail::map_over<detail::Over::complexes>(f); }
+/// The same for an f that takes less time than the conversion of halves.
+template <class F> constexpr Kernel map_short(F f) {
+  return detail::map_over<detail::Over::reals, detail::Halves::in_registers>(f);
 }
-template <class F> constexpr Kernel map_complex(F f) { return detail::map_over<kernels::Over::complexes>(f); }
-template <class F> constexpr Kernel map_numbers(F f) { return detail::map_over<kernels::Over::numbers>(f); }
+template <class F> constexpr Kernel map_short_complex(F f) {
+  return detail::map_over<detail::Over::complexes, detail::Halves::in_registers>(f);
+}
+/// Such an f for f32, f64 and the integers; for these, c64 and c128.
+template <class F> constexpr Kernel map_arithmetic(F f) {
+  return detail::map_over<detail::Over::integers, detail::Halves::in_registers>(f);
+}
+template <class F> constexpr Kernel map_numbers(F f) {
+  return detail::map_over<detail::Over::numbers, detail::Halves::in_registers>(f);
+}
 
 }   // namespace tapedeck

@@ -60,17 +60,17 @@ Tensor output_for(const Call& c, const Spec& spec, unsigned temporaries) {
   return allocate(spec);
 }
 
-// Out of line, so that others do not pay for the lists.
-[[gnu::noinline]] void run_for_storage(const Call& c, std::span<Tensor> y) {
-  const Pointers outputs(y);
-  if (needs_stand_ins(c.op.forward.takes, c.x) || needs_stand_ins(c.op.forward.takes, outputs.refs()))
-    run_on_stand_ins(c, y);
-  else
-    c.op.forward.run(c, y);
+bool needs_stand_ins(const Call& c, std::span<Tensor> y) {
+  bool any = false;
+  for (int i = 0; i < c.x.size(); ++i)
+    any |= needs_stand_in(c.op.forward.takes, c.x[i].handle()->dtype);
+  for (const Tensor& t : y)
+    any |= t.defined() && needs_stand_in(c.op.forward.takes, t.handle()->dtype);
+  return any;
 }
 void run(const Call& c, std::span<Tensor> y) {
-  if (any_stored(c.x) || (!y.empty() && !is_computed(y[0].handle()->dtype))) [[unlikely]]
-    run_for_storage(c, y);
+  if (needs_stand_ins(c, y)) [[unlikely]]
+    run_on_stand_ins(c, y);
   else
     c.op.forward.run(c, y);
 }
@@ -113,12 +113,12 @@ void record(const Call& c, std::span<Tensor> y) {
   if (thread_state.innermost && c.op.rule.kind != RuleKind::none) record_on(thread_state.innermost, c, y);
 }
 
-// Whether this is what most calls of small programs are: an elementwise op of a few numbers, f32 or f64, all
-// of one spec. Then nothing has to be inferred, broadcast or cut into parts.
+// Whether this is what most calls of small programs are: an elementwise op of a few numbers, of floating
+// point and all of one spec. Then nothing has to be inferred, broadcast or cut into parts.
 bool is_simple(const Kernel& kernel, Refs x) {
   if (!kernel.loops || thread_state.observer || !x[0].defined()) return false;
   const detail::Block& first = *x[0].handle();
-  if (first.dtype != DType::f32 && first.dtype != DType::f64) return false;
+  if (!is_floating(first.dtype)) return false;
   if (!first.data || !kernels::is_few(first.size)) return false;
   for (int i = 1; i < x.size(); ++i) {
     const detail::Block* b = x[i].handle();

@@ -29,13 +29,6 @@ DType dtype_of_gradient(const Gradient& g) {
 
 }   // namespace
 
-bool needs_stand_ins(Takes takes, Refs x) {
-  if (takes == Takes::any) return false;
-  for (int i = 0; i < x.size(); ++i)
-    if (!is_computed(x[i].dtype()) && (takes == Takes::computed || !is_half(x[i].dtype()))) return true;
-  return false;
-}
-
 StandIns::StandIns(Refs x, Tensor (*stand_in)(const Tensor&)) {
   tensors_.reserve(static_cast<std::size_t>(x.size()));
   for (int i = 0; i < x.size(); ++i) {

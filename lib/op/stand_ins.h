@@ -14,8 +14,10 @@ inline bool any_stored(Refs x) {
     any |= x[i].defined() && !is_computed(x[i].handle()->dtype);
   return any;
 }
-/// Whether a kernel that takes these needs stand-ins for x.
-bool needs_stand_ins(Takes takes, Refs x);
+/// Whether a kernel that takes these needs a stand-in for a tensor of dtype t.
+inline bool needs_stand_in(Takes takes, DType t) {
+  return !is_computed(t) && takes != Takes::any && !(takes == Takes::halves && is_half(t));
+}
 
 /// A list of tensors with stand-ins for some; those for one tensor are one.
 class StandIns {

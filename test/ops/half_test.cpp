@@ -186,6 +186,8 @@ TEST_CASE("elementwise passes of halves are those of f32, at all lengths and pla
         CHECK(same(a + b, astype(in(a) + in(b), half)));
         CHECK(same(a - row, astype(in(a)-in(row), half)));
         CHECK(same(square(-a), astype(square(-in(a)), half)));
+        CHECK(same(a / b, astype(in(a) / in(b), half)));
+        CHECK(same(maximum(relu(a), row), astype(maximum(relu(in(a)), in(row)), half)));
         // Products among which are subnormal numbers.
         const Tensor tiny = full({}, half == DType::f16 ? 1e-6 : 1e-39, half);
         CHECK(same(a * tiny, astype(in(a)*in(tiny), half)));

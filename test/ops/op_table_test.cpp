@@ -98,7 +98,7 @@ TEST_CASE("dispatch may skip the inference of ops with loops: real inputs of one
     for (const Op& op : family.ops) {
       if (!op.forward.loops) continue;
       ++ops;
-      for (const DType dtype : {DType::f32, DType::f64})
+      for (const DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16})
         for (const Shape& shape : {Shape{}, Shape{0}, Shape{3}, Shape{2, 1, 5}}) {
           INFO(op.name << ": " << to_string(Spec{dtype, shape}));
           const Tensor x = ones(shape, dtype);

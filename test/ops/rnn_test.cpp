@@ -61,6 +61,27 @@ TEST_CASE("block_lstm is lstm_cell, step by step", "[rnn]") {
         Shape{0, 2, 2});
 }
 
+TEST_CASE("block_lstm of few and of many units, in few and in many rows", "[rnn]") {
+  for (const std::int64_t units : {1, 5, 8, 19, 256, 257})
+    for (const std::int64_t batch : {1, 2, 3, 7, 20}) {
+      INFO(units << " units, " << batch << " rows");
+      const Tensor x = uniform({3, batch, 2}, -1, 1), h = uniform({batch, units}, -1, 1, 1),
+                   c = uniform({batch, units}, -1, 1, 2),
+                   weights = uniform({2 + units, 4 * units}, -0.2, 0.2, 3),
+                   bias = uniform({4 * units}, -1, 1, 4);
+      const LstmState all = block_lstm(x, {h, c}, weights, bias, 0.5);
+      LstmState state{h, c};
+      for (std::int64_t t = 0; t < 3; ++t) {
+        state = lstm_cell(strided_slice(x, {t}), state, weights, bias, 0.5);
+        CHECK(worst(strided_slice(all.h, {t}), state.h) < 1e-14);
+        CHECK(worst(strided_slice(all.c, {t}), state.c) < 1e-14);
+      }
+      set_num_threads(3);
+      CHECK(same_bits(block_lstm(x, {h, c}, weights, bias, 0.5).h, all.h));
+      set_num_threads(1);
+    }
+}
+
 TEST_CASE("ctc_loss", "[rnn]") {
   const Tensor logits = uniform({6, 3, 4}, -2, 2), labels = tensor({{1, 2, 2}, {3, 1, 0}, {1, 1, 1}}),
                lengths = tensor({3, 2, 0}), times = tensor({6, 4, 5});

@@ -21,12 +21,16 @@ struct PairsOfBf16 {
     return {single(both << 16), single(both & Bits(0xffff0000))};
   }
   static void store(const Singles& x, Half* p) {
+#ifdef TAPEDECK_PAIRED_BF16
+    store_halves(paired_bf16(x.a, x.b), p);
+#else
     Bits even = rounded(x.a), odd = rounded(x.b);
     if (const auto a = x.a != x.a, b = x.b != x.b; xsimd::any(a || b)) [[unlikely]] {
       even = bits_of(xsimd::select(a, quiet(x.a), single(even)));
       odd = bits_of(xsimd::select(b, quiet(x.b), single(odd)));
     }
     ((even >> 16) | (odd & Bits(0xffff0000))).store_unaligned(reinterpret_cast<std::uint32_t*>(p));
+#endif
   }
 
  private:

@@ -1,11 +1,67 @@
 // Loops of f32 over rows of f16 and bf16: block by block, through buffers that stay in the L1 cache.
 #pragma once
 #include "core/cast.h"
+#include "kernels/elementwise/half_loop.h"
 #include "kernels/elementwise/row.h"
 
 namespace tapedeck::kernels {
 
 inline constexpr std::int64_t kHalfBlock = 512;   // elements: whole groups of f32 and of halves
+
+/// Loops over halves take whole groups of so many elements, which fill groups of f32 and pairs of vectors.
+inline constexpr std::int64_t kHalfGroup = std::max(kGroup<float>, 2 * kWidth<float>);
+inline std::int64_t padded_half(std::int64_t n) { return (n + kHalfGroup - 1) / kHalfGroup * kHalfGroup; }
+/// The elements of a tensor of n with as many of its padding as fill the groups that loops take.
+template <class T> std::int64_t padded_few(std::int64_t n) {
+  return std::is_same_v<T, Half> ? padded_half(n) : padded<T>(n);
+}
+
+/// n halves in f32, in the order of Pairs, and zeros up to a whole group; and back.
+template <class Pairs> void widen_by(const Half* x, float* y, std::int64_t n) {
+  const auto put = [](const Half* from, float* to) {
+    const Singles in = Pairs::load(from);
+    in.a.store_unaligned(to), in.b.store_unaligned(to + kWidth<float>);
+  };
+  std::int64_t i = 0;
+  for (; i + 2 * kWidth<float> <= n; i += 2 * kWidth<float>)
+    put(x + i, y + i);
+  if (i == n && n % kHalfGroup == 0) return;
+  Half last[kHalfGroup] = {};
+  std::copy(x + i, x + n, last);
+  for (const Half* p = last; i < padded_half(n); i += 2 * kWidth<float>, p += 2 * kWidth<float>)
+    put(p, y + i);
+}
+template <class Pairs> void narrow_by(const float* x, Half* y, std::int64_t n) {
+  const auto put = [](const float* from, Half* to) {
+    Pairs::store({Batch<float>::load_unaligned(from), Batch<float>::load_unaligned(from + kWidth<float>)},
+                 to);
+  };
+  std::int64_t i = 0;
+  for (; i + 2 * kWidth<float> <= n; i += 2 * kWidth<float>)
+    put(x + i, y + i);
+  if (i == n) return;
+  Half last[2 * kWidth<float>];
+  put(x + i, last);
+  std::copy(last, last + (n - i), y + i);
+}
+/// The same in the order that converts type t fastest, which is one for both.
+inline void widen_any_order(DType t, const Half* x, float* y, std::int64_t n) {
+  if (t == DType::bf16) return widen_by<PairsOfBf16>(x, y, n);
+#ifdef TAPEDECK_HALF_VECTORS
+  widen_by<PairsOfF16>(x, y, n);
+#else
+  widen(t, x, y, n);
+  std::fill(y + n, y + padded_half(n), 0.0f);
+#endif
+}
+inline void narrow_any_order(DType t, const float* x, Half* y, std::int64_t n) {
+  if (t == DType::bf16) return narrow_by<PairsOfBf16>(x, y, n);
+#ifdef TAPEDECK_HALF_VECTORS
+  narrow_by<PairsOfF16>(x, y, n);
+#else
+  narrow(t, x, y, n);
+#endif
+}
 
 /// The operands of blocks of a row in f32. Those that do not move are converted once.
 template <int most> class HalfOperands {
@@ -16,13 +72,10 @@ template <int most> class HalfOperands {
       if (x[i].p && !x[i].mask) widen(dtype, x[i].p, buffers_[i], kGroup<float>);
     }
   }
-  /// n elements, and zeros up to a whole group.
+  /// n elements in any order, and zeros up to a whole group.
   void load(std::int64_t begin, std::int64_t n) {
-    for (int i = 0; i < operands_; ++i) {
-      if (!x_[i].mask) continue;
-      widen(dtype_, x_[i].p + begin, buffers_[i], n);
-      std::fill(buffers_[i] + n, buffers_[i] + padded<float>(n), 0.0f);
-    }
+    for (int i = 0; i < operands_; ++i)
+      if (x_[i].mask) widen_any_order(dtype_, x_[i].p + begin, buffers_[i], n);
   }
 
   Stream<float> row[most];
@@ -34,7 +87,7 @@ template <int most> class HalfOperands {
   alignas(64) float buffers_[most][kHalfBlock];
 };
 
-/// A forward loop.
+/// A forward loop, over any number of elements.
 struct HalfMapLoop {
   DType dtype;
   MapLoop<float> loop;
@@ -46,8 +99,8 @@ struct HalfMapLoop {
     for (std::int64_t i = 0; i < n; i += kHalfBlock) {
       const std::int64_t count = std::min(kHalfBlock, n - i);
       in.load(i, count);
-      loop(y, in.row, count);
-      narrow(dtype, y, out + i, count);
+      loop(y, in.row, padded_half(count));
+      narrow_any_order(dtype, y, out + i, count);
     }
   }
 };
@@ -69,13 +122,13 @@ template <int I, int O> struct HalfPassLoop {
       block.out[k] = out[first_of(r, k)];
     for (std::int64_t i = 0; i < r.n; i += kHalfBlock) {
       const std::int64_t n = std::min(kHalfBlock, r.n - i);
-      block.n = padded<float>(n);
+      block.n = padded_half(n);
       in.load(i, n);
       for (int k = 0; k < results; ++k)
-        if (r.put[k] == Put::add && first_of(r, k) == k) widen(dtype, r.out[k] + i, out[k], n);
+        if (r.put[k] == Put::add && first_of(r, k) == k) widen_any_order(dtype, r.out[k] + i, out[k], n);
       loop(block);
       for (int k = 0; k < results; ++k)
-        if (r.put[k] != Put::nothing && first_of(r, k) == k) narrow(dtype, out[k], r.out[k] + i, n);
+        if (r.put[k] != Put::nothing && first_of(r, k) == k) narrow_any_order(dtype, out[k], r.out[k] + i, n);
     }
   }
   /// The first result that is put where result k is.

@@ -85,25 +85,31 @@ template <class T, class Loop> void run_loop(Loop loop, int operands, Refs x, Te
 template <class T> void run(MapLoop<T> loop, int operands, Refs x, Tensor& y) {
   run_loop<T>(loop, operands, x, y);
 }
-void run_half(const MapKernel& k, Refs x, Tensor& y) {
-  if (const MapLoop<Half> loop = y.dtype() == DType::f16 ? k.f16 : k.bf16) return run(loop, k.operands, x, y);
-  run_loop<Half>(HalfMapLoop{y.dtype(), k.f32, k.operands}, k.operands, x, y);
+// Calls f with the loop over halves.
+template <class F> void with_half_loop(const MapKernel& k, DType dtype, const F& f) {
+  if (const MapLoop<Half> loop = dtype == DType::f16 ? k.f16 : k.bf16)
+    f(loop);
+  else
+    f(HalfMapLoop{dtype, k.f32, k.operands});
 }
 
-template <class T> void run_few(MapLoop<T> loop, int operands, Refs x, Tensor& y) {
+template <class T, class Loop> void run_few(Loop loop, int operands, Refs x, Tensor& y) {
   Stream<T> streams[kMaxOperands];
   for (int i = 0; i < operands; ++i)
     streams[i] = {elements<T>(x[i]), -1};
-  loop(elements<T>(y), streams, padded<T>(y.size()));
+  loop(elements<T>(y), streams, padded_few<T>(y.size()));
 }
 
 }   // namespace
 
 void run_few(const MapKernel& k, Refs x, Tensor& y) {
-  if (y.handle()->dtype == DType::f32)
-    run_few(k.f32, k.operands, x, y);
+  const DType dtype = y.handle()->dtype;
+  if (dtype == DType::f32)
+    run_few<float>(k.f32, k.operands, x, y);
+  else if (dtype == DType::f64)
+    run_few<double>(k.f64, k.operands, x, y);
   else
-    run_few(k.f64, k.operands, x, y);
+    with_half_loop(k, dtype, [&](auto loop) { run_few<Half>(loop, k.operands, x, y); });
 }
 
 void run_map(const MapKernel& k, Refs x, Tensor& y) {
@@ -126,7 +132,7 @@ void run_map(const MapKernel& k, Refs x, Tensor& y) {
       return run(k.c128, k.operands, x, y);
     case DType::f16:
     case DType::bf16:
-      return run_half(k, x, y);
+      return with_half_loop(k, y.dtype(), [&](auto loop) { run_loop<Half>(loop, k.operands, x, y); });
     default:
       return run(k.u8, k.operands, x, y);
   }

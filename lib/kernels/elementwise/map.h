@@ -30,7 +30,7 @@ struct MapKernel {
 
 /// Fills y, which may be the memory of an operand of its shape.
 void run_map(const MapKernel& kernel, Refs x, Tensor& y);
-/// The same for operands and y of one spec, f32 or f64, with too few elements for a second thread.
+/// The same for operands and y of one spec, of floating point, with too few elements for a second thread.
 void run_few(const MapKernel& kernel, Refs x, Tensor& y);
 inline bool is_few(std::int64_t n) { return n < kElementwise.least; }
 
@@ -50,11 +50,13 @@ template <class F, class... X> constexpr std::size_t arity() {
     return arity<F, X..., Batch<double>>();
 }
 
-/// The dtypes that a lambda is for: f32 and f64, and integers, complex numbers or both beside these. Lambdas
-/// for both take less time than the conversion of halves, so that they have loops of their own for these.
+/// The dtypes that a lambda is for: f32 and f64, and integers, complex numbers or both beside these.
 enum class Over { reals, integers, complexes, numbers };
+/// Where halves are converted. Lambdas that take less time than the conversion have loops of their own for
+/// them; for others, two vectors at a time are more than fit into registers.
+enum class Halves { in_blocks, in_registers };
 
-template <class F, std::size_t N, Over over> constexpr MapKernel make_map_kernel() {
+template <class F, std::size_t N, Over over, Halves halves> constexpr MapKernel make_map_kernel() {
   constexpr auto operands = std::make_index_sequence<N>{};
   MapKernel k = {N, map_loop<F, float>(operands), map_loop<F, double>(operands)};
   if constexpr (over == Over::integers || over == Over::numbers) {
@@ -67,7 +69,7 @@ template <class F, std::size_t N, Over over> constexpr MapKernel make_map_kernel
     k.c64 = map_loop<F, std::complex<float>>(operands);
     k.c128 = map_loop<F, std::complex<double>>(operands);
   }
-  if constexpr (over == Over::numbers) {
+  if constexpr (halves == Halves::in_registers) {
     k.bf16 = half_map_loop<F, PairsOfBf16>(operands);
 #ifdef TAPEDECK_HALF_VECTORS
     k.f16 = half_map_loop<F, PairsOfF16>(operands);
@@ -75,7 +77,7 @@ template <class F, std::size_t N, Over over> constexpr MapKernel make_map_kernel
   }
   return k;
 }
-template <class F, std::size_t N, Over over = Over::reals>
-inline constexpr MapKernel map_kernel = make_map_kernel<F, N, over>();
+template <class F, std::size_t N, Over over = Over::reals, Halves halves = Halves::in_blocks>
+inline constexpr MapKernel map_kernel = make_map_kernel<F, N, over, halves>();
 
 }   // namespace tapedeck::kernels

@@ -265,7 +265,7 @@ bool is_one_row(const PassTensors& t) {
     one &= t.x[i]->size() == t.n;
   return one;
 }
-template <class T> void run_one_row(VjpLoop<T> loop, const PassTensors& t) {
+template <class T, class Loop> void run_one_row(const Loop& loop, const PassTensors& t) {
   VjpRow<T> row;
   for (int i = 0; i < t.operands; ++i) {
     const bool read = t.read >> i & 1;
@@ -275,12 +275,12 @@ template <class T> void run_one_row(VjpLoop<T> loop, const PassTensors& t) {
     row.out[k] = reinterpret_cast<T*>(t.out[k].defined() ? t.out[k].raw() : nullptr);
     row.put[k] = !row.out[k] ? Put::nothing : t.adds >> k & 1 ? Put::add : Put::store;
   }
-  row.n = padded<T>(t.n);
+  row.n = padded_few<T>(t.n);
   loop(row);
 }
-template <class T> void run_loop(VjpLoop<T> loop, const PassTensors& t) {
+template <class T, class Loop> void run_loop(const Loop& loop, const PassTensors& t) {
   if (is_one_row(t))
-    run_one_row(loop, t);
+    run_one_row<T>(loop, t);
   else
     run<T, kFusedInputs + 2, kFusedInputs>(loop, t);
 }
@@ -379,13 +379,13 @@ void run_vjp(const VjpKernel& k, const Tensor& dy, const Tensor* const* x, const
     if (dx[i].defined()) read |= k.reads[i];
   const PassTensors tensors{dy.dtype(), dy.shape(), dy.size(), n, n + 2, n, true, read, operands, dx, adds};
   if (dy.dtype() == DType::f32)
-    run_loop(k.f32, tensors);
+    run_loop<float>(k.f32, tensors);
   else if (dy.dtype() == DType::f64)
-    run_loop(k.f64, tensors);
+    run_loop<double>(k.f64, tensors);
   else if (sums(tensors))
     run_on_copies(tensors, [&](const PassTensors& t) { run<float, I, O>(k.f32, t); });
   else
-    run<Half, I, O>(HalfPassLoop<I, O>{dy.dtype(), k.f32, n + 2, n}, tensors);
+    run_loop<Half>(HalfPassLoop<I, O>{dy.dtype(), k.f32, n + 2, n}, tensors);
 }
 
 void run_pass(const UserLoops& loops, const void* f, const PassTensors& tensors) {

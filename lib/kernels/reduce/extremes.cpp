@@ -34,10 +34,10 @@ void arg_columns(const T* x, std::int64_t n, std::int64_t width, std::int64_t* y
 }
 
 template <class Best> void extreme(const Tensor& x, unsigned axes, Tensor& y) {
-  rounding_once(y, [&](Tensor& best) {
-    visit(best.dtype(), [&](auto one) {
+  rounding_once(y, [&](const Results& best) {
+    visit(best.dtype, [&](auto one) {
       using T = decltype(one);
-      if constexpr (!std::is_same_v<T, bool>) fold<Best>(x, axes, elements<T>(best), best.size());
+      if constexpr (!std::is_same_v<T, bool>) fold<Best>(x, axes, best.as<T>(), best.size);
     });
   });
 }

@@ -48,9 +48,37 @@ void fold_rows_into(const T* x, std::int64_t n, std::int64_t stride, std::int64_
       y[j] = f(y[j], of(x[r * stride + j]));
 }
 
+// The same of halves for as many columns as fill vectors, whose number it returns.
+template <class Fold, class Of, Batch<float> load(const Half*)>
+std::int64_t fold_vectors_into(const Half* x, std::int64_t n, std::int64_t stride, std::int64_t width,
+                               float* y) {
+  using V = Batch<float>;
+  constexpr Fold f;
+  constexpr Of of;
+  constexpr std::int64_t w = kWidth<float>;
+  const auto each = [&](const auto& of_rows) {
+    for (std::int64_t j = 0; j + w <= width; j += w) {
+      const auto row = [&, p = x + j](std::int64_t k) -> V { return of(load(p + k * stride)); };
+      f(V::load_unaligned(y + j), of_rows(row)).store_unaligned(y + j);
+    }
+  };
+  std::int64_t r = 0;
+  for (; r + 8 <= n; r += 8, x += 8 * stride)
+    each([&](const auto& row) {
+      return f(f(f(row(0), row(1)), f(row(2), row(3))), f(f(row(4), row(5)), f(row(6), row(7))));
+    });
+  for (; r < n; ++r, x += stride)
+    each([](const auto& row) { return row(0); });
+  return width / w * w;
+}
+
 template <class Fold, class Of = Itself>
 void fold_rows_into(HalfRow x, std::int64_t n, std::int64_t stride, std::int64_t width, float* y) {
-  constexpr std::int64_t rows = 8, strip = 256;   // 8 KB
+  const auto fold_vectors =
+      x.dtype == DType::f16 ? fold_vectors_into<Fold, Of, load_f16> : fold_vectors_into<Fold, Of, load_bf16>;
+  const std::int64_t done = fold_vectors(x.x, n, stride, width, y);
+  x = x + done, y += done, width -= done;
+  constexpr std::int64_t rows = 8, strip = kWidth<float>;
   alignas(64) float block[rows * strip];
   for (std::int64_t r = 0; r < n; r += rows)
     for (std::int64_t j = 0; j < width; j += strip) {
@@ -189,12 +217,29 @@ void fold(const Tensor& x, unsigned axes, T* y, std::int64_t y_size) {
   fold_runs<Fold, Of>(static_cast<const T*>(elements<T>(x)), x.shape(), axes, y, y_size);
 }
 
-/// f(y), which is rounded once if y is of f16 or bf16: then f gets f32 in its place.
+/// Where the results of a reduction go.
+struct Results {
+  DType dtype;
+  std::byte* data;
+  std::int64_t size;
+
+  explicit Results(Tensor& y) : dtype(y.dtype()), data(y.raw()), size(y.size()) {}
+  Results(float* y, std::int64_t n) : dtype(DType::f32), data(reinterpret_cast<std::byte*>(y)), size(n) {}
+  template <class T> T* as() const { return reinterpret_cast<T*>(data); }
+};
+/// f(results) for y, which is rounded once if it is of f16 or bf16: then the results are f32.
 template <class F> void rounding_once(Tensor& y, const F& f) {
-  if (!is_half(y.dtype())) return f(y);
-  Tensor single = allocate({DType::f32, y.shape()});
-  f(single);
-  cast(single, y);
+  if (!is_half(y.dtype())) return f(Results(y));
+  constexpr std::int64_t few = 64;
+  const std::int64_t n = y.size();
+  alignas(64) float on_stack[few];
+  CachedVector<float> more(static_cast<std::size_t>(n > few ? n : 0));
+  float* const single = n > few ? more.data() : on_stack;
+  f(Results(single, n));
+  Half* const out = elements<Half>(y);
+  parallel_for(n, kFoldCut, [&](std::int64_t begin, std::int64_t end) {
+    narrow(y.dtype(), single + begin, out + begin, end - begin);
+  });
 }
 
 }   // namespace tapedeck::kernels

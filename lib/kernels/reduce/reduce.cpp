@@ -14,21 +14,21 @@ namespace tapedeck::kernels {
 namespace {
 
 // Reductions that add or multiply.
-template <class Fold> void fold_numbers(const Tensor& x, unsigned axes, Tensor& y) {
+template <class Fold> void fold_numbers(const Tensor& x, unsigned axes, const Results& y) {
   // Integers as unsigned, whose overflow is defined.
-  switch (y.dtype()) {
+  switch (y.dtype) {
     case DType::f32:
-      return fold<Fold>(x, axes, elements<float>(y), y.size());
+      return fold<Fold>(x, axes, y.as<float>(), y.size);
     case DType::f64:
-      return fold<Fold>(x, axes, elements<double>(y), y.size());
+      return fold<Fold>(x, axes, y.as<double>(), y.size);
     case DType::c64:
-      return fold<Fold>(x, axes, elements<std::complex<float>>(y), y.size());
+      return fold<Fold>(x, axes, y.as<std::complex<float>>(), y.size);
     case DType::c128:
-      return fold<Fold>(x, axes, elements<std::complex<double>>(y), y.size());
+      return fold<Fold>(x, axes, y.as<std::complex<double>>(), y.size);
     case DType::i32:
-      return fold<Fold>(x, axes, elements<std::uint32_t>(y), y.size());
+      return fold<Fold>(x, axes, y.as<std::uint32_t>(), y.size);
     default:
-      return fold<Fold>(x, axes, elements<std::uint64_t>(y), y.size());
+      return fold<Fold>(x, axes, y.as<std::uint64_t>(), y.size);
   }
 }
 
@@ -65,17 +65,17 @@ template <int n, class T> void replace_norms(const Tensor& x, unsigned axes, boo
 }   // namespace
 
 void sum(const Tensor& x, unsigned axes, Tensor& y) {
-  rounding_once(y, [&](Tensor& sums) { fold_numbers<Sum>(x, axes, sums); });
+  rounding_once(y, [&](const Results& sums) { fold_numbers<Sum>(x, axes, sums); });
 }
-void prod(const Tensor& x, unsigned axes, Tensor& y) { fold_numbers<Product>(x, axes, y); }
+void prod(const Tensor& x, unsigned axes, Tensor& y) { fold_numbers<Product>(x, axes, Results(y)); }
 
 void mean(const Tensor& x, unsigned axes, Tensor& y) {
-  rounding_once(y, [&](Tensor& means) {
+  rounding_once(y, [&](const Results& means) {
     fold_numbers<Sum>(x, axes, means);
-    visit_trainable(means.dtype(), [&](auto one) {
+    visit_trainable(means.dtype, [&](auto one) {
       using T = decltype(one);
-      const auto count = convert<T>(y.size() ? x.size() / y.size() : 0);
-      for (T *p = elements<T>(means), *end = p + y.size(); p < end; ++p)
+      const auto count = convert<T>(means.size ? x.size() / means.size : 0);
+      for (T *p = means.as<T>(), *end = p + means.size; p < end; ++p)
         *p /= count;
     });
   });

@@ -43,7 +43,7 @@ constexpr Op table[] = {
      .tensorflow = "Relu",
      .args = {"x"},
      .infer = elementwise,
-     .forward = map([](auto x) { return maximum(x, 0); }),
+     .forward = map_short([](auto x) { return maximum(x, 0); }),
      .rule = partials([](auto, auto y) { return where(y > 0, 1, y); })},
 
     {.name = "leaky_relu",
@@ -51,7 +51,7 @@ constexpr Op table[] = {
      .tensorflow = "LeakyRelu",
      .args = {"x", "alpha"},
      .infer = elementwise,
-     .forward = map([](auto x, auto alpha) { return where(x > 0, x, alpha * x); }),
+     .forward = map_short([](auto x, auto alpha) { return where(x > 0, x, alpha * x); }),
      .rule = partials([](auto x, auto alpha) { return piecewise(where(x > 0, 1, alpha), x); },
                       [](auto x, auto) { return where(x > 0, 0, x); })},
 
@@ -68,7 +68,7 @@ constexpr Op table[] = {
      .tensorflow = "Relu6",
      .args = {"x"},
      .infer = elementwise,
-     .forward = map([](auto x) { return minimum(maximum(x, 0), 6); }),
+     .forward = map_short([](auto x) { return minimum(maximum(x, 0), 6); }),
      .rule = partials([](auto, auto y) { return where(y > 0, where(y < 6, 1, 6 - y), y); })},
 
     {.name = "elu",
@@ -137,7 +137,7 @@ constexpr Op table[] = {
      .tensorflow = "Softsign",
      .args = {"x"},
      .infer = elementwise,
-     .forward = map([](auto x) { return x / (1 + abs(x)); }),
+     .forward = map_short([](auto x) { return x / (1 + abs(x)); }),
      .rule = partials([](auto x) {
        const auto r = 1 / (1 + abs(x));
        return r * r;

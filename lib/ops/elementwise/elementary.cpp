@@ -34,7 +34,7 @@ constexpr Op table[] = {
      .tensorflow = "Sqrt",
      .args = {"x"},
      .infer = complex_elementwise,
-     .forward = map_complex([](auto x) { return sqrt(x); }),
+     .forward = map_short_complex([](auto x) { return sqrt(x); }),
      .rule = partials(partial::of_sqrt)},
 
     {.name = "rsqrt",
@@ -42,7 +42,7 @@ constexpr Op table[] = {
      .tensorflow = "Rsqrt",
      .args = {"x"},
      .infer = complex_elementwise,
-     .forward = map_complex([](auto x) { return 1 / sqrt(x); }),
+     .forward = map_short_complex([](auto x) { return 1 / sqrt(x); }),
      .rule = partials(partial::of_rsqrt)},
 
     {.name = "cbrt",

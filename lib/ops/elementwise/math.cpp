@@ -80,7 +80,7 @@ constexpr Op table[] = {
      .tensorflow = "Div RealDiv",
      .args = {"a", "b"},
      .infer = complex_elementwise,
-     .forward = map_complex([](auto a, auto b) { return a / b; }),
+     .forward = map_short_complex([](auto a, auto b) { return a / b; }),
      .rule = partials(partial::of_div_in_a, partial::of_div_in_b)},
 
     {.name = "neg",
@@ -129,7 +129,7 @@ constexpr Op table[] = {
      .tensorflow = "Reciprocal Inv",
      .args = {"x"},
      .infer = complex_elementwise,
-     .forward = map_complex([](auto x) { return 1 / x; }),
+     .forward = map_short_complex([](auto x) { return 1 / x; }),
      .rule = partials([](auto, auto y) { return -y * y; })},
 
     {.name = "maximum",
