@@ -1,5 +1,5 @@
-// In: a program. Out: the same without sums of products. BLAS adds a product of few terms to what is there when it
-// has computed it, so that results have the bits of a product and a sum.
+// In: a program. Out: the same without sums of products. BLAS adds a product of few terms to what is there
+// when it has computed it, so that results have the bits of a product and a sum.
 #include "program/add_products.h"
 
 #include <algorithm>

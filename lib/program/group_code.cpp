@@ -355,8 +355,8 @@ class Coder {
     return i + 1 < drafts_.size() ? drafts_[i + 1].first : places_.size();
   }
 
-  // What is read of the arithmetic, or of what was fetched, right before it stays in vector registers, where a
-  // sum leaves it.
+  // What is read of the arithmetic, or of what was fetched, right before it stays in vector registers, where
+  // a sum leaves it.
   void hold_results() {
     const Place* held = nullptr;
     Draft* from = nullptr;

@@ -198,8 +198,8 @@ void Plan::make_groups() {
   }
 }
 
-// The value whose memory v may take over: that to which a product is added, where nothing else reads it then or
-// later.
+// The value whose memory v may take over: that to which a product is added, where nothing else reads it then
+// or later.
 ValueId Plan::taken_over_by(ValueId v) const {
   const Value& value = program.value(v);
   if (value.from != Value::From::node) return kNoValue;
@@ -207,9 +207,9 @@ ValueId Plan::taken_over_by(ValueId v) const {
   if (node.kind != Node::Kind::add_product) return kNoValue;
   const ValueId before = node.in[2];
   const Place &from = places[static_cast<std::size_t>(before)], &to = places[static_cast<std::size_t>(v)];
-  const bool is_factor =
-      std::any_of(node.in.begin(), node.in.begin() + 2,
-                  [&](ValueId factor) { return elements_of(program, factor).value == before; });
+  const bool is_factor = std::any_of(node.in.begin(), node.in.begin() + 2, [&](ValueId factor) {
+    return elements_of(program, factor).value == before;
+  });
   const bool is_fit = from.memory == Memory::arena && to.memory == Memory::arena && from.last == to.first &&
                       program.value(before).spec == value.spec;
   return is_fit && !is_factor ? before : kNoValue;

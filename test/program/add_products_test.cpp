@@ -33,7 +33,9 @@ TEST_CASE("products of a sum are added where it is, with its bits", "[recorded]"
   for (const DType dtype : {DType::f32, DType::f64})
     for (const std::int64_t batch : {2, 7, 32, 64})
       for (const std::int64_t width : {2, 5, 16, 40, 130}) {
-        const auto step = gradient_of_steps([](const Tensor& g, const Tensor& h) { return std::vector{g, h}; });
+        const auto step = gradient_of_steps([](const Tensor& g, const Tensor& h) {
+          return std::vector{g, h};
+        });
         const auto replayed = function(step);
         for (std::uint64_t i = 0; i < 3; ++i) {
           const Tensor x = random::normal({batch, width}, {.seed = 1, .stream = i}, dtype),
@@ -52,7 +54,8 @@ TEST_CASE("products of many terms, and of vectors, are added afterwards", "[reco
   for (const auto& [batch, width] : std::vector<std::pair<std::int64_t, std::int64_t>>{{65, 4}, {4, 1}}) {
     const auto step = gradient_of_steps([](const Tensor& g, const Tensor&) { return g; });
     const auto replayed = function(step);
-    const Tensor x = random::normal({batch, width}, {.seed = 1}), w = random::normal({width, width}, {.seed = 2});
+    const Tensor x = random::normal({batch, width}, {.seed = 1}),
+                 w = random::normal({width, width}, {.seed = 2});
     replayed(x, w);
     CHECK(same_bits(replayed(x, w), step(x, w)));
     CHECK(count_of(replayed.summary(), "matmul+add") == 0);

@@ -62,7 +62,8 @@ TEST_CASE("every update rule steps in replays as it does eagerly", "[recorded][o
     }
 }
 
-TEST_CASE("a value that a step reads stays what it is while the step changes its variable", "[recorded][optimizer]") {
+TEST_CASE("a value that a step reads stays what it is while the step changes its variable",
+          "[recorded][optimizer]") {
   for (const std::int64_t n : {3, 1000}) {
     const auto train = [n](bool recorded) {
       const Variable v(ones({n})), w(zeros({n}));

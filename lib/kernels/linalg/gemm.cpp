@@ -1,7 +1,7 @@
 // Matrix products by OpenBLAS, kept on the calling thread, and f32 ones by oneDNN where it is faster. Small
 // products too: for sizes from 8 to 64 a kernel of our own was not faster. Those of a few numbers, such as
-// transforms of points, take less time than a call of BLAS. A matrix times a vector has its own routine, which
-// does not pack the matrix, and takes a fifth to a half of the time.
+// transforms of points, take less time than a call of BLAS. A matrix times a vector has its own routine,
+// which does not pack the matrix, and takes a fifth to a half of the time.
 #include "kernels/linalg/gemm.h"
 
 #include <cblas.h>
@@ -95,9 +95,7 @@ template <class T> bool set_to_zero(const Product<T>& p) {
 }
 
 constexpr std::int64_t kTiny = 6;   // most rows, columns and terms
-template <class T> bool is_tiny(const Product<T>& p) {
-  return p.m <= kTiny && p.n <= kTiny && p.k <= kTiny;
-}
+template <class T> bool is_tiny(const Product<T>& p) { return p.m <= kTiny && p.n <= kTiny && p.k <= kTiny; }
 
 // Row by row. Compilers may contract products and sums, which a dot product would not allow everywhere: its
 // bits would depend on where the operands lie.

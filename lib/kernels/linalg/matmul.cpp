@@ -49,9 +49,8 @@ template <class T> Product<T> first_product(const Tensor& a, const Tensor& b, Re
           .add = add};
 }
 
-template <class T>
-void multiply(const Tensor& a, const Tensor& b, ReadTransposed t, const Tensor& y, const Elements<T>& at,
-              bool add) {
+template <class T> void multiply(const Tensor& a, const Tensor& b, ReadTransposed t, const Tensor& y,
+                                 const Elements<T>& at, bool add) {
   Product<T> first = first_product<T>(a, b, t, y, at, add);
   if (y.size() == 0) return;
   if (first.k == 0) {
