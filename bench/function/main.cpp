@@ -1,16 +1,24 @@
 // Recorded functions: replays beside the functions themselves and beside what they should reach, in turns, on
 // one thread.
 //   ninja -C build bench/function_bench && build/bench/function_bench [word...]
+//   build/bench/function_bench --write FOLDER [word...]: the models' inputs and results as files of NumPy
+#include "ocean.h"
 #include "report.h"
 
 int main(int argc, char** argv) {
-  bench::choose({argv + 1, argv + argc});
+  const std::span<char* const> words(argv + 1, argv + argc);
+  const bool writes = words.size() >= 2 && words[0] == std::string("--write");
+  bench::choose(words.subspan(writes ? 2 : 0));
+  if (writes) bench::write_models_to(words[1]);
   tapedeck::set_num_threads(1);
-  bench::run_chains();
-  bench::run_fused_loops();
+  if (!writes) {
+    bench::run_chains();
+    bench::run_fused_loops();
+  }
   bench::run_equation_of_state();
   bench::run_isoneutral_mixing();
   bench::run_turbulent_kinetic_energy();
+  if (writes) return 0;
   bench::run_networks();
   bench::run_published();
   bench::run_long_programs();   // which ends with one on all cores

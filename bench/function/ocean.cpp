@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <stdexcept>
+
+#include "tapedeck/npy.h"
 
 namespace bench {
 
@@ -47,6 +50,16 @@ void VectorCells::go(const At& first) {
 
 namespace {
 
+std::string folder;   // of the models' values; empty: they are timed
+
+void write(char letter, const Tensors& list) {
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    char name[32];
+    std::snprintf(name, sizeof name, "/%c%02zu.npy", letter, i);
+    td::save_npy(folder + name, list[i]);
+  }
+}
+
 void compare(const Model& m, const Tensors& mine, std::span<double* const> theirs) {
   for (std::size_t k = 0; k < mine.size(); ++k) {
     const auto values = mine[k].data<double>();
@@ -64,6 +77,8 @@ void compare(const Model& m, const Tensors& mine, std::span<double* const> their
 
 }   // namespace
 
+void write_models_to(std::string where) { folder = std::move(where); }
+
 void race(const Model& m) {
   const auto recorded = td::function(m.eager);
   Tensors mine = m.eager(m.x);
@@ -75,6 +90,7 @@ void race(const Model& m) {
     theirs.push_back(r.data());
   m.by_hand(theirs);
   compare(m, mine, theirs);
+  if (!folder.empty()) return write('x', m.x), write('y', mine);
   const Run runs[] = {[&] { (void)m.eager(m.x); }, [&] { recorded.into(mine, m.x); },
                       [&] { m.by_hand(theirs); }};
   const Race race(runs);

@@ -88,6 +88,8 @@ struct Model {
 };
 /// Throws std::runtime_error where the loop by hand gives other values.
 void race(const Model& m);
+/// From here on, race writes inputs and results to x00.npy… and y00.npy… in this folder, and times nothing.
+void write_models_to(std::string folder);
 /// run(name, cells) for each number of cells whose name, "model, n=cells", is chosen.
 void at_all_sizes(const std::string& model, void (*run)(const std::string& name, std::int64_t cells));
 

@@ -125,7 +125,8 @@ class TAPEDECK_EXPORT Optimizer {
   std::vector<std::string> slot_names() const;
   /// A number of the optimizer's own, or "iterations". Throws ArgumentError for another name.
   double scalar(std::string_view name) const;
-  /// All slots as "variable/rule/slot", and scalars as "rule/scalar" of f64, sorted by name.
+  /// All slots as "variable/rule/slot", and scalars as "rule/scalar" of f64, sorted by name. Throws as slot
+  /// does, and so do state and weights.
   std::vector<NamedTensor> variables() const;
 
   /// Both throw ArgumentError for a name that the rule does not know; the second also for a value that it

@@ -33,6 +33,17 @@ void set_scalar(Scalars& scalars, std::int64_t& iterations, std::size_t i, doubl
     scalars[i] = value;
 }
 
+// What is read of an optimizer while a function is recorded.
+[[noreturn]] void throw_recorded(const UpdateRule& rule, const std::string& what) {
+  throw_error<TraceError>(
+      "{}: {} is no part of a recorded function, whose replays would see the value of the recording; read it "
+      "outside, after the call",
+      rule.name, what);
+}
+std::string slot_of(std::string_view name, const std::string& variable) {
+  return fmt::format("slot \"{}\" of variable \"{}\"", name, variable);
+}
+
 }   // namespace
 
 std::size_t Optimizer::State::find_slot(std::string_view name) const {
@@ -56,11 +67,7 @@ void Optimizer::State::adopt(detail::VariableCell& cell) {
 }
 
 Tensor Optimizer::slot(const Variable& v, std::string_view name) const {
-  if (thread_state.trace)
-    throw_error<TraceError>(
-        "{}: slot \"{}\" of variable \"{}\" is no part of a recorded function, whose replays would see the "
-        "value of the recording; read it outside, after the call",
-        state_->rule.name, name, v.name());
+  if (thread_state.trace) throw_recorded(state_->rule, slot_of(name, v.name()));
   state_->adopt(v.cell());
   const Slots* slots = state_->slots.find(v.id());
   const std::span<const SlotSpec> specs = named(state_->rule.slots);
@@ -92,6 +99,11 @@ SavedState Optimizer::state() const {
       for (std::size_t i = 0; i <= kMaster; ++i)
         if (e.values[i].defined())
           result.slots.push_back({Variable(cell), std::string(name_of_slot(state_->rule, i)), e.values[i]});
+  if (thread_state.trace) {
+    if (result.slots.empty()) throw_recorded(state_->rule, fmt::format("number \"{}\"", kIterations));
+    const SlotValue& first = result.slots[0];
+    throw_recorded(state_->rule, slot_of(first.slot, first.variable.name()));
+  }
   return result;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "kernels/layout/strided_view.h"
 
@@ -14,44 +15,67 @@ class Cursor {
       index_[d] = position % view[d].extent;
       offset_ += index_[d] * view[d].stride;
     }
+    if (view.ndim() == 0) return;
+    step_ = inner().stride;
+    left_ = inner().extent - index_[view.ndim() - 1];
+  }
+
+  /// From one element to the next, for so many that the inner axis ends.
+  std::int64_t step() const { return step_; }
+  std::int64_t left() const { return left_; }
+  /// Where the next n of x begin, of which so many are left.
+  template <class T> const T* take(const T* x, std::int64_t n) {
+    const T* const from = x + offset_;
+    skip(n);
+    return from;
   }
 
   /// The next n of x to y.
   template <class T> void fetch(const T* x, T* y, std::int64_t n) {
-    const std::int64_t step = view_->ndim() ? (*view_)[view_->ndim() - 1].stride : 0;
     while (n > 0) {
-      const std::int64_t run = run_of(n);
-      const T* from = x + offset_;
-      if (step == 1)
-        std::memcpy(y, from, static_cast<std::size_t>(run) * sizeof(T));
-      else if (step == 0)
+      const std::int64_t run = std::min(n, left_);
+      const T* const from = take(x, run);
+      if (step_ == 1)
+        copy(from, y, run);
+      else if (step_ == 0)
         std::fill_n(y, run, *from);
       else
         for (std::int64_t i = 0; i < run; ++i)
-          y[i] = from[i * step];
-      skip(run);
+          y[i] = from[i * step_];
       y += run, n -= run;
     }
   }
 
  private:
-  // How many of the next n lie along the inner axis.
-  std::int64_t run_of(std::int64_t n) const {
-    const std::size_t inner = view_->ndim() - 1;
-    return view_->ndim() ? std::min(n, (*view_)[inner].extent - index_[inner]) : n;
+  // By vectors, since most runs are short.
+  template <class T> static void copy(const T* x, T* y, std::int64_t n) {
+    constexpr std::int64_t line = 64 / sizeof(T);
+    std::int64_t i = 0;
+    for (; i + line <= n; i += line)
+      std::memcpy(y + i, x + i, 64);
+    for (; i < n; ++i)
+      y[i] = x[i];
   }
+  const kernels::StridedView::Axis& inner() const { return (*view_)[view_->ndim() - 1]; }
   void skip(std::int64_t n) {
-    for (std::size_t d = view_->ndim(); d-- > 0; n = 1) {
-      index_[d] += n;
-      offset_ += n * (*view_)[d].stride;
-      if (index_[d] < (*view_)[d].extent) return;
+    offset_ += n * step_;
+    left_ -= n;
+    if (left_ == 0) next_run();
+  }
+  void next_run() {
+    left_ = inner().extent;
+    offset_ -= left_ * step_;
+    for (std::size_t d = view_->ndim() - 1; d-- > 0;) {
+      offset_ += (*view_)[d].stride;
+      if (++index_[d] < (*view_)[d].extent) return;
       offset_ -= index_[d] * (*view_)[d].stride;
       index_[d] = 0;
     }
   }
 
   const kernels::StridedView* view_;
-  std::int64_t offset_, index_[2 * Shape::kMaxRank];
+  std::int64_t offset_, step_ = 0, left_ = std::numeric_limits<std::int64_t>::max();
+  std::int64_t index_[2 * Shape::kMaxRank];   // of the inner axis: where the first run began
 };
 
 }   // namespace tapedeck::program

@@ -63,8 +63,6 @@ template <class T>
       else if (x != y)
         std::memcpy(y, x, static_cast<std::size_t>(n) * sizeof(T));
       return;
-    case Kind::fetch:
-      return state.cursors[i.b].fetch(x, y, n);
     case Kind::widen:
       std::copy_n(bools(x), n, y);
       return;

@@ -96,7 +96,7 @@ class Coder {
       case Kind::sum:
         return {code_of(d.forms[0] == Form::held ? Kind::held_sum : d.kind), true, at[0], d.at};
       default:
-        return {code_of(d.kind), true, at[0], d.at, at[1]};
+        return {code_of(d.kind), d.stores, at[0], d.at, at[1]};
     }
   }
 
@@ -355,7 +355,8 @@ class Coder {
     return i + 1 < drafts_.size() ? drafts_[i + 1].first : places_.size();
   }
 
-  // What is read of the arithmetic right before it stays in vector registers, where a sum leaves it.
+  // What is read of the arithmetic, or of what was fetched, right before it stays in vector registers, where
+  // a sum leaves it.
   void hold_results() {
     const Place* held = nullptr;
     Draft* from = nullptr;
@@ -369,9 +370,10 @@ class Coder {
           from->stores = last_use_[held->at] != i;
       }
       const bool is_held_sum = now.kind == Kind::sum && now.forms[0] == Form::held;
-      if (!is_held_sum) held = now.kind == Kind::arithmetic ? result : nullptr, from = &now;
+      if (!is_held_sum) held = leaves_results(now) ? result : nullptr, from = &now;
     }
   }
+  static bool leaves_results(const Draft& d) { return d.kind == Kind::arithmetic || d.kind == Kind::fetch; }
   bool reads_held_results(const Draft& d) const {
     return d.kind == Kind::arithmetic ||
            (d.kind == Kind::sum && code_.sums[d.at].order != GroupCode::Order::rows);

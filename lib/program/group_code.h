@@ -54,7 +54,7 @@ struct GroupInstruction {
     arithmetic   // from here on; in the end, products with what follows them
   };
   std::uint16_t code;    // of the handler
-  bool stores = false;   // arithmetic: y is written; else only the next instruction reads the result
+  bool stores = false;   // arithmetic, fetch: y is written; else only the next instruction reads the result
   Entry a = 0, b = 0, y = 0, c = 0;
 };
 

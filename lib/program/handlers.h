@@ -125,6 +125,31 @@ template <class T, std::size_t... k> class Handlers<T, std::index_sequence<k...>
     }
     return go_on(i + 1, table, all, state, r...);
   }
+  // Straight from where the elements lie, if these are side by side or the same.
+  static void fetch(const GroupInstruction* i, T* const* table, const Handler* all, GroupState<T>& state,
+                    EachOf<k, Vector>... r) {
+    constexpr auto n = static_cast<std::int64_t>(sizeof...(k) * kWidth);
+    Cursor& cursor = state.cursors[i->b];
+    const T* const x = table[i->a];
+    if (const std::int64_t step = cursor.step(); step >> 1 == 0 && cursor.left() >= n && state.length == n) {
+      const T* const from = cursor.take(x, n);
+      if (step == 0) {
+        const Vector same(*from);
+        ((r = same), ...);
+      } else {
+        ((r = take<Form::moving>(r, from, k)), ...);
+      }
+      if (i->stores) {
+        T* const to = table[i->y];
+        (r.store_unaligned(to + k * kWidth), ...);
+      }
+    } else {
+      T* const y = i->stores ? table[i->y] : state.held;
+      cursor.fetch(x, y, state.length);
+      ((r = Vector::load_unaligned(y + k * kWidth)), ...);
+    }
+    return go_on(i + 1, table, all, state, r...);
+  }
   static void in_memory(const GroupInstruction* i, T* const* table, const Handler* all, GroupState<T>& state,
                         EachOf<k, Vector>...) {
     run_in_memory(*i, table, state);
@@ -162,6 +187,8 @@ template <class T, std::size_t... k> class Handlers<T, std::index_sequence<k...>
       return {pause};
     } else if constexpr (code == code_of(Kind::held_sum)) {
       return {held_sum};
+    } else if constexpr (code == code_of(Kind::fetch)) {
+      return {fetch};
     } else {
       return {in_memory};
     }

@@ -154,6 +154,8 @@ std::string name_of(const Node& node) {
     case Node::Kind::op:
     case Node::Kind::select:
       return std::string(node.op->name);
+    case Node::Kind::add_product:
+      return fmt::format("{}+add", node.op->name);
     case Node::Kind::map:
       return "tangent";
     case Node::Kind::pull:

@@ -122,6 +122,12 @@ void find_passes(Program& p) {
     node.fused = pass_of(p, node);
 }
 
+void number_values(Program& p) {
+  for (std::size_t n = 0; n < p.nodes.size(); ++n)
+    for (const ValueId v : p.nodes[n].out)
+      if (v != kNoValue) p.value(v).at = static_cast<std::int32_t>(n);
+}
+
 const Shape& shape_of(const Program& p, const Node& node) { return p.value(shaped_like(p, node)).spec.shape; }
 
 Reading reading_of(const Program& p, const NodePass& pass, ValueId v) {

@@ -13,6 +13,8 @@ Elements elements_of(const Program& p, ValueId v);
 
 /// Sets Node::fused of all nodes, and Value::uniform.
 void find_passes(Program& p);
+/// Sets Value::at of what nodes give, after nodes were added or removed.
+void number_values(Program& p);
 
 /// Whether v is a constant of ones.
 bool is_one(const Program& p, ValueId v);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "program/add_products.h"
 #include "program/split_sums.h"
 
 namespace tapedeck::program {
@@ -61,6 +62,7 @@ std::int64_t padded_bytes(const Spec& spec) { return (spec.nbytes() + 63) / 64 *
 
 Plan::Plan(Program recorded) : program(std::move(recorded)) {
   find_passes(program);
+  add_products(program);
   split_sums(program);
   find_passes(program);
   places.resize(program.values.size());
@@ -196,6 +198,23 @@ void Plan::make_groups() {
   }
 }
 
+// The value whose memory v may take over: that to which a product is added, where nothing else reads it then
+// or later.
+ValueId Plan::taken_over_by(ValueId v) const {
+  const Value& value = program.value(v);
+  if (value.from != Value::From::node) return kNoValue;
+  const Node& node = program.nodes[static_cast<std::size_t>(value.at)];
+  if (node.kind != Node::Kind::add_product) return kNoValue;
+  const ValueId before = node.in[2];
+  const Place &from = places[static_cast<std::size_t>(before)], &to = places[static_cast<std::size_t>(v)];
+  const bool is_factor = std::any_of(node.in.begin(), node.in.begin() + 2, [&](ValueId factor) {
+    return elements_of(program, factor).value == before;
+  });
+  const bool is_fit = from.memory == Memory::arena && to.memory == Memory::arena && from.last == to.first &&
+                      program.value(before).spec == value.spec;
+  return is_fit && !is_factor ? before : kNoValue;
+}
+
 // First fit in the order of definition.
 void Plan::arrange() {
   std::vector<ValueId> order;
@@ -213,13 +232,20 @@ void Plan::arrange() {
                    [&](ValueId a, ValueId b) { return place_of(a).first < place_of(b).first; });
   Holes holes;
   std::vector<ValueId> ending;   // a heap: those that end first are in front
+  std::vector<bool> taken(places.size(), false);
   const auto later = [&](ValueId a, ValueId b) { return place_of(a).last > place_of(b).last; };
   for (const ValueId v : order) {
     for (; !ending.empty() && place_of(ending.front()).last < place_of(v).first; ending.pop_back()) {
       std::pop_heap(ending.begin(), ending.end(), later);
-      holes.give(place_of(ending.back()).offset, padded_bytes(program.value(ending.back()).spec));
+      if (!taken[static_cast<std::size_t>(ending.back())])
+        holes.give(place_of(ending.back()).offset, padded_bytes(program.value(ending.back()).spec));
     }
-    place_of(v).offset = holes.take(padded_bytes(program.value(v).spec));
+    if (const ValueId before = taken_over_by(v); before != kNoValue) {
+      taken[static_cast<std::size_t>(before)] = true;
+      place_of(v).offset = place_of(before).offset;
+    } else {
+      place_of(v).offset = holes.take(padded_bytes(program.value(v).spec));
+    }
     ending.push_back(v);
     std::push_heap(ending.begin(), ending.end(), later);
   }

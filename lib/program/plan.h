@@ -44,6 +44,7 @@ struct Plan {
   void find_memory();
   void hold_reads();
   void make_groups();
+  ValueId taken_over_by(ValueId v) const;
   void arrange();
 };
 

@@ -52,10 +52,11 @@ struct Node {
     pull,   // `vjp` of op. in: x..., y, dy, then for each bit of `adds` what is added to, or none where that
             // is an earlier gradient of this node, which is the same value. out: dx...
     pass,   // `loops` of a user's map, with `attrs` as what it closes over. in: operands, then as for pull
-    select,   // the elements of in that `view` selects, by op
-    read,     // out: the value of `cell`
-    store,    // in becomes the value of `cell`
-    action,   // out = `action`(in), which may use variables: a step of an optimizer
+    select,        // the elements of in that `view` selects, by op
+    add_product,   // out = the third of in + op of the first two: a matmul
+    read,          // out: the value of `cell`
+    store,         // in becomes the value of `cell`
+    action,        // out = `action`(in), which may use variables: a step of an optimizer
   };
   Kind kind;
   const Op* op = nullptr;

@@ -6,8 +6,10 @@
 
 #include "core/storage.h"
 #include "kernels/layout/copy.h"
+#include "kernels/linalg/matmul.h"
 #include "op/run_kernel.h"
 #include "tape/variable.h"
+#include "tapedeck/ops/matmul.h"
 
 namespace tapedeck::program {
 namespace {
@@ -192,6 +194,8 @@ void Replay::run_node(Bound& b) {
       return run_pass(b);
     case Node::Kind::select:
       return kernels::copy_from(b.x[0], b.node->view, b.y[0]);
+    case Node::Kind::add_product:
+      return run_product(b);
     case Node::Kind::read:
       return read(b);
     case Node::Kind::store:
@@ -222,6 +226,13 @@ void Replay::run_op(Bound& b) {
 }
 
 // What is added to is copied first, if it lies elsewhere.
+void Replay::run_product(Bound& b) {
+  if (b.x[2].raw() != b.y[0].raw()) copy(b.x[2], b.y[0].raw());
+  const auto [of_a, of_b] = *static_cast<const Transposed*>(b.node->attrs.view().data);
+  kernels::matmul(b.x[0], b.x[1], {of_a, of_b}, b.y[0], true);
+}
+
+// The same.
 void Replay::run_pull(Bound& b) {
   const Node& n = *b.node;
   const int inputs = n.vjp->inputs;

@@ -43,6 +43,7 @@ class Replay {
   void run_observed(std::span<const ReplayedStep> observed);
   void run_node(Bound& b);
   void run_op(Bound& b);
+  void run_product(Bound& b);
   void run_pull(Bound& b);
   void run_pass(Bound& b);
   void read(const Bound& b);

@@ -1,9 +1,11 @@
 // In: a program. Out: its steps. Nodes of one level, dtype and size form a group: the level of a node is
-// above those of all that it reads through memory, so groups depend on lower levels alone.
+// above those of all that it reads through memory, so groups depend on lower levels alone. Of large nodes,
+// those that have no operand in common are groups of their own, which run where their results are needed.
 #include "program/schedule.h"
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <queue>
 #include <tuple>
 
@@ -29,6 +31,7 @@ class Scheduler {
   std::vector<ProgramStep> run() {
     raise();
     sink();
+    connect();
     make_steps();
     return sorted();
   }
@@ -87,25 +90,58 @@ class Scheduler {
     });
   }
 
+  // Nodes of a level that read the same elements, or each other's, belong together; so do all small ones.
+  void connect() {
+    constexpr std::int64_t large = 1 << 15;   // bytes of a result: what a core's first cache holds
+    const auto is_small = [&](const NodePass& pass) { return pass.n * size_of(pass.dtype) < large; };
+    next_.resize(p_.nodes.size());
+    std::iota(next_.begin(), next_.end(), 0);
+    std::map<std::pair<Pass, ValueId>, NodeId> readers;
+    const auto join = [&](NodeId n, ValueId v) {
+      const NodeId first = readers.try_emplace({pass_of(n), v}, n).first->second;
+      next_[at(group_of(n))] = group_of(first);
+    };
+    for (const NodeId n : order_) {
+      if (!node(n).fused) continue;
+      if (is_small(*node(n).fused)) {
+        join(n, kNoValue);
+        continue;
+      }
+      for (const auto* values : {&node(n).in, &node(n).out})
+        for (const ValueId v : *values)
+          if (v != kNoValue && is_read_in_full(n, v))
+            join(n, elements_of(p_, v).first ? v : elements_of(p_, v).value);
+    }
+  }
+  bool is_read_in_full(NodeId n, ValueId v) const {
+    return p_.value(v).spec.shape.size() >= node(n).fused->n && !p_.value(elements_of(p_, v).value).uniform;
+  }
+  // The node that stands for those that belong together.
+  NodeId group_of(NodeId n) {
+    while (next_[at(n)] != n)
+      n = next_[at(n)] = next_[at(next_[at(n)])];
+    return n;
+  }
+
   void make_steps() {
-    std::map<Group, bool> computes;
+    std::vector<bool> computes(p_.nodes.size());
     for (const NodeId n : order_)
-      if (node(n).fused)
-        computes[group_of(n)] |= node(n).kind != Node::Kind::select && !is_full_sum(p_, node(n));
-    std::map<Group, std::size_t> groups;
+      if (node(n).fused && node(n).kind != Node::Kind::select && !is_full_sum(p_, node(n)))
+        computes[at(group_of(n))] = true;
+    std::map<NodeId, std::size_t> groups;
     step_of_.resize(p_.nodes.size());
     for (const NodeId n : order_) {
       std::size_t s = steps_.size();
       const bool fused =
-          node(n).fused && computes.at(group_of(n));   // copies and sums alone are faster one by one
+          node(n).fused && computes[at(group_of(n))];   // copies and sums alone are faster one by one
       if (fused) s = groups.try_emplace(group_of(n), s).first->second;
       if (s == steps_.size()) steps_.push_back({{}, fused});
       steps_[s].nodes.push_back(n);
       step_of_[at(n)] = s;
     }
   }
-  using Group = std::tuple<int, DType, std::int64_t>;
-  Group group_of(NodeId n) const { return {level_[at(n)], node(n).fused->dtype, node(n).fused->n}; }
+  using Pass = std::tuple<int, DType, std::int64_t>;
+  Pass pass_of(NodeId n) const { return {level_[at(n)], node(n).fused->dtype, node(n).fused->n}; }
 
   // The steps in recorded order where nothing forbids it.
   std::vector<ProgramStep> sorted() {
@@ -134,6 +170,7 @@ class Scheduler {
   std::vector<NodeId> order_;
   std::vector<std::vector<Read>> reads_;
   std::vector<int> level_;
+  std::vector<NodeId> next_;   // of each node one that belongs to it, or itself
   std::vector<std::size_t> step_of_;
   std::vector<ProgramStep> steps_;
   NodeId last_of_variables_ = -1;

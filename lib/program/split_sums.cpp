@@ -92,9 +92,7 @@ class Splitter {
 
 void split_sums(Program& p) {
   Splitter(p).run();
-  for (std::size_t n = 0; n < p.nodes.size(); ++n)
-    for (const ValueId v : p.nodes[n].out)
-      if (v != kNoValue) p.value(v).at = static_cast<std::int32_t>(n);
+  number_values(p);
 }
 
 }   // namespace tapedeck::program

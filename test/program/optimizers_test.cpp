@@ -62,6 +62,25 @@ TEST_CASE("every update rule steps in replays as it does eagerly", "[recorded][o
     }
 }
 
+TEST_CASE("a value that a step reads stays what it is while the step changes its variable",
+          "[recorded][optimizer]") {
+  for (const std::int64_t n : {3, 1000}) {
+    const auto train = [n](bool recorded) {
+      const Variable v(ones({n})), w(zeros({n}));
+      GradientDescent sgd({.learning_rate = 0.5});
+      const auto step = [&](const Tensor& g) { sgd.apply_gradients({{g, v}, {v.value(), w}}); };
+      const auto replayed = function(step);
+      for (int i = 0; i < 4; ++i)
+        recorded ? replayed(full({n}, 0.25)) : step(full({n}, 0.25));
+      return std::vector{v.value(), w.value()};
+    };
+    const auto eager = train(false), replayed = train(true);
+    CHECK(same_bits(replayed[0], eager[0]));
+    CHECK(same_bits(replayed[1], eager[1]));
+    CHECK(eager[1].at({n - 1}) == -0.5 * (1 + 0.875 + 0.75 + 0.625));
+  }
+}
+
 TEST_CASE("slots cannot be read while a function is recorded", "[recorded][optimizer]") {
   using Catch::Matchers::Contains;
   Adam adam({.learning_rate = 0.1});
@@ -76,4 +95,26 @@ TEST_CASE("slots cannot be read while a function is recorded", "[recorded][optim
   plain(tensor({1.0, 1.0}));
   plain(tensor({1.0, 1.0}));
   CHECK(adam.slot(w, "m").defined());
+}
+
+TEST_CASE("an optimizer's state cannot be read while a function is recorded", "[recorded][optimizer]") {
+  using Catch::Matchers::Contains;
+  Adam adam({.learning_rate = 0.1});
+  GradientDescent sgd({.learning_rate = 0.1});
+  const Variable w(tensor({1.0, 2.0}), {.name = "weight"});
+  const std::function<Tensor()> readers[] = {[&] { return adam.variables().back().value; },
+                                             [&] { return adam.state().slots.at(0).value; },
+                                             [&] { return adam.weights().back(); }};
+  for (const auto& read : readers) {
+    const auto step = function([&](const Tensor& g) {
+      adam.apply_gradients({{g, w}});
+      return read();
+    });
+    CHECK_THROWS_WITH(step(tensor({1.0, 1.0})), Contains("adam: slot \"m\" of variable \"weight\"") &&
+                                                    Contains("read it outside, after the call"));
+    CHECK(step.programs().empty());
+    CHECK(read().defined());
+  }
+  const auto count = function([&](const Tensor& x) { return x * sgd.variables().at(0).value; });
+  CHECK_THROWS_WITH(count(tensor({1.0})), Contains("number \"iterations\" is no part"));
 }

@@ -28,6 +28,19 @@ TEST_CASE("independent chains of one size are one group", "[program]") {
   CHECK(nodes_of(b.steps()) == std::vector<Nodes>{{0, 1, 2, 3}});
 }
 
+TEST_CASE("large chains are one group where they read or give the same", "[program]") {
+  constexpr std::int64_t n = 1 << 13;   // f32: as many bytes as the first cache holds
+  ProgramBuilder b;
+  const ValueId x = argument(b, {n}), y = argument(b, {n}), row = argument(b, {n / 2}),
+                ones = b.constant(full({n}, 1.0));
+  const ValueId first = b.map(mul_map, {x, ones});
+  const ValueId second = b.map(mul_map, {y, ones});
+  b.map(mul_map, {first, first});
+  b.map(mul_map, {b.part(y, 0, {2, n / 2}), b.constant(full({2, n / 2}, 3.0))});
+  b.map(mul_map, {b.part(second, 0, {2, n / 2}), row});
+  CHECK(nodes_of(b.steps()) == std::vector<Nodes>{{0, 2}, {1, 3, 4}});
+}
+
 TEST_CASE("sizes and dtypes do not mix", "[program]") {
   ProgramBuilder b;
   const ValueId x = argument(b, {8}), y = argument(b, {9}), z = b.argument(full({8}, 1.5, DType::f64));

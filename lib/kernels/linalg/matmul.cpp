@@ -22,6 +22,8 @@ constexpr std::int64_t kGrain = 1 << 22;   // least multiplications per thread
 // Most multiplications of a product that OpenBLAS computes on the calling thread anyway; its own limit is
 // four times that. The locks of a guard would take as long as a product of 8 × 8.
 constexpr std::int64_t kOneThread = 1 << 16;
+// The same of a matrix and a vector, for which OpenBLAS's own limit is 9,216.
+constexpr std::int64_t kOneThreadOfVector = 1 << 13;
 constexpr std::int64_t kConverted = 1 << 16;   // least halves per thread
 constexpr std::int64_t kMaxExtent = std::numeric_limits<std::int32_t>::max();
 
@@ -33,7 +35,7 @@ template <class T> struct Elements {
 
 // The product of the first matrices of a and b.
 template <class T> Product<T> first_product(const Tensor& a, const Tensor& b, ReadTransposed t,
-                                            const Tensor& y, const Elements<T>& at) {
+                                            const Tensor& y, const Elements<T>& at, bool add) {
   return {.m = extent(y, 2),
           .n = extent(y, 1),
           .k = extent(a, t.a ? 2 : 1),
@@ -44,7 +46,8 @@ template <class T> Product<T> first_product(const Tensor& a, const Tensor& b, Re
           .b_transposed = t.b,
           .lda = extent(a, 1),
           .ldb = extent(b, 1),
-          .ldy = extent(y, 1)};
+          .ldy = extent(y, 1),
+          .add = add};
 }
 
 // The lines of a panel: at least two panels where there is one matrix, if they are worth a thread each.
@@ -55,12 +58,12 @@ std::int64_t panel_of(std::int64_t lines, std::int64_t work_of_line, std::int64_
   return panels == 1 ? lines : ((lines + panels - 1) / panels + 63) / 64 * 64;   // whole blocks of BLAS
 }
 
-template <class T>
-void multiply(const Tensor& a, const Tensor& b, ReadTransposed t, const Tensor& y, const Elements<T>& at) {
-  Product<T> first = first_product<T>(a, b, t, y, at);
+template <class T> void multiply(const Tensor& a, const Tensor& b, ReadTransposed t, const Tensor& y,
+                                 const Elements<T>& at, bool add) {
+  Product<T> first = first_product<T>(a, b, t, y, at, add);
   if (y.size() == 0) return;
   if (first.k == 0) {
-    std::fill_n(first.y, y.size(), T(0));
+    if (!add) std::fill_n(first.y, y.size(), T(0));
     return;
   }
   std::int64_t count = y.size() / (first.m * first.n);
@@ -75,7 +78,8 @@ void multiply(const Tensor& a, const Tensor& b, ReadTransposed t, const Tensor& 
                      work_of_line = (by_rows ? first.n : first.m) * first.k;
   const std::int64_t panel = panel_of(lines, work_of_line, count), panels = (lines + panel - 1) / panel;
   std::optional<OneBlasThread> guard;
-  if (first.m * first.n > kOneThread / first.k) guard.emplace();
+  const bool is_vector = first.m == 1 || first.n == 1;
+  if (first.m * first.n > (is_vector ? kOneThreadOfVector : kOneThread) / first.k) guard.emplace();
   parallel_for(count * panels, std::max<std::int64_t>(kGrain / (panel * work_of_line), 1),
                [&](std::int64_t begin, std::int64_t end) {
                  for (std::int64_t i = begin; i < end; ++i) {
@@ -117,17 +121,17 @@ void multiply_halves(const Tensor& a, const Tensor& b, ReadTransposed t, Tensor&
   float* const all = scratch ? scratch.get() : on_stack;
   widen(a, all);
   if (!is_square) widen(b, all + b_at);
-  multiply<float>(a, b, t, y, {all, is_square ? all : all + b_at, all + y_at});
+  multiply<float>(a, b, t, y, {all, is_square ? all : all + b_at, all + y_at}, false);
   narrow(all + y_at, y);
 }
 
 }   // namespace
 
-void matmul(const Tensor& a, const Tensor& b, ReadTransposed t, Tensor& y) {
+void matmul(const Tensor& a, const Tensor& b, ReadTransposed t, Tensor& y, bool add) {
   if (is_half(y.dtype())) return multiply_halves(a, b, t, y);
   visit_trainable(y.dtype(), [&](auto one) {
     using T = decltype(one);
-    multiply<T>(a, b, t, y, {elements<T>(a), elements<T>(b), elements<T>(y)});
+    multiply<T>(a, b, t, y, {elements<T>(a), elements<T>(b), elements<T>(y)}, add);
   });
 }
 

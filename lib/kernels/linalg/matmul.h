@@ -10,7 +10,8 @@ struct ReadTransposed {
   bool a, b;
 };
 
-/// Extents are below 2^31. Results do not depend on the number of threads.
-void matmul(const Tensor& a, const Tensor& b, ReadTransposed transposed, Tensor& y);
+/// Extents are below 2^31. Results do not depend on the number of threads. add: y, of f32 or f64, is added
+/// to.
+void matmul(const Tensor& a, const Tensor& b, ReadTransposed transposed, Tensor& y, bool add = false);
 
 }   // namespace tapedeck::kernels

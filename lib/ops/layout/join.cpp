@@ -6,6 +6,7 @@
 #include "core/format.h"
 #include "core/parallel.h"
 #include "core/storage.h"
+#include "core/trace.h"
 #include "kernels/layout/copy.h"
 #include "ops/axes.h"
 #include "ops/layout/moves.h"
@@ -95,6 +96,14 @@ std::vector<Spec> infer_unstack(const Call& c) {
                            {c.x[0].dtype(), without(x, 1u << (x.ndim() - 1 - axis), false)});
 }
 
+// So many runs of n elements each.
+kernels::StridedView view_of(const kernels::Runs& runs, std::int64_t count, std::int64_t n) {
+  kernels::StridedView view(runs.first);
+  view.append(count, runs.step);
+  view.append(n, 1);
+  return view;
+}
+
 // The forward pass of split and unstack: cuts x into the outputs along the axis.
 void run_cut(const Tensor& x, int axis, std::span<Tensor> y) {
   const kernels::AxisView view(x.shape(), x.ndim() + axis);
@@ -106,6 +115,7 @@ void run_cut(const Tensor& x, int axis, std::span<Tensor> y) {
     } else {
       allocate_for(part);
       kernels::copy_runs(x, from, part, {0, n}, view.before, n);
+      if (thread_state.trace) thread_state.trace->selected(part, x, view_of(from, view.before, n));
     }
     from.first += n;
   }
