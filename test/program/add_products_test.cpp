@@ -75,6 +75,10 @@ TEST_CASE("a product that is read by others, too, is added afterwards", "[record
     const Tensor first = matmul(a, b);
     return tanh(add_n({first, matmul(first, a)}));
   };
+  const auto read_later = [](const Tensor& a, const Tensor& b) {
+    const Tensor first = matmul(a, b), sum = add_n({first, matmul(b, a)});
+    return tanh(matmul(sum, a)) + matmul(first, b);
+  };
   const Tensor a = random::normal({8, 8}, {.seed = 1}), b = random::normal({8, 8}, {.seed = 2});
   const auto check = [&](const auto& h, std::size_t added) {
     const auto replayed = function(h);
@@ -91,4 +95,5 @@ TEST_CASE("a product that is read by others, too, is added afterwards", "[record
   check(f, 0);
   check(g, 1);
   check(square_of_sum, 1);
+  check(read_later, 1);
 }
