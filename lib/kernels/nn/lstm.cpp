@@ -13,8 +13,8 @@
 namespace tapedeck::kernels {
 namespace {
 
-constexpr Cut kCut{1 << 12, 1 << 14};      // units
-constexpr std::int64_t kGrain = 1 << 21;   // least multiplications per thread
+constexpr Cut kCut{1 << 10, 1 << 12};      // units, which take some seven nanoseconds each
+constexpr std::int64_t kGrain = 1 << 20;   // least multiplications per thread
 
 /// A group of neighbouring units: a vector, or the few that are left.
 template <class T> struct Units {
@@ -38,7 +38,8 @@ template <class T, class F> void each_units(const Lstm& l, const F& f) {
 /// y = a b or y += a b, in parallel panels of columns.
 template <class T> void multiply(const Product<T>& p) {
   if (p.m == 0 || p.n == 0 || p.k == 0) return;
-  const std::int64_t panel = (kGrain / (p.m * p.k) / 64 + 1) * 64;
+  const std::int64_t panels = std::max<std::int64_t>(p.m * p.n * p.k / kGrain, 1),
+                     panel = ((p.n + panels - 1) / panels + 63) / 64 * 64;
   parallel_for(p.n, panel, [&](std::int64_t begin, std::int64_t end) { gemm(p.columns(begin, end)); });
 }
 
