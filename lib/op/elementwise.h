@@ -17,17 +17,11 @@ template <Over over, Halves halves = Halves::in_blocks, class F> constexpr Kerne
 
 }   // namespace detail
 
-/// For f32 and f64; for these, c64 and c128.
+/// For f32 and f64; for these, c64 and c128. See op/short_elementwise.h, too.
 template <class F> constexpr Kernel map(F f) { return detail::map_over<detail::Over::reals>(f); }
 template <class F> constexpr Kernel map_complex(F f) { return detail::map_over<detail::Over::complexes>(f); }
-/// The same for an f that takes less time than the conversion of halves.
-template <class F> constexpr Kernel map_short(F f) {
-  return detail::map_over<detail::Over::reals, detail::Halves::in_registers>(f);
-}
-template <class F> constexpr Kernel map_short_complex(F f) {
-  return detail::map_over<detail::Over::complexes, detail::Halves::in_registers>(f);
-}
-/// Such an f for f32, f64 and the integers; for these, c64 and c128.
+/// Of an f that takes less time than the conversion of halves: for f32, f64 and the integers; for these, c64
+/// and c128.
 template <class F> constexpr Kernel map_arithmetic(F f) {
   return detail::map_over<detail::Over::integers, detail::Halves::in_registers>(f);
 }

@@ -44,23 +44,20 @@ template <class Pairs> void narrow_by(const float* x, Half* y, std::int64_t n) {
   put(x + i, last);
   std::copy(last, last + (n - i), y + i);
 }
-/// The same in the order that converts type t fastest, which is one for both.
-inline void widen_any_order(DType t, const Half* x, float* y, std::int64_t n) {
-  if (t == DType::bf16) return widen_by<PairsOfBf16>(x, y, n);
-#ifdef TAPEDECK_HALF_VECTORS
-  widen_by<PairsOfF16>(x, y, n);
+/// The same in the order that is converted fastest, which is one for both: with AVX-512 as they are.
+#if defined(TAPEDECK_PAIRED_BF16) || !defined(TAPEDECK_HALF_VECTORS)
+inline constexpr bool kBf16InPairs = true;
 #else
+inline constexpr bool kBf16InPairs = false;
+#endif
+inline void widen_any_order(DType t, const Half* x, float* y, std::int64_t n) {
+  if (kBf16InPairs && t == DType::bf16) return widen_by<PairsOfBf16>(x, y, n);
   widen(t, x, y, n);
   std::fill(y + n, y + padded_half(n), 0.0f);
-#endif
 }
 inline void narrow_any_order(DType t, const float* x, Half* y, std::int64_t n) {
-  if (t == DType::bf16) return narrow_by<PairsOfBf16>(x, y, n);
-#ifdef TAPEDECK_HALF_VECTORS
-  narrow_by<PairsOfF16>(x, y, n);
-#else
+  if (kBf16InPairs && t == DType::bf16) return narrow_by<PairsOfBf16>(x, y, n);
   narrow(t, x, y, n);
-#endif
 }
 
 /// The operands of blocks of a row in f32. Those that do not move are converted once.

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "kernels/simd/sleef.h"
-#include "op/elementwise.h"
 #include "op/piecewise.h"
 #include "op/rules.h"
+#include "op/short_elementwise.h"
 #include "ops/elementwise/slopes.h"
 #include "ops/infer.h"
 #include "tapedeck/ops.h"
