@@ -1,5 +1,6 @@
 // One product of two matrices by BLAS. All matrix products of the library go through gemm().
 #pragma once
+#include <algorithm>
 #include <complex>
 #include <cstdint>
 
@@ -26,6 +27,11 @@ template <class T> struct Product {
     return p;
   }
 };
+
+/// Rows or columns of each panel, where so many are cut into `panels`: whole blocks of BLAS.
+inline std::int64_t lines_of_panel(std::int64_t lines, std::int64_t panels) {
+  return std::min(lines, ((lines + panels - 1) / panels + 63) / 64 * 64);
+}
 
 /// Whether the processor has AVX-512, and so the BLAS that is loaded.
 bool has_avx512();

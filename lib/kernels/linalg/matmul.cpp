@@ -53,9 +53,8 @@ template <class T> Product<T> first_product(const Tensor& a, const Tensor& b, Re
 // The lines of a panel: at least two panels where there is one matrix, if they are worth a thread each.
 std::int64_t panel_of(std::int64_t lines, std::int64_t work_of_line, std::int64_t matrices) {
   const std::int64_t wanted = std::max<std::int64_t>((lines + kWidest - 1) / kWidest, matrices == 1 ? 2 : 1),
-                     most = lines / std::max(kNarrowest, kGrain / work_of_line),
-                     panels = std::max<std::int64_t>(std::min(wanted, most), 1);
-  return panels == 1 ? lines : ((lines + panels - 1) / panels + 63) / 64 * 64;   // whole blocks of BLAS
+                     most = lines / std::max(kNarrowest, kGrain / work_of_line);
+  return lines_of_panel(lines, std::max<std::int64_t>(std::min(wanted, most), 1));
 }
 
 template <class T> void multiply(const Tensor& a, const Tensor& b, ReadTransposed t, const Tensor& y,

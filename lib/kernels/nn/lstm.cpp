@@ -38,9 +38,9 @@ template <class T, class F> void each_units(const Lstm& l, const F& f) {
 /// y = a b or y += a b, in parallel panels of columns.
 template <class T> void multiply(const Product<T>& p) {
   if (p.m == 0 || p.n == 0 || p.k == 0) return;
-  const std::int64_t panels = std::max<std::int64_t>(p.m * p.n * p.k / kGrain, 1),
-                     panel = ((p.n + panels - 1) / panels + 63) / 64 * 64;
-  parallel_for(p.n, panel, [&](std::int64_t begin, std::int64_t end) { gemm(p.columns(begin, end)); });
+  const std::int64_t panels = std::max<std::int64_t>(p.m * p.n * p.k / kGrain, 1);
+  parallel_for(p.n, lines_of_panel(p.n, panels),
+               [&](std::int64_t begin, std::int64_t end) { gemm(p.columns(begin, end)); });
 }
 
 template <class T> const T* of_state(const Lstm& l, const Tensor& weights) {
