@@ -154,6 +154,16 @@ Tensor cast(const Tensor& x, DType to) {
   return y;
 }
 
+void fill(Tensor& y, double value) {
+  visit_stored(y.dtype(), [&](auto t) {
+    using T = decltype(t);
+    parallel_for(y.size(), Cut{1 << 15, 1 << 17},
+                 [out = elements<T>(y), v = convert<T>(value)](std::int64_t begin, std::int64_t end) {
+                   std::fill(out + begin, out + end, v);
+                 });
+  });
+}
+
 Tensor to_computed(const Tensor& x) {
   const DType to = computed_in(x.dtype());
   if (to == x.dtype()) return x;

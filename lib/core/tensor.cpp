@@ -118,16 +118,6 @@ std::int64_t detail::offset_of(const Tensor& x, std::span<const std::int64_t> in
   return offset;
 }
 
-void fill(Tensor& y, double value) {
-  visit_stored(y.dtype(), [&](auto t) {
-    using T = decltype(t);
-    parallel_for(y.size(), Cut{1 << 15, 1 << 17},
-                 [out = elements<T>(y), v = convert<T>(value)](std::int64_t begin, std::int64_t end) {
-                   std::fill(out + begin, out + end, v);
-                 });
-  });
-}
-
 Tensor full(const Shape& shape, double value, DType dtype) {
   Tensor y = allocate({dtype, shape});
   fill(y, value);

@@ -7,10 +7,10 @@
 namespace tapedeck {
 namespace detail {
 
-using kernels::Halves, kernels::Over;
-template <Over over, Halves halves = Halves::in_blocks, class F> constexpr Kernel map_over(F) {
+using kernels::Body, kernels::Over;
+template <Over over, Body body = Body::any, class F> constexpr Kernel map_over(F) {
   constexpr std::size_t inputs = kernels::arity<F, kernels::Batch<double>>();
-  constexpr const kernels::MapKernel& loops = kernels::map_kernel<F, inputs, over, halves>;
+  constexpr const kernels::MapKernel& loops = kernels::map_kernel<F, inputs, over, body>;
   return {[](const Call& c, std::span<Tensor> y) { kernels::run_map(loops, c.x, y[0]); },
           Outputs::may_overwrite, Takes::halves, &loops};
 }
@@ -23,10 +23,10 @@ template <class F> constexpr Kernel map_complex(F f) { return detail::map_over<d
 /// Of an f that takes less time than the conversion of halves: for f32, f64 and the integers; for these, c64
 /// and c128.
 template <class F> constexpr Kernel map_arithmetic(F f) {
-  return detail::map_over<detail::Over::integers, detail::Halves::in_registers>(f);
+  return detail::map_over<detail::Over::integers, detail::Body::brief>(f);
 }
 template <class F> constexpr Kernel map_numbers(F f) {
-  return detail::map_over<detail::Over::numbers, detail::Halves::in_registers>(f);
+  return detail::map_over<detail::Over::numbers, detail::Body::brief>(f);
 }
 
 }   // namespace tapedeck

@@ -89,7 +89,7 @@ void vjp_by_ops(const PartialsRule& rule, const Call& c, const Tensor& dy, std::
 }
 
 // The vjp in one pass over memory. x are the inputs of c; `inputs` are those that the tape saved, some
-// undefined. A gradient of partial 1 is dy itself. A dy without another owner becomes the first gradient of
+// undefined. A gradient of partial 1 is dy itself, or sums of dy. A dy without another owner becomes the first gradient of
 // its shape. What dx has already, or another input that is the same tensor, is added to in the pass.
 void vjp_fused(const PartialsRule& rule, const Call& c, const Tensor& dy, const Tensor* const* x, Refs inputs,
                std::span<Gradient> dx) {
@@ -100,8 +100,8 @@ void vjp_fused(const PartialsRule& rule, const Call& c, const Tensor& dy, const 
     if (!c.needs(i)) continue;
     Gradient& term = dx[static_cast<std::size_t>(i)];
     const bool same = x[i] == &dy || x[i]->shape() == dy.shape();
-    if (same && (rule.ones >> i & 1)) {
-      add_to(term, dy);
+    if (rule.ones >> i & 1) {
+      add_to(term, same ? dy : unbroadcast(dy, x[i]->shape(), dy.shape()));
       continue;
     }
     if (const int twin = same ? twin_of(inputs, i, work) : i; twin < i) {

@@ -7,10 +7,10 @@ namespace tapedeck {
 
 /// For f32 and f64; for these, c64 and c128.
 template <class F> constexpr Kernel map_short(F f) {
-  return detail::map_over<detail::Over::reals, detail::Halves::in_registers>(f);
+  return detail::map_over<detail::Over::reals, detail::Body::brief>(f);
 }
 template <class F> constexpr Kernel map_short_complex(F f) {
-  return detail::map_over<detail::Over::complexes, detail::Halves::in_registers>(f);
+  return detail::map_over<detail::Over::complexes, detail::Body::brief>(f);
 }
 
 }   // namespace tapedeck

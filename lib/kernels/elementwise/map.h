@@ -41,6 +41,17 @@ template <class F, class T, std::size_t... I> constexpr MapLoop<T> map_loop(std:
       F{}(load<Vector<T>>(p[I], i)...).store_unaligned(out + i);
   };
 }
+/// The same for a brief f: the operands are advanced once for all vectors of a group.
+template <class F, class T, std::size_t... I> constexpr MapLoop<T> brief_map_loop(std::index_sequence<I...>) {
+  return [](T* out, const Stream<T>* x, std::int64_t n) {
+    Stream<T> p[] = {x[I]...};
+    for (T* const end = out + n; out < end; out += kGroup<T>) {
+      for (std::int64_t i = 0; i < kGroup<T>; i += kStep<T>)
+        F{}(load<Vector<T>>(p[I], i)...).store_unaligned(out + i);
+      ((p[I].p += kGroup<T> & p[I].mask), ...);
+    }
+  };
+}
 
 /// The number of arguments that F takes.
 template <class F, class... X> constexpr std::size_t arity() {
@@ -52,13 +63,19 @@ template <class F, class... X> constexpr std::size_t arity() {
 
 /// The dtypes that a lambda is for: f32 and f64, and integers, complex numbers or both beside these.
 enum class Over { reals, integers, complexes, numbers };
-/// Where halves are converted. Lambdas that take less time than the conversion have loops of their own for
-/// them; for others, two vectors at a time are more than fit into registers.
-enum class Halves { in_blocks, in_registers };
+/// A brief lambda takes less time than the conversion of halves. These are then converted in registers, by a
+/// loop of their own; for others, two vectors at a time are more than fit into registers.
+enum class Body { any, brief };
 
-template <class F, std::size_t N, Over over, Halves halves> constexpr MapKernel make_map_kernel() {
+template <class F, class T, Body body> constexpr MapLoop<T> floating_loop(auto operands) {
+  if constexpr (body == Body::brief)
+    return brief_map_loop<F, T>(operands);
+  else
+    return map_loop<F, T>(operands);
+}
+template <class F, std::size_t N, Over over, Body body> constexpr MapKernel make_map_kernel() {
   constexpr auto operands = std::make_index_sequence<N>{};
-  MapKernel k = {N, map_loop<F, float>(operands), map_loop<F, double>(operands)};
+  MapKernel k = {N, floating_loop<F, float, body>(operands), floating_loop<F, double, body>(operands)};
   if constexpr (over == Over::integers || over == Over::numbers) {
     k.i8 = map_loop<F, std::int8_t>(operands);
     k.i32 = map_loop<F, std::int32_t>(operands);
@@ -69,7 +86,7 @@ template <class F, std::size_t N, Over over, Halves halves> constexpr MapKernel 
     k.c64 = map_loop<F, std::complex<float>>(operands);
     k.c128 = map_loop<F, std::complex<double>>(operands);
   }
-  if constexpr (halves == Halves::in_registers) {
+  if constexpr (body == Body::brief) {
     k.bf16 = half_map_loop<F, PairsOfBf16>(operands);
 #ifdef TAPEDECK_HALF_VECTORS
     k.f16 = half_map_loop<F, PairsOfF16>(operands);
@@ -77,7 +94,7 @@ template <class F, std::size_t N, Over over, Halves halves> constexpr MapKernel 
   }
   return k;
 }
-template <class F, std::size_t N, Over over = Over::reals, Halves halves = Halves::in_blocks>
-inline constexpr MapKernel map_kernel = make_map_kernel<F, N, over, halves>();
+template <class F, std::size_t N, Over over = Over::reals, Body body = Body::any>
+inline constexpr MapKernel map_kernel = make_map_kernel<F, N, over, body>();
 
 }   // namespace tapedeck::kernels
