@@ -1,5 +1,6 @@
-// Runs parallel_for on TBB's pool: one task per thread, each taking pieces until none is left. So a thread
-// that starts late, or never, delays nothing, and failing to allocate tasks costs only speed.
+// Runs parallel_for on TBB's pool: one task per thread, each taking pieces until none is left, first those of
+// its own range. So a thread that starts late, or never, delays nothing, and failing to allocate tasks costs
+// only speed.
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -23,20 +24,27 @@ namespace {
 
 std::atomic<int> threads{1};
 
+// The pieces of one call, in as many ranges of neighbours as there are tasks.
 class Pieces {
  public:
-  Pieces(std::int64_t count, void (*run)(const void*, std::int64_t), const void* f)
-      : count_(count), run_(run), f_(f) {}
+  Pieces(std::int64_t count, int tasks, void (*run)(const void*, std::int64_t), const void* f)
+      : count_(count), ranges_(std::min(tasks, kMostRanges)), run_(run), f_(f) {
+    for (int r = 0; r < ranges_; ++r)
+      new (next_ + r) Next{first_of(r)};
+  }
 
-  // Takes pieces until all are taken. Keeps the first exception, and skips the remaining pieces.
-  void work() noexcept {
+  // Takes the pieces of range `own`, then those of the others, until all are taken. A thread that has the same
+  // range in each call finds in its caches what it wrote in the last one. Keeps the first exception, and skips
+  // the remaining pieces.
+  void work(int own) noexcept {
     bool& inside = thread_state.inside_parallel;
     inside = true;
     try {
-      for (std::int64_t i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < count_;)
-        run_(f_, i);
+      for (int k = 0; k < ranges_; ++k)
+        run_range((own + k) % ranges_);
     } catch (...) {
-      next_.store(count_, std::memory_order_relaxed);
+      for (int r = 0; r < ranges_; ++r)
+        next_[r].piece.store(count_, std::memory_order_relaxed);
       if (!thrown_.exchange(true)) error_ = std::current_exception();
     }
     inside = false;
@@ -46,10 +54,25 @@ class Pieces {
   }
 
  private:
+  static constexpr int kMostRanges = 64;
+  struct alignas(64) Next {
+    std::atomic<std::int64_t> piece;
+  };
+
+  std::int64_t first_of(int range) const { return count_ * range / ranges_; }
+  void run_range(int range) {
+    const std::int64_t end = first_of(range + 1);
+    for (std::int64_t i; (i = next_[range].piece.fetch_add(1, std::memory_order_relaxed)) < end;)
+      run_(f_, i);
+  }
+
   const std::int64_t count_;
+  const int ranges_;
   void (*const run_)(const void*, std::int64_t);
   const void* const f_;
-  std::atomic<std::int64_t> next_{0};
+  union {   // those of `ranges_` alone are set
+    Next next_[kMostRanges];
+  };
   std::atomic<bool> thrown_{false};
   std::exception_ptr error_;
 };
@@ -67,10 +90,11 @@ void work_on_pool(Pieces& pieces, int tasks) {
     keep_pool();
     tbb::this_task_arena::isolate([&] {
       tbb::parallel_for(
-          0, tasks, [&](int) { pieces.work(); }, tbb::simple_partitioner());
+          0, tasks, [&](int) { pieces.work(std::max(0, tbb::this_task_arena::current_thread_index())); },
+          tbb::simple_partitioner());
     });
   } catch (const std::bad_alloc&) {
-    pieces.work();
+    pieces.work(0);
   }
 }
 
@@ -78,8 +102,8 @@ void work_on_pool(Pieces& pieces, int tasks) {
 void work_on_new_threads(Pieces& pieces, int tasks) {
   std::vector<std::thread> others;
   for (int i = 1; i < tasks; ++i)
-    others.emplace_back([&] { pieces.work(); });
-  pieces.work();
+    others.emplace_back([&pieces, i] { pieces.work(i); });
+  pieces.work(0);
   for (std::thread& t : others)
     t.join();
 }
@@ -100,7 +124,7 @@ void detail::run_parallel(std::int64_t count, void (*run)(const void*, std::int6
       run(f, i);
     return;
   }
-  Pieces pieces(count, run, f);
+  Pieces pieces(count, tasks, run, f);
   if (kThreadSanitizer)
     work_on_new_threads(pieces, tasks);
   else

@@ -237,6 +237,25 @@ TEST_CASE("what an op's threads throw is thrown by the op", "[threads][errors]")
   set_num_threads(1);
 }
 
+TEST_CASE("every piece of an op runs once, on any number of threads", "[threads]") {
+  const Tensor x = ones({3, 171, 401});
+  std::atomic<std::int64_t> vectors = 0;
+  const auto count = [&](auto v) {
+    ++vectors;
+    return v + v;
+  };
+  map(count, x);
+  const std::int64_t expected = vectors;
+  for (const int threads : {2, 3, 7, 64, 65, 100}) {
+    CAPTURE(threads);
+    set_num_threads(threads);
+    vectors = 0;
+    CHECK(sum(map(count, x)).item() == 2.0 * static_cast<double>(x.size()));
+    CHECK(vectors == expected);
+  }
+  set_num_threads(1);
+}
+
 TEST_CASE("BLAS works on the calling thread, and the user's number of its threads stays", "[threads]") {
   const random::Key key{7};
   const Shape shape{768, 768};
