@@ -125,15 +125,18 @@ class Scheduler {
 
   void make_steps() {
     std::vector<bool> computes(p_.nodes.size());
-    for (const NodeId n : order_)
-      if (node(n).fused && node(n).kind != Node::Kind::select && !is_full_sum(p_, node(n)))
-        computes[at(group_of(n))] = true;
+    std::vector<int> members(p_.nodes.size());
+    for (const NodeId n : order_) {
+      if (!node(n).fused) continue;
+      ++members[at(group_of(n))];
+      if (node(n).kind != Node::Kind::select && !is_full_sum(p_, node(n))) computes[at(group_of(n))] = true;
+    }
     std::map<NodeId, std::size_t> groups;
     step_of_.resize(p_.nodes.size());
     for (const NodeId n : order_) {
       std::size_t s = steps_.size();
-      const bool fused =
-          node(n).fused && computes[at(group_of(n))];   // copies and sums alone are faster one by one
+      // Copies and sums alone are faster one by one, and so is a node that nothing is fused with.
+      const bool fused = node(n).fused && computes[at(group_of(n))] && members[at(group_of(n))] > 1;
       if (fused) s = groups.try_emplace(group_of(n), s).first->second;
       if (s == steps_.size()) steps_.push_back({{}, fused});
       steps_[s].nodes.push_back(n);

@@ -253,12 +253,23 @@ TEST_CASE("groups over matrices compute the bits of their kernels", "[program]")
   }
 }
 
+TEST_CASE("a node that nothing is fused with is no group", "[program]") {
+  std::mt19937 random(7);
+  ProgramBuilder b;
+  const ValueId x = b.argument(numbers(DType::f32, {100}, random, false)), y = b.map(tanh_map, {x});
+  b.outputs[static_cast<std::size_t>(y)] = true;
+  CHECK(b.check() == 0);
+  b.outputs[static_cast<std::size_t>(b.map(neg_map, {y}, "neg"))] = true;
+  CHECK(b.check() == 1);
+}
+
 TEST_CASE("rows that are summed in one band are one piece", "[program]") {
   std::mt19937 random(7);
   ProgramBuilder b;
   const ValueId x = b.argument(numbers(DType::f32, {5, 30000}, random, false)),
                 row = b.argument(numbers(DType::f32, {30000}, random, false));
   b.outputs[static_cast<std::size_t>(b.pull(product_vjp, {x, row}, x, x, 2)[1])] = true;
+  b.outputs[static_cast<std::size_t>(b.map(neg_map, {x}, "neg"))] = true;
   CHECK(b.check() == 1);
   const Group group(b.program, b.steps()[0], std::vector<bool>(b.values.size(), true));
   CHECK(group.scratch_bytes() < 30000 * 4 + 2048);   // the sums, and what one piece needs
