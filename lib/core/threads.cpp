@@ -33,9 +33,9 @@ class Pieces {
       new (next_ + r) Next{first_of(r)};
   }
 
-  // Takes the pieces of range `own`, then those of the others, until all are taken. A thread that has the same
-  // range in each call finds in its caches what it wrote in the last one. Keeps the first exception, and skips
-  // the remaining pieces.
+  // Takes the pieces of range `own`, then those of the others, until all are taken. A thread that has the
+  // same range in each call finds in its caches what it wrote in the last one. Keeps the first exception, and
+  // skips the remaining pieces.
   void work(int own) noexcept {
     bool& inside = thread_state.inside_parallel;
     inside = true;

@@ -89,9 +89,9 @@ void vjp_by_ops(const PartialsRule& rule, const Call& c, const Tensor& dy, std::
 }
 
 // The vjp in one pass over memory. x are the inputs of c; `inputs` are those that the tape saved, some
-// undefined. A gradient of partial 1 is dy itself, or sums of it. A dy without another owner becomes the first
-// gradient of its shape. What dx has already, or another input that is the same tensor, is added to in the
-// pass.
+// undefined. A gradient of partial 1 is dy itself, or sums of it. A dy without another owner becomes the
+// first gradient of its shape. What dx has already, or another input that is the same tensor, is added to in
+// the pass.
 void vjp_fused(const PartialsRule& rule, const Call& c, const Tensor& dy, const Tensor* const* x, Refs inputs,
                std::span<Gradient> dx) {
   const int n = rule.vjp.inputs;
