@@ -15,8 +15,9 @@ namespace tapedeck {
 struct MapScanOptions {
   std::optional<std::int64_t> length = {};   // number of steps; required if there are no xs
   bool reverse = false;                      // from the last entries of xs to the first
-  /// The gradient keeps the carries of all steps of a few lanes at a time if they fit into so many bytes;
-  /// else those of every so many steps, and recomputes the steps in between. The result is the same.
+  /// A tape keeps the carries of all steps if they fit into so many bytes. Else the gradient recomputes those
+  /// of a few lanes at a time: of all steps if these fit, or of every so many steps first and then of the
+  /// steps in between. The result is the same.
   std::int64_t checkpoint_bytes = std::int64_t{1} << 25;
 };
 
@@ -26,6 +27,7 @@ namespace detail {
 struct MapScanSettings {
   std::int64_t steps, checkpoint_bytes;
   bool reverse;
+  bool keeps = false;   // the carries before each step are results, too
   std::uint64_t given = 0, wanted = 0;
 };
 /// What the library needs to know of a user's step function.
@@ -42,6 +44,9 @@ struct MapScanFunction {
 TAPEDECK_EXPORT std::vector<Tensor> map_scan_inputs(std::string_view name, const MapScanFunction& m,
                                                     std::vector<Tensor> x, const MapScanOptions& options,
                                                     MapScanSettings& settings);
+/// Whether a tape will want the carries of all steps, and they fit.
+TAPEDECK_EXPORT bool map_scan_keeps(const MapScanFunction& m, std::span<const Tensor> x,
+                                    const MapScanSettings& settings);
 TAPEDECK_EXPORT std::vector<Spec> map_scan_specs(const MapScanFunction& m, const Call& c);
 TAPEDECK_EXPORT void map_scan_forward(const MapScanFunction& m, const Call& c, std::span<Tensor> y);
 /// The inputs of the ops of the derivatives; they set which there are.
@@ -133,6 +138,9 @@ template <class F, std::size_t C, std::size_t X, std::size_t P, class A> struct 
       const auto p = array_of<P>([&](std::size_t i) { return D(lanes.load(pass.in[C + X + i])); });
       for (std::int64_t t = 0; t < pass.steps; ++t) {
         const std::int64_t at = entry(pass, t);
+        if (pass.keeps)
+          for (std::size_t c = 0; c < C; ++c)
+            lanes.store(carry[c].value, pass.out[C + Y + c], t);
         const auto x = array_of<X>([&](std::size_t i) { return D(lanes.load(pass.in[C + i], at)); });
         const auto result = step<D>(f, carry, x, p);
         carry = numbers<D>(result.first);
@@ -169,8 +177,8 @@ template <class F, std::size_t C, std::size_t X, std::size_t P, class A> struct 
     });
   }
 
-  /// The gradient of some lanes: the carries of a segment of steps are computed from those kept before it,
-  /// then its steps are taken back one by one, from the last segment to the first.
+  /// The gradient of some lanes. Steps are taken back one by one, from the last to the first. Carries that
+  /// are no operands are computed before, those of a segment of steps from what is kept of its first one.
   template <class T> struct Backward {
     using B = Batch<T>;
     using D = Adjoint<T, A>;
@@ -227,7 +235,18 @@ template <class F, std::size_t C, std::size_t X, std::size_t P, class A> struct 
       parameters = array_of<P>([&](std::size_t i) { return load(pass.in[C + X + i]); });
       dcarry = array_of<C>([&](std::size_t c) { return load(pass.in[n + c]); });
       dp.fill(B(T(0)));
-      Carry carry = array_of<C>([&](std::size_t c) { return load(pass.in[c]); });
+      if (pass.keeps)
+        for (std::int64_t t = pass.steps; t-- > 0;)
+          back(array_of<C>([&](std::size_t c) { return lanes.load(pass.in[n + C + Y + c], t); }), t);
+      else
+        run_segments();
+      for (std::size_t c = 0; c < C; ++c)
+        if (pass.out[c]) lanes.store(dcarry[c], pass.out[c]);
+      for (std::size_t i = 0; i < P; ++i)
+        if (pass.out[C + X + i]) lanes.store(dp[i], pass.out[C + X + i]);
+    }
+    void run_segments() {
+      Carry carry = array_of<C>([&](std::size_t c) { return lanes.load(pass.in[c]); });
       const std::int64_t last = pass.steps > 0 ? (pass.steps - 1) / pass.every : -1;
       for (std::int64_t s = 0; s <= last; ++s) {
         kept[static_cast<std::size_t>(s)] = carry;
@@ -237,10 +256,6 @@ template <class F, std::size_t C, std::size_t X, std::size_t P, class A> struct 
       for (std::int64_t s = last; s >= 0; --s)
         take_back(s * pass.every, std::min((s + 1) * pass.every, pass.steps),
                   kept[static_cast<std::size_t>(s)]);
-      for (std::size_t c = 0; c < C; ++c)
-        if (pass.out[c]) lanes.store(dcarry[c], pass.out[c]);
-      for (std::size_t i = 0; i < P; ++i)
-        if (pass.out[C + X + i]) lanes.store(dp[i], pass.out[C + X + i]);
     }
     void take_back(std::int64_t begin, std::int64_t end, const Carry& first) {
       segment[0] = first;
@@ -252,10 +267,10 @@ template <class F, std::size_t C, std::size_t X, std::size_t P, class A> struct 
     }
   };
   template <class T> static void vjp(const void* attrs, const kernels::ScanPass<T>& pass) {
-    const std::int64_t every = std::min(pass.every, pass.steps);
+    const std::int64_t computed = pass.keeps ? 0 : pass.steps;
     using Carry = typename Backward<T>::Carry;
-    std::vector<Carry> kept(static_cast<std::size_t>((pass.steps + pass.every - 1) / pass.every)),
-        segment(static_cast<std::size_t>(every));
+    std::vector<Carry> kept(static_cast<std::size_t>((computed + pass.every - 1) / pass.every)),
+        segment(static_cast<std::size_t>(std::min(pass.every, computed)));
     AdjointTape<T, A> tape;
     for_lanes<T>(attrs, pass, [&](const Lanes<T>& lanes, const F& f) {
       Backward<T>{f, pass, lanes, kept, segment, tape, {}, {}, {}}.run();
@@ -299,9 +314,9 @@ template <class F, std::size_t C, std::size_t X, std::size_t P, class A> struct 
                                                settings};
 };
 
-/// A custom rule that reads all inputs.
-constexpr Rule map_scan_rule(Rule::Vjp vjp, Rule::Jvp jvp = nullptr) {
-  Rule rule = accepting_none(custom({.x = ~0u}, vjp, jvp));
+/// A custom rule that reads all inputs, and the results if these are kept.
+constexpr Rule map_scan_rule(bool keeps, Rule::Vjp vjp, Rule::Jvp jvp = nullptr) {
+  Rule rule = accepting_none(custom({.x = ~0u, .y = keeps}, vjp, jvp));
   rule.stacks = false;
   return rule;
 }
@@ -311,7 +326,7 @@ template <MapName name, class L> inline constexpr Op kMapScanVjp = {
     .doc = "The gradients of a user's recurrence.",
     .infer = [](const Call& c) { return map_scan_vjp_specs(L::function, c); },
     .forward = [](const Call& c, std::span<Tensor> y) { map_scan_run_vjp(L::function, c, y); },
-    .rule = map_scan_rule([](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+    .rule = map_scan_rule(false, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
       map_scan_vjp_of_vjp(L::function, c, dy, dx);
     })};
 template <MapName name, class L> inline constexpr Op kMapScanJvp = {
@@ -319,15 +334,16 @@ template <MapName name, class L> inline constexpr Op kMapScanJvp = {
     .doc = "The tangents of a user's recurrence.",
     .infer = [](const Call& c) { return map_scan_specs(L::function, c); },
     .forward = [](const Call& c, std::span<Tensor> y) { map_scan_run_jvp(L::function, c, y); },
-    .rule = map_scan_rule([](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
+    .rule = map_scan_rule(false, [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
       map_scan_vjp_of_jvp(L::function, c, dy, dx);
     })};
-template <MapName name, class L> inline constexpr Op kMapScan = {
+template <MapName name, class L, bool keeps> inline constexpr Op kMapScan = {
     .name = name.view(),
     .doc = "A user's recurrence over time.",
     .infer = [](const Call& c) { return map_scan_specs(L::function, c); },
     .forward = [](const Call& c, std::span<Tensor> y) { map_scan_forward(L::function, c, y); },
     .rule = map_scan_rule(
+        keeps,
         [](const Call& c, std::span<Gradient> dy, std::span<Gradient> dx) {
           auto attrs = c.attrs<typename L::Attributes>();
           const std::vector<Tensor> inputs = map_scan_vjp_inputs(L::function, c, dy, attrs.settings);
@@ -356,8 +372,9 @@ template <MapName name, class L> inline constexpr Op kMapScan = {
 ///
 /// f is a generic lambda as that of map(): of numbers, and of Tensors, on which derivatives of derivatives
 /// are computed. All tensors are f32 or f64 and are promoted; carries, entries of xs and parameters
-/// broadcast. The whole is one op. Its gradient recomputes the carries, in the memory that
-/// options.checkpoint_bytes allows each thread, and does not depend on the number of threads.
+/// broadcast. The whole is one op. Its gradient takes the carries that the tape has kept, or recomputes them
+/// in the memory that options.checkpoint_bytes allows each thread; it does not depend on the number of
+/// threads.
 ///
 /// At least one carry, at most 64 tensors in all. Throws ArgumentError if xs and `length` do not say how many
 /// steps there are, ShapeError where shapes do not broadcast or first axes differ, and DTypeError for tensors
@@ -376,10 +393,13 @@ auto map_scan(const F& f, const std::array<Tensor, C>& carry, const std::array<T
   inputs.insert(inputs.end(), parameters.begin(), parameters.end());
   detail::MapScanAttrs<F> attrs{f, {}};
   inputs = detail::map_scan_inputs(name.view(), L::function, std::move(inputs), options, attrs.settings);
-  std::vector<Tensor> y = detail::kMapScan<name, L>.run(inputs, Attrs(attrs));
+  attrs.settings.keeps = detail::map_scan_keeps(L::function, inputs, attrs.settings);
+  const Op& op = attrs.settings.keeps ? detail::kMapScan<name, L, true> : detail::kMapScan<name, L, false>;
+  std::vector<Tensor> y = op.run(inputs, Attrs(attrs));
   std::pair<std::array<Tensor, C>, std::array<Tensor, L::Y>> results;
   std::move(y.begin(), y.begin() + static_cast<std::ptrdiff_t>(C), results.first.begin());
-  std::move(y.begin() + static_cast<std::ptrdiff_t>(C), y.end(), results.second.begin());
+  for (std::size_t k = 0; k < L::Y; ++k)
+    results.second[k] = std::move(y[C + k]);
   return results;
 }
 

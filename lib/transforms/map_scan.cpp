@@ -8,6 +8,7 @@
 #include "core/format.h"
 #include "core/parallel.h"
 #include "core/visit.h"
+#include "op/recorder.h"
 #include "op/stacked.h"
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/gradient_tape.h"
@@ -76,7 +77,7 @@ template <class T> void run_lanes(const kernels::ScanLoop<T>& loop, const Call& 
   parallel_for((lanes + kGroup - 1) / kGroup, cut_of(kCut, kGroup * s.steps),
                [&](std::int64_t begin, std::int64_t end) {
                  loop(c.raw_attrs.data, {s.steps, lanes, begin * kGroup, std::min(end * kGroup, lanes),
-                                         from.data(), to.data(), every, s.reverse});
+                                         from.data(), to.data(), every, s.reverse, s.keeps});
                });
 }
 void run(const kernels::ScanLoops& loops, const MapScanFunction& m, const Call& c, const Tensors& in,
@@ -181,12 +182,20 @@ Tensors map_scan_inputs(std::string_view name, const MapScanFunction& m, Tensors
   return x;
 }
 
+bool map_scan_keeps(const MapScanFunction& m, std::span<const Tensor> x, const MapScanSettings& s) {
+  constexpr int most = 64;                                // results, which are bits of an integer
+  const std::int64_t bytes = x[0].nbytes() * m.carries;   // of a step
+  return std::any_of(x.begin(), x.end(), followed) && m.results() + m.carries <= most &&
+         s.steps <= s.checkpoint_bytes / std::max<std::int64_t>(bytes, 1);
+}
+
 std::vector<Spec> map_scan_specs(const MapScanFunction& m, const Call& c) {
   if (!is_floating(c.x[0].dtype())) throw_dtype_error(c, "takes f32, f64, f16 or bf16, use astype");
   const Spec one = c.x[0].spec();
   std::vector<Spec> specs(static_cast<std::size_t>(m.carries), one);
-  const Shape in_time = behind(Shape{m.settings(c.raw_attrs.data).steps}, one.shape);
-  specs.resize(static_cast<std::size_t>(m.results()), {one.dtype, in_time});
+  const MapScanSettings& s = m.settings(c.raw_attrs.data);
+  const int all = m.results() + (s.keeps ? m.carries : 0);
+  specs.resize(static_cast<std::size_t>(all), {one.dtype, behind(Shape{s.steps}, one.shape)});
   return specs;
 }
 void map_scan_forward(const MapScanFunction& m, const Call& c, std::span<Tensor> y) {
@@ -197,11 +206,14 @@ Tensors map_scan_vjp_inputs(const MapScanFunction& m, const Call& c, std::span<G
                             MapScanSettings& settings) {
   Tensors inputs = placed(c, m.inputs(), 0, 0);
   settings.given = settings.wanted = 0;
-  for (std::size_t k = 0; k < dy.size(); ++k) {
-    if (!dy[k].defined()) continue;
+  for (int k = 0; k < m.results(); ++k) {
+    Gradient& one = dy[static_cast<std::size_t>(k)];
+    if (!one.defined()) continue;
     settings.given |= std::uint64_t{1} << k;
-    inputs.push_back(std::move(dy[k]).dense());
+    inputs.push_back(std::move(one).dense());
   }
+  for (int k = 0; k < m.carries && settings.keeps; ++k)
+    inputs.push_back(c.y[m.results() + k]);
   for (int i = 0; i < m.inputs(); ++i)
     if (c.needs(i)) settings.wanted |= std::uint64_t{1} << i;
   return inputs;
@@ -217,7 +229,10 @@ void map_scan_run_vjp(const MapScanFunction& m, const Call& c, std::span<Tensor>
   Tensors out;
   for (int i = 0, next = 0; i < m.inputs(); ++i)
     out.push_back(bit(s.wanted, i) ? y[static_cast<std::size_t>(next++)] : Tensor());
-  run(m.vjp, m, c, placed(c, m.inputs(), m.results(), s.given), out);
+  Tensors in = placed(c, m.inputs(), m.results(), s.given);
+  for (int k = 0; k < m.carries && s.keeps; ++k)
+    in.push_back(c.x[c.x.size() - m.carries + k]);
+  run(m.vjp, m, c, in, out);
 }
 void map_scan_vjp_of_vjp(const MapScanFunction& m, const Call& c, std::span<Gradient> dy,
                          std::span<Gradient> dx) {
@@ -227,6 +242,7 @@ void map_scan_vjp_of_vjp(const MapScanFunction& m, const Call& c, std::span<Grad
 Tensors map_scan_jvp_inputs(const MapScanFunction& m, const Call& c, Refs dx, MapScanSettings& settings) {
   Tensors inputs = placed(c, m.inputs(), 0, 0);
   settings.given = settings.wanted = 0;
+  settings.keeps = false;
   for (int i = 0; i < m.inputs(); ++i) {
     if (!dx[i].defined()) continue;
     settings.given |= std::uint64_t{1} << i;

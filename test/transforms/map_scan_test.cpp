@@ -116,6 +116,28 @@ TEST_CASE("the gradient of map_scan has the same bits however few carries it kee
   }
 }
 
+TEST_CASE("the gradient computes each step once where the tape keeps all carries", "[map_scan]") {
+  constexpr std::int64_t steps = 50, all = steps * 8;   // bytes
+  const Tensor p = uniform({1}, 0.2, 0.8, 0), x = uniform({steps, 1}, -1, 1, 1);
+  std::int64_t calls = 0;
+  const auto step_of_one = [&calls](const auto& c, const auto& now, const auto& decay) {
+    ++calls;
+    const auto next = tanh(c[0] * decay[0] + now[0]);
+    return std::pair(std::array{next}, std::array{next});
+  };
+  for (const std::int64_t bytes : {all, all - 1}) {
+    CAPTURE(bytes);
+    GradientTape tape;
+    tape.watch(p);
+    const MapScanOptions options = {.checkpoint_bytes = bytes};
+    const Tensor y =
+        sum(map_scan(step_of_one, std::array{p}, std::array{x}, std::array{p}, options).second[0]);
+    calls = 0;
+    tape.gradient(y, p);
+    CHECK((calls == steps) == (bytes == all));
+  }
+}
+
 TEST_CASE("map_scan has the same bits on one thread and on two", "[map_scan]") {
   const Tensors x = inputs(20, 3000);
   const auto f = [](const Tensors& z) { return fused(z); };

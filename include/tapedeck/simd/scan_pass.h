@@ -18,6 +18,9 @@ template <class T> struct ScanPass {
   /// The gradient keeps the carries of every so many steps, and those of all steps between two of them.
   std::int64_t every;
   bool reverse;   // from the last step to the first
+  /// The carries before each step are results of the recurrence, and operands of its gradient, behind all
+  /// others. Then the gradient computes no carries.
+  bool keeps;
 };
 template <class T> using ScanLoop = void (*)(const void* f, const ScanPass<T>& pass);
 struct ScanLoops {
