@@ -182,11 +182,12 @@ Tensors map_scan_inputs(std::string_view name, const MapScanFunction& m, Tensors
   return x;
 }
 
+// Not of halves, which are computed in f32: kept, carries would be rounded.
 bool map_scan_keeps(const MapScanFunction& m, std::span<const Tensor> x, const MapScanSettings& s) {
   constexpr int most = 64;                                // results, which are bits of an integer
   const std::int64_t bytes = x[0].nbytes() * m.carries;   // of a step
-  return std::any_of(x.begin(), x.end(), followed) && m.results() + m.carries <= most &&
-         s.steps <= s.checkpoint_bytes / std::max<std::int64_t>(bytes, 1);
+  return !is_half(x[0].dtype()) && std::any_of(x.begin(), x.end(), followed) &&
+         m.results() + m.carries <= most && s.steps <= s.checkpoint_bytes / std::max<std::int64_t>(bytes, 1);
 }
 
 std::vector<Spec> map_scan_specs(const MapScanFunction& m, const Call& c) {

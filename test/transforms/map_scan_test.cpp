@@ -108,7 +108,7 @@ TEST_CASE("map_scan from the last step to the first", "[map_scan]") {
 }
 
 TEST_CASE("the gradient of map_scan has the same bits however few carries it keeps", "[map_scan]") {
-  const Tensors x = inputs(100, 19);
+  const Tensors x = inputs(100, 19, GENERATE(DType::f32, DType::f64, DType::bf16));
   const Tensors all = gradients([](const Tensors& z) { return fused(z); }, x);
   for (const std::int64_t bytes : {1, 2000, 4000, 12000}) {
     const auto f = [&](const Tensors& z) { return fused(z, {.checkpoint_bytes = bytes}); };
