@@ -251,6 +251,26 @@ TEST_CASE("unstack takes the entries, stack puts them together", "[parts]") {
   CHECK(concat({tensor({1}), tensor({1}, DType::boolean)}, 0).dtype() == DType::i32);
 }
 
+// Copies of columns go through blocks of up to 64 columns.
+TEST_CASE("columns and short parts of many rows", "[parts]") {
+  for (const DType dtype : kAll)
+    for (const Shape& shape : {Shape{8, 2}, Shape{7, 3}, Shape{2000, 3}, Shape{301, 15}, Shape{70, 130}}) {
+      const Tensor x = counted(shape, dtype), turned = transpose(x);
+      INFO(to_string(x.spec()));
+      const std::vector<Tensor> columns = unstack(x, 1), rows = unstack(turned);
+      for (std::size_t k = 0; k < columns.size(); ++k)
+        CHECK(same_bits(columns[k], rows[k]));
+      CHECK(same_bits(stack(columns, 1), x));
+      const std::vector<Tensor> narrow = split(x, static_cast<int>(shape[1]), 1);
+      CHECK(same_bits(narrow.back(), expand_dims(rows.back(), 1)));
+      CHECK(same_bits(concat(narrow, 1), x));
+      const std::vector<Tensor> parts = split(x, {0, shape[1] - 1, 1}, 1);
+      CHECK(same_bits(transpose(parts[1]), slice(turned, {0, 0}, {shape[1] - 1, shape[0]})));
+      CHECK(same_bits(parts[2], narrow.back()));
+      CHECK(same_bits(concat(parts, 1), x));
+    }
+}
+
 TEST_CASE("parts that nobody used have gradients of zero", "[parts]") {
   const Tensor x = random::normal({3, 8}, {.seed = 1}), weights = random::normal({3, 8}, {.seed = 2});
   const std::vector<std::int64_t> sizes{1, 2, 0, 3, 2};

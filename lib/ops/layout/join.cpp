@@ -7,6 +7,7 @@
 #include "core/parallel.h"
 #include "core/storage.h"
 #include "core/trace.h"
+#include "kernels/layout/columns.h"
 #include "kernels/layout/copy.h"
 #include "ops/axes.h"
 #include "ops/layout/moves.h"
@@ -50,26 +51,41 @@ Spec infer_stack(const Call& c) {
 // Bytes of a cache line; of the rows that stay in the L1 cache; the least of a thread.
 constexpr std::int64_t kLine = 64, kNear = 1 << 14, kTask = 1 << 18;
 
-// The forward pass of concat and stack: copies the inputs one after the other along the axis. Where their
-// parts of a row are short, so that they share cache lines, as many rows at a time as stay in the cache.
+// Whether all parts, Refs or a span of tensors, have one element of a row each, and there are enough rows for
+// copies of blocks to pay.
+bool are_columns(const kernels::AxisView& view, const auto& parts) {
+  bool single = view.before >= 8 && view.after == 1 && parts.size() >= 2;
+  for (decltype(parts.size()) i = 0; single && i < parts.size(); ++i)
+    single = parts[i].size() == view.before;
+  return single;
+}
+
+// Calls copy(first row, rows) for all rows of parts of so many bytes in all, in blocks: parts of a row that
+// are short share cache lines, which is no matter where the block stays in the cache.
+template <class F> void each_block(std::int64_t rows, std::int64_t bytes, std::int64_t parts, F copy) {
+  if (bytes > kLine * parts) return copy(0, rows);
+  const std::int64_t piece = std::max(kNear / bytes, std::int64_t{1});
+  parallel_for((rows + piece - 1) / piece, kTask / kNear, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t p = begin; p < end; ++p)
+      copy(p * piece, std::min(piece, rows - p * piece));
+  });
+}
+
+// The forward pass of concat and stack: copies the inputs one after the other along the axis.
 void run_join(const Call& c, std::span<Tensor> y) {
   if (y[0].size() == 0) return;
   const kernels::AxisView view(y[0].shape(), y[0].ndim() + c.attrs<AxisAttrs>().axis);
-  const std::int64_t row = view.extent * view.after, bytes = row * size_of(y[0].dtype());
-  const auto copy_rows = [&](std::int64_t first, std::int64_t rows) {
-    kernels::Runs to{first * row, row};
-    for (int i = 0; i < c.x.size(); ++i) {
-      const std::int64_t n = c.x[i].size() / view.before;
-      kernels::copy_runs(c.x[i], {first * n, n}, y[0], to, rows, n);
-      to.first += n;
-    }
-  };
-  if (bytes > kLine * c.x.size()) return copy_rows(0, view.before);
-  const std::int64_t piece = std::max(kNear / bytes, std::int64_t{1});
-  parallel_for((view.before + piece - 1) / piece, kTask / kNear, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t p = begin; p < end; ++p)
-      copy_rows(p * piece, std::min(piece, view.before - p * piece));
-  });
+  if (are_columns(view, c.x)) return kernels::copy_from_columns(c.x, y[0]);
+  const std::int64_t row = view.extent * view.after;
+  each_block(view.before, row * size_of(y[0].dtype()), c.x.size(),
+             [&](std::int64_t first, std::int64_t rows) {
+               kernels::Runs to{first * row, row};
+               for (int i = 0; i < c.x.size(); ++i) {
+                 const std::int64_t n = c.x[i].size() / view.before;
+                 kernels::copy_runs(c.x[i], {first * n, n}, y[0], to, rows, n);
+                 to.first += n;
+               }
+             });
 }
 
 std::vector<Spec> infer_split(const Call& c) {
@@ -107,18 +123,29 @@ kernels::StridedView view_of(const kernels::Runs& runs, std::int64_t count, std:
 // The forward pass of split and unstack: cuts x into the outputs along the axis.
 void run_cut(const Tensor& x, int axis, std::span<Tensor> y) {
   const kernels::AxisView view(x.shape(), x.ndim() + axis);
-  kernels::Runs from{0, kernels::wrapping_mul(view.extent, view.after)};
+  const std::int64_t row = kernels::wrapping_mul(view.extent, view.after);
+  std::int64_t first = 0;
   for (Tensor& part : y) {
     const std::int64_t n = part.size() ? part.size() / view.before : 0;
     if (n && view.before == 1) {
-      share_with(part, x, from.first);
+      share_with(part, x, first);
     } else {
       allocate_for(part);
-      kernels::copy_runs(x, from, part, {0, n}, view.before, n);
-      if (thread_state.trace) thread_state.trace->selected(part, x, view_of(from, view.before, n));
+      if (thread_state.trace) thread_state.trace->selected(part, x, view_of({first, row}, view.before, n));
     }
-    from.first += n;
+    first += n;
   }
+  if (x.size() == 0 || view.before == 1) return;
+  if (are_columns(view, y)) return kernels::copy_to_columns(x, y);
+  each_block(view.before, row * size_of(x.dtype()), static_cast<std::int64_t>(y.size()),
+             [&](std::int64_t begin, std::int64_t rows) {
+               kernels::Runs from{begin * row, row};
+               for (Tensor& part : y) {
+                 const std::int64_t n = part.size() / view.before;
+                 kernels::copy_runs(x, from, part, {begin * n, n}, rows, n);
+                 from.first += n;
+               }
+             });
 }
 
 void concat_vjp(const Call& c, std::span<Gradient> dy, std::span<Gradient> dx);
