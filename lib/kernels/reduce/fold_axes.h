@@ -8,6 +8,7 @@
 
 #include "core/parallel.h"
 #include "core/storage.h"
+#include "kernels/layout/transpose.h"
 #include "kernels/reduce/fold.h"
 
 namespace tapedeck::kernels {
@@ -137,8 +138,44 @@ template <class F> void for_each(std::int64_t n, std::int64_t work, const F& f) 
                });
 }
 
+// Rows of no more elements than a vector has are reduced side by side, each from left to right.
+template <class T> inline constexpr bool kFoldsShortRows = std::is_arithmetic_v<T> && sizeof(T) >= 4;
+
+// y[i] = the reduction of row i of n elements: of a block of rows whose columns are vectors.
+template <class Fold, class Of, class T>
+void fold_short_rows(const T* x, std::int64_t rows, std::int64_t n, T* y) {
+  constexpr Fold f;
+  constexpr Of of;
+  constexpr std::int64_t w = kWidth<T>, most = 64;
+  constexpr T none = Fold::template identity<T>;
+  alignas(64) T block[w * most];
+  for (std::int64_t r = 0; r < rows; r += most) {
+    const std::int64_t count = std::min(most, rows - r);
+    transpose(x + r * n, n, block, most, n, count);
+    std::int64_t i = 0;
+    for (; i + w <= count; i += w) {
+      Batch<T> s(none);
+      for (std::int64_t k = 0; k < n; ++k)
+        s = f(s, of(Batch<T>::load_aligned(block + k * most + i)));
+      s.store_unaligned(y + r + i);
+    }
+    for (; i < count; ++i) {
+      T s = none;
+      for (std::int64_t k = 0; k < n; ++k)
+        s = f(s, of(block[k * most + i]));
+      y[r + i] = s;
+    }
+  }
+}
+
 template <class Fold, class Of = Itself, class Row>
 void fold_middle(Row x, std::int64_t outer, std::int64_t n, std::int64_t inner, Element<Row>* y) {
+  constexpr std::int64_t few = 8;   // rows that are not worth a block
+  if constexpr (std::is_pointer_v<Row> && kFoldsShortRows<Element<Row>>)
+    if (inner == 1 && n <= kWidth<Element<Row>> && outer >= few)
+      return parallel_for(outer, cut_of(kFoldCut, n), [&](std::int64_t begin, std::int64_t end) {
+        fold_short_rows<Fold, Of>(x + begin * n, end - begin, n, y + begin);
+      });
   if (inner == 1)
     for_each(outer, n, [&](std::int64_t i) { y[i] = fold_row<Fold, Of>(x + i * n, n); });
   else
