@@ -89,14 +89,15 @@ void vjp_by_ops(const PartialsRule& rule, const Call& c, const Tensor& dy, std::
 }
 
 // The vjp in one pass over memory. x are the inputs of c; `inputs` are those that the tape saved, some
-// undefined. A gradient of partial 1 is dy itself, or sums of it. A dy without another owner becomes the
-// first gradient of its shape. What dx has already, or another input that is the same tensor, is added to in
-// the pass.
+// undefined. A gradient of partial 1 is dy itself, or sums of it; others of broadcast inputs are summed in
+// the pass, or by the op sum. A dy without another owner becomes the first gradient of its shape. What dx has
+// already, or another input that is the same tensor, is added to in the pass.
 void vjp_fused(const PartialsRule& rule, const Call& c, const Tensor& dy, const Tensor* const* x, Refs inputs,
                std::span<Gradient> dx) {
   const int n = rule.vjp.inputs;
   Tensor out[kMaxInputs];
   unsigned adds = 0, work = 0;
+  const bool apart = kernels::sums_apart(dy, {x, n});
   for (int i = 0; i < n; ++i) {
     if (!c.needs(i)) continue;
     Gradient& term = dx[static_cast<std::size_t>(i)];
@@ -115,14 +116,18 @@ void vjp_fused(const PartialsRule& rule, const Call& c, const Tensor& dy, const 
       out[i] = std::move(term).dense();
       adds |= 1u << i;
     } else {
-      out[i] =
-          same && dy.unique() && !thread_state.trace ? dy : allocate(dy.dtype(), x[i]->shape(), x[i]->size());
+      const bool own = same && dy.unique() && !thread_state.trace;
+      const Tensor& like = apart ? dy : *x[i];
+      out[i] = own ? dy : allocate(dy.dtype(), like.shape(), like.size());
     }
   }
   if (!work) return;
   run_vjp(c.op, rule.vjp, dy, x, c.y[0], out, adds);
   for (int i = 0; i < n; ++i)
-    if (work >> i & 1) add_to(dx[static_cast<std::size_t>(i)], std::move(out[i]));
+    if (work >> i & 1)
+      add_to(dx[static_cast<std::size_t>(i)], out[i].shape() == x[i]->shape()
+                                                  ? std::move(out[i])
+                                                  : unbroadcast(out[i], x[i]->shape(), dy.shape()));
 }
 
 // By ops, of f32, so that the gradient is rounded once.

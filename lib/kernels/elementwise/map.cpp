@@ -6,6 +6,7 @@
 #include "core/trace.h"
 #include "core/visit.h"
 #include "kernels/elementwise/half_row.h"
+#include "kernels/elementwise/short_rows.h"
 
 namespace tapedeck::kernels {
 namespace {
@@ -42,14 +43,9 @@ template <class T, class Loop> void run_rows(Loop loop, int operands, Refs x, Te
     apart &= other;
     readable &= (x[i].handle()->buffer || x[i].size() <= rows.inner) && (alone || other);
   }
-  const auto run_part = [&](std::int64_t r, const Offsets& offset, std::int64_t begin, std::int64_t end) {
-    Row<T> row;
-    for (int i = 0; i < std::min(operands, kMaxOperands); ++i) {   // as compilers do not know
-      const bool moves = rows.moves[static_cast<std::size_t>(i)];
-      row.set(i, elements<T>(x[i]) + offset[static_cast<std::size_t>(i)] + (moves ? begin : 0), moves);
-    }
-    T* out = elements<T>(y) + r * rows.inner + begin;
-    const std::int64_t n = end - begin, main = whole<T>(n);
+  const auto run_row = [&](Row<T>& row, std::int64_t first, std::int64_t n) {
+    T* const out = elements<T>(y) + first;
+    const std::int64_t main = whole<T>(n);
     loop(out, row.x, main);
     if (main == n) return;
     if (apart && main) {
@@ -67,7 +63,17 @@ template <class T, class Loop> void run_rows(Loop loop, int operands, Refs x, Te
     loop(last, row.x, kGroup<T>);
     std::copy(last, last + (n - main), out + main);
   };
-  each_part(rows, kElementwise, run_part);
+  const auto operand = [&](int i) { return elements<T>(x[i]); };
+  if (are_short(rows)) return ShortRows<T, kMaxOperands>(rows).each(operand, run_row);
+  each_part(rows, kElementwise,
+            [&](std::int64_t r, const Offsets& offset, std::int64_t begin, std::int64_t end) {
+              Row<T> row;
+              for (int i = 0; i < std::min(operands, kMaxOperands); ++i) {   // as compilers do not know
+                const bool moves = rows.moves[static_cast<std::size_t>(i)];
+                row.set(i, operand(i) + offset[static_cast<std::size_t>(i)] + (moves ? begin : 0), moves);
+              }
+              run_row(row, r * rows.inner + begin, end - begin);
+            });
 }
 
 template <class T, class Loop> void run_loop(Loop loop, int operands, Refs x, Tensor& y) {

@@ -9,6 +9,7 @@
 #include "kernels/elementwise/grid.h"
 #include "kernels/elementwise/half_row.h"
 #include "kernels/elementwise/lines.h"
+#include "kernels/elementwise/short_rows.h"
 
 namespace tapedeck::kernels {
 namespace {
@@ -42,7 +43,7 @@ template <class T, int I, int O, class Loop> class Pass {
   bool reads(int i) const { return t_.read >> i & 1; }
   const T* operand(int i) const { return elements<T>(*t_.x[i]) + (i < t_.inputs ? 0 : direction_ * t_.n); }
   // Of one direction.
-  std::int64_t size_of_result(int k) const { return t_.gradients ? t_.x[k]->size() : t_.n; }
+  std::int64_t size_of_result(int k) const { return t_.out[k].size() / t_.directions; }
   std::int64_t shift_of_result(int k) const { return t_.gradients ? lines_.by(k) : 0; }
 
   void run_direction() {
@@ -208,8 +209,13 @@ template <class T, int I, int O, class Loop> class Pass {
     for (int i = 0; i < gradients; ++i)
       if (all_.put[i] == Put::sum && rows.moves[static_cast<std::size_t>(i)]) all_.put[i] = Put::add;
     std::int64_t sizes[O] = {};
+    bool sums = false;
     for (int i = 0; i < gradients; ++i)
-      if (t_.out[i].defined()) sizes[i] = size_of_result(i);
+      if (t_.out[i].defined()) {
+        sizes[i] = size_of_result(i);
+        sums |= sizes[i] != t_.n;
+      }
+    if (!sums && !lines_.moved() && are_short(rows)) return run_short_rows(rows);
     const Grid grid(rows, all_.put, gradients, sizes);
     std::vector<T> copies[O];
     for (int i = 0; i < gradients; ++i)
@@ -229,7 +235,7 @@ template <class T, int I, int O, class Loop> class Pass {
               const std::int64_t at =
                   input ? offset[static_cast<std::size_t>(i)] + (moves ? begin : 0) : here;
               if (reads(i)) row.set(i, operand(i) + at, moves);
-              if (i < gradients && first[i]) pass.out[i] = first[i] + at;
+              if (i < gradients && first[i]) pass.out[i] = first[i] + (sizes[i] == t_.n ? here : at);
             }
             if (!t_.gradients)
               for (int k = 0; k < t_.results; ++k)
@@ -244,6 +250,22 @@ template <class T, int I, int O, class Loop> class Pass {
     if constexpr (!kIsHalf<T>)
       for (int i = 0; i < gradients; ++i)
         if (!copies[i].empty()) add_up(copies[i].data(), grid.copies(i), all_.out[i], sizes[i]);
+  }
+
+  // Of results that have all elements.
+  void run_short_rows(const Rows& rows) const {
+    const auto begin_of = [&](int i) { return reads(i) ? operand(i) : nullptr; };
+    ShortRows<T, I>(rows).each(begin_of, [&](Row<T, I>& row, std::int64_t first, std::int64_t n) {
+      Given pass = all_;
+      for (int i = 0; i < t_.operands; ++i)
+        if (!reads(i))
+          row.x[i] = row_.x[i];
+        else if (i >= t_.inputs)
+          row.set(i, operand(i) + first, true);
+      for (int k = 0; k < t_.results; ++k)
+        if (pass.put[k] != Put::nothing) pass.out[k] += first;
+      run_row(pass, row, 0, n);
+    });
   }
 
   Loop loop_;
@@ -365,6 +387,15 @@ template void collect(const VjpRow<float>&, std::size_t, const float*, float, st
                       Batch<float>*);
 template void collect(const VjpRow<double>&, std::size_t, const double*, double, std::int64_t, std::int64_t,
                       Batch<double>*);
+
+bool has_short_rows(const Shape& y, Refs x) {
+  constexpr std::int64_t longest = 32;
+  if (y.size() == 0) return false;   // strides of what has no elements may overflow
+  const Shape* shapes[kMaxBroadcast];
+  for (int i = 0; i < x.size(); ++i)
+    shapes[i] = &x[i].shape();
+  return are_short(rows_of(y, {shapes, static_cast<std::size_t>(x.size())}), longest);
+}
 
 void run_vjp(const VjpKernel& k, const Tensor& dy, const Tensor* const* x, const Tensor* y, const Tensor* dx,
              unsigned adds) {

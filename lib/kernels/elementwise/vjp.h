@@ -29,9 +29,20 @@ template <class T> T sum_pairwise(const T* x, std::int64_t n) {
   return sum_pairwise(x, n / 2) + sum_pairwise(x + n / 2, n - n / 2);
 }
 
-/// dx[i] is undefined if it is not wanted; else it has the shape of x[i]. x[i] and y need no data if no
-/// wanted gradient reads them. A dx[i] of dy's shape may be dy itself. If bit i of `adds` is set, dx[i] has
-/// dy's shape and its elements are added to; it may then be the same tensor as an earlier dx.
+/// Whether x broadcast to y along rows so short that sums over them take longer in a pass than by the op sum.
+bool has_short_rows(const Shape& y, Refs x);
+/// The same for x that broadcast to dy; not of halves, which the pass would round before the sum.
+inline bool sums_apart(const Tensor& dy, Refs x) {
+  for (int i = 0; i < x.size(); ++i)
+    if (x[i].size() != 1 && x[i].size() != dy.size())
+      return !is_half(dy.dtype()) && has_short_rows(dy.shape(), x);
+  return false;
+}
+
+/// dx[i] is undefined if it is not wanted; else it has the shape of x[i], or of dy: then it is not summed.
+/// x[i] and y need no data if no wanted gradient reads them. A dx[i] of dy's shape may be dy itself. If bit i
+/// of `adds` is set, dx[i] has dy's shape and its elements are added to; it may then be the same tensor as an
+/// earlier dx.
 void run_vjp(const VjpKernel& kernel, const Tensor& dy, const Tensor* const* x, const Tensor* y,
              const Tensor* dx, unsigned adds = 0);
 

@@ -7,6 +7,7 @@
 #include "core/trace.h"
 #include "kernels/elementwise/vjp.h"
 #include "op/add_to.h"
+#include "op/rules.h"
 #include "op/stacked.h"
 #include "ops/elementwise/map_call.h"
 #include "tape/set_apart.h"
@@ -39,12 +40,17 @@ struct Operands {
   unsigned read;
 };
 
+// Whether gradients of broadcast inputs are summed by the op sum, as those of vjps are.
+bool sums_apart(const MapCall& c) {
+  return !c.shifts && !is_half(c.dtype()) && kernels::has_short_rows(c.shape, c.x);
+}
+
 // Where gradients go: where others are that they are added to, where cotangents are that nobody else holds,
 // or in memory of their own.
 class Gradients {
  public:
   Gradients(const MapCall& c, std::vector<Tensor>& dy, const Shape& front)
-      : out(static_cast<std::size_t>(c.m.inputs)), c_(c), dy_(dy), front_(front) {}
+      : out(static_cast<std::size_t>(c.m.inputs)), c_(c), dy_(dy), front_(front), apart_(sums_apart(c)) {}
 
   void add(int i, Gradient& sum) {
     const auto k = static_cast<std::size_t>(i);
@@ -56,12 +62,18 @@ class Gradients {
     }
   }
 
+  // That of input i, of its shape.
+  Tensor take(int i) {
+    Tensor all = std::move(out[static_cast<std::size_t>(i)]);
+    return apart_ ? unbroadcast(all, c_.x[i].shape(), c_.shape) : all;
+  }
+
   std::vector<Tensor> out;
   unsigned adds = 0;
 
  private:
   Tensor memory_for(int i) {
-    const Shape& x = c_.x[i].shape();
+    const Shape& x = apart_ ? c_.shape : c_.x[i].shape();
     if (x == c_.shape && !c_.shift(i).by && !thread_state.trace)
       for (; next_ < dy_.size(); ++next_)
         if (dy_[next_].defined() && dy_[next_].unique()) return dy_[next_++];
@@ -71,6 +83,7 @@ class Gradients {
   const MapCall& c_;
   std::vector<Tensor>& dy_;
   const Shape& front_;
+  bool apart_;
   std::size_t next_ = 0;
 };
 
@@ -97,8 +110,8 @@ void pull_in_passes(const MapCall& c, std::vector<Tensor> dy, unsigned wanted, s
             .adds = gradients.adds,
             .shifts = c.shifts ? operands.shifts.data() : nullptr,
             .directions = front.size()});
-  for (std::size_t i = 0; i < gradients.out.size(); ++i)
-    if (gradients.out[i].defined()) add_to(dx[i], std::move(gradients.out[i]));
+  for (int i = 0; i < c.m.inputs; ++i)
+    if (wanted >> i & 1) add_to(dx[static_cast<std::size_t>(i)], gradients.take(i));
 }
 
 namespace {
