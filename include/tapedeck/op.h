@@ -122,7 +122,8 @@ struct Rule {
   bool passes_slices = false;   // the vjp takes IndexedSlices; for others they are made dense
   /// Bit i: the vjp adds to a dense dx[i] that it is given, where it can in its memory.
   std::uint8_t adds = 0;
-  bool stacks = true;   // cotangents with extra leading axes pass through; else they are looped over
+  std::uint8_t zero_in = 0;   // bit i: the derivative in input i is zeros, of any order
+  bool stacks = true;         // cotangents with extra leading axes pass through; else they are looped over
   /// custom: so do tangents through the jvp; else such are pushed by the transposed vjp.
   bool jvp_stacks = false;
   Vjp vjp = nullptr;

@@ -13,6 +13,7 @@ Backprop::Backprop(const VSpace& space, Tape& tape, std::span<const Tensor> targ
       sources_(sources),
       options_(options),
       pass_(pass),
+      leaves_out_zeros_(tape.has_zeros && !pass.arrival && !thread_state.innermost && !thread_state.trace),
       tensors_(tape.slots()),
       pending_(static_cast<std::size_t>(tape.entries().end()), kNotNeeded) {
   for (const Tensor& s : sources) {
@@ -29,7 +30,7 @@ Backprop::Backprop(const VSpace& space, Tape& tape, std::span<const Tensor> targ
 // Takes all tensors that depend on no source out of the pass, and from sources that depend on no other one
 // their producers. Depth first: ~k on the stack stands for the entry k whose inputs are done.
 void Backprop::leave_out() {
-  CachedVector<std::int32_t> stack;
+  CachedVector<std::int32_t> stack, with_zeros;
   const auto visit = [&](Slot s) {
     const std::int32_t p = producer(s);
     if (p < 0)
@@ -50,12 +51,31 @@ void Backprop::leave_out() {
         if (x >= 0) visit(x);
       continue;
     }
-    bool leads = false;
-    for (const Slot x : e.x())
-      leads |= takes_part(x);
-    if (leads) continue;
+    bool any_leads = false;
+    for (std::size_t i = 0; i < e.x().size(); ++i)
+      any_leads |= leads(e, i);
+    if (any_leads) continue;
+    if (leaves_out_zeros_ && e.op->rule.zero_in) with_zeros.push_back(k);
     for (const Slot y : e.y())
       if (y >= 0) tensor(y).stopped = true, tensor(y).left_out = !tensor(y).is_source;
+  }
+  hand_out_zeros(with_zeros);
+}
+
+// Marks the sources on which the inputs of ops depend that were left out for their derivatives of zeros.
+void Backprop::hand_out_zeros(std::span<const std::int32_t> entries) {
+  CachedVector<std::int32_t> stack;
+  for (const std::int32_t k : entries)
+    stack.push_back(k);
+  while (!stack.empty()) {
+    const std::int32_t k = stack.back();
+    stack.pop_back();
+    for (const Slot x : tape_.entries()[k].x()) {
+      if (!takes_part(x)) continue;
+      tensor(x).gets_zeros = true;
+      if (const std::int32_t p = producer(x); p >= 0 && std::exchange(pending(p), kGetsZeros) != kGetsZeros)
+        stack.push_back(p);
+    }
   }
 }
 

@@ -12,8 +12,9 @@ class Backprop {
   Backprop(const VSpace& space, Tape& tape, std::span<const Tensor> targets, std::span<const Tensor> sources,
            const GradientOptions& options, const Pass& pass);
 
-  /// Otherwise ops may be recorded whose inputs depend on no source.
-  bool all_watched_are_sources() const { return watched_sources_ == tape_.watched(); }
+  /// Whether ops may be recorded that have no part in the result: their inputs depend on no source, or only
+  /// by derivatives of zeros.
+  bool may_leave_out() const { return watched_sources_ != tape_.watched() || leaves_out_zeros_; }
   void leave_out();   // of the pass: these ops
   void filter();
   void seed();
@@ -21,7 +22,7 @@ class Backprop {
   Gradient collect(const Tensor& source);
 
  private:
-  static constexpr std::int32_t kNotNeeded = -1, kSeen = -2;
+  static constexpr std::int32_t kNotNeeded = -1, kSeen = -2, kGetsZeros = -3;
 
   TensorState& tensor(Slot s) { return tensors_[static_cast<std::size_t>(s)]; }
   std::int32_t& pending(std::int32_t entry) { return pending_[static_cast<std::size_t>(entry)]; }
@@ -32,6 +33,10 @@ class Backprop {
     return pass_.directions ? Spec{s.dtype, behind({pass_.directions}, s.shape)} : s;
   }
 
+  bool leads(TapeEntry& e, std::size_t i) const {
+    return takes_part(e.x()[i]) && !(leaves_out_zeros_ && e.op->rule.zero_in >> i & 1);
+  }
+  void hand_out_zeros(std::span<const std::int32_t> entries);
   Gradient output_gradient(std::size_t i) const;
   template <bool arrivals> void run(TapeEntry& e);
   void run_rule(TapeEntry& e, std::span<Gradient> dy);
@@ -48,6 +53,8 @@ class Backprop {
   std::span<const Tensor> targets_, sources_;
   const GradientOptions& options_;
   const Pass& pass_;
+  /// Zeros are computed where the pass is recorded, since they are functions of what they are zero in.
+  const bool leaves_out_zeros_;
   CachedVector<TensorState> tensors_;    // by slot
   CachedVector<std::int32_t> pending_;   // by entry: outputs that are used and not complete
   CachedVector<std::int32_t> ready_;

@@ -18,7 +18,9 @@
 //
 // A pass may carry many cotangents at once: each gradient then has one more axis in front. Rules batch over
 // the leading axis, or run once per cotangent. Where tensors are watched that are no sources, ops whose
-// inputs depend on no source are left out of the pass first, also those that have produced a source.
+// inputs depend on no source are left out of the pass first, also those that have produced a source. So are
+// ops whose inputs depend on sources by derivatives of zeros alone, as the masks of maxima do in second
+// derivatives, if the pass itself is not recorded; sources that get nothing else get zeros.
 #include "tape/imperative_grad.h"
 
 #include "core/format.h"
@@ -33,7 +35,7 @@ std::vector<Gradient> imperative_grad(const VSpace& space, Tape& tape, std::span
                                       std::span<const Tensor> sources, const GradientOptions& options,
                                       const Pass& pass) {
   Backprop backprop(space, tape, targets, sources, options, pass);
-  if (!backprop.all_watched_are_sources()) backprop.leave_out();
+  if (backprop.may_leave_out()) backprop.leave_out();
   backprop.filter();
   backprop.seed();
   if (pass.arrival)
@@ -87,7 +89,10 @@ template <bool arrivals> void Backprop::drain() {
 }
 
 Gradient Backprop::collect(const Tensor& source) {
-  if (const Slot s = tape_.slot_of(source); s >= 0) return tensor(s).sum_terms(space_);
+  if (const Slot s = tape_.slot_of(source); s >= 0) {
+    const Gradient& sum = tensor(s).sum_terms(space_);
+    return sum.defined() || !tensor(s).gets_zeros ? sum : space_.zeros(gradient_spec(source.spec()));
+  }
   // A target that the tape does not track is its own derivative all the same.
   std::vector<Gradient> terms;
   for (std::size_t i = 0; i < targets_.size(); ++i)

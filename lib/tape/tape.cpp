@@ -156,6 +156,7 @@ void Tape::record(const Call& c, std::span<Tensor> y) {
     if (s >= 0) take_use(s);
   track_outputs(k, y);
   if (c.op.rule.reads_y) track_copies(e, y);
+  has_zeros |= c.op.rule.zero_in != 0;
   if (thread_state.observer) [[unlikely]]
     note_origin(k);
 }
@@ -276,6 +277,7 @@ void Tape::reset() {
   tracked_.clear();
   free_ = unused_ = -1;
   watched_ = 0;
+  has_zeros = false;
   variables_.clear();
 }
 

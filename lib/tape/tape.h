@@ -76,8 +76,9 @@ class Tape final : public Recorder {
     return entries_.size();
   }
 
-  bool used = false;   // gradient() has consumed it
-  int paused = 0;      // StopRecording scopes for this tape alone
+  bool used = false;        // gradient() has consumed it
+  bool has_zeros = false;   // an entry may have a derivative of zeros (Rule::zero_in)
+  int paused = 0;           // StopRecording scopes for this tape alone
 
  private:
   std::int32_t add_entry(const Call& c, std::span<Tensor> y, const std::array<Slot, kMaxInputs>& few_x,

@@ -9,12 +9,13 @@ namespace tapedeck {
 struct VSpace;
 
 struct TensorState {
-  std::int32_t usages = 0;           // by ops of the pass whose rules have not run yet
-  std::uint32_t further : 29 = 0;    // terms that came after the first
-  std::uint32_t is_source : 1 = 0;   // it keeps its gradient
-  std::uint32_t stopped : 1 = 0;     // no gradient goes on to its producer
-  std::uint32_t left_out : 1 = 0;    // it gets no gradient in this pass
-  Gradient first;                    // most tensors get one term
+  std::int32_t usages = 0;            // by ops of the pass whose rules have not run yet
+  std::uint32_t further : 28 = 0;     // terms that came after the first
+  std::uint32_t is_source : 1 = 0;    // it keeps its gradient
+  std::uint32_t stopped : 1 = 0;      // no gradient goes on to its producer
+  std::uint32_t left_out : 1 = 0;     // it gets no gradient in this pass
+  std::uint32_t gets_zeros : 1 = 0;   // from an op that was left out since its derivative is zeros
+  Gradient first;                     // most tensors get one term
   std::vector<Gradient> more;
 
   /// Terms wait to be summed in one pass, or are summed early, as the options say.

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "ops/sample_inputs.h"
+#include "tapedeck/debug.h"
 #include "tapedeck/forward_accumulator.h"
 #include "tapedeck/tapedeck.h"
 
@@ -96,4 +97,48 @@ TEST_CASE("functions that are linear in pieces have zeros as derivatives of any 
     REQUIRE(t.defined());
     CHECK(max(abs(t)).item() == 0);
   }
+}
+
+namespace {
+
+// How many rules of this op have run since the profile began.
+std::int64_t rules_of(const Profile& profile, std::string_view op) {
+  for (const OpCost& cost : profile.costs())
+    if (cost.name == op) return cost.rules;
+  return 0;
+}
+
+}   // namespace
+
+TEST_CASE("second derivatives leave out what only zeros would come through", "[piecewise]") {
+  const Tensor x = uniform({5, 4}, -1, 1), w = uniform({4, 6}, -1, 1), v = uniform({5, 4}, -1, 1);
+  // The mask of the minimum depends on both, but its derivative is zeros.
+  const auto f = [&] { return sum(min(matmul(x, w), {1})); };
+  GradientTape outer;
+  outer.watch(x);
+  outer.watch(w);
+  Tensor of_x;
+  {
+    GradientTape inner;
+    inner.watch(x);
+    of_x = inner.gradient(f(), x).dense();
+  }
+  outer.stop();
+  const Profile profile;
+  const std::vector<Gradient> second = outer.gradient({of_x}, {x, w}, {.output_gradients = {v}});
+  // In x zeros alone, which are not computed; in w through the product with the mask.
+  CHECK(rules_of(profile, "matmul") == 1);
+  CHECK(rules_of(profile, "min") == 0);
+  REQUIRE(second[0].defined());
+  CHECK(second[0].dense().shape() == x.shape());
+  CHECK(max(abs(second[0].dense())).item() == 0);
+  const Tensor y = matmul(x, w), mask = astype(equal(y, min(y, {1}, true)), DType::f64);
+  CHECK(max(abs(second[1].dense() - matmul(v, mask, {.a = true}))).item() < 1e-14);
+}
+
+TEST_CASE("zeros that were not computed have the shape of stacked cotangents", "[piecewise]") {
+  const Tensor x = uniform({3}, -1, 1);
+  const Tensor second = hessian([](const Tensor& t) { return sum(relu(t)); }, x);
+  CHECK(second.shape() == Shape{3, 3});
+  CHECK(max(abs(second)).item() == 0);
 }
