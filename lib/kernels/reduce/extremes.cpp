@@ -85,6 +85,11 @@ template <class T> class Shares {
   void run() {
     const auto [n, folded] = run_at(0);
     const std::int64_t size = steps_[0].x;
+    if (runs_.count == 2 && run_at(1).folded)   // a row for each group
+      return for_each(n, size, [&](std::int64_t i) {
+        count({i * size, i}, size, true);
+        divide({i * size, i}, size, true);
+      });
     if (runs_.count > 1 && !folded)   // what is counted is still in the cache
       return for_each(n, size, [&](std::int64_t i) {
         for_rows(0, i, i + 1, {}, &Shares::count);
