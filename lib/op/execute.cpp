@@ -47,6 +47,16 @@ class Pointers {
   std::vector<const Tensor*> more_;
 };
 
+// Whether a recorder's rule will read input i: for the derivative in an input that is followed.
+bool is_read_later(const Call& c, int i) {
+  const Rule& rule = c.op.rule;
+  if (!thread_state.innermost || !rule.keeps(i)) return false;
+  if (!rule.by_partials()) return true;
+  for (int k = 0; k < c.x.size(); ++k)
+    if ((rule.partial_reads[k] >> i & 1) && followed(c.x[k])) return true;
+  return false;
+}
+
 // The output takes the memory of a large temporary that has no other owner and that no rule will read.
 Tensor output_for(const Call& c, const Spec& spec, unsigned temporaries) {
   if (c.op.forward.outputs == Outputs::may_overwrite)
@@ -54,7 +64,7 @@ Tensor output_for(const Call& c, const Spec& spec, unsigned temporaries) {
       if (!(temporaries >> i & 1)) continue;
       const Tensor& x = c.x[i];
       if (!x.handle()->buffer || !x.unique() || x.shape() != spec.shape || x.dtype() != spec.dtype) continue;
-      if ((thread_state.innermost && c.op.rule.keeps(i)) || thread_state.trace) continue;
+      if (is_read_later(c, i) || thread_state.trace) continue;
       return share(x, spec.shape);
     }
   return allocate(spec);

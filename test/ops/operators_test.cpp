@@ -4,6 +4,7 @@
 
 #include "message_of.h"
 #include "tapedeck/debug.h"
+#include "tapedeck/forward_accumulator.h"
 #include "tapedeck/tapedeck.h"
 #include "values.h"
 
@@ -113,6 +114,34 @@ TEST_CASE("an update takes the memory of a tensor that nobody else sees", "[oper
     const GradientTape tape;
     x += 1;
     CHECK(x.raw() != memory);
+  }
+}
+
+TEST_CASE("a result takes the memory of a temporary that no gradient will read", "[operators]") {
+  const Tensor x = full({kMany}, 3), w = full({kMany}, 5);
+  const auto memory_of_product = [&](const Tensor& factor) {
+    Tensor sum = x + 1;
+    const std::byte* memory = sum.raw();
+    return std::pair(factor * std::move(sum), memory);
+  };
+  GradientTape tape;
+  tape.watch(x);
+  SECTION("the factor has no gradient") {
+    const auto [y, memory] = memory_of_product(w);
+    CHECK(y.raw() == memory);
+    CHECK(values(tape.gradient(y, x).dense()) == Values(kMany, 5));
+  }
+  SECTION("the gradient of the factor reads it") {
+    tape.watch(w);
+    const auto [y, memory] = memory_of_product(w);
+    CHECK(y.raw() != memory);
+    CHECK(values(tape.gradient(y, w).dense()) == Values(kMany, 4));
+  }
+  SECTION("so does its tangent") {
+    const ForwardAccumulator tangents(w, ones_like(w));
+    const auto [y, memory] = memory_of_product(w);
+    CHECK(y.raw() != memory);
+    CHECK(values(tangents.jvp(y)) == Values(kMany, 4));
   }
 }
 
