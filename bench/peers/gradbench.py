@@ -81,10 +81,10 @@ def run(checkout, name, tool, options):
                 times[asked] = statistics.mean(spent)
         evaluation.stdin.write(reply)
         evaluation.stdin.flush()
-    evaluation.stdin.close()
-    evaluation.wait()
-    process.stdin.close()
-    process.wait()
+    for program, what in ((evaluation, f"the eval {name}"), (process, tool[0])):
+        program.stdin.close()
+        if program.wait() != 0:
+            raise SystemExit(f"{what} failed")
     return times, refused
 
 
