@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "op/probe.h"
+#include "tapedeck/op.h"
 #include "tapedeck/simd/elementary.h"
 #include "tapedeck/tensor.h"
 
@@ -28,5 +29,11 @@ template <class T, class A> xsimd::batch<T, A> zero_in(const xsimd::batch<T, A>&
 }
 template <unsigned A> constexpr Probe<A> zero_in(Probe<A>) { return {}; }
 Tensor zero_in(const Tensor& x);
+
+/// The same rule, whose derivatives in these inputs are zeros: bit i is input i.
+constexpr Rule with_zeros_in(std::uint8_t inputs, Rule rule) {
+  rule.zero_in = inputs;
+  return rule;
+}
 
 }   // namespace tapedeck

@@ -44,7 +44,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = elementwise,
      .forward = map_short([](auto x) { return maximum(x, 0); }),
-     .rule = partials([](auto, auto y) { return where(y > 0, 1, y); })},
+     .rule = partials([](auto, auto y) { return piecewise(where(y > 0, 1, 0), y); })},
 
     {.name = "leaky_relu",
      .doc = "x where it is positive, else alpha · x.",

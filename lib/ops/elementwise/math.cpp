@@ -105,7 +105,7 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = arithmetic,
      .forward = map_arithmetic([](auto x) { return sign(x); }),
-     .rule = partials([](auto x) { return zero_in(x); })},
+     .rule = with_zeros_in(1, partials([](auto x) { return zero_in(x); }))},
 
     {.name = "square",
      .doc = "x².",
