@@ -34,7 +34,7 @@ class Backprop {
   }
 
   bool leads(TapeEntry& e, std::size_t i) const {
-    return takes_part(e.x()[i]) && !(leaves_out_zeros_ && e.op->rule.zero_in >> i & 1);
+    return takes_part(e.x()[i]) && !(leaves_out_zeros_ && i < 8 && (e.op->rule.zero_in >> i & 1));
   }
   void hand_out_zeros(std::span<const std::int32_t> entries);
   Gradient output_gradient(std::size_t i) const;

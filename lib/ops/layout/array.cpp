@@ -189,6 +189,17 @@ constexpr Rule kEachItself = accepting_none(kIdentityRule);
 // Zeros, as a function of x.
 Tensor no_change(const Tensor& x, const Shape& shape) { return piecewise_in(zeros(shape, x.dtype()), x); }
 
+constexpr Rule kPiecewise = stacking_jvp(custom(
+    {.x = 0b10},
+    [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
+      const Tensor &x = c.x[1], dy = std::move(dys[0]).dense();
+      if (c.needs(1)) dx[1] = no_change(x, behind_extra(dy, c.y[0].ndim(), x.shape()));
+      if (c.needs(0)) dx[0] = dy;
+    },
+    [](const Call& c, Refs dx, std::span<Tensor> dy) {
+      dy[0] = dx[0].defined() ? dx[0] : no_change(c.x[1], behind_extra(dx[1], c.x[1].ndim(), c.y[0].shape()));
+    }));
+
 constexpr Op table[] = {
     {.name = "reshape",
      .doc = "The elements of x in row-major order with another shape, without a copy.",
@@ -279,20 +290,7 @@ constexpr Op table[] = {
      .args = {"p", "x"},
      .infer = same_as_first,
      .forward = kShare,
-     .rule = with_zeros_in(0b10, stacking_jvp(custom(
-                                     {.x = 0b10},
-                                     [](const Call& c, std::span<Gradient> dys, std::span<Gradient> dx) {
-                                       const Tensor &x = c.x[1], dy = std::move(dys[0]).dense();
-                                       if (c.needs(1))
-                                         dx[1] = no_change(x, behind_extra(dy, c.y[0].ndim(), x.shape()));
-                                       if (c.needs(0)) dx[0] = dy;
-                                     },
-                                     [](const Call& c, Refs dx, std::span<Tensor> dy) {
-                                       dy[0] = dx[0].defined()
-                                                   ? dx[0]
-                                                   : no_change(c.x[1], behind_extra(dx[1], c.x[1].ndim(),
-                                                                                    c.y[0].shape()));
-                                     })))},
+     .rule = with_zeros_in(0b10, kPiecewise)},
 
     {.name = "zeros_like",
      .doc = "Zeros with x's shape and dtype.",
