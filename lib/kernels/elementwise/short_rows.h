@@ -7,6 +7,7 @@
 
 #include "kernels/elementwise/row.h"
 #include "kernels/simd/interleave.h"
+#include "kernels/simd/short_copy.h"
 
 namespace tapedeck::kernels {
 
@@ -78,7 +79,7 @@ template <class T, int most> class ShortRows {
         if (differs)
           repeat_elements(from, count, to);
         else if (!memory.repeated[i].covers(from, count))
-          repeat_row(from, count, to), memory.repeated[i] = {from, count};
+          repeat_run(from, to, count, rows_.inner), memory.repeated[i] = {from, count};
         row.set(i, to, true);
       }
     });
@@ -107,14 +108,6 @@ template <class T, int most> class ShortRows {
       if constexpr (words == 2) copies = Copies{word[0], word[1], word[0], word[1]};
       for (std::int64_t j = 0; j < rows_.inner; j += some)
         std::memcpy(static_cast<void*>(to + j), &copies, sizeof copies);
-    }
-  }
-  void repeat_row(const T* from, std::int64_t count, T* to) const {
-    std::copy_n(from, rows_.inner, to);
-    const std::int64_t n = count * rows_.inner;
-    for (std::int64_t done = rows_.inner, more; done < n; done += more) {
-      more = std::min(done, n - done);
-      std::copy_n(to, more, to + done);
     }
   }
 

@@ -120,17 +120,6 @@ template <class T> void copy_runs(const T* from, std::int64_t from_step, T* to, 
             to_step * size, rows, n * size);
 }
 
-// Writes one run `rows` times, by doubling what is already written.
-template <class T> void repeat_run(const T* from, T* to, std::int64_t rows, std::int64_t n) {
-  const std::int64_t total = rows * n,
-                     most = std::max(n, kNear / (n * static_cast<std::int64_t>(sizeof(T))) * n);
-  std::copy_n(from, n, to);
-  for (std::int64_t done = n, more; done < total; done += more) {
-    more = std::min({done, most, total - done});
-    std::copy_n(to, more, to + done);
-  }
-}
-
 // Copies a run in reverse; `from` points at its last element.
 template <class T> void reverse_run(const T* from, T* to, std::int64_t n) {
   constexpr std::size_t bytes = 32, width = bytes / sizeof(T);

@@ -1,5 +1,6 @@
-// Copies of few bytes, inlined.
+// Copies of few bytes, inlined, and many copies of one run.
 #pragma once
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -44,6 +45,19 @@ template <class F> void with_copy_of(std::int64_t bytes, F f) {
       return f([bytes](const std::byte* from, std::byte* to) {
         std::memcpy(to, from, static_cast<std::size_t>(bytes));
       });
+  }
+}
+
+/// Writes `rows` copies of a run of n elements, one after the other, each time as many as there are already, up
+/// to what stays in the L1 cache.
+template <class T> void repeat_run(const T* from, T* to, std::int64_t rows, std::int64_t n) {
+  constexpr std::int64_t near = 1 << 14;   // bytes
+  const std::int64_t total = rows * n,
+                     most = std::max(n, near / (n * static_cast<std::int64_t>(sizeof(T))) * n);
+  std::copy_n(from, n, to);
+  for (std::int64_t done = n, more; done < total; done += more) {
+    more = std::min({done, most, total - done});
+    std::copy_n(to, more, to + done);
   }
 }
 
