@@ -26,6 +26,12 @@ struct Rows {
   std::int64_t dims[Shape::kMaxRank] = {};
   Offsets strides[Shape::kMaxRank];   // of these axes and operands alone
 
+  /// Whether an operand has the same row for all of the innermost axis.
+  bool share_one() const {
+    for (std::size_t i = 0; outer && i < static_cast<std::size_t>(operands); ++i)
+      if (moves[i] && strides[0][i] == 0) return true;
+    return false;
+  }
   /// Calls f(row, offsets) for rows [begin, end) in order; offsets are where the row starts in each operand,
   /// in elements.
   template <class F> void each(std::int64_t begin, std::int64_t end, F f) const {
@@ -52,22 +58,20 @@ struct Rows {
 };
 
 /// Calls f(row, offsets, begin, end) for the elements [begin, end) of rows, until all are done: whole rows,
-/// or pieces of long ones. On several threads if there is much to do.
+/// or pieces of long ones. On several threads if there is much to do. Where rows share one of an operand, the
+/// pieces are so short that they stay in the L1 cache, and go through all rows before the next ones.
 template <class F> void each_part(const Rows& rows, const Cut& cut, const F& f) {
-  if (rows.inner < cut.least) {
-    parallel_for(rows.count, cut_of(cut, rows.inner), [&](std::int64_t first, std::int64_t last) {
-      rows.each(first, last,
-                [&](std::int64_t r, const Offsets& offset) { f(r, offset, std::int64_t{0}, rows.inner); });
-    });
-  } else {
-    const std::int64_t part = cut.piece_of(rows.inner), parts = (rows.inner + part - 1) / part;
-    parallel_for(rows.count * parts, std::int64_t{1}, [&](std::int64_t k, std::int64_t) {
-      rows.each(k / parts, k / parts + 1, [&](std::int64_t r, const Offsets& offset) {
-        const std::int64_t begin = k % parts * part;
-        f(r, offset, begin, std::min(begin + part, rows.inner));
-      });
-    });
-  }
+  constexpr std::int64_t near = 2048;   // elements
+  const std::int64_t part = rows.inner > near && rows.share_one() ? near : cut.piece_of(rows.inner),
+                     parts = (rows.inner + part - 1) / part;
+  parallel_for(parts * rows.count, cut_of(cut, part), [&](std::int64_t first, std::int64_t last) {
+    while (first < last) {
+      const std::int64_t begin = first / rows.count * part, end = std::min(begin + part, rows.inner),
+                         row = first % rows.count, stop = std::min(row + last - first, rows.count);
+      rows.each(row, stop, [&](std::int64_t r, const Offsets& offset) { f(r, offset, begin, end); });
+      first += stop - row;
+    }
+  });
 }
 
 /// The rows of operands of shapes x, which broadcast to y.
