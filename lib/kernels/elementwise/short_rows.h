@@ -12,16 +12,19 @@
 namespace tapedeck::kernels {
 
 /// Elements of a block at most, and of a short row. To repeat single elements takes longer than whole rows.
-inline constexpr std::int64_t kShortBlock = 1024, kShortRow = kShortBlock / 4, kRepeatedRow = kShortRow / 4;
+inline constexpr std::int64_t kShortBlock = 1024, kShortRow = kShortBlock / 4, kRepeatedRow = kShortRow / 2;
 
-/// Whether rows are short, and enough of them lie together.
-inline bool are_short(const Rows& rows, std::int64_t longest = kShortRow) {
+/// Whether enough rows of this many elements or fewer lie together.
+inline bool are_within(const Rows& rows, std::int64_t longest) {
   constexpr std::int64_t fewest = 4;
-  if (rows.outer == 0 || rows.dims[0] < fewest) return false;
+  return rows.outer > 0 && rows.dims[0] >= fewest && rows.inner <= longest;
+}
+/// Whether rows are so short that blocks of them take less time than one after the other.
+inline bool are_short(const Rows& rows) {
   bool repeats = false;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(rows.operands); ++i)
+  for (std::size_t i = 0; rows.outer && i < static_cast<std::size_t>(rows.operands); ++i)
     repeats |= !rows.moves[i] && rows.strides[0][i];
-  return rows.inner <= std::min(longest, repeats ? kRepeatedRow : kShortRow);
+  return are_within(rows, repeats ? kRepeatedRow : kShortRow);
 }
 
 /// Short rows of `most` operands, at most.

@@ -30,7 +30,10 @@ template <class T> void add_up(const T* copies, std::int64_t count, T* y, std::i
 template <class T, int I, int O, class Loop> class Pass {
  public:
   Pass(const Loop& loop, const PassTensors& tensors)
-      : loop_(loop), t_(tensors), lines_(tensors.shape, tensors.shifts, tensors.operands) {}
+      : loop_(loop),
+        t_(tensors),
+        lines_(tensors.shape, tensors.shifts, tensors.operands),
+        readable_(find_readable()) {}
 
   void run() {
     for (; direction_ < t_.directions; ++direction_)
@@ -41,6 +44,18 @@ template <class T, int I, int O, class Loop> class Pass {
   using Given = PassRow<T, I, O>;
 
   bool reads(int i) const { return t_.read >> i & 1; }
+  // The operands that have more rows or padding behind a row, so that its last elements are read as a group
+  // where they lie. Not those in a tensor's handle, nor where another thread may be writing the next row over
+  // this one.
+  unsigned find_readable() const {
+    unsigned readable = 0;
+    for (int i = 0; i < t_.operands; ++i) {
+      if (!reads(i) || !t_.x[i]->handle()->buffer) continue;
+      const auto written = [&](const Tensor& y) { return y.defined() && y.raw() == t_.x[i]->raw(); };
+      if (is_few(t_.n) || std::none_of(t_.out, t_.out + t_.results, written)) readable |= 1u << i;
+    }
+    return readable;
+  }
   const T* operand(int i) const { return elements<T>(*t_.x[i]) + (i < t_.inputs ? 0 : direction_ * t_.n); }
   // Of one direction.
   std::int64_t size_of_result(int k) const { return t_.out[k].size() / t_.directions; }
@@ -129,6 +144,10 @@ template <class T, int I, int O, class Loop> class Pass {
     alignas(64) T in[I][kGroup<T>], out[O][kGroup<T>];
     for (int i = 0; i < t_.operands; ++i) {
       buffered.x[i] = row.x[i];
+      if (!lines_.moved() && (readable_ >> i & 1)) {
+        buffered.x[i].p += begin & row.x[i].mask;
+        continue;
+      }
       if (!row.x[i].mask && !lines_.by(i)) continue;
       const auto [first, last] = lines_.inside(i, begin, end, position);
       std::fill_n(in[i], kGroup<T>, static_cast<T>(lines_.fill(i)));
@@ -271,6 +290,7 @@ template <class T, int I, int O, class Loop> class Pass {
   Loop loop_;
   const PassTensors& t_;
   const Lines lines_;
+  const unsigned readable_;   // bit i: operand i is
   std::int64_t direction_ = 0;
   Given all_{};
   Row<T, I> row_;
@@ -389,12 +409,11 @@ template void collect(const VjpRow<double>&, std::size_t, const double*, double,
                       Batch<double>*);
 
 bool has_short_rows(const Shape& y, Refs x) {
-  constexpr std::int64_t longest = 32;
   if (y.size() == 0) return false;   // strides of what has no elements may overflow
   const Shape* shapes[kMaxBroadcast];
   for (int i = 0; i < x.size(); ++i)
     shapes[i] = &x[i].shape();
-  return are_short(rows_of(y, {shapes, static_cast<std::size_t>(x.size())}), longest);
+  return are_within(rows_of(y, {shapes, static_cast<std::size_t>(x.size())}), kShortRow);
 }
 
 void run_vjp(const VjpKernel& k, const Tensor& dy, const Tensor* const* x, const Tensor* y, const Tensor* dx,
