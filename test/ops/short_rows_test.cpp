@@ -1,5 +1,6 @@
-// Operands that broadcast along short rows, in values, derivatives and sums: the same bits as of operands
-// that are written out to the whole shape, which take another way through the kernels.
+// Operands that broadcast along short rows, and along long ones that are cut, in values, derivatives and
+// sums: the same bits as of operands that are written out to the whole shape, which take another way through
+// the kernels.
 #include <catch2/catch.hpp>
 #include <limits>
 
@@ -23,7 +24,14 @@ const std::vector<Case> kCases = {{{40, 3}, {40, 1}},      {{41, 3}, {3}},
                                   {{50, 64}, {50, 1}},     {{9, 200}, {200}},
                                   {{5, 22, 1}, {5, 1, 4}}, {{6, 30, 3}, {30, 1}},
                                   {{6, 30, 3}, {6, 1, 3}}, {{6, 1, 30, 3}, {1, 4, 30, 1}},
-                                  {{4, 7}, {4, 1}},        {{20'000, 3}, {20'000, 1}}};
+                                  {{4, 7}, {4, 1}},        {{20'000, 3}, {20'000, 1}},
+                                  {{12, 100}, {12, 1}},    {{9, 201}, {9, 1}},
+                                  {{7, 300}, {300}},       {{7, 301}, {7, 1}},
+                                  {{3, 5001}, {5001}},     {{4, 3, 2051}, {4, 1, 2051}}};
+
+// Enough for several threads.
+const std::vector<Case> kLarge = {
+    {{200'000, 3}, {200'000, 1}}, {{1000, 301}, {301}}, {{10, 30'001}, {30'001}}};
 
 // Numbers of all dtypes, whose products i8 has.
 Tensor numbers(const Shape& shape, DType dtype) {
@@ -49,6 +57,7 @@ TEST_CASE("values along short rows", "[short_rows]") {
       INFO(to_string(a.spec()) << " and " << to_string(b.spec()));
       CHECK(same_bits(a + b, whole(a, shape) + whole(b, shape)));
       CHECK(same_bits(b * a, whole(b, shape) * whole(a, shape)));
+      CHECK(same_bits(equal(a, b), equal(whole(a, shape), whole(b, shape))));
     }
 }
 
@@ -58,23 +67,26 @@ TEST_CASE("zeros and bytes of short rows keep their bits", "[short_rows]") {
   CHECK(same_bits(zeros_below + column, zeros_below + whole(column, {8, 5})));
 }
 
-TEST_CASE("the same bits along short rows on several threads", "[short_rows][threads]") {
-  const Tensor a = random::normal({200'000, 3}, {.seed = 1}), b = random::normal({200'000, 1}, {.seed = 2});
-  const auto gradients = [&] {
-    GradientTape tape;
-    tape.watch(a), tape.watch(b);
-    return pair_of(tape.gradient(tanh(a * b), Sources({a, b})));
-  };
-  const int before = num_threads();
-  set_num_threads(1);
-  const Tensor one = a * b;
-  const std::vector<Tensor> of_one = gradients();
-  set_num_threads(3);
-  CHECK(same_bits(a * b, one));
-  const std::vector<Tensor> of_three = gradients();
-  set_num_threads(before);
-  CHECK(same_bits(of_one[0], of_three[0]));
-  CHECK(same_bits(of_one[1], of_three[1]));
+TEST_CASE("the same bits along rows on several threads", "[short_rows][threads]") {
+  for (const auto& [first, second] : kLarge) {
+    const Tensor a = random::normal(first, {.seed = 1}), b = random::normal(second, {.seed = 2});
+    INFO(to_string(a.spec()) << " and " << to_string(b.spec()));
+    const auto gradients = [&] {
+      GradientTape tape;
+      tape.watch(a), tape.watch(b);
+      return pair_of(tape.gradient(tanh(a * b), Sources({a, b})));
+    };
+    const int before = num_threads();
+    set_num_threads(1);
+    const Tensor one = a * b;
+    const std::vector<Tensor> of_one = gradients();
+    set_num_threads(3);
+    CHECK(same_bits(a * b, one));
+    const std::vector<Tensor> of_three = gradients();
+    set_num_threads(before);
+    CHECK(same_bits(of_one[0], of_three[0]));
+    CHECK(same_bits(of_one[1], of_three[1]));
+  }
 }
 
 TEST_CASE("gradients along short rows", "[short_rows]") {
