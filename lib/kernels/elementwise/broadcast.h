@@ -26,10 +26,14 @@ struct Rows {
   std::int64_t dims[Shape::kMaxRank] = {};
   Offsets strides[Shape::kMaxRank];   // of these axes and operands alone
 
-  /// Whether an operand has the same row for all of the innermost axis.
-  bool share_one() const {
-    for (std::size_t i = 0; outer && i < static_cast<std::size_t>(operands); ++i)
-      if (moves[i] && strides[0][i] == 0) return true;
+  /// Whether an operand has one row for all of the innermost axis outside.
+  bool share_row() const { return any_operand(true, false); }
+  /// Whether an operand has one element for each row along that axis.
+  bool repeat_elements() const { return any_operand(false, true); }
+  bool any_operand(bool along, bool across) const {
+    if (outer == 0) return false;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(operands); ++i)
+      if (moves[i] == along && (strides[0][i] != 0) == across) return true;
     return false;
   }
   /// Calls f(row, offsets) for rows [begin, end) in order; offsets are where the row starts in each operand,
@@ -62,7 +66,7 @@ struct Rows {
 /// pieces are so short that they stay in the L1 cache, and go through all rows before the next ones.
 template <class F> void each_part(const Rows& rows, const Cut& cut, const F& f) {
   constexpr std::int64_t near = 2048;   // elements
-  const std::int64_t part = rows.inner > near && rows.share_one() ? near : cut.piece_of(rows.inner),
+  const std::int64_t part = rows.inner > near && rows.share_row() ? near : cut.piece_of(rows.inner),
                      parts = (rows.inner + part - 1) / part;
   parallel_for(parts * rows.count, cut_of(cut, part), [&](std::int64_t first, std::int64_t last) {
     while (first < last) {

@@ -21,10 +21,7 @@ inline bool are_within(const Rows& rows, std::int64_t longest) {
 }
 /// Whether rows are so short that blocks of them take less time than one after the other.
 inline bool are_short(const Rows& rows) {
-  bool repeats = false;
-  for (std::size_t i = 0; rows.outer && i < static_cast<std::size_t>(rows.operands); ++i)
-    repeats |= !rows.moves[i] && rows.strides[0][i];
-  return are_within(rows, repeats ? kRepeatedRow : kShortRow);
+  return are_within(rows, rows.repeat_elements() ? kRepeatedRow : kShortRow);
 }
 
 /// Short rows of `most` operands, at most.

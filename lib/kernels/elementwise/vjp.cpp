@@ -30,10 +30,7 @@ template <class T> void add_up(const T* copies, std::int64_t count, T* y, std::i
 template <class T, int I, int O, class Loop> class Pass {
  public:
   Pass(const Loop& loop, const PassTensors& tensors)
-      : loop_(loop),
-        t_(tensors),
-        lines_(tensors.shape, tensors.shifts, tensors.operands),
-        readable_(find_readable()) {}
+      : loop_(loop), t_(tensors), lines_(tensors.shape, tensors.shifts, tensors.operands) {}
 
   void run() {
     for (; direction_ < t_.directions; ++direction_)
@@ -144,7 +141,7 @@ template <class T, int I, int O, class Loop> class Pass {
     alignas(64) T in[I][kGroup<T>], out[O][kGroup<T>];
     for (int i = 0; i < t_.operands; ++i) {
       buffered.x[i] = row.x[i];
-      if (!lines_.moved() && (readable_ >> i & 1)) {
+      if (readable_ >> i & 1) {
         buffered.x[i].p += begin & row.x[i].mask;
         continue;
       }
@@ -220,6 +217,7 @@ template <class T, int I, int O, class Loop> class Pass {
   }
 
   void run_rows() {
+    if (!lines_.moved()) readable_ = find_readable();
     const Shape* shapes[I];
     for (int i = 0; i < t_.inputs; ++i)
       shapes[i] = &t_.x[i]->shape();
@@ -290,7 +288,7 @@ template <class T, int I, int O, class Loop> class Pass {
   Loop loop_;
   const PassTensors& t_;
   const Lines lines_;
-  const unsigned readable_;   // bit i: operand i is
+  unsigned readable_ = 0;   // bit i: operand i is
   std::int64_t direction_ = 0;
   Given all_{};
   Row<T, I> row_;
