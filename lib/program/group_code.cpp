@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <type_traits>
 
 #include "program/logic.h"
@@ -250,18 +251,24 @@ class Coder {
   // A pull as arithmetic, and additions of what it gives.
   void add_steps(const Node& node, std::span<const PullSteps> steps) {
     std::size_t added = steps.size() + 2;
+    Place so_far;   // of gradients that are one value: their sum, which is written once, when it is complete
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const ValueId v = node.out[i];
       const bool adds = node.adds >> i & 1;
       const ValueId to = adds ? node.in[added++] : kNoValue;
       if (v == kNoValue) continue;
       const bool sums = p_.value(v).spec.shape.size() != code_.pass.n;
-      const Place dx = add_steps(node, steps[i], sums || adds ? kNoValue : v);
+      const bool goes_on =
+          std::find(node.out.begin() + static_cast<std::ptrdiff_t>(i) + 1, node.out.end(), v) != node.out.end();
+      const Place dx = add_steps(node, steps[i], sums || adds || goes_on ? kNoValue : v);
       if (sums) add_sum(dx, sum_of(node, i));
-      if (!adds) continue;
-      const Place before = to == kNoValue ? results_.at(v) : operand(to, node);
-      const Place y = to == kNoValue ? before : result(v);
-      add_draft(Kind::arithmetic, {before, dx, y}, 2).op = Arithmetic::add;
+      if (adds) {
+        const Place before = to == kNoValue ? so_far : operand(to, node);
+        so_far = goes_on ? new_local() : result(v);
+        add_draft(Kind::arithmetic, {before, dx, so_far}, 2).op = Arithmetic::add;
+      } else {
+        so_far = dx;
+      }
     }
   }
   // Returns where the last result is, which becomes v unless that is none.
@@ -309,7 +316,7 @@ class Coder {
     if (const auto found = results_.find(e.value); found != results_.end() && moves) return found->second;
     const Reading reading = reading_of(p_, code_.pass, v);
     if (reading == Reading::view) return viewed(v, shape_of(p_, reader));
-    const auto [at, is_new] = operands_.try_emplace({e.value, e.first}, Place{});
+    const auto [at, is_new] = operands_.try_emplace({e.value, e.first, reading}, Place{});
     if (is_new) at->second = read(reading, e);
     return at->second;
   }
@@ -422,7 +429,7 @@ class Coder {
   std::vector<Draft> drafts_;
   std::vector<Place> places_;   // of all drafts
   std::map<ValueId, Place> results_;
-  std::map<std::pair<ValueId, std::int64_t>, Place> operands_;
+  std::map<std::tuple<ValueId, std::int64_t, Reading>, Place> operands_;
   struct Fetched {
     kernels::StridedView view;
     Place place;
