@@ -43,7 +43,7 @@ constexpr std::string_view kUsage = R"(usage: scripts/bench [suite...] [--json F
   layers       layers of tapedeck/nn.h in the same way
   optimizers   steps of optimizers in the same way
   halves       ops, reductions, gradients and matrix products of bf16 beside f32, on one thread
-  function     recorded functions beside the functions themselves, on one thread; words as above
+  function     compiled functions beside the functions themselves, on one thread; words as above
   gradbench    GradBench's evals beside derivatives by hand, ADOL-C and libtorch, on one thread; words as above; --forms: beside
                those by hand only these, as natural,expert
   examples     training steps of the examples with layers beside the same networks in python3-torch, on one thread

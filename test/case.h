@@ -1,5 +1,5 @@
 // check_case: runs a case of test/data/cases.json, with its inputs, expected values and tolerance. It fails
-// the test if a leaf of `expected` was never compared, and runs the case once more as a recorded function. If
+// the test if a leaf of `expected` was never compared, and runs the case once more as a compiled function. If
 // the environment variable TAPEDECK_CASES_REPORT names a file, each case adds a line to it.
 #pragma once
 #include <functional>
@@ -140,7 +140,7 @@ class Case {
 };
 
 /// Calls `body` with the case: with the inputs of the file, where it compares with the expected values, and
-/// more often as a recorded function of its inputs, whose results have the same bits. Cases that cannot be
+/// more often as a compiled function of its inputs, whose results have the same bits. Cases that cannot be
 /// recorded are listed in test/data/cases_not_recorded.txt, each with the reason.
 ///
 /// `dtype` is that of the inputs and of the tensors that come out. TensorFlow's tests use f32 where the file

@@ -1,11 +1,11 @@
-// Runs a case: by itself, and as a recorded function of its inputs.
+// Runs a case: by itself, and as a compiled function of its inputs.
 #include <fstream>
 #include <map>
 
 #include "case.h"
 #include "closeness.h"
 #include "data_folder.h"
-#include "tapedeck/recorded_function.h"
+#include "tapedeck/compile.h"
 
 namespace tapedeck::test {
 namespace {
@@ -52,11 +52,11 @@ struct CaseFunction {
   }
 };
 
-/// `eager` has been called once, by `first`. The recorded function makes variables and optimizers of its own
+/// `eager` has been called once, by `first`. The compiled function makes variables and optimizers of its own
 /// in its first call, is recorded in the first or second one, and replayed in the others.
 void check_recorded(const Case& first, const CaseFunction& eager) {
   Kept kept;
-  const auto recorded = function(CaseFunction{eager.id, eager.dtype, eager.body, kept}, {.name = eager.id});
+  const auto recorded = compile(CaseFunction{eager.id, eager.dtype, eager.body, kept}, {.name = eager.id});
   if (!same(recorded(first.inputs()), first.results())) throw std::runtime_error("call 0 has other bits");
   int call = 0;
   for (const Tensors& x : {first.inputs(), first.inputs(), others(first.inputs())}) {
@@ -85,7 +85,7 @@ std::string record(Case& c, const CaseFunction& f) {
     return "recorded";
   } catch (const std::exception& e) {
     if (reason != reasons().end()) return "not recorded: " + reason->second;
-    c.fail(std::string("as a recorded function: ") + e.what() +
+    c.fail(std::string("as a compiled function: ") + e.what() +
            "; if that has to be, give the reason in cases_not_recorded.txt");
   }
   return "failed";

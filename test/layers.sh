@@ -12,7 +12,7 @@ find lib include -path lib/pch -prune -o \( -name '*.h' -o -name '*.cpp' \) -pri
   }
   BEGIN {
     # Bottom up.
-    split("core kernels op tape ops transforms debug optim minimize program io nn distribute", layers)
+    split("core kernels op tape ops transforms debug optim minimize compile io nn distribute", layers)
     for (i in layers) rank[layers[i]] = i + 0
 
     headers("core", "error half dtype shape tensor named_tensors refs axes random_key threads build_info")
@@ -24,14 +24,14 @@ find lib include -path lib/pch -prune -o \( -name '*.h' -o -name '*.cpp' \) -pri
     headers("debug", "debug gradcheck")
     headers("optim", "saved_state optimizer schedule update_rule training gradient_transform moving_average")
     headers("minimize", "minimize")
-    headers("program", "recorded_function")
+    headers("compile", "compile")
     headers("io", "npy safetensors checkpoint csv dataset training_log")
     headers("nn", "nn")   # and all of nn/
     headers("distribute", "distribute tapedeck")   # tapedeck.h includes all others
 
     # "file include": the reason for an exception.
     # A sum over all elements is told by its attributes.
-    allowed["lib/program/pass.cpp ops/reduce/reduce.h"]
+    allowed["lib/compile/pass.cpp ops/reduce/reduce.h"]
     # The interface that optimizers call uses LossReduction of the public header.
     allowed["lib/optim/communicator.h tapedeck/distribute.h"]
   }
@@ -79,8 +79,8 @@ find lib include -path lib/pch -prune -o \( -name '*.h' -o -name '*.cpp' \) -pri
       complain(layer " may not include " used ", which lies above it")
     else if (quoted[2] ~ /^ops/ && layer != "ops")
       complain("files of lib/ops are for ops; include its public headers")
-    else if (used == "kernels" && quoted[2] ~ /^kernels/ && layer !~ /^(kernels|ops|optim|program)$/ && FILENAME !~ /^lib\/op\/(elementwise|rules)\./)
-      complain("kernels are for ops, optim, program, op/elementwise and op/rules")
+    else if (used == "kernels" && quoted[2] ~ /^kernels/ && layer !~ /^(kernels|ops|optim|compile)$/ && FILENAME !~ /^lib\/op\/(elementwise|rules)\./)
+      complain("kernels are for ops, optim, compile, op/elementwise and op/rules")
   }
   END {
     for (e in allowed) if (!(e in seen)) { print "layers: this exception is not needed any more: " e; bad = 1 }

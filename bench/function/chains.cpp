@@ -17,7 +17,7 @@ template <class F> void run(const std::string& name, std::int64_t n, double at_m
   if (!is_chosen(name)) return;
   // Close to 1, since products of many would become denormal.
   const td::Tensor x = numbers({n}, 1), add = numbers({n}, 2), by = 1 + 1e-3 * (numbers({n}, 3) - 1);
-  const auto recorded = td::function(f);
+  const auto recorded = td::compile(f);
   const Run runs[] = {[&] { (void)f(x, add, by); }, [&] { (void)recorded(x, add, by); }};
   const Race race(runs);
   report(name, race.seconds(1) * 1e9 / kOps, "ns an op", {.at_most = at_most}, beside_eager(race, 1, 0));

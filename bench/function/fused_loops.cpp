@@ -42,7 +42,7 @@ Tensors dense(const std::vector<td::Gradient>& gradients) {
 void run(const Case& c) {
   if (!is_chosen(c.name)) return;
   const std::int64_t n = c.x[0].size();
-  const auto recorded = td::function(c.eager);
+  const auto recorded = td::compile(c.eager);
   std::vector<const float*> x;
   for (const td::Tensor& t : c.x)
     x.push_back(data(t));

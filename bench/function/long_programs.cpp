@@ -26,7 +26,7 @@ void run_deep() {
   if (!is_chosen(name)) return;
   const td::Tensor x = numbers({1'000'000}, 1);
   const auto f = [](const td::Tensor& t) { return gradient_of_deep(t, 500); };
-  const auto recorded = td::function(f);
+  const auto recorded = td::compile(f);
   const Run runs[] = {[&] { (void)f(x); }, [&] { (void)recorded(x); }};
   const Race race(runs);
   report(name, race.ratio(0, 1), "of eager's speed", {.at_least = 2}, beside_eager(race, 1, 0));
@@ -48,7 +48,7 @@ void run_first_call() {
     };
     std::vector<double> a_node;
     for (int round = 0; round < 20; ++round) {
-      const auto recorded = td::function(f);
+      const auto recorded = td::compile(f);
       const double eager = seconds([&] { (void)f(x); }), first = seconds([&] { (void)recorded(x); });
       a_node.push_back((first - 3 * eager) / static_cast<double>(recorded.programs()[0].nodes));
     }
@@ -70,7 +70,7 @@ void run_two_threads() {
   if (!is_chosen(name)) return;
   const td::Tensor x = numbers({16'000'000}, 1, -1), w = numbers({16'000'000}, 2),
                    b = numbers({16'000'000}, 3);
-  const auto recorded = td::function([](const td::Tensor& p, const td::Tensor& q, const td::Tensor& r) {
+  const auto recorded = td::compile([](const td::Tensor& p, const td::Tensor& q, const td::Tensor& r) {
     return td::sum(td::tanh(p * q + r));
   });
   const auto with = [&](int threads) {

@@ -1,4 +1,4 @@
-// Recorded functions: replays beside the functions themselves and beside what they should reach, in turns, on
+// Compiled functions: replays beside the functions themselves and beside what they should reach, in turns, on
 // one thread.
 //   ninja -C build bench/function_bench && build/bench/function_bench [word...]
 //   build/bench/function_bench --write FOLDER [word...]: the models' inputs and results as files of NumPy

@@ -35,7 +35,7 @@ void run_network(const std::string& name, Network network, const Goal& goal) {
   if (!is_chosen(name)) return;
   network.initialize();
   const auto step = [&](const td::Tensor& x, const td::Tensor& labels) { return network.step(x, labels); };
-  const auto recorded = td::function(step);
+  const auto recorded = td::compile(step);
   const td::Tensor x = numbers({network.batch, network.widths[0]}, 1),
                    labels = td::zeros({network.batch}, td::DType::i32);
   const Run runs[] = {[&] { (void)step(x, labels); }, [&] { (void)recorded(x, labels); }};
@@ -102,7 +102,7 @@ void run_lstm() {
       tape.watch(t[i]);
     return tape.gradient(Lstm::loss(t), t[1], t[2], t[3]);
   };
-  const auto recorded = td::function(gradients);
+  const auto recorded = td::compile(gradients);
   Products products;
   const Run runs[] = {[&] { (void)gradients(x); }, [&] { (void)recorded(x); }, [&] { products.run(); }};
   const Race race(runs);

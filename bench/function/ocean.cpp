@@ -80,7 +80,7 @@ void compare(const Model& m, const Tensors& mine, std::span<double* const> their
 void write_models_to(std::string where) { folder = std::move(where); }
 
 void race(const Model& m) {
-  const auto recorded = td::function(m.eager);
+  const auto recorded = td::compile(m.eager);
   Tensors mine = m.eager(m.x);
   std::vector<std::vector<double>> results;
   for (const td::Tensor& t : mine)

@@ -103,7 +103,7 @@ void run(const Published& p) {
     for (const td::Tensor& t : *list)
       x.push_back(t.data<double>().data()), sizes.push_back(t.size());
   const auto f = [&](const known::Tensors& variables) { return known::differentiate(k, variables); };
-  const auto recorded = td::function(f);
+  const auto recorded = td::compile(f);
   known::Tensors mine;
   const Run runs[] = {[&] { (void)f(k.variables); }, [&] { recorded.into(mine, k.variables); },
                       [&] { p.value(sizes, x); }};

@@ -1,4 +1,4 @@
-// Shared by the cases of recorded functions: races, and the lines of the report.
+// Shared by the cases of compiled functions: races, and the lines of the report.
 #pragma once
 #include <functional>
 #include <limits>
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tapedeck/recorded_function.h"
+#include "tapedeck/compile.h"
 #include "tapedeck/tapedeck.h"
 
 namespace bench {

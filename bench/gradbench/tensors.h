@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "suite.h"
-#include "tapedeck/recorded_function.h"
+#include "tapedeck/compile.h"
 #include "tapedeck/tapedeck.h"
 
 namespace gradbench {
@@ -52,9 +52,9 @@ template <class... F> Form eager(std::string name, Tensors x, F... f) {
   return {std::move(name), [=] { return std::vector<Work>{tensor_work(f, x)...}; }};
 }
 
-/// The same as recorded functions, which are replayed.
+/// The same as compiled functions, which are replayed.
 template <class F> Work recorded_work(F f, const Tensors& x) {
-  Work w = tensor_work(td::function(std::move(f)), x);
+  Work w = tensor_work(td::compile(std::move(f)), x);
   w.run();   // records
   return w;
 }

@@ -15,7 +15,7 @@
 #include "plot.h"
 #include "progress.h"
 #include "report.h"
-#include "tapedeck/recorded_function.h"
+#include "tapedeck/compile.h"
 #include "tapedeck/safetensors.h"
 #include "tapedeck/training_log.h"
 #include "team.h"
@@ -86,7 +86,7 @@ Training train(const Network& network, const Split& digits, td::random::Key key,
         td::sum(td::astype(td::equal(labels, td::argmax(scores)), td::DType::f32)) / batch;
     return td::stack({loss, right});
   };
-  const auto recorded = td::function(step, {.name = network.name() + " step"});
+  const auto recorded = td::compile(step, {.name = network.name() + " step"});
   team.run([&](td::Replica replica) {
     const bool reports = replica.index == 0;
     for (std::int64_t epoch = 0; epoch < options.epochs; ++epoch) {

@@ -12,7 +12,7 @@ struct Options {
   int threads = 1;
   int replicas = 1;         // number of threads that each process a part of every batch; 0: the ranks of an
                             // MPI job
-  bool recorded = false;    // whether the training step is a recorded function
+  bool recorded = false;    // whether the training step is a compiled function
   std::string data;         // by default found automatically
   std::string plot, tape;   // by default beside the program
   std::string weights;      // empty: not written

@@ -118,7 +118,7 @@ class TAPEDECK_EXPORT NumericsCheck {
 };
 
 /// Cost of all calls of one op, and of its rule in backward passes: count, seconds, and bytes of results. Of
-/// a step of a recorded function's replays: the bytes that it writes to memory, and those that it reads
+/// a step of a compiled function's replays: the bytes that it writes to memory, and those that it reads
 /// there, as far as they are known.
 struct OpCost {
   std::string name;
@@ -139,7 +139,7 @@ class TAPEDECK_EXPORT Profile {
   void stop();
 
   /// One entry per op, in descending order of time. Ops called by a composite op or a rule are included in
-  /// its cost. Replays of a recorded function f have an entry for each step, "function f: group 1 mul+tanh"
+  /// its cost. Replays of a compiled function f have an entry for each step, "function f: group 1 mul+tanh"
   /// or "function f: #7 matmul" with the numbers of its summary(), and one for the rest, "function f". An
   /// operation recorded by record_operation() appears as a call that takes no time, since its results are
   /// computed elsewhere.

@@ -7,6 +7,7 @@
 
 #include "tapedeck/gradient.h"
 #include "tapedeck/operand.h"
+#include "tapedeck/random_key.h"
 #include "tapedeck/refs.h"
 
 namespace tapedeck {
@@ -24,13 +25,29 @@ struct AttrsType {
   std::uint32_t size, align;
   void (*copy)(const void* from, void* to);   // null: the bytes
   void (*destroy)(void*);                     // null: nothing to do
+  /// The key of random numbers in attributes that have a member `key`; null: they have none. A compiled function
+  /// draws with the keys of each call.
+  random::Key& (*key)(void* attrs);
 };
+
+namespace detail {
+template <class T> constexpr auto key_of_attrs() -> random::Key& (*)(void*) {
+  if constexpr (requires(T& attrs) {
+                  { attrs.key } -> std::same_as<random::Key&>;
+                })
+    return +[](void* attrs) -> random::Key& { return static_cast<T*>(attrs)->key; };
+  else
+    return nullptr;
+}
+}   // namespace detail
+
 template <class T> inline constexpr AttrsType kAttrsType = {
     sizeof(T), alignof(T),
     std::is_trivially_copyable_v<T>
         ? nullptr
         : +[](const void* from, void* to) { new (to) T(*static_cast<const T*>(from)); },
-    std::is_trivially_destructible_v<T> ? nullptr : +[](void* p) { static_cast<T*>(p)->~T(); }};
+    std::is_trivially_destructible_v<T> ? nullptr : +[](void* p) { static_cast<T*>(p)->~T(); },
+    detail::key_of_attrs<T>()};
 
 /// The attributes of a call: a small struct of the op's own, seen through a pointer.
 struct Attrs {
@@ -62,6 +79,8 @@ class TAPEDECK_EXPORT OwnedAttrs {
 
   /// They as a call sees them; valid as long as this object is unchanged.
   Attrs view() const { return {type_ ? (inline_fits(*type_) ? bytes_.data : bytes_.heap) : nullptr, type_}; }
+  /// The key in them, of a type that has one.
+  random::Key& key() { return type_->key(inline_fits(*type_) ? bytes_.data : bytes_.heap); }
 
  private:
   // Values inline may be moved as bytes, so they must be trivially copyable.
@@ -190,6 +209,10 @@ struct Infer {
   constexpr Infer(F f) : many(f) {}
 };
 
+/// What a compiled function knows of an op beside its kernel: it adds products where they are summed, splits
+/// sums, and computes sums of all elements and casts of bools together with what gives them.
+enum class Meaning : std::uint8_t { other, add, add_n, sum, mean, matmul, cast };
+
 /// An op: an entry of a table, which lives as long as the program.
 struct Op {
   std::string_view name, doc;
@@ -199,6 +222,7 @@ struct Op {
   Infer infer;
   Kernel forward;
   Rule rule;
+  Meaning meaning = Meaning::other;
 
   /// Dispatch, for ops without attributes: infers, allocates, computes, records. Numbers and mixed dtypes
   /// are converted first.

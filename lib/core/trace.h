@@ -66,8 +66,10 @@ class Trace {
   virtual bool attempt(const std::function<void()>& f) = 0;
   virtual void become(std::span<const Tensor> x, std::span<const Tensor> y, Action action) = 0;
 
-  /// `part` is key i of `key`.
-  virtual void split(const random::Key& key, std::uint64_t i, const random::Key& part) = 0;
+  /// `part` is key i of `key`. Returns it as a key that remembers that.
+  virtual random::Key split(const random::Key& key, std::uint64_t i, const random::Key& part) = 0;
+  /// A number of the key from that source is read on the host, which may throw.
+  virtual void looked_at_key(std::uint64_t source) = 0;
 };
 
 }   // namespace tapedeck

@@ -33,7 +33,7 @@ struct Event {
   std::uint64_t id = 0;
 };
 
-/// What a replay of a recorded function runs at once, such as a group of ops, or all of the replay, in which
+/// What a replay of a compiled function runs at once, such as a group of ops, or all of the replay, in which
 /// these are.
 struct ReplayedStep {
   std::string name;
@@ -60,7 +60,7 @@ class Observer {
   virtual void after_rule(const Event&, std::span<const Gradient>) {}
   /// A variable is read; value is the tensor that this read returns.
   virtual void read(const detail::VariableCell&, const Tensor& /*value*/) {}
-  /// Whether recorded functions may be replayed under it. It sees their steps, and not the ops.
+  /// Whether compiled functions may be replayed under it. It sees their steps, and not the ops.
   virtual bool sees_replays() const { return false; }
   /// A replay, or a step of it, begins and ends, also by an exception.
   virtual void step_begins(const ReplayedStep&) {}

@@ -36,7 +36,7 @@ void set_scalar(Scalars& scalars, std::int64_t& iterations, std::size_t i, doubl
 // What is read of an optimizer while a function is recorded.
 [[noreturn]] void throw_recorded(const UpdateRule& rule, const std::string& what) {
   throw_error<TraceError>(
-      "{}: {} is no part of a recorded function, whose replays would see the value of the recording; read it "
+      "{}: {} is no part of a compiled function, whose replays would see the value of the recording; read it "
       "outside, after the call",
       rule.name, what);
 }

@@ -97,7 +97,7 @@ std::vector<RestoredSum> sums_of(std::span<const SlotValue> slots) {
 void refuse_recording(std::string_view caller) {
   if (thread_state.trace)
     throw_error<TraceError>(
-        "{}: the sum of a gradient accumulator is no part of a recorded function; take it outside", caller);
+        "{}: the sum of a gradient accumulator is no part of a compiled function; take it outside", caller);
 }
 
 }   // namespace

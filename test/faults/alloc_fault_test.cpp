@@ -16,7 +16,7 @@
 #include "tapedeck/gradient_transform.h"
 #include "tapedeck/moving_average.h"
 #include "tapedeck/npy.h"
-#include "tapedeck/recorded_function.h"
+#include "tapedeck/compile.h"
 #include "tapedeck/tapedeck.h"
 #include "tapedeck/training.h"
 #include "tapedeck/training_log.h"
@@ -812,7 +812,7 @@ TEST_CASE("out of memory in Jacobians, loops and recomputation", "[fault]") {
     CHECK(check_every_allocation_of(work) > 0);
 }
 
-TEST_CASE("out of memory in recorded functions", "[fault]") {
+TEST_CASE("out of memory in compiled functions", "[fault]") {
   struct State {
     Tensor x = some(kShape, 1);
     Variable w{some({30, 4}, 2)}, mean_loss{tensor(0.0)}, last{zeros({20, 4})};
@@ -825,7 +825,7 @@ TEST_CASE("out of memory in recorded functions", "[fault]") {
       last.assign(y);
       return loss;
     };
-    RecordedFunction<std::function<Tensor(const Tensor&)>> recorded = function(step);
+    Compiled<std::function<Tensor(const Tensor&)>> recorded = compile(step);
     Tensors before;   // and so their memory is shared
 
     void keep() { before = values(); }
@@ -860,7 +860,7 @@ TEST_CASE("out of memory where a recording ends", "[fault]") {
   const Variable v(zeros({3}));
   std::optional<NoMemory> fault;
   bool fails = true;
-  const auto f = function([&](const Tensor& x) {
+  const auto f = compile([&](const Tensor& x) {
     v.assign(v + x);
     if (fails) fault.emplace(0, Then::stays);
   });

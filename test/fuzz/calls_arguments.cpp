@@ -336,7 +336,7 @@ std::string text_of(const Operator& v) {
 std::string text_of(const Shape& v) { return to_string(v); }
 std::string text_of(const Axes& v) { return v.all ? "all" : text_of(v.list); }
 std::string text_of(const std::string& v) { return "\"" + v + "\""; }
-std::string text_of(const random::Key& v) { return "key " + std::to_string(v.seed); }
+std::string text_of(const random::Key& v) { return "key " + std::to_string(std::uint64_t{v.seed}); }
 std::string text_of(const Slice& v) {
   return text_of(v.kind) + " " + text_of(v.begin) + ":" + text_of(v.end) + ":" + text_of(v.stride);
 }

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <iostream>
 
-#include "tapedeck/recorded_function.h"
+#include "tapedeck/compile.h"
 
 namespace tapedeck::fuzz {
 namespace {
@@ -205,7 +205,7 @@ class Checker {
     std::vector<Tensor> values;
     for (const Variable& v : run.variables)
       values.push_back(v.value());
-    const auto f = function([&](const std::vector<Tensor>& x) {
+    const auto f = compile([&](const std::vector<Tensor>& x) {
       run.inputs = x;
       run.slots = slots;
       std::copy(x.begin(), x.end(), run.slots.begin());

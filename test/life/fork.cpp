@@ -11,7 +11,7 @@
 
 #include "core/sanitizers.h"
 #include "tapedeck/dataset.h"
-#include "tapedeck/recorded_function.h"
+#include "tapedeck/compile.h"
 #include "tapedeck/tapedeck.h"
 
 namespace td = tapedeck;
@@ -131,7 +131,7 @@ int main() {
   }
   td::set_num_threads(4);
   const double expected = work();
-  const auto recorded = td::function([](const td::Tensor& x) {
+  const auto recorded = td::compile([](const td::Tensor& x) {
     td::GradientTape tape;
     tape.watch(x);
     return tape.gradient(td::sum(td::tanh(td::matmul(x, x)) * x), x);

@@ -7,7 +7,7 @@
 #include "ops/sample_inputs.h"
 #include "tapedeck/gradcheck.h"
 #include "tapedeck/map.h"
-#include "tapedeck/recorded_function.h"
+#include "tapedeck/compile.h"
 #include "tapedeck/tapedeck.h"
 
 using namespace tapedeck;
@@ -250,7 +250,7 @@ TEST_CASE("derivatives of maps replay with the same bits", "[map]") {
       return std::vector<Tensor>{first[0], second[0], tangent[0], rows, columns};
     };
     for (const std::int64_t n : {3, 21}) {
-      const auto replayed = function(all);
+      const auto replayed = compile(all);
       for (const double factor : {0.5, 0.25, 2.0}) {
         const Tensor x = astype(uniform({n}, 0.2, 1), dtype), by = tensor(factor, dtype);
         const Tensors expected = all(x, by), actual = replayed(x, by);

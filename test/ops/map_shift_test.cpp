@@ -6,7 +6,7 @@
 #include "ops/sample_inputs.h"
 #include "tapedeck/gradcheck.h"
 #include "tapedeck/map.h"
-#include "tapedeck/recorded_function.h"
+#include "tapedeck/compile.h"
 #include "tapedeck/tapedeck.h"
 
 using namespace tapedeck;
@@ -216,7 +216,7 @@ TEST_CASE("maps of shifted operands replay with the same bits", "[map]") {
   const auto f = [](const Tensor& x, const Tensor& c) {
     return everything([](const Tensors& t) { return with_map(t, {2, -1}); }, {x, c});
   };
-  const auto g = function(f);
+  const auto g = compile(f);
   for (const double factor : {0.5, 1.5, 2.5}) {
     const Tensor x = uniform({3, 17}, -1, 1) * factor, c = f64(factor);
     const Tensors expected = f(x, c), actual = g(x, c);

@@ -8,7 +8,7 @@
 #include "message_of.h"
 #include "ops/sample_inputs.h"
 #include "tapedeck/gradcheck.h"
-#include "tapedeck/recorded_function.h"
+#include "tapedeck/compile.h"
 #include "tapedeck/tapedeck.h"
 
 using namespace tapedeck;
@@ -207,10 +207,10 @@ TEST_CASE("cotangents of map_scan that are stacked", "[map_scan]") {
   check_close({jacobian(f, x[0])}, {jacobian(g, x[0])}, 1e-12);
 }
 
-TEST_CASE("a recorded function with map_scan has the bits of eager", "[map_scan]") {
+TEST_CASE("a compiled function with map_scan has the bits of eager", "[map_scan]") {
   const Tensors x = inputs(6, 11);
   const auto f = [](const Tensors& z) { return gradients([](const Tensors& w) { return fused(w); }, z); };
-  const auto recorded = function(f);
+  const auto recorded = compile(f);
   const Tensors eager = f(x);
   check_same(recorded(x), eager);
   check_same(recorded(x), eager);

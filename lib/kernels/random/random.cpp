@@ -33,10 +33,12 @@ std::uint32_t low_word(std::uint64_t v) { return static_cast<std::uint32_t>(v); 
 std::uint32_t high_word(std::uint64_t v) { return static_cast<std::uint32_t>(v >> 32); }
 std::uint64_t joined(std::uint32_t low, std::uint32_t high) { return std::uint64_t{high} << 32 | low; }
 
+Words block(std::uint64_t seed, std::uint64_t stream, std::uint64_t counter) {
+  return r123::Philox4x32()({{low_word(counter), high_word(counter), low_word(stream), high_word(stream)}},
+                            {{low_word(seed), high_word(seed)}});
+}
 Words block(const Key& key, std::uint64_t counter) {
-  return r123::Philox4x32()(
-      {{low_word(counter), high_word(counter), low_word(key.stream), high_word(key.stream)}},
-      {{low_word(key.seed), high_word(key.seed)}});
+  return block(random::KeyAccess::seed(key), random::KeyAccess::stream(key), counter);
 }
 
 // Blocks that are computed together, word by word, so that the compiler vectorizes.
@@ -161,7 +163,7 @@ template <class Quantile, class... X> void draw(const Key& key, Tensor& y, Quant
 }   // namespace
 
 Key split(const Key& key, std::uint64_t i) {
-  const Words w = block({key.seed ^ kSplitting, key.stream}, i);
+  const Words w = block(random::KeyAccess::seed(key) ^ kSplitting, random::KeyAccess::stream(key), i);
   return {joined(w[0], w[1]), joined(w[2], w[3])};
 }
 

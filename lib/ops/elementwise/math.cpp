@@ -57,7 +57,8 @@ constexpr Op table[] = {
      .args = {"a", "b"},
      .infer = numeric,
      .forward = map_numbers([](auto a, auto b) { return a + b; }),
-     .rule = partials(partial::of_add_in_a, partial::of_add_in_b)},
+     .rule = partials(partial::of_add_in_a, partial::of_add_in_b),
+     .meaning = Meaning::add},
 
     {.name = "sub",
      .doc = "a - b.",
@@ -191,7 +192,8 @@ constexpr Op table[] = {
            return Spec{c.attrs<AsTypeAttrs>().dtype, c.x[0].shape()};
          },
      .forward = {[](const Call& c, std::span<Tensor> y) { cast(c.x[0], y[0]); }, Outputs::fresh, Takes::any},
-     .rule = linear([](const Call& c, const Tensor& dy) { return astype(dy, c.x[0].dtype()); })},
+     .rule = linear([](const Call& c, const Tensor& dy) { return astype(dy, c.x[0].dtype()); }),
+     .meaning = Meaning::cast},
 
     {.name = "add_n",
      .doc = "Sum of tensors of the same shape and dtype.",
@@ -200,7 +202,8 @@ constexpr Op table[] = {
      .infer = infer_add_n,
      .forward = {[](const Call& c, std::span<Tensor> y) { kernels::add_n(c.x, y[0]); },
                  Outputs::may_overwrite},
-     .rule = kEachRule},
+     .rule = kEachRule,
+     .meaning = Meaning::add_n},
 };
 
 Tensor add_n(std::span<const Tensor> x, unsigned temporaries) {

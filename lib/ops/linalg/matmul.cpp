@@ -61,7 +61,8 @@ constexpr Op table[] = {
                  },
                  Outputs::fresh, Takes::halves},
      .rule = bilinear([](const Call& c, const Tensor& dy) { return gradient_of_a(c, dy); },
-                      [](const Call& c, const Tensor& dy) { return gradient_of_b(c, dy); })},
+                      [](const Call& c, const Tensor& dy) { return gradient_of_b(c, dy); }),
+     .meaning = Meaning::matmul},
 };
 
 }   // namespace

@@ -61,11 +61,21 @@ constexpr Op table[] = {
 
 namespace random {
 
+void KeyNumber::note_read() const {
+  if (thread_state.trace) thread_state.trace->looked_at_key(source_ / 2);
+}
+
+std::uint64_t KeyAccess::source(const Key& key) {
+  const std::uint64_t a = key.seed.source_, b = key.stream.source_;
+  if (a % 2 == 0 && b == a + (a != 0)) return a / 2;
+  (void)std::uint64_t{key.seed};   // a number of another key, which is read
+  (void)std::uint64_t{key.stream};
+  return 0;
+}
+
 Key Key::split(std::uint64_t i) const {
   const Key key = kernels::split(*this, i);
-  if (thread_state.trace) [[unlikely]]
-    thread_state.trace->split(*this, i, key);
-  return key;
+  return thread_state.trace ? thread_state.trace->split(*this, i, key) : key;
 }
 
 Tensor uniform(const Shape& shape, Key key, double low, double high, DType dtype) {

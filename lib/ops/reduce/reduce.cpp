@@ -156,7 +156,8 @@ constexpr Op table[] = {
      .args = {"x"},
      .infer = infer_sum,
      .forward = reduced_by<kernels::sum>,
-     .rule = linear([](const Call& c, const Tensor& dy) { return spread(c, dy); })},
+     .rule = linear([](const Call& c, const Tensor& dy) { return spread(c, dy); }),
+     .meaning = Meaning::sum},
 
     {.name = "prod",
      .doc = "Product of x over axes: y[j] = Πᵢ x[i, j]; the gradient is exact even where elements are zero.",
@@ -195,7 +196,8 @@ constexpr Op table[] = {
      .rule = linear([](const Call& c, const Tensor& dy) {
        // Without elements the count may overflow.
        return spread(c, dy / static_cast<double>(c.x[0].size() ? count_of(c) : 1));
-     })},
+     }),
+     .meaning = Meaning::mean},
 
     {.name = "max",
      .doc = "Largest element of x over axes: y[j] = maxᵢ x[i, j]; equal elements share the gradient.",

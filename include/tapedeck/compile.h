@@ -1,0 +1,281 @@
+// compile(f): a function of tensors that is recorded at its first call and replayed afterwards: without
+// dispatch, tapes and allocations, and with the same bits. docs/compile.md tells what can be recorded.
+#pragma once
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include "tapedeck/function.h"
+#include "tapedeck/random_key.h"
+#include "tapedeck/variable.h"
+
+namespace tapedeck {
+
+/// What a compiled function may refer to.
+enum class Captures : std::uint8_t {
+  allow,    // tensors that are no arguments are constants: a replay sees those of the recording
+  forbid,   // reading one throws TraceError; variables and numbers may be read
+};
+
+/// How a function is compiled.
+struct CompileOptions {
+  std::string name = "function";   // for messages
+  int max_programs = 16;           // calls with further signatures run f itself
+  Captures captures = Captures::allow;
+  /// Every so many calls f runs beside the replay, and TraceError is thrown if a bit of a result or of a
+  /// variable differs; 0: never. For functions without optimizers and other objects that have a state.
+  int check = 0;
+};
+
+/// A program, as a function keeps one for each signature.
+struct ProgramInfo {
+  std::string signature;          // "f32[2,3], f32[3]"
+  std::int64_t calls = 0;         // replays
+  std::int64_t nodes = 0;         // kernels and derivatives that run in one
+  std::int64_t fused = 0;         // of these, in groups
+  std::int64_t groups = 0;        // passes over memory that each compute several nodes
+  std::int64_t arena_bytes = 0;   // memory for what is between arguments and results
+};
+
+namespace detail {
+
+/// What a function is called with, in one list of each kind. `rest` are the bytes of numbers, and how many
+/// elements lists have.
+struct Arguments {
+  std::vector<Tensor> tensors = {};
+  std::vector<random::Key> keys = {};
+  std::string rest = {};
+
+  template <class T> void add_bytes(const T& v) { rest.append(reinterpret_cast<const char*>(&v), sizeof v); }
+};
+
+/// Its address stands for a type: of the arguments and the result of a call.
+template <class T> inline constexpr char kTypeTag = 0;
+
+template <class X>
+concept ListOfArguments = requires(X& x) {
+  x.begin();
+  x.end();
+  x.size();
+};
+template <class X>
+concept TupleOfArguments = requires {
+  std::tuple_size<X>::value;
+};
+
+/// Adds an argument of a compiled function.
+template <class X> void collect(Arguments& all, X& x) {
+  using T = std::remove_const_t<X>;
+  if constexpr (std::same_as<T, Tensor>) {
+    all.tensors.push_back(x);
+  } else if constexpr (std::same_as<T, random::Key>) {
+    all.keys.push_back(x);
+  } else if constexpr (std::same_as<T, Variable>) {
+    all.add_bytes(x.id());
+  } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
+    all.add_bytes(x);
+  } else if constexpr (ListOfArguments<X>) {
+    all.add_bytes(x.size());
+    for (auto& e : x)
+      collect(all, e);
+  } else {
+    static_assert(
+        TupleOfArguments<T>,
+        "a compiled function takes tensors, variables, keys, numbers, and lists and tuples of these");
+    std::apply([&](auto&... e) { (collect(all, e), ...); }, x);
+  }
+}
+/// Puts other tensors and keys into an argument, in the order of collect.
+struct Replacements {
+  std::vector<Tensor>::const_iterator tensor;
+  std::vector<random::Key>::const_iterator key;
+};
+template <class X> void replace(X& x, Replacements& by) {
+  if constexpr (std::same_as<X, Tensor>) {
+    x = *by.tensor++;
+  } else if constexpr (std::same_as<X, random::Key>) {
+    x = *by.key++;
+  } else if constexpr (!std::is_arithmetic_v<X> && !std::is_enum_v<X> && !std::same_as<X, Variable>) {
+    if constexpr (ListOfArguments<X>) {
+      for (auto& e : x)
+        replace(e, by);
+    } else {
+      std::apply([&](auto&... e) { (replace(e, by), ...); }, x);
+    }
+  }
+}
+
+/// What a function returned: its tensors, and the structure that they are in, with undefined ones in their
+/// places; null for a single tensor.
+struct Returned {
+  std::vector<Tensor> tensors = {};
+  std::shared_ptr<const void> structure = {};
+};
+
+/// A reference to a function, of tensors and keys in the places of its own.
+class Eager {
+ public:
+  using Tensors = const std::vector<Tensor>&;
+  using Keys = const std::vector<random::Key>&;
+  template <class F> Eager(const F& f)
+      : f_(&f),
+        run_([](const void* f, Tensors x, Keys k) { return (*static_cast<const F*>(f))(x, k); }) {}
+  Returned operator()(Tensors x, Keys k) const { return run_(f_, x, k); }
+
+ private:
+  const void* f_;
+  Returned (*run_)(const void*, Tensors, Keys);
+};
+
+/// The lists of a call, empty at first. The next call of the thread takes over their memory.
+class TAPEDECK_EXPORT CallLists {
+ public:
+  struct Lists {
+    Arguments x;
+    std::vector<Tensor> y;
+  };
+
+  CallLists();
+  ~CallLists();
+  CallLists(const CallLists&) = delete;
+  Lists* operator->() const { return lists_; }
+
+ private:
+  Lists* lists_;
+};
+
+/// The programs of a function. Several threads may call one.
+class TAPEDECK_EXPORT Programs {
+ public:
+  explicit Programs(CompileOptions options);
+  ~Programs();
+
+  /// y becomes what the function returns, by a replay, or by `eager`, which is recorded if that is of use. A
+  /// replay writes into the tensors that y has before, where their specs fit and nothing else has them.
+  /// Returns the structure.
+  std::shared_ptr<const void> call(const Arguments& x, const Eager& eager, std::vector<Tensor>& y);
+
+  std::vector<ProgramInfo> list() const;
+  std::string summary() const;
+  std::string to_dot(std::size_t number) const;
+
+ private:
+  struct [[gnu::visibility("hidden")]] State;
+  std::unique_ptr<State> state_;
+};
+
+template <class R> Returned returned(R result) {
+  if constexpr (std::same_as<R, Tensor>) {
+    return {{std::move(result)}, nullptr};
+  } else {
+    Returned r;
+    for_each_tensor(result, [&](Tensor& t) { r.tensors.push_back(std::exchange(t, {})); });
+    r.structure = std::make_shared<R>(std::move(result));
+    return r;
+  }
+}
+
+}   // namespace detail
+
+/// A compiled function; see compile(). Copies share the programs.
+template <class F> class Compiled {
+ public:
+  Compiled(F f, CompileOptions options)
+      : shared_(std::make_shared<Shared>(std::move(f), std::move(options))) {}
+
+  /// f(x...). Throws what f throws, and TraceError where f cannot be recorded.
+  template <class... X> auto operator()(const X&... x) const {
+    using R = detail::Value<std::invoke_result_t<F&, const X&...>>;
+    const detail::CallLists lists;
+    collect<R>(lists, x...);
+    const std::shared_ptr<const void> structure = call<R>(lists, x...);
+    if constexpr (std::same_as<R, Tensor>) {
+      return std::move(lists->y[0]);
+    } else if constexpr (!std::is_void_v<R>) {
+      R result = *static_cast<const R*>(structure.get());
+      detail::replace_tensors(result, std::span(lists->y));
+      return result;
+    }
+  }
+
+  /// result = f(x...), in the memory of the tensors that `result` has where these have the dtypes and shapes
+  /// of the new ones and nothing else shares them: large results then need no new memory at each call. Where
+  /// f throws, `result` keeps its tensors, whose elements are unspecified.
+  template <class R, class... X> void into(R& result, const X&... x) const {
+    static_assert(std::same_as<R, detail::Value<std::invoke_result_t<F&, const X&...>>>,
+                  "into: the first argument is of the type that the function returns");
+    const detail::CallLists lists;
+    collect<R>(lists, x...);   // tensors may be those of `result`
+    detail::for_each_tensor(result, [&](Tensor& t) { lists->y.push_back(std::exchange(t, {})); });
+    std::shared_ptr<const void> structure;   // null for a tensor
+    try {
+      structure = call<R>(lists, x...);
+    } catch (...) {
+      detail::replace_tensors(result, std::span(lists->y));
+      throw;
+    }
+    if constexpr (!std::same_as<R, Tensor>) result = *static_cast<const R*>(structure.get());
+    detail::replace_tensors(result, std::span(lists->y));
+  }
+
+  /// The programs so far, in the order of their recordings.
+  std::vector<ProgramInfo> programs() const { return shared_->programs.list(); }
+
+  /// The programs as tables, with one line per node in the order in which a replay runs them: its number,
+  /// name, inputs ("#2" is the result of node 2), outputs, and where these are: in the arena, in memory of a
+  /// result, a variable or an op, or in registers alone. Nodes of one group run in one pass over memory.
+  std::string summary() const { return shared_->programs.summary(); }
+  /// A program as a graph in Graphviz's DOT language; draw it with `dot -Tsvg`. Ellipses are arguments and
+  /// variables, frames are groups, and results have a double border. Constants are not shown. Throws
+  /// ArgumentError where there is no program of that number.
+  std::string to_dot(std::size_t program = 0) const { return shared_->programs.to_dot(program); }
+
+ private:
+  template <class R, class... X> static void collect(const detail::CallLists& lists, const X&... x) {
+    lists->x.add_bytes(&detail::kTypeTag<R(X...)>);
+    (detail::collect(lists->x, x), ...);
+  }
+  template <class R, class... X>
+  std::shared_ptr<const void> call(const detail::CallLists& lists, const X&... x) const {
+    const auto eager = [&](detail::Eager::Tensors tensors, detail::Eager::Keys keys) -> detail::Returned {
+      std::tuple<X...> own(x...);
+      detail::Replacements by = {tensors.begin(), keys.begin()};
+      return std::apply(
+          [&](X&... mine) -> detail::Returned {
+            (detail::replace(mine, by), ...);
+            if constexpr (std::is_void_v<R>) {
+              shared_->f(std::as_const(mine)...);
+              return {};
+            } else {
+              return detail::returned<R>(shared_->f(std::as_const(mine)...));
+            }
+          },
+          own);
+    };
+    return shared_->programs.call(lists->x, eager, lists->y);
+  }
+
+  struct Shared {
+    Shared(F function, CompileOptions options) : f(std::move(function)), programs(std::move(options)) {}
+
+    F f;
+    detail::Programs programs;
+  };
+  std::shared_ptr<Shared> shared_;
+};
+
+/// A function that does what f does. Its first call with arguments of these dtypes and shapes runs f and
+/// records what it computes: ops, gradients, variables that it reads and assigns, steps of optimizers. Later
+/// calls replay that. Numbers that f takes from anywhere else, and tensors that are no arguments, are
+/// constants; reading numbers of what it computes throws TraceError.
+///
+/// f takes tensors, variables, keys, numbers, and lists and tuples of these, and returns a tensor or
+/// gradient, lists and tuples of these, or nothing. Under tapes, accumulators and observers of the caller f
+/// itself runs; a Profile measures the replays. What f refers to, such as an optimizer, must live as long as
+/// the function.
+template <class F> Compiled<F> compile(F f, CompileOptions options = {}) {
+  return {std::move(f), std::move(options)};
+}
+
+}   // namespace tapedeck

@@ -1,0 +1,221 @@
+// In: the instructions of a group, memory. Out: its results, block by block.
+#include "compile/fuse/group.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <numeric>
+
+#include "core/parallel.h"
+#include "compile/fuse/handlers.h"
+
+namespace tapedeck::compiled {
+namespace {
+
+using kernels::kElementwise, kernels::kWidth, kernels::MapLoop, kernels::Stream, kernels::VjpLoop,
+    kernels::VjpRow;
+using Kind = GroupInstruction::Kind;
+
+constexpr std::int64_t kLine = 64;
+
+constexpr std::int64_t lines(std::int64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
+constexpr std::int64_t pieces_of(std::int64_t n, std::int64_t piece) { return (n + piece - 1) / piece; }
+
+std::int64_t floor_to_power_of_two(std::int64_t n) {
+  return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(n)));
+}
+
+template <class T> const bool* bools(const T* p) { return reinterpret_cast<const bool*>(p); }
+template <class T> bool* bools(T* p) { return reinterpret_cast<bool*>(p); }
+
+template <class T> void run_map(const GroupCall& c, const Entry* entry, const Tables<T>& t, std::int64_t n) {
+  Stream<T> x[kernels::kMaxOperands];
+  for (int k = 0; k < c.operands; ++k)
+    x[k] = {t.from[entry[k]], -static_cast<std::int64_t>(c.moves >> k & 1)};
+  reinterpret_cast<MapLoop<T>>(c.loop)(t.to[entry[c.operands]], x, n);
+}
+template <class T> void run_vjp(const GroupCall& c, const Entry* entry, const Tables<T>& t, std::int64_t n) {
+  VjpRow<T> row;
+  for (int k = 0; k < c.operands; ++k)
+    row.x[k] = {t.from[entry[k]], -static_cast<std::int64_t>(c.moves >> k & 1)};
+  for (int k = 0; k < c.operands - 2; ++k)
+    row.out[k] = c.put[k] == kernels::Put::nothing ? nullptr : t.to[entry[c.operands + k]];
+  std::copy(c.put, c.put + kernels::kFusedInputs, row.put);
+  row.n = n;
+  reinterpret_cast<VjpLoop<T>>(c.loop)(row);
+}
+
+}   // namespace
+
+template <class T>
+[[gnu::noinline]] void run_in_memory(const GroupInstruction& i, const Tables<T>& t, GroupState<T>& state) {
+  const T* const x = t.from[i.a];
+  const std::int64_t n = state.length;
+  switch (static_cast<Kind>(i.code)) {
+    case Kind::call: {
+      const GroupCall& c = state.code.calls[i.b];
+      return (c.is_vjp ? run_vjp<T> : run_map<T>)(c, &state.code.entries[c.first], t, kernels::padded<T>(n));
+    }
+    case Kind::copy:
+      if (T* const y = t.to[i.y]; i.b)
+        std::fill_n(y, n, *x);
+      else if (x != y)
+        std::memcpy(y, x, static_cast<std::size_t>(n) * sizeof(T));
+      return;
+    case Kind::widen:
+      std::copy_n(bools(x), n, t.to[i.y]);
+      return;
+    case Kind::narrow:
+      std::transform(x, x + n, bools(t.to[i.y]), [](T v) { return v != 0; });
+      return;
+    default:
+      return state.sums[i.b].add(x, n);
+  }
+}
+
+/// One call of run. Scratch holds, for each piece, the two tables, registers, single elements, sums in progress
+/// and cursors; then the sums of all parts.
+template <class T> struct Group::Run {
+  static constexpr std::int64_t kGroup = kernels::kGroup<T>, size = sizeof(T);
+
+  const Group& g;
+  const Memory& memory;
+  std::byte* scratch;
+  const std::int64_t n = g.code_.pass.n;
+
+  // Elements of a register: few, where there are few, since registers of a power of two share cache sets.
+  static std::int64_t block_of(const GroupCode& c) {
+    return std::min(kBlock<T>, kernels::padded<T>(c.pass.n));
+  }
+  static std::int64_t bytes_of_piece(const GroupCode& c) {
+    return lines((c.size() + c.written()) * static_cast<std::int64_t>(sizeof(T*))) +
+           c.registers * lines(block_of(c) * size) +
+           static_cast<std::int64_t>(c.singles.size()) * kLine + sums_and_cursors(c);
+  }
+  static std::int64_t sums_and_cursors(const GroupCode& c) {
+    return static_cast<std::int64_t>(c.sums.size() * sizeof(PartialSum<T>)) +
+           lines(static_cast<std::int64_t>(c.views.size() * sizeof(Cursor)));
+  }
+  static std::int64_t bytes_of_parts(const GroupCode& c) {
+    std::int64_t bytes = 0;
+    for (const GroupCode::Sum& s : c.sums)
+      bytes += pieces_of(c.pass.n, part_of(s)) * s.rows.width * size;
+    return bytes;
+  }
+
+  void run() const {
+    parallel_for(n, g.piece_, [&](std::int64_t begin, std::int64_t end) { run_piece(begin, end); });
+    for (std::size_t s = 0; s < g.code_.sums.size(); ++s)
+      finish(g.code_.sums[s], parts(s));
+  }
+
+ private:
+  const T* element(const Elements& e) const {
+    return reinterpret_cast<const T*>(memory.read[e.of].get()) + e.first;
+  }
+  const bool* bools_of(const Elements& e) const {
+    return reinterpret_cast<const bool*>(memory.read[e.of].get()) + e.first;
+  }
+  T* result(ValueId v) const { return reinterpret_cast<T*>(memory.write[v].get()); }
+  T* parts(std::size_t sum) const {
+    auto* p = reinterpret_cast<T*>(scratch + pieces_of(n, g.piece_) * g.piece_bytes_);
+    for (std::size_t s = 0; s < sum; ++s)
+      p += pieces_of(n, part_of(g.code_.sums[s])) * g.code_.sums[s].rows.width;
+    return p;
+  }
+
+  void run_piece(std::int64_t begin, std::int64_t end) const {
+    const GroupCode& c = g.code_;
+    std::byte* const area = scratch + begin / g.piece_ * g.piece_bytes_;
+    const auto** const from = reinterpret_cast<const T**>(area);
+    T** const to = reinterpret_cast<T**>(area) + c.size();
+    fill(from, to, area, begin);
+    auto* const sums = reinterpret_cast<PartialSum<T>*>(area + g.piece_bytes_ - sums_and_cursors(c));
+    auto* const cursors = reinterpret_cast<Cursor*>(sums + c.sums.size());
+    for (std::size_t s = 0; s < c.sums.size(); ++s)   // a piece begins where a part of each sum does
+      new (sums + s)
+          PartialSum<T>(c.sums[s], parts(s) + begin / part_of(c.sums[s]) * c.sums[s].rows.width, n - begin);
+    for (std::size_t v = 0; v < c.views.size(); ++v)
+      new (cursors + v) Cursor(c.views[v], begin);
+    GroupState<T> state{c, from, to, sums, cursors};
+    const Tables<T> tables = {from, to};
+    state.length = kBlock<T>;
+    run_blocks((end - begin) / kBlock<T>, kBlockVectors, tables, state);
+    for (std::int64_t left = (end - begin) % kBlock<T>; left > 0; left -= state.length) {
+      const std::int64_t vectors = floor_to_power_of_two(kernels::padded<T>(left) / kWidth<T>);
+      state.length = std::min(vectors * kWidth<T>, left);
+      run_blocks(1, vectors, tables, state);
+    }
+  }
+
+  void fill(const T** from, T** to, std::byte* area, std::int64_t begin) const {
+    static constexpr T kZeros[kGroup] = {};
+    const GroupCode& c = g.code_;
+    auto* free = reinterpret_cast<T*>(area + lines((c.size() + c.written()) * static_cast<std::int64_t>(sizeof(T*))));
+    *from++ = kZeros;
+    for (std::uint32_t r = 0; r < c.registers; ++r, free += block_of(c))
+      *from++ = free, *to++ = free;
+    for (std::size_t s = 0; s < c.singles.size(); ++s, free += kGroup) {
+      const Elements& e = c.singles[s];
+      std::fill_n(free, kGroup, c.single_bools[s] ? static_cast<T>(*bools_of(e)) : *element(e));
+      *from++ = free;
+    }
+    for (const Elements& e : c.streams)
+      *from++ = element(e) + begin;
+    for (const ValueId v : c.results)
+      *from++ = *to++ = result(v) + begin;
+    for (const Elements& e : c.bytes)
+      *from++ = reinterpret_cast<const T*>(bools_of(e) + begin);
+    for (const ValueId v : c.bool_results)
+      *to++ = reinterpret_cast<T*>(reinterpret_cast<bool*>(memory.write[v].get()) + begin);
+    for (const Elements& e : c.viewed)
+      *from++ = element(e);
+  }
+
+  void finish(const GroupCode::Sum& s, const T* parts) const {
+    if (!s.to) return;
+    const std::int64_t count = pieces_of(n, part_of(s));
+    T* y = result(s.to);
+    if (s.order == GroupCode::Order::rows) {
+      std::copy_n(parts, s.rows.width, y);
+      for (std::int64_t k = s.rows.width; k < count * s.rows.width; ++k)
+        y[k % s.rows.width] += parts[k];
+    } else if (s.order == GroupCode::Order::vjp) {
+      *y = kernels::sum_pairwise(parts, count);
+    } else {
+      *y = count == 1 ? parts[0] : kernels::fold_row<kernels::Sum>(parts, count);
+      if (s.mean) *y /= static_cast<T>(n);
+    }
+  }
+};
+
+// A multiple of elements at which pieces may be cut, so that no part of a sum is; n where there is none.
+std::int64_t multiple_of(const GroupCode& code) {
+  const std::int64_t n = code.pass.n;
+  std::int64_t all = kLine;
+  for (const GroupCode::Sum& s : code.sums) {
+    const std::int64_t part = part_of(s), times = all / std::gcd(all, part);
+    if (part >= n || times > n / part) return n;
+    all = times * part;
+  }
+  return all;
+}
+
+Group::Group(GroupCode code) : code_(std::move(code)) {
+  const std::int64_t n = code_.pass.n;
+  const std::int64_t multiple = multiple_of(code_);
+  piece_ = n < kElementwise.least ? n : pieces_of(kElementwise.piece_of(n), multiple) * multiple;
+  const bool f32 = code_.pass.dtype == DType::f32;
+  piece_bytes_ = f32 ? Run<float>::bytes_of_piece(code_) : Run<double>::bytes_of_piece(code_);
+  scratch_bytes_ = pieces_of(n, piece_) * piece_bytes_ +
+                   lines(f32 ? Run<float>::bytes_of_parts(code_) : Run<double>::bytes_of_parts(code_));
+}
+
+void Group::run(const Memory& memory, Writable scratch) const {
+  if (code_.pass.dtype == DType::f32)
+    Run<float>{*this, memory, scratch.get()}.run();
+  else
+    Run<double>{*this, memory, scratch.get()}.run();
+}
+
+}   // namespace tapedeck::compiled

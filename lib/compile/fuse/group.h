@@ -1,0 +1,36 @@
+// Group: elementwise nodes, and sums of what they compute, in one pass over blocks of elements. What only
+// nodes of the group read stays in registers: scratch memory of one block. Results have the bits that the
+// nodes give one after the other, for any number of threads.
+#pragma once
+#include "compile/fuse/group_code.h"
+#include "compile/fuse/memory.h"
+
+namespace tapedeck::compiled {
+
+class Group {
+ public:
+  /// `kept`: values that must be in memory after the group, since something outside of it (or the caller)
+  /// reads them; the others stay in registers.
+  Group(const Program& p, const Passes& passes, const Step& step, const IdVector<ValueId, bool>& kept)
+      : Group(make_group_code(p, passes, step, kept)) {}
+  explicit Group(GroupCode code);
+
+  /// Values that the group reads from, and writes to, memory.
+  std::span<const ValueId> reads() const { return code_.reads; }
+  std::span<const ValueId> writes() const { return code_.writes; }
+  const GroupCode& code() const { return code_; }
+  /// Values lie in memory that is padded to 64 bytes; single elements are not broadcast there. May write up
+  /// to the next 64-byte boundary. scratch: scratch_bytes() aligned to 64.
+  void run(const Memory& memory, Writable scratch) const;
+  std::int64_t scratch_bytes() const { return scratch_bytes_; }
+
+ private:
+  template <class T> struct Run;
+
+  GroupCode code_;
+  std::int64_t piece_;         // elements that one thread runs over at once
+  std::int64_t piece_bytes_;   // of scratch, for each piece
+  std::int64_t scratch_bytes_;
+};
+
+}   // namespace tapedeck::compiled

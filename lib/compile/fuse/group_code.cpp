@@ -1,0 +1,505 @@
+// In: the nodes of a group. Out: its instructions, with registers by linear scan.
+//
+// Until registers are assigned the code is in static single-assignment form: a Register is written by one
+// instruction and is fresh then, so that nothing that is read can be written over.
+#include "compile/fuse/group_code.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <tuple>
+
+#include "compile/fuse/logic.h"
+#include "compile/fuse/node_arithmetic.h"
+
+namespace tapedeck::compiled {
+namespace {
+
+using Kind = GroupInstruction::Kind;
+using kernels::Put;
+
+constexpr std::size_t kChain = 256;   // instructions after which a new chain of handlers begins
+
+/// What an instruction reads: a place in Coder::places_. The first one is zeros.
+struct Source {
+  std::uint32_t id = 0;
+  friend bool operator==(const Source&, const Source&) = default;
+};
+/// What an instruction writes. It can be read, too; no source becomes a register.
+class Register {
+ public:
+  operator Source() const { return {id_}; }
+
+ private:
+  friend class Coder;
+  explicit Register(std::uint32_t id) : id_(id) {}
+  std::uint32_t id_;
+};
+
+struct Place {
+  enum class In : std::uint8_t { nothing, local, single, stream, result, bytes, bool_result, viewed };
+  In in = In::nothing;
+  std::uint32_t at = 0;   // among those
+};
+
+// An instruction before registers are assigned and results are held.
+struct Draft {
+  Kind kind;
+  Arithmetic op = Arithmetic::none;
+  std::uint32_t operands = 0, results = 0;
+  std::size_t first = 0;   // in Coder::named_: the operands, then the results
+  std::uint32_t at = 0;    // sum, fetch: which; call: of the calls; copy: 1 for a single element
+  bool stores = true;
+  Form forms[2] = {Form::moving, Form::moving};
+};
+
+using ViewKey = std::vector<std::int64_t>;
+ViewKey key_of(const kernels::StridedView& v) {
+  ViewKey key = {v.offset()};
+  for (std::size_t d = 0; d < v.ndim(); ++d)
+    key.insert(key.end(), {v[d].extent, v[d].stride});
+  return key;
+}
+
+class Coder {
+ public:
+  Coder(const Program& p, const Passes& passes, const Step& step, const IdVector<ValueId, bool>& kept)
+      : p_(p), passes_(passes), kept_(kept) {
+    code_.pass = *passes[step.nodes[0]];
+    for (const NodeId n : step.nodes)
+      add(p[n]);
+  }
+
+  GroupCode finish() {
+    assign_registers();
+    hold_results();
+    for (const Draft& d : drafts_)
+      for (std::uint32_t k = 0; k < d.operands + d.results; ++k) {
+        const std::uint32_t id = named_[d.first + k];
+        code_.entries.push_back(k < d.operands ? read_entry(id) : written_entry(id));
+      }
+    for (std::size_t i = 0; i < drafts_.size(); ++i) {
+      if (i > 0 && i % kChain == 0) code_.instructions.push_back({code_of(Kind::pause)});
+      if (const Then then = then_of(i); then != Then::none)
+        code_.instructions.push_back(product_of(drafts_[i], then, drafts_[i + 1])), ++i;
+      else
+        code_.instructions.push_back(instruction_of(drafts_[i]));
+    }
+    code_.instructions.push_back({code_of(Kind::end)});
+    list_memory();
+    return std::move(code_);
+  }
+
+ private:
+  Entry read_entry(std::uint32_t id) const {
+    const Place& x = places_[id];
+    switch (x.in) {
+      case Place::In::local:
+        return 1 + register_of_[x.at];
+      case Place::In::single:
+        return code_.first_single() + x.at;
+      case Place::In::stream:
+        return code_.first_stream() + x.at;
+      case Place::In::result:
+        return code_.first_result() + x.at;
+      case Place::In::bytes:
+        return code_.first_bytes() + x.at;
+      case Place::In::viewed:
+        return code_.first_viewed() + x.at;
+      default:
+        return 0;
+    }
+  }
+  // Register makes sure that it is one of these three, or nothing.
+  Entry written_entry(std::uint32_t id) const {
+    const Place& y = places_[id];
+    const auto results = static_cast<Entry>(code_.results.size());
+    return y.in == Place::In::local    ? register_of_[y.at]
+           : y.in == Place::In::result ? code_.registers + y.at
+                                       : code_.registers + results + y.at;
+  }
+
+  GroupInstruction instruction_of(const Draft& d) const {
+    const Entry* const at = &code_.entries[d.first];
+    switch (d.kind) {
+      case Kind::arithmetic:
+        return {code_of(d.op, d.forms[0], d.forms[1]), d.stores, at[0], at[d.operands - 1], 0, at[d.operands]};
+      case Kind::call:
+        return {code_of(d.kind), true, 0, d.at};
+      case Kind::sum:
+        return {code_of(d.forms[0] == Form::held ? Kind::held_sum : d.kind), true, at[0], d.at};
+      default:
+        return {code_of(d.kind), d.stores, at[0], d.at, 0, at[1]};
+    }
+  }
+
+  // What follows product i in one instruction with it.
+  Then then_of(std::size_t i) const {
+    if (i + 1 == drafts_.size() || drafts_[i].op != Arithmetic::mul || drafts_[i].stores) return Then::none;
+    const Draft& next = drafts_[i + 1];
+    const bool is_first = next.forms[0] == Form::held;
+    if (is_first == (next.forms[1] == Form::held)) return Then::none;
+    if (next.op == Arithmetic::add) return Then::add;
+    if (next.op == Arithmetic::sub) return is_first ? Then::sub : Then::sub_from;
+    return Then::none;
+  }
+  GroupInstruction product_of(const Draft& d, Then then, const Draft& next) const {
+    const Entry *const x = &code_.entries[d.first], *const y = &code_.entries[next.first];
+    const int c = next.forms[0] == Form::held ? 1 : 0;
+    const Entry b = x[d.operands - 1];   // a square has one operand
+    return {code_of(then, d.forms[0], d.forms[1], next.forms[c]), next.stores, x[0], b, y[c], y[next.operands]};
+  }
+
+  void add(const Node& node) {
+    shape_ = &shape_of_pass(p_, node);
+    if (is_full_sum(p_, node)) return add_full_sum(std::get<OpNode>(node));
+    if (const SelectNode* n = as<SelectNode>(node)) return add_select(*n);
+    if (const VjpNode* n = as<VjpNode>(node)) return add_vjp(*n);
+    if (const MapNode* n = as<MapNode>(node)) return add_map(n->in, n->out, Arithmetic::none, *n->map);
+    const OpNode& n = std::get<OpNode>(node);
+    if (is_cast_of_bools(n)) return become(n.out[0], operand(n.in[0]));
+    const kernels::MapKernel* const logic = logic_kernel(n);
+    add_map(n.in, n.out[0], arithmetic_of(n), logic ? *logic : *n.map);
+  }
+
+  void add_map(const std::vector<Access>& in, ValueId y, Arithmetic op,
+               const kernels::MapKernel& kernel) {
+    std::vector<Source> x;
+    for (const Access& a : in)
+      x.push_back(operand(a));
+    const bool writes_bools = kept(y) && p_[y].spec.dtype == DType::boolean;
+    const Register to = writes_bools ? fresh() : output(y);
+    if (op != Arithmetic::none)
+      emit(op, x, to);
+    else
+      call(x, {to}, kernel).loop = loop_of(kernel);
+    become(y, to);
+    if (!writes_bools) return;
+    code_.bool_results.push_back(y);
+    const Register bytes = add_place(Place::In::bool_result, code_.bool_results.size() - 1);
+    emit(Kind::narrow, {to}, {bytes});
+  }
+
+  void add_select(const SelectNode& n) {
+    const auto known = fetched_.find({n.in.of, n.in.first, key_of(*n.view)});
+    if (known != fetched_.end())
+      become(n.out, known->second);
+    else
+      results_.insert_or_assign(n.out, fetch(n.in, *n.view, output(n.out)));
+  }
+  // The elements that a view selects from what is in memory.
+  Source fetch(const Access& a, const kernels::StridedView& view, Register to) {
+    code_.viewed.push_back({a.of, a.first});
+    const Source x = add_place(Place::In::viewed, code_.viewed.size() - 1);
+    emit(Kind::fetch, {x}, {to}).at = static_cast<std::uint32_t>(code_.views.size());
+    code_.views.push_back(view);
+    return fetched_[{a.of, a.first, key_of(view)}] = to;
+  }
+
+  void add_full_sum(const OpNode& n) {
+    const Source x = operand(n.in[0]);
+    if (code_.pass.n == 1)
+      become(n.out[0], x);
+    else
+      add_sum(x, {n.out[0], GroupCode::Order::full, n.op->meaning == Meaning::mean});
+  }
+  void add_sum(Source x, GroupCode::Sum sum) {
+    if (!kept(sum.to)) sum.to = {};
+    emit(Kind::sum, {in_full(x)}, {}).at = static_cast<std::uint32_t>(code_.sums.size());
+    code_.sums.push_back(sum);
+  }
+  GroupCode::Sum sum_of(const VjpNode& n, const VjpNode::Result& r) const {
+    if (p_[r.value].spec.shape.size() == 1) return {r.value, GroupCode::Order::vjp};
+    return {r.value, GroupCode::Order::rows, false, *row_sum_of(n, r)};
+  }
+  bool is_sum(const VjpNode::Result& r) const { return p_[r.value].spec.shape.size() != code_.pass.n; }
+
+  void add_vjp(const VjpNode& n) {
+    if (const auto steps = steps_of(*n.kernel); !steps.empty())
+      add_steps(n, steps);
+    else
+      call_vjp(n);
+  }
+
+  // A vjp as arithmetic, and additions of the gradients that are one value.
+  void add_steps(const VjpNode& n, std::span<const VjpSteps> steps) {
+    for (const VjpNode::Result& r : n.results) {
+      std::optional<Source> sum;
+      if (r.before.reads()) sum = operand(r.before);
+      for (unsigned left = r.inputs; left; left &= left - 1) {
+        const auto i = static_cast<std::size_t>(std::countr_zero(left));
+        const bool last = (left & (left - 1)) == 0;
+        if (is_sum(r)) {
+          add_sum(gradient(n, steps[i], {}), sum_of(n, r));
+        } else if (!sum) {
+          sum = gradient(n, steps[i], last ? r.value : ValueId());
+        } else {
+          const Source dx = gradient(n, steps[i], {});
+          const Register y = last ? output(r.value) : fresh();
+          emit(Arithmetic::add, {*sum, dx}, y);
+          sum = y;
+        }
+      }
+      if (!is_sum(r)) become(r.value, *sum);
+    }
+  }
+  // Where the gradient is; in the place of `value`, if that is one and the gradient has to be computed.
+  Source gradient(const VjpNode& n, VjpSteps steps, ValueId value) {
+    const Source dy = operand(n.dy());
+    Source last = dy;
+    const auto source_of = [&](int x) {
+      return x == VjpStep::kLast        ? last
+             : x == VjpStep::kCotangent ? dy
+                                        : operand(n.in[static_cast<std::size_t>(x)]);
+    };
+    if (steps.size() == 1 && steps[0].op == Arithmetic::mul && passes_.is_one(n.dy()))
+      if (const Source factor = source_of(steps[0].b); !is_single(factor)) return factor;
+    for (const VjpStep& s : steps) {
+      std::vector<Source> x = {source_of(s.a)};
+      if (!has_one_operand(s.op)) x.push_back(source_of(s.b));
+      const Register y = &s == &steps.back() && value ? output(value) : fresh();
+      emit(s.op, x, y);
+      last = y;
+    }
+    return last;
+  }
+
+  void call_vjp(const VjpNode& n) {
+    const std::size_t inputs = n.inputs();
+    std::vector<Source> x;
+    for (const Access& a : n.in)
+      x.push_back(a.reads() ? operand(a) : Source());
+    x.back() = in_full(x.back());   // dy
+    Put put[kernels::kFusedInputs] = {};
+    std::vector<Register> to(inputs, nothing());
+    for (const VjpNode::Result& r : n.results) {
+      const Register y = is_sum(r) ? fresh() : output(r.value);
+      if (r.before.reads()) copy(operand(r.before), y);
+      bool adds = r.before.reads();
+      for (std::size_t i = 0; i < inputs; ++i) {
+        if (!(r.inputs >> i & 1)) continue;
+        to[i] = y;
+        put[i] = std::exchange(adds, true) ? Put::add : Put::store;
+      }
+    }
+    GroupCall& c = call(x, to, *n.kernel);
+    c.is_vjp = true;
+    std::copy_n(put, kernels::kFusedInputs, c.put);
+    for (const VjpNode::Result& r : n.results) {
+      const Source y = to[static_cast<std::size_t>(std::countr_zero(r.inputs))];
+      if (is_sum(r))
+        add_sum(y, sum_of(n, r));
+      else
+        become(r.value, y);
+    }
+  }
+
+  template <class Kernel> void (*loop_of(const Kernel& k) const)() {
+    return code_.pass.dtype == DType::f32 ? reinterpret_cast<void (*)()>(k.f32)
+                                          : reinterpret_cast<void (*)()>(k.f64);
+  }
+  // The loop of a map or vjp kernel.
+  template <class Kernel>
+  GroupCall& call(const std::vector<Source>& x, const std::vector<Register>& to, const Kernel& k) {
+    GroupCall c{.operands = static_cast<std::uint8_t>(x.size()),
+                .first = static_cast<std::uint32_t>(named_.size()),
+                .loop = loop_of(k)};
+    for (std::size_t i = 0; i < x.size(); ++i)
+      if (moves(x[i])) c.moves = static_cast<std::uint16_t>(c.moves | 1u << i);
+    emit(Kind::call, x, to).at = static_cast<std::uint32_t>(code_.calls.size());
+    return code_.calls.emplace_back(c);
+  }
+
+  Draft& emit(Kind kind, const std::vector<Source>& x, const std::vector<Register>& to) {
+    Draft d{kind, Arithmetic::none, static_cast<std::uint32_t>(x.size()), static_cast<std::uint32_t>(to.size()),
+            named_.size()};
+    for (const Source& s : x)
+      named_.push_back(s.id);
+    for (const Register& r : to)
+      named_.push_back(r.id_);
+    return drafts_.emplace_back(d);
+  }
+  void emit(Arithmetic op, const std::vector<Source>& x, Register to) { emit(Kind::arithmetic, x, {to}).op = op; }
+  void copy(Source x, Register to) { emit(Kind::copy, {x}, {to}).at = is_single(x); }
+  // x, with an element for each of the block.
+  Source in_full(Source x) {
+    if (!is_single(x)) return x;
+    const Register y = fresh();
+    copy(x, y);
+    return y;
+  }
+
+  // The value is what is in x; where it has to be in memory, and is not yet, it is copied there.
+  void become(ValueId y, Source x) {
+    if (kept(y) && p_[y].spec.dtype != DType::boolean && !is_result(x, y)) {
+      const Register to = output(y);
+      copy(x, to);
+      x = to;
+    }
+    results_.insert_or_assign(y, x);
+  }
+  bool is_result(Source x, ValueId y) const {
+    const Place& place = places_[x.id];
+    return place.in == Place::In::result && code_.results[place.at] == y;
+  }
+
+  Source operand(const Access& a) {
+    if (const auto found = results_.find(a.of); found != results_.end() && a.size() == code_.pass.n)
+      return found->second;
+    const Reading reading = passes_.reading_of(code_.pass, a);
+    if (reading == Reading::view) return viewed(a);
+    const auto [at, is_new] = operands_.try_emplace({a.of, a.first, reading}, Source());
+    if (is_new) at->second = read(reading, a);
+    return at->second;
+  }
+  Source read(Reading reading, const Access& a) {
+    const Elements e = {a.of, a.first};
+    if (reading == Reading::elements) {
+      code_.streams.push_back(e);
+      return add_place(Place::In::stream, code_.streams.size() - 1);
+    }
+    if (reading == Reading::single) {
+      code_.singles.push_back(e);
+      code_.single_bools.push_back(a.spec.dtype == DType::boolean);
+      return add_place(Place::In::single, code_.singles.size() - 1);
+    }
+    code_.bytes.push_back(e);
+    const Source bytes = add_place(Place::In::bytes, code_.bytes.size() - 1);
+    const Register wide = fresh();
+    emit(Kind::widen, {bytes}, {wide});
+    return wide;
+  }
+  // An operand that is broadcast to the shape of the pass.
+  Source viewed(const Access& a) {
+    const Shape& own = a.spec.shape;
+    const kernels::StridedView view = kernels::broadcast(own, shape_->size() == own.size() ? own : *shape_);
+    const auto known = fetched_.find({a.of, a.first, key_of(view)});
+    return known != fetched_.end() ? known->second : fetch(a, view, fresh());
+  }
+
+  Register add_place(Place::In in, std::size_t at) {
+    places_.push_back({in, static_cast<std::uint32_t>(at)});
+    return Register(static_cast<std::uint32_t>(places_.size() - 1));
+  }
+  static Register nothing() { return Register(0); }
+  Register fresh() { return add_place(Place::In::local, locals_++); }
+  // Where v is computed: in memory, where it is kept.
+  Register output(ValueId v) {
+    if (!kept(v)) return fresh();
+    code_.results.push_back(v);
+    return add_place(Place::In::result, code_.results.size() - 1);
+  }
+
+  bool is_single(Source x) const { return places_[x.id].in == Place::In::single; }
+  bool is_local(std::uint32_t id) const { return places_[id].in == Place::In::local; }
+  bool moves(Source x) const {
+    const Place::In in = places_[x.id].in;
+    return in == Place::In::local || in == Place::In::stream || in == Place::In::result;
+  }
+
+  void list_memory() {
+    const auto add_to = [](std::vector<ValueId>& list, ValueId v) {
+      if (v && std::find(list.begin(), list.end(), v) == list.end()) list.push_back(v);
+    };
+    for (const auto* list : {&code_.singles, &code_.streams, &code_.bytes, &code_.viewed})
+      for (const Elements& e : *list)
+        add_to(code_.reads, e.of);
+    for (const auto* list : {&code_.results, &code_.bool_results})
+      for (const ValueId v : *list)
+        add_to(code_.writes, v);
+    for (const GroupCode::Sum& s : code_.sums)
+      add_to(code_.writes, s.to);
+  }
+
+  Form form_of(std::uint32_t id, std::optional<std::uint32_t> held) const {
+    return held == id ? Form::held : is_single({id}) ? Form::single : Form::moving;
+  }
+  // What is read of the arithmetic, or of what was fetched, right before it stays in vector registers, where
+  // a sum leaves it.
+  void hold_results() {
+    std::optional<std::uint32_t> held;
+    Draft* from = nullptr;
+    for (std::size_t i = 0; i < drafts_.size(); ++i) {
+      Draft& now = drafts_[i];
+      if (i % kChain == 0) held = {};
+      const std::uint32_t a = named_[now.first], b = named_[now.first + now.operands - 1];
+      if (reads_held_results(now)) {
+        now.forms[0] = form_of(a, held), now.forms[1] = form_of(b, held);
+        if (held && (a == *held || b == *held) && is_local(*held))
+          from->stores = last_use_[places_[*held].at] != i;
+      }
+      const bool is_held_sum = now.kind == Kind::sum && now.forms[0] == Form::held;
+      if (is_held_sum) continue;
+      held = {};
+      if (leaves_results(now)) held = named_[now.first + now.operands];
+      from = &now;
+    }
+  }
+  static bool leaves_results(const Draft& d) { return d.kind == Kind::arithmetic || d.kind == Kind::fetch; }
+  bool reads_held_results(const Draft& d) const {
+    return d.kind == Kind::arithmetic ||
+           (d.kind == Kind::sum && code_.sums[d.at].order != GroupCode::Order::rows);
+  }
+
+  // An operand that nothing reads again leaves its register to the result: loops read a vector of all
+  // operands before they write one.
+  void assign_registers() {
+    last_use_.assign(locals_, 0);
+    for (std::size_t i = 0; i < drafts_.size(); ++i)
+      for_each_local(drafts_[i], 0, drafts_[i].operands + drafts_[i].results,
+                     [&](std::uint32_t local) { last_use_[local] = i; });
+    register_of_.assign(locals_, kUnassigned);
+    std::vector<bool> is_free(locals_, false);
+    std::vector<std::uint32_t> free;
+    for (std::size_t i = 0; i < drafts_.size(); ++i) {
+      const Draft& d = drafts_[i];
+      const auto release = [&](std::uint32_t local) {
+        if (last_use_[local] != i || is_free[local]) return;
+        is_free[local] = true;
+        free.push_back(register_of_[local]);
+      };
+      for_each_local(d, 0, d.operands, release);
+      for_each_local(d, d.operands, d.operands + d.results, [&](std::uint32_t local) { take(local, free); });
+      for_each_local(d, d.operands, d.operands + d.results, release);
+    }
+  }
+  template <class F>
+  void for_each_local(const Draft& d, std::uint32_t begin, std::uint32_t end, const F& f) const {
+    for (std::uint32_t k = begin; k < end; ++k)
+      if (const std::uint32_t id = named_[d.first + k]; is_local(id)) f(places_[id].at);
+  }
+  void take(std::uint32_t local, std::vector<std::uint32_t>& free) {
+    if (register_of_[local] != kUnassigned) return;
+    if (free.empty()) free.push_back(code_.registers++);
+    register_of_[local] = free.back();
+    free.pop_back();
+  }
+
+  bool kept(ValueId v) const { return kept_[v]; }
+
+  static constexpr std::uint32_t kUnassigned = ~0u;
+  const Program& p_;
+  const Passes& passes_;
+  const IdVector<ValueId, bool>& kept_;
+  const Shape* shape_ = nullptr;   // of the pass, as the node that is added has it
+  GroupCode code_;
+  std::vector<Draft> drafts_;
+  std::vector<Place> places_ = {Place()};   // by the ids of sources and registers
+  std::vector<std::uint32_t> named_;        // ids: of all drafts, their operands and results
+  std::map<ValueId, Source> results_;       // of nodes of the group
+  /// Elements that were read before, by where they begin and how they are read.
+  std::map<std::tuple<ValueId, std::int64_t, Reading>, Source> operands_;
+  std::map<std::tuple<ValueId, std::int64_t, ViewKey>, Source> fetched_;
+  std::uint32_t locals_ = 0;
+  std::vector<std::uint32_t> register_of_;   // of locals
+  std::vector<std::size_t> last_use_;        // of locals, by instructions
+};
+
+}   // namespace
+
+GroupCode make_group_code(const Program& p, const Passes& passes, const Step& step,
+                          const IdVector<ValueId, bool>& kept) {
+  return Coder(p, passes, step, kept).finish();
+}
+
+}   // namespace tapedeck::compiled

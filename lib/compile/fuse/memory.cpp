@@ -1,0 +1,30 @@
+// In: how many bytes a program needs. Out: memory that it may write.
+#include "compile/fuse/memory.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tapedeck::compiled {
+
+Arena::Arena(std::int64_t bytes)   // more than lies in a handle
+    : memory_(allocate({DType::u8, {std::max<std::int64_t>(bytes, 4096)}})) {
+  std::memset(memory_.raw(), 0, static_cast<std::size_t>(memory_.nbytes()));
+}
+
+Tensor Arena::view(const Spec& spec) const {
+  Tensor t = blank(spec);
+  detail::Block* b = t.handle();
+  b->buffer = memory_.handle()->buffer;
+  b->buffer->refs.fetch_add(1, std::memory_order_relaxed);
+  return t;
+}
+
+OutputSlot::OutputSlot(Tensor& x, const Spec& spec) {
+  if (x.defined() && x.dtype() == spec.dtype && x.shape() == spec.shape && x.unique())
+    renew(x);
+  else
+    x = allocate(spec);
+  memory_ = Writable(x.raw());
+}
+
+}   // namespace tapedeck::compiled

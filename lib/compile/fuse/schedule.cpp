@@ -1,0 +1,175 @@
+// In: a program. Out: its steps. Nodes of one level, dtype and size form a group: the level of a node is
+// above those of all that it reads through memory, so groups depend on lower levels alone. Of large nodes,
+// those that have no operand in common are groups of their own, which run where their results are needed.
+#include "compile/fuse/schedule.h"
+
+#include <algorithm>
+#include <map>
+#include <queue>
+#include <tuple>
+
+namespace tapedeck::compiled {
+namespace {
+
+class Scheduler {
+ public:
+  Scheduler(const Program& p, const Passes& passes, const IdVector<NodeId, bool>& live)
+      : p_(p), passes_(passes), reads_(p.size()), level_(p.size()) {
+    for (const NodeId n : ids_of(p.nodes())) {
+      if (!live[n]) continue;
+      order_.push_back(n);
+      find_reads(n);
+    }
+  }
+
+  Steps run() {
+    assign_lowest_levels();
+    move_to_readers();
+    join_readers();
+    make_steps();
+    return sorted();
+  }
+
+ private:
+  struct Read {
+    NodeId node;
+    bool block_by_block;   // in the same group; else through memory, when its step is over
+    bool order = false;    // nothing is read: it comes first
+  };
+
+  const Node& node(NodeId n) const { return p_[n]; }
+  const std::optional<Pass>& pass(NodeId n) const { return passes_[n]; }
+
+  void find_reads(NodeId n) {
+    std::vector<Read>& reads = reads_[n];
+    for_each_operand(node(n), [&](const Access& a) {
+      if (const NodeId from = p_.node_of(a)) reads.push_back({from, passes_.is_read_block_by_block(n, a)});
+    });
+    if (!as<ReadNode>(node(n)) && !changes_variables(node(n))) return;
+    if (last_of_variables_) reads.push_back({last_of_variables_, false, true});
+    last_of_variables_ = n;
+  }
+
+  // The lowest level that each node can have.
+  void assign_lowest_levels() {
+    for (const NodeId n : order_)
+      for (const Read& r : reads_[n])
+        level_[n] = std::max(level_[n], level_[r.node] + (r.block_by_block || r.order ? 0 : 1));
+  }
+
+  // What is needed later only is computed with those that need it.
+  void move_to_readers() {
+    constexpr int never = 1 << 30;
+    IdVector<NodeId, int> latest(p_.size(), never);
+    for (const Access& a : p_.outputs())
+      if (const NodeId n = p_.node_of(a)) latest[n] = level_[n];
+    for (auto n = order_.rbegin(); n != order_.rend(); ++n) {
+      if (pass(*n) && is_per_element(*n) && latest[*n] != never) level_[*n] = latest[*n];
+      for (const Read& r : reads_[*n])
+        latest[r.node] =
+            std::min(latest[r.node], level_[*n] - (r.block_by_block || r.order ? 0 : 1));
+    }
+  }
+  bool is_per_element(NodeId n) const {
+    bool all = true;
+    for_each_result(node(n), [&](ValueId v) { all &= passes_.is_elementwise_result(*pass(n), v); });
+    return all;
+  }
+
+  // Nodes of a level that read the same elements, or each other's, belong together; so do all small ones.
+  void join_readers() {
+    constexpr std::int64_t large = 1 << 15;   // bytes of a result: what a core's first cache holds
+    const auto is_small = [&](const Pass& pass) { return pass.n * size_of(pass.dtype) < large; };
+    next_.resize(p_.size());
+    for (const NodeId n : ids_of(next_))
+      next_[n] = n;
+    std::map<std::tuple<Level, ValueId, std::int64_t>, NodeId> readers;
+    const auto join = [&](NodeId n, ValueId v, std::int64_t first) {
+      const NodeId other = readers.try_emplace({level_of(n), v, first}, n).first->second;
+      next_[group_of(n)] = group_of(other);
+    };
+    for (const NodeId n : order_) {
+      if (!pass(n)) continue;
+      if (is_small(*pass(n))) {
+        join(n, {}, 0);
+        continue;
+      }
+      for_each_operand(node(n), [&](const Access& a) {
+        if (a.size() >= pass(n)->n && !passes_.is_uniform(a.of)) join(n, a.of, a.first);
+      });
+      for_each_result(node(n), [&](ValueId v) {
+        if (p_[v].spec.shape.size() >= pass(n)->n) join(n, v, 0);
+      });
+    }
+  }
+  // The node that stands for those that belong together.
+  NodeId group_of(NodeId n) {
+    while (next_[n] != n)
+      n = next_[n] = next_[next_[n]];
+    return n;
+  }
+
+  void make_steps() {
+    IdVector<NodeId, bool> computes(p_.size());
+    IdVector<NodeId, int> members(p_.size());
+    for (const NodeId n : order_) {
+      if (!pass(n)) continue;
+      ++members[group_of(n)];
+      if (!as<SelectNode>(node(n)) && !is_full_sum(p_, node(n))) computes[group_of(n)] = true;
+    }
+    IdVector<NodeId, StepId> groups(p_.size());
+    step_of_.resize(p_.size());
+    for (const NodeId n : order_) {
+      // Copies and sums alone are faster one by one, and so is a node that nothing is fused with.
+      const bool fused = pass(n) && computes[group_of(n)] && members[group_of(n)] > 1;
+      StepId step = fused ? groups[group_of(n)] : StepId();
+      if (!step) step = steps_.push_back({{}, fused});
+      if (fused) groups[group_of(n)] = step;
+      steps_[step].nodes.push_back(n);
+      step_of_[n] = step;
+    }
+  }
+  using Level = std::tuple<int, DType, std::int64_t>;
+  Level level_of(NodeId n) const { return {level_[n], pass(n)->dtype, pass(n)->n}; }
+
+  // The steps in recorded order where nothing forbids it.
+  Steps sorted() {
+    IdVector<StepId, std::vector<StepId>> next(steps_.size());
+    IdVector<StepId, int> waits(steps_.size());
+    for (const NodeId n : order_)
+      for (const Read& r : reads_[n])
+        if (const StepId from = step_of_[r.node], to = step_of_[n]; from != to)
+          next[from].push_back(to), ++waits[to];
+    using Ready = std::pair<NodeId, StepId>;   // the last node of a step, and the step
+    std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
+    for (const StepId s : ids_of(steps_))
+      if (waits[s] == 0) ready.emplace(steps_[s].nodes.back(), s);
+    Steps sorted;
+    while (!ready.empty()) {
+      const StepId s = ready.top().second;
+      ready.pop();
+      sorted.push_back(std::move(steps_[s]));
+      for (const StepId t : next[s])
+        if (--waits[t] == 0) ready.emplace(steps_[t].nodes.back(), t);
+    }
+    return sorted;
+  }
+
+  const Program& p_;
+  const Passes& passes_;
+  std::vector<NodeId> order_;
+  IdVector<NodeId, std::vector<Read>> reads_;
+  IdVector<NodeId, int> level_;
+  IdVector<NodeId, NodeId> next_;   // of each node one that belongs to it, or itself
+  IdVector<NodeId, StepId> step_of_;
+  Steps steps_;
+  NodeId last_of_variables_;
+};
+
+}   // namespace
+
+Steps schedule(const Program& p, const Passes& passes, const IdVector<NodeId, bool>& live) {
+  return Scheduler(p, passes, live).run();
+}
+
+}   // namespace tapedeck::compiled

@@ -1,0 +1,454 @@
+// In: the nodes of a group, and its code. Out: the first difference between what they compute.
+//
+// A term is what one element of a pass is: an element of a value in memory, or an operation on terms. Equal
+// terms have equal ids. The nodes give the terms that are wanted; the code, followed instruction by instruction,
+// gives those that it computes. Nothing here is shared with what writes the code but the meaning of kernels:
+// arithmetic_of and steps_of.
+#include "compile/fuse/verify.h"
+
+#include <bit>
+#include <unordered_map>
+#include <utility>
+
+#include "compile/fuse/logic.h"
+#include "compile/fuse/node_arithmetic.h"
+#include "core/format.h"
+
+namespace tapedeck::compiled {
+namespace {
+
+using Kind = GroupInstruction::Kind;
+using kernels::Put;
+
+struct Broken {
+  std::string rule;
+};
+template <class... A> [[noreturn]] void broken(fmt::format_string<A...> text, A&&... a) {
+  throw Broken{fmt::format(text, std::forward<A>(a)...)};
+}
+
+using Term = std::uint32_t;   // 0: unknown
+constexpr Term kUnknown = 0;
+
+/// What a term is made with, beside two other terms or numbers.
+enum class Head : std::uint64_t {
+  element,   // the element of a value at one place, for all of the pass
+  elements,   // those from one place on, one for each of the pass
+  uniform,   // any element of a value whose elements are equal
+  view,      // those that a view selects; axes follow
+  axis,
+  next,   // a list: one more entry
+  result,   // of a call: which
+  sum,      // how
+  arithmetic = 1 << 10,   // from here on: an Arithmetic
+};
+
+class Terms {
+ public:
+  Term make(std::uint64_t head, std::uint64_t a, std::uint64_t b) {
+    return ids_.try_emplace({head, a, b}, static_cast<Term>(ids_.size() + 1)).first->second;
+  }
+  Term make(Head head, std::uint64_t a, std::uint64_t b = 0) { return make(static_cast<std::uint64_t>(head), a, b); }
+
+  // Sums and products do not depend on the order of their operands, but for which of two NaN they give.
+  Term arithmetic(Arithmetic op, Term a, Term b) {
+    if (op == Arithmetic::mul && is_one(a) && !is_single(b)) return b;
+    if ((op == Arithmetic::add || op == Arithmetic::mul) && b < a) std::swap(a, b);
+    return make(static_cast<std::uint64_t>(Head::arithmetic) + static_cast<std::uint64_t>(op), a,
+                has_one_operand(op) ? 0 : b);
+  }
+  void note_single(Term t, bool one) {
+    if (t >= kinds_.size()) kinds_.resize(t + 1);
+    kinds_[t] = one ? kOne : kSingle;
+  }
+  bool is_single(Term t) const { return t < kinds_.size() && kinds_[t] != 0; }
+
+ private:
+  struct Key {
+    std::uint64_t head, a, b;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  struct Hash {
+    std::size_t operator()(const Key& k) const {
+      std::uint64_t h = k.head * 0x9e3779b97f4a7c15 + k.a;
+      h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9 + k.b;
+      return static_cast<std::size_t>((h ^ h >> 32) * 0x94d049bb133111eb);
+    }
+  };
+  static constexpr std::uint8_t kSingle = 1, kOne = 2;
+  bool is_one(Term t) const { return t < kinds_.size() && kinds_[t] == kOne; }
+
+  std::unordered_map<Key, Term, Hash> ids_;
+  std::vector<std::uint8_t> kinds_;   // by terms: of single elements, 1 or 2
+};
+
+class Verifier {
+ public:
+  Verifier(const Program& p, const Passes& passes, const Step& step, const GroupCode& code)
+      : p_(p), passes_(passes), step_(step), code_(code), n_(code.pass.n) {}
+
+  void run() {
+    for (const NodeId n : step_.nodes) {
+      at_ = n;
+      want(p_[n]);
+    }
+    at_ = {};
+    follow();
+    compare();
+  }
+  std::string where() const { return at_ ? fmt::format("node {}, {}: ", at_.index(), name_of(p_[at_])) : ""; }
+
+ private:
+  // What elements in memory are as terms.
+
+  std::int64_t size_of_value(ValueId v) const { return p_[v].spec.shape.size(); }
+  Term element(ValueId v, std::int64_t at) {
+    if (at < 0 || at >= size_of_value(v)) broken("element {} of {} is read", at, p_[v].spec);
+    const bool uniform = passes_.is_uniform(v);
+    const Term t = uniform ? terms_.make(Head::uniform, v.index())
+                           : terms_.make(Head::element, v.index(), static_cast<std::uint64_t>(at));
+    terms_.note_single(t, uniform && passes_.is_one(p_.all_of(v)));
+    return t;
+  }
+  Term elements(ValueId v, std::int64_t first) {
+    if (n_ == 1 || passes_.is_uniform(v)) return element(v, first);
+    const std::int64_t all = size_of_value(v);
+    if (first < 0 || n_ > all || first > all - n_) broken("{} elements of {} are read from {} on", n_, p_[v].spec, first);
+    return terms_.make(Head::elements, v.index(), static_cast<std::uint64_t>(first));
+  }
+  Term view(ValueId v, std::int64_t first, const kernels::StridedView& view) {
+    std::int64_t count = 1, least = first + view.offset(), most = least;
+    for (std::size_t d = 0; d < view.ndim(); ++d) {
+      count *= view[d].extent;
+      (view[d].stride < 0 ? least : most) += (view[d].extent - 1) * view[d].stride;
+    }
+    if (count != n_ || least < 0 || most >= size_of_value(v))
+      broken("elements {} to {} of {} are selected, {} for a pass of {}", least, most, p_[v].spec, count, n_);
+    const std::int64_t begin = first + view.offset();
+    if (view.ndim() == 0 || (view.ndim() == 1 && view[0].stride == 0)) return element(v, begin);
+    if (view.ndim() == 1 && view[0].stride == 1) return elements(v, begin);
+    if (passes_.is_uniform(v)) return element(v, begin);
+    Term t = terms_.make(Head::view, v.index(), static_cast<std::uint64_t>(begin));
+    for (std::size_t d = 0; d < view.ndim(); ++d)
+      t = terms_.make(Head::axis, terms_.make(Head::axis, t, static_cast<std::uint64_t>(view[d].extent)),
+                      static_cast<std::uint64_t>(view[d].stride));
+    return t;
+  }
+
+  // What the nodes compute.
+
+  Term operand(const Access& a) {
+    if (const auto known = wanted_.find(a.of); known != wanted_.end() && a.size() == n_) return known->second;
+    if (a.size() == 1) return element(a.of, a.first);
+    if (a.size() == n_) return elements(a.of, a.first);
+    return view(a.of, a.first, kernels::broadcast(a.spec.shape, shape_of_pass(p_, p_[at_])));
+  }
+  Term list(const std::vector<Term>& x, const void* loop) {
+    Term t = terms_.make(Head::next, reinterpret_cast<std::uintptr_t>(loop));
+    for (const Term one : x)
+      t = terms_.make(Head::next, t, one);
+    return t;
+  }
+  template <class Kernel> const void* loop_of(const Kernel& k) const {
+    return code_.pass.dtype == DType::f32 ? reinterpret_cast<const void*>(k.f32) : reinterpret_cast<const void*>(k.f64);
+  }
+  Term call(const std::vector<Term>& x, const void* loop, std::uint64_t result) {
+    return terms_.make(Head::result, list(x, loop), result);
+  }
+  Term map(const std::vector<Access>& in, const kernels::MapKernel& k) {
+    std::vector<Term> x;
+    for (const Access& a : in)
+      x.push_back(operand(a));
+    return call(x, loop_of(k), 0);
+  }
+
+  void want(const Node& node) {
+    if (is_full_sum(p_, node)) {
+      const OpNode& n = std::get<OpNode>(node);
+      const bool mean = n.op->meaning == Meaning::mean;
+      if (n_ == 1)
+        want(n.out[0], operand(n.in[0]));
+      else
+        want_sum(n.out[0], operand(n.in[0]), {n.out[0], GroupCode::Order::full, mean});
+    } else if (const SelectNode* select = as<SelectNode>(node)) {
+      want(select->out, view(select->in.of, select->in.first, *select->view));
+    } else if (const VjpNode* vjp = as<VjpNode>(node)) {
+      for (const VjpNode::Result& r : vjp->results)
+        want_gradient(*vjp, r);
+    } else if (const MapNode* tangent = as<MapNode>(node)) {
+      want(tangent->out, map(tangent->in, *tangent->map));
+    } else {
+      want(std::get<OpNode>(node));
+    }
+  }
+  void want(const OpNode& n) {
+    const kernels::MapKernel* const logic = logic_kernel(n);
+    if (is_cast_of_bools(n))
+      want(n.out[0], operand(n.in[0]));
+    else if (const Arithmetic op = arithmetic_of(n); op != Arithmetic::none)
+      want(n.out[0], terms_.arithmetic(op, operand(n.in[0]), operand(n.in.back())));
+    else if (logic || n.map)
+      want(n.out[0], map(n.in, logic ? *logic : *n.map));
+    else
+      broken("it is not elementwise");
+  }
+  void want(ValueId v, Term t) {
+    wanted_[v] = t;
+    of_[v] = at_;
+  }
+  Term sum(Term x, const GroupCode::Sum& s) {
+    const auto how = static_cast<std::uint64_t>(s.order) * 2 + s.mean;
+    return terms_.make(Head::sum, terms_.make(Head::sum, x, how),
+                       static_cast<std::uint64_t>(s.rows.width) << 32 | static_cast<std::uint64_t>(s.rows.rows_of_band));
+  }
+  void want_sum(ValueId v, Term x, const GroupCode::Sum& how) {
+    sums_[v] = sum(x, how);
+    of_[v] = at_;
+  }
+  void want_gradient(const VjpNode& n, const VjpNode::Result& r) {
+    Term so_far = r.before.reads() ? operand(r.before) : kUnknown;
+    for (unsigned left = r.inputs; left; left &= left - 1) {
+      const Term dx = gradient(n, static_cast<std::size_t>(std::countr_zero(left)));
+      so_far = so_far == kUnknown ? dx : terms_.arithmetic(Arithmetic::add, so_far, dx);
+    }
+    const Shape& shape = p_[r.value].spec.shape;
+    if (shape.size() == n_) return want(r.value, so_far);
+    const auto rows = row_sum_of(n, r);
+    if (shape.size() == 1)
+      want_sum(r.value, so_far, {r.value, GroupCode::Order::vjp});
+    else if (rows)
+      want_sum(r.value, so_far, {r.value, GroupCode::Order::rows, false, *rows});
+    else
+      broken("a gradient is no sum that groups can compute");
+  }
+  Term gradient(const VjpNode& n, std::size_t i) {
+    const auto all = steps_of(*n.kernel);
+    if (all.empty()) {
+      std::vector<Term> x;
+      for (const Access& a : n.in)
+        x.push_back(a.reads() ? operand(a) : kUnknown);
+      return call(x, loop_of(*n.kernel), i);
+    }
+    const Term dy = operand(n.dy());
+    Term last = dy;
+    for (const VjpStep& s : all[i]) {
+      const auto term = [&](int x) {
+        return x == VjpStep::kLast ? last : x == VjpStep::kCotangent ? dy : operand(n.in[static_cast<std::size_t>(x)]);
+      };
+      const Term a = term(s.a);
+      last = terms_.arithmetic(s.op, a, has_one_operand(s.op) ? a : term(s.b));
+    }
+    return last;
+  }
+
+  // What the code computes.
+
+  void follow() {
+    read_.assign(code_.size(), kUnknown);
+    written_.assign(code_.written(), kUnknown);
+    added_.assign(code_.sums.size(), kUnknown);
+    fill();
+    const GroupInstruction* i = code_.instructions.data();
+    const GroupInstruction* const end = i + code_.instructions.size();
+    for (; i < end && i->code != code_of(Kind::end); ++i)
+      follow(*i);
+    if (i + 1 != end) broken("the code does not end where its list does");
+  }
+  void fill() {
+    for (std::size_t s = 0; s < code_.singles.size(); ++s) {
+      const Elements& e = code_.singles[s];
+      require_dtype(e.of, code_.single_bools[s]);
+      read_[code_.first_single() + s] = element(e.of, e.first);
+    }
+    for (std::size_t s = 0; s < code_.streams.size(); ++s) {
+      const Elements& e = code_.streams[s];
+      require_dtype(e.of, false);
+      require_lines(e, size_of(code_.pass.dtype));
+      read_[code_.first_stream() + s] = elements(e.of, e.first);
+    }
+    for (std::size_t s = 0; s < code_.bytes.size(); ++s) {
+      const Elements& e = code_.bytes[s];
+      require_dtype(e.of, true);
+      read_[code_.first_bytes() + s] = elements(e.of, e.first);
+    }
+    for (const Elements& e : code_.viewed)
+      require_dtype(e.of, false);
+  }
+  void require_dtype(ValueId v, bool boolean) const {
+    if (p_[v].spec.dtype != (boolean ? DType::boolean : code_.pass.dtype)) broken("{} is read as another dtype", p_[v].spec);
+  }
+  // Loops read whole lines of 64 bytes; so much memory a value has, from its beginning on.
+  void require_lines(const Elements& e, std::int64_t size) const {
+    const auto lines = [&](std::int64_t n) { return (n * size + 63) / 64 * 64; };
+    if (!passes_.is_uniform(e.of) && e.first * size + lines(n_) > lines(size_of_value(e.of)))
+      broken("lines beyond the end of {} are read", p_[e.of].spec);
+  }
+
+  Term read(Entry e) const {
+    if (e >= read_.size() || read_[e] == kUnknown) broken("a place is read that holds nothing");
+    return read_[e];
+  }
+  Term read(Entry e, Form form, Term held) const {
+    if (form == Form::held) {
+      if (held == kUnknown) broken("a result is read that is not held");
+      return held;
+    }
+    const bool single = e >= code_.first_single() && e < code_.first_stream();
+    if (single != (form == Form::single)) broken("a place is read in another form than it has");
+    return read(e);
+  }
+  void write(Entry y, Term t) {
+    if (y >= written_.size()) broken("a place is written that there is not");
+    written_[y] = t;
+    if (y < code_.registers)
+      read_[1 + y] = t;
+    else if (const Entry r = y - code_.registers; r < code_.results.size())
+      read_[code_.first_result() + r] = t;
+  }
+
+  void follow(const GroupInstruction& i) {
+    constexpr std::uint16_t products = code_of(Then{}, Form{}, Form{}, Form::moving);
+    if (i.code >= products)
+      follow_product(i, i.code - products);
+    else if (i.code >= code_of(Kind::arithmetic))
+      follow_arithmetic(i, i.code - code_of(Kind::arithmetic));
+    else
+      follow_other(i);
+  }
+  void hold(const GroupInstruction& i, Term t) {
+    held_ = t;
+    if (i.stores) write(i.y, t);
+  }
+  void follow_product(const GroupInstruction& i, int at) {
+    const auto then = static_cast<Then>(at / 18);
+    const Form a = static_cast<Form>(at / 6 % 3), b = static_cast<Form>(at / 2 % 3),
+               c = at % 2 ? Form::single : Form::moving;
+    const Term product = terms_.arithmetic(Arithmetic::mul, read(i.a, a, held_), read(i.b, b, held_)),
+               z = read(i.c, c, held_);
+    hold(i, then == Then::add   ? terms_.arithmetic(Arithmetic::add, product, z)
+            : then == Then::sub ? terms_.arithmetic(Arithmetic::sub, product, z)
+                                : terms_.arithmetic(Arithmetic::sub, z, product));
+  }
+  void follow_arithmetic(const GroupInstruction& i, int at) {
+    const auto op = static_cast<Arithmetic>(at / 9);
+    const Term a = read(i.a, static_cast<Form>(at / 3 % 3), held_), b = read(i.b, static_cast<Form>(at % 3), held_);
+    hold(i, terms_.arithmetic(op, a, b));
+  }
+  void follow_other(const GroupInstruction& i) {
+    const Term held = std::exchange(held_, kUnknown);
+    switch (static_cast<Kind>(i.code)) {
+      case Kind::pause:
+        return;
+      case Kind::call:
+        return follow_call(code_.calls.at(i.b));
+      case Kind::copy:
+        read(i.a, i.b ? Form::single : Form::moving, kUnknown);
+        return write(i.y, read(i.a));
+      case Kind::fetch: {
+        if (i.a < code_.first_viewed() || i.a >= code_.size()) broken("a view selects from what is not in memory");
+        const Elements& e = code_.viewed[i.a - code_.first_viewed()];
+        return hold(i, view(e.of, e.first, code_.views.at(i.b)));
+      }
+      case Kind::widen:
+        if (i.a < code_.first_bytes() || i.a >= code_.first_viewed()) broken("numbers are read as bools");
+        return write(i.y, read(i.a));
+      case Kind::narrow:
+        if (i.y < code_.registers + code_.results.size()) broken("bools are written as numbers");
+        return write(i.y, read(i.a));
+      case Kind::held_sum:
+        if (held == kUnknown) broken("a sum reads a result that is not held");
+        held_ = held;
+        return add(i.b, held);
+      case Kind::sum:
+        read(i.a, Form::moving, kUnknown);
+        return add(i.b, read(i.a));
+      default:
+        broken("there is no such instruction");
+    }
+  }
+  void add(Entry sum, Term t) {
+    if (sum >= added_.size() || added_[sum] != kUnknown) broken("a sum is added to twice");
+    added_[sum] = t;
+  }
+  void follow_call(const GroupCall& c) {
+    const Entry* const entry = &code_.entries[c.first];
+    std::vector<Term> x;
+    for (Entry k = 0; k < c.operands; ++k) {
+      const bool moves = c.moves >> k & 1;
+      const Entry e = entry[k];
+      x.push_back(e == 0 ? kUnknown : read(e, moves ? Form::moving : Form::single, kUnknown));
+    }
+    const auto* const loop = reinterpret_cast<const void*>(c.loop);
+    if (!c.is_vjp) return write(entry[c.operands], call(x, loop, 0));
+    if (x.back() == kUnknown || !(c.moves >> (c.operands - 1) & 1)) broken("a cotangent is not there for each element");
+    for (Entry k = 0; k + 2 < c.operands; ++k) {
+      if (c.put[k] == Put::nothing) continue;
+      const Entry y = entry[c.operands + k];
+      const Term dx = call(x, loop, k);
+      if (c.put[k] == Put::store)
+        write(y, dx);
+      else if (c.put[k] == Put::add && y < written_.size() && written_[y] != kUnknown)
+        write(y, terms_.arithmetic(Arithmetic::add, written_[y], dx));
+      else
+        broken("a gradient is added to what is not there");
+    }
+  }
+
+  // Whether all that is written is what is wanted.
+
+  void compare() {
+    std::unordered_map<std::size_t, int> times;
+    const auto check = [&](ValueId v, Term t) {
+      const auto wanted = wanted_.find(v);
+      if (wanted == wanted_.end()) broken("value {} is written, which no node of the group gives", v.index());
+      at_ = of_[v];
+      if (p_[v].spec.shape.size() != n_) broken("{} is written in a pass of {}", p_[v].spec, n_);
+      if (++times[v.index()] > 1) broken("its result is written twice");
+      if (t != wanted->second) broken("the group writes another value in the place of its result");
+    };
+    for (std::size_t r = 0; r < code_.results.size(); ++r)
+      check(code_.results[r], written_[code_.registers + r]);
+    for (std::size_t r = 0; r < code_.bool_results.size(); ++r)
+      check(code_.bool_results[r], written_[code_.registers + code_.results.size() + r]);
+    for (std::size_t s = 0; s < code_.sums.size(); ++s) {
+      const GroupCode::Sum& how = code_.sums[s];
+      if (!how.to) continue;
+      const auto wanted = sums_.find(how.to);
+      if (wanted == sums_.end()) broken("value {} is summed, which is no sum of the group", how.to.index());
+      at_ = of_[how.to];
+      if (added_[s] == kUnknown || sum(added_[s], how) != wanted->second)
+        broken("the group sums something else, or in another order");
+    }
+  }
+
+  struct HashOfValue {
+    std::size_t operator()(ValueId v) const { return v.index(); }
+  };
+  template <class T> using ByValue = std::unordered_map<ValueId, T, HashOfValue>;
+
+  const Program& p_;
+  const Passes& passes_;
+  const Step& step_;
+  const GroupCode& code_;
+  const std::int64_t n_;
+  NodeId at_;   // for messages
+  Terms terms_;
+  ByValue<Term> wanted_, sums_;
+  ByValue<NodeId> of_;
+  std::vector<Term> read_, written_, added_;   // by the entries of the tables; by the sums
+  Term held_ = kUnknown;
+};
+
+}   // namespace
+
+std::optional<std::string> verify(const Program& p, const Passes& passes, const Step& step, const GroupCode& code) {
+  Verifier v(p, passes, step, code);
+  try {
+    v.run();
+    return {};
+  } catch (const Broken& b) {
+    return v.where() + b.rule;
+  }
+}
+
+}   // namespace tapedeck::compiled

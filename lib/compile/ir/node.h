@@ -1,0 +1,151 @@
+// Node: one computation of a program. It reads accesses and defines values; each kind is a struct of its own.
+#pragma once
+#include <functional>
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "compile/ir/access.h"
+#include "core/trace.h"
+#include "kernels/elementwise/vjp.h"
+#include "kernels/layout/strided_view.h"
+#include "tapedeck/op.h"
+#include "tapedeck/ops/matmul.h"
+
+namespace tapedeck::compiled {
+
+/// out = op(in), by its kernel.
+struct OpNode {
+  const Op* op = nullptr;
+  OwnedAttrs attrs = {};
+  KeyId key = {};                           // with which the attributes begin, where it is no constant
+  const kernels::MapKernel* map = nullptr;   // what the kernel is, where it is elementwise
+  std::vector<Access> in = {};
+  std::vector<ValueId> out = {};
+};
+
+/// out = map(in): a jvp, which is an elementwise kernel without an op.
+struct MapNode {
+  const kernels::MapKernel* map = nullptr;
+  std::vector<Access> in = {};
+  ValueId out = {};
+};
+
+/// Gradients of an elementwise op.
+struct VjpNode {
+  /// value = before + the gradients of the inputs of this bit mask, in their order.
+  struct Result {
+    ValueId value;
+    unsigned inputs = 0;
+    Access before = {};   // reads nothing: the sum begins with the first gradient
+  };
+  const Op* op = nullptr;
+  const kernels::VjpKernel* kernel = nullptr;
+  std::vector<Access> in = {};   // x..., y, dy; those that are not read have a spec alone
+  std::vector<Result> results = {};
+
+  std::size_t inputs() const { return static_cast<std::size_t>(kernel->inputs); }
+  const Access& dy() const { return in[inputs() + 1]; }
+};
+
+/// The loops of a user's map, or of its derivatives; see kernels::PassTensors.
+struct UserMapNode {
+  struct Result {
+    ValueId value;        // none: not wanted
+    Access before = {};   // to which the result is added, if it reads something
+  };
+  const kernels::UserLoops* loops = nullptr;
+  OwnedAttrs closure = {};   // what the user's function closes over
+  DType dtype = DType::f32;
+  Shape shape = {};
+  int inputs = 0;            // the operands that broadcast to `shape`, which come first
+  bool gradients = false;
+  std::int64_t directions = 1;
+  std::vector<kernels::Shift> shifts = {};
+  std::vector<Access> in = {};
+  std::vector<Result> results = {};
+};
+
+/// out = the elements of `in` that the view selects, as a copy; recorded for `op`.
+struct SelectNode {
+  const Op* op = nullptr;
+  Access in = {};
+  std::shared_ptr<const kernels::StridedView> view = {};
+  ValueId out = {};
+};
+
+/// out = before + a b, a product of matrices.
+struct ProductSum {
+  const Op* op = nullptr;   // the product
+  Transposed transposed = {};
+  Access a = {}, b = {}, before = {};
+  ValueId out = {};
+};
+
+/// out = the value of a variable.
+struct ReadNode {
+  std::shared_ptr<detail::VariableCell> cell = {};
+  ValueId out = {};
+};
+/// `in` becomes the value of a variable.
+struct StoreNode {
+  std::shared_ptr<detail::VariableCell> cell = {};
+  Access in = {};
+};
+
+/// out = action(in), which may read and change variables: a step of an optimizer.
+struct ActionNode {
+  Trace::Action action = {};
+  std::vector<Access> in = {};
+  std::vector<ValueId> out = {};
+};
+
+using Node = std::variant<OpNode, MapNode, VjpNode, UserMapNode, SelectNode, ProductSum, ReadNode, StoreNode,
+                          ActionNode>;
+
+/// Calls f(access) for each operand that is read.
+template <class F> void for_each_operand(const Node& node, const F& f) {
+  const auto read = [&](const Access& a) {
+    if (a.reads()) f(a);
+  };
+  std::visit(
+      [&](const auto& n) {
+        if constexpr (requires { n.in.begin(); })
+          for (const Access& a : n.in)
+            read(a);
+        else if constexpr (requires { n.in; })
+          read(n.in);
+        if constexpr (requires { n.a; }) read(n.a), read(n.b), read(n.before);
+        if constexpr (requires { n.results; })
+          for (const auto& r : n.results)
+            read(r.before);
+      },
+      node);
+}
+
+/// Calls f(value) for each value that the node defines.
+template <class F> void for_each_result(const Node& node, const F& f) {
+  const auto define = [&](ValueId v) {
+    if (v) f(v);
+  };
+  std::visit(
+      [&](const auto& n) {
+        if constexpr (requires { n.out.begin(); })
+          for (const ValueId v : n.out)
+            define(v);
+        else if constexpr (requires { n.out; })
+          define(n.out);
+        if constexpr (requires { n.results; })
+          for (const auto& r : n.results)
+            define(r.value);
+      },
+      node);
+}
+
+template <class T> const T* as(const Node& node) { return std::get_if<T>(&node); }
+inline bool changes_variables(const Node& n) { return as<StoreNode>(n) || as<ActionNode>(n); }
+
+/// "mul", "gradient of mul", "read w"
+std::string name_of(const Node& node);
+
+}   // namespace tapedeck::compiled

@@ -1,0 +1,61 @@
+// In: nodes, one after the other. Out: a program in which each reads what is defined before it.
+#include "compile/ir/program.h"
+
+#include "core/format.h"
+#include "tape/variable.h"
+
+namespace tapedeck::compiled {
+
+ValueId Program::add_argument(const Spec& spec) {
+  const ValueId v =
+      values_.push_back({.spec = spec, .from = Value::From::argument, .argument = arguments_.size()});
+  arguments_.push_back(v);
+  return v;
+}
+ValueId Program::add_constant(const Tensor& x) {
+  return values_.push_back({.spec = x.spec(), .from = Value::From::constant, .constant = x});
+}
+
+NodeId Program::define(Node node) {
+  const NodeId id(nodes_.size());
+  for_each_operand(node, [&](const Access& a) {
+    if (a.of.index() >= values_.size() || values_[a.of].from == Value::From::nothing)
+      throw_error<InternalError>("compile: {} reads a value that is not defined", name_of(node));
+  });
+  for_each_result(node, [&](ValueId v) {
+    if (v.index() >= values_.size() || values_[v].from != Value::From::nothing)
+      throw_error<InternalError>("compile: {} defines a value a second time", name_of(node));
+    values_[v].from = Value::From::node;
+    values_[v].node = id;
+  });
+  return nodes_.push_back(std::move(node));
+}
+
+std::pair<Program, IdVector<NodeId, Node>> Program::take_apart() && {
+  IdVector<NodeId, Node> nodes = std::exchange(nodes_, {});
+  for (Value& v : values_)
+    if (v.from == Value::From::node) v.from = Value::From::nothing, v.node = {};
+  return {std::move(*this), std::move(nodes)};
+}
+
+void Program::back_to(const Mark& m) {
+  nodes_.resize(m.nodes);
+  values_.resize(m.values);
+}
+
+std::string name_of(const Node& node) {
+  struct Name {
+    std::string operator()(const OpNode& n) const { return std::string(n.op->name); }
+    std::string operator()(const MapNode&) const { return "tangent"; }
+    std::string operator()(const VjpNode& n) const { return fmt::format("gradient of {}", n.op ? n.op->name : "map"); }
+    std::string operator()(const UserMapNode& n) const { return n.gradients ? "gradient of map" : "map"; }
+    std::string operator()(const SelectNode& n) const { return std::string(n.op ? n.op->name : "slice"); }
+    std::string operator()(const ProductSum& n) const { return fmt::format("{}+add", n.op->name); }
+    std::string operator()(const ReadNode& n) const { return fmt::format("read {}", n.cell->name); }
+    std::string operator()(const StoreNode& n) const { return fmt::format("assign {}", n.cell->name); }
+    std::string operator()(const ActionNode&) const { return "action"; }
+  };
+  return std::visit(Name(), node);
+}
+
+}   // namespace tapedeck::compiled

@@ -1,0 +1,173 @@
+// In: a program. Out: the first rule that it breaks. It shares no code with what makes programs.
+#include "compile/ir/verify.h"
+
+#include "core/format.h"
+#include "tape/variable.h"
+
+namespace tapedeck::compiled {
+namespace {
+
+struct Broken {
+  std::string rule;
+};
+template <class... A> [[noreturn]] void broken(fmt::format_string<A...> text, A&&... a) {
+  throw Broken{fmt::format(text, std::forward<A>(a)...)};
+}
+
+class Verifier {
+ public:
+  explicit Verifier(const Program& p) : p_(p), defined_(p.values().size(), 0) {}
+
+  void run() {
+    for (const ValueId v : ids_of(p_.values()))
+      check_beginning(v);
+    for (at_ = NodeId(0); at_.index() < p_.size(); at_ = NodeId(at_.index() + 1)) {
+      for_each_operand(p_[at_], [&](const Access& a) { check(a); });
+      for_each_result(p_[at_], [&](ValueId v) { define(v); });
+      std::visit([&](const auto& n) { check_specs(n); }, p_[at_]);
+    }
+    at_ = {};
+    for (const Access& a : p_.outputs())
+      if (a.reads()) check(a);
+    for (const ValueId v : p_.arguments())
+      if (v.index() >= defined_.size() || p_[v].from != Value::From::argument)
+        broken("an argument is no value of its own");
+    check_keys();
+  }
+  std::string where() const { return at_ ? fmt::format("node {}, {}", at_.index(), name_of(p_[at_])) : "the program"; }
+
+ private:
+  const Spec& spec(ValueId v) const { return p_[v].spec; }
+
+  void check_beginning(ValueId v) {
+    const Value& value = p_[v];
+    defined_[v] = value.from == Value::From::argument || value.from == Value::From::constant;
+    if (value.from == Value::From::constant && value.constant.spec() != value.spec)
+      broken("constant {} is {}, its value {}", v.index(), value.constant.spec(), value.spec);
+    if (value.from == Value::From::argument && value.argument >= p_.arguments().size())
+      broken("value {} is an argument that there is not", v.index());
+  }
+  void check(const Access& a) const {
+    if (a.of.index() >= defined_.size()) broken("reads a value that there is not");
+    if (!defined_[a.of]) broken("reads value {} before it is defined", a.of.index());
+    if (a.spec.dtype != spec(a.of).dtype)
+      broken("reads {} as {}", spec(a.of), a.spec);
+    const std::int64_t n = a.size(), all = spec(a.of).shape.size();
+    if (a.first < 0 || n > all || a.first > all - n)
+      broken("reads {} from element {} of {}", a.spec, a.first, spec(a.of));
+  }
+  void define(ValueId v) {
+    if (v.index() >= defined_.size()) broken("defines a value that there is not");
+    if (defined_[v]) broken("defines value {} a second time", v.index());
+    if (p_[v].node != at_) broken("value {} is said to be of another node", v.index());
+    defined_[v] = 1;
+  }
+  void check_keys() const {
+    for (const KeyId k : ids_of(p_.keys()))
+      if (const DerivedKey& key = p_.keys()[k]; key.of && key.of.index() >= k.index())
+        broken("key {} is a part of a later one", k.index());
+  }
+
+  void require(bool holds, std::string_view rule) const {
+    if (!holds) broken("{}", rule);
+  }
+  void same(const Spec& a, const Spec& b, std::string_view what) const {
+    if (a != b) broken("{}: {} and {}", what, a, b);
+  }
+  // Operands of an elementwise kernel broadcast to its result.
+  void check_broadcast(const std::vector<Access>& in, const Shape& y) const {
+    for (const Access& a : in) {
+      const Shape& x = a.spec.shape;
+      bool fits = x.ndim() <= y.ndim();
+      for (int d = 1; fits && d <= x.ndim(); ++d)
+        fits = x[x.ndim() - d] == y[y.ndim() - d] || x[x.ndim() - d] == 1;
+      if (!fits) broken("{} does not broadcast to {}", a.spec, to_string(y));
+    }
+  }
+
+  void check_specs(const OpNode& n) const {
+    require(n.op != nullptr, "there is no op");
+    require(!n.key || n.key.index() < p_.keys().size(), "its key is not there");
+    for (const Access& a : n.in)
+      require(a.reads(), "an op reads all of its operands");
+    if (n.map && n.out.size() == 1 && n.out[0]) check_broadcast(n.in, spec(n.out[0]).shape);
+  }
+  void check_specs(const MapNode& n) const {
+    require(n.map && static_cast<std::size_t>(n.map->operands) == n.in.size(), "it has another number of operands");
+    check_broadcast(n.in, spec(n.out).shape);
+  }
+  void check_specs(const VjpNode& n) const {
+    require(n.kernel && n.in.size() == n.inputs() + 2, "it has another number of operands");
+    require(n.dy().reads(), "it has no cotangent");
+    unsigned given = 0;
+    for (const VjpNode::Result& r : n.results) {
+      require(r.value && r.inputs != 0, "a result is of no input");
+      require((r.inputs & given) == 0, "an input has two gradients");
+      given |= r.inputs;
+      check_gradient(n, r);
+    }
+    require(given >> n.inputs() == 0, "a result is of an input that there is not");
+  }
+  void check_gradient(const VjpNode& n, const VjpNode::Result& r) const {
+    const Spec& y = spec(r.value);
+    const bool is_sum = y.shape != n.dy().spec.shape;
+    require(!is_sum || (r.inputs & (r.inputs - 1)) == 0, "gradients that are summed over axes are one value");
+    for (std::size_t i = 0; i < n.inputs(); ++i) {
+      if (!(r.inputs >> i & 1)) continue;
+      if (is_sum) same(y, n.in[i].spec, "a gradient has the spec of its input");
+      for (std::size_t k = 0; k <= n.inputs(); ++k)
+        require(!(n.kernel->reads[i] >> k & 1) || n.in[k].reads(), "a gradient reads what is not there");
+    }
+    require(y.dtype == n.dy().spec.dtype, "a gradient has the dtype of its cotangent");
+    if (r.before.reads()) same(y, r.before.spec, "what a gradient is added to has its spec");
+  }
+  void check_specs(const UserMapNode& n) const {
+    require(n.loops && n.inputs >= 0 && static_cast<std::size_t>(n.inputs) <= n.in.size(),
+            "it has another number of operands");
+    for (const UserMapNode::Result& r : n.results)
+      if (r.before.reads()) same(spec(r.value), r.before.spec, "what a result is added to has its spec");
+  }
+  void check_specs(const SelectNode& n) const {
+    require(n.view != nullptr, "there is no view");
+    std::int64_t count = 1, least = n.view->offset(), most = n.view->offset();
+    for (std::size_t d = 0; d < n.view->ndim(); ++d) {
+      const auto [extent, stride] = (*n.view)[d];
+      count *= extent;
+      (stride < 0 ? least : most) += (extent - 1) * stride;
+    }
+    if (count == 0) return;
+    if (count != spec(n.out).shape.size()) broken("a view of {} elements gives {}", count, spec(n.out));
+    if (least < 0 || most >= n.in.size()) broken("a view selects elements {} to {} of {}", least, most, n.in.spec);
+  }
+  void check_specs(const ProductSum& n) const {
+    const Shape &a = n.a.spec.shape, &b = n.b.spec.shape;
+    require(a.ndim() == 2 && b.ndim() == 2, "the factors are no matrices");
+    const std::int64_t rows = a[n.transposed.a], inner = a[!n.transposed.a], columns = b[!n.transposed.b];
+    require(inner == b[n.transposed.b], "the inner extents differ");
+    same(spec(n.out), {n.a.spec.dtype, {rows, columns}}, "a product has the extents of its factors");
+    same(spec(n.out), n.before.spec, "what a product is added to has its spec");
+  }
+  void check_specs(const ReadNode& n) const { same(spec(n.out), n.cell->value.spec(), "a variable keeps its spec"); }
+  void check_specs(const StoreNode& n) const {
+    same(n.in.spec, n.cell->value.spec(), "a variable keeps its spec");
+  }
+  void check_specs(const ActionNode& n) const { require(n.action != nullptr, "there is no action"); }
+
+  const Program& p_;
+  IdVector<ValueId, std::uint8_t> defined_;
+  NodeId at_;
+};
+
+}   // namespace
+
+std::optional<std::string> verify(const Program& p) {
+  Verifier v(p);
+  try {
+    v.run();
+    return {};
+  } catch (const Broken& b) {
+    return fmt::format("{}: {}", v.where(), b.rule);
+  }
+}
+
+}   // namespace tapedeck::compiled

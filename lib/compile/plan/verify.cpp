@@ -1,0 +1,245 @@
+// In: a plan. Out: the first rule that it breaks. It shares no code with what makes plans.
+#include "compile/plan/verify.h"
+
+#include <algorithm>
+#include <map>
+
+#include "compile/fuse/verify.h"
+#include "core/format.h"
+#include "tape/variable.h"
+
+namespace tapedeck::compiled {
+namespace {
+
+struct Broken {
+  std::string rule;
+};
+template <class... A> [[noreturn]] void broken(fmt::format_string<A...> text, A&&... a) {
+  throw Broken{fmt::format(text, std::forward<A>(a)...)};
+}
+
+std::int64_t bytes_with_padding(const Spec& s) { return (s.nbytes() + 63) / 64 * 64 + 64; }
+
+class Verifier {
+ public:
+  explicit Verifier(const Plan& plan)
+      : plan_(plan), p_(plan.program), uses_(p_.values().size(), 0), is_there_(p_.values().size(), 0) {}
+
+  void run() {
+    count_uses();
+    place_constants();
+    for (const ValueId v : ids_of(p_.values()))
+      if (p_[v].from == Value::From::argument) give(v);
+    std::size_t group = 0;
+    for (const StepId s : ids_of(plan_.steps)) {
+      const Step& step = plan_.steps[s];
+      if (step.nodes.empty()) broken("a step has no nodes");
+      at_ = step.nodes[0];
+      if (step.fused)
+        run_group(step, group++);
+      else
+        run_node(step);
+    }
+    at_ = {};
+    assign(false);
+    for (const Access& a : p_.outputs())
+      if (a.reads()) require(a);
+    for (const NodeId n : ids_of(p_.nodes()))
+      if (changes_variables(p_[n]) && !done_[n]) {
+        at_ = n;
+        broken("it is left out");
+      }
+  }
+  std::string where() const { return at_ ? fmt::format("node {}, {}: ", at_.index(), name_of(p_[at_])) : ""; }
+
+ private:
+  const Home& home(ValueId v) const { return plan_.homes[v]; }
+
+  // How often a value will be read. What a kernel returns may be the memory of its operands, which must stay.
+  void count_uses() {
+    done_.resize(p_.size());
+    for (const Step& step : plan_.steps)
+      for (const NodeId n : step.nodes) {
+        const OpNode* op = as<OpNode>(p_[n]);
+        const bool aliases = as<ActionNode>(p_[n]) || (op && op->op->forward.outputs == Outputs::own);
+        for_each_operand(p_[n], [&](const Access& a) { uses_[a.of] += aliases ? 2 : 1; });
+        if (const StoreNode* store = as<StoreNode>(p_[n])) ++uses_[store->in.of];
+      }
+    for (const Access& a : p_.outputs())
+      if (a.reads()) ++uses_[a.of];
+  }
+
+  void place_constants() {
+    std::map<std::int64_t, std::int64_t> taken;   // from, to
+    for (const ValueId v : ids_of(p_.values())) {
+      if (home(v).in == Home::In::constants) {
+        const std::int64_t from = home(v).offset, to = from + bytes_with_padding(p_[v].spec);
+        if (p_[v].from != Value::From::constant) broken("value {} lies among the constants", v.index());
+        if (from < 0 || to > plan_.constant_bytes) broken("constant {} lies outside of their memory", v.index());
+        const auto after = taken.lower_bound(from);
+        if ((after != taken.end() && after->first < to) ||
+            (after != taken.begin() && std::prev(after)->second > from))
+          broken("constant {} lies over another", v.index());
+        taken[from] = to;
+      }
+      if (p_[v].from == Value::From::constant && home(v).in != Home::In::registers) {
+        if (home(v).in != Home::In::constants && home(v).in != Home::In::borrowed)
+          broken("constant {} lies in memory that is written", v.index());
+        is_there_[v] = true;
+      }
+    }
+  }
+
+  // A value that comes from outside of the steps, or with a read: the replay copies it, or refers to it.
+  void give(ValueId v) {
+    switch (home(v).in) {
+      case Home::In::registers:
+        return;   // nothing reads it
+      case Home::In::arena:
+        return occupy(v, {});
+      case Home::In::borrowed:
+      case Home::In::returned:
+        is_there_[v] = true;
+        return;
+      default:
+        broken("value {} lies in memory of a result", v.index());
+    }
+  }
+  // A kernel writes a value. `into`: the value that it adds to in place, if that lies there.
+  void compute(ValueId v, ValueId into = {}) {
+    switch (home(v).in) {
+      case Home::In::arena:
+        return occupy(v, into);
+      case Home::In::output:
+        is_there_[v] = true;
+        return;
+      default:
+        broken("value {} is written to memory that the program does not own", v.index());
+    }
+  }
+  void occupy(ValueId v, ValueId into) {
+    const std::int64_t from = home(v).offset, to = from + bytes_with_padding(p_[v].spec);
+    if (from < 0 || from % 64 != 0 || to > plan_.arena_bytes) broken("value {} lies outside of the arena", v.index());
+    auto tag = arena_.upper_bound(from);
+    if (tag != arena_.begin() && std::prev(tag)->second.to > from) --tag;
+    while (tag != arena_.end() && tag->first < to) {
+      const ValueId old = tag->second.value;
+      const bool is_sum = into && old == into && tag->first == from && tag->second.to == to && uses_[old] == 1;
+      if (uses_[old] > 0 && !is_sum) broken("value {} is written over value {}, which is still needed", v.index(), old.index());
+      is_there_[old] = false;
+      tag = arena_.erase(tag);
+    }
+    arena_[from] = {to, v};
+    is_there_[v] = true;
+  }
+
+  void require(const Access& a) const {
+    if (!is_there_[a.of]) broken("value {} is read where it does not lie", a.of.index());
+  }
+  void require_kept(ValueId v) const {
+    if (!is_there_[v]) broken("value {} is read from memory, where it does not lie", v.index());
+  }
+
+  void run_node(const Step& step) {
+    if (step.nodes.size() != 1) broken("a step of several nodes is no group");
+    const Node& node = p_[at_];
+    for_each_operand(node, [&](const Access& a) { require(a); });
+    const OpNode* op = as<OpNode>(node);
+    if (as<ActionNode>(node)) assign(true);
+    if (const ReadNode* n = as<ReadNode>(node)) {
+      in_order();
+      give(n->out);
+      if (home(n->out).in == Home::In::borrowed && !home(n->out).held) loose_.push_back({n->cell.get(), n->out});
+    } else if (const StoreNode* n = as<StoreNode>(node)) {
+      in_order();
+      pending_.push_back(n);
+    } else if (as<ActionNode>(node) || (op && op->op->forward.outputs == Outputs::own)) {
+      if (as<ActionNode>(node)) in_order();
+      for_each_result(node, [&](ValueId v) { give(v); });
+    } else {
+      const ProductSum* sum = as<ProductSum>(node);
+      const ValueId into = sum && sum->a.of != sum->before.of && sum->b.of != sum->before.of ? sum->before.of : ValueId();
+      for_each_result(node, [&](ValueId v) { compute(v, into); });
+    }
+    finish(at_);
+  }
+
+  void run_group(const Step& step, std::size_t number) {
+    if (number >= plan_.groups.size()) broken("its group is not there");
+    const Group& group = plan_.groups[number];
+    if (const auto wrong = verify(p_, *plan_.passes, step, group.code())) broken("{}", *wrong);
+    if (group.scratch_bytes() > plan_.scratch_bytes) broken("its group needs more memory than there is");
+    const GroupCode& code = group.code();
+    for (const auto* list : {&code.singles, &code.streams, &code.bytes, &code.viewed})
+      for (const Elements& e : *list)
+        require_kept(e.of);
+    std::vector<ValueId> written = code.results;
+    written.insert(written.end(), code.bool_results.begin(), code.bool_results.end());
+    for (const GroupCode::Sum& s : code.sums)
+      if (s.to) written.push_back(s.to);
+    for (const ValueId v : written)
+      compute(v);
+    for (const NodeId n : step.nodes) {
+      at_ = n;
+      for_each_result(p_[n], [&](ValueId v) {
+        if (home(v).in != Home::In::registers && std::find(written.begin(), written.end(), v) == written.end())
+          broken("its result is not written");
+      });
+      finish(n);
+    }
+  }
+
+  void finish(NodeId n) {
+    if (done_[n]) broken("it runs twice");
+    done_[n] = true;
+    for_each_operand(p_[n], [&](const Access& a) { --uses_[a.of]; });
+  }
+  // What reads and changes variables runs in the order in which it was recorded.
+  void in_order() {
+    if (last_of_variables_ && at_ < last_of_variables_) broken("it runs after node {}", last_of_variables_.index());
+    last_of_variables_ = at_;
+  }
+
+  // Variables get their values: memory that was read without being held may change then.
+  void assign(bool all) {
+    std::erase_if(loose_, [&](const auto& read) {
+      const bool changes = all || std::any_of(pending_.begin(), pending_.end(),
+                                              [&](const StoreNode* s) { return s->cell.get() == read.first; });
+      if (changes) is_there_[read.second] = false;
+      return changes;
+    });
+    for (const StoreNode* s : pending_) {
+      require(s->in);
+      --uses_[s->in.of];
+    }
+    pending_.clear();
+  }
+
+  struct Tag {
+    std::int64_t to;
+    ValueId value;
+  };
+  const Plan& plan_;
+  const Program& p_;
+  IdVector<ValueId, int> uses_;
+  IdVector<ValueId, std::uint8_t> is_there_;
+  IdVector<NodeId, std::uint8_t> done_;
+  std::map<std::int64_t, Tag> arena_;   // by where they begin
+  std::vector<std::pair<const detail::VariableCell*, ValueId>> loose_;
+  std::vector<const StoreNode*> pending_;
+  NodeId at_, last_of_variables_;
+};
+
+}   // namespace
+
+std::optional<std::string> verify(const Plan& plan) {
+  Verifier v(plan);
+  try {
+    v.run();
+    return {};
+  } catch (const Broken& b) {
+    return v.where() + b.rule;
+  }
+}
+
+}   // namespace tapedeck::compiled

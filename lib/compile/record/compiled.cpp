@@ -1,0 +1,343 @@
+// In: calls of compiled functions. Out: what the functions return, by programs or by the functions themselves.
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "compile/record/tracer.h"
+#include "compile/replay/workspace.h"
+#include "compile/show/listing.h"
+#include "core/format.h"
+#include "core/storage.h"
+#include "tape/variable.h"
+#include "tapedeck/compile.h"
+
+namespace tapedeck::detail {
+namespace {
+
+using compiled::Plan, compiled::Program, compiled::Tracer;
+
+// The first of the list that equals x[i].
+template <class T, class Same> std::size_t first_of(const std::vector<T>& x, std::size_t i, const Same& same) {
+  std::size_t k = 0;
+  while (!same(x[k], x[i]))
+    ++k;
+  return k;
+}
+std::size_t first_tensor(const Arguments& x, std::size_t i) {
+  return first_of(x.tensors, i, [](const Tensor& a, const Tensor& b) { return a.id() == b.id(); });
+}
+std::size_t first_key(const Arguments& x, std::size_t i) {
+  return first_of(x.keys, i, random::KeyAccess::equal);
+}
+
+// What must be the same for a program to be replayed: types, dtypes and shapes, numbers, which tensors are the
+// same, and which keys.
+struct Signature {
+  std::vector<Spec> specs;
+  std::vector<std::size_t> tensors, keys;   // for each, the first that is the same
+  std::string rest;
+
+  explicit Signature(const Arguments& x) : rest(x.rest) {
+    for (std::size_t i = 0; i < x.tensors.size(); ++i) {
+      specs.push_back(x.tensors[i].spec());
+      tensors.push_back(first_tensor(x, i));
+    }
+    for (std::size_t i = 0; i < x.keys.size(); ++i)
+      keys.push_back(first_key(x, i));
+  }
+  bool matches(const Arguments& x) const {
+    if (x.tensors.size() != specs.size() || x.keys.size() != keys.size() || x.rest != rest) return false;
+    for (std::size_t i = 0; i < specs.size(); ++i) {
+      const Tensor& t = x.tensors[i];
+      if (t.dtype() != specs[i].dtype || t.shape() != specs[i].shape || first_tensor(x, i) != tensors[i])
+        return false;
+    }
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      if (first_key(x, i) != keys[i]) return false;
+    return true;
+  }
+  std::string text() const {
+    std::string all;
+    for (const Spec& s : specs)
+      all += (all.empty() ? "" : ", ") + to_string(s);
+    return all;
+  }
+};
+
+class Entry {
+ public:
+  Entry(const Arguments& x, Program program, std::shared_ptr<const void> s)
+      : signature(x), plan(std::move(program)), structure(std::move(s)) {}
+
+  Signature signature;
+  Plan plan;
+  std::shared_ptr<const void> structure;   // of the result
+  std::size_t number = 0;                  // among the programs of the function
+  std::atomic<std::int64_t> calls{0};
+
+  /// The replay and its steps, as observers see them.
+  const ReplayedStep& observed(const std::string& function) {
+    std::call_once(once_, [&] {
+      whole_ = {"function " + function + (number ? fmt::format(", program {}", number) : ""), true};
+      steps_ = compiled::steps_of(plan, whole_.name);
+    });
+    return whole_;
+  }
+  std::span<const ReplayedStep> observed_steps() const { return steps_; }
+
+ private:
+  std::once_flag once_;
+  ReplayedStep whole_;
+  std::vector<ReplayedStep> steps_;
+};
+
+// The arguments as tensors of their own, so that a tensor that the function refers to by itself stays what it
+// is where it is an argument, too.
+std::vector<Tensor> with_fresh_ids(std::span<const Tensor> x) {
+  std::vector<Tensor> own;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const auto same = std::find_if(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(i),
+                                   [&](const Tensor& t) { return t.id() == x[i].id(); });
+    const auto at = static_cast<std::size_t>(same - x.begin());
+    own.push_back(at < i ? own[at] : share(x[i]));
+  }
+  return own;
+}
+
+// A tape, an accumulator, an observer or a recording of the caller has to see the ops.
+bool must_run_eagerly() {
+  return thread_state.trace || thread_state.innermost || thread_state.communicator ||
+         (thread_state.observer && must_see_ops());
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  if (a.defined() != b.defined()) return false;
+  if (!a.defined()) return true;
+  return a.spec() == b.spec() &&
+         (!a.size() || !std::memcmp(a.raw(), b.raw(), static_cast<std::size_t>(a.nbytes())));
+}
+
+// Of the thread's last call, empty; none during a call. A thread that runs its destructors keeps none.
+constinit thread_local CallLists::Lists* spare_lists __attribute__((tls_model("initial-exec"))) = nullptr;
+constinit thread_local bool lists_are_kept __attribute__((tls_model("initial-exec"))) = false;
+
+[[gnu::noinline]] CallLists::Lists* make_lists() {
+  struct ThreadExit {
+    ThreadExit() { lists_are_kept = true; }
+    ~ThreadExit() {
+      lists_are_kept = false;
+      delete std::exchange(spare_lists, nullptr);
+    }
+  };
+  thread_local ThreadExit at_exit;
+  (void)&at_exit;
+  return new CallLists::Lists;
+}
+
+// The variables that a program assigns.
+std::vector<VariableCell*> assigned_by(const Program& p) {
+  std::vector<VariableCell*> cells;
+  for (const compiled::Node& n : p.nodes())
+    if (const auto* store = compiled::as<compiled::StoreNode>(n)) cells.push_back(store->cell.get());
+  return cells;
+}
+std::vector<Tensor> values_of(std::span<VariableCell* const> cells) {
+  std::vector<Tensor> values;
+  for (const VariableCell* c : cells)
+    values.push_back(c->value);
+  return values;
+}
+
+}   // namespace
+
+namespace {
+// A plan with a fault is not used: the function runs as it is written. The tests want to hear of it.
+void report_fault(const std::string& name, const std::string& fault) {
+  const std::string text = fmt::format(
+      "{}: its program is not used, and the function runs uncompiled: {}; this is a fault of the library, please "
+      "report it",
+      name, fault);
+  if (std::getenv("TAPEDECK_FAULTS_THROW")) throw InternalError(text);
+  warn(text);
+}
+}   // namespace
+
+struct Programs::State {
+  CompileOptions options;
+  mutable std::mutex mutex;
+  std::vector<std::shared_ptr<Entry>> entries;
+  bool made_variables = false;
+
+  std::shared_ptr<Entry> find(const Arguments& x) const {
+    const std::lock_guard lock(mutex);
+    const auto e = std::find_if(entries.begin(), entries.end(),
+                                [&](const auto& entry) { return entry->signature.matches(x); });
+    return e == entries.end() ? nullptr : *e;
+  }
+  bool full() const {
+    const std::lock_guard lock(mutex);
+    return entries.size() >= static_cast<std::size_t>(options.max_programs);
+  }
+  Returned record(const Arguments& x, const Eager& eager);
+  void note_made_variables();
+  void add(const Arguments& x, Program program, std::shared_ptr<const void> structure);
+  void replay(Entry& e, const Arguments& x, std::vector<Tensor>& y);
+  void replay_checked(Entry& e, const Arguments& x, const Eager& eager, std::vector<Tensor>& y);
+
+ private:
+  compiled::Workspaces workspaces_;
+};
+
+// The function has run when its program is made: where that needs more memory than there is, the next call
+// records it again.
+Returned Programs::State::record(const Arguments& x, const Eager& eager) {
+  const std::vector<Tensor> own = with_fresh_ids(x.tensors);
+  Tracer tracer(options.name, options.captures == Captures::allow);
+  for (const Tensor& t : own)
+    tracer.add_argument(t);
+  std::vector<random::Key> keys;
+  for (const random::Key& k : x.keys)
+    keys.push_back(tracer.add_key(k));
+  Returned r = eager(own, keys);
+  try {
+    Program program = tracer.finish(r.tensors);
+    if (tracer.made_variables())
+      note_made_variables();
+    else
+      add(x, std::move(program), r.structure);
+  } catch (const std::bad_alloc&) {}
+  return r;
+}
+
+void Programs::State::note_made_variables() {
+  const std::lock_guard lock(mutex);
+  if (std::exchange(made_variables, true))
+    throw_error<TraceError>("{}: makes variables at each call; make them once, outside or at the first call",
+                            options.name);
+}
+
+void Programs::State::add(const Arguments& x, Program program, std::shared_ptr<const void> structure) {
+  auto entry = std::make_shared<Entry>(x, std::move(program), std::move(structure));
+  if (entry->plan.fault) report_fault(options.name, *entry->plan.fault);
+  if (options.check > 0)
+    for (const compiled::Node& n : entry->plan.program.nodes())
+      if (compiled::as<compiled::ActionNode>(n))
+        throw_error<TraceError>("{}: check runs the function twice, which an optimizer in it cannot be",
+                                options.name);
+  const std::lock_guard lock(mutex);
+  if (std::none_of(entries.begin(), entries.end(), [&](const auto& e) { return e->signature.matches(x); })) {
+    entry->number = entries.size();
+    entries.push_back(std::move(entry));
+  }
+}
+
+void Programs::State::replay(Entry& e, const Arguments& x, std::vector<Tensor>& y) {
+  e.calls.fetch_add(1, std::memory_order_relaxed);
+  const compiled::BorrowedWorkspace workspace(workspaces_);
+  compiled::Replay& replay = workspace->replay(e.number, e.plan);
+  if (!thread_state.observer) [[likely]]
+    return replay.run(x.tensors, x.keys, y);
+  observe_step(e.observed(options.name), [&] { replay.run(x.tensors, x.keys, y, e.observed_steps()); });
+}
+
+// By a replay, beside the function itself.
+void Programs::State::replay_checked(Entry& e, const Arguments& x, const Eager& eager,
+                                     std::vector<Tensor>& y) {
+  const std::vector<VariableCell*> cells = assigned_by(e.plan.program);
+  const std::vector<Tensor> before = values_of(cells);
+  const Returned wanted = eager(with_fresh_ids(x.tensors), x.keys);
+  const std::vector<Tensor> values = values_of(cells);
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    cells[i]->value = before[i];
+  replay(e, x, y);
+  for (std::size_t i = 0; i < y.size(); ++i)
+    if (!same_bits(y[i], wanted.tensors[i]))
+      throw_error<TraceError>(
+          "{}: result {} of the replay, {}, is not that of the function: it depends on "
+          "something that was a constant while it was recorded",
+          options.name, i, y[i].defined() ? to_string(y[i].spec()) : "none");
+  for (std::size_t i = 0; i < cells.size(); ++i)
+    if (!same_bits(cells[i]->value, values[i]))
+      throw_error<TraceError>(
+          "{}: the replay gives variable \"{}\" another value than the function: it depends "
+          "on something that was a constant while it was recorded",
+          options.name, cells[i]->name);
+}
+
+CallLists::CallLists() : lists_(spare_lists ? std::exchange(spare_lists, nullptr) : make_lists()) {}
+CallLists::~CallLists() {
+  if (spare_lists || !lists_are_kept) {
+    delete lists_;
+    return;
+  }
+  lists_->x.tensors.clear(), lists_->x.keys.clear(), lists_->x.rest.clear(), lists_->y.clear();
+  spare_lists = lists_;
+}
+
+Programs::Programs(CompileOptions options) : state_(std::make_unique<State>()) {
+  if (options.max_programs < 0 || options.check < 0)
+    throw_error<ArgumentError>("compile: max_programs is {}, check is {}; use 0 or more",
+                               options.max_programs, options.check);
+  state_->options = std::move(options);
+}
+Programs::~Programs() = default;
+
+std::shared_ptr<const void> Programs::call(const Arguments& x, const Eager& eager, std::vector<Tensor>& y) {
+  const std::shared_ptr<Entry> e = must_run_eagerly() ? nullptr : state_->find(x);
+  if (!e || e->plan.fault) {
+    Returned r = e || must_run_eagerly() || state_->full() ? eager(x.tensors, x.keys) : state_->record(x, eager);
+    y = std::move(r.tensors);
+    return std::move(r.structure);
+  }
+  const bool check = state_->options.check > 0 && (e->calls.load() + 1) % state_->options.check == 0;
+  if (check)
+    state_->replay_checked(*e, x, eager, y);
+  else
+    state_->replay(*e, x, y);
+  return e->structure;
+}
+
+namespace {
+ProgramInfo info_of(const Entry& e) {
+  ProgramInfo info{.signature = e.signature.text(), .calls = e.calls.load()};
+  for (const compiled::Step& step : e.plan.steps) {
+    info.nodes += static_cast<std::int64_t>(step.nodes.size());
+    if (step.fused) ++info.groups, info.fused += static_cast<std::int64_t>(step.nodes.size());
+  }
+  info.arena_bytes = e.plan.arena_bytes + e.plan.scratch_bytes;
+  return info;
+}
+std::string headline(const std::string& name, const ProgramInfo& info) {
+  return fmt::format("{}({}): nodes: {}, of these in groups: {}, replays: {}", name, info.signature,
+                     info.nodes, info.fused, info.calls);
+}
+}   // namespace
+
+std::vector<ProgramInfo> Programs::list() const {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<ProgramInfo> all;
+  for (const auto& e : state_->entries)
+    all.push_back(info_of(*e));
+  return all;
+}
+
+std::string Programs::summary() const {
+  const std::lock_guard lock(state_->mutex);
+  std::string all;
+  for (const auto& e : state_->entries)
+    all += headline(state_->options.name, info_of(*e)) + "\n" + compiled::table_of(e->plan);
+  return all;
+}
+
+std::string Programs::to_dot(std::size_t number) const {
+  const std::lock_guard lock(state_->mutex);
+  if (number >= state_->entries.size())
+    throw_error<ArgumentError>("to_dot: program {} of {}, which has {}; the first one is 0", number,
+                               state_->options.name, state_->entries.size());
+  const Entry& e = *state_->entries[number];
+  return compiled::graph_of(e.plan, headline(state_->options.name, info_of(e)));
+}
+
+}   // namespace tapedeck::detail

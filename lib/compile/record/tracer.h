@@ -1,0 +1,82 @@
+// Tracer: sees a function run, and writes the program that computes the same.
+#pragma once
+#include <unordered_map>
+#include <unordered_set>
+
+#include "compile/ir/program.h"
+#include "core/trace.h"
+#include "op/observer.h"
+
+namespace tapedeck::compiled {
+
+class Tracer final : public Trace {
+ public:
+  /// Starts to record on this thread. Precondition: nothing records there. captures: whether the function may
+  /// read tensors that it is not called with.
+  Tracer(std::string name, bool captures);
+  ~Tracer() override;
+
+  /// What the function is called with, before it runs. Returns a key that remembers where it comes from.
+  void add_argument(const Tensor& x);
+  random::Key add_key(const random::Key& key);
+  /// Ends the recording, of a function that has returned these tensors, of which some may be undefined.
+  Program finish(std::span<const Tensor> outputs);
+  /// Whether variables were made.
+  bool made_variables() const { return made_variables_; }
+
+  void run(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>)) override;
+  void mapped(const kernels::MapKernel& kernel, Refs x, const Tensor& y) override;
+  void pulled(const Op& op, const kernels::VjpKernel& kernel, const Tensor& dy, const Tensor* const* x,
+              const Tensor& y, const Tensor* dx, unsigned adds) override;
+  void passed(const kernels::UserLoops& loops, const Attrs& f, const kernels::PassTensors& pass) override;
+  void shared(const Tensor& y, const Tensor& x, std::int64_t first) override;
+  void selected(const Tensor& y, const Tensor& x, const kernels::StridedView& view) override;
+  void made(const Tensor& y) override;
+  void looked_at(const Tensor& x) override;
+  void made(detail::VariableCell& cell) override;
+  void read(detail::VariableCell& cell, const Tensor& value) override;
+  void assigned(detail::VariableCell& cell) override;
+  std::vector<Tensor> act(std::vector<Tensor> x, Action action) override;
+  bool attempt(const std::function<void()>& f) override;
+  void become(std::span<const Tensor> x, std::span<const Tensor> y, Action action) override;
+  random::Key split(const random::Key& key, std::uint64_t i, const random::Key& part) override;
+  void looked_at_key(std::uint64_t source) override;
+
+ private:
+  const Access* find(const Tensor& x) const;
+  Access access_to(const Tensor& x, std::string_view reader);
+  Access add_constant(const Tensor& x);
+  void name(const Tensor& y, const Access& a);
+  ValueId new_value(const Tensor& y);
+  bool is_constant(const Access& a) const { return program_[a.of].from == Value::From::constant; }
+  bool is_recorded(const Tensor& x) const { return x.id() >= first_id_; }
+  bool is_given_up() const { return opaque_ && *opaque_; }
+  std::vector<Access> operands_of(const Call& c);
+  KeyId key_of(const Call& c);
+  void add_op(OpNode node, std::span<const Tensor> y);
+  /// What a kernel adds to in place: the value that is there.
+  Access accumulator(const Tensor& y);
+  void run_kernel(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>));
+  void run_composite(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>));
+  void flush_stores();
+  std::string place() const;
+
+  std::string name_;
+  bool captures_;
+  Program program_;
+  Observer presence_;        // which dispatch looks for
+  std::uint64_t first_id_;   // of tensors that are made while this records
+  std::unordered_map<std::uint64_t, Access> ids_;
+  std::unordered_set<std::uint64_t> host_;   // tensors of numbers that were on the host
+  std::unordered_map<std::uint64_t, KeyId> keys_;   // by their sources
+  /// Variables with a new value that no node has stored yet, in the order in which they got it.
+  std::vector<std::pair<std::shared_ptr<detail::VariableCell>, Access>> stores_;
+  std::vector<std::uint64_t> named_;   // ids in the order in which they got values
+  bool blind_ = false;                 // a kernel or an action runs: nothing is recorded
+  bool* opaque_ = nullptr;             // of the innermost kernel that is made of ops: see run_composite
+  const Call* call_ = nullptr;         // of the kernel that runs
+  const kernels::MapKernel* map_ = nullptr;   // what that kernel is
+  bool made_variables_ = false;
+};
+
+}   // namespace tapedeck::compiled

@@ -1,0 +1,361 @@
+// In: arguments. Out: what the compiled function returns for them, by its plan.
+#include "compile/replay/replay.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/storage.h"
+#include "kernels/layout/copy.h"
+#include "kernels/linalg/matmul.h"
+#include "op/run_kernel.h"
+#include "tape/variable.h"
+
+namespace tapedeck::compiled {
+namespace {
+
+// A kernel's tensors are of one type whether it reads or writes them. This is where memory that may only be
+// read becomes an operand: kernels do not write to operands.
+void point(Tensor& t, ReadOnly m, std::int64_t first_byte) {
+  t.handle()->data = const_cast<std::byte*>(m.get()) + first_byte;
+}
+void point(Tensor& t, Writable m) { t.handle()->data = m.get(); }
+
+void copy(const Tensor& from, std::byte* to) {
+  if (from.size()) std::memcpy(to, from.raw(), static_cast<std::size_t>(from.nbytes()));
+}
+// The accumulator of a kernel, unless it is where the kernel adds to it.
+void begin_sum(const Tensor& before, Tensor& y) {
+  if (before.raw() != y.raw()) copy(before, y.raw());
+}
+
+// An op may read numbers to infer its outputs: to check indices, or to count what it finds.
+void check_outputs(const Call& c, std::span<const Tensor> y) {
+  const auto check = [&](const Tensor& t, const Spec& spec) {
+    if (spec.dtype != t.dtype() || spec.shape != t.shape())
+      throw TraceError(describe(c, "gives " + to_string(spec) + " in a replay, and gave " +
+                                       to_string(t.spec()) +
+                                       " when it was recorded; keep it out of compiled functions"));
+  };
+  if (c.op.infer.one) return check(y[0], c.op.infer.one(c));
+  const std::vector<Spec> specs = c.op.infer.many(c);
+  for (std::size_t k = 0; k < y.size(); ++k)
+    check(y[k], specs[k]);
+}
+
+}   // namespace
+
+Replay::Replay(const Plan& plan, Arena arena, Arena scratch)
+    : plan_(plan),
+      arena_(std::move(arena)),
+      scratch_(std::move(scratch)),
+      constants_(plan.constant_bytes),
+      memory_(plan.program.values().size()),
+      nodes_(plan.program.size()),
+      reads_(plan.program.values().size()),
+      writes_(plan.program.values().size()),
+      keys_(plan.program.keys().size()),
+      outputs_(plan.program.values().size()) {
+  for (const Step& step : plan.steps)
+    if (!step.fused) add_bound(step.nodes[0]);
+  list_uses();
+  bind_fixed();
+}
+
+// Tensors without memory: see bind.
+Tensor Replay::operand(const Access& a) { return a.reads() ? arena_.view(a.spec) : shape_only(a.spec); }
+Tensor Replay::result(ValueId v) { return v ? arena_.view(plan_.program[v].spec) : Tensor(); }
+
+void Replay::add_bound(NodeId id) {
+  const Node& node = plan_.program[id];
+  Bound& b = nodes_[id];
+  b.node = &node;
+  const auto read = [&](const std::vector<Access>& in) {
+    for (const Access& a : in)
+      b.x.push_back(operand(a));
+  };
+  std::visit(
+      [&](const auto& n) {
+        if constexpr (requires { n.in.begin(); }) read(n.in);
+        if constexpr (requires { n.in.of; }) b.x.push_back(operand(n.in));
+        if constexpr (requires { n.a; }) read({n.a, n.b, n.before});
+        if constexpr (requires { n.out.begin(); })
+          for (const ValueId v : n.out)
+            b.y.push_back(result(v));
+        else if constexpr (requires { n.out; })
+          b.y.push_back(result(n.out));
+        if constexpr (requires { n.results; })
+          for (const auto& r : n.results)
+            b.x.push_back(operand(r.before)), b.y.push_back(result(r.value));
+      },
+      node);
+  if (const OpNode* n = as<OpNode>(node); n && n->key) b.attrs = n->attrs;
+}
+
+// In the order of add_bound.
+void Replay::list_uses() {
+  for (Bound& b : nodes_) {
+    if (!b.node) continue;
+    for (const Tensor& t : b.x)
+      b.refs.push_back(&t);
+    std::size_t x = 0, y = 0;
+    const auto reads = [&](const Access& a) {
+      if (a.reads()) reads_[a.of].push_back({&b.x[x], a.first * size_of(a.spec.dtype)});
+      ++x;
+    };
+    const auto writes = [&](ValueId v) {
+      if (v) writes_[v].push_back({&b.y[y], 0});
+      ++y;
+    };
+    std::visit(
+        [&](const auto& n) {
+          if constexpr (requires { n.in.begin(); })
+            for (const Access& a : n.in)
+              reads(a);
+          if constexpr (requires { n.in.of; }) reads(n.in);
+          if constexpr (requires { n.a; }) reads(n.a), reads(n.b), reads(n.before);
+          if constexpr (requires { n.out.begin(); })
+            for (const ValueId v : n.out)
+              writes(v);
+          else if constexpr (requires { n.out; })
+            writes(n.out);
+          if constexpr (requires { n.results; })
+            for (const auto& r : n.results)
+              reads(r.before), writes(r.value);
+        },
+        *b.node);
+  }
+}
+
+void Replay::bind(ValueId v, ReadOnly m) {
+  memory_.read[v] = m;
+  for (const Use& u : reads_[v])
+    point(*u.tensor, m, u.first_byte);
+}
+void Replay::bind(ValueId v, Writable m) {
+  memory_.write[v] = m;
+  for (const Use& u : writes_[v])
+    point(*u.tensor, m);
+  bind(v, ReadOnly(m));
+}
+
+// The elements of `from` become those of a value that no kernel of the replay computes.
+void Replay::fill(ValueId v, const Tensor& from) {
+  switch (plan_.homes[v].in) {
+    case Home::In::arena:
+    case Home::In::constants:
+      return copy(from, memory_.write[v].get());
+    case Home::In::borrowed:
+    case Home::In::returned:
+      return bind(v, ReadOnly(from.raw()));
+    default:
+      return;
+  }
+}
+
+void Replay::bind_fixed() {
+  for (const ValueId v : ids_of(plan_.homes)) {
+    const Home& home = plan_.homes[v];
+    if (home.in == Home::In::arena) bind(v, arena_.at(home.offset));
+    if (home.in == Home::In::constants) bind(v, constants_.at(home.offset));
+    if (home.in == Home::In::output) allocated_.push_back(v);
+    if (const Value& value = plan_.program[v]; value.from == Value::From::constant) fill(v, value.constant);
+  }
+}
+
+void Replay::bind_call(std::span<const Tensor> arguments, std::span<const random::Key> keys,
+                       std::vector<Tensor>& y) {
+  const Program& p = plan_.program;
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    fill(p.arguments()[i], arguments[i]);
+  for (const KeyId k : ids_of(p.keys())) {
+    const DerivedKey& key = p.keys()[k];
+    keys_[k] = key.of ? keys_[key.of].split(key.number) : keys[key.number];
+  }
+  y.resize(p.outputs().size());
+  for (std::size_t i = 0; i < y.size(); ++i)
+    bind_output(p.outputs()[i], y[i]);
+}
+
+// Allocates a result, unless it is an argument or a constant, or the same as one before.
+void Replay::bind_output(const Access& a, Tensor& y) {
+  const Program& p = plan_.program;
+  if (!a.reads() || (p.is_all(a) && p[a.of].from != Value::From::node)) return;
+  const bool in_place = plan_.homes[a.of].in == Home::In::output && p.is_all(a);
+  if (in_place && outputs_[a.of].defined()) return;
+  const OutputSlot slot(y, a.spec);
+  if (!in_place) return;
+  outputs_[a.of] = y;
+  bind(a.of, slot.memory());
+}
+
+void Replay::run(std::span<const Tensor> arguments, std::span<const random::Key> keys, std::vector<Tensor>& y,
+                 std::span<const ReplayedStep> observed) {
+  struct Forget {
+    Replay& r;
+    ~Forget() {
+      r.held_.clear();
+      r.pending_.clear();
+      for (const ValueId v : r.allocated_)
+        r.outputs_[v] = {};
+    }
+  } const forget{*this};
+  bind_call(arguments, keys, y);
+  std::size_t group = 0;
+  if (!observed.empty()) [[unlikely]]
+    run_observed(observed);
+  else
+    for (const Step& step : plan_.steps)
+      run_step(step, group);
+  assign();   // from here on nothing throws
+  results(arguments, y);
+}
+
+void Replay::run_step(const Step& step, std::size_t& group) {
+  if (step.fused)
+    plan_.groups[group++].run(memory_, scratch_.at(0));
+  else
+    run_node(nodes_[step.nodes[0]]);
+}
+
+void Replay::run_observed(std::span<const ReplayedStep> observed) {
+  std::size_t group = 0;
+  for (std::size_t s = 0; s < observed.size(); ++s)
+    observe_step(observed[s], [&] { run_step(plan_.steps[StepId(s)], group); });
+}
+
+void Replay::run_node(Bound& b) {
+  std::visit([&](const auto& n) { run(n, b); }, *b.node);
+}
+
+void Replay::run(const OpNode& n, Bound& b) {
+  if (n.key) b.attrs.key() = keys_[n.key];
+  const Call c{.op = *n.op,
+               .raw_attrs = n.key ? b.attrs.view() : n.attrs.view(),
+               .x = {b.refs.data(), static_cast<int>(b.refs.size())}};
+  check_outputs(c, b.y);
+  if (n.op->forward.outputs != Outputs::own) return run_kernel(c, b.y);
+  std::vector<Tensor> y;
+  for (const Tensor& t : b.y)
+    y.push_back(blank(t.spec()));
+  run_kernel(c, y);
+  for (std::size_t k = 0; k < y.size(); ++k)
+    keep(n.out[k], std::move(y[k]));
+}
+
+void Replay::run(const MapNode& n, Bound& b) {
+  kernels::run_map(*n.map, {b.refs.data(), static_cast<int>(b.refs.size())}, b.y[0]);
+}
+
+void Replay::run(const VjpNode& n, Bound& b) {
+  const std::size_t inputs = n.inputs();
+  Tensor dx[kernels::kFusedInputs];
+  unsigned adds = 0;
+  for (std::size_t k = 0; k < n.results.size(); ++k) {
+    const VjpNode::Result& r = n.results[k];
+    bool has_sum = r.before.reads();
+    if (has_sum) begin_sum(b.x[inputs + 2 + k], b.y[k]);
+    for (std::size_t i = 0; i < inputs; ++i) {
+      if (!(r.inputs >> i & 1)) continue;
+      dx[i] = b.y[k];
+      if (std::exchange(has_sum, true)) adds |= 1u << i;
+    }
+  }
+  kernels::run_vjp(*n.kernel, b.x[inputs + 1], b.refs.data(), &b.x[inputs], dx, adds);
+}
+
+void Replay::run(const UserMapNode& n, Bound& b) {
+  unsigned read = 0, adds = 0;
+  for (std::size_t i = 0; i < n.in.size(); ++i)
+    if (n.in[i].reads()) read |= 1u << i;
+  for (std::size_t k = 0; k < n.results.size(); ++k) {
+    if (!n.results[k].before.reads()) continue;
+    adds |= 1u << k;
+    begin_sum(b.x[n.in.size() + k], b.y[k]);
+  }
+  kernels::run_pass(*n.loops, n.closure.view().data,
+                    {.dtype = n.dtype,
+                     .shape = n.shape,
+                     .n = n.shape.size(),
+                     .inputs = n.inputs,
+                     .operands = static_cast<int>(n.in.size()),
+                     .results = static_cast<int>(b.y.size()),
+                     .gradients = n.gradients,
+                     .read = read,
+                     .x = b.refs.data(),
+                     .out = b.y.data(),
+                     .adds = adds,
+                     .shifts = n.shifts.empty() ? nullptr : n.shifts.data(),
+                     .directions = n.directions});
+}
+
+void Replay::run(const SelectNode& n, Bound& b) { kernels::copy_from(b.x[0], *n.view, b.y[0]); }
+
+void Replay::run(const ProductSum& n, Bound& b) {
+  begin_sum(b.x[2], b.y[0]);
+  kernels::matmul(b.x[0], b.x[1], {n.transposed.a, n.transposed.b}, b.y[0], true);
+}
+
+void Replay::run(const ReadNode& n, Bound&) {
+  detail::note_access(*n.cell);
+  fill(n.out, n.cell->value);
+  const Home& home = plan_.homes[n.out];
+  if (home.held && home.in == Home::In::borrowed) held_.push_back(n.cell->value);
+}
+
+// Allocates what the variable will need, so that either all variables are assigned or none.
+void Replay::run(const StoreNode& n, Bound& b) {
+  detail::note_access(*n.cell);
+  const Tensor& value = b.x[0];
+  if (n.cell->value.raw() == value.raw()) return;
+  pending_.push_back({&b, n.cell->value.unique() ? Tensor() : allocate(value.spec())});
+}
+void Replay::assign() {
+  for (auto& [store, fresh] : pending_) {
+    const Tensor& value = store->x[0];
+    Tensor& old = std::get<StoreNode>(*store->node).cell->value;
+    if (fresh.defined())
+      old = std::move(fresh);
+    else
+      renew(old);
+    copy(value, old.raw());
+  }
+  pending_.clear();
+}
+
+void Replay::run(const ActionNode& n, Bound& b) {
+  assign();
+  std::vector<Tensor> y = n.action(b.x);
+  for (std::size_t k = 0; k < n.out.size(); ++k)
+    keep(n.out[k], std::move(y[k]));
+}
+
+// A tensor that came back becomes a value, until the end of the call.
+void Replay::keep(ValueId v, Tensor returned) {
+  if (!v) return;
+  fill(v, returned);
+  if (plan_.homes[v].in == Home::In::returned) held_.push_back(std::move(returned));
+}
+
+void Replay::results(std::span<const Tensor> arguments, std::vector<Tensor>& y) const {
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const Access& a = plan_.program.outputs()[i];
+    if (!a.reads()) {
+      y[i] = {};
+      continue;
+    }
+    const Value& value = plan_.program[a.of];
+    const bool all = plan_.program.is_all(a);
+    if (all && outputs_[a.of].defined()) {
+      y[i] = outputs_[a.of];
+    } else if (all && value.from == Value::From::argument) {
+      y[i] = arguments[value.argument];
+    } else if (all && value.from == Value::From::constant) {
+      y[i] = value.constant;
+    } else if (y[i].size()) {
+      const std::byte* const from = memory_.read[a.of].get() + a.first * size_of(a.spec.dtype);
+      std::memcpy(y[i].raw(), from, static_cast<std::size_t>(y[i].nbytes()));
+    }
+  }
+}
+
+}   // namespace tapedeck::compiled

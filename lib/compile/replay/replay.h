@@ -1,0 +1,79 @@
+// Replay: runs a plan in memory of its own. One call at a time; each thread that calls takes another one.
+#pragma once
+#include "compile/plan/plan.h"
+#include "op/observer.h"
+
+namespace tapedeck::compiled {
+
+class Replay {
+ public:
+  /// In these arenas, which other replays may use between the calls.
+  Replay(const Plan& plan, Arena arena, Arena scratch);
+  Replay(const Replay&) = delete;
+
+  /// y becomes what the function returns for these arguments and keys, in the memory of the tensors that y
+  /// has where these fit and nothing else shares them. After an exception, variables are as the last action
+  /// before it left them. `observed`: the plan's steps, which observers see, or none where nothing is to be
+  /// seen.
+  void run(std::span<const Tensor> arguments, std::span<const random::Key> keys, std::vector<Tensor>& y,
+           std::span<const ReplayedStep> observed = {});
+
+ private:
+  /// A node with the tensors that its kernel is called with. Those of x lie in the memory of values, those of
+  /// y in what may be written; both are bound once, or at each call.
+  struct Bound {
+    const Node* node = nullptr;
+    std::vector<Tensor> x = {}, y = {};   // undefined: not read; not wanted
+    std::vector<const Tensor*> refs = {};
+    OwnedAttrs attrs = {};   // of a node with a key, which changes
+  };
+  /// A tensor of a Bound, and where its elements begin.
+  struct Use {
+    Tensor* tensor;
+    std::int64_t first_byte;
+  };
+  struct Pending {
+    const Bound* store;
+    Tensor fresh;   // memory for the variable, where others share what it has
+  };
+
+  void add_bound(NodeId n);
+  void list_uses();
+  void bind(ValueId v, ReadOnly m);
+  void bind(ValueId v, Writable m);
+  void fill(ValueId v, const Tensor& from);
+  Tensor operand(const Access& a);
+  Tensor result(ValueId v);
+  void bind_fixed();
+  void bind_call(std::span<const Tensor> arguments, std::span<const random::Key> keys,
+                 std::vector<Tensor>& y);
+  void bind_output(const Access& a, Tensor& y);
+  void run_step(const Step& step, std::size_t& group);
+  void run_observed(std::span<const ReplayedStep> observed);
+  void run_node(Bound& b);
+  void run(const OpNode& n, Bound& b);
+  void run(const MapNode& n, Bound& b);
+  void run(const VjpNode& n, Bound& b);
+  void run(const UserMapNode& n, Bound& b);
+  void run(const SelectNode& n, Bound& b);
+  void run(const ProductSum& n, Bound& b);
+  void run(const ReadNode& n, Bound& b);
+  void run(const StoreNode& n, Bound& b);
+  void run(const ActionNode& n, Bound& b);
+  void assign();
+  void keep(ValueId v, Tensor returned);
+  void results(std::span<const Tensor> arguments, std::vector<Tensor>& y) const;
+
+  const Plan& plan_;
+  Arena arena_, scratch_, constants_;
+  Memory memory_;
+  IdVector<NodeId, Bound> nodes_;
+  IdVector<ValueId, std::vector<Use>> reads_, writes_;   // tensors that lie in the memory of a value
+  IdVector<KeyId, random::Key> keys_;
+  std::vector<Pending> pending_;               // stores, until the next action or the end
+  std::vector<Tensor> held_;                   // until the end of the call
+  std::vector<ValueId> allocated_;             // at each call: the values that lie in results
+  IdVector<ValueId, Tensor> outputs_;          // of these alone
+};
+
+}   // namespace tapedeck::compiled

@@ -1,0 +1,36 @@
+// In: plans. Out: their replays, in memory that they share.
+#include "compile/replay/workspace.h"
+
+namespace tapedeck::compiled {
+// Where a program needs more, the replays that are bound to less are made again when they are called again.
+Replay& Workspace::replay(std::size_t number, const Plan& plan) {
+  if (number < replays_.size() && replays_[number]) return *replays_[number];
+  if (arena_.size() < plan.arena_bytes || scratch_.size() < plan.scratch_bytes || arena_.size() == 0) {
+    replays_.clear();
+    arena_ = {}, scratch_ = {};
+    arena_ = Arena(plan.arena_bytes);
+    scratch_ = Arena(plan.scratch_bytes);
+  }
+  if (number >= replays_.size()) replays_.resize(number + 1);
+  replays_[number] = std::make_unique<Replay>(plan, arena_, scratch_);
+  return *replays_[number];
+}
+
+std::unique_ptr<Workspace> Workspaces::take() {
+  const std::lock_guard lock(mutex_);
+  if (idle_.empty()) {
+    auto w = std::make_unique<Workspace>();
+    idle_.reserve(count_ + 1);   // so that giving it back does not throw
+    ++count_;
+    return w;
+  }
+  std::unique_ptr<Workspace> w = std::move(idle_.back());
+  idle_.pop_back();
+  return w;
+}
+void Workspaces::give(std::unique_ptr<Workspace> w) noexcept {
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(w));
+}
+
+}   // namespace tapedeck::compiled

@@ -1,0 +1,20 @@
+// Plans as text: tables and graphs.
+#pragma once
+#include <string>
+
+#include "op/observer.h"
+#include "compile/plan/plan.h"
+
+namespace tapedeck::compiled {
+
+/// A line for each node, in the order in which they run.
+std::string table_of(const Plan& plan);
+
+/// The steps of the plan as observers see them. Their names begin with that of the function: "f: group 1
+/// mul+tanh", "f: #7 matmul", with the numbers of the table.
+std::vector<ReplayedStep> steps_of(const Plan& plan, std::string_view function);
+
+/// A graph for Graphviz.
+std::string graph_of(const Plan& plan, std::string_view label);
+
+}   // namespace tapedeck::compiled

@@ -1,0 +1,168 @@
+// Groups of nodes in one pass, bit for bit against the kernels that they are made of, one after the other.
+#include <random>
+
+#include "random_programs.h"
+#include "tapedeck/threads.h"
+
+using namespace tapedeck;
+using namespace tapedeck::compiled;
+
+TEST_CASE("groups compute the bits of their kernels", "[program]") {
+  const DType dtype = GENERATE(DType::f32, DType::f64);
+  const std::int64_t n = GENERATE(1, 2, 7, 16, 17, 63, 64, 65, 127, 128, 129, 1000, 4095, 4097, 40000);
+  for (unsigned seed = 0; seed < 8; ++seed) {
+    CAPTURE(name_of(dtype), n, seed);
+    RandomProgram program(dtype, n, seed, seed % 2);
+    for (int k = 0; k < 40; ++k)
+      program.add_node();
+    program.choose_outputs();
+    CHECK(program.b.check() > 0);
+  }
+}
+
+TEST_CASE("groups over matrices compute the bits of their kernels", "[program]") {
+  const DType dtype = GENERATE(DType::f32, DType::f64);
+  const std::int64_t rows = GENERATE(1, 2, 7, 100, 3000), columns = GENERATE(1, 2, 3, 16, 33, 130);
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    CAPTURE(name_of(dtype), rows, columns, seed);
+    RandomMatrixProgram program(dtype, rows, columns, seed);
+    for (int k = 0; k < 30; ++k)
+      program.add_node();
+    program.choose_outputs();
+    CHECK(program.b.check() > 0);
+  }
+}
+
+TEST_CASE("a node that nothing is fused with is no group", "[program]") {
+  std::mt19937 random(7);
+  ProgramBuilder b;
+  const Access x = b.argument(numbers(DType::f32, {100}, random, false)), y = b.map(tanh_map, {x});
+  b.outputs[y.of] = true;
+  CHECK(b.check() == 0);
+  b.outputs[b.map(neg_map, {y}, "neg").of] = true;
+  CHECK(b.check() == 1);
+}
+
+TEST_CASE("rows that are summed in one band are one piece", "[program]") {
+  std::mt19937 random(7);
+  ProgramBuilder b;
+  const Access x = b.argument(numbers(DType::f32, {5, 30000}, random, false)),
+                row = b.argument(numbers(DType::f32, {30000}, random, false));
+  b.outputs[b.vjp(product_vjp, {x, row}, x, x, 2)[1].of] = true;
+  b.outputs[b.map(neg_map, {x}, "neg").of] = true;
+  CHECK(b.check() == 1);
+  const Steps steps = b.steps();
+  const Group group(b.program, *b.passes, steps[StepId(0)], IdVector<ValueId, bool>(b.values.size(), true));
+  CHECK(group.scratch_bytes() < 30000 * 4 + 2048);   // the sums, and what one piece needs
+}
+
+TEST_CASE("groups on several threads compute the bits of their kernels", "[program]") {
+  const int before = num_threads();
+  for (const int threads : {1, 2, 3}) {
+    set_num_threads(threads);
+    for (const std::int64_t columns : {1, 3, 64, 1000, 30000, 50000}) {
+      CAPTURE(threads, columns);
+      const std::int64_t rows = std::max<std::int64_t>(150000 / columns, 5);   // of 30000: one band
+      RandomMatrixProgram program(DType::f32, rows, columns, static_cast<unsigned>(columns));
+      for (int k = 0; k < 40; ++k)
+        program.add_node();
+      program.choose_outputs();
+      program.b.check();
+    }
+    for (const std::int64_t n : {131072, 200001, 32768 * 9 + 1}) {
+      CAPTURE(threads, n);
+      RandomProgram program(DType::f32, n, static_cast<unsigned>(n), false);
+      for (int k = 0; k < 20; ++k)
+        program.add_node();
+      program.choose_outputs();
+      program.b.check();
+    }
+  }
+  set_num_threads(before);
+}
+
+TEST_CASE("sums of n elements are those of the kernels for every n", "[program]") {
+  for (const std::int64_t n :
+       {1, 3, 15, 16, 31, 64, 65, 1023, 1024, 4096, 4100, 32767, 32768, 32769, 32784, 98305}) {
+    CAPTURE(n);
+    std::mt19937 random(1);
+    for (const DType dtype : {DType::f32, DType::f64}) {
+      ProgramBuilder b;
+      const Access x = b.argument(numbers(dtype, {n}, random, false)),
+                    c = b.argument(numbers(dtype, {}, random, false)), y = b.map(mul_map, {x, c});
+      const auto dx = b.vjp(mul_vjp, {y, c}, y, x, 3);
+      for (const Access& v : {b.full_sum(x, false), b.full_sum(y, true), dx[1]})
+        b.outputs[v.of] = true;
+      CHECK(b.check() == 1);
+    }
+  }
+}
+
+TEST_CASE("the sum of one element is the element", "[program]") {
+  ProgramBuilder b;
+  const Access x = b.map(mul_map, {b.argument(tensor(-0.0)), b.argument(tensor(1.0))}, "mul");
+  b.outputs[b.full_sum(x, false).of] = true;
+  CHECK(b.check() == 1);
+}
+
+TEST_CASE("a group reads and writes what others read alone", "[program]") {
+  std::mt19937 random(1);
+  ProgramBuilder b;
+  const Access x = b.argument(numbers(DType::f32, {100}, random, false)), y = b.map(tanh_map, {x}),
+                z = b.map(mul_map, {y, x});
+  IdVector<ValueId, bool> kept(b.values.size(), false);
+  kept[z.of] = true;
+  const Steps steps = b.steps();
+  const Group group(b.program, *b.passes, steps[StepId(0)], kept);
+  CHECK(std::vector(group.reads().begin(), group.reads().end()) == std::vector{x.of});
+  CHECK(std::vector(group.writes().begin(), group.writes().end()) == std::vector{z.of});
+}
+
+TEST_CASE("a long chain takes few registers", "[program]") {
+  std::mt19937 random(1);
+  ProgramBuilder b;
+  const Access x = b.argument(numbers(DType::f32, {1 << 16}, random, false));
+  Access y = x;
+  for (int k = 0; k < 1000; ++k)
+    y = b.map(k % 2 ? add_map : mul_map, {y, x});
+  IdVector<ValueId, bool> kept(b.values.size(), false);
+  kept[y.of] = true;
+  const Steps steps = b.steps();
+  CHECK(steps.size() == 1);
+  CHECK(Group(b.program, *b.passes, steps[StepId(0)], kept).scratch_bytes() < 4096);
+}
+
+TEST_CASE("gradients of the op's products are products", "[program]") {
+  std::mt19937 random(1);
+  ProgramBuilder b;
+  const Access x = b.argument(numbers(DType::f32, {100}, random, false)),
+                c = b.argument(numbers(DType::f32, {}, random, false));
+  b.vjp(product_vjp, {x, c}, x, x, 3, {x});
+  const IdVector<ValueId, bool> kept(b.values.size(), true);
+  const Steps steps = b.steps();
+  const GroupCode code = make_group_code(b.program, *b.passes, steps[StepId(0)], kept);
+  std::vector<std::uint16_t> codes;
+  for (const GroupInstruction& i : code.instructions)
+    codes.push_back(i.code);
+  using Kind = GroupInstruction::Kind;
+  CHECK(codes == std::vector{code_of(Then::add, Form::moving, Form::single, Form::moving),
+                             code_of(Arithmetic::mul, Form::moving, Form::moving), code_of(Kind::held_sum),
+                             code_of(Kind::end)});
+}
+
+TEST_CASE("elements that are selected several times are fetched once", "[program]") {
+  std::mt19937 random(1);
+  ProgramBuilder b;
+  const Access x = b.argument(numbers(DType::f32, {20, 10}, random, false));
+  const auto part = [&](std::int64_t first) {
+    return b.select(x, kernels::sliced({20, 10}, {first, 1}, {18, 8}), {18, 8});
+  };
+  const Access once = part(1), other = part(2), again = part(1);
+  for (const Access& y : {other, again})
+    b.outputs[b.map(mul_map, {once, y}, "mul").of] = true;
+  b.outputs[again.of] = true;
+  const Steps steps = b.steps();
+  const GroupCode code = make_group_code(b.program, *b.passes, steps[StepId(0)], IdVector<ValueId, bool>(b.values.size(), false));
+  CHECK(code.views.size() == 2);
+  CHECK(b.check() == 1);
+}

@@ -1,0 +1,120 @@
+// Steps of every update rule in a compiled function: the bits of eager steps, of dense and sparse gradients,
+// with constraints and transformed gradients.
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "closeness.h"
+#include "optim/trajectories.h"
+#include "tapedeck/gradient_transform.h"
+#include "tapedeck/compile.h"
+#include "tapedeck/tapedeck.h"
+
+using namespace tapedeck;
+using namespace tapedeck::test;
+
+namespace {
+
+/// The variables and losses after each of some steps.
+std::vector<Tensor> train(const Json& trajectory, bool sparse, bool recorded) {
+  Optimizer optimizer = optimizer_of(trajectory);
+  if (!sparse) optimizer.add_transform(transforms::clip_norm(1.5));
+  const Variable table(random::normal({5, 4}, {.seed = 1})),
+      w(random::normal({4, 3}, {.seed = 2}),
+        {.constraint = [](const Tensor&x) { return clip(x, -0.9, 0.9); }}),
+      count(tensor(std::int64_t{0}));
+  const auto step = [&](const Tensor& ids, const Tensor& y) {
+    GradientTape tape;
+    const Tensor x = sparse ? gather(table, ids) : matmul(one_hot(ids, 5), table);
+    const Tensor loss = mean(square(matmul(x, w) - y));
+    const auto g = tape.gradient(loss, table, w);
+    REQUIRE((g[0].slices() != nullptr) == sparse);
+    optimizer.apply_gradients({{g[0], table}, {g[1], w}}, count);
+    return loss;
+  };
+  const auto replayed = compile(step);
+  std::vector<Tensor> all;
+  for (std::uint64_t i = 0; i < 6; ++i) {
+    const Tensor ids = tensor(std::vector<std::int64_t>{1, static_cast<std::int64_t>(i % 5), 3, 1}),
+                 y = random::normal({4, 3}, {.seed = 3, .stream = i});
+    all.push_back(recorded ? replayed(ids, y) : step(ids, y));
+    for (const Variable& v : {table, w, count})
+      all.push_back(v.value());
+  }
+  if (recorded) CHECK(replayed.programs().at(0).calls == 5);
+  return all;
+}
+
+}   // namespace
+
+TEST_CASE("every update rule steps in replays as it does eagerly", "[recorded][optimizer]") {
+  std::map<std::string, Json> rules;   // one trajectory of each
+  for (const Json& t : trajectories())
+    rules.emplace(t.at("rule").get<std::string>(), t);
+  CHECK(rules.size() >= 15);
+  for (const auto& [name, trajectory] : rules)
+    for (const bool sparse : {false, true}) {
+      INFO(name << (sparse ? ", sparse" : ", dense"));
+      const auto eager = train(trajectory, sparse, false), replayed = train(trajectory, sparse, true);
+      for (std::size_t i = 0; i < eager.size(); ++i) {
+        INFO("after step " << i / 4 << ", tensor " << i % 4);
+        CHECK(same_bits(eager[i], replayed[i]));
+      }
+    }
+}
+
+TEST_CASE("a value that a step reads stays what it is while the step changes its variable",
+          "[recorded][optimizer]") {
+  for (const std::int64_t n : {3, 1000}) {
+    const auto train = [n](bool recorded) {
+      const Variable v(ones({n})), w(zeros({n}));
+      GradientDescent sgd({.learning_rate = 0.5});
+      const auto step = [&](const Tensor& g) { sgd.apply_gradients({{g, v}, {v.value(), w}}); };
+      const auto replayed = compile(step);
+      for (int i = 0; i < 4; ++i)
+        recorded ? replayed(full({n}, 0.25)) : step(full({n}, 0.25));
+      return std::vector{v.value(), w.value()};
+    };
+    const auto eager = train(false), replayed = train(true);
+    CHECK(same_bits(replayed[0], eager[0]));
+    CHECK(same_bits(replayed[1], eager[1]));
+    CHECK(eager[1].at({n - 1}) == -0.5 * (1 + 0.875 + 0.75 + 0.625));
+  }
+}
+
+TEST_CASE("slots cannot be read while a function is recorded", "[recorded][optimizer]") {
+  using Catch::Matchers::Contains;
+  Adam adam({.learning_rate = 0.1});
+  const Variable w(tensor({1.0, 2.0}), {.name = "weight"});
+  const auto step = compile([&](const Tensor& g) {
+    adam.apply_gradients({{g, w}});
+    return 2 * adam.slot(w, "m");
+  });
+  CHECK_THROWS_WITH(step(tensor({1.0, 1.0})), Contains("adam: slot \"m\" of variable \"weight\"") &&
+                                                  Contains("read it outside, after the call"));
+  const auto plain = compile([&](const Tensor& g) { adam.apply_gradients({{g, w}}); });
+  plain(tensor({1.0, 1.0}));
+  plain(tensor({1.0, 1.0}));
+  CHECK(adam.slot(w, "m").defined());
+}
+
+TEST_CASE("an optimizer's state cannot be read while a function is recorded", "[recorded][optimizer]") {
+  using Catch::Matchers::Contains;
+  Adam adam({.learning_rate = 0.1});
+  GradientDescent sgd({.learning_rate = 0.1});
+  const Variable w(tensor({1.0, 2.0}), {.name = "weight"});
+  const std::function<Tensor()> readers[] = {[&] { return adam.variables().back().value; },
+                                             [&] { return adam.state().slots.at(0).value; },
+                                             [&] { return adam.weights().back(); }};
+  for (const auto& read : readers) {
+    const auto step = compile([&](const Tensor& g) {
+      adam.apply_gradients({{g, w}});
+      return read();
+    });
+    CHECK_THROWS_WITH(step(tensor({1.0, 1.0})), Contains("adam: slot \"m\" of variable \"weight\"") &&
+                                                    Contains("read it outside, after the call"));
+    CHECK(step.programs().empty());
+    CHECK(read().defined());
+  }
+  const auto count = compile([&](const Tensor& x) { return x * sgd.variables().at(0).value; });
+  CHECK_THROWS_WITH(count(tensor({1.0})), Contains("number \"iterations\" is no part"));
+}

@@ -1,0 +1,238 @@
+// Faults in programs, in the code of groups and in plans: the verifiers find each, or it changes nothing.
+#include <random>
+
+#include "compile/plan/plan.h"
+#include "compile/plan/verify.h"
+#include "compile/replay/replay.h"
+#include "random_programs.h"
+
+using namespace tapedeck;
+using namespace tapedeck::compiled;
+
+namespace {
+
+struct Counts {
+  int found = 0, harmless = 0;
+};
+
+/// The values that a group writes, by code that the verifier has passed.
+std::vector<std::vector<std::byte>> results_of(const ProgramBuilder& b, const GroupCode& code) {
+  std::vector<Arena> own;
+  Memory memory(b.values.size());
+  for (const ValueId v : ids_of(b.program.values())) {
+    const Tensor& x = b.values[v.index()];
+    own.emplace_back(x.nbytes() + 64);
+    memory.bind(v, own.back().at(0));
+    std::memcpy(memory.write[v].get(), x.raw(), static_cast<std::size_t>(x.nbytes()));
+  }
+  const Group group(code);
+  const auto written = group.writes();
+  for (const ValueId v : written)
+    std::memset(memory.write[v].get(), 0xfd, static_cast<std::size_t>(b.values[v.index()].nbytes()));
+  const Arena scratch(group.scratch_bytes() + 64);
+  const auto past = reinterpret_cast<std::uintptr_t>(scratch.at(0).get()) & 63;
+  group.run(memory, scratch.at(static_cast<std::int64_t>(-past & 63)));
+  std::vector<std::vector<std::byte>> all;
+  for (const ValueId v : written) {
+    const std::byte* const p = memory.read[v].get();
+    all.emplace_back(p, p + b.values[v.index()].nbytes());
+  }
+  return all;
+}
+
+/// Calls f(changed) with the code after each of many single faults.
+template <class F> void for_each_fault(const GroupCode& code, const F& f) {
+  const auto changed = [&](const auto& change) {
+    GroupCode other = code;
+    change(other);
+    f(other);
+  };
+  for (std::size_t i = 0; i + 1 < code.instructions.size(); ++i) {
+    changed([&](GroupCode& c) { c.instructions.erase(c.instructions.begin() + static_cast<std::ptrdiff_t>(i)); });
+    changed([&](GroupCode& c) { c.instructions[i].stores ^= true; });
+    changed([&](GroupCode& c) { std::swap(c.instructions[i].a, c.instructions[i].b); });
+    if (i > 0) changed([&](GroupCode& c) { std::swap(c.instructions[i], c.instructions[i - 1]); });
+    for (const int by : {-1, 1}) {
+      changed([&](GroupCode& c) { c.instructions[i].a += static_cast<Entry>(by); });
+      changed([&](GroupCode& c) { c.instructions[i].b += static_cast<Entry>(by); });
+      changed([&](GroupCode& c) { c.instructions[i].c += static_cast<Entry>(by); });
+      changed([&](GroupCode& c) { c.instructions[i].y += static_cast<Entry>(by); });
+      if (code.instructions[i].code > code_of(GroupInstruction::Kind::arithmetic) &&
+          code.instructions[i].code + 9 < kCodes)
+        changed([&](GroupCode& c) { c.instructions[i].code = static_cast<std::uint16_t>(c.instructions[i].code + 9 * by); });
+    }
+  }
+  for (std::size_t k = 0; k < code.calls.size(); ++k) {
+    for (int bit = 0; bit < code.calls[k].operands; ++bit)
+      changed([&](GroupCode& c) { c.calls[k].moves = static_cast<std::uint16_t>(c.calls[k].moves ^ 1u << bit); });
+    if (!code.calls[k].is_vjp) continue;
+    for (int r = 0; r + 2 < code.calls[k].operands; ++r)
+      for (const auto put : {kernels::Put::nothing, kernels::Put::store, kernels::Put::add})
+        if (put != code.calls[k].put[r]) changed([&](GroupCode& c) { c.calls[k].put[r] = put; });
+  }
+  for (std::size_t e = 0; e < code.entries.size(); ++e)
+    for (const int by : {-1, 1})
+      changed([&](GroupCode& c) { c.entries[e] += static_cast<Entry>(by); });
+  for (auto list : {&GroupCode::singles, &GroupCode::streams, &GroupCode::bytes, &GroupCode::viewed})
+    for (std::size_t k = 0; k < (code.*list).size(); ++k) {
+      for (const int by : {-1, 1})
+        changed([&](GroupCode& c) { (c.*list)[k].first += by; });
+      for (std::size_t other = 0; other < (code.*list).size(); ++other)
+        if (other != k) changed([&](GroupCode& c) { (c.*list)[k] = (code.*list)[other]; });
+    }
+  for (auto list : {&GroupCode::results, &GroupCode::bool_results})
+    for (std::size_t k = 0; k < (code.*list).size(); ++k) {
+      changed([&](GroupCode& c) { (c.*list).erase((c.*list).begin() + static_cast<std::ptrdiff_t>(k)); });
+      for (std::size_t other = 0; other < (code.*list).size(); ++other)
+        if (other != k) changed([&](GroupCode& c) { std::swap((c.*list)[k], (c.*list)[other]); });
+    }
+  for (std::size_t s = 0; s < code.sums.size(); ++s) {
+    changed([&](GroupCode& c) { c.sums[s].mean ^= true; });
+    changed([&](GroupCode& c) { c.sums[s].order = c.sums[s].order == GroupCode::Order::full ? GroupCode::Order::vjp : GroupCode::Order::full; });
+    changed([&](GroupCode& c) { c.sums[s].to = {}; });
+  }
+}
+
+/// Whether the code gives other memory than the nodes: what it does not write shows by the pattern there.
+void check_faults(ProgramBuilder& b, Counts& counts) {
+  const Steps steps = b.steps();
+  const IdVector<ValueId, bool> kept = b.kept(steps);
+  for (const Step& step : steps) {
+    if (!step.fused) continue;
+    const GroupCode code = make_group_code(b.program, *b.passes, step, kept);
+    REQUIRE(verify(b.program, *b.passes, step, code).value_or("") == "");
+    const auto wanted = results_of(b, code);
+    for_each_fault(code, [&](const GroupCode& changed) {
+      if (verify(b.program, *b.passes, step, changed) || b.lacks_results(step, changed, kept)) {
+        ++counts.found;
+        return;
+      }
+      ++counts.harmless;
+      CHECK(results_of(b, changed) == wanted);
+    });
+  }
+}
+
+}   // namespace
+
+TEST_CASE("a fault in a group's code is found, or changes no bit", "[program]") {
+  Counts counts;
+  for (unsigned seed = 0; seed < 12; ++seed) {
+    CAPTURE(seed);
+    RandomProgram program(seed % 2 ? DType::f32 : DType::f64, 40 + seed, seed, false);
+    for (int k = 0; k < 14; ++k)
+      program.add_node();
+    program.choose_outputs();
+    check_faults(program.b, counts);
+    RandomMatrixProgram matrices(seed % 2 ? DType::f64 : DType::f32, 5, 7 + seed, seed);
+    for (int k = 0; k < 14; ++k)
+      matrices.add_node();
+    matrices.choose_outputs();
+    check_faults(matrices.b, counts);
+  }
+  CAPTURE(counts.found, counts.harmless);
+  CHECK(counts.found > 2000);
+  CHECK(counts.harmless < counts.found / 4);
+}
+
+namespace {
+
+std::string fault_of(const Program& p) { return verify(p).value_or(""); }
+
+/// A plan of several steps: products that wait for a sum, and one that is added to.
+Program program_with_steps() {
+  ProgramBuilder b;
+  const Access x = b.argument(full({40}, 1.5)), y = b.argument(full({40}, 0.5));
+  const Access a = b.map(mul_map, {x, y}, "mul"), c = b.map(mul_map, {a, y}, "mul"), s = b.full_sum(c, false);
+  const Access d = b.map(mul_map, {a, s}, "mul"), e = b.map(mul_map, {d, c}, "mul"), t = b.full_sum(e, true);
+  const Access f = b.map(mul_map, {e, t}, "mul");
+  b.program.add_output(b.map(mul_map, {f, a}, "mul"));
+  b.program.add_output(s);
+  return std::move(b.program);
+}
+
+}   // namespace
+
+TEST_CASE("the verifier of programs names the node and the rule", "[program]") {
+  Program p;
+  const ValueId x = p.add_argument({DType::f32, {8}}), y = p.promise({DType::f32, {8}});
+  const Op& mul = *ProgramBuilder::find_op("mul");
+  SECTION("an access beyond its value") {
+    p.define(OpNode{.op = &mul, .map = &mul_map, .in = {p.all_of(x), {x, 1, {DType::f32, {8}}}}, .out = {y}});
+    CHECK(fault_of(p) == "node 0, mul: reads f32[8] from element 1 of f32[8]");
+  }
+  SECTION("an access of another dtype") {
+    p.define(OpNode{.op = &mul, .map = &mul_map, .in = {p.all_of(x), {x, 0, {DType::i32, {8}}}}, .out = {y}});
+    CHECK(fault_of(p) == "node 0, mul: reads f32[8] as i32[8]");
+  }
+  SECTION("operands that do not broadcast") {
+    p.define(OpNode{.op = &mul, .map = &mul_map, .in = {p.all_of(x), {x, 0, {DType::f32, {3}}}}, .out = {y}});
+    CHECK(fault_of(p) == "node 0, mul: f32[3] does not broadcast to [8]");
+  }
+  SECTION("a view that leaves its value") {
+    const auto view = std::make_shared<const kernels::StridedView>(kernels::sliced({16}, {8}, {8}));
+    p.define(SelectNode{.in = p.all_of(x), .view = view, .out = y});
+    CHECK(fault_of(p) == "node 0, slice: a view selects elements 8 to 15 of f32[8]");
+  }
+  SECTION("a second definition") {
+    p.define(OpNode{.op = &mul, .map = &mul_map, .in = {p.all_of(x), p.all_of(x)}, .out = {y}});
+    CHECK_THROWS_WITH(p.define(OpNode{.op = &mul, .map = &mul_map, .in = {p.all_of(x), p.all_of(x)}, .out = {y}}),
+                      "compile: mul defines a value a second time");
+  }
+  SECTION("a value that is not there") {
+    CHECK_THROWS_WITH(p.define(OpNode{.op = &mul, .map = &mul_map, .in = {p.all_of(y), p.all_of(x)}, .out = {y}}),
+                      "compile: mul reads a value that is not defined");
+  }
+}
+
+TEST_CASE("a fault in a plan is found, or changes no bit", "[program]") {
+  const Program p = program_with_steps();
+  const std::vector<Tensor> x = {linspace(-1, 2, 40), linspace(0.5, 1, 40)};
+  const auto results = [&](const Plan& plan) {
+    Replay replay(plan, Arena(plan.arena_bytes), Arena(plan.scratch_bytes));
+    std::vector<Tensor> y;
+    replay.run(x, {}, y);
+    return std::pair(y[0].to_vector(), y[1].to_vector());
+  };
+  const Plan right(p);
+  REQUIRE(right.fault.value_or("") == "");
+  const auto wanted = results(right);
+  Counts counts;
+  const auto check = [&](const auto& change) {
+    Plan plan(p);
+    change(plan);
+    if (verify(plan)) {
+      ++counts.found;
+      return;
+    }
+    ++counts.harmless;
+    CHECK(results(plan) == wanted);
+  };
+  for (const ValueId v : ids_of(right.homes)) {
+    if (right.homes[v].in == Home::In::arena)
+      for (const int by : {-128, -64, -1, 1, 64, 128, 100'000})
+        check([&](Plan& plan) { plan.homes[v].offset += by; });
+    for (const ValueId other : ids_of(right.homes))
+      if (right.homes[v].in == Home::In::arena && right.homes[other].in == Home::In::arena && other != v)
+        check([&](Plan& plan) { plan.homes[v].offset = plan.homes[other].offset; });
+    for (const auto in : {Home::In::registers, Home::In::borrowed, Home::In::constants, Home::In::output, Home::In::returned})
+      if (right.homes[v].in != in && right.homes[v].in != Home::In::registers)
+        check([&](Plan& plan) { plan.homes[v].in = in; });
+  }
+  for (std::size_t s = 0; s < right.steps.size(); ++s)
+    for (std::size_t t = s + 1; t < right.steps.size(); ++t)
+      check([&](Plan& plan) {
+        std::swap(plan.steps[StepId(s)], plan.steps[StepId(t)]);
+        std::vector<Group> groups;
+        for (const Step& step : plan.steps)
+          if (step.fused)
+            for (std::size_t g = 0, k = 0; k < right.steps.size(); ++k)
+              if (right.steps[StepId(k)].fused)
+                if (const Group& group = right.groups[g++]; right.steps[StepId(k)].nodes == step.nodes) groups.push_back(group);
+        plan.groups = groups;
+      });
+  check([](Plan& plan) { plan.arena_bytes -= 64; });
+  check([](Plan& plan) { plan.scratch_bytes -= 64; });
+  CAPTURE(counts.found, counts.harmless);
+  CHECK(counts.found > 60);
+}
