@@ -36,7 +36,8 @@ class ProgramBuilder {
     Shape shape = x[0].spec.shape;
     for (const Access& a : x) {
       in.push_back(of(a));
-      if (a.size() >= shape.size()) shape = a.spec.shape;
+      if (a.size() > shape.size() || (a.size() == shape.size() && a.spec.shape.ndim() > shape.ndim()))
+        shape = a.spec.shape;
     }
     for (std::size_t i = 0; i < in.size(); ++i)
       refs[i] = &in[i];

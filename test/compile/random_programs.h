@@ -75,12 +75,13 @@ inline Tensor numbers(DType dtype, const Shape& shape, std::mt19937& random, boo
 class RandomProgram {
  public:
   RandomProgram(DType dtype, std::int64_t n, unsigned seed, bool special) : random_(seed), n_(n) {
+    const Shape shape = n == 1 ? Shape{} : Shape{n};   // of one rank, as what broadcasts to them
     for (int k = 0; k < 3; ++k)
-      full_.push_back(b.argument(numbers(dtype, {n}, random_, special)));
+      full_.push_back(b.argument(numbers(dtype, shape, random_, special)));
     for (int k = 0; k < 2; ++k)
       one_.push_back(b.argument(numbers(dtype, {}, random_, special)));
     const Access long_one = b.argument(numbers(dtype, {2 * n + 3}, random_, special));
-    full_.push_back(ProgramBuilder::part(ProgramBuilder::part(long_one, 1, {2 * n + 2}), 2, {n, 1}));
+    full_.push_back(ProgramBuilder::part(ProgramBuilder::part(long_one, 1, {2 * n + 2}), 2, shape));
     one_.push_back(ProgramBuilder::part(long_one, n, {}));
   }
   ProgramBuilder b;

@@ -247,6 +247,7 @@ class Verifier {
     read_.assign(code_.size(), kUnknown);
     written_.assign(code_.written(), kUnknown);
     added_.assign(code_.sums.size(), kUnknown);
+    fetched_.assign(code_.views.size(), false);
     fill();
     const GroupInstruction* i = code_.instructions.data();
     const GroupInstruction* const end = i + code_.instructions.size();
@@ -308,6 +309,11 @@ class Verifier {
 
   void follow(const GroupInstruction& i) {
     constexpr std::uint16_t products = code_of(Then{}, Form{}, Form{}, Form::moving);
+    if (i.code >= kCodes) broken("there is no such instruction");
+    // Handlers look entries up before they know whether they need them.
+    const bool computes = i.code >= code_of(Kind::arithmetic);
+    if (i.a >= read_.size() || (computes && (i.b >= read_.size() || i.c >= read_.size())))
+      broken("an entry lies outside of its table");
     if (i.code >= products)
       follow_product(i, i.code - products);
     else if (i.code >= code_of(Kind::arithmetic))
@@ -340,14 +346,17 @@ class Verifier {
       case Kind::pause:
         return;
       case Kind::call:
-        return follow_call(code_.calls.at(i.b));
+        if (i.b >= code_.calls.size()) broken("there is no such call");
+        return follow_call(code_.calls[i.b]);
       case Kind::copy:
         read(i.a, i.b ? Form::single : Form::moving, kUnknown);
         return write(i.y, read(i.a));
       case Kind::fetch: {
         if (i.a < code_.first_viewed() || i.a >= code_.size()) broken("a view selects from what is not in memory");
+        if (i.b >= code_.views.size()) broken("there is no such view");
+        if (std::exchange(fetched_[i.b], true)) broken("a view is followed twice in a block");
         const Elements& e = code_.viewed[i.a - code_.first_viewed()];
-        return hold(i, view(e.of, e.first, code_.views.at(i.b)));
+        return hold(i, view(e.of, e.first, code_.views[i.b]));
       }
       case Kind::widen:
         if (i.a < code_.first_bytes() || i.a >= code_.first_viewed()) broken("numbers are read as bools");
@@ -371,6 +380,8 @@ class Verifier {
     added_[sum] = t;
   }
   void follow_call(const GroupCall& c) {
+    const std::size_t places = c.operands + (c.is_vjp ? c.operands - 2u : 1u);
+    if (c.first > code_.entries.size() || places > code_.entries.size() - c.first) broken("a call has too few entries");
     const Entry* const entry = &code_.entries[c.first];
     std::vector<Term> x;
     for (Entry k = 0; k < c.operands; ++k) {
@@ -436,6 +447,7 @@ class Verifier {
   ByValue<Term> wanted_, sums_;
   ByValue<NodeId> of_;
   std::vector<Term> read_, written_, added_;   // by the entries of the tables; by the sums
+  std::vector<bool> fetched_;   // by views: each has one cursor
   Term held_ = kUnknown;
 };
 

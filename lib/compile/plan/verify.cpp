@@ -111,11 +111,16 @@ class Verifier {
       case Home::In::arena:
         return occupy(v, into);
       case Home::In::output:
+        if (!is_result(v)) broken("value {} lies in memory of a result that it is not", v.index());
         is_there_[v] = true;
         return;
       default:
         broken("value {} is written to memory that the program does not own", v.index());
     }
+  }
+  bool is_result(ValueId v) const {
+    return std::any_of(p_.outputs().begin(), p_.outputs().end(),
+                       [&](const Access& a) { return a.of == v && a.first == 0 && a.spec == p_[v].spec; });
   }
   void occupy(ValueId v, ValueId into) {
     const std::int64_t from = home(v).offset, to = from + bytes_with_padding(p_[v].spec);
