@@ -354,7 +354,8 @@ class Verifier {
       case Kind::fetch: {
         if (i.a < code_.first_viewed() || i.a >= code_.size()) broken("a view selects from what is not in memory");
         if (i.b >= code_.views.size()) broken("there is no such view");
-        if (std::exchange(fetched_[i.b], true)) broken("a view is followed twice in a block");
+        if (fetched_[i.b]) broken("a view is followed twice in a block");
+        fetched_[i.b] = true;
         const Elements& e = code_.viewed[i.a - code_.first_viewed()];
         return hold(i, view(e.of, e.first, code_.views[i.b]));
       }
