@@ -114,7 +114,7 @@ TEST_CASE("numbers of what is recorded may not be read", "[recorded][errors]") {
   const Variable v(tensor({1.0, 2.0}));
   CHECK_THROWS_WITH(
       f(tensor({1.0, 2.0})),
-      "sign: the numbers of f32[], computed by sum, are read on the host, where a replay would see "
+      "sign: the numbers of f32[], computed by #0 sum, are read on the host, where a replay would see "
       "those of the recording; use where, or do this outside of the compiled function");
   CHECK(f.programs().empty());
   CHECK_THROWS_AS(f(tensor({1.0, 2.0})), TraceError);

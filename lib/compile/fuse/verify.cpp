@@ -52,16 +52,15 @@ class Terms {
 
   // Sums and products do not depend on the order of their operands, but for which of two NaN they give.
   Term arithmetic(Arithmetic op, Term a, Term b) {
-    if (op == Arithmetic::mul && is_one(a) && !is_single(b)) return b;
+    if (op == Arithmetic::mul && is_one(a)) return b;
     if ((op == Arithmetic::add || op == Arithmetic::mul) && b < a) std::swap(a, b);
     return make(static_cast<std::uint64_t>(Head::arithmetic) + static_cast<std::uint64_t>(op), a,
                 has_one_operand(op) ? 0 : b);
   }
-  void note_single(Term t, bool one) {
-    if (t >= kinds_.size()) kinds_.resize(t + 1);
-    kinds_[t] = one ? kOne : kSingle;
+  void note_one(Term t) {
+    if (t >= is_one_.size()) is_one_.resize(t + 1);
+    is_one_[t] = true;
   }
-  bool is_single(Term t) const { return t < kinds_.size() && kinds_[t] != 0; }
 
  private:
   struct Key {
@@ -75,11 +74,10 @@ class Terms {
       return static_cast<std::size_t>((h ^ h >> 32) * 0x94d049bb133111eb);
     }
   };
-  static constexpr std::uint8_t kSingle = 1, kOne = 2;
-  bool is_one(Term t) const { return t < kinds_.size() && kinds_[t] == kOne; }
+  bool is_one(Term t) const { return t < is_one_.size() && is_one_[t]; }
 
   std::unordered_map<Key, Term, Hash> ids_;
-  std::vector<std::uint8_t> kinds_;   // by terms: of single elements, 1 or 2
+  std::vector<bool> is_one_;   // by terms
 };
 
 class Verifier {
@@ -107,7 +105,7 @@ class Verifier {
     const bool uniform = passes_.is_uniform(v);
     const Term t = uniform ? terms_.make(Head::uniform, v.index())
                            : terms_.make(Head::element, v.index(), static_cast<std::uint64_t>(at));
-    terms_.note_single(t, uniform && passes_.is_one(p_.all_of(v)));
+    if (uniform && passes_.is_one(p_.all_of(v))) terms_.note_one(t);
     return t;
   }
   Term elements(ValueId v, std::int64_t first) {

@@ -47,8 +47,16 @@ Tracer::Tracer(std::string name, bool captures)
 }
 Tracer::~Tracer() { thread_state.trace = nullptr; }
 
+std::uint32_t& Tracer::place_of(std::uint64_t id) {
+  const std::size_t most = 64 * (accesses_.size() + 1024);   // far beyond it there are gaps
+  if (id < first_id_ || id - first_id_ >= most) return others_[id];
+  if (id - first_id_ >= recorded_.size()) recorded_.resize(2 * (id - first_id_) + 1024);
+  return recorded_[id - first_id_];
+}
 void Tracer::name(const Tensor& y, const Access& a) {
-  ids_.insert_or_assign(y.id(), a);
+  accesses_.push_back(a);
+  others_.erase(y.id());   // where it was beyond the recorded ones before
+  place_of(y.id()) = static_cast<std::uint32_t>(accesses_.size());
   named_.push_back(y.id());
 }
 ValueId Tracer::new_value(const Tensor& y) {
@@ -68,8 +76,11 @@ random::Key Tracer::add_key(const random::Key& key) {
 }
 
 const Access* Tracer::find(const Tensor& x) const {
-  const auto at = ids_.find(x.id());
-  return at == ids_.end() ? nullptr : &at->second;
+  const std::uint64_t id = x.id();
+  std::uint32_t place = id >= first_id_ && id - first_id_ < recorded_.size() ? recorded_[id - first_id_] : 0;
+  if (!place && !others_.empty())
+    if (const auto at = others_.find(id); at != others_.end()) place = at->second;
+  return place ? &accesses_[place - 1] : nullptr;
 }
 
 // A copy of what is made now, since tapes treat tensors that others hold in other ways.
@@ -102,7 +113,7 @@ Access Tracer::accumulator(const Tensor& y) {
   return known ? *known : add_constant(y);
 }
 
-// Where the function is: "; after node 12, mul".
+// Where the function is: "; it comes after #11 exp, #12 mul".
 std::string Tracer::place() const {
   std::string text;
   const std::size_t n = program_.size();
@@ -173,7 +184,7 @@ bool Tracer::attempt(const std::function<void()>& f) {
   }
   if (!opaque) return true;
   for (std::size_t i = named; i < named_.size(); ++i)
-    ids_.erase(named_[i]);
+    forget(named_[i]);
   named_.resize(named);
   program_.back_to(before);
   return false;
@@ -274,7 +285,7 @@ void Tracer::passed(const kernels::UserLoops& loops, const Attrs& f, const kerne
 void Tracer::shared(const Tensor& y, const Tensor& x, std::int64_t first) {
   if (blind_) return;
   if (const Access* of = find(x))
-    name(y, Access{of->of, of->first + first, y.spec()});
+    name(y, {of->of, of->first + first, y.spec()});
   else if (!is_recorded(x) || host_.contains(x.id()))
     host_.insert(y.id());
 }
@@ -302,10 +313,11 @@ void Tracer::looked_at(const Tensor& x) {
   const std::string by = value.from == Value::From::node
                              ? fmt::format("computed by #{} {}", value.node.index(), name_of(program_[value.node]))
                              : fmt::format("argument {}", value.argument);
+  const bool is_last = value.from == Value::From::node && value.node.index() + 1 == program_.size();
   throw_error<TraceError>(
       "{}: the numbers of {}, {}, are read on the host, where a replay would see those of the recording; use "
       "where, or do this outside of the compiled function{}",
-      name_, x.spec(), by, place());
+      name_, x.spec(), by, is_last ? "" : place());
 }
 void Tracer::looked_at_key(std::uint64_t source) {
   if (blind_ || !keys_.contains(source)) return;
@@ -318,7 +330,7 @@ void Tracer::looked_at_key(std::uint64_t source) {
 void Tracer::made(detail::VariableCell& cell) {
   if (blind_) return;
   made_variables_ = true;
-  ids_.erase(cell.value.id());
+  forget(cell.value.id());
 }
 
 void Tracer::read(detail::VariableCell& cell, const Tensor& value) {
@@ -328,7 +340,7 @@ void Tracer::read(detail::VariableCell& cell, const Tensor& value) {
     node.out = new_value(cell.value);
     program_.define(std::move(node));
   }
-  name(value, *find(cell.value));
+  name(value, Access(*find(cell.value)));
 }
 
 void Tracer::assigned(detail::VariableCell& cell) {

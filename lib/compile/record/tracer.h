@@ -43,10 +43,16 @@ class Tracer final : public Trace {
   void looked_at_key(std::uint64_t source) override;
 
  private:
+  /// Valid until the next tensor gets a name.
   const Access* find(const Tensor& x) const;
   Access access_to(const Tensor& x, std::string_view reader);
   Access add_constant(const Tensor& x);
   void name(const Tensor& y, const Access& a);
+  std::uint32_t& place_of(std::uint64_t id);
+  void forget(std::uint64_t id) {
+    others_.erase(id);
+    place_of(id) = 0;
+  }
   ValueId new_value(const Tensor& y);
   bool is_constant(const Access& a) const { return program_[a.of].from == Value::From::constant; }
   bool is_recorded(const Tensor& x) const { return x.id() >= first_id_; }
@@ -66,7 +72,10 @@ class Tracer final : public Trace {
   Program program_;
   Observer presence_;        // which dispatch looks for
   std::uint64_t first_id_;   // of tensors that are made while this records
-  std::unordered_map<std::uint64_t, Access> ids_;
+  /// What tensors are, by their ids: those of the recording, which lie close together, and others.
+  std::vector<Access> accesses_;
+  std::vector<std::uint32_t> recorded_;   // by id - first_id_: places in accesses_, from 1 on
+  std::unordered_map<std::uint64_t, std::uint32_t> others_;
   std::unordered_set<std::uint64_t> host_;   // tensors of numbers that were on the host
   std::unordered_map<std::uint64_t, KeyId> keys_;   // by their sources
   /// Variables with a new value that no node has stored yet, in the order in which they got it.

@@ -139,7 +139,7 @@ class PlanGraph {
 
 std::vector<ReplayedStep> steps_of(const Plan& plan, std::string_view function) {
   std::vector<ReplayedStep> all;
-  std::size_t group = 0, number = 0;
+  std::size_t group = 0;
   for (const Step& step : plan.steps) {
     const Node& node = plan.program[step.nodes[0]];
     std::vector<std::pair<ValueId, std::int64_t>> reads, writes;   // values, and bytes of them
@@ -162,11 +162,10 @@ std::vector<ReplayedStep> steps_of(const Plan& plan, std::string_view function) 
         bytes += n;
       return bytes;
     };
-    const std::string place = step.fused ? fmt::format("group {}", ++group) : fmt::format("#{}", number);
-    all.push_back({fmt::format("{}: {} {}", function, place, names_of(plan, step)), false, bytes_of(reads),
-                   bytes_of(writes)});
+    if (step.fused) ++group;
+    all.push_back({fmt::format("{}: {}{}", function, step.fused ? "group " : "", names_of(plan, step)), false,
+                   bytes_of(reads), bytes_of(writes)});
     if (!writes.empty()) all.back().first = plan.program[writes[0].first].spec;
-    number += step.nodes.size();
   }
   return all;
 }

@@ -10,8 +10,8 @@ namespace tapedeck::compiled {
 /// A line for each node, in the order in which they run.
 std::string table_of(const Plan& plan);
 
-/// The steps of the plan as observers see them. Their names begin with that of the function: "f: group 1
-/// mul+tanh", "f: #7 matmul", with the numbers of the table.
+/// The steps of the plan as observers see them. Their names begin with that of the function: "f: group mul+tanh",
+/// "f: matmul". Steps of one name are one line of a profile.
 std::vector<ReplayedStep> steps_of(const Plan& plan, std::string_view function);
 
 /// A graph for Graphviz.
