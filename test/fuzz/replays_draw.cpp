@@ -34,7 +34,7 @@ class Drawer {
     rows_ = large_ ? 100 : d_.chance(50) ? d_.in(1, 5) : std::max<std::int64_t>(1, n_ / 8);
     columns_ = d_.chance(60) ? std::max<std::int64_t>(1, n_ / rows_)
                              : std::min<std::int64_t>(n_, kMostElements / rows_);
-    p_.keys = d_.chance(35) ? d_.in(1, 3) : 0;
+    p_.keys = d_.chance(35) && !without("keys") ? d_.in(1, 3) : 0;
     draw_sources();
     draw_nodes(p_.nodes, slots_, {}, d_.chance(20) ? d_.in(1, 4) : d_.in(3, 24));
     draw_results();

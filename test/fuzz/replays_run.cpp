@@ -1,5 +1,5 @@
 // How a random program of a recorded function runs, and how it is written.
-#include <array>
+#include <algorithm>
 #include <sstream>
 
 #include "replays.h"
@@ -179,9 +179,14 @@ Tensor or_zeros(const Gradient& g, const Tensor& like) { return g.defined() ? g.
 void derive(const Node& n, World& w, const Tensors& x, const Keys& keys, Tensors& slots) {
   std::vector<Source> sources;
   Tensors like;
-  for (const int s : n.slots)
-    sources.emplace_back(slots[static_cast<std::size_t>(s)]),
-        like.push_back(slots[static_cast<std::size_t>(s)]);
+  for (const int s : n.slots) {
+    const Tensor& t = slots[static_cast<std::size_t>(s)];
+    const bool again =   // one tensor may be several arguments
+        std::any_of(like.begin(), like.end(), [&](const Tensor& l) { return l.id() == t.id(); });
+    if (n.kind == Node::tangent && again) continue;
+    sources.emplace_back(t);
+    like.push_back(t);
+  }
   if (n.kind == Node::tangent) {
     Tensors dx;
     for (const Tensor& t : like)
