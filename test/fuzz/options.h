@@ -19,11 +19,12 @@ struct Options {
   bool report = false, verbose = false;
 };
 
-/// `things` is what is counted, and the name of the program.
-inline Options read_options(std::string_view things, int argc, char** argv) {
+/// `things` is what is counted, and the name of the program unless that is given.
+inline Options read_options(std::string_view things, int argc, char** argv, std::string_view program = {}) {
   Options o;
   const std::string name(things);
-  const std::string usage = "usage: " + name + " [--seed S] [--only N | --from N] [--" + name +
+  const std::string usage = "usage: " + std::string(program.empty() ? things : program) +
+                            " [--seed S] [--only N | --from N] [--" + name +
                             " N] [--seconds T] [--function NAME] [--without NAMES] [--report] [--verbose]";
   std::uint64_t count = 0;
   for (int i = 1; i < argc; ++i) {

@@ -106,5 +106,5 @@ int fuzz_all(const fuzz::Options& o) {
 }   // namespace tapedeck::replays
 
 int main(int argc, char** argv) {
-  return tapedeck::replays::fuzz_all(tapedeck::fuzz::read_options("replays", argc, argv));
+  return tapedeck::replays::fuzz_all(tapedeck::fuzz::read_options("programs", argc, argv, "replays"));
 }
