@@ -4,6 +4,7 @@
 // functions of keys, are listed below.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <set>
 
 #include "ops/op_samples.h"
@@ -652,5 +653,52 @@ TEST_CASE("functions of keys replay with other keys", "[recorded][replay][keys]"
         }
         CHECK(fault == "");
       }
+    }
+}
+
+TEST_CASE("zeros have the same signs in replays, and those of IEEE 754", "[recorded][replay]") {
+  const auto signs = [](const Tensor& x) {
+    std::string s;
+    for (const double v : x.to_vector())
+      s += v != 0 ? 'x' : std::signbit(v) ? '-' : '+';
+    return s;
+  };
+  using Of = std::function<Tensor(const Tensor&)>;
+  const std::pair<const char*, Of> functions[] = {
+      {"-x", [](const Tensor& x) { return -x; }},
+      {"1 - x", [](const Tensor& x) { return 1 - x; }},
+      {"x - x", [](const Tensor& x) { return x - x; }},
+      {"-(x * x)", [](const Tensor& x) { return -(x * x); }},
+      {"x * -1", [](const Tensor& x) { return x * -1.0; }},
+      {"x[0] - x", [](const Tensor& x) { return slice(x, {0}, {1}) - x; }},
+      {"abs(sign(x))", [](const Tensor& x) { return abs(sign(x)); }},
+      {"1 - sign(x)", [](const Tensor& x) { return 1 - sign(x); }},
+      {"x / sign(x)", [](const Tensor& x) { return x / sign(x); }},
+      {"exp(-x) - tanh(x)", [](const Tensor& x) { return exp(-x) - tanh(x); }},
+      {"maximum(-x, 0)", [](const Tensor& x) { return maximum(-x, 0.0); }},
+      {"where", [](const Tensor& x) { return where(x > 0, -x, x - 2); }},
+  };
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::f16})
+    for (const std::int64_t n : {1, 2, 7, 8, 16, 17, 33, 100}) {
+      const Tensor positive = zeros({n}, dtype), negative = positive * -1.0;
+      REQUIRE(signs(negative) == std::string(static_cast<std::size_t>(n), '-'));
+      INFO(name_of(dtype) << " " << n);
+      CHECK(signs(-positive) == signs(negative));   // without a recorded function, too
+      CHECK(signs(-negative) == signs(positive));
+      for (const auto& [name, f] : functions)
+        for (const Tensor& weight : {positive, negative, negative + 1, negative - 1}) {
+          const auto both = [&, f = f](const Tensor& x) {
+            GradientTape tape;
+            tape.watch(x);
+            const Tensor y = f(x);
+            Tensors all = dense(tape.gradient(Targets(y), {x}, {.output_gradients = {weight}}));
+            all.push_back(y);
+            return all;
+          };
+          const auto recorded = function(both);
+          INFO(name << " weighted by " << signs(weight));
+          for (const Tensor& x : {positive, negative, positive + 1, negative - 1, negative, positive})
+            CHECK(difference(recorded(x), both(x)) == "");
+        }
     }
 }
