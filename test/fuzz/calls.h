@@ -244,6 +244,7 @@ class Function {
   virtual std::unique_ptr<Function> clone() const = 0;
 
   virtual void each_tensor(const std::function<void(Tensor&)>& f) = 0;
+  virtual void each_key(const std::function<void(random::Key&)>& f) = 0;
   /// Makes all arguments f64 and c128 that are f32 and c64, or the other way round.
   virtual void set_precision(bool wide) = 0;
 
@@ -346,6 +347,11 @@ template <class R, class... A> class FunctionOf final : public Function {
   std::unique_ptr<Function> clone() const override { return std::make_unique<FunctionOf>(*this); }
   void each_tensor(const std::function<void(Tensor&)>& f) override {
     each([&](auto& leaf) { detail::each_tensor(leaf, f); });
+  }
+  void each_key(const std::function<void(random::Key&)>& f) override {
+    each([&](auto& leaf) {
+      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(leaf)>, random::Key>) f(leaf);
+    });
   }
   void set_precision(bool wide) override {
     each([&](auto& leaf) {

@@ -15,16 +15,17 @@ struct Options {
   std::uint64_t seed = std::random_device()();
   std::uint64_t from = 0, end = std::numeric_limits<std::uint64_t>::max();
   double seconds = std::numeric_limits<double>::infinity();
-  std::string function;
+  std::string function, without;   // without: names that are left out, with commas between
   bool report = false, verbose = false;
 };
 
-/// `things` is what is counted, and the name of the program.
-inline Options read_options(std::string_view things, int argc, char** argv) {
+/// `things` is what is counted, and the name of the program unless that is given.
+inline Options read_options(std::string_view things, int argc, char** argv, std::string_view program = {}) {
   Options o;
   const std::string name(things);
-  const std::string usage = "usage: " + name + " [--seed S] [--only N | --from N] [--" + name +
-                            " N] [--seconds T] [--function NAME] [--report] [--verbose]";
+  const std::string usage = "usage: " + std::string(program.empty() ? things : program) +
+                            " [--seed S] [--only N | --from N] [--" + name +
+                            " N] [--seconds T] [--function NAME] [--without NAMES] [--report] [--verbose]";
   std::uint64_t count = 0;
   for (int i = 1; i < argc; ++i) {
     const std::string_view a = argv[i];
@@ -44,6 +45,8 @@ inline Options read_options(std::string_view things, int argc, char** argv) {
       o.seconds = std::strtod(value(), nullptr);
     else if (a == "--function")
       o.function = value();
+    else if (a == "--without")
+      o.without = value();
     else if (a == "--report")
       o.report = true;
     else if (a == "--verbose")

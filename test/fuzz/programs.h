@@ -75,6 +75,13 @@ struct Cuts {
   bool replayed = false;
 };
 
+/// Integers, bools and keys in the places of those that the calls of a program have.
+struct Others {
+  using Place = std::pair<const Step*, int>;   // the tensor or key of this number of a call
+  std::map<Place, Tensor> tensors;
+  std::map<Place, random::Key> keys;
+};
+
 /// One execution of a program: its variables, and what it does differently.
 class Run {
  public:
@@ -88,6 +95,7 @@ class Run {
   double moved = 0;           // how far along the program's directions
   std::uint64_t shaken = 0;   // not 0: results are rounded as if they were f32; which way
   Cuts* cuts = nullptr;
+  const Others* others = nullptr;
   int stop = -1;   // not -1: this slot has no derivative
 
   /// Reads what is read before any tape begins; runs all; returns the targets.
@@ -96,6 +104,8 @@ class Run {
   Slots slots;
 
   void run_step(const Step& s, Slots& slots);
+  /// The function of a call, as it is run.
+  const Function& function_of(const Step& s) const;
   /// x rounded as in f32; `number` makes the rounding different from others.
   Tensor shake(const Tensor& x, std::size_t number) const;
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <iostream>
 
+#include "compile/unchanged.h"
+#include "programs_replay.h"
 #include "tapedeck/compile.h"
 
 namespace tapedeck::fuzz {
@@ -194,30 +196,66 @@ class Checker {
     stopped(run);
     recording(run);
     functions(run);
-    recorded(run);
+    recorded();
   }
 
-  // Replays have the bits of the function. Control flow reads numbers, and so cannot be recorded.
-  void recorded(Run& run) const {
-    run.begin();
-    const std::vector<Tensor> inputs = run.inputs;
-    const auto slots = run.slots;
-    std::vector<Tensor> values;
-    for (const Variable& v : run.variables)
-      values.push_back(v.value());
-    const auto f = compile([&](const std::vector<Tensor>& x) {
+  // Replays have the bits of the function, and leave what they read, with other inputs, variables, integers,
+  // bools and keys than those of the recording.
+  void recorded() const {
+    Run live(p_, p_.precision), eager(p_, p_.precision);
+    live.begin(), eager.begin();
+    const bool read_before = !p_.read_before.empty();   // such a value is a constant
+    const Slots slots = live.slots;
+    Replay replay(live, p_.steps, p_.inputs);
+    const auto run_one = [&](Run& run, const std::vector<Tensor>& x, const Others& others) {
       run.inputs = x;
       run.slots = slots;
       std::copy(x.begin(), x.end(), run.slots.begin());
+      run.others = &others;
       return gradients(run);
-    });
-    try {
-      for (int call = 0; call < 3; ++call) {
-        for (std::size_t i = 0; i < values.size(); ++i)
-          run.variables[i].assign(values[i]);
-        compare_bits("recorded, call " + std::to_string(call), numbers(f(inputs)), gradient_);
+    };
+    const auto f = compile(
+        [&](const std::vector<Tensor>& x, const std::vector<Tensor>& y,
+            const std::vector<random::Key>& keys) { return run_one(live, x, replay.others_of(y, keys)); });
+    test::Unchanged captured(slots, "slot read before");
+    captured.add(replay.captured(), "captured tensor");
+    for (int call = 0; call < 6; ++call) {
+      const std::string check = "recorded, call " + std::to_string(call);
+      for (std::size_t i = 0; i < live.variables.size(); ++i) {
+        const Tensor v = replay.other(p_.variables[i], read_before ? 0 : call);
+        live.variables[i].assign(astype(v, live.variables[i].dtype()));
+        eager.variables[i].assign(astype(v, live.variables[i].dtype()));
       }
-    } catch (const TraceError&) {}
+      std::vector<Tensor> x;
+      for (std::size_t i = 0; i < p_.inputs.size(); ++i)
+        x.push_back(identity(astype(replay.other(p_.inputs[i], call), live.inputs[i].dtype())));
+      const auto [integers, keys] = replay.draw(call);
+      std::vector<Tensor> wanted;
+      std::string error;
+      try {
+        wanted = run_one(eager, x, replay.others_of(integers, keys));
+      } catch (const Error& e) {
+        error = e.what();
+      }
+      test::Unchanged arguments(x);
+      arguments.add(integers, "integers");
+      try {
+        const std::vector<Tensor> y = f(x, integers, keys);
+        if (!error.empty()) continue;   // an op that nobody reads need not throw
+        if (const std::string d = test::difference(y, wanted); !d.empty()) fail(check, d);
+        for (std::size_t i = 0; i < live.variables.size(); ++i)
+          if (const std::string d = test::difference(live.variables[i].value(), eager.variables[i].value());
+              !d.empty())
+            fail(check, "variable " + std::to_string(i) + " " + d);
+      } catch (const Error& e) {
+        const bool is_trace_error = dynamic_cast<const TraceError*>(&e);
+        if (is_trace_error && replay.may_not_be_recorded()) return;
+        // Of an op whose shapes have changed, or, if nobody reads that, of its gradient.
+        const bool other_shapes = call > 0 && replay.shapes_may_change();
+        if (!other_shapes && (error.empty() || is_trace_error)) fail(check, e.what());
+      }
+      if (const std::string d = arguments.changed() + captured.changed(); !d.empty()) fail(check, d);
+    }
   }
 
   // Large tensors are shared out among threads.

@@ -178,18 +178,30 @@ std::vector<Tensor> Run::results(const Step& s, const Slots& from) {
   }
 }
 
-std::vector<Tensor> Run::call(const Step& s, const Slots& from) {
+const Function& Run::function_of(const Step& s) const {
   const bool narrow = precision_ == Precision::narrow || (precision_ == Precision::mixed && s.narrow);
-  const std::unique_ptr<Function> f = (narrow ? s.narrow_function : s.wide_function)->clone();
+  return narrow ? *s.narrow_function : *s.wide_function;
+}
+
+std::vector<Tensor> Run::call(const Step& s, const Slots& from) {
+  const std::unique_ptr<Function> f = function_of(s).clone();
   std::size_t next = 0;
+  int number = 0;
   f->each_tensor([&](Tensor& x) {
-    if (!x.defined() || !is_trainable(x.dtype())) return;
+    const Others::Place place(&s, number++);
+    if (!x.defined()) return;
+    if (!is_trainable(x.dtype())) {
+      if (others) x = others->tensors.at(place);
+      return;
+    }
     const Argument a = s.arguments.at(next++);
     if (a.slot < 0) return;
     const Tensor& v = from[static_cast<std::size_t>(a.slot)];
     x = a.whole ? astype(v, x.dtype()) : near(x, v);
     if (shaken && !a.whole) x = shake(x, 1000 * from.size() + next);
   });
+  number = 0;
+  if (others) f->each_key([&](random::Key& k) { k = others->keys.at({&s, number++}); });
   return f->call();
 }
 
