@@ -31,6 +31,8 @@ class Trace {
  public:
   /// Computes something from tensors, at once and at every replay.
   using Action = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
+  /// The same with the key of random numbers that its op is called with.
+  using KeyedAction = std::function<std::vector<Tensor>(std::span<const Tensor>, const random::Key&)>;
 
   Trace() = default;
   virtual ~Trace() = default;
@@ -64,7 +66,8 @@ class Trace {
   /// Runs f, of whose ops the program is made. False: f also reads numbers or writes memory, and nothing of
   /// it is in the program; `become` then says what gives y from x.
   virtual bool attempt(const std::function<void()>& f) = 0;
-  virtual void become(std::span<const Tensor> x, std::span<const Tensor> y, Action action) = 0;
+  virtual void become(std::span<const Tensor> x, std::span<const Tensor> y, const random::Key& key,
+                      KeyedAction action) = 0;
 
   /// `part` is key i of `key`. Returns it as a key that remembers that.
   virtual random::Key split(const random::Key& key, std::uint64_t i, const random::Key& part) = 0;

@@ -55,16 +55,25 @@ void record_rule(const Call& c, std::span<const Tensor> given, std::span<const T
   for (const Tensor& t : given)
     frame.add(t, tensors);
   const auto x = static_cast<std::size_t>(c.x.size()), y = static_cast<std::size_t>(c.y.size());
-  thread_state.trace->become(tensors, results,
-                             [frame, x, y, &op = c.op, attrs = OwnedAttrs(c.raw_attrs),
-                              rule = std::move(rule)](std::span<const Tensor> now) {
-                               const std::vector<Tensor> all = frame.with(now);
-                               const std::span<const Tensor> list(all);
-                               const auto in = pointers(list.first(x)), out = pointers(list.subspan(x, y));
-                               return rule(
-                                   {.op = op, .raw_attrs = attrs.view(), .x = refs(in), .y = refs(out)},
-                                   list.subspan(x + y));
-                             });
+  OwnedAttrs attrs(c.raw_attrs);
+  const bool keyed = c.raw_attrs.type && c.raw_attrs.type->key;
+  const random::Key key = keyed ? attrs.key() : random::Key();
+  thread_state.trace->become(
+      tensors, results, key,
+      [frame, x, y, keyed, &op = c.op, attrs = std::move(attrs), rule = std::move(rule)](
+          std::span<const Tensor> now, const random::Key& key_now) {
+        const std::vector<Tensor> all = frame.with(now);
+        const std::span<const Tensor> list(all);
+        const auto in = pointers(list.first(x)), out = pointers(list.subspan(x, y));
+        OwnedAttrs own;
+        if (keyed) {
+          own = attrs;
+          own.key() = key_now;
+        }
+        return rule(
+            {.op = op, .raw_attrs = keyed ? own.view() : attrs.view(), .x = refs(in), .y = refs(out)},
+            list.subspan(x + y));
+      });
 }
 
 }   // namespace tapedeck

@@ -13,7 +13,7 @@ Backprop::Backprop(const VSpace& space, Tape& tape, std::span<const Tensor> targ
       sources_(sources),
       options_(options),
       pass_(pass),
-      leaves_out_zeros_(tape.has_zeros && !pass.arrival && !thread_state.innermost && !thread_state.trace),
+      leaves_out_zeros_(tape.has_zeros && !pass.arrival && !thread_state.innermost),
       tensors_(tape.slots()),
       pending_(static_cast<std::size_t>(tape.entries().end()), kNotNeeded) {
   for (const Tensor& s : sources) {

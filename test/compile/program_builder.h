@@ -133,7 +133,7 @@ class ProgramBuilder {
   /// A node that is not fused.
   Access other(const std::vector<Access>& x, const Tensor& y) {
     const Access result = promised(y);
-    program.define(ActionNode{.action = [](std::span<const Tensor>) { return std::vector<Tensor>(); },
+    program.define(ActionNode{.action = [](std::span<const Tensor>, const random::Key&) { return std::vector<Tensor>(); },
                               .in = x,
                               .out = {result.of}});
     return result;

@@ -95,7 +95,9 @@ struct StoreNode {
 
 /// out = action(in), which may read and change variables: a step of an optimizer.
 struct ActionNode {
-  Trace::Action action = {};
+  Trace::KeyedAction action = {};
+  KeyId key = {};   // that the action is given, where it is no constant
+  random::Key constant_key = {};
   std::vector<Access> in = {};
   std::vector<ValueId> out = {};
 };

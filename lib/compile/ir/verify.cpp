@@ -151,7 +151,10 @@ class Verifier {
   void check_specs(const StoreNode& n) const {
     same(n.in.spec, n.cell->value.spec(), "a variable keeps its spec");
   }
-  void check_specs(const ActionNode& n) const { require(n.action != nullptr, "there is no action"); }
+  void check_specs(const ActionNode& n) const {
+    require(n.action != nullptr, "there is no action");
+    require(!n.key || n.key.index() < p_.keys().size(), "its key is not there");
+  }
 
   const Program& p_;
   IdVector<ValueId, std::uint8_t> defined_;

@@ -123,11 +123,13 @@ std::string Tracer::place() const {
 }
 
 // A key that is an argument, or split from one.
-KeyId Tracer::key_of(const Call& c) {
-  if (!c.raw_attrs.type || !c.raw_attrs.type->key) return {};
-  const random::Key& key = c.raw_attrs.type->key(const_cast<void*>(c.raw_attrs.data));
+KeyId Tracer::key_of(const random::Key& key) const {
   const auto at = keys_.find(random::KeyAccess::source(key));
   return at == keys_.end() ? KeyId() : at->second;
+}
+KeyId Tracer::key_of(const Call& c) const {
+  if (!c.raw_attrs.type || !c.raw_attrs.type->key) return {};
+  return key_of(c.raw_attrs.type->key(const_cast<void*>(c.raw_attrs.data)));
 }
 
 void Tracer::run(const Call& c, std::span<Tensor> y, void (*kernel)(const Call&, std::span<Tensor>)) {
@@ -190,8 +192,9 @@ bool Tracer::attempt(const std::function<void()>& f) {
   return false;
 }
 
-void Tracer::become(std::span<const Tensor> x, std::span<const Tensor> y, Action action) {
-  ActionNode node{.action = std::move(action)};
+void Tracer::become(std::span<const Tensor> x, std::span<const Tensor> y, const random::Key& key,
+                    KeyedAction action) {
+  ActionNode node{.action = std::move(action), .key = key_of(key), .constant_key = key};
   for (const Tensor& t : x)
     node.in.push_back(access_to(t, "a derivative"));
   for (const Tensor& t : y)
@@ -357,7 +360,7 @@ void Tracer::flush_stores() {
 }
 
 std::vector<Tensor> Tracer::act(std::vector<Tensor> x, Action action) {
-  ActionNode node{.action = action};
+  ActionNode node{.action = [action](std::span<const Tensor> now, const random::Key&) { return action(now); }};
   if (!blind_) {
     flush_stores();
     for (const Tensor& t : x)

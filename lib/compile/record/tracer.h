@@ -38,7 +38,8 @@ class Tracer final : public Trace {
   void assigned(detail::VariableCell& cell) override;
   std::vector<Tensor> act(std::vector<Tensor> x, Action action) override;
   bool attempt(const std::function<void()>& f) override;
-  void become(std::span<const Tensor> x, std::span<const Tensor> y, Action action) override;
+  void become(std::span<const Tensor> x, std::span<const Tensor> y, const random::Key& key,
+              KeyedAction action) override;
   random::Key split(const random::Key& key, std::uint64_t i, const random::Key& part) override;
   void looked_at_key(std::uint64_t source) override;
 
@@ -58,7 +59,8 @@ class Tracer final : public Trace {
   bool is_recorded(const Tensor& x) const { return x.id() >= first_id_; }
   bool is_given_up() const { return opaque_ && *opaque_; }
   std::vector<Access> operands_of(const Call& c);
-  KeyId key_of(const Call& c);
+  KeyId key_of(const random::Key& key) const;
+  KeyId key_of(const Call& c) const;
   void add_op(OpNode node, std::span<const Tensor> y);
   /// What a kernel adds to in place: the value that is there.
   Access accumulator(const Tensor& y);

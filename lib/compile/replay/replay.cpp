@@ -326,7 +326,7 @@ void Replay::assign() {
 
 void Replay::run(const ActionNode& n, Bound& b) {
   assign();
-  std::vector<Tensor> y = n.action(b.x);
+  std::vector<Tensor> y = n.action(b.x, n.key ? keys_[n.key] : n.constant_key);
   for (std::size_t k = 0; k < n.out.size(); ++k)
     keep(n.out[k], std::move(y[k]));
 }
