@@ -5,6 +5,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "core/bytes.h"
 #include "core/format.h"
 #include "core/storage.h"
 #include "program/listing.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/storage.h"
+#include "core/bytes.h"
 #include "kernels/elementwise/grid.h"
 #include "ops/reduce/reduce.h"
 #include "program/logic.h"

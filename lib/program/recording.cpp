@@ -292,7 +292,7 @@ void Recording::made(const Tensor& y) {
   if (!blind_) host_.insert(y.id());
 }
 
-void Recording::looked_at(const Tensor& x) {
+void Recording::looked_at(const Tensor& x, std::string_view reader) {
   if (blind_) return;
   ValueId v = find(x);
   if (v == kNoValue || is_constant(v)) return;
@@ -307,6 +307,11 @@ void Recording::looked_at(const Tensor& x) {
   if (value.from == Value::From::node) {
     by = "computed by " + name_of(program_.nodes[static_cast<std::size_t>(value.at)]);
   }
+  if (!reader.empty())
+    throw_error<TraceError>(
+        "{}: {} reads the numbers of {}, {}, on the host, where a replay would see those of the recording; "
+        "use where, or do this outside of the recorded function, which a loop or branch may call",
+        name_, reader, x.spec(), by);
   throw_error<TraceError>(
       "{}: the numbers of {}, {}, are read on the host, where a replay would see those of the recording; use "
       "where, or do this outside of the recorded function",

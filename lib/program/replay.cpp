@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/bytes.h"
 #include "core/storage.h"
 #include "kernels/layout/copy.h"
 #include "kernels/linalg/matmul.h"
@@ -79,7 +80,7 @@ void Replay::bind(ValueId whole, std::byte* data) {
   const std::int64_t bytes = size_of(plan_.program.value(whole).spec.dtype);
   for (const auto& [v, first] : plan_.parts[at(whole)]) {
     memory_[at(v)] = data + first * bytes;
-    if (values_[at(v)].defined()) values_[at(v)].handle()->data = memory_[at(v)];
+    if (values_[at(v)].defined()) detail::Bytes::of(*values_[at(v)].handle()) = memory_[at(v)];
   }
 }
 // The elements of `from` become those of a value.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/bytes.h"
 #include "core/storage.h"
 #include "kernels/layout/copy.h"
 #include "ops/reduce/reduce.h"
